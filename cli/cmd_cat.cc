@@ -1,0 +1,112 @@
+// hangscope cat: docs/hangscope-cat.md.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <thread>
+
+#include "base/file_system.h"
+#include "base/units.h"
+#include "commands.h"
+#include "export/history.h"
+#include "options.h"
+
+namespace hangscope::cli {
+namespace {
+
+constexpr char kHelp[] =
+    R"(usage: hangscope cat [options] RING|SNAPSHOT
+
+Prints what a ring or a snapshot holds: oldest first, whole lines. RING is a recorder's
+prefix (trace/fw), one of its streams (trace/fw.stdout) or one of its files; it may be
+live, finished or left behind by a recorder that was killed.
+
+  --follow              go on as the recorder does, until it ends
+  --stream NAME         stdout or stderr, where there are several
+
+What is missing is told on stderr. Status: 0; 2 usage; 3 nothing could be read.
+)";
+
+constexpr auto kFollowInterval = std::chrono::milliseconds(50);
+
+bool WriteOut(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(STDOUT_FILENO, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+void TellLoss(const Loss& loss) {
+  const std::string text = fmt::format("hangscope: {} missing, bytes {}..{} of the stream ({})\n", FormatSize(loss.bytes()), loss.begin, loss.end, LossReasonName(loss.reason));
+  (void)!write(STDERR_FILENO, text.data(), text.size());
+}
+
+int Print(const std::string& prefix, bool follow) {
+  auto reader = BlockReader::Open(PosixFileSystem(), prefix);
+  if (!reader.ok()) {
+    PrintError(reader.status().message());
+    return kExitFailed;
+  }
+  HistoryPrinter printer(&*reader, WriteOut, TellLoss);
+  while (follow) {
+    if (!printer.PrintAvailable()) return kExitClean;
+    // Whether it still lives is asked before the last look, so that nothing that
+    // it wrote in between is missed.
+    const bool ended = reader->finished() || !reader->HasWriter();
+    if (Status status = reader->Refresh(); !status.ok()) break;
+    if (ended) break;
+    std::this_thread::sleep_for(kFollowInterval);
+  }
+  (void)printer.PrintRest();
+  return kExitClean;
+}
+
+}  // namespace
+
+int CatCommand(const std::vector<std::string>& words) {
+  CLI::App app("", "cat");
+  std::string target;
+  std::string stream;
+  bool follow = false;
+  app.add_option("target", target);
+  app.add_option("--stream", stream);
+  app.add_flag("--follow,-f", follow);
+  switch (Parse(app, words, kHelp)) {
+    case Parsed::kHelp: return kExitClean;
+    case Parsed::kError: return kExitUsage;
+    case Parsed::kGo: break;
+  }
+  if (target.empty()) {
+    PrintError("no ring or snapshot given; for example hangscope cat trace/fw");
+    return kExitUsage;
+  }
+  std::vector<HistorySource> sources = FindHistory(PosixFileSystem(), target);
+  if (sources.empty()) {
+    PrintError(fmt::format("'{}' is no ring and no snapshot: there is no '{}.index' and no folder of that name", target, target));
+    return kExitFailed;
+  }
+  if (!stream.empty()) std::erase_if(sources, [&](const HistorySource& s) { return s.stream != stream; });
+  // A stream on which nothing came is no choice.
+  if (sources.size() > 1) {
+    std::vector<HistorySource> filled;
+    for (const HistorySource& source : sources) {
+      auto reader = BlockReader::Open(PosixFileSystem(), source.prefix);
+      if (reader.ok() && reader->end_offset() > 0) filled.push_back(source);
+    }
+    if (!filled.empty()) sources = filled;
+  }
+  if (sources.size() != 1) {
+    std::string names;
+    for (const HistorySource& source : sources) names += (names.empty() ? "" : ", ") + source.stream;
+    PrintError(sources.empty() ? fmt::format("'{}' has no stream '{}'", target, stream)
+                               : fmt::format("'{}' has several streams ({}); choose one with --stream", target, names));
+    return kExitUsage;
+  }
+  return Print(sources[0].prefix, follow);
+}
+
+}  // namespace hangscope::cli

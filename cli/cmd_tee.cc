@@ -1,0 +1,70 @@
+// hangscope tee: docs/hangscope-tee.md.
+#include <unistd.h>
+
+#include "commands.h"
+#include "options.h"
+#include "session/tee_session.h"
+
+namespace hangscope::cli {
+namespace {
+
+constexpr char kHelp[] =
+    R"(usage: PROGRAM | hangscope tee [options]
+
+Records standard input into a bounded ring on disk and watches it like run does. It cannot
+see the program that writes; where you can, use hangscope run.
+
+  --prefix P            the ring P.*, snapshots P.snapshot-NNNN/ [trace/stdin]
+  --size S --keep N     the ring takes S times N bytes at most [500M, 3]
+  --passthrough         copy standard input to standard output
+  --heartbeat T         a sign of life on stderr every T seconds, 0: none [5]
+  --elf FILE            the program on the target: functions, files, lines
+  --stall T             time without progress that makes a hang [10]
+  --on-hang WHAT        snapshot or none [snapshot]
+  --json, --log FILE, --max-snapshots M   as for run
+
+SIGUSR1 and SIGUSR2 take a snapshot. SIGINT, SIGTERM and SIGHUP end it; what is in the pipe
+by then is recorded. Status: 0 no hang; 1 a hang; 2 usage; 3 failed; 130 interrupted.
+)";
+
+}  // namespace
+
+int TeeCommand(const std::vector<std::string>& words, const StartSignals& signals) {
+  CLI::App app("", "tee");
+  RecorderWords recorder_words;
+  recorder_words.prefix = "trace/stdin";
+  recorder_words.AddTo(app);
+  bool passthrough = false;
+  std::string on_hang = "snapshot";
+  app.add_flag("--passthrough", passthrough);
+  app.add_option("--on-hang", on_hang);
+  switch (Parse(app, words, kHelp)) {
+    case Parsed::kHelp: return kExitClean;
+    case Parsed::kError: return kExitUsage;
+    case Parsed::kGo: break;
+  }
+  if (on_hang != "snapshot" && on_hang != "none") {
+    PrintError("--on-hang '" + on_hang + "': tee knows snapshot and none; it has no program to kill");
+    return kExitUsage;
+  }
+  Recorder recorder;
+  const Status status = Resolve(recorder_words, NameOf(recorder_words.prefix).size(), &recorder);
+  if (!status.ok()) {
+    PrintError(status.message());
+    return status.code() == Status::Code::kUsage ? kExitUsage : kExitFailed;
+  }
+  TeeOptions options;
+  options.observer = recorder.observer;
+  options.observer.snapshot_on_hang = on_hang == "snapshot";
+  options.ring_prefix = recorder_words.prefix;
+  options.geometry = recorder.geometry;
+  options.input_fd = STDIN_FILENO;
+  options.out.fd = passthrough ? STDOUT_FILENO : -1;
+  options.out.hide_traces = isatty(STDOUT_FILENO) != 0;
+  recorder.environment.signal_fd = OpenSignalFd(signals);
+  const TeeOutcome outcome = RunTee(recorder.environment, options);
+  if (!outcome.status.ok()) PrintError(outcome.status.message());
+  return static_cast<int>(outcome.exit);
+}
+
+}  // namespace hangscope::cli

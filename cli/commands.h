@@ -1,0 +1,28 @@
+// One function per subcommand; each parses its own options.
+#ifndef HANGSCOPE_CLI_COMMANDS_H
+#define HANGSCOPE_CLI_COMMANDS_H
+
+#include <string>
+#include <vector>
+
+#include "signals.h"
+
+namespace hangscope::cli {
+
+// Exit statuses of all commands but `run`, which follows timeout(1).
+enum Exit {
+  kExitClean = 0,
+  kExitHang = 1,
+  kExitUsage = 2,
+  kExitFailed = 3,
+  kExitInterrupted = 130,
+};
+
+// `words` are those after the subcommand. The result is the exit status.
+int RunCommand(const std::vector<std::string>& words, const StartSignals& signals);
+int TeeCommand(const std::vector<std::string>& words, const StartSignals& signals);
+int CatCommand(const std::vector<std::string>& words);
+
+}  // namespace hangscope::cli
+
+#endif

@@ -1,0 +1,64 @@
+// hangscope: where did it stop, and what led up to that?
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "commands.h"
+#include "hangscope/version.h"
+#include "options.h"
+#include "signals.h"
+
+namespace hangscope::cli {
+namespace {
+
+constexpr char kHelp[] =
+    R"(hangscope says where a program stopped and what led up to that.
+
+usage: hangscope COMMAND [options]
+
+  run [options] -- PROGRAM...   start a program, record its output into a bounded ring,
+                                watch it, and name the loop when it hangs
+  tee [options]                 the same for what comes on standard input
+  cat RING|SNAPSHOT             print what a ring or a snapshot holds, oldest first
+
+  hangscope COMMAND --help      the options of one command
+  hangscope --version           the version
+
+example:
+  hangscope run --elf fw.elf -- qemu-system-riscv32 -machine virt -bios none \
+    -kernel fw.elf -nographic -monitor none -serial none -d exec,nochain
+)";
+
+void Print(int fd, const std::string& text) { (void)!write(fd, text.data(), text.size()); }
+
+int Dispatch(const std::vector<std::string>& words, const StartSignals& signals) {
+  const std::string command = words.empty() ? "" : words[0];
+  const std::vector<std::string> rest(words.begin() + (words.empty() ? 0 : 1), words.end());
+  if (command == "run") return RunCommand(rest, signals);
+  if (command == "tee") return TeeCommand(rest, signals);
+  ReleaseSignals(signals);
+  if (command == "cat") return CatCommand(rest);
+  if (command == "--version") {
+    Print(STDOUT_FILENO, "hangscope " HANGSCOPE_VERSION "\n");
+    return kExitClean;
+  }
+  if (command == "--help" || command == "-h" || command == "help") {
+    Print(STDOUT_FILENO, kHelp);
+    return kExitClean;
+  }
+  if (command.empty()) {
+    Print(STDERR_FILENO, kHelp);
+  } else {
+    PrintError("unknown command '" + command + "'; there are run, tee and cat (hangscope --help)");
+  }
+  return kExitUsage;
+}
+
+}  // namespace
+}  // namespace hangscope::cli
+
+int main(int argc, char** argv) {
+  const hangscope::cli::StartSignals signals = hangscope::cli::TakeSignals();  // before anything else
+  return hangscope::cli::Dispatch({argv + 1, argv + argc}, signals);
+}

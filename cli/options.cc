@@ -1,0 +1,157 @@
+#include "options.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <numeric>
+
+#include "base/file_system.h"
+#include "base/units.h"
+
+namespace hangscope::cli {
+namespace {
+
+// Levenshtein's distance.
+size_t Distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i);
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+std::string UnknownOption(const CLI::App& app, std::string word) {
+  word = word.substr(0, word.find('='));
+  std::string best;
+  size_t best_distance = 4;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      const std::string full = "--" + name;
+      const size_t distance = Distance(word, full);
+      if (distance < best_distance) {
+        best_distance = distance;
+        best = full;
+      }
+    }
+  }
+  return fmt::format("unknown option '{}'{}; see hangscope {} --help", word,
+                     best.empty() ? "" : fmt::format(", did you mean '{}'?", best), app.get_name());
+}
+
+int TerminalColumns(int fd) {
+  winsize size{};
+  return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+void WriteAll(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;  // nobody listens any more
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+Result<int> ParseMaxSnapshots(const std::string& text) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 1 || number > 9999) {
+    return Status::Usage(fmt::format("--max-snapshots '{}': a whole number from 1 to 9999; for example --max-snapshots 2", text));
+  }
+  return number;
+}
+
+}  // namespace
+
+void PrintError(const std::string& message) { WriteAll(STDERR_FILENO, "hangscope: error: " + message + "\n"); }
+
+Parsed Parse(CLI::App& app, const std::vector<std::string>& words, const std::string& help) {
+  app.set_help_flag();
+  bool wants_help = false;
+  app.add_flag("-h,--help", wants_help);
+  app.allow_extras();
+  std::vector<std::string> reversed(words.rbegin(), words.rend());
+  try {
+    app.parse(reversed);
+  } catch (const CLI::ParseError& error) {
+    std::string message = error.what();
+    std::replace(message.begin(), message.end(), '\n', ' ');
+    PrintError(fmt::format("{}; see hangscope {} --help", message, app.get_name()));
+    return Parsed::kError;
+  }
+  if (wants_help) {
+    WriteAll(STDOUT_FILENO, help);
+    return Parsed::kHelp;
+  }
+  const auto extras = app.remaining();
+  if (!extras.empty()) {
+    PrintError(extras[0].starts_with("-") ? UnknownOption(app, extras[0])
+                                          : fmt::format("unexpected argument '{}'; see hangscope {} --help", extras[0], app.get_name()));
+    return Parsed::kError;
+  }
+  return Parsed::kGo;
+}
+
+void RecorderWords::AddTo(CLI::App& app) {
+  app.add_option("--prefix", prefix);
+  app.add_option("--size", size);
+  app.add_option("--keep", keep);
+  app.add_option("--stall", stall);
+  app.add_option("--heartbeat", heartbeat);
+  app.add_option("--elf", elf);
+  app.add_option("--log", log);
+  app.add_option("--max-snapshots", max_snapshots);
+  app.add_flag("--json", json);
+}
+
+Status Resolve(const RecorderWords& words, size_t longest_name, Recorder* recorder) {
+  auto geometry = PlanRing(words.size, words.keep, longest_name);
+  if (!geometry.ok()) return geometry.status();
+  recorder->geometry = *geometry;
+  auto stall = ParseDuration("--stall", words.stall);
+  if (!stall.ok()) return stall.status();
+  auto most = ParseMaxSnapshots(words.max_snapshots);
+  if (!most.ok()) return most.status();
+  const bool beats = words.heartbeat != "0" && words.heartbeat != "off";
+  auto heartbeat = ParseDuration("--heartbeat", beats ? words.heartbeat : "5");
+  if (!heartbeat.ok()) return heartbeat.status();
+  if (!words.elf.empty()) {
+    auto elf = ElfImage::Open(words.elf);
+    if (!elf.ok()) return elf.status();
+    recorder->elf = std::move(*elf);
+  }
+  if (!words.log.empty()) {
+    recorder->log_fd = open(words.log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
+    if (recorder->log_fd < 0) return Status::FromErrno(errno, "open", words.log);
+  }
+  recorder->observer.prefix = words.prefix;
+  recorder->observer.stall = *stall;
+  recorder->observer.heartbeat = *heartbeat;
+  recorder->observer.max_snapshots = *most;
+  recorder->observer.elf_path = words.elf;
+
+  Environment& environment = recorder->environment;
+  environment.files = &PosixFileSystem();
+  environment.clock = &recorder->clock;
+  environment.elf = recorder->elf.get();
+  const int fd = recorder->log_fd;
+  environment.narrator.write = [fd](std::string_view text) { WriteAll(fd, text); };
+  environment.narrator.columns = [fd] { return TerminalColumns(fd); };
+  environment.narrator.json = words.json;
+  environment.narrator.live = !words.json && isatty(fd) != 0;
+  environment.narrator.quiet = !beats;
+  return {};
+}
+
+}  // namespace hangscope::cli

@@ -1,0 +1,43 @@
+#include "signals.h"
+
+#include <sys/signalfd.h>
+
+#include <initializer_list>
+
+namespace hangscope::cli {
+namespace {
+
+bool IsIgnored(int number) {
+  struct sigaction action {};
+  return sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+}  // namespace
+
+StartSignals TakeSignals() {
+  StartSignals signals;
+  sigprocmask(SIG_BLOCK, nullptr, &signals.inherited_mask);
+  sigemptyset(&signals.ours);
+  for (const int number : {SIGUSR1, SIGUSR2, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+    if (sigismember(&signals.inherited_mask, number) == 0 && !IsIgnored(number)) sigaddset(&signals.ours, number);
+  }
+  sigaddset(&signals.ours, SIGCHLD);
+  sigset_t blocked = signals.ours;
+  sigaddset(&blocked, SIGTTOU);  // giving the terminal to the child and taking it back
+  sigprocmask(SIG_BLOCK, &blocked, nullptr);
+  signals.sigpipe_ignored = IsIgnored(SIGPIPE);
+  signal(SIGPIPE, SIG_IGN);
+  if (IsIgnored(SIGCHLD)) signal(SIGCHLD, SIG_DFL);  // else the child's status would be lost
+  return signals;
+}
+
+void ReleaseSignals(const StartSignals& signals) {
+  sigprocmask(SIG_SETMASK, &signals.inherited_mask, nullptr);
+  if (!signals.sigpipe_ignored) signal(SIGPIPE, SIG_DFL);
+}
+
+int OpenSignalFd(const StartSignals& signals) {
+  return signalfd(-1, &signals.ours, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+}  // namespace hangscope::cli

@@ -1,0 +1,27 @@
+// The signals hangscope acts on, taken over in main's first act.
+#ifndef HANGSCOPE_CLI_SIGNALS_H
+#define HANGSCOPE_CLI_SIGNALS_H
+
+#include <signal.h>
+
+namespace hangscope::cli {
+
+struct StartSignals {
+  sigset_t inherited_mask{};      // what the caller had; the child gets it
+  bool sigpipe_ignored = false;   // likewise
+  sigset_t ours{};                // those that are read from the signalfd
+};
+
+// Blocks the signals, so that from here on none of them kills: they wait for the
+// signalfd. A signal that the caller had blocked or ignored (nohup) stays so.
+StartSignals TakeSignals();
+
+// Gives the caller's state back; for commands that watch nothing.
+void ReleaseSignals(const StartSignals& signals);
+
+// A signalfd for `signals.ours`, or -1.
+int OpenSignalFd(const StartSignals& signals);
+
+}  // namespace hangscope::cli
+
+#endif

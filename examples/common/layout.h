@@ -1,0 +1,8 @@
+/* Sizes that both C and assembly need. */
+#ifndef EXAMPLES_COMMON_LAYOUT_H
+#define EXAMPLES_COMMON_LAYOUT_H
+
+#define MAX_HARTS 8
+#define STACK_SHIFT 13 /* 8 KiB per hart */
+
+#endif

@@ -1,0 +1,192 @@
+#include "base/file_system.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+
+namespace hangscope {
+namespace {
+
+class PosixFile final : public File {
+ public:
+  PosixFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  ~PosixFile() override { close(fd_); }
+  PosixFile(const PosixFile&) = delete;
+  PosixFile& operator=(const PosixFile&) = delete;
+
+  Status WriteAt(uint64_t offset, std::string_view bytes, size_t* written) override {
+    *written = 0;
+    while (*written < bytes.size()) {
+      const ssize_t n = pwrite(fd_, bytes.data() + *written, bytes.size() - *written,
+                               static_cast<off_t>(offset + *written));
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return Status::FromErrno(n < 0 ? errno : ENOSPC, "write", path_);
+      *written += static_cast<size_t>(n);
+    }
+    return {};
+  }
+
+  Result<size_t> ReadAt(uint64_t offset, std::span<char> buffer) override {
+    size_t got = 0;
+    while (got < buffer.size()) {
+      const ssize_t n =
+          pread(fd_, buffer.data() + got, buffer.size() - got, static_cast<off_t>(offset + got));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return Status::FromErrno(errno, "read", path_);
+      if (n == 0) break;
+      got += static_cast<size_t>(n);
+    }
+    return got;
+  }
+
+  Status Truncate(uint64_t size_bytes) override {
+    if (ftruncate(fd_, static_cast<off_t>(size_bytes)) == 0) return {};
+    return Status::FromErrno(errno, "resize", path_);
+  }
+
+  Result<uint64_t> Size() override {
+    struct stat info {};
+    if (fstat(fd_, &info) != 0) return Status::FromErrno(errno, "examine", path_);
+    return static_cast<uint64_t>(info.st_size);
+  }
+
+  Result<uint64_t> LinkCount() override {
+    struct stat info {};
+    if (fstat(fd_, &info) != 0) return Status::FromErrno(errno, "examine", path_);
+    return static_cast<uint64_t>(info.st_nlink);
+  }
+
+  Status Lock() override {
+    if (flock(fd_, LOCK_EX | LOCK_NB) == 0) return {};
+    if (errno == EWOULDBLOCK) return Status::Busy("'" + path_ + "' is in use by a live recorder");
+    return Status::FromErrno(errno, "lock", path_);
+  }
+
+ private:
+  int fd_;
+  std::string path_;
+};
+
+class PosixFiles final : public FileSystem {
+ public:
+  Result<std::unique_ptr<File>> Open(const std::string& path, Mode mode) override {
+    int flags = O_CLOEXEC;
+    if (mode == Mode::kRead) flags |= O_RDONLY;
+    if (mode == Mode::kReadWrite) flags |= O_RDWR;
+    if (mode == Mode::kCreate) flags |= O_RDWR | O_CREAT;
+    const int fd = open(path.c_str(), flags, 0644);
+    if (fd < 0) return Status::FromErrno(errno, "open", path);
+    return std::unique_ptr<File>(std::make_unique<PosixFile>(fd, path));
+  }
+
+  Status Link(const std::string& from, const std::string& to) override {
+    return Check(link(from.c_str(), to.c_str()), "link", to);
+  }
+  Status Rename(const std::string& from, const std::string& to) override {
+    return Check(rename(from.c_str(), to.c_str()), "rename to", to);
+  }
+  Status Remove(const std::string& path) override {
+    if (unlink(path.c_str()) == 0 || errno == ENOENT) return {};
+    return Status::FromErrno(errno, "remove", path);
+  }
+  Status RemoveTree(const std::string& path) override {
+    std::error_code error;
+    std::filesystem::remove_all(path, error);
+    return error ? Status::FromErrno(error.value(), "remove", path) : Status();
+  }
+  Status MakeFolders(const std::string& path) override {
+    std::error_code error;
+    std::filesystem::create_directories(path, error);
+    return error ? Status::FromErrno(error.value(), "create the folder", path) : Status();
+  }
+  Status PointLink(const std::string& path, const std::string& target) override {
+    const std::string fresh = path + "~";
+    unlink(fresh.c_str());
+    if (symlink(target.c_str(), fresh.c_str()) != 0) {
+      return Status::FromErrno(errno, "create the link", fresh);
+    }
+    return Rename(fresh, path);
+  }
+
+  std::vector<std::string> List(const std::string& folder) override {
+    std::vector<std::string> names;
+    DIR* stream = opendir(folder.c_str());
+    if (stream == nullptr) return names;
+    while (const dirent* entry = readdir(stream)) {
+      const std::string name = entry->d_name;
+      if (name != "." && name != "..") names.push_back(name);
+    }
+    closedir(stream);
+    return names;
+  }
+
+  bool IsFolder(const std::string& path) override {
+    struct stat info {};
+    return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+  }
+  bool Exists(const std::string& path) override {
+    struct stat info {};
+    return lstat(path.c_str(), &info) == 0;
+  }
+
+  Status Sync(const std::string& path) override {
+    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return Status::FromErrno(errno, "open", path);
+    const int result = fsync(fd);
+    const int error = errno;
+    close(fd);
+    return result == 0 ? Status() : Status::FromErrno(error, "sync", path);
+  }
+
+ private:
+  static Status Check(int result, const char* what, const std::string& path) {
+    return result == 0 ? Status() : Status::FromErrno(errno, what, path);
+  }
+};
+
+}  // namespace
+
+FileSystem& PosixFileSystem() {
+  static PosixFiles files;
+  return files;
+}
+
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string NameOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? path : path.substr(slash + 1);
+}
+
+Result<std::string> ReadWholeFile(FileSystem& files, const std::string& path) {
+  auto file = files.Open(path, FileSystem::Mode::kRead);
+  if (!file.ok()) return file.status();
+  std::string text;
+  char buffer[65536];
+  for (;;) {
+    auto n = (*file)->ReadAt(text.size(), buffer);
+    if (!n.ok()) return n.status();
+    if (*n == 0) return text;
+    text.append(buffer, *n);
+  }
+}
+
+Status WriteWholeFile(FileSystem& files, const std::string& path, std::string_view text) {
+  auto file = files.Open(path, FileSystem::Mode::kCreate);
+  if (!file.ok()) return file.status();
+  if (Status status = (*file)->Truncate(0); !status.ok()) return status;
+  size_t written = 0;
+  return (*file)->WriteAt(0, text, &written);
+}
+
+}  // namespace hangscope

@@ -1,0 +1,69 @@
+// Files, behind an interface so that full disks, rotation and races are tested
+// without a disk. Paths are as the operating system takes them.
+#ifndef HANGSCOPE_BASE_FILE_SYSTEM_H
+#define HANGSCOPE_BASE_FILE_SYSTEM_H
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace hangscope {
+
+// An open file. One thread at a time, except that ReadAt may run beside WriteAt.
+class File {
+ public:
+  virtual ~File() = default;
+  // Writes all of `bytes` at `offset`. On failure *written tells how many bytes
+  // did arrive (they count).
+  virtual Status WriteAt(uint64_t offset, std::string_view bytes, size_t* written) = 0;
+  // Reads up to `buffer.size()` bytes; fewer only at the end of the file.
+  virtual Result<size_t> ReadAt(uint64_t offset, std::span<char> buffer) = 0;
+  virtual Status Truncate(uint64_t size_bytes) = 0;
+  virtual Result<uint64_t> Size() = 0;
+  // How many names the file has: more than one means that a snapshot holds it.
+  virtual Result<uint64_t> LinkCount() = 0;
+  // Takes the advisory lock that marks a live writer; kBusy when another has it.
+  virtual Status Lock() = 0;
+};
+
+// Any thread may call.
+class FileSystem {
+ public:
+  enum class Mode { kRead, kReadWrite, kCreate };  // kCreate: read-write, made if absent, kept if not
+
+  virtual ~FileSystem() = default;
+  virtual Result<std::unique_ptr<File>> Open(const std::string& path, Mode mode) = 0;
+  virtual Status Link(const std::string& from, const std::string& to) = 0;
+  virtual Status Rename(const std::string& from, const std::string& to) = 0;
+  virtual Status Remove(const std::string& path) = 0;      // a file or a link; absent is ok
+  virtual Status RemoveTree(const std::string& path) = 0;  // a folder; absent is ok
+  virtual Status MakeFolders(const std::string& path) = 0;
+  // Points the symbolic link `path` at `target`, replacing an older one at once.
+  virtual Status PointLink(const std::string& path, const std::string& target) = 0;
+  // The names in a folder, unsorted; empty where there is none.
+  virtual std::vector<std::string> List(const std::string& folder) = 0;
+  virtual bool IsFolder(const std::string& path) = 0;
+  virtual bool Exists(const std::string& path) = 0;
+  // Forces a file's or folder's contents to the disk.
+  virtual Status Sync(const std::string& path) = 0;
+};
+
+// The real one. Descriptors are close-on-exec.
+FileSystem& PosixFileSystem();
+
+// "a/b/c" -> "a/b" and "c"; "c" -> "." and "c".
+std::string FolderOf(const std::string& path);
+std::string NameOf(const std::string& path);
+
+Result<std::string> ReadWholeFile(FileSystem& files, const std::string& path);
+// Writes `path` anew; the folder must exist.
+Status WriteWholeFile(FileSystem& files, const std::string& path, std::string_view text);
+
+}  // namespace hangscope
+
+#endif

@@ -1,0 +1,256 @@
+#include "capture/block_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace hangscope {
+namespace {
+
+constexpr int kSlotReadTries = 16;
+constexpr uint64_t kLargestOffset = uint64_t{1} << 62;
+
+// The bytes of the running round, and of the round before where untouched.
+void AppendExtents(const IndexSlot& slot, uint32_t segment, uint64_t segment_bytes, auto* out) {
+  if (slot.sequence == 0) return;
+  if (slot.begin_offset > kLargestOffset || slot.prev_begin > kLargestOffset) return;  // damaged
+  const uint64_t length = std::min(slot.length, segment_bytes);
+  if (length > 0) out->push_back({slot.begin_offset, slot.begin_offset + length, segment, 0});
+  const uint64_t from = std::max(slot.length, slot.reserved_end);
+  const uint64_t to = std::min(slot.prev_length, segment_bytes);
+  if (from < to) out->push_back({slot.prev_begin + from, slot.prev_begin + to, segment, from});
+}
+
+}  // namespace
+
+BlockReader::BlockReader(FileSystem& files, std::string prefix)
+    : files_(&files), prefix_(std::move(prefix)) {}
+
+Result<BlockReader> BlockReader::Open(FileSystem& files, const std::string& prefix) {
+  BlockReader reader(files, prefix);
+  auto index = files.Open(IndexPath(prefix), FileSystem::Mode::kRead);
+  if (!index.ok()) return index.status();
+  reader.index_ = std::move(*index);
+  if (Status status = reader.ReadHeader(); !status.ok()) return status;
+  reader.slots_.resize(reader.header_.segment_count);
+  reader.segments_.resize(reader.header_.segment_count);
+  reader.opened_sequence_.resize(reader.header_.segment_count);
+  if (Status status = reader.Refresh(); !status.ok()) return status;
+  reader.position_ = reader.begin_offset();
+  return reader;
+}
+
+Status BlockReader::ReadHeader() {
+  const std::string path = IndexPath(prefix_);
+  for (int tries = 0; tries < kSlotReadTries; ++tries) {
+    IndexHeader header{};
+    auto got = index_->ReadAt(0, {reinterpret_cast<char*>(&header), sizeof header});
+    if (!got.ok()) return got.status();
+    if (*got < sizeof header || std::memcmp(header.magic, kIndexMagic, sizeof kIndexMagic) != 0) {
+      return Status::Corrupt(fmt::format(
+          "'{}' is not the index of a hangscope ring (its first bytes are not HSRINGIX)", path));
+    }
+    if (header.version != kIndexVersion) {
+      return Status::Corrupt(fmt::format(
+          "'{}' has format version {} and this hangscope reads version {}; use the hangscope that "
+          "wrote it",
+          path, header.version, kIndexVersion));
+    }
+    if (header.check != CheckOf(header)) continue;  // caught in the middle of an update
+    const bool sane = header.header_bytes == sizeof header && header.segment_count >= 1 &&
+                      header.segment_count <= 65536 && header.stamps_per_segment <= 65536 &&
+                      header.segment_bytes >= 1 && header.segment_bytes <= header.bound_bytes;
+    if (!sane) break;
+    header_ = header;
+    return {};
+  }
+  return Status::Corrupt(fmt::format("the header of '{}' is damaged (its check does not match)", path));
+}
+
+bool BlockReader::ReadSlot(uint32_t segment, IndexSlot* slot) {
+  for (int tries = 0; tries < kSlotReadTries; ++tries) {
+    auto got = index_->ReadAt(SlotAt(segment), {reinterpret_cast<char*>(slot), sizeof *slot});
+    if (!got.ok() || *got < sizeof *slot) return false;
+    if (slot->check == CheckOf(*slot)) return true;
+  }
+  return false;
+}
+
+Status BlockReader::Refresh() {
+  if (Status status = ReadHeader(); !status.ok()) return status;
+  for (uint32_t k = 0; k < header_.segment_count; ++k) {
+    if (!ReadSlot(k, &slots_[k])) slots_[k] = IndexSlot{};
+  }
+  PlanExtents();
+  return {};
+}
+
+void BlockReader::PlanExtents() {
+  std::vector<Extent> found;
+  for (uint32_t k = 0; k < slots_.size(); ++k) {
+    AppendExtents(slots_[k], k, header_.segment_bytes, &found);
+  }
+  std::sort(found.begin(), found.end(),
+            [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
+  extents_.clear();
+  for (const Extent& extent : found) {
+    // Overlaps happen only in a damaged index; the first claim wins.
+    if (!extents_.empty() && extent.begin < extents_.back().end) continue;
+    extents_.push_back(extent);
+  }
+}
+
+uint64_t BlockReader::begin_offset() const {
+  return extents_.empty() ? header_.end_offset : extents_.front().begin;
+}
+
+uint64_t BlockReader::end_offset() const {
+  const uint64_t held = extents_.empty() ? 0 : extents_.back().end;
+  return std::max(held, header_.end_offset);
+}
+
+std::optional<BlockReader::Extent> BlockReader::ExtentAtOrAfter(uint64_t offset) const {
+  const auto at = std::upper_bound(extents_.begin(), extents_.end(), offset,
+                                   [](uint64_t o, const Extent& e) { return o < e.end; });
+  if (at == extents_.end()) return std::nullopt;
+  return *at;
+}
+
+BlockReader::Event BlockReader::ReportLoss(uint64_t end, LossReason reason) {
+  loss_ = {position_, end, reason};
+  position_ = end;
+  return Event::kLoss;
+}
+
+BlockReader::Event BlockReader::Next(size_t limit) {
+  for (;;) {
+    const std::optional<Extent> extent = ExtentAtOrAfter(position_);
+    if (!extent) {
+      if (position_ < header_.end_offset) {
+        return ReportLoss(header_.end_offset, LossReason::kNotWritten);
+      }
+      return Event::kEnd;
+    }
+    if (position_ < extent->begin) {
+      const bool oldest = extent->begin == extents_.front().begin;
+      return ReportLoss(extent->begin, oldest ? LossReason::kOverwritten : LossReason::kNotWritten);
+    }
+    if (ReadExtent(*extent, limit)) return Event::kBlock;
+
+    // Lapped by the writer, or damaged. Look again; what is still claimed and
+    // still cannot be read is lost.
+    if (!Refresh().ok()) return ReportLoss(extent->end, LossReason::kUnreadable);
+    const std::optional<Extent> again = ExtentAtOrAfter(position_);
+    if (!again || again->begin > position_) continue;
+    if (ReadExtent(*again, limit)) return Event::kBlock;
+    return ReportLoss(again->end, LossReason::kUnreadable);
+  }
+}
+
+// Reads from position_ to the end of the extent or `limit` bytes of it.
+bool BlockReader::ReadExtent(const Extent& extent, size_t limit) {
+  const uint32_t k = extent.segment;
+  if (segments_[k] == nullptr || opened_sequence_[k] != slots_[k].sequence) {
+    auto file = files_->Open(SegmentPath(prefix_, k), FileSystem::Mode::kRead);
+    if (!file.ok()) return false;
+    segments_[k] = std::move(*file);
+    opened_sequence_[k] = slots_[k].sequence;
+  }
+  const size_t want = std::min<uint64_t>(limit, extent.end - position_);
+  block_.resize(want);
+  auto got = segments_[k]->ReadAt(extent.file_offset + (position_ - extent.begin),
+                                  {block_.data(), block_.size()});
+  if (!got.ok() || *got == 0) return false;
+  if (!StillHeld(extent, position_, position_ + *got)) return false;
+  block_.resize(*got);
+  block_offset_ = position_;
+  position_ += *got;
+  return true;
+}
+
+// The second look at the slot: pairs with the writer's publication (a).
+bool BlockReader::StillHeld(const Extent& extent, uint64_t begin, uint64_t end) {
+  IndexSlot now{};
+  if (!ReadSlot(extent.segment, &now)) return false;
+  std::vector<Extent> held;
+  AppendExtents(now, extent.segment, header_.segment_bytes, &held);
+  return std::any_of(held.begin(), held.end(), [&](const Extent& e) {
+    const bool same_place = e.begin - e.file_offset == extent.begin - extent.file_offset;
+    return same_place && e.begin <= begin && end <= e.end;
+  });
+}
+
+std::vector<IndexStamp> BlockReader::StampsOf(uint32_t segment) {
+  std::vector<IndexStamp> stamps(header_.stamps_per_segment);
+  auto got = index_->ReadAt(
+      StampsAt(header_.segment_count, header_.stamps_per_segment, segment),
+      {reinterpret_cast<char*>(stamps.data()), stamps.size() * sizeof(IndexStamp)});
+  stamps.resize(got.ok() ? *got / sizeof(IndexStamp) : 0);
+  // Keep the rising run that belongs to this round; anything else is older.
+  const IndexSlot& slot = slots_[segment];
+  size_t kept = 0;
+  while (kept < stamps.size() && stamps[kept].time != 0 &&
+         stamps[kept].offset >= slot.begin_offset &&
+         stamps[kept].offset <= slot.begin_offset + header_.segment_bytes &&
+         (kept == 0 || stamps[kept].offset > stamps[kept - 1].offset)) {
+    ++kept;
+  }
+  stamps.resize(kept);
+  return stamps;
+}
+
+std::optional<TimeNs> BlockReader::TimeOf(uint64_t offset) {
+  // The newest segment that began at or before the offset has the stamp.
+  const IndexSlot* best = nullptr;
+  for (const IndexSlot& slot : slots_) {
+    if (slot.sequence == 0 || slot.begin_offset > offset) continue;
+    if (best == nullptr || slot.begin_offset > best->begin_offset) best = &slot;
+  }
+  if (best == nullptr) return std::nullopt;
+  std::optional<TimeNs> time;
+  for (const IndexStamp& stamp : StampsOf(static_cast<uint32_t>(best - slots_.data()))) {
+    if (stamp.offset <= offset) time = stamp.time;
+  }
+  return time;
+}
+
+std::optional<TimeNs> BlockReader::OldestTime() {
+  const IndexSlot* oldest = nullptr;
+  for (const IndexSlot& slot : slots_) {
+    if (slot.sequence == 0 || slot.length == 0) continue;
+    if (oldest == nullptr || slot.begin_offset < oldest->begin_offset) oldest = &slot;
+  }
+  if (oldest == nullptr) return std::nullopt;
+  const auto stamps = StampsOf(static_cast<uint32_t>(oldest - slots_.data()));
+  if (stamps.empty()) return std::nullopt;
+  return stamps.front().time;
+}
+
+std::string BlockReader::stream_name() const {
+  return {header_.name, strnlen(header_.name, sizeof header_.name)};
+}
+
+bool BlockReader::HasWriter() {
+  auto probe = files_->Open(IndexPath(prefix_), FileSystem::Mode::kRead);
+  return probe.ok() && (*probe)->Lock().code() == Status::Code::kBusy;
+}
+
+StreamWindow BlockReader::Window() {
+  StreamWindow window;
+  window.name = stream_name();
+  window.begin_offset = begin_offset();
+  window.end_offset = end_offset();
+  window.begin_time = OldestTime().value_or(header_.start_monotonic);
+  uint64_t at = window.begin_offset;
+  for (const Extent& extent : extents_) {
+    if (at < extent.begin) window.losses.push_back({at, extent.begin, LossReason::kNotWritten});
+    at = extent.end;
+  }
+  if (at < window.end_offset) {
+    window.losses.push_back({at, window.end_offset, LossReason::kNotWritten});
+  }
+  return window;
+}
+
+}  // namespace hangscope

@@ -1,0 +1,65 @@
+// The observed program as a child process, behind an interface with a fake.
+#ifndef HANGSCOPE_CAPTURE_CHILD_PROCESS_H
+#define HANGSCOPE_CAPTURE_CHILD_PROCESS_H
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+
+namespace hangscope {
+
+struct ChildExit {
+  int status = 0;  // if it ended by itself
+  int signal = 0;  // if a signal killed it; else 0
+};
+
+// What the processes of the child do right now.
+struct ChildActivity {
+  int processes = 0;         // alive, the child's descendants included
+  TimeNs cpu_time = 0;       // of all of them
+  bool timed_sleep = false;  // one of their main threads sleeps for a set time
+  bool stopped = false;      // by a signal or a debugger
+  std::string waits_in;      // the system call that the innermost one waits in; may be empty
+};
+
+// One thread at a time.
+class ChildProcess {
+ public:
+  virtual ~ChildProcess() = default;
+  virtual pid_t pid() const = 0;
+  // Collects whoever ended; the child's own end once it did. Does not wait.
+  virtual std::optional<ChildExit> Poll() = 0;
+  // To its whole process group.
+  virtual void Signal(int signal_number) = 0;
+  // To every process that descends from this one, in the group or not.
+  virtual void SignalDescendants(int signal_number) = 0;
+  virtual ChildActivity Activity() = 0;
+  // The read ends of the captured streams, -1 if not captured. The caller of
+  // Start owns and closes them.
+  virtual int stdout_fd() const = 0;
+  virtual int stderr_fd() const = 0;
+};
+
+struct ChildOptions {
+  std::vector<std::string> command;  // program and arguments; no shell
+  bool capture_stdout = true;
+  bool capture_stderr = true;
+  bool ignores_sigpipe = false;       // as that caller had it
+  sigset_t signal_mask{};            // what the child gets: the mask of hangscope's own caller
+};
+
+// Starts the command in a process group of its own and makes this process the
+// reaper of its orphans. If this process group has the terminal, the child's
+// gets it. The code of the failed Status: NotFound (127) or Io (126).
+Result<std::unique_ptr<ChildProcess>> StartChild(const ChildOptions& options);
+
+}  // namespace hangscope
+
+#endif

@@ -1,0 +1,133 @@
+// The bytes of a stream ring on disk; docs/format.md tells the same for readers
+// in other languages.
+//
+//   P.0 ... P.(n-1)   segments: stream bytes and nothing else
+//   P.current         symbolic link to the segment being written
+//   P.index           this file: what the segments hold
+//
+// A ring is bounded by N x S bytes, P.index and the link included. It is cut
+// into n = 32 segments (64 from 64 MiB on) of equal size, filled in turn. A
+// segment that comes round again is overwritten in place, so that what is not
+// yet overwritten is still history; one that a snapshot links to is replaced.
+//
+// P.index, little-endian, every field aligned to its size:
+//
+//   offset  bytes
+//        0    128   header         IndexHeader
+//      128   64 n   slots          IndexSlot, one per segment
+//   128+64n 16 n K  stamps         K = stamps_per_segment of IndexStamp per segment
+//
+// A segment while it is overwritten (file offsets; both parts are history):
+//
+//        0            length      reserved_end              prev_length
+//        |  new bytes  |  doubtful  |  bytes of the round before  |
+//        begin_offset ->            prev_begin + file offset ->
+//
+// Order of writing, and what pairs with it: the writer publishes a slot whose
+// reserved_end covers the bytes it is about to write (a), writes the bytes (b),
+// then publishes the slot with the new length (c). A reader reads the slot, the
+// bytes, then the slot again, and takes only what both slots hold: a byte that
+// (b) replaced was given up by (a) before. After SIGKILL between (b) and (c) the
+// doubtful part is simply not history.
+#ifndef HANGSCOPE_CAPTURE_RING_FORMAT_H
+#define HANGSCOPE_CAPTURE_RING_FORMAT_H
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/status.h"
+
+namespace hangscope {
+
+static_assert(std::endian::native == std::endian::little, "the index is written in memory order");
+
+constexpr char kIndexMagic[8] = {'H', 'S', 'R', 'I', 'N', 'G', 'I', 'X'};
+constexpr uint32_t kIndexVersion = 1;
+constexpr uint64_t kIndexFinished = 1;  // flag: the stream ended and the writer closed the ring
+
+struct IndexHeader {
+  char magic[8];
+  uint32_t version;
+  uint32_t header_bytes;
+  uint32_t segment_count;
+  uint32_t stamps_per_segment;
+  uint64_t segment_bytes;
+  uint64_t bound_bytes;  // N x S
+  uint64_t run_id;       // random; a segment belongs to the run whose index names it
+  TimeNs start_monotonic;
+  TimeNs start_wall;  // the same instant
+  uint64_t flags;
+  uint64_t lost_bytes;  // never written, all in all
+  int64_t lost_errno;   // of the latest such loss
+  uint64_t end_offset;  // of the stream when flags or losses were last written
+  char name[16];        // of the stream, NUL-padded
+  uint64_t unused;
+  uint64_t check;  // HashBytes over all before
+};
+static_assert(sizeof(IndexHeader) == 128);
+static_assert(offsetof(IndexHeader, segment_bytes) == 24);
+static_assert(offsetof(IndexHeader, check) == 120);
+
+struct IndexSlot {
+  uint64_t sequence;      // 1 for the first segment ever filled, then 2, 3 ...; 0: never used
+  uint64_t begin_offset;  // stream offset of the byte at file offset 0
+  uint64_t length;        // bytes of this round
+  uint64_t reserved_end;  // file offset from which the round before is untouched
+  uint64_t prev_begin;    // stream offset that file offset 0 had in the round before
+  uint64_t prev_length;   // 0: there was no round before, or its bytes are gone
+  uint64_t closed;        // 1: nothing more will be added in this round
+  uint64_t check;         // HashBytes over all before
+};
+static_assert(sizeof(IndexSlot) == 64);
+
+// The bytes from `offset` on arrived at `time` or later; time 0: unused.
+struct IndexStamp {
+  uint64_t offset;
+  TimeNs time;  // monotonic
+};
+static_assert(sizeof(IndexStamp) == 16);
+
+// Seals (writer) or tests (reader) the check at the end of a header or slot.
+template <typename Record>
+uint64_t CheckOf(const Record& record) {
+  return HashBytes({reinterpret_cast<const char*>(&record), offsetof(Record, check)});
+}
+
+constexpr uint64_t SlotAt(uint32_t segment) { return sizeof(IndexHeader) + sizeof(IndexSlot) * segment; }
+constexpr uint64_t StampsAt(uint32_t segment_count, uint32_t stamps_per_segment, uint32_t segment) {
+  return SlotAt(segment_count) + sizeof(IndexStamp) * stamps_per_segment * segment;
+}
+
+inline std::string IndexPath(const std::string& prefix) { return prefix + ".index"; }
+inline std::string CurrentPath(const std::string& prefix) { return prefix + ".current"; }
+inline std::string SegmentPath(const std::string& prefix, uint32_t segment) {
+  return prefix + "." + std::to_string(segment);
+}
+
+// How N x S bytes are cut. Pure arithmetic, so that the bound can be reasoned
+// about: index + links + segment_count x segment_bytes <= bound_bytes.
+struct RingGeometry {
+  uint64_t bound_bytes = 0;
+  uint32_t segment_count = 0;
+  uint32_t stamps_per_segment = 0;
+  uint64_t segment_bytes = 0;
+  uint64_t reserve_bytes = 0;  // how far reserved_end runs ahead of the writer
+
+  uint64_t index_bytes() const { return StampsAt(segment_count, stamps_per_segment, segment_count); }
+};
+
+constexpr uint64_t kSmallestRing = 64 * 1024;
+
+// `size_text` and `keep_text` are as given on the command line: "500M", "3".
+// `name_bytes` is the length of the ring's file name, for the links' share.
+Result<RingGeometry> PlanRing(std::string_view size_text, std::string_view keep_text,
+                              size_t name_bytes);
+
+}  // namespace hangscope
+
+#endif

@@ -1,0 +1,117 @@
+// From the bytes of a stream to the steps of its cores.
+#ifndef HANGSCOPE_DECODE_STEP_READER_H
+#define HANGSCOPE_DECODE_STEP_READER_H
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "decode/trace_line.h"
+
+namespace hangscope {
+
+// A core was here.
+struct Step {
+  uint64_t pc = 0;
+  uint64_t offset = 0;  // of its line in the stream
+  uint64_t values = 0;  // identifies registers and addresses at this step
+  bool has_values = false;
+  bool starts_block = false;
+};
+
+// What a trace itself says about the code at a place.
+struct TracedCode {
+  uint32_t bits = 0;
+  bool has_bits = false;
+  std::string mnemonic;
+  std::string function;
+  uint32_t source_line = 0;
+  std::vector<uint64_t> addresses;  // distinct ones its accesses went to, up to kMostAddresses
+};
+constexpr size_t kMostAddresses = 4;
+
+// Names of cores in order of their appearance: "hart 0", "/soc/host".
+class CoreNames {
+ public:
+  uint32_t Number(const TraceLine& line);
+  const std::string& name(uint32_t core) const { return names_[core]; }
+  size_t size() const { return names_.size(); }
+
+ private:
+  uint32_t Add(std::string name);
+
+  std::vector<std::string> names_;
+  std::array<uint32_t, 64> by_number_{};  // core number -> index + 1; the common, small numbers
+  std::map<std::string, uint32_t, std::less<>> by_name_;
+};
+
+// Not thread-safe. Feed it a stream's bytes in order, cut anywhere.
+class StepReader {
+ public:
+  using Sink = std::function<void(uint32_t core, const Step& step)>;
+
+  // `cores` outlives the reader and may be shared by readers of one stream.
+  // `learn_code`: also collect code() (slower; for short stretches).
+  StepReader(CoreNames* cores, bool learn_code, Sink sink);
+
+  // `offset` is the stream offset of bytes[0]. The first line is taken as whole
+  // only if `offset` is 0 or follows what was fed before.
+  void Feed(std::string_view bytes, uint64_t offset);
+  // Hands out the steps still waiting for their values. Half a line is dropped.
+  void Flush();
+
+  const std::unordered_map<uint64_t, TracedCode>& code() const { return code_; }
+  uint64_t lines() const { return lines_; }
+  uint64_t trace_lines() const { return trace_lines_; }
+  TraceFormat format() const { return format_; }  // of the latest step
+  bool chained() const { return chained_; }
+  // Blocks that QEMU translated, in order; nobody says which core ran them.
+  uint64_t translated_pc() const { return translated_pc_; }
+  bool only_translations() const { return steps_ == 0 && code_lines_ > 0; }
+
+  // A stream is taken for a trace when most of its lines belong to one.
+  bool IsTrace() const { return trace_lines_ >= 8 && trace_lines_ * 2 > lines_; }
+
+ private:
+  struct Pending {
+    Step step;
+    bool waiting = false;    // not handed out yet
+    bool committed = false;  // its values are known
+  };
+
+  void TakeLine(std::string_view line, uint64_t offset);
+  void Begin(const TraceLine& line, uint64_t offset);
+  void Cancel(uint64_t pc);
+  void Learn(const TraceLine& line);
+  void HandOut(uint32_t core);
+  Pending& PendingOf(uint32_t core);
+
+  CoreNames* cores_;
+  const bool learn_code_;
+  Sink sink_;
+  std::string partial_;
+  uint64_t partial_offset_ = 0;
+  uint64_t next_offset_ = 0;
+  bool skip_to_newline_ = false;
+  std::vector<Pending> pending_;
+  uint32_t state_core_ = 0;  // whose state is being printed
+  std::unordered_map<uint64_t, TracedCode> code_;
+  uint64_t lines_ = 0;
+  uint64_t trace_lines_ = 0;
+  uint64_t steps_ = 0;
+  uint64_t code_lines_ = 0;
+  uint64_t translated_pc_ = 0;
+  bool block_head_ = false;
+  TraceFormat format_ = TraceFormat::kNone;
+  bool chained_ = false;
+};
+
+}  // namespace hangscope
+
+#endif

@@ -1,0 +1,153 @@
+#include "export/json.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+
+namespace hangscope {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string Hex(uint64_t value) { return fmt::format("{:#x}", value); }
+
+// Names come from traces and ELFs: replace what is no UTF-8 instead of failing.
+std::string Line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+// Seconds with a millisecond's precision.
+double Rounded(TimeNs ns) { return static_cast<double>(ns / kMillisecond) / 1000; }
+
+Json PlaceObject(const Place& place) {
+  Json json{{"pc", Hex(place.pc)}};
+  if (!place.function.empty()) json["function"] = place.function;
+  if (!place.source.empty()) json["source"] = place.source;
+  return json;
+}
+
+Json LoopObject(const Loop& loop) {
+  Json json{{"rounds", loop.rounds}, {"at_least", loop.at_least}, {"basis", LoopBasisName(loop.basis)},
+            {"interrupts", loop.traps}};
+  json["places"] = Json::array();
+  for (const Place& place : loop.places) json["places"].push_back(PlaceObject(place));
+  json["polls"] = Json::array();
+  for (const uint64_t address : loop.polls) json["polls"].push_back(Hex(address));
+  json["polls_known"] = loop.polls_known;
+  return json;
+}
+
+Json CoreObject(const CoreVerdict& core, TimeNs now, bool with_loop) {
+  Json json{{"name", core.name}, {"stream", core.stream}, {"state", StateName(core.state)},
+            {"confidence", ConfidenceName(core.confidence)}, {"for_s", Rounded(now - core.since)}};
+  json.update(PlaceObject(core.place));
+  if (core.asleep) json["asleep"] = true;
+  if (core.loop && with_loop) json["loop"] = LoopObject(*core.loop);
+  return json;
+}
+
+Json VerdictObject(const Verdict& verdict, TimeNs start) {
+  Json json{{"state", StateName(verdict.state)}, {"confidence", ConfidenceName(verdict.confidence)},
+            {"hang", verdict.IsHang()}, {"summary", verdict.summary},
+            {"elapsed_s", Rounded(verdict.time - start)}, {"since_s", Rounded(verdict.since - start)},
+            {"evidence", verdict.evidence}, {"doubts", verdict.doubts}};
+  json["cores"] = Json::array();
+  for (const CoreVerdict& core : verdict.cores) json["cores"].push_back(CoreObject(core, verdict.time, true));
+  json["streams"] = Json::array();
+  for (const StreamVerdict& stream : verdict.streams) {
+    Json mine{{"name", stream.name}, {"state", StateName(stream.state)}, {"total_bytes", stream.total_bytes}};
+    if (!stream.format.empty()) mine["trace"] = stream.format;
+    json["streams"].push_back(mine);
+  }
+  return json;
+}
+
+Json Typed(const char* type, TimeNs wall) {
+  return {{"type", type}, {"version", kJsonVersion}, {"time", FormatWallTime(wall)}};
+}
+
+}  // namespace
+
+std::string HeartbeatJson(const Heartbeat& beat, TimeNs start) {
+  Json json = Typed("heartbeat", beat.wall);
+  json["elapsed_s"] = Rounded(beat.now - start);
+  uint64_t total = 0;
+  double rate = 0;
+  TimeNs age = -1;
+  Json streams = Json::array();
+  for (const StreamPulse& stream : beat.streams) {
+    total += stream.total_bytes;
+    rate += stream.bytes_per_second;
+    if (stream.last_byte_age >= 0 && (age < 0 || stream.last_byte_age < age)) age = stream.last_byte_age;
+    Json mine{{"name", stream.name}, {"total_bytes", stream.total_bytes}, {"bytes_per_s", stream.bytes_per_second},
+              {"last_byte_age_s", nullptr}, {"ring_fill", stream.fill()}, {"history_bytes", stream.history_bytes},
+              {"bound_bytes", stream.bound_bytes}, {"lost_bytes", stream.lost_bytes}};
+    if (stream.last_byte_age >= 0) mine["last_byte_age_s"] = Rounded(stream.last_byte_age);
+    streams.push_back(mine);
+  }
+  json["total_bytes"] = total;
+  json["bytes_per_s"] = rate;
+  json["last_byte_age_s"] = nullptr;
+  if (age >= 0) json["last_byte_age_s"] = Rounded(age);
+  json["child_cpu"] = nullptr;
+  if (beat.child_cpu >= 0) json["child_cpu"] = beat.child_cpu;
+  json["state"] = StateName(beat.verdict.state);
+  json["confidence"] = ConfidenceName(beat.verdict.confidence);
+  json["cores"] = Json::array();
+  for (const CoreVerdict& core : beat.verdict.cores) json["cores"].push_back(CoreObject(core, beat.now, false));
+  json["streams"] = streams;
+  return Line(json);
+}
+
+std::string VerdictJson(const Verdict& verdict, TimeNs start, TimeNs wall) {
+  Json json = Typed("verdict", wall);
+  json.update(VerdictObject(verdict, start));
+  return Line(json);
+}
+
+std::string SnapshotJson(const Manifest& manifest, const std::string& path) {
+  Json json = Typed("snapshot", manifest.wall);
+  json["path"] = path;
+  json["trigger"] = manifest.trigger;
+  uint64_t bytes = 0;
+  for (const StreamWindow& stream : manifest.streams) bytes += stream.bytes();
+  json["bytes"] = bytes;
+  return Line(json);
+}
+
+std::string LossJson(const std::string& stream, uint64_t bytes, const std::string& why, TimeNs wall) {
+  Json json = Typed("loss", wall);
+  json["stream"] = stream;
+  json["bytes"] = bytes;
+  json["why"] = why;
+  return Line(json);
+}
+
+std::string NoteJson(const std::string& text, TimeNs wall) {
+  Json json = Typed("note", wall);
+  json["text"] = text;
+  return Line(json);
+}
+
+std::string ManifestJson(const Manifest& manifest) {
+  Json json{{"format", "hangscope-snapshot"}, {"version", kManifestVersion}, {"run_id", Hex(manifest.run_id)},
+            {"trigger", manifest.trigger}, {"time", FormatWallTime(manifest.wall)},
+            {"start", FormatWallTime(manifest.start_wall)},
+            {"elapsed_s", Rounded(manifest.time - manifest.start)}, {"host", manifest.host},
+            {"command", manifest.command}, {"pid", manifest.pid}, {"elf", manifest.elf}};
+  json["streams"] = Json::array();
+  for (const StreamWindow& stream : manifest.streams) {
+    Json mine{{"name", stream.name}, {"begin_offset", stream.begin_offset}, {"end_offset", stream.end_offset},
+              {"bytes", stream.bytes()}, {"begin_s", Rounded(stream.begin_time - manifest.start)},
+              {"end_s", Rounded(manifest.time - manifest.start)}};
+    mine["losses"] = Json::array();
+    for (const Loss& loss : stream.losses) {
+      mine["losses"].push_back({{"begin", loss.begin}, {"end", loss.end}, {"reason", LossReasonName(loss.reason)}});
+    }
+    json["streams"].push_back(mine);
+  }
+  json["verdict"] = VerdictObject(manifest.verdict, manifest.start);
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace hangscope

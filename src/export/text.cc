@@ -1,0 +1,189 @@
+#include "export/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/units.h"
+
+namespace hangscope {
+namespace {
+
+constexpr size_t kMostCoresInLine = 4;
+constexpr size_t kMostPlacesListed = 8;
+
+std::string Where(const Place& place) {
+  std::string text = place.function.empty() ? fmt::format("{:#x}", place.pc) : place.function;
+  if (!place.source.empty()) text += "  " + place.source;
+  return text;
+}
+
+std::string AddressRange(const Loop& loop) {
+  const auto [low, high] = std::minmax_element(loop.places.begin(), loop.places.end(),
+                                               [](const Place& a, const Place& b) { return a.pc < b.pc; });
+  return low->pc == high->pc ? fmt::format("{:#x}", low->pc) : fmt::format("{:#x}..{:#x}", low->pc, high->pc);
+}
+
+// The other functions that a loop runs through, in order.
+std::string OtherFunctions(const Loop& loop) {
+  std::vector<std::string> names;
+  for (const Place& place : loop.places) {
+    if (place.function.empty() || place.function == loop.places.front().function) continue;
+    if (std::find(names.begin(), names.end(), place.function) == names.end()) names.push_back(place.function);
+  }
+  if (names.empty()) return {};
+  const size_t shown = std::min<size_t>(names.size(), 3);
+  std::string text = "  through ";
+  for (size_t i = 0; i < shown; ++i) text += (i == 0 ? "" : ", ") + names[i];
+  if (shown < names.size()) text += fmt::format(" and {} more", names.size() - shown);
+  return text;
+}
+
+std::string CoreText(const CoreVerdict& core, TimeNs now) {
+  const std::string age = FormatElapsed(now - core.since);
+  if (core.state == State::kLooping && core.loop) {
+    const Loop& loop = *core.loop;
+    const std::string at_least = loop.at_least ? "at least " : "";
+    std::string text = fmt::format("{}  spins {}{}", core.name, at_least, age);
+    if (loop.rounds > 0) text += fmt::format(", {}{} times", at_least, FormatCount(loop.rounds));
+    text += fmt::format(" round {} place{} ({})", loop.places.size(), loop.places.size() == 1 ? "" : "s", AddressRange(loop));
+    text += "  " + Where(core.place) + OtherFunctions(loop);
+    return text;
+  }
+  if (core.state == State::kSilent) {
+    return fmt::format("{}  {} since {}  {}", core.name, core.asleep ? "sleeps (wfi)" : "silent", age, Where(core.place));
+  }
+  return fmt::format("{}  {}, last at  {}", core.name, StateName(core.state), Where(core.place));
+}
+
+std::string StreamText(const StreamVerdict& stream, TimeNs now) {
+  std::string text = stream.name + ": ";
+  if (stream.last_byte == 0) return text + "nothing came";
+  text += stream.state == State::kSilent
+              ? fmt::format("silent for {}", FormatElapsed(now - stream.last_byte))
+              : "alive";
+  text += fmt::format(", {}", FormatSize(stream.total_bytes));
+  if (!stream.format.empty()) text += fmt::format(" of {} trace", stream.format);
+  return text;
+}
+
+std::string Headline(const Verdict& verdict, TimeNs start) {
+  const std::string after = FormatElapsed(verdict.time - start);
+  if (verdict.state == State::kFinished || verdict.state == State::kDead) {
+    return fmt::format("{} after {}: {}", verdict.state == State::kDead ? "DEAD" : "finished", after, verdict.summary);
+  }
+  const char* word = verdict.IsHang() ? "HANG" : StateName(verdict.state).data();
+  if (!verdict.IsHang() && (verdict.state == State::kProgressing || verdict.state == State::kSlow)) {
+    return fmt::format("{} after {}", verdict.summary, after);
+  }
+  return fmt::format("{} after {}: {} ({})", verdict.IsHang() ? word : "not progressing", after, verdict.summary,
+                     ConfidenceName(verdict.confidence));
+}
+
+// "2 progressing, hart 1 spins 3.1 s cb_wait_front".
+std::string CoresInLine(const Heartbeat& beat) {
+  const auto& cores = beat.verdict.cores;
+  std::string text;
+  if (cores.size() <= kMostCoresInLine) {
+    for (const CoreVerdict& core : cores) {
+      text += text.empty() ? "" : ", ";
+      text += core.name;
+      if (core.state == State::kLooping) text += " spins " + FormatElapsed(beat.now - core.since);
+      if (core.state == State::kSilent) text += core.asleep ? " sleeps" : " silent";
+      if (!core.place.function.empty()) text += " " + core.place.function;
+    }
+    return text;
+  }
+  std::map<State, int> counts;
+  for (const CoreVerdict& core : cores) ++counts[core.state];
+  for (const auto& [state, count] : counts) {
+    text += text.empty() ? "" : ", ";
+    text += fmt::format("{} {}", count, StateName(state));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string HeartbeatText(const Heartbeat& beat) {
+  std::string text = FormatElapsed(beat.elapsed);
+  for (const StreamPulse& stream : beat.streams) {
+    if (stream.total_bytes == 0 && beat.streams.size() > 1) continue;
+    text += fmt::format("  {} {}", stream.name, FormatSize(stream.total_bytes));
+    if (stream.last_byte_age < 0) {
+      text += ", nothing yet";
+    } else {
+      text += fmt::format(" at {}, last byte {} ago", FormatRate(stream.bytes_per_second), FormatElapsed(stream.last_byte_age));
+    }
+    text += fmt::format(", ring {:.0f} % of {}", stream.fill() * 100, FormatSize(stream.bound_bytes));
+    if (stream.lost_bytes > 0) text += fmt::format(", LOST {}", FormatSize(stream.lost_bytes));
+  }
+  if (beat.child_cpu >= 0) text += fmt::format("  child {:.0f} % CPU", beat.child_cpu * 100);
+  text += fmt::format("  {}", beat.verdict.summary.empty() ? std::string(StateName(beat.verdict.state)) : beat.verdict.summary);
+  const std::string cores = CoresInLine(beat);
+  if (!cores.empty()) text += ": " + cores;
+  return text;
+}
+
+std::string VerdictText(const Verdict& verdict, TimeNs start, const std::string& snapshot) {
+  std::string text = "hangscope: " + Headline(verdict, start) + "\n";
+  for (const CoreVerdict& core : verdict.cores) text += "  " + CoreText(core, verdict.time) + "\n";
+  for (const StreamVerdict& stream : verdict.streams) text += "  " + StreamText(stream, verdict.time) + "\n";
+  // With one core its own line says it all.
+  const CoreVerdict* first = nullptr;
+  for (const CoreVerdict& core : verdict.cores) {
+    if (core.state == State::kLooping && (first == nullptr || core.since < first->since)) first = &core;
+  }
+  if (first != nullptr && verdict.cores.size() > 1 && verdict.state == State::kLooping) {
+    text += fmt::format("  first to stop: {}, {} after the start{}\n", first->name, FormatElapsed(first->since - start),
+                        first->since_at_least ? " or earlier" : "");
+  }
+  for (const std::string& line : verdict.evidence) text += "  " + line + "\n";
+  for (const std::string& doubt : verdict.doubts) text += "  not certain: " + doubt + "\n";
+  if (!snapshot.empty()) text += "  snapshot: " + snapshot + "\n";
+  return text;
+}
+
+std::string ContentsText(const std::vector<StreamWindow>& streams) {
+  std::string text;
+  for (const StreamWindow& stream : streams) {
+    if (stream.bytes() == 0 && streams.size() > 1) continue;
+    text += fmt::format("{}{} of {}", text.empty() ? "" : ", ", FormatSize(stream.bytes()), stream.name);
+  }
+  return "(" + (text.empty() ? std::string("nothing was printed") : text) + ")";
+}
+
+std::string ReportText(const Manifest& manifest) {
+  std::string text = VerdictText(manifest.verdict, manifest.start, "");
+  text += "\n";
+  if (!manifest.command.empty()) {
+    text += "command:";
+    for (const std::string& word : manifest.command) text += " " + word;
+    text += "\n";
+  }
+  if (!manifest.elf.empty()) text += "elf: " + manifest.elf + "\n";
+  text += fmt::format("trigger: {} at {}, {} after the start\n", manifest.trigger, FormatWallTime(manifest.wall),
+                      FormatElapsed(manifest.time - manifest.start));
+  for (const StreamWindow& stream : manifest.streams) {
+    text += fmt::format("{}: bytes {}..{} ({}), the last {}", stream.name, stream.begin_offset, stream.end_offset,
+                        FormatSize(stream.bytes()), FormatElapsed(stream.end_time - stream.begin_time));
+    if (stream.begin_offset > 0) text += fmt::format("; {} before that are overwritten", FormatSize(stream.begin_offset));
+    text += "\n";
+    for (const Loss& loss : stream.losses) {
+      text += fmt::format("  missing: bytes {}..{} ({})\n", loss.begin, loss.end, LossReasonName(loss.reason));
+    }
+  }
+  for (const CoreVerdict& core : manifest.verdict.cores) {
+    if (!core.loop) continue;
+    text += fmt::format("\nthe loop of {}, in order:\n", core.name);
+    const auto& places = core.loop->places;
+    for (size_t i = 0; i < std::min(places.size(), kMostPlacesListed * 8); ++i) {
+      text += fmt::format("  {:#x}  {}\n", places[i].pc, Where(places[i]));
+    }
+    if (places.size() > kMostPlacesListed * 8) text += fmt::format("  ... {} more\n", places.size() - kMostPlacesListed * 8);
+  }
+  return text;
+}
+
+}  // namespace hangscope

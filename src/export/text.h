@@ -1,0 +1,28 @@
+// Verdicts and heartbeats as people read them.
+#ifndef HANGSCOPE_EXPORT_TEXT_H
+#define HANGSCOPE_EXPORT_TEXT_H
+
+#include <string>
+
+#include "model/heartbeat.h"
+#include "model/manifest.h"
+#include "model/verdict.h"
+
+namespace hangscope {
+
+// One line, no newline, without the program's name.
+std::string HeartbeatText(const Heartbeat& beat);
+
+// The report: headline, a line per core, streams, doubts. `start` is the run's
+// (monotonic); `snapshot` names the folder and its contents, or is empty.
+std::string VerdictText(const Verdict& verdict, TimeNs start, const std::string& snapshot);
+
+// report.txt of a snapshot.
+std::string ReportText(const Manifest& manifest);
+
+// "(1.43 GiB of stdout, 12.0 KiB of stderr)".
+std::string ContentsText(const std::vector<StreamWindow>& streams);
+
+}  // namespace hangscope
+
+#endif

@@ -1,0 +1,176 @@
+#include "session/analysis.h"
+
+#include <algorithm>
+
+namespace hangscope {
+namespace {
+
+constexpr TimeNs kShortestTick = 100 * kMillisecond;
+constexpr TimeNs kLongestTick = kSecond;
+constexpr int kTicksPerStall = 10;
+
+}  // namespace
+
+Analysis::Analysis(FileSystem& files, Clock& clock, const Recording& recording, CodeSource* elf, TimeNs stall)
+    : files_(files), clock_(clock), elf_(elf), stall_(stall),
+      tick_(std::clamp(stall / kTicksPerStall, kShortestTick, kLongestTick)),
+      judge_(stall, clock.Monotonic()), no_code_(elf) {
+  for (const RecordedStream& recorded : recording.streams()) {
+    Stream stream;
+    stream.recorded = &recorded;
+    streams_.push_back(std::move(stream));
+  }
+}
+
+Analysis::~Analysis() { Stop(); }
+
+void Analysis::Start() {
+  thread_ = std::thread([this] { Run(); });
+}
+
+void Analysis::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Analysis::SetChild(const ChildView& child) {
+  const std::lock_guard lock(mutex_);
+  child_ = child;
+}
+
+Verdict Analysis::verdict() const {
+  const std::lock_guard lock(mutex_);
+  return verdict_;
+}
+
+void Analysis::Run() {
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      if (wake_.wait_for(lock, std::chrono::nanoseconds(tick_), [this] { return stopping_; })) return;
+    }
+    Look(clock_.Monotonic(), false);
+  }
+}
+
+Verdict Analysis::Conclude(const ChildView& child) {
+  SetChild(child);
+  Look(clock_.Monotonic(), true);
+  return verdict();
+}
+
+void Analysis::Look(TimeNs now, bool final_look) {
+  std::vector<StreamView> views;
+  ProgramCode* code = &no_code_;
+  for (Stream& stream : streams_) {
+    LookAt(&stream, now, final_look);
+    views.push_back(ViewOf(stream));
+    if (stream.analyst != nullptr && stream.analyst->is_trace()) code = &stream.analyst->code();
+  }
+  ChildView child;
+  {
+    const std::lock_guard lock(mutex_);
+    child = child_;
+  }
+  // A proof takes a while; what is true is true as of its end.
+  Verdict verdict = judge_.Assess(clock_.Monotonic(), views, child, code);
+  const std::lock_guard lock(mutex_);
+  verdict_ = std::move(verdict);
+}
+
+void Analysis::LookAt(Stream* stream, TimeNs now, bool final_look) {
+  if (stream->analyst == nullptr) {
+    if (stream->recorded->drain->total_bytes() == 0) return;
+    auto reader = BlockReader::Open(files_, stream->recorded->ring->prefix());
+    if (!reader.ok()) return;
+    stream->analyst = std::make_unique<StreamAnalyst>(std::move(*reader), elf_);
+  }
+  stream->analyst->Sample(now);
+  if (!stream->analyst->is_trace()) return;
+  if (final_look) {
+    // Short runs never raised a suspicion; where they ended is known all the same.
+    MakeProof(stream, now);
+    stream->proven = true;
+    return;
+  }
+  const StreamView view = ViewOf(*stream);
+  if (now >= stream->next_deep_sample && judge_.SuspectsLongLoop(view, now)) {
+    stream->analyst->SampleDeeply(now);
+    stream->deep_pause = std::clamp(2 * stream->deep_pause, stall_, 16 * stall_);
+    stream->next_deep_sample = now + stream->deep_pause;
+  }
+  if (stream->proven && !StillProven(*stream)) stream->proven = false;
+  if (!stream->proven && now >= stream->next_proof && judge_.SuspectsLoop(ViewOf(*stream), now)) {
+    MakeProof(stream, now);
+  }
+}
+
+void Analysis::MakeProof(Stream* stream, TimeNs now) {
+  StreamAnalyst& analyst = *stream->analyst;
+  const uint64_t back_to = analyst.OffsetAt(now - stall_);
+  const auto stop = [this] {
+    const std::lock_guard lock(mutex_);
+    return stopping_ && thread_.joinable() && thread_.get_id() == std::this_thread::get_id();
+  };
+  const std::vector<CoreProof> read_back = analyst.Prove(back_to, stop);
+  Proof proof;
+  proof.time = now;
+  proof.lost_bytes = analyst.LostSince(back_to);
+  TimeNs newest_entry = 0;
+  bool all_old_enough = true;
+  for (size_t i = 0; i < read_back.size(); ++i) {
+    const CoreProof& facts = read_back[i];
+    ProvenCore core;
+    core.looping = analyst.cores()[i].finding.IsLoop() && facts.rounds > 0;
+    const uint64_t at = core.looping ? facts.entered_offset : facts.last ? facts.last->offset : 0;
+    core.since = analyst.TimeOf(at).value_or(analyst.cores()[i].loop_since);
+    core.at_least = facts.at_least;
+    core.rounds = facts.rounds;
+    core.traps = facts.traps;
+    if (core.looping) {
+      newest_entry = std::max(newest_entry, core.since);
+    } else if (facts.last && core.since > now - stall_) {
+      all_old_enough = false;  // another core did something meanwhile
+    }
+    proof.cores.push_back(core);
+  }
+  stream->proof = std::move(proof);
+  stream->proven = all_old_enough && newest_entry != 0 && now - newest_entry >= stall_;
+  // Disproved: the youngest loop must last for the whole stall time first.
+  stream->next_proof = std::max(now + stall_ / 2, newest_entry + stall_);
+}
+
+// The proof holds while the samples show every proven core in its loop still.
+bool Analysis::StillProven(const Stream& stream) const {
+  const auto& cores = stream.analyst->cores();
+  for (size_t i = 0; i < cores.size(); ++i) {
+    if (i >= stream.proof.cores.size()) return false;
+    if (stream.proof.cores[i].looping && cores[i].loop_since > stream.proof.time) return false;
+    if (!stream.proof.cores[i].looping && cores[i].last_seen > stream.proof.time) return false;
+  }
+  return true;
+}
+
+StreamView Analysis::ViewOf(const Stream& stream) const {
+  StreamView view;
+  view.name = stream.recorded->ring->stream_name();
+  view.total_bytes = stream.recorded->drain->total_bytes();
+  view.last_byte = stream.recorded->drain->last_byte();
+  if (stream.analyst == nullptr || !stream.analyst->is_trace()) return view;
+  const StreamAnalyst& analyst = *stream.analyst;
+  view.is_trace = true;
+  view.only_translations = analyst.only_translations();
+  view.chained = chained_ || analyst.chained();
+  view.format = TraceFormatName(analyst.format());
+  for (const CoreTrack& track : analyst.cores()) {
+    view.cores.push_back({track.name, &track.finding, track.last_seen, track.loop_since, track.places_since});
+  }
+  if (stream.proven) view.proof = &stream.proof;
+  return view;
+}
+
+}  // namespace hangscope

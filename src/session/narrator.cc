@@ -1,0 +1,60 @@
+#include "session/narrator.h"
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "export/json.h"
+#include "export/text.h"
+
+namespace hangscope {
+namespace {
+
+constexpr std::string_view kClearLine = "\r\033[K";
+
+}  // namespace
+
+void Narrator::Say(const std::string& text, const std::string& json) {
+  if (options_.json) {
+    options_.write(json + "\n");
+    return;
+  }
+  if (text.empty()) return;
+  std::string message = line_shown_ ? std::string(kClearLine) : std::string();
+  line_shown_ = false;
+  options_.write(message + text + "\n");
+}
+
+void Narrator::Beat(const Heartbeat& beat) {
+  if (options_.quiet) return;
+  if (options_.json) return Say("", HeartbeatJson(beat, start_));
+  std::string text = "hangscope: " + HeartbeatText(beat);
+  if (!options_.live) return Say(text, "");
+  const auto columns = static_cast<size_t>(std::max(20, options_.columns ? options_.columns() : 80));
+  if (text.size() >= columns) text.resize(columns - 1);
+  options_.write(std::string(kClearLine) + text);
+  line_shown_ = true;
+}
+
+void Narrator::Tell(const Verdict& verdict, TimeNs wall, const std::string& snapshot, const std::string& contents) {
+  std::string text = VerdictText(verdict, start_, snapshot.empty() ? "" : snapshot + "/   " + contents);
+  text.pop_back();
+  Say(text, VerdictJson(verdict, start_, wall));
+}
+
+void Narrator::TellSnapshot(const Manifest& manifest, const std::string& path, bool with_text) {
+  const std::string text = fmt::format("hangscope: snapshot: {}/   {}, {}", path, ContentsText(manifest.streams), manifest.trigger);
+  if (with_text || options_.json) Say(text, SnapshotJson(manifest, path));
+}
+
+void Narrator::TellLoss(const std::string& stream, uint64_t bytes, const std::string& why, TimeNs wall) {
+  Say(fmt::format("hangscope: LOST {} of {}: {}", FormatSize(bytes), stream, why), LossJson(stream, bytes, why, wall));
+}
+
+void Narrator::Note(const std::string& text, TimeNs wall) { Say("hangscope: " + text, NoteJson(text, wall)); }
+
+void Narrator::Close() {
+  if (line_shown_) options_.write(kClearLine);
+  line_shown_ = false;
+}
+
+}  // namespace hangscope

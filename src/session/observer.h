@@ -1,0 +1,94 @@
+// What `run` and `tee` have in common once bytes flow: heartbeat, verdict,
+// snapshots.
+#ifndef HANGSCOPE_SESSION_OBSERVER_H
+#define HANGSCOPE_SESSION_OBSERVER_H
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/file_system.h"
+#include "decode/code_source.h"
+#include "session/analysis.h"
+#include "session/narrator.h"
+#include "session/recording.h"
+#include "session/snapshots.h"
+
+namespace hangscope {
+
+struct ObserverOptions {
+  std::string prefix;           // of the snapshots
+  TimeNs stall = 10 * kSecond;
+  TimeNs heartbeat = 5 * kSecond;
+  bool snapshot_on_hang = true;
+  int max_snapshots = 2;
+  std::string elf_path;         // for the manifest
+  std::vector<std::string> command;
+};
+
+// The world as a session sees it; the command line provides it.
+struct Environment {
+  FileSystem* files = nullptr;
+  Clock* clock = nullptr;
+  CodeSource* elf = nullptr;    // may be null
+  int signal_fd = -1;           // a signalfd
+  NarratorOptions narrator;
+};
+
+// One thread.
+class Observer {
+ public:
+  Observer(const Environment& environment, const ObserverOptions& options, const Recording& recording,
+           TimeNs start, TimeNs start_wall);
+
+  Narrator& narrator() { return narrator_; }
+  Analysis& analysis() { return analysis_; }
+  TimeNs start() const { return start_; }
+  TimeNs NextBeat() const { return next_beat_; }
+
+  // To be called a few times a second: beats, tells losses, notices hangs.
+  // `child` may say that nothing is known. Returns true once for each new hang,
+  // after it was told.
+  bool Tick(const ChildView& child, int pid);
+  // A snapshot outside of a hang. Returns the folder, or empty after telling why not.
+  std::string TakeSnapshot(const std::string& trigger, const Verdict& verdict, bool with_text);
+  // After the streams ended.
+  Verdict Conclude(const ChildView& child);
+
+  // The hang that was told last, if any.
+  const Verdict* last_hang() const { return hang_told_ ? &last_hang_ : nullptr; }
+  bool hang_now() const { return hang_now_; }
+  const std::string& last_snapshot() const { return last_snapshot_; }
+
+ private:
+  void Beat(const ChildView& child, const Verdict& verdict);
+  void TellLosses();
+  void TellHang(const Verdict& verdict);
+
+  FileSystem& files_;
+  Clock& clock_;
+  const ObserverOptions options_;
+  const Recording& recording_;
+  const TimeNs start_;
+  const TimeNs start_wall_;
+  Narrator narrator_;
+  Analysis analysis_;
+  Snapshots snapshots_;
+  int pid_ = 0;
+  TimeNs beat_interval_;
+  TimeNs next_beat_;
+  TimeNs last_beat_;
+  TimeNs last_cpu_ = 0;
+  std::vector<uint64_t> last_totals_;
+  std::vector<uint64_t> told_losses_;
+  bool hang_now_ = false;
+  bool hang_told_ = false;
+  Verdict last_hang_;
+  std::string last_snapshot_;
+  std::string last_contents_;
+};
+
+}  // namespace hangscope
+
+#endif

@@ -1,0 +1,69 @@
+#include "session/recording.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace hangscope {
+
+Recording::Recording(FileSystem& files, Clock& clock, uint64_t run_id)
+    : files_(files), clock_(clock), run_id_(run_id), done_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
+Recording::~Recording() {
+  streams_.clear();  // joins the drains, which use the event
+  close(done_event_);
+}
+
+Status Recording::AddRing(const std::string& name, const std::string& prefix, const RingGeometry& geometry) {
+  auto ring = RingStore::Create(files_, clock_, prefix, name, geometry, run_id_);
+  if (!ring.ok()) return ring.status();
+  RecordedStream stream;
+  stream.ring = std::move(*ring);
+  streams_.push_back(std::move(stream));
+  return {};
+}
+
+void Recording::Drain(size_t index, int fd, bool owns_fd, const PassthroughOptions& passthrough) {
+  RecordedStream& stream = streams_[index];
+  stream.drain = std::make_unique<hangscope::Drain>(fd, owns_fd, stream.ring.get(), &clock_, passthrough, done_event_);
+  stream.drain->Start();
+}
+
+bool Recording::ended() const {
+  return std::all_of(streams_.begin(), streams_.end(), [](const RecordedStream& s) { return s.drain->ended(); });
+}
+
+void Recording::Stop() {
+  for (const RecordedStream& stream : streams_) {
+    if (stream.drain != nullptr) stream.drain->Stop();
+  }
+}
+
+uint64_t Recording::total_bytes() const {
+  uint64_t total = 0;
+  for (const RecordedStream& stream : streams_) total += stream.drain->total_bytes();
+  return total;
+}
+
+std::vector<StreamPulse> Recording::Pulse(const std::vector<uint64_t>& previous, TimeNs interval) const {
+  std::vector<StreamPulse> pulses;
+  const TimeNs now = clock_.Monotonic();
+  for (size_t i = 0; i < streams_.size(); ++i) {
+    const RecordedStream& stream = streams_[i];
+    const RingFill fill = stream.ring->fill();
+    StreamPulse pulse;
+    pulse.name = stream.ring->stream_name();
+    pulse.total_bytes = stream.drain->total_bytes();
+    const uint64_t before = i < previous.size() ? previous[i] : 0;
+    if (interval > 0) pulse.bytes_per_second = static_cast<double>(pulse.total_bytes - before) / Seconds(interval);
+    if (stream.drain->last_byte() != 0) pulse.last_byte_age = std::max<TimeNs>(0, now - stream.drain->last_byte());
+    pulse.history_bytes = fill.history_bytes;
+    pulse.bound_bytes = fill.bound_bytes;
+    pulse.lost_bytes = fill.lost_bytes;
+    pulses.push_back(pulse);
+  }
+  return pulses;
+}
+
+}  // namespace hangscope

@@ -1,0 +1,55 @@
+// The streams of a run: a ring and a drain each.
+#ifndef HANGSCOPE_SESSION_RECORDING_H
+#define HANGSCOPE_SESSION_RECORDING_H
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/file_system.h"
+#include "capture/ring_store.h"
+#include "model/heartbeat.h"
+#include "session/drain.h"
+
+namespace hangscope {
+
+struct RecordedStream {
+  std::unique_ptr<RingStore> ring;
+  std::unique_ptr<Drain> drain;
+};
+
+class Recording {
+ public:
+  Recording(FileSystem& files, Clock& clock, uint64_t run_id);
+  ~Recording();
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+  // Prepares a ring; called before the program starts, so that what cannot be
+  // recorded is never started.
+  Status AddRing(const std::string& name, const std::string& prefix, const RingGeometry& geometry);
+  // Starts draining `fd` into the ring added i-th.
+  void Drain(size_t index, int fd, bool owns_fd, const PassthroughOptions& passthrough);
+
+  bool ended() const;  // every stream came to its end
+  int done_event() const { return done_event_; }  // an eventfd: counts streams that ended
+  void Stop();         // take what is there, then end
+
+  const std::vector<RecordedStream>& streams() const { return streams_; }
+  uint64_t total_bytes() const;
+  uint64_t run_id() const { return run_id_; }
+  // `previous` are the totals at the heartbeat before, `interval` the time since.
+  std::vector<StreamPulse> Pulse(const std::vector<uint64_t>& previous, TimeNs interval) const;
+
+ private:
+  FileSystem& files_;
+  Clock& clock_;
+  const uint64_t run_id_;
+  const int done_event_;
+  std::vector<RecordedStream> streams_;
+};
+
+}  // namespace hangscope
+
+#endif

@@ -1,0 +1,50 @@
+// `hangscope run`: start a program, record it, watch it.
+#ifndef HANGSCOPE_SESSION_RUN_SESSION_H
+#define HANGSCOPE_SESSION_RUN_SESSION_H
+
+#include <signal.h>
+
+#include <string>
+#include <vector>
+
+#include "capture/ring_format.h"
+#include "session/observer.h"
+
+namespace hangscope {
+
+enum class OnHang { kSnapshot, kKill, kExec, kNone };
+
+struct RunOptions {
+  ObserverOptions observer;     // its command is the one that is run
+  std::string ring_prefix;      // rings are RING_PREFIX.stdout and RING_PREFIX.stderr
+  RingGeometry geometry;
+  bool capture_stdout = true;
+  bool capture_stderr = true;
+  PassthroughOptions out;
+  PassthroughOptions err;
+  OnHang on_hang = OnHang::kSnapshot;
+  std::string on_hang_command;  // of kExec, for a shell
+  std::string junit_path;       // empty: none
+  sigset_t inherited_mask{};
+  bool inherited_sigpipe_ignored = false;
+};
+
+// Exit statuses after timeout(1) and env(1).
+enum RunExit {
+  kRunHang = 124,
+  kRunFailed = 125,
+  kRunCannotExecute = 126,
+  kRunNotFound = 127,
+  kRunSignalBase = 128,
+};
+
+struct RunOutcome {
+  int exit_status = kRunFailed;
+  Status status;  // why it could not be run, if so
+};
+
+RunOutcome RunProgram(const Environment& environment, const RunOptions& options);
+
+}  // namespace hangscope
+
+#endif

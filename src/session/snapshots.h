@@ -1,0 +1,63 @@
+// Snapshots: immutable folders, complete or absent.
+#ifndef HANGSCOPE_SESSION_SNAPSHOTS_H
+#define HANGSCOPE_SESSION_SNAPSHOTS_H
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/file_system.h"
+#include "capture/ring_store.h"
+#include "model/manifest.h"
+
+namespace hangscope {
+
+// Parts are added to FOLDER.partial, which becomes FOLDER at once or never.
+class SnapshotDraft {
+ public:
+  SnapshotDraft(FileSystem& files, std::string folder) : files_(files), folder_(std::move(folder)) {}
+  ~SnapshotDraft();  // removes what was not committed
+  SnapshotDraft(const SnapshotDraft&) = delete;
+  SnapshotDraft& operator=(const SnapshotDraft&) = delete;
+
+  Status Begin();
+  // Pins the ring's history and returns the window it covers.
+  Result<StreamWindow> AddStream(RingStore& ring);
+  Status AddText(const std::string& name, std::string_view text);
+  Status Commit();
+
+ private:
+  std::string Partial() const { return folder_ + ".partial"; }
+
+  FileSystem& files_;
+  const std::string folder_;
+  bool open_ = false;
+};
+
+// PREFIX.snapshot-0001, -0002 ...: of those under one prefix at most `most` stay,
+// the first of this run and the newest before others, so that the disk is bounded
+// by (1 + most) times the ring.
+class Snapshots {
+ public:
+  Snapshots(FileSystem& files, std::string prefix, int most);
+
+  // Fills in manifest->streams and commits. Returns the folder.
+  Result<std::string> Take(const std::vector<RingStore*>& rings, Manifest* manifest);
+
+ private:
+  std::vector<std::pair<int, std::string>> Existing() const;
+  Status MakeRoom();
+  std::string FolderOfNumber(int number) const;
+
+  FileSystem& files_;
+  const std::string prefix_;
+  const int most_;
+  int first_of_run_ = 0;
+};
+
+// "trace/fw.snapshot-0001/" from "trace/fw".
+std::string SnapshotFolder(const std::string& prefix, int number);
+
+}  // namespace hangscope
+
+#endif

@@ -1,0 +1,66 @@
+#include "session/tee_session.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <random>
+
+namespace hangscope {
+namespace {
+
+constexpr int kPollMs = 50;
+
+// True when a signal asked for the end.
+bool ReadSignals(int signal_fd, Observer* observer) {
+  bool interrupted = false;
+  signalfd_siginfo info{};
+  while (read(signal_fd, &info, sizeof info) == sizeof info) {
+    const int number = static_cast<int>(info.ssi_signo);
+    if (number == SIGUSR1 || number == SIGUSR2) {
+      observer->TakeSnapshot(number == SIGUSR1 ? "SIGUSR1" : "SIGUSR2", observer->analysis().verdict(), true);
+    } else if (number != SIGCHLD) {
+      interrupted = true;
+    }
+  }
+  return interrupted;
+}
+
+}  // namespace
+
+TeeOutcome RunTee(const Environment& environment, const TeeOptions& options) {
+  TeeOutcome outcome;
+  std::random_device device;
+  Recording recording(*environment.files, *environment.clock, uint64_t{device()} << 32 | device());
+  outcome.status = recording.AddRing("stdin", options.ring_prefix, options.geometry);
+  if (!outcome.status.ok()) return outcome;
+  const TimeNs start = environment.clock->Monotonic();
+  const TimeNs start_wall = environment.clock->Wall();
+  recording.Drain(0, options.input_fd, false, options.out);
+  Observer observer(environment, options.observer, recording, start, start_wall);
+  observer.analysis().Start();
+
+  const ChildView nobody;
+  bool interrupted = false;
+  while (!recording.ended()) {
+    pollfd events[2] = {{environment.signal_fd, POLLIN, 0}, {recording.done_event(), POLLIN, 0}};
+    poll(events, 2, kPollMs);
+    if (ReadSignals(environment.signal_fd, &observer)) {
+      interrupted = true;
+      recording.Stop();
+    }
+    observer.Tick(nobody, 0);
+  }
+  ChildView ended;
+  ended.ended = true;
+  const Verdict verdict = observer.Conclude(ended);
+  observer.narrator().Close();
+  observer.narrator().Tell(verdict, environment.clock->Wall(), "", "");
+  outcome.exit = interrupted                       ? TeeExit::kInterrupted
+                 : observer.last_hang() != nullptr ? TeeExit::kHang
+                                                   : TeeExit::kClean;
+  return outcome;
+}
+
+}  // namespace hangscope

@@ -1,0 +1,33 @@
+// `hangscope tee`: record and watch what comes on standard input.
+#ifndef HANGSCOPE_SESSION_TEE_SESSION_H
+#define HANGSCOPE_SESSION_TEE_SESSION_H
+
+#include <string>
+
+#include "capture/ring_format.h"
+#include "session/observer.h"
+
+namespace hangscope {
+
+struct TeeOptions {
+  ObserverOptions observer;
+  std::string ring_prefix;
+  RingGeometry geometry;
+  int input_fd = 0;
+  PassthroughOptions out;
+};
+
+enum class TeeExit { kClean = 0, kHang = 1, kFailed = 3, kInterrupted = 130 };
+
+struct TeeOutcome {
+  TeeExit exit = TeeExit::kFailed;
+  Status status;  // why it could not record, if so
+};
+
+// Until the input ends or SIGINT, SIGTERM or SIGHUP comes; what is in the pipe
+// by then is taken, too.
+TeeOutcome RunTee(const Environment& environment, const TeeOptions& options);
+
+}  // namespace hangscope
+
+#endif

@@ -1,0 +1,300 @@
+#include "verdict/judge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/units.h"
+
+namespace hangscope {
+namespace {
+
+constexpr double kSlowFraction = 0.1;   // of the run's own earlier rate
+constexpr size_t kRateMemory = 64;
+constexpr size_t kRatesNeeded = 3;
+constexpr TimeNs kLongestPatience = 10;  // stall times that earlier gaps can buy
+constexpr double kBurning = 0.5;         // of a CPU
+
+Confidence Lower(Confidence confidence) {
+  return confidence == Confidence::kCertain ? Confidence::kLikely : Confidence::kPossible;
+}
+
+// Collects what lowers a confidence, and says so.
+class Doubts {
+ public:
+  explicit Doubts(Verdict* verdict) : verdict_(verdict) {}
+  void AtMost(Confidence limit, std::string why) {
+    verdict_->confidence = std::min(verdict_->confidence, limit);
+    verdict_->doubts.push_back(std::move(why));
+  }
+  void Lowered(std::string why) { AtMost(Lower(verdict_->confidence), std::move(why)); }
+
+ private:
+  Verdict* verdict_;
+};
+
+std::string Plural(uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", FormatCount(count), noun, count == 1 ? "" : "s");
+}
+
+bool SleepsInLoop(const CoreFinding& finding, ProgramCode* code) {
+  return std::any_of(finding.loop.begin(), finding.loop.end(), [&](uint64_t pc) {
+    return code->EndOf({pc, 0, 0, false, finding.last.starts_block}).sleeps;
+  });
+}
+
+Loop DescribeLoop(const CoreFinding& finding, ProgramCode* code) {
+  Loop loop;
+  for (const uint64_t pc : finding.loop) loop.places.push_back(code->PlaceOf(pc));
+  loop.basis = finding.basis;
+  loop.traps = finding.traps;
+  loop.polls = finding.polls;
+  loop.polls_known = finding.polls_known;
+  loop.polls_memory_only =
+      finding.polls_known && std::all_of(finding.polls.begin(), finding.polls.end(),
+                                         [&](uint64_t address) { return code->InMemory(address); });
+  return loop;
+}
+
+}  // namespace
+
+bool Judge::SuspectsLoop(const StreamView& stream, TimeNs now) const {
+  bool any = false;
+  for (const CoreView& core : stream.cores) {
+    if (!Active(core, now)) continue;
+    if (!core.finding->IsLoop() || now - core.loop_since < stall_) return false;
+    any = true;
+  }
+  return any;
+}
+
+bool Judge::SuspectsLongLoop(const StreamView& stream, TimeNs now) const {
+  bool any = false;
+  for (const CoreView& core : stream.cores) {
+    if (!Active(core, now)) continue;
+    if (now - core.places_since < stall_) return false;
+    if (!core.finding->IsLoop()) any = true;
+  }
+  return any;
+}
+
+void Judge::NoteActivity(TimeNs now, const std::vector<StreamView>& streams, const ChildView& child) {
+  uint64_t total = 0;
+  TimeNs last_byte = 0;
+  for (const StreamView& stream : streams) {
+    total += stream.total_bytes;
+    last_byte = std::max(last_byte, stream.last_byte);
+  }
+  if (last_byte != last_byte_) {
+    longest_gap_ = std::max(longest_gap_, pending_gap_);
+    last_byte_ = last_byte;
+  }
+  pending_gap_ = now - (last_byte == 0 ? start_ : last_byte);
+
+  ticks_.push_back({now, total, child.cpu_time});
+  while (ticks_.size() > 2 && now - ticks_[1].time >= stall_) ticks_.pop_front();
+  if (rate_window_start_ == 0) {
+    rate_window_start_ = now;
+    rate_window_total_ = total;
+  } else if (now - rate_window_start_ >= stall_) {
+    rates_.push_back(static_cast<double>(total - rate_window_total_) / Seconds(now - rate_window_start_));
+    if (rates_.size() > kRateMemory) rates_.pop_front();
+    rate_window_start_ = now;
+    rate_window_total_ = total;
+  }
+}
+
+Verdict Judge::Assess(TimeNs now, const std::vector<StreamView>& streams, const ChildView& child,
+                      ProgramCode* code) {
+  NoteActivity(now, streams, child);
+  Verdict verdict;
+  verdict.time = now;
+  verdict.since = start_;
+  for (const StreamView& stream : streams) {
+    StreamVerdict mine;
+    mine.name = stream.name;
+    mine.format = stream.format;
+    mine.last_byte = stream.last_byte;
+    mine.total_bytes = stream.total_bytes;
+    if (stream.last_byte == 0 || now - stream.last_byte >= stall_) mine.state = State::kSilent;
+    verdict.streams.push_back(mine);
+    for (size_t i = 0; i < stream.cores.size(); ++i) {
+      verdict.cores.push_back(DescribeCore(stream, i, now, code));
+    }
+  }
+  if (child.ended) {
+    JudgeEnd(child, &verdict);
+    return verdict;
+  }
+  if (JudgeSilence(streams, child, &verdict)) return verdict;
+  for (const StreamView& stream : streams) {
+    if (stream.is_trace && JudgeLoops(stream, code, &verdict)) return verdict;
+  }
+  JudgeRate(&verdict);
+  return verdict;
+}
+
+CoreVerdict Judge::DescribeCore(const StreamView& stream, size_t index, TimeNs now,
+                                ProgramCode* code) const {
+  const CoreView& view = stream.cores[index];
+  const CoreFinding& finding = *view.finding;
+  CoreVerdict core;
+  core.name = view.name;
+  core.stream = stream.name;
+  core.place = code->PlaceOf(finding.IsLoop() ? finding.loop.front() : finding.last.pc);
+  core.since = view.last_seen;
+  if (!Active(view, now)) {
+    core.state = State::kSilent;
+    core.asleep = finding.sleeps;
+  }
+  const bool proven = stream.proof != nullptr && index < stream.proof->cores.size() &&
+                      stream.proof->cores[index].looping;
+  if (!finding.IsLoop() || (!proven && now - view.loop_since < stall_)) return core;
+  core.state = State::kLooping;
+  core.since = view.loop_since;
+  core.loop = DescribeLoop(finding, code);
+  core.confidence = Confidence::kPossible;
+  if (proven) {
+    const ProvenCore& facts = stream.proof->cores[index];
+    core.since = facts.since;
+    core.since_at_least = core.loop->at_least = facts.at_least;
+    core.loop->rounds = facts.rounds;
+    core.loop->traps = facts.traps;
+    if (finding.motion == CoreFinding::Motion::kSpinning) core.confidence = Confidence::kLikely;
+  }
+  return core;
+}
+
+void Judge::JudgeEnd(const ChildView& child, Verdict* verdict) const {
+  verdict->confidence = Confidence::kCertain;
+  if (child.exit_signal != 0) {
+    verdict->state = State::kDead;
+    verdict->summary = fmt::format("killed by signal {}", child.exit_signal);
+    return;
+  }
+  verdict->state = State::kFinished;
+  verdict->summary = child.known ? fmt::format("ended with status {}", child.exit_status) : "the stream ended";
+}
+
+// Whether all cores of a trace are proven to spin.
+bool Judge::JudgeLoops(const StreamView& stream, ProgramCode* code, Verdict* verdict) const {
+  const TimeNs now = verdict->time;
+  if (stream.proof == nullptr || !SuspectsLoop(stream, now)) return false;
+  verdict->confidence = Confidence::kCertain;
+  Doubts doubts(verdict);
+  size_t spinning = 0;
+  size_t idle = 0;
+  TimeNs since = 0;
+  uint64_t traps = 0;
+  for (size_t i = 0; i < stream.cores.size(); ++i) {
+    const CoreView& core = stream.cores[i];
+    const CoreFinding& finding = *core.finding;
+    if (!Active(core, now)) {
+      doubts.AtMost(Confidence::kLikely,
+                    finding.sleeps ? fmt::format("{} sleeps in a wfi, and an interrupt may wake it", core.name)
+                                   : fmt::format("{} prints nothing any more", core.name));
+      continue;
+    }
+    if (i >= stream.proof->cores.size()) return false;
+    const ProvenCore& facts = stream.proof->cores[i];
+    if (!facts.looping || now - facts.since < stall_) return false;
+    ++spinning;
+    since = std::max(since, facts.since);
+    traps += facts.traps;
+    if (SleepsInLoop(finding, code)) {
+      ++idle;
+      doubts.AtMost(Confidence::kLikely, fmt::format("{} waits for an interrupt in each round", core.name));
+    }
+    if (finding.motion == CoreFinding::Motion::kRepeating) {
+      doubts.AtMost(Confidence::kPossible,
+                    code->has_elf()
+                        ? fmt::format("{}: the code of its loop is not in the ELF or not understood", core.name)
+                        : fmt::format("{}: the trace has places only, where a spin and a computation look "
+                                      "alike; --elf tells them apart", core.name));
+    } else if (!finding.polls_known) {
+      doubts.AtMost(Confidence::kLikely, fmt::format("{}: the address it polls is not known", core.name));
+    } else if (!DescribeLoop(finding, code).polls_memory_only) {
+      doubts.AtMost(Confidence::kLikely,
+                    fmt::format("{}: polls {:#x}, which may be a device", core.name, finding.polls.front()));
+    }
+  }
+  if (spinning == 0) return false;
+  if (idle == spinning) doubts.AtMost(Confidence::kPossible, "every core that runs is idle: it may be meant");
+  if (traps > 0) {
+    doubts.AtMost(Confidence::kLikely, fmt::format("interrupts still arrive ({} seen) and may end the wait",
+                                                   FormatCount(traps)));
+  }
+  if (stream.chained) doubts.Lowered("QEMU printed only some of the steps: add nochain to -d exec");
+  if (stream.proof->lost_bytes > 0) {
+    doubts.Lowered(fmt::format("{} of the trace are missing", FormatSize(stream.proof->lost_bytes)));
+  }
+  verdict->state = State::kLooping;
+  verdict->since = since;
+  verdict->summary = spinning == 1 && stream.cores.size() == 1
+                         ? "looping, its only core spins"
+                         : fmt::format("looping, {} of {} spin", spinning, Plural(stream.cores.size(), "core"));
+  verdict->evidence.push_back(fmt::format(
+      "read back: {} has been nothing but {} since", stream.name, spinning == 1 ? "this loop" : "these loops"));
+  for (CoreVerdict& core : verdict->cores) {
+    if (core.stream == stream.name && core.state == State::kLooping) core.confidence = verdict->confidence;
+  }
+  return true;
+}
+
+bool Judge::JudgeSilence(const std::vector<StreamView>& streams, const ChildView& child,
+                         Verdict* verdict) const {
+  const TimeNs now = verdict->time;
+  const TimeNs silence = now - (last_byte_ == 0 ? start_ : last_byte_);
+  const TimeNs patience = std::min(std::max(stall_, 3 * longest_gap_), kLongestPatience * stall_);
+  if (silence < patience) return false;
+
+  const auto trace = std::find_if(streams.begin(), streams.end(), [](const StreamView& s) { return s.is_trace; });
+  const bool is_trace = trace != streams.end();
+  const TimeNs window = now - ticks_.front().time;
+  const double load = window > 0 ? static_cast<double>(child.cpu_time - ticks_.front().cpu) / static_cast<double>(window) : 0;
+  const bool burning = child.known && load >= kBurning;
+  verdict->state = State::kSilent;
+  verdict->since = last_byte_ == 0 ? start_ : last_byte_;
+  verdict->confidence = Confidence::kLikely;
+  Doubts doubts(verdict);
+
+  std::string how = !child.known ? "" : burning ? fmt::format(", child burns {:.0f} % of a CPU", load * 100)
+                                                : ", child asleep";
+  if (child.known && !burning && !child.waits_in.empty()) how += fmt::format(" in {}", child.waits_in);
+  verdict->summary = fmt::format("silent{}", how);
+  if (last_byte_ == 0) {
+    doubts.AtMost(Confidence::kPossible, "it never printed anything: perhaps it is still starting, or quiet by nature");
+  } else if (is_trace && trace->only_translations) {
+    doubts.AtMost(Confidence::kPossible, "-d in_asm prints code once, when it is translated; add exec,nochain");
+  } else if (is_trace && trace->chained && (burning || !child.known)) {
+    doubts.AtMost(Confidence::kPossible, "QEMU prints nothing for blocks it has linked: add nochain to -d exec");
+  } else if (!is_trace && burning) {
+    doubts.AtMost(Confidence::kPossible, "it may be computing: its output is no instruction trace");
+  } else if (!is_trace && !child.known) {
+    doubts.AtMost(Confidence::kPossible, "the writer is unknown and its output is no instruction trace");
+  }
+  if (child.timed_sleep) doubts.AtMost(Confidence::kPossible, "its main thread sleeps for a set time and will wake");
+  if (child.stopped) doubts.AtMost(Confidence::kPossible, "the child is stopped, by a signal or a debugger");
+  if (last_byte_ != 0) doubts.AtMost(Confidence::kLikely, "the newest lines may still sit in the child's output buffer");
+  return true;
+}
+
+void Judge::JudgeRate(Verdict* verdict) const {
+  verdict->state = State::kProgressing;
+  verdict->summary = "progressing";
+  verdict->confidence = Confidence::kLikely;
+  if (rates_.size() < kRatesNeeded || ticks_.size() < 2) return;
+  std::vector<double> sorted(rates_.begin(), rates_.end());
+  std::nth_element(sorted.begin(), sorted.begin() + static_cast<ptrdiff_t>(sorted.size() / 2), sorted.end());
+  const double usual = sorted[sorted.size() / 2];
+  const Tick& first = ticks_.front();
+  const Tick& last = ticks_.back();
+  if (last.time - first.time < stall_ / 2) return;
+  const double rate = static_cast<double>(last.total - first.total) / Seconds(last.time - first.time);
+  if (rate >= usual * kSlowFraction) return;
+  verdict->state = State::kSlow;
+  verdict->summary = fmt::format("slow, {} where {} is usual", FormatRate(rate), FormatRate(usual));
+}
+
+}  // namespace hangscope

@@ -1,0 +1,111 @@
+// Judges a run: progressing, slow, looping, silent, dead or finished.
+//
+// Pure: it is told the time, what the streams did and what the child does, and
+// keeps only its own memory of earlier calls. The rules of confidence are in
+// docs/verdicts.md. Not thread-safe.
+#ifndef HANGSCOPE_VERDICT_JUDGE_H
+#define HANGSCOPE_VERDICT_JUDGE_H
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "model/verdict.h"
+#include "verdict/core_analysis.h"
+
+namespace hangscope {
+
+// One core of a trace as the judge sees it.
+struct CoreView {
+  std::string name;
+  const CoreFinding* finding = nullptr;
+  TimeNs last_seen = 0;     // monotonic; 0: never
+  TimeNs loop_since = 0;    // each sample since then showed the same loop
+  TimeNs places_since = 0;  // no new place since then
+};
+
+// What reading the ring back said, in times.
+struct ProvenCore {
+  bool looping = false;
+  TimeNs since = 0;         // entry into the loop, or arrival of the latest step
+  bool at_least = false;
+  uint64_t rounds = 0;
+  uint64_t traps = 0;
+};
+
+struct Proof {
+  TimeNs time = 0;               // when it was made
+  uint64_t lost_bytes = 0;       // missing in what was read
+  std::vector<ProvenCore> cores; // parallel to StreamView::cores
+};
+
+struct StreamView {
+  std::string name;
+  uint64_t total_bytes = 0;
+  TimeNs last_byte = 0;  // monotonic; 0: none yet
+  bool is_trace = false;
+  bool only_translations = false;  // QEMU -d in_asm alone
+  bool chained = false;            // QEMU -d exec without nochain
+  std::string format;
+  std::vector<CoreView> cores;
+  const Proof* proof = nullptr;    // the latest, while its loops still run
+};
+
+struct ChildView {
+  bool known = false;  // false: nobody knows the process (tee)
+  bool ended = false;
+  int exit_status = 0;     // if ended by itself
+  int exit_signal = 0;     // if killed by one
+  TimeNs cpu_time = 0;     // of all its processes so far
+  bool timed_sleep = false;  // a main thread sleeps for a set time
+  bool stopped = false;      // by a signal or a debugger
+  std::string waits_in;      // "futex", "read" ...: what its main thread waits in
+};
+
+class Judge {
+ public:
+  Judge(TimeNs stall, TimeNs start) : stall_(stall), start_(start) {}
+
+  // Whether every core that still prints has been in one loop for the whole
+  // stall time: worth reading the ring back.
+  bool SuspectsLoop(const StreamView& stream, TimeNs now) const;
+  // Whether no core that still prints has seen a new place for the whole stall
+  // time although its samples show no spin: worth a longer sample.
+  bool SuspectsLongLoop(const StreamView& stream, TimeNs now) const;
+
+  // To be called regularly, a few times per stall time.
+  Verdict Assess(TimeNs now, const std::vector<StreamView>& streams, const ChildView& child,
+                 ProgramCode* code);
+
+ private:
+  void NoteActivity(TimeNs now, const std::vector<StreamView>& streams, const ChildView& child);
+  bool Active(const CoreView& core, TimeNs now) const { return core.last_seen != 0 && now - core.last_seen < stall_; }
+  void JudgeEnd(const ChildView& child, Verdict* verdict) const;
+  bool JudgeLoops(const StreamView& stream, ProgramCode* code, Verdict* verdict) const;
+  bool JudgeSilence(const std::vector<StreamView>& streams, const ChildView& child, Verdict* verdict) const;
+  void JudgeRate(Verdict* verdict) const;
+  CoreVerdict DescribeCore(const StreamView& stream, size_t index, TimeNs now, ProgramCode* code) const;
+
+  struct Tick {
+    TimeNs time = 0;
+    uint64_t total = 0;
+    TimeNs cpu = 0;
+  };
+
+  const TimeNs stall_;
+  const TimeNs start_;
+  std::deque<Tick> ticks_;         // the latest stall time
+  std::deque<double> rates_;       // bytes per second of earlier stall times
+  TimeNs rate_window_start_ = 0;
+  uint64_t rate_window_total_ = 0;
+  TimeNs last_byte_ = 0;
+  TimeNs pending_gap_ = 0;
+  TimeNs longest_gap_ = 0;
+};
+
+}  // namespace hangscope
+
+#endif

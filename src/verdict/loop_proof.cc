@@ -1,0 +1,159 @@
+#include "verdict/loop_proof.h"
+
+#include <algorithm>
+
+namespace hangscope {
+namespace {
+
+constexpr uint64_t kChunk = 8u << 20;
+constexpr uint64_t kLongestRecord = 64 * 1024;    // a trace line with its register dump
+constexpr uint64_t kLongestOpenTrap = 4096;       // steps; a handler that takes longer hangs itself
+
+// One core's way through one chunk, oldest step first.
+class ChunkWalk {
+ public:
+  ChunkWalk(const CoreFinding& loop, ProgramCode& code) : loop_(loop), code_(code) {}
+
+  // `complete`: the step has all of its values.
+  void Take(const Step& step, bool complete) {
+    if (in_trap_) {
+      if (!tentative_ || !Inside(step, complete)) {
+        ++trap_steps_;
+        LeaveTrapAt(step);
+        previous_ = step;
+        return;
+      }
+      in_trap_ = false;  // no return from a trap came: those steps were the way into the loop
+      Outside();
+    }
+    if (Inside(step, complete)) {
+      if (!entered_) entered_ = step.offset;
+      if (step.pc == loop_.loop.front()) ++heads_;
+    } else if (!previous_ || !code_.EndOf(*previous_).MayLeadTo(step.pc) ||
+               loop_.trap_places.count(step.pc) != 0) {
+      in_trap_ = true;
+      tentative_ = !previous_;  // the chunk may begin inside a handler
+      trap_steps_ = 1;
+      LeaveTrapAt(step);
+    } else {
+      Outside();
+    }
+    previous_ = step;
+  }
+
+  void Finish(bool newest_chunk) {
+    if (in_trap_ && (tentative_ || (newest_chunk && trap_steps_ > kLongestOpenTrap))) Outside();
+  }
+
+  bool left() const { return left_; }  // a step outside of the loop was seen
+  std::optional<uint64_t> entered() const { return entered_; }
+  uint64_t heads() const { return heads_; }
+  uint64_t traps() const { return traps_; }
+
+ private:
+  bool Inside(const Step& step, bool complete) const {
+    if (loop_.loop_places.count(step.pc) == 0) return false;
+    if (loop_.loop_states.empty() || !step.has_values || !complete) return true;
+    return loop_.loop_states.count(StateOf(step)) != 0;
+  }
+  void LeaveTrapAt(const Step& step) {
+    if (code_.EndOf(step).kind != StepEnd::Kind::kReturnFromTrap) return;
+    in_trap_ = false;
+    ++traps_;
+  }
+  void Outside() {
+    left_ = true;
+    entered_.reset();
+    heads_ = traps_ = 0;
+  }
+
+  const CoreFinding& loop_;
+  ProgramCode& code_;
+  std::optional<Step> previous_;
+  bool in_trap_ = false;
+  bool tentative_ = false;
+  uint64_t trap_steps_ = 0;
+  bool left_ = false;
+  std::optional<uint64_t> entered_;
+  uint64_t heads_ = 0;
+  uint64_t traps_ = 0;
+};
+
+// Feeds the lines that begin in [from, to) to `sink`, each whole and once: from
+// the newline before the chunk to past its end.
+void ReadChunk(BlockReader& reader, CoreNames* names, uint64_t from, uint64_t to, uint64_t end,
+               const std::function<void(uint32_t, const Step&, bool complete)>& sink) {
+  bool complete = true;
+  StepReader parser(names, false, [&](uint32_t core, const Step& step) {
+    if (step.offset < to) sink(core, step, complete);
+  });
+  const uint64_t limit = std::min(end, to + kLongestRecord);
+  reader.Seek(from == 0 ? 0 : from - 1);
+  while (reader.position() < limit) {
+    const auto event = reader.Next(std::min<uint64_t>(1u << 20, limit - reader.position()));
+    if (event == BlockReader::Event::kEnd) break;
+    if (event == BlockReader::Event::kBlock) parser.Feed(reader.block(), reader.block_offset());
+  }
+  complete = false;  // what is still waiting for its values when the bytes end
+  parser.Flush();
+}
+
+// How often the head occurs in one round (an inner loop may pass it many times).
+uint64_t HeadsPerRound(const CoreFinding& finding) {
+  return static_cast<uint64_t>(
+      std::count(finding.loop.begin(), finding.loop.end(), finding.loop.front()));
+}
+
+}  // namespace
+
+std::vector<CoreProof> ProveLoops(BlockReader& reader, CoreNames* names,
+                                  const std::vector<const CoreFinding*>& findings, ProgramCode& code,
+                                  uint64_t back_to, const std::function<bool()>& stop) {
+  const size_t count = findings.size();
+  const uint64_t end = reader.end_offset();
+  const uint64_t begin = reader.begin_offset();
+  std::vector<CoreProof> proofs(count);
+  std::vector<bool> open(count);  // its entry is not found yet
+  for (size_t i = 0; i < count; ++i) {
+    open[i] = findings[i]->IsLoop();
+    proofs[i].entered_offset = begin;
+    proofs[i].at_least = open[i] && begin > 0;
+  }
+  for (uint64_t to = end; to > begin && !stop();) {
+    const uint64_t from = to - std::min(kChunk, to - begin);
+    std::vector<ChunkWalk> walks;
+    walks.reserve(count);
+    for (const CoreFinding* finding : findings) walks.emplace_back(*finding, code);
+
+    ReadChunk(reader, names, from, to, end, [&](uint32_t core, const Step& step, bool complete) {
+      if (core >= count) return;
+      CoreProof& proof = proofs[core];
+      ++proof.steps;
+      if (!proof.last || proof.last->offset < step.offset) proof.last = step;
+      if (open[core]) walks[core].Take(step, complete);
+    });
+
+    bool all_found = true;
+    for (size_t i = 0; i < count; ++i) {
+      if (!open[i]) continue;
+      walks[i].Finish(to == end);
+      proofs[i].rounds += walks[i].heads();
+      proofs[i].traps += walks[i].traps();
+      if (walks[i].left()) {
+        open[i] = false;
+        proofs[i].at_least = false;
+        proofs[i].entered_offset = walks[i].entered().value_or(to);
+      } else {
+        all_found = false;
+      }
+    }
+    if (all_found && from <= back_to) break;
+    to = from;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (findings[i]->IsLoop()) proofs[i].rounds /= HeadsPerRound(*findings[i]);
+  }
+  return proofs;
+}
+
+}  // namespace hangscope

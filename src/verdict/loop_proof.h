@@ -1,0 +1,34 @@
+// Reads the ring back to prove that cores loop: since when, how often.
+#ifndef HANGSCOPE_VERDICT_LOOP_PROOF_H
+#define HANGSCOPE_VERDICT_LOOP_PROOF_H
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "capture/block_reader.h"
+#include "verdict/core_analysis.h"
+
+namespace hangscope {
+
+// What reading back said of one core.
+struct CoreProof {
+  uint64_t entered_offset = 0;  // of the first step of the loop
+  bool at_least = false;        // the ring holds nothing before it
+  uint64_t rounds = 0;
+  uint64_t traps = 0;
+  uint64_t steps = 0;           // of the core, in what was read
+  std::optional<Step> last;     // its newest step
+};
+
+// `findings[i]` is what the samples say of core i of `names`. Reads from the end
+// of the ring back to stream offset `back_to` at least, and on until the entry
+// into the loop of every looping core is found or the ring ends; interrupts that
+// return do not end a loop. Gives up early when `stop` says so.
+std::vector<CoreProof> ProveLoops(BlockReader& reader, CoreNames* names,
+                                  const std::vector<const CoreFinding*>& findings, ProgramCode& code,
+                                  uint64_t back_to, const std::function<bool()>& stop);
+
+}  // namespace hangscope
+
+#endif

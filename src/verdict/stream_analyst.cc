@@ -1,0 +1,167 @@
+#include "verdict/stream_analyst.h"
+
+#include <algorithm>
+
+namespace hangscope {
+namespace {
+
+constexpr uint64_t kTailBytes = 256 * 1024;
+constexpr uint64_t kPieceBytes = 32 * 1024;
+constexpr int kPieces = 8;
+constexpr uint64_t kDeepBytes = 32u << 20;
+constexpr size_t kMostPlaces = 50'000;
+constexpr size_t kFewSteps = 64;
+
+bool SameLoop(const CoreFinding& a, const CoreFinding& b) {
+  return a.IsLoop() && a.motion == b.motion && a.loop_places == b.loop_places;
+}
+
+}  // namespace
+
+StreamAnalyst::StreamAnalyst(BlockReader reader, CodeSource* elf)
+    : reader_(std::move(reader)), name_(reader_.stream_name()), code_(elf) {}
+
+StreamAnalyst::StepsByCore StreamAnalyst::ReadSteps(uint64_t begin, uint64_t end) {
+  StepsByCore steps;
+  StepReader parser(&names_, true, [&](uint32_t core, const Step& step) {
+    if (core >= steps.size()) steps.resize(core + 1);
+    steps[core].push_back(step);
+  });
+  reader_.Seek(begin);
+  while (reader_.position() < end) {
+    const auto event = reader_.Next(std::min<uint64_t>(1u << 20, end - reader_.position()));
+    if (event == BlockReader::Event::kEnd) break;
+    if (event == BlockReader::Event::kLoss) {
+      for (auto& core : steps) core.clear();  // only what is continuous can show a period
+      continue;
+    }
+    parser.Feed(reader_.block(), reader_.block_offset());
+  }
+  parser.Flush();
+  if (parser.IsTrace()) {
+    is_trace_ = true;
+    only_translations_ = parser.only_translations();
+    if (parser.format() != TraceFormat::kNone) format_ = parser.format();
+    if (only_translations_) format_ = TraceFormat::kQemuInAsm;
+  }
+  if (parser.chained()) chained_ = true;
+  if (parser.translated_pc() != 0) translated_pc_ = parser.translated_pc();
+  code_.Learn(parser.code());
+  return steps;
+}
+
+void StreamAnalyst::Sample(TimeNs now) {
+  if (!reader_.Refresh().ok()) return;
+  const uint64_t end = reader_.end_offset();
+  if (end == sampled_to_) return;
+  const uint64_t from = std::max(sampled_to_, reader_.begin_offset());
+  const uint64_t tail = end - std::min(kTailBytes, end);
+  // A few pieces of what rushed by, then the tail: harts that share a host CPU
+  // take turns longer than one sample.
+  if (is_trace_ && tail > from + kPieces * kPieceBytes) {
+    const uint64_t stride = (tail - from) / kPieces;
+    for (int i = 0; i < kPieces; ++i) {
+      const uint64_t at = from + stride * static_cast<uint64_t>(i);
+      Absorb(ReadSteps(at, at + kPieceBytes), from, now);
+    }
+  }
+  Absorb(ReadSteps(tail, end), from, now);
+  sampled_to_ = end;
+}
+
+void StreamAnalyst::Absorb(const StepsByCore& steps, uint64_t new_from, TimeNs now) {
+  for (uint32_t core = 0; core < steps.size(); ++core) {
+    if (core >= cores_.size()) cores_.resize(core + 1);
+    if (steps[core].empty() || steps[core].back().offset < new_from) continue;
+    CoreTrack& track = cores_[core];
+    if (track.name.empty()) track.name = names_.name(core);
+    track.last_seen = now;
+    if (steps[core].size() < kFewSteps && track.finding.steps >= kFewSteps &&
+        steps[core].size() * 4 < track.finding.steps) {
+      // A glimpse: too little to find a loop in, enough to see one left.
+      const auto& known = track.finding;
+      const bool inside = std::all_of(steps[core].begin(), steps[core].end(), [&](const Step& s) {
+        return known.loop_places.count(s.pc) != 0 || known.trap_places.count(s.pc) != 0;
+      });
+      if (inside) continue;
+    }
+    Update(&track, AnalyzeCore(steps[core], code_), now);
+  }
+}
+
+void StreamAnalyst::Update(CoreTrack* track, CoreFinding finding, TimeNs now) {
+  const size_t before = track->places.size();
+  track->places.insert(finding.seen_places.begin(), finding.seen_places.end());
+  if (track->places.size() > kMostPlaces) track->places = finding.seen_places;
+  if (track->places.size() != before) track->places_since = now;
+
+  // A loop found in a deep sample stays while nothing is seen outside of it.
+  const bool still_inside =
+      track->finding.IsLoop() && track->finding.loop.size() > finding.loop.size() &&
+      std::all_of(finding.seen_places.begin(), finding.seen_places.end(),
+                  [&](uint64_t pc) { return track->finding.loop_places.count(pc) != 0; });
+  if (still_inside) {
+    track->finding.last = finding.last;
+    return;
+  }
+  if (SameLoop(track->finding, finding)) {
+    finding.trap_places.insert(track->finding.trap_places.begin(), track->finding.trap_places.end());
+    finding.loop_states.insert(track->finding.loop_states.begin(), track->finding.loop_states.end());
+    finding.traps += track->finding.traps;
+  } else {
+    track->loop_since = now;
+  }
+  track->finding = std::move(finding);
+}
+
+void StreamAnalyst::SampleDeeply(TimeNs now) {
+  if (!reader_.Refresh().ok()) return;
+  const uint64_t end = reader_.end_offset();
+  const StepsByCore steps = ReadSteps(end - std::min(kDeepBytes, end), end);
+  for (uint32_t core = 0; core < steps.size() && core < cores_.size(); ++core) {
+    if (steps[core].empty()) continue;
+    const TimeNs since = cores_[core].places_since;
+    Update(&cores_[core], AnalyzeCore(steps[core], code_), now);
+    // The places have not grown for longer than this sample is old.
+    if (cores_[core].finding.IsLoop()) {
+      cores_[core].loop_since = std::min(cores_[core].loop_since, since);
+    }
+  }
+}
+
+std::vector<CoreProof> StreamAnalyst::Prove(uint64_t back_to, const std::function<bool()>& stop) {
+  if (!reader_.Refresh().ok()) return std::vector<CoreProof>(cores_.size());
+  std::vector<const CoreFinding*> findings;
+  for (const CoreTrack& track : cores_) findings.push_back(&track.finding);
+  return ProveLoops(reader_, &names_, findings, code_, back_to, stop);
+}
+
+std::optional<TimeNs> StreamAnalyst::TimeOf(uint64_t offset) {
+  const auto time = reader_.TimeOf(offset);
+  return time ? time : reader_.OldestTime();
+}
+
+uint64_t StreamAnalyst::OffsetAt(TimeNs time) {
+  uint64_t low = reader_.begin_offset();
+  uint64_t high = reader_.end_offset();
+  while (low < high) {
+    const uint64_t middle = low + (high - low) / 2;
+    const auto arrived = reader_.TimeOf(middle);
+    if (arrived && *arrived >= time) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}
+
+uint64_t StreamAnalyst::LostSince(uint64_t from) {
+  uint64_t lost = 0;
+  for (const Loss& loss : reader_.Window().losses) {
+    if (loss.end > from) lost += loss.end - std::max(from, loss.begin);
+  }
+  return lost;
+}
+
+}  // namespace hangscope
