@@ -53,6 +53,7 @@ class [[nodiscard]] Result {
   const T& value() const { return *value_; }
   T& operator*() { return *value_; }
   T* operator->() { return &*value_; }
+  const T* operator->() const { return &*value_; }
 
  private:
   std::optional<T> value_;

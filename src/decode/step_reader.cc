@@ -94,7 +94,8 @@ void StepReader::TakeLine(std::string_view text, uint64_t offset) {
   ++lines_;
   const TraceLine line = ParseTraceLine(text);
   using Kind = TraceLine::Kind;
-  if (line.kind == Kind::kOther) return;
+  if (line.kind == Kind::kOther || line.core >= kMostCores) return;
+  if (!line.core_path.empty() && cores_->size() >= kMostCores) return;
   // The state of a dump belongs to a trace only where a step announced it.
   if (line.format == TraceFormat::kQemuExec && line.kind != Kind::kStep && !line.chained &&
       format_ != TraceFormat::kQemuExec) {
@@ -143,8 +144,6 @@ void StepReader::TakeLine(std::string_view text, uint64_t offset) {
 }
 
 void StepReader::Begin(const TraceLine& line, uint64_t offset) {
-  if (line.core_path.empty() && line.core >= kMostCores) return;
-  if (!line.core_path.empty() && cores_->size() >= kMostCores) return;
   const uint32_t core = cores_->Number(line);
   HandOut(core);
   Pending& pending = PendingOf(core);

@@ -28,7 +28,10 @@ uint64_t RandomId() {
 
 // QEMU's -d exec prints every step only with nochain.
 bool LacksNochain(const std::vector<std::string>& command) {
-  if (NameOf(command[0]).find("qemu") == std::string::npos) return false;
+  const bool qemu = std::any_of(command.begin(), command.end(), [](const std::string& word) {
+    return NameOf(word).starts_with("qemu-");  // perhaps behind timeout, env, nice ...
+  });
+  if (!qemu) return false;
   for (size_t i = 1; i < command.size(); ++i) {
     if (command[i - 1] != "-d") continue;
     const std::string items = "," + command[i] + ",";

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
+#include <map>
 
 #include "base/units.h"
 
@@ -14,24 +14,38 @@ constexpr double kSlowFraction = 0.1;   // of the run's own earlier rate
 constexpr size_t kRateMemory = 64;
 constexpr size_t kRatesNeeded = 3;
 constexpr TimeNs kLongestPatience = 10;  // stall times that earlier gaps can buy
-constexpr double kBurning = 0.5;         // of a CPU
+constexpr double kAsleep = 0.05;         // of a CPU: less is no work
 
 Confidence Lower(Confidence confidence) {
   return confidence == Confidence::kCertain ? Confidence::kLikely : Confidence::kPossible;
 }
 
-// Collects what lowers a confidence, and says so.
+// Collects what lowers a confidence, and says so; the same doubt about several
+// cores is one line.
 class Doubts {
  public:
   explicit Doubts(Verdict* verdict) : verdict_(verdict) {}
+  ~Doubts() {
+    for (const auto& [why, who] : by_core_) verdict_->doubts.push_back(fmt::format("{}: {}", fmt::join(who, ", "), why));
+  }
+  Doubts(const Doubts&) = delete;
+  Doubts& operator=(const Doubts&) = delete;
+
   void AtMost(Confidence limit, std::string why) {
-    verdict_->confidence = std::min(verdict_->confidence, limit);
+    Limit(limit);
     verdict_->doubts.push_back(std::move(why));
+  }
+  void AtMost(Confidence limit, const std::string& core, std::string why) {
+    Limit(limit);
+    by_core_[std::move(why)].push_back(core);
   }
   void Lowered(std::string why) { AtMost(Lower(verdict_->confidence), std::move(why)); }
 
  private:
+  void Limit(Confidence limit) { verdict_->confidence = std::min(verdict_->confidence, limit); }
+
   Verdict* verdict_;
+  std::map<std::string, std::vector<std::string>> by_core_;
 };
 
 std::string Plural(uint64_t count, std::string_view noun) {
@@ -41,6 +55,13 @@ std::string Plural(uint64_t count, std::string_view noun) {
 bool SleepsInLoop(const CoreFinding& finding, ProgramCode* code) {
   return std::any_of(finding.loop.begin(), finding.loop.end(), [&](uint64_t pc) {
     return code->EndOf({pc, 0, 0, false, finding.last.starts_block}).sleeps;
+  });
+}
+
+// "hart 2" before "hart 10".
+void SortByName(std::vector<CoreVerdict>* cores) {
+  std::stable_sort(cores->begin(), cores->end(), [](const CoreVerdict& a, const CoreVerdict& b) {
+    return a.name.size() != b.name.size() ? a.name.size() < b.name.size() : a.name < b.name;
   });
 }
 
@@ -123,6 +144,7 @@ Verdict Judge::Assess(TimeNs now, const std::vector<StreamView>& streams, const 
       verdict.cores.push_back(DescribeCore(stream, i, now, code));
     }
   }
+  SortByName(&verdict.cores);
   if (child.ended) {
     JudgeEnd(child, &verdict);
     return verdict;
@@ -191,9 +213,8 @@ bool Judge::JudgeLoops(const StreamView& stream, ProgramCode* code, Verdict* ver
     const CoreView& core = stream.cores[i];
     const CoreFinding& finding = *core.finding;
     if (!Active(core, now)) {
-      doubts.AtMost(Confidence::kLikely,
-                    finding.sleeps ? fmt::format("{} sleeps in a wfi, and an interrupt may wake it", core.name)
-                                   : fmt::format("{} prints nothing any more", core.name));
+      doubts.AtMost(Confidence::kLikely, core.name,
+                    finding.sleeps ? "asleep in a wfi, and an interrupt may wake it" : "prints nothing any more");
       continue;
     }
     if (i >= stream.proof->cores.size()) return false;
@@ -204,19 +225,19 @@ bool Judge::JudgeLoops(const StreamView& stream, ProgramCode* code, Verdict* ver
     traps += facts.traps;
     if (SleepsInLoop(finding, code)) {
       ++idle;
-      doubts.AtMost(Confidence::kLikely, fmt::format("{} waits for an interrupt in each round", core.name));
+      doubts.AtMost(Confidence::kLikely, core.name, "waits for an interrupt in each round");
     }
     if (finding.motion == CoreFinding::Motion::kRepeating) {
-      doubts.AtMost(Confidence::kPossible,
-                    code->has_elf()
-                        ? fmt::format("{}: the code of its loop is not in the ELF or not understood", core.name)
-                        : fmt::format("{}: the trace has places only, where a spin and a computation look "
-                                      "alike; --elf tells them apart", core.name));
+      doubts.AtMost(Confidence::kPossible, core.name,
+                    code->has_elf() ? "the code of the loop is not in the ELF or not understood"
+                                    : "the trace has places only, where a spin and a computation look alike; "
+                                      "--elf tells them apart");
     } else if (!finding.polls_known) {
-      doubts.AtMost(Confidence::kLikely, fmt::format("{}: the address it polls is not known", core.name));
+      doubts.AtMost(Confidence::kLikely, core.name, "the address that is polled is not known");
     } else if (!DescribeLoop(finding, code).polls_memory_only) {
-      doubts.AtMost(Confidence::kLikely,
-                    fmt::format("{}: polls {:#x}, which may be a device", core.name, finding.polls.front()));
+      doubts.AtMost(Confidence::kLikely, core.name,
+                    code->has_elf() ? "what is polled is not the program's memory: a device may end the wait"
+                                    : "whether memory or a device is polled is not known without --elf");
     }
   }
   if (spinning == 0) return false;
@@ -253,13 +274,14 @@ bool Judge::JudgeSilence(const std::vector<StreamView>& streams, const ChildView
   const bool is_trace = trace != streams.end();
   const TimeNs window = now - ticks_.front().time;
   const double load = window > 0 ? static_cast<double>(child.cpu_time - ticks_.front().cpu) / static_cast<double>(window) : 0;
-  const bool burning = child.known && load >= kBurning;
+  // A busy machine may leave a program that computes only a part of a CPU.
+  const bool burning = child.known && load >= kAsleep;
   verdict->state = State::kSilent;
   verdict->since = last_byte_ == 0 ? start_ : last_byte_;
   verdict->confidence = Confidence::kLikely;
   Doubts doubts(verdict);
 
-  std::string how = !child.known ? "" : burning ? fmt::format(", child burns {:.0f} % of a CPU", load * 100)
+  std::string how = !child.known ? "" : burning ? fmt::format(", child uses {:.0f} % of a CPU", load * 100)
                                                 : ", child asleep";
   if (child.known && !burning && !child.waits_in.empty()) how += fmt::format(" in {}", child.waits_in);
   verdict->summary = fmt::format("silent{}", how);

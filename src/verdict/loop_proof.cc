@@ -7,6 +7,7 @@ namespace {
 
 constexpr uint64_t kChunk = 8u << 20;
 constexpr uint64_t kLongestRecord = 64 * 1024;    // a trace line with its register dump
+constexpr uint64_t kSearchForSilent = 128u << 20;  // how far to look for the last word of a silent core
 constexpr uint64_t kLongestOpenTrap = 4096;       // steps; a handler that takes longer hangs itself
 
 // One core's way through one chunk, oldest step first.
@@ -126,11 +127,11 @@ std::vector<CoreProof> ProveLoops(BlockReader& reader, CoreNames* names,
     for (const CoreFinding* finding : findings) walks.emplace_back(*finding, code);
 
     ReadChunk(reader, names, from, to, end, [&](uint32_t core, const Step& step, bool complete) {
-      if (core >= count) return;
+      if (core >= proofs.size()) proofs.resize(core + 1);
       CoreProof& proof = proofs[core];
       ++proof.steps;
       if (!proof.last || proof.last->offset < step.offset) proof.last = step;
-      if (open[core]) walks[core].Take(step, complete);
+      if (core < count && open[core]) walks[core].Take(step, complete);
     });
 
     bool all_found = true;
@@ -147,7 +148,8 @@ std::vector<CoreProof> ProveLoops(BlockReader& reader, CoreNames* names,
         all_found = false;
       }
     }
-    if (all_found && from <= back_to) break;
+    const bool all_heard = std::all_of(proofs.begin(), proofs.end(), [](const CoreProof& p) { return p.last.has_value(); });
+    if (all_found && from <= back_to && (all_heard || end - from >= kSearchForSilent)) break;
     to = from;
   }
   for (size_t i = 0; i < count; ++i) {

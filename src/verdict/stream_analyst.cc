@@ -56,6 +56,10 @@ void StreamAnalyst::Sample(TimeNs now) {
   if (end == sampled_to_) return;
   const uint64_t from = std::max(sampled_to_, reader_.begin_offset());
   const uint64_t tail = end - std::min(kTailBytes, end);
+  // A core may say something at the start and never again.
+  if (sampled_to_ == 0 && from < tail) {
+    Absorb(ReadSteps(from, std::min(tail, from + kTailBytes)), from, now);
+  }
   // A few pieces of what rushed by, then the tail: harts that share a host CPU
   // take turns longer than one sample.
   if (is_trace_ && tail > from + kPieces * kPieceBytes) {
@@ -133,7 +137,26 @@ std::vector<CoreProof> StreamAnalyst::Prove(uint64_t back_to, const std::functio
   if (!reader_.Refresh().ok()) return std::vector<CoreProof>(cores_.size());
   std::vector<const CoreFinding*> findings;
   for (const CoreTrack& track : cores_) findings.push_back(&track.finding);
-  return ProveLoops(reader_, &names_, findings, code_, back_to, stop);
+  std::vector<CoreProof> proofs = ProveLoops(reader_, &names_, findings, code_, back_to, stop);
+  // What no sample had caught: the latest steps of cores that fell silent ...
+  for (size_t core = 0; core < cores_.size(); ++core) {
+    CoreFinding& finding = cores_[core].finding;
+    if (finding.IsLoop() || !proofs[core].last || proofs[core].last->offset <= finding.last.offset) continue;
+    finding.last = *proofs[core].last;
+    finding.sleeps = code_.EndOf(finding.last).sleeps;
+  }
+  // ... and cores that nobody had heard of.
+  for (size_t core = cores_.size(); core < proofs.size(); ++core) {
+    CoreTrack track;
+    track.name = names_.name(static_cast<uint32_t>(core));
+    if (proofs[core].last) {
+      track.finding.last = *proofs[core].last;
+      track.finding.sleeps = code_.EndOf(track.finding.last).sleeps;
+      track.last_seen = TimeOf(track.finding.last.offset).value_or(0);
+    }
+    cores_.push_back(std::move(track));
+  }
+  return proofs;
 }
 
 std::optional<TimeNs> StreamAnalyst::TimeOf(uint64_t offset) {

@@ -1,0 +1,175 @@
+// A disk in memory that can be full, and that watches how much it holds.
+#ifndef HANGSCOPE_TESTS_FAKES_FAKE_FILE_SYSTEM_H
+#define HANGSCOPE_TESTS_FAKES_FAKE_FILE_SYSTEM_H
+
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "base/file_system.h"
+
+namespace hangscope {
+
+class FakeFileSystem final : public FileSystem {
+ public:
+  struct Content {
+    std::string bytes;
+    int links = 0;
+    bool locked = false;
+  };
+
+  // Writes beyond `capacity` bytes in all fail with ENOSPC after what still fits.
+  uint64_t capacity = std::numeric_limits<uint64_t>::max();
+  bool has_hard_links = true;
+  // The most that names beginning with `watched` ever took together.
+  std::string watched = "\xff";
+  uint64_t peak = 0;
+
+  std::string& BytesOf(const std::string& path) { return files_.at(path)->bytes; }
+  uint64_t Used() const {
+    std::set<const Content*> distinct;
+    for (const auto& [name, content] : files_) distinct.insert(content.get());
+    uint64_t used = 0;
+    for (const Content* content : distinct) used += content->bytes.size();
+    return used;
+  }
+
+  Result<std::unique_ptr<File>> Open(const std::string& path, Mode mode) override {
+    auto at = files_.find(path);
+    if (at == files_.end()) {
+      if (mode != Mode::kCreate) return Status::FromErrno(ENOENT, "open", path);
+      at = files_.emplace(path, std::make_shared<Content>()).first;
+      at->second->links = 1;
+    }
+    return std::unique_ptr<File>(std::make_unique<FakeFile>(this, at->second));
+  }
+  Status Link(const std::string& from, const std::string& to) override {
+    if (!has_hard_links) return Status::FromErrno(EPERM, "link", to);
+    const auto at = files_.find(from);
+    if (at == files_.end()) return Status::FromErrno(ENOENT, "link", from);
+    ++at->second->links;
+    files_[to] = at->second;
+    return {};
+  }
+  Status Rename(const std::string& from, const std::string& to) override {
+    std::map<std::string, std::shared_ptr<Content>> moved;
+    for (auto at = files_.begin(); at != files_.end();) {
+      if (at->first == from || at->first.starts_with(from + "/")) {
+        moved[to + at->first.substr(from.size())] = at->second;
+        at = files_.erase(at);
+      } else {
+        ++at;
+      }
+    }
+    files_.merge(moved);
+    if (folders_.erase(from) != 0) folders_.insert(to);
+    return {};
+  }
+  Status Remove(const std::string& path) override {
+    const auto at = files_.find(path);
+    if (at == files_.end()) return {};
+    --at->second->links;
+    files_.erase(at);
+    return {};
+  }
+  Status RemoveTree(const std::string& path) override {
+    for (const std::string& name : Below(path)) (void)Remove(name).ok();
+    folders_.erase(path);
+    return {};
+  }
+  Status MakeFolders(const std::string& path) override {
+    folders_.insert(path);
+    return {};
+  }
+  Status PointLink(const std::string& path, const std::string& target) override {
+    auto link = std::make_shared<Content>();
+    link->bytes = target;
+    link->links = 1;
+    files_[path + "~"] = link;  // the old and the new one exist together for an instant
+    Watch();
+    files_.erase(path + "~");
+    files_[path] = link;
+    return {};
+  }
+  std::vector<std::string> List(const std::string& folder) override {
+    std::set<std::string> names;
+    const std::string start = folder == "." ? "" : folder + "/";
+    for (const auto& [name, content] : files_) AddName(name, start, &names);
+    for (const std::string& name : folders_) AddName(name, start, &names);
+    return {names.begin(), names.end()};
+  }
+  bool IsFolder(const std::string& path) override { return folders_.count(path) != 0; }
+  bool Exists(const std::string& path) override { return files_.count(path) != 0 || IsFolder(path); }
+  Status Sync(const std::string&) override { return {}; }
+
+ private:
+  class FakeFile final : public File {
+   public:
+    FakeFile(FakeFileSystem* disk, std::shared_ptr<Content> content) : disk_(disk), content_(std::move(content)) {}
+    ~FakeFile() override {
+      if (holds_lock_) content_->locked = false;
+    }
+    Status WriteAt(uint64_t offset, std::string_view bytes, size_t* written) override {
+      std::string& all = content_->bytes;
+      const uint64_t room = disk_->capacity - std::min(disk_->capacity, disk_->Used());
+      const uint64_t allowed = std::max<uint64_t>(all.size(), offset) + (offset > all.size() ? 0 : room);
+      *written = std::min<uint64_t>(bytes.size(), allowed > offset ? allowed - offset : 0);
+      if (all.size() < offset + *written) all.resize(offset + *written);
+      std::memcpy(all.data() + offset, bytes.data(), *written);
+      disk_->Watch();
+      return *written == bytes.size() ? Status() : Status::FromErrno(ENOSPC, "write", "fake");
+    }
+    Result<size_t> ReadAt(uint64_t offset, std::span<char> buffer) override {
+      const std::string& all = content_->bytes;
+      if (offset >= all.size()) return size_t{0};
+      return all.copy(buffer.data(), buffer.size(), offset);
+    }
+    Status Truncate(uint64_t size_bytes) override {
+      content_->bytes.resize(size_bytes);
+      disk_->Watch();
+      return {};
+    }
+    Result<uint64_t> Size() override { return uint64_t{content_->bytes.size()}; }
+    Result<uint64_t> LinkCount() override { return static_cast<uint64_t>(content_->links); }
+    Status Lock() override {
+      if (content_->locked) return Status::Busy("locked");
+      content_->locked = holds_lock_ = true;
+      return {};
+    }
+
+   private:
+    FakeFileSystem* disk_;
+    std::shared_ptr<Content> content_;
+    bool holds_lock_ = false;
+  };
+
+  static void AddName(const std::string& name, const std::string& start, std::set<std::string>* names) {
+    if (!name.starts_with(start) || name.size() == start.size()) return;
+    names->insert(name.substr(start.size(), name.find('/', start.size()) - start.size()));
+  }
+  std::vector<std::string> Below(const std::string& path) const {
+    std::vector<std::string> names;
+    for (const auto& [name, content] : files_) {
+      if (name.starts_with(path + "/")) names.push_back(name);
+    }
+    return names;
+  }
+  void Watch() {
+    uint64_t now = 0;
+    for (const auto& [name, content] : files_) {
+      if (name.starts_with(watched) && name.find('/', watched.size()) == std::string::npos) now += content->bytes.size();
+    }
+    peak = std::max(peak, now);
+  }
+
+  std::map<std::string, std::shared_ptr<Content>> files_;
+  std::set<std::string> folders_;
+};
+
+}  // namespace hangscope
+
+#endif

@@ -1,0 +1,125 @@
+"""What the tests of the real binary share.
+
+HANGSCOPE and FIRMWARE come from ctest: the binary, and the folder of the example
+firmware. Each test gets an empty folder and is run by name:
+
+    python3 test_run.py TestClass.test_name
+"""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HANGSCOPE = os.environ["HANGSCOPE"]
+FIRMWARE = pathlib.Path(os.environ.get("FIRMWARE", ""))
+DATA = pathlib.Path(__file__).resolve().parent.parent / "data"
+LONG = os.environ.get("HANGSCOPE_LONG") == "1"
+
+
+class Outcome:
+    """What one run of hangscope said and left behind."""
+
+    def __init__(self, status, out, err, log):
+        self.status = status
+        self.out = out
+        self.err = err
+        self.messages = [json.loads(line) for line in log.splitlines()] if log else []
+
+    def of_type(self, kind):
+        return [m for m in self.messages if m["type"] == kind]
+
+    @property
+    def hangs(self):
+        return [v for v in self.of_type("verdict") if v["hang"]]
+
+    @property
+    def last(self):
+        return self.of_type("verdict")[-1]
+
+    def states_seen(self):
+        """Every overall state that a heartbeat or a verdict showed."""
+        return {m["state"] for m in self.messages if m["type"] in ("heartbeat", "verdict")}
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="hangscope-test-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.prefix = str(self.folder / "ring")
+
+    def hangscope(self, *words, stdin=None, timeout=60, **popen):
+        done = subprocess.run([HANGSCOPE, *map(str, words)], input=stdin, capture_output=True,
+                              timeout=timeout, **popen)
+        return Outcome(done.returncode, done.stdout, done.stderr, None)
+
+    def recorder(self, command, *words, **popen):
+        """Starts `hangscope run` or `tee` with a JSON log; finish() with self.wait."""
+        self.log = self.folder / "log.jsonl"
+        popen.setdefault("stdout", subprocess.PIPE)
+        popen.setdefault("stderr", subprocess.PIPE)
+        process = subprocess.Popen(
+            [HANGSCOPE, command, "--json", "--log", str(self.log), "--prefix", self.prefix,
+             *map(str, words)], **popen)
+        self.addCleanup(self.end, process)
+        return process
+
+    @staticmethod
+    def end(process):
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream:
+                stream.close()
+
+    def wait(self, process, timeout=60):
+        out, err = process.communicate(timeout=timeout)
+        return Outcome(process.returncode, out, err, self.log.read_text() if self.log.exists() else "")
+
+    def run_program(self, program, *options, timeout=60, **popen):
+        return self.wait(self.recorder("run", *options, "--", *program, **popen), timeout)
+
+    def messages(self):
+        """What the log of a running recorder holds so far."""
+        if not self.log.exists():
+            return []
+        lines = self.log.read_text().split("\n")
+        return [json.loads(line) for line in lines[:-1]]
+
+    def until(self, condition, timeout=20, what="the condition"):
+        end = time.monotonic() + timeout
+        while time.monotonic() < end:
+            found = condition()
+            if found:
+                return found
+            time.sleep(0.02)
+        self.fail(f"{what} did not come true in {timeout} s; log: {self.messages()[-3:]}")
+
+    def cat(self, target, *words):
+        return self.hangscope("cat", *words, target).out
+
+    def snapshots(self):
+        return sorted(self.folder.glob("ring.snapshot-*"))
+
+
+def python(code, *words):
+    """A command that runs a piece of Python, unbuffered."""
+    return [sys.executable, "-u", "-c", code, *map(str, words)]
+
+
+def main():
+    """Runs the named tests; status 77 when all that ran were skipped, with the reasons."""
+    program = unittest.main(argv=sys.argv, exit=False, verbosity=2)
+    result = program.result
+    if not result.wasSuccessful() or result.testsRun == 0:
+        sys.exit(1)
+    if len(result.skipped) == result.testsRun:
+        for _, reason in result.skipped:
+            print("SKIPPED:", reason)
+        sys.exit(77)

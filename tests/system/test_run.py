@@ -1,0 +1,377 @@
+"""hangscope run, the real binary with real processes."""
+import ctypes
+import os
+import pathlib
+import pty
+import select
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import time
+import xml.etree.ElementTree
+
+from support import HANGSCOPE, Case, main, python
+
+OFFSETS = "import sys,struct\nn=int(sys.argv[1]); c=int(sys.argv[2])\nb=bytearray()\n" \
+          "o=sys.stdout.buffer\nfor i in range(0,n,8):\n b+=struct.pack('<Q',i)\n" \
+          " if len(b)>=c: o.write(b); o.flush(); b=bytearray()\no.write(b)"
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+class Status(Case):
+    def test_is_the_programs_own(self):
+        for status in (0, 1, 7, 255):
+            self.assertEqual(self.run_program(["sh", "-c", f"exit {status}"]).status, status)
+
+    def test_is_128_plus_the_signal(self):
+        for number in (signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM):
+            outcome = self.run_program(["sh", "-c", f"kill -{int(number)} $$"])
+            self.assertEqual(outcome.status, 128 + number)
+            self.assertEqual(outcome.last["state"], "dead")
+
+    def test_is_127_where_there_is_no_such_program(self):
+        outcome = self.run_program(["/nonexistent/program"])
+        self.assertEqual(outcome.status, 127)
+        self.assertIn(b"cannot start '/nonexistent/program': No such file", outcome.err)
+
+    def test_is_126_where_it_cannot_be_executed(self):
+        outcome = self.run_program([str(self.folder)])
+        self.assertEqual(outcome.status, 126)
+        self.assertIn(b"Permission denied", outcome.err)
+
+    def test_is_125_for_wrong_options_with_the_reason_and_an_example(self):
+        for words, reason in ((("--size", "0"), b"holds nothing"), (("--size", "-1"), b"negative"),
+                              (("--size", "0.5"), b"less than one byte"), (("--keep", "0"), b"at least one"),
+                              (("--size", "9999999999T"), b"larger than"), (("--stall", "x"), b"not a time"),
+                              (("--size", "1K", "--keep", "1"), b"smallest"), (("--capture", "fd9"), b"stdout and stderr"),
+                              (("--on-hang", "explode"), b"snapshot, kill"), (("--elf", "/etc/passwd"), b"not an ELF")):
+            outcome = self.run_program(["true"], *words)
+            self.assertEqual(outcome.status, 125, words)
+            self.assertRegex(outcome.err, b"hangscope: error: .*" + reason)
+            if words[0] != "--elf":
+                self.assertIn(b"for example", outcome.err)
+
+    def test_unknown_option_gets_a_suggestion(self):
+        outcome = self.run_program(["true"], "--stal", "5")
+        self.assertEqual(outcome.status, 125)
+        self.assertIn(b"did you mean '--stall'?", outcome.err)
+
+    def test_help_fits_a_screen(self):
+        for command in ("run", "tee", "cat"):
+            outcome = self.hangscope(command, "--help")
+            self.assertEqual(outcome.status, 0)
+            lines = outcome.out.decode().splitlines()
+            self.assertLessEqual(len(lines), 33)
+            self.assertLessEqual(max(map(len, lines)), 100)
+
+
+class Output(Case):
+    def test_passes_through_and_is_recorded_stream_by_stream(self):
+        outcome = self.run_program(["sh", "-c", "echo out; echo err >&2"])
+        self.assertEqual((outcome.out, outcome.err), (b"out\n", b"err\n"))
+        self.assertEqual(self.cat(self.prefix, "--stream", "stdout"), b"out\n")
+        self.assertEqual(self.cat(self.prefix, "--stream", "stderr"), b"err\n")
+
+    def test_only_what_was_asked_for_is_captured(self):
+        outcome = self.run_program(["sh", "-c", "echo out; echo err >&2"], "--capture", "stderr")
+        self.assertEqual((outcome.out, outcome.err), (b"out\n", b"err\n"))
+        self.assertEqual(self.cat(self.prefix), b"err\n")
+
+    def test_command_reaches_the_program_without_a_shell(self):
+        outcome = self.run_program(python("import sys; print(sys.argv[1:])", "a b", "$HOME", "--", "*"))
+        self.assertEqual(outcome.out, b"['a b', '$HOME', '--', '*']\n")
+
+    def test_standard_input_is_the_programs(self):
+        process = self.recorder("run", "--", "cat", stdin=subprocess.PIPE)
+        process.stdin.write(b"hello\n")
+        process.stdin.close()
+        process.stdin = None
+        self.assertEqual(self.wait(process).out, b"hello\n")
+
+    def test_window_is_byte_exact_and_the_bound_holds_at_every_instant(self):
+        for chunk in (8, 4096, 1 << 20):
+            bound = 2 * 256 * 1024
+            done = threading.Event()
+            peak = [0]
+
+            def watch():
+                while not done.is_set():
+                    size = 0
+                    for path in self.folder.glob("ring.stdout.*"):
+                        try:
+                            size += path.lstat().st_size
+                        except FileNotFoundError:
+                            pass
+                    peak[0] = max(peak[0], size)
+            watcher = threading.Thread(target=watch)
+            watcher.start()
+            total = 200_000 if chunk == 8 else 6_000_000
+            outcome = self.run_program(python(OFFSETS, total, chunk), "--size", "256K", "--keep", 2,
+                                       "--no-passthrough", "--capture", "stdout")
+            done.set()
+            watcher.join()
+            self.assertEqual(outcome.status, 0)
+            self.assertLessEqual(peak[0], bound)
+            segments = self.cat_raw(self.prefix + ".stdout")
+            begin = total - len(segments)
+            expected = b"".join(struct.pack("<Q", i) for i in range(begin - begin % 8, total, 8))[begin % 8:]
+            self.assertEqual(segments, expected)
+            if total > bound:
+                self.assertGreaterEqual(len(segments), bound * 95 // 100)
+
+    def cat_raw(self, prefix):
+        """The window by an independent reader of the index: see docs/format.md."""
+        index = pathlib.Path(prefix + ".index").read_bytes()
+        count, = struct.unpack_from("<I", index, 16)
+        pieces = []
+        for k in range(count):
+            sequence, begin, length, reserved, prev_begin, prev_length, _, _ = struct.unpack_from("<8Q", index, 128 + 64 * k)
+            if sequence == 0:
+                continue
+            data = pathlib.Path(f"{prefix}.{k}").read_bytes()
+            pieces.append((begin, data[:length]))
+            kept = max(length, reserved)
+            if prev_length > kept:
+                pieces.append((prev_begin + kept, data[kept:prev_length]))
+        pieces.sort()
+        window = b""
+        at = pieces[0][0]
+        for begin, data in pieces:
+            self.assertEqual(begin, at)
+            window += data
+            at += len(data)
+        return window
+
+    def test_closed_passthrough_does_not_end_the_program(self):
+        marker = self.folder / "finished"
+        process = self.recorder("run", "--", *python(
+            "import sys,pathlib\nfor i in range(200000): print('line', i)\npathlib.Path(sys.argv[1]).touch()", marker))
+        process.stdout.read(100)
+        process.stdout.close()
+        process.stdout = None
+        self.assertEqual(self.wait(process).status, 0)
+        self.assertTrue(marker.exists())
+        self.assertTrue(self.cat(self.prefix).endswith(b"line 199999\n"))
+
+    def terminal(self, program, *options):
+        """What a person sees: stdout of the program on a terminal of its own."""
+        leader, follower = pty.openpty()
+        process = self.recorder("run", *options, "--", *program, stdout=follower)
+        os.close(follower)
+        seen = b""
+        while True:
+            ready, _, _ = select.select([leader], [], [], 0.1)
+            if ready:
+                try:
+                    data = os.read(leader, 65536)
+                except OSError:
+                    break
+                if not data:
+                    break
+                seen += data
+            elif process.poll() is not None:
+                break
+        os.close(leader)
+        self.wait(process)
+        return seen.replace(b"\r\n", b"\n")
+
+    def test_recognised_trace_is_withheld_from_a_terminal(self):
+        program = ["sh", "-c", "echo booting; for i in 1 2 3 4 5 6 7 8 9; do "
+                   "echo 'core   0: 0x80000036 (0x00028023) sb      zero, 0(t0)'; done; echo bye; printf 'prompt> '; sleep 0.3"]
+        self.assertEqual(self.terminal(program), b"booting\nbye\nprompt> ")
+        self.assertIn(b"0x80000036", self.cat(self.prefix))
+
+    def test_recognised_trace_reaches_a_pipe(self):
+        line = b"core   0: 0x80000036 (0x00028023) sb      zero, 0(t0)\n"
+        outcome = self.run_program(["sh", "-c", f"for i in 1 2 3; do echo '{line.decode().strip()}'; done"])
+        self.assertEqual(outcome.out, line * 3)
+
+
+class Processes(Case):
+    def test_signals_reach_the_whole_group(self):
+        code = ("import os,signal,sys,time\nfrom pathlib import Path\nn=sys.argv[1]\n"
+                "signal.signal(int(sys.argv[2]), lambda *a: (Path(n+str(os.fork()==0)).touch(), sys.exit(9)))\n"
+                "print('ready')\ntime.sleep(30)")
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            process = self.recorder("run", "--", *python(code, self.folder / f"got{int(number)}", int(number)))
+            self.assertEqual(process.stdout.readline(), b"ready\n")
+            process.send_signal(number)
+            self.assertEqual(self.wait(process).status, 9)
+            self.assertTrue((self.folder / f"got{int(number)}True").exists())
+
+    def test_default_action_of_a_forwarded_signal_shows_in_the_status(self):
+        process = self.recorder("run", "--", *python("print('ready'); import time; time.sleep(30)"))
+        process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(self.wait(process).status, 128 + signal.SIGTERM)
+
+    def test_orphans_are_adopted_recorded_and_waited_for(self):
+        # The front end goes at once; its launcher still prints, as gvsoc's does.
+        outcome = self.run_program(["sh", "-c", "(sleep 1; echo late) & echo early; exit 3"])
+        self.assertEqual(outcome.status, 3)
+        self.assertEqual(outcome.out, b"early\nlate\n")
+
+    def test_inherited_mask_and_dispositions_are_the_childs(self):
+        code = ("import signal\nprint(sorted(int(s) for s in signal.pthread_sigmask(signal.SIG_BLOCK, [])),"
+                " signal.getsignal(signal.SIGPIPE), signal.getsignal(signal.SIGHUP))")
+
+        def prepare():
+            signal.pthread_sigmask(signal.SIG_SETMASK, [signal.SIGUSR2, signal.SIGWINCH])
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        direct = subprocess.run(python(code), capture_output=True, preexec_fn=prepare, restore_signals=False)
+        watched = self.run_program(python(code), preexec_fn=prepare, restore_signals=False)
+        self.assertEqual(watched.out, direct.stdout)
+
+    def test_nohup_is_respected(self):
+        process = self.recorder("run", "--", *python("print('ready'); import time; time.sleep(1)"),
+                                preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        process.stdout.readline()
+        process.send_signal(signal.SIGHUP)
+        self.assertEqual(self.wait(process).status, 0)
+
+    def test_signal_that_the_caller_blocked_stays_blocked(self):
+        process = self.recorder("run", "--", *python("print('ready'); import time; time.sleep(1)"),
+                                preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1]))
+        process.stdout.readline()
+        process.send_signal(signal.SIGUSR1)
+        self.assertEqual(self.wait(process).status, 0)
+        self.assertEqual(self.snapshots(), [])
+
+
+class Snapshots(Case):
+    def test_sigusr1_and_sigusr2_take_one(self):
+        process = self.recorder("run", "--", *python("print('hello'); import time; time.sleep(30)"))
+        process.stdout.readline()
+        for count, number in enumerate((signal.SIGUSR1, signal.SIGUSR2), 1):
+            process.send_signal(number)
+            self.until(lambda: len([m for m in self.messages() if m["type"] == "snapshot"]) == count)
+        process.send_signal(signal.SIGTERM)
+        outcome = self.wait(process)
+        self.assertEqual([m["trigger"] for m in outcome.of_type("snapshot")], ["SIGUSR1", "SIGUSR2"])
+        for folder in self.snapshots():
+            self.assertEqual(self.cat(folder), b"hello\n")
+            self.assertTrue((folder / "manifest.json").exists())
+
+    def test_signal_in_mains_first_act_is_kept(self):
+        # A signal as early as can be: pending before exec, unblocked by nobody but main.
+        for _ in range(20):
+            process = self.recorder("run", "--", "sleep", "0.3")
+            process.send_signal(signal.SIGUSR1)
+            status = self.wait(process).status
+            self.assertIn(status, (0, -signal.SIGUSR1))
+            if status == 0:
+                break
+        self.assertEqual(status, 0)
+
+    def test_the_first_and_the_newest_are_kept(self):
+        process = self.recorder("run", "--max-snapshots", 3, "--", *python("print('x'); import time; time.sleep(30)"))
+        process.stdout.readline()
+        for count in range(1, 6):
+            process.send_signal(signal.SIGUSR1)
+            self.until(lambda: len([m for m in self.messages() if m["type"] == "snapshot"]) == count)
+        process.send_signal(signal.SIGTERM)
+        self.wait(process)
+        self.assertEqual([p.name[-4:] for p in self.snapshots()], ["0001", "0004", "0005"])
+
+
+class Hangs(Case):
+    SILENT = "print('working'); import threading; threading.Lock().acquire() or 0; l=threading.Lock(); l.acquire(); l.acquire()"
+
+    def test_child_asleep_after_output_is_silent(self):
+        outcome = self.run_program(python(self.SILENT), "--stall", 1, "--on-hang", "kill", "--junit", self.folder / "j.xml")
+        self.assertEqual(outcome.status, 124)
+        verdict, = outcome.hangs
+        self.assertEqual(verdict["state"], "silent")
+        self.assertRegex(verdict["summary"], "child asleep in futex")
+        suite = xml.etree.ElementTree.parse(self.folder / "j.xml").getroot()
+        self.assertEqual(suite.attrib["failures"], "1")
+        self.assertIn("silent", suite.find("testcase/failure").attrib["message"])
+
+    def test_by_default_it_takes_a_snapshot_and_goes_on(self):
+        process = self.recorder("run", "--stall", 1, "--", *python(self.SILENT))
+        self.until(lambda: self.snapshots())
+        self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(self.wait(process).status, 128 + signal.SIGTERM)
+
+    def test_exec_runs_a_command_that_knows_the_snapshot(self):
+        out = self.folder / "said"
+        outcome = self.run_program(["sh", "-c", "echo x; (exec 8<>/dev/null; read a <&8); exec 9>&-; mkfifo %s; read a < %s" % (self.folder / "f", self.folder / "f")],
+                                   "--stall", 1, "--on-hang", f"exec:echo $HANGSCOPE_SNAPSHOT $HANGSCOPE_VERDICT > {out}; kill $HANGSCOPE_PID")
+        self.assertEqual(outcome.status, 128 + signal.SIGTERM)
+        self.assertRegex(out.read_text(), r"ring.snapshot-0001 silent")
+
+    def test_none_tells_and_leaves_alone(self):
+        process = self.recorder("run", "--stall", 1, "--on-hang", "none", "--", *python(self.SILENT))
+        self.until(lambda: [m for m in self.messages() if m["type"] == "verdict"])
+        self.assertEqual(self.snapshots(), [])
+        process.send_signal(signal.SIGTERM)
+        self.wait(process)
+
+    def test_kill_reaches_a_child_that_ignores_sigterm(self):
+        code = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + self.SILENT
+        outcome = self.run_program(python(code), "--stall", 1, "--on-hang", "kill")
+        self.assertEqual(outcome.status, 124)
+
+    def test_heartbeat_comes_when_nothing_arrives(self):
+        outcome = self.run_program(["sleep", "1.2"], "--heartbeat", 0.2)
+        beats = outcome.of_type("heartbeat")
+        self.assertGreaterEqual(len(beats), 4)
+        self.assertEqual(beats[-1]["total_bytes"], 0)
+        self.assertIsNone(beats[-1]["last_byte_age_s"])
+        for key in ("elapsed_s", "bytes_per_s", "child_cpu", "state", "cores", "streams", "version", "time"):
+            self.assertIn(key, beats[-1])
+
+    def test_heartbeat_on_a_terminal_is_one_live_line(self):
+        leader, follower = pty.openpty()
+        process = subprocess.Popen([HANGSCOPE, "run", "--prefix", self.prefix, "--", "sleep", "1.7"], stderr=follower,
+                                   stdin=subprocess.DEVNULL)
+        os.close(follower)
+        process.wait()
+        seen = os.read(leader, 65536)
+        os.close(leader)
+        self.assertGreaterEqual(seen.count(b"\r\x1b[K"), 3)
+        self.assertEqual(seen.count(b"\n"), seen[seen.rindex(b"\x1b[K"):].count(b"\n"))
+
+
+class Controls(Case):
+    """What is no hang raises nothing."""
+
+    def assert_left_alone(self, program, *options):
+        outcome = self.run_program(program, "--stall", 1, "--on-hang", "kill", "--heartbeat", 0.2, *options)
+        self.assertEqual(outcome.status, 0, outcome.messages[-2:])
+        self.assertEqual(outcome.hangs, [])
+        self.assertEqual(self.snapshots(), [])
+        return outcome
+
+    def test_slow_output(self):
+        self.assert_left_alone(python("import time\nfor i in range(6): print(i); time.sleep(0.7)"))
+
+    def test_output_slower_than_the_stall_time_by_a_timed_sleep(self):
+        self.assert_left_alone(["sh", "-c", "for i in 1 2 3; do echo $i; sleep 1.6; done"])
+
+    def test_long_initialisation_before_the_first_byte(self):
+        self.assert_left_alone(python("import time\nend=time.time()+3\nwhile time.time()<end: pass\nprint('up')"))
+
+    def test_computing_without_output(self):
+        self.assert_left_alone(python("import time\nprint('start')\nend=time.time()+3.5\nwhile time.time()<end: pass\nprint('done')"))
+
+    def test_slow_is_a_state_and_no_hang(self):
+        code = ("import time,sys\nend=time.time()+5\nwhile time.time()<end: print('x'*1000); time.sleep(0.002)\n"
+                "for i in range(12): print('y'); time.sleep(0.3)")
+        outcome = self.assert_left_alone(python(code), "--no-passthrough")
+        self.assertIn("slow", outcome.states_seen())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,340 @@
+// The ring store and the block reader together, on a disk in memory: what was
+// appended is compared byte for byte with what is read back.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "capture/block_reader.h"
+#include "capture/ring_store.h"
+#include "fakes/fake_clock.h"
+#include "fakes/fake_file_system.h"
+
+namespace hangscope {
+namespace {
+
+// The producer of these tests: every 8 bytes hold their own offset.
+std::string OffsetBytes(uint64_t begin, uint64_t count) {
+  std::string bytes;
+  bytes.reserve(count + 8);
+  for (uint64_t word = begin / 8; bytes.size() < count + 8; ++word) {
+    const uint64_t value = word * 8;
+    bytes.append(reinterpret_cast<const char*>(&value), 8);
+  }
+  return bytes.substr(begin % 8, count);
+}
+
+struct ReadBack {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  uint64_t bytes = 0;
+  std::vector<Loss> losses;
+};
+
+class RingTest : public ::testing::Test {
+ protected:
+  static constexpr const char* kPrefix = "dir/ring";
+
+  RingTest() { disk_.watched = kPrefix; }
+
+  void Create(const char* size, const char* keep) {
+    auto plan = PlanRing(size, keep, NameOf(kPrefix).size());
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    plan_ = *plan;
+    auto store = RingStore::Create(disk_, clock_, kPrefix, "stdout", plan_, 7);
+    ASSERT_TRUE(store.ok()) << store.status().message();
+    store_ = std::move(*store);
+  }
+  void Produce(uint64_t count) {
+    store_->Append(OffsetBytes(produced_, count), clock_.Monotonic());
+    produced_ += count;
+  }
+  // Reads everything and checks each byte against its offset.
+  ReadBack ReadAll(const std::string& prefix = kPrefix, size_t limit = 1u << 20) {
+    ReadBack result;
+    auto reader = BlockReader::Open(disk_, prefix);
+    EXPECT_TRUE(reader.ok()) << reader.status().message();
+    if (!reader.ok()) return result;
+    result.begin = reader->position();
+    for (;;) {
+      const auto event = reader->Next(limit);
+      if (event == BlockReader::Event::kEnd) break;
+      if (event == BlockReader::Event::kLoss) {
+        result.losses.push_back(reader->loss());
+        continue;
+      }
+      const std::string expected = OffsetBytes(reader->block_offset(), reader->block().size());
+      EXPECT_EQ(reader->block(), expected) << "at " << reader->block_offset();
+      result.bytes += reader->block().size();
+    }
+    result.end = reader->position();
+    return result;
+  }
+
+  FakeFileSystem disk_;
+  FakeClock clock_;
+  RingGeometry plan_;
+  std::unique_ptr<RingStore> store_;
+  uint64_t produced_ = 0;
+};
+
+TEST_F(RingTest, ShortStreamComesBackWhole) {
+  Create("64K", "1");
+  Produce(1000);
+  const ReadBack back = ReadAll();
+  EXPECT_EQ(back.begin, 0u);
+  EXPECT_EQ(back.end, 1000u);
+  EXPECT_EQ(back.bytes, 1000u);
+  EXPECT_TRUE(back.losses.empty());
+}
+
+TEST_F(RingTest, SegmentsHoldStreamBytesAndNothingElse) {
+  Create("64K", "1");
+  Produce(1000);
+  EXPECT_EQ(disk_.BytesOf("dir/ring.0"), OffsetBytes(0, 1000));
+  EXPECT_EQ(disk_.BytesOf("dir/ring.current"), "ring.0");
+}
+
+// The bound holds at every instant (the disk watches every write), and at least
+// 95 % of it is history once the ring has been full, whatever the chunks.
+TEST_F(RingTest, BoundAndHistoryForAnyChunk) {
+  for (const uint64_t chunk : {1u, 7u, 100u, 4096u, 65536u, 1048576u}) {
+    for (const auto& [size, keep] : {std::pair("64K", "1"), {"64K", "3"}, {"1M", "1"}, {"700000", "3"}}) {
+      SCOPED_TRACE(std::to_string(chunk) + " bytes at a time into " + size + " x " + keep);
+      if (chunk < 100 && std::string(size) != "64K") continue;
+      disk_ = FakeFileSystem();
+      disk_.watched = kPrefix;
+      produced_ = 0;
+      Create(size, keep);
+      while (produced_ < 2 * plan_.bound_bytes + 12345) Produce(chunk);
+      EXPECT_LE(disk_.peak, plan_.bound_bytes);
+      // From here on each state is a full one.
+      for (int i = 0; i < 40; ++i) {
+        Produce(chunk);
+        const RingFill fill = store_->fill();
+        EXPECT_GE(fill.history_bytes * 100, plan_.bound_bytes * 95) << "after " << produced_;
+      }
+      const ReadBack back = ReadAll();
+      EXPECT_EQ(back.end, produced_);
+      EXPECT_EQ(back.bytes, store_->fill().history_bytes);
+      EXPECT_TRUE(back.losses.empty());
+      EXPECT_LE(disk_.peak, plan_.bound_bytes);
+    }
+  }
+}
+
+TEST_F(RingTest, RandomChunksAndReadSizes) {
+  Create("96K", "1");
+  std::mt19937 random(1);
+  for (int round = 0; round < 300; ++round) {
+    Produce(1 + random() % (random() % 4 == 0 ? 50'000 : 300));
+    const ReadBack back = ReadAll(kPrefix, 1 + random() % 5000);
+    ASSERT_EQ(back.end, produced_);
+    ASSERT_TRUE(back.losses.empty());
+  }
+  EXPECT_LE(disk_.peak, plan_.bound_bytes);
+}
+
+TEST_F(RingTest, FullDiskLosesCountsAndGoesOn) {
+  Create("256K", "1");
+  Produce(50'000);
+  disk_.capacity = disk_.Used() + 1000;  // full in a moment
+  Produce(20'000);
+  const RingFill full = store_->fill();
+  EXPECT_EQ(full.total_bytes, 70'000u);
+  EXPECT_GT(full.lost_bytes, 15'000u);
+  EXPECT_EQ(full.lost_errno, ENOSPC);
+  disk_.capacity = 1u << 30;
+  Produce(5'000);
+  const ReadBack back = ReadAll();
+  EXPECT_EQ(back.end, produced_);
+  ASSERT_EQ(back.losses.size(), 1u);
+  EXPECT_EQ(back.losses[0].reason, LossReason::kNotWritten);
+  EXPECT_EQ(back.losses[0].bytes(), full.lost_bytes);
+  EXPECT_EQ(back.bytes + full.lost_bytes, produced_);
+}
+
+TEST_F(RingTest, LossAtTheVeryEndIsTold) {
+  Create("256K", "1");
+  Produce(1000);
+  disk_.capacity = disk_.Used();
+  Produce(500);
+  const ReadBack back = ReadAll();
+  ASSERT_EQ(back.losses.size(), 1u);
+  EXPECT_EQ(back.losses[0].begin, 1000u);
+  EXPECT_EQ(back.losses[0].end, 1500u);
+}
+
+TEST_F(RingTest, FrozenWindowStaysWhileTheRingGoesOn) {
+  Create("64K", "2");
+  Produce(200'000);
+  ASSERT_TRUE(disk_.MakeFolders("dir/snap").ok());
+  ASSERT_TRUE(store_->Freeze("dir/snap").ok());
+  const uint64_t frozen_at = produced_;
+  const ReadBack before = ReadAll("dir/snap/stdout");
+  EXPECT_EQ(before.end, frozen_at);
+  EXPECT_GE(before.bytes * 100, plan_.bound_bytes * 95);
+  for (int i = 0; i < 100; ++i) Produce(4000);
+  const ReadBack after = ReadAll("dir/snap/stdout");
+  EXPECT_EQ(after.begin, before.begin);
+  EXPECT_EQ(after.end, frozen_at);
+  EXPECT_EQ(after.bytes, before.bytes);
+  EXPECT_EQ(ReadAll().end, produced_);
+  EXPECT_LE(disk_.peak, plan_.bound_bytes);
+}
+
+TEST_F(RingTest, FreezeWithoutHardLinksCopies) {
+  disk_.has_hard_links = false;
+  Create("64K", "1");
+  Produce(100'000);
+  ASSERT_TRUE(disk_.MakeFolders("dir/snap").ok());
+  ASSERT_TRUE(store_->Freeze("dir/snap").ok());
+  Produce(100'000);
+  EXPECT_EQ(ReadAll("dir/snap/stdout").end, 100'000u);
+}
+
+TEST_F(RingTest, RingGoesOnWithItsHistoryAfterAFreeze) {
+  Create("64K", "4");
+  Produce(500'000);
+  const uint64_t begin = ReadAll().begin;
+  ASSERT_TRUE(disk_.MakeFolders("dir/snap").ok());
+  ASSERT_TRUE(store_->Freeze("dir/snap").ok());
+  EXPECT_EQ(ReadAll().begin, begin);
+}
+
+TEST_F(RingTest, EarlierRunsFilesAreGone) {
+  for (const char* name : {"dir/ring.0", "dir/ring.77", "dir/ring.snapshot", "dir/ring.3.zst", "dir/ringer.1"}) {
+    ASSERT_TRUE(WriteWholeFile(disk_, name, "stale").ok());
+  }
+  Create("64K", "1");
+  Produce(10);
+  EXPECT_FALSE(disk_.Exists("dir/ring.77"));
+  EXPECT_FALSE(disk_.Exists("dir/ring.snapshot"));
+  EXPECT_FALSE(disk_.Exists("dir/ring.3.zst"));
+  EXPECT_TRUE(disk_.Exists("dir/ringer.1"));  // another ring's
+  EXPECT_EQ(ReadAll().bytes, 10u);
+}
+
+TEST_F(RingTest, SecondRecorderOfTheSameRingIsRefused) {
+  Create("64K", "1");
+  const auto second = RingStore::Create(disk_, clock_, kPrefix, "stdout", plan_, 8);
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.status().code(), Status::Code::kBusy);
+  EXPECT_NE(second.status().message().find("--prefix"), std::string::npos);
+}
+
+TEST_F(RingTest, StampsTellWhenABytesArrived) {
+  Create("1M", "1");
+  for (int second = 0; second < 50; ++second) {
+    Produce(1000);
+    clock_.Advance(kSecond);
+  }
+  auto reader = BlockReader::Open(disk_, kPrefix);
+  ASSERT_TRUE(reader.ok());
+  const TimeNs start = reader->header().start_monotonic;
+  for (const uint64_t at : {0u, 1000u, 25'500u, 49'999u}) {
+    const auto time = reader->TimeOf(at);
+    ASSERT_TRUE(time.has_value());
+    EXPECT_LE(*time, start + static_cast<TimeNs>(at / 1000) * kSecond);
+    EXPECT_GE(*time, start + static_cast<TimeNs>(at / 1000) * kSecond - 8 * kSecond) << at;
+  }
+}
+
+TEST_F(RingTest, ReaderThatIsLappedLosesNothingSilently) {
+  Create("64K", "1");
+  Produce(60'000);
+  auto reader = BlockReader::Open(disk_, kPrefix);
+  ASSERT_TRUE(reader.ok());
+  ASSERT_EQ(reader->Next(1000), BlockReader::Event::kBlock);
+  uint64_t seen = reader->block().size();
+  uint64_t lost = 0;
+  Produce(150'000);  // laps the reader more than twice
+  for (;;) {
+    const auto event = reader->Next(1000);
+    if (event == BlockReader::Event::kEnd) break;
+    if (event == BlockReader::Event::kLoss) {
+      lost += reader->loss().bytes();
+      continue;
+    }
+    EXPECT_EQ(reader->block(), OffsetBytes(reader->block_offset(), reader->block().size()));
+    seen += reader->block().size();
+  }
+  EXPECT_GT(lost, 0u);
+  EXPECT_EQ(seen + lost, produced_);
+}
+
+TEST_F(RingTest, DamagedIndexIsRefusedOrCounted) {
+  Create("64K", "1");
+  Produce(50'000);
+  std::string& index = disk_.BytesOf("dir/ring.index");
+  const std::string good = index;
+  std::mt19937 random(2);
+  int refused = 0;
+  for (size_t at = 0; at < SlotAt(plan_.segment_count); ++at) {
+    index = good;
+    index[at] = static_cast<char>(index[at] ^ (1 << random() % 8));
+    auto reader = BlockReader::Open(disk_, kPrefix);
+    if (!reader.ok()) {
+      ++refused;
+      EXPECT_FALSE(reader.status().message().empty());
+      continue;
+    }
+    uint64_t accounted = reader->position();
+    for (;;) {
+      const auto event = reader->Next();
+      if (event == BlockReader::Event::kEnd) break;
+      if (event == BlockReader::Event::kLoss) accounted += reader->loss().bytes();
+      if (event == BlockReader::Event::kBlock) {
+        ASSERT_EQ(reader->block(), OffsetBytes(reader->block_offset(), reader->block().size()));
+        accounted += reader->block().size();
+      }
+    }
+    EXPECT_LE(accounted, 50'000u);
+  }
+  EXPECT_EQ(refused, 128);  // each bit of the header counts
+}
+
+TEST_F(RingTest, TruncatedOrMissingSegmentIsALoss) {
+  Create("64K", "1");
+  Produce(50'000);
+  disk_.BytesOf("dir/ring.3").resize(100);
+  ASSERT_TRUE(disk_.Remove("dir/ring.5").ok());
+  const ReadBack back = ReadAll();
+  uint64_t lost = 0;
+  for (const Loss& loss : back.losses) {
+    EXPECT_EQ(loss.reason, LossReason::kUnreadable);
+    lost += loss.bytes();
+  }
+  EXPECT_EQ(back.losses.size(), 2u);
+  EXPECT_EQ(back.bytes + lost, 50'000u);
+}
+
+TEST(PlanRing, RefusesNonsense) {
+  const struct {
+    const char* size;
+    const char* keep;
+    const char* reason;
+  } kCases[] = {
+      {"500M", "0", "at least one"}, {"500M", "-1", "at least one"}, {"500M", "1.5", "whole number"},
+      {"500M", "x", "whole number"}, {"1K", "3", "smallest is 64 KiB"}, {"1000000T", "1000000", "larger than any disk"},
+      {"0", "3", "holds nothing"},   {"500M", "99999999999999999999", "whole number"},
+  };
+  for (const auto& c : kCases) {
+    const auto plan = PlanRing(c.size, c.keep, 10);
+    ASSERT_FALSE(plan.ok()) << c.size << " x " << c.keep;
+    EXPECT_NE(plan.status().message().find(c.reason), std::string::npos) << plan.status().message();
+    EXPECT_NE(plan.status().message().find("for example"), std::string::npos);
+  }
+}
+
+TEST(PlanRing, FitsTheBoundFromTheSmallestToTheLargest) {
+  for (uint64_t size = kSmallestRing; size < uint64_t{1} << 50; size = size * 17 / 10 + 3) {
+    const auto plan = PlanRing(std::to_string(size), "1", 40);
+    ASSERT_TRUE(plan.ok());
+    EXPECT_LE(plan->index_bytes() + plan->segment_count * plan->segment_bytes + 2 * 40, size);
+    EXPECT_GE(plan->segment_count, 32u);
+    EXPECT_GE(plan->segment_count * plan->segment_bytes - plan->reserve_bytes, size / 100 * 95) << size;
+  }
+}
+
+}  // namespace
+}  // namespace hangscope
