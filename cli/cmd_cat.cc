@@ -68,17 +68,17 @@ int Print(const std::string& prefix, bool follow) {
 }  // namespace
 
 int CatCommand(const std::vector<std::string>& words) {
-  CLI::App app("", "cat");
+  OptionParser parser("cat", kHelp);
   std::string target;
   std::string stream;
   bool follow = false;
-  app.add_option("target", target);
-  app.add_option("--stream", stream);
-  app.add_flag("--follow,-f", follow);
-  switch (Parse(app, words, kHelp)) {
-    case Parsed::kHelp: return kExitClean;
-    case Parsed::kError: return kExitUsage;
-    case Parsed::kGo: break;
+  parser.Positional("target", &target);
+  parser.Option("--stream", &stream);
+  parser.Flag("--follow,-f", &follow);
+  switch (parser.Parse(words)) {
+    case OptionParser::Outcome::kHelp: return kExitClean;
+    case OptionParser::Outcome::kError: return kExitUsage;
+    case OptionParser::Outcome::kGo: break;
   }
   if (target.empty()) {
     PrintError("no ring or snapshot given; for example hangscope cat trace/fw");

@@ -88,21 +88,21 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   // What follows "--" is the program's alone.
   const auto dashes = std::find(words.begin(), words.end(), "--");
   const std::vector<std::string> mine(words.begin(), dashes);
-  CLI::App app("", "run");
+  OptionParser parser("run", kHelp);
   RecorderWords recorder_words;
-  recorder_words.AddTo(app);
+  recorder_words.AddTo(&parser);
   std::string capture = "stdout,stderr";
   std::string on_hang = "snapshot";
   RunOptions options;
   bool no_passthrough = false;
-  app.add_option("--capture", capture);
-  app.add_option("--on-hang", on_hang);
-  app.add_option("--junit", options.junit_path);
-  app.add_flag("--no-passthrough", no_passthrough);
-  switch (Parse(app, mine, kHelp)) {
-    case Parsed::kHelp: return kExitClean;
-    case Parsed::kError: return kRunFailed;
-    case Parsed::kGo: break;
+  parser.Option("--capture", &capture);
+  parser.Option("--on-hang", &on_hang);
+  parser.Option("--junit", &options.junit_path);
+  parser.Flag("--no-passthrough", &no_passthrough);
+  switch (parser.Parse(mine)) {
+    case OptionParser::Outcome::kHelp: return kExitClean;
+    case OptionParser::Outcome::kError: return kRunFailed;
+    case OptionParser::Outcome::kGo: break;
   }
   if (dashes == words.end() || dashes + 1 == words.end()) {
     return Fail(Status::Usage("no program to run; for example hangscope run -- make test"));

@@ -30,18 +30,18 @@ by then is recorded. Status: 0 no hang; 1 a hang; 2 usage; 3 failed; 130 interru
 }  // namespace
 
 int TeeCommand(const std::vector<std::string>& words, const StartSignals& signals) {
-  CLI::App app("", "tee");
+  OptionParser parser("tee", kHelp);
   RecorderWords recorder_words;
   recorder_words.prefix = "trace/stdin";
-  recorder_words.AddTo(app);
+  recorder_words.AddTo(&parser);
   bool passthrough = false;
   std::string on_hang = "snapshot";
-  app.add_flag("--passthrough", passthrough);
-  app.add_option("--on-hang", on_hang);
-  switch (Parse(app, words, kHelp)) {
-    case Parsed::kHelp: return kExitClean;
-    case Parsed::kError: return kExitUsage;
-    case Parsed::kGo: break;
+  parser.Flag("--passthrough", &passthrough);
+  parser.Option("--on-hang", &on_hang);
+  switch (parser.Parse(words)) {
+    case OptionParser::Outcome::kHelp: return kExitClean;
+    case OptionParser::Outcome::kError: return kExitUsage;
+    case OptionParser::Outcome::kGo: break;
   }
   if (on_hang != "snapshot" && on_hang != "none") {
     PrintError("--on-hang '" + on_hang + "': tee knows snapshot and none; it has no program to kill");

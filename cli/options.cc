@@ -1,5 +1,6 @@
 #include "options.h"
 
+#include <CLI/CLI.hpp>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -31,7 +32,7 @@ size_t Distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-std::string UnknownOption(const CLI::App& app, std::string word) {
+std::string UnknownOption(const CLI::App& app, const std::string& command, std::string word) {
   word = word.substr(0, word.find('='));
   std::string best;
   size_t best_distance = 4;
@@ -46,7 +47,7 @@ std::string UnknownOption(const CLI::App& app, std::string word) {
     }
   }
   return fmt::format("unknown option '{}'{}; see hangscope {} --help", word,
-                     best.empty() ? "" : fmt::format(", did you mean '{}'?", best), app.get_name());
+                     best.empty() ? "" : fmt::format(", did you mean '{}'?", best), command);
 }
 
 int TerminalColumns(int fd) {
@@ -76,43 +77,56 @@ Result<int> ParseMaxSnapshots(const std::string& text) {
 
 void PrintError(const std::string& message) { WriteAll(STDERR_FILENO, "hangscope: error: " + message + "\n"); }
 
-Parsed Parse(CLI::App& app, const std::vector<std::string>& words, const std::string& help) {
-  app.set_help_flag();
+struct OptionParser::Library {
+  CLI::App app;
   bool wants_help = false;
-  app.add_flag("-h,--help", wants_help);
-  app.allow_extras();
+};
+
+OptionParser::OptionParser(const std::string& command, const std::string& help)
+    : command_(command), help_(help), library_(std::make_unique<Library>()) {
+  library_->app.set_help_flag();
+  library_->app.add_flag("-h,--help", library_->wants_help);
+  library_->app.allow_extras();
+}
+
+OptionParser::~OptionParser() = default;
+
+void OptionParser::Option(const std::string& names, std::string* target) { library_->app.add_option(names, *target); }
+void OptionParser::Flag(const std::string& names, bool* target) { library_->app.add_flag(names, *target); }
+void OptionParser::Positional(const std::string& name, std::string* target) { library_->app.add_option(name, *target); }
+
+OptionParser::Outcome OptionParser::Parse(const std::vector<std::string>& words) {
   std::vector<std::string> reversed(words.rbegin(), words.rend());
   try {
-    app.parse(reversed);
+    library_->app.parse(reversed);
   } catch (const CLI::ParseError& error) {
     std::string message = error.what();
     std::replace(message.begin(), message.end(), '\n', ' ');
-    PrintError(fmt::format("{}; see hangscope {} --help", message, app.get_name()));
-    return Parsed::kError;
+    PrintError(fmt::format("{}; see hangscope {} --help", message, command_));
+    return Outcome::kError;
   }
-  if (wants_help) {
-    WriteAll(STDOUT_FILENO, help);
-    return Parsed::kHelp;
+  if (library_->wants_help) {
+    WriteAll(STDOUT_FILENO, help_);
+    return Outcome::kHelp;
   }
-  const auto extras = app.remaining();
-  if (!extras.empty()) {
-    PrintError(extras[0].starts_with("-") ? UnknownOption(app, extras[0])
-                                          : fmt::format("unexpected argument '{}'; see hangscope {} --help", extras[0], app.get_name()));
-    return Parsed::kError;
-  }
-  return Parsed::kGo;
+  const auto extras = library_->app.remaining();
+  if (extras.empty()) return Outcome::kGo;
+  PrintError(extras[0].starts_with("-")
+                 ? UnknownOption(library_->app, command_, extras[0])
+                 : fmt::format("unexpected argument '{}'; see hangscope {} --help", extras[0], command_));
+  return Outcome::kError;
 }
 
-void RecorderWords::AddTo(CLI::App& app) {
-  app.add_option("--prefix", prefix);
-  app.add_option("--size", size);
-  app.add_option("--keep", keep);
-  app.add_option("--stall", stall);
-  app.add_option("--heartbeat", heartbeat);
-  app.add_option("--elf", elf);
-  app.add_option("--log", log);
-  app.add_option("--max-snapshots", max_snapshots);
-  app.add_flag("--json", json);
+void RecorderWords::AddTo(OptionParser* options) {
+  options->Option("--prefix", &prefix);
+  options->Option("--size", &size);
+  options->Option("--keep", &keep);
+  options->Option("--stall", &stall);
+  options->Option("--heartbeat", &heartbeat);
+  options->Option("--elf", &elf);
+  options->Option("--log", &log);
+  options->Option("--max-snapshots", &max_snapshots);
+  options->Flag("--json", &json);
 }
 
 Status Resolve(const RecorderWords& words, size_t longest_name, Recorder* recorder) {

@@ -2,7 +2,6 @@
 #ifndef HANGSCOPE_CLI_OPTIONS_H
 #define HANGSCOPE_CLI_OPTIONS_H
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,10 +15,33 @@ namespace hangscope::cli {
 // Prints "hangscope: error: MESSAGE" on stderr.
 void PrintError(const std::string& message);
 
-// Parses `words`; -h prints `help` and the result says "exit 0". Errors are one
-// sentence with the nearest option there is.
-enum class Parsed { kGo, kHelp, kError };
-Parsed Parse(CLI::App& app, const std::vector<std::string>& words, const std::string& help);
+// The options of one subcommand. (A wrapper, so that one file alone compiles the
+// large header of the library behind it.)
+class OptionParser {
+ public:
+  enum class Outcome { kGo, kHelp, kError };
+
+  OptionParser(const std::string& command, const std::string& help);
+  ~OptionParser();
+  OptionParser(const OptionParser&) = delete;
+  OptionParser& operator=(const OptionParser&) = delete;
+
+  // Names as in "--follow,-f"; the targets outlive Parse.
+  void Option(const std::string& names, std::string* target);
+  void Flag(const std::string& names, bool* target);
+  // A word without dashes.
+  void Positional(const std::string& name, std::string* target);
+
+  // -h prints the help. Errors are told in one sentence, with the nearest option
+  // there is.
+  Outcome Parse(const std::vector<std::string>& words);
+
+ private:
+  struct Library;
+  const std::string command_;
+  const std::string help_;
+  std::unique_ptr<Library> library_;
+};
 
 // The options that every recorder has, as text until Resolve.
 struct RecorderWords {
@@ -33,7 +55,7 @@ struct RecorderWords {
   std::string max_snapshots = "2";
   bool json = false;
 
-  void AddTo(CLI::App& app);
+  void AddTo(OptionParser* options);
 };
 
 // The resolved ones, and what they keep alive.

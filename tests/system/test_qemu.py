@@ -112,6 +112,15 @@ class Hangs(Qemu):
         for core in outcome.hangs[0]["cores"]:
             self.assertEqual((core["function"], core["loop"]["basis"]), ("poll_seven_words", "values"))
 
+    def test_translated_code_in_the_trace_replaces_the_elf(self):
+        elf = FIRMWARE / "rv64-loops-loop7.elf"
+        outcome = self.run_program(
+            ["timeout", "30", *qemu(64, elf, log="exec,nochain,in_asm")], "--stall", STALL, "--on-hang", "kill",
+            "--size", "100M", "--no-passthrough", timeout=60)
+        self.assertEqual(outcome.status, 124)
+        for core in outcome.hangs[0]["cores"]:
+            self.assertEqual((core["function"], core["loop"]["basis"]), ("poll_seven_words", "body"))
+
     def test_all_harts_asleep_is_silence(self):
         outcome = self.watch("loops-wfi_all")
         self.assertEqual(outcome.status, 124)
