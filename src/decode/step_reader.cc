@@ -37,8 +37,8 @@ uint32_t CoreNames::Number(const TraceLine& line) {
   return at != by_name_.end() ? at->second : Add(std::string(line.core_path));
 }
 
-StepReader::StepReader(CoreNames* cores, bool learn_code, Sink sink)
-    : cores_(cores), learn_code_(learn_code), sink_(std::move(sink)) {}
+StepReader::StepReader(CoreNames* cores, Learn learn, Sink sink)
+    : cores_(cores), learn_(learn), sink_(std::move(sink)) {}
 
 void StepReader::Feed(std::string_view bytes, uint64_t offset) {
   if (offset != next_offset_) {  // a gap: the line it cuts is nobody's
@@ -116,7 +116,7 @@ void StepReader::TakeLine(std::string_view text, uint64_t offset) {
       mine.step.values = line.values;
       mine.step.has_values = true;
       mine.committed = true;
-      if (learn_code_) Learn(line);
+      if (learn_ == Learn::kAll) NoteCode(line);
       break;
     }
     case Kind::kState: {
@@ -135,7 +135,7 @@ void StepReader::TakeLine(std::string_view text, uint64_t offset) {
     case Kind::kCode:
       ++code_lines_;
       if (after_head) translated_pc_ = line.pc;
-      if (learn_code_) Learn(line);
+      NoteCode(line);
       break;
     case Kind::kDetail:
     case Kind::kOther:
@@ -153,7 +153,7 @@ void StepReader::Begin(const TraceLine& line, uint64_t offset) {
   state_core_ = core;
   format_ = line.format;
   ++steps_;
-  if (learn_code_) Learn(line);
+  if (learn_ == Learn::kAll) NoteCode(line);
 }
 
 // The line does not name the core: it is the one that spoke last, or another
@@ -168,7 +168,7 @@ void StepReader::Cancel(uint64_t pc) {
   if (at != pending_.end()) at->waiting = false;
 }
 
-void StepReader::Learn(const TraceLine& line) {
+void StepReader::NoteCode(const TraceLine& line) {
   TracedCode& code = code_[line.pc];
   if (line.has_bits) {
     code.bits = line.bits;

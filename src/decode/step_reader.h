@@ -56,9 +56,12 @@ class StepReader {
  public:
   using Sink = std::function<void(uint32_t core, const Step& step)>;
 
+  // What to collect into code(): all that lines say (slower; for short
+  // stretches), or the listings of QEMU's in_asm alone.
+  enum class Learn { kAll, kListings };
+
   // `cores` outlives the reader and may be shared by readers of one stream.
-  // `learn_code`: also collect code() (slower; for short stretches).
-  StepReader(CoreNames* cores, bool learn_code, Sink sink);
+  StepReader(CoreNames* cores, Learn learn, Sink sink);
 
   // `offset` is the stream offset of bytes[0]. The first line is taken as whole
   // only if `offset` is 0 or follows what was fed before.
@@ -88,12 +91,12 @@ class StepReader {
   void TakeLine(std::string_view line, uint64_t offset);
   void Begin(const TraceLine& line, uint64_t offset);
   void Cancel(uint64_t pc);
-  void Learn(const TraceLine& line);
+  void NoteCode(const TraceLine& line);
   void HandOut(uint32_t core);
   Pending& PendingOf(uint32_t core);
 
   CoreNames* cores_;
-  const bool learn_code_;
+  const Learn learn_;
   Sink sink_;
   std::string partial_;
   uint64_t partial_offset_ = 0;

@@ -82,10 +82,10 @@ class ChunkWalk {
 
 // Feeds the lines that begin in [from, to) to `sink`, each whole and once: from
 // the newline before the chunk to past its end.
-void ReadChunk(BlockReader& reader, CoreNames* names, uint64_t from, uint64_t to, uint64_t end,
+void ReadChunk(BlockReader& reader, CoreNames* names, ProgramCode& code, uint64_t from, uint64_t to, uint64_t end,
                const std::function<void(uint32_t, const Step&, bool complete)>& sink) {
   bool complete = true;
-  StepReader parser(names, false, [&](uint32_t core, const Step& step) {
+  StepReader parser(names, StepReader::Learn::kListings, [&](uint32_t core, const Step& step) {
     if (step.offset < to) sink(core, step, complete);
   });
   const uint64_t limit = std::min(end, to + kLongestRecord);
@@ -97,6 +97,7 @@ void ReadChunk(BlockReader& reader, CoreNames* names, uint64_t from, uint64_t to
   }
   complete = false;  // what is still waiting for its values when the bytes end
   parser.Flush();
+  code.Learn(parser.code());
 }
 
 // How often the head occurs in one round (an inner loop may pass it many times).
@@ -126,7 +127,7 @@ std::vector<CoreProof> ProveLoops(BlockReader& reader, CoreNames* names,
     walks.reserve(count);
     for (const CoreFinding* finding : findings) walks.emplace_back(*finding, code);
 
-    ReadChunk(reader, names, from, to, end, [&](uint32_t core, const Step& step, bool complete) {
+    ReadChunk(reader, names, code, from, to, end, [&](uint32_t core, const Step& step, bool complete) {
       if (core >= proofs.size()) proofs.resize(core + 1);
       CoreProof& proof = proofs[core];
       ++proof.steps;

@@ -25,7 +25,8 @@ struct CoreProof {
 // of the ring back to stream offset `back_to` at least, and on until the entry
 // into the loop of every looping core is found or the ring ends; interrupts that
 // return do not end a loop. The result has an entry for each core of `findings`,
-// then for those that only reading back brought to light. Gives up early when `stop` says so.
+// then for those that only reading back brought to light. Code that QEMU lists on
+// the way is learned. Gives up early when `stop` says so.
 std::vector<CoreProof> ProveLoops(BlockReader& reader, CoreNames* names,
                                   const std::vector<const CoreFinding*>& findings, ProgramCode& code,
                                   uint64_t back_to, const std::function<bool()>& stop);

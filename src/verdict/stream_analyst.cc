@@ -13,7 +13,7 @@ constexpr size_t kMostPlaces = 50'000;
 constexpr size_t kFewSteps = 64;
 
 bool SameLoop(const CoreFinding& a, const CoreFinding& b) {
-  return a.IsLoop() && a.motion == b.motion && a.loop_places == b.loop_places;
+  return a.IsLoop() && b.IsLoop() && a.loop_places == b.loop_places;
 }
 
 }  // namespace
@@ -23,7 +23,7 @@ StreamAnalyst::StreamAnalyst(BlockReader reader, CodeSource* elf)
 
 StreamAnalyst::StepsByCore StreamAnalyst::ReadSteps(uint64_t begin, uint64_t end) {
   StepsByCore steps;
-  StepReader parser(&names_, true, [&](uint32_t core, const Step& step) {
+  StepReader parser(&names_, StepReader::Learn::kAll, [&](uint32_t core, const Step& step) {
     if (core >= steps.size()) steps.resize(core + 1);
     steps[core].push_back(step);
   });

@@ -1,7 +1,7 @@
 """What the tests of the real binary share.
 
 HANGSCOPE and FIRMWARE come from ctest: the binary, and the folder of the example
-firmware. Each test gets an empty folder and is run by name:
+firmware; run by hand they are those of the preset dev. Each test gets an empty folder and is run by name:
 
     python3 test_run.py TestClass.test_name
 """
@@ -16,9 +16,10 @@ import tempfile
 import time
 import unittest
 
-HANGSCOPE = os.environ["HANGSCOPE"]
-FIRMWARE = pathlib.Path(os.environ.get("FIRMWARE", ""))
-DATA = pathlib.Path(__file__).resolve().parent.parent / "data"
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+HANGSCOPE = os.environ.get("HANGSCOPE", str(ROOT / "build/dev/hangscope"))
+FIRMWARE = pathlib.Path(os.environ.get("FIRMWARE", ROOT / "build/dev/examples"))
+DATA = ROOT / "tests/data"
 LONG = os.environ.get("HANGSCOPE_LONG") == "1"
 
 

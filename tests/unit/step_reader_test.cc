@@ -8,7 +8,7 @@ namespace {
 class StepReaderTest : public ::testing::Test {
  protected:
   void Read(std::string_view text, size_t chunk = 1000) {
-    StepReader reader(&names_, true, [this](uint32_t core, const Step& step) { steps_.emplace_back(core, step); });
+    StepReader reader(&names_, StepReader::Learn::kAll, [this](uint32_t core, const Step& step) { steps_.emplace_back(core, step); });
     for (size_t at = 0; at < text.size(); at += chunk) reader.Feed(text.substr(at, chunk), at);
     reader.Flush();
     code_ = reader.code();
@@ -82,7 +82,7 @@ TEST_F(StepReaderTest, BlockThatWasStoppedDidNotRun) {
 }
 
 TEST_F(StepReaderTest, LineCutByAGapIsDropped) {
-  StepReader reader(&names_, false, [this](uint32_t core, const Step& step) { steps_.emplace_back(core, step); });
+  StepReader reader(&names_, StepReader::Learn::kListings, [this](uint32_t core, const Step& step) { steps_.emplace_back(core, step); });
   reader.Feed("80000036 (0x1) x\ncore   0: 3 0x80000010 (0x0001)\ncore   0: 3 0x8000", 500);
   reader.Feed("0012 (0x0001)\ncore   0: 3 0x80000014 (0x0001)\n", 1000);
   reader.Flush();
