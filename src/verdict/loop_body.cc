@@ -39,6 +39,18 @@ class Machine {
     for (size_t i = 1; i < registers_.size(); ++i) registers_[i] = {Fresh(i), 0};
   }
 
+  // Executes what came before the loop, as far as its end is understood.
+  void LeadIn(std::span<const Step> steps, uint64_t entry) {
+    for (size_t i = 0; i < steps.size(); ++i) {
+      executed_ = 0;
+      if (Block(steps[i], i + 1 < steps.size() ? steps[i + 1].pc : entry)) continue;
+      Forget();  // a hole: nothing before it counts
+    }
+    findings_->reads_time = unknown_poll_ = false;
+    findings_->polls.clear();
+    executed_ = 0;
+  }
+
   // Executes one round; false if some of its code is not known.
   bool Round(std::span<const Step> round) {
     for (size_t i = 0; i < round.size(); ++i) {
@@ -63,6 +75,12 @@ class Machine {
     Symbol with;
     bool operator==(const Idempotent&) const = default;
   };
+
+  void Forget() {
+    memory_.clear();
+    csrs_.clear();
+    for (size_t i = 1; i < registers_.size(); ++i) registers_[i] = {Fresh(100 * ++moments_ + i), 0};
+  }
 
   static uint64_t Fresh(uint64_t number) { return HashWord(number, 0x5eed) | 1; }
 
@@ -159,8 +177,8 @@ class Machine {
   }
 
   void Poll(const Symbol& at) {
-    constexpr uint64_t kStackPointer = 2;
-    if (at.base == Fresh(kStackPointer)) return;  // its own stack
+    constexpr uint8_t kStackPointer = 2;
+    if (!at.is_number() && at.base == Get(kStackPointer).base) return;  // its own stack
     if (!at.is_number()) {
       unknown_poll_ = true;
       return;
@@ -268,10 +286,11 @@ class Machine {
 
 }  // namespace
 
-LoopBody ExamineLoopBody(std::span<const Step> round, CodeSource& code) {
+LoopBody ExamineLoopBody(std::span<const Step> round, CodeSource& code, std::span<const Step> lead_in) {
   LoopBody body;
   if (round.empty()) return body;
   Machine machine(code, &body);
+  machine.LeadIn(lead_in, round[0].pc);
   for (int i = 0; i < kMostRounds; ++i) {
     const Machine before = machine;
     body.polls.clear();

@@ -33,7 +33,9 @@ struct LoopBody {
 };
 
 // `round` is one round of a loop, in order; its last step goes to its first.
-LoopBody ExamineLoopBody(std::span<const Step> round, CodeSource& code);
+// `lead_in`, the steps that led to round[0], may be empty: it tells what the
+// registers hold, and so which addresses are polled.
+LoopBody ExamineLoopBody(std::span<const Step> round, CodeSource& code, std::span<const Step> lead_in = {});
 
 }  // namespace hangscope
 

@@ -1,6 +1,7 @@
 #include "verdict/loop_proof.h"
 
 #include <algorithm>
+#include <deque>
 
 namespace hangscope {
 namespace {
@@ -29,6 +30,7 @@ class ChunkWalk {
     }
     if (Inside(step, complete)) {
       if (!entered_) entered_ = step.offset;
+      lead_in_open_ = false;
       if (step.pc == loop_.loop.front()) ++heads_;
     } else if (!previous_ || !code_.EndOf(*previous_).MayLeadTo(step.pc) ||
                loop_.trap_places.count(step.pc) != 0) {
@@ -38,6 +40,7 @@ class ChunkWalk {
       LeaveTrapAt(step);
     } else {
       Outside();
+      NoteLeadIn(step);
     }
     previous_ = step;
   }
@@ -49,6 +52,8 @@ class ChunkWalk {
   bool left() const { return left_; }  // a step outside of the loop was seen
   std::optional<uint64_t> entered() const { return entered_; }
   uint64_t heads() const { return heads_; }
+  // The steps before the entry, oldest first.
+  std::vector<Step> lead_in() const { return {lead_in_.begin(), lead_in_.end()}; }
   uint64_t traps() const { return traps_; }
 
  private:
@@ -61,6 +66,13 @@ class ChunkWalk {
     if (code_.EndOf(step).kind != StepEnd::Kind::kReturnFromTrap) return;
     in_trap_ = false;
     ++traps_;
+  }
+  // Steps since the core was last in the loop; a visit to it begins anew.
+  void NoteLeadIn(const Step& step) {
+    if (!lead_in_open_) lead_in_.clear();
+    lead_in_open_ = true;
+    lead_in_.push_back(step);
+    if (lead_in_.size() > kLeadIn) lead_in_.pop_front();
   }
   void Outside() {
     left_ = true;
@@ -76,6 +88,8 @@ class ChunkWalk {
   uint64_t trap_steps_ = 0;
   bool left_ = false;
   std::optional<uint64_t> entered_;
+  std::deque<Step> lead_in_;
+  bool lead_in_open_ = false;
   uint64_t heads_ = 0;
   uint64_t traps_ = 0;
 };
@@ -145,6 +159,7 @@ std::vector<CoreProof> ProveLoops(BlockReader& reader, CoreNames* names,
         open[i] = false;
         proofs[i].at_least = false;
         proofs[i].entered_offset = walks[i].entered().value_or(to);
+        proofs[i].lead_in = walks[i].lead_in();
       } else {
         all_found = false;
       }

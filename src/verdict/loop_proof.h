@@ -12,6 +12,8 @@
 namespace hangscope {
 
 // What reading back said of one core.
+constexpr size_t kLeadIn = 4096;
+
 struct CoreProof {
   uint64_t entered_offset = 0;  // of the first step of the loop
   bool at_least = false;        // the ring holds nothing before it
@@ -19,6 +21,7 @@ struct CoreProof {
   uint64_t traps = 0;
   uint64_t steps = 0;           // of the core, in what was read
   std::optional<Step> last;     // its newest step
+  std::vector<Step> lead_in;    // its steps before the entry, at most kLeadIn of them
 };
 
 // `findings[i]` is what the samples say of core i of `names`. Reads from the end

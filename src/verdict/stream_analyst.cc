@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "verdict/loop_body.h"
+
 namespace hangscope {
 namespace {
 
@@ -112,6 +114,10 @@ void StreamAnalyst::Update(CoreTrack* track, CoreFinding finding, TimeNs now) {
     finding.trap_places.insert(track->finding.trap_places.begin(), track->finding.trap_places.end());
     finding.loop_states.insert(track->finding.loop_states.begin(), track->finding.loop_states.end());
     finding.traps += track->finding.traps;
+    if (track->finding.polls_known && !finding.polls_known) {
+      finding.polls = track->finding.polls;
+      finding.polls_known = true;
+    }
   } else {
     track->loop_since = now;
   }
@@ -145,6 +151,7 @@ std::vector<CoreProof> StreamAnalyst::Prove(uint64_t back_to, const std::functio
     finding.last = *proofs[core].last;
     finding.sleeps = code_.EndOf(finding.last).sleeps;
   }
+  for (size_t core = 0; core < cores_.size(); ++core) FindPolls(proofs[core].lead_in, &cores_[core].finding);
   // ... and cores that nobody had heard of.
   for (size_t core = cores_.size(); core < proofs.size(); ++core) {
     CoreTrack track;
@@ -157,6 +164,18 @@ std::vector<CoreProof> StreamAnalyst::Prove(uint64_t back_to, const std::functio
     cores_.push_back(std::move(track));
   }
   return proofs;
+}
+
+// What led into the loop tells what its registers point at.
+void StreamAnalyst::FindPolls(const std::vector<Step>& lead_in, CoreFinding* finding) {
+  const bool wanted = finding->motion == CoreFinding::Motion::kSpinning && finding->basis == LoopBasis::kBody;
+  if (!wanted || finding->polls_known || lead_in.empty()) return;
+  std::vector<Step> round;
+  for (const uint64_t pc : finding->loop) round.push_back({pc, 0, 0, false, finding->last.starts_block});
+  const LoopBody body = ExamineLoopBody(round, code_, lead_in);
+  if (body.kind != LoopBody::Kind::kSpins || !body.polls_known) return;
+  finding->polls = body.polls;
+  finding->polls_known = true;
 }
 
 std::optional<TimeNs> StreamAnalyst::TimeOf(uint64_t offset) {

@@ -67,6 +67,7 @@ class StreamAnalyst {
 
   StepsByCore ReadSteps(uint64_t begin, uint64_t end);
   void Absorb(const StepsByCore& steps, uint64_t new_from, TimeNs now);
+  void FindPolls(const std::vector<Step>& lead_in, CoreFinding* finding);
   void Update(CoreTrack* track, CoreFinding finding, TimeNs now);
 
   BlockReader reader_;

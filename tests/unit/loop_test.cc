@@ -141,6 +141,18 @@ TEST_F(LoopBodyTest, BlocksRunToTheirEnd) {
   EXPECT_EQ(ExamineLoopBody(round, code_).kind, kSpins);
 }
 
+TEST_F(LoopBodyTest, WhatLedInTellsWhatIsPolled) {
+  const auto before = code_.Add(0x1000, {0x00001717});  // auipc a4,1
+  const auto loop = code_.Add(0x1004, {0x4b1c, 0xdffd});  // lw a5,16(a4); beqz
+  const std::vector<Step> lead_in = {{before[0], 0, 0, false, false}};
+  const std::vector<Step> round = {{loop[0], 0, 0, false, false}, {loop[1], 0, 0, false, false}};
+  EXPECT_FALSE(ExamineLoopBody(round, code_).polls_known);
+  const LoopBody body = ExamineLoopBody(round, code_, lead_in);
+  EXPECT_EQ(body.kind, kSpins);
+  EXPECT_TRUE(body.polls_known);
+  EXPECT_EQ(body.polls, std::vector<uint64_t>{0x2010});
+}
+
 class CoreAnalysisTest : public ::testing::Test {
  protected:
   using Motion = CoreFinding::Motion;
