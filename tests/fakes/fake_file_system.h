@@ -115,7 +115,9 @@ class FakeFileSystem final : public FileSystem {
     }
     Status WriteAt(uint64_t offset, std::string_view bytes, size_t* written) override {
       std::string& all = content_->bytes;
-      const uint64_t room = disk_->capacity - std::min(disk_->capacity, disk_->Used());
+      constexpr uint64_t kUnlimited = std::numeric_limits<uint64_t>::max();
+      const uint64_t room = disk_->capacity == kUnlimited ? kUnlimited / 2
+                                                          : disk_->capacity - std::min(disk_->capacity, disk_->Used());
       const uint64_t allowed = std::max<uint64_t>(all.size(), offset) + (offset > all.size() ? 0 : room);
       *written = std::min<uint64_t>(bytes.size(), allowed > offset ? allowed - offset : 0);
       if (all.size() < offset + *written) all.resize(offset + *written);
