@@ -111,7 +111,7 @@ std::string FormatElapsed(TimeNs ns) {
 
 std::string FormatCount(uint64_t count) {
   std::string digits = std::to_string(count);
-  for (size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, " ");
+  for (size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, 1, ' ');
   return digits;
 }
 

@@ -33,10 +33,11 @@ std::string OtherFunctions(const Loop& loop) {
     if (std::find(names.begin(), names.end(), place.function) == names.end()) names.push_back(place.function);
   }
   if (names.empty()) return {};
-  const size_t shown = std::min<size_t>(names.size(), 3);
-  std::string text = "  through ";
-  for (size_t i = 0; i < shown; ++i) text += (i == 0 ? "" : ", ") + names[i];
-  if (shown < names.size()) text += fmt::format(" and {} more", names.size() - shown);
+  const size_t all = names.size();
+  const size_t shown = std::min<size_t>(all, 3);
+  names.resize(shown);
+  std::string text = fmt::format("  through {}", fmt::join(names, ", "));
+  if (shown < all) text += fmt::format(" and {} more", all - shown);
   return text;
 }
 

@@ -8,6 +8,8 @@ namespace {
 constexpr TimeNs kShortestTick = 100 * kMillisecond;
 constexpr TimeNs kLongestTick = kSecond;
 constexpr int kTicksPerStall = 10;
+constexpr TimeNs kLongestProof = 60 * kSecond;
+constexpr TimeNs kFinalProof = kSecond / 4;  // nobody waits for the end of a run that is over
 
 }  // namespace
 
@@ -93,10 +95,11 @@ void Analysis::LookAt(Stream* stream, TimeNs now, bool final_look) {
   if (!stream->analyst->is_trace()) return;
   if (final_look) {
     // Short runs never raised a suspicion; where they ended is known all the same.
-    MakeProof(stream, now);
+    MakeProof(stream, now, kFinalProof);
     stream->proven = true;
     return;
   }
+  ReadLastSteps(stream, now);
   const StreamView view = ViewOf(*stream);
   if (now >= stream->next_deep_sample && judge_.SuspectsLongLoop(view, now)) {
     stream->analyst->SampleDeeply(now);
@@ -105,16 +108,29 @@ void Analysis::LookAt(Stream* stream, TimeNs now, bool final_look) {
   }
   if (stream->proven && !StillProven(*stream)) stream->proven = false;
   if (!stream->proven && now >= stream->next_proof && judge_.SuspectsLoop(ViewOf(*stream), now)) {
-    MakeProof(stream, now);
+    MakeProof(stream, now, kLongestProof);
   }
 }
 
-void Analysis::MakeProof(Stream* stream, TimeNs now) {
+// When a trace falls silent, samples may have missed the last word of a core.
+void Analysis::ReadLastSteps(Stream* stream, TimeNs now) {
+  const uint64_t total = stream->recorded->drain->total_bytes();
+  const bool silent = now - stream->recorded->drain->last_byte() >= stall_ * 9 / 10;
+  if (!silent || stream->read_to_the_end_at == total) return;
+  stream->read_to_the_end_at = total;
+  const TimeNs deadline = clock_.Monotonic() + kFinalProof;
+  (void)stream->analyst->Prove(stream->analyst->end_offset(), [&] { return clock_.Monotonic() > deadline; });
+}
+
+// `longest`: the time it may take; what is not read back by then is "at least".
+void Analysis::MakeProof(Stream* stream, TimeNs now, TimeNs longest) {
   StreamAnalyst& analyst = *stream->analyst;
   const uint64_t back_to = analyst.OffsetAt(now - stall_);
-  const auto stop = [this] {
+  const TimeNs deadline = clock_.Monotonic() + longest;
+  const auto stop = [this, deadline] {
+    if (clock_.Monotonic() > deadline) return true;
     const std::lock_guard lock(mutex_);
-    return stopping_ && thread_.joinable() && thread_.get_id() == std::this_thread::get_id();
+    return stopping_ && thread_.get_id() == std::this_thread::get_id();
   };
   const std::vector<CoreProof> read_back = analyst.Prove(back_to, stop);
   Proof proof;
@@ -129,6 +145,12 @@ void Analysis::MakeProof(Stream* stream, TimeNs now) {
     const uint64_t at = core.looping ? facts.entered_offset : facts.last ? facts.last->offset : 0;
     core.since = analyst.TimeOf(at).value_or(analyst.cores()[i].loop_since);
     core.at_least = facts.at_least;
+    if (core.looping && core.at_least && core.since > analyst.cores()[i].loop_since) {
+      // The ring is shorter than the stall time: what it holds is proven, and
+      // before that each sample showed the same loop.
+      proof.only_sampled_before = std::max(proof.only_sampled_before, core.since);
+      core.since = analyst.cores()[i].loop_since;
+    }
     core.rounds = facts.rounds;
     core.traps = facts.traps;
     if (core.looping) {

@@ -194,7 +194,11 @@ class Runner {
     const Verdict verdict = observer_->Conclude(view_);
     Narrator& narrator = observer_->narrator();
     narrator.Close();
-    narrator.Tell(verdict, clock_.Wall(), "", "");
+    if (ended_by_hang_) {
+      narrator.Note(fmt::format("ended it after {}; status {}", FormatElapsed(verdict.time - observer_->start()), int{kRunHang}), clock_.Wall());
+    } else {
+      narrator.Tell(verdict, clock_.Wall(), "", "");
+    }
     const int status = exit_->signal != 0 ? kRunSignalBase + exit_->signal : exit_->status;
     const int result = ended_by_hang_ ? kRunHang : status;
     if (!options_.junit_path.empty()) WriteJunit(verdict, result);

@@ -1,5 +1,6 @@
 #include "session/tee_session.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -11,6 +12,7 @@ namespace hangscope {
 namespace {
 
 constexpr int kPollMs = 50;
+constexpr int kPipeBytes = 1 << 20;
 
 // True when a signal asked for the end.
 bool ReadSignals(int signal_fd, Observer* observer) {
@@ -37,6 +39,7 @@ TeeOutcome RunTee(const Environment& environment, const TeeOptions& options) {
   if (!outcome.status.ok()) return outcome;
   const TimeNs start = environment.clock->Monotonic();
   const TimeNs start_wall = environment.clock->Wall();
+  (void)fcntl(options.input_fd, F_SETPIPE_SZ, kPipeBytes);  // fewer wake-ups; no pipe, no matter
   recording.Drain(0, options.input_fd, false, options.out);
   Observer observer(environment, options.observer, recording, start, start_wall);
   observer.analysis().Start();

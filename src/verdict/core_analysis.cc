@@ -157,7 +157,10 @@ CoreFinding AnalyzeCore(std::span<const Step> all, ProgramCode& code) {
   const std::vector<Step> steps = TrapRemover(all, code).Run(&finding);
   finding.last = steps.empty() ? all.back() : steps.back();
   finding.sleeps = code.EndOf(finding.last).sleeps;
-  for (const Step& step : steps) finding.seen_places.insert(step.pc);
+  for (const Step& step : steps) {
+    finding.seen_places.insert(step.pc);
+    if (step.has_values) finding.seen_states.insert(StateOf(step));
+  }
   if (steps.size() < kFewestSteps) return finding;
 
   finding.motion = CoreFinding::Motion::kMoving;

@@ -38,6 +38,7 @@ struct CoreFinding {
   std::unordered_set<uint64_t> trap_places;   // of interrupt handlers that ran meanwhile
   std::unordered_set<uint64_t> loop_states;   // StateOf its steps, if basis is kValues
   std::unordered_set<uint64_t> seen_places;   // all of the stretch, traps excluded
+  std::unordered_set<uint64_t> seen_states;   // likewise, StateOf the steps that have values
 };
 
 // A step as place and machine state.

@@ -20,13 +20,21 @@ Confidence Lower(Confidence confidence) {
   return confidence == Confidence::kCertain ? Confidence::kLikely : Confidence::kPossible;
 }
 
+// "hart 2" before "hart 10".
+bool NameBefore(const std::string& a, const std::string& b) {
+  return a.size() != b.size() ? a.size() < b.size() : a < b;
+}
+
 // Collects what lowers a confidence, and says so; the same doubt about several
 // cores is one line.
 class Doubts {
  public:
   explicit Doubts(Verdict* verdict) : verdict_(verdict) {}
   ~Doubts() {
-    for (const auto& [why, who] : by_core_) verdict_->doubts.push_back(fmt::format("{}: {}", fmt::join(who, ", "), why));
+    for (auto& [why, who] : by_core_) {
+      std::sort(who.begin(), who.end(), NameBefore);
+      verdict_->doubts.push_back(fmt::format("{}: {}", fmt::join(who, ", "), why));
+    }
   }
   Doubts(const Doubts&) = delete;
   Doubts& operator=(const Doubts&) = delete;
@@ -55,13 +63,6 @@ std::string Plural(uint64_t count, std::string_view noun) {
 bool SleepsInLoop(const CoreFinding& finding, ProgramCode* code) {
   return std::any_of(finding.loop.begin(), finding.loop.end(), [&](uint64_t pc) {
     return code->EndOf({pc, 0, 0, false, finding.last.starts_block}).sleeps;
-  });
-}
-
-// "hart 2" before "hart 10".
-void SortByName(std::vector<CoreVerdict>* cores) {
-  std::stable_sort(cores->begin(), cores->end(), [](const CoreVerdict& a, const CoreVerdict& b) {
-    return a.name.size() != b.name.size() ? a.name.size() < b.name.size() : a.name < b.name;
   });
 }
 
@@ -144,7 +145,8 @@ Verdict Judge::Assess(TimeNs now, const std::vector<StreamView>& streams, const 
       verdict.cores.push_back(DescribeCore(stream, i, now, code));
     }
   }
-  SortByName(&verdict.cores);
+  std::stable_sort(verdict.cores.begin(), verdict.cores.end(),
+                   [](const CoreVerdict& a, const CoreVerdict& b) { return NameBefore(a.name, b.name); });
   if (child.ended) {
     JudgeEnd(child, &verdict);
     return verdict;
@@ -166,7 +168,7 @@ CoreVerdict Judge::DescribeCore(const StreamView& stream, size_t index, TimeNs n
   core.stream = stream.name;
   core.place = code->PlaceOf(finding.IsLoop() ? finding.loop.front() : finding.last.pc);
   core.since = view.last_seen;
-  if (!Active(view, now)) {
+  if (!Active(view, now) || now - stream.last_byte >= stall_) {
     core.state = State::kSilent;
     core.asleep = finding.sleeps;
   }
@@ -245,6 +247,11 @@ bool Judge::JudgeLoops(const StreamView& stream, ProgramCode* code, Verdict* ver
   if (traps > 0) {
     doubts.AtMost(Confidence::kLikely, fmt::format("interrupts still arrive ({} seen) and may end the wait",
                                                    FormatCount(traps)));
+  }
+  if (stream.proof->only_sampled_before != 0) {
+    doubts.AtMost(Confidence::kLikely,
+                  fmt::format("the ring holds only the last {} of it; before that it was sampled",
+                              FormatElapsed(stream.proof->time - stream.proof->only_sampled_before)));
   }
   if (stream.chained) doubts.Lowered("QEMU printed only some of the steps: add nochain to -d exec");
   if (stream.proof->lost_bytes > 0) {

@@ -39,6 +39,7 @@ struct ProvenCore {
 struct Proof {
   TimeNs time = 0;               // when it was made
   uint64_t lost_bytes = 0;       // missing in what was read
+  TimeNs only_sampled_before = 0;  // 0: all of the stall time was read back
   std::vector<ProvenCore> cores; // parallel to StreamView::cores
 };
 

@@ -135,7 +135,15 @@ std::vector<CoreProof> ProveLoops(BlockReader& reader, CoreNames* names,
     proofs[i].entered_offset = begin;
     proofs[i].at_least = open[i] && begin > 0;
   }
-  for (uint64_t to = end; to > begin && !stop();) {
+  for (uint64_t to = end; to > begin;) {
+    if (stop()) {
+      for (size_t i = 0; i < count; ++i) {
+        if (!open[i]) continue;
+        proofs[i].entered_offset = to;
+        proofs[i].at_least = true;
+      }
+      break;
+    }
     const uint64_t from = to - std::min(kChunk, to - begin);
     std::vector<ChunkWalk> walks;
     walks.reserve(count);

@@ -12,10 +12,22 @@ constexpr uint64_t kPieceBytes = 32 * 1024;
 constexpr int kPieces = 8;
 constexpr uint64_t kDeepBytes = 32u << 20;
 constexpr size_t kMostPlaces = 50'000;
-constexpr size_t kFewSteps = 64;
 
 bool SameLoop(const CoreFinding& a, const CoreFinding& b) {
   return a.IsLoop() && b.IsLoop() && a.loop_places == b.loop_places;
+}
+
+bool IsWithin(const std::unordered_set<uint64_t>& inner, const std::unordered_set<uint64_t>& outer) {
+  return std::all_of(inner.begin(), inner.end(), [&](uint64_t item) { return outer.count(item) != 0; });
+}
+
+// Whether a sample in which no loop was found shows nothing but the known one:
+// it was too short for a round, or a line of it was out of place.
+bool StaysInside(const CoreFinding& known, const CoreFinding& sample) {
+  if (!known.IsLoop() || sample.motion == CoreFinding::Motion::kComputing) return false;
+  if (sample.IsLoop() && sample.loop.size() >= known.loop.size()) return false;
+  if (!IsWithin(sample.seen_places, known.loop_places)) return false;
+  return known.loop_states.empty() || IsWithin(sample.seen_states, known.loop_states);
 }
 
 }  // namespace
@@ -82,15 +94,6 @@ void StreamAnalyst::Absorb(const StepsByCore& steps, uint64_t new_from, TimeNs n
     CoreTrack& track = cores_[core];
     if (track.name.empty()) track.name = names_.name(core);
     track.last_seen = now;
-    if (steps[core].size() < kFewSteps && track.finding.steps >= kFewSteps &&
-        steps[core].size() * 4 < track.finding.steps) {
-      // A glimpse: too little to find a loop in, enough to see one left.
-      const auto& known = track.finding;
-      const bool inside = std::all_of(steps[core].begin(), steps[core].end(), [&](const Step& s) {
-        return known.loop_places.count(s.pc) != 0 || known.trap_places.count(s.pc) != 0;
-      });
-      if (inside) continue;
-    }
     Update(&track, AnalyzeCore(steps[core], code_), now);
   }
 }
@@ -101,12 +104,7 @@ void StreamAnalyst::Update(CoreTrack* track, CoreFinding finding, TimeNs now) {
   if (track->places.size() > kMostPlaces) track->places = finding.seen_places;
   if (track->places.size() != before) track->places_since = now;
 
-  // A loop found in a deep sample stays while nothing is seen outside of it.
-  const bool still_inside =
-      track->finding.IsLoop() && track->finding.loop.size() > finding.loop.size() &&
-      std::all_of(finding.seen_places.begin(), finding.seen_places.end(),
-                  [&](uint64_t pc) { return track->finding.loop_places.count(pc) != 0; });
-  if (still_inside) {
+  if (StaysInside(track->finding, finding)) {
     track->finding.last = finding.last;
     return;
   }

@@ -21,7 +21,7 @@ class Qemu(Case):
         if not FIRMWARE.is_dir() or not any(FIRMWARE.glob("*.elf")):
             self.skipTest("the example firmware was not built (package gcc-riscv64-unknown-elf)")
 
-    def watch(self, name, bits=32, seconds=30, options=(), **machine):
+    def watch(self, name, bits=32, seconds=60, options=(), **machine):
         """Runs a firmware until hangscope calls it a hang, or `seconds` have passed."""
         elf = FIRMWARE / f"rv{bits}-{name}.elf"
         command = ["timeout", "--signal=TERM", str(seconds), *qemu(bits, elf, **machine)]
@@ -96,7 +96,7 @@ class Hangs(Qemu):
         self.assert_spins(self.watch("loops-lock"), {0: "lock_acquire", 1: "lock_acquire"})
 
     def test_round_longer_than_a_sample(self):
-        self.assert_spins(self.watch("loops-backoff", seconds=40), {h: "poll_with_backoff" for h in range(3)})
+        self.assert_spins(self.watch("loops-backoff", seconds=80), {h: "poll_with_backoff" for h in range(3)})
 
     def test_one_hart_of_several(self):
         _, cores = self.assert_spins(self.watch("loops-onehart"), {2: "wait_for_partner"})
@@ -106,8 +106,8 @@ class Hangs(Qemu):
     def test_registers_in_the_trace_prove_a_spin_without_an_elf(self):
         elf = FIRMWARE / "rv32-loops-loop7.elf"
         outcome = self.run_program(
-            ["timeout", "30", *qemu(32, elf, log="exec,nochain,cpu")], "--stall", STALL, "--on-hang", "kill",
-            "--size", "400M", "--no-passthrough", timeout=60)
+            ["timeout", "80", *qemu(32, elf, log="exec,nochain,cpu")], "--stall", STALL, "--on-hang", "kill",
+            "--size", "400M", "--no-passthrough", timeout=100)
         self.assertEqual(outcome.status, 124)
         for core in outcome.hangs[0]["cores"]:
             self.assertEqual((core["function"], core["loop"]["basis"]), ("poll_seven_words", "values"))
@@ -115,8 +115,8 @@ class Hangs(Qemu):
     def test_translated_code_in_the_trace_replaces_the_elf(self):
         elf = FIRMWARE / "rv64-loops-loop7.elf"
         outcome = self.run_program(
-            ["timeout", "30", *qemu(64, elf, log="exec,nochain,in_asm")], "--stall", STALL, "--on-hang", "kill",
-            "--size", "100M", "--no-passthrough", timeout=60)
+            ["timeout", "60", *qemu(64, elf, log="exec,nochain,in_asm")], "--stall", STALL, "--on-hang", "kill",
+            "--size", "100M", "--no-passthrough", timeout=90)
         self.assertEqual(outcome.status, 124)
         for core in outcome.hangs[0]["cores"]:
             self.assertEqual((core["function"], core["loop"]["basis"]), ("poll_seven_words", "body"))
