@@ -88,6 +88,10 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   // What follows "--" is the program's alone.
   const auto dashes = std::find(words.begin(), words.end(), "--");
   const std::vector<std::string> mine(words.begin(), dashes);
+  if (dashes == words.end() && std::any_of(words.begin(), words.end(), [](const std::string& w) { return !w.starts_with("-"); }) &&
+      !words.front().starts_with("-")) {
+    return Fail(Status::Usage(fmt::format("put -- before the program: hangscope run -- {}", fmt::join(words, " "))));
+  }
   OptionParser parser("run", kHelp);
   RecorderWords recorder_words;
   recorder_words.AddTo(&parser);

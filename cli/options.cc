@@ -99,6 +99,10 @@ OptionParser::Outcome OptionParser::Parse(const std::vector<std::string>& words)
   std::vector<std::string> reversed(words.rbegin(), words.rend());
   try {
     library_->app.parse(reversed);
+  } catch (const CLI::ArgumentMismatch& error) {
+    const std::string text = error.what();  // "--stall: 1 required TEXT missing"
+    PrintError(fmt::format("{} wants a value; see hangscope {} --help", text.substr(0, text.find(':')), command_));
+    return Outcome::kError;
   } catch (const CLI::ParseError& error) {
     std::string message = error.what();
     std::replace(message.begin(), message.end(), '\n', ' ');

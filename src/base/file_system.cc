@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -63,12 +62,25 @@ class PosixFile final : public File {
   }
 
   Status Lock() override {
-    if (flock(fd_, LOCK_EX | LOCK_NB) == 0) return {};
-    if (errno == EWOULDBLOCK) return Status::Busy("'" + path_ + "' is in use by a live recorder");
+    struct flock lock = WholeFile();
+    if (fcntl(fd_, F_OFD_SETLK, &lock) == 0) return {};
+    if (errno == EAGAIN || errno == EACCES) return Status::Busy("'" + path_ + "' is in use by a live recorder");
     return Status::FromErrno(errno, "lock", path_);
   }
 
+  bool IsLocked() override {
+    struct flock lock = WholeFile();
+    return fcntl(fd_, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+  }
+
  private:
+  static struct flock WholeFile() {
+    struct flock lock {};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    return lock;
+  }
+
   int fd_;
   std::string path_;
 };

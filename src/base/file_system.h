@@ -29,6 +29,8 @@ class File {
   virtual Result<uint64_t> LinkCount() = 0;
   // Takes the advisory lock that marks a live writer; kBusy when another has it.
   virtual Status Lock() = 0;
+  // Whether another has it; takes nothing.
+  virtual bool IsLocked() = 0;
 };
 
 // Any thread may call.

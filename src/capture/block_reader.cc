@@ -233,7 +233,7 @@ std::string BlockReader::stream_name() const {
 
 bool BlockReader::HasWriter() {
   auto probe = files_->Open(IndexPath(prefix_), FileSystem::Mode::kRead);
-  return probe.ok() && (*probe)->Lock().code() == Status::Code::kBusy;
+  return probe.ok() && (*probe)->IsLocked();
 }
 
 StreamWindow BlockReader::Window() {

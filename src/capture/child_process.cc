@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -217,6 +218,26 @@ class PosixChild final : public ChildProcess {
 }
 
 }  // namespace
+
+Status CheckProgram(const std::string& program) {
+  std::vector<std::string> candidates = {program};
+  if (program.find('/') == std::string::npos) {
+    const char* path = getenv("PATH");
+    candidates.clear();
+    std::istringstream folders(path != nullptr ? path : "/bin:/usr/bin");
+    for (std::string folder; std::getline(folders, folder, ':');) {
+      candidates.push_back((folder.empty() ? "." : folder) + "/" + program);
+    }
+  }
+  int error = ENOENT;
+  for (const std::string& candidate : candidates) {
+    struct stat info {};
+    if (stat(candidate.c_str(), &info) != 0) continue;
+    if (S_ISREG(info.st_mode) && access(candidate.c_str(), X_OK) == 0) return {};
+    error = EACCES;
+  }
+  return Status::FromErrno(error, "start", program);
+}
 
 Result<std::unique_ptr<ChildProcess>> StartChild(const ChildOptions& options) {
   Pipe out;

@@ -55,6 +55,10 @@ struct ChildOptions {
   sigset_t signal_mask{};            // what the child gets: the mask of hangscope's own caller
 };
 
+// Whether `program` can be found (along PATH, as execvp does) and executed: what
+// can be known before anything is touched for its sake.
+Status CheckProgram(const std::string& program);
+
 // Starts the command in a process group of its own and makes this process the
 // reaper of its orphans. If this process group has the terminal, the child's
 // gets it. The code of the failed Status: NotFound (127) or Io (126).

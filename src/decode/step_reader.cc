@@ -74,7 +74,11 @@ void StepReader::Feed(std::string_view bytes, uint64_t offset) {
 }
 
 void StepReader::Flush() {
-  for (uint32_t core = 0; core < pending_.size(); ++core) HandOut(core);
+  for (uint32_t core = 0; core < pending_.size(); ++core) {
+    // A dump that the end may have cut tells nothing.
+    if (pending_[core].from_dump) pending_[core].step.has_values = false;
+    HandOut(core);
+  }
   partial_.clear();
 }
 
@@ -103,6 +107,7 @@ void StepReader::TakeLine(std::string_view text, uint64_t offset) {
   }
   ++trace_lines_;
   if (line.chained) chained_ = true;
+  if (line.wide) wide_ = true;
   const bool after_head = std::exchange(block_head_, line.kind == Kind::kDetail);
   switch (line.kind) {
     case Kind::kStep:
@@ -124,6 +129,7 @@ void StepReader::TakeLine(std::string_view text, uint64_t offset) {
       if (!pending.waiting) break;
       pending.step.values = HashWord(line.values, pending.step.values);
       pending.step.has_values = true;
+      pending.from_dump = true;
       break;
     }
     case Kind::kHart:
@@ -135,9 +141,12 @@ void StepReader::TakeLine(std::string_view text, uint64_t offset) {
     case Kind::kCode:
       ++code_lines_;
       if (after_head) translated_pc_ = line.pc;
-      NoteCode(line);
+      if (riscv_listing_) NoteCode(line);
       break;
     case Kind::kDetail:
+      if (line.begins_listing) riscv_listing_ = false;
+      if (line.riscv_listing) riscv_listing_ = true;
+      break;
     case Kind::kOther:
       break;
   }
@@ -149,7 +158,7 @@ void StepReader::Begin(const TraceLine& line, uint64_t offset) {
   Pending& pending = PendingOf(core);
   pending.step = {line.pc, offset, line.values, line.has_values, line.starts_block};
   pending.waiting = true;
-  pending.committed = false;
+  pending.committed = pending.from_dump = false;
   state_core_ = core;
   format_ = line.format;
   ++steps_;

@@ -74,6 +74,7 @@ class StepReader {
   uint64_t trace_lines() const { return trace_lines_; }
   TraceFormat format() const { return format_; }  // of the latest step
   bool chained() const { return chained_; }
+  bool wide() const { return wide_; }             // addresses have 64 bits
   // Blocks that QEMU translated, in order; nobody says which core ran them.
   uint64_t translated_pc() const { return translated_pc_; }
   bool only_translations() const { return steps_ == 0 && code_lines_ > 0; }
@@ -86,6 +87,7 @@ class StepReader {
     Step step;
     bool waiting = false;    // not handed out yet
     bool committed = false;  // its values are known
+    bool from_dump = false;  // ... from some lines of a register dump, perhaps not from all
   };
 
   void TakeLine(std::string_view line, uint64_t offset);
@@ -113,6 +115,8 @@ class StepReader {
   bool block_head_ = false;
   TraceFormat format_ = TraceFormat::kNone;
   bool chained_ = false;
+  bool wide_ = false;
+  bool riscv_listing_ = false;  // the listing being read is of RISC-V code
 };
 
 }  // namespace hangscope

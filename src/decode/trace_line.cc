@@ -59,9 +59,9 @@ class Cursor {
     at_ = from;
     return false;
   }
-  bool TakeHex0x(uint64_t* value) {
+  bool TakeHex0x(uint64_t* value, int* digits = nullptr) {
     const char* from = at_;
-    if (Take("0x") && TakeHex(value)) return true;
+    if (Take("0x") && TakeHex(value, digits)) return true;
     at_ = from;
     return false;
   }
@@ -104,7 +104,9 @@ TraceLine ParseQemuTrace(Cursor in) {
   uint64_t core = 0;
   uint64_t ignored = 0;
   if (!in.TakeDecimal(&core) || !in.Take(": ") || !in.TakeHex0x(&ignored) || !in.Take(" [")) return line;
-  if (!in.TakeHex(&ignored) || !in.Take('/') || !in.TakeHex(&line.pc) || !in.Take('/')) return line;
+  int digits = 0;
+  if (!in.TakeHex(&ignored) || !in.Take('/') || !in.TakeHex(&line.pc, &digits) || !in.Take('/')) return line;
+  line.wide = digits > 8;
   (void)in.TakeUntil(']');
   if (!in.Take(']')) return line;
   in.SkipSpaces();
@@ -159,7 +161,8 @@ TraceLine ParseQemuInAsm(Cursor in) {
   TraceLine line;
   uint64_t bits = 0;
   int digits = 0;
-  if (!in.TakeHex0x(&line.pc) || !in.Take(':')) return line;
+  if (!in.TakeHex0x(&line.pc, &digits) || !in.Take(':')) return line;
+  line.wide = digits > 8;
   in.SkipSpaces();
   if (!in.TakeHex(&bits, &digits) || (digits != 4 && digits != 8)) return line;
   in.SkipSpaces();
@@ -186,15 +189,17 @@ TraceLine ParseSpike(Cursor in) {
     return line;
   }
   bool commit = false;
-  if (!in.TakeHex0x(&line.pc)) {
+  int digits = 0;
+  if (!in.TakeHex0x(&line.pc, &digits)) {
     uint64_t privilege = 0;
-    if (!in.TakeDecimal(&privilege) || !in.Take(' ') || !in.TakeHex0x(&line.pc)) return line;
+    if (!in.TakeDecimal(&privilege) || !in.Take(' ') || !in.TakeHex0x(&line.pc, &digits)) return line;
     commit = true;
   }
   if (!in.Take(" (") || !in.TakeHex0x(&bits) || !in.Take(')')) return line;
   line.bits = static_cast<uint32_t>(bits);
   line.has_bits = true;
   line.format = TraceFormat::kSpike;
+  line.wide = digits > 8;
   if (!commit) {
     in.SkipSpaces();
     line.mnemonic = in.TakeToken();
@@ -235,9 +240,11 @@ bool TakeMode(Cursor* in) {
   return true;
 }
 
-bool TakePc(Cursor* in, uint64_t* pc) {
+bool TakePc(Cursor* in, TraceLine* line) {
   int digits = 0;
-  return in->TakeHex(pc, &digits) && (digits == 8 || digits == 16);
+  if (!in->TakeHex(&line->pc, &digits) || (digits != 8 && digits != 16)) return false;
+  line->wide = digits == 16;
+  return true;
 }
 
 // "func:65" -> func, 65; "-:0" -> nothing.
@@ -275,7 +282,7 @@ TraceLine ParseGvsocLong(Cursor in) {
     in.SkipSpaces();
     if (!TakeMode(&in)) return TraceLine{};
   }
-  if (!TakePc(&in, &line.pc)) return TraceLine{};
+  if (!TakePc(&in, &line)) return TraceLine{};
   in.SkipSpaces();
   line.core_path = core;
   ParseGvsocValues(in.rest(), &line);
@@ -291,7 +298,7 @@ TraceLine ParseGvsocShort(Cursor in) {
   in.SkipSpaces();
   if (!in.TakeDecimal(&cycles)) return line;
   in.SkipSpaces();
-  if (!TakeMode(&in) || !TakePc(&in, &line.pc)) return TraceLine{};
+  if (!TakeMode(&in) || !TakePc(&in, &line)) return TraceLine{};
   in.SkipSpaces();
   int digits = 0;
   if (in.TakeHex(&bits, &digits) && digits >= 4) {
@@ -350,13 +357,21 @@ TraceLine ParseTraceLine(std::string_view line) {
       if (line.starts_with("0x")) return ParseQemuInAsm(in);
       return ParseGvsoc(in);
     case '-':
-      if (line == "----------------") return Detail(TraceFormat::kQemuInAsm);
+      if (line == "----------------") {
+        TraceLine head = Detail(TraceFormat::kQemuInAsm);
+        head.begins_listing = true;
+        return head;
+      }
       break;
     case 'I':
       if (in.Take("IN: ")) return Detail(TraceFormat::kQemuInAsm);
       break;
     case 'P':
-      if (in.Take("Priv: ")) return Detail(TraceFormat::kQemuInAsm);
+      if (in.Take("Priv: ")) {  // only RISC-V prints its privilege here
+        TraceLine privilege = Detail(TraceFormat::kQemuInAsm);
+        privilege.riscv_listing = true;
+        return privilege;
+      }
       break;
     case 'L':
       if (in.Take("Linking TBs ")) return Detail(TraceFormat::kQemuExec, true);

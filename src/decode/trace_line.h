@@ -41,6 +41,9 @@ struct TraceLine {
   TraceFormat format = TraceFormat::kNone;
   bool has_values = false;
   bool starts_block = false;  // kStep: `pc` begins a translation block, not one instruction
+  bool wide = false;          // addresses are printed with 64 bits
+  bool begins_listing = false;  // kDetail: of a translated block
+  bool riscv_listing = false;   // kDetail: and it is RISC-V code
   bool chained = false;       // kDetail: QEMU links blocks, so not every step is printed
   uint32_t core = 0;          // its number; where the trace gives a path instead: core_path
   uint64_t pc = 0;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
@@ -138,7 +139,7 @@ std::string ManifestJson(const Manifest& manifest) {
   json["streams"] = Json::array();
   for (const StreamWindow& stream : manifest.streams) {
     Json mine{{"name", stream.name}, {"begin_offset", stream.begin_offset}, {"end_offset", stream.end_offset},
-              {"bytes", stream.bytes()}, {"begin_s", Rounded(stream.begin_time - manifest.start)},
+              {"bytes", stream.bytes()}, {"begin_s", Rounded(std::max<TimeNs>(0, stream.begin_time - manifest.start))},
               {"end_s", Rounded(manifest.time - manifest.start)}};
     mine["losses"] = Json::array();
     for (const Loss& loss : stream.losses) {

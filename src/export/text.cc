@@ -46,7 +46,9 @@ std::string CoreText(const CoreVerdict& core, TimeNs now) {
   if (core.state == State::kLooping && core.loop) {
     const Loop& loop = *core.loop;
     const std::string at_least = loop.at_least ? "at least " : "";
-    std::string text = fmt::format("{}  spins {}{}", core.name, at_least, age);
+    // Where nobody could look into the loop, it only repeats.
+    const char* word = loop.basis == LoopBasis::kPlaces ? "repeats" : "spins";
+    std::string text = fmt::format("{}  {} {}{}", core.name, word, at_least, age);
     if (loop.rounds > 0) text += fmt::format(", {}{} times", at_least, FormatCount(loop.rounds));
     text += fmt::format(" round {} place{} ({})", loop.places.size(), loop.places.size() == 1 ? "" : "s", AddressRange(loop));
     text += "  " + Where(core.place) + OtherFunctions(loop);

@@ -95,7 +95,7 @@ void Analysis::LookAt(Stream* stream, TimeNs now, bool final_look) {
   if (!stream->analyst->is_trace()) return;
   if (final_look) {
     // Short runs never raised a suspicion; where they ended is known all the same.
-    MakeProof(stream, now, kFinalProof);
+    if (!stream->proven || !StillProven(*stream)) MakeProof(stream, now, kFinalProof);
     stream->proven = true;
     return;
   }
@@ -143,12 +143,13 @@ void Analysis::MakeProof(Stream* stream, TimeNs now, TimeNs longest) {
     ProvenCore core;
     core.looping = analyst.cores()[i].finding.IsLoop() && facts.rounds > 0;
     const uint64_t at = core.looping ? facts.entered_offset : facts.last ? facts.last->offset : 0;
-    core.since = analyst.TimeOf(at).value_or(analyst.cores()[i].loop_since);
+    const std::optional<TimeNs> time = analyst.TimeOf(at);
+    core.since = time.value_or(analyst.cores()[i].loop_since);
     core.at_least = facts.at_least;
-    if (core.looping && core.at_least && core.since > analyst.cores()[i].loop_since) {
+    if (core.looping && core.at_least && (!time || *time > analyst.cores()[i].loop_since)) {
       // The ring is shorter than the stall time: what it holds is proven, and
       // before that each sample showed the same loop.
-      proof.only_sampled_before = std::max(proof.only_sampled_before, core.since);
+      proof.only_sampled_before = std::max(proof.only_sampled_before, time.value_or(now));
       core.since = analyst.cores()[i].loop_since;
     }
     core.rounds = facts.rounds;

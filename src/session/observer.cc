@@ -35,7 +35,7 @@ bool Observer::Tick(const ChildView& child, int pid) {
   pid_ = pid;
   analysis_.SetChild(child);
   const Verdict verdict = analysis_.verdict();
-  TellLosses();
+  TellLosses(false);
   if (clock_.Monotonic() >= next_beat_) Beat(child, verdict);
   if (!verdict.IsHang()) {
     if (hang_now_ && verdict.time != 0) {
@@ -71,13 +71,13 @@ void Observer::Beat(const ChildView& child, const Verdict& verdict) {
 }
 
 // Each stream's losses are told when they begin and then at most once a beat.
-void Observer::TellLosses() {
+void Observer::TellLosses(bool all) {
   const auto& streams = recording_.streams();
   told_losses_.resize(streams.size(), 0);
   for (size_t i = 0; i < streams.size(); ++i) {
     const RingFill fill = streams[i].ring->fill();
     if (fill.lost_bytes == told_losses_[i]) continue;
-    if (told_losses_[i] != 0 && clock_.Monotonic() < next_beat_) continue;
+    if (!all && told_losses_[i] != 0 && clock_.Monotonic() < next_beat_) continue;
     char buffer[128];
     narrator_.TellLoss(streams[i].ring->stream_name(), fill.lost_bytes - told_losses_[i],
                        fmt::format("cannot write '{}': {}", streams[i].ring->prefix(),
@@ -108,7 +108,11 @@ std::string Observer::TakeSnapshot(const std::string& trigger, const Verdict& ve
   manifest.time = clock_.Monotonic();
   manifest.wall = clock_.Wall();
   manifest.verdict = verdict;
-  if (manifest.verdict.time == 0) manifest.verdict.time = manifest.time;
+  if (manifest.verdict.time == 0) {
+    manifest.verdict.time = manifest.time;
+    manifest.verdict.since = start_;
+    manifest.verdict.summary = "not judged yet";
+  }
   std::vector<RingStore*> rings;
   for (const RecordedStream& stream : recording_.streams()) rings.push_back(stream.ring.get());
   auto folder = snapshots_.Take(rings, &manifest);
@@ -124,7 +128,7 @@ std::string Observer::TakeSnapshot(const std::string& trigger, const Verdict& ve
 
 Verdict Observer::Conclude(const ChildView& child) {
   analysis_.Stop();
-  TellLosses();
+  TellLosses(true);
   return analysis_.Conclude(child);
 }
 

@@ -63,7 +63,7 @@ class Observer {
 
  private:
   void Beat(const ChildView& child, const Verdict& verdict);
-  void TellLosses();
+  void TellLosses(bool all);
   void TellHang(const Verdict& verdict);
 
   FileSystem& files_;

@@ -48,6 +48,9 @@ class Runner {
 
   RunOutcome Run() {
     RunOutcome outcome;
+    // Nothing of an earlier run is given up for a program that cannot start.
+    outcome.status = CheckProgram(options_.observer.command[0]);
+    if (!outcome.status.ok()) return CannotStart(outcome.status);
     outcome.status = PrepareRings();
     if (!outcome.status.ok()) return outcome;
     ChildOptions child;
@@ -59,11 +62,7 @@ class Runner {
     const TimeNs start = clock_.Monotonic();
     const TimeNs start_wall = clock_.Wall();
     auto started = StartChild(child);
-    if (!started.ok()) {
-      outcome.status = started.status();
-      outcome.exit_status = started.status().code() == Status::Code::kNotFound ? kRunNotFound : kRunCannotExecute;
-      return outcome;
-    }
+    if (!started.ok()) return CannotStart(started.status());
     child_ = std::move(*started);
     StartDrains();
     Observer observer(environment_, options_.observer, recording_, start, start_wall);
@@ -79,6 +78,10 @@ class Runner {
   }
 
  private:
+  static RunOutcome CannotStart(const Status& status) {
+    return {status.code() == Status::Code::kNotFound ? kRunNotFound : kRunCannotExecute, status};
+  }
+
   Status PrepareRings() {
     for (const char* name : {"stdout", "stderr"}) {
       const bool wanted = name == std::string_view("stdout") ? options_.capture_stdout : options_.capture_stderr;

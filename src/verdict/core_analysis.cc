@@ -10,6 +10,7 @@ namespace hangscope {
 namespace {
 
 constexpr size_t kFewestSteps = 6;
+constexpr size_t kShortTrap = 64;  // steps
 
 // Takes interrupts and exceptions out of a core's steps: an excursion begins
 // where control got to without any code leading there, and ends with the return
@@ -38,9 +39,9 @@ class TrapRemover {
       longest = std::max(longest, i + 1 - from);
       ++finding->traps;
     }
-    // One that is still open at the end is an excursion only if it is no longer
-    // than those that returned; else the core hangs in there.
-    if (!open.empty() && longest > 0 && steps_.size() - open.front() <= 4 * longest) {
+    // One that is still open at the end is an excursion if it is short, or not
+    // much longer than those that returned; else the core hangs in there.
+    if (!open.empty() && steps_.size() - open.front() <= std::max(4 * longest, kShortTrap)) {
       std::fill(inside.begin() + open.front(), inside.end(), true);
     }
     std::vector<Step> rest;

@@ -142,7 +142,7 @@ Verdict Judge::Assess(TimeNs now, const std::vector<StreamView>& streams, const 
     if (stream.last_byte == 0 || now - stream.last_byte >= stall_) mine.state = State::kSilent;
     verdict.streams.push_back(mine);
     for (size_t i = 0; i < stream.cores.size(); ++i) {
-      verdict.cores.push_back(DescribeCore(stream, i, now, code));
+      verdict.cores.push_back(DescribeCore(stream, i, now, child.ended, code));
     }
   }
   std::stable_sort(verdict.cores.begin(), verdict.cores.end(),
@@ -159,7 +159,7 @@ Verdict Judge::Assess(TimeNs now, const std::vector<StreamView>& streams, const 
   return verdict;
 }
 
-CoreVerdict Judge::DescribeCore(const StreamView& stream, size_t index, TimeNs now,
+CoreVerdict Judge::DescribeCore(const StreamView& stream, size_t index, TimeNs now, bool ended,
                                 ProgramCode* code) const {
   const CoreView& view = stream.cores[index];
   const CoreFinding& finding = *view.finding;
@@ -171,6 +171,7 @@ CoreVerdict Judge::DescribeCore(const StreamView& stream, size_t index, TimeNs n
   if (!Active(view, now) || now - stream.last_byte >= stall_) {
     core.state = State::kSilent;
     core.asleep = finding.sleeps;
+    if (!ended) return core;
   }
   const bool proven = stream.proof != nullptr && index < stream.proof->cores.size() &&
                       stream.proof->cores[index].looping;
@@ -305,7 +306,7 @@ bool Judge::JudgeSilence(const std::vector<StreamView>& streams, const ChildView
   }
   if (child.timed_sleep) doubts.AtMost(Confidence::kPossible, "its main thread sleeps for a set time and will wake");
   if (child.stopped) doubts.AtMost(Confidence::kPossible, "the child is stopped, by a signal or a debugger");
-  if (last_byte_ != 0) doubts.AtMost(Confidence::kLikely, "the newest lines may still sit in the child's output buffer");
+  if (last_byte_ != 0) doubts.AtMost(Confidence::kLikely, "the newest lines may still sit in the program's output buffer");
   return true;
 }
 

@@ -88,7 +88,8 @@ class Judge {
   bool JudgeLoops(const StreamView& stream, ProgramCode* code, Verdict* verdict) const;
   bool JudgeSilence(const std::vector<StreamView>& streams, const ChildView& child, Verdict* verdict) const;
   void JudgeRate(Verdict* verdict) const;
-  CoreVerdict DescribeCore(const StreamView& stream, size_t index, TimeNs now, ProgramCode* code) const;
+  CoreVerdict DescribeCore(const StreamView& stream, size_t index, TimeNs now, bool ended,
+                           ProgramCode* code) const;
 
   struct Tick {
     TimeNs time = 0;

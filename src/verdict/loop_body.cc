@@ -46,9 +46,13 @@ class Machine {
       if (Block(steps[i], i + 1 < steps.size() ? steps[i + 1].pc : entry)) continue;
       Forget();  // a hole: nothing before it counts
     }
-    findings_->reads_time = unknown_poll_ = false;
-    findings_->polls.clear();
+    findings_->reads_time = false;
     executed_ = 0;
+  }
+
+  void ForgetPolls() {
+    unknown_poll_ = false;
+    findings_->polls.clear();
   }
 
   // Executes one round; false if some of its code is not known.
@@ -292,8 +296,8 @@ LoopBody ExamineLoopBody(std::span<const Step> round, CodeSource& code, std::spa
   Machine machine(code, &body);
   machine.LeadIn(lead_in, round[0].pc);
   for (int i = 0; i < kMostRounds; ++i) {
+    machine.ForgetPolls();
     const Machine before = machine;
-    body.polls.clear();
     if (!machine.Round(round)) return body;
     if (machine.SameStateAs(before)) {
       body.kind = LoopBody::Kind::kSpins;

@@ -16,10 +16,9 @@ class ChunkWalk {
  public:
   ChunkWalk(const CoreFinding& loop, ProgramCode& code) : loop_(loop), code_(code) {}
 
-  // `complete`: the step has all of its values.
-  void Take(const Step& step, bool complete) {
+  void Take(const Step& step) {
     if (in_trap_) {
-      if (!tentative_ || !Inside(step, complete)) {
+      if (!tentative_ || !Inside(step)) {
         ++trap_steps_;
         LeaveTrapAt(step);
         previous_ = step;
@@ -28,7 +27,7 @@ class ChunkWalk {
       in_trap_ = false;  // no return from a trap came: those steps were the way into the loop
       Outside();
     }
-    if (Inside(step, complete)) {
+    if (Inside(step)) {
       if (!entered_) entered_ = step.offset;
       lead_in_open_ = false;
       if (step.pc == loop_.loop.front()) ++heads_;
@@ -57,9 +56,9 @@ class ChunkWalk {
   uint64_t traps() const { return traps_; }
 
  private:
-  bool Inside(const Step& step, bool complete) const {
+  bool Inside(const Step& step) const {
     if (loop_.loop_places.count(step.pc) == 0) return false;
-    if (loop_.loop_states.empty() || !step.has_values || !complete) return true;
+    if (loop_.loop_states.empty() || !step.has_values) return true;
     return loop_.loop_states.count(StateOf(step)) != 0;
   }
   void LeaveTrapAt(const Step& step) {
@@ -97,10 +96,9 @@ class ChunkWalk {
 // Feeds the lines that begin in [from, to) to `sink`, each whole and once: from
 // the newline before the chunk to past its end.
 void ReadChunk(BlockReader& reader, CoreNames* names, ProgramCode& code, uint64_t from, uint64_t to, uint64_t end,
-               const std::function<void(uint32_t, const Step&, bool complete)>& sink) {
-  bool complete = true;
+               const std::function<void(uint32_t, const Step&)>& sink) {
   StepReader parser(names, StepReader::Learn::kListings, [&](uint32_t core, const Step& step) {
-    if (step.offset < to) sink(core, step, complete);
+    if (step.offset < to) sink(core, step);
   });
   const uint64_t limit = std::min(end, to + kLongestRecord);
   reader.Seek(from == 0 ? 0 : from - 1);
@@ -109,7 +107,6 @@ void ReadChunk(BlockReader& reader, CoreNames* names, ProgramCode& code, uint64_
     if (event == BlockReader::Event::kEnd) break;
     if (event == BlockReader::Event::kBlock) parser.Feed(reader.block(), reader.block_offset());
   }
-  complete = false;  // what is still waiting for its values when the bytes end
   parser.Flush();
   code.Learn(parser.code());
 }
@@ -149,12 +146,12 @@ std::vector<CoreProof> ProveLoops(BlockReader& reader, CoreNames* names,
     walks.reserve(count);
     for (const CoreFinding* finding : findings) walks.emplace_back(*finding, code);
 
-    ReadChunk(reader, names, code, from, to, end, [&](uint32_t core, const Step& step, bool complete) {
+    ReadChunk(reader, names, code, from, to, end, [&](uint32_t core, const Step& step) {
       if (core >= proofs.size()) proofs.resize(core + 1);
       CoreProof& proof = proofs[core];
       ++proof.steps;
       if (!proof.last || proof.last->offset < step.offset) proof.last = step;
-      if (core < count && open[core]) walks[core].Take(step, complete);
+      if (core < count && open[core]) walks[core].Take(step);
     });
 
     bool all_found = true;

@@ -44,6 +44,8 @@ class ProgramCode final : public CodeSource {
   // `elf` may be null; it outlives this.
   explicit ProgramCode(CodeSource* elf) : elf_(elf) {}
 
+  // The trace prints 64-bit addresses.
+  void SetWide() { wide_ = true; }
   // Adds what a stretch of the trace said about the code.
   void Learn(const std::unordered_map<uint64_t, TracedCode>& code);
 
@@ -65,7 +67,7 @@ class ProgramCode final : public CodeSource {
   CodeSource* elf_;
   std::unordered_map<uint64_t, TracedCode> traced_;
   std::unordered_map<uint64_t, StepEnd> ends_;
-  bool wide_ = false;  // a pc beyond 32 bits was seen
+  bool wide_ = false;  // the code is RV64's, as far as the trace tells
 };
 
 }  // namespace hangscope

@@ -17,8 +17,10 @@ bool SameLoop(const CoreFinding& a, const CoreFinding& b) {
   return a.IsLoop() && b.IsLoop() && a.loop_places == b.loop_places;
 }
 
-bool IsWithin(const std::unordered_set<uint64_t>& inner, const std::unordered_set<uint64_t>& outer) {
-  return std::all_of(inner.begin(), inner.end(), [&](uint64_t item) { return outer.count(item) != 0; });
+bool IsWithin(const std::unordered_set<uint64_t>& inner, const std::unordered_set<uint64_t>& outer,
+              const std::unordered_set<uint64_t>& also = {}) {
+  return std::all_of(inner.begin(), inner.end(),
+                     [&](uint64_t item) { return outer.count(item) != 0 || also.count(item) != 0; });
 }
 
 // Whether a sample in which no loop was found shows nothing but the known one:
@@ -26,8 +28,9 @@ bool IsWithin(const std::unordered_set<uint64_t>& inner, const std::unordered_se
 bool StaysInside(const CoreFinding& known, const CoreFinding& sample) {
   if (!known.IsLoop() || sample.motion == CoreFinding::Motion::kComputing) return false;
   if (sample.IsLoop() && sample.loop.size() >= known.loop.size()) return false;
-  if (!IsWithin(sample.seen_places, known.loop_places)) return false;
-  return known.loop_states.empty() || IsWithin(sample.seen_states, known.loop_states);
+  if (!IsWithin(sample.seen_places, known.loop_places, known.trap_places)) return false;
+  const bool in_handler = !IsWithin(sample.seen_places, known.loop_places);
+  return known.loop_states.empty() || in_handler || IsWithin(sample.seen_states, known.loop_states);
 }
 
 }  // namespace
@@ -59,6 +62,7 @@ StreamAnalyst::StepsByCore StreamAnalyst::ReadSteps(uint64_t begin, uint64_t end
     if (only_translations_) format_ = TraceFormat::kQemuInAsm;
   }
   if (parser.chained()) chained_ = true;
+  if (parser.wide()) code_.SetWide();
   if (parser.translated_pc() != 0) translated_pc_ = parser.translated_pc();
   code_.Learn(parser.code());
   return steps;

@@ -143,6 +143,8 @@ class FakeFileSystem final : public FileSystem {
       return {};
     }
 
+    bool IsLocked() override { return content_->locked; }
+
    private:
     FakeFileSystem* disk_;
     std::shared_ptr<Content> content_;

@@ -60,6 +60,18 @@ class Status(Case):
             if words[0] != "--elf":
                 self.assertIn(b"for example", outcome.err)
 
+    def test_missing_dashes_and_values_are_told(self):
+        outcome = self.hangscope("run", "make", "-j2")
+        self.assertEqual(outcome.status, 125)
+        self.assertIn(b"put -- before the program: hangscope run -- make -j2", outcome.err)
+        outcome = self.run_program([], "--stall")
+        self.assertIn(b"--stall", outcome.err)
+
+    def test_program_that_cannot_start_costs_no_earlier_recording(self):
+        self.run_program(["echo", "precious"])
+        self.assertEqual(self.run_program(["no-such-program"]).status, 127)
+        self.assertEqual(self.cat(self.prefix), b"precious\n")
+
     def test_unknown_option_gets_a_suggestion(self):
         outcome = self.run_program(["true"], "--stal", "5")
         self.assertEqual(outcome.status, 125)
@@ -344,6 +356,21 @@ class Hangs(Case):
         os.close(leader)
         self.assertGreaterEqual(seen.count(b"\r\x1b[K"), 3)
         self.assertEqual(seen.count(b"\n"), seen[seen.rindex(b"\x1b[K"):].count(b"\n"))
+
+
+class Short(Case):
+    LOOP = ("import sys,time\nline='core   0: 3 0x%08x (0x%08x)%s'\n"
+            "r='\\n'.join([line%(0x80000108,0x72783,' x15 0x00000000 mem 0x8000b210'),line%(0x8000010c,0xfe078ee3,'')])+'\\n'\n"
+            "while True: sys.stdout.write(r*400); sys.stdout.flush(); time.sleep(0.005)")
+
+    def test_ring_shorter_than_the_stall_time_delays_no_verdict(self):
+        outcome = self.run_program(["timeout", "20", *python(self.LOOP)], "--size", "512K", "--keep", 1, "--stall", 2,
+                                   "--on-hang", "kill", "--no-passthrough")
+        verdict, = outcome.hangs
+        self.assertEqual(verdict["state"], "looping")
+        self.assertLess(verdict["elapsed_s"], 8)
+        self.assertTrue(any("the ring holds only the last" in doubt for doubt in verdict["doubts"]), verdict["doubts"])
+        self.assertTrue(verdict["cores"][0]["loop"]["at_least"])
 
 
 class Controls(Case):

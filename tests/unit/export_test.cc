@@ -37,6 +37,7 @@ Verdict Hang() {
   core.loop = Loop{};
   core.loop->places = {core.place, {0x8000080c, "poll", "cb.c:9"}};
   core.loop->rounds = 1234567;
+  core.loop->basis = LoopBasis::kBody;
   verdict.cores.push_back(core);
   core.name = "hart 1";
   core.state = State::kSilent;
@@ -63,6 +64,12 @@ TEST(VerdictText, SaysAtLeastWhereTheStartIsOverwritten) {
   verdict.cores[0].since_at_least = verdict.cores[0].loop->at_least = true;
   const std::string text = VerdictText(verdict, kStart, "");
   EXPECT_NE(text.find("spins at least 31.0 s, at least 1 234 567 times"), std::string::npos) << text;
+}
+
+TEST(VerdictText, WhatNobodyCouldLookIntoOnlyRepeats) {
+  Verdict verdict = Hang();
+  verdict.cores[0].loop->basis = LoopBasis::kPlaces;
+  EXPECT_NE(VerdictText(verdict, kStart, "").find("hart 0  repeats 31.0 s"), std::string::npos);
 }
 
 TEST(VerdictJson, HasTheDocumentedFields) {

@@ -161,6 +161,27 @@ TEST_F(JudgeTest, AllCoresProvenToSpinIsCertain) {
   EXPECT_TRUE(verdict_.doubts.empty());
 }
 
+TEST_F(JudgeTest, RingShorterThanTheStallTimeIsMadeUpForBySamples) {
+  BeTrace();
+  AddCore("hart 0", Motion::kSpinning);
+  Prove();
+  proof_.time = kStart + 11 * kSecond;
+  proof_.only_sampled_before = kStart + 9 * kSecond;
+  Pass(11, 1000);
+  EXPECT_EQ(verdict_.state, State::kLooping);
+  EXPECT_EQ(verdict_.confidence, Confidence::kLikely);
+  EXPECT_NE(verdict_.doubts.at(0).find("holds only the last 2.0 s"), std::string::npos);
+}
+
+TEST_F(JudgeTest, SilentCoresAreSilentWhereverTheyWere) {
+  BeTrace();
+  AddCore("hart 0", Motion::kSpinning);
+  Pass(1, 1000);
+  Pass(12, 0, 1.0);
+  EXPECT_EQ(verdict_.state, State::kSilent);
+  EXPECT_EQ(verdict_.cores[0].state, State::kSilent);
+}
+
 TEST_F(JudgeTest, OneCoreThatComputesIsProgress) {
   BeTrace();
   AddCore("hart 0", Motion::kSpinning);

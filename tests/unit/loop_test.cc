@@ -217,6 +217,16 @@ TEST_F(CoreAnalysisTest, InterruptsInsideAreTakenOut) {
   EXPECT_EQ(finding.trap_places.size(), 4u);
 }
 
+TEST_F(CoreAnalysisTest, StretchThatEndsInsideAHandler) {
+  const auto poll = code_.Add(0x1000, {0x431c, 0xdffd}, "wait");
+  const auto handler = code_.Add(0x3000, {0x431c, 0x0785, 0xc31c, 0x30200073}, "tick");
+  Rounds(poll, 20);
+  Rounds({handler[0], handler[1]}, 1);
+  const CoreFinding finding = Analyze();
+  EXPECT_EQ(finding.motion, Motion::kSpinning);
+  EXPECT_EQ(finding.loop, poll);
+}
+
 TEST_F(CoreAnalysisTest, HandlerThatNeverReturnsIsTheHang) {
   const auto poll = code_.Add(0x1000, {0x431c, 0xdffd}, "wait");
   const auto handler = code_.Add(0x3000, {0x431c, 0xdffd, 0x30200073}, "stuck_handler");

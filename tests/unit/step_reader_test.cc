@@ -75,6 +75,35 @@ TEST_F(StepReaderTest, RegistersBelongToTheStepBeforeOrToTheHartTheyName) {
   EXPECT_NE(one[0], one[1]);
 }
 
+TEST_F(StepReaderTest, DumpThatTheEndCutsTellsNothing) {
+  Read("Trace 0: 0x7f [0/80000000/0/0] a\n x1/ra    00000001 x2/sp 00000000\n"
+       "Trace 0: 0x7f [0/80000004/0/0] a\n x1/ra    00000001 x2/sp 00000000\n");
+  ASSERT_EQ(steps_.size(), 2u);
+  EXPECT_TRUE(steps_[0].second.has_values);
+  EXPECT_FALSE(steps_[1].second.has_values);
+}
+
+TEST_F(StepReaderTest, OnlyRiscvListingsAreCode) {
+  const std::string line = "0x80000008:  00000517          auipc   a0,0x0\n";
+  const std::string steps = "Trace 0: 0x7f [0/80000000/0/0] a\n";
+  Read(steps + "----------------\nIN: f\n" + line);  // as QEMU for Arm prints
+  EXPECT_EQ(code_.count(0x80000008), 0u);
+  Read(steps + "----------------\nIN: f\nPriv: 3; Virt: 0\n" + line);
+  EXPECT_EQ(code_.count(0x80000008), 1u);
+}
+
+TEST_F(StepReaderTest, SixteenDigitsAre64Bits) {
+  for (const char* line : {"Trace 0: 0x7f [0/0000000080000000/0/0] a\n", "core   0: 3 0x0000000080000010 (0x0001)\n",
+                           "5: 5: [/s/insn] f:1 M 0000000080000108 c.ld a5, 0(a4)\n"}) {
+    StepReader reader(&names_, StepReader::Learn::kAll, [](uint32_t, const Step&) {});
+    reader.Feed(line, 0);
+    EXPECT_TRUE(reader.wide()) << line;
+  }
+  StepReader narrow(&names_, StepReader::Learn::kAll, [](uint32_t, const Step&) {});
+  narrow.Feed("Trace 0: 0x7f [00000000/80000000/0/0] a\n", 0);
+  EXPECT_FALSE(narrow.wide());
+}
+
 TEST_F(StepReaderTest, BlockThatWasStoppedDidNotRun) {
   Read("Trace 0: 0x7f [0/80000000/0/0] a\nTrace 0: 0x7f [0/80000010/0/0] a\n"
        "Stopped execution of TB chain before 0x7f [80000010] a\nTrace 0: 0x7f [0/80000020/0/0] handler\n");
