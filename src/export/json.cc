@@ -18,7 +18,10 @@ std::string Hex(uint64_t value) { return fmt::format("{:#x}", value); }
 std::string Line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 // Seconds with a millisecond's precision.
-double Rounded(TimeNs ns) { return static_cast<double>(ns / kMillisecond) / 1000; }
+double Rounded(TimeNs ns) {
+  const TimeNs milliseconds = ns / kMillisecond;
+  return static_cast<double>(milliseconds) / 1000;
+}
 
 Json PlaceObject(const Place& place) {
   Json json{{"pc", Hex(place.pc)}};

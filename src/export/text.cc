@@ -109,8 +109,10 @@ std::string CoresInLine(const Heartbeat& beat) {
 
 }  // namespace
 
-std::string HeartbeatText(const Heartbeat& beat) {
-  std::string text = FormatElapsed(beat.elapsed);
+namespace {
+
+std::string Numbers(const Heartbeat& beat) {
+  std::string text;
   for (const StreamPulse& stream : beat.streams) {
     if (stream.total_bytes == 0 && beat.streams.size() > 1) continue;
     text += fmt::format("  {} {}", stream.name, FormatSize(stream.total_bytes));
@@ -123,10 +125,23 @@ std::string HeartbeatText(const Heartbeat& beat) {
     if (stream.lost_bytes > 0) text += fmt::format(", LOST {}", FormatSize(stream.lost_bytes));
   }
   if (beat.child_cpu >= 0) text += fmt::format("  child {:.0f} % CPU", beat.child_cpu * 100);
-  text += fmt::format("  {}", beat.verdict.summary.empty() ? std::string(StateName(beat.verdict.state)) : beat.verdict.summary);
-  const std::string cores = CoresInLine(beat);
-  if (!cores.empty()) text += ": " + cores;
   return text;
+}
+
+std::string StateInLine(const Heartbeat& beat) {
+  const std::string state = beat.verdict.summary.empty() ? std::string(StateName(beat.verdict.state)) : beat.verdict.summary;
+  const std::string cores = CoresInLine(beat);
+  return cores.empty() ? state : state + ": " + cores;
+}
+
+}  // namespace
+
+std::string HeartbeatText(const Heartbeat& beat) {
+  return FormatElapsed(beat.elapsed) + Numbers(beat) + "  " + StateInLine(beat);
+}
+
+std::string LiveHeartbeatText(const Heartbeat& beat) {
+  return FormatElapsed(beat.elapsed) + "  " + StateInLine(beat) + Numbers(beat);
 }
 
 std::string VerdictText(const Verdict& verdict, TimeNs start, const std::string& snapshot) {

@@ -12,6 +12,8 @@ namespace hangscope {
 
 // One line, no newline, without the program's name.
 std::string HeartbeatText(const Heartbeat& beat);
+// The same with the state first, for a line that will be cut.
+std::string LiveHeartbeatText(const Heartbeat& beat);
 
 // The report: headline, a line per core, streams, doubts. `start` is the run's
 // (monotonic); `snapshot` names the folder and its contents, or is empty.

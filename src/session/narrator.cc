@@ -27,8 +27,8 @@ void Narrator::Say(const std::string& text, const std::string& json) {
 void Narrator::Beat(const Heartbeat& beat) {
   if (options_.quiet) return;
   if (options_.json) return Say("", HeartbeatJson(beat, start_));
-  std::string text = "hangscope: " + HeartbeatText(beat);
-  if (!options_.live) return Say(text, "");
+  if (!options_.live) return Say("hangscope: " + HeartbeatText(beat), "");
+  std::string text = "hangscope: " + LiveHeartbeatText(beat);
   const auto columns = static_cast<size_t>(std::max(20, options_.columns ? options_.columns() : 80));
   if (text.size() >= columns) text.resize(columns - 1);
   options_.write(std::string(kClearLine) + text);
