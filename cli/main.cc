@@ -60,5 +60,6 @@ int Dispatch(const std::vector<std::string>& words, const StartSignals& signals)
 
 int main(int argc, char** argv) {
   const hangscope::cli::StartSignals signals = hangscope::cli::TakeSignals();  // before anything else
+  hangscope::cli::FillStandardDescriptors();
   return hangscope::cli::Dispatch({argv + 1, argv + argc}, signals);
 }

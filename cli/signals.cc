@@ -1,6 +1,8 @@
 #include "signals.h"
 
+#include <fcntl.h>
 #include <sys/signalfd.h>
+#include <unistd.h>
 
 #include <initializer_list>
 
@@ -29,6 +31,13 @@ StartSignals TakeSignals() {
   signal(SIGPIPE, SIG_IGN);
   if (IsIgnored(SIGCHLD)) signal(SIGCHLD, SIG_DFL);  // else the child's status would be lost
   return signals;
+}
+
+void FillStandardDescriptors() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    // The lowest free number is what open returns.
+    if (fcntl(fd, F_GETFD) == -1) (void)open("/dev/null", fd == STDIN_FILENO ? O_RDONLY : O_WRONLY);
+  }
 }
 
 void ReleaseSignals(const StartSignals& signals) {

@@ -16,6 +16,10 @@ struct StartSignals {
 // signalfd. A signal that the caller had blocked or ignored (nohup) stays so.
 StartSignals TakeSignals();
 
+// Opens /dev/null in place of a standard descriptor that the caller closed, so
+// that no file of ours takes its number and is mistaken for it.
+void FillStandardDescriptors();
+
 // Gives the caller's state back; for commands that watch nothing.
 void ReleaseSignals(const StartSignals& signals);
 

@@ -77,13 +77,52 @@ std::vector<ProcessEntry> Descendants(pid_t root) {
   return found;
 }
 
-// The number of the system call a process waits in, -1 if it runs or may not be
-// asked (Linux proc(5), /proc/PID/syscall).
-int64_t CurrentSyscall(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/syscall", pid));
-  int64_t number = -1;
-  file >> number;
-  return file ? number : -1;
+struct CurrentCall {
+  int64_t number = -1;    // -1: it runs, or may not be asked
+  uint64_t argument = 0;  // the first
+};
+
+// The system call that a thread waits in (Linux proc(5), /proc/PID/syscall).
+CurrentCall CallOf(const std::string& folder) {
+  std::ifstream file(folder + "/syscall");
+  CurrentCall call;
+  std::string argument;
+  file >> call.number >> argument;
+  if (!file) return {};
+  call.argument = strtoull(argument.c_str(), nullptr, 16);
+  return call;
+}
+
+bool IsTimedSleep(const CurrentCall& call) {
+  return call.number == SYS_nanosleep || call.number == SYS_clock_nanosleep;
+}
+
+bool IsWaitForDescriptors(const CurrentCall& call) {
+#ifdef SYS_poll
+  if (call.number == SYS_poll || call.number == SYS_select || call.number == SYS_epoll_wait) return true;
+#endif
+  return call.number == SYS_ppoll || call.number == SYS_pselect6 || call.number == SYS_epoll_pwait;
+}
+
+// A read of descriptor 0, or a wait for several while that is a terminal.
+bool WaitsForInput(pid_t pid, const CurrentCall& call) {
+  if (call.number == SYS_read) return call.argument == STDIN_FILENO;
+  if (!IsWaitForDescriptors(call)) return false;
+  char target[64] = {};
+  const ssize_t length = readlink(fmt::format("/proc/{}/fd/0", pid).c_str(), target, sizeof target - 1);
+  return length > 0 && (strncmp(target, "/dev/pts/", 9) == 0 || strncmp(target, "/dev/tty", 8) == 0);
+}
+
+std::vector<std::string> ThreadFolders(pid_t pid) {
+  std::vector<std::string> folders;
+  const std::string tasks = fmt::format("/proc/{}/task", pid);
+  DIR* stream = opendir(tasks.c_str());
+  if (stream == nullptr) return folders;
+  while (const dirent* entry = readdir(stream)) {
+    if (entry->d_name[0] != '.') folders.push_back(tasks + "/" + entry->d_name);
+  }
+  closedir(stream);
+  return folders;
 }
 
 std::string SyscallName(int64_t number) {
@@ -166,15 +205,25 @@ class PosixChild final : public ChildProcess {
 
   ChildActivity Activity() override {
     ChildActivity activity;
+    std::map<pid_t, TimeNs> now;
     for (const ProcessEntry& process : Descendants(getpid())) {
+      now[process.pid] = process.cpu_time;
+      const auto before = cpu_of_.find(process.pid);
+      cpu_time_ += std::max<TimeNs>(0, process.cpu_time - (before != cpu_of_.end() ? before->second : 0));
       if (process.state == 'Z') continue;
       ++activity.processes;
-      activity.cpu_time += process.cpu_time;
       if (process.state == 'T' || process.state == 't') activity.stopped = true;
-      const int64_t call = CurrentSyscall(process.pid);
-      if (call == SYS_nanosleep || call == SYS_clock_nanosleep) activity.timed_sleep = true;
-      if (call >= 0 && call != SYS_wait4 && call != SYS_waitid) activity.waits_in = SyscallName(call);
+      const CurrentCall call = CallOf(fmt::format("/proc/{}", process.pid));
+      if (WaitsForInput(process.pid, call)) activity.waits_for_input = true;
+      if (call.number >= 0 && call.number != SYS_wait4 && call.number != SYS_waitid) {
+        activity.waits_in = SyscallName(call.number);
+      }
+      for (const std::string& thread : ThreadFolders(process.pid)) {
+        if (IsTimedSleep(CallOf(thread))) activity.timed_sleep = true;
+      }
     }
+    cpu_of_ = std::move(now);
+    activity.cpu_time = cpu_time_;
     return activity;
   }
 
@@ -199,6 +248,8 @@ class PosixChild final : public ChildProcess {
   const int stderr_;
   bool has_terminal_;
   std::optional<ChildExit> exit_;
+  std::map<pid_t, TimeNs> cpu_of_;  // of each process, as of the last look
+  TimeNs cpu_time_ = 0;
 };
 
 // In the child, between fork and exec: only async-signal-safe calls.
@@ -252,7 +303,9 @@ Result<std::unique_ptr<ChildProcess>> StartChild(const ChildOptions& options) {
   std::vector<char*> arguments;
   for (const std::string& word : options.command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
-  const bool has_terminal = isatty(STDIN_FILENO) != 0 && tcgetpgrp(STDIN_FILENO) == getpgrp();
+  // Not in a pipeline, whose other end would lose the terminal.
+  const bool has_terminal = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0 &&
+                            tcgetpgrp(STDIN_FILENO) == getpgrp();
 
   const pid_t pid = fork();
   if (pid < 0) {

@@ -23,8 +23,9 @@ struct ChildExit {
 // What the processes of the child do right now.
 struct ChildActivity {
   int processes = 0;         // alive, the child's descendants included
-  TimeNs cpu_time = 0;       // of all of them
-  bool timed_sleep = false;  // one of their main threads sleeps for a set time
+  TimeNs cpu_time = 0;       // of all there ever were; never falls
+  bool timed_sleep = false;  // one of their threads sleeps for a set time
+  bool waits_for_input = false;  // one of them waits for its standard input
   bool stopped = false;      // by a signal or a debugger
   std::string waits_in;      // the system call that the innermost one waits in; may be empty
 };

@@ -8,6 +8,7 @@ namespace {
 constexpr TimeNs kShortestTick = 100 * kMillisecond;
 constexpr TimeNs kLongestTick = kSecond;
 constexpr int kTicksPerStall = 10;
+constexpr TimeNs kLongPause = kSecond;  // a sleep this much too long: we were stopped
 constexpr TimeNs kLongestProof = 60 * kSecond;
 constexpr TimeNs kFinalProof = kSecond / 4;  // nobody waits for the end of a run that is over
 
@@ -51,11 +52,14 @@ Verdict Analysis::verdict() const {
 
 void Analysis::Run() {
   for (;;) {
+    const TimeNs slept_from = clock_.Monotonic();
     {
       std::unique_lock lock(mutex_);
       if (wake_.wait_for(lock, std::chrono::nanoseconds(tick_), [this] { return stopping_; })) return;
     }
-    Look(clock_.Monotonic(), false);
+    const TimeNs now = clock_.Monotonic();
+    if (now - slept_from > kLongPause + 2 * tick_) judge_.Interrupted(now);
+    Look(now, false);
   }
 }
 
@@ -183,6 +187,7 @@ StreamView Analysis::ViewOf(const Stream& stream) const {
   view.name = stream.recorded->ring->stream_name();
   view.total_bytes = stream.recorded->drain->total_bytes();
   view.last_byte = stream.recorded->drain->last_byte();
+  view.blocked = stream.recorded->drain->blocked();
   if (stream.analyst == nullptr || !stream.analyst->is_trace()) return view;
   const StreamAnalyst& analyst = *stream.analyst;
   view.is_trace = true;

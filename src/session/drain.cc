@@ -2,9 +2,12 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <vector>
 
 #include "decode/trace_line.h"
@@ -26,7 +29,12 @@ Drain::Drain(int input_fd, bool owns_input, RingStore* ring, Clock* clock,
              const PassthroughOptions& out, int done_event)
     : input_(input_fd), owns_input_(owns_input), ring_(ring), clock_(clock), out_(out),
       done_event_(done_event),
-      stop_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+      stop_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  // A pipe that polls as writable has room for one page at least (pipe(7)).
+  struct stat info {};
+  const bool pipe = out.fd >= 0 && fstat(out.fd, &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode));
+  piece_bytes_ = pipe ? PIPE_BUF : kBufferBytes;
+}
 
 Drain::~Drain() {
   Stop();
@@ -116,15 +124,29 @@ void Drain::PassOnWithoutTraces(std::string_view bytes) {
   if (!shown.empty()) WriteOut(shown);
 }
 
+// False when the passthrough is over: told to stop while the reader does not read.
+bool Drain::WaitForReader() {
+  pollfd events[2] = {{out_.fd, POLLOUT, 0}, {stop_event_, POLLIN, 0}};
+  if (poll(events, 1, 0) == 1) return true;
+  blocked_.store(true, std::memory_order_relaxed);
+  for (;;) {
+    const int ready = poll(events, 2, -1);
+    if (ready < 0 && errno == EINTR) continue;
+    blocked_.store(false, std::memory_order_relaxed);
+    return ready < 0 || events[0].revents != 0;
+  }
+}
+
 void Drain::WriteOut(std::string_view bytes) {
   while (!bytes.empty() && !passthrough_closed_.load(std::memory_order_relaxed)) {
-    const ssize_t written = write(out_.fd, bytes.data(), bytes.size());
+    if (!WaitForReader()) {
+      passthrough_closed_.store(true, std::memory_order_relaxed);
+      return;
+    }
+    const ssize_t written = write(out_.fd, bytes.data(), std::min(bytes.size(), piece_bytes_));
     if (written > 0) {
       bytes.remove_prefix(static_cast<size_t>(written));
-    } else if (errno == EAGAIN) {
-      pollfd event{out_.fd, POLLOUT, 0};
-      poll(&event, 1, 1000);
-    } else if (errno != EINTR) {
+    } else if (errno != EINTR && errno != EAGAIN) {
       passthrough_closed_.store(true, std::memory_order_relaxed);  // EPIPE, a full disk, ...
     }
   }

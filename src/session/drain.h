@@ -41,6 +41,8 @@ class Drain {
   uint64_t total_bytes() const { return total_.load(std::memory_order_relaxed); }
   TimeNs last_byte() const { return last_byte_.load(std::memory_order_relaxed); }  // 0: none
   bool passthrough_closed() const { return passthrough_closed_.load(std::memory_order_relaxed); }
+  // Whether the reader of the passthrough holds everything up right now.
+  bool blocked() const { return blocked_.load(std::memory_order_relaxed); }
   bool hid_trace() const { return hid_trace_.load(std::memory_order_relaxed); }
 
  private:
@@ -49,6 +51,7 @@ class Drain {
   void PassOn(std::string_view bytes);
   void PassOnWithoutTraces(std::string_view bytes);
   void WriteOut(std::string_view bytes);
+  bool WaitForReader();
 
   const int input_;
   const bool owns_input_;
@@ -57,6 +60,7 @@ class Drain {
   const PassthroughOptions out_;
   const int done_event_;
   int stop_event_ = -1;
+  size_t piece_bytes_ = 0;  // that a reader who is ready takes without blocking us
   std::thread thread_;
   std::string partial_line_;  // of a passthrough that is filtered
   // ended_ is stored after the ring was finished (release) and pairs with ended().
@@ -64,6 +68,7 @@ class Drain {
   std::atomic<uint64_t> total_{0};
   std::atomic<TimeNs> last_byte_{0};
   std::atomic<bool> passthrough_closed_{false};
+  std::atomic<bool> blocked_{false};
   std::atomic<bool> hid_trace_{false};
 };
 

@@ -147,9 +147,10 @@ class Runner {
   void LookAtChild() {
     const ChildActivity activity = child_->Activity();
     view_.known = true;
-    view_.cpu_time = std::max(view_.cpu_time, activity.cpu_time);
+    view_.cpu_time = activity.cpu_time;
     view_.timed_sleep = activity.timed_sleep;
     view_.stopped = activity.stopped;
+    view_.waits_for_input = activity.waits_for_input;
     view_.waits_in = activity.waits_in;
   }
 

@@ -151,9 +151,15 @@ Verdict Judge::Assess(TimeNs now, const std::vector<StreamView>& streams, const 
     JudgeEnd(child, &verdict);
     return verdict;
   }
-  if (JudgeSilence(streams, child, &verdict)) return verdict;
+  if (child.stopped) Interrupted(now);
+  if (JudgeSilence(streams, child, &verdict)) {
+    DoubtIfInterrupted(&verdict);
+    return verdict;
+  }
   for (const StreamView& stream : streams) {
-    if (stream.is_trace && JudgeLoops(stream, code, &verdict)) return verdict;
+    if (!stream.is_trace || !JudgeLoops(stream, code, &verdict)) continue;
+    DoubtIfInterrupted(&verdict);
+    return verdict;
   }
   JudgeRate(&verdict);
   return verdict;
@@ -304,10 +310,19 @@ bool Judge::JudgeSilence(const std::vector<StreamView>& streams, const ChildView
   } else if (!is_trace && !child.known) {
     doubts.AtMost(Confidence::kPossible, "the writer is unknown and its output is no instruction trace");
   }
-  if (child.timed_sleep) doubts.AtMost(Confidence::kPossible, "its main thread sleeps for a set time and will wake");
+  if (child.waits_for_input && !is_trace) doubts.AtMost(Confidence::kPossible, "it waits for its own input");
+  if (std::any_of(streams.begin(), streams.end(), [](const StreamView& s) { return s.blocked; })) {
+    doubts.AtMost(Confidence::kPossible, "whoever reads its output does not read");
+  }
+  if (child.timed_sleep) doubts.AtMost(Confidence::kPossible, "it sleeps for a set time and will wake");
   if (child.stopped) doubts.AtMost(Confidence::kPossible, "the child is stopped, by a signal or a debugger");
   if (last_byte_ != 0) doubts.AtMost(Confidence::kLikely, "the newest lines may still sit in the program's output buffer");
   return true;
+}
+
+void Judge::DoubtIfInterrupted(Verdict* verdict) const {
+  if (verdict->time >= trusted_from_) return;
+  Doubts(verdict).AtMost(Confidence::kPossible, "the recorder or the program was stopped a moment ago");
 }
 
 void Judge::JudgeRate(Verdict* verdict) const {

@@ -52,6 +52,7 @@ struct StreamView {
   bool chained = false;            // QEMU -d exec without nochain
   std::string format;
   std::vector<CoreView> cores;
+  bool blocked = false;            // the reader of its passthrough does not read: nothing can come
   const Proof* proof = nullptr;    // the latest, while its loops still run
 };
 
@@ -63,6 +64,7 @@ struct ChildView {
   TimeNs cpu_time = 0;     // of all its processes so far
   bool timed_sleep = false;  // a main thread sleeps for a set time
   bool stopped = false;      // by a signal or a debugger
+  bool waits_for_input = false;  // one of them reads its standard input
   std::string waits_in;      // "futex", "read" ...: what its main thread waits in
 };
 
@@ -77,6 +79,10 @@ class Judge {
   // time although its samples show no spin: worth a longer sample.
   bool SuspectsLongLoop(const StreamView& stream, TimeNs now) const;
 
+  // Time passed in which nobody could look or nothing could run (the machine or
+  // the recorder was stopped): no verdict counts until a stall time from `now`.
+  void Interrupted(TimeNs now) { trusted_from_ = now + stall_; }
+
   // To be called regularly, a few times per stall time.
   Verdict Assess(TimeNs now, const std::vector<StreamView>& streams, const ChildView& child,
                  ProgramCode* code);
@@ -88,6 +94,7 @@ class Judge {
   bool JudgeLoops(const StreamView& stream, ProgramCode* code, Verdict* verdict) const;
   bool JudgeSilence(const std::vector<StreamView>& streams, const ChildView& child, Verdict* verdict) const;
   void JudgeRate(Verdict* verdict) const;
+  void DoubtIfInterrupted(Verdict* verdict) const;
   CoreVerdict DescribeCore(const StreamView& stream, size_t index, TimeNs now, bool ended,
                            ProgramCode* code) const;
 
@@ -106,6 +113,7 @@ class Judge {
   TimeNs last_byte_ = 0;
   TimeNs pending_gap_ = 0;
   TimeNs longest_gap_ = 0;
+  TimeNs trusted_from_ = 0;
 };
 
 }  // namespace hangscope

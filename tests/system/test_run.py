@@ -174,6 +174,15 @@ class Output(Case):
         self.assertTrue(marker.exists())
         self.assertTrue(self.cat(self.prefix).endswith(b"line 199999\n"))
 
+    def test_standard_descriptors_that_the_caller_closed(self):
+        def close_all():
+            for fd in (0, 1, 2):
+                os.close(fd)
+        process = self.recorder("run", "--", "sh", "-c", "echo out; echo err >&2", preexec_fn=close_all)
+        self.assertEqual(self.wait(process).status, 0)
+        self.assertEqual(self.cat(self.prefix, "--stream", "stdout"), b"out\n")
+        self.assertEqual(self.cat(self.prefix, "--stream", "stderr"), b"err\n")
+
     def terminal(self, program, *options):
         """What a person sees: stdout of the program on a terminal of its own."""
         leader, follower = pty.openpty()
@@ -394,6 +403,43 @@ class Controls(Case):
 
     def test_computing_without_output(self):
         self.assert_left_alone(python("import time\nprint('start')\nend=time.time()+3.5\nwhile time.time()<end: pass\nprint('done')"))
+
+    def test_waiting_for_input_on_a_pipe(self):
+        process = self.recorder("run", "--stall", 1, "--on-hang", "kill", "--", "cat", stdin=subprocess.PIPE)
+        process.stdin.write(b"one\n")
+        process.stdin.flush()
+        time.sleep(2.5)
+        outcome = self.wait_with_input(process, b"two\n")
+        self.assertEqual((outcome.status, outcome.out, outcome.hangs), (0, b"one\ntwo\n", []))
+
+    def wait_with_input(self, process, data):
+        out, err = process.communicate(data, timeout=30)
+        from support import Outcome
+        return Outcome(process.returncode, out, err, self.log.read_text())
+
+    def test_reader_of_the_passthrough_that_pauses(self):
+        process = self.recorder("run", "--stall", 1, "--on-hang", "kill", "--heartbeat", 0.2, "--",
+                                "sh", "-c", "head -c 8000000 /dev/zero; echo end")
+        time.sleep(3)
+        outcome = self.wait(process)
+        self.assertEqual((outcome.status, len(outcome.out), outcome.hangs), (0, 8000004, []))
+
+    def test_thread_that_sleeps_for_a_set_time(self):
+        self.assert_left_alone(python("import threading,time\nprint('x')\nt=threading.Thread(target=time.sleep,args=(3,))\n"
+                                      "t.start(); t.join(); print('y')"))
+
+    def test_time_spent_stopped_is_no_silence(self):
+        process = self.recorder("run", "--stall", 1, "--on-hang", "kill", "--", *python(
+            "import time,select\nfor i in range(40): print(i); select.select([],[],[],0.1)"))
+        process.stdout.readline()
+        os.kill(process.pid, signal.SIGSTOP)
+        child = int(pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0])
+        os.kill(child, signal.SIGSTOP)
+        time.sleep(3)
+        os.kill(process.pid, signal.SIGCONT)
+        os.kill(child, signal.SIGCONT)
+        outcome = self.wait(process)
+        self.assertEqual((outcome.status, outcome.hangs), (0, []))
 
     def test_slow_is_a_state_and_no_hang(self):
         code = ("import time,sys\nend=time.time()+5\nwhile time.time()<end: print('x'*1000); time.sleep(0.002)\n"

@@ -43,6 +43,22 @@ class Tee(Case):
         self.assertEqual(process.returncode, 130)
         self.assertEqual(len(self.cat(self.prefix)), 1000)
 
+    def test_closed_standard_input_is_an_empty_one(self):
+        process = self.recorder("tee", preexec_fn=lambda: os.close(0))
+        self.assertEqual(self.wait(process, timeout=10).status, 0)
+        self.assertEqual(self.cat(self.prefix), b"")
+
+    def test_sigterm_ends_it_though_nobody_reads_the_passthrough(self):
+        process = self.start("--passthrough")
+        process.stdin.write(b"x" * 60000)
+        process.stdin.flush()
+        feeder = subprocess.Popen(["head", "-c", "30000000", "/dev/zero"], stdout=process.stdin)
+        self.addCleanup(self.end, feeder)
+        time.sleep(1)
+        process.send_signal(signal.SIGTERM)
+        process.wait(10)
+        self.assertEqual(process.returncode, 130)
+
     def test_one_recorder_to_a_ring(self):
         first = self.start()
         self.until(lambda: pathlib.Path(self.prefix + ".index").exists())

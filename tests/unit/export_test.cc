@@ -118,6 +118,8 @@ TEST(Junit, HangIsAFailureAndACrashAnError) {
   EXPECT_NE(xml.find("failures=\"1\" errors=\"0\""), std::string::npos);
   EXPECT_NE(xml.find("name=\"qemu &lt;fw&gt; &amp; &quot;more&quot;\""), std::string::npos);
   EXPECT_NE(xml.find(">a?&lt;b&gt;</failure>"), std::string::npos);
+  result.name = "caf\xc3\xa9 \xff\xe2\x82";
+  EXPECT_NE(JunitXml(result).find("name=\"caf\xc3\xa9 ???\""), std::string::npos);
   result.failure.clear();
   result.error = "killed by signal 11";
   EXPECT_NE(JunitXml(result).find("failures=\"0\" errors=\"1\""), std::string::npos);
