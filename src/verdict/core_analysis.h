@@ -31,6 +31,7 @@ struct CoreFinding {
   bool reads_time = false;
   bool polls_known = false;
   std::vector<uint64_t> polls;
+  bool handler_writes_polls = false;  // an interrupt handler stores to one of them
 
   bool IsLoop() const { return motion == Motion::kSpinning || motion == Motion::kRepeating; }
 

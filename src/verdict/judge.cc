@@ -236,6 +236,9 @@ bool Judge::JudgeLoops(const StreamView& stream, ProgramCode* code, Verdict* ver
       ++idle;
       doubts.AtMost(Confidence::kLikely, core.name, "waits for an interrupt in each round");
     }
+    if (finding.handler_writes_polls) {
+      doubts.AtMost(Confidence::kPossible, core.name, "an interrupt handler writes what is polled: it may be counting");
+    }
     if (finding.motion == CoreFinding::Motion::kRepeating) {
       doubts.AtMost(Confidence::kPossible, core.name,
                     code->has_elf() ? "the code of the loop is not in the ELF or not understood"
@@ -267,7 +270,7 @@ bool Judge::JudgeLoops(const StreamView& stream, ProgramCode* code, Verdict* ver
   verdict->state = State::kLooping;
   verdict->since = since;
   verdict->summary = spinning == 1 && stream.cores.size() == 1
-                         ? "looping, its only core spins"
+                         ? "looping, the only core seen spins"
                          : fmt::format("looping, {} of {} spin", spinning, Plural(stream.cores.size(), "core"));
   verdict->evidence.push_back(fmt::format(
       "read back: {} has been nothing but {} since", stream.name, spinning == 1 ? "this loop" : "these loops"));

@@ -180,6 +180,10 @@ class Machine {
     return {Fresh(1'000'000 + ++moments_), 0};
   }
 
+  uint64_t Number(const Symbol& symbol) const {
+    return xlen_ == 32 ? static_cast<uint32_t>(symbol.offset) : static_cast<uint64_t>(symbol.offset);
+  }
+
   void Poll(const Symbol& at) {
     constexpr uint8_t kStackPointer = 2;
     if (!at.is_number() && at.base == Get(kStackPointer).base) return;  // its own stack
@@ -188,7 +192,7 @@ class Machine {
       return;
     }
     auto& polls = findings_->polls;
-    const auto address = xlen_ == 32 ? static_cast<uint32_t>(at.offset) : static_cast<uint64_t>(at.offset);
+    const uint64_t address = Number(at);
     if (std::find(polls.begin(), polls.end(), address) == polls.end()) polls.push_back(address);
   }
 
@@ -274,6 +278,11 @@ class Machine {
 
  public:
   bool unknown_poll() const { return unknown_poll_; }
+  void AddStores(std::vector<uint64_t>* addresses) const {
+    for (const auto& [address, value] : memory_) {
+      if (address.at.is_number()) addresses->push_back(Number(address.at));
+    }
+  }
 
  private:
   CodeSource& code_;
@@ -289,6 +298,18 @@ class Machine {
 };
 
 }  // namespace
+
+std::vector<uint64_t> StoredAddresses(std::span<const Step> places, CodeSource& code) {
+  std::vector<uint64_t> addresses;
+  for (const Step& place : places) {
+    LoopBody ignored;
+    Machine machine(code, &ignored);
+    const Step block{place.pc, 0, 0, false, true};
+    (void)machine.Round({&block, 1});  // as far as it is understood
+    machine.AddStores(&addresses);
+  }
+  return addresses;
+}
 
 LoopBody ExamineLoopBody(std::span<const Step> round, CodeSource& code, std::span<const Step> lead_in) {
   LoopBody body;

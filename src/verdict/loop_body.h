@@ -37,6 +37,10 @@ struct LoopBody {
 // registers hold, and so which addresses are polled.
 LoopBody ExamineLoopBody(std::span<const Step> round, CodeSource& code, std::span<const Step> lead_in = {});
 
+// The numbers among the addresses that the straight runs of code at `places`
+// store to.
+std::vector<uint64_t> StoredAddresses(std::span<const Step> places, CodeSource& code);
+
 }  // namespace hangscope
 
 #endif

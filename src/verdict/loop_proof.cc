@@ -20,6 +20,7 @@ class ChunkWalk {
     if (in_trap_) {
       if (!tentative_ || !Inside(step)) {
         ++trap_steps_;
+        if (tentative_) NoteLeadIn(step);
         LeaveTrapAt(step);
         previous_ = step;
         return;
@@ -36,6 +37,7 @@ class ChunkWalk {
       in_trap_ = true;
       tentative_ = !previous_;  // the chunk may begin inside a handler
       trap_steps_ = 1;
+      if (tentative_) NoteLeadIn(step);
       LeaveTrapAt(step);
     } else {
       Outside();
@@ -65,6 +67,7 @@ class ChunkWalk {
     if (code_.EndOf(step).kind != StepEnd::Kind::kReturnFromTrap) return;
     in_trap_ = false;
     ++traps_;
+    if (tentative_) lead_in_.clear();  // it was a handler
   }
   // Steps since the core was last in the loop; a visit to it begins anew.
   void NoteLeadIn(const Step& step) {

@@ -108,6 +108,9 @@ void StreamAnalyst::Update(CoreTrack* track, CoreFinding finding, TimeNs now) {
   if (track->places.size() > kMostPlaces) track->places = finding.seen_places;
   if (track->places.size() != before) track->places_since = now;
 
+  if (finding.IsLoop() && finding.loop_places == track->computing_loop) {
+    finding.motion = CoreFinding::Motion::kComputing;
+  }
   if (StaysInside(track->finding, finding)) {
     track->finding.last = finding.last;
     return;
@@ -120,6 +123,7 @@ void StreamAnalyst::Update(CoreTrack* track, CoreFinding finding, TimeNs now) {
       finding.polls = track->finding.polls;
       finding.polls_known = true;
     }
+    finding.handler_writes_polls = track->finding.handler_writes_polls;
   } else {
     track->loop_since = now;
   }
@@ -153,7 +157,7 @@ std::vector<CoreProof> StreamAnalyst::Prove(uint64_t back_to, const std::functio
     finding.last = *proofs[core].last;
     finding.sleeps = code_.EndOf(finding.last).sleeps;
   }
-  for (size_t core = 0; core < cores_.size(); ++core) FindPolls(proofs[core].lead_in, &cores_[core].finding);
+  for (size_t core = 0; core < cores_.size(); ++core) FindPolls(proofs[core].lead_in, &cores_[core]);
   // ... and cores that nobody had heard of.
   for (size_t core = cores_.size(); core < proofs.size(); ++core) {
     CoreTrack track;
@@ -169,15 +173,29 @@ std::vector<CoreProof> StreamAnalyst::Prove(uint64_t back_to, const std::functio
 }
 
 // What led into the loop tells what its registers point at.
-void StreamAnalyst::FindPolls(const std::vector<Step>& lead_in, CoreFinding* finding) {
-  const bool wanted = finding->motion == CoreFinding::Motion::kSpinning && finding->basis == LoopBasis::kBody;
-  if (!wanted || finding->polls_known || lead_in.empty()) return;
+void StreamAnalyst::FindPolls(const std::vector<Step>& lead_in, CoreTrack* track) {
+  CoreFinding& finding = track->finding;
+  if (finding.motion != CoreFinding::Motion::kSpinning || finding.basis != LoopBasis::kBody) return;
   std::vector<Step> round;
-  for (const uint64_t pc : finding->loop) round.push_back({pc, 0, 0, false, finding->last.starts_block});
+  for (const uint64_t pc : finding.loop) round.push_back({pc, 0, 0, false, finding.last.starts_block});
   const LoopBody body = ExamineLoopBody(round, code_, lead_in);
-  if (body.kind != LoopBody::Kind::kSpins || !body.polls_known) return;
-  finding->polls = body.polls;
-  finding->polls_known = true;
+  if (body.kind == LoopBody::Kind::kComputes) {
+    finding.motion = CoreFinding::Motion::kComputing;
+    track->computing_loop = finding.loop_places;
+    return;
+  }
+  if (body.kind != LoopBody::Kind::kSpins) return;
+  if (body.polls_known) {
+    finding.polls = body.polls;
+    finding.polls_known = true;
+  }
+  std::vector<Step> handlers;
+  for (const uint64_t pc : finding.trap_places) handlers.push_back({pc, 0, 0, false, true});
+  for (const uint64_t stored : StoredAddresses(handlers, code_)) {
+    if (std::find(finding.polls.begin(), finding.polls.end(), stored) != finding.polls.end()) {
+      finding.handler_writes_polls = true;
+    }
+  }
 }
 
 std::optional<TimeNs> StreamAnalyst::TimeOf(uint64_t offset) {

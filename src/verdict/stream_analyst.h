@@ -29,6 +29,8 @@ struct CoreTrack {
   TimeNs loop_since = 0;     // since when each sample showed this very loop
   TimeNs places_since = 0;   // since when no new place was seen
   std::unordered_set<uint64_t> places;  // seen so far, bounded
+  // Of a loop that looks like a spin and, with what led into it, reads a clock.
+  std::unordered_set<uint64_t> computing_loop;
 };
 
 class StreamAnalyst {
@@ -67,7 +69,7 @@ class StreamAnalyst {
 
   StepsByCore ReadSteps(uint64_t begin, uint64_t end);
   void Absorb(const StepsByCore& steps, uint64_t new_from, TimeNs now);
-  void FindPolls(const std::vector<Step>& lead_in, CoreFinding* finding);
+  void FindPolls(const std::vector<Step>& lead_in, CoreTrack* track);
   void Update(CoreTrack* track, CoreFinding finding, TimeNs now);
 
   BlockReader reader_;

@@ -147,6 +147,9 @@ class Controls(Qemu):
     def test_wfi_by_design_while_another_hart_works(self):
         self.assert_left_alone(self.watch("loops-wfi_design", seconds=4 * STALL))
 
+    def test_waiting_for_the_clock(self):
+        self.assert_left_alone(self.watch("loops-delay", seconds=5 * STALL))
+
     def test_one_hart_spins_while_another_works(self):
         outcome = self.watch("loops-onehart_busy", seconds=5 * STALL)
         self.assert_left_alone(outcome)

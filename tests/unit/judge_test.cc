@@ -227,6 +227,10 @@ TEST_F(JudgeTest, WhatLowersTheConfidenceIsSaid) {
   proof_.cores[0].traps = 5;
   Pass(1, 1000);
   EXPECT_EQ(verdict_.confidence, Confidence::kLikely);
+  finding->handler_writes_polls = true;
+  Pass(1, 1000);
+  EXPECT_EQ(verdict_.confidence, Confidence::kPossible);
+  finding->handler_writes_polls = false;
   proof_.cores[0].traps = 0;
   proof_.lost_bytes = 100;
   Pass(1, 1000);

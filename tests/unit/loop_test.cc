@@ -153,6 +153,24 @@ TEST_F(LoopBodyTest, WhatLedInTellsWhatIsPolled) {
   EXPECT_EQ(body.polls, std::vector<uint64_t>{0x2010});
 }
 
+TEST_F(LoopBodyTest, WhatLedInTellsThatAClockIsPolled) {
+  const auto before = code_.Add(0x1000, {0x0200c737});          // lui a4,0x200c
+  const auto loop = code_.Add(0x1004, {0xff872783, 0xfed7eee3});  // lw a5,-8(a4); bltu a5,a3
+  const std::vector<Step> lead_in = {{before[0], 0, 0, false, false}};
+  const std::vector<Step> round = {{loop[0], 0, 0, false, false}, {loop[1], 0, 0, false, false}};
+  EXPECT_EQ(ExamineLoopBody(round, code_).kind, kSpins);
+  const LoopBody body = ExamineLoopBody(round, code_, lead_in);
+  EXPECT_EQ(body.kind, kComputes);
+  EXPECT_TRUE(body.reads_time);
+}
+
+TEST_F(LoopBodyTest, StoresOfAHandlerAreFound) {
+  // auipc a4,1; lw a5,16(a4); addi a5,1; sw a5,16(a4); mret
+  code_.Add(0x1000, {0x00001717, 0x4b1c, 0x0785, 0xcb1c, 0x30200073});
+  const std::vector<Step> places = {{0x1000, 0, 0, false, true}};
+  EXPECT_EQ(StoredAddresses(places, code_), std::vector<uint64_t>{0x2010});
+}
+
 class CoreAnalysisTest : public ::testing::Test {
  protected:
   using Motion = CoreFinding::Motion;
