@@ -70,8 +70,9 @@ Status ParseOnHang(const std::string& text, RunOptions* options) {
   return {};
 }
 
-PassthroughOptions PassTo(int fd, bool wanted) {
+PassthroughOptions PassTo(int fd, bool wanted, const NarratorOptions& narrator) {
   PassthroughOptions options;
+  if (narrator.live && isatty(fd) != 0) options.live_line = narrator.live_line;
   options.fd = wanted ? fd : -1;
   options.hide_traces = isatty(fd) != 0;
   return options;
@@ -126,8 +127,8 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   if (Status status = ParseOnHang(on_hang, &options); !status.ok()) return Fail(status);
   options.ring_prefix = recorder_words.prefix;
   options.geometry = recorder.geometry;
-  options.out = PassTo(STDOUT_FILENO, !no_passthrough);
-  options.err = PassTo(STDERR_FILENO, !no_passthrough);
+  options.out = PassTo(STDOUT_FILENO, !no_passthrough, recorder.environment.narrator);
+  options.err = PassTo(STDERR_FILENO, !no_passthrough, recorder.environment.narrator);
   options.inherited_mask = signals.inherited_mask;
   options.inherited_sigpipe_ignored = signals.sigpipe_ignored;
   recorder.environment.signal_fd = OpenSignalFd(signals);

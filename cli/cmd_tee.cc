@@ -61,6 +61,7 @@ int TeeCommand(const std::vector<std::string>& words, const StartSignals& signal
   options.input_fd = STDIN_FILENO;
   options.out.fd = passthrough ? STDOUT_FILENO : -1;
   options.out.hide_traces = isatty(STDOUT_FILENO) != 0;
+  if (recorder.environment.narrator.live && options.out.hide_traces) options.out.live_line = recorder.environment.narrator.live_line;
   recorder.environment.signal_fd = OpenSignalFd(signals);
   const TeeOutcome outcome = RunTee(recorder.environment, options);
   if (!outcome.status.ok()) PrintError(outcome.status.message());

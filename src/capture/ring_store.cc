@@ -8,6 +8,7 @@ namespace hangscope {
 namespace {
 
 constexpr TimeNs kFirstStampInterval = 10 * kMillisecond;
+constexpr uint64_t kSmallSegment = 1u << 20;
 
 bool IsStaleFile(std::string_view name, std::string_view ring) {
   if (!name.starts_with(ring) || name.size() <= ring.size() + 1 || name[ring.size()] != '.') {
@@ -222,14 +223,19 @@ void RingStore::PublishHeader() {
 Status RingStore::Freeze(const std::string& folder) {
   const std::string pinned = folder + "/" + stream_name_;
   const std::lock_guard lock(mutex_);
-  if (sequence_ != 0 && slots_[current_].length > 0) {
+  // The segment being filled: a small one is copied, so that many snapshots in a
+  // row cost the ring no history; a large one is closed early and linked.
+  const bool open = sequence_ != 0 && slots_[current_].closed == 0 && slots_[current_].length > 0;
+  const bool copy = open && geometry_.segment_bytes <= kSmallSegment;
+  if (open && !copy) {
     slots_[current_].closed = 1;  // the next append opens the next segment
     PublishSlot(current_);
   }
   PublishHeader();
   for (uint32_t k = 0; k < geometry_.segment_count; ++k) {
     if (slots_[k].sequence == 0 || segments_[k] == nullptr) continue;
-    if (Status status = LinkSegment(k, pinned); !status.ok()) return status;
+    Status status = copy && k == current_ ? CopySegment(k, pinned) : LinkSegment(k, pinned);
+    if (!status.ok()) return status;
   }
   std::string image(geometry_.index_bytes(), '\0');
   auto got = index_->ReadAt(0, {image.data(), image.size()});
@@ -239,14 +245,16 @@ Status RingStore::Freeze(const std::string& folder) {
 
 Status RingStore::LinkSegment(uint32_t segment, const std::string& pinned_prefix) {
   const std::string to = SegmentPath(pinned_prefix, segment);
-  Status linked = files_.Link(SegmentPath(prefix_, segment), to);
-  if (linked.ok()) return linked;
-  // No hard links here (FAT, some network disks): copy what the slot holds.
+  if (files_.Link(SegmentPath(prefix_, segment), to).ok()) return {};
+  return CopySegment(segment, pinned_prefix);  // no hard links here: FAT, some network disks
+}
+
+Status RingStore::CopySegment(uint32_t segment, const std::string& pinned_prefix) {
   const IndexSlot& slot = slots_[segment];
   std::string bytes(std::max(slot.length, slot.prev_length), '\0');
   auto got = segments_[segment]->ReadAt(0, {bytes.data(), bytes.size()});
   if (!got.ok()) return got.status();
-  return WriteWholeFile(files_, to, {bytes.data(), *got});
+  return WriteWholeFile(files_, SegmentPath(pinned_prefix, segment), {bytes.data(), *got});
 }
 
 void RingStore::Finish() {

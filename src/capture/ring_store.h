@@ -71,6 +71,7 @@ class RingStore {
   void PublishStamps();
   void PublishHeader();
   Status LinkSegment(uint32_t segment, const std::string& pinned_prefix);
+  Status CopySegment(uint32_t segment, const std::string& pinned_prefix);
 
   FileSystem& files_;
   Clock& clock_;

@@ -138,6 +138,10 @@ bool Drain::WaitForReader() {
 }
 
 void Drain::WriteOut(std::string_view bytes) {
+  constexpr std::string_view kClearLine = "\r\033[K";
+  if (out_.live_line != nullptr && out_.live_line->exchange(false)) {
+    (void)!write(out_.fd, kClearLine.data(), kClearLine.size());
+  }
   while (!bytes.empty() && !passthrough_closed_.load(std::memory_order_relaxed)) {
     if (!WaitForReader()) {
       passthrough_closed_.store(true, std::memory_order_relaxed);

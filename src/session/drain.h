@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -21,6 +22,8 @@ namespace hangscope {
 struct PassthroughOptions {
   int fd = -1;                // -1: none
   bool hide_traces = false;   // lines of an instruction trace are withheld
+  // Whether a live line stands on the same terminal: it is taken away first.
+  std::shared_ptr<std::atomic<bool>> live_line;
 };
 
 class Drain {

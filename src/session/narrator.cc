@@ -19,8 +19,7 @@ void Narrator::Say(const std::string& text, const std::string& json) {
     return;
   }
   if (text.empty()) return;
-  std::string message = line_shown_ ? std::string(kClearLine) : std::string();
-  line_shown_ = false;
+  const std::string message(options_.live_line->exchange(false) ? kClearLine : "");
   options_.write(message + text + "\n");
 }
 
@@ -32,7 +31,7 @@ void Narrator::Beat(const Heartbeat& beat) {
   const auto columns = static_cast<size_t>(std::max(20, options_.columns ? options_.columns() : 80));
   if (text.size() >= columns) text.resize(columns - 1);
   options_.write(std::string(kClearLine) + text);
-  line_shown_ = true;
+  options_.live_line->store(true);
 }
 
 void Narrator::Tell(const Verdict& verdict, TimeNs wall, const std::string& snapshot, const std::string& contents) {
@@ -53,8 +52,7 @@ void Narrator::TellLoss(const std::string& stream, uint64_t bytes, const std::st
 void Narrator::Note(const std::string& text, TimeNs wall) { Say("hangscope: " + text, NoteJson(text, wall)); }
 
 void Narrator::Close() {
-  if (line_shown_) options_.write(kClearLine);
-  line_shown_ = false;
+  if (options_.live_line->exchange(false)) options_.write(kClearLine);
 }
 
 }  // namespace hangscope

@@ -3,7 +3,9 @@
 #define HANGSCOPE_SESSION_NARRATOR_H
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -18,6 +20,8 @@ struct NarratorOptions {
   bool json = false;
   bool live = false;   // rewrite one line instead of adding lines
   bool quiet = false;  // no heartbeats
+  // Whether the live line stands on the screen; shared with who else writes there.
+  std::shared_ptr<std::atomic<bool>> live_line = std::make_shared<std::atomic<bool>>(false);
 };
 
 // One thread at a time.
@@ -40,7 +44,6 @@ class Narrator {
 
   const NarratorOptions options_;
   const TimeNs start_;
-  bool line_shown_ = false;
 };
 
 }  // namespace hangscope

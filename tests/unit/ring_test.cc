@@ -201,6 +201,22 @@ TEST_F(RingTest, RingGoesOnWithItsHistoryAfterAFreeze) {
   EXPECT_EQ(ReadAll().begin, begin);
 }
 
+TEST_F(RingTest, ManySnapshotsInARowCostNoHistory) {
+  Create("64K", "4");
+  Produce(500'000);
+  for (int i = 0; i < 200; ++i) {
+    const std::string folder = "dir/snap" + std::to_string(i);
+    ASSERT_TRUE(disk_.MakeFolders(folder).ok());
+    ASSERT_TRUE(store_->Freeze(folder).ok());
+    const ReadBack pinned = ReadAll(folder + "/stdout");
+    EXPECT_EQ(pinned.end, produced_);
+    ASSERT_TRUE(disk_.RemoveTree(folder).ok());
+    Produce(100);
+    EXPECT_GE(ReadAll().bytes * 100, plan_.bound_bytes * 95) << i;
+  }
+  EXPECT_LE(disk_.peak, plan_.bound_bytes);
+}
+
 TEST_F(RingTest, EarlierRunsFilesAreGone) {
   for (const char* name : {"dir/ring.0", "dir/ring.77", "dir/ring.snapshot", "dir/ring.3.zst", "dir/ringer.1"}) {
     ASSERT_TRUE(WriteWholeFile(disk_, name, "stale").ok());
