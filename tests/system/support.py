@@ -8,6 +8,7 @@ firmware; run by hand they are those of the preset dev. Each test gets an empty 
 import json
 import os
 import pathlib
+import pty
 import shutil
 import signal
 import subprocess
@@ -101,6 +102,12 @@ class Case(unittest.TestCase):
                 return found
             time.sleep(0.02)
         self.fail(f"{what} did not come true in {timeout} s; log: {self.messages()[-3:]}")
+
+    def open_terminal(self):
+        try:
+            return pty.openpty()
+        except OSError as error:
+            self.skipTest(f"no pseudo terminal to be had here ({error})")
 
     def cat(self, target, *words):
         return self.hangscope("cat", *words, target).out

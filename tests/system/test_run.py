@@ -185,7 +185,7 @@ class Output(Case):
 
     def terminal(self, program, *options):
         """What a person sees: stdout of the program on a terminal of its own."""
-        leader, follower = pty.openpty()
+        leader, follower = self.open_terminal()
         process = self.recorder("run", *options, "--", *program, stdout=follower)
         os.close(follower)
         seen = b""
@@ -356,7 +356,7 @@ class Hangs(Case):
             self.assertIn(key, beats[-1])
 
     def test_heartbeat_on_a_terminal_is_one_live_line(self):
-        leader, follower = pty.openpty()
+        leader, follower = self.open_terminal()
         process = subprocess.Popen([HANGSCOPE, "run", "--prefix", self.prefix, "--", "sleep", "1.7"], stderr=follower,
                                    stdin=subprocess.DEVNULL)
         os.close(follower)
