@@ -4,11 +4,13 @@
 #define HANGSCOPE_SESSION_OBSERVER_H
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/file_system.h"
+#include "capture/child_process.h"
 #include "decode/code_source.h"
 #include "session/analysis.h"
 #include "session/narrator.h"
@@ -33,6 +35,9 @@ struct Environment {
   Clock* clock = nullptr;
   CodeSource* elf = nullptr;    // may be null
   int signal_fd = -1;           // a signalfd
+  // How programs are looked for and started; tests put a fake child here.
+  std::function<Status(const std::string&)> check_program = CheckProgram;
+  std::function<Result<std::unique_ptr<ChildProcess>>(const ChildOptions&)> start_child = StartChild;
   NarratorOptions narrator;
 };
 

@@ -49,7 +49,7 @@ class Runner {
   RunOutcome Run() {
     RunOutcome outcome;
     // Nothing of an earlier run is given up for a program that cannot start.
-    outcome.status = CheckProgram(options_.observer.command[0]);
+    outcome.status = environment_.check_program(options_.observer.command[0]);
     if (!outcome.status.ok()) return CannotStart(outcome.status);
     outcome.status = PrepareRings();
     if (!outcome.status.ok()) return outcome;
@@ -61,7 +61,7 @@ class Runner {
     child.ignores_sigpipe = options_.inherited_sigpipe_ignored;
     const TimeNs start = clock_.Monotonic();
     const TimeNs start_wall = clock_.Wall();
-    auto started = StartChild(child);
+    auto started = environment_.start_child(child);
     if (!started.ok()) return CannotStart(started.status());
     child_ = std::move(*started);
     StartDrains();

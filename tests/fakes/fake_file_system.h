@@ -1,4 +1,5 @@
-// A disk in memory that can be full, and that watches how much it holds.
+// A disk in memory that can be full, and that watches how much it holds. Any
+// thread may use it.
 #ifndef HANGSCOPE_TESTS_FAKES_FAKE_FILE_SYSTEM_H
 #define HANGSCOPE_TESTS_FAKES_FAKE_FILE_SYSTEM_H
 
@@ -7,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 
@@ -29,6 +31,11 @@ class FakeFileSystem final : public FileSystem {
   std::string watched = "\xff";
   uint64_t peak = 0;
 
+  void Clear() {
+    files_.clear();
+    folders_.clear();
+    peak = 0;
+  }
   std::string& BytesOf(const std::string& path) { return files_.at(path)->bytes; }
   uint64_t Used() const {
     std::set<const Content*> distinct;
@@ -39,6 +46,7 @@ class FakeFileSystem final : public FileSystem {
   }
 
   Result<std::unique_ptr<File>> Open(const std::string& path, Mode mode) override {
+    const std::lock_guard lock(mutex_);
     auto at = files_.find(path);
     if (at == files_.end()) {
       if (mode != Mode::kCreate) return Status::FromErrno(ENOENT, "open", path);
@@ -48,6 +56,7 @@ class FakeFileSystem final : public FileSystem {
     return std::unique_ptr<File>(std::make_unique<FakeFile>(this, at->second));
   }
   Status Link(const std::string& from, const std::string& to) override {
+    const std::lock_guard lock(mutex_);
     if (!has_hard_links) return Status::FromErrno(EPERM, "link", to);
     const auto at = files_.find(from);
     if (at == files_.end()) return Status::FromErrno(ENOENT, "link", from);
@@ -56,6 +65,7 @@ class FakeFileSystem final : public FileSystem {
     return {};
   }
   Status Rename(const std::string& from, const std::string& to) override {
+    const std::lock_guard lock(mutex_);
     std::map<std::string, std::shared_ptr<Content>> moved;
     for (auto at = files_.begin(); at != files_.end();) {
       if (at->first == from || at->first.starts_with(from + "/")) {
@@ -70,6 +80,7 @@ class FakeFileSystem final : public FileSystem {
     return {};
   }
   Status Remove(const std::string& path) override {
+    const std::lock_guard lock(mutex_);
     const auto at = files_.find(path);
     if (at == files_.end()) return {};
     --at->second->links;
@@ -77,15 +88,18 @@ class FakeFileSystem final : public FileSystem {
     return {};
   }
   Status RemoveTree(const std::string& path) override {
+    const std::lock_guard lock(mutex_);
     for (const std::string& name : Below(path)) (void)Remove(name).ok();
     folders_.erase(path);
     return {};
   }
   Status MakeFolders(const std::string& path) override {
+    const std::lock_guard lock(mutex_);
     folders_.insert(path);
     return {};
   }
   Status PointLink(const std::string& path, const std::string& target) override {
+    const std::lock_guard lock(mutex_);
     auto link = std::make_shared<Content>();
     link->bytes = target;
     link->links = 1;
@@ -96,14 +110,21 @@ class FakeFileSystem final : public FileSystem {
     return {};
   }
   std::vector<std::string> List(const std::string& folder) override {
+    const std::lock_guard lock(mutex_);
     std::set<std::string> names;
     const std::string start = folder == "." ? "" : folder + "/";
     for (const auto& [name, content] : files_) AddName(name, start, &names);
     for (const std::string& name : folders_) AddName(name, start, &names);
     return {names.begin(), names.end()};
   }
-  bool IsFolder(const std::string& path) override { return folders_.count(path) != 0; }
-  bool Exists(const std::string& path) override { return files_.count(path) != 0 || IsFolder(path); }
+  bool IsFolder(const std::string& path) override {
+    const std::lock_guard lock(mutex_);
+    return folders_.count(path) != 0;
+  }
+  bool Exists(const std::string& path) override {
+    const std::lock_guard lock(mutex_);
+    return files_.count(path) != 0 || folders_.count(path) != 0;
+  }
   Status Sync(const std::string&) override { return {}; }
 
  private:
@@ -114,6 +135,7 @@ class FakeFileSystem final : public FileSystem {
       if (holds_lock_) content_->locked = false;
     }
     Status WriteAt(uint64_t offset, std::string_view bytes, size_t* written) override {
+    const std::lock_guard lock(disk_->mutex_);
       std::string& all = content_->bytes;
       constexpr uint64_t kUnlimited = std::numeric_limits<uint64_t>::max();
       const uint64_t room = disk_->capacity == kUnlimited ? kUnlimited / 2
@@ -126,17 +148,25 @@ class FakeFileSystem final : public FileSystem {
       return *written == bytes.size() ? Status() : Status::FromErrno(ENOSPC, "write", "fake");
     }
     Result<size_t> ReadAt(uint64_t offset, std::span<char> buffer) override {
+    const std::lock_guard lock(disk_->mutex_);
       const std::string& all = content_->bytes;
       if (offset >= all.size()) return size_t{0};
       return all.copy(buffer.data(), buffer.size(), offset);
     }
     Status Truncate(uint64_t size_bytes) override {
+    const std::lock_guard lock(disk_->mutex_);
       content_->bytes.resize(size_bytes);
       disk_->Watch();
       return {};
     }
-    Result<uint64_t> Size() override { return uint64_t{content_->bytes.size()}; }
-    Result<uint64_t> LinkCount() override { return static_cast<uint64_t>(content_->links); }
+    Result<uint64_t> Size() override {
+      const std::lock_guard lock(disk_->mutex_);
+      return uint64_t{content_->bytes.size()};
+    }
+    Result<uint64_t> LinkCount() override {
+      const std::lock_guard lock(disk_->mutex_);
+      return static_cast<uint64_t>(content_->links);
+    }
     Status Lock() override {
       if (content_->locked) return Status::Busy("locked");
       content_->locked = holds_lock_ = true;
@@ -170,6 +200,7 @@ class FakeFileSystem final : public FileSystem {
     peak = std::max(peak, now);
   }
 
+  std::recursive_mutex mutex_;  // RemoveTree removes, too
   std::map<std::string, std::shared_ptr<Content>> files_;
   std::set<std::string> folders_;
 };

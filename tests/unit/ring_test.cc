@@ -101,8 +101,8 @@ TEST_F(RingTest, BoundAndHistoryForAnyChunk) {
     for (const auto& [size, keep] : {std::pair("64K", "1"), {"64K", "3"}, {"1M", "1"}, {"700000", "3"}}) {
       SCOPED_TRACE(std::to_string(chunk) + " bytes at a time into " + size + " x " + keep);
       if (chunk < 100 && (std::string(size) != "64K" || std::string(keep) != "1")) continue;
-      disk_ = FakeFileSystem();
-      disk_.watched = kPrefix;
+      store_.reset();
+      disk_.Clear();
       produced_ = 0;
       Create(size, keep);
       while (produced_ < 2 * plan_.bound_bytes + 12345) Produce(chunk);

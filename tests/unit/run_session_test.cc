@@ -1,0 +1,98 @@
+// A whole run with a fake child on a disk in memory.
+#include "session/run_session.h"
+
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+
+#include "capture/block_reader.h"
+#include "fakes/fake_child.h"
+#include "fakes/fake_clock.h"
+#include "fakes/fake_file_system.h"
+
+namespace hangscope {
+namespace {
+
+class RunSessionTest : public ::testing::Test {
+ protected:
+  RunSessionTest() : child_(new FakeChild) {
+    environment_.files = &disk_;
+    environment_.clock = &clock_;
+    environment_.signal_fd = eventfd(0, EFD_NONBLOCK);
+    environment_.narrator.write = [this](std::string_view text) { said_ += text; };
+    environment_.check_program = [](const std::string&) { return Status(); };
+    environment_.start_child = [this](const ChildOptions&) -> Result<std::unique_ptr<ChildProcess>> {
+      return std::unique_ptr<ChildProcess>(child_);
+    };
+    options_.observer.command = {"fw"};
+    options_.observer.prefix = options_.ring_prefix = "dir/fw";
+    options_.observer.stall = 200 * kMillisecond;
+    options_.geometry = *PlanRing("64K", "1", 20);
+  }
+  ~RunSessionTest() override { close(environment_.signal_fd); }
+
+  RunOutcome Run() { return RunProgram(environment_, options_); }
+
+  FakeFileSystem disk_;
+  SystemClock clock_;
+  FakeChild* child_;  // owned by the run
+  Environment environment_;
+  RunOptions options_;
+  std::string said_;
+};
+
+TEST_F(RunSessionTest, RecordsAndReturnsTheChildsStatus) {
+  child_->Print("hello\n");
+  child_->End({7, 0});
+  const RunOutcome outcome = Run();
+  EXPECT_TRUE(outcome.status.ok());
+  EXPECT_EQ(outcome.exit_status, 7);
+  auto reader = BlockReader::Open(disk_, "dir/fw.stdout");
+  ASSERT_TRUE(reader.ok());
+  ASSERT_EQ(reader->Next(), BlockReader::Event::kBlock);
+  EXPECT_EQ(reader->block(), "hello\n");
+  EXPECT_TRUE(reader->finished());
+}
+
+TEST_F(RunSessionTest, DeathBySignal) {
+  child_->End({0, SIGSEGV});
+  EXPECT_EQ(Run().exit_status, 128 + SIGSEGV);
+  EXPECT_NE(said_.find("DEAD"), std::string::npos);
+}
+
+TEST_F(RunSessionTest, HangEndsAChildThatObeys) {
+  options_.on_hang = OnHang::kKill;
+  child_->Print("working\n");
+  child_->dies_of = SIGTERM;
+  EXPECT_EQ(Run().exit_status, kRunHang);
+  EXPECT_NE(said_.find("HANG"), std::string::npos);
+  EXPECT_TRUE(disk_.Exists("dir/fw.snapshot-0001/manifest.json"));
+}
+
+TEST_F(RunSessionTest, HangKillsAChildThatDoesNot) {
+  options_.on_hang = OnHang::kKill;
+  child_->Print("working\n");
+  child_->dies_of = SIGKILL;
+  EXPECT_EQ(Run().exit_status, kRunHang);
+}
+
+TEST_F(RunSessionTest, HangIsOnlyToldWhereThatIsWanted) {
+  options_.on_hang = OnHang::kNone;
+  options_.observer.snapshot_on_hang = false;
+  child_->Print("working\n");
+  child_->on_poll = [this] {
+    if (said_.find("HANG") != std::string::npos) child_->End({0, 0});
+  };
+  EXPECT_EQ(Run().exit_status, 0);
+  EXPECT_FALSE(disk_.Exists("dir/fw.snapshot-0001/manifest.json"));
+}
+
+TEST_F(RunSessionTest, ProgramThatCannotStartTouchesNothing) {
+  environment_.check_program = [](const std::string& program) { return Status::FromErrno(ENOENT, "start", program); };
+  const RunOutcome outcome = Run();
+  EXPECT_EQ(outcome.exit_status, kRunNotFound);
+  EXPECT_FALSE(disk_.Exists("dir/fw.stdout.index"));
+  delete child_;
+}
+
+}  // namespace
+}  // namespace hangscope
