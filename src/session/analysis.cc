@@ -8,6 +8,7 @@ namespace {
 constexpr TimeNs kShortestTick = 100 * kMillisecond;
 constexpr TimeNs kLongestTick = kSecond;
 constexpr int kTicksPerStall = 10;
+constexpr TimeNs kLongestDeepPause = 8;  // stall times
 constexpr TimeNs kLongPause = kSecond;  // a sleep this much too long: we were stopped
 constexpr TimeNs kLongestProof = 60 * kSecond;
 constexpr TimeNs kFinalProof = kSecond / 4;  // nobody waits for the end of a run that is over
@@ -107,7 +108,12 @@ void Analysis::LookAt(Stream* stream, TimeNs now, bool final_look) {
   const StreamView view = ViewOf(*stream);
   if (now >= stream->next_deep_sample && judge_.SuspectsLongLoop(view, now)) {
     stream->analyst->SampleDeeply(now);
-    stream->deep_pause = std::clamp(2 * stream->deep_pause, stall_, 16 * stall_);
+    // Again soon after the program came to a new part, else ever more rarely.
+    TimeNs newest_place = 0;
+    for (const CoreView& core : view.cores) newest_place = std::max(newest_place, core.places_since);
+    if (newest_place > stream->last_deep_sample) stream->deep_pause = 0;
+    stream->last_deep_sample = now;
+    stream->deep_pause = std::clamp(2 * stream->deep_pause, stall_, kLongestDeepPause * stall_);
     stream->next_deep_sample = now + stream->deep_pause;
   }
   if (stream->proven && !StillProven(*stream)) stream->proven = false;

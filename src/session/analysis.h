@@ -49,6 +49,7 @@ class Analysis {
     TimeNs next_proof = 0;
     TimeNs next_deep_sample = 0;
     TimeNs deep_pause = 0;
+    TimeNs last_deep_sample = 0;
     uint64_t read_to_the_end_at = 0;  // the stream's size when its last steps were read
   };
 
