@@ -105,6 +105,7 @@ void Analysis::LookAt(Stream* stream, TimeNs now, bool final_look) {
     return;
   }
   ReadLastSteps(stream, now);
+  ReadListings(stream, now);
   const StreamView view = ViewOf(*stream);
   if (now >= stream->next_deep_sample && judge_.SuspectsLongLoop(view, now)) {
     stream->analyst->SampleDeeply(now);
@@ -130,6 +131,20 @@ void Analysis::ReadLastSteps(Stream* stream, TimeNs now) {
   stream->read_to_the_end_at = total;
   const TimeNs deadline = clock_.Monotonic() + kFinalProof;
   (void)stream->analyst->Prove(stream->analyst->end_offset(), [&] { return clock_.Monotonic() > deadline; });
+}
+
+// QEMU lists a block once, before it first runs: a loop whose code no sample
+// caught is looked up before the ring forgets it.
+void Analysis::ReadListings(Stream* stream, TimeNs now) {
+  StreamAnalyst& analyst = *stream->analyst;
+  const bool wanted = analyst.translated_pc() != 0 &&
+                      std::any_of(analyst.cores().begin(), analyst.cores().end(), [](const CoreTrack& track) {
+                        return track.finding.motion == CoreFinding::Motion::kRepeating;
+                      });
+  if (!wanted || now < stream->next_listing_read) return;
+  stream->next_listing_read = now + stall_;
+  const TimeNs deadline = clock_.Monotonic() + kFinalProof;
+  (void)analyst.Prove(0, [&] { return clock_.Monotonic() > deadline; });
 }
 
 // `longest`: the time it may take; what is not read back by then is "at least".

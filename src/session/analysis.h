@@ -49,6 +49,7 @@ class Analysis {
     TimeNs next_proof = 0;
     TimeNs next_deep_sample = 0;
     TimeNs deep_pause = 0;
+    TimeNs next_listing_read = 0;
     TimeNs last_deep_sample = 0;
     uint64_t read_to_the_end_at = 0;  // the stream's size when its last steps were read
   };
@@ -58,6 +59,7 @@ class Analysis {
   void LookAt(Stream* stream, TimeNs now, bool final_look);
   void MakeProof(Stream* stream, TimeNs now, TimeNs longest);
   void ReadLastSteps(Stream* stream, TimeNs now);
+  void ReadListings(Stream* stream, TimeNs now);
   bool StillProven(const Stream& stream) const;
   StreamView ViewOf(const Stream& stream) const;
 

@@ -116,7 +116,7 @@ class Hangs(Qemu):
         elf = FIRMWARE / "rv64-loops-loop7.elf"
         outcome = self.run_program(
             ["timeout", "60", *qemu(64, elf, log="exec,nochain,in_asm")], "--stall", STALL, "--on-hang", "kill",
-            "--size", "100M", "--no-passthrough", timeout=90)
+            "--size", "400M", "--no-passthrough", timeout=90)
         self.assertEqual(outcome.status, 124)
         for core in outcome.hangs[0]["cores"]:
             self.assertEqual((core["function"], core["loop"]["basis"]), ("poll_seven_words", "body"))
