@@ -81,7 +81,7 @@ void ReadSteps(benchmark::State& state, TextKind kind, bool learn_code) {
 class Ring {
  public:
   explicit Ring(const std::string& where) {
-    std::string folder = where + "/hangscope-bench-XXXXXX";
+    std::string folder = where + "/hangscope-bench-XXXXXX";  // mkdtemp fills in the X's
     if (mkdtemp(folder.data()) == nullptr) return;
     folder_ = folder;
     auto geometry = PlanRing("64M", "1", sizeof "ring");

@@ -70,14 +70,6 @@ Status ParseOnHang(const std::string& text, RunOptions* options) {
   return {};
 }
 
-PassthroughOptions PassTo(int fd, bool wanted, const NarratorOptions& narrator) {
-  PassthroughOptions options;
-  if (narrator.live && isatty(fd) != 0) options.live_line = narrator.live_line;
-  options.fd = wanted ? fd : -1;
-  options.hide_traces = isatty(fd) != 0;
-  return options;
-}
-
 int Fail(const Status& status) {
   PrintError(status.message());
   return kRunFailed;
@@ -89,8 +81,7 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   // What follows "--" is the program's alone.
   const auto dashes = std::find(words.begin(), words.end(), "--");
   const std::vector<std::string> mine(words.begin(), dashes);
-  if (dashes == words.end() && std::any_of(words.begin(), words.end(), [](const std::string& w) { return !w.starts_with("-"); }) &&
-      !words.front().starts_with("-")) {
+  if (dashes == words.end() && !words.empty() && !words.front().starts_with("-")) {
     return Fail(Status::Usage(fmt::format("put -- before the program: hangscope run -- {}", fmt::join(words, " "))));
   }
   OptionParser parser("run", kHelp);

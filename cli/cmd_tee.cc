@@ -59,9 +59,7 @@ int TeeCommand(const std::vector<std::string>& words, const StartSignals& signal
   options.ring_prefix = recorder_words.prefix;
   options.geometry = recorder.geometry;
   options.input_fd = STDIN_FILENO;
-  options.out.fd = passthrough ? STDOUT_FILENO : -1;
-  options.out.hide_traces = isatty(STDOUT_FILENO) != 0;
-  if (recorder.environment.narrator.live && options.out.hide_traces) options.out.live_line = recorder.environment.narrator.live_line;
+  options.out = PassTo(STDOUT_FILENO, passthrough, recorder.environment.narrator);
   recorder.environment.signal_fd = OpenSignalFd(signals);
   const TeeOutcome outcome = RunTee(recorder.environment, options);
   if (!outcome.status.ok()) PrintError(outcome.status.message());

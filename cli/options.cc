@@ -133,6 +133,14 @@ void RecorderWords::AddTo(OptionParser* options) {
   options->Flag("--json", &json);
 }
 
+PassthroughOptions PassTo(int fd, bool wanted, const NarratorOptions& narrator) {
+  PassthroughOptions options;
+  options.fd = wanted ? fd : -1;
+  options.hide_traces = isatty(fd) != 0;
+  if (narrator.live && options.hide_traces) options.live_line = narrator.live_line;
+  return options;
+}
+
 Status Resolve(const RecorderWords& words, size_t longest_name, Recorder* recorder) {
   auto geometry = PlanRing(words.size, words.keep, longest_name);
   if (!geometry.ok()) return geometry.status();

@@ -68,6 +68,10 @@ struct Recorder {
   int log_fd = 2;
 };
 
+// Where a recorded stream goes on to, if wanted: traces are withheld from a
+// terminal, and the live line there makes room.
+PassthroughOptions PassTo(int fd, bool wanted, const NarratorOptions& narrator);
+
 // `longest_name` is the longest file name a ring will have.
 Status Resolve(const RecorderWords& words, size_t longest_name, Recorder* recorder);
 

@@ -107,10 +107,6 @@ std::string CoresInLine(const Heartbeat& beat) {
   return text;
 }
 
-}  // namespace
-
-namespace {
-
 std::string Numbers(const Heartbeat& beat) {
   std::string text;
   for (const StreamPulse& stream : beat.streams) {

@@ -19,7 +19,6 @@ struct StreamPulse {
   uint64_t history_bytes = 0;     // on disk
   uint64_t bound_bytes = 0;
   uint64_t lost_bytes = 0;
-  std::string current_file;       // newest segment
 
   double fill() const {
     return bound_bytes == 0 ? 0 : static_cast<double>(history_bytes) / static_cast<double>(bound_bytes);

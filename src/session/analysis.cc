@@ -129,8 +129,7 @@ void Analysis::ReadLastSteps(Stream* stream, TimeNs now) {
   const bool silent = now - stream->recorded->drain->last_byte() >= stall_ * 9 / 10;
   if (!silent || stream->read_to_the_end_at == total) return;
   stream->read_to_the_end_at = total;
-  const TimeNs deadline = clock_.Monotonic() + kFinalProof;
-  (void)stream->analyst->Prove(stream->analyst->end_offset(), [&] { return clock_.Monotonic() > deadline; });
+  (void)stream->analyst->Prove(stream->analyst->end_offset(), StopAfter(kFinalProof));
 }
 
 // QEMU lists a block once, before it first runs: a loop whose code no sample
@@ -143,21 +142,22 @@ void Analysis::ReadListings(Stream* stream, TimeNs now) {
                       });
   if (!wanted || now < stream->next_listing_read) return;
   stream->next_listing_read = now + stall_;
-  const TimeNs deadline = clock_.Monotonic() + kFinalProof;
-  (void)analyst.Prove(0, [&] { return clock_.Monotonic() > deadline; });
+  (void)analyst.Prove(0, StopAfter(kFinalProof));
+}
+
+std::function<bool()> Analysis::StopAfter(TimeNs longest) {
+  return [this, deadline = clock_.Monotonic() + longest] {
+    if (clock_.Monotonic() > deadline) return true;
+    const std::lock_guard lock(mutex_);
+    return stopping_ && thread_.get_id() == std::this_thread::get_id();
+  };
 }
 
 // `longest`: the time it may take; what is not read back by then is "at least".
 void Analysis::MakeProof(Stream* stream, TimeNs now, TimeNs longest) {
   StreamAnalyst& analyst = *stream->analyst;
   const uint64_t back_to = analyst.OffsetAt(now - stall_);
-  const TimeNs deadline = clock_.Monotonic() + longest;
-  const auto stop = [this, deadline] {
-    if (clock_.Monotonic() > deadline) return true;
-    const std::lock_guard lock(mutex_);
-    return stopping_ && thread_.get_id() == std::this_thread::get_id();
-  };
-  const std::vector<CoreProof> read_back = analyst.Prove(back_to, stop);
+  const std::vector<CoreProof> read_back = analyst.Prove(back_to, StopAfter(longest));
   Proof proof;
   proof.time = now;
   proof.lost_bytes = analyst.LostSince(back_to);

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -38,8 +39,6 @@ class Analysis {
   // Looks once more, now, in the caller's thread; after Stop.
   Verdict Conclude(const ChildView& child);
 
-  TimeNs tick() const { return tick_; }
-
  private:
   struct Stream {
     const RecordedStream* recorded = nullptr;
@@ -60,6 +59,8 @@ class Analysis {
   void MakeProof(Stream* stream, TimeNs now, TimeNs longest);
   void ReadLastSteps(Stream* stream, TimeNs now);
   void ReadListings(Stream* stream, TimeNs now);
+  // Says stop once `longest` has passed, or when the thread that asks is to end.
+  std::function<bool()> StopAfter(TimeNs longest);
   bool StillProven(const Stream& stream) const;
   StreamView ViewOf(const Stream& stream) const;
 

@@ -3,7 +3,7 @@
 // The drain waits for nothing but its input, save that a passthrough reader that
 // does not read holds it up just as it would hold up the program without
 // hangscope. Nothing it does can end the program: a closed or failing passthrough
-// is dropped and counted.
+// is given up, and recording goes on.
 #ifndef HANGSCOPE_SESSION_DRAIN_H
 #define HANGSCOPE_SESSION_DRAIN_H
 
@@ -43,10 +43,8 @@ class Drain {
   bool ended() const { return ended_.load(std::memory_order_acquire); }
   uint64_t total_bytes() const { return total_.load(std::memory_order_relaxed); }
   TimeNs last_byte() const { return last_byte_.load(std::memory_order_relaxed); }  // 0: none
-  bool passthrough_closed() const { return passthrough_closed_.load(std::memory_order_relaxed); }
   // Whether the reader of the passthrough holds everything up right now.
   bool blocked() const { return blocked_.load(std::memory_order_relaxed); }
-  bool hid_trace() const { return hid_trace_.load(std::memory_order_relaxed); }
 
  private:
   void Run();

@@ -50,7 +50,6 @@ class Observer {
   Narrator& narrator() { return narrator_; }
   Analysis& analysis() { return analysis_; }
   TimeNs start() const { return start_; }
-  TimeNs NextBeat() const { return next_beat_; }
 
   // To be called a few times a second: beats, tells losses, notices hangs.
   // `child` may say that nothing is known. Returns true once for each new hang,

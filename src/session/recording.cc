@@ -4,11 +4,21 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <random>
 
 namespace hangscope {
 
-Recording::Recording(FileSystem& files, Clock& clock, uint64_t run_id)
-    : files_(files), clock_(clock), run_id_(run_id), done_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+namespace {
+
+uint64_t RandomId() {
+  std::random_device device;
+  return uint64_t{device()} << 32 | device();
+}
+
+}  // namespace
+
+Recording::Recording(FileSystem& files, Clock& clock)
+    : files_(files), clock_(clock), run_id_(RandomId()), done_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 Recording::~Recording() {
   streams_.clear();  // joins the drains, which use the event

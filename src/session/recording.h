@@ -21,7 +21,7 @@ struct RecordedStream {
 
 class Recording {
  public:
-  Recording(FileSystem& files, Clock& clock, uint64_t run_id);
+  Recording(FileSystem& files, Clock& clock);  // gives the run a random id
   ~Recording();
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;

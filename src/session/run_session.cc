@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <random>
 
 #include "base/units.h"
 #include "capture/child_process.h"
@@ -20,11 +19,6 @@ namespace {
 constexpr TimeNs kPollInterval = 50 * kMillisecond;
 constexpr TimeNs kActivityInterval = 250 * kMillisecond;
 constexpr TimeNs kKillGrace = 2 * kSecond;
-
-uint64_t RandomId() {
-  std::random_device device;
-  return uint64_t{device()} << 32 | device();
-}
 
 // QEMU's -d exec prints every step only with nochain.
 bool LacksNochain(const std::vector<std::string>& command) {
@@ -44,7 +38,7 @@ class Runner {
  public:
   Runner(const Environment& environment, const RunOptions& options)
       : environment_(environment), options_(options), clock_(*environment.clock),
-        recording_(*environment.files, clock_, RandomId()) {}
+        recording_(*environment.files, clock_) {}
 
   RunOutcome Run() {
     RunOutcome outcome;

@@ -38,10 +38,6 @@ Status SnapshotDraft::Commit() {
   return status;
 }
 
-std::string SnapshotFolder(const std::string& prefix, int number) {
-  return fmt::format("{}.snapshot-{:04}", prefix, number);
-}
-
 Snapshots::Snapshots(FileSystem& files, std::string prefix, int most)
     : files_(files), prefix_(std::move(prefix)), most_(most) {
   // A draft that a killed recorder left behind is no snapshot.
@@ -86,7 +82,7 @@ Result<std::string> Snapshots::Take(const std::vector<RingStore*>& rings, Manife
   const auto existing = Existing();
   const int number = existing.empty() ? 1 : existing.back().first + 1;
   if (Status status = MakeRoom(); !status.ok()) return status;
-  const std::string folder = SnapshotFolder(prefix_, number);
+  const std::string folder = fmt::format("{}.snapshot-{:04}", prefix_, number);
   SnapshotDraft draft(files_, folder);
   if (Status status = draft.Begin(); !status.ok()) return status;
   for (RingStore* ring : rings) {

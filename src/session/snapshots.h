@@ -47,16 +47,12 @@ class Snapshots {
  private:
   std::vector<std::pair<int, std::string>> Existing() const;
   Status MakeRoom();
-  std::string FolderOfNumber(int number) const;
 
   FileSystem& files_;
   const std::string prefix_;
   const int most_;
   int first_of_run_ = 0;
 };
-
-// "trace/fw.snapshot-0001/" from "trace/fw".
-std::string SnapshotFolder(const std::string& prefix, int number);
 
 }  // namespace hangscope
 

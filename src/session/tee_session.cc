@@ -6,7 +6,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include <random>
 
 namespace hangscope {
 namespace {
@@ -33,8 +32,7 @@ bool ReadSignals(int signal_fd, Observer* observer) {
 
 TeeOutcome RunTee(const Environment& environment, const TeeOptions& options) {
   TeeOutcome outcome;
-  std::random_device device;
-  Recording recording(*environment.files, *environment.clock, uint64_t{device()} << 32 | device());
+  Recording recording(*environment.files, *environment.clock);
   outcome.status = recording.AddRing("stdin", options.ring_prefix, options.geometry);
   if (!outcome.status.ok()) return outcome;
   const TimeNs start = environment.clock->Monotonic();

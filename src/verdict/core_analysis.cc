@@ -130,7 +130,6 @@ void JudgeByValues(const std::vector<Step>& steps, ProgramCode& code, CoreFindin
 
 void JudgeByBody(std::span<const Step> round, ProgramCode& code, CoreFinding* finding) {
   const LoopBody body = ExamineLoopBody(round, code);
-  finding->reads_time = body.reads_time;
   switch (body.kind) {
     case LoopBody::Kind::kUnknown:
       finding->motion = CoreFinding::Motion::kRepeating;

@@ -28,7 +28,6 @@ struct CoreFinding {
   LoopBasis basis = LoopBasis::kPlaces;
   std::vector<uint64_t> loop;  // its places in order, the head first; if not kMoving/kTooShort
   uint64_t traps = 0;
-  bool reads_time = false;
   bool polls_known = false;
   std::vector<uint64_t> polls;
   bool handler_writes_polls = false;  // an interrupt handler stores to one of them

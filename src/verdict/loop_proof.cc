@@ -152,7 +152,6 @@ std::vector<CoreProof> ProveLoops(BlockReader& reader, CoreNames* names,
     ReadChunk(reader, names, code, from, to, end, [&](uint32_t core, const Step& step) {
       if (core >= proofs.size()) proofs.resize(core + 1);
       CoreProof& proof = proofs[core];
-      ++proof.steps;
       if (!proof.last || proof.last->offset < step.offset) proof.last = step;
       if (core < count && open[core]) walks[core].Take(step);
     });

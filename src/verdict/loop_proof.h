@@ -11,15 +11,14 @@
 
 namespace hangscope {
 
-// What reading back said of one core.
 constexpr size_t kLeadIn = 4096;
 
+// What reading back said of one core.
 struct CoreProof {
   uint64_t entered_offset = 0;  // of the first step of the loop
   bool at_least = false;        // the ring holds nothing before it
   uint64_t rounds = 0;
   uint64_t traps = 0;
-  uint64_t steps = 0;           // of the core, in what was read
   std::optional<Step> last;     // its newest step
   std::vector<Step> lead_in;    // its steps before the entry, at most kLeadIn of them
 };

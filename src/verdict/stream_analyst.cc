@@ -150,24 +150,23 @@ std::vector<CoreProof> StreamAnalyst::Prove(uint64_t back_to, const std::functio
   std::vector<const CoreFinding*> findings;
   for (const CoreTrack& track : cores_) findings.push_back(&track.finding);
   std::vector<CoreProof> proofs = ProveLoops(reader_, &names_, findings, code_, back_to, stop);
-  // What no sample had caught: the latest steps of cores that fell silent ...
-  for (size_t core = 0; core < cores_.size(); ++core) {
-    CoreFinding& finding = cores_[core].finding;
-    if (finding.IsLoop() || !proofs[core].last || proofs[core].last->offset <= finding.last.offset) continue;
-    finding.last = *proofs[core].last;
-    finding.sleeps = code_.EndOf(finding.last).sleeps;
-  }
-  for (size_t core = 0; core < cores_.size(); ++core) FindPolls(proofs[core].lead_in, &cores_[core]);
-  // ... and cores that nobody had heard of.
+  // What no sample had caught: cores that nobody had heard of ...
   for (size_t core = cores_.size(); core < proofs.size(); ++core) {
     CoreTrack track;
     track.name = names_.name(static_cast<uint32_t>(core));
-    if (proofs[core].last) {
-      track.finding.last = *proofs[core].last;
-      track.finding.sleeps = code_.EndOf(track.finding.last).sleeps;
-      track.last_seen = TimeOf(track.finding.last.offset).value_or(0);
-    }
+    if (proofs[core].last) track.last_seen = TimeOf(proofs[core].last->offset).value_or(0);
     cores_.push_back(std::move(track));
+  }
+  for (size_t core = 0; core < cores_.size(); ++core) {
+    CoreFinding& finding = cores_[core].finding;
+    // ... and the latest steps of those that fell silent.
+    const std::optional<Step>& last = proofs[core].last;
+    const bool newer = last && (finding.steps == 0 || last->offset > finding.last.offset);
+    if (!finding.IsLoop() && newer) {
+      finding.last = *last;
+      finding.sleeps = code_.EndOf(finding.last).sleeps;
+    }
+    FindPolls(proofs[core].lead_in, &cores_[core]);
   }
   return proofs;
 }
