@@ -25,6 +25,9 @@ stall time, it says where, and takes a snapshot.
   --prefix P            rings P.stdout.* and P.stderr.*, snapshots P.snapshot-NNNN/
                         [trace/NAME, NAME from the ELF or the program]
   --size S --keep N     each ring takes S times N bytes at most [500M, 3]
+  --compress HOW        zstd, none, or auto: zstd as long as it keeps up [auto]
+  --memory S            what may wait for a slow disk or reader, each stream [64M]
+  --lossless            PROGRAM waits for a slow reader of its output instead of losing it
   --capture STREAMS     stdout, stderr or stdout,stderr [stdout,stderr]
   --no-passthrough      do not pass the output on
   --heartbeat T         a sign of life on stderr every T seconds, 0: none [5]
@@ -86,6 +89,7 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   }
   OptionParser parser("run", kHelp);
   RecorderWords recorder_words;
+  recorder_words.compress = "auto";
   recorder_words.AddTo(&parser);
   std::string capture = "stdout,stderr";
   std::string on_hang = "snapshot";
@@ -118,6 +122,7 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   if (Status status = ParseOnHang(on_hang, &options); !status.ok()) return Fail(status);
   options.ring_prefix = recorder_words.prefix;
   options.geometry = recorder.geometry;
+  options.stages = recorder.stages;
   options.out = PassTo(STDOUT_FILENO, !no_passthrough, recorder.environment.narrator);
   options.err = PassTo(STDERR_FILENO, !no_passthrough, recorder.environment.narrator);
   options.inherited_mask = signals.inherited_mask;

@@ -16,7 +16,10 @@ see the program that writes; where you can, use hangscope run.
 
   --prefix P            the ring P.*, snapshots P.snapshot-NNNN/ [trace/stdin]
   --size S --keep N     the ring takes S times N bytes at most [500M, 3]
+  --compress HOW        none, zstd, or auto: zstd as long as it keeps up [none]
   --passthrough         copy standard input to standard output
+  --memory S            what may wait for a slow disk or reader [64M]
+  --lossless            wait for a slow reader instead of losing what it does not take
   --heartbeat T         a sign of life on stderr every T seconds, 0: none [5]
   --elf FILE            the program on the target: functions, files, lines
   --stall T             time without progress that makes a hang [10]
@@ -33,6 +36,7 @@ int TeeCommand(const std::vector<std::string>& words, const StartSignals& signal
   OptionParser parser("tee", kHelp);
   RecorderWords recorder_words;
   recorder_words.prefix = "trace/stdin";
+  recorder_words.compress = "none";
   recorder_words.AddTo(&parser);
   bool passthrough = false;
   std::string on_hang = "snapshot";
@@ -58,6 +62,7 @@ int TeeCommand(const std::vector<std::string>& words, const StartSignals& signal
   options.observer.snapshot_on_hang = on_hang == "snapshot";
   options.ring_prefix = recorder_words.prefix;
   options.geometry = recorder.geometry;
+  options.stages = recorder.stages;
   options.input_fd = STDIN_FILENO;
   options.out = PassTo(STDOUT_FILENO, passthrough, recorder.environment.narrator);
   recorder.environment.signal_fd = OpenSignalFd(signals);

@@ -121,6 +121,25 @@ OptionParser::Outcome OptionParser::Parse(const std::vector<std::string>& words)
   return Outcome::kError;
 }
 
+namespace {
+
+Result<Compress> ParseCompress(const std::string& text) {
+  if (text == "none") return Compress::kNone;
+  if (text == "zstd") return Compress::kZstd;
+  if (text == "auto") return Compress::kAuto;
+  return Status::Usage(fmt::format("--compress '{}': none, zstd or auto; for example --compress zstd", text));
+}
+
+Result<uint64_t> ParseMemory(const std::string& text) {
+  auto bytes = ParseSize("--memory", text);
+  if (bytes.ok() && (*bytes < Stage::kSmallest || *bytes > Stage::kLargest)) {
+    return Status::Usage(fmt::format("--memory '{}': from 1M to {}; for example --memory 64M", text, FormatSize(Stage::kLargest)));
+  }
+  return bytes;
+}
+
+}  // namespace
+
 void RecorderWords::AddTo(OptionParser* options) {
   options->Option("--prefix", &prefix);
   options->Option("--size", &size);
@@ -130,6 +149,9 @@ void RecorderWords::AddTo(OptionParser* options) {
   options->Option("--elf", &elf);
   options->Option("--log", &log);
   options->Option("--max-snapshots", &max_snapshots);
+  options->Option("--compress", &compress);
+  options->Option("--memory", &memory);
+  options->Flag("--lossless", &lossless);
   options->Flag("--json", &json);
 }
 
@@ -142,9 +164,14 @@ PassthroughOptions PassTo(int fd, bool wanted, const NarratorOptions& narrator) 
 }
 
 Status Resolve(const RecorderWords& words, size_t longest_name, Recorder* recorder) {
-  auto geometry = PlanRing(words.size, words.keep, longest_name);
+  auto compress = ParseCompress(words.compress);
+  if (!compress.ok()) return compress.status();
+  auto geometry = PlanRing(words.size, words.keep, longest_name, *compress);
   if (!geometry.ok()) return geometry.status();
   recorder->geometry = *geometry;
+  auto memory = ParseMemory(words.memory);
+  if (!memory.ok()) return memory.status();
+  recorder->stages = {*memory, words.lossless};
   auto stall = ParseDuration("--stall", words.stall);
   if (!stall.ok()) return stall.status();
   auto most = ParseMaxSnapshots(words.max_snapshots);

@@ -53,6 +53,9 @@ struct RecorderWords {
   std::string elf;
   std::string log;
   std::string max_snapshots = "2";
+  std::string compress;
+  std::string memory = "64M";
+  bool lossless = false;
   bool json = false;
 
   void AddTo(OptionParser* options);
@@ -61,6 +64,7 @@ struct RecorderWords {
 // The resolved ones, and what they keep alive.
 struct Recorder {
   RingGeometry geometry;
+  StageOptions stages;
   ObserverOptions observer;
   std::unique_ptr<ElfImage> elf;
   SystemClock clock;

@@ -54,6 +54,7 @@ class [[nodiscard]] Result {
   T& operator*() { return *value_; }
   T* operator->() { return &*value_; }
   const T* operator->() const { return &*value_; }
+  T value_or(T other) const { return value_.value_or(std::move(other)); }
 
  private:
   std::optional<T> value_;

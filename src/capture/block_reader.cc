@@ -11,16 +11,7 @@ namespace {
 constexpr int kSlotReadTries = 16;
 constexpr uint64_t kLargestOffset = uint64_t{1} << 62;
 
-// The bytes of the running round, and of the round before where untouched.
-void AppendExtents(const IndexSlot& slot, uint32_t segment, uint64_t segment_bytes, auto* out) {
-  if (slot.sequence == 0) return;
-  if (slot.begin_offset > kLargestOffset || slot.prev_begin > kLargestOffset) return;  // damaged
-  const uint64_t length = std::min(slot.length, segment_bytes);
-  if (length > 0) out->push_back({slot.begin_offset, slot.begin_offset + length, segment, 0});
-  const uint64_t from = std::max(slot.length, slot.reserved_end);
-  const uint64_t to = std::min(slot.prev_length, segment_bytes);
-  if (from < to) out->push_back({slot.prev_begin + from, slot.prev_begin + to, segment, from});
-}
+constexpr size_t kScanBytes = 64 * 1024;
 
 }  // namespace
 
@@ -35,7 +26,6 @@ Result<BlockReader> BlockReader::Open(FileSystem& files, const std::string& pref
   if (Status status = reader.ReadHeader(); !status.ok()) return status;
   reader.slots_.resize(reader.header_.segment_count);
   reader.segments_.resize(reader.header_.segment_count);
-  reader.opened_sequence_.resize(reader.header_.segment_count);
   if (Status status = reader.Refresh(); !status.ok()) return status;
   reader.position_ = reader.begin_offset();
   return reader;
@@ -77,26 +67,74 @@ bool BlockReader::ReadSlot(uint32_t segment, IndexSlot* slot) {
   return false;
 }
 
+bool BlockReader::ReadTail(IndexTail* tail) {
+  for (int tries = 0; tries < kSlotReadTries; ++tries) {
+    auto got = index_->ReadAt(kTailAt, {reinterpret_cast<char*>(tail), sizeof *tail});
+    if (got.value_or(0) < sizeof *tail) return false;
+    if (tail->check == CheckOf(*tail)) return true;
+  }
+  return false;
+}
+
 Status BlockReader::Refresh() {
   if (Status status = ReadHeader(); !status.ok()) return status;
+  damaged_segments_ = 0;
   for (uint32_t k = 0; k < header_.segment_count; ++k) {
-    if (!ReadSlot(k, &slots_[k])) slots_[k] = IndexSlot{};
+    if (ReadSlot(k, &slots_[k])) continue;
+    slots_[k] = IndexSlot{};
+    ++damaged_segments_;
+  }
+  if (!ReadTail(&tail_)) {
+    tail_ = IndexTail{};
+    ++damaged_segments_;
   }
   PlanExtents();
   return {};
 }
 
+// The bytes of the running round, and of the round before where untouched.
+void BlockReader::AppendExtents(const IndexSlot& slot, uint32_t segment, const IndexHeader& header,
+                                std::vector<Extent>* out) {
+  if (slot.sequence == 0) return;
+  if (slot.begin_offset > kLargestOffset || slot.prev_begin > kLargestOffset) return;  // damaged
+  if (slot.encoding == Encoding::kZstd) {
+    if (slot.length > 0 && slot.length < kLargestOffset) {
+      out->push_back({slot.begin_offset, slot.begin_offset + slot.length, segment, 0, Encoding::kZstd});
+    }
+    return;
+  }
+  const uint64_t length = std::min(slot.length, header.segment_bytes);
+  if (length > 0) out->push_back({slot.begin_offset, slot.begin_offset + length, segment, 0});
+  const uint64_t from = std::max(slot.length, slot.touched_end);
+  const uint64_t to = std::min(slot.prev_length, header.segment_bytes);
+  if (from < to) out->push_back({slot.prev_begin + from, slot.prev_begin + to, segment, from});
+}
+
+void BlockReader::AppendTail(const IndexTail& tail, std::vector<Extent>* out) {
+  if (tail.length == 0 || tail.length > kLargestOffset || tail.begin_offset > kLargestOffset) return;
+  out->push_back({tail.begin_offset, tail.begin_offset + tail.length, kTail, 0});
+}
+
 void BlockReader::PlanExtents() {
   std::vector<Extent> found;
-  for (uint32_t k = 0; k < slots_.size(); ++k) {
-    AppendExtents(slots_[k], k, header_.segment_bytes, &found);
-  }
+  for (uint32_t k = 0; k < slots_.size(); ++k) AppendExtents(slots_[k], k, header_, &found);
+  AppendTail(tail_, &found);
   std::sort(found.begin(), found.end(),
             [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
   extents_.clear();
-  for (const Extent& extent : found) {
-    // Overlaps happen only in a damaged index; the first claim wins.
-    if (!extents_.empty() && extent.begin < extents_.back().end) continue;
+  for (Extent& extent : found) {
+    // A tail may begin with bytes that are in a frame by now, and a snapshot since
+    // the last one begins inside a segment. Other overlaps happen only in a damaged
+    // index; the first claim wins.
+    uint64_t from = header_.first_offset;
+    if (!extents_.empty()) from = std::max(from, extents_.back().end);
+    if (extent.end <= from) continue;
+    if (extent.begin < from) {
+      const bool expected = extent.segment == kTail || from == header_.first_offset;
+      if (!expected) continue;
+      if (extent.encoding == Encoding::kPlain) extent.file_offset += from - extent.begin;
+      extent.begin = from;
+    }
     extents_.push_back(extent);
   }
 }
@@ -144,23 +182,33 @@ BlockReader::Event BlockReader::Next(size_t limit) {
     const std::optional<Extent> again = ExtentAtOrAfter(position_);
     if (!again || again->begin > position_) continue;
     if (ReadExtent(*again, limit)) return Event::kBlock;
-    return ReportLoss(again->end, LossReason::kUnreadable);
+    // A damaged frame takes nothing with it; anything else the rest of its segment.
+    const bool frame_only = unreadable_end_ > position_ && unreadable_end_ < again->end;
+    return ReportLoss(frame_only ? unreadable_end_ : again->end, LossReason::kUnreadable);
   }
+}
+
+BlockReader::OpenSegment* BlockReader::OpenFor(const Extent& extent) {
+  OpenSegment* open = extent.segment == kTail ? &tail_file_ : &segments_[extent.segment];
+  const uint64_t sequence = extent.segment == kTail ? 0 : slots_[extent.segment].sequence;
+  if (open->file != nullptr && open->sequence == sequence) return open;
+  const std::string path = extent.segment == kTail ? TailPath(prefix_) : SegmentPath(prefix_, extent.segment, extent.encoding);
+  auto file = files_->Open(path, FileSystem::Mode::kRead);
+  if (!file.ok()) return nullptr;
+  *open = OpenSegment{};
+  open->file = std::move(*file);
+  open->sequence = sequence;
+  return open;
 }
 
 // Reads from position_ to the end of the extent or `limit` bytes of it.
 bool BlockReader::ReadExtent(const Extent& extent, size_t limit) {
-  const uint32_t k = extent.segment;
-  if (segments_[k] == nullptr || opened_sequence_[k] != slots_[k].sequence) {
-    auto file = files_->Open(SegmentPath(prefix_, k), FileSystem::Mode::kRead);
-    if (!file.ok()) return false;
-    segments_[k] = std::move(*file);
-    opened_sequence_[k] = slots_[k].sequence;
-  }
+  if (extent.encoding == Encoding::kZstd) return ReadFrame(extent, limit);
+  OpenSegment* open = OpenFor(extent);
+  if (open == nullptr) return false;
   const size_t want = std::min<uint64_t>(limit, extent.end - position_);
   block_.resize(want);
-  auto got = segments_[k]->ReadAt(extent.file_offset + (position_ - extent.begin),
-                                  {block_.data(), block_.size()});
+  auto got = open->file->ReadAt(extent.file_offset + (position_ - extent.begin), {block_.data(), block_.size()});
   if (!got.ok() || *got == 0) return false;
   if (!StillHeld(extent, position_, position_ + *got)) return false;
   block_.resize(*got);
@@ -169,12 +217,76 @@ bool BlockReader::ReadExtent(const Extent& extent, size_t limit) {
   return true;
 }
 
-// The second look at the slot: pairs with the writer's publication (a).
+// The same from a compressed segment: at most to the end of a frame. A frame vouches
+// for itself (run, offset, checksum), so it needs no second look.
+bool BlockReader::ReadFrame(const Extent& extent, size_t limit) {
+  const bool cached = position_ >= frame_block_begin_ && position_ < frame_block_begin_ + frame_block_.size();
+  if (!cached) {
+    OpenSegment* open = OpenFor(extent);
+    if (open == nullptr) return false;
+    const FrameRef* frame = FindFrame(open, position_, slots_[extent.segment].touched_end);
+    if (frame == nullptr) {
+      *open = OpenSegment{};  // perhaps replaced: look at the new file next time
+      return false;
+    }
+    frame_bytes_.resize(frame->frame_bytes);
+    auto got = open->file->ReadAt(frame->frame_at, {frame_bytes_.data(), frame_bytes_.size()});
+    if (decoder_ == nullptr) decoder_ = std::make_unique<FrameDecoder>();
+    const bool whole = got.value_or(0) == frame_bytes_.size() &&
+                       decoder_->Decode(frame_bytes_, frame->stream_bytes, &frame_block_);
+    if (!whole) {
+      unreadable_end_ = frame->begin_offset + frame->stream_bytes;
+      frame_block_.clear();
+      return false;
+    }
+    frame_block_begin_ = frame->begin_offset;
+  }
+  const size_t from = position_ - frame_block_begin_;
+  const uint64_t end = std::min<uint64_t>(frame_block_begin_ + frame_block_.size(), extent.end);
+  block_.assign(frame_block_, from, std::min<uint64_t>(limit, end - position_));
+  block_offset_ = position_;
+  position_ += block_.size();
+  return true;
+}
+
+// The frame that holds the byte at `offset`, looking at no more of the file than the
+// slot vouches for.
+const FrameRef* BlockReader::FindFrame(OpenSegment* segment, uint64_t offset, uint64_t file_bytes) {
+  file_bytes = std::min(file_bytes, header_.segment_bytes);
+  std::string piece;
+  uint64_t piece_at = 0;
+  while (segment->scanned_to + sizeof(FrameHead) <= file_bytes) {
+    const uint64_t at = segment->scanned_to;
+    if (at < piece_at || at + sizeof(FrameHead) > piece_at + piece.size()) {
+      piece.resize(kScanBytes);
+      piece.resize(segment->file->ReadAt(at, {piece.data(), piece.size()}).value_or(0));
+      piece_at = at;
+      if (piece.size() < sizeof(FrameHead)) break;
+    }
+    const auto frame = ParseFrameHead(std::string_view(piece).substr(at - piece_at), at, header_.run_id);
+    if (!frame || frame->next > file_bytes) break;
+    segment->frames.push_back(*frame);
+    segment->scanned_to = frame->next;
+  }
+  const auto after = std::upper_bound(segment->frames.begin(), segment->frames.end(), offset,
+                                      [](uint64_t o, const FrameRef& f) { return o < f.begin_offset; });
+  if (after == segment->frames.begin()) return nullptr;
+  const FrameRef& frame = *(after - 1);
+  return offset < frame.begin_offset + frame.stream_bytes ? &frame : nullptr;
+}
+
+// The second look at the slot or tail: pairs with the writer's publication (a).
 bool BlockReader::StillHeld(const Extent& extent, uint64_t begin, uint64_t end) {
-  IndexSlot now{};
-  if (!ReadSlot(extent.segment, &now)) return false;
   std::vector<Extent> held;
-  AppendExtents(now, extent.segment, header_.segment_bytes, &held);
+  if (extent.segment == kTail) {
+    IndexTail now{};
+    if (!ReadTail(&now)) return false;
+    AppendTail(now, &held);
+  } else {
+    IndexSlot now{};
+    if (!ReadSlot(extent.segment, &now)) return false;
+    AppendExtents(now, extent.segment, header_, &held);
+  }
   return std::any_of(held.begin(), held.end(), [&](const Extent& e) {
     const bool same_place = e.begin - e.file_offset == extent.begin - extent.file_offset;
     return same_place && e.begin <= begin && end <= e.end;
@@ -191,8 +303,7 @@ std::vector<IndexStamp> BlockReader::StampsOf(uint32_t segment) {
   const IndexSlot& slot = slots_[segment];
   size_t kept = 0;
   while (kept < stamps.size() && stamps[kept].time != 0 &&
-         stamps[kept].offset >= slot.begin_offset &&
-         stamps[kept].offset <= slot.begin_offset + header_.segment_bytes &&
+         stamps[kept].offset >= slot.begin_offset && stamps[kept].offset <= kLargestOffset &&
          (kept == 0 || stamps[kept].offset > stamps[kept - 1].offset)) {
     ++kept;
   }

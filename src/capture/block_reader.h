@@ -16,6 +16,7 @@
 
 #include "base/file_system.h"
 #include "capture/ring_format.h"
+#include "capture/zstd_frames.h"
 #include "model/window.h"
 
 namespace hangscope {
@@ -59,23 +60,43 @@ class BlockReader {
   // Whether a recorder still holds the ring.
   bool HasWriter();
 
+  // Segments whose entry in the index is damaged: what they hold is unknown, and no
+  // loss tells of it.
+  uint32_t damaged_segments() const { return damaged_segments_; }
+
   StreamWindow Window();
 
  private:
-  // A run of bytes that lies in one segment.
+  // A run of bytes that lies in one segment, or in the tail.
   struct Extent {
     uint64_t begin = 0;
     uint64_t end = 0;
-    uint32_t segment = 0;
-    uint64_t file_offset = 0;
+    uint32_t segment = 0;      // kTail: P.tail
+    uint64_t file_offset = 0;  // of the byte at `begin`; compressed: 0
+    Encoding encoding = Encoding::kPlain;
+  };
+  static constexpr uint32_t kTail = UINT32_MAX;
+  // An open segment, and where its blocks are if it is compressed.
+  struct OpenSegment {
+    std::unique_ptr<File> file;
+    uint64_t sequence = 0;  // of the slot when it was opened
+    std::vector<FrameRef> frames;
+    uint64_t scanned_to = 0;
   };
 
   BlockReader(FileSystem& files, std::string prefix);
   Status ReadHeader();
   bool ReadSlot(uint32_t segment, IndexSlot* slot);
+  bool ReadTail(IndexTail* tail);
   void PlanExtents();
+  static void AppendExtents(const IndexSlot& slot, uint32_t segment, const IndexHeader& header,
+                            std::vector<Extent>* out);
+  static void AppendTail(const IndexTail& tail, std::vector<Extent>* out);
   std::optional<Extent> ExtentAtOrAfter(uint64_t offset) const;
+  OpenSegment* OpenFor(const Extent& extent);
   bool ReadExtent(const Extent& extent, size_t limit);
+  bool ReadFrame(const Extent& extent, size_t limit);
+  const FrameRef* FindFrame(OpenSegment* segment, uint64_t offset, uint64_t file_bytes);
   bool StillHeld(const Extent& extent, uint64_t begin, uint64_t end);
   std::vector<IndexStamp> StampsOf(uint32_t segment);
   Event ReportLoss(uint64_t end, LossReason reason);
@@ -86,8 +107,15 @@ class BlockReader {
   IndexHeader header_{};
   std::vector<IndexSlot> slots_;
   std::vector<Extent> extents_;  // sorted, disjoint
-  std::vector<std::unique_ptr<File>> segments_;
-  std::vector<uint64_t> opened_sequence_;  // slot sequence when the segment was opened
+  uint32_t damaged_segments_ = 0;
+  IndexTail tail_{};
+  std::vector<OpenSegment> segments_;
+  OpenSegment tail_file_;
+  std::unique_ptr<FrameDecoder> decoder_;
+  std::string frame_bytes_;
+  std::string frame_block_;       // the block decompressed last ...
+  uint64_t frame_block_begin_ = 0;  // ... and its stream offset
+  uint64_t unreadable_end_ = 0;     // stream offset behind the latest damaged frame
   uint64_t position_ = 0;
   std::string block_;
   uint64_t block_offset_ = 0;

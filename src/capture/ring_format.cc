@@ -13,6 +13,12 @@ namespace {
 constexpr uint64_t kManySegmentsFrom = 64u << 20;
 constexpr uint64_t kLargestReserve = 1u << 20;
 constexpr uint64_t kPage = 4096;
+// A frame's size in its skippable header has 32 bits.
+constexpr uint64_t kLargestSegment = 2u << 30;
+// Larger blocks compress little better (docs/performance.md), and a reader has to
+// decompress a whole one for a byte of it.
+constexpr uint64_t kLargestBlock = 256 * 1024;
+constexpr uint64_t kSmallestAutoBlock = 16 * 1024;
 
 Result<uint64_t> ParseKeep(std::string_view text) {
   int64_t keep = 0;
@@ -32,8 +38,10 @@ Result<uint64_t> ParseKeep(std::string_view text) {
 
 }  // namespace
 
+uint64_t ReserveBytes(uint64_t bound_bytes) { return std::min(bound_bytes / 384, kLargestReserve); }
+
 Result<RingGeometry> PlanRing(std::string_view size_text, std::string_view keep_text,
-                              size_t name_bytes) {
+                              size_t name_bytes, Compress compress) {
   auto size = ParseSize("--size", size_text);
   if (!size.ok()) return size.status();
   auto keep = ParseKeep(keep_text);
@@ -52,13 +60,22 @@ Result<RingGeometry> PlanRing(std::string_view size_text, std::string_view keep_
         size_text, keep_text, FormatSize(plan.bound_bytes)));
   }
   plan.segment_count = plan.bound_bytes < kManySegmentsFrom ? 32 : 64;
-  // Stamps take 1/256 of the ring, at least one and at most 1024 a segment.
+  while (plan.bound_bytes / plan.segment_count > kLargestSegment) plan.segment_count *= 2;
+  const uint64_t block = std::min(plan.bound_bytes / plan.segment_count / 4, kLargestBlock) & ~uint64_t{7};
+  if (compress == Compress::kAuto && block < kSmallestAutoBlock) compress = Compress::kNone;
+  plan.compress = compress;
+  plan.block_bytes = compress == Compress::kNone ? 0 : block;
+  // Stamps take 1/256 of the ring, at least one and at most 1024 a segment; where a
+  // segment holds the history of many, more.
+  const uint64_t share = compress == Compress::kNone ? 256 : 64;
   plan.stamps_per_segment = static_cast<uint32_t>(std::clamp<uint64_t>(
-      plan.bound_bytes / 256 / (plan.segment_count * sizeof(IndexStamp)), 1, 1024));
-  plan.reserve_bytes = std::min(plan.bound_bytes / 256, kLargestReserve);
+      plan.bound_bytes / share / (plan.segment_count * sizeof(IndexStamp)), 1, 1024));
+  plan.reserve_bytes = ReserveBytes(plan.bound_bytes);
   // P.current exists twice for an instant while it is replaced.
   const uint64_t links = 2 * (name_bytes + 16);
-  plan.segment_bytes = (plan.bound_bytes - plan.index_bytes() - links) / plan.segment_count;
+  plan.segment_bytes =
+      (plan.bound_bytes - plan.index_bytes() - plan.block_bytes - links) / plan.segment_count;
+  if (plan.block_bytes != 0) plan.segment_bytes &= ~uint64_t{7};
   if (plan.segment_bytes > 64 * kPage) plan.segment_bytes -= plan.segment_bytes % kPage;
   return plan;
 }

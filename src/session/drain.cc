@@ -1,22 +1,35 @@
 #include "session/drain.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <climits>
-#include <vector>
+#include <ctime>
 
 #include "decode/trace_line.h"
 
 namespace hangscope {
 namespace {
 
-constexpr size_t kBufferBytes = 256 * 1024;
+constexpr size_t kPassBytes = 64 * 1024;
 constexpr size_t kLongestHiddenLine = 4096;
+constexpr TimeNs kForever = 3600 * kSecond;
+// The most that a stream waits for the disk, once for each quarter of its memory:
+// a disk that takes bytes at all is given the time for it, and no producer of less
+// than a gigabyte a second notices.
+constexpr TimeNs kLongestWait = 5 * kMillisecond;
+constexpr double kPressed = 0.5;  // of the memory waits: no time for compression
+constexpr TimeNs kDiskPause = 100 * kMillisecond;  // before a disk that refuses is asked again
+constexpr int kLastTries = 10;                     // once the stream has ended
+// After a small read: bytes gather in the pipe, and the producer is woken less often.
+constexpr TimeNs kGather = kMillisecond;
+constexpr int kRoomyPipe = 1 << 20;
 
 void AddOne(int event) {
   const uint64_t one = 1;
@@ -25,29 +38,45 @@ void AddOne(int event) {
 
 }  // namespace
 
-Drain::Drain(int input_fd, bool owns_input, RingStore* ring, Clock* clock,
-             const PassthroughOptions& out, int done_event)
-    : input_(input_fd), owns_input_(owns_input), ring_(ring), clock_(clock), out_(out),
-      done_event_(done_event),
-      stop_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+Drain::Drain(int input_fd, bool owns_input, RingStore* ring, std::unique_ptr<Stage> stage, Clock* clock,
+             const PassthroughOptions& out, bool lossless, int done_event)
+    : input_(input_fd), owns_input_(owns_input), ring_(ring), stage_(std::move(stage)), clock_(clock), out_(out),
+      lossless_(lossless), done_event_(done_event), stop_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   // A pipe that polls as writable has room for one page at least (pipe(7)).
   struct stat info {};
   const bool pipe = out.fd >= 0 && fstat(out.fd, &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode));
-  piece_bytes_ = pipe ? PIPE_BUF : kBufferBytes;
+  piece_bytes_ = pipe ? PIPE_BUF : kPassBytes;
+  if (const int capacity = fcntl(input_fd, F_GETPIPE_SZ); capacity >= kRoomyPipe) little_bytes_ = capacity / 8;
 }
 
 Drain::~Drain() {
   Stop();
-  if (thread_.joinable()) thread_.join();
+  for (std::thread* thread : {&reader_, &writer_, &passer_}) {
+    if (thread->joinable()) thread->join();
+  }
   if (owns_input_) close(input_);
   close(stop_event_);
 }
 
 void Drain::Start() {
-  thread_ = std::thread([this] { Run(); });
+  total_ = stage_->head();  // a stream that is taken over has a past
+  reader_ = std::thread([this] { Read(); });
+  writer_ = std::thread([this] { WriteRing(); });
+  if (out_.fd >= 0) passer_ = std::thread([this] { PassAllOn(); });
 }
 
 void Drain::Stop() { AddOne(stop_event_); }
+
+void Drain::CatchUp(TimeNs longest) const {
+  const TimeNs deadline = clock_->Monotonic() + longest;
+  int in_pipe = 0;
+  if (ended() || ioctl(input_, FIONREAD, &in_pipe) != 0) in_pipe = 0;
+  const uint64_t target = stage_->head() + static_cast<uint64_t>(in_pipe);
+  while (ring_->head() < target && !ended() && !disk_fails_ && clock_->Monotonic() < deadline) {
+    const timespec moment = {0, kMillisecond / 4};
+    nanosleep(&moment, nullptr);
+  }
+}
 
 // False when there is nothing to read and the drain was told to stop.
 bool Drain::WaitForInput() {
@@ -62,27 +91,91 @@ bool Drain::WaitForInput() {
   }
 }
 
-void Drain::Run() {
-  std::vector<char> buffer(kBufferBytes);
-  while (WaitForInput()) {
-    const ssize_t got = read(input_, buffer.data(), buffer.size());
+void Drain::Read() {
+  while (WaitForInput() && MakeRoom()) {
+    const TimeNs now = clock_->Monotonic();
+    const ssize_t got = stage_->Fill(input_, now);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (got <= 0) break;
-    const std::string_view bytes(buffer.data(), static_cast<size_t>(got));
-    const TimeNs now = clock_->Monotonic();
-    ring_->Append(bytes, now);
-    total_.fetch_add(bytes.size(), std::memory_order_relaxed);
+    total_.fetch_add(static_cast<uint64_t>(got), std::memory_order_relaxed);
     last_byte_.store(now, std::memory_order_relaxed);
-    if (out_.fd >= 0) PassOn(bytes);
+    Pause(got, now);
   }
-  if (!partial_line_.empty()) WriteOut(partial_line_);
+  blocked_.store(true, std::memory_order_relaxed);  // if anybody waits still, it is not for the program
+  stage_->Close();
+}
+
+// False if there will never be room: nobody is left who would make it.
+bool Drain::MakeRoom() {
+  Stage::Room room = stage_->WaitForRoom(disk_fails_.load(std::memory_order_relaxed) ? 0 : kLongestWait);
+  if (room == Stage::Room::kLater && lossless_ && !disk_fails_) {
+    blocked_.store(true, std::memory_order_relaxed);
+    pollfd stop = {stop_event_, POLLIN, 0};
+    do {
+      room = stage_->WaitForRoom(kDiskPause);
+    } while (room == Stage::Room::kLater && !disk_fails_ && poll(&stop, 1, 0) == 0);
+    blocked_.store(false, std::memory_order_relaxed);
+  }
+  if (room == Stage::Room::kLater) stage_->DropOldest();
+  return room != Stage::Room::kNever;
+}
+
+// A producer that writes a line at a time would wake us for each.
+void Drain::Pause(ssize_t got, TimeNs now) {
+  const bool busy = now - previous_read_ < 2 * kGather;
+  previous_read_ = now;
+  if (!busy || static_cast<size_t>(got) >= little_bytes_) return;
+  const timespec gather = {0, kGather};
+  nanosleep(&gather, nullptr);
+}
+
+void Drain::WriteRing() {
+  constexpr auto kMe = Stage::Consumer::kRing;
+  int tries_left = kLastTries;
+  while (!stage_->ended(kMe)) {
+    const auto piece = stage_->Next(kMe, kForever);
+    if (!piece) continue;
+    const uint64_t head = ring_->head();
+    if (piece->offset > head) ring_->Lose(piece->offset - head, disk_fails_ ? ring_->last_error() : 0);
+    ring_->SetPressed(stage_->backlog() > kPressed);
+    const size_t taken = ring_->Append({piece->data, piece->size}, piece->time);
+    stage_->Advance(kMe, piece->offset + taken);
+    disk_fails_.store(taken == 0, std::memory_order_relaxed);
+    if (taken != 0) continue;
+    if (stage_->WaitForEnd(kDiskPause) && --tries_left == 0) GiveUpOnDisk();
+  }
   ring_->Finish();
+  if (passer_.joinable()) passer_.join();
   ended_.store(true, std::memory_order_release);
   AddOne(done_event_);
 }
 
+// The stream has ended and the disk refuses still: what waits in memory is lost.
+void Drain::GiveUpOnDisk() {
+  const uint64_t end = stage_->head();
+  ring_->Lose(end - ring_->head(), ring_->last_error());
+  stage_->Advance(Stage::Consumer::kRing, end);
+}
+
+void Drain::PassAllOn() {
+  constexpr auto kMe = Stage::Consumer::kPassthrough;
+  std::string piece;
+  uint64_t at = 0;
+  bool first = true;
+  while (!passthrough_closed_ && !stage_->ended(kMe)) {
+    const auto next = stage_->CopyNext(kMe, kForever, kPassBytes, &piece);
+    if (!next) continue;
+    if (!first && next->offset > at) not_passed_on_ += next->offset - at;
+    first = false;
+    PassOn(piece);
+    at = next->offset + piece.size();
+    stage_->Advance(kMe, at);
+  }
+  if (!partial_line_.empty() && !passthrough_closed_) WriteOut(partial_line_);
+  stage_->Leave(kMe);
+}
+
 void Drain::PassOn(std::string_view bytes) {
-  if (passthrough_closed_.load(std::memory_order_relaxed)) return;
   if (out_.hide_traces) {
     PassOnWithoutTraces(bytes);
   } else {
@@ -128,11 +221,9 @@ void Drain::PassOnWithoutTraces(std::string_view bytes) {
 bool Drain::WaitForReader() {
   pollfd events[2] = {{out_.fd, POLLOUT, 0}, {stop_event_, POLLIN, 0}};
   if (poll(events, 1, 0) == 1) return true;
-  blocked_.store(true, std::memory_order_relaxed);
   for (;;) {
     const int ready = poll(events, 2, -1);
     if (ready < 0 && errno == EINTR) continue;
-    blocked_.store(false, std::memory_order_relaxed);
     return ready < 0 || events[0].revents != 0;
   }
 }

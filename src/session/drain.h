@@ -1,9 +1,9 @@
 // Empties one descriptor into one ring, and passes the bytes on.
 //
-// The drain waits for nothing but its input, save that a passthrough reader that
-// does not read holds it up just as it would hold up the program without
-// hangscope. Nothing it does can end the program: a closed or failing passthrough
-// is given up, and recording goes on.
+// Three threads and a stage (capture/stage.h) between them: the reader waits for
+// nothing but its input; the writer may wait for the disk; the passthrough may wait
+// for whoever reads it. Where one of those is too slow for too long, what is oldest
+// is dropped, counted and located. Nothing that happens here can end the program.
 #ifndef HANGSCOPE_SESSION_DRAIN_H
 #define HANGSCOPE_SESSION_DRAIN_H
 
@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "capture/ring_store.h"
+#include "capture/stage.h"
 
 namespace hangscope {
 
@@ -28,10 +29,11 @@ struct PassthroughOptions {
 
 class Drain {
  public:
-  // Reads `input_fd` until its end and closes it if `owns_input`; then adds one
-  // to the eventfd `done_event`. `ring` and `clock` outlive the drain.
-  Drain(int input_fd, bool owns_input, RingStore* ring, Clock* clock, const PassthroughOptions& out,
-        int done_event);
+  // Reads `input_fd` until its end and closes it if `owns_input`; then adds one to
+  // the eventfd `done_event`. `lossless`: the stream waits for its readers instead of
+  // losing bytes. `ring` and `clock` outlive the drain.
+  Drain(int input_fd, bool owns_input, RingStore* ring, std::unique_ptr<Stage> stage, Clock* clock,
+        const PassthroughOptions& out, bool lossless, int done_event);
   ~Drain();  // stops and joins
   Drain(const Drain&) = delete;
   Drain& operator=(const Drain&) = delete;
@@ -40,15 +42,25 @@ class Drain {
   // Takes what is there already, then ends without waiting for more. Any thread.
   void Stop();
 
+  // Waits until the ring has what the program had written by now, at most `longest`.
+  void CatchUp(TimeNs longest) const;
+
   bool ended() const { return ended_.load(std::memory_order_acquire); }
   uint64_t total_bytes() const { return total_.load(std::memory_order_relaxed); }
   TimeNs last_byte() const { return last_byte_.load(std::memory_order_relaxed); }  // 0: none
-  // Whether the reader of the passthrough holds everything up right now.
+  // Whether a reader that does not read holds up the program, or its end.
   bool blocked() const { return blocked_.load(std::memory_order_relaxed); }
+  // Bytes that were not passed on, their reader being too slow or gone.
+  uint64_t not_passed_on() const { return not_passed_on_.load(std::memory_order_relaxed); }
 
  private:
-  void Run();
+  void Read();
   bool WaitForInput();
+  bool MakeRoom();
+  void Pause(ssize_t got, TimeNs now);
+  void WriteRing();
+  void GiveUpOnDisk();
+  void PassAllOn();
   void PassOn(std::string_view bytes);
   void PassOnWithoutTraces(std::string_view bytes);
   void WriteOut(std::string_view bytes);
@@ -57,13 +69,20 @@ class Drain {
   const int input_;
   const bool owns_input_;
   RingStore* const ring_;
+  const std::unique_ptr<Stage> stage_;
   Clock* const clock_;
   const PassthroughOptions out_;
+  const bool lossless_;
   const int done_event_;
   int stop_event_ = -1;
-  size_t piece_bytes_ = 0;  // that a reader who is ready takes without blocking us
-  std::thread thread_;
+  size_t piece_bytes_ = 0;    // that a reader who is ready takes without blocking us
+  size_t little_bytes_ = 0;   // so much of the pipe may fill during a pause
+  TimeNs previous_read_ = 0;
+  std::thread reader_;
+  std::thread writer_;
+  std::thread passer_;
   std::string partial_line_;  // of a passthrough that is filtered
+  std::atomic<bool> disk_fails_{false};
   // ended_ is stored after the ring was finished (release) and pairs with ended().
   std::atomic<bool> ended_{false};
   std::atomic<uint64_t> total_{0};
@@ -71,6 +90,7 @@ class Drain {
   std::atomic<bool> passthrough_closed_{false};
   std::atomic<bool> blocked_{false};
   std::atomic<bool> hid_trace_{false};
+  std::atomic<uint64_t> not_passed_on_{0};
 };
 
 }  // namespace hangscope

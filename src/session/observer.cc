@@ -13,6 +13,7 @@ namespace hangscope {
 namespace {
 
 constexpr TimeNs kLiveInterval = kSecond / 2;
+constexpr TimeNs kLongestCatchUp = kSecond;
 
 std::string HostName() {
   char name[256] = {};
@@ -35,6 +36,7 @@ bool Observer::Tick(const ChildView& child, int pid) {
   pid_ = pid;
   analysis_.SetChild(child);
   const Verdict verdict = analysis_.verdict();
+  TellTroubles(false);
   TellLosses(false);
   if (clock_.Monotonic() >= next_beat_) Beat(child, verdict);
   if (!verdict.IsHang()) {
@@ -70,6 +72,36 @@ void Observer::Beat(const ChildView& child, const Verdict& verdict) {
   next_beat_ += beat_interval_ * ((beat.now - next_beat_) / beat_interval_ + 1);
 }
 
+// What a stream has to put up with, told when it begins.
+void Observer::TellTroubles(bool all) {
+  const auto& streams = recording_.streams();
+  troubles_.resize(streams.size());
+  for (size_t i = 0; i < streams.size(); ++i) {
+    const std::string& name = streams[i].ring->stream_name();
+    const RingFill fill = streams[i].ring->fill();
+    Troubles& told = troubles_[i];
+    if (fill.failing != told.failing) {
+      char buffer[128];
+      narrator_.Note(fill.failing ? fmt::format("{}: cannot write '{}': {}; the newest is kept in memory", name, streams[i].ring->prefix(),
+                                                strerror_r(streams[i].ring->last_error(), buffer, sizeof buffer))
+                                  : fmt::format("{}: '{}' can be written again", name, streams[i].ring->prefix()),
+                     clock_.Wall());
+      told.failing = fill.failing;
+    }
+    if (fill.gave_up_compression && !told.plain) {
+      narrator_.Note(fmt::format("{}: comes faster than it can be compressed; what is too fast is recorded plain", name), clock_.Wall());
+      told.plain = true;
+    }
+    const uint64_t dropped = streams[i].drain->not_passed_on();
+    const bool due = all || told.dropped == 0 || clock_.Monotonic() >= next_beat_;
+    if (dropped != told.dropped && due) {
+      narrator_.Note(fmt::format("{}: {} recorded but not passed on, whoever reads it is too slow (--lossless waits for it)", name,
+                                 FormatSize(dropped - told.dropped)), clock_.Wall());
+      told.dropped = dropped;
+    }
+  }
+}
+
 // Each stream's losses are told when they begin and then at most once a beat.
 void Observer::TellLosses(bool all) {
   const auto& streams = recording_.streams();
@@ -79,10 +111,11 @@ void Observer::TellLosses(bool all) {
     if (fill.lost_bytes == told_losses_[i]) continue;
     if (!all && told_losses_[i] != 0 && clock_.Monotonic() < next_beat_) continue;
     char buffer[128];
-    narrator_.TellLoss(streams[i].ring->stream_name(), fill.lost_bytes - told_losses_[i],
-                       fmt::format("cannot write '{}': {}", streams[i].ring->prefix(),
-                                   strerror_r(fill.lost_errno, buffer, sizeof buffer)),
-                       clock_.Wall());
+    const std::string why = fill.lost_errno == 0
+                                ? fmt::format("the disk of '{}' is slower than the stream", streams[i].ring->prefix())
+                                : fmt::format("cannot write '{}': {}", streams[i].ring->prefix(),
+                                              strerror_r(fill.lost_errno, buffer, sizeof buffer));
+    narrator_.TellLoss(streams[i].ring->stream_name(), fill.lost_bytes - told_losses_[i], why, clock_.Wall());
     told_losses_[i] = fill.lost_bytes;
   }
 }
@@ -114,7 +147,10 @@ std::string Observer::TakeSnapshot(const std::string& trigger, const Verdict& ve
     manifest.verdict.summary = "not judged yet";
   }
   std::vector<RingStore*> rings;
-  for (const RecordedStream& stream : recording_.streams()) rings.push_back(stream.ring.get());
+  for (const RecordedStream& stream : recording_.streams()) {
+    stream.drain->CatchUp(kLongestCatchUp);  // the newest bytes are the ones that are wanted
+    rings.push_back(stream.ring.get());
+  }
   auto folder = snapshots_.Take(rings, &manifest);
   if (!folder.ok()) {
     narrator_.Note("cannot take a snapshot: " + folder.status().message(), clock_.Wall());
@@ -128,6 +164,7 @@ std::string Observer::TakeSnapshot(const std::string& trigger, const Verdict& ve
 
 Verdict Observer::Conclude(const ChildView& child) {
   analysis_.Stop();
+  TellTroubles(true);
   TellLosses(true);
   return analysis_.Conclude(child);
 }

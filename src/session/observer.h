@@ -67,6 +67,7 @@ class Observer {
 
  private:
   void Beat(const ChildView& child, const Verdict& verdict);
+  void TellTroubles(bool all);
   void TellLosses(bool all);
   void TellHang(const Verdict& verdict);
 
@@ -85,6 +86,12 @@ class Observer {
   TimeNs last_beat_;
   TimeNs last_cpu_ = 0;
   std::vector<uint64_t> last_totals_;
+  struct Troubles {
+    bool failing = false;
+    bool plain = false;
+    uint64_t dropped = 0;
+  };
+  std::vector<Troubles> troubles_;  // that were told, by stream
   std::vector<uint64_t> told_losses_;
   bool hang_now_ = false;
   bool hang_told_ = false;

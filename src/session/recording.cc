@@ -17,26 +17,30 @@ uint64_t RandomId() {
 
 }  // namespace
 
-Recording::Recording(FileSystem& files, Clock& clock)
-    : files_(files), clock_(clock), run_id_(RandomId()), done_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+Recording::Recording(FileSystem& files, Clock& clock, const StageOptions& stages)
+    : files_(files), clock_(clock), stages_(stages), run_id_(RandomId()), done_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 Recording::~Recording() {
   streams_.clear();  // joins the drains, which use the event
   close(done_event_);
 }
 
-Status Recording::AddRing(const std::string& name, const std::string& prefix, const RingGeometry& geometry) {
+Status Recording::AddRing(const std::string& name, const std::string& prefix, const RingGeometry& geometry, bool passthrough) {
+  auto stage = Stage::Create(stages_.memory_bytes, passthrough);
+  if (!stage.ok()) return stage.status();
   auto ring = RingStore::Create(files_, clock_, prefix, name, geometry, run_id_);
   if (!ring.ok()) return ring.status();
   RecordedStream stream;
   stream.ring = std::move(*ring);
+  stream.stage = std::move(*stage);
   streams_.push_back(std::move(stream));
   return {};
 }
 
 void Recording::Drain(size_t index, int fd, bool owns_fd, const PassthroughOptions& passthrough) {
   RecordedStream& stream = streams_[index];
-  stream.drain = std::make_unique<hangscope::Drain>(fd, owns_fd, stream.ring.get(), &clock_, passthrough, done_event_);
+  stream.drain = std::make_unique<hangscope::Drain>(fd, owns_fd, stream.ring.get(), std::move(stream.stage), &clock_,
+                                                   passthrough, stages_.lossless, done_event_);
   stream.drain->Start();
 }
 

@@ -16,19 +16,26 @@ namespace hangscope {
 
 struct RecordedStream {
   std::unique_ptr<RingStore> ring;
+  std::unique_ptr<Stage> stage;  // until the drain has it
   std::unique_ptr<Drain> drain;
+};
+
+struct StageOptions {
+  uint64_t memory_bytes = 64u << 20;  // that may wait for a slow disk or reader, a stream
+  bool lossless = false;              // the program waits for its readers instead
 };
 
 class Recording {
  public:
-  Recording(FileSystem& files, Clock& clock);  // gives the run a random id
+  Recording(FileSystem& files, Clock& clock, const StageOptions& stages = {});  // gives the run a random id
   ~Recording();
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
   // Prepares a ring; called before the program starts, so that what cannot be
   // recorded is never started.
-  Status AddRing(const std::string& name, const std::string& prefix, const RingGeometry& geometry);
+  // `passthrough`: whether Drain will be told to pass the stream on.
+  Status AddRing(const std::string& name, const std::string& prefix, const RingGeometry& geometry, bool passthrough);
   // Starts draining `fd` into the ring added i-th.
   void Drain(size_t index, int fd, bool owns_fd, const PassthroughOptions& passthrough);
 
@@ -45,6 +52,7 @@ class Recording {
  private:
   FileSystem& files_;
   Clock& clock_;
+  const StageOptions stages_;
   const uint64_t run_id_;
   const int done_event_;
   std::vector<RecordedStream> streams_;

@@ -38,7 +38,7 @@ class Runner {
  public:
   Runner(const Environment& environment, const RunOptions& options)
       : environment_(environment), options_(options), clock_(*environment.clock),
-        recording_(*environment.files, clock_) {}
+        recording_(*environment.files, clock_, options.stages) {}
 
   RunOutcome Run() {
     RunOutcome outcome;
@@ -80,7 +80,8 @@ class Runner {
     for (const char* name : {"stdout", "stderr"}) {
       const bool wanted = name == std::string_view("stdout") ? options_.capture_stdout : options_.capture_stderr;
       if (!wanted) continue;
-      Status status = recording_.AddRing(name, options_.ring_prefix + "." + name, options_.geometry);
+      const bool passed_on = (name == std::string_view("stdout") ? options_.out : options_.err).fd >= 0;
+      Status status = recording_.AddRing(name, options_.ring_prefix + "." + name, options_.geometry, passed_on);
       if (!status.ok()) return status;
     }
     return {};

@@ -18,6 +18,7 @@ struct RunOptions {
   ObserverOptions observer;     // its command is the one that is run
   std::string ring_prefix;      // rings are RING_PREFIX.stdout and RING_PREFIX.stderr
   RingGeometry geometry;
+  StageOptions stages;
   bool capture_stdout = true;
   bool capture_stderr = true;
   PassthroughOptions out;

@@ -32,8 +32,8 @@ bool ReadSignals(int signal_fd, Observer* observer) {
 
 TeeOutcome RunTee(const Environment& environment, const TeeOptions& options) {
   TeeOutcome outcome;
-  Recording recording(*environment.files, *environment.clock);
-  outcome.status = recording.AddRing("stdin", options.ring_prefix, options.geometry);
+  Recording recording(*environment.files, *environment.clock, options.stages);
+  outcome.status = recording.AddRing("stdin", options.ring_prefix, options.geometry, options.out.fd >= 0);
   if (!outcome.status.ok()) return outcome;
   const TimeNs start = environment.clock->Monotonic();
   const TimeNs start_wall = environment.clock->Wall();

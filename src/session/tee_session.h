@@ -13,6 +13,7 @@ struct TeeOptions {
   ObserverOptions observer;
   std::string ring_prefix;
   RingGeometry geometry;
+  StageOptions stages;
   int input_fd = 0;
   PassthroughOptions out;
 };

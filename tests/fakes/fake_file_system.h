@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -31,10 +32,40 @@ class FakeFileSystem final : public FileSystem {
   std::string watched = "\xff";
   uint64_t peak = 0;
 
+  // Called after every write that took place.
+  std::function<void()> after_write;
+
+  // All names go; who has a file open keeps it.
   void Clear() {
+    for (auto& [name, content] : files_) --content->links;
     files_.clear();
     folders_.clear();
     peak = 0;
+  }
+
+  // A death: from the `bytes`-th byte on nothing that is done changes the disk. A
+  // change of names counts as a byte, and up to `atomic_bytes` are written or not.
+  uint64_t atomic_bytes = 64;
+  void CrashAfter(uint64_t bytes) {
+    budget_ = bytes;
+    written_since_ = 0;
+  }
+  uint64_t written_since() const { return written_since_; }
+
+  using Files = std::map<std::string, std::string>;
+  Files Save() const {
+    Files saved;
+    for (const auto& [name, content] : files_) saved[name] = content->bytes;
+    return saved;
+  }
+  void Restore(const Files& saved) {
+    files_.clear();
+    for (const auto& [name, bytes] : saved) {
+      auto content = std::make_shared<Content>();
+      content->bytes = bytes;
+      content->links = 1;
+      files_[name] = content;
+    }
   }
   std::string& BytesOf(const std::string& path) { return files_.at(path)->bytes; }
   uint64_t Used() const {
@@ -50,6 +81,7 @@ class FakeFileSystem final : public FileSystem {
     auto at = files_.find(path);
     if (at == files_.end()) {
       if (mode != Mode::kCreate) return Status::FromErrno(ENOENT, "open", path);
+      if (!Spend(1)) return std::unique_ptr<File>(std::make_unique<FakeFile>(this, std::make_shared<Content>()));
       at = files_.emplace(path, std::make_shared<Content>()).first;
       at->second->links = 1;
     }
@@ -57,6 +89,7 @@ class FakeFileSystem final : public FileSystem {
   }
   Status Link(const std::string& from, const std::string& to) override {
     const std::lock_guard lock(mutex_);
+    if (!Spend(1)) return {};
     if (!has_hard_links) return Status::FromErrno(EPERM, "link", to);
     const auto at = files_.find(from);
     if (at == files_.end()) return Status::FromErrno(ENOENT, "link", from);
@@ -66,6 +99,7 @@ class FakeFileSystem final : public FileSystem {
   }
   Status Rename(const std::string& from, const std::string& to) override {
     const std::lock_guard lock(mutex_);
+    if (!Spend(1)) return {};
     std::map<std::string, std::shared_ptr<Content>> moved;
     for (auto at = files_.begin(); at != files_.end();) {
       if (at->first == from || at->first.starts_with(from + "/")) {
@@ -82,7 +116,7 @@ class FakeFileSystem final : public FileSystem {
   Status Remove(const std::string& path) override {
     const std::lock_guard lock(mutex_);
     const auto at = files_.find(path);
-    if (at == files_.end()) return {};
+    if (at == files_.end() || !Spend(1)) return {};
     --at->second->links;
     files_.erase(at);
     return {};
@@ -100,6 +134,7 @@ class FakeFileSystem final : public FileSystem {
   }
   Status PointLink(const std::string& path, const std::string& target) override {
     const std::lock_guard lock(mutex_);
+    if (!Spend(1)) return {};
     auto link = std::make_shared<Content>();
     link->bytes = target;
     link->links = 1;
@@ -142,9 +177,11 @@ class FakeFileSystem final : public FileSystem {
                                                           : disk_->capacity - std::min(disk_->capacity, disk_->Used());
       const uint64_t allowed = std::max<uint64_t>(all.size(), offset) + (offset > all.size() ? 0 : room);
       *written = std::min<uint64_t>(bytes.size(), allowed > offset ? allowed - offset : 0);
-      if (all.size() < offset + *written) all.resize(offset + *written);
-      std::memcpy(all.data() + offset, bytes.data(), *written);
+      const uint64_t arrive = disk_->Spend(*written) ? *written : disk_->Rest(*written);
+      if (arrive > 0 && all.size() < offset + arrive) all.resize(offset + arrive);
+      std::memcpy(all.data() + offset, bytes.data(), arrive);
       disk_->Watch();
+      if (arrive > 0 && disk_->after_write) disk_->after_write();
       return *written == bytes.size() ? Status() : Status::FromErrno(ENOSPC, "write", "fake");
     }
     Result<size_t> ReadAt(uint64_t offset, std::span<char> buffer) override {
@@ -154,7 +191,10 @@ class FakeFileSystem final : public FileSystem {
       return all.copy(buffer.data(), buffer.size(), offset);
     }
     Status Truncate(uint64_t size_bytes) override {
-    const std::lock_guard lock(disk_->mutex_);
+      const std::lock_guard lock(disk_->mutex_);
+      if (!disk_->Spend(1)) return {};
+      const uint64_t more = size_bytes - std::min<uint64_t>(size_bytes, content_->bytes.size());
+      if (more > 0 && disk_->Used() + more > disk_->capacity) return Status::FromErrno(ENOSPC, "resize", "fake");
       content_->bytes.resize(size_bytes);
       disk_->Watch();
       return {};
@@ -185,6 +225,18 @@ class FakeFileSystem final : public FileSystem {
     if (!name.starts_with(start) || name.size() == start.size()) return;
     names->insert(name.substr(start.size(), name.find('/', start.size()) - start.size()));
   }
+  // Whether `bytes` more can still be done before the death.
+  bool Spend(uint64_t bytes) {
+    written_since_ += bytes;
+    rest_ = bytes <= atomic_bytes ? 0 : budget_;
+    if (budget_ == std::numeric_limits<uint64_t>::max()) return true;
+    const bool alive = budget_ >= bytes;
+    budget_ -= std::min(budget_, bytes);
+    return alive;
+  }
+  // How many of the bytes that were too many still arrive.
+  uint64_t Rest(uint64_t bytes) const { return std::min(rest_, bytes); }
+
   std::vector<std::string> Below(const std::string& path) const {
     std::vector<std::string> names;
     for (const auto& [name, content] : files_) {
@@ -200,6 +252,9 @@ class FakeFileSystem final : public FileSystem {
     peak = std::max(peak, now);
   }
 
+  uint64_t budget_ = std::numeric_limits<uint64_t>::max();
+  uint64_t rest_ = 0;
+  uint64_t written_since_ = 0;
   std::recursive_mutex mutex_;  // RemoveTree removes, too
   std::map<std::string, std::shared_ptr<Content>> files_;
   std::set<std::string> folders_;

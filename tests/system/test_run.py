@@ -128,7 +128,7 @@ class Output(Case):
             watcher.start()
             total = 200_000 if chunk == 8 else 6_000_000
             outcome = self.run_program(python(OFFSETS, total, chunk), "--size", "256K", "--keep", 2,
-                                       "--no-passthrough", "--capture", "stdout")
+                                       "--no-passthrough", "--capture", "stdout", "--compress", "none")
             done.set()
             watcher.join()
             self.assertEqual(outcome.status, 0)
@@ -146,7 +146,7 @@ class Output(Case):
         count, = struct.unpack_from("<I", index, 16)
         pieces = []
         for k in range(count):
-            sequence, begin, length, reserved, prev_begin, prev_length, _, _ = struct.unpack_from("<8Q", index, 128 + 64 * k)
+            sequence, begin, length, reserved, prev_begin, prev_length, _, _ = struct.unpack_from("<8Q", index, 192 + 64 * k)
             if sequence == 0:
                 continue
             data = pathlib.Path(f"{prefix}.{k}").read_bytes()

@@ -219,8 +219,10 @@ TEST(HistoryPrinter, LeavesOutHalfLinesAroundALoss) {
   auto store = RingStore::Create(disk, clock, "dir/r", "stdin", *plan, 7);
   (*store)->Append("whole 1\nhalf", clock.Monotonic());
   disk.capacity = disk.Used();
-  (*store)->Append(" a line\nlost\nand ", clock.Monotonic());
+  EXPECT_EQ((*store)->Append(" a line\nlost\nand ", clock.Monotonic()), 0u);
+  (*store)->Lose(17, ENOSPC);
   disk.capacity = 1 << 30;
+  clock.Advance(2 * kSecond);
   (*store)->Append("half again\nwhole 2\nopen end", clock.Monotonic());
   auto reader = BlockReader::Open(disk, "dir/r");
   ASSERT_TRUE(reader.ok());

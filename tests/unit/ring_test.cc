@@ -1,6 +1,7 @@
 // The ring store and the block reader together, on a disk in memory: what was
 // appended is compared byte for byte with what is read back.
 #include <gtest/gtest.h>
+#include <zstd.h>
 
 #include <random>
 
@@ -27,17 +28,18 @@ struct ReadBack {
   uint64_t begin = 0;
   uint64_t end = 0;
   uint64_t bytes = 0;
+  uint32_t damaged = 0;  // entries of the index
   std::vector<Loss> losses;
 };
 
-class RingTest : public ::testing::Test {
+class RingFixture {
  protected:
   static constexpr const char* kPrefix = "dir/ring";
 
-  RingTest() { disk_.watched = kPrefix; }
+  explicit RingFixture(Compress compress) : compress_(compress) { disk_.watched = kPrefix; }
 
   void Create(const char* size, const char* keep) {
-    auto plan = PlanRing(size, keep, NameOf(kPrefix).size());
+    auto plan = PlanRing(size, keep, NameOf(kPrefix).size(), compress_);
     ASSERT_TRUE(plan.ok()) << plan.status().message();
     plan_ = *plan;
     auto store = RingStore::Create(disk_, clock_, kPrefix, "stdout", plan_, 7);
@@ -45,7 +47,8 @@ class RingTest : public ::testing::Test {
     store_ = std::move(*store);
   }
   void Produce(uint64_t count) {
-    store_->Append(OffsetBytes(produced_, count), clock_.Monotonic());
+    const size_t taken = store_->Append(OffsetBytes(produced_, count), clock_.Monotonic());
+    if (taken < count) store_->Lose(count - taken, store_->last_error());
     produced_ += count;
   }
   // Reads everything and checks each byte against its offset.
@@ -67,9 +70,19 @@ class RingTest : public ::testing::Test {
       result.bytes += reader->block().size();
     }
     result.end = reader->position();
+    result.damaged = reader->damaged_segments();
     return result;
   }
 
+  // What a killed recorder left behind, gone on with.
+  void Resume() {
+    store_.reset();
+    auto store = RingStore::Resume(disk_, clock_, kPrefix);
+    ASSERT_TRUE(store.ok()) << store.status().message();
+    store_ = std::move(*store);
+  }
+
+  const Compress compress_;
   FakeFileSystem disk_;
   FakeClock clock_;
   RingGeometry plan_;
@@ -77,7 +90,20 @@ class RingTest : public ::testing::Test {
   uint64_t produced_ = 0;
 };
 
-TEST_F(RingTest, ShortStreamComesBackWhole) {
+// What holds for plain and compressed rings alike.
+class RingTest : public RingFixture, public ::testing::TestWithParam<Compress> {
+ protected:
+  RingTest() : RingFixture(GetParam()) {}
+};
+INSTANTIATE_TEST_SUITE_P(, RingTest, ::testing::Values(Compress::kNone, Compress::kZstd),
+                         [](const auto& instance) { return instance.param == Compress::kNone ? "plain" : "zstd"; });
+
+class PlainRingTest : public RingFixture, public ::testing::Test {
+ protected:
+  PlainRingTest() : RingFixture(Compress::kNone) {}
+};
+
+TEST_P(RingTest, ShortStreamComesBackWhole) {
   Create("64K", "1");
   Produce(1000);
   const ReadBack back = ReadAll();
@@ -87,7 +113,7 @@ TEST_F(RingTest, ShortStreamComesBackWhole) {
   EXPECT_TRUE(back.losses.empty());
 }
 
-TEST_F(RingTest, SegmentsHoldStreamBytesAndNothingElse) {
+TEST_F(PlainRingTest, SegmentsHoldStreamBytesAndNothingElse) {
   Create("64K", "1");
   Produce(1000);
   EXPECT_EQ(disk_.BytesOf("dir/ring.0"), OffsetBytes(0, 1000));
@@ -96,7 +122,7 @@ TEST_F(RingTest, SegmentsHoldStreamBytesAndNothingElse) {
 
 // The bound holds at every instant (the disk watches every write), and at least
 // 95 % of it is history once the ring has been full, whatever the chunks.
-TEST_F(RingTest, BoundAndHistoryForAnyChunk) {
+TEST_P(RingTest, BoundAndHistoryForAnyChunk) {
   for (const uint64_t chunk : {1u, 7u, 100u, 4096u, 65536u, 1048576u}) {
     for (const auto& [size, keep] : {std::pair("64K", "1"), {"64K", "3"}, {"1M", "1"}, {"700000", "3"}}) {
       SCOPED_TRACE(std::to_string(chunk) + " bytes at a time into " + size + " x " + keep);
@@ -122,7 +148,7 @@ TEST_F(RingTest, BoundAndHistoryForAnyChunk) {
   }
 }
 
-TEST_F(RingTest, RandomChunksAndReadSizes) {
+TEST_P(RingTest, RandomChunksAndReadSizes) {
   Create("96K", "1");
   std::mt19937 random(1);
   for (int round = 0; round < 300; ++round) {
@@ -134,37 +160,78 @@ TEST_F(RingTest, RandomChunksAndReadSizes) {
   EXPECT_LE(disk_.peak, plan_.bound_bytes);
 }
 
-TEST_F(RingTest, FullDiskLosesCountsAndGoesOn) {
+// A disk that fills before the ring does: the oldest gives way to the newest.
+TEST_P(RingTest, FullDiskKeepsTheNewest) {
   Create("256K", "1");
-  Produce(50'000);
-  disk_.capacity = disk_.Used() + 1000;  // full in a moment
-  Produce(20'000);
+  Produce(90'000);
+  disk_.capacity = disk_.Used() + 1000;
+  for (int i = 0; i < 40; ++i) Produce(5'000);
+  EXPECT_EQ(store_->fill().lost_bytes, 0u);
+  const ReadBack full = ReadAll();
+  EXPECT_EQ(full.end, produced_);
+  EXPECT_GT(full.begin, 0u);
+  EXPECT_GE(full.bytes, 40'000u);
+  EXPECT_TRUE(full.losses.empty());
+  disk_.capacity = 1u << 30;
+  clock_.Advance(2 * kSecond);
+  for (int i = 0; i < 400; ++i) Produce(5'000);
+  const ReadBack back = ReadAll();
+  EXPECT_EQ(back.end, produced_);
+  EXPECT_GE(back.bytes * 100, plan_.bound_bytes * 95);
+  EXPECT_TRUE(back.losses.empty());
+  EXPECT_LE(disk_.peak, plan_.bound_bytes);
+}
+
+// A snapshot holds all there is, so that nothing can give way.
+TEST_P(RingTest, DiskThatRefusesLosesCountsAndGoesOn) {
+  Create("256K", "1");
+  Produce(90'000);
+  ASSERT_TRUE(disk_.MakeFolders("dir/snap").ok());
+  ASSERT_TRUE(store_->Freeze("dir/snap").ok());
+  disk_.capacity = disk_.Used();
+  for (int i = 0; i < 40; ++i) Produce(5'000);
   const RingFill full = store_->fill();
-  EXPECT_EQ(full.total_bytes, 70'000u);
-  EXPECT_GT(full.lost_bytes, 15'000u);
+  EXPECT_EQ(full.total_bytes, 290'000u);
+  EXPECT_GT(full.lost_bytes, 150'000u);
   EXPECT_EQ(full.lost_errno, ENOSPC);
   disk_.capacity = 1u << 30;
+  clock_.Advance(2 * kSecond);
   Produce(5'000);
   const ReadBack back = ReadAll();
   EXPECT_EQ(back.end, produced_);
-  ASSERT_EQ(back.losses.size(), 1u);
-  EXPECT_EQ(back.losses[0].reason, LossReason::kNotWritten);
-  EXPECT_EQ(back.losses[0].bytes(), full.lost_bytes);
-  EXPECT_EQ(back.bytes + full.lost_bytes, produced_);
+  uint64_t missing = 0;
+  for (const Loss& loss : back.losses) {
+    EXPECT_EQ(loss.reason, LossReason::kNotWritten);
+    missing += loss.bytes();
+  }
+  EXPECT_EQ(missing, full.lost_bytes);
+  EXPECT_EQ(back.bytes + full.lost_bytes + back.begin, produced_);
 }
 
-TEST_F(RingTest, LossAtTheVeryEndIsTold) {
+TEST_P(RingTest, VanishedFolderComesBack) {
+  Create("64K", "1");
+  Produce(20'000);
+  disk_.Clear();
+  for (int i = 0; i < 30; ++i) Produce(1'000);
+  const ReadBack back = ReadAll();
+  EXPECT_EQ(back.end, produced_);
+  EXPECT_GT(back.bytes, 10'000u);
+  EXPECT_EQ(store_->fill().lost_errno, ENOENT);
+  EXPECT_GT(store_->fill().lost_bytes, 0u);
+}
+
+TEST_P(RingTest, LossAtTheVeryEndIsTold) {
   Create("256K", "1");
   Produce(1000);
-  disk_.capacity = disk_.Used();
-  Produce(500);
+  store_->Lose(500, EIO);
   const ReadBack back = ReadAll();
   ASSERT_EQ(back.losses.size(), 1u);
   EXPECT_EQ(back.losses[0].begin, 1000u);
   EXPECT_EQ(back.losses[0].end, 1500u);
+  EXPECT_EQ(store_->fill().lost_errno, EIO);
 }
 
-TEST_F(RingTest, FrozenWindowStaysWhileTheRingGoesOn) {
+TEST_P(RingTest, FrozenWindowStaysWhileTheRingGoesOn) {
   Create("64K", "2");
   Produce(200'000);
   ASSERT_TRUE(disk_.MakeFolders("dir/snap").ok());
@@ -182,7 +249,7 @@ TEST_F(RingTest, FrozenWindowStaysWhileTheRingGoesOn) {
   EXPECT_LE(disk_.peak, plan_.bound_bytes);
 }
 
-TEST_F(RingTest, FreezeWithoutHardLinksCopies) {
+TEST_P(RingTest, FreezeWithoutHardLinksCopies) {
   disk_.has_hard_links = false;
   Create("64K", "1");
   Produce(100'000);
@@ -192,7 +259,7 @@ TEST_F(RingTest, FreezeWithoutHardLinksCopies) {
   EXPECT_EQ(ReadAll("dir/snap/stdout").end, 100'000u);
 }
 
-TEST_F(RingTest, RingGoesOnWithItsHistoryAfterAFreeze) {
+TEST_P(RingTest, RingGoesOnWithItsHistoryAfterAFreeze) {
   Create("64K", "4");
   Produce(500'000);
   const uint64_t begin = ReadAll().begin;
@@ -201,7 +268,7 @@ TEST_F(RingTest, RingGoesOnWithItsHistoryAfterAFreeze) {
   EXPECT_EQ(ReadAll().begin, begin);
 }
 
-TEST_F(RingTest, ManySnapshotsInARowCostNoHistory) {
+TEST_P(RingTest, ManySnapshotsInARowCostNoHistory) {
   Create("64K", "4");
   Produce(500'000);
   for (int i = 0; i < 200; ++i) {
@@ -217,7 +284,7 @@ TEST_F(RingTest, ManySnapshotsInARowCostNoHistory) {
   EXPECT_LE(disk_.peak, plan_.bound_bytes);
 }
 
-TEST_F(RingTest, EarlierRunsFilesAreGone) {
+TEST_P(RingTest, EarlierRunsFilesAreGone) {
   for (const char* name : {"dir/ring.0", "dir/ring.77", "dir/ring.snapshot", "dir/ring.3.zst", "dir/ringer.1"}) {
     ASSERT_TRUE(WriteWholeFile(disk_, name, "stale").ok());
   }
@@ -230,7 +297,7 @@ TEST_F(RingTest, EarlierRunsFilesAreGone) {
   EXPECT_EQ(ReadAll().bytes, 10u);
 }
 
-TEST_F(RingTest, SecondRecorderOfTheSameRingIsRefused) {
+TEST_P(RingTest, SecondRecorderOfTheSameRingIsRefused) {
   Create("64K", "1");
   const auto second = RingStore::Create(disk_, clock_, kPrefix, "stdout", plan_, 8);
   ASSERT_FALSE(second.ok());
@@ -238,7 +305,7 @@ TEST_F(RingTest, SecondRecorderOfTheSameRingIsRefused) {
   EXPECT_NE(second.status().message().find("--prefix"), std::string::npos);
 }
 
-TEST_F(RingTest, StampsTellWhenABytesArrived) {
+TEST_P(RingTest, StampsTellWhenABytesArrived) {
   Create("1M", "1");
   for (int second = 0; second < 50; ++second) {
     Produce(1000);
@@ -255,7 +322,7 @@ TEST_F(RingTest, StampsTellWhenABytesArrived) {
   }
 }
 
-TEST_F(RingTest, ReaderThatIsLappedLosesNothingSilently) {
+TEST_P(RingTest, ReaderThatIsLappedLosesNothingSilently) {
   Create("64K", "1");
   Produce(60'000);
   auto reader = BlockReader::Open(disk_, kPrefix);
@@ -278,7 +345,7 @@ TEST_F(RingTest, ReaderThatIsLappedLosesNothingSilently) {
   EXPECT_EQ(seen + lost, produced_);
 }
 
-TEST_F(RingTest, DamagedIndexIsRefusedOrCounted) {
+TEST_P(RingTest, DamagedIndexIsRefusedOrCounted) {
   Create("64K", "1");
   Produce(50'000);
   std::string& index = disk_.BytesOf("dir/ring.index");
@@ -309,7 +376,7 @@ TEST_F(RingTest, DamagedIndexIsRefusedOrCounted) {
   EXPECT_EQ(refused, 128);  // each bit of the header counts
 }
 
-TEST_F(RingTest, TruncatedOrMissingSegmentIsALoss) {
+TEST_F(PlainRingTest, TruncatedOrMissingSegmentIsALoss) {
   Create("64K", "1");
   Produce(50'000);
   disk_.BytesOf("dir/ring.3").resize(100);
@@ -322,6 +389,177 @@ TEST_F(RingTest, TruncatedOrMissingSegmentIsALoss) {
   }
   EXPECT_EQ(back.losses.size(), 2u);
   EXPECT_EQ(back.bytes + lost, 50'000u);
+}
+
+// The recorder is killed after any number of bytes that it wrote, whatever it was
+// doing: what is left is read without repair, every byte is right, and a successor
+// goes on behind the last one.
+TEST_P(RingTest, TornWriteAtEveryByte) {
+  Create("64K", "1");
+  while (produced_ < 90'000) Produce(997);
+  const FakeFileSystem::Files before = disk_.Save();
+  const uint64_t produced_before = produced_;
+  const auto go_on = [&] {
+    for (int i = 0; i < 7; ++i) Produce(i % 3 == 0 ? 1'100 : 77);
+  };
+  disk_.CrashAfter(UINT64_MAX);
+  go_on();
+  const uint64_t whole = disk_.written_since();
+  ASSERT_GT(whole, 3'000u);
+  const uint64_t produced_whole = produced_;
+  uint64_t newest = 0;
+  int damaged_index = 0;
+  for (uint64_t i = 0; i <= 2 * whole + 1; ++i) {
+    const uint64_t cut = i % (whole + 1);
+    disk_.atomic_bytes = i == cut ? 64 : 8;
+    if (cut == 0) newest = 0;
+    SCOPED_TRACE("killed after " + std::to_string(cut) + " of " + std::to_string(whole) + " bytes");
+    disk_.Restore(before);
+    Resume();
+    produced_ = produced_before;
+    disk_.CrashAfter(cut);
+    go_on();
+    store_.reset();
+    disk_.CrashAfter(UINT64_MAX);
+    const ReadBack left = ReadAll();
+    ASSERT_FALSE(::testing::Test::HasFailure());
+    ASSERT_LE(left.end, produced_whole);
+    if (left.damaged == 0) {
+      ASSERT_GE(left.end, produced_before);
+      ASSERT_EQ(left.bytes, left.end - left.begin);
+      ASSERT_GE(left.end, newest) << "less than with an earlier cut";
+      newest = left.end;
+    } else {
+      // Only if bytes that are written at once are torn; then one segment is gone.
+      ASSERT_LT(disk_.atomic_bytes, 64u);
+      ASSERT_EQ(left.damaged, 1u);
+      ++damaged_index;
+      continue;
+    }
+    Resume();
+    ASSERT_GE(store_->head(), left.end);  // more: a frame whose slot was not yet written
+    produced_ = store_->head();
+    Produce(3'000);
+    const ReadBack all = ReadAll();
+    ASSERT_FALSE(::testing::Test::HasFailure());
+    ASSERT_EQ(all.end, produced_);
+    ASSERT_TRUE(all.losses.empty());
+    store_.reset();
+  }
+  EXPECT_GT(damaged_index, 100);
+}
+
+class ZstdRingTest : public RingFixture, public ::testing::Test {
+ protected:
+  ZstdRingTest() : RingFixture(Compress::kZstd) {}
+
+  // What `zstdcat` prints of a file, or nothing if it is not valid zstd.
+  static std::optional<std::string> Decompress(const std::string& file) {
+    std::string out(4u << 20, '\0');
+    const size_t got = ZSTD_decompress(out.data(), out.size(), file.data(), file.size());
+    if (ZSTD_isError(got) != 0) return std::nullopt;
+    out.resize(got);
+    return out;
+  }
+};
+
+TEST_F(ZstdRingTest, SegmentsAreValidZstdAtEveryInstant) {
+  Create("64K", "1");
+  uint64_t looks = 0;
+  disk_.after_write = [&] {
+    for (const std::string& name : disk_.List("dir")) {
+      if (!name.ends_with(".zst")) continue;
+      ++looks;
+      ASSERT_TRUE(Decompress(disk_.BytesOf("dir/" + name))) << name << " after " << produced_;
+    }
+  };
+  for (int i = 0; i < 100; ++i) Produce(1 + static_cast<uint64_t>(i) * 37 % 3000);
+  disk_.after_write = nullptr;
+  EXPECT_GT(looks, 1000u);
+}
+
+TEST_F(ZstdRingTest, FramesAndTailTogetherAreTheStream) {
+  Create("64K", "16");
+  Produce(100'000);
+  std::string all;
+  for (uint32_t k = 0; disk_.Exists(SegmentPath(kPrefix, k, Encoding::kZstd)); ++k) {
+    all += *Decompress(disk_.BytesOf(SegmentPath(kPrefix, k, Encoding::kZstd)));
+  }
+  all += disk_.BytesOf("dir/ring.tail").substr(0, 100'000 - all.size());
+  EXPECT_EQ(all, OffsetBytes(0, 100'000));
+}
+
+TEST_F(ZstdRingTest, AnyDamagedByteOfASegmentIsALossOrNothing) {
+  Create("64K", "1");
+  Produce(6'000);
+  store_->Finish();
+  std::string& segment = disk_.BytesOf("dir/ring.0.zst");
+  const std::string good = segment;
+  uint64_t damaged = 0;
+  for (size_t at = 0; at < good.size(); ++at) {
+    segment = good;
+    segment[at] = static_cast<char>(segment[at] ^ 0x10);
+    const ReadBack back = ReadAll();
+    uint64_t lost = 0;
+    for (const Loss& loss : back.losses) lost += loss.bytes();
+    ASSERT_EQ(back.bytes + lost, 6'000u) << at;
+    damaged += lost > 0;
+  }
+  EXPECT_GT(damaged, good.size() / 2);
+}
+
+TEST_F(ZstdRingTest, BlocksOfAnotherRunAreNotTakenForThisOnes) {
+  Create("64K", "1");
+  Produce(6'000);
+  const std::string earlier = disk_.BytesOf("dir/ring.0.zst");
+  store_.reset();
+  auto store = RingStore::Create(disk_, clock_, kPrefix, "stdout", plan_, 8);
+  ASSERT_TRUE(store.ok());
+  store_ = std::move(*store);
+  produced_ = 0;
+  Produce(6'000);
+  disk_.BytesOf("dir/ring.0.zst") = earlier;  // as a disk may after a power cut
+  const ReadBack back = ReadAll();
+  uint64_t lost = 0;
+  for (const Loss& loss : back.losses) lost += loss.bytes();
+  EXPECT_GT(lost, 0u);
+  EXPECT_EQ(back.bytes + lost, 6'000u);
+}
+
+TEST_F(ZstdRingTest, AutoFallsBackToPlainUnderPressureAndReturns) {
+  plan_ = *PlanRing("8M", "1", 4, Compress::kAuto);
+  ASSERT_EQ(plan_.compress, Compress::kAuto);
+  store_ = std::move(*RingStore::Create(disk_, clock_, kPrefix, "stdout", plan_, 7));
+  const auto produce = [&] {
+    for (int i = 0; i < 40; ++i) Produce(10'000);
+  };
+  produce();
+  EXPECT_FALSE(store_->fill().gave_up_compression);
+  store_->SetPressed(true);
+  produce();
+  EXPECT_TRUE(store_->fill().gave_up_compression);
+  EXPECT_TRUE(disk_.Exists("dir/ring.1"));
+  store_->SetPressed(false);
+  produce();
+  EXPECT_TRUE(disk_.Exists("dir/ring.3.zst"));
+  const ReadBack back = ReadAll();
+  EXPECT_EQ(back.bytes, produced_);
+  EXPECT_TRUE(back.losses.empty());
+}
+
+TEST_P(RingTest, SnapshotSinceTheLastSharesNoByteWithIt) {
+  Create("64K", "2");
+  Produce(100'000);
+  ASSERT_TRUE(disk_.MakeFolders("dir/one").ok());
+  ASSERT_TRUE(store_->Freeze("dir/one").ok());
+  const ReadBack one = ReadAll("dir/one/stdout");
+  Produce(30'000);
+  ASSERT_TRUE(disk_.MakeFolders("dir/two").ok());
+  ASSERT_TRUE(store_->Freeze("dir/two", one.end).ok());
+  const ReadBack two = ReadAll("dir/two/stdout");
+  EXPECT_EQ(two.begin, one.end);
+  EXPECT_EQ(two.bytes, 30'000u);
+  EXPECT_EQ(two.end, produced_);
 }
 
 TEST(PlanRing, RefusesNonsense) {
