@@ -1,7 +1,7 @@
 """What the tests of the real binary share.
 
-HANGSCOPE and FIRMWARE come from ctest: the binary, and the folder of the example
-firmware; run by hand they are those of the preset dev. Each test gets an empty folder and is run by name:
+HANGSCOPE, FIRMWARE, BUILD and CMAKE come from ctest: the binary, the folder of the example firmware,
+the build folder and the command; run by hand they are those of the preset dev. Each test gets an empty folder and is run by name:
 
     python3 test_run.py TestClass.test_name
 """
@@ -20,6 +20,8 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 HANGSCOPE = os.environ.get("HANGSCOPE", str(ROOT / "build/dev/hangscope"))
 FIRMWARE = pathlib.Path(os.environ.get("FIRMWARE", ROOT / "build/dev/examples"))
+BUILD = os.environ.get("BUILD", str(ROOT / "build/dev"))
+CMAKE = os.environ.get("CMAKE", shutil.which("cmake"))
 DATA = ROOT / "tests/data"
 LONG = os.environ.get("HANGSCOPE_LONG") == "1"
 

@@ -1,0 +1,50 @@
+# What `cmake --install` installs: the executable, its CMake package and pkg-config file, the headers,
+# the documentation. Both packages find the executable relative to themselves, so that what was
+# installed can be moved as a whole, and DESTDIR and --prefix work.
+
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+# share, not lib: only an executable is exported, and a project that compiles for another machine, or
+# nothing at all, would not search this machine's lib.
+set(package_dir ${CMAKE_INSTALL_DATADIR}/cmake/hangscope)
+set(pkgconfig_dir ${CMAKE_INSTALL_DATADIR}/pkgconfig)
+# In another project CMAKE_INSTALL_DOCDIR may be that project's.
+set(doc_dir ${CMAKE_INSTALL_DATAROOTDIR}/doc/hangscope)
+if(PROJECT_IS_TOP_LEVEL)
+  set(doc_dir ${CMAKE_INSTALL_DOCDIR})
+endif()
+
+install(TARGETS hangscope EXPORT hangscopeTargets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(EXPORT hangscopeTargets NAMESPACE hangscope:: DESTINATION ${package_dir})
+
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/hangscopeConfig.cmake.in
+                              ${CMAKE_CURRENT_BINARY_DIR}/hangscopeConfig.cmake
+                              INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/hangscopeConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/hangscopeConfig.cmake
+              ${CMAKE_CURRENT_BINARY_DIR}/hangscopeConfigVersion.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/HangscopeSimulation.cmake
+        DESTINATION ${package_dir})
+
+# The folders may be absolute; then they do not move.
+set(pc_prefix ${CMAKE_INSTALL_PREFIX})
+if(NOT IS_ABSOLUTE ${pkgconfig_dir})
+  file(RELATIVE_PATH up /prefix/${pkgconfig_dir} /prefix)
+  string(REGEX REPLACE "/$" "" up "${up}")
+  set(pc_prefix "\${pcfiledir}/${up}")
+endif()
+foreach(kind IN ITEMS bin include)
+  string(TOUPPER CMAKE_INSTALL_${kind}DIR variable)
+  set(pc_${kind}dir ${${variable}})
+  if(NOT IS_ABSOLUTE "${pc_${kind}dir}")
+    set(pc_${kind}dir "\${prefix}/${pc_${kind}dir}")
+  endif()
+endforeach()
+configure_file(${CMAKE_CURRENT_LIST_DIR}/hangscope.pc.in ${CMAKE_CURRENT_BINARY_DIR}/hangscope.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/hangscope.pc DESTINATION ${pkgconfig_dir})
+
+install(DIRECTORY include/hangscope DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY docs DESTINATION ${doc_dir} FILES_MATCHING PATTERN "*.md")
+install(FILES README.md LICENSE DESTINATION ${doc_dir})
