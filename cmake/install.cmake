@@ -47,4 +47,5 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/hangscope.pc DESTINATION ${pkgconfig_d
 
 install(DIRECTORY include/hangscope DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY docs DESTINATION ${doc_dir} FILES_MATCHING PATTERN "*.md")
+install(PROGRAMS examples/ci/simulate DESTINATION ${doc_dir}/examples/ci)
 install(FILES README.md LICENSE DESTINATION ${doc_dir})
