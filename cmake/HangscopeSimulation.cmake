@@ -158,7 +158,7 @@ function(_hangscope_add_target command)
       _hangscope_append_quoted(code "${arg_${keyword}}")
     endif()
   endforeach()
-  # The terminal: without it Ninja holds the output back until the end, and Ctrl-C does not arrive.
+  # The terminal: without it Ninja holds the output back until the end, and nothing can be typed.
   cmake_language(EVAL CODE "${code} VERBATIM USES_TERMINAL)")
 endfunction()
 

@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 
-report = {"words": sys.argv[1:], "folder": os.getcwd()}
+report = {"words": sys.argv[1:], "folder": os.getcwd(), "terminal": os.isatty(0)}
 
 
 def write_report():
