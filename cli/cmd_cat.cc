@@ -23,7 +23,7 @@ prefix (trace/fw), one of its streams (trace/fw.stdout) or one of its files; it 
 live, finished or left behind by a recorder that was killed.
 
   --follow              go on as the recorder does, until it ends
-  --stream NAME         stdout or stderr, where there are several
+  --stream NAME         stdout, stderr or fdN, where there are several
 
 What is missing is told on stderr. Status: 0; 2 usage; 3 nothing could be read.
 )";

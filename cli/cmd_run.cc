@@ -1,8 +1,11 @@
 // hangscope run: docs/hangscope-run.md.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
+#include <map>
 
 #include "commands.h"
 #include "options.h"
@@ -22,14 +25,16 @@ stall time, it says where, and takes a snapshot.
   --stall T             time without progress that makes a hang [10] (2.5, 500ms, 2m)
   --on-hang WHAT        snapshot, kill (snapshot, then end it: status 124), exec:COMMAND
                         (snapshot, then a shell command), none [snapshot]
-  --prefix P            rings P.stdout.* and P.stderr.*, snapshots P.snapshot-NNNN/
+  --prefix P            rings P.STREAM.* (P.stdout.*, P.fd3.*), snapshots P.snapshot-NNNN/
                         [trace/NAME, NAME from the ELF or the program]
   --size S --keep N     each ring takes S times N bytes at most [500M, 3]
   --compress HOW        zstd, none, or auto: zstd as long as it keeps up [auto]
   --memory S            what may wait for a slow disk or reader, each stream [64M]
   --lossless            PROGRAM waits for a slow reader of its output instead of losing it
-  --capture STREAMS     stdout, stderr or stdout,stderr [stdout,stderr]
+  --capture STREAMS     of stdout, stderr and fd:N, PROGRAM's descriptor N [stdout,stderr]
   --no-passthrough      do not pass the output on
+  --pty                 PROGRAM's stdout and stderr are one terminal: lines at once, colours
+  --line-buffered       lines at once where PROGRAM uses C stdio, without a terminal
   --heartbeat T         a sign of life on stderr every T seconds, 0: none [5]
   --json                JSON Lines instead of text (docs/json.md)
   --log FILE            heartbeats and verdicts go to FILE instead of stderr
@@ -48,17 +53,79 @@ std::string DefaultPrefix(const std::string& elf, const std::string& program) {
   return "trace/" + name;
 }
 
-Status ParseCapture(const std::string& text, RunOptions* options) {
-  options->capture_stdout = options->capture_stderr = false;
-  size_t at = 0;
-  while (at <= text.size()) {
+// N of fd:N. The limit of open files (ulimit -n) holds for the program, too.
+Result<int> ParseDescriptor(const std::string& name) {
+  int fd = 0;
+  const char* end = name.data() + name.size();
+  const auto parsed = std::from_chars(name.data() + 3, end, fd);
+  if (parsed.ec != std::errc() || parsed.ptr != end || fd <= STDERR_FILENO) {
+    return Status::Usage(fmt::format("--capture '{}': a descriptor from 3 on; for example --capture fd:3", name));
+  }
+  if (const long limit = sysconf(_SC_OPEN_MAX); limit > 0 && fd >= limit) {
+    return Status::Usage(fmt::format("--capture '{}': the descriptors here end at {} (ulimit -n)", name, limit - 1));
+  }
+  return fd;
+}
+
+Result<CapturedStream> ParseStream(const std::string& name) {
+  if (name == "stdout") return CapturedStream{name, STDOUT_FILENO};
+  if (name == "stderr") return CapturedStream{name, STDERR_FILENO};
+  if (!name.starts_with("fd:")) {
+    return Status::Usage(fmt::format("--capture '{}': the streams are stdout, stderr and fd:N; for example --capture stdout,stderr", name));
+  }
+  auto fd = ParseDescriptor(name);
+  if (!fd.ok()) return fd.status();
+  return CapturedStream{fmt::format("fd{}", *fd), *fd};
+}
+
+// By descriptor, each once.
+Result<std::vector<CapturedStream>> ParseCapture(const std::string& text) {
+  std::map<int, CapturedStream> streams;
+  for (size_t at = 0; at <= text.size();) {
     const size_t comma = std::min(text.find(',', at), text.size());
-    const std::string name = text.substr(at, comma - at);
-    if (name == "stdout") options->capture_stdout = true;
-    else if (name == "stderr") options->capture_stderr = true;
-    else return Status::Usage(fmt::format("--capture '{}': the streams are stdout and stderr; for example --capture stdout,stderr", text));
+    auto stream = ParseStream(text.substr(at, comma - at));
+    if (!stream.ok()) return stream.status();
+    streams[stream->child_fd] = *stream;
     at = comma + 1;
   }
+  std::vector<CapturedStream> sorted;
+  for (const auto& [fd, stream] : streams) sorted.push_back(stream);
+  return sorted;
+}
+
+// To be called before hangscope opens anything, for what it opens takes the numbers
+// that are free: a stream goes on to our descriptor of its number, if we were given one.
+Result<std::vector<RunStream>> ResolveStreams(const std::string& capture, bool pty) {
+  auto captured = ParseCapture(!capture.empty() ? capture : pty ? "stdout" : "stdout,stderr");
+  if (!captured.ok()) return captured.status();
+  std::vector<RunStream> streams;
+  for (CapturedStream& stream : captured.value()) {
+    if (pty && stream.child_fd == STDERR_FILENO) {
+      return Status::Usage("--pty: stderr is on the same terminal as stdout, and recorded with it; for example --pty --capture stdout");
+    }
+    stream.pty = pty && stream.child_fd == STDOUT_FILENO;
+    PassthroughOptions passthrough;
+    if (fcntl(stream.child_fd, F_GETFD) != -1) passthrough.fd = stream.child_fd;
+    streams.push_back({stream, passthrough});
+  }
+  if (pty && !streams.front().captured.pty) {
+    return Status::Usage(fmt::format("--pty --capture {}: the terminal is stdout; for example --pty --capture stdout,{}", capture, capture));
+  }
+  return streams;
+}
+
+size_t LongestName(const std::vector<RunStream>& streams) {
+  size_t longest = 0;
+  for (const RunStream& stream : streams) longest = std::max(longest, stream.captured.name.size());
+  return longest;
+}
+
+// stdbuf becomes the program (exec) after it set up the C library's buffers.
+Status LaunchLineBuffered(RunOptions* options) {
+  if (!CheckProgram("stdbuf").ok()) {
+    return Status::Usage("--line-buffered needs the command stdbuf (package coreutils), which is not in the PATH; --pty does without");
+  }
+  options->launcher = {"stdbuf", "-oL", "-eL"};
   return {};
 }
 
@@ -91,14 +158,18 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   RecorderWords recorder_words;
   recorder_words.compress = "auto";
   recorder_words.AddTo(&parser);
-  std::string capture = "stdout,stderr";
+  std::string capture;
   std::string on_hang = "snapshot";
   RunOptions options;
   bool no_passthrough = false;
+  bool pty = false;
+  bool line_buffered = false;
   parser.Option("--capture", &capture);
   parser.Option("--on-hang", &on_hang);
   parser.Option("--junit", &options.junit_path);
   parser.Flag("--no-passthrough", &no_passthrough);
+  parser.Flag("--pty", &pty);
+  parser.Flag("--line-buffered", &line_buffered);
   switch (parser.Parse(mine)) {
     case OptionParser::Outcome::kHelp: return kExitClean;
     case OptionParser::Outcome::kError: return kRunFailed;
@@ -108,13 +179,18 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
     return Fail(Status::Usage("no program to run; for example hangscope run -- make test"));
   }
   options.observer.command.assign(dashes + 1, words.end());
-  if (Status status = ParseCapture(capture, &options); !status.ok()) return Fail(status);
+  auto streams = ResolveStreams(capture, pty);
+  if (!streams.ok()) return Fail(streams.status());
+  options.streams = std::move(*streams);
+  if (line_buffered) {
+    if (Status status = LaunchLineBuffered(&options); !status.ok()) return Fail(status);
+  }
   if (recorder_words.prefix.empty()) {
     recorder_words.prefix = DefaultPrefix(recorder_words.elf, options.observer.command[0]);
   }
 
   Recorder recorder;
-  const size_t longest_name = NameOf(recorder_words.prefix).size() + sizeof ".stdout";
+  const size_t longest_name = NameOf(recorder_words.prefix).size() + 1 + LongestName(options.streams);
   if (Status status = Resolve(recorder_words, longest_name, &recorder); !status.ok()) return Fail(status);
   std::vector<std::string> command = std::move(options.observer.command);
   options.observer = recorder.observer;
@@ -123,11 +199,13 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   options.ring_prefix = recorder_words.prefix;
   options.geometry = recorder.geometry;
   options.stages = recorder.stages;
-  options.out = PassTo(STDOUT_FILENO, !no_passthrough, recorder.environment.narrator);
-  options.err = PassTo(STDERR_FILENO, !no_passthrough, recorder.environment.narrator);
+  for (RunStream& stream : options.streams) {
+    const int fd = stream.passthrough.fd;
+    stream.passthrough = PassTo(fd, fd >= 0 && !no_passthrough, recorder.environment.narrator);
+  }
   options.inherited_mask = signals.inherited_mask;
   options.inherited_sigpipe_ignored = signals.sigpipe_ignored;
-  recorder.environment.signal_fd = OpenSignalFd(signals);
+  recorder.environment.signal_fd = pty ? OpenSignalFd(WithTerminalSize(signals)) : OpenSignalFd(signals);
 
   const RunOutcome outcome = RunProgram(recorder.environment, options);
   if (!outcome.status.ok()) PrintError(outcome.status.message());

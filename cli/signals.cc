@@ -45,6 +45,15 @@ void ReleaseSignals(const StartSignals& signals) {
   if (!signals.sigpipe_ignored) signal(SIGPIPE, SIG_DFL);
 }
 
+StartSignals WithTerminalSize(StartSignals signals) {
+  sigset_t added;
+  sigemptyset(&added);
+  sigaddset(&added, SIGWINCH);
+  sigprocmask(SIG_BLOCK, &added, nullptr);
+  sigaddset(&signals.ours, SIGWINCH);
+  return signals;
+}
+
 int OpenSignalFd(const StartSignals& signals) {
   return signalfd(-1, &signals.ours, SFD_CLOEXEC | SFD_NONBLOCK);
 }

@@ -23,6 +23,9 @@ void FillStandardDescriptors();
 // Gives the caller's state back; for commands that watch nothing.
 void ReleaseSignals(const StartSignals& signals);
 
+// With SIGWINCH, which is blocked by this.
+StartSignals WithTerminalSize(StartSignals signals);
+
 // A signalfd for `signals.ours`, or -1.
 int OpenSignalFd(const StartSignals& signals);
 

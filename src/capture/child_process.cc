@@ -3,12 +3,14 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -16,6 +18,9 @@
 #include <iterator>
 #include <map>
 #include <sstream>
+#include <utility>
+
+#include "capture/pseudo_terminal.h"
 
 namespace hangscope {
 namespace {
@@ -150,11 +155,13 @@ std::string SyscallName(int64_t number) {
   return {};
 }
 
+// Or the two ends of a pseudo terminal.
 struct Pipe {
   int read_end = -1;
   int write_end = -1;
 
-  Status Open() {
+  Status Open(bool pty = false) {
+    if (pty) return OpenTerminal();
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return Status::FromErrno(errno, "create", "a pipe");
     read_end = ends[0];
@@ -162,22 +169,92 @@ struct Pipe {
     (void)fcntl(read_end, F_SETPIPE_SZ, kPipeBytes);  // the default will do, too
     return {};
   }
+  Status OpenTerminal() {
+    PseudoTerminal terminal;
+    Status status = terminal.Open();
+    read_end = terminal.leader;
+    write_end = terminal.follower;
+    return status;
+  }
   void Close() {
     if (read_end >= 0) close(read_end);
-    if (write_end >= 0) close(write_end);
-    read_end = write_end = -1;
+    CloseWriteEnd();
+    read_end = -1;
   }
+  void CloseWriteEnd() {
+    if (write_end >= 0) close(write_end);
+    write_end = -1;
+  }
+};
+
+// Between this process and its child.
+struct Pipes {
+  std::vector<Pipe> streams;  // those of the ChildOptions
+  Pipe failure;               // why exec failed, an errno
+
+  Status Open(const ChildOptions& options) {
+    Status status = failure.Open();
+    for (const CapturedStream& stream : options.streams) {
+      if (!status.ok()) break;
+      status = streams.emplace_back().Open(stream.pty);
+    }
+    return status;
+  }
+  void Close() {
+    for (Pipe& pipe : streams) pipe.Close();
+    failure.Close();
+  }
+  void CloseWriteEnds() {
+    for (Pipe& pipe : streams) pipe.CloseWriteEnd();
+    failure.CloseWriteEnd();
+  }
+};
+
+// Whether the process ignores the signal or has a handler for it.
+bool TakesSignal(pid_t pid, int signal_number) {
+  std::ifstream file(fmt::format("/proc/{}/status", pid));
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("SigIgn:") && !line.starts_with("SigCgt:")) continue;
+    if ((strtoull(line.c_str() + 7, nullptr, 16) >> (signal_number - 1) & 1) != 0) return true;
+  }
+  return false;
+}
+
+// What Ctrl-Z does to a child that is the first of its session: nothing, since the
+// kernel lets SIGTSTP stop nobody who has no shell. Here we are the shell.
+void Suspend(pid_t child, int pty) {
+  if (tcgetpgrp(pty) == child && !TakesSignal(child, SIGTSTP)) kill(-child, SIGSTOP);
+}
+
+// What becomes of our terminal while the child runs.
+enum class TerminalUse {
+  kNone,   // there is none, or it is not ours to give
+  kLent,   // the child's group is in its foreground
+  kRelayed // the child has its own; what is typed at ours goes there
 };
 
 class PosixChild final : public ChildProcess {
  public:
-  PosixChild(pid_t pid, int out, int err, bool has_terminal)
-      : pid_(pid), stdout_(out), stderr_(err), has_terminal_(has_terminal) {}
-  ~PosixChild() override { TakeTerminalBack(); }
+  // `pty`: the child's own terminal, -1 if it has none; owned.
+  PosixChild(pid_t pid, std::vector<int> streams, TerminalUse terminal_use, int pty)
+      : pid_(pid), streams_(std::move(streams)), terminal_use_(terminal_use),
+        lent_now_(terminal_use == TerminalUse::kLent), pty_(pty) {
+    if (terminal_use == TerminalUse::kRelayed) {
+      keys_.emplace(STDIN_FILENO, fcntl(pty, F_DUPFD_CLOEXEC, 0), [pid, pty] { Suspend(pid, pty); });
+    }
+  }
+  ~PosixChild() override {
+    TakeTerminalBack();
+    if (pty_ >= 0) close(pty_);
+  }
 
   pid_t pid() const override { return pid_; }
-  int stdout_fd() const override { return stdout_; }
-  int stderr_fd() const override { return stderr_; }
+  const std::vector<int>& stream_fds() const override { return streams_; }
+  void FollowTerminalSize() override {
+    if (pty_ < 0 || !hangscope::FollowTerminalSize(pty_)) return;
+    // The kernel tells those who have it as their controlling terminal.
+    if (terminal_use_ != TerminalUse::kRelayed) Signal(SIGWINCH);
+  }
 
   std::optional<ChildExit> Poll() override {
     for (;;) {
@@ -229,43 +306,101 @@ class PosixChild final : public ChildProcess {
 
  private:
   // Job control: Ctrl-Z stopped the child's group, which has the terminal. Stop
-  // too, so that the shell comes back, and let both go on together.
+  // too, so that the shell comes back, and let both go on together. Our whole group
+  // stops, as it would have without us: make may be in it. (Not SIGSTOP: where there
+  // is no shell to come back, the kernel ignores SIGTSTP.)
   void FollowStop() {
-    if (!has_terminal_) return;
-    tcsetpgrp(STDIN_FILENO, getpgrp());
-    raise(SIGSTOP);
-    tcsetpgrp(STDIN_FILENO, pid_);
+    if (terminal_use_ == TerminalUse::kNone) return;
+    // After the shell's bg and fg, the child asked for a terminal that is ours again.
+    const bool wants_terminal = terminal_use_ == TerminalUse::kLent && !lent_now_ && tcgetpgrp(STDIN_FILENO) == getpgrp();
+    if (!wants_terminal) StopToo();
+    if (terminal_use_ == TerminalUse::kLent && tcgetpgrp(STDIN_FILENO) == getpgrp()) Lend();
     kill(-pid_, SIGCONT);
   }
+  void StopToo() {
+    if (keys_) keys_->Pause();
+    TakeBack();
+    kill(0, SIGTSTP);
+    if (keys_) keys_->Resume();
+  }
+  void Lend() { lent_now_ = tcsetpgrp(STDIN_FILENO, pid_) == 0; }
+  void TakeBack() {
+    if (std::exchange(lent_now_, false)) tcsetpgrp(STDIN_FILENO, getpgrp());  // SIGTTOU is blocked (session)
+  }
   void TakeTerminalBack() {
-    if (!has_terminal_) return;
-    has_terminal_ = false;
-    tcsetpgrp(STDIN_FILENO, getpgrp());  // SIGTTOU is blocked (session)
+    keys_.reset();
+    TakeBack();
+    terminal_use_ = TerminalUse::kNone;
   }
 
   const pid_t pid_;
-  const int stdout_;
-  const int stderr_;
-  bool has_terminal_;
+  const std::vector<int> streams_;
+  TerminalUse terminal_use_;
+  bool lent_now_;  // of kLent: not while the shell keeps us in the background
+  const int pty_;
+  std::optional<KeyRelay> keys_;
   std::optional<ChildExit> exit_;
   std::map<pid_t, TimeNs> cpu_of_;  // of each process, as of the last look
   TimeNs cpu_time_ = 0;
 };
 
+// The same file under a number that no stream of the child will take.
+int MoveAway(int fd, const std::vector<CapturedStream>& streams) {
+  const auto is_taken = [&streams](int number) {
+    return std::any_of(streams.begin(), streams.end(), [number](const CapturedStream& s) { return s.child_fd == number; });
+  };
+  while (fd >= 0 && (fd <= STDERR_FILENO || is_taken(fd))) fd = fcntl(fd, F_DUPFD_CLOEXEC, fd + 1);
+  return fd;
+}
+
+bool PlaceStream(const CapturedStream& stream, int write_end, TerminalUse terminal_use) {
+  if (dup2(write_end, stream.child_fd) < 0) return false;
+  if (!stream.pty) return true;
+  dup2(write_end, STDERR_FILENO);
+  if (terminal_use != TerminalUse::kRelayed) return true;
+  dup2(write_end, STDIN_FILENO);
+  ioctl(write_end, TIOCSCTTY, 0);
+  return true;
+}
+
 // In the child, between fork and exec: only async-signal-safe calls.
-[[noreturn]] void Become(const ChildOptions& options, char** arguments, const Pipe& out,
-                         const Pipe& err, const Pipe& failure, bool has_terminal) {
-  setpgid(0, 0);
-  if (has_terminal) tcsetpgrp(STDIN_FILENO, getpid());
-  if (options.capture_stdout) dup2(out.write_end, STDOUT_FILENO);
-  if (options.capture_stderr) dup2(err.write_end, STDERR_FILENO);
+[[noreturn]] void Become(const ChildOptions& options, char** arguments, Pipes& pipes, TerminalUse terminal_use) {
+  if (terminal_use == TerminalUse::kRelayed) {
+    setsid();  // or it could not have a terminal of its own
+  } else {
+    setpgid(0, 0);
+  }
+  if (terminal_use == TerminalUse::kLent) tcsetpgrp(STDIN_FILENO, getpid());
+  const int failure = MoveAway(pipes.failure.write_end, options.streams);
+  for (Pipe& pipe : pipes.streams) pipe.write_end = MoveAway(pipe.write_end, options.streams);
+  bool placed = true;
+  for (size_t i = 0; i < pipes.streams.size() && placed; ++i) {
+    placed = PlaceStream(options.streams[i], pipes.streams[i].write_end, terminal_use);
+  }
   // hangscope ignores SIGPIPE for itself only.
   signal(SIGPIPE, options.ignores_sigpipe ? SIG_IGN : SIG_DFL);
   sigprocmask(SIG_SETMASK, &options.signal_mask, nullptr);
-  execvp(arguments[0], arguments);
+  if (placed) execvp(arguments[0], arguments);
   const int error = errno;
-  (void)!write(failure.write_end, &error, sizeof error);
+  (void)!write(failure, &error, sizeof error);
   _exit(127);
+}
+
+// Why exec failed, or 0 once the child runs the program.
+int WaitForExec(const Pipe& failure) {
+  int error = 0;
+  ssize_t got = 0;
+  do {
+    got = read(failure.read_end, &error, sizeof error);  // ends when exec closes it
+  } while (got < 0 && errno == EINTR);
+  return got == sizeof error ? error : 0;
+}
+
+TerminalUse UseOfTerminal(bool pty) {
+  // Not in a pipeline, whose other end would lose the terminal.
+  const bool ours = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0 && tcgetpgrp(STDIN_FILENO) == getpgrp();
+  if (!ours) return TerminalUse::kNone;
+  return pty ? TerminalUse::kRelayed : TerminalUse::kLent;
 }
 
 }  // namespace
@@ -291,53 +426,40 @@ Status CheckProgram(const std::string& program) {
 }
 
 Result<std::unique_ptr<ChildProcess>> StartChild(const ChildOptions& options) {
-  Pipe out;
-  Pipe err;
-  Pipe failure;
-  Status status = failure.Open();
-  if (status.ok() && options.capture_stdout) status = out.Open();
-  if (status.ok() && options.capture_stderr) status = err.Open();
-  if (!status.ok()) return status;
-
+  Pipes pipes;
+  if (Status status = pipes.Open(options); !status.ok()) {
+    pipes.Close();
+    return status;
+  }
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   std::vector<char*> arguments;
   for (const std::string& word : options.command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
-  // Not in a pipeline, whose other end would lose the terminal.
-  const bool has_terminal = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0 &&
-                            tcgetpgrp(STDIN_FILENO) == getpgrp();
+  const auto pty = std::find_if(options.streams.begin(), options.streams.end(), [](const CapturedStream& s) { return s.pty; });
+  const TerminalUse terminal_use = UseOfTerminal(pty != options.streams.end());
 
   const pid_t pid = fork();
   if (pid < 0) {
     const int error = errno;
-    out.Close();
-    err.Close();
-    failure.Close();
+    pipes.Close();
     return Status::FromErrno(error, "start", options.command[0]);
   }
-  if (pid == 0) Become(options, arguments.data(), out, err, failure, has_terminal);
+  if (pid == 0) Become(options, arguments.data(), pipes, terminal_use);
 
-  setpgid(pid, pid);  // whoever is first
-  if (has_terminal) tcsetpgrp(STDIN_FILENO, pid);
-  for (Pipe* pipe : {&out, &err, &failure}) {
-    if (pipe->write_end >= 0) close(pipe->write_end);
-    pipe->write_end = -1;
-  }
-  int error = 0;
-  ssize_t got = 0;
-  do {
-    got = read(failure.read_end, &error, sizeof error);  // ends when exec closes it
-  } while (got < 0 && errno == EINTR);
-  failure.Close();
-  if (got == sizeof error) {
+  if (terminal_use != TerminalUse::kRelayed) setpgid(pid, pid);  // whoever is first
+  if (terminal_use == TerminalUse::kLent) tcsetpgrp(STDIN_FILENO, pid);
+  pipes.CloseWriteEnds();
+  if (const int error = WaitForExec(pipes.failure); error != 0) {
     waitpid(pid, nullptr, 0);
-    if (has_terminal) tcsetpgrp(STDIN_FILENO, getpgrp());
-    out.Close();
-    err.Close();
+    if (terminal_use == TerminalUse::kLent) tcsetpgrp(STDIN_FILENO, getpgrp());
+    pipes.Close();
     return Status::FromErrno(error, "start", options.command[0]);
   }
-  return std::unique_ptr<ChildProcess>(
-      std::make_unique<PosixChild>(pid, out.read_end, err.read_end, has_terminal));
+  pipes.failure.Close();
+  std::vector<int> streams;
+  for (const Pipe& pipe : pipes.streams) streams.push_back(pipe.read_end);
+  const int terminal = pty == options.streams.end() ? -1 : fcntl(streams[static_cast<size_t>(pty - options.streams.begin())], F_DUPFD_CLOEXEC, 0);
+  return std::unique_ptr<ChildProcess>(std::make_unique<PosixChild>(pid, std::move(streams), terminal_use, terminal));
 }
 
 }  // namespace hangscope

@@ -42,16 +42,25 @@ class ChildProcess {
   // To every process that descends from this one, in the group or not.
   virtual void SignalDescendants(int signal_number) = 0;
   virtual ChildActivity Activity() = 0;
-  // The read ends of the captured streams, -1 if not captured. The caller of
-  // Start owns and closes them.
-  virtual int stdout_fd() const = 0;
-  virtual int stderr_fd() const = 0;
+  // Where the streams of the ChildOptions are read, in their order. The caller of
+  // Start owns and closes them. A stream on a terminal may end with EIO.
+  virtual const std::vector<int>& stream_fds() const = 0;
+  // Our terminal has another size: so has the child's, if it has one of its own.
+  virtual void FollowTerminalSize() = 0;
+};
+
+// What the child writes and hangscope reads.
+struct CapturedStream {
+  std::string name;  // "stdout", "fd3"
+  int child_fd = 1;  // the child's descriptor
+  // Not a pipe but a pseudo terminal, which then is the child's stderr, too, and
+  // its stdin if it would have had a terminal. Of one stream at most.
+  bool pty = false;
 };
 
 struct ChildOptions {
   std::vector<std::string> command;  // program and arguments; no shell
-  bool capture_stdout = true;
-  bool capture_stderr = true;
+  std::vector<CapturedStream> streams;
   bool ignores_sigpipe = false;       // as that caller had it
   sigset_t signal_mask{};            // what the child gets: the mask of hangscope's own caller
 };
@@ -62,7 +71,7 @@ Status CheckProgram(const std::string& program);
 
 // Starts the command in a process group of its own and makes this process the
 // reaper of its orphans. If this process group has the terminal, the child's
-// gets it. The code of the failed Status: NotFound (127) or Io (126).
+// gets it, or what is typed there goes on to the child's own terminal. The code of the failed Status: NotFound (127) or Io (126).
 Result<std::unique_ptr<ChildProcess>> StartChild(const ChildOptions& options);
 
 }  // namespace hangscope

@@ -48,9 +48,9 @@ class Runner {
     outcome.status = PrepareRings();
     if (!outcome.status.ok()) return outcome;
     ChildOptions child;
-    child.command = options_.observer.command;
-    child.capture_stdout = options_.capture_stdout;
-    child.capture_stderr = options_.capture_stderr;
+    child.command = options_.launcher;
+    child.command.insert(child.command.end(), options_.observer.command.begin(), options_.observer.command.end());
+    for (const RunStream& stream : options_.streams) child.streams.push_back(stream.captured);
     child.signal_mask = options_.inherited_mask;
     child.ignores_sigpipe = options_.inherited_sigpipe_ignored;
     const TimeNs start = clock_.Monotonic();
@@ -77,20 +77,18 @@ class Runner {
   }
 
   Status PrepareRings() {
-    for (const char* name : {"stdout", "stderr"}) {
-      const bool wanted = name == std::string_view("stdout") ? options_.capture_stdout : options_.capture_stderr;
-      if (!wanted) continue;
-      const bool passed_on = (name == std::string_view("stdout") ? options_.out : options_.err).fd >= 0;
-      Status status = recording_.AddRing(name, options_.ring_prefix + "." + name, options_.geometry, passed_on);
+    for (const RunStream& stream : options_.streams) {
+      const std::string& name = stream.captured.name;
+      Status status = recording_.AddRing(name, options_.ring_prefix + "." + name, options_.geometry, stream.passthrough.fd >= 0);
       if (!status.ok()) return status;
     }
     return {};
   }
 
   void StartDrains() {
-    size_t index = 0;
-    if (options_.capture_stdout) recording_.Drain(index++, child_->stdout_fd(), true, options_.out);
-    if (options_.capture_stderr) recording_.Drain(index++, child_->stderr_fd(), true, options_.err);
+    for (size_t i = 0; i < options_.streams.size(); ++i) {
+      recording_.Drain(i, child_->stream_fds()[i], true, options_.streams[i].passthrough);
+    }
   }
 
   // Until the child has ended and all of its output is taken. Descendants that
@@ -132,6 +130,8 @@ class Runner {
       const int number = static_cast<int>(info.ssi_signo);
       if (number == SIGUSR1 || number == SIGUSR2) {
         observer_->TakeSnapshot(number == SIGUSR1 ? "SIGUSR1" : "SIGUSR2", observer_->analysis().verdict(), true);
+      } else if (number == SIGWINCH) {
+        child_->FollowTerminalSize();
       } else if (number != SIGCHLD) {
         child_->Signal(number);
         if (exit_) child_->SignalDescendants(number);  // the rest of the family may be elsewhere

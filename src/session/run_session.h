@@ -14,15 +14,18 @@ namespace hangscope {
 
 enum class OnHang { kSnapshot, kKill, kExec, kNone };
 
+struct RunStream {
+  CapturedStream captured;
+  PassthroughOptions passthrough;
+};
+
 struct RunOptions {
   ObserverOptions observer;     // its command is the one that is run
-  std::string ring_prefix;      // rings are RING_PREFIX.stdout and RING_PREFIX.stderr
+  std::string ring_prefix;      // rings are RING_PREFIX.STREAM
   RingGeometry geometry;
   StageOptions stages;
-  bool capture_stdout = true;
-  bool capture_stderr = true;
-  PassthroughOptions out;
-  PassthroughOptions err;
+  std::vector<RunStream> streams = {{{"stdout", 1}, {}}, {{"stderr", 2}, {}}};
+  std::vector<std::string> launcher;  // words before the command, which they become by exec
   OnHang on_hang = OnHang::kSnapshot;
   std::string on_hang_command;  // of kExec, for a shell
   std::string junit_path;       // empty: none

@@ -17,6 +17,7 @@ class FakeChild final : public ChildProcess {
  public:
   FakeChild() {
     if (pipe(out_) != 0 || pipe(err_) != 0) abort();
+    stream_fds_ = {out_[0], err_[0]};  // the drains close them
   }
   ~FakeChild() override { CloseOutput(); }
 
@@ -37,12 +38,13 @@ class FakeChild final : public ChildProcess {
   }
   void SignalDescendants(int) override {}
   ChildActivity Activity() override { return activity; }
-  int stdout_fd() const override { return out_[0]; }  // the drain closes it
-  int stderr_fd() const override { return err_[0]; }
+  const std::vector<int>& stream_fds() const override { return stream_fds_; }
+  void FollowTerminalSize() override { ++terminal_sizes_seen; }
 
   ChildActivity activity;
   std::vector<int> signals;
   int dies_of = 0;
+  int terminal_sizes_seen = 0;
   std::function<void()> on_poll;  // each time hangscope looks
 
  private:
@@ -55,6 +57,7 @@ class FakeChild final : public ChildProcess {
 
   int out_[2];
   int err_[2];
+  std::vector<int> stream_fds_;
   std::optional<ChildExit> exit_;
 };
 

@@ -1,8 +1,10 @@
 // A whole run with a fake child on a disk in memory.
 #include "session/run_session.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
+#include <sys/signalfd.h>
 
 #include "capture/block_reader.h"
 #include "fakes/fake_child.h"
@@ -51,6 +53,44 @@ TEST_F(RunSessionTest, RecordsAndReturnsTheChildsStatus) {
   ASSERT_EQ(reader->Next(), BlockReader::Event::kBlock);
   EXPECT_EQ(reader->block(), "hello\n");
   EXPECT_TRUE(reader->finished());
+}
+
+TEST_F(RunSessionTest, EachStreamHasARingOfItsName) {
+  options_.streams[0].captured = {"stdout", 1, true};
+  options_.streams[1].captured = {"fd3", 3};
+  options_.launcher = {"stdbuf", "-oL"};
+  ChildOptions started;
+  environment_.start_child = [&](const ChildOptions& options) -> Result<std::unique_ptr<ChildProcess>> {
+    started = options;
+    return std::unique_ptr<ChildProcess>(child_);
+  };
+  child_->End({0, 0});
+  EXPECT_EQ(Run().exit_status, 0);
+  EXPECT_EQ(started.command, (std::vector<std::string>{"stdbuf", "-oL", "fw"}));
+  ASSERT_EQ(started.streams.size(), 2u);
+  EXPECT_TRUE(started.streams[0].pty);
+  EXPECT_EQ(started.streams[1].child_fd, 3);
+  EXPECT_TRUE(disk_.Exists("dir/fw.stdout.index"));
+  EXPECT_TRUE(disk_.Exists("dir/fw.fd3.index"));
+  EXPECT_FALSE(disk_.Exists("dir/fw.stderr.index"));
+}
+
+TEST_F(RunSessionTest, TellsTheChildThatTheTerminalHasAnotherSize) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_NONBLOCK), 0);
+  dup2(ends[0], environment_.signal_fd);
+  signalfd_siginfo info{};
+  info.ssi_signo = SIGWINCH;
+  ASSERT_EQ(write(ends[1], &info, sizeof info), static_cast<ssize_t>(sizeof info));
+  int sizes_seen = 0;
+  child_->on_poll = [&] {
+    sizes_seen = child_->terminal_sizes_seen;
+    child_->End({0, 0});
+  };
+  EXPECT_EQ(Run().exit_status, 0);
+  EXPECT_EQ(sizes_seen, 1);
+  close(ends[0]);
+  close(ends[1]);
 }
 
 TEST_F(RunSessionTest, DeathBySignal) {
