@@ -18,9 +18,13 @@ enum Exit {
   kExitInterrupted = 130,
 };
 
+// This very program, whatever has become of its file.
+constexpr char kOwnProgram[] = "/proc/self/exe";
+
 // `words` are those after the subcommand. The result is the exit status.
 int RunCommand(const std::vector<std::string>& words, const StartSignals& signals);
 int TeeCommand(const std::vector<std::string>& words, const StartSignals& signals);
+int GuardCommand(const std::vector<std::string>& words);
 int CatCommand(const std::vector<std::string>& words);
 
 }  // namespace hangscope::cli

@@ -37,6 +37,7 @@ int Dispatch(const std::vector<std::string>& words, const StartSignals& signals)
   const std::vector<std::string> rest(words.begin() + (words.empty() ? 0 : 1), words.end());
   if (command == "run") return RunCommand(rest, signals);
   if (command == "tee") return TeeCommand(rest, signals);
+  if (command == "guard") return GuardCommand(rest);
   ReleaseSignals(signals);
   if (command == "cat") return CatCommand(rest);
   if (command == "--version") {

@@ -1,5 +1,7 @@
 #include "options.h"
 
+#include "commands.h"
+
 #include <CLI/CLI.hpp>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -76,6 +78,8 @@ Result<int> ParseMaxSnapshots(const std::string& text) {
 }  // namespace
 
 void PrintError(const std::string& message) { WriteAll(STDERR_FILENO, "hangscope: error: " + message + "\n"); }
+
+void PrintNote(const std::string& message) { WriteAll(STDERR_FILENO, "hangscope: " + message + "\n"); }
 
 struct OptionParser::Library {
   CLI::App app;
@@ -197,6 +201,7 @@ Status Resolve(const RecorderWords& words, size_t longest_name, Recorder* record
   Environment& environment = recorder->environment;
   environment.files = &PosixFileSystem();
   environment.clock = &recorder->clock;
+  environment.guard_program = kOwnProgram;
   environment.elf = recorder->elf.get();
   const int fd = recorder->log_fd;
   environment.narrator.write = [fd](std::string_view text) { WriteAll(fd, text); };

@@ -14,6 +14,8 @@ namespace hangscope::cli {
 
 // Prints "hangscope: error: MESSAGE" on stderr.
 void PrintError(const std::string& message);
+// The same without "error".
+void PrintNote(const std::string& message);
 
 // The options of one subcommand. (A wrapper, so that one file alone compiles the
 // large header of the library behind it.)

@@ -16,4 +16,9 @@ TimeNs Now(clockid_t id) {
 TimeNs SystemClock::Monotonic() { return Now(CLOCK_MONOTONIC); }
 TimeNs SystemClock::Wall() { return Now(CLOCK_REALTIME); }
 
+void SystemClock::Sleep(TimeNs time) {
+  const timespec length = {time / kSecond, time % kSecond};
+  nanosleep(&length, nullptr);
+}
+
 }  // namespace hangscope

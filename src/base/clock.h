@@ -21,12 +21,14 @@ class Clock {
   virtual ~Clock() = default;
   virtual TimeNs Monotonic() = 0;
   virtual TimeNs Wall() = 0;  // since the Unix epoch
+  virtual void Sleep(TimeNs time) = 0;
 };
 
 class SystemClock final : public Clock {
  public:
   TimeNs Monotonic() override;
   TimeNs Wall() override;
+  void Sleep(TimeNs time) override;
 };
 
 }  // namespace hangscope

@@ -236,8 +236,8 @@ enum class TerminalUse {
 class PosixChild final : public ChildProcess {
  public:
   // `pty`: the child's own terminal, -1 if it has none; owned.
-  PosixChild(pid_t pid, std::vector<int> streams, TerminalUse terminal_use, int pty)
-      : pid_(pid), streams_(std::move(streams)), terminal_use_(terminal_use),
+  PosixChild(pid_t pid, std::vector<int> streams, std::function<bool(pid_t)> is_ours, TerminalUse terminal_use, int pty)
+      : pid_(pid), streams_(std::move(streams)), is_ours_(std::move(is_ours)), terminal_use_(terminal_use),
         lent_now_(terminal_use == TerminalUse::kLent), pty_(pty) {
     if (terminal_use == TerminalUse::kRelayed) {
       keys_.emplace(STDIN_FILENO, fcntl(pty, F_DUPFD_CLOEXEC, 0), [pid, pty] { Suspend(pid, pty); });
@@ -277,13 +277,13 @@ class PosixChild final : public ChildProcess {
   void Signal(int signal_number) override { kill(-pid_, signal_number); }
 
   void SignalDescendants(int signal_number) override {
-    for (const ProcessEntry& process : Descendants(getpid())) kill(process.pid, signal_number);
+    for (const ProcessEntry& process : TheirDescendants()) kill(process.pid, signal_number);
   }
 
   ChildActivity Activity() override {
     ChildActivity activity;
     std::map<pid_t, TimeNs> now;
-    for (const ProcessEntry& process : Descendants(getpid())) {
+    for (const ProcessEntry& process : TheirDescendants()) {
       now[process.pid] = process.cpu_time;
       const auto before = cpu_of_.find(process.pid);
       cpu_time_ += std::max<TimeNs>(0, process.cpu_time - (before != cpu_of_.end() ? before->second : 0));
@@ -305,6 +305,13 @@ class PosixChild final : public ChildProcess {
   }
 
  private:
+  // All but what hangscope started for itself.
+  std::vector<ProcessEntry> TheirDescendants() const {
+    std::vector<ProcessEntry> found = Descendants(getpid());
+    if (is_ours_) std::erase_if(found, [this](const ProcessEntry& process) { return is_ours_(process.pid); });
+    return found;
+  }
+
   // Job control: Ctrl-Z stopped the child's group, which has the terminal. Stop
   // too, so that the shell comes back, and let both go on together. Our whole group
   // stops, as it would have without us: make may be in it. (Not SIGSTOP: where there
@@ -335,6 +342,7 @@ class PosixChild final : public ChildProcess {
 
   const pid_t pid_;
   const std::vector<int> streams_;
+  const std::function<bool(pid_t)> is_ours_;
   TerminalUse terminal_use_;
   bool lent_now_;  // of kLent: not while the shell keeps us in the background
   const int pty_;
@@ -431,6 +439,9 @@ Result<std::unique_ptr<ChildProcess>> StartChild(const ChildOptions& options) {
     pipes.Close();
     return status;
   }
+  std::vector<int> streams;
+  for (const Pipe& pipe : pipes.streams) streams.push_back(pipe.read_end);
+  if (options.before_start) options.before_start(streams);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   std::vector<char*> arguments;
   for (const std::string& word : options.command) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -456,10 +467,8 @@ Result<std::unique_ptr<ChildProcess>> StartChild(const ChildOptions& options) {
     return Status::FromErrno(error, "start", options.command[0]);
   }
   pipes.failure.Close();
-  std::vector<int> streams;
-  for (const Pipe& pipe : pipes.streams) streams.push_back(pipe.read_end);
   const int terminal = pty == options.streams.end() ? -1 : fcntl(streams[static_cast<size_t>(pty - options.streams.begin())], F_DUPFD_CLOEXEC, 0);
-  return std::unique_ptr<ChildProcess>(std::make_unique<PosixChild>(pid, std::move(streams), terminal_use, terminal));
+  return std::unique_ptr<ChildProcess>(std::make_unique<PosixChild>(pid, std::move(streams), options.is_ours, terminal_use, terminal));
 }
 
 }  // namespace hangscope

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -61,6 +62,11 @@ struct CapturedStream {
 struct ChildOptions {
   std::vector<std::string> command;  // program and arguments; no shell
   std::vector<CapturedStream> streams;
+  // Called once the streams can be read and nothing has been started yet, with what
+  // stream_fds will be; may be empty.
+  std::function<void(const std::vector<int>& stream_fds)> before_start;
+  // Which descendants of ours are not the child's; may be empty.
+  std::function<bool(pid_t)> is_ours;
   bool ignores_sigpipe = false;       // as that caller had it
   sigset_t signal_mask{};            // what the child gets: the mask of hangscope's own caller
 };

@@ -12,6 +12,7 @@ constexpr TimeNs kFirstStampInterval = 10 * kMillisecond;
 // A segment that holds no more is copied into a snapshot; a fuller one is closed
 // early and linked.
 constexpr uint64_t kCheapCopy = 1u << 20;
+constexpr TimeNs kLongestDeath = 5 * kSecond;
 constexpr TimeNs kFullDiskPause = kSecond;  // before new room is asked for again
 
 bool IsStaleFile(std::string_view name, std::string_view ring) {
@@ -123,7 +124,13 @@ Result<std::unique_ptr<RingStore>> RingStore::Resume(FileSystem& files, Clock& c
   auto index = files.Open(IndexPath(prefix), FileSystem::Mode::kReadWrite);
   if (!index.ok()) return index.status();
   store->index_ = std::move(*index);
-  if (Status status = store->index_->Lock(); !status.ok()) return status;
+  // The kernel closes the files of a dead recorder one after the other.
+  Status locked = store->index_->Lock();
+  for (TimeNs waited = 0; locked.code() == Status::Code::kBusy && waited < kLongestDeath; waited += kMillisecond) {
+    clock.Sleep(kMillisecond);
+    locked = store->index_->Lock();
+  }
+  if (!locked.ok()) return locked;
   if (Status status = store->ReadBack(); !status.ok()) return status;
   return store;
 }
@@ -626,12 +633,11 @@ Status RingStore::CopySegment(uint32_t segment, const std::string& pinned_prefix
 
 void RingStore::Finish() {
   const std::lock_guard lock(mutex_);
-  if (sequence_ != 0 && current().encoding == Encoding::kZstd) {
-    if (!tail_bytes_.empty() && FlushTail()) {
-      ResetTail();
-    }
-    CloseCurrent();
+  if (!tail_bytes_.empty() && FlushTail()) {
+    ResetTail();
+    (void)tail_file_->Truncate(0).ok();
   }
+  if (sequence_ != 0 && current().encoding == Encoding::kZstd) CloseCurrent();
   header_.flags |= kIndexFinished;
   PublishHeader();
 }

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
-#include <ctime>
 
 #include "decode/trace_line.h"
 
@@ -73,8 +72,7 @@ void Drain::CatchUp(TimeNs longest) const {
   if (ended() || ioctl(input_, FIONREAD, &in_pipe) != 0) in_pipe = 0;
   const uint64_t target = stage_->head() + static_cast<uint64_t>(in_pipe);
   while (ring_->head() < target && !ended() && !disk_fails_ && clock_->Monotonic() < deadline) {
-    const timespec moment = {0, kMillisecond / 4};
-    nanosleep(&moment, nullptr);
+    clock_->Sleep(kMillisecond / 4);
   }
 }
 
@@ -125,8 +123,7 @@ void Drain::Pause(ssize_t got, TimeNs now) {
   const bool busy = now - previous_read_ < 2 * kGather;
   previous_read_ = now;
   if (!busy || static_cast<size_t>(got) >= little_bytes_) return;
-  const timespec gather = {0, kGather};
-  nanosleep(&gather, nullptr);
+  clock_->Sleep(kGather);
 }
 
 void Drain::WriteRing() {

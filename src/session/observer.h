@@ -35,6 +35,7 @@ struct Environment {
   Clock* clock = nullptr;
   CodeSource* elf = nullptr;    // may be null
   int signal_fd = -1;           // a signalfd
+  std::string guard_program;    // this hangscope (session/guard.h); empty: no guards
   // How programs are looked for and started; tests put a fake child here.
   std::function<Status(const std::string&)> check_program = CheckProgram;
   std::function<Result<std::unique_ptr<ChildProcess>>(const ChildOptions&)> start_child = StartChild;

@@ -33,6 +33,7 @@ Status Recording::AddRing(const std::string& name, const std::string& prefix, co
   RecordedStream stream;
   stream.ring = std::move(*ring);
   stream.stage = std::move(*stage);
+  stream.stage_fd = stream.stage->fd();
   streams_.push_back(std::move(stream));
   return {};
 }

@@ -17,6 +17,7 @@ namespace hangscope {
 struct RecordedStream {
   std::unique_ptr<RingStore> ring;
   std::unique_ptr<Stage> stage;  // until the drain has it
+  int stage_fd = -1;             // as long as the drain lives
   std::unique_ptr<Drain> drain;
 };
 

@@ -12,6 +12,7 @@
 #include "capture/child_process.h"
 #include "export/junit.h"
 #include "export/text.h"
+#include "session/guard.h"
 
 namespace hangscope {
 namespace {
@@ -53,6 +54,8 @@ class Runner {
     for (const RunStream& stream : options_.streams) child.streams.push_back(stream.captured);
     child.signal_mask = options_.inherited_mask;
     child.ignores_sigpipe = options_.inherited_sigpipe_ignored;
+    child.before_start = [this](const std::vector<int>& stream_fds) { PostGuards(stream_fds); };
+    child.is_ours = [this](pid_t pid) { return guards_ != nullptr && guards_->Has(pid); };
     const TimeNs start = clock_.Monotonic();
     const TimeNs start_wall = clock_.Wall();
     auto started = environment_.start_child(child);
@@ -61,6 +64,9 @@ class Runner {
     StartDrains();
     Observer observer(environment_, options_.observer, recording_, start, start_wall);
     observer_ = &observer;
+    if (!guard_status_.ok()) {
+      observer.narrator().Note("warning: no guard, so the program will not survive a kill of hangscope: " + guard_status_.message(), clock_.Wall());
+    }
     if (LacksNochain(options_.observer.command)) {
       observer.analysis().SetChained();
       observer.narrator().Note("warning: -d exec without nochain prints only some of the steps; use -d exec,nochain", clock_.Wall());
@@ -74,6 +80,18 @@ class Runner {
  private:
   static RunOutcome CannotStart(const Status& status) {
     return {status.code() == Status::Code::kNotFound ? kRunNotFound : kRunCannotExecute, status};
+  }
+
+  // From before the program starts, so that there is no instant without them.
+  void PostGuards(const std::vector<int>& stream_fds) {
+    if (environment_.guard_program.empty()) return;
+    std::vector<GuardedStream> streams;
+    for (size_t i = 0; i < stream_fds.size(); ++i) {
+      const PassthroughOptions& out = options_.streams[i].passthrough;
+      const RecordedStream& recorded = recording_.streams()[i];
+      streams.push_back({stream_fds[i], recorded.stage_fd, out.fd, out.hide_traces, options_.stages.lossless, recorded.ring->prefix()});
+    }
+    guard_status_ = PostGuardsFor(streams, environment_.guard_program, &guards_);
   }
 
   Status PrepareRings() {
@@ -102,6 +120,7 @@ class Runner {
       else (void)child_->Poll();
       const TimeNs now = clock_.Monotonic();
       if (now >= next_activity) {
+        if (guards_ != nullptr) guards_->Check();
         LookAtChild();
         next_activity = now + kActivityInterval;
       }
@@ -186,6 +205,7 @@ class Runner {
   }
 
   int Conclude() {
+    guards_.reset();
     LookAtChild();
     view_.ended = true;
     view_.exit_status = exit_->status;
@@ -223,6 +243,8 @@ class Runner {
   const RunOptions& options_;
   Clock& clock_;
   Recording recording_;
+  std::unique_ptr<Guards> guards_;
+  Status guard_status_;
   std::unique_ptr<ChildProcess> child_;
   Observer* observer_ = nullptr;
   std::optional<ChildExit> exit_;

@@ -6,6 +6,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "session/guard.h"
 
 namespace hangscope {
 namespace {
@@ -38,8 +39,17 @@ TeeOutcome RunTee(const Environment& environment, const TeeOptions& options) {
   const TimeNs start = environment.clock->Monotonic();
   const TimeNs start_wall = environment.clock->Wall();
   (void)fcntl(options.input_fd, F_SETPIPE_SZ, kPipeBytes);  // fewer wake-ups; no pipe, no matter
+  std::unique_ptr<Guards> guards;
+  Status guarded;
+  if (!environment.guard_program.empty()) {
+    const RecordedStream& stream = recording.streams()[0];
+    guarded = PostGuardsFor({{options.input_fd, stream.stage_fd, options.out.fd, options.out.hide_traces,
+                              options.stages.lossless, stream.ring->prefix()}},
+                            environment.guard_program, &guards);
+  }
   recording.Drain(0, options.input_fd, false, options.out);
   Observer observer(environment, options.observer, recording, start, start_wall);
+  if (!guarded.ok()) observer.narrator().Note("warning: no guard, so the writer will not survive a kill of hangscope: " + guarded.message(), environment.clock->Wall());
   observer.analysis().Start();
 
   const ChildView nobody;
@@ -52,7 +62,9 @@ TeeOutcome RunTee(const Environment& environment, const TeeOptions& options) {
       recording.Stop();
     }
     observer.Tick(nobody, 0);
+    if (guards != nullptr) guards->Check();
   }
+  guards.reset();
   ChildView ended;
   ended.ended = true;
   const Verdict verdict = observer.Conclude(ended);

@@ -10,6 +10,7 @@ class FakeClock final : public Clock {
  public:
   TimeNs Monotonic() override { return now_; }
   TimeNs Wall() override { return wall_offset_ + now_; }
+  void Sleep(TimeNs time) override { now_ += time; }
   void Advance(TimeNs by) { now_ += by; }
   void JumpWall(TimeNs by) { wall_offset_ += by; }
 

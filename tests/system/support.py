@@ -56,6 +56,7 @@ class Case(unittest.TestCase):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="hangscope-test-"))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.prefix = str(self.folder / "ring")
+        self.log = self.folder / "log.jsonl"
 
     def hangscope(self, *words, stdin=None, timeout=60, **popen):
         done = subprocess.run([HANGSCOPE, *map(str, words)], input=stdin, capture_output=True,
@@ -64,7 +65,6 @@ class Case(unittest.TestCase):
 
     def recorder(self, command, *words, **popen):
         """Starts `hangscope run` or `tee` with a JSON log; finish() with self.wait."""
-        self.log = self.folder / "log.jsonl"
         popen.setdefault("stdout", subprocess.PIPE)
         popen.setdefault("stderr", subprocess.PIPE)
         process = subprocess.Popen(

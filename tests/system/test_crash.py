@@ -1,0 +1,131 @@
+"""Whoever is killed, at whatever instant: the program lives on, and what was read is there.
+
+The producer keeps its own ledger of what it wrote, so that loss is compared and not assumed.
+"""
+import os
+import pathlib
+import random
+import signal
+import struct
+import subprocess
+import time
+import unittest
+
+from support import HANGSCOPE, LONG, Case, main
+
+TOOLS = pathlib.Path(os.environ.get("TOOLS", str(pathlib.Path(HANGSCOPE).parent / "tests")))
+PRODUCER = TOOLS / "ledger_producer"
+INSTANTS = 1000 if LONG else 200
+FINISHED = 1
+
+
+def expected(end):
+    return b"".join(struct.pack("<Q", offset) for offset in range(0, end, 8))
+
+
+class Killed(Case):
+    def guards_of(self, pid):
+        try:
+            children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        except OSError:
+            return []
+        return [int(child) for child in children if self.command_of(child)[1:2] == [b"guard"]]
+
+    @staticmethod
+    def command_of(pid):
+        try:
+            return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            return []
+
+    def anybody_at(self, folder):
+        """Whether a process lives that has the folder on its command line."""
+        return any(str(folder).encode() in word for pid in os.listdir("/proc") if pid.isdigit()
+                   for word in self.command_of(pid))
+
+    @staticmethod
+    def kill(pids):
+        for pid in pids:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+    def finished(self, index):
+        """Whether somebody brought the recording to its end."""
+        data = index.read_bytes()
+        return len(data) > 72 and struct.unpack_from("<Q", data, 64)[0] & FINISHED
+
+    def one_round(self, seed, encoding, victims, words=("run",)):
+        dice = random.Random(seed)
+        folder = self.folder / f"round-{seed}"
+        folder.mkdir()
+        ledger = folder / "ledger"
+        program = [str(PRODUCER), str(ledger), "60", str(seed)]
+        options = ["--compress", encoding, "--prefix", str(folder / "ring"), "--size", "64M", "--keep", "1", "--heartbeat", "0"]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        if words[0] == "run":
+            index = folder / "ring.stdout.index"
+            recorder = subprocess.Popen([HANGSCOPE, "run", *options, "--capture", "stdout", "--", *program], **quiet)
+            writer = None
+        else:
+            index = folder / "ring.index"
+            writer = subprocess.Popen(program, stdout=subprocess.PIPE)
+            recorder = subprocess.Popen([HANGSCOPE, "tee", *options], stdin=writer.stdout, **quiet)
+            writer.stdout.close()
+        time.sleep(dice.random() * 0.07)
+        guards = self.guards_of(recorder.pid)
+        doomed = {"drain": [recorder.pid], "guard": guards[:1], "both": [recorder.pid, *guards[:1]]}[victims]
+        self.kill(doomed if dice.random() < 0.5 else reversed(doomed))
+        recorder.wait()
+        killed = recorder.returncode == -9
+        early = killed and len(guards) < 2  # while it was still starting
+        if writer is not None:
+            status = writer.wait()
+            self.assertTrue(status == 0 or early, f"seed {seed}: the producer died: {status}")
+        self.until(lambda: not self.anybody_at(folder), what=f"seed {seed}: the end of whoever was left")
+        if killed and (not ledger.exists() or (early and writer is not None)):
+            return "before the start"
+        self.assertTrue(ledger.read_text(), f"seed {seed}: the program died")
+        self.assertTrue(self.finished(index), f"seed {seed}: the recording was not brought to its end")
+        total = int(ledger.read_text())
+        data = self.cat(str(folder / "ring"))
+        if data != expected(total):
+            same = os.path.commonprefix([data, expected(total)])
+            self.fail(f"seed {seed}: {len(data)} bytes came back of {total}; they differ from byte {len(same)} on")
+        for path in folder.iterdir():
+            path.unlink()
+        return "killed" if recorder.returncode == -9 else "not killed"
+
+    def rounds(self, encoding, victims, count, words=("run",)):
+        outcomes = [self.one_round(seed, encoding, victims, words) for seed in range(count)]
+        wanted = "not killed" if victims == "guard" else "killed"
+        self.assertGreater(outcomes.count(wanted), count // 2, outcomes)
+
+    def test_recorder_killed_at_random_instants_plain(self):
+        self.rounds("none", "drain", INSTANTS // 2)
+
+    def test_recorder_killed_at_random_instants_zstd(self):
+        self.rounds("zstd", "drain", INSTANTS // 2)
+
+    def test_recorder_and_guard_killed_together_plain(self):
+        self.rounds("none", "both", INSTANTS * 3 // 10)
+
+    def test_recorder_and_guard_killed_together_zstd(self):
+        self.rounds("zstd", "both", INSTANTS * 3 // 10)
+
+    def test_guard_killed_plain(self):
+        self.rounds("none", "guard", INSTANTS // 10)
+
+    def test_guard_killed_zstd(self):
+        self.rounds("zstd", "guard", INSTANTS // 10)
+
+    def test_tee_killed_at_random_instants_plain(self):
+        self.rounds("none", "drain", INSTANTS // 10, ("tee",))
+
+    def test_tee_killed_at_random_instants_zstd(self):
+        self.rounds("zstd", "both", INSTANTS // 10, ("tee",))
+
+
+if __name__ == "__main__":
+    main()
