@@ -1,19 +1,10 @@
 #include "decode/step_reader.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/hash.h"
 
 namespace hangscope {
-namespace {
-
-// A line longer than this is no trace line; its middle is skipped.
-constexpr size_t kLongestLine = 64 * 1024;
-// More cores than anybody simulates: such numbers come from damaged lines.
-constexpr uint32_t kMostCores = 4096;
-
-}  // namespace
 
 uint32_t CoreNames::Add(std::string name) {
   const auto number = static_cast<uint32_t>(names_.size());
@@ -29,49 +20,18 @@ uint32_t CoreNames::Number(const TraceLine& line) {
       if (known == 0) known = Add("hart " + std::to_string(line.core)) + 1;
       return known - 1;
     }
-    const std::string name = "hart " + std::to_string(line.core);
-    const auto at = by_name_.find(name);
-    return at != by_name_.end() ? at->second : Add(name);
+    return Number("hart " + std::to_string(line.core));
   }
-  const auto at = by_name_.find(line.core_path);
-  return at != by_name_.end() ? at->second : Add(std::string(line.core_path));
+  return Number(line.core_path);
+}
+
+uint32_t CoreNames::Number(std::string_view name) {
+  const auto at = by_name_.find(name);
+  return at != by_name_.end() ? at->second : Add(std::string(name));
 }
 
 StepReader::StepReader(CoreNames* cores, Learn learn, Sink sink)
     : cores_(cores), learn_(learn), sink_(std::move(sink)) {}
-
-void StepReader::Feed(std::string_view bytes, uint64_t offset) {
-  if (offset != next_offset_) {  // a gap: the line it cuts is nobody's
-    partial_.clear();
-    skip_to_newline_ = offset != 0;
-  }
-  next_offset_ = offset + bytes.size();
-  while (!bytes.empty()) {
-    const auto* newline = static_cast<const char*>(memchr(bytes.data(), '\n', bytes.size()));
-    const size_t length = newline != nullptr ? static_cast<size_t>(newline - bytes.data()) : bytes.size();
-    const std::string_view piece = bytes.substr(0, length);
-    if (skip_to_newline_) {
-      if (newline != nullptr) skip_to_newline_ = false;
-    } else if (newline == nullptr) {
-      if (partial_.empty()) partial_offset_ = offset;
-      partial_.append(piece);
-      if (partial_.size() > kLongestLine) {
-        partial_.clear();
-        skip_to_newline_ = true;
-        ++lines_;
-      }
-    } else if (!partial_.empty()) {
-      partial_.append(piece);
-      TakeLine(partial_, partial_offset_);
-      partial_.clear();
-    } else {
-      TakeLine(piece, offset);
-    }
-    const size_t used = newline != nullptr ? length + 1 : length;
-    bytes.remove_prefix(used);
-    offset += used;
-  }
-}
 
 void StepReader::Flush() {
   for (uint32_t core = 0; core < pending_.size(); ++core) {
@@ -79,7 +39,7 @@ void StepReader::Flush() {
     if (pending_[core].from_dump) pending_[core].step.has_values = false;
     HandOut(core);
   }
-  partial_.clear();
+  DropPartial();
 }
 
 StepReader::Pending& StepReader::PendingOf(uint32_t core) {

@@ -12,17 +12,19 @@
 #include <utility>
 #include <vector>
 
+#include "decode/line_reader.h"
 #include "decode/trace_line.h"
 
 namespace hangscope {
 
 // A core was here.
 struct Step {
-  uint64_t pc = 0;
+  uint64_t pc = 0;      // or the id of a text, see below
   uint64_t offset = 0;  // of its line in the stream
   uint64_t values = 0;  // identifies registers and addresses at this step
   bool has_values = false;
   bool starts_block = false;
+  bool is_text = false;  // the place is a text: PlaceTexts knows it by `pc`
 };
 
 // What a trace itself says about the code at a place.
@@ -36,10 +38,14 @@ struct TracedCode {
 };
 constexpr size_t kMostAddresses = 4;
 
+// More cores than anybody simulates: such numbers come from damaged lines.
+constexpr uint32_t kMostCores = 4096;
+
 // Names of cores in order of their appearance: "hart 0", "/soc/host".
 class CoreNames {
  public:
   uint32_t Number(const TraceLine& line);
+  uint32_t Number(std::string_view name);
   const std::string& name(uint32_t core) const { return names_[core]; }
   size_t size() const { return names_.size(); }
 
@@ -51,11 +57,21 @@ class CoreNames {
   std::map<std::string, uint32_t, std::less<>> by_name_;
 };
 
-// Not thread-safe. Feed it a stream's bytes in order, cut anywhere.
-class StepReader {
+// Whatever makes steps of a stream's lines.
+class StepSource : public LineReader {
  public:
   using Sink = std::function<void(uint32_t core, const Step& step)>;
+  using Code = std::unordered_map<uint64_t, TracedCode>;
 
+  // Hands out what still waits for its values. Half a line is dropped.
+  virtual void Flush() = 0;
+  // What the lines said about the code.
+  virtual const Code& code() const = 0;
+};
+
+// The steps of an instruction trace.
+class StepReader final : public StepSource {
+ public:
   // What to collect into code(): all that lines say (slower; for short
   // stretches), or the listings of QEMU's in_asm alone.
   enum class Learn { kAll, kListings };
@@ -63,13 +79,8 @@ class StepReader {
   // `cores` outlives the reader and may be shared by readers of one stream.
   StepReader(CoreNames* cores, Learn learn, Sink sink);
 
-  // `offset` is the stream offset of bytes[0]. The first line is taken as whole
-  // only if `offset` is 0 or follows what was fed before.
-  void Feed(std::string_view bytes, uint64_t offset);
-  // Hands out the steps still waiting for their values. Half a line is dropped.
-  void Flush();
-
-  const std::unordered_map<uint64_t, TracedCode>& code() const { return code_; }
+  void Flush() override;
+  const Code& code() const override { return code_; }
   uint64_t lines() const { return lines_; }
   uint64_t trace_lines() const { return trace_lines_; }
   TraceFormat format() const { return format_; }  // of the latest step
@@ -90,7 +101,8 @@ class StepReader {
     bool from_dump = false;  // ... from some lines of a register dump, perhaps not from all
   };
 
-  void TakeLine(std::string_view line, uint64_t offset);
+  void TakeLine(std::string_view line, uint64_t offset) override;
+  void TakeOverlongLine(uint64_t) override { ++lines_; }
   void Begin(const TraceLine& line, uint64_t offset);
   void Cancel(uint64_t pc);
   void NoteCode(const TraceLine& line);
@@ -100,13 +112,9 @@ class StepReader {
   CoreNames* cores_;
   const Learn learn_;
   Sink sink_;
-  std::string partial_;
-  uint64_t partial_offset_ = 0;
-  uint64_t next_offset_ = 0;
-  bool skip_to_newline_ = false;
   std::vector<Pending> pending_;
   uint32_t state_core_ = 0;  // whose state is being printed
-  std::unordered_map<uint64_t, TracedCode> code_;
+  Code code_;
   uint64_t lines_ = 0;
   uint64_t trace_lines_ = 0;
   uint64_t steps_ = 0;
