@@ -18,10 +18,12 @@ constexpr char kHelp[] =
     R"(usage: hangscope run [options] -- PROGRAM [ARGUMENT...]
 
 Starts PROGRAM, records what it prints into bounded rings on disk, passes it on, and
-watches: when every core of an instruction trace loops, or everything is silent, for the
-stall time, it says where, and takes a snapshot.
+watches: when every core of an instruction trace loops, the log says nothing but the same
+lines, or everything is silent, for the stall time, it says where, and takes a snapshot.
 
   --elf FILE            the program on the target: functions, files, lines
+  --place-regex RE      what a place of a log is: the group (?P<place>...) of each line that
+                        matches, and (?P<core>...) whose; without it, lines without numbers
   --stall T             time without progress that makes a hang [10] (2.5, 500ms, 2m)
   --on-hang WHAT        snapshot, kill (snapshot, then end it: status 124), exec:COMMAND
                         (snapshot, then a shell command), none [snapshot]

@@ -22,6 +22,7 @@ see the program that writes; where you can, use hangscope run.
   --lossless            wait for a slow reader instead of losing what it does not take
   --heartbeat T         a sign of life on stderr every T seconds, 0: none [5]
   --elf FILE            the program on the target: functions, files, lines
+  --place-regex RE      what a place of a log is, as for run
   --stall T             time without progress that makes a hang [10]
   --on-hang WHAT        snapshot or none [snapshot]
   --json, --log FILE, --max-snapshots M   as for run

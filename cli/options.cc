@@ -152,6 +152,7 @@ void RecorderWords::AddTo(OptionParser* options) {
   options->Option("--heartbeat", &heartbeat);
   options->Option("--elf", &elf);
   options->Option("--log", &log);
+  options->Option("--place-regex", &place_regex);
   options->Option("--max-snapshots", &max_snapshots);
   options->Option("--compress", &compress);
   options->Option("--memory", &memory);
@@ -188,6 +189,11 @@ Status Resolve(const RecorderWords& words, size_t longest_name, Recorder* record
     if (!elf.ok()) return elf.status();
     recorder->elf = std::move(*elf);
   }
+  if (!words.place_regex.empty()) {
+    auto rule = PlaceRule::Compile(words.place_regex);
+    if (!rule.ok()) return rule.status();
+    recorder->place_rule = std::move(*rule);
+  }
   if (!words.log.empty()) {
     recorder->log_fd = open(words.log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
     if (recorder->log_fd < 0) return Status::FromErrno(errno, "open", words.log);
@@ -203,6 +209,7 @@ Status Resolve(const RecorderWords& words, size_t longest_name, Recorder* record
   environment.clock = &recorder->clock;
   environment.guard_program = kOwnProgram;
   environment.elf = recorder->elf.get();
+  environment.place_rule = recorder->place_rule.get();
   const int fd = recorder->log_fd;
   environment.narrator.write = [fd](std::string_view text) { WriteAll(fd, text); };
   environment.narrator.columns = [fd] { return TerminalColumns(fd); };

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "decode/elf_image.h"
+#include "decode/place_rule.h"
 #include "session/observer.h"
 
 namespace hangscope::cli {
@@ -58,6 +59,7 @@ struct RecorderWords {
   std::string compress;
   std::string memory = "64M";
   bool lossless = false;
+  std::string place_regex;
   bool json = false;
 
   void AddTo(OptionParser* options);
@@ -69,6 +71,7 @@ struct Recorder {
   StageOptions stages;
   ObserverOptions observer;
   std::unique_ptr<ElfImage> elf;
+  std::unique_ptr<PlaceRule> place_rule;
   SystemClock clock;
   Environment environment;
   int log_fd = 2;

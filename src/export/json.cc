@@ -24,6 +24,7 @@ double Rounded(TimeNs ns) {
 }
 
 Json PlaceObject(const Place& place) {
+  if (!place.text.empty()) return Json::object({{"text", place.text}});
   Json json{{"pc", Hex(place.pc)}};
   if (!place.function.empty()) json["function"] = place.function;
   if (!place.source.empty()) json["source"] = place.source;

@@ -3,21 +3,10 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "base/utf8.h"
 
 namespace hangscope {
 namespace {
-
-// The length of the UTF-8 sequence at `at`, 0 if it is none (RFC 3629, without
-// the finer points of overlong forms beyond two bytes).
-size_t Utf8Length(const std::string& text, size_t at) {
-  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
-  const unsigned first = byte(at);
-  const size_t length = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : (first & 0xf0) == 0xe0 ? 3 : first >= 0xf0 && first < 0xf5 ? 4 : 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(at + i) & 0xc0) != 0x80) return 0;
-  }
-  return length;
-}
 
 // XML 1.0 allows no control characters but tab, newline and return.
 std::string Escape(const std::string& text) {

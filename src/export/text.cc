@@ -6,16 +6,40 @@
 #include <map>
 
 #include "base/units.h"
+#include "base/utf8.h"
 
 namespace hangscope {
 namespace {
 
 constexpr size_t kMostCoresInLine = 4;
 constexpr size_t kMostPlacesListed = 8;
+constexpr size_t kMostTextsInReport = 3;
+constexpr size_t kLongestText = 72;        // of a log line in the report
+constexpr size_t kLongestTextInLine = 32;  // in the heartbeat
+
+// Names come from the target: none of them may reach a terminal as it is.
+std::string Quoted(const std::string& text, size_t most) { return "\"" + Printable(text, most) + "\""; }
 
 std::string Where(const Place& place) {
-  std::string text = place.function.empty() ? fmt::format("{:#x}", place.pc) : place.function;
-  if (!place.source.empty()) text += "  " + place.source;
+  if (!place.text.empty()) return Quoted(place.text, kLongestText);
+  std::string text = place.function.empty() ? fmt::format("{:#x}", place.pc) : Printable(place.function);
+  if (!place.source.empty()) text += "  " + Printable(place.source);
+  return text;
+}
+
+bool OfLogLines(const Loop& loop) { return !loop.places.front().text.empty(); }
+
+// The lines of a round in order, each once.
+std::string Lines(const Loop& loop) {
+  std::vector<std::string> texts;
+  for (const Place& place : loop.places) {
+    const std::string text = Where(place);
+    if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(text);
+  }
+  const size_t all = texts.size();
+  texts.resize(std::min(all, kMostTextsInReport));
+  std::string text = fmt::format("{}", fmt::join(texts, ", "));
+  if (texts.size() < all) text += fmt::format(" and {} more", all - texts.size());
   return text;
 }
 
@@ -36,28 +60,34 @@ std::string OtherFunctions(const Loop& loop) {
   const size_t all = names.size();
   const size_t shown = std::min<size_t>(all, 3);
   names.resize(shown);
+  for (std::string& name : names) name = Printable(name);
   std::string text = fmt::format("  through {}", fmt::join(names, ", "));
   if (shown < all) text += fmt::format(" and {} more", all - shown);
   return text;
 }
 
+// "31.0 s, 62 times round 2 lines ..." of a loop.
+std::string LoopText(const CoreVerdict& core, const std::string& age) {
+  const Loop& loop = *core.loop;
+  const bool lines = OfLogLines(loop);
+  const std::string at_least = loop.at_least ? "at least " : "";
+  // Where nobody could look into the loop, it only repeats.
+  const char* word = loop.basis == LoopBasis::kPlaces || lines ? "repeats" : "spins";
+  std::string text = fmt::format("{}  {} {}{}", Printable(core.name), word, at_least, age);
+  if (loop.rounds > 0) text += fmt::format(", {}{} times", at_least, FormatCount(loop.rounds));
+  text += fmt::format(" round {} {}{}", loop.places.size(), lines ? "line" : "place", loop.places.size() == 1 ? "" : "s");
+  if (lines) return text + "  " + Lines(loop);
+  return text + " (" + AddressRange(loop) + ")  " + Where(core.place) + OtherFunctions(loop);
+}
+
 std::string CoreText(const CoreVerdict& core, TimeNs now) {
   const std::string age = FormatElapsed(now - core.since);
-  if (core.state == State::kLooping && core.loop) {
-    const Loop& loop = *core.loop;
-    const std::string at_least = loop.at_least ? "at least " : "";
-    // Where nobody could look into the loop, it only repeats.
-    const char* word = loop.basis == LoopBasis::kPlaces ? "repeats" : "spins";
-    std::string text = fmt::format("{}  {} {}{}", core.name, word, at_least, age);
-    if (loop.rounds > 0) text += fmt::format(", {}{} times", at_least, FormatCount(loop.rounds));
-    text += fmt::format(" round {} place{} ({})", loop.places.size(), loop.places.size() == 1 ? "" : "s", AddressRange(loop));
-    text += "  " + Where(core.place) + OtherFunctions(loop);
-    return text;
-  }
+  if (core.state == State::kLooping && core.loop) return LoopText(core, age);
+  const std::string name = Printable(core.name);
   if (core.state == State::kSilent) {
-    return fmt::format("{}  {} since {}  {}", core.name, core.asleep ? "sleeps (wfi)" : "silent", age, Where(core.place));
+    return fmt::format("{}  {} since {}  {}", name, core.asleep ? "sleeps (wfi)" : "silent", age, Where(core.place));
   }
-  return fmt::format("{}  {}, last at  {}", core.name, StateName(core.state), Where(core.place));
+  return fmt::format("{}  {}, last at  {}", name, StateName(core.state), Where(core.place));
 }
 
 std::string StreamText(const StreamVerdict& stream, TimeNs now) {
@@ -91,10 +121,12 @@ std::string CoresInLine(const Heartbeat& beat) {
   if (cores.size() <= kMostCoresInLine) {
     for (const CoreVerdict& core : cores) {
       text += text.empty() ? "" : ", ";
-      text += core.name;
-      if (core.state == State::kLooping) text += " spins " + FormatElapsed(beat.now - core.since);
+      text += Printable(core.name);
+      const bool line = !core.place.text.empty();
+      if (core.state == State::kLooping) text += (line ? " repeats " : " spins ") + FormatElapsed(beat.now - core.since);
       if (core.state == State::kSilent) text += core.asleep ? " sleeps" : " silent";
-      if (!core.place.function.empty()) text += " " + core.place.function;
+      if (!core.place.function.empty()) text += " " + Printable(core.place.function);
+      if (line) text += " " + Quoted(core.place.text, kLongestTextInLine);
     }
     return text;
   }
@@ -150,11 +182,11 @@ std::string VerdictText(const Verdict& verdict, TimeNs start, const std::string&
     if (core.state == State::kLooping && (first == nullptr || core.since < first->since)) first = &core;
   }
   if (first != nullptr && verdict.cores.size() > 1 && verdict.state == State::kLooping) {
-    text += fmt::format("  first to stop: {}, {} after the start{}\n", first->name, FormatElapsed(first->since - start),
+    text += fmt::format("  first to stop: {}, {} after the start{}\n", Printable(first->name), FormatElapsed(first->since - start),
                         first->since_at_least ? " or earlier" : "");
   }
   for (const std::string& line : verdict.evidence) text += "  " + line + "\n";
-  for (const std::string& doubt : verdict.doubts) text += "  not certain: " + doubt + "\n";
+  for (const std::string& doubt : verdict.doubts) text += "  not certain: " + Printable(doubt) + "\n";
   if (!snapshot.empty()) text += "  snapshot: " + snapshot + "\n";
   return text;
 }
@@ -190,10 +222,11 @@ std::string ReportText(const Manifest& manifest) {
   }
   for (const CoreVerdict& core : manifest.verdict.cores) {
     if (!core.loop) continue;
-    text += fmt::format("\nthe loop of {}, in order:\n", core.name);
+    text += fmt::format("\nthe loop of {}, in order:\n", Printable(core.name));
     const auto& places = core.loop->places;
     for (size_t i = 0; i < std::min(places.size(), kMostPlacesListed * 8); ++i) {
-      text += fmt::format("  {:#x}  {}\n", places[i].pc, Where(places[i]));
+      text += places[i].text.empty() ? fmt::format("  {:#x}  {}\n", places[i].pc, Where(places[i]))
+                                     : fmt::format("  {}\n", Printable(places[i].text));
     }
     if (places.size() > kMostPlacesListed * 8) text += fmt::format("  ... {} more\n", places.size() - kMostPlacesListed * 8);
   }

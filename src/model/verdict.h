@@ -37,11 +37,13 @@ constexpr std::string_view ConfidenceName(Confidence confidence) {
   return "possible";
 }
 
-// A place in the program, named as far as anybody could name it.
+// A place in the program, named as far as anybody could name it; or what a log
+// line says.
 struct Place {
   uint64_t pc = 0;
   std::string function;
   std::string source;  // "dataflow.c:88"
+  std::string text = {};  // of a log line, as the target printed it; then there is no pc
 
   bool operator==(const Place&) const = default;
 };
@@ -51,6 +53,7 @@ enum class LoopBasis {
   kValues,  // registers and addresses in the trace repeat exactly, or change
   kBody,    // places only; the code between them reproduces its own state, or does not
   kPlaces,  // places only, and no code to judge them by
+  kLines,   // log lines, which repeat exactly but for time stamps
 };
 
 constexpr std::string_view LoopBasisName(LoopBasis basis) {
@@ -58,6 +61,7 @@ constexpr std::string_view LoopBasisName(LoopBasis basis) {
     case LoopBasis::kValues: return "values";
     case LoopBasis::kBody: return "body";
     case LoopBasis::kPlaces: return "places";
+    case LoopBasis::kLines: return "lines";
   }
   return "places";
 }

@@ -11,12 +11,14 @@ constexpr int kTicksPerStall = 10;
 constexpr TimeNs kLongestDeepPause = 8;  // stall times
 constexpr TimeNs kLongPause = kSecond;  // a sleep this much too long: we were stopped
 constexpr TimeNs kLongestProof = 60 * kSecond;
+constexpr TimeNs kLongestLogProof = 5 * kSecond;  // lines cost more than steps, and prove less
 constexpr TimeNs kFinalProof = kSecond / 4;  // nobody waits for the end of a run that is over
 
 }  // namespace
 
-Analysis::Analysis(FileSystem& files, Clock& clock, const Recording& recording, CodeSource* elf, TimeNs stall)
-    : files_(files), clock_(clock), elf_(elf), stall_(stall),
+Analysis::Analysis(FileSystem& files, Clock& clock, const Recording& recording, CodeSource* elf, const PlaceRule* rule,
+                   TimeNs stall)
+    : files_(files), clock_(clock), elf_(elf), rule_(rule), stall_(stall),
       tick_(std::clamp(stall / kTicksPerStall, kShortestTick, kLongestTick)),
       judge_(stall, clock.Monotonic()), no_code_(elf) {
   for (const RecordedStream& recorded : recording.streams()) {
@@ -94,20 +96,23 @@ void Analysis::LookAt(Stream* stream, TimeNs now, bool final_look) {
     if (stream->recorded->drain->total_bytes() == 0) return;
     auto reader = BlockReader::Open(files_, stream->recorded->ring->prefix());
     if (!reader.ok()) return;
-    stream->analyst = std::make_unique<StreamAnalyst>(std::move(*reader), elf_);
+    stream->analyst = std::make_unique<StreamAnalyst>(std::move(*reader), elf_, rule_, stall_);
   }
   stream->analyst->Sample(now);
-  if (!stream->analyst->is_trace()) return;
+  const bool trace = stream->analyst->is_trace();
+  const bool ruled_log = rule_ != nullptr && stream->analyst->is_log();
+  if (!trace && !stream->analyst->is_log()) return;
   if (final_look) {
+    if (!trace && !ruled_log) return;  // without a rule a log has no last places
     // Short runs never raised a suspicion; where they ended is known all the same.
     if (!stream->proven || !StillProven(*stream)) MakeProof(stream, now, kFinalProof);
     stream->proven = true;
     return;
   }
-  ReadLastSteps(stream, now);
-  ReadListings(stream, now);
+  if (trace || ruled_log) ReadLastSteps(stream, now);
+  if (trace) ReadListings(stream, now);
   const StreamView view = ViewOf(*stream);
-  if (now >= stream->next_deep_sample && judge_.SuspectsLongLoop(view, now)) {
+  if ((trace || ruled_log) && now >= stream->next_deep_sample && judge_.SuspectsLongLoop(view, now)) {
     stream->analyst->SampleDeeply(now);
     // Again soon after the program came to a new part, else ever more rarely.
     TimeNs newest_place = 0;
@@ -118,9 +123,18 @@ void Analysis::LookAt(Stream* stream, TimeNs now, bool final_look) {
     stream->next_deep_sample = now + stream->deep_pause;
   }
   if (stream->proven && !StillProven(*stream)) stream->proven = false;
-  if (!stream->proven && now >= stream->next_proof && judge_.SuspectsLoop(ViewOf(*stream), now)) {
-    MakeProof(stream, now, kLongestProof);
+  if (!stream->proven && now >= stream->next_proof && WorthProving(*stream, now)) {
+    MakeProof(stream, now, trace ? kLongestProof : kLongestLogProof);
   }
+}
+
+// Lines whose values change trigger nothing, however long they have come.
+bool Analysis::WorthProving(const Stream& stream, TimeNs now) const {
+  if (!judge_.SuspectsLoop(ViewOf(stream), now)) return false;
+  const auto& cores = stream.analyst->cores();
+  return stream.analyst->is_trace() || std::any_of(cores.begin(), cores.end(), [](const CoreTrack& core) {
+           return core.finding.motion == CoreFinding::Motion::kSpinning;
+         });
 }
 
 // When a trace falls silent, samples may have missed the last word of a core.
@@ -179,6 +193,9 @@ void Analysis::MakeProof(Stream* stream, TimeNs now, TimeNs longest) {
     }
     core.rounds = facts.rounds;
     core.traps = facts.traps;
+    const CoreTrack& track = analyst.cores()[i];
+    core.nothing_else = facts.entered_offset == 0 ||
+                        (facts.at_least && track.places.size() <= track.finding.loop_places.size());
     if (core.looping) {
       newest_entry = std::max(newest_entry, core.since);
     } else if (facts.last && core.since > now - stall_) {
@@ -197,7 +214,8 @@ bool Analysis::StillProven(const Stream& stream) const {
   const auto& cores = stream.analyst->cores();
   for (size_t i = 0; i < cores.size(); ++i) {
     if (i >= stream.proof.cores.size()) return false;
-    if (stream.proof.cores[i].looping && cores[i].loop_since > stream.proof.time) return false;
+    const bool another = std::max(cores[i].loop_since, cores[i].found_at) > stream.proof.time;
+    if (stream.proof.cores[i].looping && another) return false;
     if (!stream.proof.cores[i].looping && cores[i].last_seen > stream.proof.time) return false;
   }
   return true;
@@ -209,14 +227,21 @@ StreamView Analysis::ViewOf(const Stream& stream) const {
   view.total_bytes = stream.recorded->drain->total_bytes();
   view.last_byte = stream.recorded->drain->last_byte();
   view.blocked = stream.recorded->drain->blocked();
-  if (stream.analyst == nullptr || !stream.analyst->is_trace()) return view;
+  view.by_rule = rule_ != nullptr;
+  if (stream.analyst == nullptr) return view;
   const StreamAnalyst& analyst = *stream.analyst;
-  view.is_trace = true;
-  view.only_translations = analyst.only_translations();
-  view.chained = chained_ || analyst.chained();
-  view.format = TraceFormatName(analyst.format());
+  if (analyst.is_trace()) {
+    view.is_trace = true;
+    view.only_translations = analyst.only_translations();
+    view.chained = chained_ || analyst.chained();
+    view.format = TraceFormatName(analyst.format());
+  } else if (analyst.is_log()) {
+    view.texts = &analyst.texts();
+  } else {
+    return view;
+  }
   for (const CoreTrack& track : analyst.cores()) {
-    view.cores.push_back({track.name, &track.finding, track.last_seen, track.loop_since, track.places_since});
+    view.cores.push_back({track.name, &track.finding, track.last_seen, track.loop_since, track.places_since, track.longest_loop});
   }
   if (stream.proven) view.proof = &stream.proof;
   return view;

@@ -23,8 +23,9 @@ namespace hangscope {
 
 class Analysis {
  public:
-  // `recording`, `elf` (may be null) and `clock` outlive this.
-  Analysis(FileSystem& files, Clock& clock, const Recording& recording, CodeSource* elf, TimeNs stall);
+  // `recording`, `elf` and `rule` (which may be null) and `clock` outlive this.
+  Analysis(FileSystem& files, Clock& clock, const Recording& recording, CodeSource* elf, const PlaceRule* rule,
+           TimeNs stall);
   ~Analysis();
 
   void Start();
@@ -61,12 +62,14 @@ class Analysis {
   void ReadListings(Stream* stream, TimeNs now);
   // Says stop once `longest` has passed, or when the thread that asks is to end.
   std::function<bool()> StopAfter(TimeNs longest);
+  bool WorthProving(const Stream& stream, TimeNs now) const;
   bool StillProven(const Stream& stream) const;
   StreamView ViewOf(const Stream& stream) const;
 
   FileSystem& files_;
   Clock& clock_;
   CodeSource* const elf_;
+  const PlaceRule* const rule_;
   const TimeNs stall_;
   const TimeNs tick_;
   bool chained_ = false;

@@ -29,7 +29,12 @@ void Narrator::Beat(const Heartbeat& beat) {
   if (!options_.live) return Say("hangscope: " + HeartbeatText(beat), "");
   std::string text = "hangscope: " + LiveHeartbeatText(beat);
   const auto columns = static_cast<size_t>(std::max(20, options_.columns ? options_.columns() : 80));
-  if (text.size() >= columns) text.resize(columns - 1);
+  if (text.size() >= columns) {
+    text.resize(columns - 1);
+    // Not in the middle of a character.
+    while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xc0) == 0x80) text.pop_back();
+    if (!text.empty() && static_cast<unsigned char>(text.back()) >= 0xc0) text.pop_back();
+  }
   options_.write(std::string(kClearLine) + text);
   options_.live_line->store(true);
 }

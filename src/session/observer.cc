@@ -27,7 +27,7 @@ Observer::Observer(const Environment& environment, const ObserverOptions& option
                    const Recording& recording, TimeNs start, TimeNs start_wall)
     : files_(*environment.files), clock_(*environment.clock), options_(options), recording_(recording),
       start_(start), start_wall_(start_wall), narrator_(environment.narrator, start),
-      analysis_(files_, clock_, recording, environment.elf, options.stall),
+      analysis_(files_, clock_, recording, environment.elf, environment.place_rule, options.stall),
       snapshots_(files_, options.prefix, options.max_snapshots),
       beat_interval_(environment.narrator.live ? std::min(kLiveInterval, options.heartbeat) : options.heartbeat),
       next_beat_(start + beat_interval_), last_beat_(start) {}

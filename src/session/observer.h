@@ -34,6 +34,7 @@ struct Environment {
   FileSystem* files = nullptr;
   Clock* clock = nullptr;
   CodeSource* elf = nullptr;    // may be null
+  const PlaceRule* place_rule = nullptr;  // what a place of a log is; may be null
   int signal_fd = -1;           // a signalfd
   std::string guard_program;    // this hangscope (session/guard.h); empty: no guards
   // How programs are looked for and started; tests put a fake child here.

@@ -31,6 +31,8 @@ struct CoreFinding {
   bool polls_known = false;
   std::vector<uint64_t> polls;
   bool handler_writes_polls = false;  // an interrupt handler stores to one of them
+  uint64_t loop_begin = 0;   // of a log: the offset of the oldest step that belongs to the loop
+  bool came_before = false;  // of a log: its lines came, between others, before the loop
 
   bool IsLoop() const { return motion == Motion::kSpinning || motion == Motion::kRepeating; }
 

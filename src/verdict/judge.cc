@@ -66,9 +66,16 @@ bool SleepsInLoop(const CoreFinding& finding, ProgramCode* code) {
   });
 }
 
-Loop DescribeLoop(const CoreFinding& finding, ProgramCode* code) {
+Place PlaceAt(const StreamView& stream, uint64_t pc, ProgramCode* code) {
+  if (stream.texts == nullptr) return code->PlaceOf(pc);
+  Place place;
+  place.text = stream.texts->Find(pc);
+  return place;
+}
+
+Loop DescribeLoop(const StreamView& stream, const CoreFinding& finding, ProgramCode* code) {
   Loop loop;
-  for (const uint64_t pc : finding.loop) loop.places.push_back(code->PlaceOf(pc));
+  for (const uint64_t pc : finding.loop) loop.places.push_back(PlaceAt(stream, pc, code));
   loop.basis = finding.basis;
   loop.traps = finding.traps;
   loop.polls = finding.polls;
@@ -77,6 +84,79 @@ Loop DescribeLoop(const CoreFinding& finding, ProgramCode* code) {
       finding.polls_known && std::all_of(finding.polls.begin(), finding.polls.end(),
                                          [&](uint64_t address) { return code->InMemory(address); });
   return loop;
+}
+
+// What was not read back.
+void DoubtProof(const Proof& proof, Doubts* doubts) {
+  if (proof.only_sampled_before != 0) {
+    doubts->AtMost(Confidence::kLikely,
+                   fmt::format("the ring holds only the last {} of it; before that it was sampled",
+                               FormatElapsed(proof.time - proof.only_sampled_before)));
+  }
+  if (proof.lost_bytes > 0) {
+    doubts->Lowered(fmt::format("{} of what was read back are missing", FormatSize(proof.lost_bytes)));
+  }
+}
+
+// What JudgeLogs has found, for the summary.
+struct LogTally {
+  std::vector<std::string> streams;
+  size_t cores = 0;
+  size_t looping = 0;
+  size_t lines = 0;  // of the rounds
+  bool changing = false;
+};
+
+std::string LogSummary(const LogTally& tally) {
+  const bool one = tally.streams.size() == 1;
+  return fmt::format("looping, {} {} {}{} log line{}{}", fmt::join(tally.streams, " and "), one ? "repeats" : "repeat",
+                     tally.changing ? "" : "the same ", tally.lines, tally.lines == 1 ? "" : "s",
+                     tally.changing ? " with other values" : "");
+}
+
+std::string RuleSummary(const LogTally& tally) {
+  if (tally.cores == 1) return fmt::format("looping, {} repeats {}", tally.streams.front(), Plural(tally.lines, "place"));
+  return fmt::format("looping, {} of {} repeat their places", tally.looping, Plural(tally.cores, "core"));
+}
+
+void DoubtLogCore(const StreamView& stream, size_t index, Doubts* doubts) {
+  const CoreView& core = stream.cores[index];
+  const CoreFinding& finding = *core.finding;
+  if (stream.by_rule) return;  // the user said what counts
+  if (finding.motion == CoreFinding::Motion::kRepeating) {
+    doubts->AtMost(Confidence::kPossible, core.name,
+                   finding.basis == LoopBasis::kLines
+                       ? "a round has so many different lines that it may be work"
+                       : "a value in these lines changes from round to round: it may count work that gets done");
+  }
+  if (finding.came_before) {
+    doubts->AtMost(Confidence::kPossible, core.name, "these lines came between others before: they may be its sign of life");
+  }
+  if (stream.proof != nullptr && index < stream.proof->cores.size() && stream.proof->cores[index].nothing_else) {
+    doubts->AtMost(Confidence::kPossible, core.name, "it has said nothing else since it began: perhaps that is all it does");
+  }
+}
+
+void DoubtLog(const StreamView& stream, TimeNs stall, Doubts* doubts, LogTally* tally, Verdict* verdict) {
+  tally->streams.push_back(stream.name);
+  for (size_t i = 0; i < stream.cores.size(); ++i) {
+    const CoreView& core = stream.cores[i];
+    ++tally->cores;
+    if (core.last_seen == 0 || verdict->time - core.last_seen >= stall) {
+      doubts->AtMost(Confidence::kLikely, core.name, "prints nothing any more");
+      continue;
+    }
+    const bool proven = stream.proof != nullptr && i < stream.proof->cores.size() && stream.proof->cores[i].looping;
+    ++tally->looping;
+    tally->lines += core.finding->loop.size();
+    tally->changing = tally->changing || core.finding->motion == CoreFinding::Motion::kRepeating;
+    verdict->since = std::max(verdict->since, proven ? stream.proof->cores[i].since : core.loop_since);
+    DoubtLogCore(stream, i, doubts);
+  }
+  if (stream.proof == nullptr) return;
+  verdict->evidence.push_back(fmt::format("read back: {} has {} nothing but {} since", stream.name,
+                                          stream.by_rule ? "been at" : "said", stream.by_rule ? "these places" : "these lines"));
+  DoubtProof(*stream.proof, doubts);
 }
 
 }  // namespace
@@ -142,7 +222,10 @@ Verdict Judge::Assess(TimeNs now, const std::vector<StreamView>& streams, const 
     if (stream.last_byte == 0 || now - stream.last_byte >= stall_) mine.state = State::kSilent;
     verdict.streams.push_back(mine);
     for (size_t i = 0; i < stream.cores.size(); ++i) {
-      verdict.cores.push_back(DescribeCore(stream, i, now, child.ended, code));
+      CoreVerdict core = DescribeCore(stream, i, now, child.ended, code);
+      // Without a rule a log has no cores; that its lines repeat is all there is to tell.
+      const bool mere_log = stream.texts != nullptr && !stream.by_rule;
+      if (!mere_log || core.state == State::kLooping) verdict.cores.push_back(std::move(core));
     }
   }
   std::stable_sort(verdict.cores.begin(), verdict.cores.end(),
@@ -161,6 +244,10 @@ Verdict Judge::Assess(TimeNs now, const std::vector<StreamView>& streams, const 
     DoubtIfInterrupted(&verdict);
     return verdict;
   }
+  if (JudgeLogs(streams, &verdict)) {
+    DoubtIfInterrupted(&verdict);
+    return verdict;
+  }
   JudgeRate(&verdict);
   return verdict;
 }
@@ -172,7 +259,7 @@ CoreVerdict Judge::DescribeCore(const StreamView& stream, size_t index, TimeNs n
   CoreVerdict core;
   core.name = view.name;
   core.stream = stream.name;
-  core.place = code->PlaceOf(finding.IsLoop() ? finding.loop.front() : finding.last.pc);
+  core.place = PlaceAt(stream, finding.IsLoop() ? finding.loop.front() : finding.last.pc, code);
   core.since = view.last_seen;
   if (!Active(view, now) || now - stream.last_byte >= stall_) {
     core.state = State::kSilent;
@@ -184,7 +271,7 @@ CoreVerdict Judge::DescribeCore(const StreamView& stream, size_t index, TimeNs n
   if (!finding.IsLoop() || (!proven && now - view.loop_since < stall_)) return core;
   core.state = State::kLooping;
   core.since = view.loop_since;
-  core.loop = DescribeLoop(finding, code);
+  core.loop = DescribeLoop(stream, finding, code);
   core.confidence = Confidence::kPossible;
   if (proven) {
     const ProvenCore& facts = stream.proof->cores[index];
@@ -246,7 +333,7 @@ bool Judge::JudgeLoops(const StreamView& stream, ProgramCode* code, Verdict* ver
                                       "--elf tells them apart");
     } else if (!finding.polls_known) {
       doubts.AtMost(Confidence::kLikely, core.name, "the address that is polled is not known");
-    } else if (!DescribeLoop(finding, code).polls_memory_only) {
+    } else if (!DescribeLoop(stream, finding, code).polls_memory_only) {
       doubts.AtMost(Confidence::kLikely, core.name,
                     code->has_elf() ? "what is polled is not the program's memory: a device may end the wait"
                                     : "whether memory or a device is polled is not known without --elf");
@@ -258,15 +345,8 @@ bool Judge::JudgeLoops(const StreamView& stream, ProgramCode* code, Verdict* ver
     doubts.AtMost(Confidence::kLikely, fmt::format("interrupts still arrive ({} seen) and may end the wait",
                                                    FormatCount(traps)));
   }
-  if (stream.proof->only_sampled_before != 0) {
-    doubts.AtMost(Confidence::kLikely,
-                  fmt::format("the ring holds only the last {} of it; before that it was sampled",
-                              FormatElapsed(stream.proof->time - stream.proof->only_sampled_before)));
-  }
   if (stream.chained) doubts.Lowered("QEMU printed only some of the steps: add nochain to -d exec");
-  if (stream.proof->lost_bytes > 0) {
-    doubts.Lowered(fmt::format("{} of the trace are missing", FormatSize(stream.proof->lost_bytes)));
-  }
+  DoubtProof(*stream.proof, &doubts);
   verdict->state = State::kLooping;
   verdict->since = since;
   verdict->summary = spinning == 1 && stream.cores.size() == 1
@@ -280,12 +360,60 @@ bool Judge::JudgeLoops(const StreamView& stream, ProgramCode* code, Verdict* ver
   return true;
 }
 
+// Who got out of it by himself before is given longer.
+TimeNs Judge::Patience(TimeNs longest_earlier) const {
+  return std::min(std::max(stall_, 3 * longest_earlier), kLongestPatience * stall_);
+}
+
+// Whether every core of a log that still says something repeats itself, and has
+// for long enough.
+bool Judge::LogLoops(const StreamView& stream, TimeNs now) const {
+  if (!SuspectsLoop(stream, now)) return false;
+  for (size_t i = 0; i < stream.cores.size(); ++i) {
+    const CoreView& core = stream.cores[i];
+    if (!Active(core, now) || core.finding->motion == CoreFinding::Motion::kRepeating) continue;
+    const bool proven = stream.proof != nullptr && i < stream.proof->cores.size() && stream.proof->cores[i].looping;
+    if (!proven || now - stream.proof->cores[i].since < Patience(core.longest_loop)) return false;
+  }
+  return true;
+}
+
+// Whether nothing comes any more but log lines that repeat. Beside a trace, log
+// lines say nothing, unless the user said which ones do.
+bool Judge::JudgeLogs(const std::vector<StreamView>& streams, Verdict* verdict) const {
+  const TimeNs now = verdict->time;
+  std::vector<const StreamView*> looping;
+  for (const StreamView& stream : streams) {
+    const bool speaks = stream.last_byte != 0 && now - stream.last_byte < stall_;
+    if (stream.is_trace && !stream.by_rule) return false;
+    if (!speaks || stream.is_trace || (stream.by_rule && stream.cores.empty())) continue;
+    if (stream.texts == nullptr || !LogLoops(stream, now)) return false;
+    looping.push_back(&stream);
+  }
+  if (looping.empty()) return false;
+  verdict->state = State::kLooping;
+  verdict->confidence = Confidence::kLikely;
+  verdict->since = 0;
+  Doubts doubts(verdict);
+  LogTally tally;
+  for (const StreamView* stream : looping) DoubtLog(*stream, stall_, &doubts, &tally, verdict);
+  const bool by_rule = looping.front()->by_rule;
+  doubts.AtMost(Confidence::kLikely,
+                by_rule ? "these places are from log lines and not from an instruction trace"
+                        : "these are log lines: a sign of life that is meant looks the same; --place-regex says which lines count");
+  verdict->summary = by_rule ? RuleSummary(tally) : LogSummary(tally);
+  for (CoreVerdict& core : verdict->cores) {
+    const bool mine = std::any_of(looping.begin(), looping.end(), [&](const StreamView* s) { return s->name == core.stream; });
+    if (mine && core.state == State::kLooping) core.confidence = verdict->confidence;
+  }
+  return true;
+}
+
 bool Judge::JudgeSilence(const std::vector<StreamView>& streams, const ChildView& child,
                          Verdict* verdict) const {
   const TimeNs now = verdict->time;
   const TimeNs silence = now - (last_byte_ == 0 ? start_ : last_byte_);
-  const TimeNs patience = std::min(std::max(stall_, 3 * longest_gap_), kLongestPatience * stall_);
-  if (silence < patience) return false;
+  if (silence < Patience(longest_gap_)) return false;
 
   const auto trace = std::find_if(streams.begin(), streams.end(), [](const StreamView& s) { return s.is_trace; });
   const bool is_trace = trace != streams.end();

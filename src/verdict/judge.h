@@ -13,18 +13,20 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "decode/place_texts.h"
 #include "model/verdict.h"
 #include "verdict/core_analysis.h"
 
 namespace hangscope {
 
-// One core of a trace as the judge sees it.
+// One core of a trace or of a log as the judge sees it.
 struct CoreView {
   std::string name;
   const CoreFinding* finding = nullptr;
   TimeNs last_seen = 0;     // monotonic; 0: never
   TimeNs loop_since = 0;    // each sample since then showed the same loop
   TimeNs places_since = 0;  // no new place since then
+  TimeNs longest_loop = 0;  // of a log: the longest it ever got out of by itself
 };
 
 // What reading the ring back said, in times.
@@ -34,6 +36,7 @@ struct ProvenCore {
   bool at_least = false;
   uint64_t rounds = 0;
   uint64_t traps = 0;
+  bool nothing_else = false;  // as far as anybody saw, it never did anything but this
 };
 
 struct Proof {
@@ -50,6 +53,8 @@ struct StreamView {
   bool is_trace = false;
   bool only_translations = false;  // QEMU -d in_asm alone
   bool chained = false;            // QEMU -d exec without nochain
+  bool by_rule = false;            // of a log: the user said what a place is
+  const PlaceTexts* texts = nullptr;  // of a log: what its places say; null: it is none
   std::string format;
   std::vector<CoreView> cores;
   bool blocked = false;            // the reader of its passthrough does not read: nothing can come
@@ -92,6 +97,9 @@ class Judge {
   bool Active(const CoreView& core, TimeNs now) const { return core.last_seen != 0 && now - core.last_seen < stall_; }
   void JudgeEnd(const ChildView& child, Verdict* verdict) const;
   bool JudgeLoops(const StreamView& stream, ProgramCode* code, Verdict* verdict) const;
+  bool JudgeLogs(const std::vector<StreamView>& streams, Verdict* verdict) const;
+  bool LogLoops(const StreamView& stream, TimeNs now) const;
+  TimeNs Patience(TimeNs longest_earlier) const;
   bool JudgeSilence(const std::vector<StreamView>& streams, const ChildView& child, Verdict* verdict) const;
   void JudgeRate(Verdict* verdict) const;
   void DoubtIfInterrupted(Verdict* verdict) const;

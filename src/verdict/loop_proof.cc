@@ -29,7 +29,7 @@ class ChunkWalk {
       Outside();
     }
     if (Inside(step)) {
-      if (!entered_) entered_ = step.offset;
+      if (!entered_) entered_ = step;
       lead_in_open_ = false;
       if (step.pc == loop_.loop.front()) ++heads_;
     } else if (!previous_ || !code_.EndOf(*previous_).MayLeadTo(step.pc) ||
@@ -51,7 +51,7 @@ class ChunkWalk {
   }
 
   bool left() const { return left_; }  // a step outside of the loop was seen
-  std::optional<uint64_t> entered() const { return entered_; }
+  const std::optional<Step>& entered() const { return entered_; }
   uint64_t heads() const { return heads_; }
   // The steps before the entry, oldest first.
   std::vector<Step> lead_in() const { return {lead_in_.begin(), lead_in_.end()}; }
@@ -89,7 +89,7 @@ class ChunkWalk {
   bool tentative_ = false;
   uint64_t trap_steps_ = 0;
   bool left_ = false;
-  std::optional<uint64_t> entered_;
+  std::optional<Step> entered_;
   std::deque<Step> lead_in_;
   bool lead_in_open_ = false;
   uint64_t heads_ = 0;
@@ -98,9 +98,9 @@ class ChunkWalk {
 
 // Feeds the lines that begin in [from, to) to `sink`, each whole and once: from
 // the newline before the chunk to past its end.
-void ReadChunk(BlockReader& reader, CoreNames* names, ProgramCode& code, uint64_t from, uint64_t to, uint64_t end,
-               const std::function<void(uint32_t, const Step&)>& sink) {
-  StepReader parser(names, StepReader::Learn::kListings, [&](uint32_t core, const Step& step) {
+void ReadChunk(BlockReader& reader, const StepSourceMaker& make_source, ProgramCode& code, uint64_t from, uint64_t to,
+               uint64_t end, const std::function<void(uint32_t, const Step&)>& sink) {
+  const std::unique_ptr<StepSource> source = make_source([&](uint32_t core, const Step& step) {
     if (step.offset < to) sink(core, step);
   });
   const uint64_t limit = std::min(end, to + kLongestRecord);
@@ -108,10 +108,10 @@ void ReadChunk(BlockReader& reader, CoreNames* names, ProgramCode& code, uint64_
   while (reader.position() < limit) {
     const auto event = reader.Next(std::min<uint64_t>(1u << 20, limit - reader.position()));
     if (event == BlockReader::Event::kEnd) break;
-    if (event == BlockReader::Event::kBlock) parser.Feed(reader.block(), reader.block_offset());
+    if (event == BlockReader::Event::kBlock) source->Feed(reader.block(), reader.block_offset());
   }
-  parser.Flush();
-  code.Learn(parser.code());
+  source->Flush();
+  code.Learn(source->code());
 }
 
 // How often the head occurs in one round (an inner loop may pass it many times).
@@ -122,7 +122,7 @@ uint64_t HeadsPerRound(const CoreFinding& finding) {
 
 }  // namespace
 
-std::vector<CoreProof> ProveLoops(BlockReader& reader, CoreNames* names,
+std::vector<CoreProof> ProveLoops(BlockReader& reader, const StepSourceMaker& make_source,
                                   const std::vector<const CoreFinding*>& findings, ProgramCode& code,
                                   uint64_t back_to, const std::function<bool()>& stop) {
   const size_t count = findings.size();
@@ -149,7 +149,7 @@ std::vector<CoreProof> ProveLoops(BlockReader& reader, CoreNames* names,
     walks.reserve(count);
     for (const CoreFinding* finding : findings) walks.emplace_back(*finding, code);
 
-    ReadChunk(reader, names, code, from, to, end, [&](uint32_t core, const Step& step) {
+    ReadChunk(reader, make_source, code, from, to, end, [&](uint32_t core, const Step& step) {
       if (core >= proofs.size()) proofs.resize(core + 1);
       CoreProof& proof = proofs[core];
       if (!proof.last || proof.last->offset < step.offset) proof.last = step;
@@ -165,7 +165,10 @@ std::vector<CoreProof> ProveLoops(BlockReader& reader, CoreNames* names,
       if (walks[i].left()) {
         open[i] = false;
         proofs[i].at_least = false;
-        proofs[i].entered_offset = walks[i].entered().value_or(to);
+        const std::optional<Step>& entered = walks[i].entered();
+        // Without one the chunk after this begins in the loop.
+        proofs[i].entered_offset = entered ? entered->offset : to;
+        if (entered) proofs[i].entered_at = entered->pc;
         proofs[i].lead_in = walks[i].lead_in();
       } else {
         all_found = false;

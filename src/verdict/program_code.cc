@@ -91,6 +91,7 @@ const std::vector<uint64_t>& ProgramCode::AddressesAt(uint64_t pc) const {
 }
 
 StepEnd ProgramCode::EndOf(const Step& step) {
+  if (step.is_text) return {};
   const uint64_t key = step.pc << 1 | (step.starts_block ? 1 : 0);
   const auto known = ends_.find(key);
   if (known != ends_.end()) return known->second;

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/utf8.h"
 #include "capture/ring_store.h"
 #include "export/history.h"
 #include "export/json.h"
@@ -70,6 +71,56 @@ TEST(VerdictText, WhatNobodyCouldLookIntoOnlyRepeats) {
   Verdict verdict = Hang();
   verdict.cores[0].loop->basis = LoopBasis::kPlaces;
   EXPECT_NE(VerdictText(verdict, kStart, "").find("hart 0  repeats 31.0 s"), std::string::npos);
+}
+
+Verdict LogHang() {
+  Verdict verdict = Hang();
+  verdict.cores.resize(1);
+  CoreVerdict& core = verdict.cores[0];
+  core.name = "stdout";
+  core.place = {};
+  core.place.text = "wait \033[2Jfor link";
+  core.loop->places = {core.place, core.place, core.place};
+  core.loop->places[1].text = "no link, retry <n>";
+  core.loop->basis = LoopBasis::kLines;
+  return verdict;
+}
+
+TEST(VerdictText, QuotesLogLinesAndEscapesThem) {
+  const std::string text = VerdictText(LogHang(), kStart, "");
+  EXPECT_NE(text.find("  stdout  repeats 31.0 s, 1 234 567 times round 3 lines  "
+                      "\"wait \\x1b[2Jfor link\", \"no link, retry <n>\"\n"),
+            std::string::npos)
+      << text;
+  Heartbeat beat;
+  beat.verdict = LogHang();
+  beat.now = kStart + 41 * kSecond;
+  EXPECT_NE(HeartbeatText(beat).find("stdout repeats 31.0 s \"wait \\x1b[2Jfor link\""), std::string::npos) << HeartbeatText(beat);
+}
+
+TEST(VerdictText, NamesFromTheTargetAreEscaped) {
+  Verdict verdict = Hang();
+  verdict.cores[0].name = "/soc/\033[31mhost";
+  verdict.cores[0].place.function = "wait\a";
+  verdict.cores[0].loop->places[1].function = "poll\r";
+  verdict.doubts = {verdict.cores[0].name + ": prints nothing any more"};
+  const std::string text = VerdictText(verdict, kStart, "");
+  EXPECT_EQ(std::count_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\n'; }), 0) << text;
+}
+
+TEST(Printable, EscapesWhatATerminalWouldObey) {
+  EXPECT_EQ(Printable("a\n\t\r\x1b\x7f"), "a\\n\\t\\r\\x1b\\x7f");
+  EXPECT_EQ(Printable("caf\xc3\xa9 \xc2\x9b \xe2\x80\xae \xff"), "caf\xc3\xa9 \\xc2\\x9b \\xe2\\x80\\xae \\xff");
+  EXPECT_EQ(Printable("abcdef", 3), "abc...");
+  EXPECT_EQ(Printable("ab\xc3\xa9", 3), "ab...");
+}
+
+TEST(VerdictJson, PlaceOfALogLineIsItsText) {
+  const Json json = Json::parse(VerdictJson(LogHang(), kStart, 0));
+  EXPECT_EQ(json["cores"][0]["text"], "wait \033[2Jfor link");
+  EXPECT_FALSE(json["cores"][0].contains("pc"));
+  EXPECT_EQ(json["cores"][0]["loop"]["places"][1], Json::parse(R"({"text": "no link, retry <n>"})"));
+  EXPECT_EQ(json["cores"][0]["loop"]["basis"], "lines");
 }
 
 TEST(VerdictJson, HasTheDocumentedFields) {

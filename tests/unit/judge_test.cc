@@ -52,7 +52,18 @@ class JudgeTest : public ::testing::Test {
     return finding;
   }
   void Prove() { streams_[0].proof = &proof_; }
+  // Logs are judged by their lines, or by places that the user's rule takes from them.
+  CoreFinding* AddLog(bool by_rule = false, const std::string& name = "stdout") {
+    streams_[0].texts = &texts_;
+    streams_[0].by_rule = by_rule;
+    CoreFinding* finding = AddCore(name, CoreFinding::Motion::kSpinning);
+    finding->basis = by_rule ? LoopBasis::kPlaces : LoopBasis::kLines;
+    texts_.Note(0x1000, "waiting for link");
+    texts_.Note(0x1002, "no link, retry");
+    return finding;
+  }
 
+  PlaceTexts texts_;
   Judge judge_;
   FakeCode code_;
   ProgramCode program_;
@@ -269,6 +280,112 @@ TEST_F(JudgeTest, IdleLoopOfEveryCoreIsOnlyPossible) {
   Pass(30, 1000);
   EXPECT_EQ(verdict_.confidence, Confidence::kPossible);
   EXPECT_EQ(hangs_, 0);
+}
+
+TEST_F(JudgeTest, LogThatSaysNothingElseIsLikelyAndNeverCertain) {
+  AddLog();
+  Pass(11, 1000);
+  EXPECT_EQ(verdict_.state, State::kProgressing);  // not proven yet
+  Prove();
+  Pass(1, 1000);
+  EXPECT_EQ(verdict_.state, State::kLooping);
+  EXPECT_EQ(verdict_.confidence, Confidence::kLikely);
+  EXPECT_EQ(verdict_.summary, "looping, stdout repeats the same 2 log lines");
+  EXPECT_EQ(verdict_.since, kStart);
+  EXPECT_NE(verdict_.doubts.at(0).find("these are log lines"), std::string::npos);
+  EXPECT_EQ(verdict_.cores.at(0).place.text, "waiting for link");
+  EXPECT_EQ(verdict_.cores[0].confidence, Confidence::kLikely);
+}
+
+TEST_F(JudgeTest, YoungLogLoopIsProgress) {
+  AddLog();
+  Prove();
+  Pass(9, 1000);
+  EXPECT_EQ(verdict_.state, State::kProgressing);
+}
+
+TEST_F(JudgeTest, LinesWhoseValuesChangeAreOnlyPossible) {
+  CoreFinding* finding = AddLog();
+  finding->motion = Motion::kRepeating;
+  finding->basis = LoopBasis::kPlaces;
+  Pass(30, 1000);
+  EXPECT_EQ(verdict_.state, State::kLooping);
+  EXPECT_EQ(verdict_.confidence, Confidence::kPossible);
+  EXPECT_EQ(verdict_.summary, "looping, stdout repeats 2 log lines with other values");
+  EXPECT_EQ(hangs_, 0);
+}
+
+TEST_F(JudgeTest, SignsOfLifeAreOnlyPossible) {
+  CoreFinding* finding = AddLog();
+  Prove();
+  finding->came_before = true;
+  Pass(30, 1000);
+  EXPECT_EQ(hangs_, 0);
+  finding->came_before = false;
+  proof_.cores[0].nothing_else = true;
+  Pass(10, 1000);
+  EXPECT_EQ(hangs_, 0);
+  EXPECT_EQ(verdict_.confidence, Confidence::kPossible);
+}
+
+TEST_F(JudgeTest, RuleMakesPlacesCountAlone) {
+  CoreFinding* finding = AddLog(true);
+  Prove();
+  proof_.cores[0].nothing_else = finding->came_before = true;
+  Pass(12, 1000);
+  EXPECT_TRUE(verdict_.IsHang());
+  EXPECT_EQ(verdict_.summary, "looping, stdout repeats 2 places");
+}
+
+TEST_F(JudgeTest, CoreOfALogThatWorksIsProgress) {
+  AddLog(true, "core 0");
+  CoreFinding* other = AddLog(true, "core 1");
+  other->motion = Motion::kMoving;
+  Prove();
+  Pass(30, 1000);
+  EXPECT_EQ(hangs_, 0);
+  EXPECT_EQ(verdict_.cores.size(), 2u);
+  EXPECT_EQ(verdict_.cores[0].state, State::kLooping);
+}
+
+TEST_F(JudgeTest, OtherStreamThatSpeaksIsProgress) {
+  AddLog();
+  Prove();
+  streams_.resize(2);
+  streams_[1].name = "stderr";
+  for (int i = 0; i < 30; ++i) {
+    streams_[1].last_byte = now_ + kSecond;
+    Pass(1, 1000);
+  }
+  EXPECT_EQ(hangs_, 0);
+  Pass(11, 1000);
+  EXPECT_GT(hangs_, 0);  // once it is silent
+}
+
+TEST_F(JudgeTest, LogBesideATraceSaysNothingUnlessARuleSaysSo) {
+  AddLog();
+  Prove();
+  streams_.resize(2);
+  streams_[1].name = "stderr";
+  streams_[1].is_trace = true;
+  for (int i = 0; i < 30; ++i) {
+    streams_[1].last_byte = now_ + kSecond;
+    Pass(1, 1000);
+  }
+  EXPECT_EQ(hangs_, 0);
+  streams_[0].by_rule = streams_[1].by_rule = true;
+  Pass(1, 1000);
+  EXPECT_EQ(hangs_, 1);
+}
+
+TEST_F(JudgeTest, LoopsThatEndedBeforeBuyPatience) {
+  AddLog();
+  Prove();
+  streams_[0].cores[0].longest_loop = 8 * kSecond;
+  Pass(23, 1000);
+  EXPECT_EQ(hangs_, 0);
+  Pass(2, 1000);
+  EXPECT_GT(hangs_, 0);
 }
 
 TEST_F(JudgeTest, EndsAreToldApart) {

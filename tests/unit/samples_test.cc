@@ -33,7 +33,7 @@ class SamplesTest : public ::testing::Test {
     (*store)->Append(Sample(name), clock_.Monotonic());
     auto reader = BlockReader::Open(disk_, "dir/" + name);
     ASSERT_TRUE(reader.ok());
-    analyst_ = std::make_unique<StreamAnalyst>(std::move(*reader), nullptr);
+    analyst_ = std::make_unique<StreamAnalyst>(std::move(*reader), nullptr, nullptr, 10 * kSecond);
     analyst_->Sample(clock_.Monotonic());
     proofs_ = analyst_->Prove(0, [] { return false; });
   }

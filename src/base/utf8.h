@@ -1,0 +1,22 @@
+// Text that somebody else wrote: not to be trusted on a terminal or in a file.
+#ifndef HANGSCOPE_BASE_UTF8_H
+#define HANGSCOPE_BASE_UTF8_H
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace hangscope {
+
+// The length of the UTF-8 sequence at `at`, 0 if it is none (RFC 3629, without
+// the finer points of overlong forms beyond two bytes).
+size_t Utf8Length(std::string_view text, size_t at);
+
+// `text` with \n, \t, \x1b ... for control characters (those of Latin-1, too) and
+// for bytes that are no UTF-8. With `most`, what follows that many bytes is
+// replaced by "...".
+std::string Printable(std::string_view text, size_t most = std::string_view::npos);
+
+}  // namespace hangscope
+
+#endif
