@@ -108,10 +108,11 @@ struct LogTally {
 };
 
 std::string LogSummary(const LogTally& tally) {
-  const bool one = tally.streams.size() == 1;
-  return fmt::format("looping, {} {} {}{} log line{}{}", fmt::join(tally.streams, " and "), one ? "repeats" : "repeat",
-                     tally.changing ? "" : "the same ", tally.lines, tally.lines == 1 ? "" : "s",
-                     tally.changing ? " with other values" : "");
+  const std::string who = fmt::format("{} {}", fmt::join(tally.streams, " and "), tally.streams.size() == 1 ? "repeats" : "repeat");
+  // Most likely work: so do not call it a loop.
+  if (tally.changing) return fmt::format("{} {} with changing values", who, Plural(tally.lines, "log line"));
+  return tally.lines == 1 ? fmt::format("looping, {} the same log line", who)
+                          : fmt::format("looping, {} the same {} log lines", who, tally.lines);
 }
 
 std::string RuleSummary(const LogTally& tally) {
@@ -225,7 +226,8 @@ Verdict Judge::Assess(TimeNs now, const std::vector<StreamView>& streams, const 
       CoreVerdict core = DescribeCore(stream, i, now, child.ended, code);
       // Without a rule a log has no cores; that its lines repeat is all there is to tell.
       const bool mere_log = stream.texts != nullptr && !stream.by_rule;
-      if (!mere_log || core.state == State::kLooping) verdict.cores.push_back(std::move(core));
+      const bool matters = core.state == State::kLooping && !(child.ended && core.confidence == Confidence::kPossible);
+      if (!mere_log || matters) verdict.cores.push_back(std::move(core));
     }
   }
   std::stable_sort(verdict.cores.begin(), verdict.cores.end(),

@@ -311,8 +311,11 @@ TEST_F(JudgeTest, LinesWhoseValuesChangeAreOnlyPossible) {
   Pass(30, 1000);
   EXPECT_EQ(verdict_.state, State::kLooping);
   EXPECT_EQ(verdict_.confidence, Confidence::kPossible);
-  EXPECT_EQ(verdict_.summary, "looping, stdout repeats 2 log lines with other values");
+  EXPECT_EQ(verdict_.summary, "stdout repeats 2 log lines with changing values");
   EXPECT_EQ(hangs_, 0);
+  EXPECT_EQ(verdict_.cores.size(), 1u);
+  child_.ended = true;
+  EXPECT_TRUE(Pass(1, 1000).cores.empty());  // of no interest in the end
 }
 
 TEST_F(JudgeTest, SignsOfLifeAreOnlyPossible) {
