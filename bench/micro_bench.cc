@@ -5,6 +5,7 @@
 //                            (as long as qemu's, of no trace)
 //   step_reader/FORMAT       StepReader: bytes in pieces of 256 KiB to steps, as proofs do
 //   step_reader_learn/FORMAT the same collecting what the trace says about the code, as samples do
+//   log_reader/WHAT          LogReader: the lines of format plain to steps; WHAT: normalized, rule
 //   ring_append/SIZE         RingStore::Append of SIZE bytes to a real ring of 64 MiB that
 //                            is full already, in /dev/shm where there is one, else in /tmp
 //   ring_append_disk/SIZE    the same in the working folder
@@ -24,6 +25,7 @@
 #include "base/clock.h"
 #include "base/file_system.h"
 #include "capture/ring_store.h"
+#include "decode/log_reader.h"
 #include "decode/step_reader.h"
 #include "decode/trace_line.h"
 #include "trace_text.h"
@@ -72,6 +74,20 @@ void ReadSteps(benchmark::State& state, TextKind kind, bool learn_code) {
     StepReader reader(&cores, learn_code ? StepReader::Learn::kAll : StepReader::Learn::kListings, [&](uint32_t, const Step&) { ++steps; });
     for (size_t at = 0; at < text.all().size(); at += kPiece) reader.Feed(text.all().substr(at, kPiece), at);
     reader.Flush();
+  }
+  if (steps == 0) state.SkipWithError("no steps");
+  Count(state, text.all().size(), steps);
+}
+
+void ReadLog(benchmark::State& state, bool by_rule) {
+  const TraceText text(TextKind::kPlain);
+  auto rule = PlaceRule::Compile(R"(\[\w+/(?P<place>\w+)/)");
+  size_t steps = 0;
+  for (auto _ : state) {
+    steps = 0;
+    CoreNames cores;
+    LogReader reader(&cores, by_rule ? rule->get() : nullptr, nullptr, "stdin", [&](uint32_t, const Step&) { ++steps; });
+    reader.Feed(text.all(), 0);
   }
   if (steps == 0) state.SkipWithError("no steps");
   Count(state, text.all().size(), steps);
@@ -148,6 +164,8 @@ void Register() {
       benchmark::RegisterBenchmark(title.c_str(), ReadSteps, kind, learn);
     }
   }
+  benchmark::RegisterBenchmark("log_reader/normalized", ReadLog, false);
+  benchmark::RegisterBenchmark("log_reader/rule", ReadLog, true);
   const std::string memory = std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : "/tmp";
   for (const auto& [title, where] : {std::pair<const char*, std::string>{"ring_append", memory},
                                      std::pair<const char*, std::string>{"ring_append_disk", "."}}) {

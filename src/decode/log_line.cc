@@ -51,7 +51,8 @@ class Scanner {
     return true;
   }
   bool TakeHexDigits(size_t count) {
-    if (rest_.size() < count || !std::all_of(rest_.begin(), rest_.begin() + static_cast<ptrdiff_t>(count), IsHex)) return false;
+    const std::string_view digits = rest_.substr(0, count);
+    if (digits.size() < count || !std::all_of(digits.begin(), digits.end(), IsHex)) return false;
     rest_.remove_prefix(count);
     return true;
   }
@@ -82,7 +83,9 @@ bool TakeWeekday(Scanner* in) {
 // 12:31:54, 12:31:54.518, 12:31:54,518, 00:00:01.234,567
 bool TakeClock(Scanner* in) {
   Scanner at = *in;
-  if (!at.TakeDigits(1, 4) || !at.Take(':') || !at.TakeDigits(2, 2) || !at.Take(':') || !at.TakeDigits(2, 2)) return false;
+  if (!at.TakeDigits(1, 4) || !at.Take(':') || !at.TakeDigits(2, 2) || !at.Take(':') || !at.TakeDigits(2, 2)) {
+    return false;
+  }
   for (int i = 0; i < 2; ++i) {
     Scanner fraction = at;
     if (fraction.TakeOneOf(".,:") && fraction.TakeDigits(1, 9)) at = fraction;
@@ -104,7 +107,11 @@ void TakeZone(Scanner* in) {
 bool TakeDate(Scanner* in) {
   Scanner at = *in;
   if (!at.rest().starts_with("19") && !at.rest().starts_with("20")) return false;
-  if (!at.TakeDigits(4, 4) || !at.TakeOneOf("-/.") || !at.TakeDigits(2, 2) || !at.TakeOneOf("-/.") || !at.TakeDigits(2, 2)) return false;
+  constexpr std::string_view kBetween = "-/.";
+  if (!at.TakeDigits(4, 4) || !at.TakeOneOf(kBetween) || !at.TakeDigits(2, 2) || !at.TakeOneOf(kBetween) ||
+      !at.TakeDigits(2, 2)) {
+    return false;
+  }
   Scanner clock = at;
   if (clock.TakeOneOf("T _-") && TakeClock(&clock)) {
     TakeZone(&clock);
@@ -344,7 +351,8 @@ class Normalizer {
   static bool IsLevel(std::string_view word) {
     if (word.size() > 8) return false;
     char upper[8] = {};
-    std::transform(word.begin(), word.end(), upper, [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+    std::transform(word.begin(), word.end(), upper,
+                   [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
     const std::string_view name(upper, word.size());
     constexpr std::string_view kLevels[] = {"INFO", "INF", "WARN", "WARNING", "WRN", "ERROR", "ERR", "DEBUG", "DBG",
                                             "TRACE", "NOTICE", "FATAL", "CRITICAL", "I", "W", "E", "D"};
@@ -386,7 +394,9 @@ size_t EscapeLength(std::string_view text) {
 }
 
 bool IsPlain(std::string_view line) {
-  return std::none_of(line.begin(), line.end(), [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; });
+  return std::none_of(line.begin(), line.end(), [](char c) {
+    return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f;
+  });
 }
 
 }  // namespace

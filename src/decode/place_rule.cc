@@ -12,7 +12,8 @@ namespace {
 constexpr int kMostGroups = 16;
 
 Status Bad(const std::string& pattern, const std::string& why) {
-  return Status::Usage(fmt::format(R"(--place-regex '{}': {}; for example --place-regex 'state=(?P<place>\w+)')", pattern, why));
+  constexpr std::string_view kExample = R"(--place-regex 'state=(?P<place>\w+)')";
+  return Status::Usage(fmt::format("--place-regex '{}': {}; for example {}", pattern, why, kExample));
 }
 
 }  // namespace
@@ -40,7 +41,9 @@ Result<std::unique_ptr<PlaceRule>> PlaceRule::Compile(const std::string& pattern
 Status PlaceRule::ChooseGroups(const std::string& pattern) {
   const int count = regex_->NumberOfCapturingGroups();
   if (count == 0) return Bad(pattern, "it has no group, so nothing says which part of the line is the place");
-  if (count > kMostGroups) return Bad(pattern, fmt::format("it has {} groups, and {} are the most; (?:...) groups without counting", count, kMostGroups));
+  if (count > kMostGroups) {
+    return Bad(pattern, fmt::format("it has {} groups and may have {}; (?:...) does not count", count, kMostGroups));
+  }
   for (const auto& [number, name] : regex_->CapturingGroupNames()) {
     if (name == "place") {
       place_ = number;

@@ -75,7 +75,8 @@ std::string LoopText(const CoreVerdict& core, const std::string& age) {
   const char* word = loop.basis == LoopBasis::kPlaces || lines ? "repeats" : "spins";
   std::string text = fmt::format("{}  {} {}{}", Printable(core.name), word, at_least, age);
   if (loop.rounds > 0) text += fmt::format(", {}{} times", at_least, FormatCount(loop.rounds));
-  text += fmt::format(" round {} {}{}", loop.places.size(), loop.basis == LoopBasis::kLines ? "line" : "place", loop.places.size() == 1 ? "" : "s");
+  const char* noun = loop.basis == LoopBasis::kLines ? "line" : "place";
+  text += fmt::format(" round {} {}{}", loop.places.size(), noun, loop.places.size() == 1 ? "" : "s");
   if (lines) return text + "  " + Lines(loop);
   return text + " (" + AddressRange(loop) + ")  " + Where(core.place) + OtherFunctions(loop);
 }

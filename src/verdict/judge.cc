@@ -108,7 +108,8 @@ struct LogTally {
 };
 
 std::string LogSummary(const LogTally& tally) {
-  const std::string who = fmt::format("{} {}", fmt::join(tally.streams, " and "), tally.streams.size() == 1 ? "repeats" : "repeat");
+  const char* verb = tally.streams.size() == 1 ? "repeats" : "repeat";
+  const std::string who = fmt::format("{} {}", fmt::join(tally.streams, " and "), verb);
   // Most likely work: so do not call it a loop.
   if (tally.changing) return fmt::format("{} {} with changing values", who, Plural(tally.lines, "log line"));
   return tally.lines == 1 ? fmt::format("looping, {} the same log line", who)
@@ -116,7 +117,8 @@ std::string LogSummary(const LogTally& tally) {
 }
 
 std::string RuleSummary(const LogTally& tally) {
-  if (tally.cores == 1) return fmt::format("looping, {} repeats {}", tally.streams.front(), Plural(tally.lines, "place"));
+  const std::string places = Plural(tally.lines, "place");
+  if (tally.cores == 1) return fmt::format("looping, {} repeats {}", tally.streams.front(), places);
   return fmt::format("looping, {} of {} repeat their places", tally.looping, Plural(tally.cores, "core"));
 }
 
@@ -131,10 +133,12 @@ void DoubtLogCore(const StreamView& stream, size_t index, Doubts* doubts) {
                        : "a value in these lines changes from round to round: it may count work that gets done");
   }
   if (finding.came_before) {
-    doubts->AtMost(Confidence::kPossible, core.name, "these lines came between others before: they may be its sign of life");
+    doubts->AtMost(Confidence::kPossible, core.name,
+                   "these lines came between others before: they may be its sign of life");
   }
   if (stream.proof != nullptr && index < stream.proof->cores.size() && stream.proof->cores[index].nothing_else) {
-    doubts->AtMost(Confidence::kPossible, core.name, "it has said nothing else since it began: perhaps that is all it does");
+    doubts->AtMost(Confidence::kPossible, core.name,
+                   "it has said nothing else since it began: perhaps that is all it does");
   }
 }
 
@@ -150,13 +154,15 @@ void DoubtLog(const StreamView& stream, TimeNs stall, Doubts* doubts, LogTally* 
     const bool proven = stream.proof != nullptr && i < stream.proof->cores.size() && stream.proof->cores[i].looping;
     ++tally->looping;
     tally->lines += core.finding->loop.size();
-    tally->changing = tally->changing || core.finding->motion == CoreFinding::Motion::kRepeating;
+    const bool changing = core.finding->motion == CoreFinding::Motion::kRepeating &&
+                          core.finding->basis == LoopBasis::kPlaces;
+    tally->changing = tally->changing || changing;
     verdict->since = std::max(verdict->since, proven ? stream.proof->cores[i].since : core.loop_since);
     DoubtLogCore(stream, i, doubts);
   }
   if (stream.proof == nullptr) return;
-  verdict->evidence.push_back(fmt::format("read back: {} has {} nothing but {} since", stream.name,
-                                          stream.by_rule ? "been at" : "said", stream.by_rule ? "these places" : "these lines"));
+  const char* what = stream.by_rule ? "been at nothing but these places" : "said nothing but these lines";
+  verdict->evidence.push_back(fmt::format("read back: {} has {} since", stream.name, what));
   DoubtProof(*stream.proof, doubts);
 }
 
@@ -402,10 +408,12 @@ bool Judge::JudgeLogs(const std::vector<StreamView>& streams, Verdict* verdict) 
   const bool by_rule = looping.front()->by_rule;
   doubts.AtMost(Confidence::kLikely,
                 by_rule ? "these places are from log lines and not from an instruction trace"
-                        : "these are log lines: a sign of life that is meant looks the same; --place-regex says which lines count");
+                        : "these are log lines: a sign of life that is meant looks the same; "
+                          "--place-regex says which lines count");
   verdict->summary = by_rule ? RuleSummary(tally) : LogSummary(tally);
   for (CoreVerdict& core : verdict->cores) {
-    const bool mine = std::any_of(looping.begin(), looping.end(), [&](const StreamView* s) { return s->name == core.stream; });
+    const bool mine = std::any_of(looping.begin(), looping.end(),
+                                  [&](const StreamView* stream) { return stream->name == core.stream; });
     if (mine && core.state == State::kLooping) core.confidence = verdict->confidence;
   }
   return true;

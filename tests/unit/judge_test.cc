@@ -318,6 +318,13 @@ TEST_F(JudgeTest, LinesWhoseValuesChangeAreOnlyPossible) {
   EXPECT_TRUE(Pass(1, 1000).cores.empty());  // of no interest in the end
 }
 
+TEST_F(JudgeTest, LongRoundOfTheSameLinesIsOnlyPossible) {
+  AddLog()->motion = Motion::kRepeating;
+  Pass(30, 1000);
+  EXPECT_EQ(verdict_.confidence, Confidence::kPossible);
+  EXPECT_EQ(verdict_.summary, "looping, stdout repeats the same 2 log lines");
+}
+
 TEST_F(JudgeTest, SignsOfLifeAreOnlyPossible) {
   CoreFinding* finding = AddLog();
   Prove();

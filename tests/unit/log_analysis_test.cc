@@ -167,6 +167,14 @@ TEST_F(LogStreamTest, OtherValuesAreAnotherLoop) {
   EXPECT_EQ(LoopAge(), 29 * kSecond);
 }
 
+TEST_F(LogStreamTest, OtherValuesAreAnotherLoopAlsoWhereASampleShowsNothingElse) {
+  Open(nullptr, "16M");
+  for (int i = 0; i < 12; ++i) Print(Times("no link, error 3\n", 20'000));
+  EXPECT_GE(LoopAge(), 10 * kSecond);
+  Print(Times("no link, error 4\n", 20'000));
+  EXPECT_EQ(LoopAge(), 0);
+}
+
 TEST_F(LogStreamTest, RuleCountsPlacesAloneCoreByCore) {
   auto rule = PlaceRule::Compile(R"(core (?P<core>\d+) (?P<place>\w+))");
   Open(rule->get());
