@@ -252,7 +252,8 @@ void StreamAnalyst::SampleDeeply(TimeNs now) {
     const TimeNs since = cores[core].places_since;
     Update(&cores[core], AnalyzeCore(steps[core], code_), now);
     // The places have not grown for longer than this sample is old.
-    if (cores[core].finding.IsLoop()) cores[core].loop_since = std::min(cores[core].loop_since, since);
+    CoreTrack& track = cores[core];
+    if (track.finding.IsLoop()) track.loop_since = track.found_at = std::min(track.loop_since, since);
   }
 }
 
