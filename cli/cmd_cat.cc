@@ -28,6 +28,7 @@ live, finished or left behind by a recorder that was killed.
 What is missing is told on stderr. Status: 0; 2 usage; 3 nothing could be read.
 )";
 
+constexpr int kLooksForHeir = 20;  // a guard takes over from a recorder that was killed
 constexpr auto kFollowInterval = std::chrono::milliseconds(50);
 
 bool WriteOut(std::string_view text) {
@@ -52,11 +53,13 @@ int Print(const std::string& prefix, bool follow) {
     return kExitFailed;
   }
   HistoryPrinter printer(&*reader, WriteOut, TellLoss);
+  int looks_without_writer = 0;
   while (follow) {
     if (!printer.PrintAvailable()) return kExitClean;
     // Whether it still lives is asked before the last look, so that nothing that
     // it wrote in between is missed.
-    const bool ended = reader->finished() || !reader->HasWriter();
+    looks_without_writer = reader->HasWriter() ? 0 : looks_without_writer + 1;
+    const bool ended = reader->finished() || looks_without_writer > kLooksForHeir;
     if (Status status = reader->Refresh(); !status.ok()) break;
     if (ended) break;
     std::this_thread::sleep_for(kFollowInterval);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/thread_name.h"
+
 namespace hangscope {
 namespace {
 
@@ -54,6 +56,7 @@ Verdict Analysis::verdict() const {
 }
 
 void Analysis::Run() {
+  NameThread("hs-analysis");
   for (;;) {
     const TimeNs slept_from = clock_.Monotonic();
     {

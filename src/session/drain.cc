@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <climits>
 
+#include "base/thread_name.h"
 #include "decode/trace_line.h"
 
 namespace hangscope {
@@ -90,6 +91,7 @@ bool Drain::WaitForInput() {
 }
 
 void Drain::Read() {
+  NameThread("hs-read");
   while (WaitForInput() && MakeRoom()) {
     const TimeNs now = clock_->Monotonic();
     const ssize_t got = stage_->Fill(input_, now);
@@ -127,6 +129,7 @@ void Drain::Pause(ssize_t got, TimeNs now) {
 }
 
 void Drain::WriteRing() {
+  NameThread("hs-write");
   constexpr auto kMe = Stage::Consumer::kRing;
   int tries_left = kLastTries;
   while (!stage_->ended(kMe)) {
@@ -155,6 +158,7 @@ void Drain::GiveUpOnDisk() {
 }
 
 void Drain::PassAllOn() {
+  NameThread("hs-pass");
   constexpr auto kMe = Stage::Consumer::kPassthrough;
   std::string piece;
   uint64_t at = 0;

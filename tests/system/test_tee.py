@@ -119,7 +119,7 @@ class Cat(Case):
         recorder.communicate(b"rd\n")
         self.assertEqual(follower.communicate(timeout=10)[0], b"third\n")
 
-    def test_follow_ends_when_the_recorder_is_killed(self):
+    def test_follow_goes_on_when_the_recorder_is_killed(self):
         recorder = self.recorder("tee", stdin=subprocess.PIPE)
         recorder.stdin.write(b"first\n")
         recorder.stdin.flush()
@@ -128,7 +128,11 @@ class Cat(Case):
         self.addCleanup(self.end, follower)
         recorder.kill()
         recorder.wait()
-        self.assertEqual(follower.communicate(timeout=10)[0], b"first\n")
+        recorder.stdin.write(b"second\n")
+        recorder.stdin.flush()
+        self.until(lambda: self.cat(self.prefix) == b"first\nsecond\n")
+        recorder.stdin.close()
+        self.assertEqual(follower.communicate(timeout=10)[0], b"first\nsecond\n")
 
     def test_what_a_killed_recorder_left_is_read_without_repair(self):
         recorder = self.recorder("tee", "--size", "64K", "--keep", 1, stdin=subprocess.PIPE)
