@@ -61,7 +61,7 @@ Result<RingGeometry> PlanRing(std::string_view size_text, std::string_view keep_
   }
   plan.segment_count = plan.bound_bytes < kManySegmentsFrom ? 32 : 64;
   while (plan.bound_bytes / plan.segment_count > kLargestSegment) plan.segment_count *= 2;
-  const uint64_t block = std::min(plan.bound_bytes / plan.segment_count / 4, kLargestBlock) & ~uint64_t{7};
+  const uint64_t block = std::min(plan.bound_bytes / plan.segment_count / 4 * 3, kLargestBlock) & ~uint64_t{7};
   if (compress == Compress::kAuto && block < kSmallestAutoBlock) compress = Compress::kNone;
   plan.compress = compress;
   plan.block_bytes = compress == Compress::kNone ? 0 : block;

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace hangscope {
 namespace {
@@ -224,6 +225,7 @@ void RingStore::AdoptPublishedFrames() {
 size_t RingStore::Append(std::string_view bytes, TimeNs stamp) {
   const std::lock_guard lock(mutex_);
   failing_ = false;
+  if (!CloseBeforeGap()) return 0;
   size_t taken = 0;
   while (taken < bytes.size() && !failing_) {
     const std::string_view rest = bytes.substr(taken);
@@ -481,17 +483,21 @@ bool RingStore::WriteFramed(std::string_view framed, uint64_t stream_bytes, Time
 
 void RingStore::Lose(uint64_t bytes, int error) {
   const std::lock_guard lock(mutex_);
-  if (!tail_bytes_.empty() && !FlushTail()) {
-    // It cannot stay: what follows would not be next to it.
-    header_.lost_bytes += tail_bytes_.size();
-    tail_bytes_.clear();
-    ResetTail();
-  }
-  CloseCurrent();  // a gap never lies inside a segment
-  head_ += bytes;
   header_.lost_bytes += bytes;
   header_.lost_errno = error;
+  gap_ += bytes;
+  (void)CloseBeforeGap();
   PublishHeader();
+}
+
+// A gap lies neither inside a segment nor inside the tail. False while the disk does
+// not take what is before it.
+bool RingStore::CloseBeforeGap() {
+  if (gap_ == 0) return true;
+  if (!tail_bytes_.empty() && !FlushTail()) return false;
+  CloseCurrent();
+  head_ += std::exchange(gap_, 0);
+  return true;
 }
 
 // Where somebody deleted the ring under us: a new one in its place, with what is left.
@@ -561,7 +567,7 @@ void RingStore::PublishStamps() {
 }
 
 void RingStore::PublishHeader() {
-  header_.end_offset = head_;
+  header_.end_offset = head_ + gap_;
   header_.check = CheckOf(header_);
   WriteToIndex(0, &header_, sizeof header_);
 }
@@ -575,7 +581,7 @@ Status RingStore::Freeze(const std::string& folder, uint64_t first_offset) {
   auto got = index_->ReadAt(0, {image.data(), image.size()});
   if (!got.ok()) return got.status();
   IndexHeader header = header_;
-  header.end_offset = head_;
+  header.end_offset = head_ + gap_;
   header.first_offset = first_offset;
   header.check = CheckOf(header);
   std::memcpy(image.data(), &header, sizeof header);
@@ -644,7 +650,7 @@ void RingStore::Finish() {
 
 uint64_t RingStore::head() const {
   const std::lock_guard lock(mutex_);
-  return head_;
+  return head_ + gap_;
 }
 
 int RingStore::last_error() const {
@@ -655,7 +661,7 @@ int RingStore::last_error() const {
 RingFill RingStore::fill() const {
   const std::lock_guard lock(mutex_);
   RingFill fill;
-  fill.total_bytes = head_;
+  fill.total_bytes = head_ + gap_;
   fill.bound_bytes = geometry_.bound_bytes;
   fill.lost_bytes = header_.lost_bytes;
   fill.lost_errno = static_cast<int>(header_.lost_errno);

@@ -99,6 +99,7 @@ class RingStore {
   std::optional<uint32_t> ChooseSegment();
   bool IsPinned(uint32_t segment);
   void CloseCurrent();
+  bool CloseBeforeGap();
   void Refuse(const Status& why);
   void AddStamp(uint64_t offset, TimeNs stamp);
   void ThinStamps();
@@ -128,6 +129,7 @@ class RingStore {
   IndexTail tail_{};
   std::vector<IndexSlot> slots_;
   uint64_t head_ = 0;       // stream offset of the next byte
+  uint64_t gap_ = 0;        // bytes behind the head that will never come
   uint64_t sequence_ = 0;   // of the current segment; 0: none yet
   uint32_t current_ = 0;    // the current segment
   std::vector<IndexStamp> stamps_;  // of the current segment

@@ -86,6 +86,7 @@ std::string HeartbeatJson(const Heartbeat& beat, TimeNs start) {
     if (stream.last_byte_age >= 0 && (age < 0 || stream.last_byte_age < age)) age = stream.last_byte_age;
     Json mine{{"name", stream.name}, {"total_bytes", stream.total_bytes}, {"bytes_per_s", stream.bytes_per_second},
               {"last_byte_age_s", nullptr}, {"ring_fill", stream.fill()}, {"history_bytes", stream.history_bytes},
+              {"disk_bytes", stream.disk_bytes},
               {"bound_bytes", stream.bound_bytes}, {"lost_bytes", stream.lost_bytes}};
     if (stream.last_byte_age >= 0) mine["last_byte_age_s"] = Rounded(stream.last_byte_age);
     streams.push_back(mine);

@@ -151,6 +151,8 @@ std::string Numbers(const Heartbeat& beat) {
       text += fmt::format(" at {}, last byte {} ago", FormatRate(stream.bytes_per_second), FormatElapsed(stream.last_byte_age));
     }
     text += fmt::format(", ring {:.0f} % of {}", stream.fill() * 100, FormatSize(stream.bound_bytes));
+    // Compressed: what matters is how much of the stream that is.
+    if (stream.history_bytes > stream.disk_bytes) text += fmt::format(" ({} held)", FormatSize(stream.history_bytes));
     if (stream.lost_bytes > 0) text += fmt::format(", LOST {}", FormatSize(stream.lost_bytes));
   }
   if (beat.child_cpu >= 0) text += fmt::format("  child {:.0f} % CPU", beat.child_cpu * 100);

@@ -16,12 +16,13 @@ struct StreamPulse {
   uint64_t total_bytes = 0;
   double bytes_per_second = 0;    // since the heartbeat before
   TimeNs last_byte_age = -1;      // -1: nothing yet
-  uint64_t history_bytes = 0;     // on disk
+  uint64_t history_bytes = 0;     // of the stream that the ring holds
+  uint64_t disk_bytes = 0;        // that they take there
   uint64_t bound_bytes = 0;
   uint64_t lost_bytes = 0;
 
   double fill() const {
-    return bound_bytes == 0 ? 0 : static_cast<double>(history_bytes) / static_cast<double>(bound_bytes);
+    return bound_bytes == 0 ? 0 : static_cast<double>(disk_bytes) / static_cast<double>(bound_bytes);
   }
 };
 

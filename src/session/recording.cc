@@ -74,6 +74,7 @@ std::vector<StreamPulse> Recording::Pulse(const std::vector<uint64_t>& previous,
     if (interval > 0) pulse.bytes_per_second = static_cast<double>(pulse.total_bytes - before) / Seconds(interval);
     if (stream.drain->last_byte() != 0) pulse.last_byte_age = std::max<TimeNs>(0, now - stream.drain->last_byte());
     pulse.history_bytes = fill.history_bytes;
+    pulse.disk_bytes = fill.disk_bytes;
     pulse.bound_bytes = fill.bound_bytes;
     pulse.lost_bytes = fill.lost_bytes;
     pulses.push_back(pulse);

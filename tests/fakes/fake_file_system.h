@@ -28,6 +28,7 @@ class FakeFileSystem final : public FileSystem {
   // Writes beyond `capacity` bytes in all fail with ENOSPC after what still fits.
   uint64_t capacity = std::numeric_limits<uint64_t>::max();
   bool has_hard_links = true;
+  int write_error = 0;  // an errno with which every write fails
   // The most that names beginning with `watched` ever took together.
   std::string watched = "\xff";
   uint64_t peak = 0;
@@ -172,6 +173,8 @@ class FakeFileSystem final : public FileSystem {
     Status WriteAt(uint64_t offset, std::string_view bytes, size_t* written) override {
     const std::lock_guard lock(disk_->mutex_);
       std::string& all = content_->bytes;
+      *written = 0;
+      if (disk_->write_error != 0) return Status::FromErrno(disk_->write_error, "write", "fake");
       constexpr uint64_t kUnlimited = std::numeric_limits<uint64_t>::max();
       const uint64_t room = disk_->capacity == kUnlimited ? kUnlimited / 2
                                                           : disk_->capacity - std::min(disk_->capacity, disk_->Used());
