@@ -9,6 +9,8 @@
 //   ring_append/SIZE         RingStore::Append of SIZE bytes to a real ring of 64 MiB that
 //                            is full already, in /dev/shm where there is one, else in /tmp
 //   ring_append_disk/SIZE    the same in the working folder
+//   match_lines/WHAT         LineMatcher on QEMU's trace in pieces of 256 KiB; no line matches. WHAT:
+//                            word, words (three of them, in any case), class (a set, then a number)
 //   find_period/WHAT         FindPeriod on 100,000 tokens; WHAT: loop7, loop5000, random
 //
 // bytes_per_second and items_per_second (lines, steps, appends, tokens) are of CPU
@@ -28,6 +30,7 @@
 #include "decode/log_reader.h"
 #include "decode/step_reader.h"
 #include "decode/trace_line.h"
+#include "session/line_matcher.h"
 #include "trace_text.h"
 #include "verdict/loop_finder.h"
 
@@ -77,6 +80,19 @@ void ReadSteps(benchmark::State& state, TextKind kind, bool learn_code) {
   }
   if (steps == 0) state.SkipWithError("no steps");
   Count(state, text.all().size(), steps);
+}
+
+void MatchLines(benchmark::State& state, const std::string& pattern) {
+  constexpr size_t kPiece = 256 * 1024;
+  const TraceText text(TextKind::kQemu);
+  auto patterns = LinePatterns::Compile("pattern", {pattern});
+  size_t hits = 0;
+  for (auto _ : state) {
+    LineMatcher matcher(*patterns, [&](const LineHit&) { ++hits; });
+    for (size_t at = 0; at < text.all().size(); at += kPiece) matcher.Add(text.all().substr(at, kPiece), at);
+  }
+  if (hits != 0) state.SkipWithError("a line matches");
+  state.SetBytesProcessed(static_cast<int64_t>(text.all().size()) * state.iterations());
 }
 
 void ReadLog(benchmark::State& state, bool by_rule) {
@@ -164,6 +180,9 @@ void Register() {
       benchmark::RegisterBenchmark(title.c_str(), ReadSteps, kind, learn);
     }
   }
+  benchmark::RegisterBenchmark("match_lines/word", MatchLines, "panic");
+  benchmark::RegisterBenchmark("match_lines/words", MatchLines, "(?i)panic|assert(ion)? failed|abort");
+  benchmark::RegisterBenchmark("match_lines/class", MatchLines, "[g-k]+[0-9]+: .*$");
   benchmark::RegisterBenchmark("log_reader/normalized", ReadLog, false);
   benchmark::RegisterBenchmark("log_reader/rule", ReadLog, true);
   const std::string memory = std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : "/tmp";
