@@ -12,6 +12,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/file_system.h"
 
@@ -32,6 +33,7 @@ class FakeFileSystem final : public FileSystem {
   // The most that names beginning with `watched` ever took together.
   std::string watched = "\xff";
   uint64_t peak = 0;
+  std::vector<std::string> synced;  // in order
 
   // Called after every write that took place.
   std::function<void()> after_write;
@@ -161,7 +163,11 @@ class FakeFileSystem final : public FileSystem {
     const std::lock_guard lock(mutex_);
     return files_.count(path) != 0 || folders_.count(path) != 0;
   }
-  Status Sync(const std::string&) override { return {}; }
+  Status Sync(const std::string& path) override {
+    const std::lock_guard lock(mutex_);
+    synced.push_back(path);
+    return {};
+  }
 
  private:
   class FakeFile final : public File {
