@@ -21,12 +21,14 @@ Starts PROGRAM, records what it prints into bounded rings on disk, passes it on,
 watches: when every core of an instruction trace loops, the log says nothing but the same
 lines, or everything is silent, for the stall time, it says where, and takes a snapshot.
 
+watching
   --elf FILE            the program on the target: functions, files, lines
   --place-regex RE      what a place of a log is: the group (?P<place>...) of each line that
                         matches, and (?P<core>...) whose; without it, lines without numbers
   --stall T             time without progress that makes a hang [10] (2.5, 500ms, 2m)
   --on-hang WHAT        snapshot, kill (snapshot, then end it: status 124), exec:COMMAND
                         (snapshot, then a shell command), none [snapshot]
+recording
   --prefix P            rings P.STREAM.* (P.stdout.*, P.fd3.*), snapshots P.snapshot-NNNN/
                         [trace/NAME, NAME from the ELF or the program]
   --size S --keep N     each ring takes S times N bytes at most [500M, 3]
@@ -37,13 +39,21 @@ lines, or everything is silent, for the stall time, it says where, and takes a s
   --no-passthrough      do not pass the output on
   --pty                 PROGRAM's stdout and stderr are one terminal: lines at once, colours
   --line-buffered       lines at once where PROGRAM uses C stdio, without a terminal
+snapshots
+  --trigger RE          one for a line that matches RE (RE2); repeatable
+  --trigger-rate P%[/T] one when less than P % of the usual rate comes, over T [5] seconds
+  --trigger-silence T   one when nothing comes for T
+  --trigger-quiet T     how long each of these rests after it fired [1]
+  --on-exit WHAT        snapshot (if PROGRAM dies or its status is not 0), none [snapshot]
+  --post T|S            record on for a time (2s) or a size (16M) before taking one
+  --max-snapshots M     how many are kept: the first and the newest [2]
+reporting
   --heartbeat T         a sign of life on stderr every T seconds, 0: none [5]
   --json                JSON Lines instead of text (docs/json.md)
   --log FILE            heartbeats and verdicts go to FILE instead of stderr
   --junit FILE          the outcome as JUnit XML
-  --max-snapshots M     how many are kept: the first and the newest [2]
 
-SIGUSR1 and SIGUSR2 take a snapshot; SIGINT, SIGTERM and SIGHUP go to PROGRAM.
+hangscope snap, SIGUSR1 and SIGUSR2 take one, too; SIGINT, SIGTERM, SIGHUP go to PROGRAM.
 Status: PROGRAM's own; 124 ended for a hang; 125 hangscope failed; 126, 127 PROGRAM could
 not be started; 128+N it died of signal N.
 )";
@@ -142,6 +152,14 @@ Status ParseOnHang(const std::string& text, RunOptions* options) {
   return {};
 }
 
+Status ParseOnExit(const std::string& text, ObserverOptions* options) {
+  if (text != "snapshot" && text != "none") {
+    return Status::Usage(fmt::format("--on-exit '{}': snapshot or none; for example --on-exit none", text));
+  }
+  options->snapshot_on_exit = text == "snapshot";
+  return {};
+}
+
 int Fail(const Status& status) {
   PrintError(status.message());
   return kRunFailed;
@@ -162,12 +180,14 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   recorder_words.AddTo(&parser);
   std::string capture;
   std::string on_hang = "snapshot";
+  std::string on_exit = "snapshot";
   RunOptions options;
   bool no_passthrough = false;
   bool pty = false;
   bool line_buffered = false;
   parser.Option("--capture", &capture);
   parser.Option("--on-hang", &on_hang);
+  parser.Option("--on-exit", &on_exit);
   parser.Option("--junit", &options.junit_path);
   parser.Flag("--no-passthrough", &no_passthrough);
   parser.Flag("--pty", &pty);
@@ -198,6 +218,7 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   options.observer = recorder.observer;
   options.observer.command = std::move(command);
   if (Status status = ParseOnHang(on_hang, &options); !status.ok()) return Fail(status);
+  if (Status status = ParseOnExit(on_exit, &options.observer); !status.ok()) return Fail(status);
   options.ring_prefix = recorder_words.prefix;
   options.geometry = recorder.geometry;
   options.stages = recorder.stages;

@@ -25,10 +25,16 @@ see the program that writes; where you can, use hangscope run.
   --place-regex RE      what a place of a log is, as for run
   --stall T             time without progress that makes a hang [10]
   --on-hang WHAT        snapshot or none [snapshot]
+  --trigger RE          a snapshot for a line that matches RE (RE2); repeatable
+  --trigger-rate P%[/T] one when less than P % of the usual rate comes, over T [5] seconds
+  --trigger-silence T   one when nothing comes for T
+  --trigger-quiet T     how long each of these rests after it fired [1]
+  --post T|S            record on for a time (2s) or a size (16M) before taking one
   --json, --log FILE, --max-snapshots M   as for run
 
-SIGUSR1 and SIGUSR2 take a snapshot. SIGINT, SIGTERM and SIGHUP end it; what is in the pipe
-by then is recorded. Status: 0 no hang; 1 a hang; 2 usage; 3 failed; 130 interrupted.
+hangscope snap, SIGUSR1 and SIGUSR2 take a snapshot. SIGINT, SIGTERM and SIGHUP end it; what
+is in the pipe by then is recorded. Status: 0 no hang; 1 a hang; 2 usage; 3 failed; 130
+interrupted.
 )";
 
 }  // namespace

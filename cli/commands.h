@@ -25,6 +25,8 @@ constexpr char kOwnProgram[] = "/proc/self/exe";
 int RunCommand(const std::vector<std::string>& words, const StartSignals& signals);
 int TeeCommand(const std::vector<std::string>& words, const StartSignals& signals);
 int GuardCommand(const std::vector<std::string>& words);
+int SnapCommand(const std::vector<std::string>& words);
+int LsCommand(const std::vector<std::string>& words);
 int CatCommand(const std::vector<std::string>& words);
 
 }  // namespace hangscope::cli

@@ -20,6 +20,8 @@ usage: hangscope COMMAND [options]
   run [options] -- PROGRAM...   start a program, record its output into a bounded ring,
                                 watch it, and name the loop when it hangs
   tee [options]                 the same for what comes on standard input
+  ls                            the recorders that run now, and what they think
+  snap PID|NAME|DIR             ask one of them for a snapshot
   cat RING|SNAPSHOT             print what a ring or a snapshot holds, oldest first
 
   hangscope COMMAND --help      the options of one command
@@ -39,6 +41,8 @@ int Dispatch(const std::vector<std::string>& words, const StartSignals& signals)
   if (command == "tee") return TeeCommand(rest, signals);
   if (command == "guard") return GuardCommand(rest);
   ReleaseSignals(signals);
+  if (command == "snap") return SnapCommand(rest);
+  if (command == "ls") return LsCommand(rest);
   if (command == "cat") return CatCommand(rest);
   if (command == "--version") {
     Print(STDOUT_FILENO, "hangscope " HANGSCOPE_VERSION "\n");
@@ -51,7 +55,7 @@ int Dispatch(const std::vector<std::string>& words, const StartSignals& signals)
   if (command.empty()) {
     Print(STDERR_FILENO, kHelp);
   } else {
-    PrintError("unknown command '" + command + "'; there are run, tee and cat (hangscope --help)");
+    PrintError("unknown command '" + command + "'; there are run, tee, ls, snap and cat (hangscope --help)");
   }
   return kExitUsage;
 }

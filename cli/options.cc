@@ -15,6 +15,7 @@
 
 #include "base/file_system.h"
 #include "base/units.h"
+#include "session/control_folder.h"
 
 namespace hangscope::cli {
 namespace {
@@ -52,11 +53,6 @@ std::string UnknownOption(const CLI::App& app, const std::string& command, std::
                      best.empty() ? "" : fmt::format(", did you mean '{}'?", best), command);
 }
 
-int TerminalColumns(int fd) {
-  winsize size{};
-  return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
-
 void WriteAll(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = write(fd, text.data(), text.size());
@@ -75,7 +71,38 @@ Result<int> ParseMaxSnapshots(const std::string& text) {
   return number;
 }
 
+Status ResolveTriggers(const RecorderWords& words, ObserverOptions* observer) {
+  TriggerOptions& triggers = observer->triggers;
+  triggers.patterns = words.triggers;
+  if (!words.triggers.empty()) {
+    auto patterns = LinePatterns::Compile("--trigger", words.triggers);
+    if (!patterns.ok()) return patterns.status();
+    observer->patterns = *patterns;
+  }
+  if (!words.trigger_rate.empty()) {
+    if (Status status = ParseTriggerRate("--trigger-rate", words.trigger_rate, &triggers); !status.ok()) return status;
+  }
+  if (!words.trigger_silence.empty()) {
+    auto silence = ParseDuration("--trigger-silence", words.trigger_silence);
+    if (!silence.ok()) return silence.status();
+    triggers.silence = *silence;
+  }
+  auto quiet = ParseDuration("--trigger-quiet", words.trigger_quiet);
+  if (!quiet.ok()) return quiet.status();
+  triggers.quiet = *quiet;
+  if (words.post.empty()) return {};
+  auto post = ParsePost("--post", words.post);
+  if (!post.ok()) return post.status();
+  triggers.post = *post;
+  return {};
+}
+
 }  // namespace
+
+int TerminalColumns(int fd) {
+  winsize size{};
+  return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
 
 void PrintError(const std::string& message) { WriteAll(STDERR_FILENO, "hangscope: error: " + message + "\n"); }
 
@@ -96,6 +123,9 @@ OptionParser::OptionParser(const std::string& command, const std::string& help)
 OptionParser::~OptionParser() = default;
 
 void OptionParser::Option(const std::string& names, std::string* target) { library_->app.add_option(names, *target); }
+void OptionParser::Options(const std::string& names, std::vector<std::string>* target) {
+  library_->app.add_option(names, *target)->allow_extra_args(false);
+}
 void OptionParser::Flag(const std::string& names, bool* target) { library_->app.add_flag(names, *target); }
 void OptionParser::Positional(const std::string& name, std::string* target) { library_->app.add_option(name, *target); }
 
@@ -157,6 +187,11 @@ void RecorderWords::AddTo(OptionParser* options) {
   options->Option("--compress", &compress);
   options->Option("--memory", &memory);
   options->Flag("--lossless", &lossless);
+  options->Options("--trigger", &triggers);
+  options->Option("--trigger-rate", &trigger_rate);
+  options->Option("--trigger-silence", &trigger_silence);
+  options->Option("--trigger-quiet", &trigger_quiet);
+  options->Option("--post", &post);
   options->Flag("--json", &json);
 }
 
@@ -204,12 +239,15 @@ Status Resolve(const RecorderWords& words, size_t longest_name, Recorder* record
   recorder->observer.max_snapshots = *most;
   recorder->observer.elf_path = words.elf;
 
+  if (Status status = ResolveTriggers(words, &recorder->observer); !status.ok()) return status;
+
   Environment& environment = recorder->environment;
   environment.files = &PosixFileSystem();
   environment.clock = &recorder->clock;
   environment.guard_program = kOwnProgram;
   environment.elf = recorder->elf.get();
   environment.place_rule = recorder->place_rule.get();
+  environment.control_folder = ControlFolder();
   const int fd = recorder->log_fd;
   environment.narrator.write = [fd](std::string_view text) { WriteAll(fd, text); };
   environment.narrator.columns = [fd] { return TerminalColumns(fd); };

@@ -18,6 +18,9 @@ void PrintError(const std::string& message);
 // The same without "error".
 void PrintNote(const std::string& message);
 
+// Of the terminal `fd`; 80 where that cannot be told.
+int TerminalColumns(int fd);
+
 // The options of one subcommand. (A wrapper, so that one file alone compiles the
 // large header of the library behind it.)
 class OptionParser {
@@ -31,6 +34,8 @@ class OptionParser {
 
   // Names as in "--follow,-f"; the targets outlive Parse.
   void Option(const std::string& names, std::string* target);
+  // One that may be given several times.
+  void Options(const std::string& names, std::vector<std::string>* target);
   void Flag(const std::string& names, bool* target);
   // A word without dashes.
   void Positional(const std::string& name, std::string* target);
@@ -60,6 +65,11 @@ struct RecorderWords {
   std::string memory = "64M";
   bool lossless = false;
   std::string place_regex;
+  std::vector<std::string> triggers;
+  std::string trigger_rate;
+  std::string trigger_silence;
+  std::string trigger_quiet = "1";
+  std::string post;
   bool json = false;
 
   void AddTo(OptionParser* options);

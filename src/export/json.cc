@@ -71,6 +71,25 @@ Json Typed(const char* type, TimeNs wall) {
   return {{"type", type}, {"version", kJsonVersion}, {"time", FormatWallTime(wall)}};
 }
 
+constexpr size_t kMostOfALine = 4096;
+
+void AddTrigger(const Manifest& manifest, Json* json) {
+  const Trigger& trigger = manifest.trigger;
+  (*json)["trigger"] = trigger.name;
+  (*json)["trigger_kind"] = TriggerKindName(trigger.kind);
+  if (!trigger.detail.empty()) (*json)["trigger_detail"] = trigger.detail.substr(0, kMostOfALine);
+  if (trigger.kind == TriggerKind::kRegex) {
+    (*json)["trigger_stream"] = trigger.stream;
+    (*json)["trigger_offset"] = trigger.begin_offset;
+  }
+  (*json)["trigger_time"] = FormatWallTime(manifest.wall - (manifest.time - trigger.time));
+  (*json)["trigger_s"] = Rounded(trigger.time - manifest.start);
+  if (trigger.suppressed > 0) (*json)["suppressed"] = trigger.suppressed;
+  if (manifest.post.time != 0) (*json)["post_s"] = Rounded(manifest.post.time);
+  if (manifest.post.bytes != 0) (*json)["post_bytes"] = manifest.post.bytes;
+  if (manifest.since_last) (*json)["since_last"] = true;
+}
+
 }  // namespace
 
 std::string HeartbeatJson(const Heartbeat& beat, TimeNs start) {
@@ -114,7 +133,7 @@ std::string VerdictJson(const Verdict& verdict, TimeNs start, TimeNs wall) {
 std::string SnapshotJson(const Manifest& manifest, const std::string& path) {
   Json json = Typed("snapshot", manifest.wall);
   json["path"] = path;
-  json["trigger"] = manifest.trigger;
+  AddTrigger(manifest, &json);
   uint64_t bytes = 0;
   for (const StreamWindow& stream : manifest.streams) bytes += stream.bytes();
   json["bytes"] = bytes;
@@ -136,11 +155,11 @@ std::string NoteJson(const std::string& text, TimeNs wall) {
 }
 
 std::string ManifestJson(const Manifest& manifest) {
-  Json json{{"format", "hangscope-snapshot"}, {"version", kManifestVersion}, {"run_id", Hex(manifest.run_id)},
-            {"trigger", manifest.trigger}, {"time", FormatWallTime(manifest.wall)},
-            {"start", FormatWallTime(manifest.start_wall)},
-            {"elapsed_s", Rounded(manifest.time - manifest.start)}, {"host", manifest.host},
-            {"command", manifest.command}, {"pid", manifest.pid}, {"elf", manifest.elf}};
+  Json json{{"format", "hangscope-snapshot"}, {"version", kManifestVersion}, {"run_id", Hex(manifest.run_id)}};
+  AddTrigger(manifest, &json);
+  json.update(Json{{"time", FormatWallTime(manifest.wall)}, {"start", FormatWallTime(manifest.start_wall)},
+                   {"elapsed_s", Rounded(manifest.time - manifest.start)}, {"host", manifest.host},
+                   {"command", manifest.command}, {"pid", manifest.pid}, {"elf", manifest.elf}});
   json["streams"] = Json::array();
   for (const StreamWindow& stream : manifest.streams) {
     Json mine{{"name", stream.name}, {"begin_offset", stream.begin_offset}, {"end_offset", stream.end_offset},

@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kMostCoresInLine = 4;
 constexpr size_t kMostPlacesListed = 8;
+constexpr size_t kMostOfALine = 100;
 constexpr size_t kMostTextsInReport = 3;
 constexpr size_t kLongestText = 72;        // of a log line in the report
 constexpr size_t kLongestTextInLine = 32;  // in the heartbeat
@@ -194,6 +195,16 @@ std::string VerdictText(const Verdict& verdict, TimeNs start, const std::string&
   return text;
 }
 
+std::string TriggerText(const Trigger& trigger) {
+  std::string text = Printable(trigger.name, kMostOfALine);
+  if (!trigger.detail.empty()) {
+    const std::string where = trigger.stream.empty() ? "" : trigger.stream + ": ";
+    text += fmt::format(" ({}{})", where, Printable(trigger.detail, kMostOfALine));
+  }
+  if (trigger.suppressed > 0) text += fmt::format(", {} more since the last", FormatCount(trigger.suppressed));
+  return text;
+}
+
 std::string ContentsText(const std::vector<StreamWindow>& streams) {
   std::string text;
   for (const StreamWindow& stream : streams) {
@@ -212,8 +223,13 @@ std::string ReportText(const Manifest& manifest) {
     text += "\n";
   }
   if (!manifest.elf.empty()) text += "elf: " + manifest.elf + "\n";
-  text += fmt::format("trigger: {} at {}, {} after the start\n", manifest.trigger, FormatWallTime(manifest.wall),
-                      FormatElapsed(manifest.time - manifest.start));
+  const TimeNs later = manifest.time - manifest.trigger.time;
+  text += fmt::format("trigger: {} at {}, {} after the start\n", TriggerText(manifest.trigger),
+                      FormatWallTime(manifest.wall - later), FormatElapsed(manifest.trigger.time - manifest.start));
+  if (!manifest.post.none()) {
+    const std::string wanted = manifest.post.time != 0 ? FormatElapsed(manifest.post.time) : FormatSize(manifest.post.bytes);
+    text += fmt::format("taken {} later, for --post {}\n", FormatElapsed(later), wanted);
+  }
   for (const StreamWindow& stream : manifest.streams) {
     text += fmt::format("{}: bytes {}..{} ({}), the last {}", stream.name, stream.begin_offset, stream.end_offset,
                         FormatSize(stream.bytes()), FormatElapsed(stream.end_time - stream.begin_time));

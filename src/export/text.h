@@ -22,6 +22,9 @@ std::string VerdictText(const Verdict& verdict, TimeNs start, const std::string&
 // report.txt of a snapshot.
 std::string ReportText(const Manifest& manifest);
 
+// "regex: panic (stdout: kernel panic at cb.c:8)", one line.
+std::string TriggerText(const Trigger& trigger);
+
 // "(1.43 GiB of stdout, 12.0 KiB of stderr)".
 std::string ContentsText(const std::vector<StreamWindow>& streams);
 

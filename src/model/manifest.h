@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "model/trigger.h"
 #include "model/verdict.h"
 #include "model/window.h"
 
@@ -16,14 +17,16 @@ constexpr int kManifestVersion = 1;
 
 struct Manifest {
   uint64_t run_id = 0;
-  std::string trigger;               // "hang", "SIGUSR1", ...
+  Trigger trigger;
+  Post post;                         // that lies between the trigger and `time`
+  bool since_last = false;           // only what no snapshot before it has was asked for
   std::vector<std::string> command;  // empty for tee
   int pid = 0;                       // of the child; 0: none
   std::string elf;                   // path given; empty: none
   std::string host;
   TimeNs start_wall = 0;
   TimeNs start = 0;                  // monotonic, as all other times
-  TimeNs time = 0;                   // the trigger
+  TimeNs time = 0;                   // when it was taken: the end of the window
   TimeNs wall = 0;                   // the same instant
   std::vector<StreamWindow> streams;
   Verdict verdict;

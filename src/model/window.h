@@ -16,7 +16,7 @@ struct StreamWindow {
   uint64_t begin_offset = 0;  // oldest byte held
   uint64_t end_offset = 0;    // one past the newest byte
   TimeNs begin_time = 0;      // monotonic arrival of the oldest stamped byte
-  TimeNs end_time = 0;        // the trigger
+  TimeNs end_time = 0;        // when the snapshot was taken
   std::vector<Loss> losses;   // inside [begin_offset, end_offset)
 
   uint64_t bytes() const {

@@ -1,10 +1,12 @@
 #include "session/observer.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 
 #include "base/units.h"
 #include "export/text.h"
@@ -21,6 +23,12 @@ std::string HostName() {
   return name;
 }
 
+std::string Absolute(const std::string& path) {
+  std::error_code error;
+  const auto absolute = std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
+  return error ? path : absolute.string();
+}
+
 }  // namespace
 
 Observer::Observer(const Environment& environment, const ObserverOptions& options,
@@ -29,8 +37,14 @@ Observer::Observer(const Environment& environment, const ObserverOptions& option
       start_(start), start_wall_(start_wall), narrator_(environment.narrator, start),
       analysis_(files_, clock_, recording, environment.elf, environment.place_rule, options.stall),
       snapshots_(files_, options.prefix, options.max_snapshots),
+      requests_(files_, clock_, recording, options.triggers, options.patterns, start),
+      absolute_folder_(Absolute(FolderOf(options.prefix))),
       beat_interval_(environment.narrator.live ? std::min(kLiveInterval, options.heartbeat) : options.heartbeat),
-      next_beat_(start + beat_interval_), last_beat_(start) {}
+      next_beat_(start + beat_interval_), last_beat_(start) {
+  if (environment.control_folder.empty()) return;
+  const Status status = requests_.OpenControl(environment.control_folder);
+  if (!status.ok()) narrator_.Note("warning: hangscope ls and snap do not find this recorder: " + status.message(), clock_.Wall());
+}
 
 bool Observer::Tick(const ChildView& child, int pid) {
   pid_ = pid;
@@ -38,6 +52,10 @@ bool Observer::Tick(const ChildView& child, int pid) {
   const Verdict verdict = analysis_.verdict();
   TellTroubles(false);
   TellLosses(false);
+  TellUnseen(false);
+  requests_.Look([this] { return StatusNow(); });
+  TakeDue(requests_.TakeDue(), verdict);
+  TellPutOff();
   if (clock_.Monotonic() >= next_beat_) Beat(child, verdict);
   if (!verdict.IsHang()) {
     if (hang_now_ && verdict.time != 0) {
@@ -124,14 +142,42 @@ void Observer::TellHang(const Verdict& verdict) {
   last_hang_ = verdict;
   hang_told_ = true;
   std::string snapshot;
-  if (options_.snapshot_on_hang) snapshot = TakeSnapshot("hang", verdict, false);
+  if (options_.snapshot_on_hang) {
+    DueSnapshot due;  // without a post: what is wanted lies before a hang
+    due.trigger.kind = TriggerKind::kHang;
+    due.trigger.name = "hang";
+    if (auto folder = TakeSnapshot(due, verdict, false); folder.ok()) snapshot = *folder;
+  }
   narrator_.Tell(verdict, clock_.Wall(), snapshot, last_contents_);
 }
 
-std::string Observer::TakeSnapshot(const std::string& trigger, const Verdict& verdict, bool with_text) {
+bool Observer::OnSignal(int number) {
+  if (number != SIGUSR1 && number != SIGUSR2) return false;
+  requests_.OnSignal(number == SIGUSR1 ? "SIGUSR1" : "SIGUSR2");
+  TakeDue(requests_.TakeDue(), analysis_.verdict());
+  return true;
+}
+
+// Where a hang is still on, its snapshot has all that an end adds nothing to.
+void Observer::OnExit(const ChildExit& exit) {
+  if (!options_.snapshot_on_exit || (hang_now_ && options_.snapshot_on_hang)) return;
+  if (exit.signal != 0) requests_.OnExit(fmt::format("signal {}", exit.signal));
+  else if (exit.status != 0) requests_.OnExit(fmt::format("status {}", exit.status));
+}
+
+void Observer::TakeDue(const std::vector<DueSnapshot>& due, const Verdict& verdict) {
+  for (const DueSnapshot& snapshot : due) {
+    auto folder = TakeSnapshot(snapshot, verdict, true);
+    requests_.Taken(snapshot, folder.ok() ? Result<std::string>(AbsolutePath(*folder)) : folder);
+  }
+}
+
+Manifest Observer::NewManifest(const DueSnapshot& due, const Verdict& verdict) {
   Manifest manifest;
   manifest.run_id = recording_.run_id();
-  manifest.trigger = trigger;
+  manifest.trigger = due.trigger;
+  manifest.post = due.post;
+  manifest.since_last = due.since_last;
   manifest.command = options_.command;
   manifest.pid = pid_;
   manifest.elf = options_.elf_path;
@@ -140,33 +186,94 @@ std::string Observer::TakeSnapshot(const std::string& trigger, const Verdict& ve
   manifest.start = start_;
   manifest.time = clock_.Monotonic();
   manifest.wall = clock_.Wall();
+  if (manifest.trigger.time == 0) manifest.trigger.time = manifest.time;
   manifest.verdict = verdict;
   if (manifest.verdict.time == 0) {
     manifest.verdict.time = manifest.time;
     manifest.verdict.since = start_;
     manifest.verdict.summary = "not judged yet";
   }
+  return manifest;
+}
+
+Result<std::string> Observer::TakeSnapshot(const DueSnapshot& due, const Verdict& verdict, bool with_text) {
+  Manifest manifest = NewManifest(due, verdict);
   std::vector<RingStore*> rings;
   for (const RecordedStream& stream : recording_.streams()) {
     stream.drain->CatchUp(kLongestCatchUp);  // the newest bytes are the ones that are wanted
     rings.push_back(stream.ring.get());
   }
-  auto folder = snapshots_.Take(rings, &manifest);
+  auto folder = snapshots_.Take(rings, &manifest, due.since_last);
   if (!folder.ok()) {
     narrator_.Note("cannot take a snapshot: " + folder.status().message(), clock_.Wall());
-    return {};
+    return folder;
   }
+  ++snapshots_taken_;
   last_snapshot_ = *folder;
   last_contents_ = ContentsText(manifest.streams);
   narrator_.TellSnapshot(manifest, *folder, with_text);
-  return *folder;
+  return folder;
+}
+
+void Observer::TellPutOff() {
+  for (const DueSnapshot& snapshot : requests_.TakePutOff()) {
+    if (snapshot.trigger.kind == TriggerKind::kExit) continue;
+    const std::string when = snapshot.post.time != 0 ? "in " + FormatElapsed(snapshot.post.time) : "after another " + FormatSize(snapshot.post.bytes);
+    narrator_.Note(fmt::format("{}; snapshot {}", TriggerText(snapshot.trigger), when), clock_.Wall());
+  }
+}
+
+// At once when it begins, and at the end how much it was.
+void Observer::TellUnseen(bool all) {
+  const uint64_t unseen = requests_.unseen_bytes();
+  if (unseen == 0 || (unseen_told_ && !all)) return;
+  narrator_.Note(fmt::format("warning: {} passed without being searched for --trigger: {}", FormatSize(unseen),
+                             "the ring had overwritten them; a larger --size helps"), clock_.Wall());
+  unseen_told_ = true;
+}
+
+std::string Observer::AbsolutePath(const std::string& path) const { return absolute_folder_ + "/" + NameOf(path); }
+
+RecorderStatus Observer::StatusNow() {
+  const Verdict verdict = analysis_.verdict();
+  RecorderStatus status;
+  status.pid = getpid();
+  status.child_pid = pid_;
+  status.name = NameOf(options_.prefix);
+  status.prefix = AbsolutePath(options_.prefix);
+  for (const RecordedStream& stream : recording_.streams()) status.rings.push_back(AbsolutePath(stream.ring->prefix()));
+  status.command = options_.command;
+  status.age = clock_.Monotonic() - start_;
+  status.total_bytes = recording_.total_bytes();
+  status.bytes_per_second = requests_.bytes_per_second();
+  status.state = StateName(verdict.state);
+  status.confidence = ConfidenceName(verdict.confidence);
+  status.hang = verdict.IsHang();
+  status.summary = verdict.summary;
+  status.snapshots = snapshots_taken_;
+  if (!last_snapshot_.empty()) status.last_snapshot = AbsolutePath(last_snapshot_);
+  return status;
 }
 
 Verdict Observer::Conclude(const ChildView& child) {
   analysis_.Stop();
   TellTroubles(true);
   TellLosses(true);
-  return analysis_.Conclude(child);
+  Verdict verdict = analysis_.Conclude(child);
+  std::vector<DueSnapshot> due = requests_.Finish([this] { return StatusNow(); });
+  TellUnseen(true);
+  const auto exit = std::stable_partition(due.begin(), due.end(), [](const DueSnapshot& d) { return d.trigger.kind != TriggerKind::kExit; });
+  TakeDue({due.begin(), exit}, verdict);
+  // The report of the end names its snapshot.
+  if (exit != due.end() && TakeSnapshot(*exit, verdict, false).ok()) {
+    exit_snapshot_ = last_snapshot_;
+    exit_contents_ = last_contents_;
+  }
+  for (const auto& [name, count] : requests_.Suppressed()) {
+    narrator_.Note(fmt::format("{}: {} more within the quiet period took no snapshot", name, FormatCount(count)), clock_.Wall());
+  }
+  requests_.Close();
+  return verdict;
 }
 
 }  // namespace hangscope

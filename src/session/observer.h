@@ -15,6 +15,7 @@
 #include "session/analysis.h"
 #include "session/narrator.h"
 #include "session/recording.h"
+#include "session/snapshot_requests.h"
 #include "session/snapshots.h"
 
 namespace hangscope {
@@ -24,6 +25,9 @@ struct ObserverOptions {
   TimeNs stall = 10 * kSecond;
   TimeNs heartbeat = 5 * kSecond;
   bool snapshot_on_hang = true;
+  bool snapshot_on_exit = true;  // when it died, or returned another status than 0
+  TriggerOptions triggers;
+  std::shared_ptr<const LinePatterns> patterns;  // the triggers' compiled; may be null
   int max_snapshots = 2;
   std::string elf_path;         // for the manifest
   std::vector<std::string> command;
@@ -37,6 +41,7 @@ struct Environment {
   const PlaceRule* place_rule = nullptr;  // what a place of a log is; may be null
   int signal_fd = -1;           // a signalfd
   std::string guard_program;    // this hangscope (session/guard.h); empty: no guards
+  std::string control_folder;   // for the control socket; empty: none
   // How programs are looked for and started; tests put a fake child here.
   std::function<Status(const std::string&)> check_program = CheckProgram;
   std::function<Result<std::unique_ptr<ChildProcess>>(const ChildOptions&)> start_child = StartChild;
@@ -53,12 +58,18 @@ class Observer {
   Analysis& analysis() { return analysis_; }
   TimeNs start() const { return start_; }
 
-  // To be called a few times a second: beats, tells losses, notices hangs.
+  // For poll: something to do for Tick; -1: never.
+  int control_fd() const { return requests_.event_fd(); }
+
+  // To be called a few times a second: beats, tells losses, notices hangs, takes
+  // the snapshots that are due.
   // `child` may say that nothing is known. Returns true once for each new hang,
   // after it was told.
   bool Tick(const ChildView& child, int pid);
-  // A snapshot outside of a hang. Returns the folder, or empty after telling why not.
-  std::string TakeSnapshot(const std::string& trigger, const Verdict& verdict, bool with_text);
+  // True when that signal asks for a snapshot.
+  bool OnSignal(int number);
+  // The program ended; its streams perhaps not yet.
+  void OnExit(const ChildExit& exit);
   // After the streams ended.
   Verdict Conclude(const ChildView& child);
 
@@ -66,12 +77,23 @@ class Observer {
   const Verdict* last_hang() const { return hang_told_ ? &last_hang_ : nullptr; }
   bool hang_now() const { return hang_now_; }
   const std::string& last_snapshot() const { return last_snapshot_; }
+  // The one that Conclude took for the program's end, and what is in it; or empty.
+  const std::string& exit_snapshot() const { return exit_snapshot_; }
+  const std::string& exit_contents() const { return exit_contents_; }
 
  private:
   void Beat(const ChildView& child, const Verdict& verdict);
   void TellTroubles(bool all);
   void TellLosses(bool all);
   void TellHang(const Verdict& verdict);
+  void TellPutOff();
+  void TellUnseen(bool all);
+  void TakeDue(const std::vector<DueSnapshot>& due, const Verdict& verdict);
+  // The folder, or why there is none after that was told.
+  Result<std::string> TakeSnapshot(const DueSnapshot& due, const Verdict& verdict, bool with_text);
+  Manifest NewManifest(const DueSnapshot& due, const Verdict& verdict);
+  RecorderStatus StatusNow();
+  std::string AbsolutePath(const std::string& path) const;
 
   FileSystem& files_;
   Clock& clock_;
@@ -82,6 +104,10 @@ class Observer {
   Narrator narrator_;
   Analysis analysis_;
   Snapshots snapshots_;
+  SnapshotRequests requests_;
+  const std::string absolute_folder_;  // of the prefix
+  uint64_t snapshots_taken_ = 0;
+  bool unseen_told_ = false;
   int pid_ = 0;
   TimeNs beat_interval_;
   TimeNs next_beat_;
@@ -100,6 +126,8 @@ class Observer {
   Verdict last_hang_;
   std::string last_snapshot_;
   std::string last_contents_;
+  std::string exit_snapshot_;
+  std::string exit_contents_;
 };
 
 }  // namespace hangscope

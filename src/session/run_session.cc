@@ -116,8 +116,11 @@ class Runner {
     while (!(exit_ && recording_.ended())) {
       WaitForEvents(exit_ ? kMillisecond * 20 : kPollInterval);
       ReadSignals();
-      if (!exit_) exit_ = child_->Poll();
-      else (void)child_->Poll();
+      if (exit_) {
+        (void)child_->Poll();
+      } else if ((exit_ = child_->Poll()) && !ended_by_hang_) {
+        observer_->OnExit(*exit_);
+      }
       const TimeNs now = clock_.Monotonic();
       if (now >= next_activity) {
         if (guards_ != nullptr) guards_->Check();
@@ -135,8 +138,8 @@ class Runner {
   }
 
   void WaitForEvents(TimeNs longest) {
-    pollfd events[2] = {{environment_.signal_fd, POLLIN, 0}, {recording_.done_event(), POLLIN, 0}};
-    poll(events, 2, static_cast<int>(longest / kMillisecond));
+    pollfd events[] = {{environment_.signal_fd, POLLIN, 0}, {recording_.done_event(), POLLIN, 0}, {observer_->control_fd(), POLLIN, 0}};
+    poll(events, std::size(events), static_cast<int>(longest / kMillisecond));
     if (events[1].revents != 0) {
       uint64_t count = 0;
       (void)!read(recording_.done_event(), &count, sizeof count);
@@ -147,9 +150,8 @@ class Runner {
     signalfd_siginfo info{};
     while (read(environment_.signal_fd, &info, sizeof info) == sizeof info) {
       const int number = static_cast<int>(info.ssi_signo);
-      if (number == SIGUSR1 || number == SIGUSR2) {
-        observer_->TakeSnapshot(number == SIGUSR1 ? "SIGUSR1" : "SIGUSR2", observer_->analysis().verdict(), true);
-      } else if (number == SIGWINCH) {
+      if (observer_->OnSignal(number)) continue;
+      if (number == SIGWINCH) {
         child_->FollowTerminalSize();
       } else if (number != SIGCHLD) {
         child_->Signal(number);
@@ -205,6 +207,7 @@ class Runner {
   }
 
   int Conclude() {
+    ReadSignals();
     guards_.reset();
     LookAtChild();
     view_.ended = true;
@@ -216,7 +219,7 @@ class Runner {
     if (ended_by_hang_) {
       narrator.Note(fmt::format("ended it after {}; status {}", FormatElapsed(verdict.time - observer_->start()), int{kRunHang}), clock_.Wall());
     } else {
-      narrator.Tell(verdict, clock_.Wall(), "", "");
+      narrator.Tell(verdict, clock_.Wall(), observer_->exit_snapshot(), observer_->exit_contents());
     }
     const int status = exit_->signal != 0 ? kRunSignalBase + exit_->signal : exit_->status;
     const int result = ended_by_hang_ ? kRunHang : status;

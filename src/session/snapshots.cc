@@ -78,7 +78,7 @@ Status Snapshots::MakeRoom() {
   return {};
 }
 
-Result<std::string> Snapshots::Take(const std::vector<RingStore*>& rings, Manifest* manifest) {
+Result<std::string> Snapshots::Take(const std::vector<RingStore*>& rings, Manifest* manifest, bool /*since_last*/) {
   const auto existing = Existing();
   const int number = existing.empty() ? 1 : existing.back().first + 1;
   if (Status status = MakeRoom(); !status.ok()) return status;

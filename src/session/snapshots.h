@@ -41,8 +41,9 @@ class Snapshots {
  public:
   Snapshots(FileSystem& files, std::string prefix, int most);
 
-  // Fills in manifest->streams and commits. Returns the folder.
-  Result<std::string> Take(const std::vector<RingStore*>& rings, Manifest* manifest);
+  // Fills in manifest->streams and commits. Returns the folder. `since_last`: the
+  // caller wants only what the run's snapshot before does not hold.
+  Result<std::string> Take(const std::vector<RingStore*>& rings, Manifest* manifest, bool since_last = false);
 
  private:
   std::vector<std::pair<int, std::string>> Existing() const;

@@ -6,6 +6,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <iterator>
+
 #include "session/guard.h"
 
 namespace hangscope {
@@ -20,11 +22,7 @@ bool ReadSignals(int signal_fd, Observer* observer) {
   signalfd_siginfo info{};
   while (read(signal_fd, &info, sizeof info) == sizeof info) {
     const int number = static_cast<int>(info.ssi_signo);
-    if (number == SIGUSR1 || number == SIGUSR2) {
-      observer->TakeSnapshot(number == SIGUSR1 ? "SIGUSR1" : "SIGUSR2", observer->analysis().verdict(), true);
-    } else if (number != SIGCHLD) {
-      interrupted = true;
-    }
+    if (!observer->OnSignal(number) && number != SIGCHLD) interrupted = true;
   }
   return interrupted;
 }
@@ -55,8 +53,8 @@ TeeOutcome RunTee(const Environment& environment, const TeeOptions& options) {
   const ChildView nobody;
   bool interrupted = false;
   while (!recording.ended()) {
-    pollfd events[2] = {{environment.signal_fd, POLLIN, 0}, {recording.done_event(), POLLIN, 0}};
-    poll(events, 2, kPollMs);
+    pollfd events[] = {{environment.signal_fd, POLLIN, 0}, {recording.done_event(), POLLIN, 0}, {observer.control_fd(), POLLIN, 0}};
+    poll(events, std::size(events), kPollMs);
     if (ReadSignals(environment.signal_fd, &observer)) {
       interrupted = true;
       recording.Stop();
@@ -64,6 +62,7 @@ TeeOutcome RunTee(const Environment& environment, const TeeOptions& options) {
     observer.Tick(nobody, 0);
     if (guards != nullptr) guards->Check();
   }
+  interrupted |= ReadSignals(environment.signal_fd, &observer);
   guards.reset();
   ChildView ended;
   ended.ended = true;

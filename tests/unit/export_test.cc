@@ -204,7 +204,7 @@ class SnapshotTest : public ::testing::Test {
   }
   std::string Take(Snapshots* snapshots) {
     Manifest manifest;
-    manifest.trigger = "test";
+    manifest.trigger.name = "test";
     auto folder = snapshots->Take({store_.get()}, &manifest);
     return folder.ok() ? *folder : "failed: " + folder.status().message();
   }
@@ -261,6 +261,32 @@ TEST_F(SnapshotTest, DraftThatAKilledRecorderLeftIsRemoved) {
   ASSERT_TRUE(WriteWholeFile(disk_, "dir/fw.snapshot-0001.partial/manifest.json", "{").ok());
   Snapshots snapshots(disk_, "dir/fw", 2);
   EXPECT_FALSE(disk_.Exists("dir/fw.snapshot-0001.partial"));
+}
+
+TEST_F(SnapshotTest, SaysWhatFiredAndWhen) {
+  Snapshots snapshots(disk_, "dir/fw", 2);
+  Manifest manifest;
+  manifest.start = manifest.start_wall = 1000 * kSecond;
+  manifest.trigger = {TriggerKind::kRegex, "regex: panic", "kernel panic\x1b[2J: 7", 1041 * kSecond, "stdout", 4, 19, 1234};
+  manifest.post.time = 2 * kSecond;
+  manifest.since_last = true;
+  manifest.time = manifest.wall = 1043 * kSecond;
+  ASSERT_TRUE(snapshots.Take({store_.get()}, &manifest, true).ok());
+  const Json json = Json::parse(disk_.BytesOf("dir/fw.snapshot-0001/manifest.json"));
+  EXPECT_EQ(json["trigger"], "regex: panic");
+  EXPECT_EQ(json["trigger_kind"], "regex");
+  EXPECT_EQ(json["trigger_detail"], "kernel panic\x1b[2J: 7");
+  EXPECT_EQ(json["trigger_stream"], "stdout");
+  EXPECT_EQ(json["trigger_offset"], 4);
+  EXPECT_EQ(json["trigger_s"], 41.0);
+  EXPECT_EQ(json["trigger_time"], "1970-01-01T00:17:21.000Z");
+  EXPECT_EQ(json["elapsed_s"], 43.0);
+  EXPECT_EQ(json["suppressed"], 1234);
+  EXPECT_EQ(json["post_s"], 2.0);
+  EXPECT_EQ(json["since_last"], true);
+  const std::string report = disk_.BytesOf("dir/fw.snapshot-0001/report.txt");
+  EXPECT_NE(report.find("trigger: regex: panic (stdout: kernel panic\\x1b[2J: 7), 1 234 more since the last at "
+                        "1970-01-01T00:17:21.000Z, 41.0 s after the start\ntaken 2.0 s later, for --post 2.0 s\n"), std::string::npos) << report;
 }
 
 TEST(HistoryPrinter, LeavesOutHalfLinesAroundALoss) {

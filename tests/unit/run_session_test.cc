@@ -126,6 +126,44 @@ TEST_F(RunSessionTest, HangIsOnlyToldWhereThatIsWanted) {
   EXPECT_FALSE(disk_.Exists("dir/fw.snapshot-0001/manifest.json"));
 }
 
+TEST_F(RunSessionTest, FailureTakesASnapshotWithTheLastWordsAndSuccessNone) {
+  child_->Print("last words\n");
+  child_->End({7, 0});
+  EXPECT_EQ(Run().exit_status, 7);
+  EXPECT_NE(disk_.BytesOf("dir/fw.snapshot-0001/manifest.json").find("status 7"), std::string::npos);
+  auto reader = BlockReader::Open(disk_, "dir/fw.snapshot-0001/stdout");
+  ASSERT_TRUE(reader.ok());
+  ASSERT_EQ(reader->Next(), BlockReader::Event::kBlock);
+  EXPECT_EQ(reader->block(), "last words\n");
+  EXPECT_NE(said_.find("snapshot: dir/fw.snapshot-0001/   (11 B of stdout)"), std::string::npos) << said_;
+
+  disk_.Clear();
+  child_ = new FakeChild;
+  child_->End({0, 0});
+  EXPECT_EQ(Run().exit_status, 0);
+  EXPECT_FALSE(disk_.Exists("dir/fw.snapshot-0001/manifest.json"));
+}
+
+TEST_F(RunSessionTest, LineThatMatchesTakesASnapshotWhileTheProgramRuns) {
+  options_.observer.stall = 60 * kSecond;
+  options_.observer.triggers.patterns = {"panic"};
+  options_.observer.patterns = *LinePatterns::Compile("--trigger", {"panic"});
+  child_->Print("kernel panic: 7\n");
+  child_->on_poll = [this] {
+    if (said_.find("regex: panic (stdout: kernel panic: 7)") != std::string::npos) child_->End({0, 0});
+  };
+  EXPECT_EQ(Run().exit_status, 0);
+  EXPECT_TRUE(disk_.Exists("dir/fw.snapshot-0001/manifest.json"));
+}
+
+TEST_F(RunSessionTest, WithoutARoomForItsSocketItRecords) {
+  environment_.control_folder = "/proc/nothing/here";
+  child_->Print("hello\n");
+  child_->End({0, 0});
+  EXPECT_EQ(Run().exit_status, 0);
+  EXPECT_NE(said_.find("hangscope ls and snap do not find this recorder"), std::string::npos) << said_;
+}
+
 TEST_F(RunSessionTest, ProgramThatCannotStartTouchesNothing) {
   environment_.check_program = [](const std::string& program) { return Status::FromErrno(ENOENT, "start", program); };
   const RunOutcome outcome = Run();

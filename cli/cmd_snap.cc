@@ -1,0 +1,79 @@
+// hangscope snap: docs/hangscope-snap.md.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "export/recorder_table.h"
+#include "options.h"
+#include "session/control_client.h"
+#include "session/control_folder.h"
+
+namespace hangscope::cli {
+namespace {
+
+constexpr char kHelp[] =
+    R"(usage: hangscope snap [options] PID|NAME|DIR
+
+Asks a recorder that runs now (hangscope ls) for a snapshot and prints its absolute path
+once it is safely on the disk. The recorder is named by its process, its program's process,
+its name (the last part of its prefix), its prefix, its ring, or the folder that it writes to.
+
+  --now                 do not wait for what the recorder's --post asks for
+  --since-last          only what came since the snapshot before
+
+Status: 0; 2 usage, or several recorders are meant; 3 none is, or it failed.
+)";
+
+constexpr TimeNs kPatience = 2 * kSecond;
+
+void Print(int fd, const std::string& text) { (void)!write(fd, text.data(), text.size()); }
+
+void ListOnStderr(const std::vector<LiveRecorder>& recorders) {
+  std::vector<RecorderStatus> statuses;
+  for (const LiveRecorder& recorder : recorders) statuses.push_back(recorder.status);
+  Print(STDERR_FILENO, RecorderTable(statuses, 0));
+}
+
+}  // namespace
+
+int SnapCommand(const std::vector<std::string>& words) {
+  OptionParser parser("snap", kHelp);
+  std::string target;
+  bool now = false;
+  bool since_last = false;
+  parser.Positional("target", &target);
+  parser.Flag("--now", &now);
+  parser.Flag("--since-last", &since_last);
+  switch (parser.Parse(words)) {
+    case OptionParser::Outcome::kHelp: return kExitClean;
+    case OptionParser::Outcome::kError: return kExitUsage;
+    case OptionParser::Outcome::kGo: break;
+  }
+  const LiveRecorders recorders = FindRecorders(ControlFolder(), kPatience);
+  if (!recorders.warning.empty()) Print(STDERR_FILENO, "hangscope: warning: " + recorders.warning + "\n");
+  if (target.empty()) {
+    PrintError("no recorder given; name one by its process, name or folder, as in hangscope snap fw");
+    if (!recorders.found.empty()) ListOnStderr(recorders.found);
+    return kExitUsage;
+  }
+  const std::vector<LiveRecorder> meant = RecordersMatching(recorders.found, target);
+  if (meant.empty()) {
+    PrintError(fmt::format("no recorder that runs is called, or writes to, '{}'{}", target, recorders.found.empty() ? "; none is running" : "; there are"));
+    if (!recorders.found.empty()) ListOnStderr(recorders.found);
+    return kExitFailed;
+  }
+  if (meant.size() > 1) {
+    PrintError(fmt::format("'{}' may be any of {} recorders; choose one by its PID", target, meant.size()));
+    ListOnStderr(meant);
+    return kExitUsage;
+  }
+  auto folder = AskForSnapshot(meant[0], now, since_last);
+  if (!folder.ok()) {
+    PrintError(fmt::format("the recorder {} took no snapshot: {}", meant[0].status.pid, folder.status().message()));
+    return kExitFailed;
+  }
+  Print(STDOUT_FILENO, *folder + "\n");
+  return kExitClean;
+}
+
+}  // namespace hangscope::cli
