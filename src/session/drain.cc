@@ -60,9 +60,9 @@ Drain::~Drain() {
 
 void Drain::Start() {
   total_ = stage_->head();  // a stream that is taken over has a past
-  reader_ = std::thread([this] { Read(); });
-  writer_ = std::thread([this] { WriteRing(); });
   if (out_.fd >= 0) passer_ = std::thread([this] { PassAllOn(); });
+  reader_ = std::thread([this] { Read(); });
+  writer_ = std::thread([this] { WriteRing(); });  // joins the passer, so it is the last
 }
 
 void Drain::Stop() { AddOne(stop_event_); }
