@@ -57,6 +57,7 @@ bool FollowTerminalSize(int leader) {
 KeyRelay::KeyRelay(int terminal, int leader, std::function<void()> suspend)
     : terminal_(terminal), leader_(leader), suspend_(std::move(suspend)), stop_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   tcgetattr(terminal_, &modes_);
+  TakeIfOurs();  // before anything that the child prints can be seen and answered
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -93,6 +94,14 @@ void KeyRelay::SetModes(bool raw) {
   tcsetattr(terminal_, TCSANOW, &modes);
 }
 
+bool KeyRelay::TakeIfOurs() {
+  const std::lock_guard lock(mutex_);
+  const bool ours = !paused_ && tcgetpgrp(terminal_) == getpgrp();
+  if (ours && !raw_) SetModes(true);
+  raw_ = ours;
+  return ours;
+}
+
 void KeyRelay::Run() {
   // Should the terminal be lost between look and read: an error instead of a stop.
   sigset_t background_read;
@@ -100,14 +109,8 @@ void KeyRelay::Run() {
   sigaddset(&background_read, SIGTTIN);
   pthread_sigmask(SIG_BLOCK, &background_read, nullptr);
   for (;;) {
-    bool mine = false;
-    {
-      const std::lock_guard lock(mutex_);
-      mine = !paused_ && tcgetpgrp(terminal_) == getpgrp();
-      if (mine && !raw_) SetModes(true);
-      raw_ = mine;
-    }
-    pollfd events[2] = {{stop_event_, POLLIN, 0}, {mine ? terminal_ : -1, POLLIN, 0}};
+    const bool ours = TakeIfOurs();
+    pollfd events[2] = {{stop_event_, POLLIN, 0}, {ours ? terminal_ : -1, POLLIN, 0}};
     poll(events, 2, kForegroundPollMs);
     if (events[0].revents != 0) return;
     if (events[1].revents != 0 && !Forward()) return;
