@@ -121,10 +121,8 @@ void KeyRelay::Run() {
 bool KeyRelay::Forward() {
   std::array<char, 1024> keys;
   ssize_t left = read(terminal_, keys.data(), keys.size());
-  if (left < 0 && errno == EIO) {
-    const pid_t foreground = tcgetpgrp(terminal_);
-    return foreground > 0 && foreground != getpgrp();
-  }
+  // Not ours since we looked, or hung up: then it has no foreground.
+  if (left < 0 && errno == EIO) return tcgetpgrp(terminal_) > 0;
   if (left < 0) return errno == EINTR || errno == EAGAIN;
   if (left == 0) return false;
   const bool suspends = HasSuspendKey({keys.data(), static_cast<size_t>(left)});
