@@ -330,7 +330,10 @@ class Terminal(Streams):
                        "sh -c 'sleep 0.5; echo background' &\n".encode())
             self.press(b"echo the $((40+2)) shell\n")
             self.expect(b"the 42 shell")
-            self.expect(b"background\r\n")
+            while b"background\r\n" not in self.seen:
+                self.assertEqual(os.tcgetpgrp(self.terminal), self.pid)
+                if select.select([self.terminal], [], [], 0.02)[0]:
+                    self.seen += os.read(self.terminal, 65536)
             self.press(b"wait; echo waited $((40+2))\n")
             self.expect(b"waited 42")
             self.press(b"exit\n")
