@@ -67,6 +67,8 @@ int TeeCommand(const std::vector<std::string>& words, const StartSignals& signal
   TeeOptions options;
   options.observer = recorder.observer;
   options.observer.snapshot_on_hang = on_hang == "snapshot";
+  options.observer.plain_snapshot = true;
+  options.observer.bound_bytes = recorder.geometry.bound_bytes;
   options.ring_prefix = recorder_words.prefix;
   options.geometry = recorder.geometry;
   options.stages = recorder.stages;

@@ -157,6 +157,12 @@ void Drain::GiveUpOnDisk() {
   stage_->Advance(Stage::Consumer::kRing, end);
 }
 
+uint64_t Drain::not_passed_on() const {
+  const uint64_t gone_at = gone_at_.load(std::memory_order_relaxed);
+  const uint64_t total = total_bytes();
+  return not_passed_on_.load(std::memory_order_relaxed) + (gone_at < total ? total - gone_at : 0);
+}
+
 void Drain::PassAllOn() {
   NameThread("hs-pass");
   constexpr auto kMe = Stage::Consumer::kPassthrough;
@@ -173,6 +179,7 @@ void Drain::PassAllOn() {
     stage_->Advance(kMe, at);
   }
   if (!partial_line_.empty() && !passthrough_closed_) WriteOut(partial_line_);
+  if (passthrough_closed_) gone_at_.store(at, std::memory_order_relaxed);  // nobody reads the rest
   stage_->Leave(kMe);
 }
 

@@ -51,7 +51,7 @@ class Drain {
   // Whether a reader that does not read holds up the program, or its end.
   bool blocked() const { return blocked_.load(std::memory_order_relaxed); }
   // Bytes that were not passed on, their reader being too slow or gone.
-  uint64_t not_passed_on() const { return not_passed_on_.load(std::memory_order_relaxed); }
+  uint64_t not_passed_on() const;
 
  private:
   void Read();
@@ -91,6 +91,7 @@ class Drain {
   std::atomic<bool> blocked_{false};
   std::atomic<bool> hid_trace_{false};
   std::atomic<uint64_t> not_passed_on_{0};
+  std::atomic<uint64_t> gone_at_{UINT64_MAX};  // stream offset where the passthrough was given up
 };
 
 }  // namespace hangscope

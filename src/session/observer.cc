@@ -31,12 +31,15 @@ std::string Absolute(const std::string& path) {
 
 }  // namespace
 
+// The bound has room for M snapshots; a plain one is one of them.
+static bool WritesPlain(const ObserverOptions& options) { return options.plain_snapshot && options.max_snapshots > 1; }
+
 Observer::Observer(const Environment& environment, const ObserverOptions& options,
                    const Recording& recording, TimeNs start, TimeNs start_wall)
     : files_(*environment.files), clock_(*environment.clock), options_(options), recording_(recording),
       start_(start), start_wall_(start_wall), narrator_(environment.narrator, start),
       analysis_(files_, clock_, recording, environment.elf, environment.place_rule, options.stall),
-      snapshots_(files_, options.prefix, options.max_snapshots),
+      snapshots_(files_, options.prefix, options.max_snapshots - (WritesPlain(options) ? 1 : 0)),
       requests_(files_, clock_, recording, options.triggers, options.patterns, start),
       absolute_folder_(Absolute(FolderOf(options.prefix))),
       beat_interval_(environment.narrator.live ? std::min(kLiveInterval, options.heartbeat) : options.heartbeat),
@@ -113,7 +116,7 @@ void Observer::TellTroubles(bool all) {
     const uint64_t dropped = streams[i].drain->not_passed_on();
     const bool due = all || told.dropped == 0 || clock_.Monotonic() >= next_beat_;
     if (dropped != told.dropped && due) {
-      narrator_.Note(fmt::format("{}: {} recorded but not passed on, whoever reads it is too slow (--lossless waits for it)", name,
+      narrator_.Note(fmt::format("{}: {} recorded but not passed on, whoever reads it is too slow or gone (--lossless waits)", name,
                                  FormatSize(dropped - told.dropped)), clock_.Wall());
       told.dropped = dropped;
     }
@@ -209,10 +212,21 @@ Result<std::string> Observer::TakeSnapshot(const DueSnapshot& due, const Verdict
     return folder;
   }
   ++snapshots_taken_;
+  if (WritesPlain(options_) && plain_snapshot_ == nullptr) {
+    plain_snapshot_ = std::make_unique<PlainSnapshot>(files_, options_.prefix + ".snapshot", options_.bound_bytes);
+  }
+  if (plain_snapshot_ != nullptr) plain_snapshot_->Write(*folder + "/" + manifest.streams[0].name);
   last_snapshot_ = *folder;
   last_contents_ = ContentsText(manifest.streams);
   narrator_.TellSnapshot(manifest, *folder, with_text);
   return folder;
+}
+
+void Observer::FinishPlainSnapshot() {
+  if (plain_snapshot_ == nullptr) return;
+  plain_snapshot_->Finish();
+  const Status status = plain_snapshot_->status();
+  if (!status.ok()) narrator_.Note(fmt::format("cannot write '{}.snapshot': {}", options_.prefix, status.message()), clock_.Wall());
 }
 
 void Observer::TellPutOff() {
@@ -256,6 +270,7 @@ RecorderStatus Observer::StatusNow() {
 }
 
 Verdict Observer::Conclude(const ChildView& child) {
+  FinishPlainSnapshot();
   analysis_.Stop();
   TellTroubles(true);
   TellLosses(true);

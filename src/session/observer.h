@@ -14,6 +14,7 @@
 #include "decode/code_source.h"
 #include "session/analysis.h"
 #include "session/narrator.h"
+#include "session/plain_snapshot.h"
 #include "session/recording.h"
 #include "session/snapshot_requests.h"
 #include "session/snapshots.h"
@@ -29,6 +30,8 @@ struct ObserverOptions {
   TriggerOptions triggers;
   std::shared_ptr<const LinePatterns> patterns;  // the triggers' compiled; may be null
   int max_snapshots = 2;
+  bool plain_snapshot = false;  // PREFIX.snapshot of the one stream, too; takes the place of a folder
+  uint64_t bound_bytes = 0;     // of a ring, for that
   std::string elf_path;         // for the manifest
   std::vector<std::string> command;
 };
@@ -86,6 +89,7 @@ class Observer {
   void TellTroubles(bool all);
   void TellLosses(bool all);
   void TellHang(const Verdict& verdict);
+  void FinishPlainSnapshot();
   void TellPutOff();
   void TellUnseen(bool all);
   void TakeDue(const std::vector<DueSnapshot>& due, const Verdict& verdict);
@@ -104,6 +108,7 @@ class Observer {
   Narrator narrator_;
   Analysis analysis_;
   Snapshots snapshots_;
+  std::unique_ptr<PlainSnapshot> plain_snapshot_;
   SnapshotRequests requests_;
   const std::string absolute_folder_;  // of the prefix
   uint64_t snapshots_taken_ = 0;

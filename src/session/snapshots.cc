@@ -21,8 +21,8 @@ Status SnapshotDraft::Begin() {
   return files_.MakeFolders(Partial());
 }
 
-Result<StreamWindow> SnapshotDraft::AddStream(RingStore& ring) {
-  if (Status status = ring.Freeze(Partial()); !status.ok()) return status;
+Result<StreamWindow> SnapshotDraft::AddStream(RingStore& ring, uint64_t first_offset) {
+  if (Status status = ring.Freeze(Partial(), first_offset); !status.ok()) return status;
   auto reader = BlockReader::Open(files_, Partial() + "/" + ring.stream_name());
   if (!reader.ok()) return reader.status();
   return reader->Window();
@@ -78,23 +78,27 @@ Status Snapshots::MakeRoom() {
   return {};
 }
 
-Result<std::string> Snapshots::Take(const std::vector<RingStore*>& rings, Manifest* manifest, bool /*since_last*/) {
+Result<std::string> Snapshots::Take(const std::vector<RingStore*>& rings, Manifest* manifest, bool since_last) {
   const auto existing = Existing();
   const int number = existing.empty() ? 1 : existing.back().first + 1;
   if (Status status = MakeRoom(); !status.ok()) return status;
   const std::string folder = fmt::format("{}.snapshot-{:04}", prefix_, number);
   SnapshotDraft draft(files_, folder);
   if (Status status = draft.Begin(); !status.ok()) return status;
-  for (RingStore* ring : rings) {
-    auto window = draft.AddStream(*ring);
+  last_ends_.resize(rings.size());
+  std::vector<uint64_t> ends;
+  for (size_t i = 0; i < rings.size(); ++i) {
+    auto window = draft.AddStream(*rings[i], since_last ? last_ends_[i] : 0);
     if (!window.ok()) return window.status();
     window->end_time = manifest->time;
+    ends.push_back(window->end_offset);
     manifest->streams.push_back(*window);
   }
   Status status = draft.AddText("manifest.json", ManifestJson(*manifest));
   if (status.ok()) status = draft.AddText("report.txt", ReportText(*manifest));
   if (status.ok()) status = draft.Commit();
   if (!status.ok()) return status;
+  last_ends_ = std::move(ends);
   if (first_of_run_ == 0) first_of_run_ = number;
   return folder;
 }

@@ -21,8 +21,9 @@ class SnapshotDraft {
   SnapshotDraft& operator=(const SnapshotDraft&) = delete;
 
   Status Begin();
-  // Pins the ring's history and returns the window it covers.
-  Result<StreamWindow> AddStream(RingStore& ring);
+  // Pins the ring's history from `first_offset` of its stream on and returns the
+  // window it covers.
+  Result<StreamWindow> AddStream(RingStore& ring, uint64_t first_offset);
   Status AddText(const std::string& name, std::string_view text);
   Status Commit();
 
@@ -41,8 +42,8 @@ class Snapshots {
  public:
   Snapshots(FileSystem& files, std::string prefix, int most);
 
-  // Fills in manifest->streams and commits. Returns the folder. `since_last`: the
-  // caller wants only what the run's snapshot before does not hold.
+  // Fills in manifest->streams and commits. Returns the folder. `since_last`: only
+  // what came after the snapshot before, whether that is still there or not.
   Result<std::string> Take(const std::vector<RingStore*>& rings, Manifest* manifest, bool since_last = false);
 
  private:
@@ -53,6 +54,7 @@ class Snapshots {
   const std::string prefix_;
   const int most_;
   int first_of_run_ = 0;
+  std::vector<uint64_t> last_ends_;  // of the streams, at the snapshot before
 };
 
 }  // namespace hangscope

@@ -75,8 +75,15 @@ class Case(unittest.TestCase):
 
     @staticmethod
     def end(process):
-        if process.poll() is None:
-            process.kill()
+        """A recorder that is killed leaves its program and its guards running; one that is asked ends them."""
+        for stop in (process.terminate, process.kill):
+            if process.poll() is not None:
+                break
+            stop()
+            try:
+                process.wait(5)
+            except subprocess.TimeoutExpired:
+                pass
         process.wait()
         for stream in (process.stdin, process.stdout, process.stderr):
             if stream:

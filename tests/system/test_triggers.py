@@ -275,10 +275,22 @@ class Snap(Triggered):
         self.assertIn(b"ring", done.err)
         self.assertEqual(self.hangscope("snap").status, 2)
 
-    def test_since_last_is_passed_on(self):
-        self.sleeper()
-        self.assertIs(self.assert_snap("ring", "--since-last")["since_last"], True)
-        self.assertNotIn("since_last", self.assert_snap("ring"))
+    def test_since_last_has_only_what_the_one_before_has_not(self):
+        process = self.recorder("run", "--", *python("print('one'); input(); print('two'); input()"), stdin=subprocess.PIPE)
+        process.stdout.readline()
+        self.until(lambda: self.hangscope("ls").out)
+        first = self.assert_snap("ring")
+        self.assertNotIn("since_last", first)
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        second = self.assert_snap("ring", "--since-last")
+        self.assertIs(second["since_last"], True)
+        self.assertEqual(second["streams"][0]["begin_offset"], first["streams"][0]["end_offset"])
+        self.assertEqual(self.cat(self.snapshots()[-1]), b"two\n")
+        third = self.assert_snap("ring")
+        self.assertEqual(self.cat(self.snapshots()[-1]), b"one\ntwo\n")
+        self.assertEqual(third["streams"][0]["begin_offset"], 0)
 
     def test_during_a_hang(self):
         self.sleeper("--stall", 1)
