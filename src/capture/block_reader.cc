@@ -318,12 +318,16 @@ std::optional<TimeNs> BlockReader::TimeOf(uint64_t offset) {
     if (slot.sequence == 0 || slot.begin_offset > offset) continue;
     if (best == nullptr || slot.begin_offset > best->begin_offset) best = &slot;
   }
-  if (best == nullptr) return std::nullopt;
   std::optional<TimeNs> time;
-  for (const IndexStamp& stamp : StampsOf(static_cast<uint32_t>(best - slots_.data()))) {
-    if (stamp.offset <= offset) time = stamp.time;
+  if (best != nullptr) {
+    for (const IndexStamp& stamp : StampsOf(static_cast<uint32_t>(best - slots_.data()))) {
+      if (stamp.offset <= offset) time = stamp.time;
+    }
   }
-  return time;
+  // The tail's own times are finer, or the only ones.
+  if (tail_.length == 0 || offset < tail_.begin_offset) return time;
+  const TimeNs arrival = offset >= tail_.recent_offset ? tail_.recent_time : tail_.time;
+  return std::max(arrival, time.value_or(0));
 }
 
 std::optional<TimeNs> BlockReader::OldestTime() {
@@ -332,7 +336,7 @@ std::optional<TimeNs> BlockReader::OldestTime() {
     if (slot.sequence == 0 || slot.length == 0) continue;
     if (oldest == nullptr || slot.begin_offset < oldest->begin_offset) oldest = &slot;
   }
-  if (oldest == nullptr) return std::nullopt;
+  if (oldest == nullptr) return tail_.length > 0 ? std::optional(tail_.time) : std::nullopt;
   const auto stamps = StampsOf(static_cast<uint32_t>(oldest - slots_.data()));
   if (stamps.empty()) return std::nullopt;
   return stamps.front().time;

@@ -91,7 +91,10 @@ static_assert(offsetof(IndexHeader, check) == 120);
 struct IndexTail {
   uint64_t begin_offset;  // stream offset of the first byte of P.tail
   uint64_t length;
-  uint64_t unused[5];
+  TimeNs time;             // monotonic: the first byte arrived then
+  uint64_t recent_offset;  // stream offset of the bytes that were added last ...
+  TimeNs recent_time;      // ... and when they arrived
+  uint64_t unused[2];
   uint64_t check;  // HashBytes over all before
 };
 static_assert(sizeof(IndexTail) == 64);

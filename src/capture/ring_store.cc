@@ -419,6 +419,9 @@ size_t RingStore::AddToTail(std::string_view bytes, TimeNs stamp) {
   size_t written = 0;
   const Status status = tail_file_->WriteAt(tail_bytes_.size(), piece, &written);  // (b)
   AddStamp(head_, stamp);
+  if (tail_bytes_.empty()) tail_.time = stamp;
+  tail_.recent_offset = head_;
+  tail_.recent_time = stamp;
   tail_bytes_.append(piece.substr(0, written));
   tail_.length = tail_bytes_.size();
   head_ += written;
@@ -590,7 +593,9 @@ Status RingStore::Freeze(const std::string& folder, uint64_t first_offset) {
     std::memcpy(image.data() + SlotAt(k), &slots[k], sizeof slots[k]);
   }
   if (tail_file_ != nullptr) {
-    IndexTail tail = {head_ - tail_bytes_.size(), tail_bytes_.size(), {}, 0};
+    IndexTail tail = tail_;
+    tail.begin_offset = head_ - tail_bytes_.size();
+    tail.length = tail_bytes_.size();
     tail.check = CheckOf(tail);
     std::memcpy(image.data() + kTailAt, &tail, sizeof tail);
     if (Status status = WriteWholeFile(files_, TailPath(pinned), tail_bytes_); !status.ok()) return status;

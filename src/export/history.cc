@@ -41,7 +41,9 @@ std::vector<HistorySource> FindHistory(FileSystem& files, const std::string& giv
 
 HistoryPrinter::HistoryPrinter(BlockReader* reader, Write write, TellLoss tell_loss)
     : reader_(reader), write_(std::move(write)), tell_loss_(std::move(tell_loss)),
-      cut_(reader->position() > 0) {}
+      // A snapshot since the last one begins where that one ended, in the middle of
+      // a line or not: together they are whole.
+      cut_(reader->position() > 0 && reader->position() != reader->header().first_offset) {}
 
 bool HistoryPrinter::Emit(std::string_view bytes) {
   if (cut_) {

@@ -206,6 +206,8 @@ class Shortcomings(Case):
                 data = plain.read_bytes()
             except FileNotFoundError:
                 continue
+            if not data:
+                continue  # of a moment before the first byte
             whole = data[data.index(b"\n") + 1:]  # its beginning may be in the middle of a line
             numbers = self.numbers(whole, live=True)
             self.assertEqual(numbers, list(range(numbers[0], numbers[-1] + 1)))
