@@ -70,7 +70,8 @@ void Drain::Stop() { AddOne(stop_event_); }
 void Drain::CatchUp(TimeNs longest) const {
   const TimeNs deadline = clock_->Monotonic() + longest;
   int in_pipe = 0;
-  if (ended() || ioctl(input_, FIONREAD, &in_pipe) != 0) in_pipe = 0;
+  const bool is_pipe = !ended() && fcntl(input_, F_GETPIPE_SZ) > 0;
+  if (!is_pipe || ioctl(input_, FIONREAD, &in_pipe) != 0) in_pipe = 0;
   const uint64_t target = stage_->head() + static_cast<uint64_t>(in_pipe);
   while (ring_->head() < target && !ended() && !disk_fails_ && clock_->Monotonic() < deadline) {
     clock_->Sleep(kMillisecond / 4);
@@ -96,6 +97,12 @@ void Drain::Read() {
     const TimeNs now = clock_->Monotonic();
     const ssize_t got = stage_->Fill(input_, now);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (got < 0 && (errno == ENOMEM || errno == ENOSPC)) {
+      // No memory for the stage to grow: go on in what it has.
+      stage_->DropOldest();
+      clock_->Sleep(kGather);
+      continue;
+    }
     if (got <= 0) break;
     total_.fetch_add(static_cast<uint64_t>(got), std::memory_order_relaxed);
     last_byte_.store(now, std::memory_order_relaxed);
