@@ -2,15 +2,16 @@
 """What hangscope does to the throughput of the program that it records, beside its peers.
 
 usage: throughput.py [--hangscope PATH] [--tools FOLDER] [--dir FOLDER] [--bytes N] [--rounds N]
-                     [--size S] [--keep N] [--firmware ELF] [--quick]
+                     [--size S] [--keep N] [--trace-folder FOLDER] [--firmware ELF]
+                     [--only PART,...] [--check] [--quick]
 
-One producer writes made-up trace lines through a pipe into each recorder in turn, round after
-round, so that what else the machine does meets all of them; README.md tells what the rows mean.
-Prints Markdown. --quick measures nothing: it checks within seconds that everything runs and that
-the bytes arrive. Status: 0 fine; 1 a result is wrong; 2 usage, or something is missing.
+One producer writes trace lines through a pipe into each recorder in turn, round after round, so
+that what else the machine does meets all of them; README.md tells what the rows mean. Prints
+Markdown. --check names each target that is missed. --quick measures nothing: it checks within
+seconds that everything runs and that the bytes arrive. Status: 0 fine; 1 a result is wrong, or
+with --check a target is missed; 2 usage, or something is missing.
 """
 import argparse
-import json
 import os
 import pathlib
 import platform
@@ -21,55 +22,21 @@ import sys
 import tempfile
 import time
 
+from recorders import (BETWEEN_SNAPSHOTS_S, SNAPSHOTS, CompressedTee, Discard, MappedLoop, MultiLog, PacedTee,
+                       RotateLogs, Tee, TeeNoTrace, Wrong, bytes_written, check, fast_place, measure,
+                       measure_snapshots, say, thread_seconds, thread_shares)
+
 HERE = pathlib.Path(__file__).resolve().parent
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-NO_HANG = "3600"  # --stall: nothing repeats for an hour here
+PARTS = ("plain", "stall", "compressed", "analysis", "qemu")
 
-
-class Wrong(Exception):
-    """A result that cannot be: something does not work."""
-
-
-def check(condition, what):
-    if not condition:
-        raise Wrong(what)
+# What gvsoc (172), QEMU (122) and Spike (28) print together, in MB/s.
+TOGETHER = 322
 
 
 def parse_size(text):
     number, unit = (text[:-1], UNITS[text[-1]]) if text[-1] in UNITS else (text, 1)
     return int(number) * unit
-
-
-def say(text):
-    print(text, file=sys.stderr, flush=True)
-
-
-# What the kernel knows of a process.
-
-def cpu_seconds(pid):
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def thread_seconds(pid):
-    """CPU seconds of each thread, oldest first."""
-    threads = sorted(int(name) for name in os.listdir(f"/proc/{pid}/task"))
-    seconds = []
-    for thread in threads:
-        task = pathlib.Path(f"/proc/{pid}/task/{thread}")
-        try:
-            seconds.append(int((task / "schedstat").read_text().split()[0]) / 1e9)
-        except OSError:
-            fields = (task / "stat").read_text().rpartition(")")[2].split()
-            seconds.append((int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"))
-    return seconds
-
-
-def bytes_written(pid):
-    for line in pathlib.Path(f"/proc/{pid}/io").read_text().splitlines():
-        if line.startswith("wchar:"):
-            return int(line.split()[1])
-    return 0
 
 
 class Settings:
@@ -78,6 +45,7 @@ class Settings:
         self.producer = str(words.tools / "bench_producer")
         self.mapped_loop = str(words.tools / "bench_mapped_loop")
         self.rotatelogs = shutil.which("rotatelogs") or shutil.which("rotatelogs", path="/usr/sbin:/usr/local/sbin")
+        self.multilog = shutil.which("multilog")
         self.bytes = parse_size(words.bytes)
         self.size_text, self.keep = words.size, words.keep
         self.size = parse_size(words.size)
@@ -85,153 +53,29 @@ class Settings:
         self.rounds = words.rounds
         self.quick = words.quick
         self.firmware = words.firmware
-        self.disk = words.dir
-
-    def tee(self, folder, stall=NO_HANG):
-        return [self.hangscope, "tee", "--prefix", f"{folder}/ring", "--size", self.size_text, "--keep",
-                str(self.keep), "--stall", stall, "--json", "--log", f"{folder}/log"]
+        self.trace_folder = words.trace_folder
+        self.places = {file_system_of(place): place for place in dict.fromkeys([fast_place(), words.dir])}
 
 
-class Recorder:
-    """One way to take the producer's bytes."""
-    name = ""
-    kind = "qemu"  # what the producer writes
-    is_hangscope = False
+class Targets:
+    """What hangscope promises, and whether it holds here."""
 
-    def __init__(self, settings):
-        self.settings = settings
+    def __init__(self):
+        self.rows = []
 
-    def command(self, folder):
-        raise NotImplementedError
+    def at_least(self, what, value, limit, unit=""):
+        self.rows.append((what, f"at least {limit:g}{unit}", f"{value:.3g}{unit}", value >= limit))
 
-    def kept(self, folder, output):
-        """Bytes of history that can be read afterwards; raises Wrong if the count is wrong."""
-        raise NotImplementedError
+    def at_most(self, what, value, limit, unit=""):
+        self.rows.append((what, f"at most {limit:g}{unit}", f"{value:.3g}{unit}", value <= limit))
 
+    def missed(self):
+        return [f"{what}: {value}, {limit} is the target" for what, limit, value, met in self.rows if not met]
 
-class Discard(Recorder):
-    name = "read and discard"
-
-    def command(self, folder):
-        return [self.settings.mapped_loop, "--discard"]
-
-    def kept(self, folder, output):
-        check(int(output) == self.settings.bytes, f"{self.name}: {output} bytes arrived")
-        return None
-
-
-class MappedLoop(Recorder):
-    name = "bare mapped loop"
-
-    def command(self, folder):
-        return [self.settings.mapped_loop, f"{folder}/ring", str(self.settings.size), str(self.settings.keep)]
-
-    def kept(self, folder, output):
-        check(int(output) == self.settings.bytes, f"{self.name}: {output} bytes arrived")
-        return min(self.settings.bytes, self.settings.bound)
-
-
-class Tee(Recorder):
-    name = "hangscope tee, a trace"
-    is_hangscope = True
-
-    def command(self, folder):
-        return self.settings.tee(folder)
-
-    def kept(self, folder, output):
-        last = [json.loads(line) for line in (folder / "log").read_text().splitlines()][-1]
-        check(last["type"] == "verdict" and not last["hang"], f"{self.name}: {last}")
-        stream = last["streams"][0]
-        check(stream["total_bytes"] == self.settings.bytes, f"{self.name}: {stream}")
-        check(("trace" in stream) == (self.kind == "qemu"), f"{self.name}: recognised wrongly: {stream}")
-        cat = subprocess.Popen([self.settings.hangscope, "cat", f"{folder}/ring"], stdout=subprocess.PIPE)
-        if self.settings.quick:
-            history = cat.stdout.read()
-            kept = len(history)
-            check(self.expected().endswith(history), f"{self.name}: the history is not the stream's end")
-        else:
-            count = subprocess.run([self.settings.mapped_loop, "--discard"], stdin=cat.stdout, check=True,
-                                   capture_output=True)
-            kept = int(count.stdout)
-        cat.stdout.close()
-        check(cat.wait() == 0, "hangscope cat failed")
-        check(kept <= self.settings.bound, f"{self.name}: {kept} bytes kept")
-        check(kept >= 0.95 * min(self.settings.bytes, self.settings.bound), f"{self.name}: only {kept} bytes kept")
-        used = sum(file.lstat().st_size for file in folder.glob("ring.*"))
-        check(used <= self.settings.bound, f"{self.name}: {used} bytes on disk")
-        return kept
-
-    def expected(self):
-        return subprocess.run([self.settings.producer, self.kind, str(self.settings.bytes)], check=True,
-                              stdin=subprocess.DEVNULL, capture_output=True).stdout
-
-
-class TeeNoTrace(Tee):
-    name = "hangscope tee, no trace"
-    kind = "plain"
-
-
-class RotateLogs(Recorder):
-    def __init__(self, settings):
-        super().__init__(settings)
-        self.name = f"rotatelogs -n {settings.keep}"
-
-    def command(self, folder):
-        return [self.settings.rotatelogs, "-n", str(self.settings.keep), f"{folder}/ring", self.settings.size_text]
-
-    def kept(self, folder, output):
-        kept = sum(file.stat().st_size for file in folder.glob("ring*"))
-        if self.settings.bytes <= self.settings.size:
-            check(kept == self.settings.bytes, f"{self.name}: {kept} bytes kept")
-        check(kept > 0, f"{self.name}: nothing was kept")
-        return kept
-
-
-def measure(recorder, place, settings, count_history, rate=0, total=None):
-    """One recorder, once. All times end when the pipe is empty, before the recorder is told so."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="hangscope-bench-", dir=place))
-    reader, writer = os.pipe()
-    processes = []
-    try:
-        command = recorder.command(folder)
-        recorded = subprocess.Popen(command, stdin=reader, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                    text=True)
-        processes.append(recorded)
-        words = [settings.producer, recorder.kind, str(total or settings.bytes)] + ([str(rate)] if rate else [])
-        producer = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=writer, stderr=subprocess.PIPE, text=True)
-        processes.append(producer)
-        os.close(reader)
-        os.close(writer)
-        reader = writer = -1
-        time.sleep(0.15)  # for both to start
-        cpu_before, threads_before = cpu_seconds(recorded.pid), thread_seconds(recorded.pid)
-        producer.stdin.write("g")
-        producer.stdin.flush()
-        line = producer.stderr.readline()
-        check(line.startswith("{"), f"{recorder.name}: the producer said {line!r}")
-        result = json.loads(line)
-        result["cpu_s"] = cpu_seconds(recorded.pid) - cpu_before
-        threads = thread_seconds(recorded.pid)
-        result["threads"] = [now - then for now, then in
-                             zip(threads, threads_before + [0] * (len(threads) - len(threads_before)))]
-        began = time.monotonic()
-        producer.stdin.close()
-        check(producer.wait() == 0, f"{recorder.name}: the producer failed")
-        output, errors = recorded.communicate(timeout=300)
-        result["end_s"] = time.monotonic() - began
-        check(recorded.returncode == 0, f"{recorder.name}: status {recorded.returncode}: {errors}")
-        result["rate"] = result["bytes"] / result["seconds"] / 1e6
-        result["kept"] = recorder.kept(folder, output) if count_history else None
-        return result
-    finally:
-        for process in processes:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
-        for end in (reader, writer):
-            if end >= 0:
-                os.close(end)
-        shutil.rmtree(folder, ignore_errors=True)
+    def show(self):
+        print("### Targets\n")
+        table([["", "target", "here", ""]] + [[what, limit, value, "met" if met else "**missed**"]
+                                             for what, limit, value, met in self.rows])
 
 
 def settle(place, settings):
@@ -240,14 +84,19 @@ def settle(place, settings):
         os.sync()
 
 
-def run_rounds(recorders, place, settings):
+def in_turn(items, number):
+    """The order of a round: A B C, then C B A; each pair of rounds begins with another one."""
+    first = number // 2 % len(items)
+    order = items[first:] + items[:first]
+    return order[::-1] if number % 2 else order
+
+
+def run_rounds(recorders, place, settings, rounds):
     results = {recorder.name: [] for recorder in recorders}
-    for number in range(settings.rounds):
-        # Each round begins with another one: nobody always follows the same neighbour's writing.
-        first = number % len(recorders)
-        for recorder in recorders[first:] + recorders[:first]:
+    for number in range(rounds):
+        for recorder in in_turn(recorders, number):
             settle(place, settings)
-            result = measure(recorder, place, settings, number == settings.rounds - 1)
+            result = measure(recorder, place, settings, number == rounds - 1)
             results[recorder.name].append(result)
             say(f"  round {number + 1} {recorder.name}: {result['rate']:.0f} MB/s")
     return results
@@ -266,84 +115,207 @@ def median(values):
     return statistics.median(values)
 
 
-def rates_of(results, name):
-    return [result["rate"] for result in results[name]]
+def median_of(results, key):
+    return median([result[key] for result in results])
+
+
+def cpu_per_gb(results):
+    return median([r["cpu_s"] / (r["bytes"] / 1e9) for r in results])
+
+
+def lost_text(results):
+    """The most of a round; nothing is the rule, and needs no number."""
+    return f"{100 * max(r['lost'] / r['bytes'] for r in results):.2g} %" if "lost" in results[0] else ""
+
+
+def ratios(results, above, below):
+    return [a["rate"] / b["rate"] for a, b in zip(results[above], results[below])]
 
 
 def ratio_row(results, what, above, below):
-    above, below = rates_of(results, above), rates_of(results, below)
-    rounds = [a / b for a, b in zip(above, below)]
-    return [what, f"{median(above) / median(below):.2f}", f"{median(rounds):.2f}",
-            f"{min(rounds):.2f} to {max(rounds):.2f}"]
+    rounds = ratios(results, above, below)
+    return [what, f"{median_of(results[above], 'rate') / median_of(results[below], 'rate'):.2f}",
+            f"{median(rounds):.2f}", f"{min(rounds):.2f} to {max(rounds):.2f}"]
 
 
-def print_results(title, results, settings):
-    print(f"### {title}\n")
-    rows = [["", "MB/s min", "median", "max", "CPU s/GB", "longest write(), ms", "history / bound", "end, s"]]
+def print_plain(title, results, settings, targets):
+    print(f"### Plain, into {title}\n")
+    rows = [["", "MB/s min", "median", "max", "CPU s/GB", "longest write(), ms", "history / bound", "lost",
+             "stage, MB", "end, s"]]
     for name, rounds in results.items():
-        rates = rates_of(results, name)
-        kept = rounds[-1]["kept"]
+        rates = [r["rate"] for r in rounds]
+        kept = [r["kept"] for r in rounds if r["kept"] is not None]
         rows.append([name, f"{min(rates):.0f}", f"{median(rates):.0f}", f"{max(rates):.0f}",
-                     f"{median([r['cpu_s'] / (r['bytes'] / 1e9) for r in rounds]):.2f}",
-                     f"{median([r['worst_write_s'] for r in rounds]) * 1e3:.1f} "
+                     f"{cpu_per_gb(rounds):.2f}",
+                     f"{median_of(rounds, 'worst_write_s') * 1e3:.1f} "
                      f"(worst {max(r['worst_write_s'] for r in rounds) * 1e3:.1f})",
-                     f"{100 * kept / settings.bound:.1f} %" if kept is not None else "",
-                     f"{median([r['end_s'] for r in rounds]):.2f}"])
+                     f"{100 * kept[0] / settings.bound:.1f} %" if kept else "", lost_text(rounds),
+                     f"{median_of(rounds, 'stage') / 1e6:.0f}" if "stage" in rounds[0] else "",
+                     f"{median_of(rounds, 'end_s'):.2f}"])
     table(rows)
-    pairs = [("hangscope / bare mapped loop", Tee.name, MappedLoop.name),
-             ("hangscope / read and discard", Tee.name, Discard.name),
-             ("hangscope, a trace / no trace", Tee.name, TeeNoTrace.name)]
-    rotatelogs = [name for name in results if name.startswith("rotatelogs")]
-    if rotatelogs:
-        pairs.insert(0, (f"hangscope / {rotatelogs[0]}", Tee.name, rotatelogs[0]))
+    peers = [name for name in results if name.startswith(("rotatelogs", "multilog"))]
+    pairs = [(f"hangscope / {peer}", Tee.name, peer) for peer in peers]
+    pairs += [("hangscope / bare mapped loop", Tee.name, MappedLoop.name),
+              ("hangscope / read and discard", Tee.name, Discard.name),
+              ("hangscope, a trace / no trace", Tee.name, TeeNoTrace.name)]
     table([["ratio of rates", "of the medians", "median of the rounds", "rounds"]]
           + [ratio_row(results, *pair) for pair in pairs])
+    for peer in (peer for peer in peers if peer.startswith("rotatelogs")):
+        targets.at_least(f"plain, {title}: times {peer}", median(ratios(results, Tee.name, peer)),
+                         1.3 if title == "tmpfs" else 2)
+    targets.at_least(f"plain, {title}: of the bare mapped loop",
+                     100 * median(ratios(results, Tee.name, MappedLoop.name)), 85, " %")
+    targets.at_most(f"plain, {title}: slower with a trace to analyse",
+                    100 * (1 - median(ratios(results, Tee.name, TeeNoTrace.name))), 5, " %")
 
 
-def analysis_row(what, results):
-    """Threads in order of their start: main, drain, analysis."""
-    for result in results:
-        check(len(result["threads"]) == 3, f"tee has {len(result['threads'])} threads; this counts on three")
-    drain = median([r["threads"][1] / r["seconds"] for r in results])
-    analysis = median([r["threads"][2] / r["seconds"] for r in results])
-    share = median([r["threads"][2] / max(r["threads"][1], 1e-9) for r in results])
-    return [what, f"{median([r['rate'] for r in results]):.0f}", f"{100 * drain:.1f} %", f"{100 * analysis:.2f} %",
-            f"{100 * share:.1f} %"]
+def part_plain(settings, targets):
+    recorders = [Discard(settings), MappedLoop(settings), Tee(settings), TeeNoTrace(settings)]
+    if settings.rotatelogs:
+        recorders.append(RotateLogs(settings))
+    else:
+        print("rotatelogs is skipped: not installed (package apache2-utils).\n")
+    if settings.multilog:
+        recorders.append(MultiLog(settings))
+    else:
+        print("multilog is skipped: not installed (package daemontools).\n")
+    by_place = {}
+    for title, place in settings.places.items():
+        say(title)
+        by_place[title] = run_rounds(recorders, place, settings, settings.rounds)
+        print_plain(title, by_place[title], settings, targets)
+    print_threads(by_place, targets)
 
 
-def print_analysis(by_place, settings):
-    print("### What the analysis costs\n")
-    rows = [["input of `hangscope tee`", "MB/s", "drain, of one CPU", "analysis, of one CPU", "analysis / drain"]]
+def thread_row(what, results):
+    def share(name):
+        return median([r["threads"][name] / r["seconds"] for r in results])
+
+    judged = median([r["threads"]["judge"] / max(r["threads"]["record"] + r["threads"]["judge"], 1e-9)
+                     for r in results])
+    return [what, f"{median_of(results, 'rate'):.0f}", f"{100 * share('read'):.1f} %", f"{100 * share('write'):.1f} %",
+            f"{100 * share('judge'):.2f} %", f"{100 * judged:.1f} %"], 100 * judged
+
+
+THREAD_HEAD = ["input of `hangscope tee`", "MB/s", "reader, of one CPU", "writer, of one CPU",
+               "analysis, of one CPU", "analysis, of all its CPU time"]
+
+
+def print_threads(by_place, targets):
+    print("### What the threads take at full speed\n")
+    rows = [THREAD_HEAD]
     for title, results in by_place.items():
-        rows.append(analysis_row(f"{title}, a trace", results[Tee.name]))
-        rows.append(analysis_row(f"{title}, no trace", results[TeeNoTrace.name]))
-    place = fast_place()
-    for rate, what in ((100, "as fast as a simulator prints"), (25, "a slow simulator")):
-        seconds = 0.3 if settings.quick else 25
-        recorder = PacedTee(settings)
-        say(f"  {what}: {seconds} s")
-        result = measure(recorder, place, settings, False, rate, int(rate * 1e6 * seconds))
-        rows.append(analysis_row(f"{what}, default --stall", [result]))
+        row, judged = thread_row(f"{title}, a trace", results[Tee.name])
+        rows += [row, thread_row(f"{title}, no trace", results[TeeNoTrace.name])[0]]
+        targets.at_most(f"plain, {title}: analysis, of hangscope's CPU time", judged, 5, " %")
     table(rows)
 
 
-class PacedTee(Tee):
-    """With hangscope's own --stall, so that what it does on a mere suspicion counts."""
-    name = "hangscope tee, paced"
+def part_analysis(settings, targets):
+    print("### What the threads take at the rate of a simulator\n")
+    rows = [THREAD_HEAD]
+    for rate, what in ((100, "as fast as a simulator prints"), (25, "a slow simulator")):
+        recorder = PacedTee(settings, rate, 0.3 if settings.quick else 25)
+        say(f"  {what}")
+        result = measure(recorder, fast_place(), settings, False)
+        rows.append(thread_row(f"{what}, default --stall", [result])[0])
+    table(rows)
 
-    def command(self, folder):
-        return self.settings.tee(folder, "10")
+
+def part_stall(settings, targets):
+    print("### The longest write() of the producer while a full ring takes "
+          f"{SNAPSHOTS} snapshots, one each {BETWEEN_SNAPSHOTS_S:g} s\n")
+    rows = [["ring in", "MB/s", "with snapshots, ms", "without, ms", "difference, ms", "lost with", "lost without"]]
+    for title, place in settings.places.items():
+        with_them, without = [], []
+        for number in range(settings.rounds):
+            for results, signals in in_turn([(with_them, True), (without, False)], number):
+                settle(place, settings)
+                results.append(measure_snapshots(Tee(settings), place, settings, signals))
+                say(f"  {title}, round {number + 1} {'with' if signals else 'without'} snapshots: "
+                    f"{results[-1]['window_worst_s'] * 1e3:.1f} ms")
+        worst = [[f"{r['window_worst_s'] * 1e3:.1f}" for r in results] for results in (with_them, without)]
+        medians = [median_of(results, "window_worst_s") * 1e3 for results in (with_them, without)]
+        rows.append([title, f"{median_of(with_them, 'rate'):.0f}", f"{medians[0]:.1f} ({', '.join(worst[0])})",
+                     f"{medians[1]:.1f} ({', '.join(worst[1])})", f"{medians[0] - medians[1]:.1f}",
+                     lost_text(with_them), lost_text(without)])
+        targets.at_most(f"snapshots, {title}: longest write() above that without", medians[0] - medians[1], 10, " ms")
+    table(rows)
 
 
-def fast_place():
-    return pathlib.Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else pathlib.Path(tempfile.gettempdir())
+class Texts:
+    """What the compressed rings get: real traces, repeated, where there are any, else made-up ones."""
+    FILES = {"gvsoc": "gvsoc-progress.log.zst", "qemu": "qemu-exec-3hart-progress.log.zst",
+             "spike": "spike-3hart-progress.log.zst"}
+
+    def __init__(self, settings):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="hangscope-bench-", dir=fast_place()))
+        self.source = "made-up text (bench/trace_text.cc)"
+        self.words = {kind: kind for kind in self.FILES}
+        traces = {kind: settings.trace_folder / name for kind, name in self.FILES.items()}
+        if shutil.which("zstd") is None or not all(path.exists() for path in traces.values()):
+            return
+        for kind, path in traces.items():
+            self.words[kind] = str(self.folder / kind)
+            subprocess.run(["zstd", "-dqo", self.words[kind], str(path)], check=True)
+        sizes = ", ".join(f"{kind} {os.stat(word).st_size / 1e6:.1f} MB" for kind, word in self.words.items())
+        self.source = f"ends of real traces, repeated: {sizes}; a block of 256 KiB is compressed for itself"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def compressed_rows(recorders, place, settings, rounds, rows, targets):
+    results = run_rounds(recorders, place, settings, rounds)
+    for recorder in recorders:
+        found = results[recorder.name]
+        last, rates = found[-1], [r["rate"] for r in found]
+        history = last["kept"] / recorder.bound()
+        rows.append([recorder.name, f"{min(rates):.0f}", f"{median(rates):.0f}", f"{max(rates):.0f}",
+                     f"{cpu_per_gb(found):.2f}",
+                     f"{median_of(found, 'worst_write_s') * 1e3:.1f}",
+                     f"{'' if last['full'] else 'over '}{history:.1f}", lost_text(found)])
+        if recorder.rate == 0:
+            targets.at_least(f"compressed, {recorder.name}", median(rates), TOGETHER, " MB/s")
+        else:
+            targets.at_most(f"compressed, {recorder.name}: lost", 100 * max(r["lost"] / r["bytes"] for r in found),
+                            0, " %")
+        if "gvsoc" in recorder.name and (recorder.rate != 0 or "--lossless" in recorder.options):
+            targets.at_least(f"compressed, {recorder.name}: history / bound", history, 20)
+
+
+def part_compressed(settings, targets):
+    print("### Compressed\n")
+    with Texts(settings) as texts:
+        print(f"Input: {texts.source}.\n")
+        rows = [["", "MB/s min", "median", "max", "CPU s/GB", "longest write(), ms", "history / bound", "lost"]]
+        rounds = min(settings.rounds, 2)
+        paced_bytes = settings.bytes if settings.quick else TOGETHER * 10**6 * 10
+        recorders = []
+        for kind, text in list(texts.words.items())[:1 if settings.quick else None]:
+            recorders += [
+                CompressedTee(settings, f"{kind}, zstd, lossless", text, ("--compress", "zstd", "--lossless")),
+                CompressedTee(settings, f"{kind}, auto", text, ("--compress", "auto"))]
+        paced = [CompressedTee(settings, f"gvsoc, {how}, at {TOGETHER} MB/s", texts.words["gvsoc"],
+                               ("--compress", how), TOGETHER, paced_bytes) for how in ("zstd", "auto")]
+        place = list(settings.places.values())[-1]
+        compressed_rows(recorders, place, settings, rounds, rows, targets)
+        compressed_rows(paced, place, settings, 1, rows, targets)
+        table(rows)
 
 
 # A real simulator.
 
-def children_of(pid):
-    return [int(word) for task in os.listdir(f"/proc/{pid}/task")
-            for word in pathlib.Path(f"/proc/{pid}/task/{task}/children").read_text().split()]
+def child_named(pid, begin):
+    """hangscope has other children, too."""
+    for task in os.listdir(f"/proc/{pid}/task"):
+        for child in pathlib.Path(f"/proc/{pid}/task/{task}/children").read_text().split():
+            if pathlib.Path(f"/proc/{child}/comm").read_text().startswith(begin):
+                return int(child)
+    raise Wrong(f"process {pid} has no child {begin}")
 
 
 def qemu_rate(settings, seconds, under_hangscope):
@@ -369,18 +341,17 @@ def qemu_rate(settings, seconds, under_hangscope):
             first.stderr.close()
         time.sleep(0.3 if settings.quick else 1)
         check(first.poll() is None, "QEMU ended at once")
-        pid = children_of(first.pid)[0] if under_hangscope else first.pid
+        pid = child_named(first.pid, "qemu") if under_hangscope else first.pid
         began, bytes_before = time.monotonic(), bytes_written(pid)
-        threads_before = thread_seconds(first.pid) if under_hangscope else []
+        threads_before = thread_seconds(first.pid) if under_hangscope else {}
         time.sleep(seconds)
         lasted, written = time.monotonic() - began, bytes_written(pid) - bytes_before
-        threads = thread_seconds(first.pid) if under_hangscope else []
+        threads = thread_shares(threads_before, thread_seconds(first.pid)) if under_hangscope else {}
         check(written > 0, "QEMU printed nothing")
         first.terminate()
         for process in processes:
             process.wait(timeout=60)
-        return {"rate": written / lasted / 1e6, "seconds": lasted,
-                "threads": [now - then for now, then in zip(threads, threads_before)]}
+        return {"rate": written / lasted / 1e6, "seconds": lasted, "threads": threads}
     finally:
         for process in processes:
             if process.poll() is None:
@@ -389,7 +360,7 @@ def qemu_rate(settings, seconds, under_hangscope):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def print_qemu(settings):
+def part_qemu(settings, targets):
     print("### A real simulator: QEMU, three harts, `-d exec,nochain`\n")
     if shutil.which("qemu-system-riscv32") is None:
         print("Skipped: qemu-system-riscv32 is not installed (package qemu-system-misc).\n")
@@ -409,12 +380,11 @@ def print_qemu(settings):
         rows.append([name, f"{min(rates):.1f}", f"{median(rates):.1f}", f"{max(rates):.1f}"])
     table(rows)
     rounds = [b["rate"] / a["rate"] for a, b in zip(alone, recorded)]
-    # Threads in order of their start: main, one drain a stream, analysis.
-    drain = median([sum(r["threads"][1:-1]) / r["seconds"] for r in recorded])
-    analysis = median([r["threads"][-1] / r["seconds"] for r in recorded])
+    recorders = median([r["threads"]["record"] / r["seconds"] for r in recorded])
+    analysis = median([r["threads"]["judge"] / r["seconds"] for r in recorded])
     print(f"Under hangscope / alone: {median([r['rate'] for r in recorded]) / median([r['rate'] for r in alone]):.2f}"
           f" of the medians, {min(rounds):.2f} to {max(rounds):.2f} in the rounds. hangscope's drains take "
-          f"{100 * drain:.1f} % of one CPU, its analysis {100 * analysis:.2f} %.\n")
+          f"{100 * recorders:.1f} % of one CPU, its analysis {100 * analysis:.2f} %.\n")
 
 
 def file_system_of(path):
@@ -434,47 +404,51 @@ def parse_words():
     words.add_argument("--hangscope", type=pathlib.Path, default=build / "hangscope", help="the program")
     words.add_argument("--tools", type=pathlib.Path, help="folder of bench_producer; else bench/ beside hangscope")
     words.add_argument("--dir", type=pathlib.Path, help="folder on a disk; else that of the tools")
-    words.add_argument("--bytes", help="for each run [4200M; --quick: 64M]")
-    words.add_argument("--rounds", type=int, help="[5; --quick: 1]")
-    words.add_argument("--size", help="of a file of the ring [500M; --quick: 8M]")
+    words.add_argument("--bytes", help="for each run [4200M; --quick: 8M]")
+    words.add_argument("--rounds", type=int, help="[4; --quick: 1]")
+    words.add_argument("--size", help="of a file of the ring [500M; --quick: 1M]")
     words.add_argument("--keep", type=int, default=3, help="files of the ring")
+    words.add_argument("--trace-folder", type=pathlib.Path, default=HERE.parent / "tests" / "data",
+                       help="real traces for the compressed rings")
     words.add_argument("--firmware", type=pathlib.Path, help="ELF for QEMU; else an example's beside hangscope")
+    words.add_argument("--only", default=",".join(PARTS), help="some of these parts")
+    words.add_argument("--check", action="store_true", help="status 1 where a target is missed")
     words.add_argument("--quick", action="store_true", help="check that everything runs; measures nothing")
     found = words.parse_args()
-    found.bytes = found.bytes or ("64M" if found.quick else "4200M")
-    found.size = found.size or ("8M" if found.quick else "500M")
-    found.rounds = found.rounds or (1 if found.quick else 5)
+    found.bytes = found.bytes or ("8M" if found.quick else "4200M")
+    found.size = found.size or ("1M" if found.quick else "500M")
+    found.rounds = found.rounds or (1 if found.quick else 4)
+    found.only = found.only.split(",")
+    for part in found.only:
+        if part not in PARTS:
+            words.error(f"--only {part}: there are {', '.join(PARTS)}")
+    if found.check and found.quick:
+        words.error("--check needs measurements, and --quick has none")
     found.hangscope = found.hangscope.resolve()
     found.tools = (found.tools or found.hangscope.parent / "bench").resolve()
     found.dir = (found.dir or found.tools).resolve()
     found.firmware = found.firmware or found.hangscope.parent / "examples" / "rv32-handshake-work.elf"
     for program in (found.hangscope, found.tools / "bench_producer", found.tools / "bench_mapped_loop"):
         if not os.access(program, os.X_OK):
-            sys.exit(f"throughput.py: error: there is no program {program}; build it first")
+            words.error(f"there is no program {program}; build it first")
     return found
 
 
 def main():
-    settings = Settings(parse_words())
-    recorders = [Discard(settings), MappedLoop(settings), Tee(settings), TeeNoTrace(settings)]
+    words = parse_words()
+    settings, targets = Settings(words), Targets()
     print(f"{os.cpu_count()} CPUs, Linux {platform.release().split('-')[0]}; {settings.bytes / 1e9:.2f} GB a run, "
           f"ring {settings.size_text} x {settings.keep}, rounds: {settings.rounds}; "
           f"load before: {os.getloadavg()[0]:.1f}\n")
-    if settings.rotatelogs:
-        recorders.append(RotateLogs(settings))
-    else:
-        print("rotatelogs is skipped: not installed (package apache2-utils).\n")
-    by_place = {}
-    for place in dict.fromkeys([fast_place(), settings.disk]):
-        title = file_system_of(place)
-        say(title)
-        results = run_rounds(recorders, place, settings)
-        by_place[title] = results
-        print_results(f"Into {title}", results, settings)
-    print_analysis(by_place, settings)
-    print_qemu(settings)
+    for part in words.only:
+        say(part)
+        globals()[f"part_{part}"](settings, targets)
     if settings.quick:
         print("All of it runs; nothing above is a measurement.")
+        return
+    targets.show()
+    if words.check and targets.missed():
+        sys.exit("throughput.py: targets missed:\n  " + "\n  ".join(targets.missed()))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
+#include <fstream>
+#include <iterator>
 
 namespace hangscope::bench {
 namespace {
@@ -97,8 +99,21 @@ TraceText::TraceText(TextKind kind) {
   }
 }
 
+std::optional<TraceText> TraceText::Named(const std::string& name) {
+  if (const auto kind = TextKindOf(name)) return TraceText(*kind);
+  std::ifstream file(name, std::ios::binary);
+  TraceText found;
+  found.text_.assign(std::istreambuf_iterator<char>(file), {});
+  if (found.text_.size() < kChunkBytes) return std::nullopt;
+  found.repeats_after_ = found.text_.size();
+  found.text_.append(found.text_, 0, kChunkBytes);
+  return found;
+}
+
 std::string_view TraceText::Chunk(uint64_t chunk_number) const {
-  return std::string_view(text_).substr(Mix(chunk_number) % kChunks * kChunkBytes, kChunkBytes);
+  const uint64_t at = repeats_after_ != 0 ? chunk_number * kChunkBytes % repeats_after_
+                                          : Mix(chunk_number) % kChunks * kChunkBytes;
+  return std::string_view(text_).substr(at, kChunkBytes);
 }
 
 }  // namespace hangscope::bench
