@@ -17,6 +17,10 @@ constexpr uint64_t kMagic = 0x4547415453534b31;  // of this layout; both process
 constexpr uint64_t kBlockBytes = 256 * 1024;
 constexpr uint64_t kTableBytes = 64 * 1024;
 constexpr uint64_t kNoConsumer = UINT64_MAX;
+// What waits for the ring fits into a processor's cache up to here, and the gap is
+// wide enough that reader and writer do not wake each other for every block.
+constexpr uint64_t kMuch = 4 * kBlockBytes;
+constexpr uint64_t kLittle = 2 * kBlockBytes;
 constexpr size_t kDropShare = 4;  // a quarter of the memory at once: few gaps, not many
 
 }  // namespace
@@ -174,6 +178,17 @@ Stage::Room Stage::WaitForRoom(TimeNs longest) {
   return closed_ ? Room::kNever : Room::kLater;
 }
 
+uint64_t Stage::waiting_for_ring() const {
+  const uint64_t at = cursor(Consumer::kRing);
+  return at == kNoConsumer ? 0 : header_->head - std::min(header_->head, at);
+}
+
+void Stage::LetRingCatchUp(TimeNs longest) {
+  std::unique_lock lock(mutex_);
+  if (waiting_for_ring() <= kMuch) return;
+  caught_up_.wait_for(lock, std::chrono::nanoseconds(longest), [this] { return waiting_for_ring() <= kLittle; });
+}
+
 void Stage::DropQueued(size_t at) {
   blocks_[queue_[at]].length = 0;
   queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(at));
@@ -295,6 +310,7 @@ void Stage::Advance(Consumer consumer, uint64_t offset) {
   if (consumer == Consumer::kRing) busy_.reset();
   cursor(consumer) = std::max(cursor(consumer), offset);
   Release();
+  if (waiting_for_ring() <= kLittle) caught_up_.notify_one();
 }
 
 void Stage::Leave(Consumer consumer) {
@@ -302,6 +318,7 @@ void Stage::Leave(Consumer consumer) {
   if (consumer == Consumer::kRing) busy_.reset();
   cursor(consumer) = kNoConsumer;
   Release();
+  caught_up_.notify_one();
 }
 
 bool Stage::ended(Consumer consumer) const {
@@ -327,9 +344,7 @@ uint64_t Stage::head() const {
 
 double Stage::backlog() const {
   const std::lock_guard lock(mutex_);
-  const uint64_t at = cursor(Consumer::kRing);
-  const uint64_t waiting = at == kNoConsumer ? 0 : header_->head - std::min(header_->head, at);
-  return static_cast<double>(waiting) / static_cast<double>(header_->block_count * kBlockBytes);
+  return static_cast<double>(waiting_for_ring()) / static_cast<double>(header_->block_count * kBlockBytes);
 }
 
 }  // namespace hangscope

@@ -66,6 +66,8 @@ class Stage {
 
   // Whether Fill has room; waits for it up to `longest`.
   Room WaitForRoom(TimeNs longest);
+  // Where much waits for the ring, waits up to `longest` until little does.
+  void LetRingCatchUp(TimeNs longest);
   // Makes room without waiting: first what only the passthrough still wants, then
   // what is oldest. The consumers find the gaps.
   void DropOldest();
@@ -98,6 +100,7 @@ class Stage {
   uint64_t cursor(Consumer consumer) const;
   std::optional<Piece> Look(Consumer consumer);
   bool Wanted(uint32_t block) const;
+  uint64_t waiting_for_ring() const;
   void Release();
   std::optional<uint32_t> BlockToFill();
   char* Address(uint32_t block) const;
@@ -115,6 +118,7 @@ class Stage {
   mutable std::mutex mutex_;    // guards the consumers' side and what follows
   std::condition_variable filled_;
   std::condition_variable released_;
+  std::condition_variable caught_up_;
   std::deque<uint32_t> queue_;  // blocks that hold bytes, the oldest first
   std::optional<uint32_t> busy_;  // the block that the ring's writer looks at
   std::optional<uint32_t> target_;  // the block that Fill reads into

@@ -24,6 +24,7 @@ constexpr TimeNs kForever = 3600 * kSecond;
 // a disk that takes bytes at all is given the time for it, and no producer of less
 // than a gigabyte a second notices.
 constexpr TimeNs kLongestWait = 5 * kMillisecond;
+constexpr TimeNs kMostPatience = 5 * kMillisecond;
 constexpr double kPressed = 0.5;  // of the memory waits: no time for compression
 constexpr TimeNs kDiskPause = 100 * kMillisecond;  // before a disk that refuses is asked again
 constexpr int kLastTries = 10;                     // once the stream has ended
@@ -106,6 +107,7 @@ void Drain::Read() {
     if (got <= 0) break;
     total_.fetch_add(static_cast<uint64_t>(got), std::memory_order_relaxed);
     last_byte_.store(now, std::memory_order_relaxed);
+    KeepClose(got);
     Pause(got, now);
   }
   blocked_.store(true, std::memory_order_relaxed);  // if anybody waits still, it is not for the program
@@ -125,6 +127,17 @@ bool Drain::MakeRoom() {
   }
   if (room == Stage::Room::kLater) stage_->DropOldest();
   return room != Stage::Room::kNever;
+}
+
+// A reader that runs ahead as far as the memory goes makes every copy of a byte slow:
+// none is in the processor's cache any more. So it lets the writer catch up, as long
+// as that costs a nanosecond a byte, which no producer of less than a gigabyte a second
+// notices. A disk slower than the stream uses the patience up; then the memory fills.
+void Drain::KeepClose(ssize_t got) {
+  patience_ = std::min<TimeNs>(patience_ + got, kMostPatience);
+  const TimeNs before = clock_->Monotonic();
+  if (patience_ > 0) stage_->LetRingCatchUp(patience_);
+  patience_ -= clock_->Monotonic() - before;
 }
 
 // A producer that writes a line at a time would wake us for each.

@@ -57,6 +57,7 @@ class Drain {
   void Read();
   bool WaitForInput();
   bool MakeRoom();
+  void KeepClose(ssize_t got);
   void Pause(ssize_t got, TimeNs now);
   void WriteRing();
   void GiveUpOnDisk();
@@ -78,6 +79,7 @@ class Drain {
   size_t piece_bytes_ = 0;    // that a reader who is ready takes without blocking us
   size_t little_bytes_ = 0;   // so much of the pipe may fill during a pause
   TimeNs previous_read_ = 0;
+  TimeNs patience_ = 0;       // with the writer
   std::thread reader_;
   std::thread writer_;
   std::thread passer_;
