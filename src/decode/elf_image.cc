@@ -6,13 +6,14 @@
 #include <gelf.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 namespace hangscope {
 namespace {
 
-constexpr uint64_t kLargestSegment = 256u << 20;
+constexpr uint64_t kMostCode = 256u << 20;  // kept of all segments together
 
 // Where separate debug files are looked for; libdw wants it to outlive the Dwfl.
 char* debug_info_path = nullptr;
@@ -55,16 +56,24 @@ Status ElfImage::ReadSegments(int fd) {
   riscv_ = header.e_machine == EM_RISCV;
   size_t count = 0;
   elf_getphdrnum(elf, &count);
+  const off_t end = lseek(fd, 0, SEEK_END);
+  const uint64_t file_bytes = end > 0 ? static_cast<uint64_t>(end) : 0;
+  uint64_t room = kMostCode;
   for (size_t i = 0; i < count; ++i) {
     GElf_Phdr program;
     if (gelf_getphdr(elf, static_cast<int>(i), &program) == nullptr) continue;
-    if (program.p_type != PT_LOAD || program.p_filesz > kLargestSegment) continue;
+    if (program.p_type != PT_LOAD) continue;
     Segment segment;
     segment.address = program.p_vaddr;
     segment.memory_bytes = program.p_memsz;
     segment.executable = (program.p_flags & PF_X) != 0;
     if (segment.executable) {
-      segment.bytes.resize(program.p_filesz);
+      // What the header says is no reason to take more memory than the file has bytes.
+      const uint64_t there = file_bytes - std::min(file_bytes, program.p_offset);
+      const uint64_t code_bytes = std::min(program.p_filesz, there);
+      if (code_bytes > room) continue;
+      room -= code_bytes;
+      segment.bytes.resize(code_bytes);
       const ssize_t got = pread(fd, segment.bytes.data(), segment.bytes.size(),
                                 static_cast<off_t>(program.p_offset));
       segment.bytes.resize(got > 0 ? static_cast<size_t>(got) : 0);
@@ -101,11 +110,12 @@ std::optional<uint32_t> ElfImage::InsnAt(uint64_t pc) {
   if (!riscv_) return std::nullopt;
   for (const Segment& segment : segments_) {
     const uint64_t at = pc - segment.address;
-    if (pc < segment.address || at + 2 > segment.bytes.size()) continue;
+    // `at` may be next to 2^64: a trace names any address.
+    if (pc < segment.address || at >= segment.bytes.size() || segment.bytes.size() - at < 2) continue;
     uint16_t low = 0;
     std::memcpy(&low, segment.bytes.data() + at, 2);
     if ((low & 3) != 3) return low;
-    if (at + 4 > segment.bytes.size()) return std::nullopt;
+    if (segment.bytes.size() - at < 4) return std::nullopt;
     uint32_t bits = 0;
     std::memcpy(&bits, segment.bytes.data() + at, 4);
     return bits;
