@@ -116,14 +116,18 @@ class Machine {
     value.offset = static_cast<int64_t>(static_cast<uint64_t>(value.offset) + static_cast<uint64_t>(number));
     return value;
   }
+  static Symbol Minus(Symbol value, int64_t number) {
+    value.offset = static_cast<int64_t>(static_cast<uint64_t>(value.offset) - static_cast<uint64_t>(number));
+    return value;
+  }
 
   bool Execute(const Insn& insn, uint64_t pc) {
     const auto signed_pc = static_cast<int64_t>(pc);
     switch (insn.op) {
       case Op::kLui: Set(insn.rd, {0, insn.imm}); return true;
-      case Op::kAuipc: Set(insn.rd, {0, signed_pc + insn.imm}); return true;
+      case Op::kAuipc: Set(insn.rd, Plus({0, signed_pc}, insn.imm)); return true;
       case Op::kJal:
-      case Op::kJalr: Set(insn.rd, {0, signed_pc + insn.length}); return true;
+      case Op::kJalr: Set(insn.rd, Plus({0, signed_pc}, insn.length)); return true;
       case Op::kBranch:
       case Op::kFence:
       case Op::kFenceI:
@@ -246,7 +250,7 @@ class Machine {
     if (!word) {
       if (plain == riscv::kAdd && y.is_number()) return Plus(x, y.offset);
       if (plain == riscv::kAdd && x.is_number()) return Plus(y, x.offset);
-      if (plain == riscv::kSub && y.is_number()) return Plus(x, -y.offset);
+      if (plain == riscv::kSub && y.is_number()) return Minus(x, y.offset);
       if (plain == riscv::kOr || plain == riscv::kAnd) return Repeatable(plain, x, y);
     } else if (plain == riscv::kAdd && y.is_number() && y.offset == 0) {
       return Repeatable(funct, x, y);  // sext.w

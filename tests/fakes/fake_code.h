@@ -38,7 +38,9 @@ class FakeCode final : public CodeSource {
     return {at->second, at->first, at->second + ".c", static_cast<uint32_t>(pc - at->first + 1)};
   }
   bool InMemory(uint64_t address) override { return address >= 0x1000 && address < 0x100000; }
-  int xlen() const override { return 32; }
+  int xlen() const override { return register_bits; }
+
+  int register_bits = 32;
 
  private:
   std::map<uint64_t, uint32_t> insns_;

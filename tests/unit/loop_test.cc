@@ -127,6 +127,16 @@ TEST_F(LoopBodyTest, SettingTheSameBitAgain) {
   EXPECT_EQ(Examine({0x431c, 0x00f86833, 0xdfed}), kSpins);
 }
 TEST_F(LoopBodyTest, AccumulatingInAFloat) { EXPECT_EQ(Examine({0x50c5f543, 0xbff5}), kComputes); }
+// Numbers wrap around as they do in a register; a sanitizer watches.
+TEST_F(LoopBodyTest, ArithmeticAtTheEdgeOfTheNumbers) {
+  constexpr uint64_t kBegin = 0x7ffffffffffffff8;
+  code_.register_bits = 64;
+  code_.Add(kBegin, {0x7ffff717, 0x008002ef,  // auipc a4,0x7ffff; jal t0,.+8
+                     0x00000013, 0xfff00793, 0x03f79793, 0x40f60533,  // li a5,-1; slli a5,a5,63; sub a0,a2,a5
+                     0xfe5ff06f});
+  const std::vector<Step> round = {{kBegin, 0, 0, false, true}, {kBegin + 12, 0, 0, false, true}};
+  EXPECT_EQ(ExamineLoopBody(round, code_).kind, kSpins);
+}
 TEST_F(LoopBodyTest, UnknownInstruction) { EXPECT_EQ(Examine({0x0000002b, 0xbff5}), kUnknown); }
 TEST_F(LoopBodyTest, NestedDelayIsPartOfTheRound) {
   // li a3,3; 1: addi a3,-1; bnez 1b; lw a5,0(a4); beqz
