@@ -48,10 +48,7 @@ Status BlockReader::ReadHeader() {
           path, header.version, kIndexVersion));
     }
     if (header.check != CheckOf(header)) continue;  // caught in the middle of an update
-    const bool sane = header.header_bytes == sizeof header && header.segment_count >= 1 &&
-                      header.segment_count <= 65536 && header.stamps_per_segment <= 65536 &&
-                      header.segment_bytes >= 1 && header.segment_bytes <= header.bound_bytes;
-    if (!sane) break;
+    if (!IsSane(header)) break;
     header_ = header;
     return {};
   }

@@ -38,6 +38,12 @@ Result<uint64_t> ParseKeep(std::string_view text) {
 
 }  // namespace
 
+bool IsSane(const IndexHeader& header) {
+  return header.header_bytes == sizeof header && header.segment_count >= 1 && header.segment_count <= kMostSegments &&
+         header.stamps_per_segment <= kMostStamps && header.bound_bytes <= kMostBytes && header.segment_bytes >= 1 &&
+         header.segment_bytes <= header.bound_bytes / header.segment_count;
+}
+
 uint64_t ReserveBytes(uint64_t bound_bytes) { return std::min(bound_bytes / 384, kLargestReserve); }
 
 Result<RingGeometry> PlanRing(std::string_view size_text, std::string_view keep_text,
@@ -48,7 +54,8 @@ Result<RingGeometry> PlanRing(std::string_view size_text, std::string_view keep_
   if (!keep.ok()) return keep.status();
 
   RingGeometry plan;
-  if (__builtin_mul_overflow(*size, *keep, &plan.bound_bytes) || plan.bound_bytes >> 60 != 0) {
+  // Beyond, there would be more segments than a reader takes.
+  if (__builtin_mul_overflow(*size, *keep, &plan.bound_bytes) || plan.bound_bytes > kMostSegments * kLargestSegment) {
     return Status::Usage(fmt::format(
         "--size {} times --keep {} is larger than any disk; for example --size 500M --keep 3",
         size_text, keep_text));

@@ -87,6 +87,14 @@ static_assert(sizeof(IndexHeader) == 128);
 static_assert(offsetof(IndexHeader, segment_bytes) == 24);
 static_assert(offsetof(IndexHeader, check) == 120);
 
+constexpr uint32_t kMostSegments = 65536;
+constexpr uint32_t kMostStamps = 65536;       // per segment
+constexpr uint64_t kMostBytes = uint64_t{1} << 60;  // of a ring; offsets of a stream may be larger
+
+// Whether a header whose check is right describes a ring that can be; whoever reads
+// one asks before using a number of it.
+bool IsSane(const IndexHeader& header);
+
 // The newest bytes of a compressed ring, as they are in P.tail.
 struct IndexTail {
   uint64_t begin_offset;  // stream offset of the first byte of P.tail

@@ -139,7 +139,7 @@ Result<std::unique_ptr<RingStore>> RingStore::Resume(FileSystem& files, Clock& c
 Status RingStore::ReadBack() {
   auto got = index_->ReadAt(0, {reinterpret_cast<char*>(&header_), sizeof header_});
   if (!got.ok()) return got.status();
-  if (*got < sizeof header_ || header_.check != CheckOf(header_) || header_.version != kIndexVersion) {
+  if (*got < sizeof header_ || header_.check != CheckOf(header_) || header_.version != kIndexVersion || !IsSane(header_)) {
     return Status::Corrupt("the index '" + IndexPath(prefix_) + "' is damaged");
   }
   stream_name_.assign(header_.name, strnlen(header_.name, sizeof header_.name));

@@ -396,6 +396,28 @@ TEST_P(RingTest, DamagedIndexIsRefusedOrCounted) {
   EXPECT_EQ(refused, 128);  // each bit of the header counts
 }
 
+// A check is no proof: the numbers behind it are looked at before memory is asked for.
+TEST_P(RingTest, ImpossibleHeaderIsRefusedByReaderAndSuccessor) {
+  Create("64K", "1");
+  Produce(50'000);
+  store_.reset();
+  IndexHeader good;
+  std::string& index = disk_.BytesOf("dir/ring.index");
+  std::memcpy(&good, index.data(), sizeof good);
+  std::vector<IndexHeader> bad(5, good);
+  bad[0].segment_count = UINT32_MAX;
+  bad[1].segment_count = 0;
+  bad[2].stamps_per_segment = UINT32_MAX;
+  bad[3].segment_bytes = uint64_t{1} << 62;
+  bad[4].segment_bytes = bad[4].bound_bytes = uint64_t{1} << 63;
+  for (IndexHeader& header : bad) {
+    header.check = CheckOf(header);
+    std::memcpy(index.data(), &header, sizeof header);
+    EXPECT_EQ(BlockReader::Open(disk_, kPrefix).status().code(), Status::Code::kCorrupt);
+    EXPECT_EQ(RingStore::Resume(disk_, clock_, kPrefix).status().code(), Status::Code::kCorrupt);
+  }
+}
+
 TEST_F(PlainRingTest, TruncatedOrMissingSegmentIsALoss) {
   Create("64K", "1");
   Produce(50'000);
@@ -590,6 +612,7 @@ TEST(PlanRing, RefusesNonsense) {
   } kCases[] = {
       {"500M", "0", "at least one"}, {"500M", "-1", "at least one"}, {"500M", "1.5", "whole number"},
       {"500M", "x", "whole number"}, {"1K", "3", "smallest is 64 KiB"}, {"1000000T", "1000000", "larger than any disk"},
+      {"129T", "1", "larger than any disk"},
       {"0", "3", "holds nothing"},   {"500M", "99999999999999999999", "whole number"},
   };
   for (const auto& c : kCases) {
@@ -601,11 +624,12 @@ TEST(PlanRing, RefusesNonsense) {
 }
 
 TEST(PlanRing, FitsTheBoundFromTheSmallestToTheLargest) {
-  for (uint64_t size = kSmallestRing; size < uint64_t{1} << 50; size = size * 17 / 10 + 3) {
+  for (uint64_t size = kSmallestRing; size <= uint64_t{1} << 47; size = size * 17 / 10 + 3) {
     const auto plan = PlanRing(std::to_string(size), "1", 40);
     ASSERT_TRUE(plan.ok());
     EXPECT_LE(plan->index_bytes() + plan->segment_count * plan->segment_bytes + 2 * 40, size);
     EXPECT_GE(plan->segment_count, 32u);
+    EXPECT_LE(plan->segment_count, kMostSegments);
     EXPECT_GE(plan->segment_count * plan->segment_bytes - plan->reserve_bytes, size / 100 * 95) << size;
   }
 }
