@@ -13,6 +13,11 @@ constexpr uint64_t kLargestOffset = uint64_t{1} << 62;
 
 constexpr size_t kScanBytes = 64 * 1024;
 
+bool IsSameRing(const IndexHeader& a, const IndexHeader& b) {
+  return a.run_id == b.run_id && a.segment_count == b.segment_count && a.segment_bytes == b.segment_bytes &&
+         a.stamps_per_segment == b.stamps_per_segment;
+}
+
 }  // namespace
 
 BlockReader::BlockReader(FileSystem& files, std::string prefix)
@@ -49,6 +54,9 @@ Status BlockReader::ReadHeader() {
     }
     if (header.check != CheckOf(header)) continue;  // caught in the middle of an update
     if (!IsSane(header)) break;
+    if (!slots_.empty() && !IsSameRing(header, header_)) {
+      return Status::NotFound(fmt::format("'{}' belongs to another recording by now", path));
+    }
     header_ = header;
     return {};
   }
@@ -73,14 +81,21 @@ bool BlockReader::ReadTail(IndexTail* tail) {
   return false;
 }
 
-Status BlockReader::Refresh() {
-  if (Status status = ReadHeader(); !status.ok()) return status;
+// All at once; those that the writer was just changing, again.
+void BlockReader::ReadSlots() {
   damaged_segments_ = 0;
-  for (uint32_t k = 0; k < header_.segment_count; ++k) {
-    if (ReadSlot(k, &slots_[k])) continue;
+  auto got = index_->ReadAt(SlotAt(0), {reinterpret_cast<char*>(slots_.data()), slots_.size() * sizeof(IndexSlot)});
+  const size_t whole = got.value_or(0) / sizeof(IndexSlot);
+  for (uint32_t k = 0; k < slots_.size(); ++k) {
+    if (k < whole && (slots_[k].check == CheckOf(slots_[k]) || ReadSlot(k, &slots_[k]))) continue;
     slots_[k] = IndexSlot{};
     ++damaged_segments_;
   }
+}
+
+Status BlockReader::Refresh() {
+  if (Status status = ReadHeader(); !status.ok()) return status;
+  ReadSlots();
   if (!ReadTail(&tail_)) {
     tail_ = IndexTail{};
     ++damaged_segments_;

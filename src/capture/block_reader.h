@@ -29,7 +29,8 @@ class BlockReader {
   // ("trace/fw.snapshot-0001/stdout").
   static Result<BlockReader> Open(FileSystem& files, const std::string& prefix);
 
-  // Reads the index anew. The position stays.
+  // Reads the index anew. The position stays. Fails where another recording took
+  // the ring's place: what was read of this one is all there is.
   Status Refresh();
 
   // The next read begins at stream offset `offset` (or at the oldest byte held
@@ -87,6 +88,7 @@ class BlockReader {
   BlockReader(FileSystem& files, std::string prefix);
   Status ReadHeader();
   bool ReadSlot(uint32_t segment, IndexSlot* slot);
+  void ReadSlots();
   bool ReadTail(IndexTail* tail);
   void PlanExtents();
   static void AppendExtents(const IndexSlot& slot, uint32_t segment, const IndexHeader& header,

@@ -418,6 +418,24 @@ TEST_P(RingTest, ImpossibleHeaderIsRefusedByReaderAndSuccessor) {
   }
 }
 
+// Somebody follows a ring when the next recorder takes its place, with more segments.
+TEST_P(RingTest, ReaderLeftBehindByAnotherRecordingEnds) {
+  Create("64K", "1");
+  Produce(50'000);
+  auto reader = BlockReader::Open(disk_, kPrefix);
+  ASSERT_TRUE(reader.ok());
+  store_.reset();
+  Create("64M", "1");
+  Produce(1'000);
+  EXPECT_EQ(reader->Refresh().code(), Status::Code::kNotFound);
+  uint64_t at = reader->position();
+  while (reader->Next() != BlockReader::Event::kEnd) {
+    EXPECT_GT(reader->position(), at);
+    at = reader->position();
+  }
+  EXPECT_EQ(at, 50'000u);
+}
+
 TEST_F(PlainRingTest, TruncatedOrMissingSegmentIsALoss) {
   Create("64K", "1");
   Produce(50'000);
