@@ -81,7 +81,9 @@ FrameDecoder::FrameDecoder() : context_(std::make_unique<Context>()) {}
 FrameDecoder::~FrameDecoder() = default;
 
 bool FrameDecoder::Decode(std::string_view frame, uint32_t stream_bytes, std::string* block) {
-  // The frame's own idea of its size is not trusted: no more than announced.
+  // Both say how much it is, and memory is taken only if they agree: a damaged
+  // segment may be full of heads that announce the most.
+  if (ZSTD_getFrameContentSize(frame.data(), frame.size()) != stream_bytes) return false;
   block->resize(stream_bytes);
   const size_t got = ZSTD_decompressDCtx(context_->zstd, block->data(), block->size(), frame.data(), frame.size());
   return ZSTD_isError(got) == 0 && got == stream_bytes;

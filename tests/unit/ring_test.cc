@@ -568,6 +568,22 @@ TEST_F(ZstdRingTest, AnyDamagedByteOfASegmentIsALossOrNothing) {
   EXPECT_GT(damaged, good.size() / 2);
 }
 
+TEST(FrameDecoder, TakesNoMemoryForAFrameThatContradictsItsHead) {
+  FrameEncoder encoder;
+  const std::string framed(encoder.Encode(7, 0, "twelve bytes"));
+  const auto head = ParseFrameHead(framed, 0, 7);
+  ASSERT_TRUE(head.has_value());
+  const std::string frame = framed.substr(head->frame_at);
+  FrameDecoder decoder;
+  std::string block;
+  for (const std::string& bad : {frame, std::string(100, '\0'), std::string()}) {
+    EXPECT_FALSE(decoder.Decode(bad, 64u << 20, &block));
+    EXPECT_LT(block.capacity(), 1u << 20);
+  }
+  EXPECT_TRUE(decoder.Decode(frame, 12, &block));
+  EXPECT_EQ(block, "twelve bytes");
+}
+
 TEST_F(ZstdRingTest, BlocksOfAnotherRunAreNotTakenForThisOnes) {
   Create("64K", "1");
   Produce(6'000);
