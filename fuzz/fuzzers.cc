@@ -1,0 +1,27 @@
+#include "fuzz.h"
+
+namespace hangscope::fuzz {
+
+void FuzzCode(std::string_view input);
+void FuzzElf(std::string_view input);
+void FuzzLog(std::string_view input);
+void FuzzRing(std::string_view input);
+void FuzzTrace(std::string_view input);
+void FuzzUnits(std::string_view input);
+
+std::span<const Fuzzer> Fuzzers() {
+  static constexpr Fuzzer kFuzzers[] = {
+      {"code", FuzzCode}, {"elf", FuzzElf},     {"log", FuzzLog},
+      {"ring", FuzzRing}, {"trace", FuzzTrace}, {"units", FuzzUnits},
+  };
+  return kFuzzers;
+}
+
+Entry FindFuzzer(std::string_view name) {
+  for (const Fuzzer& fuzzer : Fuzzers()) {
+    if (fuzzer.name == name) return fuzzer.entry;
+  }
+  return nullptr;
+}
+
+}  // namespace hangscope::fuzz

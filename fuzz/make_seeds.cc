@@ -1,0 +1,177 @@
+// usage: fuzz_seeds DATA ELF FOLDER
+// Writes inputs to begin with into FOLDER/FUZZER/: tiny rings, lines of the traces and logs in DATA
+// (tests/data), some units, a few loops, and a small program from ELF.
+#include <zstd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <string>
+
+#include "capture/ring_store.h"
+#include "fakes/fake_clock.h"
+#include "fakes/fake_file_system.h"
+#include "ring_image.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace hangscope;
+using fuzz::Part;
+using fuzz::PartKind;
+
+fs::path folder;
+
+void Write(const std::string& fuzzer, const std::string& name, const std::string& input) {
+  fs::create_directories(folder / fuzzer);
+  std::ofstream(folder / fuzzer / name, std::ios::binary) << input;
+}
+
+std::string ReadAll(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string Unpacked(const std::string& packed) {
+  std::string text(8u << 20, '\0');
+  const size_t got = ZSTD_decompress(text.data(), text.size(), packed.data(), packed.size());
+  text.resize(ZSTD_isError(got) != 0 ? 0 : got);
+  return text;
+}
+
+std::string Lines(const std::string& text, size_t count) {
+  size_t end = 0;
+  for (size_t i = 0; i < count && end != std::string::npos; ++i) end = text.find('\n', end + 1);
+  return text.substr(0, end == std::string::npos ? end : end + 1);
+}
+
+std::vector<Part> PartsOf(const FakeFileSystem& disk, bool later) {
+  std::vector<Part> parts;
+  for (const auto& [path, bytes] : disk.Save()) {
+    const std::string suffix = path.substr(std::string(fuzz::kRingPrefix).size() + 1);
+    Part part{PartKind::kPlain, later, 0, bytes};
+    if (suffix == "index") part.kind = PartKind::kIndex;
+    else if (suffix == "tail") part.kind = PartKind::kTail;
+    else if (suffix == "current") continue;
+    else part.segment = static_cast<uint8_t>(std::stoi(suffix));
+    if (suffix.ends_with(".zst")) part.kind = PartKind::kZstd;
+    parts.push_back(part);
+  }
+  return parts;
+}
+
+std::string SomeText(uint64_t begin, size_t count) {
+  std::string text;
+  for (uint64_t line = begin; text.size() < count; ++line) text += "line " + std::to_string(line) + "\n";
+  return text;
+}
+
+// Wraps a tiny ring around, with a gap, and shows what comes a little later, too.
+void WriteRing(Compress compress, const std::string& name, uint64_t produced, bool finished) {
+  FakeFileSystem disk;
+  FakeClock clock;
+  RingGeometry tiny;
+  tiny.segment_count = 3;
+  tiny.stamps_per_segment = 2;
+  tiny.segment_bytes = 256;
+  tiny.reserve_bytes = 16;
+  tiny.compress = compress;
+  tiny.block_bytes = compress == Compress::kNone ? 0 : 64;
+  tiny.bound_bytes = 4096;
+  auto store = RingStore::Create(disk, clock, fuzz::kRingPrefix, "stdout", tiny, 7);
+  for (uint64_t at = 0; at < produced; at += 50) {
+    clock.Advance(20 * kMillisecond);
+    (*store)->Append(SomeText(at, 50), clock.Monotonic());
+    if (at == 300) (*store)->Lose(33, 0);
+  }
+  std::vector<Part> parts = PartsOf(disk, false);
+  (*store)->Append(SomeText(produced, 200), clock.Monotonic());
+  if (finished) (*store)->Finish();
+  for (Part& part : PartsOf(disk, true)) parts.push_back(std::move(part));
+  std::string script;
+  for (int i = 0; i < 48; ++i) script += static_cast<char>(i * 7);
+  parts.push_back({PartKind::kScript, false, 0, script});
+  Write("ring", name, fuzz::JoinParts(parts));
+}
+
+void WriteRings() {
+  WriteRing(Compress::kNone, "plain-short", 100, false);
+  WriteRing(Compress::kNone, "plain-wrapped", 1500, false);
+  WriteRing(Compress::kNone, "plain-finished", 700, true);
+  WriteRing(Compress::kZstd, "zstd-short", 100, false);
+  WriteRing(Compress::kZstd, "zstd-wrapped", 1500, false);
+  WriteRing(Compress::kAuto, "auto-finished", 700, true);
+}
+
+void WriteTraces(const fs::path& data) {
+  for (const char* name : {"gvsoc-hang", "qemu-exec-3hart-hang", "spike-3hart-hang"}) {
+    Write("trace", name, "\x0f" + Lines(Unpacked(ReadAll(data / (std::string(name) + ".log.zst"))), 8));
+  }
+  Write("trace", "qemu-cpu",
+        "\x21Trace 0: 0x7efc37e00ac0 [00000000/80000032/00109003/ff000200] main\n"
+        " pc       80000032\n mhartid  00000000\n x0/zero  00000000 x1/ra    80000010 x2/sp    80004000 x3/gp    00000000\n"
+        "Linking TBs 0x7f00 [80000032] index 0 -> 0x7f08 [80000040]\n"
+        "Stopped execution of TB chain before 0x7efc37e00ac0 [80000032] main\n");
+  Write("trace", "qemu-in-asm",
+        "\x31----------------\nIN: main\nPriv: 3; Virt: 0\n0x80000008:  4501              mv                      a0,zero\n"
+        "0x8000000a:  00000297          auipc                   t0,0\n");
+  Write("trace", "spike-log",
+        "\x03" "core   0: 0x80000036 (0x00028023) sb      zero, 0(t0)\ncore   0: 3 0x80000036 (0x00028023) mem 0x8000019c 0x00\n"
+        "core   1: >>>>  main\ncore   1: exception trap_store_access_fault, epc 0x80000036\n");
+  Write("trace", "gvsoc-long",
+        "\x05" "400000: 4: [\033[34m/soc/host/insn\033[0m] func:12 M 0000000000001000 auipc t0, 0x0 t0=0000000000001000 PA:00001000\n"
+        "20300000ps 203 M 0000000080000036 0000000000028023 sb x0,0(x5)   x5:0000000080000135 PA:0000000080000135\n");
+}
+
+void WriteLogs(const fs::path& data) {
+  for (const char* name : {"boot-retry-hang", "runner-hang", "cores-hang"}) {
+    Write("log", name, std::string(1, '\0') + Lines(ReadAll(data / (std::string(name) + ".log")), 6));
+  }
+  Write("log", "rule", "\x11" "core (?P<core>\\d+).*state=(?P<place>\\w+)\ncore 0: state=idle 12\ncore 1: state=busy\n");
+  Write("log", "times",
+        std::string(1, '\x08') + "[   12.345678] eth0: no link, retry 3\n2026-11-21T12:31:54.518Z job 3f2a9c41 12.5 %\n"
+        "I (12345) wifi: up\nI1121 12:31:54.518123 9 a.cc:1] x\nFri Nov 21 12:31:54 2026 x\n21/Nov/2026:12:31:54 +0000 GET\n"
+        "@ 12300 ns: tick\n1732191114.25 0xdead 123e4567-e89b-12d3-a456-426614174000\n\033[1mbold\033[0m 10 %\r20 %\r30 %\n");
+}
+
+void WriteUnits() {
+  Write("units", "usual", "500M\n3\n10\n");
+  Write("units", "suffixes", "1.5GiB\n1\n500ms\n\x08\x01\x02\x03");
+  Write("units", "smallest", "64K\n1\n1ms\n");
+  Write("units", "largest", "1048576T\n1\n720h\n\xff\xff\xff\xff\xff\xff\xff\xff\xff");
+  Write("units", "wrong", "-1\n0\n2.5.5\n");
+}
+
+// Loops: a spin on a flag, a counter, one with csr and amo.
+void WriteLoops() {
+  const auto loop = [](const std::string& name, bool wide, std::initializer_list<uint32_t> code) {
+    std::string input(1, static_cast<char>(wide));
+    const uint64_t begin = 0x80000000;
+    input.append(reinterpret_cast<const char*>(&begin), 8);
+    input += std::string("\0\x01\x01\0", 4);  // no lead-in; one step, a block at the first instruction
+    for (const uint32_t word : code) input.append(reinterpret_cast<const char*>(&word), (word & 3) == 3 ? 4 : 2);
+    Write("code", name, input);
+  };
+  loop("spin", false, {0x0002a303, 0xfe030ee3});                         // lw t1,0(t0); beqz t1,.-4
+  loop("count", true, {0x00130313, 0x00639463, 0xff9ff06f});             // addi t1,t1,1; bne; j
+  loop("atomic", true, {0x1005a52f, 0x18c5a52f, 0x00c5a52f, 0xc0102573, 0xff1ff06f});
+  loop("compressed", false, {0x4501, 0x4108, 0xc10c, 0xdd75});
+  loop("csr", false, {0x30047073, 0x34202573, 0x00b50533, 0x02b50533, 0x0000100f, 0x10500073, 0xfe9ff06f});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 4) {
+    std::cerr << "usage: fuzz_seeds DATA ELF FOLDER\n";
+    return 2;
+  }
+  folder = argv[3];
+  WriteRings();
+  WriteTraces(argv[1]);
+  WriteLogs(argv[1]);
+  WriteUnits();
+  WriteLoops();
+  Write("elf", "program", ReadAll(argv[2]));
+}
