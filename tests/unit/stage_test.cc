@@ -7,10 +7,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <thread>
+
 namespace hangscope {
 namespace {
 
 constexpr TimeNs kSoon = kMillisecond;
+constexpr TimeNs kLong = 60 * kSecond;
+constexpr uint64_t kRoomy = 8u << 20;
 constexpr auto kRing = Stage::Consumer::kRing;
 constexpr auto kOut = Stage::Consumer::kPassthrough;
 
@@ -25,8 +30,8 @@ class StageTest : public ::testing::Test {
     close(pipe_[1]);
   }
 
-  void Create(bool passthrough) {
-    auto stage = Stage::Create(Stage::kSmallest, passthrough);
+  void Create(bool passthrough, uint64_t memory = Stage::kSmallest) {
+    auto stage = Stage::Create(memory, passthrough);
     ASSERT_TRUE(stage.ok()) << stage.status().message();
     stage_ = std::move(*stage);
   }
@@ -68,6 +73,12 @@ class StageTest : public ::testing::Test {
     }
     EXPECT_EQ(at, written_);
     return gaps;
+  }
+
+  double SecondsToCatchUp(TimeNs longest) {
+    const auto begin = std::chrono::steady_clock::now();
+    stage_->LetRingCatchUp(longest);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
 
   int pipe_[2] = {-1, -1};
@@ -150,6 +161,38 @@ TEST_F(StageTest, EndsForEachConsumerOnceItHasEverything) {
   EXPECT_FALSE(stage_->ended(kOut));
   stage_->Leave(kOut);
   EXPECT_TRUE(stage_->ended(kOut));
+}
+
+TEST_F(StageTest, ReaderThatIsAheadALittleWaitsForNobody) {
+  Create(false, kRoomy);
+  Write(512u << 10);
+  EXPECT_LT(SecondsToCatchUp(kLong), 30);
+}
+
+TEST_F(StageTest, ReaderThatIsFarAheadWaitsUntilTheWriterIsClose) {
+  Create(false, kRoomy);
+  for (int i = 0; i < 8; ++i) Write(256u << 10);
+  double waited = kLong;
+  std::thread reader([&] { waited = SecondsToCatchUp(kLong); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // else it may not have to wait
+  for (uint64_t at = 256u << 10; at <= 2u << 20; at += 256u << 10) stage_->Advance(kRing, at);
+  reader.join();
+  EXPECT_LT(waited, 30) << "nobody woke it";
+}
+
+TEST_F(StageTest, ReaderWaitsNoLongerThanItMayForAWriterThatDoesNotWrite) {
+  Create(false, kRoomy);
+  for (int i = 0; i < 8; ++i) Write(256u << 10);
+  const double waited = SecondsToCatchUp(20 * kMillisecond);
+  EXPECT_GE(waited, 0.02);
+  EXPECT_LT(waited, 30);
+}
+
+TEST_F(StageTest, ReaderDoesNotWaitForAWriterThatHasLeft) {
+  Create(false, kRoomy);
+  for (int i = 0; i < 8; ++i) Write(256u << 10);
+  stage_->Leave(kRing);
+  EXPECT_LT(SecondsToCatchUp(kLong), 30);
 }
 
 TEST_F(StageTest, ForeignMemoryIsRefused) {
