@@ -24,6 +24,14 @@ std::string OffsetBytes(uint64_t begin, uint64_t count) {
   return bytes.substr(begin % 8, count);
 }
 
+// What is tried at every byte needs no ThreadSanitizer, which makes it take minutes:
+// there at every so many bytes.
+#ifdef __SANITIZE_THREAD__
+constexpr uint64_t kStride = 13;
+#else
+constexpr uint64_t kStride = 1;
+#endif
+
 struct ReadBack {
   uint64_t begin = 0;
   uint64_t end = 0;
@@ -469,10 +477,10 @@ TEST_P(RingTest, TornWriteAtEveryByte) {
   const uint64_t produced_whole = produced_;
   uint64_t newest = 0;
   int damaged_index = 0;
-  for (uint64_t i = 0; i <= 2 * whole + 1; ++i) {
+  for (uint64_t i = 0; i <= 2 * whole + 1; i += kStride) {
     const uint64_t cut = i % (whole + 1);
     disk_.atomic_bytes = i == cut ? 64 : 8;
-    if (cut == 0) newest = 0;
+    if (cut < kStride) newest = 0;
     SCOPED_TRACE("killed after " + std::to_string(cut) + " of " + std::to_string(whole) + " bytes");
     disk_.Restore(before);
     Resume();
@@ -506,7 +514,7 @@ TEST_P(RingTest, TornWriteAtEveryByte) {
     ASSERT_TRUE(all.losses.empty());
     store_.reset();
   }
-  EXPECT_GT(damaged_index, 100);
+  EXPECT_GT(damaged_index, 100 / static_cast<int>(kStride));
 }
 
 class ZstdRingTest : public RingFixture, public ::testing::Test {
@@ -515,11 +523,10 @@ class ZstdRingTest : public RingFixture, public ::testing::Test {
 
   // What `zstdcat` prints of a file, or nothing if it is not valid zstd.
   static std::optional<std::string> Decompress(const std::string& file) {
-    std::string out(4u << 20, '\0');
-    const size_t got = ZSTD_decompress(out.data(), out.size(), file.data(), file.size());
+    static std::string room(4u << 20, '\0');
+    const size_t got = ZSTD_decompress(room.data(), room.size(), file.data(), file.size());
     if (ZSTD_isError(got) != 0) return std::nullopt;
-    out.resize(got);
-    return out;
+    return room.substr(0, got);
   }
 };
 
@@ -533,9 +540,9 @@ TEST_F(ZstdRingTest, SegmentsAreValidZstdAtEveryInstant) {
       ASSERT_TRUE(Decompress(disk_.BytesOf("dir/" + name))) << name << " after " << produced_;
     }
   };
-  for (int i = 0; i < 100; ++i) Produce(1 + static_cast<uint64_t>(i) * 37 % 3000);
+  for (int i = 0; i < 100; i += kStride) Produce(1 + static_cast<uint64_t>(i) * 37 % 3000);
   disk_.after_write = nullptr;
-  EXPECT_GT(looks, 1000u);
+  EXPECT_GT(looks, 1000u / kStride);
 }
 
 TEST_F(ZstdRingTest, FramesAndTailTogetherAreTheStream) {
