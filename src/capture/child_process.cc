@@ -14,8 +14,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <sstream>
 #include <utility>
@@ -35,9 +33,19 @@ struct ProcessEntry {
   TimeNs cpu_time = 0;  // its own and that of children it waited for
 };
 
+// A small file of /proc; empty if whom it tells of is gone, which may happen between
+// opening and reading it (and makes a stream throw).
+std::string ReadProcFile(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return {};
+  char buffer[4096];
+  const ssize_t got = read(fd, buffer, sizeof buffer);
+  close(fd);
+  return got > 0 ? std::string(buffer, static_cast<size_t>(got)) : std::string();
+}
+
 std::optional<ProcessEntry> ReadStat(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string text((std::istreambuf_iterator<char>(file)), {});
+  const std::string text = ReadProcFile(fmt::format("/proc/{}/stat", pid));
   const size_t name_end = text.rfind(')');  // the name may hold anything
   if (name_end == std::string::npos) return std::nullopt;
   std::istringstream fields(text.substr(name_end + 1));
@@ -89,7 +97,7 @@ struct CurrentCall {
 
 // The system call that a thread waits in (Linux proc(5), /proc/PID/syscall).
 CurrentCall CallOf(const std::string& folder) {
-  std::ifstream file(folder + "/syscall");
+  std::istringstream file(ReadProcFile(folder + "/syscall"));
   CurrentCall call;
   std::string argument;
   file >> call.number >> argument;
@@ -212,7 +220,7 @@ struct Pipes {
 
 // Whether the process ignores the signal or has a handler for it.
 bool TakesSignal(pid_t pid, int signal_number) {
-  std::ifstream file(fmt::format("/proc/{}/status", pid));
+  std::istringstream file(ReadProcFile(fmt::format("/proc/{}/status", pid)));
   for (std::string line; std::getline(file, line);) {
     if (!line.starts_with("SigIgn:") && !line.starts_with("SigCgt:")) continue;
     if ((strtoull(line.c_str() + 7, nullptr, 16) >> (signal_number - 1) & 1) != 0) return true;

@@ -540,9 +540,9 @@ TEST_F(ZstdRingTest, SegmentsAreValidZstdAtEveryInstant) {
       ASSERT_TRUE(Decompress(disk_.BytesOf("dir/" + name))) << name << " after " << produced_;
     }
   };
-  for (int i = 0; i < 100; i += kStride) Produce(1 + static_cast<uint64_t>(i) * 37 % 3000);
+  for (int i = 0; i < 100; i += kStride == 1 ? 1 : 5) Produce(1 + static_cast<uint64_t>(i) * 37 % 3000);
   disk_.after_write = nullptr;
-  EXPECT_GT(looks, 1000u / kStride);
+  EXPECT_GT(looks, 1000u / (kStride * kStride));
 }
 
 TEST_F(ZstdRingTest, FramesAndTailTogetherAreTheStream) {
