@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 HANGSCOPE = os.environ.get("HANGSCOPE", str(ROOT / "build/dev/hangscope"))
@@ -52,9 +53,16 @@ class Outcome:
 
 
 class Case(unittest.TestCase):
+    """A test with an empty folder, where recorders do not see those of the tests beside it."""
+
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="hangscope-test-"))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.runtime = self.folder / "runtime"
+        self.runtime.mkdir(mode=0o700)
+        environment = unittest.mock.patch.dict(os.environ, XDG_RUNTIME_DIR=str(self.runtime))
+        environment.start()
+        self.addCleanup(environment.stop)
         self.prefix = str(self.folder / "ring")
         self.log = self.folder / "log.jsonl"
 

@@ -15,21 +15,6 @@ ASLEEP = "print('working'); import threading; l=threading.Lock(); l.acquire(); l
 
 
 class Triggered(Case):
-    def setUp(self):
-        super().setUp()
-        self.runtime = self.folder / "runtime"
-        self.runtime.mkdir(mode=0o700)
-        before = os.environ.get("XDG_RUNTIME_DIR")
-        os.environ["XDG_RUNTIME_DIR"] = str(self.runtime)
-        self.addCleanup(self.restore, before)
-
-    @staticmethod
-    def restore(before):
-        if before is None:
-            os.environ.pop("XDG_RUNTIME_DIR", None)
-        else:
-            os.environ["XDG_RUNTIME_DIR"] = before
-
     def manifest(self, folder):
         return json.loads((pathlib.Path(folder) / "manifest.json").read_text())
 
