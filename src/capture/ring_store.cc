@@ -38,6 +38,19 @@ std::string NextPath(const std::string& prefix) { return prefix + ".next"; }
 
 }  // namespace
 
+// Holds the ring while it changes, and tells what became of it.
+class RingStore::Change {
+ public:
+  explicit Change(RingStore* store) : store_(*store), lock_(store->mutex_) {}
+  ~Change() { store_.Tell(); }
+  Change(const Change&) = delete;
+  Change& operator=(const Change&) = delete;
+
+ private:
+  RingStore& store_;
+  const std::lock_guard<std::mutex> lock_;
+};
+
 Result<std::unique_ptr<RingStore>> RingStore::Create(FileSystem& files, Clock& clock,
                                                      const std::string& prefix,
                                                      const std::string& stream_name,
@@ -78,6 +91,7 @@ Result<std::unique_ptr<RingStore>> RingStore::Create(FileSystem& files, Clock& c
   if (geometry.compress == Compress::kAuto) header.flags |= kIndexAuto;
   stream_name.copy(header.name, sizeof header.name - 1);
   if (Status status = store->WriteIndex(); !status.ok()) return status;
+  store->Tell();
   return store;
 }
 
@@ -133,6 +147,7 @@ Result<std::unique_ptr<RingStore>> RingStore::Resume(FileSystem& files, Clock& c
   }
   if (!locked.ok()) return locked;
   if (Status status = store->ReadBack(); !status.ok()) return status;
+  store->Tell();
   return store;
 }
 
@@ -223,7 +238,7 @@ void RingStore::AdoptPublishedFrames() {
 }
 
 size_t RingStore::Append(std::string_view bytes, TimeNs stamp) {
-  const std::lock_guard lock(mutex_);
+  const Change change(this);
   failing_ = false;
   if (!CloseBeforeGap()) return 0;
   size_t taken = 0;
@@ -485,7 +500,7 @@ bool RingStore::WriteFramed(std::string_view framed, uint64_t stream_bytes, Time
 }
 
 void RingStore::Lose(uint64_t bytes, int error) {
-  const std::lock_guard lock(mutex_);
+  const Change change(this);
   header_.lost_bytes += bytes;
   header_.lost_errno = error;
   gap_ += bytes;
@@ -577,7 +592,7 @@ void RingStore::PublishHeader() {
 
 Status RingStore::Freeze(const std::string& folder, uint64_t first_offset) {
   const std::string pinned = folder + "/" + stream_name_;
-  const std::lock_guard lock(mutex_);
+  const Change change(this);
   std::vector<IndexSlot> slots = slots_;
   if (Status status = PinSegments(pinned, first_offset, &slots); !status.ok()) return status;
   std::string image(geometry_.index_bytes(), '\0');
@@ -643,7 +658,7 @@ Status RingStore::CopySegment(uint32_t segment, const std::string& pinned_prefix
 }
 
 void RingStore::Finish() {
-  const std::lock_guard lock(mutex_);
+  const Change change(this);
   if (!tail_bytes_.empty() && FlushTail()) {
     ResetTail();
     (void)tail_file_->Truncate(0).ok();
@@ -653,18 +668,26 @@ void RingStore::Finish() {
   PublishHeader();
 }
 
-uint64_t RingStore::head() const {
-  const std::lock_guard lock(mutex_);
-  return head_ + gap_;
-}
+uint64_t RingStore::head() const { return fill().total_bytes; }
 
 int RingStore::last_error() const {
-  const std::lock_guard lock(mutex_);
-  return last_error_;
+  const std::lock_guard lock(told_mutex_);
+  return told_error_;
 }
 
 RingFill RingStore::fill() const {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(told_mutex_);
+  return told_;
+}
+
+void RingStore::Tell() {
+  const RingFill fill = Count();
+  const std::lock_guard lock(told_mutex_);
+  told_ = fill;
+  told_error_ = last_error_;
+}
+
+RingFill RingStore::Count() const {
   RingFill fill;
   fill.total_bytes = head_ + gap_;
   fill.bound_bytes = geometry_.bound_bytes;

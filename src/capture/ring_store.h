@@ -1,8 +1,8 @@
 // The ring on disk, writer's side: append with a stamp, freeze into a snapshot.
 //
-// Thread safety: every member may be called from any thread. Append holds a mutex
-// while it writes, and a slow disk makes that long: whoever must not wait for the
-// disk hands its bytes to a thread that may (capture/stage.h).
+// Thread safety: every member may be called from any thread. What changes the ring
+// waits for the disk, and a slow one makes that long: whoever must not wait hands its
+// bytes to a thread that may (capture/stage.h). fill, head and last_error never wait.
 #ifndef HANGSCOPE_CAPTURE_RING_STORE_H
 #define HANGSCOPE_CAPTURE_RING_STORE_H
 
@@ -67,6 +67,7 @@ class RingStore {
   // Marks the stream as ended. Append must not be called any more.
   void Finish();
 
+  // As the latest change left it; one that still waits for the disk does not show.
   RingFill fill() const;
   uint64_t head() const;  // stream offset of the next byte
   int last_error() const; // errno of the latest refusal
@@ -74,8 +75,12 @@ class RingStore {
   const std::string& stream_name() const { return stream_name_; }
 
  private:
+  class Change;
+
   RingStore(FileSystem& files, Clock& clock, std::string prefix);
 
+  void Tell();
+  RingFill Count() const;
   Status RemoveStale();
   Status WriteIndex();
   Status ReadBack();
@@ -121,7 +126,11 @@ class RingStore {
   RingGeometry geometry_;
   std::atomic<bool> pressed_{false};
 
-  mutable std::mutex mutex_;  // guards everything below
+  mutable std::mutex told_mutex_;  // guards these two; nobody writes to disk under it
+  RingFill told_;
+  int told_error_ = 0;
+
+  std::mutex mutex_;  // guards everything below
   std::unique_ptr<File> index_;
   std::unique_ptr<File> segment_;  // the current one
   std::unique_ptr<File> tail_file_;

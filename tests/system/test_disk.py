@@ -113,7 +113,10 @@ class LoopDisk(Case):
         if frozen.returncode != 0:
             self.skipTest(f"fsfreeze is not allowed here: {frozen.stderr.strip()}")
         try:
+            beats = len([m for m in self.messages() if m["type"] == "heartbeat"])
             time.sleep(2)
+            self.assertGreaterEqual(len([m for m in self.messages() if m["type"] == "heartbeat"]) - beats, 5,
+                                    "a heartbeat every 0.2 s goes on")
         finally:
             subprocess.run(["fsfreeze", "-u", str(self.disk)], check=True)
         outcome = self.wait(process, timeout=60)
