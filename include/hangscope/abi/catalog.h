@@ -1,0 +1,24 @@
+/* The catalog: names, classes, fields and formats of what a target records. It lies in the ELF section
+ * ".hangscope.catalog", which is not loaded, so it costs the target nothing. C11 and C++20.
+ *
+ * The section is a row of lists, each 4-byte aligned, in the byte order of the ELF. Two object files
+ * may bring the same list; a reader takes it once.
+ *
+ *   list:    magic (4)  version (4)  bytes (4), of the whole list
+ *   entry:   kind (4)  id (4)  classes (4)  name  format  fields    three strings, each ends with a
+ *            zero byte; padding to 4 bytes
+ *
+ * `format` is text with one printf conversion for each field: %u %d %x %p %c %s (a field of type
+ * char4), %% for a percent sign. `fields` is "type name,type name,". The types and how many
+ * parameters each takes: u8 i8 u16 i16 u32 i32 bool char4 1, u64 i64 2, ptr word_bytes / 4; wider
+ * ones low half first. */
+#ifndef HANGSCOPE_ABI_CATALOG_H
+#define HANGSCOPE_ABI_CATALOG_H
+
+#define HANGSCOPE_CATALOG_SECTION ".hangscope.catalog"
+#define HANGSCOPE_CATALOG_MAGIC 0x6c746163 /* as bytes, little-endian: "catl" */
+#define HANGSCOPE_CATALOG_VERSION 1
+
+#define HANGSCOPE_CATALOG_EVENT 1
+
+#endif

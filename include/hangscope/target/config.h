@@ -1,0 +1,78 @@
+/* What a build chooses. Each may be given on the compiler's command line, the same for every file of
+ * the program; the scope's header tells the host. */
+#ifndef HANGSCOPE_TARGET_CONFIG_H
+#define HANGSCOPE_TARGET_CONFIG_H
+
+#include "hangscope/abi/record.h"
+#include "hangscope/abi/scope.h"
+
+/* 0: every call is an empty inline function, and not one allocated byte is left. */
+#ifndef HANGSCOPE_ENABLE
+#define HANGSCOPE_ENABLE 1
+#endif
+
+/* How many cores record, each into a ring of its own. */
+#ifndef HANGSCOPE_CORES
+#define HANGSCOPE_CORES 1
+#endif
+
+/* Records in each ring; a power of two. */
+#ifndef HANGSCOPE_RING_CAPACITY
+#define HANGSCOPE_RING_CAPACITY 256
+#endif
+
+/* 32-bit parameters in each record: 2, 4, ... 14. A record takes 8 bytes and 4 for each. */
+#ifndef HANGSCOPE_PARAMETERS
+#define HANGSCOPE_PARAMETERS 2
+#endif
+
+/* 1: writers of one core may interrupt each other (interrupts, signals, preempted tasks). */
+#ifndef HANGSCOPE_NESTING
+#define HANGSCOPE_NESTING 1
+#endif
+
+/* 1: classes of events can be switched off, and recording frozen, while the target runs. */
+#ifndef HANGSCOPE_MASK
+#define HANGSCOPE_MASK 1
+#endif
+
+/* The classes that are recorded from the start. */
+#ifndef HANGSCOPE_FIRST_MASK
+#define HANGSCOPE_FIRST_MASK 0x7fffffffu
+#endif
+
+/* Tasks of an OS that get a record of what they wait for. */
+#ifndef HANGSCOPE_TASKS
+#define HANGSCOPE_TASKS 0
+#endif
+
+/* 1: the scope lies in the section .noinit, which the startup code leaves alone, and survives a reset. */
+#ifndef HANGSCOPE_NOINIT
+#define HANGSCOPE_NOINIT 0
+#endif
+
+#define HANGSCOPE_RECORD_WORDS (2 + HANGSCOPE_PARAMETERS)
+
+HANGSCOPE_STATIC_ASSERT((HANGSCOPE_RING_CAPACITY & (HANGSCOPE_RING_CAPACITY - 1)) == 0 &&
+                            HANGSCOPE_RING_CAPACITY >= HANGSCOPE_LEAST_CAPACITY &&
+                            HANGSCOPE_RING_CAPACITY <= HANGSCOPE_MOST_CAPACITY,
+                        "HANGSCOPE_RING_CAPACITY is a power of two from 8 to 65536");
+HANGSCOPE_STATIC_ASSERT(HANGSCOPE_PARAMETERS % 2 == 0 && HANGSCOPE_PARAMETERS >= 2 && HANGSCOPE_PARAMETERS <= 14,
+                        "HANGSCOPE_PARAMETERS is an even number from 2 to 14");
+HANGSCOPE_STATIC_ASSERT(HANGSCOPE_CORES >= 1, "HANGSCOPE_CORES is at least 1");
+
+/* Classes: an event is recorded while the mask has its class's bit. Bits 4 to
+ * 30 are the user's: #define HANGSCOPE_CLASS_NET HANGSCOPE_CLASS(5). No suffixes: the assembler
+ * reads these, too. */
+#define HANGSCOPE_CLASS_TASK 1
+#define HANGSCOPE_CLASS_SYNC 2
+#define HANGSCOPE_CLASS_ISR 4
+#define HANGSCOPE_CLASS_META 8
+#define HANGSCOPE_CLASS_USER 16
+#define HANGSCOPE_CLASS(n) (1 << (n))
+
+#define HANGSCOPE_INLINE static inline __attribute__((always_inline, unused))
+#define HANGSCOPE_COLD __attribute__((cold, noinline))
+#define HANGSCOPE_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+
+#endif
