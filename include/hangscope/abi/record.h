@@ -46,7 +46,13 @@
 
 /* Ids: 0 is none; the kernel set and what hangscope itself says come first. */
 #define HANGSCOPE_FIRST_USER_ID 64
-#define HANGSCOPE_ID_ANCHOR 1u /* parameter: quarter-wraps of the clock, time >> 30 */
+/* An anchor dates: parameter 0 is the epoch, time >> 30 (a quarter-wrap of the 32 bits a record keeps), of
+ * itself and of the records after it; parameter 1 the epoch of those before. One is written whenever
+ * a look at the clock finds a new epoch; if the newest record is an anchor, its parameter 0 is
+ * renewed instead, so that silence takes no room. Records with no anchor anywhere around them are of
+ * the ring's own `epoch`. A record's time is the one nearest to its epoch's beginning that has these
+ * low 32 bits. */
+#define HANGSCOPE_ID_ANCHOR 1u
 #define HANGSCOPE_ID_BOOT 2u   /* parameters: starts so far, records that the earlier ones left */
 
 #define HANGSCOPE_LEAST_CAPACITY 8u

@@ -49,7 +49,7 @@ enum hangscope_clock {
  * |rings |stride|mailbx|stride|tasks |   at |stride|clock |   r record_bytes
  * |clock_hz     |boots | pid  |build_id                   |
  * |  ..  |      |sync_time    |sync_ns      |last_time    |
- * |last_ns      |lost  | reserved                       ..|
+ * |last_ns      |lost  |seq   | res..                  ..|
  * |..                                              |check |
  * +------+------+------+------+------+------+------+------+  */
 struct hangscope_header {
@@ -82,7 +82,8 @@ struct hangscope_header {
   uint64_t last_time; /* changes; not covered by `check` */
   uint64_t last_ns;   /* changes; not covered by `check` */
   uint32_t lost_threads; /* that found no ring; changes; not covered by `check` */
-  uint32_t reserved[12];
+  uint32_t last_sequence; /* odd while last_ changes; changes; not covered by `check` */
+  uint32_t reserved[11];
   uint32_t check; /* HANGSCOPE_CHECK of the first HANGSCOPE_CHECKED_BYTES; written last, 0 before */
 };
 

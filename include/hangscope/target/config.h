@@ -11,14 +11,22 @@
 #define HANGSCOPE_ENABLE 1
 #endif
 
-/* How many cores record, each into a ring of its own. */
+/* How many cores record, each into a ring of its own: harts, or threads of a process. */
 #ifndef HANGSCOPE_CORES
+#if defined(__linux__) && !defined(HANGSCOPE_PORT)
+#define HANGSCOPE_CORES 64
+#else
 #define HANGSCOPE_CORES 1
+#endif
 #endif
 
 /* Records in each ring; a power of two. */
 #ifndef HANGSCOPE_RING_CAPACITY
+#if defined(__linux__) && !defined(HANGSCOPE_PORT)
+#define HANGSCOPE_RING_CAPACITY 1024
+#else
 #define HANGSCOPE_RING_CAPACITY 256
+#endif
 #endif
 
 /* 32-bit parameters in each record: 2, 4, ... 14. A record takes 8 bytes and 4 for each. */

@@ -30,7 +30,7 @@
 
 /* What hangscope itself says. */
 #define HANGSCOPE_OWN_EVENTS(EVENT)                                   \
-  EVENT(anchor, META, "epoch %u", u32, epoch)                         \
+  EVENT(anchor, META, "epoch %u, before %u", u32, epoch, u32, previous) \
   EVENT(boot, META, "start %u, %u records of earlier ones", u32, boots, u32, records)
 
 HANGSCOPE_EVENTS(own, 1, HANGSCOPE_OWN_EVENTS);

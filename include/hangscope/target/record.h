@@ -120,6 +120,7 @@ HANGSCOPE_COLD void hangscope_refused(struct hangscope_core* core, uint32_t tick
 /* The newest record dates those that follow. Where it is an anchor already, it is renewed: a long
  * silence must not push history out of the ring. */
 HANGSCOPE_COLD void hangscope_new_epoch(struct hangscope_core* core, uint32_t epoch) {
+  const uint32_t previous = hangscope_port_load(&core->ring.epoch);
   hangscope_port_store(&core->ring.epoch, epoch);
   const uint32_t anchor = hangscope_port_load(&core->ring.anchor);
   const uint32_t ticket = anchor & ~(HANGSCOPE_TICKET_STEP - 1);
@@ -131,7 +132,7 @@ HANGSCOPE_COLD void hangscope_new_epoch(struct hangscope_core* core, uint32_t ep
       return;
     }
   }
-  const struct hangscope_parameters parameters = {{epoch}};
+  const struct hangscope_parameters parameters = {{epoch, previous}};
   hangscope_port_store(&core->ring.anchor,
                        hangscope_write_at(core, HANGSCOPE_ID_ANCHOR, &parameters, (uint32_t)hangscope_port_clock64()));
 }

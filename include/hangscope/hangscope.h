@@ -1,0 +1,17 @@
+/* hangscope for a target: events, control, waits, dumps. One file of the program defines
+ * HANGSCOPE_DEFINE before it includes this; all others just include it. */
+#ifndef HANGSCOPE_HANGSCOPE_H
+#define HANGSCOPE_HANGSCOPE_H
+
+#include "hangscope/target/config.h"
+#include "hangscope/target/control.h"
+#include "hangscope/target/dump.h"
+#include "hangscope/target/events.h"
+#include "hangscope/target/init.h"
+#include "hangscope/target/kernel_events.h"
+#include "hangscope/target/wait.h"
+#ifdef HANGSCOPE_PORT_THREADS
+#include "hangscope/target/linux.h"
+#endif
+
+#endif

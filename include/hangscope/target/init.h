@@ -1,0 +1,136 @@
+/* How a scope begins its life, and goes on after a reset. Only where HANGSCOPE_DEFINE is defined. */
+#ifndef HANGSCOPE_TARGET_INIT_H
+#define HANGSCOPE_TARGET_INIT_H
+
+#include "hangscope/target/control.h"
+#include "hangscope/target/kernel_events.h"
+
+#if HANGSCOPE_ENABLE && defined(HANGSCOPE_DEFINE)
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef HANGSCOPE_CLOCK_HZ
+#define HANGSCOPE_CLOCK_HZ 0
+#endif
+
+#define HANGSCOPE_FEATURES                                                                               \
+  ((HANGSCOPE_NESTING ? HANGSCOPE_FEATURE_NESTING : 0u) | (HANGSCOPE_MASK ? HANGSCOPE_FEATURE_MASK : 0u) | \
+   (HANGSCOPE_NOINIT ? HANGSCOPE_FEATURE_NOINIT : 0u) | HANGSCOPE_FEATURES_OF_PORT)
+#ifdef HANGSCOPE_PORT_THREADS
+#define HANGSCOPE_FEATURES_OF_PORT HANGSCOPE_FEATURE_THREADS
+#else
+#define HANGSCOPE_FEATURES_OF_PORT 0u
+#endif
+
+HANGSCOPE_INLINE uint32_t hangscope_header_check(const struct hangscope_header* header) {
+  uint32_t check = HANGSCOPE_CHECK_SEED;
+  const unsigned char* const bytes = (const unsigned char*)header;
+  for (uint32_t i = 0; i < HANGSCOPE_CHECKED_BYTES; i++) check = (check ^ bytes[i]) * HANGSCOPE_CHECK_PRIME;
+  return check;
+}
+
+/* There is no memset to call. */
+HANGSCOPE_INLINE void hangscope_zero(void* memory, uint32_t bytes) {
+  for (uint32_t i = 0; i < bytes / 4; i++) hangscope_port_store((uint32_t*)memory + i, 0);
+}
+
+/* Everything but what runs: the clocks, the boots. */
+HANGSCOPE_INLINE void hangscope_describe(struct hangscope_header* header) {
+  header->magic[0] = HANGSCOPE_MAGIC0;
+  header->magic[1] = HANGSCOPE_MAGIC1;
+  header->major = HANGSCOPE_ABI_MAJOR;
+  header->minor = HANGSCOPE_ABI_MINOR;
+  header->header_bytes = sizeof(struct hangscope_header);
+  header->word_bytes = sizeof(void*);
+  header->record_bytes = HANGSCOPE_RECORD_WORDS * 4;
+  header->scope_bytes = sizeof(struct hangscope_scope);
+  header->features = HANGSCOPE_FEATURES;
+  header->core_count = HANGSCOPE_CORES;
+  header->ring_capacity = HANGSCOPE_RING_CAPACITY;
+  header->rings_at = __builtin_offsetof(struct hangscope_scope, cores);
+  header->ring_stride = sizeof(struct hangscope_core);
+#if HANGSCOPE_TASKS > 0
+  header->task_count = HANGSCOPE_TASKS;
+  header->tasks_at = __builtin_offsetof(struct hangscope_scope, tasks);
+  header->task_stride = sizeof(struct hangscope_task);
+#endif
+  header->clock_kind = HANGSCOPE_CLOCK_KIND;
+  header->clock_hz = HANGSCOPE_CLOCK_HZ;
+}
+
+#if !defined(HANGSCOPE_PORT_THREADS)
+
+#if HANGSCOPE_NOINIT
+__attribute__((section(".noinit")))
+#endif
+struct hangscope_scope hangscope_scope;
+
+/* Whether what lies in memory is a scope that this very program left behind. */
+HANGSCOPE_INLINE int hangscope_is_of_this_program(void) {
+  const struct hangscope_header* const header = &hangscope_scope.header;
+  struct hangscope_header wanted;
+  hangscope_zero(&wanted, sizeof wanted);
+  hangscope_describe(&wanted);
+  wanted.boots = header->boots;
+  return header->check == hangscope_header_check(header) && header->check == hangscope_header_check(&wanted);
+}
+
+/* What an interrupted writer holds is given free; records of the earlier start stay. */
+HANGSCOPE_INLINE uint32_t hangscope_keep(struct hangscope_core* core) {
+  const uint64_t begun = hangscope_begun_by(core);
+  for (uint32_t i = 0; i < HANGSCOPE_RING_CAPACITY; i++) {
+    uint32_t* const mark = &core->records[i * HANGSCOPE_RECORD_WORDS];
+    if (hangscope_is_busy(hangscope_port_load(mark))) hangscope_port_store(mark, 0);
+  }
+#if __SIZEOF_POINTER__ != 8
+  /* A turn that was begun and not counted. */
+  const uint32_t ticket = (uint32_t)(begun << HANGSCOPE_TICKET_SHIFT);
+  hangscope_port_store(&core->ring.head[0], ticket);
+  hangscope_port_store(&core->ring.head[1], (uint32_t)((begun + HANGSCOPE_RING_CAPACITY - 1) / HANGSCOPE_RING_CAPACITY));
+#endif
+  hangscope_port_store(&core->ring.boot[0], (uint32_t)begun);
+  hangscope_port_store(&core->ring.boot[1], (uint32_t)(begun >> 32));
+  hangscope_port_store(&core->ring.epoch, 0);
+  hangscope_port_store(&core->ring.anchor, 0);
+  hangscope_port_store(&core->ring.ticks, 0);
+  hangscope_port_store(&core->ring.armed, 0);
+  const uint64_t count = begun - hangscope_base_of(core);
+  return count < HANGSCOPE_RING_CAPACITY ? (uint32_t)count : HANGSCOPE_RING_CAPACITY;
+}
+
+uint32_t hangscope_init(void) {
+  struct hangscope_header* const header = &hangscope_scope.header;
+  const int again = HANGSCOPE_NOINIT && hangscope_is_of_this_program();
+  const uint32_t boots = again ? header->boots + 1 : 1;
+  if (!again) hangscope_zero(&hangscope_scope, sizeof hangscope_scope);
+  header->check = 0;
+  hangscope_describe(header);
+  header->boots = boots;
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < HANGSCOPE_CORES; i++) {
+    struct hangscope_core* const core = &hangscope_scope.cores[i];
+    const uint32_t records = again ? hangscope_keep(core) : 0;
+    hangscope_port_store(&core->ring.owner, i);
+    hangscope_port_store(&core->ring.state, HANGSCOPE_RING_LIVE);
+    const struct hangscope_parameters said = {{boots, records}};
+    if (again) (void)hangscope_write_at(core, HANGSCOPE_ID_BOOT, &said, (uint32_t)hangscope_port_clock64());
+    const uint32_t epoch = (uint32_t)(hangscope_port_clock64() >> 30);
+    if (again || epoch != 0) hangscope_new_epoch(core, epoch);
+    hangscope_port_store(&core->ring.mask, HANGSCOPE_FIRST_MASK);
+    kept += records;
+  }
+  /* Publishes the header: pairs with the host, which believes nothing without a valid check. */
+  hangscope_port_publish(&header->check, hangscope_header_check(header));
+  return kept;
+}
+
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+#endif

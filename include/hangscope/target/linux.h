@@ -1,0 +1,306 @@
+/* The scope of a Linux process: a file that is mapped, so that what was recorded survives the process,
+ * SIGKILL included.
+ *
+ *   $HANGSCOPE_SCOPE                                   if set: the file's path
+ *   $XDG_RUNTIME_DIR/hangscope/NAME.PID.scope          otherwise
+ *   /tmp/hangscope-UID/NAME.PID.scope                  if there is no such folder
+ *
+ * It is made before main, in a folder that only its user can enter, with all its room allocated: a
+ * full disk is found out here and not by a store. Without a file nothing is recorded and
+ * hangscope_scope_path says so. The file stays when the process ends; the next start of a program of
+ * that name removes those of dead processes but the newest HANGSCOPE_KEPT_SCOPES.
+ *
+ * Each thread gets a ring with its first event, in a signal handler too. When all are taken, those
+ * of threads that ended are used again, the longest unused first; a thread that finds none is
+ * counted (lost_threads), and looks again now and then.
+ *
+ * fork gives the child a scope of its own. A child made by another way, clone or vfork, must not
+ * record before it execs. The file that defines HANGSCOPE_DEFINE needs _GNU_SOURCE. */
+#ifndef HANGSCOPE_TARGET_LINUX_H
+#define HANGSCOPE_TARGET_LINUX_H
+
+#include "hangscope/target/init.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if HANGSCOPE_ENABLE
+
+/* Of this process's scope; null if there is none. */
+const char* hangscope_scope_path(void);
+
+#ifdef HANGSCOPE_DEFINE
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef HANGSCOPE_KEPT_SCOPES
+#define HANGSCOPE_KEPT_SCOPES 4
+#endif
+/* Events after which a thread without a ring looks for one again. */
+#define HANGSCOPE_LOOK_AGAIN 1024u
+
+struct hangscope_scope* hangscope_mapped_scope;
+struct hangscope_core hangscope_no_core;
+__thread struct hangscope_core* hangscope_thread_core __attribute__((tls_model("initial-exec"))) = &hangscope_no_core;
+
+static struct {
+  char path[512];
+  char folder[400];
+  char name[24];
+  sigset_t before_fork;
+  uint32_t next_ring; /* where the search for a ring begins */
+} hangscope_process;
+
+const char* hangscope_scope_path(void) { return hangscope_mapped_scope == 0 ? 0 : hangscope_process.path; }
+
+/* Both clocks, for the host to tell how fast the one is. Whoever finds another one at it lets it be. */
+static void hangscope_look_at_clocks(struct hangscope_header* header) {
+  const uint32_t sequence = hangscope_port_load(&header->last_sequence);
+  struct timespec now;
+  if ((sequence & 1) != 0 || !hangscope_port_swap_if(&header->last_sequence, sequence, sequence + 1)) return;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  __atomic_store_n(&header->last_time, hangscope_port_clock64(), __ATOMIC_RELAXED);
+  __atomic_store_n(&header->last_ns, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec, __ATOMIC_RELAXED);
+  hangscope_port_publish(&header->last_sequence, sequence + 2);
+}
+
+static int hangscope_make_folder(const char* folder) {
+  struct stat info;
+  if (mkdir(folder, 0700) != 0 && errno != EEXIST) return 0;
+  return lstat(folder, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() && (info.st_mode & 077) == 0;
+}
+
+static int hangscope_choose_folder(void) {
+  const char* const runtime = getenv("XDG_RUNTIME_DIR");
+  struct stat info;
+  char* const folder = hangscope_process.folder;
+  const size_t size = sizeof hangscope_process.folder;
+  if (runtime != 0 && runtime[0] == '/' && strlen(runtime) < size - 16 && stat(runtime, &info) == 0 && S_ISDIR(info.st_mode)) {
+    snprintf(folder, size, "%s/hangscope", runtime);
+  } else {
+    snprintf(folder, size, "/tmp/hangscope-%u", (unsigned)geteuid());
+  }
+  return hangscope_make_folder(folder);
+}
+
+/* The process of a scope file of a program of this name; 0 for any other file. */
+static long hangscope_process_of(const char* file) {
+  const size_t length = strlen(hangscope_process.name);
+  char* end;
+  if (strncmp(file, hangscope_process.name, length) != 0 || file[length] != '.') return 0;
+  const long pid = strtol(file + length + 1, &end, 10);
+  return strcmp(end, ".scope") == 0 && pid > 0 ? pid : 0;
+}
+
+/* Removes the oldest file of a dead process of this name if there are too many; returns whether. */
+static int hangscope_remove_oldest(void) {
+  DIR* const folder = opendir(hangscope_process.folder);
+  if (folder == 0) return 0;
+  char oldest[256] = "";
+  struct timespec oldest_time = {0, 0};
+  int dead = 0;
+  struct dirent* entry;
+  while ((entry = readdir(folder)) != 0) {
+    struct stat info;
+    const long pid = hangscope_process_of(entry->d_name);
+    if (pid == 0 || kill((pid_t)pid, 0) == 0 || errno != ESRCH) continue;
+    if (fstatat(dirfd(folder), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    const int older = info.st_mtim.tv_sec < oldest_time.tv_sec ||
+                      (info.st_mtim.tv_sec == oldest_time.tv_sec && info.st_mtim.tv_nsec < oldest_time.tv_nsec);
+    if (dead++ == 0 || older) {
+      snprintf(oldest, sizeof oldest, "%s", entry->d_name);
+      oldest_time = info.st_mtim;
+    }
+  }
+  const int removed = dead > HANGSCOPE_KEPT_SCOPES && unlinkat(dirfd(folder), oldest, 0) == 0;
+  closedir(folder);
+  return removed;
+}
+
+static int hangscope_open_file(void) {
+  const char* const asked = getenv("HANGSCOPE_SCOPE");
+  char* const path = hangscope_process.path;
+  if (asked != 0 && asked[0] != '\0') {
+    snprintf(path, sizeof hangscope_process.path, "%s", asked);
+    /* A child's goes beside it. */
+    const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd >= 0 || errno != EEXIST) return fd;
+    snprintf(path, sizeof hangscope_process.path, "%.480s.%d.scope", asked, (int)getpid());
+    unlink(path);
+    return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  }
+  if (!hangscope_choose_folder()) return -1;
+  for (int i = 0; i < 64 && hangscope_remove_oldest(); i++) {
+  }
+  snprintf(path, sizeof hangscope_process.path, "%s/%s.%d.scope", hangscope_process.folder, hangscope_process.name, (int)getpid());
+  unlink(path); /* of an earlier process of this number */
+  return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+static void hangscope_open(void) {
+  if (prctl(PR_GET_NAME, hangscope_process.name, 0, 0, 0) != 0) return;
+  for (char* c = hangscope_process.name; *c != '\0'; c++) {
+    if (*c == '/') *c = '_';
+  }
+  const int fd = hangscope_open_file();
+  if (fd < 0) return;
+  void* memory = MAP_FAILED;
+  if (posix_fallocate(fd, 0, sizeof(struct hangscope_scope)) == 0) {
+    memory = mmap(0, sizeof(struct hangscope_scope), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  }
+  close(fd);
+  if (memory == MAP_FAILED) {
+    unlink(hangscope_process.path);
+    return;
+  }
+  struct hangscope_scope* const scope = (struct hangscope_scope*)memory;
+  struct hangscope_header* const header = &scope->header;
+  hangscope_describe(header);
+  header->boots = 1;
+  header->pid = (uint32_t)getpid();
+  hangscope_look_at_clocks(header);
+  header->sync_time = header->last_time;
+  header->sync_ns = header->last_ns;
+  for (uint32_t i = 0; i < HANGSCOPE_CORES; i++) hangscope_port_store(&scope->cores[i].ring.mask, HANGSCOPE_FIRST_MASK);
+  hangscope_port_publish(&header->check, hangscope_header_check(header));
+  hangscope_process.next_ring = 0;
+  /* Publishes the scope: pairs with hangscope_enter_thread's load. */
+  __atomic_store_n(&hangscope_mapped_scope, scope, __ATOMIC_RELEASE);
+}
+
+static int hangscope_is_dead(uint32_t thread) {
+  return syscall(SYS_tgkill, getpid(), (pid_t)thread, 0) != 0 && errno == ESRCH;
+}
+
+/* Takes a ring that is free, or whose thread ended: `of_the_dead`. */
+static struct hangscope_core* hangscope_claim(struct hangscope_scope* scope, uint32_t thread, int of_the_dead) {
+  const uint32_t first = hangscope_port_load(&hangscope_process.next_ring);
+  for (uint32_t n = 0; n < HANGSCOPE_CORES; n++) {
+    const uint32_t i = (first + n) % HANGSCOPE_CORES;
+    struct hangscope_ring* const ring = &scope->cores[i].ring;
+    if (of_the_dead) {
+      const uint32_t owner = hangscope_port_load(&ring->owner);
+      if (hangscope_port_load(&ring->state) != HANGSCOPE_RING_LIVE || (owner != thread && !hangscope_is_dead(owner))) continue;
+    }
+    const uint32_t expected = of_the_dead ? HANGSCOPE_RING_LIVE : HANGSCOPE_RING_FREE;
+    if (!hangscope_port_swap_if(&ring->state, expected, HANGSCOPE_RING_CLAIMED)) continue;
+    hangscope_port_store(&hangscope_process.next_ring, i + 1);
+    return &scope->cores[i];
+  }
+  return 0;
+}
+
+/* What an earlier owner left is neither this one's history nor in its way. */
+static void hangscope_make_mine(struct hangscope_core* core, uint32_t thread) {
+  struct hangscope_ring* const ring = &core->ring;
+  for (uint32_t i = 0; i < HANGSCOPE_RING_CAPACITY; i++) {
+    uint32_t* const mark = &core->records[i * HANGSCOPE_RECORD_WORDS];
+    if (hangscope_is_busy(hangscope_port_load(mark))) hangscope_port_store(mark, 0);
+  }
+  const uint64_t begun = hangscope_begun_by(core);
+  char name[16] = "";
+  uint32_t words[4];
+  (void)prctl(PR_GET_NAME, name, 0, 0, 0);
+  memcpy(words, name, sizeof words);
+  for (int i = 0; i < 4; i++) hangscope_port_store((uint32_t*)(void*)ring->name + i, words[i]);
+  hangscope_port_store(&ring->base[0], (uint32_t)begun);
+  hangscope_port_store(&ring->base[1], (uint32_t)(begun >> 32));
+  hangscope_port_store(&ring->boot[0], (uint32_t)begun);
+  hangscope_port_store(&ring->boot[1], (uint32_t)(begun >> 32));
+  hangscope_port_store(&ring->generation, hangscope_port_load(&ring->generation) + 1);
+  hangscope_port_store(&ring->owner, thread);
+  hangscope_port_publish(&ring->state, HANGSCOPE_RING_LIVE); /* pairs with a reader of who it is */
+}
+
+/* The calling thread's ring; hangscope_no_core if it gets none. May be interrupted by itself. */
+struct hangscope_core* hangscope_enter_thread(void) {
+  struct hangscope_scope* const scope = __atomic_load_n(&hangscope_mapped_scope, __ATOMIC_ACQUIRE);
+  if (scope == 0) return &hangscope_no_core;
+  /* Once out of rings, most events only count: looking for one takes system calls. */
+  struct hangscope_ring* const nobodys = &hangscope_no_core.ring;
+  if (hangscope_port_load(&nobodys->state) == HANGSCOPE_RING_LIVE &&
+      hangscope_port_add(&nobodys->refused, 1) % HANGSCOPE_LOOK_AGAIN != 0) {
+    return &hangscope_no_core;
+  }
+  const int error = errno;
+  const uint32_t thread = (uint32_t)syscall(SYS_gettid);
+  struct hangscope_core* core = hangscope_claim(scope, thread, 0);
+  if (core == 0) core = hangscope_claim(scope, thread, 1);
+  if (core == 0) {
+    (void)hangscope_port_add(&scope->header.lost_threads, 1);
+    core = &hangscope_no_core;
+    hangscope_port_store(&nobodys->state, HANGSCOPE_RING_LIVE);
+  } else if (hangscope_thread_core != &hangscope_no_core) {
+    hangscope_port_store(&core->ring.state, HANGSCOPE_RING_FREE); /* a signal's handler was faster */
+    core = hangscope_thread_core;
+  } else {
+    hangscope_make_mine(core, thread);
+    hangscope_port_store(&nobodys->state, HANGSCOPE_RING_FREE);
+    hangscope_thread_core = core;
+    hangscope_look_at_clocks(&scope->header);
+  }
+  errno = error;
+  return core;
+}
+
+/* No signal handler may record between the fork and the child's new scope: it would write to the
+ * parent's. */
+static void hangscope_before_fork(void) {
+  sigset_t all;
+  sigfillset(&all);
+  sigset_t before;
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  hangscope_process.before_fork = before;
+}
+static void hangscope_after_fork(void) {
+  const sigset_t before = hangscope_process.before_fork;
+  pthread_sigmask(SIG_SETMASK, &before, 0);
+}
+static void hangscope_in_child(void) {
+  struct hangscope_scope* const parents = hangscope_mapped_scope;
+  hangscope_thread_core = &hangscope_no_core;
+  hangscope_mapped_scope = 0;
+  if (parents != 0) munmap(parents, sizeof *parents);
+  hangscope_open();
+  hangscope_after_fork();
+}
+
+/* Before the program's own constructors. */
+__attribute__((constructor(101))) static void hangscope_begin(void) {
+  hangscope_open();
+  (void)pthread_atfork(hangscope_before_fork, hangscope_after_fork, hangscope_in_child);
+}
+
+__attribute__((destructor(101))) static void hangscope_end(void) {
+  if (hangscope_mapped_scope != 0) hangscope_look_at_clocks(&hangscope_mapped_scope->header);
+}
+
+/* It is there already. */
+uint32_t hangscope_init(void) { return 0; }
+
+#endif /* HANGSCOPE_DEFINE */
+
+#else
+
+HANGSCOPE_INLINE const char* hangscope_scope_path(void) { return 0; }
+
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
