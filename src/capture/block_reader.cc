@@ -8,7 +8,6 @@
 namespace hangscope {
 namespace {
 
-constexpr int kSlotReadTries = 16;
 constexpr uint64_t kLargestOffset = uint64_t{1} << 62;
 
 constexpr size_t kScanBytes = 64 * 1024;
@@ -38,7 +37,7 @@ Result<BlockReader> BlockReader::Open(FileSystem& files, const std::string& pref
 
 Status BlockReader::ReadHeader() {
   const std::string path = IndexPath(prefix_);
-  for (int tries = 0; tries < kSlotReadTries; ++tries) {
+  for (int tries = 0; tries < kRecordReadTries; ++tries) {
     IndexHeader header{};
     auto got = index_->ReadAt(0, {reinterpret_cast<char*>(&header), sizeof header});
     if (!got.ok()) return got.status();
@@ -63,43 +62,21 @@ Status BlockReader::ReadHeader() {
   return Status::Corrupt(fmt::format("the header of '{}' is damaged (its check does not match)", path));
 }
 
-bool BlockReader::ReadSlot(uint32_t segment, IndexSlot* slot) {
-  for (int tries = 0; tries < kSlotReadTries; ++tries) {
-    auto got = index_->ReadAt(SlotAt(segment), {reinterpret_cast<char*>(slot), sizeof *slot});
-    if (!got.ok() || *got < sizeof *slot) return false;
-    if (slot->check == CheckOf(*slot)) return true;
-  }
-  return false;
-}
-
-bool BlockReader::ReadTail(IndexTail* tail) {
-  for (int tries = 0; tries < kSlotReadTries; ++tries) {
-    auto got = index_->ReadAt(kTailAt, {reinterpret_cast<char*>(tail), sizeof *tail});
-    if (got.value_or(0) < sizeof *tail) return false;
-    if (tail->check == CheckOf(*tail)) return true;
-  }
-  return false;
-}
-
 // All at once; those that the writer was just changing, again.
 void BlockReader::ReadSlots() {
   damaged_segments_ = 0;
   auto got = index_->ReadAt(SlotAt(0), {reinterpret_cast<char*>(slots_.data()), slots_.size() * sizeof(IndexSlot)});
   const size_t whole = got.value_or(0) / sizeof(IndexSlot);
   for (uint32_t k = 0; k < slots_.size(); ++k) {
-    if (k < whole && (slots_[k].check == CheckOf(slots_[k]) || ReadSlot(k, &slots_[k]))) continue;
-    slots_[k] = IndexSlot{};
-    ++damaged_segments_;
+    if (k < whole && slots_[k].check == CheckOf(slots_[k])) continue;
+    if (!ReadRecord(*index_, SlotAt(k), &slots_[k])) ++damaged_segments_;
   }
 }
 
 Status BlockReader::Refresh() {
   if (Status status = ReadHeader(); !status.ok()) return status;
   ReadSlots();
-  if (!ReadTail(&tail_)) {
-    tail_ = IndexTail{};
-    ++damaged_segments_;
-  }
+  if (!ReadRecord(*index_, kTailAt, &tail_)) ++damaged_segments_;
   PlanExtents();
   return {};
 }
@@ -292,11 +269,11 @@ bool BlockReader::StillHeld(const Extent& extent, uint64_t begin, uint64_t end) 
   std::vector<Extent> held;
   if (extent.segment == kTail) {
     IndexTail now{};
-    if (!ReadTail(&now)) return false;
+    if (!ReadRecord(*index_, kTailAt, &now)) return false;
     AppendTail(now, &held);
   } else {
     IndexSlot now{};
-    if (!ReadSlot(extent.segment, &now)) return false;
+    if (!ReadRecord(*index_, SlotAt(extent.segment), &now)) return false;
     AppendExtents(now, extent.segment, header_, &held);
   }
   return std::any_of(held.begin(), held.end(), [&](const Extent& e) {

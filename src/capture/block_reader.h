@@ -87,9 +87,7 @@ class BlockReader {
 
   BlockReader(FileSystem& files, std::string prefix);
   Status ReadHeader();
-  bool ReadSlot(uint32_t segment, IndexSlot* slot);
   void ReadSlots();
-  bool ReadTail(IndexTail* tail);
   void PlanExtents();
   static void AppendExtents(const IndexSlot& slot, uint32_t segment, const IndexHeader& header,
                             std::vector<Extent>* out);

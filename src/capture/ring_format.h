@@ -51,6 +51,7 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/file_system.h"
 #include "base/hash.h"
 #include "base/status.h"
 
@@ -133,6 +134,21 @@ static_assert(sizeof(IndexStamp) == 16);
 template <typename Record>
 uint64_t CheckOf(const Record& record) {
   return HashBytes({reinterpret_cast<const char*>(&record), offsetof(Record, check)});
+}
+
+constexpr int kRecordReadTries = 16;
+
+// Reads a slot or the tail. One that its writer is just changing is read again; false,
+// and *record is empty, where it is damaged or not there.
+template <typename Record>
+bool ReadRecord(File& index, uint64_t offset, Record* record) {
+  for (int tries = 0; tries < kRecordReadTries; ++tries) {
+    auto got = index.ReadAt(offset, {reinterpret_cast<char*>(record), sizeof *record});
+    if (got.value_or(0) < sizeof *record) break;
+    if (record->check == CheckOf(*record)) return true;
+  }
+  *record = Record{};
+  return false;
 }
 
 constexpr uint64_t kTailAt = sizeof(IndexHeader);

@@ -174,9 +174,7 @@ void RingStore::ReadBackSlots() {
   slots_.resize(geometry_.segment_count);
   for (uint32_t k = 0; k < slots_.size(); ++k) {
     IndexSlot& slot = slots_[k];
-    auto got = index_->ReadAt(SlotAt(k), {reinterpret_cast<char*>(&slot), sizeof slot});
-    if (got.value_or(0) < sizeof slot || slot.check != CheckOf(slot)) slot = IndexSlot{};
-    if (slot.sequence <= sequence_) continue;
+    if (!ReadRecord(*index_, SlotAt(k), &slot) || slot.sequence <= sequence_) continue;
     sequence_ = slot.sequence;
     current_ = k;
   }
@@ -205,12 +203,11 @@ Status RingStore::ReadBackTail() {
   if (!file.ok()) return file.status();
   tail_file_ = std::move(*file);
   geometry_.block_bytes = tail_file_->Size().value_or(0);
-  auto got = index_->ReadAt(kTailAt, {reinterpret_cast<char*>(&tail_), sizeof tail_});
-  const bool sound = got.value_or(0) == sizeof tail_ && tail_.check == CheckOf(tail_) && tail_.length <= geometry_.block_bytes;
+  const bool sound = ReadRecord(*index_, kTailAt, &tail_) && tail_.length <= geometry_.block_bytes;
   const uint64_t end = tail_.begin_offset + tail_.length;
   if (!sound || end <= head_ || tail_.begin_offset > head_) return {};
   std::string bytes(end - head_, '\0');
-  got = tail_file_->ReadAt(head_ - tail_.begin_offset, {bytes.data(), bytes.size()});
+  auto got = tail_file_->ReadAt(head_ - tail_.begin_offset, {bytes.data(), bytes.size()});
   bytes.resize(got.value_or(0));
   const TimeNs now = clock_.Monotonic();
   if (tail_.begin_offset == head_) {
