@@ -224,7 +224,7 @@ void Drain::PassOnWithoutTraces(std::string_view bytes) {
     const bool trace = line.kind != TraceLine::Kind::kOther;
     if (whole) {
       if (trace) {
-        hid_trace_.store(true, std::memory_order_relaxed);
+        hid_trace_ = true;
       } else {
         shown += partial_line_ + '\n';
       }
@@ -236,7 +236,7 @@ void Drain::PassOnWithoutTraces(std::string_view bytes) {
     const char first = partial_line_[0];
     const bool may_be_trace = partial_line_.size() < kLongestHiddenLine &&
                               (std::string_view("TcSLPI- 0123456789").find(first) != std::string_view::npos) &&
-                              hid_trace_.load(std::memory_order_relaxed);
+                              hid_trace_;
     if (!may_be_trace) {
       shown += partial_line_;
       partial_line_.clear();
@@ -261,16 +261,16 @@ void Drain::WriteOut(std::string_view bytes) {
   if (out_.live_line != nullptr && out_.live_line->exchange(false)) {
     (void)!write(out_.fd, kClearLine.data(), kClearLine.size());
   }
-  while (!bytes.empty() && !passthrough_closed_.load(std::memory_order_relaxed)) {
+  while (!bytes.empty() && !passthrough_closed_) {
     if (!WaitForReader()) {
-      passthrough_closed_.store(true, std::memory_order_relaxed);
+      passthrough_closed_ = true;
       return;
     }
     const ssize_t written = write(out_.fd, bytes.data(), std::min(bytes.size(), piece_bytes_));
     if (written > 0) {
       bytes.remove_prefix(static_cast<size_t>(written));
     } else if (errno != EINTR && errno != EAGAIN) {
-      passthrough_closed_.store(true, std::memory_order_relaxed);  // EPIPE, a full disk, ...
+      passthrough_closed_ = true;  // EPIPE, a full disk, ...
     }
   }
 }

@@ -83,15 +83,16 @@ class Drain {
   std::thread reader_;
   std::thread writer_;
   std::thread passer_;
+  // The passer's alone.
   std::string partial_line_;  // of a passthrough that is filtered
+  bool hid_trace_ = false;
+  bool passthrough_closed_ = false;
   std::atomic<bool> disk_fails_{false};
   // ended_ is stored after the ring was finished (release) and pairs with ended().
   std::atomic<bool> ended_{false};
   std::atomic<uint64_t> total_{0};
   std::atomic<TimeNs> last_byte_{0};
-  std::atomic<bool> passthrough_closed_{false};
   std::atomic<bool> blocked_{false};
-  std::atomic<bool> hid_trace_{false};
   std::atomic<uint64_t> not_passed_on_{0};
   std::atomic<uint64_t> gone_at_{UINT64_MAX};  // stream offset where the passthrough was given up
 };
