@@ -66,17 +66,13 @@ class Scanner {
 
 size_t Used(std::string_view before, const Scanner& after) { return before.size() - after.rest().size(); }
 
-bool TakeMonth(Scanner* in) {
-  constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
-  const std::string_view word = in->rest().substr(0, 3);
-  const size_t at = word.size() == 3 ? kMonths.find(word) : std::string_view::npos;
-  return at != std::string_view::npos && at % 3 == 0 && in->TakeWord(word);
-}
+constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
+constexpr std::string_view kWeekdays = "MonTueWedThuFriSatSun";
 
-bool TakeWeekday(Scanner* in) {
-  constexpr std::string_view kDays = "MonTueWedThuFriSatSun";
+// One of `names`, which have three letters each.
+bool TakeName(Scanner* in, std::string_view names) {
   const std::string_view word = in->rest().substr(0, 3);
-  const size_t at = word.size() == 3 ? kDays.find(word) : std::string_view::npos;
+  const size_t at = word.size() == 3 ? names.find(word) : std::string_view::npos;
   return at != std::string_view::npos && at % 3 == 0 && in->TakeWord(word);
 }
 
@@ -124,7 +120,7 @@ bool TakeDate(Scanner* in) {
 // 21/Nov/2026:12:31:54 +0000
 bool TakeWebDate(Scanner* in) {
   Scanner at = *in;
-  if (!at.TakeDigits(2, 2) || !at.Take('/') || !TakeMonth(&at) || !at.Take('/') || !at.TakeDigits(4, 4) ||
+  if (!at.TakeDigits(2, 2) || !at.Take('/') || !TakeName(&at, kMonths) || !at.Take('/') || !at.TakeDigits(4, 4) ||
       !at.Take(':') || !TakeClock(&at)) {
     return false;
   }
@@ -136,11 +132,11 @@ bool TakeWebDate(Scanner* in) {
 // Fri Nov 21 12:31:54 2026, Nov 21 12:31:54
 bool TakeNamedDate(Scanner* in) {
   Scanner at = *in;
-  if (TakeWeekday(&at)) {
+  if (TakeName(&at, kWeekdays)) {
     (void)at.Take(',');
     at.SkipSpaces();
   }
-  if (!TakeMonth(&at) || !at.Take(' ')) return false;
+  if (!TakeName(&at, kMonths) || !at.Take(' ')) return false;
   at.SkipSpaces();
   if (!at.TakeDigits(1, 2) || !at.Take(' ') || !TakeClock(&at)) return false;
   Scanner year = at;
