@@ -93,12 +93,16 @@ void StreamAnalyst::ReadInto(StepSource* source, uint64_t begin, uint64_t end, S
   source->Flush();
 }
 
+StepSource::Sink StreamAnalyst::AppendTo(StepsByCore* steps) {
+  return [steps](uint32_t core, const Step& step) {
+    if (core >= steps->size()) steps->resize(core + 1);
+    (*steps)[core].push_back(step);
+  };
+}
+
 StreamAnalyst::StepsByCore StreamAnalyst::ReadTrace(uint64_t begin, uint64_t end) {
   StepsByCore steps;
-  StepReader parser(&trace_.names, StepReader::Learn::kAll, [&](uint32_t core, const Step& step) {
-    if (core >= steps.size()) steps.resize(core + 1);
-    steps[core].push_back(step);
-  });
+  StepReader parser(&trace_.names, StepReader::Learn::kAll, AppendTo(&steps));
   ReadInto(&parser, begin, end, &steps);
   if (parser.IsTrace()) {
     is_trace_ = true;
@@ -115,10 +119,7 @@ StreamAnalyst::StepsByCore StreamAnalyst::ReadTrace(uint64_t begin, uint64_t end
 
 StreamAnalyst::StepsByCore StreamAnalyst::ReadLog(uint64_t begin, uint64_t end) {
   StepsByCore steps;
-  LogReader log(&log_.names, rule_, &texts_, name_, [&](uint32_t core, const Step& step) {
-    if (core >= steps.size()) steps.resize(core + 1);
-    steps[core].push_back(step);
-  });
+  LogReader log(&log_.names, rule_, &texts_, name_, AppendTo(&steps));
   ReadInto(&log, begin, end, &steps);
   return steps;
 }

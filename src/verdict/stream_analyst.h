@@ -101,6 +101,7 @@ class StreamAnalyst {
     std::vector<CoreTrack> cores;
   };
 
+  static StepSource::Sink AppendTo(StepsByCore* steps);
   void ReadInto(StepSource* source, uint64_t begin, uint64_t end, StepsByCore* steps);
   StepsByCore ReadTrace(uint64_t begin, uint64_t end);
   StepsByCore ReadLog(uint64_t begin, uint64_t end);
