@@ -115,7 +115,7 @@ TEST(RecorderJson, IsOneObject) {
 class ControlServerTest : public ::testing::Test {
  protected:
   ControlServerTest() {
-    char name[] = "/tmp/hangscope-control-XXXXXX";
+    char name[] = "/tmp/hangscope-control-XXXXXX";  // mkdtemp(3) fills in what makes it unique
     parent_ = mkdtemp(name);
     folder_ = parent_ + "/hangscope";
   }
