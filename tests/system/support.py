@@ -11,6 +11,7 @@ import pathlib
 import pty
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -128,6 +129,28 @@ class Case(unittest.TestCase):
 
     def cat(self, target, *words):
         return self.hangscope("cat", *words, target).out
+
+    def raw_history(self, whole=True):
+        """The bytes that the plain ring of stdout holds, by an independent reader (docs/format.md)."""
+        ring = self.prefix + ".stdout"
+        index = pathlib.Path(ring + ".index").read_bytes()
+        count, = struct.unpack_from("<I", index, 16)
+        pieces = []
+        for k in range(count):
+            sequence, begin, length, touched, prev_begin, prev_length, _, _ = struct.unpack_from("<8Q", index, 192 + 64 * k)
+            if sequence == 0:
+                continue
+            data = pathlib.Path(f"{ring}.{k}").read_bytes()
+            pieces.append((begin, data[:length]))
+            kept = max(length, touched)
+            if prev_length > kept:
+                pieces.append((prev_begin + kept, data[kept:prev_length]))
+        pieces = sorted(p for p in pieces if p[1])
+        self.assertTrue(pieces)
+        if whole:
+            for (begin, data), (following, _) in zip(pieces, pieces[1:]):
+                self.assertEqual(begin + len(data), following)
+        return b"".join(data for _, data in pieces)
 
     def snapshots(self):
         return sorted(self.folder.glob("ring.snapshot-*"))

@@ -2,6 +2,7 @@
 
 Each producer keeps its own ledger: every word of eight bytes holds its own offset.
 """
+import contextlib
 import os
 import pathlib
 import re
@@ -61,6 +62,9 @@ class LoopDisk(Case):
         self.assertEqual(data == wanted, True, "the window is not what the ledger says")
         return begin
 
+    def beats(self):
+        return len([m for m in self.messages() if m["type"] == "heartbeat"])
+
     def fill_up(self, leave):
         space = os.statvfs(self.disk)
         left = space.f_bavail * space.f_frsize - leave
@@ -70,6 +74,17 @@ class LoopDisk(Case):
                     left -= hog.write(bytes(min(left, MIB)))
         except OSError:
             pass
+
+    @contextlib.contextmanager
+    def frozen(self):
+        """The disk takes nothing; who writes to it waits."""
+        done = subprocess.run(["fsfreeze", "-f", str(self.disk)], capture_output=True, text=True)
+        if done.returncode != 0:
+            self.skipTest(f"fsfreeze is not allowed here: {done.stderr.strip()}")
+        try:
+            yield
+        finally:
+            subprocess.run(["fsfreeze", "-u", str(self.disk)], check=True)
 
     def test_disk_that_is_too_small_keeps_the_newest(self):
         total = 160 * MIB
@@ -95,13 +110,8 @@ class LoopDisk(Case):
     def test_disk_that_stands_still_for_a_moment_loses_nothing(self):
         process = self.start(30 * MIB, 10 * MIB, "--size", "40M", "--keep", 1, "--compress", "none")
         self.until(lambda: pathlib.Path(self.prefix + ".stdout.1").exists())
-        frozen = subprocess.run(["fsfreeze", "-f", str(self.disk)], capture_output=True, text=True)
-        if frozen.returncode != 0:
-            self.skipTest(f"fsfreeze is not allowed here: {frozen.stderr.strip()}")
-        try:
+        with self.frozen():
             time.sleep(1)
-        finally:
-            subprocess.run(["fsfreeze", "-u", str(self.disk)], check=True)
         outcome = self.wait(process, timeout=60)
         self.assertEqual(outcome.status, 0)
         self.assertEqual(self.check_window(self.raw_history(), 30 * MIB), 0, "ten megabytes fit the memory")
@@ -109,16 +119,10 @@ class LoopDisk(Case):
     def test_disk_that_stands_still_for_long_loses_the_oldest_and_says_where(self):
         process = self.start(40 * MIB, 10 * MIB, "--size", "100M", "--keep", 1, "--compress", "none", "--memory", "4M")
         self.until(lambda: pathlib.Path(self.prefix + ".stdout.1").exists())
-        frozen = subprocess.run(["fsfreeze", "-f", str(self.disk)], capture_output=True, text=True)
-        if frozen.returncode != 0:
-            self.skipTest(f"fsfreeze is not allowed here: {frozen.stderr.strip()}")
-        try:
-            beats = len([m for m in self.messages() if m["type"] == "heartbeat"])
+        with self.frozen():
+            before = self.beats()
             time.sleep(2)
-            self.assertGreaterEqual(len([m for m in self.messages() if m["type"] == "heartbeat"]) - beats, 5,
-                                    "a heartbeat every 0.2 s goes on")
-        finally:
-            subprocess.run(["fsfreeze", "-u", str(self.disk)], check=True)
+            self.assertGreaterEqual(self.beats() - before, 5, "a heartbeat every 0.2 s goes on")
         outcome = self.wait(process, timeout=60)
         self.assertEqual(outcome.status, 0)
         done = self.hangscope("cat", self.prefix)
@@ -131,28 +135,8 @@ class LoopDisk(Case):
         for begin, end in gaps + [(40 * MIB, 0)]:
             wanted += struct.pack("<%dQ" % ((begin - at) // 8), *range(at, begin, 8))
             at = end
-        self.assertEqual(self.raw_history(False) == bytes(wanted), True, "what is there is not what the ledger says")
+        self.assertEqual(self.raw_history(whole=False) == bytes(wanted), True, "what is there is not what the ledger says")
         self.assertEqual(sum(m["bytes"] for m in outcome.of_type("loss")), lost)
-
-    def raw_history(self, whole=True):
-        """The bytes that are held, by an independent reader of plain rings (docs/format.md)."""
-        index = pathlib.Path(self.prefix + ".stdout.index").read_bytes()
-        count, = struct.unpack_from("<I", index, 16)
-        pieces = []
-        for k in range(count):
-            sequence, begin, length, touched, prev_begin, prev_length, _, _ = struct.unpack_from("<8Q", index, 192 + 64 * k)
-            if sequence == 0:
-                continue
-            data = pathlib.Path(f"{self.prefix}.stdout.{k}").read_bytes()
-            pieces.append((begin, data[:length]))
-            kept = max(length, touched)
-            if prev_length > kept:
-                pieces.append((prev_begin + kept, data[kept:prev_length]))
-        pieces = sorted(p for p in pieces if p[1])
-        if whole:
-            for (begin, data), (following, _) in zip(pieces, pieces[1:]):
-                self.assertEqual(begin + len(data), following)
-        return b"".join(data for _, data in pieces)
 
 
 class Vanished(Case):

@@ -133,35 +133,12 @@ class Output(Case):
             watcher.join()
             self.assertEqual(outcome.status, 0)
             self.assertLessEqual(peak[0], bound)
-            segments = self.cat_raw(self.prefix + ".stdout")
+            segments = self.raw_history()
             begin = total - len(segments)
             expected = b"".join(struct.pack("<Q", i) for i in range(begin - begin % 8, total, 8))[begin % 8:]
             self.assertEqual(segments, expected)
             if total > bound:
                 self.assertGreaterEqual(len(segments), bound * 95 // 100)
-
-    def cat_raw(self, prefix):
-        """The window by an independent reader of the index: see docs/format.md."""
-        index = pathlib.Path(prefix + ".index").read_bytes()
-        count, = struct.unpack_from("<I", index, 16)
-        pieces = []
-        for k in range(count):
-            sequence, begin, length, reserved, prev_begin, prev_length, _, _ = struct.unpack_from("<8Q", index, 192 + 64 * k)
-            if sequence == 0:
-                continue
-            data = pathlib.Path(f"{prefix}.{k}").read_bytes()
-            pieces.append((begin, data[:length]))
-            kept = max(length, reserved)
-            if prev_length > kept:
-                pieces.append((prev_begin + kept, data[kept:prev_length]))
-        pieces.sort()
-        window = b""
-        at = pieces[0][0]
-        for begin, data in pieces:
-            self.assertEqual(begin, at)
-            window += data
-            at += len(data)
-        return window
 
     def test_closed_passthrough_does_not_end_the_program(self):
         marker = self.folder / "finished"
