@@ -12,6 +12,9 @@
 
 namespace hangscope {
 
+// What the errno value `error` means: "No space left on device".
+std::string ErrorText(int error);
+
 class [[nodiscard]] Status {
  public:
   enum class Code { kOk, kUsage, kIo, kCorrupt, kNotFound, kBusy };

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 
 #include "base/units.h"
@@ -29,10 +28,10 @@ std::string Absolute(const std::string& path) {
   return error ? path : absolute.string();
 }
 
-}  // namespace
-
 // The bound has room for M snapshots; a plain one is one of them.
-static bool WritesPlain(const ObserverOptions& options) { return options.plain_snapshot && options.max_snapshots > 1; }
+bool WritesPlain(const ObserverOptions& options) { return options.plain_snapshot && options.max_snapshots > 1; }
+
+}  // namespace
 
 Observer::Observer(const Environment& environment, const ObserverOptions& options,
                    const Recording& recording, TimeNs start, TimeNs start_wall)
@@ -54,7 +53,6 @@ bool Observer::Tick(const ChildView& child, int pid) {
   analysis_.SetChild(child);
   const Verdict verdict = analysis_.verdict();
   TellTroubles(false);
-  TellLosses(false);
   TellUnseen(false);
   requests_.Look([this] { return StatusNow(); });
   TakeDue(requests_.TakeDue(), verdict);
@@ -93,51 +91,40 @@ void Observer::Beat(const ChildView& child, const Verdict& verdict) {
   next_beat_ += beat_interval_ * ((beat.now - next_beat_) / beat_interval_ + 1);
 }
 
-// What a stream has to put up with, told when it begins.
 void Observer::TellTroubles(bool all) {
   const auto& streams = recording_.streams();
-  troubles_.resize(streams.size());
-  for (size_t i = 0; i < streams.size(); ++i) {
-    const std::string& name = streams[i].ring->stream_name();
-    const RingFill fill = streams[i].ring->fill();
-    Troubles& told = troubles_[i];
-    if (fill.failing != told.failing) {
-      char buffer[128];
-      narrator_.Note(fill.failing ? fmt::format("{}: cannot write '{}': {}; the newest is kept in memory", name, streams[i].ring->prefix(),
-                                                strerror_r(streams[i].ring->last_error(), buffer, sizeof buffer))
-                                  : fmt::format("{}: '{}' can be written again", name, streams[i].ring->prefix()),
-                     clock_.Wall());
-      told.failing = fill.failing;
-    }
-    if (fill.gave_up_compression && !told.plain) {
-      narrator_.Note(fmt::format("{}: comes faster than it can be compressed; what is too fast is recorded plain", name), clock_.Wall());
-      told.plain = true;
-    }
-    const uint64_t dropped = streams[i].drain->not_passed_on();
-    const bool due = all || told.dropped == 0 || clock_.Monotonic() >= next_beat_;
-    if (dropped != told.dropped && due) {
-      narrator_.Note(fmt::format("{}: {} recorded but not passed on, whoever reads it is too slow or gone (--lossless waits)", name,
-                                 FormatSize(dropped - told.dropped)), clock_.Wall());
-      told.dropped = dropped;
-    }
-  }
+  told_.resize(streams.size());
+  for (size_t i = 0; i < streams.size(); ++i) TellTroublesOf(streams[i], all, &told_[i]);
 }
 
-// Each stream's losses are told when they begin and then at most once a beat.
-void Observer::TellLosses(bool all) {
-  const auto& streams = recording_.streams();
-  told_losses_.resize(streams.size(), 0);
-  for (size_t i = 0; i < streams.size(); ++i) {
-    const RingFill fill = streams[i].ring->fill();
-    if (fill.lost_bytes == told_losses_[i]) continue;
-    if (!all && told_losses_[i] != 0 && clock_.Monotonic() < next_beat_) continue;
-    char buffer[128];
-    const std::string why = fill.lost_errno == 0
-                                ? fmt::format("the disk of '{}' is slower than the stream", streams[i].ring->prefix())
-                                : fmt::format("cannot write '{}': {}", streams[i].ring->prefix(),
-                                              strerror_r(fill.lost_errno, buffer, sizeof buffer));
-    narrator_.TellLoss(streams[i].ring->stream_name(), fill.lost_bytes - told_losses_[i], why, clock_.Wall());
-    told_losses_[i] = fill.lost_bytes;
+// Each is told when it begins; what grows then at most once a beat.
+void Observer::TellTroublesOf(const RecordedStream& stream, bool all, Troubles* told) {
+  const std::string& name = stream.ring->stream_name();
+  const std::string& ring = stream.ring->prefix();
+  const RingFill fill = stream.ring->fill();
+  const TimeNs wall = clock_.Wall();
+  const bool beat = all || clock_.Monotonic() >= next_beat_;
+  if (fill.failing != told->failing) {
+    narrator_.Note(fill.failing ? fmt::format("{}: cannot write '{}': {}; the newest is kept in memory", name, ring,
+                                              ErrorText(stream.ring->last_error()))
+                                : fmt::format("{}: '{}' can be written again", name, ring), wall);
+    told->failing = fill.failing;
+  }
+  if (fill.gave_up_compression && !told->plain) {
+    narrator_.Note(fmt::format("{}: comes faster than it can be compressed; what is too fast is recorded plain", name), wall);
+    told->plain = true;
+  }
+  const uint64_t not_passed_on = stream.drain->not_passed_on();
+  if (not_passed_on != told->not_passed_on && (beat || told->not_passed_on == 0)) {
+    narrator_.Note(fmt::format("{}: {} recorded but not passed on, whoever reads it is too slow or gone (--lossless waits)", name,
+                               FormatSize(not_passed_on - told->not_passed_on)), wall);
+    told->not_passed_on = not_passed_on;
+  }
+  if (fill.lost_bytes != told->lost && (beat || told->lost == 0)) {
+    const std::string why = fill.lost_errno == 0 ? fmt::format("the disk of '{}' is slower than the stream", ring)
+                                                 : fmt::format("cannot write '{}': {}", ring, ErrorText(fill.lost_errno));
+    narrator_.TellLoss(name, fill.lost_bytes - told->lost, why, wall);
+    told->lost = fill.lost_bytes;
   }
 }
 
@@ -273,7 +260,6 @@ Verdict Observer::Conclude(const ChildView& child) {
   FinishPlainSnapshot();
   analysis_.Stop();
   TellTroubles(true);
-  TellLosses(true);
   Verdict verdict = analysis_.Conclude(child);
   std::vector<DueSnapshot> due = requests_.Finish([this] { return StatusNow(); });
   TellUnseen(true);

@@ -86,8 +86,16 @@ class Observer {
 
  private:
   void Beat(const ChildView& child, const Verdict& verdict);
+  // What a stream has to put up with, and which of it was told.
+  struct Troubles {
+    bool failing = false;
+    bool plain = false;
+    uint64_t not_passed_on = 0;
+    uint64_t lost = 0;
+  };
+
   void TellTroubles(bool all);
-  void TellLosses(bool all);
+  void TellTroublesOf(const RecordedStream& stream, bool all, Troubles* told);
   void TellHang(const Verdict& verdict);
   void FinishPlainSnapshot();
   void TellPutOff();
@@ -119,13 +127,7 @@ class Observer {
   TimeNs last_beat_;
   TimeNs last_cpu_ = 0;
   std::vector<uint64_t> last_totals_;
-  struct Troubles {
-    bool failing = false;
-    bool plain = false;
-    uint64_t dropped = 0;
-  };
-  std::vector<Troubles> troubles_;  // that were told, by stream
-  std::vector<uint64_t> told_losses_;
+  std::vector<Troubles> told_;  // by stream
   bool hang_now_ = false;
   bool hang_told_ = false;
   Verdict last_hang_;
