@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/file_lock.h"
+
 namespace hangscope {
 namespace {
 
@@ -74,13 +76,6 @@ class PosixFile final : public File {
   }
 
  private:
-  static struct flock WholeFile() {
-    struct flock lock {};
-    lock.l_type = F_WRLCK;
-    lock.l_whence = SEEK_SET;
-    return lock;
-  }
-
   int fd_;
   std::string path_;
 };

@@ -14,6 +14,7 @@
 #include <charconv>
 #include <ctime>
 
+#include "base/file_lock.h"
 #include "capture/ring_store.h"
 #include "capture/stage.h"
 #include "session/drain.h"
@@ -24,13 +25,6 @@ namespace {
 constexpr uint32_t kOver = 1;  // the baton's only word, once the recording has ended by itself
 constexpr int kCheckMs = 500;
 constexpr TimeNs kLongestFarewell = kSecond;
-
-struct flock WholeFile() {
-  struct flock lock {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  return lock;
-}
 
 // The lock belongs to the open file, and what is inherited is the same open file:
 // every process needs its own.
@@ -209,8 +203,7 @@ void Guards::Check() {
 void Guards::Dismiss() {
   if (pids_.empty()) return;
   SayOver(baton_);
-  struct flock lock = WholeFile();
-  lock.l_type = F_UNLCK;
+  struct flock lock = WholeFile(F_UNLCK);
   (void)fcntl(baton_, F_OFD_SETLK, &lock);
   const TimeNs step = 200'000;
   for (TimeNs waited = 0; !pids_.empty() && waited < kLongestFarewell; waited += step) {
