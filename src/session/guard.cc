@@ -37,6 +37,12 @@ bool IsOver(int baton) {
   return pread(baton, &word, sizeof word, 0) == sizeof word && word == kOver;
 }
 
+// Of a child of ours; also if somebody else has waited for it.
+bool HasEnded(pid_t pid) {
+  const pid_t ended = waitpid(pid, nullptr, WNOHANG);
+  return ended == pid || (ended < 0 && errno == ECHILD);
+}
+
 // Nothing can be recorded any more; the program shall not suffer from it.
 void OnlyPassOn(const GuardedStream& stream) {
   std::vector<char> buffer(64 * 1024);
@@ -126,12 +132,13 @@ Result<GuardedStream> ParseGuardedStream(const std::string& word) {
   return stream;
 }
 
-Result<std::unique_ptr<Guards>> Guards::Create(const std::string& program) {
+Result<std::unique_ptr<Guards>> Guards::Post(const std::string& program, const std::vector<GuardedStream>& streams) {
   const int baton = memfd_create("hangscope-baton", MFD_CLOEXEC);
   if (baton < 0) return Status::FromErrno(errno, "create", "a baton for the guards");
   std::unique_ptr<Guards> guards(new Guards(program, baton));
   struct flock lock = WholeFile();
   if (fcntl(baton, F_OFD_SETLK, &lock) != 0) return Status::FromErrno(errno, "lock", "the baton for the guards");
+  if (Status status = guards->Start(streams, 2); !status.ok()) return status;
   return guards;
 }
 
@@ -193,9 +200,7 @@ Result<pid_t> Guards::Spawn() const {
 
 void Guards::Check() {
   for (pid_t& pid : pids_) {
-    const pid_t ended = waitpid(pid, nullptr, WNOHANG);
-    const bool gone = ended == pid || (ended < 0 && errno == ECHILD);
-    if (!gone) continue;
+    if (!HasEnded(pid)) continue;
     if (auto next = Spawn(); next.ok()) pid = *next;
   }
 }
@@ -207,10 +212,7 @@ void Guards::Dismiss() {
   (void)fcntl(baton_, F_OFD_SETLK, &lock);
   const TimeNs step = 200'000;
   for (TimeNs waited = 0; !pids_.empty() && waited < kLongestFarewell; waited += step) {
-    std::erase_if(pids_, [](pid_t pid) {
-      const pid_t ended = waitpid(pid, nullptr, WNOHANG);
-      return ended == pid || (ended < 0 && errno == ECHILD);
-    });
+    std::erase_if(pids_, HasEnded);
     const timespec moment = {0, step};
     if (!pids_.empty()) nanosleep(&moment, nullptr);
   }
@@ -218,14 +220,6 @@ void Guards::Dismiss() {
 }
 
 bool Guards::Has(pid_t pid) const { return std::find(pids_.begin(), pids_.end(), pid) != pids_.end(); }
-
-Status PostGuardsFor(const std::vector<GuardedStream>& streams, const std::string& program, std::unique_ptr<Guards>* guards) {
-  auto created = Guards::Create(program);
-  if (!created.ok()) return created.status();
-  Status status = (*created)->Start(streams, 2);
-  if (status.ok()) *guards = std::move(*created);
-  return status;
-}
 
 void StandGuard(FileSystem& files, Clock& clock, const std::string& program, int baton_fd, pid_t recorder,
                 const std::vector<GuardedStream>& streams, void (*tell)(const std::string&)) {

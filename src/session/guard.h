@@ -34,15 +34,17 @@ struct GuardedStream {
 // The recorder's side. One thread.
 class Guards {
  public:
-  // Takes the baton. `program`: this hangscope, which has the subcommand `guard`.
-  static Result<std::unique_ptr<Guards>> Create(const std::string& program);
+  // Takes the baton and posts two guards, so that one is left when the recorder and
+  // another are killed at once. What they are to hold must be open from now to Dismiss.
+  // `program`: this hangscope, which has the subcommand `guard`.
+  static Result<std::unique_ptr<Guards>> Post(const std::string& program, const std::vector<GuardedStream>& streams);
   // Goes on with the baton that a guard inherited.
   static std::unique_ptr<Guards> Inherit(const std::string& program, int baton_fd);
   ~Guards();
   Guards(const Guards&) = delete;
   Guards& operator=(const Guards&) = delete;
 
-  // Starts `count` guards. What they are to hold must be open from now to Dismiss.
+  // Starts `count` guards.
   Status Start(const std::vector<GuardedStream>& streams, int count);
   // Replaces those that died. Cheap; call it now and then.
   void Check();
@@ -59,10 +61,6 @@ class Guards {
   std::vector<GuardedStream> streams_;
   std::vector<pid_t> pids_;
 };
-
-// Posts two guards, so that one is left when the recorder and another are killed at
-// once. On failure *guards is empty.
-Status PostGuardsFor(const std::vector<GuardedStream>& streams, const std::string& program, std::unique_ptr<Guards>* guards);
 
 // A guard's side. `streams` and `baton_fd` as inherited; `recorder` is whom it
 // guards. Returns when it is not needed any more; `tell` gets a sentence if it was.

@@ -38,6 +38,11 @@ Status Recording::AddRing(const std::string& name, const std::string& prefix, co
   return {};
 }
 
+GuardedStream Recording::Guarded(size_t index, int fd, const PassthroughOptions& passthrough) const {
+  const RecordedStream& stream = streams_[index];
+  return {fd, stream.stage_fd, passthrough.fd, passthrough.hide_traces, stages_.lossless, stream.ring->prefix()};
+}
+
 void Recording::Drain(size_t index, int fd, bool owns_fd, const PassthroughOptions& passthrough) {
   RecordedStream& stream = streams_[index];
   stream.drain = std::make_unique<hangscope::Drain>(fd, owns_fd, stream.ring.get(), std::move(stream.stage), &clock_,

@@ -11,6 +11,7 @@
 #include "capture/ring_store.h"
 #include "model/heartbeat.h"
 #include "session/drain.h"
+#include "session/guard.h"
 
 namespace hangscope {
 
@@ -37,6 +38,8 @@ class Recording {
   // recorded is never started.
   // `passthrough`: whether Drain will be told to pass the stream on.
   Status AddRing(const std::string& name, const std::string& prefix, const RingGeometry& geometry, bool passthrough);
+  // What a guard needs to drain `fd` into the ring added i-th.
+  GuardedStream Guarded(size_t index, int fd, const PassthroughOptions& passthrough) const;
   // Starts draining `fd` into the ring added i-th.
   void Drain(size_t index, int fd, bool owns_fd, const PassthroughOptions& passthrough);
 

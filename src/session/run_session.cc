@@ -87,11 +87,11 @@ class Runner {
     if (environment_.guard_program.empty()) return;
     std::vector<GuardedStream> streams;
     for (size_t i = 0; i < stream_fds.size(); ++i) {
-      const PassthroughOptions& out = options_.streams[i].passthrough;
-      const RecordedStream& recorded = recording_.streams()[i];
-      streams.push_back({stream_fds[i], recorded.stage_fd, out.fd, out.hide_traces, options_.stages.lossless, recorded.ring->prefix()});
+      streams.push_back(recording_.Guarded(i, stream_fds[i], options_.streams[i].passthrough));
     }
-    guard_status_ = PostGuardsFor(streams, environment_.guard_program, &guards_);
+    auto posted = Guards::Post(environment_.guard_program, streams);
+    guard_status_ = posted.status();
+    if (posted.ok()) guards_ = std::move(*posted);
   }
 
   Status PrepareRings() {

@@ -40,10 +40,9 @@ TeeOutcome RunTee(const Environment& environment, const TeeOptions& options) {
   std::unique_ptr<Guards> guards;
   Status guarded;
   if (!environment.guard_program.empty()) {
-    const RecordedStream& stream = recording.streams()[0];
-    guarded = PostGuardsFor({{options.input_fd, stream.stage_fd, options.out.fd, options.out.hide_traces,
-                              options.stages.lossless, stream.ring->prefix()}},
-                            environment.guard_program, &guards);
+    auto posted = Guards::Post(environment.guard_program, {recording.Guarded(0, options.input_fd, options.out)});
+    guarded = posted.status();
+    if (posted.ok()) guards = std::move(*posted);
   }
   recording.Drain(0, options.input_fd, false, options.out);
   Observer observer(environment, options.observer, recording, start, start_wall);
