@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
 #include <thread>
 
@@ -31,19 +30,8 @@ What is missing is told on stderr. Status: 0; 2 usage; 3 nothing could be read.
 constexpr int kLooksForHeir = 20;  // a guard takes over from a recorder that was killed
 constexpr auto kFollowInterval = std::chrono::milliseconds(50);
 
-bool WriteOut(std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = write(STDOUT_FILENO, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    text.remove_prefix(static_cast<size_t>(written));
-  }
-  return true;
-}
-
 void TellLoss(const Loss& loss) {
-  const std::string text = fmt::format("hangscope: {} missing, bytes {}..{} of the stream ({})\n", FormatSize(loss.bytes()), loss.begin, loss.end, LossReasonName(loss.reason));
-  (void)!write(STDERR_FILENO, text.data(), text.size());
+  PrintNote(fmt::format("{} missing, bytes {}..{} of the stream ({})", FormatSize(loss.bytes()), loss.begin, loss.end, LossReasonName(loss.reason)));
 }
 
 int Print(const std::string& prefix, bool follow) {
@@ -52,7 +40,7 @@ int Print(const std::string& prefix, bool follow) {
     PrintError(reader.status().message());
     return kExitFailed;
   }
-  HistoryPrinter printer(&*reader, WriteOut, TellLoss);
+  HistoryPrinter printer(&*reader, [](std::string_view text) { return WriteAll(STDOUT_FILENO, text); }, TellLoss);
   int looks_without_writer = 0;
   while (follow) {
     if (!printer.PrintAvailable()) return kExitClean;

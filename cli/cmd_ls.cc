@@ -4,8 +4,7 @@
 #include "commands.h"
 #include "export/recorder_table.h"
 #include "options.h"
-#include "session/control_client.h"
-#include "session/control_folder.h"
+#include "recorders.h"
 
 namespace hangscope::cli {
 namespace {
@@ -21,10 +20,6 @@ program, age, bytes so far and lately, snapshots taken, and what each thinks of 
 Status: 0, also where none runs; 2 usage.
 )";
 
-constexpr TimeNs kPatience = 2 * kSecond;
-
-void Print(int fd, const std::string& text) { (void)!write(fd, text.data(), text.size()); }
-
 }  // namespace
 
 int LsCommand(const std::vector<std::string>& words) {
@@ -36,14 +31,12 @@ int LsCommand(const std::vector<std::string>& words) {
     case OptionParser::Outcome::kError: return kExitUsage;
     case OptionParser::Outcome::kGo: break;
   }
-  const LiveRecorders recorders = FindRecorders(ControlFolder(), kPatience);
-  if (!recorders.warning.empty()) Print(STDERR_FILENO, "hangscope: warning: " + recorders.warning + "\n");
-  if (recorders.found.empty()) {
-    Print(STDERR_FILENO, "hangscope: no recorder is running\n");
+  const std::vector<LiveRecorder> recorders = FindLiveRecorders();
+  if (recorders.empty()) {
+    PrintNote("no recorder is running");
     return kExitClean;
   }
-  std::vector<RecorderStatus> statuses;
-  for (const LiveRecorder& recorder : recorders.found) statuses.push_back(recorder.status);
+  const std::vector<RecorderStatus> statuses = StatusesOf(recorders);
   std::string text;
   if (json) {
     for (const RecorderStatus& status : statuses) text += RecorderJson(status) + "\n";
@@ -51,7 +44,7 @@ int LsCommand(const std::vector<std::string>& words) {
     const size_t columns = isatty(STDOUT_FILENO) != 0 ? static_cast<size_t>(TerminalColumns(STDOUT_FILENO)) : 0;
     text = RecorderTable(statuses, columns);
   }
-  Print(STDOUT_FILENO, text);
+  WriteAll(STDOUT_FILENO, text);
   return kExitClean;
 }
 

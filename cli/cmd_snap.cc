@@ -5,8 +5,7 @@
 #include "commands.h"
 #include "export/recorder_table.h"
 #include "options.h"
-#include "session/control_client.h"
-#include "session/control_folder.h"
+#include "recorders.h"
 
 namespace hangscope::cli {
 namespace {
@@ -24,14 +23,8 @@ its name (the last part of its prefix), its prefix, its ring, or the folder that
 Status: 0; 2 usage, or several recorders are meant; 3 none is, or it failed.
 )";
 
-constexpr TimeNs kPatience = 2 * kSecond;
-
-void Print(int fd, const std::string& text) { (void)!write(fd, text.data(), text.size()); }
-
 void ListOnStderr(const std::vector<LiveRecorder>& recorders) {
-  std::vector<RecorderStatus> statuses;
-  for (const LiveRecorder& recorder : recorders) statuses.push_back(recorder.status);
-  Print(STDERR_FILENO, RecorderTable(statuses, 0));
+  WriteAll(STDERR_FILENO, RecorderTable(StatusesOf(recorders), 0));
 }
 
 }  // namespace
@@ -49,17 +42,16 @@ int SnapCommand(const std::vector<std::string>& words) {
     case OptionParser::Outcome::kError: return kExitUsage;
     case OptionParser::Outcome::kGo: break;
   }
-  const LiveRecorders recorders = FindRecorders(ControlFolder(), kPatience);
-  if (!recorders.warning.empty()) Print(STDERR_FILENO, "hangscope: warning: " + recorders.warning + "\n");
+  const std::vector<LiveRecorder> recorders = FindLiveRecorders();
   if (target.empty()) {
     PrintError("no recorder given; name one by its process, name or folder, as in hangscope snap fw");
-    if (!recorders.found.empty()) ListOnStderr(recorders.found);
+    if (!recorders.empty()) ListOnStderr(recorders);
     return kExitUsage;
   }
-  const std::vector<LiveRecorder> meant = RecordersMatching(recorders.found, target);
+  const std::vector<LiveRecorder> meant = RecordersMatching(recorders, target);
   if (meant.empty()) {
-    PrintError(fmt::format("no recorder that runs is called, or writes to, '{}'{}", target, recorders.found.empty() ? "; none is running" : "; there are"));
-    if (!recorders.found.empty()) ListOnStderr(recorders.found);
+    PrintError(fmt::format("no recorder that runs is called, or writes to, '{}'{}", target, recorders.empty() ? "; none is running" : "; there are"));
+    if (!recorders.empty()) ListOnStderr(recorders);
     return kExitFailed;
   }
   if (meant.size() > 1) {
@@ -72,7 +64,7 @@ int SnapCommand(const std::vector<std::string>& words) {
     PrintError(fmt::format("the recorder {} took no snapshot: {}", meant[0].status.pid, folder.status().message()));
     return kExitFailed;
   }
-  Print(STDOUT_FILENO, *folder + "\n");
+  WriteAll(STDOUT_FILENO, *folder + "\n");
   return kExitClean;
 }
 

@@ -32,8 +32,6 @@ example:
     -kernel fw.elf -nographic -monitor none -serial none -d exec,nochain
 )";
 
-void Print(int fd, const std::string& text) { (void)!write(fd, text.data(), text.size()); }
-
 int Dispatch(const std::vector<std::string>& words, const StartSignals& signals) {
   const std::string command = words.empty() ? "" : words[0];
   const std::vector<std::string> rest(words.begin() + (words.empty() ? 0 : 1), words.end());
@@ -45,15 +43,15 @@ int Dispatch(const std::vector<std::string>& words, const StartSignals& signals)
   if (command == "ls") return LsCommand(rest);
   if (command == "cat") return CatCommand(rest);
   if (command == "--version") {
-    Print(STDOUT_FILENO, "hangscope " HANGSCOPE_VERSION "\n");
+    WriteAll(STDOUT_FILENO, "hangscope " HANGSCOPE_VERSION "\n");
     return kExitClean;
   }
   if (command == "--help" || command == "-h" || command == "help") {
-    Print(STDOUT_FILENO, kHelp);
+    WriteAll(STDOUT_FILENO, kHelp);
     return kExitClean;
   }
   if (command.empty()) {
-    Print(STDERR_FILENO, kHelp);
+    WriteAll(STDERR_FILENO, kHelp);
   } else {
     PrintError("unknown command '" + command + "'; there are run, tee, ls, snap and cat (hangscope --help)");
   }

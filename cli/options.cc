@@ -53,13 +53,19 @@ std::string UnknownOption(const CLI::App& app, const std::string& command, std::
                      best.empty() ? "" : fmt::format(", did you mean '{}'?", best), command);
 }
 
-void WriteAll(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // nobody listens any more
-    text.remove_prefix(static_cast<size_t>(written));
+Result<Compress> ParseCompress(const std::string& text) {
+  if (text == "none") return Compress::kNone;
+  if (text == "zstd") return Compress::kZstd;
+  if (text == "auto") return Compress::kAuto;
+  return Status::Usage(fmt::format("--compress '{}': none, zstd or auto; for example --compress zstd", text));
+}
+
+Result<uint64_t> ParseMemory(const std::string& text) {
+  auto bytes = ParseSize("--memory", text);
+  if (bytes.ok() && (*bytes < Stage::kSmallest || *bytes > Stage::kLargest)) {
+    return Status::Usage(fmt::format("--memory '{}': from 1M to {}; for example --memory 64M", text, FormatSize(Stage::kLargest)));
   }
+  return bytes;
 }
 
 Result<int> ParseMaxSnapshots(const std::string& text) {
@@ -102,6 +108,16 @@ Status ResolveTriggers(const RecorderWords& words, ObserverOptions* observer) {
 int TerminalColumns(int fd) {
   winsize size{};
   return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+bool WriteAll(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  return true;
 }
 
 void PrintError(const std::string& message) { WriteAll(STDERR_FILENO, "hangscope: error: " + message + "\n"); }
@@ -154,25 +170,6 @@ OptionParser::Outcome OptionParser::Parse(const std::vector<std::string>& words)
                  : fmt::format("unexpected argument '{}'; see hangscope {} --help", extras[0], command_));
   return Outcome::kError;
 }
-
-namespace {
-
-Result<Compress> ParseCompress(const std::string& text) {
-  if (text == "none") return Compress::kNone;
-  if (text == "zstd") return Compress::kZstd;
-  if (text == "auto") return Compress::kAuto;
-  return Status::Usage(fmt::format("--compress '{}': none, zstd or auto; for example --compress zstd", text));
-}
-
-Result<uint64_t> ParseMemory(const std::string& text) {
-  auto bytes = ParseSize("--memory", text);
-  if (bytes.ok() && (*bytes < Stage::kSmallest || *bytes > Stage::kLargest)) {
-    return Status::Usage(fmt::format("--memory '{}': from 1M to {}; for example --memory 64M", text, FormatSize(Stage::kLargest)));
-  }
-  return bytes;
-}
-
-}  // namespace
 
 void RecorderWords::AddTo(OptionParser* options) {
   options->Option("--prefix", &prefix);

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -13,6 +14,8 @@
 
 namespace hangscope::cli {
 
+// Writes all of `text`; false where nobody listens any more.
+bool WriteAll(int fd, std::string_view text);
 // Prints "hangscope: error: MESSAGE" on stderr.
 void PrintError(const std::string& message);
 // The same without "error".
