@@ -33,6 +33,19 @@ bool IsFull(const Status& status) { return status.error() == ENOSPC || status.er
 // Of this round.
 uint64_t FileBytes(const IndexSlot& slot) { return slot.encoding == Encoding::kZstd ? slot.touched_end : slot.length; }
 
+template <typename Record>
+void PutRecord(Record record, uint64_t offset, std::string* index) {
+  record.check = CheckOf(record);
+  std::memcpy(index->data() + offset, &record, sizeof record);
+}
+
+// An index up to its stamps.
+void PutRecords(const IndexHeader& header, const IndexTail& tail, const std::vector<IndexSlot>& slots, std::string* index) {
+  PutRecord(header, 0, index);
+  PutRecord(tail, kTailAt, index);
+  for (uint32_t k = 0; k < slots.size(); ++k) PutRecord(slots[k], SlotAt(k), index);
+}
+
 // A compressed segment on its way to its name.
 std::string NextPath(const std::string& prefix) { return prefix + ".next"; }
 
@@ -114,14 +127,7 @@ Status RingStore::RemoveStale() {
 Status RingStore::WriteIndex() {
   std::string image(geometry_.index_bytes(), '\0');
   header_.end_offset = head_;
-  header_.check = CheckOf(header_);
-  tail_.check = CheckOf(tail_);
-  std::memcpy(image.data(), &header_, sizeof header_);
-  std::memcpy(image.data() + kTailAt, &tail_, sizeof tail_);
-  for (uint32_t k = 0; k < geometry_.segment_count; ++k) {
-    slots_[k].check = CheckOf(slots_[k]);
-    std::memcpy(image.data() + SlotAt(k), &slots_[k], sizeof(IndexSlot));
-  }
+  PutRecords(header_, tail_, slots_, &image);
   size_t written = 0;
   if (Status status = index_->WriteAt(0, image, &written); !status.ok()) return status;
   if (geometry_.block_bytes == 0) return {};
@@ -590,40 +596,33 @@ void RingStore::PublishHeader() {
 Status RingStore::Freeze(const std::string& folder, uint64_t first_offset) {
   const std::string pinned = folder + "/" + stream_name_;
   const Change change(this);
-  std::vector<IndexSlot> slots = slots_;
-  if (Status status = PinSegments(pinned, first_offset, &slots); !status.ok()) return status;
+  auto slots = PinSegments(pinned, first_offset);
+  if (!slots.ok()) return slots.status();
   std::string image(geometry_.index_bytes(), '\0');
   auto got = index_->ReadAt(0, {image.data(), image.size()});
   if (!got.ok()) return got.status();
   IndexHeader header = header_;
   header.end_offset = head_ + gap_;
   header.first_offset = first_offset;
-  header.check = CheckOf(header);
-  std::memcpy(image.data(), &header, sizeof header);
-  for (uint32_t k = 0; k < slots.size(); ++k) {
-    slots[k].check = CheckOf(slots[k]);
-    std::memcpy(image.data() + SlotAt(k), &slots[k], sizeof slots[k]);
-  }
+  IndexTail tail = tail_;
+  tail.begin_offset = head_ - tail_bytes_.size();
+  tail.length = tail_bytes_.size();
+  PutRecords(header, tail, *slots, &image);
   if (tail_file_ != nullptr) {
-    IndexTail tail = tail_;
-    tail.begin_offset = head_ - tail_bytes_.size();
-    tail.length = tail_bytes_.size();
-    tail.check = CheckOf(tail);
-    std::memcpy(image.data() + kTailAt, &tail, sizeof tail);
     if (Status status = WriteWholeFile(files_, TailPath(pinned), tail_bytes_); !status.ok()) return status;
   }
   return WriteWholeFile(files_, IndexPath(pinned), image);
 }
 
-Status RingStore::PinSegments(const std::string& pinned_prefix, uint64_t first_offset, std::vector<IndexSlot>* slots) {
+Result<std::vector<IndexSlot>> RingStore::PinSegments(const std::string& pinned_prefix, uint64_t first_offset) {
   // The segment being filled: little is copied, so that many snapshots in a row
   // cost the ring no history; much is closed early and linked.
   const bool open = sequence_ != 0 && current().closed == 0 && current().length > 0;
   const bool copy = open && std::max(FileBytes(current()), current().prev_length) <= kCheapCopy;
   if (open && !copy) CloseCurrent();  // the next append opens the next segment
-  for (uint32_t k = 0; k < slots_.size(); ++k) {
-    IndexSlot& slot = (*slots)[k];
-    slot = slots_[k];
+  std::vector<IndexSlot> slots = slots_;
+  for (uint32_t k = 0; k < slots.size(); ++k) {
+    IndexSlot& slot = slots[k];
     if (slot.sequence == 0) continue;
     const uint64_t end = std::max(slot.begin_offset + slot.length, slot.prev_begin + slot.prev_length);
     if (end <= first_offset) {
@@ -634,7 +633,7 @@ Status RingStore::PinSegments(const std::string& pinned_prefix, uint64_t first_o
     if (status.error() == ENOENT) slot = IndexSlot{};  // deleted under us: a reader tells the gap
     else if (!status.ok()) return status;
   }
-  return {};
+  return slots;
 }
 
 Status RingStore::LinkSegment(uint32_t segment, const std::string& pinned_prefix) {

@@ -114,7 +114,8 @@ class RingStore {
   void PublishStamps();
   void PublishHeader();
   void WriteToIndex(uint64_t offset, const void* bytes, size_t count);
-  Status PinSegments(const std::string& pinned_prefix, uint64_t first_offset, std::vector<IndexSlot>* slots);
+  // The slots of what was pinned.
+  Result<std::vector<IndexSlot>> PinSegments(const std::string& pinned_prefix, uint64_t first_offset);
   Status LinkSegment(uint32_t segment, const std::string& pinned_prefix);
   Status CopySegment(uint32_t segment, const std::string& pinned_prefix);
   IndexSlot& current() { return slots_[current_]; }
