@@ -259,15 +259,18 @@ Encoding RingStore::NextEncoding() const {
   if (geometry_.compress == Compress::kNone || geometry_.block_bytes == 0) return Encoding::kPlain;
   if (geometry_.compress == Compress::kZstd) return Encoding::kZstd;
   if (pressed_.load(std::memory_order_relaxed)) return Encoding::kPlain;
-  const bool open = sequence_ != 0 && slots_[current_].closed == 0 && slots_[current_].length < geometry_.segment_bytes;
-  return open ? slots_[current_].encoding : Encoding::kZstd;
+  return HasRoom() ? slots_[current_].encoding : Encoding::kZstd;
+}
+
+// Whether the current segment takes more.
+bool RingStore::HasRoom() const {
+  return sequence_ != 0 && segment_ != nullptr && slots_[current_].closed == 0 &&
+         FileBytes(slots_[current_]) < geometry_.segment_bytes;
 }
 
 // Makes the current segment one of this encoding with room in it.
 bool RingStore::PrepareSegment(Encoding encoding, TimeNs stamp) {
-  const bool fits = sequence_ != 0 && segment_ != nullptr && current().closed == 0 && current().encoding == encoding &&
-                    FileBytes(current()) < geometry_.segment_bytes;
-  if (fits) return true;
+  if (HasRoom() && current().encoding == encoding) return true;
   if (geometry_.compress == Compress::kAuto && encoding == Encoding::kPlain) gave_up_compression_ = true;
   if (const Status status = Reinstate(); !status.ok()) {
     Refuse(status);

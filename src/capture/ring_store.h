@@ -97,6 +97,7 @@ class RingStore {
   bool WriteFramed(std::string_view framed, uint64_t stream_bytes, TimeNs stamp);
   bool PrepareSegment(Encoding encoding, TimeNs stamp);
   Encoding NextEncoding() const;
+  bool HasRoom() const;
   Status OpenNextSegment(Encoding encoding);
   Status OpenSegment(uint32_t segment, Encoding encoding);
   Status CreateCompressed(const std::string& path);
