@@ -126,16 +126,17 @@ Status RingStore::RemoveStale() {
 // room for every update of them.
 Status RingStore::WriteIndex() {
   std::string image(geometry_.index_bytes(), '\0');
-  header_.end_offset = head_;
+  // While the tail becomes a frame, the head is before it; it is history all the time.
+  header_.end_offset = std::max(head_, tail_.begin_offset + tail_.length) + gap_;
   PutRecords(header_, tail_, slots_, &image);
   size_t written = 0;
   if (Status status = index_->WriteAt(0, image, &written); !status.ok()) return status;
   if (geometry_.block_bytes == 0) return {};
+  std::string bytes(geometry_.block_bytes, '\0');
+  if (tail_file_ != nullptr) (void)tail_file_->ReadAt(0, bytes).ok();  // likewise
   auto tail = files_.Open(TailPath(prefix_), FileSystem::Mode::kCreate);
   if (!tail.ok()) return tail.status();
   tail_file_ = std::move(*tail);
-  std::string bytes = tail_bytes_;
-  bytes.resize(geometry_.block_bytes);
   return tail_file_->WriteAt(0, bytes, &written);
 }
 

@@ -545,6 +545,23 @@ TEST_F(ZstdRingTest, SegmentsAreValidZstdAtEveryInstant) {
   EXPECT_GT(looks, 1000u / (kStride * kStride));
 }
 
+// The folder vanishes while the tail, which cannot be made a frame, has a loss behind it.
+TEST_F(ZstdRingTest, TailAndTheLossBehindItSurviveAVanishedFolder) {
+  Create("64K", "1");
+  Produce(1000);
+  disk_.write_error = EIO;
+  store_->Lose(500, EIO);
+  disk_.write_error = 0;
+  disk_.Clear();
+  disk_.capacity = plan_.index_bytes() + plan_.block_bytes;  // and no segment
+  EXPECT_EQ(store_->Append("next", clock_.Monotonic()), 0u);
+  const ReadBack back = ReadAll();
+  EXPECT_EQ(back.bytes, 1000u);
+  EXPECT_EQ(back.end, 1500u);
+  ASSERT_EQ(back.losses.size(), 1u);
+  EXPECT_EQ(back.losses[0].begin, 1000u);
+}
+
 TEST_F(ZstdRingTest, FramesAndTailTogetherAreTheStream) {
   Create("64K", "16");
   Produce(100'000);
