@@ -13,6 +13,7 @@
 
 #include "base/thread_name.h"
 #include "decode/trace_line.h"
+#include "session/narrator.h"
 
 namespace hangscope {
 namespace {
@@ -257,7 +258,6 @@ bool Drain::WaitForReader() {
 }
 
 void Drain::WriteOut(std::string_view bytes) {
-  constexpr std::string_view kClearLine = "\r\033[K";
   if (out_.live_line != nullptr && out_.live_line->exchange(false)) {
     (void)!write(out_.fd, kClearLine.data(), kClearLine.size());
   }

@@ -7,11 +7,6 @@
 #include "export/text.h"
 
 namespace hangscope {
-namespace {
-
-constexpr std::string_view kClearLine = "\r\033[K";
-
-}  // namespace
 
 void Narrator::Say(const std::string& text, const std::string& json) {
   if (options_.json) {

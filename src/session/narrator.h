@@ -14,6 +14,8 @@
 
 namespace hangscope {
 
+constexpr std::string_view kClearLine = "\r\033[K";  // takes the live line away
+
 struct NarratorOptions {
   std::function<void(std::string_view)> write;  // takes whole messages
   std::function<int()> columns;                 // of the terminal, if live
