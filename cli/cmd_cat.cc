@@ -34,6 +34,12 @@ void TellLoss(const Loss& loss) {
   PrintNote(fmt::format("{} missing, bytes {}..{} of the stream ({})", FormatSize(loss.bytes()), loss.begin, loss.end, LossReasonName(loss.reason)));
 }
 
+void TellDamage(uint32_t segments) {
+  if (segments == 0) return;
+  PrintNote(segments == 1 ? "1 segment is damaged, and its bytes are left out"
+                          : fmt::format("{} segments are damaged, and their bytes are left out", segments));
+}
+
 int Print(const std::string& prefix, bool follow) {
   auto reader = BlockReader::Open(PosixFileSystem(), prefix);
   if (!reader.ok()) {
@@ -52,7 +58,7 @@ int Print(const std::string& prefix, bool follow) {
     if (ended) break;
     std::this_thread::sleep_for(kFollowInterval);
   }
-  (void)printer.PrintRest();
+  if (printer.PrintRest()) TellDamage(reader->damaged_segments());
   return kExitClean;
 }
 

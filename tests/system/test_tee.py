@@ -146,6 +146,23 @@ class Cat(Case):
         self.assertTrue(data.endswith(history))
         self.assertGreater(len(history), 60000)
 
+    def test_damaged_segments_are_counted_on_stderr(self):
+        lines = b"".join(b"line %05d\n" % i for i in range(4000))
+        process = self.recorder("tee", "--size", "64K", "--keep", 1, stdin=subprocess.PIPE)
+        process.communicate(lines)
+        whole = self.hangscope("cat", self.prefix)
+        self.assertEqual((whole.status, whole.err), (0, b""))
+        index = pathlib.Path(self.prefix + ".index")
+        for segments, told in (((3,), b"hangscope: 1 segment is damaged, and its bytes are left out\n"),
+                               ((3, 7), b"hangscope: 2 segments are damaged, and their bytes are left out\n")):
+            damaged = bytearray(index.read_bytes())
+            damaged[192 + 64 * segments[-1]] ^= 1  # the slot's sequence number
+            index.write_bytes(damaged)
+            outcome = self.hangscope("cat", self.prefix)
+            self.assertEqual(outcome.status, 0)
+            self.assertIn(told, outcome.err)
+            self.assertLess(len(outcome.out), len(whole.out))
+
     def test_a_closed_reader_is_no_error(self):
         self.recorder("tee", stdin=subprocess.PIPE).communicate(b"x\n" * 100000)
         process = subprocess.run(f"{HANGSCOPE} cat {self.prefix} | head -1", shell=True, capture_output=True)
