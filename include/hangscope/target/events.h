@@ -78,7 +78,7 @@ typedef _Bool hangscope_bool;
     unsigned hangscope_at = 0;                                                                     \
     HANGSCOPE_FIELDS(HANGSCOPE_AS_STORE, __VA_ARGS__)                                              \
     (void)hangscope_at;                                                                            \
-    hangscope_record(HANGSCOPE_ID_##name, HANGSCOPE_CLASS_##class_name, hangscope_all);            \
+    hangscope_record(HANGSCOPE_ID_##name, HANGSCOPE_CLASS_##class_name, &hangscope_all);           \
   }
 #else
 #define HANGSCOPE_EVENT_WRITER(name, class_name, ...)                                              \

@@ -21,12 +21,14 @@ struct hangscope_parameters {
  * writer a stack frame. */
 #if HANGSCOPE_PARAMETERS == 2
 #define HANGSCOPE_COLD_PARAMETERS uint32_t word0, uint32_t word1
-#define HANGSCOPE_COLD_ARGUMENTS(parameters) (parameters).words[0], (parameters).words[1]
-#define HANGSCOPE_COLD_RECEIVED {{word0, word1}}
+#define HANGSCOPE_COLD_ARGUMENTS(parameters) (parameters)->words[0], (parameters)->words[1]
+#define HANGSCOPE_COLD_RECEIVED()                                      \
+  const struct hangscope_parameters hangscope_words = {{word0, word1}}; \
+  const struct hangscope_parameters* const parameters = &hangscope_words
 #else
-#define HANGSCOPE_COLD_PARAMETERS const struct hangscope_parameters* words
-#define HANGSCOPE_COLD_ARGUMENTS(parameters) &(parameters)
-#define HANGSCOPE_COLD_RECEIVED *words
+#define HANGSCOPE_COLD_PARAMETERS const struct hangscope_parameters* parameters
+#define HANGSCOPE_COLD_ARGUMENTS(parameters) (parameters)
+#define HANGSCOPE_COLD_RECEIVED() (void)0
 #endif
 void hangscope_refused(struct hangscope_core* core, uint32_t ticket);
 void hangscope_turn_began(struct hangscope_core* core);
@@ -85,7 +87,7 @@ HANGSCOPE_INLINE uint32_t hangscope_write(struct hangscope_core* core, uint32_t 
   uint32_t epoch;
   const uint32_t time = hangscope_port_now(&epoch);
   if (HANGSCOPE_UNLIKELY(epoch != hangscope_port_load(&core->ring.epoch))) {
-    return hangscope_write_anew(core, id, HANGSCOPE_COLD_ARGUMENTS(*parameters));
+    return hangscope_write_anew(core, id, HANGSCOPE_COLD_ARGUMENTS(parameters));
   }
   return hangscope_write_at(core, id, parameters, time);
 #else
@@ -94,7 +96,7 @@ HANGSCOPE_INLINE uint32_t hangscope_write(struct hangscope_core* core, uint32_t 
 }
 
 /* Records if one of `classes` is switched on. `id`: 1 to 2047. */
-HANGSCOPE_INLINE void hangscope_record(uint32_t id, uint32_t classes, struct hangscope_parameters parameters) {
+HANGSCOPE_INLINE void hangscope_record(uint32_t id, uint32_t classes, const struct hangscope_parameters* parameters) {
   struct hangscope_core* const core = hangscope_this_core();
 #if HANGSCOPE_MASK
   if (HANGSCOPE_UNLIKELY((hangscope_port_load(&core->ring.mask) & classes) == 0)) {
@@ -103,7 +105,7 @@ HANGSCOPE_INLINE void hangscope_record(uint32_t id, uint32_t classes, struct han
   }
 #endif
   (void)classes;
-  (void)hangscope_write(core, id, &parameters);
+  (void)hangscope_write(core, id, parameters);
 }
 
 #ifdef HANGSCOPE_DEFINE
@@ -140,11 +142,11 @@ HANGSCOPE_COLD void hangscope_new_epoch(struct hangscope_core* core, uint32_t ep
 #if HANGSCOPE_PORT_WIDE_CLOCK
 /* The first record in a new epoch: behind an anchor. */
 HANGSCOPE_COLD uint32_t hangscope_write_anew(struct hangscope_core* core, uint32_t id, HANGSCOPE_COLD_PARAMETERS) {
-  const struct hangscope_parameters parameters = HANGSCOPE_COLD_RECEIVED;
+  HANGSCOPE_COLD_RECEIVED();
   uint32_t epoch;
   const uint32_t time = hangscope_port_now(&epoch);
   hangscope_new_epoch(core, epoch);
-  return hangscope_write_at(core, id, &parameters, time);
+  return hangscope_write_at(core, id, parameters, time);
 }
 #endif
 
@@ -162,13 +164,13 @@ HANGSCOPE_COLD void hangscope_turn_began(struct hangscope_core* core) {
 /* The mask does not have the class: unless the ring is armed to freeze after some more. */
 HANGSCOPE_COLD void hangscope_masked(struct hangscope_core* core, uint32_t id, uint32_t classes,
                                      HANGSCOPE_COLD_PARAMETERS) {
-  const struct hangscope_parameters parameters = HANGSCOPE_COLD_RECEIVED;
+  HANGSCOPE_COLD_RECEIVED();
 #ifdef HANGSCOPE_PORT_THREADS
   if (core == &hangscope_no_core) {
     core = hangscope_enter_thread();
     if (core == &hangscope_no_core) return;
     if ((hangscope_port_load(&core->ring.mask) & classes) != 0) {
-      (void)hangscope_write(core, id, &parameters);
+      (void)hangscope_write(core, id, parameters);
       return;
     }
   }
@@ -178,7 +180,7 @@ HANGSCOPE_COLD void hangscope_masked(struct hangscope_core* core, uint32_t id, u
     hangscope_port_store(&core->ring.armed, 0);
     return;
   }
-  (void)hangscope_write(core, id, &parameters);
+  (void)hangscope_write(core, id, parameters);
 }
 
 #endif /* HANGSCOPE_DEFINE */

@@ -19,7 +19,7 @@ HANGSCOPE_INLINE struct hangscope_task* hangscope_task_record(uint32_t index) {
 /* Odd while it changes. Pairs with the reader's look at the sequence before and after. */
 HANGSCOPE_INLINE void hangscope_task_changes(struct hangscope_task* record) {
   hangscope_port_store(&record->sequence, hangscope_port_load(&record->sequence) + 1);
-  __atomic_thread_fence(__ATOMIC_RELEASE);
+  hangscope_port_stores_in_order();
 }
 HANGSCOPE_INLINE void hangscope_task_changed(struct hangscope_task* record) {
   hangscope_port_publish(&record->sequence, hangscope_port_load(&record->sequence) + 1);
