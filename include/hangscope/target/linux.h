@@ -15,7 +15,8 @@
  * counted (lost_threads), and looks again now and then.
  *
  * fork gives the child a scope of its own. A child made by another way, clone or vfork, must not
- * record before it execs. The file that defines HANGSCOPE_DEFINE needs _GNU_SOURCE. */
+ * record before it execs. The file that defines HANGSCOPE_DEFINE needs _GNU_SOURCE, or
+ * the compiler's GNU dialect. */
 #ifndef HANGSCOPE_TARGET_LINUX_H
 #define HANGSCOPE_TARGET_LINUX_H
 
@@ -40,6 +41,7 @@ const char* hangscope_scope_path(void);
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -60,9 +62,11 @@ static struct {
   char path[512];
   char folder[400];
   char name[24];
-  sigset_t before_fork;
   uint32_t next_ring; /* where the search for a ring begins */
 } hangscope_process;
+
+/* Of each thread its own: several may fork at once. */
+static __thread sigset_t hangscope_mask_before_fork __attribute__((tls_model("initial-exec")));
 
 const char* hangscope_scope_path(void) { return hangscope_mapped_scope == 0 ? 0 : hangscope_process.path; }
 
@@ -77,6 +81,9 @@ static void hangscope_look_at_clocks(struct hangscope_header* header) {
   hangscope_port_publish(&header->last_sequence, sequence + 2);
 }
 
+/* A program with more rights than its caller does not do as the caller says. */
+static const char* hangscope_environment(const char* name) { return getauxval(AT_SECURE) != 0 ? 0 : getenv(name); }
+
 static int hangscope_make_folder(const char* folder) {
   struct stat info;
   if (mkdir(folder, 0700) != 0 && errno != EEXIST) return 0;
@@ -84,7 +91,7 @@ static int hangscope_make_folder(const char* folder) {
 }
 
 static int hangscope_choose_folder(void) {
-  const char* const runtime = getenv("XDG_RUNTIME_DIR");
+  const char* const runtime = hangscope_environment("XDG_RUNTIME_DIR");
   struct stat info;
   char* const folder = hangscope_process.folder;
   const size_t size = sizeof hangscope_process.folder;
@@ -131,7 +138,7 @@ static int hangscope_remove_oldest(void) {
 }
 
 static int hangscope_open_file(void) {
-  const char* const asked = getenv("HANGSCOPE_SCOPE");
+  const char* const asked = hangscope_environment("HANGSCOPE_SCOPE");
   char* const path = hangscope_process.path;
   if (asked != 0 && asked[0] != '\0') {
     snprintf(path, sizeof hangscope_process.path, "%s", asked);
@@ -261,18 +268,14 @@ struct hangscope_core* hangscope_enter_thread(void) {
 static void hangscope_before_fork(void) {
   sigset_t all;
   sigfillset(&all);
-  sigset_t before;
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  hangscope_process.before_fork = before;
+  pthread_sigmask(SIG_SETMASK, &all, &hangscope_mask_before_fork);
 }
-static void hangscope_after_fork(void) {
-  const sigset_t before = hangscope_process.before_fork;
-  pthread_sigmask(SIG_SETMASK, &before, 0);
-}
+static void hangscope_after_fork(void) { pthread_sigmask(SIG_SETMASK, &hangscope_mask_before_fork, 0); }
 static void hangscope_in_child(void) {
   struct hangscope_scope* const parents = hangscope_mapped_scope;
   hangscope_thread_core = &hangscope_no_core;
   hangscope_mapped_scope = 0;
+  hangscope_port_store(&hangscope_no_core.ring.state, HANGSCOPE_RING_FREE);
   if (parents != 0) munmap(parents, sizeof *parents);
   hangscope_open();
   hangscope_after_fork();
@@ -295,7 +298,10 @@ uint32_t hangscope_init(void) { return 0; }
 
 #else
 
-HANGSCOPE_INLINE const char* hangscope_scope_path(void) { return 0; }
+HANGSCOPE_INLINE /* Of each thread its own: several may fork at once. */
+static __thread sigset_t hangscope_mask_before_fork __attribute__((tls_model("initial-exec")));
+
+const char* hangscope_scope_path(void) { return 0; }
 
 #endif
 
