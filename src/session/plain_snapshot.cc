@@ -64,8 +64,12 @@ Status PlainSnapshot::WriteOne(const std::string& ring_prefix) {
   const uint64_t end = reader->end_offset();
   reader->Seek(std::max(reader->begin_offset(), end - std::min(end, limit_)));
   uint64_t at = 0;
+  bool incomplete = false;
   for (auto event = reader->Next(); event != BlockReader::Event::kEnd; event = reader->Next()) {
-    if (event == BlockReader::Event::kLoss) continue;
+    if (event == BlockReader::Event::kLoss) {
+      incomplete = true;
+      continue;
+    }
     size_t written = 0;
     Status status = (*file)->WriteAt(at, reader->block(), &written);
     if (!status.ok()) {
@@ -74,6 +78,8 @@ Status PlainSnapshot::WriteOne(const std::string& ring_prefix) {
     }
     at += written;
   }
+  // Snapshots in a row may have pushed this one out while it was read. The newest gets its file.
+  if (incomplete && !files_.Exists(IndexPath(ring_prefix))) return files_.Remove(draft);
   if (Status status = files_.Sync(draft); !status.ok()) return status;
   return files_.Rename(draft, path_);
 }

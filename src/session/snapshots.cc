@@ -10,10 +10,18 @@
 #include "export/text.h"
 
 namespace hangscope {
+namespace {
+
+// A snapshot that is on its way in or out: no snapshot.
+constexpr const char* kPartial = ".partial";
+
+}  // namespace
 
 SnapshotDraft::~SnapshotDraft() {
   if (open_) (void)files_.RemoveTree(Partial()).ok();
 }
+
+std::string SnapshotDraft::Partial() const { return folder_ + kPartial; }
 
 Status SnapshotDraft::Begin() {
   if (Status status = files_.RemoveTree(Partial()); !status.ok()) return status;
@@ -43,7 +51,7 @@ Snapshots::Snapshots(FileSystem& files, std::string prefix, int most)
   // A draft that a killed recorder left behind is no snapshot.
   const std::string folder = FolderOf(prefix_);
   for (const std::string& name : files_.List(folder)) {
-    if (name.starts_with(NameOf(prefix_) + ".snapshot-") && name.ends_with(".partial")) {
+    if (name.starts_with(NameOf(prefix_) + ".snapshot-") && name.ends_with(kPartial)) {
       (void)files_.RemoveTree(folder + "/" + name).ok();
     }
   }
@@ -72,7 +80,12 @@ Status Snapshots::MakeRoom() {
       return s.first != first_of_run_ || most_ == 1;
     });
     if (victim == existing.end()) break;
-    if (Status status = files_.RemoveTree(victim->second); !status.ok()) return status;
+    // All of it goes at once: whoever reads it finds nothing rather than a part.
+    const std::string going = victim->second + kPartial;
+    Status status = files_.RemoveTree(going);
+    if (status.ok()) status = files_.Rename(victim->second, going);
+    if (status.ok()) status = files_.RemoveTree(going);
+    if (!status.ok()) return status;
     existing.erase(victim);
   }
   return {};

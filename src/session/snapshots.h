@@ -28,7 +28,7 @@ class SnapshotDraft {
   Status Commit();
 
  private:
-  std::string Partial() const { return folder_ + ".partial"; }
+  std::string Partial() const;
 
   FileSystem& files_;
   const std::string folder_;
