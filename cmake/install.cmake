@@ -15,6 +15,7 @@ if(PROJECT_IS_TOP_LEVEL)
   set(doc_dir ${CMAKE_INSTALL_DOCDIR})
 endif()
 
+install(TARGETS hangscope_target EXPORT hangscopeTargets)
 install(TARGETS hangscope EXPORT hangscopeTargets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(EXPORT hangscopeTargets NAMESPACE hangscope:: DESTINATION ${package_dir})
 

@@ -2,6 +2,7 @@
 import gzip
 import json
 import os
+import pathlib
 import pty
 import re
 import select
@@ -197,6 +198,25 @@ class Package(Consumer):
         for path in self.installed.rglob("share/**/*.[cp]*"):
             self.assertNotIn(str(ROOT), path.read_text(errors="replace"), path)
 
+    def assert_records(self, program):
+        done = subprocess.run([program], capture_output=True, text=True, check=True)
+        path, result, *event = done.stdout.split()
+        self.assertEqual((result, event), ("0", ["64", "99", "61626364"]))
+        self.assertTrue(path.startswith(str(self.runtime)), path)
+        self.assertEqual(pathlib.Path(path).read_bytes()[:8], b"hangscop")
+
+    def test_an_instrumented_program_finds_its_headers(self):
+        self.configure("Ninja", "-DINSTRUMENTED=ON")
+        done = self.build("instrumented")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assert_records(self.build_folder / "instrumented")
+
+    def test_pkg_config_serves_an_instrumented_program(self):
+        environment = {**os.environ, "PKG_CONFIG_PATH": str(self.installed / "share/pkgconfig")}
+        subprocess.run(["make", "-s", "-f", CONSUMERS / "Makefile", "instrumented"], cwd=self.folder, env=environment,
+                       capture_output=True, check=True)
+        self.assert_records(self.folder / "instrumented")
+
     def test_pkg_config_serves_a_makefile(self):
         environment = {**os.environ, "PKG_CONFIG_PATH": str(self.installed / "share/pkgconfig"),
                        "REPORT": str(self.report_path)}
@@ -226,6 +246,11 @@ class Subdirectory(Consumer):
                 self.assertIn(f"{HANGSCOPE} run", self.command_of("simulation"))
                 self.assertEqual(self.build("simulation").returncode, 0)
                 self.assertEqual(self.report()["words"], AWKWARD)
+
+    def test_an_instrumented_program_finds_its_headers(self):
+        self.configure("Ninja", f"-DHANGSCOPE_SOURCE={ROOT}", f"-DHANGSCOPE_EXECUTABLE={HANGSCOPE}", "-DINSTRUMENTED=ON")
+        done = self.build("instrumented")
+        self.assertEqual(done.returncode, 0, done.stdout)
 
     def test_cross_compiling_project_is_told_what_to_do(self):
         said = self.configure("Ninja", f"-DHANGSCOPE_SOURCE={ROOT}", "-DCMAKE_SYSTEM_NAME=Generic",
