@@ -98,7 +98,7 @@ HANGSCOPE_INLINE uint32_t hangscope_write(struct hangscope_core* core, uint32_t 
 /* Records if one of `classes` is switched on. `id`: 1 to 2047. */
 HANGSCOPE_INLINE void hangscope_record(uint32_t id, uint32_t classes, const struct hangscope_parameters* parameters) {
   struct hangscope_core* const core = hangscope_this_core();
-#if HANGSCOPE_MASK
+#if HANGSCOPE_MASK || defined(HANGSCOPE_PORT_THREADS) /* a thread's first event finds the mask of no ring */
   if (HANGSCOPE_UNLIKELY((hangscope_port_load(&core->ring.mask) & classes) == 0)) {
     hangscope_masked(core, id, classes, HANGSCOPE_COLD_ARGUMENTS(parameters));
     return;
