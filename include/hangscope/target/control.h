@@ -33,6 +33,8 @@ struct hangscope_event {
  * are, over all cores; 0 after power-on. Threads of a process need not call it. */
 uint32_t hangscope_init(void);
 
+void hangscope_epoch_ticked(struct hangscope_core* core, uint32_t epoch);
+
 /* The host reads times over silences of any length if this comes on each core at least once in a
  * quarter-wrap of the clock, from the tick interrupt for example. Costs 15 instructions. */
 HANGSCOPE_INLINE void hangscope_tick(void) {
@@ -40,7 +42,7 @@ HANGSCOPE_INLINE void hangscope_tick(void) {
   struct hangscope_core* const core = hangscope_this_core();
   const uint32_t epoch = (uint32_t)(hangscope_port_clock64() >> 30);
   hangscope_port_store(&core->ring.ticks, hangscope_port_load(&core->ring.ticks) + 1);
-  if (HANGSCOPE_UNLIKELY(epoch != hangscope_port_load(&core->ring.epoch))) hangscope_new_epoch(core, epoch);
+  if (HANGSCOPE_UNLIKELY(epoch != hangscope_port_load(&core->ring.epoch))) hangscope_epoch_ticked(core, epoch);
 #endif
 }
 
@@ -63,6 +65,12 @@ uint32_t hangscope_refusals(uint32_t core);   /* records given up, see abi/recor
 enum hangscope_result hangscope_get(uint32_t core, uint32_t index, struct hangscope_event* event);
 
 #ifdef HANGSCOPE_DEFINE
+
+/* A ring that is frozen stays as it is. */
+HANGSCOPE_COLD void hangscope_epoch_ticked(struct hangscope_core* core, uint32_t epoch) {
+  const uint32_t recorded = hangscope_port_load(&core->ring.mask) | hangscope_port_load(&core->ring.armed);
+  if (recorded != 0 || !HANGSCOPE_MASK) hangscope_new_epoch(core, epoch);
+}
 
 HANGSCOPE_INLINE struct hangscope_core* hangscope_core_at(uint32_t core) {
   struct hangscope_scope* const scope = hangscope_the_scope();
