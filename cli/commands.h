@@ -28,6 +28,7 @@ int GuardCommand(const std::vector<std::string>& words);
 int SnapCommand(const std::vector<std::string>& words);
 int LsCommand(const std::vector<std::string>& words);
 int CatCommand(const std::vector<std::string>& words);
+int ShowCommand(const std::vector<std::string>& words);
 
 }  // namespace hangscope::cli
 

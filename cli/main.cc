@@ -23,6 +23,7 @@ usage: hangscope COMMAND [options]
   ls                            the recorders that run now, and what they think
   snap PID|NAME|DIR             ask one of them for a snapshot
   cat RING|SNAPSHOT             print what a ring or a snapshot holds, oldest first
+  show TARGET                   the events that a program recorded in its memory
 
   hangscope COMMAND --help      the options of one command
   hangscope --version           the version
@@ -42,6 +43,7 @@ int Dispatch(const std::vector<std::string>& words, const StartSignals& signals)
   if (command == "snap") return SnapCommand(rest);
   if (command == "ls") return LsCommand(rest);
   if (command == "cat") return CatCommand(rest);
+  if (command == "show") return ShowCommand(rest);
   if (command == "--version") {
     WriteAll(STDOUT_FILENO, "hangscope " HANGSCOPE_VERSION "\n");
     return kExitClean;
@@ -53,7 +55,7 @@ int Dispatch(const std::vector<std::string>& words, const StartSignals& signals)
   if (command.empty()) {
     WriteAll(STDERR_FILENO, kHelp);
   } else {
-    PrintError("unknown command '" + command + "'; there are run, tee, ls, snap and cat (hangscope --help)");
+    PrintError("unknown command '" + command + "'; there are run, tee, ls, snap, cat and show (hangscope --help)");
   }
   return kExitUsage;
 }

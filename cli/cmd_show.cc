@@ -1,0 +1,254 @@
+// hangscope show: docs/hangscope-show.md.
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <deque>
+
+#include "base/clock.h"
+#include "base/utf8.h"
+#include "commands.h"
+#include "export/scope_text.h"
+#include "options.h"
+#include "session/scope_view.h"
+
+namespace hangscope::cli {
+namespace {
+
+constexpr char kHelp[] =
+    R"(usage: hangscope show [options] TARGET
+
+Prints the events that a program recorded with hangscope/hangscope.h, oldest first, and
+what its tasks wait for. TARGET may be live, hung, or long dead:
+
+  file:PATH[@OFFSET]    a scope file, a dump of memory, guest RAM; or a console's log
+                        with a dump in it; file: may be left out
+  SNAPSHOT              a snapshot's folder
+  pid:N                 a process
+  core:FILE             a core dump
+  gdb:HOST:PORT         a debug server, or gdb:PATH for its socket; it stops the target
+                        for a moment, so this wants --intrusive
+
+  --elf FILE            the program: names of its events, and where the scope is
+  --core N|A-B|NAME     only of these cores
+  --task N              only while this task ran, and what it waits for
+  --event NAME          only events of this name
+  --last N              only the newest N
+  --follow, -f          go on as they come, until the target ends
+  --json                JSON Lines (docs/json.md)
+  --intrusive           the target may be stopped for a moment
+
+Status: 0; 2 usage; 3 the target cannot be read, or has no scope; 130 interrupted.
+)";
+
+constexpr TimeNs kFollowInterval = 50 * kMillisecond;
+
+bool WriteOut(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(STDOUT_FILENO, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;  // nobody listens any more
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+std::optional<uint32_t> ParseNumber(std::string_view text) {
+  uint32_t value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+struct ShowWords {
+  ScopeSource source;
+  std::string core;
+  std::string task;
+  std::string event;
+  std::string last;
+  bool follow = false;
+  bool json = false;
+};
+
+// What of a scope is shown.
+struct Filter {
+  std::optional<std::pair<uint32_t, uint32_t>> cores;  // first and last
+  std::string core_name;
+  std::optional<uint32_t> task;
+  std::optional<uint32_t> event;
+  std::optional<uint32_t> last;
+
+  bool TakesCore(const ScopeCore& core) const {
+    if (cores) return core.index >= cores->first && core.index <= cores->second;
+    return core_name.empty() || core.name == core_name;
+  }
+};
+
+Result<Filter> ParseFilter(const ShowWords& words, const ScopeView& view, const std::vector<ScopeCore>& cores) {
+  Filter filter;
+  if (!words.core.empty()) {
+    const size_t dash = words.core.find('-');
+    const auto first = ParseNumber(std::string_view(words.core).substr(0, dash));
+    const auto last = dash == std::string::npos ? first : ParseNumber(std::string_view(words.core).substr(dash + 1));
+    if (first && last) filter.cores = {*first, *last};
+    else filter.core_name = words.core;
+    if (std::none_of(cores.begin(), cores.end(), [&](const ScopeCore& core) { return filter.TakesCore(core); })) {
+      std::string names;
+      for (const ScopeCore& core : cores) {
+        if (!core.name.empty() && names.size() < 200) names += ", " + Printable(core.name);
+      }
+      return Status::Usage(fmt::format("--core '{}': there are cores 0 to {}{}", words.core, cores.size() - 1, names));
+    }
+  }
+  if (!words.task.empty()) {
+    filter.task = ParseNumber(words.task);
+    if (!filter.task) return Status::Usage(fmt::format("--task '{}': a task's number; for example --task 3", words.task));
+  }
+  if (!words.event.empty()) {
+    uint32_t id = 0;
+    if (view.catalog().FindName(words.event, &id) != nullptr) filter.event = id;
+    else filter.event = ParseNumber(words.event);
+    if (!filter.event) return Status::Usage(fmt::format("--event '{}': the catalog has no event of this name{}; its number does, too", words.event, words.source.elf.empty() ? " (it is in the program: --elf)" : ""));
+  }
+  if (!words.last.empty()) {
+    filter.last = ParseNumber(words.last);
+    if (!filter.last) return Status::Usage(fmt::format("--last '{}': how many events; for example --last 100", words.last));
+  }
+  return filter;
+}
+
+class Shower {
+ public:
+  Shower(ScopeView& view, const Filter& filter, bool json) : view_(view), filter_(filter), json_(json) {}
+
+  bool ShowHead(const std::vector<ScopeCore>& cores) {
+    std::string text;
+    if (json_) text += ScopeJson(view_.layout());
+    for (const ScopeCore& core : cores) {
+      if (!core.in_use && !json_) continue;
+      if (filter_.TakesCore(core)) text += json_ ? ScopeCoreJson(core) : ScopeCoreText(core);
+    }
+    if (!json_ && view_.layout().lost_threads != 0) {
+      text += fmt::format("{} threads found no ring\n", view_.layout().lost_threads);
+    }
+    return WriteOut(text);
+  }
+
+  Status ShowTasks() {
+    auto tasks = view_.Tasks();
+    if (!tasks.ok()) return tasks.status();
+    std::string text;
+    for (const TaskWait& task : *tasks) {
+      if (filter_.task && *filter_.task != task.task) continue;
+      if (json_) text += TaskWaitJson(task, view_.layout());
+      else if (task.state == TaskState::kWaiting) text += TaskWaitText(task, view_.layout());
+    }
+    for (const Corruption& corruption : view_.Corruptions()) text += json_ ? CorruptionJson(corruption) : CorruptionText(corruption);
+    (void)WriteOut(text);
+    return {};
+  }
+
+  // False: nobody listens any more.
+  bool ShowEvents(const std::vector<ScopeCore>& cores, bool only_last) {
+    std::deque<std::string> lines;
+    for (const EventOrLoss& item : view_.Take()) {
+      std::string line = Line(item, cores);
+      if (line.empty()) continue;
+      lines.push_back(std::move(line));
+      if (only_last && filter_.last && lines.size() > *filter_.last) lines.pop_front();
+    }
+    std::string text;
+    for (const std::string& line : lines) text += line;
+    return WriteOut(text);
+  }
+
+ private:
+  // Empty: it is not wanted.
+  std::string Line(const EventOrLoss& item, const std::vector<ScopeCore>& cores) const {
+    if (const auto* loss = std::get_if<EventLoss>(&item)) {
+      if (!filter_.TakesCore(cores[loss->core]) || filter_.task || filter_.event) return {};
+      return json_ ? EventLossJson(*loss) : EventLossText(*loss);
+    }
+    const ScopeEvent& event = std::get<ScopeEvent>(item);
+    if (!filter_.TakesCore(cores[event.core])) return {};
+    if (filter_.event && event.id != *filter_.event) return {};
+    if (filter_.task && event.task != filter_.task) return {};
+    return json_ ? ScopeEventJson(event, view_.layout(), view_.catalog()) : ScopeEventText(event, view_.layout(), view_.catalog());
+  }
+
+  ScopeView& view_;
+  const Filter& filter_;
+  const bool json_;
+};
+
+int Fail(const Status& status) {
+  PrintError(status.message());
+  return status.code() == Status::Code::kUsage ? kExitUsage : kExitFailed;
+}
+
+volatile sig_atomic_t interrupted = 0;
+
+// Until the target ends, nobody listens, or somebody interrupts.
+int Follow(ScopeView& view, Shower& shower, Clock& clock) {
+  struct sigaction action {};
+  action.sa_handler = [](int) { interrupted = 1; };
+  sigaction(SIGINT, &action, nullptr);
+  for (bool live = true; live;) {
+    if (interrupted != 0) return kExitInterrupted;
+    clock.Sleep(kFollowInterval);
+    // Asked before the look, so that nothing that it wrote in between is missed.
+    live = view.IsLive();
+    if (Status status = view.Look(!live); !status.ok()) return live ? Fail(status) : kExitClean;
+    if (!shower.ShowEvents(view.Cores(), false)) return kExitClean;
+  }
+  return kExitClean;
+}
+
+int Show(const ShowWords& words) {
+  SystemClock clock;
+  auto opened = ScopeView::Open(PosixFileSystem(), words.source);
+  if (!opened.ok()) return Fail(opened.status());
+  ScopeView& view = **opened;
+  for (const std::string& warning : view.warnings()) PrintNote("warning: " + warning);
+  const Status looked = words.follow ? view.Look(false) : view.LookOnce(clock);
+  if (!looked.ok()) return Fail(looked);
+  const std::vector<ScopeCore> cores = view.Cores();
+  auto filter = ParseFilter(words, view, cores);
+  if (!filter.ok()) return Fail(filter.status());
+  Shower shower(view, *filter, words.json);
+  if (!shower.ShowHead(cores)) return kExitClean;
+  if (Status status = shower.ShowTasks(); !status.ok()) return Fail(status);
+  if (!shower.ShowEvents(cores, true)) return kExitClean;
+  return words.follow ? Follow(view, shower, clock) : kExitClean;
+}
+
+}  // namespace
+
+int ShowCommand(const std::vector<std::string>& words) {
+  OptionParser parser("show", kHelp);
+  ShowWords show;
+  parser.Positional("target", &show.source.target);
+  parser.Option("--elf", &show.source.elf);
+  parser.Option("--core", &show.core);
+  parser.Option("--task", &show.task);
+  parser.Option("--event", &show.event);
+  parser.Option("--last", &show.last);
+  parser.Flag("--follow,-f", &show.follow);
+  parser.Flag("--json", &show.json);
+  parser.Flag("--intrusive", &show.source.intrusive);
+  switch (parser.Parse(words)) {
+    case OptionParser::Outcome::kHelp: return kExitClean;
+    case OptionParser::Outcome::kError: return kExitUsage;
+    case OptionParser::Outcome::kGo: break;
+  }
+  if (show.source.target.empty()) {
+    PrintError("no target given; for example hangscope show pid:4711");
+    return kExitUsage;
+  }
+  return Show(show);
+}
+
+}  // namespace hangscope::cli

@@ -1,0 +1,288 @@
+#include "decode/scope_catalog.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/bytes.h"
+#include "base/utf8.h"
+#include "hangscope/abi/catalog.h"
+#include "hangscope/abi/kernel_events.h"
+#include "hangscope/abi/record.h"
+
+namespace hangscope {
+namespace {
+
+constexpr size_t kListHeaderBytes = 12;
+constexpr size_t kEntryHeaderBytes = 12;
+constexpr size_t kMostFields = ScopeEvent::kMostParameters;
+constexpr int kWidest = 64;  // of a conversion
+
+struct TypeName {
+  std::string_view name;
+  EventField::Type type;
+  int bits;
+};
+constexpr TypeName kTypes[] = {
+    {"u8", EventField::Type::kUnsigned, 8},    {"i8", EventField::Type::kSigned, 8},
+    {"u16", EventField::Type::kUnsigned, 16},  {"i16", EventField::Type::kSigned, 16},
+    {"u32", EventField::Type::kUnsigned, 32},  {"i32", EventField::Type::kSigned, 32},
+    {"u64", EventField::Type::kUnsigned, 64},  {"i64", EventField::Type::kSigned, 64},
+    {"bool", EventField::Type::kBool, 32},     {"char4", EventField::Type::kText, 32},
+    {"ptr", EventField::Type::kPointer, 0},
+};
+
+// "type name"; nothing: no such type.
+std::optional<EventField> ParseField(std::string_view text) {
+  const size_t space = text.find(' ');
+  if (space == std::string_view::npos || space + 1 >= text.size()) return std::nullopt;
+  for (const TypeName& type : kTypes) {
+    if (text.substr(0, space) == type.name) return EventField{std::string(text.substr(space + 1)), type.type, type.bits};
+  }
+  return std::nullopt;
+}
+
+// "type name,type name,"
+std::optional<std::vector<EventField>> ParseFields(std::string_view text) {
+  std::vector<EventField> fields;
+  while (!text.empty()) {
+    const size_t comma = text.find(',');
+    if (comma == std::string_view::npos || fields.size() == kMostFields) return std::nullopt;
+    auto field = ParseField(text.substr(0, comma));
+    if (!field) return std::nullopt;
+    fields.push_back(std::move(*field));
+    text.remove_prefix(comma + 1);
+  }
+  return fields;
+}
+
+// The lists of abi/kernel_events.h as text: "format", type, name, type, name
+struct BuiltIn {
+  std::string_view name;
+  std::string_view rest;
+};
+#define HANGSCOPE_BUILT_IN(event_name, class_name, ...) {#event_name, #__VA_ARGS__},
+constexpr BuiltIn kOwnEvents[] = {HANGSCOPE_OWN_EVENTS(HANGSCOPE_BUILT_IN)};
+constexpr BuiltIn kKernelEvents[] = {HANGSCOPE_KERNEL_EVENTS(HANGSCOPE_BUILT_IN)};
+
+EventKind FromBuiltIn(const BuiltIn& event) {
+  const size_t end = event.rest.rfind('"');
+  EventKind kind{std::string(event.name), std::string(event.rest.substr(1, end - 1)), {}};
+  std::string fields;
+  bool type = true;
+  for (const char c : event.rest.substr(std::min(end + 2, event.rest.size()))) {
+    if (c == ' ') continue;
+    fields += c == ',' && type ? ' ' : c;
+    if (c == ',') type = !type;
+  }
+  if (!fields.empty()) fields += ',';
+  if (auto parsed = ParseFields(fields)) kind.fields = std::move(*parsed);
+  return kind;
+}
+
+// Takes a text that ends with a zero byte; false: there is no end.
+bool TakeText(std::string_view* rest, std::string* text) {
+  const size_t end = rest->find('\0');
+  if (end == std::string_view::npos) return false;
+  text->assign(rest->substr(0, end));
+  rest->remove_prefix(end + 1);
+  return true;
+}
+
+// One conversion of printf: %[flags][width][length]type.
+struct Conversion {
+  bool zeros = false;
+  bool left = false;
+  int width = 0;
+  char type = '\0';
+};
+
+// `text` is behind the %, and what belongs to it is taken. Its type is 0 where it is none of ours.
+Conversion TakeConversion(std::string_view* text) {
+  Conversion conversion;
+  size_t at = 0;
+  const auto peek = [&] { return at < text->size() ? (*text)[at] : '\0'; };
+  for (; peek() == '0' || peek() == '-' || peek() == '#' || peek() == '+' || peek() == ' '; ++at) {
+    conversion.zeros |= peek() == '0';
+    conversion.left |= peek() == '-';
+  }
+  for (; peek() >= '0' && peek() <= '9'; ++at) conversion.width = std::min(kWidest, conversion.width * 10 + (peek() - '0'));
+  while (peek() == 'l' || peek() == 'h' || peek() == 'z' || peek() == 'j' || peek() == 't') ++at;
+  const char type = peek();
+  if (type != '\0' && std::string_view("udixXpcs%").find(type) != std::string_view::npos) {
+    conversion.type = type;
+    ++at;
+  }
+  text->remove_prefix(at);
+  return conversion;
+}
+
+std::string Characters(uint64_t bits, int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text.push_back(static_cast<char>(bits >> 8 * i));
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  return Printable(text);
+}
+
+std::string Plain(const FieldValue& value, char type) {
+  if (!value.known) return "?";
+  const bool negative = value.type == EventField::Type::kSigned && static_cast<int64_t>(value.bits) < 0;
+  // What the sign of a small number was extended to is none of its bits.
+  const bool small = negative && static_cast<int64_t>(value.bits) >= INT32_MIN;
+  const uint64_t own_bits = small ? value.bits & UINT32_MAX : value.bits;
+  switch (type) {
+    case 'x': return fmt::format("{:x}", own_bits);
+    case 'X': return fmt::format("{:X}", own_bits);
+    case 'p': return fmt::format("{:#x}", value.bits);
+    case 'c': return Characters(value.bits, 1);
+    case 's': return value.type == EventField::Type::kText ? Characters(value.bits, 4) : fmt::format("{}", value.bits);
+    default: break;
+  }
+  if (value.type == EventField::Type::kText) return Characters(value.bits, 4);
+  if (value.type == EventField::Type::kPointer) return fmt::format("{:#x}", value.bits);
+  return negative ? fmt::format("{}", static_cast<int64_t>(value.bits)) : fmt::format("{}", value.bits);
+}
+
+std::string Converted(const FieldValue& value, const Conversion& conversion) {
+  std::string text = Plain(value, conversion.type);
+  const auto width = static_cast<size_t>(conversion.width);
+  if (text.size() >= width) return text;
+  const std::string fill(width - text.size(), conversion.zeros && !conversion.left ? '0' : ' ');
+  if (conversion.left) return text + fill;
+  if (conversion.zeros && text.starts_with("-")) return "-" + fill + text.substr(1);
+  return fill + text;
+}
+
+}  // namespace
+
+ScopeCatalog::ScopeCatalog() {
+  uint32_t id = HANGSCOPE_FIRST_OWN_ID;
+  for (const BuiltIn& event : kOwnEvents) kinds_[id++] = FromBuiltIn(event);
+  id = HANGSCOPE_FIRST_KERNEL_ID;
+  for (const BuiltIn& event : kKernelEvents) kinds_[id++] = FromBuiltIn(event);
+}
+
+Status ScopeCatalog::Add(std::string_view section) {
+  while (!section.empty()) {
+    // Padding between the pieces of different object files.
+    if (section.size() >= 4 && section.substr(0, 4) == std::string_view("\0\0\0\0", 4)) {
+      section.remove_prefix(4);
+      continue;
+    }
+    if (section.size() < kListHeaderBytes) return Status::Corrupt("the catalog ends in the middle of a list");
+    const bool big = Load32(section.data(), ByteOrder::kBig) == HANGSCOPE_CATALOG_MAGIC;
+    const ByteOrder order = big ? ByteOrder::kBig : ByteOrder::kLittle;
+    if (Load32(section.data(), order) != HANGSCOPE_CATALOG_MAGIC) return Status::Corrupt("the catalog has something else where a list should begin");
+    const uint32_t version = Load32(section.data() + 4, order);
+    const uint32_t bytes = Load32(section.data() + 8, order);
+    if (version != HANGSCOPE_CATALOG_VERSION) {
+      return Status::Corrupt(fmt::format("the catalog has version {}, and this hangscope reads version {}; use the hangscope that belongs to the program", version, HANGSCOPE_CATALOG_VERSION));
+    }
+    if (bytes < kListHeaderBytes || bytes > section.size()) {
+      return Status::Corrupt(fmt::format("the catalog has a list of {} bytes where {} are left", bytes, section.size()));
+    }
+    if (Status status = AddList(section.substr(kListHeaderBytes, bytes - kListHeaderBytes), big); !status.ok()) return status;
+    section.remove_prefix(std::min<size_t>(section.size(), (size_t{bytes} + 3) / 4 * 4));
+  }
+  return {};
+}
+
+Status ScopeCatalog::AddList(std::string_view list, bool big) {
+  const ByteOrder order = big ? ByteOrder::kBig : ByteOrder::kLittle;
+  while (!list.empty()) {
+    if (list.size() < kEntryHeaderBytes) return Status::Corrupt("the catalog has an entry that is cut off");
+    const uint32_t kind = Load32(list.data(), order);
+    const uint32_t id = Load32(list.data() + 4, order);
+    const size_t before = list.size();
+    list.remove_prefix(kEntryHeaderBytes);
+    EventKind event;
+    std::string fields;
+    if (!TakeText(&list, &event.name) || !TakeText(&list, &event.format) || !TakeText(&list, &fields)) {
+      return Status::Corrupt(fmt::format("the catalog's entry for id {} has a text without an end", id));
+    }
+    const size_t padding = (4 - (before - list.size()) % 4) % 4;
+    list.remove_prefix(std::min(padding, list.size()));
+    if (kind != HANGSCOPE_CATALOG_EVENT) continue;  // of a later version
+    if (id == 0 || id > HANGSCOPE_ID_MASK) return Status::Corrupt(fmt::format("the catalog has an event of id {}: 1 to {} are ids", id, HANGSCOPE_ID_MASK));
+    auto parsed = ParseFields(fields);
+    if (!parsed) return Status::Corrupt(fmt::format("the catalog's fields of event {} are not readable: '{}'", id, Printable(fields, 100)));
+    event.fields = std::move(*parsed);
+    kinds_[id] = std::move(event);
+  }
+  return {};
+}
+
+const EventKind* ScopeCatalog::Find(uint32_t id) const {
+  const auto at = kinds_.find(id);
+  return at == kinds_.end() ? nullptr : &at->second;
+}
+
+const EventKind* ScopeCatalog::FindName(std::string_view name, uint32_t* id) const {
+  for (const auto& [number, kind] : kinds_) {
+    if (kind.name != name) continue;
+    *id = number;
+    return &kind;
+  }
+  return nullptr;
+}
+
+std::string ScopeCatalog::Name(uint32_t id) const {
+  const EventKind* kind = Find(id);
+  return kind == nullptr ? fmt::format("event {}", id) : kind->name;
+}
+
+std::vector<FieldValue> ScopeCatalog::Fields(const ScopeEvent& event, uint32_t word_bytes) const {
+  std::vector<FieldValue> values;
+  const EventKind* kind = Find(event.id);
+  if (kind == nullptr) return values;
+  uint32_t at = 0;
+  for (const EventField& field : kind->fields) {
+    const int bits = field.type == EventField::Type::kPointer ? static_cast<int>(word_bytes) * 8 : field.bits;
+    const uint32_t words = bits > 32 ? 2 : 1;
+    FieldValue value{field.name, field.type, 0, at + words <= event.parameter_count};
+    if (value.known) {
+      value.bits = event.parameters[at];
+      if (words == 2) value.bits |= uint64_t{event.parameters[at + 1]} << 32;
+      if (field.type == EventField::Type::kSigned && bits < 64) {
+        value.bits = static_cast<uint64_t>(static_cast<int64_t>(value.bits << (64 - bits)) >> (64 - bits));
+      } else if (bits < 32) {
+        value.bits &= (uint64_t{1} << bits) - 1;
+      }
+    }
+    at += words;
+    values.push_back(std::move(value));
+  }
+  return values;
+}
+
+std::string ScopeCatalog::Format(const ScopeEvent& event, uint32_t word_bytes) const {
+  const EventKind* kind = Find(event.id);
+  if (kind == nullptr) {
+    std::vector<uint32_t> parameters(event.parameters.begin(), event.parameters.begin() + event.parameter_count);
+    return fmt::format("({})", fmt::join(parameters, ", "));
+  }
+  const std::vector<FieldValue> values = Fields(event, word_bytes);
+  size_t used = 0;
+  std::string text;
+  std::string_view format = kind->format;
+  while (!format.empty()) {
+    const size_t percent = std::min(format.find('%'), format.size());
+    text += format.substr(0, percent);
+    format.remove_prefix(percent);
+    if (format.empty()) break;
+    const std::string_view whole = format;
+    format.remove_prefix(1);
+    const Conversion conversion = TakeConversion(&format);
+    if (conversion.type == '%') text += '%';
+    else if (conversion.type == '\0') text += whole.substr(0, whole.size() - format.size());
+    else text += used < values.size() ? Converted(values[used++], conversion) : "?";
+  }
+  // A field without a conversion is shown all the same.
+  for (; used < values.size(); ++used) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", values[used].name, Plain(values[used], 'u'));
+  }
+  return Printable(text);
+}
+
+}  // namespace hangscope

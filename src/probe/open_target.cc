@@ -1,0 +1,45 @@
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "base/file_system.h"
+#include "probe/file_target.h"
+#include "probe/target.h"
+
+namespace hangscope {
+namespace {
+
+// "0x1000", "4096"; nothing where it is no number.
+std::optional<uint64_t> ParseNumber(std::string_view text) {
+  int base = 10;
+  if (text.starts_with("0x") || text.starts_with("0X")) {
+    text.remove_prefix(2);
+    base = 16;
+  }
+  uint64_t value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (text.empty() || error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// PATH[@OFFSET]; a file whose name has an @ is found by its name.
+Result<std::unique_ptr<Target>> OpenFile(const std::string& text) {
+  FileSystem& files = PosixFileSystem();
+  const size_t at = text.rfind('@');
+  if (at == std::string::npos || files.Exists(text)) return FileTarget::Open(files, text, std::nullopt);
+  const auto offset = ParseNumber(std::string_view(text).substr(at + 1));
+  if (!offset) {
+    return Status::Usage(fmt::format("'{}': behind @ stands where the scope begins, in bytes; for example file:ram.bin@0x1000", text));
+  }
+  return FileTarget::Open(files, text.substr(0, at), offset);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Target>> OpenTarget(const std::string& spec, const TargetOptions& options) {
+  (void)options;
+  if (spec.starts_with("file:")) return OpenFile(spec.substr(5));
+  return OpenFile(spec);
+}
+
+}  // namespace hangscope
