@@ -10,7 +10,7 @@
 #include "hangscope/target/init.h"
 #include "hangscope/target/kernel_events.h"
 #include "hangscope/target/wait.h"
-#ifdef HANGSCOPE_PORT_THREADS
+#if defined(HANGSCOPE_PORT_THREADS) || (!HANGSCOPE_ENABLE && defined(__linux__) && !defined(HANGSCOPE_PORT))
 #include "hangscope/target/linux.h"
 #endif
 

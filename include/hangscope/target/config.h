@@ -80,6 +80,17 @@ HANGSCOPE_STATIC_ASSERT(HANGSCOPE_CORES >= 1, "HANGSCOPE_CORES is at least 1");
 #define HANGSCOPE_CLASS(n) (1 << (n))
 
 #define HANGSCOPE_INLINE static inline __attribute__((always_inline, unused))
+/* Around and in front of the functions of a hangscope that is switched off. `const` has GCC drop their
+ * calls as it reads them (not what their arguments do): the call of an empty function is gone after
+ * inlining, too, but by then other functions' copies have got other registers. GCC finds the
+ * attribute odd where nothing is returned. */
+#ifdef __clang__
+#define HANGSCOPE_OFF HANGSCOPE_INLINE
+#else
+#define HANGSCOPE_OFF HANGSCOPE_INLINE __attribute__((const))
+#endif
+#define HANGSCOPE_OFF_BEGIN _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wattributes\"")
+#define HANGSCOPE_OFF_END _Pragma("GCC diagnostic pop")
 #define HANGSCOPE_COLD __attribute__((cold, noinline))
 #define HANGSCOPE_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 

@@ -155,24 +155,25 @@ enum hangscope_result hangscope_get(uint32_t number, uint32_t index, struct hang
 
 #else /* not enabled: nothing is recorded, and whoever asks is told so */
 
-HANGSCOPE_INLINE uint32_t hangscope_init(void) { return 0; }
-HANGSCOPE_INLINE void hangscope_tick(void) {}
-HANGSCOPE_INLINE uint32_t hangscope_set_mask(uint32_t classes) {
+HANGSCOPE_OFF_BEGIN
+HANGSCOPE_OFF uint32_t hangscope_init(void) { return 0; }
+HANGSCOPE_OFF void hangscope_tick(void) {}
+HANGSCOPE_OFF uint32_t hangscope_set_mask(uint32_t classes) {
   (void)classes;
   return 0;
 }
-HANGSCOPE_INLINE void hangscope_freeze_after(uint32_t records) { (void)records; }
-HANGSCOPE_INLINE void hangscope_freeze(void) {}
-HANGSCOPE_INLINE void hangscope_clear(void) {}
-HANGSCOPE_INLINE uint32_t hangscope_count(uint32_t core) {
+HANGSCOPE_OFF void hangscope_freeze_after(uint32_t records) { (void)records; }
+HANGSCOPE_OFF void hangscope_freeze(void) {}
+HANGSCOPE_OFF void hangscope_clear(void) {}
+HANGSCOPE_OFF uint32_t hangscope_count(uint32_t core) {
   (void)core;
   return 0;
 }
-HANGSCOPE_INLINE uint64_t hangscope_overwrites(uint32_t core) {
+HANGSCOPE_OFF uint64_t hangscope_overwrites(uint32_t core) {
   (void)core;
   return 0;
 }
-HANGSCOPE_INLINE uint32_t hangscope_refusals(uint32_t core) {
+HANGSCOPE_OFF uint32_t hangscope_refusals(uint32_t core) {
   (void)core;
   return 0;
 }
@@ -181,6 +182,13 @@ HANGSCOPE_INLINE enum hangscope_result hangscope_get(uint32_t core, uint32_t ind
   (void)index;
   return event == 0 ? HANGSCOPE_NULL : HANGSCOPE_OUT_OF_RANGE;
 }
+HANGSCOPE_OFF_END
+#ifndef __clang__
+/* Nobody is warned for letting their results be. */
+#define hangscope_init() __extension__({ const uint32_t hangscope_was = (hangscope_init)(); hangscope_was; })
+#define hangscope_set_mask(classes) \
+  __extension__({ const uint32_t hangscope_was = (hangscope_set_mask)(classes); hangscope_was; })
+#endif
 
 #endif
 

@@ -149,8 +149,10 @@ void hangscope_dump(hangscope_put put, hangscope_namer name_of) {
 
 #else
 
-HANGSCOPE_INLINE void hangscope_hexdump(hangscope_put put) { (void)put; }
-HANGSCOPE_INLINE void hangscope_dump(hangscope_put put, hangscope_namer name_of) { (void)put, (void)name_of; }
+HANGSCOPE_OFF_BEGIN
+HANGSCOPE_OFF void hangscope_hexdump(hangscope_put put) { (void)put; }
+HANGSCOPE_OFF void hangscope_dump(hangscope_put put, hangscope_namer name_of) { (void)put, (void)name_of; }
+HANGSCOPE_OFF_END
 
 #endif
 

@@ -82,9 +82,11 @@ typedef _Bool hangscope_bool;
   }
 #else
 #define HANGSCOPE_EVENT_WRITER(name, class_name, ...)                                              \
-  HANGSCOPE_INLINE void hangscope_##name(HANGSCOPE_FIELDS(HANGSCOPE_AS_PARAMETER, __VA_ARGS__)) {  \
+  HANGSCOPE_OFF_BEGIN                                                                              \
+  HANGSCOPE_OFF void hangscope_##name(HANGSCOPE_FIELDS(HANGSCOPE_AS_PARAMETER, __VA_ARGS__)) {     \
     HANGSCOPE_FIELDS(HANGSCOPE_AS_UNUSED, __VA_ARGS__)                                             \
-  }
+  }                                                                                                \
+  HANGSCOPE_OFF_END
 #endif
 
 #define HANGSCOPE_AS_STORE_FIRST(type, field) HANGSCOPE_AS_STORE(type, field)

@@ -298,10 +298,7 @@ uint32_t hangscope_init(void) { return 0; }
 
 #else
 
-HANGSCOPE_INLINE /* Of each thread its own: several may fork at once. */
-static __thread sigset_t hangscope_mask_before_fork __attribute__((tls_model("initial-exec")));
-
-const char* hangscope_scope_path(void) { return 0; }
+HANGSCOPE_INLINE const char* hangscope_scope_path(void) { return 0; }
 
 #endif
 

@@ -79,13 +79,15 @@ HANGSCOPE_INLINE void hangscope_holder_is(uint32_t resource, uint32_t holder) {
 
 #else
 
-HANGSCOPE_INLINE void hangscope_task_waits(uint32_t index, uint32_t task, enum hangscope_resource_kind kind,
-                                           uint32_t resource, uint32_t holder) {
+HANGSCOPE_OFF_BEGIN
+HANGSCOPE_OFF void hangscope_task_waits(uint32_t index, uint32_t task, enum hangscope_resource_kind kind,
+                                        uint32_t resource, uint32_t holder) {
   (void)index, (void)task, (void)kind, (void)resource, (void)holder;
 }
-HANGSCOPE_INLINE void hangscope_task_ready(uint32_t index, uint32_t task) { (void)index, (void)task; }
-HANGSCOPE_INLINE void hangscope_task_gone(uint32_t index, uint32_t task) { (void)index, (void)task; }
-HANGSCOPE_INLINE void hangscope_holder_is(uint32_t resource, uint32_t holder) { (void)resource, (void)holder; }
+HANGSCOPE_OFF void hangscope_task_ready(uint32_t index, uint32_t task) { (void)index, (void)task; }
+HANGSCOPE_OFF void hangscope_task_gone(uint32_t index, uint32_t task) { (void)index, (void)task; }
+HANGSCOPE_OFF void hangscope_holder_is(uint32_t resource, uint32_t holder) { (void)resource, (void)holder; }
+HANGSCOPE_OFF_END
 
 #endif
 

@@ -1,0 +1,107 @@
+"""Each public header stands alone, in every language and on every target it is for, and asks for
+nothing that a freestanding program does not have."""
+import re
+
+from toolchains import *
+
+STRICT = ("-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-pedantic", "-Werror", "-O2")
+# The port's own name for a clock that the test does not have.
+OWN = re.compile(r"hangscope_|example_timer_wraps$|_GLOBAL_OFFSET_TABLE_$|DW\.ref\.|__gxx_personality_v0$")
+
+
+def headers():
+    return sorted(str(path.relative_to(INCLUDE)) for path in INCLUDE.glob("hangscope/**/*.h"))
+
+
+class Headers(Case):
+    def check(self, toolchain, header, *flags):
+        """Compiles a file that includes a header only, twice, as each of the program's files does and as
+        the one does that defines what there is once (with flags: only the latter, which has it all)."""
+        for language in STANDARDS:
+            for define in ("#define HANGSCOPE_DEFINE\n",) if flags else ("", "#define HANGSCOPE_DEFINE\n"):
+                with self.subTest(target=toolchain.name, header=header, language=language, define=define, flags=flags):
+                    include = f'#include "{header}"\n'
+                    made = self.compile(toolchain, language, define + include + include + "extern int used;\nint used = 1;\n",
+                                        *STRICT, *flags)
+                    if "-ffreestanding" in toolchain.flags:
+                        self.assertEqual([name for name in made.undefined() if not OWN.match(name)], [])
+
+    def check_all(self, toolchain, *others, flags=()):
+        """All but the ports, of which a target has one."""
+        for header in [name for name in headers() if "/port/" not in name] + list(others):
+            if toolchain is not LINUX and header.endswith("target/linux.h"):
+                continue
+            self.check(toolchain, header, *flags)
+
+    def test_there_are_headers_for_all_words(self):
+        self.assertGreater(len(headers()), 15)
+
+    def test_rv32(self):
+        self.check_all(RV32, "hangscope/port/riscv.h", "hangscope/port/port.h")
+
+    def test_rv32_without_atomic_instructions(self):
+        self.check_all(RV32_WITHOUT_A, "hangscope/port/riscv.h", "hangscope/port/port.h")
+
+    def test_rv64(self):
+        self.check_all(RV64, "hangscope/port/riscv.h", "hangscope/port/port.h")
+
+    def test_linux(self):
+        self.check_all(LINUX, "hangscope/port/linux.h", "hangscope/port/port.h")
+
+    def test_example_port(self):
+        self.check_all(EXAMPLE, "hangscope/port/example.h", "hangscope/port/generic.h", "hangscope/port/port.h")
+
+    def test_choices(self):
+        """What config.h offers, as far as it changes which lines are compiled."""
+        choices = (("-DHANGSCOPE_ENABLE=0",), ("-DHANGSCOPE_NESTING=0",), ("-DHANGSCOPE_MASK=0",), ("-DHANGSCOPE_NAMES=1",),
+                   ("-DHANGSCOPE_TASKS=3", "-DHANGSCOPE_PARAMETERS=4"), ("-DHANGSCOPE_NOINIT=1",), ("-DHANGSCOPE_CORES=5",),
+                   ("-DHANGSCOPE_PARAMETERS=6", "-DHANGSCOPE_RING_CAPACITY=8"),
+                   ("-DHANGSCOPE_PARAMETERS=14", "-DHANGSCOPE_RING_CAPACITY=65536"),
+                   ("-DHANGSCOPE_NAMES=1", "-DHANGSCOPE_ENABLE=0"))
+        for toolchain in (RV32, RV32_WITHOUT_A, RV64, LINUX):
+            for flags in choices:
+                if "-DHANGSCOPE_NOINIT=1" in flags and toolchain is LINUX:
+                    continue  # a process has a file
+                self.check(toolchain, "hangscope/hangscope.h", *flags)
+
+    def test_every_header_without_hangscope(self):
+        self.check_all(RV32, flags=("-DHANGSCOPE_ENABLE=0",))
+        self.check_all(LINUX, flags=("-DHANGSCOPE_ENABLE=0",))
+
+    def test_calls_compile_whether_enabled_or_not(self):
+        """With results that nobody looks at."""
+        text = """#define HANGSCOPE_DEFINE
+#include "hangscope/hangscope.h"
+void all(void);
+void all(void) {
+  struct hangscope_event event;
+  hangscope_init();
+  hangscope_set_mask(HANGSCOPE_CLASS_TASK);
+  if (hangscope_get(0, 0, &event) != HANGSCOPE_OK) hangscope_freeze();
+  hangscope_count(0) > 3 ? hangscope_clear() : hangscope_freeze_after(hangscope_refusals(0));
+  hangscope_task_yield();
+  hangscope_task_switch(1, (uint32_t)hangscope_overwrites(0));
+  hangscope_tick();
+"""
+        for toolchain in (RV32, RV64, LINUX):
+            path = "  (void)hangscope_scope_path();\n" if toolchain is LINUX else ""
+            for language in STANDARDS:
+                for enable in (0, 1):
+                    with self.subTest(toolchain=toolchain.name, language=language, enable=enable):
+                        self.compile(toolchain, language, text + path + "}\n", *STRICT, f"-DHANGSCOPE_ENABLE={enable}")
+
+    def test_a_header_with_a_fault_is_seen(self):
+        fault = self.folder / "fault.h"
+        for text in ("static int unused;", "#include <string.h>", "static inline short f(int l) { short s = l; return s; }"):
+            fault.write_text(text + "\n")
+            with self.subTest(text=text), self.assertRaises(AssertionError):
+                self.compile(RV32, "c", f'#include "{fault}"\n', *STRICT)
+
+    def test_a_call_of_libc_is_seen(self):
+        made = self.compile(RV32, "c", "struct s { char c[999]; };\nvoid f(struct s*, const struct s*);\n"
+                            "void f(struct s* a, const struct s* b) { *a = *b; }\n", *STRICT)
+        self.assertEqual([name for name in made.undefined() if not OWN.match(name)], ["memcpy"])
+
+
+if __name__ == "__main__":
+    main()
