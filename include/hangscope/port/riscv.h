@@ -14,6 +14,7 @@
 
 #define HANGSCOPE_PORT_RESERVE_IS_PORTED
 #define HANGSCOPE_PORT_TAKE_IS_PORTED
+#define HANGSCOPE_PORT_SWAP_IF_IS_PORTED
 
 #ifdef __riscv_atomic
 
@@ -34,6 +35,19 @@ HANGSCOPE_INLINE int hangscope_port_take(uint32_t* mark) {
   uint32_t was;
   __asm__ volatile("amoswap.w.aq %0, %2, %1" : "=r"(was), "+A"(*mark) : "r"(HANGSCOPE_MARK_TAKEN) : "memory");
   return was == HANGSCOPE_MARK_TAKEN;
+}
+/* Once: GCC 12 makes a loop of what it calls a weak exchange. */
+HANGSCOPE_INLINE int hangscope_port_swap_if(uint32_t* word, uint32_t expected, uint32_t value) {
+  uintptr_t was;
+  uintptr_t failed = 1;
+  __asm__ volatile("lr.w.aq %0, %2\n\t"
+                   "bne %0, %3, 1f\n\t"
+                   "sc.w %1, %4, %2\n"
+                   "1:"
+                   : "=&r"(was), "+&r"(failed), "+A"(*word)
+                   : "r"((intptr_t)(int32_t)expected), "r"(value) /* lr.w extends the sign */
+                   : "memory");
+  return failed == 0;
 }
 
 #else

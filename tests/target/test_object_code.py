@@ -1,0 +1,241 @@
+"""The instructions that RISC-V's weak memory asks for are in the object code, in the places where
+abi/record.h wants them. A machine that runs tests (x86, or QEMU on it) would hide that they are missing."""
+import re
+
+from toolchains import *
+
+SOURCE = """#define HANGSCOPE_DEFINE
+#include "hangscope/hangscope.h"
+#define TWO_EVENTS(EVENT) EVENT(two, USER, "%u %u", u32, first, u32, second)
+HANGSCOPE_EVENTS(test, HANGSCOPE_FIRST_USER_ID, TWO_EVENTS);
+void writer(uint32_t first, uint32_t second);
+void writer(uint32_t first, uint32_t second) { hangscope_two(first, second); }
+"""
+COLD = ("hangscope_refused", "hangscope_turn_began", "hangscope_new_epoch", "hangscope_write_anew", "hangscope_masked")
+BRANCH = re.compile(r"(c\.)?(b[a-z]+|j|jal)$")
+
+
+class Instruction:
+    def __init__(self, address, name, operands):
+        self.address, self.name, self.operands = address, name, operands
+
+    def __repr__(self):
+        return f"{self.address:x}: {self.name} {','.join(self.operands)}"
+
+    def memory(self):
+        """(offset, base) of a load's or a store's address."""
+        return re.fullmatch(r"(-?\d+)\((\w+)\)", self.operands[-1]).groups()
+
+    def is_store(self):
+        return self.name in ("sw", "c.sw", "sd", "c.sd", "c.swsp", "c.sdsp")
+
+    def is_load(self):
+        return self.name in ("lw", "c.lw", "ld", "c.ld", "lwu")
+
+    def is_fence(self, before, after):
+        """Orders all `before` (r or w) before all `after`."""
+        return self.name == "fence" and before in self.operands[0] and after in self.operands[1]
+
+    def target(self):
+        """Where a branch or a jump in the same function goes; None for anything else."""
+        if not BRANCH.match(self.name):
+            return None
+        return int(self.operands[-1].split()[0], 16)
+
+
+def at(list_, what):
+    """Index of the only instruction that `what` is true of."""
+    found = [i for i, instruction in enumerate(list_) if what(instruction)]
+    assert len(found) == 1, f"{len(found)} of them in\n" + "\n".join(map(str, list_))
+    return found[0]
+
+
+class ObjectCode(Case):
+    def functions(self, toolchain, *flags, include=INCLUDE):
+        source = self.folder / "code.c"
+        source.write_text(SOURCE)
+        output = self.folder / "code.o"
+        subprocess.run([toolchain.compiler("c"), "-std=c11", *toolchain.flags, "-O2", *flags, "-I", str(include), "-c", str(source),
+                        "-o", str(output)], check=True)
+        listing = subprocess.run([RISCV + "objdump", "-d", "--no-show-raw-insn", "-M", "no-aliases", str(output)],
+                                 check=True, capture_output=True, text=True).stdout
+        found = {}
+        for line in listing.splitlines():
+            if match := re.match(r"[0-9a-f]+ <(\w+)>:", line):
+                if not match[1].startswith("."):
+                    code = found[match[1]] = []
+            elif match := re.match(r"\s*([0-9a-f]+):\s+(\S+)\s*([^#]*)", line):
+                code.append(Instruction(int(match[1], 16), match[2], match[3].strip().split(",")))
+        return found
+
+    def common_path(self, code):
+        """What runs when no branch is taken, to the first return."""
+        return code[:at_first(code, lambda i: i.name in ("c.jr", "jalr", "ret"))]
+
+    def published(self, path, parameters=2):
+        """Indices of the stores of a record's words, in memory's order: the mark's, the time's, ..."""
+        mark = max(i for i, instruction in enumerate(path) if instruction.is_store())
+        offset, base = path[mark].memory()
+        words = [mark]
+        for word in range(1, 2 + parameters):
+            place = (str(int(offset) + 4 * word), base)
+            words.append(at(path, lambda i: i.is_store() and i.memory() == place))
+        return words
+
+    def check_fence(self, path, words):
+        between = path[max(words[1:]) + 1:words[0]]
+        self.assertTrue(any(i.is_fence("w", "w") for i in between), f"no fence before the mark: {between}")
+
+    def check_atomic(self, toolchain, *flags, parameters=2, nesting=True, include=INCLUDE):
+        code = self.functions(toolchain, *flags, f"-DHANGSCOPE_PARAMETERS={parameters}", include=include)
+        path = self.common_path(code["writer"])
+        words = self.published(path, parameters)
+        add = at(path, lambda i: i.name.startswith("amoadd"))
+        self.assertRegex(path[add].name, r"\.(aq|aqrl)$")
+        self.assertRegex(path[add].name, r"amoadd\.d" if toolchain is RV64 else r"amoadd\.w")
+        self.assertLess(add, min(words))
+        if nesting:
+            swap = at(path, lambda i: i.name.startswith("amoswap"))
+            self.assertRegex(path[swap].name, r"amoswap\.w\.(aq|aqrl)$")
+            self.assertLess(add, swap)
+            self.assertLess(swap, min(words))
+        else:
+            self.assertFalse([i for i in path if i.name.startswith("amoswap")])
+        self.check_fence(path, words)
+        self.check_no_loop(code)
+
+    def check_masking(self, toolchain, *flags, include=INCLUDE):
+        """Interrupts are masked from before the head is read until the mark is written; no other memory is."""
+        code = self.functions(toolchain, *flags, include=include)
+        path = self.common_path(code["writer"])
+        words = self.published(path)
+        enter = at(path, lambda i: i.name == "csrrci" and i.operands[1] == "mstatus")
+        leave = at(path, lambda i: i.name == "csrrs" and i.operands[:2] == ["zero", "mstatus"])
+        head = at(path, lambda i: i.is_store() and i.memory()[0] == "0")
+        read = at(path, lambda i: i.is_load() and i.memory() == path[head].memory())
+        self.assertLess(enter, read)
+        self.assertLess(read, head)
+        self.assertLess(words[0], leave)
+        self.assertTrue(any(i.is_fence("w", "w") for i in path[head + 1:min(words)]), "no fence behind the head")
+        self.check_fence(path, words)
+        self.check_no_loop(code)
+        self.assertFalse([i for i in path if i.name.startswith(("amo", "lr.", "sc."))])
+        return words[0] - read + 1
+
+    def check_no_loop(self, code):
+        """No function of the writer's can come to an instruction twice: each jump back leads out."""
+        self.assertLessEqual({"writer", "hangscope_refused", "hangscope_new_epoch", "hangscope_masked"}, set(code))
+        for name in ("writer", *COLD):
+            if name in code:
+                self.check_order(name, code[name])
+
+    def check_order(self, name, code):
+        by_address = {instruction.address: i for i, instruction in enumerate(code)}
+        state = [None] * len(code)  # None, "on the way here", "done"
+        stack = [(0, None)]
+        while stack:
+            here, nexts = stack.pop()
+            if nexts is None:
+                if state[here] == "done":
+                    continue
+                self.assertIsNone(state[here], f"{name} loops at {code[here]}")
+                state[here], nexts = "on the way here", self.nexts(code, here, by_address)
+            if nexts:
+                stack.append((here, nexts[1:]))
+                self.assertNotEqual(state[nexts[0]], "on the way here", f"{name} loops at {code[here]}")
+                stack.append((nexts[0], None))
+            else:
+                state[here] = "done"
+
+    def nexts(self, code, here, by_address):
+        """What may come after an instruction, in the same function."""
+        instruction = code[here]
+        target = instruction.target()
+        leads = [by_address[target]] if target in by_address else []
+        leaves = instruction.name in ("c.jr", "c.j", "mret") or (instruction.name in ("jal", "jalr") and instruction.operands[0] == "zero")
+        return leads if leaves or here + 1 == len(code) else leads + [here + 1]
+
+    def check_reader(self, toolchain, include=INCLUDE):
+        """hangscope_get looks at the mark, then at the rest, then at both again."""
+        code = self.functions(toolchain, include=include)["hangscope_get"]
+        loads = {}
+        for i, instruction in enumerate(code):
+            if instruction.is_load():
+                loads.setdefault(instruction.memory(), []).append(i)
+        place = next(p for p, list_ in loads.items()
+                     if len(list_) == 2 and all((str(int(p[0]) + 4 * w), p[1]) in loads for w in (1, 2, 3)))
+        first, again = loads[place]
+        rest = [loads[str(int(place[0]) + 4 * w), place[1]][0] for w in (1, 2, 3)]
+        self.assertTrue(any(i.is_fence("r", "r") for i in code[first:min(rest)]), "no fence behind the first look")
+        self.assertTrue(any(i.is_fence("r", "r") for i in code[max(rest):again]), "no fence before the second look")
+        # The head of core 0 follows the header.
+        heads = [i for p, list_ in loads.items() if p[0] in ("0", "192") for i in list_]
+        self.assertTrue(any(i > again for i in heads), "no second look at the head")
+
+    def test_rv32(self):
+        self.check_atomic(RV32)
+
+    def test_rv64(self):
+        self.check_atomic(RV64)
+
+    def test_more_parameters(self):
+        self.check_atomic(RV32, parameters=6)
+        self.check_atomic(RV64, parameters=6)
+
+    def test_without_nesting(self):
+        self.check_atomic(RV32, "-DHANGSCOPE_NESTING=0", nesting=False)
+        self.check_atomic(RV64, "-DHANGSCOPE_NESTING=0", nesting=False)
+
+    def test_rv32_without_atomic_instructions(self):
+        """As many are masked as port/riscv.h says."""
+        stated = int(re.search(r"to its commit, (\d+) instructions", (INCLUDE / "hangscope/port/riscv.h").read_text())[1])
+        self.assertEqual(self.check_masking(RV32_WITHOUT_A), stated)
+
+    def test_rv64_without_atomic_instructions(self):
+        self.assertLessEqual(self.check_masking(RV64_WITHOUT_A), 15)
+
+    def test_reader(self):
+        self.check_reader(RV32)
+        self.check_reader(RV64)
+
+    def test_each_instruction_is_missed(self):
+        """The checks above can fail: each of the instructions left out is found out."""
+        atomic, masking, reader = self.check_atomic, self.check_masking, self.check_reader
+        release = "  __atomic_thread_fence(__ATOMIC_RELEASE);\n  hangscope_port_store(mark, value);"
+        mutants = (
+            (atomic, RV32, "port/riscv.h", "amoadd.w.aq", "amoadd.w"),
+            (atomic, RV64, "port/riscv.h", "amoadd.d.aq", "amoadd.d"),
+            (atomic, RV32, "port/riscv.h", "amoswap.w.aq", "amoswap.w"),
+            (atomic, RV64, "port/riscv.h", "amoswap.w.aq", "amoswap.w"),
+            (atomic, RV32, "port/generic.h", release, "  hangscope_port_store(mark, value);"),
+            (atomic, RV64, "port/generic.h", release, "  hangscope_port_store(mark, value);"),
+            (masking, RV32_WITHOUT_A, "port/generic.h", release, "  hangscope_port_store(mark, value);"),
+            (masking, RV32_WITHOUT_A, "port/riscv.h", '__asm__ volatile("fence w, w" ::: "memory");', ""),
+            (masking, RV64_WITHOUT_A, "port/riscv.h", '__asm__ volatile("fence w, w" ::: "memory");', ""),
+            (masking, RV32_WITHOUT_A, "port/riscv.h", "csrrci %0, mstatus, 8", "csrrs %0, mstatus, zero"),
+            (masking, RV32_WITHOUT_A, "target/record.h",
+             "  const uint32_t ticket = hangscope_port_reserve(core->ring.head);\n",
+             "  const uint32_t ticket = hangscope_port_reserve(core->ring.head);\n  hangscope_port_leave(before);\n"),
+            (atomic, RV32, "target/record.h", "  hangscope_fill(record, time, parameters);\n",
+             "  while (hangscope_port_load(&record[1]) == time) {\n  }\n  hangscope_fill(record, time, parameters);\n"),
+            (reader, RV32, "port/generic.h", "  __atomic_thread_fence(__ATOMIC_ACQUIRE);\n", ""),
+            (reader, RV64, "target/control.h", "hangscope_port_load_acquire(&record[0])", "hangscope_port_load(&record[0])"),
+        )
+        for number, (check, toolchain, header, text, instead) in enumerate(mutants):
+            with self.subTest(target=toolchain.name, header=header, text=text):
+                include = self.folder / f"include{number}"
+                shutil.copytree(INCLUDE, include)
+                path = include / "hangscope" / header
+                original = path.read_text()
+                path.write_text(original.replace(text, instead))
+                self.assertNotEqual(path.read_text(), original, "the mutant is the original")
+                with self.assertRaises((AssertionError, StopIteration)):
+                    check(toolchain, include=include)
+
+
+def at_first(list_, what):
+    return next(i for i, instruction in enumerate(list_) if what(instruction))
+
+
+if __name__ == "__main__":
+    main()
