@@ -77,6 +77,7 @@ _Noreturn void platform_fail(uint32_t exit_status) {
   park();
 }
 
+#ifdef __riscv_atomic /* Without, there is one hart. */
 void barrier_wait(struct barrier *barrier, uint32_t count) {
   uint32_t generation = LOAD_ACQUIRE(&barrier->generation);
   if (__atomic_add_fetch(&barrier->arrived, 1, __ATOMIC_ACQ_REL) == count) {
@@ -88,3 +89,4 @@ void barrier_wait(struct barrier *barrier, uint32_t count) {
   while (LOAD_ACQUIRE(&barrier->generation) == generation) {
   }
 }
+#endif

@@ -1,0 +1,203 @@
+"""Firmware that records, run by QEMU: what it says of itself, and what is read of it from outside."""
+import os
+import pathlib
+import shutil
+import struct
+import subprocess
+import tempfile
+import time
+import unittest
+import zlib
+
+from scope_ram import Elf, Ram, Record, Scope
+from support import FIRMWARE, Case, main
+
+LEVELS = 4
+
+
+class Target(Case):
+    def setUp(self):
+        super().setUp()
+        if shutil.which("qemu-system-riscv32") is None:
+            self.skipTest("qemu-system-riscv32 is not installed (package qemu-system-misc)")
+        if not FIRMWARE.is_dir() or not any(FIRMWARE.glob("*.elf")):
+            self.skipTest("the example firmware was not built (package gcc-riscv64-unknown-elf)")
+        # RAM in memory, where there is a file system for it: a disk would have to write all of it.
+        where = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        ram = tempfile.NamedTemporaryFile(prefix="hangscope-test-ram-", dir=where)
+        self.addCleanup(ram.close)
+        self.ram_file = ram.name
+
+    def start(self, name, isa="rv32", harts=1, options=(), parameter=0):
+        """Starts a firmware; its console is stdout, its RAM lies in self.ram, its names in self.elf."""
+        elf = FIRMWARE / f"{isa}-{name}.elf"
+        os.truncate(self.ram_file, 0)
+        os.truncate(self.ram_file, 64 << 20)
+        self.elf, self.ram = Elf(elf), Ram(self.ram_file)
+        qemu = subprocess.Popen(
+            [f"qemu-system-riscv{isa[2:4]}", "-machine", "virt,memory-backend=ram", "-m", "64M", "-object",
+             f"memory-backend-file,id=ram,size=64M,mem-path={self.ram_file},share=on", "-bios", "none", "-kernel", str(elf),
+             "-smp", str(harts), "-nographic", "-monitor", "none", "-serial", "stdio",
+             "-device", f"loader,addr=0x83f00000,data={parameter},data-len=4", *options],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(self.end, qemu)
+        return qemu
+
+    def finish(self, qemu, timeout=60):
+        out, _ = qemu.communicate(timeout=timeout)
+        self.assertEqual(qemu.returncode, 0, out)
+        return out
+
+    def scope(self):
+        return Scope(self.ram, self.elf.symbols["hangscope_scope"])
+
+    def scope_if_there(self):
+        """None before the target has written its header, and while it does."""
+        try:
+            return self.scope()
+        except ValueError:
+            return None
+
+
+def nested_hash(x):
+    x = (x ^ x >> 16) * 0x7feb352d & 0xffffffff
+    x = (x ^ x >> 15) * 0x846ca68b & 0xffffffff
+    return x ^ x >> 16
+
+
+class Nested(Target):
+    """tests/target/firmware/nested.c: handlers record while those whom they interrupt do."""
+
+    # Each interrupt comes at an instruction of its own: by the clock that counts them, for one hart alone;
+    # or because each instruction is a block, at whose end QEMU looks for interrupts.
+    ICOUNT = ("-icount", "shift=3,sleep=off")
+    EVERY_INSTRUCTION = ("-singlestep",)
+
+    def who(self, core, record):
+        """(level, number) of a record that must be whole."""
+        who, hashed = record.parameters
+        self.assertEqual(hashed, nested_hash(who), f"core {core}, record {record.sequence} is a mix of two: {who:#x}")
+        self.assertEqual(who >> 29, core)
+        return who >> 27 & 3, who & 0x7ffffff
+
+    def ledger(self, core, word):
+        return self.elf.symbols["ledger"] + 32 * core + 4 * word
+
+    def look(self, number, core):
+        """At the newest records, while they are written."""
+        end = core.begun()
+        for sequence in range(max(end - 3, 0), end):
+            self.looks += 1
+            record = core.read(sequence)
+            if isinstance(record, Record):
+                was = self.got[number].setdefault(sequence, self.who(number, record))
+                self.assertEqual(was, self.who(number, record), "a record changed")
+
+    def account(self, number, core):
+        """The hart stands still. Every record that it counted is there, or it is known why not."""
+        counts = [self.ram.word(self.ledger(number, level)) for level in range(LEVELS)]
+        level = self.ram.word(self.ledger(number, 6))
+        begun, capacity = core.begun(), core.capacity
+        # Of each level that was interrupted, one may be begun and not counted.
+        uncounted = begun - sum(counts)
+        self.assertIn(uncounted, range(level + 1), f"core {number} counted {counts} and began {begun}")
+        whole = {}
+        for slot in range(capacity):
+            record = core.committed_in(slot)
+            if record:
+                self.who(number, record)
+                whole[slot] = record.sequence
+        refused, causes, seen = core.refused_sequences(), dict.fromkeys(("returned", "refused", "unfinished", "late"), 0), []
+        window = core.window()
+        self.assertEqual(len(window), min(begun, capacity))
+        for sequence, record in window:
+            if isinstance(record, Record):
+                cause = "returned"
+                seen.append(self.who(number, record))
+            elif sequence & 0xfffff in refused:
+                cause = "refused"
+            elif uncounted and (record == "busy" or whole.get(sequence % capacity) in (None, sequence - capacity & 0xfffff)):
+                cause = "unfinished"
+            elif (sequence - whole.get(sequence % capacity, sequence) & 0xfffff) in range(capacity, 100 * capacity, capacity):
+                cause = "late" # its slot was reserved before, by one who was interrupted and wrote afterwards
+            else:
+                self.fail(f"core {number}: {sequence} is missing without a cause ({record}); refused: {sorted(refused)}")
+            causes[cause] += 1
+        self.assertLessEqual(causes["unfinished"], uncounted)
+        self.assertLessEqual(causes["refused"], core.refused())
+        # Of each level, those behind its first in the window are there, or among the missing.
+        behind = 0
+        for one in range(LEVELS):
+            numbers = [n for l, n in seen if l == one]
+            self.assertEqual(numbers, sorted(set(numbers)))
+            if numbers:
+                behind += max(counts[one], numbers[-1] + 1) - numbers[0] - len(numbers)
+        self.assertLessEqual(behind, len(window) - causes["returned"])
+        for cause, count in causes.items():
+            self.causes[cause] += count
+        self.stops += 1
+
+    def run_nested(self, name, isa, harts=1, options=(), parameter=20000):
+        """Returns what became of the records that were in the rings whenever a hart stood still."""
+        qemu = self.start(name, isa, harts, options, parameter)
+        scope = self.until(self.scope_if_there, what="a scope")
+        self.got = [{} for _ in scope.cores]
+        self.looks = self.stops = 0
+        self.causes = dict.fromkeys(("returned", "refused", "unfinished", "late"), 0)
+        end = time.monotonic() + 80
+        while qemu.poll() is None:
+            self.assertLess(time.monotonic(), end, "the firmware does not end")
+            for number, core in enumerate(scope.cores):
+                self.look(number, core)
+                stops = self.ram.word(self.ledger(number, 4))
+                if stops != self.ram.word(self.ledger(number, 5)):
+                    self.account(number, core)
+                    self.ram.set_word(self.ledger(number, 5), stops)
+        self.finish(qemu)
+        for records in self.got:
+            last = [-1] * LEVELS
+            for _, (level, counted) in sorted(records.items()):
+                self.assertGreater(counted, last[level])
+                last[level] = counted
+        counts = [[self.ram.word(self.ledger(n, level)) for level in range(LEVELS)] for n in range(len(scope.cores))]
+        self.assertEqual([self.ram.word(self.ledger(n, 7)) for n in range(len(scope.cores))], [1] * len(scope.cores))
+        print(f"{isa} {name}: recorded {counts}, refused {[core.refused() for core in scope.cores]}; {self.looks} looks at "
+              f"a live ring returned {sum(map(len, self.got))} records; in {self.stops} stops {self.causes}")
+        self.assertGreater(sum(map(len, self.got)), 0)
+        self.assertGreater(min(map(min, counts)), 0, "a level recorded nothing")
+        return self.causes
+
+    def assert_lapped(self, causes):
+        """Otherwise the run shows nothing."""
+        self.assertGreater(causes["refused"], 0)
+        self.assertGreater(causes["unfinished"], 0)
+
+    def test_rv32_one_hart(self):
+        self.assert_lapped(self.run_nested("nested", "rv32", options=self.ICOUNT))
+
+    def test_rv64_one_hart(self):
+        self.assert_lapped(self.run_nested("nested", "rv64", options=self.ICOUNT))
+
+    def test_without_atomic_instructions_nobody_is_lapped(self):
+        causes = self.run_nested("nested", "rv32imc", options=self.ICOUNT)
+        self.assertEqual((causes["refused"], causes["late"]), (0, 0))
+
+    def test_rv32_four_harts(self):
+        self.run_nested("nested-harts", "rv32", harts=4, options=self.EVERY_INSTRUCTION, parameter=6000)
+
+    def test_rv64_four_harts(self):
+        self.run_nested("nested-harts", "rv64", harts=4, options=self.EVERY_INSTRUCTION, parameter=6000)
+
+    def test_rv32_four_harts_with_rings_of_eight(self):
+        self.run_nested("nested-harts8", "rv32", harts=4, options=self.EVERY_INSTRUCTION, parameter=6000)
+
+    def test_rv64_four_harts_with_rings_of_eight(self):
+        self.run_nested("nested-harts8", "rv64", harts=4, options=self.EVERY_INSTRUCTION, parameter=6000)
+
+    def test_a_writer_that_does_not_look_is_caught(self):
+        with self.assertRaisesRegex(AssertionError, "is a mix of two"):
+            self.run_nested("nested-blind", "rv32", options=self.ICOUNT, parameter=1000000)
+
+
+if __name__ == "__main__":
+    main()
