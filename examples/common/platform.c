@@ -3,10 +3,14 @@
 #define CLINT_MTIMECMP 0x02004000u
 #define CLINT_MTIME 0x0200bff8u
 #define SIFIVE_TEST 0x00100000u
+#define UART 0x10000000u
 #define TIME_PARAMETER 0x83f00000u
 
 #define TEST_PASS 0x5555u
 #define TEST_FAIL 0x3333u
+
+#define UART_LINE_STATUS 5
+#define UART_READY 0x20u
 
 #define TICKS_PER_MS 10000u
 
@@ -65,6 +69,13 @@ void platform_set_timer(unsigned hart, uint64_t mtime) {
 uint32_t platform_time_parameter_ms(uint32_t default_ms) {
   uint32_t ms = *reg32(TIME_PARAMETER);
   return ms != 0 ? ms : default_ms;
+}
+
+void platform_put(char character) {
+  volatile uint8_t *uart = (volatile uint8_t *)(uintptr_t)UART;
+  while ((uart[UART_LINE_STATUS] & UART_READY) == 0) {
+  }
+  uart[0] = (uint8_t)character;
 }
 
 _Noreturn void platform_power_off(void) {

@@ -32,6 +32,9 @@ void platform_set_timer(unsigned hart, uint64_t mtime);
 /* The run time that the user left at 0x83f00000 with QEMU's -device loader. */
 uint32_t platform_time_parameter_ms(uint32_t default_ms);
 
+/* Prints on the serial console. */
+void platform_put(char character);
+
 /* End QEMU, with exit status 0 or with the given one (1 to 255). */
 _Noreturn void platform_power_off(void);
 _Noreturn void platform_fail(uint32_t exit_status);

@@ -199,5 +199,95 @@ class Nested(Target):
             self.run_nested("nested-blind", "rv32", options=self.ICOUNT, parameter=1000000)
 
 
+class Scheduler(Target):
+    """examples/trace_sched: a kernel that records, and checks itself what it recorded."""
+
+    WAITING, READY, EXCLUSIVE = 2, 1, 1
+
+    def run_image(self, name, isa="rv32", last="Overall: PASS"):
+        """What the image printed; its own checks have passed."""
+        out = self.finish(self.start(name, isa))
+        lines = out.splitlines()
+        self.assertEqual([line for line in lines if line.endswith("FAIL")], [])
+        self.assertEqual(lines[-1:], [last])
+        return out
+
+    def check_from_outside(self, isa):
+        out = self.run_image("trace_sched", isa)
+        scope = self.scope()
+        self.assertEqual((scope.word_bytes * 8, scope.hz), (int(isa[2:]), 10_000_000))
+        (core,) = scope.cores
+        self.check_dump(core, out)
+        self.check_hexdump(scope, out)
+        self.check_waits(scope, core)
+
+    def check_dump(self, core, out):
+        """What the image printed with names is what its memory holds, by the names in the ELF."""
+        names = self.elf.catalog()
+        printed = [line for line in out[out.index("dump:\n"):].splitlines() if line.startswith("0 ")]
+        read = [f"0 {n} {r.time} {names[r.id][0]} {' '.join(map(str, r.parameters))}" for n, r in core.window()]
+        self.assertEqual(read, printed)
+        self.assertGreater(len(read), 60)
+        recorded = {line.split()[3] for line in printed}
+        self.assertEqual(recorded, {name for i, (name, _) in names.items() if 16 <= i < 64})
+        self.assertEqual(len(recorded), 18)
+
+    def check_hexdump(self, scope, out):
+        """The dump on the console is the memory, byte for byte; what it leaves out is zero."""
+        dumped, lines = bytearray(scope.bytes), 0
+        for line in out.splitlines():
+            words = line.split()
+            if words[:1] != ["~hs"]:
+                continue
+            if words[1] == "end":
+                self.assertEqual(int(words[2], 16), lines)
+                break
+            data = bytes.fromhex(words[2])
+            self.assertEqual(int(words[3], 16), zlib.crc32(struct.pack("<I", int(words[1], 16)) + data), line)
+            dumped[int(words[1], 16):int(words[1], 16) + len(data)] = data
+            lines += 1
+        else:
+            self.fail("the dump has no end")
+        self.assertEqual(bytes(dumped), self.ram.bytes(scope.at, scope.bytes))
+
+    def check_waits(self, scope, core):
+        """Two tasks wait for each other's mutex, one that waited goes on, the others are gone."""
+        tasks = {task.task: task for task in scope.tasks() if task.state}
+        waiting = [task for task in tasks.values() if task.state == self.WAITING]
+        self.assertEqual(len(waiting), 2, [vars(task) for task in tasks.values()])
+        one, other = waiting
+        self.assertEqual((one.holder, other.holder), (other.task, one.task))
+        self.assertEqual([task.kind for task in waiting], [self.EXCLUSIVE] * 2)
+        mutexes = {self.elf.symbols["first"], self.elf.symbols["second"]}
+        self.assertEqual({task.resource for task in waiting}, {address & 0xffffffff for address in mutexes})
+        self.assertEqual({task.sequence % 2 for task in tasks.values()}, {0})
+        records = [r for _, r in core.window()]
+        locks = {r.parameters: r.time for r in records if self.elf.catalog()[r.id][0] == "mutex_lock"}
+        for task in waiting:
+            since = task.since_epoch << 30 | task.since & 0x3fffffff
+            self.assertLessEqual(locks[task.resource, task.holder], since, "the wait began after the lock was asked for")
+            self.assertLessEqual(since, records[-1].time)
+        self.assertEqual(len(tasks), 4, "validator, idle, and the two")
+
+    def test_rv32(self):
+        self.check_from_outside("rv32")
+
+    def test_rv64(self):
+        self.check_from_outside("rv64")
+
+    def test_without_tracing_nothing_of_it_is_left(self):
+        for isa in ("rv32", "rv64"):
+            self.run_image("trace_sched-off", isa, "Tracing disabled build: PASS")
+            self.assertEqual([name for name in (*self.elf.symbols, *self.elf.sections) if "hangscope" in name], [])
+
+    def test_the_programs_own_yield_is_called_with_tracing(self):
+        out = self.run_image("trace_sched-hook")
+        self.assertIn("the program's own yield is called: PASS\n", out)
+
+    def test_the_programs_own_yield_is_called_without_tracing(self):
+        out = self.run_image("trace_sched-hook-off", last="Tracing disabled build: PASS")
+        self.assertIn("the program's own yield is called: PASS\n", out)
+
+
 if __name__ == "__main__":
     main()
