@@ -193,9 +193,6 @@ volatile sig_atomic_t interrupted = 0;
 
 // Until the target ends, nobody listens, or somebody interrupts.
 int Follow(ScopeView& view, Shower& shower, Clock& clock) {
-  struct sigaction action {};
-  action.sa_handler = [](int) { interrupted = 1; };
-  sigaction(SIGINT, &action, nullptr);
   for (bool live = true; live;) {
     if (interrupted != 0) return kExitInterrupted;
     clock.Sleep(kFollowInterval);
@@ -209,6 +206,11 @@ int Follow(ScopeView& view, Shower& shower, Clock& clock) {
 
 int Show(const ShowWords& words) {
   SystemClock clock;
+  if (words.follow) {
+    struct sigaction action {};
+    action.sa_handler = [](int) { interrupted = 1; };
+    sigaction(SIGINT, &action, nullptr);
+  }
   auto opened = ScopeView::Open(PosixFileSystem(), words.source);
   if (!opened.ok()) return Fail(opened.status());
   ScopeView& view = **opened;

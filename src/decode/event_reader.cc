@@ -151,11 +151,16 @@ void EventReader::Forget(uint64_t oldest) {
 // copy 0, the rest of copy 1, the marks of copy 2, then the head, each read after the one before.
 Status EventReader::Look(bool last) {
   Target& target = reader_->target();
-  if (!target.IsKnown(layout_.RingAddress(index_), kControlBytes)) {
+  const uint64_t ring = layout_.RingAddress(index_);
+  // What no record can be told without. The part between is all zeros in many rings, and left out
+  // of a dump then, so that its loss cannot be told from that.
+  if (!target.IsKnown(ring, FIELD(mask)) || !target.IsKnown(ring + FIELD(state), FIELD(owner) - FIELD(state))) {
     if (!looked_) Report("its control did not arrive, and without it no record can be told");
     looked_ = true;
     return {};
   }
+  if (!looked_ && !target.IsKnown(ring + FIELD(name), 16)) Report("its name did not arrive");
+  epoch_is_known_ = target.IsKnown(ring + FIELD(epoch), 4);
   auto first = ReadControl();
   if (!first.ok()) return first.status();
   CheckControl(&*first);
@@ -297,7 +302,7 @@ void EventReader::DateBoot(const ScopeEvent& anchor, Found* found) {
 void EventReader::Date(const Control& first, const Control& now, Founds* found) {
   if (found->empty()) return;
   // An epoch that changes while the ring is read belongs to records that the copies do not have.
-  const bool steady = first.epoch == now.epoch && first.anchor == now.anchor;
+  const bool steady = epoch_is_known_ && first.epoch == now.epoch && first.anchor == now.anchor;
   const std::span<Found> all(*found);
   for (size_t begin = 0; begin < all.size();) {
     size_t end = begin + 1;

@@ -88,6 +88,7 @@ class EventReader {
   const ScopeLayout& layout_;
   const uint32_t index_;
   bool looked_ = false;
+  bool epoch_is_known_ = true;
   ScopeCore core_;
   uint64_t start_ = 0;   // the first sequence number that counts
   uint64_t begun_ = 0;   // at the latest look

@@ -154,10 +154,12 @@ std::string ScopeReader::Where(uint64_t address) const { return fmt::format("the
 Status ScopeReader::ReadHeader(uint64_t address) {
   char header[kHeaderBytes];
   if (Status status = target_->Read(address, header); !status.ok()) return status;
-  if (!target_->IsKnown(address, sizeof header)) {
+  // The check tells whether what it covers is sound; the rest may be lost.
+  const bool whole = target_->IsKnown(address, HANGSCOPE_CHECKED_BYTES);
+  const auto order = OrderOf(header);
+  if ((!order || Load32(header + FIELD(check), *order) != Check(header)) && !whole) {
     return Status::Corrupt(fmt::format("the header of {} did not arrive whole; dump it again", Where(address)));
   }
-  const auto order = OrderOf(header);
   if (!order) return Status::NotFound(fmt::format("{} has no scope at {:#x}: there is no magic; has the program started?", target_->name(), address));
   layout_.address = address;
   layout_.order = *order;
@@ -197,6 +199,7 @@ void ScopeReader::ReadLastClocks() {
   char pair[16];
   char after[4] = {};
   const uint64_t at = layout_.address;
+  if (!target_->IsKnown(at + FIELD(last_time), FIELD(reserved) - FIELD(last_time))) return;
   for (int look = 0; look < kLooks; ++look) {
     const bool read = target_->Read(at + FIELD(last_sequence), before).ok() && target_->Read(at + FIELD(last_time), pair).ok() &&
                       target_->Read(at + FIELD(last_sequence), after).ok();

@@ -116,19 +116,28 @@ Result<std::unique_ptr<HexDumpTarget>> HexDumpTarget::Parse(std::string name, st
   return dump;
 }
 
+void HexDumpTarget::CloseHole(uint64_t end) {
+  if (hole_is_open_ && end > hole_begin_) holes_.push_back({hole_begin_, end - hole_begin_});
+  hole_is_open_ = false;
+}
+
 void HexDumpTarget::TakeLine(std::string_view line) {
   auto parsed = ParseLine(line);
   if (!parsed || uint64_t{parsed->offset} + parsed->bytes.size() > kMostBytes) {
     ++damaged_;
+    hole_is_open_ = true;
     return;
   }
   ++taken_;
+  CloseHole(parsed->offset);
+  hole_begin_ = uint64_t{parsed->offset} + parsed->bytes.size();
   lines_[parsed->offset] = std::move(parsed->bytes);
 }
 
-// A damaged line is one of those that are missing, too: count it once.
+// A damaged line is one of those that did not come: it is counted once.
 void HexDumpTarget::TakeEnd(uint64_t count) {
   ended_ = true;
+  CloseHole(kMostBytes);
   const uint64_t came = taken_ + damaged_;
   missing_ = count - std::min(count, came);
 }
@@ -156,7 +165,9 @@ bool HexDumpTarget::IsKnown(uint64_t address, uint64_t size_bytes) const {
   for (auto line = lines_.lower_bound(first); line != lines_.end() && line->first <= address && address < end; ++line) {
     address = std::max(address, line->first + line->second.size());
   }
-  return address >= end;
+  if (address >= end) return true;
+  if (missing_ != 0 || !ended_) return false;
+  return std::none_of(holes_.begin(), holes_.end(), [&](const MemoryRange& hole) { return hole.begin < end && address < hole.begin + hole.size_bytes; });
 }
 
 std::string HexDumpTarget::trouble() const {

@@ -26,7 +26,8 @@ class HexDumpTarget final : public Target {
   Life life() override { return Life::kDead; }
   const std::vector<MemoryRange>& ranges() const override { return ranges_; }
   std::optional<uint64_t> scope_address() const override { return 0; }
-  // Where lines are missing, what no line covers is either zero or was lost.
+  // Where lines are missing, what no line covers is either zero or was lost. A damaged one lies between
+  // its neighbours, as offsets rise.
   bool IsKnown(uint64_t address, uint64_t size_bytes) const override;
   std::string trouble() const override;
 
@@ -38,9 +39,13 @@ class HexDumpTarget final : public Target {
   explicit HexDumpTarget(std::string name) : name_(std::move(name)) {}
   void TakeLine(std::string_view line);
   void TakeEnd(uint64_t count);
+  void CloseHole(uint64_t end);
 
   const std::string name_;
   std::map<uint64_t, std::string> lines_;  // by offset; may overlap
+  std::vector<MemoryRange> holes_;         // that damaged lines may have filled
+  uint64_t hole_begin_ = 0;                // behind the sound line before
+  bool hole_is_open_ = false;
   uint64_t taken_ = 0;
   uint64_t damaged_ = 0;
   uint64_t missing_ = 0;

@@ -3,7 +3,10 @@
 #include <charconv>
 
 #include "base/file_system.h"
+#include "probe/core_target.h"
 #include "probe/file_target.h"
+#include "probe/gdb_target.h"
+#include "probe/process_target.h"
 #include "probe/target.h"
 
 namespace hangscope {
@@ -34,11 +37,33 @@ Result<std::unique_ptr<Target>> OpenFile(const std::string& text) {
   return FileTarget::Open(files, text.substr(0, at), offset);
 }
 
+constexpr TimeNs kPatienceWithServers = 5 * kSecond;
+
+Result<std::unique_ptr<Target>> OpenServer(const std::string& where, const TargetOptions& options) {
+  if (!options.intrusive) {
+    return Status::Usage(fmt::format("gdb:{}: a debug server stops its target when one connects, until one leaves; --intrusive says that it may", where));
+  }
+  if (!options.symbol) {
+    return Status::Usage(fmt::format("gdb:{}: a debug server does not tell where the scope is; --elf FILE with the symbol hangscope_scope does", where));
+  }
+  return GdbTarget::Open(where, kPatienceWithServers);
+}
+
+Result<std::unique_ptr<Target>> OpenProcess(const std::string& text, const TargetOptions& options) {
+  const auto pid = ParseNumber(text);
+  if (!pid || *pid == 0 || *pid > INT32_MAX) {
+    return Status::Usage(fmt::format("pid:{}: a process's number; for example pid:4711", text));
+  }
+  return ProcessTarget::Open(PosixFileSystem(), static_cast<int>(*pid), options);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Target>> OpenTarget(const std::string& spec, const TargetOptions& options) {
-  (void)options;
   if (spec.starts_with("file:")) return OpenFile(spec.substr(5));
+  if (spec.starts_with("pid:")) return OpenProcess(spec.substr(4), options);
+  if (spec.starts_with("core:")) return CoreTarget::Open(PosixFileSystem(), spec.substr(5));
+  if (spec.starts_with("gdb:")) return OpenServer(spec.substr(4), options);
   return OpenFile(spec);
 }
 
