@@ -8,6 +8,7 @@
 
 #define TEST_PASS 0x5555u
 #define TEST_FAIL 0x3333u
+#define TEST_RESET 0x7777u
 
 #define UART_LINE_STATUS 5
 #define UART_READY 0x20u
@@ -76,6 +77,11 @@ void platform_put(char character) {
   while ((uart[UART_LINE_STATUS] & UART_READY) == 0) {
   }
   uart[0] = (uint8_t)character;
+}
+
+_Noreturn void platform_reset(void) {
+  *reg32(SIFIVE_TEST) = TEST_RESET;
+  park();
 }
 
 _Noreturn void platform_power_off(void) {

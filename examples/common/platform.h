@@ -35,6 +35,9 @@ uint32_t platform_time_parameter_ms(uint32_t default_ms);
 /* Prints on the serial console. */
 void platform_put(char character);
 
+/* Resets the machine, which keeps its RAM but for what the loaded file has in it. */
+_Noreturn void platform_reset(void);
+
 /* End QEMU, with exit status 0 or with the given one (1 to 255). */
 _Noreturn void platform_power_off(void);
 _Noreturn void platform_fail(uint32_t exit_status);

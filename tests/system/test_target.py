@@ -289,5 +289,79 @@ class Scheduler(Target):
         self.assertIn("the program's own yield is called: PASS\n", out)
 
 
+class NoInit(Target):
+    """tests/target/firmware/noinit.c: what an earlier run recorded is there after a reset."""
+
+    BOOT = 2 # event id
+
+    def run_starts(self, isa, parameter, options=()):
+        out = self.finish(self.start("noinit", isa, options=options, parameter=parameter))
+        starts = [tuple(int(word.strip(",:")) for word in line.split() if word.strip(",:").isdigit())
+                  for line in out.splitlines() if line.startswith("start ")]
+        self.assertEqual([start[0] for start in starts], list(range(1, len(starts) + 1)))
+        found = out.splitlines()[-1].replace(",", "").split()
+        return starts, int(found[2]), int(found[4])
+
+    def named(self, core):
+        names = self.elf.catalog()
+        return [(n, names[r.id][0], *r.parameters) if isinstance(r, Record) else (n, r) for n, r in core.window()]
+
+    def check_two_resets(self, isa):
+        starts, unfinished, refused = self.run_starts(isa, 1)
+        self.assertEqual((unfinished, refused), (0, 0))
+        # Number of the start, records kept, starts that the scope knows of, unfinished records.
+        self.assertEqual(starts, [(1, 0, 1, 0), (2, 5, 2, 0), (3, 10, 3, 0)])
+        scope = self.scope()
+        self.assertEqual(scope.boots, 3)
+        (core,) = scope.cores
+        self.assertEqual(core.boot(), 10)
+        records = self.named(core)
+        self.assertEqual(records[:5], [(i, "noinit_step", 1, i) for i in range(5)])
+        self.assertEqual(records[5], (5, "boot", 2, 5))
+        self.assertEqual(records[6][1], "anchor")
+        self.assertEqual(records[7:10], [(7 + i, "noinit_step", 2, i) for i in range(3)])
+        self.assertEqual(records[10], (10, "boot", 3, 10))
+        self.assertEqual(records[11][1], "anchor")
+        self.assertEqual(len(records), 12)
+
+    def test_rv32(self):
+        self.check_two_resets("rv32")
+
+    def test_rv64(self):
+        self.check_two_resets("rv64")
+
+    def check_resets_anywhere(self, isa):
+        """Whatever instruction a reset comes at, the next start finds no slot that stays taken."""
+        starts, unfinished, refused = self.run_starts(isa, 2, Nested.ICOUNT)
+        print(f"{isa}: {len(starts)} starts, {unfinished} records unfinished at a reset")
+        self.assertGreater(unfinished, 0, "no reset came in the middle of a record, so the test shows nothing")
+        self.assertEqual(refused, 0)
+        self.assertEqual(len(starts), 61)
+        self.assertEqual([start[3] for start in starts], [0] * 61)
+        self.assertEqual([start[2] for start in starts], list(range(1, 62)))
+        (core,) = self.scope().cores
+        records = self.named(core)
+        for record, following in zip(records, records[1:]):
+            if len(record) == 2: # none there
+                self.assertEqual(following[1], "boot", "only the record that a reset caught may be missing")
+            if following[1] == "boot":
+                self.assertEqual(following[3], min(following[0], core.capacity))
+        self.assertIn("boot", [record[1] for record in records])
+
+    def test_a_reset_at_any_instruction_rv32(self):
+        self.check_resets_anywhere("rv32")
+
+    def test_a_reset_at_any_instruction_rv64(self):
+        self.check_resets_anywhere("rv64")
+
+    def test_a_damaged_header_means_a_fresh_start(self):
+        # In the magic, the capacity, the number of starts, the check.
+        for bit in (3, 32 * 7 + 6, 32 * 18 + 1, 32 * 47 + 31):
+            starts, _, _ = self.run_starts("rv32", 3 + 256 * bit)
+            self.assertEqual(starts, [(1, 0, 1, 0), (2, 0, 1, 0)], f"bit {bit}")
+            (core,) = self.scope().cores
+            self.assertEqual((core.begun(), core.boot()), (0, 0))
+
+
 if __name__ == "__main__":
     main()
