@@ -74,6 +74,7 @@ Result<std::unique_ptr<RingStore>> RingStore::Create(FileSystem& files, Clock& c
   store->stream_name_ = stream_name;
   store->geometry_ = geometry;
   store->slots_.resize(geometry.segment_count);
+  store->held_.resize(geometry.segment_count);
 
   auto index = files.Open(IndexPath(prefix), FileSystem::Mode::kCreate);
   if (!index.ok()) return index.status();
@@ -179,9 +180,12 @@ Status RingStore::ReadBack() {
 
 void RingStore::ReadBackSlots() {
   slots_.resize(geometry_.segment_count);
+  held_.resize(geometry_.segment_count);
   for (uint32_t k = 0; k < slots_.size(); ++k) {
     IndexSlot& slot = slots_[k];
-    if (!ReadRecord(*index_, SlotAt(k), &slot) || slot.sequence <= sequence_) continue;
+    const bool sound = ReadRecord(*index_, SlotAt(k), &slot);
+    CountSlot(k);
+    if (!sound || slot.sequence <= sequence_) continue;
     sequence_ = slot.sequence;
     current_ = k;
   }
@@ -538,6 +542,7 @@ Status RingStore::Reinstate() {
     header_.lost_bytes += slots_[k].length;
     header_.lost_errno = ENOENT;
     slots_[k] = IndexSlot{};
+    CountSlot(k);
   }
   index_ = std::move(*index);
   segment_.reset();
@@ -580,6 +585,7 @@ void RingStore::PublishTail() {
 
 void RingStore::PublishSlot(uint32_t segment) {
   IndexSlot& slot = slots_[segment];
+  CountSlot(segment);
   slot.check = CheckOf(slot);
   WriteToIndex(SlotAt(segment), &slot, sizeof slot);
 }
@@ -680,14 +686,8 @@ RingFill RingStore::fill() const {
   return told_;
 }
 
+// Nothing here is slow: it is done after every append.
 void RingStore::Tell() {
-  const RingFill fill = Count();
-  const std::lock_guard lock(told_mutex_);
-  told_ = fill;
-  told_error_ = last_error_;
-}
-
-RingFill RingStore::Count() const {
   RingFill fill;
   fill.total_bytes = head_ + gap_;
   fill.bound_bytes = geometry_.bound_bytes;
@@ -695,16 +695,26 @@ RingFill RingStore::Count() const {
   fill.lost_errno = static_cast<int>(header_.lost_errno);
   fill.failing = failing_;
   fill.gave_up_compression = gave_up_compression_;
-  fill.history_bytes = fill.disk_bytes = tail_bytes_.size();
-  for (const IndexSlot& slot : slots_) {
-    fill.history_bytes += slot.length;
-    fill.disk_bytes += FileBytes(slot);
-    const uint64_t untouched = std::max(slot.length, slot.touched_end);
-    if (slot.prev_length <= untouched) continue;
-    fill.history_bytes += slot.prev_length - untouched;
-    fill.disk_bytes += slot.prev_length - untouched;
-  }
-  return fill;
+  fill.history_bytes = held_in_all_.history + tail_bytes_.size();
+  fill.disk_bytes = held_in_all_.disk + tail_bytes_.size();
+  const std::lock_guard lock(told_mutex_);
+  told_ = fill;
+  told_error_ = last_error_;
+}
+
+RingStore::Held RingStore::HeldBy(const IndexSlot& slot) {
+  const uint64_t untouched = std::max(slot.length, slot.touched_end);
+  const uint64_t before = slot.prev_length - std::min(slot.prev_length, untouched);
+  return {slot.length + before, FileBytes(slot) + before};
+}
+
+void RingStore::CountSlot(uint32_t segment) {
+  Held& held = held_[segment];
+  held_in_all_.history -= held.history;
+  held_in_all_.disk -= held.disk;
+  held = HeldBy(slots_[segment]);
+  held_in_all_.history += held.history;
+  held_in_all_.disk += held.disk;
 }
 
 }  // namespace hangscope

@@ -79,8 +79,15 @@ class RingStore {
 
   RingStore(FileSystem& files, Clock& clock, std::string prefix);
 
+  // Bytes of one segment.
+  struct Held {
+    uint64_t history = 0;
+    uint64_t disk = 0;
+  };
+
   void Tell();
-  RingFill Count() const;
+  static Held HeldBy(const IndexSlot& slot);
+  void CountSlot(uint32_t segment);
   Status RemoveStale();
   Status WriteIndex();
   Status ReadBack();
@@ -139,6 +146,8 @@ class RingStore {
   IndexHeader header_{};
   IndexTail tail_{};
   std::vector<IndexSlot> slots_;
+  std::vector<Held> held_;  // by each of them
+  Held held_in_all_;
   uint64_t head_ = 0;       // stream offset of the next byte
   uint64_t gap_ = 0;        // bytes behind the head that will never come
   uint64_t sequence_ = 0;   // of the current segment; 0: none yet
