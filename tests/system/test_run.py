@@ -354,7 +354,7 @@ class Short(Case):
                                    "--on-hang", "kill", "--no-passthrough")
         verdict, = outcome.hangs
         self.assertEqual(verdict["state"], "looping")
-        self.assertLess(verdict["elapsed_s"], 8)
+        self.assertLess(verdict["elapsed_s"], 14)  # 4 on a quiet machine
         self.assertTrue(any("the ring holds only the last" in doubt for doubt in verdict["doubts"]), verdict["doubts"])
         self.assertTrue(verdict["cores"][0]["loop"]["at_least"])
 
