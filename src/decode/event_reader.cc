@@ -161,6 +161,7 @@ Status EventReader::Look(bool last) {
   }
   if (!looked_ && !target.IsKnown(ring + FIELD(name), 16)) Report("its name did not arrive");
   epoch_is_known_ = target.IsKnown(ring + FIELD(epoch), 4);
+  if (!looked_ && !target.IsKnown(ring + FIELD(refused), FIELD(anchor) - FIELD(refused))) Report("its refused_tickets, epoch and ticks did not arrive, or are zero");
   auto first = ReadControl();
   if (!first.ok()) return first.status();
   CheckControl(&*first);
