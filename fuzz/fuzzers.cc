@@ -2,17 +2,19 @@
 
 namespace hangscope::fuzz {
 
+void FuzzCatalog(std::string_view input);
 void FuzzCode(std::string_view input);
 void FuzzElf(std::string_view input);
 void FuzzLog(std::string_view input);
 void FuzzRing(std::string_view input);
+void FuzzScope(std::string_view input);
 void FuzzTrace(std::string_view input);
 void FuzzUnits(std::string_view input);
 
 std::span<const Fuzzer> Fuzzers() {
   static constexpr Fuzzer kFuzzers[] = {
-      {"code", FuzzCode}, {"elf", FuzzElf},     {"log", FuzzLog},
-      {"ring", FuzzRing}, {"trace", FuzzTrace}, {"units", FuzzUnits},
+      {"catalog", FuzzCatalog}, {"code", FuzzCode},   {"elf", FuzzElf},     {"log", FuzzLog},
+      {"ring", FuzzRing},       {"scope", FuzzScope}, {"trace", FuzzTrace}, {"units", FuzzUnits},
   };
   return kFuzzers;
 }
