@@ -347,7 +347,8 @@ void EventReader::DateStart(const Control& control, bool epoch_is_steady, bool n
         reference_.epoch.lost_between = true;
         continue;
       }
-      after.lost_between = i < last_lost;
+      // Epochs only rise: before one of 0 there was no other.
+      after.lost_between = i < last_lost && after.number != 0;
       if (one.event.id == HANGSCOPE_ID_BOOT && i == 0 && next == 1 && next < found.size()) DateBoot(found[next].event, &one);
       else DateRecord(reference_.epoch, after, next_anchor, looks_seldom, &one);
       reference_.time = one.event.time;

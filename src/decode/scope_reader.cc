@@ -164,6 +164,8 @@ Status ScopeReader::ReadHeader(uint64_t address) {
   layout_.address = address;
   layout_.order = *order;
   if (Status status = CheckVersion(header); !status.ok()) return status;
+  layout_.major = Load16(header + FIELD(major), *order);
+  layout_.minor = Load16(header + FIELD(minor), *order);
   const auto u32 = [&](size_t at) { return Load32(header + at, *order); };
   const auto u64 = [&](size_t at) { return Load64(header + at, *order); };
   layout_.word_bytes = static_cast<uint8_t>(header[FIELD(word_bytes)]);

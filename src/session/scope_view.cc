@@ -42,7 +42,7 @@ Result<std::unique_ptr<ScopeView>> ScopeView::Open(FileSystem& files, const Scop
     const std::string folder = spec.substr(0, spec.find_last_not_of('/') + 1);
     spec = fmt::format("file:{}/{}", folder, kScopeImageName);
     if (!files.Exists(spec.substr(5))) {
-      return Status::NotFound(fmt::format("'{}' has no scope: there is no '{}' in it; hangscope run --scope puts one into its snapshots", folder, kScopeImageName));
+      return Status::NotFound(fmt::format("'{}' has no scope: there is no '{}' in it", folder, kScopeImageName));
     }
     if (auto kept = ReadWholeFile(files, folder + "/" + kScopeCatalogName); kept.ok() && catalog.empty()) catalog = *kept;
   }

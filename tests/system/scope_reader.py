@@ -232,7 +232,7 @@ class Ring:
                 rest = rest[:next_at]
             else:
                 next_epoch, after = None, self.epoch if newest else None
-            after_lost = any(not r["whole"] for r in rest)
+            after_lost = after != 0 and any(not r["whole"] for r in rest)
             if record["id"] == BOOT and i == 0 and next_at == 0:
                 anchor = start[1]
                 record["time"] = preceding(anchor_time(next_epoch, anchor["low"])[0], record["low"])

@@ -1,6 +1,7 @@
 """hangscope show, against a second reader of the same page (docs/format.md), over golden images of both
 byte orders and word sizes."""
 import json
+import struct
 import subprocess
 
 import scope_images
@@ -82,6 +83,10 @@ class Show(Case):
         self.assertIn("core 0  task 3    semaphore_wait  semaphore 20002000, count 0\n", text)
         self.assertIn("core 1  event 77 (1, 2)\n", text)
 
+    def test_version(self):
+        head = json.loads(self.show("--json", IMAGES / "quiet-big32.bin").out.splitlines()[0])
+        self.assertEqual((head["type"], head["abi"], head["byte_order"], head["word_bytes"]), ("scope", "1.0", "big", 4))
+
     def test_the_newest(self):
         done = self.show("--last", 1, "--core", "hart 1", "--json", IMAGES / "quiet-big64.bin")
         events = [json.loads(line) for line in done.out.splitlines()]
@@ -125,6 +130,19 @@ class Show(Case):
         self.assertEqual(found.out, self.show(IMAGES / "lossy-big32.bin").out)
         self.assertEqual(found.out, self.show(f"file:{dump}@{at}").out)
         self.assertEqual(self.show(f"file:{dump}@{at + 4}").status, 3)
+
+    def test_snapshot(self):
+        """Its catalog gives the names."""
+        folder = self.folder / "fw.snapshot-0001"
+        folder.mkdir()
+        self.assertIn(b"no 'scope.bin' in it", self.show(folder).err)
+        (folder / "scope.bin").write_bytes((IMAGES / "quiet-big64.bin").read_bytes())
+        entry = struct.pack(">3I", 1, 77, 16) + b"packet_sent\0port %u, %u bytes\0u32 port,u32 bytes,\0"
+        entry += bytes(-len(entry) % 4)
+        (folder / "scope.catalog").write_bytes(struct.pack(">3I", 0x6C746163, 1, 12 + len(entry)) + entry)
+        done = self.show(f"{folder}/")
+        self.assertEqual(done.status, 0, done.err)
+        self.assertIn(b"packet_sent  port 1, 2 bytes\n", done.out)
 
     def test_a_reader_that_goes_away(self):
         process = subprocess.Popen([HANGSCOPE, "show", IMAGES / "lossy-little32.bin"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
