@@ -25,6 +25,8 @@ watching
   --elf FILE            the program on the target: functions, files, lines
   --place-regex RE      what a place of a log is: the group (?P<place>...) of each line that
                         matches, and (?P<core>...) whose; without it, lines without numbers
+  --scope TARGET        the scope that PROGRAM keeps in its memory goes into snapshots: pid: of
+                        PROGRAM itself, file:PATH of a simulator's RAM (hangscope show --help)
   --stall T             time without progress that makes a hang [10] (2.5, 500ms, 2m)
   --on-hang WHAT        snapshot, kill (snapshot, then end it: status 124), exec:COMMAND
                         (snapshot, then a shell command), none [snapshot]
@@ -186,6 +188,8 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   bool pty = false;
   bool line_buffered = false;
   parser.Option("--capture", &capture);
+  std::string scope;
+  parser.Option("--scope", &scope);
   parser.Option("--on-hang", &on_hang);
   parser.Option("--on-exit", &on_exit);
   parser.Option("--junit", &options.junit_path);
@@ -217,6 +221,7 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   std::vector<std::string> command = std::move(options.observer.command);
   options.observer = recorder.observer;
   options.observer.command = std::move(command);
+  options.observer.scope = scope == "pid" ? "pid:" : scope;
   if (Status status = ParseOnHang(on_hang, &options); !status.ok()) return Fail(status);
   if (Status status = ParseOnExit(on_exit, &options.observer); !status.ok()) return Fail(status);
   options.ring_prefix = recorder_words.prefix;

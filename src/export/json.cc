@@ -71,6 +71,20 @@ Json Typed(const char* type, TimeNs wall) {
   return {{"type", type}, {"version", kJsonVersion}, {"time", FormatWallTime(wall)}};
 }
 
+Json ScopeObject(const ScopeManifest& scope) {
+  Json json{{"image", scope.image}};
+  if (!scope.catalog.empty()) json["catalog"] = scope.catalog;
+  json["cores"] = Json::array();
+  for (const ScopeCore& core : scope.cores) {
+    if (!core.in_use) continue;
+    const EventCounts& counts = core.counts;
+    json["cores"].push_back({{"core", core.index}, {"name", core.name}, {"owner", core.owner}, {"emitted", counts.emitted},
+                             {"returned", counts.returned}, {"overwritten", counts.overwritten}, {"torn", counts.torn},
+                             {"refused", counts.refused}, {"pending", counts.pending}});
+  }
+  return json;
+}
+
 constexpr size_t kMostOfALine = 4096;
 
 void AddTrigger(const Manifest& manifest, Json* json) {
@@ -171,6 +185,7 @@ std::string ManifestJson(const Manifest& manifest) {
     }
     json["streams"].push_back(mine);
   }
+  if (!manifest.scope.image.empty()) json["scope"] = ScopeObject(manifest.scope);
   json["verdict"] = VerdictObject(manifest.verdict, manifest.start);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "model/scope.h"
 #include "model/trigger.h"
 #include "model/verdict.h"
 #include "model/window.h"
@@ -14,6 +15,13 @@
 namespace hangscope {
 
 constexpr int kManifestVersion = 1;
+
+// The scope in a snapshot: its files, and what its cores had recorded.
+struct ScopeManifest {
+  std::string image;    // name of the file; empty: there is no scope
+  std::string catalog;  // likewise
+  std::vector<ScopeCore> cores;
+};
 
 struct Manifest {
   uint64_t run_id = 0;
@@ -29,6 +37,7 @@ struct Manifest {
   TimeNs time = 0;                   // when it was taken: the end of the window
   TimeNs wall = 0;                   // the same instant
   std::vector<StreamWindow> streams;
+  ScopeManifest scope;
   Verdict verdict;
 };
 

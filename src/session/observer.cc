@@ -43,6 +43,7 @@ Observer::Observer(const Environment& environment, const ObserverOptions& option
       absolute_folder_(Absolute(FolderOf(options.prefix))),
       beat_interval_(environment.narrator.live ? std::min(kLiveInterval, options.heartbeat) : options.heartbeat),
       next_beat_(start + beat_interval_), last_beat_(start) {
+  if (!options.scope.empty()) scope_ = std::make_unique<ScopeCapture>(files_, options.scope, options.elf_path);
   if (environment.control_folder.empty()) return;
   const Status status = requests_.OpenControl(environment.control_folder);
   if (!status.ok()) narrator_.Note("warning: hangscope ls and snap do not find this recorder: " + status.message(), clock_.Wall());
@@ -50,6 +51,7 @@ Observer::Observer(const Environment& environment, const ObserverOptions& option
 
 bool Observer::Tick(const ChildView& child, int pid) {
   pid_ = pid;
+  if (scope_ != nullptr) scope_->Find(pid);
   analysis_.SetChild(child);
   const Verdict verdict = analysis_.verdict();
   TellTroubles(false);
@@ -186,6 +188,24 @@ Manifest Observer::NewManifest(const DueSnapshot& due, const Verdict& verdict) {
   return manifest;
 }
 
+// The files for the snapshot; that there are none is told, and no reason to take no snapshot.
+std::vector<std::pair<std::string, std::string>> Observer::TakeScope(Manifest* manifest) {
+  std::vector<std::pair<std::string, std::string>> files;
+  if (scope_ == nullptr) return files;
+  auto parts = scope_->Take(pid_);
+  if (!parts.ok()) {
+    narrator_.Note("warning: --scope: " + parts.status().message(), clock_.Wall());
+    return files;
+  }
+  manifest->scope.image = kScopeImageName;
+  manifest->scope.cores = parts->cores;
+  files.emplace_back(kScopeImageName, std::move(parts->image));
+  if (parts->catalog.empty()) return files;
+  manifest->scope.catalog = kScopeCatalogName;
+  files.emplace_back(kScopeCatalogName, std::move(parts->catalog));
+  return files;
+}
+
 Result<std::string> Observer::TakeSnapshot(const DueSnapshot& due, const Verdict& verdict, bool with_text) {
   Manifest manifest = NewManifest(due, verdict);
   std::vector<RingStore*> rings;
@@ -193,7 +213,8 @@ Result<std::string> Observer::TakeSnapshot(const DueSnapshot& due, const Verdict
     stream.drain->CatchUp(kLongestCatchUp);  // the newest bytes are the ones that are wanted
     rings.push_back(stream.ring.get());
   }
-  auto folder = snapshots_.Take(rings, &manifest, due.since_last);
+  const auto parts = TakeScope(&manifest);
+  auto folder = snapshots_.Take(rings, &manifest, due.since_last, parts);
   if (!folder.ok()) {
     narrator_.Note("cannot take a snapshot: " + folder.status().message(), clock_.Wall());
     return folder;

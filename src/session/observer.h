@@ -16,6 +16,7 @@
 #include "session/narrator.h"
 #include "session/plain_snapshot.h"
 #include "session/recording.h"
+#include "session/scope_capture.h"
 #include "session/snapshot_requests.h"
 #include "session/snapshots.h"
 
@@ -33,6 +34,7 @@ struct ObserverOptions {
   bool plain_snapshot = false;  // PREFIX.snapshot of the one stream, too; takes the place of a folder
   uint64_t bound_bytes = 0;     // of a ring, for that
   std::string elf_path;         // for the manifest
+  std::string scope;            // where the program's scope is, as for hangscope show; empty: nowhere
   std::vector<std::string> command;
 };
 
@@ -103,6 +105,7 @@ class Observer {
   void TakeDue(const std::vector<DueSnapshot>& due, const Verdict& verdict);
   // The folder, or why there is none after that was told.
   Result<std::string> TakeSnapshot(const DueSnapshot& due, const Verdict& verdict, bool with_text);
+  std::vector<std::pair<std::string, std::string>> TakeScope(Manifest* manifest);
   Manifest NewManifest(const DueSnapshot& due, const Verdict& verdict);
   RecorderStatus StatusNow();
   std::string AbsolutePath(const std::string& path) const;
@@ -118,6 +121,7 @@ class Observer {
   Snapshots snapshots_;
   std::unique_ptr<PlainSnapshot> plain_snapshot_;
   SnapshotRequests requests_;
+  std::unique_ptr<ScopeCapture> scope_;  // null: none was asked for
   const std::string absolute_folder_;  // of the prefix
   uint64_t snapshots_taken_ = 0;
   bool unseen_told_ = false;

@@ -38,6 +38,8 @@ class ScopeView {
 
   // Whether the target may go on writing.
   bool IsLive() const;
+  // Forgets what was read: the next look begins with the oldest record again.
+  void StartOver();
   // One look at every core. `last`: what is not finished counts as torn.
   Status Look(bool last);
   // The whole window of what may be a live target: looks again for a moment at what is not finished.
@@ -53,7 +55,6 @@ class ScopeView {
 
  private:
   ScopeView() = default;
-  void StartOver();
 
   std::unique_ptr<Target> target_;
   std::optional<ScopeReader> scope_;

@@ -91,7 +91,8 @@ Status Snapshots::MakeRoom() {
   return {};
 }
 
-Result<std::string> Snapshots::Take(const std::vector<RingStore*>& rings, Manifest* manifest, bool since_last) {
+Result<std::string> Snapshots::Take(const std::vector<RingStore*>& rings, Manifest* manifest, bool since_last,
+                                    const std::vector<std::pair<std::string, std::string>>& parts) {
   const auto existing = Existing();
   const int number = existing.empty() ? 1 : existing.back().first + 1;
   if (Status status = MakeRoom(); !status.ok()) return status;
@@ -106,6 +107,9 @@ Result<std::string> Snapshots::Take(const std::vector<RingStore*>& rings, Manife
     window->end_time = manifest->time;
     ends.push_back(window->end_offset);
     manifest->streams.push_back(*window);
+  }
+  for (const auto& [name, bytes] : parts) {
+    if (Status status = draft.AddText(name, bytes); !status.ok()) return status;
   }
   Status status = draft.AddText("manifest.json", ManifestJson(*manifest));
   if (status.ok()) status = draft.AddText("report.txt", ReportText(*manifest));

@@ -44,7 +44,9 @@ class Snapshots {
 
   // Fills in manifest->streams and commits. Returns the folder. `since_last`: only
   // what came after the snapshot before, whether that is still there or not.
-  Result<std::string> Take(const std::vector<RingStore*>& rings, Manifest* manifest, bool since_last = false);
+  // `parts`: further files, by name.
+  Result<std::string> Take(const std::vector<RingStore*>& rings, Manifest* manifest, bool since_last = false,
+                           const std::vector<std::pair<std::string, std::string>>& parts = {});
 
  private:
   std::vector<std::pair<int, std::string>> Existing() const;

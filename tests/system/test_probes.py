@@ -227,6 +227,38 @@ class Probes(Case):
         self.assertIn(b".scope", done.err)
         self.assertEqual(self.show("pid:x").status, 2)
 
+    def snapshot_of(self, *words, code):
+        done = self.run_program(python(code, self.write("program.scope", self.image)), *words)
+        self.assertEqual(done.status, 7, done.err)
+        folder = self.snapshots()[0]
+        manifest = json.loads((folder / "manifest.json").read_text())
+        return folder, manifest
+
+    def test_run_puts_the_scope_into_snapshots(self):
+        """Also into that of the program's end, when its mappings are gone."""
+        folder, manifest = self.snapshot_of("--scope", "pid:", code="""if True:
+            import mmap, sys, time
+            with open(sys.argv[1], "r+b") as f:
+                scope = mmap.mmap(f.fileno(), 0)
+            time.sleep(1)
+            sys.exit(7)""")
+        self.assertEqual((folder / "scope.bin").read_bytes(), self.image)
+        self.assertEqual(manifest["scope"]["image"], "scope.bin")
+        wanted = [line for line in map(json.loads, self.wanted.splitlines()) if line["type"] == "core"]
+        for key in ("emitted", "returned", "overwritten", "torn", "refused"):
+            self.assertEqual([core[key] for core in manifest["scope"]["cores"]], [core[key] for core in wanted])
+        self.assertEqual(self.show(folder).out, self.wanted)
+
+    def test_run_takes_snapshots_without_a_scope(self):
+        folder, manifest = self.snapshot_of("--scope", "pid:", code="raise SystemExit(7)")
+        self.assertNotIn("scope", manifest)
+        self.assertIn("--scope", self.log.read_text())
+
+    def test_run_reads_a_simulators_memory(self):
+        ram = self.write("ram.bin", bytes(4096) + self.image)
+        folder, manifest = self.snapshot_of("--scope", f"file:{ram}@4096", code="raise SystemExit(7)")
+        self.assertEqual(self.show(folder).out, self.wanted)
+
     def test_follows_until_the_process_ends(self):
         process, scope = self.process()
         show = subprocess.Popen([HANGSCOPE, "show", "--follow", "--json", f"pid:{process.pid}"], stdout=subprocess.PIPE)
