@@ -363,5 +363,43 @@ class NoInit(Target):
             self.assertEqual((core.begun(), core.boot()), (0, 0))
 
 
+class Porting(Target):
+    """The hooks of docs/porting.md, compiled with warnings as errors and called by stand-ins for the kernels."""
+
+    def recorded(self, name):
+        out = self.finish(self.start(name))
+        return [(words[3], *map(int, words[4:])) for words in (line.split() for line in out.splitlines())]
+
+    def test_freertos(self):
+        records = self.recorded("porting-freertos")
+        mutex, semaphore, queue = records[9][1], records[11][1], records[13][1]
+        self.assertEqual(len({mutex, semaphore, queue}), 3)
+        self.assertEqual(records, [
+            ("task_create", 1, 5), ("task_create", 2, 6), ("task_switch", 0, 1), ("task_delay", 7, 0), ("task_switch", 1, 2),
+            ("task_delay", 9, 0), ("task_suspend", 1, 0), ("task_resume", 1, 0), ("task_resume", 1, 0),
+            ("mutex_lock", mutex, 2), ("mutex_unlock", mutex, 0), ("semaphore_post", semaphore, 1),
+            ("semaphore_wait", semaphore, 0), ("queue_send", queue, 1), ("queue_receive", queue, 0), ("task_destroy", 1, 0),
+            ("task_create", 1, 5)])
+        # Wait records: one was destroyed, two waits for the mutex that one has.
+        one, two, *rest = self.scope().tasks()
+        self.assertEqual((one.task, one.state), (1, 0))
+        self.assertEqual((two.task, two.state, two.kind, two.resource, two.holder), (2, 2, 1, mutex, 1))
+        self.assertEqual([task.sequence for task in rest], [0, 0])
+
+    def test_zephyr(self):
+        records = self.recorded("porting-zephyr")
+        one, two = records[0][1], records[1][1]
+        self.assertEqual(records, [
+            ("task_create", one, 5), ("task_create", two, 6), ("task_switch", 0, one), ("isr_enter", 0, 0), ("isr_exit", 0, 0),
+            ("task_switch", one, two), ("task_suspend", one, 0), ("task_resume", one, 0), ("task_destroy", one, 0)])
+
+    def test_without_tracing_nothing_of_it_is_left(self):
+        for name in ("porting-freertos-off", "porting-zephyr-off"):
+            self.assertEqual(self.finish(self.start(name)), "")
+            # The stand-ins have hooks of their own; Zephyr's are weak in Zephyr.
+            self.assertEqual([symbol for symbol in (*self.elf.symbols, *self.elf.sections)
+                              if "hangscope" in symbol or "sys_trace" in symbol], [])
+
+
 if __name__ == "__main__":
     main()
