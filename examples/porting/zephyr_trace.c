@@ -1,6 +1,6 @@
-/* Zephyr: add this file to the application, with CONFIG_TRACING=y, CONFIG_TRACING_USER=y and
- * CONFIG_THREAD_MONITOR=n or y as you like. It replaces the weak functions of the user tracing format
- * (subsys/tracing/user). Call hangscope_init() early in main: what comes before is not recorded.
+/* Zephyr: add this file to the application, with CONFIG_TRACING=y and CONFIG_TRACING_USER=y. It replaces
+ * the weak functions of the user tracing format (subsys/tracing/user). Call hangscope_init() early in
+ * main: what comes before is not recorded.
  *
  * A thread's id is its address. The hooks do not say which interrupt it is, nor for what a thread
  * pends: interrupt 0, and no wait records. */
