@@ -11,46 +11,24 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
-#include <numeric>
 
 #include "base/file_system.h"
+#include "base/near_name.h"
 #include "base/units.h"
 #include "session/control_folder.h"
 
 namespace hangscope::cli {
 namespace {
 
-// Levenshtein's distance.
-size_t Distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i);
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row[b.size()];
-}
-
 std::string UnknownOption(const CLI::App& app, const std::string& command, std::string word) {
   word = word.substr(0, word.find('='));
-  std::string best;
-  size_t best_distance = 4;
+  std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) {
-      const std::string full = "--" + name;
-      const size_t distance = Distance(word, full);
-      if (distance < best_distance) {
-        best_distance = distance;
-        best = full;
-      }
-    }
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
+  const std::vector<std::string> near = NearNames(word, names, 3, 1);
   return fmt::format("unknown option '{}'{}; see hangscope {} --help", word,
-                     best.empty() ? "" : fmt::format(", did you mean '{}'?", best), command);
+                     near.empty() ? "" : fmt::format(", did you mean '{}'?", near[0]), command);
 }
 
 Result<Compress> ParseCompress(const std::string& text) {
