@@ -17,6 +17,8 @@ endif()
 
 install(TARGETS hangscope_target EXPORT hangscopeTargets)
 install(TARGETS hangscope EXPORT hangscopeTargets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+# The executable looks for it in ../libexec/hangscope, seen from where it is itself.
+install(TARGETS hangscope_count LIBRARY DESTINATION ${CMAKE_INSTALL_BINDIR}/../libexec/hangscope)
 install(EXPORT hangscopeTargets NAMESPACE hangscope:: DESTINATION ${package_dir})
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/hangscopeConfig.cmake.in

@@ -191,10 +191,11 @@ class Package(Consumer):
         names = {str(path.relative_to(self.installed)) for path in self.installed.rglob("*") if path.is_file()}
         for name in ("bin/hangscope", "include/hangscope/version.h", "share/pkgconfig/hangscope.pc",
                      "share/cmake/hangscope/hangscopeConfig.cmake", "share/doc/hangscope/LICENSE",
-                     "share/doc/hangscope/README.md", "share/doc/hangscope/docs/cmake.md"):
+                     "share/doc/hangscope/README.md", "share/doc/hangscope/docs/cmake.md",
+                     "libexec/hangscope/hangscope_count.so"):
             self.assertIn(name, names)
         for name in names:
-            self.assertRegex(name, r"^(bin/hangscope$|include/hangscope/|share/(cmake|doc)/hangscope/|share/pkgconfig/)")
+            self.assertRegex(name, r"^(bin/hangscope$|include/hangscope/|libexec/hangscope/|share/(cmake|doc)/hangscope/|share/pkgconfig/)")
         for path in self.installed.rglob("share/**/*.[cp]*"):
             self.assertNotIn(str(ROOT), path.read_text(errors="replace"), path)
 
