@@ -24,6 +24,7 @@ constexpr char kOwnProgram[] = "/proc/self/exe";
 // `words` are those after the subcommand. The result is the exit status.
 int RunCommand(const std::vector<std::string>& words, const StartSignals& signals);
 int TeeCommand(const std::vector<std::string>& words, const StartSignals& signals);
+int CostCommand(const std::vector<std::string>& words, const StartSignals& signals);
 int GuardCommand(const std::vector<std::string>& words);
 int SnapCommand(const std::vector<std::string>& words);
 int LsCommand(const std::vector<std::string>& words);

@@ -24,6 +24,7 @@ usage: hangscope COMMAND [options]
   snap PID|NAME|DIR             ask one of them for a snapshot
   cat RING|SNAPSHOT             print what a ring or a snapshot holds, oldest first
   show TARGET                   the events that a program recorded in its memory
+  cost [options] -- QEMU...     count what pieces of the target's code cost
 
   hangscope COMMAND --help      the options of one command
   hangscope --version           the version
@@ -38,6 +39,7 @@ int Dispatch(const std::vector<std::string>& words, const StartSignals& signals)
   const std::vector<std::string> rest(words.begin() + (words.empty() ? 0 : 1), words.end());
   if (command == "run") return RunCommand(rest, signals);
   if (command == "tee") return TeeCommand(rest, signals);
+  if (command == "cost") return CostCommand(rest, signals);
   if (command == "guard") return GuardCommand(rest);
   ReleaseSignals(signals);
   if (command == "snap") return SnapCommand(rest);
@@ -55,7 +57,7 @@ int Dispatch(const std::vector<std::string>& words, const StartSignals& signals)
   if (command.empty()) {
     WriteAll(STDERR_FILENO, kHelp);
   } else {
-    PrintError("unknown command '" + command + "'; there are run, tee, ls, snap, cat and show (hangscope --help)");
+    PrintError("unknown command '" + command + "'; there are run, tee, ls, snap, cat, show and cost (hangscope --help)");
   }
   return kExitUsage;
 }

@@ -54,6 +54,7 @@ Status ElfImage::ReadSegments(int fd) {
   }
   xlen_ = gelf_getclass(elf) == ELFCLASS32 ? 32 : 64;
   riscv_ = header.e_machine == EM_RISCV;
+  big_endian_ = header.e_ident[EI_DATA] == ELFDATA2MSB;
   size_t count = 0;
   elf_getphdrnum(elf, &count);
   const off_t end = lseek(fd, 0, SEEK_END);
@@ -121,6 +122,37 @@ std::optional<uint32_t> ElfImage::InsnAt(uint64_t pc) {
     return bits;
   }
   return std::nullopt;
+}
+
+std::vector<ElfSymbol> ElfImage::Symbols() const {
+  std::vector<ElfSymbol> symbols;
+  const int count = dwfl_module_getsymtab(module_);
+  for (int i = 1; i < count; ++i) {
+    GElf_Sym symbol;
+    const char* name = dwfl_module_getsym(module_, i, &symbol, nullptr);
+    if (name == nullptr || *name == '\0' || symbol.st_shndx == SHN_UNDEF) continue;
+    const int type = GELF_ST_TYPE(symbol.st_info);
+    if (type == STT_SECTION || type == STT_FILE || type == STT_TLS) continue;
+    symbols.push_back({name, symbol.st_value, symbol.st_size, type == STT_OBJECT});
+  }
+  return symbols;
+}
+
+std::string ElfImage::Section(const std::string& name) const {
+  GElf_Addr bias = 0;
+  Elf* elf = dwfl_module_getelf(module_, &bias);
+  size_t names = 0;
+  if (elf == nullptr || elf_getshdrstrndx(elf, &names) != 0) return {};
+  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr || header.sh_type == SHT_NOBITS) continue;
+    const char* found = elf_strptr(elf, names, header.sh_name);
+    if (found == nullptr || name != found) continue;
+    const Elf_Data* data = elf_rawdata(section, nullptr);
+    if (data == nullptr || data->d_buf == nullptr) return {};
+    return std::string(static_cast<const char*>(data->d_buf), data->d_size);
+  }
+  return {};
 }
 
 bool ElfImage::InMemory(uint64_t address) {

@@ -16,6 +16,13 @@ struct Dwfl_Module;
 
 namespace hangscope {
 
+struct ElfSymbol {
+  std::string name;
+  uint64_t address = 0;
+  uint64_t bytes = 0;  // 0: the symbol does not say
+  bool is_data = false;
+};
+
 class ElfImage final : public CodeSource {
  public:
   static Result<std::unique_ptr<ElfImage>> Open(const std::string& path);
@@ -28,7 +35,13 @@ class ElfImage final : public CodeSource {
   bool InMemory(uint64_t address) override;
   int xlen() const override { return xlen_; }
 
+  // Of the symbol table, those with a name and a place in memory.
+  std::vector<ElfSymbol> Symbols() const;
+  // The bytes of a section, loaded or not; empty where there is none.
+  std::string Section(const std::string& name) const;
+
   const std::string& path() const { return path_; }
+  bool big_endian() const { return big_endian_; }
   bool riscv() const { return riscv_; }
   bool has_lines() const { return has_lines_; }
 
@@ -47,6 +60,7 @@ class ElfImage final : public CodeSource {
   std::string path_;
   int xlen_ = 64;
   bool riscv_ = false;
+  bool big_endian_ = false;
   bool has_lines_ = false;
   std::vector<Segment> segments_;
   Dwfl* dwfl_ = nullptr;

@@ -1,0 +1,121 @@
+// hangscope cost: docs/hangscope-cost.md.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/units.h"
+#include "commands.h"
+#include "export/cost_table.h"
+#include "options.h"
+#include "session/cost.h"
+
+namespace hangscope::cli {
+namespace {
+
+constexpr char kHelp[] =
+    R"(usage: hangscope cost [options] -- qemu-system-ARCH [ARGUMENT...]
+
+Runs QEMU with a plugin that counts, and prints what pieces of the program on the target
+cost for each hart and event: instructions, loads, stores; an AMO is one store.
+
+  --elf FILE            the program on the target, with its symbols
+  --symbol NAME         count inside this function, repeatable; what it calls does not count
+  --mark NAME           count between HANGSCOPE_MARK_BEGIN(NAME) and HANGSCOPE_MARK_END(NAME)
+                        of hangscope/target/mark.h, repeatable
+  --per N|calls         an event is: one N-th of each time entered; each time entered [calls]
+  --seconds T           end QEMU after T, if it does not end by itself
+  --json                one JSON object instead of the table (docs/hangscope-cost.md)
+
+Status: 0; 2 usage; 3 nothing was counted, or something was never entered.
+)";
+
+int Fail(const Status& status) {
+  PrintError(status.message());
+  return status.code() == Status::Code::kUsage ? kExitUsage : kExitFailed;
+}
+
+Result<uint64_t> ParsePer(const std::string& text) {
+  if (text == "calls") return uint64_t{1};
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number == 0) {
+    return Status::Usage(fmt::format("--per '{}': how many events each time entered is, or calls; for example --per 100", text));
+  }
+  return number;
+}
+
+// The executable's own path; its folder tells where the plugin is.
+std::string OwnPath() {
+  char path[4096];
+  const ssize_t length = readlink(kOwnProgram, path, sizeof path);
+  return length > 0 ? std::string(path, static_cast<size_t>(length)) : std::string();
+}
+
+Status Check(const CostOptions& options, const std::string& elf_path) {
+  constexpr char kExample[] = "for example hangscope cost --elf fw.elf --symbol emit -- qemu-system-riscv32 -machine virt -bios none -kernel fw.elf";
+  if (options.command.empty()) return Status::Usage(fmt::format("no QEMU to run; {}", kExample));
+  if (elf_path.empty()) return Status::Usage(fmt::format("--elf is missing: the program on the target; {}", kExample));
+  if (options.symbols.empty() && options.marks.empty()) return Status::Usage(fmt::format("neither --symbol nor --mark says what to count; {}", kExample));
+  return {};
+}
+
+int Print(const CostReport& report, bool json) {
+  WriteAll(STDOUT_FILENO, json ? CostJson(report) : CostTable(report));
+  if (!report.complete) PrintNote("QEMU was ended; the event that each hart was in the middle of is counted in part");
+  int status = kExitClean;
+  for (const CostSubject& subject : report.subjects) {
+    if (subject.Total().entered != 0) continue;
+    PrintError(fmt::format("no event was seen: '{}' was never entered", subject.name));
+    status = kExitFailed;
+  }
+  return status;
+}
+
+}  // namespace
+
+int CostCommand(const std::vector<std::string>& words, const StartSignals& signals) {
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  OptionParser parser("cost", kHelp);
+  CostOptions options;
+  std::string elf_path;
+  std::string per = "calls";
+  std::string seconds;
+  bool json = false;
+  parser.Option("--elf", &elf_path);
+  parser.Options("--symbol", &options.symbols);
+  parser.Options("--mark", &options.marks);
+  parser.Option("--per", &per);
+  parser.Option("--seconds", &seconds);
+  parser.Flag("--json", &json);
+  switch (parser.Parse({words.begin(), dashes})) {
+    case OptionParser::Outcome::kHelp: return kExitClean;
+    case OptionParser::Outcome::kError: return kExitUsage;
+    case OptionParser::Outcome::kGo: break;
+  }
+  if (dashes != words.end()) options.command.assign(dashes + 1, words.end());
+  if (Status status = Check(options, elf_path); !status.ok()) return Fail(status);
+  auto events = ParsePer(per);
+  if (!events.ok()) return Fail(events.status());
+  options.events_per_entry = *events;
+  if (!seconds.empty()) {
+    auto limit = ParseDuration("--seconds", seconds);
+    if (!limit.ok()) return Fail(limit.status());
+    options.time_limit = *limit;
+  }
+  auto elf = ElfImage::Open(elf_path);
+  if (!elf.ok()) return Fail(elf.status());
+  auto plugin = FindCountPlugin(OwnPath());
+  if (!plugin.ok()) return Fail(plugin.status());
+  options.plugin_path = *plugin;
+  options.inherited_mask = signals.inherited_mask;
+  options.inherited_sigpipe_ignored = signals.sigpipe_ignored;
+
+  SystemClock clock;
+  const CostEnvironment environment = {&clock, OpenSignalFd(signals), [](std::string_view text) { WriteAll(STDERR_FILENO, text); }};
+  auto report = MeasureCost(environment, **elf, options);
+  return report.ok() ? Print(*report, json) : Fail(report.status());
+}
+
+}  // namespace hangscope::cli
