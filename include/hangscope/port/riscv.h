@@ -20,7 +20,7 @@
 
 /* What __atomic_fetch_add and __atomic_exchange_n do, with one register less each. */
 HANGSCOPE_INLINE uint32_t hangscope_port_reserve(uint32_t* head) {
-  uintptr_t was;
+  uint32_t was; /* of 64 bits, too: a cast would cost an instruction */
 #if __riscv_xlen == 64
   __asm__ volatile("amoadd.d.aq %0, %2, %1"
                    : "=r"(was), "+A"(*(uint64_t*)(void*)head)
@@ -29,11 +29,14 @@ HANGSCOPE_INLINE uint32_t hangscope_port_reserve(uint32_t* head) {
 #else
   __asm__ volatile("amoadd.w.aq %0, %2, %1" : "=r"(was), "+A"(*head) : "r"(HANGSCOPE_TICKET_STEP) : "memory");
 #endif
-  return (uint32_t)was;
+  return was;
 }
 HANGSCOPE_INLINE int hangscope_port_take(uint32_t* mark) {
-  uint32_t was;
-  __asm__ volatile("amoswap.w.aq %0, %2, %1" : "=r"(was), "+A"(*mark) : "r"(HANGSCOPE_MARK_TAKEN) : "memory");
+  uintptr_t was; /* the whole register, as amoswap.w extends it: a narrower one would be extended again */
+  __asm__ volatile("amoswap.w.aq %0, %2, %1"
+                   : "=r"(was), "+A"(*mark)
+                   : "r"((uintptr_t)HANGSCOPE_MARK_TAKEN)
+                   : "memory");
   return was == HANGSCOPE_MARK_TAKEN;
 }
 /* Once: GCC 12 makes a loop of what it calls a weak exchange. */
@@ -143,10 +146,10 @@ HANGSCOPE_INLINE uint64_t hangscope_port_clock64(void) {
 
 #ifndef HANGSCOPE_PORT_CORE
 #if HANGSCOPE_CORES > 1
-HANGSCOPE_INLINE uint32_t hangscope_port_hart(void) {
+HANGSCOPE_INLINE uintptr_t hangscope_port_hart(void) {
   uintptr_t hart;
   __asm__("csrr %0, mhartid" : "=r"(hart)); /* not volatile: it never changes */
-  return (uint32_t)hart;
+  return hart;
 }
 #define HANGSCOPE_PORT_CORE() hangscope_port_hart()
 #else
