@@ -191,6 +191,27 @@ TEST_F(ScopeTest, NoRecordIsMixedFromTwoWhileTheTargetWrites) {
   }
 }
 
+// Each of the reader's last two looks is what tells, where the other cannot: a writer that takes no slot
+// (no nesting) shows by the head alone; one whose head becomes visible late, by the mark.
+TEST_F(ScopeTest, EitherOfTheLastLooksTellsThatARecordWasOverwritten) {
+  for (const bool by_head : {true, false}) {
+    for (int overtaken_at = 1; overtaken_at < 6; ++overtaken_at) {
+      Make(1, 8);
+      for (uint32_t i = 0; i < 8; ++i) writer_->Write(0, kStep, i, i, ~i);
+      Open();
+      int reads = 0;
+      target_.before_read = [&](uint64_t) {
+        if (++reads != overtaken_at) return;
+        if (by_head) writer_->Reserve(0);
+        else writer_->Put(0, writer_->Slot(8), HANGSCOPE_MARK_TAKEN);
+        writer_->Put(0, writer_->Slot(8) + 8, 4711);
+      };
+      for (const ScopeEvent& event : Look()) EXPECT_EQ(event.parameters[1], ~event.parameters[0]) << by_head << overtaken_at;
+      target_.before_read = nullptr;
+    }
+  }
+}
+
 // Writers nest at random, to any depth; the ledger knows what became of each record.
 TEST_F(ScopeTest, LedgerOfNestedWritersIsAccountedForRecordByRecord) {
   for (uint32_t seed = 0; seed < 400; ++seed) {
