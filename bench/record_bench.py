@@ -42,6 +42,10 @@ ROWS = {
 SYSTEM_DAEMON = pathlib.Path("/var/run/lttng/lttng-sessiond.pid")
 
 
+class NoDaemon(Exception):
+    """No session daemon of our own can be had."""
+
+
 class Lttng:
     """A session daemon of our own, with one session in snapshot mode."""
 
@@ -71,7 +75,8 @@ class Lttng:
 
     def wait_until_it_answers(self):
         for _ in range(100):
-            check(self.daemon.poll() is None, f"lttng-sessiond ended: {(self.folder / 'sessiond.log').read_text()}")
+            if self.daemon.poll() is not None:
+                raise NoDaemon(f"lttng-sessiond ended: {(self.folder / 'sessiond.log').read_text()}")
             with contextlib.suppress(Wrong):
                 self.lttng("list")
                 return
@@ -133,13 +138,16 @@ def measure(words, folder):
     names = subprocess.run([words.bench, "--list"], capture_output=True, text=True, check=True).stdout.split()
     own = {"HANGSCOPE_SCOPE": str(folder / "bench.scope")}
     missing = why_no_lttng(words, names)
-    if missing is not None:
-        say(f"LTTng-UST is left out: {missing}")
-        return run(words, [name for name in names if name != "lttng"], {**os.environ, **own})
-    with Lttng(folder) as lttng:
-        rounds = run(words, names, {**lttng.environment, **own})
-        lttng.check_it_recorded()
-    return rounds
+    if missing is None:
+        try:
+            with Lttng(folder) as lttng:
+                rounds = run(words, names, {**lttng.environment, **own})
+                lttng.check_it_recorded()
+            return rounds
+        except NoDaemon as daemon:
+            missing = daemon
+    say(f"LTTng-UST is left out: {missing}")
+    return run(words, [name for name in names if name != "lttng"], {**os.environ, **own})
 
 
 def ratio(rounds, above, below):
