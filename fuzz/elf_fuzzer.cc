@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "decode/cost_marks.h"
 #include "decode/elf_image.h"
 #include "fuzz.h"
 
@@ -38,6 +39,17 @@ void Ask(ElfImage* image, uint64_t address) {
   FUZZ_REQUIRE(where.file.empty() || where.line > 0);
 }
 
+// What hangscope cost reads; and the whole file as if it were marks.
+void AskForCosts(const ElfImage& image, std::string_view input) {
+  for (const ElfSymbol& symbol : image.Symbols()) FUZZ_REQUIRE(!symbol.name.empty());
+  for (const std::string& bytes : {image.Section(kMarkSection), std::string(input)}) {
+    auto marks = ReadCostMarks(bytes, image.xlen(), image.big_endian());
+    FUZZ_REQUIRE(marks.ok() || !marks.status().message().empty());
+    if (!marks.ok()) continue;
+    for (const auto& [name, code] : *marks) FUZZ_REQUIRE(code.begins.size() + code.ends.size() <= bytes.size() / 8);
+  }
+}
+
 }  // namespace
 
 // The input is the file. What it says itself about addresses is asked for.
@@ -47,6 +59,7 @@ void FuzzElf(std::string_view input) {
   FUZZ_REQUIRE(image.ok() || !image.status().message().empty());
   if (!image.ok()) return;
   Ask(image->get(), 0);
+  AskForCosts(**image, input);
   const bool wide = (*image)->xlen() == 64;
   Choices words(input);
   for (size_t i = 0; i < kMostAddressesTried && !words.empty(); ++i) {
