@@ -225,11 +225,11 @@ Status ScopeReader::CheckVersion(const char* header) const {
   if (check == 0 && computed != 0) {
     return Status::NotFound(fmt::format("{} is not ready yet: the program has not finished its header; look again once it has started", where));
   }
+  if (major != HANGSCOPE_ABI_MAJOR) {
+    return Status::Corrupt(fmt::format("{} has version {}.{}{}, and this hangscope reads version {}; use the hangscope that belongs to the program", where, major, minor, check == computed ? "" : " (or its header is damaged)", HANGSCOPE_ABI_MAJOR));
+  }
   if (check != computed) {
     return Status::Corrupt(fmt::format("the header of {} is damaged: its check is {:#010x} and should be {:#010x}", where, check, computed));
-  }
-  if (major != HANGSCOPE_ABI_MAJOR) {
-    return Status::Corrupt(fmt::format("{} has version {}.{}, and this hangscope reads version {}; use the hangscope that belongs to the program", where, major, minor, HANGSCOPE_ABI_MAJOR));
   }
   const uint16_t header_bytes = Load16(header + FIELD(header_bytes), order);
   if (header_bytes < kHeaderBytes) {

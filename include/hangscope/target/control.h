@@ -36,7 +36,7 @@ uint32_t hangscope_init(void);
 void hangscope_epoch_ticked(struct hangscope_core* core, uint32_t epoch);
 
 /* The host reads times over silences of any length if this comes on each core at least once in a
- * quarter-wrap of the clock, from the tick interrupt for example. Costs 15 instructions. */
+ * quarter-wrap of the clock, from the tick interrupt for example. Costs 10 to 14 instructions. */
 HANGSCOPE_INLINE void hangscope_tick(void) {
 #if !defined(HANGSCOPE_PORT_THREADS)
   struct hangscope_core* const core = hangscope_this_core();

@@ -217,6 +217,8 @@ static void hangscope_make_mine(struct hangscope_core* core, uint32_t thread) {
     uint32_t* const mark = &core->records[i * HANGSCOPE_RECORD_WORDS];
     if (hangscope_is_busy(hangscope_port_load(mark))) hangscope_port_store(mark, 0);
   }
+  hangscope_port_store(&ring->refused, 0);
+  for (int i = 0; i < 8; i++) hangscope_port_store(&ring->refused_tickets[i], 0);
   const uint64_t begun = hangscope_begun_by(core);
   char name[16] = "";
   uint32_t words[4];

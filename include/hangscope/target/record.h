@@ -120,10 +120,10 @@ HANGSCOPE_COLD void hangscope_refused(struct hangscope_core* core, uint32_t tick
 }
 
 /* The newest record dates those that follow. Where it is an anchor already, it is renewed: a long
- * silence must not push history out of the ring. */
+ * silence must not push history out of the ring. `epoch` is stored last: until then, whoever interrupts
+ * this writes an anchor of its own, and so none of its records lies before the one that dates it. */
 HANGSCOPE_COLD void hangscope_new_epoch(struct hangscope_core* core, uint32_t epoch) {
   const uint32_t previous = hangscope_port_load(&core->ring.epoch);
-  hangscope_port_store(&core->ring.epoch, epoch);
   const uint32_t anchor = hangscope_port_load(&core->ring.anchor);
   const uint32_t ticket = anchor & ~(HANGSCOPE_TICKET_STEP - 1);
   if (anchor != 0 && hangscope_port_load(&core->ring.head[0]) - ticket == HANGSCOPE_TICKET_STEP) {
@@ -131,12 +131,14 @@ HANGSCOPE_COLD void hangscope_new_epoch(struct hangscope_core* core, uint32_t ep
     if (hangscope_port_swap_if(&record[0], anchor, HANGSCOPE_MARK_TAKEN)) {
       hangscope_port_store(&record[2], epoch);
       hangscope_port_publish(&record[0], anchor);
+      hangscope_port_store(&core->ring.epoch, epoch);
       return;
     }
   }
   const struct hangscope_parameters parameters = {{epoch, previous}};
   hangscope_port_store(&core->ring.anchor,
                        hangscope_write_at(core, HANGSCOPE_ID_ANCHOR, &parameters, (uint32_t)hangscope_port_clock64()));
+  hangscope_port_store(&core->ring.epoch, epoch);
 }
 
 #if HANGSCOPE_PORT_WIDE_CLOCK
