@@ -68,6 +68,9 @@ static struct {
 /* Of each thread its own: several may fork at once. */
 static __thread sigset_t hangscope_mask_before_fork __attribute__((tls_model("initial-exec")));
 
+/* Of a thread without a ring, modulo HANGSCOPE_LOOK_AGAIN; 0: it has not looked for one, or has one. */
+static __thread uint32_t hangscope_lost_events __attribute__((tls_model("initial-exec")));
+
 const char* hangscope_scope_path(void) { return hangscope_mapped_scope == 0 ? 0 : hangscope_process.path; }
 
 /* Both clocks, for the host to tell how fast the one is. Whoever finds another one at it lets it be. */
@@ -192,18 +195,23 @@ static int hangscope_is_dead(uint32_t thread) {
   return syscall(SYS_tgkill, getpid(), (pid_t)thread, 0) != 0 && errno == ESRCH;
 }
 
-/* Takes a ring that is free, or whose thread ended: `of_the_dead`. */
+/* Takes a ring that is free, or whose thread ended: `of_the_dead`. An owner changes only while the ring is
+ * claimed: another thread that saw the same dead owner may have been faster, and owns it now. */
 static struct hangscope_core* hangscope_claim(struct hangscope_scope* scope, uint32_t thread, int of_the_dead) {
   const uint32_t first = hangscope_port_load(&hangscope_process.next_ring);
   for (uint32_t n = 0; n < HANGSCOPE_CORES; n++) {
     const uint32_t i = (first + n) % HANGSCOPE_CORES;
     struct hangscope_ring* const ring = &scope->cores[i].ring;
+    const uint32_t owner = hangscope_port_load(&ring->owner);
     if (of_the_dead) {
-      const uint32_t owner = hangscope_port_load(&ring->owner);
       if (hangscope_port_load(&ring->state) != HANGSCOPE_RING_LIVE || (owner != thread && !hangscope_is_dead(owner))) continue;
     }
     const uint32_t expected = of_the_dead ? HANGSCOPE_RING_LIVE : HANGSCOPE_RING_FREE;
     if (!hangscope_port_swap_if(&ring->state, expected, HANGSCOPE_RING_CLAIMED)) continue;
+    if (of_the_dead && hangscope_port_load(&ring->owner) != owner) {
+      hangscope_port_publish(&ring->state, HANGSCOPE_RING_LIVE);
+      continue;
+    }
     hangscope_port_store(&hangscope_process.next_ring, i + 1);
     return &scope->cores[i];
   }
@@ -238,26 +246,25 @@ static void hangscope_make_mine(struct hangscope_core* core, uint32_t thread) {
 struct hangscope_core* hangscope_enter_thread(void) {
   struct hangscope_scope* const scope = __atomic_load_n(&hangscope_mapped_scope, __ATOMIC_ACQUIRE);
   if (scope == 0) return &hangscope_no_core;
-  /* Once out of rings, most events only count: looking for one takes system calls. */
-  struct hangscope_ring* const nobodys = &hangscope_no_core.ring;
-  if (hangscope_port_load(&nobodys->state) == HANGSCOPE_RING_LIVE &&
-      hangscope_port_add(&nobodys->refused, 1) % HANGSCOPE_LOOK_AGAIN != 0) {
-    return &hangscope_no_core;
-  }
+  /* A thread that found none lets most of its events go: looking for one takes system calls. */
+  const uint32_t events = hangscope_lost_events;
+  if (events != 0) hangscope_lost_events = events % HANGSCOPE_LOOK_AGAIN + 1;
+  if (events % HANGSCOPE_LOOK_AGAIN != 0) return &hangscope_no_core;
   const int error = errno;
   const uint32_t thread = (uint32_t)syscall(SYS_gettid);
   struct hangscope_core* core = hangscope_claim(scope, thread, 0);
   if (core == 0) core = hangscope_claim(scope, thread, 1);
   if (core == 0) {
-    (void)hangscope_port_add(&scope->header.lost_threads, 1);
+    if (hangscope_lost_events == 0) {
+      hangscope_lost_events = 1;
+      (void)hangscope_port_add(&scope->header.lost_threads, 1);
+    }
     core = &hangscope_no_core;
-    hangscope_port_store(&nobodys->state, HANGSCOPE_RING_LIVE);
   } else if (hangscope_thread_core != &hangscope_no_core) {
     hangscope_port_store(&core->ring.state, HANGSCOPE_RING_FREE); /* a signal's handler was faster */
     core = hangscope_thread_core;
   } else {
     hangscope_make_mine(core, thread);
-    hangscope_port_store(&nobodys->state, HANGSCOPE_RING_FREE);
     hangscope_thread_core = core;
     hangscope_look_at_clocks(&scope->header);
   }
@@ -277,7 +284,7 @@ static void hangscope_in_child(void) {
   struct hangscope_scope* const parents = hangscope_mapped_scope;
   hangscope_thread_core = &hangscope_no_core;
   hangscope_mapped_scope = 0;
-  hangscope_port_store(&hangscope_no_core.ring.state, HANGSCOPE_RING_FREE);
+  hangscope_lost_events = 0;
   if (parents != 0) munmap(parents, sizeof *parents);
   hangscope_open();
   hangscope_after_fork();
