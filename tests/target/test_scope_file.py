@@ -73,9 +73,10 @@ class ScopeFile(Case):
 
     def test_old_files_are_removed(self):
         """Down to the newest four of the dead, and the one that is being written."""
-        other = self.folder / "hangscope" / "other.1.scope"
+        other = self.folder / "hangscope" / "threads_tesu.99999999.scope"
         paths = [self.emit()]
-        other.write_text("of another program")
+        other.write_text("of another program, whose name is as long")
+        os.utime(other, (1, 1))
         for _ in range(9):
             paths.append(self.emit())
         left = sorted(str(path) for path in (self.folder / "hangscope").iterdir() if path != other)
