@@ -25,8 +25,7 @@ watching
   --elf FILE            the program on the target: functions, files, lines
   --place-regex RE      what a place of a log is: the group (?P<place>...) of each line that
                         matches, and (?P<core>...) whose; without it, lines without numbers
-  --scope TARGET        the scope that PROGRAM keeps in its memory goes into snapshots: pid: of
-                        PROGRAM itself, file:PATH of a simulator's RAM (hangscope show --help)
+  --scope TARGET        PROGRAM's recorded events go into snapshots: pid:, file:PATH of RAM
   --stall T             time without progress that makes a hang [10] (2.5, 500ms, 2m)
   --on-hang WHAT        snapshot, kill (snapshot, then end it: status 124), exec:COMMAND
                         (snapshot, then a shell command), none [snapshot]

@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "commands.h"
 #include "export/scope_text.h"
+#include "hangscope/abi/record.h"
 #include "options.h"
 #include "session/scope_view.h"
 
@@ -175,6 +176,8 @@ class Shower {
     const ScopeEvent& event = std::get<ScopeEvent>(item);
     if (!filter_.TakesCore(cores[event.core])) return {};
     if (filter_.event && event.id != *filter_.event) return {};
+    // Its times are those of the others already.
+    if (event.id == HANGSCOPE_ID_ANCHOR && !filter_.event && !json_) return {};
     if (filter_.task && event.task != filter_.task) return {};
     return json_ ? ScopeEventJson(event, view_.layout(), view_.catalog()) : ScopeEventText(event, view_.layout(), view_.catalog());
   }

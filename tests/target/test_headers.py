@@ -37,19 +37,19 @@ class Headers(Case):
         self.assertGreater(len(headers()), 15)
 
     def test_rv32(self):
-        self.check_all(RV32, "hangscope/port/riscv.h", "hangscope/port/port.h")
+        self.check_all(RV32, "hangscope/port/riscv.h", "hangscope/port/choose.h")
 
     def test_rv32_without_atomic_instructions(self):
-        self.check_all(RV32_WITHOUT_A, "hangscope/port/riscv.h", "hangscope/port/port.h")
+        self.check_all(RV32_WITHOUT_A, "hangscope/port/riscv.h", "hangscope/port/choose.h")
 
     def test_rv64(self):
-        self.check_all(RV64, "hangscope/port/riscv.h", "hangscope/port/port.h")
+        self.check_all(RV64, "hangscope/port/riscv.h", "hangscope/port/choose.h")
 
     def test_linux(self):
-        self.check_all(LINUX, "hangscope/port/linux.h", "hangscope/port/port.h")
+        self.check_all(LINUX, "hangscope/port/linux.h", "hangscope/port/choose.h")
 
     def test_example_port(self):
-        self.check_all(EXAMPLE, "hangscope/port/example.h", "hangscope/port/generic.h", "hangscope/port/port.h")
+        self.check_all(EXAMPLE, "hangscope/port/example.h", "hangscope/port/generic.h", "hangscope/port/choose.h")
 
     def test_choices(self):
         """What config.h offers, as far as it changes which lines are compiled."""

@@ -8,7 +8,7 @@
 #include "hangscope/target/config.h"
 
 #if HANGSCOPE_ENABLE
-#include "hangscope/port/port.h"
+#include "hangscope/port/choose.h"
 
 #ifdef __cplusplus
 extern "C" {

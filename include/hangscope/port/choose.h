@@ -1,6 +1,7 @@
-/* Chooses the port: HANGSCOPE_PORT names a header of the user's own, or the compiler's target does. */
-#ifndef HANGSCOPE_PORT_PORT_H
-#define HANGSCOPE_PORT_PORT_H
+/* Chooses the port: HANGSCOPE_PORT names a header of the user's own, or the compiler's target does. (Not
+ * named port.h: that is what a user may call his, and #include would find this one first.) */
+#ifndef HANGSCOPE_PORT_CHOOSE_H
+#define HANGSCOPE_PORT_CHOOSE_H
 
 #if defined(HANGSCOPE_PORT)
 #include HANGSCOPE_PORT
