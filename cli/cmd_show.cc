@@ -47,11 +47,17 @@ Status: 0; 2 usage; 3 the target cannot be read, or has no scope; 130 interrupte
 
 constexpr TimeNs kFollowInterval = 50 * kMillisecond;
 
+int output_error = 0;  // errno of a write, if it failed for more than want of a reader
+
+// False: nobody listens any more, or see above.
 bool WriteOut(std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = write(STDOUT_FILENO, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;  // nobody listens any more
+    if (written <= 0) {
+      if (written < 0 && errno != EPIPE) output_error = errno;
+      return false;
+    }
     text.remove_prefix(static_cast<size_t>(written));
   }
   return true;
@@ -253,7 +259,10 @@ int ShowCommand(const std::vector<std::string>& words) {
     PrintError("no target given; for example hangscope show pid:4711");
     return kExitUsage;
   }
-  return Show(show);
+  const int status = Show(show);
+  if (output_error == 0) return status;
+  PrintError(Status::FromErrno(output_error, "write", "standard output").message());
+  return kExitFailed;
 }
 
 }  // namespace hangscope::cli

@@ -175,7 +175,7 @@ Status EventReader::Look(bool last) {
   core_.in_use = first->state != HANGSCOPE_RING_FREE || begun_ != 0;
   core_.frozen = first->mask == 0 && first->armed == 0 && (layout_.features & HANGSCOPE_FEATURE_MASK) != 0;
   core_.records_until_frozen.reset();
-  if (first->mask == 0 && first->armed != 0) core_.records_until_frozen = static_cast<uint32_t>(std::max<int32_t>(0, static_cast<int32_t>(first->remaining)));
+  if (first->mask == 0 && first->armed != 0 && (layout_.features & HANGSCOPE_FEATURE_MASK) != 0) core_.records_until_frozen = static_cast<uint32_t>(std::max<int32_t>(0, static_cast<int32_t>(first->remaining)));
 
   Forget(std::max(first->base, begun_ - std::min<uint64_t>(begun_, layout_.ring_capacity)));
   uint64_t first_read = pending_.empty() ? next_ : pending_.begin()->first;

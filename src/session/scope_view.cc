@@ -1,11 +1,16 @@
 #include "session/scope_view.h"
 
+#include <signal.h>
+
+#include <cerrno>
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <tuple>
 
 #include "decode/scope_elf.h"
+#include "hangscope/abi/scope.h"
 
 namespace hangscope {
 namespace {
@@ -68,7 +73,12 @@ Result<std::unique_ptr<ScopeView>> ScopeView::Open(FileSystem& files, const Scop
   return view;
 }
 
-bool ScopeView::IsLive() const { return target_->life() != Life::kDead; }
+bool ScopeView::IsLive() const {
+  if (target_->life() != Life::kUnknown) return target_->life() == Life::kLive;
+  // A file: the process whose it is may be gone.
+  const bool of_a_process = (layout().features & HANGSCOPE_FEATURE_THREADS) != 0 && layout().pid != 0;
+  return !of_a_process || kill(static_cast<pid_t>(layout().pid), 0) == 0 || errno != ESRCH;
+}
 
 Status ScopeView::Look(bool last) {
   for (EventReader& reader : readers_) {

@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 
-from support import ROOT, Case, main
+from support import HANGSCOPE, ROOT, Case, main
 
 PROGRAM = """
 #define _GNU_SOURCE
@@ -45,6 +45,51 @@ int main(void) {
   puts("done");
   fflush(stdout);
   pause();
+}
+"""
+# While a thread asks whose ring is free, a signal arrives whose handler records, too.
+INTERRUPTED = """
+#define HANGSCOPE_CORES 3
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static __thread int armed;
+static long ask(long process, long thread, long signal) {
+  if (armed) { armed = 0; raise(SIGUSR1); }
+  return (syscall)(SYS_tgkill, process, thread, signal);
+}
+#define CHOOSE(a, b, c, d, name, ...) name
+#define PLAIN(number) (syscall)(number)
+#define ASKS(number, process, thread, signal) ask(process, (long)(thread), signal)
+#define syscall(...) CHOOSE(__VA_ARGS__, ASKS, none, none, PLAIN, none)(__VA_ARGS__)
+#define HANGSCOPE_DEFINE
+#include <hangscope/hangscope.h>
+static struct hangscope_core* cores[2];
+static sem_t ready, done;
+static void on_signal(int number) { (void)number; hangscope_task_resume(1); }
+static void* once(void* unused) { hangscope_task_yield(); return unused; }
+static void* stay(void* which) {
+  armed = which == 0;
+  hangscope_task_yield();
+  cores[which != 0] = hangscope_thread_core;
+  sem_post(&ready);
+  sem_wait(&done);
+  return 0;
+}
+int main(void) {
+  pthread_t threads[2], dead[2];
+  signal(SIGUSR1, on_signal);
+  sem_init(&ready, 0, 0);
+  sem_init(&done, 0, 0);
+  hangscope_task_yield();
+  for (int i = 0; i < 2; i++) { pthread_create(&dead[i], 0, once, 0); pthread_join(dead[i], 0); }
+  usleep(50000);
+  for (long i = 0; i < 2; i++) { pthread_create(&threads[i], 0, stay, (void*)i); sem_wait(&ready); }
+  for (int i = 0; i < 2; i++) sem_post(&done);
+  for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
+  return armed || cores[0] == cores[1] || cores[0] == &hangscope_no_core || cores[1] == &hangscope_no_core;
 }
 """
 # A port for one core of a process, with the scope in its memory.
@@ -113,6 +158,45 @@ class Programs(Case):
         core, = [m for m in self.found if m["type"] == "core" and m["name"] == "sender"]
         self.assertEqual(core["emitted"], core["returned"] + core["overwritten"])
         self.assertEqual((core["torn"], core["refused"], core["returned"]), (0, 0, 1024))
+
+    def test_following_the_file_of_a_dead_program_ends(self):
+        process = self.start()
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        done = self.hangscope("show", "--follow", self.scope_file(process), timeout=20)
+        self.assertEqual(done.status, 0, done.err)
+
+    def test_output_that_cannot_be_written_is_said(self):
+        process = self.start()
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([HANGSCOPE, "show", f"pid:{process.pid}"], stdout=full, stderr=subprocess.PIPE, timeout=20)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn(b"error: cannot write 'standard output': No space left", done.stderr)
+
+    def test_no_two_threads_share_a_ring_when_a_handler_looks_for_one_meanwhile(self):
+        source, program = self.folder / "interrupted.c", self.folder / "interrupted"
+        source.write_text(INTERRUPTED)
+        subprocess.run([self.compiler, "-std=gnu11", "-O2", f"-I{ROOT / 'include'}", str(source), "-o", str(program),
+                        "-pthread"], check=True)
+        self.assertEqual(subprocess.run([str(program)], timeout=20).returncode, 0)
+
+    def test_a_library_with_a_scope_of_its_own_comes_beside_the_programs(self):
+        library, program = self.folder / "own.so", self.folder / "both"
+        source = self.folder / "own.c"
+        source.write_text("#define HANGSCOPE_DEFINE\n#include <hangscope/hangscope.h>\n"
+                          "void record(void) { hangscope_task_resume(7); }\n")
+        main_source = self.folder / "both.c"
+        main_source.write_text("#define HANGSCOPE_DEFINE\n#include <hangscope/hangscope.h>\n#include <dlfcn.h>\n#include <stdio.h>\n"
+                               "int main(int n, char** w) { void (*f)(void); void* l; hangscope_task_suspend(5);\n"
+                               "  l = dlopen(w[n - 1], RTLD_NOW); *(void**)&f = dlsym(l, \"record\"); f(); hangscope_task_suspend(6); return 0; }\n")
+        for out, flags in ((library, ["-shared", "-fPIC", str(source)]), (program, [str(main_source)])):
+            subprocess.run([self.compiler, "-std=gnu11", "-O2", f"-I{ROOT / 'include'}", *flags, "-o", str(out)], check=True)
+        done = subprocess.run([str(program), str(library)], timeout=20)
+        self.assertEqual(done.returncode, 0)
+        files = sorted((self.runtime / "hangscope").iterdir())
+        self.assertEqual(len(files), 2, files)
+        found = [[(e["name"], e["parameters"][0]) for e in self.show(file)] for file in files]
+        self.assertEqual(sorted(found), [[("task_resume", 7)], [("task_suspend", 5), ("task_suspend", 6)]])
 
     def test_a_live_program_names_its_file_and_its_events(self):
         process = self.start()

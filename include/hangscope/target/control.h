@@ -50,7 +50,7 @@ HANGSCOPE_INLINE void hangscope_tick(void) {
  * HANGSCOPE_MASK=0. */
 uint32_t hangscope_set_mask(uint32_t classes);
 /* Each core records `records` more, of the classes it records now, and freezes: what led up to a
- * trigger and what came of it. 0 to 2^31-1. */
+ * trigger and what came of it. 0 to 2^31-1. No effect with HANGSCOPE_MASK=0. */
 void hangscope_freeze_after(uint32_t records);
 /* Forgets what is recorded, of all cores. */
 void hangscope_clear(void);
@@ -94,6 +94,7 @@ uint32_t hangscope_set_mask(uint32_t classes) {
 }
 
 void hangscope_freeze_after(uint32_t records) {
+  if (!HANGSCOPE_MASK) return;
   for (uint32_t i = 0; i < HANGSCOPE_CORES; i++) {
     struct hangscope_core* const core = hangscope_core_at(i);
     if (core == 0) return;

@@ -68,11 +68,23 @@ typedef _Bool hangscope_bool;
 #define HANGSCOPE_PLACE_i64(value) (uint64_t)(value)
 #define HANGSCOPE_PLACE_ptr(value) (uint64_t)(uintptr_t)(value)
 
+#if HANGSCOPE_ENABLE
+HANGSCOPE_INLINE void hangscope_no_parameters(struct hangscope_parameters* parameters) {
+#if HANGSCOPE_PARAMETERS == 2
+  parameters->words[0] = parameters->words[1] = 0;
+#else
+  /* One by one: there is no memset to call. */
+  for (int i = 0; i < HANGSCOPE_PARAMETERS; i++) hangscope_port_store(&parameters->words[i], 0);
+#endif
+}
+#endif
+
 /* The writer. All that is computed here is a constant once it is inlined. */
 #if HANGSCOPE_ENABLE
 #define HANGSCOPE_EVENT_WRITER(name, class_name, ...)                                              \
   HANGSCOPE_INLINE void hangscope_##name(HANGSCOPE_FIELDS(HANGSCOPE_AS_PARAMETER, __VA_ARGS__)) {  \
-    struct hangscope_parameters hangscope_all = {{0}};                                             \
+    struct hangscope_parameters hangscope_all;                                                     \
+    hangscope_no_parameters(&hangscope_all);                                                       \
     HANGSCOPE_STATIC_ASSERT((0 HANGSCOPE_FIELDS(HANGSCOPE_AS_WORDS, __VA_ARGS__)) <= HANGSCOPE_PARAMETERS, \
                             "the fields of " #name " need more HANGSCOPE_PARAMETERS");             \
     unsigned hangscope_at = 0;                                                                     \

@@ -112,6 +112,7 @@ static long hangscope_process_of(const char* file) {
   char* end;
   if (strncmp(file, hangscope_process.name, length) != 0 || file[length] != '.') return 0;
   const long pid = strtol(file + length + 1, &end, 10);
+  if (*end == '.' && end[1] >= '0' && end[1] <= '9') (void)strtol(end + 1, &end, 10);
   return strcmp(end, ".scope") == 0 && pid > 0 ? pid : 0;
 }
 
@@ -140,6 +141,19 @@ static int hangscope_remove_oldest(void) {
   return removed;
 }
 
+/* How many this process has mapped already. */
+static unsigned hangscope_scopes_of_this_process(void) {
+  FILE* const maps = fopen("/proc/self/maps", "re");
+  unsigned scopes = 0;
+  char line[1024];
+  while (maps != 0 && fgets(line, sizeof line, maps) != 0) {
+    const size_t length = strlen(line);
+    scopes += length > 7 && memcmp(line + length - 7, ".scope\n", 7) == 0;
+  }
+  if (maps != 0) fclose(maps);
+  return scopes;
+}
+
 static int hangscope_open_file(void) {
   const char* const asked = hangscope_environment("HANGSCOPE_SCOPE");
   char* const path = hangscope_process.path;
@@ -155,8 +169,15 @@ static int hangscope_open_file(void) {
   if (!hangscope_choose_folder()) return -1;
   for (int i = 0; i < 64 && hangscope_remove_oldest(); i++) {
   }
-  snprintf(path, sizeof hangscope_process.path, "%s/%s.%d.scope", hangscope_process.folder, hangscope_process.name, (int)getpid());
-  unlink(path); /* of an earlier process of this number */
+  /* A shared library with a scope of its own comes after the program's; what an earlier process of this
+   * number left is nobody's. */
+  const unsigned scopes = hangscope_scopes_of_this_process();
+  if (scopes == 0) {
+    snprintf(path, sizeof hangscope_process.path, "%s/%s.%d.scope", hangscope_process.folder, hangscope_process.name, (int)getpid());
+  } else {
+    snprintf(path, sizeof hangscope_process.path, "%s/%s.%d.%u.scope", hangscope_process.folder, hangscope_process.name, (int)getpid(), scopes + 1);
+  }
+  unlink(path);
   return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
@@ -242,7 +263,8 @@ static void hangscope_make_mine(struct hangscope_core* core, uint32_t thread) {
   hangscope_port_publish(&ring->state, HANGSCOPE_RING_LIVE); /* pairs with a reader of who it is */
 }
 
-/* The calling thread's ring; hangscope_no_core if it gets none. May be interrupted by itself. */
+/* The calling thread's ring; hangscope_no_core if it gets none. Signals wait meanwhile: a handler would
+ * look for a ring, too. */
 struct hangscope_core* hangscope_enter_thread(void) {
   struct hangscope_scope* const scope = __atomic_load_n(&hangscope_mapped_scope, __ATOMIC_ACQUIRE);
   if (scope == 0) return &hangscope_no_core;
@@ -251,25 +273,27 @@ struct hangscope_core* hangscope_enter_thread(void) {
   if (events != 0) hangscope_lost_events = events % HANGSCOPE_LOOK_AGAIN + 1;
   if (events % HANGSCOPE_LOOK_AGAIN != 0) return &hangscope_no_core;
   const int error = errno;
-  const uint32_t thread = (uint32_t)syscall(SYS_gettid);
-  struct hangscope_core* core = hangscope_claim(scope, thread, 0);
-  if (core == 0) core = hangscope_claim(scope, thread, 1);
-  if (core == 0) {
-    if (hangscope_lost_events == 0) {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  /* A handler may have been here before they were made to wait. */
+  if (hangscope_thread_core == &hangscope_no_core) {
+    const uint32_t thread = (uint32_t)syscall(SYS_gettid);
+    struct hangscope_core* core = hangscope_claim(scope, thread, 0);
+    if (core == 0) core = hangscope_claim(scope, thread, 1);
+    if (core != 0) {
+      hangscope_make_mine(core, thread);
+      hangscope_thread_core = core;
+      hangscope_look_at_clocks(&scope->header);
+    } else if (hangscope_lost_events == 0) {
       hangscope_lost_events = 1;
       (void)hangscope_port_add(&scope->header.lost_threads, 1);
     }
-    core = &hangscope_no_core;
-  } else if (hangscope_thread_core != &hangscope_no_core) {
-    hangscope_port_store(&core->ring.state, HANGSCOPE_RING_FREE); /* a signal's handler was faster */
-    core = hangscope_thread_core;
-  } else {
-    hangscope_make_mine(core, thread);
-    hangscope_thread_core = core;
-    hangscope_look_at_clocks(&scope->header);
   }
+  pthread_sigmask(SIG_SETMASK, &before, 0);
   errno = error;
-  return core;
+  return hangscope_thread_core;
 }
 
 /* No signal handler may record between the fork and the child's new scope: it would write to the
@@ -292,6 +316,7 @@ static void hangscope_in_child(void) {
 
 /* Before the program's own constructors. */
 __attribute__((constructor(101))) static void hangscope_begin(void) {
+  if (hangscope_mapped_scope != 0) return; /* a program and a library that share these variables */
   hangscope_open();
   (void)pthread_atfork(hangscope_before_fork, hangscope_after_fork, hangscope_in_child);
 }

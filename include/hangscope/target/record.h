@@ -76,7 +76,13 @@ HANGSCOPE_INLINE uint32_t hangscope_write_at(struct hangscope_core* core, uint32
   hangscope_port_leave(before);
 #endif
 #if __SIZEOF_POINTER__ != 8
-  if (HANGSCOPE_UNLIKELY(hangscope_place(ticket) == 0)) hangscope_turn_began(core);
+  if (HANGSCOPE_UNLIKELY(hangscope_place(ticket) == 0)) {
+    if (id == HANGSCOPE_ID_ANCHOR) {
+      (void)hangscope_port_add(&core->ring.head[1], 1); /* nothing to date: it does that itself */
+    } else {
+      hangscope_turn_began(core);
+    }
+  }
 #endif
   return ticket + id;
 }
