@@ -90,6 +90,17 @@ void all(void) {
                     with self.subTest(toolchain=toolchain.name, language=language, enable=enable):
                         self.compile(toolchain, language, text + path + "}\n", *STRICT, f"-DHANGSCOPE_ENABLE={enable}")
 
+    def test_writers_of_wide_records_call_nothing(self):
+        for toolchain in (RV32, RV64):
+            for parameters in (2, 4, 6, 10, 14):
+                for optimise in ("-O1", "-O2", "-Os"):
+                    for language in STANDARDS:
+                        with self.subTest(toolchain=toolchain.name, parameters=parameters, optimise=optimise, language=language):
+                            made = self.compile(toolchain, language, "#define HANGSCOPE_DEFINE\n#include \"hangscope/hangscope.h\"\n"
+                                                "void all(void);\nvoid all(void) { hangscope_task_switch(1, 2); hangscope_task_yield(); }\n",
+                                                *STRICT, optimise, f"-DHANGSCOPE_PARAMETERS={parameters}")
+                            self.assertEqual([name for name in made.undefined() if not OWN.match(name)], [])
+
     def test_a_header_with_a_fault_is_seen(self):
         fault = self.folder / "fault.h"
         for text in ("static int unused;", "#include <string.h>", "static inline short f(int l) { short s = l; return s; }"):

@@ -68,17 +68,6 @@ typedef _Bool hangscope_bool;
 #define HANGSCOPE_PLACE_i64(value) (uint64_t)(value)
 #define HANGSCOPE_PLACE_ptr(value) (uint64_t)(uintptr_t)(value)
 
-#if HANGSCOPE_ENABLE
-HANGSCOPE_INLINE void hangscope_no_parameters(struct hangscope_parameters* parameters) {
-#if HANGSCOPE_PARAMETERS == 2
-  parameters->words[0] = parameters->words[1] = 0;
-#else
-  /* One by one: there is no memset to call. */
-  for (int i = 0; i < HANGSCOPE_PARAMETERS; i++) hangscope_port_store(&parameters->words[i], 0);
-#endif
-}
-#endif
-
 /* The writer. All that is computed here is a constant once it is inlined. */
 #if HANGSCOPE_ENABLE
 #define HANGSCOPE_EVENT_WRITER(name, class_name, ...)                                              \

@@ -114,7 +114,10 @@ uint32_t hangscope_init(void) {
     const uint32_t records = again ? hangscope_keep(core) : 0;
     hangscope_port_store(&core->ring.owner, i);
     hangscope_port_store(&core->ring.state, HANGSCOPE_RING_LIVE);
-    const struct hangscope_parameters said = {{boots, records}};
+    struct hangscope_parameters said;
+    hangscope_no_parameters(&said);
+    said.words[0] = boots;
+    said.words[1] = records;
     if (again) (void)hangscope_write_at(core, HANGSCOPE_ID_BOOT, &said, (uint32_t)hangscope_port_clock64());
     const uint32_t epoch = (uint32_t)(hangscope_port_clock64() >> 30);
     if (again || epoch != 0) hangscope_new_epoch(core, epoch);

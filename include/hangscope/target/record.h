@@ -17,6 +17,15 @@ struct hangscope_parameters {
   uint32_t words[HANGSCOPE_PARAMETERS];
 };
 
+HANGSCOPE_INLINE void hangscope_no_parameters(struct hangscope_parameters* parameters) {
+#if HANGSCOPE_PARAMETERS == 2
+  parameters->words[0] = parameters->words[1] = 0;
+#else
+  /* One by one: there is no memset to call. */
+  for (int i = 0; i < HANGSCOPE_PARAMETERS; i++) hangscope_port_store(&parameters->words[i], 0);
+#endif
+}
+
 /* The rare ways, out of line. Two parameters go in registers: a pointer to them would cost every
  * writer a stack frame. */
 #if HANGSCOPE_PARAMETERS == 2
@@ -141,7 +150,10 @@ HANGSCOPE_COLD void hangscope_new_epoch(struct hangscope_core* core, uint32_t ep
       return;
     }
   }
-  const struct hangscope_parameters parameters = {{epoch, previous}};
+  struct hangscope_parameters parameters;
+  hangscope_no_parameters(&parameters);
+  parameters.words[0] = epoch;
+  parameters.words[1] = previous;
   hangscope_port_store(&core->ring.anchor,
                        hangscope_write_at(core, HANGSCOPE_ID_ANCHOR, &parameters, (uint32_t)hangscope_port_clock64()));
   hangscope_port_store(&core->ring.epoch, epoch);
