@@ -159,6 +159,16 @@ class Programs(Case):
         self.assertEqual(core["emitted"], core["returned"] + core["overwritten"])
         self.assertEqual((core["torn"], core["refused"], core["returned"]), (0, 0, 1024))
 
+    def test_a_program_that_was_built_again_is_noticed(self):
+        process = self.start("-Wl,--build-id=sha1")
+        self.show("--elf", self.program, self.scope_file(process))
+        self.assertEqual(self.hangscope("show", "--elf", self.program, self.scope_file(process)).err, b"")
+        other = self.folder / "other"
+        subprocess.run([self.compiler, "-std=gnu11", "-O1", "-DOTHER", f"-I{ROOT / 'include'}", "-Wl,--build-id=sha1",
+                        str(self.folder / "net.c"), "-o", str(other), "-pthread"], check=True)
+        self.assertIn(b"is not what runs there: the build ids differ",
+                      self.hangscope("show", "--elf", other, self.scope_file(process)).err)
+
     def test_following_the_file_of_a_dead_program_ends(self):
         process = self.start()
         process.send_signal(signal.SIGKILL)

@@ -36,6 +36,7 @@ const char* hangscope_scope_path(void);
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -181,6 +182,31 @@ static int hangscope_open_file(void) {
   return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
+/* Of the program or library that this is in: its ELF header lies where the linker says. */
+extern const ElfW(Ehdr) __ehdr_start __attribute__((weak, visibility("hidden")));
+static void hangscope_find_build_id(struct hangscope_header* header) {
+  const ElfW(Ehdr)* const elf = &__ehdr_start;
+  if (elf == 0) return;
+  const ElfW(Phdr)* const segments = (const ElfW(Phdr)*)(const void*)((const char*)elf + elf->e_phoff);
+  for (unsigned i = 0; i < elf->e_phnum; i++) {
+    if (segments[i].p_type != PT_NOTE) continue;
+    /* A linker puts the notes it makes behind the headers, in the segment that begins with them. */
+    const char* note = (const char*)elf + segments[i].p_offset;
+    const char* const end = note + segments[i].p_filesz;
+    while (note + sizeof(ElfW(Nhdr)) <= end) {
+      const ElfW(Nhdr)* const head = (const ElfW(Nhdr)*)(const void*)note;
+      const char* const name = note + sizeof *head;
+      const char* const id = name + ((head->n_namesz + 3) & ~3u);
+      if (id + head->n_descsz > end) break;
+      if (head->n_type == NT_GNU_BUILD_ID && head->n_namesz == 4 && memcmp(name, "GNU", 4) == 0) {
+        memcpy(header->build_id, id, head->n_descsz < sizeof header->build_id ? head->n_descsz : sizeof header->build_id);
+        return;
+      }
+      note = id + ((head->n_descsz + 3) & ~3u);
+    }
+  }
+}
+
 static void hangscope_open(void) {
   if (prctl(PR_GET_NAME, hangscope_process.name, 0, 0, 0) != 0) return;
   for (char* c = hangscope_process.name; *c != '\0'; c++) {
@@ -200,6 +226,7 @@ static void hangscope_open(void) {
   struct hangscope_scope* const scope = (struct hangscope_scope*)memory;
   struct hangscope_header* const header = &scope->header;
   hangscope_describe(header);
+  hangscope_find_build_id(header);
   header->boots = 1;
   header->pid = (uint32_t)getpid();
   hangscope_look_at_clocks(header);
