@@ -183,15 +183,15 @@ static int hangscope_open_file(void) {
 }
 
 /* Of the program or library that this is in: its ELF header lies where the linker says. */
-extern const ElfW(Ehdr) __ehdr_start __attribute__((weak, visibility("hidden")));
+extern const char __ehdr_start[] __attribute__((weak, visibility("hidden")));
 static void hangscope_find_build_id(struct hangscope_header* header) {
-  const ElfW(Ehdr)* const elf = &__ehdr_start;
+  const ElfW(Ehdr)* const elf = (const ElfW(Ehdr)*)(const void*)__ehdr_start;
   if (elf == 0) return;
-  const ElfW(Phdr)* const segments = (const ElfW(Phdr)*)(const void*)((const char*)elf + elf->e_phoff);
+  const ElfW(Phdr)* const segments = (const ElfW(Phdr)*)(const void*)(__ehdr_start + elf->e_phoff);
   for (unsigned i = 0; i < elf->e_phnum; i++) {
     if (segments[i].p_type != PT_NOTE) continue;
     /* A linker puts the notes it makes behind the headers, in the segment that begins with them. */
-    const char* note = (const char*)elf + segments[i].p_offset;
+    const char* note = __ehdr_start + segments[i].p_offset;
     const char* const end = note + segments[i].p_filesz;
     while (note + sizeof(ElfW(Nhdr)) <= end) {
       const ElfW(Nhdr)* const head = (const ElfW(Nhdr)*)(const void*)note;
