@@ -188,7 +188,7 @@ class FakeFileSystem final : public FileSystem {
       *written = std::min<uint64_t>(bytes.size(), allowed > offset ? allowed - offset : 0);
       const uint64_t arrive = disk_->Spend(*written) ? *written : disk_->Rest(*written);
       if (arrive > 0 && all.size() < offset + arrive) all.resize(offset + arrive);
-      std::memcpy(all.data() + offset, bytes.data(), arrive);
+      if (arrive > 0) std::memcpy(all.data() + offset, bytes.data(), arrive);
       disk_->Watch();
       if (arrive > 0 && disk_->after_write) disk_->after_write();
       return *written == bytes.size() ? Status() : Status::FromErrno(ENOSPC, "write", "fake");
