@@ -51,16 +51,9 @@ int output_error = 0;  // errno of a write, if it failed for more than want of a
 
 // False: nobody listens any more, or see above.
 bool WriteOut(std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = write(STDOUT_FILENO, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      if (written < 0 && errno != EPIPE) output_error = errno;
-      return false;
-    }
-    text.remove_prefix(static_cast<size_t>(written));
-  }
-  return true;
+  if (WriteAll(STDOUT_FILENO, text)) return true;
+  if (errno != EPIPE) output_error = errno;
+  return false;
 }
 
 std::optional<uint32_t> ParseNumber(std::string_view text) {

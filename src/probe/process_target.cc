@@ -128,7 +128,9 @@ std::optional<uint64_t> ProcessTarget::AddressOf(uint64_t elf_address) const {
 
 std::string ProcessTarget::elf_path() const { return fmt::format("/proc/{}/exe", pid_); }
 
-Life ProcessTarget::life() { return kill(pid_, 0) == 0 || errno == EPERM ? Life::kLive : Life::kDead; }
+Life LifeOfProcess(int pid) { return kill(pid, 0) == 0 || errno == EPERM ? Life::kLive : Life::kDead; }
+
+Life ProcessTarget::life() { return LifeOfProcess(pid_); }
 
 Status ProcessTarget::Read(uint64_t address, std::span<char> bytes) {
   if (Status status = CheckRange(address, bytes.size()); !status.ok()) return status;

@@ -8,6 +8,9 @@
 
 namespace hangscope {
 
+// Whether a process of this number runs. Another one may have got it.
+Life LifeOfProcess(int pid);
+
 class ProcessTarget final : public Target {
  public:
   static Result<std::unique_ptr<Target>> Open(FileSystem& files, int pid, const TargetOptions& options);

@@ -1,9 +1,5 @@
 #include "session/scope_view.h"
 
-#include <signal.h>
-
-#include <cerrno>
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +7,7 @@
 
 #include "decode/scope_elf.h"
 #include "hangscope/abi/scope.h"
+#include "probe/process_target.h"
 
 namespace hangscope {
 namespace {
@@ -77,7 +74,7 @@ bool ScopeView::IsLive() const {
   if (target_->life() != Life::kUnknown) return target_->life() == Life::kLive;
   // A file: the process whose it is may be gone.
   const bool of_a_process = (layout().features & HANGSCOPE_FEATURE_THREADS) != 0 && layout().pid != 0;
-  return !of_a_process || kill(static_cast<pid_t>(layout().pid), 0) == 0 || errno != ESRCH;
+  return !of_a_process || LifeOfProcess(static_cast<int>(layout().pid)) == Life::kLive;
 }
 
 Status ScopeView::Look(bool last) {
