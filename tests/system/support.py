@@ -127,6 +127,12 @@ class Case(unittest.TestCase):
         except OSError as error:
             self.skipTest(f"no pseudo terminal to be had here ({error})")
 
+    def need_firmware(self):
+        if shutil.which("qemu-system-riscv32") is None:
+            self.skipTest("qemu-system-riscv32 is not installed (package qemu-system-misc)")
+        if not FIRMWARE.is_dir() or not any(FIRMWARE.glob("*.elf")):
+            self.skipTest("the example firmware was not built (package gcc-riscv64-unknown-elf)")
+
     def cat(self, target, *words):
         return self.hangscope("cat", *words, target).out
 

@@ -1,5 +1,4 @@
 """Real QEMU, real firmware: every shape of hang gets its name, every control is left alone."""
-import shutil
 import subprocess
 import unittest
 
@@ -16,10 +15,7 @@ def qemu(bits, elf, harts=3, log="exec,nochain", extra=()):
 class Qemu(Case):
     def setUp(self):
         super().setUp()
-        if shutil.which("qemu-system-riscv32") is None:
-            self.skipTest("qemu-system-riscv32 is not installed (package qemu-system-misc)")
-        if not FIRMWARE.is_dir() or not any(FIRMWARE.glob("*.elf")):
-            self.skipTest("the example firmware was not built (package gcc-riscv64-unknown-elf)")
+        self.need_firmware()
 
     def watch(self, name, bits=32, seconds=60, options=(), **machine):
         """Runs a firmware until hangscope calls it a hang, or `seconds` have passed."""

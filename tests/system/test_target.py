@@ -1,7 +1,6 @@
 """Firmware that records, run by QEMU: what it says of itself, and what is read of it from outside."""
 import os
 import pathlib
-import shutil
 import struct
 import subprocess
 import tempfile
@@ -18,10 +17,7 @@ LEVELS = 4
 class Target(Case):
     def setUp(self):
         super().setUp()
-        if shutil.which("qemu-system-riscv32") is None:
-            self.skipTest("qemu-system-riscv32 is not installed (package qemu-system-misc)")
-        if not FIRMWARE.is_dir() or not any(FIRMWARE.glob("*.elf")):
-            self.skipTest("the example firmware was not built (package gcc-riscv64-unknown-elf)")
+        self.need_firmware()
         # RAM in memory, where there is a file system for it: a disk would have to write all of it.
         where = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         ram = tempfile.NamedTemporaryFile(prefix="hangscope-test-ram-", dir=where)
