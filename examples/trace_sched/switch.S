@@ -1,15 +1,7 @@
 /* The way into the kernel and out of it: all that a task's code may use is saved on its stack, in the
    order of struct frame (kernel.c). gp and tp never change. */
 
-#if __riscv_xlen == 64
-#define SAVE sd
-#define LOAD ld
-#define REG_BYTES 8
-#else
-#define SAVE sw
-#define LOAD lw
-#define REG_BYTES 4
-#endif
+#include "trap_frame.h"
 
 #define FRAME_BYTES (32 * REG_BYTES) /* 28 registers, two CSRs, two unused: a multiple of 16. */
 
