@@ -90,23 +90,23 @@ typedef _Bool hangscope_bool;
   HANGSCOPE_OFF_END
 #endif
 
-#define HANGSCOPE_AS_STORE_FIRST(type, field) HANGSCOPE_AS_STORE(type, field)
+#define HANGSCOPE_AS_STORE_FIRST HANGSCOPE_AS_STORE
 #define HANGSCOPE_AS_STORE_NONE
 #define HANGSCOPE_AS_STORE(type, field)                                                            \
   if (hangscope_at < HANGSCOPE_PARAMETERS) hangscope_all.words[hangscope_at] = (uint32_t)HANGSCOPE_PLACE_##type(field); \
   if (HANGSCOPE_WORDS_##type == 2 && hangscope_at + 1 < HANGSCOPE_PARAMETERS)                      \
     hangscope_all.words[hangscope_at + 1] = (uint32_t)(HANGSCOPE_PLACE_##type(field) >> 32);       \
   hangscope_at += (unsigned)HANGSCOPE_WORDS_##type;
-#define HANGSCOPE_AS_UNUSED_FIRST(type, field) (void)field;
+#define HANGSCOPE_AS_UNUSED_FIRST HANGSCOPE_AS_UNUSED
 #define HANGSCOPE_AS_UNUSED_NONE
 #define HANGSCOPE_AS_UNUSED(type, field) (void)field;
-#define HANGSCOPE_AS_WORDS_FIRST(type, field) +HANGSCOPE_WORDS_##type
+#define HANGSCOPE_AS_WORDS_FIRST HANGSCOPE_AS_WORDS
 #define HANGSCOPE_AS_WORDS_NONE
 #define HANGSCOPE_AS_WORDS(type, field) +HANGSCOPE_WORDS_##type
 #define HANGSCOPE_AS_PARAMETER_FIRST(type, field) hangscope_##type field
 #define HANGSCOPE_AS_PARAMETER_NONE void
 #define HANGSCOPE_AS_PARAMETER(type, field) , hangscope_##type field
-#define HANGSCOPE_AS_TEXT_FIRST(type, field) #type " " #field ","
+#define HANGSCOPE_AS_TEXT_FIRST HANGSCOPE_AS_TEXT
 #define HANGSCOPE_AS_TEXT_NONE
 #define HANGSCOPE_AS_TEXT(type, field) #type " " #field ","
 
