@@ -201,7 +201,7 @@ void ScopeReader::ReadLastClocks() {
   char pair[16];
   char after[4] = {};
   const uint64_t at = layout_.address;
-  if (!target_->IsKnown(at + FIELD(last_time), FIELD(reserved) - FIELD(last_time))) return;
+  if (!target_->IsKnown(at + FIELD(last_time), FIELD(watch_at) - FIELD(last_time))) return;
   for (int look = 0; look < kLooks; ++look) {
     const bool read = target_->Read(at + FIELD(last_sequence), before).ok() && target_->Read(at + FIELD(last_time), pair).ok() &&
                       target_->Read(at + FIELD(last_sequence), after).ok();

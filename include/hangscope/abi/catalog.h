@@ -21,4 +21,25 @@
 
 #define HANGSCOPE_CATALOG_EVENT 1
 
+/* Entries of other kinds use the same places for other things; a reader skips kinds it does not know.
+ *
+ *              id                      classes     name             format          fields
+ *   waypoint   address of the code     0           its characters   long name       file:line
+ *   assert     address of the code     fault type               -   message         file:line
+ *   resource   number                  resource kind, or 0  name                -               -
+ *   node resource  number, low 16 bits    the same    name                -               -
+ *   role       number                  0           name                -               -
+ *   kernel     number                  0           name             path                -
+ *   guard      number                  0           name                -               -
+ *
+ * An address is the ELF's, its low 32 bits. A resource whose high 16 bits are a node's number + 1 is that node's:
+ * its low 16 bits find the name. */
+#define HANGSCOPE_CATALOG_WAYPOINT 2
+#define HANGSCOPE_CATALOG_ASSERT 3
+#define HANGSCOPE_CATALOG_RESOURCE 4
+#define HANGSCOPE_CATALOG_NODE_RESOURCE 5
+#define HANGSCOPE_CATALOG_ROLE 6
+#define HANGSCOPE_CATALOG_KERNEL 7
+#define HANGSCOPE_CATALOG_GUARD 8
+
 #endif

@@ -4,6 +4,7 @@
  *
  *   offset 0       header           192 bytes   what there is, and where
  *   tasks_at       task records     32 bytes each   what each task of an OS waits for
+ *   watch_at ...   the state of each core now: abi/watch.h
  *   rings_at       core 0's ring    128 bytes of control, then ring_capacity records
  *                  core 1's ring    ring_stride bytes later, and so on
  *
@@ -28,7 +29,7 @@ extern "C" {
 #define HANGSCOPE_MAGIC0 0x676e6168u
 #define HANGSCOPE_MAGIC1 0x706f6373u
 #define HANGSCOPE_ABI_MAJOR 1
-#define HANGSCOPE_ABI_MINOR 0
+#define HANGSCOPE_ABI_MINOR 1 /* 1: abi/watch.h */
 
 enum hangscope_features {
   HANGSCOPE_FEATURE_NESTING = 1u << 0, /* writers may interrupt each other */
@@ -49,7 +50,7 @@ enum hangscope_clock {
  * |rings |stride|mailbx|stride|tasks |   at |stride|clock |   r record_bytes
  * |clock_hz     |boots | pid  |build_id                   |
  * |  ..  |      |sync_time    |sync_ns      |last_time    |
- * |last_ns      |lost  |seq   | res..                  ..|
+ * |last_ns      |lost  |seq   |watch | res..           ..|
  * |..                                              |check |
  * +------+------+------+------+------+------+------+------+  */
 struct hangscope_header {
@@ -65,7 +66,7 @@ struct hangscope_header {
   uint32_t ring_capacity; /* records in each ring; a power of two, 8 to 65536 */
   uint32_t rings_at;
   uint32_t ring_stride;
-  uint32_t mailboxes_at; /* 0: none */
+  uint32_t mailboxes_at; /* 0: none, and no watch_at either */
   uint32_t mailbox_stride;
   uint32_t task_count; /* of task records; 0: none */
   uint32_t tasks_at;
@@ -83,7 +84,8 @@ struct hangscope_header {
   uint64_t last_ns;   /* changes; not covered by `check` */
   uint32_t lost_threads; /* that found no ring; changes; not covered by `check` */
   uint32_t last_sequence; /* odd while last_ changes; changes; not covered by `check` */
-  uint32_t reserved[11];
+  uint32_t watch_at;      /* struct hangscope_watch, which has a check of its own; not covered by `check` */
+  uint32_t reserved[10];
   uint32_t check; /* HANGSCOPE_CHECK of the first HANGSCOPE_CHECKED_BYTES; written last, 0 before */
 };
 
@@ -132,7 +134,7 @@ struct hangscope_task {
   uint32_t resource; /* what it waits for: any number that is the same for all who use it */
   uint32_t kind;     /* enum hangscope_resource_kind */
   uint32_t holder;   /* task that has it, where the kernel knows; HANGSCOPE_NO_TASK otherwise */
-  uint32_t since;    /* time when the wait began, low half */
+  uint32_t since;    /* time when it began to wait, or became ready; low half */
   uint32_t since_epoch; /* quarter-wraps then */
 };
 
@@ -149,6 +151,7 @@ enum hangscope_resource_kind {
   HANGSCOPE_RESOURCE_CHANNEL = 2,   /* a semaphore, a queue, a pipe: has providers */
   HANGSCOPE_RESOURCE_TIME = 3,      /* a delay: ends by itself */
   HANGSCOPE_RESOURCE_SUSPENDED = 4, /* until another task resumes it */
+  HANGSCOPE_RESOURCE_OUTSIDE = 5,   /* a device, a host, a user: it may take for ever, by design */
 };
 
 HANGSCOPE_STATIC_ASSERT(sizeof(struct hangscope_header) == 192, "the header is 192 bytes");

@@ -88,4 +88,15 @@ HANGSCOPE_INLINE int hangscope_port_swap_if(uint32_t* word, uint32_t expected, u
 }
 #endif
 
+/* What a core does that is halted, for ever; and in each round of a loop that waits for a host, who may be
+ * slow. */
+#ifndef HANGSCOPE_PORT_RELAX_IS_PORTED
+HANGSCOPE_INLINE void hangscope_port_relax(void) { __asm__ volatile("" ::: "memory"); }
+#endif
+#ifndef HANGSCOPE_PORT_HALT_IS_PORTED
+__attribute__((noreturn)) HANGSCOPE_INLINE void hangscope_port_halt(void) {
+  for (;;) hangscope_port_relax();
+}
+#endif
+
 #endif

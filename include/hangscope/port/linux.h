@@ -6,6 +6,7 @@
 #define HANGSCOPE_PORT_LINUX_H
 
 #include <time.h>
+#include <unistd.h>
 
 #include "hangscope/target/config.h"
 
@@ -29,6 +30,17 @@ HANGSCOPE_INLINE int hangscope_port_take(uint32_t* mark) {
 }
 
 #endif
+
+/* A thread that is halted sleeps; its signal handlers still run, and a deadly signal still ends it. */
+#define HANGSCOPE_PORT_RELAX_IS_PORTED
+HANGSCOPE_INLINE void hangscope_port_relax(void) {
+  const struct timespec moment = {0, 1000000};
+  (void)nanosleep(&moment, 0);
+}
+#define HANGSCOPE_PORT_HALT_IS_PORTED
+__attribute__((noreturn)) HANGSCOPE_INLINE void hangscope_port_halt(void) {
+  for (;;) (void)pause();
+}
 
 #include "hangscope/port/generic.h"
 

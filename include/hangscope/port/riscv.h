@@ -98,6 +98,13 @@ HANGSCOPE_INLINE int hangscope_port_swap_if(uint32_t* word, uint32_t expected, u
 
 #endif
 
+/* Asleep, with nothing to wake it: a pending interrupt would end every wfi at once. */
+#define HANGSCOPE_PORT_HALT_IS_PORTED
+__attribute__((noreturn)) HANGSCOPE_INLINE void hangscope_port_halt(void) {
+  __asm__ volatile("csrw mie, zero" ::: "memory");
+  for (;;) __asm__ volatile("wfi" ::: "memory");
+}
+
 #include "hangscope/port/generic.h"
 
 #ifndef HANGSCOPE_PORT_CLOCK_CSR

@@ -4,7 +4,7 @@
 #define HANGSCOPE_TARGET_CONFIG_H
 
 #include "hangscope/abi/record.h"
-#include "hangscope/abi/scope.h"
+#include "hangscope/abi/watch.h"
 
 /* 0: every call is an empty inline function, and not one allocated byte is left. */
 #ifndef HANGSCOPE_ENABLE
@@ -59,6 +59,70 @@
 #define HANGSCOPE_NOINIT 0
 #endif
 
+/* What a watcher sees of each core (abi/watch.h): 1 or 0 for all of it, and for each part by itself. */
+#ifndef HANGSCOPE_WATCH
+#define HANGSCOPE_WATCH 1
+#endif
+#ifndef HANGSCOPE_WAYPOINTS /* and heartbeat, kernel, launch state */
+#define HANGSCOPE_WAYPOINTS HANGSCOPE_WATCH
+#endif
+#ifndef HANGSCOPE_WAITS
+#define HANGSCOPE_WAITS HANGSCOPE_WATCH
+#endif
+#ifndef HANGSCOPE_ASSERTS
+#define HANGSCOPE_ASSERTS HANGSCOPE_WATCH
+#endif
+#ifndef HANGSCOPE_PAUSES
+#define HANGSCOPE_PAUSES HANGSCOPE_WATCH
+#endif
+#ifndef HANGSCOPE_DEBUG_RING /* values that each core keeps; a power of two, or 0 */
+#define HANGSCOPE_DEBUG_RING (HANGSCOPE_WATCH * 32)
+#endif
+#ifndef HANGSCOPE_DELAYS
+#define HANGSCOPE_DELAYS HANGSCOPE_WATCH
+#endif
+#ifndef HANGSCOPE_BUS
+#define HANGSCOPE_BUS HANGSCOPE_WATCH
+#endif
+#ifndef HANGSCOPE_STACKS
+#define HANGSCOPE_STACKS HANGSCOPE_WATCH
+#endif
+#ifndef HANGSCOPE_GUARDS /* words that are guarded, at most; 0: none */
+#define HANGSCOPE_GUARDS (HANGSCOPE_WATCH * 4)
+#endif
+
+/* Nodes: places with coordinates, whose cores share memory. */
+#ifndef HANGSCOPE_NODES
+#define HANGSCOPE_NODES 1
+#endif
+/* Exclusive resources that a core or task can hold, and channels that it can provide, at a time. */
+#ifndef HANGSCOPE_HOLDS
+#define HANGSCOPE_HOLDS 4
+#endif
+#ifndef HANGSCOPE_PROVIDES_MOST
+#define HANGSCOPE_PROVIDES_MOST 4
+#endif
+/* 1: what a feature does is in functions instead of in each place that uses it: smaller, slower. */
+#ifndef HANGSCOPE_OUT_OF_LINE
+#define HANGSCOPE_OUT_OF_LINE 0
+#endif
+
+#define HANGSCOPE_WATCH_BUILT_IN \
+  (((HANGSCOPE_WAYPOINTS) != 0) * (uint32_t)HANGSCOPE_WATCH_WAYPOINTS | \
+   ((HANGSCOPE_WAITS) != 0) * (uint32_t)HANGSCOPE_WATCH_WAITS | \
+   ((HANGSCOPE_ASSERTS) != 0) * (uint32_t)HANGSCOPE_WATCH_ASSERTS | \
+   ((HANGSCOPE_PAUSES) != 0) * (uint32_t)HANGSCOPE_WATCH_PAUSES | \
+   ((HANGSCOPE_DEBUG_RING) != 0) * (uint32_t)HANGSCOPE_WATCH_DEBUG | \
+   ((HANGSCOPE_DELAYS) != 0) * (uint32_t)HANGSCOPE_WATCH_DELAYS | \
+   ((HANGSCOPE_BUS) != 0) * (uint32_t)HANGSCOPE_WATCH_BUS | \
+   ((HANGSCOPE_STACKS) != 0) * (uint32_t)HANGSCOPE_WATCH_STACKS | \
+   ((HANGSCOPE_GUARDS) != 0) * (uint32_t)HANGSCOPE_WATCH_GUARDS)
+/* Which blocks of the scope a build has. */
+#define HANGSCOPE_HAS_FAULTS (HANGSCOPE_ASSERTS || HANGSCOPE_BUS || HANGSCOPE_STACKS || HANGSCOPE_GUARDS != 0)
+#define HANGSCOPE_HAS_DETAILS (HANGSCOPE_HAS_FAULTS || HANGSCOPE_DEBUG_RING != 0 || HANGSCOPE_DELAYS)
+#define HANGSCOPE_HAS_CLAIMS HANGSCOPE_WAITS
+#define HANGSCOPE_HAS_MAILBOXES (HANGSCOPE_HAS_DETAILS || HANGSCOPE_WAYPOINTS || HANGSCOPE_WAITS || HANGSCOPE_PAUSES)
+
 #define HANGSCOPE_RECORD_WORDS (2 + HANGSCOPE_PARAMETERS)
 
 HANGSCOPE_STATIC_ASSERT((HANGSCOPE_RING_CAPACITY & (HANGSCOPE_RING_CAPACITY - 1)) == 0 &&
@@ -68,6 +132,8 @@ HANGSCOPE_STATIC_ASSERT((HANGSCOPE_RING_CAPACITY & (HANGSCOPE_RING_CAPACITY - 1)
 HANGSCOPE_STATIC_ASSERT(HANGSCOPE_PARAMETERS % 2 == 0 && HANGSCOPE_PARAMETERS >= 2 && HANGSCOPE_PARAMETERS <= 14,
                         "HANGSCOPE_PARAMETERS is an even number from 2 to 14");
 HANGSCOPE_STATIC_ASSERT(HANGSCOPE_CORES >= 1, "HANGSCOPE_CORES is at least 1");
+HANGSCOPE_STATIC_ASSERT(HANGSCOPE_NODES >= 1, "HANGSCOPE_NODES is at least 1");
+HANGSCOPE_STATIC_ASSERT((HANGSCOPE_DEBUG_RING & (HANGSCOPE_DEBUG_RING - 1)) == 0, "HANGSCOPE_DEBUG_RING is a power of two, or 0");
 
 /* Classes: an event is recorded while the mask has its class's bit. Bits 4 to
  * 30 are the user's: #define HANGSCOPE_CLASS_NET HANGSCOPE_CLASS(5). No suffixes: the assembler

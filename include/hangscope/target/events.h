@@ -15,7 +15,7 @@
 #ifndef HANGSCOPE_TARGET_EVENTS_H
 #define HANGSCOPE_TARGET_EVENTS_H
 
-#include "hangscope/abi/catalog.h"
+#include "hangscope/target/catalog.h"
 #include "hangscope/target/record.h"
 
 #define HANGSCOPE_EVENTS(list_name, first_id, LIST)                                      \
@@ -134,8 +134,6 @@ typedef _Bool hangscope_bool;
   ".balign 4\n"                                                                                    \
   ".set .Lhangscope_id, .Lhangscope_id + 1\n"
 #define HANGSCOPE_FORMAT_TEXT(format, ...) #format
-#define HANGSCOPE_TEXT(tokens) HANGSCOPE_TEXT_(tokens)
-#define HANGSCOPE_TEXT_(tokens) #tokens
 
 /* HANGSCOPE_FIELDS(USE, format, type, name, type, name, ...): USE_FIRST(type, name) USE(type, name) ...,
  * or USE_NONE where there is no field. */

@@ -24,11 +24,14 @@ extern "C" {
 #define HANGSCOPE_FEATURES_OF_PORT 0u
 #endif
 
-HANGSCOPE_INLINE uint32_t hangscope_header_check(const struct hangscope_header* header) {
+HANGSCOPE_INLINE uint32_t hangscope_check_of(const void* block, uint32_t begin, uint32_t end) {
   uint32_t check = HANGSCOPE_CHECK_SEED;
-  const unsigned char* const bytes = (const unsigned char*)header;
-  for (uint32_t i = 0; i < HANGSCOPE_CHECKED_BYTES; i++) check = (check ^ bytes[i]) * HANGSCOPE_CHECK_PRIME;
+  const unsigned char* const bytes = (const unsigned char*)block;
+  for (uint32_t i = begin; i < end; i++) check = (check ^ bytes[i]) * HANGSCOPE_CHECK_PRIME;
   return check;
+}
+HANGSCOPE_INLINE uint32_t hangscope_header_check(const struct hangscope_header* header) {
+  return hangscope_check_of(header, 0, HANGSCOPE_CHECKED_BYTES);
 }
 
 /* There is no memset to call. */
@@ -51,6 +54,10 @@ HANGSCOPE_INLINE void hangscope_describe(struct hangscope_header* header) {
   header->ring_capacity = HANGSCOPE_RING_CAPACITY;
   header->rings_at = __builtin_offsetof(struct hangscope_scope, cores);
   header->ring_stride = sizeof(struct hangscope_core);
+#if HANGSCOPE_HAS_MAILBOXES
+  header->mailboxes_at = __builtin_offsetof(struct hangscope_scope, mailboxes);
+  header->mailbox_stride = sizeof(struct hangscope_mailbox);
+#endif
 #if HANGSCOPE_TASKS > 0
   header->task_count = HANGSCOPE_TASKS;
   header->tasks_at = __builtin_offsetof(struct hangscope_scope, tasks);
@@ -59,6 +66,64 @@ HANGSCOPE_INLINE void hangscope_describe(struct hangscope_header* header) {
   header->clock_kind = HANGSCOPE_CLOCK_KIND;
   header->clock_hz = HANGSCOPE_CLOCK_HZ;
 }
+
+#if HANGSCOPE_HAS_MAILBOXES
+
+/* A core's mailbox as it is before the core says anything; what it claims and its details, too. Of
+ * node 0, role 0. */
+HANGSCOPE_INLINE void hangscope_watch_core_anew(struct hangscope_scope* scope, uint32_t core) {
+  struct hangscope_mailbox* const mailbox = &scope->mailboxes[core];
+  hangscope_zero(mailbox, sizeof *mailbox);
+#if HANGSCOPE_HAS_CLAIMS
+  hangscope_zero(&scope->claims[core], sizeof scope->claims[core]);
+#endif
+#if HANGSCOPE_HAS_DETAILS
+  hangscope_zero(&scope->details[core], sizeof scope->details[core]);
+  hangscope_port_store(&scope->details[core].detail.stack_lowest, HANGSCOPE_NOT_KNOWN);
+#endif
+  hangscope_port_store(&mailbox->stack_free, HANGSCOPE_NOT_KNOWN);
+  hangscope_port_publish(&mailbox->guard, HANGSCOPE_MAILBOX_GUARD ^ core); /* pairs with a host's look at it */
+}
+
+/* All that a watcher looks at, and switches all features on. Before the header's check is published.
+ * `program_at`: where the ELF's address 0 lies; 0 where its addresses are those in memory. */
+HANGSCOPE_INLINE void hangscope_watch_anew(struct hangscope_scope* scope, uint64_t program_at) {
+  struct hangscope_watch* const watch = &scope->watch;
+  hangscope_zero(watch, sizeof *watch);
+  hangscope_zero(scope->nodes, sizeof scope->nodes);
+  watch->watch_bytes = sizeof *watch;
+  watch->features = HANGSCOPE_WATCH_BUILT_IN;
+  watch->node_count = HANGSCOPE_NODES;
+  watch->nodes_at = __builtin_offsetof(struct hangscope_scope, nodes);
+  watch->node_stride = sizeof(struct hangscope_node);
+#if HANGSCOPE_HAS_DETAILS
+  watch->details_at = __builtin_offsetof(struct hangscope_scope, details);
+  watch->detail_stride = sizeof(struct hangscope_core_detail);
+  watch->debug_slots = HANGSCOPE_DEBUG_RING;
+#endif
+#if HANGSCOPE_HAS_CLAIMS
+  watch->claims_at = __builtin_offsetof(struct hangscope_scope, claims);
+  watch->claim_stride = sizeof(struct hangscope_claims);
+  watch->hold_slots = HANGSCOPE_HOLDS;
+  watch->provide_slots = HANGSCOPE_PROVIDES_MOST;
+#if HANGSCOPE_TASKS > 0
+  hangscope_zero(&scope->claims[HANGSCOPE_CORES], HANGSCOPE_TASKS * sizeof(struct hangscope_claims));
+#endif
+#endif
+  watch->program_at[0] = (uint32_t)program_at;
+  watch->program_at[1] = (uint32_t)(program_at >> 32);
+  watch->switches = HANGSCOPE_WATCH_BUILT_IN;
+  watch->check = hangscope_check_of(watch, 4, HANGSCOPE_WATCH_CHECKED_BYTES);
+  for (uint32_t i = 0; i < HANGSCOPE_CORES; i++) hangscope_watch_core_anew(scope, i);
+  scope->header.watch_at = __builtin_offsetof(struct hangscope_scope, watch);
+}
+
+#else
+
+HANGSCOPE_INLINE void hangscope_watch_core_anew(struct hangscope_scope* scope, uint32_t core) { (void)scope, (void)core; }
+HANGSCOPE_INLINE void hangscope_watch_anew(struct hangscope_scope* scope, uint64_t program_at) { (void)scope, (void)program_at; }
+
+#endif
 
 #if !defined(HANGSCOPE_PORT_THREADS)
 
@@ -108,6 +173,7 @@ uint32_t hangscope_init(void) {
   header->check = 0;
   hangscope_describe(header);
   header->boots = boots;
+  hangscope_watch_anew(&hangscope_scope, 0);
   uint32_t kept = 0;
   for (uint32_t i = 0; i < HANGSCOPE_CORES; i++) {
     struct hangscope_core* const core = &hangscope_scope.cores[i];

@@ -58,6 +58,12 @@ const char* hangscope_scope_path(void);
 struct hangscope_scope* hangscope_mapped_scope;
 struct hangscope_core hangscope_no_core;
 __thread struct hangscope_core* hangscope_thread_core __attribute__((tls_model("initial-exec"))) = &hangscope_no_core;
+#if HANGSCOPE_HAS_MAILBOXES
+struct hangscope_mailbox hangscope_no_mailbox;
+__thread struct hangscope_mailbox* hangscope_thread_mailbox __attribute__((tls_model("initial-exec"))) = &hangscope_no_mailbox;
+static pthread_key_t hangscope_thread_end;
+static int hangscope_thread_end_is_told; /* hangscope_thread_end is a key */
+#endif
 
 static struct {
   char path[512];
@@ -207,6 +213,12 @@ static void hangscope_find_build_id(struct hangscope_header* header) {
   }
 }
 
+/* Where the ELF's address 0 lies: what moves is linked from 0 on. */
+static uint64_t hangscope_program_at(void) {
+  const ElfW(Ehdr)* const elf = (const ElfW(Ehdr)*)(const void*)__ehdr_start;
+  return elf != 0 && elf->e_type == ET_DYN ? (uint64_t)(uintptr_t)elf : 0;
+}
+
 static void hangscope_open(void) {
   if (prctl(PR_GET_NAME, hangscope_process.name, 0, 0, 0) != 0) return;
   for (char* c = hangscope_process.name; *c != '\0'; c++) {
@@ -232,6 +244,7 @@ static void hangscope_open(void) {
   hangscope_look_at_clocks(header);
   header->sync_time = header->last_time;
   header->sync_ns = header->last_ns;
+  hangscope_watch_anew(scope, hangscope_program_at());
   for (uint32_t i = 0; i < HANGSCOPE_CORES; i++) hangscope_port_store(&scope->cores[i].ring.mask, HANGSCOPE_FIRST_MASK);
   hangscope_port_publish(&header->check, hangscope_header_check(header));
   hangscope_process.next_ring = 0;
@@ -310,8 +323,13 @@ struct hangscope_core* hangscope_enter_thread(void) {
     struct hangscope_core* core = hangscope_claim(scope, thread, 0);
     if (core == 0) core = hangscope_claim(scope, thread, 1);
     if (core != 0) {
+      hangscope_watch_core_anew(scope, (uint32_t)(core - scope->cores));
       hangscope_make_mine(core, thread);
       hangscope_thread_core = core;
+#if HANGSCOPE_HAS_MAILBOXES
+      hangscope_thread_mailbox = &scope->mailboxes[core - scope->cores];
+      if (hangscope_thread_end_is_told) (void)pthread_setspecific(hangscope_thread_end, hangscope_thread_mailbox);
+#endif
       hangscope_look_at_clocks(&scope->header);
     } else if (hangscope_lost_events == 0) {
       hangscope_lost_events = 1;
@@ -322,6 +340,19 @@ struct hangscope_core* hangscope_enter_thread(void) {
   errno = error;
   return hangscope_thread_core;
 }
+
+#if HANGSCOPE_HAS_MAILBOXES
+struct hangscope_mailbox* hangscope_enter_mailbox(void) {
+  (void)hangscope_enter_thread();
+  return hangscope_thread_mailbox;
+}
+/* Says that a thread is no more; what it holds stays written. In a child of fork it is the child's. */
+static void hangscope_thread_ends(void* mailbox) {
+  if (mailbox == hangscope_thread_mailbox && hangscope_thread_mailbox != &hangscope_no_mailbox) {
+    hangscope_port_publish(&hangscope_thread_mailbox->launch, HANGSCOPE_LAUNCH_ENDED);
+  }
+}
+#endif
 
 /* No signal handler may record between the fork and the child's new scope: it would write to the
  * parent's. */
@@ -334,6 +365,9 @@ static void hangscope_after_fork(void) { pthread_sigmask(SIG_SETMASK, &hangscope
 static void hangscope_in_child(void) {
   struct hangscope_scope* const parents = hangscope_mapped_scope;
   hangscope_thread_core = &hangscope_no_core;
+#if HANGSCOPE_HAS_MAILBOXES
+  hangscope_thread_mailbox = &hangscope_no_mailbox;
+#endif
   hangscope_mapped_scope = 0;
   hangscope_lost_events = 0;
   if (parents != 0) munmap(parents, sizeof *parents);
@@ -345,6 +379,9 @@ static void hangscope_in_child(void) {
 __attribute__((constructor(101))) static void hangscope_begin(void) {
   if (hangscope_mapped_scope != 0) return; /* a program and a library that share these variables */
   hangscope_open();
+#if HANGSCOPE_HAS_MAILBOXES
+  hangscope_thread_end_is_told = pthread_key_create(&hangscope_thread_end, hangscope_thread_ends) == 0;
+#endif
   (void)pthread_atfork(hangscope_before_fork, hangscope_after_fork, hangscope_in_child);
 }
 

@@ -19,12 +19,44 @@ struct hangscope_core {
   uint32_t records[HANGSCOPE_RING_CAPACITY * HANGSCOPE_RECORD_WORDS];
 };
 
+#define HANGSCOPE_CLAIM_WORDS ((HANGSCOPE_HOLDS + HANGSCOPE_PROVIDES_MOST + 1 + 1) / 2 * 2)
+struct hangscope_claims {
+  uint32_t holds[HANGSCOPE_HOLDS];
+  uint32_t provides[HANGSCOPE_CLAIM_WORDS - HANGSCOPE_HOLDS]; /* after PROVIDES_MOST: how many did not fit */
+};
+
+struct hangscope_core_detail {
+  struct hangscope_detail detail;
+#if HANGSCOPE_DEBUG_RING
+  struct hangscope_debug_value debug[HANGSCOPE_DEBUG_RING];
+#endif
+};
+
+/* No two cores write to one cache line, where there are caches. */
+#if HANGSCOPE_CORES > 1
+#define HANGSCOPE_LINE __attribute__((aligned(64)))
+#else
+#define HANGSCOPE_LINE
+#endif
+
+/* The rings first: from there an event's stores reach all they need with one address. */
 struct hangscope_scope {
   struct hangscope_header header;
 #if HANGSCOPE_TASKS > 0
   struct hangscope_task tasks[HANGSCOPE_TASKS];
 #endif
   struct hangscope_core cores[HANGSCOPE_CORES];
+#if HANGSCOPE_HAS_MAILBOXES
+  struct hangscope_mailbox mailboxes[HANGSCOPE_CORES] HANGSCOPE_LINE;
+  struct hangscope_watch watch;
+  struct hangscope_node nodes[HANGSCOPE_NODES];
+#endif
+#if HANGSCOPE_HAS_CLAIMS
+  struct hangscope_claims claims[HANGSCOPE_CORES + HANGSCOPE_TASKS];
+#endif
+#if HANGSCOPE_HAS_DETAILS
+  struct hangscope_core_detail details[HANGSCOPE_CORES];
+#endif
 };
 
 #if defined(HANGSCOPE_PORT_THREADS)
@@ -38,6 +70,23 @@ extern __thread struct hangscope_core* hangscope_thread_core __attribute__((tls_
 HANGSCOPE_INLINE struct hangscope_core* hangscope_this_core(void) { return hangscope_thread_core; }
 HANGSCOPE_INLINE struct hangscope_scope* hangscope_the_scope(void) { return hangscope_mapped_scope; }
 
+#if HANGSCOPE_HAS_MAILBOXES
+/* Where threads write that have none (yet), all of them; nobody reads it. */
+extern struct hangscope_mailbox hangscope_no_mailbox;
+extern __thread struct hangscope_mailbox* hangscope_thread_mailbox __attribute__((tls_model("initial-exec")));
+struct hangscope_mailbox* hangscope_enter_mailbox(void); /* target/linux.h */
+
+/* The calling thread's; from its first look on, if there is one to be had. Never null. */
+HANGSCOPE_INLINE struct hangscope_mailbox* hangscope_this_mailbox(void) {
+  struct hangscope_mailbox* const mailbox = hangscope_thread_mailbox;
+  return HANGSCOPE_UNLIKELY(mailbox == &hangscope_no_mailbox) ? hangscope_enter_mailbox() : mailbox;
+}
+/* Whose mailbox it is; HANGSCOPE_CORES where it is nobody's. */
+HANGSCOPE_INLINE uint32_t hangscope_core_of(const struct hangscope_mailbox* mailbox) {
+  return mailbox == &hangscope_no_mailbox ? HANGSCOPE_CORES : (uint32_t)(mailbox - hangscope_mapped_scope->mailboxes);
+}
+#endif
+
 #else
 
 /* Found by this name in the ELF. */
@@ -50,6 +99,23 @@ HANGSCOPE_INLINE struct hangscope_core* hangscope_this_core(void) {
 }
 HANGSCOPE_INLINE struct hangscope_scope* hangscope_the_scope(void) { return &hangscope_scope; }
 
+#if HANGSCOPE_HAS_MAILBOXES
+HANGSCOPE_INLINE struct hangscope_mailbox* hangscope_this_mailbox(void) {
+  return &hangscope_scope.mailboxes[HANGSCOPE_PORT_CORE()];
+}
+HANGSCOPE_INLINE uint32_t hangscope_core_of(const struct hangscope_mailbox* mailbox) {
+  return (uint32_t)(mailbox - hangscope_scope.mailboxes);
+}
+#endif
+
+#endif
+
+#if HANGSCOPE_HAS_MAILBOXES
+/* Whether a feature is switched on: enum hangscope_watch_feature. Where there is no scope, it is not. */
+HANGSCOPE_INLINE int hangscope_is_on(uint32_t feature) {
+  const struct hangscope_scope* const scope = hangscope_the_scope();
+  return scope != 0 && (hangscope_port_load(&scope->watch.switches) & feature) != 0;
+}
 #endif
 
 /* Where a ticket's record lies: bytes behind core->records. */

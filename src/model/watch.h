@@ -1,0 +1,221 @@
+// What a watcher knows of a target's cores and tasks, and what it finds: plain types between the reader
+// of mailboxes, the watcher, and those who show, log or act. abi/watch.h has the bytes.
+#ifndef HANGSCOPE_MODEL_WATCH_H
+#define HANGSCOPE_MODEL_WATCH_H
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "model/scope.h"
+#include "model/verdict.h"
+
+namespace hangscope {
+
+// Who does something or waits: a core, or a task of an OS (by the number of its record, not its id).
+struct WatchSubject {
+  enum class Kind { kCore, kTask };
+  Kind kind = Kind::kCore;
+  uint32_t index = 0;
+
+  auto operator<=>(const WatchSubject&) const = default;
+};
+
+// The same number in two looks, and odd: the same wait.
+struct WaitState {
+  uint32_t sequence = 0;
+  uint32_t resource = 0;
+  ResourceKind kind = ResourceKind::kNone;  // kNone: it does not say
+  uint64_t since = 0;                       // of the target's clock
+};
+
+enum class LaunchState { kNone, kIdle, kRunning, kDone, kEnded };
+enum class PausedState { kNot, kByCode, kByHost };
+enum class FaultType { kNone, kAssert, kArgument, kHardware, kPending, kBus, kStack, kGuard };
+
+constexpr std::string_view FaultTypeName(FaultType type) {
+  switch (type) {
+    case FaultType::kNone: return "none";
+    case FaultType::kAssert: return "assert";
+    case FaultType::kArgument: return "argument";
+    case FaultType::kHardware: return "hardware";
+    case FaultType::kPending: return "pending";
+    case FaultType::kBus: return "bus";
+    case FaultType::kStack: return "stack";
+    case FaultType::kGuard: return "guard";
+  }
+  return "unknown";
+}
+
+// A core's first fault; what the type does not use is 0. As hangscope_fault, checked.
+struct CoreFault {
+  FaultType type = FaultType::kNone;
+  uint32_t reason = 0;
+  uint32_t line = 0;
+  uint32_t kind = 0;
+  uint64_t pc = 0;
+  uint64_t address = 0;
+  uint64_t local = 0;
+  uint32_t length = 0;
+  uint32_t where = 0;
+  uint64_t value = 0;
+  uint64_t time = 0;    // of the target's clock
+  uint32_t faults = 0;  // how many there were
+
+  bool operator==(const CoreFault&) const = default;
+};
+
+// A mailbox in one look, checked: what is corrupt is left out and reported.
+struct CoreSample {
+  bool in_use = false;   // it said something once
+  bool corrupt = false;  // a word of it cannot be right: nothing is concluded from it
+  uint32_t waypoint = 0; // characters, the first in the low byte
+  uint32_t heartbeat = 0;
+  std::optional<WaitState> wait;
+  uint32_t wait_sequence = 0;  // also where it does not wait: how often it did
+  uint32_t kernel = 0;
+  LaunchState launch = LaunchState::kNone;
+  bool pause_asked = false;
+  PausedState paused = PausedState::kNot;
+  FaultType fault = FaultType::kNone;
+  std::optional<uint32_t> stack_free;
+  uint16_t node = 0;
+  uint16_t role = 0;
+};
+
+struct TaskSample {
+  bool in_use = false;
+  bool corrupt = false;
+  TaskWait record;  // model/scope.h
+};
+
+// One look at a target.
+struct WatchSample {
+  std::vector<CoreSample> cores;
+  std::vector<TaskSample> tasks;          // by record
+  std::vector<Corruption> corruptions;    // of this look
+  std::vector<uint32_t> running_tasks;    // by core: the task that runs, where the kernel says; 0: not known
+};
+
+// What somebody holds and provides; row: cores first, then tasks.
+struct ClaimRow {
+  std::vector<uint32_t> holds;
+  std::vector<uint32_t> provides;
+  uint32_t lost = 0;  // did not fit
+};
+
+struct DebugValue {
+  uint32_t order = 0;  // of its node's, from 1
+  uint32_t core = 0;
+  uint32_t value = 0;
+};
+
+struct NodeSample {
+  uint16_t x = 0;
+  uint16_t y = 0;
+  std::optional<uint32_t> first_fault;  // the core
+  uint32_t debug_values = 0;            // ever written
+};
+
+// What a core's details say besides its fault.
+struct CoreDetail {
+  CoreFault fault;
+  std::array<uint32_t, 3> delays{};       // before reads, writes, atomics
+  uint32_t delay_seed = 0;
+  std::array<uint32_t, 3> delays_done{};
+  uint32_t stack_bytes = 0;  // 0: not painted
+  std::optional<uint32_t> stack_lowest;
+  uint32_t stack_kernel = 0;
+};
+
+enum class Activity {
+  kUnused,   // it never said anything
+  kRunning,
+  kIdle,     // by design: it says so, or waits for what comes from outside, or for time to pass
+  kWaiting,
+  kPaused,
+  kHalted,   // by a fault
+  kSilent,   // does not wait, and stands still
+  kEnded,    // a thread that returned, a program that is done
+  kCorrupt,  // its mailbox cannot be right
+};
+
+constexpr std::string_view ActivityName(Activity activity) {
+  switch (activity) {
+    case Activity::kUnused: return "unused";
+    case Activity::kRunning: return "running";
+    case Activity::kIdle: return "idle";
+    case Activity::kWaiting: return "waiting";
+    case Activity::kPaused: return "paused";
+    case Activity::kHalted: return "halted";
+    case Activity::kSilent: return "silent";
+    case Activity::kEnded: return "ended";
+    case Activity::kCorrupt: return "corrupt";
+  }
+  return "unknown";
+}
+
+// A core or task over all looks so far.
+struct SubjectWatch {
+  WatchSubject subject;
+  Activity activity = Activity::kUnused;
+  TimeNs since = 0;             // monotonic: this activity, and where it waits, this wait
+  bool since_at_least = false;  // it was so at the first look
+  std::optional<WaitState> wait;
+  // Of cores.
+  CoreSample sample;
+  // Of tasks.
+  uint32_t task = 0;  // its id
+};
+
+enum class FindingKind {
+  kDeadlock,  // a cycle of waits
+  kStarved,   // a wait, or a ready task, whose holder or providers never deliver
+  kSilent,    // a core stands still and does not wait
+  kFault,     // assert, bus, hardware, stack, guard, pending
+  kStackLow,  // under 64 bytes were ever free; a warning
+  kCorrupt,   // a word of a mailbox or record cannot be right
+  kDead,      // the target is gone
+};
+
+constexpr std::string_view FindingKindName(FindingKind kind) {
+  switch (kind) {
+    case FindingKind::kDeadlock: return "deadlock";
+    case FindingKind::kStarved: return "starved";
+    case FindingKind::kSilent: return "silent";
+    case FindingKind::kFault: return "fault";
+    case FindingKind::kStackLow: return "stack";
+    case FindingKind::kCorrupt: return "corrupt";
+    case FindingKind::kDead: return "dead";
+  }
+  return "unknown";
+}
+
+// Each is found once.
+struct Finding {
+  FindingKind kind = FindingKind::kDead;
+  Confidence confidence = Confidence::kPossible;
+  TimeNs time = 0;   // monotonic; when it was found
+  TimeNs since = 0;  // monotonic; when it began, as far as the watcher saw
+  bool since_at_least = false;
+  std::vector<WatchSubject> subjects;  // kDeadlock: the cycle, each waits for the next, the last for the first; else who
+  std::vector<WatchSubject> partners;  // kStarved: who holds it, or would provide it
+  std::vector<WatchSubject> victims;   // who else waits for these, directly or not
+  std::optional<WatchSubject> first;   // who stopped first
+  uint32_t resource = 0;               // kStarved: which; 0: none
+  CoreFault fault;                     // kFault
+  Corruption corruption;               // kCorrupt
+  std::vector<std::string> evidence;
+  std::vector<std::string> doubts;     // what lowers the confidence
+
+  // Worth an exit status of 1.
+  bool IsBad() const { return kind != FindingKind::kStackLow && confidence > Confidence::kPossible; }
+};
+
+}  // namespace hangscope
+
+#endif
