@@ -58,6 +58,11 @@ Json VerdictObject(const Verdict& verdict, TimeNs start) {
             {"evidence", verdict.evidence}, {"doubts", verdict.doubts}};
   json["cores"] = Json::array();
   for (const CoreVerdict& core : verdict.cores) json["cores"].push_back(CoreObject(core, verdict.time, true));
+  if (!verdict.findings.empty()) json["findings"] = Json::array();
+  for (const ScopeFinding& found : verdict.findings) {
+    json["findings"].push_back({{"kind", FindingKindName(found.finding.kind)}, {"confidence", ConfidenceName(found.finding.confidence)},
+                                {"summary", found.summary}, {"lines", found.lines}});
+  }
   json["streams"] = Json::array();
   for (const StreamVerdict& stream : verdict.streams) {
     Json mine{{"name", stream.name}, {"state", StateName(stream.state)}, {"total_bytes", stream.total_bytes}};

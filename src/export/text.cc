@@ -82,6 +82,16 @@ std::string LoopText(const CoreVerdict& core, const std::string& age) {
   return text + " (" + AddressRange(loop) + ")  " + Where(core.place) + OtherFunctions(loop);
 }
 
+// What the headline says already is not said again.
+std::string FindingText(const ScopeFinding& found, const std::string& headline) {
+  std::string text;
+  if (found.summary != headline) {
+    text += fmt::format("  also: {} ({})\n", Printable(found.summary), ConfidenceName(found.finding.confidence));
+  }
+  for (const std::string& line : found.lines) text += "  " + Printable(line) + "\n";
+  return text;
+}
+
 std::string CoreText(const CoreVerdict& core, TimeNs now) {
   const std::string age = FormatElapsed(now - core.since);
   if (core.state == State::kLooping && core.loop) return LoopText(core, age);
@@ -178,6 +188,7 @@ std::string LiveHeartbeatText(const Heartbeat& beat) {
 
 std::string VerdictText(const Verdict& verdict, TimeNs start, const std::string& snapshot) {
   std::string text = "hangscope: " + Headline(verdict, start) + "\n";
+  for (const ScopeFinding& found : verdict.findings) text += FindingText(found, verdict.summary);
   for (const CoreVerdict& core : verdict.cores) text += "  " + CoreText(core, verdict.time) + "\n";
   for (const StreamVerdict& stream : verdict.streams) text += "  " + StreamText(stream, verdict.time) + "\n";
   // With one core its own line says it all.

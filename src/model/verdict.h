@@ -10,31 +10,25 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "model/confidence.h"
+#include "model/watch.h"
 
 namespace hangscope {
 
-enum class State { kProgressing, kSlow, kLooping, kSilent, kDead, kFinished };
-enum class Confidence { kPossible, kLikely, kCertain };
-
+enum class State { kProgressing, kSlow, kLooping, kSilent, kStarved, kDeadlock, kFault, kDead, kFinished };
 constexpr std::string_view StateName(State state) {
   switch (state) {
     case State::kProgressing: return "progressing";
     case State::kSlow: return "slow";
     case State::kLooping: return "looping";
     case State::kSilent: return "silent";
+    case State::kStarved: return "starved";
+    case State::kDeadlock: return "deadlock";
+    case State::kFault: return "fault";
     case State::kDead: return "dead";
     case State::kFinished: return "finished";
   }
   return "unknown";
-}
-
-constexpr std::string_view ConfidenceName(Confidence confidence) {
-  switch (confidence) {
-    case Confidence::kPossible: return "possible";
-    case Confidence::kLikely: return "likely";
-    case Confidence::kCertain: return "certain";
-  }
-  return "possible";
 }
 
 // A place in the program, named as far as anybody could name it; or what a log
@@ -97,6 +91,13 @@ struct StreamVerdict {
   uint64_t total_bytes = 0;
 };
 
+// What the watcher of the program's scope found, in words.
+struct ScopeFinding {
+  Finding finding;
+  std::string summary;             // one line: "deadlock, 2 of 5 cores wait for each other"
+  std::vector<std::string> lines;  // who waits for whom, where, since when
+};
+
 struct Verdict {
   State state = State::kProgressing;
   Confidence confidence = Confidence::kPossible;
@@ -107,10 +108,13 @@ struct Verdict {
   std::vector<std::string> doubts;    // what lowers the confidence
   std::vector<CoreVerdict> cores;
   std::vector<StreamVerdict> streams;
+  std::vector<ScopeFinding> findings;  // of the scope, where there is one; the summary names the first
 
   // A hang that is worth acting on: a merely possible one triggers nothing.
   bool IsHang() const {
-    return (state == State::kLooping || state == State::kSilent) && confidence > Confidence::kPossible;
+    const bool stands = state == State::kLooping || state == State::kSilent || state == State::kStarved ||
+                        state == State::kDeadlock || state == State::kFault;
+    return stands && confidence > Confidence::kPossible;
   }
 };
 

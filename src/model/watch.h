@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "model/confidence.h"
 #include "model/scope.h"
-#include "model/verdict.h"
 
 namespace hangscope {
 

@@ -1,0 +1,54 @@
+#include "verdict/combine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace hangscope {
+namespace {
+
+// The first of these that was found is the headline.
+constexpr std::array kWeightiest = {FindingKind::kFault, FindingKind::kDeadlock, FindingKind::kStarved, FindingKind::kSilent};
+
+State StateOf(FindingKind kind) {
+  switch (kind) {
+    case FindingKind::kFault: return State::kFault;
+    case FindingKind::kDeadlock: return State::kDeadlock;
+    case FindingKind::kStarved: return State::kStarved;
+    default: return State::kSilent;
+  }
+}
+
+int Weight(const ScopeFinding& found) {
+  const auto at = std::find(kWeightiest.begin(), kWeightiest.end(), found.finding.kind);
+  if (at == kWeightiest.end()) return 0;
+  return (found.finding.IsBad() ? 100 : 1) + static_cast<int>(kWeightiest.end() - at);
+}
+
+}  // namespace
+
+Verdict Combine(Verdict verdict, const ScopeOpinion& scope) {
+  verdict.findings = scope.findings;
+  std::stable_sort(verdict.findings.begin(), verdict.findings.end(),
+                   [](const ScopeFinding& a, const ScopeFinding& b) { return Weight(a) > Weight(b); });
+  if (verdict.state == State::kFinished || verdict.state == State::kDead) return verdict;
+  const ScopeFinding* const first = verdict.findings.empty() ? nullptr : &verdict.findings.front();
+  if (first != nullptr && Weight(*first) > 100) {
+    if (verdict.IsHang()) verdict.evidence.insert(verdict.evidence.begin(), "the streams: " + verdict.summary);
+    else verdict.doubts.clear();  // they were about why the streams alone say too little
+    verdict.state = StateOf(first->finding.kind);
+    verdict.confidence = first->finding.confidence;
+    verdict.since = first->finding.since;
+    verdict.time = std::max(verdict.time, first->finding.time);
+    verdict.summary = first->summary;
+    return verdict;
+  }
+  if (!scope.progresses.empty() && (verdict.state == State::kLooping || verdict.state == State::kSilent)) {
+    verdict.confidence = Confidence::kPossible;
+    verdict.doubts.push_back(fmt::format("the scope says that {} makes progress", scope.progresses));
+  }
+  return verdict;
+}
+
+}  // namespace hangscope

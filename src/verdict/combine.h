@@ -1,0 +1,25 @@
+// One verdict of what the streams say and what the scope says. Pure.
+#ifndef HANGSCOPE_VERDICT_COMBINE_H
+#define HANGSCOPE_VERDICT_COMBINE_H
+
+#include <string>
+#include <vector>
+
+#include "model/verdict.h"
+
+namespace hangscope {
+
+struct ScopeOpinion {
+  std::vector<ScopeFinding> findings;  // that still hold, the weightiest anywhere
+  // A core that made progress within the stall time, as people call it; empty: none did, or none is watched.
+  std::string progresses;
+};
+
+// The same stop seen in a stream and in the scope is one: the scope knows who waits for whom, so its finding is the
+// headline and the stream's loop is evidence. Where the streams look stuck and the scope's cores go
+// on, the verdict is only possible.
+Verdict Combine(Verdict streams, const ScopeOpinion& scope);
+
+}  // namespace hangscope
+
+#endif

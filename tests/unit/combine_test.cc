@@ -1,0 +1,92 @@
+#include "verdict/combine.h"
+
+#include <gtest/gtest.h>
+
+#include "export/text.h"
+
+namespace hangscope {
+namespace {
+
+Verdict Streams(State state, Confidence confidence) {
+  Verdict verdict;
+  verdict.state = state;
+  verdict.confidence = confidence;
+  verdict.time = 100 * kSecond;
+  verdict.summary = "looping, the only core seen spins";
+  return verdict;
+}
+
+ScopeFinding Found(FindingKind kind, Confidence confidence, const std::string& summary) {
+  ScopeFinding found;
+  found.finding.kind = kind;
+  found.finding.confidence = confidence;
+  found.finding.time = 101 * kSecond;
+  found.finding.since = 70 * kSecond;
+  found.summary = summary;
+  found.lines = {"core 1  waits for cb3"};
+  return found;
+}
+
+TEST(Combine, AStopSeenTwiceIsOne) {
+  const Verdict verdict = Combine(Streams(State::kLooping, Confidence::kCertain), {{Found(FindingKind::kDeadlock, Confidence::kCertain, "deadlock of two")}, ""});
+  EXPECT_EQ(verdict.state, State::kDeadlock);
+  EXPECT_EQ(verdict.summary, "deadlock of two");
+  EXPECT_EQ(verdict.since, 70 * kSecond);
+  EXPECT_TRUE(verdict.IsHang());
+  const std::string text = VerdictText(verdict, 0, "");
+  EXPECT_NE(text.find("HANG after"), std::string::npos) << text;
+  EXPECT_NE(text.find("  core 1  waits for cb3\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("  the streams: looping, the only core seen spins\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("deadlock of two", text.find("deadlock of two") + 1), std::string::npos) << text;
+}
+
+TEST(Combine, TheScopeSeesWhatTheStreamsDoNot) {
+  const Verdict verdict = Combine(Streams(State::kProgressing, Confidence::kPossible), {{Found(FindingKind::kStarved, Confidence::kLikely, "starved")}, "core 0"});
+  EXPECT_EQ(verdict.state, State::kStarved);
+  EXPECT_EQ(verdict.confidence, Confidence::kLikely);
+  EXPECT_TRUE(verdict.evidence.empty());
+}
+
+TEST(Combine, TheWeightiestFindingIsTheHeadline) {
+  const Verdict verdict = Combine(Streams(State::kProgressing, Confidence::kPossible),
+                                  {{Found(FindingKind::kSilent, Confidence::kLikely, "silent"), Found(FindingKind::kCorrupt, Confidence::kCertain, "corrupt"),
+                                    Found(FindingKind::kFault, Confidence::kPossible, "perhaps"), Found(FindingKind::kDeadlock, Confidence::kCertain, "deadlock")}, ""});
+  EXPECT_EQ(verdict.summary, "deadlock");
+  ASSERT_EQ(verdict.findings.size(), 4u);
+  const std::string text = VerdictText(verdict, 0, "");
+  for (const char* other : {"also: silent (likely)", "also: corrupt (certain)", "also: perhaps (possible)"}) EXPECT_NE(text.find(other), std::string::npos) << text;
+}
+
+TEST(Combine, CoresThatGoOnTakeAHangBack) {
+  for (const State state : {State::kLooping, State::kSilent}) {
+    const Verdict verdict = Combine(Streams(state, Confidence::kCertain), {{}, "core 2"});
+    EXPECT_EQ(verdict.state, state);
+    EXPECT_EQ(verdict.confidence, Confidence::kPossible);
+    EXPECT_FALSE(verdict.IsHang());
+    ASSERT_EQ(verdict.doubts.size(), 1u);
+    EXPECT_EQ(verdict.doubts[0], "the scope says that core 2 makes progress");
+  }
+}
+
+TEST(Combine, AMerelyPossibleFindingChangesNothing) {
+  const Verdict verdict = Combine(Streams(State::kProgressing, Confidence::kCertain), {{Found(FindingKind::kSilent, Confidence::kPossible, "silent")}, ""});
+  EXPECT_EQ(verdict.state, State::kProgressing);
+  EXPECT_EQ(verdict.summary, "looping, the only core seen spins");
+}
+
+TEST(Combine, AnEndStaysAnEnd) {
+  for (const State state : {State::kFinished, State::kDead}) {
+    const Verdict verdict = Combine(Streams(state, Confidence::kCertain), {{Found(FindingKind::kFault, Confidence::kCertain, "assert")}, "core 1"});
+    EXPECT_EQ(verdict.state, state);
+    EXPECT_EQ(verdict.findings.size(), 1u);
+  }
+}
+
+TEST(Combine, WithoutAScopeNothingChanges) {
+  const Verdict verdict = Combine(Streams(State::kLooping, Confidence::kCertain), {});
+  EXPECT_EQ(verdict.confidence, Confidence::kCertain);
+  EXPECT_TRUE(verdict.IsHang());
+}
+
+}  // namespace
+}  // namespace hangscope
