@@ -380,7 +380,9 @@ __attribute__((constructor(101))) static void hangscope_begin(void) {
   if (hangscope_mapped_scope != 0) return; /* a program and a library that share these variables */
   hangscope_open();
 #if HANGSCOPE_HAS_MAILBOXES
-  hangscope_thread_end_is_told = pthread_key_create(&hangscope_thread_end, hangscope_thread_ends) == 0;
+  /* A thread's first look may be in a signal handler: the C library keeps the first 32 keys' values in the thread
+   * itself, and takes memory for the others, which a handler must not. */
+  hangscope_thread_end_is_told = pthread_key_create(&hangscope_thread_end, hangscope_thread_ends) == 0 && hangscope_thread_end < 32;
 #endif
   (void)pthread_atfork(hangscope_before_fork, hangscope_after_fork, hangscope_in_child);
 }
