@@ -87,6 +87,9 @@ enum hangscope_launch {
   HANGSCOPE_LAUNCH_ENDED = 4,   /* the core itself is no more: a thread that returned */
 };
 
+/* To pause a core: pause = 1. To resume it: pause = 0, then resumes + 1, in this order; both also where its
+ * own code paused it. A core that pauses looks at `resumes` first, and at `pause` only then, so it
+ * misses none. Resuming a core that does not pause does nothing but end what `pause` asks for. */
 enum hangscope_paused {
   HANGSCOPE_PAUSED_NOT = 0,
   HANGSCOPE_PAUSED_BY_CODE = 1,
@@ -166,8 +169,9 @@ struct hangscope_detail {
   uint32_t stack_bytes;   /* of the stack that is painted; 0: none is */
   uint32_t stack_lowest;  /* the least that was ever free; HANGSCOPE_NOT_KNOWN */
   uint32_t stack_kernel;  /* the kernel that it was with */
-  uint32_t debug_next;    /* how many values this core wrote */
-  uint32_t reserved[2];
+  uint32_t debug_next;    /* how many values this core began to write */
+  uint32_t debug_refused; /* of these, given up because an unfinished one was in their place */
+  uint32_t reserved[1];
   /* followed by debug_slots struct hangscope_debug_value, value n in slot n % debug_slots */
 };
 #define HANGSCOPE_DELAY_RANDOM 0x80000000u
