@@ -74,12 +74,18 @@ HANGSCOPE_INLINE void hangscope_port_loads_in_order(void) {
 #endif
 }
 
-/* What rarely happens; both atomic. add returns what was there; swap_if whether `expected` was and
+/* What rarely happens; all atomic. add and swap return what was there; what comes behind a swap comes later
+ * for a reader, too. swap_if says whether `expected` was and
  * now is `value`. It may fail where it could have done it: where the hardware tries and fails,
  * trying again would be a loop. */
 #ifndef HANGSCOPE_PORT_ADD_IS_PORTED
 HANGSCOPE_INLINE uint32_t hangscope_port_add(uint32_t* word, uint32_t value) {
   return __atomic_fetch_add(word, value, __ATOMIC_RELAXED);
+}
+#endif
+#ifndef HANGSCOPE_PORT_SWAP_IS_PORTED
+HANGSCOPE_INLINE uint32_t hangscope_port_swap(uint32_t* word, uint32_t value) {
+  return __atomic_exchange_n(word, value, __ATOMIC_ACQUIRE);
 }
 #endif
 #ifndef HANGSCOPE_PORT_SWAP_IF_IS_PORTED

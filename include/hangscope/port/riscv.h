@@ -56,6 +56,7 @@ HANGSCOPE_INLINE int hangscope_port_swap_if(uint32_t* word, uint32_t expected, u
 #else
 
 #define HANGSCOPE_PORT_ADD_IS_PORTED
+#define HANGSCOPE_PORT_SWAP_IS_PORTED
 #define HANGSCOPE_PORT_MASKS_INTERRUPTS
 
 /* Returns what to give to leave. */
@@ -85,6 +86,14 @@ HANGSCOPE_INLINE uint32_t hangscope_port_add(uint32_t* word, uint32_t value) {
   const uintptr_t before = hangscope_port_enter();
   const uint32_t was = *(volatile uint32_t*)word;
   *(volatile uint32_t*)word = was + value;
+  hangscope_port_leave(before);
+  return was;
+}
+HANGSCOPE_INLINE uint32_t hangscope_port_swap(uint32_t* word, uint32_t value) {
+  const uintptr_t before = hangscope_port_enter();
+  const uint32_t was = *(volatile uint32_t*)word;
+  *(volatile uint32_t*)word = value;
+  __asm__ volatile("fence w, w" ::: "memory"); /* what comes later comes later for a reader, too */
   hangscope_port_leave(before);
   return was;
 }

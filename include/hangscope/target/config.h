@@ -106,6 +106,11 @@
 #ifndef HANGSCOPE_OUT_OF_LINE
 #define HANGSCOPE_OUT_OF_LINE 0
 #endif
+/* 1: a core whose assert tripped, or that was about to do what its bus forbids, does nothing more. 0: it is
+ * recorded, and the core goes on. */
+#ifndef HANGSCOPE_HALT
+#define HANGSCOPE_HALT 1
+#endif
 
 #define HANGSCOPE_WATCH_BUILT_IN \
   (((HANGSCOPE_WAYPOINTS) != 0) * (uint32_t)HANGSCOPE_WATCH_WAYPOINTS | \
@@ -158,6 +163,19 @@ HANGSCOPE_STATIC_ASSERT((HANGSCOPE_DEBUG_RING & (HANGSCOPE_DEBUG_RING - 1)) == 0
 #define HANGSCOPE_OFF_BEGIN _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wattributes\"")
 #define HANGSCOPE_OFF_END _Pragma("GCC diagnostic pop")
 #define HANGSCOPE_COLD __attribute__((cold, noinline))
+/* Of what its callers may know nothing but its name: not even that it never returns. */
+#ifdef __clang__
+#define HANGSCOPE_OPAQUE __attribute__((cold, noinline, optnone))
+#else
+#define HANGSCOPE_OPAQUE __attribute__((cold, noipa))
+#endif
+/* In front of what HANGSCOPE_OUT_OF_LINE moves out of the code that uses it. Its body is then compiled only
+ * where HANGSCOPE_DEFINE is defined. */
+#if HANGSCOPE_OUT_OF_LINE
+#define HANGSCOPE_CALLED __attribute__((noinline))
+#else
+#define HANGSCOPE_CALLED HANGSCOPE_INLINE
+#endif
 #define HANGSCOPE_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
 #endif

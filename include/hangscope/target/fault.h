@@ -12,6 +12,11 @@
 extern "C" {
 #endif
 
+/* There is no memset to call. */
+HANGSCOPE_INLINE void hangscope_no_fault(struct hangscope_fault* fault) {
+  for (uint32_t i = 0; i < sizeof *fault / 4; i++) ((volatile uint32_t*)(void*)fault)[i] = 0;
+}
+
 /* Records the calling core's fault: `found` has what is known of it, but for type, time and epoch. Any
  * context. A fault inside a handler of the same core, in the middle of this, is counted only. */
 void hangscope_fault_is(enum hangscope_fault_type type, const struct hangscope_fault* found);
