@@ -12,6 +12,7 @@
 #define HANGSCOPE_TARGET_WAYPOINT_H
 
 #include "hangscope/target/catalog.h"
+#include "hangscope/target/pause.h"
 #include "hangscope/target/scope.h"
 
 #ifdef __cplusplus
@@ -36,10 +37,13 @@ extern "C" {
   } while (0)
 
 /* Once in each round of a core's main loop: a core whose heartbeat stands still while it does not wait
- * is stuck. */
+ * is stuck. A pause point, too, where pauses are built in. */
 HANGSCOPE_INLINE void hangscope_heartbeat(void) {
   struct hangscope_mailbox* const mailbox = hangscope_this_mailbox();
   hangscope_port_store(&mailbox->heartbeat, hangscope_port_load(&mailbox->heartbeat) + 1);
+#if HANGSCOPE_PAUSES
+  hangscope_pause_point_of(mailbox);
+#endif
 }
 
 /* Which program the core runs, for one that is given several; 0: none. */
