@@ -3,6 +3,7 @@
 #ifndef HANGSCOPE_HANGSCOPE_H
 #define HANGSCOPE_HANGSCOPE_H
 
+#include "hangscope/target/assert.h"
 #include "hangscope/target/config.h"
 #include "hangscope/target/control.h"
 #include "hangscope/target/dump.h"
