@@ -6,6 +6,7 @@
 #include "hangscope/target/assert.h"
 #include "hangscope/target/config.h"
 #include "hangscope/target/control.h"
+#include "hangscope/target/debug.h"
 #include "hangscope/target/dump.h"
 #include "hangscope/target/events.h"
 #include "hangscope/target/fault.h"
