@@ -110,6 +110,18 @@ HANGSCOPE_INLINE uint32_t hangscope_core_of(const struct hangscope_mailbox* mail
 
 #endif
 
+#if HANGSCOPE_HAS_DETAILS
+/* The calling core's details; null where it has none. Never null but with threads. */
+HANGSCOPE_INLINE struct hangscope_detail* hangscope_this_detail(void) {
+#if defined(HANGSCOPE_PORT_THREADS)
+  const uint32_t core = hangscope_core_of(hangscope_this_mailbox());
+  return core >= HANGSCOPE_CORES ? 0 : &hangscope_mapped_scope->details[core].detail;
+#else
+  return &hangscope_scope.details[HANGSCOPE_PORT_CORE()].detail;
+#endif
+}
+#endif
+
 #if HANGSCOPE_HAS_MAILBOXES
 /* Whether a feature is switched on: enum hangscope_watch_feature. Where there is no scope, it is not. */
 HANGSCOPE_INLINE int hangscope_is_on(uint32_t feature) {
