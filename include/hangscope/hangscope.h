@@ -7,6 +7,7 @@
 #include "hangscope/target/config.h"
 #include "hangscope/target/control.h"
 #include "hangscope/target/debug.h"
+#include "hangscope/target/delay.h"
 #include "hangscope/target/dump.h"
 #include "hangscope/target/events.h"
 #include "hangscope/target/fault.h"
