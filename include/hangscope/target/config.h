@@ -95,10 +95,6 @@
 #ifndef HANGSCOPE_NODES
 #define HANGSCOPE_NODES 1
 #endif
-/* 1: a core does nothing more after a fault that it finds itself. 0: it is recorded, and the core goes on. */
-#ifndef HANGSCOPE_HALT
-#define HANGSCOPE_HALT 1
-#endif
 /* Exclusive resources that a core or task can hold, and channels that it can provide, at a time. */
 #ifndef HANGSCOPE_HOLDS
 #define HANGSCOPE_HOLDS 4
