@@ -23,6 +23,7 @@
 #define HANGSCOPE_LEAST_CAPACITY 2u
 #define HANGSCOPE_RING_CAPACITY 2
 #define HANGSCOPE_MASK 0
+#define HANGSCOPE_WATCH 0  // these are interleavings of records
 #define HANGSCOPE_PORT "interleaving_port.h"
 #define HANGSCOPE_DEFINE
 #include "hangscope/hangscope.h"
