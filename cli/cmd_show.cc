@@ -32,6 +32,7 @@ what its tasks wait for. TARGET may be live, hung, or long dead:
   core:FILE             a core dump
   gdb:HOST:PORT         a debug server, or gdb:PATH for its socket; it stops the target
                         for a moment, so this wants --intrusive
+  exec:COMMAND          a helper that reaches the target's memory (docs/probes.md)
 
   --elf FILE            the program: names of its events, and where the scope is
   --core N|A-B|NAME     only of these cores

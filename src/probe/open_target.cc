@@ -4,6 +4,7 @@
 
 #include "base/file_system.h"
 #include "probe/core_target.h"
+#include "probe/exec_target.h"
 #include "probe/file_target.h"
 #include "probe/gdb_target.h"
 #include "probe/process_target.h"
@@ -37,6 +38,20 @@ Result<std::unique_ptr<Target>> OpenFile(const std::string& text) {
   return FileTarget::Open(files, text.substr(0, at), offset);
 }
 
+// Reading JTAG is slow, and so is starting what does it.
+constexpr TimeNs kPatienceWithHelpers = 10 * kSecond;
+
+Result<std::unique_ptr<Target>> OpenHelper(const std::string& command, const TargetOptions& options) {
+  if (command.empty()) return Status::Usage("exec: wants a command that reaches the target's memory; for example 'exec:./jtag_helper --port 3'");
+  auto target = ExecTarget::Open(command, kPatienceWithHelpers);
+  if (!target.ok()) return target;
+  const bool can_be_searched = static_cast<const ExecTarget&>(**target).has_ranges();
+  if (!can_be_searched && !options.symbol && !(*target)->scope_address()) {
+    return Status::NotFound(fmt::format("{} says neither what memory there is nor where the scope is; --elf FILE with the symbol hangscope_scope does", (*target)->name()));
+  }
+  return target;
+}
+
 constexpr TimeNs kPatienceWithServers = 5 * kSecond;
 
 Result<std::unique_ptr<Target>> OpenServer(const std::string& where, const TargetOptions& options) {
@@ -64,6 +79,7 @@ Result<std::unique_ptr<Target>> OpenTarget(const std::string& spec, const Target
   if (spec.starts_with("pid:")) return OpenProcess(spec.substr(4), options);
   if (spec.starts_with("core:")) return CoreTarget::Open(PosixFileSystem(), spec.substr(5));
   if (spec.starts_with("gdb:")) return OpenServer(spec.substr(4), options);
+  if (spec.starts_with("exec:")) return OpenHelper(spec.substr(5), options);
   return OpenFile(spec);
 }
 

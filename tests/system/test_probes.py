@@ -8,7 +8,7 @@ import subprocess
 import threading
 import zlib
 
-from support import DATA, HANGSCOPE, Case, main, python
+from support import DATA, HANGSCOPE, ROOT, Case, main, python
 
 IMAGES = DATA / "scope"
 ADDRESS = 0x80001000
@@ -196,6 +196,27 @@ class Probes(Case):
         program = self.write("fw.elf", elf(">", False, 2, [(ADDRESS, b"x")], ADDRESS))
         done = self.show(f"gdb:{self.folder}/none", "--elf", program, "--intrusive")
         self.assertEqual(done.status, 3)
+
+    def test_helper(self):
+        """exec: reaches the same memory by a program of the user's."""
+        helper = f"exec:python3 {ROOT}/examples/probes/file_helper.py {IMAGES}/lossy-big32.bin"
+        done = self.show(helper + " 0x80000000")
+        self.assertEqual(done.status, 0, done.err)
+        self.assertEqual(done.out, self.wanted)
+        program = self.write("fw.elf", elf(">", False, 2, [(ADDRESS, b"x")], ADDRESS))
+        self.assertEqual(self.show(helper + " 0x80001000", "--elf", program).out, self.wanted)
+
+    def test_helper_that_went_wrong(self):
+        for helper, status, said in (("exec:", 2, b"wants a command"),
+                                     ("exec:echo no device >&2; exit 1", 3, b"'no device'"),
+                                     ("exec:echo hello", 3, b"begins with 'hello'"),
+                                     ("exec:printf 'hangscope-probe 1\nready\n'; cat >&2", 3, b"neither what memory"),
+                                     ("exec:printf 'hangscope-probe 1\nrange 0 4096\nready\n'; read r; echo error bus; read r", 3,
+                                      b"error bus")):
+            done = self.show(helper)
+            self.assertEqual(done.status, status, done.err)
+            self.assertIn(said, done.err)
+            self.assertEqual(done.err.count(b"\n"), 1)
 
     def process(self):
         """One that has the image mapped, as target/linux.h would."""
