@@ -2,9 +2,9 @@
 #include <dirent.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
+#include <unistd.h>
 
-#include <cerrno>
+#include <cstdio>
 #include <fstream>
 #include <string>
 
@@ -195,9 +195,23 @@ int Children() {
   return children;
 }
 
+// Whether it runs; one that nobody has reaped yet does not.
+bool Runs(int pid) {
+  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+  std::string number, name, state;
+  return stat >> number >> name >> state && state != "Z";
+}
+
 TEST(Helper, LeavesNoProcessBehind) {
   const int before = Children();
-  (void)ReadingFails(Helper("sleep 60 & sleep 60"));
+  const std::string note = testing::TempDir() + "helper." + std::to_string(getpid());
+  (void)ReadingFails(Helper("sleep 60 & echo $! > " + note + "; sleep 60"));
+  int sleeper = 0;
+  ASSERT_TRUE(std::ifstream(note) >> sleeper);
+  std::remove(note.c_str());
+  SystemClock clock;
+  for (const TimeNs end = clock.Monotonic() + kGenerous; Runs(sleeper) && clock.Monotonic() < end;) clock.Sleep(kMillisecond);
+  EXPECT_FALSE(Runs(sleeper));
   (void)ReadingFails("exit 1");
   {
     auto target = ExecTarget::Open(Helper("exec cat"), kPatience);
