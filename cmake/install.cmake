@@ -50,5 +50,6 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/hangscope.pc DESTINATION ${pkgconfig_d
 
 install(DIRECTORY include/hangscope DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY docs DESTINATION ${doc_dir} FILES_MATCHING PATTERN "*.md")
+install(FILES gdb/hangscope.py DESTINATION ${CMAKE_INSTALL_DATADIR}/hangscope/gdb)
 install(PROGRAMS examples/ci/simulate DESTINATION ${doc_dir}/examples/ci)
 install(FILES README.md LICENSE DESTINATION ${doc_dir})
