@@ -112,7 +112,10 @@ class FakeFileSystem final : public FileSystem {
         ++at;
       }
     }
-    files_.merge(moved);
+    for (const auto& [name, content] : moved) {  // what had the name is replaced
+      if (const auto old = files_.find(name); old != files_.end()) --old->second->links;
+      files_[name] = content;
+    }
     if (folders_.erase(from) != 0) folders_.insert(to);
     return {};
   }
