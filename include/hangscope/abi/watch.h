@@ -19,7 +19,8 @@
 extern "C" {
 #endif
 
-/* What a program was built with; and of these, what is switched on. */
+/* What a program was built with; and of these, what is switched on. Waypoints are single stores, less than a look
+ * at a switch: a program writes them even when they are switched off, and a host does not look at them then. */
 enum hangscope_watch_feature {
   HANGSCOPE_WATCH_WAYPOINTS = 1u << 0, /* and heartbeat, kernel, launch state */
   HANGSCOPE_WATCH_WAITS = 1u << 1,
@@ -142,9 +143,9 @@ struct hangscope_fault {
   uint32_t type;      /* as in the mailbox */
   uint32_t reason;    /* bus: enum hangscope_bus_reason; hardware: the cause, interrupt bit and all */
   uint32_t line;      /* assert: in the source; with pc it finds the text in the catalog */
-  uint32_t kind;      /* bus: enum hangscope_bus_kind; guard: which */
+  uint32_t kind;      /* bus: enum hangscope_bus_kind; guard: which, or HANGSCOPE_GUARD_NULL */
   uint32_t pc[2];     /* low half, high half */
-  uint32_t address[2]; /* bus: at the destination (read: source) node; guard: of the word */
+  uint32_t address[2]; /* bus: at the destination (read: source) node; guard: of the word; stack: its lowest */
   uint32_t local[2];  /* bus: at this end */
   uint32_t length;    /* bus: bytes; pending: transactions */
   uint32_t where;     /* bus: x | y << 8 of the node, the far corner of a multicast << 16 and << 24 */
@@ -152,6 +153,8 @@ struct hangscope_fault {
   uint32_t time;      /* low half */
   uint32_t epoch;
 };
+
+#define HANGSCOPE_GUARD_NULL 0xffffu /* address 0, where that is memory */
 
 struct hangscope_debug_value {
   uint32_t order; /* of the node's values, from 1; 0: none, or being written */

@@ -38,7 +38,12 @@ extern "C" {
 #define HANGSCOPE_PROVIDES_NO_MORE(resource) hangscope_provides_no_more((uint32_t)(uintptr_t)(resource))
 
 /* Any context that is not inside another wait of its core. */
-HANGSCOPE_INLINE void hangscope_wait_begins(uint32_t resource, enum hangscope_resource_kind kind) {
+HANGSCOPE_CALLED void hangscope_wait_begins(uint32_t resource, enum hangscope_resource_kind kind);
+HANGSCOPE_CALLED void hangscope_wait_ends(void);
+
+#if !HANGSCOPE_OUT_OF_LINE || defined(HANGSCOPE_DEFINE)
+HANGSCOPE_CALLED void hangscope_wait_begins(uint32_t resource, enum hangscope_resource_kind kind) {
+  if (HANGSCOPE_UNLIKELY(!hangscope_is_on(HANGSCOPE_WATCH_WAITS))) return;
   struct hangscope_mailbox* const mailbox = hangscope_this_mailbox();
   const uint64_t now = hangscope_port_clock64();
   hangscope_port_stores_in_order(); /* behind the store that ended the wait before: a reader looks at that last */
@@ -49,10 +54,12 @@ HANGSCOPE_INLINE void hangscope_wait_begins(uint32_t resource, enum hangscope_re
   /* Publishes the wait. Pairs with the reader's look at the sequence before it reads the rest, and after. */
   hangscope_port_publish(&mailbox->wait_sequence, (hangscope_port_load(&mailbox->wait_sequence) + 1) | 1u);
 }
-HANGSCOPE_INLINE void hangscope_wait_ends(void) {
+/* Switched off or not: what began before ends. */
+HANGSCOPE_CALLED void hangscope_wait_ends(void) {
   struct hangscope_mailbox* const mailbox = hangscope_this_mailbox();
   hangscope_port_store(&mailbox->wait_sequence, (hangscope_port_load(&mailbox->wait_sequence) + 1) & ~1u);
 }
+#endif
 
 /* Out of line: a handful of slots is searched. What does not fit is counted. */
 void hangscope_claim_in(uint32_t* slots, uint32_t count, uint32_t* lost, uint32_t resource);
@@ -75,7 +82,11 @@ HANGSCOPE_INLINE void hangscope_claims_provide(struct hangscope_claims* claims, 
     hangscope_claim_in(claims->provides, HANGSCOPE_PROVIDES_MOST, &claims->provides[HANGSCOPE_PROVIDES_MOST], resource);
   }
 }
-HANGSCOPE_INLINE void hangscope_holds(uint32_t resource) { hangscope_claims_hold(hangscope_my_claims(), resource); }
+/* Switched off, nothing new is held; what is released or provided is still said: what is not known then is not
+ * known when it is switched on. */
+HANGSCOPE_INLINE void hangscope_holds(uint32_t resource) {
+  if (hangscope_is_on(HANGSCOPE_WATCH_WAITS)) hangscope_claims_hold(hangscope_my_claims(), resource);
+}
 HANGSCOPE_INLINE void hangscope_provides(uint32_t resource) { hangscope_claims_provide(hangscope_my_claims(), resource); }
 HANGSCOPE_INLINE void hangscope_releases(uint32_t resource) {
   struct hangscope_claims* const claims = hangscope_my_claims();
