@@ -14,6 +14,7 @@
 #include "hangscope/target/init.h"
 #include "hangscope/target/kernel_events.h"
 #include "hangscope/target/pause.h"
+#include "hangscope/target/stack.h"
 #include "hangscope/target/wait.h"
 #include "hangscope/target/waypoint.h"
 #if defined(HANGSCOPE_PORT_THREADS) || (!HANGSCOPE_ENABLE && defined(__linux__) && !defined(HANGSCOPE_PORT))
