@@ -11,6 +11,7 @@
 #include "hangscope/target/dump.h"
 #include "hangscope/target/events.h"
 #include "hangscope/target/fault.h"
+#include "hangscope/target/guard.h"
 #include "hangscope/target/init.h"
 #include "hangscope/target/kernel_events.h"
 #include "hangscope/target/pause.h"
