@@ -1,6 +1,8 @@
 // What each macro leaves in the scope for a watcher, from the target itself: interrupted anywhere, by
 // many cores at once, with a clock and a halt that belong to the test.
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <chrono>
@@ -8,6 +10,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <random>
 #include <set>
 #include <string>
@@ -21,6 +24,7 @@
 #define HANGSCOPE_DEBUG_RING 4
 #define HANGSCOPE_HOLDS 3
 #define HANGSCOPE_PROVIDES_MOST 2
+#define HANGSCOPE_GUARDS 3
 #define HANGSCOPE_DEFINE
 #include "hangscope/hangscope.h"
 
@@ -68,6 +72,7 @@ class Watched : public testing::Test {
     test_now = 0;
     test_core = 0;
     std::memset(&hangscope_scope, 0, sizeof hangscope_scope);
+    for (hangscope_stack& stack : hangscope_stacks) stack = {};
     hangscope_init();
   }
   void TearDown() override {
@@ -177,6 +182,52 @@ TEST_F(Watched, ADifferentWaitHasADifferentNumberOver32Bits) {
   EXPECT_EQ(Mailbox(0).wait_sequence, 1u);
 }
 
+// A reader whose looks lie anywhere, between any two accesses of the core's: what it finds with the same
+// odd number before and after is that wait.
+TEST_F(Watched, AWaitIsReadWholeOrNotAtAll) {
+  std::vector<hangscope_mailbox> history;
+  interrupt = [&] { history.push_back(Mailbox(0)); };
+  for (uint32_t wait = 1; wait <= 3; wait++) {
+    test_now = (uint64_t{wait} << 40) + wait;
+    HANGSCOPE_WAIT_FOR(static_cast<hangscope_resource_kind>(wait), 100 + wait);
+    HANGSCOPE_WAIT_DONE();
+  }
+  interrupt = nullptr;
+  int read = 0;
+  for (size_t before = 0; before < history.size(); before++) {
+    for (size_t after = before; after < history.size(); after++) {
+      const uint32_t sequence = history[before].wait_sequence;
+      if (sequence % 2 == 0 || history[after].wait_sequence != sequence) continue;
+      const uint32_t wait = (sequence + 1) / 2;
+      for (size_t at = before; at <= after; at++, read++) {
+        EXPECT_EQ(history[at].wait_resource, 100 + wait);
+        EXPECT_EQ(history[at].wait_kind, wait);
+        EXPECT_EQ(history[at].wait_since, wait);
+        EXPECT_EQ(history[at].wait_epoch, wait << 10);
+      }
+    }
+  }
+  EXPECT_GE(read, 3);
+}
+
+TEST_F(Watched, SwitchedOffWaitsEndAndBeginNoMore) {
+  HANGSCOPE_WAIT(1);
+  HANGSCOPE_HOLD(10);
+  SwitchOff(HANGSCOPE_WATCH_WAITS);
+  HANGSCOPE_HOLD(11);
+  HANGSCOPE_RELEASE(10);
+  HANGSCOPE_WAIT_DONE();
+  EXPECT_EQ(Mailbox(0).wait_sequence, 2u);
+  HANGSCOPE_WAIT(2);
+  EXPECT_EQ(Mailbox(0).wait_sequence, 2u);
+  EXPECT_EQ(Mailbox(0).wait_resource, 1u);
+  HANGSCOPE_WAIT_DONE();
+  EXPECT_EQ(Mailbox(0).wait_sequence, 2u);
+  EXPECT_EQ(hangscope_scope.claims[0].holds[0] | hangscope_scope.claims[0].holds[1], 0u);
+  HANGSCOPE_PROVIDES(70);  // said once: it must be known when waits are switched on
+  EXPECT_EQ(hangscope_scope.claims[0].provides[0], 70u);
+}
+
 TEST_F(Watched, WhatIsHeldIsListedUntilReleasedAndWhatDoesNotFitIsCounted) {
   test_core = 1;
   const hangscope_claims& claims = hangscope_scope.claims[1];
@@ -258,29 +309,70 @@ TEST_F(Watched, TheFirstFaultIsKeptAndOthersAreCounted) {
   EXPECT_EQ(Node(0).first_fault, 1u);
 }
 
-TEST_F(Watched, AHandlersFaultInTheMidstOfAnotherIsCountedOnly) {
+// Interrupts an assert of core 0 before its access number `at` by code that runs on `core`. Returns how many
+// accesses there are, and calls `seen` before each.
+int InterruptAssert(int at, uint32_t core, const std::function<void()>& code, const std::function<void()>& seen, uint32_t* line) {
   int steps = 0;
-  for (int at = 0; at == 0 || steps >= at; at++) {
+  interrupt = [&] {
+    seen();
+    if (++steps != at) return;
+    test_core = core;
+    code();
+    test_core = 0;
+  };
+  Halts([&] { *line = __LINE__; HANGSCOPE_ASSERT_ARGUMENT(false, "interrupted", 7); });
+  interrupt = nullptr;
+  return steps;
+}
+
+TEST_F(Watched, AHandlersFaultInTheMidstOfAnotherIsCountedOnly) {
+  uint32_t line = 0;
+  const int steps = InterruptAssert(0, 0, nullptr, [] {}, &line);
+  int kept_nested = 0;
+  for (int at = 1; at <= steps; at++) {
     SetUp();
-    steps = 0;
-    interrupt = [&] {
-      if (++steps == at) {
-        struct hangscope_fault found = {};
-        found.line = 4711;
-        found.value[0] = 4712;
-        hangscope_fault_is(HANGSCOPE_FAULT_BUS, &found);
-      }
-    };
-    uint32_t line = 0;
-    Halts([&] { line = __LINE__; HANGSCOPE_ASSERT_ARGUMENT(false, "interrupted", 7); });
-    interrupt = nullptr;
-    const bool nested_was_first = at == 1;  // before the outer one was counted
-    EXPECT_EQ(Fault(0).line, nested_was_first ? 4711 : line) << at;
-    EXPECT_EQ(Fault(0).value[0], nested_was_first ? 4712u : 7u) << at;
+    std::vector<std::pair<uint32_t, hangscope_fault>> history;
+    InterruptAssert(at, 0, [] {
+      struct hangscope_fault found = {};
+      found.line = 4711;
+      found.value[0] = 4712;
+      hangscope_fault_is(HANGSCOPE_FAULT_BUS, &found);
+    }, [&] { history.emplace_back(Mailbox(0).fault, Fault(0)); }, &line);
+    ASSERT_EQ(Details(0).detail.faults, 2u);
+    const bool nested = Fault(0).line == 4711;
+    kept_nested += nested;
+    EXPECT_EQ(Fault(0).line, nested ? 4711 : line) << at;
+    EXPECT_EQ(Fault(0).value[0], nested ? 4712u : 7u) << at;
+    EXPECT_EQ(Fault(0).type, static_cast<uint32_t>(nested ? HANGSCOPE_FAULT_BUS : HANGSCOPE_FAULT_ARGUMENT)) << at;
     EXPECT_EQ(Fault(0).type, Mailbox(0).fault) << at;
-    EXPECT_EQ(Details(0).detail.faults, at == 0 || steps < at ? 1u : 2u) << at;
+    // Once it is published, it is all there and stays.
+    for (const auto& [published, fault] : history) {
+      ASSERT_TRUE(published == 0 || std::memcmp(&fault, &Fault(0), sizeof fault) == 0) << at;
+    }
   }
-  EXPECT_GE(steps, 3);
+  EXPECT_GE(kept_nested, 1);
+  EXPECT_GT(steps, 15);
+}
+
+TEST_F(Watched, AnotherCoresFaultInTheMidstOfOneIsFirstOrNotButOneIsAndStays) {
+  std::set<uint32_t> firsts;
+  uint32_t line = 0;
+  const int steps = InterruptAssert(0, 0, nullptr, [] {}, &line);
+  for (int at = 1; at <= steps; at++) {
+    SetUp();
+    uint32_t first = 0;
+    const auto look = [&] {
+      const uint32_t now = Node(0).first_fault;
+      EXPECT_TRUE(first == 0 || now == first) << at << ": " << first << " was first, then " << now;
+      first = now;
+    };
+    InterruptAssert(at, 1, [] { Halts([] { HANGSCOPE_ASSERT_ARGUMENT(false, "of another core", 8); }); }, look, &line);
+    look();
+    firsts.insert(first);
+    EXPECT_EQ(Fault(0).value[0], 7u);
+    EXPECT_EQ(Fault(1).value[0], 8u);
+  }
+  EXPECT_EQ(firsts, (std::set<uint32_t>{1, 2}));
 }
 
 TEST_F(Watched, TheHardwaresFault) {
@@ -306,15 +398,10 @@ TEST_F(Watched, AKernelEndsWithOrWithoutPendingTransactions) {
 
 TEST_F(Watched, OfRacingCoresOneIsFirstAndStays) {
   std::set<uint32_t> firsts;
-  for (uint32_t round = 0; round < 200; round++) {
+  for (uint32_t round = 0; round < 300; round++) {
     SetUp();
     std::atomic<uint32_t> ready = 0;
-    std::atomic<bool> stop = false;
-    std::set<uint32_t> seen;
-    std::thread observer([&] {
-      do seen.insert(hangscope_port_load(&Node(0).first_fault));
-      while (!stop);
-    });
+    std::vector<uint32_t> seen(HANGSCOPE_CORES);
     std::vector<std::thread> cores;
     for (uint32_t core = 0; core < HANGSCOPE_CORES; core++) {
       cores.emplace_back([&, core] {
@@ -322,16 +409,15 @@ TEST_F(Watched, OfRacingCoresOneIsFirstAndStays) {
         ready++;
         while (ready < HANGSCOPE_CORES) std::this_thread::yield();
         Halts([&] { HANGSCOPE_ASSERT_ARGUMENT(false, "all at once", 100 + core); });
+        seen[core] = hangscope_port_load(&Node(0).first_fault);
       });
     }
     for (std::thread& core : cores) core.join();
-    stop = true;
-    observer.join();
     const uint32_t first = Node(0).first_fault;
     ASSERT_GE(first, 1u);
     ASSERT_LE(first, static_cast<uint32_t>(HANGSCOPE_CORES));
-    for (const uint32_t one : seen) ASSERT_TRUE(one == 0 || one == first) << one << " was first before " << first;
     for (uint32_t core = 0; core < HANGSCOPE_CORES; core++) {
+      ASSERT_EQ(seen[core], first);
       ASSERT_EQ(Fault(core).value[0], 100 + core);
       ASSERT_EQ(Details(core).detail.faults, 1u);
     }
@@ -415,12 +501,35 @@ TEST_F(Watched, ResumingWhatDoesNotExistIsIgnored) {
   EXPECT_EQ(std::memcmp(&before, &hangscope_scope, sizeof before), 0);
 }
 
-// A host that asks and lets go, with no regard to whether the core noticed: it never misses a resume.
+// A host that asks and lets go, with no regard to whether the core noticed: before each access of the core's.
 TEST_F(Watched, NoResumeIsMissed) {
+  struct Missed {};
+  std::set<bool> paused;
+  for (int at = 1; at <= 20; at++) {
+    SetUp();
+    int steps = 0;
+    bool pauses = false;
+    interrupt = [&] {
+      pauses = pauses || Mailbox(0).paused != 0;
+      if (++steps == at) hangscope_resume(0);
+    };
+    relax = [&] {
+      if (steps > at + 100) throw Missed();
+    };
+    Mailbox(0).pause = 1;
+    EXPECT_NO_THROW(HANGSCOPE_PAUSE_POINT()) << "resumed before access " << at << ", and paused for ever";
+    interrupt = nullptr;
+    EXPECT_EQ(Mailbox(0).paused, 0u);
+    paused.insert(pauses);
+  }
+  EXPECT_EQ(paused.size(), 2u) << "resumed in time and too late";
+}
+
+TEST_F(Watched, AHostAndACoreWithNoRegardForEachOther) {
 #ifdef __SANITIZE_THREAD__
-  constexpr int kRounds = 3000;
+  constexpr int kRounds = 1000;
 #else
-  constexpr int kRounds = 60'000;
+  constexpr int kRounds = 10'000;
 #endif
   std::atomic<bool> stop = false;
   std::atomic<uint32_t> pauses = 0;
@@ -435,7 +544,7 @@ TEST_F(Watched, NoResumeIsMissed) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   std::mt19937 random(1);
   bool missed = false;
-  for (int round = 0; round < kRounds && !missed; round++) {
+  for (int round = 0; !missed && (round < kRounds || pauses == 0); round++) {
     hangscope_port_store(&Mailbox(0).pause, 1);
     for (uint32_t i = random() % 64; i > 0; i--) (void)hangscope_port_load(&Mailbox(0).paused);
     hangscope_resume(0);
@@ -448,7 +557,6 @@ TEST_F(Watched, NoResumeIsMissed) {
   stop = true;
   hangscope_resume(0);
   core.join();
-  EXPECT_GT(pauses, 0u);
 }
 
 // --- Debug values.
@@ -544,6 +652,7 @@ TEST_F(Watched, ManyCoresWriteDebugValuesAndNothingIsMixed) {
   std::atomic<bool> stop = false;
   std::vector<std::pair<uint32_t, uint32_t>> ledger;
   std::vector<hangscope_debug_value> accepted;
+  accepted.reserve(3'000'100);
   std::mutex merging;
   std::thread reader([&] {
     while (!stop) {
@@ -594,6 +703,257 @@ TEST_F(Watched, ManyCoresWriteDebugValuesAndNothingIsMixed) {
   EXPECT_GT(refused, 0u);
   EXPECT_GT(accepted.size(), 1000u);
   std::printf("%zu values, %ju given up; %zu read\n", ledger.size(), uintmax_t{refused}, accepted.size());
+}
+
+// --- Stacks.
+
+// A painted stack of which the lowest `free` bytes were never used.
+struct PaintedStack {
+  PaintedStack(size_t bytes, size_t free) : words(bytes / 4) { Use(free); }
+  void Use(size_t free) {
+    for (size_t i = 0; i < words.size(); i++) words[i] = i < free / 4 ? HANGSCOPE_STACK_PAINT : static_cast<uint32_t>(i);
+  }
+  std::vector<uint32_t> words;
+};
+
+TEST_F(Watched, AStacksUnusedBytesAreCountedWithTheKernelThatUsedMost) {
+  hangscope_stack_look();
+  EXPECT_EQ(Mailbox(0).stack_free, HANGSCOPE_NOT_KNOWN) << "not painted";
+  PaintedStack stack(400, 200);
+  test_core = 2;
+  EXPECT_EQ(hangscope_stack_is(stack.words.data(), 400), 1);
+  EXPECT_EQ(Mailbox(2).stack_free, HANGSCOPE_NOT_KNOWN) << "nobody looked";
+  const auto look = [&](uint32_t kernel, uint32_t free) {
+    stack.Use(free);
+    hangscope_kernel_is(kernel);
+    hangscope_stack_look();
+    EXPECT_EQ(Mailbox(2).stack_free, free);
+  };
+  look(5, 200);
+  EXPECT_EQ(Details(2).detail.stack_bytes, 400u);
+  EXPECT_EQ(Details(2).detail.stack_lowest, 200u);
+  EXPECT_EQ(Details(2).detail.stack_kernel, 5u);
+  look(6, 16);
+  look(7, 300);  // painted again
+  look(8, 16);   // no lower
+  EXPECT_EQ(Details(2).detail.stack_lowest, 16u);
+  EXPECT_EQ(Details(2).detail.stack_kernel, 6u);
+  EXPECT_EQ(Mailbox(2).fault, 0u);
+  look(9, 400);
+  EXPECT_EQ(Mailbox(0).stack_free, HANGSCOPE_NOT_KNOWN) << "another core's";
+}
+
+TEST_F(Watched, AStackWithoutOneFreeByteIsAFaultOnceAndItsCoreGoesOn) {
+  PaintedStack stack(400, 4);
+  EXPECT_EQ(hangscope_stack_is(stack.words.data(), 400), 1);
+  hangscope_stack_look();
+  EXPECT_EQ(Mailbox(0).fault, 0u);
+  stack.Use(0);
+  EXPECT_FALSE(Halts([] { hangscope_stack_look(); }));
+  EXPECT_FALSE(Halts([] { hangscope_stack_look(); }));
+  EXPECT_EQ(Mailbox(0).fault, static_cast<uint32_t>(HANGSCOPE_FAULT_STACK));
+  EXPECT_EQ(Mailbox(0).stack_free, 0u);
+  EXPECT_EQ(Details(0).detail.stack_lowest, 0u);
+  EXPECT_EQ(Details(0).detail.faults, 1u);
+  EXPECT_EQ(uint64_t{Fault(0).address[1]} << 32 | Fault(0).address[0], reinterpret_cast<uintptr_t>(stack.words.data()));
+}
+
+TEST_F(Watched, OnlyWholeWordsOfAStackCount) {
+  PaintedStack stack(40, 40);
+  char* const bytes = reinterpret_cast<char*>(stack.words.data());
+  EXPECT_EQ(hangscope_stack_is(bytes + 1, 18), 1);
+  hangscope_stack_look();
+  EXPECT_EQ(Mailbox(0).stack_free, 12u);  // bytes 4 to 15
+  EXPECT_EQ(hangscope_stack_is(bytes + 1, 6), 0);
+  EXPECT_EQ(hangscope_stack_is(bytes, 3), 0);
+}
+
+TEST_F(Watched, SwitchedOffStacksAreNotLookedAt) {
+  PaintedStack stack(40, 20);
+  EXPECT_EQ(hangscope_stack_is(stack.words.data(), 40), 1);
+  SwitchOff(HANGSCOPE_WATCH_STACKS);
+  hangscope_stack_look();
+  EXPECT_EQ(Mailbox(0).stack_free, HANGSCOPE_NOT_KNOWN);
+}
+
+// What a thread does with a stack of its own.
+constexpr size_t kStackBytes = 512 * 1024;
+void OnStack(const std::function<void(char* stack)>& code) {
+  struct Call {
+    const std::function<void(char*)>* code;
+    char* stack;
+  };
+  char* const stack = static_cast<char*>(mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  ASSERT_EQ(pthread_attr_setstack(&attributes, stack, kStackBytes), 0);
+  Call call{&code, stack};
+  pthread_t thread;
+  ASSERT_EQ(pthread_create(&thread, &attributes, [](void* argument) -> void* {
+              const Call* const this_call = static_cast<Call*>(argument);
+              (*this_call->code)(this_call->stack);
+              return nullptr;
+            }, &call), 0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+  munmap(stack, kStackBytes);
+}
+
+__attribute__((noinline)) uint32_t UseStack(uint32_t bytes) {
+  volatile char used[1024];
+  for (volatile char& byte : used) byte = 1;
+  return bytes <= sizeof used ? used[5] : UseStack(bytes - static_cast<uint32_t>(sizeof used)) + used[7];
+}
+
+TEST_F(Watched, WhatAPaintedStackUsesIsNoLongerFree) {
+  OnStack([](char* stack) {
+    UseStack(200 * 1024);  // before it is painted: does not count
+    ASSERT_EQ(hangscope_stack_paint(stack, kStackBytes), 1);
+    hangscope_stack_look();
+    const uint32_t free = Mailbox(0).stack_free;
+    EXPECT_GT(free, kStackBytes - 64 * 1024);
+    EXPECT_LT(free, kStackBytes);
+    UseStack(100 * 1024);
+    hangscope_stack_look();
+    EXPECT_LT(Mailbox(0).stack_free, free - 90 * 1024);
+    EXPECT_GT(Mailbox(0).stack_free, free - 200 * 1024);
+    EXPECT_EQ(Details(0).detail.stack_bytes, kStackBytes);
+    EXPECT_EQ(Mailbox(0).fault, 0u);
+    // Right up to what is in use, but for a margin.
+    ASSERT_EQ(hangscope_stack_paint(stack, kStackBytes), 1);
+    hangscope_stack_look();
+    EXPECT_NEAR(Mailbox(0).stack_free, free, 64);
+  });
+}
+
+TEST_F(Watched, AStackThatTheCallerIsNotOnIsLeftAlone) {
+  std::vector<uint32_t> other(100, 7);
+  EXPECT_EQ(hangscope_stack_paint(other.data(), 400), 0);
+  EXPECT_EQ(other, std::vector<uint32_t>(100, 7));
+  hangscope_stack_look();
+  EXPECT_EQ(Mailbox(0).stack_free, HANGSCOPE_NOT_KNOWN);
+}
+
+// --- Guards.
+
+class Guards : public Watched {
+ protected:
+  void SetUp() override {
+    Watched::SetUp();
+    for (hangscope_guarded& guard : hangscope_guard_table) guard = {};
+    for (uint32_t i = 0; i < HANGSCOPE_GUARDS; i++) {
+      words_[i] = 0x5afe0000 + i;
+      hangscope_guard(i, &words_[i], words_[i]);
+    }
+  }
+  static uint64_t Address() { return uint64_t{Fault(test_core).address[1]} << 32 | Fault(test_core).address[0]; }
+  uint32_t words_[HANGSCOPE_GUARDS] = {};
+};
+
+TEST_F(Guards, AWordThatChangedIsAFaultOnceAndTheCoreGoesOn) {
+  hangscope_guards_look();
+  EXPECT_EQ(Mailbox(0).fault, 0u);
+  words_[1] = 0xbad;
+  EXPECT_FALSE(Halts([] { hangscope_guards_look(); }));
+  EXPECT_EQ(Mailbox(0).fault, static_cast<uint32_t>(HANGSCOPE_FAULT_GUARD));
+  EXPECT_EQ(Fault(0).kind, 1u);
+  EXPECT_EQ(Fault(0).value[0], 0xbadu);
+  EXPECT_EQ(Address(), reinterpret_cast<uintptr_t>(&words_[1]));
+  words_[1] = 0xbad2;
+  hangscope_guards_look();
+  EXPECT_EQ(Details(0).detail.faults, 1u);
+  hangscope_guard(1, &words_[1], 0xbad2);
+  hangscope_guards_look();
+  EXPECT_EQ(Details(0).detail.faults, 1u);
+  words_[1] = 0;
+  hangscope_guards_look();
+  EXPECT_EQ(Details(0).detail.faults, 2u);
+}
+
+TEST_F(Guards, EachLookReportsOne) {
+  words_[0] = words_[2] = 1;
+  hangscope_guards_look();
+  test_core = 1;
+  hangscope_guards_look();
+  hangscope_guards_look();
+  EXPECT_EQ(Details(0).detail.faults, 1u);
+  EXPECT_EQ(Details(1).detail.faults, 1u);
+  EXPECT_EQ(Fault(0).kind, 0u);
+  EXPECT_EQ(Fault(1).kind, 2u);
+}
+
+TEST_F(Guards, WhatIsNotGuardedOrSwitchedOffIsNotLookedAt) {
+  hangscope_guard(HANGSCOPE_GUARDS, &words_[0], 1);
+  hangscope_guard(0, nullptr, 0);
+  words_[0] = 1;
+  hangscope_guards_look();
+  EXPECT_EQ(Details(0).detail.faults, 0u);
+  words_[1] = 1;
+  SwitchOff(HANGSCOPE_WATCH_GUARDS);
+  hangscope_guards_look();
+  EXPECT_EQ(Details(0).detail.faults, 0u);
+}
+
+// Whatever another core does in between any two accesses: set it anew, or find it, too.
+TEST_F(Guards, AGuardIsReportedByOneCoreAndNotWhileItIsSetAnew) {
+  for (const bool anew : {false, true}) {
+    int steps = 1;
+    for (int at = 1; at <= steps; at++) {
+      SetUp();
+      steps = 0;
+      uint32_t other[2] = {7, 7};
+      words_[1] = 1;
+      bool was_late = false;
+      interrupt = [&] {
+        if (++steps != at) return;
+        was_late = Details(0).detail.faults != 0;
+        test_core = 1;
+        if (anew) {
+          hangscope_guard(1, &other[1], 7);
+        } else {
+          hangscope_guards_look();
+        }
+        test_core = 0;
+      };
+      hangscope_guards_look();
+      interrupt = nullptr;
+      const uint32_t faults = Details(0).detail.faults + Details(1).detail.faults;
+      if (!anew) {
+        ASSERT_EQ(faults, 1u) << at;
+      } else if (faults == 1) {
+        ASSERT_EQ(Address(), reinterpret_cast<uintptr_t>(&words_[1])) << at;
+        ASSERT_EQ(Fault(0).value[0], 1u) << at;
+        other[1] = 8;
+        hangscope_guards_look();
+        ASSERT_EQ(Details(0).detail.faults, 2u) << at;
+      } else {
+        ASSERT_EQ(faults, 0u) << at;
+        ASSERT_FALSE(was_late);
+      }
+    }
+    EXPECT_GT(steps, 5);
+  }
+}
+
+TEST_F(Guards, AddressZeroWhereThatIsMemory) {
+  uint32_t* const zero = static_cast<uint32_t*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+  if (zero == MAP_FAILED) GTEST_SKIP() << "address 0 cannot be mapped here: " << std::strerror(errno);
+  const auto write = [](uint32_t value) {
+    uintptr_t address = 0;
+    __asm__("" : "+r"(address));
+    *reinterpret_cast<volatile uint32_t*>(address) = value;
+  };
+  write(0x1234);
+  hangscope_guard_null();
+  hangscope_guards_look();
+  EXPECT_EQ(Details(0).detail.faults, 0u);
+  write(0x1235);
+  hangscope_guards_look();
+  munmap(zero, 4096);
+  EXPECT_EQ(Mailbox(0).fault, static_cast<uint32_t>(HANGSCOPE_FAULT_GUARD));
+  EXPECT_EQ(Fault(0).kind, HANGSCOPE_GUARD_NULL);
+  EXPECT_EQ(Fault(0).value[0], 0x1235u);
+  EXPECT_EQ(Address(), 0u);
 }
 
 }  // namespace
