@@ -294,8 +294,8 @@ Result<TaskWait> ScopeReader::DecodeTask(uint32_t index, const char* bytes) cons
   task.state = state == HANGSCOPE_TASK_WAITING ? TaskState::kWaiting : TaskState::kReady;
   if (task.state != TaskState::kWaiting) return task;
   const uint32_t kind = field(TASK_FIELD(kind));
-  if (kind < HANGSCOPE_RESOURCE_EXCLUSIVE || kind > HANGSCOPE_RESOURCE_SUSPENDED) {
-    return Status::Corrupt(fmt::format("kind {} of a task that waits: 1 to 4 are kinds", kind));
+  if (kind < HANGSCOPE_RESOURCE_EXCLUSIVE || kind > HANGSCOPE_RESOURCE_OUTSIDE) {
+    return Status::Corrupt(fmt::format("kind {} of a task that waits: 1 to 5 are kinds", kind));
   }
   task.kind = static_cast<ResourceKind>(kind);
   task.resource = field(TASK_FIELD(resource));
@@ -307,36 +307,36 @@ Result<TaskWait> ScopeReader::DecodeTask(uint32_t index, const char* bytes) cons
 }
 
 // The sequence before and after; what is between is read between.
-Result<std::vector<TaskWait>> ScopeReader::ReadTasks(std::vector<Corruption>* corruptions) const {
+Result<std::optional<TaskWait>> ScopeReader::ReadTask(uint32_t index) const {
   constexpr int kLooks = 4;
+  const uint64_t address = layout_.address + layout_.tasks_at + uint64_t{index} * layout_.task_stride;
+  char before[4];
+  char record[sizeof(hangscope_task)];
+  char after[4];
+  if (!target_->IsKnown(address, sizeof record)) return Status::Corrupt("it did not arrive");
+  for (int look = 0; look < kLooks; ++look) {
+    for (const std::span<char> part : {std::span<char>(before), std::span<char>(record), std::span<char>(after)}) {
+      if (Status status = target_->Read(address, part); !status.ok()) return status;
+    }
+    const uint32_t sequence = Load32(before, layout_.order);
+    if ((sequence & 1) != 0 || sequence != Load32(after, layout_.order)) continue;
+    if (Load32(record + TASK_FIELD(state), layout_.order) == HANGSCOPE_TASK_NONE) return std::optional<TaskWait>();
+    auto task = DecodeTask(index, record);
+    if (!task.ok()) return task.status();
+    return std::optional<TaskWait>(*task);
+  }
+  return Status::Busy(fmt::format("sequence {}: its task was in the middle of changing it", Load32(after, layout_.order)));
+}
+
+Result<std::vector<TaskWait>> ScopeReader::ReadTasks(std::vector<Corruption>* corruptions) const {
   std::vector<TaskWait> tasks;
-  const auto odd = [](uint32_t sequence) { return (sequence & 1) != 0; };
   for (uint32_t i = 0; i < layout_.task_count; ++i) {
-    const uint64_t address = layout_.address + layout_.tasks_at + uint64_t{i} * layout_.task_stride;
-    const std::string where = fmt::format("task record {}", i);
-    char before[4];
-    char record[sizeof(hangscope_task)];
-    char after[4];
-    if (!target_->IsKnown(address, sizeof record)) {
-      corruptions->push_back({where, "it did not arrive"});
-      continue;
-    }
-    bool steady = false;
-    for (int look = 0; look < kLooks && !steady; ++look) {
-      for (const std::span<char> part : {std::span<char>(before), std::span<char>(record), std::span<char>(after)}) {
-        if (Status status = target_->Read(address, part); !status.ok()) return status;
-      }
-      const uint32_t sequence = Load32(before, layout_.order);
-      steady = !odd(sequence) && sequence == Load32(after, layout_.order);
-    }
-    if (!steady) {
-      corruptions->push_back({where, fmt::format("sequence {}: its task was in the middle of changing it", Load32(after, layout_.order))});
-      continue;
-    }
-    if (Load32(record + TASK_FIELD(state), layout_.order) == HANGSCOPE_TASK_NONE) continue;
-    auto task = DecodeTask(i, record);
-    if (task.ok()) tasks.push_back(*task);
-    else corruptions->push_back({where, task.status().message()});
+    auto task = ReadTask(i);
+    if (task.ok() && *task) tasks.push_back(**task);
+    if (task.ok()) continue;
+    const Status::Code code = task.status().code();
+    if (code != Status::Code::kCorrupt && code != Status::Code::kBusy) return task.status();
+    corruptions->push_back({fmt::format("task record {}", i), task.status().message()});
   }
   return tasks;
 }

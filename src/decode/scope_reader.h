@@ -66,6 +66,11 @@ class ScopeReader {
   Result<std::string> ReadImage() const;
   // Tasks that have a record in use. What is wrong with others is added to `corruptions`.
   Result<std::vector<TaskWait>> ReadTasks(std::vector<Corruption>* corruptions) const;
+  // Task record `index`, below task_count; nothing where nobody uses it. kBusy: its task changes it all the
+  // time; kCorrupt: it cannot be right.
+  Result<std::optional<TaskWait>> ReadTask(uint32_t index) const;
+  // The bytes of a record in use that nobody changes.
+  Result<TaskWait> DecodeTask(uint32_t index, const char* bytes) const;
 
  private:
   explicit ScopeReader(Target& target) : target_(&target) {}
@@ -75,7 +80,6 @@ class ScopeReader {
   Status CheckSizes() const;
   void ReadLastClocks();
   void CheckRest();
-  Result<TaskWait> DecodeTask(uint32_t index, const char* bytes) const;
   std::string Where(uint64_t address) const;
 
   Target* target_;

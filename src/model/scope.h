@@ -79,7 +79,7 @@ struct ScopeCore {
 };
 
 enum class TaskState { kReady, kWaiting };
-enum class ResourceKind { kNone, kExclusive, kChannel, kTime, kSuspended };
+enum class ResourceKind { kNone, kExclusive, kChannel, kTime, kSuspended, kOutside };
 
 constexpr std::string_view ResourceKindName(ResourceKind kind) {
   switch (kind) {
@@ -88,6 +88,7 @@ constexpr std::string_view ResourceKindName(ResourceKind kind) {
     case ResourceKind::kChannel: return "channel";
     case ResourceKind::kTime: return "time";
     case ResourceKind::kSuspended: return "suspended";
+    case ResourceKind::kOutside: return "outside";
   }
   return "unknown";
 }
