@@ -28,6 +28,11 @@ class CodeSource {
   virtual Location Locate(uint64_t pc) = 0;
   // Whether `address` is memory of the program, as opposed to a device.
   virtual bool InMemory(uint64_t address) = 0;
+  // "queue_lock", "locks+8": the variable at `address`; empty: none is known there.
+  virtual std::string Variable(uint64_t address) {
+    (void)address;
+    return {};
+  }
   // Register width in bits: 32 or 64.
   virtual int xlen() const = 0;
 };

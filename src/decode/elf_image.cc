@@ -138,6 +138,20 @@ std::vector<ElfSymbol> ElfImage::Symbols() const {
   return symbols;
 }
 
+std::string ElfImage::Variable(uint64_t address) {
+  if (!variables_) {
+    variables_ = Symbols();
+    std::erase_if(*variables_, [](const ElfSymbol& symbol) { return !symbol.is_data; });
+    std::stable_sort(variables_->begin(), variables_->end(), [](const ElfSymbol& a, const ElfSymbol& b) { return a.address < b.address; });
+  }
+  const auto behind = std::upper_bound(variables_->begin(), variables_->end(), address, [](uint64_t at, const ElfSymbol& symbol) { return at < symbol.address; });
+  if (behind == variables_->begin()) return {};
+  const ElfSymbol& symbol = *std::prev(behind);
+  const uint64_t offset = address - symbol.address;
+  if (offset == 0) return symbol.name;
+  return offset < symbol.bytes ? fmt::format("{}+{}", symbol.name, offset) : std::string();
+}
+
 std::string ElfImage::Section(const std::string& name) const {
   GElf_Addr bias = 0;
   Elf* elf = dwfl_module_getelf(module_, &bias);

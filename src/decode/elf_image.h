@@ -33,6 +33,7 @@ class ElfImage final : public CodeSource {
   std::optional<uint32_t> InsnAt(uint64_t pc) override;
   Location Locate(uint64_t pc) override;
   bool InMemory(uint64_t address) override;
+  std::string Variable(uint64_t address) override;
   int xlen() const override { return xlen_; }
 
   // Of the symbol table, those with a name and a place in memory.
@@ -66,6 +67,7 @@ class ElfImage final : public CodeSource {
   Dwfl* dwfl_ = nullptr;
   Dwfl_Module* module_ = nullptr;
   std::unordered_map<uint64_t, Location> known_;
+  std::optional<std::vector<ElfSymbol>> variables_;  // by address; read when they are first asked for
 };
 
 }  // namespace hangscope

@@ -194,6 +194,7 @@ Status ScopeCatalog::AddList(std::string_view list, bool big) {
     if (list.size() < kEntryHeaderBytes) return Status::Corrupt("the catalog has an entry that is cut off");
     const uint32_t kind = Load32(list.data(), order);
     const uint32_t id = Load32(list.data() + 4, order);
+    const uint32_t classes = Load32(list.data() + 8, order);
     const size_t before = list.size();
     list.remove_prefix(kEntryHeaderBytes);
     EventKind event;
@@ -203,7 +204,11 @@ Status ScopeCatalog::AddList(std::string_view list, bool big) {
     }
     const size_t padding = (4 - (before - list.size()) % 4) % 4;
     list.remove_prefix(std::min(padding, list.size()));
-    if (kind != HANGSCOPE_CATALOG_EVENT) continue;  // of a later version
+    if (kind != HANGSCOPE_CATALOG_EVENT) {
+      // Of a later version, too: it is kept, and nobody asks for it.
+      AddEntry({kind, id, classes, std::move(event.name), std::move(event.format), std::move(fields)});
+      continue;
+    }
     if (id == 0 || id > HANGSCOPE_ID_MASK) return Status::Corrupt(fmt::format("the catalog has an event of id {}: 1 to {} are ids", id, HANGSCOPE_ID_MASK));
     auto parsed = ParseFields(fields);
     if (!parsed) return Status::Corrupt(fmt::format("the catalog's fields of event {} are not readable: '{}'", id, Printable(fields, 100)));
@@ -211,6 +216,25 @@ Status ScopeCatalog::AddList(std::string_view list, bool big) {
     kinds_[id] = std::move(event);
   }
   return {};
+}
+
+// The same list may come twice.
+void ScopeCatalog::AddEntry(CatalogEntry entry) {
+  const auto [begin, end] = entries_.equal_range({entry.kind, entry.id});
+  const auto same = [&](const auto& known) { return known.second.name == entry.name && known.second.where == entry.where; };
+  if (std::any_of(begin, end, same)) return;
+  entries_.emplace(std::pair{entry.kind, entry.id}, std::move(entry));
+}
+
+const CatalogEntry* ScopeCatalog::FindEntry(uint32_t kind, uint32_t id) const {
+  const auto at = entries_.lower_bound({kind, id});
+  return at == entries_.end() || at->first != std::pair{kind, id} ? nullptr : &at->second;
+}
+
+std::vector<const CatalogEntry*> ScopeCatalog::Entries(uint32_t kind) const {
+  std::vector<const CatalogEntry*> found;
+  for (auto at = entries_.lower_bound({kind, 0}); at != entries_.end() && at->first.first == kind; ++at) found.push_back(&at->second);
+  return found;
 }
 
 const EventKind* ScopeCatalog::Find(uint32_t id) const {

@@ -29,6 +29,16 @@ struct EventKind {
   std::vector<EventField> fields;
 };
 
+// What the catalog says of a place in the code or of a number (abi/catalog.h has the kinds).
+struct CatalogEntry {
+  uint32_t kind = 0;
+  uint32_t id = 0;       // an address of the ELF, its low half; or the number
+  uint32_t classes = 0;
+  std::string name;
+  std::string text;      // a long name, a message, a path
+  std::string where;     // "file:line"
+};
+
 // A field of one record. `known` is false where the record has too few parameters.
 struct FieldValue {
   std::string name;
@@ -48,6 +58,10 @@ class ScopeCatalog {
   const EventKind* Find(uint32_t id) const;
   const EventKind* FindName(std::string_view name, uint32_t* id) const;
   size_t size() const { return kinds_.size(); }
+  // Of a kind that is not an event; null: not known. Of several with one id, the first.
+  const CatalogEntry* FindEntry(uint32_t kind, uint32_t id) const;
+  // All of a kind, by id.
+  std::vector<const CatalogEntry*> Entries(uint32_t kind) const;
 
   // "event 77" where it is not known.
   std::string Name(uint32_t id) const;
@@ -57,8 +71,10 @@ class ScopeCatalog {
 
  private:
   Status AddList(std::string_view list, bool big);
+  void AddEntry(CatalogEntry entry);
 
   std::map<uint32_t, EventKind> kinds_;
+  std::multimap<std::pair<uint32_t, uint32_t>, CatalogEntry> entries_;  // by kind and id
 };
 
 }  // namespace hangscope
