@@ -38,6 +38,10 @@ class WatchNames {
   std::string Place(uint64_t pc) const;
 
  private:
+  const CatalogEntry* FindAssert(const CoreFault& fault) const;
+  std::string At(const CoreFault& fault) const;
+  std::string BusFault(const CoreFault& fault) const;
+
   const ScopeCatalog& catalog_;
   CodeSource* const code_;
   const uint64_t program_at_;

@@ -1,7 +1,7 @@
 // Reads what cores say of themselves: mailboxes, claims, faults, debug rings (abi/watch.h).
 //
-// A poll is one read of all mailboxes and one of all task records, whatever their number. Nothing
-// that comes from the target is an index or a length before it is checked; a word that
+// A poll is one read of all mailboxes and, where an OS has tasks, one of all their records and a word
+// of each core's ring: which task runs. Nothing that comes from the target is an index or a length before it is checked; a word that
 // cannot be right is reported, with core, field and value, and nothing is concluded from its mailbox.
 #ifndef HANGSCOPE_DECODE_WATCH_READER_H
 #define HANGSCOPE_DECODE_WATCH_READER_H
@@ -43,7 +43,8 @@ class WatchReader {
   const WatchLayout& layout() const { return layout_; }
   const ScopeReader& scope() const { return *scope_; }
 
-  // Replaces `sample`, whose memory is used again.
+  // Replaces `sample`, whose memory is used again. A task record with an odd sequence is in the middle of a
+  // change: only its task's number is known.
   Status Poll(WatchSample* sample);
   // Bytes read so far, and in how many reads: what polling costs the target's memory.
   uint64_t bytes_read() const { return bytes_read_; }
@@ -61,6 +62,11 @@ class WatchReader {
   explicit WatchReader(const ScopeReader& scope) : scope_(&scope) {}
   Status ReadLayout();
   Status ReadInto(uint64_t address, std::span<char> bytes);
+  Status PollCores(WatchSample* sample);
+  Status PollTasks(WatchSample* sample);
+  void LookAgain(uint32_t core, const char* first, WatchSample* sample);
+  void ReadTask(uint32_t index, WatchSample* sample);
+  uint32_t StackBytes(uint32_t core);
 
   const ScopeReader* scope_;
   WatchLayout layout_;
@@ -68,6 +74,8 @@ class WatchReader {
   uint64_t reads_ = 0;
   std::string mailboxes_;  // of the latest poll, as they came
   std::string tasks_;
+  std::vector<bool> suspect_;          // by core: corrupt in the latest poll
+  std::vector<uint32_t> stack_bytes_;  // by core: of its stack; 0: not looked at yet
 };
 
 }  // namespace hangscope

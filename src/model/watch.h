@@ -99,6 +99,7 @@ struct WatchSample {
   std::vector<TaskSample> tasks;          // by record
   std::vector<Corruption> corruptions;    // of this look
   std::vector<uint32_t> running_tasks;    // by core: the task that runs, where the kernel says; 0: not known
+  std::optional<uint64_t> target_time;    // of the target's clock, now or at its end, where whoever looks knows it
 };
 
 // What somebody holds and provides; row: cores first, then tasks.
