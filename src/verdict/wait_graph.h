@@ -12,9 +12,9 @@ namespace hangscope {
 
 // What a core or task does, as far as it matters to those that wait for it.
 enum class WaitRole {
-  kMoves,      // it may deliver at any time
+  kMoves,      // it may deliver at any time, or once some time has passed
   kUnknown,    // it cannot be looked into: nothing is concluded from it
-  kExcused,    // paused; or it waits for time to pass or for the outside: whoever waits for it does so by design
+  kExcused,    // paused; or it waits for the outside: whoever waits for it does so by design
   kWaits,      // in one wait for long enough to be looked into
   kHalted,     // these never deliver: by a fault
   kSilent,     // stands still and does not wait

@@ -298,7 +298,8 @@ void Watcher::BuildGraph(Look& look) {
         break;
       case Activity::kIdle:
         if (subject.wait && subject.sample.launch != LaunchState::kIdle) {
-          node.role = subject.wait->kind == ResourceKind::kSuspended && old ? WaitRole::kIdle : WaitRole::kExcused;
+          node.role = EndsByItself(subject.wait->kind) ? WaitRole::kMoves : WaitRole::kExcused;
+          if (subject.wait->kind == ResourceKind::kSuspended && old) node.role = WaitRole::kIdle;
         } else {
           node.role = old ? WaitRole::kIdle : WaitRole::kMoves;
         }
