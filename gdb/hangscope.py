@@ -481,12 +481,12 @@ class Task:
 
     def __init__(self, scope, index, data):
         self.scope, self.index, self.kind = scope, index, "task"
-        sequence, self.id, state, self.resource, self.wait_kind, holder, since, epoch = scope.memory.unpack("8I", data)
-        self.in_use = state != 0 or sequence % 2 == 1
+        self.sequence, self.id, state, self.resource, self.wait_kind, holder, since, epoch = scope.memory.unpack("8I", data)
+        self.in_use = state != 0 or self.sequence % 2 == 1
         self.waits, self.fault, self.launch, self.paused = state == 2, 0, 0, 0
         self.holder = None if holder == NO_TASK else holder
         self.since = of_epoch(epoch, since)[0]
-        wrong = next((name for name, bad in (("sequence", sequence % 2 == 1), ("state", state > 2),
+        wrong = next((name for name, bad in (("sequence", self.sequence % 2 == 1), ("state", state > 2),
                                              ("kind", state == 2 and not 1 <= self.wait_kind <= 5)) if bad), None)
         self.corrupt = wrong is not None
         if self.corrupt:
@@ -638,9 +638,13 @@ class Graph:
                 found.append(subject)
         return found
 
+    def is_lock(self, subject):
+        """Its holder is known, and lets go before it waits for anything: no wait for it outlasts that unnoticed."""
+        return (subject.wait_kind or self.scope.catalog.resource_kind(subject.resource)) == EXCLUSIVE
+
     def targets_of(self, subject):
         holder = [t for t in self.scope.tasks if subject.holder is not None and t.id == subject.holder]
-        kind = subject.wait_kind or self.scope.catalog.resource_kind(subject.resource)
+        kind = EXCLUSIVE if self.is_lock(subject) else subject.wait_kind or self.scope.catalog.resource_kind(subject.resource)
         holders = holder or self.rows(0, subject.resource)
         providers = self.rows(1, subject.resource)
         if kind == EXCLUSIVE:
@@ -788,6 +792,27 @@ def waits(scope, _):
         yield "nobody waits"
 
 
+class Looks:
+    """Which waits were seen before the target last ran: who waits for a channel may have got what it waits
+    for, and not looked yet, but not when it is the same wait after a while."""
+
+    runs = 0
+    seen = {}
+
+    @classmethod
+    def goes_on(cls, _):
+        cls.runs += 1
+
+    @classmethod
+    def certainty(cls, graph, subjects):
+        if all(graph.is_lock(s) for s in subjects):
+            return "(certain)"
+        waits_now = (graph.scope.memory.at, *((s.kind, s.index, s.sequence) for s in subjects))
+        if cls.seen.setdefault(waits_now, cls.runs) != cls.runs:
+            return "(certain: the same waits as before the target went on)"
+        return "(likely: one of them may have got it and not looked yet; continue, interrupt, ask again)"
+
+
 def verdict(scope, _):
     graph = Graph(scope)
     cycles = graph.cycles()
@@ -801,11 +826,11 @@ def verdict(scope, _):
         last = max(cycle, key=lambda s: s.since)
         who = "waits for itself" if len(cycle) == 1 else f"{len(cycle)} wait for each other"
         latest = f"; the last to close the circle was {last.name()}, {scope.when(last.since)}" if scope.clock != 1 else ""
-        yield f"deadlock: {who}: {chain}{latest}"
+        yield f"deadlock: {who}: {chain}{latest} {Looks.certainty(graph, cycle)}"
     for subject in sorted(graph.stuck - in_cycles, key=lambda s: (s.kind, s.index)):
-        yield "starved: " + graph.sentence(subject)
+        yield f"starved: {graph.sentence(subject)} {Looks.certainty(graph, [subject])}"
     for subject, _ in hungry:
-        yield "starved: " + graph.sentence(subject)
+        yield f"starved: {graph.sentence(subject)} {Looks.certainty(graph, [subject])}"
     if faulty or cycles or graph.stuck or hungry:
         return
     waiting = [s for s in graph.targets if not s.stopped()]
@@ -889,4 +914,5 @@ class Hangscope(gdb.Command):
         return [name for name in SUBCOMMANDS if name.startswith(word)]
 
 
+gdb.events.cont.connect(Looks.goes_on)
 Hangscope()

@@ -153,6 +153,7 @@ class Process(Gdb):
         self.assertRegex(waits[-1], r"^cycle: core \d (left|right) -> core \d (left|right) -> ")
         self.assertRegex(verdict[0], r"^deadlock: 2 wait for each other: core \d (left waits for lock_b|right waits for lock_a) \(exclusive\)"
                                      r" from core \d (left|right)")
+        self.assertTrue(verdict[0].endswith(" (certain)"))
         self.assertRegex(verdict[1], r"^starved: core \d reader waits for results \(channel\) at RESW, .*: core \d left waits")
         self.assertEqual(len(verdict), 2)
 
@@ -160,6 +161,14 @@ class Process(Gdb):
         self.wanted = self.events(f"pid:{self.process.pid}")
         self.assertEqual(len(self.wanted), 4)
         self.check(f"attach {self.process.pid}")
+
+    def test_second_look_makes_sure(self):
+        """Who waits for what somebody delivers may just have got it; not when it is the same wait later."""
+        looks = self.gdb(f"attach {self.process.pid}", "hangscope verdict", "hangscope verdict",
+                         f"shell (sleep 0.3; kill -INT {self.process.pid}) &", "continue", "hangscope verdict")
+        self.assertIn("(likely: one of them may have got it", looks[1][1])
+        self.assertIn("(likely: one of them may have got it", looks[2][1])
+        self.assertIn("(certain: the same waits as before the target went on)", looks[5][1])
 
     def core(self, filter_bits):
         pathlib.Path(f"/proc/{self.process.pid}/coredump_filter").write_text(f"{filter_bits:#x}")
@@ -229,7 +238,8 @@ class Multiarch(Gdb):
         self.assertEqual(verdict, ["deadlock: 3 wait for each other: core 0 mover waits for cb1 of (0,0) (channel) from core 1 mover at CRBW, reserve back, cb.c:88; "
                                    "core 1 mover waits for cb2 of (0,0) (channel) from core 2 mover at CRBW, reserve back, cb.c:88; "
                                    "core 2 mover waits for 0x10003 (channel) from core 0 mover at CRBW, reserve back, cb.c:88; "
-                                   "the last to close the circle was core 2 mover, 0.000001"])
+                                   "the last to close the circle was core 2 mover, 0.000001 "
+                                   "(likely: one of them may have got it and not looked yet; continue, interrupt, ask again)"])
         self.assertEqual(said, [])
 
     def test_wait_for_one_of_two_providers_is_no_deadlock(self):
@@ -260,7 +270,8 @@ class Multiarch(Gdb):
 
         verdict, _ = self.on_all(make, "hangscope verdict")
         self.assertEqual(verdict, ["fault: core 0: assert 'count below capacity' tripped at cb.c:41 at PUSH; 2 more faults after it",
-                                   "starved: core 1 waits for 0x9 (channel) at POPW since 0.000001: core 0 halted by a fault"])
+                                   "starved: core 1 waits for 0x9 (channel) at POPW since 0.000001: core 0 halted by a fault "
+                                   "(likely: one of them may have got it and not looked yet; continue, interrupt, ask again)"])
 
     def test_debug_ring(self):
         def make(order, word):
