@@ -1,0 +1,128 @@
+/* A device of nodes on a grid. Each node has five cores, one role each, which share its local memory:
+ *
+ *   reader --cb0--> unpack --cb1--> math --cb2--> pack --cb3--> writer --link--> reader of the next node
+ *
+ * Numbered blocks go through. The first node's reader takes them from the memory outside, the last
+ * node's writer brings them back there. Cores sleep (wfi) while they wait, and whoever ends the wait
+ * wakes them. */
+#ifndef EXAMPLES_DEVICE_DEVICE_H
+#define EXAMPLES_DEVICE_DEVICE_H
+
+#include <stdint.h>
+
+#include "hangscope/hangscope.h"
+#include "platform.h"
+
+#define ROLES 5u
+/* Two columns of nodes; right of them, at (2,0), the memory outside, and nothing at (2,1). */
+#define NODE_COLUMNS 2u
+#define NODE_ROWS 2u
+#define NODES (NODE_COLUMNS * NODE_ROWS)
+
+enum role { READER, UNPACK, MATH, PACK, WRITER };
+#define DEVICE_ROLES(NAME) \
+  NAME(0, "reader")        \
+  NAME(1, "unpack")        \
+  NAME(2, "math")          \
+  NAME(3, "pack")          \
+  NAME(4, "writer")
+
+#define DEVICE_KERNELS(NAME)                         \
+  NAME(1, "dataflow", "examples/device/dataflow.c")  \
+  NAME(2, "compute", "examples/device/compute.c")    \
+  NAME(3, "handover", "examples/device/handover.c")
+enum kernel { KERNEL_DATAFLOW = 1, KERNEL_COMPUTE = 2, KERNEL_HANDOVER = 3 };
+
+/* What is waited for, of each node. A buffer is two channels: what it has, and what it has room for. */
+#define RESOURCE_CB 1u        /* + buffer: a block in it */
+#define RESOURCE_CB_ROOM 5u   /* + buffer */
+#define RESOURCE_CREDIT 9u    /* the writer gives one back for each block */
+#define RESOURCE_LINK 10u     /* a block from the node before */
+#define RESOURCE_LINK_ROOM 11u /* of the next node, for one more block */
+#define RESOURCE_LOCK 12u     /* + role: one at a time has it */
+#define RESOURCE_BALL 17u     /* + side: of the hand-overs */
+#define DEVICE_RESOURCES(NAME) \
+  NAME(1, "cb0")               \
+  NAME(2, "cb1")               \
+  NAME(3, "cb2")               \
+  NAME(4, "cb3")               \
+  NAME(5, "room in cb0")       \
+  NAME(6, "room in cb1")       \
+  NAME(7, "room in cb2")       \
+  NAME(8, "room in cb3")       \
+  NAME(9, "credit")            \
+  NAME(10, "link")             \
+  NAME(11, "room in link")     \
+  NAME(12, "reader_lock")      \
+  NAME(13, "unpack_lock")      \
+  NAME(14, "math_lock")        \
+  NAME(15, "pack_lock")        \
+  NAME(16, "writer_lock")      \
+  NAME(17, "ball_here")        \
+  NAME(18, "ball_there")
+
+#define BLOCK_WORDS 16u
+#define CB_BLOCKS 4u
+#define CREDITS 8u
+#define LINK_BLOCKS 4u
+
+struct block {
+  uint32_t number; /* from 1 */
+  uint32_t words[BLOCK_WORDS - 1];
+};
+
+/* One fills it, one empties it. The counts only grow. */
+struct cb {
+  uint32_t pushed;
+  uint32_t popped;
+  struct block blocks[CB_BLOCKS];
+};
+
+/* What the cores of a node share, and what other nodes reach over the bus. */
+struct node_memory {
+  struct cb cbs[ROLES - 1];
+  struct block link[LINK_BLOCKS]; /* from the node before */
+  uint32_t link_arrived;          /* counts: the writer before adds */
+  uint32_t link_taken;            /* of the next node, as its reader tells this node's writer */
+  uint32_t credits;               /* the writer adds */
+  uint32_t locks[ROLES];          /* 0: free; else core + 1 */
+  uint32_t locks_wanted[ROLES];   /* a bit for each role that waits for it */
+  uint32_t blocks_done[ROLES];    /* each under the role's lock */
+  uint32_t at_rendezvous;         /* a bit for each role that has its first lock */
+  uint32_t guarded;               /* a guard word: nobody writes to it */
+  struct block staging;           /* of the reader */
+};
+extern struct node_memory node_memories[NODES];
+
+/* Where a program runs; the same on all cores but `core`, `node`, `role`. */
+struct place {
+  uint32_t core;
+  uint32_t node;
+  enum role role;
+};
+static inline struct place place_of(uint32_t core) {
+  const struct place place = {core, core / ROLES, (enum role)(core % ROLES)};
+  return place;
+}
+static inline uint32_t core_at(uint32_t node, uint32_t role) { return node * ROLES + role; }
+static inline struct node_memory* memory_of(struct place place) { return &node_memories[place.node]; }
+
+/* How many nodes have all their harts. */
+uint32_t device_nodes(void);
+
+/* What the five roles do with `number`-th block: dataflow.c, compute.c. */
+void read_block(struct place place, uint32_t number);
+void write_block(struct place place, uint32_t number);
+void compute_block(struct place place, uint32_t number);
+
+/* The block that goes in as `number`, and what is to come out after `nodes` nodes. */
+void make_block(struct block* block, uint32_t number);
+int is_result(const struct block* block, uint32_t nodes);
+
+/* Console, of whoever has taken it. */
+void console_take(void);
+void console_give(void);
+void print_text(const char* text);
+void print_number(uint32_t number);
+
+#endif

@@ -1,0 +1,86 @@
+#include "faults.h"
+
+#include "noc.h"
+#include "sync.h"
+
+#define PLAN_AT 0x83f00000u
+
+const struct plan* the_plan(void) { return (const struct plan*)(uintptr_t)PLAN_AT; }
+
+int is_planned_from(enum fault fault, struct place place, uint32_t number) {
+  const struct plan* const plan = the_plan();
+  if (plan->fault != (uint32_t)fault || plan->core != place.core || number < plan->block) {
+    return 0;
+  }
+  if (number == plan->block) {
+    tell_planted(place, number);
+  }
+  return 1;
+}
+int is_planned(enum fault fault, struct place place, uint32_t number) {
+  const struct plan* const plan = the_plan();
+  return plan->fault == (uint32_t)fault && plan->core == place.core && number == plan->block;
+}
+
+void tell_planted(struct place place, uint32_t number) {
+  const struct plan* const plan = the_plan();
+  console_take();
+  print_text("planted: fault ");
+  print_number(plan->fault);
+  print_text(" core ");
+  print_number(place.core);
+  print_text(" other ");
+  print_number(plan->other);
+  print_text(" value ");
+  print_number(plan->value);
+  print_text(" block ");
+  print_number(number);
+  print_text("\n");
+  console_give();
+}
+
+/* Both have their own lock when each asks for the other's: the one further on at the planned block, the
+ * one before it at the next, so that neither waits for the other's blocks. */
+static void lock_in_turn(struct place place, uint32_t other, uint32_t number) {
+  struct node_memory* const memory = memory_of(place);
+  lock_acquire(place, place.role);
+  (void)__atomic_fetch_or(&memory->at_rendezvous, 1u << place.role, __ATOMIC_RELEASE);
+  wake(core_at(place.node, other));
+  while ((LOAD_ACQUIRE(&memory->at_rendezvous) & 1u << other) == 0) {
+    doze(place.core);
+  }
+  if (the_plan()->core == place.core) {
+    tell_planted(place, number);
+  }
+  lock_acquire(place, other);
+}
+
+static void maybe_deadlock(struct place place, uint32_t number) {
+  const struct plan* const plan = the_plan();
+  const struct place culprit = place_of(plan->core);
+  if (plan->fault != FAULT_DEADLOCK2 || culprit.node != place.node) {
+    return;
+  }
+  if (place.role == culprit.role && number == plan->block) {
+    lock_in_turn(place, plan->other, number);
+  } else if (place.role == plan->other && number == plan->block + 1) {
+    lock_in_turn(place, culprit.role, number);
+  }
+}
+
+__attribute__((noinline)) static void loop_for_ever(void) {
+  for (volatile uint32_t rounds = 0;; rounds++) {
+  }
+}
+
+void maybe_fail(struct place place, uint32_t number) {
+  const struct plan* const plan = the_plan();
+  maybe_deadlock(place, number);
+  if (is_planned_from(FAULT_SLOW, place, number)) {
+    work_until(place.core, platform_mtime() + platform_ms_to_ticks(plan->value));
+  }
+  if (is_planned(FAULT_ENDLESS, place, number)) {
+    tell_planted(place, number);
+    loop_for_ever();
+  }
+}

@@ -1,0 +1,127 @@
+#define HANGSCOPE_DEFINE
+#include "faults.h"
+#include "noc.h"
+#include "sync.h"
+
+HANGSCOPE_NAMED(device_roles, HANGSCOPE_CATALOG_ROLE, DEVICE_ROLES);
+HANGSCOPE_NAMED(device_kernels, HANGSCOPE_CATALOG_KERNEL, DEVICE_KERNELS);
+HANGSCOPE_NAMED(device_resources, HANGSCOPE_CATALOG_NODE_RESOURCE, DEVICE_RESOURCES);
+
+static uint32_t is_ready; /* hart 0 has prepared everything */
+static uint32_t console_holder;
+static uint32_t cores_done;
+
+uint32_t device_nodes(void) {
+  const uint32_t nodes = platform_hart_count() / ROLES;
+  return nodes < NODES ? nodes : NODES;
+}
+
+void console_take(void) {
+  while (__atomic_exchange_n(&console_holder, 1u, __ATOMIC_ACQUIRE) != 0) {
+  }
+}
+void console_give(void) { STORE_RELEASE(&console_holder, 0u); }
+
+void print_text(const char* text) {
+  while (*text != '\0') {
+    platform_put(*text++);
+  }
+}
+void print_number(uint32_t number) {
+  if (number >= 10) {
+    print_number(number / 10);
+  }
+  platform_put((char)('0' + number % 10));
+}
+
+static void prepare(void) {
+  (void)hangscope_init();
+  for (uint32_t core = 0; core < device_nodes() * ROLES; core++) {
+    const struct place place = place_of(core);
+    hangscope_core_is(core, place.node, place.role);
+  }
+  for (uint32_t node = 0; node < NODES; node++) {
+    const struct noc_node at = node_of(node);
+    hangscope_node_is(node, at.x, at.y);
+    node_memories[node].credits = CREDITS;
+  }
+  noc_init();
+  STORE_RELEASE(&is_ready, 1u); /* pairs with the load in hart_main */
+}
+
+/* What the core fills and empties, for whoever asks why another waits. */
+static void say_what_it_provides(struct place place) {
+  if (place.role != WRITER) {
+    HANGSCOPE_PROVIDES(HANGSCOPE_NODE_RESOURCE(place.node, RESOURCE_CB + place.role));
+  } else {
+    HANGSCOPE_PROVIDES(HANGSCOPE_NODE_RESOURCE(place.node, RESOURCE_CREDIT));
+    if (place.node + 1 < device_nodes()) {
+      HANGSCOPE_PROVIDES(HANGSCOPE_NODE_RESOURCE(place.node + 1, RESOURCE_LINK));
+    }
+  }
+  if (place.role != READER) {
+    HANGSCOPE_PROVIDES(HANGSCOPE_NODE_RESOURCE(place.node, RESOURCE_CB_ROOM + place.role - 1));
+  } else if (place.node > 0) {
+    HANGSCOPE_PROVIDES(HANGSCOPE_NODE_RESOURCE(place.node, RESOURCE_LINK_ROOM));
+  }
+}
+
+static void count_block(struct place place) {
+  lock_acquire(place, place.role);
+  memory_of(place)->blocks_done[place.role]++;
+  lock_release(place, place.role);
+}
+
+static void run_rounds(struct place place) {
+  const struct plan* const plan = the_plan();
+  for (uint32_t number = 1; plan->blocks == 0 || number <= plan->blocks; number++) {
+    hangscope_heartbeat();
+    switch (place.role) {
+      case READER:
+        read_block(place, number);
+        break;
+      case WRITER:
+        write_block(place, number);
+        break;
+      default:
+        compute_block(place, number);
+    }
+    count_block(place);
+  }
+}
+
+/* The last one says what came of it. */
+static void finish(struct place place) {
+  hangscope_launch_is(HANGSCOPE_LAUNCH_DONE);
+  const uint32_t done = __atomic_add_fetch(&cores_done, 1, __ATOMIC_ACQ_REL);
+  if (done < device_nodes() * ROLES) {
+    return;
+  }
+  console_take();
+  print_text("device: ");
+  print_number(memory_of(place)->blocks_done[place.role]);
+  print_text(" blocks, all right\n");
+  console_give();
+  if ((the_plan()->flags & PLAN_POWER_OFF) != 0) {
+    platform_power_off();
+  }
+}
+
+void hart_main(unsigned hart) {
+  const struct place place = place_of(hart);
+  if (hart == 0) {
+    prepare();
+  }
+  while (LOAD_ACQUIRE(&is_ready) == 0) {
+  }
+  if (place.node >= device_nodes()) {
+    park();
+  }
+  sync_init();
+  say_what_it_provides(place);
+  hangscope_kernel_is(place.role == READER || place.role == WRITER ? KERNEL_DATAFLOW : KERNEL_COMPUTE);
+  hangscope_launch_is(HANGSCOPE_LAUNCH_RUNNING);
+  run_rounds(place);
+  finish(place);
+  park();
+}
