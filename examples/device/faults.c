@@ -39,16 +39,21 @@ void tell_planted(struct place place, uint32_t number) {
   console_give();
 }
 
-/* Both have their own lock when each asks for the other's: the one further on at the planned block, the
- * one before it at the next, so that neither waits for the other's blocks. */
-static void lock_in_turn(struct place place, uint32_t other, uint32_t number) {
+/* Until the other role of the node was here. */
+static void meet(struct place place, uint32_t other) {
   struct node_memory* const memory = memory_of(place);
-  lock_acquire(place, place.role);
   (void)__atomic_fetch_or(&memory->at_rendezvous, 1u << place.role, __ATOMIC_RELEASE);
   wake(core_at(place.node, other));
   while ((LOAD_ACQUIRE(&memory->at_rendezvous) & 1u << other) == 0) {
     doze(place.core);
   }
+}
+
+/* Both have their own lock when each asks for the other's: the one further on at the planned block, the
+ * one before it at the next, so that neither waits for the other's blocks. */
+static void lock_in_turn(struct place place, uint32_t other, uint32_t number) {
+  lock_acquire(place, place.role);
+  meet(place, other);
   if (the_plan()->core == place.core) {
     tell_planted(place, number);
   }
@@ -73,14 +78,81 @@ __attribute__((noinline)) static void loop_for_ever(void) {
   }
 }
 
+static void trip_assert(void) {
+  const struct plan* const plan = the_plan();
+  if (plan->fault == FAULT_ASSERT) {
+    HANGSCOPE_ASSERT(plan->fault != FAULT_ASSERT, "the block is in order");
+  } else {
+    HANGSCOPE_ASSERT_ARGUMENT(plan->value < CB_BLOCKS, "there is such a buffer", plan->value);
+  }
+}
+
+/* QEMU's virt machine has nothing there. */
+__attribute__((noinline)) static void write_to_null(void) {
+  __asm__ volatile("sw zero, 0(zero)" ::: "memory");
+}
+
+static void corrupt_mailbox(struct place place) {
+  const struct plan* const plan = the_plan();
+  ((volatile uint32_t*)(void*)&hangscope_scope.mailboxes[place.core])[plan->other] = plan->value;
+}
+
+static void fail_now(struct place place, uint32_t number) {
+  const struct plan* const plan = the_plan();
+  tell_planted(place, number);
+  switch (plan->fault) {
+    case FAULT_ASSERT:
+    case FAULT_ARGUMENT:
+      trip_assert();
+      break;
+    case FAULT_NULL_WRITE:
+      write_to_null();
+      break;
+    case FAULT_PENDING:
+      hangscope_kernel_ends(plan->value);
+      break;
+    case FAULT_ENDLESS:
+      loop_for_ever();
+      break;
+    case FAULT_CORRUPT:
+      corrupt_mailbox(place);
+      break;
+    default:
+      break;
+  }
+}
+
 void maybe_fail(struct place place, uint32_t number) {
   const struct plan* const plan = the_plan();
   maybe_deadlock(place, number);
   if (is_planned_from(FAULT_SLOW, place, number)) {
     work_until(place.core, platform_mtime() + platform_ms_to_ticks(plan->value));
   }
-  if (is_planned(FAULT_ENDLESS, place, number)) {
-    tell_planted(place, number);
-    loop_for_ever();
+  if (plan->fault > FAULT_HANDOVER && plan->core == place.core && plan->block == number) {
+    fail_now(place, number);
+  }
+}
+
+void maybe_fail_at_end(struct place place) {
+  const struct plan* const plan = the_plan();
+  const uint32_t past = plan->blocks + 1;
+  const struct place culprit = place_of(plan->core);
+  if (plan->block != past) {
+    return;
+  }
+  if (plan->core == place.core && plan->fault == FAULT_CORRUPT) {
+    tell_planted(place, past);
+    corrupt_mailbox(place);
+  }
+  if (plan->fault == FAULT_KEPT_LOCK && place.core == plan->core) {
+    lock_acquire(place, place.role);
+    tell_planted(place, past);
+    (void)__atomic_fetch_or(&memory_of(place)->at_rendezvous, 1u << place.role, __ATOMIC_RELEASE);
+    wake(core_at(place.node, plan->other));
+  }
+  if (plan->fault == FAULT_KEPT_LOCK && culprit.node == place.node && place.role == plan->other) {
+    meet(place, culprit.role);
+    lock_acquire(place, culprit.role);
+    lock_release(place, culprit.role);
   }
 }

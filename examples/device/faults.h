@@ -22,8 +22,7 @@ enum fault {
   FAULT_PENDING = 13,      /* the kernel ends with `value` transactions under way */
   FAULT_ENDLESS = 14,      /* a loop without a waypoint */
   FAULT_CORRUPT = 15,      /* word number `other` of the core's mailbox becomes `value` */
-  FAULT_IDLE = 16,         /* control: the core has nothing to do any more, and says so */
-  FAULT_KEPT_LOCK = 17,    /* the core ends with its lock, which `other` then wants */
+  FAULT_KEPT_LOCK = 16,    /* the core ends with its lock, which `other` then wants */
 };
 
 struct plan {
@@ -53,7 +52,10 @@ void tell_planted(struct place place, uint32_t number);
 /* What goes wrong in the middle of a role's round, if anything does. */
 void maybe_fail(struct place place, uint32_t number);
 
-/* The last of it, with what the others have counted. */
+/* The same when its last block is done: `block` is then one more than there are. */
+void maybe_fail_at_end(struct place place);
+
+/* What the two cores of FAULT_HANDOVER do: handover.c. */
 void run_handover(struct place place);
 
 #endif

@@ -7,6 +7,8 @@ HANGSCOPE_NAMED(device_roles, HANGSCOPE_CATALOG_ROLE, DEVICE_ROLES);
 HANGSCOPE_NAMED(device_kernels, HANGSCOPE_CATALOG_KERNEL, DEVICE_KERNELS);
 HANGSCOPE_NAMED(device_resources, HANGSCOPE_CATALOG_NODE_RESOURCE, DEVICE_RESOURCES);
 
+void device_trap(void);
+
 static uint32_t is_ready; /* hart 0 has prepared everything */
 static uint32_t console_holder;
 static uint32_t cores_done;
@@ -92,9 +94,10 @@ static void run_rounds(struct place place) {
 
 /* The last one says what came of it. */
 static void finish(struct place place) {
-  hangscope_launch_is(HANGSCOPE_LAUNCH_DONE);
-  const uint32_t done = __atomic_add_fetch(&cores_done, 1, __ATOMIC_ACQ_REL);
-  if (done < device_nodes() * ROLES) {
+  const uint32_t cores = the_plan()->fault == FAULT_HANDOVER ? 2 : device_nodes() * ROLES;
+  maybe_fail_at_end(place);
+  hangscope_kernel_ends(0);
+  if (__atomic_add_fetch(&cores_done, 1, __ATOMIC_ACQ_REL) < cores) {
     return;
   }
   console_take();
@@ -104,6 +107,18 @@ static void finish(struct place place) {
   console_give();
   if ((the_plan()->flags & PLAN_POWER_OFF) != 0) {
     platform_power_off();
+  }
+}
+
+static void run(struct place place) {
+  const struct plan* const plan = the_plan();
+  if (plan->fault != FAULT_HANDOVER) {
+    run_rounds(place);
+  } else if (place.core == plan->core || place.core == core_at(place_of(plan->core).node, plan->other)) {
+    run_handover(place);
+  } else {
+    hangscope_launch_is(HANGSCOPE_LAUNCH_IDLE);
+    park();
   }
 }
 
@@ -117,11 +132,12 @@ void hart_main(unsigned hart) {
   if (place.node >= device_nodes()) {
     park();
   }
+  __asm__ volatile("csrw mtvec, %0" ::"r"((uintptr_t)device_trap));
   sync_init();
   say_what_it_provides(place);
   hangscope_kernel_is(place.role == READER || place.role == WRITER ? KERNEL_DATAFLOW : KERNEL_COMPUTE);
   hangscope_launch_is(HANGSCOPE_LAUNCH_RUNNING);
-  run_rounds(place);
+  run(place);
   finish(place);
   park();
 }
