@@ -4,6 +4,7 @@
 #include "sync.h"
 
 #define TICKS_PER_US 10u
+#define BLOCKS_PER_TELL 32u
 
 static void copy_block(struct block* to, const struct block* from) {
   to->number = from->number;
@@ -20,18 +21,27 @@ static void keep_pace(struct place place) {
   next_begin = platform_mtime() + (uint64_t)the_plan()->pace_us * TICKS_PER_US;
 }
 
+static void tell_progress(struct place place, uint32_t number) {
+  struct node_memory* const memory = memory_of(place);
+  if (number % BLOCKS_PER_TELL == 1) {
+    memory->shared.progress = number;
+    noc_tell_all(place.node, &memory->shared.progress, sizeof number);
+  }
+}
+
 /* To the reader's own staging room. */
 static void fetch(struct place place, uint32_t number) {
   struct node_memory* const memory = memory_of(place);
   if (place.node == 0) {
-    noc_read(&memory->staging, outside_node(), input_address(number), sizeof(struct block));
-    memory->staging.number = number;
+    noc_read(place.node, &memory->own.staging, outside_node(), input_address(number), sizeof(struct block));
+    memory->own.staging.number = number;
+    tell_progress(place, number);
     return;
   }
-  semaphore_wait(place, HANGSCOPE_NODE_RESOURCE(place.node, RESOURCE_LINK), &memory->link_arrived, number - 1);
-  copy_block(&memory->staging, &memory->link[(number - 1) % LINK_BLOCKS]);
-  noc_add(node_of(place.node - 1), address_in_node(&memory->link_taken, place.node), 1);
-  wake(core_at(place.node - 1, WRITER));
+  semaphore_wait(place, HANGSCOPE_NODE_RESOURCE(place.node, RESOURCE_LINK), &memory->shared.link_arrived, number - 1);
+  copy_block(&memory->own.staging, &memory->shared.link[(number - 1) % LINK_BLOCKS]);
+  noc_add(place.node - 1, address_in_node(&memory->shared.link_taken, place.node), 1);
+  noc_ring(place.node - 1, WRITER);
 }
 
 void read_block(struct place place, uint32_t number) {
@@ -39,42 +49,42 @@ void read_block(struct place place, uint32_t number) {
   if (place.node == 0) {
     keep_pace(place);
   }
-  semaphore_wait(place, HANGSCOPE_NODE_RESOURCE(place.node, RESOURCE_CREDIT), &memory->credits, number - 1);
+  semaphore_wait(place, HANGSCOPE_NODE_RESOURCE(place.node, RESOURCE_CREDIT), &memory->own.credits, number - 1);
   fetch(place, number);
   struct block* const block = cb_reserve_back(place, 0);
   HANGSCOPE_WAYPOINT_NAMED("RDR", "reader");
   maybe_fail(place, number);
-  copy_block(block, &memory->staging);
+  copy_block(block, &memory->own.staging);
   cb_push_back(place, 0);
 }
 
 static void hand_to_next_node(struct place place, const struct block* block, uint32_t number) {
   struct node_memory* const memory = memory_of(place);
   const uint32_t next = place.node + 1;
-  semaphore_wait(place, HANGSCOPE_NODE_RESOURCE(next, RESOURCE_LINK_ROOM), &memory->link_taken, number - 1 - LINK_BLOCKS);
-  noc_write(block, node_of(next), address_in_node(&memory->link[(number - 1) % LINK_BLOCKS], place.node), sizeof *block);
+  semaphore_wait(place, HANGSCOPE_NODE_RESOURCE(next, RESOURCE_LINK_ROOM), &memory->shared.link_taken, number - 1 - LINK_BLOCKS);
+  noc_write(place.node, block, node_of(next), address_in_node(&memory->shared.link[(number - 1) % LINK_BLOCKS], place.node), sizeof *block);
   if (is_planned(FAULT_MISSING_PUSH, place, number)) {
     tell_planted(place, number);
     return;
   }
-  noc_add(node_of(next), address_in_node(&memory->link_arrived, place.node), 1);
+  noc_add(next, address_in_node(&memory->shared.link_arrived, place.node), 1);
   if (!is_planned_from(FAULT_LOST_WAKEUP, place, number)) {
-    wake(core_at(next, READER));
+    noc_ring(next, READER);
   }
 }
 
-static void bring_out(const struct block* block, uint32_t number) {
+static void bring_out(uint32_t node, const struct block* block, uint32_t number) {
   if (!is_result(block, device_nodes())) {
     platform_fail(2);
   }
-  noc_write(block, outside_node(), output_address(number), sizeof *block);
+  noc_write(node, block, outside_node(), output_address(number), sizeof *block);
 }
 
 static void give_credit(struct place place, uint32_t number) {
   if (is_planned_from(FAULT_DEADLOCK5, place, number)) {
     return;
   }
-  STORE_RELEASE(&memory_of(place)->credits, memory_of(place)->credits + 1); /* pairs with semaphore_wait */
+  STORE_RELEASE(&memory_of(place)->own.credits, memory_of(place)->own.credits + 1); /* pairs with semaphore_wait */
   wake(core_at(place.node, READER));
 }
 
@@ -85,7 +95,7 @@ void write_block(struct place place, uint32_t number) {
   if (place.node + 1 < device_nodes()) {
     hand_to_next_node(place, block, number);
   } else {
-    bring_out(block, number);
+    bring_out(place.node, block, number);
   }
   cb_pop_front(place, 3);
   give_credit(place, number);

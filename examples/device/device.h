@@ -67,30 +67,38 @@ enum kernel { KERNEL_DATAFLOW = 1, KERNEL_COMPUTE = 2, KERNEL_HANDOVER = 3 };
 #define LINK_BLOCKS 4u
 
 struct block {
-  uint32_t number; /* from 1 */
+  _Alignas(16) uint32_t number; /* from 1 */
   uint32_t words[BLOCK_WORDS - 1];
 };
 
 /* One fills it, one empties it. The counts only grow. */
 struct cb {
+  struct block blocks[CB_BLOCKS];
   uint32_t pushed;
   uint32_t popped;
-  struct block blocks[CB_BLOCKS];
 };
 
-/* What the cores of a node share, and what other nodes reach over the bus. */
-struct node_memory {
+/* What only the cores of the node reach. */
+struct private_memory {
+  struct block staging; /* the reader's */
   struct cb cbs[ROLES - 1];
+  uint32_t credits;             /* the writer adds */
+  uint32_t locks[ROLES];        /* 0: free; else core + 1 */
+  uint32_t locks_wanted[ROLES]; /* a bit for each role that waits for it */
+  uint32_t blocks_done[ROLES];  /* each under the role's lock */
+  uint32_t at_rendezvous;       /* a bit for each role that has its first lock */
+  uint32_t guarded;             /* a guard word: nobody writes to it */
+};
+/* What other nodes reach over the bus, too. */
+struct shared_memory {
   struct block link[LINK_BLOCKS]; /* from the node before */
-  uint32_t link_arrived;          /* counts: the writer before adds */
-  uint32_t link_taken;            /* of the next node, as its reader tells this node's writer */
-  uint32_t credits;               /* the writer adds */
-  uint32_t locks[ROLES];          /* 0: free; else core + 1 */
-  uint32_t locks_wanted[ROLES];   /* a bit for each role that waits for it */
-  uint32_t blocks_done[ROLES];    /* each under the role's lock */
-  uint32_t at_rendezvous;         /* a bit for each role that has its first lock */
-  uint32_t guarded;               /* a guard word: nobody writes to it */
-  struct block staging;           /* of the reader */
+  uint32_t link_arrived;          /* the writer before adds */
+  uint32_t link_taken;            /* of the next node: its reader adds */
+  _Alignas(16) uint32_t progress; /* blocks that the first reader began, as it tells all nodes now and then */
+};
+struct node_memory {
+  struct private_memory own;
+  struct shared_memory shared;
 };
 extern struct node_memory node_memories[NODES];
 

@@ -42,9 +42,9 @@ void tell_planted(struct place place, uint32_t number) {
 /* Until the other role of the node was here. */
 static void meet(struct place place, uint32_t other) {
   struct node_memory* const memory = memory_of(place);
-  (void)__atomic_fetch_or(&memory->at_rendezvous, 1u << place.role, __ATOMIC_RELEASE);
+  (void)__atomic_fetch_or(&memory->own.at_rendezvous, 1u << place.role, __ATOMIC_RELEASE);
   wake(core_at(place.node, other));
-  while ((LOAD_ACQUIRE(&memory->at_rendezvous) & 1u << other) == 0) {
+  while ((LOAD_ACQUIRE(&memory->own.at_rendezvous) & 1u << other) == 0) {
     doze(place.core);
   }
 }
@@ -101,6 +101,9 @@ static void fail_now(struct place place, uint32_t number) {
   const struct plan* const plan = the_plan();
   tell_planted(place, number);
   switch (plan->fault) {
+    case FAULT_BUS:
+      spoil_bus(place);
+      break;
     case FAULT_ASSERT:
     case FAULT_ARGUMENT:
       trip_assert();
@@ -147,7 +150,7 @@ void maybe_fail_at_end(struct place place) {
   if (plan->fault == FAULT_KEPT_LOCK && place.core == plan->core) {
     lock_acquire(place, place.role);
     tell_planted(place, past);
-    (void)__atomic_fetch_or(&memory_of(place)->at_rendezvous, 1u << place.role, __ATOMIC_RELEASE);
+    (void)__atomic_fetch_or(&memory_of(place)->own.at_rendezvous, 1u << place.role, __ATOMIC_RELEASE);
     wake(core_at(place.node, plan->other));
   }
   if (plan->fault == FAULT_KEPT_LOCK && culprit.node == place.node && place.role == plan->other) {

@@ -55,6 +55,9 @@ void maybe_fail(struct place place, uint32_t number);
 /* The same when its last block is done: `block` is then one more than there are. */
 void maybe_fail_at_end(struct place place);
 
+/* A transaction that is wrong for the reason that is planned: bus_faults.c. */
+void spoil_bus(struct place place);
+
 /* What the two cores of FAULT_HANDOVER do: handover.c. */
 void run_handover(struct place place);
 

@@ -45,7 +45,7 @@ static void prepare(void) {
   for (uint32_t node = 0; node < NODES; node++) {
     const struct noc_node at = node_of(node);
     hangscope_node_is(node, at.x, at.y);
-    node_memories[node].credits = CREDITS;
+    node_memories[node].own.credits = CREDITS;
   }
   noc_init();
   STORE_RELEASE(&is_ready, 1u); /* pairs with the load in hart_main */
@@ -70,7 +70,7 @@ static void say_what_it_provides(struct place place) {
 
 static void count_block(struct place place) {
   lock_acquire(place, place.role);
-  memory_of(place)->blocks_done[place.role]++;
+  memory_of(place)->own.blocks_done[place.role]++;
   lock_release(place, place.role);
 }
 
@@ -102,7 +102,7 @@ static void finish(struct place place) {
   }
   console_take();
   print_text("device: ");
-  print_number(memory_of(place)->blocks_done[place.role]);
+  print_number(memory_of(place)->own.blocks_done[place.role]);
   print_text(" blocks, all right\n");
   console_give();
   if ((the_plan()->flags & PLAN_POWER_OFF) != 0) {

@@ -68,7 +68,7 @@ static uint32_t resource_of(struct place place, uint32_t number) { return HANGSC
 static struct block* block_of(struct cb* cb, uint32_t count) { return &cb->blocks[count % CB_BLOCKS]; }
 
 SYNC struct block* cb_reserve_back(struct place place, uint32_t number) {
-  struct cb* const cb = &memory_of(place)->cbs[number];
+  struct cb* const cb = &memory_of(place)->own.cbs[number];
   HANGSCOPE_WAYPOINT_NAMED("CRBW", "circular buffer, reserve at the back");
   if (cb->pushed - LOAD_ACQUIRE(&cb->popped) == CB_BLOCKS) {
     HANGSCOPE_WAIT_FOR(HANGSCOPE_RESOURCE_CHANNEL, resource_of(place, RESOURCE_CB_ROOM + number));
@@ -82,7 +82,7 @@ SYNC struct block* cb_reserve_back(struct place place, uint32_t number) {
 }
 
 SYNC void cb_push_back(struct place place, uint32_t number) {
-  struct cb* const cb = &memory_of(place)->cbs[number];
+  struct cb* const cb = &memory_of(place)->own.cbs[number];
   STORE_RELEASE(&cb->pushed, cb->pushed + 1); /* pairs with the load in cb_wait_front */
   if (is_planned_from(FAULT_LOST_WAKEUP, place, cb->pushed)) {
     return;
@@ -91,7 +91,7 @@ SYNC void cb_push_back(struct place place, uint32_t number) {
 }
 
 SYNC const struct block* cb_wait_front(struct place place, uint32_t number) {
-  struct cb* const cb = &memory_of(place)->cbs[number];
+  struct cb* const cb = &memory_of(place)->own.cbs[number];
   HANGSCOPE_WAYPOINT_NAMED("CWFW", "circular buffer, wait at the front");
   if (LOAD_ACQUIRE(&cb->pushed) == cb->popped) {
     HANGSCOPE_WAIT_FOR(HANGSCOPE_RESOURCE_CHANNEL, resource_of(place, RESOURCE_CB + number));
@@ -105,7 +105,7 @@ SYNC const struct block* cb_wait_front(struct place place, uint32_t number) {
 }
 
 SYNC void cb_pop_front(struct place place, uint32_t number) {
-  struct cb* const cb = &memory_of(place)->cbs[number];
+  struct cb* const cb = &memory_of(place)->own.cbs[number];
   STORE_RELEASE(&cb->popped, cb->popped + 1); /* pairs with the load in cb_reserve_back */
   wake(core_at(place.node, number));
 }
@@ -132,11 +132,11 @@ static int try_lock(uint32_t* lock, uint32_t core) {
 }
 
 SYNC void lock_acquire(struct place place, uint32_t number) {
-  uint32_t* const lock = &memory_of(place)->locks[number];
+  uint32_t* const lock = &memory_of(place)->own.locks[number];
   const uint32_t resource = resource_of(place, RESOURCE_LOCK + number);
   HANGSCOPE_WAYPOINT_NAMED("LCKW", "lock, acquire");
   if (!try_lock(lock, place.core)) {
-    uint32_t* const wanted = &memory_of(place)->locks_wanted[number];
+    uint32_t* const wanted = &memory_of(place)->own.locks_wanted[number];
     HANGSCOPE_WAIT_FOR(HANGSCOPE_RESOURCE_EXCLUSIVE, resource);
     /* Said before the lock is tried again: either that succeeds, or its holder looks later and wakes. */
     (void)__atomic_fetch_or(wanted, 1u << place.role, __ATOMIC_SEQ_CST);
@@ -153,8 +153,8 @@ SYNC void lock_acquire(struct place place, uint32_t number) {
 SYNC void lock_release(struct place place, uint32_t number) {
   struct node_memory* const memory = memory_of(place);
   HANGSCOPE_RELEASE(resource_of(place, RESOURCE_LOCK + number));
-  __atomic_store_n(&memory->locks[number], 0u, __ATOMIC_SEQ_CST); /* pairs with try_lock */
-  const uint32_t wanted = __atomic_load_n(&memory->locks_wanted[number], __ATOMIC_SEQ_CST);
+  __atomic_store_n(&memory->own.locks[number], 0u, __ATOMIC_SEQ_CST); /* pairs with try_lock */
+  const uint32_t wanted = __atomic_load_n(&memory->own.locks_wanted[number], __ATOMIC_SEQ_CST);
   for (uint32_t role = 0; role < ROLES; role++) {
     if ((wanted & 1u << role) != 0) {
       wake(core_at(place.node, role));
