@@ -230,6 +230,7 @@ struct frame* kernel_trap(struct frame* frame, uintptr_t cause) {
   struct task* const next = most_urgent();
   if (next != current) {
     hangscope_task_switch(current->id, next->id);
+    hangscope_task_runs(next->id);
     current->frame = frame;
     current = next;
     frame = next->frame;
@@ -250,5 +251,6 @@ _Noreturn void kernel_start(void) {
   current = find(id);
   current = most_urgent();
   hangscope_task_switch(KERNEL_NO_TASK, current->id);
+  hangscope_task_runs(current->id);
   kernel_resume(current->frame);
 }
