@@ -168,7 +168,7 @@ HANGSCOPE_OFF_END
 /* The calls. All return HANGSCOPE_BUS_FINE, or why nothing was issued. Any context in which
  * hangscope_bus_issue may be called. Coordinates are physical; hangscope_bus_do has all there is. */
 #if HANGSCOPE_ENABLE && HANGSCOPE_BUS && HANGSCOPE_OUT_OF_LINE
-#define HANGSCOPE_BUS_CALL __attribute__((noinline))
+#define HANGSCOPE_BUS_CALL HANGSCOPE_CALLED
 #define HANGSCOPE_BUS_PC __builtin_return_address(0)
 #else
 #define HANGSCOPE_BUS_CALL HANGSCOPE_INLINE
@@ -523,8 +523,8 @@ enum hangscope_bus_reason hangscope_bus_check(const struct hangscope_transaction
 HANGSCOPE_COLD static void hangscope_bus_violation(enum hangscope_bus_reason reason,
                                                    const struct hangscope_transaction* transaction, uint64_t pc) {
   struct hangscope_fault found;
+  hangscope_no_fault(&found);
   found.reason = reason;
-  found.line = 0;
   found.kind = transaction->kind;
   found.pc[0] = (uint32_t)pc;
   found.pc[1] = (uint32_t)(pc >> 32);
@@ -534,8 +534,6 @@ HANGSCOPE_COLD static void hangscope_bus_violation(enum hangscope_bus_reason rea
   found.local[1] = (uint32_t)(transaction->local >> 32);
   found.length = transaction->bytes;
   found.where = hangscope_bus_where(&hangscope_bus_map, transaction);
-  found.value[0] = 0;
-  found.value[1] = 0;
   hangscope_fault_is(HANGSCOPE_FAULT_BUS, &found);
 #if HANGSCOPE_HALT
   hangscope_halt();
