@@ -174,9 +174,7 @@ struct hangscope_detail {
   uint32_t stack_kernel;  /* the kernel that it was with */
   uint32_t debug_next;    /* how many values this core began to write */
   uint32_t debug_refused; /* of these, given up because an unfinished one was in their place */
-  uint32_t link_kind;     /* of the linked transactions it began: enum hangscope_bus_kind; 0: none are open */
-  uint32_t link_where;    /* and their destination, as hangscope_fault.where */
-  uint32_t reserved;
+  uint32_t link;          /* linked transactions that are open: x | y << 7 | x2 << 14 | y2 << 21, kind << 28; 0: none */
   /* followed by debug_slots struct hangscope_debug_value, value n in slot n % debug_slots */
 };
 #define HANGSCOPE_DELAY_RANDOM 0x80000000u
@@ -192,7 +190,7 @@ struct hangscope_node {
 HANGSCOPE_STATIC_ASSERT(sizeof(struct hangscope_watch) == 64, "the watch is 64 bytes");
 HANGSCOPE_STATIC_ASSERT(sizeof(struct hangscope_mailbox) == 64, "a mailbox is 64 bytes");
 HANGSCOPE_STATIC_ASSERT(sizeof(struct hangscope_fault) == 64, "a fault is 64 bytes");
-HANGSCOPE_STATIC_ASSERT(sizeof(struct hangscope_detail) == 136, "a core's details are 136 bytes and its debug values");
+HANGSCOPE_STATIC_ASSERT(sizeof(struct hangscope_detail) == 128, "a core's details are 128 bytes and its debug values");
 HANGSCOPE_STATIC_ASSERT(sizeof(struct hangscope_node) == 32, "a node record is 32 bytes");
 
 /* Row of claims: hold_slots resources that are held, provide_slots that are provided, then how many

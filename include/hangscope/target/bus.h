@@ -100,7 +100,7 @@ struct hangscope_bus_place {
 };
 
 struct hangscope_bus_map {
-  uint32_t width, height; /* of the grid; at most 256 each */
+  uint32_t width, height; /* of the grid; at most 128 each, as of virtual coordinates */
   const uint8_t* types;   /* of the nodes, 1 to 31, row by row from y = 0; 0: no node there */
   uint32_t multicast_types; /* which can be the destinations of multicasts: bit t for type t */
   uint32_t inline_bytes;  /* the longest inline write */
@@ -130,9 +130,8 @@ void hangscope_bus_issue(const struct hangscope_transaction* transaction);
 
 /* Who asks. */
 struct hangscope_bus_initiator {
-  uint32_t node;       /* HANGSCOPE_BUS_AT */
-  uint32_t link_kind;  /* as in hangscope_detail */
-  uint32_t link_where;
+  uint32_t node;        /* HANGSCOPE_BUS_AT */
+  uint32_t link;        /* as in hangscope_detail */
   uint32_t scope_bytes; /* 0: there is none */
   uint64_t scope;
 };
@@ -483,6 +482,12 @@ HANGSCOPE_BUS_PART uint32_t hangscope_bus_where(const struct hangscope_bus_map* 
   return x | y << 8 | x2 << 16 | y2 << 24;
 }
 
+/* As hangscope_detail.link, of coordinates that are in the map. */
+HANGSCOPE_BUS_PART uint32_t hangscope_bus_link(const struct hangscope_bus_map* map, const struct hangscope_transaction* transaction) {
+  const uint32_t where = hangscope_bus_where(map, transaction);
+  return (where & 0x7f) | (where >> 8 & 0x7f) << 7 | (where >> 16 & 0x7f) << 14 | (where >> 24 & 0x7f) << 21 | transaction->kind << 28;
+}
+
 enum hangscope_bus_reason hangscope_bus_check_of(const struct hangscope_bus_map* map,
                                                  const struct hangscope_bus_initiator* initiator,
                                                  const struct hangscope_transaction* transaction) {
@@ -495,9 +500,8 @@ enum hangscope_bus_reason hangscope_bus_check_of(const struct hangscope_bus_map*
   if (reason != HANGSCOPE_BUS_FINE) return reason;
   reason = hangscope_bus_check_local(map, initiator, transaction);
   if (reason != HANGSCOPE_BUS_FINE) return reason;
-  const int fits_link = initiator->link_kind == 0 || (initiator->link_kind == transaction->kind &&
-                                                      initiator->link_where == hangscope_bus_where(map, transaction));
-  return fits_link ? HANGSCOPE_BUS_FINE : HANGSCOPE_BUS_LINKED;
+  const int fits = initiator->link == 0 || initiator->link == hangscope_bus_link(map, transaction);
+  return fits ? HANGSCOPE_BUS_FINE : HANGSCOPE_BUS_LINKED;
 }
 
 /* The calling core, which has details. */
@@ -506,8 +510,7 @@ HANGSCOPE_BUS_PART void hangscope_bus_myself(const struct hangscope_detail* deta
   const uint32_t number = hangscope_this_mailbox()->node;
   const struct hangscope_node* const node = &scope->nodes[number < HANGSCOPE_NODES ? number : 0];
   to->node = HANGSCOPE_BUS_AT(node->x, node->y);
-  to->link_kind = hangscope_port_load(&detail->link_kind);
-  to->link_where = hangscope_port_load(&detail->link_where);
+  to->link = hangscope_port_load(&detail->link);
   to->scope = (uintptr_t)scope;
   to->scope_bytes = sizeof *scope;
 }
@@ -551,12 +554,9 @@ __attribute__((noinline)) enum hangscope_bus_reason hangscope_bus_admit(const st
       hangscope_bus_violation(reason, transaction, (uintptr_t)(pc != 0 ? pc : __builtin_return_address(0)));
       return reason;
     }
-    if ((transaction->flags & HANGSCOPE_BUS_FLAG_LINKED) != 0) {
-      hangscope_port_store(&detail->link_where, hangscope_bus_where(&hangscope_bus_map, transaction));
-      link = transaction->kind;
-    }
+    if ((transaction->flags & HANGSCOPE_BUS_FLAG_LINKED) != 0) link = hangscope_bus_link(&hangscope_bus_map, transaction);
   }
-  hangscope_port_store(&detail->link_kind, link);
+  hangscope_port_store(&detail->link, link);
   return HANGSCOPE_BUS_FINE;
 }
 
