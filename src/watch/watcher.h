@@ -13,6 +13,7 @@
 
 #include "base/status.h"
 #include "model/watch.h"
+#include "verdict/wait_graph.h"
 
 namespace hangscope {
 
@@ -54,53 +55,75 @@ class Watcher {
   // What one look at a subject does not tell.
   struct History {
     bool seen = false;
-    uint32_t last_sequence = 0;
-    TimeNs changed = 0;          // the latest change
+    TimeNs changed = 0;             // the latest change
     bool changed_at_least = false;  // none was seen
     uint32_t changes = 0;
-    TimeNs longest_gap = 0;      // between changes, where it neither waited nor idled
-    uint64_t rounds = 0;         // heartbeats, and waits that ended
-    uint32_t wait_looks = 0;     // at the same wait
+    TimeNs longest_gap = 0;         // between changes, where it neither waited nor idled
+    uint64_t rounds = 0;            // heartbeats, and waits that ended
+    uint32_t wait_looks = 0;        // at the same wait
     uint32_t waits_ended = 0;
-    TimeNs longest_wait = 0;     // of those that ended
-    std::optional<uint64_t> emitted;
-    TimeNs emitted_since = 0;    // no event came since
+    TimeNs longest_wait = 0;        // of those that ended
+    // Of cores.
+    std::optional<uint64_t> emitted;  // events, at the latest look at them
+    TimeNs emitted_looked = 0;
+    TimeNs emitted_since = 0;         // none came since
     std::optional<CoreFault> fault;
     bool moved_after_fault = false;
-    uint32_t ready_looks = 0;    // of a task: ready, unchanged, and not seen to run
+    // Of tasks.
+    uint32_t sequence = 0;           // of the record
     bool waited_once = false;
-    std::set<uint32_t> ran_instead;  // tasks
+    TimeNs not_run_since = 0;        // ready, unchanged, and not seen to run
+    uint32_t ready_looks = 0;        // so many
+    std::set<uint32_t> ran_instead;  // tasks, by id
   };
-  struct Look;  // watcher.cc: one call of See
+  // How far a supplier had gone when a wait for it was first looked into.
+  struct Baseline {
+    uint32_t sequence = 0;  // of the wait
+    uint64_t rounds = 0;
+  };
+  struct Look;  // one call of See, watch/look.h
 
   void Judge(const WatchSample& sample, TimeNs now, WatchSource& source, bool dead);
+  // watch/watcher.cc: what the look says, and since when.
   void FollowCore(Look& look, uint32_t core);
   void FollowTask(Look& look, uint32_t index);
-  void FollowWait(Look& look, uint32_t subject, const std::optional<WaitState>& wait);
+  void FollowWait(const Look& look, uint32_t subject, const std::optional<WaitState>& wait);
   void FollowEvents(Look& look, uint32_t core);
-  void FollowReady(Look& look, uint32_t index, bool changed);
-  void SetActivity(Look& look, uint32_t subject, Activity activity, TimeNs since);
+  void FollowReady(const Look& look, uint32_t index, bool changed);
+  void SetActivity(const Look& look, uint32_t subject, Activity activity, TimeNs since);
   Activity CoreActivity(const Look& look, uint32_t core) const;
+  // watch/findings.cc: what is wrong.
   void BuildGraph(Look& look);
+  void SetRole(const Look& look, uint32_t subject, WaitNode* node) const;
+  bool NeverRuns(const Look& look, uint32_t subject) const;
   void MarkEdges(Look& look);
+  std::optional<Confidence> NeverDelivers(const Look& look, uint32_t waiter, uint32_t supplier, const Baseline& baseline) const;
   void FindAll(Look& look);
+  void FindStuck(Look& look, const WaitCause& cause) const;
+  void FindFault(Look& look, uint32_t core);
+  void FindSilence(Look& look, uint32_t core) const;
+  void FindStarvedTask(Look& look, uint32_t subject) const;
+  void FindLowStack(Look& look, uint32_t core) const;
+  void FindCorruptions(Look& look) const;
+  Finding FindingAbout(const Look& look, uint32_t subject) const;
+  void AddPartners(const Look& look, const WaitCause& cause, Finding* finding) const;
+  Confidence PartnerConfidence(const Look& look, uint32_t waiter, uint32_t partner) const;
+  void AddFirst(const WaitCause& cause, Finding* finding) const;
+  void AddDoubts(const Look& look, const WaitCause& cause, Finding* finding) const;
+  bool WaitedForLong(const Look& look, const WaitCause& cause) const;
+  std::string WaitText(const Look& look, uint32_t subject) const;
   void Publish(Look& look);
 
   WatcherOptions options_;
   std::vector<SubjectWatch> subjects_;
   std::vector<History> histories_;
+  uint32_t cores_ = 0;
   uint64_t looks_ = 0;
   std::optional<TimeNs> died_;  // the first look at it as a dead one
-  uint32_t cores_ = 0;
-  // How far a supplier had gone when a wait for it was first looked into: (waiter, supplier).
-  struct Baseline {
-    uint32_t sequence = 0;  // of the wait
-    uint64_t rounds = 0;
-  };
-  std::map<std::pair<uint32_t, uint32_t>, Baseline> baselines_;
+  std::map<std::pair<uint32_t, uint32_t>, Baseline> baselines_;  // by waiter and supplier
   std::set<std::string> suspected_;  // keys of what the look before found
   std::vector<Finding> standing_;
-  std::vector<std::string> standing_keys_;
+  std::map<std::string, size_t> standing_keys_;  // where in standing_
   std::vector<Finding> fresh_;
 };
 

@@ -712,6 +712,16 @@ TEST_F(DeadTargetTest, WhatWasWatchedBeforeItDiedIsKnown) {
   EXPECT_EQ(found_.size(), 1u) << "nothing grows older once the target is dead";
 }
 
+TEST_F(DeadTargetTest, WhoWasSilentWhenItDiedStaysSo) {
+  Cores(1);
+  Run(5 * kStall, [&] { Beat(0); });
+  Run(3 * kStall);
+  ASSERT_EQ(Bad().size(), 1u);
+  LookAtDead();
+  ASSERT_EQ(watcher_.standing().size(), 1u);
+  EXPECT_EQ(watcher_.standing()[0].kind, FindingKind::kSilent);
+}
+
 TEST_F(DeadTargetTest, WhoWasKilledAtWorkIsNoHang) {
   Cores(2);
   claims_[0].provides = {10};
