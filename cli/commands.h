@@ -30,6 +30,9 @@ int SnapCommand(const std::vector<std::string>& words);
 int LsCommand(const std::vector<std::string>& words);
 int CatCommand(const std::vector<std::string>& words);
 int ShowCommand(const std::vector<std::string>& words);
+int WatchCommand(const std::vector<std::string>& words, const StartSignals& signals);
+int SetCommand(const std::vector<std::string>& words);
+int WhyCommand(const std::vector<std::string>& words);
 
 }  // namespace hangscope::cli
 

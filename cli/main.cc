@@ -24,6 +24,9 @@ usage: hangscope COMMAND [options]
   snap PID|NAME|DIR             ask one of them for a snapshot
   cat RING|SNAPSHOT             print what a ring or a snapshot holds, oldest first
   show TARGET                   the events that a program recorded in its memory
+  watch TARGET...               watch its cores and tasks: who hangs, who waits for whom
+  why TARGET                    the verdict on one that hangs, or is dead
+  set WHAT TARGET CORES...      pause, resume, delay, mask, freeze
   cost [options] -- QEMU...     count what pieces of the target's code cost
 
   hangscope COMMAND --help      the options of one command
@@ -41,11 +44,14 @@ int Dispatch(const std::vector<std::string>& words, const StartSignals& signals)
   if (command == "tee") return TeeCommand(rest, signals);
   if (command == "cost") return CostCommand(rest, signals);
   if (command == "guard") return GuardCommand(rest);
+  if (command == "watch") return WatchCommand(rest, signals);
   ReleaseSignals(signals);
   if (command == "snap") return SnapCommand(rest);
   if (command == "ls") return LsCommand(rest);
   if (command == "cat") return CatCommand(rest);
   if (command == "show") return ShowCommand(rest);
+  if (command == "set") return SetCommand(rest);
+  if (command == "why") return WhyCommand(rest);
   if (command == "--version") {
     WriteAll(STDOUT_FILENO, "hangscope " HANGSCOPE_VERSION "\n");
     return kExitClean;
@@ -57,7 +63,7 @@ int Dispatch(const std::vector<std::string>& words, const StartSignals& signals)
   if (command.empty()) {
     WriteAll(STDERR_FILENO, kHelp);
   } else {
-    PrintError("unknown command '" + command + "'; there are run, tee, ls, snap, cat, show and cost (hangscope --help)");
+    PrintError("unknown command '" + command + "'; there are run, tee, ls, snap, cat, show, watch, why, set and cost (hangscope --help)");
   }
   return kExitUsage;
 }

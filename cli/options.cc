@@ -121,6 +121,7 @@ void OptionParser::Options(const std::string& names, std::vector<std::string>* t
   library_->app.add_option(names, *target)->allow_extra_args(false);
 }
 void OptionParser::Flag(const std::string& names, bool* target) { library_->app.add_flag(names, *target); }
+void OptionParser::Positionals(const std::string& name, std::vector<std::string>* target) { library_->app.add_option(name, *target); }
 void OptionParser::Positional(const std::string& name, std::string* target) { library_->app.add_option(name, *target); }
 
 OptionParser::Outcome OptionParser::Parse(const std::vector<std::string>& words) {

@@ -42,6 +42,8 @@ class OptionParser {
   void Flag(const std::string& names, bool* target);
   // A word without dashes.
   void Positional(const std::string& name, std::string* target);
+  // All of them.
+  void Positionals(const std::string& name, std::vector<std::string>* target);
 
   // -h prints the help. Errors are told in one sentence, with the nearest option
   // there is.

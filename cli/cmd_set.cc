@@ -1,0 +1,185 @@
+// hangscope set: docs/hangscope-set.md.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/near_name.h"
+#include "base/utf8.h"
+#include "commands.h"
+#include "export/watch_text.h"
+#include "options.h"
+#include "session/core_set.h"
+#include "session/target_control.h"
+#include "session/target_settings.h"
+#include "session/watch_view.h"
+
+namespace hangscope::cli {
+namespace {
+
+constexpr char kHelp[] =
+    R"(usage: hangscope set WHAT [options] TARGET CORES... [SETTING=VALUE...]
+
+Changes what a target that runs does, by writing into its scope; it is not stopped for it.
+
+  pause                  the cores stop at their next HANGSCOPE_PAUSE()
+  resume                 paused ones go on, also those that the code itself paused
+  delay                  before accesses of the bus: read= write= atomic=N rounds, or
+                         random:N for 0 to N of them; seed=N
+  mask                   which events are recorded: classes=all, classes=task,sync
+  freeze                 recording stops; after=N: after so many more events
+  features               for the whole target, without CORES: waypoints, waits, asserts,
+                         pauses, debug, delays, bus, stacks, guards, or all =0 or =1;
+                         without any, prints what is on
+
+0 and off switch off. TARGET is as for hangscope watch. CORES is a list of these:
+
+  all    0    1-3        cores by number
+  (x,y)  (x1,y1)-(x2,y2) those of a node, of all nodes in a rectangle; x,y where there
+                         are several nodes
+  NAME                   those of a role, or a thread
+
+  --elf FILE             the program: names of roles, and where the scope is
+  --intrusive            the target may be stopped for a moment (gdb:)
+
+  hangscope set pause pid:4711 1-3
+  hangscope set delay /dev/shm/ram 'writer (0,0)-(1,1)' write=random:500 seed=7
+
+Status: 0; 2 usage; 3 the target cannot be read or written.
+)";
+
+const std::vector<std::string> kActions = {"pause", "resume", "delay", "mask", "freeze", "features"};
+
+struct SetWords {
+  std::string action;
+  ScopeSource source;
+  std::vector<std::string> cores;
+  std::vector<std::string> settings;
+};
+
+int Fail(const Status& status) {
+  PrintError(status.message());
+  return status.code() == Status::Code::kUsage ? kExitUsage : kExitFailed;
+}
+
+Result<std::vector<uint32_t>> ResolveCores(WatchView& view, const SetWords& words) {
+  std::vector<Corruption> corruptions;
+  auto nodes = view.reader().ReadNodes(&corruptions);
+  if (!nodes.ok()) return nodes.status();
+  std::vector<NodePlace> places;
+  for (const NodeSample& node : *nodes) places.push_back({node.x, node.y});
+  const std::vector<ScopeCore> rings = view.view().Cores();
+  std::vector<CoreIdentity> cores;
+  for (size_t i = 0; i < view.sample().cores.size(); ++i) {
+    const CoreSample& sample = view.sample().cores[i];
+    const bool in_use = sample.in_use && sample.launch != LaunchState::kEnded;
+    cores.push_back({in_use, sample.node, view.names().Role(sample.role), i < rings.size() ? rings[i].name : ""});
+  }
+  return ParseCoreSet(words.cores, cores, places);
+}
+
+// Checked before anything is written: all cores or none.
+struct Change {
+  DelaySettings delays;
+  uint32_t number = 0;  // classes, or records
+};
+
+Result<Change> ParseChange(const SetWords& words) {
+  if (words.action == "delay") {
+    auto delays = ParseDelaySettings(words.settings);
+    return delays.ok() ? Result<Change>(Change{*delays, 0}) : delays.status();
+  }
+  if (words.action == "mask" || words.action == "freeze") {
+    auto number = words.action == "mask" ? ParseMaskSetting(words.settings) : ParseFreezeSetting(words.settings);
+    return number.ok() ? Result<Change>(Change{{}, *number}) : number.status();
+  }
+  const bool takes_none = words.action == "pause" || words.action == "resume";
+  if (takes_none && !words.settings.empty()) return Status::Usage(fmt::format("'{}': {} takes no settings", Printable(words.settings[0]), words.action));
+  return Change{};
+}
+
+Status Apply(TargetControl& control, const SetWords& words, const Change& change, uint32_t core) {
+  if (words.action == "pause") return control.Pause(core);
+  if (words.action == "resume") return control.Resume(core);
+  if (words.action == "delay") return control.SetDelays(core, change.delays);
+  if (words.action == "mask") return control.SetMask(core, change.number);
+  return control.FreezeAfter(core, change.number);
+}
+
+std::string NamesOf(const WatchView& view, const std::vector<uint32_t>& cores) {
+  constexpr size_t kMost = 6;
+  std::string text;
+  for (size_t i = 0; i < std::min(cores.size(), kMost); ++i) {
+    text += (i == 0 ? "" : ", ") + view.names().Core(cores[i], view.sample().cores[cores[i]]);
+  }
+  if (cores.size() > kMost) text += fmt::format(" and {} more", cores.size() - kMost);
+  return text;
+}
+
+int SetFeatures(WatchView& view, const SetWords& words) {
+  if (!words.cores.empty()) return Fail(Status::Usage(fmt::format("'{}': features are of the whole target; for example hangscope set features TARGET waits=0", Printable(words.cores[0]))));
+  auto switches = view.reader().ReadSwitches();
+  if (!switches.ok()) return Fail(switches.status());
+  const uint32_t built = view.reader().layout().features;
+  auto wanted = ParseFeatureSettings(words.settings, built, *switches);
+  if (!wanted.ok()) return Fail(wanted.status());
+  if (*wanted != *switches) {
+    if (Status status = TargetControl(view.reader()).SetSwitches(*wanted); !status.ok()) return Fail(status);
+  }
+  WriteAll(STDOUT_FILENO, fmt::format("{}: {}\n", view.name(), FeaturesText(built, *wanted)));
+  return kExitClean;
+}
+
+int Set(const SetWords& words) {
+  auto change = ParseChange(words);
+  if (!change.ok()) return Fail(change.status());
+  SystemClock clock;
+  auto view = WatchView::Open(PosixFileSystem(), words.source, {});
+  if (!view.ok()) return Fail(view.status());
+  for (const std::string& warning : (*view)->warnings()) PrintNote("warning: " + warning);
+  if (Status status = (*view)->Poll(clock.Monotonic()); !status.ok()) return Fail(status);
+  if (words.action == "features") return SetFeatures(**view, words);
+  auto cores = ResolveCores(**view, words);
+  if (!cores.ok()) return Fail(cores.status());
+  TargetControl control((*view)->reader());
+  for (const uint32_t core : *cores) {
+    if (Status status = Apply(control, words, *change, core); !status.ok()) return Fail(status);
+  }
+  WriteAll(STDOUT_FILENO, fmt::format("{}: {} set for {} core{}: {}\n", (*view)->name(), words.action, cores->size(), cores->size() == 1 ? "" : "s", NamesOf(**view, *cores)));
+  return kExitClean;
+}
+
+}  // namespace
+
+int SetCommand(const std::vector<std::string>& words) {
+  OptionParser parser("set", kHelp);
+  SetWords set;
+  std::vector<std::string> rest;
+  parser.Option("--elf", &set.source.elf);
+  parser.Flag("--intrusive", &set.source.intrusive);
+  parser.Positionals("words", &rest);
+  switch (parser.Parse(words)) {
+    case OptionParser::Outcome::kHelp: return kExitClean;
+    case OptionParser::Outcome::kError: return kExitUsage;
+    case OptionParser::Outcome::kGo: break;
+  }
+  if (rest.empty()) {
+    PrintError("nothing to set; for example hangscope set pause pid:4711 all");
+    return kExitUsage;
+  }
+  set.action = rest[0];
+  if (std::find(kActions.begin(), kActions.end(), set.action) == kActions.end()) {
+    const std::vector<std::string> near = NearNames(set.action, kActions, 2, 1);
+    PrintError(fmt::format("cannot set '{}'; {}", Printable(set.action), near.empty() ? fmt::format("there are {}", fmt::join(kActions, ", ")) : "did you mean '" + near[0] + "'?"));
+    return kExitUsage;
+  }
+  if (rest.size() < 2) {
+    PrintError(fmt::format("no target given; for example hangscope set {} pid:4711 all", set.action));
+    return kExitUsage;
+  }
+  set.source.target = rest[1];
+  for (size_t i = 2; i < rest.size(); ++i) (rest[i].find('=') != std::string::npos ? set.settings : set.cores).push_back(rest[i]);
+  return Set(set);
+}
+
+}  // namespace hangscope::cli

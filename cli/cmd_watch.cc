@@ -1,0 +1,145 @@
+// hangscope watch: docs/hangscope-watch.md.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/units.h"
+#include "commands.h"
+#include "options.h"
+#include "session/watch_session.h"
+
+namespace hangscope::cli {
+namespace {
+
+constexpr char kHelp[] =
+    R"(usage: hangscope watch [options] TARGET...
+
+Watches targets that record with hangscope/hangscope.h, without stopping them, and says who
+hangs, waits for whom, failed: deadlocks, waits that never end, silence, faults, corruption.
+TARGET: pid:N, a file with the scope or the guest's RAM (file:PATH[@OFFSET]), gdb:HOST:PORT.
+
+  --elf FILE            the program: names, lines, where the scope is; one for all targets,
+                        or one for each in the same order
+  --interval T          between polls [100ms]
+  --stall T             what waits or stands still for so long is looked into [5]
+  --budget S            bytes that polls may read in a second; they slow down for it [64M]
+  --for T               end after this time; otherwise when the targets end
+  --exit-on-hang        end at the first hang or fault
+  --json                JSON Lines on standard output, and in the log (docs/json.md)
+  --log FILE            what changes, line by line; FILE.1 ... are older
+  --log-size S --log-keep N   the log takes S times N bytes at most [10M, 3]
+  --append              to the log that is there
+  --metrics ADDR        GET /metrics for Prometheus at HOST:PORT, or on the socket PATH
+  --intrusive           the target may be stopped for a moment
+
+ENTER resumes paused cores; so does hangscope set resume. SIGUSR1 prints the table of cores.
+SIGINT ends it. Status: 0 clean; 1 a hang or a fault was found; 2 usage; 3 a target cannot be
+read, or has no scope; 130 interrupted, nothing found.
+)";
+
+struct WatchWords {
+  std::vector<std::string> targets;
+  std::vector<std::string> elfs;
+  std::string interval = "100ms";
+  std::string stall = "5";
+  std::string budget = "64M";
+  std::string length;
+  std::string log_size = "10M";
+  std::string log_keep = "3";
+  bool intrusive = false;
+};
+
+Status ResolveTimes(const WatchWords& words, WatchOptions* options) {
+  auto interval = ParseDuration("--interval", words.interval);
+  if (!interval.ok()) return interval.status();
+  auto stall = ParseDuration("--stall", words.stall);
+  if (!stall.ok()) return stall.status();
+  auto length = ParseDuration("--for", words.length.empty() ? "1" : words.length);
+  if (!length.ok()) return length.status();
+  options->interval = *interval;
+  options->stall = *stall;
+  options->length = words.length.empty() ? 0 : *length;
+  return {};
+}
+
+Status ResolveSizes(const WatchWords& words, WatchOptions* options) {
+  auto budget = ParseSize("--budget", words.budget);
+  if (!budget.ok()) return budget.status();
+  auto size = ParseSize("--log-size", words.log_size);
+  if (!size.ok()) return size.status();
+  constexpr uint64_t kLeastLog = 64u << 10;  // room for the legend and the table of a large target
+  if (*size < kLeastLog) return Status::Usage(fmt::format("--log-size '{}': the legend and a table want 64K at least", words.log_size));
+  int keep = 0;
+  const char* const end = words.log_keep.data() + words.log_keep.size();
+  const auto [stop, error] = std::from_chars(words.log_keep.data(), end, keep);
+  if (error != std::errc() || stop != end || keep < 1 || keep > 1000) {
+    return Status::Usage(fmt::format("--log-keep '{}': how many files, 1 to 1000; for example --log-keep 3", words.log_keep));
+  }
+  options->budget_bytes_per_s = *budget;
+  options->log.size_bytes = *size;
+  options->log.keep = keep;
+  return {};
+}
+
+Status ResolveSources(const WatchWords& words, WatchOptions* options) {
+  if (words.targets.empty()) return Status::Usage("no target given; for example hangscope watch pid:4711");
+  if (words.elfs.size() > 1 && words.elfs.size() != words.targets.size()) {
+    return Status::Usage(fmt::format("{} targets and {} times --elf: give one for all, or one for each", words.targets.size(), words.elfs.size()));
+  }
+  for (size_t i = 0; i < words.targets.size(); ++i) {
+    const std::string elf = words.elfs.empty() ? "" : words.elfs[std::min(i, words.elfs.size() - 1)];
+    options->sources.push_back({words.targets[i], elf, words.intrusive});
+  }
+  return {};
+}
+
+// Whoever reads a terminal from the background is stopped for it.
+bool TerminalIsOurs() { return tcgetpgrp(STDIN_FILENO) == getpgrp(); }
+
+}  // namespace
+
+int WatchCommand(const std::vector<std::string>& words, const StartSignals& signals) {
+  OptionParser parser("watch", kHelp);
+  WatchWords watch;
+  WatchOptions options;
+  parser.Positionals("targets", &watch.targets);
+  parser.Options("--elf", &watch.elfs);
+  parser.Option("--interval", &watch.interval);
+  parser.Option("--stall", &watch.stall);
+  parser.Option("--budget", &watch.budget);
+  parser.Option("--for", &watch.length);
+  parser.Option("--log", &options.log.path);
+  parser.Option("--log-size", &watch.log_size);
+  parser.Option("--log-keep", &watch.log_keep);
+  parser.Option("--metrics", &options.metrics);
+  parser.Flag("--append", &options.log.append);
+  parser.Flag("--exit-on-hang", &options.exit_on_hang);
+  parser.Flag("--json", &options.json);
+  parser.Flag("--intrusive", &watch.intrusive);
+  switch (parser.Parse(words)) {
+    case OptionParser::Outcome::kHelp: return kExitClean;
+    case OptionParser::Outcome::kError: return kExitUsage;
+    case OptionParser::Outcome::kGo: break;
+  }
+  for (const auto resolve : {ResolveSources, ResolveTimes, ResolveSizes}) {
+    if (const Status status = resolve(watch, &options); !status.ok()) {
+      PrintError(status.message());
+      return kExitUsage;
+    }
+  }
+  SystemClock clock;
+  WatchEnvironment environment;
+  environment.files = &PosixFileSystem();
+  environment.clock = &clock;
+  environment.say = [](std::string_view text) { (void)WriteAll(STDOUT_FILENO, text); };
+  environment.terminal_fd = isatty(STDIN_FILENO) != 0 ? STDIN_FILENO : -1;
+  environment.terminal_may_be_read = TerminalIsOurs;
+  environment.signal_fd = OpenSignalFd(signals);
+  const WatchOutcome outcome = RunWatch(environment, options);
+  if (!outcome.status.ok()) PrintError(outcome.status.message());
+  return static_cast<int>(outcome.exit);
+}
+
+}  // namespace hangscope::cli

@@ -1,0 +1,214 @@
+#include "session/watch_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+
+#include "base/utf8.h"
+#include "decode/event_reader.h"
+#include "decode/scope_elf.h"
+#include "hangscope/abi/record.h"
+#include "hangscope/abi/scope.h"
+#include "probe/process_target.h"
+
+namespace hangscope {
+namespace {
+
+constexpr size_t kLastEvents = 6;
+
+// The process that a target is, or whose file it is.
+int ProcessOf(const std::string& spec, const ScopeLayout& layout) {
+  if (spec.starts_with("pid:")) return std::atoi(spec.c_str() + 4);
+  const bool of_a_process = (layout.features & HANGSCOPE_FEATURE_THREADS) != 0;
+  return of_a_process ? static_cast<int>(layout.pid) : 0;
+}
+
+// Of the target's clock, in Hz; 0: not known. Two looks at both clocks tell it as far as they are apart.
+uint64_t ClockRate(const ScopeLayout& layout) {
+  if (layout.clock_hz != 0) return layout.clock_hz;
+  constexpr uint64_t kShortest = 100'000;     // ns; each look is exact to some hundred
+  constexpr uint64_t kLongest = 1ull << 62;
+  if (layout.last_time <= layout.sync_time || layout.last_ns <= layout.sync_ns) return 0;
+  const uint64_t span = layout.last_ns - layout.sync_ns;
+  if (span < kShortest || span > kLongest) return 0;
+  return static_cast<uint64_t>(static_cast<unsigned __int128>(layout.last_time - layout.sync_time) * 1'000'000'000u / span);
+}
+
+std::string NameOfTarget(const std::string& spec) {
+  if (spec.starts_with("pid:")) return "process " + spec.substr(4);
+  return spec.starts_with("file:") ? spec.substr(5) : spec;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<WatchView>> WatchView::Open(FileSystem& files, const ScopeSource& source, const WatcherOptions& options) {
+  std::unique_ptr<WatchView> watch(new WatchView);
+  watch->name_ = NameOfTarget(source.target);
+  auto view = ScopeView::Open(files, source);
+  if (!view.ok()) return view.status();
+  watch->view_ = std::move(*view);
+  watch->warnings_ = watch->view_->warnings();
+  auto reader = WatchReader::Open(watch->view_->scope());
+  if (!reader.ok()) return reader.status();
+  watch->reader_ = std::move(*reader);
+  watch->pid_ = ProcessOf(source.target, watch->layout());
+  auto identity = watch->ReadIdentity();
+  if (!identity.ok()) return identity.status();
+  watch->identity_ = std::move(*identity);
+  watch->FindCode(files, source);
+  WatcherOptions watcher = options;
+  watcher.shared_clock = watch->layout().shared_clock();
+  watcher.clock_hz = ClockRate(watch->layout());
+  watch->watcher_.emplace(watcher);
+  if (Status status = watch->RefreshNames(); !status.ok()) return status;
+  return watch;
+}
+
+// The program that the user names; else the one that runs there, if it is the one that made the scope.
+void WatchView::FindCode(FileSystem& files, const ScopeSource& source) {
+  std::string path = source.elf;
+  if (path.empty() && !files.IsFolder(source.target) && pid_ > 0 && LifeOfProcess(pid_) == Life::kLive) {
+    const std::string own = fmt::format("/proc/{}/exe", pid_);
+    const std::string& built = layout().build_id;
+    auto elf = ScopeElf::Read(own);
+    const bool fits = elf.ok() && (built.empty() || elf->build_id.empty() || elf->build_id.starts_with(built.substr(0, elf->build_id.size())));
+    if (fits) {
+      path = own;
+      if (view_->catalog_bytes().empty()) (void)own_catalog_.Add(elf->catalog).ok();
+    }
+  }
+  if (!path.empty()) {
+    if (auto code = ElfImage::Open(path); code.ok()) code_ = std::move(*code);
+  }
+  const ScopeCatalog& catalog = view_->catalog_bytes().empty() ? own_catalog_ : view_->catalog();
+  names_.emplace(catalog, code_.get(), reader_->layout().program_at);
+}
+
+Status WatchView::RefreshNames() {
+  std::vector<Corruption> corruptions;
+  auto nodes = reader_->ReadNodes(&corruptions);
+  if (!nodes.ok()) return nodes.status();
+  nodes_ = std::move(*nodes);
+  view_->StartOver();
+  if (Status status = view_->Look(true); !status.ok()) return status;
+  for (const EventOrLoss& item : view_->Take()) {
+    const auto* event = std::get_if<ScopeEvent>(&item);
+    if (event != nullptr && event->age == 0 && !event->ambiguous) newest_time_ = std::max(newest_time_, event->time);
+  }
+  names_->SetCores(view_->Cores(), nodes_);
+  return {};
+}
+
+// What the header's check covers, and the check: another run has another pid, count of boots or clock.
+Result<std::string> WatchView::ReadIdentity() const {
+  std::string bytes(sizeof(hangscope_header), '\0');
+  if (Status status = view_->scope().target().Read(layout().address, bytes); !status.ok()) return status;
+  return bytes.substr(0, HANGSCOPE_CHECKED_BYTES) + bytes.substr(offsetof(hangscope_header, check), 4);
+}
+
+Result<bool> WatchView::IsSame() {
+  auto now = ReadIdentity();
+  if (!now.ok()) return now.status();
+  return *now == identity_ && !went_back_;
+}
+
+// Counters of harts only grow: where they do not, the target began anew without a trace in its header. A
+// thread's mailbox goes to another thread, and begins anew without that.
+bool WatchView::WentBack(const WatchSample& before) const {
+  if ((layout().features & HANGSCOPE_FEATURE_THREADS) != 0) return false;
+  const auto fell = [](uint32_t old, uint32_t now) { return now < old && old - now < UINT32_MAX / 2; };
+  for (size_t i = 0; i < std::min(before.cores.size(), sample_.cores.size()); ++i) {
+    const CoreSample& was = before.cores[i];
+    const CoreSample& is = sample_.cores[i];
+    if (!was.corrupt && !is.corrupt && fell(was.wait_sequence, is.wait_sequence)) return true;
+  }
+  return false;
+}
+
+// A live process's clock goes on as CLOCK_MONOTONIC does.
+std::optional<uint64_t> WatchView::TargetTime(TimeNs now) const {
+  const uint64_t rate = ClockRate(layout());
+  const auto last_ns = static_cast<TimeNs>(layout().last_ns);
+  if (rate == 0 || pid_ == 0 || layout().last_ns == 0 || layout().last_ns > INT64_MAX || now < last_ns) return std::nullopt;
+  return layout().last_time + static_cast<uint64_t>(static_cast<unsigned __int128>(now - last_ns) * rate / 1'000'000'000u);
+}
+
+// The latest of which there is a trace.
+std::optional<uint64_t> WatchView::LastTime() const {
+  if (!layout().shared_clock()) return std::nullopt;
+  uint64_t last = std::max(layout().last_time, newest_time_);
+  for (const CoreSample& core : sample_.cores) {
+    if (core.wait) last = std::max(last, core.wait->since);
+  }
+  return last == 0 ? std::nullopt : std::optional(last);
+}
+
+Status WatchView::Poll(TimeNs now) {
+  std::swap(before_, sample_);
+  if (Status status = reader_->Poll(&sample_); !status.ok()) return status;
+  if (WentBack(before_)) {
+    went_back_ = true;
+    return {};
+  }
+  sample_.target_time = TargetTime(now);
+  watcher_->See(sample_, now, *this);
+  return {};
+}
+
+Status WatchView::PollDead(TimeNs now) {
+  is_dead_ = true;
+  if (Status status = reader_->Poll(&sample_); !status.ok()) return status;
+  sample_.target_time = LastTime();
+  watcher_->SeeDead(sample_, now, *this);
+  return {};
+}
+
+WatchScene WatchView::Scene(TimeNs now) const { return {name_, false, &watcher_->subjects(), &*names_, &nodes_, now, is_dead_}; }
+
+Result<CoreDetail> WatchView::Detail(uint32_t core) {
+  std::vector<Corruption> corruptions;
+  return reader_->ReadDetail(core, &corruptions);
+}
+
+Result<uint64_t> WatchView::Emitted(uint32_t core) {
+  if (core >= layout().core_count) return Status::Usage(fmt::format("there is no core {}", core));
+  char head[8];
+  if (Status status = view_->scope().target().Read(layout().RingAddress(core) + offsetof(hangscope_ring, head), head); !status.ok()) return status;
+  if (layout().word_bytes == 8) return Load64(head, layout().order) >> HANGSCOPE_TICKET_SHIFT;
+  return hangscope_begun(Load32(head, layout().order), Load32(head + 4, layout().order), layout().ring_capacity);
+}
+
+std::vector<std::string> WatchView::LastEvents(const WatchSubject& subject) {
+  const bool of_a_core = subject.kind == WatchSubject::Kind::kCore;
+  const size_t at = layout().core_count + subject.index;
+  const auto& subjects = watcher_->subjects();
+  if (!of_a_core && at >= subjects.size()) return {};
+  const ScopeCatalog& catalog = view_->catalog_bytes().empty() ? own_catalog_ : view_->catalog();
+  std::vector<std::string> lines;
+  const uint32_t first = of_a_core ? subject.index : 0;
+  const uint32_t end = of_a_core ? subject.index + 1 : layout().core_count;
+  for (uint32_t core = first; core < std::min(end, layout().core_count); ++core) {
+    EventReader events(view_->scope(), core);
+    if (!events.Look(true).ok()) continue;
+    while (auto item = events.Next()) {
+      const auto* event = std::get_if<ScopeEvent>(&*item);
+      if (event == nullptr || event->id == HANGSCOPE_ID_ANCHOR || event->age > 0) continue;
+      if (!of_a_core && event->task != subjects[at].task) continue;
+      const std::string parameters = catalog.Format(*event, layout().word_bytes);
+      lines.push_back(Printable(catalog.Name(event->id)) + (parameters.empty() ? "" : " " + parameters));
+    }
+  }
+  if (lines.size() > kLastEvents) lines.erase(lines.begin(), lines.end() - kLastEvents);
+  return lines;
+}
+
+FindingHistory WatchView::History(const WatchSubject& subject) {
+  FindingHistory history;
+  history.events = LastEvents(subject);
+  if (subject.kind != WatchSubject::Kind::kCore || subject.index >= sample_.cores.size()) return history;
+  if (auto values = reader_->ReadDebugRing(sample_.cores[subject.index].node, sample_); values.ok()) history.debug = std::move(*values);
+  return history;
+}
+
+}  // namespace hangscope

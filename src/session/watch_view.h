@@ -1,0 +1,87 @@
+// A target as watch, why and set see it: its scope and mailboxes, what all of it is called, and a watcher
+// that follows it. One thread.
+#ifndef HANGSCOPE_SESSION_WATCH_VIEW_H
+#define HANGSCOPE_SESSION_WATCH_VIEW_H
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "decode/elf_image.h"
+#include "decode/watch_names.h"
+#include "decode/watch_reader.h"
+#include "export/watch_text.h"
+#include "session/scope_view.h"
+#include "watch/watcher.h"
+
+namespace hangscope {
+
+class WatchView final : public WatchSource {
+ public:
+  // Fails where the target has no scope, or the scope no mailboxes.
+  static Result<std::unique_ptr<WatchView>> Open(FileSystem& files, const ScopeSource& source, const WatcherOptions& options);
+
+  ScopeView& view() { return *view_; }
+  WatchReader& reader() { return *reader_; }
+  const WatchReader& reader() const { return *reader_; }
+  const WatchNames& names() const { return *names_; }
+  Watcher& watcher() { return *watcher_; }
+  const WatchSample& sample() const { return sample_; }
+  const ScopeLayout& layout() const { return view_->layout(); }
+  // How people call it.
+  const std::string& name() const { return name_; }
+  // The process whose memory or scope file it is; 0: none.
+  int pid() const { return pid_; }
+  // What people should know, a sentence each.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+  // One look, which the watcher sees: at `now`, monotonic.
+  Status Poll(TimeNs now);
+  // The only look at what does not change any more.
+  Status PollDead(TimeNs now);
+  // Whether the target is still what it was when it was opened: another start of it, or something else in
+  // its place, is not. Fails where it cannot be read.
+  Result<bool> IsSame();
+  // Reads again what cores and nodes are called; threads come and go.
+  Status RefreshNames();
+
+  // What texts about it are made from, at `now`.
+  WatchScene Scene(TimeNs now) const;
+  // What the core or task did last, oldest first, as text; and what its node's debug ring holds.
+  FindingHistory History(const WatchSubject& subject);
+
+  Result<std::vector<ClaimRow>> Claims() override { return reader_->ReadClaims(); }
+  Result<CoreDetail> Detail(uint32_t core) override;
+  Result<uint64_t> Emitted(uint32_t core) override;
+
+ private:
+  WatchView() = default;
+  std::optional<uint64_t> TargetTime(TimeNs now) const;
+  std::optional<uint64_t> LastTime() const;
+  void FindCode(FileSystem& files, const ScopeSource& source);
+  Result<std::string> ReadIdentity() const;
+  bool WentBack(const WatchSample& before) const;
+  std::vector<std::string> LastEvents(const WatchSubject& subject);
+
+  std::string name_;
+  int pid_ = 0;
+  std::unique_ptr<ScopeView> view_;
+  std::optional<WatchReader> reader_;
+  std::unique_ptr<ElfImage> code_;
+  ScopeCatalog own_catalog_;  // where the view has none, and the process's program does
+  std::optional<WatchNames> names_;
+  std::optional<Watcher> watcher_;
+  WatchSample sample_;
+  WatchSample before_;
+  bool went_back_ = false;
+  bool is_dead_ = false;
+  uint64_t newest_time_ = 0;  // of an event
+  std::vector<NodeSample> nodes_;
+  std::string identity_;  // the header's fixed bytes
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace hangscope
+
+#endif
