@@ -19,11 +19,11 @@ namespace {
 struct PidfdInfo {
   uint64_t mask;
   uint64_t cgroup;
-  uint32_t ids[12];  // pid, tgid, ppid, and users and groups
+  uint32_t ids[11];  // pid, tgid, ppid, and users and groups
   int32_t exit_code;
 };
 constexpr uint64_t kInfoExit = 1u << 3;
-static_assert(sizeof(PidfdInfo) == 72, "as in Linux 6.15");
+static_assert(sizeof(PidfdInfo) == 64, "the first version of it");
 
 std::optional<int> CodeFromPidfd(int fd) {
   PidfdInfo info{};

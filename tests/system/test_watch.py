@@ -1,0 +1,546 @@
+"""Programs whose threads wait, hang, pause and die, and what hangscope watch, set and why say of them."""
+import fcntl
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import termios
+import time
+import urllib.error
+import urllib.request
+
+from support import HANGSCOPE, ROOT, Case, main
+
+# Two threads that take two locks, with waits, holds and waypoints; a third waits for jobs from outside.
+PROGRAM = """
+#define _GNU_SOURCE
+#define HANGSCOPE_DEFINE
+#include <hangscope/hangscope.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+enum { QUEUE = 101, TABLE = 102 };
+#define LOCKS(NAME) NAME(101, "queue") NAME(102, "table")
+HANGSCOPE_NAMED(locks, HANGSCOPE_CATALOG_RESOURCE, LOCKS);
+#define ROLES(NAME) NAME(1, "copier")
+HANGSCOPE_NAMED(roles, HANGSCOPE_CATALOG_ROLE, ROLES);
+#define APP_EVENTS(EVENT) EVENT(copied, USER, "block %u", u32, block)
+HANGSCOPE_EVENTS(app, HANGSCOPE_FIRST_USER_ID, APP_EVENTS);
+static pthread_mutex_t locks[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
+static pthread_barrier_t both;
+static const char* how;
+static void take(int which) {
+  if (pthread_mutex_trylock(&locks[which]) != 0) {
+    HANGSCOPE_WAYPOINT_NAMED("LCKW", "take a lock");
+    HANGSCOPE_WAIT_FOR(HANGSCOPE_RESOURCE_EXCLUSIVE, QUEUE + which);
+    pthread_mutex_lock(&locks[which]);
+    HANGSCOPE_WAIT_DONE();
+  }
+  HANGSCOPE_HOLD(QUEUE + which);
+}
+static void give(int which) {
+  HANGSCOPE_RELEASE(QUEUE + which);
+  pthread_mutex_unlock(&locks[which]);
+}
+static void* copier(void* name) {
+  const int second = strcmp(name, "beta") == 0;
+  pthread_setname_np(pthread_self(), name);
+  hangscope_core_is(hangscope_core_of(hangscope_this_mailbox()), 0, 1);
+  for (uint32_t block = 0;; block++) {
+    HANGSCOPE_WAYPOINT("COPR");
+    hangscope_heartbeat();
+    usleep(1000);
+    hangscope_copied(block);
+    HANGSCOPE_DEBUG(0xb10c0000u | block);
+    const int crossed = strcmp(how, "deadlock") == 0;
+    take(crossed && second);
+    if (crossed) pthread_barrier_wait(&both);
+    take(!(crossed && second));
+    give(!(crossed && second));
+    give(crossed && second);
+    HANGSCOPE_WAYPOINT("REST");
+    usleep(1000);
+  }
+  return 0;
+}
+int main(int argc, char** argv) {
+  pthread_t threads[2];
+  how = argc > 1 ? argv[1] : "";
+  pthread_barrier_init(&both, 0, 2);
+  HANGSCOPE_WAYPOINT("MAIN");
+  pthread_create(&threads[0], 0, copier, "alpha");
+  pthread_create(&threads[1], 0, copier, "beta");
+  puts(hangscope_scope_path());
+  fflush(stdout);
+  HANGSCOPE_WAIT_FOR(HANGSCOPE_RESOURCE_OUTSIDE, 1);
+  const int word = getchar();
+  HANGSCOPE_WAIT_DONE();
+  if (word == 'a') abort();
+  return word == 'e' ? 3 : 0;
+}
+"""
+
+
+class Targets(Case):
+    """A program for all tests, compiled once."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        compiler = os.environ.get("CC") or shutil.which("gcc") or shutil.which("cc")
+        if compiler is None:
+            cls.program = None
+            return
+        cls.built = pathlib.Path(subprocess.run(["mktemp", "-d"], check=True, capture_output=True, text=True).stdout.strip())
+        cls.addClassCleanup(shutil.rmtree, cls.built, ignore_errors=True)
+        cls.program = cls.built / "copiers"
+        source = cls.built / "copiers.c"
+        source.write_text(PROGRAM)
+        subprocess.run([compiler, "-std=gnu11", "-g", "-O2", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}", str(source),
+                        "-o", str(cls.program), "-pthread"], check=True)
+
+    def setUp(self):
+        super().setUp()
+        if self.program is None:
+            self.skipTest("there is no C compiler here (package gcc)")
+
+    def start(self, how="healthy", scope=None, **popen):
+        """The program, running; its scope file."""
+        environment = dict(os.environ)
+        if scope:
+            environment["HANGSCOPE_SCOPE"] = str(scope)
+        process = subprocess.Popen([str(self.program), how], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, **popen)
+        self.addCleanup(self.end, process)
+        process.scope = pathlib.Path(process.stdout.readline().decode().strip())
+        return process
+
+    def watch(self, *words, **popen):
+        """A watcher in the background, with --json unless told otherwise; self.found(watcher) when it has ended."""
+        options = [] if popen.pop("text_only", False) else ["--json"]
+        process = subprocess.Popen([HANGSCOPE, "watch", *options, *map(str, words)], stdin=popen.pop("stdin", subprocess.DEVNULL),
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, **popen)
+        self.addCleanup(self.end, process)
+        return process
+
+    def found(self, watcher, timeout=30):
+        out, err = watcher.communicate(timeout=timeout)
+        self.assertEqual(err, b"")
+        return [json.loads(line) for line in out.splitlines()]
+
+    def lines_until(self, watcher, wanted):
+        """What a watcher says, up to the line that is wanted."""
+        said = []
+        while True:
+            line = watcher.stdout.readline()
+            self.assertTrue(line, f"it ended without the line that was waited for, after {said}")
+            said.append(json.loads(line))
+            if wanted(said[-1]):
+                return said
+
+    def why(self, *words):
+        done = self.hangscope("why", *words)
+        self.assertEqual(done.err, b"")
+        return done.status, done.out.decode()
+
+    def findings(self, messages):
+        return [m for m in messages if m["type"] == "finding"]
+
+    def core_of(self, process, name):
+        done = self.hangscope("why", "--json", "--stall", "50ms", f"pid:{process.pid}")
+        return next(m for m in map(json.loads, done.out.splitlines()) if m.get("name") == f"thread {name}")
+
+
+class Watch(Targets):
+    def test_two_threads_that_wait_for_each_other_are_a_deadlock_and_said_once(self):
+        target = self.start("deadlock")
+        watcher = self.watch("--stall", "300ms", "--interval", "20ms", "--for", "1.5", f"pid:{target.pid}")
+        messages = self.found(watcher)
+        self.assertEqual(watcher.returncode, 1)
+        finding, = self.findings(messages)
+        self.assertEqual((finding["kind"], finding["confidence"], finding["hang"]), ("deadlock", "certain", True))
+        self.assertEqual(sorted(s["name"] for s in finding["subjects"]), ["thread alpha", "thread beta"])
+        for subject in finding["subjects"]:
+            self.assertEqual(subject["waypoint"], "LCKW")
+            self.assertRegex(subject["where"], r"take a lock, copiers\.c:\d+")
+        self.assertEqual({s["waits_for"]["name"] for s in finding["subjects"]}, {"queue", "table"})
+        self.assertEqual(finding["summary"], "deadlock, 2 of 3 cores wait for each other")
+        self.assertGreaterEqual(finding["for_s"], 0.3)
+        self.assertEqual(finding["last_events"][-1], "copied block 0")
+        self.assertIn({"core": finding["first"]["core"], "value": 0xb10c0000}, finding["debug_ring"])
+        end = messages[-1]
+        self.assertEqual((end["type"], end["findings"], end["bad_findings"]), ("end", 1, 1))
+        self.assertGreater(end["polls"], 20)
+
+    def test_exit_on_hang_ends_at_the_first_bad_finding(self):
+        target = self.start("deadlock")
+        watcher = self.watch("--stall", "300ms", "--exit-on-hang", f"pid:{target.pid}")
+        self.assertEqual(len(self.findings(self.found(watcher))), 1)
+        self.assertEqual(watcher.returncode, 1)
+        self.assertIsNone(target.poll())
+
+    def test_a_program_that_works_raises_nothing_for_several_stall_times(self):
+        target = self.start()
+        watcher = self.watch("--stall", "200ms", "--interval", "10ms", "--for", "2", f"pid:{target.pid}")
+        messages = self.found(watcher)
+        self.assertEqual((watcher.returncode, self.findings(messages)), (0, []))
+        end = messages[-1]
+        self.assertLess(end["cpu"], 0.2)
+        self.assertGreater(end["read_bytes"], 0)
+
+    def test_its_text_begins_with_a_table_and_ends_with_the_cost(self):
+        target = self.start("deadlock")
+        watcher = self.watch("--stall", "300ms", "--for", "800ms", f"pid:{target.pid}", text_only=True)
+        out = watcher.communicate(timeout=30)[0].decode()
+        lines = out.splitlines()
+        self.assertRegex(lines[0], rf"^hangscope: watching process {target.pid}: room for 64 cores, every 100 ms$")
+        self.assertEqual(lines[1].split()[:4], ["core", "role", "activity", "at"])
+        self.assertRegex(out, r"hangscope: HANG: deadlock, 2 of 3 cores wait for each other \(certain\)\n"
+                              r"  thread (alpha|beta) +waits \d+\.\d s at LCKW for (queue|table) \(held by thread (alpha|beta)\)   take a lock, copiers\.c:\d+\n")
+        self.assertRegex(out, r"  first to stop: thread (alpha|beta), after copied block 0\n")
+        self.assertRegex(lines[-1], r"^hangscope: \d+ polls in 0\.8 s, [\d.]+ [KM]?i?B read, [\d.e-]+ % of a CPU, longest poll [\d.]+ ms$")
+
+    def test_ending_by_itself_is_clean_and_being_killed_is_not(self):
+        for word, status, event in ((b"x", 0, "ended with status 0"), (b"e", 0, "ended with status 3"), (b"a", 1, "killed by signal 6"), (None, 1, "killed by signal 9")):
+            with self.subTest(event):
+                target = self.start()
+                watcher = self.watch("--interval", "20ms", f"pid:{target.pid}")
+                self.lines_until(watcher, lambda m: m.get("event") == "watching")
+                time.sleep(0.1)
+                if word is None:
+                    target.kill()
+                else:
+                    target.stdin.write(word)
+                    target.stdin.flush()
+                target.wait()
+                messages = self.found(watcher)
+                self.assertEqual(watcher.returncode, status)
+                said = [m["summary"] for m in self.findings(messages)] + [m["text"] for m in messages if m.get("event") == "ended"]
+                self.assertEqual(len(said), 1)
+                self.assertIn(event, said[0])
+                self.assertEqual([f["kind"] for f in self.findings(messages)], ["dead"] * status)
+
+    def test_one_target_that_dies_does_not_end_the_watching_of_another(self):
+        dies, hangs = self.start(), self.start("deadlock")
+        watcher = self.watch("--stall", "1", "--interval", "20ms", "--for", "2", f"pid:{dies.pid}", hangs.scope)
+        self.lines_until(watcher, lambda m: m.get("event") == "watching")
+        dies.kill()
+        findings = self.findings(self.found(watcher))
+        self.assertEqual([(f["kind"], f["target"]) for f in findings], [("dead", f"process {dies.pid}"), ("deadlock", str(hangs.scope))])
+
+    def test_a_file_that_is_cut_off_is_gone_and_one_that_is_written_anew_restarted(self):
+        target = self.start()
+        image = self.folder / "ram"
+        shutil.copyfile(target.scope, image)
+        data = bytearray(image.read_bytes())
+        watcher = self.watch("--interval", "20ms", "--stall", "500ms", self.nobodys(image, data))
+        self.lines_until(watcher, lambda m: m.get("event") == "watching")
+        os.truncate(image, 4096)
+        time.sleep(0.1)
+        image.write_bytes(self.restarted(data))
+        self.lines_until(watcher, lambda m: m.get("event") == "restarted")
+        os.truncate(image, 0)
+        messages = self.found(watcher)
+        dead, = [f for f in self.findings(messages) if f["kind"] == "dead"]
+        self.assertIn("shorter", dead["summary"])
+        self.assertEqual(watcher.returncode, 1)
+
+    def test_two_watchers_at_once_find_the_same(self):
+        target = self.start("deadlock")
+        watchers = [self.watch("--stall", "300ms", "--exit-on-hang", f"pid:{target.pid}") for _ in range(2)]
+        kinds = [[f["kind"] for f in self.findings(self.found(w))] for w in watchers]
+        self.assertEqual(kinds, [["deadlock"], ["deadlock"]])
+
+    def test_a_watcher_that_was_stopped_for_a_while_invents_nothing(self):
+        target = self.start()
+        watcher = self.watch("--stall", "300ms", "--interval", "20ms", "--for", "2.5", f"pid:{target.pid}")
+        self.lines_until(watcher, lambda m: m.get("event") == "watching")
+        watcher.send_signal(signal.SIGSTOP)
+        time.sleep(1)
+        watcher.send_signal(signal.SIGCONT)
+        self.assertEqual(self.findings(self.found(watcher)), [])
+        self.assertEqual(watcher.returncode, 0)
+
+    def test_a_watcher_that_is_killed_leaves_the_target_as_it_was(self):
+        target = self.start()
+        watcher = self.watch("--interval", "1ms", f"pid:{target.pid}")
+        self.lines_until(watcher, lambda m: m.get("event") == "watching")
+        before = self.core_of(target, "alpha")["heartbeat"]
+        watcher.kill()
+        watcher.wait()
+        self.until(lambda: self.core_of(target, "alpha")["heartbeat"] > before + 10)
+        self.assertIsNone(target.poll())
+
+    def test_interrupted_without_findings_it_says_so(self):
+        target = self.start()
+        watcher = self.watch(f"pid:{target.pid}")
+        self.lines_until(watcher, lambda m: m.get("event") == "watching")
+        watcher.send_signal(signal.SIGINT)
+        self.assertEqual(self.found(watcher)[-1]["type"], "end")
+        self.assertEqual(watcher.returncode, 130)
+
+    def test_a_budget_slows_its_polls_down_and_it_says_so(self):
+        target = self.start()
+        watcher = self.watch("--interval", "10ms", "--budget", "32K", "--for", "1", f"pid:{target.pid}")
+        messages = self.found(watcher)
+        self.assertEqual(len([m for m in messages if m.get("event") == "slowed"]), 1)
+        end = messages[-1]
+        self.assertGreater(end["longest_interval_s"], 0.1)
+        self.assertLess(end["read_bytes"], 64 << 10)
+
+    def test_usage_errors_name_what_is_wrong(self):
+        target = self.start()
+        for words, said in (([], "no target given"), (["--intervall", "1", "x"], "did you mean '--interval'?"),
+                            (["--elf", "a", "--elf", "b", "x", "y", "z"], "3 targets and 2 times --elf"),
+                            (["--log-keep", "0", "x"], "--log-keep '0'"), (["--interval", "0", "x"], "--interval"),
+                            (["--metrics", "nowhere", f"pid:{target.pid}"], "--metrics 'nowhere': HOST:PORT")):
+            with self.subTest(said):
+                done = self.hangscope("watch", *words)
+                self.assertEqual(done.status, 2)
+                self.assertIn(said, done.err.decode())
+        done = self.hangscope("watch", self.folder / "none")
+        self.assertEqual(done.status, 3)
+        self.assertIn("none", done.err.decode())
+
+    def nobodys(self, image, data):
+        image.write_bytes(self.with_check(data))
+        return image
+
+    def restarted(self, data):
+        again = bytearray(data)
+        again[72:76] = (2).to_bytes(4, "little")  # boots
+        return self.with_check(again)
+
+    @staticmethod
+    def with_check(data):
+        """The scope as guest RAM has it: of no process."""
+        check = 0x811c9dc5
+        data[76:80] = bytes(4)  # pid
+        for byte in data[:120]:
+            check = (check ^ byte) * 0x01000193 & 0xffffffff
+        data[188:192] = check.to_bytes(4, "little")
+        return bytes(data)
+
+
+class Log(Targets):
+    def test_it_has_the_legend_on_top_and_lines_for_changes_only(self):
+        target = self.start("deadlock")
+        log = self.folder / "watch.log"
+        watcher = self.watch("--log", log, "--interval", "10ms", "--stall", "300ms", "--for", "1", f"pid:{target.pid}", text_only=True)
+        watcher.communicate(timeout=30)
+        lines = log.read_text().splitlines()
+        self.assertTrue(lines[0].startswith("hangscope watch, log of 20"))
+        head = next(i for i, line in enumerate(lines) if line.startswith("time"))
+        at = lines[head].index("activity")
+        rows = [line for line in lines[head + 1:] if re.match(r"^\S+Z +\d+ (alpha|beta|copiers) ", line)]
+        self.assertEqual({row[at:].split()[0] for row in rows}, {"waiting", "idle"})
+        # Nothing moves: the first look, and what it took the watcher to see that.
+        self.assertLess(len(rows), 10)
+        self.assertEqual(sum("HANG: deadlock" in line for line in lines), 1)
+        self.assertIn("polls in", lines[-1])
+
+    def test_it_is_rotated_within_its_bound_and_each_file_has_the_legend(self):
+        target = self.start()
+        log = self.folder / "watch.log"
+        watcher = self.watch("--log", log, "--log-size", "64K", "--log-keep", "2", "--interval", "1ms", f"pid:{target.pid}", text_only=True)
+        old = pathlib.Path(f"{log}.1")
+        self.until(lambda: old.exists() and old.stat().st_size > 32 << 10 and log.stat().st_size > 16 << 10)
+        watcher.terminate()
+        watcher.communicate(timeout=30)
+        for file in (log, old):
+            self.assertLessEqual(file.stat().st_size, 64 << 10)
+            self.assertTrue(file.read_text().startswith("hangscope watch, log of 20"))
+            self.assertIn("\nactivity  running, idle", file.read_text())
+        self.assertFalse(pathlib.Path(f"{log}.2").exists())
+
+    def test_append_goes_on_and_json_is_json(self):
+        target = self.start("deadlock")
+        log = self.folder / "watch.jsonl"
+        for _ in range(2):
+            self.watch("--log", log, "--append", "--interval", "20ms", "--stall", "100ms", "--exit-on-hang", f"pid:{target.pid}").communicate(timeout=30)
+        messages = [json.loads(line) for line in log.read_text().splitlines()]
+        self.assertEqual([m["type"] for m in messages if m["type"] in ("finding", "end")], ["finding", "end"] * 2)
+        self.assertIn("change", {m["type"] for m in messages})
+
+
+class Set(Targets):
+    def test_pause_and_resume_reach_one_core_and_watching_goes_on(self):
+        target = self.start()
+        done = self.hangscope("set", "pause", f"pid:{target.pid}", "beta")
+        self.assertEqual(done.status, 0, done.err)
+        self.assertIn(b"pause set for 1 core: thread beta", done.out)
+        self.until(lambda: self.core_of(target, "beta")["activity"] == "paused")
+        self.assertEqual(self.core_of(target, "alpha")["activity"], "running")
+        done = self.hangscope("set", "resume", f"pid:{target.pid}", "copier")  # by the role
+        self.assertIn(b"resume set for 2 cores: thread alpha, thread beta", done.out)
+        self.until(lambda: self.core_of(target, "beta")["activity"] == "running")
+
+    def test_enter_resumes_paused_cores_and_polls_never_wait_for_it(self):
+        target = self.start()
+        terminal, far = self.open_terminal()
+        watcher = self.watch("--interval", "20ms", f"pid:{target.pid}", stdin=far, start_new_session=True,
+                             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        os.close(far)
+        said = self.lines_until(watcher, lambda m: m.get("event") == "watching")
+        self.assertIn("ENTER resumes", said[-1]["text"])
+        self.hangscope("set", "pause", f"pid:{target.pid}", "beta")
+        self.until(lambda: self.core_of(target, "beta")["activity"] == "paused")
+        os.write(terminal, b"\n")
+        said = self.lines_until(watcher, lambda m: m.get("event") == "resumed")
+        self.assertIn("thread beta", said[-1]["text"])
+        self.until(lambda: self.core_of(target, "beta")["activity"] == "running")
+        watcher.terminate()
+        self.assertGreater(self.found(watcher)[-1]["polls"], 5)
+        os.close(terminal)
+
+    def test_delays_masks_freezes_and_features_reach_the_scope(self):
+        target = self.start()
+        where = f"pid:{target.pid}"
+        self.assertEqual(self.hangscope("set", "delay", where, "alpha", "read=100,write=random:500", "seed=7").status, 0)
+        self.assertEqual(self.hangscope("set", "freeze", where, "beta").status, 0)
+        shown = [json.loads(line) for line in self.hangscope("show", "--json", where).out.splitlines()]
+        frozen = {m["name"]: m["frozen"] for m in shown if m["type"] == "core" and m["in_use"]}
+        self.assertEqual((frozen["alpha"], frozen["beta"]), (False, True))
+        self.assertEqual(self.hangscope("set", "mask", where, "beta", "classes=all").status, 0)
+        out = self.hangscope("set", "features", where, "waits=off").out.decode()
+        self.assertIn("waypoints on, waits off", out)
+        out = self.hangscope("set", "features", where).out.decode()
+        self.assertIn("waypoints on, waits off", out)
+
+    def test_what_is_unknown_is_an_error_with_a_suggestion_and_changes_nothing(self):
+        target = self.start()
+        where = f"pid:{target.pid}"
+        for words, said in ((["paus", where, "0"], "did you mean 'pause'?"), (["pause", where, "bta"], "did you mean beta?"),
+                            (["delay", where, "all", "reed=1"], "did you mean 'read'?"), (["pause", where, "0", "seed=1"], "pause takes no settings"),
+                            (["pause", where], "no cores are named"), (["pause", where, "64"], "there are cores 0 to 63"),
+                            (["features", where, "wait=0"], "did you mean 'waits'?"), (["features", where, "0"], "features are of the whole target"),
+                            (["pause"], "no target given"), ([], "nothing to set")):
+            with self.subTest(said):
+                before = target.scope.read_bytes()[:120]
+                done = self.hangscope("set", *words)
+                self.assertEqual(done.status, 2, done.out)
+                self.assertIn(said, done.err.decode())
+                self.assertEqual(target.scope.read_bytes()[:120], before)
+
+
+class Metrics(Targets):
+    def test_they_are_served_between_polls_and_nobody_holds_the_watcher_up(self):
+        target = self.start("deadlock")
+        watcher = self.watch("--metrics", "127.0.0.1:0", "--interval", "10ms", "--stall", "200ms", f"pid:{target.pid}")
+        said = self.lines_until(watcher, lambda m: m.get("event") == "metrics")
+        address = said[-1]["text"].removeprefix("metrics at ")
+        port = int(address.split(":")[2].split("/")[0])
+        # Clients that never read, never ask, ask for anything else.
+        stuck = [socket.create_connection(("127.0.0.1", port)) for _ in range(3)]
+        for client in stuck:
+            self.addCleanup(client.close)
+        stuck[0].sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+        stuck[1].sendall(b"GET /met")
+        self.lines_until(watcher, lambda m: m["type"] == "finding")
+        text = urllib.request.urlopen(address, timeout=10).read().decode()
+        label = f'target="process {target.pid}"'
+        self.assertIn(f"hangscope_up{{{label}}} 1\n", text)
+        self.assertIn(f'hangscope_findings_total{{{label},kind="deadlock"}} 1\n', text)
+        self.assertRegex(text, rf'hangscope_activity{{{label},core="\d+",name="thread beta",activity="waiting"}} 1\n')
+        self.assertGreater(float(re.search(r"^hangscope_polls_total (\d+)", text, re.M)[1]), 10)
+        with self.assertRaises(urllib.error.HTTPError) as no_page:
+            urllib.request.urlopen(address.replace("/metrics", "/other"), timeout=10)
+        self.assertEqual(no_page.exception.code, 404)
+        no_page.exception.close()
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            client.sendall(b"POST /metrics HTTP/1.1\r\n\r\n")
+            self.assertTrue(client.makefile("rb").read().startswith(b"HTTP/1.1 400 "))
+        polls = float(re.search(r"^hangscope_polls_total (\d+)", urllib.request.urlopen(address, timeout=10).read().decode(), re.M)[1])
+        self.until(lambda: float(re.search(r"^hangscope_polls_total (\d+)", urllib.request.urlopen(address, timeout=10).read().decode(), re.M)[1]) > polls + 5)
+
+    def test_they_are_served_on_a_socket_that_is_removed_in_the_end(self):
+        target = self.start()
+        path = self.folder / "metrics.sock"
+        watcher = self.watch("--metrics", path, f"pid:{target.pid}")
+        self.lines_until(watcher, lambda m: m.get("event") == "metrics")
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(path))
+            client.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+            answer = client.makefile("rb").read().decode()
+        self.assertTrue(answer.startswith("HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4"))
+        self.promtool(answer.split("\r\n\r\n", 1)[1])
+        watcher.terminate()
+        watcher.communicate(timeout=30)
+        self.assertFalse(path.exists())
+
+    def promtool(self, text):
+        """Prometheus's own opinion, where it is installed (package prometheus)."""
+        if shutil.which("promtool"):
+            done = subprocess.run(["promtool", "check", "metrics"], input=text.encode(), capture_output=True, timeout=30)
+            self.assertEqual((done.returncode, done.stdout + done.stderr), (0, b""))
+
+
+class Why(Targets):
+    def check_deadlock(self, out):
+        self.assertRegex(out, r"\AHANG: deadlock, 2 of 3 cores wait for each other \((certain|likely)\)\n")
+        self.assertRegex(out, r"thread (alpha|beta) +waits.* at LCKW for (queue|table|0x6[56]) \(held by thread (alpha|beta)\)")
+        self.assertRegex(out, r"first to stop: thread (alpha|beta), after (copied block 0|event 64)")
+        self.assertLessEqual(len(out.splitlines()), 24)
+
+    def test_a_live_process_and_a_dead_ones_scope_file_say_the_same(self):
+        target = self.start("deadlock")
+        time.sleep(0.2)
+        status, out = self.why("--stall", "300ms", f"pid:{target.pid}")
+        self.assertEqual(status, 1)
+        self.check_deadlock(out)
+        target.kill()
+        target.wait()
+        for where in ([target.scope], ["--elf", self.program, target.scope]):
+            with self.subTest(where):
+                status, out = self.why(*where)
+                self.assertEqual(status, 1)
+                self.check_deadlock(out)
+        self.assertRegex(out, r"at LCKW for queue \(held by thread (alpha|beta)\)   take a lock, copiers\.c:\d+")
+
+    def test_a_core_dump_says_the_same(self):
+        if shutil.which("gcore") is None:
+            self.skipTest("there is no gcore here (package gdb)")
+        target = self.start("deadlock")
+        time.sleep(0.2)
+        pathlib.Path(f"/proc/{target.pid}/coredump_filter").write_text("0x3f")  # mapped files, too
+        made = subprocess.run(["gcore", "-o", str(self.folder / "core"), str(target.pid)], capture_output=True, timeout=60)
+        if made.returncode != 0:
+            self.skipTest(f"gcore may not look into processes here: {made.stderr.decode()[-200:]}")
+        status, out = self.why("--elf", self.program, f"core:{self.folder}/core.{target.pid}")
+        self.assertEqual(status, 1)
+        self.check_deadlock(out)
+
+    def test_what_works_is_no_hang_whether_alive_or_dead(self):
+        target = self.start()
+        status, out = self.why("--stall", "300ms", f"pid:{target.pid}")
+        self.assertEqual((status, out.splitlines()[0]), (0, "no hang and no fault found"))
+        target.stdin.write(b"x")
+        target.stdin.flush()
+        target.wait()
+        status, out = self.why(target.scope)
+        self.assertEqual((status, out.splitlines()[0]), (0, "no hang and no fault found"))
+
+    def test_json_has_the_finding_and_every_core(self):
+        target = self.start("deadlock")
+        done = self.hangscope("why", "--json", "--stall", "200ms", f"pid:{target.pid}")
+        messages = [json.loads(line) for line in done.out.splitlines()]
+        self.assertEqual((done.status, messages[0]["event"]), (1, "bad"))
+        self.assertEqual([f["kind"] for f in self.findings(messages)], ["deadlock"])
+        self.assertEqual(sorted(m["name"] for m in messages if m["type"] == "change"), ["thread alpha", "thread beta", "thread copiers"])
+
+    def test_what_cannot_be_read_is_status_3(self):
+        empty = self.folder / "empty"
+        empty.write_bytes(bytes(8192))
+        for where, said in ((self.folder / "none", "none"), (empty, "has no scope"), ("pid:999999999", "there is no process 999999999")):
+            done = self.hangscope("why", where)
+            self.assertIn(done.status, (2, 3))
+            self.assertIn(said, done.err.decode())
+
+
+if __name__ == "__main__":
+    main()
