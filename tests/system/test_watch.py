@@ -13,109 +13,19 @@ import time
 import urllib.error
 import urllib.request
 
-from support import HANGSCOPE, ROOT, Case, main
+from support import BUILD, HANGSCOPE, Case, main
 
 # Two threads that take two locks, with waits, holds and waypoints; a third waits for jobs from outside.
-PROGRAM = """
-#define _GNU_SOURCE
-#define HANGSCOPE_DEFINE
-#include <hangscope/hangscope.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-enum { QUEUE = 101, TABLE = 102 };
-#define LOCKS(NAME) NAME(101, "queue") NAME(102, "table")
-HANGSCOPE_NAMED(locks, HANGSCOPE_CATALOG_RESOURCE, LOCKS);
-#define ROLES(NAME) NAME(1, "copier")
-HANGSCOPE_NAMED(roles, HANGSCOPE_CATALOG_ROLE, ROLES);
-#define APP_EVENTS(EVENT) EVENT(copied, USER, "block %u", u32, block)
-HANGSCOPE_EVENTS(app, HANGSCOPE_FIRST_USER_ID, APP_EVENTS);
-static pthread_mutex_t locks[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
-static pthread_barrier_t both;
-static const char* how;
-static void take(int which) {
-  if (pthread_mutex_trylock(&locks[which]) != 0) {
-    HANGSCOPE_WAYPOINT_NAMED("LCKW", "take a lock");
-    HANGSCOPE_WAIT_FOR(HANGSCOPE_RESOURCE_EXCLUSIVE, QUEUE + which);
-    pthread_mutex_lock(&locks[which]);
-    HANGSCOPE_WAIT_DONE();
-  }
-  HANGSCOPE_HOLD(QUEUE + which);
-}
-static void give(int which) {
-  HANGSCOPE_RELEASE(QUEUE + which);
-  pthread_mutex_unlock(&locks[which]);
-}
-static void* copier(void* name) {
-  const int second = strcmp(name, "beta") == 0;
-  pthread_setname_np(pthread_self(), name);
-  hangscope_core_is(hangscope_core_of(hangscope_this_mailbox()), 0, 1);
-  for (uint32_t block = 0;; block++) {
-    HANGSCOPE_WAYPOINT("COPR");
-    hangscope_heartbeat();
-    usleep(1000);
-    hangscope_copied(block);
-    HANGSCOPE_DEBUG(0xb10c0000u | block);
-    const int crossed = strcmp(how, "deadlock") == 0;
-    take(crossed && second);
-    if (crossed) pthread_barrier_wait(&both);
-    take(!(crossed && second));
-    give(!(crossed && second));
-    give(crossed && second);
-    HANGSCOPE_WAYPOINT("REST");
-    usleep(1000);
-  }
-  return 0;
-}
-int main(int argc, char** argv) {
-  pthread_t threads[2];
-  how = argc > 1 ? argv[1] : "";
-  pthread_barrier_init(&both, 0, 2);
-  HANGSCOPE_WAYPOINT("MAIN");
-  pthread_create(&threads[0], 0, copier, "alpha");
-  pthread_create(&threads[1], 0, copier, "beta");
-  puts(hangscope_scope_path());
-  fflush(stdout);
-  HANGSCOPE_WAIT_FOR(HANGSCOPE_RESOURCE_OUTSIDE, 1);
-  const int word = getchar();
-  HANGSCOPE_WAIT_DONE();
-  if (word == 'a') abort();
-  return word == 'e' ? 3 : 0;
-}
-"""
+PROGRAM = pathlib.Path(BUILD) / "tests" / "copiers"
 
 
 class Targets(Case):
-    """A program for all tests, compiled once."""
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        compiler = os.environ.get("CC") or shutil.which("gcc") or shutil.which("cc")
-        if compiler is None:
-            cls.program = None
-            return
-        cls.built = pathlib.Path(subprocess.run(["mktemp", "-d"], check=True, capture_output=True, text=True).stdout.strip())
-        cls.addClassCleanup(shutil.rmtree, cls.built, ignore_errors=True)
-        cls.program = cls.built / "copiers"
-        source = cls.built / "copiers.c"
-        source.write_text(PROGRAM)
-        subprocess.run([compiler, "-std=gnu11", "-g", "-O2", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}", str(source),
-                        "-o", str(cls.program), "-pthread"], check=True)
-
-    def setUp(self):
-        super().setUp()
-        if self.program is None:
-            self.skipTest("there is no C compiler here (package gcc)")
-
     def start(self, how="healthy", scope=None, **popen):
         """The program, running; its scope file."""
         environment = dict(os.environ)
         if scope:
             environment["HANGSCOPE_SCOPE"] = str(scope)
-        process = subprocess.Popen([str(self.program), how], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, **popen)
+        process = subprocess.Popen([str(PROGRAM), how], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, **popen)
         self.addCleanup(self.end, process)
         process.scope = pathlib.Path(process.stdout.readline().decode().strip())
         return process
@@ -167,7 +77,7 @@ class Watch(Targets):
         self.assertEqual(sorted(s["name"] for s in finding["subjects"]), ["thread alpha", "thread beta"])
         for subject in finding["subjects"]:
             self.assertEqual(subject["waypoint"], "LCKW")
-            self.assertRegex(subject["where"], r"take a lock, copiers\.c:\d+")
+            self.assertRegex(subject["where"], r"take a lock, copiers\.cc:\d+")
         self.assertEqual({s["waits_for"]["name"] for s in finding["subjects"]}, {"queue", "table"})
         self.assertEqual(finding["summary"], "deadlock, 2 of 3 cores wait for each other")
         self.assertGreaterEqual(finding["for_s"], 0.3)
@@ -201,7 +111,7 @@ class Watch(Targets):
         self.assertRegex(lines[0], rf"^hangscope: watching process {target.pid}: room for 64 cores, every 100 ms$")
         self.assertEqual(lines[1].split()[:4], ["core", "role", "activity", "at"])
         self.assertRegex(out, r"hangscope: HANG: deadlock, 2 of 3 cores wait for each other \(certain\)\n"
-                              r"  thread (alpha|beta) +waits \d+\.\d s at LCKW for (queue|table) \(held by thread (alpha|beta)\)   take a lock, copiers\.c:\d+\n")
+                              r"  thread (alpha|beta) +waits \d+\.\d s at LCKW for (queue|table) \(held by thread (alpha|beta)\)   take a lock, copiers\.cc:\d+\n")
         self.assertRegex(out, r"  first to stop: thread (alpha|beta), after copied block 0\n")
         self.assertRegex(lines[-1], r"^hangscope: \d+ polls in 0\.8 s, [\d.]+ [KM]?i?B read, [\d.e-]+ % of a CPU, longest poll [\d.]+ ms$")
 
@@ -495,12 +405,12 @@ class Why(Targets):
         self.check_deadlock(out)
         target.kill()
         target.wait()
-        for where in ([target.scope], ["--elf", self.program, target.scope]):
+        for where in ([target.scope], ["--elf", PROGRAM, target.scope]):
             with self.subTest(where):
                 status, out = self.why(*where)
                 self.assertEqual(status, 1)
                 self.check_deadlock(out)
-        self.assertRegex(out, r"at LCKW for queue \(held by thread (alpha|beta)\)   take a lock, copiers\.c:\d+")
+        self.assertRegex(out, r"at LCKW for queue \(held by thread (alpha|beta)\)   take a lock, copiers\.cc:\d+")
 
     def test_a_core_dump_says_the_same(self):
         if shutil.which("gcore") is None:
@@ -511,7 +421,7 @@ class Why(Targets):
         made = subprocess.run(["gcore", "-o", str(self.folder / "core"), str(target.pid)], capture_output=True, timeout=60)
         if made.returncode != 0:
             self.skipTest(f"gcore may not look into processes here: {made.stderr.decode()[-200:]}")
-        status, out = self.why("--elf", self.program, f"core:{self.folder}/core.{target.pid}")
+        status, out = self.why("--elf", PROGRAM, f"core:{self.folder}/core.{target.pid}")
         self.assertEqual(status, 1)
         self.check_deadlock(out)
 
