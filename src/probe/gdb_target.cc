@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <netdb.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -12,24 +11,20 @@
 #include <charconv>
 #include <cstring>
 
+#include "base/utf8.h"
+
 namespace hangscope {
 namespace {
 
-constexpr size_t kLongestPacket = 1u << 20;
 constexpr size_t kMostAtOnce = 4096;
-constexpr int kTries = 3;
+constexpr size_t kLeastAtOnce = 8;
+constexpr size_t kMostShown = 16;
+constexpr size_t kFrame = 8;  // what frames a packet, generously
 
-int Checksum(std::string_view packet) {
-  unsigned sum = 0;
-  for (const char c : packet) sum += static_cast<uint8_t>(c);
-  return static_cast<int>(sum & 0xff);
-}
-
-std::optional<unsigned> HexByte(std::string_view two) {
-  unsigned value = 0;
-  const auto [stop, error] = std::from_chars(two.data(), two.data() + two.size(), value, 16);
-  if (two.size() != 2 || error != std::errc() || stop != two.data() + 2) return std::nullopt;
-  return value;
+// Bounds connecting and sending.
+void SetPatience(int fd) {
+  const timeval patience{5, 0};
+  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
 }
 
 // Connected, or -1 and errno.
@@ -42,6 +37,7 @@ int ConnectPath(const std::string& path) {
   }
   std::memcpy(address.sun_path, path.data(), path.size());
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd >= 0) SetPatience(fd);
   if (fd >= 0 && connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return fd;
   const int error = errno;
   if (fd >= 0) close(fd);
@@ -62,8 +58,7 @@ int ConnectHost(const std::string& host, const std::string& port) {
   for (const addrinfo* at = found; at != nullptr && fd < 0; at = at->ai_next) {
     const int candidate = socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, at->ai_protocol);
     if (candidate < 0) continue;
-    const timeval patience{5, 0};  // bounds connect, too
-    setsockopt(candidate, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    SetPatience(candidate);
     if (connect(candidate, at->ai_addr, at->ai_addrlen) == 0) {
       fd = candidate;
     } else {
@@ -78,14 +73,15 @@ int ConnectHost(const std::string& host, const std::string& port) {
 
 }  // namespace
 
-GdbTarget::GdbTarget(std::string name, int fd, TimeNs patience)
-    : name_(std::move(name)), fd_(fd), patience_(patience), ranges_{{0, UINT64_MAX}} {}
+GdbTarget::GdbTarget(std::string name, std::unique_ptr<ByteChannel> channel, TimeNs patience)
+    : name_(std::move(name)), channel_(std::move(channel)), packets_(name_, *channel_), patience_(patience), ranges_{{0, UINT64_MAX}} {}
 
 // Detached, so that the target goes on; the answer to it is waited for, or it would be lost with the
-// connection.
+// connection. Who is out of step is told, and not listened to any more.
 GdbTarget::~GdbTarget() {
-  (void)Ask("D").ok();
-  close(fd_);
+  SystemClock clock;
+  if (trouble_.ok()) (void)Ask("D").ok();
+  else (void)channel_->Send(FrameGdbPacket("D"), clock.Monotonic());
 }
 
 Result<std::unique_ptr<Target>> GdbTarget::Open(const std::string& where, TimeNs patience) {
@@ -93,7 +89,11 @@ Result<std::unique_ptr<Target>> GdbTarget::Open(const std::string& where, TimeNs
   const bool is_path = colon == std::string::npos || where.find('/') != std::string::npos;
   const int fd = is_path ? ConnectPath(where) : ConnectHost(where.substr(0, colon), where.substr(colon + 1));
   if (fd < 0) return Status::FromErrno(errno, "connect to the debug server", where);
-  std::unique_ptr<GdbTarget> target(new GdbTarget("debug server '" + where + "'", fd, patience));
+  return Open("debug server '" + where + "'", std::make_unique<DescriptorChannel>(fd, fd), patience);
+}
+
+Result<std::unique_ptr<Target>> GdbTarget::Open(std::string name, std::unique_ptr<ByteChannel> channel, TimeNs patience) {
+  std::unique_ptr<GdbTarget> target(new GdbTarget(std::move(name), std::move(channel), patience));
   if (Status status = target->Greet(); !status.ok()) return status;
   return std::unique_ptr<Target>(std::move(target));
 }
@@ -104,83 +104,26 @@ Status GdbTarget::Greet() {
   const size_t at = answer->find("PacketSize=");
   if (at == std::string::npos) return {};
   size_t size = 0;
-  std::from_chars(answer->data() + at + 11, answer->data() + answer->size(), size, 16);
-  // Two digits a byte, and what frames them.
-  if (size >= 64) most_at_once_ = std::min(kMostAtOnce, (size - 8) / 2);
+  const auto [stop, error] = std::from_chars(answer->data() + at + 11, answer->data() + answer->size(), size, 16);
+  // Two digits a byte.
+  if (error == std::errc()) most_at_once_ = std::clamp((size - std::min(size, kFrame)) / 2, kLeastAtOnce, kMostAtOnce);
   return {};
 }
 
-Status GdbTarget::Send(std::string_view packet) {
-  const std::string framed = fmt::format("${}#{:02x}", packet, Checksum(packet));
-  for (size_t sent = 0; sent < framed.size();) {
-    const ssize_t n = send(fd_, framed.data() + sent, framed.size() - sent, MSG_NOSIGNAL);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return Status::FromErrno(errno, "send to", name_);
-    sent += static_cast<size_t>(n);
-  }
-  return {};
-}
-
-Result<char> GdbTarget::ReadByte(TimeNs deadline) {
-  if (taken_ == received_.size()) {
-    SystemClock clock;
-    pollfd event{fd_, POLLIN, 0};
-    const TimeNs left = deadline - clock.Monotonic();
-    const int ready = left <= 0 ? 0 : poll(&event, 1, static_cast<int>(left / kMillisecond) + 1);
-    if (ready == 0) return Status::Io(fmt::format("{} does not answer; is it one, and does nobody else use it?", name_));
-    char bytes[4096];
-    const ssize_t got = ready < 0 ? -1 : recv(fd_, bytes, sizeof bytes, 0);
-    if (got < 0) return Status::FromErrno(errno, "receive from", name_);
-    if (got == 0) return Status::Io(fmt::format("{} has closed the connection", name_));
-    received_.assign(bytes, static_cast<size_t>(got));
-    taken_ = 0;
-  }
-  return received_[taken_++];
-}
-
-// One packet: $DATA#CC, with } before an escaped character and * before a count of repetitions.
-Result<std::string> GdbTarget::Receive() {
-  SystemClock clock;
-  const TimeNs deadline = clock.Monotonic() + patience_;
-  for (int tries = 0; tries < kTries; ++tries) {
-    std::string raw;
-    for (char c = '\0'; c != '$';) {
-      auto byte = ReadByte(deadline);
-      if (!byte.ok()) return byte.status();
-      c = *byte;  // what comes before is an acknowledgement, or left over
-    }
-    for (;;) {
-      auto byte = ReadByte(deadline);
-      if (!byte.ok()) return byte.status();
-      if (*byte == '#') break;
-      raw.push_back(*byte);
-      if (raw.size() > kLongestPacket) return Status::Corrupt(fmt::format("{} sends a packet without an end", name_));
-    }
-    std::string digits;
-    for (int i = 0; i < 2; ++i) {
-      auto byte = ReadByte(deadline);
-      if (!byte.ok()) return byte.status();
-      digits.push_back(*byte);
-    }
-    const auto sum = HexByte(digits);
-    const bool sound = sum && static_cast<int>(*sum) == Checksum(raw);
-    (void)!send(fd_, sound ? "+" : "-", 1, MSG_NOSIGNAL);
-    if (!sound) continue;
-    std::string packet;
-    for (size_t i = 0; i < raw.size(); ++i) {
-      if (raw[i] == '}' && i + 1 < raw.size()) packet.push_back(static_cast<char>(raw[++i] ^ 0x20));
-      else if (raw[i] == '*' && i + 1 < raw.size() && !packet.empty()) packet.append(static_cast<size_t>(std::max(0, raw[++i] - 29)), packet.back());
-      else packet.push_back(raw[i]);
-      if (packet.size() > kLongestPacket) return Status::Corrupt(fmt::format("{} sends a packet without an end", name_));
-    }
-    return packet;
-  }
-  return Status::Corrupt(fmt::format("{} sends packets whose checksums are wrong", name_));
+Status GdbTarget::GiveUp(Status why) {
+  trouble_ = why;
+  return why;
 }
 
 Result<std::string> GdbTarget::Ask(const std::string& packet) {
-  if (Status status = Send(packet); !status.ok()) return status;
-  return Receive();
+  if (!trouble_.ok()) return trouble_;
+  SystemClock clock;
+  const TimeNs deadline = clock.Monotonic() + patience_;
+  if (channel_->Send(FrameGdbPacket(packet), deadline) != ByteChannel::Outcome::kDone) {
+    return GiveUp(Status::Io(fmt::format("{} takes no requests", name_)));
+  }
+  auto answer = packets_.Next(deadline);
+  return answer.ok() ? answer : GiveUp(answer.status());
 }
 
 Status GdbTarget::Read(uint64_t address, std::span<char> bytes) {
@@ -190,12 +133,12 @@ Status GdbTarget::Read(uint64_t address, std::span<char> bytes) {
     auto answer = Ask(fmt::format("m{:x},{:x}", address, count));
     if (!answer.ok()) return answer.status();
     if (answer->starts_with("E") || answer->empty() || answer->size() % 2 != 0 || answer->size() / 2 > count) {
-      return Status::NotFound(fmt::format("{} cannot read {} bytes at {:#x} (it says '{}')", name_, count, address, answer->substr(0, 16)));
+      return Status::NotFound(fmt::format("{} cannot read {} bytes at {:#x} (it says '{}')", name_, count, address, Printable(*answer, kMostShown)));
     }
     const size_t got = answer->size() / 2;
     for (size_t i = 0; i < got; ++i) {
-      const auto byte = HexByte(std::string_view(*answer).substr(2 * i, 2));
-      if (!byte) return Status::Corrupt(fmt::format("{} answers with something else than bytes", name_));
+      const auto byte = GdbHexByte(std::string_view(*answer).substr(2 * i, 2));
+      if (!byte) return GiveUp(Status::Corrupt(fmt::format("{} answers with something else than bytes: '{}'", name_, Printable(*answer, kMostShown))));
       bytes[i] = static_cast<char>(*byte);
     }
     bytes = bytes.subspan(got);
@@ -212,7 +155,7 @@ Status GdbTarget::Write(uint64_t address, std::string_view bytes) {
     for (const char byte : bytes.substr(0, count)) packet += fmt::format("{:02x}", static_cast<uint8_t>(byte));
     auto answer = Ask(packet);
     if (!answer.ok()) return answer.status();
-    if (*answer != "OK") return Status::Io(fmt::format("{} cannot write {} bytes at {:#x}", name_, count, address));
+    if (*answer != "OK") return Status::Io(fmt::format("{} cannot write {} bytes at {:#x} (it says '{}')", name_, count, address, Printable(*answer, kMostShown)));
     bytes.remove_prefix(count);
     address += count;
   }

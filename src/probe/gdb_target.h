@@ -1,11 +1,11 @@
 // gdb:HOST:PORT, gdb:PATH: a debug server by GDB's remote serial protocol, over TCP or a socket of
 // the file system. Most servers stop the target when one connects; leaving lets it go on.
-//
-// Protocol: https://sourceware.org/gdb/current/onlinedocs/gdb.html/Remote-Protocol.html
+// A server that answers late or nonsense is out of step: it is asked nothing more.
 #ifndef HANGSCOPE_PROBE_GDB_TARGET_H
 #define HANGSCOPE_PROBE_GDB_TARGET_H
 
 #include "base/clock.h"
+#include "probe/gdb_packet.h"
 #include "probe/target.h"
 
 namespace hangscope {
@@ -14,6 +14,8 @@ class GdbTarget final : public Target {
  public:
   // `where`: HOST:PORT, or a path. `patience`: how long an answer may take.
   static Result<std::unique_ptr<Target>> Open(const std::string& where, TimeNs patience);
+  // Over a connection that is there.
+  static Result<std::unique_ptr<Target>> Open(std::string name, std::unique_ptr<ByteChannel> channel, TimeNs patience);
   ~GdbTarget() override;
 
   const std::string& name() const override { return name_; }
@@ -24,19 +26,17 @@ class GdbTarget final : public Target {
   std::optional<uint64_t> AddressOf(uint64_t elf_address) const override { return elf_address; }
 
  private:
-  GdbTarget(std::string name, int fd, TimeNs patience);
-  Status Send(std::string_view packet);
-  Result<std::string> Receive();
+  GdbTarget(std::string name, std::unique_ptr<ByteChannel> channel, TimeNs patience);
   Result<std::string> Ask(const std::string& packet);
-  Result<char> ReadByte(TimeNs deadline);
   Status Greet();
+  Status GiveUp(Status why);
 
   const std::string name_;
-  const int fd_;
+  std::unique_ptr<ByteChannel> channel_;
+  GdbPacketReader packets_;
   const TimeNs patience_;
   size_t most_at_once_ = 256;  // bytes of memory in one answer
-  std::string received_;
-  size_t taken_ = 0;
+  Status trouble_;             // not ok: it is out of step
   std::vector<MemoryRange> ranges_;
 };
 

@@ -1,4 +1,5 @@
 """hangscope show reads the same scope by whatever way it is reached."""
+import contextlib
 import json
 import os
 import signal
@@ -58,11 +59,11 @@ def elf(order, wide, kind, segments=(), symbol=None):
 class Stub(threading.Thread):
     """A debug server with some memory; notes what it was asked."""
 
-    def __init__(self, path, memory, spoil=0):
+    def __init__(self, where, memory, spoil=0):
         super().__init__(daemon=True)
         self.memory, self.spoil, self.asked = memory, spoil, []
-        self.server = socket.socket(socket.AF_UNIX)
-        self.server.bind(path)
+        self.server = socket.socket(socket.AF_UNIX if isinstance(where, str) else socket.AF_INET)
+        self.server.bind(where)
         self.server.listen()
 
     def answer(self, packet):
@@ -182,6 +183,42 @@ class Probes(Case):
         self.assertEqual(done.out, self.wanted)
         stub.join(10)
         self.assertEqual(stub.asked[-1], "D")
+
+    def test_debug_server_over_tcp(self):
+        program = self.write("fw.elf", elf(">", False, 2, [(ADDRESS, b"x")], ADDRESS))
+        stub = Stub(("127.0.0.1", 0), self.image)
+        stub.start()
+        done = self.show("gdb:%s:%d" % stub.server.getsockname(), "--elf", program, "--intrusive")
+        self.assertEqual(done.status, 0, done.err)
+        self.assertEqual(done.out, self.wanted)
+        stub.join(10)
+        self.assertEqual(stub.asked[-1], "D")
+
+    def test_debug_server_that_is_none(self):
+        """Nothing that comes from one is more than a sentence."""
+        program = self.write("fw.elf", elf(">", False, 2, [(ADDRESS, b"x")], ADDRESS))
+        for said, message in ((b"", b"closed the connection"), (b"HTTP/1.1 400 Bad Request\r\n\r\n", b"closed the connection"),
+                              (b"+$E01#a6" + b"+$E01#a6", b"(it says 'E01')"), (b"+$x#00" * 3, b"checksums are wrong"),
+                              (b"+" * (3 << 20), b"is it a debug server?"), (b"$" + b"0" * (3 << 20), b"without an end"),
+                              (b"+$OK#9a+$zz#f4", b"something else than bytes: 'zz'")):
+            with self.subTest(said[:20]):
+                server = socket.create_server(("127.0.0.1", 0))
+
+                def serve():
+                    connection, _ = server.accept()
+                    with connection, contextlib.suppress(OSError):
+                        connection.sendall(said)
+                        connection.shutdown(socket.SHUT_WR)
+                        while connection.recv(4096):
+                            pass
+
+                thread = threading.Thread(target=serve, daemon=True)
+                thread.start()
+                done = self.show("gdb:%s:%d" % server.getsockname(), "--elf", program, "--intrusive")
+                thread.join(10)
+                server.close()
+                self.assertEqual((done.status, done.out, done.err.count(b"\n")), (3, b"", 1), done.err)
+                self.assertIn(message, done.err)
 
     def test_debug_server_needs_leave(self):
         done = self.show("gdb:localhost:1")
