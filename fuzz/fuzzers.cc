@@ -4,7 +4,10 @@ namespace hangscope::fuzz {
 
 void FuzzCatalog(std::string_view input);
 void FuzzCode(std::string_view input);
+void FuzzCore(std::string_view input);
 void FuzzElf(std::string_view input);
+void FuzzExec(std::string_view input);
+void FuzzGdb(std::string_view input);
 void FuzzLog(std::string_view input);
 void FuzzRing(std::string_view input);
 void FuzzScope(std::string_view input);
@@ -13,8 +16,9 @@ void FuzzUnits(std::string_view input);
 
 std::span<const Fuzzer> Fuzzers() {
   static constexpr Fuzzer kFuzzers[] = {
-      {"catalog", FuzzCatalog}, {"code", FuzzCode},   {"elf", FuzzElf},     {"log", FuzzLog},
-      {"ring", FuzzRing},       {"scope", FuzzScope}, {"trace", FuzzTrace}, {"units", FuzzUnits},
+      {"catalog", FuzzCatalog}, {"code", FuzzCode},   {"core", FuzzCore},   {"elf", FuzzElf},
+      {"exec", FuzzExec},       {"gdb", FuzzGdb},     {"log", FuzzLog},     {"ring", FuzzRing},
+      {"scope", FuzzScope},     {"trace", FuzzTrace}, {"units", FuzzUnits},
   };
   return kFuzzers;
 }

@@ -143,6 +143,42 @@ void WriteUnits() {
   Write("units", "wrong", "-1\n0\n2.5.5\n");
 }
 
+// What debug servers and helpers answer, in order.
+void WriteAnswers() {
+  Write("gdb", "reads", "\x81" "+$PacketSize=400;QStartNoAckMode+#00+$0* #00+$4f*\"4b#00+$OK#9a+$E14#b9");
+  Write("gdb", "damaged", "\x06" "+$PacketSize=40#a6+$61#00$61#97-+$}\x03#a0");
+  const std::string hello = "hangscope-probe 1\nrange 0x1000 32\nscope 0x1008\nmost 16\nready\n\xff";
+  Write("exec", "reads", "\x05" + hello + "ok 16\n0123456789abcdef\xff" "ok 16\nfedcba9876543210\xff" "live\n\xff" "ok 0\n\xff" "ok 0\n");
+  Write("exec", "errors", "\xff" + hello + "error no such thing\n\xff" "dead\n\xff" "error read only\n\xff" "ok 7\n");
+}
+
+// Two segments that touch, one apart, in both widths and orders; the words of headers by hand.
+void WriteCores() {
+  for (const bool wide : {false, true}) {
+    for (const bool big : {false, true}) {
+      std::string core;
+      const auto put = [&](uint64_t value, int bytes) {
+        for (int i = 0; i < bytes; ++i) core.push_back(static_cast<char>(value >> 8 * (big ? bytes - 1 - i : i)));
+      };
+      const int word = wide ? 8 : 4;
+      const int header_bytes = wide ? 64 : 52;
+      const int entry_bytes = wide ? 56 : 32;
+      core = std::string("\177ELF") + (wide ? '\2' : '\1') + (big ? '\2' : '\1') + '\1' + std::string(9, '\0');
+      put(4, 2), put(243, 2), put(1, 4), put(0, word), put(static_cast<uint64_t>(header_bytes), word), put(0, word), put(0, 4);
+      for (const int field : {header_bytes, entry_bytes, 3, 0, 0, 0}) put(static_cast<uint64_t>(field), 2);
+      const auto data = static_cast<uint64_t>(header_bytes + 3 * entry_bytes);
+      for (const auto& [at, address] : {std::pair<uint64_t, uint64_t>{0, 0x1000}, {16, 0x1010}, {32, 0x8000}}) {
+        put(1, 4);
+        if (wide) put(6, 4);
+        put(data + at, word), put(address, word), put(address, word), put(16, word), put(16, word);
+        if (!wide) put(6, 4);
+        put(1, word);
+      }
+      Write("core", std::string(big ? "big" : "little") + (wide ? "64" : "32"), core + std::string(48, 'x'));
+    }
+  }
+}
+
 // Loops: a spin on a flag, a counter, one with csr and amo.
 void WriteLoops() {
   const auto loop = [](const std::string& name, bool wide, std::initializer_list<uint32_t> code) {
@@ -173,5 +209,7 @@ int main(int argc, char** argv) {
   WriteLogs(argv[1]);
   WriteUnits();
   WriteLoops();
+  WriteAnswers();
+  WriteCores();
   Write("elf", "program", ReadAll(argv[2]));
 }
