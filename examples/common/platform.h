@@ -10,6 +10,9 @@
    one page: a page boundary would split a translation block and change the count per round. */
 #define SPIN_FUNCTION __attribute__((noinline, noclone, noipa, aligned(1024)))
 
+/* Of hart 0, then of the others: 1 << STACK_SHIFT bytes each. */
+extern char hart_stacks[];
+
 /* Every firmware defines it; each hart enters once. */
 void hart_main(unsigned hart);
 

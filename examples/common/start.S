@@ -21,7 +21,7 @@ _start:
   la gp, __global_pointer$
   .option pop
 
-  la sp, stacks
+  la sp, hart_stacks
   addi t0, a0, 1
   slli t0, t0, STACK_SHIFT
   add sp, sp, t0
@@ -74,5 +74,6 @@ boot_ready:
 
   .section .stacks, "aw", @nobits
   .balign 16
-stacks:
+  .globl hart_stacks
+hart_stacks:
   .space MAX_HARTS << STACK_SHIFT

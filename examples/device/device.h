@@ -61,6 +61,14 @@ enum kernel { KERNEL_DATAFLOW = 1, KERNEL_COMPUTE = 2, KERNEL_HANDOVER = 3 };
   NAME(17, "ball_here")        \
   NAME(18, "ball_there")
 
+/* A word of each node that nobody writes to. */
+#define DEVICE_GUARDS(NAME) \
+  NAME(0, "guard of node 0")  \
+  NAME(1, "guard of node 1")  \
+  NAME(2, "guard of node 2")  \
+  NAME(3, "guard of node 3")
+#define GUARD_WORD 0x5afe5afeu
+
 #define BLOCK_WORDS 16u
 #define CB_BLOCKS 4u
 #define CREDITS 8u
@@ -87,7 +95,7 @@ struct private_memory {
   uint32_t locks_wanted[ROLES]; /* a bit for each role that waits for it */
   uint32_t blocks_done[ROLES];  /* each under the role's lock */
   uint32_t at_rendezvous;       /* a bit for each role that has its first lock */
-  uint32_t guarded;             /* a guard word: nobody writes to it */
+  uint32_t guarded;             /* GUARD_WORD */
 };
 /* What other nodes reach over the bus, too. */
 struct shared_memory {

@@ -92,6 +92,14 @@ __attribute__((noinline)) static void write_to_null(void) {
   __asm__ volatile("sw zero, 0(zero)" ::: "memory");
 }
 
+/* Down to all but `bytes`; and looks what that left. */
+__attribute__((noinline)) static void use_stack(struct place place, uint32_t bytes) {
+  char* const lowest_used = &hart_stacks[place.core << STACK_SHIFT] + bytes;
+  volatile char* const room = __builtin_alloca((uintptr_t)__builtin_frame_address(0) - (uintptr_t)lowest_used - 128);
+  room[0] = 1;
+  *(volatile uint32_t*)(void*)lowest_used = 1; /* below what it asked for by a few bytes; nothing runs here meanwhile */
+}
+
 static void corrupt_mailbox(struct place place) {
   const struct plan* const plan = the_plan();
   ((volatile uint32_t*)(void*)&hangscope_scope.mailboxes[place.core])[plan->other] = plan->value;
@@ -107,6 +115,13 @@ static void fail_now(struct place place, uint32_t number) {
     case FAULT_ASSERT:
     case FAULT_ARGUMENT:
       trip_assert();
+      break;
+    case FAULT_STACK:
+      use_stack(place, plan->value);
+      hangscope_stack_look();
+      break;
+    case FAULT_GUARD:
+      memory_of(place)->own.guarded = plan->value;
       break;
     case FAULT_NULL_WRITE:
       write_to_null();
@@ -127,6 +142,7 @@ static void fail_now(struct place place, uint32_t number) {
 
 void maybe_fail(struct place place, uint32_t number) {
   const struct plan* const plan = the_plan();
+  HANGSCOPE_DEBUG((uint32_t)place.role << 24 | number);
   maybe_deadlock(place, number);
   if (is_planned_from(FAULT_SLOW, place, number)) {
     work_until(place.core, platform_mtime() + platform_ms_to_ticks(plan->value));

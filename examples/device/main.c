@@ -5,7 +5,10 @@
 
 HANGSCOPE_NAMED(device_roles, HANGSCOPE_CATALOG_ROLE, DEVICE_ROLES);
 HANGSCOPE_NAMED(device_kernels, HANGSCOPE_CATALOG_KERNEL, DEVICE_KERNELS);
+HANGSCOPE_NAMED(device_guards, HANGSCOPE_CATALOG_GUARD, DEVICE_GUARDS);
 HANGSCOPE_NAMED(device_resources, HANGSCOPE_CATALOG_NODE_RESOURCE, DEVICE_RESOURCES);
+
+#define ROUNDS_PER_LOOK 16u
 
 void device_trap(void);
 
@@ -46,6 +49,8 @@ static void prepare(void) {
     const struct noc_node at = node_of(node);
     hangscope_node_is(node, at.x, at.y);
     node_memories[node].own.credits = CREDITS;
+    node_memories[node].own.guarded = GUARD_WORD;
+    hangscope_guard(node, &node_memories[node].own.guarded, GUARD_WORD);
   }
   noc_init();
   STORE_RELEASE(&is_ready, 1u); /* pairs with the load in hart_main */
@@ -74,6 +79,18 @@ static void count_block(struct place place) {
   lock_release(place, place.role);
 }
 
+/* Rarely, since it takes longer than a block: what the stack has left; and one core for all, whether the
+ * guard words are as they were. */
+static void look_after(struct place place, uint32_t number) {
+  if (number % ROUNDS_PER_LOOK != 0) {
+    return;
+  }
+  hangscope_stack_look();
+  if (place.core == core_at(0, WRITER)) {
+    hangscope_guards_look();
+  }
+}
+
 static void run_rounds(struct place place) {
   const struct plan* const plan = the_plan();
   for (uint32_t number = 1; plan->blocks == 0 || number <= plan->blocks; number++) {
@@ -89,12 +106,14 @@ static void run_rounds(struct place place) {
         compute_block(place, number);
     }
     count_block(place);
+    look_after(place, number);
   }
 }
 
 /* The last one says what came of it. */
 static void finish(struct place place) {
   const uint32_t cores = the_plan()->fault == FAULT_HANDOVER ? 2 : device_nodes() * ROLES;
+  hangscope_stack_look();
   maybe_fail_at_end(place);
   hangscope_kernel_ends(0);
   if (__atomic_add_fetch(&cores_done, 1, __ATOMIC_ACQ_REL) < cores) {
@@ -134,6 +153,7 @@ void hart_main(unsigned hart) {
   }
   __asm__ volatile("csrw mtvec, %0" ::"r"((uintptr_t)device_trap));
   sync_init();
+  (void)hangscope_stack_paint(&hart_stacks[hart << STACK_SHIFT], 1u << STACK_SHIFT);
   say_what_it_provides(place);
   hangscope_kernel_is(place.role == READER || place.role == WRITER ? KERNEL_DATAFLOW : KERNEL_COMPUTE);
   hangscope_launch_is(HANGSCOPE_LAUNCH_RUNNING);

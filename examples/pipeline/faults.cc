@@ -10,7 +10,7 @@ namespace {
 
 Plan plan;
 
-constexpr std::array<std::pair<std::string_view, Fault>, 19> kNames = {{
+constexpr std::array<std::pair<std::string_view, Fault>, 18> kNames = {{
     {"none", Fault::kNone},
     {"deadlock2", Fault::kDeadlock2},
     {"deadlock5", Fault::kDeadlock5},
@@ -27,7 +27,6 @@ constexpr std::array<std::pair<std::string_view, Fault>, 19> kNames = {{
     {"endless", Fault::kEndless},
     {"corrupt", Fault::kCorrupt},
     {"guard", Fault::kGuard},
-    {"stack", Fault::kStack},
     {"crash", Fault::kCrash},
     {"abort", Fault::kAbort},
 }};
@@ -141,6 +140,7 @@ bool MaybeFail(Pipeline& pipeline, Place place, uint64_t number) {
     case Fault::kPending: hangscope_kernel_ends(static_cast<uint32_t>(plan.value)); break;
     case Fault::kEndless: LoopForEver(); break;
     case Fault::kCorrupt: CorruptMailbox(); break;
+    case Fault::kGuard: pipeline.NodeOf(place).guarded = static_cast<uint32_t>(plan.value); break;
     case Fault::kCrash: WriteToNull(); break;
     case Fault::kAbort: std::abort();
     default: break;

@@ -24,8 +24,7 @@ enum class Fault {
   kPending,      // the kernel ends with `value` transactions under way
   kEndless,      // a loop without a waypoint
   kCorrupt,      // word number `word` of the thread's mailbox becomes `value`
-  kGuard,        // a guard word is written to
-  kStack,        // all of the painted stack but `value` bytes is used
+  kGuard,        // the node's guard word becomes `value`
   kCrash,        // a store to address 0
   kAbort,
 };

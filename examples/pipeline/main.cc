@@ -20,6 +20,7 @@
 
 HANGSCOPE_NAMED(pipeline_roles, HANGSCOPE_CATALOG_ROLE, PIPELINE_ROLES);
 HANGSCOPE_NAMED(pipeline_kernels, HANGSCOPE_CATALOG_KERNEL, PIPELINE_KERNELS);
+HANGSCOPE_NAMED(pipeline_guards, HANGSCOPE_CATALOG_GUARD, PIPELINE_GUARDS);
 HANGSCOPE_NAMED(pipeline_resources, HANGSCOPE_CATALOG_NODE_RESOURCE, PIPELINE_RESOURCES);
 
 namespace {
@@ -155,7 +156,10 @@ int main(int argc, char** argv) {
   }
   SetPlan(plan);
   hangscope_launch_is(HANGSCOPE_LAUNCH_IDLE);  // this thread waits for the others
-  for (uint32_t i = 0; i < pipeline.options.nodes; i++) pipeline.nodes.push_back(std::make_unique<Node>(i));
+  for (uint32_t i = 0; i < pipeline.options.nodes; i++) {
+    pipeline.nodes.push_back(std::make_unique<Node>(i));
+    hangscope_guard(i, &pipeline.nodes[i]->guarded, kGuardWord);
+  }
   const uint32_t count = pipeline.options.nodes * kRoles;
   std::barrier begin(count);
   std::vector<std::thread> threads;

@@ -58,6 +58,13 @@ enum Resource : uint32_t {
   NAME(17, "ball_here")          \
   NAME(18, "ball_there")
 
+#define PIPELINE_GUARDS(NAME) \
+  NAME(0, "guard of node 0")  \
+  NAME(1, "guard of node 1")  \
+  NAME(2, "guard of node 2")  \
+  NAME(3, "guard of node 3")
+constexpr uint32_t kGuardWord = 0x5afe5afe;
+
 struct Place {
   uint32_t node = 0;
   Role role = Role::kReader;
@@ -75,6 +82,7 @@ struct Node {
   std::array<uint64_t, kRoles> blocks_done{};       // each under its role's lock
   std::array<std::atomic<uint32_t>, kRoles> cores{};  // as the scope numbers the threads
   Meeting meeting;
+  std::atomic<uint32_t> guarded = kGuardWord;  // nobody writes to it
 };
 
 struct Options {

@@ -7,6 +7,8 @@
 
 namespace {
 
+constexpr uint64_t kBlocksPerLook = 16;
+
 void Pace(const Options& options, uint64_t number) {
   static const auto begin = std::chrono::steady_clock::now();
   const auto time = begin + number * std::chrono::microseconds(options.pace_us);
@@ -79,6 +81,9 @@ void RunRole(Pipeline& pipeline, Place place) {
     Give(pipeline, place, block, number);
     if (place.role == Role::kWriter) GiveCredit(pipeline, place, number);
     CountBlock(pipeline, place);
+    HANGSCOPE_DEBUG(Number(place.role) << 24 | static_cast<uint32_t>(number));
+    // One thread for all.
+    if (place == Place{0, Role::kWriter} && number % kBlocksPerLook == 0) hangscope_guards_look();
   }
   MaybeFailAtEnd(pipeline, place);
   hangscope_kernel_ends(0);
