@@ -13,12 +13,14 @@ void FuzzRing(std::string_view input);
 void FuzzScope(std::string_view input);
 void FuzzTrace(std::string_view input);
 void FuzzUnits(std::string_view input);
+void FuzzWatch(std::string_view input);
 
 std::span<const Fuzzer> Fuzzers() {
   static constexpr Fuzzer kFuzzers[] = {
       {"catalog", FuzzCatalog}, {"code", FuzzCode},   {"core", FuzzCore},   {"elf", FuzzElf},
       {"exec", FuzzExec},       {"gdb", FuzzGdb},     {"log", FuzzLog},     {"ring", FuzzRing},
       {"scope", FuzzScope},     {"trace", FuzzTrace}, {"units", FuzzUnits},
+      {"watch", FuzzWatch},
   };
   return kFuzzers;
 }

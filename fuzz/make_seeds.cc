@@ -1,6 +1,6 @@
 // usage: fuzz_seeds DATA ELF FOLDER
 // Writes inputs to begin with into FOLDER/FUZZER/: tiny rings, lines of the traces and logs in DATA
-// (tests/data), some units, a few loops, and a small program from ELF.
+// (tests/data), some units, a few loops, mailboxes, and a small program from ELF.
 #include <zstd.h>
 
 #include <filesystem>
@@ -12,6 +12,7 @@
 #include "capture/ring_store.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_file_system.h"
+#include "fakes/watch_image.h"
 #include "ring_image.h"
 
 namespace {
@@ -196,6 +197,33 @@ void WriteLoops() {
   loop("csr", false, {0x30047073, 0x34202573, 0x00b50533, 0x02b50533, 0x0000100f, 0x10500073, 0xfe9ff06f});
 }
 
+// Two cores that wait for each other, one with a fault, tasks; checks that fit, and some changes.
+void WriteWatches() {
+  for (const ByteOrder order : {ByteOrder::kLittle, ByteOrder::kBig}) {
+    WatchImageOptions options;
+    options.order = order;
+    options.tasks = 2;
+    options.nodes = 2;
+    WatchImage image(options);
+    image.Wait(0, 0x10003, HANGSCOPE_RESOURCE_CHANNEL, 1000);
+    image.Wait(1, 0x20004, 0, 2000);
+    image.PutClaim(1, 4, 0x10003);
+    image.PutClaim(0, 0, 0x20004);
+    image.Put(2, offsetof(hangscope_mailbox, fault), HANGSCOPE_FAULT_BUS);
+    image.PutDetail(2, offsetof(hangscope_fault, type), HANGSCOPE_FAULT_BUS);
+    image.PutDetail(2, offsetof(hangscope_fault, kind), HANGSCOPE_BUS_WRITE);
+    image.PutDetail(2, offsetof(hangscope_fault, reason), HANGSCOPE_BUS_PROTECTED);
+    image.Put(3, offsetof(hangscope_mailbox, heartbeat), 1);
+    image.PutDebug(3, 1, 1, 0xabcd);
+    image.TaskWaits(0, 7, HANGSCOPE_RESOURCE_EXCLUSIVE, 5, 8);
+    image.TaskWaits(1, 8, HANGSCOPE_RESOURCE_EXCLUSIVE, 6, 7);
+    image.PutRunning(0, 7);
+    const std::string name = order == ByteOrder::kLittle ? "little" : "big";
+    Write("watch", "live-" + name, "\x11" + std::string("abcdefghijklmnop", 16) + image.target.memory);
+    Write("watch", "dead-" + name, "\x03" + image.target.memory);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -211,5 +239,6 @@ int main(int argc, char** argv) {
   WriteLoops();
   WriteAnswers();
   WriteCores();
+  WriteWatches();
   Write("elf", "program", ReadAll(argv[2]));
 }
