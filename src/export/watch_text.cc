@@ -22,6 +22,7 @@ constexpr const char* kTitles[kColumns] = {"core", "node", "role", "activity", "
 // What usually comes.
 constexpr size_t kUsual[kColumns] = {4, 0, 0, 8, 4, 10, 8, 0, 0};
 constexpr const char* kNothing = "-";
+constexpr const char* kWhoWithTasks = "core, task";
 
 std::string Plural(size_t count, const char* noun) { return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s"); }
 
@@ -160,9 +161,11 @@ std::string Headline(const Finding& finding, const WatchScene& scene) {
   }
 }
 
-// As the members' lines do, which know more names.
-bool SaysWhoWaits(const std::string& evidence) {
-  return (evidence.starts_with("core ") || evidence.starts_with("task ")) && evidence.find(" waits ") != std::string::npos;
+// What the headline and the members' lines say already, and with more names.
+bool IsSaid(const std::string& evidence, const Finding& finding) {
+  const bool of_one = evidence.starts_with("core ") || evidence.starts_with("task ");
+  if (finding.kind == FindingKind::kCorrupt && evidence.ends_with(finding.corruption.what)) return true;
+  return of_one && evidence.find(" waits ") != std::string::npos;
 }
 
 std::string NodeText(const SubjectWatch& subject, const WatchScene& scene) {
@@ -180,6 +183,9 @@ std::string Who(const SubjectWatch& subject, const WatchScene& scene) {
   return name.starts_with(kThread) ? number + " " + name.substr(kThread.size()) : number;
 }
 
+// "7 matmul (kernels/matmul.cc)" without the path.
+std::string ShortKernel(const std::string& name) { return name.substr(0, name.find(" (")); }
+
 std::vector<std::string> Cells(const SubjectWatch& subject, const WatchScene& scene) {
   std::vector<std::string> cells(kColumns);
   cells[kWho] = Who(subject, scene);
@@ -191,7 +197,7 @@ std::vector<std::string> Cells(const SubjectWatch& subject, const WatchScene& sc
   cells[kNode] = NodeText(subject, scene);
   cells[kRole] = scene.names->Role(subject.sample.role);
   cells[kAt] = WaypointOf(subject);
-  if (subject.sample.kernel != 0) cells[kKernel] = scene.names->Kernel(subject.sample.kernel);
+  if (subject.sample.kernel != 0) cells[kKernel] = ShortKernel(scene.names->Kernel(subject.sample.kernel));
   if (subject.sample.stack_free) cells[kStack] = std::to_string(*subject.sample.stack_free);
   return cells;
 }
@@ -255,11 +261,11 @@ std::string FindingSummary(const Finding& finding, const WatchScene& scene) {
 std::string FindingText(const Finding& finding, const WatchScene& scene, const FindingHistory& history) {
   std::string text = Headline(finding, scene) + "\n";
   if (finding.kind != FindingKind::kCorrupt && finding.kind != FindingKind::kStackLow) text += MembersText(finding, scene);
-  if (!finding.victims.empty()) text += fmt::format("  also waiting for these: {}\n", Names(finding.victims, scene));
+  if (!finding.victims.empty()) text += fmt::format("  also waiting for {}: {}\n", finding.subjects.size() == 1 ? "it" : "these", Names(finding.victims, scene));
   text += FirstText(finding, scene, history);
   const size_t begin = finding.kind == FindingKind::kDead ? 1 : 0;  // the first is the summary
   for (size_t i = begin; i < std::min(finding.evidence.size(), kMostEvidence); ++i) {
-    if (!SaysWhoWaits(finding.evidence[i])) text += fmt::format("  {}\n", Printable(finding.evidence[i]));
+    if (!IsSaid(finding.evidence[i], finding)) text += fmt::format("  {}\n", Printable(finding.evidence[i]));
   }
   for (const std::string& doubt : finding.doubts) text += fmt::format("  not certain: {}\n", Printable(doubt));
   return text;
@@ -289,17 +295,23 @@ stack     bytes of it that were never used
 
 WatchTable::WatchTable(const WatchScene& scene, bool all_columns) : widths_(kColumns) {
   for (const SubjectWatch& subject : *scene.subjects) {
+    has_tasks_ = has_tasks_ || subject.subject.kind == Kind::kTask;
     if (subject.activity == Activity::kUnused && !all_columns) continue;
     const std::vector<std::string> cells = Cells(subject, scene);
     for (size_t i = 0; i < kColumns; ++i) widths_[i] = std::max(widths_[i], cells[i].size());
   }
   for (size_t i = 0; i < kColumns; ++i) {
     const bool shown = all_columns || widths_[i] != 0;
-    if (shown) widths_[i] = std::max({widths_[i], kUsual[i], std::string_view(kTitles[i]).size()});
+    const std::string_view title = i == kWho && has_tasks_ ? kWhoWithTasks : kTitles[i];
+    if (shown) widths_[i] = std::max({widths_[i], kUsual[i], title.size()});
   }
 }
 
-std::string WatchTable::Head() const { return JoinCells({std::begin(kTitles), std::end(kTitles)}, widths_); }
+std::string WatchTable::Head() const {
+  std::vector<std::string> titles(std::begin(kTitles), std::end(kTitles));
+  if (has_tasks_) titles[kWho] = kWhoWithTasks;
+  return JoinCells(titles, widths_);
+}
 
 std::string WatchTable::Line(const SubjectWatch& subject, const WatchScene& scene) const { return JoinCells(Cells(subject, scene), widths_); }
 

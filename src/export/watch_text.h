@@ -58,6 +58,7 @@ class WatchTable {
 
  private:
   std::vector<size_t> widths_;  // 0: the column is left out
+  bool has_tasks_ = false;
 };
 
 }  // namespace hangscope

@@ -10,6 +10,7 @@
 #include "decode/scope_elf.h"
 #include "hangscope/abi/record.h"
 #include "hangscope/abi/scope.h"
+#include "probe/file_users.h"
 #include "probe/process_target.h"
 
 namespace hangscope {
@@ -22,6 +23,18 @@ int ProcessOf(const std::string& spec, const ScopeLayout& layout) {
   if (spec.starts_with("pid:")) return std::atoi(spec.c_str() + 4);
   const bool of_a_process = (layout.features & HANGSCOPE_FEATURE_THREADS) != 0;
   return of_a_process ? static_cast<int>(layout.pid) : 0;
+}
+
+// Who has the file mapped, if it is one; 0: nobody that is known.
+int OwnerOf(FileSystem& files, const std::string& spec) {
+  for (const char* other : {"core:", "gdb:", "exec:", "pid:"}) {
+    if (spec.starts_with(other)) return 0;
+  }
+  std::string path = spec.starts_with("file:") ? spec.substr(5) : spec;
+  if (!files.Exists(path)) path = path.substr(0, path.rfind('@'));
+  if (files.IsFolder(path)) return 0;
+  const std::vector<int> users = ProcessesThatMap(path);
+  return users.empty() ? 0 : users[0];
 }
 
 // Of the target's clock, in Hz; 0: not known. Two looks at both clocks tell it as far as they are apart.
@@ -53,6 +66,7 @@ Result<std::unique_ptr<WatchView>> WatchView::Open(FileSystem& files, const Scop
   if (!reader.ok()) return reader.status();
   watch->reader_ = std::move(*reader);
   watch->pid_ = ProcessOf(source.target, watch->layout());
+  watch->owner_ = watch->pid_ != 0 ? watch->pid_ : OwnerOf(files, source.target);
   auto identity = watch->ReadIdentity();
   if (!identity.ok()) return identity.status();
   watch->identity_ = std::move(*identity);

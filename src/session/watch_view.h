@@ -33,6 +33,9 @@ class WatchView final : public WatchSource {
   const std::string& name() const { return name_; }
   // The process whose memory or scope file it is; 0: none.
   int pid() const { return pid_; }
+  // The process without which nothing in it changes any more: that one, or who has the file mapped; 0: not
+  // known.
+  int owner() const { return owner_; }
   // What people should know, a sentence each.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -66,6 +69,7 @@ class WatchView final : public WatchSource {
 
   std::string name_;
   int pid_ = 0;
+  int owner_ = 0;
   std::unique_ptr<ScopeView> view_;
   std::optional<WatchReader> reader_;
   std::unique_ptr<ElfImage> code_;

@@ -38,7 +38,7 @@ Status WatchedTarget::OpenView() {
   if (!view.ok()) return view.status();
   if (view_ != nullptr) bytes_before_ += view_->reader().bytes_read();
   view_ = std::move(*view);
-  process_ = view_->pid() > 0 ? ProcessEnd::Watch(view_->pid()) : nullptr;
+  process_ = view_->owner() > 0 ? ProcessEnd::Watch(view_->owner()) : nullptr;
   ++life_;
   return {};
 }

@@ -77,7 +77,7 @@ Status Why::LookAtLive() {
   }
   how_looked_ = fmt::format("looked at for {}", FormatElapsed(options_.stall));
   TakeFindings();
-  const bool may_be_a_dump = view_->view().scope().target().life() == Life::kUnknown && view_->pid() == 0;
+  const bool may_be_a_dump = view_->view().scope().target().life() == Life::kUnknown && view_->owner() == 0;
   if (!findings_.empty() || !may_be_a_dump || !NothingChanged(first)) return {};
   how_looked_ = fmt::format("nothing in it changed for {}, so it is taken for a dump", FormatElapsed(options_.stall));
   auto again = WatchView::Open(files_, options_.source, WatcherOptions{options_.stall});

@@ -13,7 +13,7 @@ import time
 import urllib.error
 import urllib.request
 
-from support import BUILD, HANGSCOPE, Case, main
+from support import BUILD, HANGSCOPE, Case, main, python
 
 # Two threads that take two locks, with waits, holds and waypoints; a third waits for jobs from outside.
 PROGRAM = pathlib.Path(BUILD) / "tests" / "copiers"
@@ -159,6 +159,19 @@ class Watch(Targets):
         dead, = [f for f in self.findings(messages) if f["kind"] == "dead"]
         self.assertIn("shorter", dead["summary"])
         self.assertEqual(watcher.returncode, 1)
+
+    def test_a_guest_whose_simulator_is_killed_is_dead(self):
+        target = self.start()
+        image = self.nobodys(self.folder / "ram", bytearray(target.scope.read_bytes()))
+        code = "import mmap, sys; f = open(sys.argv[1], 'r+b'); m = mmap.mmap(f.fileno(), 0); print('mapped'); sys.stdin.read()"
+        simulator = subprocess.Popen(python(code, image), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(self.end, simulator)
+        self.assertEqual(simulator.stdout.readline(), b"mapped\n")
+        watcher = self.watch("--interval", "20ms", "--stall", "30", f"file:{image}@0")
+        self.lines_until(watcher, lambda m: m.get("event") == "watching")
+        simulator.kill()
+        dead, = self.findings(self.found(watcher))
+        self.assertEqual((dead["kind"], dead["summary"]), ("dead", f"process {simulator.pid} was killed by signal 9 (Killed)"))
 
     def test_two_watchers_at_once_find_the_same(self):
         target = self.start("deadlock")
