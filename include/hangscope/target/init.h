@@ -70,10 +70,23 @@ HANGSCOPE_INLINE void hangscope_describe(struct hangscope_header* header) {
 #if HANGSCOPE_HAS_MAILBOXES
 
 /* A core's mailbox as it is before the core says anything; what it claims and its details, too. Of
- * node 0, role 0. */
+ * node 0, role 0. A host may look meanwhile, where a thread gets what was another's: the mailbox stays
+ * whole, and no wait of the new one has the number of one of the old one's. */
 HANGSCOPE_INLINE void hangscope_watch_core_anew(struct hangscope_scope* scope, uint32_t core) {
   struct hangscope_mailbox* const mailbox = &scope->mailboxes[core];
-  hangscope_zero(mailbox, sizeof *mailbox);
+  const uint32_t waits = (hangscope_port_load(&mailbox->wait_sequence) + 1) & ~1u;
+  hangscope_port_store(&mailbox->fault, HANGSCOPE_FAULT_NONE);
+  hangscope_port_store(&mailbox->wait_sequence, waits);
+#if HANGSCOPE_DEBUG_RING
+  for (uint32_t i = 0; i < HANGSCOPE_DEBUG_RING; i++) hangscope_port_store(&scope->details[core].debug[i].order, 0);
+#endif
+  hangscope_port_stores_in_order(); /* a reader that found one of these before looks at it again */
+  hangscope_zero(mailbox, __builtin_offsetof(struct hangscope_mailbox, wait_sequence));
+  hangscope_zero(&mailbox->wait_resource, __builtin_offsetof(struct hangscope_mailbox, stack_free) -
+                                              __builtin_offsetof(struct hangscope_mailbox, wait_resource));
+  hangscope_port_store(&mailbox->stack_free, HANGSCOPE_NOT_KNOWN);
+  mailbox->node = 0;
+  mailbox->role = 0;
 #if HANGSCOPE_HAS_CLAIMS
   hangscope_zero(&scope->claims[core], sizeof scope->claims[core]);
 #endif
@@ -81,7 +94,6 @@ HANGSCOPE_INLINE void hangscope_watch_core_anew(struct hangscope_scope* scope, u
   hangscope_zero(&scope->details[core], sizeof scope->details[core]);
   hangscope_port_store(&scope->details[core].detail.stack_lowest, HANGSCOPE_NOT_KNOWN);
 #endif
-  hangscope_port_store(&mailbox->stack_free, HANGSCOPE_NOT_KNOWN);
   hangscope_port_publish(&mailbox->guard, HANGSCOPE_MAILBOX_GUARD ^ core); /* pairs with a host's look at it */
 }
 
