@@ -135,6 +135,9 @@ class Shower {
     if (!json_ && view_.layout().lost_threads != 0) {
       text += fmt::format("{} threads found no ring\n", view_.layout().lost_threads);
     }
+    if (!json_ && view_.layout().unknown_settings != 0) {
+      text += fmt::format("{} words of HANGSCOPE_FEATURES mean nothing\n", view_.layout().unknown_settings);
+    }
     return WriteOut(text);
   }
 

@@ -189,6 +189,7 @@ Status ScopeReader::ReadHeader(uint64_t address) {
   layout_.sync_ns = u64(FIELD(sync_ns));
   ReadLastClocks();
   layout_.lost_threads = u32(FIELD(lost_threads));
+  layout_.unknown_settings = u32(FIELD(unknown_settings));
   if (Status status = CheckSizes(); !status.ok()) return status;
   CheckRest();
   return {};

@@ -43,6 +43,7 @@ struct ScopeLayout {
   uint64_t last_time = 0;
   uint64_t last_ns = 0;
   uint32_t lost_threads = 0;
+  uint32_t unknown_settings = 0;  // words of $HANGSCOPE_FEATURES that mean nothing
 
   uint32_t parameters() const { return record_bytes / 4 - 2; }
   uint64_t RingAddress(uint32_t core) const { return address + rings_at + uint64_t{core} * ring_stride; }

@@ -56,6 +56,7 @@ std::string ScopeJson(const ScopeLayout& layout) {
   json["boots"] = layout.boots;
   json["pid"] = layout.pid;
   json["lost_threads"] = layout.lost_threads;
+  json["unknown_settings"] = layout.unknown_settings;
   return Line(json);
 }
 

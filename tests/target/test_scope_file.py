@@ -5,6 +5,9 @@ from toolchains import *
 PROGRAM = os.environ.get("THREADS_TEST", str(HERE.parent.parent / "build/dev/tests/target/threads_test"))
 
 
+FEATURES = ("waypoints", "waits", "asserts", "pauses", "debug", "delays", "bus", "stacks", "guards")
+
+
 class ScopeFile(Case):
     def emit(self, *before, count=1000, **environment):
         """Where the program says its scope is; it must have ended well, and silently."""
@@ -29,6 +32,31 @@ class ScopeFile(Case):
         self.assertEqual(path.parent, self.folder / "hangscope")
         self.assertEqual(path.parent.stat().st_mode & 0o777, 0o700)
         self.assertEqual(path.stat().st_mode & 0o777, 0o600)
+
+    def switched_on(self, features):
+        """Names of what is switched on, and how many words mean nothing, with so much in the environment."""
+        path = self.folder / "features.scope"
+        path.unlink(missing_ok=True)
+        asked = {} if features is None else {"HANGSCOPE_FEATURES": features}
+        self.assertEqual(self.emit(HANGSCOPE_SCOPE=str(path), **asked), str(path))
+        scope = path.read_bytes()
+        watch_at, unknown = struct.unpack_from("<II", scope, 144)
+        switches, = struct.unpack_from("<I", scope, watch_at + 56)
+        return {name for bit, name in enumerate(FEATURES) if switches >> bit & 1}, unknown
+
+    def test_features_by_the_environment(self):
+        everything = set(FEATURES)
+        for asked, on, unknown in (
+                (None, everything, 0), ("", everything, 0), (" ,", everything, 0),
+                ("all", everything, 0), ("0", set(), 0),
+                ("asserts", {"asserts"}, 0), ("asserts,stacks", {"asserts", "stacks"}, 0), ("waits waypoints", {"waits", "waypoints"}, 0),
+                ("-asserts,-bus", everything - {"asserts", "bus"}, 0), ("all,-debug", everything - {"debug"}, 0),
+                ("0,guards", {"guards"}, 0), ("pauses,0", set(), 0), ("-all", set(), 0), ("-all,delays", {"delays"}, 0),
+                ("assert", everything, 1), ("-assert,-bus", everything - {"bus"}, 1), ("asserts,bos,,x", {"asserts"}, 2),
+                ("-", everything, 1), ("1", everything, 1), ("00", everything, 1), ("ASSERTS", everything, 1), ("-0", everything, 1),
+                ("x" * 5000, everything, 1)):
+            with self.subTest(asked=asked[:40] if asked else asked):
+                self.assertEqual(self.switched_on(asked), (on, unknown))
 
     def test_no_folder(self):
         self.assertEqual(self.emit(HANGSCOPE_SCOPE=str(self.folder / "missing" / "a.scope")), "none")

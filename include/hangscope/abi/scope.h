@@ -50,7 +50,7 @@ enum hangscope_clock {
  * |rings |stride|mailbx|stride|tasks |   at |stride|clock |   r record_bytes
  * |clock_hz     |boots | pid  |build_id                   |
  * |  ..  |      |sync_time    |sync_ns      |last_time    |
- * |last_ns      |lost  |seq   |watch | res..           ..|
+ * |last_ns      |lost  |seq   |watch |unkn. | res..     ..|
  * |..                                              |check |
  * +------+------+------+------+------+------+------+------+  */
 struct hangscope_header {
@@ -85,7 +85,8 @@ struct hangscope_header {
   uint32_t lost_threads; /* that found no ring; changes; not covered by `check` */
   uint32_t last_sequence; /* odd while last_ changes; changes; not covered by `check` */
   uint32_t watch_at;      /* struct hangscope_watch, which has a check of its own; not covered by `check` */
-  uint32_t reserved[10];
+  uint32_t unknown_settings; /* words of $HANGSCOPE_FEATURES that mean nothing; not covered by `check` */
+  uint32_t reserved[9];
   uint32_t check; /* HANGSCOPE_CHECK of the first HANGSCOPE_CHECKED_BYTES; written last, 0 before */
 };
 

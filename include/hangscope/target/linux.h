@@ -14,6 +14,10 @@
  * of threads that ended are used again, the longest unused first; a thread that finds none is
  * counted (lost_threads), and looks again now and then.
  *
+ * $HANGSCOPE_FEATURES says what of abi/watch.h is switched on from the start: "asserts,stacks" these only,
+ * "-asserts,-bus" all but these, "all", "0" none. The names: waypoints waits asserts pauses debug delays
+ * bus stacks guards. Words that mean nothing change nothing and are counted (unknown_settings).
+ *
  * fork gives the child a scope of its own. A child made by another way, clone or vfork, must not
  * record before it execs. The file that defines HANGSCOPE_DEFINE needs _GNU_SOURCE, or
  * the compiler's GNU dialect. */
@@ -21,6 +25,7 @@
 #define HANGSCOPE_TARGET_LINUX_H
 
 #include "hangscope/target/init.h"
+#include "hangscope/target/stack.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -30,6 +35,13 @@ extern "C" {
 
 /* Of this process's scope; null if there is none. */
 const char* hangscope_scope_path(void);
+
+#if HANGSCOPE_STACKS
+/* hangscope_stack_paint for the calling thread, of whose stack the C library knows where it is. Paint makes
+ * the kernel find memory for all of it: it is for threads whose stacks are not larger than they must be. Returns 0
+ * and does nothing for one above HANGSCOPE_LARGEST_STACK, or that is not known. */
+int hangscope_stack_paint_thread(void);
+#endif
 
 #ifdef HANGSCOPE_DEFINE
 
@@ -51,6 +63,9 @@ const char* hangscope_scope_path(void);
 
 #ifndef HANGSCOPE_KEPT_SCOPES
 #define HANGSCOPE_KEPT_SCOPES 4
+#endif
+#ifndef HANGSCOPE_LARGEST_STACK /* bytes */
+#define HANGSCOPE_LARGEST_STACK (16u << 20)
 #endif
 /* Events after which a thread without a ring looks for one again. */
 #define HANGSCOPE_LOOK_AGAIN 1024u
@@ -219,6 +234,50 @@ static uint64_t hangscope_program_at(void) {
   return elf != 0 && elf->e_type == ET_DYN ? (uint64_t)(uintptr_t)elf : 0;
 }
 
+#if HANGSCOPE_HAS_MAILBOXES
+
+/* The features of one word of $HANGSCOPE_FEATURES, "-" left out; 0: it is no such word. */
+static uint32_t hangscope_features_of(const char* word, size_t length) {
+  static const struct {
+    char name[12];
+    uint32_t features;
+  } known[] = {
+      {"all", HANGSCOPE_WATCH_FEATURES},       {"waypoints", HANGSCOPE_WATCH_WAYPOINTS}, {"waits", HANGSCOPE_WATCH_WAITS},
+      {"asserts", HANGSCOPE_WATCH_ASSERTS},    {"pauses", HANGSCOPE_WATCH_PAUSES},       {"debug", HANGSCOPE_WATCH_DEBUG},
+      {"delays", HANGSCOPE_WATCH_DELAYS},      {"bus", HANGSCOPE_WATCH_BUS},             {"stacks", HANGSCOPE_WATCH_STACKS},
+      {"guards", HANGSCOPE_WATCH_GUARDS},
+  };
+  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+    if (strlen(known[i].name) == length && memcmp(known[i].name, word, length) == 0) return known[i].features;
+  }
+  return 0;
+}
+
+/* Switches on what the environment asks for, of what is built in. */
+static void hangscope_obey_environment(struct hangscope_scope* scope) {
+  static const char separators[] = ", ";
+  const char* word = hangscope_environment("HANGSCOPE_FEATURES");
+  if (word == 0) return;
+  word += strspn(word, separators);
+  if (*word == '\0') return;
+  uint32_t on = *word == '-' ? HANGSCOPE_WATCH_FEATURES : 0;
+  uint32_t known = 0;
+  for (; *word != '\0'; word += strspn(word, separators)) {
+    const size_t length = strcspn(word, separators);
+    const int off = *word == '-';
+    const uint32_t features = hangscope_features_of(word + off, length - (size_t)off);
+    const int none = length == 1 && *word == '0';
+    if (none) on = 0;
+    on = off ? on & ~features : on | features;
+    known += none || features != 0;
+    scope->header.unknown_settings += !none && features == 0;
+    word += length;
+  }
+  if (known != 0) scope->watch.switches = on & HANGSCOPE_WATCH_BUILT_IN;
+}
+
+#endif
+
 static void hangscope_open(void) {
   if (prctl(PR_GET_NAME, hangscope_process.name, 0, 0, 0) != 0) return;
   for (char* c = hangscope_process.name; *c != '\0'; c++) {
@@ -245,6 +304,9 @@ static void hangscope_open(void) {
   header->sync_time = header->last_time;
   header->sync_ns = header->last_ns;
   hangscope_watch_anew(scope, hangscope_program_at());
+#if HANGSCOPE_HAS_MAILBOXES
+  hangscope_obey_environment(scope);
+#endif
   for (uint32_t i = 0; i < HANGSCOPE_CORES; i++) hangscope_port_store(&scope->cores[i].ring.mask, HANGSCOPE_FIRST_MASK);
   hangscope_port_publish(&header->check, hangscope_header_check(header));
   hangscope_process.next_ring = 0;
@@ -354,6 +416,18 @@ static void hangscope_thread_ends(void* mailbox) {
 }
 #endif
 
+#if HANGSCOPE_STACKS
+int hangscope_stack_paint_thread(void) {
+  pthread_attr_t attributes;
+  void* lowest = 0;
+  size_t bytes = 0;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return 0;
+  const int known = pthread_attr_getstack(&attributes, &lowest, &bytes) == 0 && bytes <= HANGSCOPE_LARGEST_STACK;
+  (void)pthread_attr_destroy(&attributes);
+  return known ? hangscope_stack_paint(lowest, (uint32_t)bytes) : 0;
+}
+#endif
+
 /* No signal handler may record between the fork and the child's new scope: it would write to the
  * parent's. */
 static void hangscope_before_fork(void) {
@@ -399,6 +473,14 @@ uint32_t hangscope_init(void) { return 0; }
 #else
 
 HANGSCOPE_INLINE const char* hangscope_scope_path(void) { return 0; }
+
+#endif
+
+#if !HANGSCOPE_ENABLE || !HANGSCOPE_STACKS
+
+HANGSCOPE_OFF_BEGIN
+HANGSCOPE_OFF int hangscope_stack_paint_thread(void) { return 0; }
+HANGSCOPE_OFF_END
 
 #endif
 
