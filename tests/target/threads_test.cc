@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <set>
 #include <string>
 #include <thread>
@@ -314,7 +315,292 @@ TEST(Threads, ThoseThatFindNoRingAreCounted) {
   }).join();
 }
 
+// --- What a watcher sees of threads.
+
+const hangscope_core_detail& DetailsOf(const hangscope_mailbox* mailbox) {
+  return hangscope_the_scope()->details[hangscope_core_of(mailbox)];
+}
+
+// Leaves something in each part of the calling thread's mailbox, claims and details, a wait that does not end
+// among it.
+void LeaveTraces(uint32_t number) {
+  HANGSCOPE_WAYPOINT("LEFT");
+  for (uint32_t i = 0; i < number; i++) hangscope_heartbeat();
+  hangscope_kernel_is(number);
+  hangscope_launch_is(HANGSCOPE_LAUNCH_RUNNING);
+  HANGSCOPE_HOLD(1000 + number);
+  HANGSCOPE_PROVIDES(2000 + number);
+  HANGSCOPE_DEBUG(number);
+  HANGSCOPE_WAIT(3000 + number);
+  struct hangscope_fault found = {};
+  found.line = number;
+  hangscope_fault_is(HANGSCOPE_FAULT_ASSERT, &found);
+}
+
+TEST(Watched, EachThreadHasAMailboxOfItsOwnFromItsFirstLookOn) {
+  constexpr int kThreads = 8;
+  std::atomic<int> there = 0;
+  std::vector<std::thread> threads;
+  std::vector<hangscope_mailbox*> mailboxes(kThreads);
+  for (uint32_t t = 0; t < kThreads; t++) {
+    threads.emplace_back([&, t] {
+      LeaveTraces(t + 1);
+      there++;
+      while (there < kThreads) std::this_thread::yield();
+      hangscope_mailbox* const mailbox = mailboxes[t] = hangscope_this_mailbox();
+      ASSERT_NE(mailbox, &hangscope_no_mailbox);
+      const uint32_t core = hangscope_core_of(mailbox);
+      EXPECT_EQ(hangscope_this_core(), &hangscope_the_scope()->cores[core]);
+      EXPECT_EQ(hangscope_this_core()->ring.owner, static_cast<uint32_t>(gettid()));
+      EXPECT_EQ(std::memcmp(&mailbox->waypoint, "LEFT", 4), 0);
+      EXPECT_EQ(mailbox->heartbeat, t + 1);
+      EXPECT_EQ(mailbox->kernel, t + 1);
+      EXPECT_EQ(mailbox->wait_resource, 3001 + t);
+      EXPECT_EQ(mailbox->wait_sequence % 2, 1u);
+      EXPECT_EQ(mailbox->guard, HANGSCOPE_MAILBOX_GUARD ^ core);
+      EXPECT_EQ(hangscope_the_scope()->claims[core].holds[0], 1001 + t);
+      EXPECT_EQ(hangscope_the_scope()->claims[core].provides[0], 2001 + t);
+      EXPECT_EQ(DetailsOf(mailbox).detail.fault.line, t + 1);
+      EXPECT_EQ(DetailsOf(mailbox).debug[0].value, t + 1);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(std::set<hangscope_mailbox*>(mailboxes.begin(), mailboxes.end()).size(), size_t{kThreads});
+}
+
+TEST(Watched, AThreadThatReturnedSaysSoAndWhatItHeldStaysWritten) {
+  hangscope_mailbox* mailbox = nullptr;
+  std::thread([&] {
+    LeaveTraces(5);
+    mailbox = hangscope_this_mailbox();
+    EXPECT_EQ(mailbox->launch, static_cast<uint32_t>(HANGSCOPE_LAUNCH_RUNNING));
+  }).join();
+  EXPECT_EQ(mailbox->launch, static_cast<uint32_t>(HANGSCOPE_LAUNCH_ENDED));
+  EXPECT_EQ(hangscope_the_scope()->claims[hangscope_core_of(mailbox)].holds[0], 1005u);
+  // One that only recorded events, and one that its canceller ended.
+  std::thread([&] {
+    Emit();
+    mailbox = hangscope_this_mailbox();
+  }).join();
+  EXPECT_EQ(mailbox->launch, static_cast<uint32_t>(HANGSCOPE_LAUNCH_ENDED));
+  std::atomic<hangscope_mailbox*> cancelled = nullptr;
+  std::thread waits([&] {
+    HANGSCOPE_WAIT(7);
+    cancelled = hangscope_this_mailbox();
+    for (;;) pause();
+  });
+  while (cancelled == nullptr) usleep(1000);
+  pthread_cancel(waits.native_handle());
+  waits.join();
+  EXPECT_EQ(hangscope_port_load(&cancelled.load()->launch), static_cast<uint32_t>(HANGSCOPE_LAUNCH_ENDED));
+}
+
+// A host that looks at all mailboxes meanwhile sees each whole at all times, and no wait of a new thread under
+// the number of an old one's.
+TEST(Watched, WhatWasAnotherThreadsIsAnew) {
+  struct hangscope_scope* const scope = hangscope_the_scope();
+  std::atomic<bool> stop = false;
+  uint32_t corrupt = 0;
+  std::thread host([&] {
+    while (!stop) {
+      for (uint32_t i = 0; i < HANGSCOPE_CORES; i++) corrupt += hangscope_port_load(&scope->mailboxes[i].guard) != (HANGSCOPE_MAILBOX_GUARD ^ i);
+    }
+  });
+  hangscope_mailbox* left = nullptr;
+  uint32_t sequence = 0;
+  std::thread([&] {
+    LeaveTraces(9);
+    left = hangscope_this_mailbox();
+    left->pause = 1;  // a host asked, too late
+    left->resumes = 3;
+    hangscope_core_is(hangscope_core_of(left), 0, 6);
+    sequence = left->wait_sequence;
+  }).join();
+  bool again = false;
+  for (int t = 0; t < 2 * HANGSCOPE_CORES && !again; t++) {
+    std::thread([&] {
+      if (hangscope_this_mailbox() != left) return;
+      again = true;
+      hangscope_mailbox wanted = {};
+      wanted.wait_sequence = sequence + 1;
+      wanted.stack_free = HANGSCOPE_NOT_KNOWN;
+      wanted.guard = left->guard;
+      EXPECT_EQ(std::memcmp(left, &wanted, sizeof wanted), 0);
+      hangscope_core_detail details = {};
+      details.detail.stack_lowest = HANGSCOPE_NOT_KNOWN;
+      EXPECT_EQ(std::memcmp(&DetailsOf(left), &details, sizeof details), 0);
+      const hangscope_claims claims = {};
+      EXPECT_EQ(std::memcmp(&scope->claims[hangscope_core_of(left)], &claims, sizeof claims), 0);
+    }).join();
+  }
+  EXPECT_TRUE(again);
+  stop = true;
+  host.join();
+  EXPECT_EQ(corrupt, 0u);
+}
+
+TEST(Watched, ThreadsWithoutAMailboxGoOnAndTouchNobodys) {
+  constexpr int kMore = 3;
+  Emit();
+  std::atomic<int> there = 0, past = 0;
+  std::atomic<bool> leave = false;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < HANGSCOPE_CORES - 1; t++) {
+    threads.emplace_back([&] {
+      HANGSCOPE_WAYPOINT("FULL");
+      there++;
+      while (!leave) usleep(1000);
+    });
+  }
+  while (there < HANGSCOPE_CORES - 1) usleep(1000);
+  struct hangscope_scope* const scope = hangscope_the_scope();
+  const std::vector<hangscope_mailbox> before(scope->mailboxes, scope->mailboxes + HANGSCOPE_CORES);
+  uint32_t word = 1;
+  hangscope_guard(0, &word, 1);
+  word = 2;
+  for (int t = 0; t < kMore; t++) {
+    threads.emplace_back([&] {
+      LeaveTraces(4);
+      EXPECT_EQ(hangscope_this_mailbox(), &hangscope_no_mailbox);
+      HANGSCOPE_ASSERT(false, "nobody could tell why it stopped");
+      hangscope_hardware_fault(1, 2, 3);
+      hangscope_kernel_ends(3);
+      hangscope_guards_look();
+      HANGSCOPE_PAUSE();
+      HANGSCOPE_PAUSE_POINT();
+      EXPECT_EQ(hangscope_stack_paint_thread(), 0);
+      hangscope_stack_look();
+      HANGSCOPE_WAIT_DONE();
+      HANGSCOPE_RELEASE(1004);
+      past++;
+    });
+  }
+  for (int i = 0; i < 5000 && past < kMore; i++) usleep(1000);
+  ASSERT_EQ(past, kMore);
+  EXPECT_EQ(std::memcmp(before.data(), scope->mailboxes, sizeof scope->mailboxes), 0);
+  leave = true;
+  for (std::thread& thread : threads) thread.join();
+  // Who has a mailbox reports the guard that the others left.
+  std::thread([&] {
+    hangscope_guards_look();
+    EXPECT_EQ(hangscope_this_mailbox()->fault, static_cast<uint32_t>(HANGSCOPE_FAULT_GUARD));
+  }).join();
+  hangscope_guard(0, nullptr, 0);
+}
+
+TEST(Watched, TheFirstWaypointOfAThreadInAHandler) {
+  Handle(SIGUSR1, [](int) { HANGSCOPE_WAYPOINT("HNDL"); });
+  hangscope_mailbox* mailbox = nullptr;
+  std::thread([&] {
+    raise(SIGUSR1);
+    mailbox = hangscope_this_mailbox();
+    ASSERT_NE(mailbox, &hangscope_no_mailbox);
+    EXPECT_EQ(std::memcmp(&mailbox->waypoint, "HNDL", 4), 0);
+  }).join();
+  EXPECT_EQ(mailbox->launch, static_cast<uint32_t>(HANGSCOPE_LAUNCH_ENDED));
+}
+
+__attribute__((noinline)) void UseStack() {
+  volatile char used[128 << 10];
+  for (volatile char& byte : used) byte = 1;
+}
+
+TEST(Watched, AThreadsStackIsPainted) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, 4 << 20);  // a sanitizer puts its own on it, too
+  pthread_t thread;
+  ASSERT_EQ(pthread_create(&thread, &attributes, [](void*) -> void* {
+              EXPECT_EQ(hangscope_stack_paint_thread(), 1);
+              hangscope_stack_look();
+              const hangscope_mailbox* const mailbox = hangscope_this_mailbox();
+              const uint32_t bytes = DetailsOf(mailbox).detail.stack_bytes;
+              EXPECT_GT(bytes, 3u << 20);
+              EXPECT_LE(bytes, HANGSCOPE_LARGEST_STACK);  // the C library keeps larger ones of threads that ended
+              const uint32_t free = mailbox->stack_free;
+              EXPECT_GT(free, bytes / 2);
+              EXPECT_LT(free, bytes);
+              UseStack();
+              hangscope_stack_look();
+              EXPECT_LE(mailbox->stack_free, free - (100u << 10));
+              return nullptr;
+            }, nullptr), 0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+}
+
+// Debug values of handlers that interrupt each other, on real instructions.
+TEST(Watched, DebugValuesOfHandlersNeverMix) {
+  static thread_local uint32_t next = 0;
+  const auto write = [] {
+    // Each value is its number and a proof of it, in 16 bits each.
+    const uint32_t number = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED) & 0xffff;
+    HANGSCOPE_DEBUG(number | (Proof(number) & 0xffff) << 16);
+  };
+  Handle(SIGUSR1, [](int) {
+    const uint32_t number = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED) & 0xffff;
+    HANGSCOPE_DEBUG(number | (Proof(number) & 0xffff) << 16);
+  });
+  Handle(SIGUSR2, [](int) {
+    for (int i = 0; i < 2 * HANGSCOPE_DEBUG_RING + 3; i++) {
+      const uint32_t number = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED) & 0xffff;
+      HANGSCOPE_DEBUG(number | (Proof(number) & 0xffff) << 16);
+    }
+  });
+  std::atomic<const hangscope_core_detail*> details = nullptr;
+  std::atomic<bool> stop = false;
+  std::thread writer([&] {
+    while (!stop) {
+      write();
+      details = &DetailsOf(hangscope_this_mailbox());
+    }
+    const hangscope_detail& mine = details.load()->detail;
+    EXPECT_EQ(mine.debug_next, __atomic_load_n(&next, __ATOMIC_RELAXED));
+  });
+  while (details == nullptr) usleep(100);
+  size_t read = 0, mixed = 0;
+  for (int round = 0; round < 10'000; round++) {
+    pthread_kill(writer.native_handle(), round % 4 == 0 ? SIGUSR2 : SIGUSR1);
+    for (const hangscope_debug_value& slot : details.load()->debug) {
+      const uint32_t order = hangscope_port_load_acquire(&slot.order);
+      const uint32_t value = hangscope_port_load(&slot.value);
+      hangscope_port_loads_in_order();
+      if (order == 0 || hangscope_port_load(&slot.order) != order) continue;
+      read++;
+      mixed += (Proof(value & 0xffff) & 0xffff) != value >> 16;
+    }
+  }
+  stop = true;
+  writer.join();
+  EXPECT_EQ(mixed, 0u);
+  EXPECT_GT(read, 1000u);
+}
+
 #ifndef __SANITIZE_THREAD__  // which does not let a process with threads fork as it likes
+
+TEST(Watched, AForksMailboxIsItsOwn) {
+  std::thread([] {
+    LeaveTraces(3);
+    hangscope_mailbox* const parents = hangscope_this_mailbox();
+    const hangscope_mailbox before = *parents;
+    const pid_t child = fork();
+    if (child == 0) {
+      struct hangscope_scope* const scope = hangscope_the_scope();
+      hangscope_mailbox* const mine = hangscope_this_mailbox();
+      const bool fresh = mine >= scope->mailboxes && mine < scope->mailboxes + HANGSCOPE_CORES && mine->heartbeat == 0 &&
+                         mine->wait_sequence == 0 && DetailsOf(mine).detail.faults == 0;
+      LeaveTraces(8);
+      unlink(hangscope_scope_path());
+      _exit(fresh && mine->heartbeat == 8 && mine->fault == HANGSCOPE_FAULT_ASSERT ? 0 : 1);
+    }
+    int status = -1;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(std::memcmp(&before, parents, sizeof before), 0);
+  }).join();
+}
+
 
 struct Shared {
   std::atomic<uint32_t> written;  // events that were recorded, by the child's own account
