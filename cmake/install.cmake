@@ -19,6 +19,10 @@ install(TARGETS hangscope_target EXPORT hangscopeTargets)
 install(TARGETS hangscope EXPORT hangscopeTargets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 # The executable looks for it in ../libexec/hangscope, seen from where it is itself.
 install(TARGETS hangscope_count LIBRARY DESTINATION ${CMAKE_INSTALL_BINDIR}/../libexec/hangscope)
+# The host library has a file of its own: who wants the executable only, perhaps without a compiler, does not
+# need what it is linked with.
+install(TARGETS hangscope_host EXPORT hangscopeHostTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(EXPORT hangscopeHostTargets NAMESPACE hangscope:: DESTINATION ${package_dir})
 install(EXPORT hangscopeTargets NAMESPACE hangscope:: DESTINATION ${package_dir})
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/hangscopeConfig.cmake.in
@@ -48,7 +52,7 @@ endforeach()
 configure_file(${CMAKE_CURRENT_LIST_DIR}/hangscope.pc.in ${CMAKE_CURRENT_BINARY_DIR}/hangscope.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/hangscope.pc DESTINATION ${pkgconfig_dir})
 
-install(DIRECTORY include/hangscope DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY include/hangscope DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(DIRECTORY docs DESTINATION ${doc_dir} FILES_MATCHING PATTERN "*.md")
 install(FILES gdb/hangscope.py DESTINATION ${CMAKE_INSTALL_DATADIR}/hangscope/gdb)
 install(PROGRAMS examples/ci/simulate DESTINATION ${doc_dir}/examples/ci)

@@ -40,7 +40,7 @@ Result<std::unique_ptr<ScopeView>> ScopeView::Open(FileSystem& files, const Scop
   }
   std::string spec = source.target;
   std::string catalog = elf ? elf->catalog : "";
-  if (files.IsFolder(spec)) {
+  if (!source.open && files.IsFolder(spec)) {
     const std::string folder = spec.substr(0, spec.find_last_not_of('/') + 1);
     spec = fmt::format("file:{}/{}", folder, kScopeImageName);
     if (!files.Exists(spec.substr(5))) {
@@ -48,7 +48,7 @@ Result<std::unique_ptr<ScopeView>> ScopeView::Open(FileSystem& files, const Scop
     }
     if (auto kept = ReadWholeFile(files, folder + "/" + kScopeCatalogName); kept.ok() && catalog.empty()) catalog = *kept;
   }
-  auto target = OpenTarget(spec, options);
+  auto target = source.open ? source.open() : OpenTarget(spec, options);
   if (!target.ok()) return target.status();
   view->target_ = std::move(*target);
   if (const std::string trouble = view->target_->trouble(); !trouble.empty()) view->warnings_.push_back(trouble);

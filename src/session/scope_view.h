@@ -2,6 +2,7 @@
 #ifndef HANGSCOPE_SESSION_SCOPE_VIEW_H
 #define HANGSCOPE_SESSION_SCOPE_VIEW_H
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@ struct ScopeSource {
   std::string target;  // as OpenTarget takes it, or the folder of a snapshot
   std::string elf;     // empty: none
   bool intrusive = false;
+  std::function<Result<std::unique_ptr<Target>>()> open = {};  // how, where not by `target`, which is its name then
 };
 
 // The names of a snapshot's parts.
