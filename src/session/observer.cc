@@ -51,9 +51,9 @@ Observer::Observer(const Environment& environment, const ObserverOptions& option
 
 bool Observer::Tick(const ChildView& child, int pid) {
   pid_ = pid;
-  if (scope_ != nullptr) scope_->Find(pid);
+  LookAtScope(pid);
   analysis_.SetChild(child);
-  const Verdict verdict = analysis_.verdict();
+  const Verdict verdict = VerdictNow();
   TellTroubles(false);
   TellUnseen(false);
   requests_.Look([this] { return StatusNow(); });
@@ -72,6 +72,21 @@ bool Observer::Tick(const ChildView& child, int pid) {
   hang_now_ = true;
   TellHang(verdict);
   return true;
+}
+
+void Observer::LookAtScope(int pid) {
+  if (scope_ == nullptr) return;
+  scope_->Find(pid);
+  if (scope_watch_ == nullptr && pid != 0) {
+    const std::string target = options_.scope == "pid:" ? fmt::format("pid:{}", pid) : options_.scope;
+    scope_watch_ = std::make_unique<ScopeWatch>(files_, ScopeSource{target, options_.elf_path, false}, options_.stall);
+  }
+  if (scope_watch_ != nullptr) scope_watch_->Look(clock_.Monotonic());
+}
+
+Verdict Observer::VerdictNow() const {
+  Verdict verdict = analysis_.verdict();
+  return scope_watch_ == nullptr ? verdict : Combine(std::move(verdict), scope_watch_->opinion());
 }
 
 void Observer::Beat(const ChildView& child, const Verdict& verdict) {
@@ -146,7 +161,7 @@ void Observer::TellHang(const Verdict& verdict) {
 bool Observer::OnSignal(int number) {
   if (number != SIGUSR1 && number != SIGUSR2) return false;
   requests_.OnSignal(number == SIGUSR1 ? "SIGUSR1" : "SIGUSR2");
-  TakeDue(requests_.TakeDue(), analysis_.verdict());
+  TakeDue(requests_.TakeDue(), VerdictNow());
   return true;
 }
 
@@ -257,7 +272,7 @@ void Observer::TellUnseen(bool all) {
 std::string Observer::AbsolutePath(const std::string& path) const { return absolute_folder_ + "/" + NameOf(path); }
 
 RecorderStatus Observer::StatusNow() {
-  const Verdict verdict = analysis_.verdict();
+  const Verdict verdict = VerdictNow();
   RecorderStatus status;
   status.pid = getpid();
   status.child_pid = pid_;
@@ -282,6 +297,7 @@ Verdict Observer::Conclude(const ChildView& child) {
   analysis_.Stop();
   TellTroubles(true);
   Verdict verdict = analysis_.Conclude(child);
+  if (scope_watch_ != nullptr) verdict = Combine(std::move(verdict), scope_watch_->opinion());
   std::vector<DueSnapshot> due = requests_.Finish([this] { return StatusNow(); });
   TellUnseen(true);
   const auto exit = std::stable_partition(due.begin(), due.end(), [](const DueSnapshot& d) { return d.trigger.kind != TriggerKind::kExit; });

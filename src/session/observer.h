@@ -17,6 +17,7 @@
 #include "session/plain_snapshot.h"
 #include "session/recording.h"
 #include "session/scope_capture.h"
+#include "session/scope_watch.h"
 #include "session/snapshot_requests.h"
 #include "session/snapshots.h"
 
@@ -87,6 +88,9 @@ class Observer {
   const std::string& exit_contents() const { return exit_contents_; }
 
  private:
+  void LookAtScope(int pid);
+  // Of streams and scope together.
+  Verdict VerdictNow() const;
   void Beat(const ChildView& child, const Verdict& verdict);
   // What a stream has to put up with, and which of it was told.
   struct Troubles {
@@ -122,6 +126,7 @@ class Observer {
   std::unique_ptr<PlainSnapshot> plain_snapshot_;
   SnapshotRequests requests_;
   std::unique_ptr<ScopeCapture> scope_;  // null: none was asked for
+  std::unique_ptr<ScopeWatch> scope_watch_;  // null: none was asked for, or nobody knows yet of which process
   const std::string absolute_folder_;  // of the prefix
   uint64_t snapshots_taken_ = 0;
   bool unseen_told_ = false;

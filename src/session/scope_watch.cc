@@ -1,0 +1,85 @@
+#include "session/scope_watch.h"
+
+#include <algorithm>
+#include <sstream>
+
+namespace hangscope {
+namespace {
+
+constexpr TimeNs kInterval = 100 * kMillisecond;
+// For a program that takes its time to start. Opening may search all of its memory.
+constexpr int kMostTries = 600;
+
+// The lines behind the headline, each without its indentation.
+std::vector<std::string> LinesBehindTheFirst(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  std::string line;
+  std::getline(in, line);
+  while (std::getline(in, line)) lines.push_back(line.starts_with("  ") ? line.substr(2) : line);
+  return lines;
+}
+
+}  // namespace
+
+void ScopeWatch::Look(TimeNs now) {
+  if (now < next_look_) return;
+  next_look_ = now + kInterval;
+  if (view_ == nullptr) Open(now);
+  if (view_ == nullptr) return;
+  auto same = view_->IsSame();
+  if (!same.ok()) return;  // it is gone; what it was last is what is known of it
+  if (!*same) {
+    view_.reset();
+    opinion_ = {};
+    tries_ = 0;
+    return;
+  }
+  if (!view_->Poll(now).ok()) return;
+  last_look_ = now;
+  TellFindings(now);
+  opinion_.progresses.clear();
+  for (const SubjectWatch& subject : view_->watcher().subjects()) {
+    if (!MadeProgress(subject, now)) continue;
+    opinion_.progresses = SubjectName(subject.subject, view_->Scene(now));
+    break;
+  }
+}
+
+void ScopeWatch::Open(TimeNs now) {
+  if (tries_ == kMostTries) return;
+  ++tries_;
+  WatcherOptions options;
+  options.stall = stall_;
+  auto view = WatchView::Open(files_, source_, options);
+  if (!view.ok()) return;
+  view_ = std::move(*view);
+  opened_ = now;
+}
+
+// Texts of findings that stand are made once: they say how it was when they were found.
+void ScopeWatch::TellFindings(TimeNs now) {
+  const std::vector<Finding> fresh = view_->watcher().TakeFindings();
+  const std::vector<Finding>& standing = view_->watcher().standing();
+  if (fresh.empty() && standing.size() == told_) return;
+  told_ = standing.size();
+  opinion_.findings.clear();
+  (void)view_->RefreshNames().ok();
+  for (const Finding& finding : standing) {
+    const WatchScene scene = view_->Scene(now);
+    const FindingHistory history = finding.first ? view_->History(*finding.first)
+                                   : finding.subjects.size() == 1 ? view_->History(finding.subjects[0]) : FindingHistory();
+    opinion_.findings.push_back({finding, FindingSummary(finding, scene), LinesBehindTheFirst(FindingText(finding, scene, history))});
+  }
+}
+
+// Only after the stall time is a core that runs known to have done something in it.
+bool ScopeWatch::MadeProgress(const SubjectWatch& subject, TimeNs now) const {
+  if (now - opened_ < stall_) return false;
+  if (subject.activity == Activity::kRunning) return true;
+  return subject.activity == Activity::kWaiting && now - subject.since < stall_;
+}
+
+ScopeOpinion ScopeWatch::opinion() const { return opinion_; }
+
+}  // namespace hangscope
