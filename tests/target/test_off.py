@@ -1,9 +1,26 @@
 """Switched off, hangscope leaves nothing behind: each allocated section of an object file, and what
 its bytes refer to, is what the compiler makes of the same source without the calls."""
+import re
+
 from toolchains import *
 
 SOURCE = HERE / "instrumented.c"
 WARNINGS = ("-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror")
+WATCHED = HERE / "watched.c"
+# Of the features with calls in there: the bit, what switches them off, and what else must be gone then.
+FEATURES = (
+    (1 << 0, "WAYPOINTS", ()),
+    (1 << 1, "WAITS", ("hangscope_wait_begins", "hangscope_wait_ends", "hangscope_claim_in", "hangscope_unclaim_in")),
+    (1 << 2, "ASSERTS", ("hangscope_assert_fails", "hangscope_hardware_fault", "hangscope_fault_is_pending")),
+    (1 << 3, "PAUSES", ("hangscope_pause_here", "hangscope_pause_point")),
+    (1 << 4, "DEBUG_RING", ("hangscope_debug",)),
+    (1 << 7, "STACKS", ("hangscope_stack_paint", "hangscope_stack_is", "hangscope_stack_look", "hangscope_stacks", "hangscope_own_stack",
+                        "hangscope_stack_paint_thread")),
+    (1 << 8, "GUARDS", ("hangscope_guard", "hangscope_guard_null", "hangscope_guards_look", "hangscope_guard_table")),
+)
+ALL = sum(bit for bit, _, _ in FEATURES)
+# 1 would do for most; these are sizes.
+SIZES = {"DEBUG_RING": 32, "GUARDS": 4}
 
 
 class Off(Case):
@@ -37,6 +54,43 @@ class Off(Case):
 
     def test_x86_64_freestanding(self):
         self.check(EXAMPLE)
+
+    def watched(self, toolchain, language, calls, *flags):
+        return self.compile(toolchain, language, WATCHED, "-O2", *WARNINGS, f"-DCALLS={calls}", *flags)
+
+    def check_same(self, one, other, what):
+        self.assertTrue(one.allocated() == other.allocated(), f"{what}: not the same:\n{one.allocated()}\n{other.allocated()}")
+        self.assertEqual(one.undefined(), other.undefined())
+
+    def defined(self, toolchain, language, *flags):
+        """What the file that defines it all has; C++ writes the names of what is static in its own way."""
+        made = self.watched(toolchain, language, ALL, "-DDEFINES", "-DHANGSCOPE_OUT_OF_LINE=1", *flags)
+        return {re.sub(r"^_ZL\d+", "", name) for name, *_ in made.symbols()}
+
+    def check_features(self, toolchain, language):
+        everything = self.watched(toolchain, language, ALL)
+        nothing = "-DHANGSCOPE_WATCH=0"
+        self.check_same(self.watched(toolchain, language, ALL, nothing), self.watched(toolchain, language, 0, nothing), "all off")
+        for bit, name, gone in FEATURES:
+            with self.subTest(feature=name):
+                off, on = f"-DHANGSCOPE_{name}=0", f"-DHANGSCOPE_{name}={SIZES.get(name, 1)}"
+                # Off by itself, its calls leave nothing in the midst of the others'.
+                self.check_same(self.watched(toolchain, language, ALL, off), self.watched(toolchain, language, ALL - bit, off), "off")
+                # On by itself, the others' calls leave nothing round its own.
+                alone = self.watched(toolchain, language, bit, nothing, on)
+                self.check_same(self.watched(toolchain, language, ALL, nothing, on), alone, "on alone")
+                # Where it is on, its calls are seen.
+                self.assertFalse(self.watched(toolchain, language, ALL - bit).allocated() == everything.allocated(), "its calls do nothing")
+                self.assertEqual(self.defined(toolchain, language, off) & set(gone), set())
+        wanted = {symbol for *_, gone in FEATURES for symbol in gone}
+        missing = {"hangscope_own_stack", "hangscope_stack_paint_thread"} if toolchain is not LINUX else {"hangscope_stacks"}
+        self.assertEqual(wanted - self.defined(toolchain, language), missing, "names that would be gone in any case")
+
+    def test_each_feature_by_itself_rv32(self):
+        self.check_features(RV32, "c")
+
+    def test_each_feature_by_itself_linux(self):
+        self.check_features(LINUX, "c++")
 
     def test_one_call_left_is_seen(self):
         """What an argument does besides is done, recorded or not: the least of that is a look at volatile memory."""
