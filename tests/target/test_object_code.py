@@ -10,6 +10,10 @@ SOURCE = """#define HANGSCOPE_DEFINE
 HANGSCOPE_EVENTS(test, HANGSCOPE_FIRST_USER_ID, TWO_EVENTS);
 void writer(uint32_t first, uint32_t second);
 void writer(uint32_t first, uint32_t second) { hangscope_two(first, second); }
+void waiter(uint32_t resource);
+void waiter(uint32_t resource) { HANGSCOPE_WAIT_FOR(HANGSCOPE_RESOURCE_CHANNEL, resource); }
+void debugger(uint32_t value);
+void debugger(uint32_t value) { HANGSCOPE_DEBUG(value); }
 """
 COLD = ("hangscope_refused", "hangscope_turn_began", "hangscope_new_epoch", "hangscope_write_anew", "hangscope_masked")
 BRANCH = re.compile(r"(c\.)?(b[a-z]+|j|jal)$")
@@ -172,6 +176,44 @@ class ObjectCode(Case):
         heads = [i for p, list_ in loads.items() if p[0] in ("0", "192") for i in list_]
         self.assertTrue(any(i > again for i in heads), "no second look at the head")
 
+    def check_wait(self, toolchain, include=INCLUDE):
+        """The stores of what is waited for lie behind a fence, so behind the end of the wait before, and before the
+        store of the odd number by another."""
+        path = self.functions(toolchain, include=include)["waiter"]
+        words = self.published(path, parameters=3)
+        self.check_fence(path, words)
+        self.assertTrue(any(i.is_fence("w", "w") for i in path[:min(words[1:])]), "no fence behind the wait before")
+
+    def check_fault(self, toolchain, include=INCLUDE):
+        """The last store publishes what the others wrote."""
+        code = self.functions(toolchain, include=include)["hangscope_fault_is"]
+        fences = [i for i, instruction in enumerate(code) if instruction.is_fence("w", "w")]
+        self.assertTrue(fences, "no fence")
+        behind = [i for i in code[fences[-1]:] if i.is_store() and i.memory()[1] not in ("sp",)]
+        self.assertEqual(len(behind), 1, f"not one store behind the fence: {behind}")
+
+    def check_debug(self, toolchain, include=INCLUDE):
+        """The slot is taken by an instruction that nothing overtakes; the order is stored behind a fence, the value before."""
+        path = self.functions(toolchain, include=include)["debugger"]
+        at(path, lambda i: re.match(r"amoswap\.w\.(aq|aqrl)$", i.name))
+        fence = at(path, lambda i: i.is_fence("w", "w"))
+        stores = [i for i, instruction in enumerate(path) if instruction.is_store() and instruction.memory()[1] != "sp"]
+        self.assertEqual([i < fence for i in stores], [True, False])
+
+    def test_waits(self):
+        self.check_wait(RV32)
+        self.check_wait(RV64)
+        self.check_wait(RV32_WITHOUT_A)
+
+    def test_faults(self):
+        self.check_fault(RV32)
+        self.check_fault(RV64)
+        self.check_fault(RV32_WITHOUT_A)
+
+    def test_debug_values(self):
+        self.check_debug(RV32)
+        self.check_debug(RV64)
+
     def test_rv32(self):
         self.check_atomic(RV32)
 
@@ -201,6 +243,7 @@ class ObjectCode(Case):
     def test_each_instruction_is_missed(self):
         """The checks above can fail: each of the instructions left out is found out."""
         atomic, masking, reader = self.check_atomic, self.check_masking, self.check_reader
+        wait, fault, debug = self.check_wait, self.check_fault, self.check_debug
         release = "  __atomic_thread_fence(__ATOMIC_RELEASE);\n  hangscope_port_store(mark, value);"
         mutants = (
             (atomic, RV32, "port/riscv.h", "amoadd.w.aq", "amoadd.w"),
@@ -218,6 +261,13 @@ class ObjectCode(Case):
              "  const uint32_t ticket = hangscope_port_reserve(core->ring.head);\n  hangscope_port_leave(before);\n"),
             (atomic, RV32, "target/record.h", "  hangscope_fill(record, time, parameters);\n",
              "  while (hangscope_port_load(&record[1]) == time) {\n  }\n  hangscope_fill(record, time, parameters);\n"),
+            (wait, RV32, "port/generic.h", release, "  hangscope_port_store(mark, value);"),
+            (wait, RV64, "target/wait.h", "  hangscope_port_stores_in_order(); /* behind the store", "  /* behind the store"),
+            (fault, RV32, "port/generic.h", release, "  hangscope_port_store(mark, value);"),
+            (fault, RV64, "target/fault.h", "  hangscope_port_publish(&mailbox->fault, type);",
+             "  hangscope_port_publish(&mailbox->fault, type);\n  hangscope_port_store(&detail->fault.line, from[2]);"),
+            (debug, RV32, "port/generic.h", release, "  hangscope_port_store(mark, value);"),
+            (debug, RV64, "port/generic.h", "__atomic_exchange_n(word, value, __ATOMIC_ACQUIRE)", "__atomic_exchange_n(word, value, __ATOMIC_RELAXED)"),
             (reader, RV32, "port/generic.h", "  __atomic_thread_fence(__ATOMIC_ACQUIRE);\n", ""),
             (reader, RV64, "target/control.h", "hangscope_port_load_acquire(&record[0])", "hangscope_port_load(&record[0])"),
         )
@@ -231,6 +281,62 @@ class ObjectCode(Case):
                 self.assertNotEqual(path.read_text(), original, "the mutant is the original")
                 with self.assertRaises((AssertionError, StopIteration)):
                     check(toolchain, include=include)
+
+    ASSERTS = """#define HANGSCOPE_DEFINE
+#include "hangscope/hangscope.h"
+int check(uint32_t a, uint32_t b, uint32_t c);
+int check(uint32_t a, uint32_t b, uint32_t c) {
+  HANGSCOPE_ASSERT(a < b, "first");
+  HANGSCOPE_ASSERT(b < c, "second");
+  HANGSCOPE_ASSERT_ARGUMENT(a != 3, "third", a);
+  if (c == 7) HANGSCOPE_ASSERT(a == 1, "fourth"); else HANGSCOPE_ASSERT(b == 1, "fifth, of the fourth's line");
+  HANGSCOPE_ASSERT(c != 9, "the last");
+  return (int)(a + b + c);
+}
+"""
+
+    def asserts(self, toolchain, optimise, halt, include=INCLUDE):
+        """(message, line, line that is recorded) of each assert's call, by the return address, as a host looks for it."""
+        source, output = self.folder / "asserts.c", self.folder / "asserts.elf"
+        source.write_text(self.ASSERTS)
+        subprocess.run([toolchain.compiler("c"), "-std=c11", *toolchain.flags, optimise, f"-DHANGSCOPE_HALT={halt}", "-I", str(include),
+                        "-nostdlib", "-nostartfiles", "-Wl,-e,check,--no-warn-rwx-segments", str(source), "-o", str(output)], check=True)
+        elf = ObjectFile(output.read_bytes())
+        catalog = elf._bytes(elf.headers[elf.names.index(".hangscope.catalog")])
+        entries = []
+        for found in re.finditer(rb"catl\x01\0\0\0(....)\x03\0\0\0(....)(....)\0([^\0]*)\0[^\0]*:(\d+)\0", catalog, re.S):
+            entries.append((struct.unpack("<I", found[2])[0], found[4].decode(), int(found[5])))
+        listing = subprocess.run([RISCV + "objdump", "-d", "--no-show-raw-insn", "-M", "no-aliases", str(output)],
+                                 check=True, capture_output=True, text=True).stdout
+        code = [(int(a, 16), b, c) for a, b, c in re.findall(r"^\s*([0-9a-f]+):\s+(\S+)\s*(.*)$", listing, re.M)]
+        said = []
+        for i, (address, name, operands) in enumerate(code):
+            if "<hangscope_assert_fails>" in operands and name in ("jal", "c.jal", "jalr"):
+                near = max(entry for entry in entries if entry[0] <= code[i + 1][0])
+                self.assertLess(code[i + 1][0] - near[0], 64)
+                lines = [int(c.split(",")[-1]) for a, n, c in code if near[0] <= a < address and c.startswith("a1,") and n in ("c.li", "addi")]
+                said.append((near[1], near[2], *lines))
+        return sorted(said)
+
+    def check_asserts(self, toolchain, include=INCLUDE):
+        wanted = [("fifth, of the fourth's line", 8, 8), ("first", 5, 5), ("fourth", 8, 8), ("second", 6, 6), ("the last", 9, 9), ("third", 7, 7)]
+        for optimise in ("-O1", "-O2", "-Os"):
+            for halt in (0, 1):
+                with self.subTest(toolchain=toolchain.name, optimise=optimise, halt=halt):
+                    self.assertEqual(self.asserts(toolchain, optimise, halt, include), wanted)
+
+    def test_each_assert_is_found_by_its_return_address(self):
+        self.check_asserts(RV32)
+        self.check_asserts(RV64)
+
+    def test_asserts_that_share_a_call_are_seen(self):
+        include = self.folder / "include"
+        shutil.copytree(INCLUDE, include)
+        path = include / "hangscope/target/assert.h"
+        text = path.read_text().replace('      __asm__ volatile("/* assert " HANGSCOPE_TEXT(__COUNTER__) " */");', "      (void)0;")
+        path.write_text(text.replace("HANGSCOPE_OPAQUE void hangscope_assert_fails", "HANGSCOPE_COLD void hangscope_assert_fails"))
+        self.assertNotEqual(path.read_text(), (INCLUDE / "hangscope/target/assert.h").read_text())
+        self.assertNotEqual(self.asserts(RV32, "-Os", 1, include), self.asserts(RV32, "-Os", 1))
 
 
 def at_first(list_, what):
