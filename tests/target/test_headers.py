@@ -102,6 +102,32 @@ void all(void) {
                     with self.subTest(toolchain=toolchain.name, language=language, enable=enable):
                         self.compile(toolchain, language, text + path + "}\n", *STRICT, f"-DHANGSCOPE_ENABLE={enable}")
 
+    def test_the_example_of_the_documentation(self):
+        page = (INCLUDE.parent / "docs/watching.md").read_text()
+        example, = re.findall(r"^```c\n(.*?)^```$", page, re.S | re.M)
+        prototypes = "".join(line[:-2] + ";\n" for line in re.findall(r"^void \w+\([^)]*\) \{", example, re.M))
+        for toolchain in (RV32, LINUX):
+            for language in STANDARDS:
+                for flags in ((), ("-DHANGSCOPE_ENABLE=0",), ("-DHANGSCOPE_OUT_OF_LINE=1", "-DHANGSCOPE_CORES=2")):
+                    with self.subTest(target=toolchain.name, language=language, flags=flags):
+                        made = self.compile(toolchain, language, prototypes + example, *STRICT, *flags)
+                        self.assertTrue(any("start" in name for name, *_ in made.symbols()))
+
+    def test_every_call_of_the_documentation_is_there(self):
+        """And each call that a program makes is in the table."""
+        page = (INCLUDE.parent / "docs/watching.md").read_text()
+        headers = "".join((INCLUDE / f"hangscope/target/{name}.h").read_text() for name in
+                          ("waypoint", "wait", "assert", "pause", "debug", "stack", "guard", "linux"))
+        table = page[page.index("| | what it says"):page.index("Names of resources")]
+        named = set(re.findall(r"`(HANGSCOPE_[A-Z_]+|hangscope_[a-z_]+)\(", table))
+        self.assertGreater(len(named), 18)
+        self.assertEqual({name for name in named if not re.search(rf"\b{name}\(", headers)}, set())
+        macros = {name for name in re.findall(r"^#define (HANGSCOPE_[A-Z_]+)\(", headers, re.M) if not name.endswith(("_OF", "_WORD"))}
+        for name in macros:
+            with self.subTest(macro=name):
+                short = re.sub(r".*(_NAMED|_FOR|_ARGUMENT|_NO_MORE)$", r"`\1(", name)
+                self.assertTrue(f"`{name}(" in table or (short in table or short.rstrip("(") + "`" in table))
+
     def test_writers_of_wide_records_call_nothing(self):
         for toolchain in (RV32, RV64):
             for parameters in (2, 4, 6, 10, 14):
