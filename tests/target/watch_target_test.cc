@@ -884,7 +884,7 @@ TEST_F(Guards, EachLookReportsOne) {
 }
 
 TEST_F(Guards, WhatIsNotGuardedOrSwitchedOffIsNotLookedAt) {
-  hangscope_guard(HANGSCOPE_GUARDS, &words_[0], 1);
+  hangscope_guard(HANGSCOPE_GUARDS, &words_[0], 99);
   hangscope_guard(0, nullptr, 0);
   words_[0] = 1;
   hangscope_guards_look();
