@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""usage: scope_images.py FOLDER    writes the golden images of scopes, tests/data/scope/*.bin
+"""usage: scope_images.py FOLDER    writes the golden images of scopes, tests/data/scope/*.bin,
+and what the second reader finds in those with mailboxes, *.txt
 
 An image is built as a target's memory comes about: records one after the other, by the protocol of
 abi/record.h, with whatever goes wrong on the way."""
@@ -7,6 +8,7 @@ import pathlib
 import struct
 import sys
 
+import scope_reader
 from scope_reader import fnv
 
 ANCHOR, BOOT, CREATE, SWITCH, WAIT, USER = 1, 2, 16, 18, 23, 77
@@ -86,8 +88,69 @@ class Core:
         return control + b"".join(struct.pack(scope.order + f"{len(slot)}I", *slot) for slot in self.slots)
 
 
+class Watch:
+    """What a watcher looks at, behind the rings: one mailbox, row of claims and detail per core; 32-bit words."""
+
+    def __init__(self, scope, nodes, holds=2, provides=2, debug=4):
+        self.scope, self.holds, self.provides, self.debug = scope, holds, provides, debug
+        self.nodes = [dict(x=x, y=y, first=0, order=0) for x, y in nodes]
+        self.mailboxes, self.details = {}, {}  # by core, as far as they are not as at the start
+        self.claims = {}  # by row: held, provided, how many were lost
+
+    MAILBOX = ("waypoint", "heartbeat", "sequence", "resource", "kind", "since", "epoch", "kernel", "launch", "pause",
+               "resumes", "paused", "fault", "stack_free")
+    DETAIL = ("type", "reason", "line", "fault_kind", "pc", "pc_high", "address", "address_high", "local", "local_high",
+              "length", "where", "value", "value_high", "time", "time_epoch", "faults", "delay_read", "delay_write",
+              "delay_atomic", "seed", "done_read", "done_write", "done_atomic", "delay_state", "seeded", "stack_bytes",
+              "stack_lowest", "stack_kernel", "debug_next", "reserved0", "reserved1")
+
+    def mailbox(self, core, **words):
+        self.mailboxes.setdefault(core, {}).update(words)
+
+    def detail(self, core, debug=(), **words):
+        self.details.setdefault(core, dict(debug=[])).update(words)
+        self.details[core]["debug"] += debug
+
+    def mailbox_bytes(self, core):
+        words = dict(stack_free=2**32 - 1, guard=0x686D6278 ^ core, node=0, role=0)
+        words.update(self.mailboxes.get(core, {}))
+        return struct.pack(self.scope.order + "14IHHI", *[words.get(name, 0) for name in self.MAILBOX], words["node"],
+                           words["role"], words["guard"])
+
+    def detail_bytes(self, core):
+        words = dict(stack_lowest=2**32 - 1, debug=[])
+        words.update(self.details.get(core, {}))
+        slots = [(0, 0)] * self.debug
+        for slot, value in enumerate(words["debug"]):
+            slots[slot % self.debug] = value
+        pairs = [word for slot in slots for word in slot]
+        return struct.pack(self.scope.order + f"32I{len(pairs)}I", *[words.get(name, 0) for name in self.DETAIL], *pairs)
+
+    def claim_bytes(self, row):
+        held, provided, lost = self.claims.get(row, ((), (), 0))
+        words = [*held, *[0] * (self.holds - len(held)), *provided, *[0] * (self.provides - len(provided)), lost]
+        words += [0] * (len(words) % 2)
+        return struct.pack(self.scope.order + f"{len(words)}I", *words)
+
+    def bytes(self, at):
+        """All of it, from offset `at` on, and where its two parts are that the header names."""
+        order, cores, rows = self.scope.order, len(self.scope.cores), len(self.scope.cores) + len(self.scope.tasks)
+        mailboxes = b"".join(self.mailbox_bytes(core) for core in range(cores))
+        nodes = b"".join(struct.pack(order + "HHII20x", n["x"], n["y"], n["first"], n["order"]) for n in self.nodes)
+        claims = b"".join(self.claim_bytes(row) for row in range(rows))
+        details = b"".join(self.detail_bytes(core) for core in range(cores))
+        nodes_at = at + len(mailboxes) + 64
+        claims_at, details_at = nodes_at + len(nodes), nodes_at + len(nodes) + len(claims)
+        words = struct.pack(order + "9IHHIII", 64, 511, len(self.nodes), nodes_at, 32, details_at, len(details) // cores,
+                            claims_at, len(claims) // rows, self.holds, self.provides, self.debug, 0x1000, 0x7F)
+        check = struct.pack(order + "I", fnv(words))
+        watch = check + words + struct.pack(order + "II", 509, 3)
+        return mailboxes + watch + nodes + claims + details, at, at + len(mailboxes)
+
+
 class Scope:
     def __init__(self, order, word, capacity=8, record=16, **header):
+        self.watch = None
         self.order, self.word, self.capacity, self.record = order, word, capacity, record
         self.cores, self.tasks = [], []
         self.header = dict(major=1, minor=0, features=3, clock_kind=3, clock_hz=1_000_000, boots=1, pid=0,
@@ -108,15 +171,17 @@ class Scope:
         rings_at = 192 + 32 * len(self.tasks)
         stride = 128 + self.capacity * self.record
         size = rings_at + stride * len(self.cores)
+        watch, mailboxes_at, watch_at = self.watch.bytes(size) if self.watch else (b"", 0, 0)
+        size += len(watch)
         magic = b"hangscop" if self.order == "<" else b"gnahpocs"
         head = magic + struct.pack(
             self.order + "HHHBB12IQII20sI4QI12I", h["major"], h["minor"], 192, self.word, self.record, size, h["features"],
-            len(self.cores), self.capacity, rings_at, stride, 0, 0, len(self.tasks), tasks_at, 32 if self.tasks else 0,
+            len(self.cores), self.capacity, rings_at, stride, mailboxes_at, 64 if mailboxes_at else 0, len(self.tasks), tasks_at, 32 if self.tasks else 0,
             h["clock_kind"], h["clock_hz"], h["boots"], h["pid"], bytes(range(20)), 0, *h["sync"], h["lost_threads"],
-            *[0] * 12)
+            0, watch_at, *[0] * 10)
         head += struct.pack(self.order + "I", fnv(head[:120]))
         tasks = b"".join(struct.pack(self.order + "8I", *words) for words in self.tasks)
-        return head + tasks + b"".join(core.bytes() for core in self.cores)
+        return head + tasks + b"".join(core.bytes() for core in self.cores) + watch
 
 
 Q = 1 << 30  # a quarter of the low half of the clock
@@ -235,7 +300,55 @@ def corrupt(order, word):
     return scope
 
 
-SHAPES = [quiet, lossy, silent, astray, wrapped, corrupt]
+def watched(order, word):
+    """Mailboxes in all states, claims, a fault of every width, debug rings, nodes; a task record or two."""
+    scope = Scope(order, word, minor=1)
+    for core in range(6):
+        scope.core(f"c{core}", core)
+    scope.task(4, 3, 2, 0x20001000, 5, 2**32 - 1, 2500, 0)
+    scope.task(7, 4, 2, 9, 9, 9, 9, 9)  # in the middle of a change
+    watch = scope.watch = Watch(scope, [(1, 2), (300, 4)])
+    watch.mailbox(0, waypoint=0x57425243, heartbeat=2**32 - 1, sequence=7, resource=0x10003, kind=2, since=Q + 5,
+                  epoch=9, kernel=3, launch=2, stack_free=63)
+    watch.mailbox(1, waypoint=0x20, sequence=8, resource=5, kind=1, launch=1, pause=1, resumes=2, paused=2, node=1, role=4)
+    watch.mailbox(2, heartbeat=1, sequence=2**32 - 1, resource=2**32 - 1, since=2**32 - 1, epoch=2**32 - 1, fault=5, node=1)
+    watch.mailbox(3, launch=4, stack_free=0)
+    watch.mailbox(4, heartbeat=1, guard=0x686D6278 ^ 4)
+    watch.claims = {0: ((0x10003, 0x10004), (), 0), 1: ((), (7, 8), 3), 6: ((1,), (2,), 0)}
+    watch.detail(0, stack_bytes=1024, stack_lowest=60, stack_kernel=2, debug=[(9, 0xA), (2, 0xB), (7, 2**32 - 1)])
+    watch.detail(2, type=5, reason=12, line=88, fault_kind=4, pc=0x80001234, pc_high=1, address=0xF000, address_high=2,
+                 local=0x100, local_high=3, length=64, where=0x04030201, value=6, value_high=7, time=2 * Q + 77,
+                 time_epoch=6, faults=4, debug=[(1, 0x11), (0, 0xDEAD)])
+    watch.detail(3, delay_read=10, delay_write=0x80000020, delay_atomic=30, seed=42, done_read=1, done_write=2,
+                 done_atomic=3, stack_bytes=256, stack_lowest=0, debug=[(8, 3), (3, 4), (4, 5), (6, 6), (10, 7)])
+    watch.nodes[0].update(first=0, order=10)
+    watch.nodes[1].update(first=3, order=1)
+    return scope
+
+
+def damaged(order, word):
+    """A word in each mailbox, or in its details, that cannot be right; and mailboxes that are being made."""
+    scope = Scope(order, word, minor=1, capacity=8)
+    watch = scope.watch = Watch(scope, [(0, 0)])
+    wrong = [dict(waypoint=0x07000001), dict(waypoint=0x41004141), dict(kind=6), dict(launch=5), dict(pause=2),
+             dict(paused=3), dict(fault=8), dict(node=1), dict(guard=0), dict(sequence=1),
+             dict(sequence=1, resource=4, since=Q, epoch=8), dict(stack_free=101), dict(waypoint=0x7F), dict(waypoint=0xE4)]
+    for core, words in enumerate(wrong):
+        scope.core("", core)
+        watch.mailbox(core, **{"heartbeat": 1, **words})
+        watch.detail(core, stack_bytes=100)
+    blank = len(wrong)
+    for core in (blank, blank + 1):
+        scope.core("", core)
+        watch.mailbox(core, guard=0, stack_free=0 if core == blank else 2**32 - 1)
+    for core, words in enumerate([dict(type=8), dict(type=5, reason=18, fault_kind=2), dict(type=5, reason=1, fault_kind=6),
+                                  dict(type=1, time=Q, time_epoch=2), dict(stack_lowest=101)]):
+        watch.detail(core, **words)
+    watch.nodes[0].update(first=99)
+    return scope
+
+
+SHAPES = [quiet, lossy, silent, astray, wrapped, corrupt, watched, damaged]
 ORDERS = {"little": "<", "big": ">"}
 
 
@@ -251,6 +364,8 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in images():
         (folder / name).write_bytes(data)
+        if lines := scope_reader.read_watch(data):
+            (folder / name).with_suffix(".txt").write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""usage: scope_reader.py IMAGE    what a scope in a file holds, as JSON Lines
+"""usage: scope_reader.py IMAGE    what a scope in a file holds, as JSON Lines; mailboxes as text
 
 A second reader of the scope, written from docs/format.md alone: it shares nothing with hangscope."""
 import json
@@ -106,7 +106,7 @@ class Scope:
                 self.corrupt.append((name, "sequence"))
             elif state > 2:
                 self.corrupt.append((name, "state"))
-            elif state == 2 and not 1 <= kind <= 4:
+            elif state == 2 and not 1 <= kind <= 5:
                 self.corrupt.append((name, "kind"))
             elif state == 2 and from_epoch(epoch, since)[1]:
                 self.corrupt.append((name, "since"))
@@ -115,7 +115,7 @@ class Scope:
                 if state == 2:
                     time = from_epoch(epoch, since)[0]
                     wait.update(state="waiting", resource=hex(resource), since_ticks=hex(time), since_ns=self.ns(time),
-                                kind=["exclusive", "channel", "time", "suspended"][kind - 1],
+                                kind=["exclusive", "channel", "time", "suspended", "outside"][kind - 1],
                                 holder=None if holder == 2**32 - 1 else holder)
                 yield wait
 
@@ -262,6 +262,121 @@ class Ring:
                 record["task"], task = record["parameters"][:2]
 
 
+class Watch:
+    """Mailboxes and what belongs to them, as lines of text; words in hex."""
+
+    def __init__(self, scope):
+        self.scope, u32 = scope, scope.u32
+        self.mailboxes, self.stride, self.at = u32(40), u32(44), u32(144)
+        at = self.at
+        _, self.features, self.nodes, self.nodes_at, self.node_stride, self.details_at, self.detail_stride, self.claims_at, \
+            self.claim_stride = (u32(at + 4 + 4 * i) for i in range(9))
+        self.holds, self.provides, self.debug = scope.u16(at + 40), scope.u16(at + 42), u32(at + 44)
+        if u32(at) != fnv(scope.data[scope.at + at + 4:scope.at + at + 56]):
+            raise SystemExit("the watch is damaged")
+        self.corrupt = []
+
+    def words(self, at, count):
+        return [self.scope.u32(at + 4 * i) for i in range(count)]
+
+    def wrong_word(self, core, words, node):
+        """The first word of a mailbox that cannot be right."""
+        waypoint, _, sequence, resource, kind, since, epoch, _, launch, pause, _, paused, fault, stack_free = words[:14]
+        text = waypoint.to_bytes(4, "little").rstrip(b"\0")
+        stack_bytes = self.scope.u32(self.details_at + core * self.detail_stride + 104)
+        checks = [("guard", words[15] == 0x686D6278 ^ core), ("waypoint", all(0x20 <= c < 0x7F for c in text)),
+                  ("wait_kind", kind <= 5), ("launch", launch <= 4), ("pause", pause <= 1), ("paused", paused <= 2),
+                  ("fault", fault <= 7), ("node", node < self.nodes), ("wait_resource", sequence % 2 == 0 or resource),
+                  ("wait_epoch", sequence % 2 == 0 or since >> 30 == epoch % 4),
+                  ("stack_free", stack_free == 2**32 - 1 or not stack_bytes or stack_free <= stack_bytes)]
+        return next((name for name, right in checks if not right), None)
+
+    def mailbox(self, core):
+        at = self.mailboxes + core * self.stride
+        words = self.words(at, 16)
+        node, role = self.scope.u16(at + 56), self.scope.u16(at + 58)
+        if not any(words[:13] + words[14:]) and words[13] in (0, 2**32 - 1):
+            return "unused"
+        wrong = self.wrong_word(core, words, node)
+        if wrong:
+            self.corrupt.append(f"corrupt core {core} {wrong}")
+            return "corrupt"
+        waypoint, heartbeat, sequence, resource, kind, since, epoch, kernel, launch, pause, _, paused, fault, free = words[:14]
+        if not any((waypoint, heartbeat, sequence, kernel, launch, paused, fault)) and free == 2**32 - 1:
+            return "unused"
+        line = (f"waypoint={waypoint:x} heartbeat={heartbeat:x} sequence={sequence:x} kernel={kernel:x} launch={launch} "
+                f"asked={pause} paused={paused} fault={fault} node={node} role={role}")
+        if free != 2**32 - 1:
+            line += f" stack={free:x}"
+        if sequence % 2:
+            line += f" wait={resource:x}:{kind}:{from_epoch(epoch, since)[0]:x}"
+        return line
+
+    def detail(self, core):
+        w = self.words(self.details_at + core * self.detail_stride, 32)
+        wrong = lambda name: self.corrupt.append(f"corrupt core {core} {name}")
+        wide = lambda i: w[i] | w[i + 1] << 32
+        kind, reason, fault_kind = w[0], w[1], w[3]
+        if kind > 7:
+            kind = wrong("fault.type") or 0
+        if kind == 5 and not 1 <= reason <= 17:
+            reason = wrong("fault.reason") or 0
+        if kind == 5 and not 1 <= fault_kind <= 5:
+            fault_kind = wrong("fault.kind") or 0
+        time = from_epoch(w[15], w[14])[0]
+        if kind and w[14] >> 30 != w[15] % 4:
+            time = wrong("fault.epoch") or 0
+        lowest = "none" if w[27] == 2**32 - 1 or not w[26] else f"{w[27]:x}"
+        if lowest != "none" and w[27] > w[26]:
+            lowest = wrong("stack_lowest") or "none"
+        fault = [kind, reason, w[2], fault_kind, wide(4), wide(6), wide(8), w[10], w[11], wide(12), time, w[16]]
+        return (f"fault={':'.join(f'{n:x}' for n in fault)} delays={w[17]:x},{w[18]:x},{w[19]:x} seed={w[20]:x} "
+                f"done={w[21]:x},{w[22]:x},{w[23]:x} stack={w[26]:x}:{lowest}:{w[28]:x}")
+
+    def claims(self, row):
+        words = self.words(self.claims_at + row * self.claim_stride, self.holds + self.provides + 1)
+        held, provided = words[:self.holds], words[self.holds:-1]
+        text = lambda some: ",".join(f"{n:x}" for n in some if n)
+        return f"holds={text(held)} provides={text(provided)} lost={words[-1]}"
+
+    def node(self, i):
+        at = self.nodes_at + i * self.node_stride
+        first, order = self.scope.u32(at + 4), self.scope.u32(at + 8)
+        if first > self.scope.cores:
+            self.corrupt.append(f"corrupt node {i} first_fault")
+            first = 0
+        return f"{self.scope.u16(at)},{self.scope.u16(at + 2)} first={first - 1 if first else 'none'} values={order:x}"
+
+    def debug_ring(self, node, sound):
+        """Order, core and value, the newest first; of cores whose mailbox is sound."""
+        newest = self.scope.u32(self.nodes_at + node * self.node_stride + 8)
+        values = []
+        for core in sound:
+            if self.scope.u16(self.mailboxes + core * self.stride + 56) != node:
+                continue
+            for slot in range(self.debug):
+                order, value = self.words(self.details_at + core * self.detail_stride + 128 + 8 * slot, 2)
+                if order:
+                    values.append(((newest - order) % 2**32, order, core, value))
+        return " ".join(f"{order:x}:{core}:{value:x}" for _, order, core, value in sorted(values))
+
+    def lines(self):
+        cores = [self.mailbox(core) for core in range(self.scope.cores)]
+        lines = [f"core {core} {line}" for core, line in enumerate(cores)]
+        sound = [core for core, line in enumerate(cores) if line != "corrupt"]
+        lines += [f"claims {row} {self.claims(row)}" for row in range(self.scope.cores + self.scope.tasks)]
+        lines += [f"node {i} {self.node(i)}" for i in range(self.nodes)]
+        lines += [f"detail {core} {self.detail(core)}" for core in range(self.scope.cores)]
+        lines += [f"debug {i} {self.debug_ring(i, sound)}".rstrip() for i in range(self.nodes)]
+        return lines + self.corrupt
+
+
+def read_watch(data):
+    """What a scope with mailboxes says of its cores; nothing: it has none."""
+    scope = Scope(data)
+    return Watch(scope).lines() if scope.u32(40) and scope.u32(144) else []
+
+
 def read(data):
     scope = Scope(data)
     rings = [Ring(scope, core).read() for core in range(scope.cores)]
@@ -275,5 +390,8 @@ def read(data):
 
 if __name__ == "__main__":
     with open(sys.argv[1], "rb") as image:
-        for line in read(image.read()):
-            print(json.dumps(line))
+        data = image.read()
+    for line in read(data):
+        print(json.dumps(line))
+    for line in read_watch(data):
+        print(line)

@@ -69,6 +69,23 @@ class Golden(Case):
     def test_corrupt(self):
         self.check("corrupt")
 
+    def test_watched(self):
+        self.check("watched")
+
+    def test_damaged(self):
+        self.check("damaged")
+
+    def test_what_the_other_reader_finds_in_mailboxes_is_what_the_unit_tests_compare_with(self):
+        kept = 0
+        for name, data in scope_images.images():
+            lines = scope_reader.read_watch(data)
+            text = (IMAGES / name).with_suffix(".txt")
+            self.assertEqual(text.exists(), bool(lines), name)
+            if lines:
+                kept += 1
+                self.assertEqual(text.read_text().splitlines(), lines, f"{name}: make it anew: scope_images.py tests/data/scope")
+        self.assertEqual(kept, 8)
+
 
 class Show(Case):
     def show(self, *words):

@@ -2,7 +2,13 @@
 // target writes, and with every word damaged in turn.
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
+#include <fstream>
+#include <iterator>
+#include <sstream>
 
 #include "decode/watch_reader.h"
 #include "fakes/watch_image.h"
@@ -198,6 +204,225 @@ TEST_F(WatchReaderTest, LooksAgainBeforeItCallsAnythingCorrupt) {
   EXPECT_TRUE(Poll().cores[1].in_use);
   EXPECT_TRUE(sample_.corruptions.empty());
 }
+
+TEST_F(WatchReaderTest, LooksAgainAtACorruptMailboxOnlyOnce) {
+  Make();
+  image_->Put(1, MAILBOX(launch), 99);
+  Open();
+  Poll();
+  const uint64_t reads = reader_->reads();
+  Poll();
+  EXPECT_EQ(reader_->reads() - reads, 1u);
+  EXPECT_EQ(sample_.corruptions.size(), 1u);
+}
+
+// The poll finds a task record in the middle of a change, whose words are half of one and half of another.
+TEST_F(WatchReaderTest, ATaskThatChangesItsRecordIsNotCorrupt) {
+  WatchImageOptions options;
+  options.tasks = 2;
+  Make(options);
+  image_->TaskWaits(0, 7, HANGSCOPE_RESOURCE_CHANNEL, 5, HANGSCOPE_NO_TASK);
+  image_->TaskWaits(1, 8, 77, 5, HANGSCOPE_NO_TASK);  // no kind
+  image_->PutRunning(2, 7);
+  Open();
+  Poll();
+  EXPECT_EQ(sample_.running_tasks, (std::vector<uint32_t>{0, 0, 7, 0}));
+  EXPECT_EQ(sample_.tasks[0].record.resource, 5u);
+  EXPECT_TRUE(sample_.tasks[1].corrupt);
+  ASSERT_EQ(sample_.corruptions.size(), 1u);
+  EXPECT_EQ(sample_.corruptions[0].where, "task record 1");
+  image_->PutTask(1, offsetof(hangscope_task, sequence), 3);
+  Poll();
+  EXPECT_TRUE(sample_.tasks[1].in_use);
+  EXPECT_FALSE(sample_.tasks[1].corrupt);
+  EXPECT_EQ(sample_.tasks[1].record.sequence, 3u);
+  // It was even when the poll read it; now somebody changes it without an end.
+  image_->PutTask(1, offsetof(hangscope_task, sequence), 4);
+  uint32_t sequence = 4;
+  image_->target.before_read = [&](uint64_t) { image_->PutTask(1, offsetof(hangscope_task, sequence), sequence += 2); };
+  Poll();
+  EXPECT_FALSE(sample_.tasks[1].corrupt) << sample_.corruptions[0].what;
+  EXPECT_EQ(sample_.tasks[1].record.sequence & 1, 1u);
+}
+
+TEST_F(WatchReaderTest, ADebugValueThatIsBeingWrittenIsLeftOut) {
+  Make();
+  image_->PutNode(0, offsetof(hangscope_node, debug_order), 3);
+  image_->PutDebug(0, 0, 1, 10);
+  image_->PutDebug(0, 1, 3, 30);
+  image_->PutDebug(2, 0, 2, 20);
+  Open();
+  Poll();
+  auto values = reader_->ReadDebugRing(0, sample_);
+  ASSERT_TRUE(values.ok());
+  ASSERT_EQ(values->size(), 3u);
+  EXPECT_EQ((*values)[0].value, 30u);
+  EXPECT_EQ((*values)[1].core, 2u);
+  EXPECT_EQ((*values)[2].order, 1u);
+  // Between the two reads of core 0 its first slot is given to a new value.
+  int reads = 0;
+  image_->target.before_read = [&](uint64_t) {
+    if (++reads == 2) image_->PutDebug(0, 0, 0, 40);
+  };
+  EXPECT_EQ(reader_->ReadDebugRing(0, sample_)->size(), 2u);
+}
+
+TEST_F(WatchReaderTest, RefusesABlockThatContradictsItselfInOneSentence) {
+  const struct {
+    size_t at;
+    uint32_t value;
+    const char* says;
+  } cases[] = {
+      {offsetof(hangscope_watch, watch_bytes), 60, "a watch of 60 bytes"},
+      {offsetof(hangscope_watch, nodes_at), 0x7fffffff, "1 nodes of 32 bytes from offset 2147483647"},
+      {offsetof(hangscope_watch, nodes_at), 4, "nodes"},  // in the header
+      {offsetof(hangscope_watch, node_count), 0, "0 nodes"},
+      {offsetof(hangscope_watch, node_count), 0xffffffff, "nodes"},
+      {offsetof(hangscope_watch, node_stride), 31, "nodes"},
+      {offsetof(hangscope_watch, claims_at), 0xfffffffc, "rows of claims"},
+      {offsetof(hangscope_watch, claim_stride), 32, "rows of claims"},
+      {offsetof(hangscope_watch, hold_slots), 0xffffffff, "rows of claims"},
+      {offsetof(hangscope_watch, details_at), 2, "details"},
+      {offsetof(hangscope_watch, details_at), 0, "debug rings"},
+      {offsetof(hangscope_watch, detail_stride), 0xfffffff0, "details"},
+      {offsetof(hangscope_watch, debug_slots), 7, "debug rings of 7"},
+      {offsetof(hangscope_watch, debug_slots), 0x80000000, "debug rings"},
+  };
+  for (const auto& c : cases) {
+    Make();
+    image_->PutWatchWord(c.at, c.value);
+    image_->SignWatch();
+    const Status status = WhyNot();
+    EXPECT_EQ(status.code(), Status::Code::kCorrupt) << c.says;
+    EXPECT_NE(status.message().find(c.says), std::string::npos) << status.message();
+  }
+}
+
+TEST_F(WatchReaderTest, RefusesABlockWhoseCheckIsWrongAndAHeaderThatPointsAstray) {
+  Make();
+  image_->PutWatchWord(offsetof(hangscope_watch, features), 1);
+  EXPECT_NE(WhyNot().message().find("its check is"), std::string::npos);
+  for (const uint32_t at : {2u, image_->scope_bytes() - 60, 0xfffffffcu}) {
+    Make();
+    image_->PutHeaderWord(offsetof(hangscope_header, watch_at), at);
+    EXPECT_NE(WhyNot().message().find("watch_at"), std::string::npos) << at;
+  }
+  Make();
+  image_->PutHeaderWord(offsetof(hangscope_header, mailbox_stride), 60);
+  image_->SignHeader();
+  EXPECT_NE(WhyNot().message().find("4 mailboxes of 60 bytes"), std::string::npos);
+  Make();
+  image_->PutHeaderWord(offsetof(hangscope_header, watch_at), 0);
+  EXPECT_EQ(WhyNot().code(), Status::Code::kNotFound);
+}
+
+// Each word of a mailbox set to each of some values: either it is reported, or what comes of it is a state
+// that exists; never does it reach another core.
+TEST_F(WatchReaderTest, NoWordOfAMailboxReachesAnother) {
+  const uint32_t values[] = {0, 1, 2, 7, 0x7f, 0xff, 0x41414141, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff};
+  for (size_t at = 0; at < sizeof(hangscope_mailbox); at += 4) {
+    for (const uint32_t value : values) {
+      Make();
+      for (uint32_t core = 0; core < 4; ++core) image_->Wait(core, 5, HANGSCOPE_RESOURCE_CHANNEL, 77);
+      image_->Put(1, at, value);
+      Open();
+      Poll();
+      for (const uint32_t other : {0u, 2u, 3u}) EXPECT_TRUE(sample_.cores[other].wait) << at << " " << value;
+      EXPECT_EQ(sample_.cores[1].corrupt, !sample_.corruptions.empty()) << at << " " << value;
+      EXPECT_LE(sample_.cores[1].launch, LaunchState::kEnded);
+      EXPECT_LE(sample_.cores[1].fault, FaultType::kGuard);
+      EXPECT_LE(sample_.cores[1].paused, PausedState::kByHost);
+      EXPECT_EQ(sample_.cores[1].node, 0);
+    }
+  }
+}
+
+// What the second reader, tests/system/scope_reader.py, says of an image of tests/data/scope.
+class GoldenWatch : public ::testing::TestWithParam<std::string> {
+ protected:
+  static std::string ReadAll(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  static std::string Text(const std::vector<uint32_t>& words) {
+    std::string text;
+    for (const uint32_t word : words) text += fmt::format("{}{:x}", text.empty() ? "" : ",", word);
+    return text;
+  }
+  static std::string Text(const CoreSample& core) {
+    if (core.corrupt) return "corrupt";
+    if (!core.in_use) return "unused";
+    std::string text = fmt::format("waypoint={:x} heartbeat={:x} sequence={:x} kernel={:x} launch={} asked={} paused={} fault={} node={} role={}",
+                                   core.waypoint, core.heartbeat, core.wait_sequence, core.kernel, static_cast<int>(core.launch),
+                                   static_cast<int>(core.pause_asked), static_cast<int>(core.paused), static_cast<int>(core.fault), core.node, core.role);
+    if (core.stack_free) text += fmt::format(" stack={:x}", *core.stack_free);
+    if (core.wait) text += fmt::format(" wait={:x}:{}:{:x}", core.wait->resource, static_cast<int>(core.wait->kind), core.wait->since);
+    return text;
+  }
+  static std::string Text(const CoreDetail& d) {
+    const CoreFault& f = d.fault;
+    const std::string lowest = d.stack_lowest ? fmt::format("{:x}", *d.stack_lowest) : "none";
+    return fmt::format("fault={:x}:{:x}:{:x}:{:x}:{:x}:{:x}:{:x}:{:x}:{:x}:{:x}:{:x}:{:x} delays={:x},{:x},{:x} seed={:x} done={:x},{:x},{:x} stack={:x}:{}:{:x}",
+                       static_cast<int>(f.type), f.reason, f.line, f.kind, f.pc, f.address, f.local, f.length, f.where, f.value, f.time, f.faults,
+                       d.delays[0], d.delays[1], d.delays[2], d.delay_seed, d.delays_done[0], d.delays_done[1], d.delays_done[2], d.stack_bytes,
+                       lowest, d.stack_kernel);
+  }
+};
+
+TEST_P(GoldenWatch, BothReadersFindTheSame) {
+  const std::string stem = std::string(TEST_DATA) + "/scope/" + GetParam();
+  FakeTarget target(ReadAll(stem + ".bin"));
+  auto scope = ScopeReader::Open(target, std::nullopt);
+  ASSERT_TRUE(scope.ok()) << scope.status().message();
+  auto reader = WatchReader::Open(*scope);
+  ASSERT_TRUE(reader.ok()) << reader.status().message();
+  WatchSample sample;
+  ASSERT_TRUE(reader->Poll(&sample).ok());
+  std::erase_if(sample.corruptions, [](const Corruption& c) { return !c.where.starts_with("core"); });  // of tasks: show has them
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < sample.cores.size(); ++i) lines.push_back(fmt::format("core {} {}", i, Text(sample.cores[i])));
+  const auto claims = reader->ReadClaims();
+  for (size_t i = 0; i < claims.value().size(); ++i) {
+    const ClaimRow& row = claims.value()[i];
+    lines.push_back(fmt::format("claims {} holds={} provides={} lost={}", i, Text(row.holds), Text(row.provides), row.lost));
+  }
+  const auto nodes = reader->ReadNodes(&sample.corruptions);
+  for (size_t i = 0; i < nodes.value().size(); ++i) {
+    const NodeSample& node = nodes.value()[i];
+    lines.push_back(fmt::format("node {} {},{} first={} values={:x}", i, node.x, node.y, node.first_fault ? std::to_string(*node.first_fault) : "none", node.debug_values));
+  }
+  for (uint32_t i = 0; i < sample.cores.size(); ++i) {
+    const auto detail = reader->ReadDetail(i, &sample.corruptions);
+    lines.push_back(fmt::format("detail {} {}", i, Text(detail.value())));
+  }
+  for (uint32_t i = 0; i < nodes.value().size(); ++i) {
+    std::string line = fmt::format("debug {}", i);
+    const auto values = reader->ReadDebugRing(i, sample);
+    for (const DebugValue& value : values.value()) line += fmt::format(" {:x}:{}:{:x}", value.order, value.core, value.value);
+    lines.push_back(line);
+  }
+  for (const Corruption& corruption : sample.corruptions) {
+    lines.push_back(fmt::format("corrupt {} {}", corruption.where, corruption.what.substr(0, corruption.what.find(' '))));
+  }
+  std::istringstream expected(ReadAll(stem + ".txt"));
+  std::string line;
+  size_t at = 0;
+  for (; std::getline(expected, line); ++at) {
+    ASSERT_LT(at, lines.size()) << line;
+    EXPECT_EQ(lines[at], line);
+  }
+  EXPECT_EQ(at, lines.size());
+  EXPECT_GT(at, 20u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Images, GoldenWatch,
+                         ::testing::Values("watched-little32", "watched-little64", "watched-big32", "watched-big64", "damaged-little32",
+                                           "damaged-little64", "damaged-big32", "damaged-big64"),
+                         [](const auto& instance) {
+                           std::string name = instance.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace hangscope
