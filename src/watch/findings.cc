@@ -111,8 +111,9 @@ void Watcher::MarkEdges(Look& look) {
       const std::pair key{i, edge.to};
       const auto at = baselines_.find(key);
       const uint32_t sequence = subjects_[i].wait->sequence;
-      const bool known = at != baselines_.end() && at->second.sequence == sequence;
-      const Baseline baseline = known ? at->second : Baseline{sequence, histories_[edge.to].rounds};
+      const uint64_t rounds = histories_[edge.to].rounds;  // fewer than before: they are another owner's
+      const bool known = at != baselines_.end() && at->second.sequence == sequence && at->second.rounds <= rounds;
+      const Baseline baseline = known ? at->second : Baseline{sequence, rounds};
       still[key] = baseline;
       const auto confidence = NeverDelivers(look, i, edge.to, baseline);
       if (!confidence) continue;

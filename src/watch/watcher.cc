@@ -10,6 +10,8 @@ namespace {
 
 // Asking for a core's events is a read of its own: so many times in each stall.
 constexpr int kEventLooksPerStall = 8;
+// While findings stand, so often is enough: a target that hangs altogether is to cost little, too.
+constexpr int kJudgementsPerStall = 50;
 
 // Nobody in the program is expected to end it.
 bool IsByDesign(ResourceKind kind) {
@@ -56,6 +58,10 @@ void Watcher::Judge(const WatchSample& sample, TimeNs now, WatchSource& source, 
   for (uint32_t core = 0; core < cores_; ++core) FollowCore(look, core);
   for (uint32_t task = 0; task < sample.tasks.size(); ++task) FollowTask(look, task);
   ++looks_;
+  const bool news = standing_.empty() || sample.corruptions.size() != corruptions_;
+  corruptions_ = sample.corruptions.size();
+  if (!dead && !news && now - judged_ < options_.stall / kJudgementsPerStall) return;
+  judged_ = now;
   BuildGraph(look);
   FindAll(look);
   Publish(look);
@@ -74,7 +80,9 @@ void Watcher::FollowCore(Look& look, uint32_t core) {
     SetActivity(look, core, Activity::kCorrupt, look.now);
     return;
   }
-  if (!history.seen) {
+  // A heartbeat that falls is another owner's: a thread that was given the mailbox of one that ended.
+  const bool another = sample.heartbeat - subject.sample.heartbeat > UINT32_MAX / 2;
+  if (!history.seen || another) {
     history = History{};
     history.seen = true;
     history.changed = look.now;

@@ -119,6 +119,8 @@ class Watcher {
   std::vector<History> histories_;
   uint32_t cores_ = 0;
   uint64_t looks_ = 0;
+  TimeNs judged_ = 0;
+  size_t corruptions_ = 0;  // of the latest look
   std::optional<TimeNs> died_;  // the first look at it as a dead one
   std::map<std::pair<uint32_t, uint32_t>, Baseline> baselines_;  // by waiter and supplier
   std::set<std::string> suspected_;  // keys of what the look before found

@@ -14,7 +14,10 @@ constexpr TimeNs kPoll = 100 * kMillisecond;
 // Cores and tasks that a test moves by hand; looked at each kPoll.
 class WatcherTest : public ::testing::Test, public WatchSource {
  protected:
-  Result<std::vector<ClaimRow>> Claims() override { return claims_; }
+  Result<std::vector<ClaimRow>> Claims() override {
+    ++claims_read_;
+    return claims_;
+  }
   Result<CoreDetail> Detail(uint32_t core) override {
     CoreDetail detail;
     detail.fault.type = sample_.cores[core].fault;
@@ -71,6 +74,7 @@ class WatcherTest : public ::testing::Test, public WatchSource {
   Watcher watcher_{options_};
   WatchSample sample_;
   std::vector<ClaimRow> claims_;
+  int claims_read_ = 0;
   std::map<uint32_t, uint64_t> emitted_;
   std::vector<Finding> found_;
   TimeNs now_ = 100 * kSecond;
@@ -535,6 +539,50 @@ TEST_F(WatcherTest, WhatEndedAndCameBackIsANewFinding) {
     EXPECT_TRUE(watcher_.standing().empty());
   }
   EXPECT_EQ(Bad().size(), 2u);
+}
+
+TEST_F(WatcherTest, AHangThatStandsCostsLittle) {
+  Cores(2);
+  claims_[0].holds = {10};
+  claims_[1].holds = {20};
+  Wait(0, 20);
+  Wait(1, 10);
+  Run(2 * kStall);
+  ASSERT_EQ(watcher_.standing().size(), 1u);
+  claims_read_ = 0;
+  for (int look = 0; look < 1000; ++look) {
+    watcher_.See(sample_, now_, *this);
+    now_ += kStall / 1000;
+  }
+  EXPECT_GE(claims_read_, 40);
+  EXPECT_LE(claims_read_, 60);
+  EXPECT_EQ(watcher_.standing().size(), 1u);
+}
+
+TEST_F(WatcherTest, ANewFaultIsFoundWhileAHangStands) {
+  Cores(3);
+  claims_[0].holds = {10};
+  claims_[1].holds = {20};
+  Wait(0, 20);
+  Wait(1, 10);
+  Run(2 * kStall, [&] { Beat(2); });
+  core(2).fault = FaultType::kAssert;
+  Run(kStall / 5);
+  EXPECT_EQ(Bad().size(), 2u);
+}
+
+// A thread ends, and its mailbox is given to another one: nothing of the old one's counts any more.
+TEST_F(WatcherTest, AThreadThatGotTheMailboxOfAnotherBeginsAnew) {
+  Cores(2);
+  claims_[0].holds = {10};
+  Run(2 * kStall, [&] { Beat(0), Beat(1); });
+  Wait(1, 10, ResourceKind::kExclusive);
+  Run(2 * kStall, [&] {
+    if (now_ % (kStall / 2) == 0) Beat(0);
+  });
+  core(0).heartbeat = 0;  // and not four thousand million rounds further
+  Run(3 * kStall / 2, [&] { core(0).waypoint ^= 1; });
+  EXPECT_TRUE(Bad().empty());
 }
 
 // Tasks: their records have the sequences; odd numbers are changes under way.
