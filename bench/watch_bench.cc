@@ -1,0 +1,170 @@
+// What watching costs, of the CPU time of one look at all cores:
+//
+//   poll/PROBE/CORES       WatchReader::Poll; PROBE: memory (a fake), file (pread: a scope file, or QEMU's guest
+//                          RAM in one), pid (process_vm_readv, of a child that sleeps)
+//   scattered/PROBE/CORES  the same with mailboxes a page apart, as if each lay in its core's own memory
+//   look/CORES             Poll of memory and Watcher::See: every core waits, its sequence another one in each look
+//   stuck/CORES            the same while all wait for each other in pairs for ever, with their claims read in each look
+//
+// `percent_at_100_hz` is of one CPU.
+#include <benchmark/benchmark.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "base/file_system.h"
+#include "decode/watch_reader.h"
+#include "fakes/watch_image.h"
+#include "probe/file_target.h"
+#include "probe/process_target.h"
+#include "watch/watcher.h"
+
+namespace hangscope::bench {
+namespace {
+
+constexpr uint32_t kPage = 4096;
+constexpr uint32_t kCores[] = {5, 64, 1024};
+
+void CountPerPoll(benchmark::State& state) {
+  // The rate is per second of CPU time: seconds per poll, inverted.
+  state.counters["percent_at_100_hz"] = benchmark::Counter(1e-4, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+}
+
+std::unique_ptr<WatchImage> MakeImage(uint32_t cores, bool scattered) {
+  WatchImageOptions options;
+  options.cores = cores;
+  if (scattered) options.mailbox_stride = kPage;
+  auto image = std::make_unique<WatchImage>(options);
+  for (uint32_t core = 0; core < cores; ++core) {
+    image->Put(core, offsetof(hangscope_mailbox, waypoint), 0x57425243);
+    image->Put(core, offsetof(hangscope_mailbox, heartbeat), core + 1);
+    image->Wait(core, 1000 + (core ^ 1), HANGSCOPE_RESOURCE_EXCLUSIVE, 1000 + core);
+    image->PutClaim(core, 0, 1000 + core);
+  }
+  return image;
+}
+
+// A child that has the image in its memory, where this process has it, and sleeps.
+class Child {
+ public:
+  Child() : pid_(fork()) {
+    if (pid_ != 0) return;
+    for (;;) pause();
+  }
+  ~Child() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  int pid() const { return pid_; }
+
+ private:
+  const pid_t pid_;
+};
+
+void PollTarget(benchmark::State& state, Target& target, uint64_t address) {
+  auto scope = ScopeReader::Open(target, address);
+  if (!scope.ok()) return state.SkipWithError(scope.status().message().c_str());
+  auto reader = WatchReader::Open(*scope);
+  if (!reader.ok()) return state.SkipWithError(reader.status().message().c_str());
+  WatchSample sample;
+  for (auto _ : state) {
+    if (!reader->Poll(&sample).ok()) return state.SkipWithError("a poll failed");
+    benchmark::DoNotOptimize(sample.cores.data());
+  }
+  if (!sample.corruptions.empty()) return state.SkipWithError(sample.corruptions[0].what.c_str());
+  CountPerPoll(state);
+}
+
+void PollMemory(benchmark::State& state, uint32_t cores, bool scattered) {
+  const auto image = MakeImage(cores, scattered);
+  PollTarget(state, image->target, 0);
+}
+
+void PollFile(benchmark::State& state, uint32_t cores, bool scattered) {
+  const auto image = MakeImage(cores, scattered);
+  const std::string folder = std::filesystem::exists("/dev/shm") ? "/dev/shm" : std::filesystem::temp_directory_path().string();
+  const std::string path = folder + "/hangscope-watch-bench-" + std::to_string(getpid());
+  std::ofstream(path, std::ios::binary) << image->target.memory;
+  FileSystem& files = PosixFileSystem();
+  auto target = FileTarget::Open(files, path, 0);
+  if (target.ok()) PollTarget(state, **target, 0);
+  else state.SkipWithError(target.status().message().c_str());
+  std::filesystem::remove(path);
+}
+
+void PollProcess(benchmark::State& state, uint32_t cores, bool scattered) {
+  const auto image = MakeImage(cores, scattered);
+  const Child child;
+  FileSystem& files = PosixFileSystem();
+  TargetOptions options;
+  options.symbol = 0;  // its memory, not a file; the address is given below
+  auto target = ProcessTarget::Open(files, child.pid(), options);
+  if (!target.ok()) return state.SkipWithError(target.status().message().c_str());
+  PollTarget(state, **target, reinterpret_cast<uintptr_t>(image->target.memory.data()));
+}
+
+class ReaderSource final : public WatchSource {
+ public:
+  explicit ReaderSource(WatchReader& reader) : reader_(reader) {}
+  Result<std::vector<ClaimRow>> Claims() override { return reader_.ReadClaims(); }
+  Result<CoreDetail> Detail(uint32_t core) override { return reader_.ReadDetail(core, &corruptions_); }
+  Result<uint64_t> Emitted(uint32_t) override { return uint64_t{0}; }
+
+ private:
+  WatchReader& reader_;
+  std::vector<Corruption> corruptions_;
+};
+
+void Look(benchmark::State& state, uint32_t cores, bool stuck) {
+  const auto image = MakeImage(cores, false);
+  auto scope = ScopeReader::Open(image->target, 0);
+  auto reader = WatchReader::Open(*scope);
+  ReaderSource source(*reader);
+  Watcher watcher({});
+  WatchSample sample;
+  TimeNs now = kSecond;
+  for (auto _ : state) {
+    if (!reader->Poll(&sample).ok()) return state.SkipWithError("a poll failed");
+    if (!stuck) {
+      for (CoreSample& core : sample.cores) core.wait->sequence = static_cast<uint32_t>(now);
+    }
+    watcher.See(sample, now, source);
+    benchmark::DoNotOptimize(watcher.TakeFindings());
+    now += 10 * kMillisecond;
+  }
+  CountPerPoll(state);
+}
+
+void RegisterAll() {
+  using Poll = void (*)(benchmark::State&, uint32_t, bool);
+  const std::pair<const char*, Poll> probes[] = {{"memory", PollMemory}, {"file", PollFile}, {"pid", PollProcess}};
+  for (const bool scattered : {false, true}) {
+    for (const auto& [name, poll] : probes) {
+      for (const uint32_t cores : kCores) {
+        const std::string row = std::string(scattered ? "scattered/" : "poll/") + name + "/" + std::to_string(cores);
+        benchmark::RegisterBenchmark(row.c_str(), [poll = poll, cores, scattered](benchmark::State& state) { poll(state, cores, scattered); });
+      }
+    }
+  }
+  for (const bool stuck : {false, true}) {
+    for (const uint32_t cores : kCores) {
+      const std::string row = std::string(stuck ? "stuck/" : "look/") + std::to_string(cores);
+      benchmark::RegisterBenchmark(row.c_str(), [cores, stuck](benchmark::State& state) { Look(state, cores, stuck); });
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hangscope::bench
+
+int main(int argc, char** argv) {
+  hangscope::bench::RegisterAll();
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+}
