@@ -59,7 +59,7 @@ size_t InUse(const std::vector<WatchSubject>& like, const WatchScene& scene) {
 }
 
 std::string Duration(const SubjectWatch& subject, const WatchScene& scene) {
-  return (subject.since_at_least ? "at least " : "") + FormatElapsed(std::max<TimeNs>(0, scene.now - subject.since));
+  return (subject.since_at_least ? ">" : "") + FormatElapsed(std::max<TimeNs>(0, scene.now - subject.since));
 }
 
 // "cb3 of (1,2)", "time to pass".
@@ -97,19 +97,36 @@ std::string DoesWhat(const SubjectWatch& subject, const WatchScene& scene) {
   }
 }
 
+// Where a line of its own gives the whole name: "core 2" of "core 2 writer (0,0)".
+std::string ShortNames(const std::vector<WatchSubject>& subjects, const WatchScene& scene) {
+  std::string text;
+  for (const WatchSubject& subject : subjects) {
+    const std::string name = SubjectName(subject, scene);
+    const std::string number = fmt::format("core {}", subject.index);
+    text += (text.empty() ? "" : ", ") + (name.starts_with(number) ? number : name);
+  }
+  return text;
+}
+
+// "cb.c:41 in cb_push" of "push a block, cb.c:41 in cb_push": the waypoint stands beside it.
+std::string ShortPlace(const std::string& place) {
+  const size_t comma = place.rfind(", ");
+  return comma != std::string::npos && place.find(':', comma) != std::string::npos ? place.substr(comma + 2) : place;
+}
+
 // "held by core 2", "provided by core 2".
 std::string From(const SubjectWatch& subject, const std::vector<WatchSubject>& others, const WatchScene& scene) {
   if (others.empty()) return "";
   const ResourceKind kind = subject.wait ? subject.wait->kind : ResourceKind::kNone;
   const char* how = kind == ResourceKind::kExclusive ? "held by" : kind == ResourceKind::kSuspended ? "by" : "provided by";
-  return fmt::format(" ({} {})", how, Names(others, scene));
+  return fmt::format(" ({} {})", how, ShortNames(others, scene));
 }
 
 std::string SubjectLine(const WatchSubject& who, const std::vector<WatchSubject>& others, const WatchScene& scene, size_t name_width) {
   const SubjectWatch* const subject = scene.Find(who);
   if (subject == nullptr) return fmt::format("  {}\n", SubjectName(who, scene));
   std::string text = fmt::format("  {:<{}}  {}{}", SubjectName(who, scene), name_width, DoesWhat(*subject, scene), From(*subject, others, scene));
-  const std::string place = SubjectPlace(who, scene);
+  const std::string place = ShortPlace(SubjectPlace(who, scene));
   return text + (place.empty() ? "" : "   " + place) + "\n";
 }
 
