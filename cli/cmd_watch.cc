@@ -18,7 +18,8 @@ constexpr char kHelp[] =
 
 Watches targets that record with hangscope/hangscope.h, without stopping them, and says who
 hangs, waits for whom, failed: deadlocks, waits that never end, silence, faults, corruption.
-TARGET: pid:N, a file with the scope or the guest's RAM (file:PATH[@OFFSET]), gdb:HOST:PORT.
+TARGET: pid:N; a file with the scope or a guest's RAM, file:PATH[@OFFSET]; exec:COMMAND;
+gdb:HOST:PORT, which wants --intrusive.
 
   --elf FILE            the program: names, lines, where the scope is; one for all targets,
                         or one for each in the same order
@@ -34,8 +35,8 @@ TARGET: pid:N, a file with the scope or the guest's RAM (file:PATH[@OFFSET]), gd
   --metrics ADDR        GET /metrics for Prometheus at HOST:PORT, or on the socket PATH
   --intrusive           the target may be stopped for a moment
 
-ENTER resumes paused cores; so does hangscope set resume. SIGUSR1 prints the table of cores.
-SIGINT ends it. Status: 0 clean; 1 a hang or a fault was found; 2 usage; 3 a target cannot be
+ENTER resumes paused cores; so does hangscope set resume. SIGUSR1 prints the table of
+cores, SIGINT ends it. Status: 0 clean; 1 a hang or a fault; 2 usage; 3 a target cannot be
 read, or has no scope; 130 interrupted, nothing found.
 )";
 

@@ -21,6 +21,7 @@ who stopped first and what it did then, faults, what is corrupt. TARGET may be l
   SNAPSHOT              a snapshot's folder
   pid:N                 a process
   core:FILE             a core dump
+  exec:COMMAND          what a helper reads, of a device for example
   gdb:HOST:PORT         a debug server, or gdb:PATH for its socket; it stops the target
                         for a moment, so this wants --intrusive
 

@@ -21,6 +21,7 @@ enum Column { kWho, kNode, kRole, kActivity, kAt, kWaitsFor, kSince, kKernel, kS
 constexpr const char* kTitles[kColumns] = {"core", "node", "role", "activity", "at", "waits for", "since", "kernel", "stack"};
 // What usually comes.
 constexpr size_t kUsual[kColumns] = {4, 0, 0, 8, 4, 10, 8, 0, 0};
+constexpr size_t kUsualInLog[kColumns] = {8, 5, 6, 8, 4, 22, 8, 10, 5};  // which goes on for long
 constexpr const char* kNothing = "-";
 constexpr const char* kWhoWithTasks = "core, task";
 
@@ -320,7 +321,7 @@ WatchTable::WatchTable(const WatchScene& scene, bool all_columns) : widths_(kCol
   for (size_t i = 0; i < kColumns; ++i) {
     const bool shown = all_columns || widths_[i] != 0;
     const std::string_view title = i == kWho && has_tasks_ ? kWhoWithTasks : kTitles[i];
-    if (shown) widths_[i] = std::max({widths_[i], kUsual[i], title.size()});
+    if (shown) widths_[i] = std::max({widths_[i], all_columns ? kUsualInLog[i] : kUsual[i], title.size()});
   }
 }
 
