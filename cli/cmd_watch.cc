@@ -16,13 +16,14 @@ namespace {
 constexpr char kHelp[] =
     R"(usage: hangscope watch [options] TARGET...
 
-Watches targets that record with hangscope/hangscope.h, without stopping them, and says who
-hangs, waits for whom, failed: deadlocks, waits that never end, silence, faults, corruption.
+Watches targets that record with hangscope/hangscope.h, without stopping them, and says
+who hangs and who waits for whom: deadlocks, waits that never end, silence; faults,
+corruption.
 TARGET: pid:N; a file with the scope or a guest's RAM, file:PATH[@OFFSET]; exec:COMMAND;
 gdb:HOST:PORT, which wants --intrusive.
 
-  --elf FILE            the program: names, lines, where the scope is; one for all targets,
-                        or one for each in the same order
+  --elf FILE            the program: names, lines, where the scope is; one for all
+                        targets, or one for each in the same order
   --interval T          between polls [100ms]
   --stall T             what waits or stands still for so long is looked into [5]
   --budget S            bytes that polls may read in a second; they slow down for it [64M]

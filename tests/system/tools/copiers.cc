@@ -16,6 +16,7 @@ HANGSCOPE_NAMED(roles, HANGSCOPE_CATALOG_ROLE, ROLES);
 HANGSCOPE_EVENTS(app, HANGSCOPE_FIRST_USER_ID, APP_EVENTS);
 static pthread_mutex_t locks[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
 static pthread_barrier_t both;
+static pthread_barrier_t all;
 static const char* how;
 static void take(int which) {
   if (pthread_mutex_trylock(&locks[which]) != 0) {
@@ -35,6 +36,7 @@ static void* copier(void* argument) {
   const int second = strcmp(name, "beta") == 0;
   pthread_setname_np(pthread_self(), name);
   hangscope_core_is(hangscope_core_of(hangscope_this_mailbox()), 0, 1);
+  pthread_barrier_wait(&all);
   for (uint32_t block = 0;; block++) {
     HANGSCOPE_WAYPOINT("COPR");
     hangscope_heartbeat();
@@ -56,9 +58,11 @@ int main(int argc, char** argv) {
   pthread_t threads[2];
   how = argc > 1 ? argv[1] : "";
   pthread_barrier_init(&both, nullptr, 2);
+  pthread_barrier_init(&all, nullptr, 3);
   HANGSCOPE_WAYPOINT("MAIN");
   pthread_create(&threads[0], nullptr, copier, const_cast<char*>("alpha"));
   pthread_create(&threads[1], nullptr, copier, const_cast<char*>("beta"));
+  pthread_barrier_wait(&all);  // both are known by name and role
   puts(hangscope_scope_path());
   fflush(stdout);
   HANGSCOPE_WAIT_FOR(HANGSCOPE_RESOURCE_OUTSIDE, 1);
