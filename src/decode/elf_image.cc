@@ -98,6 +98,9 @@ Status ElfImage::ReadSymbols() {
   if (module_ == nullptr) {
     return Status::Corrupt(fmt::format("cannot read '{}': {}", path_, dwfl_errmsg(-1)));
   }
+  if (dwfl_module_getelf(module_, &bias_) == nullptr) {
+    return Status::Corrupt(fmt::format("cannot read '{}': {}", path_, dwfl_errmsg(-1)));
+  }
   GElf_Addr bias = 0;
   Dwarf* dwarf = dwfl_module_getdwarf(module_, &bias);
   Dwarf_Off next = 0;
@@ -133,7 +136,7 @@ std::vector<ElfSymbol> ElfImage::Symbols() const {
     if (name == nullptr || *name == '\0' || symbol.st_shndx == SHN_UNDEF) continue;
     const int type = GELF_ST_TYPE(symbol.st_info);
     if (type == STT_SECTION || type == STT_FILE || type == STT_TLS) continue;
-    symbols.push_back({name, symbol.st_value, symbol.st_size, type == STT_OBJECT});
+    symbols.push_back({name, symbol.st_value - bias_, symbol.st_size, type == STT_OBJECT});
   }
   return symbols;
 }
@@ -183,12 +186,12 @@ Location ElfImage::Locate(uint64_t pc) {
   GElf_Off offset = 0;
   GElf_Sym symbol;
   const char* name =
-      dwfl_module_addrinfo(module_, pc, &offset, &symbol, nullptr, nullptr, nullptr);
+      dwfl_module_addrinfo(module_, pc + bias_, &offset, &symbol, nullptr, nullptr, nullptr);
   if (name != nullptr && InMemory(pc)) {
     found.function = name;
     found.function_begin = pc - offset;
   }
-  if (Dwfl_Line* line = dwfl_module_getsrc(module_, pc); line != nullptr) {
+  if (Dwfl_Line* line = dwfl_module_getsrc(module_, pc + bias_); line != nullptr) {
     int number = 0;
     const char* file = dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr);
     if (file != nullptr && number > 0) {

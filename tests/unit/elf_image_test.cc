@@ -2,6 +2,7 @@
 // tests/system/test_qemu.py.
 #include <elf.h>
 #include <gtest/gtest.h>
+#include <link.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -64,6 +65,32 @@ TEST_F(ElfImageTest, NoAddressOfATraceLeadsOutOfTheCode) {
 }
 
 // Each claims to be large, and all are the same 4 bytes.
+// This test, which lies wherever the kernel put it: an address minus that is what its ELF calls it.
+extern "C" [[gnu::noinline]] void elf_image_test_function() { __asm__(""); }
+extern "C" int elf_image_test_variable;
+int elf_image_test_variable = 1;
+
+uint64_t WhereThisProgramLies() {
+  uint64_t base = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* result) {
+        *static_cast<uint64_t*>(result) = info->dlpi_addr;
+        return 1;  // the program comes first
+      },
+      &base);
+  return base;
+}
+
+TEST_F(ElfImageTest, NamesWhatLiesInAProgramThatCanLieAnywhere) {
+  auto image = ElfImage::Open("/proc/self/exe");
+  ASSERT_TRUE(image.ok()) << image.status().message();
+  const uint64_t base = WhereThisProgramLies();
+  const Location location = (*image)->Locate(reinterpret_cast<uint64_t>(&elf_image_test_function) - base);
+  EXPECT_EQ(location.function, "elf_image_test_function");
+  EXPECT_EQ(location.file, "elf_image_test.cc");
+  EXPECT_EQ((*image)->Variable(reinterpret_cast<uint64_t>(&elf_image_test_variable) - base), "elf_image_test_variable");
+}
+
 TEST_F(ElfImageTest, TakesNoMoreMemoryThanTheFileHasBytes) {
   constexpr size_t kSegments = 5;
   std::vector<Elf64_Phdr> segments(kSegments, Code(0x1000, kSegments));
