@@ -31,7 +31,7 @@ void compute_block(struct place place, uint32_t number) {
   maybe_fail(place, number);
   compute(place.role, to, from);
   cb_pop_front(place, in);
-  cb_push_back(place, place.role);
+  push_block(place, place.role, number);
 }
 
 void make_block(struct block* block, uint32_t number) {

@@ -55,7 +55,7 @@ void read_block(struct place place, uint32_t number) {
   HANGSCOPE_WAYPOINT_NAMED("RDR", "reader");
   maybe_fail(place, number);
   copy_block(block, &memory->own.staging);
-  cb_push_back(place, 0);
+  push_block(place, 0, number);
 }
 
 static void hand_to_next_node(struct place place, const struct block* block, uint32_t number) {

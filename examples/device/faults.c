@@ -78,6 +78,14 @@ __attribute__((noinline)) static void loop_for_ever(void) {
   }
 }
 
+void push_block(struct place place, uint32_t cb, uint32_t number) {
+  if (is_planned(FAULT_MISSING_PUSH, place, number)) {
+    tell_planted(place, number);
+    return;
+  }
+  cb_push_back(place, cb);
+}
+
 static void trip_assert(void) {
   const struct plan* const plan = the_plan();
   if (plan->fault == FAULT_ASSERT) {

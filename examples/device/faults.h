@@ -55,6 +55,9 @@ void maybe_fail(struct place place, uint32_t number);
 /* The same when its last block is done: `block` is then one more than there are. */
 void maybe_fail_at_end(struct place place);
 
+/* Pushes it to the buffer, unless that is to be forgotten. */
+void push_block(struct place place, uint32_t cb, uint32_t number);
+
 /* A transaction that is wrong for the reason that is planned: bus_faults.c. */
 void spoil_bus(struct place place);
 

@@ -129,15 +129,18 @@ void Settle(uint32_t nodes, Plan* plan) {
   if (push && plan->place.role == Role::kWriter && plan->place.node + 1 == nodes) plan->place.role = Role::kPack;
 }
 
+// First how many nodes there are, then what the seed draws among them, then what the others say otherwise.
 bool ParseOptions(int argc, char** argv, Options* options, Plan* plan) {
-  for (int pass = 0; pass < 2; pass++) {  // the seed first: the others say otherwise
+  if (argc % 2 == 0) return false;
+  for (int pass = 0; pass < 3; pass++) {
     for (int i = 1; i < argc; i += 2) {
       const std::string_view name = argv[i];
-      if (i + 1 == argc) return false;
+      const int its_pass = name == "--nodes" ? 0 : name == "--seed" ? 1 : 2;
+      if (its_pass != pass) continue;
       uint64_t seed = 0;
-      if (name == "--seed" && !ParseNumber(argv[i + 1], &seed)) return false;
-      if (name == "--seed" && pass == 0) Draw(seed, options->nodes, plan);
-      if (name != "--seed" && (pass == 1 || name == "--nodes") && !SetOption(name, argv[i + 1], options, plan)) return false;
+      if (pass != 1 && !SetOption(name, argv[i + 1], options, plan)) return false;
+      if (pass == 1 && (!ParseNumber(argv[i + 1], &seed) || options->nodes == 0)) return false;
+      if (pass == 1) Draw(seed, options->nodes, plan);
     }
   }
   Settle(options->nodes, plan);

@@ -37,8 +37,8 @@ AFTERWARDS_S = 1.5 * STALL_S
 HANDOVERS = 500000 if LONG else 10 ** 9  # rounds, two each; the end comes before, or the control's
 WAITS = {"lock": ("LCKW", "lock_acquire"), "front": ("CWFW", "cb_wait_front"), "back": ("CRBW", "cb_reserve_back"),
          "semaphore": ("NSW", "semaphore_wait")}
-NATIVE_WAITS = {"lock": ("LCKW", "Lock::Acquire"), "front": ("CWFW", "Channel::Pop"), "back": ("CRBW", "Channel::Push"),
-                "semaphore": ("NSW", "Semaphore::Wait")}
+NATIVE_WAITS = {"lock": ("LCKW", "Acquire"), "front": ("CWFW", "Pop"), "back": ("CRBW", "Push"),
+                "semaphore": ("NSW", "Wait")}
 
 
 @dataclasses.dataclass
@@ -132,6 +132,8 @@ def device(fault, draw, expect=None, plants=True):
         draw(rng, place, node)
 
         def expected(planted):
+            if not plants:
+                return []
             told = tuple(int(planted[word]) for word in ("core", "other", "value"))
             # What was asked for is what was done.
             assert told == (place.get("core", 0), place.get("other", 0), place.get("value", 0)), planted
@@ -327,7 +329,7 @@ class Threads:
 def pipeline(fault, expect=None, plants=True, dies=False, kills=False, **options):
     def scenario(rng):
         words = dict(fault=fault, seed=rng.getrandbits(30), nodes=1 + rng.getrandbits(1), **{k: v(rng) if callable(v) else v for k, v in options.items()})
-        expected = lambda planted: [expect(Threads(planted))] if expect else []
+        expected = lambda planted: [expect(Threads(planted) if plants else None)] if expect else []
         return Scenario(lambda folder: start_pipeline(folder, **words), expected, plants, kills, dies)
     return scenario
 
@@ -558,7 +560,7 @@ def ask_why(run, scenario, started, folder):
     run.planted = planted
     run.expected = scenario.expect(planted)
     time.sleep(2 * STALL_S)
-    target = started.target if started.target.startswith("file:") else f"file:{folder / 'scope'}"
+    target = started.target if started.target.startswith("file:") else f"file:{started.scope}"
     started.kill()
     begin = time.monotonic()
     asked = subprocess.run([HANGSCOPE, "why", "--json", "--stall", str(STALL_S), "--elf", started.elf, target],

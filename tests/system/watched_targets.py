@@ -118,9 +118,9 @@ def start_sched(folder, fault="NONE", task=0, other=0, value=0, round=0, rounds=
 
 
 def start_pipeline(folder, **options):
-    """A process; its target is its id. `folder`/scope outlives it."""
+    """A process; its target is its id. `folder`/pipeline.scope outlives it."""
     words = [str(word) for name, value in options.items() for word in ("--" + name.replace("_", "-"), value)]
-    environment = dict(os.environ, HANGSCOPE_SCOPE=str(folder / "scope"))
-    started = Started([PIPELINE, *words], folder, None, PIPELINE, folder / "scope", environment=environment)
+    environment = dict(os.environ, HANGSCOPE_SCOPE=str(folder / "pipeline.scope"))
+    started = Started([PIPELINE, *words], folder, None, PIPELINE, folder / "pipeline.scope", environment=environment)
     started.target = f"pid:{started.process.pid}"
     return started
