@@ -46,7 +46,9 @@ void Lower(Confidence most, std::string why, Finding* finding) {
 void Watcher::BuildGraph(Look& look) {
   std::unordered_map<uint32_t, uint32_t> records;  // subjects by the task's id
   for (uint32_t i = cores_; i < subjects_.size(); ++i) {
-    if (subjects_[i].activity != Activity::kUnused) records[subjects_[i].task] = i;
+    // An id that is given to a second task is that one's.
+    if (subjects_[i].activity == Activity::kEnded) records.emplace(subjects_[i].task, i);
+    else if (subjects_[i].activity != Activity::kUnused) records[subjects_[i].task] = i;
   }
   look.nodes.resize(subjects_.size());
   bool any = false;

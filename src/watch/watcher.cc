@@ -190,7 +190,8 @@ void Watcher::FollowTask(Look& look, uint32_t index) {
   const std::optional<WaitState> wait = WaitOf(sample);
   FollowWait(look, at, wait);
   FollowReady(look, index, changed);
-  if (!sample.in_use) SetActivity(look, at, Activity::kUnused, look.now);
+  // A record that was used once keeps what its task held and provided: that never comes any more.
+  if (!sample.in_use) SetActivity(look, at, sample.record.sequence == 0 ? Activity::kUnused : Activity::kEnded, look.now);
   else if (!wait) SetActivity(look, at, Activity::kRunning, look.now);
   else SetActivity(look, at, IsByDesign(wait->kind) ? Activity::kIdle : Activity::kWaiting, look.now);
 }

@@ -628,6 +628,51 @@ TEST_F(TaskWatcherTest, TwoTasksThatHoldWhatTheOtherWantsAreADeadlock) {
   EXPECT_EQ(found_[0].subjects, (std::vector<WatchSubject>{Task(0), Task(1)}));
 }
 
+TEST_F(TaskWatcherTest, ATaskThatIsGoneGivesNoLockBack) {
+  Tasks(3);
+  sample_.tasks[1].in_use = false;
+  TaskWaits(0, 10, ResourceKind::kExclusive, 2);
+  Run(5 * kStall, [&] { Runs(2); });
+  ASSERT_EQ(found_.size(), 1u);
+  EXPECT_EQ(found_[0].kind, FindingKind::kStarved);
+  EXPECT_EQ(found_[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(found_[0].subjects, (std::vector<WatchSubject>{Task(0)}));
+  EXPECT_EQ(found_[0].partners, (std::vector<WatchSubject>{Task(1)}));
+}
+
+TEST_F(TaskWatcherTest, ATaskThatIsGonePostsNothing) {
+  Tasks(3);
+  sample_.tasks[1].in_use = false;
+  claims_[2].provides = {10};
+  TaskWaits(0, 10, ResourceKind::kChannel);
+  Run(5 * kStall, [&] { Runs(2); });
+  ASSERT_EQ(found_.size(), 1u);
+  EXPECT_EQ(found_[0].kind, FindingKind::kStarved);
+  EXPECT_EQ(found_[0].partners, (std::vector<WatchSubject>{Task(1)}));
+}
+
+TEST_F(TaskWatcherTest, AnIdThatIsUsedAgainIsTheNewTasks) {
+  Tasks(3);
+  task(2).task = task(1).task;
+  sample_.tasks[1].in_use = false;
+  TaskWaits(0, 10, ResourceKind::kExclusive, task(1).task);
+  Run(5 * kStall, [&] {
+    Runs(2);
+    TaskIsReady(2);
+  });
+  EXPECT_TRUE(found_.empty());
+}
+
+TEST_F(TaskWatcherTest, ARecordThatWasNeverUsedProvidesNothing) {
+  Tasks(3);
+  sample_.tasks[1].in_use = false;
+  task(1).sequence = 0;
+  claims_[2].provides = {10};
+  TaskWaits(0, 10, ResourceKind::kChannel);
+  Run(5 * kStall, [&] { Runs(2); });
+  EXPECT_TRUE(Bad().empty());
+}
+
 TEST_F(TaskWatcherTest, ACoreIsNotSilentBecauseItsTasksWait) {
   Tasks(1);
   sample_.cores[0].in_use = true;
