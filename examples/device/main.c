@@ -110,7 +110,13 @@ static void run_rounds(struct place place) {
   }
 }
 
-/* The last one says what came of it. */
+static uintptr_t instructions_retired(void) {
+  uintptr_t count;
+  __asm__ volatile("csrr %0, minstret" : "=r"(count));
+  return count;
+}
+
+/* The last one says what came of it; with QEMU's -icount, how many instructions all of them took. */
 static void finish(struct place place) {
   const uint32_t cores = the_plan()->fault == FAULT_HANDOVER ? 2 : device_nodes() * ROLES;
   hangscope_stack_look();
@@ -122,7 +128,9 @@ static void finish(struct place place) {
   console_take();
   print_text("device: ");
   print_number(memory_of(place)->own.blocks_done[place.role]);
-  print_text(" blocks, all right\n");
+  print_text(" blocks, all right, ");
+  print_number((uint32_t)instructions_retired());
+  print_text(" instructions\n");
   console_give();
   if ((the_plan()->flags & PLAN_POWER_OFF) != 0) {
     platform_power_off();
