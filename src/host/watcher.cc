@@ -46,6 +46,7 @@ struct Watcher::Inner {
   std::mutex looking;
   std::unique_ptr<WatchedTarget> target;
   TimeNs looked = 0;
+  size_t named = 0;  // how many subjects were in use when names were read
 
   // Guards the words below.
   mutable std::mutex stating;
@@ -68,9 +69,18 @@ struct Watcher::Inner {
     if (dead) (void)target->view().PollDead(now).ok();
     else target->Poll(now);
     looked = now;
+    RefreshNames();
     for (const hangscope::Finding& finding : target->TakeFindings()) findings->push_back(FindingOf(finding, target->view(), now));
     (void)target->TakeNotes();
     return !dead && !target->is_over();
+  }
+
+  // Threads come while it is watched, and are called by their names.
+  void RefreshNames() {
+    size_t in_use = 0;
+    for (const SubjectWatch& subject : target->view().watcher().subjects()) in_use += subject.activity != hangscope::Activity::kUnused;
+    if (in_use != named) (void)target->view().RefreshNames().ok();  // else they are called as before
+    named = in_use;
   }
 
   void Run() noexcept {
