@@ -753,7 +753,8 @@ def code_place(pc):
         return ""
     line = gdb.find_pc_line(pc)
     block = gdb.block_for_pc(pc)
-    while block is not None and block.function is None:
+    # Of what was inlined, the program's own function: hangscope's checks are in its headers.
+    while block is not None and (block.function is None or str(block.function).startswith("hangscope_")):
         block = block.superblock
     function = f" in {block.function}" if block is not None else ""
     return f" at {line.symtab.filename}:{line.line}{function}" if line.symtab is not None else f" at pc {pc:#x}"

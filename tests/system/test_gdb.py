@@ -9,6 +9,7 @@ import subprocess
 import unittest.mock
 
 from support import BUILD, DATA, FIRMWARE, ROOT, Case, main
+from watched_targets import start_device
 
 SCRIPT = ROOT / "gdb/hangscope.py"
 ADDRESS = 0x80001000
@@ -358,6 +359,34 @@ class Multiarch(Gdb):
                 self.assertGreater(len(wanted), 50)
                 self.assertEqual([line for line in events if "  core " in line], wanted)
                 self.assertRegex("\n".join(verdict), r"deadlock: 2 wait for each other: task \d+ waits for 0x[0-9a-f]+ \(exclusive\) from task \d+; task \d+ waits")
+
+    def test_faults_of_a_device(self):
+        """Five harts of a node, stopped through QEMU's server: cores, places, resources, faults by their names."""
+        self.need_firmware()
+        for fault, place, said in (
+                ("DEADLOCK2", dict(core=3, other=1), r"deadlock: 2 wait for each other: core 1 unpack waits for pack_lock of \(0,0\) \(exclusive\) from core 3 pack at LCKW, "
+                 r"[^;]*; core 3 pack waits for unpack_lock of \(0,0\) \(exclusive\) from core 1 unpack at LCKW, .* \(certain\)$"),
+                ("DEADLOCK5", dict(core=4), "deadlock: 5 wait for each other: core 0 reader waits for credit of"),
+                ("ASSERT", dict(core=2), r"fault: core 2 math: assert '[^']+' tripped at [^ ]*:\d+"),
+                ("BUS", dict(core=0, value=1), r"fault: core 0 reader: \w+ of 0 bytes at .* was not issued: zero length at .*\.h:\d+ in spoil_bus"),
+                ("CORRUPT", dict(core=1, other=12, value=99), "^corrupt: core 1: fault 0x63 cannot be right")):
+            with self.subTest(fault):
+                folder = self.folder / fault
+                folder.mkdir()
+                guest = start_device(folder, fault=fault, block=5, pace_us=100, options=["-gdb", f"unix:{folder}/gdb,server=on,wait=off"], **place)
+                self.addCleanup(guest.kill)
+                self.assertIsNotNone(guest.until_planted())
+
+                def stuck():
+                    verdict = "\n".join(self.gdb(f"file {guest.elf}", f"target remote {folder}/gdb", "hangscope verdict")[-1])
+                    self.verdict = re.sub(r"(core \d+ \w+) \(0,0\)", r"\1", verdict)
+                    return re.search(said, self.verdict, re.MULTILINE)
+
+                try:
+                    self.until(stuck)
+                except AssertionError:
+                    self.assertRegex(self.verdict, said)
+                guest.kill()
 
 
 if __name__ == "__main__":
