@@ -53,7 +53,7 @@ class Image:
     """A scope with mailboxes, of either byte order and word size."""
 
     def __init__(self, order, word, cores, debug=8):
-        self.order, self.cores, self.debug = order, cores, debug
+        self.order, self.word, self.cores, self.debug = order, word, cores, debug
         ring = 128 + 8 * 16
         self.rings_at = 192
         self.mailboxes_at = self.rings_at + cores * ring
@@ -90,6 +90,16 @@ class Image:
         at = self.claims_at + core * self.claim_stride
         self.put(at, "I", holds)
         self.put(at + 16, "I", provides)
+
+    def events(self, core, epoch, *lows):
+        """Records of event 77, with these halves of times, all of one epoch."""
+        at = self.rings_at + core * (128 + 8 * 16)
+        ticket = len(lows) << 12
+        self.put(at, *(("Q", ticket) if self.word == 8 else ("II", ticket, 1)))
+        self.put(at + 56, "II", epoch, 1)
+        self.put(at + 68, "I", 2)
+        for n, low in enumerate(lows):
+            self.put(at + 128 + 16 * n, "4I", n << 12 | 77, low, n, core)
 
     def catalog(self, *entries):
         """Entries of (kind, id, name, text, fields)."""
@@ -211,6 +221,17 @@ class Multiarch(Gdb):
         for image, said in zip(images, self.gdb(*commands)[1::2]):
             with self.subTest(image.name):
                 self.assertEqual([line for line in said if "  core " in line], self.events(image))
+
+    def test_events_a_little_before_their_epoch(self):
+        for order, word in MACHINES:
+            image = Image(order, word, 2)
+            image.events(0, 1, 2**30 - 16, 2**30 + 16, 2**31)
+            image.events(1, 5, 2**30 - 1, 2**30 + 2**31 - 1, 2**30 + 2**31)
+            path = self.folder / f"{order == '<'}{word}.bin"
+            path.write_bytes(image.bytes)
+            said = self.gdb(f"file {self.program(order, word, image.bytes)}", "hangscope events")[1]
+            self.assertEqual(len(said), 6)
+            self.assertEqual(said, self.events(path))
 
     def on_all(self, make, *commands):
         """What the commands say of an image, the same for all machines."""
