@@ -4,8 +4,19 @@ import json
 from support import *
 
 COPIERS = [BUILD + "/tests/copiers"]
-# Waits for ever, and prints the same line all the time.
-LOOPING = ["sh", "-c", 'exec 3<&0; "$0" "$1" <&3 & while :; do echo waiting for a copy; sleep 0.02; done']
+# Polls for ever, and prints the same line all the time; with the other program beside it.
+POLLING = """
+import subprocess, sys, time
+subprocess.Popen(sys.argv[1:], stdin=0)
+for name in ("bus", "memory", "copiers", "screen"):
+    print("found the", name)
+    time.sleep(0.1)
+while True:
+    print("waiting for a copy")
+    end = time.monotonic() + 0.005
+    while time.monotonic() < end:
+        pass
+"""
 
 
 class Together(Case):
@@ -38,13 +49,13 @@ class Together(Case):
         self.assertIn(b"deadlock", why.out)
 
     def test_a_stream_that_loops_and_mailboxes_that_wait_are_one(self):
-        outcome = self.wait(self.watched("--stall", "2", "--on-hang", "kill", "--", *LOOPING, COPIERS[0], "deadlock"))
+        outcome = self.wait(self.watched("--stall", "2", "--on-hang", "kill", "--", *python(POLLING, COPIERS[0], "deadlock")))
         self.assertEqual(outcome.status, 124)
         self.assertEqual(len(outcome.hangs), 1)
         self.assertEqual(outcome.hangs[0]["state"], "deadlock")
 
     def test_a_stream_that_repeats_is_no_hang_while_cores_go_on(self):
-        process = self.watched("--stall", "1", "--on-hang", "kill", "--heartbeat", "0.2", "--", *LOOPING, COPIERS[0], "well")
+        process = self.watched("--stall", "1", "--on-hang", "kill", "--heartbeat", "0.2", "--", *python(POLLING, COPIERS[0], "well"))
         beats = self.until(lambda: [m for m in self.messages() if m["type"] == "heartbeat" and m["elapsed_s"] > 3], what="a heartbeat after the stall time")
         self.assertEqual((beats[0]["state"], beats[0]["confidence"]), ("looping", "possible"))
         process.terminate()
@@ -52,7 +63,7 @@ class Together(Case):
         self.assertEqual(outcome.hangs, [])
 
     def test_without_mailboxes_the_streams_decide(self):
-        outcome = self.run_program(["sh", "-c", "while :; do echo waiting; sleep 0.02; done"], "--scope", "pid:", "--stall", "1", "--on-hang", "kill")
+        outcome = self.run_program(python(POLLING, "true"), "--scope", "pid:", "--stall", "1", "--on-hang", "kill")
         self.assertEqual(outcome.status, 124)
         self.assertEqual(outcome.hangs[0]["state"], "looping")
         self.assertNotIn("findings", outcome.hangs[0])
