@@ -112,6 +112,18 @@ TEST_F(WatcherTest, AWaitThatOneLookFoundIsNoHang) {
   EXPECT_EQ(Bad().size(), 1u);
 }
 
+TEST_F(WatcherTest, AWaitIsLookedIntoOnceItHasLastedForTheStallTime) {
+  Cores(2);
+  claims_[0].holds = {10};
+  claims_[1].holds = {20};
+  Wait(0, 20);
+  Wait(1, 10);
+  Run(kStall);
+  EXPECT_TRUE(found_.empty());
+  Run(3 * kPoll);
+  EXPECT_EQ(Bad().size(), 1u);
+}
+
 TEST_F(WatcherTest, ACycleOfFiveIsReportedOnceAndInItsOrder) {
   Cores(6);
   const uint32_t order[] = {3, 0, 4, 1, 2};
@@ -803,6 +815,34 @@ TEST_F(DeadTargetTest, WhatWasWatchedBeforeItDiedIsKnown) {
   now_ += 100 * kStall;
   LookAtDead();
   EXPECT_EQ(found_.size(), 1u) << "nothing grows older once the target is dead";
+}
+
+TEST_F(DeadTargetTest, NothingGrowsOlder) {
+  TwoWait(ResourceKind::kChannel);
+  LookAtDead();
+  now_ += 100 * kStall;
+  LookAtDead();
+  ASSERT_EQ(found_.size(), 1u);
+  EXPECT_EQ(watcher_.standing()[0].confidence, Confidence::kPossible);
+}
+
+// It ran when it died, and had long not delivered: how long tells.
+TEST_F(DeadTargetTest, AProviderThatRanIsBlamedByTheAgeOfTheWait) {
+  for (const auto& [stalls, confidence] : {std::pair{2, Confidence::kPossible}, std::pair{20, Confidence::kLikely}}) {
+    options_.shared_clock = true;
+    options_.clock_hz = 1'000'000'000;
+    watcher_ = Watcher(options_);
+    found_.clear();
+    Cores(2);
+    claims_[0].provides = {10};
+    Wait(1, 10, ResourceKind::kChannel);
+    now_ += stalls * kStall;
+    sample_.target_time = static_cast<uint64_t>(now_);
+    LookAtDead();
+    ASSERT_EQ(found_.size(), 1u);
+    EXPECT_EQ(found_[0].kind, FindingKind::kStarved);
+    EXPECT_EQ(found_[0].confidence, confidence);
+  }
 }
 
 TEST_F(DeadTargetTest, WhoWasSilentWhenItDiedStaysSo) {
