@@ -241,7 +241,7 @@ MetricLine ParseLine(const std::string& line) {
   MetricLine parsed;
   size_t at = line.find_first_of("{ ");
   parsed.name = line.substr(0, at);
-  while (line[at] != ' ') {
+  while (line.at(at) != ' ') {
     const size_t equals = line.find('=', ++at);
     std::string value;
     size_t i = equals + 2;
