@@ -5,7 +5,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# share, not lib: only an executable is exported, and a project that compiles for another machine, or
+# share, not lib: of what all get only an executable is exported, and a project that compiles for another machine, or
 # nothing at all, would not search this machine's lib.
 set(package_dir ${CMAKE_INSTALL_DATADIR}/cmake/hangscope)
 set(pkgconfig_dir ${CMAKE_INSTALL_DATADIR}/pkgconfig)
