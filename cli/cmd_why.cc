@@ -24,6 +24,7 @@ who stopped first and what it did then, faults, what is corrupt. TARGET may be l
   exec:COMMAND          what a helper reads, of a device for example
   gdb:HOST:PORT         a debug server, or gdb:PATH for its socket; it stops the target
                         for a moment, so this wants --intrusive
+  exec:COMMAND          a helper that reaches the target's memory (docs/probes.md)
 
   --elf FILE            the program: names, lines, and where the scope is
   --stall T             how long what may be alive is looked at, and what lasts so long
