@@ -73,7 +73,7 @@ class Killed(Case):
             writer = subprocess.Popen(program, stdout=subprocess.PIPE)
             recorder = subprocess.Popen([HANGSCOPE, "tee", *options], stdin=writer.stdout, **quiet)
             writer.stdout.close()
-        time.sleep(dice.random() * 0.07)
+        time.sleep(dice.random() * self.span)
         guards = self.guards_of(recorder.pid)
         doomed = {"drain": [recorder.pid], "guard": guards[:1], "both": [recorder.pid, *guards[:1]]}[victims]
         self.kill(doomed if dice.random() < 0.5 else reversed(doomed))
@@ -97,7 +97,16 @@ class Killed(Case):
             path.unlink()
         return "killed" if recorder.returncode == -9 else "not killed"
 
+    def start_time(self):
+        """Seconds that a recorder needs to start a program and end with it, as busy as the machine is."""
+        begin = time.monotonic()
+        subprocess.run([HANGSCOPE, "run", "--prefix", str(self.folder / "start"), "--heartbeat", "0", "--", "true"], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return time.monotonic() - begin
+
     def rounds(self, encoding, victims, count, words=("run",)):
+        # Among the instants are some while it starts, but not most of them.
+        self.span = max(0.07, 2.5 * max(self.start_time() for _ in range(3)))
         outcomes = [self.one_round(seed, encoding, victims, words) for seed in range(count)]
         wanted = "not killed" if victims == "guard" else "killed"
         self.assertGreater(outcomes.count(wanted), count // 2, outcomes)
