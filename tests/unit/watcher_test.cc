@@ -666,11 +666,11 @@ TEST_F(TaskWatcherTest, ATaskThatIsGonePostsNothing) {
 TEST_F(TaskWatcherTest, AnIdThatIsUsedAgainIsTheNewTasks) {
   Tasks(3);
   task(2).task = task(1).task;
-  sample_.tasks[1].in_use = false;
+  sample_.tasks[2].in_use = false;
   TaskWaits(0, 10, ResourceKind::kExclusive, task(1).task);
   Run(5 * kStall, [&] {
-    Runs(2);
-    TaskIsReady(2);
+    Runs(1);
+    TaskIsReady(1);
   });
   EXPECT_TRUE(found_.empty());
 }
