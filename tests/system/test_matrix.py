@@ -14,6 +14,7 @@ import dataclasses
 import fnmatch
 import json
 import os
+import pathlib
 import random
 import shutil
 import signal
@@ -21,7 +22,7 @@ import subprocess
 import time
 import typing
 
-from support import HANGSCOPE, LONG, Case, main
+from support import BUILD, HANGSCOPE, LONG, Case, main
 from watched_targets import (BUS_REASONS, MAILBOX_WORDS, MATH, PACK, READER, ROLES, UNPACK, WRITER, new_folder,
                              start_device, start_pipeline, start_sched)
 
@@ -613,6 +614,17 @@ def totals(runs):
     return ratio(hits, hits + false_alarms), ratio(hits, hits + misses)
 
 
+def by_case(runs):
+    lines = [f"{'target':<10} {'case':<29} {'planted':<10} {'right':>6} {'longest':>8}"]
+    for target, case in sorted({(run.target, run.case) for run in runs}):
+        of = [run for run in runs if (run.target, run.case) == (target, case)]
+        kinds = " ".join(sorted({wanted.kind for run in of for wanted in run.expected})) or "-"
+        longest = max((run.verdict_s for run in of if run.verdict_s is not None), default=None)
+        took = "" if longest is None else f"{longest:.1f} s"
+        lines.append(f"{target:<10} {case:<29} {kinds:<10} {sum(run.ok for run in of):>2} / {len(of)} {took:>8}")
+    return lines
+
+
 class Matrix(Case):
     def test_every_planted_fault_is_found_and_nothing_else(self):
         self.need_firmware()
@@ -624,17 +636,22 @@ class Matrix(Case):
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
             runs = list(pool.map(lambda item: perform(*item, self.folder), work))
         runs.sort(key=lambda run: (run.target, run.case, run.seed))
-        print(f"\n{'target':<10} {'case':<29} {'seed':>4} {'asked':<6} {'planted':<28} {'found':<28} {'after':>6}")
-        for run in runs:
-            print(run.line())
+        table = [f"{'target':<10} {'case':<29} {'seed':>4} {'asked':<6} {'planted':<28} {'found':<28} {'after':>6}"]
+        table += [run.line() for run in runs]
+        totals_from = len(table)
         for target in [*TARGETS, "all"]:
             of = [run for run in runs if target in (run.target, "all")]
             precision, recall = totals(of)
             cases = len({(run.target, run.case) for run in of})
             times = sorted(run.verdict_s for run in of if run.verdict_s is not None and run.how == "watch")
             verdict = f", verdict after {times[len(times) // 2]:.1f} s (median), {times[-1]:.1f} s (longest)" if times else ""
-            print(f"{target}: {cases} cases, {len(of)} runs, precision {precision:.3f}, recall {recall:.3f}{verdict}")
-        print(f"took {time.monotonic() - begin:.0f} s, stall time {STALL_S} s, seeds {FIRST_SEED} to {FIRST_SEED + SEEDS - 1}")
+            table.append(f"{target}: {cases} cases, {len(of)} runs, precision {precision:.3f}, recall {recall:.3f}{verdict}")
+        table.append(f"took {time.monotonic() - begin:.0f} s, stall time {STALL_S} s, seeds {FIRST_SEED} to {FIRST_SEED + SEEDS - 1}")
+        text = "\n".join(table) + "\n"
+        print("\n" + text)
+        # For ./check to print: a line for each case.
+        brief = "\n".join([*by_case(runs), *table[totals_from:]]) + "\n"
+        (pathlib.Path(BUILD) / "matrix.txt").write_text(brief)
         wrong = [f"{run.target}, {run.case}, seed {run.seed}: {'; '.join([run.problem] * bool(run.problem) + run.wrong)}" for run in runs if not run.ok]
         self.assertFalse(wrong, "\n" + "\n".join(wrong))
 
