@@ -213,7 +213,7 @@ class Multiarch(Gdb):
 
     def test_events_of_both_byte_orders_and_word_sizes(self):
         images = sorted((DATA / "scope").glob("*.bin"))
-        self.assertEqual(len(images), 24)
+        self.assertGreaterEqual(len(images), 24)
         commands = []
         for image in images:
             order, word = (">" if "big" in image.name else "<"), (8 if "64" in image.name else 4)
