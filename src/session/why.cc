@@ -75,10 +75,13 @@ Status Why::LookAtLive() {
     clock_.Sleep(interval);
     if (Status status = view_->Poll(clock_.Monotonic()); !status.ok()) return status;
   }
-  how_looked_ = fmt::format("looked at for {}", FormatElapsed(options_.stall));
-  TakeFindings();
+  // In a dump all waits last as long as one looks, those of a target that was at work, too.
   const bool may_be_a_dump = view_->view().scope().target().life() == Life::kUnknown && view_->owner() == 0;
-  if (!findings_.empty() || !may_be_a_dump || !NothingChanged(first)) return {};
+  if (!may_be_a_dump || !NothingChanged(first)) {
+    how_looked_ = fmt::format("looked at for {}", FormatElapsed(options_.stall));
+    TakeFindings();
+    return {};
+  }
   how_looked_ = fmt::format("nothing in it changed for {}, so it is taken for a dump", FormatElapsed(options_.stall));
   auto again = WatchView::Open(files_, options_.source, WatcherOptions{options_.stall});
   if (!again.ok()) return again.status();
