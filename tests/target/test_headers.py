@@ -14,10 +14,10 @@ def headers():
 
 
 class Headers(Case):
-    def check(self, toolchain, header, *flags):
+    def check(self, toolchain, header, *flags, languages=STANDARDS):
         """Compiles a file that includes a header only, twice, as each of the program's files does and as
         the one does that defines what there is once (with flags: only the latter, which has it all)."""
-        for language in STANDARDS:
+        for language in languages:
             for define in ("#define HANGSCOPE_DEFINE\n",) if flags else ("", "#define HANGSCOPE_DEFINE\n"):
                 with self.subTest(target=toolchain.name, header=header, language=language, define=define, flags=flags):
                     include = f'#include "{header}"\n'
@@ -59,11 +59,11 @@ class Headers(Case):
                    ("-DHANGSCOPE_PARAMETERS=14", "-DHANGSCOPE_RING_CAPACITY=65536"),
                    ("-DHANGSCOPE_NAMES=1", "-DHANGSCOPE_ENABLE=0"), ("-DHANGSCOPE_WATCH=0",), ("-DHANGSCOPE_OUT_OF_LINE=1",),
                    ("-DHANGSCOPE_HALT=0", "-DHANGSCOPE_CORES=4", "-DHANGSCOPE_NODES=4", "-DHANGSCOPE_DEBUG_RING=1", "-DHANGSCOPE_GUARDS=1"))
-        for toolchain in (RV32, RV32_WITHOUT_A, RV64, LINUX):
+        for toolchain, languages in ((RV32, STANDARDS), (RV32_WITHOUT_A, ("c",)), (RV64, ("c++",)), (LINUX, ("c", "c++"))):
             for flags in choices:
                 if "-DHANGSCOPE_NOINIT=1" in flags and toolchain is LINUX:
                     continue  # a process has a file
-                self.check(toolchain, "hangscope/hangscope.h", *flags)
+                self.check(toolchain, "hangscope/hangscope.h", *flags, languages=languages)
 
     def test_each_feature_of_the_watcher(self):
         """Off while the others are on, and on while they are off; each in one language, the other in the other."""
@@ -130,7 +130,7 @@ void all(void) {
 
     def test_writers_of_wide_records_call_nothing(self):
         for toolchain in (RV32, RV64):
-            for parameters in (2, 4, 6, 10, 14):
+            for parameters in (2, 6, 14):
                 for optimise in ("-O1", "-O2", "-Os"):
                     for language in STANDARDS:
                         with self.subTest(toolchain=toolchain.name, parameters=parameters, optimise=optimise, language=language):
