@@ -278,6 +278,12 @@ void ScopeReader::CheckRest() {
   }
 }
 
+bool ScopeReader::ReadExiting() const {
+  char word[4];
+  const uint64_t at = layout_.address + FIELD(exiting);
+  return target_->IsKnown(at, sizeof word) && target_->Read(at, word).ok() && Load32(word, layout_.order) == 1;
+}
+
 Result<std::string> ScopeReader::ReadImage() const {
   std::string image(layout_.scope_bytes, '\0');
   if (Status status = target_->Read(layout_.address, image); !status.ok()) return status;

@@ -65,6 +65,8 @@ class ScopeReader {
 
   // The whole block as it is in memory.
   Result<std::string> ReadImage() const;
+  // Whether the process says that it ends by itself, now. What is not 0 or 1 is no.
+  bool ReadExiting() const;
   // Tasks that have a record in use. What is wrong with others is added to `corruptions`.
   Result<std::vector<TaskWait>> ReadTasks(std::vector<Corruption>* corruptions) const;
   // Task record `index`, below task_count; nothing where nobody uses it. kBusy: its task changes it all the

@@ -98,6 +98,7 @@ struct WatchSample {
   std::vector<CoreSample> cores;
   std::vector<TaskSample> tasks;          // by record
   std::vector<Corruption> corruptions;    // of this look
+  bool ended_by_itself = false;           // of a dead process: by exit, or a return from main
   std::vector<uint32_t> running_tasks;    // by core: the task that runs, where the kernel says; 0: not known
   std::optional<uint64_t> target_time;    // of the target's clock, now or at its end, where whoever looks knows it
 };

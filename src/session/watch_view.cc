@@ -174,6 +174,7 @@ Status WatchView::PollDead(TimeNs now) {
   is_dead_ = true;
   if (Status status = reader_->Poll(&sample_); !status.ok()) return status;
   sample_.target_time = LastTime();
+  sample_.ended_by_itself = EndedByItself();
   watcher_->SeeDead(sample_, now, *this);
   return {};
 }

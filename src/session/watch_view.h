@@ -43,6 +43,8 @@ class WatchView final : public WatchSource {
   Status Poll(TimeNs now);
   // The only look at what does not change any more.
   Status PollDead(TimeNs now);
+  // Of a process that is no more: by exit, or a return from main, as it said itself.
+  bool EndedByItself() const { return view_->scope().ReadExiting(); }
   // Whether the target is still what it was when it was opened: another start of it, or something else in
   // its place, is not. Fails where it cannot be read.
   Result<bool> IsSame();

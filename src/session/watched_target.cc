@@ -91,7 +91,7 @@ void WatchedTarget::End(TimeNs now) {
     return;
   }
   const std::vector<WatchSubject> at_work = AtWork(view_->watcher().subjects());
-  if (at_work.empty()) {
+  if (at_work.empty() || view_->EndedByItself()) {
     notes_.push_back({"ended", fmt::format("process {} ended", pid)});
   } else {
     FindDead(fmt::format("process {} ended while {} of its cores and tasks were at work", pid, at_work.size()), Confidence::kLikely, now);

@@ -245,9 +245,10 @@ void Watcher::AddDoubts(const Look& look, const WaitCause& cause, Finding* findi
   const auto lost = std::count_if(look.claims.begin(), look.claims.end(), [](const ClaimRow& row) { return row.lost != 0; });
   if (lost != 0) Lower(Confidence::kLikely, fmt::format("{} rows of claims ran over: somebody else may hold or provide it", lost), finding);
   if (!look.claims_known) Lower(Confidence::kPossible, "what is held and provided could not be read", finding);
-  if (!look.dead || WaitedForLong(look, cause)) return;
+  if (!look.dead || (WaitedForLong(look, cause) && !look.sample.ended_by_itself)) return;
   const bool locks = std::all_of(cause.members.begin(), cause.members.end(), [&](uint32_t i) { return look.nodes[i].kind == ResourceKind::kExclusive || look.nodes[i].holder; });
   if (locks && cause.kind == WaitCause::Kind::kCycle) return;
+  if (look.sample.ended_by_itself) return Lower(Confidence::kPossible, "the program ended by itself, while it waited", finding);
   const bool nobody_ran = std::none_of(look.nodes.begin(), look.nodes.end(), [](const WaitNode& node) { return node.role == WaitRole::kMoves; });
   Lower(nobody_ran ? Confidence::kLikely : Confidence::kPossible,
         "the target is dead, and for how long it had waited is not known: it may have been in the middle of a hand-over", finding);

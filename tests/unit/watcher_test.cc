@@ -794,6 +794,20 @@ TEST_F(DeadTargetTest, ChannelsInACycleAreLikelyADeadlockWhereNobodyRan) {
   EXPECT_EQ(found_[0].confidence, Confidence::kLikely);
 }
 
+TEST_F(DeadTargetTest, AProgramThatEndedByItselfHasOnlyDeadlocksOfLocks) {
+  for (const ResourceKind kind : {ResourceKind::kChannel, ResourceKind::kExclusive}) {
+    found_.clear();
+    watcher_ = Watcher(options_);
+    TwoWait(kind);
+    sample_.cores.pop_back();
+    claims_.pop_back();
+    sample_.ended_by_itself = true;
+    LookAtDead();
+    ASSERT_EQ(found_.size(), 1u);
+    EXPECT_EQ(found_[0].confidence, kind == ResourceKind::kChannel ? Confidence::kPossible : Confidence::kCertain);
+  }
+}
+
 TEST_F(DeadTargetTest, ChannelsInACycleAreADeadlockForCertainWhereTheyWaitedForLong) {
   options_.shared_clock = true;
   options_.clock_hz = 1'000'000'000;

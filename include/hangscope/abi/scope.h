@@ -86,7 +86,8 @@ struct hangscope_header {
   uint32_t last_sequence; /* odd while last_ changes; changes; not covered by `check` */
   uint32_t watch_at;      /* struct hangscope_watch, which has a check of its own; not covered by `check` */
   uint32_t unknown_settings; /* words of $HANGSCOPE_FEATURES that mean nothing; not covered by `check` */
-  uint32_t reserved[9];
+  uint32_t exiting;       /* 1: the process ends by itself: exit, or a return from main; not covered by `check` */
+  uint32_t reserved[8];
   uint32_t check; /* HANGSCOPE_CHECK of the first HANGSCOPE_CHECKED_BYTES; written last, 0 before */
 };
 

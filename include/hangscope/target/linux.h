@@ -461,8 +461,11 @@ __attribute__((constructor(101))) static void hangscope_begin(void) {
   (void)pthread_atfork(hangscope_before_fork, hangscope_after_fork, hangscope_in_child);
 }
 
+/* Threads that are at work are no hang and no crash then. */
 __attribute__((destructor(101))) static void hangscope_end(void) {
-  if (hangscope_mapped_scope != 0) hangscope_look_at_clocks(&hangscope_mapped_scope->header);
+  if (hangscope_mapped_scope == 0) return;
+  hangscope_look_at_clocks(&hangscope_mapped_scope->header);
+  hangscope_port_publish(&hangscope_mapped_scope->header.exiting, 1); /* pairs with a host's look after the end */
 }
 
 /* It is there already. */
