@@ -654,9 +654,12 @@ TEST_F(Watched, ManyCoresWriteDebugValuesAndNothingIsMixed) {
   std::vector<std::pair<uint32_t, uint32_t>> ledger;
   std::vector<hangscope_debug_value> accepted;
   accepted.reserve(3'000'100);
+  std::atomic<size_t> read_so_far = 0;  // the writers go on until there is enough, if that is not for ever
+  const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   std::mutex merging;
   std::thread reader([&] {
     while (!stop) {
+      read_so_far = accepted.size();
       for (const hangscope_core_detail& details : hangscope_scope.details) {
         for (const hangscope_debug_value& slot : details.debug) {
           if (const hangscope_debug_value read = ReadSlot(slot); read.order != 0 && accepted.size() < 3'000'000) accepted.push_back(read);
@@ -674,7 +677,8 @@ TEST_F(Watched, ManyCoresWriteDebugValuesAndNothingIsMixed) {
         if (++steps % 37 != 0) return;
         for (uint32_t i = steps / 37 % 12; i > 0; i--) Debug(number++);
       };
-      for (uint32_t i = 0; i < kEach; i++) Debug(number++);
+      const auto enough = [&] { return read_so_far > 1000 || std::chrono::steady_clock::now() > latest; };
+      for (uint32_t i = 0; i < kEach || (!enough() && i < 5'000'000); i++) Debug(number++);
       interrupt = nullptr;
       const std::lock_guard<std::mutex> lock(merging);
       ledger.insert(ledger.end(), ordered.begin(), ordered.end());
