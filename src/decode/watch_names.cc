@@ -1,9 +1,12 @@
 #include "decode/watch_names.h"
 
+#include <cxxabi.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <memory>
 
 #include "base/utf8.h"
 #include "hangscope/abi/catalog.h"
@@ -16,6 +19,14 @@ constexpr size_t kLongestName = 120;
 constexpr size_t kMostPlaces = 3;
 
 std::string Clean(const std::string& text) { return Printable(text, kLongestName); }
+
+// As people wrote it: C++ names without their encoding. A long one may be anything, and stays.
+std::string FunctionName(const std::string& name) {
+  if (!name.starts_with("_Z") || name.size() > kLongestName) return Clean(name);
+  int failed = 0;
+  const std::unique_ptr<char, decltype(&std::free)> plain(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &failed), std::free);
+  return Clean(failed == 0 && plain != nullptr ? plain.get() : name);
+}
 
 std::string_view Behind(std::string_view text, char last) {
   const size_t at = text.rfind(last);
@@ -118,7 +129,7 @@ std::string WatchNames::WaypointPlace(uint32_t waypoint) const {
     if (long_name.empty()) long_name = Clean(entry->text);
     std::string place = WithoutFolder(entry->where);
     const std::string function = code_ == nullptr ? std::string() : code_->Locate(entry->id).function;
-    if (!function.empty()) place += " in " + Clean(function);
+    if (!function.empty()) place += " in " + FunctionName(function);
     if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(std::move(place));
   }
   std::string text = long_name;
@@ -133,8 +144,9 @@ std::string WatchNames::WaypointPlace(uint32_t waypoint) const {
 std::string WatchNames::Place(uint64_t pc) const {
   if (code_ == nullptr || pc == 0) return {};
   const Location location = code_->Locate(pc - program_at_);
-  if (location.file.empty()) return Clean(location.function);
-  return Clean(location.function.empty() ? location.source() : fmt::format("{} in {}", location.source(), location.function));
+  const std::string function = FunctionName(location.function);
+  if (location.file.empty()) return function;
+  return Clean(location.source()) + (function.empty() ? "" : " in " + function);
 }
 
 // Of those with the fault's line the one that lies nearest: where exactly the pc was taken is the compiler's affair.
@@ -161,7 +173,7 @@ std::string WatchNames::At(const CoreFault& fault) const {
     if (fault.line != 0) return fmt::format(" at line {}", fault.line);
     return fault.pc == 0 ? std::string() : fmt::format(" at {:#x}", fault.pc);
   }
-  const std::string function = code_ == nullptr ? std::string() : Clean(code_->Locate(fault.pc - program_at_).function);
+  const std::string function = code_ == nullptr ? std::string() : FunctionName(code_->Locate(fault.pc - program_at_).function);
   return " at " + WithoutFolder(entry->where) + (function.empty() ? "" : " in " + function);
 }
 

@@ -13,6 +13,7 @@ namespace {
 using Kind = WatchSubject::Kind;
 
 constexpr size_t kDebugValuesInRow = 8;
+constexpr size_t kMostDebugValues = 32;  // of a finding
 constexpr size_t kMostVictims = 8;
 constexpr size_t kMostEvidence = 12;
 constexpr TimeNs kSaidAtLeast = 100 * kMillisecond;
@@ -161,7 +162,9 @@ std::string FirstText(const Finding& finding, const WatchScene& scene, const Fin
     text = fmt::format("  first to stop: {}{}\n", SubjectName(first, scene), history.events.empty() ? "" : ", after " + history.events.back());
   }
   if (!history.events.empty()) text += fmt::format("  its last events: {}\n", fmt::join(history.events, "; "));
-  if (!history.debug.empty()) text += "  debug ring, the newest first:\n" + DebugRingText(history.debug);
+  const size_t shown = std::min(history.debug.size(), kMostDebugValues);
+  if (shown != 0) text += "  debug ring, the newest first:\n" + DebugRingText({history.debug.begin(), history.debug.begin() + static_cast<ptrdiff_t>(shown)});
+  if (shown < history.debug.size()) text += fmt::format("    and {} older ones\n", history.debug.size() - shown);
   return text;
 }
 

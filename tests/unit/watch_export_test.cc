@@ -120,6 +120,15 @@ TEST_F(WatchExportTest, StarvationNamesWhoShouldProvide) {
   EXPECT_EQ(FindingSummary(finding, Scene()), "starved, task 70002 is ready and never runs");
 }
 
+TEST_F(WatchExportTest, ABusyDebugRingTakesFourRows) {
+  FindingHistory history;
+  for (uint32_t order = 40; order > 0; --order) history.debug.push_back({order, 0, order});
+  const std::string text = Text(Found(FindingKind::kSilent, {0}), history);
+  EXPECT_NE(text.find(" 00000009   (core 0)\n    and 8 older ones\n"), std::string::npos) << text;
+  history.debug.resize(32);
+  EXPECT_EQ(Text(Found(FindingKind::kSilent, {0}), history).find("older"), std::string::npos);
+}
+
 TEST_F(WatchExportTest, WhatIsOnlyPossibleIsNotCalledAHang) {
   Finding finding = Found(FindingKind::kSilent, {0});
   finding.confidence = Confidence::kPossible;

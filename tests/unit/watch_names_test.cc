@@ -14,7 +14,10 @@ constexpr uint64_t kProgramAt = 0x5555'0000'0000;
 class TinyCode final : public CodeSource {
  public:
   std::optional<uint32_t> InsnAt(uint64_t) override { return std::nullopt; }
-  Location Locate(uint64_t pc) override { return pc >= 0x1000 && pc < 0x2000 ? Location{"cb_push", 0x1000, "cb.h", 7} : Location{}; }
+  Location Locate(uint64_t pc) override {
+    if (pc >= 0x4000 && pc < 0x5000) return {pc == 0x4000 ? "_ZN4Lock7AcquireEv" : "_Znonsense", 0x4000, "sync.cc", 52};
+    return pc >= 0x1000 && pc < 0x2000 ? Location{"cb_push", 0x1000, "cb.h", 7} : Location{};
+  }
   bool InMemory(uint64_t) override { return true; }
   std::string Variable(uint64_t address) override { return address == 0x3000 ? "queue_lock" : ""; }
   int xlen() const override { return 64; }
@@ -44,6 +47,14 @@ class WatchNamesTest : public ::testing::Test {
   ScopeCatalog catalog_;
   TinyCode code_;
 };
+
+TEST_F(WatchNamesTest, FunctionsReadAsTheyWereWritten) {
+  WatchNames names = Names();
+  EXPECT_EQ(names.Place(kProgramAt + 0x4000), "sync.cc:52 in Lock::Acquire()");
+  EXPECT_EQ(names.Place(kProgramAt + 0x4001), "sync.cc:52 in _Znonsense");
+  Entry(HANGSCOPE_CATALOG_WAYPOINT, 0x4000, "LCKW", "take a lock", "src/sync.cc:52");
+  EXPECT_EQ(Names().WaypointPlace('L' | 'C' << 8 | 'K' << 16 | 'W' << 24), "take a lock, sync.cc:52 in Lock::Acquire()");
+}
 
 TEST_F(WatchNamesTest, AResourceIsNamedByCatalogNodeVariableOrNumber) {
   Entry(HANGSCOPE_CATALOG_RESOURCE, 0x30003, "the bus");
