@@ -88,8 +88,7 @@ std::vector<host::Subject> SubjectsOf(const WatchView& view, TimeNs now) {
 
 host::Finding FindingOf(const Finding& finding, WatchView& view, TimeNs now) {
   const WatchScene scene = view.Scene(now);
-  FindingHistory history;
-  if (finding.first || finding.subjects.size() == 1) history = view.History(finding.first ? *finding.first : finding.subjects[0]);
+  const FindingHistory history = view.History(finding);
   host::Finding to;
   to.kind = static_cast<host::FindingKind>(finding.kind);
   to.confidence = static_cast<host::Confidence>(finding.confidence);

@@ -77,7 +77,8 @@ bool Observer::Tick(const ChildView& child, int pid) {
 void Observer::LookAtScope(int pid) {
   if (scope_ == nullptr) return;
   scope_->Find(pid);
-  if (scope_watch_ == nullptr && pid != 0) {
+  if (!scope_->found()) return;  // one search of the program's memory is enough
+  if (scope_watch_ == nullptr) {
     const std::string target = options_.scope == "pid:" ? fmt::format("pid:{}", pid) : options_.scope;
     scope_watch_ = std::make_unique<ScopeWatch>(files_, ScopeSource{target, options_.elf_path, false}, options_.stall);
   }

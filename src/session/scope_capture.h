@@ -26,6 +26,7 @@ class ScopeCapture {
   // A few times a second: a program needs a moment before it has a scope, and its mapping is
   // gone with it. Once found, it is kept open.
   void Find(int pid);
+  bool found() const { return view_ != nullptr; }
   // One read of the whole block, and what is in it.
   Result<ScopeParts> Take(int pid);
 

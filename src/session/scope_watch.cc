@@ -7,8 +7,8 @@ namespace hangscope {
 namespace {
 
 constexpr TimeNs kInterval = 100 * kMillisecond;
-// For a program that takes its time to start. Opening may search all of its memory.
-constexpr int kMostTries = 600;
+// Its scope is there already: what has no mailboxes then will have none. Opening may search all of its memory.
+constexpr int kMostTries = 10;
 
 // The lines behind the headline, each without its indentation.
 std::vector<std::string> LinesBehindTheFirst(const std::string& text) {
@@ -67,9 +67,7 @@ void ScopeWatch::TellFindings(TimeNs now) {
   (void)view_->RefreshNames().ok();
   for (const Finding& finding : standing) {
     const WatchScene scene = view_->Scene(now);
-    const FindingHistory history = finding.first ? view_->History(*finding.first)
-                                   : finding.subjects.size() == 1 ? view_->History(finding.subjects[0]) : FindingHistory();
-    opinion_.findings.push_back({finding, FindingSummary(finding, scene), LinesBehindTheFirst(FindingText(finding, scene, history))});
+    opinion_.findings.push_back({finding, FindingSummary(finding, scene), LinesBehindTheFirst(FindingText(finding, scene, view_->History(finding)))});
   }
 }
 

@@ -193,21 +193,19 @@ void WatchSession::TellFinding(Watched& watched, const Finding& finding) {
   ++findings_;
   ++watched.findings[finding.kind];
   if (finding.IsBad()) ++bad_;
-  // Threads may have got names, and a target's cores their nodes, after it was opened.
-  (void)watched.target->view().RefreshNames().ok();
   const WatchScene scene = Scene(watched);
-  FindingHistory history;
-  const bool of_one = finding.first || finding.subjects.size() == 1;
-  if (of_one) history = watched.target->view().History(finding.first ? *finding.first : finding.subjects[0]);
-  const std::string json = FindingJson(finding, scene, history, clock_.Wall());
-  const std::string text = FindingText(finding, scene, history);
-  environment_.say(options_.json ? json : "hangscope: " + text);
-  WriteLog(options_.json ? json : fmt::format("{}  {}", Stamp(), text));
+  const FindingHistory history = watched.target->view().History(finding);
+  const std::string told = options_.json ? FindingJson(finding, scene, history, clock_.Wall()) : FindingText(finding, scene, history);
+  environment_.say(options_.json ? told : "hangscope: " + told);
+  WriteLog(options_.json ? told : fmt::format("{}  {}", Stamp(), told));
 }
 
 void WatchSession::Tell(Watched& watched) {
   WatchedTarget& target = *watched.target;
-  for (const Finding& finding : target.TakeFindings()) TellFinding(watched, finding);
+  const std::vector<Finding> findings = target.TakeFindings();
+  // Threads may have got names, and a target's cores their nodes, after it was opened. It reads all rings.
+  if (!findings.empty()) (void)target.view().RefreshNames().ok();
+  for (const Finding& finding : findings) TellFinding(watched, finding);
   for (const WatchedTarget::Note& note : target.TakeNotes()) Note(target.name(), note.event, note.text);
 }
 

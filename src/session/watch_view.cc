@@ -218,6 +218,11 @@ std::vector<std::string> WatchView::LastEvents(const WatchSubject& subject) {
   return lines;
 }
 
+FindingHistory WatchView::History(const Finding& finding) {
+  if (finding.first) return History(*finding.first);
+  return finding.subjects.size() == 1 ? History(finding.subjects[0]) : FindingHistory();
+}
+
 FindingHistory WatchView::History(const WatchSubject& subject) {
   FindingHistory history;
   history.events = LastEvents(subject);

@@ -55,6 +55,8 @@ class WatchView final : public WatchSource {
   WatchScene Scene(TimeNs now) const;
   // What the core or task did last, oldest first, as text; and what its node's debug ring holds.
   FindingHistory History(const WatchSubject& subject);
+  // Of whom the finding is about, where that is one; else of who stopped first, where that is known.
+  FindingHistory History(const Finding& finding);
 
   Result<std::vector<ClaimRow>> Claims() override { return reader_->ReadClaims(); }
   Result<CoreDetail> Detail(uint32_t core) override;

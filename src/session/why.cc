@@ -114,9 +114,7 @@ std::string Why::Head(const WatchScene& scene) const {
 std::string Why::FindingsText(const WatchScene& scene) {
   std::string text;
   for (const Finding& finding : findings_) {
-    FindingHistory history;
-    const bool of_one = finding.first || finding.subjects.size() == 1;
-    if (of_one) history = view_->History(finding.first ? *finding.first : finding.subjects[0]);
+    const FindingHistory history = view_->History(finding);
     text += options_.json ? FindingJson(finding, scene, history, clock_.Wall()) : FindingText(finding, scene, history);
   }
   return text;
