@@ -169,12 +169,12 @@ void MaybeFailAtEnd(Pipeline& pipeline, Place place) {
 // giver has its lock until it has given, and the taker wants it at once.
 void RunHandover(Pipeline& pipeline, Place place) {
   static std::array<std::unique_ptr<Semaphore>, 2> balls = {
-      std::make_unique<Semaphore>(HANGSCOPE_NODE_RESOURCE(plan.place.node, kBall), 0),
-      std::make_unique<Semaphore>(HANGSCOPE_NODE_RESOURCE(plan.place.node, kBall + 1), 0)};
+      std::make_unique<Semaphore>(HANGSCOPE_NODE_RESOURCE(plan.place.node, RESOURCE_BALL), 0),
+      std::make_unique<Semaphore>(HANGSCOPE_NODE_RESOURCE(plan.place.node, RESOURCE_BALL + 1), 0)};
   const size_t side = place.role == plan.place.role ? 0 : 1;
   const Role other = side == 0 ? plan.other : plan.place.role;
   hangscope_kernel_is(kHandoverKernel);
-  HANGSCOPE_PROVIDES(HANGSCOPE_NODE_RESOURCE(plan.place.node, kBall + 1 - side));
+  HANGSCOPE_PROVIDES(HANGSCOPE_NODE_RESOURCE(plan.place.node, RESOURCE_BALL + 1 - side));
   const auto give = [&] {
     Lock& lock = LockOf(pipeline, place, place.role);
     lock.Acquire();

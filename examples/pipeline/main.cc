@@ -18,10 +18,10 @@
 #include "faults.h"
 #include "pipeline.h"
 
-HANGSCOPE_NAMED(pipeline_roles, HANGSCOPE_CATALOG_ROLE, PIPELINE_ROLES);
+HANGSCOPE_NAMED(pipeline_roles, HANGSCOPE_CATALOG_ROLE, DATAFLOW_ROLES);
 HANGSCOPE_NAMED(pipeline_kernels, HANGSCOPE_CATALOG_KERNEL, PIPELINE_KERNELS);
-HANGSCOPE_NAMED(pipeline_guards, HANGSCOPE_CATALOG_GUARD, PIPELINE_GUARDS);
-HANGSCOPE_NAMED(pipeline_resources, HANGSCOPE_CATALOG_NODE_RESOURCE, PIPELINE_RESOURCES);
+HANGSCOPE_NAMED(pipeline_guards, HANGSCOPE_CATALOG_GUARD, DATAFLOW_GUARDS);
+HANGSCOPE_NAMED(pipeline_resources, HANGSCOPE_CATALOG_NODE_RESOURCE, DATAFLOW_RESOURCES);
 
 namespace {
 
@@ -34,9 +34,9 @@ uint32_t NameOf(uint32_t node, uint32_t resource) { return HANGSCOPE_NODE_RESOUR
 
 }  // namespace
 
-Node::Node(uint32_t index) : link(NameOf(index, kLink), NameOf(index, kLinkRoom)), credits(NameOf(index, kCredit), kCredits) {
-  for (uint32_t i = 0; i < cbs.size(); i++) cbs[i] = std::make_unique<Channel>(NameOf(index, kCb + i), NameOf(index, kCbRoom + i));
-  for (uint32_t i = 0; i < kRoles; i++) locks[i] = std::make_unique<Lock>(NameOf(index, kRoleLock + i));
+Node::Node(uint32_t index) : link(NameOf(index, RESOURCE_LINK), NameOf(index, RESOURCE_LINK_ROOM)), credits(NameOf(index, RESOURCE_CREDIT), kCredits) {
+  for (uint32_t i = 0; i < cbs.size(); i++) cbs[i] = std::make_unique<Channel>(NameOf(index, RESOURCE_CB + i), NameOf(index, RESOURCE_CB_ROOM + i));
+  for (uint32_t i = 0; i < kRoles; i++) locks[i] = std::make_unique<Lock>(NameOf(index, RESOURCE_LOCK + i));
 }
 
 void Introduce(Pipeline& pipeline, Place place) {
@@ -48,15 +48,15 @@ void Introduce(Pipeline& pipeline, Place place) {
   hangscope_kernel_is(place.role == Role::kReader || place.role == Role::kWriter ? kDataflowKernel : kComputeKernel);
   hangscope_launch_is(HANGSCOPE_LAUNCH_RUNNING);
   if (place.role != Role::kWriter) {
-    HANGSCOPE_PROVIDES(NameOf(place.node, kCb + role));
+    HANGSCOPE_PROVIDES(NameOf(place.node, RESOURCE_CB + role));
   } else {
-    HANGSCOPE_PROVIDES(NameOf(place.node, kCredit));
-    if (!pipeline.IsLastNode(place)) HANGSCOPE_PROVIDES(NameOf(place.node + 1, kLink));
+    HANGSCOPE_PROVIDES(NameOf(place.node, RESOURCE_CREDIT));
+    if (!pipeline.IsLastNode(place)) HANGSCOPE_PROVIDES(NameOf(place.node + 1, RESOURCE_LINK));
   }
   if (place.role != Role::kReader) {
-    HANGSCOPE_PROVIDES(NameOf(place.node, kCbRoom + role - 1));
+    HANGSCOPE_PROVIDES(NameOf(place.node, RESOURCE_CB_ROOM + role - 1));
   } else if (place.node > 0) {
-    HANGSCOPE_PROVIDES(NameOf(place.node, kLinkRoom));
+    HANGSCOPE_PROVIDES(NameOf(place.node, RESOURCE_LINK_ROOM));
   }
 }
 
@@ -161,7 +161,7 @@ int main(int argc, char** argv) {
   hangscope_launch_is(HANGSCOPE_LAUNCH_IDLE);  // this thread waits for the others
   for (uint32_t i = 0; i < pipeline.options.nodes; i++) {
     pipeline.nodes.push_back(std::make_unique<Node>(i));
-    hangscope_guard(i, &pipeline.nodes[i]->guarded, kGuardWord);
+    hangscope_guard(i, &pipeline.nodes[i]->guarded, GUARD_WORD);
   }
   const uint32_t count = pipeline.options.nodes * kRoles;
   std::barrier begin(count);

@@ -13,57 +13,21 @@
 #include <memory>
 #include <vector>
 
+#include "../common/dataflow_names.h"
 #include "hangscope/hangscope.h"
 #include "sync.h"
 
 enum class Role : uint32_t { kReader, kUnpack, kMath, kPack, kWriter };
 constexpr uint32_t kRoles = 5;
 constexpr uint32_t kColumns = 2;  // of the grid
-constexpr std::array<const char*, kRoles> kRoleNames = {"reader", "unpack", "math", "pack", "writer"};
-#define PIPELINE_ROLES(NAME) NAME(0, "reader") NAME(1, "unpack") NAME(2, "math") NAME(3, "pack") NAME(4, "writer")
+#define PIPELINE_NAME(number, name) name,
+constexpr std::array<const char*, kRoles> kRoleNames = {DATAFLOW_ROLES(PIPELINE_NAME)};
 
 #define PIPELINE_KERNELS(NAME)                        \
   NAME(1, "dataflow", "examples/pipeline/stages.cc")  \
   NAME(2, "compute", "examples/pipeline/stages.cc")   \
   NAME(3, "handover", "examples/pipeline/faults.cc")
 enum Kernel : uint32_t { kDataflowKernel = 1, kComputeKernel = 2, kHandoverKernel = 3 };
-
-// What is waited for, of each node.
-enum Resource : uint32_t {
-  kCb = 1,      // + channel: a block in it
-  kCbRoom = 5,  // + channel
-  kCredit = 9,
-  kLink = 10,   // from the node before
-  kLinkRoom = 11,
-  kRoleLock = 12,  // + role
-  kBall = 17,      // + side: of the hand-overs
-};
-#define PIPELINE_RESOURCES(NAME) \
-  NAME(1, "cb0")                 \
-  NAME(2, "cb1")                 \
-  NAME(3, "cb2")                 \
-  NAME(4, "cb3")                 \
-  NAME(5, "room in cb0")         \
-  NAME(6, "room in cb1")         \
-  NAME(7, "room in cb2")         \
-  NAME(8, "room in cb3")         \
-  NAME(9, "credit")              \
-  NAME(10, "link")               \
-  NAME(11, "room in link")       \
-  NAME(12, "reader_lock")        \
-  NAME(13, "unpack_lock")        \
-  NAME(14, "math_lock")          \
-  NAME(15, "pack_lock")          \
-  NAME(16, "writer_lock")        \
-  NAME(17, "ball_here")          \
-  NAME(18, "ball_there")
-
-#define PIPELINE_GUARDS(NAME) \
-  NAME(0, "guard of node 0")  \
-  NAME(1, "guard of node 1")  \
-  NAME(2, "guard of node 2")  \
-  NAME(3, "guard of node 3")
-constexpr uint32_t kGuardWord = 0x5afe5afe;
 
 struct Place {
   uint32_t node = 0;
@@ -82,7 +46,7 @@ struct Node {
   std::array<uint64_t, kRoles> blocks_done{};       // each under its role's lock
   std::array<std::atomic<uint32_t>, kRoles> cores{};  // as the scope numbers the threads
   Meeting meeting;
-  std::atomic<uint32_t> guarded = kGuardWord;  // nobody writes to it
+  std::atomic<uint32_t> guarded = GUARD_WORD;  // nobody writes to it
 };
 
 struct Options {
