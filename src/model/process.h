@@ -1,0 +1,205 @@
+// What is known about hung programs without instrumentation: processes and threads of Linux as they were at one
+// look, and what is concluded. Plain types between those who look (probe), judge (verdict) and show (export).
+#ifndef HANGSCOPE_MODEL_PROCESS_H
+#define HANGSCOPE_MODEL_PROCESS_H
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "model/confidence.h"
+
+namespace hangscope {
+
+enum class ThreadState {
+  kRunning,   // on a CPU, or wants one
+  kSleeping,  // blocked; a signal would wake it
+  kDiskSleep, // blocked in the kernel; no signal would
+  kStopped,   // by a signal
+  kTraced,    // by a debugger
+  kZombie,    // ended, and nobody collected it
+  kDead,
+  kUnknown,
+};
+
+struct StackFrame {
+  uint64_t pc = 0;
+  std::string function;  // demangled; empty: unknown
+  std::string source;    // "server.c:88"; empty: unknown
+  std::string module;    // "libc.so.6"; empty: none
+};
+
+// What a thread sleeps on, as far as its system call's arguments, its memory and its stack tell.
+enum class WaitKind {
+  kNone,        // it does not wait, or nobody knows for what
+  kFutex,       // a futex that is nothing known
+  kMutex,
+  kRwLock,
+  kCondition,
+  kSemaphore,
+  kBarrier,
+  kJoin,        // the end of a thread
+  kChild,       // the end of a child process
+  kRead,        // from a file
+  kWrite,       // to a file
+  kPoll,        // poll, select, epoll: any of several files
+  kAccept,      // a connection
+  kTime,        // for time to pass, only
+  kSignal,      // sigwait, pause
+  kFileLock,    // flock, fcntl
+  kOther,       // another system call
+};
+
+constexpr std::string_view WaitKindName(WaitKind kind) {
+  switch (kind) {
+    case WaitKind::kNone: return "none";
+    case WaitKind::kFutex: return "futex";
+    case WaitKind::kMutex: return "mutex";
+    case WaitKind::kRwLock: return "rwlock";
+    case WaitKind::kCondition: return "condition";
+    case WaitKind::kSemaphore: return "semaphore";
+    case WaitKind::kBarrier: return "barrier";
+    case WaitKind::kJoin: return "join";
+    case WaitKind::kChild: return "child";
+    case WaitKind::kRead: return "read";
+    case WaitKind::kWrite: return "write";
+    case WaitKind::kPoll: return "poll";
+    case WaitKind::kAccept: return "accept";
+    case WaitKind::kTime: return "time";
+    case WaitKind::kSignal: return "signal";
+    case WaitKind::kFileLock: return "file lock";
+    case WaitKind::kOther: return "other";
+  }
+  return "unknown";
+}
+
+enum class FileKind { kUnknown, kFile, kPipe, kSocket, kTerminal, kEvent, kTimer, kSignals, kEpoll, kProcess, kDevice };
+
+// A descriptor that a thread waits on.
+struct WaitFile {
+  int fd = -1;
+  FileKind kind = FileKind::kUnknown;
+  std::string name;           // "pipe:[4711]", "/dev/pts/3", "unix '/run/x.sock'", "tcp 127.0.0.1:80"
+  bool listening = false;     // a socket that takes connections
+  bool outside = false;       // what it waits for comes from another machine, a device, a person
+  bool wants_read = true;
+  // Who has the other end: process ids with the descriptors by which they could end this wait (writers of a pipe that
+  // is read, the peer of a socket). Those whose descriptors could not be looked at make `others_unknown`.
+  std::vector<std::pair<int, int>> others;
+  bool others_unknown = false;
+};
+
+struct ThreadWait {
+  WaitKind kind = WaitKind::kNone;
+  uint64_t address = 0;            // of futexes: the word; in the process's memory
+  std::string variable;            // its name, where symbols tell: "lock_a", "queue+16"
+  bool shared = false;             // of futexes: other processes may have it mapped, and `file`/`file_offset` tell where
+  std::string shared_name;         // "/dev/shm/x+0x40": the same word for whoever maps it; empty: private
+  std::optional<int> owner;        // of mutexes and the like: the thread that holds it, as the memory says
+  bool owner_died = false;         // there is no such thread any more
+  std::optional<int> thread;       // of kJoin: which
+  std::vector<int> children;       // of kChild: the processes it would take
+  std::vector<WaitFile> files;
+  bool has_timeout = false;        // it ends by itself
+  std::optional<TimeNs> timeout;   // how long it waits at most, where known
+};
+
+struct ThreadFacts {
+  int pid = 0;
+  int tid = 0;
+  std::string name;
+  ThreadState state = ThreadState::kUnknown;
+  std::optional<TimeNs> since;       // monotonic: when it last ran (blocked since), or wants to run since
+  int system_call = -1;              // its number; -1: in none
+  std::string system_call_name;      // "futex"
+  TimeNs cpu_time = 0;
+  uint64_t voluntary_switches = 0;
+  uint64_t involuntary_switches = 0;
+  int cpu = -1;                      // that it ran on last
+  std::vector<StackFrame> stack;     // innermost first
+  bool stack_incomplete = false;
+  std::string stack_trouble;         // why there is none, or no more; a sentence; empty: nothing
+  ThreadWait wait;
+  // Of a thread that runs: what its steps showed; see SpinFacts.
+  struct Spin {
+    uint64_t steps = 0;              // that were looked at
+    uint64_t period = 0;             // after so many it was in exactly the same state again; 0: it was not
+    bool writes_memory = false;      // inside that period
+    bool calls_kernel = false;
+    bool reads_clock = false;
+    std::vector<uint64_t> polls;     // addresses that it reads, and no others, where they are known
+    std::string polled_variable;
+    uint64_t begin = 0;              // lowest and highest address of the loop
+    uint64_t end = 0;
+  };
+  std::optional<Spin> spin;
+};
+
+struct ProcessFacts {
+  int pid = 0;
+  int parent = 0;
+  std::string name;                 // comm
+  std::string command;              // of cmdline; may be empty
+  ThreadState state = ThreadState::kUnknown;  // of its main thread
+  std::vector<ThreadFacts> threads;
+  bool handles_signals = false;     // it has handlers, timers: something may wake it
+  std::vector<std::string> troubles;  // what could not be looked at, and how to grant it; a sentence each
+};
+
+// All of one look. The asked process first; then those that its waits led to.
+struct SystemLook {
+  TimeNs begin = 0;                 // monotonic
+  TimeNs end = 0;
+  std::vector<ProcessFacts> processes;
+  TimeNs longest_stop = 0;          // how long the longest-stopped thread was held; 0: nobody was
+  bool whole_process_stopped = false;
+};
+
+enum class ProcessFindingKind {
+  kDeadlock,    // a cycle of waits
+  kOwnerDied,   // a lock whose holder is no more
+  kLostWakeup,  // waits for a signal that nobody is left to give
+  kNoWriter,    // reads from what nobody writes
+  kStoppedChild,
+  kStopped,     // it is stopped itself
+  kHeld,        // waits for somebody who stands still for another reason
+  kSpin,
+  kZombie,
+};
+
+constexpr std::string_view ProcessFindingKindName(ProcessFindingKind kind) {
+  switch (kind) {
+    case ProcessFindingKind::kDeadlock: return "deadlock";
+    case ProcessFindingKind::kOwnerDied: return "owner-died";
+    case ProcessFindingKind::kLostWakeup: return "lost-wakeup";
+    case ProcessFindingKind::kNoWriter: return "no-writer";
+    case ProcessFindingKind::kStoppedChild: return "stopped-child";
+    case ProcessFindingKind::kStopped: return "stopped";
+    case ProcessFindingKind::kHeld: return "held";
+    case ProcessFindingKind::kSpin: return "spin";
+    case ProcessFindingKind::kZombie: return "zombie";
+  }
+  return "unknown";
+}
+
+struct ProcessFinding {
+  ProcessFindingKind kind = ProcessFindingKind::kHeld;
+  Confidence confidence = Confidence::kPossible;
+  std::vector<int> threads;          // kDeadlock: the cycle, each waits for the next, the last for the first; else who
+  std::vector<int> partners;         // threads or processes that would have to act
+  std::vector<int> victims;          // threads that wait for these, directly or not
+  std::string summary;               // "deadlock, 2 of 3 threads wait for each other"
+  std::vector<std::string> lines;    // who waits for what, since when, where
+  std::vector<std::string> evidence;
+  std::vector<std::string> doubts;
+
+  bool IsBad() const { return confidence > Confidence::kPossible; }
+};
+
+}  // namespace hangscope
+
+#endif
