@@ -15,7 +15,7 @@ from support import HANGSCOPE, LONG, Case, main
 
 TOOLS = pathlib.Path(os.environ.get("TOOLS", str(pathlib.Path(HANGSCOPE).parent / "tests")))
 PRODUCER = TOOLS / "ledger_producer"
-INSTANTS = 1000 if LONG else 200
+INSTANTS = 1000 if LONG else 120
 FINISHED = 1
 
 

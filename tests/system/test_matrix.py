@@ -26,8 +26,9 @@ from support import BUILD, HANGSCOPE, LONG, Case, main
 from watched_targets import (BUS_REASONS, MAILBOX_WORDS, MATH, PACK, READER, ROLES, UNPACK, WRITER, new_folder,
                              start_device, start_pipeline, start_sched)
 
-SEEDS = 3
-FIRST_SEED = int(os.environ.get("HANGSCOPE_MATRIX_SEED", "1"))
+SEEDS = 3 if LONG else 2
+WHY_EVERY = 3  # of these seeds hangscope why is asked, of the others hangscope watch
+FIRST_SEED = int(os.environ.get("HANGSCOPE_MATRIX_SEED", "2"))
 PATTERN = os.environ.get("HANGSCOPE_MATRIX_CASES", "*")
 AT_ONCE = 10  # most of them sleep
 STALL_S = 1.0
@@ -588,7 +589,7 @@ def perform(target, case, make, seed, place):
         try:
             started.until_recording()
             is_hang = scenario.plants and not any(fnmatch.fnmatch(case, pattern) for pattern in NOT_BY_WHY) and case not in CONTROLS
-            run.how = "why" if is_hang and seed % SEEDS == 0 else "watch"
+            run.how = "why" if is_hang and seed % WHY_EVERY == 0 else "watch"
             (ask_why if run.how == "why" else watch)(run, scenario, started, folder)
         finally:
             started.kill()
