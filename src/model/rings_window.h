@@ -42,7 +42,8 @@ enum class GapReason {
   kSharedSink,   // another ring's data went over it in the sink that both use
   kBlind,        // nothing was recorded while a snapshot was taken
   kNoRoom,       // the recorder had no room and dropped it
-  kUnreadable,   // a file is damaged there
+  kUnreadable,   // a file is damaged there, or what it says contradicts itself
+  kNotRecorded,  // it did not record then: not yet, not any more, or it ran and nothing came
 };
 
 constexpr std::string_view GapReasonName(GapReason reason) {
@@ -54,6 +55,7 @@ constexpr std::string_view GapReasonName(GapReason reason) {
     case GapReason::kBlind: return "blind while copying";
     case GapReason::kNoRoom: return "dropped for want of room";
     case GapReason::kUnreadable: return "unreadable";
+    case GapReason::kNotRecorded: return "not recorded";
   }
   return "unknown";
 }

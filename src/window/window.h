@@ -8,6 +8,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "model/rings_window.h"
@@ -37,8 +39,8 @@ struct RingHistory {
   RingName ring;
   uint64_t capacity_bytes = 0;    // 0: not known
   uint64_t head = 0;              // bytes ever written to it
-  TimeNs recording_since = 0;     // monotonic; 0: not known
-  TimeNs recorded_until = 0;      // when it was read: whatever came later is not in it
+  TimeNs recording_since = 0;     // monotonic; 0: since before all else that is known
+  TimeNs recorded_until = 0;      // when it was read: whatever came later is not in it; 0: with its newest data
   std::vector<HeldSpan> held;     // ascending and disjoint in time and offsets
   std::vector<KnownLoss> losses;
   std::optional<size_t> sink;     // of WindowInput::sinks: where its data passes through
@@ -70,6 +72,10 @@ struct WindowInput {
   std::vector<RingHistory> rings;
   std::vector<SinkHistory> sinks;
   std::vector<TaskRun> runs;
+  // From here to the trigger `runs` has every run of every task that a ring which is not always on would record.
+  // Where bytes are missing it is then only while one of them ran. Nothing: they are as complete as they look, from
+  // the first one on, and tell of rings from which no byte is missing, but not where missing bytes were.
+  std::optional<TimeNs> runs_known_since;
   std::vector<std::pair<int64_t, std::string>> task_names;
   TimeNs clock_error = 0;
 };
