@@ -1,0 +1,219 @@
+#include "decode/perf_record.h"
+
+#include <bit>
+#include <cstring>
+
+namespace hangscope {
+namespace {
+
+constexpr uint32_t kFirstTypeOfTools = 64;  // PERF_RECORD_USER_TYPE_START: perf's own records, without a trailer
+constexpr size_t kWord = 8;
+// What a trailer may hold, in its order (sample_id_all).
+constexpr uint64_t kTrailer = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
+
+size_t Words(uint64_t bits) { return static_cast<size_t>(std::popcount(bits)); }
+
+uint64_t WordAt(std::string_view bytes, size_t word) {
+  uint64_t number;
+  std::memcpy(&number, bytes.data() + word * kWord, sizeof number);
+  return number;
+}
+
+int LowHalf(uint64_t word) { return static_cast<int>(static_cast<uint32_t>(word)); }
+int HighHalf(uint64_t word) { return static_cast<int>(static_cast<uint32_t>(word >> 32)); }
+
+// Takes a record's fields one after the other; `ok` turns false, for good, where one does not fit.
+class Cursor {
+ public:
+  explicit Cursor(std::string_view bytes) : rest_(bytes) {}
+
+  uint64_t Word() {
+    const std::string_view bytes = Words(1);
+    return bytes.empty() ? 0 : WordAt(bytes, 0);
+  }
+  // A number of bytes that is no multiple of 8 is what raw data has: 32 bits of size come before it.
+  std::string_view SizedBytes() {
+    if (rest_.size() < sizeof(uint32_t)) return Refuse();
+    uint32_t size;
+    std::memcpy(&size, rest_.data(), sizeof size);
+    rest_.remove_prefix(sizeof size);
+    return Take(size);
+  }
+  std::string_view Words(uint64_t count) {
+    if (count > rest_.size() / kWord) return Refuse();
+    return Take(count * kWord);
+  }
+  void SkipEach(uint64_t words, uint64_t count) {
+    if (words != 0 && count > rest_.size() / kWord / words) (void)Refuse();
+    else (void)Words(words * count);
+  }
+  bool ok() const { return ok_; }
+
+ private:
+  std::string_view Refuse() {
+    ok_ = false;
+    rest_ = {};
+    return {};
+  }
+  std::string_view Take(uint64_t bytes) {
+    if (bytes > rest_.size()) return Refuse();
+    const std::string_view taken = rest_.substr(0, bytes);
+    rest_.remove_prefix(bytes);
+    return taken;
+  }
+
+  std::string_view rest_;
+  bool ok_ = true;
+};
+
+void SkipCounters(Cursor& cursor, uint64_t read_format) {
+  const uint64_t times = Words(read_format & (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING));
+  const uint64_t each = 1 + Words(read_format & (PERF_FORMAT_ID | PERF_FORMAT_LOST));
+  const uint64_t count = (read_format & PERF_FORMAT_GROUP) != 0 ? cursor.Word() : 1;
+  (void)cursor.Words(times);
+  cursor.SkipEach(each, count);
+}
+
+void SkipBranches(Cursor& cursor, uint64_t branch_sample_type) {
+  const uint64_t count = cursor.Word();
+  if ((branch_sample_type & PERF_SAMPLE_BRANCH_HW_INDEX) != 0) (void)cursor.Word();
+  cursor.SkipEach(3, count);
+}
+
+void SkipRegisters(Cursor& cursor, uint64_t registers) {
+  if (cursor.Word() != PERF_SAMPLE_REGS_ABI_NONE) (void)cursor.Words(Words(registers));
+}
+
+void SkipStack(Cursor& cursor) {
+  const uint64_t bytes = cursor.Word();
+  if (bytes == 0) return;
+  (void)cursor.Words(bytes / kWord);
+  (void)cursor.Word();  // how much of it is filled
+}
+
+// Behind the fields that somebody asks for: only whether they fit.
+bool RestFits(Cursor cursor, const perf_event_attr& attr) {
+  const uint64_t has = attr.sample_type;
+  if ((has & PERF_SAMPLE_BRANCH_STACK) != 0) SkipBranches(cursor, attr.branch_sample_type);
+  if ((has & PERF_SAMPLE_REGS_USER) != 0) SkipRegisters(cursor, attr.sample_regs_user);
+  if ((has & PERF_SAMPLE_STACK_USER) != 0) SkipStack(cursor);
+  (void)cursor.Words(Words(has & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_TRANSACTION)));
+  if ((has & PERF_SAMPLE_REGS_INTR) != 0) SkipRegisters(cursor, attr.sample_regs_intr);
+  (void)cursor.Words(Words(has & (PERF_SAMPLE_PHYS_ADDR | PERF_SAMPLE_CGROUP | PERF_SAMPLE_DATA_PAGE_SIZE | PERF_SAMPLE_CODE_PAGE_SIZE)));
+  if ((has & PERF_SAMPLE_AUX) != 0) (void)cursor.Words(cursor.Word() / kWord);
+  return cursor.ok();
+}
+
+bool TakeSample(const perf_event_attr& attr, PerfRecord* record) {
+  const uint64_t has = attr.sample_type;
+  Cursor cursor(record->body);
+  if ((has & PERF_SAMPLE_IDENTIFIER) != 0) (void)cursor.Word();
+  if ((has & PERF_SAMPLE_IP) != 0) record->ip = cursor.Word();
+  if ((has & PERF_SAMPLE_TID) != 0) {
+    const uint64_t word = cursor.Word();
+    record->pid = LowHalf(word);
+    record->tid = HighHalf(word);
+  }
+  if ((has & PERF_SAMPLE_TIME) != 0) record->time = static_cast<TimeNs>(cursor.Word());
+  if ((has & PERF_SAMPLE_ADDR) != 0) record->address = cursor.Word();
+  if ((has & PERF_SAMPLE_ID) != 0) (void)cursor.Word();
+  if ((has & PERF_SAMPLE_STREAM_ID) != 0) (void)cursor.Word();
+  if ((has & PERF_SAMPLE_CPU) != 0) record->cpu = LowHalf(cursor.Word());
+  if ((has & PERF_SAMPLE_PERIOD) != 0) record->period = cursor.Word();
+  if ((has & PERF_SAMPLE_READ) != 0) SkipCounters(cursor, attr.read_format);
+  if ((has & PERF_SAMPLE_CALLCHAIN) != 0) record->call_chain = cursor.Words(cursor.Word());
+  if ((has & PERF_SAMPLE_RAW) != 0) record->raw = cursor.SizedBytes();
+  return RestFits(cursor, attr);
+}
+
+bool TakeTrailer(const perf_event_attr& attr, PerfRecord* record) {
+  if (attr.sample_id_all == 0) return true;
+  const uint64_t has = attr.sample_type & kTrailer;
+  const size_t bytes = Words(has) * kWord;
+  if (record->body.size() < bytes) return false;
+  const std::string_view trailer = record->body.substr(record->body.size() - bytes);
+  // perf writes records of its own making (those who ran before it came) with a trailer of zeros.
+  if (trailer.find_first_not_of('\0') == std::string_view::npos) return true;
+  Cursor cursor(trailer);
+  if ((has & PERF_SAMPLE_TID) != 0) {
+    const uint64_t word = cursor.Word();
+    record->pid = LowHalf(word);
+    record->tid = HighHalf(word);
+  }
+  if ((has & PERF_SAMPLE_TIME) != 0) record->time = static_cast<TimeNs>(cursor.Word());
+  (void)cursor.Words(Words(has & (PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID)));
+  if ((has & PERF_SAMPLE_CPU) != 0) record->cpu = LowHalf(cursor.Word());
+  return cursor.ok();
+}
+
+// Which word of a sample's body is the event's id. Nothing: it has none.
+std::optional<size_t> IdOfSample(const perf_event_attr& attr) {
+  if ((attr.sample_type & PERF_SAMPLE_IDENTIFIER) != 0) return 0;
+  if ((attr.sample_type & PERF_SAMPLE_ID) == 0) return std::nullopt;
+  return Words(attr.sample_type & (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR));
+}
+
+// The same of other records, counted from the body's end: 1 is the last word.
+std::optional<size_t> IdOfTrailer(const perf_event_attr& attr) {
+  if (attr.sample_id_all == 0) return std::nullopt;
+  if ((attr.sample_type & PERF_SAMPLE_IDENTIFIER) != 0) return 1;
+  if ((attr.sample_type & PERF_SAMPLE_ID) == 0) return std::nullopt;
+  return 1 + Words(attr.sample_type & (PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU));
+}
+
+std::optional<uint64_t> IdOf(uint32_t type, std::string_view body, const perf_event_attr& attr) {
+  if (type == PERF_RECORD_SAMPLE) {
+    const auto word = IdOfSample(attr);
+    if (!word || body.size() / kWord <= *word) return std::nullopt;
+    return WordAt(body, *word);
+  }
+  const auto word = IdOfTrailer(attr);
+  if (!word || body.size() / kWord < *word) return std::nullopt;
+  return WordAt(body, body.size() / kWord - *word);
+}
+
+}  // namespace
+
+size_t PerfRecordBytes(std::string_view bytes) {
+  perf_event_header header;
+  if (bytes.size() < sizeof header) return 0;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  return header.size < sizeof header ? 0 : header.size;
+}
+
+PerfRecordParser::PerfRecordParser(const std::vector<PerfEvent>& events) : events_(events) {
+  for (size_t i = 0; i < events.size(); ++i) {
+    for (const uint64_t id : events[i].ids) event_of_id_.emplace(id, i);
+  }
+}
+
+// Where the id is depends on the event, which only the id tells: so all events of a file have it at the same
+// place, and one that has it elsewhere is not found there.
+size_t PerfRecordParser::EventOf(uint32_t type, std::string_view body) const {
+  if (events_.size() < 2) return 0;
+  const auto id = IdOf(type, body, events_.front().attr);
+  if (!id) return 0;
+  const auto known = event_of_id_.find(*id);
+  return known == event_of_id_.end() ? 0 : known->second;
+}
+
+std::optional<PerfRecord> PerfRecordParser::Parse(std::string_view bytes) const {
+  const size_t size = PerfRecordBytes(bytes);
+  if (size == 0 || size > bytes.size()) return std::nullopt;
+  perf_event_header header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  PerfRecord record;
+  record.type = header.type;
+  record.misc = header.misc;
+  record.body = bytes.substr(sizeof header, size - sizeof header);
+  if (header.type >= kFirstTypeOfTools) return record;
+  if (size % kWord != 0) return std::nullopt;
+  if (events_.empty()) return header.type == PERF_RECORD_SAMPLE ? std::nullopt : std::optional(record);
+  record.event = EventOf(header.type, record.body);
+  const perf_event_attr& attr = events_[record.event].attr;
+  const bool fits = header.type == PERF_RECORD_SAMPLE ? TakeSample(attr, &record) : TakeTrailer(attr, &record);
+  if (!fits) return std::nullopt;
+  return record;
+}
+
+}  // namespace hangscope

@@ -1,0 +1,187 @@
+#include "decode/tracepoint_format.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstring>
+
+#include "base/utf8.h"
+
+namespace hangscope {
+namespace {
+
+constexpr size_t kMostFields = 1000;    // a tracepoint has a few dozen at most
+constexpr uint32_t kMostElements = 64;  // of an array, when it is described
+
+std::string_view Trim(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t\r");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
+}
+
+std::optional<uint32_t> ParseNumber(std::string_view text) {
+  text = Trim(text);
+  uint32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// The value of "key:value;" in a line of a format file.
+std::optional<std::string_view> Value(std::string_view line, std::string_view key) {
+  const size_t at = line.find(key);
+  if (at == std::string_view::npos) return std::nullopt;
+  line.remove_prefix(at + key.size());
+  const size_t end = line.find(';');
+  if (end == std::string_view::npos) return std::nullopt;
+  return Trim(line.substr(0, end));
+}
+
+template <typename Unsigned, typename Signed>
+int64_t Load(const char* bytes, bool is_signed) {
+  Unsigned number;
+  std::memcpy(&number, bytes, sizeof number);
+  return is_signed ? int64_t{static_cast<Signed>(number)} : static_cast<int64_t>(number);
+}
+
+}  // namespace
+
+//   field:__data_loc char[] filename;	offset:8;	size:4;	signed:0;
+std::optional<TracepointFormat::Field> TracepointFormat::ParseField(std::string_view line) {
+  const auto declaration = Value(line, "field:");
+  const auto offset = Value(line, "\toffset:");
+  const auto size = Value(line, "\tsize:");
+  if (!declaration || !offset || !size) return std::nullopt;
+  const auto offset_bytes = ParseNumber(*offset);
+  const auto size_bytes = ParseNumber(*size);
+  if (!offset_bytes || !size_bytes) return std::nullopt;
+  Field field;
+  field.offset = *offset_bytes;
+  field.size = *size_bytes;
+  field.is_signed = Value(line, "\tsigned:") == "1";
+  field.is_relative = declaration->starts_with("__rel_loc ");
+  field.is_located = field.is_relative || declaration->starts_with("__data_loc ");
+  std::string_view rest = *declaration;
+  bool is_array = field.is_located;
+  if (rest.ends_with(']')) {
+    const size_t bracket = rest.rfind('[');
+    if (bracket == std::string_view::npos) return std::nullopt;
+    is_array = true;
+    const auto elements = ParseNumber(rest.substr(bracket + 1, rest.size() - bracket - 2));
+    field.elements = elements.value_or(1);
+    rest = Trim(rest.substr(0, bracket));
+  }
+  const size_t space = rest.find_last_of(" \t*");
+  if (space == std::string_view::npos || space + 1 == rest.size()) return std::nullopt;
+  field.name = rest.substr(space + 1);
+  const std::string_view type = rest.substr(0, space);
+  field.is_text = is_array && (" " + std::string(type)).find(" char") != std::string::npos && type.find("unsigned") == std::string_view::npos;
+  // Of an array whose length is a name or makes no sense, only its bytes are known.
+  if (field.elements == 0 || field.size % field.elements != 0) field.elements = 1;
+  return field;
+}
+
+std::optional<TracepointFormat> TracepointFormat::Parse(std::string_view text) {
+  TracepointFormat format;
+  bool has_id = false;
+  bool is_common = true;  // up to the first empty line in the fields
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.starts_with("name:")) format.name_ = Trim(line.substr(5));
+    if (line.starts_with("ID:")) {
+      const auto id = ParseNumber(line.substr(3));
+      has_id = id.has_value();
+      format.id_ = id.value_or(0);
+    }
+    if (line.starts_with("print fmt:")) break;
+    if (Trim(line).empty()) is_common = format.fields_.empty();
+    auto field = ParseField(line);
+    if (!field || format.fields_.size() == kMostFields) continue;
+    field->is_common = is_common;
+    format.fields_.push_back(std::move(*field));
+  }
+  if (format.name_.empty() || !has_id || format.fields_.empty()) return std::nullopt;
+  return format;
+}
+
+const TracepointFormat::Field* TracepointFormat::Find(std::string_view name) const {
+  for (const Field& field : fields_) {
+    if (field.name == name) return &field;
+  }
+  return nullptr;
+}
+
+std::optional<int64_t> TracepointFormat::Element(std::string_view raw, const Field& field, uint32_t index) {
+  if (index >= field.elements || field.is_located || field.is_text) return std::nullopt;
+  const uint64_t size = field.size / field.elements;
+  const uint64_t at = uint64_t{field.offset} + index * size;
+  if (at + size > raw.size()) return std::nullopt;
+  const char* bytes = raw.data() + at;
+  switch (size) {
+    case 1: return Load<uint8_t, int8_t>(bytes, field.is_signed);
+    case 2: return Load<uint16_t, int16_t>(bytes, field.is_signed);
+    case 4: return Load<uint32_t, int32_t>(bytes, field.is_signed);
+    case 8: return Load<uint64_t, int64_t>(bytes, field.is_signed);
+    default: return std::nullopt;
+  }
+}
+
+std::optional<std::string_view> TracepointFormat::TextOf(std::string_view raw, const Field& field) {
+  if (!field.is_text) return std::nullopt;
+  uint64_t at = field.offset;
+  uint64_t size = field.size;
+  if (field.is_located) {  // a word: how long in the upper half, where in the lower
+    if (size != 4 || at + size > raw.size()) return std::nullopt;
+    uint32_t location;
+    std::memcpy(&location, raw.data() + at, sizeof location);
+    at = (field.is_relative ? at + size : 0) + (location & 0xffff);
+    size = location >> 16;
+  }
+  if (at + size > raw.size()) return std::nullopt;
+  const std::string_view bytes = raw.substr(at, size);
+  return bytes.substr(0, bytes.find('\0'));
+}
+
+std::optional<int64_t> TracepointFormat::Number(std::string_view raw, std::string_view field) const {
+  if (const Field* whole = Find(field)) return Element(raw, *whole, 0);
+  const size_t bracket = field.find('[');
+  if (bracket == std::string_view::npos || !field.ends_with(']')) return std::nullopt;
+  const Field* array = Find(field.substr(0, bracket));
+  const auto index = ParseNumber(field.substr(bracket + 1, field.size() - bracket - 2));
+  if (array == nullptr || !index) return std::nullopt;
+  return Element(raw, *array, *index);
+}
+
+std::optional<std::string> TracepointFormat::Text(std::string_view raw, std::string_view field) const {
+  const Field* found = Find(field);
+  if (found == nullptr) return std::nullopt;
+  const auto text = TextOf(raw, *found);
+  if (!text) return std::nullopt;
+  return std::string(*text);
+}
+
+std::string TracepointFormat::DescribeField(std::string_view raw, const Field& field) {
+  if (const auto text = TextOf(raw, field)) return Printable(*text);
+  std::string numbers;
+  for (uint32_t i = 0; i < std::min(field.elements, kMostElements); ++i) {
+    const auto number = Element(raw, field, i);
+    if (!number) return "?";
+    if (i > 0) numbers += ',';
+    const bool address = !field.is_signed && field.size / field.elements == 8;
+    numbers += address ? fmt::format("{:#x}", static_cast<uint64_t>(*number)) : fmt::format("{}", *number);
+  }
+  return field.elements > kMostElements ? numbers + ",..." : numbers;
+}
+
+std::string TracepointFormat::Describe(std::string_view raw) const {
+  std::string text;
+  for (const Field& field : fields_) {
+    if (field.is_common) continue;
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", Printable(field.name), DescribeField(raw, field));
+  }
+  return text;
+}
+
+}  // namespace hangscope
