@@ -1,0 +1,34 @@
+// An inspector whose looks a test writes down.
+#ifndef HANGSCOPE_TESTS_FAKES_FAKE_PROCESS_INSPECTOR_H
+#define HANGSCOPE_TESTS_FAKES_FAKE_PROCESS_INSPECTOR_H
+
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "probe/process_inspector.h"
+
+namespace hangscope {
+
+class FakeProcessInspector final : public ProcessInspector {
+ public:
+  // The next look; the last one is what all later looks see, too.
+  void Add(SystemLook look) { looks_.push_back(std::move(look)); }
+
+  Result<SystemLook> Look(int pid, const InspectOptions& options) override {
+    asked.emplace_back(pid, options);
+    if (looks_.empty()) return Status::NotFound("there is no such process");
+    SystemLook look = looks_.front();
+    if (looks_.size() > 1) looks_.pop_front();
+    return look;
+  }
+
+  std::vector<std::pair<int, InspectOptions>> asked;
+
+ private:
+  std::deque<SystemLook> looks_;
+};
+
+}  // namespace hangscope
+
+#endif
