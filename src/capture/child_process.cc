@@ -199,9 +199,11 @@ struct Pipe {
 struct Pipes {
   std::vector<Pipe> streams;  // those of the ChildOptions
   Pipe failure;               // why exec failed, an errno
+  Pipe hold;                  // ends when the child may become the program; where it is to wait for that
 
   Status Open(const ChildOptions& options) {
     Status status = failure.Open();
+    if (status.ok() && options.before_exec) status = hold.Open();
     for (const CapturedStream& stream : options.streams) {
       if (!status.ok()) break;
       status = streams.emplace_back().Open(stream.pty);
@@ -211,6 +213,7 @@ struct Pipes {
   void Close() {
     for (Pipe& pipe : streams) pipe.Close();
     failure.Close();
+    hold.Close();
   }
   void CloseWriteEnds() {
     for (Pipe& pipe : streams) pipe.CloseWriteEnd();
@@ -369,6 +372,15 @@ int MoveAway(int fd, const std::vector<CapturedStream>& streams) {
   return fd;
 }
 
+// Until hangscope closes its end, be it by its death.
+void WaitUntilReleased(Pipe& hold) {
+  if (hold.read_end < 0) return;
+  hold.CloseWriteEnd();
+  char byte = 0;
+  while (read(hold.read_end, &byte, 1) < 0 && errno == EINTR) {
+  }
+}
+
 bool PlaceStream(const CapturedStream& stream, int write_end, TerminalUse terminal_use) {
   if (dup2(write_end, stream.child_fd) < 0) return false;
   if (!stream.pty) return true;
@@ -387,6 +399,7 @@ bool PlaceStream(const CapturedStream& stream, int write_end, TerminalUse termin
     setpgid(0, 0);
   }
   if (terminal_use == TerminalUse::kLent) tcsetpgrp(STDIN_FILENO, getpid());
+  WaitUntilReleased(pipes.hold);
   const int failure = MoveAway(pipes.failure.write_end, options.streams);
   for (Pipe& pipe : pipes.streams) pipe.write_end = MoveAway(pipe.write_end, options.streams);
   bool placed = true;
@@ -468,6 +481,8 @@ Result<std::unique_ptr<ChildProcess>> StartChild(const ChildOptions& options) {
   if (terminal_use != TerminalUse::kRelayed) setpgid(pid, pid);  // whoever is first
   if (terminal_use == TerminalUse::kLent) tcsetpgrp(STDIN_FILENO, pid);
   pipes.CloseWriteEnds();
+  if (options.before_exec) options.before_exec(pid);
+  pipes.hold.Close();
   if (const int error = WaitForExec(pipes.failure); error != 0) {
     waitpid(pid, nullptr, 0);
     if (terminal_use == TerminalUse::kLent) tcsetpgrp(STDIN_FILENO, getpgrp());

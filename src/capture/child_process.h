@@ -65,6 +65,9 @@ struct ChildOptions {
   // Called once the streams can be read and nothing has been started yet, with what
   // stream_fds will be; may be empty.
   std::function<void(const std::vector<int>& stream_fds)> before_start;
+  // Called with the child while it waits, before it becomes the program: what is attached to it then misses
+  // nothing of the program. May be empty. If hangscope dies meanwhile, the child goes on.
+  std::function<void(pid_t child)> before_exec;
   // Which descendants of ours are not the child's; may be empty.
   std::function<bool(pid_t)> is_ours;
   bool ignores_sigpipe = false;       // as that caller had it
