@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -25,6 +26,7 @@ struct TraceBranch {
   uint64_t to = 0;    // 0: left
   uint64_t offset = 0;           // of the trace's bytes, near
   std::optional<TimeNs> time;    // of the tracer's clock, as far as it says
+  int cpu = -1;                  // whose; -1: the stream does not say
 };
 
 enum class DiscontinuityReason {
@@ -52,12 +54,15 @@ struct Discontinuity {
   uint64_t offset = 0;  // of the trace's bytes
   std::optional<TimeNs> time;
   DiscontinuityReason reason = DiscontinuityReason::kNoSync;
+  int cpu = -1;         // whose; -1: the stream does not say, or of all in it
 };
 
 // What a piece of trace holds.
 struct TraceSummary {
   uint64_t bytes = 0;
   uint64_t packets = 0;
+  std::map<std::string, uint64_t> packet_kinds;  // by the name that `perf report -D` prints
+  std::map<int, uint64_t> bytes_of_cpu;          // CoreSight in frames: whose trace it is; -1: of an id that no CPU has
   uint64_t atoms = 0;             // of ETM: executed (E) and not executed (N) waypoint instructions; of PT: TNT bits
   uint64_t instructions = 0;      // only with the code
   bool instructions_known = false;
@@ -75,6 +80,7 @@ using ReadCode = std::function<size_t(uint64_t address, std::span<char> bytes)>;
 struct TraceDecodeOptions {
   size_t last_branches = 64;
   size_t most_discontinuities = 1000;
+  bool raw = false;                // CoreSight: not in frames, as PERF_AUX_FLAG_CORESIGHT_FORMAT_RAW says
   ReadCode read_code;              // may be empty
 };
 
