@@ -12,18 +12,14 @@
 //   masked_out  its class is switched off
 //   floor       rdtsc, four stores, a head that is published: what a recorder cannot do without
 #define HANGSCOPE_DEFINE
-#include <sys/ptrace.h>
-#include <sys/user.h>
-#include <sys/wait.h>
-
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
 
 #include "hangscope/hangscope.h"
 #include "record_floor.h"
+#include "single_step.h"
 
 #define HANGSCOPE_CLASS_COST HANGSCOPE_CLASS(5)
 #define COST_EVENTS(EVENT) EVENT(cost, COST, "%u of %u", u32, index, u32, thread)
@@ -50,8 +46,7 @@ Way ways[] = {{"recorded", EmitRecorded, {}, 0}, {"masked_out", EmitMaskedOut, {
 
 [[noreturn]] void RunChild() {
   EmitRecorded(0, 0);  // gives the thread its ring
-  ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
-  raise(SIGSTOP);
+  SteppedChild::LetParentStep();
   for (uint32_t i = 0; i < kEvents; ++i) EmitRecorded(i, 0);
   hangscope_set_mask(0x7fffffff & ~HANGSCOPE_CLASS_COST);
   for (uint32_t i = 0; i < kEvents; ++i) EmitMaskedOut(i, 0);
@@ -59,51 +54,27 @@ Way ways[] = {{"recorded", EmitRecorded, {}, 0}, {"masked_out", EmitMaskedOut, {
   _exit(0);
 }
 
-// Registers of the stopped child; false if it may not be asked.
-bool Step(pid_t child, user_regs_struct* registers) {
-  int status = 0;
-  if (ptrace(PTRACE_SINGLESTEP, child, nullptr, nullptr) != 0 || waitpid(child, &status, 0) != child) return false;
-  return WIFSTOPPED(status) && ptrace(PTRACE_GETREGS, child, nullptr, registers) == 0;
-}
-
 // A lock prefix, an exchange with memory, mfence.
-bool IsLocked(pid_t child, uint64_t rip) {
-  const auto word = static_cast<uint64_t>(ptrace(PTRACE_PEEKTEXT, child, reinterpret_cast<void*>(rip), nullptr));
+bool IsLocked(uint64_t word) {
   const auto byte = [word](int i) { return static_cast<unsigned>(word >> 8 * i & 0xff); };
   const int opcode = byte(0) >= 0x40 && byte(0) <= 0x4f ? 1 : 0;  // behind REX
   const bool exchanges = (byte(opcode) | 1u) == 0x87 && byte(opcode + 1) < 0xc0;
   return byte(0) == 0xf0 || exchanges || (word & 0xffffff) == 0xf0ae0f;
 }
 
-// The child stands at the first instruction of `way`'s function.
-void CountEvent(pid_t child, Way* way, user_regs_struct* registers) {
-  const auto back = static_cast<uint64_t>(ptrace(PTRACE_PEEKDATA, child, reinterpret_cast<void*>(registers->rsp), nullptr));
-  int instructions = 0;
-  while (registers->rip != back) {
-    if (IsLocked(child, registers->rip)) ++way->locked;
-    if (!Step(child, registers)) return;
-    ++instructions;
-  }
-  --instructions;  // the ret
-  way->instructions.push_back(instructions);
-}
-
 }  // namespace
 
 int main() {
-  const pid_t child = fork();
-  if (child < 0) return 1;
-  if (child == 0) RunChild();
-  int status = 0;
-  waitpid(child, &status, 0);
-  if (!WIFSTOPPED(status)) {
+  SteppedChild child;
+  if (!child.Start(RunChild)) {
     fprintf(stderr, "SKIPPED: the child did not let itself be traced\n");
     return 77;
   }
-  user_regs_struct registers{};
-  while (Step(child, &registers)) {
+  while (child.Step()) {
     for (Way& way : ways) {
-      if (registers.rip == reinterpret_cast<uint64_t>(way.emit)) CountEvent(child, &way, &registers);
+      if (!child.IsAt(reinterpret_cast<void*>(way.emit))) continue;
+      const int instructions = child.CountToReturn([&] { way.locked += IsLocked(child.NextInstruction()) ? 1 : 0; });
+      if (instructions >= 0) way.instructions.push_back(instructions);
     }
   }
   printf("{");
