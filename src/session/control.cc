@@ -1,7 +1,6 @@
 #include "session/control.h"
 
 #include <fcntl.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,15 +11,7 @@ namespace {
 
 constexpr size_t kMostClients = 32;
 constexpr int kBacklog = 16;
-constexpr int kMostEvents = 16;
 constexpr TimeNs kRequestTimeout = 2 * kSecond;
-
-void Watch(int epoll, int fd, int id, int operation, uint32_t events) {
-  epoll_event event{};
-  event.events = events;
-  event.data.fd = id;
-  epoll_ctl(epoll, operation, fd, &event);
-}
 
 void Send(int fd, const std::string& line) {
   const std::string text = line + "\n";
@@ -49,98 +40,52 @@ Result<std::unique_ptr<ControlServer>> ControlServer::Open(const std::string& pa
     close(listener);
     return status;
   }
-  return std::unique_ptr<ControlServer>(new ControlServer(std::move(*folder), listener, epoll_create1(EPOLL_CLOEXEC)));
+  return std::unique_ptr<ControlServer>(new ControlServer(std::move(*folder), listener));
 }
 
-ControlServer::ControlServer(ControlFolderHandle folder, int listener, int epoll)
-    : folder_(std::move(folder)), listener_(listener), epoll_(epoll) {
-  Watch(epoll_, listener_, 0, EPOLL_CTL_ADD, EPOLLIN);
+ControlServer::ControlServer(ControlFolderHandle folder, int listener)
+    : folder_(std::move(folder)), clients_(listener, kMostClients, kRequestTimeout) {
+  clients_.SetAdmission([](int fd, bool full) {
+    if (!PeerIsTrusted(fd)) return false;
+    if (full) Send(fd, FailedReply("too many ask at once"));
+    return !full;
+  });
 }
 
-ControlServer::~ControlServer() {
-  folder_.Remove(SocketName(getpid()));
-  for (const auto& [id, client] : clients_) close(client.fd);
-  close(listener_);
-  close(epoll_);
-}
+ControlServer::~ControlServer() { folder_.Remove(SocketName(getpid())); }
 
 std::vector<ControlServer::Call> ControlServer::Poll(TimeNs now) {
   std::vector<Call> calls;
-  epoll_event events[kMostEvents];
-  const int count = epoll_wait(epoll_, events, kMostEvents, 0);
-  for (int i = 0; i < count; ++i) {
-    const int id = events[i].data.fd;
-    if (id == 0) {
-      Accept(now);
-    } else if ((events[i].events & EPOLLIN) != 0) {
-      Read(id, &calls);
-    } else {
-      HangUp(id);  // it has gone
-    }
-  }
-  HangUpOnTheSlow(now);
+  for (const SocketClients::Event& event : clients_.Poll(now)) Read(event.client, &calls);
+  std::erase_if(input_, [this](const auto& entry) { return !clients_.Has(entry.first); });
   return calls;
 }
 
-void ControlServer::Accept(TimeNs now) {
-  for (int i = 0; i < kBacklog; ++i) {
-    const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0) return;
-    if (!PeerIsTrusted(fd)) {
-      close(fd);
-    } else if (clients_.size() >= kMostClients) {
-      Send(fd, FailedReply("too many ask at once"));
-      close(fd);
-    } else {
-      const int id = ++last_id_;
-      clients_[id] = {fd, now, {}, false};
-      Watch(epoll_, fd, id, EPOLL_CTL_ADD, EPOLLIN);
-    }
-  }
-}
-
 void ControlServer::Read(int id, std::vector<Call>* calls) {
-  const auto at = clients_.find(id);
-  if (at == clients_.end()) return;
-  Client& client = at->second;
+  const int fd = clients_.Descriptor(id);
+  if (fd < 0) return;
   char buffer[kLongestRequest];
-  const ssize_t got = recv(client.fd, buffer, sizeof buffer, MSG_DONTWAIT);
+  const ssize_t got = recv(fd, buffer, sizeof buffer, MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got <= 0) return HangUp(id);
-  client.input.append(buffer, static_cast<size_t>(got));
-  const size_t newline = client.input.find('\n');
+  if (got <= 0) return clients_.HangUp(id);
+  std::string& input = input_[id];
+  input.append(buffer, static_cast<size_t>(got));
+  const size_t newline = input.find('\n');
   if (newline == std::string::npos) {
-    if (client.input.size() >= kLongestRequest) Answer(id, FailedReply("the request is too long"));
+    if (input.size() >= kLongestRequest) Answer(id, FailedReply("the request is too long"));
     return;
   }
-  auto request = ParseRequest(std::string_view(client.input).substr(0, newline));
+  auto request = ParseRequest(std::string_view(input).substr(0, newline));
   if (!request.ok()) return Answer(id, FailedReply(request.status().message()));
-  client.asked = true;
-  client.input.clear();
-  Watch(epoll_, client.fd, id, EPOLL_CTL_MOD, 0);  // that it has gone is told still
+  clients_.Excuse(id);
+  input_.erase(id);
   calls->push_back({id, *request});
 }
 
 void ControlServer::Answer(int id, const std::string& line) {
-  const auto at = clients_.find(id);
-  if (at == clients_.end()) return;
-  Send(at->second.fd, line);  // fits the socket's buffer, or is nobody's concern
-  HangUp(id);
-}
-
-void ControlServer::HangUp(int id) {
-  const auto at = clients_.find(id);
-  if (at == clients_.end()) return;
-  close(at->second.fd);
-  clients_.erase(at);
-}
-
-void ControlServer::HangUpOnTheSlow(TimeNs now) {
-  for (auto at = clients_.begin(); at != clients_.end();) {
-    const bool slow = !at->second.asked && now - at->second.since > kRequestTimeout;
-    if (slow) close(at->second.fd);
-    at = slow ? clients_.erase(at) : std::next(at);
-  }
+  const int fd = clients_.Descriptor(id);
+  if (fd >= 0) Send(fd, line);  // fits the socket's buffer, or is nobody's concern
+  clients_.HangUp(id);
 }
 
 }  // namespace hangscope

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "session/control_folder.h"
 #include "session/control_protocol.h"
+#include "session/socket_clients.h"
 
 namespace hangscope {
 
@@ -30,31 +31,19 @@ class ControlServer {
   ControlServer& operator=(const ControlServer&) = delete;
 
   // Polls as readable when there is something to do.
-  int event_fd() const { return epoll_; }
+  int event_fd() const { return clients_.event_fd(); }
   // Requests that are complete; each client has one, and is owed one Answer.
   std::vector<Call> Poll(TimeNs now);
   // Answers with a line and hangs up. A client that has gone is no matter.
   void Answer(int client, const std::string& line);
 
  private:
-  struct Client {
-    int fd = -1;
-    TimeNs since = 0;
-    std::string input;
-    bool asked = false;  // its request is complete
-  };
-
-  ControlServer(ControlFolderHandle folder, int listener, int epoll);
-  void Accept(TimeNs now);
+  ControlServer(ControlFolderHandle folder, int listener);
   void Read(int id, std::vector<Call>* calls);
-  void HangUp(int id);
-  void HangUpOnTheSlow(TimeNs now);
 
   const ControlFolderHandle folder_;
-  const int listener_;
-  const int epoll_;
-  std::map<int, Client> clients_;  // by ids that are never used again
-  int last_id_ = 0;
+  SocketClients clients_;
+  std::map<int, std::string> input_;  // of those whose request is not complete
 };
 
 }  // namespace hangscope

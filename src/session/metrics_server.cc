@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -11,23 +10,14 @@
 
 #include <cerrno>
 #include <cstring>
-#include <iterator>
 
 namespace hangscope {
 namespace {
 
 constexpr size_t kMostClients = 16;
 constexpr int kBacklog = 16;
-constexpr int kMostEvents = 16;
 constexpr size_t kLongestRequest = 8192;
 constexpr TimeNs kPatience = 5 * kSecond;  // from the connection to the last byte
-
-void Follow(int epoll, int fd, int id, int operation, uint32_t events) {
-  epoll_event event{};
-  event.events = events;
-  event.data.fd = id;
-  epoll_ctl(epoll, operation, fd, &event);
-}
 
 std::string Response(const char* status, const std::string& type, const std::string& body) {
   return fmt::format("HTTP/1.1 {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{}", status, type, body.size(), body);
@@ -103,64 +93,40 @@ Result<Listener> ListenOnPort(const std::string& where) {
 Result<std::unique_ptr<MetricsServer>> MetricsServer::Open(const std::string& where, std::function<std::string()> metrics) {
   auto listener = where.find('/') != std::string::npos ? ListenOnPath(where) : ListenOnPort(where);
   if (!listener.ok()) return listener.status();
-  return std::unique_ptr<MetricsServer>(new MetricsServer(listener->fd, epoll_create1(EPOLL_CLOEXEC), listener->address, listener->path, std::move(metrics)));
+  return std::unique_ptr<MetricsServer>(new MetricsServer(listener->fd, listener->address, listener->path, std::move(metrics)));
 }
 
-MetricsServer::MetricsServer(int listener, int epoll, std::string address, std::string path, std::function<std::string()> metrics)
-    : listener_(listener), epoll_(epoll), address_(std::move(address)), path_(std::move(path)), metrics_(std::move(metrics)) {
-  Follow(epoll_, listener_, 0, EPOLL_CTL_ADD, EPOLLIN);
-}
+MetricsServer::MetricsServer(int listener, std::string address, std::string path, std::function<std::string()> metrics)
+    : address_(std::move(address)), path_(std::move(path)), metrics_(std::move(metrics)), clients_(listener, kMostClients, kPatience) {}
 
 MetricsServer::~MetricsServer() {
   if (!path_.empty()) unlink(path_.c_str());
-  for (const auto& [id, client] : clients_) close(client.fd);
-  close(listener_);
-  close(epoll_);
 }
 
 void MetricsServer::Poll(TimeNs now) {
-  epoll_event events[kMostEvents];
-  const int count = epoll_wait(epoll_, events, kMostEvents, 0);
-  for (int i = 0; i < count; ++i) {
-    const int id = events[i].data.fd;
-    if (id == 0) Accept(now);
-    else if ((events[i].events & EPOLLIN) != 0) Read(id);
-    else if ((events[i].events & EPOLLOUT) != 0) Send(id);
-    else HangUp(id);  // it has gone
+  for (const SocketClients::Event& event : clients_.Poll(now)) {
+    if (event.kind == SocketClients::Event::Kind::kReadable) Read(event.client);
+    else Send(event.client);
   }
-  HangUpOnTheSlow(now);
-}
-
-void MetricsServer::Accept(TimeNs now) {
-  for (int i = 0; i < kBacklog; ++i) {
-    const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0) return;
-    if (clients_.size() >= kMostClients) {
-      close(fd);
-      continue;
-    }
-    const int id = ++last_id_;
-    clients_[id] = {fd, now, {}, {}, false};
-    Follow(epoll_, fd, id, EPOLL_CTL_ADD, EPOLLIN);
-  }
+  std::erase_if(exchanges_, [this](const auto& entry) { return !clients_.Has(entry.first); });
 }
 
 // What comes behind the request is read and forgotten: closing a socket with unread bytes would
 // take the answer back.
 void MetricsServer::Read(int id) {
-  const auto at = clients_.find(id);
-  if (at == clients_.end()) return;
-  Client& client = at->second;
+  const int fd = clients_.Descriptor(id);
+  if (fd < 0) return;
+  Exchange& exchange = exchanges_[id];
   char buffer[kLongestRequest];
-  const ssize_t got = recv(client.fd, buffer, sizeof buffer, MSG_DONTWAIT);
+  const ssize_t got = recv(fd, buffer, sizeof buffer, MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got <= 0) return HangUp(id);
-  if (client.answered) return Send(id);
-  client.input.append(buffer, static_cast<size_t>(got));
-  const bool whole = client.input.find("\r\n\r\n") != std::string::npos || client.input.find("\n\n") != std::string::npos;
-  if (!whole && client.input.size() < kLongestRequest) return;
-  client.output = whole ? Answer(client.input) : Response("400 Bad Request", "text/plain", "the request is too long\n");
-  client.answered = true;
+  if (got <= 0) return clients_.HangUp(id);
+  if (exchange.answered) return Send(id);
+  exchange.input.append(buffer, static_cast<size_t>(got));
+  const bool whole = exchange.input.find("\r\n\r\n") != std::string::npos || exchange.input.find("\n\n") != std::string::npos;
+  if (!whole && exchange.input.size() < kLongestRequest) return;
+  exchange.output = whole ? Answer(exchange.input) : Response("400 Bad Request", "text/plain", "the request is too long\n");
+  exchange.answered = true;
   Send(id);
 }
 
@@ -176,29 +142,14 @@ std::string MetricsServer::Answer(const std::string& request) const {
 }
 
 void MetricsServer::Send(int id) {
-  const auto at = clients_.find(id);
-  if (at == clients_.end()) return;
-  Client& client = at->second;
-  const ssize_t sent = send(client.fd, client.output.data(), client.output.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-  if (sent < 0 && errno != EAGAIN && errno != EINTR) return HangUp(id);
-  if (sent > 0) client.output.erase(0, static_cast<size_t>(sent));
-  if (client.output.empty()) return HangUp(id);
-  Follow(epoll_, client.fd, id, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
-}
-
-void MetricsServer::HangUp(int id) {
-  const auto at = clients_.find(id);
-  if (at == clients_.end()) return;
-  close(at->second.fd);
-  clients_.erase(at);
-}
-
-void MetricsServer::HangUpOnTheSlow(TimeNs now) {
-  for (auto at = clients_.begin(); at != clients_.end();) {
-    const bool slow = now - at->second.since > kPatience;
-    if (slow) close(at->second.fd);
-    at = slow ? clients_.erase(at) : std::next(at);
-  }
+  const int fd = clients_.Descriptor(id);
+  if (fd < 0) return;
+  std::string& output = exchanges_[id].output;
+  const ssize_t sent = send(fd, output.data(), output.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent < 0 && errno != EAGAIN && errno != EINTR) return clients_.HangUp(id);
+  if (sent > 0) output.erase(0, static_cast<size_t>(sent));
+  if (output.empty()) return clients_.HangUp(id);
+  clients_.AwaitWriting(id);
 }
 
 }  // namespace hangscope

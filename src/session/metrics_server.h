@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "session/socket_clients.h"
 
 namespace hangscope {
 
@@ -23,35 +24,28 @@ class MetricsServer {
   MetricsServer& operator=(const MetricsServer&) = delete;
 
   // Polls as readable when there is something to do.
-  int event_fd() const { return epoll_; }
+  int event_fd() const { return clients_.event_fd(); }
   void Poll(TimeNs now);
   // "http://127.0.0.1:9100/metrics", with the port it got; or the path.
   const std::string& address() const { return address_; }
 
  private:
-  struct Client {
-    int fd = -1;
-    TimeNs since = 0;
+  struct Exchange {
     std::string input;
     std::string output;  // not sent yet
     bool answered = false;
   };
 
-  MetricsServer(int listener, int epoll, std::string address, std::string path, std::function<std::string()> metrics);
-  void Accept(TimeNs now);
+  MetricsServer(int listener, std::string address, std::string path, std::function<std::string()> metrics);
   void Read(int id);
   void Send(int id);
-  void HangUp(int id);
-  void HangUpOnTheSlow(TimeNs now);
   std::string Answer(const std::string& request) const;
 
-  const int listener_;
-  const int epoll_;
   const std::string address_;
   const std::string path_;  // of the socket; empty: TCP
   const std::function<std::string()> metrics_;
-  std::map<int, Client> clients_;  // by ids that are never used again
-  int last_id_ = 0;
+  SocketClients clients_;
+  std::map<int, Exchange> exchanges_;  // by client
 };
 
 }  // namespace hangscope
