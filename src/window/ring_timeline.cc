@@ -1,0 +1,247 @@
+#include "window/ring_timeline.h"
+
+#include <algorithm>
+
+#include "window/ring_pieces.h"
+
+namespace hangscope {
+namespace {
+
+// Goes through a ring's history from the begin to the end of time, and says of each instant what is known.
+class TimelineMaker {
+ public:
+  TimelineMaker(const RingHistory& ring, const RunsOfRing& runs, const std::optional<SinkOfRing>& sink)
+      : ring_(ring), runs_(runs), sink_(sink), losses_(OrderedLosses(ring)), told_(losses_.size(), false) {}
+
+  RingTimeline Make() {
+    RingPieces pieces = FindPieces(ring_, sink_ ? sink_->rest : std::vector<RingPiece>{});
+    timeline_.pieces = std::move(pieces.good);
+    until_ = pieces.until;
+    contradicting_ = std::move(pieces.contradicting);
+    for (const TimeSpan& span : contradicting_) Lose(span, GapReason::kUnreadable);
+    GoThroughPieces();
+    AfterReading();
+    for (size_t i = 0; i < losses_.size(); ++i) {
+      if (!told_[i]) Tell(i);
+    }
+    Finish();
+    return std::move(timeline_);
+  }
+
+ private:
+  bool OnlyRuns() const { return !ring_.always_on || ring_.ring.kind == RingKind::kThread; }
+
+  void GoThroughPieces() {
+    const TimeNs since = RecordingSince();
+    BeforeRecording({kBeginOfTime, since});
+    TimeNs time = since;
+    uint64_t offset = 0;
+    for (const RingPiece& piece : timeline_.pieces) {
+      const uint64_t begin = piece.in_ring ? piece.begin_offset : ring_.head;
+      Between({time, std::max(time, piece.time.from)}, begin - offset, piece.in_ring ? piece.time.to : kEndOfTime);
+      time = std::max(time, piece.time.to);
+      offset = piece.in_ring ? piece.end_offset : ring_.head;
+    }
+    Between({time, std::max(time, until_)}, ring_.head - offset, kEndOfTime);
+  }
+
+  TimeNs RecordingSince() const {
+    if (ring_.recording_since == 0) return kBeginOfTime;
+    const TimeNs first = timeline_.pieces.empty() ? until_ : timeline_.pieces.front().time.from;
+    return std::max(kBeginOfTime, std::min(ring_.recording_since, first));
+  }
+
+  // No piece is in `span`, and `missing` bytes that were written there are not held. The next of the ring's data
+  // was drained from the sink at `drained`; kEndOfTime: none was.
+  void Between(TimeSpan span, uint64_t missing, TimeNs drained) {
+    missing -= std::min(missing, TellLossesIn(span, missing > 0));
+    Spans quiet = MakeSpans({span});
+    if (missing > 0) {
+      const TimeSpan hole = WhereMissing(span);
+      Lose(hole, WhyMissing(span), missing, AmountUnit::kBytes);
+      quiet = Subtract(quiet, {hole});
+    }
+    for (const TimeSpan& part : Subtract(quiet, TimesOfLossesIn(span))) Quiet(part, drained);
+  }
+
+  // Tells what the recorder says is missing there, and returns how many bytes of it. Where bytes are missing that
+  // nobody placed, a loss without an amount is their reason.
+  uint64_t TellLossesIn(TimeSpan span, bool bytes_are_missing) {
+    uint64_t told = 0;
+    unplaced_reason_.reset();
+    ForLossesIn(span, [&](size_t i) {
+      if (told_[i]) return;
+      if (bytes_are_missing && losses_[i].amount == 0) {
+        if (!unplaced_reason_) unplaced_reason_ = losses_[i].reason;
+        told_[i] = true;
+        return;
+      }
+      if (losses_[i].unit == AmountUnit::kBytes) told += losses_[i].amount;
+      Tell(i);
+    });
+    return told;
+  }
+
+  Spans TimesOfLossesIn(TimeSpan span) {
+    std::vector<TimeSpan> times;
+    ForLossesIn(span, [&](size_t i) { times.push_back(losses_[i].time); });
+    return MakeSpans(std::move(times));
+  }
+
+  template <typename Function>
+  void ForLossesIn(TimeSpan span, Function function) {
+    auto loss = std::lower_bound(losses_.begin(), losses_.end(), span.from,
+                                 [](const KnownLoss& l, TimeNs from) { return l.time.from < from; });
+    for (; loss != losses_.end() && loss->time.from <= span.to; ++loss) {
+      if (loss->time.to <= span.to) function(static_cast<size_t>(loss - losses_.begin()));
+    }
+  }
+
+  // Bytes that are missing were written while somebody ran, if it is known for certain who did.
+  TimeSpan WhereMissing(TimeSpan span) const {
+    if (!OnlyRuns() || !runs_.trusted) return span;
+    const Spans possible = MayHaveRun(span);
+    return possible.empty() ? span : Hull(possible);
+  }
+
+  GapReason WhyMissing(TimeSpan span) const {
+    if (unplaced_reason_) return *unplaced_reason_;
+    return Intersect(contradicting_, span).empty() ? GapReason::kOverwritten : GapReason::kUnreadable;
+  }
+
+  // The parts of `span` of which it is not known that nobody ran.
+  Spans MayHaveRun(TimeSpan span) const {
+    if (!runs_.known_since) return MakeSpans({span});
+    const Spans unknown = MakeSpans({Clip(span, {kBeginOfTime, *runs_.known_since})});
+    return Union(unknown, Intersect(runs_.ran, span));
+  }
+
+  // No byte is missing from the ring there.
+  void Quiet(TimeSpan span, TimeNs drained) {
+    if (sink_) {
+      // Data that never came out of the sink is missing from no ring.
+      const TimeNs kept = drained == kEndOfTime ? std::clamp(sink_->complete_since, span.from, span.to) : span.to;
+      LostInSink({span.from, kept}, drained);
+      span.from = kept;
+    }
+    if (ring_.always_on) {
+      Idle({span});
+    } else {
+      IdleOutsideRuns(span, true, GapReason::kNotRecorded);
+    }
+  }
+
+  // A ring's own newer data may have gone over it, or that of another which was written before the next drain.
+  void LostInSink(TimeSpan span, TimeNs drained) {
+    const Spans all = MakeSpans({span});
+    const Spans lost = OnlyRuns() ? MayHaveRun(span) : all;
+    for (const TimeSpan& part : lost) {
+      const bool shared = !Intersect(sink_->others, {part.from, drained}).empty();
+      Lose(part, shared ? GapReason::kSharedSink : GapReason::kOverwritten);
+    }
+    Idle(Subtract(all, lost));
+  }
+
+  void BeforeRecording(TimeSpan span) {
+    const size_t first = timeline_.losses.size();
+    IdleOutsideRuns(span, OnlyRuns(), GapReason::kNotRecorded);
+    for (size_t i = first; i < timeline_.losses.size(); ++i) timeline_.losses[i].not_yet = true;
+  }
+
+  void AfterReading() {
+    IdleOutsideRuns({until_, kEndOfTime}, OnlyRuns() && runs_.trusted, GapReason::kNotRecorded);
+  }
+
+  void IdleOutsideRuns(TimeSpan span, bool runs_tell, GapReason reason) {
+    const Spans all = MakeSpans({span});
+    const Spans lost = runs_tell ? MayHaveRun(span) : all;
+    for (const TimeSpan& part : lost) Lose(part, reason);
+    Idle(Subtract(all, lost));
+  }
+
+  void Idle(const Spans& spans) { idle_.insert(idle_.end(), spans.begin(), spans.end()); }
+
+  void Tell(size_t i) {
+    told_[i] = true;
+    const KnownLoss& loss = losses_[i];
+    Lose(loss.time, loss.reason, loss.amount, loss.amount == 0 ? AmountUnit::kUnknown : loss.unit, loss.task);
+  }
+
+  void Lose(TimeSpan time, GapReason reason, uint64_t amount = 0, AmountUnit unit = AmountUnit::kUnknown,
+            std::optional<int64_t> task = {}) {
+    timeline_.losses.push_back({time, reason, amount, unit, task});
+  }
+
+  void Finish() {
+    std::stable_sort(timeline_.losses.begin(), timeline_.losses.end(),
+                     [](const RingLoss& a, const RingLoss& b) { return a.time.from < b.time.from; });
+    std::vector<TimeSpan> lost;
+    std::vector<TimeNs> instants;
+    for (RingLoss& loss : timeline_.losses) {
+      MarkLimit(loss);
+      if (loss.time.from == loss.time.to) instants.push_back(loss.time.from);
+      lost.push_back(loss.time);
+    }
+    std::vector<TimeSpan> held;
+    for (const RingPiece& piece : timeline_.pieces) held.push_back(piece.time);
+    const Spans lost_spans = MakeSpans(std::move(lost));
+    const Spans covered = Subtract(MakeSpans(std::move(held)), lost_spans);
+    timeline_.covered = SplitAt(covered, instants);
+    timeline_.idle = Subtract(Subtract(MakeSpans(std::move(idle_)), lost_spans), covered);
+  }
+
+  // What a ring had before the oldest that it still has limits a coherent window; where it dropped something
+  // later, that is a gap in it.
+  void MarkLimit(RingLoss& loss) const {
+    const bool before_all = timeline_.pieces.empty() || loss.time.to <= timeline_.pieces.front().time.from;
+    if (loss.reason == GapReason::kNotRecorded && loss.time.from == kBeginOfTime && loss.time.to <= until_) {
+      loss.not_yet = true;
+    }
+    loss.limits = loss.not_yet || loss.reason == GapReason::kOverwritten ||
+                  (loss.reason == GapReason::kSharedSink && before_all);
+  }
+
+  static std::vector<TimeSpan> SplitAt(const Spans& spans, const std::vector<TimeNs>& instants) {
+    std::vector<TimeSpan> split;
+    auto instant = instants.begin();
+    for (TimeSpan span : spans) {
+      instant = std::upper_bound(instant, instants.end(), span.from);
+      for (; instant != instants.end() && *instant < span.to; ++instant) {
+        if (*instant == span.from) continue;
+        split.push_back({span.from, *instant});
+        span.from = *instant;
+      }
+      split.push_back(span);
+    }
+    return split;
+  }
+
+  const RingHistory& ring_;
+  const RunsOfRing& runs_;
+  const std::optional<SinkOfRing>& sink_;
+  const std::vector<KnownLoss> losses_;  // by their begin
+  std::vector<bool> told_;
+  TimeNs until_ = 0;
+  Spans contradicting_;
+  std::optional<GapReason> unplaced_reason_;
+  std::vector<TimeSpan> idle_;
+  RingTimeline timeline_;
+};
+
+}  // namespace
+
+RingTimeline MakeTimeline(const RingHistory& ring, const RunsOfRing& runs, const std::optional<SinkOfRing>& sink) {
+  return TimelineMaker(ring, runs, sink).Make();
+}
+
+RingTimeline MakeTimelineSince(const RingHistory& ring, const RunsOfRing& runs, const std::optional<SinkOfRing>& sink,
+                               uint64_t last_head, TimeNs last_trigger) {
+  CutRing cut = CutAt(ring, last_head, last_trigger);
+  RingTimeline timeline = MakeTimeline(cut.ring, runs, sink);
+  // What came before is in that snapshot, and no loss.
+  std::erase_if(timeline.losses, [](const RingLoss& loss) { return loss.not_yet; });
+  timeline.before = std::move(cut.before);
+  return timeline;
+}
+
+}  // namespace hangscope
