@@ -194,7 +194,9 @@ class TimelineMaker {
   // later, that is a gap in it.
   void MarkLimit(RingLoss& loss) const {
     const bool before_all = timeline_.pieces.empty() || loss.time.to <= timeline_.pieces.front().time.from;
-    if (loss.reason == GapReason::kNotRecorded && loss.time.from == kBeginOfTime && loss.time.to <= until_) {
+    // Who ran at first is not known, so whether it had anything to record is not, either.
+    const bool runs_unknown = !runs_.known_since || loss.time.to <= *runs_.known_since;
+    if (loss.reason == GapReason::kNotRecorded && before_all && runs_unknown && loss.time.to <= until_) {
       loss.not_yet = true;
     }
     loss.limits = loss.not_yet || loss.reason == GapReason::kOverwritten ||

@@ -33,7 +33,7 @@ inline std::string Told(const std::vector<TimeSpan>& spans) {
 
 // "30..50 by CPU1": what the window is. "30..50 from the start".
 inline std::string ToldTime(const Window& window) {
-  std::string text = Told(window.time);
+  std::string text = Told(window.time.from) + ".." + Told(window.time.to);
   if (window.limited_by) text += " by " + Told(window.rings[*window.limited_by].ring);
   if (window.from_the_start) text += " from the start";
   return text;
