@@ -42,21 +42,24 @@ struct PerfFileFacts {
   bool pipe = false;
   bool compressed = false;
   std::string host, release, version, architecture, command;  // may be empty
-  std::vector<std::string> troubles;  // a sentence each: truncated, corrupted, not understood
+  std::vector<std::string> troubles;  // a sentence each: truncated, corrupted, not understood; those in records
+                                      // are known when ForEach has read them
   std::string auxtrace_info;          // the record's body; empty: none
   std::vector<std::pair<std::string, std::string>> build_ids;  // path, bytes
 };
 
+// One thread. Memory is bounded, however long the file is: it is read through a window.
 class PerfFile {
  public:
-  // Fails where it is no perf.data, or nothing of it can be read.
+  // Reads what is no event. Fails where it is no perf.data, or nothing of it can be read.
   static Result<std::unique_ptr<PerfFile>> Open(FileSystem& files, const std::string& path);
   ~PerfFile();
 
   const std::vector<PerfEvent>& events() const;
   const PerfFileFacts& facts() const;
   const std::vector<AuxTrace>& aux() const;
-  // All records in the order of the file, those in compressed ones, too; stops where `take` says false.
+  // All records in the order of the file, those in compressed ones, too (COMPRESSED itself is not handed out);
+  // stops where `take` says false. Views in a record are valid during the call. Fails where the file cannot be read.
   Status ForEach(const std::function<bool(const PerfRecord&)>& take);
   // The bytes of one AUX trace; at most `most` from `begin` on.
   Result<std::string> ReadAux(const AuxTrace& trace, uint64_t begin, uint64_t most);
