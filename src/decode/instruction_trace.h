@@ -62,7 +62,7 @@ struct TraceSummary {
   uint64_t bytes = 0;
   uint64_t packets = 0;
   std::map<std::string, uint64_t> packet_kinds;  // by the name that `perf report -D` prints
-  std::map<int, uint64_t> bytes_of_cpu;          // CoreSight in frames: whose trace it is; -1: of an id that no CPU has
+  std::map<int, uint64_t> bytes_of_cpu;          // CoreSight in frames: whose trace; -1: no CPU has that id
   uint64_t atoms = 0;             // of ETM: executed (E) and not executed (N) waypoint instructions; of PT: TNT bits
   uint64_t instructions = 0;      // only with the code
   bool instructions_known = false;

@@ -1,0 +1,15 @@
+#include "decode/instruction_trace.h"
+
+#include "decode/auxtrace_info.h"
+#include "decode/coresight_trace.h"
+#include "decode/intel_pt_trace.h"
+
+namespace hangscope {
+
+Result<std::unique_ptr<InstructionTrace>> OpenInstructionTrace(std::string_view auxtrace_info, int cpu) {
+  auto info = ParseAuxTraceInfo(auxtrace_info);
+  if (!info.ok()) return info.status();
+  return info->kind == AuxTraceKind::kIntelPt ? OpenIntelPtTrace(info->intel_pt) : OpenCoreSightTrace(*info, cpu);
+}
+
+}  // namespace hangscope

@@ -1,0 +1,18 @@
+// Intel Processor Trace decoded by libipt.
+#ifndef HANGSCOPE_DECODE_INTEL_PT_TRACE_H
+#define HANGSCOPE_DECODE_INTEL_PT_TRACE_H
+
+#include <memory>
+
+#include "decode/auxtrace_info.h"
+#include "decode/instruction_trace.h"
+
+namespace hangscope {
+
+// Fails where this build has no libipt. What it returns may be used by any thread, by one at a time; several of them
+// by several threads.
+Result<std::unique_ptr<InstructionTrace>> OpenIntelPtTrace(const IntelPtSetting& setting);
+
+}  // namespace hangscope
+
+#endif
