@@ -122,6 +122,7 @@ struct ThreadFacts {
   int cpu = -1;                      // that it ran on last
   std::vector<StackFrame> stack;     // innermost first
   bool stack_incomplete = false;
+  bool stack_guessed = false;        // the thread was not stopped, and a frame pointer found on the stack stands for the register
   std::string stack_trouble;         // why there is none, or no more; a sentence; empty: nothing
   ThreadWait wait;
   // Of a thread that runs: what its steps showed; see SpinFacts.
