@@ -1,0 +1,120 @@
+#include "probe/thread_stop.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fmt/format.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+
+namespace hangscope {
+namespace {
+
+// What the kernel leaves in the result's register of a call that it will restart (linux/errno.h).
+constexpr int64_t kRestartFirst = -516;
+constexpr int64_t kRestartLast = -512;
+
+bool IsRestart(int64_t result) { return result >= kRestartFirst && result <= kRestartLast && result != -515; }
+
+#if defined(__aarch64__)
+using RawRegisters = user_regs_struct;
+ThreadRegisters ByDwarf(const RawRegisters& raw) {
+  ThreadRegisters registers;
+  for (size_t i = 0; i < 31; ++i) registers.values[i] = raw.regs[i];
+  registers.values[ThreadRegisters::kStackPointer] = raw.sp;
+  registers.pc = raw.pc;
+  return registers;
+}
+// x0 has the result, and x8 still the number.
+int InterruptedCall(const RawRegisters& raw) { return IsRestart(static_cast<int64_t>(raw.regs[0])) ? static_cast<int>(raw.regs[8]) : -1; }
+#else
+using RawRegisters = user_regs_struct;
+ThreadRegisters ByDwarf(const RawRegisters& raw) {
+  ThreadRegisters registers;
+  const std::array<uint64_t, 16> values = {raw.rax, raw.rdx, raw.rcx, raw.rbx, raw.rsi, raw.rdi, raw.rbp, raw.rsp,
+                                           raw.r8,  raw.r9,  raw.r10, raw.r11, raw.r12, raw.r13, raw.r14, raw.r15};
+  std::copy(values.begin(), values.end(), registers.values.begin());
+  registers.pc = raw.rip;
+  return registers;
+}
+int InterruptedCall(const RawRegisters& raw) {
+  return IsRestart(static_cast<int64_t>(raw.rax)) ? static_cast<int>(raw.orig_rax) : -1;
+}
+#endif
+
+std::string WhyNotStopped(int tid, int error) {
+  return fmt::format("thread {} cannot be stopped for its registers: {}", tid, ErrorText(error));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ThreadStop>> ThreadStop::Stop(Clock& clock, int tid, TimeNs limit) {
+  if (ptrace(PTRACE_SEIZE, tid, nullptr, nullptr) != 0) return Status::Io(WhyNotStopped(tid, errno));
+  const TimeNs since = clock.Monotonic();
+  // From here on, ending it detaches.
+  std::unique_ptr<ThreadStop> stop(new ThreadStop(tid, since));
+  if (ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) != 0) return Status::Io(WhyNotStopped(tid, errno));
+  for (;;) {
+    int status = 0;
+    const pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
+    if (got < 0) return Status::Io(WhyNotStopped(tid, errno));
+    if (got == tid && WIFSTOPPED(status)) {
+      if (status >> 16 == PTRACE_EVENT_STOP) return stop;
+      // A signal of its own came first: it is delivered, and the stop that was asked for comes next.
+      ptrace(PTRACE_CONT, tid, nullptr, WSTOPSIG(status));
+      continue;
+    }
+    if (got == tid) return Status::NotFound(fmt::format("thread {} has just ended", tid));
+    if (clock.Monotonic() - since > limit) return Status::Busy(WhyNotStopped(tid, ETIMEDOUT));
+    clock.Sleep(10'000);
+  }
+}
+
+ThreadStop::~ThreadStop() {
+  if (ptrace(PTRACE_DETACH, tid_, nullptr, nullptr) == 0 || errno != ESRCH) return;
+  // Not stopped, though asked to: the kernel only lets go of what is stopped. It will stop, unless it ends.
+  int status = 0;
+  while (waitpid(tid_, &status, __WALL) == tid_ && WIFSTOPPED(status)) {
+    const int signal = status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
+    if (ptrace(PTRACE_DETACH, tid_, nullptr, signal) == 0) return;
+  }
+}
+
+Result<ThreadRegisters> ThreadStop::Registers() const {
+  RawRegisters raw = {};
+  iovec part = {&raw, sizeof raw};
+  if (ptrace(PTRACE_GETREGSET, tid_, NT_PRSTATUS, &part) != 0) return Status::Io(WhyNotStopped(tid_, errno));
+  if (part.iov_len != sizeof raw) return Status::Io(fmt::format("thread {} belongs to a 32-bit program", tid_));
+  interrupted_call_ = InterruptedCall(raw);
+  return ByDwarf(raw);
+}
+
+bool StopIsHarmlessIn(int number) {
+  switch (number) {
+    case SYS_futex:
+    case SYS_clock_nanosleep:
+    case SYS_nanosleep:
+    case SYS_wait4:
+    case SYS_waitid:
+    case SYS_ppoll:
+    case SYS_pselect6:
+    case SYS_flock:
+    case SYS_rt_sigsuspend:
+#if defined(__x86_64__)
+    case SYS_poll:
+    case SYS_select:
+    case SYS_pause:
+#endif
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace hangscope

@@ -1,0 +1,43 @@
+// Holds a thread for a moment, by ptrace, to read its registers. No signal is sent that the program could notice; if
+// this process is killed meanwhile, the kernel lets the thread go.
+#ifndef HANGSCOPE_PROBE_THREAD_STOP_H
+#define HANGSCOPE_PROBE_THREAD_STOP_H
+
+#include <memory>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "probe/thread_image.h"
+
+namespace hangscope {
+
+class ThreadStop {
+ public:
+  // Stops it; waits up to `limit` for that (a thread in uninterruptible sleep does not stop). Only one tracer may
+  // have a thread, so this fails under a debugger; and where ptrace is not permitted.
+  static Result<std::unique_ptr<ThreadStop>> Stop(Clock& clock, int tid, TimeNs limit);
+  // Lets it go.
+  ~ThreadStop();
+  ThreadStop(const ThreadStop&) = delete;
+  ThreadStop& operator=(const ThreadStop&) = delete;
+
+  Result<ThreadRegisters> Registers() const;
+  // The system call that the stop has interrupted and that will go on afterwards; -1: none.
+  int interrupted_call() const { return interrupted_call_; }
+  TimeNs since() const { return since_; }
+
+ private:
+  ThreadStop(int tid, TimeNs since) : tid_(tid), since_(since) {}
+
+  int tid_;
+  TimeNs since_;                  // monotonic: when it was asked to stop
+  mutable int interrupted_call_ = -1;
+};
+
+// Whether a stop leaves a thread that sleeps in system call `number` undisturbed: the kernel goes on with it.
+// Of others (epoll_wait, sigtimedwait, semop, ...) the program would see EINTR; signal(7) lists them.
+bool StopIsHarmlessIn(int number);
+
+}  // namespace hangscope
+
+#endif
