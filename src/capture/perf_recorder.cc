@@ -4,8 +4,8 @@
 // overwrites itself, for all events, and a small forward one for the side band (names, forks, exits, mappings),
 // which Tick empties. Each thread that there is gets every event on every CPU, with inheritance: threads and
 // processes that it makes later are recorded from their first instruction, by the kernel itself.
-#include <dirent.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,35 +15,42 @@
 #include <set>
 
 #include "base/file_system.h"
+#include "base/units.h"
 #include "capture/cpu_recorder.h"
 #include "capture/perf_events.h"
 #include "capture/perf_open.h"
+#include "capture/perf_permission.h"
 #include "capture/perf_ring.h"
+#include "capture/perf_side_band.h"
+#include "capture/process_tree.h"
 
 namespace hangscope {
 namespace {
 
 constexpr uint64_t kSmallestRing = 16u << 10;
+constexpr uint64_t kLargestRing = uint64_t{1} << 40;
 constexpr uint64_t kMostSideBand = 8u << 20;
-constexpr int kRounds = 20;  // in which threads are looked for that came while others were attached
+constexpr int kRounds = 50;   // in which threads are looked for that came while others were attached
+constexpr int kAttempts = 3;  // to attach while the program makes no thread
+// From the instant when the kernel takes over a maker's events for a new thread until it tells of the thread.
+constexpr TimeNs kForkTime = 2 * kMillisecond;
 
-// What switches, sleeps and waits are told from.
+// What runs, sleeps and waits are told from.
 constexpr const char* kUsualEvents[] = {
-    "sched:sched_switch", "sched:sched_waking",     "sched:sched_migrate_task", "raw_syscalls:sys_enter",
-    "raw_syscalls:sys_exit", "signal:signal_generate", "signal:signal_deliver",    "page-faults",
+    "sched:sched_switch",     "sched:sched_waking",     "sched:sched_migrate_task", "raw_syscalls:sys_enter",
+    "raw_syscalls:sys_exit",  "signal:signal_generate", "signal:signal_deliver",    "page-faults",
 };
 
 uint64_t RingBytes(uint64_t asked) {
-  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  uint64_t bytes = std::max(page, kSmallestRing);
-  while (bytes < asked && bytes < uint64_t{1} << 40) bytes *= 2;
+  uint64_t bytes = std::max(static_cast<uint64_t>(sysconf(_SC_PAGESIZE)), kSmallestRing);
+  while (bytes < asked && bytes < kLargestRing) bytes *= 2;
   return bytes;
 }
 
-uint64_t SideBandBytes(uint64_t ring_bytes) { return std::clamp<uint64_t>(ring_bytes / 8, 16u << 10, 512u << 10); }
+uint64_t SideBandBytes(uint64_t ring_bytes) { return std::clamp<uint64_t>(ring_bytes / 8, kSmallestRing, 512u << 10); }
 
-// What every event has in common: the clock, and the fields by which records are told apart and put in order.
-perf_event_attr CommonAttributes(perf_event_attr attr) {
+// What every event has: the clock, and the fields by which records are told apart and put in order.
+perf_event_attr Recorded(perf_event_attr attr) {
   attr.size = sizeof(attr);
   attr.sample_type |= PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
   attr.sample_id_all = 1;
@@ -53,29 +60,39 @@ perf_event_attr CommonAttributes(perf_event_attr attr) {
   return attr;
 }
 
-perf_event_attr Dummy() {
-  perf_event_attr attr{};
-  attr.type = PERF_TYPE_SOFTWARE;
-  attr.config = PERF_COUNT_SW_DUMMY;
-  attr.sample_period = 1;
-  attr.exclude_kernel = 1;  // it counts nothing; so everybody may open it
-  return CommonAttributes(attr);
+PerfEventSpec Dummy() {
+  PerfEventSpec spec;
+  spec.event.name = "dummy:u";
+  spec.event.attr.type = PERF_TYPE_SOFTWARE;
+  spec.event.attr.config = PERF_COUNT_SW_DUMMY;
+  spec.event.attr.sample_period = 1;
+  spec.event.attr.exclude_kernel = 1;  // it counts nothing; so everybody may open it
+  return spec;
 }
 
-std::vector<int> OnlineCpus() {
-  std::vector<int> cpus;
-  const long possible = sysconf(_SC_NPROCESSORS_CONF);
-  for (int cpu = 0; cpu < possible; ++cpu) cpus.push_back(cpu);
-  return cpus;
+PerfEventSpec SideBandEvent() {
+  PerfEventSpec spec = Dummy();
+  perf_event_attr& attr = spec.event.attr;
+  attr.mmap = attr.mmap2 = attr.comm = attr.comm_exec = attr.task = 1;
+  return spec;
 }
 
-std::set<int> ThreadsOf(pid_t pid) {
-  std::set<int> threads;
-  for (const std::string& name : PosixFileSystem().List("/proc/" + std::to_string(pid) + "/task")) threads.insert(std::atoi(name.c_str()));
-  return threads;
+// That a thread begins and ends to run. sched_switch says only the end of what is recorded; of a whole machine
+// it says both.
+PerfEventSpec SwitchEvent() {
+  PerfEventSpec spec = Dummy();
+  spec.event.attr.context_switch = 1;
+  return spec;
 }
 
-// One CPU.
+// To as many as the administrator allows.
+void AllowMoreDescriptors() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 struct CpuRings {
   int cpu = 0;
   PerfDescriptor events_owner, side_owner;
@@ -83,76 +100,109 @@ struct CpuRings {
   std::optional<BackwardRingReader> reader;
 };
 
+struct RecordedEvent {
+  PerfEvent event;
+  std::string path;  // of a uprobe
+  bool side_band = false;
+};
+
+struct RecordedThread {
+  pid_t tid = 0;
+  TimeNs begun = 0;     // when the first event was there
+  TimeNs complete = 0;  // when all were: what it makes from then on has all
+  std::vector<PerfDescriptor> events;
+};
+
 class PerfRecorder final : public CpuRecorder {
  public:
-  PerfRecorder(Clock& clock, pid_t pid, const CpuRecorderOptions& options) : clock_(clock), pid_(pid), options_(options) {}
+  PerfRecorder(Clock& clock, pid_t pid, const CpuRecorderOptions& options)
+      : clock_(clock), pid_(pid), options_(options), whole_machine_(options.whole_machine) {}
 
   Status Start();
-  void Tick() override;
+  void Tick() override { DrainSideBand(); }
   Result<CpuCapture> Take() override;
   const std::vector<std::string>& warnings() const override { return warnings_; }
 
  private:
   Status OpenRings();
+  Status MapRings();
   bool MapRings(uint64_t bytes);
-  void ChooseEvents();
-  void AddEvent(PerfEventSpec spec, bool forward);
-  Status AttachThreads();
-  Status Attach(pid_t tid);
-  void DrainSideBand();
 
-  struct Chosen {
-    PerfEvent event;
-    std::string path;
-    bool side_band = false;
-  };
+  void ChooseEvents();
+  void Choose(const std::string& name, Refusals* refusals);
+  bool Add(PerfEventSpec spec, bool side_band, Refusals* refusals);
+  PerfDescriptor Open(const RecordedEvent& recorded, pid_t tid, int cpu) const;
+
+  Status AttachAll();
+  Status AttachTree();
+  Status Attach(pid_t tid);
+  Status AttachEvents(RecordedThread* thread, bool side_band);
+  bool MadeWhileAttaching() const;
+  void DescribeBeginning();
+
+  void DrainSideBand();
 
   Clock& clock_;
   const pid_t pid_;
   const CpuRecorderOptions options_;
+  const PerfPermission permission_ = ReadPerfPermission();
+  bool whole_machine_;
   std::vector<std::string> warnings_;
   std::vector<CpuRings> rings_;
-  std::vector<Chosen> events_;
-  std::vector<PerfDescriptor> opened_;
+  std::vector<RecordedEvent> events_;
+  std::vector<RecordedThread> threads_;
+  std::map<pid_t, pid_t> at_start_;  // the process of each thread
   TimeNs recording_since_ = 0;
-  std::string side_band_;
-  uint64_t side_band_lost_ = 0;
+  PerfSideBand side_band_{kMostSideBand};
 };
 
 Status PerfRecorder::Start() {
   if (Status status = OpenRings(); !status.ok()) return status;
+  if (Status status = MapRings(); !status.ok()) return status;
   ChooseEvents();
-  if (Status status = AttachThreads(); !status.ok()) return status;
+  if (events_.empty()) return Status::Io("nothing of process " + std::to_string(pid_) + " can be recorded: " + (warnings_.empty() ? "" : warnings_.back()));
+  if (Status status = AttachAll(); !status.ok()) return status;
   recording_since_ = clock_.Monotonic();
+  DescribeBeginning();
   return {};
 }
 
 Status PerfRecorder::OpenRings() {
-  perf_event_attr backward = Dummy();
+  perf_event_attr side = Recorded(Dummy().event.attr);
+  perf_event_attr backward = side;
   backward.write_backward = 1;
-  for (const int cpu : OnlineCpus()) {
+  const auto cpus = static_cast<int>(sysconf(_SC_NPROCESSORS_CONF));
+  for (int cpu = 0; cpu < cpus; ++cpu) {
     CpuRings rings;
     rings.cpu = cpu;
     rings.events_owner = OpenPerfEvent(backward, 0, cpu);
-    rings.side_owner = OpenPerfEvent(Dummy(), 0, cpu);
-    if (rings.events_owner.ok() && rings.side_owner.ok()) {
+    if (rings.events_owner.ok()) rings.side_owner = OpenPerfEvent(side, 0, cpu);
+    if (rings.side_owner.ok()) {
       rings_.push_back(std::move(rings));
-      continue;
+    } else if (errno == ENODEV) {
+      warnings_.push_back("CPU " + std::to_string(cpu) + " is offline: what runs there later is not recorded; 'echo 1 > /sys/devices/system/cpu/cpu" +
+                          std::to_string(cpu) + "/online' before the recording brings it in");
+    } else {
+      return Status::Io("the kernel records nothing: perf_event_open: " + ErrorText(errno) + "; " + WhyRefused({}, errno, permission_));
     }
-    if (errno != ENODEV) return Status::Io(std::string("the kernel lets nothing be recorded: perf_event_open: ") + ErrorText(errno));
-    warnings_.push_back("CPU " + std::to_string(cpu) + " is offline: what runs there later is not recorded");
   }
-  uint64_t bytes = RingBytes(options_.ring_bytes);
-  while (!MapRings(bytes)) {
-    if (bytes <= kSmallestRing) return Status::Io(std::string("no memory for rings of 16 KiB: ") + ErrorText(errno));
-    bytes /= 2;
+  return rings_.empty() ? Status::Io("the kernel records nothing: no CPU is online") : Status();
+}
+
+// As large as may be locked in memory.
+Status PerfRecorder::MapRings() {
+  const uint64_t asked = RingBytes(options_.ring_bytes);
+  for (uint64_t bytes = asked; bytes >= kSmallestRing; bytes /= 2) {
+    if (MapRings(bytes)) {
+      if (bytes == asked) return {};
+      const uint64_t needed = (asked + SideBandBytes(asked) + 2 * static_cast<uint64_t>(sysconf(_SC_PAGESIZE))) >> 10;
+      warnings_.push_back("rings have " + FormatSize(bytes) + " a CPU in place of " + FormatSize(asked) + ": no more may be locked in memory; as root, 'sysctl kernel.perf_event_mlock_kb=" +
+                          std::to_string(needed) + "' allows it");
+      return {};
+    }
+    if (errno != EPERM && errno != ENOMEM && errno != EINVAL) break;
   }
-  if (bytes < options_.ring_bytes) {
-    warnings_.push_back("rings have " + std::to_string(bytes >> 10) + " KiB a CPU in place of " + std::to_string(options_.ring_bytes >> 10) +
-                        ": no more memory may be locked; 'sysctl kernel.perf_event_mlock_kb=" +
-                        std::to_string((RingBytes(options_.ring_bytes) + SideBandBytes(options_.ring_bytes) + 2 * kSmallestRing) >> 10) + "' as root allows it");
-  }
-  return {};
+  return Status::Io("cannot map the rings of " + std::to_string(rings_.size()) + " CPUs: " + ErrorText(errno) + "; 'sysctl kernel.perf_event_mlock_kb' says how much may be locked");
 }
 
 bool PerfRecorder::MapRings(uint64_t bytes) {
@@ -171,104 +221,175 @@ bool PerfRecorder::MapRings(uint64_t bytes) {
 }
 
 void PerfRecorder::ChooseEvents() {
-  PerfEventSpec switches;
-  switches.event.name = "dummy:u";
-  switches.event.attr = Dummy();
-  switches.event.attr.context_switch = 1;
-  AddEvent(std::move(switches), false);
-
-  PerfEventSpec side_band;
-  side_band.event.name = "dummy:u";
-  side_band.event.attr = Dummy();
-  side_band.event.attr.mmap = side_band.event.attr.mmap2 = 1;
-  side_band.event.attr.comm = side_band.event.attr.comm_exec = 1;
-  side_band.event.attr.task = 1;
-  AddEvent(std::move(side_band), true);
-
-  std::vector<std::string> names(std::begin(kUsualEvents), std::end(kUsualEvents));
-  names.insert(names.end(), options_.events.begin(), options_.events.end());
-  const PerfEventFinder finder(PosixFileSystem());
-  for (const std::string& name : names) {
-    auto specs = finder.Find(name);
-    if (!specs.ok()) {
-      warnings_.push_back(specs.status().message());
-      continue;
-    }
-    for (PerfEventSpec& spec : *specs) AddEvent(std::move(spec), false);
+  Refusals refusals;
+  if (whole_machine_ && !Add(SideBandEvent(), true, &refusals)) {
+    whole_machine_ = false;
+    warnings_.push_back("only the program is recorded and not the whole machine: " + WhyForbidden(permission_));
+    refusals = {};
   }
+  if (events_.empty()) Add(SideBandEvent(), true, &refusals);
+  for (const char* name : kUsualEvents) Choose(name, &refusals);
+  const bool sees_switches = std::any_of(events_.begin(), events_.end(), [](const RecordedEvent& each) { return each.event.name == "sched:sched_switch"; });
+  if (!whole_machine_ || !sees_switches) Add(SwitchEvent(), false, &refusals);
+  for (const std::string& name : options_.events) Choose(name, &refusals);
+  for (std::string& sentence : refusals.Sentences()) warnings_.push_back(std::move(sentence));
 }
 
-void PerfRecorder::AddEvent(PerfEventSpec spec, bool side_band) {
-  perf_event_attr& attr = spec.event.attr;
-  attr = CommonAttributes(attr);
-  attr.inherit = !options_.whole_machine;
+void PerfRecorder::Choose(const std::string& name, Refusals* refusals) {
+  const auto same = [&](const RecordedEvent& each) { return each.event.name == name; };
+  if (std::any_of(events_.begin(), events_.end(), same)) return;
+  auto specs = PerfEventFinder(PosixFileSystem()).Find(name);
+  if (!specs.ok()) return refusals->Add(name, specs.status().message());
+  for (PerfEventSpec& spec : *specs) Add(std::move(spec), false, refusals);
+}
+
+// Whether it may be recorded is tried, with less where the kernel refuses all.
+bool PerfRecorder::Add(PerfEventSpec spec, bool side_band, Refusals* refusals) {
+  RecordedEvent recorded{std::move(spec.event), std::move(spec.path), side_band};
+  perf_event_attr& attr = recorded.event.attr;
+  attr = Recorded(attr);
+  attr.inherit = !whole_machine_;
   attr.write_backward = !side_band;
-  if (options_.call_stacks && !side_band && attr.config != PERF_COUNT_SW_DUMMY) attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
-  const PerfDescriptor trial = OpenPerfEvent(attr, options_.whole_machine ? -1 : pid_, rings_.front().cpu);
-  if (!trial.ok()) {
-    warnings_.push_back("'" + spec.event.name + "' is not recorded: " + ErrorText(errno));
-    return;
+  if (options_.call_stacks && recorded.event.name != "dummy:u") {
+    attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
+    attr.exclude_callchain_kernel = !permission_.kernel();
   }
-  events_.push_back({std::move(spec.event), std::move(spec.path), side_band});
+  const auto opens = [&] { return Open(recorded, whole_machine_ ? -1 : pid_, rings_.front().cpu).ok(); };
+  bool ok = opens();
+  int error = errno;
+  if (!ok && (error == EACCES || error == EPERM)) {
+    if (attr.type == PERF_TYPE_TRACEPOINT && permission_.kernel()) {
+      attr.sample_type &= ~uint64_t{PERF_SAMPLE_RAW};
+      if ((ok = opens())) warnings_.push_back("'" + recorded.event.name + "' is recorded without its values: " + WhyForbidden(permission_));
+    } else if (attr.type != PERF_TYPE_TRACEPOINT && attr.exclude_kernel == 0) {
+      attr.exclude_kernel = 1;
+      if ((ok = opens())) warnings_.push_back("'" + recorded.event.name + "' is recorded outside of the kernel only: " + WhyForbidden(permission_));
+    }
+  }
+  if (!ok) {
+    refusals->Add(recorded.event.name, error == ESRCH ? "there is no process " + std::to_string(pid_) : WhyRefused(recorded.event, error, permission_));
+    return false;
+  }
+  events_.push_back(std::move(recorded));
+  return true;
 }
 
-Status PerfRecorder::AttachThreads() {
-  if (options_.whole_machine) return Attach(-1);
-  std::set<int> attached;
-  for (int round = 0; round < kRounds; ++round) {
-    std::vector<int> fresh;
-    for (const int tid : ThreadsOf(pid_)) {
-      if (attached.insert(tid).second) fresh.push_back(tid);
-    }
-    if (fresh.empty()) return {};
-    for (const int tid : fresh) {
-      if (Status status = Attach(tid); !status.ok()) return status;
-    }
+PerfDescriptor PerfRecorder::Open(const RecordedEvent& recorded, pid_t tid, int cpu) const {
+  perf_event_attr attr = recorded.event.attr;
+  if (!recorded.path.empty()) attr.config1 = reinterpret_cast<uintptr_t>(recorded.path.c_str());
+  PerfDescriptor event = OpenPerfEvent(attr, tid, cpu);
+  if (event.ok() || errno != EMFILE) return event;
+  AllowMoreDescriptors();
+  return OpenPerfEvent(attr, tid, cpu);
+}
+
+// A thread that is made while its maker gets its events inherits only those that are there already. Then all
+// begins anew.
+Status PerfRecorder::AttachAll() {
+  if (whole_machine_) return Attach(-1);
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    threads_.clear();
+    at_start_.clear();
+    side_band_.Clear();
+    for (RecordedEvent& each : events_) each.event.ids.clear();
+    if (Status status = AttachTree(); !status.ok()) return status;
+    clock_.Sleep(kForkTime);
+    DrainSideBand();
+    if (!MadeWhileAttaching()) return {};
   }
+  warnings_.push_back("the program made threads all the time while the recording began: some of their events may be there twice or missing");
   return {};
+}
+
+Status PerfRecorder::AttachTree() {
+  std::set<pid_t> known;
+  for (int round = 0; round < kRounds; ++round) {
+    bool found = false;
+    for (const auto& [tid, process] : ThreadsOfTree(PosixFileSystem(), pid_)) {
+      if (!known.insert(tid).second) continue;
+      DrainSideBand();
+      if (Forks(side_band_.records()).contains(tid)) continue;  // it has its maker's events
+      found = true;
+      if (Status status = Attach(tid); !status.ok()) return status;
+      at_start_[tid] = process;
+    }
+    if (!found) break;
+  }
+  return threads_.empty() ? Status::NotFound("process " + std::to_string(pid_) + " has ended") : Status();
 }
 
 Status PerfRecorder::Attach(pid_t tid) {
-  const size_t first = opened_.size();
-  for (CpuRings& rings : rings_) {
-    for (Chosen& chosen : events_) {
-      PerfDescriptor event = OpenPerfEvent(chosen.event.attr, tid, rings.cpu);
-      if (!event.ok() && errno == ESRCH) return {};  // it has ended
-      if (!event.ok()) return Status::Io("cannot record '" + chosen.event.name + "' of thread " + std::to_string(tid) + ": " + ErrorText(errno));
-      const int owner = chosen.side_band ? rings.side_owner.get() : rings.events_owner.get();
-      if (ioctl(event.get(), PERF_EVENT_IOC_SET_OUTPUT, owner) != 0) return Status::Io(std::string("cannot direct events into a ring: ") + ErrorText(errno));
-      chosen.event.ids.push_back(PerfEventId(event));
-      opened_.push_back(std::move(event));
-    }
+  RecordedThread thread;
+  thread.tid = tid;
+  // First of all what tells of new threads.
+  Status status = AttachEvents(&thread, true);
+  thread.begun = clock_.Monotonic();
+  if (status.ok()) status = AttachEvents(&thread, false);
+  thread.complete = clock_.Monotonic();
+  if (status.code() == Status::Code::kNotFound) return {};
+  if (!status.ok() && threads_.empty()) return status;
+  if (!status.ok()) {
+    if (std::find(warnings_.begin(), warnings_.end(), status.message()) == warnings_.end()) warnings_.push_back(status.message());
+    return {};
   }
-  for (size_t i = first; i < opened_.size(); ++i) ioctl(opened_[i].get(), PERF_EVENT_IOC_ENABLE, 0);
+  threads_.push_back(std::move(thread));
   return {};
 }
 
-void PerfRecorder::DrainSideBand() {
-  for (CpuRings& rings : rings_) {
-    const ForwardRingCounts counts = DrainForwardRing(rings.side.pages(), kMostSideBand, &side_band_);
-    side_band_lost_ += counts.lost_records + counts.dropped_records;
+// kNotFound: the thread has ended.
+Status PerfRecorder::AttachEvents(RecordedThread* thread, bool side_band) {
+  const size_t first = thread->events.size();
+  for (RecordedEvent& recorded : events_) {
+    if (recorded.side_band != side_band) continue;
+    for (CpuRings& rings : rings_) {
+      PerfDescriptor event = Open(recorded, thread->tid, rings.cpu);
+      if (!event.ok() && errno == ESRCH) return Status::NotFound("");
+      if (!event.ok()) return Status::Io("not all threads are recorded: " + WhyRefused(recorded.event, errno, permission_));
+      const int owner = side_band ? rings.side_owner.get() : rings.events_owner.get();
+      if (ioctl(event.get(), PERF_EVENT_IOC_SET_OUTPUT, owner) != 0) return Status::Io("cannot direct '" + recorded.event.name + "' into a ring: " + ErrorText(errno));
+      recorded.event.ids.push_back(PerfEventId(event));
+      thread->events.push_back(std::move(event));
+    }
   }
+  // Of the threads that were made meanwhile, too.
+  for (size_t i = first; i < thread->events.size(); ++i) ioctl(thread->events[i].get(), PERF_EVENT_IOC_ENABLE, 0);
+  return {};
 }
 
-void PerfRecorder::Tick() { DrainSideBand(); }
+bool PerfRecorder::MadeWhileAttaching() const {
+  for (const auto& [tid, fork] : Forks(side_band_.records())) {
+    for (const RecordedThread& thread : threads_) {
+      if (thread.tid == fork.maker && fork.time <= thread.complete + kForkTime) return true;
+    }
+  }
+  return false;
+}
+
+void PerfRecorder::DescribeBeginning() {
+  if (whole_machine_) at_start_ = ThreadsOfTree(PosixFileSystem(), 1);
+  const std::vector<uint64_t>& ids = events_.front().event.ids;
+  for (const auto& [tid, process] : at_start_) side_band_.AddThread(PosixFileSystem(), process, tid, recording_since_, ids.empty() ? 0 : ids.front());
+}
+
+void PerfRecorder::DrainSideBand() {
+  for (CpuRings& rings : rings_) side_band_.Drain(rings.side.pages());
+}
 
 Result<CpuCapture> PerfRecorder::Take() {
   CpuCapture capture;
   capture.time = clock_.Monotonic();
-  for (CpuRings& rings : rings_) {
-    PerfRing ring;
-    ring.cpu = rings.cpu;
+  capture.rings.resize(rings_.size());
+  for (size_t i = 0; i < rings_.size(); ++i) {
+    PerfRing& ring = capture.rings[i];
+    ring.cpu = rings_[i].cpu;
     ring.recording_since = recording_since_;
-    rings.reader->Read(clock_, &ring);
-    capture.rings.push_back(std::move(ring));
+    rings_[i].reader->Read(clock_, &ring);
   }
   capture.took = clock_.Monotonic() - capture.time;
   DrainSideBand();
-  for (const Chosen& chosen : events_) capture.events.push_back(chosen.event);
-  capture.side_band = side_band_;
-  capture.side_band_lost = side_band_lost_;
+  for (const RecordedEvent& each : events_) capture.events.push_back(each.event);
+  capture.side_band = side_band_.records();
+  capture.side_band_lost = side_band_.lost();
   return capture;
 }
 

@@ -1,0 +1,55 @@
+// The side band: records of names, forks, exits and mappings, by which others are understood. What there was
+// before the recording is made up from /proc, as records like the kernel's.
+#ifndef HANGSCOPE_CAPTURE_PERF_SIDE_BAND_H
+#define HANGSCOPE_CAPTURE_PERF_SIDE_BAND_H
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/file_system.h"
+#include "capture/perf_ring.h"
+
+namespace hangscope {
+
+// That a thread or process was made, as the kernel tells where its maker is recorded: it is, too.
+struct PerfFork {
+  pid_t maker = 0;  // a thread
+  TimeNs time = 0;
+};
+// Of side-band records, by the thread that was made.
+std::map<pid_t, PerfFork> Forks(const std::string& records);
+
+// One thread.
+class PerfSideBand {
+ public:
+  // Holds at most `most_bytes`; what comes later is counted.
+  explicit PerfSideBand(uint64_t most_bytes) : most_bytes_(most_bytes) {}
+
+  // Empties a ring of the kernel's.
+  void Drain(const PerfPages& pages);
+  // A thread's name, and of the first thread of a process its executable mappings, as /proc has them now.
+  // `id`: of the event that the records are to belong to.
+  void AddThread(FileSystem& files, pid_t pid, pid_t tid, TimeNs now, uint64_t id);
+  // All is forgotten.
+  void Clear();
+
+  // Not in the order of time: the CPUs' one after the other.
+  const std::string& records() const { return records_; }
+  uint64_t lost() const { return lost_; }
+
+ private:
+  void Append(uint32_t type, uint16_t misc, std::string body, pid_t pid, pid_t tid, TimeNs now, uint64_t id);
+
+  const uint64_t most_bytes_;
+  std::string records_;
+  uint64_t lost_ = 0;
+};
+
+}  // namespace hangscope
+
+#endif
