@@ -162,6 +162,8 @@ Status PerfRecorder::Start() {
   ChooseEvents();
   if (events_.empty()) return Status::Io("nothing of process " + std::to_string(pid_) + " can be recorded: " + (warnings_.empty() ? "" : warnings_.back()));
   if (Status status = AttachAll(); !status.ok()) return status;
+  // What came while threads were attached is incomplete: of some, or of events that are closed again.
+  for (CpuRings& rings : rings_) rings.reader->Begin();
   recording_since_ = clock_.Monotonic();
   DescribeBeginning();
   return {};

@@ -53,11 +53,13 @@ void CopyWrapped(const PerfPages& pages, uint64_t position, size_t bytes, char* 
 
 }  // namespace
 
+void BackwardRingReader::Begin() { begin_ = LoadHead(pages_); }
+
 void BackwardRingReader::Read(Clock& clock, PerfRing* ring) {
   ring->taken = clock.Monotonic();
   const uint64_t head = LoadHead(pages_);
   ring->capacity_bytes = pages_.capacity_bytes;
-  ring->head = -head;
+  ring->head = begin_ - head;
   const uint64_t available = std::min(ring->head, pages_.capacity_bytes);
   const uint64_t total = DropLapped(Walk(head, available), head);
   Copy(total, head, &ring->records);

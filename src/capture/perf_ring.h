@@ -47,6 +47,8 @@ class BackwardRingReader {
  public:
   explicit BackwardRingReader(const PerfPages& pages) : pages_(pages) {}
 
+  // What was written until now does not count: Read gives what comes later, and heads count from here.
+  void Begin();
   // Sets capacity_bytes, head, records, discarded_bytes, lost_before and taken. `records` is reused.
   void Read(Clock& clock, PerfRing* ring);
 
@@ -58,6 +60,7 @@ class BackwardRingReader {
   void AppendGroup(size_t first, size_t last, uint64_t position, std::string* records) const;
 
   PerfPages pages_;
+  uint64_t begin_ = 0;           // data_head when Begin was called
   std::vector<uint16_t> sizes_;  // of the records, the newest first; kept, so that no memory is asked for
 };
 

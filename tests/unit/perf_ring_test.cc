@@ -184,6 +184,23 @@ TEST(BackwardRing, CountsIn64Bits) {
   EXPECT_TRUE(ring.lost_before);
 }
 
+TEST(BackwardRing, GivesNothingFromBeforeItsBegin) {
+  SimulatedRing simulated(64 << 10);
+  SystemClock clock;
+  BackwardRingReader reader(simulated.pages());
+  PerfRing ring;
+  for (uint64_t number = 1; number <= 5; ++number) simulated.WriteBackward(number, 64);
+  reader.Begin();
+  reader.Read(clock, &ring);
+  EXPECT_EQ(ring.head, 0u);
+  EXPECT_EQ(ring.records, "");
+  for (uint64_t number = 6; number <= 9; ++number) simulated.WriteBackward(number, 64);
+  reader.Read(clock, &ring);
+  EXPECT_EQ(ring.head, 4 * 64u);
+  EXPECT_EQ(Numbers(ring.records), (std::vector<uint64_t>{6, 7, 8, 9}));
+  EXPECT_FALSE(ring.lost_before);
+}
+
 TEST(BackwardRing, StopsAtWhatIsNoRecord) {
   for (const uint64_t header : {uint64_t{0}, uint64_t{7} << 48, uint64_t{20} << 48, uint64_t{0xfff8} << 48}) {
     SimulatedRing simulated(64 << 10);

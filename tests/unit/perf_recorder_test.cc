@@ -1,0 +1,427 @@
+// What the kernel of this machine really records of a child that counts what it does.
+#include "capture/cpu_recorder.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/file_system.h"
+#include "capture/perf_open.h"
+
+namespace hangscope {
+namespace {
+
+// A record, as far as these tests look into it; the fields are those that the recorder asks for.
+struct Seen {
+  uint32_t type = 0;
+  uint16_t misc = 0;
+  int pid = 0;
+  int tid = 0;
+  TimeNs time = 0;
+  uint32_t cpu = 0;
+  std::string event;
+  std::string raw;
+};
+
+template <typename Number>
+Number At(const std::string& bytes, size_t at) {
+  Number number{};
+  if (at + sizeof(number) <= bytes.size()) std::memcpy(&number, bytes.data() + at, sizeof(number));
+  return number;
+}
+
+// The records of `bytes`, each whole and with a known event. What is none fails the test.
+std::vector<Seen> Parse(const std::string& bytes, const std::vector<PerfEvent>& events) {
+  std::map<uint64_t, const PerfEvent*> by_id;
+  for (const PerfEvent& event : events) {
+    for (const uint64_t id : event.ids) by_id[id] = &event;
+  }
+  std::vector<Seen> all;
+  for (size_t at = 0; at < bytes.size();) {
+    const auto header = At<perf_event_header>(bytes, at);
+    if (header.size < 40 || header.size % 8 != 0 || header.size > bytes.size() - at) {
+      ADD_FAILURE() << "no record at byte " << at << " of " << bytes.size();
+      return all;
+    }
+    Seen seen;
+    seen.type = header.type;
+    seen.misc = header.misc;
+    size_t fields = at + header.size - 24;  // sample_id_all: tid, time, cpu, identifier at the end
+    uint64_t id = At<uint64_t>(bytes, at + header.size - 8u);
+    if (header.type == PERF_RECORD_SAMPLE) id = At<uint64_t>(bytes, at + 8);
+    if (!by_id.contains(id)) {
+      ADD_FAILURE() << "a record of type " << header.type << " of no event, id " << id;
+      return all;
+    }
+    const PerfEvent& event = *by_id[id];
+    seen.event = event.name;
+    if (header.type == PERF_RECORD_SAMPLE) {
+      fields = at + 16 + ((event.attr.sample_type & PERF_SAMPLE_IP) != 0 ? 8 : 0);
+      size_t after = fields + 16 + ((event.attr.sample_type & PERF_SAMPLE_ADDR) != 0 ? 8 : 0);
+      seen.cpu = At<uint32_t>(bytes, after);
+      if ((event.attr.sample_type & PERF_SAMPLE_RAW) != 0) seen.raw = bytes.substr(after + 12, At<uint32_t>(bytes, after + 8));
+    } else {
+      fields -= 8;
+      seen.cpu = At<uint32_t>(bytes, fields + 16);
+    }
+    seen.pid = At<int>(bytes, fields);
+    seen.tid = At<int>(bytes, fields + 4);
+    seen.time = At<TimeNs>(bytes, fields + 8);
+    all.push_back(seen);
+    at += header.size;
+  }
+  return all;
+}
+
+std::vector<Seen> AllOf(const CpuCapture& capture) {
+  std::vector<Seen> all;
+  for (const PerfRing& ring : capture.rings) {
+    for (Seen& seen : Parse(ring.records, capture.events)) all.push_back(std::move(seen));
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Seen& a, const Seen& b) { return a.time < b.time; });
+  return all;
+}
+
+// A child that waits until the recorder has it, then does what the test says. What it counts lies in memory
+// that both see.
+struct Counts {
+  int tids[8];
+  int child;
+  int64_t calls;
+};
+
+class PerfRecorderTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    perf_event_attr attr{};
+    attr.size = sizeof(attr);
+    attr.type = PERF_TYPE_SOFTWARE;
+    attr.config = PERF_COUNT_SW_DUMMY;
+    attr.exclude_kernel = 1;
+    if (!OpenPerfEvent(attr, 0, -1).ok()) GTEST_SKIP() << "perf_event_open: " << std::strerror(errno);
+    counts_ = static_cast<Counts*>(mmap(nullptr, sizeof(Counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    ASSERT_NE(counts_, MAP_FAILED);
+  }
+  void TearDown() override {
+    if (child_ > 0) {
+      kill(child_, SIGKILL);
+      waitpid(child_, nullptr, 0);
+    }
+    munmap(counts_, sizeof(Counts));
+  }
+
+  void NeedTracepoints() {
+    if (!PosixFileSystem().Exists("/sys/kernel/tracing/events/sched/sched_switch/id")) GTEST_SKIP() << "tracefs is not mounted or may not be read";
+    if (geteuid() != 0) GTEST_SKIP() << "not root: tracepoints may not be recorded";
+  }
+
+  // The child runs `body` once Go is called.
+  void Fork(const std::function<void(Counts&)>& body) {
+    ASSERT_EQ(pipe(go_), 0);
+    child_ = fork();
+    ASSERT_GE(child_, 0);
+    if (child_ > 0) return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    close(go_[1]);
+    char byte = 0;
+    (void)!read(go_[0], &byte, 1);
+    body(*counts_);
+    _exit(0);
+  }
+  void Start(const CpuRecorderOptions& options = {}) {
+    auto recorder = StartCpuRecorder(clock_, child_, options);
+    ASSERT_TRUE(recorder.ok()) << recorder.status().message();
+    recorder_ = std::move(*recorder);
+  }
+  void Go() {
+    close(go_[0]);
+    ASSERT_EQ(write(go_[1], "x", 1), 1);
+    close(go_[1]);
+  }
+  void WaitForEnd() {
+    int status = 0;
+    ASSERT_EQ(waitpid(child_, &status, 0), child_);
+    child_ = -1;
+    ASSERT_EQ(status, 0);
+  }
+  CpuCapture Take() {
+    auto capture = recorder_->Take();
+    EXPECT_TRUE(capture.ok());
+    return capture.ok() ? std::move(*capture) : CpuCapture();
+  }
+
+  SystemClock clock_;
+  Counts* counts_ = nullptr;
+  pid_t child_ = -1;
+  int go_[2] = {-1, -1};
+  std::unique_ptr<CpuRecorder> recorder_;
+};
+
+int Tid() { return static_cast<int>(syscall(SYS_gettid)); }
+
+void GoToCpu(int cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cpu, &set);
+  sched_setaffinity(0, sizeof(set), &set);
+}
+
+std::vector<int> AllowedCpus() {
+  cpu_set_t set;
+  std::vector<int> cpus;
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+// sys_enter: { common 8, long id, ... }.
+int64_t CallsOf(const std::vector<Seen>& all, const std::string& event, int64_t number, int tid) {
+  return std::count_if(all.begin(), all.end(), [&](const Seen& seen) { return seen.event == event && seen.tid == tid && At<int64_t>(seen.raw, 8) == number; });
+}
+
+TEST_F(PerfRecorderTest, SeesEachSystemCall) {
+  NeedTracepoints();
+  if (IsSkipped()) return;
+  constexpr int kCalls = 5000;
+  Fork([](Counts& counts) {
+    counts.tids[0] = Tid();
+    for (int i = 0; i < kCalls; ++i) syscall(SYS_getppid);
+  });
+  Start();
+  Go();
+  WaitForEnd();
+  const CpuCapture capture = Take();
+  for (const PerfRing& ring : capture.rings) ASSERT_FALSE(ring.lost_before);
+  const std::vector<Seen> all = AllOf(capture);
+  EXPECT_EQ(CallsOf(all, "raw_syscalls:sys_enter", SYS_getppid, counts_->tids[0]), kCalls);
+  EXPECT_EQ(CallsOf(all, "raw_syscalls:sys_exit", SYS_getppid, counts_->tids[0]), kCalls);
+}
+
+// Where a thread was when: it goes from CPU to CPU, and knows when it was where.
+TEST_F(PerfRecorderTest, SeesWhereAThreadRuns) {
+  const std::vector<int> cpus = AllowedCpus();
+  if (cpus.size() < 2) GTEST_SKIP() << "one CPU: nothing migrates";
+  constexpr int kHops = 40;
+  struct Stay {
+    TimeNs from, to;
+    int cpu;
+  };
+  auto* stays = static_cast<Stay*>(mmap(nullptr, kHops * sizeof(Stay), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(stays, MAP_FAILED);
+  Fork([&](Counts&) {
+    SystemClock clock;
+    for (int hop = 0; hop < kHops; ++hop) {
+      stays[hop].cpu = cpus[hop % 2];
+      GoToCpu(stays[hop].cpu);
+      stays[hop].from = clock.Monotonic();
+      while (clock.Monotonic() < stays[hop].from + kMillisecond) {}
+      stays[hop].to = clock.Monotonic();
+    }
+  });
+  Start();
+  Go();
+  WaitForEnd();
+  const std::vector<Seen> all = AllOf(Take());
+  // Its runs: from where it is switched in to where it is switched out.
+  struct Run {
+    TimeNs from, to;
+    uint32_t cpu;
+  };
+  std::vector<Run> runs;
+  for (const Seen& seen : all) {
+    if (seen.type != PERF_RECORD_SWITCH) continue;
+    if ((seen.misc & PERF_RECORD_MISC_SWITCH_OUT) == 0) runs.push_back({seen.time, INT64_MAX, seen.cpu});
+    else if (!runs.empty()) runs.back().to = seen.time;
+  }
+  ASSERT_GE(runs.size(), static_cast<size_t>(kHops) / 2);
+  for (int hop = 0; hop < kHops; ++hop) {
+    const auto run = std::find_if(runs.begin(), runs.end(), [&](const Run& each) { return each.from <= stays[hop].from && stays[hop].from < each.to; });
+    ASSERT_NE(run, runs.end()) << "hop " << hop << ": not running, though it does";
+    EXPECT_EQ(run->cpu, static_cast<uint32_t>(stays[hop].cpu)) << "hop " << hop;
+  }
+  munmap(stays, kHops * sizeof(Stay));
+}
+
+TEST_F(PerfRecorderTest, FollowsThreadsForksAndExecs) {
+  Fork([](Counts& counts) {
+    counts.tids[0] = Tid();
+    std::thread first([&] {
+      counts.tids[1] = Tid();
+      std::thread([&] { counts.tids[2] = Tid(); }).join();
+    });
+    first.join();
+    const pid_t child = fork();
+    if (child == 0) {
+      execl("/bin/true", "true", nullptr);
+      _exit(1);
+    }
+    counts.child = child;
+    waitpid(child, nullptr, 0);
+  });
+  Start();
+  Go();
+  WaitForEnd();
+  recorder_->Tick();
+  const CpuCapture capture = Take();
+  std::set<int> threads;
+  for (const Seen& seen : AllOf(capture)) threads.insert(seen.tid);
+  for (const int tid : {counts_->tids[0], counts_->tids[1], counts_->tids[2], counts_->child}) EXPECT_TRUE(threads.contains(tid)) << tid;
+  EXPECT_EQ(threads.size(), 4u);
+  // The side band says the same, and what the child has become.
+  std::set<int> made;
+  bool renamed = false, mapped = false;
+  const std::string& side_band = capture.side_band;
+  for (size_t at = 0; at < side_band.size(); at += At<perf_event_header>(side_band, at).size) {
+    const auto header = At<perf_event_header>(side_band, at);
+    ASSERT_GE(header.size, 8);
+    if (header.type == PERF_RECORD_FORK) made.insert(At<int>(side_band, at + 16));
+    if (header.type == PERF_RECORD_COMM && At<int>(side_band, at + 8) == counts_->child) renamed = renamed || std::string(side_band.data() + at + 16) == "true";
+    if (header.type == PERF_RECORD_MMAP2 && At<int>(side_band, at + 8) == counts_->child) mapped = mapped || std::string(side_band.data() + at + 72).ends_with("/true");
+  }
+  EXPECT_EQ(made, (std::set<int>{counts_->tids[1], counts_->tids[2], counts_->child}));
+  EXPECT_TRUE(renamed);
+  EXPECT_TRUE(mapped);
+  EXPECT_EQ(capture.side_band_lost, 0u);
+  EXPECT_FALSE(Parse(side_band, capture.events).empty());
+}
+
+// Threads that are there, that come while the recorder attaches, and that come later: each has each of its
+// calls recorded once, or all of them from when the recording began.
+TEST_F(PerfRecorderTest, TakesInThreadsThatComeWhileItAttaches) {
+  NeedTracepoints();
+  if (IsSkipped()) return;
+  constexpr int kThreads = 400;
+  constexpr int kCalls = 20;
+  struct Made {
+    int tid;
+    TimeNs begun;
+  };
+  auto* made = static_cast<Made*>(mmap(nullptr, kThreads * sizeof(Made), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(made, MAP_FAILED);
+  Fork([&](Counts& counts) {
+    for (int i = 0; i < kThreads; ++i) {
+      std::thread([&] {
+        SystemClock clock;
+        made[i] = {Tid(), clock.Monotonic()};
+        for (int call = 0; call < kCalls; ++call) syscall(SYS_getppid);
+      }).join();
+      usleep(1000 + i % 7 * 900);
+      __atomic_store_n(&counts.calls, i, __ATOMIC_RELEASE);  // pairs with the test's load
+    }
+  });
+  Go();
+  while (__atomic_load_n(&counts_->calls, __ATOMIC_ACQUIRE) < 5) usleep(1000);
+  Start();
+  WaitForEnd();
+  const bool said = std::any_of(recorder_->warnings().begin(), recorder_->warnings().end(), [](const std::string& text) { return text.find("made threads all the time") != std::string::npos; });
+  const CpuCapture capture = Take();
+  const std::vector<Seen> all = AllOf(capture);
+  int recorded = 0;
+  for (int i = 0; i < kThreads; ++i) {
+    if (made[i].begun <= capture.rings.front().recording_since) continue;
+    const int64_t calls = CallsOf(all, "raw_syscalls:sys_enter", SYS_getppid, made[i].tid);
+    ASSERT_TRUE(calls == kCalls || said) << "thread " << i << " made " << kCalls << " calls, recorded are " << calls;
+    if (calls > 0) ++recorded;
+  }
+  EXPECT_GT(recorded, 20) << "the child was too quick";
+  munmap(made, kThreads * sizeof(Made));
+}
+
+TEST_F(PerfRecorderTest, AttachesToThreadsThatAreThere) {
+  Fork([](Counts& counts) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 8; ++i) {
+      threads.emplace_back([&counts, i] {
+        counts.tids[i] = Tid();
+        for (;;) usleep(2000);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  });
+  Go();
+  for (int i = 0; i < 8; ++i) {
+    while (__atomic_load_n(&counts_->tids[i], __ATOMIC_ACQUIRE) == 0) usleep(500);
+  }
+  Start();
+  std::set<int> missing(counts_->tids, counts_->tids + 8);
+  for (const TimeNs end = clock_.Monotonic() + 20 * kSecond; !missing.empty() && clock_.Monotonic() < end;) {
+    for (const Seen& seen : AllOf(Take())) missing.erase(seen.tid);
+  }
+  EXPECT_EQ(missing.size(), 0u) << "thread " << *missing.begin();
+  // Their names, though they had them before.
+  int names = 0;
+  const std::string side_band = Take().side_band;
+  for (size_t at = 0; at < side_band.size(); at += At<perf_event_header>(side_band, at).size) {
+    if (At<perf_event_header>(side_band, at).type == PERF_RECORD_COMM) ++names;
+  }
+  EXPECT_EQ(names, 9);
+}
+
+// Two threads fill the rings as fast as they can: every record is whole, and the heads say how much lies between
+// two looks; where they overlap, they agree.
+TEST_F(PerfRecorderTest, ReadsRingsThatAreWritten) {
+  NeedTracepoints();
+  if (IsSkipped()) return;
+  Fork([](Counts&) {
+    std::thread other([] {
+      for (;;) syscall(SYS_getppid);
+    });
+    for (;;) syscall(SYS_getppid);
+  });
+  CpuRecorderOptions options;
+  options.ring_bytes = 1 << 20;
+  Start(options);
+  Go();
+  std::vector<PerfRing> before;
+  uint64_t lapped = 0, overlapping = 0;
+  int64_t disordered = 0;
+  for (int look = 0; look < 50; ++look) {
+    CpuCapture capture = Take();
+    for (size_t i = 0; i < capture.rings.size(); ++i) {
+      const PerfRing& ring = capture.rings[i];
+      const std::vector<Seen> records = Parse(ring.records, capture.events);
+      ASSERT_EQ(ring.records.size() + ring.discarded_bytes, std::min(ring.head, ring.capacity_bytes));
+      ASSERT_EQ(ring.lost_before, ring.records.size() < ring.head);
+      for (size_t k = 0; k < records.size(); ++k) {
+        ASSERT_EQ(records[k].cpu, static_cast<uint32_t>(ring.cpu));
+        ASSERT_LE(records[k].time, ring.taken + kMillisecond);
+        if (k > 0 && records[k].time < records[k - 1].time) ++disordered;
+      }
+      lapped += ring.discarded_bytes;
+      if (look == 0) continue;
+      ASSERT_GE(ring.head, before[i].head);
+      const uint64_t fresh = ring.head - before[i].head;
+      if (fresh >= ring.records.size()) continue;
+      const std::string_view again = std::string_view(ring.records).substr(0, ring.records.size() - fresh);
+      const std::string_view old(before[i].records);
+      const size_t common = std::min(again.size(), old.size());
+      ASSERT_TRUE(again.substr(again.size() - common) == old.substr(old.size() - common)) << "two looks disagree";
+      overlapping += common;
+    }
+    before = std::move(capture.rings);
+    usleep(look % 5 * 1000);
+  }
+  EXPECT_GT(lapped, 0u) << "the rings never were full";
+  EXPECT_GT(overlapping, 0u) << "no two looks had anything in common";
+  EXPECT_EQ(disordered, 0);
+}
+
+}  // namespace
+}  // namespace hangscope
