@@ -95,7 +95,9 @@ class InstructionTrace {
 // `auxtrace_info`: the body of PERF_RECORD_AUXTRACE_INFO, which says what kind of trace it is and how the tracer
 // of each CPU was set. Fails with a sentence where the kind is not known, the body is damaged, or this build
 // has no library for it.
-Result<std::unique_ptr<InstructionTrace>> OpenInstructionTrace(std::string_view auxtrace_info, int cpu);
+// `cpu`: whose ring it is, -1: a thread's. `config`: the event's (perf_event_attr), where Intel PT says how often it
+// writes the time; 0: not known, and times are coarser.
+Result<std::unique_ptr<InstructionTrace>> OpenInstructionTrace(std::string_view auxtrace_info, int cpu, uint64_t config = 0);
 
 }  // namespace hangscope
 
