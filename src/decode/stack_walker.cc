@@ -348,7 +348,8 @@ std::vector<StackFrame> StackWalker::FindNames(uint64_t pc) {
   std::string source;
   if (Dwfl_Line* line = dwfl_module_getsrc(module, pc)) {
     int number = 0;
-    source = SourceOfLine(dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr), number);
+    const char* const file = dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr);
+    source = SourceOfLine(file, number);
   }
   Dwarf_Addr bias = 0;
   Dwarf_Die* const unit = dwfl_module_addrdie(module, pc, &bias);
