@@ -229,7 +229,7 @@ StackWalk StackWalker::WalkOnce(const ThreadImage& image, size_t most_frames) {
   image_ = &image;
   const int ended = dwfl_getthread_frames(dwfl_, image.tid, TakeFrame, &places);
   image_ = nullptr;
-  walk.complete = ended == 0;
+  walk.complete = ended == 0 && !places.pcs.empty() && IsOutermost(places.pcs.back());
   for (const uint64_t pc : places.pcs) {
     const std::vector<StackFrame>& names = Name(pc);
     walk.frames.insert(walk.frames.end(), names.begin(), names.end());
@@ -239,8 +239,28 @@ StackWalk StackWalker::WalkOnce(const ThreadImage& image, size_t most_frames) {
     walk.complete = false;
   }
   if (ended < 0) walk.trouble = fmt::format("the stack cannot be followed behind {} frames: {}", places.pcs.size(), dwfl_errmsg(-1));
-  if (!walk.complete && walk.trouble.empty()) walk.trouble = fmt::format("the stack has more than {} frames", most_frames);
+  if (walk.complete || !walk.trouble.empty()) return walk;
+  if (places.pcs.size() >= most_frames || walk.frames.size() >= most_frames) walk.trouble = fmt::format("the stack has more than {} frames", most_frames);
+  else walk.trouble = fmt::format("the stack cannot be followed behind {} frames without the thread's registers", places.pcs.size());
   return walk;
+}
+
+// libdw ends a stack in the same way where it began and where a register is missing. Where it began, the unwind table
+// says that nobody is to be returned to.
+bool StackWalker::IsOutermost(uint64_t pc) const {
+  Dwfl_Module* const module = dwfl_addrmodule(dwfl_, pc);
+  Dwarf_Addr bias = 0;
+  Dwarf_CFI* const table = module != nullptr ? dwfl_module_eh_cfi(module, &bias) : nullptr;
+  Dwarf_Frame* frame = nullptr;
+  if (table == nullptr || dwarf_cfi_addrframe(table, pc - bias, &frame) != 0) return false;
+  const int back = dwarf_frame_info(frame, nullptr, nullptr, nullptr);
+  Dwarf_Op room[3];
+  Dwarf_Op* operations = nullptr;
+  size_t count = 0;
+  // No operations, but a place for them: undefined; no place either: as the frame before has it.
+  const bool is_undefined = back >= 0 && dwarf_frame_register(frame, back, room, &operations, &count) == 0 && count == 0 && operations != nullptr;
+  free(frame);
+  return is_undefined;
 }
 
 // A thread that was not stopped shows its stack pointer and pc only. Functions that keep a frame pointer need that,
@@ -248,7 +268,8 @@ StackWalk StackWalker::WalkOnce(const ThreadImage& image, size_t most_frames) {
 // that and leads to where the thread began is taken.
 bool StackWalker::GuessFramePointer(const ThreadImage& image, size_t most_frames, StackWalk* best) {
   ThreadImage attempt = image;
-  for (const uint64_t candidate : FramePointerCandidates(image)) {
+  if (best->frames.empty()) return false;
+  for (const uint64_t candidate : FramePointerCandidates(image, best->frames.back().pc)) {
     attempt.registers.values[ThreadRegisters::kFramePointer] = candidate;
     StackWalk walk = WalkOnce(attempt, most_frames);
     if (!walk.complete) continue;
@@ -259,7 +280,7 @@ bool StackWalker::GuessFramePointer(const ThreadImage& image, size_t most_frames
   return false;
 }
 
-std::vector<uint64_t> StackWalker::FramePointerCandidates(const ThreadImage& image) const {
+std::vector<uint64_t> StackWalker::FramePointerCandidates(const ThreadImage& image, uint64_t stuck_pc) {
   std::vector<uint64_t> candidates;
   const uint64_t sp = image.registers.stack_pointer();
   if (sp < image.stack_begin) return candidates;
@@ -271,24 +292,38 @@ std::vector<uint64_t> StackWalker::FramePointerCandidates(const ThreadImage& ima
     const uint64_t place = image.stack_begin + at;
     // The outermost function saves whatever was in the register before.
     const bool chained = saved > place && saved - place < kLargestFrame;
-    if ((chained || saved <= 1) && IsReturnAddress(back)) candidates.push_back(place);
+    if ((chained || saved <= 1) && MayHaveCalled(back, stuck_pc)) candidates.push_back(place);
   }
   return candidates;
 }
 
-bool StackWalker::IsReturnAddress(uint64_t address) const {
-  const MemoryMapping* const mapping = FindMapping(mappings_, address);
+// Whether the function that `pc` is in can have been called from before `back`. Below the frame that is looked for lie
+// what is left of calls that it made earlier: those lead back into itself.
+bool StackWalker::MayHaveCalled(uint64_t back, uint64_t pc) {
+  const MemoryMapping* const mapping = FindMapping(mappings_, back);
   if (mapping == nullptr || !mapping->executable) return false;
+  Dwfl_Module* const module = dwfl_addrmodule(dwfl_, pc);
+  const ModuleSymbols::Symbol* const function = module != nullptr ? ModuleSymbols::Find(SymbolsOf(module).functions, pc) : nullptr;
+  const bool is_inside = function != nullptr && back - function->address <= function->bytes;
 #if defined(__x86_64__)
   uint8_t code[7];
-  if (address - mapping->begin < sizeof code || !read_(address - sizeof code, code, sizeof code)) return false;
-  if (code[2] == 0xe8) return true;  // call to a fixed address
-  for (size_t i = 0; i < 6; ++i) {   // call through a register or memory, of 2 to 7 bytes
-    if (code[i] == 0xff && (code[i + 1] >> 3 & 7) == 2) return true;
+  if (back - mapping->begin < sizeof code || !read_(back - sizeof code, code, sizeof code)) return false;
+  if (code[2] == 0xe8) {  // call to a fixed address
+    int32_t distance = 0;
+    std::memcpy(&distance, code + 3, sizeof distance);
+    const uint64_t called = back + static_cast<uint64_t>(int64_t{distance});
+    if (function == nullptr || called == function->address) return true;
+    Dwfl_Module* const other = dwfl_addrmodule(dwfl_, called);
+    const ModuleSymbols::Symbol* const target = other != nullptr ? ModuleSymbols::Find(SymbolsOf(other).functions, called) : nullptr;
+    // What has no name is a stub that leads on to another file's function.
+    return target == nullptr && !is_inside;
+  }
+  for (size_t i = 0; i < 6; ++i) {  // call through a register or memory, of 2 to 7 bytes
+    if (code[i] == 0xff && (code[i + 1] >> 3 & 7) == 2) return !is_inside;
   }
   return false;
 #else
-  return true;
+  return !is_inside;
 #endif
 }
 

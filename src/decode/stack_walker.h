@@ -55,8 +55,9 @@ class StackWalker {
   StackWalker(std::string proc_root, int pid, std::vector<MemoryMapping> mappings, ReadMemory read);
   StackWalk WalkOnce(const ThreadImage& image, size_t most_frames);
   bool GuessFramePointer(const ThreadImage& image, size_t most_frames, StackWalk* best);
-  std::vector<uint64_t> FramePointerCandidates(const ThreadImage& image) const;
-  bool IsReturnAddress(uint64_t address) const;
+  std::vector<uint64_t> FramePointerCandidates(const ThreadImage& image, uint64_t stuck_pc);
+  bool IsOutermost(uint64_t pc) const;
+  bool MayHaveCalled(uint64_t back, uint64_t pc);
   const std::vector<StackFrame>& Name(uint64_t pc);
   std::vector<StackFrame> FindNames(uint64_t pc);
   bool HasLines(Dwfl_Module* module);
