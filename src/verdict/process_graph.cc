@@ -93,8 +93,9 @@ FileSource SourceOf(const WaitFile& file) {
 }  // namespace
 
 bool IsSameWait(const ThreadFacts& before, const ThreadFacts& now) {
-  return before.pid == now.pid && before.state == now.state && before.system_call == now.system_call && before.wait.address == now.wait.address &&
-         before.voluntary_switches == now.voluntary_switches && before.involuntary_switches == now.involuntary_switches;
+  // What a word belongs to may be known in one look only, and then it is told by where that begins.
+  const bool same_word = before.wait.kind != now.wait.kind || before.wait.address == now.wait.address;
+  return before.pid == now.pid && before.state == now.state && before.system_call == now.system_call && same_word && before.voluntary_switches == now.voluntary_switches && before.involuntary_switches == now.involuntary_switches;
 }
 
 ProcessGraph::ProcessGraph(const std::vector<SystemLook>& looks) {
