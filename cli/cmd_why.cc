@@ -1,11 +1,14 @@
 // hangscope why: docs/hangscope-why.md.
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/units.h"
 #include "commands.h"
 #include "options.h"
+#include "session/linux_inspector.h"
 #include "session/why.h"
+#include "session/why_process.h"
 
 namespace hangscope::cli {
 namespace {
@@ -13,27 +16,57 @@ namespace {
 constexpr char kHelp[] =
     R"(usage: hangscope why [options] TARGET
 
-Says why a target that records with hangscope/hangscope.h hangs or died: who waits for whom,
-who stopped first and what it did then, faults, what is corrupt. TARGET may be live or dead:
+Says why a target hangs or died: who waits for whom, who stopped first and what it did then,
+faults, what is corrupt. A process of Linux needs nothing for that (docs/why-process.md); any
+other TARGET records with hangscope/hangscope.h, and may be live or dead:
 
   file:PATH[@OFFSET]    a scope file, a dump of memory, guest RAM; or a console's log
                         with a dump in it; file: may be left out
   SNAPSHOT              a snapshot's folder
-  pid:N                 a process
+  pid:N                 a process; pid: may be left out
   core:FILE             a core dump
-  exec:COMMAND          what a helper reads, of a device for example
   gdb:HOST:PORT         a debug server, or gdb:PATH for its socket; it stops the target
                         for a moment, so this wants --intrusive
   exec:COMMAND          a helper that reaches the target's memory (docs/probes.md)
 
   --elf FILE            the program: names, lines, and where the scope is
   --stall T             how long what may be alive is looked at, and what lasts so long
-                        is a hang [1]
+                        is a hang [1]; of pid:N without a scope, between two looks [0.05]
   --json                JSON Lines (docs/json.md)
   --intrusive           the target may be stopped for a moment
+  --no-stop             no thread of pid:N may be; less is known of those that run then
+  --all                 all threads of pid:N, not as many as fit on the screen
+  --stacks              all their stacks
 
 Status: 0 neither hang nor fault; 1 a hang or a fault; 2 usage; 3 the target cannot be read.
 )";
+
+constexpr size_t kColumnsOfFiles = 120;
+
+// Of the screen that `fd` is; of a pipe or a file, as many as people have nowadays.
+void SetScreen(int fd, WhyProcessOptions* options) {
+  winsize size{};
+  const bool known = ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 1;
+  options->columns = known ? size.ws_col : kColumnsOfFiles;
+  if (known) options->lines = static_cast<size_t>(size.ws_row - 1);
+}
+
+// A number is a process, where there is no file of that name.
+std::string TargetOf(const std::string& word) {
+  const bool number = !word.empty() && word.find_first_not_of("0123456789") == std::string::npos;
+  return number && access(word.c_str(), F_OK) != 0 ? "pid:" + word : word;
+}
+
+Result<WhyReport> Ask(const WhyOptions& options, WhyProcessOptions process) {
+  SystemClock clock;
+  const auto pid = PidOfTarget(options.source.target);
+  if (!pid) return AskWhy(PosixFileSystem(), clock, options);
+  auto inspector = OpenLinuxInspector(clock);
+  if (!inspector.ok()) return inspector.status();
+  process.pid = *pid;
+  process.json = options.json;
+  return AskWhyPid(PosixFileSystem(), clock, **inspector, options, process);
+}
 
 int Fail(const Status& status) {
   PrintError(status.message());
@@ -45,12 +78,17 @@ int Fail(const Status& status) {
 int WhyCommand(const std::vector<std::string>& words) {
   OptionParser parser("why", kHelp);
   WhyOptions options;
-  std::string stall = "1";
+  WhyProcessOptions process;
+  std::string stall;
+  bool no_stop = false;
   parser.Positional("target", &options.source.target);
   parser.Option("--elf", &options.source.elf);
   parser.Option("--stall", &stall);
   parser.Flag("--json", &options.json);
   parser.Flag("--intrusive", &options.source.intrusive);
+  parser.Flag("--no-stop", &no_stop);
+  parser.Flag("--all", &process.all_threads);
+  parser.Flag("--stacks", &process.all_stacks);
   switch (parser.Parse(words)) {
     case OptionParser::Outcome::kHelp: return kExitClean;
     case OptionParser::Outcome::kError: return kExitUsage;
@@ -60,11 +98,15 @@ int WhyCommand(const std::vector<std::string>& words) {
     PrintError("no target given; for example hangscope why pid:4711");
     return kExitUsage;
   }
-  auto time = ParseDuration("--stall", stall);
-  if (!time.ok()) return Fail(time.status());
-  options.stall = *time;
-  SystemClock clock;
-  auto report = AskWhy(PosixFileSystem(), clock, options);
+  if (!stall.empty()) {
+    auto time = ParseDuration("--stall", stall);
+    if (!time.ok()) return Fail(time.status());
+    options.stall = process.apart = *time;
+  }
+  options.source.target = TargetOf(options.source.target);
+  process.stop = !no_stop;
+  SetScreen(STDOUT_FILENO, &process);
+  auto report = Ask(options, process);
   if (!report.ok()) return Fail(report.status());
   (void)WriteAll(STDOUT_FILENO, report->text);
   return report->is_bad ? kExitHang : kExitClean;

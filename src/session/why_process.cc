@@ -1,0 +1,99 @@
+#include "session/why_process.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <vector>
+
+#include "export/process_json.h"
+#include "export/process_text.h"
+#include "export/watch_json.h"
+#include "probe/process_target.h"
+#include "verdict/process_verdict.h"
+
+namespace hangscope {
+namespace {
+
+constexpr std::string_view kPidPrefix = "pid:";
+
+struct TwoLooks {
+  std::vector<SystemLook> looks;
+  ProcessJudgement judgement;
+};
+
+bool IsOf(int pid, const SystemLook& look) { return !look.processes.empty() && look.processes[0].pid == pid; }
+
+// The first only sees who sleeps in what, and stops nobody: whoever is stopped and goes on has run.
+Result<TwoLooks> LookTwice(Clock& clock, ProcessInspector& inspector, const WhyProcessOptions& options) {
+  TwoLooks two;
+  InspectOptions inspect;
+  inspect.stop = inspect.step_running = inspect.stacks = false;
+  auto first = inspector.Look(options.pid, inspect);
+  if (!first.ok()) return first.status();
+  if (!IsOf(options.pid, *first)) return Status::NotFound(fmt::format("there is no process {}", options.pid));
+  const TimeNs passed = std::max<TimeNs>(0, clock.Monotonic() - first->begin);
+  if (passed < options.apart) clock.Sleep(options.apart - passed);
+  inspect.stop = inspect.step_running = options.stop;
+  inspect.stacks = true;
+  auto second = inspector.Look(options.pid, inspect);
+  if (!second.ok() || !IsOf(options.pid, *second)) return Status::NotFound(fmt::format("process {} has ended while it was looked at", options.pid));
+  two.looks.push_back(std::move(*first));
+  two.looks.push_back(std::move(*second));
+  two.judgement = JudgeProcess(two.looks);
+  return two;
+}
+
+ProcessScene SceneOf(const TwoLooks& two, const WhyProcessOptions& options) {
+  return {&two.looks.back(), &two.judgement, options.all_threads, options.all_stacks, options.columns, options.lines};
+}
+
+// A scope that is there but cannot be read is worth saying, one that is not there is not.
+bool MayHaveScope(FileSystem& files, const WhyOptions& scope, int pid) {
+  return !scope.source.elf.empty() || ProcessTarget::Open(files, pid, {}).ok();
+}
+
+void AddNote(const std::string& sentence, Clock& clock, const WhyProcessOptions& options, WhyReport* report) {
+  if (options.json) report->text += WatchNoteJson(fmt::format("process {}", options.pid), "trouble", sentence, clock.Wall());
+  else report->text += sentence + "\n";
+}
+
+}  // namespace
+
+std::optional<int> PidOfTarget(const std::string& target) {
+  if (!target.starts_with(kPidPrefix)) return std::nullopt;
+  int pid = 0;
+  const char* const end = target.data() + target.size();
+  const auto [at, error] = std::from_chars(target.data() + kPidPrefix.size(), end, pid);
+  if (error != std::errc() || at != end || pid <= 0) return std::nullopt;
+  return pid;
+}
+
+Result<WhyReport> AskWhyProcess(Clock& clock, ProcessInspector& inspector, const WhyProcessOptions& options) {
+  auto two = LookTwice(clock, inspector, options);
+  if (!two.ok()) return two.status();
+  const ProcessScene scene = SceneOf(*two, options);
+  return WhyReport{options.json ? ProcessJson(scene, clock.Wall()) : ProcessText(scene), two->judgement.IsBad()};
+}
+
+Result<WhyReport> AskWhyPid(FileSystem& files, Clock& clock, ProcessInspector& inspector, const WhyOptions& scope, const WhyProcessOptions& options) {
+  if (!MayHaveScope(files, scope, options.pid)) return AskWhyProcess(clock, inspector, options);
+  auto report = AskWhy(files, clock, scope);
+  if (!report.ok()) {
+    auto without = AskWhyProcess(clock, inspector, options);
+    if (!without.ok()) return report;
+    AddNote("what it records was not read: " + report.status().message(), clock, options, &*without);
+    return without;
+  }
+  auto two = LookTwice(clock, inspector, options);
+  if (!two.ok()) {
+    AddNote("its threads were not looked at: " + two.status().message(), clock, options, &*report);
+    return report;
+  }
+  const ProcessScene scene = SceneOf(*two, options);
+  report->text += options.json ? ProcessFindingsJson(scene, clock.Wall()) : ProcessFindingsText(scene);
+  report->is_bad = report->is_bad || two->judgement.IsBad();
+  return report;
+}
+
+}  // namespace hangscope

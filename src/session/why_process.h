@@ -1,0 +1,35 @@
+// hangscope why pid:N: why a process hangs, with or without a scope of its own.
+#ifndef HANGSCOPE_SESSION_WHY_PROCESS_H
+#define HANGSCOPE_SESSION_WHY_PROCESS_H
+
+#include <optional>
+#include <string>
+
+#include "probe/process_inspector.h"
+#include "session/why.h"
+
+namespace hangscope {
+
+struct WhyProcessOptions {
+  int pid = 0;
+  TimeNs apart = 50 * kMillisecond;  // the looks; who runs in between is not stuck
+  bool stop = true;                  // its threads may be stopped for a moment
+  bool all_threads = false;
+  bool all_stacks = false;
+  bool json = false;
+  size_t columns = 80;
+  size_t lines = 23;
+};
+
+// "pid:4711"; nothing where `target` is something else.
+std::optional<int> PidOfTarget(const std::string& target);
+
+// Looks twice. Fails where there is no such process, or it ends meanwhile, or nothing of it may be looked at.
+Result<WhyReport> AskWhyProcess(Clock& clock, ProcessInspector& inspector, const WhyProcessOptions& options);
+
+// The same; of a process that records, what its scope says comes first. `scope`: its target is pid:N.
+Result<WhyReport> AskWhyPid(FileSystem& files, Clock& clock, ProcessInspector& inspector, const WhyOptions& scope, const WhyProcessOptions& options);
+
+}  // namespace hangscope
+
+#endif
