@@ -13,6 +13,7 @@ namespace hangscope::cli {
 enum Exit {
   kExitClean = 0,
   kExitHang = 1,
+  kExitMissing = 1,  // of doctor
   kExitUsage = 2,
   kExitFailed = 3,
   kExitInterrupted = 130,
@@ -32,6 +33,7 @@ int CatCommand(const std::vector<std::string>& words);
 int ShowCommand(const std::vector<std::string>& words);
 int WatchCommand(const std::vector<std::string>& words, const StartSignals& signals);
 int SetCommand(const std::vector<std::string>& words);
+int DoctorCommand(const std::vector<std::string>& words);
 int WhyCommand(const std::vector<std::string>& words);
 
 }  // namespace hangscope::cli

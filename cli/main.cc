@@ -27,6 +27,7 @@ usage: hangscope COMMAND [options]
   watch TARGET...               watch its cores and tasks: who hangs, who waits for whom
   why TARGET                    the verdict on one that hangs, or is dead
   set WHAT TARGET CORES...      pause, resume, delay, mask, freeze
+  doctor                        what this machine lets you record, and what grants the rest
   cost [options] -- QEMU...     count what pieces of the target's code cost
 
   hangscope COMMAND --help      the options of one command
@@ -51,6 +52,7 @@ int Dispatch(const std::vector<std::string>& words, const StartSignals& signals)
   if (command == "cat") return CatCommand(rest);
   if (command == "show") return ShowCommand(rest);
   if (command == "set") return SetCommand(rest);
+  if (command == "doctor") return DoctorCommand(rest);
   if (command == "why") return WhyCommand(rest);
   if (command == "--version") {
     WriteAll(STDOUT_FILENO, "hangscope " HANGSCOPE_VERSION "\n");
@@ -63,7 +65,7 @@ int Dispatch(const std::vector<std::string>& words, const StartSignals& signals)
   if (command.empty()) {
     WriteAll(STDERR_FILENO, kHelp);
   } else {
-    PrintError("unknown command '" + command + "'; there are run, tee, ls, snap, cat, show, watch, why, set and cost (hangscope --help)");
+    PrintError("unknown command '" + command + "'; there are run, tee, ls, snap, cat, show, watch, why, set, doctor and cost (hangscope --help)");
   }
   return kExitUsage;
 }

@@ -1,0 +1,39 @@
+// hangscope doctor: docs/hangscope-doctor.md.
+#include <unistd.h>
+
+#include "commands.h"
+#include "export/doctor_text.h"
+#include "options.h"
+#include "session/doctor.h"
+
+namespace hangscope::cli {
+namespace {
+
+constexpr char kHelp[] =
+    R"(usage: hangscope doctor [--json]
+
+Says what this machine lets this user record and look into, what is missing for what, and
+the command that grants it. Changes nothing.
+
+  --json                one JSON object (docs/json.md)
+
+Status: 0 all that is needed works; 1 something is missing; 2 usage.
+)";
+
+}  // namespace
+
+int DoctorCommand(const std::vector<std::string>& words) {
+  OptionParser parser("doctor", kHelp);
+  bool json = false;
+  parser.Flag("--json", &json);
+  switch (parser.Parse(words)) {
+    case OptionParser::Outcome::kHelp: return kExitClean;
+    case OptionParser::Outcome::kError: return kExitUsage;
+    case OptionParser::Outcome::kGo: break;
+  }
+  const DoctorReport report = Diagnose(RealMachine());
+  (void)WriteAll(STDOUT_FILENO, json ? DoctorJson(report) : DoctorText(report));
+  return report.all_work() ? kExitClean : kExitMissing;
+}
+
+}  // namespace hangscope::cli
