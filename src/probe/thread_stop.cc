@@ -48,6 +48,8 @@ int InterruptedCall(const RawRegisters& raw) {
 }
 #endif
 
+constexpr TimeNs kLongestWaitForEnd = 100 * kMillisecond;
+
 std::string WhyNotStopped(int tid, int error) {
   return fmt::format("thread {} cannot be stopped for its registers: {}", tid, ErrorText(error));
 }
@@ -58,7 +60,7 @@ Result<std::unique_ptr<ThreadStop>> ThreadStop::Stop(Clock& clock, int tid, Time
   if (ptrace(PTRACE_SEIZE, tid, nullptr, nullptr) != 0) return Status::Io(WhyNotStopped(tid, errno));
   const TimeNs since = clock.Monotonic();
   // From here on, ending it detaches.
-  std::unique_ptr<ThreadStop> stop(new ThreadStop(tid, since));
+  std::unique_ptr<ThreadStop> stop(new ThreadStop(clock, tid, since));
   if (ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) != 0) return Status::Io(WhyNotStopped(tid, errno));
   for (;;) {
     int status = 0;
@@ -77,12 +79,16 @@ Result<std::unique_ptr<ThreadStop>> ThreadStop::Stop(Clock& clock, int tid, Time
 }
 
 ThreadStop::~ThreadStop() {
-  if (ptrace(PTRACE_DETACH, tid_, nullptr, nullptr) == 0 || errno != ESRCH) return;
-  // Not stopped, though asked to: the kernel only lets go of what is stopped. It will stop, unless it ends.
+  if (ptrace(PTRACE_DETACH, tid_, nullptr, signal_) == 0 || errno != ESRCH) return;
+  // Not stopped, though asked to: the kernel lets go of what is stopped, and of all when this thread ends.
+  const TimeNs until = clock_.Monotonic() + kLongestWaitForEnd;
   int status = 0;
-  while (waitpid(tid_, &status, __WALL) == tid_ && WIFSTOPPED(status)) {
+  while (clock_.Monotonic() < until) {
+    const pid_t got = waitpid(tid_, &status, __WALL | WNOHANG);
+    if (got < 0 || (got == tid_ && !WIFSTOPPED(status))) return;
     const int signal = status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
-    if (ptrace(PTRACE_DETACH, tid_, nullptr, signal) == 0) return;
+    if (got == tid_ && ptrace(PTRACE_DETACH, tid_, nullptr, signal) == 0) return;
+    clock_.Sleep(10'000);
   }
 }
 

@@ -7,6 +7,8 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "probe/process_memory.h"
+#include "probe/step_trace.h"
 #include "probe/thread_image.h"
 
 namespace hangscope {
@@ -26,10 +28,23 @@ class ThreadStop {
   int interrupted_call() const { return interrupted_call_; }
   TimeNs since() const { return since_; }
 
- private:
-  ThreadStop(int tid, TimeNs since) : tid_(tid), since_(since) {}
+  // Lets it carry out one instruction after another, until its state comes back or `until` (monotonic) or after `most`.
+  // Stops before what must not be carried out in steps. A signal that comes ends it, and is delivered.
+  StepTrace Step(TimeNs until, size_t most, const ReadMemory& read);
+  // Exactly `count` steps more, from the state that the trace ended in: whether it is in that state again, its
+  // floating point and vector registers included.
+  bool StepsBackInto(const StepState& state, size_t count, TimeNs until, const ReadMemory& read);
 
+ private:
+  ThreadStop(Clock& clock, int tid, TimeNs since) : clock_(clock), tid_(tid), since_(since) {}
+  bool ReadState(StepState* state) const;
+  bool StepOnce(TimeNs until);
+  std::string VectorRegisters() const;
+
+  Clock& clock_;
   int tid_;
+  int signal_ = 0;                // that came meanwhile
+  bool is_stopped_ = true;        // as far as is known
   TimeNs since_;                  // monotonic: when it was asked to stop
   mutable int interrupted_call_ = -1;
 };

@@ -5,8 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
-
-#include "probe/thread_stop.h"
+#include <span>
 
 namespace hangscope {
 namespace {
@@ -15,6 +14,7 @@ constexpr size_t kMostThreads = 16384;
 constexpr size_t kStackBytes = 64 << 10;      // copied of each
 constexpr uint64_t kBelowStack = 256;         // leaf functions use so much below the stack pointer
 constexpr size_t kMostCommand = 4096;
+constexpr size_t kMostSteps = 8192;
 constexpr TimeNs kLongestWaitForStop = 50 * kMillisecond;
 
 // glibc's own, for cancelling threads and changing their user.
@@ -311,6 +311,7 @@ void ProcessLook::StopThread(Work* work, ThreadFacts* thread) {
     interrupted = (*stop)->interrupted_call();
     image.stack_begin = image.registers.stack_pointer() - kBelowStack;
     image.stack = StackBytes(image.stack_begin);
+    if (interrupted < 0 && !work->raw.IsBlocked()) StepThread(**stop, thread);
   }
   context_.longest_stop = std::max(context_.longest_stop, context_.clock.Monotonic() - begin);
   TakeWalk(walker_->Walk(image, context_.options.most_frames), thread);
@@ -321,6 +322,54 @@ void ProcessLook::StopThread(Work* work, ThreadFacts* thread) {
                      image.registers.stack_pointer() == work->raw.call->stack_pointer;
   if (still) ExplainWait(*work, thread);
   else thread->wait = {};
+}
+
+// What runs may go in circles. It does where it is in the same state again, memory included: then nothing but what
+// others do to the memory that it reads, or a signal, ends that.
+void ProcessLook::StepThread(ThreadStop& stop, ThreadFacts* thread) {
+  if (!context_.options.step_running || context_.stepped >= context_.options.most_stepped) return;
+  ++context_.stepped;
+  const TimeNs until = context_.clock.Monotonic() + context_.options.step_time;
+  const StepTrace trace = stop.Step(until, kMostSteps, read_memory_);
+  if (trace.states.size() < 2) return;
+  const size_t first = trace.period > 0 ? trace.states.size() - 1 - trace.period : 0;
+  const LoopAccess access = ExamineSteps(std::span(trace.states).subspan(first, trace.states.size() - 1 - first), read_memory_);
+  ThreadFacts::Spin spin;
+  spin.steps = trace.states.size() - 1;
+  spin.begin = access.begin;
+  spin.end = access.end;
+  spin.calls_kernel = access.calls_kernel || trace.wants_kernel;
+  spin.reads_clock = access.reads_clock;
+  spin.writes_memory = !access.understood || !access.writes.empty();
+  if (trace.period > 0) {
+    // The same again, and this time with an eye on what it writes: a lock that is tried again and again is the same
+    // after as before.
+    const std::string before = BytesOf(access.writes);
+    const bool is_back = stop.StepsBackInto(trace.states.back(), trace.period, until + context_.options.step_time, read_memory_);
+    if (is_back) spin.period = trace.period;
+    if (is_back && access.understood) spin.writes_memory = BytesOf(access.writes) != before;
+  }
+  if (access.understood) TakePolls(access, trace.states.back(), &spin);
+  thread->spin = std::move(spin);
+}
+
+std::string ProcessLook::BytesOf(const std::vector<LoopAccess::Range>& ranges) const {
+  constexpr uint64_t kMostBytes = 64;  // of an instruction
+  std::string bytes;
+  for (const LoopAccess::Range& range : ranges) bytes += memory_.ReadUpTo(range.address, static_cast<size_t>(std::min(range.bytes, kMostBytes)));
+  return bytes;
+}
+
+// What it reads outside of its own stack: others may change that.
+void ProcessLook::TakePolls(const LoopAccess& access, const StepState& state, ThreadFacts::Spin* spin) {
+  const MemoryMapping* const stack = FindMapping(mappings_, state.general[ThreadRegisters::kStackPointer]);
+  for (const LoopAccess::Range& range : access.reads) {
+    const MemoryMapping* const mapping = FindMapping(mappings_, range.address);
+    const bool is_constant = mapping != nullptr && !mapping->writable && !mapping->shared;
+    if (is_constant || (stack != nullptr && mapping == stack)) continue;
+    spin->polls.push_back(range.address);
+    if (spin->polled_variable.empty()) spin->polled_variable = VariableName(range.address);
+  }
 }
 
 void ProcessLook::Verify() {

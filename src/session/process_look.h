@@ -10,12 +10,14 @@
 #include <vector>
 
 #include "decode/futex_kind.h"
+#include "decode/spin_loop.h"
 #include "decode/stack_walker.h"
 #include "decode/system_call.h"
 #include "probe/open_files.h"
 #include "probe/process_inspector.h"
 #include "probe/process_memory.h"
 #include "probe/thread_reader.h"
+#include "probe/thread_stop.h"
 
 namespace hangscope {
 
@@ -99,7 +101,9 @@ class ProcessLook {
   std::optional<int> OuterThread(int inner, bool shared) const;
   bool WantsStop(const Work& work, const ThreadFacts& thread) const;
   void StopThread(Work* work, ThreadFacts* thread);
-  void StepThread(int tid, ThreadFacts* thread);
+  void StepThread(ThreadStop& stop, ThreadFacts* thread);
+  std::string BytesOf(const std::vector<LoopAccess::Range>& ranges) const;
+  void TakePolls(const LoopAccess& access, const StepState& state, ThreadFacts::Spin* spin);
   std::string VariableName(uint64_t address);
   void Trouble(std::string sentence);
 
