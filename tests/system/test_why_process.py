@@ -1,0 +1,317 @@
+"""hangscope why pid:N of programs that know nothing of it: what hangs is named right, what works is left alone."""
+import json
+import os
+import pathlib
+import pwd
+import re
+import signal
+import shutil
+import subprocess
+import time
+
+import support
+
+HUNG = support.FIRMWARE / "hung"
+TOOLS = pathlib.Path(support.BUILD) / "tests"
+MOST_S = 0.2  # that why may take, for a hundred threads
+
+
+def states(pid):
+    """The state of each thread, and how often it was switched; None: it ended meanwhile."""
+    found = {}
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        try:
+            status = (task / "status").read_text()
+        except OSError:
+            return None
+        state = re.search(r"State:\t(.)", status)[1]
+        switches = re.findall(r"ctxt_switches:\t(\d+)", status)
+        found[int(task.name)] = (state, tuple(switches) if state != "R" else ())
+    return found
+
+
+class WhyCase(support.Case):
+    def start(self, program, *words, stdin=subprocess.DEVNULL, **popen):
+        """Starts an example and waits for its first line."""
+        process = subprocess.Popen([program, *words], stdin=stdin, stdout=subprocess.PIPE, **popen)
+        self.addCleanup(self.finish, process)
+        self.assertTrue(process.stdout.readline(), f"{program} said nothing")
+        return process
+
+    @staticmethod
+    def finish(process):
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout):
+            if stream:
+                stream.close()
+
+    def settled(self, pid):
+        """Waits until its threads stand still, or run, for 50 ms."""
+        def stands_still():
+            before = states(pid)
+            time.sleep(0.05)
+            return before is not None and before == states(pid)
+        self.until(stands_still, what=f"process {pid} came to rest")
+
+    def hung(self, name):
+        process = self.start(HUNG / name)
+        self.settled(process.pid)
+        return process
+
+    def why(self, pid, *words, **popen):
+        """The status, the note and the findings."""
+        outcome = self.hangscope("why", f"pid:{pid}", "--json", *words, **popen)
+        lines = [json.loads(line) for line in outcome.out.splitlines()]
+        self.assertTrue(lines, outcome.err)
+        return outcome.status, lines[0], [line for line in lines if line["type"] == "finding"], lines
+
+    def only_finding(self, pid, kind, confidence):
+        status, _, findings, lines = self.why(pid)
+        self.assertEqual(1, len(findings), lines)
+        self.assertEqual((kind, confidence, 1), (findings[0]["kind"], findings[0]["confidence"], status), findings[0])
+        return findings[0]
+
+    @staticmethod
+    def names(finding):
+        return {thread["name"] for thread in finding["threads"]}
+
+    def source_line(self, program, text):
+        """Where `text` stands in the source of an example: "abba.cc:20"."""
+        lines = (support.ROOT / "examples/hung" / program).read_text().splitlines()
+        return [f"{program}:{i + 1}" for i, line in enumerate(lines) if text in line]
+
+
+class HungPrograms(WhyCase):
+    def test_two_mutexes_in_opposite_order_are_a_deadlock_with_names_and_lines(self):
+        found = self.only_finding(self.hung("abba").pid, "deadlock", "certain")
+        self.assertEqual({"a-to-b", "b-to-a"}, self.names(found))
+        self.assertEqual("deadlock, 2 of 3 threads wait for each other", found["summary"])
+        first, other = found["threads"]
+        self.assertIn(f"held by {other['tid']}", first["does"])
+        self.assertIn(f"held by {first['tid']}", other["does"])
+        self.assertEqual({"lock_a", "lock_b"}, set(re.findall(r"mutex (lock_.)", first["does"] + other["does"])))
+        for thread in found["threads"]:
+            self.assertIn("Transfer", thread["where"]["function"])
+            self.assertIn(thread["where"]["source"], self.source_line("abba.cc", "to.lock()"))
+
+    def test_a_signal_that_came_too_early_is_lost(self):
+        found = self.only_finding(self.hung("lost_signal").pid, "lost-wakeup", "likely")
+        self.assertEqual({"consumer"}, self.names(found))
+        self.assertIn("condition work_came", found["threads"][0]["does"])
+        self.assertIn(found["threads"][0]["where"]["source"], self.source_line("lost_signal.cc", "pthread_cond_wait(&work"))
+
+    def test_a_reader_of_a_pipe_that_it_could_only_write_itself(self):
+        process = self.hung("silent_pipe")
+        found = self.only_finding(process.pid, "no-writer", "certain")
+        self.assertEqual([process.pid], [thread["tid"] for thread in found["threads"]])
+        self.assertIn("a pipe (fd 3) written by itself", found["threads"][0]["does"])
+        self.assertIn(found["threads"][0]["where"]["source"], self.source_line("silent_pipe.cc", "while (read("))
+
+    def test_a_mutex_whose_owner_ended(self):
+        found = self.only_finding(self.hung("dead_owner").pid, "owner-died", "certain")
+        self.assertRegex(found["summary"], r"mutex table_lock, held by \d+, which ended")
+        self.assertEqual("look_up()", found["threads"][0]["where"]["function"])
+
+    def test_a_spin_for_a_flag_that_nobody_sets(self):
+        found = self.only_finding(self.hung("busy_spin").pid, "spin", "certain")
+        self.assertIn("spins for table_ready", found["summary"])
+        self.assertEqual("wait_for_table()", found["threads"][0]["where"]["function"])
+
+    def test_a_child_that_is_stopped(self):
+        process = self.hung("stopped_child")
+        found = self.only_finding(process.pid, "stopped-child", "certain")
+        child, = found["partners"]
+        self.assertIn(f"process {child} (stopped_child), which is stopped", found["summary"])
+        self.assertEqual("T", states(child)[child][0])
+        self.assertEqual("wait_for_job(int)", found["threads"][0]["where"]["function"])
+
+    def test_two_processes_that_wait_for_each_other(self):
+        found = self.only_finding(self.hung("two_processes").pid, "deadlock", "certain")
+        self.assertEqual({"two_processes", "server"}, self.names(found))
+        self.assertEqual("deadlock, 2 threads of 2 processes wait for each other", found["summary"])
+        self.assertEqual({"ask()", "serve()"}, {thread["where"]["function"] for thread in found["threads"]})
+
+    def test_the_same_from_the_other_end(self):
+        server, = self.only_finding(self.hung("two_processes").pid, "deadlock", "certain")["threads"][1:]
+        self.assertEqual(server["pid"], self.only_finding(server["pid"], "deadlock", "certain")["threads"][0]["pid"])
+
+    def test_without_stopping_anybody(self):
+        process = self.hung("abba")
+        status, note, findings, _ = self.why(process.pid, "--no-stop")
+        self.assertEqual((1, ["deadlock"], 0), (status, [f["kind"] for f in findings], note["longest_stop_s"]))
+
+    def test_a_process_that_is_stopped_itself(self):
+        process = self.start(HUNG / "controls", "sleep")
+        process.send_signal(signal.SIGSTOP)
+        self.until(lambda: states(process.pid)[process.pid][0] == "T", what="it is stopped")
+        found = self.only_finding(process.pid, "stopped", "certain")
+        self.assertIn(f"kill -CONT {process.pid} lets it go on", found["evidence"])
+        self.assertEqual("T", states(process.pid)[process.pid][0], "looking at it let it go on")
+
+    def test_on_a_screen_of_eighty_columns_the_verdict_is_first(self):
+        process = self.hung("abba")
+        screen, terminal = self.open_terminal()
+        os.set_blocking(screen, False)
+        fcntl_size = "stty cols 80 rows 24 && exec " + support.HANGSCOPE + f" why {process.pid}"
+        done = subprocess.run(["sh", "-c", fcntl_size], stdin=terminal, stdout=terminal, timeout=60)
+        os.close(terminal)
+        text = os.read(screen, 1 << 16).decode()
+        os.close(screen)
+        lines = text.splitlines()
+        self.assertEqual((1, "HANG: deadlock, 2 of 3 threads wait for each other (certain)"), (done.returncode, lines[0]))
+        self.assertLessEqual(max(map(len, lines)), 80)
+        self.assertLessEqual(len(lines), 23)
+
+
+class Controls(WhyCase):
+    def assert_silent(self, pid, times=3):
+        for _ in range(times):
+            status, note, findings, lines = self.why(pid)
+            self.assertEqual((0, []), (status, [f["summary"] for f in findings]), lines)
+            self.assertEqual("clean", note["event"])
+
+    def control(self, mode, **popen):
+        return self.start(HUNG / "controls", mode, **popen)
+
+    def test_a_server_with_an_idle_pool(self):
+        process = self.control("server")
+        self.settled(process.pid)
+        self.assert_silent(process.pid)
+
+    def test_a_slow_computation(self):
+        self.assert_silent(self.control("compute").pid)
+
+    def test_a_program_that_waits_for_its_terminal(self):
+        screen, terminal = self.open_terminal()
+        process = self.control("terminal", stdin=terminal)
+        os.close(terminal)
+        self.addCleanup(os.close, screen)
+        self.settled(process.pid)
+        self.assert_silent(process.pid)
+
+    def test_threads_that_hand_a_ball_to_and_fro(self):
+        self.assert_silent(self.control("busy").pid, times=5)
+
+    def test_a_sleeper(self):
+        self.assert_silent(self.control("sleep").pid)
+
+    def test_a_parent_of_a_child_that_computes(self):
+        process = self.control("job")
+        self.settled(process.pid)
+        self.assert_silent(process.pid)
+
+    def test_a_wait_for_a_thread_that_naps(self):
+        process = self.control("poll")
+        self.settled(process.pid)
+        self.assert_silent(process.pid)
+
+    def test_a_shell_whose_command_sleeps(self):
+        process = self.start("/bin/sh", "-c", "echo ready; sleep 1000; :")
+        self.addCleanup(lambda: [os.kill(int(child), signal.SIGKILL) for child in children])
+        children = self.until(lambda: pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split())
+        self.settled(process.pid)
+        self.assert_silent(process.pid)
+
+
+class Harmless(WhyCase):
+    def quickest(self, times, *command):
+        best = None
+        for _ in range(times):
+            begin = time.monotonic()
+            subprocess.run([str(word) for word in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
+            took = time.monotonic() - begin
+            best = took if best is None else min(best, took)
+        return best
+
+    def test_a_hundred_threads_take_a_fifth_of_a_second(self):
+        process = self.start(HUNG / "controls", "pool")
+        self.settled(process.pid)
+        self.assertEqual(101, len(states(process.pid)))
+        took = self.quickest(5, support.HANGSCOPE, "why", f"pid:{process.pid}", "--all", "--stacks")
+        print(f"hangscope why: {took * 1e3:.0f} ms for 101 threads")
+        if took <= MOST_S:
+            return
+        # On a machine that is busy with other things: no more than a fifth of what the usual way takes.
+        if shutil.which("gdb") is None:
+            self.skipTest(f"this machine is too busy to tell ({took:.3f} s), and has no gdb to compare with (package gdb)")
+        peer = self.quickest(1, "gdb", "-p", process.pid, "-batch", "-ex", "thread apply all bt")
+        print(f"gdb: {peer * 1e3:.0f} ms")
+        self.assertLess(took, peer / 5)
+
+    def test_the_program_sees_no_interrupted_call_and_no_long_pause(self):
+        process = self.start(TOOLS / "unshaken", stdin=subprocess.PIPE)
+
+        def since_before():
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+            return map(int, process.stdout.readline().split())
+
+        since_before()
+        time.sleep(0.5)
+        usual_us, _ = since_before()
+        stops_us = []
+        for _ in range(5):
+            _, note, _, _ = self.why(process.pid)
+            stops_us.append(note["longest_stop_s"] * 1e6)
+        pause_us, interrupted = since_before()
+        print(f"longest pause {pause_us} us, without looking {usual_us} us, stops said to be at most {max(stops_us):.0f} us")
+        self.assertEqual(0, interrupted)
+        # Whatever else runs on this machine takes its turns meanwhile.
+        self.assertLess(pause_us, max(stops_us) + 3 * usual_us + 100_000)
+
+    def test_the_program_survives_hangscope_being_killed_in_the_middle(self):
+        process = self.start(HUNG / "controls", "busy")
+        for i in range(20):
+            looker = subprocess.Popen([support.HANGSCOPE, "why", f"pid:{process.pid}"], stdout=subprocess.DEVNULL)
+            time.sleep(0.005 * i)
+            looker.kill()
+            looker.wait()
+            before = states(process.pid)
+            self.until(lambda: states(process.pid) != before, what="the program goes on")
+            self.assertNotIn("t", {state for state, _ in states(process.pid).values()})
+        self.assertIsNone(process.poll())
+
+    def test_without_privileges_ones_own_processes_can_be_looked_at(self):
+        if os.getuid() != 0:
+            self.skipTest("everything here is done without privileges already")
+        nobody = pwd.getpwnam("nobody").pw_uid
+        if subprocess.run(["test", "-x", support.HANGSCOPE], user=nobody).returncode != 0:
+            self.skipTest(f"{support.HANGSCOPE} may not be run by nobody here")
+        process = self.start(HUNG / "abba", user=nobody)
+        self.settled(process.pid)
+        status, _, findings, _ = self.why(process.pid, user=nobody)
+        self.assertEqual((1, ["deadlock"]), (status, [f["kind"] for f in findings]))
+        self.assertIn("lock_", findings[0]["lines"][0])
+
+    def test_what_belongs_to_somebody_else_is_refused_with_what_to_grant(self):
+        if os.getuid() != 0:
+            self.skipTest("only root can be another user here")
+        nobody = pwd.getpwnam("nobody").pw_uid
+        if subprocess.run(["test", "-x", support.HANGSCOPE], user=nobody).returncode != 0:
+            self.skipTest(f"{support.HANGSCOPE} may not be run by nobody here")
+        process = self.hung("abba")
+        outcome = self.hangscope("why", f"pid:{process.pid}", user=nobody)
+        self.assertIn(b"CAP_SYS_PTRACE", outcome.out + outcome.err)
+        self.assertNotIn(b"HANG", outcome.out)
+
+    def test_processes_that_are_no_more_or_never_were(self):
+        outcome = self.hangscope("why", "pid:999999999")
+        self.assertEqual(3, outcome.status)
+        self.assertIn(b"999999999", outcome.err)
+        child = subprocess.Popen(["true"])
+        self.until(lambda: states(child.pid)[child.pid][0] == "Z", what="it ended")
+        found = self.only_finding(child.pid, "zombie", "certain")
+        self.assertEqual([os.getpid()], found["partners"])
+        child.wait()
+        self.assertEqual(3, self.hangscope("why", f"pid:{child.pid}").status)
+
+    def test_a_process_that_records_says_so_first_and_its_threads_after_that(self):
+        process = self.start(TOOLS / "abba", cwd=self.folder)
+        outcome = self.hangscope("why", f"pid:{process.pid}", cwd=self.folder)
+        self.assertEqual(1, outcome.status, outcome.err)
+        self.assertRegex(outcome.out.decode().splitlines()[0], "HANG: deadlock, .*wait for each other")
+
+
+if __name__ == "__main__":
+    support.main()
