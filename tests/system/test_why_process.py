@@ -77,14 +77,14 @@ class WhyCase(support.Case):
         return {thread["name"] for thread in finding["threads"]}
 
     def source_line(self, program, text):
-        """Where `text` stands in the source of an example: "abba.cc:20"."""
+        """Where `text` stands in the source of an example: "abba_locks.cc:20"."""
         lines = (support.ROOT / "examples/hung" / program).read_text().splitlines()
         return [f"{program}:{i + 1}" for i, line in enumerate(lines) if text in line]
 
 
 class HungPrograms(WhyCase):
     def test_two_mutexes_in_opposite_order_are_a_deadlock_with_names_and_lines(self):
-        found = self.only_finding(self.hung("abba").pid, "deadlock", "certain")
+        found = self.only_finding(self.hung("abba_locks").pid, "deadlock", "certain")
         self.assertEqual({"a-to-b", "b-to-a"}, self.names(found))
         self.assertEqual("deadlock, 2 of 3 threads wait for each other", found["summary"])
         first, other = found["threads"]
@@ -93,7 +93,7 @@ class HungPrograms(WhyCase):
         self.assertEqual({"lock_a", "lock_b"}, set(re.findall(r"mutex (lock_.)", first["does"] + other["does"])))
         for thread in found["threads"]:
             self.assertIn("Transfer", thread["where"]["function"])
-            self.assertIn(thread["where"]["source"], self.source_line("abba.cc", "to.lock()"))
+            self.assertIn(thread["where"]["source"], self.source_line("abba_locks.cc", "to.lock()"))
 
     def test_a_signal_that_came_too_early_is_lost(self):
         found = self.only_finding(self.hung("lost_signal").pid, "lost-wakeup", "likely")
@@ -137,7 +137,7 @@ class HungPrograms(WhyCase):
         self.assertEqual(server["pid"], self.only_finding(server["pid"], "deadlock", "certain")["threads"][0]["pid"])
 
     def test_without_stopping_anybody(self):
-        process = self.hung("abba")
+        process = self.hung("abba_locks")
         status, note, findings, _ = self.why(process.pid, "--no-stop")
         self.assertEqual((1, ["deadlock"], 0), (status, [f["kind"] for f in findings], note["longest_stop_s"]))
 
@@ -150,7 +150,7 @@ class HungPrograms(WhyCase):
         self.assertEqual("T", states(process.pid)[process.pid][0], "looking at it let it go on")
 
     def test_on_a_screen_of_eighty_columns_the_verdict_is_first(self):
-        process = self.hung("abba")
+        process = self.hung("abba_locks")
         screen, terminal = self.open_terminal()
         os.set_blocking(screen, False)
         fcntl_size = "stty cols 80 rows 24 && exec " + support.HANGSCOPE + f" why {process.pid}"
@@ -278,7 +278,7 @@ class Harmless(WhyCase):
         nobody = pwd.getpwnam("nobody").pw_uid
         if subprocess.run(["test", "-x", support.HANGSCOPE], user=nobody).returncode != 0:
             self.skipTest(f"{support.HANGSCOPE} may not be run by nobody here")
-        process = self.start(HUNG / "abba", user=nobody)
+        process = self.start(HUNG / "abba_locks", user=nobody)
         self.settled(process.pid)
         status, _, findings, _ = self.why(process.pid, user=nobody)
         self.assertEqual((1, ["deadlock"]), (status, [f["kind"] for f in findings]))
@@ -290,7 +290,7 @@ class Harmless(WhyCase):
         nobody = pwd.getpwnam("nobody").pw_uid
         if subprocess.run(["test", "-x", support.HANGSCOPE], user=nobody).returncode != 0:
             self.skipTest(f"{support.HANGSCOPE} may not be run by nobody here")
-        process = self.hung("abba")
+        process = self.hung("abba_locks")
         outcome = self.hangscope("why", f"pid:{process.pid}", user=nobody)
         self.assertIn(b"CAP_SYS_PTRACE", outcome.out + outcome.err)
         self.assertNotIn(b"HANG", outcome.out)
