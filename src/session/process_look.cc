@@ -130,7 +130,8 @@ void ProcessLook::Explain() {
 void ProcessLook::ExplainThread(size_t i) {
   Work& work = work_[i];
   ThreadFacts& thread = facts_.threads[i];
-  if (!work.raw.call || work.raw.call->running) return;
+  // A thread of the kernel is in no call, and has no program counter.
+  if (!work.raw.call || work.raw.call->running || work.raw.call->pc == 0) return;
   TaskSystemCall call = *work.raw.call;
   call.number = SystemCallAskedFor(call.number, call.pc, read_memory_);
   thread.system_call = call.number;
