@@ -2,12 +2,15 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <charconv>
+
 #include "base/clock.h"
 #include "base/units.h"
 #include "commands.h"
 #include "options.h"
 #include "session/linux_inspector.h"
 #include "session/why.h"
+#include "session/why_perf.h"
 #include "session/why_process.h"
 
 namespace hangscope::cli {
@@ -28,10 +31,13 @@ other TARGET records with hangscope/hangscope.h, and may be live or dead:
   gdb:HOST:PORT         a debug server, or gdb:PATH for its socket; it stops the target
                         for a moment, so this wants --intrusive
   exec:COMMAND          a helper that reaches the target's memory (docs/probes.md)
+  PERF.DATA             what perf recorded: who ran last, what it covers (docs/perf-data.md)
 
   --elf FILE            the program: names, lines, and where the scope is
   --stall T             how long what may be alive is looked at, and what lasts so long
                         is a hang [1]; of pid:N without a scope, between two looks [0.05]
+  --binaries DIR        of a perf.data: the recorded programs
+  --branches N          of a perf.data: the last N branches of each hardware trace [0]
   --json                JSON Lines (docs/json.md)
   --intrusive           the target may be stopped for a moment
   --no-stop             no thread of pid:N may be; less is known of those that run then
@@ -73,6 +79,22 @@ int Fail(const Status& status) {
   return status.code() == Status::Code::kUsage ? kExitUsage : kExitFailed;
 }
 
+// file:PATH, or PATH alone.
+std::string PathOf(const std::string& target) { return target.starts_with("file:") ? target.substr(5) : target; }
+
+int WhyPerf(WhyPerfOptions options, const std::string& branches) {
+  const auto [end, error] = std::from_chars(branches.data(), branches.data() + branches.size(), options.branches);
+  if (error != std::errc() || end != branches.data() + branches.size() || options.branches > 100'000) {
+    PrintError("--branches '" + branches + "': a number up to 100000; for example --branches 64");
+    return kExitUsage;
+  }
+  SystemClock clock;
+  auto report = AskWhyPerf(PosixFileSystem(), clock, options);
+  if (!report.ok()) return Fail(report.status());
+  (void)WriteAll(STDOUT_FILENO, report->text);
+  return report->is_bad ? kExitHang : kExitClean;
+}
+
 }  // namespace
 
 int WhyCommand(const std::vector<std::string>& words) {
@@ -80,10 +102,14 @@ int WhyCommand(const std::vector<std::string>& words) {
   WhyOptions options;
   WhyProcessOptions process;
   std::string stall;
+  std::string binaries;
+  std::string branches = "0";
   bool no_stop = false;
   parser.Positional("target", &options.source.target);
   parser.Option("--elf", &options.source.elf);
   parser.Option("--stall", &stall);
+  parser.Option("--binaries", &binaries);
+  parser.Option("--branches", &branches);
   parser.Flag("--json", &options.json);
   parser.Flag("--intrusive", &options.source.intrusive);
   parser.Flag("--no-stop", &no_stop);
@@ -102,6 +128,9 @@ int WhyCommand(const std::vector<std::string>& words) {
     auto time = ParseDuration("--stall", stall);
     if (!time.ok()) return Fail(time.status());
     options.stall = process.apart = *time;
+  }
+  if (const std::string path = PathOf(options.source.target); IsPerfData(PosixFileSystem(), path)) {
+    return WhyPerf({path, options.stall, options.json, binaries, 0}, branches);
   }
   options.source.target = TargetOf(options.source.target);
   process.stop = !no_stop;

@@ -1,0 +1,29 @@
+// `hangscope why perf.data`: what a recording of perf tells about a hang, and what it covers.
+#ifndef HANGSCOPE_SESSION_WHY_PERF_H
+#define HANGSCOPE_SESSION_WHY_PERF_H
+
+#include <string>
+
+#include "base/clock.h"
+#include "base/file_system.h"
+#include "session/why.h"
+
+namespace hangscope {
+
+struct WhyPerfOptions {
+  std::string path;
+  TimeNs stall = kSecond;   // what lasts so long is a hang
+  bool json = false;
+  std::string binaries;     // a folder with the recorded programs, by name or path; empty: their own paths here
+  size_t branches = 0;      // the last ones of each trace to be told
+};
+
+// Whether it begins as a perf.data does; false, too, where it cannot be read.
+bool IsPerfData(FileSystem& files, const std::string& path);
+
+// Reads the file through, once and a little; fails where nothing of it can be read. What is damaged is told.
+Result<WhyReport> AskWhyPerf(FileSystem& files, Clock& clock, const WhyPerfOptions& options);
+
+}  // namespace hangscope
+
+#endif

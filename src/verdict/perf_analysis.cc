@@ -1,0 +1,114 @@
+#include "verdict/perf_analysis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "base/utf8.h"
+
+namespace hangscope {
+namespace {
+
+constexpr size_t kMostFindings = 20;
+constexpr TimeNs kLongInKernel = 10 * kSecond;  // disks that are slow are no hang
+
+// The TASK_ bits of sched_switch, as their names in its format file.
+char LetterOf(int64_t state) {
+  constexpr std::pair<int64_t, char> kLetters[] = {{0x01, 'S'}, {0x02, 'D'}, {0x04, 'T'}, {0x08, 't'}, {0x10, 'X'}, {0x20, 'Z'}, {0x40, 'P'}, {0x80, 'I'}};
+  for (const auto& [bit, letter] : kLetters) {
+    if (state >= 0 && (state & bit) != 0) return letter;
+  }
+  return '?';
+}
+
+PerfThreadView ViewOf(const PerfThreadActivity& thread) {
+  PerfThreadView view{&thread};
+  if (thread.ended.happened()) {
+    view.state = PerfThreadState::kEnded;
+    view.since = thread.ended.time;
+  } else if (!thread.switched_out.happened()) {
+    view.since = thread.ran.time;  // nothing told when it left, if it did
+  } else if (thread.IsRunning()) {
+    view.state = PerfThreadState::kRunning;
+    view.since = thread.ran.time;
+  } else if (thread.IsWaitingForCpu()) {
+    view.state = PerfThreadState::kWaitsForCpu;
+    view.since = std::max(thread.switched_out.time, thread.woken.time);
+  } else {
+    view.state = PerfThreadState::kBlocked;
+    view.since = thread.switched_out.time;
+    view.letter = LetterOf(thread.state_when_out);
+  }
+  return view;
+}
+
+std::string NameOf(const PerfThreadActivity& thread) {
+  return thread.name.empty() ? fmt::format("thread {}", thread.tid) : fmt::format("{} {}", Printable(thread.name), thread.tid);
+}
+
+class Analyst {
+ public:
+  Analyst(const PerfActivity& activity, TimeNs stall) : activity_(activity), stall_(stall) {}
+
+  PerfAnalysis Analyse() {
+    for (const auto& [tid, thread] : activity_.threads()) analysis_.threads.push_back(ViewOf(thread));
+    std::sort(analysis_.threads.begin(), analysis_.threads.end(), [](const PerfThreadView& a, const PerfThreadView& b) {
+      const auto rank = [](const PerfThreadView& v) { return v.state == PerfThreadState::kUnknown ? PerfThreadState::kBlocked : v.state; };
+      return std::tuple(rank(a), -a.since, a.thread->tid) < std::tuple(rank(b), -b.since, b.thread->tid);
+    });
+    for (const PerfThreadView& view : analysis_.threads) Judge(view);
+    JudgeAll();
+    std::stable_sort(analysis_.findings.begin(), analysis_.findings.end(), [](const PerfFinding& a, const PerfFinding& b) { return a.confidence > b.confidence; });
+    if (analysis_.findings.size() > kMostFindings) analysis_.findings.resize(kMostFindings);
+    return std::move(analysis_);
+  }
+
+ private:
+  TimeNs Age(const PerfThreadView& view) const { return view.since < 0 ? 0 : activity_.last() - view.since; }
+
+  void Judge(const PerfThreadView& view) {
+    const std::string age = FormatElapsed(Age(view));
+    if (view.state == PerfThreadState::kWaitsForCpu && Age(view) >= stall_) {
+      Find(view.thread->tid, fmt::format("{} wants a CPU for {} and gets none", NameOf(*view.thread), age));
+    }
+    // Threads of the kernel itself may sleep so for ever.
+    if (view.letter == 'D' && view.thread->InSystemCall() && Age(view) >= std::max(stall_, kLongInKernel)) {
+      Find(view.thread->tid, fmt::format("{} sleeps in the kernel for {}, where no signal wakes it", NameOf(*view.thread), age));
+    }
+  }
+
+  void Find(int tid, std::string summary) {
+    PerfFinding finding{Confidence::kLikely, tid, std::move(summary), {}};
+    if (activity_.lost_records() > 0) {
+      finding.confidence = Confidence::kPossible;
+      finding.doubts.push_back(fmt::format("{} records were lost: it may have run since", FormatCount(activity_.lost_records())));
+    }
+    analysis_.findings.push_back(std::move(finding));
+  }
+
+  // Nobody ran any more, though records could have come.
+  void JudgeAll() {
+    size_t blocked = 0;
+    TimeNs newest = -1;
+    for (const PerfThreadView& view : analysis_.threads) {
+      if (view.state == PerfThreadState::kEnded) continue;
+      if (view.state != PerfThreadState::kBlocked) return;
+      ++blocked;
+      newest = std::max(newest, view.since);
+    }
+    if (blocked == 0 || activity_.last() - newest < stall_) return;
+    analysis_.findings.push_back({Confidence::kPossible, -1, fmt::format("all {} threads are blocked, the last since {}", blocked, FormatElapsed(activity_.last() - newest)),
+                                  {"whether somebody would have woken them, records do not tell"}});
+  }
+
+  const PerfActivity& activity_;
+  const TimeNs stall_;
+  PerfAnalysis analysis_;
+};
+
+}  // namespace
+
+PerfAnalysis AnalysePerf(const PerfActivity& activity, TimeNs stall) { return Analyst(activity, stall).Analyse(); }
+
+}  // namespace hangscope
