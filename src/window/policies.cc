@@ -91,13 +91,15 @@ WindowBegin AskedBegin(const WindowInput& input, const std::vector<RingTimeline>
   const TimeNs start = RecordingBegin(input, timelines, request.trigger);
   TimeNs asked = start;
   switch (request.policy) {
-    case WindowPolicy::kCoherent: asked = coherent; break;
+    case WindowPolicy::kCoherent: asked = coherent == kBeginOfTime ? start : coherent; break;
     case WindowPolicy::kEverything: asked = OldestHeld(timelines).value_or(request.trigger); break;
     case WindowPolicy::kLastTime: asked = request.trigger - std::clamp<TimeNs>(request.length, 0, kEndOfTime); break;
     case WindowPolicy::kLastBytes: asked = BeginOfLastBytes(timelines, request.trigger, request.bytes); break;
     case WindowPolicy::kSinceLast: asked = request.last_trigger; break;
   }
-  if (request.policy != WindowPolicy::kSinceLast) asked = std::max(asked, start);
+  if (request.policy == WindowPolicy::kLastTime || request.policy == WindowPolicy::kLastBytes) {
+    asked = std::max(asked, start);
+  }
   WindowBegin begin;
   begin.time = std::min(asked, request.trigger);
   begin.from_the_start = nothing_lost && begin.time <= std::max(start, coherent);

@@ -81,7 +81,7 @@ std::vector<KnownLoss> OrderedLosses(const RingHistory& ring) {
 CutRing CutAt(const RingHistory& ring, uint64_t last_head, TimeNs last_trigger) {
   CutRing cut;
   cut.ring = ring;
-  cut.ring.recording_since = std::max(ring.recording_since, last_trigger);
+  cut.begin = last_trigger;
   std::erase_if(cut.ring.losses, [&](const KnownLoss& loss) {
     return std::max(loss.time.from, loss.time.to) <= last_trigger;
   });
@@ -89,6 +89,7 @@ CutRing CutAt(const RingHistory& ring, uint64_t last_head, TimeNs last_trigger) 
   if (last_head > ring.head) {
     // Its counter ran backwards: nothing says which bytes are new.
     cut.ring.head = 0;
+    cut.ring.recording_since = std::max(ring.recording_since, last_trigger);
     KnownLoss unknown;
     unknown.time = {last_trigger, std::max(ring.recorded_until, last_trigger)};
     unknown.reason = GapReason::kUnreadable;
@@ -113,10 +114,11 @@ CutRing CutAt(const RingHistory& ring, uint64_t last_head, TimeNs last_trigger) 
       span.end_offset = last_head;
       span.time.to = newer.time.from;
     } else {
-      cut.ring.recording_since = std::max(cut.ring.recording_since, span.time.to);
+      cut.begin = std::max(cut.begin, InTime(span.time.to));
     }
     cut.before.push_back(PieceOf(span));
   }
+  cut.ring.recording_since = std::max(ring.recording_since, cut.begin);
   return cut;
 }
 

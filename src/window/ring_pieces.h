@@ -24,6 +24,7 @@ std::vector<KnownLoss> OrderedLosses(const RingHistory& ring);
 // A ring as if it had begun when its head was `last_head`, at `last_trigger`.
 struct CutRing {
   RingHistory ring;
+  TimeNs begin = 0;               // of what is new
   std::vector<RingPiece> before;  // what it still has from before that
 };
 CutRing CutAt(const RingHistory& ring, uint64_t last_head, TimeNs last_trigger);

@@ -18,14 +18,17 @@ TimeNs CompleteSince(const WindowInput& input, size_t number) {
   }
   const bool may_have_wrapped = !sink.rest.empty() && (sink.capacity_bytes == 0 || bytes >= sink.capacity_bytes);
   if (may_have_wrapped) {
-    // The oldest comes first; where it does not, nobody knows what was overwritten.
-    return InTime(sink.rest.front().time.from) == oldest ? oldest : kEndOfTime;
+    // The oldest comes first; where it does not, nobody knows what was overwritten. Of the same instant some may be.
+    return InTime(sink.rest.front().time.from) == oldest ? std::min(oldest + 1, kEndOfTime) : kEndOfTime;
   }
   // Nothing was overwritten since it was emptied last.
   TimeNs emptied = kBeginOfTime;
   for (const RingHistory& ring : input.rings) {
     if (ring.sink != number) continue;
     for (const HeldSpan& span : ring.held) emptied = std::max(emptied, InTime(span.time.to));
+    // Of what is not held any more nobody knows when it was drained.
+    const uint64_t held_to = ring.held.empty() ? 0 : ring.held.back().end_offset;
+    if (ring.head != held_to) emptied = std::max(emptied, InTime(ring.recorded_until));
   }
   return emptied;
 }

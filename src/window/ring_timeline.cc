@@ -54,32 +54,40 @@ class TimelineMaker {
   // No piece is in `span`, and `missing` bytes that were written there are not held. The next of the ring's data
   // was drained from the sink at `drained`; kEndOfTime: none was.
   void Between(TimeSpan span, uint64_t missing, TimeNs drained) {
-    missing -= std::min(missing, TellLossesIn(span, missing > 0));
-    Spans quiet = MakeSpans({span});
-    if (missing > 0) {
-      const TimeSpan hole = WhereMissing(span);
-      Lose(hole, WhyMissing(span), missing, AmountUnit::kBytes);
-      quiet = Subtract(quiet, {hole});
-    }
-    for (const TimeSpan& part : Subtract(quiet, TimesOfLossesIn(span))) Quiet(part, drained);
+    missing -= std::min(missing, TellCountedLossesIn(span));
+    const std::vector<TimeSpan> holes = missing > 0 ? WhereMissing(span) : std::vector<TimeSpan>{};
+    const std::optional<GapReason> reason = TellOtherLossesIn(span, holes);
+    LoseBytes(holes, reason.value_or(WhyMissing(span)), missing);
+    const Spans quiet = Subtract(MakeSpans({span}), Union(MakeSpans(holes), TimesOfLossesIn(span)));
+    for (const TimeSpan& part : quiet) Quiet(part, drained);
   }
 
-  // Tells what the recorder says is missing there, and returns how many bytes of it. Where bytes are missing that
-  // nobody placed, a loss without an amount is their reason.
-  uint64_t TellLossesIn(TimeSpan span, bool bytes_are_missing) {
-    uint64_t told = 0;
-    unplaced_reason_.reset();
+  // Tells what the recorder says is missing there, and returns how many bytes of it.
+  uint64_t TellCountedLossesIn(TimeSpan span) {
+    uint64_t bytes = 0;
     ForLossesIn(span, [&](size_t i) {
-      if (told_[i]) return;
-      if (bytes_are_missing && losses_[i].amount == 0) {
-        if (!unplaced_reason_) unplaced_reason_ = losses_[i].reason;
-        told_[i] = true;
-        return;
-      }
-      if (losses_[i].unit == AmountUnit::kBytes) told += losses_[i].amount;
+      if (told_[i] || losses_[i].amount == 0) return;
+      if (losses_[i].unit == AmountUnit::kBytes) bytes += std::min(losses_[i].amount, UINT64_MAX - bytes);
       Tell(i);
     });
-    return told;
+    return bytes;
+  }
+
+  // Those without an amount are the reason of the bytes that are missing in `holes`, if they can be.
+  std::optional<GapReason> TellOtherLossesIn(TimeSpan span, const std::vector<TimeSpan>& holes) {
+    std::optional<GapReason> reason;
+    ForLossesIn(span, [&](size_t i) {
+      if (told_[i]) return;
+      const KnownLoss& loss = losses_[i];
+      const bool in_hole = std::any_of(holes.begin(), holes.end(), [&](const TimeSpan& hole) {
+        return hole.from <= loss.time.from && loss.time.to <= hole.to;
+      });
+      // What was not even written has no offset that could be missing.
+      if (!in_hole || loss.reason == GapReason::kBlind || loss.reason == GapReason::kNoRoom) return Tell(i);
+      told_[i] = true;
+      if (!reason) reason = loss.reason;
+    });
+    return reason;
   }
 
   Spans TimesOfLossesIn(TimeSpan span) {
@@ -98,14 +106,19 @@ class TimelineMaker {
   }
 
   // Bytes that are missing were written while somebody ran, if it is known for certain who did.
-  TimeSpan WhereMissing(TimeSpan span) const {
-    if (!OnlyRuns() || !runs_.trusted) return span;
+  std::vector<TimeSpan> WhereMissing(TimeSpan span) const {
+    if (!OnlyRuns() || !runs_.trusted) return {span};
     const Spans possible = MayHaveRun(span);
-    return possible.empty() ? span : Hull(possible);
+    return possible.empty() ? std::vector<TimeSpan>{span} : possible;
+  }
+
+  // Of several places nobody knows how many bytes are missing from each.
+  void LoseBytes(const std::vector<TimeSpan>& holes, GapReason reason, uint64_t bytes) {
+    if (holes.size() == 1) return Lose(holes.front(), reason, bytes, AmountUnit::kBytes);
+    for (const TimeSpan& hole : holes) Lose(hole, reason);
   }
 
   GapReason WhyMissing(TimeSpan span) const {
-    if (unplaced_reason_) return *unplaced_reason_;
     return Intersect(contradicting_, span).empty() ? GapReason::kOverwritten : GapReason::kUnreadable;
   }
 
@@ -225,7 +238,6 @@ class TimelineMaker {
   std::vector<bool> told_;
   TimeNs until_ = 0;
   Spans contradicting_;
-  std::optional<GapReason> unplaced_reason_;
   std::vector<TimeSpan> idle_;
   RingTimeline timeline_;
 };
@@ -241,7 +253,10 @@ RingTimeline MakeTimelineSince(const RingHistory& ring, const RunsOfRing& runs, 
   CutRing cut = CutAt(ring, last_head, last_trigger);
   RingTimeline timeline = MakeTimeline(cut.ring, runs, sink);
   // What came before is in that snapshot, and no loss.
-  std::erase_if(timeline.losses, [](const RingLoss& loss) { return loss.not_yet; });
+  for (RingLoss& loss : timeline.losses) {
+    if (loss.not_yet) loss.time.from = std::max(loss.time.from, cut.begin);
+  }
+  std::erase_if(timeline.losses, [](const RingLoss& loss) { return loss.not_yet && loss.time.from >= loss.time.to; });
   timeline.before = std::move(cut.before);
   return timeline;
 }

@@ -26,7 +26,10 @@ std::vector<RingTimeline> MakeTimelines(const WindowInput& input, const WindowRe
 // Inside the window: what ends where it begins is before it, but an instant there is not, unless it is what the
 // window begins after.
 bool IsInside(const RingLoss& loss, TimeSpan window) {
-  if (loss.time.from < loss.time.to) return loss.time.from < window.to && loss.time.to > window.from;
+  if (loss.time.from < loss.time.to) {
+    const TimeSpan part = Clip(loss.time, window);
+    return part.from < part.to;
+  }
   if (loss.time.from == window.from) return !loss.limits;
   return loss.time.from > window.from && loss.time.from <= window.to;
 }
