@@ -1,6 +1,7 @@
 #include "capture/perf_permission.h"
 
 #include <linux/capability.h>
+#include <sys/resource.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -17,6 +18,13 @@ uint64_t EffectiveCapabilities() {
   if (!status.ok()) return 0;
   const size_t at = status->find("CapEff:");
   return at == std::string::npos ? 0 : std::strtoull(status->c_str() + at + 7, nullptr, 16);
+}
+
+std::string TooManyFiles() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  return "each event of a thread on a CPU takes a file descriptor, and " + std::to_string(limit.rlim_max) +
+         " are all that a process may have; as root, 'prlimit --nofile=65536 --pid $$' in the shell allows more";
 }
 
 }  // namespace
@@ -47,7 +55,7 @@ std::string WhyRefused(const PerfEvent& event, int error, const PerfPermission& 
     case EINVAL: return "this kernel does not take it so";
     case EBUSY: return "somebody else has the hardware";
     case ENOSPC: return "there are no more breakpoints";
-    case EMFILE: return "too many files are open; 'ulimit -n' allows more";
+    case EMFILE: return TooManyFiles();
     default: return (event.format.empty() ? "perf_event_open: " : "perf_event_open of the tracepoint: ") + ErrorText(error);
   }
 }

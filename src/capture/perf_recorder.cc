@@ -150,7 +150,9 @@ class PerfRecorder final : public CpuRecorder {
   std::vector<std::string> warnings_;
   std::vector<CpuRings> rings_;
   std::vector<RecordedEvent> events_;
+  std::vector<PerfDescriptor> trials_;
   std::vector<RecordedThread> threads_;
+  std::map<std::string, int> unrecorded_;  // threads, by the reason
   std::map<pid_t, pid_t> at_start_;  // the process of each thread
   TimeNs recording_since_ = 0;
   PerfSideBand side_band_{kMostSideBand};
@@ -162,6 +164,8 @@ Status PerfRecorder::Start() {
   ChooseEvents();
   if (events_.empty()) return Status::Io("nothing of process " + std::to_string(pid_) + " can be recorded: " + (warnings_.empty() ? "" : warnings_.back()));
   if (Status status = AttachAll(); !status.ok()) return status;
+  trials_.clear();
+  for (const auto& [reason, threads] : unrecorded_) warnings_.push_back(std::to_string(threads) + " of " + std::to_string(at_start_.size()) + " threads are not recorded: " + reason);
   // What came while threads were attached is incomplete: of some, or of events that are closed again.
   for (CpuRings& rings : rings_) rings.reader->Begin();
   recording_since_ = clock_.Monotonic();
@@ -256,7 +260,9 @@ bool PerfRecorder::Add(PerfEventSpec spec, bool side_band, Refusals* refusals) {
     attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
     attr.exclude_callchain_kernel = !permission_.kernel();
   }
-  const auto opens = [&] { return Open(recorded, whole_machine_ ? -1 : pid_, rings_.front().cpu).ok(); };
+  // Kept until the recording has begun: to switch a tracepoint off and on again takes the kernel tens of milliseconds.
+  PerfDescriptor& trial = trials_.emplace_back();
+  const auto opens = [&] { return (trial = Open(recorded, whole_machine_ ? -1 : pid_, rings_.front().cpu)).ok(); };
   bool ok = opens();
   int error = errno;
   if (!ok && (error == EACCES || error == EPERM)) {
@@ -292,6 +298,7 @@ Status PerfRecorder::AttachAll() {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     threads_.clear();
     at_start_.clear();
+    unrecorded_.clear();
     side_band_.Clear();
     for (RecordedEvent& each : events_) each.event.ids.clear();
     if (Status status = AttachTree(); !status.ok()) return status;
@@ -329,12 +336,9 @@ Status PerfRecorder::Attach(pid_t tid) {
   if (status.ok()) status = AttachEvents(&thread, false);
   thread.complete = clock_.Monotonic();
   if (status.code() == Status::Code::kNotFound) return {};
-  if (!status.ok() && threads_.empty()) return status;
-  if (!status.ok()) {
-    if (std::find(warnings_.begin(), warnings_.end(), status.message()) == warnings_.end()) warnings_.push_back(status.message());
-    return {};
-  }
-  threads_.push_back(std::move(thread));
+  if (!status.ok() && threads_.empty()) return Status::Io("nothing of process " + std::to_string(pid_) + " can be recorded: " + status.message());
+  if (status.ok()) threads_.push_back(std::move(thread));
+  else ++unrecorded_[status.message()];
   return {};
 }
 
@@ -346,7 +350,7 @@ Status PerfRecorder::AttachEvents(RecordedThread* thread, bool side_band) {
     for (CpuRings& rings : rings_) {
       PerfDescriptor event = Open(recorded, thread->tid, rings.cpu);
       if (!event.ok() && errno == ESRCH) return Status::NotFound("");
-      if (!event.ok()) return Status::Io("not all threads are recorded: " + WhyRefused(recorded.event, errno, permission_));
+      if (!event.ok()) return Status::Io(WhyRefused(recorded.event, errno, permission_));
       const int owner = side_band ? rings.side_owner.get() : rings.events_owner.get();
       if (ioctl(event.get(), PERF_EVENT_IOC_SET_OUTPUT, owner) != 0) return Status::Io("cannot direct '" + recorded.event.name + "' into a ring: " + ErrorText(errno));
       recorded.event.ids.push_back(PerfEventId(event));

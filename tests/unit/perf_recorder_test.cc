@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -300,6 +302,140 @@ TEST_F(PerfRecorderTest, FollowsThreadsForksAndExecs) {
   EXPECT_TRUE(mapped);
   EXPECT_EQ(capture.side_band_lost, 0u);
   EXPECT_FALSE(Parse(side_band, capture.events).empty());
+}
+
+extern "C" __attribute__((noinline)) int64_t perf_recorder_test_probed(int64_t value) {
+  asm volatile("");  // each call is one
+  return value + 1;
+}
+int64_t perf_recorder_test_watched = 0;
+
+TEST_F(PerfRecorderTest, SetsProbesOnFunctionsAndMemory) {
+  NeedTracepoints();
+  if (IsSkipped()) return;
+  Fork([](Counts& counts) {
+    counts.tids[0] = Tid();
+    for (int64_t i = 0; i < 30; ++i) counts.calls = perf_recorder_test_probed(i);
+    for (int64_t i = 0; i < 20; ++i) __atomic_store_n(&perf_recorder_test_watched, i, __ATOMIC_SEQ_CST);
+  });
+  CpuRecorderOptions options;
+  char watch[64];
+  std::snprintf(watch, sizeof(watch), "mem:%p/8:w", static_cast<void*>(&perf_recorder_test_watched));
+  const std::string entered = "perf_recorder_test_probed@/proc/self/exe";
+  options.events = {entered, entered + ":return", watch, "cs_etm/@tmc_etr0/", "sched:sched_nonsense"};
+  Start(options);
+  Go();
+  WaitForEnd();
+  std::map<std::string, int> seen;
+  std::map<std::string, std::string> raw;
+  for (const Seen& each : AllOf(Take())) {
+    ++seen[each.event];
+    raw[each.event] = each.raw;
+  }
+  EXPECT_EQ(seen[entered], 30);
+  EXPECT_EQ(seen[entered + ":return"], 30);
+  EXPECT_EQ(At<uint64_t>(raw[entered], 8), reinterpret_cast<uintptr_t>(&perf_recorder_test_probed));
+  EXPECT_EQ(At<uint64_t>(raw[entered + ":return"], 8), reinterpret_cast<uintptr_t>(&perf_recorder_test_probed));
+  const std::vector<std::string>& warnings = recorder_->warnings();
+  const auto said = [&](const std::string& begin) { return std::any_of(warnings.begin(), warnings.end(), [&](const std::string& each) { return each.starts_with(begin); }); };
+  // A machine without breakpoints says so.
+  EXPECT_EQ(seen[watch], said(std::string("'") + watch) ? 0 : 20);
+  EXPECT_TRUE(said("'sched:sched_nonsense' is not recorded: this kernel has no event"));
+  EXPECT_NE(said("'cs_etm/@tmc_etr0/' is not recorded: this machine has no 'cs_etm'"), PosixFileSystem().Exists("/sys/bus/event_source/devices/cs_etm"));
+}
+
+// As somebody who may do nothing special: what the kernel allows is recorded, and the rest is said.
+TEST_F(PerfRecorderTest, RecordsWhatTheKernelAllowsToEverybody) {
+  if (geteuid() != 0) GTEST_SKIP() << "not root: cannot become somebody else";
+  auto paranoid = ReadWholeFile(PosixFileSystem(), "/proc/sys/kernel/perf_event_paranoid");
+  if (!paranoid.ok() || std::atoi(paranoid->c_str()) != 2) GTEST_SKIP() << "kernel.perf_event_paranoid is not 2";
+  struct Found {
+    char warnings[8192];
+    int switches, faults, other;
+    uint64_t capacity;
+  };
+  auto* found = static_cast<Found*>(mmap(nullptr, sizeof(Found), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(found, MAP_FAILED);
+  const pid_t nobody = fork();
+  if (nobody == 0) {
+    if (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0) _exit(2);
+    prctl(PR_SET_DUMPABLE, 1);  // as a program that was started so
+    Fork([](Counts&) {
+      for (int i = 0; i < 50; ++i) {
+        usleep(100);
+        auto* page = static_cast<volatile char*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        page[0] = 1;
+      }
+    });
+    CpuRecorderOptions options;
+    options.whole_machine = true;
+    options.ring_bytes = 64 << 20;
+    Start(options);
+    if (recorder_ == nullptr) _exit(3);
+    Go();
+    WaitForEnd();
+    const CpuCapture capture = Take();
+    found->capacity = capture.rings.front().capacity_bytes;
+    for (const Seen& seen : AllOf(capture)) {
+      if (seen.type == PERF_RECORD_SWITCH) ++found->switches;
+      else if (seen.event == "page-faults") ++found->faults;
+      else ++found->other;
+    }
+    std::string all;
+    for (const std::string& warning : recorder_->warnings()) all += warning + "\n";
+    std::strncpy(found->warnings, all.c_str(), sizeof(found->warnings) - 1);
+    _exit(HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(nobody, &status, 0), nobody);
+  EXPECT_EQ(status, 0);
+  EXPECT_GE(found->switches, 100);
+  EXPECT_GE(found->faults, 50);
+  EXPECT_EQ(found->other, 0);
+  const std::string warnings = found->warnings;
+  EXPECT_LT(found->capacity, 64u << 20);
+  EXPECT_NE(warnings.find("kernel.perf_event_mlock_kb="), std::string::npos) << warnings;
+  EXPECT_NE(warnings.find("only the program is recorded and not the whole machine: kernel.perf_event_paranoid is 2 and CAP_PERFMON is missing"), std::string::npos) << warnings;
+  EXPECT_NE(warnings.find("'sched:sched_switch', 'sched:sched_waking'"), std::string::npos) << warnings;
+  EXPECT_NE(warnings.find("'page-faults' is recorded outside of the kernel only"), std::string::npos) << warnings;
+  munmap(found, sizeof(Found));
+}
+
+TEST_F(PerfRecorderTest, SaysThatThereIsNoSuchProcess) {
+  auto recorder = StartCpuRecorder(clock_, 0x3ffffff, {});
+  ASSERT_FALSE(recorder.ok());
+  EXPECT_NE(recorder.status().message().find("there is no process 67108863"), std::string::npos) << recorder.status().message();
+}
+
+TEST_F(PerfRecorderTest, RecordsTheWholeMachine) {
+  NeedTracepoints();
+  if (IsSkipped()) return;
+  Fork([](Counts& counts) {
+    counts.tids[0] = Tid();
+    for (int i = 0; i < 50; ++i) usleep(100);
+  });
+  const pid_t program = child_;
+  const pid_t stranger = fork();
+  if (stranger == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) usleep(500);
+  }
+  CpuRecorderOptions options;
+  options.whole_machine = true;
+  Start(options);
+  Go();
+  WaitForEnd();
+  int sleeps = 0, strange = 0, woken = 0;
+  for (const Seen& seen : AllOf(Take())) {
+    if (seen.event == "sched:sched_switch" && seen.tid == program) ++sleeps;
+    if (seen.event == "sched:sched_switch" && seen.tid == stranger) ++strange;
+    if (seen.event == "sched:sched_waking" && At<int>(seen.raw, 24) == program) ++woken;
+  }
+  kill(stranger, SIGKILL);
+  waitpid(stranger, nullptr, 0);
+  EXPECT_GE(sleeps, 50);
+  EXPECT_GE(woken, 50) << "by the clock's interrupt";
+  EXPECT_GT(strange, 0);
 }
 
 // Threads that are there, that come while the recorder attaches, and that come later: each has each of its
