@@ -1,9 +1,13 @@
 // From the names of events to their attributes, by folders like those of sysfs and tracefs.
 #include "capture/perf_events.h"
 
+#include <elf.h>
 #include <gtest/gtest.h>
 #include <linux/hw_breakpoint.h>
 
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
 #include <fstream>
 
 #include "capture/perf_permission.h"
@@ -55,6 +59,7 @@ class PerfEventsTest : public ::testing::Test {
     Put("/pmus/cpu/format/umask", "config:8-15\n");
     Put("/pmus/cpu/events/stalls", "event=0x1c2,umask=0x03\n");
     Put("/pmus/cpu/events/loop", "loop\n");
+    Put("/pmus/cpu/format/../x", "config:0\n");  // of nobody's business
   }
 
   void Put(const std::string& path, const std::string& text) {
@@ -181,6 +186,55 @@ TEST_F(PerfEventsTest, FindsFunctionsOfPrograms) {
   EXPECT_TRUE(Why("f@").starts_with("'f@' is no function of a program"));
 }
 
+// A program whose code lies elsewhere in the file than in memory.
+TEST_F(PerfEventsTest, CountsFromTheBeginOfTheFile) {
+  struct {
+    Elf64_Ehdr header{};
+    Elf64_Phdr segments[2]{};
+    Elf64_Shdr sections[3]{};
+    Elf64_Sym symbols[3]{};
+    char names[16] = "\0inside\0outside";
+  } elf;
+  std::memcpy(elf.header.e_ident, ELFMAG, SELFMAG);
+  elf.header.e_ident[EI_CLASS] = ELFCLASS64;
+  elf.header.e_ident[EI_DATA] = ELFDATA2LSB;
+  elf.header.e_ident[EI_VERSION] = EV_CURRENT;
+  elf.header.e_type = ET_EXEC;
+  elf.header.e_machine = EM_X86_64;
+  elf.header.e_version = EV_CURRENT;
+  elf.header.e_ehsize = sizeof(Elf64_Ehdr);
+  elf.header.e_phoff = offsetof(decltype(elf), segments);
+  elf.header.e_phentsize = sizeof(Elf64_Phdr);
+  elf.header.e_phnum = 2;
+  elf.header.e_shoff = offsetof(decltype(elf), sections);
+  elf.header.e_shentsize = sizeof(Elf64_Shdr);
+  elf.header.e_shnum = 3;
+  elf.segments[0] = {.p_type = PT_NOTE, .p_flags = 0, .p_offset = 0, .p_vaddr = 0x500000, .p_paddr = 0, .p_filesz = 0x1000, .p_memsz = 0x1000, .p_align = 1};
+  elf.segments[1] = {.p_type = PT_LOAD, .p_flags = PF_X, .p_offset = 0x100, .p_vaddr = 0x500000, .p_paddr = 0, .p_filesz = 0x80, .p_memsz = 0x80, .p_align = 1};
+  elf.sections[1].sh_type = SHT_SYMTAB;
+  elf.sections[1].sh_offset = offsetof(decltype(elf), symbols);
+  elf.sections[1].sh_size = sizeof(elf.symbols);
+  elf.sections[1].sh_entsize = sizeof(Elf64_Sym);
+  elf.sections[1].sh_link = 2;
+  elf.sections[2].sh_type = SHT_STRTAB;
+  elf.sections[2].sh_offset = offsetof(decltype(elf), names);
+  elf.sections[2].sh_size = sizeof(elf.names);
+  elf.symbols[1] = {.st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_other = 0, .st_shndx = 1, .st_value = 0x500020, .st_size = 4};
+  elf.symbols[2] = {.st_name = 8, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_other = 0, .st_shndx = 1, .st_value = 0x500080, .st_size = 4};
+  const std::string path = ::testing::TempDir() + "perf_events_test.elf";
+  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(&elf), sizeof(elf));
+  auto inside = FunctionOffsets(path, "inside");
+  ASSERT_TRUE(inside.ok()) << inside.status().message();
+  EXPECT_EQ(*inside, std::vector<uint64_t>{0x120});
+  EXPECT_FALSE(FunctionOffsets(path, "outside").ok()) << "no byte of the file holds it";
+  // Cut anywhere, it says no more than it can.
+  for (size_t bytes = 0; bytes < sizeof(elf); bytes += 7) {
+    std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(&elf), static_cast<std::streamsize>(bytes));
+    EXPECT_FALSE(FunctionOffsets(path, "inside").ok()) << bytes;
+  }
+  std::remove(path.c_str());
+}
+
 TEST_F(PerfEventsTest, ChoosesSinksOfCoreSight) {
   const PerfEventSpec spec = FindOne("cs_etm/@tmc_etr0,cycacc/u");
   EXPECT_TRUE(spec.tracer);
@@ -217,9 +271,9 @@ TEST_F(PerfEventsTest, UnderstandsTermsOfPmus) {
   EXPECT_EQ(FindOne("cpu/config=0x11,config1=0x22/").event.attr.config1, 0x22u);
   EXPECT_EQ(Why("cpu/umask=0x100/"), "256 is too large for the bits 'config:8-15'");
   EXPECT_EQ(Why("cpu/umask=many/"), "'cpu/umask=many/': the value is no number");
-  EXPECT_EQ(Why("cpu/whatever/"), "'cpu' knows no 'whatever': its terms are event, umask");
-  EXPECT_EQ(Why("cpu/loop/"), "'cpu' knows no 'loop': its terms are event, umask");
-  EXPECT_EQ(Why("cpu/../x=1/"), "'cpu' knows no '../x': its terms are event, umask");
+  EXPECT_EQ(Why("cpu/whatever/"), "'cpu' knows no 'whatever': its terms are .., event, umask");
+  EXPECT_EQ(Why("cpu/loop/"), "'cpu' knows no 'loop': its terms are .., event, umask");
+  EXPECT_EQ(Why("cpu/../x=1/"), "'cpu' knows no '../x': its terms are .., event, umask");
   EXPECT_EQ(Why("arm_etm//"), "this machine has no 'arm_etm': '/pmus' has arm_spe_0, arm_spe_1, cpu, cs_etm, intel_pt, uprobe");
 }
 

@@ -438,46 +438,103 @@ TEST_F(PerfRecorderTest, RecordsTheWholeMachine) {
   EXPECT_GT(strange, 0);
 }
 
-// Threads that are there, that come while the recorder attaches, and that come later: each has each of its
-// calls recorded once, or all of them from when the recording began.
+// A thread that numbers its calls: each of them is to be recorded once.
+struct Caller {
+  int tid;
+  int made;      // calls
+  TimeNs ended;  // 0: not yet
+};
+
+void MakeCalls(Caller* caller, int calls) {
+  SystemClock clock;
+  caller->tid = Tid();
+  for (int i = 0; i < calls; ++i) {
+    syscall(SYS_getppid, i);
+    __atomic_store_n(&caller->made, i + 1, __ATOMIC_RELEASE);
+    usleep(1000);
+  }
+  __atomic_store_n(&caller->ended, clock.Monotonic(), __ATOMIC_RELEASE);  // pairs with the test's load
+}
+
+// The numbers of a thread's calls, as they were recorded: { common 8, long id, args[6] }.
+std::vector<int> CallsOf(const std::vector<Seen>& all, int tid) {
+  std::vector<int> calls;
+  for (const Seen& seen : all) {
+    if (seen.event == "raw_syscalls:sys_enter" && seen.tid == tid && At<int64_t>(seen.raw, 8) == SYS_getppid) calls.push_back(At<int>(seen.raw, 16));
+  }
+  return calls;
+}
+
+// Threads that are there, that come while the recorder attaches to one after the other, and that come later.
 TEST_F(PerfRecorderTest, TakesInThreadsThatComeWhileItAttaches) {
   NeedTracepoints();
   if (IsSkipped()) return;
-  constexpr int kThreads = 400;
+  constexpr int kStanding = 30;
+  constexpr int kCallers = 400;
   constexpr int kCalls = 20;
-  struct Made {
-    int tid;
-    TimeNs begun;
-  };
-  auto* made = static_cast<Made*>(mmap(nullptr, kThreads * sizeof(Made), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-  ASSERT_NE(made, MAP_FAILED);
+  auto* callers = static_cast<Caller*>(mmap(nullptr, kCallers * sizeof(Caller), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(callers, MAP_FAILED);
   Fork([&](Counts& counts) {
-    for (int i = 0; i < kThreads; ++i) {
-      std::thread([&] {
-        SystemClock clock;
-        made[i] = {Tid(), clock.Monotonic()};
-        for (int call = 0; call < kCalls; ++call) syscall(SYS_getppid);
-      }).join();
-      usleep(1000 + i % 7 * 900);
-      __atomic_store_n(&counts.calls, i, __ATOMIC_RELEASE);  // pairs with the test's load
+    for (int i = 0; i < kStanding; ++i) std::thread([] { for (;;) pause(); }).detach();
+    // After those: threads come while they are attached, of a maker that is not yet.
+    std::thread([&] {
+      for (int i = 0; i < kCallers; ++i) {
+        std::thread([caller = &callers[i]] { MakeCalls(caller, kCalls); }).detach();
+        usleep(6000);
+        __atomic_store_n(&counts.calls, i + 1, __ATOMIC_RELEASE);  // pairs with the test's load
+      }
+    }).join();
+    for (;;) pause();
+  });
+  const auto started = [&] { return __atomic_load_n(&counts_->calls, __ATOMIC_ACQUIRE); };
+  Go();
+  while (started() < 5) usleep(1000);
+  int complete = 0;
+  for (int recording = 0; recording < 5; ++recording) {
+    Start();
+    const std::vector<std::string>& warnings = recorder_->warnings();
+    const int64_t until = started() + 10;
+    while (started() < until) usleep(1000);
+    const CpuCapture capture = Take();
+    const TimeNs since = capture.rings.front().recording_since;
+    const std::vector<Seen> all = AllOf(capture);
+    recorder_.reset();
+    if (std::any_of(warnings.begin(), warnings.end(), [](const std::string& text) { return text.starts_with("the program made threads all the time"); })) continue;
+    for (int i = 0; i < until; ++i) {
+      const TimeNs ended = __atomic_load_n(&callers[i].ended, __ATOMIC_ACQUIRE);
+      if (ended == 0 || ended < since + 2 * kMillisecond || ended > capture.time) continue;
+      const std::vector<int> calls = CallsOf(all, callers[i].tid);
+      ASSERT_FALSE(calls.empty()) << "recording " << recording << ", thread " << i << ": nothing of it";
+      for (size_t k = 0; k < calls.size(); ++k) ASSERT_EQ(calls[k], kCalls - static_cast<int>(calls.size() - k)) << "recording " << recording << ", thread " << i;
+      ++complete;
     }
+  }
+  EXPECT_GT(complete, 10) << "there was no thread to look at";
+  munmap(callers, kCallers * sizeof(Caller));
+}
+
+// What runs already when it begins, below the program, is part of it.
+TEST_F(PerfRecorderTest, RecordsProcessesThatAreThere) {
+  Fork([](Counts& counts) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const pid_t grandchild = fork();
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (grandchild > 0) __atomic_store_n(&counts.child, grandchild, __ATOMIC_RELEASE);
+      for (;;) usleep(1000);
+    }
+    waitpid(child, nullptr, 0);
   });
   Go();
-  while (__atomic_load_n(&counts_->calls, __ATOMIC_ACQUIRE) < 5) usleep(1000);
+  while (__atomic_load_n(&counts_->child, __ATOMIC_ACQUIRE) == 0) usleep(500);
+  const pid_t grandchild = counts_->child;
   Start();
-  WaitForEnd();
-  const bool said = std::any_of(recorder_->warnings().begin(), recorder_->warnings().end(), [](const std::string& text) { return text.find("made threads all the time") != std::string::npos; });
-  const CpuCapture capture = Take();
-  const std::vector<Seen> all = AllOf(capture);
-  int recorded = 0;
-  for (int i = 0; i < kThreads; ++i) {
-    if (made[i].begun <= capture.rings.front().recording_since) continue;
-    const int64_t calls = CallsOf(all, "raw_syscalls:sys_enter", SYS_getppid, made[i].tid);
-    ASSERT_TRUE(calls == kCalls || said) << "thread " << i << " made " << kCalls << " calls, recorded are " << calls;
-    if (calls > 0) ++recorded;
+  bool found = false;
+  for (const TimeNs end = clock_.Monotonic() + 20 * kSecond; !found && clock_.Monotonic() < end;) {
+    for (const Seen& seen : AllOf(Take())) found = found || seen.pid == grandchild;
   }
-  EXPECT_GT(recorded, 20) << "the child was too quick";
-  munmap(made, kThreads * sizeof(Made));
+  kill(grandchild, SIGKILL);
+  EXPECT_TRUE(found);
 }
 
 TEST_F(PerfRecorderTest, AttachesToThreadsThatAreThere) {
