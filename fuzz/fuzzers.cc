@@ -9,6 +9,7 @@ void FuzzElf(std::string_view input);
 void FuzzExec(std::string_view input);
 void FuzzGdb(std::string_view input);
 void FuzzLog(std::string_view input);
+void FuzzPerf(std::string_view input);
 void FuzzRing(std::string_view input);
 void FuzzScope(std::string_view input);
 void FuzzTrace(std::string_view input);
@@ -18,7 +19,7 @@ void FuzzWatch(std::string_view input);
 std::span<const Fuzzer> Fuzzers() {
   static constexpr Fuzzer kFuzzers[] = {
       {"catalog", FuzzCatalog}, {"code", FuzzCode},   {"core", FuzzCore},   {"elf", FuzzElf},
-      {"exec", FuzzExec},       {"gdb", FuzzGdb},     {"log", FuzzLog},     {"ring", FuzzRing},
+      {"exec", FuzzExec},       {"gdb", FuzzGdb},     {"log", FuzzLog},     {"perf", FuzzPerf},     {"ring", FuzzRing},
       {"scope", FuzzScope},     {"trace", FuzzTrace}, {"units", FuzzUnits},
       {"watch", FuzzWatch},
   };

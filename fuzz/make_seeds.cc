@@ -1,6 +1,6 @@
 // usage: fuzz_seeds DATA ELF FOLDER
 // Writes inputs to begin with into FOLDER/FUZZER/: tiny rings, lines of the traces and logs in DATA
-// (tests/data), some units, a few loops, mailboxes, and a small program from ELF.
+// (tests/data), some units, a few loops, mailboxes, recordings of perf, and a small program from ELF.
 #include <zstd.h>
 
 #include <filesystem>
@@ -12,6 +12,7 @@
 #include "capture/ring_store.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_file_system.h"
+#include "fakes/perf_story.h"
 #include "fakes/watch_image.h"
 #include "ring_image.h"
 
@@ -224,6 +225,27 @@ void WriteWatches() {
   }
 }
 
+// Two threads, one asleep in a call, with a trace that is truncated, twice there and partly missing.
+void WritePerfFiles() {
+  PerfStory story;
+  story.Comm(7, "sleeper");
+  story.Switch(kSecond, 0, 0, 0, 7);
+  story.Call(kSecond + 10, 0, 7, 202, 0x1234);
+  story.Switch(kSecond + 20, 0, 7, 1, 8);
+  story.Wake(kSecond + 30, 0, 8, 7);
+  story.Lost(kSecond + 40, 1, 3);
+  story.TraceStart(kSecond + 50, 1, 9);
+  story.Aux(kSecond + 60, 1, 9, 0, 32, PERF_AUX_FLAG_TRUNCATED);
+  story.Aux(kSecond + 70, 1, 9, 40, 32, PERF_AUX_FLAG_PARTIAL);
+  story.Exit(kSecond + 80, 1, 9);
+  story.Auxtrace(1, 0, 32);
+  story.Auxtrace(1, 16, 24);
+  Write("perf", "file", story.image.File());
+  Write("perf", "pipe", story.image.Pipe());
+  story.image.records = PerfCompressed(story.image.records, 100);
+  Write("perf", "compressed", story.image.File());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -240,5 +262,6 @@ int main(int argc, char** argv) {
   WriteAnswers();
   WriteCores();
   WriteWatches();
+  WritePerfFiles();
   Write("elf", "program", ReadAll(argv[2]));
 }

@@ -51,6 +51,7 @@ PerfActivity::PerfActivity(const std::vector<PerfEvent>& events) : events_(event
   for (const PerfEvent& event : events) {
     kinds_.push_back(KindOf(event));
     if (kinds_.back().kind == Kind::kSwitch) has_sched_switch_ = true;
+    if (kinds_.back().kind == Kind::kLeave || kinds_.back().kind == Kind::kLeaveNamed) has_returns_ = true;
   }
 }
 
@@ -124,6 +125,7 @@ void PerfActivity::Switch(int tid, const PerfRecord& record, bool out, int64_t s
   if (switches_.size() < kMostSwitches) switches_.push_back({record.time, record.cpu, tid, out});
   else ++more_switches_;
   if (!out) {
+    Take(&thread->came, record);
     Take(&thread->ran, record);
     return;
   }
@@ -216,6 +218,12 @@ void PerfActivity::AddSideBand(const PerfRecord& record) {
   }
   const auto parent = threads_.find(task->parent_tid);
   if (parent != threads_.end() && thread->name.empty()) thread->name = parent->second.name;
+}
+
+bool PerfActivity::IsInSystemCall(const PerfThreadActivity& thread) const {
+  if (!thread.entered.happened() || thread.entered.time <= thread.left.time || thread.ended.happened()) return false;
+  if (has_returns_) return true;
+  return !thread.IsRunning() && !thread.preempted && thread.switched_out.time > thread.entered.time;
 }
 
 std::string PerfActivity::Describe(const PerfThreadActivity& thread) const {

@@ -30,6 +30,7 @@ struct PerfThreadActivity {
   std::string name;             // as it is in the records
   uint64_t records = 0;
   PerfInstant ran;              // its newest record of its own: it was on the CPU then
+  PerfInstant came;             // to a CPU, as a switch says
   PerfInstant switched_out;
   int64_t state_when_out = -1;  // of sched_switch: 0 wanted to go on, else TASK_ bits; -1: not known
   bool preempted = false;
@@ -50,7 +51,6 @@ struct PerfThreadActivity {
   bool IsRunning() const { return !ended.happened() && ran.happened() && ran.time > switched_out.time; }
   // Off the CPU, and wants it.
   bool IsWaitingForCpu() const { return !IsRunning() && switched_out.happened() && (preempted || state_when_out == 0 || woken.time > switched_out.time); }
-  bool InSystemCall() const { return entered.happened() && entered.time > left.time; }
 };
 
 struct PerfCpuActivity {
@@ -99,6 +99,8 @@ class PerfActivity {
   TimeNs first() const { return first_; }
   // It records every process, as its thread map says.
   bool whole_machine() const { return whole_machine_; }
+  // It entered one and did not return, for certain: returns are recorded, or it left the CPU after it had entered.
+  bool IsInSystemCall(const PerfThreadActivity& thread) const;
   // "comm=x pid=3" of a thread's newest sample; empty: no tracepoint.
   std::string Describe(const PerfThreadActivity& thread) const;
 
@@ -132,6 +134,7 @@ class PerfActivity {
   uint64_t lost_records_ = 0;
   uint64_t left_out_ = 0;
   bool has_sched_switch_ = false;
+  bool has_returns_ = false;
   std::vector<uint64_t> samples_of_;
   TimeNs first_ = -1;
   TimeNs last_ = -1;

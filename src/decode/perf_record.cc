@@ -131,16 +131,16 @@ bool TakeTrailer(const perf_event_attr& attr, PerfRecord* record) {
   const uint64_t has = attr.sample_type & kTrailer;
   const size_t bytes = Words(has) * kWord;
   if (record->body.size() < bytes) return false;
-  const std::string_view trailer = record->body.substr(record->body.size() - bytes);
-  // perf writes records of its own making (those who ran before it came) with a trailer of zeros.
-  if (trailer.find_first_not_of('\0') == std::string_view::npos) return true;
-  Cursor cursor(trailer);
+  Cursor cursor(record->body.substr(record->body.size() - bytes));
+  const uint64_t ids = (has & PERF_SAMPLE_TID) != 0 ? cursor.Word() : 0;
+  const uint64_t time = (has & PERF_SAMPLE_TIME) != 0 ? cursor.Word() : 0;
+  // perf writes records of its own making (those who ran before it came) with trailers of zeros, but for the id.
+  if ((has & PERF_SAMPLE_TIME) != 0 && time == 0) return true;
   if ((has & PERF_SAMPLE_TID) != 0) {
-    const uint64_t word = cursor.Word();
-    record->pid = LowHalf(word);
-    record->tid = HighHalf(word);
+    record->pid = LowHalf(ids);
+    record->tid = HighHalf(ids);
   }
-  if ((has & PERF_SAMPLE_TIME) != 0) record->time = static_cast<TimeNs>(cursor.Word());
+  if ((has & PERF_SAMPLE_TIME) != 0) record->time = static_cast<TimeNs>(time);
   (void)cursor.Words(Words(has & (PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID)));
   if ((has & PERF_SAMPLE_CPU) != 0) record->cpu = LowHalf(cursor.Word());
   return cursor.ok();

@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kLeastLines = 3;       // of a table, however full the screen is
 constexpr size_t kMostGapLines = 4;
 constexpr size_t kMostTroubleLines = 4;
-constexpr size_t kMostLine = 110;
+constexpr size_t kMostLine = 120;
 constexpr size_t kMostName = 15;
 
 // As `perf script` prints it, to the nanosecond.
@@ -82,8 +82,9 @@ class Screen {
     std::string begin = window.from_the_start ? ", from the recording's start" : "";
     if (window.limited_by) begin = fmt::format(", limited by {}", PerfRingText(window.rings[*window.limited_by].ring));
     const size_t broken = static_cast<size_t>(std::count_if(window.tasks.begin(), window.tasks.end(), [](const TaskCoverage& task) { return !task.continuous; }));
-    Add(fmt::format("window: {:.6f} s to {}, {}{}; {} gap{}, {} stale span{}; {} of {} threads continuous", Seconds(window.length()), AbsoluteTime(window.time.to), WindowPolicyName(window.policy), begin,
-                    window.gaps.size(), window.gaps.size() == 1 ? "" : "s", stale, stale == 1 ? "" : "s", window.tasks.size() - broken, window.tasks.size()));
+    Add(fmt::format("window: {:.6f} s up to the newest record, at {}, {}{}", Seconds(window.length()), AbsoluteTime(window.time.to), WindowPolicyName(window.policy), begin));
+    Add(fmt::format("  {} gap{}, {} stale span{}, {} of {} threads covered without a break", window.gaps.size(), window.gaps.size() == 1 ? "" : "s", stale, stale == 1 ? "" : "s",
+                    window.tasks.size() - broken, window.tasks.size()));
   }
 
   void Origin() {
@@ -115,7 +116,8 @@ class Screen {
     for (size_t i = 0; i < std::min(gaps.size(), kMostGapLines); ++i) {
       const Gap& gap = gaps[gaps.size() - 1 - i];  // the newest first
       const std::string whose = gap.task ? ", thread " + ThreadName(static_cast<int>(*gap.task), scene_) : "";
-      Add(fmt::format("gap: {} {} to {} s{}: {}, {}", PerfRingText(scene_.window->rings[gap.ring].ring), Before(gap.time.from, scene_), Before(gap.time.to, scene_), whose, GapReasonName(gap.reason), Amount(gap)));
+      const std::string when = gap.time.from == gap.time.to ? "at " + Before(gap.time.from, scene_) : Before(gap.time.from, scene_) + " to " + Before(gap.time.to, scene_);
+      Add(fmt::format("gap: {} {} s{}: {}, {}", PerfRingText(scene_.window->rings[gap.ring].ring), when, whose, GapReasonName(gap.reason), Amount(gap)));
     }
     if (gaps.size() > kMostGapLines) Add(fmt::format("and {} older gaps: --json has all", gaps.size() - kMostGapLines));
   }
@@ -130,7 +132,7 @@ class Screen {
   void SpanLine(size_t ring, size_t number) {
     const PerfAuxRing& of = (*scene_.aux)[ring];
     const PerfAuxSpan& span = of.spans[number];
-    std::string line = fmt::format("{:<18} {:<22} {:>13} {:>13} {:>9}", PerfRingText(of.name), span.tid < 0 ? "-" : ThreadName(span.tid, scene_), span.begin_known ? Before(span.time.from, scene_) : "?",
+    std::string line = fmt::format("{:<16} {:<22} {:>12} {:>12} {:>9}", PerfRingText(of.name), span.tid < 0 ? "-" : ThreadName(span.tid, scene_), span.begin_known ? Before(span.time.from, scene_) : "?",
                                    Before(span.time.to, scene_), FormatSize(span.end_offset - span.begin_offset));
     if (const PerfSpanTrace* trace = TraceOf(ring, number)) {
       const TraceSummary& summary = trace->summary;
@@ -160,7 +162,7 @@ class Screen {
     std::stable_sort(spans.begin(), spans.end(), [&](const auto& a, const auto& b) { return time(a) > time(b); });
     const size_t most = std::max(kLeastLines, Room() / 2);
     Add(fmt::format("{} spans of traces in {} rings, {} held; {} twice, {} restarts{}", spans.size(), scene_.aux->size(), FormatSize(held), FormatSize(twice), restarts, scene_.trace_trouble.empty() ? "" : "; not decoded: " + scene_.trace_trouble));
-    Add(fmt::format("{:<18} {:<22} {:>13} {:>13} {:>9}", "ring", "thread", "from", "to", "bytes"));
+    Add(fmt::format("{:<16} {:<22} {:>12} {:>12} {:>9}", "ring", "thread", "from", "to", "bytes"));
     for (size_t i = 0; i < std::min(spans.size(), most); ++i) SpanLine(spans[i].first, spans[i].second);
     if (spans.size() > most) Add(fmt::format("and {} older ones: --json has all", spans.size() - most));
   }
@@ -233,7 +235,7 @@ std::string PerfRingText(const RingName& ring) {
 
 // The numbers of system calls are those of the recorded machine.
 std::string PerfCallText(const PerfThreadActivity& thread, const PerfScene& scene) {
-  if (!thread.InSystemCall()) return {};
+  if (!scene.activity->IsInSystemCall(thread)) return {};
   utsname here{};
   uname(&here);
   std::string text = Printable(thread.system_call_name);

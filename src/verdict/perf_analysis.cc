@@ -27,7 +27,7 @@ PerfThreadView ViewOf(const PerfThreadActivity& thread) {
   if (thread.ended.happened()) {
     view.state = PerfThreadState::kEnded;
     view.since = thread.ended.time;
-  } else if (!thread.switched_out.happened()) {
+  } else if (!thread.switched_out.happened() && !thread.came.happened()) {
     view.since = thread.ran.time;  // nothing told when it left, if it did
   } else if (thread.IsRunning()) {
     view.state = PerfThreadState::kRunning;
@@ -73,7 +73,7 @@ class Analyst {
       Find(view.thread->tid, fmt::format("{} wants a CPU for {} and gets none", NameOf(*view.thread), age));
     }
     // Threads of the kernel itself may sleep so for ever.
-    if (view.letter == 'D' && view.thread->InSystemCall() && Age(view) >= std::max(stall_, kLongInKernel)) {
+    if (view.letter == 'D' && activity_.IsInSystemCall(*view.thread) && Age(view) >= std::max(stall_, kLongInKernel)) {
       Find(view.thread->tid, fmt::format("{} sleeps in the kernel for {}, where no signal wakes it", NameOf(*view.thread), age));
     }
   }

@@ -122,14 +122,16 @@ TEST(PerfRecord, FindsTheEventByItsIdInTheOldPlaceAndTheNew) {
   }
 }
 
-TEST(PerfRecord, BelievesNoTrailerOfZeros) {
-  const std::vector<PerfEvent> events = {Event(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)};
+TEST(PerfRecord, BelievesNoTrailerWithoutATime) {
+  const std::vector<PerfEvent> events = {Event(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER)};
   const PerfRecordParser parser(events);
-  const auto record = parser.Parse(PerfRecordOf(PERF_RECORD_COMM, PerfIds(7, 8) + PerfText("old") + std::string(24, '\0')));
-  ASSERT_TRUE(record);
-  EXPECT_EQ(record->time, -1);
-  EXPECT_EQ(record->pid, -1);
-  EXPECT_EQ(record->cpu, -1);
+  for (const uint64_t id : {0, 78}) {  // perf's zeros, and simpleperf's
+    const auto record = parser.Parse(PerfRecordOf(PERF_RECORD_COMM, PerfIds(7, 8) + PerfText("old") + std::string(24, '\0') + PerfWord(id)));
+    ASSERT_TRUE(record);
+    EXPECT_EQ(record->time, -1);
+    EXPECT_EQ(record->pid, -1);
+    EXPECT_EQ(record->cpu, -1);
+  }
   EXPECT_FALSE(parser.Parse(PerfRecordOf(PERF_RECORD_COMM, std::string(16, 'x')))) << "shorter than its trailer";
 }
 
