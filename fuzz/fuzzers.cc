@@ -6,6 +6,7 @@ void FuzzCatalog(std::string_view input);
 void FuzzCode(std::string_view input);
 void FuzzCore(std::string_view input);
 void FuzzElf(std::string_view input);
+void FuzzEtm(std::string_view input);
 void FuzzExec(std::string_view input);
 void FuzzGdb(std::string_view input);
 void FuzzLog(std::string_view input);
@@ -19,7 +20,8 @@ void FuzzWatch(std::string_view input);
 std::span<const Fuzzer> Fuzzers() {
   static constexpr Fuzzer kFuzzers[] = {
       {"catalog", FuzzCatalog}, {"code", FuzzCode},   {"core", FuzzCore},   {"elf", FuzzElf},
-      {"exec", FuzzExec},       {"gdb", FuzzGdb},     {"log", FuzzLog},     {"perf", FuzzPerf},     {"ring", FuzzRing},
+      {"etm", FuzzEtm},         {"exec", FuzzExec},   {"gdb", FuzzGdb},     {"log", FuzzLog},
+      {"perf", FuzzPerf},       {"ring", FuzzRing},
       {"scope", FuzzScope},     {"trace", FuzzTrace}, {"units", FuzzUnits},
       {"watch", FuzzWatch},
   };

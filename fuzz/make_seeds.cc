@@ -10,6 +10,7 @@
 #include <string>
 
 #include "capture/ring_store.h"
+#include "fakes/etm_bytes.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_file_system.h"
 #include "fakes/perf_story.h"
@@ -154,6 +155,29 @@ void WriteAnswers() {
   Write("exec", "errors", "\xff" + hello + "error no such thing\n\xff" "dead\n\xff" "error read only\n\xff" "ok 7\n");
 }
 
+// A known run over its code, each tracer: in frames, raw, recorded.
+void WriteHardwareTraces(const fs::path& data) {
+  const std::string code(reinterpret_cast<const char*>(kA64Code), sizeof kA64Code);
+  const auto write = [&](const std::string& name, int flags, const std::string& its_code, const std::string& trace) {
+    Write("etm", name, std::string(1, static_cast<char>(flags)) + static_cast<char>(its_code.size()) + its_code + trace);
+  };
+  const std::string old_sync = std::string(5, '\0') + '\x80';
+  write("frames", 0xe0, code, Framed(0x10, A64Run()) + Framed(0x12, A64Run()));
+  write("raw", 0xf0, code, A64Run());
+  write("ete", 0xf1, code, A64Run());
+  write("ptm", 0xf2, code, old_sync + std::string("\x08\0\x80\0\0\x21\x84\xa4\x41\x02\x42\x01", 12));
+  write("etmv3", 0xf3, code, old_sync + std::string("\x08\x21\0\x80\0\0\x94\x42\x81\x01\x84", 11));
+  write("recorded", 0x00, "", ReadAll(data / "coresight/thread.aux"));
+  const std::string info = ReadAll(data / "coresight/thread.info");
+  write("info", 0x05, "", std::string{static_cast<char>(info.size()), static_cast<char>(info.size() >> 8)} + info + ReadAll(data / "coresight/thread.aux"));
+  // PSB, TSC, MODE.Exec, PSBEND; TIP.PGE, TNT, MTC, TIP, OVF, FUP, TIP.PGD.
+  std::string pt;
+  for (int i = 0; i < 8; ++i) pt += "\x02\x82";
+  pt += std::string("\x19\x10\x20\0\0\0\0\0\x99\x01\x02\x23", 12);
+  pt += std::string("\x71\0\x10\0\0\0\0\x1a\x59\x03\x6d\x10\x10\0\0\0\0\x02\xf3\x7d\x11\x10\0\0\0\0\x01", 27);
+  write("intel-pt", 0xe4, std::string("\x31\xc0\xff\xc0\x83\xf8\x03\x75\xf9\xe8\x08\0\0\0\xff\xe2\x90\xeb\xfe\xcc\xcc\xcc\xc3\x90", 24), pt);
+}
+
 // Two segments that touch, one apart, in both widths and orders; the words of headers by hand.
 void WriteCores() {
   for (const bool wide : {false, true}) {
@@ -263,5 +287,6 @@ int main(int argc, char** argv) {
   WriteCores();
   WriteWatches();
   WritePerfFiles();
+  WriteHardwareTraces(argv[1]);
   Write("elf", "program", ReadAll(argv[2]));
 }

@@ -11,11 +11,11 @@ namespace hangscope {
 namespace {
 
 // Bytes that look like code without a branch would be followed for ever: no program goes straight on for so long.
-constexpr uint64_t kMostStraightBytes = 1u << 18;
-// One byte of trace stands for 24 branches at most; a program whose branches are further apart than this on average is
-// made up, and must not cost hours.
-constexpr uint64_t kMostInstructionsPerByte = 1024;
-constexpr uint64_t kInstructionsAtLeast = 1u << 20;
+constexpr uint64_t kMostStraightBytes = 1u << 16;
+// One byte of trace stands for 24 branches at most; a program whose branches are a thousand instructions apart on
+// average is made up, and must not cost hours.
+constexpr uint64_t kMostInstructionsPerByte = 24 * 1024;
+constexpr uint64_t kInstructionsAtLeast = 1u << 16;
 
 class Flow {
  public:

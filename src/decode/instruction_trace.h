@@ -57,6 +57,14 @@ struct Discontinuity {
   int cpu = -1;         // whose; -1: the stream does not say, or of all in it
 };
 
+// A time stamp in the trace: what comes behind it came later.
+struct TraceTime {
+  uint64_t offset = 0;  // of the trace's bytes
+  TimeNs time = 0;      // perf's, where the trace says how its clock relates to that; else there is none
+
+  bool operator==(const TraceTime&) const = default;
+};
+
 // What a piece of trace holds.
 struct TraceSummary {
   uint64_t bytes = 0;
@@ -71,6 +79,7 @@ struct TraceSummary {
   uint64_t exceptions = 0;
   std::vector<Discontinuity> discontinuities;  // bounded; `more_discontinuities` beyond
   uint64_t more_discontinuities = 0;
+  std::vector<TraceTime> times;                // ascending; of many, some: decode/trace_times.h
   std::deque<TraceBranch> last_branches;       // the newest, at most as many as asked for
 };
 

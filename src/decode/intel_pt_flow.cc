@@ -10,10 +10,11 @@ namespace hangscope {
 namespace {
 
 // Without a packet no program goes on for so long, but one that spins without a condition: it says no more.
-constexpr uint64_t kMostInstructionsWithoutPacket = 1u << 18;
-// A byte holds 6 conditional branches, or 8 of compressed returns; code that is made up must not cost hours.
-constexpr uint64_t kMostInstructionsPerByte = 1024;
-constexpr uint64_t kInstructionsAtLeast = 1u << 20;
+constexpr uint64_t kMostInstructionsWithoutPacket = 1u << 16;
+// A byte stands for 8 branches at most; a program whose branches are a thousand instructions apart on average is made
+// up, and must not cost hours.
+constexpr uint64_t kMostInstructionsPerByte = 8 * 1024;
+constexpr uint64_t kInstructionsAtLeast = 1u << 16;
 
 bool AlwaysBranches(pt_insn_class kind) {
   switch (kind) {

@@ -7,6 +7,7 @@
 #include "decode/intel_pt_clock.h"
 #include "decode/intel_pt_flow.h"
 #include "decode/trace_tally.h"
+#include "decode/trace_times.h"
 
 namespace hangscope {
 namespace {
@@ -85,9 +86,9 @@ class PacketCounter {
       case ppt_tnt_64: summary_->atoms += packet.payload.tnt.bit_size; break;
       case ppt_ovf: Break(offset, DiscontinuityReason::kOverflow); clock_.Lose(); in_psb_ = false; break;
       case ppt_tip_pge: if (left_) Break(offset, DiscontinuityReason::kTraceOff); break;
-      case ppt_tsc: clock_.TakeTsc(packet.payload.tsc.tsc); break;
+      case ppt_tsc: clock_.TakeTsc(packet.payload.tsc.tsc); Stamp(offset); break;
       case ppt_tma: clock_.TakeTma(packet.payload.tma.ctc, packet.payload.tma.fc); break;
-      case ppt_mtc: clock_.TakeMtc(packet.payload.mtc.ctc); break;
+      case ppt_mtc: clock_.TakeMtc(packet.payload.mtc.ctc); Stamp(offset); break;
       default: break;
     }
     TakeException(packet);
@@ -115,6 +116,9 @@ class PacketCounter {
     }
   }
 
+  void Stamp(uint64_t offset) {
+    if (const auto now = clock_.Now()) times_.Add({offset, *now});
+  }
   void Break(uint64_t offset, DiscontinuityReason reason) { tally_.Break({offset, clock_.Now(), reason, -1}); }
 
   uint64_t Offset() const {
@@ -126,6 +130,7 @@ class PacketCounter {
   IntelPtClock clock_;
   TraceSummary* summary_;
   TraceTally tally_;
+  TraceTimes times_{&summary_->times};
   std::unique_ptr<pt_packet_decoder, decltype(&pt_pkt_free_decoder)> decoder_;
   bool in_psb_ = false;      // what comes until PSBEND only repeats the state
   bool bound_ = false;       // the next FUP belongs to a packet before it

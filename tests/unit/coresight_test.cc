@@ -194,7 +194,7 @@ TEST(CoreSight, IsBoundedWhateverTheCodeIs) {
   trace.Sync().On();
   for (int i = 0; i < 10; ++i) trace.Enter(kA64Base).Atoms("E");
   const TraceSummary summary = Decode(EtmV4Info(1), trace.bytes, options);
-  EXPECT_LT(summary.instructions, 1u << 21);
+  EXPECT_LT(summary.instructions, 1u << 18);
   EXPECT_EQ(summary.discontinuities.size(), 3u);
   EXPECT_EQ(summary.more_discontinuities, 7u);
 }

@@ -261,6 +261,18 @@ TEST(IntelPt, TellsTheTimeBetweenTimeStampsByTheCrystal) {
   EXPECT_FALSE(Decode(trace.bytes(), false, kMtcEvery8, PtInfo(false)).discontinuities[0].time);
 }
 
+TEST(IntelPt, GivesItsTimeStamps) {
+  PtBytes trace;
+  trace.Sync(1000).Run();
+  const size_t second = trace.size();
+  trace.Tsc(5000);
+  const TraceSummary summary = Decode(trace.bytes(), false);
+  ASSERT_EQ(summary.times.size(), 2u);
+  EXPECT_EQ(summary.times[0], (TraceTime{16, 500 + 500}));
+  EXPECT_EQ(summary.times[1], (TraceTime{second, 500 + 2500}));
+  EXPECT_TRUE(Decode(trace.bytes(), false, 0, PtInfo(false)).times.empty());
+}
+
 TEST(IntelPt, TellsWhenBranchesWere) {
   PtBytes trace;
   trace.Sync(1000).Ip(ppt_tip_pge, kBase).Tnt("TT").Tsc(5000).Tnt("NT").Ip(ppt_tip, 0x1010).Ip(ppt_fup, 0x1011).Ip(ppt_tip_pgd, 0);
