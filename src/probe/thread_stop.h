@@ -30,6 +30,9 @@ class ThreadStop {
 
   // Lets it carry out one instruction after another, until its state comes back or `until` (monotonic) or after `most`.
   // Stops before what must not be carried out in steps. A signal that comes ends it, and is delivered.
+  //
+  // Whoever calls this must not be killed before this object ends: the kernel would leave the trap flag on, of which
+  // the target would die. See session/step_helper.h.
   StepTrace Step(TimeNs until, size_t most, const ReadMemory& read);
   // Exactly `count` steps more, from the state that the trace ended in: whether it is in that state again, its
   // floating point and vector registers included.

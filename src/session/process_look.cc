@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <span>
+
+#include "session/step_helper.h"
 
 namespace hangscope {
 namespace {
@@ -14,7 +15,6 @@ constexpr size_t kMostThreads = 16384;
 constexpr size_t kStackBytes = 64 << 10;      // copied of each
 constexpr uint64_t kBelowStack = 256;         // leaf functions use so much below the stack pointer
 constexpr size_t kMostCommand = 4096;
-constexpr size_t kMostSteps = 8192;
 constexpr TimeNs kLongestWaitForStop = 50 * kMillisecond;
 
 // glibc's own, for cancelling threads and changing their user.
@@ -312,12 +312,14 @@ void ProcessLook::StopThread(Work* work, ThreadFacts* thread) {
     interrupted = (*stop)->interrupted_call();
     image.stack_begin = image.registers.stack_pointer() - kBelowStack;
     image.stack = StackBytes(image.stack_begin);
-    if (interrupted < 0 && !work->raw.IsBlocked()) StepThread(**stop, thread);
   }
   context_.longest_stop = std::max(context_.longest_stop, context_.clock.Monotonic() - begin);
   TakeWalk(walker_->Walk(image, context_.options.most_frames), thread);
   const bool was_blocked = work->raw.IsBlocked();
-  if (!was_blocked) return;
+  if (!was_blocked) {
+    if (interrupted < 0) StepThread(thread);
+    return;
+  }
   work->was_stopped = true;
   const bool still = interrupted == work->raw.call->number && image.registers.pc == work->raw.call->pc &&
                      image.registers.stack_pointer() == work->raw.call->stack_pointer;
@@ -327,43 +329,31 @@ void ProcessLook::StopThread(Work* work, ThreadFacts* thread) {
 
 // What runs may go in circles. It does where it is in the same state again, memory included: then nothing but what
 // others do to the memory that it reads, or a signal, ends that.
-void ProcessLook::StepThread(ThreadStop& stop, ThreadFacts* thread) {
+void ProcessLook::StepThread(ThreadFacts* thread) {
   if (!context_.options.step_running || context_.stepped >= context_.options.most_stepped) return;
   ++context_.stepped;
-  const TimeNs until = context_.clock.Monotonic() + context_.options.step_time;
-  const StepTrace trace = stop.Step(until, kMostSteps, read_memory_);
-  if (trace.states.size() < 2) return;
-  const size_t first = trace.period > 0 ? trace.states.size() - 1 - trace.period : 0;
-  const LoopAccess access = ExamineSteps(std::span(trace.states).subspan(first, trace.states.size() - 1 - first), read_memory_);
+  const auto loop = StepInHelper(context_.clock, thread->tid, context_.options.step_time, read_memory_);
+  if (!loop.ok()) {
+    Trouble(loop.status().message());
+    return;
+  }
+  context_.longest_stop = std::max(context_.longest_stop, loop.value().held);
+  const LoopAccess& access = loop.value().access;
   ThreadFacts::Spin spin;
-  spin.steps = trace.states.size() - 1;
+  spin.steps = loop.value().steps;
+  spin.period = loop.value().period;
   spin.begin = access.begin;
   spin.end = access.end;
-  spin.calls_kernel = access.calls_kernel || trace.wants_kernel;
+  spin.calls_kernel = access.calls_kernel;
   spin.reads_clock = access.reads_clock;
-  spin.writes_memory = !access.understood || !access.writes.empty();
-  if (trace.period > 0) {
-    // The same again, and this time with an eye on what it writes: a lock that is tried again and again is the same
-    // after as before.
-    const std::string before = BytesOf(access.writes);
-    const bool is_back = stop.StepsBackInto(trace.states.back(), trace.period, until + context_.options.step_time, read_memory_);
-    if (is_back) spin.period = trace.period;
-    if (is_back && access.understood) spin.writes_memory = BytesOf(access.writes) != before;
-  }
-  if (access.understood) TakePolls(access, trace.states.back(), &spin);
+  spin.writes_memory = loop.value().changes_memory;
+  if (access.understood) TakePolls(access, loop.value().stack_pointer, &spin);
   thread->spin = std::move(spin);
 }
 
-std::string ProcessLook::BytesOf(const std::vector<LoopAccess::Range>& ranges) const {
-  constexpr uint64_t kMostBytes = 64;  // of an instruction
-  std::string bytes;
-  for (const LoopAccess::Range& range : ranges) bytes += memory_.ReadUpTo(range.address, static_cast<size_t>(std::min(range.bytes, kMostBytes)));
-  return bytes;
-}
-
 // What it reads outside of its own stack: others may change that.
-void ProcessLook::TakePolls(const LoopAccess& access, const StepState& state, ThreadFacts::Spin* spin) {
-  const MemoryMapping* const stack = FindMapping(mappings_, state.general[ThreadRegisters::kStackPointer]);
+void ProcessLook::TakePolls(const LoopAccess& access, uint64_t stack_pointer, ThreadFacts::Spin* spin) {
+  const MemoryMapping* const stack = FindMapping(mappings_, stack_pointer);
   for (const LoopAccess::Range& range : access.reads) {
     const MemoryMapping* const mapping = FindMapping(mappings_, range.address);
     const bool is_constant = mapping != nullptr && !mapping->writable && !mapping->shared;

@@ -101,9 +101,8 @@ class ProcessLook {
   std::optional<int> OuterThread(int inner, bool shared) const;
   bool WantsStop(const Work& work, const ThreadFacts& thread) const;
   void StopThread(Work* work, ThreadFacts* thread);
-  void StepThread(ThreadStop& stop, ThreadFacts* thread);
-  std::string BytesOf(const std::vector<LoopAccess::Range>& ranges) const;
-  void TakePolls(const LoopAccess& access, const StepState& state, ThreadFacts::Spin* spin);
+  void StepThread(ThreadFacts* thread);
+  void TakePolls(const LoopAccess& access, uint64_t stack_pointer, ThreadFacts::Spin* spin);
   std::string VariableName(uint64_t address);
   void Trouble(std::string sentence);
 

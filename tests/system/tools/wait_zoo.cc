@@ -38,6 +38,7 @@ pthread_rwlock_t written_lock = PTHREAD_RWLOCK_INITIALIZER;
 pthread_rwlock_t read_lock = PTHREAD_RWLOCK_INITIALIZER;
 pthread_barrier_t barrier;
 sem_t semaphore;
+sem_t introduced;  // once for each thread that has said its name
 std::mutex standard_mutex;
 std::condition_variable standard_condition;
 pthread_mutex_t* shared_mutex;  // of a mapping that a child has, too; the child holds it
@@ -183,6 +184,7 @@ void* Live(void* argument) {
   prctl(PR_SET_NAME, animal->name);
   printf("%s %d\n", animal->name, Tid());
   fflush(stdout);
+  sem_post(&introduced);
   errno = 0;
   animal->wait();
   printf("woke %s %d\n", animal->name, errno);
@@ -206,6 +208,7 @@ void* TakeAndEnd(void*) {
 void* SleepForEver(void*) {
   prctl(PR_SET_NAME, "joined");
   printf("joined %d\n", Tid());
+  sem_post(&introduced);
   for (;;) pause();
 }
 
@@ -281,6 +284,7 @@ int main() {
   InitMutex(shared_mutex, PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_STALLED, PTHREAD_PRIO_NONE, PTHREAD_PROCESS_SHARED);
   pthread_barrier_init(&barrier, nullptr, 2);
   sem_init(&semaphore, 0, 0);
+  sem_init(&introduced, 0, 0);
   for (int* ends : {pipe_to_read, pipe_to_write, pipe_to_poll, pipe_to_select, pipe_to_epoll}) {
     if (pipe(ends) != 0) return 1;
   }
@@ -306,7 +310,11 @@ int main() {
   sem_wait(&held);
   pthread_join(Start(TakeAndEnd, nullptr), nullptr);
   joined = Start(SleepForEver, nullptr);
-  for (const Animal& animal : kAnimals) Start(Live, const_cast<Animal*>(&animal));
+  sem_wait(&introduced);
+  for (const Animal& animal : kAnimals) {
+    Start(Live, const_cast<Animal*>(&animal));
+    sem_wait(&introduced);
+  }
   printf("main %d\nready\n", Tid());
   fflush(stdout);
   while (read(0, &byte, 1) > 0) {

@@ -1,0 +1,429 @@
+// Looking at real little programs from outside.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <map>
+#include <set>
+
+#include "decode/stack_walker.h"
+#include "fakes/started_program.h"
+#include "probe/thread_reader.h"
+#include "probe/thread_stop.h"
+#include "session/linux_inspector.h"
+
+namespace hangscope {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr TimeNs kGenerous = 20 * kSecond;
+
+SystemClock system_clock;
+
+SystemLook Look(int pid, const InspectOptions& options = {}) {
+  auto inspector = OpenLinuxInspector(system_clock);
+  auto look = (*inspector)->Look(pid, options);
+  EXPECT_TRUE(look.ok()) << look.status().message();
+  return look.value_or(SystemLook());
+}
+
+const ThreadFacts* FindThread(const SystemLook& look, int tid) {
+  for (const ProcessFacts& process : look.processes) {
+    for (const ThreadFacts& thread : process.threads) {
+      if (thread.tid == tid) return &thread;
+    }
+  }
+  return nullptr;
+}
+
+// Once all threads of the program sleep in system calls.
+SystemLook LookWhenAllWait(const StartedProgram& program, const InspectOptions& options = {}) {
+  const TimeNs end = system_clock.Monotonic() + kGenerous;
+  SystemLook look;
+  do {
+    look = Look(program.pid(), options);
+    bool all = !look.processes.empty();
+    for (const ThreadFacts& thread : look.processes.empty() ? std::vector<ThreadFacts>() : look.processes[0].threads) {
+      all = all && thread.state == ThreadState::kSleeping && thread.wait.kind != WaitKind::kNone;
+    }
+    if (all) return look;
+    system_clock.Sleep(10 * kMillisecond);
+  } while (system_clock.Monotonic() < end);
+  ADD_FAILURE() << "not all threads have come to wait";
+  return look;
+}
+
+struct Expected {
+  const char* name;
+  WaitKind kind;
+  const char* variable = "";
+  const char* owner = "";   // the name of a thread; "?": one that has ended
+  const char* function = nullptr;
+};
+
+const Expected kZoo[] = {
+    {"mutex", WaitKind::kMutex, "plain_mutex", "holder", "WaitMutex()"},
+    {"timed-mutex", WaitKind::kMutex, "plain_mutex", "holder", "WaitTimedMutex()"},
+    {"recursive", WaitKind::kMutex, "recursive_mutex", "holder", "WaitRecursive()"},
+    {"robust", WaitKind::kMutex, "robust_mutex", "holder", "WaitRobust()"},
+    {"priority", WaitKind::kMutex, "priority_mutex", "holder", "WaitPriority()"},
+    {"abandoned", WaitKind::kMutex, "abandoned_mutex", "?", "WaitAbandoned()"},
+    {"shared", WaitKind::kMutex, "", "stopped-child", "WaitShared()"},
+    {"std-mutex", WaitKind::kMutex, "standard_mutex", "holder", "WaitStandardMutex()"},
+    {"condition", WaitKind::kCondition, "condition", "", "WaitCondition()"},
+    {"timed-condition", WaitKind::kCondition, "condition", "", "WaitTimedCondition()"},
+    {"std-condition", WaitKind::kCondition, "standard_condition", "", "WaitStandardCondition()"},
+    {"rwlock-read", WaitKind::kRwLock, "written_lock", "holder", "WaitWrittenLock()"},
+    {"rwlock-write", WaitKind::kRwLock, "read_lock", "", "WaitReadLock()"},
+    {"barrier", WaitKind::kBarrier, "barrier", "", "WaitBarrier()"},
+    {"semaphore", WaitKind::kSemaphore, "semaphore", "", "WaitSemaphore()"},
+    {"join", WaitKind::kJoin, "", "", "WaitJoin()"},
+    {"futex", WaitKind::kFutex, "raw_word", "", "WaitRawFutex()"},
+    {"pipe", WaitKind::kRead, "", "", "WaitPipe()"},
+    {"full-pipe", WaitKind::kWrite, "", "", "WaitFullPipe()"},
+    {"unix", WaitKind::kRead, "", "", "WaitUnix()"},
+    {"accept", WaitKind::kAccept, "", "", "WaitAccept()"},
+    {"tcp", WaitKind::kRead, "", "", "WaitTcp()"},
+    {"udp", WaitKind::kRead, "", "", "WaitUdp()"},
+    {"poll", WaitKind::kPoll, "", "", "WaitPoll()"},
+    {"select", WaitKind::kPoll, "", "", "WaitSelect()"},
+    {"epoll", WaitKind::kPoll, "", "", "WaitEpoll()"},
+    {"event", WaitKind::kRead, "", "", "WaitEvent()"},
+    {"sleep", WaitKind::kTime, "", "", "WaitNanosleep()"},
+    {"pause", WaitKind::kSignal, "", "", "WaitPause()"},
+    {"signal", WaitKind::kSignal, "", "", "WaitSignal()"},
+    {"child", WaitKind::kChild, "", "", "WaitChild()"},
+    {"flock", WaitKind::kFileLock, "", "stopped-child", "WaitFlock()"},
+    {"record-lock", WaitKind::kFileLock, "", "stopped-child", "WaitRecordLock()"},
+};
+
+class WaitZoo : public testing::TestWithParam<const char*> {
+ protected:
+  WaitZoo() : program(GetParam()) {}
+  void SetUp() override { ASSERT_TRUE(program.is_ready()); }
+  const ThreadFacts& Thread(const SystemLook& look, const std::string& name) {
+    const ThreadFacts* const thread = FindThread(look, program.Tid(name));
+    if (thread == nullptr) ADD_FAILURE() << "there is no thread " << name;
+    static const ThreadFacts kNone;
+    return thread != nullptr ? *thread : kNone;
+  }
+  const WaitFile& OnlyFile(const SystemLook& look, const std::string& name) {
+    const ThreadFacts& thread = Thread(look, name);
+    EXPECT_EQ(thread.wait.files.size(), 1u) << name;
+    static const WaitFile kNone;
+    return thread.wait.files.empty() ? kNone : thread.wait.files[0];
+  }
+
+  StartedProgram program;
+};
+
+TEST_P(WaitZoo, SaysOfEachThreadWhatItWaitsForAndWhoHoldsIt) {
+  const SystemLook look = LookWhenAllWait(program);
+  for (const Expected& expected : kZoo) {
+    const ThreadFacts& thread = Thread(look, expected.name);
+    EXPECT_EQ(thread.name, expected.name);
+    EXPECT_EQ(WaitKindName(thread.wait.kind), WaitKindName(expected.kind)) << expected.name;
+    const std::string variable = *expected.variable != '\0' ? std::string("(anonymous namespace)::") + expected.variable : "";
+    if (!variable.empty()) {
+      EXPECT_EQ(thread.wait.variable, variable) << expected.name;
+    }
+    const std::string owner = expected.owner;
+    EXPECT_EQ(thread.wait.owner.has_value(), !owner.empty()) << expected.name;
+    EXPECT_EQ(thread.wait.owner_died, owner == "?") << expected.name;
+    if (!owner.empty() && owner != "?") {
+      EXPECT_EQ(thread.wait.owner.value_or(0), program.Tid(owner)) << expected.name;
+    }
+  }
+  EXPECT_EQ(Thread(look, "join").wait.thread, program.Tid("joined"));
+  EXPECT_THAT(Thread(look, "child").wait.children, testing::ElementsAre(program.Tid("stopped-child")));
+  EXPECT_TRUE(Thread(look, "shared").wait.shared);
+  EXPECT_THAT(Thread(look, "shared").wait.shared_name, HasSubstr("+0x28"));
+  EXPECT_FALSE(Thread(look, "mutex").wait.shared);
+}
+
+TEST_P(WaitZoo, FindsTheOtherEnds) {
+  const SystemLook look = LookWhenAllWait(program);
+  const auto ends_here = [&](const std::string& name) {
+    std::set<int> processes;
+    for (const auto& [process, fd] : OnlyFile(look, name).others) processes.insert(process);
+    return processes;
+  };
+  const std::set<int> both = {program.pid(), program.Tid("stopped-child")};
+  for (const char* name : {"pipe", "full-pipe", "unix", "tcp", "poll", "select", "epoll", "event"}) {
+    EXPECT_EQ(ends_here(name), both) << name;
+    EXPECT_FALSE(OnlyFile(look, name).outside) << name;
+  }
+  EXPECT_EQ(OnlyFile(look, "full-pipe").wants_read, false);
+  EXPECT_EQ(OnlyFile(look, "pipe").kind, FileKind::kPipe);
+  EXPECT_EQ(OnlyFile(look, "tcp").kind, FileKind::kSocket);
+  EXPECT_THAT(OnlyFile(look, "tcp").name, HasSubstr("tcp 127.0.0.1:"));
+  EXPECT_EQ(OnlyFile(look, "event").kind, FileKind::kEvent);
+  EXPECT_TRUE(OnlyFile(look, "accept").listening);
+  EXPECT_TRUE(OnlyFile(look, "udp").outside);
+}
+
+TEST_P(WaitZoo, KnowsWhichWaitsEndByThemselvesAndSinceWhenAllWait) {
+  const SystemLook look = LookWhenAllWait(program);
+  EXPECT_TRUE(Thread(look, "sleep").wait.has_timeout);
+  EXPECT_EQ(Thread(look, "sleep").wait.timeout, 3600 * kSecond);
+  EXPECT_EQ(Thread(look, "poll").wait.timeout, 3600 * kSecond);
+  EXPECT_TRUE(Thread(look, "timed-mutex").wait.has_timeout);
+  EXPECT_TRUE(Thread(look, "timed-condition").wait.has_timeout);
+  for (const char* name : {"mutex", "condition", "pipe", "select", "epoll", "signal", "child"}) {
+    EXPECT_FALSE(Thread(look, name).wait.has_timeout) << name;
+  }
+  constexpr TimeNs kPause = 200 * kMillisecond;
+  system_clock.Sleep(kPause);
+  const SystemLook later = LookWhenAllWait(program);
+  if (!Thread(later, "mutex").since) GTEST_SKIP() << "this kernel has no /proc/PID/sched, which tells when a thread last ran";
+  for (const Expected& expected : kZoo) {
+    const TimeNs first = Thread(look, expected.name).since.value_or(0);
+    const TimeNs second = Thread(later, expected.name).since.value_or(0);
+    // The clocks' comparison may drift by what interrupts and other machines take.
+    EXPECT_NEAR(static_cast<double>(first), static_cast<double>(second), 50.0 * kMillisecond) << expected.name;
+    EXPECT_GE(later.begin - second, kPause - 50 * kMillisecond) << expected.name;
+  }
+}
+
+TEST_P(WaitZoo, FollowsStacksFromTheWaitToWhereTheThreadBeganWithoutAnyStop) {
+  const SystemLook look = LookWhenAllWait(program);
+  EXPECT_EQ(look.longest_stop, 0);
+  for (const Expected& expected : kZoo) {
+    const ThreadFacts& thread = Thread(look, expected.name);
+    EXPECT_FALSE(thread.stack_incomplete) << expected.name << ": " << thread.stack_trouble;
+    bool found = false;
+    for (const StackFrame& frame : thread.stack) {
+      if (frame.function.find(expected.function) == std::string::npos) continue;
+      found = true;
+      EXPECT_THAT(frame.source, HasSubstr("wait_zoo.cc:")) << expected.name;
+    }
+    // Compiled for speed, a function may end by jumping to the one that it calls.
+    const bool may_be_gone = std::string(GetParam()).ends_with("_fast");
+    EXPECT_TRUE(found || may_be_gone) << expected.name;
+    ASSERT_FALSE(thread.stack.empty());
+    EXPECT_THAT(thread.stack[0].module, HasSubstr("libc.so")) << expected.name;
+  }
+}
+
+TEST_P(WaitZoo, IsNotDisturbedByStopsAndGivesTheSameStacksThen) {
+  const SystemLook look = LookWhenAllWait(program);
+  const ProcFolder proc("/proc");
+  const auto maps = proc.Read(std::to_string(program.pid()) + "/maps");
+  ASSERT_TRUE(maps.has_value());
+  const ProcessMemory memory(program.pid());
+  auto walker = StackWalker::Open("/proc", program.pid(), ParseMemoryMappings(*maps), [&](uint64_t address, void* into, size_t bytes) { return memory.ReadInto(address, into, bytes); });
+  ASSERT_TRUE(walker.ok()) << walker.status().message();
+  size_t stopped = 0;
+  for (const Expected& expected : kZoo) {
+    const ThreadFacts& thread = Thread(look, expected.name);
+    if (!StopIsHarmlessIn(thread.system_call)) continue;
+    ThreadImage image;
+    for (int times = 0; times < 3; ++times) {
+      auto stop = ThreadStop::Stop(system_clock, thread.tid, kGenerous);
+      ASSERT_TRUE(stop.ok()) << stop.status().message();
+      auto registers = (*stop)->Registers();
+      ASSERT_TRUE(registers.ok()) << registers.status().message();
+      EXPECT_NE((*stop)->interrupted_call(), -1) << expected.name;
+      image.registers = *registers;
+    }
+    ++stopped;
+    image.tid = thread.tid;
+    image.stack_begin = image.registers.stack_pointer();
+    const StackWalk walk = (*walker)->Walk(image, 64);
+    ASSERT_EQ(walk.frames.size(), thread.stack.size()) << expected.name;
+    for (size_t i = 0; i < walk.frames.size(); ++i) EXPECT_EQ(walk.frames[i].function, thread.stack[i].function) << expected.name;
+  }
+  EXPECT_GE(stopped, 20u);
+  // Interrupted sleeps go on under another number; they are still what they were.
+  const SystemLook later = LookWhenAllWait(program);
+  EXPECT_EQ(Thread(later, "sleep").system_call_name, Thread(look, "sleep").system_call_name);
+  EXPECT_EQ(Thread(later, "poll").wait.kind, WaitKind::kPoll);
+  EXPECT_EQ(program.Printed(), "");
+}
+
+TEST_P(WaitZoo, LeadsToTheProcessThatOthersWaitFor) {
+  const SystemLook look = LookWhenAllWait(program);
+  ASSERT_GE(look.processes.size(), 2u);
+  EXPECT_EQ(look.processes[0].pid, program.pid());
+  const ThreadFacts* const child = FindThread(look, program.Tid("stopped-child"));
+  ASSERT_NE(child, nullptr);
+  EXPECT_EQ(child->state, ThreadState::kStopped);
+  InspectOptions alone;
+  alone.follow = false;
+  EXPECT_EQ(Look(program.pid(), alone).processes.size(), 1u);
+}
+
+INSTANTIATE_TEST_SUITE_P(, WaitZoo, testing::Values(WAIT_ZOO, WAIT_ZOO "_fast"),
+                         [](const auto& zoo) { return std::string(zoo.param).ends_with("_fast") ? "Fast" : "Plain"; });
+
+// The thread that spins, once it is seen in its loop.
+ThreadFacts LookAtSpinner(const StartedProgram& program, const char* function) {
+  EXPECT_TRUE(program.is_ready());
+  const TimeNs end = system_clock.Monotonic() + kGenerous;
+  while (program.is_ready() && system_clock.Monotonic() < end) {
+    const SystemLook look = Look(program.pid());
+    const ThreadFacts* const thread = FindThread(look, program.pid());
+    if (thread == nullptr || !thread->spin) continue;
+    for (const StackFrame& frame : thread->stack) {
+      if (frame.function.find(function) != std::string::npos) return *thread;
+    }
+  }
+  ADD_FAILURE() << "it was not seen in " << function;
+  return {};
+}
+
+TEST(Steps, ShowThatASpinComesBackToItsStateAndWhatItReads) {
+  struct Way {
+    const char* name;
+    const char* function;
+    const char* variable;
+    bool calls_kernel;
+  };
+  for (const Way& way : {Way{"flag", "SpinOnFlag", "flag", false}, Way{"lock", "SpinOnLock", "spin_lock", false}, Way{"yield", "YieldOnFlag", "flag", true}}) {
+    const StartedProgram program(SPINNER, way.name);
+    const ThreadFacts thread = LookAtSpinner(program, way.function);
+    ASSERT_TRUE(thread.spin.has_value()) << way.name;
+    EXPECT_EQ(thread.state, ThreadState::kRunning);
+    EXPECT_GT(thread.spin->period, 0u) << way.name;
+    EXPECT_FALSE(thread.spin->writes_memory) << way.name;
+    EXPECT_EQ(thread.spin->calls_kernel, way.calls_kernel) << way.name;
+    EXPECT_EQ(thread.spin->polled_variable, way.variable);
+    EXPECT_LT(thread.spin->begin, thread.spin->end);
+  }
+}
+
+TEST(Steps, DoNotTakeAComputationForASpin) {
+  ThreadFacts::Spin circle;
+  circle.period = 1;
+  const StartedProgram compute(SPINNER, "compute");
+  EXPECT_EQ(LookAtSpinner(compute, "Compute").spin.value_or(circle).period, 0u);
+  const StartedProgram in_vectors(SPINNER, "float");
+  EXPECT_EQ(LookAtSpinner(in_vectors, "ComputeFloat").spin.value_or(circle).period, 0u);
+  const StartedProgram count(SPINNER, "count");
+  const ThreadFacts counting = LookAtSpinner(count, "Count");
+  ASSERT_TRUE(counting.spin.has_value());
+  EXPECT_TRUE(counting.spin->period == 0 || counting.spin->writes_memory);
+}
+
+TEST(Stops, AreShortAndLeftOutWhereNotWanted) {
+  const StartedProgram program(SPINNER, "flag");
+  ASSERT_TRUE(program.is_ready());
+  InspectOptions no_stop;
+  no_stop.stop = false;
+  const SystemLook look = Look(program.pid(), no_stop);
+  EXPECT_EQ(look.longest_stop, 0);
+  const ThreadFacts* const thread = FindThread(look, program.pid());
+  ASSERT_NE(thread, nullptr);
+  EXPECT_FALSE(thread->spin.has_value());
+  EXPECT_GT(Look(program.pid()).longest_stop, 0);
+}
+
+bool IsRunning(int pid, TimeNs more) {
+  const ProcFolder proc("/proc");
+  const auto ran = [&] {
+    const auto thread = ReadThread(proc, pid, pid);
+    return thread ? thread->run_time.ran : 0;
+  };
+  const TimeNs before = ran();
+  const TimeNs end = system_clock.Monotonic() + kGenerous;
+  while (ran() < before + more && system_clock.Monotonic() < end) system_clock.Sleep(kMillisecond);
+  return ran() >= before + more;
+}
+
+TEST(Stops, EndWhenWhoStoppedIsKilled) {
+  const StartedProgram program(SPINNER, "flag");
+  ASSERT_TRUE(program.is_ready());
+  const pid_t watcher = fork();
+  if (watcher == 0) {
+    auto stop = ThreadStop::Stop(system_clock, program.pid(), kGenerous);
+    if (stop.ok()) raise(SIGKILL);
+    _exit(1);
+  }
+  int status = 0;
+  waitpid(watcher, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  EXPECT_TRUE(IsRunning(program.pid(), 20 * kMillisecond));
+}
+
+TEST(Stops, DoNoHarmWhenTheInspectorIsKilledAtAnyInstant) {
+  // A computation is stepped for as long as the steps may take.
+  const StartedProgram program(SPINNER, "compute");
+  ASSERT_TRUE(program.is_ready());
+  for (int i = 0; i < 12; ++i) {
+    const pid_t watcher = fork();
+    if (watcher == 0) {
+      setpgid(0, 0);
+      auto inspector = OpenLinuxInspector(system_clock);
+      for (;;) (void)(*inspector)->Look(program.pid(), {}).ok();
+    }
+    setpgid(watcher, watcher);
+    system_clock.Sleep((40 + 7 * i) * kMillisecond);
+    kill(-watcher, SIGKILL);  // and whoever is of its group
+    waitpid(watcher, nullptr, 0);
+  }
+  EXPECT_TRUE(IsRunning(program.pid(), 20 * kMillisecond));
+}
+
+TEST(Looks, SayWhenADebuggerHasTheThreads) {
+  const StartedProgram program(SPINNER, "flag");
+  ASSERT_TRUE(program.is_ready());
+  ASSERT_EQ(ptrace(PTRACE_SEIZE, program.pid(), nullptr, nullptr), 0);
+  const SystemLook look = Look(program.pid());
+  ASSERT_FALSE(look.processes.empty());
+  EXPECT_THAT(look.processes[0].troubles, Contains(HasSubstr("is traced by process")));
+}
+
+TEST(Looks, SayWhatHasEnded) {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  siginfo_t about;
+  waitid(P_PID, static_cast<id_t>(child), &about, WEXITED | WNOWAIT);
+  const SystemLook look = Look(child);
+  ASSERT_FALSE(look.processes.empty());
+  EXPECT_EQ(look.processes[0].state, ThreadState::kZombie);
+  EXPECT_THAT(look.processes[0].troubles, Contains(HasSubstr("has not collected it")));
+  waitpid(child, nullptr, 0);
+  auto inspector = OpenLinuxInspector(system_clock);
+  EXPECT_THAT((*inspector)->Look(child, {}).status().message(), HasSubstr("there is no process"));
+}
+
+TEST(Looks, SayWhatAnotherUsersProcessKeepsToItself) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  const StartedProgram program(SPINNER, "flag");
+  ASSERT_TRUE(program.is_ready());
+  const pid_t child = fork();
+  if (child == 0) {
+    constexpr uid_t kNobody = 65534;
+    if (setgid(kNobody) != 0 || setuid(kNobody) != 0) _exit(2);
+    auto inspector = OpenLinuxInspector(system_clock);
+    auto look = (*inspector)->Look(program.pid(), {});
+    if (!look.ok() || look->processes.empty() || look->processes[0].threads.empty()) _exit(3);
+    _exit(testing::Matches(Contains(HasSubstr("may not be looked at")))(look->processes[0].troubles) ? 0 : 4);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(Looks, BearThreadsThatComeAndGo) {
+  const StartedProgram program(SPINNER, "threads");
+  ASSERT_TRUE(program.is_ready());
+  auto inspector = OpenLinuxInspector(system_clock);
+  for (int i = 0; i < 30; ++i) {
+    auto look = (*inspector)->Look(program.pid(), {});
+    ASSERT_TRUE(look.ok()) << look.status().message();
+    EXPECT_NE(FindThread(*look, program.pid()), nullptr);
+  }
+  EXPECT_TRUE(IsRunning(program.pid(), kMillisecond));
+}
+
+}  // namespace
+}  // namespace hangscope
