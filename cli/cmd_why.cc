@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "apart.h"
 #include "base/clock.h"
 #include "base/units.h"
 #include "commands.h"
@@ -67,11 +68,13 @@ Result<WhyReport> Ask(const WhyOptions& options, WhyProcessOptions process) {
   SystemClock clock;
   const auto pid = PidOfTarget(options.source.target);
   if (!pid) return AskWhy(PosixFileSystem(), clock, options);
-  auto inspector = OpenLinuxInspector(clock);
-  if (!inspector.ok()) return inspector.status();
   process.pid = *pid;
   process.json = options.json;
-  return AskWhyPid(PosixFileSystem(), clock, **inspector, options, process);
+  return AskApart([&]() -> Result<WhyReport> {
+    auto inspector = OpenLinuxInspector(clock);
+    if (!inspector.ok()) return inspector.status();
+    return AskWhyPid(PosixFileSystem(), clock, **inspector, options, process);
+  });
 }
 
 int Fail(const Status& status) {
