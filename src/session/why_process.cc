@@ -17,6 +17,17 @@ namespace {
 
 constexpr std::string_view kPidPrefix = "pid:";
 
+// Nothing is known of what it waits for, and why is said: then "no hang found" would be a lie.
+Status CheckKnown(const SystemLook& look, const ProcessJudgement& judgement) {
+  const ProcessFacts& process = look.processes[0];
+  if (process.troubles.empty() || !judgement.findings.empty() || process.threads.empty()) return {};
+  const auto is_known = [](const ThreadFacts& thread) {
+    return thread.wait.kind != WaitKind::kNone || !thread.stack.empty() || thread.state == ThreadState::kRunning;
+  };
+  if (std::any_of(process.threads.begin(), process.threads.end(), is_known)) return {};
+  return Status::Io(process.troubles[0]);
+}
+
 struct TwoLooks {
   std::vector<SystemLook> looks;
   ProcessJudgement judgement;
@@ -41,6 +52,7 @@ Result<TwoLooks> LookTwice(Clock& clock, ProcessInspector& inspector, const WhyP
   two.looks.push_back(std::move(*first));
   two.looks.push_back(std::move(*second));
   two.judgement = JudgeProcess(two.looks);
+  if (Status status = CheckKnown(two.looks.back(), two.judgement); !status.ok()) return status;
   return two;
 }
 

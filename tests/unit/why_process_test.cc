@@ -90,6 +90,22 @@ TEST(WhyProcess, WhatWorksIsClean) {
   EXPECT_THAT(report->text, HasSubstr(R"("event":"clean")"));
 }
 
+TEST(WhyProcess, OfWhatMayNotBeLookedAtItDoesNotSayThatItIsFine) {
+  FakeClock clock;
+  FakeProcessInspector inspector;
+  SystemLook look = Locked();
+  look.processes[0].threads[0].wait = {};
+  look.processes[0].troubles.push_back("process 10 may not be looked at; run hangscope as root");
+  inspector.Add(look);
+  EXPECT_EQ(AskWhyProcess(clock, inspector, Options()).status().message(), "process 10 may not be looked at; run hangscope as root");
+  FakeProcessInspector in_part;
+  ThreadFacts known = look.processes[0].threads[0];
+  known.tid = 11, known.wait.kind = WaitKind::kTime;
+  look.processes[0].threads.push_back(known);
+  in_part.Add(look);
+  EXPECT_TRUE(AskWhyProcess(clock, in_part, Options()).ok());
+}
+
 TEST(WhyProcess, TargetsThatAreProcesses) {
   EXPECT_EQ(PidOfTarget("pid:4711"), 4711);
   for (const char* other : {"pid:", "pid:0", "pid:-1", "pid:1x", "pid:99999999999", "4711", "file:pid:1", ""}) EXPECT_EQ(PidOfTarget(other), std::nullopt) << other;
