@@ -23,6 +23,14 @@ void Lower(Confidence most, std::string why, ProcessFinding* finding) {
   finding->doubts.push_back(std::move(why));
 }
 
+// A handler may post a semaphore or wake a futex; it may not signal a condition variable. Those of Python run between
+// its own instructions: in none of its locks.
+bool HandlerMayEnd(const ThreadFacts& thread) {
+  const auto is_python = [](const StackFrame& frame) { return frame.function.starts_with("PyThread_acquire_lock"); };
+  if (std::any_of(thread.stack.begin(), thread.stack.end(), is_python)) return false;
+  return thread.wait.kind == WaitKind::kSemaphore || thread.wait.kind == WaitKind::kFutex;
+}
+
 class Judge {
  public:
   explicit Judge(const std::vector<SystemLook>& looks) : looks_(looks), look_(looks.back()), graph_(looks) {}
@@ -59,6 +67,7 @@ class Judge {
   void DoubtWords(const Draft& draft, ProcessFinding* finding) const;
   void AddEvidence(const Draft& draft, ProcessFinding* finding) const;
   std::string Summary(const Draft& draft) const;
+  size_t DifferentWaits(const Draft& draft) const;
   std::string CountText(const Draft& draft) const;
   size_t LiveThreads(const std::set<int>& pids) const;
   std::set<int> PidsOf(const std::vector<uint32_t>& members) const;
@@ -234,6 +243,12 @@ std::string Judge::CountText(const Draft& draft) const {
   return all == 1 ? "its only thread" : fmt::format("{} of {} threads", draft.members.size(), all);
 }
 
+size_t Judge::DifferentWaits(const Draft& draft) const {
+  std::set<std::string> waits;
+  for (const uint32_t i : draft.members) waits.insert(WaitedFor(*node(i).facts, look_));
+  return waits.size();
+}
+
 std::string Judge::Summary(const Draft& draft) const {
   const ThreadFacts& first = *node(draft.members[0]).facts;
   const bool one = draft.members.size() == 1;
@@ -244,6 +259,7 @@ std::string Judge::Summary(const Draft& draft) const {
       return fmt::format("deadlock, {} wait for each other", count);
     case FindingKind::kOwnerDied: return fmt::format("owner died, {} wait{} for {}", count, one ? "s" : "", WaitedFor(first, look_));
     case FindingKind::kLostWakeup:
+      if (DifferentWaits(draft) > 1) return fmt::format("lost wakeup, {} wait for {} different signals, and nobody is left to give one", count, DifferentWaits(draft));
       return fmt::format("lost wakeup, {} wait{} for {}, and nobody is left to signal it", count, one ? "s" : "", WaitedFor(first, look_));
     case FindingKind::kNoWriter: {
       const bool reads = first.wait.kind != WaitKind::kWrite;
@@ -303,9 +319,8 @@ Confidence Judge::ConfidenceOf(const Draft& draft, ProcessFinding* finding) cons
       DoubtSignals(draft, Confidence::kLikely, finding);
       break;
     case FindingKind::kLostWakeup: {
-      // A handler may post a semaphore or wake a futex; it may not signal a condition variable.
-      const auto by_handler = [&](uint32_t i) { return node(i).facts->wait.kind == WaitKind::kSemaphore || node(i).facts->wait.kind == WaitKind::kFutex; };
-      const bool may = std::all_of(draft.members.begin(), draft.members.end(), by_handler);
+      const auto may_end = [&](uint32_t i) { return node(i).weak && HandlerMayEnd(*node(i).facts); };
+      const bool may = std::any_of(draft.members.begin(), draft.members.end(), may_end) || std::any_of(draft.victims.begin(), draft.victims.end(), may_end);
       Lower(Confidence::kLikely, "all that could signal it stand still themselves; what else might is not known", finding);
       DoubtSignals(draft, may ? Confidence::kPossible : Confidence::kLikely, finding);
       break;

@@ -271,6 +271,34 @@ TEST(ProcessVerdict, AHandlerMayPostASemaphoreButNoCondition) {
   EXPECT_THAT(finding.doubts, ::testing::Contains(HasSubstr("handles signals")));
 }
 
+TEST(ProcessVerdict, WhereOneOfThemMayBeWokenByAHandlerNoneIsStuckForSure) {
+  World world;
+  world.Process(10).handles_signals = true;
+  world.Thread(10, 10, WaitKind::kSemaphore);
+  world.Signals(10, 11, "work");
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.confidence, Confidence::kPossible);
+  EXPECT_EQ(finding.summary, "lost wakeup, 2 of 2 threads wait for 2 different signals, and nobody is left to give one");
+}
+
+TEST(ProcessVerdict, WhoeverAHandlerMayWakeMaySignalTheOthers) {
+  World world;
+  world.Process(10).handles_signals = true;
+  world.Thread(10, 10, WaitKind::kSemaphore);
+  world.Signals(10, 11, "work");
+  world.Joins(10, 12, 11);
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_THAT(finding.threads, ElementsAre(11));
+  EXPECT_EQ(finding.confidence, Confidence::kPossible);
+}
+
+TEST(ProcessVerdict, PythonHandlesSignalsInNoneOfItsLocks) {
+  World world;
+  world.Process(10).handles_signals = true;
+  world.Thread(10, 10, WaitKind::kSemaphore).stack = {{1, "sem_wait", "", "libc.so.6"}, {2, "PyThread_acquire_lock_timed", "", "python3"}};
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kLikely);
+}
+
 TEST(ProcessVerdict, ReadingAPipeThatOnlyOneselfCouldWriteNeverEnds) {
   World world;
   world.Reads(10, 10, {10});
