@@ -8,6 +8,7 @@
 #include <map>
 
 #include "commands.h"
+#include "cpu_options.h"
 #include "options.h"
 #include "session/run_session.h"
 
@@ -23,15 +24,14 @@ lines, or everything is silent, for the stall time, it says where, and takes a s
 
 watching
   --elf FILE            the program on the target: functions, files, lines
-  --place-regex RE      what a place of a log is: the group (?P<place>...) of each line that
-                        matches, and (?P<core>...) whose; without it, lines without numbers
+  --place-regex RE      what a place of a log is: the group (?P<place>...) of lines that match,
+                        and (?P<core>...) whose; without it, lines without numbers
   --scope TARGET        PROGRAM's recorded events go into snapshots: pid:, file:PATH of RAM
   --stall T             time without progress that makes a hang [10] (2.5, 500ms, 2m)
-  --on-hang WHAT        snapshot, kill (snapshot, then end it: status 124), exec:COMMAND
-                        (snapshot, then a shell command), none [snapshot]
+  --on-hang WHAT        snapshot, kill (and end it: status 124), exec:COMMAND (and a shell
+                        command), none [snapshot]
 recording
-  --prefix P            rings P.STREAM.* (P.stdout.*, P.fd3.*), snapshots P.snapshot-NNNN/
-                        [trace/NAME, NAME from the ELF or the program]
+  --prefix P            rings P.STREAM.*, snapshots P.snapshot-NNNN/ [trace/NAME of ELF or PROGRAM]
   --size S --keep N     each ring takes S times N bytes at most [500M, 3]
   --compress HOW        zstd, none, or auto: zstd as long as it keeps up [auto]
   --memory S            what may wait for a slow disk or reader, each stream [64M]
@@ -40,6 +40,14 @@ recording
   --no-passthrough      do not pass the output on
   --pty                 PROGRAM's stdout and stderr are one terminal: lines at once, colours
   --line-buffered       lines at once where PROGRAM uses C stdio, without a terminal
+what the kernel does with it (hangscope doctor)
+  --cpu                 switches, wake-ups, system calls, signals, faults of all its threads
+                        into a ring for each CPU; snapshots have them as cpu.perf.data
+  -e EVENT              this, too: as perf names it, or probe:FUNCTION@BINARY; repeatable
+  -a -g                 --all-cpus: of every process; --call-stacks: with each event
+  --cpu-size S          of each ring [4M]
+  --window W            what a snapshot covers: 2s, 16M, since-last, all, coherent: as far back
+                        as all rings go [coherent]
 snapshots
   --trigger RE          one for a line that matches RE (RE2); repeatable
   --trigger-rate P%[/T] one when less than P % of the usual rate comes, over T [5] seconds
@@ -50,8 +58,7 @@ snapshots
   --max-snapshots M     how many are kept: the first and the newest [2]
 reporting
   --heartbeat T         a sign of life on stderr every T seconds, 0: none [5]
-  --json                JSON Lines instead of text (docs/json.md)
-  --log FILE            heartbeats and verdicts go to FILE instead of stderr
+  --json --log FILE     JSON Lines instead of text (docs/json.md); to FILE instead of stderr
   --junit FILE          the outcome as JUnit XML
 
 hangscope snap, SIGUSR1 and SIGUSR2 take one, too; SIGINT, SIGTERM, SIGHUP go to PROGRAM.
@@ -187,6 +194,8 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   bool pty = false;
   bool line_buffered = false;
   parser.Option("--capture", &capture);
+  CpuWords cpu_words;
+  cpu_words.AddTo(&parser);
   std::string scope;
   parser.Option("--scope", &scope);
   parser.Option("--on-hang", &on_hang);
@@ -221,6 +230,11 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   options.observer = recorder.observer;
   options.observer.command = std::move(command);
   options.observer.scope = scope == "pid" ? "pid:" : scope;
+  auto cpus = cpu_words.Resolve();
+  if (!cpus.ok()) return Fail(cpus.status());
+  options.record_cpus = cpus->on;
+  options.cpus = cpus->recorder;
+  options.observer.window = cpus->window;
   if (Status status = ParseOnHang(on_hang, &options); !status.ok()) return Fail(status);
   if (Status status = ParseOnExit(on_exit, &options.observer); !status.ok()) return Fail(status);
   options.ring_prefix = recorder_words.prefix;

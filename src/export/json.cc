@@ -90,6 +90,13 @@ Json ScopeObject(const ScopeManifest& scope) {
   return json;
 }
 
+Json CpuObject(const CpuManifest& cpu) {
+  Json json{{"file", cpu.file}, {"file_bytes", cpu.file_bytes}, {"rings", cpu.rings}, {"ring_bytes", cpu.ring_bytes}, {"bytes", cpu.bytes},
+            {"read_s", Rounded(cpu.took)}, {"discarded_bytes", cpu.discarded_bytes}, {"side_band_lost", cpu.side_band_lost}};
+  json["events"] = cpu.events;
+  return json;
+}
+
 constexpr size_t kMostOfALine = 4096;
 
 void AddTrigger(const Manifest& manifest, Json* json) {
@@ -191,6 +198,7 @@ std::string ManifestJson(const Manifest& manifest) {
     json["streams"].push_back(mine);
   }
   if (!manifest.scope.image.empty()) json["scope"] = ScopeObject(manifest.scope);
+  if (!manifest.cpu.file.empty()) json["cpu"] = CpuObject(manifest.cpu);
   json["verdict"] = VerdictObject(manifest.verdict, manifest.start);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -216,13 +216,18 @@ std::string TriggerText(const Trigger& trigger) {
   return text;
 }
 
-std::string ContentsText(const std::vector<StreamWindow>& streams) {
+std::string ContentsText(const Manifest& manifest) {
+  const std::vector<StreamWindow>& streams = manifest.streams;
   std::string text;
   for (const StreamWindow& stream : streams) {
     if (stream.bytes() == 0 && streams.size() > 1) continue;
     text += fmt::format("{}{} of {}", text.empty() ? "" : ", ", FormatSize(stream.bytes()), stream.name);
   }
-  return "(" + (text.empty() ? std::string("nothing was printed") : text) + ")";
+  if (text.empty() && !streams.empty()) text = "nothing was printed";
+  if (!manifest.cpu.file.empty()) {
+    text += fmt::format("{}{} of {} CPU{}", text.empty() ? "" : ", ", FormatSize(manifest.cpu.bytes), manifest.cpu.rings, manifest.cpu.rings == 1 ? "" : "s");
+  }
+  return "(" + text + ")";
 }
 
 std::string ReportText(const Manifest& manifest) {

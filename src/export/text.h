@@ -25,8 +25,8 @@ std::string ReportText(const Manifest& manifest);
 // "regex: panic (stdout: kernel panic at cb.c:8)", one line.
 std::string TriggerText(const Trigger& trigger);
 
-// "(1.43 GiB of stdout, 12.0 KiB of stderr)".
-std::string ContentsText(const std::vector<StreamWindow>& streams);
+// "(1.43 GiB of stdout, 12.0 KiB of stderr, 3.20 MiB of 4 CPUs)".
+std::string ContentsText(const Manifest& manifest);
 
 }  // namespace hangscope
 

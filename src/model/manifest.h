@@ -3,10 +3,12 @@
 #define HANGSCOPE_MODEL_MANIFEST_H
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "model/rings_window.h"
 #include "model/scope.h"
 #include "model/trigger.h"
 #include "model/verdict.h"
@@ -21,6 +23,19 @@ struct ScopeManifest {
   std::string image;    // name of the file; empty: there is no scope
   std::string catalog;  // likewise
   std::vector<ScopeCore> cores;
+};
+
+// The CPUs' rings in a snapshot.
+struct CpuManifest {
+  std::string file;                 // its name; empty: there are none
+  uint64_t file_bytes = 0;
+  uint64_t rings = 0;
+  uint64_t ring_bytes = 0;          // the room of each
+  uint64_t bytes = 0;               // of records in the file
+  std::vector<std::string> events;  // as perf names them
+  TimeNs took = 0;                  // reading them, from the trigger on
+  uint64_t discarded_bytes = 0;     // overwritten while they were read
+  uint64_t side_band_lost = 0;      // names and mappings that found no room
 };
 
 struct Manifest {
@@ -38,6 +53,8 @@ struct Manifest {
   TimeNs wall = 0;                   // the same instant
   std::vector<StreamWindow> streams;
   ScopeManifest scope;
+  CpuManifest cpu;
+  std::optional<Window> window;      // over the rings of CPUs, streams and scope; where CPUs are recorded
   Verdict verdict;
 };
 

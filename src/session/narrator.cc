@@ -41,7 +41,7 @@ void Narrator::Tell(const Verdict& verdict, TimeNs wall, const std::string& snap
 }
 
 void Narrator::TellSnapshot(const Manifest& manifest, const std::string& path, bool with_text) {
-  const std::string text = fmt::format("hangscope: snapshot: {}/   {}, {}", path, ContentsText(manifest.streams), TriggerText(manifest.trigger));
+  const std::string text = fmt::format("hangscope: snapshot: {}/   {}, {}", path, ContentsText(manifest), TriggerText(manifest.trigger));
   if (with_text || options_.json) Say(text, SnapshotJson(manifest, path));
 }
 

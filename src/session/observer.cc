@@ -51,6 +51,7 @@ Observer::Observer(const Environment& environment, const ObserverOptions& option
 
 bool Observer::Tick(const ChildView& child, int pid) {
   pid_ = pid;
+  if (cpus_ != nullptr) cpus_->Tick();
   LookAtScope(pid);
   analysis_.SetChild(child);
   const Verdict verdict = VerdictNow();
@@ -72,6 +73,11 @@ bool Observer::Tick(const ChildView& child, int pid) {
   hang_now_ = true;
   TellHang(verdict);
   return true;
+}
+
+void Observer::RecordCpus(std::unique_ptr<CpuRecorder> recorder) {
+  cpus_ = std::make_unique<CpuRecording>(files_, std::move(recorder), options_.window, options_.command);
+  for (const std::string& warning : cpus_->warnings()) narrator_.Note("warning: --cpu: " + warning, clock_.Wall());
 }
 
 void Observer::LookAtScope(int pid) {
@@ -222,15 +228,33 @@ std::vector<std::pair<std::string, std::string>> Observer::TakeScope(Manifest* m
   return files;
 }
 
+// That there is nothing of the CPUs is told, and no reason to take no snapshot.
+bool Observer::CaptureCpus() {
+  if (cpus_ == nullptr) return false;
+  const Status status = cpus_->Capture();
+  if (!status.ok()) narrator_.Note("warning: --cpu: " + status.message(), clock_.Wall());
+  return status.ok();
+}
+
+Status Observer::AddCpus(const std::string& folder, bool since_last, Manifest* manifest) {
+  const Status status = cpus_->Write(folder, since_last, {}, 0, manifest);
+  if (!status.ok()) narrator_.Note("warning: --cpu: " + status.message(), clock_.Wall());
+  return {};
+}
+
 Result<std::string> Observer::TakeSnapshot(const DueSnapshot& due, const Verdict& verdict, bool with_text) {
   Manifest manifest = NewManifest(due, verdict);
+  // First: the streams may take a second to catch up, and overwrite nothing meanwhile that is wanted.
+  const bool has_cpus = CaptureCpus();
+  const bool since_last = due.since_last || (has_cpus && options_.window.policy == WindowPolicy::kSinceLast);
   std::vector<RingStore*> rings;
   for (const RecordedStream& stream : recording_.streams()) {
     stream.drain->CatchUp(kLongestCatchUp);  // the newest bytes are the ones that are wanted
     rings.push_back(stream.ring.get());
   }
   const auto parts = TakeScope(&manifest);
-  auto folder = snapshots_.Take(rings, &manifest, due.since_last, parts);
+  const auto add_cpus = [&](const std::string& partial) { return has_cpus ? AddCpus(partial, since_last, &manifest) : Status(); };
+  auto folder = snapshots_.Take(rings, &manifest, since_last, parts, add_cpus);
   if (!folder.ok()) {
     narrator_.Note("cannot take a snapshot: " + folder.status().message(), clock_.Wall());
     return folder;
@@ -241,7 +265,7 @@ Result<std::string> Observer::TakeSnapshot(const DueSnapshot& due, const Verdict
   }
   if (plain_snapshot_ != nullptr) plain_snapshot_->Write(*folder + "/" + manifest.streams[0].name);
   last_snapshot_ = *folder;
-  last_contents_ = ContentsText(manifest.streams);
+  last_contents_ = ContentsText(manifest);
   narrator_.TellSnapshot(manifest, *folder, with_text);
   return folder;
 }

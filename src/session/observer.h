@@ -13,6 +13,7 @@
 #include "capture/child_process.h"
 #include "decode/code_source.h"
 #include "session/analysis.h"
+#include "session/cpu_recording.h"
 #include "session/narrator.h"
 #include "session/plain_snapshot.h"
 #include "session/recording.h"
@@ -36,6 +37,7 @@ struct ObserverOptions {
   uint64_t bound_bytes = 0;     // of a ring, for that
   std::string elf_path;         // for the manifest
   std::string scope;            // where the program's scope is, as for hangscope show; empty: nowhere
+  WindowChoice window;          // that snapshots declare, where CPUs are recorded
   std::vector<std::string> command;
 };
 
@@ -51,6 +53,8 @@ struct Environment {
   // How programs are looked for and started; tests put a fake child here.
   std::function<Status(const std::string&)> check_program = CheckProgram;
   std::function<Result<std::unique_ptr<ChildProcess>>(const ChildOptions&)> start_child = StartChild;
+  // How what the kernel does with a process is recorded; tests put a fake recorder here.
+  std::function<Result<std::unique_ptr<CpuRecorder>>(Clock&, pid_t, const CpuRecorderOptions&)> record_cpus = StartCpuRecorder;
   NarratorOptions narrator;
 };
 
@@ -62,6 +66,8 @@ class Observer {
 
   Narrator& narrator() { return narrator_; }
   Analysis& analysis() { return analysis_; }
+  // From now on the rings of `recorder` go into every snapshot. Tells what it could not record.
+  void RecordCpus(std::unique_ptr<CpuRecorder> recorder);
   TimeNs start() const { return start_; }
 
   // For poll: something to do for Tick; -1: never.
@@ -110,6 +116,8 @@ class Observer {
   // The folder, or why there is none after that was told.
   Result<std::string> TakeSnapshot(const DueSnapshot& due, const Verdict& verdict, bool with_text);
   std::vector<std::pair<std::string, std::string>> TakeScope(Manifest* manifest);
+  bool CaptureCpus();
+  Status AddCpus(const std::string& folder, bool since_last, Manifest* manifest);
   Manifest NewManifest(const DueSnapshot& due, const Verdict& verdict);
   RecorderStatus StatusNow();
   std::string AbsolutePath(const std::string& path) const;
@@ -125,6 +133,7 @@ class Observer {
   Snapshots snapshots_;
   std::unique_ptr<PlainSnapshot> plain_snapshot_;
   SnapshotRequests requests_;
+  std::unique_ptr<CpuRecording> cpus_;   // null: they are not recorded
   std::unique_ptr<ScopeCapture> scope_;  // null: none was asked for
   std::unique_ptr<ScopeWatch> scope_watch_;  // null: none was asked for, or nobody knows yet of which process
   const std::string absolute_folder_;  // of the prefix

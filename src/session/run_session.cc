@@ -55,6 +55,7 @@ class Runner {
     child.signal_mask = options_.inherited_mask;
     child.ignores_sigpipe = options_.inherited_sigpipe_ignored;
     child.before_start = [this](const std::vector<int>& stream_fds) { PostGuards(stream_fds); };
+    if (options_.record_cpus) child.before_exec = [this](pid_t pid) { StartCpuRecording(pid); };
     child.is_ours = [this](pid_t pid) { return guards_ != nullptr && guards_->Has(pid); };
     const TimeNs start = clock_.Monotonic();
     const TimeNs start_wall = clock_.Wall();
@@ -66,6 +67,10 @@ class Runner {
     observer_ = &observer;
     if (!guard_status_.ok()) {
       observer.narrator().Note("warning: no guard, so the program will not survive a kill of hangscope: " + guard_status_.message(), clock_.Wall());
+    }
+    if (recorder_ != nullptr) observer.RecordCpus(std::move(recorder_));
+    if (!recorder_status_.ok()) {
+      observer.narrator().Note("warning: --cpu: " + recorder_status_.message() + "; the program runs without", clock_.Wall());
     }
     if (LacksNochain(options_.observer.command)) {
       observer.analysis().SetChained();
@@ -92,6 +97,13 @@ class Runner {
     auto posted = Guards::Post(environment_.guard_program, streams);
     guard_status_ = posted.status();
     if (posted.ok()) guards_ = std::move(*posted);
+  }
+
+  // Before the program's first instruction. That it cannot be recorded does not keep it from running.
+  void StartCpuRecording(pid_t pid) {
+    auto recorder = environment_.record_cpus(clock_, pid, options_.cpus);
+    recorder_status_ = recorder.status();
+    if (recorder.ok()) recorder_ = std::move(*recorder);
   }
 
   Status PrepareRings() {
@@ -248,6 +260,8 @@ class Runner {
   Recording recording_;
   std::unique_ptr<Guards> guards_;
   Status guard_status_;
+  std::unique_ptr<CpuRecorder> recorder_;  // until the observer has it
+  Status recorder_status_;
   std::unique_ptr<ChildProcess> child_;
   Observer* observer_ = nullptr;
   std::optional<ChildExit> exit_;

@@ -29,6 +29,8 @@ struct RunOptions {
   OnHang on_hang = OnHang::kSnapshot;
   std::string on_hang_command;  // of kExec, for a shell
   std::string junit_path;       // empty: none
+  bool record_cpus = false;     // what the kernel does with the program goes into snapshots, too
+  CpuRecorderOptions cpus;
   sigset_t inherited_mask{};
   bool inherited_sigpipe_ignored = false;
 };

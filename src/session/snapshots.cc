@@ -92,7 +92,8 @@ Status Snapshots::MakeRoom() {
 }
 
 Result<std::string> Snapshots::Take(const std::vector<RingStore*>& rings, Manifest* manifest, bool since_last,
-                                    const std::vector<std::pair<std::string, std::string>>& parts) {
+                                    const std::vector<std::pair<std::string, std::string>>& parts,
+                                    const std::function<Status(const std::string& folder)>& add) {
   const auto existing = Existing();
   const int number = existing.empty() ? 1 : existing.back().first + 1;
   if (Status status = MakeRoom(); !status.ok()) return status;
@@ -110,6 +111,9 @@ Result<std::string> Snapshots::Take(const std::vector<RingStore*>& rings, Manife
   }
   for (const auto& [name, bytes] : parts) {
     if (Status status = draft.AddText(name, bytes); !status.ok()) return status;
+  }
+  if (add) {
+    if (Status status = add(draft.Partial()); !status.ok()) return status;
   }
   Status status = draft.AddText("manifest.json", ManifestJson(*manifest));
   if (status.ok()) status = draft.AddText("report.txt", ReportText(*manifest));

@@ -2,6 +2,7 @@
 #ifndef HANGSCOPE_SESSION_SNAPSHOTS_H
 #define HANGSCOPE_SESSION_SNAPSHOTS_H
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,9 +27,10 @@ class SnapshotDraft {
   Result<StreamWindow> AddStream(RingStore& ring, uint64_t first_offset);
   Status AddText(const std::string& name, std::string_view text);
   Status Commit();
+  // Where its parts are until then.
+  std::string Partial() const;
 
  private:
-  std::string Partial() const;
 
   FileSystem& files_;
   const std::string folder_;
@@ -44,9 +46,11 @@ class Snapshots {
 
   // Fills in manifest->streams and commits. Returns the folder. `since_last`: only
   // what came after the snapshot before, whether that is still there or not.
-  // `parts`: further files, by name.
+  // `parts`: further files, by name. `add`: called with the folder once all that is in it, for who writes a file
+  // there or has more for the manifest; may be empty, and what it returns may keep the snapshot from being taken.
   Result<std::string> Take(const std::vector<RingStore*>& rings, Manifest* manifest, bool since_last = false,
-                           const std::vector<std::pair<std::string, std::string>>& parts = {});
+                           const std::vector<std::pair<std::string, std::string>>& parts = {},
+                           const std::function<Status(const std::string& folder)>& add = {});
 
  private:
   std::vector<std::pair<int, std::string>> Existing() const;

@@ -171,11 +171,13 @@ class FakeCpuRecorder final : public CpuRecorder {
  public:
   explicit FakeCpuRecorder(std::function<Result<CpuCapture>()> take) : take_(std::move(take)) {}
 
-  void Tick() override { ++ticks; }
+  void Tick() override {
+    if (on_tick) on_tick();
+  }
   Result<CpuCapture> Take() override { return take_(); }
   const std::vector<std::string>& warnings() const override { return told; }
 
-  int ticks = 0;
+  std::function<void()> on_tick;
   std::vector<std::string> told;
 
  private:

@@ -9,6 +9,7 @@
 #include "capture/block_reader.h"
 #include "fakes/fake_child.h"
 #include "fakes/fake_clock.h"
+#include "fakes/fake_cpu_recorder.h"
 #include "fakes/fake_file_system.h"
 
 namespace hangscope {
@@ -162,6 +163,52 @@ TEST_F(RunSessionTest, WithoutARoomForItsSocketItRecords) {
   child_->End({0, 0});
   EXPECT_EQ(Run().exit_status, 0);
   EXPECT_NE(said_.find("hangscope ls and snap do not find this recorder"), std::string::npos) << said_;
+}
+
+TEST_F(RunSessionTest, SnapshotHasWhatTheCpusDidFromBeforeTheProgramBegan) {
+  std::vector<std::string> order;
+  environment_.start_child = [&](const ChildOptions& options) -> Result<std::unique_ptr<ChildProcess>> {
+    options.before_exec(4711);
+    order.push_back("program");
+    return std::unique_ptr<ChildProcess>(child_);
+  };
+  FakeCpus cpus;
+  int ticks = 0;
+  environment_.record_cpus = [&](Clock&, pid_t pid, const CpuRecorderOptions& options) -> Result<std::unique_ptr<CpuRecorder>> {
+    order.push_back("recorder of " + std::to_string(pid) + (options.call_stacks ? " with stacks" : ""));
+    auto recorder = std::make_unique<FakeCpuRecorder>([&] { return Result<CpuCapture>(cpus.Call(0, clock_.Monotonic(), 4711, 39, 0).Take(clock_.Monotonic())); });
+    recorder->told = {"no tracepoints here"};
+    recorder->on_tick = [&] { ++ticks; };
+    return std::unique_ptr<CpuRecorder>(std::move(recorder));
+  };
+  options_.record_cpus = true;
+  options_.cpus.call_stacks = true;
+  int polls = 0;
+  child_->on_poll = [&] {
+    if (++polls == 3) child_->End({7, 0});
+  };
+  EXPECT_EQ(Run().exit_status, 7);
+  EXPECT_EQ(order, (std::vector<std::string>{"recorder of 4711 with stacks", "program"}));
+  EXPECT_TRUE(disk_.Exists("dir/fw.snapshot-0001/cpu.perf.data"));
+  EXPECT_NE(said_.find("warning: --cpu: no tracepoints here"), std::string::npos) << said_;
+  EXPECT_NE(said_.find("of 1 CPU)"), std::string::npos) << said_;
+  EXPECT_GE(ticks, 2);
+}
+
+TEST_F(RunSessionTest, ProgramWhoseCpusCannotBeRecordedRunsAllTheSame) {
+  environment_.start_child = [&](const ChildOptions& options) -> Result<std::unique_ptr<ChildProcess>> {
+    options.before_exec(4711);
+    return std::unique_ptr<ChildProcess>(child_);
+  };
+  environment_.record_cpus = [&](Clock&, pid_t, const CpuRecorderOptions&) -> Result<std::unique_ptr<CpuRecorder>> {
+    return Status::Io("perf_event_paranoid is 3");
+  };
+  options_.record_cpus = true;
+  child_->End({7, 0});
+  EXPECT_EQ(Run().exit_status, 7);
+  EXPECT_NE(said_.find("warning: --cpu: perf_event_paranoid is 3; the program runs without"), std::string::npos) << said_;
+  EXPECT_TRUE(disk_.Exists("dir/fw.snapshot-0001/manifest.json"));
+  EXPECT_FALSE(disk_.Exists("dir/fw.snapshot-0001/cpu.perf.data"));
 }
 
 TEST_F(RunSessionTest, ProgramThatCannotStartTouchesNothing) {

@@ -1,0 +1,48 @@
+#include "cpu_options.h"
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+
+namespace hangscope::cli {
+namespace {
+
+constexpr uint64_t kLeastRing = 16u << 10;
+constexpr uint64_t kLargestRing = 1u << 30;
+
+}  // namespace
+
+void CpuWords::AddTo(OptionParser* options) {
+  options->Flag("--cpu", &cpu);
+  options->Flag("--all-cpus,-a", &all_cpus);
+  options->Flag("--call-stacks,-g", &call_stacks);
+  options->Options("--event,-e", &events);
+  options->Option("--cpu-size", &size);
+  options->Option("--window", &window);
+}
+
+Result<CpuRecordingOptions> CpuWords::Resolve() const {
+  CpuRecordingOptions resolved;
+  resolved.on = cpu;
+  const std::string other = all_cpus ? "--all-cpus" : call_stacks ? "--call-stacks" : !events.empty() ? "--event" : !size.empty() ? "--cpu-size" : !window.empty() ? "--window" : "";
+  if (!cpu && !other.empty()) return Status::Usage(fmt::format("{} is about what --cpu records, which is not given", other));
+  resolved.recorder.whole_machine = all_cpus;
+  resolved.recorder.call_stacks = call_stacks;
+  resolved.recorder.events = events;
+  if (!size.empty()) {
+    auto bytes = ParseSize("--cpu-size", size);
+    if (!bytes.ok()) return bytes.status();
+    if (*bytes < kLeastRing || *bytes > kLargestRing) {
+      return Status::Usage(fmt::format("--cpu-size '{}': 16K to 1G for each CPU; for example --cpu-size 4M", size));
+    }
+    resolved.recorder.ring_bytes = *bytes;
+  }
+  if (!window.empty()) {
+    auto choice = ParseWindowChoice("--window", window);
+    if (!choice.ok()) return choice.status();
+    resolved.window = *choice;
+  }
+  return resolved;
+}
+
+}  // namespace hangscope::cli
