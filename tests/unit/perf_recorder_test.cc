@@ -285,7 +285,6 @@ TEST_F(PerfRecorderTest, FollowsThreadsForksAndExecs) {
   std::set<int> threads;
   for (const Seen& seen : AllOf(capture)) threads.insert(seen.tid);
   for (const int tid : {counts_->tids[0], counts_->tids[1], counts_->tids[2], counts_->child}) EXPECT_TRUE(threads.contains(tid)) << tid;
-  EXPECT_EQ(threads.size(), 4u);
   // The side band says the same, and what the child has become.
   std::set<int> made;
   bool renamed = false, mapped = false;
@@ -297,7 +296,8 @@ TEST_F(PerfRecorderTest, FollowsThreadsForksAndExecs) {
     if (header.type == PERF_RECORD_COMM && At<int>(side_band, at + 8) == counts_->child) renamed = renamed || std::string(side_band.data() + at + 16) == "true";
     if (header.type == PERF_RECORD_MMAP2 && At<int>(side_band, at + 8) == counts_->child) mapped = mapped || std::string(side_band.data() + at + 72).ends_with("/true");
   }
-  EXPECT_EQ(made, (std::set<int>{counts_->tids[1], counts_->tids[2], counts_->child}));
+  for (const int tid : {counts_->tids[1], counts_->tids[2], counts_->child}) EXPECT_TRUE(made.contains(tid)) << tid;
+  EXPECT_FALSE(made.contains(counts_->tids[0])) << "it was there before";
   EXPECT_TRUE(renamed);
   EXPECT_TRUE(mapped);
   EXPECT_EQ(capture.side_band_lost, 0u);
@@ -441,7 +441,7 @@ TEST_F(PerfRecorderTest, RecordsTheWholeMachine) {
 // A thread that numbers its calls: each of them is to be recorded once.
 struct Caller {
   int tid;
-  int made;      // calls
+  TimeNs last;   // before the last call
   TimeNs ended;  // 0: not yet
 };
 
@@ -449,9 +449,9 @@ void MakeCalls(Caller* caller, int calls) {
   SystemClock clock;
   caller->tid = Tid();
   for (int i = 0; i < calls; ++i) {
+    if (i > 0) usleep(1000);
+    caller->last = clock.Monotonic();
     syscall(SYS_getppid, i);
-    __atomic_store_n(&caller->made, i + 1, __ATOMIC_RELEASE);
-    usleep(1000);
   }
   __atomic_store_n(&caller->ended, clock.Monotonic(), __ATOMIC_RELEASE);  // pairs with the test's load
 }
@@ -492,7 +492,7 @@ TEST_F(PerfRecorderTest, TakesInThreadsThatComeWhileItAttaches) {
   int complete = 0;
   for (int recording = 0; recording < 5; ++recording) {
     Start();
-    const std::vector<std::string>& warnings = recorder_->warnings();
+    const std::vector<std::string> warnings = recorder_->warnings();
     const int64_t until = started() + 10;
     while (started() < until) usleep(1000);
     const CpuCapture capture = Take();
@@ -502,7 +502,7 @@ TEST_F(PerfRecorderTest, TakesInThreadsThatComeWhileItAttaches) {
     if (std::any_of(warnings.begin(), warnings.end(), [](const std::string& text) { return text.starts_with("the program made threads all the time"); })) continue;
     for (int i = 0; i < until; ++i) {
       const TimeNs ended = __atomic_load_n(&callers[i].ended, __ATOMIC_ACQUIRE);
-      if (ended == 0 || ended < since + 2 * kMillisecond || ended > capture.time) continue;
+      if (ended == 0 || ended > capture.time || callers[i].last < since) continue;
       const std::vector<int> calls = CallsOf(all, callers[i].tid);
       ASSERT_FALSE(calls.empty()) << "recording " << recording << ", thread " << i << ": nothing of it";
       for (size_t k = 0; k < calls.size(); ++k) ASSERT_EQ(calls[k], kCalls - static_cast<int>(calls.size() - k)) << "recording " << recording << ", thread " << i;
@@ -564,7 +564,7 @@ TEST_F(PerfRecorderTest, AttachesToThreadsThatAreThere) {
   for (size_t at = 0; at < side_band.size(); at += At<perf_event_header>(side_band, at).size) {
     if (At<perf_event_header>(side_band, at).type == PERF_RECORD_COMM) ++names;
   }
-  EXPECT_EQ(names, 9);
+  EXPECT_GE(names, 9);  // a sanitizer has a thread of its own
 }
 
 // Two threads fill the rings as fast as they can: every record is whole, and the heads say how much lies between
