@@ -171,7 +171,7 @@ Status PerfFile::Impl::ReadIds(const PerfSection& section, std::vector<uint64_t>
   auto bytes = ReadSection(section);
   if (!bytes.ok()) return bytes.status();
   ids->resize(bytes->size() / sizeof(uint64_t));
-  std::memcpy(ids->data(), bytes->data(), ids->size() * sizeof(uint64_t));
+  if (!ids->empty()) std::memcpy(ids->data(), bytes->data(), ids->size() * sizeof(uint64_t));
   return {};
 }
 
