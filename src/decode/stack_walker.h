@@ -31,7 +31,7 @@ struct StackWalk {
 // One thread. Not movable: libdw knows where it is.
 class StackWalker {
  public:
-  // `mappings` are those of process `pid`, which `read` reads, and `proc_root` is where /proc is.
+  // `mappings` are those of process `pid`, of its code at least, which `read` reads, and `proc_root` is where /proc is.
   static Result<std::unique_ptr<StackWalker>> Open(const std::string& proc_root, int pid, std::vector<MemoryMapping> mappings, ReadMemory read);
   ~StackWalker();
   StackWalker(const StackWalker&) = delete;

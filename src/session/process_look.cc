@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 
 #include "session/step_helper.h"
 
@@ -28,6 +29,17 @@ std::string CommandLine(const ProcFolder& proc, int pid) {
   return text;
 }
 
+// Those that functions are in, and the rest of their files. Stacks and heaps come and go.
+std::vector<MemoryMapping> CodeMappings(const std::vector<MemoryMapping>& all) {
+  std::set<std::string> files;
+  for (const MemoryMapping& mapping : all) {
+    if (mapping.executable && !mapping.path.empty()) files.insert(mapping.path);
+  }
+  std::vector<MemoryMapping> code;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(code), [&](const MemoryMapping& mapping) { return mapping.executable || files.count(mapping.path) != 0; });
+  return code;
+}
+
 }  // namespace
 
 const std::vector<TaskStat>& ProcessTree::Children(int pid) {
@@ -40,14 +52,17 @@ const std::vector<TaskStat>& ProcessTree::Children(int pid) {
   return children_[pid];
 }
 
-Result<StackWalker*> WalkerCache::Get(const std::string& proc_root, int pid, const std::string& maps_text, const std::vector<MemoryMapping>& mappings) {
+Result<StackWalker*> WalkerCache::Get(const std::string& proc_root, int pid, const std::vector<MemoryMapping>& mappings) {
+  const std::vector<MemoryMapping> code = CodeMappings(mappings);
+  std::string key;
+  for (const MemoryMapping& mapping : code) key += fmt::format("{:x}-{:x} {:x} {} {}\n", mapping.begin, mapping.end, mapping.file_offset, mapping.inode, mapping.path);
   Entry& entry = entries_[pid];
-  if (entry.walker != nullptr && entry.maps == maps_text) return entry.walker.get();
-  auto walker = StackWalker::Open(proc_root, pid, mappings, [memory = ProcessMemory(pid)](uint64_t address, void* into, size_t bytes) {
+  if (entry.walker != nullptr && entry.code == key) return entry.walker.get();
+  auto walker = StackWalker::Open(proc_root, pid, code, [memory = ProcessMemory(pid)](uint64_t address, void* into, size_t bytes) {
     return memory.ReadInto(address, into, bytes);
   });
   if (!walker.ok()) return walker.status();
-  entry = {maps_text, std::move(*walker)};
+  entry = {key, std::move(*walker)};
   return entry.walker.get();
 }
 
@@ -116,7 +131,7 @@ void ProcessLook::SayWhatCannotBeSeen() {
     const bool readable = !mappings_.empty() && memory_.ReadInto(mappings_.front().begin, ident, sizeof ident);
     if (readable && std::string_view(ident, 5) == "\x7f" "ELF\x01") Trouble(fmt::format("process {} is a 32-bit program, whose system calls are not understood", pid_));
     if (mappings_.empty()) return;
-    auto walker = context_.options.stacks ? walkers_.Get(context_.proc_root, pid_, *maps, mappings_) : Result<StackWalker*>(nullptr);
+    auto walker = context_.options.stacks ? walkers_.Get(context_.proc_root, pid_, mappings_) : Result<StackWalker*>(nullptr);
     if (walker.ok()) walker_ = *walker;
     else walker_trouble_ = walker.status().message();
   }

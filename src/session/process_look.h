@@ -52,14 +52,14 @@ struct LookContext {
   bool IsLate() { return clock.Monotonic() > deadline; }
 };
 
-// Walkers of processes that were looked at before, by their mappings.
+// Walkers of processes that were looked at before, for as long as their code stays where it is.
 class WalkerCache {
  public:
-  Result<StackWalker*> Get(const std::string& proc_root, int pid, const std::string& maps_text, const std::vector<MemoryMapping>& mappings);
+  Result<StackWalker*> Get(const std::string& proc_root, int pid, const std::vector<MemoryMapping>& mappings);
 
  private:
   struct Entry {
-    std::string maps;
+    std::string code;  // its mappings
     std::unique_ptr<StackWalker> walker;
   };
   std::map<int, Entry> entries_;
