@@ -53,9 +53,9 @@ constexpr size_t kColumnsOfFiles = 120;
 // Of the screen that `fd` is; of a pipe or a file, as many as people have nowadays.
 void SetScreen(int fd, WhyProcessOptions* options) {
   winsize size{};
-  const bool known = ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 1;
+  const bool known = ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 2;
   options->columns = known ? size.ws_col : kColumnsOfFiles;
-  if (known) options->lines = static_cast<size_t>(size.ws_row - 1);
+  if (known) options->lines = static_cast<size_t>(size.ws_row - 2);  // the command above it, the next prompt below
 }
 
 // A number is a process, where there is no file of that name.

@@ -17,7 +17,7 @@ struct ProcessScene {
   bool all_threads = false;  // rather than as many as fit
   bool all_stacks = false;
   size_t columns = 80;       // of a line; longer names are cut
-  size_t lines = 23;         // of the screen
+  size_t lines = 22;         // of the screen
 };
 
 // The findings, in lines; empty: none.

@@ -18,7 +18,7 @@ struct WhyProcessOptions {
   bool all_stacks = false;
   bool json = false;
   size_t columns = 80;
-  size_t lines = 23;
+  size_t lines = 22;
 };
 
 // "pid:4711"; nothing where `target` is something else.

@@ -161,7 +161,7 @@ class HungPrograms(WhyCase):
         lines = text.splitlines()
         self.assertEqual((1, "HANG: deadlock, 2 of 3 threads wait for each other (certain)"), (done.returncode, lines[0]))
         self.assertLessEqual(max(map(len, lines)), 80)
-        self.assertLessEqual(len(lines), 23)
+        self.assertLessEqual(len(lines), 22)
 
 
 class Controls(WhyCase):

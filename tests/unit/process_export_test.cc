@@ -86,7 +86,7 @@ TEST_F(ProcessExportTest, AllOfItFitsOnOneScreen) {
     AddIdle(40);
     const std::string text = ProcessText(Scene(columns));
     EXPECT_LE(Longest(text), columns);
-    EXPECT_LE(Lines(text).size(), columns < 60 ? 30u : 23u) << text;
+    EXPECT_LE(Lines(text).size(), columns < 60 ? 30u : 22u) << text;
     EXPECT_THAT(text, HasSubstr("more: --all shows all"));
     if (columns < 60) continue;
     EXPECT_THAT(text, HasSubstr("stack of 4712 worker-a"));
