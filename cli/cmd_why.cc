@@ -1,4 +1,5 @@
 // hangscope why: docs/hangscope-why.md.
+#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "session/why.h"
 #include "session/why_perf.h"
 #include "session/why_process.h"
+#include "session/why_snapshot.h"
 
 namespace hangscope::cli {
 namespace {
@@ -26,7 +28,7 @@ other TARGET records with hangscope/hangscope.h, and may be live or dead:
 
   file:PATH[@OFFSET]    a scope file, a dump of memory, guest RAM; or a console's log
                         with a dump in it; file: may be left out
-  SNAPSHOT              a snapshot's folder
+  SNAPSHOT              a snapshot's folder: its verdict, scope and CPU rings
   pid:N                 a process; pid: may be left out
   core:FILE             a core dump
   gdb:HOST:PORT         a debug server, or gdb:PATH for its socket; it stops the target
@@ -49,6 +51,7 @@ Status: 0 neither hang nor fault; 1 a hang or a fault; 2 usage; 3 the target can
 )";
 
 constexpr size_t kColumnsOfFiles = 120;
+constexpr size_t kMostBranches = 100'000;
 
 // Of the screen that `fd` is; of a pipe or a file, as many as people have nowadays.
 void SetScreen(int fd, WhyProcessOptions* options) {
@@ -85,17 +88,20 @@ int Fail(const Status& status) {
 // file:PATH, or PATH alone.
 std::string PathOf(const std::string& target) { return target.starts_with("file:") ? target.substr(5) : target; }
 
-int WhyPerf(WhyPerfOptions options, const std::string& branches) {
-  const auto [end, error] = std::from_chars(branches.data(), branches.data() + branches.size(), options.branches);
-  if (error != std::errc() || end != branches.data() + branches.size() || options.branches > 100'000) {
-    PrintError("--branches '" + branches + "': a number up to 100000; for example --branches 64");
-    return kExitUsage;
-  }
+Result<size_t> ParseBranches(const std::string& text) {
+  size_t branches = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), branches);
+  if (error == std::errc() && end == text.data() + text.size() && branches <= kMostBranches) return branches;
+  return Status::Usage(fmt::format("--branches '{}': a number up to {}; for example --branches 64", text, kMostBranches));
+}
+
+// Of a file, or a folder with files, that tell what they are.
+std::optional<Result<WhyReport>> AskRecording(const WhyOptions& options, WhyPerfOptions perf) {
   SystemClock clock;
-  auto report = AskWhyPerf(PosixFileSystem(), clock, options);
-  if (!report.ok()) return Fail(report.status());
-  (void)WriteAll(STDOUT_FILENO, report->text);
-  return report->is_bad ? kExitHang : kExitClean;
+  perf.path = PathOf(options.source.target);
+  if (IsPerfData(PosixFileSystem(), perf.path)) return AskWhyPerf(PosixFileSystem(), clock, perf);
+  if (IsSnapshot(PosixFileSystem(), options.source.target)) return AskWhySnapshot(PosixFileSystem(), clock, options, perf);
+  return std::nullopt;
 }
 
 }  // namespace
@@ -132,13 +138,13 @@ int WhyCommand(const std::vector<std::string>& words) {
     if (!time.ok()) return Fail(time.status());
     options.stall = process.apart = *time;
   }
-  if (const std::string path = PathOf(options.source.target); IsPerfData(PosixFileSystem(), path)) {
-    return WhyPerf({path, options.stall, options.json, binaries, 0}, branches);
-  }
+  auto last_branches = ParseBranches(branches);
+  if (!last_branches.ok()) return Fail(last_branches.status());
+  auto recorded = AskRecording(options, {"", options.stall, options.json, binaries, *last_branches});
   options.source.target = TargetOf(options.source.target);
   process.stop = !no_stop;
   SetScreen(STDOUT_FILENO, &process);
-  auto report = Ask(options, process);
+  auto report = recorded ? std::move(*recorded) : Ask(options, process);
   if (!report.ok()) return Fail(report.status());
   (void)WriteAll(STDOUT_FILENO, report->text);
   return report->is_bad ? kExitHang : kExitClean;

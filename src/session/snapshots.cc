@@ -115,8 +115,8 @@ Result<std::string> Snapshots::Take(const std::vector<RingStore*>& rings, Manife
   if (add) {
     if (Status status = add(draft.Partial()); !status.ok()) return status;
   }
-  Status status = draft.AddText("manifest.json", ManifestJson(*manifest));
-  if (status.ok()) status = draft.AddText("report.txt", ReportText(*manifest));
+  Status status = draft.AddText(kManifestName, ManifestJson(*manifest));
+  if (status.ok()) status = draft.AddText(kReportName, ReportText(*manifest));
   if (status.ok()) status = draft.Commit();
   if (!status.ok()) return status;
   last_ends_ = std::move(ends);

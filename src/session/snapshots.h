@@ -13,6 +13,10 @@
 
 namespace hangscope {
 
+// The names of what every snapshot has.
+constexpr char kManifestName[] = "manifest.json";
+constexpr char kReportName[] = "report.txt";
+
 // Parts are added to FOLDER.partial, which becomes FOLDER at once or never.
 class SnapshotDraft {
  public:
