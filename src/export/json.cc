@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "export/window_json.h"
 
 namespace hangscope {
 namespace {
@@ -199,6 +200,7 @@ std::string ManifestJson(const Manifest& manifest) {
   }
   if (!manifest.scope.image.empty()) json["scope"] = ScopeObject(manifest.scope);
   if (!manifest.cpu.file.empty()) json["cpu"] = CpuObject(manifest.cpu);
+  if (manifest.window) json["window"] = WindowObject(*manifest.window);
   json["verdict"] = VerdictObject(manifest.verdict, manifest.start);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "export/json.h"
 #include "export/perf_text.h"
+#include "export/window_json.h"
 
 namespace hangscope {
 namespace {
@@ -22,7 +23,6 @@ std::string Line(const Json& json) { return json.dump(-1, ' ', false, Json::erro
 
 // Of the recorded clock; null: not known.
 Json Instant(TimeNs time) { return time < 0 ? Json() : Json(time); }
-Json Span(const TimeSpan& span) { return {{"from_ns", span.from}, {"to_ns", span.to}}; }
 std::string Hex(uint64_t address) { return fmt::format("{:#x}", address); }
 
 std::string FileLine(const PerfScene& scene, TimeNs wall) {
@@ -57,51 +57,9 @@ std::string FindingLine(const PerfFinding& finding, const PerfScene& scene, Time
   return Line(json);
 }
 
-Json RingObject(const RingName& ring) { return {{"kind", RingKindName(ring.kind)}, {"number", ring.number}, {"what", ring.what}}; }
-
-Json GapObject(const Gap& gap, const Window& window) {
-  Json json = Span(gap.time);
-  json["ring"] = RingObject(window.rings[gap.ring].ring);
-  json["thread"] = gap.task ? Json(*gap.task) : Json();
-  json["why"] = GapReasonName(gap.reason);
-  json["lost_bytes"] = gap.unit == AmountUnit::kBytes ? Json(gap.amount) : Json();
-  json["lost_records"] = gap.unit == AmountUnit::kRecords ? Json(gap.amount) : Json();
-  return json;
-}
-
-Json CoverageObject(const RingCoverage& ring) {
-  Json json = RingObject(ring.ring);
-  json["held"] = ring.held ? Span(*ring.held) : Json();
-  json["held_bytes"] = ring.bytes_held;
-  json["inside_bytes"] = ring.bytes_inside;
-  json["lost_any"] = ring.lost_any;
-  for (const char* list : {"covered", "idle", "stale"}) json[list] = Json::array();
-  for (const TimeSpan& span : ring.covered) json["covered"].push_back(Span(span));
-  for (const TimeSpan& span : ring.idle) json["idle"].push_back(Span(span));
-  for (const StaleSpan& stale : ring.stale) {
-    Json span = Span(stale.time);
-    span["age_ns"] = stale.age;
-    span["bytes"] = stale.bytes;
-    json["stale"].push_back(std::move(span));
-  }
-  return json;
-}
-
 std::string WindowLine(const PerfScene& scene, TimeNs wall) {
-  const Window& window = *scene.window;
   Json json = Typed("window", scene, wall);
-  json.update(Span(window.time));
-  json["policy"] = WindowPolicyName(window.policy);
-  json["from_the_start"] = window.from_the_start;
-  json["limited_by"] = window.limited_by ? RingObject(window.rings[*window.limited_by].ring) : Json();
-  for (const char* list : {"gaps", "rings", "threads"}) json[list] = Json::array();
-  for (const Gap& gap : window.gaps) json["gaps"].push_back(GapObject(gap, window));
-  for (const RingCoverage& ring : window.rings) json["rings"].push_back(CoverageObject(ring));
-  for (const TaskCoverage& task : window.tasks) {
-    Json breaks = Json::array();
-    for (const TimeSpan& span : task.breaks) breaks.push_back(Span(span));
-    json["threads"].push_back({{"thread", task.task}, {"name", task.name}, {"continuous", task.continuous}, {"breaks", std::move(breaks)}});
-  }
+  json.update(WindowObject(*scene.window));
   return Line(json);
 }
 
@@ -124,7 +82,7 @@ std::string SpanLines(const PerfScene& scene, TimeNs wall) {
   for (size_t r = 0; r < scene.aux->size(); ++r) {
     const PerfAuxRing& ring = (*scene.aux)[r];
     Json json = Typed("trace_ring", scene, wall);
-    json["ring"] = RingObject(ring.name);
+    json["ring"] = RingNameObject(ring.name);
     json["spans"] = ring.spans.size();
     json["told_bytes"] = ring.bytes_told;
     json["held_bytes"] = ring.bytes_held;
@@ -134,7 +92,7 @@ std::string SpanLines(const PerfScene& scene, TimeNs wall) {
     for (size_t s = 0; s < ring.spans.size(); ++s) {
       const PerfAuxSpan& span = ring.spans[s];
       Json line = Typed("trace_span", scene, wall);
-      line["ring"] = RingObject(ring.name);
+      line["ring"] = RingNameObject(ring.name);
       line["begin_offset"] = span.begin_offset;
       line["end_offset"] = span.end_offset;
       line["held_bytes"] = span.held_bytes;

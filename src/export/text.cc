@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/units.h"
+#include "export/window_text.h"
 #include "base/utf8.h"
 
 namespace hangscope {
@@ -254,6 +255,11 @@ std::string ReportText(const Manifest& manifest) {
     for (const Loss& loss : stream.losses) {
       text += fmt::format("  missing: bytes {}..{} ({})\n", loss.begin, loss.end, LossReasonName(loss.reason));
     }
+  }
+  if (manifest.window) {
+    WindowTextOptions options;
+    options.wall_minus_monotonic = manifest.wall - manifest.time;
+    text += "\n" + WindowText(*manifest.window, options);
   }
   for (const CoreVerdict& core : manifest.verdict.cores) {
     if (!core.loop) continue;

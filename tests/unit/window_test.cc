@@ -102,6 +102,11 @@ TEST(Window, TakesReasonAndPlaceOfAHoleFromWhoReportedIt) {
   input.rings[0].losses[0].amount = 0;
   window = Find(input);
   EXPECT_EQ(ToldGaps(window), "CPU0 30..50 torn 77 bytes");
+  // While it was blind nothing was written that could be missing: those bytes were overwritten.
+  input.rings[0].losses[0].reason = GapReason::kBlind;
+  EXPECT_EQ(ToldTime(Find(input)), "50..100 by CPU0");
+  window = Find(input, WindowPolicy::kEverything);
+  EXPECT_EQ(ToldGaps(window), "CPU0 30..50 overwritten 77 bytes; CPU0 35..40 blind while copying");
 }
 
 TEST(Window, DropsNothingThatWasLostInsideAHeldSpan) {
