@@ -1,0 +1,80 @@
+// A hardware tracer as CoreSight has them: CPUs write into a sink (of one CPU, or of several), which overwrites its
+// oldest; whoever drains it copies what each CPU wrote into that CPU's AUX area, and publishes its head.
+#ifndef HANGSCOPE_TESTS_FAKES_SIMULATED_SINK_H
+#define HANGSCOPE_TESTS_FAKES_SIMULATED_SINK_H
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "capture/aux_ring.h"
+#include "window/window.h"
+
+namespace hangscope {
+
+// Pages of an AUX area, with a head of either kind.
+class SimulatedAux {
+ public:
+  SimulatedAux(uint64_t capacity, AuxHeadKind kind) : bytes_(capacity, 0), kind_(kind) {}
+
+  void Write(unsigned char byte) {
+    bytes_[written_ % bytes_.size()] = byte;
+    ++written_;
+    // Pairs with the acquire in AuxReader::Load.
+    __atomic_store_n(&head_, kind_ == AuxHeadKind::kCountsAll ? written_ : written_ % bytes_.size(), __ATOMIC_RELEASE);
+  }
+  AuxArea area() const { return {bytes_.data(), bytes_.size(), &head_, kind_}; }
+  uint64_t written() const { return written_; }
+
+ private:
+  std::vector<unsigned char> bytes_;
+  AuxHeadKind kind_;
+  uint64_t written_ = 0;
+  uint64_t head_ = 0;
+};
+
+class SimulatedSink {
+ public:
+  explicit SimulatedSink(uint64_t capacity) : capacity_(capacity) {}
+
+  void Write(size_t cpu, TimeNs time, unsigned char byte) {
+    bytes_.push_back({cpu, time, byte});
+    if (bytes_.size() > capacity_) bytes_.pop_front();
+  }
+
+  // Into the areas, by CPU; returns how many bytes each of them got.
+  std::vector<uint64_t> Drain(std::vector<SimulatedAux>& areas) {
+    std::vector<uint64_t> drained(areas.size(), 0);
+    for (const Byte& byte : bytes_) {
+      areas[byte.cpu].Write(byte.value);
+      ++drained[byte.cpu];
+    }
+    bytes_.clear();
+    return drained;
+  }
+
+  // What is left, as a window takes it: runs of one CPU's bytes, each a nanosecond long.
+  SinkHistory Rest() const {
+    SinkHistory history;
+    history.capacity_bytes = capacity_;
+    for (const Byte& byte : bytes_) {
+      if (history.rest.empty() || history.rest.back().ring != byte.cpu) history.rest.push_back({byte.cpu, {byte.time, byte.time}, 0});
+      history.rest.back().time.to = byte.time + 1;
+      ++history.rest.back().bytes;
+    }
+    return history;
+  }
+
+ private:
+  struct Byte {
+    size_t cpu;
+    TimeNs time;
+    unsigned char value;
+  };
+  uint64_t capacity_;
+  std::deque<Byte> bytes_;
+};
+
+}  // namespace hangscope
+
+#endif
