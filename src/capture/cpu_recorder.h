@@ -30,7 +30,8 @@ struct CpuCapture {
   std::vector<PerfEvent> events;
   std::vector<PerfRing> rings;
   std::vector<AuxRing> aux;
-  // Names, forks, exits and mappings since the beginning, as records; bounded, what does not fit is counted.
+  // Names, forks, exits and mappings since the beginning, as records, not in the order of time; bounded, what does
+  // not fit is counted.
   std::string side_band;
   uint64_t side_band_lost = 0;
 };
@@ -47,7 +48,8 @@ class CpuRecorder {
   virtual const std::vector<std::string>& warnings() const = 0;
 };
 
-// Records `pid`, its threads and all that it will fork. `pid` is alive; it may not have called exec yet.
+// Records `pid`, its threads, the processes below it and all that they will fork; not this process, which may be
+// one of them. `pid` is alive; it may not have called exec yet. docs/cpu-recording.md has the events.
 // Fails only where nothing at all can be recorded.
 Result<std::unique_ptr<CpuRecorder>> StartCpuRecorder(Clock& clock, pid_t pid, const CpuRecorderOptions& options);
 
