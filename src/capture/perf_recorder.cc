@@ -246,7 +246,11 @@ void PerfRecorder::Choose(const std::string& name, Refusals* refusals) {
   if (std::any_of(events_.begin(), events_.end(), same)) return;
   auto specs = PerfEventFinder(PosixFileSystem()).Find(name);
   if (!specs.ok()) return refusals->Add(name, specs.status().message());
-  for (PerfEventSpec& spec : *specs) Add(std::move(spec), false, refusals);
+  for (PerfEventSpec& spec : *specs) {
+    // Its records without its AUX area would look like a trace of nothing.
+    if (spec.tracer) refusals->Add(spec.event.name, "this machine has it, but hangscope does not record hardware traces yet; 'perf record -S' does, and 'hangscope why perf.data' reads them");
+    else Add(std::move(spec), false, refusals);
+  }
 }
 
 // Whether it may be recorded is tried, with less where the kernel refuses all.
