@@ -161,7 +161,7 @@ class Screen {
     const auto time = [this](const auto& at) { return (*scene_.aux)[at.first].spans[at.second].time.to; };
     std::stable_sort(spans.begin(), spans.end(), [&](const auto& a, const auto& b) { return time(a) > time(b); });
     const size_t most = std::max(kLeastLines, Room() / 2);
-    Add(fmt::format("{} spans of traces in {} rings, {} held; {} twice, {} restarts{}", spans.size(), scene_.aux->size(), FormatSize(held), FormatSize(twice), restarts, scene_.trace_trouble.empty() ? "" : "; not decoded: " + scene_.trace_trouble));
+    Add(fmt::format("{} spans of traces in {} rings, {} held; {} twice, {} restarts{}", spans.size(), scene_.aux->size(), FormatSize(held), FormatSize(twice), restarts, scene_.trace_trouble.empty() ? "" : "; " + Printable(scene_.trace_trouble)));
     Add(fmt::format("{:<16} {:<22} {:>12} {:>12} {:>9}", "ring", "thread", "from", "to", "bytes"));
     for (size_t i = 0; i < std::min(spans.size(), most); ++i) SpanLine(spans[i].first, spans[i].second);
     if (spans.size() > most) Add(fmt::format("and {} older ones: --json has all", spans.size() - most));

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 
 #include "decode/perf_header.h"
 #include "export/perf_text.h"
+#include "session/recorded_code.h"
 #include "window/perf_rings.h"
 
 namespace hangscope {
@@ -25,12 +27,13 @@ std::string TracerOf(const PerfFile& file) {
 
 class WhyPerf {
  public:
-  WhyPerf(Clock& clock, const WhyPerfOptions& options, std::unique_ptr<PerfFile> file) : clock_(clock), options_(options), file_(std::move(file)), activity_(file_->events()), rings_(*file_, TracerOf(*file_)) {}
+  WhyPerf(Clock& clock, const WhyPerfOptions& options, std::unique_ptr<PerfFile> file) : clock_(clock), options_(options), file_(std::move(file)), activity_(file_->events()), rings_(*file_, TracerOf(*file_)), code_(file_->facts(), options.binaries) {}
 
   Result<WhyReport> Ask() {
     const Status status = file_->ForEach([this](const PerfRecord& record) {
       activity_.Add(record);
       rings_.Add(record);
+      code_.Add(record);
       return true;
     });
     if (!status.ok()) return status;
@@ -45,6 +48,9 @@ class WhyPerf {
 
  private:
   void DecodeTraces();
+  void DecodeSpan(InstructionTrace& decoder, size_t ring, size_t span);
+  void TakeBranches(size_t ring);
+  uint64_t TracerConfig() const;
   std::string BytesOf(const PerfAuxRing& ring, const PerfAuxSpan& span);
 
   WhyReport Report() {
@@ -60,9 +66,15 @@ class WhyPerf {
   std::unique_ptr<PerfFile> file_;
   PerfActivity activity_;
   PerfRingsReader rings_;
+  RecordedCode code_;
   Window window_;
   PerfAnalysis analysis_;
   std::vector<PerfSpanTrace> traces_;
+  struct LastBranch {
+    size_t span = 0;
+    TraceBranch branch;
+  };
+  std::deque<LastBranch> last_branches_;  // of the ring that is decoded
   std::vector<PerfBranch> branches_;
   std::string trouble_;
 };
@@ -79,24 +91,56 @@ std::string WhyPerf::BytesOf(const PerfAuxRing& ring, const PerfAuxSpan& span) {
   return {};
 }
 
-void WhyPerf::DecodeTraces() {
+// Of the event that traces: how it was set.
+uint64_t WhyPerf::TracerConfig() const {
+  for (const PerfEvent& event : file_->events()) {
+    if (event.attr.type > PERF_TYPE_MAX) return event.attr.config;
+  }
+  return 0;
+}
+
+// The newest of a ring, whichever spans they are in.
+void WhyPerf::TakeBranches(size_t ring) {
+  const size_t most = std::min(last_branches_.size(), options_.branches);
+  for (auto last = last_branches_.end() - static_cast<ptrdiff_t>(most); last != last_branches_.end(); ++last) {
+    const PerfAuxSpan& span = rings_.aux()[ring].spans[last->span];
+    PerfBranch taken{ring, last->branch, {}, {}};
+    if (last->branch.from != 0) taken.from = code_.PlaceOf(span.pid, span.time.to, last->branch.from);
+    if (last->branch.to != 0) taken.to = code_.PlaceOf(span.pid, span.time.to, last->branch.to);
+    if (taken.branch.cpu < 0) taken.branch.cpu = rings_.aux()[ring].cpu;
+    branches_.push_back(std::move(taken));
+  }
+  last_branches_.clear();
+}
+
+void WhyPerf::DecodeSpan(InstructionTrace& decoder, size_t ring, size_t number) {
   constexpr uint64_t kRaw = 0x100;  // PERF_AUX_FLAG_CORESIGHT_FORMAT_RAW
-  for (size_t r = 0; r < rings_.aux().size(); ++r) {
-    const PerfAuxRing& ring = rings_.aux()[r];
-    auto decoder = OpenInstructionTrace(file_->facts().auxtrace_info, ring.cpu);
+  const PerfAuxSpan& span = rings_.aux()[ring].spans[number];
+  const std::string bytes = BytesOf(rings_.aux()[ring], span);
+  if (bytes.empty()) return;
+  TraceDecodeOptions options;
+  options.last_branches = options_.branches;
+  options.raw = (span.flags & kRaw) != 0;
+  // Files are opened only where somebody asked for what needs them.
+  if (options_.branches > 0 || !options_.binaries.empty()) options.read_code = code_.CodeOf(span.pid, span.time.to);
+  TraceSummary summary = decoder.Decode(bytes, options);
+  for (const TraceBranch& branch : summary.last_branches) last_branches_.push_back({number, branch});
+  while (last_branches_.size() > options_.branches) last_branches_.pop_front();
+  summary.last_branches.clear();
+  traces_.push_back({ring, number, std::move(summary)});
+}
+
+void WhyPerf::DecodeTraces() {
+  for (size_t ring = 0; ring < rings_.aux().size(); ++ring) {
+    auto decoder = OpenInstructionTrace(file_->facts().auxtrace_info, rings_.aux()[ring].cpu, TracerConfig());
     if (!decoder.ok()) {
       trouble_ = decoder.status().message();
       return;
     }
-    for (size_t s = 0; s < ring.spans.size(); ++s) {
-      const std::string bytes = BytesOf(ring, ring.spans[s]);
-      if (bytes.empty()) continue;
-      TraceDecodeOptions options;
-      options.last_branches = options_.branches;
-      options.raw = (ring.spans[s].flags & kRaw) != 0;
-      traces_.push_back({r, s, (*decoder)->Decode(bytes, options)});
-    }
+    for (size_t span = 0; span < rings_.aux()[ring].spans.size(); ++span) DecodeSpan(**decoder, ring, span);
+    TakeBranches(ring);
   }
+  for (const std::string& trouble : code_.troubles()) trouble_ += (trouble_.empty() ? "" : "; ") + trouble;
 }
 
 }  // namespace
