@@ -40,7 +40,7 @@ constexpr std::pair<int, const char*> kNames[] = {
     {SYS_fsync, "fsync"}, {SYS_fdatasync, "fdatasync"}, {SYS_openat, "openat"}, {SYS_close, "close"}, {SYS_ioctl, "ioctl"},
     {SYS_sched_yield, "sched_yield"}, {SYS_restart_syscall, "restart_syscall"}, {SYS_exit, "exit"},
     {SYS_exit_group, "exit_group"}, {SYS_execve, "execve"}, {SYS_clone, "clone"}, {SYS_mmap, "mmap"},
-    {SYS_munmap, "munmap"}, {SYS_ptrace, "ptrace"}, {SYS_getrandom, "getrandom"},
+    {SYS_munmap, "munmap"}, {SYS_ptrace, "ptrace"}, {SYS_getrandom, "getrandom"}, {SYS_kill, "kill"}, {SYS_tgkill, "tgkill"},
     {425, "io_uring_setup"}, {426, "io_uring_enter"}, {435, "clone3"},
 #if defined(__x86_64__)
     {SYS_poll, "poll"}, {SYS_select, "select"}, {SYS_epoll_wait, "epoll_wait"}, {SYS_pause, "pause"},

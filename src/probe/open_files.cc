@@ -164,6 +164,20 @@ std::vector<int> OpenFiles::EpollFiles(int pid, int fd) const { return Info(pid,
 
 int OpenFiles::ProcessBehind(int pid, int fd) const { return std::max(Info(pid, fd).process.value_or(0), 0); }
 
+std::vector<int> OpenFiles::ProcessesThatMap(const std::string& device, uint64_t inode) const {
+  std::vector<int> processes;
+  const std::string words = fmt::format(" {} {} ", device, inode);
+  for (const int pid : proc_.Processes()) {
+    const auto maps = proc_.Read(fmt::format("{}/maps", pid));
+    // A path may look like that, too; so what looks like it is read properly.
+    if (!maps || maps->find(words) == std::string::npos) continue;
+    const auto mappings = ParseMemoryMappings(*maps);
+    const bool maps_it = std::any_of(mappings.begin(), mappings.end(), [&](const MemoryMapping& mapping) { return mapping.inode == inode && mapping.device == device; });
+    if (maps_it) processes.push_back(pid);
+  }
+  return processes;
+}
+
 int OpenFiles::LockHolder(int pid, int fd) {
   const auto identity = proc_.Identify(DescriptorPath(pid, fd));
   if (!identity) return 0;

@@ -27,6 +27,8 @@ class OpenFiles {
   int ProcessBehind(int pid, int fd) const;
   // Who holds a lock on the file behind `fd`; 0: nobody that the kernel names.
   int LockHolder(int pid, int fd);
+  // The processes that have some of this file in their memory; only those that may be looked into.
+  std::vector<int> ProcessesThatMap(const std::string& device, uint64_t inode) const;
   // Processes whose descriptors this one may not see.
   size_t hidden() const { return hidden_; }
 

@@ -240,7 +240,10 @@ void ProcessLook::ExplainSharedWord(const FutexWord& word, ThreadWait* wait) {
     const auto status = context_.proc.Read(fmt::format("{}/status", *wait->owner));
     const auto parsed = status ? ParseTaskStatus(*status) : std::nullopt;
     if (parsed && parsed->process > 0) leads_to_.insert(parsed->process);
+    return;
   }
+  // Nobody holds a condition or a semaphore: whoever shares it may be the one to wake.
+  for (const int other : context_.files.ProcessesThatMap(mapping->device, mapping->inode)) leads_to_.insert(other);
 }
 
 // The thread that the process calls `inner`; nothing where there is none. What a word that is shared with other

@@ -11,6 +11,7 @@
 
 #include "decode/stack_walker.h"
 #include "fakes/started_program.h"
+#include "probe/open_files.h"
 #include "probe/thread_reader.h"
 #include "probe/thread_stop.h"
 #include "session/linux_inspector.h"
@@ -21,7 +22,6 @@ namespace {
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Not;
 
 constexpr TimeNs kGenerous = 20 * kSecond;
 
@@ -84,6 +84,7 @@ const Expected kZoo[] = {
     {"rwlock-write", WaitKind::kRwLock, "read_lock", "", "WaitReadLock()"},
     {"barrier", WaitKind::kBarrier, "barrier", "", "WaitBarrier()"},
     {"semaphore", WaitKind::kSemaphore, "semaphore", "", "WaitSemaphore()"},
+    {"shared-sem", WaitKind::kSemaphore, "", "", "WaitSharedSemaphore()"},
     {"join", WaitKind::kJoin, "", "", "WaitJoin()"},
     {"futex", WaitKind::kFutex, "raw_word", "", "WaitRawFutex()"},
     {"pipe", WaitKind::kRead, "", "", "WaitPipe()"},
@@ -145,6 +146,7 @@ TEST_P(WaitZoo, SaysOfEachThreadWhatItWaitsForAndWhoHoldsIt) {
   EXPECT_THAT(Thread(look, "child").wait.children, testing::ElementsAre(program.Tid("stopped-child")));
   EXPECT_TRUE(Thread(look, "shared").wait.shared);
   EXPECT_THAT(Thread(look, "shared").wait.shared_name, HasSubstr("+0x28"));
+  EXPECT_THAT(Thread(look, "shared-sem").wait.shared_name, HasSubstr("+0x400"));
   EXPECT_FALSE(Thread(look, "mutex").wait.shared);
 }
 
@@ -258,6 +260,17 @@ TEST_P(WaitZoo, LeadsToTheProcessThatOthersWaitFor) {
   InspectOptions alone;
   alone.follow = false;
   EXPECT_EQ(Look(program.pid(), alone).processes.size(), 1u);
+}
+
+TEST_P(WaitZoo, SharesItsMemoryWithTheProcessesThatMapIt) {
+  const ProcFolder proc("/proc");
+  const SystemLook look = LookWhenAllWait(program);
+  const auto mappings = ParseMemoryMappings(proc.Read(std::to_string(program.pid()) + "/maps").value_or(""));
+  const MemoryMapping* const shared = FindMapping(mappings, Thread(look, "shared-sem").wait.address);
+  ASSERT_NE(shared, nullptr);
+  const OpenFiles files(proc);
+  EXPECT_THAT(files.ProcessesThatMap(shared->device, shared->inode), testing::UnorderedElementsAre(program.pid(), program.Tid("stopped-child")));
+  EXPECT_THAT(files.ProcessesThatMap(shared->device, shared->inode + 1'000'000'007), IsEmpty());
 }
 
 INSTANTIATE_TEST_SUITE_P(, WaitZoo, testing::Values(WAIT_ZOO, WAIT_ZOO "_fast"),

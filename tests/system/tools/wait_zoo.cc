@@ -38,6 +38,7 @@ pthread_rwlock_t written_lock = PTHREAD_RWLOCK_INITIALIZER;
 pthread_rwlock_t read_lock = PTHREAD_RWLOCK_INITIALIZER;
 pthread_barrier_t barrier;
 sem_t semaphore;
+sem_t* shared_semaphore;  // of the same mapping; nobody ever posts it
 sem_t introduced;  // once for each thread that has said its name
 std::mutex standard_mutex;
 std::condition_variable standard_condition;
@@ -91,6 +92,7 @@ void WaitWrittenLock() { pthread_rwlock_rdlock(&written_lock); }
 void WaitReadLock() { pthread_rwlock_wrlock(&read_lock); }
 void WaitBarrier() { pthread_barrier_wait(&barrier); }
 void WaitSemaphore() { sem_wait(&semaphore); }
+void WaitSharedSemaphore() { sem_wait(shared_semaphore); }
 void WaitJoin() { pthread_join(joined, nullptr); }
 void WaitRawFutex() { syscall(SYS_futex, &raw_word, FUTEX_WAIT_PRIVATE, 7, nullptr, nullptr, 0); }
 void ReadFrom(int fd) {
@@ -172,7 +174,7 @@ const Animal kAnimals[] = {
     {"priority", WaitPriority}, {"abandoned", WaitAbandoned}, {"shared", WaitShared}, {"std-mutex", WaitStandardMutex},
     {"condition", WaitCondition}, {"timed-condition", WaitTimedCondition}, {"std-condition", WaitStandardCondition},
     {"rwlock-read", WaitWrittenLock}, {"rwlock-write", WaitReadLock}, {"barrier", WaitBarrier},
-    {"semaphore", WaitSemaphore}, {"join", WaitJoin}, {"futex", WaitRawFutex}, {"pipe", WaitPipe},
+    {"semaphore", WaitSemaphore}, {"shared-sem", WaitSharedSemaphore}, {"join", WaitJoin}, {"futex", WaitRawFutex}, {"pipe", WaitPipe},
     {"full-pipe", WaitFullPipe}, {"unix", WaitUnix}, {"accept", WaitAccept}, {"tcp", WaitTcp}, {"udp", WaitUdp},
     {"poll", WaitPoll}, {"select", WaitSelect}, {"epoll", WaitEpoll}, {"event", WaitEvent}, {"sleep", WaitNanosleep},
     {"pause", WaitPause}, {"signal", WaitSignal}, {"child", WaitChild}, {"flock", WaitFlock},
@@ -282,6 +284,8 @@ int main() {
   void* const shared = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   shared_mutex = static_cast<pthread_mutex_t*>(shared) + 1;
   InitMutex(shared_mutex, PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_STALLED, PTHREAD_PRIO_NONE, PTHREAD_PROCESS_SHARED);
+  shared_semaphore = reinterpret_cast<sem_t*>(static_cast<char*>(shared) + 1024);
+  sem_init(shared_semaphore, 1, 0);
   pthread_barrier_init(&barrier, nullptr, 2);
   sem_init(&semaphore, 0, 0);
   sem_init(&introduced, 0, 0);
