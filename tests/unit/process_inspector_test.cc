@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
+#include <ctime>
 #include <map>
 #include <set>
 
@@ -424,6 +426,30 @@ TEST(Looks, SayWhatAnotherUsersProcessKeepsToItself) {
   waitpid(child, &status, 0);
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TimeNs ProcessorTime() {
+  timespec time;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return time.tv_sec * kSecond + time.tv_nsec;
+}
+
+// The processor's time, because others use the machine, too.
+TEST(Looks, TakeLittleTimeForAHundredThreads) {
+  const StartedProgram program(WAIT_ZOO, "3");
+  ASSERT_TRUE(program.is_ready());
+  const TimeNs before = ProcessorTime();
+  const TimeNs begin = system_clock.Monotonic();
+  const SystemLook look = Look(program.pid());
+  const TimeNs took = ProcessorTime() - before;
+  ASSERT_FALSE(look.processes.empty());
+  EXPECT_GE(look.processes[0].threads.size(), 100u);
+  RecordProperty("threads", static_cast<int>(look.processes[0].threads.size()));
+  RecordProperty("processor_ms", static_cast<int>(took / kMillisecond));
+  RecordProperty("elapsed_ms", static_cast<int>((system_clock.Monotonic() - begin) / kMillisecond));
+  printf("%zu threads: %.1f ms of a processor\n", look.processes[0].threads.size(), static_cast<double>(took) / 1e6);
+  constexpr TimeNs kMost = kSecond;  // with sanitizers
+  EXPECT_LT(took, kMost);
 }
 
 TEST(Looks, BearThreadsThatComeAndGo) {

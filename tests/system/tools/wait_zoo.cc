@@ -1,4 +1,4 @@
-// One thread for each way to wait, for ever. Prints "NAME TID" for each and then "ready"; a thread that its wait lets
+// One thread for each way to wait, for ever; or as many as its argument says. Prints "NAME TID" for each and then "ready"; a thread that its wait lets
 // go although nobody has woken it prints "woke NAME ERRNO". Ends when its standard input does.
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -273,7 +273,8 @@ pid_t StartChild(int ready) {
 
 }  // namespace
 
-int main() {
+int main(int count, char** arguments) {
+  const int copies = count > 1 ? atoi(arguments[1]) : 1;
   sigset_t blocked;
   sigemptyset(&blocked);
   sigaddset(&blocked, SIGUSR1);
@@ -286,7 +287,7 @@ int main() {
   InitMutex(shared_mutex, PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_STALLED, PTHREAD_PRIO_NONE, PTHREAD_PROCESS_SHARED);
   shared_semaphore = reinterpret_cast<sem_t*>(static_cast<char*>(shared) + 1024);
   sem_init(shared_semaphore, 1, 0);
-  pthread_barrier_init(&barrier, nullptr, 2);
+  pthread_barrier_init(&barrier, nullptr, 1000);
   sem_init(&semaphore, 0, 0);
   sem_init(&introduced, 0, 0);
   for (int* ends : {pipe_to_read, pipe_to_write, pipe_to_poll, pipe_to_select, pipe_to_epoll}) {
@@ -316,8 +317,10 @@ int main() {
   joined = Start(SleepForEver, nullptr);
   sem_wait(&introduced);
   for (const Animal& animal : kAnimals) {
-    Start(Live, const_cast<Animal*>(&animal));
-    sem_wait(&introduced);
+    for (int i = 0; i < copies; ++i) {
+      Start(Live, const_cast<Animal*>(&animal));
+      sem_wait(&introduced);
+    }
   }
   printf("main %d\nready\n", Tid());
   fflush(stdout);
