@@ -121,7 +121,10 @@ void CpuRecording::Remember(const WindowInput& input) {
       if (mark.ring == NameOfRing(ring)) mark.lost_records = ring.lost_records;
     }
   }
+  // What came while one ring after the other was read is in some rings' files already, and in others' not: the next
+  // window begins behind it.
   last_trigger_ = captured_->time;
+  for (const PerfRing& ring : captured_->rings) last_trigger_ = std::max(last_trigger_, ring.taken);
 }
 
 Status CpuRecording::Write(const std::string& folder, bool since_last, std::vector<RingHistory> others, TimeNs clock_error, Manifest* manifest) {
@@ -130,7 +133,10 @@ Status CpuRecording::Write(const std::string& folder, bool since_last, std::vect
   AddCpuRings(*captured_, last_marks_, last_trigger_, &input);
   for (size_t i = 0; i < manifest->streams.size(); ++i) {
     auto reader = BlockReader::Open(files_, folder + "/" + manifest->streams[i].name);
-    if (reader.ok()) input.rings.push_back(StreamHistory(*reader, i, manifest->streams[i]));
+    if (!reader.ok()) continue;
+    input.rings.push_back(StreamHistory(*reader, i, manifest->streams[i]));
+    // It was put there after the CPUs' rings were read, whatever the manifest says.
+    input.rings.back().recorded_until = std::max(input.rings.back().recorded_until, captured_->time);
   }
   for (RingHistory& ring : others) input.rings.push_back(std::move(ring));
   Window window = FindWindow(input, RequestFor(input, since_last));

@@ -190,6 +190,8 @@ TEST_F(RunSessionTest, SnapshotHasWhatTheCpusDidFromBeforeTheProgramBegan) {
   EXPECT_EQ(Run().exit_status, 7);
   EXPECT_EQ(order, (std::vector<std::string>{"recorder of 4711 with stacks", "program"}));
   EXPECT_TRUE(disk_.Exists("dir/fw.snapshot-0001/cpu.perf.data"));
+  const std::string manifest = disk_.BytesOf("dir/fw.snapshot-0001/manifest.json");
+  EXPECT_NE(manifest.find("\"gaps\": []"), std::string::npos) << manifest;
   EXPECT_NE(said_.find("warning: --cpu: no tracepoints here"), std::string::npos) << said_;
   EXPECT_NE(said_.find("of 1 CPU)"), std::string::npos) << said_;
   EXPECT_GE(ticks, 2);

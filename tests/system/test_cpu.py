@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+"""What the kernel does with a program, in snapshots: complete against a log that the program writes itself."""
+import json
+import mmap
+import os
+import pathlib
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+from perf_data import PerfData
+from support import BUILD, HANGSCOPE, Case, main
+
+HOPPING = pathlib.Path(BUILD) / "tests/hopping_threads"
+PRCTL = {"x86_64": 157, "aarch64": 167}.get(os.uname().machine)
+MARK = 0x48530000
+CALLS_PER_HOP = 3
+
+
+def tracefs():
+    return next((p for p in map(pathlib.Path, ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")) if (p / "events").is_dir()), None)
+
+
+class Truth:
+    """The log of hopping_threads."""
+
+    def __init__(self, path, threads, entries):
+        self.threads, self.entries = threads, entries
+        self.map = mmap.mmap(os.open(path, os.O_RDONLY), threads * entries * 16, prot=mmap.PROT_READ)
+        self.cpus = os.sysconf("SC_NPROCESSORS_ONLN")
+
+    def entry(self, thread, index):
+        return struct.unpack_from("<QQ", self.map, (thread * self.entries + index) * 16)
+
+    def inside(self, begin, end):
+        """(thread, serial, cpu, before, after) of the calls that began and returned in [begin, end]."""
+        for thread in range(self.threads):
+            low, high = 0, self.entries
+            while low < high:  # the first entry that is not before `begin`; unwritten ones are 0
+                middle = (low + high) // 2
+                before, _ = self.entry(thread, middle)
+                if before != 0 and before < begin:
+                    low = middle + 1
+                else:
+                    high = middle
+            for index in range(low, self.entries):
+                before, after = self.entry(thread, index)
+                if before == 0 or after == 0 or after > end:
+                    break
+                yield thread, index + 1, (index // CALLS_PER_HOP + thread) % self.cpus, before, after
+
+
+class CpuCase(Case):
+    def setUp(self):
+        super().setUp()
+        checks = {c["name"]: c for c in json.loads(self.hangscope("doctor", "--json").out)["checks"]}
+        for name in ("own-processes", "kernel-events"):
+            if checks[name]["state"] != "works":
+                self.skipTest(f"{checks[name]['what']}: {checks[name]['why']}")
+
+    def manifest(self, folder):
+        return json.loads((folder / "manifest.json").read_text())
+
+    def perf_data(self, folder):
+        return PerfData(folder / "cpu.perf.data")
+
+    def enter_number(self):
+        return int((tracefs() / "events/raw_syscalls/sys_enter/id").read_text())
+
+    def marks(self, folder):
+        """{(thread, serial): (time, cpu)} of the marked calls in a snapshot."""
+        return {(first - MARK, second): (time, cpu) for time, cpu, number, first, second in self.perf_data(folder).calls(self.enter_number())
+                if number == PRCTL and MARK <= first < MARK + 64}
+
+    def hop(self, *options, threads=4, entries=300_000, spinners=2):
+        if PRCTL is None:
+            self.skipTest(f"no number of prctl known for {os.uname().machine}")
+        log = self.folder / "truth"
+        process = self.recorder("run", "--cpu", *options, "--", HOPPING, log, threads, entries, spinners, stdout=subprocess.DEVNULL)
+        self.until(lambda: log.exists() and log.stat().st_size == threads * entries * 16, what="the log")
+        return process, Truth(log, threads, entries)
+
+    def snapshot(self, process):
+        """The folder of one that is asked for now."""
+        before = set(self.snapshots())
+        process.send_signal(signal.SIGUSR1)
+        done = lambda: [s for s in self.snapshots() if s not in before and not s.name.endswith(".partial")]
+        return self.until(done, what="a snapshot")[0]
+
+    def check(self, folder, truth):
+        """That each call of the window is in the file or in a declared gap of its CPU. How many were, and were not."""
+        window = self.manifest(folder)["window"]
+        marks = self.marks(folder)
+        gaps = {}
+        for gap in window["gaps"]:
+            if gap["ring"]["kind"] == "CPU":
+                gaps.setdefault(gap["ring"]["number"], []).append((gap["from_ns"], gap["to_ns"]))
+        there, missing, undeclared = 0, 0, []
+        for thread, serial, cpu, before, after in truth.inside(window["from_ns"], window["to_ns"]):
+            if (thread, serial) in marks:
+                there += 1
+                at, on = marks[thread, serial]
+                self.assertTrue(before <= at <= after, f"serial {serial} of thread {thread}: {before} {at} {after}")
+                self.assertEqual(on, cpu)
+                continue
+            missing += 1
+            if not any(begin <= after and before <= end for begin, end in gaps.get(cpu, [])):
+                undeclared.append((thread, serial, cpu, before, after))
+        self.assertEqual(len(undeclared), 0, f"{len(undeclared)} undeclared of {there + missing}; first {undeclared[:3]}; window {window['from_ns']}..{window['to_ns']}")
+        return there, missing
+
+    def check_length(self, folder, seconds):
+        """Of the window as declared, and of what is in the file."""
+        window = self.manifest(folder)["window"]
+        self.assertAlmostEqual((window["to_ns"] - window["from_ns"]) / 1e9, seconds, delta=seconds / 10)
+        times = [time for time, _ in self.marks(folder).values()]
+        self.assertAlmostEqual((max(times) - min(times)) / 1e9, seconds, delta=seconds / 10)
+
+    def take_and_check(self, count, seconds):
+        process, truth = self.hop("--window", f"{seconds}s", "--cpu-size", "32M", "--max-snapshots", count)
+        time.sleep(seconds + 0.2)
+        calls = 0
+        for _ in range(count):
+            folder = self.snapshot(process)
+            there, missing = self.check(folder, truth)
+            self.assertEqual(missing, 0)
+            self.assertEqual(self.manifest(folder)["window"]["gaps"], [])
+            self.check_length(folder, seconds)
+            calls += there
+        self.assertGreater(calls, 100 * count * seconds)
+        print(f"{count} windows of {seconds} s: {calls} calls, all there")
+
+
+class Windows(CpuCase):
+    def test_of_threads_that_hop_between_cpus_are_as_long_as_asked_and_complete(self):
+        self.take_and_check(4, 0.3)
+
+    def test_of_rings_that_are_too_small_say_what_is_missing(self):
+        process, truth = self.hop("--window", "1s", "--cpu-size", "64K", "--max-snapshots", 4)
+        time.sleep(1.2)
+        for _ in range(3):
+            folder = self.snapshot(process)
+            there, missing = self.check(folder, truth)
+            self.assertGreater(missing, 0)
+            self.assertGreater(there, 0)
+            gaps = self.manifest(folder)["window"]["gaps"]
+            self.assertTrue(any(gap["why"] == "overwritten" for gap in gaps), gaps)
+
+    def test_that_are_coherent_have_no_gap_and_begin_where_the_shortest_ring_does(self):
+        process, truth = self.hop("--cpu-size", "256K")
+        time.sleep(1.5)
+        folder = self.snapshot(process)
+        there, missing = self.check(folder, truth)
+        window = self.manifest(folder)["window"]
+        self.assertEqual(missing, 0)
+        self.assertGreater(there, 20)
+        self.assertEqual(window["policy"], "coherent")
+        self.assertEqual(window["limited_by"]["kind"], "CPU")
+
+    def test_since_the_last_snapshot_share_no_call(self):
+        process, truth = self.hop("--window", "since-last", "--cpu-size", "8M", "--max-snapshots", 4)
+        seen = set()
+        for _ in range(3):
+            time.sleep(0.2)
+            folder = self.snapshot(process)
+            self.check(folder, truth)
+            marks = set(self.marks(folder))
+            self.assertGreater(len(marks), 0)
+            self.assertEqual(len(seen & marks), 0)
+            seen |= marks
+
+
+class WindowsLong(CpuCase):
+    def test_of_two_seconds_thirty_times(self):
+        self.take_and_check(30, 2)
+
+
+class Programs(CpuCase):
+    def test_are_recorded_from_their_first_instruction_and_followed_over_fork_and_exec(self):
+        outcome = self.run_program(["sh", "-c", "/bin/true; /bin/echo; exit 3"], "--cpu")
+        self.assertEqual(outcome.status, 3)
+        folder, = self.snapshots()
+        names = [self.perf_data(folder).bytes[at + 16:at + size] for kind, at, size in self.perf_data(folder).records() if kind == 3]
+        names = {name.split(b"\0")[0].decode() for name in names}
+        self.assertLessEqual({"sh", "true", "echo"}, names)
+        window = self.manifest(folder)["window"]
+        self.assertTrue(window["from_the_start"], window)
+        if shutil.which("perf"):
+            done = subprocess.run(["perf", "script", "-i", folder / "cpu.perf.data"], capture_output=True, text=True, timeout=60)
+            samples = sum(1 for _ in self.perf_data(folder).samples())
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(len([line for line in done.stdout.splitlines() if line and not line.startswith("\t") and ": " in line]), samples, done.stderr)
+
+    def test_that_may_not_be_recorded_run_with_a_warning_and_their_status(self):
+        if os.geteuid() != 0:
+            self.skipTest("becoming another user needs root")
+        os.chmod(self.folder, 0o777)
+        # Without room for a single page and without capabilities nothing can be recorded.
+        outcome = subprocess.run(
+            ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", HANGSCOPE, "run", "--cpu", "--cpu-size", "1G", "--prefix",
+             str(self.folder / "nobody"), "--", "sh", "-c", "echo works; exit 5"],
+            capture_output=True, text=True, timeout=60, env={**os.environ, "XDG_RUNTIME_DIR": ""}, preexec_fn=no_locked_memory)
+        self.assertEqual(outcome.returncode, 5, outcome.stderr)
+        self.assertEqual(outcome.stdout, "works\n")
+        self.assertIn("warning: --cpu: ", outcome.stderr)
+
+    def test_functions_of_theirs_are_probed(self):
+        outcome = self.run_program([HOPPING, self.folder / "truth", 1, 9, 0], "--cpu", "-e", f"probe:main@{HOPPING}", "--on-hang", "kill", "--stall", "1")
+        self.assertEqual(outcome.status, 124)
+        folder = self.snapshots()[-1]
+        events = self.manifest(folder)["cpu"]["events"]
+        probe, = [name for name in events if "main" in name]
+        if shutil.which("perf"):
+            done = subprocess.run(["perf", "script", "-i", folder / "cpu.perf.data"], capture_output=True, text=True, timeout=60)
+            self.assertEqual(len([line for line in done.stdout.splitlines() if probe in line]), 1, done.stdout[-2000:] + done.stderr)
+
+
+def no_locked_memory():
+    import resource
+    resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))
+
+
+if __name__ == "__main__":
+    main()
