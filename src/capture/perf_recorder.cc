@@ -391,6 +391,7 @@ Result<CpuCapture> PerfRecorder::Take() {
   capture.rings.resize(rings_.size());
   for (size_t i = 0; i < rings_.size(); ++i) {
     PerfRing& ring = capture.rings[i];
+    // lost_records stays 0: the kernel loses records where a ring is full or paused, and this one is neither.
     ring.cpu = rings_[i].cpu;
     ring.recording_since = recording_since_;
     rings_[i].reader->Read(clock_, &ring);
