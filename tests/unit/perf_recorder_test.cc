@@ -1,208 +1,20 @@
 // What the kernel of this machine really records of a child that counts what it does.
-#include "capture/cpu_recorder.h"
-
-#include <gtest/gtest.h>
-#include <sched.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <functional>
-#include <map>
-#include <set>
 #include <thread>
 
-#include "base/clock.h"
-#include "base/file_system.h"
-#include "capture/perf_open.h"
+#include "recorded_child.h"
 
 namespace hangscope {
 namespace {
 
-// A record, as far as these tests look into it; the fields are those that the recorder asks for.
-struct Seen {
-  uint32_t type = 0;
-  uint16_t misc = 0;
-  int pid = 0;
-  int tid = 0;
-  TimeNs time = 0;
-  uint32_t cpu = 0;
-  std::string event;
-  std::string raw;
-};
-
-template <typename Number>
-Number At(const std::string& bytes, size_t at) {
-  Number number{};
-  if (at + sizeof(number) <= bytes.size()) std::memcpy(&number, bytes.data() + at, sizeof(number));
-  return number;
-}
-
-// The records of `bytes`, each whole and with a known event. What is none fails the test.
-std::vector<Seen> Parse(const std::string& bytes, const std::vector<PerfEvent>& events) {
-  std::map<uint64_t, const PerfEvent*> by_id;
-  for (const PerfEvent& event : events) {
-    for (const uint64_t id : event.ids) by_id[id] = &event;
-  }
-  std::vector<Seen> all;
-  for (size_t at = 0; at < bytes.size();) {
-    const auto header = At<perf_event_header>(bytes, at);
-    if (header.size < 40 || header.size % 8 != 0 || header.size > bytes.size() - at) {
-      ADD_FAILURE() << "no record at byte " << at << " of " << bytes.size();
-      return all;
-    }
-    Seen seen;
-    seen.type = header.type;
-    seen.misc = header.misc;
-    size_t fields = at + header.size - 24;  // sample_id_all: tid, time, cpu, identifier at the end
-    uint64_t id = At<uint64_t>(bytes, at + header.size - 8u);
-    if (header.type == PERF_RECORD_SAMPLE) id = At<uint64_t>(bytes, at + 8);
-    if (!by_id.contains(id)) {
-      ADD_FAILURE() << "a record of type " << header.type << " of no event, id " << id;
-      return all;
-    }
-    const PerfEvent& event = *by_id[id];
-    seen.event = event.name;
-    if (header.type == PERF_RECORD_SAMPLE) {
-      fields = at + 16 + ((event.attr.sample_type & PERF_SAMPLE_IP) != 0 ? 8 : 0);
-      size_t after = fields + 16 + ((event.attr.sample_type & PERF_SAMPLE_ADDR) != 0 ? 8 : 0);
-      seen.cpu = At<uint32_t>(bytes, after);
-      if ((event.attr.sample_type & PERF_SAMPLE_RAW) != 0) seen.raw = bytes.substr(after + 12, At<uint32_t>(bytes, after + 8));
-    } else {
-      fields -= 8;
-      seen.cpu = At<uint32_t>(bytes, fields + 16);
-    }
-    seen.pid = At<int>(bytes, fields);
-    seen.tid = At<int>(bytes, fields + 4);
-    seen.time = At<TimeNs>(bytes, fields + 8);
-    all.push_back(seen);
-    at += header.size;
-  }
-  return all;
-}
-
-std::vector<Seen> AllOf(const CpuCapture& capture) {
-  std::vector<Seen> all;
-  for (const PerfRing& ring : capture.rings) {
-    for (Seen& seen : Parse(ring.records, capture.events)) all.push_back(std::move(seen));
-  }
-  std::stable_sort(all.begin(), all.end(), [](const Seen& a, const Seen& b) { return a.time < b.time; });
-  return all;
-}
-
-// A child that waits until the recorder has it, then does what the test says. What it counts lies in memory
-// that both see.
-struct Counts {
-  int tids[8];
-  int child;
-  int64_t calls;
-};
-
-class PerfRecorderTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    perf_event_attr attr{};
-    attr.size = sizeof(attr);
-    attr.type = PERF_TYPE_SOFTWARE;
-    attr.config = PERF_COUNT_SW_DUMMY;
-    attr.exclude_kernel = 1;
-    if (!OpenPerfEvent(attr, 0, -1).ok()) GTEST_SKIP() << "perf_event_open: " << std::strerror(errno);
-    counts_ = static_cast<Counts*>(mmap(nullptr, sizeof(Counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-    ASSERT_NE(counts_, MAP_FAILED);
-  }
-  void TearDown() override {
-    if (child_ > 0) {
-      kill(child_, SIGKILL);
-      waitpid(child_, nullptr, 0);
-    }
-    munmap(counts_, sizeof(Counts));
-  }
-
-  void NeedTracepoints() {
-    if (!PosixFileSystem().Exists("/sys/kernel/tracing/events/sched/sched_switch/id")) GTEST_SKIP() << "tracefs is not mounted or may not be read";
-    if (geteuid() != 0) GTEST_SKIP() << "not root: tracepoints may not be recorded";
-  }
-
-  // The child runs `body` once Go is called.
-  void Fork(const std::function<void(Counts&)>& body) {
-    ASSERT_EQ(pipe(go_), 0);
-    child_ = fork();
-    ASSERT_GE(child_, 0);
-    if (child_ > 0) return;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    close(go_[1]);
-    char byte = 0;
-    (void)!read(go_[0], &byte, 1);
-    body(*counts_);
-    _exit(0);
-  }
-  void Start(const CpuRecorderOptions& options = {}) {
-    auto recorder = StartCpuRecorder(clock_, child_, options);
-    ASSERT_TRUE(recorder.ok()) << recorder.status().message();
-    recorder_ = std::move(*recorder);
-  }
-  void Go() {
-    close(go_[0]);
-    ASSERT_EQ(write(go_[1], "x", 1), 1);
-    close(go_[1]);
-  }
-  void WaitForEnd() {
-    int status = 0;
-    ASSERT_EQ(waitpid(child_, &status, 0), child_);
-    child_ = -1;
-    ASSERT_EQ(status, 0);
-  }
-  CpuCapture Take() {
-    auto capture = recorder_->Take();
-    EXPECT_TRUE(capture.ok());
-    return capture.ok() ? std::move(*capture) : CpuCapture();
-  }
-
-  SystemClock clock_;
-  Counts* counts_ = nullptr;
-  pid_t child_ = -1;
-  int go_[2] = {-1, -1};
-  std::unique_ptr<CpuRecorder> recorder_;
-};
-
-int Tid() { return static_cast<int>(syscall(SYS_gettid)); }
-
-void GoToCpu(int cpu) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(cpu, &set);
-  sched_setaffinity(0, sizeof(set), &set);
-}
-
-std::vector<int> AllowedCpus() {
-  cpu_set_t set;
-  std::vector<int> cpus;
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
-  }
-  return cpus;
-}
-
-// sys_enter: { common 8, long id, ... }.
-int64_t CallsOf(const std::vector<Seen>& all, const std::string& event, int64_t number, int tid) {
-  return std::count_if(all.begin(), all.end(), [&](const Seen& seen) { return seen.event == event && seen.tid == tid && At<int64_t>(seen.raw, 8) == number; });
-}
+class PerfRecorderTest : public RecordedChildTest {};
 
 TEST_F(PerfRecorderTest, SeesEachSystemCall) {
   NeedTracepoints();
   if (IsSkipped()) return;
   constexpr int kCalls = 5000;
-  Fork([](Counts& counts) {
+  Fork([](ChildCounts& counts) {
     counts.tids[0] = Tid();
     for (int i = 0; i < kCalls; ++i) syscall(SYS_getppid);
   });
@@ -211,7 +23,7 @@ TEST_F(PerfRecorderTest, SeesEachSystemCall) {
   WaitForEnd();
   const CpuCapture capture = Take();
   for (const PerfRing& ring : capture.rings) ASSERT_FALSE(ring.lost_before);
-  const std::vector<Seen> all = AllOf(capture);
+  const std::vector<SeenRecord> all = AllOf(capture);
   EXPECT_EQ(CallsOf(all, "raw_syscalls:sys_enter", SYS_getppid, counts_->tids[0]), kCalls);
   EXPECT_EQ(CallsOf(all, "raw_syscalls:sys_exit", SYS_getppid, counts_->tids[0]), kCalls);
 }
@@ -227,7 +39,7 @@ TEST_F(PerfRecorderTest, SeesWhereAThreadRuns) {
   };
   auto* stays = static_cast<Stay*>(mmap(nullptr, kHops * sizeof(Stay), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(stays, MAP_FAILED);
-  Fork([&](Counts&) {
+  Fork([&](ChildCounts&) {
     SystemClock clock;
     for (int hop = 0; hop < kHops; ++hop) {
       stays[hop].cpu = cpus[hop % 2];
@@ -240,14 +52,14 @@ TEST_F(PerfRecorderTest, SeesWhereAThreadRuns) {
   Start();
   Go();
   WaitForEnd();
-  const std::vector<Seen> all = AllOf(Take());
+  const std::vector<SeenRecord> all = AllOf(Take());
   // Its runs: from where it is switched in to where it is switched out.
   struct Run {
     TimeNs from, to;
     uint32_t cpu;
   };
   std::vector<Run> runs;
-  for (const Seen& seen : all) {
+  for (const SeenRecord& seen : all) {
     if (seen.type != PERF_RECORD_SWITCH) continue;
     if ((seen.misc & PERF_RECORD_MISC_SWITCH_OUT) == 0) runs.push_back({seen.time, INT64_MAX, seen.cpu});
     else if (!runs.empty()) runs.back().to = seen.time;
@@ -261,49 +73,6 @@ TEST_F(PerfRecorderTest, SeesWhereAThreadRuns) {
   munmap(stays, kHops * sizeof(Stay));
 }
 
-TEST_F(PerfRecorderTest, FollowsThreadsForksAndExecs) {
-  Fork([](Counts& counts) {
-    counts.tids[0] = Tid();
-    std::thread first([&] {
-      counts.tids[1] = Tid();
-      std::thread([&] { counts.tids[2] = Tid(); }).join();
-    });
-    first.join();
-    const pid_t child = fork();
-    if (child == 0) {
-      execl("/bin/true", "true", nullptr);
-      _exit(1);
-    }
-    counts.child = child;
-    waitpid(child, nullptr, 0);
-  });
-  Start();
-  Go();
-  WaitForEnd();
-  recorder_->Tick();
-  const CpuCapture capture = Take();
-  std::set<int> threads;
-  for (const Seen& seen : AllOf(capture)) threads.insert(seen.tid);
-  for (const int tid : {counts_->tids[0], counts_->tids[1], counts_->tids[2], counts_->child}) EXPECT_TRUE(threads.contains(tid)) << tid;
-  // The side band says the same, and what the child has become.
-  std::set<int> made;
-  bool renamed = false, mapped = false;
-  const std::string& side_band = capture.side_band;
-  for (size_t at = 0; at < side_band.size(); at += At<perf_event_header>(side_band, at).size) {
-    const auto header = At<perf_event_header>(side_band, at);
-    ASSERT_GE(header.size, 8);
-    if (header.type == PERF_RECORD_FORK) made.insert(At<int>(side_band, at + 16));
-    if (header.type == PERF_RECORD_COMM && At<int>(side_band, at + 8) == counts_->child) renamed = renamed || std::string(side_band.data() + at + 16) == "true";
-    if (header.type == PERF_RECORD_MMAP2 && At<int>(side_band, at + 8) == counts_->child) mapped = mapped || std::string(side_band.data() + at + 72).ends_with("/true");
-  }
-  for (const int tid : {counts_->tids[1], counts_->tids[2], counts_->child}) EXPECT_TRUE(made.contains(tid)) << tid;
-  EXPECT_FALSE(made.contains(counts_->tids[0])) << "it was there before";
-  EXPECT_TRUE(renamed);
-  EXPECT_TRUE(mapped);
-  EXPECT_EQ(capture.side_band_lost, 0u);
-  EXPECT_FALSE(Parse(side_band, capture.events).empty());
-}
-
 extern "C" __attribute__((noinline)) int64_t perf_recorder_test_probed(int64_t value) {
   asm volatile("");  // each call is one
   return value + 1;
@@ -313,7 +82,7 @@ int64_t perf_recorder_test_watched = 0;
 TEST_F(PerfRecorderTest, SetsProbesOnFunctionsAndMemory) {
   NeedTracepoints();
   if (IsSkipped()) return;
-  Fork([](Counts& counts) {
+  Fork([](ChildCounts& counts) {
     counts.tids[0] = Tid();
     for (int64_t i = 0; i < 30; ++i) counts.calls = perf_recorder_test_probed(i);
     for (int64_t i = 0; i < 20; ++i) __atomic_store_n(&perf_recorder_test_watched, i, __ATOMIC_SEQ_CST);
@@ -328,7 +97,7 @@ TEST_F(PerfRecorderTest, SetsProbesOnFunctionsAndMemory) {
   WaitForEnd();
   std::map<std::string, int> seen;
   std::map<std::string, std::string> raw;
-  for (const Seen& each : AllOf(Take())) {
+  for (const SeenRecord& each : AllOf(Take())) {
     ++seen[each.event];
     raw[each.event] = each.raw;
   }
@@ -360,7 +129,7 @@ TEST_F(PerfRecorderTest, RecordsWhatTheKernelAllowsToEverybody) {
   if (nobody == 0) {
     if (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0) _exit(2);
     prctl(PR_SET_DUMPABLE, 1);  // as a program that was started so
-    Fork([](Counts&) {
+    Fork([](ChildCounts&) {
       for (int i = 0; i < 50; ++i) {
         usleep(100);
         auto* page = static_cast<volatile char*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
@@ -376,7 +145,7 @@ TEST_F(PerfRecorderTest, RecordsWhatTheKernelAllowsToEverybody) {
     WaitForEnd();
     const CpuCapture capture = Take();
     found->capacity = capture.rings.front().capacity_bytes;
-    for (const Seen& seen : AllOf(capture)) {
+    for (const SeenRecord& seen : AllOf(capture)) {
       if (seen.type == PERF_RECORD_SWITCH) ++found->switches;
       else if (seen.event == "page-faults") ++found->faults;
       else ++found->other;
@@ -410,7 +179,7 @@ TEST_F(PerfRecorderTest, SaysThatThereIsNoSuchProcess) {
 TEST_F(PerfRecorderTest, RecordsTheWholeMachine) {
   NeedTracepoints();
   if (IsSkipped()) return;
-  Fork([](Counts& counts) {
+  Fork([](ChildCounts& counts) {
     counts.tids[0] = Tid();
     for (int i = 0; i < 50; ++i) usleep(100);
   });
@@ -426,7 +195,7 @@ TEST_F(PerfRecorderTest, RecordsTheWholeMachine) {
   Go();
   WaitForEnd();
   int sleeps = 0, strange = 0, woken = 0;
-  for (const Seen& seen : AllOf(Take())) {
+  for (const SeenRecord& seen : AllOf(Take())) {
     if (seen.event == "sched:sched_switch" && seen.tid == program) ++sleeps;
     if (seen.event == "sched:sched_switch" && seen.tid == stranger) ++strange;
     if (seen.event == "sched:sched_waking" && At<int>(seen.raw, 24) == program) ++woken;
@@ -438,141 +207,12 @@ TEST_F(PerfRecorderTest, RecordsTheWholeMachine) {
   EXPECT_GT(strange, 0);
 }
 
-// A thread that numbers its calls: each of them is to be recorded once.
-struct Caller {
-  int tid;
-  TimeNs last;   // before the last call
-  TimeNs ended;  // 0: not yet
-};
-
-void MakeCalls(Caller* caller, int calls) {
-  SystemClock clock;
-  caller->tid = Tid();
-  for (int i = 0; i < calls; ++i) {
-    if (i > 0) usleep(1000);
-    caller->last = clock.Monotonic();
-    syscall(SYS_getppid, i);
-  }
-  __atomic_store_n(&caller->ended, clock.Monotonic(), __ATOMIC_RELEASE);  // pairs with the test's load
-}
-
-// The numbers of a thread's calls, as they were recorded: { common 8, long id, args[6] }.
-std::vector<int> CallsOf(const std::vector<Seen>& all, int tid) {
-  std::vector<int> calls;
-  for (const Seen& seen : all) {
-    if (seen.event == "raw_syscalls:sys_enter" && seen.tid == tid && At<int64_t>(seen.raw, 8) == SYS_getppid) calls.push_back(At<int>(seen.raw, 16));
-  }
-  return calls;
-}
-
-// Threads that are there, that come while the recorder attaches to one after the other, and that come later.
-TEST_F(PerfRecorderTest, TakesInThreadsThatComeWhileItAttaches) {
-  NeedTracepoints();
-  if (IsSkipped()) return;
-  constexpr int kStanding = 30;
-  constexpr int kCallers = 400;
-  constexpr int kCalls = 20;
-  auto* callers = static_cast<Caller*>(mmap(nullptr, kCallers * sizeof(Caller), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-  ASSERT_NE(callers, MAP_FAILED);
-  Fork([&](Counts& counts) {
-    for (int i = 0; i < kStanding; ++i) std::thread([] { for (;;) pause(); }).detach();
-    // After those: threads come while they are attached, of a maker that is not yet.
-    std::thread([&] {
-      for (int i = 0; i < kCallers; ++i) {
-        std::thread([caller = &callers[i]] { MakeCalls(caller, kCalls); }).detach();
-        usleep(6000);
-        __atomic_store_n(&counts.calls, i + 1, __ATOMIC_RELEASE);  // pairs with the test's load
-      }
-    }).join();
-    for (;;) pause();
-  });
-  const auto started = [&] { return __atomic_load_n(&counts_->calls, __ATOMIC_ACQUIRE); };
-  Go();
-  while (started() < 5) usleep(1000);
-  int complete = 0;
-  for (int recording = 0; recording < 5; ++recording) {
-    Start();
-    const std::vector<std::string> warnings = recorder_->warnings();
-    const int64_t until = started() + 10;
-    while (started() < until) usleep(1000);
-    const CpuCapture capture = Take();
-    const TimeNs since = capture.rings.front().recording_since;
-    const std::vector<Seen> all = AllOf(capture);
-    recorder_.reset();
-    if (std::any_of(warnings.begin(), warnings.end(), [](const std::string& text) { return text.starts_with("the program made threads all the time"); })) continue;
-    for (int i = 0; i < until; ++i) {
-      const TimeNs ended = __atomic_load_n(&callers[i].ended, __ATOMIC_ACQUIRE);
-      if (ended == 0 || ended > capture.time || callers[i].last < since) continue;
-      const std::vector<int> calls = CallsOf(all, callers[i].tid);
-      ASSERT_FALSE(calls.empty()) << "recording " << recording << ", thread " << i << ": nothing of it";
-      for (size_t k = 0; k < calls.size(); ++k) ASSERT_EQ(calls[k], kCalls - static_cast<int>(calls.size() - k)) << "recording " << recording << ", thread " << i;
-      ++complete;
-    }
-  }
-  EXPECT_GT(complete, 10) << "there was no thread to look at";
-  munmap(callers, kCallers * sizeof(Caller));
-}
-
-// What runs already when it begins, below the program, is part of it.
-TEST_F(PerfRecorderTest, RecordsProcessesThatAreThere) {
-  Fork([](Counts& counts) {
-    const pid_t child = fork();
-    if (child == 0) {
-      const pid_t grandchild = fork();
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
-      if (grandchild > 0) __atomic_store_n(&counts.child, grandchild, __ATOMIC_RELEASE);
-      for (;;) usleep(1000);
-    }
-    waitpid(child, nullptr, 0);
-  });
-  Go();
-  while (__atomic_load_n(&counts_->child, __ATOMIC_ACQUIRE) == 0) usleep(500);
-  const pid_t grandchild = counts_->child;
-  Start();
-  bool found = false;
-  for (const TimeNs end = clock_.Monotonic() + 20 * kSecond; !found && clock_.Monotonic() < end;) {
-    for (const Seen& seen : AllOf(Take())) found = found || seen.pid == grandchild;
-  }
-  kill(grandchild, SIGKILL);
-  EXPECT_TRUE(found);
-}
-
-TEST_F(PerfRecorderTest, AttachesToThreadsThatAreThere) {
-  Fork([](Counts& counts) {
-    std::vector<std::thread> threads;
-    for (int i = 0; i < 8; ++i) {
-      threads.emplace_back([&counts, i] {
-        counts.tids[i] = Tid();
-        for (;;) usleep(2000);
-      });
-    }
-    for (std::thread& thread : threads) thread.join();
-  });
-  Go();
-  for (int i = 0; i < 8; ++i) {
-    while (__atomic_load_n(&counts_->tids[i], __ATOMIC_ACQUIRE) == 0) usleep(500);
-  }
-  Start();
-  std::set<int> missing(counts_->tids, counts_->tids + 8);
-  for (const TimeNs end = clock_.Monotonic() + 20 * kSecond; !missing.empty() && clock_.Monotonic() < end;) {
-    for (const Seen& seen : AllOf(Take())) missing.erase(seen.tid);
-  }
-  EXPECT_EQ(missing.size(), 0u) << "thread " << *missing.begin();
-  // Their names, though they had them before.
-  int names = 0;
-  const std::string side_band = Take().side_band;
-  for (size_t at = 0; at < side_band.size(); at += At<perf_event_header>(side_band, at).size) {
-    if (At<perf_event_header>(side_band, at).type == PERF_RECORD_COMM) ++names;
-  }
-  EXPECT_GE(names, 9);  // a sanitizer has a thread of its own
-}
-
 // Two threads fill the rings as fast as they can: every record is whole, and the heads say how much lies between
 // two looks; where they overlap, they agree.
 TEST_F(PerfRecorderTest, ReadsRingsThatAreWritten) {
   NeedTracepoints();
   if (IsSkipped()) return;
-  Fork([](Counts&) {
+  Fork([](ChildCounts&) {
     std::thread other([] {
       for (;;) syscall(SYS_getppid);
     });
@@ -589,7 +229,7 @@ TEST_F(PerfRecorderTest, ReadsRingsThatAreWritten) {
     CpuCapture capture = Take();
     for (size_t i = 0; i < capture.rings.size(); ++i) {
       const PerfRing& ring = capture.rings[i];
-      const std::vector<Seen> records = Parse(ring.records, capture.events);
+      const std::vector<SeenRecord> records = Parse(ring.records, capture.events);
       ASSERT_EQ(ring.records.size() + ring.discarded_bytes, std::min(ring.head, ring.capacity_bytes));
       ASSERT_EQ(ring.lost_before, ring.records.size() < ring.head);
       for (size_t k = 0; k < records.size(); ++k) {
