@@ -193,7 +193,7 @@ class Screen {
   void Threads() {
     std::vector<const PerfThreadView*> alive;
     for (const PerfThreadView& view : scene_.analysis->threads) {
-      if (view.state != PerfThreadState::kEnded && view.thread->records + view.thread->switched_out.happened() + view.thread->woken.happened() > 0) alive.push_back(&view);
+      if (view.state != PerfThreadState::kEnded && view.since >= 0) alive.push_back(&view);
     }
     if (alive.empty()) return;
     const size_t most = std::max(kLeastLines, Room() - 2);

@@ -22,8 +22,11 @@ char LetterOf(int64_t state) {
   return '?';
 }
 
-PerfThreadView ViewOf(const PerfThreadActivity& thread) {
+// Of a recording of some processes, others are known only by those who made way for them, or woke them: what they
+// did then is not known.
+PerfThreadView ViewOf(const PerfThreadActivity& thread, bool whole_machine) {
   PerfThreadView view{&thread};
+  if (thread.records == 0 && !whole_machine) return view;
   if (thread.ended.happened()) {
     view.state = PerfThreadState::kEnded;
     view.since = thread.ended.time;
@@ -52,7 +55,7 @@ class Analyst {
   Analyst(const PerfActivity& activity, TimeNs stall) : activity_(activity), stall_(stall) {}
 
   PerfAnalysis Analyse() {
-    for (const auto& [tid, thread] : activity_.threads()) analysis_.threads.push_back(ViewOf(thread));
+    for (const auto& [tid, thread] : activity_.threads()) analysis_.threads.push_back(ViewOf(thread, activity_.whole_machine()));
     std::sort(analysis_.threads.begin(), analysis_.threads.end(), [](const PerfThreadView& a, const PerfThreadView& b) {
       const auto rank = [](const PerfThreadView& v) { return v.state == PerfThreadState::kUnknown ? PerfThreadState::kBlocked : v.state; };
       return std::tuple(rank(a), -a.since, a.thread->tid) < std::tuple(rank(b), -b.since, b.thread->tid);
@@ -92,7 +95,7 @@ class Analyst {
     size_t blocked = 0;
     TimeNs newest = -1;
     for (const PerfThreadView& view : analysis_.threads) {
-      if (view.state == PerfThreadState::kEnded) continue;
+      if (view.state == PerfThreadState::kEnded || view.since < 0) continue;
       if (view.state != PerfThreadState::kBlocked) return;
       ++blocked;
       newest = std::max(newest, view.since);

@@ -67,6 +67,7 @@ TEST_F(WhyPerfTest, TellsWhatEachThreadDoesAtTheEnd) {
   story_.Call(kSecond + 30, 0, 8, kFutex);
   story_.Return(kSecond + 40, 0, 8, kFutex);
   story_.Switch(kSecond + 50, 0, 8, kPreempted, 9);
+  story_.Return(kSecond + 55, 0, 9, kFutex);
   UntilSecond(1);
   story_.Exit(kSecond + 70, 1, 10);
   const auto sleeper = ThreadObject(7);
@@ -81,6 +82,16 @@ TEST_F(WhyPerfTest, TellsWhatEachThreadDoesAtTheEnd) {
   EXPECT_TRUE(preempted["system_call"].is_null()) << preempted.dump();
   EXPECT_EQ(ThreadObject(9)["state"], "running");
   EXPECT_EQ(ThreadObject(10)["state"], "ended");
+}
+
+// Of a recording of some processes, others are known only by those who make way for them.
+TEST_F(WhyPerfTest, ClaimsNothingOfThreadsThatWereNotRecorded) {
+  story_.Call(kSecond, 0, 7, kFutex);
+  story_.Switch(kSecond + 10, 0, 7, kSleeps, 44);
+  UntilSecond(4);
+  EXPECT_EQ(ThreadObject(44)["state"], "seen");
+  EXPECT_TRUE(ThreadObject(44)["since_ns"].is_null());
+  EXPECT_THAT(Ask().text, AllOf(HasSubstr("perhaps a hang: all 1 threads are blocked"), Not(HasSubstr("task44"))));
 }
 
 TEST_F(WhyPerfTest, DoesNotCareInWhichOrderRecordsCome) {
