@@ -108,6 +108,7 @@ class Screen {
     const auto& troubles = scene_.file->facts().troubles;
     for (size_t i = 0; i < std::min(troubles.size(), kMostTroubleLines); ++i) Add("damaged: " + Printable(troubles[i]));
     if (troubles.size() > kMostTroubleLines) Add(fmt::format("and {} more troubles: --json has all", troubles.size() - kMostTroubleLines));
+    if (scene_.activity->more_switches() > 0) Add(fmt::format("{} switches more than are kept: who ran when is not known of all", FormatCount(scene_.activity->more_switches())));
     if (scene_.activity->left_out() > 0) Add(fmt::format("{} records tell of more threads than are shown", FormatCount(scene_.activity->left_out())));
   }
 

@@ -118,6 +118,7 @@ void WhyPerf::DecodeSpan(InstructionTrace& decoder, size_t ring, size_t number) 
   const PerfAuxSpan& span = rings_.aux()[ring].spans[number];
   const std::string bytes = BytesOf(rings_.aux()[ring], span);
   if (bytes.empty()) return;
+  if (bytes.size() < span.held_bytes) trouble_ = "of some spans only the newest bytes that lie together are decoded";
   TraceDecodeOptions options;
   options.last_branches = options_.branches;
   options.raw = (span.flags & kRaw) != 0;
