@@ -1,8 +1,8 @@
 // The AUX area of a perf event: where a hardware tracer (cs_etm, intel_pt, arm_spe) leaves its trace, in overwrite
 // mode. What is known of it, and what cannot be:
 //
-//  * aux_head counts all bytes ever written (intel_pt, arm_spe), or is an offset within the area that starts over
-//    (cs_etm): AuxHeadKind. The latter is followed round by round: where it is smaller than it was, it went round
+//  * aux_head counts all bytes ever written (cs_etm, since Linux 5.5), or is an offset within the area that starts over
+//    (intel_pt, arm_spe): AuxHeadKind. The latter is followed round by round: where it is smaller than it was, it went round
 //    once more. Where it is not, it may still have gone round: a few bytes before the place where it was are kept
 //    and compared, for a full round writes over them. A tracer that writes exactly the same bytes again, or goes
 //    round several times between two looks, cannot be told from one that did not, or did once: the head is a
