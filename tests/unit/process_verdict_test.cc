@@ -172,7 +172,7 @@ TEST(ProcessVerdict, AHolderThatWorksWillLetGo) {
 TEST(ProcessVerdict, OfAHolderInTheKernelOrOutOfSightNothingIsConcluded) {
   World world;
   world.Locks(10, 10, "lock", 11);
-  world.Thread(10, 11, WaitKind::kNone).state = ThreadState::kDiskSleep;
+  world.Locks(10, 11, "other", 10).state = ThreadState::kDiskSleep;
   EXPECT_TRUE(IsSilent(world.Judge()));
   World elsewhere;
   elsewhere.Locks(10, 10, "lock", 4711);
@@ -186,6 +186,15 @@ TEST(ProcessVerdict, AnIdlePoolBesideADeadlockIsNoFindingOfItsOwn) {
   const ProcessFinding finding = Only(world.Judge());
   EXPECT_EQ(finding.kind, Kind::kDeadlock);
   EXPECT_EQ(finding.confidence, Confidence::kCertain);
+  EXPECT_THAT(finding.victims, ElementsAre(10, 13, 14));
+}
+
+TEST(ProcessVerdict, WhoJoinsAnIdleThreadBesideADeadlockIsAVictim) {
+  World world = Abba();
+  world.Signals(10, 13, "work");
+  world.Joins(10, 14, 13);
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.kind, Kind::kDeadlock);
   EXPECT_THAT(finding.victims, ElementsAre(10, 13, 14));
 }
 
@@ -231,9 +240,15 @@ TEST(ProcessVerdict, AnIdlePoolOfWhichOneWaitsForTheOutsideIsAtWork) {
       {"waits for the disk", [](World* w) { w->Thread(10, 10, WaitKind::kNone).state = ThreadState::kDiskSleep; }},
       {"polls a listening socket", [](World* w) {
          WaitFile file;
-         file.kind = FileKind::kSocket, file.listening = true;
+         file.kind = FileKind::kSocket, file.listening = true, file.others = {{10, 4}};
          w->Thread(10, 10, WaitKind::kPoll).wait.files = {file};
        }},
+      {"reads a socket of the network", [](World* w) {
+         WaitFile file;
+         file.kind = FileKind::kSocket, file.outside = true, file.others = {{10, 4}};
+         w->Thread(10, 10, WaitKind::kRead).wait.files = {file};
+       }},
+      {"reads what nobody knows", [](World* w) { w->Thread(10, 10, WaitKind::kRead); }},
       {"reads a terminal", [](World* w) {
          WaitFile file;
          file.kind = FileKind::kTerminal, file.outside = true;
@@ -442,6 +457,13 @@ TEST(ProcessVerdict, AProcessThatIsStoppedItself) {
   EXPECT_EQ(finding.kind, Kind::kStopped);
   EXPECT_EQ(finding.summary, "stopped, process 10 (program) is stopped by a signal");
   EXPECT_THAT(finding.evidence, ElementsAre("kill -CONT 10 lets it go on"));
+}
+
+TEST(ProcessVerdict, AThreadThatADebuggerHoldsIsNotTheWholeProcess) {
+  World world;
+  world.Stopped(10, 10, ThreadState::kTraced);
+  world.Thread(10, 11, WaitKind::kNone).state = ThreadState::kRunning;
+  EXPECT_TRUE(IsSilent(world.Judge()));
 }
 
 TEST(ProcessVerdict, AZombieIsItsParentsAffair) {
