@@ -5,7 +5,6 @@
 
 #include <charconv>
 
-#include "apart.h"
 #include "base/clock.h"
 #include "base/units.h"
 #include "commands.h"
@@ -71,13 +70,11 @@ Result<WhyReport> Ask(const WhyOptions& options, WhyProcessOptions process) {
   SystemClock clock;
   const auto pid = PidOfTarget(options.source.target);
   if (!pid) return AskWhy(PosixFileSystem(), clock, options);
+  auto inspector = OpenLinuxInspector(clock);
+  if (!inspector.ok()) return inspector.status();
   process.pid = *pid;
   process.json = options.json;
-  return AskApart([&]() -> Result<WhyReport> {
-    auto inspector = OpenLinuxInspector(clock);
-    if (!inspector.ok()) return inspector.status();
-    return AskWhyPid(PosixFileSystem(), clock, **inspector, options, process);
-  });
+  return AskWhyPid(PosixFileSystem(), clock, **inspector, options, process);
 }
 
 int Fail(const Status& status) {
