@@ -104,6 +104,10 @@ struct RecordedEvent {
   PerfEvent event;
   std::string path;  // of a uprobe
   bool side_band = false;
+
+  // An inherited uprobe has its path read anew by each fork and each new thread, out of the memory of the program,
+  // where it is not: then they fail with EFAULT. So probes are not inherited but set for everybody, by CPU.
+  bool of_everybody() const { return !path.empty(); }
 };
 
 struct RecordedThread {
@@ -137,6 +141,8 @@ class PerfRecorder final : public CpuRecorder {
   Status AttachTree();
   Status Attach(pid_t tid);
   Status AttachEvents(RecordedThread* thread, bool side_band);
+  Status AttachProbes();
+  Status AttachEvent(RecordedEvent* recorded, RecordedThread* thread, bool side_band);
   bool MadeWhileAttaching() const;
   void DescribeBeginning();
 
@@ -164,6 +170,7 @@ Status PerfRecorder::Start() {
   ChooseEvents();
   if (events_.empty()) return Status::Io("nothing of process " + std::to_string(pid_) + " can be recorded: " + (warnings_.empty() ? "" : warnings_.back()));
   if (Status status = AttachAll(); !status.ok()) return status;
+  if (Status status = AttachProbes(); !status.ok()) return status;
   trials_.clear();
   for (const auto& [reason, threads] : unrecorded_) warnings_.push_back(std::to_string(threads) + " of " + std::to_string(at_start_.size()) + " threads are not recorded: " + reason);
   // What came while threads were attached is incomplete: of some, or of events that are closed again.
@@ -258,7 +265,7 @@ bool PerfRecorder::Add(PerfEventSpec spec, bool side_band, Refusals* refusals) {
   RecordedEvent recorded{std::move(spec.event), std::move(spec.path), side_band};
   perf_event_attr& attr = recorded.event.attr;
   attr = Recorded(attr);
-  attr.inherit = !whole_machine_;
+  attr.inherit = !whole_machine_ && !recorded.of_everybody();
   attr.write_backward = !side_band;
   if (options_.call_stacks && recorded.event.name != "dummy:u") {
     attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
@@ -266,7 +273,7 @@ bool PerfRecorder::Add(PerfEventSpec spec, bool side_band, Refusals* refusals) {
   }
   // Kept until the recording has begun: to switch a tracepoint off and on again takes the kernel tens of milliseconds.
   PerfDescriptor& trial = trials_.emplace_back();
-  const auto opens = [&] { return (trial = Open(recorded, whole_machine_ ? -1 : pid_, rings_.front().cpu)).ok(); };
+  const auto opens = [&] { return (trial = Open(recorded, whole_machine_ || recorded.of_everybody() ? -1 : pid_, rings_.front().cpu)).ok(); };
   bool ok = opens();
   int error = errno;
   if (!ok && (error == EACCES || error == EPERM)) {
@@ -346,23 +353,42 @@ Status PerfRecorder::Attach(pid_t tid) {
   return {};
 }
 
+// Where the whole machine is recorded they are set already.
+Status PerfRecorder::AttachProbes() {
+  if (whole_machine_ || std::none_of(events_.begin(), events_.end(), [](const RecordedEvent& each) { return each.of_everybody(); })) return {};
+  RecordedThread everybody;
+  everybody.tid = -1;
+  for (RecordedEvent& recorded : events_) {
+    if (!recorded.of_everybody()) continue;
+    if (Status status = AttachEvent(&recorded, &everybody, false); !status.ok()) return status;
+  }
+  for (const PerfDescriptor& event : everybody.events) ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0);
+  threads_.push_back(std::move(everybody));
+  return {};
+}
+
 // kNotFound: the thread has ended.
 Status PerfRecorder::AttachEvents(RecordedThread* thread, bool side_band) {
   const size_t first = thread->events.size();
   for (RecordedEvent& recorded : events_) {
-    if (recorded.side_band != side_band) continue;
-    for (CpuRings& rings : rings_) {
-      PerfDescriptor event = Open(recorded, thread->tid, rings.cpu);
-      if (!event.ok() && errno == ESRCH) return Status::NotFound("");
-      if (!event.ok()) return Status::Io(WhyRefused(recorded.event, errno, permission_));
-      const int owner = side_band ? rings.side_owner.get() : rings.events_owner.get();
-      if (ioctl(event.get(), PERF_EVENT_IOC_SET_OUTPUT, owner) != 0) return Status::Io("cannot direct '" + recorded.event.name + "' into a ring: " + ErrorText(errno));
-      recorded.event.ids.push_back(PerfEventId(event));
-      thread->events.push_back(std::move(event));
-    }
+    if (recorded.side_band != side_band || (recorded.of_everybody() && thread->tid != -1)) continue;
+    if (Status status = AttachEvent(&recorded, thread, side_band); !status.ok()) return status;
   }
   // Of the threads that were made meanwhile, too.
   for (size_t i = first; i < thread->events.size(); ++i) ioctl(thread->events[i].get(), PERF_EVENT_IOC_ENABLE, 0);
+  return {};
+}
+
+Status PerfRecorder::AttachEvent(RecordedEvent* recorded, RecordedThread* thread, bool side_band) {
+  for (CpuRings& rings : rings_) {
+    PerfDescriptor event = Open(*recorded, thread->tid, rings.cpu);
+    if (!event.ok() && errno == ESRCH) return Status::NotFound("");
+    if (!event.ok()) return Status::Io(WhyRefused(recorded->event, errno, permission_));
+    const int owner = side_band ? rings.side_owner.get() : rings.events_owner.get();
+    if (ioctl(event.get(), PERF_EVENT_IOC_SET_OUTPUT, owner) != 0) return Status::Io("cannot direct '" + recorded->event.name + "' into a ring: " + ErrorText(errno));
+    recorded->event.ids.push_back(PerfEventId(event));
+    thread->events.push_back(std::move(event));
+  }
   return {};
 }
 
