@@ -7,7 +7,9 @@
 
 #include "base/units.h"
 #include "commands.h"
+#include "cpu_options.h"
 #include "options.h"
+#include "session/cpu_watch_session.h"
 #include "session/watch_session.h"
 
 namespace hangscope::cli {
@@ -35,6 +37,11 @@ gdb:HOST:PORT, which wants --intrusive.
   --append              to the log that is there
   --metrics ADDR        GET /metrics for Prometheus at HOST:PORT, or on the socket PATH
   --intrusive           the target may be stopped for a moment
+
+  --cpu                 for one pid:N: record what the kernel does with it, with or without a
+                        scope; SIGUSR1, SIGUSR2 and hangscope snap take a snapshot. With it -e, -a,
+                        -g, --cpu-size, --window as for hangscope run
+  --prefix P            of these snapshots, P.snapshot-NNNN/ [trace/pid-N]
 
 ENTER resumes paused cores; so does hangscope set resume. SIGUSR1 prints the table of
 cores, SIGINT ends it. Status: 0 clean; 1 a hang or a fault; 2 usage; 3 a target cannot be
@@ -100,12 +107,59 @@ Status ResolveSources(const WatchWords& words, WatchOptions* options) {
 // Whoever reads a terminal from the background is stopped for it.
 bool TerminalIsOurs() { return tcgetpgrp(STDIN_FILENO) == getpgrp(); }
 
+// N of the only target, pid:N.
+Result<pid_t> ProcessOf(const WatchWords& watch) {
+  const std::string target = watch.targets.size() == 1 ? watch.targets[0] : "";
+  int pid = 0;
+  const char* const end = target.data() + target.size();
+  if (!target.starts_with("pid:")) return Status::Usage("--cpu records one process; for example hangscope watch pid:4711 --cpu");
+  const auto [stop, error] = std::from_chars(target.data() + 4, end, pid);
+  if (error != std::errc() || stop != end || pid <= 0) return Status::Usage(fmt::format("'{}': pid: and the number of a process; for example pid:4711", target));
+  return pid;
+}
+
+Result<CpuWatchEnd> RunCpuWatch(const WatchWords& watch, const CpuWords& cpu_words, const WatchOptions& options, const std::string& prefix,
+                                const StartSignals& signals) {
+  auto pid = ProcessOf(watch);
+  if (!pid.ok()) return pid.status();
+  auto cpus = cpu_words.Resolve();
+  if (!cpus.ok()) return cpus.status();
+  RecorderWords words;
+  words.prefix = prefix.empty() ? fmt::format("trace/pid-{}", *pid) : prefix;
+  words.heartbeat = "0";
+  words.compress = "none";
+  words.json = options.json;
+  if (!watch.elfs.empty()) words.elf = watch.elfs[0];
+  Recorder recorder;
+  if (Status status = Resolve(words, NameOf(words.prefix).size() + 1, &recorder); !status.ok()) return status;
+  CpuWatchOptions session;
+  session.pid = *pid;
+  session.recorder = cpus->recorder;
+  session.observer = recorder.observer;
+  session.observer.window = cpus->window;
+  session.length = options.length;
+  recorder.environment.signal_fd = OpenSignalFd(signals);
+  return WatchCpus(recorder.environment, session);
+}
+
+int CpuWatchStatus(Result<CpuWatchEnd> end) {
+  if (!end.ok()) {
+    PrintError(end.status().message());
+    return end.status().code() == Status::Code::kUsage ? kExitUsage : kExitFailed;
+  }
+  return *end == CpuWatchEnd::kInterrupted ? kExitInterrupted : kExitClean;
+}
+
 }  // namespace
 
 int WatchCommand(const std::vector<std::string>& words, const StartSignals& signals) {
   OptionParser parser("watch", kHelp);
   WatchWords watch;
   WatchOptions options;
+  CpuWords cpu_words;
+  cpu_words.AddTo(&parser);
+  std::string prefix;
+  parser.Option("--prefix", &prefix);
   parser.Positionals("targets", &watch.targets);
   parser.Options("--elf", &watch.elfs);
   parser.Option("--interval", &watch.interval);
@@ -130,6 +184,11 @@ int WatchCommand(const std::vector<std::string>& words, const StartSignals& sign
       PrintError(status.message());
       return kExitUsage;
     }
+  }
+  if (cpu_words.cpu) return CpuWatchStatus(RunCpuWatch(watch, cpu_words, options, prefix, signals));
+  if (auto without = cpu_words.Resolve(); !without.ok()) {
+    PrintError(without.status().message());
+    return kExitUsage;
   }
   SystemClock clock;
   WatchEnvironment environment;

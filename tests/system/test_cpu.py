@@ -207,6 +207,25 @@ class Programs(CpuCase):
         self.assertEqual(outcome.stdout, "works\n")
         self.assertIn("warning: --cpu: ", outcome.stderr)
 
+    def test_that_run_already_are_watched_without_a_scope_until_they_end(self):
+        program = subprocess.Popen([HOPPING, self.folder / "truth", "1", "100000", "0"], stdout=subprocess.PIPE)
+        self.addCleanup(program.stdout.close)
+        self.addCleanup(program.wait)
+        self.addCleanup(program.kill)
+        self.assertEqual(program.stdout.readline(), b"hopping\n")
+        watch = subprocess.Popen([HANGSCOPE, "watch", f"pid:{program.pid}", "--cpu", "--prefix", self.prefix], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.end, watch)
+        self.assertIn("recording process", watch.stderr.readline())
+        done = self.until(lambda: (lambda snap: snap.status == 0 and snap)(self.hangscope("snap", watch.pid)), what="snap")
+        self.assertIn(b"ring.snapshot-0001", done.out)
+        time.sleep(0.2)
+        folder = self.snapshot(watch)
+        self.assertGreater(len(self.marks(folder)), 10)
+        self.assertEqual(self.manifest(folder)["pid"], program.pid)
+        program.kill()
+        program.wait()  # a process that nobody collected is not gone
+        self.assertEqual(watch.wait(20), 0)
+
     def test_functions_of_theirs_are_probed(self):
         # It makes a thread, its parent a process: neither fails for the probe.
         program = ["timeout", "-s", "KILL", "0.5", HOPPING, self.folder / "truth", 1, 9, 0]
