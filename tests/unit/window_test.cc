@@ -134,6 +134,7 @@ TEST(Window, KnowsTheAmountOnlyOfAGapThatIsWhollyInside) {
   request.trigger = At(100);
   request.length = 60 * kMs;
   EXPECT_EQ(ToldGaps(FindWindow(input, request)), "CPU0 40..50 overwritten");
+  EXPECT_EQ(FindWindow(input, request).gaps[0].amount, 0u);
   request.length = 70 * kMs;
   EXPECT_EQ(ToldGaps(FindWindow(input, request)), "CPU0 30..50 overwritten 77 bytes");
 }
