@@ -168,6 +168,13 @@ TEST_F(PerfFileTest, ReadsCompressedRecordsUpToTheDamage) {
   EXPECT_THAT(Troubles(), testing::Contains(HasSubstr("is damaged: what was compressed from there on, 10 records, is not read")));
 }
 
+TEST_F(PerfFileTest, StopsInflatingWhereNoRecordIs) {
+  image_.records = PerfCompressed({Tick(0), std::string(16, '\0'), Tick(1)}, 1000);
+  MustOpen(image_.File());
+  EXPECT_EQ(Ticks(), UpTo(1));
+  EXPECT_THAT(Troubles(), ElementsAre(HasSubstr("is damaged")));
+}
+
 TEST_F(PerfFileTest, TellsOfACompressedRecordWhoseRestIsMissing) {
   for (int i = 0; i < 10; ++i) image_.records.push_back(Tick(i));
   image_.records = PerfCompressed(image_.records, 60);
