@@ -227,6 +227,10 @@ TEST(SystemCalls, TakeHugeAndUnreadableArgumentsAsTheyAre) {
     EXPECT_LE(meaning.futexes.size(), 128u) << number;
   }
   WrittenMemory many;
+  for (uint64_t i = 0; i < 16; ++i) many.Put(0x9000 + i * 8, ~uint64_t{0});
+  const CallMeaning select = ExplainSystemCall(Call(SYS_pselect6, 1024, 0x9000), many.reader());
+  EXPECT_EQ(select.files.size(), 64u);
+  EXPECT_TRUE(select.files_cut);
   for (uint64_t i = 0; i < 100; ++i) many.Put(0x1000 + i * sizeof(pollfd), pollfd{static_cast<int>(i), POLLIN, 0});
   const CallMeaning poll = ExplainSystemCall(Call(SYS_ppoll, 0x1000, 100), many.reader());
   EXPECT_EQ(poll.files.size(), 64u);

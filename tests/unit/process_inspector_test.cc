@@ -24,6 +24,7 @@ namespace {
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 constexpr TimeNs kGenerous = 20 * kSecond;
 
@@ -71,6 +72,8 @@ struct Expected {
 };
 
 const Expected kZoo[] = {
+    {"holder", WaitKind::kSignal, "", "", "HoldForEver"},
+    {"joined", WaitKind::kSignal, "", "", "SleepForEver"},
     {"mutex", WaitKind::kMutex, "plain_mutex", "holder", "WaitMutex()"},
     {"timed-mutex", WaitKind::kMutex, "plain_mutex", "holder", "WaitTimedMutex()"},
     {"recursive", WaitKind::kMutex, "recursive_mutex", "holder", "WaitRecursive()"},
@@ -124,6 +127,7 @@ class WaitZoo : public testing::TestWithParam<const char*> {
     return thread.wait.files.empty() ? kNone : thread.wait.files[0];
   }
 
+  const TimeNs started = system_clock.Monotonic();
   StartedProgram program;
 };
 
@@ -164,6 +168,10 @@ TEST_P(WaitZoo, FindsTheOtherEnds) {
     EXPECT_EQ(ends_here(name), both) << name;
     EXPECT_FALSE(OnlyFile(look, name).outside) << name;
   }
+  // The end that is waited on does not end the wait.
+  for (const char* name : {"pipe", "full-pipe", "unix", "tcp", "poll", "select", "epoll"}) {
+    EXPECT_THAT(OnlyFile(look, name).others, Not(Contains(testing::Pair(program.pid(), OnlyFile(look, name).fd)))) << name;
+  }
   EXPECT_EQ(OnlyFile(look, "full-pipe").wants_read, false);
   EXPECT_EQ(OnlyFile(look, "pipe").kind, FileKind::kPipe);
   EXPECT_EQ(OnlyFile(look, "tcp").kind, FileKind::kSocket);
@@ -192,6 +200,7 @@ TEST_P(WaitZoo, KnowsWhichWaitsEndByThemselvesAndSinceWhenAllWait) {
     const TimeNs second = Thread(later, expected.name).since.value_or(0);
     // The clocks' comparison may drift by what interrupts and other machines take.
     EXPECT_NEAR(static_cast<double>(first), static_cast<double>(second), 50.0 * kMillisecond) << expected.name;
+    EXPECT_GE(first, started - 50 * kMillisecond) << expected.name;
     EXPECT_GE(later.begin - second, kPause - 50 * kMillisecond) << expected.name;
   }
 }
