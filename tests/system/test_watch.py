@@ -474,7 +474,9 @@ class Why(Targets):
         done = self.hangscope("why", "--json", "--stall", "200ms", f"pid:{target.pid}")
         messages = [json.loads(line) for line in done.out.splitlines()]
         self.assertEqual((done.status, messages[0]["event"]), (1, "bad"))
-        self.assertEqual([f["kind"] for f in self.findings(messages)], ["deadlock"])
+        of_scope, of_process = self.findings(messages)
+        self.assertEqual((of_scope["kind"], len(of_scope["subjects"])), ("deadlock", 2))
+        self.assertEqual((of_process["kind"], len(of_process["threads"])), ("deadlock", 2))
         self.assertEqual(sorted(m["name"] for m in messages if m["type"] == "change"), ["thread alpha", "thread beta", "thread copiers"])
 
     def test_what_cannot_be_read_is_status_3(self):
