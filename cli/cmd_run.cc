@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "cpu_options.h"
 #include "options.h"
+#include "session/linux_inspector.h"
 #include "session/run_session.h"
 
 namespace hangscope::cli {
@@ -247,6 +248,10 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   options.inherited_mask = signals.inherited_mask;
   options.inherited_sigpipe_ignored = signals.sigpipe_ignored;
   recorder.environment.signal_fd = pty ? OpenSignalFd(WithTerminalSize(signals)) : OpenSignalFd(signals);
+
+  // Where there is none, what the streams say must do.
+  auto inspector = OpenLinuxInspector(recorder.clock);
+  if (inspector.ok()) recorder.environment.inspector = inspector->get();
 
   const RunOutcome outcome = RunProgram(recorder.environment, options);
   if (!outcome.status.ok()) PrintError(outcome.status.message());

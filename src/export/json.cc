@@ -59,11 +59,11 @@ Json VerdictObject(const Verdict& verdict, TimeNs start) {
             {"evidence", verdict.evidence}, {"doubts", verdict.doubts}};
   json["cores"] = Json::array();
   for (const CoreVerdict& core : verdict.cores) json["cores"].push_back(CoreObject(core, verdict.time, true));
-  if (!verdict.findings.empty()) json["findings"] = Json::array();
-  for (const ScopeFinding& found : verdict.findings) {
-    json["findings"].push_back({{"kind", FindingKindName(found.finding.kind)}, {"confidence", ConfidenceName(found.finding.confidence)},
-                                {"summary", found.summary}, {"lines", found.lines}});
-  }
+  const auto add = [&json](std::string_view kind, Confidence confidence, const std::string& summary, const std::vector<std::string>& lines) {
+    json["findings"].push_back({{"kind", kind}, {"confidence", ConfidenceName(confidence)}, {"summary", summary}, {"lines", lines}});
+  };
+  for (const ScopeFinding& found : verdict.findings) add(FindingKindName(found.finding.kind), found.finding.confidence, found.summary, found.lines);
+  for (const ProcessFinding& found : verdict.threads) add(ProcessFindingKindName(found.kind), found.confidence, found.summary, found.lines);
   json["streams"] = Json::array();
   for (const StreamVerdict& stream : verdict.streams) {
     Json mine{{"name", stream.name}, {"state", StateName(stream.state)}, {"total_bytes", stream.total_bytes}};

@@ -84,12 +84,10 @@ std::string LoopText(const CoreVerdict& core, const std::string& age) {
 }
 
 // What the headline says already is not said again.
-std::string FindingText(const ScopeFinding& found, const std::string& headline) {
+std::string FindingText(const std::string& summary, Confidence confidence, const std::vector<std::string>& lines, const std::string& headline) {
   std::string text;
-  if (found.summary != headline) {
-    text += fmt::format("  also: {} ({})\n", Printable(found.summary), ConfidenceName(found.finding.confidence));
-  }
-  for (const std::string& line : found.lines) text += "  " + Printable(line) + "\n";
+  if (summary != headline) text += fmt::format("  also: {} ({})\n", Printable(summary), ConfidenceName(confidence));
+  for (const std::string& line : lines) text += "  " + Printable(line) + "\n";
   return text;
 }
 
@@ -189,7 +187,8 @@ std::string LiveHeartbeatText(const Heartbeat& beat) {
 
 std::string VerdictText(const Verdict& verdict, TimeNs start, const std::string& snapshot) {
   std::string text = "hangscope: " + Headline(verdict, start) + "\n";
-  for (const ScopeFinding& found : verdict.findings) text += FindingText(found, verdict.summary);
+  for (const ScopeFinding& found : verdict.findings) text += FindingText(found.summary, found.finding.confidence, found.lines, verdict.summary);
+  for (const ProcessFinding& found : verdict.threads) text += FindingText(found.summary, found.confidence, found.lines, verdict.summary);
   for (const CoreVerdict& core : verdict.cores) text += "  " + CoreText(core, verdict.time) + "\n";
   for (const StreamVerdict& stream : verdict.streams) text += "  " + StreamText(stream, verdict.time) + "\n";
   // With one core its own line says it all.

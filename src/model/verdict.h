@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "model/confidence.h"
+#include "model/process.h"
 #include "model/watch.h"
 
 namespace hangscope {
@@ -109,6 +110,7 @@ struct Verdict {
   std::vector<CoreVerdict> cores;
   std::vector<StreamVerdict> streams;
   std::vector<ScopeFinding> findings;  // of the scope, where there is one; the summary names the first
+  std::vector<ProcessFinding> threads; // of the threads of a program that is silent, likewise
 
   // A hang that is worth acting on: a merely possible one triggers nothing.
   bool IsHang() const {

@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "export/text.h"
+#include "session/why_process.h"
 
 namespace hangscope {
 namespace {
@@ -35,7 +36,7 @@ bool WritesPlain(const ObserverOptions& options) { return options.plain_snapshot
 
 Observer::Observer(const Environment& environment, const ObserverOptions& options,
                    const Recording& recording, TimeNs start, TimeNs start_wall)
-    : files_(*environment.files), clock_(*environment.clock), options_(options), recording_(recording),
+    : files_(*environment.files), clock_(*environment.clock), inspector_(environment.inspector), options_(options), recording_(recording),
       start_(start), start_wall_(start_wall), narrator_(environment.narrator, start),
       analysis_(files_, clock_, recording, environment.elf, environment.place_rule, options.stall),
       snapshots_(files_, options.prefix, options.max_snapshots - (WritesPlain(options) ? 1 : 0)),
@@ -67,11 +68,13 @@ bool Observer::Tick(const ChildView& child, int pid) {
                      clock_.Wall());
     }
     hang_now_ = false;
+    of_threads_.clear();
     return false;
   }
   if (hang_now_) return false;
   hang_now_ = true;
-  TellHang(verdict);
+  LookAtThreads(verdict);
+  TellHang(CombineThreads(verdict, of_threads_));
   return true;
 }
 
@@ -91,9 +94,16 @@ void Observer::LookAtScope(int pid) {
   if (scope_watch_ != nullptr) scope_watch_->Look(clock_.Monotonic());
 }
 
+// A silence says little; what the threads of the program wait for says more.
+void Observer::LookAtThreads(const Verdict& verdict) {
+  if (inspector_ == nullptr || pid_ <= 0 || verdict.state != State::kSilent) return;
+  of_threads_ = FindProcessHangs(clock_, *inspector_, pid_);
+}
+
 Verdict Observer::VerdictNow() const {
   Verdict verdict = analysis_.verdict();
-  return scope_watch_ == nullptr ? verdict : Combine(std::move(verdict), scope_watch_->opinion());
+  if (scope_watch_ != nullptr) verdict = Combine(std::move(verdict), scope_watch_->opinion());
+  return CombineThreads(std::move(verdict), of_threads_);
 }
 
 void Observer::Beat(const ChildView& child, const Verdict& verdict) {

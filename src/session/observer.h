@@ -12,6 +12,7 @@
 #include "base/file_system.h"
 #include "capture/child_process.h"
 #include "decode/code_source.h"
+#include "probe/process_inspector.h"
 #include "session/analysis.h"
 #include "session/cpu_recording.h"
 #include "session/narrator.h"
@@ -47,6 +48,7 @@ struct Environment {
   Clock* clock = nullptr;
   CodeSource* elf = nullptr;    // may be null
   const PlaceRule* place_rule = nullptr;  // what a place of a log is; may be null
+  ProcessInspector* inspector = nullptr;  // may be null: nobody looks at the threads of a silent program
   int signal_fd = -1;           // a signalfd
   std::string guard_program;    // this hangscope (session/guard.h); empty: no guards
   std::string control_folder;   // for the control socket; empty: none
@@ -95,6 +97,7 @@ class Observer {
 
  private:
   void LookAtScope(int pid);
+  void LookAtThreads(const Verdict& verdict);
   // Of streams and scope together.
   Verdict VerdictNow() const;
   void Beat(const ChildView& child, const Verdict& verdict);
@@ -124,6 +127,7 @@ class Observer {
 
   FileSystem& files_;
   Clock& clock_;
+  ProcessInspector* const inspector_;
   const ObserverOptions options_;
   const Recording& recording_;
   const TimeNs start_;
@@ -147,6 +151,7 @@ class Observer {
   std::vector<uint64_t> last_totals_;
   std::vector<Troubles> told_;  // by stream
   bool hang_now_ = false;
+  std::vector<ProcessFinding> of_threads_;  // of the hang that is on
   bool hang_told_ = false;
   Verdict last_hang_;
   std::string last_snapshot_;

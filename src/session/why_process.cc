@@ -72,6 +72,14 @@ void AddNote(const std::string& sentence, Clock& clock, const WhyProcessOptions&
 
 }  // namespace
 
+std::vector<ProcessFinding> FindProcessHangs(Clock& clock, ProcessInspector& inspector, int pid) {
+  WhyProcessOptions options;
+  options.pid = pid;
+  options.stop = false;
+  auto two = LookTwice(clock, inspector, options);
+  return two.ok() ? std::move(two->judgement.findings) : std::vector<ProcessFinding>();
+}
+
 std::optional<int> PidOfTarget(const std::string& target) {
   if (!target.starts_with(kPidPrefix)) return std::nullopt;
   int pid = 0;

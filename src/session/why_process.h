@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "probe/process_inspector.h"
 #include "session/why.h"
@@ -20,6 +21,10 @@ struct WhyProcessOptions {
   size_t columns = 80;
   size_t lines = 22;
 };
+
+// Why process `pid` stands still, the surest first; empty: nothing is known to be wrong, or it cannot be looked at.
+// Stops nobody.
+std::vector<ProcessFinding> FindProcessHangs(Clock& clock, ProcessInspector& inspector, int pid);
 
 // "pid:4711"; nothing where `target` is something else.
 std::optional<int> PidOfTarget(const std::string& target);

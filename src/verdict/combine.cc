@@ -20,6 +20,15 @@ State StateOf(FindingKind kind) {
   }
 }
 
+State StateOf(ProcessFindingKind kind) {
+  switch (kind) {
+    case ProcessFindingKind::kDeadlock: return State::kDeadlock;
+    case ProcessFindingKind::kSpin: return State::kLooping;
+    case ProcessFindingKind::kStopped: case ProcessFindingKind::kZombie: return State::kSilent;
+    default: return State::kStarved;
+  }
+}
+
 int Weight(const ScopeFinding& found) {
   const auto at = std::find(kWeightiest.begin(), kWeightiest.end(), found.finding.kind);
   if (at == kWeightiest.end()) return 0;
@@ -48,6 +57,20 @@ Verdict Combine(Verdict verdict, const ScopeOpinion& scope) {
     verdict.confidence = Confidence::kPossible;
     verdict.doubts.push_back(fmt::format("the scope says that {} makes progress", scope.progresses));
   }
+  return verdict;
+}
+
+Verdict CombineThreads(Verdict verdict, const std::vector<ProcessFinding>& threads) {
+  if (!verdict.IsHang() || verdict.state != State::kSilent || !verdict.cores.empty()) return verdict;
+  if (threads.empty() || !threads.front().IsBad()) return verdict;
+  verdict.threads = threads;
+  const ProcessFinding& first = threads.front();
+  verdict.evidence.insert(verdict.evidence.begin(), "the streams: " + verdict.summary);
+  verdict.evidence.insert(verdict.evidence.end(), first.evidence.begin(), first.evidence.end());
+  verdict.doubts = first.doubts;  // those about the streams alone are answered
+  verdict.state = StateOf(first.kind);
+  verdict.confidence = first.confidence;
+  verdict.summary = first.summary;
   return verdict;
 }
 

@@ -1,10 +1,11 @@
-// One verdict of what the streams say and what the scope says. Pure.
+// One verdict of what the streams say, what the scope says, and what the program's threads do. Pure.
 #ifndef HANGSCOPE_VERDICT_COMBINE_H
 #define HANGSCOPE_VERDICT_COMBINE_H
 
 #include <string>
 #include <vector>
 
+#include "model/process.h"
 #include "model/verdict.h"
 
 namespace hangscope {
@@ -19,6 +20,10 @@ struct ScopeOpinion {
 // headline and the stream's loop is evidence. Where the streams look stuck and the scope's cores go
 // on, the verdict is only possible.
 Verdict Combine(Verdict streams, const ScopeOpinion& scope);
+
+// The threads of a program that is silent say why: what is found of them, the surest first, is the headline, and the silence
+// is evidence. A verdict that is another one, or knows cores, stays as it is.
+Verdict CombineThreads(Verdict streams, const std::vector<ProcessFinding>& threads);
 
 }  // namespace hangscope
 

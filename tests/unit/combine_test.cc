@@ -88,5 +88,40 @@ TEST(Combine, WithoutAScopeNothingChanges) {
   EXPECT_TRUE(verdict.IsHang());
 }
 
+ProcessFinding Locked(Confidence confidence) {
+  ProcessFinding finding;
+  finding.kind = ProcessFindingKind::kDeadlock;
+  finding.confidence = confidence;
+  finding.summary = "deadlock, 2 of 3 threads wait for each other";
+  finding.lines = {"7 worker  waits for mutex lock"};
+  finding.evidence = {"each of these waits is the same in 2 looks"};
+  return finding;
+}
+
+TEST(Combine, ThreadsSayWhyAProgramIsSilent) {
+  Verdict silent = Streams(State::kSilent, Confidence::kLikely);
+  silent.summary = "silent, child asleep in futex";
+  silent.doubts = {"lines may sit in a buffer"};
+  const Verdict verdict = CombineThreads(silent, std::vector{Locked(Confidence::kCertain)});
+  EXPECT_EQ(verdict.state, State::kDeadlock);
+  EXPECT_EQ(verdict.confidence, Confidence::kCertain);
+  EXPECT_TRUE(verdict.IsHang());
+  const std::string text = VerdictText(verdict, 0, "");
+  EXPECT_EQ(text.find("hangscope: HANG after 1 m 40 s: deadlock, 2 of 3 threads wait for each other (certain)\n  7 worker  waits for mutex lock\n"), 0u) << text;
+  EXPECT_NE(text.find("  the streams: silent, child asleep in futex\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("buffer"), std::string::npos) << text;
+}
+
+TEST(Combine, ThreadsChangeNoOtherVerdict) {
+  const std::vector sure{Locked(Confidence::kCertain)};
+  EXPECT_EQ(CombineThreads(Streams(State::kLooping, Confidence::kCertain), sure).state, State::kLooping);
+  EXPECT_EQ(CombineThreads(Streams(State::kSilent, Confidence::kPossible), sure).state, State::kSilent);
+  EXPECT_EQ(CombineThreads(Streams(State::kSilent, Confidence::kLikely), std::vector{Locked(Confidence::kPossible)}).state, State::kSilent);
+  // A simulator's own threads say nothing about the cores that it simulates.
+  Verdict simulated = Streams(State::kSilent, Confidence::kLikely);
+  simulated.cores.emplace_back();
+  EXPECT_EQ(CombineThreads(simulated, sure).state, State::kSilent);
+}
+
 }  // namespace
 }  // namespace hangscope

@@ -11,6 +11,7 @@
 #include "fakes/fake_clock.h"
 #include "fakes/fake_cpu_recorder.h"
 #include "fakes/fake_file_system.h"
+#include "fakes/fake_process_inspector.h"
 
 namespace hangscope {
 namespace {
@@ -125,6 +126,32 @@ TEST_F(RunSessionTest, HangIsOnlyToldWhereThatIsWanted) {
   };
   EXPECT_EQ(Run().exit_status, 0);
   EXPECT_FALSE(disk_.Exists("dir/fw.snapshot-0001/manifest.json"));
+}
+
+TEST_F(RunSessionTest, ThreadsOfASilentProgramSayWhyWithoutBeingStopped) {
+  SystemLook look;
+  ProcessFacts process;
+  process.pid = child_->pid();
+  ThreadFacts thread;
+  thread.pid = thread.tid = process.pid;
+  thread.state = ThreadState::kSleeping;
+  thread.system_call = 202;
+  thread.wait.kind = WaitKind::kMutex;
+  thread.wait.owner = thread.tid;
+  thread.wait.variable = "lock";
+  process.threads.push_back(thread);
+  look.processes.push_back(process);
+  FakeProcessInspector inspector;
+  inspector.Add(look);
+  environment_.inspector = &inspector;
+  options_.on_hang = OnHang::kKill;
+  child_->Print("working\n");
+  child_->dies_of = SIGTERM;
+  EXPECT_EQ(Run().exit_status, kRunHang);
+  EXPECT_NE(said_.find("s: deadlock, "), std::string::npos) << said_;
+  EXPECT_NE(said_.find("mutex lock"), std::string::npos) << said_;
+  ASSERT_FALSE(inspector.asked.empty());
+  for (const auto& [pid, how] : inspector.asked) EXPECT_FALSE(how.stop || how.step_running);
 }
 
 TEST_F(RunSessionTest, FailureTakesASnapshotWithTheLastWordsAndSuccessNone) {
