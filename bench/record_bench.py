@@ -49,8 +49,8 @@ class NoDaemon(Exception):
 class Lttng:
     """A session daemon of our own, with one session in snapshot mode."""
 
-    def __init__(self, folder):
-        self.folder = folder
+    def __init__(self, folder, subbuffer_bytes=65536):
+        self.folder, self.subbuffer_bytes = folder, subbuffer_bytes
         self.environment = dict(os.environ, LTTNG_HOME=str(folder), LTTNG_UST_REGISTER_TIMEOUT="-1")
         self.daemon = None
 
@@ -65,7 +65,7 @@ class Lttng:
         try:
             self.wait_until_it_answers()
             self.lttng("create", "hangscope-bench", "--snapshot", f"--output={self.folder / 'snapshots'}")
-            self.lttng("enable-channel", "--userspace", "--overwrite", "--subbuf-size=65536", "--num-subbuf=4", "events")
+            self.lttng("enable-channel", "--userspace", "--overwrite", f"--subbuf-size={self.subbuffer_bytes}", "--num-subbuf=4", "events")
             self.lttng("enable-event", "--userspace", "--channel=events", "hangscope_bench:event")
             self.lttng("start")
         except BaseException:
@@ -104,6 +104,10 @@ def why_no_lttng(words, names):
         return "--no-lttng"
     if "lttng" not in names:
         return "record_bench was built without it (package liblttng-ust-dev)"
+    return why_no_daemon()
+
+
+def why_no_daemon():
     for tool in ("lttng", "lttng-sessiond"):
         if shutil.which(tool) is None:
             return f"{tool} is not installed (package lttng-tools)"
