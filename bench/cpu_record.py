@@ -53,6 +53,7 @@ EVENTS = ("sched:sched_switch", "sched:sched_waking", "sched:sched_migrate_task"
 CALL_BYTES = 160  # at least, in a ring
 # Two runs of the same recorder differ by less than a tenth in the median of 16 rounds on a machine that does other work.
 TOLERANCE = 1.1
+REFUSED = re.compile("perf_event_paranoid|[Pp]ermission|not permitted")
 KIND = re.compile(r": +(PERF_RECORD_SWITCH|[\w-]+(?::\w+)?(?=: *$))")
 LOADS = {"getppid": "`getppid`", "pipe": "a byte to another thread and back"}
 RECORDERS = {"plain": "not recorded", "hangscope": "`hangscope run --cpu`", "perf": "`perf record --overwrite`", "lttng": "LTTng-UST, snapshot mode"}
@@ -116,27 +117,30 @@ class Bench:
         with self.folder() as folder:
             command = [*self.command(recorder, folder), self.words.tools / "cpu_record_load", "pipe", 0, 10, 20, folder / "result"]
             done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=60)
+            if recorder == "perf" and REFUSED.search(done.stderr):
+                raise Skip(f"perf record: {done.stderr.strip()}")
             check(done.returncode == END_STATUS, f"{recorder}: status {done.returncode}: {done.stdout}{done.stderr}")
-            file, = [*folder.glob("trace/*/cpu.perf.data"), *folder.glob("perf.data")]
-            text = subprocess.run(["perf", "script", "--show-switch-events", "-F", "event,tid,time", "-i", file], capture_output=True, text=True, timeout=60).stdout
+            files = [*folder.glob("trace/*/cpu.perf.data"), *folder.glob("perf.data")]
+            check(len(files) == 1, f"{recorder} recorded nothing: {done.stderr}")
+            text = subprocess.run(["perf", "script", "--show-switch-events", "-F", "event,tid,time", "-i", files[0]], capture_output=True, text=True, timeout=60).stdout
         return collections.Counter(found[1] for line in text.splitlines() if (found := KIND.search(line)))
 
     def check_same_events(self):
-        """Else costs are not compared but amounts. System calls are the program's own; how often it is switched is not."""
+        """Else costs are not compared but amounts. System calls and faults are the program's own; how often others take its CPU is not."""
         counts = {recorder: self.kinds(recorder) for recorder in ("hangscope", "perf")}
-        for kind in ("raw_syscalls:sys_enter", "raw_syscalls:sys_exit", "sched:sched_switch", "sched:sched_waking", "page-faults", "PERF_RECORD_SWITCH"):
+        for kind in ("raw_syscalls:sys_enter", "raw_syscalls:sys_exit", "page-faults", "sched:sched_switch", "sched:sched_waking", "PERF_RECORD_SWITCH"):
             ours, theirs = counts["hangscope"][kind], counts["perf"][kind]
-            check(ours > 0 and theirs > 0, f"the same events are not recorded: {kind}: {ours} by hangscope, {theirs} by perf")
-            check(abs(ours - theirs) < 0.1 * theirs or "syscalls" not in kind, f"{kind}: {ours} by hangscope, {theirs} by perf")
+            is_own = not kind.startswith(("sched:", "PERF"))
+            check(ours > 0 and theirs > 0 and (not is_own or abs(ours - theirs) < 0.25 * theirs), f"not the same events: {kind}: {ours} by hangscope, {theirs} by perf")
         alone = (counts["hangscope"].keys() ^ counts["perf"].keys()) - {"sched:sched_migrate_task", "signal:signal_generate", "signal:signal_deliver"}
         check(not alone, f"recorded by one of them only: {sorted(alone)}")
 
     def overhead(self):
         """{(load, recorder): results by round}."""
-        results = {(load, recorder): [] for load in LOADS for recorder in self.recorders}
+        results = {(load, recorder): [] for load in self.words.loads for recorder in self.recorders}
         cpus = sorted(os.sched_getaffinity(0))
         for number in range(self.words.rounds):
-            for load in LOADS:
+            for load in self.words.loads:
                 for recorder in in_turn(self.recorders, number):
                     results[load, recorder].append(self.run(load, recorder, cpus[number // 2 % len(cpus)]))
             say(f"  round {number + 1}: " + ", ".join(f"{load} {recorder} {result[-1]['ns']:.0f} ns" for (load, recorder), result in results.items()))
@@ -272,10 +276,6 @@ def must_record(words):
     for each in json.loads(doctor.stdout)["checks"]:
         if each["name"] in ("own-processes", "kernel-events") and each["state"] != "works":
             raise Skip(f"{each['what']}: {each['why']}")
-    with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run([str(word) for word in [*perf_command(pathlib.Path(folder), 1 << 16), "true"]], capture_output=True, text=True, timeout=60)
-    if done.returncode != 0:
-        raise Skip(f"perf record does not work: {done.stderr.strip()}")
 
 
 def lttng_session(words, folder):
@@ -303,9 +303,10 @@ def parse_words():
         parser.add_argument(flag, action="store_true")
     words = parser.parse_args()
     words.hangscope, words.tools = words.hangscope.resolve(), words.tools.resolve()
-    words.batches, words.calls = 400, {"getppid": 200, "pipe": 25}
+    words.loads, words.batches, words.calls = list(LOADS), 400, {"getppid": 200, "pipe": 25}
     words.ring_bytes, words.snapshot_ring_bytes = 4 << 20, 16 << 20
     if words.quick:
+        words.loads = ["getppid"]  # check_same_events has run the other one
         words.rounds, words.snapshots, words.batches = 1, 1, 100
         words.ring_bytes = words.snapshot_ring_bytes = 1 << 20
     return words
