@@ -51,6 +51,7 @@ END_STATUS = 3  # cpu_record_load's
 EVENTS = ("sched:sched_switch", "sched:sched_waking", "sched:sched_migrate_task", "raw_syscalls:sys_enter", "raw_syscalls:sys_exit",
           "signal:signal_generate", "signal:signal_deliver", "page-faults")
 CALL_BYTES = 160  # at least, in a ring
+LEAST_SHARE = 0.1  # of full rings in a snapshot
 # Of the same recorder: perf beside itself gave 0.99 to 1.01 in the medians of 16 rounds, on two CPUs with a load of 3. A tenth is
 # more than that and less than what a call stack, a wake-up or a second record of each event would cost.
 TOLERANCE = 1.1
@@ -110,7 +111,7 @@ class Bench:
             # The ring of the CPU that the program ran on is full.
             recorded = {"hangscope": "trace/*/cpu.perf.data", "perf": "perf.data"}.get(recorder)
             if recorded:
-                check(size_of(folder, recorded) > 0.9 * self.words.ring_bytes, f"{recorder} recorded {size_of(folder, recorded)} bytes: {done.stderr}")
+                check(size_of(folder, recorded) > 0.8 * self.words.ring_bytes, f"{recorder} recorded {size_of(folder, recorded)} bytes: {done.stderr}")
             return json.loads((folder / "result").read_text())
 
     def kinds(self, recorder):
@@ -204,7 +205,8 @@ class Filled:
         snapshot, = new
         data = snapshot / "cpu.perf.data" if snapshot.is_dir() else snapshot
         size = data.stat().st_size
-        check(size > 0.9 * len(self.calls()) * self.ring_bytes, f"{self.recorder}: a snapshot of {size} bytes")
+        # What the program overwrites while hangscope reads is not in it: much of small rings, where others take the CPU just then.
+        check(size > LEAST_SHARE * len(self.calls()) * self.ring_bytes, f"{self.recorder}: a snapshot of {size} bytes")
         shutil.rmtree(snapshot) if snapshot.is_dir() else snapshot.unlink()
         return {"ms": took * 1e3, "cpu_ms": cpu / 1e6, "bytes": size}
 
@@ -279,15 +281,22 @@ def must_record(words):
             raise Skip(f"{each['what']}: {each['why']}")
 
 
+@contextlib.contextmanager
 def lttng_session(words, folder):
-    """A context with the session, or with None where there can be none."""
+    """The session, or None where there can be none."""
     missing = why_no_daemon()
     if not (words.tools / "cpu_record_load_lttng").exists():
         missing = "cpu_record_load_lttng was not built (package liblttng-ust-dev)"
-    if missing:
-        say(f"LTTng-UST is left out: {missing}")
-        return contextlib.nullcontext()
-    return Lttng(folder, subbuffer_bytes=words.ring_bytes // 4)
+    with contextlib.ExitStack() as stack:
+        session = None
+        if missing is None:
+            try:
+                session = stack.enter_context(Lttng(folder, subbuffer_bytes=words.ring_bytes // 4))
+            except NoDaemon as daemon:
+                missing = daemon
+        if missing is not None:
+            say(f"LTTng-UST is left out: {missing}")
+        yield session
 
 
 def lttng_kernel_modules():
@@ -309,7 +318,7 @@ def parse_words():
     if words.quick:
         words.loads = ["getppid"]  # check_same_events has run the other one
         words.rounds, words.snapshots, words.batches = 1, 1, 100
-        words.ring_bytes = words.snapshot_ring_bytes = 1 << 20
+        words.ring_bytes, words.snapshot_ring_bytes = 1 << 20, 4 << 20
     return words
 
 
@@ -350,5 +359,5 @@ if __name__ == "__main__":
     except Skip as skip:
         print(f"skipped: {skip}")
         sys.exit(SKIPPED)
-    except (Wrong, NoDaemon) as wrong:
+    except Wrong as wrong:
         sys.exit(f"cpu_record.py: error: {wrong}")

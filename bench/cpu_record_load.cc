@@ -10,7 +10,7 @@
 // RESULT is JSON: the nanoseconds of a call (a round trip) in the median batch, which a preemption by others falls
 // not into, and its CPU time in all of them. It ends with status 3, for which hangscope takes a snapshot: from that it
 // is checked that it did record. Built with LTTng-UST, a tracepoint stands before and after each call.
-#include <pthread.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -23,7 +23,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <fcntl.h>
 #include <thread>
 #include <vector>
 
