@@ -88,6 +88,13 @@ Json ScopeObject(const ScopeManifest& scope) {
                              {"returned", counts.returned}, {"overwritten", counts.overwritten}, {"torn", counts.torn},
                              {"refused", counts.refused}, {"pending", counts.pending}});
   }
+  for (Json& core : json["cores"]) {
+    for (const ScopeClockFit& fit : scope.clocks) {
+      if (core["core"] != fit.core) continue;
+      core["clock"] = {{"count", fit.count}, {"at_ns", fit.at}, {"ns_per_count", fit.ns_per_count}, {"error_ns", fit.error}};
+    }
+  }
+  if (!scope.not_in_window.empty()) json["not_in_window"] = scope.not_in_window;
   return json;
 }
 

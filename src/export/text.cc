@@ -260,6 +260,7 @@ std::string ReportText(const Manifest& manifest) {
     options.wall_minus_monotonic = manifest.wall - manifest.time;
     text += "\n" + WindowText(*manifest.window, options);
   }
+  if (!manifest.scope.not_in_window.empty()) text += "\nthe scope's cores are not in the window: " + Printable(manifest.scope.not_in_window) + "\n";
   for (const CoreVerdict& core : manifest.verdict.cores) {
     if (!core.loop) continue;
     text += fmt::format("\nthe loop of {}, in order:\n", Printable(core.name));

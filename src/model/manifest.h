@@ -18,11 +18,22 @@ namespace hangscope {
 
 constexpr int kManifestVersion = 1;
 
+// Where a core's clock and CLOCK_MONOTONIC meet: `count` was at `at`, and `ns_per_count` goes on from there.
+struct ScopeClockFit {
+  uint32_t core = 0;
+  uint64_t count = 0;
+  TimeNs at = 0;
+  double ns_per_count = 0;
+  TimeNs error = 0;  // either way, of the events that the core's ring has
+};
+
 // The scope in a snapshot: its files, and what its cores had recorded.
 struct ScopeManifest {
   std::string image;    // name of the file; empty: there is no scope
   std::string catalog;  // likewise
   std::vector<ScopeCore> cores;
+  std::vector<ScopeClockFit> clocks;  // of the cores whose rings are in the window, ascending
+  std::string not_in_window;  // one sentence: why cores are no rings of the window; empty: none is missing
 };
 
 // The CPUs' rings in a snapshot.
@@ -54,7 +65,7 @@ struct Manifest {
   std::vector<StreamWindow> streams;
   ScopeManifest scope;
   CpuManifest cpu;
-  std::optional<Window> window;      // over the rings of CPUs, streams and scope; where CPUs are recorded
+  std::optional<Window> window;      // over the rings of CPUs, streams and scope; where CPUs or a scope are recorded
   Verdict verdict;
 };
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/units.h"
 #include "decode/perf_record.h"
 
 namespace hangscope {
@@ -35,29 +34,8 @@ size_t BytesBefore(const PerfRing& ring, const PerfRecordParser& parser, TimeNs 
 
 }  // namespace
 
-Result<WindowChoice> ParseWindowChoice(std::string_view option, std::string_view text) {
-  WindowChoice choice;
-  if (text == "coherent") return choice;
-  if (text == "all") {
-    choice.policy = WindowPolicy::kEverything;
-    return choice;
-  }
-  if (text == "since-last") {
-    choice.policy = WindowPolicy::kSinceLast;
-    return choice;
-  }
-  auto post = ParsePost(option, text);  // a time or a size
-  if (!post.ok()) {
-    return Status::Usage(fmt::format("{} '{}': a time, a size, all, since-last or coherent; for example {} 2s", option, text, option));
-  }
-  choice.policy = post->time != 0 ? WindowPolicy::kLastTime : WindowPolicy::kLastBytes;
-  choice.length = post->time;
-  choice.bytes = post->bytes;
-  return choice;
-}
-
-CpuRecording::CpuRecording(FileSystem& files, std::unique_ptr<CpuRecorder> recorder, const WindowChoice& window, std::vector<std::string> command)
-    : files_(files), recorder_(std::move(recorder)), window_(window), origin_(ThisMachine()) {
+CpuRecording::CpuRecording(FileSystem& files, std::unique_ptr<CpuRecorder> recorder, std::vector<std::string> command)
+    : files_(files), recorder_(std::move(recorder)), origin_(ThisMachine()) {
   origin_.command = std::move(command);
 }
 
@@ -69,27 +47,13 @@ Status CpuRecording::Capture() {
   return {};
 }
 
-WindowRequest CpuRecording::RequestFor(const WindowInput& input, bool since_last) const {
-  WindowRequest request;
-  request.policy = since_last ? WindowPolicy::kSinceLast : window_.policy;
-  request.trigger = captured_->time;
-  request.length = window_.length;
-  request.bytes = window_.bytes;
-  request.last_trigger = last_trigger_;
-  for (const RingHistory& ring : input.rings) {
-    const RingMark* mark = FindMark(last_marks_, ring.ring);
-    request.last_heads.push_back(mark == nullptr ? 0 : mark->head);
-  }
-  return request;
-}
-
 // Where less was asked for than the rings hold, what is older stays out of the file, too.
-void CpuRecording::Trim(Window* window) {
+void CpuRecording::Trim(const std::vector<RingMark>& last_marks, Window* window) {
   const WindowPolicy policy = window->policy;
   if (policy == WindowPolicy::kCoherent || policy == WindowPolicy::kEverything) return;
   const PerfRecordParser parser(captured_->events);
   for (PerfRing& ring : captured_->rings) {
-    const RingMark* mark = policy == WindowPolicy::kSinceLast ? FindMark(last_marks_, NameOfRing(ring)) : nullptr;
+    const RingMark* mark = policy == WindowPolicy::kSinceLast ? FindMark(last_marks, NameOfRing(ring)) : nullptr;
     // The records since the snapshot before are wanted whatever their time: it read one ring after the other.
     const TimeNs from = policy == WindowPolicy::kSinceLast ? 0 : window->time.from;
     ring.records.erase(0, BytesBefore(ring, parser, from, mark == nullptr ? 0 : mark->head));
@@ -113,39 +77,34 @@ CpuManifest CpuRecording::Describe(uint64_t file_bytes) const {
   return cpu;
 }
 
-void CpuRecording::Remember(const WindowInput& input) {
-  last_marks_.clear();
-  for (const RingHistory& ring : input.rings) last_marks_.push_back({ring.ring, ring.head, 0});
-  for (const PerfRing& ring : captured_->rings) {
-    for (RingMark& mark : last_marks_) {
-      if (mark.ring == NameOfRing(ring)) mark.lost_records = ring.lost_records;
-    }
-  }
+void CpuRecording::Remember(const WindowInput& input, WindowFinder* finder) const {
+  std::vector<RingMark> marks = MarksOf(input);
   // What came while one ring after the other was read is in some rings' files already, and in others' not: the next
   // window begins behind it.
-  last_trigger_ = captured_->time;
-  for (const PerfRing& ring : captured_->rings) last_trigger_ = std::max(last_trigger_, ring.taken);
+  TimeNs last = captured_->time;
+  for (const PerfRing& ring : captured_->rings) {
+    for (RingMark& mark : marks) {
+      if (mark.ring == NameOfRing(ring)) mark.lost_records = ring.lost_records;
+    }
+    last = std::max(last, ring.taken);
+  }
+  finder->Remember(std::move(marks), last);
 }
 
-Status CpuRecording::Write(const std::string& folder, bool since_last, std::vector<RingHistory> others, TimeNs clock_error, Manifest* manifest) {
+Status CpuRecording::Write(const std::string& folder, bool since_last, std::vector<RingHistory> others, TimeNs clock_error, WindowFinder* finder,
+                           Manifest* manifest) {
   WindowInput input;
   input.clock_error = clock_error;
-  AddCpuRings(*captured_, last_marks_, last_trigger_, &input);
-  for (size_t i = 0; i < manifest->streams.size(); ++i) {
-    auto reader = BlockReader::Open(files_, folder + "/" + manifest->streams[i].name);
-    if (!reader.ok()) continue;
-    input.rings.push_back(StreamHistory(*reader, i, manifest->streams[i]));
-    // It was put there after the CPUs' rings were read, whatever the manifest says.
-    input.rings.back().recorded_until = std::max(input.rings.back().recorded_until, captured_->time);
-  }
+  AddCpuRings(*captured_, finder->last_marks(), finder->last_trigger(), &input);
+  finder->AddStreams(folder, *manifest, captured_->time, &input);
   for (RingHistory& ring : others) input.rings.push_back(std::move(ring));
-  Window window = FindWindow(input, RequestFor(input, since_last));
-  Trim(&window);
+  Window window = finder->Find(input, captured_->time, since_last);
+  Trim(finder->last_marks(), &window);
   auto written = WritePerfFile(files_, folder + "/" + kCpuFileName, *captured_, origin_);
   if (!written.ok()) return written.status();
   manifest->cpu = Describe(*written);
   manifest->window = std::move(window);
-  Remember(input);
+  Remember(input, finder);
   captured_.reset();
   return {};
 }

@@ -40,7 +40,7 @@ Observer::Observer(const Environment& environment, const ObserverOptions& option
       start_(start), start_wall_(start_wall), narrator_(environment.narrator, start),
       analysis_(files_, clock_, recording, environment.elf, environment.place_rule, options.stall),
       snapshots_(files_, options.prefix, options.max_snapshots - (WritesPlain(options) ? 1 : 0)),
-      requests_(files_, clock_, recording, options.triggers, options.patterns, start),
+      requests_(files_, clock_, recording, options.triggers, options.patterns, start), windows_(files_, options.window), scope_clock_(clock_),
       absolute_folder_(Absolute(FolderOf(options.prefix))),
       beat_interval_(environment.narrator.live ? std::min(kLiveInterval, options.heartbeat) : options.heartbeat),
       next_beat_(start + beat_interval_), last_beat_(start) {
@@ -79,14 +79,16 @@ bool Observer::Tick(const ChildView& child, int pid) {
 }
 
 void Observer::RecordCpus(std::unique_ptr<CpuRecorder> recorder) {
-  cpus_ = std::make_unique<CpuRecording>(files_, std::move(recorder), options_.window, options_.command);
+  cpus_ = std::make_unique<CpuRecording>(files_, std::move(recorder), options_.command);
   for (const std::string& warning : cpus_->warnings()) narrator_.Note("warning: --cpu: " + warning, clock_.Wall());
 }
 
 void Observer::LookAtScope(int pid) {
   if (scope_ == nullptr) return;
+  scope_clock_.ReadMachine();  // from the start on: the longer, the better its rate is known
   scope_->Find(pid);
   if (!scope_->found()) return;  // one search of the program's memory is enough
+  scope_->LookAtClock(clock_, &scope_clock_);
   if (scope_watch_ == nullptr) {
     const std::string target = options_.scope == "pid:" ? fmt::format("pid:{}", pid) : options_.scope;
     scope_watch_ = std::make_unique<ScopeWatch>(files_, ScopeSource{target, options_.elf_path, false}, options_.stall);
@@ -224,6 +226,8 @@ Manifest Observer::NewManifest(const DueSnapshot& due, const Verdict& verdict) {
 std::vector<std::pair<std::string, std::string>> Observer::TakeScope(Manifest* manifest) {
   std::vector<std::pair<std::string, std::string>> files;
   if (scope_ == nullptr) return files;
+  scope_clock_.ReadMachine();
+  scope_read_at_ = clock_.Monotonic();
   auto parts = scope_->Take(pid_);
   if (!parts.ok()) {
     narrator_.Note("warning: --scope: " + parts.status().message(), clock_.Wall());
@@ -246,8 +250,34 @@ bool Observer::CaptureCpus() {
   return status.ok();
 }
 
-Status Observer::AddCpus(const std::string& folder, bool since_last, Manifest* manifest) {
-  const Status status = cpus_->Write(folder, since_last, {}, 0, manifest);
+// What lies in the snapshot tells what the snapshot has of it: what came while it was read is another look's.
+ScopeRings Observer::ScopeRingsIn(const std::string& folder, Manifest* manifest) {
+  ScopeRings none;
+  if (manifest->scope.image.empty()) return none;
+  auto view = ScopeView::Open(files_, {folder, "", false});
+  auto found = view.ok() ? ReadScopeRings(**view, scope_clock_, scope_read_at_) : view.status();
+  if (!found.ok()) {
+    none.left_out = found.status().message();
+    return none;
+  }
+  return std::move(*found);
+}
+
+Status Observer::AddWindow(const std::string& folder, bool has_cpus, bool since_last, Manifest* manifest) {
+  ScopeRings scope = ScopeRingsIn(folder, manifest);
+  manifest->scope.clocks = scope.clocks;
+  manifest->scope.not_in_window = scope.left_out;
+  if (!has_cpus) {
+    if (scope.rings.empty()) return {};  // of streams alone, each says what it has
+    WindowInput input;
+    input.clock_error = scope.clock_error;
+    windows_.AddStreams(folder, *manifest, manifest->time, &input);
+    for (RingHistory& ring : scope.rings) input.rings.push_back(std::move(ring));
+    manifest->window = windows_.Find(input, manifest->time, since_last);
+    windows_.Remember(MarksOf(input), manifest->time);
+    return {};
+  }
+  const Status status = cpus_->Write(folder, since_last, std::move(scope.rings), scope.clock_error, &windows_, manifest);
   if (!status.ok()) narrator_.Note("warning: --cpu: " + status.message(), clock_.Wall());
   return {};
 }
@@ -263,8 +293,8 @@ Result<std::string> Observer::TakeSnapshot(const DueSnapshot& due, const Verdict
     rings.push_back(stream.ring.get());
   }
   const auto parts = TakeScope(&manifest);
-  const auto add_cpus = [&](const std::string& partial) { return has_cpus ? AddCpus(partial, since_last, &manifest) : Status(); };
-  auto folder = snapshots_.Take(rings, &manifest, since_last, parts, add_cpus);
+  const auto add_window = [&](const std::string& partial) { return AddWindow(partial, has_cpus, since_last, &manifest); };
+  auto folder = snapshots_.Take(rings, &manifest, since_last, parts, add_window);
   if (!folder.ok()) {
     narrator_.Note("cannot take a snapshot: " + folder.status().message(), clock_.Wall());
     return folder;

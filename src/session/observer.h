@@ -19,6 +19,8 @@
 #include "session/plain_snapshot.h"
 #include "session/recording.h"
 #include "session/scope_capture.h"
+#include "session/scope_clock.h"
+#include "session/scope_rings.h"
 #include "session/scope_watch.h"
 #include "session/snapshot_requests.h"
 #include "session/snapshots.h"
@@ -120,7 +122,9 @@ class Observer {
   Result<std::string> TakeSnapshot(const DueSnapshot& due, const Verdict& verdict, bool with_text);
   std::vector<std::pair<std::string, std::string>> TakeScope(Manifest* manifest);
   bool CaptureCpus();
-  Status AddCpus(const std::string& folder, bool since_last, Manifest* manifest);
+  // The window over what has been put into `folder`, and the CPUs' rings.
+  Status AddWindow(const std::string& folder, bool has_cpus, bool since_last, Manifest* manifest);
+  ScopeRings ScopeRingsIn(const std::string& folder, Manifest* manifest);
   Manifest NewManifest(const DueSnapshot& due, const Verdict& verdict);
   RecorderStatus StatusNow();
   std::string AbsolutePath(const std::string& path) const;
@@ -137,7 +141,10 @@ class Observer {
   Snapshots snapshots_;
   std::unique_ptr<PlainSnapshot> plain_snapshot_;
   SnapshotRequests requests_;
+  WindowFinder windows_;
   std::unique_ptr<CpuRecording> cpus_;   // null: they are not recorded
+  ScopeClock scope_clock_;
+  TimeNs scope_read_at_ = 0;             // monotonic; the latest snapshot's
   std::unique_ptr<ScopeCapture> scope_;  // null: none was asked for
   std::unique_ptr<ScopeWatch> scope_watch_;  // null: none was asked for, or nobody knows yet of which process
   const std::string absolute_folder_;  // of the prefix

@@ -3,10 +3,12 @@
 #ifndef HANGSCOPE_SESSION_SCOPE_CAPTURE_H
 #define HANGSCOPE_SESSION_SCOPE_CAPTURE_H
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "session/scope_clock.h"
 #include "session/scope_view.h"
 
 namespace hangscope {
@@ -27,6 +29,9 @@ class ScopeCapture {
   // gone with it. Once found, it is kept open.
   void Find(int pid);
   bool found() const { return view_ != nullptr; }
+  // To be called a few times a second; looks at the newest events when it is time to, where they are all that tells of
+  // the target's clock.
+  void LookAtClock(Clock& clock, ScopeClock* scope_clock);
   // One read of the whole block, and what is in it.
   Result<ScopeParts> Take(int pid);
 
@@ -35,6 +40,12 @@ class ScopeCapture {
   const std::string spec_;
   const std::string elf_;
   std::unique_ptr<ScopeView> view_;
+  void SeeNewest(TimeNs before, TimeNs after, ScopeClock* scope_clock);
+  bool BeganAnew();
+
+  TimeNs looked_ = 0;                   // when the look before began; 0: there was none
+  std::map<uint32_t, uint64_t> newest_; // by core, of all looks since the target began
+  uint32_t boots_ = 0;                  // its count of starts then
   Status why_not_ = Status::NotFound("the program has no scope yet");
 };
 

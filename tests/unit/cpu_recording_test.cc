@@ -15,14 +15,15 @@ class CpuRecordingTest : public ::testing::Test {
  protected:
   void Start(const std::string& window = "coherent") {
     auto recorder = std::make_unique<FakeCpuRecorder>([this] { return taken_; });
-    recording_ = std::make_unique<CpuRecording>(disk_, std::move(recorder), *ParseWindowChoice("--window", window), std::vector<std::string>{"fw"});
+    recording_ = std::make_unique<CpuRecording>(disk_, std::move(recorder), std::vector<std::string>{"fw"});
+    windows_.emplace(disk_, *ParseWindowChoice("--window", window));
   }
   // A snapshot at `time` of what happened so far.
   Manifest Snapshot(TimeNs time, bool since_last = false) {
     taken_ = cpus_.Take(time);
     Manifest manifest;
     EXPECT_TRUE(recording_->Capture().ok());
-    const Status status = recording_->Write("snapshot", since_last, {}, 0, &manifest);
+    const Status status = recording_->Write("snapshot", since_last, {}, 0, &*windows_, &manifest);
     EXPECT_TRUE(status.ok()) << status.message();
     return manifest;
   }
@@ -51,6 +52,7 @@ class CpuRecordingTest : public ::testing::Test {
   FakeCpus cpus_;
   Result<CpuCapture> taken_ = CpuCapture{};
   std::unique_ptr<CpuRecording> recording_;
+  std::optional<WindowFinder> windows_;
 };
 
 TEST_F(CpuRecordingTest, FileHasAllRecordsAndTheWindowBeginsWithTheRecording) {
@@ -152,7 +154,7 @@ TEST_F(CpuRecordingTest, FailureOfTheRecorderAndOfTheDiskAreTold) {
   ASSERT_TRUE(recording_->Capture().ok());
   disk_.capacity = 100;
   Manifest manifest;
-  EXPECT_FALSE(recording_->Write("snapshot", false, {}, 0, &manifest).ok());
+  EXPECT_FALSE(recording_->Write("snapshot", false, {}, 0, &*windows_, &manifest).ok());
   EXPECT_FALSE(manifest.window.has_value());
 }
 
