@@ -8,6 +8,9 @@
 namespace hangscope {
 namespace {
 
+// A quartz is no worse than that.
+constexpr double kDrift = 500e-6;
+
 // Counts from `from` to `to`, backwards where `to` is older; right over the wrap of 64 bits, for spans below 2^63.
 int64_t CountsBetween(uint64_t from, uint64_t to) { return static_cast<int64_t>(to - from); }
 
@@ -61,11 +64,14 @@ std::optional<ClockAlignment> AlignClocks(const std::vector<ClockSample>& sample
   alignment.target = samples.front().target;
   const int64_t counts = CountsBetween(samples.front().target, samples.back().target);
   // Measured over the samples: what a clock says of its own rate is rounded, and it drifts. Of one sample there is
-  // only what it says.
-  if (counts > 0 && std::isfinite(rates->most) && rates->least > 0) {
+  // only what it says; and of samples that are so wide that they tell less, and do not contradict it.
+  const double said = counts_per_second > 0 ? 1e9 / static_cast<double>(counts_per_second) : 0;
+  const bool measured = counts > 0 && std::isfinite(rates->most) && rates->least > 0;
+  const bool said_is_better = said > rates->least && said < rates->most && rates->most - rates->least > said * kDrift;
+  if (measured && !said_is_better) {
     alignment.ns_per_count = (rates->least + rates->most) / 2;
   } else if (counts_per_second > 0) {
-    alignment.ns_per_count = 1e9 / static_cast<double>(counts_per_second);
+    alignment.ns_per_count = said;
   } else {
     return {};
   }

@@ -113,5 +113,22 @@ TEST(ClockAlignment, OfAnyCountIsATime) {
   EXPECT_LT(alignment->HostTime(uint64_t{1} << 63), -kSecond);
 }
 
+// As of firmware whose newest event is looked at now and then: half a period wide, the samples allow for any rate.
+TEST(ClockAlignment, BelievesWhatAClockSaysOfItsRateWhereSamplesTellLess) {
+  std::vector<ClockSample> samples;
+  for (TimeNs n = 1; n <= 4; ++n) {
+    const TimeNs at = n * 200 * kMillisecond + (n % 2 == 0 ? -100 : 90) * kMillisecond;
+    samples.push_back({at - 110 * kMillisecond, static_cast<uint64_t>(at / 1000), at + 105 * kMillisecond});
+  }
+  const auto said = AlignClocks(samples, 1'000'000);
+  ASSERT_TRUE(said.has_value());
+  EXPECT_DOUBLE_EQ(said->ns_per_count, 1000);
+  EXPECT_LE(said->error, 110 * kMillisecond);
+  // Not where the samples contradict it.
+  const auto contradicted = AlignClocks(samples, 200'000);
+  ASSERT_TRUE(contradicted.has_value());
+  EXPECT_LT(contradicted->ns_per_count, 3000);
+}
+
 }  // namespace
 }  // namespace hangscope
