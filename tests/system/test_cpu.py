@@ -15,6 +15,7 @@ from perf_data import PerfData
 from support import BUILD, HANGSCOPE, Case, main
 
 HOPPING = pathlib.Path(BUILD) / "tests/hopping_threads"
+MARKED = pathlib.Path(BUILD) / "tests/marked_calls"
 PRCTL = {"x86_64": 157, "aarch64": 167}.get(os.uname().machine)
 MARK = 0x48530000
 CALLS_PER_HOP = 3
@@ -238,6 +239,61 @@ class Programs(CpuCase):
         if shutil.which("perf"):
             done = subprocess.run(["perf", "script", "-i", folder / "cpu.perf.data"], capture_output=True, text=True, timeout=60)
             self.assertEqual(len([line for line in done.stdout.splitlines() if probe in line]), 1, done.stdout[-2000:] + done.stderr)
+
+
+class OneWindow(CpuCase):
+    """Streams, a scope's cores and CPUs on one time line."""
+
+    def begin(self, *options):
+        process = self.recorder("run", "--scope", "pid:", *options, "--", MARKED, stdout=subprocess.DEVNULL)
+        time.sleep(0.7)
+        return self.snapshot(process)
+
+    def events(self, folder, clock):
+        """{(name, serial): time} of the program's events, on the host's clock."""
+        found = {}
+        for line in self.hangscope("show", "--json", folder).out.splitlines():
+            event = json.loads(line)
+            if event["type"] == "event" and event["name"].startswith("call"):
+                counts = int(event["ticks"], 16) - clock["count"]
+                found[event["name"], event["parameters"][0]] = clock["at_ns"] + counts * clock["ns_per_count"]
+        return found
+
+    def test_has_rings_of_all_three_kinds_and_a_call_lies_between_its_events(self):
+        if PRCTL is None:
+            self.skipTest(f"no number of prctl known for {os.uname().machine}")
+        folder = self.begin("--cpu")
+        manifest = self.manifest(folder)
+        window = manifest["window"]
+        self.assertEqual({ring["kind"] for ring in window["rings"]}, {"CPU", "stream", "core"})
+        core, = [ring for ring in window["rings"] if ring["kind"] == "core"]
+        self.assertGreater(core["inside_bytes"], 0)
+        error = window["clock_error_ns"]
+        self.assertTrue(0 < error < 10_000_000, error)
+        events = self.events(folder, manifest["scope"]["cores"][0]["clock"])
+        times = {serial: at for (_, serial), (at, _) in self.marks(folder).items()}
+        checked, wrong = 0, []
+        for serial, at in times.items():
+            before, after = events.get(("calls", serial)), events.get(("called", serial))
+            if before is None or after is None:
+                continue
+            checked += 1
+            if not before - error <= at <= after + error:
+                wrong.append((serial, before - at, after - at))
+        self.assertGreater(checked, 100)
+        self.assertEqual(len(wrong), 0, f"{len(wrong)} of {checked}, at an error of {error} ns; first {wrong[:3]}")
+        # Nothing of it is missing where the window says that it is covered.
+        inside = [serial for serial, at in times.items() if window["from_ns"] + error < at < window["to_ns"] - error]
+        self.assertEqual(sum(("calls", serial) not in events for serial in inside), 0)
+        self.assertGreater(len(inside), 100)
+        print(f"{checked} calls between their events, clocks aligned to {error} ns")
+
+    def test_is_declared_without_recording_cpus(self):
+        folder = self.begin()
+        window = self.manifest(folder)["window"]
+        self.assertEqual({ring["kind"] for ring in window["rings"]}, {"stream", "core"})
+        self.assertEqual(window["limited_by"]["kind"], "core")
+        self.assertIn("core 0 scope", (folder / "report.txt").read_text())
 
 
 def no_locked_memory():
