@@ -1,8 +1,12 @@
 // A scope's cores in the window: their clock against the host's, their rings beside those of CPUs and streams.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdio>
+#include <fstream>
 #include <optional>
+#include <string>
 
 #include "export/json.h"
 #include "export/text.h"
@@ -11,6 +15,7 @@
 #include "fakes/fake_file_system.h"
 #include "fakes/scope_writer.h"
 #include "session/cpu_recording.h"
+#include "session/scope_capture.h"
 #include "session/scope_rings.h"
 
 namespace hangscope {
@@ -126,6 +131,38 @@ TEST_F(ScopeWindowTest, ErrorOfFirmwareIsThatOfTwoLooksAndTrueTimesLieWithin) {
   EXPECT_LE(error, 250 * kMillisecond);
   EXPECT_NEAR(static_cast<double>(found.rings[0].held[0].time.from), static_cast<double>(At(1300)), static_cast<double>(error));
   EXPECT_NEAR(static_cast<double>(found.rings[0].held.back().time.to), static_cast<double>(At(1900)), static_cast<double>(error));
+}
+
+TEST_F(ScopeWindowTest, LooksAtFirmwareTakeWhatIsNewAndForgetWhatWasBeforeItBeganAnew) {
+  writer_->header().clock_hz = 2'000'000'000;
+  writer_->PutHeader();
+  const std::string ram = ::testing::TempDir() + "scope_window_ram_" + std::to_string(getpid());
+  const auto store = [&] { std::ofstream(ram, std::ios::binary) << target_.memory; };
+  Event(0, At(-400));
+  store();
+  ScopeCapture capture(disk_, "file:" + ram, "");
+  capture.Find(0);
+  ASSERT_TRUE(capture.found());
+  const auto look = [&](TimeNs at) {
+    clock_.Advance(at - clock_.Monotonic());
+    capture.LookAtClock(clock_, &scope_clock_);
+  };
+  look(At(0));
+  EXPECT_FALSE(Rings(At(0)).left_out.empty());  // how old that event is nobody knows
+  Event(0, At(150));
+  store();
+  look(At(100));  // too early
+  look(At(200));
+  const ScopeRings found = Rings(At(200));
+  ASSERT_EQ(found.rings.size(), 2u) << found.left_out;
+  EXPECT_GE(found.clock_error, 100 * kMillisecond);
+  EXPECT_NEAR(static_cast<double>(found.rings[0].held.back().time.to), static_cast<double>(At(150)), static_cast<double>(found.clock_error));
+  ++writer_->header().boots;
+  writer_->PutHeader();
+  store();
+  look(At(400));
+  EXPECT_FALSE(Rings(At(400)).left_out.empty());
+  std::remove(ram.c_str());
 }
 
 TEST_F(ScopeWindowTest, ErrorGrowsWithTheDistanceFromTheSamples) {
