@@ -131,10 +131,10 @@ class Killed(Case):
         self.rounds("zstd", "guard", INSTANTS // 10)
 
     def test_tee_killed_at_random_instants_plain(self):
-        self.rounds("none", "drain", INSTANTS // 10, ("tee",))
+        self.rounds("none", "drain", INSTANTS // 6, ("tee",))
 
     def test_tee_killed_at_random_instants_zstd(self):
-        self.rounds("zstd", "both", INSTANTS // 10, ("tee",))
+        self.rounds("zstd", "both", INSTANTS // 6, ("tee",))
 
 
 if __name__ == "__main__":

@@ -184,7 +184,7 @@ class Pty(Streams):
         code = "print('working'); import threading; l=threading.Lock(); l.acquire(); l.acquire()"
         outcome = self.run_program([sys.executable, "-c", code], "--pty", "--stall", 1, "--on-hang", "kill")
         self.assertEqual(outcome.status, 124)
-        self.assertEqual(outcome.hangs[0]["state"], "silent")
+        self.assertEqual(outcome.hangs[0]["state"], "starved")
 
     def test_reader_that_pauses_holds_the_program_up_and_is_no_hang(self):
         for options in (("--pty",), ("--capture", "stdout,fd:3")):

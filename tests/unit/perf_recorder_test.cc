@@ -194,16 +194,14 @@ TEST_F(PerfRecorderTest, RecordsTheWholeMachine) {
   Start(options);
   Go();
   WaitForEnd();
-  int sleeps = 0, strange = 0, woken = 0;
+  int sleeps = 0, strange = 0;
   for (const SeenRecord& seen : AllOf(Take())) {
     if (seen.event == "sched:sched_switch" && seen.tid == program) ++sleeps;
     if (seen.event == "sched:sched_switch" && seen.tid == stranger) ++strange;
-    if (seen.event == "sched:sched_waking" && At<int>(seen.raw, 24) == program) ++woken;
   }
   kill(stranger, SIGKILL);
   waitpid(stranger, nullptr, 0);
   EXPECT_GE(sleeps, 50);
-  EXPECT_GE(woken, 50) << "by the clock's interrupt";
   EXPECT_GT(strange, 0);
 }
 

@@ -288,13 +288,15 @@ INSTANTIATE_TEST_SUITE_P(, WaitZoo, testing::Values(WAIT_ZOO, WAIT_ZOO "_fast"),
                          [](const auto& zoo) { return std::string(zoo.param).ends_with("_fast") ? "Fast" : "Plain"; });
 
 // The thread that spins, once it is seen in its loop.
-ThreadFacts LookAtSpinner(const StartedProgram& program, const char* function) {
+ThreadFacts LookAtSpinner(const StartedProgram& program, const char* function, bool goes_in_circles = false) {
   EXPECT_TRUE(program.is_ready());
   const TimeNs end = system_clock.Monotonic() + kGenerous;
   while (program.is_ready() && system_clock.Monotonic() < end) {
     const SystemLook look = Look(program.pid());
     const ThreadFacts* const thread = FindThread(look, program.pid());
     if (thread == nullptr || !thread->spin) continue;
+    // On a busy machine the time for steps may be over before the circle is closed.
+    if (goes_in_circles && thread->spin->period == 0) continue;
     for (const StackFrame& frame : thread->stack) {
       if (frame.function.find(function) != std::string::npos) return *thread;
     }
@@ -312,7 +314,7 @@ TEST(Steps, ShowThatASpinComesBackToItsStateAndWhatItReads) {
   };
   for (const Way& way : {Way{"flag", "SpinOnFlag", "flag", false}, Way{"lock", "SpinOnLock", "spin_lock", false}, Way{"yield", "YieldOnFlag", "flag", true}}) {
     const StartedProgram program(SPINNER, way.name);
-    const ThreadFacts thread = LookAtSpinner(program, way.function);
+    const ThreadFacts thread = LookAtSpinner(program, way.function, true);
     ASSERT_TRUE(thread.spin.has_value()) << way.name;
     EXPECT_EQ(thread.state, ThreadState::kRunning);
     EXPECT_GT(thread.spin->period, 0u) << way.name;
