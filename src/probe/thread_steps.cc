@@ -57,7 +57,7 @@ int KernelNumber(const StepState& state) { return static_cast<int>(state.general
 #else
 StepKind KindOfCode(const uint8_t* code) {
   if (code[0] == 0x0f && code[1] == 0x05) return StepKind::kKernel;  // syscall
-  if (code[0] == 0xcd) return StepKind::kNever;                      // int N
+  if (code[0] == 0xcd || code[0] == 0xcc) return StepKind::kNever;    // int N, int3: its trap would be taken for the step's
   // pushf would save the step's trap flag, and the program would run into it after the next popf.
   const uint8_t first = code[0] == 0x66 || (code[0] & 0xf0) == 0x40 ? code[1] : code[0];
   return first == 0x9c ? StepKind::kNever : StepKind::kPlain;
@@ -117,23 +117,22 @@ bool ThreadStop::ReadState(StepState* state) const {
 bool ThreadStop::StepOnce(TimeNs until) {
   if (!is_stopped_ || signal_ != 0 || ptrace(PTRACE_SINGLESTEP, tid_, nullptr, nullptr) != 0) return false;
   is_stopped_ = false;
+  is_stepping_ = true;
   for (unsigned spins = 0;; ++spins) {
     int status = 0;
     const pid_t got = waitpid(tid_, &status, __WALL | WNOHANG);
     if (got < 0 || (got == tid_ && !WIFSTOPPED(status))) return false;
     if (got == tid_) {
       is_stopped_ = true;
-      const bool is_event = status >> 16 == PTRACE_EVENT_STOP;
-      if (!is_event && WSTOPSIG(status) != SIGTRAP) signal_ = WSTOPSIG(status);
-      return !is_event && signal_ == 0;
+      signal_ = SignalOf(status);
+      const bool is_trap = status >> 16 != PTRACE_EVENT_STOP && signal_ == 0;
+      is_stepping_ = !is_trap;
+      return is_trap;
     }
     sched_yield();
-    // A step into a page that is not there may take any time: it is asked to stop again, and not waited for.
+    // A step into a page that is not there may take any time. The thread is let go once it is done.
     constexpr unsigned kSpinsBetweenLooks = 64;
-    if (spins % kSpinsBetweenLooks == 0 && clock_.Monotonic() > until) {
-      ptrace(PTRACE_INTERRUPT, tid_, nullptr, nullptr);
-      return false;
-    }
+    if (spins % kSpinsBetweenLooks == 0 && clock_.Monotonic() > until) return false;
   }
 }
 

@@ -78,16 +78,35 @@ Result<std::unique_ptr<ThreadStop>> ThreadStop::Stop(Clock& clock, int tid, Time
   }
 }
 
+// What is to be delivered: nothing of our own making.
+int ThreadStop::SignalOf(int status) const {
+  if (status >> 16 == PTRACE_EVENT_STOP) return 0;
+  return is_stepping_ && WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
+}
+
+// A thread that stops for another reason may have the trap of its step still before it, and would die of that.
+void ThreadStop::DropPendingTrap() {
+  siginfo_t pending = {};
+  __ptrace_peeksiginfo_args first = {0, 0, 1};
+  const bool is_trap = ptrace(static_cast<__ptrace_request>(PTRACE_PEEKSIGINFO), tid_, &first, &pending) == 1 && pending.si_signo == SIGTRAP;
+  int status = 0;
+  if (is_trap && ptrace(PTRACE_CONT, tid_, nullptr, nullptr) == 0) waitpid(tid_, &status, __WALL);
+}
+
 ThreadStop::~ThreadStop() {
+  if (is_stopped_ && is_stepping_) DropPendingTrap();
   if (ptrace(PTRACE_DETACH, tid_, nullptr, signal_) == 0 || errno != ESRCH) return;
-  // Not stopped, though asked to: the kernel lets go of what is stopped, and of all when this thread ends.
+  // Not stopped, though asked to: the kernel lets go of what is stopped, and of all when this thread ends. But the end of a
+  // step is waited for: who is let go before that dies of it, and on a busy machine it may take its time.
   const TimeNs until = clock_.Monotonic() + kLongestWaitForEnd;
   int status = 0;
-  while (clock_.Monotonic() < until) {
+  while (is_stepping_ || clock_.Monotonic() < until) {
     const pid_t got = waitpid(tid_, &status, __WALL | WNOHANG);
     if (got < 0 || (got == tid_ && !WIFSTOPPED(status))) return;
-    const int signal = status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
-    if (got == tid_ && ptrace(PTRACE_DETACH, tid_, nullptr, signal) == 0) return;
+    if (got == tid_) {
+      if (is_stepping_ && status >> 16 == PTRACE_EVENT_STOP) DropPendingTrap();
+      if (ptrace(PTRACE_DETACH, tid_, nullptr, SignalOf(status)) == 0) return;
+    }
     clock_.Sleep(10'000);
   }
 }

@@ -18,7 +18,7 @@ class ThreadStop {
   // Stops it; waits up to `limit` for that (a thread in uninterruptible sleep does not stop). Only one tracer may
   // have a thread, so this fails under a debugger; and where ptrace is not permitted.
   static Result<std::unique_ptr<ThreadStop>> Stop(Clock& clock, int tid, TimeNs limit);
-  // Lets it go.
+  // Lets it go. Waits for a step that was begun, however long that takes.
   ~ThreadStop();
   ThreadStop(const ThreadStop&) = delete;
   ThreadStop& operator=(const ThreadStop&) = delete;
@@ -42,12 +42,15 @@ class ThreadStop {
   ThreadStop(Clock& clock, int tid, TimeNs since) : clock_(clock), tid_(tid), since_(since) {}
   bool ReadState(StepState* state) const;
   bool StepOnce(TimeNs until);
+  int SignalOf(int status) const;
+  void DropPendingTrap();
   std::string VectorRegisters() const;
 
   Clock& clock_;
   int tid_;
   int signal_ = 0;                // that came meanwhile
   bool is_stopped_ = true;        // as far as is known
+  bool is_stepping_ = false;      // a step was begun, and its trap has not been seen
   TimeNs since_;                  // monotonic: when it was asked to stop
   mutable int interrupted_call_ = -1;
 };
