@@ -140,15 +140,19 @@ class Windows(CpuCase):
         self.take_and_check(4, 0.3)
 
     def test_of_rings_that_are_too_small_say_what_is_missing(self):
-        process, truth = self.hop("--window", "1s", "--cpu-size", "64K", "--max-snapshots", 4)
+        process, truth = self.hop("--window", "1s", "--cpu-size", "128K", "--max-snapshots", 4)
         time.sleep(1.2)
+        all_there = all_missing = 0
         for _ in range(3):
             folder = self.snapshot(process)
             there, missing = self.check(folder, truth)
-            self.assertGreater(missing, 0)
-            self.assertGreater(there, 0)
+            all_there += there
+            all_missing += missing
             gaps = self.manifest(folder)["window"]["gaps"]
             self.assertTrue(any(gap["why"] == "overwritten" for gap in gaps), gaps)
+        # Of a single one, on a busy machine, all may be there or none.
+        self.assertGreater(all_missing, 0)
+        self.assertGreater(all_there, 0)
 
     def test_that_are_coherent_have_no_gap_and_begin_where_the_shortest_ring_does(self):
         process, truth = self.hop("--cpu-size", "256K")
