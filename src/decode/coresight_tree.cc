@@ -30,8 +30,10 @@ class LibraryMemory {
   LibraryMemory& operator=(const LibraryMemory&) = delete;
 };
 
-ocsd_etmv3_cfg EtmV3Settings(const EtmSetting& etm) {
-  ocsd_etmv3_cfg settings{};
+// ocsd_etmv3_cfg and ocsd_ptm_cfg.
+template <typename Settings>
+Settings EarlySettings(const EtmSetting& etm) {
+  Settings settings{};
   settings.reg_idr = etm.id0;
   settings.reg_ctrl = etm.control;
   settings.reg_ccer = etm.code_extension;
@@ -41,41 +43,25 @@ ocsd_etmv3_cfg EtmV3Settings(const EtmSetting& etm) {
   return settings;
 }
 
-ocsd_ptm_cfg PtmSettings(const EtmSetting& etm) {
-  ocsd_ptm_cfg settings{};
-  settings.reg_idr = etm.id0;
-  settings.reg_ctrl = etm.control;
-  settings.reg_ccer = etm.code_extension;
-  settings.reg_trc_id = etm.trace_id;
-  settings.arch_ver = ARCH_V7;
-  settings.core_prof = profile_CortexA;
-  return settings;
-}
-
-ocsd_etmv4_cfg EtmV4Settings(const EtmSetting& etm) {
-  ocsd_etmv4_cfg settings{};
+// ocsd_etmv4_cfg and ocsd_ete_cfg. The architecture is the newest that the trace may be of: an older CPU does not
+// have the instructions that this adds.
+template <typename Settings>
+Settings LateSettings(const EtmSetting& etm, ocsd_arch_version_t architecture) {
+  Settings settings{};
   settings.reg_idr0 = etm.id0;
   settings.reg_idr1 = etm.id1;
   settings.reg_idr2 = etm.id2;
   settings.reg_idr8 = etm.id8;
   settings.reg_configr = etm.control;
   settings.reg_traceidr = etm.trace_id;
-  settings.arch_ver = ARCH_V8_max;  // an older CPU does not have the instructions that this adds
+  settings.arch_ver = architecture;
   settings.core_prof = profile_CortexA;
   return settings;
 }
 
 ocsd_ete_cfg EteSettings(const EtmSetting& etm) {
-  ocsd_ete_cfg settings{};
-  settings.reg_idr0 = etm.id0;
-  settings.reg_idr1 = etm.id1;
-  settings.reg_idr2 = etm.id2;
-  settings.reg_idr8 = etm.id8;
+  auto settings = LateSettings<ocsd_ete_cfg>(etm, ARCH_AA64);
   settings.reg_devarch = etm.architecture;
-  settings.reg_configr = etm.control;
-  settings.reg_traceidr = etm.trace_id;
-  settings.arch_ver = ARCH_AA64;
-  settings.core_prof = profile_CortexA;
   return settings;
 }
 
@@ -117,9 +103,9 @@ bool CoreSightTree::Add(const EtmSetting& etm, unsigned char* id) {
   if (tree_ == nullptr) return false;
   const int flags = with_code_ ? OCSD_CREATE_FLG_FULL_DECODER : OCSD_CREATE_FLG_PACKET_PROC;
   switch (etm.kind) {
-    case EtmKind::kEtmV3: return Create(tree_, OCSD_BUILTIN_DCD_ETMV3, flags, EtmV3Settings(etm), id);
-    case EtmKind::kPtm: return Create(tree_, OCSD_BUILTIN_DCD_PTM, flags, PtmSettings(etm), id);
-    case EtmKind::kEtmV4: return Create(tree_, OCSD_BUILTIN_DCD_ETMV4I, flags, EtmV4Settings(etm), id);
+    case EtmKind::kEtmV3: return Create(tree_, OCSD_BUILTIN_DCD_ETMV3, flags, EarlySettings<ocsd_etmv3_cfg>(etm), id);
+    case EtmKind::kPtm: return Create(tree_, OCSD_BUILTIN_DCD_PTM, flags, EarlySettings<ocsd_ptm_cfg>(etm), id);
+    case EtmKind::kEtmV4: return Create(tree_, OCSD_BUILTIN_DCD_ETMV4I, flags, LateSettings<ocsd_etmv4_cfg>(etm, ARCH_V8_max), id);
     case EtmKind::kEte: return Create(tree_, OCSD_BUILTIN_DCD_ETE, flags, EteSettings(etm), id);
   }
   return false;
