@@ -20,7 +20,7 @@ class LinuxInspector final : public ProcessInspector {
   Result<SystemLook> Look(int pid, const InspectOptions& options) override;
 
  private:
-  std::vector<std::unique_ptr<ProcessLook>> ReadAll(int pid, LookContext& context, SystemLook* look);
+  std::vector<std::unique_ptr<ProcessLook>> ReadAll(int pid, LookContext& context);
 
   Clock& clock_;
   const std::string proc_root_;
@@ -29,7 +29,7 @@ class LinuxInspector final : public ProcessInspector {
 };
 
 // The process, then those that its waits lead to, then those that theirs do.
-std::vector<std::unique_ptr<ProcessLook>> LinuxInspector::ReadAll(int pid, LookContext& context, SystemLook*) {
+std::vector<std::unique_ptr<ProcessLook>> LinuxInspector::ReadAll(int pid, LookContext& context) {
   std::vector<std::unique_ptr<ProcessLook>> looks;
   std::set<int> known = {pid};
   std::deque<int> queue = {pid};
@@ -53,7 +53,7 @@ Result<SystemLook> LinuxInspector::Look(int pid, const InspectOptions& options) 
   SystemLook look;
   LookContext context(clock_, proc_, options, proc_root_);
   look.begin = clock_.Monotonic();
-  auto processes = ReadAll(parsed->process > 0 ? parsed->process : pid, context, &look);
+  auto processes = ReadAll(parsed->process > 0 ? parsed->process : pid, context);
   if (processes.empty()) return Status::NotFound(fmt::format("process {} has just ended", pid));
   if (options.stop) {
     // On a thread of its own: when that ends, the kernel lets go of whatever it still traces.
