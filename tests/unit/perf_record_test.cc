@@ -260,7 +260,7 @@ constexpr char kFormat[] =
     "\tfield:int no_field;\toffset:8;\tsize:4;\tsigned:1;\n";
 
 std::string RawOfFormat() {
-  return PerfBytes(uint16_t{372}, uint16_t{0}, 4711) + std::string("a comm\0garbage", 16) + PerfBytes(-5, uint32_t{5u << 16 | 60u}) + PerfWord(7) + PerfWord(0xffff0000ffff0000) +
+  return PerfBytes(uint16_t{372}, uint16_t{0}, 4711) + std::string("a comm\0garbage!!", 16) + PerfBytes(-5, uint32_t{5u << 16 | 60u}) + PerfWord(7) + PerfWord(0xffff0000ffff0000) +
          PerfWord(0x10) + PerfBytes(uint32_t{3u << 16 | 5u}) + "/bin" + std::string(1, '\0') + "x\ny";
 }
 

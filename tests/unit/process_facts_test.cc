@@ -219,7 +219,8 @@ TEST(SystemCalls, MeanWaitsForFilesTimeAndChildren) {
 }
 
 TEST(SystemCalls, TakeHugeAndUnreadableArgumentsAsTheyAre) {
-  const ReadMemory nothing = WrittenMemory().reader();
+  const WrittenMemory unwritten{};
+  const ReadMemory nothing = unwritten.reader();
   const uint64_t most = ~uint64_t{0};
   for (int number = 0; number < 500; ++number) {
     const CallMeaning meaning = ExplainSystemCall(Call(number, most, most, most, most, most), nothing);

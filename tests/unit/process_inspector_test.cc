@@ -1,10 +1,12 @@
 // Looking at real little programs from outside.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cctype>
 #include <csignal>
 #include <cstdio>
 #include <ctime>
@@ -44,6 +46,18 @@ const ThreadFacts* FindThread(const SystemLook& look, int tid) {
     }
   }
   return nullptr;
+}
+
+// Once the thread is back in its system call: between a stop's end and that it is in none for a moment.
+bool SleepsInACall(int pid, int tid) {
+  const ProcFolder proc("/proc");
+  const TimeNs end = system_clock.Monotonic() + kGenerous;
+  while (system_clock.Monotonic() < end) {
+    const auto call = proc.Read(fmt::format("{}/task/{}/syscall", pid, tid));
+    if (call.has_value() && !call->empty() && std::isdigit(static_cast<unsigned char>(call->front())) != 0) return true;
+    system_clock.Sleep(kMillisecond);
+  }
+  return false;
 }
 
 // Once all threads of the program sleep in system calls.
@@ -239,6 +253,7 @@ TEST_P(WaitZoo, IsNotDisturbedByStopsAndGivesTheSameStacksThen) {
     if (!StopIsHarmlessIn(thread.system_call)) continue;
     ThreadImage image;
     for (int times = 0; times < 3; ++times) {
+      ASSERT_TRUE(SleepsInACall(program.pid(), thread.tid)) << expected.name;
       auto stop = ThreadStop::Stop(system_clock, thread.tid, kGenerous);
       ASSERT_TRUE(stop.ok()) << stop.status().message();
       auto registers = (*stop)->Registers();
