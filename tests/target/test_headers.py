@@ -59,20 +59,18 @@ class Headers(Case):
                    ("-DHANGSCOPE_PARAMETERS=14", "-DHANGSCOPE_RING_CAPACITY=65536"),
                    ("-DHANGSCOPE_NAMES=1", "-DHANGSCOPE_ENABLE=0"), ("-DHANGSCOPE_WATCH=0",), ("-DHANGSCOPE_OUT_OF_LINE=1",),
                    ("-DHANGSCOPE_HALT=0", "-DHANGSCOPE_CORES=4", "-DHANGSCOPE_NODES=4", "-DHANGSCOPE_DEBUG_RING=1", "-DHANGSCOPE_GUARDS=1"))
-        for toolchain, languages in ((RV32, STANDARDS), (RV32_WITHOUT_A, ("c",)), (RV64, ("c++",)), (LINUX, ("c", "c++"))):
+        for toolchain, languages in ((RV32, ("c",)), (RV32_WITHOUT_A, ("c++",)), (RV64, ("c",)), (LINUX, ("c++",))):
             for flags in choices:
                 if "-DHANGSCOPE_NOINIT=1" in flags and toolchain is LINUX:
                     continue  # a process has a file
                 self.check(toolchain, "hangscope/hangscope.h", *flags, languages=languages)
 
     def test_each_feature_of_the_watcher(self):
-        """Off while the others are on, and on while they are off; each in one language, the other in the other."""
+        """Off while the others are on, and on while they are off; the one on a device, the other on Linux."""
         for name in ("WAYPOINTS", "WAITS", "ASSERTS", "PAUSES", "DEBUG_RING", "DELAYS", "BUS", "STACKS", "GUARDS"):
             size = {"DEBUG_RING": 8, "GUARDS": 2}.get(name, 1)
             for toolchain, language, flags in ((RV32_WITHOUT_A, "c", (f"-DHANGSCOPE_{name}=0",)),
-                                               (RV64, "c++", ("-DHANGSCOPE_WATCH=0", f"-DHANGSCOPE_{name}={size}", "-DHANGSCOPE_OUT_OF_LINE=1")),
-                                               (LINUX, "c++", (f"-DHANGSCOPE_{name}=0",)),
-                                               (LINUX, "c", ("-DHANGSCOPE_WATCH=0", f"-DHANGSCOPE_{name}={size}"))):
+                                               (LINUX, "c++", ("-DHANGSCOPE_WATCH=0", f"-DHANGSCOPE_{name}={size}", "-DHANGSCOPE_OUT_OF_LINE=1"))):
                 with self.subTest(target=toolchain.name, language=language, flags=flags):
                     self.compile(toolchain, language, '#define HANGSCOPE_DEFINE\n#include "hangscope/hangscope.h"\n', *STRICT, *flags)
 

@@ -24,9 +24,8 @@ std::string OffsetBytes(uint64_t begin, uint64_t count) {
   return bytes.substr(begin % 8, count);
 }
 
-// What is tried at every byte needs no ThreadSanitizer, which makes it take minutes:
-// there at every so many bytes.
-#ifdef __SANITIZE_THREAD__
+// What is tried at every byte needs no sanitizer, which makes it take minutes: there at every so many bytes.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr uint64_t kStride = 13;
 #else
 constexpr uint64_t kStride = 1;
