@@ -23,6 +23,7 @@
 #include "capture/perf_ring.h"
 #include "capture/perf_side_band.h"
 #include "capture/process_tree.h"
+#include "capture/shared_samples.h"
 
 namespace hangscope {
 namespace {
@@ -425,6 +426,7 @@ Result<CpuCapture> PerfRecorder::Take() {
   capture.took = clock_.Monotonic() - capture.time;
   DrainSideBand();
   for (const RecordedEvent& each : events_) capture.events.push_back(each.event);
+  for (PerfRing& ring : capture.rings) MendSharedSamples(capture.events, &ring.records);
   capture.side_band = side_band_.records();
   capture.side_band_lost = side_band_.lost();
   return capture;

@@ -91,22 +91,6 @@ inline std::vector<SeenRecord> Parse(const std::string& bytes, const std::vector
   return all;
 }
 
-// A sample whose event none of `events` is; 0: there is none.
-inline uint64_t UnknownEvent(const CpuCapture& capture) {
-  std::set<uint64_t> known;
-  for (const PerfEvent& event : capture.events) known.insert(event.ids.begin(), event.ids.end());
-  for (const PerfRing& ring : capture.rings) {
-    for (size_t at = 0; at + 16 <= ring.records.size();) {
-      const auto header = At<perf_event_header>(ring.records, at);
-      if (header.size < 16) break;
-      const uint64_t id = At<uint64_t>(ring.records, at + 8);
-      if (header.type == PERF_RECORD_SAMPLE && !known.contains(id)) return id;
-      at += header.size;
-    }
-  }
-  return 0;
-}
-
 inline std::vector<SeenRecord> AllOf(const CpuCapture& capture) {
   std::vector<SeenRecord> all;
   for (const PerfRing& ring : capture.rings) {
