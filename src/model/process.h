@@ -91,7 +91,14 @@ struct WaitFile {
   // is read, the peer of a socket). Those whose descriptors could not be looked at make `others_unknown`.
   std::vector<std::pair<int, int>> others;
   bool others_unknown = false;
+  // Why it is unknown: processes of other users might have it open, too. Else it is known, or nobody can tell.
+  bool others_hidden = false;
 };
+
+// A name in the file system by which others may open its ends, now or later.
+inline bool IsNamedPipe(const WaitFile& file) {
+  return file.kind == FileKind::kPipe && !file.name.empty() && !file.name.starts_with("pipe:[") && !file.name.ends_with(" (deleted)");
+}
 
 struct ThreadWait {
   WaitKind kind = WaitKind::kNone;

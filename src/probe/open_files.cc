@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <set>
 
 namespace hangscope {
 namespace {
@@ -81,7 +82,7 @@ WaitFile OpenFiles::Describe(int pid, int fd, bool wants_read) {
   file.name = *target;
   const auto identity = proc_.Identify(DescriptorPath(pid, fd));
   if (target->starts_with("pipe:[") || (identity && identity->is_fifo)) {
-    DescribePipe(pid, fd, *target, &file);
+    DescribePipe(pid, *target, &file);
   } else if (target->starts_with("socket:[")) {
     DescribeSocket(pid, *target, &file);
   } else if (target->starts_with("anon_inode:")) {
@@ -99,13 +100,16 @@ WaitFile OpenFiles::Describe(int pid, int fd, bool wants_read) {
   return file;
 }
 
-void OpenFiles::DescribePipe(int, int, const std::string& target, WaitFile* file) {
+void OpenFiles::DescribePipe(int pid, const std::string& target, WaitFile* file) {
   file->kind = FileKind::kPipe;
   for (const auto& [holder, descriptor] : HoldersOf(target)) {
     const DescriptorInfo info = Info(holder, descriptor);
     if (file->wants_read ? MayWrite(info.flags) : MayRead(info.flags)) file->others.emplace_back(holder, descriptor);
   }
-  file->others_unknown = hidden_ > 0;
+  file->others_unknown = file->others_hidden = hidden_ > 0;
+  // One that keeps a named pipe open for itself waits for those who will come to open it, as a daemon does.
+  const bool is_alone = std::all_of(file->others.begin(), file->others.end(), [&](const auto& other) { return other.first == pid; });
+  if (IsNamedPipe(*file) && is_alone) file->outside = true;
 }
 
 SocketTable& OpenFiles::SocketsOf(int pid) {
@@ -157,7 +161,7 @@ void OpenFiles::DescribeEvent(int pid, int fd, const std::string& target, WaitFi
   for (const auto& [holder, descriptor] : HoldersOf(target)) {
     if (Info(holder, descriptor).event == info.event) file->others.emplace_back(holder, descriptor);
   }
-  file->others_unknown = hidden_ > 0;
+  file->others_unknown = file->others_hidden = hidden_ > 0;
 }
 
 std::vector<int> OpenFiles::EpollFiles(int pid, int fd) const { return Info(pid, fd).epoll_files; }
@@ -182,10 +186,16 @@ int OpenFiles::LockHolder(int pid, int fd) {
   const auto identity = proc_.Identify(DescriptorPath(pid, fd));
   if (!identity) return 0;
   if (!locks_) locks_ = ParseFileLocks(proc_.Read("locks").value_or(""));
+  // A file may have many locks, of parts of it and of both kinds: which of them it is stands with who waits.
+  std::set<uint64_t> wanted;
   for (const FileLockLine& lock : *locks_) {
-    if (!lock.waits && lock.inode == identity->inode && lock.device == identity->device && lock.pid > 0) return lock.pid;
+    if (lock.waits && lock.pid == pid && lock.inode == identity->inode && lock.device == identity->device) wanted.insert(lock.number);
   }
-  return 0;
+  std::set<int> holders;
+  for (const FileLockLine& lock : *locks_) {
+    if (!lock.waits && wanted.count(lock.number) != 0) holders.insert(lock.pid);
+  }
+  return holders.size() == 1 ? std::max(*holders.begin(), 0) : 0;
 }
 
 }  // namespace hangscope

@@ -25,7 +25,8 @@ class OpenFiles {
   std::vector<int> EpollFiles(int pid, int fd) const;
   // The process behind a pidfd; 0: none, or not known.
   int ProcessBehind(int pid, int fd) const;
-  // Who holds a lock on the file behind `fd`; 0: nobody that the kernel names.
+  // The process that holds the lock which `pid` waits for, on the file behind `fd`; 0: nobody that the kernel names, or
+  // one of several.
   int LockHolder(int pid, int fd);
   // The processes that have some of this file in their memory; only those that may be looked into.
   std::vector<int> ProcessesThatMap(const std::string& device, uint64_t inode) const;
@@ -38,7 +39,7 @@ class OpenFiles {
   void Scan();
   const Holders& HoldersOf(const std::string& target);
   DescriptorInfo Info(int pid, int fd) const;
-  void DescribePipe(int pid, int fd, const std::string& target, WaitFile* file);
+  void DescribePipe(int pid, const std::string& target, WaitFile* file);
   void DescribeSocket(int pid, const std::string& target, WaitFile* file);
   void DescribeEvent(int pid, int fd, const std::string& target, WaitFile* file);
   SocketTable& SocketsOf(int pid);

@@ -244,8 +244,10 @@ std::vector<FileLockLine> ParseFileLocks(std::string_view text) {
     // "1: -> POSIX  ADVISORY  WRITE 4711 fe:00:42 0 EOF"
     auto words = Words(line);
     if (words.size() < 2) continue;
-    words.erase(words.begin());
+    if (!words[0].ends_with(':')) continue;
     FileLockLine lock;
+    lock.number = ParseNumber<uint64_t>(words[0].substr(0, words[0].size() - 1)).value_or(0);
+    words.erase(words.begin());
     lock.waits = words[0] == "->";
     if (lock.waits) words.erase(words.begin());
     if (words.size() < 5) continue;

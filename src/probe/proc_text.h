@@ -87,7 +87,8 @@ DescriptorInfo ParseDescriptorInfo(std::string_view text);
 
 // A line of /proc/locks.
 struct FileLockLine {
-  bool waits = false;    // somebody who wants the lock of the line before that has none of these
+  uint64_t number = 0;   // of the lock; who waits for it has the same one
+  bool waits = false;    // wants it, rather than holds it
   bool flock = false;    // else fcntl's
   bool write = false;
   int pid = 0;           // -1: of an open file description

@@ -154,6 +154,11 @@ void ProcessGraph::WaitForThread(uint32_t node, int tid) {
   waits_[node].suppliers.push_back({found->second, false});
 }
 
+void ProcessGraph::WaitForProcess(uint32_t node, int pid) {
+  if (processes_.count(pid) == 0) return Unknown(node);
+  waits_[node].suppliers.push_back({processes_[pid], false});
+}
+
 void ProcessGraph::WaitForOwnProcess(uint32_t node) {
   nodes_[node].weak = true;
   waits_[node].suppliers.push_back({ProcessNodeOf(nodes_[node].pid), false});
@@ -194,6 +199,8 @@ void ProcessGraph::AddEdges(uint32_t node) {
   if (stand != ThreadStand::kWaits) return;
   const ThreadWait& wait = nodes_[node].facts->wait;
   if (wait.owner_died) return WaitForDead(node);
+  // A lock of a file belongs to a process, and any of its threads may give it back.
+  if (wait.owner && wait.kind == WaitKind::kFileLock) return WaitForProcess(node, *wait.owner);
   if (wait.owner) return WaitForThread(node, *wait.owner);
   switch (wait.kind) {
     case WaitKind::kJoin: return wait.thread ? WaitForThread(node, *wait.thread) : Unknown(node);

@@ -73,6 +73,7 @@ class ProcessGraph {
   void AddFileEdges(uint32_t node);
   uint32_t ProcessNodeOf(int pid);
   void WaitForThread(uint32_t node, int tid);
+  void WaitForProcess(uint32_t node, int pid);
   void WaitForOwnProcess(uint32_t node);
   void WaitForDead(uint32_t node);
   void DropUnwaited(std::vector<WaitNode>* waits) const;

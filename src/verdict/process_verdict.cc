@@ -20,7 +20,24 @@ bool IsFileWait(WaitKind kind) { return kind == WaitKind::kRead || kind == WaitK
 
 void Lower(Confidence most, std::string why, ProcessFinding* finding) {
   finding->confidence = std::min(finding->confidence, most);
-  finding->doubts.push_back(std::move(why));
+  if (std::count(finding->doubts.begin(), finding->doubts.end(), why) == 0) finding->doubts.push_back(std::move(why));
+}
+
+// The looks as they would be if no process that may not be looked into had the other end of a pipe; whether that
+// makes any difference.
+bool LeaveHiddenOut(std::vector<SystemLook>* looks) {
+  bool is_other = false;
+  for (SystemLook& look : *looks) {
+    for (ProcessFacts& process : look.processes) {
+      for (ThreadFacts& thread : process.threads) {
+        for (WaitFile& file : thread.wait.files) {
+          is_other = is_other || file.others_hidden;
+          file.others_unknown = file.others_unknown && !file.others_hidden;
+        }
+      }
+    }
+  }
+  return is_other;
 }
 
 // A handler may post a semaphore or wake a futex; it may not signal a condition variable. Those of Python run between
@@ -282,14 +299,25 @@ void Judge::DoubtSignals(const Draft& draft, Confidence most, ProcessFinding* fi
   }
 }
 
-// Whoever holds the other end of a pipe may use it from any of its threads.
+// Whoever holds the other end of a pipe, or a lock of a file, may use it from any of its threads.
 void Judge::DoubtFiles(const Draft& draft, ProcessFinding* finding) const {
-  const bool files = std::any_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) { return IsFileWait(node(i).facts->wait.kind); });
-  if (!files) return;
+  bool locks = false;
+  bool files = false;
+  for (const uint32_t i : draft.members) {
+    const ThreadWait& wait = node(i).facts->wait;
+    locks = locks || wait.kind == WaitKind::kFileLock;
+    files = files || IsFileWait(wait.kind);
+    for (const WaitFile& file : wait.files) {
+      if (file.kind == FileKind::kEvent) Lower(Confidence::kLikely, "the kernel signals an eventfd, too, for asynchronous I/O and devices", finding);
+      if (IsNamedPipe(file)) Lower(Confidence::kLikely, "whoever opens the named pipe may use its other end", finding);
+    }
+  }
+  if (!files && !locks) return;
   DoubtSignals(draft, Confidence::kLikely, finding);
   std::set<int> pids = PidsOf(draft.members);
-  const bool more = LiveThreads(pids) > draft.members.size();
-  if (more) Lower(Confidence::kLikely, "any thread of a process may use its end of a pipe or socket; those that are left here are stuck, too, as far as can be told", finding);
+  if (LiveThreads(pids) <= draft.members.size()) return;
+  const char* const may = files ? "use its end of a pipe or socket" : "give back its lock of a file";
+  Lower(Confidence::kLikely, fmt::format("any thread of a process may {}; those that are left here are stuck, too, as far as can be told", may), finding);
 }
 
 void Judge::DoubtWords(const Draft& draft, ProcessFinding* finding) const {
@@ -450,7 +478,15 @@ bool ProcessJudgement::IsBad() const {
 
 ProcessJudgement JudgeProcess(const std::vector<SystemLook>& looks) {
   if (looks.empty() || looks.back().processes.empty()) return {};
-  return Judge(looks).Take();
+  ProcessJudgement judgement = Judge(looks).Take();
+  std::vector<SystemLook> visible = judgement.findings.empty() ? looks : std::vector<SystemLook>();
+  if (visible.empty() || !LeaveHiddenOut(&visible)) return judgement;
+  // To whom others' descriptors are closed, silence would look as if all were well.
+  judgement.findings = Judge(visible).Take().findings;
+  for (ProcessFinding& finding : judgement.findings) {
+    Lower(Confidence::kPossible, "processes of other users, which may not be looked into, might have the other end open, too; root sees them", &finding);
+  }
+  return judgement;
 }
 
 }  // namespace hangscope

@@ -59,7 +59,7 @@ const char* FileKindText(FileKind kind) {
 
 // "a pipe (fd 3) that only 4713 server writes".
 std::string FileText(const WaitFile& file, int own, const SystemLook& look) {
-  const bool named = !file.name.empty() && file.kind != FileKind::kPipe && file.kind != FileKind::kEvent;
+  const bool named = !file.name.empty() && file.kind != FileKind::kEvent && (file.kind != FileKind::kPipe || IsNamedPipe(file));
   std::string text = named ? Short(file.name) : FileKindText(file.kind);
   if (file.fd >= 0) text += fmt::format(" (fd {})", file.fd);
   std::set<int> pids;
@@ -149,7 +149,7 @@ std::string WaitedFor(const ThreadFacts& thread, const SystemLook& look) {
     case WaitKind::kAccept: return FilesText(thread, look);
     case WaitKind::kTime: return "time to pass";
     case WaitKind::kSignal: return "a signal to the process";
-    case WaitKind::kFileLock: return wait.files.empty() ? "a file lock" + HeldBy(thread) : "the lock of " + FileText(wait.files[0], thread.pid, look);
+    case WaitKind::kFileLock: return wait.files.empty() ? "a file lock" + HeldBy(thread) : "the lock of " + FileText(wait.files[0], thread.pid, look) + HeldBy(thread);
     case WaitKind::kOther: break;
   }
   return thread.system_call_name.empty() ? fmt::format("system call {}", thread.system_call) : Printable(thread.system_call_name);

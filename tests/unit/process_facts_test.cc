@@ -116,7 +116,8 @@ TEST(ProcText, ReadsFileLocks) {
       "1: POSIX  ADVISORY  WRITE 4711 fe:00:42 0 EOF\n"
       "1: -> POSIX  ADVISORY  WRITE 4712 fe:00:42 0 EOF\n"
       "2: FLOCK  ADVISORY  READ 4713 00:1a:43 0 EOF\n"
-      "3: broken\n");
+      "3: broken\n"
+      "4 POSIX  ADVISORY  WRITE 4714 fe:00:42 0 EOF\n");
   ASSERT_EQ(locks.size(), 3u);
   EXPECT_FALSE(locks[0].waits);
   EXPECT_EQ(locks[0].pid, 4711);
@@ -124,6 +125,8 @@ TEST(ProcText, ReadsFileLocks) {
   EXPECT_EQ(locks[0].inode, 42u);
   EXPECT_TRUE(locks[1].waits);
   EXPECT_EQ(locks[1].pid, 4712);
+  EXPECT_EQ(locks[1].number, 1u);
+  EXPECT_EQ(locks[2].number, 2u);
   EXPECT_TRUE(locks[2].flock);
   EXPECT_FALSE(locks[2].write);
 }

@@ -2,7 +2,10 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +13,7 @@
 #include <csignal>
 #include <cstdio>
 #include <ctime>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -410,6 +414,84 @@ TEST(Stops, DoNoHarmWhenTheInspectorIsKilledAtAnyInstant) {
     waitpid(watcher, nullptr, 0);
   }
   EXPECT_TRUE(IsRunning(program.pid(), 20 * kMillisecond));
+}
+
+// A process of the test's own that ends with it.
+class Child {
+ public:
+  explicit Child(const std::function<void()>& does) : pid_(fork()) {
+    if (pid_ != 0) return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    does();
+    _exit(0);
+  }
+  ~Child() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  int pid() const { return pid_; }
+
+  // Once it sleeps in a wait of that kind.
+  ThreadFacts WhenItWaits(WaitKind kind) const {
+    const TimeNs end = system_clock.Monotonic() + kGenerous;
+    do {
+      const SystemLook look = Look(pid_);
+      const ThreadFacts* const thread = FindThread(look, pid_);
+      if (thread != nullptr && thread->wait.kind == kind) return *thread;
+      system_clock.Sleep(10 * kMillisecond);
+    } while (system_clock.Monotonic() < end);
+    ADD_FAILURE() << "it has not come to wait";
+    return {};
+  }
+
+ private:
+  const pid_t pid_;
+};
+
+void LockPart(int fd, off_t from) {
+  struct flock lock = {};
+  lock.l_type = F_WRLCK;
+  lock.l_start = from;
+  lock.l_len = 10;
+  fcntl(fd, F_SETLKW, &lock);
+}
+
+TEST(Looks, TellWhoHasThePartOfAFileThatAProcessWaitsFor) {
+  char path[] = "/tmp/hangscope-lock-XXXXXX";
+  const int fd = mkstemp(path);
+  ASSERT_GE(fd, 0);
+  int is_locked[2];
+  ASSERT_EQ(pipe(is_locked), 0);
+  const Child holder([&] {
+    LockPart(fd, 100);
+    (void)!write(is_locked[1], "x", 1);
+    pause();
+  });
+  char c = 0;
+  ASSERT_EQ(read(is_locked[0], &c, 1), 1);
+  const Child waiter([&] {
+    LockPart(fd, 0);  // one of its own, in front of the other's
+    LockPart(fd, 100);
+  });
+  EXPECT_EQ(waiter.WhenItWaits(WaitKind::kFileLock).wait.owner.value_or(0), holder.pid());
+  for (const int open : {fd, is_locked[0], is_locked[1]}) close(open);
+  unlink(path);
+}
+
+TEST(Looks, TakeANamedPipeThatIsKeptOpenForOthersAsTheOutside) {
+  const std::string path = "/tmp/hangscope-pipe-" + std::to_string(getpid());
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const Child daemon([&] {
+    char c = 0;
+    (void)!read(open(path.c_str(), O_RDWR), &c, 1);
+  });
+  const ThreadFacts thread = daemon.WhenItWaits(WaitKind::kRead);
+  unlink(path.c_str());
+  ASSERT_EQ(thread.wait.files.size(), 1u);
+  EXPECT_TRUE(thread.wait.files[0].outside);
+  EXPECT_EQ(thread.wait.files[0].name, path);
+  const ThreadFacts later = daemon.WhenItWaits(WaitKind::kRead);
+  EXPECT_FALSE(later.wait.files.at(0).outside) << "nobody can open it any more";
 }
 
 TEST(Looks, SayWhenADebuggerHasTheThreads) {

@@ -343,6 +343,52 @@ TEST(ProcessVerdict, AReaderWithHandlersMayBeInterrupted) {
   EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kLikely);
 }
 
+TEST(ProcessVerdict, APipeThatProcessesOutOfSightMayWriteIsPossibleOnly) {
+  World world;
+  WaitFile& file = world.Reads(10, 10, {10}).wait.files[0];
+  file.others_unknown = file.others_hidden = true;
+  const ProcessJudgement judgement = world.Judge();
+  EXPECT_EQ(Only(judgement).kind, Kind::kNoWriter);
+  EXPECT_EQ(Only(judgement).confidence, Confidence::kPossible);
+  EXPECT_THAT(Only(judgement).doubts, testing::Contains(HasSubstr("might have the other end open")));
+  EXPECT_FALSE(judgement.IsBad());
+  file.others_hidden = false;
+  EXPECT_TRUE(IsSilent(world.Judge()));
+}
+
+TEST(ProcessVerdict, ANamedPipeOrAnEventMayBeServedByThoseWhoAreNotThereYet) {
+  World world;
+  WaitFile& file = world.Reads(10, 10, {20}).wait.files[0];
+  world.Reads(20, 20, {10});
+  file.name = "/run/commands";
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kLikely);
+  EXPECT_THAT(Only(world.Judge()).lines[0], HasSubstr("/run/commands (fd 3) written by 20"));
+  file.name = "/run/commands (deleted)";
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kCertain);
+  file.kind = FileKind::kEvent;
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kLikely);
+}
+
+TEST(ProcessVerdict, ALockOfAFileMayBeGivenBackByAnyThreadOfItsProcess) {
+  World world;
+  const auto wants = [&](int pid, int owner) {
+    ThreadFacts& thread = world.Thread(pid, pid, WaitKind::kFileLock);
+    thread.wait.owner = owner;
+    WaitFile file;
+    file.fd = 3, file.kind = FileKind::kFile, file.name = "/var/lib/db";
+    thread.wait.files.push_back(file);
+  };
+  wants(10, 20);
+  wants(20, 10);
+  EXPECT_EQ(Only(world.Judge()).kind, Kind::kDeadlock);
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kCertain);
+  EXPECT_THAT(Only(world.Judge()).lines, testing::Contains(HasSubstr("the lock of /var/lib/db (fd 3), held by 20")));
+  world.Signals(20, 21, "work");
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kLikely);
+  world.Thread(20, 22, WaitKind::kNone).state = ThreadState::kRunning;
+  EXPECT_TRUE(IsSilent(world.Judge()));
+}
+
 TEST(ProcessVerdict, TwoProcessesThatReadFromEachOtherAreADeadlock) {
   World world;
   world.Reads(10, 10, {20});
