@@ -33,6 +33,9 @@ ThreadRegisters ByDwarf(const RawRegisters& raw) {
 }
 // x0 has the result, and x8 still the number.
 int InterruptedCall(const RawRegisters& raw) { return IsRestart(static_cast<int64_t>(raw.regs[0])) ? static_cast<int>(raw.regs[8]) : -1; }
+
+// This kernel decides about going on before it stops a thread, so nothing can be changed any more.
+void LetCallGoOn(int) {}
 #else
 using RawRegisters = user_regs_struct;
 ThreadRegisters ByDwarf(const RawRegisters& raw) {
@@ -45,6 +48,42 @@ ThreadRegisters ByDwarf(const RawRegisters& raw) {
 }
 int InterruptedCall(const RawRegisters& raw) {
   return IsRestart(static_cast<int64_t>(raw.rax)) ? static_cast<int>(raw.orig_rax) : -1;
+}
+
+// Of the calls that end with EINTR whatever interrupted them, those that have done nothing yet where they say so.
+bool MayBeMadeAgain(int64_t number) {
+  switch (number) {
+    case SYS_read:
+    case SYS_readv:
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+    case SYS_accept:
+    case SYS_accept4:
+    case SYS_epoll_wait:
+    case SYS_epoll_pwait:
+    case SYS_epoll_pwait2:
+    case SYS_semop:
+    case SYS_semtimedop:
+    case SYS_rt_sigtimedwait:
+    case SYS_io_getevents:
+    case SYS_io_uring_enter:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// A thread that ran when it was asked to stop may have gone to sleep in one of these before it did. The result that
+// the kernel left is exchanged for the one that says: go on, unless a handler of a signal runs; then EINTR. So the
+// program sees what it would have seen; a timeout begins anew.
+void LetCallGoOn(int tid) {
+  constexpr int64_t kGoOnWithoutHandler = -514;  // -ERESTARTNOHAND
+  RawRegisters raw = {};
+  iovec part = {&raw, sizeof raw};
+  if (ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &part) != 0 || part.iov_len != sizeof raw) return;
+  if (static_cast<int64_t>(raw.rax) != -EINTR || !MayBeMadeAgain(static_cast<int64_t>(raw.orig_rax))) return;
+  raw.rax = static_cast<unsigned long long>(kGoOnWithoutHandler);
+  ptrace(PTRACE_SETREGSET, tid, NT_PRSTATUS, &part);
 }
 #endif
 
@@ -67,7 +106,10 @@ Result<std::unique_ptr<ThreadStop>> ThreadStop::Stop(Clock& clock, int tid, Time
     const pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
     if (got < 0) return Status::Io(WhyNotStopped(tid, errno));
     if (got == tid && WIFSTOPPED(status)) {
-      if (status >> 16 == PTRACE_EVENT_STOP) return stop;
+      if (status >> 16 == PTRACE_EVENT_STOP) {
+        LetCallGoOn(tid);
+        return stop;
+      }
       // A signal of its own came first: it is delivered, and the stop that was asked for comes next.
       ptrace(PTRACE_CONT, tid, nullptr, WSTOPSIG(status));
       continue;

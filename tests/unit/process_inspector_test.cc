@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <fcntl.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include <cctype>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <ctime>
@@ -447,6 +449,31 @@ class Child {
  private:
   const pid_t pid_;
 };
+
+// A thread that ran when it was to be stopped may sleep by then, in whatever call.
+TEST(Stops, AreNotSeenByCallsThatSignalsWouldEnd) {
+#if !defined(__x86_64__)
+  GTEST_SKIP() << "this kernel has decided that the call ends before the stop";
+#endif
+  const Child sleeper([] {
+    signal(SIGUSR1, [](int) {});
+    epoll_event event;
+    const int got = epoll_wait(epoll_create1(0), &event, 1, -1);
+    _exit(got < 0 && errno == EINTR ? 42 : 1);
+  });
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(sleeper.WhenItWaits(WaitKind::kPoll).tid, sleeper.pid());
+    auto stop = ThreadStop::Stop(system_clock, sleeper.pid(), kGenerous);
+    ASSERT_TRUE(stop.ok()) << stop.status().message();
+    ASSERT_TRUE((*stop)->Registers().ok());
+    EXPECT_GE((*stop)->interrupted_call(), 0);
+    // The last time a signal comes, too: what its handler ends stays ended.
+    if (i == 2) kill(sleeper.pid(), SIGUSR1);
+  }
+  siginfo_t end = {};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(sleeper.pid()), &end, WEXITED | WNOWAIT), 0);
+  EXPECT_EQ(end.si_status, 42);
+}
 
 void LockPart(int fd, off_t from) {
   struct flock lock = {};
