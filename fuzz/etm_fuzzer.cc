@@ -30,7 +30,7 @@ std::string Info(uint32_t kind, Choices* choices) {
     case 1: return Body<15>({3, 1, 1, 0, 0x5050505050505050, 0, 8, 0, 0x10, 0x28000ea1, 0x4100fff0, 0x20001088, 0, 0xcc, 0x47705a13});
     case 2: return Body<11>({3, 1, 1, 0, kEtmV3, 0, 4, 0x1000, 0x10, 0, 0x411cf311});
     case 3: return Body<11>({3, 1, 1, 0, kEtmV3, 0, 4, 0x1000, 0x10, 0, 0x4114f250});
-    case 4: return Body<19>({2, 9, 1, 1, 500, 1, 1 << 10, 1 << 11, 1, 1, 1, 1 << 9, 0xf << 14, 4, 1, 2, 0, 0, 0});
+    case 4: return Body<19>({1, 9, 1, 1, 500, 1, 1 << 10, 1 << 11, 1, 1, 1, 1 << 9, 0xf << 14, 4, 1, 2, 0, 0, 0});
     default: return std::string(choices->TakeBytes(choices->Take<uint16_t>()));
   }
 }

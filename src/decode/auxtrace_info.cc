@@ -10,7 +10,7 @@
 namespace hangscope {
 namespace {
 
-constexpr uint32_t kTypeIntelPt = 2;
+constexpr uint32_t kTypeIntelPt = 1;
 constexpr uint32_t kTypeCoreSight = 3;
 constexpr uint64_t kMagicEtmV3 = 0x3030303030303030;
 constexpr uint64_t kMagicEtmV4 = 0x4040404040404040;
@@ -140,7 +140,7 @@ Result<AuxTraceInfo> ParseAuxTraceInfo(std::string_view body) {
   const Words words(body.substr(8));
   if (type == kTypeCoreSight) return ParseCoreSight(words);
   if (type == kTypeIntelPt) return ParseIntelPt(words);
-  return Status::NotFound(fmt::format("the hardware trace is of perf's type {}; hangscope decodes intel_pt (2) and "
+  return Status::NotFound(fmt::format("the hardware trace is of perf's type {}; hangscope decodes intel_pt (1) and "
                                       "cs_etm (3)", type));
 }
 

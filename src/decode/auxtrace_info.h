@@ -1,7 +1,7 @@
 // PERF_RECORD_AUXTRACE_INFO: which hardware tracer perf recorded with, and how it was set. Nothing in it is
 // trusted. Source of the format: cs_etm and intel_pt of Linux's tools/perf/util.
 //
-//   u32 type (2: intel_pt, 3: cs_etm), u32 reserved, then words of 64 bits.
+//   u32 type (1: intel_pt, 2: intel_bts, 3: cs_etm, 4: arm_spe), u32 reserved, then words of 64 bits.
 //
 // CoreSight: header version (0, 1 or 2), PMU type << 32 | number of CPUs, snapshot mode; then for each CPU
 //

@@ -17,7 +17,7 @@ namespace {
 // the event's config says so.
 constexpr uint64_t kMtcEvery8 = 3 << 14;
 std::string PtInfo(bool time_known = true) {
-  const uint64_t words[] = {2, 9, 1, 1, 500, time_known, 1 << 10, 1 << 11, 1, 1, 1, 1 << 9, 0xf << 14, 4, 1, 2, 0, 0};
+  const uint64_t words[] = {1, 9, 1, 1, 500, time_known, 1 << 10, 1 << 11, 1, 1, 1, 1 << 9, 0xf << 14, 4, 1, 2, 0, 0};
   return {reinterpret_cast<const char*>(words), sizeof words};
 }
 
@@ -292,6 +292,20 @@ TEST(IntelPt, RefusesDamagedMetadataWithAReason) {
 }
 
 #endif
+
+// perf's numbers: 1 Intel PT, 2 BTS, 3 CoreSight, 4 SPE.
+TEST(IntelPt, TellsItFromTheBranchTraceStore) {
+  const auto info = ParseAuxTraceInfo(PtInfo());
+  ASSERT_TRUE(info.ok()) << info.status().message();
+  EXPECT_EQ(info->kind, AuxTraceKind::kIntelPt);
+  for (const int other : {2, 4}) {
+    std::string body = PtInfo();
+    body[0] = static_cast<char>(other);
+    const auto refused = ParseAuxTraceInfo(body);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_NE(refused.status().message().find("of perf's type " + std::to_string(other)), std::string::npos) << refused.status().message();
+  }
+}
 
 TEST(IntelPt, ConvertsTheCounterAsPerfDoes) {
   // A zero before zero wraps. The product needs more than 64 bits.
