@@ -46,19 +46,6 @@ struct AuxSnapshot {
   bool head_is_at_least = false;  // it went round more often than can be known
 };
 
-// What PERF_RECORD_AUX says: the tracer wrote until `time`, up to `end_offset`.
-struct AuxSpan {
-  TimeSpan time;
-  uint64_t begin_offset = 0;      // counting all bytes
-  uint64_t end_offset = 0;
-  std::optional<int64_t> task;
-};
-
-struct AuxLoss {
-  TimeSpan time;                  // between the record before and this one
-  GapReason reason = GapReason::kNoRoom;
-};
-
 class AuxReader {
  public:
   AuxReader(const AuxArea& area, int cpu, int tid);
@@ -66,9 +53,15 @@ class AuxReader {
   // Follows the head. With kWithinArea to be called more often than the tracer can go round.
   void Look();
 
-  // A PERF_RECORD_AUX: `offset` and `size` as it has them, `flags` PERF_AUX_FLAG_*. `since`: when the tracer began to
+  // A PERF_RECORD_AUX: `offset` and `size` as it has them, `flags` PERF_AUX_FLAG_*: with PERF_AUX_FLAG_OVERWRITE `offset`
+  // is the end of the bytes, as the kernel writes it in overwrite mode, else their begin. `since`: when the tracer began to
   // write these, as far as known (the task came on the CPU). Keeps a bounded number; older ones are forgotten.
+  // Records come in the order in which they were written. Where the head starts over it is followed from record to
+  // record, so that it counts rounds however seldom somebody looks; from the first such record on nothing else moves it.
   void TakeRecord(TimeNs since, TimeNs time, uint64_t offset, uint64_t size, uint64_t flags, std::optional<int64_t> task);
+
+  // Records are lost: whose the bytes up to the next one are, is not known.
+  void LoseRecords(TimeSpan time);
 
   // The newest that the area holds. `since_last`: only what came after the last snapshot. `blind`: when the caller had
   // stopped the tracer for this; from == to: it had not.
@@ -77,10 +70,15 @@ class AuxReader {
   // Of the records, as far as the area still held them at the last snapshot. Where only the end of a record's bytes
   // is left, nobody knows here when they were written: it is told as an instant at its end.
   std::vector<AuxSpan> held() const;
+  // Bounded, too.
   const std::vector<AuxLoss>& losses() const { return losses_; }
 
  private:
   uint64_t Load() const;
+  void Advance(uint64_t head);
+  void LookBack();
+  std::optional<uint64_t> EndOfRecord(uint64_t offset, uint64_t size, uint64_t flags);
+  void Lose(TimeSpan time);
   bool ReferenceChanged(uint64_t advance) const;
   void KeepReference();
   std::string Copy(uint64_t begin, uint64_t end) const;
@@ -91,7 +89,11 @@ class AuxReader {
   bool looked_ = false;
   uint64_t head_ = 0;             // all bytes, as of the last look
   bool head_is_at_least_ = false;
-  std::string reference_;         // the bytes that end at head_
+  std::string reference_;         // the bytes that end at reference_head_, as they were then
+  uint64_t reference_head_ = 0;
+  uint64_t told_until_ = 0;       // by records
+  bool follows_records_ = false;
+  bool records_lost_ = false;     // since the last one
   uint64_t last_taken_ = 0;       // the head at the last snapshot
   uint64_t oldest_held_ = 0;      // at the last snapshot
   TimeNs last_record_ = 0;

@@ -83,7 +83,12 @@ std::optional<PerfSwitch> ParsePerfSwitch(const PerfRecord& record) {
 
 std::optional<PerfAux> ParsePerfAux(const PerfRecord& record) {
   if (!Is(record, PERF_RECORD_AUX, 24)) return std::nullopt;
-  return PerfAux{At<uint64_t>(record, 0), At<uint64_t>(record, 8), At<uint64_t>(record, 16)};
+  PerfAux aux{At<uint64_t>(record, 0), At<uint64_t>(record, 8), At<uint64_t>(record, 16)};
+  if ((aux.flags & PERF_AUX_FLAG_OVERWRITE) != 0) {
+    aux.bytes = std::min(aux.bytes, aux.offset);
+    aux.offset -= aux.bytes;
+  }
+  return aux;
 }
 
 std::optional<PerfThread> ParsePerfTraceStart(const PerfRecord& record) {

@@ -50,7 +50,7 @@ struct PerfSwitch {  // PERF_RECORD_SWITCH, PERF_RECORD_SWITCH_CPU_WIDE
 std::optional<PerfSwitch> ParsePerfSwitch(const PerfRecord& record);
 
 struct PerfAux {  // PERF_RECORD_AUX: the tracer wrote these bytes of its ring
-  uint64_t offset = 0;  // monotonic, but in snapshots, where perf says nothing before it copies
+  uint64_t offset = 0;  // of their begin. In overwrite mode the record has that of their end, and this is made of it
   uint64_t bytes = 0;
   uint64_t flags = 0;   // PERF_AUX_FLAG_*
 };

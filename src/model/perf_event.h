@@ -6,6 +6,7 @@
 #include <linux/perf_event.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,20 @@ struct PerfRing {
   TimeSpan blind{};            // it was off; from == to: never
 };
 
+// What PERF_RECORD_AUX says: the tracer wrote until `time`, up to `end_offset`.
+struct AuxSpan {
+  TimeSpan time;
+  uint64_t begin_offset = 0;     // counting all bytes
+  uint64_t end_offset = 0;
+  std::optional<int64_t> task = {};
+  uint64_t flags = 0;            // PERF_AUX_FLAG_*
+};
+
+struct AuxLoss {
+  TimeSpan time;                 // between the record before and the one that tells of it
+  GapReason reason = GapReason::kNoRoom;
+};
+
 // One AUX ring: what a hardware tracer wrote.
 struct AuxRing {
   int cpu = 0;
@@ -47,6 +62,8 @@ struct AuxRing {
   bool lost_before = false;
   TimeNs taken = 0;
   TimeSpan blind{};
+  std::vector<AuxSpan> spans = {};  // of `bytes`, ascending; what none of them has is nobody's that is known
+  std::vector<AuxLoss> losses = {};
 };
 
 }  // namespace hangscope

@@ -129,6 +129,10 @@ void PerfRingsReader::MakeSpans(const std::vector<Told>& told, const std::vector
     const uint64_t restarts = ring->restarts;
     span.begin_offset = offsets.Begin(one.aux.offset, one.aux.bytes, &ring->restarts);
     span.end_offset = span.begin_offset + one.aux.bytes;
+    // Intel PT tells all of an area that overwrites itself, however little of it is new.
+    if ((one.aux.flags & PERF_AUX_FLAG_OVERWRITE) != 0 && restarts == ring->restarts) {
+      span.begin_offset = std::clamp(end, span.begin_offset, span.end_offset);
+    }
     span.flags = one.aux.flags;
     span.pid = one.pid;
     span.tid = one.tid;

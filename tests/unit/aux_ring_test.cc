@@ -143,7 +143,7 @@ TEST(AuxRing, KeepsWhatRecordsSayOfLosses) {
   SimulatedAux aux(1000, AuxHeadKind::kCountsAll);
   AuxReader reader(aux.area(), 0, -1);
   WriteBytes(aux, 300);
-  reader.TakeRecord(At(0), At(10), 0, 300, PERF_AUX_FLAG_OVERWRITE, 7);
+  reader.TakeRecord(At(0), At(10), 300, 300, PERF_AUX_FLAG_OVERWRITE, 7);
   WriteBytes(aux, 900);
   reader.TakeRecord(At(15), At(20), 300, 900, PERF_AUX_FLAG_TRUNCATED, 7);
   reader.TakeRecord(At(20), At(30), 1200, 0, PERF_AUX_FLAG_COLLISION, 7);
@@ -158,6 +158,28 @@ TEST(AuxRing, KeepsWhatRecordsSayOfLosses) {
   EXPECT_EQ(held[0].begin_offset, 200u);
   EXPECT_EQ(held[1].time, Between(15, 20));
   EXPECT_EQ(held[1].end_offset, 1200u);
+}
+
+// In overwrite mode the kernel's records say where the head is, behind the bytes; and of Intel PT the whole area is told
+// as what was written.
+TEST(AuxRing, TakesOffsetsAsTheKernelTellsThemOfAnAreaThatOverwritesItself) {
+  for (const AuxHeadKind kind : {AuxHeadKind::kCountsAll, AuxHeadKind::kWithinArea}) {
+    SimulatedAux aux(1000, kind);
+    AuxReader reader(aux.area(), 0, -1);
+    for (int i = 1; i <= 3; ++i) {
+      WriteBytes(aux, 400);
+      const bool all = kind == AuxHeadKind::kCountsAll;
+      reader.TakeRecord(At(i * 10), At(i * 10 + 5), all ? i * 400u : i * 400u % 1000, all ? 400 : 1000, PERF_AUX_FLAG_OVERWRITE, i);
+    }
+    reader.Take(false, At(40), {});
+    const std::vector<AuxSpan> held = reader.held();
+    ASSERT_EQ(held.size(), 3u);
+    EXPECT_EQ(held[0].begin_offset, 200u);
+    EXPECT_EQ(held[1].begin_offset, 400u);
+    EXPECT_EQ(held[1].end_offset, 800u);
+    EXPECT_EQ(held[2].end_offset, 1200u);
+    EXPECT_EQ(held[2].task, 3);
+  }
 }
 
 // P1 to P5 on CPUs 0, 3, 1, 2, 1, a byte each 100 us, through real sinks and areas into a window.

@@ -213,6 +213,14 @@ TEST_F(PerfSideBandTest, TellsSwitchesTracesAndLosses) {
   EXPECT_EQ(aux->offset, 0x1000u);
   EXPECT_EQ(aux->bytes, 0x200u);
   EXPECT_EQ(aux->flags, uint64_t{PERF_AUX_FLAG_TRUNCATED});
+  const auto overwritten = ParsePerfAux(Record(PERF_RECORD_AUX, PerfWord(0x1000) + PerfWord(0x200) + PerfWord(PERF_AUX_FLAG_OVERWRITE)));
+  ASSERT_TRUE(overwritten);
+  EXPECT_EQ(overwritten->offset, 0xe00u) << "the kernel tells the end";
+  EXPECT_EQ(overwritten->bytes, 0x200u);
+  const auto whole_area = ParsePerfAux(Record(PERF_RECORD_AUX, PerfWord(0x100) + PerfWord(0x200) + PerfWord(PERF_AUX_FLAG_OVERWRITE)));
+  ASSERT_TRUE(whole_area);
+  EXPECT_EQ(whole_area->offset, 0u);
+  EXPECT_EQ(whole_area->bytes, 0x100u);
   const auto start = ParsePerfTraceStart(Record(PERF_RECORD_ITRACE_START, PerfIds(5, 6)));
   ASSERT_TRUE(start);
   EXPECT_EQ(start->tid, 6);
