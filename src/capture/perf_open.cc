@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 namespace hangscope {
@@ -17,6 +18,16 @@ uint64_t PageBytes() {
 
 void PerfDescriptor::Close() {
   if (fd_ >= 0) close(fd_);
+}
+
+perf_event_attr Recorded(perf_event_attr attr) {
+  attr.size = sizeof(attr);
+  attr.sample_type |= PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
+  attr.sample_id_all = 1;
+  attr.use_clockid = 1;
+  attr.clockid = CLOCK_MONOTONIC;
+  attr.disabled = 1;
+  return attr;
 }
 
 PerfDescriptor OpenPerfEvent(const perf_event_attr& attr, pid_t pid, int cpu) {

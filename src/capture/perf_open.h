@@ -34,6 +34,10 @@ class PerfDescriptor {
   int fd_ = -1;
 };
 
+// What every event that is recorded has: the clock, and the fields by which records are told apart and put in order.
+// Disabled.
+perf_event_attr Recorded(perf_event_attr attr);
+
 // Close-on-exec. Not ok(): errno says why. pid -1: every process; cpu -1: wherever it runs.
 PerfDescriptor OpenPerfEvent(const perf_event_attr& attr, pid_t pid, int cpu);
 

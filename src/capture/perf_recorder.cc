@@ -16,6 +16,7 @@
 
 #include "base/file_system.h"
 #include "base/units.h"
+#include "capture/aux_tracer.h"
 #include "capture/cpu_recorder.h"
 #include "capture/perf_events.h"
 #include "capture/perf_open.h"
@@ -49,17 +50,6 @@ uint64_t RingBytes(uint64_t asked) {
 }
 
 uint64_t SideBandBytes(uint64_t ring_bytes) { return std::clamp<uint64_t>(ring_bytes / 8, kSmallestRing, 512u << 10); }
-
-// What every event has: the clock, and the fields by which records are told apart and put in order.
-perf_event_attr Recorded(perf_event_attr attr) {
-  attr.size = sizeof(attr);
-  attr.sample_type |= PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
-  attr.sample_id_all = 1;
-  attr.use_clockid = 1;
-  attr.clockid = CLOCK_MONOTONIC;
-  attr.disabled = 1;
-  return attr;
-}
 
 PerfEventSpec Dummy() {
   PerfEventSpec spec;
@@ -124,7 +114,7 @@ class PerfRecorder final : public CpuRecorder {
       : clock_(clock), pid_(pid), options_(options), whole_machine_(options.whole_machine) {}
 
   Status Start();
-  void Tick() override { DrainSideBand(); }
+  void Tick() override;
   Result<CpuCapture> Take() override;
   const std::vector<std::string>& warnings() const override { return warnings_; }
 
@@ -135,6 +125,7 @@ class PerfRecorder final : public CpuRecorder {
 
   void ChooseEvents();
   void Choose(const std::string& name, Refusals* refusals);
+  void AddTracer(const PerfEventSpec& spec, Refusals* refusals);
   bool Add(PerfEventSpec spec, bool side_band, Refusals* refusals);
   PerfDescriptor Open(const RecordedEvent& recorded, pid_t tid, int cpu) const;
 
@@ -145,6 +136,7 @@ class PerfRecorder final : public CpuRecorder {
   Status AttachProbes();
   Status AttachEvent(RecordedEvent* recorded, RecordedThread* thread, bool side_band);
   bool MadeWhileAttaching() const;
+  void AttachTracers(pid_t tid);
   void DescribeBeginning();
 
   void DrainSideBand();
@@ -159,7 +151,9 @@ class PerfRecorder final : public CpuRecorder {
   std::vector<RecordedEvent> events_;
   std::vector<PerfDescriptor> trials_;
   std::vector<RecordedThread> threads_;
+  std::vector<std::unique_ptr<AuxTracer>> tracers_;
   std::map<std::string, int> unrecorded_;  // threads, by the reason
+  std::map<std::string, int> untraced_;    // likewise
   std::map<pid_t, pid_t> at_start_;  // the process of each thread
   TimeNs recording_since_ = 0;
   PerfSideBand side_band_{kMostSideBand};
@@ -174,6 +168,7 @@ Status PerfRecorder::Start() {
   if (Status status = AttachProbes(); !status.ok()) return status;
   trials_.clear();
   for (const auto& [reason, threads] : unrecorded_) warnings_.push_back(std::to_string(threads) + " of " + std::to_string(at_start_.size()) + " threads are not recorded: " + reason);
+  for (const auto& [reason, threads] : untraced_) warnings_.push_back(std::to_string(threads) + " of " + std::to_string(std::max<size_t>(1, at_start_.size())) + " threads are not traced by hardware: " + reason);
   // What came while threads were attached is incomplete: of some, or of events that are closed again.
   for (CpuRings& rings : rings_) rings.reader->Begin();
   recording_since_ = clock_.Monotonic();
@@ -255,10 +250,28 @@ void PerfRecorder::Choose(const std::string& name, Refusals* refusals) {
   auto specs = PerfEventFinder(PosixFileSystem()).Find(name);
   if (!specs.ok()) return refusals->Add(name, specs.status().message());
   for (PerfEventSpec& spec : *specs) {
-    // Its records without its AUX area would look like a trace of nothing.
-    if (spec.tracer) refusals->Add(spec.event.name, "this machine has it, but hangscope does not record hardware traces yet; 'perf record -S' does, and 'hangscope why perf.data' reads them");
+    if (spec.tracer) AddTracer(spec, refusals);
     else Add(std::move(spec), false, refusals);
   }
+}
+
+// A file in perf's form has the description of one kind of tracer.
+void PerfRecorder::AddTracer(const PerfEventSpec& spec, Refusals* refusals) {
+  const auto known = [&](const auto& tracer) { return tracer->event().name == spec.event.name; };
+  if (std::any_of(tracers_.begin(), tracers_.end(), known)) return;
+  const auto kind = TracerKindOf(spec.event.name.substr(0, spec.event.name.find('/')));
+  if (!tracers_.empty() && (kind != tracers_.front()->kind() || kind != TracerKind::kArmSpe)) {
+    return refusals->Add(spec.event.name, "one hardware trace at a time, and '" + tracers_.front()->event().name + "' is recorded");
+  }
+  AllowMoreDescriptors();
+  AuxTracerOptions options;
+  for (const CpuRings& rings : rings_) options.cpus.push_back(rings.cpu);
+  options.trace_bytes = RingBytes(options_.ring_bytes);
+  options.whole_machine = whole_machine_;
+  options.permission = permission_;
+  auto tracer = AuxTracer::Open(PosixFileSystem(), KernelTracerPort(), clock_, spec, options, &warnings_);
+  if (tracer.ok()) tracers_.push_back(std::move(*tracer));
+  else refusals->Add(spec.event.name, tracer.status().message());
 }
 
 // Whether it may be recorded is tried, with less where the kernel refuses all.
@@ -306,11 +319,16 @@ PerfDescriptor PerfRecorder::Open(const RecordedEvent& recorded, pid_t tid, int 
 // A thread that is made while its maker gets its events inherits only those that are there already. Then all
 // begins anew.
 Status PerfRecorder::AttachAll() {
-  if (whole_machine_) return Attach(-1);
+  if (whole_machine_) {
+    AttachTracers(-1);
+    return Attach(-1);
+  }
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     threads_.clear();
     at_start_.clear();
     unrecorded_.clear();
+    untraced_.clear();
+    for (auto& tracer : tracers_) tracer->DetachAll();
     side_band_.Clear();
     for (RecordedEvent& each : events_) each.event.ids.clear();
     if (Status status = AttachTree(); !status.ok()) return status;
@@ -346,12 +364,21 @@ Status PerfRecorder::Attach(pid_t tid) {
   Status status = AttachEvents(&thread, true);
   thread.begun = clock_.Monotonic();
   if (status.ok()) status = AttachEvents(&thread, false);
+  if (status.ok() && tid != -1) AttachTracers(tid);
   thread.complete = clock_.Monotonic();
   if (status.code() == Status::Code::kNotFound) return {};
   if (!status.ok() && threads_.empty()) return Status::Io("nothing of process " + std::to_string(pid_) + " can be recorded: " + status.message());
   if (status.ok()) threads_.push_back(std::move(thread));
   else ++unrecorded_[status.message()];
   return {};
+}
+
+// Who is not traced is recorded all the same.
+void PerfRecorder::AttachTracers(pid_t tid) {
+  for (auto& tracer : tracers_) {
+    const Status status = tracer->Attach(tid);
+    if (!status.ok() && status.code() != Status::Code::kNotFound) ++untraced_["'" + tracer->event().name + "': " + status.message()];
+  }
 }
 
 // Where the whole machine is recorded they are set already.
@@ -412,6 +439,11 @@ void PerfRecorder::DrainSideBand() {
   for (CpuRings& rings : rings_) side_band_.Drain(rings.side.pages());
 }
 
+void PerfRecorder::Tick() {
+  DrainSideBand();
+  for (auto& tracer : tracers_) tracer->Tick();
+}
+
 Result<CpuCapture> PerfRecorder::Take() {
   CpuCapture capture;
   capture.time = clock_.Monotonic();
@@ -429,6 +461,7 @@ Result<CpuCapture> PerfRecorder::Take() {
   for (PerfRing& ring : capture.rings) MendSharedSamples(capture.events, &ring.records);
   capture.side_band = side_band_.records();
   capture.side_band_lost = side_band_.lost();
+  for (auto& tracer : tracers_) tracer->Take(&capture);
   return capture;
 }
 

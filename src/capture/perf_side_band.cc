@@ -65,6 +65,32 @@ std::map<pid_t, PerfFork> Forks(const std::string& records) {
   return forks;
 }
 
+PerfRecordEnd EndOfPerfRecord(std::string_view record) {
+  PerfRecordEnd end;
+  if (record.size() < sizeof(perf_event_header) + kPerfRecordEndBytes) return end;
+  const char* const at = record.data() + record.size() - kPerfRecordEndBytes;
+  std::memcpy(&end.pid, at, 4);
+  std::memcpy(&end.tid, at + 4, 4);
+  std::memcpy(&end.time, at + 8, 8);
+  std::memcpy(&end.cpu, at + 16, 4);
+  std::memcpy(&end.id, at + 24, 8);
+  return end;
+}
+
+std::string MakePerfRecord(uint32_t type, uint16_t misc, const std::string& body, const PerfRecordEnd& end) {
+  const size_t size = sizeof(perf_event_header) + body.size() + kPerfRecordEndBytes;
+  std::string record;
+  if (size > kMostRecord) return record;
+  Put(&record, perf_event_header{type, misc, static_cast<uint16_t>(size)});
+  record += body;
+  Put(&record, static_cast<uint32_t>(end.pid));
+  Put(&record, static_cast<uint32_t>(end.tid));
+  Put(&record, end.time);
+  Put(&record, uint64_t{static_cast<uint32_t>(end.cpu)});
+  Put(&record, end.id);
+  return record;
+}
+
 void PerfSideBand::Drain(const PerfPages& pages) {
   const ForwardRingCounts counts = DrainForwardRing(pages, most_bytes_, &records_);
   lost_ += counts.lost_records + counts.dropped_records;
@@ -78,32 +104,22 @@ void PerfSideBand::AddThread(FileSystem& files, pid_t pid, pid_t tid, TimeNs now
   Put(&body, static_cast<uint32_t>(pid));
   Put(&body, static_cast<uint32_t>(tid));
   PutText(&body, name->substr(0, name->find('\n')));
-  Append(PERF_RECORD_COMM, 0, std::move(body), pid, tid, now, id);
+  Append(MakePerfRecord(PERF_RECORD_COMM, 0, body, {pid, tid, now, 0, id}));
   if (pid != tid) return;
   auto maps = ReadWholeFile(files, folder + "/maps");
   if (!maps.ok()) return;
   for (size_t begin = 0; begin < maps->size();) {
     const size_t end = std::min(maps->find('\n', begin), maps->size());
-    std::string mapping = Mmap2Body(maps->substr(begin, end - begin), pid);
-    if (!mapping.empty()) Append(PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, std::move(mapping), pid, tid, now, id);
+    const std::string mapping = Mmap2Body(maps->substr(begin, end - begin), pid);
+    if (!mapping.empty()) Append(MakePerfRecord(PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, mapping, {pid, tid, now, 0, id}));
     begin = end + 1;
   }
 }
 
-// With what sample_id_all puts behind: u32 pid, tid, u64 time, u32 cpu, reserved, u64 id.
-void PerfSideBand::Append(uint32_t type, uint16_t misc, std::string body, pid_t pid, pid_t tid, TimeNs now, uint64_t id) {
-  Put(&body, static_cast<uint32_t>(pid));
-  Put(&body, static_cast<uint32_t>(tid));
-  Put(&body, now);
-  Put(&body, uint64_t{0});
-  Put(&body, id);
-  const size_t size = sizeof(perf_event_header) + body.size();
-  if (size > kMostRecord || records_.size() + size > most_bytes_) {
-    ++lost_;
-    return;
-  }
-  Put(&records_, perf_event_header{type, misc, static_cast<uint16_t>(size)});
-  records_ += body;
+// Counts it where there is no room.
+void PerfSideBand::Append(const std::string& record) {
+  if (record.empty() || records_.size() + record.size() > most_bytes_) ++lost_;
+  else records_ += record;
 }
 
 void PerfSideBand::Clear() {

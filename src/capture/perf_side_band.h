@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -23,6 +24,20 @@ struct PerfFork {
 };
 // Of side-band records, by the thread that was made.
 std::map<pid_t, PerfFork> Forks(const std::string& records);
+
+// What sample_id_all puts behind a record of ours (capture/perf_open.h: Recorded).
+struct PerfRecordEnd {
+  pid_t pid = 0;
+  pid_t tid = 0;
+  TimeNs time = 0;
+  int cpu = 0;
+  uint64_t id = 0;
+};
+constexpr size_t kPerfRecordEndBytes = 32;
+// Of a whole record that has one.
+PerfRecordEnd EndOfPerfRecord(std::string_view record);
+// A record as the kernel writes it; empty where it would be longer than one can be.
+std::string MakePerfRecord(uint32_t type, uint16_t misc, const std::string& body, const PerfRecordEnd& end);
 
 // One thread.
 class PerfSideBand {
@@ -43,7 +58,7 @@ class PerfSideBand {
   uint64_t lost() const { return lost_; }
 
  private:
-  void Append(uint32_t type, uint16_t misc, std::string body, pid_t pid, pid_t tid, TimeNs now, uint64_t id);
+  void Append(const std::string& record);
 
   const uint64_t most_bytes_;
   std::string records_;

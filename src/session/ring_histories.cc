@@ -141,7 +141,7 @@ void AddLosses(const PerfRing& ring, const RingMark* before, TimeNs last_time, R
   if (ring.blind.to > ring.blind.from) history->losses.push_back({ring.blind, GapReason::kBlind, 0, AmountUnit::kUnknown, {}});
 }
 
-// What it covers is known only from records of the tracer in other rings: nothing is claimed.
+// What no record tells of was written at some time: nothing is claimed of it.
 RingHistory HistoryOf(const AuxRing& ring) {
   RingHistory history;
   history.ring = {ring.cpu >= 0 ? RingKind::kCpu : RingKind::kThread, ring.cpu >= 0 ? ring.cpu : ring.tid, "trace"};
@@ -150,7 +150,9 @@ RingHistory HistoryOf(const AuxRing& ring) {
   history.recorded_until = ring.taken;
   history.always_on = false;
   const uint64_t begin = ring.head - std::min<uint64_t>(ring.head, ring.bytes.size());
-  if (!ring.bytes.empty()) history.held.push_back({{ring.taken, ring.taken}, begin, ring.head, {}});
+  for (const AuxSpan& span : ring.spans) history.held.push_back({span.time, span.begin_offset, span.end_offset, span.task});
+  if (ring.spans.empty() && !ring.bytes.empty()) history.held.push_back({{ring.taken, ring.taken}, begin, ring.head, {}});
+  for (const AuxLoss& loss : ring.losses) history.losses.push_back({loss.time, loss.reason, 0, AmountUnit::kUnknown, {}});
   if (ring.blind.to > ring.blind.from) history.losses.push_back({ring.blind, GapReason::kBlind, 0, AmountUnit::kUnknown, {}});
   return history;
 }
