@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/utf8.h"
+#include "decode/event_format.h"
 #include "hangscope/abi/catalog.h"
 #include "hangscope/abi/kernel_events.h"
 #include "hangscope/abi/record.h"
@@ -17,7 +18,6 @@ namespace {
 constexpr size_t kListHeaderBytes = 12;
 constexpr size_t kEntryHeaderBytes = 12;
 constexpr size_t kMostFields = ScopeEvent::kMostParameters;
-constexpr int kWidest = 64;  // of a conversion
 
 struct TypeName {
   std::string_view name;
@@ -90,68 +90,15 @@ bool TakeText(std::string_view* rest, std::string* text) {
   return true;
 }
 
-// One conversion of printf: %[flags][width][length]type.
-struct Conversion {
-  bool zeros = false;
-  bool left = false;
-  int width = 0;
-  char type = '\0';
-};
-
-// `text` is behind the %, and what belongs to it is taken. Its type is 0 where it is none of ours.
-Conversion TakeConversion(std::string_view* text) {
-  Conversion conversion;
-  size_t at = 0;
-  const auto peek = [&] { return at < text->size() ? (*text)[at] : '\0'; };
-  for (; peek() == '0' || peek() == '-' || peek() == '#' || peek() == '+' || peek() == ' '; ++at) {
-    conversion.zeros |= peek() == '0';
-    conversion.left |= peek() == '-';
-  }
-  for (; peek() >= '0' && peek() <= '9'; ++at) conversion.width = std::min(kWidest, conversion.width * 10 + (peek() - '0'));
-  while (peek() == 'l' || peek() == 'h' || peek() == 'z' || peek() == 'j' || peek() == 't') ++at;
-  const char type = peek();
-  if (type != '\0' && std::string_view("udixXpcs%").find(type) != std::string_view::npos) {
-    conversion.type = type;
-    ++at;
-  }
-  text->remove_prefix(at);
-  return conversion;
+// As the fields of any trace.
+TraceField TraceFieldOf(const FieldValue& value) {
+  constexpr TraceFieldType kTypes[] = {TraceFieldType::kUnsigned, TraceFieldType::kSigned, TraceFieldType::kBool, TraceFieldType::kText, TraceFieldType::kPointer};
+  return {value.name, kTypes[static_cast<size_t>(value.type)], 64};
 }
 
-std::string Characters(uint64_t bits, int count) {
-  std::string text;
-  for (int i = 0; i < count; ++i) text.push_back(static_cast<char>(bits >> 8 * i));
-  while (!text.empty() && text.back() == '\0') text.pop_back();
-  return Printable(text);
-}
-
-std::string Plain(const FieldValue& value, char type) {
-  if (!value.known) return "?";
-  const bool negative = value.type == EventField::Type::kSigned && static_cast<int64_t>(value.bits) < 0;
-  // What the sign of a small number was extended to is none of its bits.
-  const bool small = negative && static_cast<int64_t>(value.bits) >= INT32_MIN;
-  const uint64_t own_bits = small ? value.bits & UINT32_MAX : value.bits;
-  switch (type) {
-    case 'x': return fmt::format("{:x}", own_bits);
-    case 'X': return fmt::format("{:X}", own_bits);
-    case 'p': return fmt::format("{:#x}", value.bits);
-    case 'c': return Characters(value.bits, 1);
-    case 's': return value.type == EventField::Type::kText ? Characters(value.bits, 4) : fmt::format("{}", value.bits);
-    default: break;
-  }
-  if (value.type == EventField::Type::kText) return Characters(value.bits, 4);
-  if (value.type == EventField::Type::kPointer) return fmt::format("{:#x}", value.bits);
-  return negative ? fmt::format("{}", static_cast<int64_t>(value.bits)) : fmt::format("{}", value.bits);
-}
-
-std::string Converted(const FieldValue& value, const Conversion& conversion) {
-  std::string text = Plain(value, conversion.type);
-  const auto width = static_cast<size_t>(conversion.width);
-  if (text.size() >= width) return text;
-  const std::string fill(width - text.size(), conversion.zeros && !conversion.left ? '0' : ' ');
-  if (conversion.left) return text + fill;
-  if (conversion.zeros && text.starts_with("-")) return "-" + fill + text.substr(1);
-  return fill + text;
+TraceValue TraceValueOf(const FieldValue& value) {
+  const bool is_text = value.type == EventField::Type::kText;
+  return {value.bits, is_text ? CharactersOf(value.bits, 4) : "", value.known};
 }
 
 }  // namespace
@@ -286,27 +233,13 @@ std::string ScopeCatalog::Format(const ScopeEvent& event, uint32_t word_bytes) c
     std::vector<uint32_t> parameters(event.parameters.begin(), event.parameters.begin() + event.parameter_count);
     return fmt::format("({})", fmt::join(parameters, ", "));
   }
-  const std::vector<FieldValue> values = Fields(event, word_bytes);
-  size_t used = 0;
-  std::string text;
-  std::string_view format = kind->format;
-  while (!format.empty()) {
-    const size_t percent = std::min(format.find('%'), format.size());
-    text += format.substr(0, percent);
-    format.remove_prefix(percent);
-    if (format.empty()) break;
-    const std::string_view whole = format;
-    format.remove_prefix(1);
-    const Conversion conversion = TakeConversion(&format);
-    if (conversion.type == '%') text += '%';
-    else if (conversion.type == '\0') text += whole.substr(0, whole.size() - format.size());
-    else text += used < values.size() ? Converted(values[used++], conversion) : "?";
+  std::vector<TraceField> fields;
+  std::vector<TraceValue> values;
+  for (const FieldValue& value : Fields(event, word_bytes)) {
+    fields.push_back(TraceFieldOf(value));
+    values.push_back(TraceValueOf(value));
   }
-  // A field without a conversion is shown all the same.
-  for (; used < values.size(); ++used) {
-    text += fmt::format("{}{}={}", text.empty() ? "" : " ", values[used].name, Plain(values[used], 'u'));
-  }
-  return Printable(text);
+  return FormatFields(kind->format, fields, values);
 }
 
 }  // namespace hangscope
