@@ -33,6 +33,7 @@ int CatCommand(const std::vector<std::string>& words);
 int ShowCommand(const std::vector<std::string>& words);
 int WatchCommand(const std::vector<std::string>& words, const StartSignals& signals);
 int SetCommand(const std::vector<std::string>& words);
+int ExportCommand(const std::vector<std::string>& words);
 int DoctorCommand(const std::vector<std::string>& words);
 int WhyCommand(const std::vector<std::string>& words);
 

@@ -24,6 +24,7 @@ usage: hangscope COMMAND [options]
   snap PID|NAME|DIR             ask one of them for a snapshot
   cat RING|SNAPSHOT             print what a ring or a snapshot holds, oldest first
   show TARGET                   the events that a program recorded in its memory
+  export --to FORMAT WHAT       what was recorded, in formats of other programs
   watch TARGET...               watch its cores and tasks: who hangs, who waits for whom
   why TARGET                    the verdict on one that hangs, or is dead
   set WHAT TARGET CORES...      pause, resume, delay, mask, freeze
@@ -51,6 +52,7 @@ int Dispatch(const std::vector<std::string>& words, const StartSignals& signals)
   if (command == "ls") return LsCommand(rest);
   if (command == "cat") return CatCommand(rest);
   if (command == "show") return ShowCommand(rest);
+  if (command == "export") return ExportCommand(rest);
   if (command == "set") return SetCommand(rest);
   if (command == "doctor") return DoctorCommand(rest);
   if (command == "why") return WhyCommand(rest);
@@ -65,7 +67,7 @@ int Dispatch(const std::vector<std::string>& words, const StartSignals& signals)
   if (command.empty()) {
     WriteAll(STDERR_FILENO, kHelp);
   } else {
-    PrintError("unknown command '" + command + "'; there are run, tee, ls, snap, cat, show, watch, why, set, doctor and cost (hangscope --help)");
+    PrintError("unknown command '" + command + "'; there are run, tee, ls, snap, cat, show, export, watch, why, set, doctor and cost (hangscope --help)");
   }
   return kExitUsage;
 }

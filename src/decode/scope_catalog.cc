@@ -92,8 +92,8 @@ bool TakeText(std::string_view* rest, std::string* text) {
 
 // As the fields of any trace.
 TraceField TraceFieldOf(const FieldValue& value) {
-  constexpr TraceFieldType kTypes[] = {TraceFieldType::kUnsigned, TraceFieldType::kSigned, TraceFieldType::kBool, TraceFieldType::kText, TraceFieldType::kPointer};
-  return {value.name, kTypes[static_cast<size_t>(value.type)], 64};
+  constexpr TraceFieldType kSameOrder[] = {TraceFieldType::kUnsigned, TraceFieldType::kSigned, TraceFieldType::kBool, TraceFieldType::kText, TraceFieldType::kPointer};
+  return {value.name, kSameOrder[static_cast<size_t>(value.type)], 64};
 }
 
 TraceValue TraceValueOf(const FieldValue& value) {

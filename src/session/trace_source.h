@@ -17,7 +17,7 @@ namespace hangscope {
 
 struct TraceRequest {
   ScopeSource source;       // the target: as for hangscope show; or a snapshot, a perf.data file, a ring, a log
-  std::optional<TimeNs> from, to;      // what lies outside is left out
+  std::optional<TimeNs> from, to;      // what lies outside is left out; below 0: so long before the end of what is held
   std::string cores;        // "3", "0-7", a name; of tracks; empty: all
   std::string task;         // a number or a name; empty: all
   std::string event;        // a kind's name; empty: all

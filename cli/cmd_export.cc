@@ -1,0 +1,205 @@
+// hangscope export: docs/hangscope-export.md.
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "commands.h"
+#include "options.h"
+#include "session/trace_export.h"
+
+namespace hangscope::cli {
+namespace {
+
+constexpr char kHelp[] =
+    R"(usage: hangscope export [options] --to FORMAT SNAPSHOT|TARGET
+
+Writes what was recorded, of all cores and CPUs in the order of time, for other programs.
+FORMAT is jsonl or text. What can be exported: a snapshot, whatever hangscope show takes
+(a scope file, pid:N, core:FILE, gdb:HOST:PORT, exec:COMMAND), a perf.data.
+
+  --to, -t FORMAT       see above
+  -o PATH               where to [-, standard output]
+  --force               replace what is there
+  --from T, --until T   only so much: seconds of the recording's clock, or back from its
+                        end, as in --from=-2s
+  --core N|A-B|NAME     only of these cores and CPUs
+  --task N|NAME         only of this task or thread
+  --event NAME          only events of this name
+  --last N              only the newest N
+  --no-streams          without instruction traces in streams
+  --elf FILE            the program: names of its events, and where the scope is
+  --intrusive           the target may be stopped for a moment
+
+What is missing is part of what is written. A last line on stderr sums up.
+Status: 0; 2 usage; 3 nothing can be read, or not written; 130 interrupted.
+)";
+
+constexpr TimeNs kQuietFor = kSecond;  // no progress is told before
+constexpr TimeNs kBetweenBars = 100 * kMillisecond;
+constexpr int kBarWidth = 40;
+
+// Standard output as a file that is written from its begin to its end.
+class StandardOutput final : public File {
+ public:
+  Status WriteAt(uint64_t, std::string_view bytes, size_t* written) override {
+    *written = WriteAll(STDOUT_FILENO, bytes) ? bytes.size() : 0;
+    if (*written == bytes.size()) return {};
+    nobody_listens_ = errno == EPIPE;
+    return Status::FromErrno(errno, "write", "standard output");
+  }
+  Result<size_t> ReadAt(uint64_t, std::span<char>) override { return Refuse(); }
+  Status Truncate(uint64_t) override { return Refuse(); }
+  Result<uint64_t> Size() override { return Refuse(); }
+  Result<uint64_t> LinkCount() override { return Refuse(); }
+  Status Lock() override { return Refuse(); }
+  bool IsLocked() override { return false; }
+
+  bool nobody_listens() const { return nobody_listens_; }
+
+ private:
+  static Status Refuse() { return Status::Io("standard output can only be written to"); }
+  bool nobody_listens_ = false;
+};
+
+// A bar on stderr, where that is a terminal, for what takes its time.
+class ProgressBar {
+ public:
+  explicit ProgressBar(Clock& clock) : clock_(clock), start_(clock.Monotonic()), wanted_(isatty(STDERR_FILENO) != 0) {}
+  ~ProgressBar() {
+    if (shown_ > 0) WriteAll(STDERR_FILENO, "\r\033[K");
+  }
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+
+  void Show(double part) {
+    const TimeNs now = clock_.Monotonic();
+    if (!wanted_ || now - start_ < kQuietFor || now - shown_ < kBetweenBars) return;
+    shown_ = now;
+    const int done = static_cast<int>(std::clamp(part, 0.0, 1.0) * kBarWidth);
+    WriteAll(STDERR_FILENO, fmt::format("\r[{}{}] {:3.0f} %", std::string(static_cast<size_t>(done), '#'), std::string(static_cast<size_t>(kBarWidth - done), ' '), part * 100));
+  }
+
+ private:
+  Clock& clock_;
+  const TimeNs start_;
+  const bool wanted_;
+  TimeNs shown_ = 0;
+};
+
+volatile sig_atomic_t interrupted = 0;
+
+struct ExportWords {
+  TraceRequest request;
+  TraceExportOptions options;
+  std::string from, until, last;
+  bool no_streams = false;
+};
+
+// "12.5", "12.5s": of the clock; "-2s", "-500ms": back from the end.
+Result<std::optional<TimeNs>> ParseTime(const char* option, const std::string& text) {
+  if (text.empty()) return std::optional<TimeNs>();
+  const bool back = text.front() == '-';
+  // A recording may be of a machine that ran for longer than any duration that is asked for.
+  double seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (!back && error == std::errc() && end == text.data() + text.size() && seconds < 9e9) return std::optional(static_cast<TimeNs>(seconds * 1e9));
+  auto time = ParseDuration(option, std::string_view(text).substr(back ? 1 : 0));
+  if (!time.ok()) return time.status();
+  return std::optional(back ? -*time : *time);
+}
+
+Status Resolve(ExportWords* words) {
+  auto from = ParseTime("--from", words->from);
+  if (!from.ok()) return from.status();
+  auto until = ParseTime("--until", words->until);
+  if (!until.ok()) return until.status();
+  words->request.from = *from;
+  words->request.to = *until;
+  words->request.streams = !words->no_streams;
+  if (words->options.path == "-") words->options.path.clear();
+  if (words->last.empty()) return {};
+  const auto [end, error] = std::from_chars(words->last.data(), words->last.data() + words->last.size(), words->request.most_events);
+  if (error != std::errc() || end != words->last.data() + words->last.size() || words->request.most_events == 0) {
+    return Status::Usage(fmt::format("--last '{}': how many events; for example --last 100", words->last));
+  }
+  return {};
+}
+
+int Fail(const Status& status) {
+  PrintError(status.message());
+  return status.code() == Status::Code::kUsage ? kExitUsage : kExitFailed;
+}
+
+std::string SummaryText(const TraceExportSummary& summary, const std::string& path) {
+  const TimeNs length = summary.time.to - summary.time.from;
+  const std::string time = summary.counts_clock ? fmt::format("{} ticks", length) : fmt::format("{:.6f} s", Seconds(length));
+  std::string text = fmt::format("{} events, {} losses, {}", summary.events, summary.losses, time);
+  if (!path.empty()) text += fmt::format(", {} in {}", FormatSize(summary.bytes), path);
+  return text;
+}
+
+int Export(ExportWords& words) {
+  if (Status status = Resolve(&words); !status.ok()) return Fail(status);
+  if (Status status = CheckTraceExport(PosixFileSystem(), words.options); !status.ok()) return Fail(status);
+  struct sigaction action {};
+  action.sa_handler = [](int) { interrupted = 1; };
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  SystemClock clock;
+  auto source = OpenTraceSource(PosixFileSystem(), clock, words.request);
+  if (!source.ok()) return Fail(source.status());
+  for (const std::string& trouble : (*source)->head().troubles) PrintNote("warning: " + trouble);
+  StandardOutput output;
+  words.options.standard_output = &output;
+  auto bar = std::make_unique<ProgressBar>(clock);
+  words.options.go_on = [&](double part) {
+    bar->Show(part);
+    return interrupted == 0;
+  };
+  auto summary = ExportTrace(PosixFileSystem(), **source, words.options);
+  bar.reset();
+  if (!summary.ok()) return output.nobody_listens() ? kExitClean : Fail(summary.status());
+  if (summary->stopped) return kExitInterrupted;
+  for (const std::string& trouble : (*source)->end().troubles) PrintNote("warning: " + trouble);
+  PrintNote(SummaryText(*summary, words.options.path));
+  return kExitClean;
+}
+
+}  // namespace
+
+int ExportCommand(const std::vector<std::string>& words) {
+  OptionParser parser("export", kHelp);
+  ExportWords wanted;
+  TraceRequest& request = wanted.request;
+  parser.Positional("target", &request.source.target);
+  parser.Option("--to,-t", &wanted.options.format);
+  parser.Option("-o,--output", &wanted.options.path);
+  parser.Flag("--force", &wanted.options.force);
+  parser.Option("--from", &wanted.from);
+  parser.Option("--until", &wanted.until);
+  parser.Option("--core", &request.cores);
+  parser.Option("--task", &request.task);
+  parser.Option("--event", &request.event);
+  parser.Option("--last", &wanted.last);
+  parser.Flag("--no-streams", &wanted.no_streams);
+  parser.Option("--elf", &request.source.elf);
+  parser.Flag("--intrusive", &request.source.intrusive);
+  switch (parser.Parse(words)) {
+    case OptionParser::Outcome::kHelp: return kExitClean;
+    case OptionParser::Outcome::kError: return kExitUsage;
+    case OptionParser::Outcome::kGo: break;
+  }
+  if (request.source.target.empty()) {
+    PrintError("nothing to export given; for example hangscope export --to text trace/fw.snapshot-0001");
+    return kExitUsage;
+  }
+  return Export(wanted);
+}
+
+}  // namespace hangscope::cli

@@ -1,0 +1,282 @@
+#include "session/trace_of_scope.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <queue>
+
+#include "hangscope/abi/scope.h"
+#include "hangscope/version.h"
+#include "probe/process_target.h"
+#include "session/scope_kinds.h"
+#include "session/scope_standings.h"
+#include "session/scope_times.h"
+#include "session/watch_view.h"
+
+namespace hangscope {
+namespace {
+
+uint64_t FirstOf(const EventOrLoss& item) {
+  if (const auto* event = std::get_if<ScopeEvent>(&item)) return event->sequence;
+  return std::get<EventLoss>(item).begin;
+}
+
+GapReason ReasonOf(EventLossReason reason) {
+  switch (reason) {
+    case EventLossReason::kOverwritten: return GapReason::kOverwritten;
+    case EventLossReason::kTorn: return GapReason::kTorn;
+    case EventLossReason::kRefused: return GapReason::kRefused;
+    case EventLossReason::kUnread: return GapReason::kUnreadable;
+  }
+  return GapReason::kUnreadable;
+}
+
+std::string Hexadecimal(const std::string& bytes) {
+  std::string text;
+  for (const char byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return text;
+}
+
+// One core's, in the order of its ring.
+struct Lane {
+  std::vector<EventOrLoss> items;
+  std::vector<TimeNs> times;  // of each: never smaller than the one before
+  size_t next = 0;
+};
+
+class ScopeTrace final : public TraceSource {
+ public:
+  ScopeTrace(Clock& clock, const ScopeTraceOptions& options) : clock_(clock), options_(options) {}
+
+  Status Open(FileSystem& files, const ScopeSource& source);
+  const TraceHead& head() const override { return head_; }
+  const TraceEnd& end() const override { return end_; }
+  Result<std::optional<TraceItem>> Next() override;
+  double progress() const override { return items_ == 0 ? 1 : static_cast<double>(taken_) / static_cast<double>(items_); }
+
+ private:
+  ScopeView& view() { return watch_ != nullptr ? watch_->view() : *view_; }
+  const ScopeLayout& layout() { return view().layout(); }
+  Status LookAtMailboxes();
+  void DescribeTarget(const ScopeSource& source);
+  void SortItems();
+  void AddTrack(const ScopeCore& core, Lane lane);
+  void GiveTimes(uint32_t core, Lane* lane);
+  void AddTroubles();
+  void MakeEnd();
+  void LastUntilWaits();
+  std::string NameOf(const ScopeCore& core) const;
+  TraceEvent EventOf(size_t track, const ScopeEvent& event, TimeNs time);
+  TraceLoss LossOf(size_t track, const EventLoss& loss) const;
+
+  Clock& clock_;
+  const ScopeTraceOptions options_;
+  bool is_folder_ = false;
+  std::unique_ptr<ScopeView> view_;    // where there are no mailboxes
+  std::unique_ptr<WatchView> watch_;   // else
+  std::optional<ScopeTimes> times_;
+  std::optional<WatchNames> own_names_;
+  std::optional<ScopeKinds> kinds_;
+  TraceHead head_;
+  TraceEnd end_;
+  std::vector<uint32_t> owners_;       // by track
+  std::vector<Lane> lanes_;            // by track
+  using Place = std::pair<TimeNs, size_t>;  // of a lane's next item
+  std::priority_queue<Place, std::vector<Place>, std::greater<>> order_;
+  uint64_t earlier_ = 0;               // events of starts before the newest
+  size_t items_ = 0;
+  size_t taken_ = 0;
+};
+
+Status ScopeTrace::Open(FileSystem& files, const ScopeSource& source) {
+  is_folder_ = !source.open && files.IsFolder(source.target);
+  if (auto watch = WatchView::Open(files, source, WatcherOptions()); watch.ok()) {
+    watch_ = std::move(*watch);
+  } else {
+    auto view = ScopeView::Open(files, source);
+    if (!view.ok()) return view.status();
+    view_ = std::move(*view);
+  }
+  view().StartOver();
+  if (Status status = view().LookOnce(clock_); !status.ok()) return status;
+  if (Status status = LookAtMailboxes(); !status.ok()) head_.troubles.push_back(status.message());
+  times_.emplace(layout(), options_.clocks);
+  own_names_.emplace(view().catalog(), nullptr, 0);
+  kinds_.emplace(view().catalog(), watch_ != nullptr ? &watch_->names() : &*own_names_, layout().word_bytes, layout().parameters());
+  DescribeTarget(source);
+  SortItems();
+  AddTroubles();
+  MakeEnd();
+  return {};
+}
+
+// One look, after that at the events: how it stands at their end.
+Status ScopeTrace::LookAtMailboxes() {
+  if (watch_ == nullptr) return {};
+  const bool dead = is_folder_ || view().scope().target().life() == Life::kDead || (watch_->pid() > 0 && LifeOfProcess(watch_->pid()) == Life::kDead);
+  return dead ? watch_->PollDead(clock_.Monotonic()) : watch_->Poll(clock_.Monotonic());
+}
+
+void ScopeTrace::DescribeTarget(const ScopeSource& source) {
+  head_.name = source.target;
+  head_.program = source.elf;
+  head_.build_id = Hexadecimal(layout().build_id);
+  head_.recorded_by = "hangscope " HANGSCOPE_VERSION;
+  head_.counts_clock = times_->counts();
+  for (const std::string& warning : watch_ != nullptr ? watch_->warnings() : view_->warnings()) head_.troubles.push_back(warning);
+}
+
+void ScopeTrace::SortItems() {
+  std::map<uint32_t, Lane> lanes;
+  for (EventOrLoss& item : view().Take()) {
+    const auto [core, age] = std::visit([](const auto& one) { return std::pair{one.core, one.age}; }, item);
+    // Their clock began anew since: they have no place among the others.
+    if (age > 0) earlier_ += std::holds_alternative<ScopeEvent>(item);
+    else lanes[core].items.push_back(std::move(item));
+  }
+  for (const ScopeCore& core : view().Cores()) {
+    Lane& lane = lanes[core.index];
+    if (core.in_use || !lane.items.empty()) AddTrack(core, std::move(lane));
+  }
+  bool any = false;
+  for (size_t track = 0; track < lanes_.size(); ++track) {
+    const Lane& lane = lanes_[track];
+    if (lane.items.empty()) continue;
+    order_.emplace(lane.times.front(), track);
+    head_.time.from = any ? std::min(head_.time.from, lane.times.front()) : lane.times.front();
+    head_.time.to = any ? std::max(head_.time.to, lane.times.back()) : lane.times.back();
+    any = true;
+  }
+}
+
+std::string ScopeTrace::NameOf(const ScopeCore& core) const {
+  const bool sampled = watch_ != nullptr && core.index < watch_->sample().cores.size();
+  if (sampled && core.name.empty()) return watch_->names().Core(core.index, watch_->sample().cores[core.index]);
+  return fmt::format("core {}{}{}", core.index, core.name.empty() ? "" : " ", core.name);
+}
+
+void ScopeTrace::AddTrack(const ScopeCore& core, Lane lane) {
+  std::stable_sort(lane.items.begin(), lane.items.end(), [](const EventOrLoss& a, const EventOrLoss& b) { return FirstOf(a) < FirstOf(b); });
+  GiveTimes(core.index, &lane);
+  items_ += lane.items.size();
+  if (!times_->knows(core.index)) head_.troubles.push_back(fmt::format("how core {}'s clock goes beside the others' is not known: its times are its own", core.index));
+  head_.tracks.push_back({{RingKind::kCore, core.index, "scope"}, NameOf(core)});
+  const bool is_thread = options_.threads_are_tasks && (layout().features & HANGSCOPE_FEATURE_THREADS) != 0 && core.owner != 0;
+  owners_.push_back(is_thread ? core.owner : 0);
+  if (is_thread && !core.name.empty()) head_.tasks[core.owner] = core.name;
+  lanes_.push_back(std::move(lane));
+}
+
+// Handlers that interrupt one another record out of order, by little. A loss stands where the event behind it does.
+void ScopeTrace::GiveTimes(uint32_t core, Lane* lane) {
+  lane->times.resize(lane->items.size());
+  std::optional<TimeNs> before;
+  for (size_t i = 0; i < lane->items.size(); ++i) {
+    const auto* event = std::get_if<ScopeEvent>(&lane->items[i]);
+    if (event == nullptr) continue;
+    const TimeNs time = times_->Of(core, event->time);
+    before = std::max(before.value_or(time), time);
+    lane->times[i] = *before;
+  }
+  std::optional<TimeNs> after;
+  for (size_t i = lane->items.size(); i-- > 0;) {
+    const auto* loss = std::get_if<EventLoss>(&lane->items[i]);
+    if (loss == nullptr) after = lane->times[i];
+    else lane->times[i] = after.value_or(before.value_or(times_->Of(core, loss->time)));
+  }
+}
+
+void ScopeTrace::AddTroubles() {
+  if (earlier_ > 0) {
+    head_.troubles.push_back(fmt::format("{} events of earlier starts of the target are left out: its clock began anew since; hangscope show prints them", earlier_));
+  }
+  if (lanes_.size() > 1 && !layout().shared_clock() && options_.clocks.empty()) {
+    head_.troubles.push_back("each core has a clock of its own, and how they went together is not known: times of different cores cannot be compared");
+  }
+  std::vector<Corruption> corruptions = view().Corruptions();
+  if (watch_ != nullptr) corruptions.insert(corruptions.end(), watch_->sample().corruptions.begin(), watch_->sample().corruptions.end());
+  for (const Corruption& corruption : corruptions) head_.troubles.push_back(fmt::format("corrupt: {}: {}", corruption.where, corruption.what));
+}
+
+void ScopeTrace::MakeEnd() {
+  if (watch_ != nullptr) {
+    end_.standings = StandingsOf(*watch_, *times_);
+    const auto now = watch_->sample().target_time;
+    if (now && times_->knows(0)) head_.time.to = std::max(head_.time.to, times_->Of(0, *now));
+  } else if (auto tasks = view().Tasks(); tasks.ok()) {
+    end_.standings = StandingsOf(*tasks, *own_names_, *times_);
+  } else {
+    head_.troubles.push_back(tasks.status().message());
+  }
+  LastUntilWaits();
+  end_.time = head_.time.to;
+  end_.tasks = head_.tasks;
+}
+
+// Who waits records nothing any more: its wait began a little behind the last event. What says that it began long after
+// that is wrong by turns of the clock.
+void ScopeTrace::LastUntilWaits() {
+  constexpr TimeNs kLongest = 3600 * kSecond;
+  const bool no_events = items_ == 0;
+  const TimeNs last_event = head_.time.to;
+  for (TraceStanding& standing : end_.standings) {
+    if (!standing.since) continue;
+    if (no_events && head_.time == TimeSpan()) head_.time = {*standing.since, *standing.since};
+    if (no_events) head_.time.from = std::min(head_.time.from, *standing.since);
+    if (no_events || *standing.since < last_event + kLongest) head_.time.to = std::max(head_.time.to, *standing.since);
+  }
+  for (TraceStanding& standing : end_.standings) {
+    if (standing.since) standing.since = std::min(*standing.since, head_.time.to);
+  }
+}
+
+TraceEvent ScopeTrace::EventOf(size_t track, const ScopeEvent& event, TimeNs time) {
+  TraceEvent filled;
+  filled.track = track;
+  filled.kind = kinds_->Of(event.id, &head_.kinds);
+  filled.time = time;
+  filled.ambiguous = event.ambiguous;
+  filled.sequence = event.sequence;
+  if (owners_[track] != 0) filled.task = owners_[track];
+  kinds_->Fill(event, head_.kinds[filled.kind], &filled);
+  return filled;
+}
+
+// Between what is left on either side.
+TraceLoss ScopeTrace::LossOf(size_t track, const EventLoss& loss) const {
+  const Lane& lane = lanes_[track];
+  const TimeNs to = lane.times[lane.next];
+  const TimeNs from = lane.next > 0 ? lane.times[lane.next - 1] : to;
+  return {track, {from, to}, ReasonOf(loss.reason), loss.end - loss.begin, AmountUnit::kRecords};
+}
+
+Result<std::optional<TraceItem>> ScopeTrace::Next() {
+  if (order_.empty()) return std::optional<TraceItem>();
+  const auto [time, track] = order_.top();
+  order_.pop();
+  Lane& lane = lanes_[track];
+  const EventOrLoss& item = lane.items[lane.next];
+  std::optional<TraceItem> given;
+  if (const auto* event = std::get_if<ScopeEvent>(&item)) {
+    given = EventOf(track, *event, time);
+    ++end_.events;
+  } else {
+    given = LossOf(track, std::get<EventLoss>(item));
+    ++end_.losses;
+  }
+  ++lane.next;
+  ++taken_;
+  if (lane.next < lane.items.size()) order_.emplace(lane.times[lane.next], track);
+  return given;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TraceSource>> OpenScopeTrace(FileSystem& files, Clock& clock, const ScopeSource& source, const ScopeTraceOptions& options) {
+  auto trace = std::make_unique<ScopeTrace>(clock, options);
+  if (Status status = trace->Open(files, source); !status.ok()) return status;
+  return std::unique_ptr<TraceSource>(std::move(trace));
+}
+
+}  // namespace hangscope

@@ -1,0 +1,125 @@
+#include "session/trace_source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/utf8.h"
+#include "export/history.h"
+#include "hangscope/version.h"
+#include "session/cpu_recording.h"
+#include "session/snapshot_facts.h"
+#include "session/snapshots.h"
+#include "session/trace_merge.h"
+#include "session/trace_of_cpus.h"
+#include "session/trace_of_scope.h"
+#include "session/trace_of_stream.h"
+#include "session/why_perf.h"
+
+namespace hangscope {
+namespace {
+
+// Numbers of a firmware's tasks lie above those of threads, where a trace has both.
+constexpr int64_t kTaskShift = int64_t{1} << 32;
+
+class Opener {
+ public:
+  Opener(FileSystem& files, Clock& clock, const TraceRequest& request) : files_(files), clock_(clock), request_(request) {}
+
+  Result<std::unique_ptr<TraceSource>> Open() {
+    const std::string& target = request_.source.target;
+    head_.name = target;
+    if (!request_.source.open && files_.IsFolder(target)) OpenSnapshot(target.substr(0, target.find_last_not_of('/') + 1));
+    else if (!request_.source.open && IsPerfData(files_, target)) Take(OpenCpuTrace(files_, target), 0);
+    else if (!request_.source.open && OpenStreams(target)) return Finish();
+    else Take(OpenScopeTrace(files_, clock_, request_.source, {}), 0);
+    return Finish();
+  }
+
+ private:
+  void OpenSnapshot(const std::string& folder) {
+    SnapshotFacts facts;
+    if (auto read = ReadSnapshotFacts(files_, folder); read.ok()) facts = std::move(*read);
+    else head_.troubles.push_back(read.status().message());
+    TakeFacts(facts);
+    const std::string cpu = folder + "/" + kCpuFileName;
+    const size_t before = parts_.size();
+    if (files_.Exists(cpu)) Take(OpenCpuTrace(files_, cpu), 0);
+    const bool has_threads = parts_.size() > before;
+    if (files_.Exists(folder + "/" + kScopeImageName)) OpenScope(folder, facts, has_threads);
+    (void)OpenStreams(folder);
+  }
+
+  void OpenScope(const std::string& folder, const SnapshotFacts& facts, bool has_threads) {
+    ScopeSource source = request_.source;
+    source.target = folder;
+    // As the recorder was given it, if it is still there.
+    if (source.elf.empty() && !facts.elf.empty() && files_.Exists(facts.elf)) source.elf = facts.elf;
+    if (has_threads && facts.clocks.empty()) {
+      head_.troubles.push_back(fmt::format("the scope's times cannot be told beside the CPUs': {}", facts.scope_not_in_window.empty() ? "the manifest does not say how their clocks went together" : facts.scope_not_in_window));
+    }
+    auto opened = OpenScopeTrace(files_, clock_, source, {facts.clocks, has_threads});
+    if (!opened.ok() && source.elf != request_.source.elf) {
+      source.elf = request_.source.elf;
+      opened = OpenScopeTrace(files_, clock_, source, {facts.clocks, has_threads});
+    }
+    Take(std::move(opened), has_threads ? kTaskShift : 0);
+  }
+
+  // False: there is no stream by that name.
+  bool OpenStreams(const std::string& target) {
+    const std::vector<HistorySource> streams = FindHistory(files_, target);
+    if (!request_.streams) return !streams.empty();
+    const std::unique_ptr<StreamTracer> tracer = MakeStreamTracer();
+    for (const HistorySource& stream : streams) {
+      auto opened = tracer->Open(files_, {stream.stream, stream.prefix, {}}, request_);
+      if (!opened.ok() || *opened != nullptr) Take(std::move(opened), 0);
+      else failure_ = Status::NotFound(fmt::format("'{}' has lines of text, and nothing to export", Printable(stream.prefix)));
+    }
+    return !streams.empty();
+  }
+
+  void TakeFacts(const SnapshotFacts& facts) {
+    head_.host = facts.host;
+    head_.command = facts.command;
+    head_.program = facts.elf.empty() && !facts.command.empty() ? facts.command.front() : facts.elf;
+    head_.wall_minus_monotonic = facts.wall_minus_monotonic;
+    head_.trigger = facts.trigger;
+    head_.verdict = facts.verdict;
+    head_.window = facts.window;
+    head_.troubles.insert(head_.troubles.end(), facts.troubles.begin(), facts.troubles.end());
+  }
+
+  void Take(Result<std::unique_ptr<TraceSource>> part, int64_t task_shift) {
+    if (part.ok()) {
+      parts_.push_back({std::move(*part), task_shift});
+      return;
+    }
+    failure_ = part.status();
+    head_.troubles.push_back(part.status().message());
+  }
+
+  Result<std::unique_ptr<TraceSource>> Finish() {
+    if (parts_.empty()) {
+      if (!failure_.ok()) return failure_;
+      return Status::NotFound(fmt::format("'{}' has nothing in it to export: no scope, no events of CPUs, no trace", Printable(head_.name)));
+    }
+    if (head_.recorded_by.empty() && head_.window) head_.recorded_by = "hangscope " HANGSCOPE_VERSION;
+    return FilterTrace(MergeTraces(std::move(head_), std::move(parts_)), request_);
+  }
+
+  FileSystem& files_;
+  Clock& clock_;
+  const TraceRequest& request_;
+  TraceHead head_;
+  std::vector<TracePart> parts_;
+  Status failure_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<TraceSource>> OpenTraceSource(FileSystem& files, Clock& clock, const TraceRequest& request) {
+  return Opener(files, clock, request).Open();
+}
+
+}  // namespace hangscope
