@@ -64,9 +64,11 @@ class TimelineBuilder final : public TraceWriter {
   Status Write(const TraceEvent& event) override;
   Status Write(const TraceLoss& loss) override;
   Status End(const TraceEnd& end) override;
+  // Behind End: what of the trace contradicts itself, and what became of it; one sentence each.
+  std::vector<std::string> troubles() const;
 
  private:
-  struct Impl;
+  class Impl;
   std::unique_ptr<Impl> impl_;
 };
 
