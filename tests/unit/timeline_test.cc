@@ -1,0 +1,385 @@
+#include "export/timeline.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "fakes/timeline_recorder.h"
+#include "fakes/trace_story.h"
+
+namespace hangscope {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+using Story = TraceStory;
+
+class TimelineTest : public ::testing::Test {
+ protected:
+  void Draw(Story& story) {
+    const Status status = story.TellTo(builder);
+    EXPECT_TRUE(status.ok()) << status.message();
+    sink.Finish();
+    EXPECT_THAT(sink.broken, IsEmpty());
+  }
+
+  TimelineRecorder sink;
+  TimelineBuilder builder{sink};
+};
+
+TEST_F(TimelineTest, ShowsWhoRunsWhoWaitsAndWhoIsReady) {
+  Story story(1, true);
+  story.Switch(10, 0, {}, 5).Switch(20, 0, 5, 6).Wake(30, 0, 6, 5).Switch(40, 0, 6, 5, false).Switch(50, 0, 5, {}, true, "futex");
+  Draw(story);
+  EXPECT_EQ(sink.Picture("CPU 0"), "10..20 thread 5 reader; 20..40 thread 6 writer; 40..50 thread 5 reader");
+  EXPECT_EQ(sink.Picture("thread 5 reader"), "10..20 running; 20..30 waiting; 30..40 ready; 40..50 running; 50..1000 waiting in futex");
+  EXPECT_EQ(sink.Picture("thread 6 writer"), "20..40 running; 40..1000 ready");
+  EXPECT_THAT(builder.troubles(), IsEmpty());
+}
+
+TEST_F(TimelineTest, DrawsAnArrowFromWhoWakesToTheEndOfTheWait) {
+  Story story(1, true);
+  story.Switch(10, 0, 5, 6).Wake(30, 0, 6, 5);
+  Draw(story);
+  ASSERT_EQ(sink.arrows.size(), 1u);
+  EXPECT_EQ(sink.arrows[0].from, "thread 6 writer");
+  EXPECT_EQ(sink.arrows[0].to, "thread 5 reader");
+  EXPECT_EQ(sink.arrows[0].from_time, 30);
+  EXPECT_EQ(sink.arrows[0].to_time, 30);
+}
+
+TEST_F(TimelineTest, DrawsNoArrowToWhoDoesNotWait) {
+  Story story(1, true);
+  story.Switch(10, 0, 5, 6).Wake(30, 0, 6, 6).Wake(35, 0, 6, 5).Wake(36, 0, 6, 5);
+  Draw(story);
+  EXPECT_EQ(sink.arrows.size(), 1u);
+  EXPECT_EQ(sink.RowOf("CPU 0").instants.size(), 3u);
+}
+
+TEST_F(TimelineTest, GivesAnArrowFromAnIdleCoreASliceToBeginIn) {
+  Story story(2, true);
+  story.Switch(10, 0, 5, {}).Wake(30, 1, {}, 5);
+  Draw(story);
+  ASSERT_EQ(sink.arrows.size(), 1u);
+  EXPECT_EQ(sink.arrows[0].from, "CPU 1");
+  EXPECT_EQ(sink.Picture("CPU 1"), "30..30 sched:sched_wakeup");
+}
+
+TEST_F(TimelineTest, TakesATasksCallsWithItWhereItGoes) {
+  Story story(2, true);
+  story.Switch(10, 0, {}, 5).Enter(12, Story::kCallEnter, 0, 5, "read").Switch(20, 0, 5, 6);
+  story.Switch(30, 1, {}, 5).Leave(40, Story::kCallLeave, 1, 5);
+  Draw(story);
+  EXPECT_EQ(sink.Picture("thread 5 reader"), "10..20 running; >12..20 read; 20..30 waiting in read; 30..1000 running; >30..40 read");
+  EXPECT_THAT(sink.RowOf("thread 5 reader").slices[4].arguments, Contains(Pair("continued", "true")));
+  EXPECT_EQ(sink.RowOf("thread 5 reader").slices[1].state, SliceState::kSystemCall);
+}
+
+TEST_F(TimelineTest, NestsInterruptsAndFunctionsInWhoRuns) {
+  Story story(1, true);
+  story.Switch(10, 0, {}, 5).Enter(11, Story::kFunctionEnter, 0, 5, "main").Enter(12, Story::kIrqEnter, 0, 5, "timer");
+  story.Leave(14, Story::kIrqLeave, 0, 5).Switch(20, 0, 5, 6).Switch(30, 0, 6, 5).Leave(40, Story::kFunctionLeave, 0, 5);
+  Draw(story);
+  EXPECT_EQ(sink.Picture("CPU 0"),
+            "10..20 thread 5 reader; >11..20 main; >>12..14 timer; 20..30 thread 6 writer; 30..1000 thread 5 reader; >30..40 main");
+  EXPECT_EQ(sink.RowOf("CPU 0").slices[2].state, SliceState::kInterrupt);
+  EXPECT_EQ(sink.RowOf("CPU 0").slices[1].state, SliceState::kFunction);
+}
+
+// A kernel may switch inside an interrupt: the interrupt goes on, whoever was interrupted.
+TEST_F(TimelineTest, LetsAnInterruptGoOnThroughASwitch) {
+  Story story(1);
+  story.Switch(10, 0, {}, 5).Enter(12, Story::kIrqEnter, 0, 5, "timer").Switch(14, 0, 5, 6, false).Leave(16, Story::kIrqLeave, 0, 6);
+  Draw(story);
+  EXPECT_EQ(sink.Picture("core 0"), "10..14 task 5 reader; >12..14 timer; 14..1000 task 6 writer; >14..16 timer");
+  EXPECT_THAT(builder.troubles(), IsEmpty());
+}
+
+TEST_F(TimelineTest, SeesByAnEventWhoRunsWhereNoSwitchSaidSo) {
+  Story story(1);
+  story.Plain(10, 0, 5).Plain(20, 0, 5).Plain(30, 0, 6);
+  Draw(story);
+  EXPECT_EQ(sink.Picture("core 0"), "10..30 task 5 reader; 30..1000 task 6 writer");
+  EXPECT_EQ(sink.Picture("task 5 reader"), "10..30 running");
+  EXPECT_THAT(builder.troubles(), ElementsAre(HasSubstr("1 switch is not in the trace")));
+}
+
+TEST_F(TimelineTest, ClosesWhatIsOpenAtALossAndForgetsIt) {
+  Story story(2, true);
+  story.Switch(10, 0, {}, 5).Enter(12, Story::kCallEnter, 0, 5, "read").Switch(13, 1, {}, 6).Enter(14, Story::kFunctionEnter, 0, {}, "idle");
+  story.Lose(20, 40, 0, 12).Leave(50, Story::kCallLeave, 0, 5);
+  Draw(story);
+  EXPECT_EQ(sink.Picture("CPU 0"), "10..20 thread 5 reader; >14..20 idle; 20..40 gap; 50..1000 thread 5 reader");
+  EXPECT_EQ(sink.Picture("thread 5 reader"), "10..20 running; >12..20 read; 50..1000 running");
+  EXPECT_EQ(sink.Picture("thread 6 writer"), "13..1000 running") << "another CPU's thread has nothing to do with it";
+  EXPECT_THAT(sink.RowOf("CPU 0").gaps, ElementsAre(Pair(20, "overwritten: 12 records")));
+  EXPECT_THAT(sink.RowOf("CPU 0").instants, ElementsAre(Pair(50, "raw_syscalls:sys_exit"))) << "its begin was lost";
+  EXPECT_THAT(builder.troubles(), ElementsAre(HasSubstr("1 end of something")));
+}
+
+TEST_F(TimelineTest, ShowsALossWithoutATimeOnce) {
+  Story story(1);
+  story.Plain(10).Lose(20, 20, 0, 1, GapReason::kTorn).Plain(30);
+  Draw(story);
+  EXPECT_EQ(sink.Picture("core 0"), "");
+  EXPECT_THAT(sink.RowOf("core 0").gaps, ElementsAre(Pair(20, "torn: 1 record")));
+}
+
+
+Window WindowOf(const TraceHead& head) {
+  Window window;
+  window.time = {100, 1000};
+  for (const TraceTrack& track : head.tracks) window.rings.push_back({.ring = track.ring, .held = {}, .covered = {}, .idle = {}, .stale = {}});
+  return window;
+}
+
+TEST_F(TimelineTest, PutsWhatIsStaleAroundWhatHappenedInIt) {
+  Story story(2);
+  story.head.window = WindowOf(story.head);
+  story.head.window->rings[1].stale.push_back({{10, 60}, 40, 1});
+  story.Plain(10, 1, 5).Plain(50, 1, 5).Plain(200, 0).Plain(300, 1, 5);
+  Draw(story);
+  EXPECT_EQ(sink.Picture("core 1"), "10..60 stale; >10..60 task 5 reader; 60..1000 task 5 reader");
+  EXPECT_EQ(sink.RowOf("core 1").slices[0].state, SliceState::kStale);
+  EXPECT_EQ(sink.Picture("task 5 reader"), "10..1000 running");
+  EXPECT_THAT(sink.RowOf("core 1").gaps, ElementsAre(Pair(10, "stale: older than the window by 40 ns")));
+}
+
+TEST_F(TimelineTest, DrawsTheWindowsGapsWhereTheyLie) {
+  Story story(2);
+  story.head.window = WindowOf(story.head);
+  story.head.window->gaps = {{0, {}, {200, 300}, GapReason::kBlind, 0, AmountUnit::kUnknown}, {1, 5, {400, 400}, GapReason::kNoRoom, 3, AmountUnit::kRecords}};
+  story.Plain(110, 0, 5).Plain(350, 1).Plain(360, 0, 5);
+  Draw(story);
+  EXPECT_EQ(sink.Picture("core 0"), "110..200 task 5 reader; 200..300 gap; 360..1000 task 5 reader");
+  EXPECT_EQ(sink.Picture("task 5 reader"), "110..200 running; 360..1000 running");
+  EXPECT_THAT(sink.RowOf("core 1").gaps, ElementsAre(Pair(400, "dropped for want of room: 3 records, of task 5 reader")));
+}
+
+TEST_F(TimelineTest, ShowsALossThatTheWindowKnowsOnce) {
+  Story story(2);
+  story.head.window = WindowOf(story.head);
+  story.head.window->gaps = {{0, {}, {200, 300}, GapReason::kOverwritten, 7, AmountUnit::kRecords}};
+  story.Plain(110, 0).Lose(150, 300, 0, 7).Lose(400, 500, 0, 1).Plain(600, 0);
+  Draw(story);
+  EXPECT_THAT(sink.RowOf("core 0").gaps, ElementsAre(Pair(150, "overwritten: 7 records"), Pair(400, "overwritten: 1 record")));
+  EXPECT_EQ(sink.Picture("core 0"), "150..300 gap; 400..500 gap");
+}
+
+TEST_F(TimelineTest, ShowsALossInWhatIsStaleInside) {
+  Story story(1);
+  story.head.window = WindowOf(story.head);
+  story.head.window->rings[0].stale.push_back({{10, 60}, 40, 1});
+  story.Plain(10).Lose(20, 30, 0, 2).Plain(40).Lose(55, 90, 0, 2).Plain(95);
+  Draw(story);
+  EXPECT_EQ(sink.Picture("core 0"), "10..60 stale; >20..30 gap; >55..60 gap");
+  EXPECT_EQ(sink.RowOf("core 0").gaps.size(), 3u);
+}
+
+TEST_F(TimelineTest, CountsOnARowBelowTheCore) {
+  Story story(2);
+  story.Fill(10, 1, 3).Fill(20, 1, 5);
+  Draw(story);
+  const auto& row = sink.RowOf("fill of cb3");
+  EXPECT_THAT(row.counts, ElementsAre(Pair(10, 3), Pair(20, 5)));
+  EXPECT_EQ(row.track.parent, sink.RowOf("core 1").track.id);
+  EXPECT_EQ(sink.instants, 0u);
+}
+
+TEST_F(TimelineTest, EndsWithHowEverybodyStandsAndForWhom) {
+  Story story(2);
+  story.Plain(10, 0).Plain(20, 1);
+  story.end.standings = {
+      {.who = {false, 0}, .activity = Activity::kWaiting, .since = 500, .waits_for = "cb3 of (1,2)", .by = {{false, 1}}, .place = "dataflow.c:88", .fault = ""},
+      {.who = {false, 1}, .activity = Activity::kHalted, .since = 400, .waits_for = "", .by = {}, .place = "", .fault = "assert"},
+      {.who = {true, 7}, .activity = Activity::kWaiting, .since = {}, .waits_for = "", .by = {{false, 0}}, .place = "", .fault = ""},
+      {.who = {false, 9}, .activity = Activity::kSilent, .since = 600, .waits_for = "", .by = {}, .place = "", .fault = ""}};
+  Draw(story);
+  EXPECT_EQ(sink.Picture("core 0"), "500..1000 waiting for cb3 of (1,2)");
+  EXPECT_THAT(sink.RowOf("core 0").slices[0].arguments, ElementsAre(Pair("place", "dataflow.c:88")));
+  EXPECT_EQ(sink.Picture("core 1"), "400..1000 halted");
+  EXPECT_EQ(sink.RowOf("core 1").slices[0].state, SliceState::kHalted);
+  EXPECT_EQ(sink.Picture("core 9"), "600..1000 silent") << "it has no ring, and stands all the same";
+  ASSERT_EQ(sink.arrows.size(), 2u);
+  EXPECT_EQ(sink.arrows[0].from + " > " + sink.arrows[0].to + ": " + sink.arrows[0].name, "core 1 > core 0: waited for: cb3 of (1,2)");
+  EXPECT_EQ(sink.arrows[1].from + " > " + sink.arrows[1].to, "core 0 > task 7");
+}
+
+TEST_F(TimelineTest, DoesNotBeginAStandingBeforeWhatHappenedLast) {
+  Story story(1);
+  story.Plain(700, 0);
+  story.end.standings = {{.who = {false, 0}, .activity = Activity::kWaiting, .since = 500, .waits_for = "", .by = {}, .place = "", .fault = ""}};
+  Draw(story);
+  EXPECT_EQ(sink.Picture("core 0"), "700..1000 waiting");
+  EXPECT_THAT(builder.troubles(), IsEmpty());
+}
+
+TEST_F(TimelineTest, LetsATaskRunOnOneCoreOnly) {
+  Story story(2, true);
+  story.Switch(10, 0, {}, 5).Switch(20, 1, {}, 5);
+  Draw(story);
+  EXPECT_EQ(sink.Picture("CPU 0"), "10..20 thread 5 reader");
+  EXPECT_EQ(sink.Picture("CPU 1"), "20..1000 thread 5 reader");
+  EXPECT_EQ(sink.Picture("thread 5 reader"), "10..20 running; 20..1000 running");
+  EXPECT_THAT(builder.troubles(), ElementsAre(HasSubstr("1 time a task ran on two cores")));
+}
+
+TEST_F(TimelineTest, ForgetsWhoRanWhenAnotherLeaves) {
+  Story story(1, true);
+  story.Switch(10, 0, {}, 5).Switch(20, 0, 6, 7);
+  Draw(story);
+  EXPECT_EQ(sink.Picture("thread 5 reader"), "10..20 running");
+  EXPECT_EQ(sink.Picture("thread 6 writer"), "20..1000 waiting");
+  EXPECT_THAT(builder.troubles(), ElementsAre(HasSubstr("1 switch is not in the trace")));
+}
+
+TEST_F(TimelineTest, TellsEndsWithoutABeginAndBeginsWithoutAnEnd) {
+  Story story(1);
+  story.Leave(10, Story::kCallLeave, 0, 5).Leave(11, Story::kFunctionLeave, 0, {}).Enter(20, Story::kFunctionEnter, 0, {}, "main");
+  story.Enter(21, Story::kIrqEnter, 0, {}, "timer").Leave(30, Story::kFunctionLeave, 0, {}).Leave(40, Story::kIrqLeave, 0, {});
+  Draw(story);
+  EXPECT_EQ(sink.Picture("core 0"), "10..1000 task 5 reader; >20..30 main; >>21..30 timer");
+  EXPECT_EQ(sink.instants, 3u);
+  EXPECT_THAT(builder.troubles(), ElementsAre(HasSubstr("3 ends of something"), HasSubstr("1 slice without an end")));
+}
+
+TEST_F(TimelineTest, DrawsNoDeeperThanItCanHold) {
+  Story story(1);
+  for (TimeNs time = 1; time <= 300; ++time) story.Enter(time, Story::kFunctionEnter, 0, {}, "again");
+  for (TimeNs time = 301; time <= 600; ++time) story.Leave(time, Story::kFunctionLeave, 0, {});
+  Draw(story);
+  EXPECT_EQ(sink.RowOf("core 0").slices.size(), 256u);
+  EXPECT_EQ(sink.RowOf("core 0").slices[0].to, 600);
+  EXPECT_EQ(sink.instants, 88u) << "44 begins, 44 ends";
+  EXPECT_THAT(builder.troubles(), ElementsAre(HasSubstr("44 slices are nested too deeply")));
+}
+
+TEST_F(TimelineTest, DrawsATimeThatGoesBackwardsLate) {
+  Story story(1);
+  story.Plain(20).Plain(10);
+  Draw(story);
+  EXPECT_THAT(sink.RowOf("core 0").instants, ElementsAre(Pair(20, "mutex_lock"), Pair(20, "mutex_lock")));
+  EXPECT_THAT(builder.troubles(), ElementsAre(HasSubstr("1 time lies before")));
+}
+
+TEST_F(TimelineTest, LeavesOutEventsOfNoTrackAndSaysSo) {
+  Story story(1);
+  story.Plain(10, 7).Lose(20, 30, 8, 1);
+  Draw(story);
+  EXPECT_THAT(builder.troubles(), ElementsAre(HasSubstr("2 events of no track")));
+}
+
+TEST_F(TimelineTest, StopsWhereTheSinkFails) {
+  Story story(1);
+  story.Plain(10).Plain(20);
+  sink.fail = Status::Io("the disk is full");
+  const Status status = story.TellTo(builder);
+  EXPECT_EQ(status.message(), "the disk is full");
+  EXPECT_EQ(sink.instants, 0u);
+}
+
+TEST_F(TimelineTest, GivesRowsToNoMoreTasksThanItCanHold) {
+  Story story(1);
+  ASSERT_TRUE(builder.Begin(story.head).ok());
+  for (int64_t task = 0; task < 65536 + 10; ++task) ASSERT_TRUE(builder.Write(story.At(task, Story::kPlain, 0, task)).ok());
+  story.end.time = 70000;
+  ASSERT_TRUE(builder.End(story.end).ok());
+  sink.Finish();
+  EXPECT_THAT(sink.broken, IsEmpty());
+  EXPECT_EQ(sink.rows().size(), 65536u + 1);
+  EXPECT_EQ(sink.instants, 65546u);
+  EXPECT_THAT(builder.troubles(), Contains(HasSubstr("10 events of tasks beyond the first 65536")));
+}
+
+// Any order of anything, true or not: what is drawn keeps its promises, and each event and loss is in it.
+class RandomTrace {
+ public:
+  explicit RandomTrace(uint32_t seed) : story(3, seed % 2 == 0), random_(seed) {
+    if (Chance(2)) AddWindow();
+    TimeNs time = 0;
+    for (int i = 0; i < 400; ++i) {
+      time += static_cast<TimeNs>(Pick(10));
+      AddItem(Chance(50) ? time - 20 : time);
+    }
+    story.end.time = time + static_cast<TimeNs>(Pick(20)) - 5;
+    for (int64_t number = 0; number < 4; ++number) AddStanding(number);
+  }
+
+  TraceStory story;
+  uint64_t plain = 0, wakes = 0, counts = 0, losses = 0;
+
+ private:
+  size_t Pick(size_t below) { return std::uniform_int_distribution<size_t>(0, below - 1)(random_); }
+  bool Chance(size_t of) { return Pick(of) == 0; }
+  std::optional<int64_t> Task() { return Chance(4) ? std::nullopt : std::optional<int64_t>(Pick(4)); }
+
+  void AddWindow() {
+    story.head.window = WindowOf(story.head);
+    for (size_t i = 0; i < 6; ++i) {
+      const auto from = static_cast<TimeNs>(Pick(2000));
+      const TimeSpan time{from, from + static_cast<TimeNs>(Pick(300))};
+      if (Chance(2)) {
+        story.head.window->rings[Pick(3)].stale.push_back({time, 1, 1});
+      } else {
+        story.head.window->gaps.push_back({Pick(3), Task(), time, GapReason::kBlind, Pick(3), AmountUnit::kBytes});
+      }
+    }
+  }
+  void AddItem(TimeNs time) {
+    const size_t core = Pick(3);
+    switch (Pick(10)) {
+      case 0: ++plain; story.Plain(time, core, Task()); break;
+      case 1: case 2: story.Switch(time, core, Task(), Task(), Chance(2)); break;
+      case 3: ++wakes; story.Wake(time, core, Task(), static_cast<int64_t>(Pick(4))); break;
+      case 4: story.Enter(time, Chance(2) ? TraceStory::kCallEnter : TraceStory::kIrqEnter, core, Task(), "x"); break;
+      case 5: story.Leave(time, Chance(2) ? TraceStory::kCallLeave : TraceStory::kIrqLeave, core, Task()); break;
+      case 6: story.Enter(time, TraceStory::kFunctionEnter, core, Task(), "f"); break;
+      case 7: story.Leave(time, TraceStory::kFunctionLeave, core, Task()); break;
+      case 8: ++counts; story.Fill(time, core, Pick(100)); break;
+      default: ++losses; story.Lose(time - 3, time + static_cast<TimeNs>(Pick(40)) - 5, core, Pick(3)); break;
+    }
+  }
+  void AddStanding(int64_t number) {
+    TraceStanding standing;
+    standing.who = {Chance(2), number};
+    standing.activity = static_cast<Activity>(Pick(9));
+    if (Chance(2)) standing.since = static_cast<TimeNs>(Pick(2500));
+    if (Chance(2)) standing.by = {{Chance(2), static_cast<int64_t>(Pick(5))}};
+    story.end.standings.push_back(standing);
+  }
+
+  std::mt19937 random_;
+};
+
+TEST(RandomTimelineTest, NestsBalancesAndSortsWhateverComes) {
+  for (uint32_t seed = 1; seed <= 400; ++seed) {
+    SCOPED_TRACE(seed);
+    RandomTrace trace(seed);
+    TimelineRecorder sink;
+    TimelineBuilder builder(sink);
+    ASSERT_TRUE(trace.story.TellTo(builder).ok());
+    sink.Finish();
+    ASSERT_THAT(sink.broken, IsEmpty());
+    uint64_t plain = 0, wakes = 0, counts = 0, gaps = 0;
+    for (const TimelineRecorder::Row& row : sink.rows()) {
+      counts += row.counts.size();
+      gaps += row.gaps.size();
+      for (const auto& [time, name] : row.instants) {
+        plain += name == "mutex_lock";
+        wakes += name == "sched:sched_wakeup";
+      }
+      for (const TimelineRecorder::Slice& slice : row.slices) ASSERT_LE(slice.from, slice.to);
+    }
+    ASSERT_EQ(plain, trace.plain);
+    ASSERT_EQ(wakes, trace.wakes);
+    ASSERT_EQ(counts, trace.counts);
+    ASSERT_GE(gaps, trace.losses);
+  }
+}
+}  // namespace
+}  // namespace hangscope
