@@ -219,6 +219,13 @@ TEST_F(TimelineTest, DoesNotBeginAStandingBeforeWhatHappenedLast) {
   EXPECT_THAT(builder.troubles(), IsEmpty());
 }
 
+TEST_F(TimelineTest, BelievesNoStandingThatBeginsBehindTheEnd) {
+  Story story(1);
+  story.end.standings = {{.who = {false, 0}, .activity = Activity::kHalted, .since = 5000, .waits_for = "", .by = {}, .place = "", .fault = ""}};
+  Draw(story);
+  EXPECT_EQ(sink.Picture("core 0"), "1000..1000 halted");
+}
+
 TEST_F(TimelineTest, LetsATaskRunOnOneCoreOnly) {
   Story story(2, true);
   story.Switch(10, 0, {}, 5).Switch(20, 1, {}, 5);
@@ -280,6 +287,9 @@ TEST_F(TimelineTest, StopsWhereTheSinkFails) {
   sink.fail = Status::Io("the disk is full");
   const Status status = story.TellTo(builder);
   EXPECT_EQ(status.message(), "the disk is full");
+  EXPECT_EQ(sink.instants, 0u);
+  sink.fail = {};
+  EXPECT_FALSE(builder.Write(story.At(30, Story::kPlain)).ok()) << "what is missing stays missing";
   EXPECT_EQ(sink.instants, 0u);
 }
 
