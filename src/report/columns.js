@@ -1,0 +1,158 @@
+// The columns of spans and events: typed arrays in the order of time. What is visible is found by binary search;
+// which state a pixel has that covers many spans, from sums over blocks of them.
+
+const kStates = ["running", "waiting", "ready", "halted", "stale", "gap", "function", "system call", "interrupt", "other"];
+const kOther = kStates.length - 1;
+const kBlock = 16;
+const kDeepest = 7;
+
+// The first index from `begin` whose value is not below `time`.
+function firstFrom(values, time, begin = 0, end = values.length) {
+  while (begin < end) {
+    const middle = (begin + end) >> 1;
+    if (values[middle] < time) begin = middle + 1;
+    else end = middle;
+  }
+  return begin;
+}
+
+// The first index whose value is above `time`.
+function firstAfter(values, time, begin = 0, end = values.length) {
+  while (begin < end) {
+    const middle = (begin + end) >> 1;
+    if (values[middle] <= time) begin = middle + 1;
+    else end = middle;
+  }
+  return begin;
+}
+
+function bytesOf(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
+  const raw = atob(text);
+  const bytes = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; ++i) bytes[i] = raw.charCodeAt(i);
+  return bytes;
+}
+
+// A column; little-endian, as is every machine that runs a browser. Empty where it is damaged.
+function column(fields, name, Type) {
+  const text = fields.get(name, value => typeof value === "string", "text") ?? "";
+  try {
+    const bytes = bytesOf(text);
+    return new Type(bytes.buffer, 0, Math.floor(bytes.length / Type.BYTES_PER_ELEMENT));
+  } catch {
+    fields.troubles.add(`Not shown: ${fields.where}${name} is damaged.`);
+    return new Type(0);
+  }
+}
+
+// Columns of one length, sorted by the first.
+function columns(fields, types) {
+  let all = Object.entries(types).map(([name, Type]) => column(fields, name, Type));
+  const claimed = fields.number("n");
+  const n = Math.min(...all.map(values => values.length), claimed ?? Infinity);
+  if (all.some(values => values.length !== n) || (claimed !== undefined && claimed !== n)) {
+    fields.troubles.add(`Incomplete: of ${fields.where.slice(0, -1)} only ${n} are whole.`);
+    all = all.map(values => values.subarray(0, n));
+  }
+  if (!isAscending(all[0])) {
+    fields.troubles.add(`Damaged: ${fields.where.slice(0, -1)} are not in the order of time; shown as if they were.`);
+    const order = Array.from(all[0].keys()).filter(i => !Number.isNaN(all[0][i])).sort((a, b) => all[0][a] - all[0][b]);
+    all = all.map(values => values.constructor.from(order, i => values[i]));
+  }
+  return Object.fromEntries(Object.keys(types).map((name, i) => [name, all[i]]));
+}
+
+function isAscending(values) {
+  for (let i = 1; i < values.length; ++i) if (!(values[i] >= values[i - 1])) return false;
+  return values.length === 0 || !Number.isNaN(values[0]);
+}
+
+// A time that can be reckoned with.
+function bounded(time) {
+  return Math.max(-1e18, Math.min(1e18, time)) || 0;
+}
+
+// Spans of one depth: none overlaps the next.
+class Lane {
+  constructor(size) {
+    this.from = new Float64Array(size);
+    this.to = new Float64Array(size);
+    this.state = new Uint8Array(size);
+    this.text = new Uint32Array(size);
+    this.size = 0;
+  }
+
+  add(from, to, state, text) {
+    const i = this.size++;
+    from = bounded(from);
+    to = bounded(to);
+    if (i > 0 && this.to[i - 1] > from) this.to[i - 1] = from;
+    this.from[i] = from;
+    this.to[i] = Math.max(from, to);
+    this.state[i] = Math.min(state, kOther);
+    this.text[i] = text;
+  }
+
+  // sums[block * kStates.length + state]: the time in that state before the block.
+  summarise() {
+    const blocks = Math.floor(this.size / kBlock);
+    this.sums = new Float64Array((blocks + 1) * kStates.length);
+    for (let block = 0; block < blocks; ++block) {
+      const sum = block * kStates.length;
+      for (let s = 0; s < kStates.length; ++s) this.sums[sum + kStates.length + s] = this.sums[sum + s];
+      for (let i = block * kBlock; i < (block + 1) * kBlock; ++i) this.sums[sum + kStates.length + this.state[i]] += this.to[i] - this.from[i];
+    }
+  }
+
+  // Those that overlap [from, to): [first, last).
+  range(from, to) {
+    return [firstAfter(this.to, from), firstFrom(this.from, to)];
+  }
+
+  at(time) {
+    const i = firstAfter(this.from, time) - 1;
+    return i >= 0 && (this.to[i] > time || this.from[i] === time) ? i : -1;
+  }
+
+  // The state that takes the most time of the spans [first, last); one that must not be overlooked comes before all.
+  state_of(first, last, totals) {
+    totals.fill(0);
+    const begin = Math.ceil(first / kBlock);
+    const end = Math.floor(last / kBlock);
+    if (begin < end) {
+      for (let s = 0; s < kStates.length; ++s) totals[s] = this.sums[end * kStates.length + s] - this.sums[begin * kStates.length + s];
+      this.add_times(first, begin * kBlock, totals);
+      this.add_times(end * kBlock, last, totals);
+    } else {
+      this.add_times(first, last, totals);
+    }
+    let most = this.state[first];
+    for (let s = 0; s < kStates.length; ++s) {
+      if (totals[s] > 0 && (s === 3 || s === 5)) return s;
+      if (totals[s] > totals[most]) most = s;
+    }
+    return most;
+  }
+
+  add_times(first, last, totals) {
+    for (let i = first; i < last; ++i) totals[this.state[i]] += this.to[i] - this.from[i];
+  }
+}
+
+// A lane for each depth.
+function readLanes(fields) {
+  if (!fields) return [];
+  const {from, to, state, depth, text} = columns(fields, {from: Float64Array, to: Float64Array, state: Uint8Array, depth: Uint8Array, text: Uint32Array});
+  const sizes = new Array(kDeepest + 1).fill(0);
+  for (let i = 0; i < from.length; ++i) ++sizes[Math.min(depth[i], kDeepest)];
+  const lanes = sizes.slice(0, 1 + sizes.findLastIndex(size => size > 0)).map(size => new Lane(size));
+  for (let i = 0; i < from.length; ++i) lanes[Math.min(depth[i], kDeepest)].add(from[i], to[i], state[i], text[i]);
+  for (const lane of lanes) lane.summarise();
+  return lanes;
+}
+
+function readEvents(fields) {
+  if (!fields) return {time: new Float64Array(0), kind: new Uint32Array(0), text: new Uint32Array(0), omitted: 0};
+  return {...columns(fields, {time: Float64Array, kind: Uint32Array, text: Uint32Array}), omitted: fields.number("omitted") ?? 0};
+}

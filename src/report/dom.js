@@ -1,0 +1,63 @@
+// Elements. Texts become text nodes, never markup.
+
+const kSvg = "http://www.w3.org/2000/svg";
+
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else node.setAttribute(name, value === true ? "" : String(value));
+  }
+  for (const child of children.flat(Infinity)) {
+    if (child === undefined || child === null || child === "") continue;
+    node.append(child instanceof Node ? child : document.createTextNode(String(child)));
+  }
+  return node;
+}
+
+function element(tag, attributes = {}, ...children) {
+  return fill(document.createElement(tag), attributes, children);
+}
+
+function drawing(tag, attributes = {}, ...children) {
+  return fill(document.createElementNS(kSvg, tag), attributes, children);
+}
+
+// A target's text: made visible; a long one is cut, and whole in its title.
+function said(text, {most = kMostOfAName, tag = "span", ...attributes} = {}) {
+  const whole = visible(text);
+  const short = shortened(whole, most);
+  return element(tag, short === whole ? attributes : {...attributes, title: whole}, short);
+}
+
+function code(text, options = {}) {
+  return text === "" ? "" : said(text, {tag: "code", ...options});
+}
+
+// A part of the report with a heading.
+function part(id, heading, ...children) {
+  const title = element("h2", {id: id + "-heading"}, heading);
+  return element("section", {id, "aria-labelledby": id + "-heading"}, title, children);
+}
+
+function button(text, name, onclick, attributes = {}) {
+  return element("button", {type: "button", "aria-label": name, title: name, onclick, ...attributes}, text);
+}
+
+// Something that may be long, closed at first.
+function folded(summary, open, ...children) {
+  return element("details", {open}, element("summary", {}, summary), children);
+}
+
+// `rows`: lists of cells. The first cell of a row is its heading.
+function table(caption, headings, rows, attributes = {}) {
+  const cell = (tag, content, more) => element(tag, more, content);
+  return element("div", {class: "scroll"}, element("table", attributes,
+      element("caption", {class: "unseen"}, caption),
+      element("thead", {}, element("tr", {}, headings.map(heading => cell("th", heading, {scope: "col"})))),
+      element("tbody", {}, rows.map(row => element("tr", {}, row.map((content, i) => i === 0 ? cell("th", content, {scope: "row"}) : cell("td", content, {})))))));
+}
+
+function texts(list) {
+  return element("ul", {}, list.map(text => said(text, {tag: "li", most: 600})));
+}

@@ -1,0 +1,103 @@
+// The data, of which nothing is trusted: it may be newer than this page, or damaged. What cannot be shown is named.
+
+class Troubles {
+  constructor() {
+    this.list = [];
+    this.onmore = () => {};
+  }
+
+  // One sentence each, said once; of many only the first.
+  add(text) {
+    if (this.list.includes(text) || this.list.length > 40) return;
+    this.list.push(this.list.length === 40 ? "and more of the kind" : text);
+    this.onmore();
+  }
+}
+
+// An object of the data. A field that is absent or null is "", undefined or an empty list; so is one of another type,
+// which is a trouble.
+class Fields {
+  constructor(object, where, troubles) {
+    this.object = object;
+    this.where = where;
+    this.troubles = troubles;
+  }
+
+  get(name, fits, what) {
+    const value = Object.hasOwn(this.object, name) ? this.object[name] : undefined;
+    if (value === undefined || value === null) return undefined;
+    if (fits(value)) return value;
+    this.troubles.add(`Not shown: ${this.where}${name} is no ${what}.`);
+    return undefined;
+  }
+
+  text(name) {
+    return String(this.get(name, value => ["string", "number", "boolean"].includes(typeof value), "text") ?? "");
+  }
+
+  number(name) {
+    return this.get(name, Number.isFinite, "number");
+  }
+
+  flag(name) {
+    return this.get(name, value => typeof value === "boolean", "truth value") ?? false;
+  }
+
+  list(name) {
+    return this.get(name, Array.isArray, "list") ?? [];
+  }
+
+  // Of texts and numbers; others are left out, and named.
+  texts(name) {
+    return this.list(name).filter((value, i) => this.fits(name, i, "text", ["string", "number"].includes(typeof value))).map(String);
+  }
+
+  objects(name) {
+    return this.list(name).map((value, i) => isObject(value) ? new Fields(value, `${this.where}${name}[${i}].`, this.troubles) : this.fits(name, i, "object", false))
+        .filter(Boolean);
+  }
+
+  object_of(name) {
+    const value = this.get(name, isObject, "object");
+    return value && new Fields(value, `${this.where}${name}.`, this.troubles);
+  }
+
+  // Pairs of finite numbers, the smaller first.
+  ranges(name) {
+    return this.list(name).filter((value, i) => this.fits(name, i, "range", Array.isArray(value) && value.length >= 2 && value.slice(0, 2).every(Number.isFinite)))
+        .map(([from, to]) => [Math.min(from, to), Math.max(from, to)]);
+  }
+
+  fits(name, i, what, does) {
+    if (!does) this.troubles.add(`Not shown: ${this.where}${name}[${i}] is no ${what}.`);
+    return does;
+  }
+}
+
+function isObject(value) {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+const kVersion = 1;
+const kKnown = ["version", "title", "headline", "state", "confidence", "hang", "evidence", "doubts", "lost", "troubles", "clock", "window",
+  "trigger", "run", "strings", "tracks", "kinds", "loops", "graph", "findings", "faults", "threads", "stacks", "bus", "kernels", "debug",
+  "streams", "divergence"];
+
+// Throws a sentence where there is nothing to show at all.
+function readData(text, troubles) {
+  let object;
+  try {
+    object = JSON.parse(text);
+  } catch (error) {
+    throw new Error(`The data of this page is damaged, and none of it can be shown: ${visible(error.message)}.`);
+  }
+  if (!isObject(object)) throw new Error("The data of this page is no object, and none of it can be shown.");
+  const data = new Fields(object, "", troubles);
+  const unknown = Object.keys(object).filter(name => !kKnown.includes(name));
+  if ((data.number("version") ?? kVersion) > kVersion || unknown.length > 0) {
+    const what = unknown.length > 0 ? `, which does not show: ${unknown.slice(0, 20).map(name => shortened(visible(name), 40)).join(", ")}` : "";
+    troubles.add(`The data is of a newer hangscope than this page${what}.`);
+  }
+  for (const trouble of data.texts("troubles")) troubles.add(trouble);
+  return data;
+}

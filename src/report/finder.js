@@ -1,0 +1,89 @@
+// Finds events by their text: the texts are few, and each is looked at once.
+
+class EventFinder {
+  constructor(timeline) {
+    this.timeline = timeline;
+    this.report = timeline.report;
+    this.hits = undefined;  // of a track: times, and numbers of events
+    this.count = element("output", {id: "event-hits", "aria-live": "polite"});
+    this.field = element("input", {id: "event-search", type: "search", placeholder: "find events", "aria-label": "Find events by name or text",
+      oninput: () => this.search(this.field.value), onkeydown: event => this.key(event)});
+  }
+
+  tools() {
+    return element("span", {class: "search"}, this.field, button("↑", "Previous event found", () => this.go(-1)), button("↓", "Next event found", () => this.go(1)), this.count);
+  }
+
+  key(event) {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    this.go(event.shiftKey ? -1 : 1);
+  }
+
+  search(words) {
+    const want = words.trim().toLowerCase();
+    this.hits = want === "" ? undefined : new Map();
+    let found = 0;
+    if (this.hits) {
+      const has = text => typeof text === "string" && text.toLowerCase().includes(want);
+      const texts = Uint8Array.from(this.report.strings, has);
+      const kinds = Uint8Array.from(this.report.kinds, kind => has(kind.name) || has(kind.category));
+      for (const track of this.timeline.tracks) found += this.search_track(track, texts, kinds);
+    }
+    this.count.value = this.hits ? plural(found, "event") : "";
+    this.timeline.redraw();
+  }
+
+  search_track(track, texts, kinds) {
+    const {time, kind, text} = track.events;
+    const matches = i => texts[text[i]] === 1 || kinds[kind[i]] === 1;
+    let found = 0;
+    for (let i = 0; i < time.length; ++i) if (matches(i)) ++found;
+    if (found === 0) return 0;
+    const hit = {times: new Float64Array(found), events: new Uint32Array(found)};
+    for (let i = 0, next = 0; i < time.length; ++i) {
+      if (!matches(i)) continue;
+      hit.times[next] = time[i];
+      hit.events[next++] = i;
+    }
+    this.hits.set(track, hit);
+    return found;
+  }
+
+  // To the next one found in the order of time, over all rows; the first behind the last.
+  go(by) {
+    if (!this.hits || this.hits.size === 0) return;
+    const rows = this.timeline.rows.list.map(row => row.track).filter(track => this.hits.has(track));
+    const here = this.timeline.selection;
+    const at = here?.time === undefined ? undefined : {time: here.time, row: rows.indexOf(here.track), event: here.depth === -1 ? here.index : -1};
+    const found = this.beside(rows, by, at) ?? this.beside(rows, by, undefined);
+    if (found) this.timeline.go(this.timeline.event_of(found.track, found.event));
+  }
+
+  beside(rows, by, at) {
+    let best;
+    rows.forEach((track, row) => {
+      const {times, events} = this.hits.get(track);
+      const i = by > 0 ? nextHit(times, events, row, at) : previousHit(times, events, row, at);
+      if (i < 0 || i >= times.length) return;
+      const nearer = by > 0 ? best && times[i] < best.time : best && times[i] >= best.time;
+      if (!best || nearer) best = {track, time: times[i], event: events[i]};
+    });
+    return best;
+  }
+}
+
+// Events of one time are in the order of the rows, then of their numbers.
+function nextHit(times, events, row, at) {
+  if (!at) return 0;
+  if (row > at.row) return firstFrom(times, at.time);
+  if (row < at.row || at.event < 0) return firstAfter(times, at.time);
+  return firstAfter(events, at.event);
+}
+
+function previousHit(times, events, row, at) {
+  if (!at) return times.length - 1;
+  if (row < at.row) return firstAfter(times, at.time) - 1;
+  if (row > at.row || at.event < 0) return firstFrom(times, at.time) - 1;
+  return firstFrom(events, at.event) - 1;
+}

@@ -1,0 +1,146 @@
+// The waits-for graph: the cycle as a ring at the right, who waits for it in columns to the left.
+
+const kMostNodes = 48;
+const kBoxWide = 176;
+const kBoxHigh = 54;
+
+function graphPart(report) {
+  const graph = report.data.object_of("graph");
+  const nodes = graph ? graph.objects("nodes").map(readNode) : [];
+  if (nodes.length === 0) return undefined;
+  const known = new Map(nodes.map(node => [node.id, node]));
+  const edges = graph.objects("edges").map(edge => ({from: known.get(edge.text("from")), to: known.get(edge.text("to")), label: edge.text("label"), kind: edge.text("kind") || "waits"}))
+      .filter(edge => edge.from && edge.to);
+  const cycle = graph.list("cycle").map(id => known.get(String(id))).filter(Boolean);
+  cycle.forEach((node, i) => {
+    node.cycle = true;
+    const next = cycle[(i + 1) % cycle.length];
+    const edge = edges.find(each => each.from === node && each.to === next && each.kind !== "wakes");
+    if (edge) edge.cycle = true;
+    else edges.push({from: node, to: next, label: "", kind: "waits", cycle: true});
+  });
+  const columns = intoColumns(nodes, edges, cycle);
+  const shown = new Set(columns.flat());
+  const left_out = nodes.length - shown.size;
+  return part("graph", "Waits-for graph",
+      element("p", {}, cycle.length > 0 ? element("strong", {class: "cycle-words"}, "Cycle: ") : "There is no cycle. ", cycle.length > 0 ? cycleWords(cycle) : ""),
+      element("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": "The graph, which may be wider than the page"}, graphDrawing(columns, edges.filter(edge => shown.has(edge.from) && shown.has(edge.to)), cycle)),
+      left_out > 0 && element("p", {class: "quiet"}, `${plural(left_out, "more")} that wait for nobody, or far from the cycle, are only in the table.`));
+}
+
+function readNode(node) {
+  return {id: node.text("id"), name: node.text("name") || node.text("id"), state: node.text("state"), place: node.text("place"), waits_for: node.text("waits_for"), first: node.flag("first")};
+}
+
+function cycleWords(cycle) {
+  const names = cycle.slice(0, 20).map(node => shortened(visible(node.name), 40));
+  return names.join(" waits for ") + (cycle.length > 20 ? ` … ${cycle.length - 20} more` : "") + ` waits for ${names[0]}.`;
+}
+
+// The last column: the cycle, and who waits for nobody. Each before: who waits for one of the column behind.
+function intoColumns(nodes, edges, cycle) {
+  const waits = edges.filter(edge => edge.kind !== "wakes");
+  const waiting = new Set(waits.map(edge => edge.from));
+  const concerned = new Set(edges.flatMap(edge => [edge.from, edge.to]));
+  const ends = [...cycle, ...nodes.filter(node => !node.cycle && !waiting.has(node) && concerned.has(node))];
+  if (ends.length === 0) ends.push(...nodes.filter(node => concerned.has(node)).slice(0, 1));
+  const far = new Map(ends.map(node => [node, 0]));
+  const before = new Map();
+  for (const edge of waits) before.set(edge.to, [...(before.get(edge.to) ?? []), edge.from]);
+  for (const node of far.keys()) {
+    for (const waiter of before.get(node) ?? []) if (!far.has(waiter)) far.set(waiter, far.get(node) + 1);
+  }
+  // Others stand alone, beside those that wait for nobody.
+  for (const node of nodes) if (!far.has(node)) far.set(node, concerned.has(node) ? 1 : 0);
+  const shown = [...far.keys()].sort((a, b) => (b.cycle ?? false) - (a.cycle ?? false) || concerned.has(b) - concerned.has(a) || far.get(a) - far.get(b)).slice(0, Math.max(kMostNodes, cycle.length));
+  const columns = [];
+  for (const node of shown) (columns[far.get(node)] ??= []).push(node);
+  return Array.from(columns, column => column ?? []).filter(column => column.length > 0);
+}
+
+// Places every node and returns the size of the whole.
+function lay(columns, cycle) {
+  const gap = 110;
+  const alone = columns[0].filter(node => !node.cycle);
+  const rx = cycle.length > 1 ? Math.max(150, cycle.length * 44) : 0;
+  const ry = cycle.length > 2 ? Math.max(80, cycle.length * 26) : 0;
+  const ring_high = cycle.length > 0 ? 2 * ry + kBoxHigh + 70 : 0;
+  const lists = columns.slice(1).toReversed();
+  const high_of = list => list.length * (kBoxHigh + 22);
+  const high = Math.max(ring_high + high_of(alone), ...lists.map(high_of)) + 20;
+  let left = 10;
+  for (const list of lists) {
+    list.forEach((node, i) => Object.assign(node, {x: left + kBoxWide / 2, y: (high - high_of(list)) / 2 + (i + 0.5) * (kBoxHigh + 22)}));
+    left += kBoxWide + gap;
+  }
+  const centre = left + kBoxWide / 2 + rx;
+  const top = (high - ring_high - high_of(alone)) / 2;
+  // Two stand beside each other, more from the top on, in the order of waiting.
+  const turn = cycle.length === 2 ? -Math.PI / 2 : 0;
+  cycle.forEach((node, i) => {
+    const angle = turn + 2 * Math.PI * i / cycle.length;
+    Object.assign(node, {x: centre + rx * Math.sin(angle), y: top + ring_high / 2 - ry * Math.cos(angle)});
+  });
+  alone.forEach((node, i) => Object.assign(node, {x: cycle.length > 0 ? centre : left + kBoxWide / 2, y: top + ring_high + (i + 0.5) * (kBoxHigh + 22)}));
+  const wide = (cycle.length > 0 ? centre + rx : left + kBoxWide / 2) + kBoxWide / 2 + (cycle.length === 1 ? 70 : 10);
+  return {wide, high, centre: {x: centre, y: top + ring_high / 2}};
+}
+
+function graphDrawing(columns, edges, cycle) {
+  const {wide, high, centre} = lay(columns, cycle);
+  const label = "Waits-for graph. " + edges.slice(0, 60).map(edge => `${shortened(visible(edge.from.name), 40)} ${edge.kind === "wakes" ? "is woken by" : "waits for"} ${shortened(visible(edge.to.name), 40)}` +
+      (edge.label ? ` (${shortened(visible(edge.label), 40)})` : "") + (edge.cycle ? ", part of the cycle" : "")).join("; ");
+  const parts = edges.flatMap(edge => edgeDrawing(edge, centre, cycle.length));
+  const words = cycle.length > 0 ? [drawing("text", {x: centre.x + (cycle.length === 1 ? 130 : 0), y: centre.y + 5, class: "cycle-word"}, "cycle")] : [];
+  return drawing("svg", {viewBox: `0 0 ${wide} ${high}`, width: wide, height: high, role: "img", "aria-label": label, class: "graph"}, arrowHead("arrow"), arrowHead("red-arrow"), parts, words,
+      columns.flat().map(nodeDrawing));
+}
+
+function line(x, y, text, most, more) {
+  const whole = visible(text);
+  const short = shortened(whole, most);
+  return drawing("text", {x, y, ...more}, short, short === whole ? "" : drawing("title", {}, whole));
+}
+
+function nodeDrawing(node) {
+  const left = node.x - kBoxWide / 2, top = node.y - kBoxHigh / 2;
+  const state = [node.state, node.waits_for].filter(Boolean).join(": ");
+  return drawing("g", {class: "node" + (node.cycle ? " in-cycle" : "")},
+      drawing("rect", {x: left, y: top, width: kBoxWide, height: kBoxHigh, rx: 6}),
+      line(left + 9, top + 17, node.name, node.first ? 14 : 24, {class: "name"}),
+      node.first && drawing("text", {x: left + kBoxWide - 8, y: top + 16, class: "first"}, "first to stop"),
+      line(left + 9, top + 32, state, 29, {class: "small"}),
+      line(left + 9, top + 46, node.place, 27, {class: "small where"}));
+}
+
+// Where a line from `node` towards a point leaves its box.
+function border(node, x, y) {
+  const dx = x - node.x, dy = y - node.y;
+  const scale = Math.min(1, 1 / Math.max(Math.abs(dx) / (kBoxWide / 2 + 3), Math.abs(dy) / (kBoxHigh / 2 + 3), 1e-9));
+  return [node.x + dx * scale, node.y + dy * scale];
+}
+
+function edgeDrawing(edge, centre, size) {
+  const {from, to} = edge;
+  const style = {class: edge.cycle ? "edge in-cycle" : edge.kind === "wakes" ? "edge wakes" : "edge", "marker-end": edge.cycle ? "url(#red-arrow)" : "url(#arrow)"};
+  if (from === to) {
+    const x = from.x + kBoxWide / 2;
+    return [drawing("path", {...style, d: `M${x} ${from.y - 12}C${x + 60} ${from.y - 30} ${x + 60} ${from.y + 30} ${x + 4} ${from.y + 12}`}), edgeLabel(x + 30, from.y + 36, edge.label)];
+  }
+  const bend = bendOf(edge, centre, size);
+  const [x0, y0] = border(from, ...bend), [x1, y1] = border(to, ...bend);
+  const middle = [(x0 + 2 * bend[0] + x1) / 4, (y0 + 2 * bend[1] + y1) / 4];
+  return [drawing("path", {...style, d: `M${x0.toFixed(1)} ${y0.toFixed(1)}Q${bend[0].toFixed(1)} ${bend[1].toFixed(1)} ${x1.toFixed(1)} ${y1.toFixed(1)}`}), edgeLabel(...middle, edge.label)];
+}
+
+// Those of the cycle bow outwards; two that go back and forth keep apart.
+function bendOf({from, to, cycle}, centre, size) {
+  const x = (from.x + to.x) / 2, y = (from.y + to.y) / 2;
+  if (!cycle) return [x + (to.y - from.y) * 0.08, y - (to.x - from.x) * 0.08 - 6];
+  if (size === 2) return [x, y + (from.x < to.x ? -70 : 70)];
+  return [x + (x - centre.x) * 0.35, y + (y - centre.y) * 0.35];
+}
+
+function edgeLabel(x, y, label) {
+  return label ? line(x, y - 4, label, 22, {class: "edge-label"}) : "";
+}

@@ -1,0 +1,142 @@
+// Puts the report together: the verdict first, what takes time behind it.
+
+const kHelp = [
+  ["/", "find in the lines of the stream; else events"],
+  ["e", "find events"],
+  ["Enter, Shift+Enter", "the next found, the one before"],
+  ["?", "these keys"],
+  ["g", "to the timeline, where:"],
+  ["← →", "move in time; with Shift faster"],
+  ["↑ ↓", "choose a row"],
+  ["+ −", "zoom; 0 shows the whole"],
+  [", .", "the event before, the next one"],
+  ["Home End t", "to the beginning, the end, the trigger"],
+  ["wheel", "zoom, once the timeline was clicked, or with Ctrl; with Shift: move"],
+  ["drag", "move; with Shift: zoom to what is marked"],
+];
+
+function helpDialog() {
+  const dialog = element("dialog", {id: "help", "aria-labelledby": "help-heading"}, element("h2", {id: "help-heading"}, "Keys"),
+      element("dl", {class: "keys"}, kHelp.map(([keys, what]) => [element("dt", {}, keys.split(" ").map(key => /^[a-z]{4,}$|,$/.test(key) ? key + " " : [element("kbd", {}, key), " "])), element("dd", {}, what)])),
+      element("form", {method: "dialog"}, element("button", {}, "Close")));
+  document.body.append(dialog);
+  return dialog;
+}
+
+class Page {
+  constructor() {
+    this.main = document.getElementById("main");
+    this.parts = document.getElementById("parts");
+    this.troubles = new Troubles();
+    this.help = helpDialog();
+    this.parts.append(button("?", "Keys", () => this.help.showModal(), {id: "help-button", class: "help"}));
+    document.addEventListener("keydown", event => this.key(event));
+    this.load();
+  }
+
+  load() {
+    const holder = document.getElementById("hangscope-data");
+    const text = holder.textContent;
+    holder.remove();
+    try {
+      this.report = new Report(readData(text, this.troubles));
+    } catch (error) {
+      this.main.replaceChildren(element("h1", {id: "headline"}, "This report cannot be shown"), element("p", {role: "alert"}, error.message));
+      return;
+    }
+    document.title = shortened(visible([this.report.data.text("title"), this.report.data.text("headline")].filter(Boolean).join(": ") || "hangscope report"), 160);
+    this.add("Verdict", () => verdictPart(this.report, this.troubles));
+    document.getElementById("loading")?.remove();
+    const waiting = element("p", {id: "waiting", class: "quiet"}, "Reading the recording …");
+    this.main.append(waiting);
+    // Behind the next frame, so that the verdict is seen before.
+    requestAnimationFrame(() => setTimeout(() => {
+      this.rest();
+      waiting.remove();
+      document.documentElement.dataset.ready = "";
+    }));
+  }
+
+  rest() {
+    const {report} = this;
+    this.add("Divergence", () => divergencePart(report));
+    for (const track of report.tracks) this.attempt(`the columns of ${visible(track.name)}`, () => track.decode());
+    this.add("Timeline", () => {
+      this.timeline = new Timeline(report);
+      return this.timeline.tracks.length > 0 ? this.timeline.section : undefined;
+    });
+    this.attempt("the timeline", () => this.timeline?.section.isConnected && this.timeline.start());
+    this.add("Loops", () => loopsPart(report));
+    this.add("Graph", () => graphPart(report));
+    this.add("Events", () => new RecentEvents(report).section);
+    this.add("Faults", () => faultsPart(report));
+    this.add("Findings", () => findingsPart(report));
+    this.add("Threads", () => threadsPart(report));
+    this.add("Output", () => {
+      const streams = streamsPart(report);
+      this.streams = streams?.views ?? [];
+      return streams?.section;
+    });
+    for (const view of this.streams ?? []) this.attempt("a stream", () => view.start());
+    this.add("Kernels", () => kernelsPart(report));
+    this.add("Stacks", () => stacksPart(report));
+    this.add("Bus", () => busPart(report));
+    this.add("Debug rings", () => debugPart(report));
+    this.add("Run", () => runPart(report));
+    this.footer();
+  }
+
+  // A part that cannot be made is named; the others are shown.
+  attempt(what, make) {
+    try {
+      return make();
+    } catch (error) {
+      this.troubles.add(`Not shown: ${what} (${error.message}).`);
+      return undefined;
+    }
+  }
+
+  add(name, make) {
+    const section = this.attempt(`the part "${name}"`, make);
+    if (!section) return;
+    this.main.append(section);
+    this.parts.insertBefore(element("a", {href: "#" + section.id}, name), this.parts.lastChild);
+  }
+
+  footer() {
+    const redraws = element("output", {id: "redraw-times", "aria-label": "Time that redraws of the timeline took"});
+    document.getElementById("footer").append("Made by hangscope. This file needs nothing besides itself. ", redraws);
+    if (!this.timeline) return;
+    let told;
+    this.timeline.redraws.onmore = () => {
+      told ??= setTimeout(() => {
+        told = undefined;
+        const {count, slowest} = this.timeline.redraws;
+        redraws.value = `Slowest of ${plural(count, "redraw")} of the timeline: ${slowest.toFixed(1)} ms.`;
+      }, 300);
+    };
+    window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach(box => {
+      if (!box.open) box.dataset.closed = "";
+      box.open = true;
+    }));
+    window.addEventListener("afterprint", () => document.querySelectorAll("details[data-closed]").forEach(box => {
+      box.open = false;
+      delete box.dataset.closed;
+    }));
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.altKey || event.metaKey || this.help.open || event.target.matches("input, select, textarea")) return;
+    const field = {"/": document.querySelector(".stream-search") ?? document.getElementById("event-search"), e: document.getElementById("event-search"),
+      g: document.getElementById("timeline-canvas")}[event.key];
+    if (event.key === "?") this.help.showModal();
+    else if (field) {
+      field.scrollIntoView({block: "center"});
+      field.focus({preventScroll: true});
+      field.select?.();
+    } else return;
+    event.preventDefault();
+  }
+}
+
+new Page();

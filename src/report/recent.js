@@ -1,0 +1,86 @@
+// The last events, a column for each core, a row for each event in the order of time.
+
+const kColumns = 6;
+const kRows = 60;
+const kMostRows = 2000;
+
+class RecentEvents {
+  constructor(report) {
+    this.report = report;
+    this.tracks = report.tracks.filter(track => track.events.time.length > 0);
+    this.cycle = new Set((report.data.object_of("graph")?.objects("nodes") ?? []).filter(node => node.text("state") === "waiting").map(node => node.text("name")));
+    // Who is in trouble comes first; else the order of the data stays.
+    this.tracks = this.tracks.map((track, i) => ({track, rank: (track.first ? 0 : track.in_trouble || this.cycle.has(track.name) ? 1 : 2), i}))
+        .sort((a, b) => a.rank - b.rank || a.i - b.i).map(each => each.track);
+    this.page = 0;
+    this.rows = kRows;
+    if (this.tracks.length === 0) return;
+    this.box = element("div", {});
+    this.words = element("span", {class: "quiet", "aria-live": "polite"});
+    const turn = by => {
+      const pages = Math.ceil(this.tracks.length / kColumns);
+      this.page = (this.page + by + pages) % pages;
+      this.show();
+    };
+    const many = this.tracks.length > kColumns;
+    this.section = part("recent", "Last events, side by side",
+        element("div", {class: "tools"}, many && [button("◀", "Cores before", () => turn(-1)), button("▶", "Cores behind", () => turn(1))], this.words), this.box);
+    this.show();
+  }
+
+  // The newest of the shown columns, newest first.
+  newest(tracks) {
+    const next = tracks.map(track => track.events.time.length - 1);
+    const rows = [];
+    while (rows.length < this.rows) {
+      let newest = -1;
+      for (let i = 0; i < tracks.length; ++i) {
+        if (next[i] >= 0 && (newest < 0 || tracks[i].events.time[next[i]] > tracks[newest].events.time[next[newest]])) newest = i;
+      }
+      if (newest < 0) return {rows, more: false};
+      rows.push({column: newest, event: next[newest]--});
+    }
+    return {rows, more: next.some(i => i >= 0)};
+  }
+
+  show() {
+    const {report} = this;
+    const tracks = this.tracks.slice(this.page * kColumns, (this.page + 1) * kColumns);
+    this.words.textContent = this.tracks.length > kColumns ? `${this.page * kColumns + 1} to ${this.page * kColumns + tracks.length} of ${plural(this.tracks.length, "row")} with events` : "";
+    const {rows, more} = this.newest(tracks);
+    rows.reverse();
+    const oldest = rows.length > 0 ? tracks[rows[0].column].events.time[rows[0].event] : 0;
+    const body = element("tbody", {});
+    let trigger = report.trigger?.time;
+    if (trigger !== undefined && trigger < oldest) trigger = undefined;
+    const trigger_row = () => element("tr", {class: "trigger"}, element("th", {scope: "row"}, report.times.exact(report.trigger.time, oldest)),
+        element("td", {colspan: tracks.length}, "trigger", report.trigger.text ? [": ", said(report.trigger.text, {most: 200})] : ""));
+    for (const {column, event} of rows) {
+      const track = tracks[column];
+      const time = track.events.time[event];
+      if (trigger !== undefined && time > trigger) {
+        body.append(trigger_row());
+        trigger = undefined;
+      }
+      body.append(this.row(tracks.length, column, report.times.exact(time, oldest), track, event));
+    }
+    if (trigger !== undefined) body.append(trigger_row());
+    const older = more && this.rows < kMostRows && element("button", {type: "button", onclick: () => {
+      this.rows = Math.min(kMostRows, this.rows * 3);
+      this.show();
+    }}, "Show older ones");
+    this.box.replaceChildren(...[older, element("div", {class: "scroll recent", tabindex: 0, role: "region", "aria-label": "Last events"},
+        element("table", {class: "recent"}, element("caption", {class: "unseen"}, "Last events of each core, oldest first"),
+            element("thead", {}, element("tr", {}, element("th", {scope: "col"}, "Time"),
+                tracks.map(track => element("th", {scope: "col"}, said(track.name, {most: 40}), track.first ? element("span", {class: "badge first"}, "first to stop") : "")))), body))].filter(Boolean));
+    this.box.lastChild.scrollTop = this.box.lastChild.scrollHeight;
+  }
+
+  row(columns, column, time, track, event) {
+    const cells = Array.from({length: columns}, () => element("td", {}));
+    const name = this.report.kind(track.events.kind[event]).name;
+    const text = this.report.string(track.events.text[event]);
+    cells[column].append(said(name, {tag: "b", most: 60}), text ? " " : "", text ? said(text, {most: 100}) : "");
+    return element("tr", {}, element("th", {scope: "row"}, time), cells);
+  }
+}

@@ -1,0 +1,155 @@
+// The last lines of a stream: only those that are seen are in the page, however many there are.
+
+const kLineHigh = 18;
+const kLinesPrinted = 60;
+
+class StreamView {
+  constructor(report, fields, index) {
+    this.report = report;
+    this.name = fields.text("name") || "stream";
+    this.id = `stream-${index}`;
+    this.read(fields);
+    this.shown = this.rows;  // that the filter leaves
+    this.hits = [];          // places in `shown`
+    this.current = -1;
+    this.box = this.build(fields);
+  }
+
+  // A line or a loss each.
+  read(fields) {
+    const lost = new Map(fields.objects("lost").map(loss => [loss.number("before") ?? 0, loss.text("text")]));
+    this.rows = [];
+    fields.list("lines").forEach((line, i) => {
+      if (lost.has(i)) this.rows.push({lost: lost.get(i)});
+      if (isObject(line)) this.rows.push({line});
+      else fields.fits("lines", i, "object", false);
+    });
+    const end = fields.list("lines").length;
+    for (const [before, text] of lost) if (before >= end) this.rows.push({lost: text});
+    this.cores = [...new Set(this.rows.map(row => row.line?.core).filter(core => this.report.track_of.has(core)))];
+  }
+
+  build(fields) {
+    this.field = element("input", {type: "search", class: "stream-search", placeholder: "find in the lines", "aria-label": `Find in the lines of ${visible(this.name)}`,
+      oninput: () => this.search(), onkeydown: event => this.key(event)});
+    this.count = element("output", {class: "stream-hits", "aria-live": "polite"});
+    this.core = element("select", {class: "stream-core", "aria-label": `Show only lines of ${visible(this.name)} from this core`, onchange: () => this.filter()},
+        element("option", {value: ""}, "all cores"), this.cores.slice(0, 2000).map(core => element("option", {value: core}, shortened(visible(this.report.name_of(core)), 60))));
+    this.space = element("div", {class: "space"});
+    this.list = element("div", {class: "lines", tabindex: 0, role: "region", "aria-label": `Last lines of ${visible(this.name)}`, onscroll: () => this.show()}, this.space);
+    const bytes = fields.number("bytes");
+    return element("div", {class: "stream", id: this.id},
+        element("h3", {}, said(this.name), " ", element("span", {class: "quiet"}, plural(fields.list("lines").length, "last line"), bytes === undefined ? "" : ` of ${bytesText(bytes)}`)),
+        element("div", {class: "tools", role: "toolbar", "aria-label": `Lines of ${visible(this.name)}`}, this.cores.length > 0 && this.core, this.field,
+            button("↑", "Previous line found", () => this.go(-1)), button("↓", "Next line found", () => this.go(1)), this.count),
+        this.list, element("pre", {class: "printed"}));
+  }
+
+  // Once it is in the page.
+  start() {
+    this.lay();
+    this.list.scrollTop = this.list.scrollHeight;
+    new ResizeObserver(() => this.show()).observe(this.list);
+    this.show();
+    window.addEventListener("beforeprint", () => this.box.querySelector(".printed").replaceChildren(this.shown.slice(-kLinesPrinted).map(row => this.text_of(row)).join("\n")));
+  }
+
+  text_of(row) {
+    return row.line ? visible(typeof row.line.text === "string" ? row.line.text : "") : `— ${visible(row.lost) || "something is missing"} —`;
+  }
+
+  lay() {
+    // Browsers lay out nothing that is higher than some 30 million pixels.
+    this.space.style.height = Math.min(this.shown.length * kLineHigh, 2e7) + "px";
+    this.list.style.height = Math.min(Math.max(3, this.shown.length), 24) * kLineHigh + 14 + "px";
+  }
+
+  filter() {
+    const core = this.core.value === "" ? undefined : Number(this.core.value);
+    this.shown = core === undefined ? this.rows : this.rows.filter(row => !row.line || row.line.core === core);
+    this.lay();
+    this.search();
+    this.list.scrollTop = this.list.scrollHeight;
+    this.show();
+  }
+
+  search() {
+    const want = this.field.value.toLowerCase();
+    this.want = want;
+    this.hits = [];
+    if (want !== "") this.shown.forEach((row, i) => (row.lower ??= this.text_of(row).toLowerCase()).includes(want) && this.hits.push(i));
+    this.current = -1;
+    this.tell();
+    // The newest first: that is where one looks.
+    if (this.hits.length > 0) this.go(-1);
+    else this.show();
+  }
+
+  tell() {
+    this.count.value = this.want === "" || this.want === undefined ? "" : this.hits.length === 0 ? "not found" : this.current < 0 ? plural(this.hits.length, "line") : `${grouped(this.current + 1)} of ${plural(this.hits.length, "line")}`;
+  }
+
+  key(event) {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    this.go(event.shiftKey ? 1 : -1);
+  }
+
+  go(by) {
+    if (this.hits.length === 0) return;
+    this.current = this.current < 0 ? (by < 0 ? this.hits.length - 1 : 0) : (this.current + by + this.hits.length) % this.hits.length;
+    this.tell();
+    const row = this.hits[this.current];
+    const first = this.first();
+    const room = Math.floor(this.list.clientHeight / kLineHigh);
+    if (row < first || row >= first + room - 1) this.list.scrollTop = Math.max(0, row - room / 2) * this.pixels_a_row();
+    this.show();
+  }
+
+  pixels_a_row() {
+    return Math.min(kLineHigh, 2e7 / Math.max(1, this.shown.length));
+  }
+
+  first() {
+    return Math.floor(this.list.scrollTop / this.pixels_a_row());
+  }
+
+  show() {
+    const first = this.first();
+    const count = Math.ceil(this.list.clientHeight / kLineHigh) + 2;
+    const top = this.list.scrollTop - this.list.scrollTop % this.pixels_a_row();
+    const rows = this.shown.slice(first, first + count).map((row, i) => this.draw(row, first + i));
+    const pane = element("div", {class: "pane"}, rows);
+    pane.style.top = top + "px";
+    this.space.replaceChildren(pane);
+  }
+
+  draw(row, i) {
+    const current = this.current >= 0 && this.hits[this.current] === i;
+    if (!row.line) return element("div", {class: "line lost" + (current ? " current" : "")}, this.text_of(row));
+    const {time, core, text} = row.line;
+    return element("div", {class: "line" + (current ? " current" : "")},
+        element("span", {class: "when"}, Number.isFinite(time) ? this.report.times.exact(time, 1e9) : ""),
+        this.cores.length > 0 && element("span", {class: "whose"}, shortened(visible(this.report.name_of(core)), 24)),
+        element("span", {class: "text"}, this.marked(shortened(visible(typeof text === "string" ? text : ""), 2000))));
+  }
+
+  // What was searched for, marked.
+  marked(text) {
+    if (!this.want) return text;
+    const pieces = [];
+    const lower = text.toLowerCase();
+    let at = 0;
+    for (let hit = lower.indexOf(this.want); hit >= 0 && pieces.length < 100; hit = lower.indexOf(this.want, at)) {
+      pieces.push(text.slice(at, hit), element("mark", {}, text.slice(hit, hit + this.want.length)));
+      at = hit + this.want.length;
+    }
+    return [...pieces, text.slice(at)];
+  }
+}
+
+function streamsPart(report) {
+  const views = report.data.objects("streams").slice(0, 64).map((fields, i) => new StreamView(report, fields, i));
+  if (views.length === 0) return undefined;
+  return {section: part("streams", "What it printed last", views.map(view => view.box)), views};
+}

@@ -1,0 +1,357 @@
+// The timeline: what is looked at, moved by wheel, mouse, keys and buttons, and told as text.
+
+const kLeastNs = 8;  // the shortest time that fills the width
+
+class Timeline {
+  constructor(report) {
+    this.report = report;
+    this.tracks = report.tracks.filter(track => track.kind !== "stream" || track.lanes.length > 0 || track.events.time.length > 0);
+    this.rows = new Rows(this.tracks);
+    this.whole = extent(report);
+    this.view = {...this.whole, scroll: 0, pointer: undefined};
+    this.selection = undefined;
+    this.redraws = {count: 0, slowest: 0, onmore: () => {}};
+    this.finder = new EventFinder(this);
+    this.build();
+  }
+
+  build() {
+    this.canvas = element("canvas", {id: "timeline-canvas", tabindex: 0, role: "application", "aria-describedby": "timeline-readout",
+      "aria-label": `Timeline of ${plural(this.tracks.length, "row")}. Left and right arrows move in time, up and down choose a row, plus and minus zoom, ` +
+          "comma and full stop go from event to event."});
+    this.spacer = element("div", {class: "spacer"}, this.canvas);
+    this.frame = element("div", {class: "frame", tabindex: -1}, this.spacer);
+    this.readout = element("p", {id: "timeline-readout", "aria-live": "polite"}, "Point at something, or focus the timeline and press the arrow keys.");
+    this.range = element("output", {id: "timeline-range", "aria-label": "Time shown"});
+    this.section = part("timeline", "Timeline", this.toolbar(), this.frame, this.readout, this.legend());
+    this.listen();
+  }
+
+  toolbar() {
+    const rows = element("input", {id: "row-filter", type: "search", placeholder: "rows: name or state", "aria-label": "Show only rows with this name or state",
+      oninput: () => this.filter(rows.value)});
+    return element("div", {class: "tools", role: "toolbar", "aria-label": "Timeline"},
+        button("◀", "Earlier", () => this.pan(-0.25)),
+        button("▶", "Later", () => this.pan(0.25)),
+        button("+", "Zoom in", () => this.zoom(0.5)),
+        button("−", "Zoom out", () => this.zoom(2)),
+        button("Whole", "Show the whole time", () => this.show(this.whole.from, this.whole.to)),
+        this.report.trigger?.time !== undefined && button("Trigger", "Show the trigger", () => this.centre(this.report.trigger.time)),
+        this.range, rows, this.finder.tools());
+  }
+
+  legend() {
+    const used = new Set(this.tracks.flatMap(track => track.lanes.flatMap(lane => lane.size < 5000 ? [...lane.state] : [...new Set(lane.state)])));
+    if (this.tracks.some(track => track.stale.length > 0)) used.add(4);
+    if (this.tracks.some(track => track.gaps.length > 0)) used.add(5);
+    const names = [...used].sort((a, b) => a - b).map(state => element("li", {}, element("span", {class: "swatch " + kStates[state].replace(" ", "-"), "aria-hidden": "true"}), kStates[state]));
+    if (this.tracks.some(track => track.idle.length > 0)) names.push(element("li", {}, element("span", {class: "swatch idle", "aria-hidden": "true"}), "idle"));
+    if (this.tracks.some(track => track.events.time.length > 0)) names.push(element("li", {}, element("span", {class: "swatch event", "aria-hidden": "true"}), "events"));
+    const omitted = this.tracks.reduce((sum, track) => sum + track.events.omitted, 0);
+    return element("div", {class: "legend"}, element("ul", {"aria-label": "Legend"}, names),
+        element("p", {class: "quiet hint"}, "Click into it, then the wheel zooms; drag moves; Shift-drag zooms to what is marked; ? lists the keys."),
+        omitted > 0 && element("p", {class: "quiet"}, `${plural(omitted, "older event")} of the snapshot ${omitted === 1 ? "is" : "are"} not in this report.`));
+  }
+
+  listen() {
+    const {canvas} = this;
+    canvas.addEventListener("wheel", event => this.wheel(event), {passive: false});
+    canvas.addEventListener("pointerdown", event => this.press(event));
+    canvas.addEventListener("pointermove", event => this.move(event));
+    canvas.addEventListener("pointerup", event => this.release(event));
+    canvas.addEventListener("pointercancel", () => { this.drag = undefined; });
+    canvas.addEventListener("pointerleave", () => this.hover(undefined));
+    canvas.addEventListener("dblclick", event => this.zoom(0.25, this.time_at(event.offsetX)));
+    canvas.addEventListener("keydown", event => this.key(event));
+    canvas.addEventListener("focus", () => this.redraw());
+    this.frame.addEventListener("scroll", () => {
+      this.view.scroll = this.frame.scrollTop;
+      this.redraw();
+    });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.restyle());
+    window.addEventListener("beforeprint", () => this.print(true));
+    window.addEventListener("afterprint", () => this.print(false));
+  }
+
+  // Once it is in the page.
+  start() {
+    this.painter = new Painter(this.canvas, this.report);
+    new ResizeObserver(() => this.resize()).observe(this.frame);
+    this.resize();
+  }
+
+  restyle() {
+    this.painter?.restyle();
+    this.redraw();
+  }
+
+  // A printer gets every row, as many as fit on a page, in the colours of the light scheme.
+  print(on) {
+    if (!this.painter) return;
+    document.documentElement.classList.toggle("printing", on);
+    this.frame.style.height = on ? Math.min(this.rows.height + kRuler, 1200) + "px" : "";
+    this.painter.restyle();
+    this.resize();
+    this.paint();
+  }
+
+  resize() {
+    const most = document.documentElement.classList.contains("printing") ? 1200 : Math.max(260, Math.round(window.innerHeight * 0.6));
+    const height = Math.min(this.rows.height + kRuler, most);
+    this.frame.style.height = height + "px";
+    this.spacer.style.height = this.rows.height + kRuler + "px";
+    this.painter.resize(this.spacer.clientWidth, height);
+    this.redraw();
+  }
+
+  redraw() {
+    if (this.asked || !this.painter) return;
+    this.asked = true;
+    requestAnimationFrame(() => this.paint());
+  }
+
+  paint() {
+    this.asked = false;
+    const begin = performance.now();
+    this.painter.paint(this.view, this.rows, this.selection, this.finder.hits);
+    const took = performance.now() - begin;
+    ++this.redraws.count;
+    this.redraws.slowest = Math.max(this.redraws.slowest, took);
+    this.redraws.onmore(took);
+    const {times} = this.report;
+    this.range.value = `${times.length(this.view.to - this.view.from)} up to ${times.exact(this.view.to, this.view.to - this.view.from)}`;
+    this.range.dataset.from = this.view.from;
+    this.range.dataset.to = this.view.to;
+  }
+
+  show(from, to) {
+    const least = Math.min(kLeastNs, this.whole.to - this.whole.from);
+    const length = Math.max(least, Math.min(to - from, this.whole.to - this.whole.from));
+    const begin = Math.max(this.whole.from, Math.min(from, this.whole.to - length));
+    this.view.from = begin;
+    this.view.to = begin + length;
+    this.redraw();
+  }
+
+  pan(part_of_width) {
+    const step = (this.view.to - this.view.from) * part_of_width;
+    this.show(this.view.from + step, this.view.to + step);
+  }
+
+  // `at`: stays where it is.
+  zoom(factor, at = this.selected_in_view() ?? (this.view.from + this.view.to) / 2) {
+    const least = kLeastNs / (this.view.to - this.view.from);
+    const by = Math.max(factor, least);
+    this.show(at - (at - this.view.from) * by, at + (this.view.to - at) * by);
+  }
+
+  selected_in_view() {
+    const time = this.selection?.time;
+    return time !== undefined && time >= this.view.from && time <= this.view.to ? time : undefined;
+  }
+
+  centre(time) {
+    const half = (this.view.to - this.view.from) / 2;
+    this.show(time - half, time + half);
+  }
+
+  time_at(x) {
+    const {gutter, width} = this.painter;
+    return this.view.from + Math.max(0, x - gutter) / (width - gutter) * (this.view.to - this.view.from);
+  }
+
+  wheel(event) {
+    const across = event.shiftKey ? event.deltaY || event.deltaX : Math.abs(event.deltaX) > Math.abs(event.deltaY) ? event.deltaX : 0;
+    // A page that is scrolled past the timeline must not be caught by it.
+    if (document.activeElement !== this.canvas && !event.ctrlKey && !event.metaKey && across === 0) return;
+    event.preventDefault();
+    const pixels = event.deltaMode === 1 ? 16 : 1;
+    if (across !== 0) this.pan(across * pixels / this.painter.width);
+    else this.zoom(Math.exp(Math.max(-1, Math.min(1, event.deltaY * pixels * 0.002))), this.time_at(event.offsetX));
+  }
+
+  press(event) {
+    if (event.button !== 0) return;
+    this.canvas.setPointerCapture(event.pointerId);
+    this.drag = {x: event.offsetX, from: this.view.from, to: this.view.to, moved: false, mark: event.shiftKey};
+  }
+
+  move(event) {
+    const {drag} = this;
+    if (!drag) return this.hover(event);
+    const shift = event.offsetX - drag.x;
+    drag.moved ||= Math.abs(shift) > 3;
+    if (!drag.moved || drag.mark) return this.hover(event);
+    const time = shift / (this.painter.width - this.painter.gutter) * (drag.to - drag.from);
+    this.show(drag.from - time, drag.to - time);
+  }
+
+  release(event) {
+    const {drag} = this;
+    this.drag = undefined;
+    if (!drag) return;
+    if (drag.moved && drag.mark) {
+      const ends = [this.time_at(drag.x), this.time_at(event.offsetX)].sort((a, b) => a - b);
+      this.show(ends[0], ends[1]);
+    } else if (!drag.moved) {
+      this.select(this.find_at(event.offsetX, event.offsetY));
+    }
+  }
+
+  hover(event) {
+    this.view.pointer = event?.offsetX;
+    const found = event && this.find_at(event.offsetX, event.offsetY);
+    this.canvas.style.cursor = found && found.index >= 0 ? "pointer" : "";
+    this.tell(found && found.index >= 0 ? found : this.selection ?? found);
+    this.redraw();
+  }
+
+  // What lies at a point of the canvas: a row, an event or a span of it.
+  find_at(x, y) {
+    if (y < kRuler || this.rows.list.length === 0) return undefined;
+    const below = y - kRuler + this.view.scroll;
+    if (below >= this.rows.height) return undefined;
+    const row = this.rows.at(below);
+    const time = this.time_at(x);
+    const depth = this.rows.depth_at(row, below);
+    if (x < this.painter.gutter) return {track: row.track, depth: 0, index: -1, time: undefined};
+    if (depth >= 0) return this.span_at(row.track, depth, time);
+    const near = this.nearest(row.track, time);
+    const far = 6 * (this.view.to - this.view.from) / (this.painter.width - this.painter.gutter);
+    if (near < 0 || Math.abs(row.track.events.time[near] - time) > far) return {track: row.track, depth, index: -1, time};
+    return {track: row.track, depth, index: near, time: row.track.events.time[near]};
+  }
+
+  span_at(track, depth, time) {
+    for (let d = depth; d >= 0; --d) {
+      const index = track.lanes[d]?.at(time) ?? -1;
+      if (index >= 0) return {track, depth: d, index, time};
+    }
+    return {track, depth: 0, index: -1, time};
+  }
+
+  nearest(track, time) {
+    const times = track.events.time;
+    const behind = firstFrom(times, time);
+    if (behind === 0) return times.length > 0 ? 0 : -1;
+    return behind < times.length && times[behind] - time < time - times[behind - 1] ? behind : behind - 1;
+  }
+
+  select(found) {
+    this.selection = found;
+    this.tell(found);
+    this.redraw();
+  }
+
+  tell(found) {
+    const words = found ? describe(this.report, found) : "Nothing there.";
+    if (this.readout.textContent !== words) this.readout.textContent = words;
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const actions = {
+      ArrowLeft: () => this.pan(event.shiftKey ? -0.5 : -0.1), ArrowRight: () => this.pan(event.shiftKey ? 0.5 : 0.1),
+      ArrowUp: () => this.choose(-1), ArrowDown: () => this.choose(1),
+      "+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2), "0": () => this.show(this.whole.from, this.whole.to),
+      Home: () => this.show(this.whole.from, this.whole.from + this.view.to - this.view.from),
+      End: () => this.show(this.whole.to - this.view.to + this.view.from, this.whole.to),
+      ",": () => this.step(-1), ".": () => this.step(1), t: () => this.centre(this.report.trigger?.time ?? 0),
+    };
+    const action = actions[event.key];
+    if (!action) return;
+    event.preventDefault();
+    action();
+  }
+
+  // Another row, at the same time.
+  choose(by) {
+    const list = this.rows.list;
+    if (list.length === 0) return;
+    const now = list.findIndex(row => row.track === this.selection?.track);
+    const row = list[now < 0 ? 0 : Math.max(0, Math.min(list.length - 1, now + by))];
+    const time = this.selected_in_view() ?? (this.view.from + this.view.to) / 2;
+    this.reveal(row);
+    this.select(row.ticks ? this.event_of(row.track, this.nearest(row.track, time)) : this.span_at(row.track, kDeepest, time));
+  }
+
+  event_of(track, index) {
+    return {track, depth: -1, index, time: track.events.time[index]};
+  }
+
+  reveal(row) {
+    const room = this.painter.height - kRuler;
+    if (row.top < this.view.scroll) this.frame.scrollTop = row.top;
+    else if (row.top + row.height > this.view.scroll + room) this.frame.scrollTop = row.top + row.height - room;
+  }
+
+  // The next or previous event of the row, else span.
+  step(by) {
+    if (!this.selection) return this.choose(0);
+    const {track, depth, index} = this.selection;
+    if (track.events.time.length > 0) {
+      const next = depth === -1 && index >= 0 ? index + by : this.nearest(track, this.selection.time ?? this.view.to);
+      return this.go(this.event_of(track, Math.max(0, Math.min(track.events.time.length - 1, next))));
+    }
+    const lane = track.lanes[Math.max(0, depth)];
+    if (!lane || lane.size === 0) return;
+    const next = Math.max(0, Math.min(lane.size - 1, (index >= 0 ? index : lane.size) + by));
+    this.go({track, depth: Math.max(0, depth), index: next, time: lane.from[next]});
+  }
+
+  // Selects, and brings it into view.
+  go(found) {
+    const row = this.rows.list.find(candidate => candidate.track === found.track);
+    if (row) this.reveal(row);
+    if (found.time < this.view.from || found.time > this.view.to) this.centre(found.time);
+    this.select(found);
+  }
+
+  filter(words) {
+    const want = words.trim().toLowerCase();
+    this.rows = new Rows(this.tracks.filter(track => `${track.name} ${track.state} ${track.kind}`.toLowerCase().includes(want)));
+    this.frame.scrollTop = this.view.scroll = 0;
+    this.selection = undefined;
+    this.resize();
+  }
+}
+
+// From the oldest to the newest that there is, and a little room.
+function extent(report) {
+  let from = Math.min(report.window?.from ?? 0, report.trigger?.time ?? 0);
+  let to = Math.max(report.window?.to ?? 0, report.trigger?.time ?? 0);
+  const take = (begin, end) => {
+    if (Number.isFinite(begin)) from = Math.min(from, begin);
+    if (Number.isFinite(end)) to = Math.max(to, end);
+  };
+  for (const track of report.tracks) {
+    for (const [begin, end] of [...track.covered, ...track.stale]) take(begin, end);
+    for (const gap of track.gaps) take(gap.from, gap.to);
+    for (const lane of track.lanes) if (lane.size > 0) take(lane.from[0], lane.to[lane.size - 1]);
+    if (track.events.time.length > 0) take(track.events.time[0], track.events.time.at(-1));
+  }
+  const room = Math.max((to - from) * 0.02, kLeastNs);
+  return {from: from - room, to: to + room};
+}
+
+// What was pointed at, as text.
+function describe(report, found) {
+  const {track, depth, index, time} = found;
+  const {times} = report;
+  const name = shortened(visible(track.name));
+  if (index < 0) return [name, track.state, visible(track.what), shortened(visible(track.place)), gapAt(report, track, time)].filter(Boolean).join(" · ");
+  if (depth === -1) return `${name} · ${times.exact(time)} · ${shortened(visible(report.event_text(track, index)), 600)}`;
+  const lane = track.lanes[depth];
+  const from = lane.from[index], to = lane.to[index];
+  const text = visible(report.string(lane.text[index]));
+  return [name, kStates[lane.state[index]] + (text ? " " + shortened(text, 300) : ""), `${times.length(to - from)}, from ${times.exact(from)} to ${times.exact(to)}`,
+    gapAt(report, track, time)].filter(Boolean).join(" · ");
+}
+
+function gapAt(report, track, time) {
+  if (time === undefined) return "";
+  const gap = track.gaps.find(each => time >= each.from && time <= each.to);
+  if (gap) return `gap of ${report.times.length(gap.to - gap.from)}: ${[visible(gap.why), visible(gap.amount)].filter(Boolean).join(", ")}`;
+  if (track.stale.some(([from, to]) => time >= from && time <= to)) return "stale: older than the window's other cores";
+  return track.idle.some(([from, to]) => time >= from && time <= to) ? "idle" : "";
+}

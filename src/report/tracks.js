@@ -1,0 +1,96 @@
+// The tracks of the data: cores, CPUs, tasks, threads; and what all parts of the report need to know.
+
+class Track {
+  constructor(fields, index) {
+    this.fields = fields;
+    this.id = fields.number("id") ?? index;
+    this.kind = fields.text("kind") || "core";
+    this.name = fields.text("name") || `${this.kind} ${this.id}`;
+    this.parent = fields.number("parent");
+    this.state = fields.text("state");
+    this.what = fields.text("what");
+    this.since = fields.number("since");
+    this.place = fields.text("place");
+    this.first = fields.flag("first");
+    this.covered = fields.ranges("covered");
+    this.idle = fields.ranges("idle");
+    this.stale = fields.ranges("stale");
+    this.gaps = fields.objects("gaps").map(gap => ({from: gap.number("from") ?? 0, to: gap.number("to") ?? 0, why: gap.text("why"), amount: gap.text("amount")}));
+    this.lanes = [];
+    this.events = readEvents(undefined);
+    this.depth = 0;
+  }
+
+  // Takes time where there are many.
+  decode() {
+    this.lanes = readLanes(this.fields.object_of("spans"));
+    this.events = readEvents(this.fields.object_of("events"));
+  }
+
+  get stands() {
+    return this.kind !== "stream" && (this.state !== "" || this.place !== "" || this.what !== "");
+  }
+
+  get in_trouble() {
+    return this.first || ["waiting", "halted", "silent"].includes(this.state);
+  }
+}
+
+class Report {
+  constructor(data) {
+    this.data = data;
+    this.times = new Times(data.text("clock") === "counts");
+    this.strings = data.list("strings");
+    this.kinds = data.objects("kinds").map(kind => ({name: kind.text("name"), category: kind.text("category")}));
+    this.tracks = inTree(data.objects("tracks").map((fields, i) => new Track(fields, i)));
+    this.track_of = new Map(this.tracks.map(track => [track.id, track]));
+    const window = data.object_of("window");
+    this.window = window && {from: window.number("from"), to: window.number("to") ?? 0, policy: window.text("policy"), limited_by: window.text("limited_by")};
+    const trigger = data.object_of("trigger");
+    this.trigger = trigger && {time: trigger.number("time"), text: trigger.text("text")};
+  }
+
+  string(index) {
+    const text = this.strings[index];
+    return typeof text === "string" ? text : "";
+  }
+
+  kind(index) {
+    return this.kinds[index] ?? {name: `event ${index}`, category: ""};
+  }
+
+  name_of(track) {
+    return this.track_of.get(track)?.name ?? "";
+  }
+
+  event_text(track, i) {
+    const text = this.string(track.events.text[i]);
+    return this.kind(track.events.kind[i]).name + (text === "" ? "" : "  " + text);
+  }
+}
+
+// Each track behind its parent. One whose parents are missing, or go round, is a root.
+function inTree(tracks) {
+  const known = new Map(tracks.map(track => [track.id, track]));
+  const children = new Map();
+  const roots = [];
+  for (const track of tracks) {
+    if (!known.has(track.parent) || track.parent === track.id) roots.push(track);
+    else if (children.has(track.parent)) children.get(track.parent).push(track);
+    else children.set(track.parent, [track]);
+  }
+  const ordered = new Set();
+  const walk = (start, depth) => {
+    const open = [[start, depth]];
+    while (open.length > 0) {
+      const [track, level] = open.pop();
+      if (ordered.has(track)) continue;
+      track.depth = Math.min(level, 4);
+      ordered.add(track);
+      for (const child of (children.get(track.id) ?? []).toReversed()) open.push([child, level + 1]);
+    }
+  };
+  for (const root of roots) walk(root, 0);
+  for (const track of tracks) walk(track, 0);
+  return [...ordered];
+}

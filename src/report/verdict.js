@@ -1,0 +1,112 @@
+// Above the fold: what hangs, how sure that is, what it rests on, what is missing; who waits for whom.
+
+const kSureness = {
+  possible: "possible: a guess that nothing acts on",
+  likely: "likely: nothing seen speaks against it",
+  certain: "certain: it cannot be otherwise",
+};
+
+function verdictPart(report, troubles) {
+  const data = report.data;
+  const section = element("section", {id: "verdict", "aria-labelledby": "headline"},
+      verdictHead(report),
+      element("div", {class: "basis"}, evidence(data), missing(data, troubles)));
+  const standing = standingTable(report);
+  if (standing) section.append(standing);
+  return section;
+}
+
+function verdictHead(report) {
+  const data = report.data;
+  const headline = data.text("headline") || "Nobody reached a verdict on this recording.";
+  const confidence = data.text("confidence");
+  const hang = data.flag("hang");
+  const state = data.text("state");
+  return element("header", {},
+      element("p", {class: "program"}, said(data.text("title") || "a recording", {most: 160}), windowWords(report)),
+      element("h1", {id: "headline"}, said(headline, {most: 400})),
+      element("p", {class: "badges"},
+          element("span", {class: hang ? "badge hang" : "badge", id: "state"}, hang ? "hang" : "no hang", state ? ": " : "", state ? visible(state) : ""),
+          confidence && element("span", {id: "confidence"}, visible(kSureness[confidence] ?? confidence))));
+}
+
+function windowWords(report) {
+  const {window, times} = report;
+  if (!window || window.from === undefined) return "";
+  const cores = report.tracks.filter(track => ["core", "cpu"].includes(track.kind)).length;
+  const limit = window.limited_by ? [", limited by ", said(window.limited_by)] : "";
+  return [" · the last ", times.length(window.to - window.from), cores > 0 ? " of " + plural(cores, "core") : "", limit];
+}
+
+function evidence(data) {
+  const rests = data.texts("evidence");
+  const doubts = data.texts("doubts");
+  return element("div", {id: "evidence"},
+      element("h2", {}, "What it rests on"),
+      rests.length > 0 ? texts(rests) : element("p", {class: "quiet"}, "No evidence is given."),
+      doubts.length > 0 && [element("h2", {}, "Not certain"), texts(doubts)]);
+}
+
+function missing(data, troubles) {
+  const lost = data.texts("lost");
+  const box = element("div", {id: "trouble-box", hidden: true}, element("h2", {}, "Cannot be shown"), element("ul", {id: "troubles"}));
+  const show = () => {
+    box.hidden = troubles.list.length === 0;
+    box.querySelector("ul").replaceChildren(...troubles.list.map(text => said(text, {tag: "li", most: 400})));
+  };
+  troubles.onmore = show;
+  show();
+  return element("div", {id: "lost"},
+      element("h2", {}, "What was lost"),
+      lost.length > 0 ? texts(lost) : element("p", {class: "quiet"}, "Nothing that is known of."),
+      box);
+}
+
+// Who stands where: of the waits-for graph, and of those tracks that it does not have.
+function standings(report) {
+  const graph = report.data.object_of("graph");
+  const cycle = new Set(graph ? graph.list("cycle").map(String) : []);
+  const nodes = (graph?.objects("nodes") ?? []).map(node => ({
+    name: node.text("name") || node.text("id"), state: node.text("state"), since: node.number("since"), waits_for: node.text("waits_for"),
+    place: node.text("place"), first: node.flag("first"), cycle: cycle.has(node.text("id")),
+  }));
+  const named = new Set(nodes.map(node => node.name));
+  for (const track of report.tracks) {
+    if (!track.stands || named.has(track.name)) continue;
+    nodes.push({name: track.name, state: track.state, since: track.since, waits_for: track.what, place: track.place, first: track.first, cycle: false});
+  }
+  const rank = node => (node.cycle ? 0 : 4) + (node.first ? 0 : 2) + (["waiting", "halted", "silent"].includes(node.state) ? 0 : 1);
+  return nodes.sort((a, b) => rank(a) - rank(b));
+}
+
+const kFewStandings = 12;
+
+function standingTable(report) {
+  const all = standings(report);
+  if (all.length === 0) return undefined;
+  const headings = ["Who", "State", "Waits for", "Where in the code", "Since, before the end"];
+  const row = node => [
+    [said(node.name), node.first ? element("span", {class: "badge first"}, "first to stop") : "", node.cycle ? element("span", {class: "badge hang"}, "cycle") : ""],
+    element("span", {class: "state"}, stateMark(node.state), visible(node.state || "?")),
+    said(node.waits_for, {most: 120}),
+    code(node.place, {most: 120}),
+    node.since === undefined ? element("span", {class: "quiet"}, "not known") : report.times.length(node.since),
+  ];
+  const box = element("div", {id: "who"}, element("h2", {}, "Who waits for whom"));
+  box.append(table("Who waits for whom, since when, and where in the code", headings, all.slice(0, kFewStandings).map(row), {class: "who"}));
+  if (all.length > kFewStandings) {
+    const rest = all.slice(kFewStandings);
+    const more = folded(`${plural(rest.length, "more", "more")}`, false);
+    more.addEventListener("toggle", () => {
+      if (more.childElementCount === 1) more.append(table("The others", headings, rest.map(row), {class: "who"}));
+    });
+    box.append(more);
+  }
+  return box;
+}
+
+// A small sign besides the word; colour alone would not do.
+function stateMark(state) {
+  const sign = {running: "▶", waiting: "‖", halted: "■", silent: "○", idle: "·", ended: "✓", paused: "❚❚", unused: "–"}[state] ?? "?";
+  return element("span", {class: "mark " + (/^[a-z]+$/.test(state) ? state : ""), "aria-hidden": "true"}, sign);
+}
