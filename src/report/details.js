@@ -4,7 +4,7 @@ function findingsPart(report) {
   const findings = report.data.objects("findings");
   if (findings.length === 0) return undefined;
   return part("findings", "Findings", findings.slice(0, 100).map((finding, i) => folded(
-      [said(finding.text("summary") || finding.text("kind"), {most: 300}), " ", element("span", {class: "quiet"}, visible(finding.text("confidence")))], i < 3,
+      [said(finding.text("summary") || finding.text("kind"), {most: 300}), " ", said(finding.text("confidence"), {class: "quiet"})], i < 3,
       finding.list("lines").length > 0 && element("pre", {}, finding.texts("lines").map(text => shortened(visible(text), 1000)).join("\n")),
       finding.list("evidence").length > 0 && texts(finding.texts("evidence")),
       finding.list("doubts").length > 0 && [element("p", {}, "Not certain:"), texts(finding.texts("doubts"))])),
@@ -29,17 +29,17 @@ function sourceExcerpt(fault) {
   const lines = source.texts("lines").slice(0, 200).map((text, i) => {
     const number = first + i;
     return element("span", number === here ? {class: "here", role: "mark", "aria-label": `line ${number}, where it happened`} : {},
-        element("span", {class: "number"}, `${number === here ? "▶" : " "}${String(number).padStart(5)} `), shortened(text.split("\t").map(visible).join("    "), 300), "\n");
+        element("span", {class: "number"}, `${number === here ? "▶" : " "}${String(number).padStart(5)} `), shortened(text.split("\t").map(visible).join("    "), 300));
   });
   return element("figure", {class: "source"}, element("figcaption", {}, said(source.text("file"), {most: 200}), here === undefined ? "" : `:${here}`),
-      element("pre", {tabindex: 0, role: "region", "aria-label": `Source of ${shortened(visible(source.text("file")))}`}, lines));
+      element("pre", {tabindex: 0, role: "region", "aria-label": `Source of ${shortened(visible(source.text("file")))}`}, lines.map(line => [line, "\n"])));
 }
 
 function threadsPart(report) {
   const threads = report.data.objects("threads");
   if (threads.length === 0) return undefined;
   const one = thread => folded(
-      [said(thread.text("name") || "thread"), " ", element("span", {class: "quiet"}, thread.text("id") ? `${visible(thread.text("id"))} ` : "", visible(thread.text("state")),
+      [said(thread.text("name") || "thread"), " ", element("span", {class: "quiet"}, thread.text("id") ? [said(thread.text("id"), {most: 20}), " "] : "", said(thread.text("state"), {most: 30}),
           thread.text("wait") ? [": ", said(thread.text("wait"), {most: 160})] : "",
           thread.number("since") !== undefined ? `, for ${report.times.length(thread.number("since"))}` : "")], threads.length <= 4,
       thread.list("frames").length === 0 ? element("p", {class: "quiet"}, "No stack is known.") :
@@ -92,7 +92,7 @@ function debugPart(report) {
   const rings = report.data.objects("debug");
   if (rings.length === 0) return undefined;
   const one = ring => folded([said(ring.text("who")), " ", element("span", {class: "quiet"}, plural(ring.list("values").length, "value"))], rings.length <= 2,
-      table(`Debug ring of ${visible(ring.text("who"))}, newest first`, ["Order", "Core", "Value"],
+      table(`Debug ring of ${shortened(visible(ring.text("who")))}, newest first`, ["Order", "Core", "Value"],
           ring.objects("values").slice(0, 500).map(value => [said(value.text("order")), said(value.text("core")), code(value.text("value"))])));
   return part("debug", "Debug rings", rings.slice(0, 200).map(one));
 }
@@ -106,20 +106,22 @@ function divergencePart(report) {
 }
 
 function divergedCore(report, core) {
-  const step = (fields, other, first) => {
-    const differs = first && fields;
+  // Where nothing is common there is no first difference.
+  const matched = (core.number("matched") ?? core.list("common").length) > 0;
+  const step = (fields, first) => {
+    const differs = first && fields && matched;
     const cell = element("td", differs ? {class: "differs"} : {});
     if (fields) {
       if (differs) cell.append(element("span", {class: "badge hang"}, "first difference"), " ");
       cell.append(said(fields.text("text"), {most: 160}), " ", code(fields.text("place"), {most: 100}));
-    } else if (first) {
+    } else if (first && matched) {
       cell.append(element("span", {class: "badge hang"}, "first difference"), " ", element("span", {class: "quiet"}, "nothing more"));
     }
     return cell;
   };
   const common = core.objects("common"), healthy = core.objects("healthy"), hung = core.objects("hung");
   const rows = common.slice(-50).map(fields => element("tr", {class: "common"}, element("td", {colspan: 2}, said(fields.text("text"), {most: 160}), " ", code(fields.text("place"), {most: 100}))));
-  for (let i = 0; i < Math.min(100, Math.max(healthy.length, hung.length)); ++i) rows.push(element("tr", {}, step(healthy[i], hung[i], i === 0), step(hung[i], healthy[i], i === 0)));
+  for (let i = 0; i < Math.min(100, Math.max(healthy.length, hung.length)); ++i) rows.push(element("tr", {}, step(healthy[i], i === 0), step(hung[i], i === 0)));
   const note = [core.number("matched") !== undefined && `${plural(core.number("matched"), "step")} in common before`, visible(core.text("note"))].filter(Boolean).join("; ");
   return [note && element("p", {class: "quiet"}, shortened(note, 400)),
     rows.length > 0 && element("div", {class: "scroll"}, element("table", {class: "divergence"}, element("caption", {class: "unseen"}, `Steps of ${shortened(visible(core.text("name")))}`),

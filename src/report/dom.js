@@ -9,7 +9,7 @@ function fill(node, attributes, children) {
     else node.setAttribute(name, value === true ? "" : String(value));
   }
   for (const child of children.flat(Infinity)) {
-    if (child === undefined || child === null || child === "") continue;
+    if (child === undefined || child === null || child === false || child === "") continue;
     node.append(child instanceof Node ? child : document.createTextNode(String(child)));
   }
   return node;

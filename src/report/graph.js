@@ -46,7 +46,10 @@ function intoColumns(nodes, edges, cycle) {
   if (ends.length === 0) ends.push(...nodes.filter(node => concerned.has(node)).slice(0, 1));
   const far = new Map(ends.map(node => [node, 0]));
   const before = new Map();
-  for (const edge of waits) before.set(edge.to, [...(before.get(edge.to) ?? []), edge.from]);
+  for (const edge of waits) {
+    if (before.has(edge.to)) before.get(edge.to).push(edge.from);
+    else before.set(edge.to, [edge.from]);
+  }
   for (const node of far.keys()) {
     for (const waiter of before.get(node) ?? []) if (!far.has(waiter)) far.set(waiter, far.get(node) + 1);
   }
@@ -107,8 +110,8 @@ function nodeDrawing(node) {
   const state = [node.state, node.waits_for].filter(Boolean).join(": ");
   return drawing("g", {class: "node" + (node.cycle ? " in-cycle" : "")},
       drawing("rect", {x: left, y: top, width: kBoxWide, height: kBoxHigh, rx: 6}),
-      line(left + 9, top + 17, node.name, node.first ? 14 : 24, {class: "name"}),
-      node.first && drawing("text", {x: left + kBoxWide - 8, y: top + 16, class: "first"}, "first to stop"),
+      line(left + 9, top + 17, node.name, 24, {class: "name"}),
+      node.first && drawing("text", {x: left + 2, y: top - 5, class: "first"}, "first to stop"),
       line(left + 9, top + 32, state, 29, {class: "small"}),
       line(left + 9, top + 46, node.place, 27, {class: "small where"}));
 }

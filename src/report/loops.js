@@ -72,7 +72,7 @@ function loopDrawing(name, places, loop) {
 // A piece of the circle with its arrow, and room for the places at its ends.
 function arc(point, from, to) {
   const room = Math.min(0.22, (to - from) / 5);
-  const steps = 24;
+  const steps = 72;
   const at = i => point(from + room + (to - from - 2 * room) * i / steps).map(value => value.toFixed(1)).join(" ");
   return drawing("path", {class: "turn", "marker-end": "url(#turn)", d: "M" + Array.from({length: steps + 1}, (_, i) => at(i)).join("L")});
 }

@@ -111,8 +111,8 @@ class Page {
     this.timeline.redraws.onmore = () => {
       told ??= setTimeout(() => {
         told = undefined;
-        const {count, slowest} = this.timeline.redraws;
-        redraws.value = `Slowest of ${plural(count, "redraw")} of the timeline: ${slowest.toFixed(1)} ms.`;
+        const {first, count, slowest} = this.timeline.redraws;
+        redraws.value = `The timeline was first drawn in ${first.toFixed(1)} ms; the slowest of ${plural(count - 1, "redraw")} since took ${slowest.toFixed(1)} ms.`;
       }, 300);
     };
     window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach(box => {

@@ -14,6 +14,9 @@ class Palette {
     for (const name of ["ground", "panel", "text", "quiet", "line", "accent", "danger", "event", "hit", "idle", "covered", "selected"]) this[name] = colour(name);
     this.hatch = colour("hatch");
     this.state = kStates.map(state => colour("state-" + state.replace(" ", "-")));
+    this.pixels = Uint32Array.from(this.state, pixelOf);
+    this.event_pixel = pixelOf(this.event);
+    this.hit_pixel = pixelOf(this.hit);
     this.label = kStates.map(state => colour("on-" + state.replace(" ", "-")) || this.text);
     const hatchings = {waiting: this.stripes, halted: this.checks, stale: this.dots, gap: this.crosses};
     this.fills = kStates.map((state, i) => hatchings[state] ? this.pattern(context, this.state[i], hatchings[state]) : this.state[i]);
@@ -100,6 +103,7 @@ class Painter {
     this.context = canvas.getContext("2d", {alpha: false});
     this.report = report;
     this.rectangles = kStates.map(() => []);
+    this.strip = new Strip();
     this.totals = new Float64Array(kStates.length);
     this.shown = new Map();
     this.restyle();
@@ -140,14 +144,32 @@ class Painter {
     context.clip();
     context.translate(0, kRuler - view.scroll);
     const last = firstFrom(rows.tops, view.scroll + height - kRuler);
-    for (let i = Math.max(0, firstAfter(rows.tops, view.scroll) - 1); i < last; ++i) this.row(rows.list[i], selection, hits);
+    const seen = rows.list.slice(Math.max(0, firstAfter(rows.tops, view.scroll) - 1), last);
+    const prepared = this.prepare(seen, hits);
+    seen.forEach((row, i) => this.row(row, selection, prepared[i]));
     context.restore();
     this.outside();
     this.ruler();
     this.lines(selection);
   }
 
-  row(row, selection, hits) {
+  // What goes through the strip, of all rows at once: it is handed over only once.
+  prepare(rows, hits) {
+    const {strip, view, scale, palette} = this;
+    strip.begin(Math.floor(this.width - this.gutter), rows.reduce((sum, row) => sum + row.track.lanes.length + (row.ticks ? 2 * kTicks : 0), 0));
+    const prepared = rows.map(({track, ticks}) => ({
+      lanes: track.lanes.map(lane => {
+        const [first, last] = lane.range(view.from, view.to);
+        return {first, last, line: last - first > strip.width / 8 ? crowdLine(lane, first, last, view, scale, strip, palette.pixels, this.totals) : -1};
+      }),
+      ticks: ticks ? tickLines(track.events.time, view, scale, strip, palette.event_pixel, kTicks) : -1,
+      hits: ticks && hits?.has(track) ? tickLines(hits.get(track).times, view, scale, strip, palette.hit_pixel, kTicks) : -1,
+    }));
+    strip.end();
+    return prepared;
+  }
+
+  row(row, selection, prepared) {
     const {context, palette, gutter, width} = this;
     const {track} = row;
     if (selection?.track === track) this.box(palette.selected, 0, row.top, width, row.height);
@@ -159,10 +181,10 @@ class Painter {
     const top = row.top + kPad;
     for (const [from, to] of track.covered) this.span(palette.covered, from, to, top, kLane);
     for (const [from, to] of track.idle) this.span(palette.idle, from, to, top + kLane / 2 - 1, 2);
-    track.lanes.forEach((lane, depth) => this.lane(lane, this.rows.lane_top(row, depth), depth === 0 ? kLane : kNestedLane));
+    track.lanes.forEach((lane, depth) => this.lane(lane, prepared.lanes[depth], this.rows.lane_top(row, depth), depth === 0 ? kLane : kNestedLane));
     for (const [from, to] of track.stale) this.span(palette.fills[4], from, to, top, kLane, "stale");
     for (const gap of track.gaps) this.span(palette.fills[5], gap.from, gap.to, top, kLane, "gap");
-    if (row.ticks) this.ticks(track, row.top + row.height - kPad - kTicks, hits?.get(track));
+    if (row.ticks) this.ticks(prepared, row.top + row.height - kPad - kTicks);
     if (selection?.track === track) this.mark(row, selection);
     context.restore();
     this.name(row);
@@ -189,19 +211,15 @@ class Painter {
     if (room < 34) return;
     const {context} = this;
     context.font = `${height < kLane ? 9 : 11}px system-ui, sans-serif`;
-    const words = shortened(text, Math.max(4, Math.floor(room / 5.4)));
+    const words = shortened(text, Math.max(4, Math.floor(room / (height < kLane ? 5 : 6.2))));
     if (plate && typeof plate !== "string") this.box(this.palette.ground, left + 2, y + 2, Math.min(room, context.measureText(words).width) + 4, height - 4);
     context.fillStyle = colour;
     context.fillText(words, left + 4, y + height / 2 + 0.5, room);
   }
 
-  lane(lane, y, height) {
-    const {view, width, gutter} = this;
-    const [first, last] = lane.range(view.from, view.to);
-    if (first >= last) return;
-    const pixels = width - gutter;
-    if (last - first <= pixels / 4) this.single(lane, first, last, y, height);
-    else this.crowd(lane, first, last);
+  lane(lane, {first, last, line}, y, height) {
+    if (line >= 0) return this.strip.draw(this.context, line, 1, this.gutter, y, this.strip.width, height);
+    this.single(lane, first, last);
     for (let state = 0; state < kStates.length; ++state) {
       const list = this.rectangles[state];
       if (list.length === 0) continue;
@@ -209,7 +227,7 @@ class Painter {
       for (let i = 0; i < list.length; i += 2) this.context.fillRect(list[i], y, list[i + 1], height);
       list.length = 0;
     }
-    if (last - first <= pixels / 4) this.captions(lane, first, last, y, height);
+    this.captions(lane, first, last, y, height);
   }
 
   single(lane, first, last) {
@@ -232,51 +250,10 @@ class Painter {
     }
   }
 
-  // A state for each pixel; neighbours of one state are one rectangle.
-  crowd(lane, first, last) {
-    const {view, gutter, width, scale} = this;
-    let begin = 0, state = -1;
-    let i = first;
-    for (let pixel = gutter; pixel < width && i < last; ++pixel) {
-      const end = advance(lane.from, view.from + (pixel + 1 - gutter) / scale, i, last);
-      // Nothing begins in this pixel: what began before may still last.
-      const from = view.from + (pixel - gutter) / scale;
-      const here = end > i ? lane.state_of(i, end, this.totals) : i > first && lane.to[i - 1] > from ? lane.state[i - 1] : -1;
-      i = end;
-      if (here === state) continue;
-      if (state >= 0) this.rectangles[state].push(begin, pixel - begin);
-      begin = pixel;
-      state = here;
-    }
-    if (state >= 0) this.rectangles[state].push(begin, Math.max(1, Math.min(width, this.x(lane.to[last - 1])) - begin));
-  }
-
-  ticks(track, y, hits) {
-    this.context.fillStyle = this.palette.event;
-    this.tick_marks(track.events.time, y, kTicks);
-    if (!hits) return;
-    this.context.fillStyle = this.palette.hit;
-    this.tick_marks(hits.times, y - 3, kTicks + 3, 2);
-  }
-
-  tick_marks(times, y, height, wide = 1) {
-    const {context, view, gutter, width, scale} = this;
-    let i = firstFrom(times, view.from);
-    const last = firstAfter(times, view.to);
-    if (last - i <= (width - gutter) / 2) {
-      for (; i < last; ++i) context.fillRect(Math.round(this.x(times[i])), y, wide, height);
-      return;
-    }
-    let begin = 0, tall = 0;
-    for (let pixel = gutter; pixel <= width; ++pixel) {
-      const end = pixel < width ? advance(times, view.from + (pixel + 1 - gutter) / scale, i, last) : i;
-      const here = end > i ? Math.min(height, 3 + Math.floor(Math.log2(end - i) / 2)) : 0;
-      i = end;
-      if (here === tall) continue;
-      if (tall > 0) context.fillRect(begin, y + height - tall, pixel - begin, tall);
-      begin = pixel;
-      tall = here;
-    }
+  // The events of a row; those that were searched for stand out.
+  ticks(prepared, y) {
+    this.strip.draw(this.context, prepared.ticks, kTicks, this.gutter, y, this.strip.width, kTicks);
+    if (prepared.hits >= 0) this.strip.draw(this.context, prepared.hits, kTicks, this.gutter, y - 3, this.strip.width, kTicks + 3);
   }
 
   mark(row, selection) {
@@ -347,11 +324,13 @@ class Painter {
     context.fillStyle = palette.quiet;
     context.fillText(this.report.times.counts ? "counts before the end" : "time before the end", 6, kRuler / 2, gutter - 12);
     const step = roundStep((view.to - view.from) / Math.max(2, (width - gutter) / 110));
+    const around = Math.max(Math.abs(view.from), Math.abs(view.to));
     for (let time = Math.ceil(view.from / step) * step, n = 0; time <= view.to && n < 100; time += step, ++n) {
       const x = Math.round(this.x(time));
       this.box(palette.line, x, kRuler - 6, 1, 6);
       context.fillStyle = palette.quiet;
-      context.fillText(Math.abs(time) < step / 2 ? "0" : this.report.times.mark(time, step), x + 4, kRuler / 2);
+      const words = Math.abs(time) < step / 2 ? "end" : this.report.times.mark(time, step, around);
+      context.fillText(words, Math.min(x + 4, width - 6 * words.length - 4), kRuler / 2);
     }
   }
 
@@ -381,13 +360,6 @@ class Painter {
     if (selection?.time !== undefined) line(selection.time, palette.accent, []);
     if (view.pointer !== undefined && view.pointer > gutter) line(view.from + (view.pointer - gutter) / this.scale, palette.quiet, [1, 3]);
   }
-}
-
-// Like firstFrom, for steps that are mostly short.
-function advance(values, time, begin, end) {
-  let step = 1;
-  while (begin + step < end && values[begin + step] < time) step *= 2;
-  return firstFrom(values, time, begin + (step >> 1), Math.min(end, begin + step));
 }
 
 // 1, 2 or 5 times a power of ten, not below `least`.

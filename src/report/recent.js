@@ -1,6 +1,5 @@
 // The last events, a column for each core, a row for each event in the order of time.
 
-const kColumns = 6;
 const kRows = 60;
 const kMostRows = 2000;
 
@@ -12,17 +11,18 @@ class RecentEvents {
     // Who is in trouble comes first; else the order of the data stays.
     this.tracks = this.tracks.map((track, i) => ({track, rank: (track.first ? 0 : track.in_trouble || this.cycle.has(track.name) ? 1 : 2), i}))
         .sort((a, b) => a.rank - b.rank || a.i - b.i).map(each => each.track);
+    this.columns = Math.max(2, Math.min(8, Math.floor((Math.min(window.innerWidth, 1480) - 230) / 170)));
     this.page = 0;
     this.rows = kRows;
     if (this.tracks.length === 0) return;
     this.box = element("div", {});
     this.words = element("span", {class: "quiet", "aria-live": "polite"});
     const turn = by => {
-      const pages = Math.ceil(this.tracks.length / kColumns);
+      const pages = Math.ceil(this.tracks.length / this.columns);
       this.page = (this.page + by + pages) % pages;
       this.show();
     };
-    const many = this.tracks.length > kColumns;
+    const many = this.tracks.length > this.columns;
     this.section = part("recent", "Last events, side by side",
         element("div", {class: "tools"}, many && [button("◀", "Cores before", () => turn(-1)), button("▶", "Cores behind", () => turn(1))], this.words), this.box);
     this.show();
@@ -45,8 +45,8 @@ class RecentEvents {
 
   show() {
     const {report} = this;
-    const tracks = this.tracks.slice(this.page * kColumns, (this.page + 1) * kColumns);
-    this.words.textContent = this.tracks.length > kColumns ? `${this.page * kColumns + 1} to ${this.page * kColumns + tracks.length} of ${plural(this.tracks.length, "row")} with events` : "";
+    const tracks = this.tracks.slice(this.page * this.columns, (this.page + 1) * this.columns);
+    this.words.textContent = this.tracks.length > this.columns ? `${this.page * this.columns + 1} to ${this.page * this.columns + tracks.length} of ${plural(this.tracks.length, "row")} with events` : "";
     const {rows, more} = this.newest(tracks);
     rows.reverse();
     const oldest = rows.length > 0 ? tracks[rows[0].column].events.time[rows[0].event] : 0;

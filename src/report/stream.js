@@ -30,23 +30,27 @@ class StreamView {
   }
 
   build(fields) {
-    this.field = element("input", {type: "search", class: "stream-search", placeholder: "find in the lines", "aria-label": `Find in the lines of ${visible(this.name)}`,
+    this.field = element("input", {type: "search", class: "stream-search", placeholder: "find in the lines", "aria-label": `Find in the lines of ${shortened(visible(this.name))}`,
       oninput: () => this.search(), onkeydown: event => this.key(event)});
     this.count = element("output", {class: "stream-hits", "aria-live": "polite"});
-    this.core = element("select", {class: "stream-core", "aria-label": `Show only lines of ${visible(this.name)} from this core`, onchange: () => this.filter()},
+    this.core = element("select", {class: "stream-core", "aria-label": `Show only lines of ${shortened(visible(this.name))} from this core`, onchange: () => this.filter()},
         element("option", {value: ""}, "all cores"), this.cores.slice(0, 2000).map(core => element("option", {value: core}, shortened(visible(this.report.name_of(core)), 60))));
     this.space = element("div", {class: "space"});
-    this.list = element("div", {class: "lines", tabindex: 0, role: "region", "aria-label": `Last lines of ${visible(this.name)}`, onscroll: () => this.show()}, this.space);
+    this.list = element("div", {class: "lines", tabindex: 0, role: "region", "aria-label": `Last lines of ${shortened(visible(this.name))}`, onscroll: () => this.show()}, this.space);
     const bytes = fields.number("bytes");
-    return element("div", {class: "stream", id: this.id},
-        element("h3", {}, said(this.name), " ", element("span", {class: "quiet"}, plural(fields.list("lines").length, "last line"), bytes === undefined ? "" : ` of ${bytesText(bytes)}`)),
-        element("div", {class: "tools", role: "toolbar", "aria-label": `Lines of ${visible(this.name)}`}, this.cores.length > 0 && this.core, this.field,
+    const count = fields.list("lines").length;
+    const words = `${count === 0 ? "nothing" : `the last ${plural(count, "line")}`}${bytes === undefined ? "" : ` of ${bytesText(bytes)}`}`;
+    const heading = element("h3", {}, said(this.name), " ", element("span", {class: "quiet"}, words));
+    if (this.rows.length === 0) return element("div", {class: "stream", id: this.id}, heading);
+    return element("div", {class: "stream", id: this.id}, heading,
+        element("div", {class: "tools", role: "toolbar", "aria-label": `Lines of ${shortened(visible(this.name))}`}, this.cores.length > 0 && this.core, this.field,
             button("↑", "Previous line found", () => this.go(-1)), button("↓", "Next line found", () => this.go(1)), this.count),
         this.list, element("pre", {class: "printed"}));
   }
 
   // Once it is in the page.
   start() {
+    if (this.rows.length === 0) return;
     this.lay();
     this.list.scrollTop = this.list.scrollHeight;
     new ResizeObserver(() => this.show()).observe(this.list);

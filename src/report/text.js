@@ -71,10 +71,10 @@ class Times {
     return `${ns < 0 ? "−" : ""}${text} ${unit.name}`;
   }
 
-  // A mark of a scale with marks `step` apart.
-  mark(ns, step) {
+  // A mark of a scale with marks `step` apart that reaches as far as `around`.
+  mark(ns, step, around) {
     if (this.counts) return grouped(Math.round(ns));
-    const unit = this.unit(Math.max(Math.abs(ns), step));
+    const unit = this.unit(around);
     const digits = Math.max(0, Math.min(9, Math.ceil(-Math.log10(step / unit.ns) - 1e-9)));
     return `${ns < 0 ? "−" : ""}${(Math.abs(ns) / unit.ns).toFixed(digits)} ${unit.name}`;
   }

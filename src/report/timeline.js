@@ -10,7 +10,7 @@ class Timeline {
     this.whole = extent(report);
     this.view = {...this.whole, scroll: 0, pointer: undefined};
     this.selection = undefined;
-    this.redraws = {count: 0, slowest: 0, onmore: () => {}};
+    this.redraws = {first: 0, count: 0, slowest: 0, onmore: () => {}};
     this.finder = new EventFinder(this);
     this.build();
   }
@@ -115,13 +115,22 @@ class Timeline {
     const begin = performance.now();
     this.painter.paint(this.view, this.rows, this.selection, this.finder.hits);
     const took = performance.now() - begin;
-    ++this.redraws.count;
-    this.redraws.slowest = Math.max(this.redraws.slowest, took);
-    this.redraws.onmore(took);
+    this.count_redraw(took);
     const {times} = this.report;
-    this.range.value = `${times.length(this.view.to - this.view.from)} up to ${times.exact(this.view.to, this.view.to - this.view.from)}`;
+    const {from, to} = this.view;
+    const step = (to - from) / 200, around = Math.max(Math.abs(from), Math.abs(to));
+    this.range.value = `${times.mark(from, step, around)} to ${times.mark(to, step, around)} (${times.length(to - from)})`;
     this.range.dataset.from = this.view.from;
     this.range.dataset.to = this.view.to;
+  }
+
+  // The first one also fetches fonts and the like.
+  count_redraw(took) {
+    const {redraws} = this;
+    if (redraws.first === 0) redraws.first = took;
+    else redraws.slowest = Math.max(redraws.slowest, took);
+    ++redraws.count;
+    redraws.onmore();
   }
 
   show(from, to) {

@@ -24,10 +24,10 @@ function verdictHead(report) {
   const state = data.text("state");
   return element("header", {},
       element("p", {class: "program"}, said(data.text("title") || "a recording", {most: 160}), windowWords(report)),
-      element("h1", {id: "headline"}, said(headline, {most: 400})),
+      element("h1", {id: "headline"}, said(headline, {most: 240})),
       element("p", {class: "badges"},
-          element("span", {class: hang ? "badge hang" : "badge", id: "state"}, hang ? "hang" : "no hang", state ? ": " : "", state ? visible(state) : ""),
-          confidence && element("span", {id: "confidence"}, visible(kSureness[confidence] ?? confidence))));
+          element("span", {class: hang ? "badge hang" : "badge", id: "state"}, hang ? "hang" : "no hang", state ? [": ", said(state, {most: 24})] : ""),
+          confidence && element("span", {id: "confidence"}, said(kSureness[confidence] ?? confidence))));
 }
 
 function windowWords(report) {
@@ -84,15 +84,16 @@ const kFewStandings = 12;
 function standingTable(report) {
   const all = standings(report);
   if (all.length === 0) return undefined;
-  const headings = ["Who", "State", "Waits for", "Where in the code", "Since, before the end"];
+  const waiting = all.some(node => node.state === "waiting");
+  const headings = ["Who", "State", waiting ? "Waits for" : "What it does", "Where in the code", "Since (before the end)"];
   const row = node => [
-    [said(node.name), node.first ? element("span", {class: "badge first"}, "first to stop") : "", node.cycle ? element("span", {class: "badge hang"}, "cycle") : ""],
-    element("span", {class: "state"}, stateMark(node.state), visible(node.state || "?")),
-    said(node.waits_for, {most: 120}),
-    code(node.place, {most: 120}),
+    [said(node.name, {most: 48}), node.first ? element("span", {class: "badge first"}, "first to stop") : "", node.cycle ? element("span", {class: "badge hang"}, "cycle") : ""],
+    element("span", {class: "state"}, stateMark(node.state), said(node.state || "?", {most: 24})),
+    said(node.waits_for, {most: 72}),
+    code(node.place, {most: 72}),
     node.since === undefined ? element("span", {class: "quiet"}, "not known") : report.times.length(node.since),
   ];
-  const box = element("div", {id: "who"}, element("h2", {}, "Who waits for whom"));
+  const box = element("div", {id: "who"}, element("h2", {}, waiting ? "Who waits for whom" : "Who is where"));
   box.append(table("Who waits for whom, since when, and where in the code", headings, all.slice(0, kFewStandings).map(row), {class: "who"}));
   if (all.length > kFewStandings) {
     const rest = all.slice(kFewStandings);
