@@ -10,6 +10,8 @@
 #include <climits>
 #include <cstdlib>
 
+#include "probe/process_end.h"
+
 namespace hangscope {
 namespace {
 
@@ -128,7 +130,11 @@ std::optional<uint64_t> ProcessTarget::AddressOf(uint64_t elf_address) const {
 
 std::string ProcessTarget::elf_path() const { return fmt::format("/proc/{}/exe", pid_); }
 
-Life LifeOfProcess(int pid) { return kill(pid, 0) == 0 || errno == EPERM ? Life::kLive : Life::kDead; }
+// A zombie has a number, and is dead. One whose first thread alone has ended looks like a zombie, and lives.
+Life LifeOfProcess(int pid) {
+  if (const auto end = ProcessEnd::Watch(pid)) return end->HasEnded() ? Life::kDead : Life::kLive;
+  return kill(pid, 0) == 0 || errno == EPERM ? Life::kLive : Life::kDead;
+}
 
 Life ProcessTarget::life() { return LifeOfProcess(pid_); }
 
