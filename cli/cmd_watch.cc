@@ -142,6 +142,17 @@ Result<CpuWatchEnd> RunCpuWatch(const WatchWords& watch, const CpuWords& cpu_wor
   return WatchCpus(recorder.environment, session);
 }
 
+// Nothing polls mailboxes there: whoever asks how often would take its silence for a program that works.
+Status CheckWithCpu(const OptionParser& parser, bool cpu) {
+  if (!cpu) return parser.IsGiven("--prefix") ? Status::Usage("--prefix has no effect without --cpu: only that takes snapshots") : Status();
+  for (const char* option : {"--interval", "--stall", "--budget", "--log", "--log-size", "--log-keep", "--append", "--metrics", "--exit-on-hang", "--intrusive"}) {
+    if (parser.IsGiven(option)) {
+      return Status::Usage(fmt::format("{} has no effect with --cpu, which records and looks at no mailboxes; run a second hangscope watch without --cpu for these", option));
+    }
+  }
+  return {};
+}
+
 int CpuWatchStatus(Result<CpuWatchEnd> end) {
   if (!end.ok()) {
     PrintError(end.status().message());
@@ -185,6 +196,7 @@ int WatchCommand(const std::vector<std::string>& words, const StartSignals& sign
       return kExitUsage;
     }
   }
+  if (const Status status = CheckWithCpu(parser, cpu_words.cpu); !status.ok()) return CpuWatchStatus(status);
   if (cpu_words.cpu) return CpuWatchStatus(RunCpuWatch(watch, cpu_words, options, prefix, signals));
   if (auto without = cpu_words.Resolve(); !without.ok()) {
     PrintError(without.status().message());

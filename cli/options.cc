@@ -150,6 +150,8 @@ OptionParser::Outcome OptionParser::Parse(const std::vector<std::string>& words)
   return Outcome::kError;
 }
 
+bool OptionParser::IsGiven(const std::string& name) const { return library_->app.count(name) > 0; }
+
 void RecorderWords::AddTo(OptionParser* options) {
   options->Option("--prefix", &prefix);
   options->Option("--size", &size);

@@ -48,6 +48,8 @@ class OptionParser {
   // -h prints the help. Errors are told in one sentence, with the nearest option
   // there is.
   Outcome Parse(const std::vector<std::string>& words);
+  // After Parse: the option `name`, one of those above, was among the words.
+  bool IsGiven(const std::string& name) const;
 
  private:
   struct Library;

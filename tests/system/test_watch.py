@@ -242,7 +242,10 @@ class Watch(Targets):
         for words, said in (([], "no target given"), (["--intervall", "1", "x"], "did you mean '--interval'?"),
                             (["--elf", "a", "--elf", "b", "x", "y", "z"], "3 targets and 2 times --elf"),
                             (["--log-keep", "0", "x"], "--log-keep '0'"), (["--interval", "0", "x"], "--interval"),
-                            (["--metrics", "nowhere", f"pid:{target.pid}"], "--metrics 'nowhere': HOST:PORT")):
+                            (["--metrics", "nowhere", f"pid:{target.pid}"], "--metrics 'nowhere': HOST:PORT"),
+                            (["--cpu", "--interval", "1", f"pid:{target.pid}"], "--interval has no effect with --cpu"),
+                            (["--log", "log", "--cpu", f"pid:{target.pid}"], "--log has no effect with --cpu"),
+                            (["--prefix", "x", f"pid:{target.pid}"], "--prefix has no effect without --cpu")):
             with self.subTest(said):
                 done = self.hangscope("watch", *words)
                 self.assertEqual(done.status, 2)
