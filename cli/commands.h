@@ -36,6 +36,7 @@ int SetCommand(const std::vector<std::string>& words);
 int ExportCommand(const std::vector<std::string>& words);
 int DoctorCommand(const std::vector<std::string>& words);
 int WhyCommand(const std::vector<std::string>& words);
+int ReportCommand(const std::vector<std::string>& words);
 
 }  // namespace hangscope::cli
 

@@ -27,6 +27,7 @@ usage: hangscope COMMAND [options]
   export --to FORMAT WHAT       what was recorded, in formats of other programs
   watch TARGET...               watch its cores and tasks: who hangs, who waits for whom
   why TARGET                    the verdict on one that hangs, or is dead
+  report SNAPSHOT               one page about a hang, for a browser
   set WHAT TARGET CORES...      pause, resume, delay, mask, freeze
   doctor                        what this machine lets you record, and what grants the rest
   cost [options] -- QEMU...     count what pieces of the target's code cost
@@ -56,6 +57,7 @@ int Dispatch(const std::vector<std::string>& words, const StartSignals& signals)
   if (command == "set") return SetCommand(rest);
   if (command == "doctor") return DoctorCommand(rest);
   if (command == "why") return WhyCommand(rest);
+  if (command == "report") return ReportCommand(rest);
   if (command == "--version") {
     WriteAll(STDOUT_FILENO, "hangscope " HANGSCOPE_VERSION "\n");
     return kExitClean;
@@ -68,6 +70,7 @@ int Dispatch(const std::vector<std::string>& words, const StartSignals& signals)
     WriteAll(STDERR_FILENO, kHelp);
   } else {
     PrintError("unknown command '" + command + "'; there are run, tee, ls, snap, cat, show, export, watch, why, set, doctor and cost (hangscope --help)");
+    PrintError("unknown command '" + command + "'; there are run, tee, ls, snap, cat, show, watch, why, report, set, doctor and cost (hangscope --help)");
   }
   return kExitUsage;
 }

@@ -198,6 +198,8 @@ Location ElfImage::Locate(uint64_t pc) {
       const char* slash = strrchr(file, '/');
       found.file = slash != nullptr ? slash + 1 : file;
       found.line = static_cast<uint32_t>(number);
+      const char* const folder = file[0] == '/' ? nullptr : dwfl_line_comp_dir(line);
+      found.path = folder == nullptr ? file : std::string(folder) + "/" + file;
     }
   }
   known_.emplace(pc, found);

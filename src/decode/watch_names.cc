@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdlib>
 #include <memory>
 
@@ -175,6 +176,25 @@ std::string WatchNames::At(const CoreFault& fault) const {
   }
   const std::string function = code_ == nullptr ? std::string() : FunctionName(code_->Locate(fault.pc - program_at_).function);
   return " at " + WithoutFolder(entry->where) + (function.empty() ? "" : " in " + function);
+}
+
+std::string WatchNames::FaultPlace(const CoreFault& fault) const {
+  constexpr std::string_view kAt = " at ";
+  const std::string at = At(fault);
+  return at.starts_with(kAt) ? at.substr(kAt.size()) : at;
+}
+
+std::optional<SourceLine> WatchNames::FaultSource(const CoreFault& fault) const {
+  if (const CatalogEntry* entry = FindAssert(fault); entry != nullptr && entry->where.find(':') != std::string::npos) {
+    const std::string number(Behind(entry->where, ':'));
+    uint32_t line = 0;
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), line);
+    if (error == std::errc() && *end == '\0' && line != 0) return SourceLine{entry->where.substr(0, entry->where.size() - number.size() - 1), line};
+  }
+  if (code_ == nullptr || fault.pc == 0) return std::nullopt;
+  const Location location = code_->Locate(fault.pc - program_at_);
+  if (location.path.empty()) return std::nullopt;
+  return SourceLine{location.path, location.line};
 }
 
 std::string WatchNames::BusFault(const CoreFault& fault) const {

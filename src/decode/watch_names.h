@@ -4,6 +4,7 @@
 #define HANGSCOPE_DECODE_WATCH_NAMES_H
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,11 @@
 #include "model/watch.h"
 
 namespace hangscope {
+
+struct SourceLine {
+  std::string path;
+  uint32_t line = 0;
+};
 
 class WatchNames {
  public:
@@ -36,6 +42,11 @@ class WatchNames {
   std::string Fault(const CoreFault& fault) const;
   // "bank.c:88 in transfer"; empty: not known.
   std::string Place(uint64_t pc) const;
+  // "cb.c:41 in cb_push", "bank.c:88 in transfer"; empty: not known.
+  std::string FaultPlace(const CoreFault& fault) const;
+  // Where the fault stands in the source, with its folder, as the target says: nothing that a file may be opened by
+  // unseen. Nothing: not known.
+  std::optional<SourceLine> FaultSource(const CoreFault& fault) const;
 
  private:
   const CatalogEntry* FindAssert(const CoreFault& fault) const;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "base/units.h"
 #include "base/utf8.h"
@@ -182,6 +183,14 @@ std::string Headline(const Finding& finding, const WatchScene& scene) {
   }
 }
 
+// Who does what, who else waits, and what led up to it.
+std::string BodyText(const Finding& finding, const WatchScene& scene, const FindingHistory& history) {
+  std::string text;
+  if (finding.kind != FindingKind::kCorrupt && finding.kind != FindingKind::kStackLow) text += MembersText(finding, scene);
+  if (!finding.victims.empty()) text += fmt::format("  also waiting for {}: {}\n", finding.subjects.size() == 1 ? "it" : "these", Names(finding.victims, scene));
+  return text + FirstText(finding, scene, history);
+}
+
 // What the headline and the members' lines say already, and with more names.
 bool IsSaid(const std::string& evidence, const Finding& finding) {
   const bool of_one = evidence.starts_with("core ") || evidence.starts_with("task ");
@@ -280,16 +289,20 @@ std::string FindingSummary(const Finding& finding, const WatchScene& scene) {
 }
 
 std::string FindingText(const Finding& finding, const WatchScene& scene, const FindingHistory& history) {
-  std::string text = Headline(finding, scene) + "\n";
-  if (finding.kind != FindingKind::kCorrupt && finding.kind != FindingKind::kStackLow) text += MembersText(finding, scene);
-  if (!finding.victims.empty()) text += fmt::format("  also waiting for {}: {}\n", finding.subjects.size() == 1 ? "it" : "these", Names(finding.victims, scene));
-  text += FirstText(finding, scene, history);
+  std::string text = Headline(finding, scene) + "\n" + BodyText(finding, scene, history);
   const size_t begin = finding.kind == FindingKind::kDead ? 1 : 0;  // the first is the summary
   for (size_t i = begin; i < std::min(finding.evidence.size(), kMostEvidence); ++i) {
     if (!IsSaid(finding.evidence[i], finding)) text += fmt::format("  {}\n", Printable(finding.evidence[i]));
   }
   for (const std::string& doubt : finding.doubts) text += fmt::format("  not certain: {}\n", Printable(doubt));
   return text;
+}
+
+std::vector<std::string> FindingLines(const Finding& finding, const WatchScene& scene, const FindingHistory& history) {
+  std::vector<std::string> lines;
+  std::istringstream in(BodyText(finding, scene, history));
+  for (std::string line; std::getline(in, line);) lines.push_back(line.starts_with("  ") ? line.substr(2) : line);
+  return lines;
 }
 
 std::string DebugRingText(const std::vector<DebugValue>& values) {

@@ -79,6 +79,8 @@ Result<std::unique_ptr<WatchView>> WatchView::Open(FileSystem& files, const Scop
   return watch;
 }
 
+uint64_t WatchView::clock_hz() const { return ClockRate(layout()); }
+
 // The program that the user names; else the one that runs there, if it is the one that made the scope.
 void WatchView::FindCode(FileSystem& files, const ScopeSource& source) {
   std::string path = source.elf;

@@ -29,6 +29,8 @@ class WatchView final : public WatchSource {
   Watcher& watcher() { return *watcher_; }
   const WatchSample& sample() const { return sample_; }
   const ScopeLayout& layout() const { return view_->layout(); }
+  // Of the target's clock; 0: not known.
+  uint64_t clock_hz() const;
   // How people call it.
   const std::string& name() const { return name_; }
   // The process whose memory or scope file it is; 0: none.

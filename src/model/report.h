@@ -1,0 +1,210 @@
+// What a report page shows of a hang: plain types between those who read recordings (session/report.h) and the JSON
+// of the page (export/report_data.h). docs/report-data.md says what each field means.
+#ifndef HANGSCOPE_MODEL_REPORT_H
+#define HANGSCOPE_MODEL_REPORT_H
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "model/rings_window.h"
+
+namespace hangscope {
+
+// Nanoseconds from the report's end, negative before it; nothing: not known.
+using ReportTime = std::optional<TimeNs>;
+
+struct ReportPlace {
+  std::string function, source, module, pc, text;
+};
+
+struct ReportTrigger {
+  ReportTime time;
+  std::string text;
+};
+
+struct ReportGap {
+  TimeSpan time;
+  std::string why;
+  std::string amount;  // "12 records"; empty: not known
+};
+
+// Columns: all of one length.
+struct ReportSpans {
+  std::vector<double> from, to;
+  std::vector<uint8_t> state, depth;
+  std::vector<uint32_t> text;
+};
+
+struct ReportEvents {
+  std::vector<double> time;
+  std::vector<uint32_t> kind, text;
+  uint64_t omitted = 0;  // older ones
+};
+
+struct ReportTrack {
+  std::string kind;  // "core", "task", "cpu", "thread", "stream"
+  std::string name;
+  std::optional<size_t> parent;
+  std::string state;  // empty: not known
+  std::string what;
+  ReportTime since;
+  std::string place;
+  bool first = false;
+  std::vector<TimeSpan> covered, idle, stale;
+  std::vector<ReportGap> gaps;
+  ReportSpans spans;
+  ReportEvents events;
+};
+
+struct ReportEventKind {
+  std::string name, category;
+};
+
+struct ReportLoop {
+  std::optional<size_t> track;
+  std::string name;
+  uint64_t rounds = 0;
+  bool at_least = false;
+  std::string basis;
+  uint64_t interrupts = 0;
+  std::optional<double> for_s;
+  std::vector<ReportPlace> places;
+};
+
+struct ReportNode {
+  size_t id = 0;
+  std::string name, state, place, waits_for;
+  ReportTime since;
+  bool first = false;
+};
+
+struct ReportEdge {
+  size_t from = 0;
+  size_t to = 0;
+  std::string label;
+  bool wakes = false;  // else: waits
+};
+
+struct ReportGraph {
+  std::vector<ReportNode> nodes;
+  std::vector<ReportEdge> edges;
+  std::vector<size_t> cycle;  // of ids
+};
+
+struct ReportFinding {
+  std::string kind, confidence, summary;
+  std::vector<std::string> lines, evidence, doubts;
+};
+
+struct ReportExcerpt {
+  std::string file;
+  uint32_t line = 0;
+  uint32_t first = 0;  // number of lines[0]
+  std::vector<std::string> lines;
+};
+
+struct ReportFault {
+  std::string who, text, place;
+  ReportTime time;
+  std::optional<ReportExcerpt> source;
+};
+
+struct ReportThread {
+  std::string id, name, state, wait;
+  ReportTime since;
+  std::vector<ReportPlace> frames;
+};
+
+struct ReportStack {
+  std::string who;
+  uint32_t bytes = 0;
+  std::optional<uint32_t> lowest, free;
+};
+
+struct ReportBus {
+  std::string who, text;
+  ReportTime time;
+};
+
+struct ReportKernel {
+  std::string who, name, launch;
+};
+
+struct ReportDebugValue {
+  uint32_t order = 0;
+  std::string core;
+  std::string value;
+};
+
+struct ReportDebugRing {
+  std::string who;
+  std::vector<ReportDebugValue> values;  // the newest first
+};
+
+struct ReportLine {
+  uint64_t offset = 0;
+  ReportTime time;
+  std::string core;  // as the line says; resolved to a track by its name
+  std::string text;
+};
+
+struct ReportStream {
+  std::string name;
+  uint64_t bytes = 0;
+  std::vector<ReportLine> lines;
+  std::vector<std::pair<size_t, std::string>> lost;  // in front of which line
+};
+
+struct ReportStep {
+  ReportTime time;
+  std::string text, place;
+};
+
+struct ReportDivergentCore {
+  std::string name, verdict, note;
+  uint64_t matched = 0;
+  std::vector<ReportStep> common, healthy, hung;
+};
+
+struct ReportDivergence {
+  std::string healthy;  // name
+  std::vector<ReportDivergentCore> cores;
+};
+
+struct ReportWindow {
+  TimeSpan time;
+  std::string policy, limited_by;
+};
+
+struct Report {
+  std::string title, headline, state, confidence;
+  bool hang = false;
+  std::vector<std::string> evidence, doubts, lost, troubles;
+  bool counts_clock = false;
+  std::optional<ReportWindow> window;
+  std::optional<ReportTrigger> trigger;
+  std::vector<std::pair<std::string, std::string>> run;
+  std::vector<std::string> strings;
+  std::vector<ReportTrack> tracks;
+  std::vector<ReportEventKind> kinds;
+  std::vector<ReportLoop> loops;
+  ReportGraph graph;
+  std::vector<ReportFinding> findings;
+  std::vector<ReportFault> faults;
+  std::vector<ReportThread> threads;
+  std::vector<ReportStack> stacks;
+  std::vector<ReportBus> bus;
+  std::vector<ReportKernel> kernels;
+  std::vector<ReportDebugRing> debug;
+  std::vector<ReportStream> streams;
+  std::optional<ReportDivergence> divergence;
+};
+
+}  // namespace hangscope
+
+#endif

@@ -1,0 +1,118 @@
+#include "session/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "hangscope/version.h"
+#include "session/cpu_recording.h"
+#include "session/report_manifest.h"
+#include "session/report_scope.h"
+#include "session/report_streams.h"
+#include "session/snapshots.h"
+#include "session/why_perf.h"
+#include "session/why_snapshot.h"
+
+namespace hangscope {
+namespace {
+
+class ReportReader {
+ public:
+  ReportReader(FileSystem& files, Clock& clock, const ReportOptions& options) : files_(files), clock_(clock), options_(options) {}
+
+  Result<Report> Read() {
+    if (files_.IsFolder(folder())) {
+      ReadManifest();
+      ReadStreams();
+      if (files_.Exists(Part(kScopeImageName))) ReadScope();
+    } else if (!IsPerfData(files_, folder())) {
+      ReadScope();
+    }
+    if (parts_ == 0) return trouble_.ok() ? Status::NotFound(fmt::format("'{}' is neither a snapshot nor a recording", folder())) : trouble_;
+    Finish();
+    return std::move(report_);
+  }
+
+ private:
+  const std::string& folder() const { return options_.source.target; }
+  std::string Part(const std::string& name) const { return folder() + "/" + name; }
+
+  // A part was read, or why not.
+  void Take(const Status& status) {
+    if (status.ok()) {
+      ++parts_;
+      return;
+    }
+    trouble_ = status;
+    report_.troubles.push_back(status.message());
+  }
+
+  void ReadManifest() {
+    const Status status = AddManifest(files_, folder(), &report_, &facts_);
+    Take(status);
+    if (!status.ok()) FindStreams();
+    if (facts_.end || !facts_.taken_wall) return;
+    for (const std::string& name : facts_.streams) {
+      if (!facts_.end) facts_.end = MonotonicOf(files_, Part(name), *facts_.taken_wall);
+    }
+  }
+
+  // Without a manifest: by their indexes.
+  void FindStreams() {
+    constexpr std::string_view kIndex = ".index";
+    for (const std::string& name : files_.List(folder())) {
+      if (name.ends_with(kIndex)) facts_.streams.push_back(name.substr(0, name.size() - kIndex.size()));
+    }
+    std::sort(facts_.streams.begin(), facts_.streams.end());
+  }
+
+  void ReadStreams() {
+    for (const std::string& name : facts_.streams) Take(AddStreamLines(files_, Part(name), name, facts_.end, {}, &report_));
+  }
+
+  void ReadScope() {
+    ScopeSource source = options_.source;
+    if (source.elf.empty()) source.elf = facts_.elf;
+    const Status status = AddScopeWatch(files_, clock_, source, {facts_.end, facts_.scope_clock}, &report_);
+    // A scope without mailboxes has events all the same.
+    if (status.code() == Status::Code::kNotFound && files_.IsFolder(folder())) return;
+    Take(status);
+  }
+
+  void Finish() {
+    if (report_.title.empty()) report_.title = NameOf(folder());
+    report_.run.emplace_back("report by", "hangscope " HANGSCOPE_VERSION);
+    if (!report_.headline.empty()) return;
+    // No verdict was taken along: the surest finding is one.
+    const auto worst = std::max_element(report_.findings.begin(), report_.findings.end(), [](const auto& a, const auto& b) { return Rank(a) < Rank(b); });
+    if (worst == report_.findings.end()) {
+      report_.headline = "no verdict was taken along, and no hang and no fault is found";
+      return;
+    }
+    report_.headline = worst->summary;
+    report_.state = worst->kind;
+    report_.confidence = worst->confidence;
+    report_.hang = Rank(*worst) > 0;
+    report_.evidence = worst->evidence;
+    report_.doubts = worst->doubts;
+  }
+
+  static int Rank(const ReportFinding& finding) {
+    if (finding.kind == FindingKindName(FindingKind::kStackLow)) return 0;
+    return finding.confidence == ConfidenceName(Confidence::kCertain) ? 2 : finding.confidence == ConfidenceName(Confidence::kLikely) ? 1 : 0;
+  }
+
+  FileSystem& files_;
+  Clock& clock_;
+  const ReportOptions& options_;
+  Report report_;
+  ReportFacts facts_;
+  int parts_ = 0;
+  Status trouble_;
+};
+
+}  // namespace
+
+Result<Report> ReadReport(FileSystem& files, Clock& clock, const ReportOptions& options) { return ReportReader(files, clock, options).Read(); }
+
+}  // namespace hangscope

@@ -1,0 +1,26 @@
+// `hangscope report`: all that a snapshot, or another recording, can say about a hang, as the data of one page.
+#ifndef HANGSCOPE_SESSION_REPORT_H
+#define HANGSCOPE_SESSION_REPORT_H
+
+#include <string>
+
+#include "base/clock.h"
+#include "base/file_system.h"
+#include "model/report.h"
+#include "session/scope_view.h"
+
+namespace hangscope {
+
+struct ReportOptions {
+  ScopeSource source;       // the folder of a snapshot; or as for hangscope why: a scope's file, a perf.data
+  size_t most_events = 200'000;  // of all tracks together, the newest
+  TimeNs most_time = 0;     // of reading what happened when; what is older is left out then. 0: as long as it takes
+};
+
+// A part that cannot be read is named in the report's troubles; fails where none can. Memory is bounded by
+// `most_events` and the sizes that a manifest, a scope and the last lines may have.
+Result<Report> ReadReport(FileSystem& files, Clock& clock, const ReportOptions& options);
+
+}  // namespace hangscope
+
+#endif
