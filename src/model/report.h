@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "model/rings_window.h"
+#include "model/trace.h"
 
 namespace hangscope {
 
@@ -81,6 +82,7 @@ struct ReportNode {
   std::string name, state, place, waits_for;
   ReportTime since;
   bool first = false;
+  std::optional<TraceWho> who = {};  // not in the page: which track is its
 };
 
 struct ReportEdge {

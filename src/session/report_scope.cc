@@ -182,6 +182,8 @@ class ScopeReport {
     node.place = SubjectPlace(subject.subject, scene_);
     node.waits_for = WaitsFor(subject);
     node.since = Since(subject);
+    const bool is_task = subject.subject.kind == WatchSubject::Kind::kTask;
+    node.who = TraceWho{is_task, is_task ? subject.task : subject.subject.index};
     return node;
   }
 
