@@ -1,11 +1,16 @@
 // hangscope report: docs/hangscope-report.md.
+#include <fmt/format.h>
 #include <unistd.h>
+
+#include <charconv>
 
 #include "base/clock.h"
 #include "commands.h"
 #include "export/report_data.h"
+#include "export/report_page.h"
 #include "options.h"
 #include "session/report.h"
+#include "session/why_snapshot.h"
 
 namespace hangscope::cli {
 namespace {
@@ -17,28 +22,58 @@ One page about a hang: the verdict, who waits for whom, what happened when, faul
 the last lines. It is one HTML file that needs no network. SNAPSHOT is a snapshot's folder;
 or, as for hangscope why, a scope's file, a core dump, a perf.data.
 
-  -o FILE               where the page goes [SNAPSHOT/report.html]; - is standard output
+  -o FILE               where the page goes [SNAPSHOT/report.html, of others NAME.report.html];
+                        - is standard output
   --force               also where there is one already
   --data                the page's data alone, as JSON, on standard output (docs/report-data.md)
   --elf FILE            the program: names, files and lines [as the snapshot says]
+  --events N            of what happened, at most the newest N [200000]
 
-Status: 0 the report is written; 2 usage; 3 the snapshot cannot be read, or the page not written.
+Status: 0 the page is there; 2 usage; 3 the snapshot cannot be read, or the page not written.
 )";
+
+constexpr size_t kMostEvents = 10'000'000;
+
+struct Words {
+  std::string output;
+  std::string events;
+  bool force = false;
+  bool data = false;
+};
 
 int Fail(const Status& status) {
   PrintError(status.message());
   return status.code() == Status::Code::kUsage ? kExitUsage : kExitFailed;
 }
 
+Status ParseEvents(const std::string& text, size_t* events) {
+  if (text.empty()) return {};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *events);
+  if (error == std::errc() && end == text.data() + text.size() && *events > 0 && *events <= kMostEvents) return {};
+  return Status::Usage(fmt::format("--events '{}': a number from 1 to {}; for example --events 100000", text, kMostEvents));
+}
+
+// Of a snapshot into its folder, of anything else beside where one stands.
+std::string DefaultOutput(const std::string& target) {
+  if (IsSnapshot(PosixFileSystem(), target)) return target + "/" + kReportPageName;
+  const std::string path = target.substr(target.find(':') == std::string::npos ? 0 : target.find(':') + 1);
+  return NameOf(path.ends_with('/') ? path.substr(0, path.size() - 1) : path) + ".report.html";
+}
+
+int Print(const std::string& text) { return WriteAll(STDOUT_FILENO, text) ? kExitClean : kExitFailed; }
+
 }  // namespace
 
 int ReportCommand(const std::vector<std::string>& words) {
   OptionParser parser("report", kHelp);
   ReportOptions options;
-  bool data = false;
+  Words given;
   parser.Positional("snapshot", &options.source.target);
+  parser.Option("-o", &given.output);
   parser.Option("--elf", &options.source.elf);
-  parser.Flag("--data", &data);
+  parser.Option("--events", &given.events);
+  parser.Flag("--force", &given.force);
+  parser.Flag("--data", &given.data);
   switch (parser.Parse(words)) {
     case OptionParser::Outcome::kHelp: return kExitClean;
     case OptionParser::Outcome::kError: return kExitUsage;
@@ -48,11 +83,25 @@ int ReportCommand(const std::vector<std::string>& words) {
     PrintError("no snapshot given; for example hangscope report trace/fw.snapshot-0001");
     return kExitUsage;
   }
+  while (options.source.target.size() > 1 && options.source.target.ends_with('/')) options.source.target.pop_back();
+  if (Status status = ParseEvents(given.events, &options.most_events); !status.ok()) return Fail(status);
+  const bool chosen = !given.output.empty();
+  const std::string output = chosen ? given.output : DefaultOutput(options.source.target);
+  if (!given.data && output != "-" && !given.force && PosixFileSystem().Exists(output)) {
+    PrintNote(fmt::format("'{}' is there already; --force writes it anew", output));
+    return Print(output + "\n");
+  }
   SystemClock clock;
   auto report = ReadReport(PosixFileSystem(), clock, options);
   if (!report.ok()) return Fail(report.status());
-  (void)WriteAll(STDOUT_FILENO, ReportDataJson(*report) + "\n");
-  return kExitClean;
+  if (given.data) return Print(ReportDataJson(*report) + "\n");
+  if (output == "-") return Print(ReportPage(ReportDataJson(*report)));
+  const Status written = WriteReportPage(PosixFileSystem(), *report, output, fmt::format("{}.{}~", output, getpid()));
+  if (!written.ok()) {
+    PrintError(written.message() + (chosen ? "" : "; -o FILE writes it elsewhere"));
+    return kExitFailed;
+  }
+  return Print(output + "\n");
 }
 
 }  // namespace hangscope::cli

@@ -227,7 +227,7 @@ std::string ContentsText(const Manifest& manifest) {
   if (!manifest.cpu.file.empty()) {
     text += fmt::format("{}{} of {} CPU{}", text.empty() ? "" : ", ", FormatSize(manifest.cpu.bytes), manifest.cpu.rings, manifest.cpu.rings == 1 ? "" : "s");
   }
-  return "(" + text + ")";
+  return "(" + text + (text.empty() ? "" : ", ") + "report.html)";
 }
 
 std::string ReportText(const Manifest& manifest) {

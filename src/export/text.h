@@ -25,7 +25,7 @@ std::string ReportText(const Manifest& manifest);
 // "regex: panic (stdout: kernel panic at cb.c:8)", one line.
 std::string TriggerText(const Trigger& trigger);
 
-// "(1.43 GiB of stdout, 12.0 KiB of stderr, 3.20 MiB of 4 CPUs)".
+// "(1.43 GiB of stdout, 12.0 KiB of stderr, 3.20 MiB of 4 CPUs, report.html)".
 std::string ContentsText(const Manifest& manifest);
 
 }  // namespace hangscope

@@ -40,7 +40,7 @@ Observer::Observer(const Environment& environment, const ObserverOptions& option
       start_(start), start_wall_(start_wall), narrator_(environment.narrator, start),
       analysis_(files_, clock_, recording, environment.elf, environment.place_rule, options.stall),
       snapshots_(files_, options.prefix, options.max_snapshots - (WritesPlain(options) ? 1 : 0)),
-      requests_(files_, clock_, recording, options.triggers, options.patterns, start), windows_(files_, options.window), scope_clock_(clock_),
+      reports_(files_, clock_), requests_(files_, clock_, recording, options.triggers, options.patterns, start), windows_(files_, options.window), scope_clock_(clock_),
       absolute_folder_(Absolute(FolderOf(options.prefix))),
       beat_interval_(environment.narrator.live ? std::min(kLiveInterval, options.heartbeat) : options.heartbeat),
       next_beat_(start + beat_interval_), last_beat_(start) {
@@ -61,6 +61,7 @@ bool Observer::Tick(const ChildView& child, int pid) {
   requests_.Look([this] { return StatusNow(); });
   TakeDue(requests_.TakeDue(), verdict);
   TellPutOff();
+  TellReports();
   if (clock_.Monotonic() >= next_beat_) Beat(child, verdict);
   if (!verdict.IsHang()) {
     if (hang_now_ && verdict.time != 0) {
@@ -304,6 +305,7 @@ Result<std::string> Observer::TakeSnapshot(const DueSnapshot& due, const Verdict
     plain_snapshot_ = std::make_unique<PlainSnapshot>(files_, options_.prefix + ".snapshot", options_.bound_bytes);
   }
   if (plain_snapshot_ != nullptr) plain_snapshot_->Write(*folder + "/" + manifest.streams[0].name);
+  reports_.Write(*folder);
   last_snapshot_ = *folder;
   last_contents_ = ContentsText(manifest);
   narrator_.TellSnapshot(manifest, *folder, with_text);
@@ -315,6 +317,10 @@ void Observer::FinishPlainSnapshot() {
   plain_snapshot_->Finish();
   const Status status = plain_snapshot_->status();
   if (!status.ok()) narrator_.Note(fmt::format("cannot write '{}.snapshot': {}", options_.prefix, status.message()), clock_.Wall());
+}
+
+void Observer::TellReports() {
+  for (const std::string& trouble : reports_.TakeTroubles()) narrator_.Note(trouble, clock_.Wall());
 }
 
 void Observer::TellPutOff() {
@@ -372,6 +378,8 @@ Verdict Observer::Conclude(const ChildView& child) {
     exit_snapshot_ = last_snapshot_;
     exit_contents_ = last_contents_;
   }
+  reports_.Finish();
+  TellReports();
   for (const auto& [name, count] : requests_.Suppressed()) {
     narrator_.Note(fmt::format("{}: {} more within the quiet period took no snapshot", name, FormatCount(count)), clock_.Wall());
   }

@@ -18,6 +18,7 @@
 #include "session/narrator.h"
 #include "session/plain_snapshot.h"
 #include "session/recording.h"
+#include "session/report_writer.h"
 #include "session/scope_capture.h"
 #include "session/scope_clock.h"
 #include "session/scope_rings.h"
@@ -115,6 +116,7 @@ class Observer {
   void TellTroublesOf(const RecordedStream& stream, bool all, Troubles* told);
   void TellHang(const Verdict& verdict);
   void FinishPlainSnapshot();
+  void TellReports();
   void TellPutOff();
   void TellUnseen(bool all);
   void TakeDue(const std::vector<DueSnapshot>& due, const Verdict& verdict);
@@ -140,6 +142,7 @@ class Observer {
   Analysis analysis_;
   Snapshots snapshots_;
   std::unique_ptr<PlainSnapshot> plain_snapshot_;
+  ReportWriter reports_;
   SnapshotRequests requests_;
   WindowFinder windows_;
   std::unique_ptr<CpuRecording> cpus_;   // null: they are not recorded

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "base/units.h"
+#include "export/report_data.h"
+#include "export/report_page.h"
 #include "hangscope/version.h"
 #include "session/cpu_recording.h"
 #include "session/report_manifest.h"
@@ -112,6 +115,17 @@ class ReportReader {
 };
 
 }  // namespace
+
+Status WriteReportPage(FileSystem& files, const Report& report, const std::string& path, const std::string& fresh, uint64_t most_bytes) {
+  const std::string page = ReportPage(ReportDataJson(report));
+  if (most_bytes != 0 && page.size() > most_bytes) {
+    return Status::Usage(fmt::format("the page '{}' would have {}, and {} are the most", path, FormatSize(page.size()), FormatSize(most_bytes)));
+  }
+  Status status = WriteWholeFile(files, fresh, page);
+  if (status.ok()) status = files.Rename(fresh, path);
+  if (!status.ok()) (void)files.Remove(fresh).ok();
+  return status;
+}
 
 Result<Report> ReadReport(FileSystem& files, Clock& clock, const ReportOptions& options) { return ReportReader(files, clock, options).Read(); }
 

@@ -2,6 +2,7 @@
 #ifndef HANGSCOPE_SESSION_REPORT_H
 #define HANGSCOPE_SESSION_REPORT_H
 
+#include <cstdint>
 #include <string>
 
 #include "base/clock.h"
@@ -20,6 +21,13 @@ struct ReportOptions {
 // A part that cannot be read is named in the report's troubles; fails where none can. Memory is bounded by
 // `most_events` and the sizes that a manifest, a scope and the last lines may have.
 Result<Report> ReadReport(FileSystem& files, Clock& clock, const ReportOptions& options);
+
+// The name of the page in a snapshot.
+constexpr char kReportPageName[] = "report.html";
+
+// Writes the page of `report` to `path`, by way of `fresh`, a name on the same file system that nobody else uses: whoever
+// opens `path` finds a whole page. A page that is larger than `most_bytes` is not written (kUsage); 0: any.
+Status WriteReportPage(FileSystem& files, const Report& report, const std::string& path, const std::string& fresh, uint64_t most_bytes = 0);
 
 }  // namespace hangscope
 

@@ -163,7 +163,7 @@ TEST_F(RunSessionTest, FailureTakesASnapshotWithTheLastWordsAndSuccessNone) {
   ASSERT_TRUE(reader.ok());
   ASSERT_EQ(reader->Next(), BlockReader::Event::kBlock);
   EXPECT_EQ(reader->block(), "last words\n");
-  EXPECT_NE(said_.find("snapshot: dir/fw.snapshot-0001/   (11 B of stdout)"), std::string::npos) << said_;
+  EXPECT_NE(said_.find("snapshot: dir/fw.snapshot-0001/   (11 B of stdout, report.html)"), std::string::npos) << said_;
 
   disk_.Clear();
   child_ = new FakeChild;
