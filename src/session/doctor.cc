@@ -260,15 +260,32 @@ class Doctor {
          fmt::format("ulimit -n is {}, and {} CPUs may want {}", limit, machine_.cpus(), wanted), {fmt::format("ulimit -n {}", wanted)}});
   }
 
+  // What -e would do now: the tracer's event is opened on this process and closed again.
   void LookAtHardware() {
     DoctorCheck check{"hardware-trace", "run --cpu -e cs_etm//, intel_pt//, arm_spe_0//: every branch"};
-    std::string found;
-    for (const char* name : {"cs_etm", "intel_pt", "arm_spe_0", "intel_bts"}) {
-      if (machine_.Exists(fmt::format("/sys/bus/event_source/devices/{}", name))) found += fmt::format("{}{}", found.empty() ? "" : ", ", name);
+    check.state = CheckState::kAbsent;
+    check.why = "this machine has no tracer that Linux knows";
+    for (const char* name : {"cs_etm", "intel_pt", "arm_spe_0"}) {
+      const std::string folder = fmt::format("/sys/bus/event_source/devices/{}", name);
+      if (!machine_.Exists(folder)) continue;
+      LookAtTracer(name, static_cast<uint32_t>(Number(machine_, folder + "/type").value_or(0)), &check);
+      break;
     }
-    check.state = found.empty() ? CheckState::kAbsent : CheckState::kWorks;
-    check.why = found.empty() ? "this machine has no tracer that Linux knows" : found;
     Add(std::move(check));
+  }
+
+  void LookAtTracer(const std::string& name, uint32_t type, DoctorCheck* check) {
+    perf_event_attr attr = OwnEvent();
+    attr.type = type;
+    attr.config = 0;
+    attr.sample_period = 1;
+    int error = ENODEV;
+    for (int cpu = 0; error != 0 && cpu < machine_.cpus(); ++cpu) error = machine_.TryEvent(attr, 0, cpu);  // not all may have it
+    check->state = error == 0 ? CheckState::kWorks : CheckState::kOptional;
+    check->why = fmt::format("{}: the program's side with -e {}//u", name, name);
+    if (error == 0) return;
+    Explain(error, 2, check);
+    check->why = name + ": " + check->why;
   }
 
   void LookAtLibcSymbols() {

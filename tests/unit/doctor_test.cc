@@ -37,6 +37,7 @@ class FakeMachine final : public Machine {
   int own_error = 0;
   int tracepoint_error = 0;
   int machine_error = 0;
+  int tracer_error = 0;
 
   std::optional<std::string> Read(const std::string& path) override {
     const auto found = files.find(path);
@@ -45,6 +46,7 @@ class FakeMachine final : public Machine {
   bool Exists(const std::string& path) override { return there.count(path) != 0; }
   int TryEvent(const perf_event_attr& attr, pid_t pid, int) override {
     if (pid == -1) return machine_error;
+    if (attr.type == 8) return tracer_error;
     if (attr.type != PERF_TYPE_TRACEPOINT) return own_error;
     return attr.config == 314 ? tracepoint_error : ENOENT;
   }
@@ -185,10 +187,16 @@ TEST_F(DoctorTest, TooFewDescriptorsForTheCpus) {
   Expect("descriptors", CheckState::kMissing, "ulimit -n is 1024, and 128 CPUs may want 2112", "ulimit -n 2112");
 }
 
-TEST_F(DoctorTest, HardwareTracersAreNamed) {
+TEST_F(DoctorTest, HardwareTracersAreTried) {
   Expect("hardware-trace", CheckState::kAbsent, "no tracer", "");
   machine_.there.insert("/sys/bus/event_source/devices/cs_etm");
-  Expect("hardware-trace", CheckState::kWorks, "cs_etm", "");
+  machine_.files["/sys/bus/event_source/devices/cs_etm/type"] = "8\n";
+  Expect("hardware-trace", CheckState::kWorks, "cs_etm: the program's side with -e cs_etm//u", "");
+  machine_.tracer_error = EBUSY;
+  Expect("hardware-trace", CheckState::kOptional, "cs_etm: the kernel refuses it: Device or resource busy", "");
+  machine_.tracer_error = EACCES;
+  machine_.Paranoid("3\n");
+  EXPECT_EQ(Check("hardware-trace").why, "cs_etm: kernel.perf_event_paranoid is 3: this wants 2 at most, or CAP_PERFMON");
 }
 
 TEST_F(DoctorTest, PackagesThatAreMissing) {
