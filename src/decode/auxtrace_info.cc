@@ -90,7 +90,8 @@ Result<EtmSetting> TakeCpu(uint64_t version, Words* words) {
 Result<AuxTraceInfo> ParseCoreSight(Words words) {
   if (words.left() < 3) return Damaged("it ends within its head");
   const uint64_t version = words.Take();
-  const uint64_t cpus = words.Take() & 0xffffffff;
+  const uint64_t pmu_and_cpus = words.Take();
+  const uint64_t cpus = pmu_and_cpus & 0xffffffff;
   words.Skip(1);
   if (version > kNewestCoreSightVersion) {
     return Status::Corrupt(fmt::format("the trace was recorded with version {} of CoreSight's metadata, and this "
@@ -99,6 +100,7 @@ Result<AuxTraceInfo> ParseCoreSight(Words words) {
   if (cpus == 0 || cpus > kMostCpus) return Damaged(fmt::format("it counts {} CPUs", cpus));
   AuxTraceInfo info;
   info.kind = AuxTraceKind::kCoreSight;
+  info.pmu_type = static_cast<uint32_t>(pmu_and_cpus >> 32);
   for (uint64_t i = 0; i < cpus; ++i) {
     auto etm = TakeCpu(version, &words);
     if (!etm.ok()) return etm.status();
@@ -115,6 +117,7 @@ Result<AuxTraceInfo> ParseIntelPt(Words words) {
   if (words.left() < 9) return Damaged("it ends within its words");
   AuxTraceInfo info;
   info.kind = AuxTraceKind::kIntelPt;
+  info.pmu_type = static_cast<uint32_t>(words.Peek(0));
   const uint64_t shift = words.Peek(1);
   const uint64_t multiplier = words.Peek(2);
   if (words.Peek(4) != 0) {

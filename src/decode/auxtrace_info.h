@@ -61,6 +61,7 @@ struct IntelPtSetting {
 
 struct AuxTraceInfo {
   AuxTraceKind kind = AuxTraceKind::kCoreSight;
+  uint32_t pmu_type = 0;         // of the event that traced: perf_event_attr::type
   std::vector<EtmSetting> cpus;  // CoreSight; each CPU once
   IntelPtSetting intel_pt;
 };

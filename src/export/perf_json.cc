@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "decode/trace_times.h"
 #include "export/json.h"
 #include "export/perf_text.h"
 #include "export/window_json.h"
@@ -63,7 +64,14 @@ std::string WindowLine(const PerfScene& scene, TimeNs wall) {
   return Line(json);
 }
 
-void AddTrace(const TraceSummary& summary, Json* json) {
+// Where the trace itself has no time for it, it lies between the time stamps around it, or within its span.
+Json BetweenNs(const Discontinuity& gap, const TraceSummary& summary, const PerfAuxSpan& span) {
+  if (gap.time || !span.begin_known) return {};
+  const TimeSpan when = TimeOfOffset(span.time, summary.times, gap.offset);
+  return Json::array({when.from, when.to});
+}
+
+void AddTrace(const TraceSummary& summary, const PerfAuxSpan& span, Json* json) {
   (*json)["packets"] = summary.packets;
   (*json)["atoms"] = summary.atoms;
   (*json)["instructions"] = summary.instructions_known ? Json(summary.instructions) : Json();
@@ -72,7 +80,7 @@ void AddTrace(const TraceSummary& summary, Json* json) {
   (*json)["exceptions"] = summary.exceptions;
   (*json)["discontinuities"] = Json::array();
   for (const Discontinuity& gap : summary.discontinuities) {
-    (*json)["discontinuities"].push_back({{"offset", gap.offset}, {"why", DiscontinuityReasonName(gap.reason)}, {"at_ns", gap.time ? Json(*gap.time) : Json()}});
+    (*json)["discontinuities"].push_back({{"offset", gap.offset}, {"why", DiscontinuityReasonName(gap.reason)}, {"at_ns", gap.time ? Json(*gap.time) : Json()}, {"between_ns", BetweenNs(gap, summary, span)}});
   }
   (*json)["more_discontinuities"] = summary.more_discontinuities;
 }
@@ -101,7 +109,7 @@ std::string SpanLines(const PerfScene& scene, TimeNs wall) {
       line["thread"] = span.tid < 0 ? Json() : Json(span.tid);
       line["flags"] = PerfAuxFlagsText(span.flags);
       for (const PerfSpanTrace& trace : *scene.traces) {
-        if (trace.ring == r && trace.span == s) AddTrace(trace.summary, &line);
+        if (trace.ring == r && trace.span == s) AddTrace(trace.summary, span, &line);
       }
       text += Line(line);
     }

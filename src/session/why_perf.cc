@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "decode/auxtrace_info.h"
 #include "decode/perf_header.h"
 #include "export/perf_text.h"
 #include "session/recorded_code.h"
@@ -91,10 +92,11 @@ std::string WhyPerf::BytesOf(const PerfAuxRing& ring, const PerfAuxSpan& span) {
   return {};
 }
 
-// Of the event that traces: how it was set.
+// Of the event that traces: how it was set. Others may be a PMU's, too, such as uprobes.
 uint64_t WhyPerf::TracerConfig() const {
+  const auto info = ParseAuxTraceInfo(file_->facts().auxtrace_info);
   for (const PerfEvent& event : file_->events()) {
-    if (event.attr.type > PERF_TYPE_MAX) return event.attr.config;
+    if (info.ok() && event.attr.type == info->pmu_type) return event.attr.config;
   }
   return 0;
 }
