@@ -98,6 +98,10 @@ class AuxTracer {
   TimeNs stopped_ = 0;                                 // since when; 0: it is not
 };
 
+// StartCpuRecorder, with `sources` and `port` for the kernel's tracers; `port` must outlive it. For tests.
+Result<std::unique_ptr<CpuRecorder>> StartTracingCpuRecorder(Clock& clock, pid_t pid, const CpuRecorderOptions& options,
+                                                             const PerfSources& sources, TracerPort& port);
+
 }  // namespace hangscope
 
 #endif

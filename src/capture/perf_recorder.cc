@@ -110,8 +110,8 @@ struct RecordedThread {
 
 class PerfRecorder final : public CpuRecorder {
  public:
-  PerfRecorder(Clock& clock, pid_t pid, const CpuRecorderOptions& options)
-      : clock_(clock), pid_(pid), options_(options), whole_machine_(options.whole_machine) {}
+  PerfRecorder(Clock& clock, pid_t pid, const CpuRecorderOptions& options, const PerfSources& sources, TracerPort& tracer_port)
+      : clock_(clock), pid_(pid), options_(options), sources_(sources), tracer_port_(tracer_port), whole_machine_(options.whole_machine) {}
 
   Status Start();
   void Tick() override;
@@ -144,6 +144,8 @@ class PerfRecorder final : public CpuRecorder {
   Clock& clock_;
   const pid_t pid_;
   const CpuRecorderOptions options_;
+  const PerfSources sources_;
+  TracerPort& tracer_port_;
   const PerfPermission permission_ = ReadPerfPermission();
   bool whole_machine_;
   std::vector<std::string> warnings_;
@@ -247,7 +249,7 @@ void PerfRecorder::ChooseEvents() {
 void PerfRecorder::Choose(const std::string& name, Refusals* refusals) {
   const auto same = [&](const RecordedEvent& each) { return each.event.name == name; };
   if (std::any_of(events_.begin(), events_.end(), same)) return;
-  auto specs = PerfEventFinder(PosixFileSystem()).Find(name);
+  auto specs = PerfEventFinder(PosixFileSystem(), sources_).Find(name);
   if (!specs.ok()) return refusals->Add(name, specs.status().message());
   for (PerfEventSpec& spec : *specs) {
     if (spec.tracer) AddTracer(spec, refusals);
@@ -265,11 +267,12 @@ void PerfRecorder::AddTracer(const PerfEventSpec& spec, Refusals* refusals) {
   }
   AllowMoreDescriptors();
   AuxTracerOptions options;
+  options.pmus = sources_.pmus;
   for (const CpuRings& rings : rings_) options.cpus.push_back(rings.cpu);
   options.trace_bytes = RingBytes(options_.ring_bytes);
   options.whole_machine = whole_machine_;
   options.permission = permission_;
-  auto tracer = AuxTracer::Open(PosixFileSystem(), KernelTracerPort(), clock_, spec, options, &warnings_);
+  auto tracer = AuxTracer::Open(PosixFileSystem(), tracer_port_, clock_, spec, options, &warnings_);
   if (tracer.ok()) tracers_.push_back(std::move(*tracer));
   else refusals->Add(spec.event.name, tracer.status().message());
 }
@@ -468,7 +471,12 @@ Result<CpuCapture> PerfRecorder::Take() {
 }  // namespace
 
 Result<std::unique_ptr<CpuRecorder>> StartCpuRecorder(Clock& clock, pid_t pid, const CpuRecorderOptions& options) {
-  auto recorder = std::make_unique<PerfRecorder>(clock, pid, options);
+  return StartTracingCpuRecorder(clock, pid, options, {}, KernelTracerPort());
+}
+
+Result<std::unique_ptr<CpuRecorder>> StartTracingCpuRecorder(Clock& clock, pid_t pid, const CpuRecorderOptions& options,
+                                                             const PerfSources& sources, TracerPort& port) {
+  auto recorder = std::make_unique<PerfRecorder>(clock, pid, options, sources, port);
   if (Status status = recorder->Start(); !status.ok()) return status;
   return std::unique_ptr<CpuRecorder>(std::move(recorder));
 }

@@ -1,4 +1,4 @@
-// What sysfs says of hardware tracers, below "/pmus".
+// What sysfs says of hardware tracers, below a folder.
 #ifndef HANGSCOPE_TESTS_FAKES_FAKE_TRACER_SYSFS_H
 #define HANGSCOPE_TESTS_FAKES_FAKE_TRACER_SYSFS_H
 
@@ -14,8 +14,8 @@ inline void PutSysfs(FileSystem* files, const std::string& path, const std::stri
 }
 
 // CoreSight with two ETMv4 units, those of EtmV4Info(2), and two sinks; Intel PT; SPE on the CPUs 1 to 3.
-inline void AddTracers(FileSystem* files) {
-  const auto put = [&](const std::string& path, const std::string& text) { PutSysfs(files, "/pmus/" + path, text); };
+inline void AddTracers(FileSystem* files, const std::string& pmus = "/pmus") {
+  const auto put = [&](const std::string& path, const std::string& text) { PutSysfs(files, pmus + "/" + path, text); };
   put("cs_etm/type", "8");
   put("cs_etm/format/cycacc", "config:12");
   put("cs_etm/format/contextid", "config:14");

@@ -3,6 +3,11 @@
 #include <cstdlib>
 #include <thread>
 
+#include <gmock/gmock.h>
+
+#include "capture/aux_tracer.h"
+#include "fakes/fake_tracer.h"
+#include "fakes/fake_tracer_sysfs.h"
 #include "recorded_child.h"
 
 namespace hangscope {
@@ -294,6 +299,100 @@ TEST_F(PerfRecorderTest, ReadsRingsThatAreWritten) {
   EXPECT_GT(lapped, 0u) << "the rings never were full";
   EXPECT_GT(overlapping, 0u) << "no two looks had anything in common";
   EXPECT_EQ(disordered, 0);
+}
+
+// The events are this kernel's, the tracer is played.
+class TracingRecorderTest : public RecordedChildTest {
+ protected:
+  TracingRecorderTest() {
+    sources_.pmus = testing::TempDir() + "hangscope-pmus-" + std::to_string(getpid());
+    AddTracers(&PosixFileSystem(), sources_.pmus);
+  }
+  ~TracingRecorderTest() override { (void)PosixFileSystem().RemoveTree(sources_.pmus).ok(); }
+
+  void StartTracing(std::vector<std::string> events) {
+    Fork([](ChildCounts&) {});
+    CpuRecorderOptions options;
+    options.ring_bytes = 64u << 10;
+    options.events = std::move(events);
+    auto recorder = StartTracingCpuRecorder(clock_, child_, options, sources_, kernel_);
+    ASSERT_TRUE(recorder.ok()) << recorder.status().message();
+    recorder_ = std::move(*recorder);
+  }
+  std::string Warnings() const {
+    std::string all;
+    for (const std::string& warning : recorder_->warnings()) all += warning + "\n";
+    return all;
+  }
+
+  PerfSources sources_;
+  FakeClock fake_clock_;
+  FakeTracerKernel kernel_{fake_clock_, 256, AuxHeadKind::kCountsAll, 1 << 20};
+};
+
+TEST_F(TracingRecorderTest, RecordsATracerBesideTheUsualEvents) {
+  StartTracing({"cs_etm/@tmc_etr0/u", "cs_etm/@tmc_etr0/u", "intel_pt//u"});
+  if (HasFatalFailure()) return;
+  EXPECT_THAT(Warnings(), testing::HasSubstr("'intel_pt//u' is not recorded: one hardware trace at a time, and 'cs_etm/@tmc_etr0/u' is recorded"));
+  kernel_.Run(0, child_);
+  kernel_.Trace(0, "traced");
+  kernel_.Leave(0);
+  recorder_->Tick();
+  Go();
+  WaitForEnd();
+  const CpuCapture capture = Take();
+  ASSERT_FALSE(capture.aux.empty());
+  EXPECT_EQ(capture.aux[0].bytes, "traced");
+  ASSERT_EQ(capture.aux[0].spans.size(), 1u);
+  EXPECT_EQ(capture.events.back().name, "cs_etm/@tmc_etr0/u");
+  EXPECT_EQ(capture.events.back().ids.size(), capture.aux.size());
+  EXPECT_EQ(At<uint32_t>(capture.side_band, 0), 70u) << "what the tracer is comes first";
+  EXPECT_FALSE(AllOf(capture).empty()) << "and the rest is recorded, too";
+}
+
+TEST_F(TracingRecorderTest, RecordsTheRestWhereTheTracerIsRefused) {
+  kernel_.open_errors[0] = EBUSY;
+  StartTracing({"cs_etm/@tmc_etr0/u"});
+  if (HasFatalFailure()) return;
+  EXPECT_THAT(Warnings(), testing::HasSubstr("'cs_etm/@tmc_etr0/u' is not recorded: somebody else has the hardware"));
+  Go();
+  WaitForEnd();
+  const CpuCapture capture = Take();
+  EXPECT_TRUE(capture.aux.empty());
+  EXPECT_FALSE(AllOf(capture).empty());
+}
+
+TEST_F(TracingRecorderTest, SaysWhichThreadsAreNotTraced) {
+  Fork([](ChildCounts&) {});
+  kernel_.thread_errors[child_] = EBUSY;
+  CpuRecorderOptions options;
+  options.events = {"cs_etm/@tmc_etr0/u"};
+  auto recorder = StartTracingCpuRecorder(clock_, child_, options, sources_, kernel_);
+  ASSERT_TRUE(recorder.ok()) << recorder.status().message();
+  recorder_ = std::move(*recorder);
+  EXPECT_THAT(Warnings(), testing::HasSubstr("1 of 1 threads are not traced by hardware: 'cs_etm/@tmc_etr0/u': somebody else has the hardware"));
+  Go();
+  WaitForEnd();
+}
+
+// As far as a machine without a tracer can tell.
+TEST_F(PerfRecorderTest, AsksTheKernelForAnAreaOnlyWhereThereIsATracer) {
+  perf_event_attr attr{};
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_DUMMY;
+  attr.exclude_kernel = 1;
+  attr = Recorded(attr);
+  int error = 0;
+  const auto event = KernelTracerPort().Open(attr, 0, AllowedCpus().front(), &error);
+  ASSERT_NE(event, nullptr) << std::strerror(error);
+  EXPECT_NE(event->id(), 0u);
+  EXPECT_EQ(event->Map(16u << 10, 64u << 10), EOPNOTSUPP) << "its ring is mapped, and this event has no area";
+  EXPECT_EQ(event->pages().trace, nullptr);
+  EXPECT_EQ(event->Start(), 0);
+  EXPECT_EQ(event->Stop(), 0);
+  attr.type = 0x7fffffff;
+  EXPECT_EQ(KernelTracerPort().Open(attr, 0, AllowedCpus().front(), &error), nullptr);
+  EXPECT_EQ(error, ENOENT);
 }
 
 }  // namespace
