@@ -69,8 +69,7 @@ int Dispatch(const std::vector<std::string>& words, const StartSignals& signals)
   if (command.empty()) {
     WriteAll(STDERR_FILENO, kHelp);
   } else {
-    PrintError("unknown command '" + command + "'; there are run, tee, ls, snap, cat, show, export, watch, why, set, doctor and cost (hangscope --help)");
-    PrintError("unknown command '" + command + "'; there are run, tee, ls, snap, cat, show, watch, why, report, set, doctor and cost (hangscope --help)");
+    PrintError("unknown command '" + command + "'; there are run, tee, ls, snap, cat, show, export, watch, why, report, set, doctor and cost (hangscope --help)");
   }
   return kExitUsage;
 }

@@ -77,7 +77,10 @@ std::vector<ProcessFinding> FindProcessHangs(Clock& clock, ProcessInspector& ins
   options.pid = pid;
   options.stop = false;
   auto two = LookTwice(clock, inspector, options);
-  return two.ok() ? std::move(two->judgement.findings) : std::vector<ProcessFinding>();
+  if (!two.ok()) return {};
+  // Who started the program, and asks here, collects it in a moment.
+  std::erase_if(two->judgement.findings, [](const ProcessFinding& each) { return each.kind == ProcessFindingKind::kZombie; });
+  return std::move(two->judgement.findings);
 }
 
 std::optional<int> PidOfTarget(const std::string& target) {

@@ -49,6 +49,21 @@ TEST(WhyProcess, TheFirstLookStopsNobodyAndTheSecondComesInTime) {
   EXPECT_TRUE(inspector.asked[1].second.stop && inspector.asked[1].second.stacks);
 }
 
+// Who runs the program looks at it from time to time, and may do so just when it has ended.
+TEST(WhyProcess, AProgramThatHasJustEndedIsNoHangToWhoStartedIt) {
+  FakeClock clock;
+  FakeProcessInspector inspector;
+  SystemLook look = Locked();
+  inspector.Add(look);
+  EXPECT_EQ(FindProcessHangs(clock, inspector, 10).size(), 1u);
+  FakeProcessInspector ended;
+  look.processes[0].state = look.processes[0].threads[0].state = ThreadState::kZombie;
+  look.processes[0].threads[0].wait = {};
+  ended.Add(look);
+  EXPECT_TRUE(FindProcessHangs(clock, ended, 10).empty());
+  EXPECT_THAT(AskWhyProcess(clock, ended, Options())->text, HasSubstr("zombie"));
+}
+
 TEST(WhyProcess, WhoeverMayNotBeStoppedIsNot) {
   FakeClock clock;
   FakeProcessInspector inspector;
