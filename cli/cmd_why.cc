@@ -96,6 +96,7 @@ Result<size_t> ParseBranches(const std::string& text) {
 std::optional<Result<WhyReport>> AskRecording(const WhyOptions& options, WhyPerfOptions perf) {
   SystemClock clock;
   perf.path = PathOf(options.source.target);
+  perf.trigger = TriggerOf(PosixFileSystem(), perf.path);
   if (IsPerfData(PosixFileSystem(), perf.path)) return AskWhyPerf(PosixFileSystem(), clock, perf);
   if (IsSnapshot(PosixFileSystem(), options.source.target)) return AskWhySnapshot(PosixFileSystem(), clock, options, perf);
   return std::nullopt;

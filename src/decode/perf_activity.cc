@@ -216,6 +216,7 @@ void PerfActivity::AddSideBand(const PerfRecord& record) {
     Take(&thread->ended, record);
     return;
   }
+  thread->parent = task->parent_pid;
   const auto parent = threads_.find(task->parent_tid);
   if (parent != threads_.end() && thread->name.empty()) thread->name = parent->second.name;
 }

@@ -27,6 +27,7 @@ struct PerfInstant {
 struct PerfThreadActivity {
   int pid = -1;
   int tid = -1;
+  int parent = -1;              // the process that made this one, where a fork was recorded
   std::string name;             // as it is in the records
   uint64_t records = 0;
   PerfInstant ran;              // its newest record of its own: it was on the CPU then

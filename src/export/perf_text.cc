@@ -82,7 +82,7 @@ class Screen {
     std::string begin = window.from_the_start ? ", from the recording's start" : "";
     if (window.limited_by) begin = fmt::format(", limited by {}", PerfRingText(window.rings[*window.limited_by].ring));
     const size_t broken = static_cast<size_t>(std::count_if(window.tasks.begin(), window.tasks.end(), [](const TaskCoverage& task) { return !task.continuous; }));
-    Add(fmt::format("window: {:.6f} s up to the newest record, at {}, {}{}", Seconds(window.length()), AbsoluteTime(window.time.to), WindowPolicyName(window.policy), begin));
+    Add(fmt::format("window: {:.6f} s up to {}, at {}, {}{}", Seconds(window.length()), scene_.to_trigger ? "the trigger" : "the newest record", AbsoluteTime(window.time.to), WindowPolicyName(window.policy), begin));
     Add(fmt::format("  {} gap{}, {} stale span{}, {} of {} threads covered without a break", window.gaps.size(), window.gaps.size() == 1 ? "" : "s", stale, stale == 1 ? "" : "s",
                     window.tasks.size() - broken, window.tasks.size()));
   }
@@ -137,7 +137,8 @@ class Screen {
                                    Before(span.time.to, scene_), FormatSize(span.end_offset - span.begin_offset));
     if (const PerfSpanTrace* trace = TraceOf(ring, number)) {
       const TraceSummary& summary = trace->summary;
-      line += summary.instructions_known ? fmt::format("  {} insns, {} branches", summary.instructions, summary.branches) : fmt::format("  {} atoms", summary.atoms);
+      // Without the programs' code there were none to follow.
+      line += summary.instructions_known && summary.instructions > 0 ? fmt::format("  {} insns, {} branches", summary.instructions, summary.branches) : fmt::format("  {} atoms", summary.atoms);
       uint64_t no_sync = 0;
       for (const Discontinuity& gap : summary.discontinuities) no_sync += gap.reason == DiscontinuityReason::kNoSync;
       line += fmt::format(", {} no sync", no_sync);
@@ -198,7 +199,7 @@ class Screen {
     }
     if (alive.empty()) return;
     const size_t most = std::max(kLeastLines, Room() - 2);
-    Add(fmt::format("{:<22} {:<15} {:>12} {:>4}  {}", "thread", "state at the end", "since (s)", "CPU", "what it did last"));
+    Add(fmt::format("{:<22} {:<15} {:>12} {:>4}  {}", "thread", scene_.to_trigger ? "state then" : "state at the end", "since (s)", "CPU", "what it did last"));
     for (size_t i = 0; i < std::min(alive.size(), most); ++i) ThreadLine(*alive[i]);
     if (alive.size() > most) Add(fmt::format("and {} more threads: --json has all", alive.size() - most));
   }

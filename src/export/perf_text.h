@@ -37,6 +37,7 @@ struct PerfScene {
   const PerfAnalysis* analysis = nullptr;
   const std::vector<PerfAuxRing>* aux = nullptr;
   const Window* window = nullptr;
+  bool to_trigger = false;     // that is known; else the window ends with the newest record
   const std::vector<PerfSpanTrace>* traces = nullptr;
   std::string trace_trouble;   // why there are none; empty: nothing
   const std::vector<PerfBranch>* branches = nullptr;  // the oldest first

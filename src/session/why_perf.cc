@@ -15,6 +15,7 @@ namespace hangscope {
 namespace {
 
 constexpr size_t kScreenLines = 23;
+constexpr TimeNs kLongestSilence = 365 * 86400 * kSecond;  // before a trigger that is believed
 constexpr uint64_t kMostSpanBytes = 64u << 20;  // decoded of one span: its newest
 
 // "cs_etm" of an event "cs_etm/@sink/u".
@@ -38,11 +39,15 @@ class WhyPerf {
       return true;
     });
     if (!status.ok()) return status;
-    rings_.Finish(activity_);
+    // The clock is that of the records where it is hangscope's own file.
+    const TimeNs trigger = options_.trigger.value_or(-1);
+    to_trigger_ = trigger >= activity_.last() && trigger - std::max<TimeNs>(activity_.last(), 0) < kLongestSilence;
+    const TimeNs end = to_trigger_ ? trigger : std::max<TimeNs>(activity_.last(), 0);
+    rings_.Finish(activity_, end);
     WindowRequest request;
-    request.trigger = std::max<TimeNs>(activity_.last(), 0);
+    request.trigger = end;
     window_ = FindWindow(rings_.input(), request);
-    analysis_ = AnalysePerf(activity_, options_.stall);
+    analysis_ = AnalysePerf(activity_, {options_.stall, end, file_->facts().command});
     DecodeTraces();
     return Report();
   }
@@ -55,7 +60,7 @@ class WhyPerf {
   std::string BytesOf(const PerfAuxRing& ring, const PerfAuxSpan& span);
 
   WhyReport Report() {
-    const PerfScene scene{options_.path, file_.get(), &activity_, &analysis_, &rings_.aux(), &window_, &traces_, trouble_, &branches_};
+    const PerfScene scene{options_.path, file_.get(), &activity_, &analysis_, &rings_.aux(), &window_, to_trigger_, &traces_, trouble_, &branches_};
     WhyReport report;
     report.is_bad = std::any_of(analysis_.findings.begin(), analysis_.findings.end(), [](const PerfFinding& finding) { return finding.IsBad(); });
     report.text = options_.json ? PerfJson(scene, clock_.Wall()) : PerfText(scene, kScreenLines);
@@ -69,6 +74,7 @@ class WhyPerf {
   PerfRingsReader rings_;
   RecordedCode code_;
   Window window_;
+  bool to_trigger_ = false;
   PerfAnalysis analysis_;
   std::vector<PerfSpanTrace> traces_;
   struct LastBranch {

@@ -2,6 +2,7 @@
 #ifndef HANGSCOPE_SESSION_WHY_PERF_H
 #define HANGSCOPE_SESSION_WHY_PERF_H
 
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -16,6 +17,7 @@ struct WhyPerfOptions {
   bool json = false;
   std::string binaries;     // a folder with the recorded programs, by name or path; empty: their own paths here
   size_t branches = 0;      // the last ones of each trace to be told
+  std::optional<TimeNs> trigger = {};  // when the snapshot was asked for that the file is of, by the clock of its records
 };
 
 // Whether it begins as a perf.data does; false, too, where it cannot be read.

@@ -24,6 +24,7 @@ class WhySnapshot {
     Add(TakenWith());
     if (files_.Exists(Part(folder(), kScopeImageName))) Add(AskWhy(files_, clock_, options_));
     perf.path = Part(folder(), kCpuFileName);
+    perf.trigger = TriggerOf(files_, perf.path);
     if (files_.Exists(perf.path)) Add(AskWhyPerf(files_, clock_, perf));
     if (parts_ == 0) return trouble_;
     return std::move(report_);
@@ -75,6 +76,19 @@ class WhySnapshot {
 };
 
 }  // namespace
+
+std::optional<TimeNs> TriggerOf(FileSystem& files, const std::string& recording) {
+  const size_t slash = recording.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : recording.substr(0, slash);
+  if (recording.substr(slash == std::string::npos ? 0 : slash + 1) != kCpuFileName) return std::nullopt;
+  auto text = ReadWholeFile(files, Part(folder, kManifestName));
+  const Json manifest = text.ok() ? Json::parse(*text, nullptr, false) : Json();
+  if (!manifest.is_object() || !manifest.contains("window") || !manifest["window"].is_object()) return std::nullopt;
+  const Json& window = manifest["window"];
+  if (!window.contains("to_ns") || !window["to_ns"].is_number_integer()) return std::nullopt;
+  const auto trigger = window["to_ns"].get<TimeNs>();
+  return trigger > 0 ? std::optional(trigger) : std::nullopt;
+}
 
 bool IsSnapshot(FileSystem& files, const std::string& folder) { return files.IsFolder(folder) && files.Exists(Part(folder, kManifestName)); }
 

@@ -3,6 +3,9 @@
 #ifndef HANGSCOPE_SESSION_WHY_SNAPSHOT_H
 #define HANGSCOPE_SESSION_WHY_SNAPSHOT_H
 
+#include <optional>
+#include <string>
+
 #include "session/why.h"
 #include "session/why_perf.h"
 
@@ -10,6 +13,10 @@ namespace hangscope {
 
 // Whether it is a folder with a manifest.
 bool IsSnapshot(FileSystem& files, const std::string& folder);
+
+// When the snapshot was asked for that `recording`, the CPUs' file in it, is part of: by the clock of its records, as
+// the manifest beside it says. Nothing where there is none, or for another file.
+std::optional<TimeNs> TriggerOf(FileSystem& files, const std::string& recording);
 
 // `options.source.target` is the folder; the path of `perf` is of no account. A part that cannot be read is said; fails
 // where none can.

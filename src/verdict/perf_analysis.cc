@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <sstream>
 
 #include "base/units.h"
 #include "base/utf8.h"
@@ -22,16 +24,24 @@ char LetterOf(int64_t state) {
   return '?';
 }
 
+// Somebody else was on its CPU since; that it left, no record told.
+bool MadeWay(const PerfThreadActivity& thread, const PerfActivity& activity) {
+  const auto cpu = activity.cpus().find(thread.ran.cpu);
+  return cpu != activity.cpus().end() && cpu->second.last > thread.ran.time && cpu->second.last_tid >= 0 && cpu->second.last_tid != thread.tid;
+}
+
 // Of a recording of some processes, others are known only by those who made way for them, or woke them: what they
 // did then is not known.
-PerfThreadView ViewOf(const PerfThreadActivity& thread, bool whole_machine) {
+PerfThreadView ViewOf(const PerfThreadActivity& thread, const PerfActivity& activity) {
   PerfThreadView view{&thread};
-  if (thread.records == 0 && !whole_machine) return view;
+  if (thread.records == 0 && !activity.whole_machine()) return view;
   if (thread.ended.happened()) {
     view.state = PerfThreadState::kEnded;
     view.since = thread.ended.time;
   } else if (!thread.switched_out.happened() && !thread.came.happened()) {
     view.since = thread.ran.time;  // nothing told when it left, if it did
+  } else if (thread.IsRunning() && MadeWay(thread, activity)) {
+    view.since = thread.ran.time;
   } else if (thread.IsRunning()) {
     view.state = PerfThreadState::kRunning;
     view.since = thread.ran.time;
@@ -50,15 +60,49 @@ std::string NameOf(const PerfThreadActivity& thread) {
   return thread.name.empty() ? fmt::format("thread {}", thread.tid) : fmt::format("{} {}", Printable(thread.name), thread.tid);
 }
 
+// Which processes of a whole machine are of the command: those of its name, and those that they made. perf itself
+// stands before it.
+class Program {
+ public:
+  Program(const PerfActivity& activity, const std::string& command) : activity_(activity) {
+    constexpr size_t kMostName = 15;  // that the kernel keeps
+    std::istringstream words(command);
+    for (std::string word; words >> word;) {
+      const std::string name = word.substr(word.rfind('/') + 1).substr(0, kMostName);
+      if (name != "perf") names_.insert(name);
+    }
+  }
+
+  bool Has(const PerfThreadActivity& thread) const {
+    constexpr int kMostParents = 64;
+    int pid = thread.pid;
+    for (int i = 0; i < kMostParents && pid > 0; ++i) {
+      const auto process = activity_.threads().find(pid);
+      if (process == activity_.threads().end()) return false;
+      if (names_.contains(process->second.name)) return true;
+      pid = process->second.parent;
+    }
+    return false;
+  }
+
+ private:
+  const PerfActivity& activity_;
+  std::set<std::string> names_;
+};
+
 class Analyst {
  public:
-  Analyst(const PerfActivity& activity, TimeNs stall) : activity_(activity), stall_(stall) {}
+  Analyst(const PerfActivity& activity, const PerfQuestion& question)
+      : activity_(activity), stall_(question.stall), end_(std::max(question.end, activity.last())), program_(activity, question.command) {}
 
   PerfAnalysis Analyse() {
-    for (const auto& [tid, thread] : activity_.threads()) analysis_.threads.push_back(ViewOf(thread, activity_.whole_machine()));
+    for (const auto& [tid, thread] : activity_.threads()) {
+      analysis_.threads.push_back(ViewOf(thread, activity_));
+      analysis_.threads.back().is_other = activity_.whole_machine() && !program_.Has(thread);
+    }
     std::sort(analysis_.threads.begin(), analysis_.threads.end(), [](const PerfThreadView& a, const PerfThreadView& b) {
       const auto rank = [](const PerfThreadView& v) { return v.state == PerfThreadState::kUnknown ? PerfThreadState::kBlocked : v.state; };
-      return std::tuple(rank(a), -a.since, a.thread->tid) < std::tuple(rank(b), -b.since, b.thread->tid);
+      return std::tuple(a.is_other, rank(a), -a.since, a.thread->tid) < std::tuple(b.is_other, rank(b), -b.since, b.thread->tid);
     });
     for (const PerfThreadView& view : analysis_.threads) Judge(view);
     JudgeAll();
@@ -68,7 +112,7 @@ class Analyst {
   }
 
  private:
-  TimeNs Age(const PerfThreadView& view) const { return view.since < 0 ? 0 : activity_.last() - view.since; }
+  TimeNs Age(const PerfThreadView& view) const { return view.since < 0 ? 0 : end_ - view.since; }
 
   void Judge(const PerfThreadView& view) {
     const std::string age = FormatElapsed(Age(view));
@@ -100,18 +144,20 @@ class Analyst {
       ++blocked;
       newest = std::max(newest, view.since);
     }
-    if (blocked == 0 || activity_.last() - newest < stall_) return;
-    analysis_.findings.push_back({Confidence::kPossible, -1, fmt::format("all {} threads are blocked, the last since {}", blocked, FormatElapsed(activity_.last() - newest)),
+    if (blocked == 0 || end_ - newest < stall_) return;
+    analysis_.findings.push_back({Confidence::kPossible, -1, fmt::format("all {} threads are blocked, the last since {}", blocked, FormatElapsed(end_ - newest)),
                                   {"whether somebody would have woken them, records do not tell"}});
   }
 
   const PerfActivity& activity_;
   const TimeNs stall_;
+  const TimeNs end_;
+  const Program program_;
   PerfAnalysis analysis_;
 };
 
 }  // namespace
 
-PerfAnalysis AnalysePerf(const PerfActivity& activity, TimeNs stall) { return Analyst(activity, stall).Analyse(); }
+PerfAnalysis AnalysePerf(const PerfActivity& activity, const PerfQuestion& question) { return Analyst(activity, question).Analyse(); }
 
 }  // namespace hangscope

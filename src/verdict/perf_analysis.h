@@ -20,6 +20,7 @@ struct PerfThreadView {
   PerfThreadState state = PerfThreadState::kUnknown;
   TimeNs since = -1;  // -1: not known
   char letter = ' ';  // of kBlocked: as ps has it; '?': not known
+  bool is_other = false;  // of a whole machine: not of the program that was started with the recording
 };
 
 struct PerfFinding {
@@ -32,12 +33,19 @@ struct PerfFinding {
 };
 
 struct PerfAnalysis {
-  std::vector<PerfThreadView> threads;  // running, waiting for a CPU, blocked, others; in each, the newest first
+  // Of the program first; there, running, waiting for a CPU, blocked, others; in each, the newest first.
+  std::vector<PerfThreadView> threads;
   std::vector<PerfFinding> findings;    // the worst first; bounded
 };
 
-// `stall`: what lasts so long is a hang. `activity` must outlive the result.
-PerfAnalysis AnalysePerf(const PerfActivity& activity, TimeNs stall);
+struct PerfQuestion {
+  TimeNs stall = 0;     // what lasts so long is a hang
+  TimeNs end = 0;       // when it was asked: the trigger; else the newest record
+  std::string command;  // that was recorded, as the file has it
+};
+
+// `activity` must outlive the result.
+PerfAnalysis AnalysePerf(const PerfActivity& activity, const PerfQuestion& question);
 
 }  // namespace hangscope
 

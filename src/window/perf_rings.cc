@@ -77,7 +77,8 @@ void PerfRingsReader::Add(const PerfRecord& record) {
   if (const auto change = ParsePerfSwitch(record); change && !change->out) starts_[key].push_back({record.time, record.tid});
 }
 
-void PerfRingsReader::Finish(const PerfActivity& activity) {
+void PerfRingsReader::Finish(const PerfActivity& activity, TimeNs until) {
+  newest_ = std::max(newest_, until);
   whole_machine_ = activity.whole_machine();
   std::set<int64_t> keys;
   for (const auto& [key, told] : told_) keys.insert(key);
@@ -222,7 +223,7 @@ void PerfRingsReader::AddEventRings(const PerfActivity& activity) {
     RingHistory history;
     history.ring = {number < 0 ? RingKind::kStream : RingKind::kCpu, std::max(number, 0), "events"};
     history.head = before + cpu.bytes;
-    history.recorded_until = activity.last();
+    history.recorded_until = newest_;
     history.held.push_back({{cpu.first, cpu.last}, before, before + cpu.bytes, {}});
     for (const PerfCpuActivity::Loss& loss : cpu.losses) {
       history.losses.push_back({loss.time, GapReason::kNoRoom, loss.records, AmountUnit::kRecords, {}});
@@ -248,7 +249,7 @@ void PerfRingsReader::AddRuns(const PerfActivity& activity) {
     }
     if (!change.out) running[change.cpu] = change;
   }
-  for (const auto& [cpu, came] : running) end(came, activity.last());
+  for (const auto& [cpu, came] : running) end(came, newest_);
   if (input_.runs.size() > kMostRuns) input_.runs.erase(input_.runs.begin(), input_.runs.end() - kMostRuns);
   else if (TellsSwitches(file_.events()) && activity.more_switches() == 0 && activity.lost_records() == 0 && !IsWriteBackward(file_.events()) && activity.first() >= 0) input_.runs_known_since = activity.first();
   if (!switches.empty()) return;

@@ -53,7 +53,8 @@ class PerfRingsReader {
   PerfRingsReader(const PerfFile& file, std::string tracer);
   void Add(const PerfRecord& record);
   // To be called once, after all records.
-  void Finish(const PerfActivity& activity);
+  // `until`: to when it was recorded, where that is known to be later than the newest record.
+  void Finish(const PerfActivity& activity, TimeNs until);
 
   const std::vector<PerfAuxRing>& aux() const { return rings_; }
   // Over the rings of traces, if there are any; else over those of events.

@@ -9,6 +9,8 @@
 
 namespace hangscope {
 
+constexpr uint32_t kPerfThreadMap = 73;  // PERF_RECORD_THREAD_MAP
+
 class PerfStory {
  public:
   PerfImage image;
@@ -46,6 +48,15 @@ class PerfStory {
   void Lost(TimeNs time, int cpu, uint64_t records) { image.records.push_back(PerfRecordOf(PERF_RECORD_LOST, PerfWord(1) + PerfWord(records) + Trailer(time, cpu, 5))); }
   void Comm(int tid, const std::string& name) { image.records.push_back(PerfRecordOf(PERF_RECORD_COMM, PerfIds(tid, tid) + PerfText(name) + std::string(32, '\0'))); }
   void Exit(TimeNs time, int cpu, int tid) { image.records.push_back(PerfRecordOf(PERF_RECORD_EXIT, PerfIds(tid, 1) + PerfIds(tid, 1) + PerfBytes(time) + Trailer(time, cpu, tid))); }
+  void Fork(TimeNs time, int cpu, int tid, int parent) {
+    image.records.push_back(PerfRecordOf(PERF_RECORD_FORK, PerfIds(tid, parent) + PerfIds(tid, parent) + PerfBytes(time) + Trailer(time, cpu, parent)));
+  }
+  void WholeMachine() { image.records.push_back(PerfRecordOf(kPerfThreadMap, PerfWord(1) + PerfWord(~uint64_t{0}) + std::string(16, '\0'))); }
+  void Command(const std::vector<std::string>& words) {
+    std::string& bytes = image.features[kPerfFeatureCommand];
+    bytes = PerfBytes(static_cast<uint32_t>(words.size()));
+    for (const std::string& word : words) bytes += PerfSizedText(word);
+  }
   void Aux(TimeNs time, int cpu, int tid, uint64_t offset, uint64_t bytes, uint64_t flags = 0) {
     image.records.push_back(PerfRecordOf(PERF_RECORD_AUX, PerfWord(offset) + PerfWord(bytes) + PerfWord(flags) + Trailer(time, cpu, tid)));
   }

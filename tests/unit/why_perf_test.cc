@@ -31,6 +31,7 @@ class WhyPerfTest : public ::testing::Test {
     WhyPerfOptions options;
     options.path = "perf.data";
     options.json = json;
+    options.trigger = trigger_;
     auto report = AskWhyPerf(files_, clock_, options);
     EXPECT_TRUE(report.ok()) << report.status().message();
     return report.value_or({});
@@ -58,6 +59,7 @@ class WhyPerfTest : public ::testing::Test {
   FakeClock clock_;
   FakeFileSystem files_;
   PerfStory story_;
+  std::optional<TimeNs> trigger_;
 };
 
 TEST_F(WhyPerfTest, TellsWhatEachThreadDoesAtTheEnd) {
@@ -92,6 +94,40 @@ TEST_F(WhyPerfTest, ClaimsNothingOfThreadsThatWereNotRecorded) {
   EXPECT_EQ(ThreadObject(44)["state"], "seen");
   EXPECT_TRUE(ThreadObject(44)["since_ns"].is_null());
   EXPECT_THAT(Ask().text, AllOf(HasSubstr("perhaps a hang: all 1 threads are blocked"), Not(HasSubstr("task44"))));
+}
+
+// A program that hangs leaves no records: from the newest one on, nothing is known of how long.
+TEST_F(WhyPerfTest, JudgesFromTheTriggerWhereThatIsKnown) {
+  story_.Call(kSecond, 0, 7, kFutex);
+  story_.Switch(kSecond + 10, 0, 7, kSleeps, 0);
+  EXPECT_THAT(Ask().text, AllOf(HasSubstr("no hang found"), HasSubstr("up to the newest record, at 1.000000010")));
+  trigger_ = 5 * kSecond;
+  EXPECT_THAT(Ask().text, AllOf(HasSubstr("all 1 threads are blocked, the last since 4.0 s"), HasSubstr("up to the trigger, at 5.000000000"), HasSubstr("-4.000000")));
+  trigger_ = kSecond;  // before the newest record
+  EXPECT_THAT(Ask().text, HasSubstr("up to the newest record"));
+  trigger_ = INT64_MAX;
+  EXPECT_THAT(Ask().text, HasSubstr("up to the newest record"));
+}
+
+TEST_F(WhyPerfTest, LetsNobodyRunWhereSomebodyElseDoes) {
+  story_.WholeMachine();
+  story_.Switch(kSecond, 0, 0, kRunnable, 67);
+  story_.Switch(kSecond + 10, 0, 9, kSleeps, 8);
+  story_.Call(kSecond + 20, 0, 8, kFutex);
+  EXPECT_EQ(ThreadObject(67)["state"], "seen");
+  EXPECT_EQ(ThreadObject(8)["state"], "running");
+}
+
+TEST_F(WhyPerfTest, ShowsTheProgramBeforeTheRestOfTheMachine) {
+  story_.WholeMachine();
+  story_.Command({"/usr/bin/perf", "record", "-a", "--", "/opt/bin/server"});
+  for (const int tid : {7, 8, 9}) story_.Comm(tid, tid == 7 ? "server" : tid == 8 ? "other" : "job");
+  story_.Fork(kSecond, 0, 9, 7);
+  for (int tid = 7; tid < 10; ++tid) story_.Switch((11 - tid) * kSecond, 0, tid, kSleeps, 0);
+  const std::string text = Ask().text;
+  EXPECT_LT(text.find("\n7 server"), text.find("\n8 other"));
+  EXPECT_LT(text.find("\n9 job"), text.find("\n8 other"));
+  EXPECT_NE(text.find("\n8 other"), std::string::npos);
 }
 
 TEST_F(WhyPerfTest, DoesNotCareInWhichOrderRecordsCome) {
@@ -269,6 +305,15 @@ TEST_F(WhyPerfTest, TellsOfARecordingOfCoreSight) {
   ASSERT_TRUE(report.ok()) << report.status().message();
   EXPECT_FALSE(report->is_bad);
   EXPECT_THAT(report->text, AllOf(HasSubstr("4 spans of traces in 1 rings, 384 B held; 0 B twice, 0 restarts"), HasSubstr("208 atoms"), HasSubstr("17235 etm_test_loop")));
+}
+
+TEST_F(WhyPerfTest, CountsNoInstructionsWithoutTheirCode) {
+  WhyPerfOptions options;
+  options.path = TEST_DATA "/perf/etm.data";
+  options.branches = 3;
+  auto report = AskWhyPerf(PosixFileSystem(), clock_, options);
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_THAT(report->text, AllOf(HasSubstr("208 atoms"), Not(HasSubstr("0 insns"))));
 }
 
 TEST_F(WhyPerfTest, TellsTheDamage) {

@@ -74,6 +74,21 @@ TEST_F(WhySnapshot, TellsWhatItsCpuRingsHoldBehindTheVerdict) {
               AllOf(StartsWith(R"({"type":"verdict","version":1,"state":"silent")"), HasSubstr(R"("type":"window")")));
 }
 
+TEST_F(WhySnapshot, LooksAtItsCpuRingsFromTheTriggerOn) {
+  WriteVerdict(State::kSilent);
+  Write("cpu.perf.data", Cpus());
+  const std::string recording = options.source.target + "/cpu.perf.data";
+  EXPECT_EQ(TriggerOf(files, recording), std::nullopt);
+  Write("manifest.json", R"({"verdict": {"hang": true}, "window": {"to_ns": 6000000000}})");
+  EXPECT_EQ(TriggerOf(files, recording), 6 * kSecond);
+  EXPECT_EQ(TriggerOf(files, options.source.target + "/other.data"), std::nullopt);
+  EXPECT_THAT(Ask()->text, AllOf(HasSubstr("all 1 threads are blocked, the last since 4.0 s"), HasSubstr("up to the trigger")));
+  for (const char* broken : {"", "[]", R"({"window": 3})", R"({"window": {"to_ns": "x"}})", R"({"window": {"to_ns": -4}})"}) {
+    Write("manifest.json", broken);
+    EXPECT_EQ(TriggerOf(files, recording), std::nullopt) << broken;
+  }
+}
+
 TEST_F(WhySnapshot, SaysWhichPartCannotBeReadAndTellsTheOthers) {
   WriteVerdict(State::kSilent);
   Write("cpu.perf.data", "no such thing");
