@@ -1,24 +1,16 @@
 #include "capture/perf_permission.h"
 
-#include <linux/capability.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
 
+#include "base/capabilities.h"
 #include "base/file_system.h"
 
 namespace hangscope {
 namespace {
-
-constexpr uint64_t kPerfmon = 38;  // CAP_PERFMON, of Linux 5.8
-
-uint64_t EffectiveCapabilities() {
-  auto status = ReadWholeFile(PosixFileSystem(), "/proc/self/status");
-  if (!status.ok()) return 0;
-  const size_t at = status->find("CapEff:");
-  return at == std::string::npos ? 0 : std::strtoull(status->c_str() + at + 7, nullptr, 16);
-}
 
 std::string TooManyFiles() {
   rlimit limit{};
@@ -32,13 +24,15 @@ std::string TooManyFiles() {
 PerfPermission ReadPerfPermission() {
   PerfPermission permission;
   if (auto text = ReadWholeFile(PosixFileSystem(), "/proc/sys/kernel/perf_event_paranoid"); text.ok()) permission.paranoid = std::atoi(text->c_str());
-  const uint64_t capabilities = EffectiveCapabilities();
-  permission.privileged = ((capabilities >> kPerfmon | capabilities >> CAP_SYS_ADMIN) & 1) != 0;
+  permission.privileged = OwnCapabilities().MayTraceAll();
+  permission.root = geteuid() == 0;
   return permission;
 }
 
 std::string WhyForbidden(const PerfPermission& permission) {
-  return "kernel.perf_event_paranoid is " + std::to_string(permission.paranoid) +
+  const std::string level = "kernel.perf_event_paranoid is " + std::to_string(permission.paranoid);
+  if (permission.root) return level + " and CAP_PERFMON is missing, though this is root: a container or a sandbox keeps it; 'docker run --cap-add PERFMON' grants it";
+  return level +
          " and CAP_PERFMON is missing; as root, 'sysctl kernel.perf_event_paranoid=-1' or "
          "'setcap cap_perfmon,cap_ipc_lock+ep' on the hangscope binary grants it";
 }

@@ -14,6 +14,7 @@ namespace hangscope {
 struct PerfPermission {
   int paranoid = 2;         // kernel.perf_event_paranoid
   bool privileged = false;  // CAP_PERFMON or CAP_SYS_ADMIN: paranoid does not matter
+  bool root = false;        // by its user, whatever capabilities that has here
 
   // Whether it may see what happens inside the kernel; else only the program's own side.
   bool kernel() const { return privileged || paranoid <= 1; }

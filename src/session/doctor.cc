@@ -12,13 +12,12 @@
 #include <cstring>
 #include <sstream>
 
+#include "base/capabilities.h"
 #include "capture/child_process.h"
 #include "capture/cpu_recorder.h"
 
 namespace hangscope {
 namespace {
-
-enum Capability { kDacReadSearch = 2, kIpcLock = 14, kSysPtrace = 19, kSysAdmin = 21, kPerfmon = 38 };
 
 constexpr uint64_t kEventsOfACpu = 16;  // descriptors, at most; and some for all else
 constexpr uint64_t kOtherDescriptors = 64;
@@ -43,7 +42,7 @@ std::string LineOf(Machine& machine, const std::string& path, const std::string&
 class Doctor {
  public:
   explicit Doctor(Machine& machine) : machine_(machine) {
-    capabilities_ = strtoull(LineOf(machine, "/proc/self/status", "CapEff:").c_str(), nullptr, 16);
+    capabilities_ = Capabilities(machine.Read("/proc/self/status").value_or(""));
     paranoid_ = Number(machine, "/proc/sys/kernel/perf_event_paranoid");
     tracefs_ = FindTracefs();
   }
@@ -64,8 +63,8 @@ class Doctor {
   }
 
  private:
-  bool Has(Capability capability) const { return (capabilities_ >> capability & 1) != 0; }
-  bool MayTraceAll() const { return Has(kPerfmon) || Has(kSysAdmin); }
+  bool Has(Capability capability) const { return capabilities_.Has(capability); }
+  bool MayTraceAll() const { return capabilities_.MayTraceAll(); }
 
   void Add(DoctorCheck check) { report_.checks.push_back(std::move(check)); }
 
@@ -170,7 +169,7 @@ class Doctor {
     // What does not fit into the user's share of each CPU counts against the process's limit.
     const auto cpus = static_cast<uint64_t>(std::max(1, machine_.cpus()));
     const uint64_t fits = limit == UINT64_MAX ? UINT64_MAX : per_cpu + limit / cpus;
-    if (Has(kIpcLock) || MayTraceAll() || paranoid_.value_or(2) <= -1 || fits >= wanted) {
+    if (Has(Capability::kIpcLock) || MayTraceAll() || paranoid_.value_or(2) <= -1 || fits >= wanted) {
       check.why = fmt::format("{} MiB a CPU", wanted >> 20);
     } else {
       check.state = CheckState::kMissing;
@@ -199,7 +198,7 @@ class Doctor {
   void LookAtStacks() {
     DoctorCheck check{"stacks", "why pid:N: stacks and locks of running programs"};
     const int64_t scope = Number(machine_, "/proc/sys/kernel/yama/ptrace_scope").value_or(0);
-    if (Has(kSysPtrace)) {
+    if (Has(Capability::kSysPtrace)) {
       check.why = "any process: this user has CAP_SYS_PTRACE";
     } else if (scope == 0) {
       check.why = "one's own processes";
@@ -240,7 +239,7 @@ class Doctor {
   void LookAtKernelSymbols() {
     DoctorCheck check{"kernel-symbols", "run --cpu --call-stacks: names of kernel functions"};
     const int64_t restrict_level = Number(machine_, "/proc/sys/kernel/kptr_restrict").value_or(0);
-    if (restrict_level == 2 || (restrict_level == 1 && !Has(kSysAdmin))) {
+    if (restrict_level == 2 || (restrict_level == 1 && !Has(Capability::kSysAdmin))) {
       check.state = CheckState::kOptional;
       check.why = fmt::format("kernel.kptr_restrict is {}: their addresses are hidden", restrict_level);
       check.commands = {"sudo sysctl kernel.kptr_restrict=0"};
@@ -311,7 +310,7 @@ class Doctor {
   }
 
   Machine& machine_;
-  uint64_t capabilities_ = 0;
+  Capabilities capabilities_;
   std::optional<int64_t> paranoid_;
   std::string tracefs_;
   DoctorReport report_;

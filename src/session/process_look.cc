@@ -42,6 +42,12 @@ std::vector<MemoryMapping> CodeMappings(const std::vector<MemoryMapping>& all) {
 
 }  // namespace
 
+std::string WhatGrantsLooking(const Capabilities& own, bool is_root, int user) {
+  if (own.Has(Capability::kSysPtrace)) return "hangscope has CAP_SYS_PTRACE here, so a security module refuses it, or the process is of an outer user namespace: look at it from there";
+  if (is_root) return "hangscope is root without CAP_SYS_PTRACE, which a container or a sandbox keeps; 'docker run --cap-add SYS_PTRACE' grants it";
+  return "run hangscope as root" + (user > 0 ? fmt::format(", or as user {} with kernel.yama.ptrace_scope=0", user) : "");
+}
+
 const std::vector<TaskStat>& ProcessTree::Children(int pid) {
   if (!read_) {
     read_ = true;
@@ -122,7 +128,7 @@ void ProcessLook::SayWhatCannotBeSeen() {
   }
   for (const Work& work : work_) {
     const bool denied = work.raw.call_error == EPERM || work.raw.call_error == EACCES;
-    if (denied) Trouble(fmt::format("what the threads of process {} wait for may not be looked at: {}; run hangscope as root, or as user {} with kernel.yama.ptrace_scope=0", pid_, ErrorText(work.raw.call_error), work.raw.status.user));
+    if (denied) Trouble(fmt::format("what the threads of process {} wait for may not be looked at: {}; {}", pid_, ErrorText(work.raw.call_error), WhatGrantsLooking(OwnCapabilities(), geteuid() == 0, work.raw.status.user)));
     if (work.raw.status.tracer != 0) Trouble(fmt::format("process {} is traced by process {}, a debugger or strace, so its threads cannot be stopped", pid_, work.raw.status.tracer));
   }
   char ident[5] = {};

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/capabilities.h"
 #include "decode/futex_kind.h"
 #include "decode/spin_loop.h"
 #include "decode/stack_walker.h"
@@ -20,6 +21,10 @@
 #include "probe/thread_stop.h"
 
 namespace hangscope {
+
+// The end of a sentence on a process that may not be looked into: what this process, with these capabilities, lacks.
+// `user`: whom the other one belongs to.
+std::string WhatGrantsLooking(const Capabilities& own, bool is_root, int user);
 
 // All processes by their parents; read once, when it is asked for first.
 class ProcessTree {

@@ -301,10 +301,13 @@ TEST(Refusals, AreSaidOncePerReason) {
   EXPECT_FALSE(nobody.kernel());
   EXPECT_EQ(WhyRefused({}, EACCES, nobody), "kernel.perf_event_paranoid is 2 and CAP_PERFMON is missing; as root, 'sysctl kernel.perf_event_paranoid=-1' or "
                                             "'setcap cap_perfmon,cap_ipc_lock+ep' on the hangscope binary grants it");
-  PerfPermission some{1, false};
+  PerfPermission some{1, false, false};
   EXPECT_TRUE(some.kernel());
   EXPECT_FALSE(some.tracepoints());
-  PerfPermission root{3, true};
+  PerfPermission contained{3, false, true};
+  EXPECT_NE(WhyRefused({}, EPERM, contained).find("CAP_PERFMON is missing, though this is root"), std::string::npos);
+  EXPECT_EQ(WhyRefused({}, EPERM, contained).find("as root"), std::string::npos);
+  PerfPermission root{3, true, true};
   EXPECT_TRUE(root.tracepoints());
   EXPECT_NE(WhyRefused({}, EPERM, root).find("security module"), std::string::npos);
 }

@@ -25,10 +25,12 @@
 #include "probe/thread_reader.h"
 #include "probe/thread_stop.h"
 #include "session/linux_inspector.h"
+#include "session/process_look.h"
 
 namespace hangscope {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -542,6 +544,15 @@ TEST(Looks, SayWhatHasEnded) {
   waitpid(child, nullptr, 0);
   auto inspector = OpenLinuxInspector(system_clock);
   EXPECT_THAT((*inspector)->Look(child, {}).status().message(), HasSubstr("there is no process"));
+}
+
+TEST(Looks, SayWhatIsLackingAndNotMore) {
+  const Capabilities none("Name:\tx CapEff:\tffffffff\nCapEff:\t0000000000000000\n");
+  EXPECT_EQ(WhatGrantsLooking(none, false, 1000), "run hangscope as root, or as user 1000 with kernel.yama.ptrace_scope=0");
+  EXPECT_EQ(WhatGrantsLooking(none, false, 0), "run hangscope as root");
+  EXPECT_THAT(WhatGrantsLooking(none, true, 0), AllOf(HasSubstr("root without CAP_SYS_PTRACE"), Not(HasSubstr("run hangscope as root"))));
+  const Capabilities all("Name:\tx\nCapEff:\t0000000000080000\n");
+  EXPECT_THAT(WhatGrantsLooking(all, true, 0), HasSubstr("security module"));
 }
 
 TEST(Looks, SayWhatAnotherUsersProcessKeepsToItself) {
