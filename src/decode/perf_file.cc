@@ -85,7 +85,7 @@ struct PerfFile::Impl {
   void TakeAttributeRecord(uint64_t at, std::string_view body);
   void TakeUpdate(std::string_view body);
   void TakeAuxtrace(uint64_t at, const PerfRecord& record);
-  Status ForEach(const std::function<bool(const PerfRecord&)>& take);
+  Status ForEach(const TakePlaced& take);
   void AddEvent(const perf_event_attr& attr, std::vector<uint64_t> ids);
   void Trouble(std::string sentence);
   void TellCounts(const Count& unknown, const Count& contradicting);
@@ -390,27 +390,27 @@ void PerfFile::Impl::TakeAuxtrace(uint64_t at, const PerfRecord& record) {
   aux.push_back(trace);
 }
 
-Status PerfFile::Impl::ForEach(const std::function<bool(const PerfRecord&)>& take) {
+Status PerfFile::Impl::ForEach(const TakePlaced& take) {
   const PerfRecordParser parser(events);
   PerfInflater inflater;
   Count unknown, contradicting, damaged;
   bool stopped = false;
-  const auto hand_out = [&](uint64_t at, std::string_view bytes) {
+  const auto hand_out = [&](uint64_t at, std::string_view bytes, bool compressed) {
     const auto record = parser.Parse(bytes);
     if (!record) contradicting.Add(at, At<uint32_t>(bytes, 0));
     else if (!IsKnownType(record->type)) unknown.Add(at, record->type);
-    if (record) stopped = !take(*record);
+    if (record) stopped = !take(*record, {at, static_cast<uint32_t>(bytes.size()), compressed}, bytes);
     return !stopped;
   };
   const auto inflate = [&](uint64_t at, std::string_view compressed) {
-    const auto outcome = inflater.Feed(compressed, [&](std::string_view bytes) { return hand_out(at, bytes); });
+    const auto outcome = inflater.Feed(compressed, [&](std::string_view bytes) { return hand_out(at, bytes, true); });
     if (outcome == PerfInflater::Outcome::kDamaged) damaged.Add(at, kPerfCompressed);
     return !stopped;
   };
   const Status status = Walk(false, [&](uint64_t at, const PerfRecord& record, std::string_view bytes) {
     if (record.type == kPerfCompressed) return inflate(at, record.body);
     if (record.type == kPerfCompressed2) return inflate(at, record.body.substr(std::min<size_t>(8, record.body.size())).substr(0, At<uint64_t>(record.body, 0)));
-    return hand_out(at, bytes);
+    return hand_out(at, bytes, false);
   });
   if (stopped || told_counts) return status;
   told_counts = true;
@@ -442,7 +442,11 @@ PerfFile::~PerfFile() = default;
 const std::vector<PerfEvent>& PerfFile::events() const { return impl_->events; }
 const PerfFileFacts& PerfFile::facts() const { return impl_->facts; }
 const std::vector<AuxTrace>& PerfFile::aux() const { return impl_->aux; }
-Status PerfFile::ForEach(const std::function<bool(const PerfRecord&)>& take) { return impl_->ForEach(take); }
+Status PerfFile::ForEach(const std::function<bool(const PerfRecord&)>& take) {
+  return impl_->ForEach([&take](const PerfRecord& record, const PerfRecordPlace&, std::string_view) { return take(record); });
+}
+Status PerfFile::ForEachPlaced(const TakePlaced& take) { return impl_->ForEach(take); }
+Result<std::string> PerfFile::ReadAt(uint64_t offset, uint64_t bytes) { return impl_->ReadSection({offset, bytes}); }
 
 Result<std::string> PerfFile::ReadAux(const AuxTrace& trace, uint64_t begin, uint64_t most) {
   if (begin >= trace.bytes) return std::string();

@@ -38,6 +38,13 @@ struct PerfMapping {
   bool executable = false;
 };
 
+// Where a record lies in the file.
+struct PerfRecordPlace {
+  uint64_t offset = 0;      // compressed: of what it was in
+  uint32_t bytes = 0;       // its header with them
+  bool compressed = false;  // it is not in the file as it is
+};
+
 struct PerfFileFacts {
   bool pipe = false;
   bool compressed = false;
@@ -61,6 +68,11 @@ class PerfFile {
   // All records in the order of the file, those in compressed ones, too (COMPRESSED itself is not handed out);
   // stops where `take` says false. Views in a record are valid during the call. Fails where the file cannot be read.
   Status ForEach(const std::function<bool(const PerfRecord&)>& take);
+  // The same, with where each is; `bytes` are the record's own, valid during the call.
+  using TakePlaced = std::function<bool(const PerfRecord& record, const PerfRecordPlace& place, std::string_view bytes)>;
+  Status ForEachPlaced(const TakePlaced& take);
+  // What the file holds at `offset`: fewer bytes only at its end.
+  Result<std::string> ReadAt(uint64_t offset, uint64_t bytes);
   // The bytes of one AUX trace; at most `most` from `begin` on.
   Result<std::string> ReadAux(const AuxTrace& trace, uint64_t begin, uint64_t most);
 

@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kMostFields = 1000;    // a tracepoint has a few dozen at most
 constexpr uint32_t kMostElements = 64;  // of an array, when it is described
+constexpr uint32_t kMostTyped = 16;     // of an array, that are fields of their own
 
 std::string_view Trim(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t\r");
@@ -182,6 +183,45 @@ std::string TracepointFormat::Describe(std::string_view raw) const {
     text += fmt::format("{}{}={}", text.empty() ? "" : " ", Printable(field.name), DescribeField(raw, field));
   }
   return text;
+}
+
+// Numbers of a size that there is.
+bool TracepointFormat::IsTyped(const Field& field) {
+  const uint32_t size = field.size / field.elements;
+  return !field.is_located && !field.is_text && field.elements <= kMostTyped && (size == 1 || size == 2 || size == 4 || size == 8);
+}
+
+std::vector<TraceField> TracepointFormat::TraceFields() const {
+  std::vector<TraceField> fields;
+  for (const Field& field : fields_) {
+    if (field.is_common) continue;
+    if (!IsTyped(field)) {
+      fields.push_back({field.name, TraceFieldType::kText, 0});
+      continue;
+    }
+    const int bits = static_cast<int>(field.size / field.elements * 8);
+    const TraceFieldType type = field.is_signed ? TraceFieldType::kSigned : bits == 64 ? TraceFieldType::kPointer : TraceFieldType::kUnsigned;
+    for (uint32_t i = 0; i < field.elements; ++i) {
+      fields.push_back({field.elements == 1 ? field.name : fmt::format("{}[{}]", field.name, i), type, bits});
+    }
+  }
+  return fields;
+}
+
+void TracepointFormat::TraceValues(std::string_view raw, std::vector<TraceValue>* values) const {
+  values->clear();
+  for (const Field& field : fields_) {
+    if (field.is_common) continue;
+    if (!IsTyped(field)) {
+      const auto text = TextOf(raw, field);
+      values->push_back({0, text ? std::string(*text) : field.is_text ? "" : DescribeField(raw, field), text.has_value() || !field.is_text});
+      continue;
+    }
+    for (uint32_t i = 0; i < field.elements; ++i) {
+      const auto number = Element(raw, field, i);
+      values->push_back({static_cast<uint64_t>(number.value_or(0)), {}, number.has_value()});
+    }
+  }
 }
 
 }  // namespace hangscope

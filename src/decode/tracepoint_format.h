@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "model/trace.h"
+
 namespace hangscope {
 
 // Numbers are in this machine's byte order. Neither the format nor the raw bytes are trusted. Any thread may ask.
@@ -27,6 +29,11 @@ class TracepointFormat {
   // characters are escaped.
   std::string Describe(std::string_view raw) const;
 
+  // Those that not all tracepoints have, typed; the elements of a short array one by one, a long one as text.
+  std::vector<TraceField> TraceFields() const;
+  // Replaces *values by one for each of these.
+  void TraceValues(std::string_view raw, std::vector<TraceValue>* values) const;
+
  private:
   struct Field {
     std::string name;
@@ -45,6 +52,7 @@ class TracepointFormat {
   static std::optional<int64_t> Element(std::string_view raw, const Field& field, uint32_t index);
   static std::optional<std::string_view> TextOf(std::string_view raw, const Field& field);
   static std::string DescribeField(std::string_view raw, const Field& field);
+  static bool IsTyped(const Field& field);
 
   std::string name_;
   uint32_t id_ = 0;

@@ -2,12 +2,241 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <map>
+
 #include "base/utf8.h"
+#include "decode/perf_side_band.h"
+#include "decode/perf_sorter.h"
+#include "session/perf_kinds.h"
 
 namespace hangscope {
+namespace {
 
-Result<std::unique_ptr<TraceSource>> OpenCpuTrace(FileSystem&, const std::string& path) {
-  return Status::NotFound(fmt::format("'{}' is not exported", Printable(path)));
+constexpr size_t kMostNames = 200'000;
+constexpr size_t kMostCpus = 16'384;  // Linux allows 8192
+
+// Sleeps that are meant to take as long as they take: the world's doing, or time's.
+bool IsByDesign(const std::string& call) {
+  constexpr std::array<std::string_view, 14> kCalls = {"nanosleep", "clock_nanosleep", "poll", "ppoll", "select", "pselect6", "epoll_wait",
+                                                       "epoll_pwait", "epoll_pwait2", "pause", "rt_sigsuspend", "rt_sigtimedwait", "accept", "accept4"};
+  return call.empty() || std::find(kCalls.begin(), kCalls.end(), call) != kCalls.end();
+}
+
+class CpuTrace final : public TraceSource {
+ public:
+  CpuTrace(std::string path, std::unique_ptr<PerfFile> file) : path_(std::move(path)), file_(std::move(file)), sorter_(*file_), kinds_(*file_) {}
+
+  Status Open();
+  const TraceHead& head() const override { return head_; }
+  const TraceEnd& end() const override { return end_; }
+  Result<std::optional<TraceItem>> Next() override;
+  double progress() const override { return sorter_.added() == 0 ? 1 : static_cast<double>(sorter_.returned()) / static_cast<double>(sorter_.added()); }
+
+ private:
+  // What goes on from one record of a CPU to the next.
+  struct Cpu {
+    size_t track = 0;
+    TimeNs first = 0;
+    TimeNs last = 0;      // of what was told
+    bool any = false;
+    uint64_t sequence = 0;
+    int64_t runs = -1;    // whom the last switch brought
+  };
+
+  void LookAt(const PerfRecord& record);
+  void NameThread(int tid, std::string_view name, bool own_word);
+  void AddTracks();
+  std::optional<TraceItem> ItemOf(const PerfRecord& record);
+  std::optional<TraceItem> SwitchOf(const PerfRecord& record, Cpu* cpu);
+  TraceEvent EventOn(const PerfRecord& record, Cpu* cpu);
+  TraceLoss LossOn(const PerfRecord& record, uint64_t records, Cpu* cpu);
+  void Finish();
+
+  const std::string path_;
+  std::unique_ptr<PerfFile> file_;
+  PerfSorter sorter_;
+  PerfKinds kinds_;
+  TraceHead head_;
+  TraceEnd end_;
+  std::map<int, Cpu> cpus_;
+  uint64_t timeless_ = 0;     // samples without a time
+  uint64_t odd_ = 0;          // records of CPUs that cannot be
+  size_t told_troubles_ = 0;  // of the file's, in the head
+  bool any_ = false;
+  bool finished_ = false;
+};
+
+void CpuTrace::NameThread(int tid, std::string_view name, bool own_word) {
+  if (tid <= 0 || name.empty()) return;
+  const auto known = head_.tasks.find(tid);
+  if (known == head_.tasks.end() && head_.tasks.size() < kMostNames) head_.tasks.emplace(tid, name);
+  else if (known != head_.tasks.end() && own_word) known->second = name;
+}
+
+void CpuTrace::LookAt(const PerfRecord& record) {
+  if (record.type >= PERF_RECORD_MAX) return;
+  if (const auto comm = ParsePerfComm(record)) NameThread(comm->tid, comm->name, true);
+  if (record.type == PERF_RECORD_SAMPLE) {
+    for (const PerfKinds::NameField& field : kinds_.NameFields(record.event)) {
+      const auto tid = kinds_.Number(record, field.tid);
+      if (tid && head_.tasks.count(*tid) == 0) NameThread(static_cast<int>(*tid), kinds_.Text(record, field.name), false);
+    }
+  }
+  const bool told = record.type == PERF_RECORD_SAMPLE || record.type == PERF_RECORD_SWITCH || record.type == PERF_RECORD_SWITCH_CPU_WIDE || ParsePerfLost(record);
+  if (!told) return;
+  if (record.time < 0) {
+    ++timeless_;
+    return;
+  }
+  if (cpus_.size() == kMostCpus && cpus_.count(record.cpu) == 0) {
+    ++odd_;
+    return;
+  }
+  Cpu& cpu = cpus_[record.cpu];
+  cpu.first = cpu.any ? std::min(cpu.first, record.time) : record.time;
+  cpu.any = true;
+  head_.time.from = any_ ? std::min(head_.time.from, record.time) : record.time;
+  head_.time.to = any_ ? std::max(head_.time.to, record.time) : record.time;
+  any_ = true;
+}
+
+void CpuTrace::AddTracks() {
+  for (auto& [number, cpu] : cpus_) {
+    cpu.track = head_.tracks.size();
+    cpu.last = cpu.first;
+    if (number >= 0) head_.tracks.push_back({{RingKind::kCpu, number, "events"}, fmt::format("CPU {}", number)});
+    else head_.tracks.push_back({{RingKind::kThread, number, "events"}, "CPUs that are not told"});
+  }
+}
+
+Status CpuTrace::Open() {
+  const PerfFileFacts& facts = file_->facts();
+  head_.name = path_;
+  head_.host = facts.host;
+  head_.release = facts.release;
+  head_.architecture = facts.architecture;
+  head_.recorded_by = facts.version.empty() ? "perf" : "perf " + facts.version;
+  if (!facts.command.empty()) head_.command = {facts.command};
+  head_.kinds = kinds_.kinds();
+  Status added;
+  const Status status = file_->ForEachPlaced([&](const PerfRecord& record, const PerfRecordPlace& place, std::string_view bytes) {
+    LookAt(record);
+    added = sorter_.Add(record, place, bytes);
+    return added.ok();
+  });
+  if (!status.ok()) return status;
+  if (!added.ok()) head_.troubles.push_back(added.message() + ": what was compressed behind that is left out");
+  AddTracks();
+  for (const std::string& trouble : facts.troubles) head_.troubles.push_back(trouble);
+  told_troubles_ = facts.troubles.size();
+  if (timeless_ > 0) head_.troubles.push_back(fmt::format("{} records have no time, and are left out: record with perf record --timestamp", timeless_));
+  if (odd_ > 0) head_.troubles.push_back(fmt::format("{} records are of more CPUs than there can be, and are left out", odd_));
+  if (!file_->aux().empty()) head_.troubles.push_back(fmt::format("hardware traces in '{}' are not exported: hangscope why decodes them", Printable(path_)));
+  end_.time = head_.time.to;
+  return {};
+}
+
+TraceEvent CpuTrace::EventOn(const PerfRecord& record, Cpu* cpu) {
+  TraceEvent event;
+  event.track = cpu->track;
+  event.time = cpu->last = std::max(cpu->last, record.time);
+  event.sequence = cpu->sequence++;
+  return event;
+}
+
+// The kernel tells it with the next record that found room.
+TraceLoss CpuTrace::LossOn(const PerfRecord& record, uint64_t records, Cpu* cpu) {
+  const TimeNs to = std::max(cpu->last, record.time);
+  const TraceLoss loss{cpu->track, {cpu->last, to}, GapReason::kNoRoom, records, AmountUnit::kRecords};
+  cpu->last = to;
+  cpu->sequence += records;
+  return loss;
+}
+
+// Where it tells who comes when somebody leaves, the record of who came says the same again.
+std::optional<TraceItem> CpuTrace::SwitchOf(const PerfRecord& record, Cpu* cpu) {
+  const auto change = ParsePerfSwitch(record);
+  std::optional<TraceItem> item;
+  if (!change || kinds_.has_sched_switch()) return item;
+  if (!change->out && cpu->runs == record.tid) return item;
+  TraceEvent event = EventOn(record, cpu);
+  event.kind = kinds_.switch_kind();
+  const int from = change->out ? record.tid : change->other_tid;
+  const int to = change->out ? change->other_tid : record.tid;
+  if (from > 0) event.from = from;
+  if (to > 0) event.to = to;
+  event.from_waits = change->out && from > 0 && !change->preempted;
+  cpu->runs = std::max(to, 0);
+  if (from > 0) kinds_.Switched(from, record.time, event.from_waits);
+  if (to > 0) kinds_.Switched(to, record.time, false);
+  item.emplace(std::move(event));
+  return item;
+}
+
+std::optional<TraceItem> CpuTrace::ItemOf(const PerfRecord& record) {
+  std::optional<TraceItem> item;
+  const auto known = cpus_.find(record.cpu);
+  if (record.type == PERF_RECORD_EXIT) {
+    if (const auto task = ParsePerfTask(record)) kinds_.Ended(task->tid, record.time);
+  }
+  if (known == cpus_.end()) return item;
+  Cpu* const cpu = &known->second;
+  if (const auto lost = ParsePerfLost(record)) {
+    item.emplace(LossOn(record, *lost, cpu));
+    ++end_.losses;
+    return item;
+  }
+  if (record.type == PERF_RECORD_SWITCH || record.type == PERF_RECORD_SWITCH_CPU_WIDE) {
+    item = SwitchOf(record, cpu);
+  } else if (record.type == PERF_RECORD_SAMPLE) {
+    TraceEvent event = EventOn(record, cpu);
+    if (kinds_.Fill(record, &event)) item.emplace(std::move(event));
+  }
+  end_.events += item.has_value();
+  return item;
+}
+
+Result<std::optional<TraceItem>> CpuTrace::Next() {
+  std::optional<TraceItem> item;
+  while (!item) {
+    auto record = sorter_.Next();
+    if (!record.ok()) return record.status();
+    if (!*record) {
+      Finish();
+      break;
+    }
+    item = ItemOf(**record);
+  }
+  return item;
+}
+
+void CpuTrace::Finish() {
+  if (finished_) return;
+  finished_ = true;
+  end_.tasks = head_.tasks;
+  if (sorter_.late() > 0) end_.troubles.push_back(fmt::format("{} records come later than their times say: the file has them in too little order for the memory that is taken", sorter_.late()));
+  for (const auto& [tid, thread] : kinds_.threads()) {
+    TraceStanding standing;
+    standing.who = {true, tid};
+    standing.since = thread.since;
+    standing.activity = thread.ended ? Activity::kEnded : !thread.waits ? Activity::kRunning : IsByDesign(thread.call) ? Activity::kIdle : Activity::kWaiting;
+    if (standing.activity == Activity::kRunning) standing.since.reset();
+    if (thread.waits && !thread.ended) standing.waits_for = thread.call;
+    end_.standings.push_back(std::move(standing));
+  }
+  std::sort(end_.standings.begin(), end_.standings.end(), [](const TraceStanding& a, const TraceStanding& b) { return a.who < b.who; });
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TraceSource>> OpenCpuTrace(FileSystem& files, const std::string& path) {
+  auto file = PerfFile::Open(files, path);
+  if (!file.ok()) return file.status();
+  auto trace = std::make_unique<CpuTrace>(path, std::move(*file));
+  if (Status status = trace->Open(); !status.ok()) return status;
+  return std::unique_ptr<TraceSource>(std::move(trace));
 }
 
 }  // namespace hangscope

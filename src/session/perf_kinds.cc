@@ -1,0 +1,192 @@
+#include "session/perf_kinds.h"
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <set>
+
+#include "decode/system_call.h"
+
+namespace hangscope {
+namespace {
+
+constexpr size_t kMostThreads = 200'000;
+constexpr std::string_view kNamedCall = "syscalls:sys_enter_";
+constexpr std::string_view kNamedReturn = "syscalls:sys_exit_";
+
+std::string OwnArchitecture() {
+  utsname names{};
+  return uname(&names) == 0 ? names.machine : "";
+}
+
+bool Has(const PerfFile& file, std::string_view name) {
+  return std::any_of(file.events().begin(), file.events().end(), [&](const PerfEvent& event) { return !event.format.empty() && event.name == name; });
+}
+
+TraceMeaning MeaningOf(int role) {
+  constexpr TraceMeaning kMeanings[] = {TraceMeaning::kPlain, TraceMeaning::kSwitch, TraceMeaning::kWake, TraceMeaning::kEnter, TraceMeaning::kLeave, TraceMeaning::kEnter, TraceMeaning::kLeave, TraceMeaning::kEnter, TraceMeaning::kLeave};
+  return kMeanings[role];
+}
+
+}  // namespace
+
+PerfKinds::PerfKinds(const PerfFile& file) {
+  same_machine_ = file.facts().architecture.empty() || file.facts().architecture == OwnArchitecture();
+  has_sched_switch_ = Has(file, "sched:sched_switch");
+  has_waking_ = Has(file, "sched:sched_waking");
+  has_raw_calls_ = Has(file, "raw_syscalls:sys_enter");
+  std::set<std::string> known;
+  for (const PerfEvent& event : file.events()) {
+    TraceEventKind kind;
+    events_.push_back(DescribeEvent(event, &kind));
+    // One event may be recorded several times, for several threads.
+    const std::string name = kind.name;
+    for (int number = 2; known.count(kind.name) != 0; ++number) kind.name = fmt::format("{} ({})", name, number);
+    known.insert(kind.name);
+    kinds_.push_back(std::move(kind));
+  }
+  TraceEventKind change{"perf:switch", "perf", "", {}, TraceMeaning::kSwitch, {}};
+  kinds_.push_back(std::move(change));
+}
+
+PerfKinds::Role PerfKinds::RoleOf(const std::string& name, std::string* what) const {
+  if (name == "sched:sched_switch") return Role::kSwitch;
+  if (name == "sched:sched_waking" || name == "sched:sched_wakeup_new") return Role::kWake;
+  // Says the same again, later, where the other is recorded, too.
+  if (name == "sched:sched_wakeup") return has_waking_ ? Role::kOther : Role::kWake;
+  if (name == "raw_syscalls:sys_enter") return Role::kCall;
+  if (name == "raw_syscalls:sys_exit") return Role::kReturn;
+  if (!has_raw_calls_ && name.starts_with(kNamedCall)) {
+    *what = name.substr(kNamedCall.size());
+    return Role::kNamedCall;
+  }
+  if (!has_raw_calls_ && name.starts_with(kNamedReturn)) return Role::kNamedReturn;
+  *what = "interrupt";
+  if (name == "irq:irq_handler_entry") return Role::kEnter;
+  if (name == "irq:irq_handler_exit") return Role::kLeave;
+  *what = "softirq";
+  if (name == "irq:softirq_entry") return Role::kEnter;
+  if (name == "irq:softirq_exit") return Role::kLeave;
+  return Role::kOther;
+}
+
+PerfKinds::Event PerfKinds::DescribeEvent(const PerfEvent& event, TraceEventKind* kind) const {
+  Event described;
+  kind->name = event.name;
+  kind->category = event.system.empty() ? "perf" : event.system;
+  if (!event.format.empty()) described.format = TracepointFormat::Parse(event.format);
+  if (described.format) {
+    described.role = RoleOf(event.system + ":" + described.format->name(), &described.what);
+    kind->fields = described.format->TraceFields();
+    kind->meaning = MeaningOf(static_cast<int>(described.role));
+    return described;
+  }
+  described.has_ip = (event.attr.sample_type & PERF_SAMPLE_IP) != 0;
+  described.has_address = (event.attr.sample_type & PERF_SAMPLE_ADDR) != 0;
+  if (described.has_ip) kind->fields.push_back({"ip", TraceFieldType::kPointer, 64});
+  if (described.has_address) kind->fields.push_back({"address", TraceFieldType::kPointer, 64});
+  return described;
+}
+
+PerfKinds::Thread* PerfKinds::ThreadOf(int tid) {
+  const auto known = threads_.find(tid);
+  if (known != threads_.end()) return &known->second;
+  if (tid <= 0 || threads_.size() == kMostThreads) return nullptr;
+  return &threads_[tid];
+}
+
+std::vector<PerfKinds::NameField> PerfKinds::NameFields(size_t event) const {
+  if (event >= events_.size()) return {};
+  if (events_[event].role == Role::kSwitch) return {{"prev_pid", "prev_comm"}, {"next_pid", "next_comm"}};
+  if (events_[event].role == Role::kWake) return {{"pid", "comm"}};
+  return {};
+}
+
+void PerfKinds::Switched(int tid, TimeNs time, bool waits) {
+  Thread* const thread = ThreadOf(tid);
+  if (thread == nullptr) return;
+  thread->waits = waits;
+  thread->since = time;
+}
+
+void PerfKinds::Ended(int tid, TimeNs time) {
+  Thread* const thread = ThreadOf(tid);
+  if (thread == nullptr) return;
+  thread->ended = true;
+  thread->since = time;
+}
+
+void PerfKinds::FillSwitch(const Event& event, const PerfRecord& record, TraceEvent* filled) {
+  constexpr int64_t kReportMax = 0x100;   // TASK_REPORT_MAX: it was preempted
+  constexpr int64_t kDead = 0x10 | 0x20 | 0x80;  // EXIT_DEAD, EXIT_ZOMBIE, TASK_DEAD
+  const int64_t from = event.format->Number(record.raw, "prev_pid").value_or(0);
+  const int64_t to = event.format->Number(record.raw, "next_pid").value_or(0);
+  const int64_t state = event.format->Number(record.raw, "prev_state").value_or(0);
+  if (from > 0) {
+    filled->from = from;
+    filled->from_waits = (state & (kReportMax - 1)) != 0 && (state & kReportMax) == 0;
+    Switched(static_cast<int>(from), record.time, filled->from_waits);
+    if (Thread* thread = ThreadOf(static_cast<int>(from)); thread != nullptr && filled->from_waits) {
+      filled->what = (state & kDead) != 0 ? "exit" : thread->call;
+      if ((state & kDead) != 0) Ended(static_cast<int>(from), record.time);
+    }
+  }
+  if (to <= 0) return;
+  filled->to = to;
+  Switched(static_cast<int>(to), record.time, false);
+}
+
+void PerfKinds::FillWake(const Event& event, const PerfRecord& record, TraceEvent* filled) {
+  const int64_t woken = event.format->Number(record.raw, "pid").value_or(0);
+  if (woken <= 0) return;
+  filled->to = woken;
+  Switched(static_cast<int>(woken), record.time, false);
+}
+
+std::string PerfKinds::CallName(const Event& event, const PerfRecord& record) {
+  if (event.role == Role::kNamedCall) return event.what;
+  const int64_t number = event.format->Number(record.raw, "id").value_or(-1);
+  const auto known = call_names_.find(number);
+  if (known != call_names_.end()) return known->second;
+  const std::string name = same_machine_ ? SystemCallName(static_cast<int>(number)) : fmt::format("system call {}", number);
+  if (call_names_.size() < 4096) call_names_.emplace(number, name);
+  return name;
+}
+
+bool PerfKinds::Fill(const PerfRecord& record, TraceEvent* filled) {
+  if (record.event >= events_.size()) return false;
+  const Event& event = events_[record.event];
+  filled->kind = record.event;
+  if (record.tid > 0) filled->task = record.tid;
+  if (event.format) {
+    event.format->TraceValues(record.raw, &filled->values);
+  } else {
+    if (event.has_ip) filled->values.push_back({record.ip, {}, true});
+    if (event.has_address) filled->values.push_back({record.address, {}, true});
+  }
+  switch (event.role) {
+    case Role::kOther:
+    case Role::kLeave: break;
+    case Role::kSwitch: FillSwitch(event, record, filled); break;
+    case Role::kWake: FillWake(event, record, filled); break;
+    case Role::kCall:
+    case Role::kNamedCall:
+      filled->what = CallName(event, record);
+      if (Thread* thread = ThreadOf(record.tid)) thread->call = filled->what;
+      break;
+    case Role::kReturn:
+    case Role::kNamedReturn:
+      if (Thread* thread = ThreadOf(record.tid)) thread->call.clear();
+      break;
+    case Role::kEnter: {
+      const auto name = event.format->Text(record.raw, "name");
+      const auto number = event.format->Number(record.raw, "vec");
+      filled->what = event.what + (name ? " " + *name : number ? fmt::format(" {}", *number) : "");
+      break;
+    }
+  }
+  return true;
+}
+
+}  // namespace hangscope

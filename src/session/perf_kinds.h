@@ -1,0 +1,83 @@
+// The events of a perf.data as those of any trace: fields by the tracepoints' formats, and what they mean for who ran and
+// who waited.
+#ifndef HANGSCOPE_SESSION_PERF_KINDS_H
+#define HANGSCOPE_SESSION_PERF_KINDS_H
+
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "decode/perf_file.h"
+#include "decode/tracepoint_format.h"
+#include "model/trace.h"
+
+namespace hangscope {
+
+// One thread.
+class PerfKinds {
+ public:
+  // `file` outlives it.
+  explicit PerfKinds(const PerfFile& file);
+
+  // One for each of the file's events, and behind them that of switches.
+  const std::vector<TraceEventKind>& kinds() const { return kinds_; }
+  // The kind of records that tell switches, where no tracepoint does.
+  size_t switch_kind() const { return kinds_.size() - 1; }
+  bool has_sched_switch() const { return has_sched_switch_; }
+
+  // Of a sample, in the order of time: all that is not the track's. False: it is of no event that is known.
+  bool Fill(const PerfRecord& record, TraceEvent* filled);
+
+  // Where a sample of an event says what a thread is called.
+  struct NameField {
+    std::string_view tid;
+    std::string_view name;
+  };
+  std::vector<NameField> NameFields(size_t event) const;
+  std::optional<int64_t> Number(const PerfRecord& record, std::string_view field) const { return events_[record.event].format->Number(record.raw, field); }
+  std::string Text(const PerfRecord& record, std::string_view field) const { return events_[record.event].format->Text(record.raw, field).value_or(""); }
+
+  // A thread as the latest records left it; those that nothing was told of are not there.
+  struct Thread {
+    bool waits = false;   // it gave the CPU up, and nobody woke it since
+    bool ended = false;
+    TimeNs since = 0;     // that is so
+    std::string call;     // the system call that it is in; empty: none is known
+  };
+  const std::unordered_map<int, Thread>& threads() const { return threads_; }
+  // A thread left a CPU, or came to one.
+  void Switched(int tid, TimeNs time, bool waits);
+  void Ended(int tid, TimeNs time);
+
+ private:
+  enum class Role { kOther, kSwitch, kWake, kCall, kReturn, kNamedCall, kNamedReturn, kEnter, kLeave };
+  struct Event {
+    Role role = Role::kOther;
+    std::optional<TracepointFormat> format;
+    std::string what;  // kNamedCall: "futex"; kEnter: "irq"
+    bool has_ip = false;
+    bool has_address = false;
+  };
+
+  Event DescribeEvent(const PerfEvent& event, TraceEventKind* kind) const;
+  Role RoleOf(const std::string& name, std::string* what) const;
+  void FillSwitch(const Event& event, const PerfRecord& record, TraceEvent* filled);
+  void FillWake(const Event& event, const PerfRecord& record, TraceEvent* filled);
+  std::string CallName(const Event& event, const PerfRecord& record);
+  Thread* ThreadOf(int tid);
+
+  bool same_machine_ = true;       // whose numbers of system calls are ours
+  bool has_sched_switch_ = false;
+  bool has_waking_ = false;
+  bool has_raw_calls_ = false;
+  std::vector<Event> events_;
+  std::vector<TraceEventKind> kinds_;
+  std::unordered_map<int64_t, std::string> call_names_;  // by number
+  std::unordered_map<int, Thread> threads_;
+};
+
+}  // namespace hangscope
+
+#endif
