@@ -160,7 +160,9 @@ class Painter {
     const prepared = rows.map(({track, ticks}) => ({
       lanes: track.lanes.map(lane => {
         const [first, last] = lane.range(view.from, view.to);
-        return {first, last, line: last - first > strip.width / 8 ? crowdLine(lane, first, last, view, scale, strip, palette.pixels, this.totals) : -1};
+        if (last - first <= strip.width / 8) return {line: -1, spans: Array.from({length: Math.max(0, last - first)}, (_, i) => first + i)};
+        const spans = [];
+        return {line: crowdLine(lane, first, last, view, scale, strip, palette.pixels, this.totals, spans), spans};
       }),
       ticks: ticks ? tickLines(track.events.time, view, scale, strip, palette.event_pixel, kTicks) : -1,
       hits: ticks && hits?.has(track) ? tickLines(hits.get(track).times, view, scale, strip, palette.hit_pixel, kTicks) : -1,
@@ -217,9 +219,9 @@ class Painter {
     context.fillText(words, left + 4, y + height / 2 + 0.5, room);
   }
 
-  lane(lane, {first, last, line}, y, height) {
-    if (line >= 0) return this.strip.draw(this.context, line, 1, this.gutter, y, this.strip.width, height);
-    this.single(lane, first, last);
+  lane(lane, {line, spans}, y, height) {
+    if (line >= 0) this.strip.draw(this.context, line, 1, this.gutter, y, this.strip.width, height);
+    for (const i of spans) this.single(lane, i);
     for (let state = 0; state < kStates.length; ++state) {
       const list = this.rectangles[state];
       if (list.length === 0) continue;
@@ -227,27 +229,23 @@ class Painter {
       for (let i = 0; i < list.length; i += 2) this.context.fillRect(list[i], y, list[i + 1], height);
       list.length = 0;
     }
-    this.captions(lane, first, last, y, height);
+    for (const i of spans) this.span_caption(lane, i, y, height);
   }
 
-  single(lane, first, last) {
-    for (let i = first; i < last; ++i) {
-      const left = Math.max(this.x(lane.from[i]), this.gutter - 10);
-      const right = Math.min(this.x(lane.to[i]), this.width + 10);
-      // A pixel between neighbours, where there is room for it.
-      this.rectangles[lane.state[i]].push(left, Math.max(right - left - (right - left > 4 ? 1 : 0), 1));
-    }
+  single(lane, i) {
+    const left = Math.max(this.x(lane.from[i]), this.gutter - 10);
+    const right = Math.min(this.x(lane.to[i]), this.width + 10);
+    // A pixel between neighbours, where there is room for it.
+    this.rectangles[lane.state[i]].push(left, Math.max(right - left - (right - left > 4 ? 1 : 0), 1));
   }
 
-  captions(lane, first, last, y, height) {
-    for (let i = first; i < last; ++i) {
-      const left = this.x(lane.from[i]);
-      const right = this.x(lane.to[i]);
-      if (Math.min(right, this.width) - Math.max(left, this.gutter) < 40) continue;
-      const state = lane.state[i];
-      const text = this.visible_string(lane.text[i]) || kStates[state];
-      this.caption(text, this.palette.label[state], left, right, y, height, this.palette.fills[state]);
-    }
+  span_caption(lane, i, y, height) {
+    const left = this.x(lane.from[i]);
+    const right = this.x(lane.to[i]);
+    if (Math.min(right, this.width) - Math.max(left, this.gutter) < 40) return;
+    const state = lane.state[i];
+    const text = this.visible_string(lane.text[i]) || kStates[state];
+    this.caption(text, this.palette.label[state], left, right, y, height, this.palette.fills[state]);
   }
 
   // The events of a row; those that were searched for stand out.

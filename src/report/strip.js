@@ -44,8 +44,10 @@ function pixelOf(colour) {
   return (0xff000000 | (rgb & 0xff) << 16 | rgb & 0xff00 | rgb >> 16) >>> 0;
 }
 
-// One state for each pixel of a line.
-function crowdLine(lane, first, last, view, scale, strip, colours, totals) {
+const kLong = 24;  // pixels from which on a span is shown for itself
+
+// One state for each pixel of a line; the numbers of the long spans go to `long`.
+function crowdLine(lane, first, last, view, scale, strip, colours, totals, long) {
   const line = strip.take(1);
   const {width, pixels} = strip;
   let i = first;
@@ -54,6 +56,7 @@ function crowdLine(lane, first, last, view, scale, strip, colours, totals) {
     if (end > i) pixels[line * width + x] = colours[lane.state_of(i, end, totals)];
     // Nothing begins in this pixel: what began before may still last.
     else if (i > first && lane.to[i - 1] > view.from + x / scale) pixels[line * width + x] = colours[lane.state[i - 1]];
+    if (end > i && (lane.to[end - 1] - Math.max(view.from, lane.from[end - 1])) * scale >= kLong) long.push(end - 1);
     i = end;
   }
   return line;

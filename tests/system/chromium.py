@@ -207,6 +207,3 @@ class Page:
         shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         with open(path, "wb") as file:
             file.write(base64.b64decode(shot["data"]))
-
-    def pdf(self):
-        return base64.b64decode(self.call("Page.printToPDF", printBackground=True)["data"])

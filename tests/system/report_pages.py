@@ -96,7 +96,7 @@ def stream_loop():
         loops.append({"track": i, "name": f"hart {i}", "rounds": 1087862 - i * 1000, "at_least": i == 1, "basis": "body", "interrupts": i, "for_s": 6.8 - i / 10,
                       "places": [{"function": f, "source": place, "pc": f"0x8000{808 + 16 * k:04x}"} for k, f in enumerate([name, "load_word", "compare", "branch_back"][:i + 1])]})
     for k in range(100000):
-        lines.append({"offset": 64 * k, "time": -6e9 + k * 6e4, "core": k % 3, "text": f"Trace {k % 3}: 0x7f1c8c000100 [00000000/80000{808 + 16 * (k % 3):03x}/00101001/ff020000] round {k}"})
+        lines.append({"time": -6e9 + k * 6e4, "core": k % 3, "text": f"Trace {k % 3}: [{328 + 16 * (k % 3)}] round {k}"})
     return report("looping, 3 of 3 cores spin", tracks, strings, state="looping", confidence="likely", loops=loops,
                   window={"from": -9e9, "to": 0, "policy": "newest"}, evidence=["read back: stderr has been nothing but these loops since"],
                   doubts=["hart 0, hart 1, hart 2: the address that is polled is not known"],
@@ -177,9 +177,9 @@ def lost_data():
 
 def long_names():
     """Names of thousands of characters, and 1024 cores."""
-    strings, long = Strings(), "_ZN" + "9namespace" * 400 + "E"
+    strings, long = Strings(), "_ZN" + "9namespace" * 100 + "E"
     tracks = [{"id": i, "kind": "core", "name": f"/chip/{'cluster/' * 30}pe{i}", "state": "waiting", "what": long, "place": long, "since": -1e6 - i, "covered": [[-1e6, 0]],
-               "spans": spans(strings, [(-1e6, -5e5, "running", 0, long), (-5e5, 0, "waiting", 0, "w" * 5000)]), "events": events(strings, [(-9e5 + i, 0, "e" * 3000), (-1e5, 0, "x")])} for i in range(1024)]
+               "spans": spans(strings, [(-1e6, -5e5, "running", 0, long), (-5e5, 0, "waiting", 0, "w" * 2000)]), "events": events(strings, [(-9e5 + i, 0, "e" * 1500), (-1e5, 0, "x")])} for i in range(1024)]
     nodes = [{"id": i, "name": track["name"], "state": "waiting", "waits_for": long, "place": long, "since": -1e6} for i, track in enumerate(tracks)]
     edges = [{"from": i, "to": (i + 1) % 9 if i < 9 else i % 9, "label": long, "kind": "waits"} for i in range(1024)]
     return report("deadlock " + long, tracks, strings, title=long, kinds=[{"name": long, "category": long}], graph={"nodes": nodes, "edges": edges, "cycle": list(range(9))},
@@ -194,27 +194,30 @@ def hostile():
     """Every text is markup, an escape sequence, or turns the direction of reading."""
     def spoil(value):
         if isinstance(value, str):
-            return value if value in ("core", "task", "waiting", "running", "silent", "deadlock", "certain", "waits", "wakes", "ns", "newest", "body") else HOSTILE + value
+            return value if value in ("core", "task", "stderr", "waiting", "running", "silent", "deadlock", "certain", "waits", "wakes", "ns", "newest", "body") else HOSTILE + value
         if isinstance(value, list):
             return [spoil(each) for each in value]
         return {key: each if key in ("spans", "events", "id", "from", "to", "cycle") else spoil(each) for key, each in value.items()} if isinstance(value, dict) else value
-    loop = stream_loop()
-    streams = [{**loop["streams"][0], "lines": loop["streams"][0]["lines"][:50], "lost": [{"before": 3, "text": "x"}]}]
-    return spoil({**device_deadlock(), "loops": loop["loops"], "streams": streams, "faults": tasks()["faults"], "threads": threads()["threads"][:3], "divergence": cpu_starvation()["divergence"], HOSTILE: 1})
+    loops = [{"track": 0, "rounds": 7, "basis": "body", "places": [{"function": "spin", "source": "x.c:1", "pc": "0x80000328"}]}]
+    streams = [{"name": "stderr", "bytes": 5, "lines": [{"time": -k, "core": 1, "text": f"line {k}"} for k in range(50)], "lost": [{"before": 3, "text": "x"}]}]
+    return spoil({**device_deadlock(), "loops": loops, "streams": streams, "faults": tasks()["faults"], "threads": threads()["threads"][:3], "divergence": cpu_starvation()["divergence"], HOSTILE: 1})
 
 
 def million():
-    """A million events on 16 cores, and as many spans."""
-    chance, strings, tracks = random.Random(3), Strings(), []
+    """A million events on 16 cores, and half as many spans."""
+    strings, tracks = Strings(), []
     texts = [strings(f"cb={k} pages={k % 7}") for k in range(1000)]
     per = 62500
+    steps = array.array("d", (-1e9 + 16e3 * k + k * k % 13000 for k in range(per)))
+    ends = packed("d", (time + 9000 for time in steps))
+    begins, kinds, states = packed("d", steps), packed("I", (k % 5 for k in range(per))), packed("B", (k % 3 for k in range(per)))
+    depths = packed("B", (k % 2 for k in range(per)))
     for i in range(16):
-        times = [-1e9 + (k + chance.random() * 0.9) * 1e9 / per for k in range(per)]
-        text = array.array("I", (texts[(k * 7 + i) % 1000] for k in range(per)))
+        text = packed("I", (texts[(k * 7 + i) % 1000] for k in range(per)))
         tracks.append({"id": i, "kind": "core", "name": f"core {i}", "state": "waiting", "what": "waits", "since": -1e6, "place": "cb.c:8", "covered": [[-1e9, 0]],
-                       "events": {"n": per, "time": packed("d", times), "kind": packed("I", (k % 5 for k in range(per))), "text": base64.b64encode(text.tobytes()).decode()},
-                       "spans": {"n": per, "from": packed("d", times), "to": packed("d", (time + 9000 for time in times)), "state": packed("B", (k % 3 for k in range(per))),
-                                 "depth": packed("B", (k % 2 for k in range(per))), "text": base64.b64encode(text.tobytes()).decode()}})
+                       "events": {"n": per, "time": begins, "kind": kinds, "text": text}})
+        if i < 8:
+            tracks[i]["spans"] = {"n": per, "from": begins, "to": ends, "state": states, "depth": depths, "text": text}
     kinds = [{"name": name, "category": "cb"} for name in ("cb_reserve_back", "cb_push_back", "cb_wait_front", "noc_read", "noc_write")]
     return report("silent: 16 cores wait", tracks, strings, state="silent", kinds=kinds, window={"from": -1e9, "to": 0, "policy": "newest"})
 
