@@ -140,14 +140,20 @@ class Lane {
   }
 }
 
-// A lane for each depth.
-function readLanes(fields) {
-  if (!fields) return [];
-  const {from, to, state, depth, text} = columns(fields, {from: Float64Array, to: Float64Array, state: Uint8Array, depth: Uint8Array, text: Uint32Array});
+// A lane for each depth. `last`: a span that goes on behind the others, as far as they leave it room.
+function readLanes(fields, last) {
+  const {from, to, state, depth, text} = fields ? columns(fields, {from: Float64Array, to: Float64Array, state: Uint8Array, depth: Uint8Array, text: Uint32Array}) : {from: [], depth: []};
   const sizes = new Array(kDeepest + 1).fill(0);
-  for (let i = 0; i < from.length; ++i) ++sizes[Math.min(depth[i], kDeepest)];
+  let end = -Infinity;
+  for (let i = 0; i < from.length; ++i) {
+    ++sizes[Math.min(depth[i], kDeepest)];
+    if (depth[i] === 0) end = Math.max(end, bounded(to[i]));
+  }
+  const goes_on = last && end < last.to;
+  if (goes_on) ++sizes[0];
   const lanes = sizes.slice(0, 1 + sizes.findLastIndex(size => size > 0)).map(size => new Lane(size));
   for (let i = 0; i < from.length; ++i) lanes[Math.min(depth[i], kDeepest)].add(from[i], to[i], state[i], text[i]);
+  if (goes_on) lanes[0].add(Math.max(end, last.from), last.to, last.state, last.text);
   for (const lane of lanes) lane.summarise();
   return lanes;
 }

@@ -96,7 +96,7 @@ function graphDrawing(columns, edges, cycle) {
   const parts = edges.flatMap(edge => edgeDrawing(edge, centre, cycle.length));
   const words = cycle.length > 0 ? [drawing("text", {x: centre.x + (cycle.length === 1 ? 130 : 0), y: centre.y + 5, class: "cycle-word"}, "cycle")] : [];
   return drawing("svg", {viewBox: `0 0 ${wide} ${high}`, width: wide, height: high, role: "img", "aria-label": label, class: "graph"}, arrowHead("arrow"), arrowHead("red-arrow"), parts, words,
-      columns.flat().map(nodeDrawing));
+      columns.flat().map(node => nodeDrawing(node, centre)));
 }
 
 function line(x, y, text, most, more) {
@@ -105,15 +105,17 @@ function line(x, y, text, most, more) {
   return drawing("text", {x, y, ...more}, short, short === whole ? "" : drawing("title", {}, whole));
 }
 
-function nodeDrawing(node) {
+// `centre`: of the ring; what is written over a box keeps away from the arrows on its inner side.
+function nodeDrawing(node, centre) {
+  const outer = node.cycle && node.x > centre.x + 1;
   const left = node.x - kBoxWide / 2, top = node.y - kBoxHigh / 2;
   const state = [node.state, node.waits_for].filter(Boolean).join(": ");
   return drawing("g", {class: "node" + (node.cycle ? " in-cycle" : "")},
       drawing("rect", {x: left, y: top, width: kBoxWide, height: kBoxHigh, rx: 6}),
       line(left + 9, top + 17, node.name, 24, {class: "name"}),
-      node.first && drawing("text", {x: left + 2, y: top - 5, class: "first"}, "first to stop"),
-      line(left + 9, top + 32, state, 29, {class: "small"}),
-      line(left + 9, top + 46, node.place, 27, {class: "small where"}));
+      node.first && drawing("text", {x: outer ? left + kBoxWide - 2 : left + 2, y: top - 5, class: "first", "text-anchor": outer ? "end" : "start"}, "first to stop"),
+      line(left + 9, top + 32, state, 27, {class: "small"}),
+      line(left + 9, top + 46, node.place, 24, {class: "small where"}));
 }
 
 // Where a line from `node` towards a point leaves its box.

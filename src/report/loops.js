@@ -27,12 +27,16 @@ const kBases = {
   lines: "log lines repeat exactly, time stamps aside",
 };
 
+function loopName(report, loop) {
+  return loop.text("name") || report.name_of(loop.number("track")) || "a core";
+}
+
 function placeName(place) {
   return place.text("text") || place.text("function") || place.text("pc") || "?";
 }
 
 function loopFigure(report, loop) {
-  const name = loop.text("name") || report.name_of(loop.number("track")) || "a core";
+  const name = loopName(report, loop);
   const places = loop.objects("places");
   const rounds = roundsText(loop);
   const long = loop.number("for_s");

@@ -60,7 +60,7 @@ class Page {
   rest() {
     const {report} = this;
     this.add("Divergence", () => divergencePart(report));
-    for (const track of report.tracks) this.attempt(`the columns of ${visible(track.name)}`, () => track.decode());
+    for (const track of report.tracks) this.attempt(`the columns of ${visible(track.name)}`, () => track.decode(report.strings));
     this.add("Timeline", () => {
       this.timeline = new Timeline(report);
       return this.timeline.tracks.length > 0 ? this.timeline.section : undefined;

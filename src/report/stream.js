@@ -39,7 +39,7 @@ class StreamView {
     this.list = element("div", {class: "lines", tabindex: 0, role: "region", "aria-label": `Last lines of ${shortened(visible(this.name))}`, onscroll: () => this.show()}, this.space);
     const bytes = fields.number("bytes");
     const count = fields.list("lines").length;
-    const words = `${count === 0 ? "nothing" : `the last ${plural(count, "line")}`}${bytes === undefined ? "" : ` of ${bytesText(bytes)}`}`;
+    const words = count === 0 && !bytes ? "nothing came" : `${count === 0 ? "no line" : count === 1 ? "the last line" : `the last ${plural(count, "line")}`}${bytes ? ` of ${bytesText(bytes)}` : ""}`;
     const heading = element("h3", {}, said(this.name), " ", element("span", {class: "quiet"}, words));
     if (this.rows.length === 0) return element("div", {class: "stream", id: this.id}, heading);
     return element("div", {class: "stream", id: this.id}, heading,

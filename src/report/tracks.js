@@ -22,9 +22,16 @@ class Track {
   }
 
   // Takes time where there are many.
-  decode() {
-    this.lanes = readLanes(this.fields.object_of("spans"));
+  decode(strings) {
+    this.lanes = readLanes(this.fields.object_of("spans"), this.standing(strings));
     this.events = readEvents(this.fields.object_of("events"));
+  }
+
+  // How it stands at the end lasts until the end, also where no event says so.
+  standing(strings) {
+    const state = ["waiting", "halted"].includes(this.state) ? kStates.indexOf(this.state) : -1;
+    if (state < 0 || !(this.since < 0)) return undefined;
+    return {from: this.since, to: 0, state, text: strings.push(this.what) - 1};
   }
 
   get stands() {
@@ -40,7 +47,7 @@ class Report {
   constructor(data) {
     this.data = data;
     this.times = new Times(data.text("clock") === "counts");
-    this.strings = data.list("strings");
+    this.strings = [...data.list("strings")];
     this.kinds = data.objects("kinds").map(kind => ({name: kind.text("name"), category: kind.text("category")}));
     this.tracks = inTree(data.objects("tracks").map((fields, i) => new Track(fields, i)));
     this.track_of = new Map(this.tracks.map(track => [track.id, track]));

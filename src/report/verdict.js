@@ -11,9 +11,15 @@ function verdictPart(report, troubles) {
   const section = element("section", {id: "verdict", "aria-labelledby": "headline"},
       verdictHead(report),
       element("div", {class: "basis"}, evidence(data), missing(data, troubles)));
-  const standing = standingTable(report);
-  if (standing) section.append(standing);
+  section.append(standingTable(report) ?? findingLines(data));
   return section;
+}
+
+// Where there is no table: who waits for whom, as the first finding says it.
+function findingLines(data) {
+  const lines = data.objects("findings")[0]?.texts("lines") ?? [];
+  if (lines.length === 0) return "";
+  return element("div", {id: "who"}, element("h2", {}, "Who waits for whom"), element("pre", {}, lines.map(text => shortened(visible(text), 300)).join("\n")));
 }
 
 function verdictHead(report) {
@@ -39,7 +45,7 @@ function windowWords(report) {
 }
 
 function evidence(data) {
-  const rests = data.texts("evidence");
+  const rests = data.list("evidence").length > 0 ? data.texts("evidence") : data.objects("findings")[0]?.texts("evidence") ?? [];
   const doubts = data.texts("doubts");
   return element("div", {id: "evidence"},
       element("h2", {}, "What it rests on"),
@@ -62,7 +68,7 @@ function missing(data, troubles) {
       box);
 }
 
-// Who stands where: of the waits-for graph, and of those tracks that it does not have.
+// Who stands where: of the waits-for graph, and of those tracks and loops that it does not have.
 function standings(report) {
   const graph = report.data.object_of("graph");
   const cycle = new Set(graph ? graph.list("cycle").map(String) : []);
@@ -71,9 +77,18 @@ function standings(report) {
     place: node.text("place"), first: node.flag("first"), cycle: cycle.has(node.text("id")),
   }));
   const named = new Set(nodes.map(node => node.name));
+  const add = node => {
+    if (!named.has(node.name)) nodes.push({first: false, cycle: false, ...node});
+    named.add(node.name);
+  };
   for (const track of report.tracks) {
-    if (!track.stands || named.has(track.name)) continue;
-    nodes.push({name: track.name, state: track.state, since: track.since, waits_for: track.what, place: track.place, first: track.first, cycle: false});
+    if (track.stands) add({name: track.name, state: track.state, since: track.since, waits_for: track.what, place: track.place, first: track.first});
+  }
+  for (const loop of report.data.objects("loops")) {
+    const head = loop.objects("places")[0];
+    const long = loop.number("for_s");
+    const place = head ? [placeName(head), head.text("source")].filter(Boolean).join(", ") : "";
+    add({name: loopName(report, loop), state: "looping", since: long === undefined || report.times.counts ? undefined : -long * 1e9, waits_for: roundsText(loop), place});
   }
   const rank = node => (node.cycle ? 0 : 4) + (node.first ? 0 : 2) + (["waiting", "halted", "silent"].includes(node.state) ? 0 : 1);
   return nodes.sort((a, b) => rank(a) - rank(b));
@@ -108,6 +123,6 @@ function standingTable(report) {
 
 // A small sign besides the word; colour alone would not do.
 function stateMark(state) {
-  const sign = {running: "▶", waiting: "‖", halted: "■", silent: "○", idle: "·", ended: "✓", paused: "❚❚", unused: "–"}[state] ?? "?";
+  const sign = {running: "▶", looping: "↻", ready: "▷", corrupt: "✗", waiting: "‖", halted: "■", silent: "○", idle: "·", ended: "✓", paused: "❚❚", unused: "–"}[state] ?? "?";
   return element("span", {class: "mark " + (/^[a-z]+$/.test(state) ? state : ""), "aria-hidden": "true"}, sign);
 }

@@ -187,6 +187,18 @@ def long_names():
                   threads=[{"id": "1", "name": long, "frames": [{"function": long}] * 300}], streams=[{"name": long, "bytes": 5, "lines": [{"text": "y" * 100000}]}], run=[[long, long]])
 
 
+def findings_only():
+    """A scope that says who stands, and no event since; nothing else."""
+    return {"version": 1, "headline": "deadlock, 2 of 3 threads wait for each other", "hang": True, "findings": [{"summary": "deadlock", "lines": ["12024 waits 1.1 s for mutex lock_b, held by 12025"], "evidence": ["the same in 2 looks"]}]}
+
+
+def standing():
+    """One event, and how its core has stood since."""
+    strings = Strings()
+    tracks = [{"id": 0, "kind": "core", "name": "core 1", "state": "waiting", "what": "waits for table", "since": -9e5, "events": events(strings, [(-9.5e5, 0, "block 0")]), "spans": spans(strings, [(-9.5e5, -8e5, "running", 0, "")])}]
+    return report("silent", tracks, strings, kinds=[{"name": "copied", "category": ""}], window={"from": -1e6, "to": 0, "policy": "newest"})
+
+
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script></script><!--\x1b[31mred\x1b]0;t\x07\u202egnp.exe\u2066\u200b\x00\x9b2J{{7*7}}"
 
 

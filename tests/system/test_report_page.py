@@ -212,6 +212,22 @@ class ReportPage(unittest.TestCase):
         legend = page.text(".legend ul").split("\n")
         self.assertEqual([word.strip() for word in legend if word.strip()], ["running", "waiting", "stale", "gap", "function", "idle", "events"])
 
+    def test_how_a_core_stands_lasts_until_the_end(self):
+        page = self.page(report_pages.standing)
+        whole = self.whole(page)
+        left, top, wide = page.value("(r => [r.left, r.top, r.width])(document.getElementById('timeline-canvas').getBoundingClientRect())")
+        at = lambda time: left + 180 + (wide - 180) * (time - whole[0]) / (whole[1] - whole[0])
+        for time, words in ((-1e5, "core 1 · waiting waits for table · 800 µs, from −800.000 µs to 0 ns"), (-8.5e5, "core 1 · running · 150 µs, from −950.000 µs to −800.000 µs")):
+            page.mouse("mouseMoved", at(time), top + 26 + 10)
+            page.frame()
+            self.assertEqual(page.text("#timeline-readout"), words)
+
+    def test_what_little_there_is_comes_first(self):
+        page = self.page(report_pages.findings_only)
+        self.assertIn("12024 waits 1.1 s for mutex lock_b, held by 12025", page.text("#verdict #who"))
+        self.assertIn("the same in 2 looks", page.text("#evidence"))
+        self.assertEqual(page.value("[...document.querySelectorAll('#parts a')].map(link => link.textContent)"), ["Verdict", "Findings"])
+
     def test_rows_are_filtered(self):
         page = self.page(report_pages.long_names)
         high = page.value("document.querySelector('.spacer').offsetHeight")
@@ -312,7 +328,7 @@ class ReportPage(unittest.TestCase):
         took += self.script_ms(page, lambda i: page.wheel(x, y, down=400), 12)
         took += self.script_ms(page, lambda i: page.mouse("mouseMoved", x + i, y), 6)
         slowest = sorted(took)[-3:]
-        print(f"script time of {len(took)} redraws: median {sorted(took)[len(took) // 2]:.1f} ms, slowest {slowest[-1]:.1f} ms; {page.text('#redraw-times')}")
+        print(f"\nscript time of {len(took)} redraws: median {sorted(took)[len(took) // 2]:.1f} ms, slowest {slowest[-1]:.1f} ms; {page.text('#redraw-times')}")
         # What the garbage collector takes of one of them is not the redraw's.
         self.assertLess(slowest[-2], 16)
         page.click("#event-search")
