@@ -10,6 +10,7 @@
 #include "export/report_page.h"
 #include "options.h"
 #include "session/report.h"
+#include "session/report_divergence.h"
 #include "session/why_snapshot.h"
 
 namespace hangscope::cli {
@@ -26,6 +27,8 @@ or, as for hangscope why, a scope's file, a core dump, a perf.data.
                         - is standard output
   --force               also where there is one already
   --data                the page's data alone, as JSON, on standard output (docs/report-data.md)
+  --against HEALTHY     the same of a run that did not hang: where this one left its way; the
+                        page is SNAPSHOT/report.against.html then, and always written anew
   --elf FILE            the program: names, files and lines [as the snapshot says]
   --events N            of what happened, at most the newest N [200000]
 
@@ -54,10 +57,11 @@ Status ParseEvents(const std::string& text, size_t* events) {
 }
 
 // Of a snapshot into its folder, of anything else beside where one stands.
-std::string DefaultOutput(const std::string& target) {
-  if (IsSnapshot(PosixFileSystem(), target)) return target + "/" + kReportPageName;
+std::string DefaultOutput(const std::string& target, bool against) {
+  const std::string ending = against ? ".against.html" : ".html";
+  if (IsSnapshot(PosixFileSystem(), target)) return target + "/report" + ending;
   const std::string path = target.substr(target.find(':') == std::string::npos ? 0 : target.find(':') + 1);
-  return NameOf(path.ends_with('/') ? path.substr(0, path.size() - 1) : path) + ".report.html";
+  return NameOf(path.ends_with('/') ? path.substr(0, path.size() - 1) : path) + ".report" + ending;
 }
 
 int Print(const std::string& text) { return WriteAll(STDOUT_FILENO, text) ? kExitClean : kExitFailed; }
@@ -70,6 +74,7 @@ int ReportCommand(const std::vector<std::string>& words) {
   Words given;
   parser.Positional("snapshot", &options.source.target);
   parser.Option("-o", &given.output);
+  parser.Option("--against", &options.against);
   parser.Option("--elf", &options.source.elf);
   parser.Option("--events", &given.events);
   parser.Flag("--force", &given.force);
@@ -86,8 +91,9 @@ int ReportCommand(const std::vector<std::string>& words) {
   while (options.source.target.size() > 1 && options.source.target.ends_with('/')) options.source.target.pop_back();
   if (Status status = ParseEvents(given.events, &options.most_events); !status.ok()) return Fail(status);
   const bool chosen = !given.output.empty();
-  const std::string output = chosen ? given.output : DefaultOutput(options.source.target);
-  if (!given.data && output != "-" && !given.force && PosixFileSystem().Exists(output)) {
+  const std::string output = chosen ? given.output : DefaultOutput(options.source.target, !options.against.empty());
+  const bool anew = given.force || (!options.against.empty() && !chosen);
+  if (!given.data && output != "-" && !anew && PosixFileSystem().Exists(output)) {
     PrintNote(fmt::format("'{}' is there already; --force writes it anew", output));
     return Print(output + "\n");
   }
@@ -101,7 +107,7 @@ int ReportCommand(const std::vector<std::string>& words) {
     PrintError(written.message() + (chosen ? "" : "; -o FILE writes it elsewhere"));
     return kExitFailed;
   }
-  return Print(output + "\n");
+  return Print((report->divergence ? DivergenceText(*report->divergence) : "") + output + "\n");
 }
 
 }  // namespace hangscope::cli

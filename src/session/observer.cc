@@ -40,7 +40,7 @@ Observer::Observer(const Environment& environment, const ObserverOptions& option
       start_(start), start_wall_(start_wall), narrator_(environment.narrator, start),
       analysis_(files_, clock_, recording, environment.elf, environment.place_rule, options.stall),
       snapshots_(files_, options.prefix, options.max_snapshots - (WritesPlain(options) ? 1 : 0)),
-      reports_(files_, clock_), requests_(files_, clock_, recording, options.triggers, options.patterns, start), windows_(files_, options.window), scope_clock_(clock_),
+      reports_(files_), requests_(files_, clock_, recording, options.triggers, options.patterns, start), windows_(files_, options.window), scope_clock_(clock_),
       absolute_folder_(Absolute(FolderOf(options.prefix))),
       beat_interval_(environment.narrator.live ? std::min(kLiveInterval, options.heartbeat) : options.heartbeat),
       next_beat_(start + beat_interval_), last_beat_(start) {
@@ -70,6 +70,7 @@ bool Observer::Tick(const ChildView& child, int pid) {
     }
     hang_now_ = false;
     of_threads_.clear();
+    threads_seen_.clear();
     return false;
   }
   if (hang_now_) return false;
@@ -100,7 +101,9 @@ void Observer::LookAtScope(int pid) {
 // A silence says little; what the threads of the program wait for says more.
 void Observer::LookAtThreads(const Verdict& verdict) {
   if (inspector_ == nullptr || pid_ <= 0 || verdict.state != State::kSilent) return;
-  of_threads_ = FindProcessHangs(clock_, *inspector_, pid_);
+  ProcessHangs found = FindProcessHangs(clock_, *inspector_, pid_);
+  of_threads_ = std::move(found.findings);
+  threads_seen_ = std::move(found.threads);
 }
 
 Verdict Observer::VerdictNow() const {
@@ -293,7 +296,8 @@ Result<std::string> Observer::TakeSnapshot(const DueSnapshot& due, const Verdict
     stream.drain->CatchUp(kLongestCatchUp);  // the newest bytes are the ones that are wanted
     rings.push_back(stream.ring.get());
   }
-  const auto parts = TakeScope(&manifest);
+  auto parts = TakeScope(&manifest);
+  if (!threads_seen_.empty()) parts.emplace_back(kThreadsName, threads_seen_);
   const auto add_window = [&](const std::string& partial) { return AddWindow(partial, has_cpus, since_last, &manifest); };
   auto folder = snapshots_.Take(rings, &manifest, since_last, parts, add_window);
   if (!folder.ok()) {

@@ -162,6 +162,7 @@ class Observer {
   std::vector<Troubles> told_;  // by stream
   bool hang_now_ = false;
   std::vector<ProcessFinding> of_threads_;  // of the hang that is on
+  std::string threads_seen_;                // likewise: all of them, for its snapshots; empty: nobody looked
   bool hang_told_ = false;
   Verdict last_hang_;
   std::string last_snapshot_;

@@ -9,9 +9,12 @@
 #include "export/report_page.h"
 #include "hangscope/version.h"
 #include "session/cpu_recording.h"
+#include "session/report_divergence.h"
 #include "session/report_manifest.h"
 #include "session/report_scope.h"
 #include "session/report_streams.h"
+#include "session/report_threads.h"
+#include "session/report_tracks.h"
 #include "session/snapshots.h"
 #include "session/why_perf.h"
 #include "session/why_snapshot.h"
@@ -24,15 +27,22 @@ class ReportReader {
   ReportReader(FileSystem& files, Clock& clock, const ReportOptions& options) : files_(files), clock_(clock), options_(options) {}
 
   Result<Report> Read() {
-    if (files_.IsFolder(folder())) {
+    const bool snapshot = files_.IsFolder(folder());
+    if (snapshot) {
       ReadManifest();
       ReadStreams();
       if (files_.Exists(Part(kScopeImageName))) ReadScope();
+      if (files_.Exists(Part(kThreadsName))) Take(AddThreads(files_, Part(kThreadsName), &report_));
     } else if (!IsPerfData(files_, folder())) {
       ReadScope();
     }
+    if (!snapshot || files_.Exists(Part(kScopeImageName)) || files_.Exists(Part(kCpuFileName)) || !facts_.trace_streams.empty()) ReadTracks();
     if (parts_ == 0) return trouble_.ok() ? Status::NotFound(fmt::format("'{}' is neither a snapshot nor a recording", folder())) : trouble_;
     Finish();
+    if (!options_.against.empty()) {
+      const Status status = AddDivergence(files_, clock_, Source(), {options_.against, Source().elf}, &report_);
+      if (!status.ok()) return status;  // it was asked for, and a page without it would mislead
+    }
     return std::move(report_);
   }
 
@@ -74,12 +84,18 @@ class ReportReader {
   }
 
   void ReadScope() {
-    ScopeSource source = options_.source;
-    if (source.elf.empty()) source.elf = facts_.elf;
-    const Status status = AddScopeWatch(files_, clock_, source, {facts_.end, facts_.scope_clock}, &report_);
+    const Status status = AddScopeWatch(files_, clock_, Source(), {facts_.end, facts_.scope_clock}, &report_);
     // A scope without mailboxes has events all the same.
     if (status.code() == Status::Code::kNotFound && files_.IsFolder(folder())) return;
     Take(status);
+  }
+
+  void ReadTracks() { Take(AddTracks(files_, clock_, Source(), {options_.most_events, options_.most_time}, &facts_.end, &report_)); }
+
+  ScopeSource Source() const {
+    ScopeSource source = options_.source;
+    if (source.elf.empty()) source.elf = facts_.elf;
+    return source;
   }
 
   void Finish() {

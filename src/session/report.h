@@ -14,6 +14,7 @@ namespace hangscope {
 
 struct ReportOptions {
   ScopeSource source;       // the folder of a snapshot; or as for hangscope why: a scope's file, a perf.data
+  std::string against;      // the same of a healthy run; empty: none
   size_t most_events = 200'000;  // of all tracks together, the newest
   TimeNs most_time = 0;     // of reading what happened when; what is older is left out then. 0: as long as it takes
 };

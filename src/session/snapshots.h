@@ -16,6 +16,8 @@ namespace hangscope {
 // The names of what every snapshot has.
 constexpr char kManifestName[] = "manifest.json";
 constexpr char kReportName[] = "report.txt";
+// Of a program that stands still: what its threads waited for (docs/json.md, why of processes).
+constexpr char kThreadsName[] = "threads.jsonl";
 
 // Parts are added to FOLDER.partial, which becomes FOLDER at once or never.
 class SnapshotDraft {

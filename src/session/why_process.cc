@@ -72,7 +72,7 @@ void AddNote(const std::string& sentence, Clock& clock, const WhyProcessOptions&
 
 }  // namespace
 
-std::vector<ProcessFinding> FindProcessHangs(Clock& clock, ProcessInspector& inspector, int pid) {
+ProcessHangs FindProcessHangs(Clock& clock, ProcessInspector& inspector, int pid) {
   WhyProcessOptions options;
   options.pid = pid;
   options.stop = false;
@@ -80,7 +80,8 @@ std::vector<ProcessFinding> FindProcessHangs(Clock& clock, ProcessInspector& ins
   if (!two.ok()) return {};
   // Who started the program, and asks here, collects it in a moment.
   std::erase_if(two->judgement.findings, [](const ProcessFinding& each) { return each.kind == ProcessFindingKind::kZombie; });
-  return std::move(two->judgement.findings);
+  std::string threads = ProcessJson(SceneOf(*two, options), clock.Wall());
+  return {std::move(two->judgement.findings), std::move(threads)};
 }
 
 std::optional<int> PidOfTarget(const std::string& target) {

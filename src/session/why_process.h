@@ -24,7 +24,11 @@ struct WhyProcessOptions {
 
 // Why process `pid` stands still, the surest first; empty: nothing is known to be wrong, or it cannot be looked at.
 // Stops nobody.
-std::vector<ProcessFinding> FindProcessHangs(Clock& clock, ProcessInspector& inspector, int pid);
+struct ProcessHangs {
+  std::vector<ProcessFinding> findings;
+  std::string threads;  // all that was seen, with stacks, as of hangscope why --json; empty: it cannot be looked at
+};
+ProcessHangs FindProcessHangs(Clock& clock, ProcessInspector& inspector, int pid);
 
 // "pid:4711"; nothing where `target` is something else.
 std::optional<int> PidOfTarget(const std::string& target);

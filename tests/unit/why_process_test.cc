@@ -55,12 +55,12 @@ TEST(WhyProcess, AProgramThatHasJustEndedIsNoHangToWhoStartedIt) {
   FakeProcessInspector inspector;
   SystemLook look = Locked();
   inspector.Add(look);
-  EXPECT_EQ(FindProcessHangs(clock, inspector, 10).size(), 1u);
+  EXPECT_EQ(FindProcessHangs(clock, inspector, 10).findings.size(), 1u);
   FakeProcessInspector ended;
   look.processes[0].state = look.processes[0].threads[0].state = ThreadState::kZombie;
   look.processes[0].threads[0].wait = {};
   ended.Add(look);
-  EXPECT_TRUE(FindProcessHangs(clock, ended, 10).empty());
+  EXPECT_TRUE(FindProcessHangs(clock, ended, 10).findings.empty());
   EXPECT_THAT(AskWhyProcess(clock, ended, Options())->text, HasSubstr("zombie"));
 }
 

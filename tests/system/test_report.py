@@ -1,0 +1,230 @@
+"""`hangscope report`: the page of a hang, and its data, of snapshots of real hangs, whole and damaged."""
+import base64
+import json
+import re
+import shutil
+
+from support import *
+
+COPIERS = [BUILD + "/tests/copiers"]
+ABBA = [BUILD + "/examples/hung/abba_locks"]
+WORDS_OF_DOCUMENT = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]*)`", (ROOT / "docs/report-data.md").read_text()))))
+COLUMN_BYTES = {"from": 8, "to": 8, "state": 1, "depth": 1, "text": 4, "time": 8, "kind": 4}
+# Prints a round of a real instruction trace for ever.
+TURNING = """
+import sys, time
+lines = sys.stdin.buffer.read()
+while True:
+    sys.stdout.buffer.write(lines)
+    sys.stdout.buffer.flush()
+    time.sleep(0.02)
+"""
+
+
+class Report(Case):
+    def data(self, target, *words):
+        outcome = self.hangscope("report", "--data", target, *words)
+        self.assertEqual(outcome.status, 0, outcome.err)
+        data = json.loads(outcome.out)
+        self.assert_as_documented(data)
+        return data
+
+    def assert_as_documented(self, data):
+        """No field that docs/report-data.md does not name; columns of the length that they say; numbers that refer to something."""
+        def names(value):
+            if isinstance(value, dict):
+                yield from value
+                for item in value.values():
+                    yield from names(item)
+            elif isinstance(value, list):
+                for item in value:
+                    yield from names(item)
+        self.assertEqual(set(names(data)) - WORDS_OF_DOCUMENT, set())
+        self.assertEqual(data["version"], 1)
+        strings, tracks = len(data.get("strings", [])), data.get("tracks", [])
+        for i, track in enumerate(tracks):
+            self.assertEqual(track["id"], i)
+            self.assertLess(track.get("parent", -1), i)
+            for columns in ("spans", "events"):
+                for name, text in track.get(columns, {}).items():
+                    if name in ("n", "omitted"):
+                        continue
+                    column = base64.b64decode(text, validate=True)
+                    self.assertEqual(len(column), track[columns]["n"] * COLUMN_BYTES[name], (track["name"], columns, name))
+                    if name == "text":
+                        self.assertTrue(all(n < strings for n in struct.unpack(f"<{len(column) // 4}I", column)))
+                    if name == "time" or columns == "spans" and name == "from":
+                        times = struct.unpack(f"<{len(column) // 8}d", column)
+                        self.assertTrue(all(a <= b for a, b in zip(times, times[1:])), (track["name"], columns))
+        ids = [node["id"] for node in data.get("graph", {}).get("nodes", [])]
+        for edge in data.get("graph", {}).get("edges", []):
+            self.assertIn(edge["from"], ids)
+            self.assertIn(edge["to"], ids)
+
+    def cycle_names(self, data):
+        names = {node["id"]: node["name"] for node in data["graph"]["nodes"]}
+        return [names[i] for i in data["graph"]["cycle"]]
+
+    def hang(self, *words, **popen):
+        """The snapshot that is taken of a hang; the run is over."""
+        outcome = self.wait(self.recorder("run", "--stall", "1", "--on-hang", "kill", "--heartbeat", "0", *words, **popen))
+        self.assertEqual(outcome.status, 124, outcome.err)
+        return self.snapshots()[0]
+
+    def copiers(self):
+        scope = self.folder / "it.scope"
+        end, held = os.pipe()  # a byte ends it, and so would its closing
+        self.addCleanup(os.close, held)
+        self.addCleanup(os.close, end)
+        environment = {**os.environ, "HANGSCOPE_SCOPE": str(scope)}
+        return self.hang("--scope", f"file:{scope}", "--elf", COPIERS[0], "--", *COPIERS, "deadlock", stdin=end, env=environment)
+
+    def test_a_deadlock_of_cores_has_its_page_with_who_waits_for_whom(self):
+        snapshot = self.copiers()
+        page = (snapshot / "report.html").read_text()
+        self.assertIn('id="hangscope-data"', page)
+        self.assertNotRegex(page, r"(src|href)=[\"']?https?:", "nothing comes from the network")
+        self.assertEqual([str(p) for p in self.folder.glob("*.partial")], [])
+        data = self.data(snapshot)
+        self.assertEqual((data["state"], data["confidence"], data["hang"]), ("deadlock", "certain", True))
+        self.assertEqual(len(self.cycle_names(data)), 2)
+        waits = {(edge["from"], edge["to"]): edge["label"] for edge in data["graph"]["edges"]}
+        a, b = data["graph"]["cycle"]
+        self.assertEqual({waits[a, b], waits[b, a]}, {"queue", "table"})
+        for node in data["graph"]["nodes"][:2]:
+            self.assertIn(".cc:", node["place"])
+            self.assertLess(node["since"], -0.8e9)
+        self.assertEqual([t["state"] for t in data["tracks"] if t["kind"] == "core"].count("waiting"), 2)
+        self.assertIn(["program", COPIERS[0]], data["run"])
+        # What is in the page is what --data prints.
+        inside = re.search(r'<script[^>]*id="hangscope-data"[^>]*>(.*?)</script>', page, re.DOTALL)[1]
+        self.assertEqual(json.loads(inside)["graph"], data["graph"])
+
+    def test_of_a_damaged_snapshot_each_part_that_is_left_is_shown_and_the_rest_named(self):
+        whole = self.copiers()
+        expected = self.data(whole)
+        copy = self.folder / "copy"
+
+        def damaged(change):
+            shutil.rmtree(copy, ignore_errors=True)
+            shutil.copytree(whole, copy)
+            change()
+            return self.data(copy)
+
+        def manifest(**fields):
+            known = json.loads((copy / "manifest.json").read_text())
+            (copy / "manifest.json").write_text(json.dumps({**known, **fields}))
+
+        with self.subTest("no manifest"):
+            data = damaged(lambda: (copy / "manifest.json").unlink())
+            self.assertEqual(self.cycle_names(data), self.cycle_names(expected))
+            self.assertIn("deadlock", data["headline"])
+            self.assertIn("manifest.json", " ".join(data["troubles"]))
+        with self.subTest("half a manifest"):
+            data = damaged(lambda: os.truncate(copy / "manifest.json", 500))
+            self.assertEqual(self.cycle_names(data), self.cycle_names(expected))
+            self.assertIn("manifest.json' is no JSON object", " ".join(data["troubles"]))
+        with self.subTest("a newer one"):
+            data = damaged(lambda: manifest(version=9, verdict={"state": "sleepwalking", "summary": "walks", "hang": True}, novelty=[1]))
+            self.assertEqual((data["headline"], data["state"]), ("walks", "sleepwalking"))
+            self.assertIn("version 9", " ".join(data["troubles"]))
+            self.assertEqual(self.cycle_names(data), self.cycle_names(expected))
+        with self.subTest("no scope"):
+            data = damaged(lambda: (copy / "scope.bin").unlink())
+            self.assertEqual(data["headline"], expected["headline"])
+            self.assertNotIn("graph", data)
+            self.assertEqual([s["name"] for s in data["streams"]], ["stdout", "stderr"])
+        with self.subTest("half a scope"):
+            data = damaged(lambda: os.truncate(copy / "scope.bin", 300))
+            self.assertEqual(data["headline"], expected["headline"])
+            self.assertIn("scope", " ".join(data["troubles"]))
+        with self.subTest("a corrupted mailbox"):
+            def corrupt():
+                image = bytearray((copy / "scope.bin").read_bytes())
+                at, stride = struct.unpack_from("<II", image, 40)
+                image[at + stride + 4 + 4:at + stride + 4 + 8] = b"\xff" * 4  # of the first core that waits
+                (copy / "scope.bin").write_bytes(image)
+            data = damaged(corrupt)
+            self.assertEqual(data["headline"], expected["headline"])
+        with self.subTest("no names"):
+            data = damaged(lambda: (copy / "scope.catalog").unlink())
+            self.assertEqual(len(data["graph"]["cycle"]), 2)
+        with self.subTest("a stream without its index"):
+            data = damaged(lambda: (copy / "stdout.index").write_bytes(b"no index"))
+            self.assertIn("stdout.index", " ".join(data["troubles"]))
+            self.assertEqual([s["name"] for s in data["streams"]], ["stderr"])
+        with self.subTest("nothing"):
+            shutil.rmtree(copy)
+            copy.mkdir()
+            outcome = self.hangscope("report", copy)
+            self.assertEqual(outcome.status, 3)
+            self.assertIn(b"manifest.json", outcome.err)
+
+    def test_threads_that_wait_for_each_other_are_shown_with_their_stacks(self):
+        snapshot = self.hang("--", *ABBA)
+        data = self.data(snapshot)
+        if not data.get("threads"):
+            self.skipTest("the threads of a process cannot be looked at here")
+        self.assertEqual(data["state"], "deadlock")
+        cycle = self.cycle_names(data)
+        self.assertEqual(len(cycle), 2)
+        stacks = {thread["id"]: [frame.get("function", "") for frame in thread["frames"]] for thread in data["threads"]}
+        for name in cycle:
+            self.assertTrue(any("lock" in function for function in stacks[name.split()[0]]), (name, stacks))
+        self.assertTrue(all(edge["label"] for edge in data["graph"]["edges"]))
+
+    def test_a_simulator_that_turns_has_its_loop_and_its_last_lines_with_their_cores(self):
+        trace = subprocess.run(["zstd", "-dc", DATA / "gvsoc-hang.log.zst"], capture_output=True, check=True).stdout
+        lines = self.folder / "lines"
+        lines.write_bytes(b"".join(trace.splitlines(True)[-400:]))
+        with open(lines, "rb") as stdin:
+            data = self.data(self.hang("--", *python(TURNING), stdin=stdin))
+        self.assertEqual((data["state"], data["hang"]), ("looping", True))
+        loop = data["loops"][0]
+        self.assertEqual(loop["name"], "/soc/host")
+        self.assertEqual(loop["places"][0]["function"], "cb_wait_front")
+        last = data["streams"][0]["lines"]
+        self.assertIn("cb_wait_front", last[-1]["text"])
+        self.assertNotIn("\x1b", "".join(line["text"] for line in last))
+        self.assertTrue(all(line["time"] <= 0 for line in last if "time" in line))
+
+    def test_what_the_kernel_recorded_of_cpus_is_drawn(self):
+        if self.hangscope("run", "--cpu", "--heartbeat", "0", "--prefix", self.folder / "try", "--", "true").err.find(b"warning: --cpu") >= 0:
+            self.skipTest("CPUs cannot be recorded here (hangscope doctor says why)")
+        snapshot = self.hang("--cpu", "--", *ABBA)
+        data = self.data(snapshot)
+        kinds = {track["kind"] for track in data["tracks"]}
+        self.assertLessEqual({"cpu", "thread"}, kinds)
+        self.assertGreater(sum(track.get("spans", {}).get("n", 0) for track in data["tracks"]), 0)
+        self.assertIn("window", data)
+
+    def test_the_command_writes_where_it_is_told_and_takes_nothing_away(self):
+        with open(self.silent(), "rb") as stdin:
+            snapshot = self.hang("--", *python("print('<b>stuck</b>', flush=True)\ninput()"), stdin=stdin)
+        page = snapshot / "report.html"
+        page.write_text("mine")
+        outcome = self.hangscope("report", snapshot)
+        self.assertEqual((outcome.status, outcome.out.decode()), (0, f"{page}\n"))
+        self.assertIn(b"is there already; --force writes it anew", outcome.err)
+        self.assertEqual(page.read_text(), "mine")
+        self.assertEqual(self.hangscope("report", "--force", snapshot).status, 0)
+        self.assertIn("hangscope-data", page.read_text())
+        self.assertNotIn("<b>stuck", page.read_text())
+        other = self.folder / "other.html"
+        self.assertEqual(self.hangscope("report", snapshot, "-o", other).out.decode(), f"{other}\n")
+        self.assertEqual(self.hangscope("report", snapshot, "-o", "-").out, other.read_bytes())
+        self.assertEqual(self.hangscope("report", snapshot, "-o", self.folder / "no" / "x.html").status, 3)
+        self.assertEqual(self.hangscope("report").status, 2)
+        self.assertEqual(self.hangscope("report", snapshot, "--events", "none").status, 2)
+        self.assertEqual(self.hangscope("report", self.folder / "nowhere").status, 3)
+
+    def silent(self):
+        """A named pipe that nobody writes to."""
+        path = self.folder / "silent"
+        os.mkfifo(path)
+        self.addCleanup(os.close, os.open(path, os.O_RDWR))
+        return path
+
+
+if __name__ == "__main__":
+    main()
