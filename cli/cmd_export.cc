@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 
 #include "base/clock.h"
 #include "base/units.h"
@@ -101,17 +102,17 @@ struct ExportWords {
   bool no_streams = false;
 };
 
-// "12.5", "12.5s": of the clock; "-2s", "-500ms": back from the end.
+// "12.5", "12.5s": of the clock; "-2s", "-500ms", "-20us": back from the end.
 Result<std::optional<TimeNs>> ParseTime(const char* option, const std::string& text) {
+  constexpr std::pair<std::string_view, double> kUnits[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}, {"m", 60e9}};
   if (text.empty()) return std::optional<TimeNs>();
-  const bool back = text.front() == '-';
-  // A recording may be of a machine that ran for longer than any duration that is asked for.
-  double seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (!back && error == std::errc() && end == text.data() + text.size() && seconds < 9e9) return std::optional(static_cast<TimeNs>(seconds * 1e9));
-  auto time = ParseDuration(option, std::string_view(text).substr(back ? 1 : 0));
-  if (!time.ok()) return time.status();
-  return std::optional(back ? -*time : *time);
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  for (const auto& [unit, ns] : kUnits) {
+    if (error != std::errc() || unit != std::string_view(end, text.data() + text.size())) continue;
+    if (std::abs(number * ns) < 9e18) return std::optional(static_cast<TimeNs>(std::llround(number * ns)));
+  }
+  return Status::Usage(fmt::format("{} '{}': seconds of the recording's clock, or back from its end; for example {}=-2s", option, text, option));
 }
 
 Status Resolve(ExportWords* words) {

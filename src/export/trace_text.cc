@@ -61,7 +61,7 @@ void TraceTextWriter::MakeNotes(const Window& window) {
 Status TraceTextWriter::Begin(const TraceHead& head) {
   head_ = &head;
   for (const TraceTrack& track : head.tracks) name_width_ = std::max(name_width_, std::min(kWidestName, Printable(track.name).size()));
-  std::string text = fmt::format("{}: {} tracks, {}\n", Printable(head.name), head.tracks.size(), SpanText(head.time));
+  std::string text = fmt::format("{}: {} track{}, {}\n", Printable(head.name), head.tracks.size(), head.tracks.size() == 1 ? "" : "s", SpanText(head.time));
   std::string command;
   for (const std::string& word : head.command) command += (command.empty() ? "" : " ") + Printable(word);
   const std::string machine = Printable(head.host) + (head.release.empty() ? "" : " " + Printable(head.release)) + (head.architecture.empty() ? "" : " " + Printable(head.architecture));

@@ -50,6 +50,7 @@ class ScopeTrace final : public TraceSource {
   ScopeTrace(Clock& clock, const ScopeTraceOptions& options) : clock_(clock), options_(options) {}
 
   Status Open(FileSystem& files, const ScopeSource& source);
+  bool of_threads() { return (layout().features & HANGSCOPE_FEATURE_THREADS) != 0; }
   const TraceHead& head() const override { return head_; }
   const TraceEnd& end() const override { return end_; }
   Result<std::optional<TraceItem>> Next() override;
@@ -162,7 +163,7 @@ void ScopeTrace::AddTrack(const ScopeCore& core, Lane lane) {
   items_ += lane.items.size();
   if (!times_->knows(core.index)) head_.troubles.push_back(fmt::format("how core {}'s clock goes beside the others' is not known: its times are its own", core.index));
   head_.tracks.push_back({{RingKind::kCore, core.index, "scope"}, NameOf(core)});
-  const bool is_thread = options_.threads_are_tasks && (layout().features & HANGSCOPE_FEATURE_THREADS) != 0 && core.owner != 0;
+  const bool is_thread = options_.threads_are_tasks && of_threads() && core.owner != 0;
   owners_.push_back(is_thread ? core.owner : 0);
   if (is_thread && !core.name.empty()) head_.tasks[core.owner] = core.name;
   lanes_.push_back(std::move(lane));
@@ -273,10 +274,13 @@ Result<std::optional<TraceItem>> ScopeTrace::Next() {
 
 }  // namespace
 
-Result<std::unique_ptr<TraceSource>> OpenScopeTrace(FileSystem& files, Clock& clock, const ScopeSource& source, const ScopeTraceOptions& options) {
+Result<ScopeTracePart> OpenScopeTrace(FileSystem& files, Clock& clock, const ScopeSource& source, const ScopeTraceOptions& options) {
   auto trace = std::make_unique<ScopeTrace>(clock, options);
   if (Status status = trace->Open(files, source); !status.ok()) return status;
-  return std::unique_ptr<TraceSource>(std::move(trace));
+  ScopeTracePart part;
+  part.of_threads = trace->of_threads();
+  part.source = std::move(trace);
+  return part;
 }
 
 }  // namespace hangscope

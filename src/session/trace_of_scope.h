@@ -17,8 +17,13 @@ struct ScopeTraceOptions {
   bool threads_are_tasks = false;
 };
 
+struct ScopeTracePart {
+  std::unique_ptr<TraceSource> source;
+  bool of_threads = false;  // its cores are threads of a Linux program: numbers of tasks are the kernel's
+};
+
 // Reads the target at once. Fails where it has no scope that can be read.
-Result<std::unique_ptr<TraceSource>> OpenScopeTrace(FileSystem& files, Clock& clock, const ScopeSource& source, const ScopeTraceOptions& options);
+Result<ScopeTracePart> OpenScopeTrace(FileSystem& files, Clock& clock, const ScopeSource& source, const ScopeTraceOptions& options);
 
 }  // namespace hangscope
 

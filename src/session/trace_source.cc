@@ -30,13 +30,23 @@ class Opener {
     const std::string& target = request_.source.target;
     head_.name = target;
     if (!request_.source.open && files_.IsFolder(target)) OpenSnapshot(target.substr(0, target.find_last_not_of('/') + 1));
-    else if (!request_.source.open && IsPerfData(files_, target)) Take(OpenCpuTrace(files_, target), 0);
+    else if (!request_.source.open && IsPerfData(files_, target)) Take(OpenCpuTrace(files_, target));
     else if (!request_.source.open && OpenStreams(target)) return Finish();
-    else Take(OpenScopeTrace(files_, clock_, request_.source, {}), 0);
+    else OpenTarget(target);
     return Finish();
   }
 
  private:
+  // A scope; or a file of lines that are a trace.
+  void OpenTarget(const std::string& target) {
+    auto scope = OpenScopeTrace(files_, clock_, request_.source, {});
+    if (scope.ok()) return TakePart(std::move(scope->source), 0);
+    if (request_.source.open || !files_.Exists(target)) return TakeFailure(scope.status());
+    auto trace = MakeStreamTracer()->Open(files_, {NameOf(target), {}, target}, request_);
+    if (trace.ok() && *trace == nullptr) TakeFailure(scope.status());
+    else Take(std::move(trace));
+  }
+
   void OpenSnapshot(const std::string& folder) {
     SnapshotFacts facts;
     if (auto read = ReadSnapshotFacts(files_, folder); read.ok()) facts = std::move(*read);
@@ -44,7 +54,7 @@ class Opener {
     TakeFacts(facts);
     const std::string cpu = folder + "/" + kCpuFileName;
     const size_t before = parts_.size();
-    if (files_.Exists(cpu)) Take(OpenCpuTrace(files_, cpu), 0);
+    if (files_.Exists(cpu)) Take(OpenCpuTrace(files_, cpu));
     const bool has_threads = parts_.size() > before;
     if (files_.Exists(folder + "/" + kScopeImageName)) OpenScope(folder, facts, has_threads);
     (void)OpenStreams(folder);
@@ -63,7 +73,8 @@ class Opener {
       source.elf = request_.source.elf;
       opened = OpenScopeTrace(files_, clock_, source, {facts.clocks, has_threads});
     }
-    Take(std::move(opened), has_threads ? kTaskShift : 0);
+    if (opened.ok()) TakePart(std::move(opened->source), has_threads && !opened->of_threads ? kTaskShift : 0);
+    else TakeFailure(opened.status());
   }
 
   // False: there is no stream by that name.
@@ -73,7 +84,7 @@ class Opener {
     const std::unique_ptr<StreamTracer> tracer = MakeStreamTracer();
     for (const HistorySource& stream : streams) {
       auto opened = tracer->Open(files_, {stream.stream, stream.prefix, {}}, request_);
-      if (!opened.ok() || *opened != nullptr) Take(std::move(opened), 0);
+      if (!opened.ok() || *opened != nullptr) Take(std::move(opened));
       else failure_ = Status::NotFound(fmt::format("'{}' has lines of text, and nothing to export", Printable(stream.prefix)));
     }
     return !streams.empty();
@@ -90,13 +101,16 @@ class Opener {
     head_.troubles.insert(head_.troubles.end(), facts.troubles.begin(), facts.troubles.end());
   }
 
-  void Take(Result<std::unique_ptr<TraceSource>> part, int64_t task_shift) {
-    if (part.ok()) {
-      parts_.push_back({std::move(*part), task_shift});
-      return;
-    }
-    failure_ = part.status();
-    head_.troubles.push_back(part.status().message());
+  void TakePart(std::unique_ptr<TraceSource> part, int64_t task_shift) { parts_.push_back({std::move(part), task_shift}); }
+
+  void TakeFailure(const Status& failure) {
+    failure_ = failure;
+    head_.troubles.push_back(failure.message());
+  }
+
+  void Take(Result<std::unique_ptr<TraceSource>> part) {
+    if (part.ok()) TakePart(std::move(*part), 0);
+    else TakeFailure(part.status());
   }
 
   Result<std::unique_ptr<TraceSource>> Finish() {
