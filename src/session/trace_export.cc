@@ -6,6 +6,7 @@
 
 #include "base/near_name.h"
 #include "base/utf8.h"
+#include "export/ctf_writer.h"
 #include "export/trace_jsonl.h"
 #include "export/trace_text.h"
 
@@ -25,10 +26,16 @@ std::unique_ptr<TraceWriter> ToFile(File& file) {
   return std::make_unique<Writer>(file);
 }
 
+template <typename Writer>
+std::unique_ptr<TraceWriter> ToFolder(FileSystem& files, const std::string& folder) {
+  return std::make_unique<Writer>(files, folder);
+}
+
 const std::vector<Format>& Formats() {
   static const std::vector<Format> formats = {
-      {{"jsonl", "JSON Lines (docs/json.md)", false}, ToFile<TraceJsonWriter>},
-      {{"text", "a line an event", false}, ToFile<TraceTextWriter>},
+      {{"ctf", "the Common Trace Format: babeltrace2, Trace Compass", true}, nullptr, ToFolder<CtfWriter>},
+      {{"jsonl", "JSON Lines", false}, ToFile<TraceJsonWriter>, nullptr},
+      {{"text", "a line an event", false}, ToFile<TraceTextWriter>, nullptr},
   };
   return formats;
 }
