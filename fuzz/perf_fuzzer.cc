@@ -1,4 +1,4 @@
-// A perf.data in any form, as hangscope why reads it: through and through, and what it says of it.
+// A perf.data in any form, as hangscope why and export read it: through and through, and what they say of it.
 #include <string>
 
 #include "base/utf8.h"
@@ -7,7 +7,9 @@
 #include "fakes/fake_clock.h"
 #include "fakes/fake_file_system.h"
 #include "fuzz.h"
+#include "session/trace_of_cpus.h"
 #include "session/why_perf.h"
+#include "trace_check.h"
 
 namespace hangscope::fuzz {
 namespace {
@@ -63,6 +65,11 @@ void FuzzPerf(std::string_view input) {
     FUZZ_REQUIRE(report.ok());
     CheckText(report->text);
   }
+  CheckTrace([&files] {
+    auto trace = OpenCpuTrace(files, "perf.data");
+    FUZZ_REQUIRE(trace.ok());
+    return std::move(*trace);
+  });
 }
 
 }  // namespace hangscope::fuzz

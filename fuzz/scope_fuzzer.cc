@@ -6,10 +6,13 @@
 #include "decode/event_reader.h"
 #include "decode/scope_catalog.h"
 #include "export/scope_text.h"
+#include "fakes/fake_clock.h"
 #include "fakes/fake_target.h"
 #include "fuzz.h"
 #include "hangscope/abi/scope.h"
 #include "probe/hex_dump.h"
+#include "session/trace_of_scope.h"
+#include "trace_check.h"
 
 namespace hangscope::fuzz {
 namespace {
@@ -60,6 +63,23 @@ void ReadAll(Target& target, bool follow) {
   for (const TaskWait& task : tasks.value()) (void)TaskWaitText(task, scope->layout());
 }
 
+// As hangscope export reads it.
+void Export(const std::string& bytes) {
+  FakeFileSystem files;
+  FakeClock clock;
+  ScopeSource source;
+  source.target = "the target";
+  source.open = [&bytes]() -> Result<std::unique_ptr<Target>> {
+    auto target = std::make_unique<FakeTarget>(bytes);
+    target->state = Life::kDead;
+    return std::unique_ptr<Target>(std::move(target));
+  };
+  CheckTrace([&]() -> std::unique_ptr<TraceSource> {
+    auto trace = OpenScopeTrace(files, clock, source, {});
+    return trace.ok() ? std::move(trace->source) : nullptr;
+  });
+}
+
 }  // namespace
 
 // The first byte: bit 0, the check is made to fit; bit 1, followed; bit 2, text.
@@ -73,8 +93,9 @@ void FuzzScope(std::string_view input) {
     return;
   }
   if ((how & 1) != 0) Sign(&bytes);
-  FakeTarget target(std::move(bytes));
+  FakeTarget target(bytes);
   ReadAll(target, (how & 2) != 0);
+  Export(bytes);
 }
 
 }  // namespace hangscope::fuzz

@@ -27,14 +27,14 @@ class ScopeTimes {
   TimeNs Of(uint32_t core, uint64_t count) const {
     if (const ScopeClockFit* fit = Find(core)) {
       const double since = std::round(static_cast<double>(static_cast<int64_t>(count - fit->count)) * fit->ns_per_count);
-      return fit->at + static_cast<TimeNs>(std::clamp(since, -kLongest, kLongest));
+      return std::clamp(fit->at, -kMost, kMost) + static_cast<TimeNs>(std::clamp(since, static_cast<double>(-kMost), static_cast<double>(kMost)));
     }
     const auto most = static_cast<uint64_t>(std::numeric_limits<TimeNs>::max());
     return layout_.Nanoseconds(count).value_or(static_cast<TimeNs>(std::min(count, most)));
   }
 
  private:
-  static constexpr double kLongest = 4e18;
+  static constexpr TimeNs kMost = TimeNs{1} << 61;  // what is more is damaged, and sums must not overflow
 
   // Of several cores that share a clock any core's fit is all cores'.
   const ScopeClockFit* Find(uint32_t core) const {

@@ -147,7 +147,7 @@ std::optional<TimeNs> ParseWallTime(const std::string& text) {
   tm utc{};
   int milliseconds = 0;
   const int fields = std::sscanf(text.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d.%3dZ", &utc.tm_year, &utc.tm_mon, &utc.tm_mday, &utc.tm_hour, &utc.tm_min, &utc.tm_sec, &milliseconds);
-  if (fields != 7) return std::nullopt;
+  if (fields != 7 || utc.tm_year < 1970 || utc.tm_year > 2200) return std::nullopt;
   utc.tm_year -= 1900;
   utc.tm_mon -= 1;
   return static_cast<TimeNs>(timegm(&utc)) * kSecond + milliseconds * kMillisecond;
@@ -185,7 +185,8 @@ Result<SnapshotFacts> ReadSnapshotFacts(FileSystem& files, const std::string& fo
   facts.window = WindowOf(json);
   const auto wall = ParseWallTime(Text(json, "trigger_time"));
   if (facts.window) facts.trigger = facts.window->time.to;
-  if (facts.window && wall) facts.wall_minus_monotonic = *wall - facts.window->time.to;
+  TimeNs ahead = 0;
+  if (facts.window && wall && !__builtin_sub_overflow(*wall, facts.window->time.to, &ahead)) facts.wall_minus_monotonic = ahead;
   for (const Json* stream : Objects(json, "streams")) facts.streams.push_back(Text(*stream, "name"));
   return facts;
 }

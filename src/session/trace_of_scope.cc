@@ -225,7 +225,8 @@ void ScopeTrace::LastUntilWaits() {
     if (!standing.since) continue;
     if (no_events && head_.time == TimeSpan()) head_.time = {*standing.since, *standing.since};
     if (no_events) head_.time.from = std::min(head_.time.from, *standing.since);
-    if (no_events || *standing.since < last_event + kLongest) head_.time.to = std::max(head_.time.to, *standing.since);
+    const bool soon = *standing.since <= last_event || static_cast<uint64_t>(*standing.since) - static_cast<uint64_t>(last_event) < static_cast<uint64_t>(kLongest);
+    if (no_events || soon) head_.time.to = std::max(head_.time.to, *standing.since);
   }
   for (TraceStanding& standing : end_.standings) {
     if (standing.since) standing.since = std::min(*standing.since, head_.time.to);
