@@ -25,6 +25,14 @@ std::string Escaped(std::string_view bytes) {
   return text;
 }
 
+// Neither overlong, nor half of a pair of UTF-16, nor beyond the last character.
+bool IsStrict(std::string_view sequence) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(sequence[i]); };
+  if (sequence.size() == 3) return !(byte(0) == 0xe0 && byte(1) < 0xa0) && !(byte(0) == 0xed && byte(1) >= 0xa0);
+  if (sequence.size() == 4) return !(byte(0) == 0xf0 && byte(1) < 0x90) && !(byte(0) == 0xf4 && byte(1) >= 0x90);
+  return !sequence.empty();
+}
+
 }  // namespace
 
 size_t Utf8Length(std::string_view text, size_t at) {
@@ -49,6 +57,18 @@ std::string Printable(std::string_view text, size_t most) {
     at += sequence.size();
   }
   return printable;
+}
+
+std::string ValidUtf8(std::string_view text) {
+  std::string valid;
+  valid.reserve(text.size());
+  for (size_t at = 0; at < text.size();) {
+    const std::string_view sequence = text.substr(at, Utf8Length(text, at));
+    const bool good = IsStrict(sequence);
+    valid += good ? sequence : "\xef\xbf\xbd";
+    at += good ? sequence.size() : 1;
+  }
+  return valid;
 }
 
 }  // namespace hangscope

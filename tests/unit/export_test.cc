@@ -108,6 +108,15 @@ TEST(VerdictText, NamesFromTheTargetAreEscaped) {
   EXPECT_EQ(std::count_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\n'; }), 0) << text;
 }
 
+TEST(ValidUtf8, ReplacesWhatStrictReadersRefuse) {
+  EXPECT_EQ(ValidUtf8("caf\xc3\xa9 \xf0\x9f\x99\x82\n"), "caf\xc3\xa9 \xf0\x9f\x99\x82\n");
+  EXPECT_EQ(ValidUtf8("a\xff"), "a\xef\xbf\xbd");
+  // Overlong, half of a pair, beyond the last character: a mark for each byte.
+  for (const char* bad : {"\xe0\x9f\xbf", "\xed\xa0\x80", "\xed\xbf\xbf"}) EXPECT_EQ(ValidUtf8(bad), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+  for (const char* bad : {"\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80"}) EXPECT_EQ(ValidUtf8(bad).size(), 12u);
+  for (const char* good : {"\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"}) EXPECT_EQ(ValidUtf8(good), good);
+}
+
 TEST(Printable, EscapesWhatATerminalWouldObey) {
   EXPECT_EQ(Printable("a\n\t\r\x1b\x7f"), "a\\n\\t\\r\\x1b\\x7f");
   EXPECT_EQ(Printable("caf\xc3\xa9 \xc2\x9b \xe2\x80\xae \xff"), "caf\xc3\xa9 \\xc2\\x9b \\xe2\\x80\\xae \\xff");
