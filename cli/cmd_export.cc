@@ -21,7 +21,7 @@ constexpr char kHelp[] =
     R"(usage: hangscope export [options] --to FORMAT SNAPSHOT|TARGET
 
 Writes what was recorded, of all cores and CPUs in the order of time, for other programs.
-FORMAT is ctf, jsonl or text. What can be exported: a snapshot, whatever hangscope show takes
+FORMAT is chrome, ctf, jsonl, perfetto or text. What can be exported: a snapshot, whatever hangscope show takes
 (a scope file, pid:N, core:FILE, gdb:HOST:PORT, exec:COMMAND), a perf.data.
 
   --to, -t FORMAT       see above

@@ -395,12 +395,15 @@ TimelineLane& TimelineBuilder::Impl::LaneOf(const TraceWho& who) {
 }
 
 void TimelineBuilder::Impl::Stand(const TraceStanding& standing, TimeNs end) {
-  const std::optional<TimelineSlice> slice = StandingSlice(standing);
+  std::optional<TimelineSlice> slice = StandingSlice(standing);
   if (!slice) return;
   TimelineLane& lane = LaneOf(standing.who);
   if (slice->state == SliceState::kRunning && (lane.open() > 0 || !standing.since)) return;
-  const TimeNs since = standing.since ? std::min(*standing.since, end) : end;
-  lane.Begin(lane.Drawn(since), *slice);
+  // Where only the look at the end found it so, it is drawn as far back as nothing else is known: a slice without a
+  // length is not seen.
+  const bool known = standing.since && *standing.since < end;
+  if (!known) slice->arguments.emplace_back("since", "not known");
+  lane.Begin(lane.Drawn(known ? *standing.since : std::min(head_->time.from, end)), *slice);
 }
 
 // From whoever holds what `standing` waits for.

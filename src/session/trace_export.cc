@@ -6,7 +6,9 @@
 
 #include "base/near_name.h"
 #include "base/utf8.h"
+#include "export/chrome_writer.h"
 #include "export/ctf_writer.h"
+#include "export/perfetto_writer.h"
 #include "export/trace_jsonl.h"
 #include "export/trace_text.h"
 
@@ -33,8 +35,10 @@ std::unique_ptr<TraceWriter> ToFolder(FileSystem& files, const std::string& fold
 
 const std::vector<Format>& Formats() {
   static const std::vector<Format> formats = {
+      {{"chrome", "JSON of Chrome's trace viewer", false}, ToFile<ChromeWriter>, nullptr},
       {{"ctf", "the Common Trace Format: babeltrace2, Trace Compass", true}, nullptr, ToFolder<CtfWriter>},
       {{"jsonl", "JSON Lines", false}, ToFile<TraceJsonWriter>, nullptr},
+      {{"perfetto", "for ui.perfetto.dev", false}, ToFile<PerfettoWriter>, nullptr},
       {{"text", "a line an event", false}, ToFile<TraceTextWriter>, nullptr},
   };
   return formats;

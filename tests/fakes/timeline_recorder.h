@@ -30,6 +30,7 @@ class TimelineRecorder final : public TimelineSink {
     std::vector<Slice> slices;     // by their begin
     std::vector<std::pair<TimeNs, std::string>> instants, gaps;
     std::vector<std::pair<TimeNs, uint64_t>> counts;
+    std::vector<std::string> log;  // all of it, as other formats of it are read back: "B 10 running", "E 20"
     TimeNs last = std::numeric_limits<TimeNs>::min();
   };
   struct Arrow {
@@ -52,10 +53,12 @@ class TimelineRecorder final : public TimelineSink {
     Row& row = Advance(track, time);
     row.open.push_back(row.slices.size());
     row.slices.push_back({name, state, time, time, row.open.size() - 1, arguments});
+    row.log.push_back(fmt::format("B {} {}", time, name));
     return fail;
   }
   Status End(TimelineTrackId track, TimeNs time) override {
     Row& row = Advance(track, time);
+    row.log.push_back(fmt::format("E {}", time));
     if (row.open.empty()) {
       Break("an end without a begin", track);
       return fail;
@@ -66,7 +69,9 @@ class TimelineRecorder final : public TimelineSink {
   }
   Status Instant(TimelineTrackId track, TimeNs time, const TraceEvent& event, const TraceEventKind& kind) override {
     if (event.values.size() != kind.fields.size()) Break("the kind is another's", track);
-    Advance(track, time).instants.emplace_back(time, kind.name);
+    Row& row = Advance(track, time);
+    row.instants.emplace_back(time, kind.name);
+    row.log.push_back(fmt::format("I {} {}", time, kind.name));
     ++instants;
     return fail;
   }
@@ -74,17 +79,22 @@ class TimelineRecorder final : public TimelineSink {
     Row& row = Advance(track, time);
     if (row.track.row != TimelineRow::kCounter) Break("a count on a row of slices", track);
     row.counts.emplace_back(time, value);
+    row.log.push_back(fmt::format("C {} {}", time, value));
     return fail;
   }
   Status Flow(uint64_t id, TimelineTrackId from, TimeNs from_time, TimelineTrackId to, TimeNs to_time, const std::string& name) override {
     if (!flows_.insert(id).second) Break("a flow's id is used twice", id);
     if (from_time > to_time) Break("a flow goes backwards", id);
     if (!LiesInSlice(from, from_time) || !LiesInSlice(to, to_time)) Break("a flow does not lie in slices: " + name, id);
+    Advance(from, from_time).log.push_back(fmt::format("F {} {}", from_time, name));
+    Advance(to, to_time).log.push_back(fmt::format("F {} {}", to_time, name));
     arrows.push_back({NameOf(from), NameOf(to), name, from_time, to_time});
     return fail;
   }
   Status Gap(TimelineTrackId track, const TimeSpan& time, const std::string& what) override {
-    Advance(track, time.from).gaps.emplace_back(time.from, what);
+    Row& row = Advance(track, time.from);
+    row.gaps.emplace_back(time.from, what);
+    row.log.push_back(fmt::format("G {} {}", time.from, what));
     return fail;
   }
 

@@ -1,0 +1,34 @@
+// A trace as Perfetto's own format: one protobuf message `Trace` (perfetto/protos/perfetto/trace), of packets that
+// define tracks and tell of events on them. Opened by ui.perfetto.dev and trace_processor. docs/exports.md says what is
+// drawn as what.
+//
+// Texts that come again and again (names, categories, names of arguments) are interned: told once with a number. All
+// packets are of one sequence, so that the numbers hold for all; where there are too many, they are told anew.
+#ifndef HANGSCOPE_EXPORT_PERFETTO_WRITER_H
+#define HANGSCOPE_EXPORT_PERFETTO_WRITER_H
+
+#include <memory>
+
+#include "base/file_system.h"
+#include "export/trace_writer.h"
+
+namespace hangscope {
+
+class PerfettoWriter final : public TraceWriter {
+ public:
+  // `file` outlives it.
+  explicit PerfettoWriter(File& file);
+  ~PerfettoWriter() override;
+  Status Begin(const TraceHead& head) override;
+  Status Write(const TraceEvent& event) override;
+  Status Write(const TraceLoss& loss) override;
+  Status End(const TraceEnd& end) override;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace hangscope
+
+#endif
