@@ -3,7 +3,7 @@
 const kHelp = [
   ["/", "find in the lines of the stream; else events"],
   ["e", "find events"],
-  ["Enter, Shift+Enter", "the next found, the one before"],
+  ["Enter Shift+Enter", "the next found, the one before"],
   ["?", "these keys"],
   ["g", "to the timeline, where:"],
   ["← →", "move in time; with Shift faster"],
@@ -17,7 +17,7 @@ const kHelp = [
 
 function helpDialog() {
   const dialog = element("dialog", {id: "help", "aria-labelledby": "help-heading"}, element("h2", {id: "help-heading"}, "Keys"),
-      element("dl", {class: "keys"}, kHelp.map(([keys, what]) => [element("dt", {}, keys.split(" ").map(key => /^[a-z]{4,}$|,$/.test(key) ? key + " " : [element("kbd", {}, key), " "])), element("dd", {}, what)])),
+      element("dl", {class: "keys"}, kHelp.map(([keys, what]) => [element("dt", {}, keys.split(" ").map(key => [/^[a-z]{4,}$/.test(key) ? key : element("kbd", {}, key), " "])), element("dd", {}, what)])),
       element("form", {method: "dialog"}, element("button", {}, "Close")));
   document.body.append(dialog);
   return dialog;

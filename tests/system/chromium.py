@@ -138,7 +138,7 @@ class Page:
 
     def frame(self):
         """Until what was asked for is drawn."""
-        self.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        self.value("new Promise(done => requestAnimationFrame(done))")
 
     def text(self, selector):
         return self.value(f"document.querySelector({json.dumps(selector)})?.innerText ?? null")

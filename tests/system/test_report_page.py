@@ -420,7 +420,7 @@ class ReportPage(unittest.TestCase):
                  "DisclosureTriangle", "navigation", "toolbar"}
         must = {"button", "image", "img", "canvas", "application", "textbox", "searchbox", "combobox", "link", "table", "region", "dialog", "meter", "navigation", "toolbar", "DisclosureTriangle"}
         images = []
-        for make in (report_pages.device_deadlock, report_pages.stream_loop, report_pages.cpu_starvation, report_pages.threads, report_pages.tasks):
+        for make in (report_pages.device_deadlock, report_pages.hostile, report_pages.cpu_starvation, report_pages.threads, report_pages.tasks):
             with self.subTest(make.__name__):
                 page = self.open(make)
                 told = page.accessible()

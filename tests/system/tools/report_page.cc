@@ -1,15 +1,14 @@
 // Standard input is the data of a report, standard output the page with it: hangscope's page for tests that make
 // the data themselves.
-#include <cstdio>
 #include <iostream>
-#include <iterator>
-#include <string>
+#include <sstream>
 
 #include "export/report_page.h"
 
 int main() {
   std::ios::sync_with_stdio(false);
-  const std::string data{std::istreambuf_iterator<char>(std::cin), {}};
-  std::cout << hangscope::ReportPage(data);
+  std::ostringstream data;
+  data << std::cin.rdbuf();
+  std::cout << hangscope::ReportPage(data.view());
   return std::cout.flush() ? 0 : 1;
 }
