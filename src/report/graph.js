@@ -1,7 +1,8 @@
 // The waits-for graph: the cycle as a ring at the right, who waits for it in columns to the left.
 
-const kMostNodes = 48;
-const kBoxWide = 176;
+const kMostInAColumn = 14;
+const kMostColumns = 8;
+const kBoxWide = 200;
 const kBoxHigh = 54;
 
 function graphPart(report) {
@@ -25,7 +26,7 @@ function graphPart(report) {
   return part("graph", "Waits-for graph",
       element("p", {}, cycle.length > 0 ? element("strong", {class: "cycle-words"}, "Cycle: ") : "There is no cycle. ", cycle.length > 0 ? cycleWords(cycle) : ""),
       element("div", {class: "scroll", tabindex: 0, role: "group", "aria-label": "The graph, which may be wider than the page"}, graphDrawing(columns, edges.filter(edge => shown.has(edge.from) && shown.has(edge.to)), cycle)),
-      left_out > 0 && element("p", {class: "quiet"}, `${plural(left_out, "more")} that wait for nobody, or far from the cycle, are only in the table.`));
+      left_out > 0 && element("p", {class: "quiet"}, `${plural(left_out, "more", "more")} would not fit; the table has them.`));
 }
 
 function readNode(node) {
@@ -55,15 +56,17 @@ function intoColumns(nodes, edges, cycle) {
   }
   // Others stand alone, beside those that wait for nobody.
   for (const node of nodes) if (!far.has(node)) far.set(node, concerned.has(node) ? 1 : 0);
-  const shown = [...far.keys()].sort((a, b) => (b.cycle ?? false) - (a.cycle ?? false) || concerned.has(b) - concerned.has(a) || far.get(a) - far.get(b)).slice(0, Math.max(kMostNodes, cycle.length));
   const columns = [];
-  for (const node of shown) (columns[far.get(node)] ??= []).push(node);
-  return Array.from(columns, column => column ?? []).filter(column => column.length > 0);
+  for (const node of [...far.keys()].sort((a, b) => concerned.has(b) - concerned.has(a))) {
+    const column = columns[far.get(node)] ??= [];
+    if (node.cycle || column.length < kMostInAColumn + (far.get(node) === 0 ? cycle.length : 0)) column.push(node);
+  }
+  return columns.filter(Boolean).slice(0, kMostColumns);
 }
 
 // Places every node and returns the size of the whole.
 function lay(columns, cycle) {
-  const gap = 110;
+  const gap = 140;
   const alone = columns[0].filter(node => !node.cycle);
   const rx = cycle.length > 1 ? Math.max(150, cycle.length * 44) : 0;
   const ry = cycle.length > 2 ? Math.max(80, cycle.length * 26) : 0;
@@ -132,10 +135,18 @@ function edgeDrawing(edge, centre, size) {
     const x = from.x + kBoxWide / 2;
     return [drawing("path", {...style, d: `M${x} ${from.y - 12}C${x + 60} ${from.y - 30} ${x + 60} ${from.y + 30} ${x + 4} ${from.y + 12}`}), edgeLabel(x + 30, from.y + 36, edge.label)];
   }
+  if (!edge.cycle && to.x - from.x > kBoxWide) return forwards(edge, style);
   const bend = bendOf(edge, centre, size);
   const [x0, y0] = border(from, ...bend), [x1, y1] = border(to, ...bend);
   const middle = [(x0 + 2 * bend[0] + x1) / 4, (y0 + 2 * bend[1] + y1) / 4];
   return [drawing("path", {...style, d: `M${x0.toFixed(1)} ${y0.toFixed(1)}Q${bend[0].toFixed(1)} ${bend[1].toFixed(1)} ${x1.toFixed(1)} ${y1.toFixed(1)}`}), edgeLabel(...middle, edge.label)];
+}
+
+// From a column to one at its right.
+function forwards({from, to, label}, style) {
+  const x0 = from.x + kBoxWide / 2 + 2, x1 = to.x - kBoxWide / 2 - 3;
+  const reach = Math.max(50, (x1 - x0) / 2);
+  return [drawing("path", {...style, d: `M${x0} ${from.y}C${x0 + reach} ${from.y} ${x1 - reach} ${to.y} ${x1} ${to.y}`}), edgeLabel(x0 + 60, from.y, label, 16)];
 }
 
 // Those of the cycle bow outwards; two that go back and forth keep apart.
@@ -146,6 +157,6 @@ function bendOf({from, to, cycle}, centre, size) {
   return [x + (x - centre.x) * 0.35, y + (y - centre.y) * 0.35];
 }
 
-function edgeLabel(x, y, label) {
-  return label ? line(x, y - 4, label, 22, {class: "edge-label"}) : "";
+function edgeLabel(x, y, label, most = 22) {
+  return label ? line(x, y - 4, label, most, {class: "edge-label"}) : "";
 }

@@ -62,7 +62,7 @@ function loopDrawing(name, places, loop) {
   const shown = places.slice(0, places.length > kMostOnACircle ? kMostOnACircle - 1 : kMostOnACircle);
   const labels = shown.map(placeName);
   if (shown.length < places.length) labels.push(`… ${places.length - shown.length} more`);
-  const wide = 400, high = Math.max(170, 34 * labels.length + 60), rx = 96, ry = high / 2 - 34;
+  const wide = 520, high = Math.max(170, 34 * labels.length + 60), rx = 96, ry = high / 2 - 34;
   const point = angle => [wide / 2 + rx * Math.sin(angle), high / 2 - ry * Math.cos(angle)];
   const angles = labels.map((_, i) => 2 * Math.PI * i / labels.length);
   const label = `Loop of ${visible(name)}: ${plural(places.length, "place")}, ${roundsText(loop)}; ${labels.map(visible).map(text => shortened(text, 40)).join(", then ")}, and again`;
@@ -86,7 +86,7 @@ function loopPlace([x, y], text, head, wide) {
   const anchor = right ? "start" : left ? "end" : "middle";
   const above = !right && !left && y < 80;
   const label = drawing("text", {x: x + (right ? 11 : left ? -11 : 0), y: y + (right || left ? 4 : above ? -12 : 22), "text-anchor": anchor, class: "place"});
-  label.append(shortened(visible(text), right || left ? 14 : 40));
+  label.append(shortened(visible(text), right || left ? 20 : 40));
   if (label.textContent !== visible(text)) label.append(drawing("title", {}, visible(text)));
   return [drawing("circle", {cx: x, cy: y, r: head ? 6 : 4.5, class: head ? "dot head" : "dot"}), label];
 }
