@@ -76,6 +76,20 @@ class ReportPage(unittest.TestCase):
                 self.assertEqual(page.value("document.querySelector('main > section').id"), "verdict")
                 self.assertEqual(page.complaints(), [])
 
+    def test_the_verdict_is_seen_before_the_recording_is_read(self):
+        page = self.browser.open("about:blank")
+        page.call("Page.addScriptToEvaluateOnNewDocument", source="""
+            new MutationObserver((_, observer) => {
+              if (!document.getElementById('headline')) return;
+              observer.disconnect();
+              requestAnimationFrame(() => { window.drawn = [document.getElementById('headline').innerText, document.getElementById('timeline') !== null]; });
+            }).observe(document, {childList: true, subtree: true});""")
+        page.go(self.address(report_pages.device_deadlock))
+        page.wait("document.documentElement.dataset.ready === ''")
+        self.assertEqual(page.value("window.drawn"), ["deadlock, 3 of 4 cores wait for each other", False])
+        self.assertTrue(page.value("document.getElementById('timeline') !== null"))
+        page.close()
+
     def test_what_it_rests_on_and_what_was_lost(self):
         page = self.page(report_pages.device_deadlock)
         self.assertEqual(page.text("#state"), "hang: deadlock")
