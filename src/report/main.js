@@ -68,7 +68,12 @@ class Page {
     this.attempt("the timeline", () => this.timeline?.section.isConnected && this.timeline.start());
     this.add("Loops", () => loopsPart(report));
     this.add("Graph", () => graphPart(report));
-    this.add("Events", () => new RecentEvents(report).section);
+    let recent;
+    this.add("Events", () => {
+      recent = new RecentEvents(report);
+      return recent.section;
+    });
+    if (recent?.section) recent.to_the_end();
     this.add("Faults", () => faultsPart(report));
     this.add("Findings", () => findingsPart(report));
     this.add("Threads", () => threadsPart(report));

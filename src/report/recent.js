@@ -73,6 +73,11 @@ class RecentEvents {
         element("table", {class: "recent"}, element("caption", {class: "unseen"}, "Last events of each core, oldest first"),
             element("thead", {}, element("tr", {}, element("th", {scope: "col"}, "Time"),
                 tracks.map(track => element("th", {scope: "col"}, said(track.name, {most: 40}), track.first ? element("span", {class: "badge first"}, "first to stop") : "")))), body))].filter(Boolean));
+    this.to_the_end();
+  }
+
+  // The newest are looked at first. Once more when it is in the page.
+  to_the_end() {
     this.box.lastChild.scrollTop = this.box.lastChild.scrollHeight;
   }
 

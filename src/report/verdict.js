@@ -11,15 +11,16 @@ function verdictPart(report, troubles) {
   const section = element("section", {id: "verdict", "aria-labelledby": "headline"},
       verdictHead(report),
       element("div", {class: "basis"}, evidence(data), missing(data, troubles)));
-  section.append(standingTable(report) ?? findingLines(data));
+  const lines = findingLines(data);
+  section.append(...[lines, standingTable(report, lines !== undefined)].filter(Boolean));
   return section;
 }
 
-// Where there is no table: who waits for whom, as the first finding says it.
+// Where there is no graph: who waits for whom, as the first finding says it.
 function findingLines(data) {
   const lines = data.objects("findings")[0]?.texts("lines") ?? [];
-  if (lines.length === 0) return "";
-  return element("div", {id: "who"}, element("h2", {}, "Who waits for whom"), element("pre", {}, lines.map(text => shortened(visible(text), 300)).join("\n")));
+  if (lines.length === 0 || (data.object_of("graph")?.list("nodes") ?? []).length > 0) return undefined;
+  return element("div", {id: "who-says"}, element("h2", {}, "Who waits for whom"), element("pre", {}, lines.slice(0, 12).map(text => shortened(visible(text), 300)).join("\n")));
 }
 
 function verdictHead(report) {
@@ -55,7 +56,7 @@ function evidence(data) {
 
 function missing(data, troubles) {
   const lost = data.texts("lost");
-  const box = element("div", {id: "trouble-box", hidden: true}, element("h2", {}, "Cannot be shown"), element("ul", {id: "troubles"}));
+  const box = element("div", {id: "trouble-box", hidden: true}, element("h2", {}, "Trouble with the data"), element("ul", {id: "troubles"}));
   const show = () => {
     box.hidden = troubles.list.length === 0;
     box.querySelector("ul").replaceChildren(...troubles.list.map(text => said(text, {tag: "li", most: 400})));
@@ -96,7 +97,7 @@ function standings(report) {
 
 const kFewStandings = 12;
 
-function standingTable(report) {
+function standingTable(report, waits_are_told) {
   const all = standings(report);
   if (all.length === 0) return undefined;
   const waiting = all.some(node => node.state === "waiting");
@@ -108,7 +109,7 @@ function standingTable(report) {
     code(node.place, {most: 72}),
     node.since === undefined ? element("span", {class: "quiet"}, "not known") : report.times.length(node.since),
   ];
-  const box = element("div", {id: "who"}, element("h2", {}, waiting ? "Who waits for whom" : "Who is where"));
+  const box = element("div", {id: "who"}, element("h2", {}, waiting && !waits_are_told ? "Who waits for whom" : "Who is where"));
   box.append(table("Who waits for whom, since when, and where in the code", headings, all.slice(0, kFewStandings).map(row), {class: "who"}));
   if (all.length > kFewStandings) {
     const rest = all.slice(kFewStandings);

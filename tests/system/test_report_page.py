@@ -240,7 +240,7 @@ class ReportPage(unittest.TestCase):
 
     def test_what_little_there_is_comes_first(self):
         page = self.page(report_pages.findings_only)
-        self.assertIn("12024 waits 1.1 s for mutex lock_b, held by 12025", page.text("#verdict #who"))
+        self.assertIn("12024 waits 1.1 s for mutex lock_b, held by 12025", page.text("#verdict #who-says"))
         self.assertIn("the same in 2 looks", page.text("#evidence"))
         self.assertEqual(page.value("[...document.querySelectorAll('#parts a')].map(link => link.textContent)"), ["Verdict", "Findings"])
 
@@ -360,6 +360,7 @@ class ReportPage(unittest.TestCase):
         self.assertEqual(page.text("table.recent thead").split("\n")[0].split("\t")[:2], ["Time", "core 0 readerfirst to stop"])
         times = [float(re.sub("[^0-9.−]", "", row[0]).replace("−", "-")) for row in rows]
         self.assertEqual(times, sorted(times))
+        self.assertTrue(page.value("(box => box.scrollTop > 100 && box.scrollTop + box.clientHeight >= box.scrollHeight - 2)(document.querySelector('.recent.scroll'))"), "the newest is not in sight")
         for row in rows[:-1]:
             self.assertEqual(sum(cell != "" for cell in row[1:]), 1, row)
         self.assertEqual(rows[-1][1], "trigger: hang: 3 cores wait")
