@@ -1,7 +1,18 @@
 // The columns of spans and events: typed arrays in the order of time. What is visible is found by binary search;
 // which state a pixel has that covers many spans, from sums over blocks of them.
 
-const kStates = ["running", "waiting", "ready", "halted", "stale", "gap", "function", "system call", "interrupt", "other"];
+const kStates = [
+  "running",
+  "waiting",
+  "ready",
+  "halted",
+  "stale",
+  "gap",
+  "function",
+  "system call",
+  "interrupt",
+  "other",
+];
 const kOther = kStates.length - 1;
 const kBlock = 16;
 const kDeepest = 7;
@@ -57,7 +68,9 @@ function columns(fields, types) {
   }
   if (!isAscending(all[0])) {
     fields.troubles.add(`Damaged: ${fields.where.slice(0, -1)} are not in the order of time; shown as if they were.`);
-    const order = Array.from(all[0].keys()).filter(i => !Number.isNaN(all[0][i])).sort((a, b) => all[0][a] - all[0][b]);
+    const order = Array.from(all[0].keys())
+      .filter(i => !Number.isNaN(all[0][i]))
+      .sort((a, b) => all[0][a] - all[0][b]);
     all = all.map(values => values.constructor.from(order, i => values[i]));
   }
   return Object.fromEntries(Object.keys(types).map((name, i) => [name, all[i]]));
@@ -101,7 +114,8 @@ class Lane {
     for (let block = 0; block < blocks; ++block) {
       const sum = block * kStates.length;
       for (let s = 0; s < kStates.length; ++s) this.sums[sum + kStates.length + s] = this.sums[sum + s];
-      for (let i = block * kBlock; i < (block + 1) * kBlock; ++i) this.sums[sum + kStates.length + this.state[i]] += this.to[i] - this.from[i];
+      for (let i = block * kBlock; i < (block + 1) * kBlock; ++i)
+        this.sums[sum + kStates.length + this.state[i]] += this.to[i] - this.from[i];
     }
   }
 
@@ -121,7 +135,8 @@ class Lane {
     const begin = Math.ceil(first / kBlock);
     const end = Math.floor(last / kBlock);
     if (begin < end) {
-      for (let s = 0; s < kStates.length; ++s) totals[s] = this.sums[end * kStates.length + s] - this.sums[begin * kStates.length + s];
+      for (let s = 0; s < kStates.length; ++s)
+        totals[s] = this.sums[end * kStates.length + s] - this.sums[begin * kStates.length + s];
       this.add_times(first, begin * kBlock, totals);
       this.add_times(end * kBlock, last, totals);
     } else {
@@ -142,7 +157,9 @@ class Lane {
 
 // A lane for each depth. `last`: a span that goes on behind the others, as far as they leave it room.
 function readLanes(fields, last) {
-  const {from, to, state, depth, text} = fields ? columns(fields, {from: Float64Array, to: Float64Array, state: Uint8Array, depth: Uint8Array, text: Uint32Array}) : {from: [], depth: []};
+  const {from, to, state, depth, text} = fields
+    ? columns(fields, {from: Float64Array, to: Float64Array, state: Uint8Array, depth: Uint8Array, text: Uint32Array})
+    : {from: [], depth: []};
   const sizes = new Array(kDeepest + 1).fill(0);
   let end = -Infinity;
   for (let i = 0; i < from.length; ++i) {
@@ -160,5 +177,8 @@ function readLanes(fields, last) {
 
 function readEvents(fields) {
   if (!fields) return {time: new Float64Array(0), kind: new Uint32Array(0), text: new Uint32Array(0), omitted: 0};
-  return {...columns(fields, {time: Float64Array, kind: Uint32Array, text: Uint32Array}), omitted: fields.number("omitted") ?? 0};
+  return {
+    ...columns(fields, {time: Float64Array, kind: Uint32Array, text: Uint32Array}),
+    omitted: fields.number("omitted") ?? 0,
+  };
 }

@@ -3,22 +3,58 @@
 function findingsPart(report) {
   const findings = report.data.objects("findings");
   if (findings.length === 0) return undefined;
-  return part("findings", "Findings", findings.slice(0, 100).map((finding, i) => folded(
-      [said(finding.text("summary") || finding.text("kind"), {most: 300}), " ", said(finding.text("confidence"), {class: "quiet"})], i < 3,
-      finding.list("lines").length > 0 && element("pre", {}, finding.texts("lines").map(text => shortened(visible(text), 1000)).join("\n")),
-      finding.list("evidence").length > 0 && texts(finding.texts("evidence")),
-      finding.list("doubts").length > 0 && [element("p", {}, "Not certain:"), texts(finding.texts("doubts"))])),
-      findings.length > 100 && element("p", {class: "quiet"}, `and ${plural(findings.length - 100, "more finding")}`));
+  return part(
+    "findings",
+    "Findings",
+    findings.slice(0, 100).map((finding, i) =>
+      folded(
+        [
+          said(finding.text("summary") || finding.text("kind"), {most: 300}),
+          " ",
+          said(finding.text("confidence"), {class: "quiet"}),
+        ],
+        i < 3,
+        finding.list("lines").length > 0 &&
+          element(
+            "pre",
+            {},
+            finding
+              .texts("lines")
+              .map(text => shortened(visible(text), 1000))
+              .join("\n")
+          ),
+        finding.list("evidence").length > 0 && texts(finding.texts("evidence")),
+        finding.list("doubts").length > 0 && [element("p", {}, "Not certain:"), texts(finding.texts("doubts"))]
+      )
+    ),
+    findings.length > 100 && element("p", {class: "quiet"}, `and ${plural(findings.length - 100, "more finding")}`)
+  );
 }
 
 function faultsPart(report) {
   const faults = report.data.objects("faults");
   if (faults.length === 0) return undefined;
-  return part("faults", "Faults", faults.slice(0, 100).map(fault => element("div", {class: "fault"},
-      element("h3", {}, said(fault.text("who")), ": ", said(fault.text("text"), {most: 400})),
-      element("p", {class: "quiet"}, code(fault.text("place"), {most: 200}), fault.number("time") !== undefined ? ` ${report.times.length(fault.number("time"))} before the end` : ""),
-      sourceExcerpt(fault))),
-      faults.length > 100 && element("p", {class: "quiet"}, `and ${plural(faults.length - 100, "more fault")}`));
+  return part(
+    "faults",
+    "Faults",
+    faults
+      .slice(0, 100)
+      .map(fault =>
+        element(
+          "div",
+          {class: "fault"},
+          element("h3", {}, said(fault.text("who")), ": ", said(fault.text("text"), {most: 400})),
+          element(
+            "p",
+            {class: "quiet"},
+            code(fault.text("place"), {most: 200}),
+            fault.number("time") !== undefined ? ` ${report.times.length(fault.number("time"))} before the end` : ""
+          ),
+          sourceExcerpt(fault)
+        )
+      ),
+    faults.length > 100 && element("p", {class: "quiet"}, `and ${plural(faults.length - 100, "more fault")}`)
+  );
 }
 
 function sourceExcerpt(fault) {
@@ -26,26 +62,80 @@ function sourceExcerpt(fault) {
   if (!source) return "";
   const first = source.number("first") ?? 1;
   const here = source.number("line");
-  const lines = source.texts("lines").slice(0, 200).map((text, i) => {
-    const number = first + i;
-    return element("span", number === here ? {class: "here", role: "mark", "aria-label": `line ${number}, where it happened`} : {},
-        element("span", {class: "number"}, `${number === here ? "▶" : " "}${String(number).padStart(5)} `), shortened(text.split("\t").map(visible).join("    "), 300));
-  });
-  return element("figure", {class: "source"}, element("figcaption", {}, said(source.text("file"), {most: 200}), here === undefined ? "" : `:${here}`),
-      element("pre", {tabindex: 0, role: "region", "aria-label": `Source of ${shortened(visible(source.text("file")))}`}, lines.map(line => [line, "\n"])));
+  const lines = source
+    .texts("lines")
+    .slice(0, 200)
+    .map((text, i) => {
+      const number = first + i;
+      return element(
+        "span",
+        number === here ? {class: "here", role: "mark", "aria-label": `line ${number}, where it happened`} : {},
+        element("span", {class: "number"}, `${number === here ? "▶" : " "}${String(number).padStart(5)} `),
+        shortened(text.split("\t").map(visible).join("    "), 300)
+      );
+    });
+  return element(
+    "figure",
+    {class: "source"},
+    element("figcaption", {}, said(source.text("file"), {most: 200}), here === undefined ? "" : `:${here}`),
+    element(
+      "pre",
+      {tabindex: 0, role: "region", "aria-label": `Source of ${shortened(visible(source.text("file")))}`},
+      lines.map(line => [line, "\n"])
+    )
+  );
 }
 
 function threadsPart(report) {
   const threads = report.data.objects("threads");
   if (threads.length === 0) return undefined;
-  const one = thread => folded(
-      [said(thread.text("name") || "thread"), " ", element("span", {class: "quiet"}, thread.text("id") ? [said(thread.text("id"), {most: 20}), " "] : "", said(thread.text("state"), {most: 30}),
+  const one = thread =>
+    folded(
+      [
+        said(thread.text("name") || "thread"),
+        " ",
+        element(
+          "span",
+          {class: "quiet"},
+          thread.text("id") ? [said(thread.text("id"), {most: 20}), " "] : "",
+          said(thread.text("state"), {most: 30}),
           thread.text("wait") ? [": ", said(thread.text("wait"), {most: 160})] : "",
-          thread.number("since") !== undefined ? `, for ${report.times.length(thread.number("since"))}` : "")], threads.length <= 4,
-      thread.list("frames").length === 0 ? element("p", {class: "quiet"}, "No stack is known.") :
-          element("ol", {class: "frames", start: 0}, thread.objects("frames").slice(0, 200).map(frame => element("li", {}, code(frame.text("function") || frame.text("pc") || "?", {most: 160}), " ",
-              element("span", {class: "quiet"}, [frame.text("source"), frame.text("module"), frame.text("function") ? frame.text("pc") : ""].filter(Boolean).map(text => [said(text), " "]))))));
-  return part("threads", "Threads", threads.slice(0, 60).map(one), threads.length > 60 && laterFolded(plural(threads.length - 60, "more thread"), () => element("div", {}, threads.slice(60).map(one))));
+          thread.number("since") !== undefined ? `, for ${report.times.length(thread.number("since"))}` : ""
+        ),
+      ],
+      threads.length <= 4,
+      thread.list("frames").length === 0
+        ? element("p", {class: "quiet"}, "No stack is known.")
+        : element(
+            "ol",
+            {class: "frames", start: 0},
+            thread
+              .objects("frames")
+              .slice(0, 200)
+              .map(frame =>
+                element(
+                  "li",
+                  {},
+                  code(frame.text("function") || frame.text("pc") || "?", {most: 160}),
+                  " ",
+                  element(
+                    "span",
+                    {class: "quiet"},
+                    [frame.text("source"), frame.text("module"), frame.text("function") ? frame.text("pc") : ""]
+                      .filter(Boolean)
+                      .map(text => [said(text), " "])
+                  )
+                )
+              )
+          )
+    );
+  return part(
+    "threads",
+    "Threads",
+    threads.slice(0, 60).map(one),
+    threads.length > 60 &&
+      laterFolded(plural(threads.length - 60, "more thread"), () => element("div", {}, threads.slice(60).map(one)))
+  );
 }
 
 // A list of objects as a table, cut where it is long.
@@ -53,8 +143,16 @@ function listPart(report, name, heading, columns, most = 500) {
   const list = report.data.objects(name);
   if (list.length === 0) return undefined;
   const rows = list.slice(0, most).map(item => columns.map(([, show]) => show(item)));
-  return part(name, heading, table(heading, columns.map(([title]) => title), rows),
-      list.length > most && element("p", {class: "quiet"}, `and ${plural(list.length - most, "more", "more")}`));
+  return part(
+    name,
+    heading,
+    table(
+      heading,
+      columns.map(([title]) => title),
+      rows
+    ),
+    list.length > most && element("p", {class: "quiet"}, `and ${plural(list.length - most, "more", "more")}`)
+  );
 }
 
 function bytesText(number) {
@@ -69,31 +167,61 @@ function bytesText(number) {
 }
 
 function kernelsPart(report) {
-  return listPart(report, "kernels", "Kernels", [["Who", item => said(item.text("who"))], ["Kernel", item => code(item.text("name"), {most: 160})], ["Launch", item => said(item.text("launch"))]]);
+  return listPart(report, "kernels", "Kernels", [
+    ["Who", item => said(item.text("who"))],
+    ["Kernel", item => code(item.text("name"), {most: 160})],
+    ["Launch", item => said(item.text("launch"))],
+  ]);
 }
 
 function stacksPart(report) {
   const used = item => {
-    const whole = item.number("bytes"), free = item.number("lowest") ?? item.number("free");
+    const whole = item.number("bytes"),
+      free = item.number("lowest") ?? item.number("free");
     if (!whole || free === undefined) return "";
     const part_used = Math.max(0, Math.min(1, 1 - free / whole));
-    return element("span", {class: "used"}, element("meter", {min: 0, max: 1, value: part_used, high: 0.9, "aria-label": "used at most"}), ` ${Math.round(part_used * 100)} %`);
+    return element(
+      "span",
+      {class: "used"},
+      element("meter", {min: 0, max: 1, value: part_used, high: 0.9, "aria-label": "used at most"}),
+      ` ${Math.round(part_used * 100)} %`
+    );
   };
-  return listPart(report, "stacks", "Stacks", [["Who", item => said(item.text("who"))], ["Size", item => bytesText(item.number("bytes"))], ["Free now", item => bytesText(item.number("free"))],
-    ["Free at the least", item => bytesText(item.number("lowest"))], ["Used at most", used]]);
+  return listPart(report, "stacks", "Stacks", [
+    ["Who", item => said(item.text("who"))],
+    ["Size", item => bytesText(item.number("bytes"))],
+    ["Free now", item => bytesText(item.number("free"))],
+    ["Free at the least", item => bytesText(item.number("lowest"))],
+    ["Used at most", used],
+  ]);
 }
 
 function busPart(report) {
-  const when = item => item.number("time") === undefined ? "" : `${report.times.length(item.number("time"))} before the end`;
-  return listPart(report, "bus", "Bus violations", [["Who", item => said(item.text("who"))], ["What", item => said(item.text("text"), {most: 300})], ["When", when]]);
+  const when = item =>
+    item.number("time") === undefined ? "" : `${report.times.length(item.number("time"))} before the end`;
+  return listPart(report, "bus", "Bus violations", [
+    ["Who", item => said(item.text("who"))],
+    ["What", item => said(item.text("text"), {most: 300})],
+    ["When", when],
+  ]);
 }
 
 function debugPart(report) {
   const rings = report.data.objects("debug");
   if (rings.length === 0) return undefined;
-  const one = ring => folded([said(ring.text("who")), " ", element("span", {class: "quiet"}, plural(ring.list("values").length, "value"))], rings.length <= 2,
-      table(`Debug ring of ${shortened(visible(ring.text("who")))}, newest first`, ["Order", "Core", "Value"],
-          ring.objects("values").slice(0, 500).map(value => [said(value.text("order")), said(value.text("core")), code(value.text("value"))])));
+  const one = ring =>
+    folded(
+      [said(ring.text("who")), " ", element("span", {class: "quiet"}, plural(ring.list("values").length, "value"))],
+      rings.length <= 2,
+      table(
+        `Debug ring of ${shortened(visible(ring.text("who")))}, newest first`,
+        ["Order", "Core", "Value"],
+        ring
+          .objects("values")
+          .slice(0, 500)
+          .map(value => [said(value.text("order")), said(value.text("core")), code(value.text("value"))])
+      )
+    );
   return part("debug", "Debug rings", rings.slice(0, 200).map(one));
 }
 
@@ -101,8 +229,21 @@ function divergencePart(report) {
   const divergence = report.data.object_of("divergence");
   if (!divergence) return undefined;
   const healthy = divergence.text("healthy") || "the healthy run";
-  return part("divergence", "Where it left the healthy run", element("p", {class: "quiet"}, "Compared with ", said(healthy, {most: 160})),
-      divergence.objects("cores").slice(0, 64).map((core, i) => folded([said(core.text("name")), " ", element("span", {class: "quiet"}, said(core.text("verdict"), {most: 240}))], i < 4, divergedCore(report, core))));
+  return part(
+    "divergence",
+    "Where it left the healthy run",
+    element("p", {class: "quiet"}, "Compared with ", said(healthy, {most: 160})),
+    divergence
+      .objects("cores")
+      .slice(0, 64)
+      .map((core, i) =>
+        folded(
+          [said(core.text("name")), " ", element("span", {class: "quiet"}, said(core.text("verdict"), {most: 240}))],
+          i < 4,
+          divergedCore(report, core)
+        )
+      )
+  );
 }
 
 function divergedCore(report, core) {
@@ -115,21 +256,76 @@ function divergedCore(report, core) {
       if (differs) cell.append(element("span", {class: "badge hang"}, "first difference"), " ");
       cell.append(said(fields.text("text"), {most: 160}), " ", code(fields.text("place"), {most: 100}));
     } else if (first && matched) {
-      cell.append(element("span", {class: "badge hang"}, "first difference"), " ", element("span", {class: "quiet"}, "nothing more"));
+      cell.append(
+        element("span", {class: "badge hang"}, "first difference"),
+        " ",
+        element("span", {class: "quiet"}, "nothing more")
+      );
     }
     return cell;
   };
-  const common = core.objects("common"), healthy = core.objects("healthy"), hung = core.objects("hung");
-  const rows = common.slice(-50).map(fields => element("tr", {class: "common"}, element("td", {colspan: 2}, said(fields.text("text"), {most: 160}), " ", code(fields.text("place"), {most: 100}))));
-  for (let i = 0; i < Math.min(100, Math.max(healthy.length, hung.length)); ++i) rows.push(element("tr", {}, step(healthy[i], i === 0), step(hung[i], i === 0)));
-  const note = [core.number("matched") !== undefined && `${plural(core.number("matched"), "step")} in common before`, visible(core.text("note"))].filter(Boolean).join("; ");
-  return [note && element("p", {class: "quiet"}, shortened(note, 400)),
-    rows.length > 0 && element("div", {class: "scroll"}, element("table", {class: "divergence"}, element("caption", {class: "unseen"}, `Steps of ${shortened(visible(core.text("name")))}`),
-        element("thead", {}, element("tr", {}, element("th", {scope: "col"}, "The healthy run went on with"), element("th", {scope: "col"}, "This one"))), element("tbody", {}, rows)))];
+  const common = core.objects("common"),
+    healthy = core.objects("healthy"),
+    hung = core.objects("hung");
+  const rows = common
+    .slice(-50)
+    .map(fields =>
+      element(
+        "tr",
+        {class: "common"},
+        element(
+          "td",
+          {colspan: 2},
+          said(fields.text("text"), {most: 160}),
+          " ",
+          code(fields.text("place"), {most: 100})
+        )
+      )
+    );
+  for (let i = 0; i < Math.min(100, Math.max(healthy.length, hung.length)); ++i)
+    rows.push(element("tr", {}, step(healthy[i], i === 0), step(hung[i], i === 0)));
+  const note = [
+    core.number("matched") !== undefined && `${plural(core.number("matched"), "step")} in common before`,
+    visible(core.text("note")),
+  ]
+    .filter(Boolean)
+    .join("; ");
+  return [
+    note && element("p", {class: "quiet"}, shortened(note, 400)),
+    rows.length > 0 &&
+      element(
+        "div",
+        {class: "scroll"},
+        element(
+          "table",
+          {class: "divergence"},
+          element("caption", {class: "unseen"}, `Steps of ${shortened(visible(core.text("name")))}`),
+          element(
+            "thead",
+            {},
+            element(
+              "tr",
+              {},
+              element("th", {scope: "col"}, "The healthy run went on with"),
+              element("th", {scope: "col"}, "This one")
+            )
+          ),
+          element("tbody", {}, rows)
+        )
+      ),
+  ];
 }
 
 function runPart(report) {
   const pairs = report.data.list("run").filter(pair => Array.isArray(pair) && pair.length >= 2);
   if (pairs.length === 0) return undefined;
-  return part("run", "The run", element("dl", {}, pairs.flatMap(([name, value]) => [said(name, {tag: "dt"}), said(value, {tag: "dd", most: 2000})])));
+  return part(
+    "run",
+    "The run",
+    element(
+      "dl",
+      {},
+      pairs.flatMap(([name, value]) => [said(name, {tag: "dt"}), said(value, {tag: "dd", most: 2000})])
+    )
+  );
 }

@@ -52,12 +52,41 @@ function folded(summary, open, ...children) {
 // `rows`: lists of cells. The first cell of a row is its heading.
 function table(caption, headings, rows, attributes = {}) {
   const cell = (tag, content, more) => element(tag, more, content);
-  return element("div", {class: "scroll"}, element("table", attributes,
+  return element(
+    "div",
+    {class: "scroll"},
+    element(
+      "table",
+      attributes,
       element("caption", {class: "unseen"}, caption),
-      element("thead", {}, element("tr", {}, headings.map(heading => cell("th", heading, {scope: "col"})))),
-      element("tbody", {}, rows.map(row => element("tr", {}, row.map((content, i) => i === 0 ? cell("th", content, {scope: "row"}) : cell("td", content, {})))))));
+      element(
+        "thead",
+        {},
+        element(
+          "tr",
+          {},
+          headings.map(heading => cell("th", heading, {scope: "col"}))
+        )
+      ),
+      element(
+        "tbody",
+        {},
+        rows.map(row =>
+          element(
+            "tr",
+            {},
+            row.map((content, i) => (i === 0 ? cell("th", content, {scope: "row"}) : cell("td", content, {})))
+          )
+        )
+      )
+    )
+  );
 }
 
 function texts(list) {
-  return element("ul", {}, list.map(text => said(text, {tag: "li", most: 600})));
+  return element(
+    "ul",
+    {},
+    list.map(text => said(text, {tag: "li", most: 600}))
+  );
 }

@@ -49,12 +49,19 @@ class Fields {
 
   // Of texts and numbers; others are left out, and named.
   texts(name) {
-    return this.list(name).filter((value, i) => this.fits(name, i, "text", ["string", "number"].includes(typeof value))).map(String);
+    return this.list(name)
+      .filter((value, i) => this.fits(name, i, "text", ["string", "number"].includes(typeof value)))
+      .map(String);
   }
 
   objects(name) {
-    return this.list(name).map((value, i) => isObject(value) ? new Fields(value, `${this.where}${name}[${i}].`, this.troubles) : this.fits(name, i, "object", false))
-        .filter(Boolean);
+    return this.list(name)
+      .map((value, i) =>
+        isObject(value)
+          ? new Fields(value, `${this.where}${name}[${i}].`, this.troubles)
+          : this.fits(name, i, "object", false)
+      )
+      .filter(Boolean);
   }
 
   object_of(name) {
@@ -64,8 +71,16 @@ class Fields {
 
   // Pairs of finite numbers, the smaller first.
   ranges(name) {
-    return this.list(name).filter((value, i) => this.fits(name, i, "range", Array.isArray(value) && value.length >= 2 && value.slice(0, 2).every(Number.isFinite)))
-        .map(([from, to]) => [Math.min(from, to), Math.max(from, to)]);
+    return this.list(name)
+      .filter((value, i) =>
+        this.fits(
+          name,
+          i,
+          "range",
+          Array.isArray(value) && value.length >= 2 && value.slice(0, 2).every(Number.isFinite)
+        )
+      )
+      .map(([from, to]) => [Math.min(from, to), Math.max(from, to)]);
   }
 
   fits(name, i, what, does) {
@@ -79,9 +94,36 @@ function isObject(value) {
 }
 
 const kVersion = 1;
-const kKnown = ["version", "title", "headline", "state", "confidence", "hang", "evidence", "doubts", "lost", "troubles", "clock", "window",
-  "trigger", "run", "strings", "tracks", "kinds", "loops", "graph", "findings", "faults", "threads", "stacks", "bus", "kernels", "debug",
-  "streams", "divergence"];
+const kKnown = [
+  "version",
+  "title",
+  "headline",
+  "state",
+  "confidence",
+  "hang",
+  "evidence",
+  "doubts",
+  "lost",
+  "troubles",
+  "clock",
+  "window",
+  "trigger",
+  "run",
+  "strings",
+  "tracks",
+  "kinds",
+  "loops",
+  "graph",
+  "findings",
+  "faults",
+  "threads",
+  "stacks",
+  "bus",
+  "kernels",
+  "debug",
+  "streams",
+  "divergence",
+];
 
 // Throws a sentence where there is nothing to show at all.
 function readData(text, troubles) {
@@ -95,7 +137,13 @@ function readData(text, troubles) {
   const data = new Fields(object, "", troubles);
   const unknown = Object.keys(object).filter(name => !kKnown.includes(name));
   if ((data.number("version") ?? kVersion) > kVersion || unknown.length > 0) {
-    const what = unknown.length > 0 ? `, which does not show: ${unknown.slice(0, 20).map(name => shortened(visible(name), 40)).join(", ")}` : "";
+    const what =
+      unknown.length > 0
+        ? `, which does not show: ${unknown
+            .slice(0, 20)
+            .map(name => shortened(visible(name), 40))
+            .join(", ")}`
+        : "";
     troubles.add(`The data is of a newer hangscope than this page${what}.`);
   }
   for (const trouble of data.texts("troubles")) troubles.add(trouble);

@@ -4,14 +4,27 @@ class EventFinder {
   constructor(timeline) {
     this.timeline = timeline;
     this.report = timeline.report;
-    this.hits = undefined;  // of a track: times, and numbers of events
+    this.hits = undefined; // of a track: times, and numbers of events
     this.count = element("output", {id: "event-hits", "aria-live": "polite"});
-    this.field = element("input", {id: "event-search", type: "search", placeholder: "find events", "aria-label": "Find events by name or text",
-      oninput: () => this.search(this.field.value), onkeydown: event => this.key(event)});
+    this.field = element("input", {
+      id: "event-search",
+      type: "search",
+      placeholder: "find events",
+      "aria-label": "Find events by name or text",
+      oninput: () => this.search(this.field.value),
+      onkeydown: event => this.key(event),
+    });
   }
 
   tools() {
-    return element("span", {class: "search"}, this.field, button("↑", "Previous event found", () => this.go(-1)), button("↓", "Next event found", () => this.go(1)), this.count);
+    return element(
+      "span",
+      {class: "search"},
+      this.field,
+      button("↑", "Previous event found", () => this.go(-1)),
+      button("↓", "Next event found", () => this.go(1)),
+      this.count
+    );
   }
 
   key(event) {
@@ -55,7 +68,10 @@ class EventFinder {
     if (!this.hits || this.hits.size === 0) return;
     const rows = this.timeline.rows.list.map(row => row.track).filter(track => this.hits.has(track));
     const here = this.timeline.selection;
-    const at = here?.time === undefined ? undefined : {time: here.time, row: rows.indexOf(here.track), event: here.depth === -1 ? here.index : -1};
+    const at =
+      here?.time === undefined
+        ? undefined
+        : {time: here.time, row: rows.indexOf(here.track), event: here.depth === -1 ? here.index : -1};
     const found = this.beside(rows, by, at) ?? this.beside(rows, by, undefined);
     if (found) this.timeline.go(this.timeline.event_of(found.track, found.event));
   }

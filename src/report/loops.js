@@ -7,8 +7,23 @@ function loopsPart(report) {
   if (loops.length === 0) return undefined;
   const few = loops.slice(0, 8);
   const rest = loops.slice(8);
-  return part("loops", loops.length === 1 ? "The loop" : "The loops", element("div", {class: "loops"}, few.map(loop => loopFigure(report, loop))),
-      rest.length > 0 && laterFolded(plural(rest.length, "more loop"), () => element("div", {class: "loops"}, rest.map(loop => loopFigure(report, loop)))));
+  return part(
+    "loops",
+    loops.length === 1 ? "The loop" : "The loops",
+    element(
+      "div",
+      {class: "loops"},
+      few.map(loop => loopFigure(report, loop))
+    ),
+    rest.length > 0 &&
+      laterFolded(plural(rest.length, "more loop"), () =>
+        element(
+          "div",
+          {class: "loops"},
+          rest.map(loop => loopFigure(report, loop))
+        )
+      )
+  );
 }
 
 // Closed, and made when it is opened for the first time.
@@ -40,16 +55,44 @@ function loopFigure(report, loop) {
   const places = loop.objects("places");
   const rounds = roundsText(loop);
   const long = loop.number("for_s");
-  const facts = [rounds, long !== undefined && `for ${report.times.counts ? `${long} s` : report.times.length(long * 1e9)}`,
-    kBases[loop.text("basis")] ?? visible(loop.text("basis")), loop.number("interrupts") > 0 && plural(loop.number("interrupts"), "interrupt") + " inside, taken out"];
-  return element("figure", {class: "loop"},
-      places.length > 0 && loopDrawing(name, places, loop),
-      element("figcaption", {},
-          element("h3", {}, said(name)),
-          element("p", {class: "quiet"}, facts.filter(Boolean).join("; ")),
-          element("ol", {}, places.slice(0, 40).map(place => element("li", {}, code(placeName(place), {most: 120}), " ", element("span", {class: "quiet"}, said(place.text("source")),
-              place.text("pc") && placeName(place) !== place.text("pc") ? [" ", said(place.text("pc"))] : "")))),
-          places.length > 40 && element("p", {class: "quiet"}, `and ${plural(places.length - 40, "more place")}`)));
+  const facts = [
+    rounds,
+    long !== undefined && `for ${report.times.counts ? `${long} s` : report.times.length(long * 1e9)}`,
+    kBases[loop.text("basis")] ?? visible(loop.text("basis")),
+    loop.number("interrupts") > 0 && plural(loop.number("interrupts"), "interrupt") + " inside, taken out",
+  ];
+  return element(
+    "figure",
+    {class: "loop"},
+    places.length > 0 && loopDrawing(name, places, loop),
+    element(
+      "figcaption",
+      {},
+      element("h3", {}, said(name)),
+      element("p", {class: "quiet"}, facts.filter(Boolean).join("; ")),
+      element(
+        "ol",
+        {},
+        places
+          .slice(0, 40)
+          .map(place =>
+            element(
+              "li",
+              {},
+              code(placeName(place), {most: 120}),
+              " ",
+              element(
+                "span",
+                {class: "quiet"},
+                said(place.text("source")),
+                place.text("pc") && placeName(place) !== place.text("pc") ? [" ", said(place.text("pc"))] : ""
+              )
+            )
+          )
+      ),
+      places.length > 40 && element("p", {class: "quiet"}, `and ${plural(places.length - 40, "more place")}`)
+    )
+  );
 }
 
 function roundsText(loop) {
@@ -62,36 +105,87 @@ function loopDrawing(name, places, loop) {
   const shown = places.slice(0, places.length > kMostOnACircle ? kMostOnACircle - 1 : kMostOnACircle);
   const labels = shown.map(placeName);
   if (shown.length < places.length) labels.push(`… ${places.length - shown.length} more`);
-  const wide = 520, high = Math.max(170, 34 * labels.length + 60), rx = 96, ry = high / 2 - 34;
+  const wide = 520,
+    high = Math.max(170, 34 * labels.length + 60),
+    rx = 96,
+    ry = high / 2 - 34;
   const point = angle => [wide / 2 + rx * Math.sin(angle), high / 2 - ry * Math.cos(angle)];
-  const angles = labels.map((_, i) => 2 * Math.PI * i / labels.length);
-  const label = `Loop of ${visible(name)}: ${plural(places.length, "place")}, ${roundsText(loop)}; ${labels.map(visible).map(text => shortened(text, 40)).join(", then ")}, and again`;
-  const parts = angles.map((angle, i) => arc(point, angle, angle + 2 * Math.PI / labels.length));
+  const angles = labels.map((_, i) => (2 * Math.PI * i) / labels.length);
+  const label = `Loop of ${visible(name)}: ${plural(places.length, "place")}, ${roundsText(loop)}; ${labels
+    .map(visible)
+    .map(text => shortened(text, 40))
+    .join(", then ")}, and again`;
+  const parts = angles.map((angle, i) => arc(point, angle, angle + (2 * Math.PI) / labels.length));
   angles.forEach((angle, i) => parts.push(...loopPlace(point(angle), labels[i], i === 0, wide)));
-  parts.push(drawing("text", {x: wide / 2, y: high / 2 - 4, class: "rounds"}, loop.number("rounds") ? (loop.flag("at_least") ? "≥ " : "") + grouped(loop.number("rounds")) : "?"),
-      drawing("text", {x: wide / 2, y: high / 2 + 15, class: "small"}, loop.number("rounds") === 1 ? "time round" : "times round"));
-  return drawing("svg", {viewBox: `0 0 ${wide} ${high}`, width: wide, height: high, role: "img", "aria-label": label, class: "circle"}, arrowHead("turn"), parts);
+  parts.push(
+    drawing(
+      "text",
+      {x: wide / 2, y: high / 2 - 4, class: "rounds"},
+      loop.number("rounds") ? (loop.flag("at_least") ? "≥ " : "") + grouped(loop.number("rounds")) : "?"
+    ),
+    drawing(
+      "text",
+      {x: wide / 2, y: high / 2 + 15, class: "small"},
+      loop.number("rounds") === 1 ? "time round" : "times round"
+    )
+  );
+  return drawing(
+    "svg",
+    {viewBox: `0 0 ${wide} ${high}`, width: wide, height: high, role: "img", "aria-label": label, class: "circle"},
+    arrowHead("turn"),
+    parts
+  );
 }
 
 // A piece of the circle with its arrow, and room for the places at its ends.
 function arc(point, from, to) {
   const room = Math.min(0.22, (to - from) / 5);
   const steps = 72;
-  const at = i => point(from + room + (to - from - 2 * room) * i / steps).map(value => value.toFixed(1)).join(" ");
-  return drawing("path", {class: "turn", "marker-end": "url(#turn)", d: "M" + Array.from({length: steps + 1}, (_, i) => at(i)).join("L")});
+  const at = i =>
+    point(from + room + ((to - from - 2 * room) * i) / steps)
+      .map(value => value.toFixed(1))
+      .join(" ");
+  return drawing("path", {
+    class: "turn",
+    "marker-end": "url(#turn)",
+    d: "M" + Array.from({length: steps + 1}, (_, i) => at(i)).join("L"),
+  });
 }
 
 function loopPlace([x, y], text, head, wide) {
-  const right = x > wide / 2 + 5, left = x < wide / 2 - 5;
+  const right = x > wide / 2 + 5,
+    left = x < wide / 2 - 5;
   const anchor = right ? "start" : left ? "end" : "middle";
   const above = !right && !left && y < 80;
-  const label = drawing("text", {x: x + (right ? 11 : left ? -11 : 0), y: y + (right || left ? 4 : above ? -12 : 22), "text-anchor": anchor, class: "place"});
+  const label = drawing("text", {
+    x: x + (right ? 11 : left ? -11 : 0),
+    y: y + (right || left ? 4 : above ? -12 : 22),
+    "text-anchor": anchor,
+    class: "place",
+  });
   label.append(shortened(visible(text), right || left ? 20 : 40));
   if (label.textContent !== visible(text)) label.append(drawing("title", {}, visible(text)));
   return [drawing("circle", {cx: x, cy: y, r: head ? 6 : 4.5, class: head ? "dot head" : "dot"}), label];
 }
 
 function arrowHead(id) {
-  return drawing("defs", {}, drawing("marker", {id, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, orient: "auto", markerUnits: "userSpaceOnUse", class: id},
-      drawing("path", {d: "M0 0L8 4L0 8Z"})));
+  return drawing(
+    "defs",
+    {},
+    drawing(
+      "marker",
+      {
+        id,
+        viewBox: "0 0 8 8",
+        refX: 7,
+        refY: 4,
+        markerWidth: 8,
+        markerHeight: 8,
+        orient: "auto",
+        markerUnits: "userSpaceOnUse",
+        class: id,
+      },
+      drawing("path", {d: "M0 0L8 4L0 8Z"})
+    )
+  );
 }

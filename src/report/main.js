@@ -16,9 +16,24 @@ const kHelp = [
 ];
 
 function helpDialog() {
-  const dialog = element("dialog", {id: "help", "aria-labelledby": "help-heading"}, element("h2", {id: "help-heading"}, "Keys"),
-      element("dl", {class: "keys"}, kHelp.map(([keys, what]) => [element("dt", {}, keys.split(" ").map(key => [/^[a-z]{4,}$/.test(key) ? key : element("kbd", {}, key), " "])), element("dd", {}, what)])),
-      element("form", {method: "dialog"}, element("button", {}, "Close")));
+  const dialog = element(
+    "dialog",
+    {id: "help", "aria-labelledby": "help-heading"},
+    element("h2", {id: "help-heading"}, "Keys"),
+    element(
+      "dl",
+      {class: "keys"},
+      kHelp.map(([keys, what]) => [
+        element(
+          "dt",
+          {},
+          keys.split(" ").map(key => [/^[a-z]{4,}$/.test(key) ? key : element("kbd", {}, key), " "])
+        ),
+        element("dd", {}, what),
+      ])
+    ),
+    element("form", {method: "dialog"}, element("button", {}, "Close"))
+  );
   document.body.append(dialog);
   return dialog;
 }
@@ -41,26 +56,38 @@ class Page {
     try {
       this.report = new Report(readData(text, this.troubles));
     } catch (error) {
-      this.main.replaceChildren(element("h1", {id: "headline"}, "This report cannot be shown"), element("p", {role: "alert"}, error.message));
+      this.main.replaceChildren(
+        element("h1", {id: "headline"}, "This report cannot be shown"),
+        element("p", {role: "alert"}, error.message)
+      );
       return;
     }
-    document.title = shortened(visible([this.report.data.text("title"), this.report.data.text("headline")].filter(Boolean).join(": ") || "hangscope report"), 160);
+    document.title = shortened(
+      visible(
+        [this.report.data.text("title"), this.report.data.text("headline")].filter(Boolean).join(": ") ||
+          "hangscope report"
+      ),
+      160
+    );
     this.add("Verdict", () => verdictPart(this.report, this.troubles));
     document.getElementById("loading")?.remove();
     const waiting = element("p", {id: "waiting", class: "quiet"}, "Reading the recording …");
     this.main.append(waiting);
     // Behind the next frame, so that the verdict is seen before.
-    requestAnimationFrame(() => setTimeout(() => {
-      this.rest();
-      waiting.remove();
-      document.documentElement.dataset.ready = "";
-    }));
+    requestAnimationFrame(() =>
+      setTimeout(() => {
+        this.rest();
+        waiting.remove();
+        document.documentElement.dataset.ready = "";
+      })
+    );
   }
 
   rest() {
     const {report} = this;
     this.add("Divergence", () => divergencePart(report));
-    for (const track of report.tracks) this.attempt(`the columns of ${visible(track.name)}`, () => track.decode(report.strings));
+    for (const track of report.tracks)
+      this.attempt(`the columns of ${visible(track.name)}`, () => track.decode(report.strings));
     this.add("Timeline", () => {
       this.timeline = new Timeline(report);
       return this.timeline.tracks.length > 0 ? this.timeline.section : undefined;
@@ -120,20 +147,34 @@ class Page {
         redraws.value = `The timeline was first drawn in ${first.toFixed(1)} ms; the slowest of ${plural(count - 1, "redraw")} since took ${slowest.toFixed(1)} ms.`;
       }, 300);
     };
-    window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach(box => {
-      if (!box.open) box.dataset.closed = "";
-      box.open = true;
-    }));
-    window.addEventListener("afterprint", () => document.querySelectorAll("details[data-closed]").forEach(box => {
-      box.open = false;
-      delete box.dataset.closed;
-    }));
+    window.addEventListener("beforeprint", () =>
+      document.querySelectorAll("details").forEach(box => {
+        if (!box.open) box.dataset.closed = "";
+        box.open = true;
+      })
+    );
+    window.addEventListener("afterprint", () =>
+      document.querySelectorAll("details[data-closed]").forEach(box => {
+        box.open = false;
+        delete box.dataset.closed;
+      })
+    );
   }
 
   key(event) {
-    if (event.ctrlKey || event.altKey || event.metaKey || this.help.open || event.target.matches("input, select, textarea")) return;
-    const field = {"/": document.querySelector(".stream-search") ?? document.getElementById("event-search"), e: document.getElementById("event-search"),
-      g: document.getElementById("timeline-canvas")}[event.key];
+    if (
+      event.ctrlKey ||
+      event.altKey ||
+      event.metaKey ||
+      this.help.open ||
+      event.target.matches("input, select, textarea")
+    )
+      return;
+    const field = {
+      "/": document.querySelector(".stream-search") ?? document.getElementById("event-search"),
+      e: document.getElementById("event-search"),
+      g: document.getElementById("timeline-canvas"),
+    }[event.key];
     if (event.key === "?") this.help.showModal();
     else if (field) {
       field.scrollIntoView({block: "center"});

@@ -11,7 +11,21 @@ class Palette {
   constructor(context) {
     const style = getComputedStyle(document.documentElement);
     const colour = name => style.getPropertyValue("--" + name).trim();
-    for (const name of ["ground", "panel", "text", "quiet", "line", "accent", "danger", "event", "hit", "idle", "covered", "selected"]) this[name] = colour(name);
+    for (const name of [
+      "ground",
+      "panel",
+      "text",
+      "quiet",
+      "line",
+      "accent",
+      "danger",
+      "event",
+      "hit",
+      "idle",
+      "covered",
+      "selected",
+    ])
+      this[name] = colour(name);
     this.hatch = colour("hatch");
     this.state = kStates.map(state => colour("state-" + state.replace(" ", "-")));
     this.pixels = Uint32Array.from(this.state, pixelOf);
@@ -19,7 +33,9 @@ class Palette {
     this.hit_pixel = pixelOf(this.hit);
     this.label = kStates.map(state => colour("on-" + state.replace(" ", "-")) || this.text);
     const hatchings = {waiting: this.stripes, halted: this.checks, stale: this.dots, gap: this.crosses};
-    this.fills = kStates.map((state, i) => hatchings[state] ? this.pattern(context, this.state[i], hatchings[state]) : this.state[i]);
+    this.fills = kStates.map((state, i) =>
+      hatchings[state] ? this.pattern(context, this.state[i], hatchings[state]) : this.state[i]
+    );
   }
 
   pattern(context, ground, draw) {
@@ -93,7 +109,9 @@ class Rows {
   depth_at(row, y) {
     const below = y - row.top - kPad;
     if (row.ticks && below >= row.height - 2 * kPad - kTicks - 1) return -1;
-    return below < kLane ? 0 : Math.min(1 + Math.floor((below - kLane) / kNestedLane), Math.max(0, row.track.lanes.length - 1));
+    return below < kLane
+      ? 0
+      : Math.min(1 + Math.floor((below - kLane) / kNestedLane), Math.max(0, row.track.lanes.length - 1));
   }
 }
 
@@ -156,16 +174,23 @@ class Painter {
   // What goes through the strip, of all rows at once: it is handed over only once.
   prepare(rows, hits) {
     const {strip, view, scale, palette} = this;
-    strip.begin(Math.floor(this.width - this.gutter), rows.reduce((sum, row) => sum + row.track.lanes.length + (row.ticks ? 2 * kTicks : 0), 0));
+    strip.begin(
+      Math.floor(this.width - this.gutter),
+      rows.reduce((sum, row) => sum + row.track.lanes.length + (row.ticks ? 2 * kTicks : 0), 0)
+    );
     const prepared = rows.map(({track, ticks}) => ({
       lanes: track.lanes.map(lane => {
         const [first, last] = lane.range(view.from, view.to);
-        if (last - first <= strip.width / 8) return {line: -1, spans: Array.from({length: Math.max(0, last - first)}, (_, i) => first + i)};
+        if (last - first <= strip.width / 8)
+          return {line: -1, spans: Array.from({length: Math.max(0, last - first)}, (_, i) => first + i)};
         const spans = [];
         return {line: crowdLine(lane, first, last, view, scale, strip, palette.pixels, this.totals, spans), spans};
       }),
       ticks: ticks ? tickLines(track.events.time, view, scale, strip, palette.event_pixel, kTicks) : -1,
-      hits: ticks && hits?.has(track) ? tickLines(hits.get(track).times, view, scale, strip, palette.hit_pixel, kTicks) : -1,
+      hits:
+        ticks && hits?.has(track)
+          ? tickLines(hits.get(track).times, view, scale, strip, palette.hit_pixel, kTicks)
+          : -1,
     }));
     strip.end();
     return prepared;
@@ -183,7 +208,9 @@ class Painter {
     const top = row.top + kPad;
     for (const [from, to] of track.covered) this.span(palette.covered, from, to, top, kLane);
     for (const [from, to] of track.idle) this.span(palette.idle, from, to, top + kLane / 2 - 1, 2);
-    track.lanes.forEach((lane, depth) => this.lane(lane, prepared.lanes[depth], this.rows.lane_top(row, depth), depth === 0 ? kLane : kNestedLane));
+    track.lanes.forEach((lane, depth) =>
+      this.lane(lane, prepared.lanes[depth], this.rows.lane_top(row, depth), depth === 0 ? kLane : kNestedLane)
+    );
     for (const [from, to] of track.stale) this.span(palette.fills[4], from, to, top, kLane, "stale");
     for (const gap of track.gaps) this.span(palette.fills[5], gap.from, gap.to, top, kLane, "gap");
     if (row.ticks) this.ticks(prepared, row.top + row.height - kPad - kTicks);
@@ -214,7 +241,8 @@ class Painter {
     const {context} = this;
     context.font = `${height < kLane ? 9 : 11}px system-ui, sans-serif`;
     const words = shortened(text, Math.max(4, Math.floor(room / (height < kLane ? 5 : 6.2))));
-    if (plate && typeof plate !== "string") this.box(this.palette.ground, left + 2, y + 2, Math.min(room, context.measureText(words).width) + 4, height - 4);
+    if (plate && typeof plate !== "string")
+      this.box(this.palette.ground, left + 2, y + 2, Math.min(room, context.measureText(words).width) + 4, height - 4);
     context.fillStyle = colour;
     context.fillText(words, left + 4, y + height / 2 + 0.5, room);
   }
@@ -251,7 +279,8 @@ class Painter {
   // The events of a row; those that were searched for stand out.
   ticks(prepared, y) {
     this.strip.draw(this.context, prepared.ticks, kTicks, this.gutter, y, this.strip.width, kTicks);
-    if (prepared.hits >= 0) this.strip.draw(this.context, prepared.hits, kTicks, this.gutter, y - 3, this.strip.width, kTicks + 3);
+    if (prepared.hits >= 0)
+      this.strip.draw(this.context, prepared.hits, kTicks, this.gutter, y - 3, this.strip.width, kTicks + 3);
   }
 
   mark(row, selection) {
@@ -265,7 +294,12 @@ class Painter {
     } else if (index >= 0) {
       const lane = track.lanes[depth];
       const left = Math.max(this.x(lane.from[index]), this.gutter);
-      context.strokeRect(left, this.rows.lane_top(row, depth), Math.max(3, Math.min(this.x(lane.to[index]), this.width - 1) - left), depth === 0 ? kLane : kNestedLane);
+      context.strokeRect(
+        left,
+        this.rows.lane_top(row, depth),
+        Math.max(3, Math.min(this.x(lane.to[index]), this.width - 1) - left),
+        depth === 0 ? kLane : kNestedLane
+      );
     }
   }
 
@@ -276,7 +310,11 @@ class Painter {
     context.fillStyle = palette.text;
     context.font = "12px system-ui, sans-serif";
     const suffix = track.first ? " ①" : "";
-    context.fillText(this.cut(visible(track.name), gutter - left - 8 - (suffix ? 16 : 0)) + suffix, left, row.top + kPad + kLane / 2 + 0.5);
+    context.fillText(
+      this.cut(visible(track.name), gutter - left - 8 - (suffix ? 16 : 0)) + suffix,
+      left,
+      row.top + kPad + kLane / 2 + 0.5
+    );
     this.box(palette.line, gutter - 1, row.top, 1, row.height);
   }
 
@@ -320,7 +358,12 @@ class Painter {
     this.box(palette.line, 0, kRuler - 1, width, 1);
     context.font = "11px system-ui, sans-serif";
     context.fillStyle = palette.quiet;
-    context.fillText(this.report.times.counts ? "counts before the end" : "time before the end", 6, kRuler / 2, gutter - 12);
+    context.fillText(
+      this.report.times.counts ? "counts before the end" : "time before the end",
+      6,
+      kRuler / 2,
+      gutter - 12
+    );
     const step = roundStep((view.to - view.from) / Math.max(2, (width - gutter) / 110));
     const around = Math.max(Math.abs(view.from), Math.abs(view.to));
     for (let time = Math.ceil(view.from / step) * step, n = 0; time <= view.to && n < 100; time += step, ++n) {
@@ -356,7 +399,8 @@ class Painter {
     line(0, palette.quiet, [2, 2]);
     line(this.report.trigger?.time, palette.danger, [5, 3], "trigger");
     if (selection?.time !== undefined) line(selection.time, palette.accent, []);
-    if (view.pointer !== undefined && view.pointer > gutter) line(view.from + (view.pointer - gutter) / this.scale, palette.quiet, [1, 3]);
+    if (view.pointer !== undefined && view.pointer > gutter)
+      line(view.from + (view.pointer - gutter) / this.scale, palette.quiet, [1, 3]);
   }
 }
 

@@ -7,10 +7,16 @@ class RecentEvents {
   constructor(report) {
     this.report = report;
     this.tracks = report.tracks.filter(track => track.events.time.length > 0);
-    this.cycle = new Set((report.data.object_of("graph")?.objects("nodes") ?? []).filter(node => node.text("state") === "waiting").map(node => node.text("name")));
+    this.cycle = new Set(
+      (report.data.object_of("graph")?.objects("nodes") ?? [])
+        .filter(node => node.text("state") === "waiting")
+        .map(node => node.text("name"))
+    );
     // Who is in trouble comes first; else the order of the data stays.
-    this.tracks = this.tracks.map((track, i) => ({track, rank: (track.first ? 0 : track.in_trouble || this.cycle.has(track.name) ? 1 : 2), i}))
-        .sort((a, b) => a.rank - b.rank || a.i - b.i).map(each => each.track);
+    this.tracks = this.tracks
+      .map((track, i) => ({track, rank: track.first ? 0 : track.in_trouble || this.cycle.has(track.name) ? 1 : 2, i}))
+      .sort((a, b) => a.rank - b.rank || a.i - b.i)
+      .map(each => each.track);
     this.columns = Math.max(2, Math.min(8, Math.floor((Math.min(window.innerWidth, 1480) - 230) / 170)));
     this.page = 0;
     this.rows = kRows;
@@ -23,8 +29,17 @@ class RecentEvents {
       this.show();
     };
     const many = this.tracks.length > this.columns;
-    this.section = part("recent", "Last events, side by side",
-        element("div", {class: "tools"}, many && [button("◀", "Cores before", () => turn(-1)), button("▶", "Cores behind", () => turn(1))], this.words), this.box);
+    this.section = part(
+      "recent",
+      "Last events, side by side",
+      element(
+        "div",
+        {class: "tools"},
+        many && [button("◀", "Cores before", () => turn(-1)), button("▶", "Cores behind", () => turn(1))],
+        this.words
+      ),
+      this.box
+    );
     this.show();
   }
 
@@ -35,7 +50,8 @@ class RecentEvents {
     while (rows.length < this.rows) {
       let newest = -1;
       for (let i = 0; i < tracks.length; ++i) {
-        if (next[i] >= 0 && (newest < 0 || tracks[i].events.time[next[i]] > tracks[newest].events.time[next[newest]])) newest = i;
+        if (next[i] >= 0 && (newest < 0 || tracks[i].events.time[next[i]] > tracks[newest].events.time[next[newest]]))
+          newest = i;
       }
       if (newest < 0) return {rows, more: false};
       rows.push({column: newest, event: next[newest]--});
@@ -46,15 +62,28 @@ class RecentEvents {
   show() {
     const {report} = this;
     const tracks = this.tracks.slice(this.page * this.columns, (this.page + 1) * this.columns);
-    this.words.textContent = this.tracks.length > this.columns ? `${this.page * this.columns + 1} to ${this.page * this.columns + tracks.length} of ${plural(this.tracks.length, "row")} with events` : "";
+    this.words.textContent =
+      this.tracks.length > this.columns
+        ? `${this.page * this.columns + 1} to ${this.page * this.columns + tracks.length} of ${plural(this.tracks.length, "row")} with events`
+        : "";
     const {rows, more} = this.newest(tracks);
     rows.reverse();
     const oldest = rows.length > 0 ? tracks[rows[0].column].events.time[rows[0].event] : 0;
     const body = element("tbody", {});
     let trigger = report.trigger?.time;
     if (trigger !== undefined && trigger < oldest) trigger = undefined;
-    const trigger_row = () => element("tr", {class: "trigger"}, element("th", {scope: "row"}, report.times.exact(report.trigger.time, oldest)),
-        element("td", {colspan: tracks.length}, "trigger", report.trigger.text ? [": ", said(report.trigger.text, {most: 200})] : ""));
+    const trigger_row = () =>
+      element(
+        "tr",
+        {class: "trigger"},
+        element("th", {scope: "row"}, report.times.exact(report.trigger.time, oldest)),
+        element(
+          "td",
+          {colspan: tracks.length},
+          "trigger",
+          report.trigger.text ? [": ", said(report.trigger.text, {most: 200})] : ""
+        )
+      );
     for (const {column, event} of rows) {
       const track = tracks[column];
       const time = track.events.time[event];
@@ -65,14 +94,52 @@ class RecentEvents {
       body.append(this.row(tracks.length, column, report.times.exact(time, oldest), track, event));
     }
     if (trigger !== undefined) body.append(trigger_row());
-    const older = more && this.rows < kMostRows && element("button", {type: "button", onclick: () => {
-      this.rows = Math.min(kMostRows, this.rows * 3);
-      this.show();
-    }}, "Show older ones");
-    this.box.replaceChildren(...[older, element("div", {class: "scroll recent", tabindex: 0, role: "region", "aria-label": "Last events"},
-        element("table", {class: "recent"}, element("caption", {class: "unseen"}, "Last events of each core, oldest first"),
-            element("thead", {}, element("tr", {}, element("th", {scope: "col"}, "Time"),
-                tracks.map(track => element("th", {scope: "col"}, said(track.name, {most: 40}), track.first ? element("span", {class: "badge first"}, "first to stop") : "")))), body))].filter(Boolean));
+    const older =
+      more &&
+      this.rows < kMostRows &&
+      element(
+        "button",
+        {
+          type: "button",
+          onclick: () => {
+            this.rows = Math.min(kMostRows, this.rows * 3);
+            this.show();
+          },
+        },
+        "Show older ones"
+      );
+    this.box.replaceChildren(
+      ...[
+        older,
+        element(
+          "div",
+          {class: "scroll recent", tabindex: 0, role: "region", "aria-label": "Last events"},
+          element(
+            "table",
+            {class: "recent"},
+            element("caption", {class: "unseen"}, "Last events of each core, oldest first"),
+            element(
+              "thead",
+              {},
+              element(
+                "tr",
+                {},
+                element("th", {scope: "col"}, "Time"),
+                tracks.map(track =>
+                  element(
+                    "th",
+                    {scope: "col"},
+                    said(track.name, {most: 40}),
+                    track.first ? element("span", {class: "badge first"}, "first to stop") : ""
+                  )
+                )
+              )
+            ),
+            body
+          )
+        ),
+      ].filter(Boolean)
+    );
     this.to_the_end();
   }
 

@@ -9,8 +9,8 @@ class StreamView {
     this.name = fields.text("name") || "stream";
     this.id = `stream-${index}`;
     this.read(fields);
-    this.shown = this.rows;  // that the filter leaves
-    this.hits = [];          // places in `shown`
+    this.shown = this.rows; // that the filter leaves
+    this.hits = []; // places in `shown`
     this.current = -1;
     this.box = this.build(fields);
   }
@@ -30,22 +30,63 @@ class StreamView {
   }
 
   build(fields) {
-    this.field = element("input", {type: "search", class: "stream-search", placeholder: "find in the lines", "aria-label": `Find in the lines of ${shortened(visible(this.name))}`,
-      oninput: () => this.search(), onkeydown: event => this.key(event)});
+    this.field = element("input", {
+      type: "search",
+      class: "stream-search",
+      placeholder: "find in the lines",
+      "aria-label": `Find in the lines of ${shortened(visible(this.name))}`,
+      oninput: () => this.search(),
+      onkeydown: event => this.key(event),
+    });
     this.count = element("output", {class: "stream-hits", "aria-live": "polite"});
-    this.core = element("select", {class: "stream-core", "aria-label": `Show only lines of ${shortened(visible(this.name))} from this core`, onchange: () => this.filter()},
-        element("option", {value: ""}, "all cores"), this.cores.slice(0, 2000).map(core => element("option", {value: core}, shortened(visible(this.report.name_of(core)), 60))));
+    this.core = element(
+      "select",
+      {
+        class: "stream-core",
+        "aria-label": `Show only lines of ${shortened(visible(this.name))} from this core`,
+        onchange: () => this.filter(),
+      },
+      element("option", {value: ""}, "all cores"),
+      this.cores
+        .slice(0, 2000)
+        .map(core => element("option", {value: core}, shortened(visible(this.report.name_of(core)), 60)))
+    );
     this.space = element("div", {class: "space"});
-    this.list = element("div", {class: "lines", tabindex: 0, role: "region", "aria-label": `Last lines of ${shortened(visible(this.name))}`, onscroll: () => this.show()}, this.space);
+    this.list = element(
+      "div",
+      {
+        class: "lines",
+        tabindex: 0,
+        role: "region",
+        "aria-label": `Last lines of ${shortened(visible(this.name))}`,
+        onscroll: () => this.show(),
+      },
+      this.space
+    );
     const bytes = fields.number("bytes");
     const count = fields.list("lines").length;
-    const words = count === 0 && !bytes ? "nothing came" : `${count === 0 ? "no line" : count === 1 ? "the last line" : `the last ${plural(count, "line")}`}${bytes ? ` of ${bytesText(bytes)}` : ""}`;
+    const words =
+      count === 0 && !bytes
+        ? "nothing came"
+        : `${count === 0 ? "no line" : count === 1 ? "the last line" : `the last ${plural(count, "line")}`}${bytes ? ` of ${bytesText(bytes)}` : ""}`;
     const heading = element("h3", {}, said(this.name), " ", element("span", {class: "quiet"}, words));
     if (this.rows.length === 0) return element("div", {class: "stream", id: this.id}, heading);
-    return element("div", {class: "stream", id: this.id}, heading,
-        element("div", {class: "tools", role: "toolbar", "aria-label": `Lines of ${shortened(visible(this.name))}`}, this.cores.length > 0 && this.core, this.field,
-            button("↑", "Previous line found", () => this.go(-1)), button("↓", "Next line found", () => this.go(1)), this.count),
-        this.list, element("pre", {class: "printed"}));
+    return element(
+      "div",
+      {class: "stream", id: this.id},
+      heading,
+      element(
+        "div",
+        {class: "tools", role: "toolbar", "aria-label": `Lines of ${shortened(visible(this.name))}`},
+        this.cores.length > 0 && this.core,
+        this.field,
+        button("↑", "Previous line found", () => this.go(-1)),
+        button("↓", "Next line found", () => this.go(1)),
+        this.count
+      ),
+      this.list,
+      element("pre", {class: "printed"})
+    );
   }
 
   // Once it is in the page.
@@ -55,11 +96,20 @@ class StreamView {
     this.list.scrollTop = this.list.scrollHeight;
     new ResizeObserver(() => this.show()).observe(this.list);
     this.show();
-    window.addEventListener("beforeprint", () => this.box.querySelector(".printed").replaceChildren(this.shown.slice(-kLinesPrinted).map(row => this.text_of(row)).join("\n")));
+    window.addEventListener("beforeprint", () =>
+      this.box.querySelector(".printed").replaceChildren(
+        this.shown
+          .slice(-kLinesPrinted)
+          .map(row => this.text_of(row))
+          .join("\n")
+      )
+    );
   }
 
   text_of(row) {
-    return row.line ? visible(typeof row.line.text === "string" ? row.line.text : "") : `— ${visible(row.lost) || "something is missing"} —`;
+    return row.line
+      ? visible(typeof row.line.text === "string" ? row.line.text : "")
+      : `— ${visible(row.lost) || "something is missing"} —`;
   }
 
   lay() {
@@ -81,7 +131,10 @@ class StreamView {
     const want = this.field.value.toLowerCase();
     this.want = want;
     this.hits = [];
-    if (want !== "") this.shown.forEach((row, i) => (row.lower ??= this.text_of(row).toLowerCase()).includes(want) && this.hits.push(i));
+    if (want !== "")
+      this.shown.forEach(
+        (row, i) => (row.lower ??= this.text_of(row).toLowerCase()).includes(want) && this.hits.push(i)
+      );
     this.current = -1;
     this.tell();
     // The newest first: that is where one looks.
@@ -90,7 +143,14 @@ class StreamView {
   }
 
   tell() {
-    this.count.value = this.want === "" || this.want === undefined ? "" : this.hits.length === 0 ? "not found" : this.current < 0 ? plural(this.hits.length, "line") : `${grouped(this.current + 1)} of ${plural(this.hits.length, "line")}`;
+    this.count.value =
+      this.want === "" || this.want === undefined
+        ? ""
+        : this.hits.length === 0
+          ? "not found"
+          : this.current < 0
+            ? plural(this.hits.length, "line")
+            : `${grouped(this.current + 1)} of ${plural(this.hits.length, "line")}`;
   }
 
   key(event) {
@@ -101,7 +161,12 @@ class StreamView {
 
   go(by) {
     if (this.hits.length === 0) return;
-    this.current = this.current < 0 ? (by < 0 ? this.hits.length - 1 : 0) : (this.current + by + this.hits.length) % this.hits.length;
+    this.current =
+      this.current < 0
+        ? by < 0
+          ? this.hits.length - 1
+          : 0
+        : (this.current + by + this.hits.length) % this.hits.length;
     this.tell();
     const row = this.hits[this.current];
     const first = this.first();
@@ -121,7 +186,7 @@ class StreamView {
   show() {
     const first = this.first();
     const count = Math.ceil(this.list.clientHeight / kLineHigh) + 2;
-    const top = this.list.scrollTop - this.list.scrollTop % this.pixels_a_row();
+    const top = this.list.scrollTop - (this.list.scrollTop % this.pixels_a_row());
     const rows = this.shown.slice(first, first + count).map((row, i) => this.draw(row, first + i));
     const pane = element("div", {class: "pane"}, rows);
     pane.style.top = top + "px";
@@ -132,10 +197,13 @@ class StreamView {
     const current = this.current >= 0 && this.hits[this.current] === i;
     if (!row.line) return element("div", {class: "line lost" + (current ? " current" : "")}, this.text_of(row));
     const {time, core, text} = row.line;
-    return element("div", {class: "line" + (current ? " current" : "")},
-        element("span", {class: "when"}, Number.isFinite(time) ? this.report.times.exact(time, 1e9) : ""),
-        this.cores.length > 0 && element("span", {class: "whose"}, shortened(visible(this.report.name_of(core)), 24)),
-        element("span", {class: "text"}, this.marked(shortened(visible(typeof text === "string" ? text : ""), 2000))));
+    return element(
+      "div",
+      {class: "line" + (current ? " current" : "")},
+      element("span", {class: "when"}, Number.isFinite(time) ? this.report.times.exact(time, 1e9) : ""),
+      this.cores.length > 0 && element("span", {class: "whose"}, shortened(visible(this.report.name_of(core)), 24)),
+      element("span", {class: "text"}, this.marked(shortened(visible(typeof text === "string" ? text : ""), 2000)))
+    );
   }
 
   // What was searched for, marked.
@@ -153,7 +221,17 @@ class StreamView {
 }
 
 function streamsPart(report) {
-  const views = report.data.objects("streams").slice(0, 64).map((fields, i) => new StreamView(report, fields, i));
+  const views = report.data
+    .objects("streams")
+    .slice(0, 64)
+    .map((fields, i) => new StreamView(report, fields, i));
   if (views.length === 0) return undefined;
-  return {section: part("streams", "What it printed last", views.map(view => view.box)), views};
+  return {
+    section: part(
+      "streams",
+      "What it printed last",
+      views.map(view => view.box)
+    ),
+    views,
+  };
 }

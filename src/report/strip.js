@@ -41,10 +41,10 @@ class Strip {
 // "#aabbcc" as a pixel of an image, on a machine that keeps the lowest byte first, as all do.
 function pixelOf(colour) {
   const rgb = parseInt(colour.slice(1), 16);
-  return (0xff000000 | (rgb & 0xff) << 16 | rgb & 0xff00 | rgb >> 16) >>> 0;
+  return (0xff000000 | ((rgb & 0xff) << 16) | (rgb & 0xff00) | (rgb >> 16)) >>> 0;
 }
 
-const kLong = 24;  // pixels from which on a span is shown for itself
+const kLong = 24; // pixels from which on a span is shown for itself
 
 // One state for each pixel of a line; the numbers of the long spans go to `long`.
 function crowdLine(lane, first, last, view, scale, strip, colours, totals, long) {

@@ -1,8 +1,11 @@
 // Texts and numbers as they are shown.
 
 // What would move a cursor, turn the direction of reading, or not be seen at all.
-const kUnseen = new RegExp("[\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u115f\\u1160\\u180e\\u200b-\\u200f\\u2028-\\u202e" +
-    "\\u2060-\\u206f\\u3164\\ufeff\\uffa0\\ufff9-\\ufffb\\ud800-\\udfff\\u{e0000}-\\u{e01ef}]", "gu");
+const kUnseen = new RegExp(
+  "[\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u115f\\u1160\\u180e\\u200b-\\u200f\\u2028-\\u202e" +
+    "\\u2060-\\u206f\\u3164\\ufeff\\uffa0\\ufff9-\\ufffb\\ud800-\\udfff\\u{e0000}-\\u{e01ef}]",
+  "gu"
+);
 const kMostOfAName = 80;
 
 function escaped(character) {
@@ -35,7 +38,12 @@ function plural(number, one, many = one + "s") {
   return grouped(number) + " " + (number === 1 ? one : many);
 }
 
-const kUnits = [{name: "ns", ns: 1, digits: 0}, {name: "µs", ns: 1e3, digits: 3}, {name: "ms", ns: 1e6, digits: 6}, {name: "s", ns: 1e9, digits: 9}];
+const kUnits = [
+  {name: "ns", ns: 1, digits: 0},
+  {name: "µs", ns: 1e3, digits: 3},
+  {name: "ms", ns: 1e6, digits: 6},
+  {name: "s", ns: 1e9, digits: 9},
+];
 
 // Of the target's clock: nanoseconds, or counts where nobody knows its rate.
 class Times {

@@ -1,11 +1,13 @@
 // The timeline: what is looked at, moved by wheel, mouse, keys and buttons, and told as text.
 
-const kLeastNs = 8;  // the shortest time that fills the width
+const kLeastNs = 8; // the shortest time that fills the width
 
 class Timeline {
   constructor(report) {
     this.report = report;
-    this.tracks = report.tracks.filter(track => track.kind !== "stream" || track.lanes.length > 0 || track.events.time.length > 0);
+    this.tracks = report.tracks.filter(
+      track => track.kind !== "stream" || track.lanes.length > 0 || track.events.time.length > 0
+    );
     this.rows = new Rows(this.tracks);
     this.whole = extent(report);
     this.view = {...this.whole, scroll: 0, pointer: undefined};
@@ -16,41 +18,90 @@ class Timeline {
   }
 
   build() {
-    this.canvas = element("canvas", {id: "timeline-canvas", tabindex: 0, role: "application", "aria-describedby": "timeline-readout",
-      "aria-label": `Timeline of ${plural(this.tracks.length, "row")}. Left and right arrows move in time, up and down choose a row, plus and minus zoom, ` +
-          "comma and full stop go from event to event."});
+    this.canvas = element("canvas", {
+      id: "timeline-canvas",
+      tabindex: 0,
+      role: "application",
+      "aria-describedby": "timeline-readout",
+      "aria-label":
+        `Timeline of ${plural(this.tracks.length, "row")}. Left and right arrows move in time, up and down choose a row, plus and minus zoom, ` +
+        "comma and full stop go from event to event.",
+    });
     this.spacer = element("div", {class: "spacer"}, this.canvas);
     this.frame = element("div", {class: "frame", tabindex: -1}, this.spacer);
-    this.readout = element("p", {id: "timeline-readout", "aria-live": "polite"}, "Point at something, or focus the timeline and press the arrow keys.");
+    this.readout = element(
+      "p",
+      {id: "timeline-readout", "aria-live": "polite"},
+      "Point at something, or focus the timeline and press the arrow keys."
+    );
     this.range = element("output", {id: "timeline-range", "aria-label": "Time shown"});
     this.section = part("timeline", "Timeline", this.toolbar(), this.frame, this.readout, this.legend());
     this.listen();
   }
 
   toolbar() {
-    const rows = element("input", {id: "row-filter", type: "search", placeholder: "rows: name or state", "aria-label": "Show only rows with this name or state",
-      oninput: () => this.filter(rows.value)});
-    return element("div", {class: "tools", role: "toolbar", "aria-label": "Timeline"},
-        button("◀", "Earlier", () => this.pan(-0.25)),
-        button("▶", "Later", () => this.pan(0.25)),
-        button("+", "Zoom in", () => this.zoom(0.5)),
-        button("−", "Zoom out", () => this.zoom(2)),
-        button("Whole", "Show the whole time", () => this.show(this.whole.from, this.whole.to)),
-        this.report.trigger?.time !== undefined && button("Trigger", "Show the trigger", () => this.centre(this.report.trigger.time)),
-        this.range, rows, this.finder.tools());
+    const rows = element("input", {
+      id: "row-filter",
+      type: "search",
+      placeholder: "rows: name or state",
+      "aria-label": "Show only rows with this name or state",
+      oninput: () => this.filter(rows.value),
+    });
+    return element(
+      "div",
+      {class: "tools", role: "toolbar", "aria-label": "Timeline"},
+      button("◀", "Earlier", () => this.pan(-0.25)),
+      button("▶", "Later", () => this.pan(0.25)),
+      button("+", "Zoom in", () => this.zoom(0.5)),
+      button("−", "Zoom out", () => this.zoom(2)),
+      button("Whole", "Show the whole time", () => this.show(this.whole.from, this.whole.to)),
+      this.report.trigger?.time !== undefined &&
+        button("Trigger", "Show the trigger", () => this.centre(this.report.trigger.time)),
+      this.range,
+      rows,
+      this.finder.tools()
+    );
   }
 
   legend() {
-    const used = new Set(this.tracks.flatMap(track => track.lanes.flatMap(lane => lane.size < 5000 ? [...lane.state] : [...new Set(lane.state)])));
+    const used = new Set(
+      this.tracks.flatMap(track =>
+        track.lanes.flatMap(lane => (lane.size < 5000 ? [...lane.state] : [...new Set(lane.state)]))
+      )
+    );
     if (this.tracks.some(track => track.stale.length > 0)) used.add(4);
     if (this.tracks.some(track => track.gaps.length > 0)) used.add(5);
-    const names = [...used].sort((a, b) => a - b).map(state => element("li", {}, element("span", {class: "swatch " + kStates[state].replace(" ", "-"), "aria-hidden": "true"}), kStates[state]));
-    if (this.tracks.some(track => track.idle.length > 0)) names.push(element("li", {}, element("span", {class: "swatch idle", "aria-hidden": "true"}), "idle"));
-    if (this.tracks.some(track => track.events.time.length > 0)) names.push(element("li", {}, element("span", {class: "swatch event", "aria-hidden": "true"}), "events"));
+    const names = [...used]
+      .sort((a, b) => a - b)
+      .map(state =>
+        element(
+          "li",
+          {},
+          element("span", {class: "swatch " + kStates[state].replace(" ", "-"), "aria-hidden": "true"}),
+          kStates[state]
+        )
+      );
+    if (this.tracks.some(track => track.idle.length > 0))
+      names.push(element("li", {}, element("span", {class: "swatch idle", "aria-hidden": "true"}), "idle"));
+    if (this.tracks.some(track => track.events.time.length > 0))
+      names.push(element("li", {}, element("span", {class: "swatch event", "aria-hidden": "true"}), "events"));
     const omitted = this.tracks.reduce((sum, track) => sum + track.events.omitted, 0);
-    return element("div", {class: "legend"}, element("ul", {"aria-label": "Legend"}, names),
-        element("p", {class: "quiet hint"}, "Click into it, then the wheel zooms; drag moves; Shift-drag zooms to what is marked; ? lists the keys."),
-        omitted > 0 && element("p", {class: "quiet"}, `${plural(omitted, "older event")} of the snapshot ${omitted === 1 ? "is" : "are"} not in this report.`));
+    return element(
+      "div",
+      {class: "legend"},
+      element("ul", {"aria-label": "Legend"}, names),
+      element(
+        "p",
+        {class: "quiet hint"},
+        "Click into it, then the wheel zooms; drag moves; Shift-drag zooms to what is marked; ? lists the keys."
+      ),
+      omitted > 0 &&
+        element(
+          "p",
+          {class: "quiet"},
+          `${plural(omitted, "older event")} of the snapshot ${omitted === 1 ? "is" : "are"} not in this report.`
+        )
+    );
   }
 
   listen() {
@@ -59,7 +110,9 @@ class Timeline {
     canvas.addEventListener("pointerdown", event => this.press(event));
     canvas.addEventListener("pointermove", event => this.move(event));
     canvas.addEventListener("pointerup", event => this.release(event));
-    canvas.addEventListener("pointercancel", () => { this.drag = undefined; });
+    canvas.addEventListener("pointercancel", () => {
+      this.drag = undefined;
+    });
     canvas.addEventListener("pointerleave", () => this.hover(undefined));
     canvas.addEventListener("dblclick", event => this.zoom(0.25, this.time_at(event.offsetX)));
     canvas.addEventListener("keydown", event => this.key(event));
@@ -96,7 +149,9 @@ class Timeline {
   }
 
   resize() {
-    const most = document.documentElement.classList.contains("printing") ? 1200 : Math.max(260, Math.round(window.innerHeight * 0.6));
+    const most = document.documentElement.classList.contains("printing")
+      ? 1200
+      : Math.max(260, Math.round(window.innerHeight * 0.6));
     const height = Math.min(this.rows.height + kRuler, most);
     this.frame.style.height = height + "px";
     this.spacer.style.height = this.rows.height + kRuler + "px";
@@ -118,7 +173,8 @@ class Timeline {
     this.count_redraw(took);
     const {times} = this.report;
     const {from, to} = this.view;
-    const step = (to - from) / 200, around = Math.max(Math.abs(from), Math.abs(to));
+    const step = (to - from) / 200,
+      around = Math.max(Math.abs(from), Math.abs(to));
     this.range.value = `${times.mark(from, step, around)} to ${times.mark(to, step, around)} (${times.length(to - from)})`;
     this.range.dataset.from = this.view.from;
     this.range.dataset.to = this.view.to;
@@ -166,16 +222,20 @@ class Timeline {
 
   time_at(x) {
     const {gutter, width} = this.painter;
-    return this.view.from + Math.max(0, x - gutter) / (width - gutter) * (this.view.to - this.view.from);
+    return this.view.from + (Math.max(0, x - gutter) / (width - gutter)) * (this.view.to - this.view.from);
   }
 
   wheel(event) {
-    const across = event.shiftKey ? event.deltaY || event.deltaX : Math.abs(event.deltaX) > Math.abs(event.deltaY) ? event.deltaX : 0;
+    const across = event.shiftKey
+      ? event.deltaY || event.deltaX
+      : Math.abs(event.deltaX) > Math.abs(event.deltaY)
+        ? event.deltaX
+        : 0;
     // A page that is scrolled past the timeline must not be caught by it.
     if (document.activeElement !== this.canvas && !event.ctrlKey && !event.metaKey && across === 0) return;
     event.preventDefault();
     const pixels = event.deltaMode === 1 ? 16 : 1;
-    if (across !== 0) this.pan(across * pixels / this.painter.width);
+    if (across !== 0) this.pan((across * pixels) / this.painter.width);
     else this.zoom(Math.exp(Math.max(-1, Math.min(1, event.deltaY * pixels * 0.002))), this.time_at(event.offsetX));
   }
 
@@ -191,7 +251,7 @@ class Timeline {
     const shift = event.offsetX - drag.x;
     drag.moved ||= Math.abs(shift) > 3;
     if (!drag.moved || drag.mark) return this.hover(event);
-    const time = shift / (this.painter.width - this.painter.gutter) * (drag.to - drag.from);
+    const time = (shift / (this.painter.width - this.painter.gutter)) * (drag.to - drag.from);
     this.show(drag.from - time, drag.to - time);
   }
 
@@ -211,7 +271,7 @@ class Timeline {
     this.view.pointer = event?.offsetX;
     const found = event && this.find_at(event.offsetX, event.offsetY);
     this.canvas.style.cursor = found && found.index >= 0 ? "pointer" : "";
-    this.tell(found && found.index >= 0 ? found : this.selection ?? found);
+    this.tell(found && found.index >= 0 ? found : (this.selection ?? found));
     this.redraw();
   }
 
@@ -226,8 +286,9 @@ class Timeline {
     if (x < this.painter.gutter) return {track: row.track, depth: 0, index: -1, time: undefined};
     if (depth >= 0) return this.span_at(row.track, depth, time);
     const near = this.nearest(row.track, time);
-    const far = 6 * (this.view.to - this.view.from) / (this.painter.width - this.painter.gutter);
-    if (near < 0 || Math.abs(row.track.events.time[near] - time) > far) return {track: row.track, depth, index: -1, time};
+    const far = (6 * (this.view.to - this.view.from)) / (this.painter.width - this.painter.gutter);
+    if (near < 0 || Math.abs(row.track.events.time[near] - time) > far)
+      return {track: row.track, depth, index: -1, time};
     return {track: row.track, depth, index: near, time: row.track.events.time[near]};
   }
 
@@ -260,12 +321,19 @@ class Timeline {
   key(event) {
     if (event.ctrlKey || event.altKey || event.metaKey) return;
     const actions = {
-      ArrowLeft: () => this.pan(event.shiftKey ? -0.5 : -0.1), ArrowRight: () => this.pan(event.shiftKey ? 0.5 : 0.1),
-      ArrowUp: () => this.choose(-1), ArrowDown: () => this.choose(1),
-      "+": () => this.zoom(0.5), "=": () => this.zoom(0.5), "-": () => this.zoom(2), "0": () => this.show(this.whole.from, this.whole.to),
+      ArrowLeft: () => this.pan(event.shiftKey ? -0.5 : -0.1),
+      ArrowRight: () => this.pan(event.shiftKey ? 0.5 : 0.1),
+      ArrowUp: () => this.choose(-1),
+      ArrowDown: () => this.choose(1),
+      "+": () => this.zoom(0.5),
+      "=": () => this.zoom(0.5),
+      "-": () => this.zoom(2),
+      0: () => this.show(this.whole.from, this.whole.to),
       Home: () => this.show(this.whole.from, this.whole.from + this.view.to - this.view.from),
       End: () => this.show(this.whole.to - this.view.to + this.view.from, this.whole.to),
-      ",": () => this.step(-1), ".": () => this.step(1), t: () => this.centre(this.report.trigger?.time ?? 0),
+      ",": () => this.step(-1),
+      ".": () => this.step(1),
+      t: () => this.centre(this.report.trigger?.time ?? 0),
     };
     const action = actions[event.key];
     if (!action) return;
@@ -281,7 +349,9 @@ class Timeline {
     const row = list[now < 0 ? 0 : Math.max(0, Math.min(list.length - 1, now + by))];
     const time = this.selected_in_view() ?? (this.view.from + this.view.to) / 2;
     this.reveal(row);
-    this.select(row.ticks ? this.event_of(row.track, this.nearest(row.track, time)) : this.span_at(row.track, kDeepest, time));
+    this.select(
+      row.ticks ? this.event_of(row.track, this.nearest(row.track, time)) : this.span_at(row.track, kDeepest, time)
+    );
   }
 
   event_of(track, index) {
@@ -318,7 +388,9 @@ class Timeline {
 
   filter(words) {
     const want = words.trim().toLowerCase();
-    this.rows = new Rows(this.tracks.filter(track => `${track.name} ${track.state} ${track.kind}`.toLowerCase().includes(want)));
+    this.rows = new Rows(
+      this.tracks.filter(track => `${track.name} ${track.state} ${track.kind}`.toLowerCase().includes(want))
+    );
     this.frame.scrollTop = this.view.scroll = 0;
     this.selection = undefined;
     this.resize();
@@ -348,19 +420,31 @@ function describe(report, found) {
   const {track, depth, index, time} = found;
   const {times} = report;
   const name = shortened(visible(track.name));
-  if (index < 0) return [name, track.state, visible(track.what), shortened(visible(track.place)), gapAt(report, track, time)].filter(Boolean).join(" · ");
-  if (depth === -1) return `${name} · ${times.exact(time)} · ${shortened(visible(report.event_text(track, index)), 600)}`;
+  if (index < 0)
+    return [name, track.state, visible(track.what), shortened(visible(track.place)), gapAt(report, track, time)]
+      .filter(Boolean)
+      .join(" · ");
+  if (depth === -1)
+    return `${name} · ${times.exact(time)} · ${shortened(visible(report.event_text(track, index)), 600)}`;
   const lane = track.lanes[depth];
-  const from = lane.from[index], to = lane.to[index];
+  const from = lane.from[index],
+    to = lane.to[index];
   const text = visible(report.string(lane.text[index]));
-  return [name, kStates[lane.state[index]] + (text ? " " + shortened(text, 300) : ""), `${times.length(to - from)}, from ${times.exact(from)} to ${times.exact(to)}`,
-    gapAt(report, track, time)].filter(Boolean).join(" · ");
+  return [
+    name,
+    kStates[lane.state[index]] + (text ? " " + shortened(text, 300) : ""),
+    `${times.length(to - from)}, from ${times.exact(from)} to ${times.exact(to)}`,
+    gapAt(report, track, time),
+  ]
+    .filter(Boolean)
+    .join(" · ");
 }
 
 function gapAt(report, track, time) {
   if (time === undefined) return "";
   const gap = track.gaps.find(each => time >= each.from && time <= each.to);
-  if (gap) return `gap of ${report.times.length(gap.to - gap.from)}: ${[visible(gap.why), visible(gap.amount)].filter(Boolean).join(", ")}`;
+  if (gap)
+    return `gap of ${report.times.length(gap.to - gap.from)}: ${[visible(gap.why), visible(gap.amount)].filter(Boolean).join(", ")}`;
   if (track.stale.some(([from, to]) => time >= from && time <= to)) return "stale: older than the window's other cores";
   return track.idle.some(([from, to]) => time >= from && time <= to) ? "idle" : "";
 }

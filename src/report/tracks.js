@@ -15,7 +15,14 @@ class Track {
     this.covered = fields.ranges("covered");
     this.idle = fields.ranges("idle");
     this.stale = fields.ranges("stale");
-    this.gaps = fields.objects("gaps").map(gap => ({from: gap.number("from") ?? 0, to: gap.number("to") ?? 0, why: gap.text("why"), amount: gap.text("amount")}));
+    this.gaps = fields
+      .objects("gaps")
+      .map(gap => ({
+        from: gap.number("from") ?? 0,
+        to: gap.number("to") ?? 0,
+        why: gap.text("why"),
+        amount: gap.text("amount"),
+      }));
     this.lanes = [];
     this.events = readEvents(undefined);
     this.depth = 0;
@@ -52,7 +59,12 @@ class Report {
     this.tracks = inTree(data.objects("tracks").map((fields, i) => new Track(fields, i)));
     this.track_of = new Map(this.tracks.map(track => [track.id, track]));
     const window = data.object_of("window");
-    this.window = window && {from: window.number("from"), to: window.number("to") ?? 0, policy: window.text("policy"), limited_by: window.text("limited_by")};
+    this.window = window && {
+      from: window.number("from"),
+      to: window.number("to") ?? 0,
+      policy: window.text("policy"),
+      limited_by: window.text("limited_by"),
+    };
     const trigger = data.object_of("trigger");
     this.trigger = trigger && {time: trigger.number("time"), text: trigger.text("text")};
   }

@@ -8,9 +8,12 @@ const kSureness = {
 
 function verdictPart(report, troubles) {
   const data = report.data;
-  const section = element("section", {id: "verdict", "aria-labelledby": "headline"},
-      verdictHead(report),
-      element("div", {class: "basis"}, evidence(data), missing(data, troubles)));
+  const section = element(
+    "section",
+    {id: "verdict", "aria-labelledby": "headline"},
+    verdictHead(report),
+    element("div", {class: "basis"}, evidence(data), missing(data, troubles))
+  );
   const lines = findingLines(data);
   section.append(...[lines, standingTable(report, lines !== undefined)].filter(Boolean));
   return section;
@@ -20,7 +23,19 @@ function verdictPart(report, troubles) {
 function findingLines(data) {
   const lines = data.objects("findings")[0]?.texts("lines") ?? [];
   if (lines.length === 0 || (data.object_of("graph")?.list("nodes") ?? []).length > 0) return undefined;
-  return element("div", {id: "who-says"}, element("h2", {}, "Who waits for whom"), element("pre", {}, lines.slice(0, 12).map(text => shortened(visible(text), 300)).join("\n")));
+  return element(
+    "div",
+    {id: "who-says"},
+    element("h2", {}, "Who waits for whom"),
+    element(
+      "pre",
+      {},
+      lines
+        .slice(0, 12)
+        .map(text => shortened(visible(text), 300))
+        .join("\n")
+    )
+  );
 }
 
 function verdictHead(report) {
@@ -29,12 +44,23 @@ function verdictHead(report) {
   const confidence = data.text("confidence");
   const hang = data.flag("hang");
   const state = data.text("state");
-  return element("header", {},
-      element("p", {class: "program"}, said(data.text("title") || "a recording", {most: 160}), windowWords(report)),
-      element("h1", {id: "headline"}, said(headline, {most: 240})),
-      element("p", {class: "badges"},
-          element("span", {class: hang ? "badge hang" : "badge", id: "state"}, hang ? "hang" : "no hang", state ? [": ", said(state, {most: 24})] : ""),
-          confidence && element("span", {id: "confidence"}, said(kSureness[confidence] ?? confidence))));
+  return element(
+    "header",
+    {},
+    element("p", {class: "program"}, said(data.text("title") || "a recording", {most: 160}), windowWords(report)),
+    element("h1", {id: "headline"}, said(headline, {most: 240})),
+    element(
+      "p",
+      {class: "badges"},
+      element(
+        "span",
+        {class: hang ? "badge hang" : "badge", id: "state"},
+        hang ? "hang" : "no hang",
+        state ? [": ", said(state, {most: 24})] : ""
+      ),
+      confidence && element("span", {id: "confidence"}, said(kSureness[confidence] ?? confidence))
+    )
+  );
 }
 
 function windowWords(report) {
@@ -42,31 +68,48 @@ function windowWords(report) {
   if (!window || window.from === undefined) return "";
   const cores = report.tracks.filter(track => ["core", "cpu"].includes(track.kind)).length;
   const limit = window.limited_by ? [", limited by ", said(window.limited_by)] : "";
-  return [" · the last ", times.length(window.to - window.from), cores > 0 ? " of " + plural(cores, "core") : "", limit];
+  return [
+    " · the last ",
+    times.length(window.to - window.from),
+    cores > 0 ? " of " + plural(cores, "core") : "",
+    limit,
+  ];
 }
 
 function evidence(data) {
-  const rests = data.list("evidence").length > 0 ? data.texts("evidence") : data.objects("findings")[0]?.texts("evidence") ?? [];
+  const rests =
+    data.list("evidence").length > 0 ? data.texts("evidence") : (data.objects("findings")[0]?.texts("evidence") ?? []);
   const doubts = data.texts("doubts");
-  return element("div", {id: "evidence"},
-      element("h2", {}, "What it rests on"),
-      rests.length > 0 ? texts(rests) : element("p", {class: "quiet"}, "No evidence is given."),
-      doubts.length > 0 && [element("h2", {}, "Not certain"), texts(doubts)]);
+  return element(
+    "div",
+    {id: "evidence"},
+    element("h2", {}, "What it rests on"),
+    rests.length > 0 ? texts(rests) : element("p", {class: "quiet"}, "No evidence is given."),
+    doubts.length > 0 && [element("h2", {}, "Not certain"), texts(doubts)]
+  );
 }
 
 function missing(data, troubles) {
   const lost = data.texts("lost");
-  const box = element("div", {id: "trouble-box", hidden: true}, element("h2", {}, "Trouble with the data"), element("ul", {id: "troubles"}));
+  const box = element(
+    "div",
+    {id: "trouble-box", hidden: true},
+    element("h2", {}, "Trouble with the data"),
+    element("ul", {id: "troubles"})
+  );
   const show = () => {
     box.hidden = troubles.list.length === 0;
     box.querySelector("ul").replaceChildren(...troubles.list.map(text => said(text, {tag: "li", most: 400})));
   };
   troubles.onmore = show;
   show();
-  return element("div", {id: "lost"},
-      element("h2", {}, "What was lost"),
-      lost.length > 0 ? texts(lost) : element("p", {class: "quiet"}, "Nothing that is known of."),
-      box);
+  return element(
+    "div",
+    {id: "lost"},
+    element("h2", {}, "What was lost"),
+    lost.length > 0 ? texts(lost) : element("p", {class: "quiet"}, "Nothing that is known of."),
+    box
+  );
 }
 
 // Who stands where: of the waits-for graph, and of those tracks and loops that it does not have.
@@ -74,8 +117,13 @@ function standings(report) {
   const graph = report.data.object_of("graph");
   const cycle = new Set(graph ? graph.list("cycle").map(String) : []);
   const nodes = (graph?.objects("nodes") ?? []).map(node => ({
-    name: node.text("name") || node.text("id"), state: node.text("state"), since: node.number("since"), waits_for: node.text("waits_for"),
-    place: node.text("place"), first: node.flag("first"), cycle: cycle.has(node.text("id")),
+    name: node.text("name") || node.text("id"),
+    state: node.text("state"),
+    since: node.number("since"),
+    waits_for: node.text("waits_for"),
+    place: node.text("place"),
+    first: node.flag("first"),
+    cycle: cycle.has(node.text("id")),
   }));
   const named = new Set(nodes.map(node => node.name));
   const add = node => {
@@ -83,15 +131,30 @@ function standings(report) {
     named.add(node.name);
   };
   for (const track of report.tracks) {
-    if (track.stands) add({name: track.name, state: track.state, since: track.since, waits_for: track.what, place: track.place, first: track.first});
+    if (track.stands)
+      add({
+        name: track.name,
+        state: track.state,
+        since: track.since,
+        waits_for: track.what,
+        place: track.place,
+        first: track.first,
+      });
   }
   for (const loop of report.data.objects("loops")) {
     const head = loop.objects("places")[0];
     const long = loop.number("for_s");
     const place = head ? [placeName(head), head.text("source")].filter(Boolean).join(", ") : "";
-    add({name: loopName(report, loop), state: "looping", since: long === undefined || report.times.counts ? undefined : -long * 1e9, waits_for: roundsText(loop), place});
+    add({
+      name: loopName(report, loop),
+      state: "looping",
+      since: long === undefined || report.times.counts ? undefined : -long * 1e9,
+      waits_for: roundsText(loop),
+      place,
+    });
   }
-  const rank = node => (node.cycle ? 0 : 4) + (node.first ? 0 : 2) + (["waiting", "halted", "silent"].includes(node.state) ? 0 : 1);
+  const rank = node =>
+    (node.cycle ? 0 : 4) + (node.first ? 0 : 2) + (["waiting", "halted", "silent"].includes(node.state) ? 0 : 1);
   return nodes.sort((a, b) => rank(a) - rank(b));
 }
 
@@ -101,16 +164,34 @@ function standingTable(report, waits_are_told) {
   const all = standings(report);
   if (all.length === 0) return undefined;
   const waiting = all.some(node => node.state === "waiting");
-  const headings = ["Who", "State", waiting ? "Waits for" : "What it does", "Where in the code", "Since (before the end)"];
+  const headings = [
+    "Who",
+    "State",
+    waiting ? "Waits for" : "What it does",
+    "Where in the code",
+    "Since (before the end)",
+  ];
   const row = node => [
-    [said(node.name, {most: 48}), node.first ? element("span", {class: "badge first"}, "first to stop") : "", node.cycle ? element("span", {class: "badge hang"}, "cycle") : ""],
+    [
+      said(node.name, {most: 48}),
+      node.first ? element("span", {class: "badge first"}, "first to stop") : "",
+      node.cycle ? element("span", {class: "badge hang"}, "cycle") : "",
+    ],
     element("span", {class: "state"}, stateMark(node.state), said(node.state || "?", {most: 24})),
     said(node.waits_for, {most: 72}),
     code(node.place, {most: 72}),
     node.since === undefined ? element("span", {class: "quiet"}, "not known") : report.times.length(node.since),
   ];
-  const box = element("div", {id: "who"}, element("h2", {}, waiting && !waits_are_told ? "Who waits for whom" : "Who is where"));
-  box.append(table("Who waits for whom, since when, and where in the code", headings, all.slice(0, kFewStandings).map(row), {class: "who"}));
+  const box = element(
+    "div",
+    {id: "who"},
+    element("h2", {}, waiting && !waits_are_told ? "Who waits for whom" : "Who is where")
+  );
+  box.append(
+    table("Who waits for whom, since when, and where in the code", headings, all.slice(0, kFewStandings).map(row), {
+      class: "who",
+    })
+  );
   if (all.length > kFewStandings) {
     const rest = all.slice(kFewStandings);
     const more = folded(`${plural(rest.length, "more", "more")}`, false);
@@ -124,6 +205,19 @@ function standingTable(report, waits_are_told) {
 
 // A small sign besides the word; colour alone would not do.
 function stateMark(state) {
-  const sign = {running: "▶", looping: "↻", ready: "▷", corrupt: "✗", waiting: "‖", halted: "■", silent: "○", idle: "·", ended: "✓", paused: "❚❚", unused: "–"}[state] ?? "?";
+  const sign =
+    {
+      running: "▶",
+      looping: "↻",
+      ready: "▷",
+      corrupt: "✗",
+      waiting: "‖",
+      halted: "■",
+      silent: "○",
+      idle: "·",
+      ended: "✓",
+      paused: "❚❚",
+      unused: "–",
+    }[state] ?? "?";
   return element("span", {class: "mark " + (/^[a-z]+$/.test(state) ? state : ""), "aria-hidden": "true"}, sign);
 }
