@@ -11,6 +11,7 @@
 #include "options.h"
 #include "session/cpu_watch_session.h"
 #include "session/watch_session.h"
+#include "terminal_screen.h"
 
 namespace hangscope::cli {
 namespace {
@@ -31,6 +32,7 @@ gdb:HOST:PORT, which wants --intrusive.
   --budget S            bytes that polls may read in a second; they slow down for it [64M]
   --for T               end after this time; otherwise when the targets end
   --exit-on-hang        end at the first hang or fault
+  --plain               no live view on a terminal, but lines as into a pipe
   --json                JSON Lines on standard output, and in the log (docs/json.md)
   --log FILE            what changes, line by line; FILE.1 ... are older
   --log-size S --log-keep N   the log takes S times N bytes at most [10M, 3]
@@ -43,8 +45,9 @@ gdb:HOST:PORT, which wants --intrusive.
                         -g, --cpu-size, --window as for hangscope run
   --prefix P            of these snapshots, P.snapshot-NNNN/ [trace/pid-N]
 
-ENTER resumes paused cores; so does hangscope set resume. SIGUSR1 prints the table of
-cores, SIGINT ends it. Status: 0 clean; 1 a hang or a fault; 2 usage; 3 a target cannot be
+On a terminal it shows the cores live; ? there says what keys do, q ends it, and what was
+found is printed then. Elsewhere findings are printed as they come, ENTER resumes paused
+cores (in the view r does), SIGUSR1 prints the table of cores, SIGINT ends it. Status: 0 clean; 1 a hang or a fault; 2 usage; 3 a target cannot be
 read, or has no scope; 130 interrupted, nothing found.
 )";
 
@@ -58,6 +61,7 @@ struct WatchWords {
   std::string log_size = "10M";
   std::string log_keep = "3";
   bool intrusive = false;
+  bool plain = false;
 };
 
 Status ResolveTimes(const WatchWords& words, WatchOptions* options) {
@@ -184,6 +188,7 @@ int WatchCommand(const std::vector<std::string>& words, const StartSignals& sign
   parser.Flag("--append", &options.log.append);
   parser.Flag("--exit-on-hang", &options.exit_on_hang);
   parser.Flag("--json", &options.json);
+  parser.Flag("--plain", &watch.plain);
   parser.Flag("--intrusive", &watch.intrusive);
   switch (parser.Parse(words)) {
     case OptionParser::Outcome::kHelp: return kExitClean;
@@ -209,7 +214,10 @@ int WatchCommand(const std::vector<std::string>& words, const StartSignals& sign
   environment.say = [](std::string_view text) { (void)WriteAll(STDOUT_FILENO, text); };
   environment.terminal_fd = isatty(STDIN_FILENO) != 0 ? STDIN_FILENO : -1;
   environment.terminal_may_be_read = TerminalIsOurs;
-  environment.signal_fd = OpenSignalFd(signals);
+  TerminalScreen screen;
+  const bool live = !watch.plain && !options.json && TerminalCanShow();
+  if (live) environment.screen = &screen;
+  environment.signal_fd = OpenSignalFd(live ? WithTerminalView(signals) : signals);
   const WatchOutcome outcome = RunWatch(environment, options);
   if (!outcome.status.ok()) PrintError(outcome.status.message());
   return static_cast<int>(outcome.exit);

@@ -14,6 +14,15 @@ bool IsIgnored(int number) {
   return sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
+StartSignals With(int number, StartSignals signals) {
+  sigset_t added;
+  sigemptyset(&added);
+  sigaddset(&added, number);
+  sigprocmask(SIG_BLOCK, &added, nullptr);
+  sigaddset(&signals.ours, number);
+  return signals;
+}
+
 }  // namespace
 
 StartSignals TakeSignals() {
@@ -45,13 +54,11 @@ void ReleaseSignals(const StartSignals& signals) {
   if (!signals.sigpipe_ignored) signal(SIGPIPE, SIG_DFL);
 }
 
-StartSignals WithTerminalSize(StartSignals signals) {
-  sigset_t added;
-  sigemptyset(&added);
-  sigaddset(&added, SIGWINCH);
-  sigprocmask(SIG_BLOCK, &added, nullptr);
-  sigaddset(&signals.ours, SIGWINCH);
-  return signals;
+StartSignals WithTerminalSize(StartSignals signals) { return With(SIGWINCH, signals); }
+
+StartSignals WithTerminalView(StartSignals signals) {
+  if (!IsIgnored(SIGTSTP)) signals = With(SIGTSTP, signals);
+  return With(SIGCONT, With(SIGWINCH, signals));
 }
 
 int OpenSignalFd(const StartSignals& signals) {

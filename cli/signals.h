@@ -26,6 +26,10 @@ void ReleaseSignals(const StartSignals& signals);
 // With SIGWINCH, which is blocked by this.
 StartSignals WithTerminalSize(StartSignals signals);
 
+// With SIGWINCH, SIGCONT and, unless the caller ignores it, SIGTSTP, which are blocked by this: whoever reads them
+// gives the terminal back before it stops.
+StartSignals WithTerminalView(StartSignals signals);
+
 // A signalfd for `signals.ours`, or -1.
 int OpenSignalFd(const StartSignals& signals);
 

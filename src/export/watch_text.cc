@@ -250,6 +250,16 @@ const SubjectWatch* WatchScene::Find(const WatchSubject& subject) const {
   return at == subjects->end() ? nullptr : &*at;
 }
 
+std::string SubjectDoing(const SubjectWatch& subject, const WatchScene& scene) { return DoesWhat(subject, scene); }
+
+std::string FindingHeadline(const Finding& finding, const WatchScene& scene) { return Headline(finding, scene); }
+
+static_assert(kColumns == kWatchColumns && kStack == static_cast<int>(WatchColumn::kStack));
+
+const char* WatchColumnTitle(WatchColumn column) { return kTitles[static_cast<size_t>(column)]; }
+
+std::vector<std::string> WatchCells(const SubjectWatch& subject, const WatchScene& scene) { return Cells(subject, scene); }
+
 std::string SubjectName(const WatchSubject& subject, const WatchScene& scene) {
   const SubjectWatch* const found = scene.Find(subject);
   if (subject.kind == Kind::kTask) return found == nullptr ? fmt::format("task record {}", subject.index) : scene.names->Task(found->task);

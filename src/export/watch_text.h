@@ -36,6 +36,11 @@ std::string SubjectName(const WatchSubject& subject, const WatchScene& scene);
 // Where it is by its fault or waypoint: "dataflow.c:88 in cb_reserve_back"; empty: not known.
 std::string SubjectPlace(const WatchSubject& subject, const WatchScene& scene);
 
+// What it does, with its wait where it has one: "waits 31.0 s at CRBW for cb3 of (1,2)", "runs at MULR".
+std::string SubjectDoing(const SubjectWatch& subject, const WatchScene& scene);
+
+// "HANG: deadlock, 2 of 5 cores wait for each other (certain)"; one line without an end.
+std::string FindingHeadline(const Finding& finding, const WatchScene& scene);
 // "deadlock, 2 of 5 cores wait for each other"; one line without an end.
 std::string FindingSummary(const Finding& finding, const WatchScene& scene);
 // The finding with all that is known of it, in lines.
@@ -47,6 +52,13 @@ std::string DebugRingText(const std::vector<DebugValue>& values);
 
 // What the columns and their words mean, in lines.
 std::string WatchLegend();
+
+// The columns of a WatchTable, in its order.
+enum class WatchColumn { kWho, kNode, kRole, kActivity, kAt, kWaitsFor, kSince, kKernel, kStack };
+constexpr size_t kWatchColumns = 9;
+const char* WatchColumnTitle(WatchColumn column);
+// A subject's line by column; empty: nothing to say.
+std::vector<std::string> WatchCells(const SubjectWatch& subject, const WatchScene& scene);
 
 // Aligned columns: one line for each core and task. The widths are those of what there is at the beginning
 // and what usually comes; a longer word pushes the rest of its line.

@@ -15,6 +15,7 @@
 #include "export/metrics.h"
 #include "export/watch_json.h"
 #include "export/watch_text.h"
+#include "session/live_display.h"
 #include "session/metrics_server.h"
 #include "session/target_control.h"
 #include "session/watched_target.h"
@@ -62,6 +63,10 @@ class WatchSession {
  private:
   Status Open();
   void Start();
+  void OpenDisplay();
+  LiveData DataForDisplay();
+  bool StillHolds(const Watched& watched, const Finding& finding) const;
+  void Say(const std::string& text);
   void PollAll();
   void Tell(Watched& watched);
   void TellFinding(Watched& watched, const Finding& finding);
@@ -75,6 +80,7 @@ class WatchSession {
   void WaitUntil(TimeNs time);
   void ReadSignals();
   void ReadTerminal();
+  void ReadKeys(bool terminal_is_gone);
   void ResumeAll();
   void TellEnd();
   std::string Metrics();
@@ -95,7 +101,21 @@ class WatchSession {
   size_t findings_ = 0;
   size_t bad_ = 0;
   bool interrupted_ = false;
+  bool quits_ = false;  // by the view's key
+  // The newest finding that is bad; else the newest.
+  struct Newest {
+    size_t target = 0;
+    Finding finding;
+    std::string headline;
+  };
+  std::optional<Newest> newest_;
+  std::optional<LiveDisplay> display_;
 };
+
+void WatchSession::Say(const std::string& text) {
+  if (display_) display_->Say(text);
+  else environment_.say(text);
+}
 
 WatchScene WatchSession::Scene(Watched& watched) const {
   WatchScene scene = watched.target->view().Scene(clock_.Monotonic());
@@ -166,7 +186,7 @@ void WatchSession::Start() {
     std::string text = fmt::format("watching {}: room for {} cores", watched.target->name(), view.sample().cores.size());
     if (view.layout().task_count > 0) text += fmt::format(" and {} tasks", view.layout().task_count);
     text += fmt::format(", every {:.0f} ms", Seconds(options_.interval) * 1e3);
-    if (environment_.terminal_fd >= 0) text += "; ENTER resumes paused cores";
+    if (environment_.terminal_fd >= 0 && !display_) text += "; ENTER resumes paused cores";
     Note(watched.target->name(), "watching", text);
   }
   if (metrics_ != nullptr) Note("", "metrics", "metrics at " + metrics_->address());
@@ -176,7 +196,7 @@ void WatchSession::Note(const std::string& target, const std::string& event, con
   const bool several = targets_.size() > 1 && !text.starts_with("watching");
   const std::string json = WatchNoteJson(target, event, text, clock_.Wall());
   const std::string line = several && !target.empty() ? fmt::format("{}: {}", target, text) : text;
-  environment_.say(options_.json ? json : fmt::format("hangscope: {}\n", line));
+  Say(options_.json ? json : fmt::format("hangscope: {}\n", line));
   WriteLog(options_.json ? json : fmt::format("{}  {}\n", Stamp(), line));
 }
 
@@ -186,7 +206,7 @@ void WatchSession::WriteLog(const std::string& lines) {
   if (status.ok() == !log_fails_) return;
   log_fails_ = !status.ok();
   const std::string text = log_fails_ ? fmt::format("the log is not complete: {}; watching goes on", status.message()) : "the log can be written again";
-  environment_.say(options_.json ? WatchNoteJson("", "log", text, clock_.Wall()) : fmt::format("hangscope: {}\n", text));
+  Say(options_.json ? WatchNoteJson("", "log", text, clock_.Wall()) : fmt::format("hangscope: {}\n", text));
 }
 
 void WatchSession::TellFinding(Watched& watched, const Finding& finding) {
@@ -194,9 +214,12 @@ void WatchSession::TellFinding(Watched& watched, const Finding& finding) {
   ++watched.findings[finding.kind];
   if (finding.IsBad()) ++bad_;
   const WatchScene scene = Scene(watched);
+  if (!newest_ || finding.IsBad() || !newest_->finding.IsBad()) {
+    newest_ = {static_cast<size_t>(&watched - targets_.data()), finding, FindingHeadline(finding, scene)};
+  }
   const FindingHistory history = watched.target->view().History(finding);
   const std::string told = options_.json ? FindingJson(finding, scene, history, clock_.Wall()) : FindingText(finding, scene, history);
-  environment_.say(options_.json ? told : "hangscope: " + told);
+  Say(options_.json ? told : "hangscope: " + told);
   WriteLog(options_.json ? told : fmt::format("{}  {}", Stamp(), told));
 }
 
@@ -262,7 +285,7 @@ void WatchSession::PollAll() {
 }
 
 bool WatchSession::IsOver() const {
-  if (interrupted_ || (options_.exit_on_hang && bad_ > 0)) return true;
+  if (interrupted_ || quits_ || (options_.exit_on_hang && bad_ > 0)) return true;
   if (options_.length > 0 && clock_.Monotonic() - start_ >= options_.length) return true;
   return std::all_of(targets_.begin(), targets_.end(), [](const Watched& w) { return w.target->is_over(); });
 }
@@ -271,7 +294,9 @@ void WatchSession::ReadSignals() {
   signalfd_siginfo info{};
   while (read(environment_.signal_fd, &info, sizeof info) == sizeof info) {
     if (info.ssi_signo == SIGUSR1 || info.ssi_signo == SIGUSR2) {
-      if (!options_.json) environment_.say(Table());
+      if (!options_.json) Say(Table());
+    } else if (display_ && display_->OnSignal(static_cast<int>(info.ssi_signo))) {
+      continue;
     } else if (info.ssi_signo != SIGCHLD) {
       interrupted_ = true;
     }
@@ -305,18 +330,28 @@ void WatchSession::ReadTerminal() {
 }
 
 void WatchSession::WaitUntil(TimeNs time) {
-  while (!interrupted_) {
-    const TimeNs left = time - clock_.Monotonic();
-    if (left <= 0) return;
-    const bool reads = environment_.terminal_fd >= 0 && (!environment_.terminal_may_be_read || environment_.terminal_may_be_read());
-    pollfd fds[] = {{environment_.signal_fd, POLLIN, 0}, {reads ? environment_.terminal_fd : -1, POLLIN, 0},
+  while (!interrupted_ && !quits_) {
+    if (display_) display_->Tick();
+    const TimeNs now = clock_.Monotonic();
+    if (now >= time) return;
+    const TimeNs left = (display_ ? std::clamp(display_->next_draw(), now, time) : time) - now;
+    const bool reads = environment_.terminal_fd >= 0 && !display_ && (!environment_.terminal_may_be_read || environment_.terminal_may_be_read());
+    const bool shows = display_ && display_->MayBeRead();
+    pollfd fds[] = {{environment_.signal_fd, POLLIN, 0}, {reads ? environment_.terminal_fd : shows ? display_->input_fd() : -1, POLLIN, 0},
                     {metrics_ == nullptr ? -1 : metrics_->event_fd(), POLLIN, 0}};
     const timespec wait = {left / kSecond, left % kSecond};
     if (ppoll(fds, std::size(fds), &wait, nullptr) <= 0) continue;
     if (fds[0].revents != 0) ReadSignals();
-    if (fds[1].revents != 0) ReadTerminal();
+    if (fds[1].revents != 0 && display_) ReadKeys((fds[1].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0);
+    else if (fds[1].revents != 0) ReadTerminal();
     if (fds[2].revents != 0) metrics_->Poll(clock_.Monotonic());
   }
+}
+
+void WatchSession::ReadKeys(bool terminal_is_gone) {
+  display_->OnInput();
+  interrupted_ = interrupted_ || terminal_is_gone;
+  quits_ = display_->quits();
 }
 
 std::string WatchSession::Metrics() {
@@ -333,24 +368,63 @@ void WatchSession::TellEnd() {
   cost_.cpu = OwnCpuTime() - cpu_at_start_;
   const std::string json = WatchEndJson(cost_, findings_, bad_, clock_.Wall());
   const std::string text = WatchCostText(cost_);
-  environment_.say(options_.json ? json : fmt::format("hangscope: {}\n", text));
+  Say(options_.json ? json : fmt::format("hangscope: {}\n", text));
   WriteLog(options_.json ? json : fmt::format("{}  {}\n", Stamp(), text));
+}
+
+// Without the screen all is said at once, as ever.
+void WatchSession::OpenDisplay() {
+  if (environment_.screen == nullptr) return;
+  display_.emplace(*environment_.screen, clock_, LiveCallbacks{[this] { return DataForDisplay(); },
+                                                               [this](const LiveSubject& subject) {
+                                                                 return ReadDetails(targets_[subject.target].target->view(), subject.subject, clock_.Monotonic());
+                                                               },
+                                                               [this] { ResumeAll(); }});
+  const Status status = display_->Open();
+  if (status.ok()) return;
+  display_.reset();
+  Note("", "warning", "no live view: " + status.message());
+}
+
+bool WatchSession::StillHolds(const Watched& watched, const Finding& finding) const {
+  if (!watched.target->is_watched()) return true;  // it ended so
+  const std::vector<Finding>& standing = watched.target->view().watcher().standing();
+  return std::any_of(standing.begin(), standing.end(), [&](const Finding& f) { return f.kind == finding.kind && f.subjects == finding.subjects; });
+}
+
+LiveData WatchSession::DataForDisplay() {
+  LiveData data;
+  for (Watched& watched : targets_) {
+    const LiveTarget::State state = watched.target->is_watched() ? LiveTarget::State::kWatched : watched.target->is_over() ? LiveTarget::State::kOver : LiveTarget::State::kAway;
+    data.targets.push_back({Scene(watched), &watched.target->view().watcher().standing(), state});
+  }
+  if (newest_) {
+    data.headline = newest_->headline;
+    data.headline_is_bad = newest_->finding.IsBad();
+    data.headline_holds = StillHolds(targets_[newest_->target], newest_->finding);
+  }
+  data.bad_findings = bad_;
+  data.elapsed = clock_.Monotonic() - start_;
+  return data;
 }
 
 WatchOutcome WatchSession::Run() {
   if (Status status = Open(); !status.ok()) return {status.code() == Status::Code::kUsage ? WatchExit::kUsage : WatchExit::kFailed, status};
+  OpenDisplay();
   Start();
   TimeNs next = clock_.Monotonic();
   for (bool first = true;; first = false) {
     PollAll();
-    if (first && !options_.json) environment_.say(Table());
+    if (first && !options_.json && !display_) Say(Table());
     if (IsOver()) break;
     // After a pause of our own the missed polls are not made up for.
     next = std::max(next + interval_, clock_.Monotonic());
     const TimeNs end = options_.length > 0 ? start_ + options_.length : next;
     WaitUntil(std::min(next, end));
   }
+  if (display_) display_->Close();
   TellEnd();
+  if (display_) environment_.say(display_->TakeSaid());
   if (bad_ > 0) return {WatchExit::kHang, {}};
   return {interrupted_ ? WatchExit::kInterrupted : WatchExit::kClean, {}};
 }

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/file_system.h"
+#include "session/live_screen.h"
 #include "session/rotated_log.h"
 #include "session/scope_view.h"
 
@@ -32,7 +33,10 @@ struct WatchEnvironment {
   std::function<void(std::string_view)> say;   // whole lines, for whoever called; may be told that nobody listens
   std::function<bool()> terminal_may_be_read;  // by a process in the background it may not
   int terminal_fd = -1;  // where ENTER resumes paused cores; -1: none
-  int signal_fd = -1;    // SIGINT, SIGTERM, SIGHUP, SIGQUIT end it; SIGUSR1, SIGUSR2 print the table; -1: none
+  // The live view's, which then has the terminal until the end: what there is to say is said behind it, and
+  // terminal_fd is not read. Null: none.
+  LiveScreen* screen = nullptr;
+  int signal_fd = -1;    // SIGWINCH, SIGTSTP, SIGCONT are for the screen; SIGINT, SIGTERM, SIGHUP, SIGQUIT end it; SIGUSR1, SIGUSR2 print the table; -1: none
 };
 
 enum class WatchExit { kClean = 0, kHang = 1, kUsage = 2, kFailed = 3, kInterrupted = 130 };

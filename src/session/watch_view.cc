@@ -97,8 +97,7 @@ void WatchView::FindCode(FileSystem& files, const ScopeSource& source) {
   if (!path.empty()) {
     if (auto code = ElfImage::Open(path); code.ok()) code_ = std::move(*code);
   }
-  const ScopeCatalog& catalog = view_->catalog_bytes().empty() ? own_catalog_ : view_->catalog();
-  names_.emplace(catalog, code_.get(), reader_->layout().program_at);
+  names_.emplace(Catalog(), code_.get(), reader_->layout().program_at);
 }
 
 Status WatchView::RefreshNames() {
@@ -196,27 +195,40 @@ Result<uint64_t> WatchView::Emitted(uint32_t core) {
   return hangscope_begun(Load32(head, layout().order), Load32(head + 4, layout().order), layout().ring_capacity);
 }
 
-std::vector<std::string> WatchView::LastEvents(const WatchSubject& subject) {
+const ScopeCatalog& WatchView::Catalog() const { return view_->catalog_bytes().empty() ? own_catalog_ : view_->catalog(); }
+
+RingLook WatchView::LookAtRing(const WatchSubject& subject, size_t most) {
   const bool of_a_core = subject.kind == WatchSubject::Kind::kCore;
   const size_t at = layout().core_count + subject.index;
   const auto& subjects = watcher_->subjects();
-  if (!of_a_core && at >= subjects.size()) return {};
-  const ScopeCatalog& catalog = view_->catalog_bytes().empty() ? own_catalog_ : view_->catalog();
-  std::vector<std::string> lines;
+  RingLook look;
+  if (!of_a_core && at >= subjects.size()) return look;
+  std::vector<ScopeEvent> events;
   const uint32_t first = of_a_core ? subject.index : 0;
   const uint32_t end = of_a_core ? subject.index + 1 : layout().core_count;
   for (uint32_t core = first; core < std::min(end, layout().core_count); ++core) {
-    EventReader events(view_->scope(), core);
-    if (!events.Look(true).ok()) continue;
-    while (auto item = events.Next()) {
+    EventReader reader(view_->scope(), core);
+    if (!reader.Look(!view_->IsLive()).ok()) continue;
+    if (of_a_core) look.ring = reader.core();
+    while (auto item = reader.Next()) {
       const auto* event = std::get_if<ScopeEvent>(&*item);
       if (event == nullptr || event->id == HANGSCOPE_ID_ANCHOR || event->age > 0) continue;
-      if (!of_a_core && event->task != subjects[at].task) continue;
-      const std::string parameters = catalog.Format(*event, layout().word_bytes);
-      lines.push_back(Printable(catalog.Name(event->id)) + (parameters.empty() ? "" : " " + parameters));
+      if (of_a_core || event->task == subjects[at].task) events.push_back(*event);
     }
   }
-  if (lines.size() > kLastEvents) lines.erase(lines.begin(), lines.end() - kLastEvents);
+  if (events.size() > most) events.erase(events.begin(), events.end() - static_cast<ptrdiff_t>(most));
+  for (const ScopeEvent& event : events) {
+    const auto ns = layout().Nanoseconds(event.time);
+    const std::string parameters = Catalog().Format(event, layout().word_bytes);
+    look.events.push_back({fmt::format("{}{}", event.ambiguous ? "~" : "", ns ? fmt::format("{:.6f}", static_cast<double>(*ns) / 1e9) : std::to_string(event.time)),
+                           Printable(Catalog().Name(event.id)) + (parameters.empty() ? "" : " " + parameters)});
+  }
+  return look;
+}
+
+std::vector<std::string> WatchView::LastEvents(const WatchSubject& subject) {
+  std::vector<std::string> lines;
+  for (RingLook::Event& event : LookAtRing(subject, kLastEvents).events) lines.push_back(std::move(event.text));
   return lines;
 }
 
@@ -225,12 +237,12 @@ FindingHistory WatchView::History(const Finding& finding) {
   return finding.subjects.size() == 1 ? History(finding.subjects[0]) : FindingHistory();
 }
 
-FindingHistory WatchView::History(const WatchSubject& subject) {
-  FindingHistory history;
-  history.events = LastEvents(subject);
-  if (subject.kind != WatchSubject::Kind::kCore || subject.index >= sample_.cores.size()) return history;
-  if (auto values = reader_->ReadDebugRing(sample_.cores[subject.index].node, sample_); values.ok()) history.debug = std::move(*values);
-  return history;
+std::vector<DebugValue> WatchView::DebugRing(const WatchSubject& core) {
+  if (core.kind != WatchSubject::Kind::kCore || core.index >= sample_.cores.size()) return {};
+  auto values = reader_->ReadDebugRing(sample_.cores[core.index].node, sample_);
+  return values.ok() ? std::move(*values) : std::vector<DebugValue>();
 }
+
+FindingHistory WatchView::History(const WatchSubject& subject) { return {LastEvents(subject), DebugRing(subject)}; }
 
 }  // namespace hangscope

@@ -17,6 +17,16 @@
 
 namespace hangscope {
 
+// The newest events of a core or task, and how many records its ring had.
+struct RingLook {
+  struct Event {
+    std::string time;  // "12.000345" where the clock's rate is known; "~" before one that may be wrong
+    std::string text;
+  };
+  std::vector<Event> events;       // the oldest first
+  std::optional<ScopeCore> ring;   // of a core; nothing: it cannot be read
+};
+
 class WatchView final : public WatchSource {
  public:
   // Fails where the target has no scope, or the scope no mailboxes.
@@ -55,6 +65,10 @@ class WatchView final : public WatchSource {
 
   // What texts about it are made from, at `now`.
   WatchScene Scene(TimeNs now) const;
+  // Reads a core's whole ring, or for a task those of all cores; tells of the newest `most` events.
+  RingLook LookAtRing(const WatchSubject& subject, size_t most);
+  // What the debug ring of a core's node holds, the newest first.
+  std::vector<DebugValue> DebugRing(const WatchSubject& core);
   // What the core or task did last, oldest first, as text; and what its node's debug ring holds.
   FindingHistory History(const WatchSubject& subject);
   // Of whom the finding is about, where that is one; else of who stopped first, where that is known.
@@ -72,6 +86,7 @@ class WatchView final : public WatchSource {
   Result<std::string> ReadIdentity() const;
   bool WentBack(const WatchSample& before) const;
   std::vector<std::string> LastEvents(const WatchSubject& subject);
+  const ScopeCatalog& Catalog() const;
 
   std::string name_;
   int pid_ = 0;
