@@ -232,6 +232,7 @@ bool TerminalScreen::IsOurs() { return InForeground(); }
 bool TerminalScreen::MayShow() {
   if (!IsOurs()) {
     is_taken_ = false;
+    rescue.armed = 0;
     return false;
   }
   if (!is_taken_) Continue();  // brought to the foreground without having been stopped
@@ -241,7 +242,7 @@ bool TerminalScreen::MayShow() {
 
 LiveSize TerminalScreen::size() const { return {getmaxy(stdscr), getmaxx(stdscr)}; }
 
-int TerminalScreen::Width(char32_t character) const { 
+int TerminalScreen::Width(char32_t character) const {
   char bytes[MB_LEN_MAX];
   std::mbstate_t state{};
   const auto wide = static_cast<wchar_t>(character);

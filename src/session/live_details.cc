@@ -12,6 +12,7 @@ using Kind = WatchSubject::Kind;
 
 constexpr size_t kMostEvents = 200;
 constexpr size_t kMostSuppliers = 8;
+constexpr size_t kMostDebugValues = 32;
 
 // By the claims, which a target may have overflowed; a task's record may name who holds it.
 void FindSuppliers(WatchView& view, const SubjectWatch& subject, const WatchScene& scene, LiveDetails* details) {
@@ -108,17 +109,17 @@ void AddCore(const SubjectWatch& subject, const WatchScene& scene, const LiveDet
   }
 }
 
-void AddRing(const LiveDetails& details, std::vector<LiveLine>* lines) {
-  if (details.ring.ring) {
-    const ScopeCore& ring = *details.ring.ring;
-    const EventCounts& counts = ring.counts;
-    std::string text = fmt::format("ring       {} emitted: {} there, {} overwritten, {} torn, {} refused", counts.emitted, counts.returned, counts.overwritten, counts.torn, counts.refused);
-    if (counts.pending > 0) text += fmt::format(", {} being written", counts.pending);
-    if (counts.unread > 0) text += fmt::format(", {} unread", counts.unread);
-    if (ring.frozen) text += "; frozen";
-    if (ring.records_until_frozen) text += fmt::format("; freezes after {} more", *ring.records_until_frozen);
-    lines->push_back({text});
-  }
+void AddRing(const ScopeCore& ring, std::vector<LiveLine>* lines) {
+  const EventCounts& counts = ring.counts;
+  std::string text = fmt::format("ring       {} emitted: {} there, {} overwritten, {} torn, {} refused", counts.emitted, counts.returned, counts.overwritten, counts.torn, counts.refused);
+  if (counts.pending > 0) text += fmt::format(", {} being written", counts.pending);
+  if (counts.unread > 0) text += fmt::format(", {} unread", counts.unread);
+  if (ring.frozen) text += "; frozen";
+  if (ring.records_until_frozen) text += fmt::format("; freezes after {} more", *ring.records_until_frozen);
+  lines->push_back({text});
+}
+
+void AddEvents(const LiveDetails& details, std::vector<LiveLine>* lines) {
   lines->push_back({details.ring.events.empty() ? "no events recorded" : "events, the newest first:", LiveStyle::kTitle});
   size_t width = 0;
   for (const auto& event : details.ring.events) width = std::max(width, event.time.size());
@@ -128,8 +129,10 @@ void AddRing(const LiveDetails& details, std::vector<LiveLine>* lines) {
 void AddDebugRing(const LiveDetails& details, std::vector<LiveLine>* lines) {
   if (details.debug.empty()) return;
   lines->push_back({"debug ring of its node, the newest first:", LiveStyle::kTitle});
-  std::istringstream text(DebugRingText(details.debug));
+  const size_t shown = std::min(details.debug.size(), kMostDebugValues);
+  std::istringstream text(DebugRingText({details.debug.begin(), details.debug.begin() + static_cast<ptrdiff_t>(shown)}));
   for (std::string line; std::getline(text, line);) lines->push_back({line});
+  if (shown < details.debug.size()) lines->push_back({fmt::format("    and {} older ones", details.debug.size() - shown)});
 }
 
 }  // namespace
@@ -157,8 +160,9 @@ std::vector<LiveLine> DetailLines(const SubjectWatch& subject, const LiveTarget&
   AddWait(subject, details, &lines);
   if (subject.subject.kind == Kind::kCore) AddCore(subject, scene, details, &lines);
   for (const std::string& problem : details.problems) lines.push_back({problem, LiveStyle::kBad});
+  if (details.ring.ring) AddRing(*details.ring.ring, &lines);
   AddDebugRing(details, &lines);
-  AddRing(details, &lines);
+  AddEvents(details, &lines);
   return lines;
 }
 
