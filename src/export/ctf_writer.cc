@@ -143,7 +143,7 @@ struct CtfWriter::Impl {
   const TraceHead* head = nullptr;
   TimeNs latest = 0;  // that CTF's readers can still add to the clock's offset
   std::unique_ptr<CtfStreams> streams;
-  std::deque<KindCode> codes;  // of head->kinds, as far as events of them came
+  std::vector<KindCode> codes;  // of head->kinds, as far as events of them came
   std::array<KindCode, kCtfNoteKinds> note_codes;
   std::vector<ClassKey> classes;
   CtfWindowNotes notes;
