@@ -6,7 +6,7 @@ import resource
 import shutil
 import subprocess
 
-from support import BUILD, Case, main
+from support import BUILD, DATA, Case, main
 
 ZOO = pathlib.Path(BUILD) / "tests/ctf_zoo"
 DEBIAN_PYTHON = "/usr/bin/python3"
@@ -175,6 +175,80 @@ class Clocks(CtfCase):
         self.assertEqual([event["time"] for event in events[0]], [10, 2**63 - 2])
         self.assertEqual(first["environment"]["times_moved"], 1)
         self.assertEqual(len(written), 2)
+
+
+def value_of(field):
+    """A field as hangscope show --json has it, as the number or text that it is."""
+    if isinstance(field, str) and field.startswith("0x"):
+        return int(field, 16)
+    return int(field) if isinstance(field, bool) else field
+
+
+def shown_event(line):
+    # Too many parameters for the catalog's fields are not shown; too few leave fields open.
+    values = line["parameters"] if "fields" not in line else [value_of(field) for field in line["fields"].values() if field is not None]
+    return [line["name"], values, line["task"], line["ambiguous"]]
+
+
+class Exported(CtfCase):
+    """Scopes of both byte orders and word sizes, with all that can go wrong in them."""
+
+    def check_image(self, image):
+        shutil.rmtree(self.folder / "trace", ignore_errors=True)
+        shown = self.hangscope("show", "--json", image)
+        self.assertEqual(shown.status, 0, shown.err)
+        lines = [line for line in map(json.loads, shown.out.splitlines()) if line.get("age", 0) == 0]
+        done = self.hangscope("export", "--to", "ctf", "-o", self.folder / "trace", image)
+        self.assertEqual(done.status, 0, done.err)
+        _, _, events, discards = self.read()
+        wanted = collections.defaultdict(list)
+        for line in lines:
+            if line["type"] == "event":
+                wanted[line["core"]].append(line)
+        found = {of[0]["cpu"]: [event for event in of if not event["name"].startswith("hangscope:")] for of in events.values()}
+        for core, of_core in wanted.items():
+            of_core.sort(key=lambda line: line["sequence"])  # handlers that interrupt one another are shown by time
+            self.assert_same(f"{image.name}, event of core {core}", [shown_event(line) for line in of_core],
+                             [[event["name"], event["values"], *context_of(event)] for event in found[core]])
+            self.assert_same(f"{image.name}, time of core {core}", in_order([line["ns"] for line in of_core]),
+                             [event["time"] if of_core[0]["ns"] is not None else None for event in found[core]])
+        self.assertEqual(sum(map(len, found.values())), sum(map(len, wanted.values())), image.name)
+        missing = sum(line["end"] - line["begin"] for line in lines if line["type"] == "missing")
+        self.assertEqual(sum(d["discarded"] for of in discards.values() for d in of), missing, image.name)
+        return sum(map(len, wanted.values())), missing
+
+    def check_images(self, pattern):
+        seen = [self.check_image(image) for image in sorted((DATA / "scope").glob(pattern))]
+        self.assertGreater(len(seen), 1)
+        self.assertTrue(all(events for events, _ in seen), seen)
+        return sum(missing for _, missing in seen)
+
+    def test_events_are_those_that_are_shown(self):
+        self.check_images("quiet-*.bin")
+
+    def test_losses_are_those_that_are_shown(self):
+        self.assertGreater(self.check_images("lossy-*.bin"), 0)
+        self.assertGreater(self.check_images("wrapped-*.bin"), 0)
+
+    def test_of_damaged_scopes_too(self):
+        for image in sorted((DATA / "scope").glob("*-little32.bin")):
+            with self.subTest(image.name):
+                self.check_image(image)
+
+    def test_what_is_there_already_stays(self):
+        (self.folder / "trace").mkdir()
+        (self.folder / "trace/mine").write_text("mine")
+        done = self.hangscope("export", "--to", "ctf", "-o", self.folder / "trace", DATA / "scope/quiet-little32.bin")
+        self.assertEqual(done.status, 2)
+        self.assertEqual((self.folder / "trace/mine").read_text(), "mine")
+
+
+def in_order(times):
+    """Times as a trace has them, which never go back."""
+    for i in range(1, len(times)):
+        if times[i] is not None and times[i - 1] is not None:
+            times[i] = max(times[i], times[i - 1])
+    return times
 
 
 if __name__ == "__main__":
