@@ -83,7 +83,7 @@ class Shortcomings(Case):
                     info = path.lstat()
                 except FileNotFoundError:
                     continue
-                if info.st_ino in seen or path.name == "log.jsonl" or path.suffix in (".json", ".txt"):
+                if info.st_ino in seen or path.name == "log.jsonl" or path.suffix in (".json", ".txt", ".html") or path.name.endswith(".report.partial"):
                     continue
                 seen.add(info.st_ino)
                 total += info.st_size

@@ -72,7 +72,12 @@ class Timeline : public ::testing::Test {
  protected:
   Timeline() {
     head.tracks.push_back({{RingKind::kCore, 3, ""}, "core 3"});
-    head.kinds.push_back({"push", "sync", "block %u", {{"block"}}});
+    TraceEventKind push;
+    push.name = "push";
+    push.category = "sync";
+    push.format = "block %u";
+    push.fields = {{"block"}};
+    head.kinds.push_back(push);
     Window window;
     window.rings.push_back({});
     window.rings[0].ring = {RingKind::kCore, 3, ""};
@@ -186,7 +191,9 @@ class OfSnapshot : public ::testing::Test {
   OfSnapshot() {
     EXPECT_TRUE(files.MakeFolders(kFolder).ok());
     manifest.start = clock.Monotonic();
-    auto ring = RingStore::Create(files, clock, "trace/fw.stdout", "stdout", {}, 1);
+    auto geometry = PlanRing("256K", "1", 8);
+    EXPECT_TRUE(geometry.ok());
+    auto ring = RingStore::Create(files, clock, "trace/fw.stdout", "stdout", *geometry, 1);
     EXPECT_TRUE(ring.ok());
     ring_ = std::move(*ring);
     manifest.command = {"/opt/fw", "--fast"};
