@@ -23,7 +23,7 @@ class StreamTracer {
   virtual Result<std::unique_ptr<TraceSource>> Open(FileSystem& files, const StreamPart& part, const TraceRequest& request) = 0;
 };
 
-// The one that there is: recognises traces, and says that they are not exported.
+// Functions by the symbols of `request.source.elf`, or as the trace names them (gvsoc).
 std::unique_ptr<StreamTracer> MakeStreamTracer();
 
 }  // namespace hangscope

@@ -31,7 +31,7 @@ class Opener {
     head_.name = target;
     if (!request_.source.open && files_.IsFolder(target)) OpenSnapshot(target.substr(0, target.find_last_not_of('/') + 1));
     else if (!request_.source.open && IsPerfData(files_, target)) Take(OpenCpuTrace(files_, target));
-    else if (!request_.source.open && OpenStreams(target)) return Finish();
+    else if (!request_.source.open && (OpenStreams(target, {}) || OpenLog(target))) return Finish();
     else OpenTarget(target);
     return Finish();
   }
@@ -57,7 +57,7 @@ class Opener {
     if (files_.Exists(cpu)) Take(OpenCpuTrace(files_, cpu));
     const bool has_threads = parts_.size() > before;
     if (files_.Exists(folder + "/" + kScopeImageName)) OpenScope(folder, facts, has_threads);
-    (void)OpenStreams(folder);
+    (void)OpenStreams(folder, facts.elf);
   }
 
   void OpenScope(const std::string& folder, const SnapshotFacts& facts, bool has_threads) {
@@ -78,16 +78,31 @@ class Opener {
   }
 
   // False: there is no stream by that name.
-  bool OpenStreams(const std::string& target) {
+  bool OpenStreams(const std::string& target, const std::string& recorded_elf) {
     const std::vector<HistorySource> streams = FindHistory(files_, target);
     if (!request_.streams) return !streams.empty();
     const std::unique_ptr<StreamTracer> tracer = MakeStreamTracer();
+    TraceRequest request = request_;
+    if (request.source.elf.empty() && files_.Exists(recorded_elf)) request.source.elf = recorded_elf;
     for (const HistorySource& stream : streams) {
-      auto opened = tracer->Open(files_, {stream.stream, stream.prefix, {}}, request_);
+      auto opened = tracer->Open(files_, {stream.stream, stream.prefix, {}}, request);
       if (!opened.ok() || *opened != nullptr) Take(std::move(opened));
       else failure_ = Status::NotFound(fmt::format("'{}' has lines of text, and nothing to export", Printable(stream.prefix)));
     }
     return !streams.empty();
+  }
+
+  // Whether it is a file with a simulator's trace in it.
+  bool OpenLog(const std::string& path) {
+    if (!files_.Exists(path)) return false;
+    auto opened = MakeStreamTracer()->Open(files_, {path, {}, path}, request_);
+    if (!opened.ok() || *opened == nullptr) {
+      const bool is_trace = opened.status().code() == Status::Code::kNotFound;
+      if (is_trace) failure_ = opened.status();
+      return is_trace;
+    }
+    Take(std::move(opened));
+    return true;
   }
 
   void TakeFacts(const SnapshotFacts& facts) {
