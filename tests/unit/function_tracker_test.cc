@@ -64,6 +64,15 @@ TEST_F(FunctionTrackerTest, OpensAFunctionThatCallsItselfTwice) {
   EXPECT_EQ(tracker_.depth(), 1u);
 }
 
+TEST_F(FunctionTrackerTest, OpensAgainWhatIsOpenFurtherOut) {
+  EXPECT_EQ(Told({0x2000, 0x2004, 0x1000, 0x1004, 0x2000}), "middle(main(middle(");
+}
+
+TEST_F(FunctionTrackerTest, LooksForTheWayAtABlocksEnd) {
+  blocks_ = true;
+  EXPECT_EQ(Told({0x4000, 0x3000}), "tail()leaf(");
+}
+
 TEST_F(FunctionTrackerTest, PutsAnInterruptOnTopAndTakesItAway) {
   EXPECT_EQ(Told({0x2000, 0x5000, 0x5004, 0x2004, 0x3000}), "middle(handler()leaf(");
   EXPECT_EQ(tracker_.depth(), 2u);
