@@ -72,7 +72,7 @@ Result<StackWalker*> WalkerCache::Get(const std::string& proc_root, int pid, con
   return entry.walker.get();
 }
 
-ProcessLook::ProcessLook(LookContext& context, WalkerCache& walkers, int pid) : context_(context), walkers_(walkers), pid_(pid), memory_(pid) {
+ProcessLook::ProcessLook(LookContext& context, WalkerCache& walkers, int pid) : context_(context), walkers_(walkers), pid_(pid), living_(pid), memory_(pid) {
   read_memory_ = [this](uint64_t address, void* into, size_t bytes) { return memory_.ReadInto(address, into, bytes); };
   facts_.pid = pid;
 }
@@ -96,6 +96,7 @@ bool ProcessLook::Read() {
     if (auto raw = ReadThread(context_.proc, pid_, tid)) TakeThread(std::move(*raw));
   }
   if (tids.size() > kMostThreads) Trouble(fmt::format("only {} of {} threads are looked at", kMostThreads, tids.size()));
+  FindLivingThread();
   SayWhatCannotBeSeen();
   return true;
 }
@@ -121,6 +122,16 @@ void ProcessLook::TakeThread(RawThread raw) {
   work_.push_back(std::move(work));
 }
 
+// Memory, mappings and descriptors are those of a thread; a main thread that has ended has let go of them.
+void ProcessLook::FindLivingThread() {
+  if (facts_.state != ThreadState::kZombie) return;
+  const auto lives = [](const ThreadFacts& thread) { return thread.state != ThreadState::kZombie && thread.state != ThreadState::kDead; };
+  const auto found = std::find_if(facts_.threads.begin(), facts_.threads.end(), lives);
+  if (found == facts_.threads.end()) return;
+  living_ = found->tid;
+  memory_ = ProcessMemory(living_);
+}
+
 void ProcessLook::SayWhatCannotBeSeen() {
   if (facts_.state == ThreadState::kZombie && work_.size() <= 1) {
     Trouble(fmt::format("process {} has ended, and its parent {} has not collected it", pid_, facts_.parent));
@@ -132,12 +143,12 @@ void ProcessLook::SayWhatCannotBeSeen() {
     if (work.raw.status.tracer != 0) Trouble(fmt::format("process {} is traced by process {}, a debugger or strace, so its threads cannot be stopped", pid_, work.raw.status.tracer));
   }
   char ident[5] = {};
-  if (const auto maps = context_.proc.Read(fmt::format("{}/maps", pid_))) {
+  if (const auto maps = context_.proc.Read(fmt::format("{}/maps", living_))) {
     mappings_ = ParseMemoryMappings(*maps);
     const bool readable = !mappings_.empty() && memory_.ReadInto(mappings_.front().begin, ident, sizeof ident);
     if (readable && std::string_view(ident, 5) == "\x7f" "ELF\x01") Trouble(fmt::format("process {} is a 32-bit program, whose system calls are not understood", pid_));
     if (mappings_.empty()) return;
-    auto walker = context_.options.stacks ? walkers_.Get(context_.proc_root, pid_, mappings_) : Result<StackWalker*>(nullptr);
+    auto walker = context_.options.stacks ? walkers_.Get(context_.proc_root, living_, mappings_) : Result<StackWalker*>(nullptr);
     if (walker.ok()) walker_ = *walker;
     else walker_trouble_ = walker.status().message();
   }
@@ -257,6 +268,8 @@ void ProcessLook::ExplainSharedWord(const FutexWord& word, ThreadWait* wait) {
 std::optional<int> ProcessLook::OuterThread(int inner, bool shared) const {
   const auto own = outer_ids_.find(inner);
   if (own != outer_ids_.end()) {
+    const auto is_gone = [&](const ThreadFacts& thread) { return thread.tid == own->second && thread.state == ThreadState::kZombie; };
+    if (std::any_of(facts_.threads.begin(), facts_.threads.end(), is_gone)) return std::nullopt;
     // It may have ended since the list was read.
     if (context_.proc.Read(fmt::format("{}/task/{}/stat", pid_, own->second))) return own->second;
     return std::nullopt;
@@ -268,7 +281,7 @@ std::optional<int> ProcessLook::OuterThread(int inner, bool shared) const {
 
 void ProcessLook::ExplainChildWait(const CallMeaning& meaning, ThreadWait* wait) {
   int wanted = meaning.child;
-  if (meaning.children == ChildChoice::kDescriptor) wanted = context_.files.ProcessBehind(pid_, meaning.child);
+  if (meaning.children == ChildChoice::kDescriptor) wanted = context_.files.ProcessBehind(living_, meaning.child);
   if (meaning.children == ChildChoice::kGroup && wanted == 0) {
     const auto own = context_.proc.Stat(pid_);
     wanted = own ? own->group : 0;
@@ -282,13 +295,13 @@ void ProcessLook::ExplainChildWait(const CallMeaning& meaning, ThreadWait* wait)
 }
 
 void ProcessLook::ExplainFiles(const CallMeaning& meaning, ThreadWait* wait) {
-  for (const CallMeaning::File& file : meaning.files) wait->files.push_back(context_.files.Describe(pid_, file.fd, file.wants_read));
+  for (const CallMeaning::File& file : meaning.files) wait->files.push_back(context_.files.Describe(living_, file.fd, file.wants_read));
   if (meaning.epoll >= 0) {
-    for (const int fd : context_.files.EpollFiles(pid_, meaning.epoll)) wait->files.push_back(context_.files.Describe(pid_, fd, true));
+    for (const int fd : context_.files.EpollFiles(living_, meaning.epoll)) wait->files.push_back(context_.files.Describe(living_, fd, true));
   }
   if (meaning.files_cut) Trouble(fmt::format("a thread of process {} waits on so many files that only {} of them are looked at", pid_, meaning.files.size()));
   if (meaning.kind == WaitKind::kFileLock && !meaning.files.empty()) {
-    const int holder = context_.files.LockHolder(pid_, meaning.files.front().fd);
+    const int holder = context_.files.LockHolder(living_, meaning.files.front().fd);
     if (holder > 0) {
       wait->owner = holder;
       leads_to_.insert(holder);

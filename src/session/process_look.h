@@ -92,6 +92,7 @@ class ProcessLook {
   };
 
   void TakeThread(RawThread raw);
+  void FindLivingThread();
   void SayWhatCannotBeSeen();
   void OpenWalker();
   void ExplainThread(size_t i);
@@ -114,6 +115,7 @@ class ProcessLook {
   LookContext& context_;
   WalkerCache& walkers_;
   const int pid_;
+  int living_;                                // the thread through which its memory, mappings and descriptors are reached
   ProcessMemory memory_;
   ReadMemory read_memory_;
   ProcessFacts facts_;

@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
+#include <pthread.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +20,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "decode/stack_walker.h"
 #include "fakes/started_program.h"
@@ -282,6 +285,30 @@ TEST_P(WaitZoo, IsNotDisturbedByStopsAndGivesTheSameStacksThen) {
   EXPECT_EQ(Thread(later, "sleep").system_call_name, Thread(look, "sleep").system_call_name);
   EXPECT_EQ(Thread(later, "poll").wait.kind, WaitKind::kPoll);
   EXPECT_EQ(program.Printed(), "");
+}
+
+// The main thread's memory, mappings and descriptors are gone with it; those of the others are the same.
+TEST(Looks, SeeThreadsThatOutliveTheMainOne) {
+  static pthread_mutex_t left_locked = PTHREAD_MUTEX_INITIALIZER;
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    pthread_mutex_lock(&left_locked);
+    std::thread([] { pthread_mutex_lock(&left_locked); }).detach();
+    syscall(SYS_exit, 0);
+  }
+  ThreadFacts waiting;
+  const TimeNs end = system_clock.Monotonic() + kGenerous;
+  while (waiting.wait.kind != WaitKind::kMutex && system_clock.Monotonic() < end) {
+    system_clock.Sleep(10 * kMillisecond);
+    const SystemLook look = Look(child);
+    if (!look.processes.empty() && look.processes[0].threads.size() == 2) waiting = look.processes[0].threads[1];
+  }
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_EQ(waiting.wait.kind, WaitKind::kMutex);
+  EXPECT_TRUE(waiting.wait.owner_died);
+  EXPECT_FALSE(waiting.stack.empty());
 }
 
 TEST_P(WaitZoo, LeadsToTheProcessThatOthersWaitFor) {
