@@ -1,5 +1,6 @@
 #include "decode/futex_kind.h"
 
+#include <algorithm>
 #include <linux/futex.h>
 
 #include <string_view>
@@ -63,6 +64,10 @@ WaitKind KindByNames(const std::vector<StackFrame>& stack) {
   return WaitKind::kNone;
 }
 
+bool IsInJoin(const std::vector<StackFrame>& stack) {
+  return std::any_of(stack.begin(), stack.end(), [](const StackFrame& frame) { return frame.function.find("pthread_") != std::string::npos && frame.function.find("join") != std::string::npos; });
+}
+
 bool IsInLibrary(const std::vector<StackFrame>& stack) {
   return !stack.empty() && stack[0].module.starts_with("libc.so") && stack[0].function != "syscall";
 }
@@ -101,9 +106,11 @@ class FutexReader {
   }
 
   // glibc waits for the thread's id in its descriptor to become 0; the kernel clears it and wakes as for shared ones.
-  std::optional<FutexMeaning> AsJoin() const {
+  std::optional<FutexMeaning> AsJoin(bool is_named) const {
     const int thread = static_cast<int>(word_.expected);
-    if (word_.is_private || thread <= static_cast<int>(kLockedWithWaiters) || Word() != word_.expected || !is_thread_(thread)) return std::nullopt;
+    // The lowest ids, which threads of containers have, are states of locks, too.
+    const int least = is_named ? 1 : static_cast<int>(kLockedWithWaiters) + 1;
+    if (word_.is_private || thread < least || Word() != word_.expected || !is_thread_(thread)) return std::nullopt;
     FutexMeaning meaning = Named(WaitKind::kJoin, 0);
     meaning.joined = thread;
     return meaning;
@@ -181,7 +188,7 @@ FutexMeaning ExplainFutexWord(const FutexWord& word, FutexUse use, const std::ve
     }
     default: break;
   }
-  if (auto join = futex.AsJoin()) return *join;
+  if (auto join = futex.AsJoin(IsInJoin(stack))) return *join;
   if (named == WaitKind::kFutex) return futex.AsNothingKnown();
   if (auto mutex = futex.AsMutex(false)) return *mutex;
   if (IsInLibrary(stack)) {

@@ -324,6 +324,19 @@ TEST(Futexes, OfJoinsNameTheThread) {
   EXPECT_EQ(Explain(memory, 43, false, "").kind, WaitKind::kFutex);
 }
 
+TEST(Futexes, OfJoinsNameTheFirstThreadsOfAContainer) {
+  const auto is_thread = [](int id) { return id <= 2; };
+  for (const uint32_t id : {1u, 2u}) {
+    WrittenMemory memory;
+    memory.Put(kWord, id);
+    const auto explain = [&](const char* function) {
+      return ExplainFutexWord({kWord, id, false}, FutexUse::kWait, {{0, function, "", "libc.so.6"}}, memory.reader(), is_thread);
+    };
+    EXPECT_EQ(explain("__pthread_clockjoin_ex").joined, static_cast<int>(id));
+    EXPECT_NE(explain("").kind, WaitKind::kJoin);
+  }
+}
+
 TEST(Futexes, OfConditionsBarriersAndLocksAreInsideTheirObject) {
   WrittenMemory memory;
   memory.Put(kWord, uint32_t{0});
