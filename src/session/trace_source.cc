@@ -31,7 +31,7 @@ class Opener {
     head_.name = target;
     if (!request_.source.open && files_.IsFolder(target)) OpenSnapshot(target.substr(0, target.find_last_not_of('/') + 1));
     else if (!request_.source.open && IsPerfData(files_, target)) Take(OpenCpuTrace(files_, target));
-    else if (!request_.source.open && (OpenStreams(target, {}) || OpenLog(target))) return Finish();
+    else if (!request_.source.open && OpenStreams(target, {})) return Finish();
     else OpenTarget(target);
     return Finish();
   }
@@ -90,19 +90,6 @@ class Opener {
       else failure_ = Status::NotFound(fmt::format("'{}' has lines of text, and nothing to export", Printable(stream.prefix)));
     }
     return !streams.empty();
-  }
-
-  // Whether it is a file with a simulator's trace in it.
-  bool OpenLog(const std::string& path) {
-    if (!files_.Exists(path)) return false;
-    auto opened = MakeStreamTracer()->Open(files_, {path, {}, path}, request_);
-    if (!opened.ok() || *opened == nullptr) {
-      const bool is_trace = opened.status().code() == Status::Code::kNotFound;
-      if (is_trace) failure_ = opened.status();
-      return is_trace;
-    }
-    Take(std::move(opened));
-    return true;
   }
 
   void TakeFacts(const SnapshotFacts& facts) {
