@@ -34,10 +34,30 @@ class Browser:
 
         # A browser of its own, that asks nobody and keeps nothing.
         self.process = subprocess.Popen(
-            [PROGRAM, "--headless=new", "--no-sandbox", "--remote-debugging-pipe", f"--user-data-dir={folder}", "--no-first-run", "--disable-gpu",
-             "--disable-extensions", "--disable-component-update", "--disable-background-networking", "--disable-sync", "--hide-scrollbars=false",
-             "--disable-dev-shm-usage", *flags, "about:blank"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=hand_over, close_fds=False, env={**os.environ, "HOME": str(folder)})
+            [
+                PROGRAM,
+                "--headless=new",
+                "--no-sandbox",
+                "--remote-debugging-pipe",
+                f"--user-data-dir={folder}",
+                "--no-first-run",
+                "--disable-gpu",
+                "--disable-extensions",
+                "--disable-component-update",
+                "--disable-background-networking",
+                "--disable-sync",
+                "--hide-scrollbars=false",
+                "--disable-dev-shm-usage",
+                *flags,
+                "about:blank",
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            preexec_fn=hand_over,
+            close_fds=False,
+            env={**os.environ, "HOME": str(folder)},
+        )
         os.close(to_child)
         os.close(from_child)
 
@@ -98,7 +118,17 @@ class Browser:
 
 
 class Page:
-    KEYS = {"Enter": 13, "Tab": 9, "Escape": 27, "Home": 36, "End": 35, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+    KEYS = {
+        "Enter": 13,
+        "Tab": 9,
+        "Escape": 27,
+        "Home": 36,
+        "End": 35,
+        "ArrowLeft": 37,
+        "ArrowUp": 38,
+        "ArrowRight": 39,
+        "ArrowDown": 40,
+    }
 
     def __init__(self, browser, target, session):
         self.browser, self.target, self.session = browser, target, session
@@ -111,7 +141,11 @@ class Page:
         loaded = {"method": "Page.loadEventFired", "sessionId": self.session}
         before = len(self.browser.events)
         self.call("Page.navigate", url=address)
-        self.browser.until(lambda: any(loaded.items() <= event.items() for event in self.browser.events[before:]), 60, f"load {address}")
+        self.browser.until(
+            lambda: any(loaded.items() <= event.items() for event in self.browser.events[before:]),
+            60,
+            f"load {address}",
+        )
 
     def close(self):
         self.browser.call("Target.closeTarget", targetId=self.target)
@@ -145,8 +179,10 @@ class Page:
 
     def middle(self, selector):
         """Of an element, brought into view: its middle, in pixels of the viewport."""
-        box = self.value(f"(() => {{ const e = document.querySelector({json.dumps(selector)}); e.scrollIntoView({{block: 'center', behavior: 'instant'}});"
-                         "const r = e.getBoundingClientRect(); return [r.left, r.top, r.width, r.height]; })()")
+        box = self.value(
+            f"(() => {{ const e = document.querySelector({json.dumps(selector)}); e.scrollIntoView({{block: 'center', behavior: 'instant'}});"
+            "const r = e.getBoundingClientRect(); return [r.left, r.top, r.width, r.height]; })()"
+        )
         return box[0] + box[2] / 2, box[1] + box[3] / 2
 
     def mouse(self, kind, x, y, **more):
@@ -163,7 +199,13 @@ class Page:
     def drag(self, begin, end, modifiers=0):
         self.mouse("mousePressed", *begin, button="left", clickCount=1, modifiers=modifiers)
         for i in (1, 2, 3, 4):
-            self.mouse("mouseMoved", *(a + (b - a) * i / 4 for a, b in zip(begin, end)), button="left", buttons=1, modifiers=modifiers)
+            self.mouse(
+                "mouseMoved",
+                *(a + (b - a) * i / 4 for a, b in zip(begin, end)),
+                button="left",
+                buttons=1,
+                modifiers=modifiers,
+            )
         self.mouse("mouseReleased", *end, button="left", clickCount=1, modifiers=modifiers)
 
     def wheel(self, x, y, across=0, down=0, modifiers=0):
@@ -174,8 +216,21 @@ class Page:
         text = {} if code else {"text": key}
         if key == "Enter":
             text = {"text": "\r"}
-        self.call("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", key=key, modifiers=modifiers, windowsVirtualKeyCode=code or ord(key.upper()), **text)
-        self.call("Input.dispatchKeyEvent", type="keyUp", key=key, modifiers=modifiers, windowsVirtualKeyCode=code or ord(key.upper()))
+        self.call(
+            "Input.dispatchKeyEvent",
+            type="keyDown" if text else "rawKeyDown",
+            key=key,
+            modifiers=modifiers,
+            windowsVirtualKeyCode=code or ord(key.upper()),
+            **text,
+        )
+        self.call(
+            "Input.dispatchKeyEvent",
+            type="keyUp",
+            key=key,
+            modifiers=modifiers,
+            windowsVirtualKeyCode=code or ord(key.upper()),
+        )
 
     def type(self, text):
         for character in text:
@@ -194,7 +249,9 @@ class Page:
                 found.append(f"console.{told['type']}: {told['args']}"[:500])
             elif method == "Log.entryAdded":
                 found.append(f"{told['entry']['source']}: {told['entry']['text']}"[:500])
-            elif method == "Network.requestWillBeSent" and not told["request"]["url"].startswith(("file:", "data:", "about:")):
+            elif method == "Network.requestWillBeSent" and not told["request"]["url"].startswith(
+                ("file:", "data:", "about:")
+            ):
                 found.append(f"fetched {told['request']['url']}"[:500])
         return found
 

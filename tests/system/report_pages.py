@@ -26,23 +26,51 @@ def packed(kind, values):
 def spans(strings, rows):
     """Of (from, to, state, depth, text)."""
     rows = sorted(rows, key=lambda row: (row[0], row[3]))
-    return {"n": len(rows), "from": packed("d", [row[0] for row in rows]), "to": packed("d", [row[1] for row in rows]),
-            "state": packed("B", [STATES.index(row[2]) for row in rows]), "depth": packed("B", [row[3] for row in rows]),
-            "text": packed("I", [strings(row[4]) for row in rows])}
+    return {
+        "n": len(rows),
+        "from": packed("d", [row[0] for row in rows]),
+        "to": packed("d", [row[1] for row in rows]),
+        "state": packed("B", [STATES.index(row[2]) for row in rows]),
+        "depth": packed("B", [row[3] for row in rows]),
+        "text": packed("I", [strings(row[4]) for row in rows]),
+    }
 
 
 def events(strings, rows, omitted=0):
     """Of (time, kind, text)."""
     rows = sorted(rows, key=lambda row: row[0])
-    return {"n": len(rows), "time": packed("d", [row[0] for row in rows]), "kind": packed("I", [row[1] for row in rows]),
-            "text": packed("I", [strings(row[2]) for row in rows]), "omitted": omitted}
+    return {
+        "n": len(rows),
+        "time": packed("d", [row[0] for row in rows]),
+        "kind": packed("I", [row[1] for row in rows]),
+        "text": packed("I", [strings(row[2]) for row in rows]),
+        "omitted": omitted,
+    }
 
 
 def report(headline, tracks, strings, **more):
-    return {"version": 1, "title": "fw.elf", "headline": headline, "state": "deadlock", "confidence": "certain", "hang": True,
-            "evidence": ["each of these waits is the same in two looks"], "doubts": [], "lost": [], "clock": "ns", "window": {"from": -2e6, "to": 0, "policy": "newest"},
-            "run": [["command", "qemu-system-riscv32 -machine virt -kernel fw.elf"], ["version", "hangscope 0.1.0"], ["build id", "5f3a99c1"], ["exit status", "124"]],
-            "strings": strings.list, "tracks": tracks, **more}
+    return {
+        "version": 1,
+        "title": "fw.elf",
+        "headline": headline,
+        "state": "deadlock",
+        "confidence": "certain",
+        "hang": True,
+        "evidence": ["each of these waits is the same in two looks"],
+        "doubts": [],
+        "lost": [],
+        "clock": "ns",
+        "window": {"from": -2e6, "to": 0, "policy": "newest"},
+        "run": [
+            ["command", "qemu-system-riscv32 -machine virt -kernel fw.elf"],
+            ["version", "hangscope 0.1.0"],
+            ["build id", "5f3a99c1"],
+            ["exit status", "124"],
+        ],
+        "strings": strings.list,
+        "tracks": tracks,
+        **more,
+    }
 
 
 PLACES = {"CRBW": "reserve back, cb.c:8", "NSW": "semaphore wait, noc.c:11", "CWFW": "wait front, cb.c:20"}
@@ -52,7 +80,10 @@ def device_deadlock():
     """Three cores of a device wait for each other, a fourth waits for one of them."""
     strings, chance = Strings(), random.Random(1)
     names = ["core 0 reader", "core 1 compute", "core 2 writer", "core 3 dispatch"]
-    kinds = [{"name": name, "category": "cb"} for name in ("cb_reserve_back", "cb_push_back", "cb_wait_front", "noc_read", "noc_write")]
+    kinds = [
+        {"name": name, "category": "cb"}
+        for name in ("cb_reserve_back", "cb_push_back", "cb_wait_front", "noc_read", "noc_write")
+    ]
     tracks = []
     for i, name in enumerate(names):
         stop = -700e3 + i * 60e3
@@ -66,42 +97,149 @@ def device_deadlock():
             recorded.append((time + run, 2, f"cb={i} pages={chance.randint(1, 4)}"))
             time += run + wait
         rows.append((time, 0, "waiting", 0, f"cb{(i + 1) % 3}"))
-        tracks.append({"id": i, "kind": "core", "name": name, "state": "waiting", "what": f"waits for cb{(i + 1) % 3}", "since": time, "place": list(PLACES.values())[i % 3],
-                       "first": i == 0, "covered": [[-2e6, 0]], "idle": [], "gaps": [{"from": -1.5e6, "to": -1.3e6, "why": "overwritten", "amount": "212 records"}] if i == 1 else [],
-                       "stale": [[-2e6, -1.8e6]] if i == 3 else [], "spans": spans(strings, [row for row in rows]), "events": events(strings, recorded, 120 * i)})
-    tracks.append({"id": 4, "kind": "task", "name": "task logger", "parent": 3, "state": "idle", "idle": [[-2e6, -1e6]], "covered": [[-2e6, 0]]})
-    nodes = [{"id": f"c{i}", "name": name, "state": "waiting", "place": list(PLACES.values())[i % 3], "since": tracks[i]["since"], "waits_for": f"cb{(i + 1) % 3}", "first": i == 0}
-             for i, name in enumerate(names)]
+        tracks.append(
+            {
+                "id": i,
+                "kind": "core",
+                "name": name,
+                "state": "waiting",
+                "what": f"waits for cb{(i + 1) % 3}",
+                "since": time,
+                "place": list(PLACES.values())[i % 3],
+                "first": i == 0,
+                "covered": [[-2e6, 0]],
+                "idle": [],
+                "gaps": [{"from": -1.5e6, "to": -1.3e6, "why": "overwritten", "amount": "212 records"}]
+                if i == 1
+                else [],
+                "stale": [[-2e6, -1.8e6]] if i == 3 else [],
+                "spans": spans(strings, [row for row in rows]),
+                "events": events(strings, recorded, 120 * i),
+            }
+        )
+    tracks.append(
+        {
+            "id": 4,
+            "kind": "task",
+            "name": "task logger",
+            "parent": 3,
+            "state": "idle",
+            "idle": [[-2e6, -1e6]],
+            "covered": [[-2e6, 0]],
+        }
+    )
+    nodes = [
+        {
+            "id": f"c{i}",
+            "name": name,
+            "state": "waiting",
+            "place": list(PLACES.values())[i % 3],
+            "since": tracks[i]["since"],
+            "waits_for": f"cb{(i + 1) % 3}",
+            "first": i == 0,
+        }
+        for i, name in enumerate(names)
+    ]
     edges = [{"from": f"c{i}", "to": f"c{(i + 1) % 3}", "label": f"cb{(i + 1) % 3}", "kind": "waits"} for i in range(3)]
-    edges += [{"from": "c3", "to": "c0", "label": "a free slot", "kind": "waits"}, {"from": "c3", "to": "t4", "label": "", "kind": "wakes"}]
+    edges += [
+        {"from": "c3", "to": "c0", "label": "a free slot", "kind": "waits"},
+        {"from": "c3", "to": "t4", "label": "", "kind": "wakes"},
+    ]
     nodes.append({"id": "t4", "name": "task logger", "state": "idle", "waits_for": "", "place": ""})
-    return report("deadlock, 3 of 4 cores wait for each other", tracks, strings, kinds=kinds, graph={"nodes": nodes, "edges": edges, "cycle": ["c0", "c1", "c2"]},
-                  trigger={"time": -1e5, "text": "hang: 3 cores wait"}, lost=["core 1: 212 records were overwritten before they were read"],
-                  doubts=["core 3: nobody says who provides the free slot"],
-                  findings=[{"kind": "deadlock", "confidence": "certain", "summary": "deadlock, 3 of 4 cores wait for each other",
-                             "lines": ["core 0 waits 0.7 s at CRBW for cb1 (core 1)", "core 1 waits for cb2 (core 2)"], "evidence": ["two looks"], "doubts": []}],
-                  kernels=[{"who": "core 0 reader", "name": "reader_bmm_tile.cpp", "launch": "12"}],
-                  stacks=[{"who": "core 0 reader", "bytes": 4096, "lowest": 200, "free": 2048}, {"who": "core 1 compute", "bytes": 4096, "lowest": 3000, "free": 3100}],
-                  bus=[{"who": "core 2 writer", "text": "write of 64 bytes to (9,9) 0x1f000: no such node", "time": -9.1e5}],
-                  debug=[{"who": "core 0 reader", "values": [{"order": i, "core": 0, "value": f"0x{i * 17:08x}"} for i in range(5)]}])
+    return report(
+        "deadlock, 3 of 4 cores wait for each other",
+        tracks,
+        strings,
+        kinds=kinds,
+        graph={"nodes": nodes, "edges": edges, "cycle": ["c0", "c1", "c2"]},
+        trigger={"time": -1e5, "text": "hang: 3 cores wait"},
+        lost=["core 1: 212 records were overwritten before they were read"],
+        doubts=["core 3: nobody says who provides the free slot"],
+        findings=[
+            {
+                "kind": "deadlock",
+                "confidence": "certain",
+                "summary": "deadlock, 3 of 4 cores wait for each other",
+                "lines": ["core 0 waits 0.7 s at CRBW for cb1 (core 1)", "core 1 waits for cb2 (core 2)"],
+                "evidence": ["two looks"],
+                "doubts": [],
+            }
+        ],
+        kernels=[{"who": "core 0 reader", "name": "reader_bmm_tile.cpp", "launch": "12"}],
+        stacks=[
+            {"who": "core 0 reader", "bytes": 4096, "lowest": 200, "free": 2048},
+            {"who": "core 1 compute", "bytes": 4096, "lowest": 3000, "free": 3100},
+        ],
+        bus=[{"who": "core 2 writer", "text": "write of 64 bytes to (9,9) 0x1f000: no such node", "time": -9.1e5}],
+        debug=[
+            {"who": "core 0 reader", "values": [{"order": i, "core": 0, "value": f"0x{i * 17:08x}"} for i in range(5)]}
+        ],
+    )
 
 
 def stream_loop():
     """Three harts of a simulator spin; their trace is the only sign of life."""
     strings, lines, tracks, loops = Strings(), [], [], []
-    for i, (name, place) in enumerate((("cb_reserve_back", "cb.c:8"), ("noc_semaphore_wait", "noc.c:11"), ("cb_wait_front", "cb.c:20"))):
-        rows = [(-9e9 + 1e8 * i, -6.8e9 + i * 1e8, "function", 0, "kernel_main"), (-6.8e9 + i * 1e8, 0, "function", 0, name)]
-        tracks.append({"id": i, "kind": "core", "name": f"hart {i}", "state": "silent" if i == 2 else "running", "what": f"spins in {name}", "since": -6.8e9 + i * 1e8,
-                       "place": f"{name}, {place}", "first": i == 0, "covered": [[-9e9, 0]], "spans": spans(strings, rows)})
-        loops.append({"track": i, "name": f"hart {i}", "rounds": 1087862 - i * 1000, "at_least": i == 1, "basis": "body", "interrupts": i, "for_s": 6.8 - i / 10,
-                      "places": [{"function": f, "source": place, "pc": f"0x8000{808 + 16 * k:04x}"} for k, f in enumerate([name, "load_word", "compare", "branch_back"][:i + 1])]})
+    for i, (name, place) in enumerate(
+        (("cb_reserve_back", "cb.c:8"), ("noc_semaphore_wait", "noc.c:11"), ("cb_wait_front", "cb.c:20"))
+    ):
+        rows = [
+            (-9e9 + 1e8 * i, -6.8e9 + i * 1e8, "function", 0, "kernel_main"),
+            (-6.8e9 + i * 1e8, 0, "function", 0, name),
+        ]
+        tracks.append(
+            {
+                "id": i,
+                "kind": "core",
+                "name": f"hart {i}",
+                "state": "silent" if i == 2 else "running",
+                "what": f"spins in {name}",
+                "since": -6.8e9 + i * 1e8,
+                "place": f"{name}, {place}",
+                "first": i == 0,
+                "covered": [[-9e9, 0]],
+                "spans": spans(strings, rows),
+            }
+        )
+        loops.append(
+            {
+                "track": i,
+                "name": f"hart {i}",
+                "rounds": 1087862 - i * 1000,
+                "at_least": i == 1,
+                "basis": "body",
+                "interrupts": i,
+                "for_s": 6.8 - i / 10,
+                "places": [
+                    {"function": f, "source": place, "pc": f"0x8000{808 + 16 * k:04x}"}
+                    for k, f in enumerate([name, "load_word", "compare", "branch_back"][: i + 1])
+                ],
+            }
+        )
     for k in range(100000):
-        lines.append({"time": -6e9 + k * 6e4, "core": k % 3, "text": f"Trace {k % 3}: [{328 + 16 * (k % 3)}] round {k}"})
-    return report("looping, 3 of 3 cores spin", tracks, strings, state="looping", confidence="likely", loops=loops,
-                  window={"from": -9e9, "to": 0, "policy": "newest"}, evidence=["read back: stderr has been nothing but these loops since"],
-                  doubts=["hart 0, hart 1, hart 2: the address that is polled is not known"],
-                  streams=[{"name": "stderr", "bytes": 331350016, "lines": lines, "lost": [{"before": 40000, "text": "26 823 bytes were lost: No space left on device"}]},
-                           {"name": "stdout", "bytes": 0, "lines": []}])
+        lines.append(
+            {"time": -6e9 + k * 6e4, "core": k % 3, "text": f"Trace {k % 3}: [{328 + 16 * (k % 3)}] round {k}"}
+        )
+    return report(
+        "looping, 3 of 3 cores spin",
+        tracks,
+        strings,
+        state="looping",
+        confidence="likely",
+        loops=loops,
+        window={"from": -9e9, "to": 0, "policy": "newest"},
+        evidence=["read back: stderr has been nothing but these loops since"],
+        doubts=["hart 0, hart 1, hart 2: the address that is polled is not known"],
+        streams=[
+            {
+                "name": "stderr",
+                "bytes": 331350016,
+                "lines": lines,
+                "lost": [{"before": 40000, "text": "26 823 bytes were lost: No space left on device"}],
+            },
+            {"name": "stdout", "bytes": 0, "lines": []},
+        ],
+    )
 
 
 def tasks():
@@ -109,129 +247,210 @@ def tasks():
     strings, kinds = Strings(), [{"name": name, "category": "kernel"} for name in ("switch", "lock", "unlock")]
     core = [(-5e6 + k * 1e5, -5e6 + (k + 1) * 1e5, "running", 0, ("producer", "consumer")[k % 2]) for k in range(30)]
     core += [(row[0] + 2e4, row[0] + 4e4, "interrupt", 1, "timer_isr") for row in core[::5]]
-    tracks = [{"id": 0, "kind": "core", "name": "CPU 0", "state": "halted", "what": "assert", "since": -2e6, "place": "queue_put, queue.c:42", "covered": [[-5e6, 0]],
-               "spans": spans(strings, core + [(-2e6, 0, "halted", 0, "assert: queue full")]), "events": events(strings, [(row[0], 0, row[4]) for row in core])}]
+    tracks = [
+        {
+            "id": 0,
+            "kind": "core",
+            "name": "CPU 0",
+            "state": "halted",
+            "what": "assert",
+            "since": -2e6,
+            "place": "queue_put, queue.c:42",
+            "covered": [[-5e6, 0]],
+            "spans": spans(strings, core + [(-2e6, 0, "halted", 0, "assert: queue full")]),
+            "events": events(strings, [(row[0], 0, row[4]) for row in core]),
+        }
+    ]
     for i, name in enumerate(("producer", "consumer")):
-        rows = [(row[0], row[1], "running", 0, "") for row in core if row[4] == name] + [(-2e6 + i * 1e4, 0, "waiting", 0, f"mutex {'BA'[i]}")]
-        tracks.append({"id": i + 1, "kind": "task", "name": name, "parent": 0, "state": "waiting", "what": f"waits for mutex {'BA'[i]}", "since": -2e6 + i * 1e4, "place": f"{name}, tasks.c:{30 + i}",
-                       "first": i == 0, "spans": spans(strings, rows), "events": events(strings, [(row[0], 1, "mutex A") for row in rows])})
-    nodes = [{"id": i, "name": name, "state": "waiting", "place": f"{name}, tasks.c:{30 + i}", "since": -2e6, "waits_for": f"mutex {'BA'[i]}", "first": i == 0} for i, name in enumerate(("producer", "consumer"))]
-    return report("deadlock, 2 tasks hold what the other wants", tracks, strings, kinds=kinds, window={"from": -5e6, "to": 0, "policy": "newest"},
-                  graph={"nodes": nodes, "edges": [{"from": 0, "to": 1, "label": "mutex B", "kind": "waits"}, {"from": 1, "to": 0, "label": "mutex A", "kind": "waits"}], "cycle": [0, 1]},
-                  faults=[{"who": "CPU 0", "text": "assertion 'used < size' failed", "place": "queue_put, queue.c:42", "time": -2e6,
-                           "source": {"file": "src/queue.c", "line": 42, "first": 38, "lines": ["void queue_put(struct queue* q, int value) {", "\tint next = q->end + 1;", "\tif (next == q->size) next = 0;",
-                                                                                              "\t// Full when the next place is taken.", "\tassert(q->used < q->size);", "\tq->items[q->end] = value;", "}"]}}])
+        rows = [(row[0], row[1], "running", 0, "") for row in core if row[4] == name] + [
+            (-2e6 + i * 1e4, 0, "waiting", 0, f"mutex {'BA'[i]}")
+        ]
+        tracks.append(
+            {
+                "id": i + 1,
+                "kind": "task",
+                "name": name,
+                "parent": 0,
+                "state": "waiting",
+                "what": f"waits for mutex {'BA'[i]}",
+                "since": -2e6 + i * 1e4,
+                "place": f"{name}, tasks.c:{30 + i}",
+                "first": i == 0,
+                "spans": spans(strings, rows),
+                "events": events(strings, [(row[0], 1, "mutex A") for row in rows]),
+            }
+        )
+    nodes = [
+        {
+            "id": i,
+            "name": name,
+            "state": "waiting",
+            "place": f"{name}, tasks.c:{30 + i}",
+            "since": -2e6,
+            "waits_for": f"mutex {'BA'[i]}",
+            "first": i == 0,
+        }
+        for i, name in enumerate(("producer", "consumer"))
+    ]
+    return report(
+        "deadlock, 2 tasks hold what the other wants",
+        tracks,
+        strings,
+        kinds=kinds,
+        window={"from": -5e6, "to": 0, "policy": "newest"},
+        graph={
+            "nodes": nodes,
+            "edges": [
+                {"from": 0, "to": 1, "label": "mutex B", "kind": "waits"},
+                {"from": 1, "to": 0, "label": "mutex A", "kind": "waits"},
+            ],
+            "cycle": [0, 1],
+        },
+        faults=[
+            {
+                "who": "CPU 0",
+                "text": "assertion 'used < size' failed",
+                "place": "queue_put, queue.c:42",
+                "time": -2e6,
+                "source": {
+                    "file": "src/queue.c",
+                    "line": 42,
+                    "first": 38,
+                    "lines": [
+                        "void queue_put(struct queue* q, int value) {",
+                        "\tint next = q->end + 1;",
+                        "\tif (next == q->size) next = 0;",
+                        "\t// Full when the next place is taken.",
+                        "\tassert(q->used < q->size);",
+                        "\tq->items[q->end] = value;",
+                        "}",
+                    ],
+                },
+            }
+        ],
+    )
 
 
 def threads():
     """A process whose threads wait for each other's locks; only stacks are known."""
-    frames = [{"function": "__lll_lock_wait", "module": "libc.so.6", "pc": "0x7f0000012345"}, {"function": "lock_table", "source": "pipeline.c:15", "module": "pipeline", "pc": "0x401234"}, {"pc": "0x401999", "module": "pipeline"}]
-    list_of = [{"id": str(4711 + i), "name": name, "state": "sleeping", "wait": f"a mutex that thread {other} holds", "since": -3.2e9, "frames": frames} for i, (name, other) in enumerate((("reader", "writer"), ("writer", "reader")))]
-    list_of += [{"id": str(4800 + i), "name": f"pool {i}", "state": "sleeping", "wait": "work", "frames": []} for i in range(70)]
-    nodes = [{"id": each["id"], "name": each["name"], "state": "waiting", "waits_for": each["wait"], "since": -3.2e9, "place": "lock_table, pipeline.c:15"} for each in list_of[:2]]
-    return report("deadlock, 2 of 72 threads wait for each other's locks", [], Strings(), threads=list_of,
-                  graph={"nodes": nodes, "edges": [{"from": "4711", "to": "4712", "label": "table", "kind": "waits"}, {"from": "4712", "to": "4711", "label": "queue", "kind": "waits"}], "cycle": ["4711", "4712"]})
+    frames = [
+        {"function": "__lll_lock_wait", "module": "libc.so.6", "pc": "0x7f0000012345"},
+        {"function": "lock_table", "source": "pipeline.c:15", "module": "pipeline", "pc": "0x401234"},
+        {"pc": "0x401999", "module": "pipeline"},
+    ]
+    list_of = [
+        {
+            "id": str(4711 + i),
+            "name": name,
+            "state": "sleeping",
+            "wait": f"a mutex that thread {other} holds",
+            "since": -3.2e9,
+            "frames": frames,
+        }
+        for i, (name, other) in enumerate((("reader", "writer"), ("writer", "reader")))
+    ]
+    list_of += [
+        {"id": str(4800 + i), "name": f"pool {i}", "state": "sleeping", "wait": "work", "frames": []} for i in range(70)
+    ]
+    nodes = [
+        {
+            "id": each["id"],
+            "name": each["name"],
+            "state": "waiting",
+            "waits_for": each["wait"],
+            "since": -3.2e9,
+            "place": "lock_table, pipeline.c:15",
+        }
+        for each in list_of[:2]
+    ]
+    return report(
+        "deadlock, 2 of 72 threads wait for each other's locks",
+        [],
+        Strings(),
+        threads=list_of,
+        graph={
+            "nodes": nodes,
+            "edges": [
+                {"from": "4711", "to": "4712", "label": "table", "kind": "waits"},
+                {"from": "4712", "to": "4711", "label": "queue", "kind": "waits"},
+            ],
+            "cycle": ["4711", "4712"],
+        },
+    )
 
 
 def cpu_starvation():
     """One thread keeps a CPU, another is ready and never comes to run. And what a healthy run did."""
     strings = Strings()
     kinds = [{"name": "sched:sched_switch", "category": "sched"}, {"name": "sched:sched_wakeup", "category": "sched"}]
-    cpu = [(-4e9 + k * 1e7, -4e9 + (k + 1) * 1e7, "running", 0, ("worker", "logger")[k % 2]) for k in range(100)] + [(-3e9, 0, "running", 0, "spinner")]
+    cpu = [(-4e9 + k * 1e7, -4e9 + (k + 1) * 1e7, "running", 0, ("worker", "logger")[k % 2]) for k in range(100)] + [
+        (-3e9, 0, "running", 0, "spinner")
+    ]
     cpu += [(-3.5e9 + k * 3e7, -3.5e9 + k * 3e7 + 4e6, "system call", 1, "write") for k in range(10)]
-    tracks = [{"id": 0, "kind": "cpu", "name": "CPU 1", "state": "running", "what": "spinner, for 3.00 s", "since": -3e9, "covered": [[-4e9, 0]], "idle": [],
-               "spans": spans(strings, cpu), "events": events(strings, [(row[0], 0, f"prev=worker next={row[4]}") for row in cpu])},
-              {"id": 1, "kind": "thread", "name": "logger", "parent": 0, "state": "ready", "what": "starved", "since": -3e9, "spans": spans(strings, [(-3e9, 0, "ready", 0, "")])},
-              {"id": 2, "kind": "thread", "name": "spinner", "parent": 0, "state": "running", "spans": spans(strings, [(-3e9, 0, "running", 0, "")])}]
+    tracks = [
+        {
+            "id": 0,
+            "kind": "cpu",
+            "name": "CPU 1",
+            "state": "running",
+            "what": "spinner, for 3.00 s",
+            "since": -3e9,
+            "covered": [[-4e9, 0]],
+            "idle": [],
+            "spans": spans(strings, cpu),
+            "events": events(strings, [(row[0], 0, f"prev=worker next={row[4]}") for row in cpu]),
+        },
+        {
+            "id": 1,
+            "kind": "thread",
+            "name": "logger",
+            "parent": 0,
+            "state": "ready",
+            "what": "starved",
+            "since": -3e9,
+            "spans": spans(strings, [(-3e9, 0, "ready", 0, "")]),
+        },
+        {
+            "id": 2,
+            "kind": "thread",
+            "name": "spinner",
+            "parent": 0,
+            "state": "running",
+            "spans": spans(strings, [(-3e9, 0, "running", 0, "")]),
+        },
+    ]
     steps = [{"time": -3.2e9 + k * 1e7, "text": f"switch to worker {k}", "place": "schedule"} for k in range(5)]
-    return report("starved: logger has been ready for 3.00 s, spinner does not give CPU 1 up", tracks, strings, state="starved", confidence="likely", kinds=kinds,
-                  window={"from": -4e9, "to": 0, "policy": "newest"},
-                  divergence={"healthy": "trace/healthy.snapshot-0001", "cores": [{"name": "CPU 1", "verdict": "likely: the same 412 events, then another", "matched": 412, "common": steps,
-                              "healthy": [{"text": "switch to logger", "place": "schedule"}, {"text": "write(1)"}], "hung": [{"text": "switch to spinner", "place": "schedule"}], "note": "found once in the healthy run"},
-                              {"name": "CPU 2", "verdict": "no common place", "matched": 0, "common": [], "healthy": [{"text": "idle"}], "hung": []}]})
+    return report(
+        "starved: logger has been ready for 3.00 s, spinner does not give CPU 1 up",
+        tracks,
+        strings,
+        state="starved",
+        confidence="likely",
+        kinds=kinds,
+        window={"from": -4e9, "to": 0, "policy": "newest"},
+        divergence={
+            "healthy": "trace/healthy.snapshot-0001",
+            "cores": [
+                {
+                    "name": "CPU 1",
+                    "verdict": "likely: the same 412 events, then another",
+                    "matched": 412,
+                    "common": steps,
+                    "healthy": [{"text": "switch to logger", "place": "schedule"}, {"text": "write(1)"}],
+                    "hung": [{"text": "switch to spinner", "place": "schedule"}],
+                    "note": "found once in the healthy run",
+                },
+                {
+                    "name": "CPU 2",
+                    "verdict": "no common place",
+                    "matched": 0,
+                    "common": [],
+                    "healthy": [{"text": "idle"}],
+                    "hung": [],
+                },
+            ],
+        },
+    )
 
 
-def corrupted_scope():
-    """A damaged snapshot of a newer hangscope: what can be shown is shown, the rest named."""
-    strings = Strings()
-    good = device_deadlock()
-    track = good["tracks"][0]
-    broken = {**good["tracks"][1], "spans": {**good["tracks"][1]["spans"], "from": "@@@"}, "events": {**good["tracks"][1]["events"], "time": good["tracks"][1]["events"]["time"][:-800]}}
-    unordered = {"id": 7, "kind": "core", "name": "core 7 out of order", "state": "corrupt", "parent": 7, "events": {"n": 3, "time": packed("d", [-1e5, -3e5, float("nan")]), "kind": packed("I", [0, 99, 1]), "text": packed("I", [0, 4000000000, 1])},
-                 "spans": {"n": 2, "from": packed("d", [float("-inf"), -5e5]), "to": packed("d", [-9e5, -6e5]), "state": packed("B", [200, 1]), "depth": packed("B", [250, 0]), "text": packed("I", [9, 9])}}
-    return {**good, "version": 7, "headline": "corrupt: core 1's mailbox cannot be right", "state": "corrupt", "confidence": "possible", "hang": False, "tracks": [track, broken, unordered, "core", None, {"id": 9, "name": 5}],
-            "hologram": [1, 2], "evidence": "not a list", "doubts": ["a", 7, {}], "loops": [{"places": "x"}], "graph": {"nodes": [{"id": 1}, 3], "edges": [{"from": 1, "to": 77}], "cycle": [1, 99]},
-            "kernels": {}, "faults": [{"who": "core 1", "source": []}], "streams": [{"name": "stdout", "lines": [{"text": "whole"}, 5, {"text": None}], "lost": [{"before": "x"}]}],
-            "troubles": ["scope.bin: core 1's mailbox: 'state' is 0xdeadbeef, which is no state"], "strings": strings.list + [1, None, "text"]}
-
-
-def lost_data():
-    """Most is gone, and nobody knows the clock's rate."""
-    strings = Strings()
-    tracks = [{"id": i, "kind": "core", "name": f"core {i}", "state": "silent", "covered": [[-1e4 * (i + 1), 0]], "gaps": [{"from": -9e5, "to": -1e4 * (i + 1), "why": "overwritten", "amount": 100000 * i}],
-               "stale": [[-1e6, -9e5]], "events": events(strings, [(-5e3 + k, 0, f"step {k}") for k in range(20)], 1234567)} for i in range(5)]
-    return report("silent: nothing came of 5 cores", tracks, strings, clock="counts", state="silent", confidence="possible", hang=False, kinds=[{"name": "tick", "category": ""}],
-                  window={"from": -1e6, "to": 0, "policy": "newest", "limited_by": "core 0, whose ring is full after 10 000 counts"},
-                  lost=[f"core {i}: 1 234 567 records were overwritten" for i in range(5)] + ["stderr: 26 823 bytes could not be written"], evidence=[])
-
-
-def long_names():
-    """Names of thousands of characters, and 1024 cores."""
-    strings, long = Strings(), "_ZN" + "9namespace" * 100 + "E"
-    tracks = [{"id": i, "kind": "core", "name": f"/chip/{'cluster/' * 30}pe{i}", "state": "waiting", "what": long, "place": long, "since": -1e6 - i, "covered": [[-1e6, 0]],
-               "spans": spans(strings, [(-1e6, -5e5, "running", 0, long), (-5e5, 0, "waiting", 0, "w" * 2000)]), "events": events(strings, [(-9e5 + i, 0, "e" * 1500), (-1e5, 0, "x")])} for i in range(1024)]
-    nodes = [{"id": i, "name": track["name"], "state": "waiting", "waits_for": long, "place": long, "since": -1e6} for i, track in enumerate(tracks)]
-    edges = [{"from": i, "to": (i + 1) % 9 if i < 9 else i % 9, "label": long, "kind": "waits"} for i in range(1024)]
-    return report("deadlock " + long, tracks, strings, title=long, kinds=[{"name": long, "category": long}], graph={"nodes": nodes, "edges": edges, "cycle": list(range(9))},
-                  loops=[{"track": 0, "rounds": 5, "basis": "places", "places": [{"function": long + str(k), "source": "x" * 500 + ".c:1"} for k in range(30)]}],
-                  threads=[{"id": "1", "name": long, "frames": [{"function": long}] * 300}], streams=[{"name": long, "bytes": 5, "lines": [{"text": "y" * 100000}]}], run=[[long, long]])
-
-
-def findings_only():
-    """A scope that says who stands, and no event since; nothing else."""
-    return {"version": 1, "headline": "deadlock, 2 of 3 threads wait for each other", "hang": True, "findings": [{"summary": "deadlock", "lines": ["12024 waits 1.1 s for mutex lock_b, held by 12025"], "evidence": ["the same in 2 looks"]}]}
-
-
-def standing():
-    """One event, and how its core has stood since."""
-    strings = Strings()
-    tracks = [{"id": 0, "kind": "core", "name": "core 1", "state": "waiting", "what": "waits for table", "since": -9e5, "events": events(strings, [(-9.5e5, 0, "block 0")]), "spans": spans(strings, [(-9.5e5, -8e5, "running", 0, "")])}]
-    return report("silent", tracks, strings, kinds=[{"name": "copied", "category": ""}], window={"from": -1e6, "to": 0, "policy": "newest"})
-
-
-HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script></script><!--\x1b[31mred\x1b]0;t\x07\u202egnp.exe\u2066\u200b\x00\x9b2J{{7*7}}"
-
-
-def hostile():
-    """Every text is markup, an escape sequence, or turns the direction of reading."""
-    def spoil(value):
-        if isinstance(value, str):
-            return value if value in ("core", "task", "stderr", "waiting", "running", "silent", "deadlock", "certain", "waits", "wakes", "ns", "newest", "body") else HOSTILE + value
-        if isinstance(value, list):
-            return [spoil(each) for each in value]
-        return {key: each if key in ("spans", "events", "id", "from", "to", "cycle") else spoil(each) for key, each in value.items()} if isinstance(value, dict) else value
-    loops = [{"track": 0, "rounds": 7, "basis": "body", "places": [{"function": "spin", "source": "x.c:1", "pc": "0x80000328"}]}]
-    streams = [{"name": "stderr", "bytes": 5, "lines": [{"time": -k, "core": 1, "text": f"line {k}"} for k in range(50)], "lost": [{"before": 3, "text": "x"}]}]
-    return spoil({**device_deadlock(), "loops": loops, "streams": streams, "faults": tasks()["faults"], "threads": threads()["threads"][:3], "divergence": cpu_starvation()["divergence"], HOSTILE: 1})
-
-
-def million():
-    """A million events on 16 cores, and half as many spans."""
-    strings, tracks = Strings(), []
-    texts = [strings(f"cb={k} pages={k % 7}") for k in range(1000)]
-    per = 62500
-    steps = array.array("d", (-1e9 + 16e3 * k + k * k % 13000 for k in range(per)))
-    ends = packed("d", (time + 9000 for time in steps))
-    begins, kinds, states = packed("d", steps), packed("I", (k % 5 for k in range(per))), packed("B", (k % 3 for k in range(per)))
-    depths = packed("B", (k % 2 for k in range(per)))
-    for i in range(16):
-        text = packed("I", (texts[(k * 7 + i) % 1000] for k in range(per)))
-        tracks.append({"id": i, "kind": "core", "name": f"core {i}", "state": "waiting", "what": "waits", "since": -1e6, "place": "cb.c:8", "covered": [[-1e9, 0]],
-                       "events": {"n": per, "time": begins, "kind": kinds, "text": text}})
-        if i < 8:
-            tracks[i]["spans"] = {"n": per, "from": begins, "to": ends, "state": states, "depth": depths, "text": text}
-    kinds = [{"name": name, "category": "cb"} for name in ("cb_reserve_back", "cb_push_back", "cb_wait_front", "noc_read", "noc_write")]
-    return report("silent: 16 cores wait", tracks, strings, state="silent", kinds=kinds, window={"from": -1e9, "to": 0, "policy": "newest"})
-
-
-ALL = (device_deadlock, stream_loop, tasks, threads, cpu_starvation, corrupted_scope, lost_data, long_names, hostile, million)
+ALL = (device_deadlock, stream_loop, tasks, threads, cpu_starvation)

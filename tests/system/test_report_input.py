@@ -1,0 +1,290 @@
+"""The report's timeline and lists in a headless Chromium, driven by real input events, and how long they take."""
+import report_oddities
+import report_pages
+from report_browser import ReportCase
+from support import main
+
+SHIFT = 8
+
+
+class ReportInput(ReportCase):
+    def range(self, page):
+        page.frame()
+        return page.value(
+            "(({from, to}) => [Number(from), Number(to)])(document.getElementById('timeline-range').dataset)"
+        )
+
+    def whole(self, page):
+        page.click("[aria-label='Show the whole time']")
+        return self.range(page)
+
+    def test_zoom_by_wheel_drag_keys_and_buttons(self):
+        page = self.page(report_pages.device_deadlock)
+        whole = self.whole(page)
+        x, y = page.middle("#timeline-canvas")
+        left = page.value("document.getElementById('timeline-canvas').getBoundingClientRect().left")
+        wide = page.value("document.getElementById('timeline-canvas').clientWidth")
+        pointed = lambda view: view[0] + (x - left - 180) / (wide - 180) * (view[1] - view[0])
+        # The page's own scrolling is left alone until the timeline has the focus.
+        page.value("document.activeElement.blur()")
+        page.wheel(x, y, down=-120)
+        self.assertEqual(self.range(page), whole)
+        x, y = page.middle("#timeline-canvas")
+        page.click_at(x, y)
+        page.wheel(x, y, down=-240)
+        closer = self.range(page)
+        self.assertLess(closer[1] - closer[0], 0.7 * (whole[1] - whole[0]))
+        self.assertAlmostEqual(pointed(closer), pointed(whole), delta=10)
+        page.drag((x, y), (x - 200, y))
+        moved = self.range(page)
+        self.assertAlmostEqual(moved[0] - closer[0], 200 / (wide - 180) * (closer[1] - closer[0]), delta=100)
+        page.key("ArrowLeft")
+        self.assertLess(self.range(page)[0], moved[0])
+        before = self.range(page)
+        page.key("+")
+        after = self.range(page)
+        self.assertAlmostEqual(after[1] - after[0], (before[1] - before[0]) / 2, delta=1)
+        page.click("[aria-label='Zoom out']")
+        self.assertAlmostEqual(self.range(page)[1] - self.range(page)[0], before[1] - before[0], delta=1)
+        page.click("#timeline-canvas")
+        page.key("0")
+        self.assertEqual(self.range(page), whole)
+        # Shift-drag: exactly what was marked.
+        x, y = page.middle("#timeline-canvas")
+        page.drag((x - 100, y), (x + 100, y), SHIFT)
+        marked = self.range(page)
+        self.assertAlmostEqual(marked[1] - marked[0], 200 / (wide - 180) * (whole[1] - whole[0]), delta=100)
+        page.click("[aria-label='Show the trigger']")
+        page.click("#timeline-canvas")
+        for _ in range(60):
+            page.key("+")
+        view = self.range(page)
+        self.assertAlmostEqual(view[1] - view[0], 8, delta=0.01)
+        page.key("0")
+
+    def test_pointing_and_keys_tell_events_as_text(self):
+        page = self.page(report_pages.tasks)
+        self.whole(page)
+        x, y = page.middle("#timeline-canvas")
+        top = page.value("document.getElementById('timeline-canvas').getBoundingClientRect().top")
+        left = page.value("document.getElementById('timeline-canvas').getBoundingClientRect().left")
+        wide = page.value("document.getElementById('timeline-canvas').clientWidth")
+        # Behind the end of the first row's events it is halted.
+        page.mouse("mouseMoved", left + 180 + (wide - 180) * 0.8, top + 26 + 10)
+        page.frame()
+        self.assertEqual(
+            page.text("#timeline-readout"),
+            "CPU 0 · halted assert: queue full · 2.00 ms, from −2.000\u202f000 ms to 0 ns",
+        )
+        page.click_at(left + 50, top + 30)
+        page.key("End")
+        page.key(".")
+        self.assertRegex(page.text("#timeline-readout"), r"^CPU 0 · −2\.100.000 ms · switch +consumer$")
+        page.key(",")
+        self.assertRegex(page.text("#timeline-readout"), r"^CPU 0 · −2\.200.000 ms · switch +producer$")
+        page.key("ArrowDown")
+        self.assertRegex(page.text("#timeline-readout"), r"^producer · −2\.200.000 ms · lock +mutex A$")
+
+    def test_gaps_and_stale_parts_are_told(self):
+        page = self.page(report_pages.device_deadlock)
+        whole = self.whole(page)
+        left, top, wide = page.value(
+            "(r => [r.left, r.top, r.width])(document.getElementById('timeline-canvas').getBoundingClientRect())"
+        )
+        at = lambda time: left + 180 + (wide - 180) * (time - whole[0]) / (whole[1] - whole[0])
+        page.mouse("mouseMoved", at(-1.4e6), top + 26 + 41 + 10)
+        page.frame()
+        self.assertIn("gap of 200 µs: overwritten, 212 records", page.text("#timeline-readout"))
+        page.mouse("mouseMoved", at(-1.9e6), top + 26 + 3 * 41 + 10)
+        page.frame()
+        self.assertIn("stale", page.text("#timeline-readout"))
+        # What is drawn there differs from what is beside it.
+        begin, end = (int(at(time) - left) for time in (-1.45e6, -1.25e6))
+        pixels = page.value(
+            f"[...document.getElementById('timeline-canvas').getContext('2d').getImageData({begin}, {26 + 41 + 6}, {end - begin + 40}, 1).data]"
+        )
+        ground = lambda row: sum(row[i : i + 3] == [0xF7, 0xF2, 0xF2] for i in range(0, 160, 4))
+        self.assertGreater(ground(pixels[:160]), 15)
+        self.assertEqual(ground(pixels[-160:]), 0)
+        legend = page.text(".legend ul").split("\n")
+        self.assertEqual(
+            [word.strip() for word in legend if word.strip()],
+            ["running", "waiting", "stale", "gap", "function", "idle", "events"],
+        )
+
+    def test_how_a_core_stands_lasts_until_the_end(self):
+        page = self.page(report_oddities.standing)
+        whole = self.whole(page)
+        left, top, wide = page.value(
+            "(r => [r.left, r.top, r.width])(document.getElementById('timeline-canvas').getBoundingClientRect())"
+        )
+        at = lambda time: left + 180 + (wide - 180) * (time - whole[0]) / (whole[1] - whole[0])
+        for time, words in (
+            (-1e5, "core 1 · waiting waits for table · 800 µs, from −800.000 µs to 0 ns"),
+            (-8.5e5, "core 1 · running · 150 µs, from −950.000 µs to −800.000 µs"),
+        ):
+            page.mouse("mouseMoved", at(time), top + 26 + 10)
+            page.frame()
+            self.assertEqual(page.text("#timeline-readout"), words)
+
+    def test_rows_are_filtered(self):
+        page = self.page(report_oddities.long_names)
+        high = page.value("document.querySelector('.spacer').offsetHeight")
+        self.assertGreater(high, 1024 * 20)
+        page.click("#row-filter")
+        page.type("pe77")
+        page.frame()
+        self.assertLess(page.value("document.querySelector('.spacer').offsetHeight"), high / 50)
+
+    def test_lines_are_searched(self):
+        page = self.page(report_pages.stream_loop)
+        page.click("h1")
+        page.key("/")
+        self.assertEqual(page.value("document.activeElement.className"), "stream-search")
+        page.type("ROUND 9999")
+        self.assertEqual(page.text(".stream-hits"), "11 of 11 lines")
+        self.assertIn("round 99999", page.text(".line.current"))
+        page.key("Enter")
+        self.assertEqual(page.text(".stream-hits"), "10 of 11 lines")
+        self.assertIn("round 99998", page.text(".line.current"))
+        for _ in range(9):
+            page.key("Enter")
+        self.assertEqual(page.text(".stream-hits"), "1 of 11 lines")
+        self.assertEqual(page.text(".line.current mark"), "round 9999")
+        self.assertRegex(page.text(".line.current"), r"round 9999$")
+        page.key("Enter", SHIFT)
+        self.assertIn("round 99990", page.text(".line.current"))
+        # One core's lines only.
+        page.value(
+            "(s => { s.value = '1'; s.dispatchEvent(new Event('change')); })(document.querySelector('.stream-core'))"
+        )
+        self.assertEqual(page.text(".stream-hits"), "3 of 3 lines")
+        self.assertEqual(
+            page.value("new Set([...document.querySelectorAll('.line .whose')].map(each => each.textContent)).size"), 1
+        )
+        page.value(
+            "(s => { s.value = ''; s.dispatchEvent(new Event('change')); })(document.querySelector('.stream-core'))"
+        )
+        page.value(
+            "(f => { f.value = '26 823'; f.dispatchEvent(new Event('input')); })(document.querySelector('.stream-search'))"
+        )
+        self.assertEqual(page.text(".line.lost.current"), "— 26 823 bytes were lost: No space left on device —")
+        page.value(
+            "(f => { f.value = 'no such text'; f.dispatchEvent(new Event('input')); })(document.querySelector('.stream-search'))"
+        )
+        self.assertEqual(page.text(".stream-hits"), "not found")
+
+    def test_a_hundred_thousand_lines_scroll_smoothly(self):
+        page = self.page(report_pages.stream_loop)
+        x, y = page.middle(".lines")
+        page.value("document.querySelector('.lines').scrollTop = 0")
+        page.frame()
+        self.assertRegex(page.text(".line"), r"round 0$")
+        self.assertLess(page.value("document.querySelectorAll('.line').length"), 60, "more is in the page than is seen")
+        for _ in range(3):
+            page.wheel(x, y, down=5000)
+            page.frame()
+        page.wait("document.querySelector('.lines').scrollTop >= 14900")
+        page.frame()
+        first = page.value("Number(/round (\\d+)$/.exec(document.querySelector('.line').textContent)[1])")
+        self.assertAlmostEqual(first, page.value("document.querySelector('.lines').scrollTop") / 18, delta=2)
+        took = self.script_ms(
+            page, lambda i: page.value(f"document.querySelector('.lines').scrollTop = {i * 150000}"), 10
+        )
+        self.assertLess(max(took), 16)
+
+    def script_ms(self, page, act, times):
+        """The script's own time on its thread for each: a busy machine makes no difference."""
+        page.call("Performance.enable", timeDomain="threadTicks")
+        took = []
+        for i in range(times):
+            before = self.script_s(page)
+            act(i)
+            page.frame()
+            took.append(1000 * (self.script_s(page) - before))
+        return took
+
+    @staticmethod
+    def script_s(page):
+        return next(
+            each["value"] for each in page.call("Performance.getMetrics")["metrics"] if each["name"] == "ScriptDuration"
+        )
+
+    def test_events_are_found(self):
+        page = self.page(report_pages.device_deadlock)
+        self.whole(page)
+        page.click("h1")
+        page.key("e")
+        self.assertEqual(page.value("document.activeElement.id"), "event-search")
+        page.type("pages=4")
+        found = int(page.text("#event-hits").split()[0])
+        self.assertGreater(found, 5)
+        told = []
+        for _ in range(found + 1):
+            page.key("Enter")
+            told.append(page.text("#timeline-readout"))
+        self.assertEqual(len(set(told)), found)
+        self.assertEqual(told[found], told[0], "behind the last comes the first")
+        self.assertTrue(all("pages=4" in text for text in told), told)
+        page.key("Enter", SHIFT)
+        self.assertEqual(page.text("#timeline-readout"), told[found - 1])
+
+    def test_a_million_events_stay_smooth(self):
+        page = self.page(report_oddities.million)
+        self.assertEqual(page.text("#headline"), "silent: 16 cores wait")
+        self.assertEqual(page.complaints(), [])
+        page.call("Performance.enable", timeDomain="threadTicks")
+        self.whole(page)
+        x, y = page.middle("#timeline-canvas")
+        page.click_at(x, y)
+        took = self.script_ms(page, lambda i: page.wheel(x, y, down=-400), 12)
+        took += self.script_ms(page, lambda i: page.key("ArrowLeft"), 3)
+        took += self.script_ms(page, lambda i: page.wheel(x, y, down=400), 12)
+        took += self.script_ms(page, lambda i: page.mouse("mouseMoved", x + i, y), 6)
+        took.sort()
+        print(
+            f"\nscript time of {len(took)} redraws: median {took[len(took) // 2]:.1f} ms, slowest {took[-1]:.1f} ms; {page.text('#redraw-times')}"
+        )
+        # The first ones are compiled meanwhile, and the garbage collector takes its share of one or the other.
+        self.assertLess(took[len(took) * 9 // 10], 16)
+        page.click("#event-search")
+        page.type("cb=77")
+        self.assertEqual(
+            page.text("#event-hits").replace("\u00a0", ""), "10992 events"
+        )  # 77 and 770 to 779 of a thousand texts
+        page.key("Enter")
+        self.assertIn("cb=77", page.text("#timeline-readout"))
+        self.assertLess(max(self.script_ms(page, lambda i: page.key("Enter"), 5)), 16)
+
+    def test_by_keyboard_alone(self):
+        page = self.open(report_pages.device_deadlock)
+        order = []
+        for _ in range(40):
+            page.key("Tab")
+            order.append(
+                page.value(
+                    "document.activeElement.id || document.activeElement.getAttribute('aria-label') || document.activeElement.textContent"
+                )
+            )
+        self.assertEqual(order[0], "To the verdict")
+        self.assertLess(order.index("Verdict"), order.index("help-button"))
+        for earlier, later in (
+            ("help-button", "Earlier"),
+            ("Earlier", "row-filter"),
+            ("row-filter", "timeline-canvas"),
+            ("timeline-canvas", "The graph, which may be wider than the page"),
+        ):
+            self.assertLess(order.index(earlier), order.index(later), order)
+        page.click("h1")
+        page.key("?")
+        self.assertTrue(page.value("document.getElementById('help').open"))
+        self.assertIn("find events", page.text("#help"))
+        page.key("Escape")
+        page.wait("!document.getElementById('help').open")
+        page.key("g")
+        self.assertEqual(page.value("document.activeElement.id"), "timeline-canvas")
+        page.close()
+
+
+if __name__ == "__main__":
+    main()

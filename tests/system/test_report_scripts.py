@@ -1,0 +1,27 @@
+"""The scripts of the report's page, each read by node: what does not parse would leave the page empty."""
+import glob
+import shutil
+import subprocess
+import unittest
+
+from support import ROOT, main
+
+NODE = shutil.which("node")
+
+
+class Scripts(unittest.TestCase):
+    @unittest.skipUnless(NODE, "node is missing: Debian 12 has it in nodejs")
+    def test_each_is_whole_for_itself(self):
+        check = "for (const file of process.argv.slice(1)) new vm.Script(fs.readFileSync(file), {filename: file})"
+        done = subprocess.run(
+            [NODE, "-e", check, *sorted(glob.glob(str(ROOT / "src/report/*.js")))],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+
+if __name__ == "__main__":
+    main()
