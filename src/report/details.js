@@ -318,6 +318,7 @@ function divergedCore(report, core) {
 
 function runPart(report) {
   const pairs = report.data.list("run").filter(pair => Array.isArray(pair) && pair.length >= 2);
+  pairs.push(...[triggerPair(report), windowPair(report)].filter(Boolean));
   if (pairs.length === 0) return undefined;
   return part(
     "run",
@@ -328,4 +329,19 @@ function runPart(report) {
       pairs.flatMap(([name, value]) => [said(name, {tag: "dt"}), said(value, {tag: "dd", most: 2000})])
     )
   );
+}
+
+function triggerPair({trigger, times}) {
+  if (!trigger) return undefined;
+  return [
+    "trigger",
+    [trigger.text, trigger.time !== undefined && `at ${times.exact(trigger.time)}`].filter(Boolean).join(", "),
+  ];
+}
+
+function windowPair({window, times}) {
+  if (!window || window.from === undefined) return undefined;
+  const range = `${times.exact(window.from)} to ${times.exact(window.to)}`;
+  const policy = window.policy && `policy "${window.policy}"`;
+  return ["window", [range, policy, window.limited_by && `limited by ${window.limited_by}`].filter(Boolean).join(", ")];
 }

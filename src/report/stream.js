@@ -196,10 +196,13 @@ class StreamView {
   draw(row, i) {
     const current = this.current >= 0 && this.hits[this.current] === i;
     if (!row.line) return element("div", {class: "line lost" + (current ? " current" : "")}, this.text_of(row));
-    const {time, core, text} = row.line;
+    const {time, core, text, offset} = row.line;
     return element(
       "div",
-      {class: "line" + (current ? " current" : "")},
+      {
+        class: "line" + (current ? " current" : ""),
+        title: Number.isFinite(offset) && `at byte ${grouped(offset)} of the stream`,
+      },
       element("span", {class: "when"}, Number.isFinite(time) ? this.report.times.exact(time, 1e9) : ""),
       this.cores.length > 0 && element("span", {class: "whose"}, shortened(visible(this.report.name_of(core)), 24)),
       element("span", {class: "text"}, this.marked(shortened(visible(typeof text === "string" ? text : ""), 2000)))

@@ -15,14 +15,12 @@ class Track {
     this.covered = fields.ranges("covered");
     this.idle = fields.ranges("idle");
     this.stale = fields.ranges("stale");
-    this.gaps = fields
-      .objects("gaps")
-      .map(gap => ({
-        from: gap.number("from") ?? 0,
-        to: gap.number("to") ?? 0,
-        why: gap.text("why"),
-        amount: gap.text("amount"),
-      }));
+    this.gaps = fields.objects("gaps").map(gap => ({
+      from: gap.number("from") ?? 0,
+      to: gap.number("to") ?? 0,
+      why: gap.text("why"),
+      amount: gap.text("amount"),
+    }));
     this.lanes = [];
     this.events = readEvents(undefined);
     this.depth = 0;
@@ -84,7 +82,8 @@ class Report {
 
   event_text(track, i) {
     const text = this.string(track.events.text[i]);
-    return this.kind(track.events.kind[i]).name + (text === "" ? "" : "  " + text);
+    const {name, category} = this.kind(track.events.kind[i]);
+    return name + (text === "" ? "" : "  " + text) + (category === "" ? "" : `  (${category})`);
   }
 }
 

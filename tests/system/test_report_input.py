@@ -79,11 +79,11 @@ class ReportInput(ReportCase):
         page.click_at(left + 50, top + 30)
         page.key("End")
         page.key(".")
-        self.assertRegex(page.text("#timeline-readout"), r"^CPU 0 · −2\.100.000 ms · switch +consumer$")
+        self.assertRegex(page.text("#timeline-readout"), r"^CPU 0 · −2\.100.000 ms · switch +consumer +\(kernel\)$")
         page.key(",")
-        self.assertRegex(page.text("#timeline-readout"), r"^CPU 0 · −2\.200.000 ms · switch +producer$")
+        self.assertRegex(page.text("#timeline-readout"), r"^CPU 0 · −2\.200.000 ms · switch +producer +\(kernel\)$")
         page.key("ArrowDown")
-        self.assertRegex(page.text("#timeline-readout"), r"^producer · −2\.200.000 ms · lock +mutex A$")
+        self.assertRegex(page.text("#timeline-readout"), r"^producer · −2\.200.000 ms · lock +mutex A +\(kernel\)$")
 
     def test_gaps_and_stale_parts_are_told(self):
         page = self.page(report_pages.device_deadlock)

@@ -190,8 +190,11 @@ class ReportPage(ReportCase):
             self.assertIn(words, device.text("#" + part))
         self.assertEqual(
             device.value("[...document.querySelectorAll('#run dt')].map(each => each.textContent)"),
-            ["command", "version", "build id", "exit status"],
+            ["command", "version", "build id", "exit status", "trigger", "window"],
         )
+
+        self.assertIn("hang: 3 cores wait, at −100.000 µs", device.text("#run"))
+        self.assertIn('−2.000\u202f000 ms to 0 ns, policy "newest"', device.text("#run"))
 
     def test_where_it_left_the_healthy_run(self):
         page = self.page(report_pages.cpu_starvation)
@@ -221,7 +224,8 @@ class ReportPage(ReportCase):
             "\\x1b[31mred\\x1b]0;t\\x07\\u{202e}gnp.exe\\u{2066}\\u{200b}\\x00\\x9b2J{{7*7}}", page.text("#headline")
         )
         unseen = page.value(
-            "(document.documentElement.textContent + [...document.querySelectorAll('[title], [aria-label]')].map(e => e.title + e.ariaLabel).join('')).match(/[\\u0000-\\u0009\\u000b-\\u001f\\u007f-\\u009f\\u200b\\u202a-\\u202e\\u2066-\\u2069]/u)"
+            "(document.documentElement.textContent + [...document.querySelectorAll('[title], [aria-label]')].map(e => e.title + e.ariaLabel).join(''))"
+            r".match(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200b\u202a-\u202e\u2066-\u2069]/u)"
         )
         self.assertIsNone(unseen)
         self.assertEqual(page.complaints(), [])
@@ -337,7 +341,9 @@ class ReportPage(ReportCase):
         page.click("#findings summary")
         self.assertEqual(page.value("document.querySelectorAll('details:not([open])').length"), 1)
         page.value(
-            "window.addEventListener('beforeprint', () => { window.printed = [document.querySelectorAll('details:not([open])').length, getComputedStyle(document.documentElement).getPropertyValue('--ground')]; })"
+            "window.addEventListener('beforeprint', () => { window.printed ="
+            "[document.querySelectorAll('details:not([open])').length,"
+            " getComputedStyle(document.documentElement).getPropertyValue('--ground')]; })"
         )
         pdf = page.call("Page.printToPDF", printBackground=True, generateDocumentOutline=True, generateTaggedPDF=True)[
             "data"
@@ -351,7 +357,8 @@ class ReportPage(ReportCase):
         page.call("Emulation.setEmulatedMedia", media="print")
         self.assertEqual(
             page.value(
-                "[...document.querySelectorAll('#headline, #who, #graph svg, #parts, .tools')].filter(e => e.getClientRects().length > 0).map(e => e.id || e.tagName)"
+                "[...document.querySelectorAll('#headline, #who, #graph svg, #parts, .tools')]"
+                ".filter(e => e.getClientRects().length > 0).map(e => e.id || e.tagName)"
             ),
             ["headline", "who", "svg"],
         )
@@ -365,8 +372,12 @@ class ReportPage(ReportCase):
             page.frame()
             page.frame()
             shades = page.value(
-                "(() => { const lum = c => c.match(/\\d+/g).slice(0, 3).reduce((s, v, i) => s + v * [0.2126, 0.7152, 0.0722][i], 0); const body = getComputedStyle(document.body);"
-                "const pixel = document.getElementById('timeline-canvas').getContext('2d').getImageData(2, 60, 1, 1).data; return [lum(body.backgroundColor), lum(body.color), pixel[0]]; })()"
+                "(() => { const weights = [0.2126, 0.7152, 0.0722];"
+                "const light = c => c.match(/\\d+/g).slice(0, 3).reduce((sum, v, i) => sum + v * weights[i], 0);"
+                "const body = getComputedStyle(document.body);"
+                "const canvas = document.getElementById('timeline-canvas').getContext('2d');"
+                "const [red] = canvas.getImageData(2, 60, 1, 1).data;"
+                "return [light(body.backgroundColor), light(body.color), red]; })()"
             )
             seen[scheme] = shades
         self.assertGreater(seen["light"][0], 240)
