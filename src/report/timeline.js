@@ -11,6 +11,11 @@ class Timeline {
     this.rows = new Rows(this.tracks);
     this.whole = extent(report);
     this.view = {...this.whole, scroll: 0, pointer: undefined};
+    const {window} = report;
+    if (window?.from < window?.to) {
+      const room = (window.to - window.from) / 10;
+      this.show(window.from - room, window.to + room);
+    }
     this.selection = undefined;
     this.redraws = {first: 0, count: 0, slowest: 0, onmore: () => {}};
     this.finder = new EventFinder(this);

@@ -164,6 +164,7 @@ def standing():
             "state": "waiting",
             "what": "waits for table",
             "since": -9e5,
+            "covered": [[-5e6, 0]],
             "events": events(strings, [(-9.5e5, 0, "block 0")]),
             "spans": spans(strings, [(-9.5e5, -8e5, "running", 0, "")]),
         }

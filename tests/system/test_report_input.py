@@ -112,6 +112,12 @@ class ReportInput(ReportCase):
             ["running", "waiting", "stale", "gap", "function", "idle", "events"],
         )
 
+    def test_the_window_is_shown_first_and_the_whole_on_demand(self):
+        page = self.open(report_oddities.standing)
+        self.assertEqual(self.range(page), [-1.1e6, 1e5])
+        self.assertEqual(self.whole(page), [-5.1e6, 1e5])
+        page.close()
+
     def test_how_a_core_stands_lasts_until_the_end(self):
         page = self.page(report_oddities.standing)
         whole = self.whole(page)
