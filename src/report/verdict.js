@@ -52,15 +52,19 @@ function verdictHead(report) {
     element(
       "p",
       {class: "badges"},
-      element(
-        "span",
-        {class: hang ? "badge hang" : "badge", id: "state"},
-        hang ? "hang" : "no hang",
-        state ? [": ", said(state, {most: 24})] : ""
-      ),
+      stateBadge(hang, state),
       confidence && element("span", {id: "confidence"}, said(kSureness[confidence] ?? confidence))
     )
   );
+}
+
+// A state that would be a hang, were it surer, is not called none.
+function stateBadge(hang, state) {
+  const unsure = !hang && ["looping", "silent", "starved", "deadlock", "fault"].includes(state);
+  const well = !hang && ["progressing", "slow", "finished"].includes(state);
+  const words = [hang ? "hang" : unsure ? "perhaps a hang" : well ? "no hang" : "", said(state, {most: 24})];
+  const look = hang ? "hang" : well ? "well" : "";
+  return element("span", {class: "badge " + look, id: "state"}, words[0], words[0] && state ? ": " : "", words[1]);
 }
 
 function windowWords(report) {
