@@ -19,6 +19,21 @@ std::string AmountText(uint64_t amount, AmountUnit unit) {
   return fmt::format("{} record{} ", amount, amount == 1 ? "" : "s");
 }
 
+// Spans of so few records that hardly any time lies between them would be a line each.
+std::vector<StaleSpan> Joined(const std::vector<StaleSpan>& spans) {
+  constexpr TimeNs kClose = 10 * kMillisecond;
+  std::vector<StaleSpan> joined;
+  for (const StaleSpan& span : spans) {
+    if (joined.empty() || span.time.from - kClose > joined.back().time.to) {
+      joined.push_back(span);
+      continue;
+    }
+    joined.back().time.to = std::max(joined.back().time.to, span.time.to);
+    joined.back().age = std::min(joined.back().age, span.age);
+  }
+  return joined;
+}
+
 bool IsAnchor(const TraceEventKind& kind) { return kind.category == "meta" && kind.name == "anchor"; }
 
 }  // namespace
@@ -51,7 +66,7 @@ void TraceTextWriter::MakeNotes(const Window& window) {
     notes_.push_back({gap.time.from, Start("", RingText(window.rings[gap.ring].ring)) + fmt::format("gap: {}{}, {}({})\n", SpanText(gap.time), whose, AmountText(gap.amount, gap.unit), GapReasonName(gap.reason))});
   }
   for (const RingCoverage& ring : window.rings) {
-    for (const StaleSpan& stale : ring.stale) {
+    for (const StaleSpan& stale : Joined(ring.stale)) {
       notes_.push_back({stale.time.from, Start("", RingText(ring.ring)) + fmt::format("stale: {}, older than the window by {}\n", SpanText(stale.time), FormatElapsed(stale.age))});
     }
   }

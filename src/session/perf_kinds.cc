@@ -113,6 +113,7 @@ void PerfKinds::Switched(int tid, TimeNs time, bool waits) {
 void PerfKinds::Ended(int tid, TimeNs time) {
   Thread* const thread = ThreadOf(tid);
   if (thread == nullptr) return;
+  thread->recorded = true;
   thread->ended = true;
   thread->since = time;
 }
@@ -159,6 +160,7 @@ bool PerfKinds::Fill(const PerfRecord& record, TraceEvent* filled) {
   const Event& event = events_[record.event];
   filled->kind = record.event;
   if (record.tid > 0) filled->task = record.tid;
+  if (Thread* thread = ThreadOf(record.tid)) thread->recorded = true;
   if (event.format) {
     event.format->TraceValues(record.raw, &filled->values);
   } else {

@@ -41,6 +41,7 @@ class PerfKinds {
 
   // A thread as the latest records left it; those that nothing was told of are not there.
   struct Thread {
+    bool recorded = false;  // it has records of its own; else others' records name it, and what it did since is not known
     bool waits = false;   // it gave the CPU up, and nobody woke it since
     bool ended = false;
     TimeNs since = 0;     // that is so
@@ -50,6 +51,10 @@ class PerfKinds {
   // A thread left a CPU, or came to one.
   void Switched(int tid, TimeNs time, bool waits);
   void Ended(int tid, TimeNs time);
+  // It has records of its own that are no samples.
+  void Recorded(int tid) {
+    if (Thread* thread = ThreadOf(tid)) thread->recorded = true;
+  }
 
  private:
   enum class Role { kOther, kSwitch, kWake, kCall, kReturn, kNamedCall, kNamedReturn, kEnter, kLeave };

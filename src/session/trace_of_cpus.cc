@@ -63,7 +63,6 @@ class CpuTrace final : public TraceSource {
   std::map<int, Cpu> cpus_;
   uint64_t timeless_ = 0;     // samples without a time
   uint64_t odd_ = 0;          // records of CPUs that cannot be
-  size_t told_troubles_ = 0;  // of the file's, in the head
   bool any_ = false;
   bool finished_ = false;
 };
@@ -130,7 +129,6 @@ Status CpuTrace::Open() {
   if (!added.ok()) head_.troubles.push_back(added.message() + ": what was compressed behind that is left out");
   AddTracks();
   for (const std::string& trouble : facts.troubles) head_.troubles.push_back(trouble);
-  told_troubles_ = facts.troubles.size();
   if (timeless_ > 0) head_.troubles.push_back(fmt::format("{} records have no time, and are left out: record with perf record --timestamp", timeless_));
   if (odd_ > 0) head_.troubles.push_back(fmt::format("{} records are of more CPUs than there can be, and are left out", odd_));
   if (!file_->aux().empty()) head_.troubles.push_back(fmt::format("hardware traces in '{}' are not exported: hangscope why decodes them", Printable(path_)));
@@ -169,6 +167,7 @@ std::optional<TraceItem> CpuTrace::SwitchOf(const PerfRecord& record, Cpu* cpu) 
   if (to > 0) event.to = to;
   event.from_waits = change->out && from > 0 && !change->preempted;
   cpu->runs = std::max(to, 0);
+  kinds_.Recorded(record.tid);
   if (from > 0) kinds_.Switched(from, record.time, event.from_waits);
   if (to > 0) kinds_.Switched(to, record.time, false);
   item.emplace(std::move(event));
@@ -218,6 +217,7 @@ void CpuTrace::Finish() {
   end_.tasks = head_.tasks;
   if (sorter_.late() > 0) end_.troubles.push_back(fmt::format("{} records come later than their times say: the file has them in too little order for the memory that is taken", sorter_.late()));
   for (const auto& [tid, thread] : kinds_.threads()) {
+    if (!thread.recorded) continue;
     TraceStanding standing;
     standing.who = {true, tid};
     standing.since = thread.since;

@@ -217,6 +217,8 @@ TEST(TraceOfCpus, ThreadsStandAtTheEndAsTheLastRecordsSay) {
   story.Call(100, 0, 7, 202);
   story.Switch(110, 0, 7, kSleeps, 8);
   story.Switch(120, 0, 8, kSleeps, 9);
+  story.Call(125, 0, 9, 1);
+  story.Switch(127, 0, 9, 0, 11);  // which is not recorded itself
   story.Exit(130, 0, 10);
   const Opened opened(story.image.File());
   ASSERT_NE(opened.Standing(7), nullptr);
@@ -230,6 +232,7 @@ TEST(TraceOfCpus, ThreadsStandAtTheEndAsTheLastRecordsSay) {
   EXPECT_EQ(opened.Standing(8)->activity, Activity::kIdle);  // nobody knows in what
   EXPECT_EQ(opened.Standing(9)->activity, Activity::kRunning);
   EXPECT_EQ(opened.Standing(10)->activity, Activity::kEnded);
+  EXPECT_EQ(opened.Standing(11), nullptr);
 }
 
 TEST(TraceOfCpus, WhatACutFileHasIsToldAndThatItWasCut) {

@@ -49,7 +49,7 @@ FakeTrace Sample() {
   head.troubles = {"something is damaged"};
   head.window.emplace();
   head.window->time = {2'000'000'000, 3'000'000'000};
-  head.window->rings = {{head.tracks[0].ring, {}, 0, 0, false, {}, {}, {{{1'000'000'000, 1'500'000'000}, 500'000'000, 64}}}};
+  head.window->rings = {{head.tracks[0].ring, {}, 0, 0, false, {}, {}, {{{1'000'000'000, 1'490'000'000}, 510'000'000, 64}, {{1'491'000'000, 1'500'000'000}, 500'000'000, 64}}}};
   head.window->gaps = {{0, {}, {2'600'000'000, 2'700'000'000}, GapReason::kTorn, 3, AmountUnit::kRecords}};
   trace.its_end.time = 3'000'000'000;
   trace.its_end.events = 2;
@@ -107,6 +107,7 @@ TEST(TraceJson, EachLineIsAnObjectWithTypedValues) {
   EXPECT_EQ(lines[0]["tracks"][0]["name"], "core 3 writer");
   EXPECT_EQ(lines[0]["window"]["gaps"][0]["lost_records"], 3);
   EXPECT_EQ(lines[1]["fields"], (Json{{"u", UINT64_MAX}, {"i", -5}, {"b", true}, {"t", "say \"x\"\n"}, {"p", "0x1234"}, {"color", 7}, {"none", nullptr}}));
+  EXPECT_THAT(text, HasSubstr("\"i\":-5,"));
   EXPECT_EQ(lines[1]["ambiguous"], true);
   EXPECT_EQ(lines[1]["sequence"], 17);
   EXPECT_EQ(lines[2]["type"], "trace_loss");
