@@ -102,7 +102,7 @@ class TimelineBuilder::Impl {
   std::priority_queue<Turn> turns_;
   size_t turns_made_ = 0;
 
-  uint64_t no_begin_ = 0, no_end_ = 0, on_two_cores_ = 0, contradictions_ = 0, too_many_tasks_ = 0, no_such_track_ = 0, too_deep_ = 0;
+  uint64_t no_begin_ = 0, no_end_ = 0, on_two_cores_ = 0, contradictions_ = 0, too_many_tasks_ = 0, no_such_track_ = 0, too_deep_ = 0, repeated_ = 0;
 };
 
 Status TimelineBuilder::Impl::Begin(const TraceHead& head) {
@@ -269,6 +269,10 @@ void TimelineBuilder::Impl::Switch(const TraceEvent& event, const TraceEventKind
   TaskRow* const from = event.from ? TaskOf(*event.from) : nullptr;
   TaskRow* const to = event.to ? TaskOf(*event.to) : nullptr;
   if (ran == nullptr && from == nullptr && to == nullptr) core.lane.Instant(event.time, event, kind);
+  if (to != nullptr && to == ran && from != to) {  // perf tells some switches twice
+    ++repeated_;
+    return core.lane.Instant(event.time, event, kind);
+  }
   if (to != nullptr) StopElsewhere(*to, event.track, event.time);
   core.Run(event.time, to, ArgumentsOf(event, kind));
   if (ran != nullptr && ran != from) {
@@ -440,6 +444,7 @@ std::vector<std::string> TimelineBuilder::Impl::troubles() const {
   tell(on_two_cores_, "time a task ran on two cores at once: it is drawn on the newer only",
        "times a task ran on two cores at once: it is drawn on the newer only");
   tell(contradictions_, "switch is not in the trace: another task ran than had come", "switches are not in the trace: another task ran than had come");
+  tell(repeated_, "switch says what is known already, and is drawn as an event", "switches say what is known already, and are drawn as events");
   tell(too_deep_, "slice is nested too deeply and drawn as an event", "slices are nested too deeply and drawn as events");
   tell(too_many_tasks_, "event of a task beyond the first 65536 is not drawn in a row of its own",
        "events of tasks beyond the first 65536 are not drawn in rows of their own");

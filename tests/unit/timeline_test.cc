@@ -236,6 +236,16 @@ TEST_F(TimelineTest, LetsATaskRunOnOneCoreOnly) {
   EXPECT_THAT(builder.troubles(), ElementsAre(HasSubstr("1 time a task ran on two cores")));
 }
 
+TEST_F(TimelineTest, TakesASwitchThatIsToldTwiceOnce) {
+  Story story(1, true);
+  story.Switch(10, 0, {}, 6).Enter(12, Story::kCallEnter, 0, 6, "poll").Switch(15, 0, 6, 5).Switch(20, 0, 5, 6).Switch(20, 0, 5, 6);
+  story.Leave(30, Story::kCallLeave, 0, 6);
+  Draw(story);
+  EXPECT_EQ(sink.Picture("thread 6 writer"), "10..15 running; >12..15 poll; 15..20 waiting in poll; 20..1000 running; >20..30 poll");
+  EXPECT_THAT(sink.RowOf("CPU 0").instants, ElementsAre(Pair(20, "sched:sched_switch")));
+  EXPECT_THAT(builder.troubles(), ElementsAre(HasSubstr("1 switch says what is known already")));
+}
+
 TEST_F(TimelineTest, ForgetsWhoRanWhenAnotherLeaves) {
   Story story(1, true);
   story.Switch(10, 0, {}, 5).Switch(20, 0, 6, 7);
