@@ -46,15 +46,16 @@ std::string Microseconds(TimeNs time) {
 class JsonObject {
  public:
   void Text(std::string_view name, std::string_view text) { Add(name, Quoted(text)); }
-  void Number(std::string_view name, int64_t number) { Add(name, std::to_string(number)); }
   // As text where a reader that knows only doubles would lose digits.
-  void Unsigned(std::string_view name, uint64_t number) {
-    Add(name, number <= uint64_t{1} << 53 ? std::to_string(number) : Quoted(std::to_string(number)));
-  }
+  void Number(std::string_view name, int64_t number) { AddNumber(name, std::to_string(number), number >= -kExact && number <= kExact); }
+  void Unsigned(std::string_view name, uint64_t number) { AddNumber(name, std::to_string(number), number <= uint64_t{kExact}); }
   std::string Whole() const { return "{" + text_ + "}"; }
   bool empty() const { return text_.empty(); }
 
  private:
+  static constexpr int64_t kExact = int64_t{1} << 53;
+
+  void AddNumber(std::string_view name, const std::string& digits, bool exact) { Add(name, exact ? digits : Quoted(digits)); }
   void Add(std::string_view name, const std::string& value) {
     std::string own(name);
     for (int times = 2; std::find(names_.begin(), names_.end(), own) != names_.end(); ++times) own = fmt::format("{} {}", name, times);
@@ -175,6 +176,8 @@ Status ChromeSink::Instant(TimelineTrackId track, TimeNs time, const TraceEvent&
     const bool plain = value.known && field.names.empty();
     if (plain && field.type == TraceFieldType::kUnsigned) {
       object.Unsigned(field.name, value.bits);
+    } else if (plain && field.type == TraceFieldType::kSigned) {
+      object.Number(field.name, static_cast<int64_t>(value.bits));
     } else {
       object.Text(field.name, plain && field.type == TraceFieldType::kText ? value.text : FieldText(field, value));
     }

@@ -130,7 +130,7 @@ TEST(ChromeWriterTest, WritesValuesByTheirTypes) {
   FakeFileSystem files;
   const std::string text = Written(story, files);
   const Json args = Read(text).instants.at("mutex_lock")["args"];
-  EXPECT_EQ(args, (Json{{"small", 7}, {"large", "18446744073709551615"}, {"minus", "-3"}, {"named", "one"}, {"small 2", "?"}, {"task", 5}}));
+  EXPECT_EQ(args, (Json{{"small", 7}, {"large", "18446744073709551615"}, {"minus", -3}, {"named", "one"}, {"small 2", "?"}, {"task", 5}}));
   EXPECT_THAT(text, HasSubstr(R"("ts":1234567890123456.789)"));
 }
 

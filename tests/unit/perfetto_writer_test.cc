@@ -115,6 +115,7 @@ struct ReadBack {
   std::map<std::string, std::map<std::string, std::string>> arguments;  // of the last of each name
   std::vector<std::string> broken;
   size_t resets = 0;
+  size_t longest_text = 0;  // that readers have to keep
 };
 
 class Reader {
@@ -151,6 +152,7 @@ class Reader {
       for (const auto& [sort, text] : data->messages) {
         if (!numbers_.insert({sort, text.Number("iid")}).second) Break("a number of a text is used twice");
         texts_[{sort, text.Number("iid")}] = text.Value("name");
+        read_.longest_text = std::max(read_.longest_text, text.Value("name").size());
       }
     }
     if (const auto track = packet.One("track_descriptor")) ReadTrack(*track);
@@ -283,6 +285,7 @@ TEST_F(PerfettoWriterTest, KeepsNoMoreTextsThanItCanHold) {
   story.end.time = 50000;
   const ReadBack read = Reader().Read(Decode(story));
   EXPECT_THAT(read.broken, IsEmpty());
+  EXPECT_LT(read.longest_text, 2000u);
   EXPECT_EQ(read.resets, 2u) << "at the begin, and once where there were too many";
   EXPECT_EQ(read.rows.at(1).size(), 20002u);
   EXPECT_EQ(read.rows.at(1)[19998], "B 9999 f9999");
