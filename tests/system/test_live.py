@@ -227,6 +227,7 @@ class Terminal(Live):
                 screen = self.until_screen(r"^DONE\.$")
                 self.assertRegex(screen, r"(?m)^hangscope: watching process \d+: room for 64 cores, every 100 ms; ENTER resumes paused cores\ncore +role +activity")
                 self.assertRegex(screen, r"(?m)^hangscope: \d+ polls in 0\.2 s")
+                self.assertNotIn("no live view", screen)  # as if somebody had wanted one
                 self.assertFalse(self.in_view())
 
 
