@@ -78,7 +78,7 @@ ListPlan PlanList(const std::vector<std::vector<std::string>>& lines, int column
     if (width == 0) continue;
     width = std::max(width, painter.Columns(column == Column::kWho ? "core" : Title(column)));
     const bool can_be_cut = column == Column::kWho || column == Column::kWaitsFor;
-    const int least = can_be_cut ? std::min(width, 2 * kLeastColumn) : width;
+    const int least = can_be_cut ? std::min(width, kLeastColumn) : width;
     if (least > room) {
       plan.left_out.push_back(Title(column));
       continue;
