@@ -210,6 +210,7 @@ std::vector<TraceField> TracepointFormat::TraceFields() const {
 
 void TracepointFormat::TraceValues(std::string_view raw, std::vector<TraceValue>* values) const {
   values->clear();
+  values->reserve(fields_.size());
   for (const Field& field : fields_) {
     if (field.is_common) continue;
     if (!IsTyped(field)) {

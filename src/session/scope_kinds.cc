@@ -161,6 +161,7 @@ void ScopeKinds::NoteWait(const ScopeEvent& event) {
 void ScopeKinds::Fill(const ScopeEvent& event, const TraceEventKind& kind, TraceEvent* filled) {
   if (event.task) filled->task = *event.task;
   filled->values.clear();
+  filled->values.reserve(kind.fields.size());
   if (catalog_.Find(event.id) == nullptr) {
     for (uint32_t i = 0; i < parameters_; ++i) {
       const bool known = i < event.parameter_count;
