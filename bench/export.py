@@ -9,7 +9,7 @@ says of a program of system calls and switches (cpu_record_load.cc). In rounds, 
   perf         perf data convert --to-ctf of the same perf.data
 
 A rate is of the recording's events, in CPU time (user and system), which other work on the machine disturbs less than it
-does the clock; the clock's is beside it. Memory is the most that was resident at a time. A number is the median of the
+does the clock; the clock's is beside it. Memory is the most that was resident at a time, as time(1) says. A number is the median of the
 rounds, a ratio the median of the rounds' ratios.
 
 options:
@@ -48,16 +48,19 @@ def measure(command, out):
     """{"s", "cpu_s", "mib", "said"} of a run that writes `out`."""
     for old in (out, pathlib.Path(f"{out}.partial")):
         shutil.rmtree(old, ignore_errors=True) if old.is_dir() else old.unlink(missing_ok=True)
+    # What a process was before it became another program counts as its memory: Python's, without time(1) between.
+    memory = pathlib.Path(f"{out}.memory")
+    wrapper = ["time", "-q", "-f", "%M", "-o", memory] if shutil.which("time") else []
     with tempfile.TemporaryFile() as said:
         begin = time.monotonic()
-        process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+        process = subprocess.Popen([str(word) for word in [*wrapper, *command]], stdin=subprocess.DEVNULL, stdout=said, stderr=said)
         _, status, used = os.wait4(process.pid, 0)
         lasted = time.monotonic() - begin
         process.returncode = os.waitstatus_to_exitcode(status)
         said.seek(0)
         text = said.read().decode(errors="replace")
     check(process.returncode == 0, f"{' '.join(map(str, command))}: status {process.returncode}: {text[-2000:]}")
-    return {"s": lasted, "cpu_s": used.ru_utime + used.ru_stime, "mib": used.ru_maxrss / 1024, "said": text}
+    return {"s": lasted, "cpu_s": used.ru_utime + used.ru_stime, "mib": int(memory.read_text()) / 1024 if wrapper else None, "said": text}
 
 
 def bytes_in(path):
@@ -163,7 +166,7 @@ def show(title, recording, results, events, targets):
         written = median([run["bytes"] for run in runs]) / 1e6
         read = bytes_in(recording) / 1e6 if not name.startswith("babeltrace2") else median([run["bytes"] for run in results["hangscope, ctf"]]) / 1e6
         rows.append([name, f"{events / cpu / 1e6:.2f}", f"{events / wall / 1e6:.2f}", f"{read / cpu:.0f}", f"{written / cpu:.0f}", f"{written:.1f}",
-                     f"{max(run['mib'] for run in runs):.0f}"])
+                     f"{max(run['mib'] for run in runs):.0f}" if runs[0]["mib"] is not None else ""])
     table(rows)
     peers = [name for name in results if not name.startswith("hangscope")]
     rows = [["ratio of rates", "CPU time", "rounds", "by the clock"]]
