@@ -57,7 +57,8 @@ class ReportReader {
       return;
     }
     trouble_ = status;
-    report_.troubles.push_back(status.message());
+    const auto known = std::find(report_.troubles.begin(), report_.troubles.end(), status.message());
+    if (known == report_.troubles.end()) report_.troubles.push_back(status.message());
   }
 
   void ReadManifest() {
@@ -86,11 +87,19 @@ class ReportReader {
   void ReadScope() {
     const Status status = AddScopeWatch(files_, clock_, Source(), {facts_.end, facts_.scope_clock}, &report_);
     // A scope without mailboxes has events all the same.
-    if (status.code() == Status::Code::kNotFound && files_.IsFolder(folder())) return;
+    const bool has_events = status.code() == Status::Code::kNotFound && files_.IsFolder(folder()) && ScopeView::Open(files_, Source()).ok();
+    if (has_events) return;
     Take(status);
   }
 
-  void ReadTracks() { Take(AddTracks(files_, clock_, Source(), {options_.most_events, options_.most_time}, &facts_.end, &report_)); }
+  void ReadTracks() {
+    const TrackLimits limits{options_.most_events, options_.most_time};
+    const Status status = AddTracks(files_, clock_, Source(), limits, &facts_.end, &report_);
+    Take(status);
+    if (status.ok() || !files_.IsFolder(folder()) || !files_.Exists(Part(kCpuFileName))) return;
+    // Why the one part that nobody else has looked at gives nothing.
+    Take(AddTracks(files_, clock_, {Part(kCpuFileName), ""}, limits, &facts_.end, &report_));
+  }
 
   ScopeSource Source() const {
     ScopeSource source = options_.source;

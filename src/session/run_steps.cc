@@ -19,6 +19,7 @@ namespace {
 constexpr size_t kMostValues = 8;
 constexpr size_t kMostDistinct = 64;  // of a field that says what, and not how many
 constexpr size_t kLongestText = 300;
+constexpr std::string_view kAnchor = "anchor";
 
 std::string Cut(const std::string& text) { return text.size() <= kLongestText ? text : text.substr(0, kLongestText) + "..."; }
 
@@ -60,6 +61,7 @@ class StepsReader {
     const TraceEventKind& kind = head.kinds[event.kind];
     if (kind.meaning == TraceMeaning::kFunctionLeave || kind.meaning == TraceMeaning::kLeave) return;
     const TraceTrack& track = head.tracks[event.track];
+    if (track.ring.kind == RingKind::kCore && kind.name == kAnchor) return;  // of the clock, at any time
     std::string name = track.name;
     if (track.ring.kind == RingKind::kCpu) {  // which CPU a thread runs on is chance
       if (!event.task || kind.meaning == TraceMeaning::kSwitch || kind.meaning == TraceMeaning::kWake) return;

@@ -71,13 +71,13 @@ class Report(Case):
         self.assertEqual(outcome.status, 124, outcome.err)
         return self.snapshots()[0]
 
-    def copiers(self):
-        scope = self.folder / "it.scope"
+    def copiers(self, start=None, what="deadlock"):
+        scope = self.folder / f"{what}.scope"
         end, held = os.pipe()  # a byte ends it, and so would its closing
         self.addCleanup(os.close, held)
         self.addCleanup(os.close, end)
         environment = {**os.environ, "HANGSCOPE_SCOPE": str(scope)}
-        return self.hang("--scope", f"file:{scope}", "--elf", COPIERS[0], "--", *COPIERS, "deadlock", stdin=end, env=environment)
+        return (start or self.hang)("--scope", f"file:{scope}", "--elf", COPIERS[0], "--", *COPIERS, what, stdin=end, env=environment)
 
     def test_a_deadlock_of_cores_has_its_page_with_who_waits_for_whom(self):
         snapshot = self.copiers()
@@ -216,6 +216,43 @@ class Report(Case):
         self.assertEqual(self.hangscope("report").status, 2)
         self.assertEqual(self.hangscope("report", snapshot, "--events", "none").status, 2)
         self.assertEqual(self.hangscope("report", self.folder / "nowhere").status, 3)
+
+    def test_against_a_healthy_run_it_says_what_that_one_did_next(self):
+        hung = self.copiers().rename(self.folder / "hung")
+        healthy = self.copiers(lambda *words, **popen: self.recorder("run", "--heartbeat", "0", *words, **popen), "well")
+        self.until(lambda: (self.folder / "well.scope").exists(), what="the healthy run's scope")
+        time.sleep(0.3)  # a few hundred blocks
+        self.until(lambda: self.hangscope("snap", healthy.pid).status == 0, what="a snapshot of the healthy run")
+        self.end(healthy)
+        well = self.snapshots()[0]
+        outcome = self.hangscope("report", hung, "--against", well)
+        self.assertEqual(outcome.status, 0, outcome.err)
+        self.assertIn(b"the healthy run went on with 'copied", outcome.out)
+        self.assertEqual(outcome.out.decode().splitlines()[-1], str(hung / "report.against.html"))
+        divergence = self.data(hung, "--against", well)["divergence"]
+        self.assertEqual(divergence["healthy"], well.name)
+        for core in divergence["cores"][:2]:
+            self.assertRegex(core["name"], "alpha|beta")
+            self.assertGreaterEqual(core["matched"], 1)
+            self.assertIn("copied", core["healthy"][0]["text"])
+            self.assertNotIn("hung", core, "it did nothing more")
+            self.assertRegex(core["note"], "waits for (queue|table)")
+
+    def test_against_a_healthy_log_the_loop_is_left(self):
+        lines = [f"step {word}" for word in "load parse link place route check sign pack ship".split()]
+        polls = ["asking the printer", "the printer is busy"]
+        for name, text in {"healthy": lines + polls * 2 + ["printed", "done"], "hung": lines + polls * 40}.items():
+            self.run_program(python("import sys; print(sys.argv[1]); sys.exit(3)", "\n".join(text)), "--prefix", self.folder / name)
+        hung, healthy = (self.folder / f"{name}.snapshot-0001" for name in ("hung", "healthy"))
+        core, = self.data(hung, "--against", healthy)["divergence"]["cores"]
+        self.assertEqual((core["name"], core["matched"]), ("stdout", 11))
+        self.assertEqual([step["text"] for step in core["healthy"]], ["printed", "done"])
+        self.assertIn("this one goes round 2 steps 40 times", core["verdict"])
+        self.assertEqual(core["common"][-1]["text"], "the printer is busy")
+        core, = self.data(healthy, "--against", healthy)["divergence"]["cores"]
+        self.assertIn("no divergence seen", core["verdict"])
+        outcome = self.hangscope("report", hung, "--against", self.folder / "nowhere")
+        self.assertEqual(outcome.status, 3)
 
 
 if __name__ == "__main__":

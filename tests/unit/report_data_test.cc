@@ -324,7 +324,7 @@ TEST_F(OfSnapshot, NamesEachPartThatCannotBeRead) {
   EXPECT_EQ(data["headline"], "looping, the only core seen spins");
   const std::string troubles = data["troubles"].dump();
   EXPECT_THAT(troubles, HasSubstr("stdout.index"));
-  EXPECT_THAT(troubles, HasSubstr("scope"));
+  EXPECT_THAT(troubles, HasSubstr("scope.bin"));
   EXPECT_THAT(troubles, HasSubstr("cpu.perf.data"));
 }
 
