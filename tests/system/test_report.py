@@ -242,7 +242,7 @@ class Report(Case):
         lines = [f"step {word}" for word in "load parse link place route check sign pack ship".split()]
         polls = ["asking the printer", "the printer is busy"]
         for name, text in {"healthy": lines + polls * 2 + ["printed", "done"], "hung": lines + polls * 40}.items():
-            self.run_program(python("import sys; print(sys.argv[1]); sys.exit(3)", "\n".join(text)), "--prefix", self.folder / name)
+            self.hangscope("run", "--heartbeat", "0", "--prefix", self.folder / name, "--", *python("import sys; print(sys.argv[1]); sys.exit(3)", "\n".join(text)))
         hung, healthy = (self.folder / f"{name}.snapshot-0001" for name in ("hung", "healthy"))
         core, = self.data(hung, "--against", healthy)["divergence"]["cores"]
         self.assertEqual((core["name"], core["matched"]), ("stdout", 11))
