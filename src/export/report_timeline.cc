@@ -83,8 +83,7 @@ std::string ReportTimeline::KindOf(const TimelineTrack& track) const {
   switch (head_.tracks[*track.trace_track].ring.kind) {
     case RingKind::kCpu: return "cpu";
     case RingKind::kThread: return "thread";
-    case RingKind::kStream: return "stream";
-    default: return "core";
+    default: return "core";  // of a simulator's trace, too
   }
 }
 
@@ -188,10 +187,12 @@ void ReportTimeline::AddStanding(const TraceStanding& standing, Report* report) 
   else if (standing.activity == Activity::kCorrupt) track.what = "its mailbox cannot be right";
   if (standing.since) track.since = Since(*standing.since, end_);
   track.place = standing.place;
-  for (const ReportNode& node : report->graph.nodes) {
+  for (ReportNode& node : report->graph.nodes) {
     if (!node.who || *node.who != standing.who) continue;
+    node.name = track.name;  // one name on one page
     track.first = node.first;
     if (track.place.empty()) track.place = node.place;
+    if (!track.since) track.since = node.since;
   }
 }
 

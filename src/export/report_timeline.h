@@ -35,7 +35,8 @@ class ReportTimeline final : public TimelineSink {
   Status Gap(TimelineTrackId track, const TimeSpan& time, const std::string& what) override;
 
   // Behind all the others, once: adds tracks, kinds and strings to `report`, and what was left out to its `lost`. Who
-  // stands how is taken from `trace_end`, and of who is in the report's graph, from there, too.
+  // stands how is taken from `trace_end`, and of who is in the report's graph, from there, too; there it gets its track's
+  // name.
   void Finish(const TraceEnd& trace_end, Report* report);
 
  private:

@@ -108,6 +108,10 @@ class ReportReader {
   }
 
   void Finish() {
+    for (ReportLoop& loop : report_.loops) {
+      const auto at = std::find_if(report_.tracks.begin(), report_.tracks.end(), [&](const ReportTrack& track) { return track.name == loop.name; });
+      if (at != report_.tracks.end()) loop.track = static_cast<size_t>(at - report_.tracks.begin());
+    }
     if (report_.title.empty()) report_.title = NameOf(folder());
     report_.run.emplace_back("report by", "hangscope " HANGSCOPE_VERSION);
     if (!report_.headline.empty()) return;

@@ -180,6 +180,7 @@ TEST_F(Timeline, SaysHowEverybodyStoodAtTheEnd) {
   EXPECT_EQ(data["tracks"][0]["what"], "waits for cb3 of (1,2)");
   EXPECT_EQ(data["tracks"][0]["since"], -60);
   EXPECT_EQ(data["tracks"][0]["first"], true);
+  EXPECT_EQ(data["graph"]["nodes"][0]["name"], "core 3");
   EXPECT_FALSE(data["tracks"][1].contains("state"));
   EXPECT_EQ(data["tracks"][1]["what"], "its mailbox cannot be right");
 }
