@@ -9,6 +9,7 @@
 namespace hangscope {
 namespace {
 
+constexpr uint64_t kNewestOfStream = 16u << 20;  // of an instruction trace, where time is short
 constexpr uint64_t kBetweenLooks = 4096;  // items between two looks at the clock
 
 // Reads a trace into tracks, unless that takes too long.
@@ -69,6 +70,7 @@ class TrackReader {
 Status AddTracks(FileSystem& files, Clock& clock, const ScopeSource& source, const TrackLimits& limits, ReportTime* end, Report* report) {
   TraceRequest request;
   request.source = source;
+  if (limits.time != 0) request.stream_bytes = kNewestOfStream;
   for (;;) {
     auto trace = OpenTraceSource(files, clock, request);
     if (!trace.ok()) return trace.status();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "base/units.h"
 #include "base/utf8.h"
 #include "capture/block_reader.h"
 #include "decode/elf_image.h"
@@ -130,8 +131,10 @@ Result<std::unique_ptr<StreamBytes>> OpenBytes(FileSystem& files, const StreamPa
 // The functions of all cores of a stream.
 class FunctionTrace final : public TraceSource {
  public:
-  FunctionTrace(std::string name, std::unique_ptr<StreamBytes> bytes, std::unique_ptr<ElfImage> elf)
-      : name_(std::move(name)), bytes_(std::move(bytes)), elf_(std::move(elf)), code_(elf_.get()),
+  // `most_bytes`: of the stream's end; 0: all of it.
+  FunctionTrace(std::string name, std::unique_ptr<StreamBytes> bytes, uint64_t most_bytes, std::unique_ptr<ElfImage> elf)
+      : name_(std::move(name)), bytes_(std::move(bytes)),
+        first_(most_bytes == 0 || bytes_->end() - bytes_->begin() <= most_bytes ? bytes_->begin() : bytes_->end() - most_bytes), elf_(std::move(elf)), code_(elf_.get()),
         reader_(&cores_, StepReader::Learn::kAll, [this](uint32_t core, const Step& step) { steps_.emplace_back(core, step); }) {}
 
   // False: its lines are no trace.
@@ -140,8 +143,8 @@ class FunctionTrace final : public TraceSource {
   const TraceEnd& end() const override { return end_; }
   Result<std::optional<TraceItem>> Next() override;
   double progress() const override {
-    const uint64_t all = bytes_->end() - bytes_->begin();
-    return all == 0 ? 1 : static_cast<double>(std::min(read_to_, bytes_->end()) - bytes_->begin()) / static_cast<double>(all);
+    const uint64_t all = bytes_->end() - first_;
+    return all == 0 ? 1 : static_cast<double>(std::min(read_to_, bytes_->end()) - first_) / static_cast<double>(all);
   }
 
  private:
@@ -163,6 +166,7 @@ class FunctionTrace final : public TraceSource {
 
   const std::string name_;
   std::unique_ptr<StreamBytes> bytes_;
+  const uint64_t first_;  // offset of the first byte that is read
   std::unique_ptr<ElfImage> elf_;
   ProgramCode code_;
   CoreNames cores_;
@@ -181,7 +185,7 @@ class FunctionTrace final : public TraceSource {
 // Which cores there are shows at the beginning and at the end.
 Status FunctionTrace::Recognise() {
   const uint64_t end = bytes_->end();
-  for (const uint64_t begin : {bytes_->begin(), end > kLookedAt ? std::max(end - kLookedAt, bytes_->begin()) : bytes_->begin()}) {
+  for (const uint64_t begin : {first_, end > kLookedAt ? std::max(end - kLookedAt, first_) : first_}) {
     bytes_->Seek(begin);
     for (;;) {
       auto piece = bytes_->Next();
@@ -194,8 +198,8 @@ Status FunctionTrace::Recognise() {
   code_.Learn(reader_.code());
   if (reader_.wide()) code_.SetWide();
   steps_.clear();
-  bytes_->Seek(bytes_->begin());
-  read_to_ = bytes_->begin();
+  bytes_->Seek(first_);
+  read_to_ = first_;
   return {};
 }
 
@@ -213,6 +217,7 @@ void FunctionTrace::AddTracks() {
         code_, [this, core](const TrackedFunction& function, uint64_t pc) { Entered(core, function, pc); }, [this, core] { Left(core); });
     tracked_.push_back(std::move(tracked));
   }
+  if (first_ > bytes_->begin()) head_.troubles.push_back(fmt::format("'{}': of its instruction trace only the last {} are shown", Printable(name_), FormatSize(bytes_->end() - first_)));
   if (reader_.chained()) {
     head_.troubles.push_back(fmt::format("'{}': QEMU linked its blocks, so most steps were not printed and functions are missing; -d exec,nochain prints all", Printable(name_)));
   }
@@ -333,7 +338,7 @@ class FunctionTracer final : public StreamTracer {
       if (!opened.ok()) return opened.status();
       elf = std::move(*opened);
     }
-    auto trace = std::make_unique<FunctionTrace>(part.name, std::move(*bytes), std::move(elf));
+    auto trace = std::make_unique<FunctionTrace>(part.name, std::move(*bytes), request.stream_bytes, std::move(elf));
     auto is_trace = trace->Open();
     if (!is_trace.ok()) return is_trace.status();
     if (!*is_trace) return std::unique_ptr<TraceSource>();

@@ -22,6 +22,7 @@ struct TraceRequest {
   std::string task;         // a number or a name; empty: all
   std::string event;        // a kind's name; empty: all
   bool streams = true;      // instruction traces as functions
+  uint64_t stream_bytes = 0;  // of an instruction trace only the newest; a trouble says so. 0: all
   size_t most_events = 0;   // only the newest; 0: all
 };
 
