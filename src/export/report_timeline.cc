@@ -123,7 +123,9 @@ Status ReportTimeline::Begin(TimelineTrackId track, TimeNs time, SliceState stat
   if (mine == nullptr) return {};
   std::string text = name;
   std::string more;
-  for (const auto& [what, value] : arguments) more += fmt::format("{}{} {}", more.empty() ? "" : ", ", what, value);
+  for (const auto& [what, value] : arguments) {
+    if (!value.empty() && value != name) more += fmt::format("{}{} {}", more.empty() ? "" : ", ", what, value);
+  }
   if (!more.empty()) text += " (" + more + ")";
   mine->open.push_back({Since(time, end_), state, texts_.Take(Cut(std::move(text)))});
   return {};

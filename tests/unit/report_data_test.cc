@@ -111,7 +111,7 @@ class Timeline : public ::testing::Test {
 TEST_F(Timeline, HasSpansAndEventsInColumnsFromTheEnd) {
   ReportTimeline& sink = Make({});
   EXPECT_TRUE(sink.Begin(1, 900, SliceState::kRunning, "task 7", {}).ok());
-  EXPECT_TRUE(sink.Begin(1, 920, SliceState::kFunction, "cb_push", {{"at", "cb.c:41"}}).ok());
+  EXPECT_TRUE(sink.Begin(1, 920, SliceState::kFunction, "cb_push", {{"function", "cb_push"}, {"source", ""}, {"at", "cb.c:41"}}).ok());
   Push(930, 5);
   EXPECT_TRUE(sink.Begin(2, 935, SliceState::kWaiting, "cb3", {}).ok());
   EXPECT_TRUE(sink.End(1, 950).ok());
