@@ -120,7 +120,7 @@ void PerfKinds::Ended(int tid, TimeNs time) {
 
 void PerfKinds::FillSwitch(const Event& event, const PerfRecord& record, TraceEvent* filled) {
   constexpr int64_t kReportMax = 0x100;   // TASK_REPORT_MAX: it was preempted
-  constexpr int64_t kDead = 0x10 | 0x20 | 0x80;  // EXIT_DEAD, EXIT_ZOMBIE, TASK_DEAD
+  constexpr int64_t kDead = 0x10 | 0x20;  // "X" and "Z" of its print fmt; 0x80 is "I", idle
   const int64_t from = event.format->Number(record.raw, "prev_pid").value_or(0);
   const int64_t to = event.format->Number(record.raw, "next_pid").value_or(0);
   const int64_t state = event.format->Number(record.raw, "prev_state").value_or(0);
