@@ -150,7 +150,7 @@ class Tracks(CtfCase):
         return int(done.stdout)
 
     def test_a_thousand_tracks_take_little_memory(self):
-        tracks, turns, event_bytes = 1024, 1500, 16
+        tracks, turns, event_bytes = 1024, 2500, 16
         little, much = self.write_many(1, turns), self.write_many(tracks, turns)
         self.assertLess(much, little + 32 * 1024)
         # Otherwise the buffers were never full.

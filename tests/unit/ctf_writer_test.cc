@@ -74,6 +74,16 @@ TEST_F(CtfWriterTest, TellsOfAFullDiskWhereverItIsMet) {
   }
 }
 
+TEST_F(CtfWriterTest, StopsAtThePacketThatCannotBeWritten) {
+  disk_.capacity = 50;
+  CtfWriter writer(disk_, "out");
+  ASSERT_TRUE(writer.Begin(head_).ok());
+  int written = 0;
+  while (written < 20000 && writer.Write(Step(written, 1, 1)).ok()) ++written;
+  EXPECT_GT(written, 1000);
+  EXPECT_LT(written, 10000) << "of which the first packets were lost";
+}
+
 TEST_F(CtfWriterTest, RefusesEventsAndLossesOfNoTrackOrKind) {
   CtfWriter writer(disk_, "out");
   ASSERT_TRUE(writer.Begin(head_).ok());
@@ -89,7 +99,7 @@ TEST_F(CtfWriterTest, RefusesEventsAndLossesOfNoTrackOrKind) {
 TEST_F(CtfWriterTest, CountsWhatDoesNotFit) {
   CtfWriter writer(disk_, "out");
   ASSERT_TRUE(writer.Begin(head_).ok());
-  for (const int64_t deep : {-32768, 32767, 32768, -32769}) ASSERT_TRUE(writer.Write(Step(5, 255, deep)).ok());
+  for (const int64_t deep : {-32768, -1, 32767, 32768, -32769}) ASSERT_TRUE(writer.Write(Step(5, 255, deep)).ok());
   ASSERT_TRUE(writer.Write(Step(5, 256, 0)).ok());
   ASSERT_TRUE(writer.Write(Step(4, 0, 0)).ok());
   ASSERT_TRUE(writer.Write(Step(-1, 0, 0, 1)).ok());
