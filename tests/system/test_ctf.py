@@ -168,7 +168,8 @@ class Tracks(CtfCase):
 class Clocks(CtfCase):
     def test_counts_of_an_unknown_clock_are_no_times_of_day(self):
         written = self.make("counts")
-        first, _, events, _ = self.read()
+        first, streams, events, _ = self.read()
+        self.assertEqual(sorted(streams), [0, 1], "the second is empty, and there")
         self.assertEqual((first["clock"]["name"], first["clock"]["absolute"], first["clock"]["offset"]), ("counts", False, 0))
         self.assertIn("rate is not known", first["clock"]["description"])
         # What babeltrace2 could not read is put right, and counted.

@@ -249,6 +249,7 @@ void Counts(const std::string& folder) {
   zoo.head.counts_clock = true;
   zoo.head.wall_minus_monotonic = 5;
   zoo.AddTrack(RingKind::kStream, 0, "");
+  zoo.AddTrack(RingKind::kStream, 1, "nothing was recorded");
   const size_t kind = zoo.AddKind("e", {{"narrow", TraceFieldType::kUnsigned, 8, {}}});
   zoo.Begin();
   zoo.Write(Event(0, kind, 10, {{255}}));
