@@ -71,6 +71,13 @@ class StepsReader {
     }
     RunStep step;
     step.time = event.time;
+    step.place = event.where;
+    if (kind.meaning == TraceMeaning::kFunctionEnter) {  // its fields say the same, and an address
+      step.kind = "function " + Cut(event.what);
+      step.text = Cut(event.what);
+      Add(name, std::move(step));
+      return;
+    }
     step.kind = kind.name + (event.what.empty() ? "" : " " + Cut(event.what));
     for (const TraceValue& value : event.values) {
       if (step.values.size() == kMostValues) break;
@@ -78,7 +85,6 @@ class StepsReader {
     }
     const std::string values = FormatFields(kind.format, kind.fields, event.values);
     step.text = Cut(step.kind + (values.empty() ? "" : " " + values));
-    step.place = event.where;
     Add(name, std::move(step));
   }
 
