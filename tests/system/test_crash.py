@@ -110,7 +110,7 @@ class Killed(Case):
         outcomes = [self.one_round(seed, encoding, victims, words) for seed in range(count)]
         wanted = "not killed" if victims == "guard" else "killed"
         # On a busy machine many come before the start, or after the end.
-        self.assertGreater(outcomes.count(wanted), count // 4, outcomes)
+        self.assertGreater(outcomes.count(wanted), count // 8, outcomes)
 
     def test_recorder_killed_at_random_instants_plain(self):
         self.rounds("none", "drain", INSTANTS // 2)

@@ -185,7 +185,7 @@ class Exit(Triggered):
 
     def test_the_report_names_it(self):
         done = self.hangscope("run", "--prefix", self.prefix, "--", "sh", "-c", "echo x; exit 3")
-        self.assertRegex(done.err, rb"ended with status 3\n(.*\n)*  snapshot: .*snapshot-0001/   \(2 B of stdout\)")
+        self.assertRegex(done.err, rb"ended with status 3\n(.*\n)*  snapshot: .*snapshot-0001/   \(2 B of stdout, report.html\)")
 
     def test_success_takes_none(self):
         self.assertEqual(self.run_program(["true"]).of_type("snapshot"), [])

@@ -308,7 +308,10 @@ class TracingRecorderTest : public RecordedChildTest {
     sources_.pmus = testing::TempDir() + "hangscope-pmus-" + std::to_string(getpid());
     AddTracers(&PosixFileSystem(), sources_.pmus);
   }
-  ~TracingRecorderTest() override { (void)PosixFileSystem().RemoveTree(sources_.pmus).ok(); }
+  ~TracingRecorderTest() override {
+    recorder_.reset();  // before the kernel that it records with
+    (void)PosixFileSystem().RemoveTree(sources_.pmus).ok();
+  }
 
   void StartTracing(std::vector<std::string> events) {
     Fork([](ChildCounts&) {});
