@@ -48,6 +48,8 @@ class StreamBytes {
   virtual uint64_t begin() const = 0;
   virtual uint64_t end() const = 0;
   virtual bool has_times() const = 0;
+  // Of all of them; of bytes without times their offsets.
+  virtual TimeSpan time() = 0;
 };
 
 class RingBytes final : public StreamBytes {
@@ -74,6 +76,10 @@ class RingBytes final : public StreamBytes {
   uint64_t begin() const override { return reader_.begin_offset(); }
   uint64_t end() const override { return reader_.end_offset(); }
   bool has_times() const override { return has_times_; }
+  TimeSpan time() override {
+    const TimeNs begin = reader_.OldestTime().value_or(0);
+    return {begin, std::max(begin, reader_.TimeOf(reader_.end_offset()).value_or(begin))};
+  }
 
  private:
   // Of one stamp to the next all bytes have the same time; never less than what was told before.
@@ -107,6 +113,7 @@ class LogBytes final : public StreamBytes {
   uint64_t begin() const override { return 0; }
   uint64_t end() const override { return size_; }
   bool has_times() const override { return false; }
+  TimeSpan time() override { return {0, static_cast<TimeNs>(size_)}; }
 
  private:
   std::unique_ptr<File> file_;
@@ -206,6 +213,7 @@ Status FunctionTrace::Recognise() {
 void FunctionTrace::AddTracks() {
   head_.name = name_;
   head_.counts_clock = !bytes_->has_times();
+  head_.time = bytes_->time();
   head_.kinds.push_back({"function_enter", "function", "%s, %s, %x",
                          {{"function", TraceFieldType::kText, 0}, {"source", TraceFieldType::kText, 0}, {"pc", TraceFieldType::kPointer, 64}},
                          TraceMeaning::kFunctionEnter, {}});

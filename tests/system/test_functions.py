@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""hangscope export of instruction traces: functions per core, as the simulator itself names each step."""
+import collections
+import json
+import re
+import subprocess
+
+from support import *
+
+# Trace 0: 0x7f1c… [00000000/80000032/00109003/ff000200] symbol
+STEP = re.compile(rb"Trace (\d+): \S+ \[\w+/(\w+)/\w+/\w+\] ?(\S*)$")
+STEPS = 60_000
+
+
+class Functions(Case):
+    def trace(self, example):
+        """The first steps of an example, one line an instruction."""
+        self.need_firmware()
+        elf = FIRMWARE / f"rv32-{example}.elf"
+        log = self.folder / "steps.log"
+        qemu = subprocess.Popen(["qemu-system-riscv32", "-machine", "virt", "-bios", "none", "-nographic", "-monitor", "none", "-serial", "null",
+                                 "-kernel", elf, "-singlestep", "-d", "exec,nochain", "-D", "/dev/stdout"],
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.addCleanup(qemu.wait)
+        self.addCleanup(qemu.kill)
+        lines = [line for line in (qemu.stdout.readline() for _ in range(STEPS)) if line]
+        qemu.kill()
+        qemu.stdout.close()
+        log.write_bytes(b"".join(lines))
+        return elf, log, lines
+
+    def named_by_qemu(self, lines):
+        """By hart: the functions that it is in, one after the other."""
+        found = collections.defaultdict(list)
+        for line in lines:
+            step = STEP.match(line.strip())
+            if step and step[3] and found[int(step[1])][-1:] != [step[3].decode()]:
+                found[int(step[1])].append(step[3].decode())
+        return found
+
+    def named_by_export(self, *words):
+        """The same from the events: who is innermost behind each step; and how deep it goes."""
+        done = self.hangscope("export", "--to", "jsonl", *words)
+        self.assertEqual(done.status, 0, done.err)
+        found, open_now, deepest, times = collections.defaultdict(list), collections.defaultdict(list), 0, {}
+        tracks = []
+
+        def settle(hart):
+            if open_now[hart] and found[hart][-1:] != open_now[hart][-1:]:
+                found[hart].append(open_now[hart][-1])
+
+        for line in done.out.splitlines():
+            event = json.loads(line)
+            if event["type"] == "trace":
+                tracks = [int(track["name"].split()[-1]) for track in event["tracks"]]
+            if event["type"] != "trace_event":
+                continue
+            hart = tracks[event["track"]]
+            if times.get(hart) != event["ns"]:
+                settle(hart)
+            self.assertGreaterEqual(event["ns"], times.get(hart, 0))
+            times[hart] = event["ns"]
+            if event["name"] == "function_enter":
+                open_now[hart].append(event["what"])
+                deepest = max(deepest, len(open_now[hart]))
+            else:
+                open_now[hart].pop()  # each leave has its enter
+        for hart in list(open_now):
+            settle(hart)
+        return found, deepest
+
+    def check(self, example, least_depth):
+        elf, log, lines = self.trace(example)
+        truth = self.named_by_qemu(lines)
+        changes = sum(len(names) for names in truth.values())
+        self.assertGreater(changes, 20)
+        print(f"{example}: {changes} changes of functions in {len(lines)} steps")
+        for words in (("--elf", elf, log), (log,)):
+            with self.subTest(words=words):
+                found, deepest = self.named_by_export(*words)
+                self.assertEqual(sorted(found), sorted(truth))
+                for hart, names in truth.items():
+                    self.assertEqual(len(found[hart]), len(names), (hart, found[hart][:20], names[:20]))
+                    wrong = [i for i, pair in enumerate(zip(found[hart], names)) if pair[0] != pair[1]]
+                    self.assertEqual(wrong[:3], [], f"hart {hart}")
+                self.assertTrue(least_depth <= deepest <= 12, deepest)
+
+    def test_of_calls_are_those_that_the_simulator_names(self):
+        self.check("loops-calls", 3)
+
+    def test_of_interrupts_are_those_that_the_simulator_names(self):
+        self.check("loops-timer", 2)
+
+
+if __name__ == "__main__":
+    main()
