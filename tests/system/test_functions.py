@@ -9,11 +9,10 @@ from support import *
 
 # Trace 0: 0x7f1c… [00000000/80000032/00109003/ff000200] symbol
 STEP = re.compile(rb"Trace (\d+): \S+ \[\w+/(\w+)/\w+/\w+\] ?(\S*)$")
-STEPS = 60_000
 
 
 class Functions(Case):
-    def trace(self, example):
+    def trace(self, example, steps):
         """The first steps of an example, one line an instruction."""
         self.need_firmware()
         elf = FIRMWARE / f"rv32-{example}.elf"
@@ -23,7 +22,7 @@ class Functions(Case):
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.addCleanup(qemu.wait)
         self.addCleanup(qemu.kill)
-        lines = [line for line in (qemu.stdout.readline() for _ in range(STEPS)) if line]
+        lines = [line for line in (qemu.stdout.readline() for _ in range(steps)) if line]
         qemu.kill()
         qemu.stdout.close()
         log.write_bytes(b"".join(lines))
@@ -69,11 +68,12 @@ class Functions(Case):
             settle(hart)
         return found, deepest
 
-    def check(self, example, least_depth):
-        elf, log, lines = self.trace(example)
+    def check(self, example, least_depth, steps, function):
+        elf, log, lines = self.trace(example, steps)
         truth = self.named_by_qemu(lines)
         changes = sum(len(names) for names in truth.values())
         self.assertGreater(changes, 20)
+        self.assertIn(function, truth[0])
         print(f"{example}: {changes} changes of functions in {len(lines)} steps")
         for words in (("--elf", elf, log), (log,)):
             with self.subTest(words=words):
@@ -86,10 +86,10 @@ class Functions(Case):
                 self.assertTrue(least_depth <= deepest <= 12, deepest)
 
     def test_of_calls_are_those_that_the_simulator_names(self):
-        self.check("loops-calls", 3)
+        self.check("loops-calls", 3, 60_000, "next_random")
 
     def test_of_interrupts_are_those_that_the_simulator_names(self):
-        self.check("loops-timer", 2)
+        self.check("loops-timer", 3, 120_000, "timer_interrupt")
 
 
 if __name__ == "__main__":
