@@ -49,6 +49,8 @@ class ScopeView {
   // What looks found since, oldest first: over all cores where their clocks can be compared, else
   // one core after the other.
   std::vector<EventOrLoss> Take();
+  // The same, always one core after the other.
+  std::vector<EventOrLoss> TakeByCore();
   // As the latest look left them; of all, also those that nobody uses.
   std::vector<ScopeCore> Cores() const;
   Result<std::vector<TaskWait>> Tasks();
