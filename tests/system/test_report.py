@@ -224,7 +224,7 @@ class Report(Case):
         hung = self.copiers().rename(self.folder / "hung")
         healthy = self.copiers(lambda *words, **popen: self.recorder("run", "--heartbeat", "0", *words, **popen), "well")
         self.until(lambda: (self.folder / "well.scope").exists(), what="the healthy run's scope")
-        time.sleep(0.3)  # a few hundred blocks
+        time.sleep(1)  # a few hundred blocks, also on a busy machine
         self.until(lambda: self.hangscope("snap", healthy.pid).status == 0, what="a snapshot of the healthy run")
         self.end(healthy)
         well = self.snapshots()[0]
