@@ -54,18 +54,19 @@ TEST_F(PerfRecorderTest, SeesWhereAThreadRuns) {
       stays[hop].to = clock.Monotonic();
     }
   });
+  const pid_t program = child_;
   Start();
   Go();
   WaitForEnd();
   const std::vector<SeenRecord> all = AllOf(Take());
-  // Its runs: from where it is switched in to where it is switched out.
+  // Its runs (ThreadSanitizer has a thread of its own beside it): from where it is switched in to where it is switched out.
   struct Run {
     TimeNs from, to;
     uint32_t cpu;
   };
   std::vector<Run> runs;
   for (const SeenRecord& seen : all) {
-    if (seen.type != PERF_RECORD_SWITCH) continue;
+    if (seen.type != PERF_RECORD_SWITCH || seen.tid != program) continue;
     if ((seen.misc & PERF_RECORD_MISC_SWITCH_OUT) == 0) runs.push_back({seen.time, INT64_MAX, seen.cpu});
     else if (!runs.empty()) runs.back().to = seen.time;
   }
@@ -348,7 +349,8 @@ TEST_F(TracingRecorderTest, RecordsATracerBesideTheUsualEvents) {
   EXPECT_EQ(capture.aux[0].bytes, "traced");
   ASSERT_EQ(capture.aux[0].spans.size(), 1u);
   EXPECT_EQ(capture.events.back().name, "cs_etm/@tmc_etr0/u");
-  EXPECT_EQ(capture.events.back().ids.size(), capture.aux.size());
+  EXPECT_EQ(capture.events.back().ids.size() % capture.aux.size(), 0u) << "one a CPU and thread";
+  EXPECT_GE(capture.events.back().ids.size(), capture.aux.size());
   EXPECT_EQ(At<uint32_t>(capture.side_band, 0), 70u) << "what the tracer is comes first";
   EXPECT_FALSE(AllOf(capture).empty()) << "and the rest is recorded, too";
 }
@@ -373,7 +375,7 @@ TEST_F(TracingRecorderTest, SaysWhichThreadsAreNotTraced) {
   auto recorder = StartTracingCpuRecorder(clock_, child_, options, sources_, kernel_);
   ASSERT_TRUE(recorder.ok()) << recorder.status().message();
   recorder_ = std::move(*recorder);
-  EXPECT_THAT(Warnings(), testing::HasSubstr("1 of 1 threads are not traced by hardware: 'cs_etm/@tmc_etr0/u': somebody else has the hardware"));
+  EXPECT_THAT(Warnings(), testing::ContainsRegex("1 of [12] threads are not traced by hardware: 'cs_etm/@tmc_etr0/u': somebody else has the hardware"));
   Go();
   WaitForEnd();
 }

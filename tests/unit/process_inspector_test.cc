@@ -302,7 +302,9 @@ TEST(Looks, SeeThreadsThatOutliveTheMainOne) {
   while (waiting.wait.kind != WaitKind::kMutex && system_clock.Monotonic() < end) {
     system_clock.Sleep(10 * kMillisecond);
     const SystemLook look = Look(child);
-    if (!look.processes.empty() && look.processes[0].threads.size() == 2) waiting = look.processes[0].threads[1];
+    for (const ThreadFacts& thread : look.processes.empty() ? std::vector<ThreadFacts>() : look.processes[0].threads) {
+      if (thread.wait.kind == WaitKind::kMutex) waiting = thread;
+    }
   }
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
