@@ -198,7 +198,7 @@ class Filled:
         """{"ms", "cpu_ms", "bytes"}."""
         there, cpu_before, begun = set(self.folder.glob(self.pattern)), self.cpu_ns(), time.monotonic()
         self.process.send_signal(self.signal)
-        while not (new := set(self.folder.glob(self.pattern)) - there):
+        while not (new := {path for path in self.folder.glob(self.pattern) if path.suffix != ".partial"} - there):
             check(self.process.poll() is None and time.monotonic() < begun + 30, f"{self.recorder}: no snapshot")
             time.sleep(0.0005)
         took, cpu = time.monotonic() - begun, self.cpu_ns() - cpu_before
@@ -207,7 +207,8 @@ class Filled:
         size = data.stat().st_size
         # What the program overwrites while hangscope reads is not in it: much of small rings, where others take the CPU just then.
         check(size > LEAST_SHARE * len(self.calls()) * self.ring_bytes, f"{self.recorder}: a snapshot of {size} bytes")
-        shutil.rmtree(snapshot) if snapshot.is_dir() else snapshot.unlink()
+        # A snapshot's page may be put into it just now.
+        shutil.rmtree(snapshot, ignore_errors=True) if snapshot.is_dir() else snapshot.unlink()
         return {"ms": took * 1e3, "cpu_ms": cpu / 1e6, "bytes": size}
 
 
