@@ -18,47 +18,20 @@ constexpr const char* kFresh = ".report.partial";
 
 }  // namespace
 
-ReportWriter::~ReportWriter() { Finish(); }
-
-void ReportWriter::Write(const std::string& folder) {
-  {
-    const std::lock_guard lock(mutex_);
-    wanted_.push_back(folder);
-    finishing_ = false;
-  }
-  if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
-  wake_.notify_all();
-}
+ReportWriter::ReportWriter(FileSystem& files)
+    : files_(files), queue_([this](const std::string& folder) { WriteOrTell(folder); },
+                            [] { (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice); }) {}  // of that thread alone; without it, no matter
 
 std::vector<std::string> ReportWriter::TakeTroubles() {
   const std::lock_guard lock(mutex_);
   return std::exchange(troubles_, {});
 }
 
-void ReportWriter::Finish() {
-  {
-    const std::lock_guard lock(mutex_);
-    finishing_ = true;
-  }
-  wake_.notify_all();
-  if (thread_.joinable()) thread_.join();
-}
-
-void ReportWriter::Run() {
-  (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);  // of this thread alone; without it, no matter
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    wake_.wait(lock, [this] { return finishing_ || !wanted_.empty(); });
-    if (wanted_.empty()) return;
-    const std::string folder = std::move(wanted_.front());
-    wanted_.pop_front();
-    lock.unlock();
-    const Status status = WriteOne(folder);
-    lock.lock();
-    if (!status.ok() && files_.IsFolder(folder)) {
-      troubles_.push_back(fmt::format("cannot write '{}/{}': {}; hangscope report {} draws it", folder, kReportPageName, status.message(), folder));
-    }
-  }
+void ReportWriter::WriteOrTell(const std::string& folder) {
+  const Status status = WriteOne(folder);
+  if (status.ok() || !files_.IsFolder(folder)) return;
+  const std::lock_guard lock(mutex_);
+  troubles_.push_back(fmt::format("cannot write '{}/{}': {}; hangscope report {} draws it", folder, kReportPageName, status.message(), folder));
 }
 
 // With fewer events each time, until it fits.

@@ -3,15 +3,13 @@
 #ifndef HANGSCOPE_SESSION_REPORT_WRITER_H
 #define HANGSCOPE_SESSION_REPORT_WRITER_H
 
-#include <condition_variable>
-#include <deque>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/file_system.h"
+#include "session/background_queue.h"
 
 namespace hangscope {
 
@@ -22,30 +20,25 @@ class ReportWriter {
   static constexpr TimeNs kMostTime = 3 * kSecond;
   static constexpr size_t kMostEvents = 50'000;
 
-  explicit ReportWriter(FileSystem& files) : files_(files) {}
-  ~ReportWriter();  // finishes what was asked for
-  ReportWriter(const ReportWriter&) = delete;
-  ReportWriter& operator=(const ReportWriter&) = delete;
+  // Its end waits for all that was asked for.
+  explicit ReportWriter(FileSystem& files);
 
   // One thread calls these.
-  void Write(const std::string& folder);
+  void Write(const std::string& folder) { queue_.Add(folder); }
   // Why pages could not be written since the last call, one sentence each. That the snapshot is no more is no reason.
   std::vector<std::string> TakeTroubles();
   // Waits for all that was asked for.
-  void Finish();
+  void Finish() { queue_.Finish(); }
 
  private:
-  void Run();
+  void WriteOrTell(const std::string& folder);
   Status WriteOne(const std::string& folder);
 
   FileSystem& files_;
   SystemClock clock_;   // of drawing: how long it takes is no affair of a test's clock
-  std::thread thread_;  // from the first Write on
-  std::mutex mutex_;    // guards the three below
-  std::condition_variable wake_;
-  std::deque<std::string> wanted_;
+  std::mutex mutex_;    // guards the one below
   std::vector<std::string> troubles_;
-  bool finishing_ = false;
+  BackgroundQueue<std::string> queue_;  // the last: its thread uses the others
 };
 
 }  // namespace hangscope

@@ -3,15 +3,13 @@
 #ifndef HANGSCOPE_SESSION_SNAPSHOT_SYNCER_H
 #define HANGSCOPE_SESSION_SNAPSHOT_SYNCER_H
 
-#include <condition_variable>
-#include <deque>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/file_system.h"
 #include "base/status.h"
+#include "session/background_queue.h"
 
 namespace hangscope {
 
@@ -23,27 +21,19 @@ class SnapshotSyncer {
     Status status;
   };
 
-  explicit SnapshotSyncer(FileSystem& files) : files_(files) {}
-  ~SnapshotSyncer();  // finishes what was asked for
-  SnapshotSyncer(const SnapshotSyncer&) = delete;
-  SnapshotSyncer& operator=(const SnapshotSyncer&) = delete;
+  // Its end waits for all that was asked for.
+  explicit SnapshotSyncer(FileSystem& files);
 
   // One thread calls these.
-  void Sync(const std::string& folder, int ticket);
+  void Sync(const std::string& folder, int ticket) { queue_.Add({ticket, folder, {}}); }
   std::vector<Done> TakeDone();
   // Waits for all that was asked for.
-  void Finish();
+  void Finish() { queue_.Finish(); }
 
  private:
-  void Run();
-
-  FileSystem& files_;
-  std::thread thread_;  // from the first Sync on
-  std::mutex mutex_;    // guards the three below
-  std::condition_variable wake_;
-  std::deque<Done> wanted_;
+  std::mutex mutex_;  // guards the one below
   std::vector<Done> done_;
-  bool finishing_ = false;
+  BackgroundQueue<Done> queue_;  // the last: its thread uses the others
 };
 
 // The files of a snapshot, its folder, and the folder that it is in.
