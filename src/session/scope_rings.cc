@@ -8,6 +8,7 @@
 #include <utility>
 #include <variant>
 
+#include "session/scope_items.h"
 #include "window/spans.h"
 
 namespace hangscope {
@@ -16,24 +17,9 @@ namespace {
 // A held span has so many records at most: the newest N bytes of a ring are found to this many.
 constexpr uint64_t kSpanRecords = 64;
 
-uint64_t FirstOf(const EventOrLoss& item) {
-  if (const auto* event = std::get_if<ScopeEvent>(&item)) return event->sequence;
-  return std::get<EventLoss>(item).begin;
-}
-
 uint32_t AgeOf(const EventOrLoss& item) {
   if (const auto* event = std::get_if<ScopeEvent>(&item)) return event->age;
   return std::get<EventLoss>(item).age;
-}
-
-GapReason ReasonOf(EventLossReason reason) {
-  switch (reason) {
-    case EventLossReason::kOverwritten: return GapReason::kOverwritten;
-    case EventLossReason::kTorn: return GapReason::kTorn;
-    case EventLossReason::kRefused: return GapReason::kRefused;
-    case EventLossReason::kUnread: return GapReason::kUnreadable;
-  }
-  return GapReason::kUnreadable;
 }
 
 // One core's, record after record. Offsets count records of one size, those that are lost, too.
@@ -87,7 +73,7 @@ class HistoryBuilder {
     Close();
     next_ = std::max(next_, loss.end);
     if (loss.reason == EventLossReason::kOverwritten && !time_) return;  // as the offsets say
-    waiting_.push_back({{}, ReasonOf(loss.reason), (loss.end - loss.begin) * record_bytes_, AmountUnit::kBytes, {}});
+    waiting_.push_back({{}, GapReasonOf(loss.reason), (loss.end - loss.begin) * record_bytes_, AmountUnit::kBytes, {}});
   }
 
   // A ring that was cleared, or whose target began anew, records since then; else it has all there ever was.
@@ -142,7 +128,7 @@ Result<ScopeRings> ReadScopeRings(ScopeView& view, const ScopeClock& clock, Time
       found.left_out = aligned.status().message();
       continue;
     }
-    std::stable_sort(items.begin(), items.end(), [](const EventOrLoss& a, const EventOrLoss& b) { return FirstOf(a) < FirstOf(b); });
+    std::stable_sort(items.begin(), items.end(), [](const EventOrLoss& a, const EventOrLoss& b) { return FirstRecordOf(a) < FirstRecordOf(b); });
     HistoryBuilder builder(view.layout(), *aligned, read_at);
     for (const EventOrLoss& item : items) builder.Add(item);
     found.rings.push_back(builder.Finish({RingKind::kCore, core.index, "scope"}));

@@ -9,6 +9,7 @@
 #include "hangscope/abi/scope.h"
 #include "hangscope/version.h"
 #include "probe/process_target.h"
+#include "session/scope_items.h"
 #include "session/scope_kinds.h"
 #include "session/scope_standings.h"
 #include "session/scope_times.h"
@@ -16,21 +17,6 @@
 
 namespace hangscope {
 namespace {
-
-uint64_t FirstOf(const EventOrLoss& item) {
-  if (const auto* event = std::get_if<ScopeEvent>(&item)) return event->sequence;
-  return std::get<EventLoss>(item).begin;
-}
-
-GapReason ReasonOf(EventLossReason reason) {
-  switch (reason) {
-    case EventLossReason::kOverwritten: return GapReason::kOverwritten;
-    case EventLossReason::kTorn: return GapReason::kTorn;
-    case EventLossReason::kRefused: return GapReason::kRefused;
-    case EventLossReason::kUnread: return GapReason::kUnreadable;
-  }
-  return GapReason::kUnreadable;
-}
 
 std::string Hexadecimal(const std::string& bytes) {
   std::string text;
@@ -159,7 +145,7 @@ std::string ScopeTrace::NameOf(const ScopeCore& core) const {
 
 void ScopeTrace::AddTrack(const ScopeCore& core, Lane lane) {
   // Handlers that interrupt one another are told by time; that is seldom.
-  const auto recorded_first = [](const EventOrLoss& a, const EventOrLoss& b) { return FirstOf(a) < FirstOf(b); };
+  const auto recorded_first = [](const EventOrLoss& a, const EventOrLoss& b) { return FirstRecordOf(a) < FirstRecordOf(b); };
   if (!std::is_sorted(lane.items.begin(), lane.items.end(), recorded_first)) std::stable_sort(lane.items.begin(), lane.items.end(), recorded_first);
   GiveTimes(core.index, &lane);
   items_ += lane.items.size();
@@ -252,7 +238,7 @@ TraceLoss ScopeTrace::LossOf(size_t track, const EventLoss& loss) const {
   const Lane& lane = lanes_[track];
   const TimeNs to = lane.times[lane.next];
   const TimeNs from = lane.next > 0 ? lane.times[lane.next - 1] : to;
-  return {track, {from, to}, ReasonOf(loss.reason), loss.end - loss.begin, AmountUnit::kRecords};
+  return {track, {from, to}, GapReasonOf(loss.reason), loss.end - loss.begin, AmountUnit::kRecords};
 }
 
 Result<std::optional<TraceItem>> ScopeTrace::Next() {
