@@ -10,7 +10,7 @@
 
 #include "base/utf8.h"
 #include "decode/event_format.h"
-#include "export/timeline.h"
+#include "export/timeline_writer.h"
 #include "export/trace_facts.h"
 #include "export/trace_output.h"
 
@@ -204,33 +204,6 @@ Status ChromeSink::Gap(TimelineTrackId track, const TimeSpan& time, const std::s
 
 }  // namespace
 
-class ChromeWriter::Impl {
- public:
-  explicit Impl(File& file) : sink_(file) {}
-
-  Status Begin(const TraceHead& head) {
-    const Status begun = sink_.Begin(head);
-    return begun.ok() ? builder_.Begin(head) : begun;
-  }
-  template <typename Item>
-  Status Write(const Item& item) {
-    return builder_.Write(item);
-  }
-  Status End(const TraceEnd& end) {
-    const Status drawn = builder_.End(end);
-    return drawn.ok() ? sink_.End(end, builder_.troubles()) : drawn;
-  }
-
- private:
-  ChromeSink sink_;
-  TimelineBuilder builder_{sink_};
-};
-
-ChromeWriter::ChromeWriter(File& file) : impl_(std::make_unique<Impl>(file)) {}
-ChromeWriter::~ChromeWriter() = default;
-Status ChromeWriter::Begin(const TraceHead& head) { return impl_->Begin(head); }
-Status ChromeWriter::Write(const TraceEvent& event) { return impl_->Write(event); }
-Status ChromeWriter::Write(const TraceLoss& loss) { return impl_->Write(loss); }
-Status ChromeWriter::End(const TraceEnd& end) { return impl_->End(end); }
+std::unique_ptr<TraceWriter> MakeChromeWriter(File& file) { return std::make_unique<TimelineWriter<ChromeSink>>(file); }
 
 }  // namespace hangscope

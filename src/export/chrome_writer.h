@@ -10,20 +10,8 @@
 
 namespace hangscope {
 
-class ChromeWriter final : public TraceWriter {
- public:
-  // `file` outlives it.
-  explicit ChromeWriter(File& file);
-  ~ChromeWriter() override;
-  Status Begin(const TraceHead& head) override;
-  Status Write(const TraceEvent& event) override;
-  Status Write(const TraceLoss& loss) override;
-  Status End(const TraceEnd& end) override;
-
- private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
-};
+// `file` outlives it.
+std::unique_ptr<TraceWriter> MakeChromeWriter(File& file);
 
 }  // namespace hangscope
 

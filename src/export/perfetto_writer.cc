@@ -7,7 +7,7 @@
 
 #include "decode/event_format.h"
 #include "export/perfetto_packets.h"
-#include "export/timeline.h"
+#include "export/timeline_writer.h"
 #include "export/trace_facts.h"
 #include "export/trace_output.h"
 
@@ -136,33 +136,6 @@ Status PerfettoSink::Gap(TimelineTrackId track, const TimeSpan& time, const std:
 
 }  // namespace
 
-class PerfettoWriter::Impl {
- public:
-  explicit Impl(File& file) : sink_(file) {}
-
-  Status Begin(const TraceHead& head) {
-    const Status begun = sink_.Begin(head);
-    return begun.ok() ? builder_.Begin(head) : begun;
-  }
-  template <typename Item>
-  Status Write(const Item& item) {
-    return builder_.Write(item);
-  }
-  Status End(const TraceEnd& end) {
-    const Status drawn = builder_.End(end);
-    return drawn.ok() ? sink_.End(end, builder_.troubles()) : drawn;
-  }
-
- private:
-  PerfettoSink sink_;
-  TimelineBuilder builder_{sink_};
-};
-
-PerfettoWriter::PerfettoWriter(File& file) : impl_(std::make_unique<Impl>(file)) {}
-PerfettoWriter::~PerfettoWriter() = default;
-Status PerfettoWriter::Begin(const TraceHead& head) { return impl_->Begin(head); }
-Status PerfettoWriter::Write(const TraceEvent& event) { return impl_->Write(event); }
-Status PerfettoWriter::Write(const TraceLoss& loss) { return impl_->Write(loss); }
-Status PerfettoWriter::End(const TraceEnd& end) { return impl_->End(end); }
+std::unique_ptr<TraceWriter> MakePerfettoWriter(File& file) { return std::make_unique<TimelineWriter<PerfettoSink>>(file); }
 
 }  // namespace hangscope

@@ -14,20 +14,8 @@
 
 namespace hangscope {
 
-class PerfettoWriter final : public TraceWriter {
- public:
-  // `file` outlives it.
-  explicit PerfettoWriter(File& file);
-  ~PerfettoWriter() override;
-  Status Begin(const TraceHead& head) override;
-  Status Write(const TraceEvent& event) override;
-  Status Write(const TraceLoss& loss) override;
-  Status End(const TraceEnd& end) override;
-
- private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
-};
+// `file` outlives it.
+std::unique_ptr<TraceWriter> MakePerfettoWriter(File& file);
 
 }  // namespace hangscope
 

@@ -35,10 +35,10 @@ std::unique_ptr<TraceWriter> ToFolder(FileSystem& files, const std::string& fold
 
 const std::vector<Format>& Formats() {
   static const std::vector<Format> formats = {
-      {{"chrome", "JSON of Chrome's trace viewer", false}, ToFile<ChromeWriter>, nullptr},
+      {{"chrome", "JSON of Chrome's trace viewer", false}, MakeChromeWriter, nullptr},
       {{"ctf", "the Common Trace Format: babeltrace2, Trace Compass", true}, nullptr, ToFolder<CtfWriter>},
       {{"jsonl", "JSON Lines", false}, ToFile<TraceJsonWriter>, nullptr},
-      {{"perfetto", "for ui.perfetto.dev", false}, ToFile<PerfettoWriter>, nullptr},
+      {{"perfetto", "for ui.perfetto.dev", false}, MakePerfettoWriter, nullptr},
       {{"text", "a line an event", false}, ToFile<TraceTextWriter>, nullptr},
   };
   return formats;

@@ -23,8 +23,8 @@ using Json = nlohmann::json;
 std::string Written(TraceStory& story, FakeFileSystem& files) {
   const auto file = files.Open("trace.json", FileSystem::Mode::kCreate);
   EXPECT_TRUE(file.ok());
-  ChromeWriter writer(*file.value());
-  const Status status = story.TellTo(writer);
+  const auto writer = MakeChromeWriter(*file.value());
+  const Status status = story.TellTo(*writer);
   EXPECT_TRUE(status.ok()) << status.message();
   return files.Save()["trace.json"];
 }
@@ -170,8 +170,8 @@ TEST(ChromeWriterTest, FailsWhereTheDiskIsFull) {
   EXPECT_EQ(Read(Written(story, files)).rows.at(1).size(), 19999u);
   files.capacity = 1'000'000;
   const auto file = files.Open("full.json", FileSystem::Mode::kCreate);
-  ChromeWriter writer(*file.value());
-  EXPECT_THAT(story.TellTo(writer).message(), HasSubstr("No space left on device"));
+  const auto writer = MakeChromeWriter(*file.value());
+  EXPECT_THAT(story.TellTo(*writer).message(), HasSubstr("No space left on device"));
 }
 
 }  // namespace

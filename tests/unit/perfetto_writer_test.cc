@@ -95,8 +95,8 @@ class PerfettoWriterTest : public ::testing::Test {
     std::filesystem::remove(path);
     const auto file = PosixFileSystem().Open(path, FileSystem::Mode::kCreate);
     EXPECT_TRUE(file.ok());
-    PerfettoWriter writer(*file.value());
-    const Status status = story.TellTo(writer);
+    const auto writer = MakePerfettoWriter(*file.value());
+    const Status status = story.TellTo(*writer);
     EXPECT_TRUE(status.ok()) << status.message();
     const std::string command = "protoc --decode=hangscope.test.Trace --proto_path='" TEST_DATA "' perfetto.proto <" + path + " >" + folder_ + "/text 2>&1";
     EXPECT_EQ(std::system(command.c_str()), 0);
@@ -299,8 +299,8 @@ TEST(PerfettoWriterFailureTest, FailsWhereTheDiskIsFull) {
   FakeFileSystem files;
   files.capacity = 100'000;
   const auto file = files.Open("full.pftrace", FileSystem::Mode::kCreate);
-  PerfettoWriter writer(*file.value());
-  EXPECT_THAT(story.TellTo(writer).message(), HasSubstr("No space left on device"));
+  const auto writer = MakePerfettoWriter(*file.value());
+  EXPECT_THAT(story.TellTo(*writer).message(), HasSubstr("No space left on device"));
 }
 
 }  // namespace
