@@ -23,6 +23,7 @@ namespace hangscope {
 struct TraceTrack {
   RingName ring;           // kCore: of a scope; kCpu: of the kernel's events; kStream: a core of a simulator's trace
   std::string name;        // "core 3 writer", "CPU 1", "hart 0"; as the target calls it, not made printable
+  std::string own_name = {};  // of those that have one beside a number: "writer"
 };
 
 enum class TraceFieldType { kUnsigned, kSigned, kBool, kText, kPointer };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/units.h"
 #include "base/utf8.h"
@@ -41,12 +42,13 @@ class Comparison {
     const RunSequence& mine = hung_.sequences.at(name);
     ReportDivergentCore core;
     core.name = name;
-    const auto other = healthy_.sequences.find(name);
-    if (other == healthy_.sequences.end()) {
+    const std::optional<std::string> counterpart = CounterpartOf(name, hung_, healthy_);
+    if (!counterpart) {
       core.verdict = "there is nothing of that name in the healthy run";
       return core;
     }
-    const Divergence found = FindDivergence(NumbersOf(mine, fields_), NumbersOf(other->second, fields_));
+    const RunSequence& other = healthy_.sequences.at(*counterpart);
+    const Divergence found = FindDivergence(NumbersOf(mine, fields_), NumbersOf(other, fields_));
     core.matched = found.matched;
     if (found.kind == Divergence::Kind::kNothingCommon) {
       core.verdict = fmt::format("no common place: not one of {} is in the healthy run", Steps(mine.steps.size()));
@@ -54,10 +56,11 @@ class Comparison {
     }
     const size_t common_end = found.loop_steps > 0 ? found.hung_next - (found.loop_rounds - 1) * found.loop_steps : found.hung_next;
     core.common = Shown(mine, common_end - std::min(found.matched, kStepsShown), common_end, hung_.end);
-    core.healthy = Shown(other->second, found.healthy_next, found.healthy_next + kStepsShown, healthy_.end);
+    core.healthy = Shown(other, found.healthy_next, found.healthy_next + kStepsShown, healthy_.end);
     core.hung = Shown(mine, found.hung_next, found.hung_next + kStepsShown, hung_.end);
     core.verdict = Verdict(found, core);
-    core.note = Note(found, mine, other->second, name);
+    core.note = Note(found, mine, other, name);
+    if (*counterpart != name) core.note += fmt::format("; there it is {}", *counterpart);
     return core;
   }
 

@@ -45,10 +45,11 @@ class StepsReader {
 
   Status ReadLog(FileSystem& files, const std::string& prefix, const std::string& name);
 
-  void Add(const std::string& name, RunStep step) {
+  void Add(const std::string& name, RunStep step, const std::string& own_name = {}) {
     if (run_.sequences.size() == limits_.sequences && run_.sequences.count(name) == 0) return;
     const auto [at, fresh] = run_.sequences.try_emplace(name);
     if (fresh) run_.order.push_back(name);
+    if (fresh) at->second.own_name = own_name;
     RunSequence& sequence = at->second;
     sequence.steps.push_back(std::move(step));
     if (sequence.steps.size() <= limits_.steps) return;
@@ -67,7 +68,7 @@ class StepsReader {
       if (!event.task || kind.meaning == TraceMeaning::kSwitch || kind.meaning == TraceMeaning::kWake) return;
       const auto known = head.tasks.find(*event.task);
       if (known == head.tasks.end()) return;
-      name = known->second;
+      name = ThreadName(*event.task, known->second);
     }
     RunStep step;
     step.time = event.time;
@@ -75,7 +76,7 @@ class StepsReader {
     if (kind.meaning == TraceMeaning::kFunctionEnter) {  // its fields say the same, and an address
       step.kind = "function " + Cut(event.what);
       step.text = Cut(event.what);
-      Add(name, std::move(step));
+      Add(name, std::move(step), track.own_name);
       return;
     }
     step.kind = kind.name + (event.what.empty() ? "" : " " + Cut(event.what));
@@ -85,11 +86,22 @@ class StepsReader {
     }
     const std::string values = FormatFields(kind.format, kind.fields, event.values);
     step.text = Cut(step.kind + (values.empty() ? "" : " " + values));
-    Add(name, std::move(step));
+    Add(name, std::move(step), track.own_name);
+  }
+
+  // Threads of one name are told apart in the order in which they are met first.
+  const std::string& ThreadName(int64_t task, const std::string& name) {
+    const auto [at, fresh] = threads_.try_emplace(task);
+    if (!fresh) return at->second;
+    const size_t before = named_[name]++;
+    at->second = before == 0 ? name : fmt::format("{} ({})", name, before + 1);
+    return at->second;
   }
 
   const RunStepsLimits& limits_;
   RunSteps& run_;
+  std::map<int64_t, std::string> threads_;  // as they are told apart
+  std::map<std::string, size_t> named_;     // how many have it
 };
 
 // The lines of a log; of an instruction trace none, for that is read as one.
@@ -160,6 +172,16 @@ StepNumber StableFields::NumberOf(const RunStep& step) const {
     if (stable != stable_.end() && stable->second) key += fmt::format("\n{} {}", i, step.values[i]);
   }
   return HashBytes(key);
+}
+
+std::optional<std::string> CounterpartOf(const std::string& name, const RunSteps& run, const RunSteps& other) {
+  if (other.sequences.count(name) != 0) return name;
+  const std::string& own_name = run.sequences.at(name).own_name;
+  if (own_name.empty()) return std::nullopt;
+  const auto has_it = [&](const auto& sequence) { return sequence.second.own_name == own_name; };
+  const auto found = std::find_if(other.sequences.begin(), other.sequences.end(), has_it);
+  const bool single = std::count_if(run.sequences.begin(), run.sequences.end(), has_it) == 1 && std::count_if(other.sequences.begin(), other.sequences.end(), has_it) == 1;
+  return single ? std::optional(found->first) : std::nullopt;
 }
 
 Result<RunSteps> ReadRunSteps(FileSystem& files, Clock& clock, const ScopeSource& source, const RunStepsLimits& limits) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,7 @@ struct RunStep {
 };
 
 struct RunSequence {
+  std::string own_name;       // of a core that has one beside its number; else empty
   std::deque<RunStep> steps;  // the newest, the oldest first
   uint64_t omitted = 0;       // before them
 };
@@ -41,6 +43,10 @@ struct RunStepsLimits {
   size_t sequences = 2000;
   uint64_t stream_bytes = 4u << 20;  // of the end of a log
 };
+
+// Whose steps in `other` are those of `name`, which is one of `run`: the sequence of that name; where there is none, and a
+// single core has the same name of its own in each of the runs, that core's. A thread has its number by chance. Nothing: nobody's.
+std::optional<std::string> CounterpartOf(const std::string& name, const RunSteps& run, const RunSteps& other);
 
 // Fails where nothing can be read.
 Result<RunSteps> ReadRunSteps(FileSystem& files, Clock& clock, const ScopeSource& source, const RunStepsLimits& limits);

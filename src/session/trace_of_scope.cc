@@ -150,7 +150,7 @@ void ScopeTrace::AddTrack(const ScopeCore& core, Lane lane) {
   GiveTimes(core.index, &lane);
   items_ += lane.items.size();
   if (!times_->knows(core.index)) head_.troubles.push_back(fmt::format("how core {}'s clock goes beside the others' is not known: its times are its own", core.index));
-  head_.tracks.push_back({{RingKind::kCore, core.index, "scope"}, NameOf(core)});
+  head_.tracks.push_back({{RingKind::kCore, core.index, "scope"}, NameOf(core), core.name});
   const bool is_thread = options_.threads_are_tasks && of_threads() && core.owner != 0;
   owners_.push_back(is_thread ? core.owner : 0);
   if (is_thread && !core.name.empty()) head_.tasks[core.owner] = core.name;

@@ -79,6 +79,11 @@ class Report(Case):
         environment = {**os.environ, "HANGSCOPE_SCOPE": str(scope)}
         return (start or self.hang)("--scope", f"file:{scope}", "--elf", COPIERS[0], "--", *COPIERS, what, stdin=end, env=environment)
 
+    def blocks_of(self, scope, name):
+        """How many blocks the core of that name has copied."""
+        lines = [json.loads(line) for line in self.hangscope("show", "--json", f"file:{scope}").out.splitlines()]
+        return sum(line["emitted"] for line in lines if line["type"] == "core" and line["name"] == name)
+
     def test_a_deadlock_of_cores_has_its_page_with_who_waits_for_whom(self):
         snapshot = self.copiers()
         page = (snapshot / "report.html").read_text()
@@ -224,7 +229,8 @@ class Report(Case):
         hung = self.copiers().rename(self.folder / "hung")
         healthy = self.copiers(lambda *words, **popen: self.recorder("run", "--heartbeat", "0", *words, **popen), "well")
         self.until(lambda: (self.folder / "well.scope").exists(), what="the healthy run's scope")
-        time.sleep(1)  # a few hundred blocks, also on a busy machine
+        for name in ("alpha", "beta"):  # which of them is which core is chance
+            self.until(lambda: self.blocks_of(self.folder / "well.scope", name) >= 50, what=f"fifty blocks of {name}")
         self.until(lambda: self.hangscope("snap", healthy.pid).status == 0, what="a snapshot of the healthy run")
         self.end(healthy)
         well = self.snapshots()[0]
