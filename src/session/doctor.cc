@@ -11,6 +11,7 @@
 #include <charconv>
 #include <cstring>
 #include <sstream>
+#include <string_view>
 
 #include "base/capabilities.h"
 #include "capture/child_process.h"
@@ -43,6 +44,10 @@ class Doctor {
  public:
   explicit Doctor(Machine& machine) : machine_(machine) {
     capabilities_ = Capabilities(machine.Read("/proc/self/status").value_or(""));
+    int real = -1;
+    int effective = -1;
+    std::istringstream(LineOf(machine, "/proc/self/status", "Uid:")) >> real >> effective;
+    is_root_ = effective == 0;
     paranoid_ = Number(machine, "/proc/sys/kernel/perf_event_paranoid");
     tracefs_ = FindTracefs();
   }
@@ -66,7 +71,13 @@ class Doctor {
   bool Has(Capability capability) const { return capabilities_.Has(capability); }
   bool MayTraceAll() const { return capabilities_.MayTraceAll(); }
 
-  void Add(DoctorCheck check) { report_.checks.push_back(std::move(check)); }
+  void Add(DoctorCheck check) {
+    constexpr std::string_view kSudo = "sudo ";
+    for (std::string& command : check.commands) {
+      if (is_root_ && command.starts_with(kSudo)) command.erase(0, kSudo.size());
+    }
+    report_.checks.push_back(std::move(check));
+  }
 
   // Mounted in one of the two places that there are; empty: it is not.
   std::string FindTracefs() {
@@ -311,6 +322,7 @@ class Doctor {
 
   Machine& machine_;
   Capabilities capabilities_;
+  bool is_root_ = false;
   std::optional<int64_t> paranoid_;
   std::string tracefs_;
   DoctorReport report_;

@@ -112,6 +112,15 @@ TEST_F(DoctorTest, TracefsThatIsNotMounted) {
   Expect("kernel-events", CheckState::kMissing, "is not mounted", "mount -t tracefs nodev /sys/kernel/tracing");
 }
 
+TEST_F(DoctorTest, RootIsOfferedNoSudo) {
+  machine_.there.erase("/sys/kernel/tracing/events");
+  machine_.files["/proc/mounts"] = "proc /proc proc rw 0 0\n";
+  machine_.files["/proc/self/status"] = "Name:\thangscope\nUid:\t0\t0\t0\t0\nCapEff:\t0000000000000000\n";
+  EXPECT_THAT(Check("kernel-events").commands, Contains("mount -t tracefs nodev /sys/kernel/tracing"));
+  machine_.files["/proc/self/status"] = "Name:\thangscope\nUid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\n";
+  EXPECT_THAT(Check("kernel-events").commands, Contains("sudo mount -t tracefs nodev /sys/kernel/tracing"));
+}
+
 TEST_F(DoctorTest, TracefsInItsOldPlaceIsFound) {
   machine_.there.erase("/sys/kernel/tracing/events");
   machine_.there.insert("/sys/kernel/debug/tracing/events");
