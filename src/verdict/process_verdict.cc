@@ -70,6 +70,7 @@ class Judge {
   void AddWeakCause(uint32_t who, const std::vector<uint32_t>& waiters);
   std::vector<uint32_t> WhoWaitsFor(uint32_t halted) const;
   void AddWeak();
+  void AddWhoWaitsAlike(int pid, std::vector<uint32_t>* roots) const;
   void AddWeakOf(int pid, std::vector<uint32_t> roots, const std::vector<uint32_t>& victims);
   void JoinVictims(int pid, const std::vector<uint32_t>& more);
   void AddDraft(Draft draft);
@@ -204,6 +205,19 @@ void Judge::AddWeak() {
   }
 }
 
+// Of a pool of threads that wait for one signal, a join leads to the last alone: the others are no less the reason.
+void Judge::AddWhoWaitsAlike(int pid, std::vector<uint32_t>* roots) const {
+  std::set<std::string> waited;
+  for (const uint32_t i : *roots) {
+    if (node(i).facts->wait.kind == WaitKind::kCondition) waited.insert(WaitedFor(*node(i).facts, look_));
+  }
+  if (waited.empty()) return;
+  for (uint32_t i = 0; i < graph_.nodes().size(); ++i) {
+    const bool is_idle = node(i).pid == pid && stuck_[i] && node(i).weak && node(i).facts->wait.kind == WaitKind::kCondition;
+    if (is_idle && waited.count(WaitedFor(*node(i).facts, look_)) != 0) roots->push_back(i);
+  }
+}
+
 // Who spins, or reads what nobody writes, is no part of how threads usually idle: these come before those who wait
 // for a signal.
 void Judge::AddWeakOf(int pid, std::vector<uint32_t> roots, const std::vector<uint32_t>& victims) {
@@ -216,6 +230,7 @@ void Judge::AddWeakOf(int pid, std::vector<uint32_t> roots, const std::vector<ui
     const bool is_special = node(i).pid == pid && stuck_[i] && node(i).weak && kind_of(i) != FindingKind::kLostWakeup;
     if (is_special) roots.push_back(i);
   }
+  AddWhoWaitsAlike(pid, &roots);
   std::sort(roots.begin(), roots.end());
   roots.erase(std::unique(roots.begin(), roots.end()), roots.end());
   for (const uint32_t i : roots) {

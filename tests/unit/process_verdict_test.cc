@@ -214,6 +214,17 @@ TEST(ProcessVerdict, ALockWhoseHolderEndedIsNeverReleased) {
   EXPECT_THAT(finding.summary, HasSubstr("mutex table, held by 11, which ended"));
 }
 
+TEST(ProcessVerdict, APoolThatWaitsForOneSignalIsTheReasonAsAWhole) {
+  World world;
+  world.Joins(10, 10, 13);
+  for (const int tid : {11, 12, 13}) world.Signals(10, tid, "work_came");
+  world.Signals(10, 14, "another");
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_THAT(finding.threads, ElementsAre(11, 12, 13));
+  EXPECT_THAT(finding.victims, ElementsAre(10, 14));
+  EXPECT_THAT(finding.summary, HasSubstr("3 of 5 threads wait for condition work_came"));
+}
+
 TEST(ProcessVerdict, ASignalThatNobodyIsLeftToGiveIsLost) {
   World world;
   world.Joins(10, 10, 11);
