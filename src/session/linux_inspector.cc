@@ -26,6 +26,7 @@ class LinuxInspector final : public ProcessInspector {
   const std::string proc_root_;
   const ProcFolder proc_;
   WalkerCache walkers_;
+  size_t left_out_ = 0;  // processes, by the last ReadAll, as there were too many
 };
 
 // The process, then those that its waits lead to, then those that theirs do.
@@ -42,6 +43,7 @@ std::vector<std::unique_ptr<ProcessLook>> LinuxInspector::ReadAll(int pid, LookC
     }
     looks.push_back(std::move(look));
   }
+  left_out_ = looks.size() == kMostProcesses ? queue.size() : 0;
   return looks;
 }
 
@@ -63,6 +65,10 @@ Result<SystemLook> LinuxInspector::Look(int pid, const InspectOptions& options) 
   }
   for (auto& process : processes) process->Verify();
   for (auto& process : processes) look.processes.push_back(process->TakeFacts());
+  if (left_out_ > 0) {
+    look.processes[0].troubles.push_back(
+        fmt::format("the waits lead to more processes: {} {} not looked at, as {} is the most at a time; ask for one of them by its own number", left_out_, left_out_ == 1 ? "is" : "are", kMostProcesses));
+  }
   look.longest_stop = context.longest_stop;
   look.end = clock_.Monotonic();
   return look;

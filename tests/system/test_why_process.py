@@ -136,6 +136,15 @@ class HungPrograms(WhyCase):
         server, = self.only_finding(self.hung("two_processes").pid, "deadlock", "certain")["threads"][1:]
         self.assertEqual(server["pid"], self.only_finding(server["pid"], "deadlock", "certain")["threads"][0]["pid"])
 
+    def test_of_a_long_chain_of_processes_it_says_how_many_it_left_out(self):
+        links = 70  # each reads what the one before it writes
+        shell = self.start("sh", "-c", "(echo begun; sleep 1000) | " + "cat | " * links + "cat", start_new_session=True)
+        self.addCleanup(os.killpg, shell.pid, signal.SIGKILL)
+        self.settled(shell.pid)
+        processes = [line for line in self.why(shell.pid)[3] if line["type"] == "process"]
+        self.assertEqual(len(processes), 64)
+        self.assertRegex(" ".join(processes[0]["troubles"]), r"the waits lead to more processes: \d+ (is|are) not looked at, as 64 is the most")
+
     def test_without_stopping_anybody(self):
         process = self.hung("abba_locks")
         status, note, findings, _ = self.why(process.pid, "--no-stop")
