@@ -19,19 +19,12 @@
 #include <utility>
 
 #include "capture/pseudo_terminal.h"
+#include "probe/proc_folder.h"
 
 namespace hangscope {
 namespace {
 
 constexpr int kPipeBytes = 1 << 20;  // fewer wake-ups than the default 64 KiB
-
-// What /proc/PID/stat tells of a process.
-struct ProcessEntry {
-  pid_t pid = 0;
-  pid_t parent = 0;
-  char state = '?';
-  TimeNs cpu_time = 0;  // its own and that of children it waited for
-};
 
 // A small file of /proc; empty if whom it tells of is gone, which may happen between
 // opening and reading it (and makes a stream throw).
@@ -44,39 +37,14 @@ std::string ReadProcFile(const std::string& path) {
   return got > 0 ? std::string(buffer, static_cast<size_t>(got)) : std::string();
 }
 
-std::optional<ProcessEntry> ReadStat(pid_t pid) {
-  const std::string text = ReadProcFile(fmt::format("/proc/{}/stat", pid));
-  const size_t name_end = text.rfind(')');  // the name may hold anything
-  if (name_end == std::string::npos) return std::nullopt;
-  std::istringstream fields(text.substr(name_end + 1));
-  ProcessEntry entry;
-  entry.pid = pid;
-  std::string skipped;
-  fields >> entry.state >> entry.parent;
-  for (int i = 0; i < 9; ++i) fields >> skipped;  // pgrp ... cmajflt
-  int64_t ticks = 0;
-  for (int i = 0; i < 4; ++i) {  // utime stime cutime cstime
-    int64_t value = 0;
-    fields >> value;
-    ticks += value;
-  }
-  if (!fields) return std::nullopt;
-  entry.cpu_time = ticks * (kSecond / sysconf(_SC_CLK_TCK));
-  return entry;
-}
-
 // All processes that descend from `root`, parents before children.
-std::vector<ProcessEntry> Descendants(pid_t root) {
-  std::multimap<pid_t, ProcessEntry> by_parent;
-  DIR* proc = opendir("/proc");
-  if (proc == nullptr) return {};
-  while (const dirent* entry = readdir(proc)) {
-    const pid_t pid = atoi(entry->d_name);
-    if (pid <= 0) continue;
-    if (auto stat = ReadStat(pid)) by_parent.emplace(stat->parent, *stat);
+std::vector<TaskStat> Descendants(pid_t root) {
+  const ProcFolder proc("/proc");
+  std::multimap<pid_t, TaskStat> by_parent;
+  for (const int pid : proc.Processes()) {
+    if (auto stat = proc.Stat(pid)) by_parent.emplace(stat->parent, std::move(*stat));
   }
-  closedir(proc);
-  std::vector<ProcessEntry> found;
+  std::vector<TaskStat> found;
   std::vector<pid_t> open = {root};
   while (!open.empty()) {
     const pid_t parent = open.back();
@@ -84,7 +52,7 @@ std::vector<ProcessEntry> Descendants(pid_t root) {
     const auto [from, to] = by_parent.equal_range(parent);
     for (auto at = from; at != to; ++at) {
       found.push_back(at->second);
-      open.push_back(at->first == at->second.pid ? 0 : at->second.pid);
+      open.push_back(at->first == at->second.id ? 0 : at->second.id);
     }
   }
   return found;
@@ -288,25 +256,26 @@ class PosixChild final : public ChildProcess {
   void Signal(int signal_number) override { kill(-pid_, signal_number); }
 
   void SignalDescendants(int signal_number) override {
-    for (const ProcessEntry& process : TheirDescendants()) kill(process.pid, signal_number);
+    for (const TaskStat& process : TheirDescendants()) kill(process.id, signal_number);
   }
 
   ChildActivity Activity() override {
     ChildActivity activity;
     std::map<pid_t, TimeNs> now;
-    for (const ProcessEntry& process : TheirDescendants()) {
-      now[process.pid] = process.cpu_time;
-      const auto before = cpu_of_.find(process.pid);
-      cpu_time_ += std::max<TimeNs>(0, process.cpu_time - (before != cpu_of_.end() ? before->second : 0));
-      if (process.state == 'Z') continue;
+    for (const TaskStat& process : TheirDescendants()) {
+      const auto used = static_cast<TimeNs>(process.cpu_ticks) * (kSecond / sysconf(_SC_CLK_TCK));
+      now[process.id] = used;
+      const auto before = cpu_of_.find(process.id);
+      cpu_time_ += std::max<TimeNs>(0, used - (before != cpu_of_.end() ? before->second : 0));
+      if (process.state == ThreadState::kZombie) continue;
       ++activity.processes;
-      if (process.state == 'T' || process.state == 't') activity.stopped = true;
-      const CurrentCall call = CallOf(fmt::format("/proc/{}", process.pid));
-      if (WaitsForInput(process.pid, call)) activity.waits_for_input = true;
+      if (process.state == ThreadState::kStopped || process.state == ThreadState::kTraced) activity.stopped = true;
+      const CurrentCall call = CallOf(fmt::format("/proc/{}", process.id));
+      if (WaitsForInput(process.id, call)) activity.waits_for_input = true;
       if (call.number >= 0 && call.number != SYS_wait4 && call.number != SYS_waitid) {
         activity.waits_in = SyscallName(call.number);
       }
-      for (const std::string& thread : ThreadFolders(process.pid)) {
+      for (const std::string& thread : ThreadFolders(process.id)) {
         if (IsTimedSleep(CallOf(thread))) activity.timed_sleep = true;
       }
     }
@@ -317,9 +286,9 @@ class PosixChild final : public ChildProcess {
 
  private:
   // All but what hangscope started for itself.
-  std::vector<ProcessEntry> TheirDescendants() const {
-    std::vector<ProcessEntry> found = Descendants(getpid());
-    if (is_ours_) std::erase_if(found, [this](const ProcessEntry& process) { return is_ours_(process.pid); });
+  std::vector<TaskStat> TheirDescendants() const {
+    std::vector<TaskStat> found = Descendants(getpid());
+    if (is_ours_) std::erase_if(found, [this](const TaskStat& process) { return is_ours_(process.id); });
     return found;
   }
 

@@ -95,7 +95,9 @@ std::optional<TaskStat> ParseTaskStat(std::string_view text) {
   if (open == std::string_view::npos || close == std::string_view::npos || close < open) return std::nullopt;
   const auto before = Words(text.substr(0, open));
   const auto after = Words(text.substr(close + 1));
+  constexpr size_t kTicks = 11;  // utime, stime, cutime, cstime
   constexpr size_t kCpu = 36;
+  constexpr size_t kWaitStatus = 49;
   if (before.size() != 1 || after.size() < 7 || after[0].size() != 1) return std::nullopt;
   const auto id = ParseNumber<int>(before[0]);
   const auto parent = ParseNumber<int>(after[1]);
@@ -108,7 +110,9 @@ std::optional<TaskStat> ParseTaskStat(std::string_view text) {
   stat.parent = *parent;
   stat.group = *group;
   stat.kernel_thread = (ParseNumber<uint64_t>(after[6]).value_or(0) & kKernelThreadFlag) != 0;
+  for (size_t i = kTicks; i < kTicks + 4 && i < after.size(); ++i) stat.cpu_ticks += ParseNumber<uint64_t>(after[i]).value_or(0);
   if (after.size() > kCpu) stat.cpu = ParseNumber<int>(after[kCpu]).value_or(-1);
+  if (after.size() > kWaitStatus) stat.wait_status = ParseNumber<int>(after[kWaitStatus]).value_or(0);
   return stat;
 }
 

@@ -24,6 +24,8 @@ struct TaskStat {
   int group = 0;        // process group
   bool kernel_thread = false;
   int cpu = -1;         // that it ran on last
+  uint64_t cpu_ticks = 0;  // in clock ticks (sysconf): its own, and of children it waited for, in user and in system mode
+  int wait_status = 0;     // of a zombie, as wait(2) tells it; 0 also where this user may not see it
 };
 std::optional<TaskStat> ParseTaskStat(std::string_view text);
 

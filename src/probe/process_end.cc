@@ -7,10 +7,9 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstdlib>
-#include <string>
+#include <optional>
 
-#include "base/file_system.h"
+#include "probe/proc_folder.h"
 
 namespace hangscope {
 namespace {
@@ -32,14 +31,10 @@ std::optional<int> CodeFromPidfd(int fd) {
   return info.exit_code;
 }
 
-// The 52nd field of a process that nobody has waited for yet: "pid (name) Z ...".
+// Of a process that nobody has waited for yet.
 std::optional<int> CodeFromStat(int pid) {
-  auto text = ReadWholeFile(PosixFileSystem(), "/proc/" + std::to_string(pid) + "/stat");
-  if (!text.ok()) return std::nullopt;
-  const size_t name_end = text->rfind(')');
-  const size_t last = text->find_last_of(' ');
-  if (name_end == std::string::npos || last == std::string::npos || last < name_end || text->compare(name_end, 3, ") Z") != 0) return std::nullopt;
-  return std::atoi(text->c_str() + last);
+  const auto stat = ProcFolder("/proc").Stat(pid);
+  return stat && stat->state == ThreadState::kZombie ? std::optional(stat->wait_status) : std::nullopt;
 }
 
 }  // namespace

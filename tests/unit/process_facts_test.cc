@@ -27,6 +27,12 @@ TEST(ProcText, ReadsNamesWithBracketsAndSpaces) {
   EXPECT_EQ(stat->group, 40);
   EXPECT_EQ(stat->cpu, 3);
   EXPECT_FALSE(stat->kernel_thread);
+  EXPECT_EQ(stat->cpu_ticks, 11u) << "utime, stime, cutime, cstime";
+  EXPECT_EQ(stat->wait_status, 0);
+  const auto killed = ParseTaskStat("42 (a) Z 7 40 40 34816 -1 4194304 1 0 0 0 1 2 4 8 20 0 2 0 100 1 1 1 0 0 0 0 0 0 0 6 0 1 0 0 17 3 0 0 0 0 0 0 0 0 0 0 0 0 9\n");
+  ASSERT_TRUE(killed.has_value());
+  EXPECT_EQ(killed->cpu_ticks, 15u);
+  EXPECT_EQ(killed->wait_status, 9) << "as wait(2) has it: by signal 9";
   const auto kernel = ParseTaskStat("2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0\n");
   ASSERT_TRUE(kernel.has_value());
   EXPECT_TRUE(kernel->kernel_thread);
