@@ -37,6 +37,18 @@ enum class LaunchState { kNone, kIdle, kRunning, kDone, kEnded };
 enum class PausedState { kNot, kByCode, kByHost };
 enum class FaultType { kNone, kAssert, kArgument, kHardware, kPending, kBus, kStack, kGuard };
 
+// Empty where the target launches nothing.
+constexpr std::string_view LaunchName(LaunchState state) {
+  switch (state) {
+    case LaunchState::kNone: return "";
+    case LaunchState::kIdle: return "idle";
+    case LaunchState::kRunning: return "running";
+    case LaunchState::kDone: return "done";
+    case LaunchState::kEnded: return "ended";
+  }
+  return "";
+}
+
 constexpr std::string_view FaultTypeName(FaultType type) {
   switch (type) {
     case FaultType::kNone: return "none";

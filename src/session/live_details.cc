@@ -48,17 +48,6 @@ std::string SupplierText(const LiveDetails& details) {
   return text;
 }
 
-std::string_view LaunchName(LaunchState state) {
-  switch (state) {
-    case LaunchState::kNone: return "";
-    case LaunchState::kIdle: return "idle";
-    case LaunchState::kRunning: return "running";
-    case LaunchState::kDone: return "done";
-    case LaunchState::kEnded: return "ended";
-  }
-  return "";
-}
-
 void AddFindings(const WatchSubject& subject, const LiveTarget& target, std::vector<LiveLine>* lines) {
   if (target.findings == nullptr) return;
   for (const Finding& finding : *target.findings) {

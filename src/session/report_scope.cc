@@ -20,17 +20,6 @@ constexpr size_t kMostDebugValues = 256;   // of a ring
 constexpr double kLongestTime = 2e18;      // ns
 constexpr TimeNs kSaidAtLeast = 100 * kMillisecond;
 
-const char* LaunchName(LaunchState launch) {
-  switch (launch) {
-    case LaunchState::kNone: return "";
-    case LaunchState::kIdle: return "idle";
-    case LaunchState::kRunning: return "running";
-    case LaunchState::kDone: return "done";
-    case LaunchState::kEnded: return "ended";
-  }
-  return "";
-}
-
 class ScopeReport {
  public:
   ScopeReport(WatchView& view, TimeNs now, const ReportScopeTimes& times, Report* report)
@@ -206,7 +195,7 @@ class ScopeReport {
   void AddCore(const SubjectWatch& subject) {
     const CoreSample& sample = subject.sample;
     const std::string who = SubjectName(subject.subject, scene_);
-    if (sample.kernel != 0 && report_.kernels.size() < kMostRows) report_.kernels.push_back({who, scene_.names->Kernel(sample.kernel), LaunchName(sample.launch)});
+    if (sample.kernel != 0 && report_.kernels.size() < kMostRows) report_.kernels.push_back({who, scene_.names->Kernel(sample.kernel), std::string(LaunchName(sample.launch))});
     auto detail = view_.Detail(subject.subject.index);
     if (!detail.ok()) {
       if (sample.fault != FaultType::kNone) report_.troubles.push_back(fmt::format("scope: the fault of {} cannot be read: {}", who, detail.status().message()));
