@@ -14,8 +14,9 @@ const kStates = [
   "other",
 ];
 const kOther = kStates.length - 1;
-const kBlock = 16;
+const kBlock = 8;
 const kDeepest = 7;
+const kNoSlot = 255;
 
 // The first index from `begin` whose value is not below `time`.
 function firstFrom(values, time, begin = 0, end = values.length) {
@@ -107,15 +108,20 @@ class Lane {
     this.text[i] = text;
   }
 
-  // sums[block * kStates.length + state]: the time in that state before the block.
+  // `used`: the states that there are. sums[block * used.length + u]: the time in the state used[u] before the block.
   summarise() {
+    this.slots = new Uint8Array(kStates.length).fill(kNoSlot);
+    this.used = [];
+    for (let i = 0; i < this.size; ++i) {
+      if (this.slots[this.state[i]] === kNoSlot) this.slots[this.state[i]] = this.used.push(this.state[i]) - 1;
+    }
+    const wide = this.used.length;
     const blocks = Math.floor(this.size / kBlock);
-    this.sums = new Float64Array((blocks + 1) * kStates.length);
+    this.sums = new Float64Array((blocks + 1) * wide);
+    this.totals = new Float64Array(wide);
     for (let block = 0; block < blocks; ++block) {
-      const sum = block * kStates.length;
-      for (let s = 0; s < kStates.length; ++s) this.sums[sum + kStates.length + s] = this.sums[sum + s];
-      for (let i = block * kBlock; i < (block + 1) * kBlock; ++i)
-        this.sums[sum + kStates.length + this.state[i]] += this.to[i] - this.from[i];
+      this.add_times(block * kBlock, (block + 1) * kBlock);
+      this.sums.set(this.totals, (block + 1) * wide);
     }
   }
 
@@ -130,28 +136,53 @@ class Lane {
   }
 
   // The state that takes the most time of the spans [first, last); one that must not be overlooked comes before all.
-  state_of(first, last, totals) {
+  state_of(first, last) {
+    const {used, totals, sums} = this;
+    const wide = used.length;
+    if (wide === 1 || last === first + 1) return this.state[first];
     totals.fill(0);
     const begin = Math.ceil(first / kBlock);
     const end = Math.floor(last / kBlock);
     if (begin < end) {
-      for (let s = 0; s < kStates.length; ++s)
-        totals[s] = this.sums[end * kStates.length + s] - this.sums[begin * kStates.length + s];
-      this.add_times(first, begin * kBlock, totals);
-      this.add_times(end * kBlock, last, totals);
+      for (let u = 0; u < wide; ++u) totals[u] = sums[end * wide + u] - sums[begin * wide + u];
+      this.add_times(first, begin * kBlock);
+      this.add_times(end * kBlock, last);
     } else {
-      this.add_times(first, last, totals);
+      this.add_times(first, last);
     }
-    let most = this.state[first];
-    for (let s = 0; s < kStates.length; ++s) {
-      if (totals[s] > 0 && (s === 3 || s === 5)) return s;
-      if (totals[s] > totals[most]) most = s;
+    let most = this.slots[this.state[first]];
+    for (let u = 0; u < wide; ++u) {
+      if (totals[u] > 0 && (used[u] === 3 || used[u] === 5)) return used[u];
+      if (totals[u] > totals[most]) most = u;
     }
-    return most;
+    return used[most];
   }
 
-  add_times(first, last, totals) {
-    for (let i = first; i < last; ++i) totals[this.state[i]] += this.to[i] - this.from[i];
+  add_times(first, last) {
+    const {totals, slots, state, from, to} = this;
+    for (let i = first; i < last; ++i) totals[slots[state[i]]] += to[i] - from[i];
+  }
+}
+
+// Times [from, to] that may lie over each other, as many as there are: those of a gap, of what is stale.
+class Ranges {
+  constructor(pairs) {
+    const sorted = pairs.map(([from, to]) => [bounded(from), bounded(to)]).sort((a, b) => a[0] - b[0]);
+    this.size = sorted.length;
+    this.from = Float64Array.from(sorted, pair => pair[0]);
+    // The latest end of all up to each.
+    this.reach = Float64Array.from(sorted, pair => pair[1]);
+    for (let i = 1; i < this.size; ++i) this.reach[i] = Math.max(this.reach[i], this.reach[i - 1]);
+  }
+
+  // Calls draw(from, to) for what is seen of them; those that begin less than `least` behind one another become one, so
+  // that there are never more than find room.
+  each(view, least, draw) {
+    for (let i = firstFrom(this.reach, view.from); i < this.size && this.from[i] <= view.to; ) {
+      const begin = this.from[i];
+      i = firstFrom(this.from, Math.max(begin + least, view.from), i + 1);
+      draw(begin, this.reach[i - 1]);
+    }
   }
 }
 

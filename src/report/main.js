@@ -143,8 +143,8 @@ class Page {
     this.timeline.redraws.onmore = () => {
       told ??= setTimeout(() => {
         told = undefined;
-        const {first, count, slowest} = this.timeline.redraws;
-        redraws.value = `The timeline was first drawn in ${first.toFixed(1)} ms; the slowest of ${plural(count - 1, "redraw")} since took ${slowest.toFixed(1)} ms.`;
+        const {first, count, slowest, at_once} = this.timeline.redraws;
+        redraws.value = `The timeline was first drawn in ${first.toFixed(1)} ms; the slowest of ${plural(count - 1, "redraw")} since took ${slowest.toFixed(1)} ms; no frame more than ${at_once.toFixed(1)} ms.`;
       }, 300);
     };
     window.addEventListener("beforeprint", () =>

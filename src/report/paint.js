@@ -1,119 +1,12 @@
-// Paints the timeline: only what is visible, and at most a few rectangles for each pixel, however much there is.
+// Paints the timeline: only what is visible, and at most a few rectangles for each pixel, however much there is. A drawing
+// is made in slices, so that no frame waits for a long one; what belongs to a time that is still shown is kept.
 
-const kRuler = 26;
-const kPad = 3;
-const kLane = 15;
-const kNestedLane = 10;
-const kTicks = 9;
-
-// The style sheet's colours, and patterns, so that states differ without colour, too.
-class Palette {
-  constructor(context) {
-    const style = getComputedStyle(document.documentElement);
-    const colour = name => style.getPropertyValue("--" + name).trim();
-    for (const name of [
-      "ground",
-      "panel",
-      "text",
-      "quiet",
-      "line",
-      "accent",
-      "danger",
-      "event",
-      "hit",
-      "idle",
-      "covered",
-      "selected",
-    ])
-      this[name] = colour(name);
-    this.hatch = colour("hatch");
-    this.state = kStates.map(state => colour("state-" + state.replace(" ", "-")));
-    this.pixels = Uint32Array.from(this.state, pixelOf);
-    this.event_pixel = pixelOf(this.event);
-    this.hit_pixel = pixelOf(this.hit);
-    this.label = kStates.map(state => colour("on-" + state.replace(" ", "-")) || this.text);
-    const hatchings = {waiting: this.stripes, halted: this.checks, stale: this.dots, gap: this.crosses};
-    this.fills = kStates.map((state, i) =>
-      hatchings[state] ? this.pattern(context, this.state[i], hatchings[state]) : this.state[i]
-    );
-  }
-
-  pattern(context, ground, draw) {
-    const tile = document.createElement("canvas");
-    tile.width = tile.height = 8;
-    const pen = tile.getContext("2d");
-    pen.fillStyle = ground;
-    pen.fillRect(0, 0, 8, 8);
-    pen.strokeStyle = pen.fillStyle = this.hatch;
-    draw(pen);
-    return context.createPattern(tile, "repeat");
-  }
-
-  stripes(pen) {
-    pen.beginPath();
-    for (const x of [-8, 0, 8]) {
-      pen.moveTo(x, 8);
-      pen.lineTo(x + 8, 0);
-    }
-    pen.stroke();
-  }
-
-  crosses(pen) {
-    pen.beginPath();
-    for (const x of [-8, 0, 8]) {
-      pen.moveTo(x, 8);
-      pen.lineTo(x + 8, 0);
-      pen.moveTo(x, 0);
-      pen.lineTo(x + 8, 8);
-    }
-    pen.stroke();
-  }
-
-  checks(pen) {
-    pen.fillRect(0, 0, 4, 4);
-    pen.fillRect(4, 4, 4, 4);
-  }
-
-  dots(pen) {
-    pen.fillRect(1, 1, 2, 2);
-    pen.fillRect(5, 5, 2, 2);
-  }
-}
-
-// Where each row lies, from the top of the first.
-class Rows {
-  constructor(tracks) {
-    this.list = [];
-    let top = 0;
-    for (const track of tracks) {
-      const lanes = Math.max(1, track.lanes.length);
-      const ticks = track.events.time.length > 0;
-      const height = 2 * kPad + kLane + (lanes - 1) * kNestedLane + (ticks ? kTicks + 1 : 0);
-      this.list.push({track, top, height, ticks});
-      top += height;
-    }
-    this.tops = Float64Array.from(this.list, row => row.top);
-    this.height = top;
-  }
-
-  // The row at `y` from the top of the first.
-  at(y) {
-    return this.list[Math.max(0, firstAfter(this.tops, y) - 1)];
-  }
-
-  lane_top(row, depth) {
-    return row.top + kPad + (depth === 0 ? 0 : kLane + (depth - 1) * kNestedLane);
-  }
-
-  // Which lane `y` is in; -1: in the events.
-  depth_at(row, y) {
-    const below = y - row.top - kPad;
-    if (row.ticks && below >= row.height - 2 * kPad - kTicks - 1) return -1;
-    return below < kLane
-      ? 0
-      : Math.min(1 + Math.floor((below - kLane) / kNestedLane), Math.max(0, row.track.lanes.length - 1));
-  }
-}
+const kFonts = {
+  name: "12px system-ui, sans-serif",
+  text: "11px system-ui, sans-serif",
+  small: "9px system-ui, sans-serif",
+  strong: "bold 11px system-ui, sans-serif",
+};
 
 class Painter {
   constructor(canvas, report) {
@@ -122,13 +15,24 @@ class Painter {
     this.report = report;
     this.rectangles = kStates.map(() => []);
     this.strip = new Strip();
-    this.totals = new Float64Array(kStates.length);
+    this.lines = new Map(); // of lanes, of events, of those found: where in the strip they are
+    this.kept = {};
     this.shown = new Map();
     this.restyle();
+    this.fetch_fonts();
+  }
+
+  // What is written first in a font waits for it.
+  fetch_fonts() {
+    for (const font of Object.values(kFonts)) {
+      this.context.font = font;
+      this.context.measureText("0 −1.5 µs …①");
+    }
   }
 
   restyle() {
     this.palette = new Palette(this.context);
+    this.kept = {};
   }
 
   resize(width, height) {
@@ -140,83 +44,119 @@ class Painter {
     this.canvas.height = Math.round(height * ratio);
     this.canvas.style.height = height + "px";
     this.ratio = ratio;
+    this.strip.resize(Math.floor(width - this.gutter), 2 * height);
+    this.kept = {};
   }
 
   x(time) {
     return this.gutter + (time - this.view.from) * this.scale;
   }
 
-  // `view`: from, to, scroll, pointer; `selection`: a row and what of it.
-  paint(view, rows, selection, hits) {
-    const {context, palette, width, height} = this;
+  // To be gone on with until it is done, unless the canvas was resized or the style changed: then to be begun anew. `view`:
+  // from, to, scroll, pointer; `selection`: a row and what of it.
+  *draw(view, rows, selection, hits) {
+    const {context, width, height} = this;
     this.view = view;
     this.scale = (width - this.gutter) / (view.to - view.from);
     this.rows = rows;
-    context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
-    context.fillStyle = palette.ground;
-    context.fillRect(0, 0, width, height);
-    context.textBaseline = "middle";
-    context.save();
-    context.beginPath();
-    context.rect(0, kRuler, width, height - kRuler);
-    context.clip();
-    context.translate(0, kRuler - view.scroll);
     const last = firstFrom(rows.tops, view.scroll + height - kRuler);
     const seen = rows.list.slice(Math.max(0, firstAfter(rows.tops, view.scroll) - 1), last);
-    const prepared = this.prepare(seen, hits);
-    seen.forEach((row, i) => this.row(row, selection, prepared[i]));
-    context.restore();
+    yield* this.prepare(seen, hits);
+    context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    context.textBaseline = "middle";
+    yield* this.ruler();
+    for (const row of seen) {
+      context.save();
+      context.beginPath();
+      context.rect(0, kRuler, width, height - kRuler);
+      context.clip();
+      context.translate(0, kRuler - view.scroll);
+      yield* this.row(row, selection, hits);
+      context.restore();
+      yield;
+    }
+    const end = kRuler + rows.height - view.scroll;
+    if (end < height) this.box(this.palette.ground, 0, end, width, height - end);
     this.outside();
-    this.ruler();
-    this.lines(selection);
+    this.lines_over(selection);
   }
 
   // What goes through the strip, of all rows at once: it is handed over only once.
-  prepare(rows, hits) {
-    const {strip, view, scale, palette} = this;
-    strip.begin(
-      Math.floor(this.width - this.gutter),
-      rows.reduce((sum, row) => sum + row.track.lanes.length + (row.ticks ? 2 * kTicks : 0), 0)
-    );
-    const prepared = rows.map(({track, ticks}) => ({
-      lanes: track.lanes.map(lane => {
-        const [first, last] = lane.range(view.from, view.to);
-        if (last - first <= strip.width / 8)
-          return {line: -1, spans: Array.from({length: Math.max(0, last - first)}, (_, i) => first + i)};
-        const spans = [];
-        return {line: crowdLine(lane, first, last, view, scale, strip, palette.pixels, this.totals, spans), spans};
-      }),
-      ticks: ticks ? tickLines(track.events.time, view, scale, strip, palette.event_pixel, kTicks) : -1,
-      hits:
-        ticks && hits?.has(track)
-          ? tickLines(hits.get(track).times, view, scale, strip, palette.hit_pixel, kTicks)
-          : -1,
-    }));
+  *prepare(rows, hits) {
+    const {view, strip, lines, palette} = this;
+    const {from, to} = this.kept;
+    if (from !== view.from || to !== view.to) this.keep(view);
+    const fresh = rows.flatMap(row => this.crowds(row, hits)).filter(crowd => !lines.has(crowd.of));
+    if (strip.used + fresh.reduce((sum, crowd) => sum + crowd.lines, 0) > strip.capacity) {
+      this.keep(view);
+      return yield* this.prepare(rows, hits);
+    }
+    yield;
+    for (const crowd of fresh) {
+      lines.set(crowd.of, yield* crowd.make());
+      yield;
+    }
     strip.end();
-    return prepared;
+    yield;
   }
 
-  row(row, selection, prepared) {
-    const {context, palette, gutter, width} = this;
+  crowds({track, ticks}, hits) {
+    const {view, scale, strip, palette} = this;
+    const found = ticks ? hits?.get(track) : undefined;
+    const crowds = track.lanes.map(lane => ({of: lane, lines: 1, make: () => this.crowd(lane)}));
+    const tick = (of, times, pixel) =>
+      crowds.push({
+        of,
+        lines: kTicks,
+        *make() {
+          return tickLines(times, view, scale, strip, pixel, kTicks);
+        },
+      });
+    if (ticks) tick(track.events, track.events.time, palette.event_pixel);
+    if (found) tick(found, found.times, palette.hit_pixel);
+    return crowds;
+  }
+
+  *crowd(lane) {
+    const {view, scale, strip, palette} = this;
+    const [first, last] = lane.range(view.from, view.to);
+    const spans = [];
+    if (last - first > strip.width / 8)
+      return {line: yield* crowdLine(lane, first, last, view, scale, strip, palette.pixels, spans), spans};
+    for (let i = first; i < last; ++i) spans.push(i);
+    return {line: -1, spans};
+  }
+
+  // What is in the strip is of this time from now on.
+  keep({from, to}) {
+    this.strip.clear();
+    this.lines.clear();
+    this.kept = {from, to};
+  }
+
+  *row(row, selection, hits) {
+    const {context, palette, gutter, width, lines} = this;
     const {track} = row;
-    if (selection?.track === track) this.box(palette.selected, 0, row.top, width, row.height);
+    this.box(selection?.track === track ? palette.selected : palette.ground, 0, row.top, width, row.height);
     this.box(palette.line, 0, row.top + row.height - 1, width, 1);
+    this.name(row);
     context.save();
     context.beginPath();
     context.rect(gutter, row.top, width - gutter, row.height);
     context.clip();
     const top = row.top + kPad;
-    for (const [from, to] of track.covered) this.span(palette.covered, from, to, top, kLane);
-    for (const [from, to] of track.idle) this.span(palette.idle, from, to, top + kLane / 2 - 1, 2);
-    track.lanes.forEach((lane, depth) =>
-      this.lane(lane, prepared.lanes[depth], this.rows.lane_top(row, depth), depth === 0 ? kLane : kNestedLane)
-    );
-    for (const [from, to] of track.stale) this.span(palette.fills[4], from, to, top, kLane, "stale");
-    for (const gap of track.gaps) this.span(palette.fills[5], gap.from, gap.to, top, kLane, "gap");
-    if (row.ticks) this.ticks(prepared, row.top + row.height - kPad - kTicks);
+    this.spans(palette.covered, track.ranges.covered, top, kLane);
+    this.spans(palette.idle, track.ranges.idle, top + kLane / 2 - 1, 2);
+    for (const [depth, lane] of track.lanes.entries()) {
+      this.lane(lane, lines.get(lane), this.rows.lane_top(row, depth), depth === 0 ? kLane : kNestedLane);
+      yield;
+    }
+    this.spans(palette.fills[4], track.ranges.stale, top, kLane, "stale");
+    this.spans(palette.fills[5], track.ranges.gaps, top, kLane, "gap");
+    const found = hits?.get(track);
+    if (row.ticks) this.ticks(lines.get(track.events), found && lines.get(found), row.top + row.height - kPad - kTicks);
     if (selection?.track === track) this.mark(row, selection);
     context.restore();
-    this.name(row);
   }
 
   box(fill, x, y, width, height) {
@@ -225,13 +165,13 @@ class Painter {
   }
 
   // What is short is drawn all the same.
-  span(fill, from, to, y, height, label) {
-    const {view} = this;
-    if (to < view.from || from > view.to) return;
-    const left = Math.max(this.x(from), this.gutter - 10);
-    const right = Math.min(this.x(to), this.width + 10);
-    this.box(fill, left, y, Math.max(right - left, 3), height);
-    if (label) this.caption(label, this.palette.text, left, right, y, height, fill);
+  spans(fill, ranges, y, height, label) {
+    ranges.each(this.view, kLeastWide / this.scale, (from, to) => {
+      const left = Math.max(this.x(from), this.gutter - 10);
+      const right = Math.min(this.x(to), this.width + 10);
+      this.box(fill, left, y, Math.max(right - left, kLeastWide), height);
+      if (label) this.caption(label, this.palette.text, left, right, y, height, fill);
+    });
   }
 
   caption(text, colour, left, right, y, height, plate) {
@@ -239,7 +179,7 @@ class Painter {
     const room = Math.min(right, this.width) - left - 6;
     if (room < 34) return;
     const {context} = this;
-    context.font = `${height < kLane ? 9 : 11}px system-ui, sans-serif`;
+    context.font = height < kLane ? kFonts.small : kFonts.text;
     const words = shortened(text, Math.max(4, Math.floor(room / (height < kLane ? 5 : 6.2))));
     if (plate && typeof plate !== "string")
       this.box(this.palette.ground, left + 2, y + 2, Math.min(room, context.measureText(words).width) + 4, height - 4);
@@ -277,10 +217,10 @@ class Painter {
   }
 
   // The events of a row; those that were searched for stand out.
-  ticks(prepared, y) {
-    this.strip.draw(this.context, prepared.ticks, kTicks, this.gutter, y, this.strip.width, kTicks);
-    if (prepared.hits >= 0)
-      this.strip.draw(this.context, prepared.hits, kTicks, this.gutter, y - 3, this.strip.width, kTicks + 3);
+  ticks(line, found, y) {
+    this.strip.draw(this.context, line, kTicks, this.gutter, y, this.strip.width, kTicks);
+    if (found !== undefined)
+      this.strip.draw(this.context, found, kTicks, this.gutter, y - 3, this.strip.width, kTicks + 3);
   }
 
   mark(row, selection) {
@@ -308,7 +248,7 @@ class Painter {
     const {track} = row;
     const left = 6 + track.depth * 12;
     context.fillStyle = palette.text;
-    context.font = "12px system-ui, sans-serif";
+    context.font = kFonts.name;
     const suffix = track.first ? " ①" : "";
     context.fillText(
       this.cut(visible(track.name), gutter - left - 8 - (suffix ? 16 : 0)) + suffix,
@@ -322,9 +262,18 @@ class Painter {
     const key = text + "\0" + room;
     let cut = this.shown.get(key);
     if (cut !== undefined) return cut;
+    const fits = most => this.context.measureText(shortened(text, most)).width <= room;
     let most = Math.min(text.length, 60);
+    if (!fits(most)) {
+      let least = 3;
+      while (least + 1 < most) {
+        const middle = (least + most) >> 1;
+        if (fits(middle)) least = middle;
+        else most = middle;
+      }
+      most = least;
+    }
     cut = shortened(text, most);
-    while (most > 3 && this.context.measureText(cut).width > room) cut = shortened(text, --most);
     if (this.shown.size > 20000) this.shown.clear();
     this.shown.set(key, cut);
     return cut;
@@ -352,11 +301,11 @@ class Painter {
     context.globalAlpha = 1;
   }
 
-  ruler() {
+  *ruler() {
     const {context, palette, view, width, gutter} = this;
     this.box(palette.panel, 0, 0, width, kRuler);
     this.box(palette.line, 0, kRuler - 1, width, 1);
-    context.font = "11px system-ui, sans-serif";
+    context.font = kFonts.text;
     context.fillStyle = palette.quiet;
     context.fillText(
       this.report.times.counts ? "counts before the end" : "time before the end",
@@ -364,6 +313,7 @@ class Painter {
       kRuler / 2,
       gutter - 12
     );
+    yield;
     const step = roundStep((view.to - view.from) / Math.max(2, (width - gutter) / 110));
     const around = Math.max(Math.abs(view.from), Math.abs(view.to));
     for (let time = Math.ceil(view.from / step) * step, n = 0; time <= view.to && n < 100; time += step, ++n) {
@@ -372,10 +322,11 @@ class Painter {
       context.fillStyle = palette.quiet;
       const words = Math.abs(time) < step / 2 ? "end" : this.report.times.mark(time, step, around);
       context.fillText(words, Math.min(x + 4, width - 6 * words.length - 4), kRuler / 2);
+      yield;
     }
   }
 
-  lines(selection) {
+  lines_over(selection) {
     const {context, palette, view, height, gutter} = this;
     const line = (time, colour, dash, label) => {
       if (time === undefined || time < view.from || time > view.to) return;
@@ -389,7 +340,7 @@ class Painter {
       context.stroke();
       context.setLineDash([]);
       if (!label) return;
-      context.font = "bold 11px system-ui, sans-serif";
+      context.font = kFonts.strong;
       const wide = context.measureText(label).width + 8;
       const left = Math.min(x, this.width - wide);
       this.box(colour, left, 3, wide, 16);

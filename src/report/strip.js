@@ -1,35 +1,38 @@
 // Where there is more than a canvas can be told of in time, pixels are set by hand: a strip holds a line of them for
-// each crowded lane, and several for the events of a row.
+// each crowded lane, and several for the events of a row. A line stays as long as the same time is shown.
 
 class Strip {
   constructor() {
     this.canvas = document.createElement("canvas");
     this.context = this.canvas.getContext("2d");
+    this.used = this.shown = 0;
   }
 
-  // For as many lines of `width` pixels as are visible.
-  begin(width, lines) {
-    if (this.canvas.width !== width || this.canvas.height < lines) {
-      this.canvas.width = Math.max(1, width);
-      this.canvas.height = Math.max(this.canvas.height, lines, 1);
-      this.image = this.context.createImageData(this.canvas.width, this.canvas.height);
-      this.pixels = new Uint32Array(this.image.data.buffer);
-    }
-    this.width = this.canvas.width;
-    this.used = 0;
+  // Room for `lines` lines of `width` pixels; what was in it is gone.
+  resize(width, lines) {
+    this.canvas.width = this.width = Math.max(1, width);
+    this.canvas.height = this.capacity = Math.max(1, lines);
+    this.image = this.context.createImageData(this.width, this.capacity);
+    this.pixels = new Uint32Array(this.image.data.buffer);
+    this.used = this.shown = 0;
   }
 
-  // The first of `count` lines that are clear.
+  clear() {
+    this.pixels.fill(0, 0, this.used * this.width);
+    this.used = this.shown = 0;
+  }
+
+  // The first of `count` lines that are clear. The caller sees to it that there is room.
   take(count) {
     const first = this.used;
     this.used += count;
-    this.pixels.fill(0, first * this.width, this.used * this.width);
     return first;
   }
 
-  // To be called before `draw`, once all lines are filled.
+  // To be called before `draw`, once all lines are filled: handing pixels over costs little when it is done once.
   end() {
-    if (this.used > 0) this.context.putImageData(this.image, 0, 0, 0, 0, this.width, this.used);
+    if (this.used > this.shown) this.context.putImageData(this.image, 0, 0, 0, this.shown, this.width, this.used - this.shown);
+    this.shown = this.used;
   }
 
   draw(context, first, count, x, y, width, height) {
@@ -46,20 +49,31 @@ function pixelOf(colour) {
 
 const kLong = 24; // pixels from which on a span is shown for itself
 
-// One state for each pixel of a line; the numbers of the long spans go to `long`.
-function crowdLine(lane, first, last, view, scale, strip, colours, totals, long) {
+const kPiece = 128; // pixels of a line that are set at once
+
+// One state for each pixel of a line; the numbers of the long spans go to `long`. Gives the line, behind as many pauses as
+// there are pieces.
+function* crowdLine(lane, first, last, view, scale, strip, colours, long) {
   const line = strip.take(1);
-  const {width, pixels} = strip;
-  let i = first;
-  for (let x = 0; x < width; ++x) {
-    const end = advance(lane.from, view.from + (x + 1) / scale, i, last);
-    if (end > i) pixels[line * width + x] = colours[lane.state_of(i, end, totals)];
-    // Nothing begins in this pixel: what began before may still last.
-    else if (i > first && lane.to[i - 1] > view.from + x / scale) pixels[line * width + x] = colours[lane.state[i - 1]];
-    if (end > i && (lane.to[end - 1] - Math.max(view.from, lane.from[end - 1])) * scale >= kLong) long.push(end - 1);
-    i = end;
+  for (let x = 0, i = first; x < strip.width; x += kPiece) {
+    i = crowdPiece(lane, i, last, x, Math.min(strip.width, x + kPiece), view, scale, strip, line, colours, long);
+    yield;
   }
   return line;
+}
+
+// The pixels [x, end) of a line; `i`: the first span that begins in them or behind. Gives the first that begins behind.
+function crowdPiece(lane, i, last, x, end, view, scale, strip, line, colours, long) {
+  const {width, pixels} = strip;
+  for (; x < end; ++x) {
+    const next = advance(lane.from, view.from + (x + 1) / scale, i, last);
+    if (next > i) pixels[line * width + x] = colours[lane.state_of(i, next)];
+    // Nothing begins in this pixel: what began before may still last.
+    else if (i > 0 && lane.to[i - 1] > view.from + x / scale) pixels[line * width + x] = colours[lane.state[i - 1]];
+    if (next > i && (lane.to[next - 1] - Math.max(view.from, lane.from[next - 1])) * scale >= kLong) long.push(next - 1);
+    i = next;
+  }
+  return i;
 }
 
 // Ticks, the higher the more of them there are in a pixel.
@@ -72,8 +86,8 @@ function tickLines(times, view, scale, strip, colour, height) {
   while (i < last) {
     const x = Math.min(width - 1, Math.floor((times[i] - view.from) * scale));
     const end = Math.max(i + 1, advance(times, view.from + (x + 1) / scale, i, last));
-    const tall = few ? height : Math.min(height, 3 + Math.floor(Math.log2(end - i) / 2));
-    for (let y = height - tall; y < height; ++y) pixels[(line + y) * width + x] = colour;
+    const tall = few ? height : Math.min(height, 3 + ((31 - Math.clz32(end - i)) >> 1));
+    for (let at = (line + height - tall) * width + x, y = 0; y < tall; ++y, at += width) pixels[at] = colour;
     i = end;
   }
   return line;

@@ -1,6 +1,7 @@
 // The timeline: what is looked at, moved by wheel, mouse, keys and buttons, and told as text.
 
 const kLeastNs = 8; // the shortest time that fills the width
+const kSlice = 6; // ms of a frame that a drawing may take; what is left of it waits for the next frame
 
 class Timeline {
   constructor(report) {
@@ -17,7 +18,7 @@ class Timeline {
       this.show(window.from - room, window.to + room);
     }
     this.selection = undefined;
-    this.redraws = {first: 0, count: 0, slowest: 0, onmore: () => {}};
+    this.redraws = {first: 0, count: 0, slowest: 0, at_once: 0, onmore: () => {}};
     this.finder = new EventFinder(this);
     this.build();
   }
@@ -71,7 +72,7 @@ class Timeline {
   legend() {
     const used = new Set(
       this.tracks.flatMap(track =>
-        track.lanes.flatMap(lane => (lane.size < 5000 ? [...lane.state] : [...new Set(lane.state)]))
+        track.lanes.flatMap(lane => lane.used)
       )
     );
     if (this.tracks.some(track => track.stale.length > 0)) used.add(4);
@@ -140,6 +141,7 @@ class Timeline {
 
   restyle() {
     this.painter?.restyle();
+    this.drawing = undefined;
     this.redraw();
   }
 
@@ -150,7 +152,8 @@ class Timeline {
     this.frame.style.height = on ? Math.min(this.rows.height + kRuler, 1200) + "px" : "";
     this.painter.restyle();
     this.resize();
-    this.paint();
+    this.begin_drawing();
+    this.go_on(Infinity);
   }
 
   resize() {
@@ -161,28 +164,57 @@ class Timeline {
     this.frame.style.height = height + "px";
     this.spacer.style.height = this.rows.height + kRuler + "px";
     this.painter.resize(this.spacer.clientWidth, height);
+    this.drawing = undefined;
     this.redraw();
   }
 
   redraw() {
-    if (this.asked || !this.painter) return;
-    this.asked = true;
-    requestAnimationFrame(() => this.paint());
+    this.stale = true;
+    this.ask();
   }
 
-  paint() {
+  ask() {
+    if (this.asked || !this.painter) return;
+    this.asked = true;
+    requestAnimationFrame(() => this.frame_begins());
+  }
+
+  // What was begun is finished first: who moves on all the time sees something all the time.
+  frame_begins() {
     this.asked = false;
     const begin = performance.now();
-    this.painter.paint(this.view, this.rows, this.selection, this.finder.hits);
+    if (!this.drawing && this.stale) this.begin_drawing();
+    this.go_on(begin + kSlice);
     const took = performance.now() - begin;
-    this.count_redraw(took);
+    this.took += took;
+    this.redraws.at_once = Math.max(this.redraws.at_once, took);
+    if (!this.drawing) this.count_redraw(this.took);
+    this.canvas.toggleAttribute("data-drawing", this.drawing !== undefined || this.stale);
+    if (this.drawing || this.stale) this.ask();
+  }
+
+  begin_drawing() {
+    this.stale = false;
+    this.took = 0;
+    this.drawing = this.painter.draw({...this.view}, this.rows, this.selection, this.finder.hits);
+    this.tell_range();
+  }
+
+  go_on(until) {
+    while (this.drawing) {
+      if (this.drawing.next().done) this.drawing = undefined;
+      else if (performance.now() >= until) return;
+    }
+  }
+
+  tell_range() {
     const {times} = this.report;
     const {from, to} = this.view;
     const step = (to - from) / 200,
       around = Math.max(Math.abs(from), Math.abs(to));
     this.range.value = `${times.mark(from, step, around)} to ${times.mark(to, step, around)} (${times.length(to - from)})`;
-    this.range.dataset.from = this.view.from;
-    this.range.dataset.to = this.view.to;
+    this.range.dataset.from = from;
+    this.range.dataset.to = to;
   }
 
   // The first one also fetches fonts and the like.

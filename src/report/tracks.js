@@ -21,6 +21,12 @@ class Track {
       why: gap.text("why"),
       amount: gap.text("amount"),
     }));
+    this.ranges = {
+      covered: new Ranges(this.covered),
+      idle: new Ranges(this.idle),
+      stale: new Ranges(this.stale),
+      gaps: new Ranges(this.gaps.map(gap => [gap.from, gap.to])),
+    };
     this.lanes = [];
     this.events = readEvents(undefined);
     this.depth = 0;

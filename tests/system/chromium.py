@@ -116,6 +116,21 @@ class Browser:
         page.go(address)
         return page
 
+    def frame_times(self, act):
+        """The script's own time for each animation frame while `act` is done, in ms: a busy machine makes no difference."""
+        self.call(
+            "Tracing.start",
+            transferMode="ReportEvents",
+            traceConfig={"includedCategories": ["devtools.timeline"], "excludedCategories": ["*"]},
+        )
+        before = len(self.events)
+        act()
+        self.call("Tracing.end")
+        told = lambda: self.events[before:]
+        self.until(lambda: any(event["method"] == "Tracing.tracingComplete" for event in told()), 30, "a trace")
+        traced = [each for event in told() if event["method"] == "Tracing.dataCollected" for each in event["params"]["value"]]
+        return [each["tdur"] / 1000 for each in traced if each["name"] == "FireAnimationFrame" and "tdur" in each]
+
 
 class Page:
     KEYS = {
@@ -171,8 +186,11 @@ class Page:
             time.sleep(0.01)
 
     def frame(self):
-        """Until what was asked for is drawn."""
-        self.value("new Promise(done => requestAnimationFrame(done))")
+        """Until what was asked for is drawn, in however many frames."""
+        self.value(
+            "new Promise(done => { const look = () => document.querySelector('[data-drawing]') ? requestAnimationFrame(look) : done();"
+            "requestAnimationFrame(look); })"
+        )
 
     def text(self, selector):
         return self.value(f"document.querySelector({json.dumps(selector)})?.innerText ?? null")

@@ -46,3 +46,9 @@ class ReportCase(unittest.TestCase):
         page = self.pages[make.__name__]
         page.browser.call("Target.activateTarget", targetId=page.target)
         return page
+
+    def forget(self, make):
+        """Its page is opened anew next time."""
+        page = self.pages.pop(make.__name__, None)
+        if page:
+            page.close()

@@ -5,6 +5,7 @@ from report_browser import ReportCase
 from support import main
 
 SHIFT = 8
+MOST_MS = 16  # of a redraw: a frame, where the screen shows 60 in a second
 
 
 class ReportInput(ReportCase):
@@ -197,7 +198,7 @@ class ReportInput(ReportCase):
         took = self.script_ms(
             page, lambda i: page.value(f"document.querySelector('.lines').scrollTop = {i * 150000}"), 10
         )
-        self.assertLess(max(took), 16)
+        self.assertLess(max(took), MOST_MS)
 
     def script_ms(self, page, act, times):
         """The script's own time on its thread for each: a busy machine makes no difference."""
@@ -236,23 +237,22 @@ class ReportInput(ReportCase):
         self.assertEqual(page.text("#timeline-readout"), told[found - 1])
 
     def test_a_million_events_stay_smooth(self):
+        """Every redraw, each the best of three where the first took too long: what others do to the caches goes, what it costs stays."""
+        best, passes = {}, 0
+        while passes == 0 or (passes < 3 and max(best.values()) > MOST_MS):
+            took = self.redraw_million()
+            best = {place: min(ms, best.get(place, ms)) for place, ms in took.items()}
+            passes += 1
+        times = sorted(best.values())
         page = self.page(report_oddities.million)
+        print(
+            f"\nscript time of {len(times)} redraws: median {times[len(times) // 2]:.1f} ms, slowest {times[-1]:.1f} ms, "
+            f"best of {passes}; {page.text('#redraw-times')}"
+        )
+        self.assertGreater(times[len(times) // 2], 0.1, "nothing was drawn")
+        self.assertLess(times[-1], MOST_MS, best)
         self.assertEqual(page.text("#headline"), "silent: 16 cores wait")
         self.assertEqual(page.complaints(), [])
-        page.call("Performance.enable", timeDomain="threadTicks")
-        self.whole(page)
-        x, y = page.middle("#timeline-canvas")
-        page.click_at(x, y)
-        took = self.script_ms(page, lambda i: page.wheel(x, y, down=-400), 12)
-        took += self.script_ms(page, lambda i: page.key("ArrowLeft"), 3)
-        took += self.script_ms(page, lambda i: page.wheel(x, y, down=400), 12)
-        took += self.script_ms(page, lambda i: page.mouse("mouseMoved", x + i, y), 6)
-        took.sort()
-        print(
-            f"\nscript time of {len(took)} redraws: median {took[len(took) // 2]:.1f} ms, slowest {took[-1]:.1f} ms; {page.text('#redraw-times')}"
-        )
-        # The first ones are compiled meanwhile, and the garbage collector takes its share of one or the other.
-        self.assertLess(took[len(took) * 9 // 10], 16)
         page.click("#event-search")
         page.type("cb=77")
         self.assertEqual(
@@ -260,7 +260,27 @@ class ReportInput(ReportCase):
         )  # 77 and 770 to 779 of a thousand texts
         page.key("Enter")
         self.assertIn("cb=77", page.text("#timeline-readout"))
-        self.assertLess(max(self.script_ms(page, lambda i: page.key("Enter"), 5)), 16)
+        self.assertLess(max(self.script_ms(page, lambda i: page.key("Enter"), 5)), MOST_MS)
+
+    def redraw_million(self):
+        """The page anew, with nothing compiled yet: ms of script for each frame of the first drawing, and for each redraw."""
+        self.forget(report_oddities.million)
+        frames = self.browser.frame_times(lambda: self.page(report_oddities.million).frame())
+        took = {f"frame {i} of the first drawing": ms for i, ms in enumerate(frames)}
+        page = self.page(report_oddities.million)
+
+        def each(name, act, times):
+            for i, ms in enumerate(self.script_ms(page, act, times)):
+                took[f"{name} {i}"] = ms
+
+        each("the whole", lambda i: page.click("[aria-label='Show the whole time']"), 1)
+        x, y = page.middle("#timeline-canvas")
+        each("click", lambda i: page.click_at(x, y), 1)
+        each("zoom in", lambda i: page.wheel(x, y, down=-400), 12)
+        each("move", lambda i: page.key("ArrowLeft"), 3)
+        each("zoom out", lambda i: page.wheel(x, y, down=400), 12)
+        each("point", lambda i: page.mouse("mouseMoved", x + i, y), 6)
+        return took
 
     def test_by_keyboard_alone(self):
         page = self.open(report_pages.device_deadlock)

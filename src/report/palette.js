@@ -1,0 +1,73 @@
+// The style sheet's colours, and patterns, so that states differ without colour, too.
+class Palette {
+  constructor(context) {
+    const style = getComputedStyle(document.documentElement);
+    const colour = name => style.getPropertyValue("--" + name).trim();
+    for (const name of [
+      "ground",
+      "panel",
+      "text",
+      "quiet",
+      "line",
+      "accent",
+      "danger",
+      "event",
+      "hit",
+      "idle",
+      "covered",
+      "selected",
+    ])
+      this[name] = colour(name);
+    this.hatch = colour("hatch");
+    this.state = kStates.map(state => colour("state-" + state.replace(" ", "-")));
+    this.pixels = Uint32Array.from(this.state, pixelOf);
+    this.event_pixel = pixelOf(this.event);
+    this.hit_pixel = pixelOf(this.hit);
+    this.label = kStates.map(state => colour("on-" + state.replace(" ", "-")) || this.text);
+    const hatchings = {waiting: this.stripes, halted: this.checks, stale: this.dots, gap: this.crosses};
+    this.fills = kStates.map((state, i) =>
+      hatchings[state] ? this.pattern(context, this.state[i], hatchings[state]) : this.state[i]
+    );
+  }
+
+  pattern(context, ground, draw) {
+    const tile = document.createElement("canvas");
+    tile.width = tile.height = 8;
+    const pen = tile.getContext("2d");
+    pen.fillStyle = ground;
+    pen.fillRect(0, 0, 8, 8);
+    pen.strokeStyle = pen.fillStyle = this.hatch;
+    draw(pen);
+    return context.createPattern(tile, "repeat");
+  }
+
+  stripes(pen) {
+    pen.beginPath();
+    for (const x of [-8, 0, 8]) {
+      pen.moveTo(x, 8);
+      pen.lineTo(x + 8, 0);
+    }
+    pen.stroke();
+  }
+
+  crosses(pen) {
+    pen.beginPath();
+    for (const x of [-8, 0, 8]) {
+      pen.moveTo(x, 8);
+      pen.lineTo(x + 8, 0);
+      pen.moveTo(x, 0);
+      pen.lineTo(x + 8, 8);
+    }
+    pen.stroke();
+  }
+
+  checks(pen) {
+    pen.fillRect(0, 0, 4, 4);
+    pen.fillRect(4, 4, 4, 4);
+  }
+
+  dots(pen) {
+    pen.fillRect(1, 1, 2, 2);
+    pen.fillRect(5, 5, 2, 2);
+  }
+}
