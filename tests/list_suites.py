@@ -28,18 +28,18 @@ def main():
     program, name, timeout, results, out = sys.argv[1:]
     lines = []
 
-    def add(what, test_filter, labels, seconds):
+    def add(what, test_filter, labels, seconds, cost):
         result = pathlib.Path(results) / (f"{name}.{what}".replace("/", "_") + ".xml")
         test = f"[=[{name}.{what}]=]"
         lines.append(f"add_test({test} [=[{program}]=] [=[--gtest_filter={test_filter}]=] [=[--gtest_output=xml:{result}]=])")
-        lines.append(f'set_tests_properties({test} PROPERTIES LABELS {labels} TIMEOUT {seconds})')
+        lines.append(f'set_tests_properties({test} PROPERTIES LABELS {labels} TIMEOUT {seconds} COST {cost})')
 
     for suite, names in cases(program):
         if suite.endswith("Long"):
             for case in names:
-                add(f"{suite}.{case}", f"{suite}.{case}", "long", LONG_S)
+                add(f"{suite}.{case}", f"{suite}.{case}", "long", LONG_S, 1)
         else:
-            add(suite, f"{suite}.*", "unit", timeout)
+            add(suite, f"{suite}.*", "unit", timeout, len(names))  # those of many cases take longest, and begin first
     pathlib.Path(out).write_text("\n".join(lines) + "\n")
 
 

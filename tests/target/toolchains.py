@@ -50,7 +50,7 @@ class Case(unittest.TestCase):
         self.objects = 0
 
     def compile(self, toolchain, language, source, *flags):
-        """The object file made of a source: a path, or text."""
+        """The object file made of a source, a path or text; None with -fsyntax-only."""
         if not isinstance(source, os.PathLike):
             text, source = source, self.folder / ("source.c" if language == "c" else "source.cc")
             source.write_text(text)
@@ -61,7 +61,7 @@ class Case(unittest.TestCase):
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             self.fail(f"{toolchain.name}, {language}: {' '.join(command)}\n{done.stderr}")
-        return ObjectFile(output.read_bytes())
+        return ObjectFile(output.read_bytes()) if output.exists() else None
 
 
 class ObjectFile:
