@@ -159,8 +159,8 @@ class Case(unittest.TestCase):
         return b"".join(data for _, data in pieces)
 
     def snapshots(self):
-        # The page of one is written beside it for a moment.
-        return sorted(path for path in self.folder.glob("ring.snapshot-*") if not path.name.endswith(".report.partial"))
+        # One is written beside its place, and so is its page.
+        return sorted(path for path in self.folder.glob("ring.snapshot-*") if not path.name.endswith(".partial"))
 
 
 def python(code, *words):

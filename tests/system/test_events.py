@@ -69,7 +69,8 @@ static long ask(long process, long thread, long signal) {
 static struct hangscope_core* cores[2];
 static sem_t ready, done;
 static void on_signal(int number) { (void)number; hangscope_task_resume(1); }
-static void* once(void* unused) { hangscope_task_yield(); return unused; }
+static long ended;
+static void* once(void* unused) { hangscope_task_yield(); ended = (syscall)(SYS_gettid); return unused; }
 static void* stay(void* which) {
   armed = which == 0;
   hangscope_task_yield();
@@ -84,8 +85,11 @@ int main(void) {
   sem_init(&ready, 0, 0);
   sem_init(&done, 0, 0);
   hangscope_task_yield();
-  for (int i = 0; i < 2; i++) { pthread_create(&dead[i], 0, once, 0); pthread_join(dead[i], 0); }
-  usleep(50000);
+  for (int i = 0; i < 2; i++) {
+    pthread_create(&dead[i], 0, once, 0);
+    pthread_join(dead[i], 0);
+    while ((syscall)(SYS_tgkill, getpid(), ended, 0) == 0) usleep(100);  // the kernel lets it go a moment later
+  }
   for (long i = 0; i < 2; i++) { pthread_create(&threads[i], 0, stay, (void*)i); sem_wait(&ready); }
   for (int i = 0; i < 2; i++) sem_post(&done);
   for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);

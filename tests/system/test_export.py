@@ -151,11 +151,12 @@ class Snapshots(ExportCase):
 
     def snapshot(self, process):
         process.send_signal(signal.SIGUSR1)
-        return self.until(lambda: [s for s in self.snapshots() if not s.name.endswith(".partial")], what="a snapshot")[0]
+        return self.until(self.snapshots, what="a snapshot")[0]
 
     def take(self):
-        process = self.recorder("run", "--scope", "pid:", "--cpu", "--", MARKED, stdout=subprocess.DEVNULL)
-        time.sleep(0.7)
+        process = self.recorder("run", "--scope", "pid:", "--cpu", "--", MARKED)
+        while process.stdout.readline() != b"500 calls\n":
+            self.assertIsNone(process.poll())
         folder = self.snapshot(process)
         process.terminate()
         self.wait(process)

@@ -90,7 +90,7 @@ class View(Live):
     def test_a_hang_is_seen_its_core_opened_and_the_finding_stays_behind(self):
         target = self.target("deadlock")
         self.start_shell()
-        self.watch("--stall", "1", f"pid:{target.pid}")
+        self.watch("--stall", "2", f"pid:{target.pid}")
         self.until_screen(r"^no hang and no fault found so far$", r"core +role +activity +at +waits for +since", r"^> +\d+ \w+")
         screen = self.until_screen(r"^HANG: deadlock, 2 of 3 cores wait for each other \(certain\)$", r"^3 cores +I 1 idle +W 2 waiting$")
         rows = re.findall(r"^ ! +\d+ (alpha|beta) +copier +waiting +LCKW +(queue|table) +\d+\.\d s$", screen, re.MULTILINE)

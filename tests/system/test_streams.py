@@ -206,12 +206,16 @@ class Terminal(Streams):
         """Runs a command on a new terminal, as its session's leader."""
         self.open_terminal()  # skips where there is none
         self.seen = b""
+        has_size, tell = os.pipe()
         pid, self.terminal = pty.fork()
         if pid == 0:
             os.environ["PS1"] = "shell> "
-            time.sleep(0.1)  # for the size
+            os.close(tell)
+            os.read(has_size, 1)
             os.execvp(command[0], command)
         set_size(self.terminal, rows, columns)
+        os.close(has_size)
+        os.close(tell)
         self.modes = termios.tcgetattr(self.terminal)
         self.pid = pid
         self.addCleanup(self.end_session, pid, self.terminal)

@@ -39,8 +39,12 @@ class Triggered(Case):
 
 class Lines(Triggered):
     def test_a_line_takes_a_snapshot_that_names_it(self):
-        outcome = self.run_program(python(WAIT + "print('a'); print('panic: cb3', 7); time.sleep(1); print('b')"),
-                                   "--trigger", "pan[ik]c: (.*) 7$")
+        process = self.recorder("run", "--trigger", "pan[ik]c: (.*) 7$", "--",
+                                *python("print('a'); print('panic: cb3', 7); input(); print('b')"), stdin=subprocess.PIPE)
+        self.until(self.taken, what="the snapshot")
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        outcome = self.wait(process)
         self.assertEqual(outcome.status, 0)
         snapshot, = outcome.of_type("snapshot")
         self.assertEqual(snapshot["trigger"], "regex: pan[ik]c: (.*) 7$")
@@ -71,19 +75,25 @@ class Lines(Triggered):
         code = WAIT + "end=time.time()+2.5\nn=0\nwhile time.time()<end:\n print('panic\\n'*100); n+=100; time.sleep(0.01)\nprint(n)"
         outcome = self.run_program(python(code), "--trigger", "panic", "--no-passthrough", "--max-snapshots", 9)
         snapshots = outcome.of_type("snapshot")
-        self.assertIn(len(snapshots), (2, 3, 4))
+        self.assertGreater(len(snapshots), 1)
+        self.assertLess(len(snapshots), outcome.last["elapsed_s"] + 2)  # a second is quiet
         count = int(self.cat(self.prefix).split()[-1])
         told = sum(m.get("suppressed", 0) for m in snapshots)
         left = [int(n["text"].split(": ")[2].split(" more")[0].replace(" ", "")) for n in outcome.of_type("note") if "quiet period" in n["text"]]
         self.assertEqual(len(snapshots) + told + sum(left), count)
 
     def test_a_shorter_quiet_period_takes_more(self):
-        outcome = self.run_program(python(WAIT + "for i in range(4): print('panic'); time.sleep(0.4)"), "--trigger", "panic",
-                                   "--trigger-quiet", "100ms", "--max-snapshots", 9)
-        self.assertEqual(len(outcome.of_type("snapshot")), 4)
+        process = self.recorder("run", "--trigger", "panic", "--trigger-quiet", "100ms", "--max-snapshots", 9, "--",
+                                *python("for i in range(4): print('panic'); input()"), stdin=subprocess.PIPE)
+        for count in range(1, 5):
+            self.until(lambda: len(self.taken()) == count, what=f"snapshot {count}")
+            time.sleep(0.2)
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+        self.assertEqual(len(self.wait(process).of_type("snapshot")), 4)
 
     def test_what_the_ring_overwrote_unseen_is_told(self):
-        code = "import sys\nb=b'x'*1023+b'\\n'\nfor i in range(400000): sys.stdout.buffer.write(b)"
+        code = "import sys\nb=(b'x'*1023+b'\\n')*64\nfor i in range(2000): sys.stdout.buffer.write(b)"
         outcome = self.run_program(python(code), "--trigger", "panic", "--size", "64K", "--keep", 1, "--no-passthrough")
         notes = [n["text"] for n in outcome.of_type("note") if "without being searched" in n["text"]]
         self.assertTrue(notes)
@@ -130,7 +140,7 @@ class Post(Triggered):
         self.assertEqual(len(outcome.of_type("snapshot")), 3)
         times = [m["trigger_s"] for m in self.manifests()]
         self.assertEqual(times, sorted(times))
-        self.assertGreater(times[2] - times[0], 2)
+        self.assertGreater(times[2] - times[0], 1)
         self.assertEqual([m["trigger_detail"] for m in self.manifests()], ["panic 0", "panic 1", "panic 2"])
 
     def test_the_end_takes_all_that_wait(self):

@@ -30,6 +30,27 @@ def states(pid):
     return found
 
 
+def family(pid):
+    """The states of a process's threads and of its descendants'; None: one of them ended meanwhile."""
+    found = states(pid)
+    try:
+        children = [int(child) for task in found or () for child in pathlib.Path(f"/proc/{pid}/task/{task}/children").read_text().split()]
+    except OSError:
+        return None
+    for child in children:
+        found = None if found is None or (of_child := family(child)) is None else found | of_child
+    return found
+
+
+def spins(thread):
+    """Whether it has run for long: one that runs may as well be on its way to where it waits, on a busy machine."""
+    try:
+        fields = pathlib.Path(f"/proc/{thread}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return False
+    return int(fields[11]) + int(fields[12]) >= 5  # hundredths of a second
+
+
 class WhyCase(support.Case):
     def start(self, program, *words, stdin=subprocess.DEVNULL, **popen):
         """Starts an example and waits for its first line."""
@@ -47,11 +68,11 @@ class WhyCase(support.Case):
                 stream.close()
 
     def settled(self, pid):
-        """Waits until its threads stand still, or run, for 50 ms."""
+        """Waits until its threads and its children's stand still for 50 ms, or spin."""
         def stands_still():
-            before = states(pid)
+            before = family(pid)
             time.sleep(0.05)
-            return before is not None and before == states(pid)
+            return before is not None and before == family(pid) and all(state != "R" or spins(thread) for thread, (state, _) in before.items())
         self.until(stands_still, what=f"process {pid} came to rest")
 
     def hung(self, name):
@@ -114,7 +135,10 @@ class HungPrograms(WhyCase):
         self.assertEqual("look_up()", found["threads"][0]["where"]["function"])
 
     def test_a_spin_for_a_flag_that_nobody_sets(self):
-        found = self.only_finding(self.hung("busy_spin").pid, "spin", "certain")
+        process = self.hung("busy_spin")
+        # On a busy machine the time for its steps may be over before the circle is closed.
+        found = self.until(lambda: self.why(process.pid)[2], what="a circle")[0]
+        self.assertEqual(("spin", "certain"), (found["kind"], found["confidence"]), found)
         self.assertIn("spins for table_ready", found["summary"])
         self.assertEqual("wait_for_table()", found["threads"][0]["where"]["function"])
 
@@ -256,17 +280,20 @@ class Harmless(WhyCase):
             process.stdin.flush()
             return map(int, process.stdout.readline().split())
 
-        since_before()
-        time.sleep(0.5)
-        usual_us, _ = since_before()
-        stops_us = []
-        for _ in range(5):
-            _, note, _, _ = self.why(process.pid)
-            stops_us.append(note["longest_stop_s"] * 1e6)
-        pause_us, interrupted = since_before()
-        print(f"longest pause {pause_us} us, without looking {usual_us} us, stops said to be at most {max(stops_us):.0f} us")
-        self.assertEqual(0, interrupted)
-        # Whatever else runs on this machine takes its turns meanwhile.
+        for last_try in (False, False, True):
+            since_before()
+            time.sleep(0.5)
+            usual_us, _ = since_before()
+            stops_us = []
+            for _ in range(5):
+                _, note, _, _ = self.why(process.pid)
+                stops_us.append(note["longest_stop_s"] * 1e6)
+            pause_us, interrupted = since_before()
+            print(f"longest pause {pause_us} us, without looking {usual_us} us, stops said to be at most {max(stops_us):.0f} us")
+            self.assertEqual(0, interrupted)
+            # Whatever else runs on this machine takes its turns meanwhile, but not each time.
+            if last_try or pause_us < max(stops_us) + 3 * usual_us + 100_000:
+                break
         self.assertLess(pause_us, max(stops_us) + 3 * usual_us + 100_000)
 
     def test_the_program_survives_hangscope_being_killed_in_the_middle(self):
@@ -312,7 +339,8 @@ class Harmless(WhyCase):
         self.assertRegex(outcome.err.decode(), f"process {process.pid} .* as root")
 
     def test_a_thread_of_the_kernel_is_told_from_a_program(self):
-        kernel = next((int(p.name) for p in pathlib.Path("/proc").iterdir() if p.name.isdigit() and self.is_of_kernel(p)), None)
+        # The oldest: others come and go.
+        kernel = min((int(p.name) for p in pathlib.Path("/proc").iterdir() if p.name.isdigit() and self.is_of_kernel(p)), default=None)
         if kernel is None:
             self.skipTest("no thread of the kernel can be seen here: this is a container")
         outcome = self.hangscope("why", f"pid:{kernel}")
