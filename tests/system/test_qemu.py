@@ -4,7 +4,8 @@ import unittest
 
 from support import FIRMWARE, Case, main
 
-STALL = 2
+STALL = 1
+CONTROL_S = 5 * STALL
 
 
 def qemu(bits, elf, harts=3, log="exec,nochain", extra=()):
@@ -21,7 +22,7 @@ class Qemu(Case):
         """Runs a firmware until hangscope calls it a hang, or `seconds` have passed."""
         elf = FIRMWARE / f"rv{bits}-{name}.elf"
         command = ["timeout", "--signal=TERM", str(seconds), *qemu(bits, elf, **machine)]
-        return self.run_program(command, "--elf", elf, "--stall", STALL, "--heartbeat", 0.5, "--on-hang", "kill",
+        return self.run_program(command, "--elf", elf, "--stall", STALL, "--heartbeat", 0.25, "--on-hang", "kill",
                                 "--size", "100M", "--no-passthrough", *options, timeout=seconds + 30)
 
     def assert_spins(self, outcome, expected, places=None):
@@ -129,26 +130,26 @@ class Hangs(Qemu):
 
 class Controls(Qemu):
     def test_harts_that_work_on(self):
-        self.assert_left_alone(self.watch("handshake-work", seconds=4 * STALL))
+        self.assert_left_alone(self.watch("handshake-work", seconds=CONTROL_S))
 
     def test_hot_crc_loop_for_three_stall_times(self):
-        outcome = self.watch("handshake-crc", extra=("-device", f"loader,addr=0x83f00000,data={3000 * STALL},data-len=4"))
+        outcome = self.watch("handshake-crc", extra=("-device", f"loader,addr=0x83f00000,data={4000 * STALL},data-len=4"))
         self.assert_left_alone(outcome)
         self.assertEqual((outcome.status, outcome.last["state"]), (0, "finished"))
 
     def test_long_initialisation(self):
-        outcome = self.watch("loops-longinit", seconds=5 * STALL,
-                             extra=("-device", f"loader,addr=0x83f00000,data={3000 * STALL},data-len=4"))
+        outcome = self.watch("loops-longinit", seconds=CONTROL_S,
+                             extra=("-device", f"loader,addr=0x83f00000,data={4000 * STALL},data-len=4"))
         self.assert_left_alone(outcome)
 
     def test_wfi_by_design_while_another_hart_works(self):
-        self.assert_left_alone(self.watch("loops-wfi_design", seconds=4 * STALL))
+        self.assert_left_alone(self.watch("loops-wfi_design", seconds=CONTROL_S))
 
     def test_waiting_for_the_clock(self):
-        self.assert_left_alone(self.watch("loops-delay", seconds=5 * STALL))
+        self.assert_left_alone(self.watch("loops-delay", seconds=CONTROL_S))
 
     def test_one_hart_spins_while_another_works(self):
-        outcome = self.watch("loops-onehart_busy", seconds=5 * STALL)
+        outcome = self.watch("loops-onehart_busy", seconds=CONTROL_S)
         self.assert_left_alone(outcome)
         cores = {core["name"]: core for core in outcome.of_type("heartbeat")[-1]["cores"]}
         self.assertEqual((cores["hart 1"]["state"], cores["hart 1"]["function"]), ("looping", "wait_for_result"))
@@ -156,7 +157,7 @@ class Controls(Qemu):
 
     def test_without_an_elf_a_spin_is_only_possible(self):
         elf = FIRMWARE / "rv32-loops-loop7.elf"
-        outcome = self.run_program(["timeout", str(4 * STALL), *qemu(32, elf)], "--stall", STALL, "--heartbeat", 0.5,
+        outcome = self.run_program(["timeout", str(CONTROL_S), *qemu(32, elf)], "--stall", STALL, "--heartbeat", 0.25,
                                    "--on-hang", "kill", "--no-passthrough", timeout=60)
         self.assert_left_alone(outcome)
         possible = [b for b in outcome.of_type("heartbeat") if b["state"] == "looping"]
@@ -165,15 +166,15 @@ class Controls(Qemu):
 
     def test_without_nochain_it_warns_and_triggers_nothing(self):
         elf = FIRMWARE / "rv32-loops-loop7.elf"
-        outcome = self.run_program(["timeout", str(4 * STALL), *qemu(32, elf, log="exec")], "--elf", elf, "--stall", STALL,
-                                   "--heartbeat", 0.5, "--on-hang", "kill", "--no-passthrough", timeout=60)
+        outcome = self.run_program(["timeout", str(CONTROL_S), *qemu(32, elf, log="exec")], "--elf", elf, "--stall", STALL,
+                                   "--heartbeat", 0.25, "--on-hang", "kill", "--no-passthrough", timeout=60)
         self.assert_left_alone(outcome)
         self.assertTrue(any("nochain" in note["text"] for note in outcome.of_type("note")))
 
     def test_translations_alone_trigger_nothing(self):
         elf = FIRMWARE / "rv32-loops-loop7.elf"
-        outcome = self.run_program(["timeout", str(4 * STALL), *qemu(32, elf, log="in_asm")], "--elf", elf, "--stall", STALL,
-                                   "--heartbeat", 0.5, "--on-hang", "kill", "--no-passthrough", timeout=60)
+        outcome = self.run_program(["timeout", str(CONTROL_S), *qemu(32, elf, log="in_asm")], "--elf", elf, "--stall", STALL,
+                                   "--heartbeat", 0.25, "--on-hang", "kill", "--no-passthrough", timeout=60)
         self.assert_left_alone(outcome)
         self.assertIn("silent", outcome.states_seen())
 
