@@ -134,7 +134,8 @@ Result<SteppedLoop> Understand(const std::string& bytes, int tid) {
   loop.access.calls_kernel = report.calls_kernel;
   loop.access.reads_clock = report.reads_clock;
   loop.access.reads.resize(report.reads);
-  std::memcpy(loop.access.reads.data(), bytes.data() + sizeof report, report.reads * sizeof(LoopAccess::Range));
+  // A loop that nothing was understood of has none, and memcpy takes no null, not even of no bytes.
+  if (report.reads > 0) std::memcpy(loop.access.reads.data(), bytes.data() + sizeof report, report.reads * sizeof(LoopAccess::Range));
   return loop;
 }
 

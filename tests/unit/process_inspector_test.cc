@@ -377,6 +377,14 @@ TEST(Steps, ShowThatASpinComesBackToItsStateAndWhatItReads) {
   }
 }
 
+TEST(Steps, SeeThatASpinReadsNothing) {
+  const StartedProgram program(SPINNER, "nothing");
+  const ThreadFacts thread = LookAtSpinner(program, "SpinOnNothing", true);
+  ASSERT_TRUE(thread.spin.has_value());
+  EXPECT_FALSE(thread.spin->writes_memory);
+  EXPECT_EQ(thread.spin->polled_variable, "");
+}
+
 TEST(Steps, DoNotTakeAComputationForASpin) {
   ThreadFacts::Spin circle;
   circle.period = 1;

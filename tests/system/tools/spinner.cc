@@ -26,6 +26,9 @@ void SpinOnLock() {
   while (spin_lock.exchange(1) != 0) {
   }
 }
+void SpinOnNothing() {
+  for (;;) asm volatile("");
+}
 void Compute() {
   for (unsigned long i = 0;; ++i) sum = sum * 7 + i;
 }
@@ -61,7 +64,7 @@ struct Way {
   void (*run)();
 };
 const Way kWays[] = {{"flag", SpinOnFlag},  {"yield", YieldOnFlag},  {"lock", SpinOnLock},     {"compute", Compute},
-                     {"count", Count},      {"float", ComputeFloat}, {"threads", StartThreads}};
+                     {"count", Count},      {"float", ComputeFloat}, {"threads", StartThreads}, {"nothing", SpinOnNothing}};
 
 }  // namespace
 
