@@ -103,6 +103,7 @@ Json NodeObject(const ReportNode& node) {
   Put(&json, "place", node.place);
   Put(&json, "since", node.since);
   Put(&json, "waits_for", node.waits_for);
+  Put(&json, "also", node.also);
   if (node.first) json["first"] = true;
   return json;
 }

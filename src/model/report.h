@@ -82,7 +82,9 @@ struct ReportNode {
   std::string name, state, place, waits_for;
   ReportTime since;
   bool first = false;
+  std::string also = {};             // what the system calls it: "thread 4711 worker"; empty: nothing else
   std::optional<TraceWho> who = {};  // not in the page: which track is its
+  int thread = 0;                    // likewise: which thread it is; 0: none, or not known
 };
 
 struct ReportEdge {

@@ -97,6 +97,9 @@ struct ScopeFinding {
   Finding finding;
   std::string summary;             // one line: "deadlock, 2 of 5 cores wait for each other"
   std::vector<std::string> lines;  // who waits for whom, where, since when
+  // Of whom it is about, in the same order, where the scope's cores are the threads of a program: their ids, 0 where one is not
+  // known. Else empty.
+  std::vector<int> threads = {};
 };
 
 struct Verdict {
@@ -110,7 +113,7 @@ struct Verdict {
   std::vector<CoreVerdict> cores;
   std::vector<StreamVerdict> streams;
   std::vector<ScopeFinding> findings;  // of the scope, where there is one; the summary names the first
-  std::vector<ProcessFinding> threads; // of the threads of a program that is silent, likewise
+  std::vector<ProcessFinding> threads; // of the threads of the program, likewise, where the scope does not say the same
 
   // A hang that is worth acting on: a merely possible one triggers nothing.
   bool IsHang() const {

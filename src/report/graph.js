@@ -3,11 +3,12 @@
 const kMostInAColumn = 14;
 const kMostColumns = 8;
 const kBoxWide = 200;
-const kBoxHigh = 54;
+const kSecondName = 14; // the line of one
+const kBoxHigh = 54; // of three lines
 
 function graphPart(report) {
   const graph = report.data.object_of("graph");
-  const nodes = graph ? graph.objects("nodes").map(readNode) : [];
+  const nodes = graph ? sized(graph.objects("nodes").map(readNode)) : [];
   if (nodes.length === 0) return undefined;
   const known = new Map(nodes.map(node => [node.id, node]));
   const edges = graph
@@ -63,12 +64,23 @@ function readNode(node) {
     state: node.text("state"),
     place: node.text("place"),
     waits_for: node.text("waits_for"),
+    also: node.text("also"),
     first: node.flag("first"),
   };
 }
 
+// All of one height: a line more where somebody has a second name.
+function sized(nodes) {
+  const high = kBoxHigh + (nodes.some(node => node.also) ? kSecondName : 0);
+  return nodes.map(node => Object.assign(node, {high}));
+}
+
+function bothNames(node, most) {
+  return shortened(visible(node.name), most) + (node.also ? ` (${shortened(visible(node.also), most)})` : "");
+}
+
 function cycleWords(cycle) {
-  const names = cycle.slice(0, 20).map(node => shortened(visible(node.name), 40));
+  const names = cycle.slice(0, 20).map(node => bothNames(node, 40));
   return (
     names.join(" waits for ") + (cycle.length > 20 ? ` … ${cycle.length - 20} more` : "") + ` waits for ${names[0]}.`
   );
@@ -103,17 +115,18 @@ function intoColumns(nodes, edges, cycle) {
 // Places every node and returns the size of the whole.
 function lay(columns, cycle) {
   const gap = 140;
+  const box_high = columns.flat()[0].high;
   const alone = columns[0].filter(node => !node.cycle);
   const rx = cycle.length > 1 ? Math.max(150, cycle.length * 44) : 0;
   const ry = cycle.length > 2 ? Math.max(80, cycle.length * 26) : 0;
-  const ring_high = cycle.length > 0 ? 2 * ry + kBoxHigh + 70 : 0;
+  const ring_high = cycle.length > 0 ? 2 * ry + box_high + 70 : 0;
   const lists = columns.slice(1).toReversed();
-  const high_of = list => list.length * (kBoxHigh + 22);
+  const high_of = list => list.length * (box_high + 22);
   const high = Math.max(ring_high + high_of(alone), ...lists.map(high_of)) + 20;
   let left = 10;
   for (const list of lists) {
     list.forEach((node, i) =>
-      Object.assign(node, {x: left + kBoxWide / 2, y: (high - high_of(list)) / 2 + (i + 0.5) * (kBoxHigh + 22)})
+      Object.assign(node, {x: left + kBoxWide / 2, y: (high - high_of(list)) / 2 + (i + 0.5) * (box_high + 22)})
     );
     left += kBoxWide + gap;
   }
@@ -128,7 +141,7 @@ function lay(columns, cycle) {
   alone.forEach((node, i) =>
     Object.assign(node, {
       x: cycle.length > 0 ? centre : left + kBoxWide / 2,
-      y: top + ring_high + (i + 0.5) * (kBoxHigh + 22),
+      y: top + ring_high + (i + 0.5) * (box_high + 22),
     })
   );
   const wide = (cycle.length > 0 ? centre + rx : left + kBoxWide / 2) + kBoxWide / 2 + (cycle.length === 1 ? 70 : 10);
@@ -174,12 +187,13 @@ function line(x, y, text, most, more) {
 function nodeDrawing(node, centre) {
   const outer = node.cycle && node.x > centre.x + 1;
   const left = node.x - kBoxWide / 2,
-    top = node.y - kBoxHigh / 2;
+    top = node.y - node.high / 2;
+  const below = node.also ? kSecondName : 0;
   const state = [node.state, node.waits_for].filter(Boolean).join(": ");
   return drawing(
     "g",
     {class: "node" + (node.cycle ? " in-cycle" : "")},
-    drawing("rect", {x: left, y: top, width: kBoxWide, height: kBoxHigh, rx: 6}),
+    drawing("rect", {x: left, y: top, width: kBoxWide, height: node.high, rx: 6}),
     line(left + 9, top + 17, node.name, 24, {class: "name"}),
     node.first &&
       drawing(
@@ -187,8 +201,9 @@ function nodeDrawing(node, centre) {
         {x: outer ? left + kBoxWide - 2 : left + 2, y: top - 5, class: "first", "text-anchor": outer ? "end" : "start"},
         "first to stop"
       ),
-    line(left + 9, top + 32, state, 27, {class: "small"}),
-    line(left + 9, top + 46, node.place, 24, {class: "small where"})
+    node.also && line(left + 9, top + 32, node.also, 27, {class: "small"}),
+    line(left + 9, top + 32 + below, state, 27, {class: "small"}),
+    line(left + 9, top + 46 + below, node.place, 24, {class: "small where"})
   );
 }
 
@@ -196,7 +211,7 @@ function nodeDrawing(node, centre) {
 function border(node, x, y) {
   const dx = x - node.x,
     dy = y - node.y;
-  const scale = Math.min(1, 1 / Math.max(Math.abs(dx) / (kBoxWide / 2 + 3), Math.abs(dy) / (kBoxHigh / 2 + 3), 1e-9));
+  const scale = Math.min(1, 1 / Math.max(Math.abs(dx) / (kBoxWide / 2 + 3), Math.abs(dy) / (node.high / 2 + 3), 1e-9));
   return [node.x + dx * scale, node.y + dy * scale];
 }
 

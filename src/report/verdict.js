@@ -126,10 +126,11 @@ function standings(report) {
     since: node.number("since"),
     waits_for: node.text("waits_for"),
     place: node.text("place"),
+    also: node.text("also"),
     first: node.flag("first"),
     cycle: cycle.has(node.text("id")),
   }));
-  const named = new Set(nodes.map(node => node.name));
+  const named = new Set(nodes.flatMap(node => [node.name, node.also]));
   const add = node => {
     if (!named.has(node.name)) nodes.push({first: false, cycle: false, ...node});
     named.add(node.name);
@@ -178,6 +179,7 @@ function standingTable(report, waits_are_told) {
   const row = node => [
     [
       said(node.name, {most: 48}),
+      node.also ? [" ", said(node.also, {most: 48, class: "quiet"})] : "",
       node.first ? element("span", {class: "badge first"}, "first to stop") : "",
       node.cycle ? element("span", {class: "badge hang"}, "cycle") : "",
     ],

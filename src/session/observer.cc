@@ -98,9 +98,11 @@ void Observer::LookAtScope(int pid) {
   if (scope_watch_ != nullptr) scope_watch_->Look(clock_.Monotonic());
 }
 
-// A silence says little; what the threads of the program wait for says more.
+// A silence says little; what the threads of the program wait for says more. Where a scope tells of the same threads, they are
+// the second witness.
 void Observer::LookAtThreads(const Verdict& verdict) {
-  if (inspector_ == nullptr || pid_ <= 0 || verdict.state != State::kSilent) return;
+  const bool scope_tells_of_threads = !verdict.findings.empty() && !verdict.findings.front().threads.empty();
+  if (inspector_ == nullptr || pid_ <= 0 || (verdict.state != State::kSilent && !scope_tells_of_threads)) return;
   ProcessHangs found = FindProcessHangs(clock_, *inspector_, pid_);
   of_threads_ = std::move(found.findings);
   threads_seen_ = std::move(found.threads);

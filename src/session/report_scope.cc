@@ -173,6 +173,7 @@ class ScopeReport {
     node.since = Since(subject);
     const bool is_task = subject.subject.kind == WatchSubject::Kind::kTask;
     node.who = TraceWho{is_task, is_task ? subject.task : subject.subject.index};
+    node.thread = view_.ThreadOf(subject.subject);
     return node;
   }
 

@@ -51,7 +51,7 @@ class ThreadsReader {
   void Finish() {
     for (const Json& thread : threads_) AddThread(thread);
     for (const Json& finding : findings_) AddFinding(finding);
-    if (report_.graph.nodes.empty()) AddGraph();
+    AddGraph();
   }
 
  private:
@@ -72,13 +72,18 @@ class ThreadsReader {
     report_.threads.push_back(std::move(thread));
   }
 
-  // The manifest has it without evidence.
+  // The manifest has it without evidence. A circle that the scope tells of, too, is one with that.
   void AddFinding(const Json& json) {
     const std::string summary = TextField(json, "summary");
-    const auto known = std::find_if(report_.findings.begin(), report_.findings.end(), [&](const ReportFinding& f) { return f.summary == summary; });
     if (summary.empty()) return;
     ReportFinding finding{TextField(json, "kind"), TextField(json, "confidence"), summary, TextsField(json, "lines", kMostThreads),
                           TextsField(json, "evidence", kMostThreads), TextsField(json, "doubts", kMostThreads)};
+    if (ReportFinding* const same = IsOfCycle(json) ? ScopesDeadlock() : nullptr) {
+      Unite(finding, same);
+      std::erase_if(report_.findings, [&](const ReportFinding& f) { return &f != same && f.kind == "deadlock" && f.summary == summary; });
+      return;
+    }
+    const auto known = std::find_if(report_.findings.begin(), report_.findings.end(), [&](const ReportFinding& f) { return f.summary == summary; });
     if (known == report_.findings.end()) {
       if (report_.findings.size() < kMostThreads) report_.findings.push_back(std::move(finding));
     } else if (known->evidence.empty() && known->doubts.empty()) {
@@ -87,8 +92,40 @@ class ThreadsReader {
     }
   }
 
-  // Those that a finding is about, and all who wait for a thread that is known.
+  // Of the threads that wait in a circle in the graph, which then is the scope's.
+  bool IsOfCycle(const Json& finding) const {
+    if (TextField(finding, "kind") != "deadlock" || report_.graph.cycle.empty()) return false;
+    std::set<uint64_t> cycle, threads;
+    for (const size_t id : report_.graph.cycle) cycle.insert(static_cast<uint64_t>(report_.graph.nodes[id].thread));
+    for (const Json& thread : ListField(finding, "threads")) threads.insert(CountField(thread, "tid").value_or(0));
+    return cycle == threads && cycle.count(0) == 0;
+  }
+
+  ReportFinding* ScopesDeadlock() {
+    const auto at = std::find_if(report_.findings.begin(), report_.findings.end(), [](const ReportFinding& f) { return f.kind == "deadlock"; });
+    return at == report_.findings.end() ? nullptr : &*at;
+  }
+
+  // The scope's words stay; what the threads themselves say is a second witness.
+  void Unite(const ReportFinding& of_threads, ReportFinding* scopes) {
+    const std::string says = "the threads' own waits say the same:";
+    for (auto* evidence : {&scopes->evidence, &report_.evidence}) {
+      const bool told = std::find(evidence->begin(), evidence->end(), says) != evidence->end();
+      if (told || (evidence == &report_.evidence && evidence->empty())) continue;
+      evidence->push_back(says);
+      for (const auto* more : {&of_threads.lines, &of_threads.evidence}) {
+        for (const std::string& line : *more) evidence->push_back("  " + line);
+      }
+    }
+  }
+
+  // Those that a finding is about, and all who wait for a thread that is known. Where the graph is the scope's, its nodes
+  // say what the system calls them, and only threads that a finding is about are added.
   void AddGraph() {
+    const bool of_scope = !report_.graph.nodes.empty();
+    for (const ReportNode& node : report_.graph.nodes) {
+      if (node.thread > 0) ids_.emplace(static_cast<uint64_t>(node.thread), node.id);
+    }
     std::set<uint64_t> of_findings;
     for (const Json& finding : findings_) {
       for (const Json& thread : ListField(finding, "threads")) of_findings.insert(CountField(thread, "tid").value_or(0));
@@ -98,11 +135,23 @@ class ThreadsReader {
     }
     for (const bool wanted : {true, false}) {
       for (const Json& thread : threads_) {
-        if ((of_findings.count(CountField(thread, "tid").value_or(0)) != 0) == wanted) AddNode(thread);
+        const auto tid = CountField(thread, "tid").value_or(0);
+        if (const auto known = ids_.find(tid); known != ids_.end()) NameAlso(thread, &report_.graph.nodes[known->second]);
+        else if ((of_findings.count(tid) != 0) == wanted && (wanted || !of_scope)) AddNode(thread);
       }
     }
     for (const Json& thread : threads_) AddEdges(thread);
     for (const Json& finding : findings_) MarkCycle(finding);
+  }
+
+  static std::string NameOf(const Json& thread) { return fmt::format("{} {}", CountField(thread, "tid").value_or(0), TextField(thread, "name")); }
+
+  // Of a core of the scope, what it is to the system, and what that knows of its wait.
+  static void NameAlso(const Json& thread, ReportNode* node) {
+    if (node->thread == 0 || !node->also.empty()) return;
+    node->also = "thread " + NameOf(thread);
+    const std::string wait = TextField(ObjectField(thread, "waits_for"), "text");
+    if (!wait.empty() && wait != node->waits_for) node->waits_for += (node->waits_for.empty() ? "" : "; ") + wait;
   }
 
   void AddNode(const Json& thread) {
@@ -110,12 +159,13 @@ class ThreadsReader {
     if (!tid || report_.graph.nodes.size() == kMostNodes || ids_.count(*tid) != 0) return;
     ReportNode node;
     node.id = report_.graph.nodes.size();
-    node.name = fmt::format("{} {}", *tid, TextField(thread, "name"));
+    node.name = NameOf(thread);
     node.state = StateOf(TextField(thread, "stand"), TextField(thread, "state"));
     const ReportPlace place = FrameOf(ObjectField(thread, "where"));
     node.place = place.source.empty() ? place.function : fmt::format("{} in {}", place.source, place.function);
     node.waits_for = TextField(ObjectField(thread, "waits_for"), "text");
     node.since = SinceOf(thread);
+    node.who = TraceWho{true, static_cast<int64_t>(*tid)};
     ids_.emplace(*tid, node.id);
     report_.graph.nodes.push_back(std::move(node));
   }
@@ -133,8 +183,14 @@ class ThreadsReader {
     }
     for (const uint64_t tid : whom) {
       const auto to = ids_.find(tid);
-      if (to != ids_.end() && report_.graph.edges.size() < kMostEdges) report_.graph.edges.push_back({from->second, to->second, label, false});
+      if (to == ids_.end() || report_.graph.edges.size() >= kMostEdges || IsEdge(from->second, to->second)) continue;
+      report_.graph.edges.push_back({from->second, to->second, label, false});
     }
+  }
+
+  // The scope may have said it.
+  bool IsEdge(size_t from, size_t to) const {
+    return std::any_of(report_.graph.edges.begin(), report_.graph.edges.end(), [&](const ReportEdge& each) { return each.from == from && each.to == to; });
   }
 
   void MarkCycle(const Json& finding) {

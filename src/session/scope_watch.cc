@@ -67,8 +67,15 @@ void ScopeWatch::TellFindings(TimeNs now) {
   (void)view_->RefreshNames().ok();
   for (const Finding& finding : standing) {
     const WatchScene scene = view_->Scene(now);
-    opinion_.findings.push_back({finding, FindingSummary(finding, scene), LinesBehindTheFirst(FindingText(finding, scene, view_->History(finding)))});
+    opinion_.findings.push_back({finding, FindingSummary(finding, scene), LinesBehindTheFirst(FindingText(finding, scene, view_->History(finding))), ThreadsOf(finding)});
   }
+}
+
+std::vector<int> ScopeWatch::ThreadsOf(const Finding& finding) const {
+  std::vector<int> threads;
+  for (const WatchSubject& subject : finding.subjects) threads.push_back(view_->ThreadOf(subject));
+  const bool any = std::any_of(threads.begin(), threads.end(), [](int thread) { return thread != 0; });
+  return any ? threads : std::vector<int>();
 }
 
 // Only after the stall time is a core that runs known to have done something in it.

@@ -115,6 +115,14 @@ Status WatchView::RefreshNames() {
   return {};
 }
 
+int WatchView::ThreadOf(const WatchSubject& core) const {
+  if (core.kind != WatchSubject::Kind::kCore || (layout().features & HANGSCOPE_FEATURE_THREADS) == 0) return 0;
+  for (const ScopeCore& each : view_->Cores()) {
+    if (each.index == core.index && each.in_use) return static_cast<int>(each.owner);
+  }
+  return 0;
+}
+
 // What the header's check covers, and the check: another run has another pid, count of boots or clock.
 Result<std::string> WatchView::ReadIdentity() const {
   std::string bytes(sizeof(hangscope_header), '\0');

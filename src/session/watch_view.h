@@ -63,6 +63,9 @@ class WatchView final : public WatchSource {
   // Reads again what cores and nodes are called; threads come and go.
   Status RefreshNames();
 
+  // The thread that a core of the scope is; 0: none, or not known.
+  int ThreadOf(const WatchSubject& core) const;
+
   // What texts about it are made from, at `now`.
   WatchScene Scene(TimeNs now) const;
   // Reads a core's whole ring, or for a task those of all cores; tells of the newest `most` events.

@@ -35,6 +35,38 @@ int Weight(const ScopeFinding& found) {
   return (found.finding.IsBad() ? 100 : 1) + static_cast<int>(kWeightiest.end() - at);
 }
 
+// Whoever waits in a circle: the same threads, from whichever of them it is told.
+bool IsOfThreads(const ScopeFinding& found, const std::vector<int>& threads) {
+  if (found.finding.kind != FindingKind::kDeadlock || found.threads.size() != threads.size() || threads.empty()) return false;
+  return std::is_permutation(threads.begin(), threads.end(), found.threads.begin());
+}
+
+const ProcessFinding* WitnessOf(const ScopeFinding& found, const std::vector<ProcessFinding>& threads) {
+  const auto at = std::find_if(threads.begin(), threads.end(), [&](const ProcessFinding& each) {
+    return each.kind == ProcessFindingKind::kDeadlock && IsOfThreads(found, each.threads);
+  });
+  return at == threads.end() ? nullptr : &*at;
+}
+
+// The scope's finding that the verdict is about; null: the threads say nothing of it.
+ScopeFinding* SameHang(Verdict* verdict, const std::vector<ProcessFinding>& threads) {
+  const bool of_scope = verdict->IsHang() && verdict->state == State::kDeadlock && !verdict->findings.empty();
+  if (!of_scope || verdict->findings.front().summary != verdict->summary) return nullptr;
+  return WitnessOf(verdict->findings.front(), threads) == nullptr ? nullptr : &verdict->findings.front();
+}
+
+Verdict WithSecondWitness(Verdict verdict, ScopeFinding* same, const std::vector<ProcessFinding>& threads) {
+  const ProcessFinding& witness = *WitnessOf(*same, threads);
+  verdict.evidence.push_back("the threads' own waits say the same:");
+  for (const std::string& line : witness.lines) verdict.evidence.push_back("  " + line);
+  same->finding.confidence = verdict.confidence = std::max(verdict.confidence, witness.confidence);
+  verdict.threads.clear();
+  for (const ProcessFinding& other : threads) {
+    if (&other != &witness) verdict.threads.push_back(other);
+  }
+  return verdict;
+}
+
 }  // namespace
 
 Verdict Combine(Verdict verdict, const ScopeOpinion& scope) {
@@ -61,6 +93,7 @@ Verdict Combine(Verdict verdict, const ScopeOpinion& scope) {
 }
 
 Verdict CombineThreads(Verdict verdict, const std::vector<ProcessFinding>& threads) {
+  if (ScopeFinding* const same = SameHang(&verdict, threads)) return WithSecondWitness(std::move(verdict), same, threads);
   if (!verdict.IsHang() || verdict.state != State::kSilent || !verdict.cores.empty()) return verdict;
   if (threads.empty() || !threads.front().IsBad()) return verdict;
   verdict.threads = threads;

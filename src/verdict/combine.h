@@ -22,7 +22,9 @@ struct ScopeOpinion {
 Verdict Combine(Verdict streams, const ScopeOpinion& scope);
 
 // The threads of a program that is silent say why: what is found of them, the surest first, is the headline, and the silence
-// is evidence. A verdict that is another one, or knows cores, stays as it is.
+// is evidence. A deadlock of the same threads that its scope tells of, too, is one hang with two witnesses: the scope says
+// what they wait for, and what the kernel knows of them becomes evidence. A verdict that is another one, or knows cores of a
+// simulator, stays as it is.
 Verdict CombineThreads(Verdict streams, const std::vector<ProcessFinding>& threads);
 
 }  // namespace hangscope

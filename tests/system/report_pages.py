@@ -379,6 +379,17 @@ def threads():
     )
 
 
+def scope_and_threads():
+    """The same with a scope: each node has the name that it gave itself and the one that the system gave it."""
+    data = threads()
+    nodes = [
+        {**node, "name": f"core {i} {each['name']}", "also": f"thread {each['id']} {each['name']}", "waits_for": "table; mutex lock"}
+        for i, (node, each) in enumerate(zip(data["graph"]["nodes"], data["threads"]))
+    ]
+    tracks = [{"id": i, "kind": "core", "name": node["name"], "state": "waiting"} for i, node in enumerate(nodes)]
+    return {**data, "tracks": tracks, "graph": {**data["graph"], "nodes": nodes}}
+
+
 def cpu_starvation():
     """One thread keeps a CPU, another is ready and never comes to run. And what a healthy run did."""
     strings = Strings()
@@ -453,4 +464,4 @@ def cpu_starvation():
     )
 
 
-ALL = (device_deadlock, stream_loop, tasks, threads, cpu_starvation)
+ALL = (device_deadlock, stream_loop, tasks, threads, scope_and_threads, cpu_starvation)

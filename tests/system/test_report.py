@@ -101,6 +101,17 @@ class Report(Case):
             self.assertLess(node["since"], -0.3e9)
         self.assertEqual([t["state"] for t in data["tracks"] if t["kind"] == "core"].count("waiting"), 2)
         self.assertIn(["program", COPIERS[0]], data["run"])
+        # Its threads were looked at, too, and tell of the same hang: it is told once, with both witnesses.
+        self.assertTrue((snapshot / "threads.jsonl").exists())
+        self.assertEqual([f["kind"] for f in data["findings"]], ["deadlock"])
+        for evidence in (data["evidence"], data["findings"][0]["evidence"]):
+            self.assertEqual(sum("the threads' own waits say the same" in text for text in evidence), 1, evidence)
+            self.assertEqual(sum("for mutex" in text for text in evidence), 2, evidence)
+        tids = {thread["name"]: thread["id"] for thread in data["threads"]}
+        self.assertEqual(len(data["graph"]["edges"]), 2)
+        for node in data["graph"]["nodes"]:
+            self.assertEqual(node["also"], f"thread {tids[node['name'].split()[-1]]} {node['name'].split()[-1]}")
+            self.assertRegex(node["waits_for"], r"^(queue|table); mutex at 0x\w+, held by \d+$")
         # What is in the page is what --data prints.
         inside = re.search(r'<script[^>]*id="hangscope-data"[^>]*>(.*?)</script>', page, re.DOTALL)[1]
         self.assertEqual(json.loads(inside)["graph"], data["graph"])

@@ -122,6 +122,24 @@ class ReportPage(ReportCase):
             for other_x, other_y, _, _ in boxes[:i]:
                 self.assertTrue(abs(x - other_x) >= wide or abs(y - other_y) >= high, boxes)
 
+    def test_one_hang_of_two_witnesses_is_drawn_once_with_both_names(self):
+        page = self.page(report_pages.scope_and_threads)
+        self.assertEqual(
+            page.value("[...document.querySelectorAll('#graph .node')].map(node => [...node.querySelectorAll('text')].map(text => text.textContent).slice(0, 2))"),
+            [["core 0 reader", "thread 4711 reader"], ["core 1 writer", "thread 4712 writer"]],
+        )
+        self.assertEqual(
+            page.text("#graph p"),
+            "Cycle: core 0 reader (thread 4711 reader) waits for core 1 writer (thread 4712 writer) waits for core 0 reader (thread 4711 reader).",
+        )
+        rows = page.value("[...document.querySelectorAll('table.who tbody tr')].map(row => row.cells[0].innerText)")
+        self.assertEqual(rows, ["core 0 reader thread 4711 readercycle", "core 1 writer thread 4712 writercycle"])
+        lowest = page.value(
+            "Math.max(...[...document.querySelectorAll('#graph .node')].map(node => { const box = node.querySelector('rect').getBBox();"
+            "return Math.max(...[...node.querySelectorAll('text')].map(text => Number(text.getAttribute('y')))) - box.y - box.height; }))"
+        )
+        self.assertLess(lowest, 0, "text lies below its box")
+
     def test_loops_are_drawn_as_loops(self):
         page = self.page(report_pages.stream_loop)
         self.assertEqual(

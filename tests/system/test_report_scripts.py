@@ -22,6 +22,19 @@ class Scripts(unittest.TestCase):
         )
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    @unittest.skipUnless(NODE, "node is missing: Debian 12 has it in nodejs")
+    def test_no_two_use_one_name(self):
+        """In the page they are one script."""
+        check = "new vm.Script('{' + process.argv.slice(1).map(file => fs.readFileSync(file)).join('\\n') + '}')"
+        done = subprocess.run(
+            [NODE, "-e", check, *sorted(glob.glob(str(ROOT / "src/report/*.js")))],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+
 
 if __name__ == "__main__":
     main()

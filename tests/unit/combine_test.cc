@@ -112,6 +112,36 @@ TEST(Combine, ThreadsSayWhyAProgramIsSilent) {
   EXPECT_EQ(text.find("buffer"), std::string::npos) << text;
 }
 
+TEST(Combine, ADeadlockThatScopeAndThreadsTellOfIsOne) {
+  ScopeFinding scopes = Found(FindingKind::kDeadlock, Confidence::kLikely, "deadlock, 2 of 3 cores wait for each other");
+  scopes.threads = {8, 7};
+  ProcessFinding locked = Locked(Confidence::kCertain);
+  locked.threads = {7, 8};
+  ProcessFinding zombie;
+  zombie.summary = "9 child is a zombie";
+  const Verdict verdict = CombineThreads(Combine(Streams(State::kSilent, Confidence::kLikely), {{scopes}, ""}), {locked, zombie});
+  EXPECT_EQ(verdict.state, State::kDeadlock);
+  EXPECT_EQ(verdict.confidence, Confidence::kCertain) << "the surer witness counts";
+  const std::string text = VerdictText(verdict, 0, "");
+  EXPECT_EQ(text.find("hangscope: HANG after 1 m 41 s: deadlock, 2 of 3 cores wait for each other (certain)\n"), 0u) << text;
+  EXPECT_NE(text.find("  the threads' own waits say the same:\n    7 worker  waits for mutex lock\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("2 of 3 threads"), std::string::npos) << "told twice: " << text;
+  EXPECT_NE(text.find("also: 9 child is a zombie"), std::string::npos) << text;
+}
+
+TEST(Combine, OfOtherThreadsItIsAnother) {
+  for (const std::vector<int>& threads : {std::vector<int>{7, 9}, std::vector<int>{7}, std::vector<int>{}}) {
+    ScopeFinding scopes = Found(FindingKind::kDeadlock, Confidence::kLikely, "deadlock of two");
+    scopes.threads = threads;
+    ProcessFinding locked = Locked(Confidence::kCertain);
+    locked.threads = {7, 8};
+    const Verdict before = Combine(Streams(State::kSilent, Confidence::kLikely), {{scopes}, ""});
+    const Verdict verdict = CombineThreads(before, {locked});
+    EXPECT_EQ(verdict.confidence, Confidence::kLikely);
+    EXPECT_EQ(verdict.evidence, before.evidence);
+  }
+}
+
 TEST(Combine, ThreadsChangeNoOtherVerdict) {
   const std::vector sure{Locked(Confidence::kCertain)};
   EXPECT_EQ(CombineThreads(Streams(State::kLooping, Confidence::kCertain), sure).state, State::kLooping);
