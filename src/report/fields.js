@@ -112,6 +112,7 @@ const kKnown = [
   "strings",
   "tracks",
   "kinds",
+  "flows",
   "loops",
   "graph",
   "findings",

@@ -88,6 +88,7 @@ class Page {
     this.add("Divergence", () => divergencePart(report));
     for (const track of report.tracks)
       this.attempt(`the columns of ${visible(track.name)}`, () => track.decode(report.strings));
+    this.attempt("the flows", () => report.decode_flows());
     this.add("Timeline", () => {
       this.timeline = new Timeline(report);
       return this.timeline.tracks.length > 0 ? this.timeline.section : undefined;

@@ -79,6 +79,7 @@ class Painter {
     if (end < height) this.box(this.palette.ground, 0, end, width, height - end);
     this.outside();
     this.lines_over(selection);
+    this.arrows(rows, selection);
   }
 
   // What goes through the strip, of all rows at once: it is handed over only once.
@@ -100,7 +101,7 @@ class Painter {
     yield;
   }
 
-  crowds({track, ticks}, hits) {
+  crowds({track, ticks, counters}, hits) {
     const {view, scale, strip, palette} = this;
     const found = ticks ? hits?.get(track) : undefined;
     const crowds = track.lanes.map(lane => ({of: lane, lines: 1, make: () => this.crowd(lane)}));
@@ -112,6 +113,15 @@ class Painter {
           return tickLines(times, view, scale, strip, pixel, kTicks);
         },
       });
+    for (const counter of counters) {
+      crowds.push({
+        of: counter,
+        lines: kCounter - 2,
+        *make() {
+          return counterLines(counter, view, scale, strip, palette.counter_pixel, kCounter - 2);
+        },
+      });
+    }
     if (ticks) tick(track.events, track.events.time, palette.event_pixel);
     if (found) tick(found, found.times, palette.hit_pixel);
     return crowds;
@@ -149,6 +159,10 @@ class Painter {
     this.spans(palette.idle, track.ranges.idle, top + kLane / 2 - 1, 2);
     for (const [depth, lane] of track.lanes.entries()) {
       this.lane(lane, lines.get(lane), this.rows.lane_top(row, depth), depth === 0 ? kLane : kNestedLane);
+      yield;
+    }
+    for (const [number, counter] of row.counters.entries()) {
+      this.counter(counter, lines.get(counter), this.rows.counter_top(row, number));
       yield;
     }
     this.spans(palette.fills[4], track.ranges.stale, top, kLane, "stale");
@@ -216,6 +230,10 @@ class Painter {
     this.caption(text, this.palette.label[state], left, right, y, height, this.palette.fills[state]);
   }
 
+  counter(counter, line, y) {
+    this.strip.draw(this.context, line, kCounter - 2, this.gutter, y + 1, this.strip.width, kCounter - 2);
+  }
+
   // The events of a row; those that were searched for stand out.
   ticks(line, found, y) {
     this.strip.draw(this.context, line, kTicks, this.gutter, y, this.strip.width, kTicks);
@@ -226,6 +244,7 @@ class Painter {
   mark(row, selection) {
     const {context, palette} = this;
     const {track, depth, index} = selection;
+    if (depth <= kFirstCounter) return;
     context.strokeStyle = palette.accent;
     context.lineWidth = 2;
     if (depth === -1 && index >= 0) {
@@ -255,6 +274,12 @@ class Painter {
       left,
       row.top + kPad + kLane / 2 + 0.5
     );
+    context.fillStyle = palette.quiet;
+    context.font = kFonts.small;
+    row.counters.forEach((counter, number) => {
+      const words = `${visible(counter.name)}, ${grouped(counter.least)} to ${grouped(counter.most)}`;
+      context.fillText(this.cut(words, gutter - left - 18), left + 10, this.rows.counter_top(row, number) + kCounter / 2);
+    });
     this.box(palette.line, gutter - 1, row.top, 1, row.height);
   }
 
@@ -324,6 +349,47 @@ class Painter {
       context.fillText(words, Math.min(x + 4, width - 6 * words.length - 4), kRuler / 2);
       yield;
     }
+  }
+
+  // From who ends the wait that is selected, or should.
+  arrows(rows, selection) {
+    const {context, palette, view, width, height, gutter} = this;
+    const flows = flowsOf(this.report, selection);
+    if (flows.length === 0) return;
+    context.save();
+    context.beginPath();
+    context.rect(gutter, kRuler, width - gutter, height - kRuler);
+    context.clip();
+    context.strokeStyle = context.fillStyle = palette.accent;
+    context.lineWidth = 2;
+    for (const flow of flows) {
+      const from = rows.of(flow.from_track);
+      const to = rows.of(flow.to_track);
+      if (!from || !to) continue;
+      const y = row => kRuler - view.scroll + row.top + kPad + kLane / 2;
+      const x = time => Math.max(gutter + 6, Math.min(this.x(time), width - 6));
+      this.arrow(x(flow.from_time), y(from), x(flow.to_time), y(to));
+    }
+    context.restore();
+  }
+
+  arrow(x0, y0, x1, y1) {
+    const {context} = this;
+    const up = y1 < y0 ? 1 : -1;
+    context.beginPath();
+    context.arc(x0, y0, 3, 0, 2 * Math.PI);
+    context.fill();
+    context.beginPath();
+    context.moveTo(x0, y0);
+    context.lineTo(x0, (y0 + y1) / 2);
+    context.lineTo(x1, (y0 + y1) / 2);
+    context.lineTo(x1, y1 + up * 5);
+    context.stroke();
+    context.beginPath();
+    context.moveTo(x1, y1);
+    context.lineTo(x1 - 4.5, y1 + up * 8);
+    context.lineTo(x1 + 4.5, y1 + up * 8);
+    context.fill();
   }
 
   lines_over(selection) {

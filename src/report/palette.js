@@ -13,6 +13,7 @@ class Palette {
       "danger",
       "event",
       "hit",
+      "counter",
       "idle",
       "covered",
       "selected",
@@ -23,6 +24,7 @@ class Palette {
     this.pixels = Uint32Array.from(this.state, pixelOf);
     this.event_pixel = pixelOf(this.event);
     this.hit_pixel = pixelOf(this.hit);
+    this.counter_pixel = pixelOf(this.counter);
     this.label = kStates.map(state => colour("on-" + state.replace(" ", "-")) || this.text);
     const hatchings = {waiting: this.stripes, halted: this.checks, stale: this.dots, gap: this.crosses};
     this.fills = kStates.map((state, i) =>

@@ -7,7 +7,8 @@ class Timeline {
   constructor(report) {
     this.report = report;
     this.tracks = report.tracks.filter(
-      track => track.kind !== "stream" || track.lanes.length > 0 || track.events.time.length > 0
+      track =>
+        track.kind !== "stream" || track.lanes.length > 0 || track.events.time.length > 0 || track.counters.length > 0
     );
     this.rows = new Rows(this.tracks);
     this.whole = extent(report);
@@ -91,6 +92,9 @@ class Timeline {
       names.push(element("li", {}, element("span", {class: "swatch idle", "aria-hidden": "true"}), "idle"));
     if (this.tracks.some(track => track.events.time.length > 0))
       names.push(element("li", {}, element("span", {class: "swatch event", "aria-hidden": "true"}), "events"));
+    if (this.tracks.some(track => track.counters.length > 0))
+      names.push(element("li", {}, element("span", {class: "swatch counter", "aria-hidden": "true"}), "counters"));
+    const most = Math.max(0, ...this.tracks.map(track => track.counters.length));
     const omitted = this.tracks.reduce((sum, track) => sum + track.events.omitted, 0);
     return element(
       "div",
@@ -101,6 +105,8 @@ class Timeline {
         {class: "quiet hint"},
         "Click into it, then the wheel zooms; drag moves; Shift-drag zooms to what is marked; ? lists the keys."
       ),
+      most > kMostCounters &&
+        element("p", {class: "quiet"}, `Of the counters of a row the first ${kMostCounters} are drawn; hangscope export has all.`),
       omitted > 0 &&
         element(
           "p",
@@ -322,6 +328,8 @@ class Timeline {
     const depth = this.rows.depth_at(row, below);
     if (x < this.painter.gutter) return {track: row.track, depth: 0, index: -1, time: undefined};
     if (depth >= 0) return this.span_at(row.track, depth, time);
+    if (depth <= kFirstCounter)
+      return {track: row.track, depth, index: row.counters[kFirstCounter - depth].at(time), time};
     const near = this.nearest(row.track, time);
     const far = (6 * (this.view.to - this.view.from)) / (this.painter.width - this.painter.gutter);
     if (near < 0 || Math.abs(row.track.events.time[near] - time) > far)
@@ -432,56 +440,4 @@ class Timeline {
     this.selection = undefined;
     this.resize();
   }
-}
-
-// From the oldest to the newest that there is, and a little room.
-function extent(report) {
-  let from = Math.min(report.window?.from ?? 0, report.trigger?.time ?? 0);
-  let to = Math.max(report.window?.to ?? 0, report.trigger?.time ?? 0);
-  const take = (begin, end) => {
-    if (Number.isFinite(begin)) from = Math.min(from, begin);
-    if (Number.isFinite(end)) to = Math.max(to, end);
-  };
-  for (const track of report.tracks) {
-    for (const [begin, end] of [...track.covered, ...track.stale]) take(begin, end);
-    for (const gap of track.gaps) take(gap.from, gap.to);
-    for (const lane of track.lanes) if (lane.size > 0) take(lane.from[0], lane.to[lane.size - 1]);
-    if (track.events.time.length > 0) take(track.events.time[0], track.events.time.at(-1));
-  }
-  const room = Math.max((to - from) * 0.02, kLeastNs);
-  return {from: from - room, to: to + room};
-}
-
-// What was pointed at, as text.
-function describe(report, found) {
-  const {track, depth, index, time} = found;
-  const {times} = report;
-  const name = shortened(visible(track.name));
-  if (index < 0)
-    return [name, track.state, visible(track.what), shortened(visible(track.place)), gapAt(report, track, time)]
-      .filter(Boolean)
-      .join(" · ");
-  if (depth === -1)
-    return `${name} · ${times.exact(time)} · ${shortened(visible(report.event_text(track, index)), 600)}`;
-  const lane = track.lanes[depth];
-  const from = lane.from[index],
-    to = lane.to[index];
-  const text = visible(report.string(lane.text[index]));
-  return [
-    name,
-    kStates[lane.state[index]] + (text ? " " + shortened(text, 300) : ""),
-    `${times.length(to - from)}, from ${times.exact(from)} to ${times.exact(to)}`,
-    gapAt(report, track, time),
-  ]
-    .filter(Boolean)
-    .join(" · ");
-}
-
-function gapAt(report, track, time) {
-  if (time === undefined) return "";
-  const gap = track.gaps.find(each => time >= each.from && time <= each.to);
-  if (gap)
-    return `gap of ${report.times.length(gap.to - gap.from)}: ${[visible(gap.why), visible(gap.amount)].filter(Boolean).join(", ")}`;
-  if (track.stale.some(([from, to]) => time >= from && time <= to)) return "stale: older than the window's other cores";
-  return track.idle.some(([from, to]) => time >= from && time <= to) ? "idle" : "";
 }

@@ -28,6 +28,7 @@ class Track {
       gaps: new Ranges(this.gaps.map(gap => [gap.from, gap.to])),
     };
     this.lanes = [];
+    this.counters = [];
     this.events = readEvents(undefined);
     this.depth = 0;
   }
@@ -36,6 +37,7 @@ class Track {
   decode(strings) {
     this.lanes = readLanes(this.fields.object_of("spans"), this.standing(strings));
     this.events = readEvents(this.fields.object_of("events"));
+    this.counters = this.fields.objects("counters").map(fields => new Counter(fields));
   }
 
   // How it stands at the end lasts until the end, also where no event says so.
@@ -69,8 +71,14 @@ class Report {
       policy: window.text("policy"),
       limited_by: window.text("limited_by"),
     };
+    this.flows = new Flows(undefined);
     const trigger = data.object_of("trigger");
     this.trigger = trigger && {time: trigger.number("time"), text: trigger.text("text")};
+  }
+
+  // Takes time where there are many.
+  decode_flows() {
+    this.flows = new Flows(this.data.object_of("flows"));
   }
 
   string(index) {

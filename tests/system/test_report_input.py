@@ -1,4 +1,6 @@
 """The report's timeline and lists in a headless Chromium, driven by real input events, and how long they take."""
+import collections
+
 import report_oddities
 import report_pages
 from report_browser import ReportCase
@@ -112,6 +114,70 @@ class ReportInput(ReportCase):
             [word.strip() for word in legend if word.strip()],
             ["running", "waiting", "stale", "gap", "function", "idle", "events"],
         )
+
+    def colours(self, page, x, y, wide, high):
+        """Those of a part of the timeline, as #rrggbb, each with how often it is there."""
+        bytes_of = page.value(
+            f"[...document.getElementById('timeline-canvas').getContext('2d').getImageData({int(x)}, {int(y)}, {int(wide)}, {int(high)}).data]"
+        )
+        return collections.Counter("#%02x%02x%02x" % tuple(bytes_of[i : i + 3]) for i in range(0, len(bytes_of), 4))
+
+    def test_counters_are_steps_and_told(self):
+        page = self.page(report_pages.filling)
+        whole = self.whole(page)
+        left, top, wide = page.value(
+            "(r => [r.left, r.top, r.width])(document.getElementById('timeline-canvas').getBoundingClientRect())"
+        )
+        at = lambda time: 180 + (wide - 180) * (time - whole[0]) / (whole[1] - whole[0])
+        first = 26 + 3 + 15  # of the first row, where its counters begin
+        violet = "#7a5195"
+        # 8 at the top, 4 in the middle, 0 at the bottom; between two values a line up.
+        for time, line in ((-5e5, 0), (-1.25e6, 6), (-1.55e6, 11)):
+            for y in range(12):
+                seen = self.colours(page, at(time), first + 1 + y, 1, 1)[violet]
+                self.assertEqual(seen, y == line, (time, y))
+        self.assertGreaterEqual(self.colours(page, at(-1e6) - 1, first + 1, 3, 12)[violet], 6 + 2)
+        page.mouse("mouseMoved", left + at(-5e5), top + first + 5)
+        page.frame()
+        self.assertEqual(
+            page.text("#timeline-readout"), "core 0 writer · cb1 fill 8 from −1.000\u202f000 ms on · between 0 and 8"
+        )
+        page.mouse("mouseMoved", left + at(-1.55e6), top + first + 14 + 5)
+        page.frame()
+        self.assertIn("pages 4 from", page.text("#timeline-readout"))
+        self.assertIn("counters", page.text(".legend ul"))
+
+    def test_who_ends_the_selected_wait_is_an_arrow(self):
+        page = self.page(report_pages.filling)
+        whole = self.whole(page)
+        left, top, wide = page.value(
+            "(r => [r.left, r.top, r.width])(document.getElementById('timeline-canvas').getBoundingClientRect())"
+        )
+        at = lambda time: 180 + (wide - 180) * (time - whole[0]) / (whole[1] - whole[0])
+        high = page.value("document.querySelector('.spacer').offsetHeight")
+        accent = "#1d5fbf"
+        second = 26 + 2 * 3 + 15 + 2 * 14 + 10  # top of the second row
+        between = lambda: self.colours(page, at(0) - 4, 26 + 3 + 15 + 2, 8, second - 26 - 20)[accent]
+        beyond = lambda: self.colours(page, at(0) - 4, second + 14, 8, 20)[accent]
+        page.click_at(left + at(-1.8e6), top + 26 + 8)  # it runs
+        page.frame()
+        self.assertEqual((between(), beyond()), (0, 0))
+        page.click_at(left + at(-5e5), top + 26 + 8)
+        page.mouse("mouseMoved", left + 50, top + high - 2)
+        page.frame()
+        self.assertGreater(between(), 20, "no arrow from the reader to the writer")
+        self.assertEqual(beyond(), 0)
+        page.click_at(left + at(-5e5), top + 26 + 8)
+        self.assertIn("waited for: cb1 ← core 1 reader", page.text("#timeline-readout"))
+        # By keyboard the row below: its wait is for another.
+        page.key("ArrowDown")
+        page.frame()
+        self.assertIn("waited for: cb2 ← core 2 idle", page.text("#timeline-readout"))
+        self.assertEqual(between(), 0)
+        self.assertGreater(beyond(), 10)
+        # A wait that somebody ended: who woke it.
+        page.click_at(left + at(-1.7e6), top + second + 8)
+        self.assertIn("wakes core 1 reader ← core 0 writer", page.text("#timeline-readout"))
 
     def test_the_window_is_shown_first_and_the_whole_on_demand(self):
         page = self.open(report_oddities.standing)

@@ -1,0 +1,59 @@
+// What the timeline shows, as text; and how far it reaches.
+
+// From the oldest to the newest that there is, and a little room.
+function extent(report) {
+  let from = Math.min(report.window?.from ?? 0, report.trigger?.time ?? 0);
+  let to = Math.max(report.window?.to ?? 0, report.trigger?.time ?? 0);
+  const take = (begin, end) => {
+    if (Number.isFinite(begin)) from = Math.min(from, begin);
+    if (Number.isFinite(end)) to = Math.max(to, end);
+  };
+  for (const track of report.tracks) {
+    for (const [begin, end] of [...track.covered, ...track.stale]) take(begin, end);
+    for (const gap of track.gaps) take(gap.from, gap.to);
+    for (const lane of track.lanes) if (lane.size > 0) take(lane.from[0], lane.to[lane.size - 1]);
+    if (track.events.time.length > 0) take(track.events.time[0], track.events.time.at(-1));
+    for (const counter of track.counters) if (counter.time.length > 0) take(counter.time[0], counter.time.at(-1));
+  }
+  const room = Math.max((to - from) * 0.02, kLeastNs);
+  return {from: from - room, to: to + room};
+}
+
+// What was pointed at, as text.
+function describe(report, found) {
+  const {track, depth, index, time} = found;
+  const {times} = report;
+  const name = shortened(visible(track.name));
+  if (index < 0)
+    return [name, track.state, visible(track.what), shortened(visible(track.place)), gapAt(report, track, time)]
+      .filter(Boolean)
+      .join(" · ");
+  if (depth === -1)
+    return `${name} · ${times.exact(time)} · ${shortened(visible(report.event_text(track, index)), 600)}`;
+  if (depth <= kFirstCounter) {
+    const counter = track.counters[kFirstCounter - depth];
+    return `${name} · ${shortened(visible(counter.name))} ${grouped(counter.value[index])} from ${times.exact(counter.time[index])} on · between ${grouped(counter.least)} and ${grouped(counter.most)}`;
+  }
+  const lane = track.lanes[depth];
+  const from = lane.from[index],
+    to = lane.to[index];
+  const text = visible(report.string(lane.text[index]));
+  return [
+    name,
+    kStates[lane.state[index]] + (text ? " " + shortened(text, 300) : ""),
+    `${times.length(to - from)}, from ${times.exact(from)} to ${times.exact(to)}`,
+    flowWords(report, found),
+    gapAt(report, track, time),
+  ]
+    .filter(Boolean)
+    .join(" · ");
+}
+
+function gapAt(report, track, time) {
+  if (time === undefined) return "";
+  const gap = track.gaps.find(each => time >= each.from && time <= each.to);
+  if (gap)
+    return `gap of ${report.times.length(gap.to - gap.from)}: ${[visible(gap.why), visible(gap.amount)].filter(Boolean).join(", ")}`;
+  if (track.stale.some(([from, to]) => time >= from && time <= to)) return "stale: older than the window's other cores";
+  return track.idle.some(([from, to]) => time >= from && time <= to) ? "idle" : "";
+}
