@@ -506,6 +506,10 @@ def read_findings(text):
     return [line for line in lines if line["type"] == "finding"]
 
 
+class TooLate(Exception):
+    """The target had ended before anybody watched it, which a busy machine does to those that end by themselves."""
+
+
 def watch(run, scenario, started, folder):
     """Watches until it has found something and a little longer; controls for their time."""
     log = folder / "watch"
@@ -523,6 +527,8 @@ def watch(run, scenario, started, folder):
             watcher.kill()
             status = watcher.wait()
     text = log.read_text(errors="replace")
+    if status == 3 and '"watching"' not in text and started.process.poll() is not None:
+        raise TooLate(text[-500:])
     run.findings = read_findings(text)
     bad = any(finding["hang"] for finding in run.findings)
     if status not in ((1,) if bad else (0, 130)):
@@ -580,7 +586,7 @@ def ask_why(run, scenario, started, folder):
 NOT_BY_WHY = ("endless loop", "priority starvation", "crash", "abort", "SIGKILL", "corrupt*", "stack*", "guard word")
 
 
-def perform(target, case, make, seed, place):
+def perform(target, case, make, seed, place, tries=5):
     run = Run(target, case, seed)
     scenario = make(random.Random(f"{target}/{case}/{seed}"))
     folder = new_folder(place)
@@ -593,6 +599,10 @@ def perform(target, case, make, seed, place):
             (ask_why if run.how == "why" else watch)(run, scenario, started, folder)
         finally:
             started.kill()
+    except TooLate as error:
+        if tries > 1:
+            return perform(target, case, make, seed, place, tries - 1)
+        run.problem = str(error)
     except Exception as error:  # a table with a hole is better than none
         run.problem = f"{type(error).__name__}: {error}"
     finally:

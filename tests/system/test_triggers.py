@@ -93,7 +93,7 @@ class Lines(Triggered):
         self.assertEqual(len(self.wait(process).of_type("snapshot")), 4)
 
     def test_what_the_ring_overwrote_unseen_is_told(self):
-        code = "import sys\nb=(b'x'*1023+b'\\n')*64\nfor i in range(2000): sys.stdout.buffer.write(b)"
+        code = "import sys\nb=(b'x'*1023+b'\\n')*64\nfor i in range(300): sys.stdout.buffer.write(b)"
         outcome = self.run_program(python(code), "--trigger", "panic", "--size", "64K", "--keep", 1, "--no-passthrough")
         notes = [n["text"] for n in outcome.of_type("note") if "without being searched" in n["text"]]
         self.assertTrue(notes)
