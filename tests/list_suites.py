@@ -32,7 +32,7 @@ def main():
         result = pathlib.Path(results) / (f"{name}.{what}".replace("/", "_") + ".xml")
         test = f"[=[{name}.{what}]=]"
         lines.append(f"add_test({test} [=[{program}]=] [=[--gtest_filter={test_filter}]=] [=[--gtest_output=xml:{result}]=])")
-        lines.append(f'set_tests_properties({test} PROPERTIES LABELS {labels} TIMEOUT {seconds} COST {cost})')
+        lines.append(f'set_tests_properties({test} PROPERTIES LABELS {labels} TIMEOUT {seconds} PROCESSORS 2 COST {cost})')
 
     for suite, names in cases(program):
         if suite.endswith("Long"):

@@ -26,6 +26,7 @@ BUILD = os.environ.get("BUILD", str(ROOT / "build/dev"))
 CMAKE = os.environ.get("CMAKE", shutil.which("cmake"))
 DATA = ROOT / "tests/data"
 LONG = os.environ.get("HANGSCOPE_LONG") == "1"
+SANITIZED = os.environ.get("SANITIZED") == "1"  # the binary takes several times as long, and is the same
 
 
 class Outcome:

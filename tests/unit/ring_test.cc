@@ -133,7 +133,8 @@ TEST_P(RingTest, BoundAndHistoryForAnyChunk) {
   for (const uint64_t chunk : {1u, 7u, 100u, 4096u, 65536u, 1048576u}) {
     for (const auto& [size, keep] : {std::pair("64K", "1"), {"64K", "3"}, {"1M", "1"}, {"700000", "3"}}) {
       SCOPED_TRACE(std::to_string(chunk) + " bytes at a time into " + size + " x " + keep);
-      if (chunk < 100 && (std::string(size) != "64K" || std::string(keep) != "1")) continue;
+      // Small ones fill the larger rings no differently, in hundreds of times as many steps.
+      if (chunk < 4096 && (std::string(size) != "64K" || (chunk < 100 && std::string(keep) != "1"))) continue;
       store_.reset();
       disk_.Clear();
       produced_ = 0;
