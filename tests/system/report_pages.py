@@ -492,7 +492,11 @@ def filling():
             "name": "core 0 writer",
             "spans": spans(strings, [(-2e6, -1e6, "running", 0, ""), (-1e6, 0, "waiting", 0, "cb1")]),
             "events": events(strings, [(-2e6 + k * 1e5, 0, f"page {k}") for k in range(10)]),
-            "counters": [counter("cb1 fill", [(-2e6, 0), (-1.5e6, 4), (-1e6, 8)]), counter("pages", [(-2e6 + k * 1e5, k) for k in range(10)])],
+            "counters": [
+                counter("cb1 fill", [(-2e6, 0), (-1.5e6, 4), (-1e6, 8)]),
+                counter("pages", [(-2e6 + k * 1e5, k) for k in range(10)]),
+                counter("busy", [(-1.2e6 + k * 10, 7 * (k % 64 == 32)) for k in range(19999)] + [(-1000005, 3)]),
+            ],
         },
         {
             "id": 1,

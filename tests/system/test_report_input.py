@@ -137,6 +137,10 @@ class ReportInput(ReportCase):
                 seen = self.colours(page, at(time), first + 1 + y, 1, 1)[violet]
                 self.assertEqual(seen, y == line, (time, y))
         self.assertGreaterEqual(self.colours(page, at(-1e6) - 1, first + 1, 3, 12)[violet], 6 + 2)
+        # Of many in a pixel all heights between the least and the most; behind them the last one holds.
+        self.assertEqual(self.colours(page, at(-1.18e6), first + 28 + 1, 80, 12)[violet], 80 * 12)
+        self.assertEqual(self.colours(page, at(-5e5), first + 28 + 1, 1, 12)[violet], 1)
+        self.assertEqual(self.colours(page, at(-5e5), first + 28 + 1 + 6, 1, 1)[violet], 1)
         page.mouse("mouseMoved", left + at(-5e5), top + first + 5)
         page.frame()
         self.assertEqual(
@@ -156,7 +160,7 @@ class ReportInput(ReportCase):
         at = lambda time: 180 + (wide - 180) * (time - whole[0]) / (whole[1] - whole[0])
         high = page.value("document.querySelector('.spacer').offsetHeight")
         accent = "#1d5fbf"
-        second = 26 + 2 * 3 + 15 + 2 * 14 + 10  # top of the second row
+        second = 26 + 2 * 3 + 15 + 3 * 14 + 10  # top of the second row
         between = lambda: self.colours(page, at(0) - 4, 26 + 3 + 15 + 2, 8, second - 26 - 20)[accent]
         beyond = lambda: self.colours(page, at(0) - 4, second + 14, 8, 20)[accent]
         page.click_at(left + at(-1.8e6), top + 26 + 8)  # it runs
