@@ -71,6 +71,20 @@ Json EventsObject(const ReportEvents& events) {
   return json;
 }
 
+Json CounterObject(const ReportCounter& counter) {
+  Json json{{"name", counter.name}, {"n", counter.time.size()}, {"time", Column(counter.time)}, {"value", Column(counter.value)}};
+  if (counter.omitted > 0) json["omitted"] = counter.omitted;
+  return json;
+}
+
+void PutFlows(const ReportFlows& flows, Json* json) {
+  if (flows.to_time.empty()) return;
+  Json mine{{"n", flows.to_time.size()}, {"to_time", Column(flows.to_time)}, {"to_track", Column(flows.to_track)}, {"from_time", Column(flows.from_time)},
+            {"from_track", Column(flows.from_track)}, {"text", Column(flows.text)}};
+  if (flows.omitted > 0) mine["omitted"] = flows.omitted;
+  (*json)["flows"] = std::move(mine);
+}
+
 Json TrackObject(const ReportTrack& track, size_t id) {
   Json json{{"id", id}, {"kind", track.kind}, {"name", track.name}};
   Put(&json, "parent", track.parent);
@@ -85,6 +99,7 @@ Json TrackObject(const ReportTrack& track, size_t id) {
   PutList(&json, "stale", track.stale, Span);
   if (!track.spans.from.empty()) json["spans"] = SpansObject(track.spans);
   if (!track.events.time.empty() || track.events.omitted > 0) json["events"] = EventsObject(track.events);
+  PutList(&json, "counters", track.counters, CounterObject);
   return json;
 }
 
@@ -271,6 +286,7 @@ std::string ReportDataJson(const Report& report) {
   PutList(&json, "run", report.run, [](const auto& pair) { return Json::array({pair.first, pair.second}); });
   Put(&json, "strings", report.strings);
   PutTracks(report, &json);
+  PutFlows(report.flows, &json);
   PutList(&json, "kinds", report.kinds, [](const ReportEventKind& kind) { return Json{{"name", kind.name}, {"category", kind.category}}; });
   PutList(&json, "loops", report.loops, LoopObject);
   PutGraph(report.graph, &json);

@@ -15,6 +15,7 @@ namespace {
 constexpr size_t kLongestText = 300;
 constexpr size_t kMostGaps = 2000;   // of a track
 constexpr size_t kDeepest = 255;
+constexpr size_t kMostCounters = 64;  // of a track
 constexpr uint32_t kNoString = std::numeric_limits<uint32_t>::max();
 
 std::string Cut(std::string text) {
@@ -38,6 +39,12 @@ std::vector<TimeSpan> Since(const std::vector<TimeSpan>& spans, TimeNs end) {
 
 // As docs/report-data.md has it; empty: not known.
 std::string StateText(Activity activity) { return activity == Activity::kCorrupt ? "" : std::string(ActivityName(activity)); }
+
+std::string BeforeTheEnd(TimeNs time) {
+  if (time >= 0) return "";
+  if (time > -kSecond) return fmt::format("{:.3g} ms before the end", -static_cast<double>(time) / kMillisecond);
+  return FormatElapsed(-time) + " before the end";
+}
 
 }  // namespace
 
@@ -99,7 +106,10 @@ void ReportTimeline::AddCoverage(const TimelineTrack& defined, ReportTrack* trac
 }
 
 Status ReportTimeline::Define(const TimelineTrack& track) {
-  if (track.row == TimelineRow::kCounter) return {};  // the page has none
+  if (track.row == TimelineRow::kCounter) {
+    DefineCounter(track);
+    return {};
+  }
   if (tracks_.size() == limits_.tracks) {
     ++tracks_left_out_;
     return {};
@@ -116,6 +126,19 @@ Status ReportTimeline::Define(const TimelineTrack& track) {
   numbers_[track.id] = tracks_.size();
   tracks_.push_back(std::move(mine));
   return {};
+}
+
+// In the row of its core.
+void ReportTimeline::DefineCounter(const TimelineTrack& track) {
+  const auto parent = numbers_.find(track.parent);
+  if (parent == numbers_.end()) return;
+  auto& counters = tracks_[parent->second].shown.counters;
+  if (counters.size() == kMostCounters) {
+    ++counters_left_out_;
+    return;
+  }
+  counters_[track.id] = {static_cast<uint32_t>(parent->second), static_cast<uint32_t>(counters.size()), std::nullopt};
+  counters.push_back({Cut(track.name), {}, {}, 0});
 }
 
 Status ReportTimeline::Begin(TimelineTrackId track, TimeNs time, SliceState state, const std::string& name, const TimelineArguments& arguments) {
@@ -163,9 +186,32 @@ Status ReportTimeline::Instant(TimelineTrackId track, TimeNs time, const TraceEv
   return {};
 }
 
-Status ReportTimeline::Count(TimelineTrackId, TimeNs, uint64_t) { return {}; }
+Status ReportTimeline::Count(TimelineTrackId track, TimeNs time, uint64_t value) {
+  const auto at = counters_.find(track);
+  if (at == counters_.end() || limits_.events == 0 || at->second.last == value) return {};
+  Counter& counter = at->second;
+  counter.last = value;
+  changes_.push_back({counter.track, counter.number, Since(time, end_), value});
+  if (changes_.size() <= limits_.events) return {};
+  ++tracks_[changes_.front().track].shown.counters[changes_.front().counter].omitted;
+  changes_.pop_front();
+  return {};
+}
 
-Status ReportTimeline::Flow(uint64_t, TimelineTrackId, TimeNs, TimelineTrackId, TimeNs, const std::string&) { return {}; }
+Status ReportTimeline::Flow(uint64_t, TimelineTrackId from, TimeNs from_time, TimelineTrackId to, TimeNs to_time, const std::string& name) {
+  const Track* const begin = Find(from);
+  const Track* const end = Find(to);
+  if (begin == nullptr || end == nullptr || limits_.spans == 0) return {};
+  const auto from_track = static_cast<uint32_t>(begin - tracks_.data());
+  const auto to_track = static_cast<uint32_t>(end - tracks_.data());
+  if (name.starts_with(kWakes)) woken_[to_track] = {from_track, Since(from_time, end_)};
+  flows_.push_back({from_track, to_track, texts_.Take(Cut(name)), Since(from_time, end_), Since(to_time, end_)});
+  if (flows_.size() <= limits_.spans) return {};
+  texts_.Drop(flows_.front().text);
+  flows_.pop_front();
+  ++flows_left_out_;
+  return {};
+}
 
 Status ReportTimeline::Gap(TimelineTrackId track, const TimeSpan& time, const std::string& what) {
   Track* const mine = Find(track);
@@ -227,13 +273,73 @@ void ReportTimeline::FinishTracks(std::vector<uint32_t>* string_numbers, Report*
   }
 }
 
+void ReportTimeline::FinishCounters() {
+  for (const Change& change : changes_) {
+    ReportCounter& counter = tracks_[change.track].shown.counters[change.counter];
+    counter.time.push_back(static_cast<double>(change.time));
+    counter.value.push_back(static_cast<double>(change.value));
+  }
+}
+
+void ReportTimeline::FinishFlows(std::vector<uint32_t>* string_numbers, Report* report) const {
+  std::vector<Arrow> arrows(flows_.begin(), flows_.end());
+  std::stable_sort(arrows.begin(), arrows.end(), [](const Arrow& a, const Arrow& b) { return a.to_time < b.to_time; });
+  ReportFlows& columns = report->flows;
+  for (const Arrow& arrow : arrows) {
+    columns.to_time.push_back(static_cast<double>(arrow.to_time));
+    columns.from_time.push_back(static_cast<double>(arrow.from_time));
+    columns.to_track.push_back(arrow.to);
+    columns.from_track.push_back(arrow.from);
+    columns.text.push_back(StringNumber(arrow.text, string_numbers, report));
+  }
+  columns.omitted = flows_left_out_;
+}
+
+// The node of a task's track, which may have to be made.
+size_t ReportTimeline::NodeOf(uint32_t track, Report* report) const {
+  const int64_t task = *tracks_[track].defined.task;
+  for (const ReportNode& node : report->graph.nodes) {
+    if (node.who == TraceWho{true, task} || (node.thread != 0 && node.thread == task)) return node.id;
+  }
+  const ReportTrack& shown = tracks_[track].shown;
+  ReportNode node;
+  node.id = report->graph.nodes.size();
+  node.name = shown.name;
+  node.state = shown.state;
+  node.place = shown.place;
+  node.since = shown.since;
+  node.who = TraceWho{true, task};
+  report->graph.nodes.push_back(std::move(node));
+  return report->graph.nodes.back().id;
+}
+
+// Who waits for what nobody owns, as a condition, may wait for whoever woke it last.
+void ReportTimeline::AddWakes(Report* report) const {
+  const size_t nodes = report->graph.nodes.size();
+  for (size_t i = 0; i < nodes; ++i) {
+    const ReportNode& node = report->graph.nodes[i];
+    if (node.state != ActivityName(Activity::kWaiting) || !node.who || !node.who->is_task) continue;
+    const auto& edges = report->graph.edges;
+    if (std::any_of(edges.begin(), edges.end(), [&](const ReportEdge& edge) { return edge.from == node.id; })) continue;
+    const auto track = of_whom_.find({true, node.who->number});
+    const auto wake = track == of_whom_.end() ? woken_.end() : woken_.find(static_cast<uint32_t>(track->second));
+    if (wake == woken_.end() || !tracks_[wake->second.by].defined.task || wake->second.by == track->second) continue;
+    const size_t from = node.id;
+    const size_t by = NodeOf(wake->second.by, report);
+    report->graph.edges.push_back({from, by, BeforeTheEnd(wake->second.time), true});
+  }
+}
+
 void ReportTimeline::Finish(const TraceEnd& trace_end, Report* report) {
   for (Track& track : tracks_) {  // what its writer left open
     while (!track.open.empty()) (void)End(track.defined.id, trace_end.time).ok();
   }
   for (const TraceStanding& standing : trace_end.standings) AddStanding(standing, report);
+  AddWakes(report);
   std::vector<uint32_t> string_numbers(texts_.size(), kNoString);
   FinishTracks(&string_numbers, report);
+  FinishCounters();
+  FinishFlows(&string_numbers, report);
   uint64_t events_left_out = 0;
   for (Track& track : tracks_) {
     events_left_out += track.shown.events.omitted;
@@ -246,6 +352,7 @@ void ReportTimeline::Finish(const TraceEnd& trace_end, Report* report) {
   leave_out(events_left_out, "older events, which the recording has");
   leave_out(spans_left_out_, "older spans of the timeline, which the recording has");
   leave_out(tracks_left_out_, "tracks, which the recording has");
+  leave_out(counters_left_out_, "counters, which the recording has");
 }
 
 }  // namespace hangscope

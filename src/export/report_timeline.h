@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -15,8 +16,8 @@
 namespace hangscope {
 
 struct TimelineLimits {
-  size_t events = 200'000;  // of all tracks together, the newest; older ones are counted
-  size_t spans = 200'000;   // likewise
+  size_t events = 200'000;  // of all tracks together, the newest; older ones are counted; likewise changes of counters
+  size_t spans = 200'000;   // likewise; and flows
   size_t tracks = 2000;     // more are left out, and said
 };
 
@@ -36,7 +37,7 @@ class ReportTimeline final : public TimelineSink {
 
   // Behind all the others, once: adds tracks, kinds and strings to `report`, and what was left out to its `lost`. Who
   // stands how is taken from `trace_end`, and of who is in the report's graph, from there, too; there it gets its track's
-  // name.
+  // name. Who waits there for nobody that is known is joined to the thread that woke it last.
   void Finish(const TraceEnd& trace_end, Report* report);
 
  private:
@@ -73,6 +74,29 @@ class ReportTimeline final : public TimelineSink {
     uint32_t text = 0;
     TimeNs time = 0;
   };
+  struct Change {
+    uint32_t track = 0;
+    uint32_t counter = 0;  // of the track
+    TimeNs time = 0;
+    uint64_t value = 0;
+  };
+  struct Arrow {
+    uint32_t from = 0;
+    uint32_t to = 0;
+    uint32_t text = 0;
+    TimeNs from_time = 0;
+    TimeNs to_time = 0;
+  };
+  // Where a counter belongs, and what it was last.
+  struct Counter {
+    uint32_t track = 0;
+    uint32_t number = 0;
+    std::optional<uint64_t> last;
+  };
+  struct Wake {
+    uint32_t by = 0;  // track
+    TimeNs time = 0;
+  };
   struct Track {
     ReportTrack shown;
     TimelineTrack defined;
@@ -84,6 +108,11 @@ class ReportTimeline final : public TimelineSink {
   uint32_t KindNumber(size_t kind, const TraceEventKind& description);
   void AddCoverage(const TimelineTrack& defined, ReportTrack* track) const;
   void AddStanding(const TraceStanding& standing, Report* report);
+  void DefineCounter(const TimelineTrack& track);
+  void AddWakes(Report* report) const;
+  size_t NodeOf(uint32_t track, Report* report) const;
+  void FinishCounters();
+  void FinishFlows(std::vector<uint32_t>* string_numbers, Report* report) const;
   void FinishTracks(std::vector<uint32_t>* string_numbers, Report* report);
   uint32_t StringNumber(uint32_t text, std::vector<uint32_t>* numbers, Report* report) const;
 
@@ -99,6 +128,12 @@ class ReportTimeline final : public TimelineSink {
   Texts texts_;
   std::deque<Span> spans_;    // by their ends
   std::deque<Event> events_;  // by time
+  std::unordered_map<TimelineTrackId, Counter> counters_;
+  std::deque<Change> changes_;  // by time
+  std::deque<Arrow> flows_;     // as they were told
+  std::map<uint32_t, Wake> woken_;  // by track: the last time
+  uint64_t flows_left_out_ = 0;
+  uint64_t counters_left_out_ = 0;
   uint64_t spans_left_out_ = 0;
   uint64_t tracks_left_out_ = 0;
 };

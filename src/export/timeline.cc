@@ -310,7 +310,7 @@ void TimelineBuilder::Impl::Wake(const TraceEvent& event, const TraceEventKind& 
   const TimeNs time = std::max(core.lane.Drawn(event.time), task->lane.Drawn(event.time));
   TimelineLane& doer = Doer(event, kind, time);
   task->BeReady(time);
-  doer.Flow(task->lane, time, "wakes " + task->name);
+  doer.Flow(task->lane, time, std::string(kWakes) + task->name);
 }
 
 TimelineBuilder::Impl::Sort TimelineBuilder::Impl::SortOf(const TraceEvent& event) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -40,6 +41,8 @@ const char* SliceStateName(SliceState state);
 
 using TimelineArguments = std::vector<std::pair<std::string, std::string>>;
 
+inline constexpr std::string_view kWakes = "wakes ";
+
 // Told in the order of time, of each track: slices nest and are balanced, what is open at the end is closed there.
 class TimelineSink {
  public:
@@ -49,7 +52,8 @@ class TimelineSink {
   virtual Status End(TimelineTrackId track, TimeNs time) = 0;  // the innermost
   virtual Status Instant(TimelineTrackId track, TimeNs time, const TraceEvent& event, const TraceEventKind& kind) = 0;
   virtual Status Count(TimelineTrackId track, TimeNs time, uint64_t value) = 0;
-  // From who ends a wait, or should, to who waits: both ends lie in slices. `id` is its own.
+  // From who ends a wait, or should, to who waits: both ends lie in slices. `id` is its own; the name of one that ended a wait
+  // begins with kWakes.
   virtual Status Flow(uint64_t id, TimelineTrackId from, TimeNs from_time, TimelineTrackId to, TimeNs to_time, const std::string& name) = 0;
   // Of a track; also where it lies in a slice of kGap or kStale.
   virtual Status Gap(TimelineTrackId track, const TimeSpan& time, const std::string& what) = 0;

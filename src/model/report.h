@@ -47,6 +47,20 @@ struct ReportEvents {
   uint64_t omitted = 0;  // older ones
 };
 
+// A number that changes: columns, as above.
+struct ReportCounter {
+  std::string name;
+  std::vector<double> time, value;  // this value from this time on
+  uint64_t omitted = 0;             // older changes
+};
+
+// From who ends a wait, or should, to who waits. Columns, by `to_time`.
+struct ReportFlows {
+  std::vector<double> to_time, from_time;
+  std::vector<uint32_t> to_track, from_track, text;
+  uint64_t omitted = 0;  // older ones
+};
+
 struct ReportTrack {
   std::string kind;  // "core", "task", "cpu", "thread", "stream"
   std::string name;
@@ -60,6 +74,7 @@ struct ReportTrack {
   std::vector<ReportGap> gaps;
   ReportSpans spans;
   ReportEvents events;
+  std::vector<ReportCounter> counters = {};
 };
 
 struct ReportEventKind {
@@ -195,6 +210,7 @@ struct Report {
   std::vector<std::pair<std::string, std::string>> run;
   std::vector<std::string> strings;
   std::vector<ReportTrack> tracks;
+  ReportFlows flows;
   std::vector<ReportEventKind> kinds;
   std::vector<ReportLoop> loops;
   ReportGraph graph;

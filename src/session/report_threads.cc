@@ -78,7 +78,7 @@ class ThreadsReader {
     if (summary.empty()) return;
     ReportFinding finding{TextField(json, "kind"), TextField(json, "confidence"), summary, TextsField(json, "lines", kMostThreads),
                           TextsField(json, "evidence", kMostThreads), TextsField(json, "doubts", kMostThreads)};
-    if (ReportFinding* const same = IsOfCycle(json) ? ScopesDeadlock() : nullptr) {
+    if (ReportFinding* const same = IsOfCycle(json) || IsEvidence(finding) ? ScopesDeadlock(summary) : nullptr) {
       Unite(finding, same);
       std::erase_if(report_.findings, [&](const ReportFinding& f) { return &f != same && f.kind == "deadlock" && f.summary == summary; });
       return;
@@ -101,8 +101,16 @@ class ThreadsReader {
     return cycle == threads && cycle.count(0) == 0;
   }
 
-  ReportFinding* ScopesDeadlock() {
-    const auto at = std::find_if(report_.findings.begin(), report_.findings.end(), [](const ReportFinding& f) { return f.kind == "deadlock"; });
+  // The verdict that was taken along says that it is the scope's, which may be damaged now.
+  bool IsEvidence(const ReportFinding& finding) const {
+    const auto& evidence = report_.evidence;
+    return finding.kind == "deadlock" && !finding.lines.empty() && std::all_of(finding.lines.begin(), finding.lines.end(), [&](const std::string& line) {
+      return std::find(evidence.begin(), evidence.end(), "  " + line) != evidence.end();
+    });
+  }
+
+  ReportFinding* ScopesDeadlock(const std::string& summary_of_threads) {
+    const auto at = std::find_if(report_.findings.begin(), report_.findings.end(), [&](const ReportFinding& f) { return f.kind == "deadlock" && f.summary != summary_of_threads; });
     return at == report_.findings.end() ? nullptr : &*at;
   }
 

@@ -7,6 +7,18 @@ import shutil
 from support import *
 
 COPIERS = [BUILD + "/tests/copiers"]
+# A thread takes one of two things from a queue, and waits for the other.
+WAITING = """
+import queue, threading, time
+things = queue.SimpleQueue()
+taker = threading.Thread(target=lambda: [things.get() for _ in range(2)])
+taker.start()
+time.sleep(0.2)
+things.put(1)
+time.sleep(0.01)
+print("one is there", flush=True)
+taker.join()
+"""
 ABBA = [BUILD + "/examples/hung/abba_locks"]
 WORDS_OF_DOCUMENT = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]*)`", (ROOT / "docs/report-data.md").read_text()))))
 COLUMN_BYTES = {"from": 8, "to": 8, "state": 1, "depth": 1, "text": 4, "time": 8, "kind": 4}
@@ -56,6 +68,16 @@ class Report(Case):
                     if name == "time" or columns == "spans" and name == "from":
                         times = struct.unpack(f"<{len(column) // 8}d", column)
                         self.assertTrue(all(a <= b for a, b in zip(times, times[1:])), (track["name"], columns))
+            for counter in track.get("counters", []):
+                times, values = (base64.b64decode(counter[name], validate=True) for name in ("time", "value"))
+                self.assertEqual((len(times), len(values)), (8 * counter["n"], 8 * counter["n"]))
+        flows = data.get("flows", {"n": 0})
+        for name in ("to_track", "from_track", "text", "to_time", "from_time"):
+            column = base64.b64decode(flows.get(name, ""), validate=True)
+            self.assertEqual(len(column), flows["n"] * (8 if name.endswith("time") else 4), name)
+            most = strings if name == "text" else len(tracks)
+            if not name.endswith("time"):
+                self.assertTrue(all(n < most for n in struct.unpack(f"<{flows['n']}I", column)), name)
         ids = [node["id"] for node in data.get("graph", {}).get("nodes", [])]
         for edge in data.get("graph", {}).get("edges", []):
             self.assertIn(edge["from"], ids)
@@ -148,8 +170,16 @@ class Report(Case):
         with self.subTest("no scope"):
             data = damaged(lambda: (copy / "scope.bin").unlink())
             self.assertEqual(data["headline"], expected["headline"])
-            self.assertNotIn("graph", data)
+            self.assertEqual(sorted(name.split()[1] for name in self.cycle_names(data)), ["alpha", "beta"], "the threads say it, too")
+            self.assertEqual([f["kind"] for f in data["findings"]], ["deadlock"])
             self.assertEqual([s["name"] for s in data["streams"]], ["stdout", "stderr"])
+        with self.subTest("no threads"):
+            data = damaged(lambda: (copy / "threads.jsonl").unlink())
+            self.assertEqual([node["name"] for node in data["graph"]["nodes"]], [node["name"] for node in expected["graph"]["nodes"]])
+            self.assertNotIn("also", data["graph"]["nodes"][0])
+        with self.subTest("neither"):
+            data = damaged(lambda: [(copy / name).unlink() for name in ("scope.bin", "threads.jsonl")])
+            self.assertNotIn("graph", data)
         with self.subTest("half a scope"):
             data = damaged(lambda: os.truncate(copy / "scope.bin", 300))
             self.assertEqual(data["headline"], expected["headline"])
@@ -215,6 +245,19 @@ class Report(Case):
         self.assertLessEqual({"cpu", "thread"}, kinds)
         self.assertGreater(sum(track.get("spans", {}).get("n", 0) for track in data["tracks"]), 0)
         self.assertIn("window", data)
+        strings = [data["strings"][n] for n in struct.unpack(f"<{data['flows']['n']}I", base64.b64decode(data["flows"]["text"]))]
+        self.assertTrue(any(text.startswith("wakes thread") for text in strings), strings[:20])
+
+    def test_who_waits_for_nobody_known_is_joined_to_who_woke_it_last(self):
+        if self.hangscope("run", "--cpu", "--heartbeat", "0", "--prefix", self.folder / "try", "--", "true").err.find(b"warning: --cpu") >= 0:
+            self.skipTest("CPUs cannot be recorded here (hangscope doctor says why)")
+        data = self.data(self.hang("--cpu", "--", *python(WAITING)))
+        graph = data["graph"]
+        process = data["run"][[name for name, _ in data["run"]].index("process")][1]
+        main, = (node["id"] for node in graph["nodes"] if f"thread {process} " in node["name"])
+        wakes = [edge for edge in graph["edges"] if edge["kind"] == "wakes" and edge["to"] == main]
+        self.assertEqual(len(wakes), 1, graph)
+        self.assertRegex(wakes[0]["label"], r"^[\d.]+ m?s before the end$")
 
     def test_the_command_writes_where_it_is_told_and_takes_nothing_away(self):
         self.run_program(python("import sys; print('<b>stuck</b>'); sys.exit(3)"))

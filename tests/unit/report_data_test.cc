@@ -160,6 +160,80 @@ TEST_F(Timeline, KeepsTheNewestAndCountsTheRest) {
   EXPECT_THAT(report.lost, Contains(HasSubstr("9 990 older spans")));
 }
 
+TEST_F(Timeline, HasCountersInTheRowOfTheirCore) {
+  ReportTimeline& sink = Make({3, 10, 2000});
+  EXPECT_TRUE(sink.Define({4, 99, TimelineRow::kCounter, "of nobody", {}, {}}).ok());
+  for (const auto& [time, value] : {std::pair{900, 1}, {910, 1}, {920, 8}, {930, 7}, {940, 9}}) {
+    EXPECT_TRUE(sink.Count(3, time, static_cast<uint64_t>(value)).ok());
+    EXPECT_TRUE(sink.Count(4, time, 5).ok());
+  }
+  const json data = Data();
+  EXPECT_EQ(data["tracks"].size(), 2u);
+  ASSERT_EQ(data["tracks"][0]["counters"].size(), 1u);
+  const json& fill = data["tracks"][0]["counters"][0];
+  EXPECT_EQ(fill["name"], "fill");
+  EXPECT_EQ(fill["omitted"], 1) << "the oldest of four changes: the same again is none";
+  EXPECT_THAT(Column<double>(fill, "time"), ElementsAre(-80, -70, -60));
+  EXPECT_THAT(Column<double>(fill, "value"), ElementsAre(8, 7, 9));
+}
+
+TEST_F(Timeline, HasTheNewestFlowsByTheirEnds) {
+  ReportTimeline& sink = Make({10, 2, 2000});
+  EXPECT_TRUE(sink.Flow(1, 1, 900, 2, 905, "wakes old").ok());
+  EXPECT_TRUE(sink.Flow(2, 1, 980, 2, 990, "waited for: cb3").ok());
+  EXPECT_TRUE(sink.Flow(3, 2, 950, 1, 960, "wakes core 3").ok());
+  EXPECT_TRUE(sink.Flow(4, 77, 950, 1, 960, "from nowhere").ok());
+  const json data = Data();
+  const json& flows = data["flows"];
+  EXPECT_EQ(flows["omitted"], 1);
+  EXPECT_THAT(Column<double>(flows, "to_time"), ElementsAre(-40, -10));
+  EXPECT_THAT(Column<double>(flows, "from_time"), ElementsAre(-50, -20));
+  EXPECT_THAT(Column<uint32_t>(flows, "from_track"), ElementsAre(1, 0));
+  EXPECT_THAT(Column<uint32_t>(flows, "to_track"), ElementsAre(0, 1));
+  const auto texts = Column<uint32_t>(flows, "text");
+  EXPECT_EQ(data["strings"][texts[0]], "wakes core 3");
+  EXPECT_THAT(data["strings"], ::testing::Not(Contains("wakes old")));
+}
+
+// A thread that waits for nobody that is known, and two that it met.
+class Woken : public Timeline {
+ protected:
+  Woken() {
+    ReportTimeline& sink = Make({});
+    EXPECT_TRUE(sink.Define({4, 0, TimelineRow::kTask, "thread 8 waker", {}, 8}).ok());
+    ReportNode node;
+    node.name = "7 sleeper";
+    node.state = "waiting";
+    node.who = TraceWho{true, 7};
+    report.graph.nodes.push_back(node);
+    end.standings.push_back({{true, 7}, Activity::kWaiting, 960, "futex", {}, "", ""});
+    end.standings.push_back({{true, 8}, Activity::kRunning, {}, "", {}, "", ""});
+  }
+  void Wake(TimelineTrackId by, TimeNs time) { EXPECT_TRUE(timeline->Flow(1, by, time, 2, time, "wakes task 7").ok()); }
+};
+
+TEST_F(Woken, IsJoinedToWhoeverWokeItLast) {
+  Wake(4, 900);
+  Wake(4, 950);
+  EXPECT_TRUE(timeline->Flow(2, 1, 1000, 2, 1000, "waited for: futex").ok());  // nobody woke it by that
+  const json graph = Data()["graph"];
+  ASSERT_EQ(graph["nodes"].size(), 2u);
+  EXPECT_EQ(graph["nodes"][1], json::parse(R"({"id":1,"name":"thread 8 waker","state":"running"})"));
+  EXPECT_EQ(graph["edges"], json::parse(R"([{"from":0,"to":1,"kind":"wakes","label":"5e-05 ms before the end"}])"));
+}
+
+TEST_F(Woken, IsNotWhereItIsKnownForWhomItWaits) {
+  Wake(4, 950);
+  report.graph.edges.push_back({0, 0, "lock", false});
+  EXPECT_EQ(Data()["graph"]["edges"].size(), 1u);
+}
+
+TEST_F(Woken, IsNotByAnInterrupt) {
+  Wake(4, 900);
+  Wake(1, 950);  // on the core, where no task ran
+  EXPECT_FALSE(Data()["graph"].contains("edges"));
+}
+
 TEST_F(Timeline, HasEachTextOnce) {
   Make({});
   for (int i = 0; i < 1000; ++i) Push(i, 5);
