@@ -48,6 +48,12 @@ uint64_t ClockRate(const ScopeLayout& layout) {
   return static_cast<uint64_t>(static_cast<unsigned __int128>(layout.last_time - layout.sync_time) * 1'000'000'000u / span);
 }
 
+// The newest are kept.
+void Keep(const ScopeEvent& event, size_t most, std::deque<ScopeEvent>* events) {
+  events->push_back(event);
+  if (events->size() > most) events->pop_front();
+}
+
 std::string NameOfTarget(const std::string& spec) {
   if (spec.starts_with("pid:")) return "process " + spec.substr(4);
   return spec.starts_with("file:") ? spec.substr(5) : spec;
@@ -168,6 +174,7 @@ std::optional<uint64_t> WatchView::LastTime() const {
 }
 
 Status WatchView::Poll(TimeNs now) {
+  events_of_tasks_.reset();
   std::swap(before_, sample_);
   if (Status status = reader_->Poll(&sample_); !status.ok()) return status;
   if (WentBack(before_)) {
@@ -181,6 +188,7 @@ Status WatchView::Poll(TimeNs now) {
 
 Status WatchView::PollDead(TimeNs now) {
   is_dead_ = true;
+  events_of_tasks_.reset();
   if (Status status = reader_->Poll(&sample_); !status.ok()) return status;
   sample_.target_time = LastTime();
   sample_.ended_by_itself = EndedByItself();
@@ -205,38 +213,70 @@ Result<uint64_t> WatchView::Emitted(uint32_t core) {
 
 const ScopeCatalog& WatchView::Catalog() const { return view_->catalog_bytes().empty() ? own_catalog_ : view_->catalog(); }
 
+std::vector<RingLook::Event> WatchView::Describe(const std::deque<ScopeEvent>& events) const {
+  std::vector<RingLook::Event> described;
+  for (const ScopeEvent& event : events) {
+    const auto ns = layout().Nanoseconds(event.time);
+    const std::string parameters = Catalog().Format(event, layout().word_bytes);
+    described.push_back({fmt::format("{}{}", event.ambiguous ? "~" : "", ns ? fmt::format("{:.6f}", static_cast<double>(*ns) / 1e9) : std::to_string(event.time)),
+                         Printable(Catalog().Name(event.id)) + (parameters.empty() ? "" : " " + parameters)});
+  }
+  return described;
+}
+
 RingLook WatchView::LookAtRing(const WatchSubject& subject, size_t most) {
   const bool of_a_core = subject.kind == WatchSubject::Kind::kCore;
   const size_t at = layout().core_count + subject.index;
   const auto& subjects = watcher_->subjects();
   RingLook look;
   if (!of_a_core && at >= subjects.size()) return look;
-  std::vector<ScopeEvent> events;
+  std::deque<ScopeEvent> events;
   const uint32_t first = of_a_core ? subject.index : 0;
   const uint32_t end = of_a_core ? subject.index + 1 : layout().core_count;
   for (uint32_t core = first; core < std::min(end, layout().core_count); ++core) {
-    EventReader reader(view_->scope(), core);
-    if (!reader.Look(!view_->IsLive()).ok()) continue;
-    if (of_a_core) look.ring = reader.core();
-    while (auto item = reader.Next()) {
-      const auto* event = std::get_if<ScopeEvent>(&*item);
-      if (event == nullptr || event->id == HANGSCOPE_ID_ANCHOR || event->age > 0) continue;
-      if (of_a_core || event->task == subjects[at].task) events.push_back(*event);
-    }
+    const auto ring = ForEachEvent(core, [&](const ScopeEvent& event) {
+      if (of_a_core || event.task == subjects[at].task) Keep(event, most, &events);
+    });
+    if (of_a_core) look.ring = ring;
   }
-  if (events.size() > most) events.erase(events.begin(), events.end() - static_cast<ptrdiff_t>(most));
-  for (const ScopeEvent& event : events) {
-    const auto ns = layout().Nanoseconds(event.time);
-    const std::string parameters = Catalog().Format(event, layout().word_bytes);
-    look.events.push_back({fmt::format("{}{}", event.ambiguous ? "~" : "", ns ? fmt::format("{:.6f}", static_cast<double>(*ns) / 1e9) : std::to_string(event.time)),
-                           Printable(Catalog().Name(event.id)) + (parameters.empty() ? "" : " " + parameters)});
-  }
+  look.events = Describe(events);
   return look;
 }
 
+// Those that the target's newest start recorded; what the ring says of itself, unless it cannot be read.
+std::optional<ScopeCore> WatchView::ForEachEvent(uint32_t core, const std::function<void(const ScopeEvent&)>& take) {
+  EventReader reader(view_->scope(), core);
+  if (!reader.Look(!view_->IsLive()).ok()) return std::nullopt;
+  const ScopeCore ring = reader.core();
+  while (auto item = reader.Next()) {
+    const auto* event = std::get_if<ScopeEvent>(&*item);
+    if (event != nullptr && event->id != HANGSCOPE_ID_ANCHOR && event->age == 0) take(*event);
+  }
+  return ring;
+}
+
+const std::deque<ScopeEvent>& WatchView::LastEventsOfTask(uint32_t task) {
+  if (!events_of_tasks_) {
+    events_of_tasks_.emplace();
+    for (const SubjectWatch& subject : watcher_->subjects()) {
+      if (subject.subject.kind == WatchSubject::Kind::kTask) events_of_tasks_->try_emplace(subject.task);
+    }
+    for (uint32_t core = 0; core < layout().core_count; ++core) {
+      ForEachEvent(core, [this](const ScopeEvent& event) {
+        const auto known = event.task ? events_of_tasks_->find(*event.task) : events_of_tasks_->end();
+        if (known != events_of_tasks_->end()) Keep(event, kLastEvents, &known->second);
+      });
+    }
+  }
+  return (*events_of_tasks_)[task];
+}
+
 std::vector<std::string> WatchView::LastEvents(const WatchSubject& subject) {
+  const size_t at = layout().core_count + subject.index;
+  const bool of_a_task = subject.kind == WatchSubject::Kind::kTask && at < watcher_->subjects().size();
   std::vector<std::string> lines;
-  for (RingLook::Event& event : LookAtRing(subject, kLastEvents).events) lines.push_back(std::move(event.text));
+  std::vector<RingLook::Event> events = of_a_task ? Describe(LastEventsOfTask(watcher_->subjects()[at].task)) : LookAtRing(subject, kLastEvents).events;
+  for (RingLook::Event& event : events) lines.push_back(std::move(event.text));
   return lines;
 }
 

@@ -3,9 +3,12 @@
 #ifndef HANGSCOPE_SESSION_WATCH_VIEW_H
 #define HANGSCOPE_SESSION_WATCH_VIEW_H
 
+#include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "decode/elf_image.h"
@@ -89,6 +92,9 @@ class WatchView final : public WatchSource {
   Result<std::string> ReadIdentity() const;
   bool WentBack(const WatchSample& before) const;
   std::vector<std::string> LastEvents(const WatchSubject& subject);
+  std::optional<ScopeCore> ForEachEvent(uint32_t core, const std::function<void(const ScopeEvent&)>& take);
+  const std::deque<ScopeEvent>& LastEventsOfTask(uint32_t task);
+  std::vector<RingLook::Event> Describe(const std::deque<ScopeEvent>& events) const;
   const ScopeCatalog& Catalog() const;
 
   std::string name_;
@@ -105,6 +111,8 @@ class WatchView final : public WatchSource {
   bool went_back_ = false;
   bool is_dead_ = false;
   uint64_t newest_time_ = 0;  // of an event
+  // Of each task the newest events, as of one look: a thousand findings about tasks read the rings once.
+  std::optional<std::unordered_map<uint32_t, std::deque<ScopeEvent>>> events_of_tasks_;
   std::vector<NodeSample> nodes_;
   std::string identity_;  // the header's fixed bytes
   std::vector<std::string> warnings_;

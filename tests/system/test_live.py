@@ -6,8 +6,9 @@ import shlex
 import shutil
 import signal
 import subprocess
+import time
 
-from scope_images import Scope, Watch
+from scope_images import SWITCH, USER, Scope, Watch
 from support import BUILD, HANGSCOPE, Case, main
 
 PROGRAM = pathlib.Path(BUILD) / "tests" / "copiers"
@@ -160,6 +161,30 @@ class View(Live):
         self.type("q")
         self.until_screen(r"STATUS=1\.$")
         self.check_restored()
+
+    def test_thousands_of_findings_at_once_leave_it_alive(self):
+        """Each is told with what its task did last, which may be in the ring of any core."""
+        scope = Scope("<", 8, minor=1, capacity=2048)
+        scope.watch = watch = Watch(scope, [(0, 0)])
+        for core in range(16):
+            ring = scope.core("", core)
+            for n in range(2000):
+                ring.write(SWITCH if n % 2 == 0 else USER, 1000 + n, 1, n % 4000 + 1)
+            watch.mailbox(core, waypoint=int.from_bytes(b"MULR", "little"), heartbeat=1)
+        for task in range(1, 4001):
+            scope.task(4, task, 2, 0x1000 + task, 2, 2**32 - 1, 2500, 0)
+        image = self.folder / "ram"
+        image.write_bytes(scope.bytes())
+        self.start_shell()
+        begin = time.monotonic()
+        self.watch("--stall", "300ms", image)
+        self.until_screen("^(perhaps|HANG)")
+        self.type("q")
+        self.until_screen(r"STATUS=[01]\.$")
+        self.assertLess(time.monotonic() - begin, 15, "the rings were read for each of them")
+        left = self.screen("-S", "-6000")
+        self.assertGreater(len(re.findall(r"^hangscope: perhaps starved, task \d+ waits for ", left, re.MULTILINE)), 100)
+        self.assertRegex(left, r"event 77")
 
     def test_without_colours_and_utf_8_marks_and_words_say_the_same(self):
         target = self.target("deadlock")
