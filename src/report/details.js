@@ -206,22 +206,27 @@ function busPart(report) {
   ]);
 }
 
+const kDebugValues = 32; // of a ring, before somebody asks for more
+
 function debugPart(report) {
   const rings = report.data.objects("debug");
   if (rings.length === 0) return undefined;
-  const one = ring =>
-    folded(
+  const row = value => [said(value.text("order")), said(value.text("core")), code(value.text("value"))];
+  const values = (ring, title, from, to) =>
+    table(
+      `Debug ring of ${shortened(visible(ring.text("who")))}, ${title}`,
+      ["Order", "Core", "Value"],
+      ring.objects("values").slice(from, to).map(row)
+    );
+  const one = ring => {
+    const count = ring.objects("values").length;
+    return folded(
       [said(ring.text("who")), " ", element("span", {class: "quiet"}, plural(ring.list("values").length, "value"))],
       rings.length <= 2,
-      table(
-        `Debug ring of ${shortened(visible(ring.text("who")))}, newest first`,
-        ["Order", "Core", "Value"],
-        ring
-          .objects("values")
-          .slice(0, 500)
-          .map(value => [said(value.text("order")), said(value.text("core")), code(value.text("value"))])
-      )
+      values(ring, "newest first", 0, kDebugValues),
+      count > kDebugValues && folded(`${count - kDebugValues} older ones`, false, values(ring, "older ones", kDebugValues, 500))
     );
+  };
   return part("debug", "Debug rings", rings.slice(0, 200).map(one));
 }
 

@@ -43,18 +43,27 @@ function graphPart(report) {
       cycle.length > 0 ? element("strong", {class: "cycle-words"}, "Cycle: ") : "There is no cycle. ",
       cycle.length > 0 ? cycleWords(cycle) : ""
     ),
-    element(
-      "div",
-      {class: "scroll", tabindex: 0, role: "group", "aria-label": "The graph, which may be wider than the page"},
-      graphDrawing(
-        columns,
-        edges.filter(edge => shown.has(edge.from) && shown.has(edge.to)),
-        cycle
+    withCycleInView(
+      element(
+        "div",
+        {class: "scroll", tabindex: 0, role: "group", "aria-label": "The graph, which may be wider than the page"},
+        graphDrawing(
+          columns,
+          edges.filter(edge => shown.has(edge.from) && shown.has(edge.to)),
+          cycle
+        )
       )
     ),
     left_out > 0 &&
       element("p", {class: "quiet"}, `${plural(left_out, "more", "more")} would not fit; the table has them.`)
   );
+}
+
+// It is at the right, and who waits for it would be all that a narrow window shows.
+function withCycleInView(box) {
+  const middle = box.querySelector(".cycle-word")?.getAttribute("x");
+  if (middle) requestAnimationFrame(() => (box.scrollLeft = Number(middle) - box.clientWidth / 2));
+  return box;
 }
 
 function readNode(node) {

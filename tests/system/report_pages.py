@@ -91,6 +91,19 @@ def report(headline, tracks, strings, **more):
     }
 
 
+def long_queue():
+    """Two tasks that wait for each other, and eight that wait one behind the other for one of them."""
+    names = [f"task {i}" for i in range(10)]
+    nodes = [{"id": i, "name": name, "state": "waiting", "waits_for": f"lock {i}", "place": ""} for i, name in enumerate(names)]
+    edges = [{"from": i, "to": max(i - 1, 0) if i else 1, "label": f"lock {i}", "kind": "waits"} for i in range(10)]
+    return report(
+        "deadlock, 2 of 10 tasks wait for each other",
+        [],
+        Strings(),
+        graph={"nodes": nodes, "edges": edges, "cycle": [0, 1]},
+    )
+
+
 PLACES = {"CRBW": "reserve back, cb.c:8", "NSW": "semaphore wait, noc.c:11", "CWFW": "wait front, cb.c:20"}
 
 
@@ -190,7 +203,7 @@ def device_deadlock():
         ],
         bus=[{"who": "core 2 writer", "text": "write of 64 bytes to (9,9) 0x1f000: no such node", "time": -9.1e5}],
         debug=[
-            {"who": "core 0 reader", "values": [{"order": i, "core": 0, "value": f"0x{i * 17:08x}"} for i in range(5)]}
+            {"who": "core 0 reader", "values": [{"order": i, "core": 0, "value": f"0x{i * 17:08x}"} for i in range(40)]}
         ],
     )
 

@@ -140,6 +140,14 @@ class ReportPage(ReportCase):
         )
         self.assertLess(lowest, 0, "text lies below its box")
 
+    def test_the_cycle_of_a_wide_graph_is_in_view(self):
+        page = self.open(report_pages.long_queue)
+        seen = "(() => { const box = document.querySelector('#graph .scroll').getBoundingClientRect();"
+        seen += "return [...document.querySelectorAll('#graph .node.in-cycle')].map(n => n.getBoundingClientRect())"
+        seen += ".every(r => r.left >= box.left && r.right <= box.right); })()"
+        self.assertGreater(page.value("document.querySelector('#graph .scroll').scrollWidth"), 1500)
+        self.assertTrue(page.wait(seen))
+
     def test_loops_are_drawn_as_loops(self):
         page = self.page(report_pages.stream_loop)
         self.assertEqual(
@@ -206,6 +214,10 @@ class ReportPage(ReportCase):
             ("findings", "core 0 waits 0.7 s at CRBW"),
         ):
             self.assertIn(words, device.text("#" + part))
+        self.assertNotIn("0x00000231", device.text("#debug"), "of a long ring the newest are enough until somebody asks")
+        self.assertEqual(device.text("#debug details details summary"), "8 older ones")
+        device.click("#debug details details summary")
+        self.assertIn("0x00000231", device.text("#debug"))
         self.assertEqual(
             device.value("[...document.querySelectorAll('#run dt')].map(each => each.textContent)"),
             ["command", "version", "build id", "exit status", "trigger", "window"],
