@@ -111,6 +111,19 @@ std::string WatchNames::Resource(uint32_t resource) const {
   return fmt::format("{:#x}", resource);
 }
 
+// What the number of a resource says that is none is anybody's guess: firmware leaves there what it likes.
+std::string WatchNames::WaitedFor(ResourceKind kind, uint32_t resource) const {
+  switch (kind) {
+    case ResourceKind::kTime: return "time to pass";
+    case ResourceKind::kSuspended: return "being resumed";
+    case ResourceKind::kOutside: return "what comes from outside";
+    case ResourceKind::kNone:
+      if (resource == 0 || resource == UINT32_MAX) return "what it does not name";
+      return Resource(resource);
+    default: return Resource(resource);
+  }
+}
+
 std::string WatchNames::Waypoint(uint32_t waypoint) {
   std::string text;
   for (int i = 0; i < 4; ++i) {

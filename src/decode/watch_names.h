@@ -33,6 +33,8 @@ class WatchNames {
   std::string Role(uint16_t role) const;       // empty: it has no name
   std::string Kernel(uint32_t kernel) const;   // "7 matmul (kernels/matmul.cc)", "7"
   std::string Resource(uint32_t resource) const;  // "cb3 of (1,2)", "queue_lock", "0x80001234"
+  // Behind "waits for": the resource, or a word where the kind is what is waited for: "time to pass", "being resumed".
+  std::string WaitedFor(ResourceKind kind, uint32_t resource) const;
   // "CRBW", without what is not printable.
   static std::string Waypoint(uint32_t waypoint);
   // "reserve back, dataflow.c:88 in cb_reserve_back", as far as it is known; or empty.

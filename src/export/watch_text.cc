@@ -65,16 +65,6 @@ std::string Duration(const SubjectWatch& subject, const WatchScene& scene) {
   return (subject.since_at_least ? ">" : "") + FormatElapsed(std::max<TimeNs>(0, scene.now - subject.since));
 }
 
-// "cb3 of (1,2)", "time to pass".
-std::string WaitedFor(const WaitState& wait, const WatchScene& scene) {
-  switch (wait.kind) {
-    case ResourceKind::kTime: return "time to pass";
-    case ResourceKind::kSuspended: return "being resumed";
-    case ResourceKind::kOutside: return "what comes from outside";
-    default: return scene.names->Resource(wait.resource);
-  }
-}
-
 std::string WaypointOf(const SubjectWatch& subject) {
   return subject.subject.kind == Kind::kCore ? WatchNames::Waypoint(subject.sample.waypoint) : "";
 }
@@ -86,7 +76,7 @@ std::string DoesWhat(const SubjectWatch& subject, const WatchScene& scene) {
   if (subject.wait && subject.activity != Activity::kPaused && subject.activity != Activity::kHalted) {
     // Of a dead target the time may be known no further than to the beginning of its latest wait.
     const bool lasted = !scene.is_dead || scene.now - subject.since >= kSaidAtLeast;
-    return fmt::format("waits{}{} for {}", lasted ? " " + Duration(subject, scene) : "", at, WaitedFor(*subject.wait, scene));
+    return fmt::format("waits{}{} for {}", lasted ? " " + Duration(subject, scene) : "", at, scene.names->WaitedFor(subject.wait->kind, subject.wait->resource));
   }
   switch (subject.activity) {
     case Activity::kRunning: return "runs" + at;
@@ -220,7 +210,7 @@ std::vector<std::string> Cells(const SubjectWatch& subject, const WatchScene& sc
   std::vector<std::string> cells(kColumns);
   cells[kWho] = Who(subject, scene);
   cells[kActivity] = ActivityName(subject.activity);
-  if (subject.wait) cells[kWaitsFor] = WaitedFor(*subject.wait, scene);
+  if (subject.wait) cells[kWaitsFor] = scene.names->WaitedFor(subject.wait->kind, subject.wait->resource);
   const bool lasts = subject.activity != Activity::kRunning && subject.activity != Activity::kUnused && subject.activity != Activity::kCorrupt;
   if (lasts && (!scene.is_dead || scene.now - subject.since >= kSaidAtLeast)) cells[kSince] = (subject.since_at_least ? ">" : "") + FormatElapsed(std::max<TimeNs>(0, scene.now - subject.since));
   if (subject.subject.kind == Kind::kTask || subject.activity == Activity::kCorrupt) return cells;

@@ -154,13 +154,7 @@ class ScopeReport {
   }
 
   std::string WaitsFor(const SubjectWatch& subject) const {
-    if (!subject.wait) return "";
-    switch (subject.wait->kind) {
-      case ResourceKind::kTime: return "time to pass";
-      case ResourceKind::kSuspended: return "being resumed";
-      case ResourceKind::kOutside: return "what comes from outside";
-      default: return scene_.names->Resource(subject.wait->resource);
-    }
+    return subject.wait ? scene_.names->WaitedFor(subject.wait->kind, subject.wait->resource) : "";
   }
 
   ReportNode NodeOf(const SubjectWatch& subject, size_t id) const {

@@ -127,11 +127,11 @@ size_t ScopeKinds::Of(uint32_t id, std::vector<TraceEventKind>* kinds) {
   return at->second;
 }
 
-// "mutex queue_lock", "to be resumed".
+// "mutex queue_lock", "being resumed".
 std::string ScopeKinds::WaitText(const ScopeEvent& event) const {
   const EventKind* const kind = catalog_.Find(event.id);
   const std::string name = catalog_.Name(event.id);
-  if (name == "task_suspend") return "to be resumed";
+  if (name == "task_suspend") return "being resumed";
   if (name == "task_delay") return "time to pass";
   if (kind == nullptr || kind->fields.empty() || event.parameter_count == 0) return name;
   const uint32_t resource = event.parameters[0];

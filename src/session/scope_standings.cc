@@ -7,14 +7,6 @@
 namespace hangscope {
 namespace {
 
-std::string ResourceText(ResourceKind kind, uint32_t resource, const WatchNames& names) {
-  switch (kind) {
-    case ResourceKind::kTime: return "time to pass";
-    case ResourceKind::kSuspended: return "to be resumed";
-    default: return names.Resource(resource);
-  }
-}
-
 // "CRBW, reserve back, dataflow.c:88".
 std::string PlaceOf(const CoreSample& sample, const WatchNames& names) {
   if (sample.waypoint == 0) return {};
@@ -70,7 +62,7 @@ class Standings {
     const uint32_t core = is_core ? subject.subject.index : 0;
     if (subject.wait) {
       standing.since = times_.Of(core, subject.wait->since);
-      standing.waits_for = ResourceText(subject.wait->kind, subject.wait->resource, view_.names());
+      standing.waits_for = view_.names().WaitedFor(subject.wait->kind, subject.wait->resource);
       for (const WaitEdge& edge : nodes_[at].suppliers) standing.by.push_back(WhoIs(edge.to));
     }
     if (is_core) standing.place = PlaceOf(subject.sample, view_.names());
@@ -104,7 +96,7 @@ std::vector<TraceStanding> StandingsOf(const std::vector<TaskWait>& tasks, const
       const bool by_design = task.kind == ResourceKind::kTime || task.kind == ResourceKind::kSuspended || task.kind == ResourceKind::kOutside;
       standing.activity = by_design ? Activity::kIdle : Activity::kWaiting;
       standing.since = times.Of(0, task.since);
-      standing.waits_for = ResourceText(task.kind, task.resource, names);
+      standing.waits_for = names.WaitedFor(task.kind, task.resource);
       if (task.holder) standing.by.push_back({true, *task.holder});
     }
     all.push_back(std::move(standing));
