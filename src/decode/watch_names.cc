@@ -197,12 +197,19 @@ std::string WatchNames::FaultPlace(const CoreFault& fault) const {
   return at.starts_with(kAt) ? at.substr(kAt.size()) : at;
 }
 
+// __FILE__ is as the compiler was given it, which may be from a folder of its own; the ELF says from which.
+std::string WatchNames::WholePath(std::string path, uint64_t pc) const {
+  if (path.starts_with('/') || code_ == nullptr || pc == 0) return path;
+  std::string whole = code_->Locate(pc - program_at_).path;
+  return whole.ends_with("/" + path) ? whole : path;
+}
+
 std::optional<SourceLine> WatchNames::FaultSource(const CoreFault& fault) const {
   if (const CatalogEntry* entry = FindAssert(fault); entry != nullptr && entry->where.find(':') != std::string::npos) {
     const std::string number(Behind(entry->where, ':'));
     uint32_t line = 0;
     const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), line);
-    if (error == std::errc() && *end == '\0' && line != 0) return SourceLine{entry->where.substr(0, entry->where.size() - number.size() - 1), line};
+    if (error == std::errc() && *end == '\0' && line != 0) return SourceLine{WholePath(entry->where.substr(0, entry->where.size() - number.size() - 1), fault.pc), line};
   }
   if (code_ == nullptr || fault.pc == 0) return std::nullopt;
   const Location location = code_->Locate(fault.pc - program_at_);

@@ -53,6 +53,7 @@ class WatchNames {
  private:
   const CatalogEntry* FindAssert(const CoreFault& fault) const;
   std::string At(const CoreFault& fault) const;
+  std::string WholePath(std::string path, uint64_t pc) const;
   std::string BusFault(const CoreFault& fault) const;
 
   const ScopeCatalog& catalog_;
