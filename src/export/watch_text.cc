@@ -288,6 +288,14 @@ std::string FindingSummary(const Finding& finding, const WatchScene& scene) {
   return finding.evidence.empty() ? "the target is gone" : finding.evidence[0];
 }
 
+std::vector<std::string> FindingEvidence(const Finding& finding) {
+  std::vector<std::string> evidence;
+  for (const std::string& one : finding.evidence) {
+    if (!IsSaid(one, finding)) evidence.push_back(one);
+  }
+  return evidence;
+}
+
 std::string FindingText(const Finding& finding, const WatchScene& scene, const FindingHistory& history) {
   std::string text = Headline(finding, scene) + "\n" + BodyText(finding, scene, history);
   const size_t begin = finding.kind == FindingKind::kDead ? 1 : 0;  // the first is the summary

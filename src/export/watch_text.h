@@ -47,6 +47,8 @@ std::string FindingSummary(const Finding& finding, const WatchScene& scene);
 std::string FindingText(const Finding& finding, const WatchScene& scene, const FindingHistory& history);
 // Of that, who does what, who else waits, and what led up to it: without headline, evidence and doubts; a text a line.
 std::vector<std::string> FindingLines(const Finding& finding, const WatchScene& scene, const FindingHistory& history);
+// What it rests on beside what those lines say.
+std::vector<std::string> FindingEvidence(const Finding& finding);
 // Eight values a row, the newest first, each with the core that wrote it; in lines.
 std::string DebugRingText(const std::vector<DebugValue>& values);
 

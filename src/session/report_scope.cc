@@ -73,7 +73,8 @@ class ScopeReport {
     for (const Finding& finding : view_.watcher().standing()) {
       const FindingHistory history = view_.History(finding);
       ReportFinding mine{std::string(FindingKindName(finding.kind)), std::string(ConfidenceName(finding.confidence)), FindingSummary(finding, scene_),
-                         FindingLines(finding, scene_, history), finding.evidence, finding.doubts};
+                         FindingLines(finding, scene_, history), FindingEvidence(finding), finding.doubts};
+      if (mine.evidence.empty() && scene_.is_dead) mine.evidence = {"so it stands in what is left of it"};
       // The watcher that followed it while it lived is surer, and says the same of it.
       const auto known = std::find_if(report_.findings.begin(), report_.findings.end(), [&](const ReportFinding& f) { return f.summary == mine.summary; });
       if (known == report_.findings.end()) {
