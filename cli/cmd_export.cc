@@ -71,25 +71,34 @@ class StandardOutput final : public File {
 // A bar on stderr, where that is a terminal, for what takes its time.
 class ProgressBar {
  public:
-  explicit ProgressBar(Clock& clock) : clock_(clock), start_(clock.Monotonic()), wanted_(isatty(STDERR_FILENO) != 0) {}
+  // `beside_output`: what is written goes to standard output; a bar amid it on one terminal would spoil both.
+  ProgressBar(Clock& clock, bool beside_output)
+      : clock_(clock), start_(clock.Monotonic()), wanted_(isatty(STDERR_FILENO) != 0 && !(beside_output && isatty(STDOUT_FILENO) != 0)) {}
   ~ProgressBar() {
     if (shown_ > 0) WriteAll(STDERR_FILENO, "\r\033[K");
   }
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
+  // Another part of the work. What is shown of the one before goes, so that lines may be printed.
+  void Begin(const char* work) {
+    if (shown_ > 0) WriteAll(STDERR_FILENO, "\r\033[K");
+    work_ = work;
+  }
+
   void Show(double part) {
     const TimeNs now = clock_.Monotonic();
     if (!wanted_ || now - start_ < kQuietFor || now - shown_ < kBetweenBars) return;
     shown_ = now;
     const int done = static_cast<int>(std::clamp(part, 0.0, 1.0) * kBarWidth);
-    WriteAll(STDERR_FILENO, fmt::format("\r[{}{}] {:3.0f} %", std::string(static_cast<size_t>(done), '#'), std::string(static_cast<size_t>(kBarWidth - done), ' '), part * 100));
+    WriteAll(STDERR_FILENO, fmt::format("\r[{}{}] {:3.0f} % {}\033[K", std::string(static_cast<size_t>(done), '#'), std::string(static_cast<size_t>(kBarWidth - done), ' '), part * 100, work_));
   }
 
  private:
   Clock& clock_;
   const TimeNs start_;
   const bool wanted_;
+  const char* work_ = "";
   TimeNs shown_ = 0;
 };
 
@@ -154,16 +163,19 @@ int Export(ExportWords& words) {
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   SystemClock clock;
+  auto bar = std::make_unique<ProgressBar>(clock, words.options.path.empty());
+  words.request.go_on = words.options.go_on = [&](double part) {
+    bar->Show(part);
+    return interrupted == 0;
+  };
+  bar->Begin("looking through it");
   auto source = OpenTraceSource(PosixFileSystem(), clock, words.request);
+  if (!source.ok() && interrupted != 0) return kExitInterrupted;
+  bar->Begin("writing");
   if (!source.ok()) return Fail(source.status());
   for (const std::string& trouble : (*source)->head().troubles) PrintNote("warning: " + trouble);
   StandardOutput output;
   words.options.standard_output = &output;
-  auto bar = std::make_unique<ProgressBar>(clock);
-  words.options.go_on = [&](double part) {
-    bar->Show(part);
-    return interrupted == 0;
-  };
   auto summary = ExportTrace(PosixFileSystem(), **source, words.options);
   bar.reset();
   if (!summary.ok()) return output.nobody_listens() ? kExitClean : Fail(summary.status());

@@ -14,6 +14,7 @@
 namespace hangscope {
 namespace {
 
+constexpr uint64_t kRecordsBetweenQuestions = 65'536;
 constexpr size_t kMostNames = 200'000;
 constexpr size_t kMostCpus = 16'384;  // Linux allows 8192
 
@@ -28,7 +29,7 @@ class CpuTrace final : public TraceSource {
  public:
   CpuTrace(std::string path, std::unique_ptr<PerfFile> file) : path_(std::move(path)), file_(std::move(file)), sorter_(*file_), kinds_(*file_) {}
 
-  Status Open();
+  Status Open(uint64_t file_bytes, const std::function<bool(double)>& go_on);
   const TraceHead& head() const override { return head_; }
   const TraceEnd& end() const override { return end_; }
   Result<std::optional<TraceItem>> Next() override;
@@ -110,7 +111,7 @@ void CpuTrace::AddTracks() {
   }
 }
 
-Status CpuTrace::Open() {
+Status CpuTrace::Open(uint64_t file_bytes, const std::function<bool(double)>& go_on) {
   const PerfFileFacts& facts = file_->facts();
   head_.name = path_;
   head_.host = facts.host;
@@ -120,12 +121,17 @@ Status CpuTrace::Open() {
   if (!facts.command.empty()) head_.command = {facts.command};
   head_.kinds = kinds_.kinds();
   Status added;
+  uint64_t looked_at = 0;
+  bool stopped = false;
   const Status status = file_->ForEachPlaced([&](const PerfRecord& record, const PerfRecordPlace& place, std::string_view bytes) {
     LookAt(record);
     added = sorter_.Add(record, place, bytes);
-    return added.ok();
+    const bool ask = go_on && ++looked_at % kRecordsBetweenQuestions == 0;
+    if (ask && !go_on(static_cast<double>(place.offset) / static_cast<double>(std::max(file_bytes, place.offset + 1)))) stopped = true;
+    return added.ok() && !stopped;
   });
   if (!status.ok()) return status;
+  if (stopped) return Status::Io("interrupted");
   if (!added.ok()) head_.troubles.push_back(added.message() + ": what was compressed behind that is left out");
   AddTracks();
   for (const std::string& trouble : facts.troubles) head_.troubles.push_back(trouble);
@@ -231,11 +237,13 @@ void CpuTrace::Finish() {
 
 }  // namespace
 
-Result<std::unique_ptr<TraceSource>> OpenCpuTrace(FileSystem& files, const std::string& path) {
+Result<std::unique_ptr<TraceSource>> OpenCpuTrace(FileSystem& files, const std::string& path, const std::function<bool(double)>& go_on) {
+  auto bytes = files.Open(path, FileSystem::Mode::kRead);
+  const uint64_t size = bytes.ok() ? (*bytes)->Size().value_or(0) : 0;
   auto file = PerfFile::Open(files, path);
   if (!file.ok()) return file.status();
   auto trace = std::make_unique<CpuTrace>(path, std::move(*file));
-  if (Status status = trace->Open(); !status.ok()) return status;
+  if (Status status = trace->Open(size, go_on); !status.ok()) return status;
   return std::unique_ptr<TraceSource>(std::move(trace));
 }
 

@@ -30,7 +30,7 @@ class Opener {
     const std::string& target = request_.source.target;
     head_.name = target;
     if (!request_.source.open && files_.IsFolder(target)) OpenSnapshot(target.substr(0, target.find_last_not_of('/') + 1));
-    else if (!request_.source.open && IsPerfData(files_, target)) Take(OpenCpuTrace(files_, target));
+    else if (!request_.source.open && IsPerfData(files_, target)) Take(OpenCpuTrace(files_, target, request_.go_on));
     else if (!request_.source.open && OpenStreams(target, {})) return Finish();
     else OpenTarget(target);
     return Finish();
@@ -54,7 +54,7 @@ class Opener {
     TakeFacts(facts);
     const std::string cpu = folder + "/" + kCpuFileName;
     const size_t before = parts_.size();
-    if (files_.Exists(cpu)) Take(OpenCpuTrace(files_, cpu));
+    if (files_.Exists(cpu)) Take(OpenCpuTrace(files_, cpu, request_.go_on));
     const bool has_threads = parts_.size() > before;
     if (files_.Exists(folder + "/" + kScopeImageName)) OpenScope(folder, facts, has_threads);
     (void)OpenStreams(folder, facts.elf);

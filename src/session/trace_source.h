@@ -3,6 +3,7 @@
 #ifndef HANGSCOPE_SESSION_TRACE_SOURCE_H
 #define HANGSCOPE_SESSION_TRACE_SOURCE_H
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +25,9 @@ struct TraceRequest {
   bool streams = true;      // instruction traces as functions
   uint64_t stream_bytes = 0;  // of an instruction trace only the newest; a trouble says so. 0: all
   size_t most_events = 0;   // only the newest; 0: all
+  // Asked now and then while it is looked through beforehand, with how far that is (0 to 1); false: opening fails. Empty:
+  // always.
+  std::function<bool(double)> go_on = {};
 };
 
 // One thread.
