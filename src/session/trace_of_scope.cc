@@ -52,7 +52,9 @@ class ScopeTrace final : public TraceSource {
   void GiveTimes(uint32_t core, Lane* lane);
   void AddTroubles();
   void MakeEnd();
+  void LastUntil(TimeNs now);
   void LastUntilWaits();
+  bool IsUsed(const ScopeCore& core) const;
   std::string NameOf(const ScopeCore& core) const;
   TraceEvent EventOf(size_t track, const ScopeEvent& event, TimeNs time);
   TraceLoss LossOf(size_t track, const EventLoss& loss) const;
@@ -124,7 +126,7 @@ void ScopeTrace::SortItems() {
   }
   for (const ScopeCore& core : view().Cores()) {
     Lane& lane = lanes[core.index];
-    if (core.in_use || !lane.items.empty()) AddTrack(core, std::move(lane));
+    if (IsUsed(core) || !lane.items.empty()) AddTrack(core, std::move(lane));
   }
   bool any = false;
   for (size_t track = 0; track < lanes_.size(); ++track) {
@@ -135,6 +137,12 @@ void ScopeTrace::SortItems() {
     head_.time.to = any ? std::max(head_.time.to, lane.times.back()) : lane.times.back();
     any = true;
   }
+}
+
+// A firmware may make rings for more cores than there are: those never said anything in their mailboxes, either.
+bool ScopeTrace::IsUsed(const ScopeCore& core) const {
+  if (!core.in_use || watch_ == nullptr || core.index >= watch_->watcher().subjects().size() || !core.name.empty()) return core.in_use;
+  return core.counts.emitted > 0 || watch_->watcher().subjects()[core.index].activity != Activity::kUnused;
 }
 
 std::string ScopeTrace::NameOf(const ScopeCore& core) const {
@@ -192,7 +200,7 @@ void ScopeTrace::MakeEnd() {
   if (watch_ != nullptr) {
     end_.standings = StandingsOf(*watch_, *times_);
     const auto now = watch_->sample().target_time;
-    if (now && times_->knows(0)) head_.time.to = std::max(head_.time.to, times_->Of(0, *now));
+    if (now && times_->knows(0)) LastUntil(times_->Of(0, *now));
   } else if (auto tasks = view().Tasks(); tasks.ok()) {
     end_.standings = StandingsOf(*tasks, *own_names_, *times_);
   } else {
@@ -201,6 +209,12 @@ void ScopeTrace::MakeEnd() {
   LastUntilWaits();
   end_.time = head_.time.to;
   end_.tasks = head_.tasks;
+}
+
+// Without events it begins there: from its clock's zero on nothing is known of it.
+void ScopeTrace::LastUntil(TimeNs now) {
+  if (items_ == 0) head_.time = {now, now};
+  head_.time.to = std::max(head_.time.to, now);
 }
 
 // Who waits records nothing any more: its wait began a little behind the last event. What says that it began long after
