@@ -42,7 +42,7 @@ class Filter final : public TraceSource {
     const TimeSpan held = head_.time;
     if (request.from) from_ = *request.from < 0 ? held.to + *request.from : *request.from;
     if (request.to) to_ = *request.to < 0 ? held.to + *request.to : *request.to;
-    if (from_ > to_) return Status::Usage("what is asked for ends before it begins: --from must not be later than --to");
+    if (from_ > to_) return Status::Usage("what is asked for ends before it begins: --from must not be later than --until");
     if (from_ > held.to || to_ < held.from) {
       return Status::Usage(fmt::format("nothing is held of the time that is asked for: the recording is from {:.6f} s to {:.6f} s", Seconds(held.from), Seconds(held.to)));
     }
