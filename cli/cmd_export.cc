@@ -149,7 +149,7 @@ int Fail(const Status& status) {
 std::string SummaryText(const TraceExportSummary& summary, const std::string& path) {
   // Of a damaged recording the two may be farther from one another than a time can be.
   const uint64_t length = static_cast<uint64_t>(summary.time.to) - static_cast<uint64_t>(summary.time.from);
-  const std::string time = summary.counts_clock ? fmt::format("{} ticks", length) : fmt::format("{:.6f} s", static_cast<double>(length) / 1e9);
+  const std::string time = !summary.counts.empty() ? fmt::format("{} {}", length, summary.counts) : fmt::format("{:.6f} s", static_cast<double>(length) / 1e9);
   std::string text = fmt::format("{} event{}, {} loss{}, {}", summary.events, summary.events == 1 ? "" : "s", summary.losses, summary.losses == 1 ? "" : "es", time);
   if (!path.empty()) text += fmt::format(", {} in {}", FormatSize(summary.bytes), path);
   return text;

@@ -105,9 +105,9 @@ class ChromeSink final : public TimelineSink {
 Status ChromeSink::Begin(const TraceHead& head) {
   facts_ = FactsOf(head);
   Status status = output_.Add("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
-  for (const auto& [process, name] : {std::pair(kCores, "cores"), std::pair(kTasks, "tasks")}) {
+  for (const auto& [process, name] : {std::pair(kCores, std::string("cores")), std::pair(kTasks, std::string("tasks"))}) {
     JsonObject arguments;
-    arguments.Text("name", name);
+    arguments.Text("name", name + TimesRemark(head));
     if (status.ok()) status = Metadata("process_name", process, 0, arguments);
   }
   if (head.trigger && status.ok()) {

@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 
+#include "export/trace_facts.h"
 #include "hangscope/version.h"
 
 namespace hangscope {
@@ -43,7 +44,7 @@ std::string Subject(const TraceHead& head, const std::map<int64_t, std::string>&
 std::string StandingText(const TraceHead& head, const TraceEnd& end, const TraceStanding& standing) {
   std::string text = fmt::format("{}: {}", Subject(head, end.tasks, standing.who), ActivityName(standing.activity));
   if (standing.since) text += fmt::format(" since {}{}", *standing.since, head.counts_clock ? "" : " ns");
-  if (!standing.waits_for.empty()) text += " for " + standing.waits_for;
+  if (!standing.waits_for.empty()) text += WaitWord(standing) + standing.waits_for;
   for (size_t i = 0; i < standing.by.size(); ++i) text += (i == 0 ? ", by " : " and ") + Subject(head, end.tasks, standing.by[i]);
   if (!standing.place.empty()) text += "; at " + standing.place;
   if (!standing.fault.empty()) text += "; " + standing.fault;
@@ -82,6 +83,7 @@ CtfEnvironment EnvironmentOf(const TraceHead& head, const TraceEnd& end, const C
   environment.Add("program", head.program);
   environment.Add("build_id", head.build_id);
   environment.Add("command", fmt::format("{}", fmt::join(head.command, " ")));
+  environment.Add("times", TimesText(head));
   environment.Add("verdict", head.verdict);
   AddWindow(head, &environment);
   for (size_t i = 0; i < head.tracks.size(); ++i) environment.Add(fmt::format("track_{}", i), head.tracks[i].name);

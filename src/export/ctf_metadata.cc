@@ -81,12 +81,10 @@ std::string ClockText(const CtfDescription& trace) {
     rest += kSecond;
     --seconds;
   }
-  const char* what = trace.counts_clock ? "Counts of the target's clock, whose rate is not known: what looks like a nanosecond is one count, and no time of day."
-                                        : "Monotonic, of the machine that recorded";
   return fmt::format(
       "clock {{\n\tname = \"{}\";\n\tuuid = \"{}\";\n\tdescription = {};\n\tfreq = 1000000000;\n\tprecision = {};\n"
       "\toffset_s = {};\n\toffset = {};\n\tabsolute = {};\n}};\n\n",
-      ClockName(trace), UuidText(trace.uuid), CtfLiteral(what), std::max<TimeNs>(trace.clock_error, 0), seconds, rest, trace.offset != 0);
+      ClockName(trace), UuidText(trace.uuid), CtfLiteral(trace.counts_clock ? trace.times : "Monotonic, of the machine that recorded"), std::max<TimeNs>(trace.clock_error, 0), seconds, rest, trace.offset != 0);
 }
 
 std::string TasksText(const CtfDescription& trace) {

@@ -28,6 +28,7 @@ struct CtfEventClass {
 struct CtfDescription {
   CtfUuid uuid{};
   bool counts_clock = false;
+  std::string times;       // what a time is, in words
   TimeNs offset = 0;       // from the Unix epoch to the clock's zero; 0: not known
   TimeNs clock_error = 0;
   CtfEnvironment environment;

@@ -21,6 +21,7 @@
 #include "export/ctf_notes.h"
 #include "export/ctf_streams.h"
 #include "export/ctf_text.h"
+#include "export/trace_facts.h"
 
 namespace hangscope {
 namespace {
@@ -174,7 +175,7 @@ Status CtfWriter::Impl::Begin(const TraceHead& trace) {
   for (const TraceTrack& track : trace.tracks) {
     const std::string fallback = fmt::format("{} {}", RingKindName(track.ring.kind), track.ring.number);
     const auto cpu = std::clamp<int64_t>(track.ring.number, 0, std::numeric_limits<uint32_t>::max());
-    streams->AddTrack(static_cast<uint32_t>(cpu), Printable(track.name.empty() ? fallback : track.name, kMostOfTrackName));
+    streams->AddTrack(static_cast<uint32_t>(cpu), Printable(track.name.empty() ? fallback : track.name, kMostOfTrackName) + TimesRemark(trace));
   }
   notes = NotesOfWindow(trace);
   tally.notes_elsewhere = notes.elsewhere;
@@ -290,6 +291,7 @@ CtfDescription CtfWriter::Impl::Describe(const TraceEnd& end) const {
   CtfDescription trace;
   trace.uuid = uuid;
   trace.counts_clock = head->counts_clock;
+  trace.times = TimesText(*head);
   trace.offset = head->counts_clock ? 0 : head->wall_minus_monotonic;
   if (head->window) trace.clock_error = head->window->clock_error;
   trace.environment = EnvironmentOf(*head, end, tally);

@@ -39,12 +39,14 @@ class PerfettoSink final : public TimelineSink {
 
   TraceOutput output_;
   PerfettoPackets packets_;
+  std::string times_;  // what there is to say of them
   bool has_cores_ = false, has_tasks_ = false;
 };
 
 uint64_t IdOf(TimelineTrackId track) { return kFirstRow + track; }
 
 Status PerfettoSink::Begin(const TraceHead& head) {
+  times_ = TimesRemark(head);
   packets_.Clocks(head.time.from, head.wall_minus_monotonic);
   packets_.Track({.id = kRecording, .name = head.name.empty() ? "hangscope" : head.name, .is_process = true, .command = head.command});
   Remark(head.time.from, "recording", FactsOf(head));
@@ -68,7 +70,7 @@ void PerfettoSink::Remark(TimeNs time, const char* name, const TraceFacts& facts
 Status PerfettoSink::Define(const TimelineTrack& track) {
   bool& has_parent = track.row == TimelineRow::kTask ? has_tasks_ : has_cores_;
   uint64_t parent = track.row == TimelineRow::kTask ? kTasks : kCores;
-  if (!std::exchange(has_parent, true)) packets_.Track({.id = parent, .parent = kRecording, .name = parent == kTasks ? "tasks" : "cores", .command = {}});
+  if (!std::exchange(has_parent, true)) packets_.Track({.id = parent, .parent = kRecording, .name = (parent == kTasks ? "tasks" : "cores") + times_, .command = {}});
   if (track.parent != 0) parent = IdOf(track.parent);
   packets_.Track({.id = IdOf(track.id), .parent = parent, .name = track.name, .is_counter = track.row == TimelineRow::kCounter, .command = {}});
   return packets_.status();

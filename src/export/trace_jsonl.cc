@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "export/json.h"
+#include "export/trace_facts.h"
 #include "export/window_json.h"
 
 namespace hangscope {
@@ -116,7 +117,7 @@ Status TraceJsonWriter::Begin(const TraceHead& head) {
   Json json = Typed("trace");
   json.update(Json{{"name", head.name}, {"host", head.host}, {"release", head.release}, {"architecture", head.architecture},
                    {"program", head.program}, {"build_id", head.build_id}, {"command", head.command}, {"recorded_by", head.recorded_by},
-                   {"wall_minus_monotonic_ns", head.wall_minus_monotonic}, {"counts_clock", head.counts_clock},
+                   {"wall_minus_monotonic_ns", head.wall_minus_monotonic}, {"counts_clock", head.counts_clock}, {"times", TimesText(head)},
                    {"from_ns", head.time.from}, {"to_ns", head.time.to}});
   json["trigger_ns"] = head.trigger ? Json(*head.trigger) : Json();
   json["verdict"] = head.verdict;

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "decode/event_format.h"
+#include "export/trace_facts.h"
 
 namespace hangscope {
 namespace {
@@ -38,8 +39,10 @@ bool IsAnchor(const TraceEventKind& kind) { return kind.category == "meta" && ki
 
 }  // namespace
 
+const char* CountsWord(const TraceHead& head) { return head.counts_bytes ? "bytes of the stream" : "ticks"; }
+
 std::string TraceTextWriter::TimeText(TimeNs time, bool ambiguous) const {
-  const std::string text = head_->counts_clock ? fmt::format("{} ticks", time) : fmt::format("{:.6f}", Seconds(time));
+  const std::string text = head_->counts_clock ? fmt::format("{} {}", time, head_->counts_bytes ? "bytes" : "ticks") : fmt::format("{:.6f}", Seconds(time));
   return (ambiguous ? "~" : "") + text;
 }
 
@@ -51,6 +54,7 @@ std::string TraceTextWriter::TrackName(size_t track) const { return track < head
 
 // As its track is called, where it has one.
 std::string TraceTextWriter::RingText(const RingName& ring) const {
+  if (ring.kind == RingKind::kStream) return Printable(ring.what);
   for (const TraceTrack& track : head_->tracks) {
     if (track.ring == ring) return Printable(track.name);
   }
@@ -130,7 +134,7 @@ std::string TraceTextWriter::WhoText(const TraceWho& who, const TraceEnd& end) c
 std::string TraceTextWriter::StandingText(const TraceStanding& standing, const TraceEnd& end) const {
   std::string text = fmt::format("{}: {}", WhoText(standing.who, end), ActivityName(standing.activity));
   if (standing.since) text += fmt::format(" since {}", TimeText(*standing.since, false));
-  if (!standing.waits_for.empty()) text += fmt::format(" for {}", Printable(standing.waits_for));
+  if (!standing.waits_for.empty()) text += WaitWord(standing) + Printable(standing.waits_for);
   for (size_t i = 0; i < standing.by.size(); ++i) text += (i == 0 ? ", from " : ", ") + WhoText(standing.by[i], end);
   if (!standing.place.empty()) text += fmt::format("; at {}", Printable(standing.place));
   if (!standing.fault.empty()) text += fmt::format("; {}", Printable(standing.fault));

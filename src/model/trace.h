@@ -120,6 +120,7 @@ struct TraceHead {
   std::string recorded_by;       // "hangscope 0.1.0", "Linux 6.1 perf"; may be empty
   TimeNs wall_minus_monotonic = 0;  // 0: not known
   bool counts_clock = false;     // nobody knows the clock's rate: a time is a number of its counts, not of nanoseconds
+  bool counts_bytes = false;     // with it: what is counted are the bytes of a stream whose lines have no times
   TimeSpan time;                 // of what is held
   std::optional<TimeNs> trigger;
   std::string verdict;           // one line; empty: none was reached

@@ -91,7 +91,7 @@ Status Pump(TraceSource& source, TraceWriter& writer, const TraceExportOptions& 
   summary->events = source.end().events;
   summary->losses = source.end().losses;
   summary->time = source.head().time;
-  summary->counts_clock = source.head().counts_clock;
+  if (source.head().counts_clock) summary->counts = CountsWord(source.head());
   return {};
 }
 

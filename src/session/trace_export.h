@@ -34,7 +34,7 @@ struct TraceExportSummary {
   uint64_t losses = 0;
   uint64_t bytes = 0;     // 0: of standard output
   TimeSpan time;
-  bool counts_clock = false;
+  std::string counts;     // what times count, "ticks"; empty: nanoseconds
   bool stopped = false;   // as go_on said; nothing is at `path` then
 };
 

@@ -19,6 +19,7 @@ class Merge final : public TraceSource {
   Merge(TraceHead head, std::vector<TracePart> parts) : head_(std::move(head)) {
     bool any = false;
     for (TracePart& part : parts) AddPart(std::move(part), &any);
+    if (any) LastUntilWindow();
   }
 
   const TraceHead& head() const override { return head_; }
@@ -67,6 +68,7 @@ class Merge final : public TraceSource {
     head_.tracks.insert(head_.tracks.end(), its.tracks.begin(), its.tracks.end());
     head_.troubles.insert(head_.troubles.end(), its.troubles.begin(), its.troubles.end());
     for (const auto& [task, name] : its.tasks) head_.tasks.emplace(task + part.task_shift, name);
+    head_.counts_bytes = its.counts_bytes && (parts_.empty() || head_.counts_bytes);
     head_.counts_clock = head_.counts_clock || its.counts_clock;
     if (head_.program.empty()) head_.program = its.program;
     if (head_.build_id.empty()) head_.build_id = its.build_id;
@@ -83,6 +85,16 @@ class Merge final : public TraceSource {
     added.source = std::move(part.source);
     parts_.push_back(std::move(added));
     AddKinds(&parts_.back());
+  }
+
+  // A hang records nothing: it lasts from the last event to where the window ends. Of a clock that is not the window's
+  // nothing lies in it.
+  void LastUntilWindow() {
+    constexpr uint64_t kLongest = 366u * 86400 * uint64_t{kSecond};
+    if (!head_.window || head_.counts_clock) return;
+    const TimeSpan& window = head_.window->time;
+    const bool ends_in_it = head_.time.to >= window.from && head_.time.to < window.to;
+    if (ends_in_it && static_cast<uint64_t>(window.to) - static_cast<uint64_t>(head_.time.to) < kLongest) head_.time.to = window.to;
   }
 
   // Names are unique in a trace, and need not be so over several.

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <deque>
+#include <numeric>
 
 #include "base/units.h"
 #include "base/utf8.h"
@@ -16,7 +18,7 @@
 namespace hangscope {
 namespace {
 
-// So much of a stream's begin and end tells whether it is a trace, and of which cores.
+// So much of a stream's begin and end tells whether it is a trace.
 constexpr uint64_t kLookedAt = 256u << 10;
 constexpr size_t kPiece = 64u << 10;
 constexpr size_t kEnter = 0;  // of the kinds
@@ -135,12 +137,42 @@ Result<std::unique_ptr<StreamBytes>> OpenBytes(FileSystem& files, const StreamPa
   return std::unique_ptr<StreamBytes>(std::make_unique<LogBytes>(std::move(*file), *size));
 }
 
+// Stopped as TraceRequest::go_on said.
+Status Stopped() { return Status::Io("interrupted"); }
+
+// "hart 9" before "hart 10": digits as the numbers that they write.
+bool ComesBefore(std::string_view a, std::string_view b) {
+  const auto digits = [](std::string_view text) { return std::min(text.find_first_not_of("0123456789"), text.size()); };
+  while (!a.empty() && !b.empty()) {
+    const size_t of_a = digits(a), of_b = digits(b);
+    if (of_a > 0 && of_b > 0) {
+      if (of_a != of_b) return of_a < of_b;
+      if (const int order = a.substr(0, of_a).compare(b.substr(0, of_b)); order != 0) return order < 0;
+    } else if (a.front() != b.front()) {
+      return a.front() < b.front();
+    }
+    const size_t same = std::max<size_t>(1, std::min(of_a, of_b));
+    a.remove_prefix(same);
+    b.remove_prefix(same);
+  }
+  return a.size() < b.size();
+}
+
+// N of "hart N".
+std::optional<int64_t> HartOf(std::string_view name) {
+  constexpr std::string_view kHart = "hart ";
+  int64_t number = 0;
+  if (!name.starts_with(kHart)) return std::nullopt;
+  const auto [end, error] = std::from_chars(name.data() + kHart.size(), name.data() + name.size(), number);
+  return error == std::errc() && end == name.data() + name.size() ? std::optional(number) : std::nullopt;
+}
+
 // The functions of all cores of a stream.
 class FunctionTrace final : public TraceSource {
  public:
   // `most_bytes`: of the stream's end; 0: all of it.
-  FunctionTrace(std::string name, std::unique_ptr<StreamBytes> bytes, uint64_t most_bytes, std::unique_ptr<ElfImage> elf)
-      : name_(std::move(name)), bytes_(std::move(bytes)),
+  FunctionTrace(std::string name, std::unique_ptr<StreamBytes> bytes, uint64_t most_bytes, std::unique_ptr<ElfImage> elf, std::function<bool(double)> go_on)
+      : name_(std::move(name)), bytes_(std::move(bytes)), go_on_(std::move(go_on)),
         first_(most_bytes == 0 || bytes_->end() - bytes_->begin() <= most_bytes ? bytes_->begin() : bytes_->end() - most_bytes), elf_(std::move(elf)), code_(elf_.get()),
         reader_(&cores_, StepReader::Learn::kAll, [this](uint32_t core, const Step& step) { steps_.emplace_back(core, step); }) {}
 
@@ -149,21 +181,22 @@ class FunctionTrace final : public TraceSource {
   const TraceHead& head() const override { return head_; }
   const TraceEnd& end() const override { return end_; }
   Result<std::optional<TraceItem>> Next() override;
-  double progress() const override {
-    const uint64_t all = bytes_->end() - first_;
-    return all == 0 ? 1 : static_cast<double>(std::min(read_to_, bytes_->end()) - first_) / static_cast<double>(all);
-  }
+  double progress() const override { return Part(read_to_); }
 
  private:
   struct Core {
     std::unique_ptr<FunctionTracker> tracker;
+    size_t track = 0;
     uint64_t sequence = 0;
   };
 
   Status Recognise();
+  Status FindCores();
+  double Part(uint64_t offset) const;
   void AddTracks();
   Status ReadPiece();
   void TakeSteps(const StreamBytes::Piece& piece);
+  void TakeLatest();
   void TakeLoss(const StreamBytes::Piece& piece);
   void Entered(size_t core, const TrackedFunction& function, uint64_t pc);
   void Left(size_t core);
@@ -173,6 +206,7 @@ class FunctionTrace final : public TraceSource {
 
   const std::string name_;
   std::unique_ptr<StreamBytes> bytes_;
+  const std::function<bool(double)> go_on_;
   const uint64_t first_;  // offset of the first byte that is read
   std::unique_ptr<ElfImage> elf_;
   ProgramCode code_;
@@ -185,11 +219,29 @@ class FunctionTrace final : public TraceSource {
   std::deque<TraceItem> items_;
   TimeNs now_ = 0;
   uint64_t read_to_ = 0;
-  uint64_t steps_of_others_ = 0;   // cores that nobody knew of at the beginning
+  uint64_t steps_of_others_ = 0;   // cores that came while it was read
   bool done_ = false;
 };
 
-// Which cores there are shows at the beginning and at the end.
+double FunctionTrace::Part(uint64_t offset) const {
+  const uint64_t all = bytes_->end() - first_;
+  return all == 0 ? 1 : static_cast<double>(std::clamp(offset, first_, bytes_->end()) - first_) / static_cast<double>(all);
+}
+
+// All of it is looked through: a simulator prints one core's lines for as long as it likes, and another's once.
+Status FunctionTrace::FindCores() {
+  StepReader names(&cores_, StepReader::Learn::kListings, [](uint32_t, const Step&) {});
+  bytes_->Seek(first_);
+  for (;;) {
+    auto piece = bytes_->Next();
+    if (!piece.ok()) return piece.status();
+    if (!*piece) return {};
+    if ((*piece)->bytes.empty()) continue;
+    names.Feed((*piece)->bytes, (*piece)->offset);
+    if (go_on_ && !go_on_(Part((*piece)->offset))) return Stopped();
+  }
+}
+
 Status FunctionTrace::Recognise() {
   const uint64_t end = bytes_->end();
   for (const uint64_t begin : {first_, end > kLookedAt ? std::max(end - kLookedAt, first_) : first_}) {
@@ -205,6 +257,9 @@ Status FunctionTrace::Recognise() {
   code_.Learn(reader_.code());
   if (reader_.wide()) code_.SetWide();
   steps_.clear();
+  if (reader_.IsTrace() && !reader_.only_translations()) {
+    if (Status status = FindCores(); !status.ok()) return status;
+  }
   bytes_->Seek(first_);
   read_to_ = first_;
   return {};
@@ -212,20 +267,31 @@ Status FunctionTrace::Recognise() {
 
 void FunctionTrace::AddTracks() {
   head_.name = name_;
-  head_.counts_clock = !bytes_->has_times();
+  head_.counts_clock = head_.counts_bytes = !bytes_->has_times();
   head_.time = bytes_->time();
   head_.kinds.push_back({"function_enter", "function", "%s, %s, %x",
                          {{"function", TraceFieldType::kText, 0}, {"source", TraceFieldType::kText, 0}, {"pc", TraceFieldType::kPointer, 64}},
                          TraceMeaning::kFunctionEnter, {}});
   head_.kinds.push_back({"function_leave", "function", "", {}, TraceMeaning::kFunctionLeave, {}});
+  std::vector<uint32_t> order(cores_.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::sort(order.begin(), order.end(), [this](uint32_t a, uint32_t b) { return ComesBefore(cores_.name(a), cores_.name(b)); });
+  std::vector<size_t> tracks(order.size());
+  for (size_t track = 0; track < order.size(); ++track) {
+    const std::string& core = cores_.name(order[track]);
+    tracks[order[track]] = track;
+    head_.tracks.push_back({{RingKind::kStream, HartOf(core).value_or(static_cast<int64_t>(track)), name_}, core});
+  }
   for (uint32_t core = 0; core < cores_.size(); ++core) {
-    head_.tracks.push_back({{RingKind::kStream, core, name_}, cores_.name(core)});
     Core tracked;
+    tracked.track = tracks[core];
     tracked.tracker = std::make_unique<FunctionTracker>(
         code_, [this, core](const TrackedFunction& function, uint64_t pc) { Entered(core, function, pc); }, [this, core] { Left(core); });
     tracked_.push_back(std::move(tracked));
   }
+  if (head_.counts_bytes) head_.troubles.push_back(fmt::format("'{}': nobody noted when its lines came, so the times of its functions are offsets in its bytes; hangscope run and tee note it", Printable(name_)));
   if (first_ > bytes_->begin()) head_.troubles.push_back(fmt::format("'{}': of its instruction trace only the last {} are shown", Printable(name_), FormatSize(bytes_->end() - first_)));
+  if (elf_ == nullptr) head_.troubles.push_back(fmt::format("'{}': where functions begin is not known, so a return may be shown as a call; --elf FILE, the program, tells", Printable(name_)));
   if (reader_.chained()) {
     head_.troubles.push_back(fmt::format("'{}': QEMU linked its blocks, so most steps were not printed and functions are missing; -d exec,nochain prints all", Printable(name_)));
   }
@@ -250,7 +316,7 @@ TimeNs FunctionTrace::TimeOf(const StreamBytes::Piece& piece, uint64_t offset) {
 
 TraceEvent& FunctionTrace::Add(size_t core, size_t kind) {
   TraceEvent event;
-  event.track = core;
+  event.track = tracked_[core].track;
   event.kind = kind;
   event.time = now_;
   event.sequence = tracked_[core].sequence++;
@@ -281,13 +347,23 @@ void FunctionTrace::TakeSteps(const StreamBytes::Piece& piece) {
   steps_.clear();
 }
 
+// Each core's latest step waits in the reader for what the next line may say of it: of a core that stands it is the one
+// that matters.
+void FunctionTrace::TakeLatest() {
+  reader_.Flush();
+  StreamBytes::Piece nothing;
+  nothing.offset = read_to_;
+  nothing.time = {now_, now_};
+  TakeSteps(nothing);
+}
+
 void FunctionTrace::TakeLoss(const StreamBytes::Piece& piece) {
   const TimeNs from = now_;
   now_ = std::max(now_, bytes_->has_times() ? piece.time.to : static_cast<TimeNs>(piece.loss.end));
   for (size_t core = 0; core < tracked_.size(); ++core) {
     tracked_[core].tracker->Forget();
     TraceLoss loss;
-    loss.track = core;
+    loss.track = tracked_[core].track;
     loss.time = {from == 0 ? now_ : from, now_};
     loss.reason = ReasonOf(piece.loss.reason);
     loss.amount = piece.loss.bytes();
@@ -300,11 +376,13 @@ Status FunctionTrace::ReadPiece() {
   auto piece = bytes_->Next();
   if (!piece.ok()) return piece.status();
   if (!*piece) {
+    TakeLatest();
     done_ = true;
     return {};
   }
   if ((*piece)->bytes.empty()) {
     read_to_ = (*piece)->loss.end;
+    TakeLatest();
     TakeLoss(**piece);
     return {};
   }
@@ -319,7 +397,7 @@ void FunctionTrace::Finish() {
   uint64_t nameless = 0;
   for (const Core& core : tracked_) nameless += core.tracker->nameless();
   if (nameless > 0) end_.troubles.push_back(fmt::format("'{}': {} steps lie where no symbol is; they count as the function before", Printable(name_), nameless));
-  if (steps_of_others_ > 0) end_.troubles.push_back(fmt::format("'{}': {} steps of cores that appear only in its middle are left out", Printable(name_), steps_of_others_));
+  if (steps_of_others_ > 0) end_.troubles.push_back(fmt::format("'{}': {} steps of cores that came while it was read are left out", Printable(name_), steps_of_others_));
 }
 
 Result<std::optional<TraceItem>> FunctionTrace::Next() {
@@ -346,7 +424,7 @@ class FunctionTracer final : public StreamTracer {
       if (!opened.ok()) return opened.status();
       elf = std::move(*opened);
     }
-    auto trace = std::make_unique<FunctionTrace>(part.name, std::move(*bytes), request.stream_bytes, std::move(elf));
+    auto trace = std::make_unique<FunctionTrace>(part.name, std::move(*bytes), request.stream_bytes, std::move(elf), request.go_on);
     auto is_trace = trace->Open();
     if (!is_trace.ok()) return is_trace.status();
     if (!*is_trace) return std::unique_ptr<TraceSource>();

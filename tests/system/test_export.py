@@ -4,11 +4,13 @@ import collections
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
 import time
 
+from scope_images import Scope, Watch
 from support import *
 
 IMAGES = DATA / "scope"
@@ -104,8 +106,67 @@ class Scopes(ExportCase):
         self.assertIn("hart 0, core 1 hart 1", self.refused(2, "--to", "text", "--core", "9", image))
         self.assertIn("--last '-3'", self.refused(2, "--to", "text", "--last=-3", image))
         self.assertIn("--from", self.refused(2, "--to", "text", "--from", "noon", image))
+        self.assertIn("later than --until", self.refused(2, "--to", "text", "--from", "0.006", "--until", "0.005", image))
         self.assertIn("absent", self.refused(3, "--to", "text", self.folder / "absent"))
         self.assertEqual(self.hangscope("export", "--help").out.count(b"\n") < 30, True)
+
+
+    def test_what_somebody_waits_for_is_a_word_where_it_has_no_name(self):
+        text = self.hangscope("export", "--to", "text", IMAGES / "watched-little64.bin").out.decode()
+        self.assertIn("task 3: idle since 0.002500 for what comes from outside\n", text)
+        self.assertRegex(text, r"core 2 c2: halted since \d+\.\d+, waiting for what it does not name; multicast of 64 bytes")
+        self.assertNotIn("0xffffffff", text)
+
+    def test_begins_without_events_with_the_oldest_wait(self):
+        scope = Scope("<", 8, minor=1)
+        scope.watch = watch = Watch(scope, [(0, 0)])
+        for core, since in enumerate((3_000_000, 5_000_000)):
+            scope.core("", core)
+            watch.mailbox(core, sequence=1, resource=0x10003, kind=2, since=since)
+        scope.core("", 2)  # for a core that there is not
+        image = self.folder / "scope.bin"
+        image.write_bytes(scope.bytes())
+        head = self.export(image)["trace"][0]
+        self.assertEqual((head["from_ns"], head["to_ns"]), (3_000_000_000, 5_000_000_000))
+        self.assertEqual([track["number"] for track in head["tracks"]], [0, 1])
+
+
+class Streams(ExportCase):
+    """An instruction trace as a simulator prints it: one core's lines for as long as it likes."""
+
+    def setUp(self):
+        super().setUp()
+        self.trace = self.folder / "trace.log"
+        places = {"alpha": 0x80000000, "beta": 0x80000100}
+        line = "Trace {}: 0x7f0000000000 [00000000/{:08x}/00109003/ff080200] {}\n"
+        turn = lambda hart: "".join(line.format(hart, at, name) for name, at in places.items())
+        self.trace.write_text(turn(1) * 4000 + turn(10) + turn(0) + turn(2) + turn(1) * 4000)
+
+    def test_have_each_core_by_its_number_wherever_it_comes(self):
+        lines = self.export(self.trace)
+        tracks = lines["trace"][0]["tracks"]
+        self.assertEqual([(track["number"], track["name"]) for track in tracks], [(n, f"hart {n}") for n in (0, 1, 2, 10)])
+        self.assertNotIn("left out", str(lines["warnings"] + lines["trace_end"][0]["troubles"]))
+        for hart in ("2", "10", "hart 10"):
+            only = self.export("--core", hart, self.trace)
+            self.assertEqual([track["name"] for track in only["trace"][0]["tracks"]], [f"hart {hart.split()[-1]}"])
+            self.assertEqual([e["fields"]["function"] for e in only["trace_event"] if "fields" in e and "function" in e["fields"]], ["alpha", "beta"])
+
+    def test_whose_lines_have_no_times_say_so_where_a_viewer_shows_it(self):
+        seen = {}
+        for form in ("text", "jsonl", "chrome", "perfetto", "ctf"):
+            out = self.folder / form
+            done = self.hangscope("export", "--to", form, "-o", out, self.trace)
+            self.assertEqual(done.status, 0, done.err)
+            self.assertIn("the times of its functions are offsets in its bytes", done.err.decode())
+            self.assertIn("bytes of the stream, ", done.err.decode().splitlines()[-1])
+            seen[form] = b"".join(path.read_bytes() for path in sorted(out.glob("*"))) if out.is_dir() else out.read_bytes()
+        self.assertTrue(re.search(r"\n +\d+ bytes  hart 1 ", seen["text"].decode()), "text")
+        self.assertTrue(json.loads(seen["jsonl"].splitlines()[0])["times"].startswith("bytes of the stream"))
+        self.assertTrue(b'"name":"cores (times are bytes of the stream)"' in seen["chrome"], "chrome")
+        self.assertTrue(b"cores (times are bytes of the stream)" in seen["perfetto"], "perfetto")
+        self.assertTrue(b"hart 10 (times are bytes of the stream)" in seen["ctf"], "ctf")
+        self.assertTrue(b'times = "bytes of the stream' in seen["ctf"], "ctf")
 
 
 class Files(ExportCase):

@@ -48,6 +48,19 @@ std::unique_ptr<TraceSource> Merged(std::unique_ptr<FakeTrace> a, std::unique_pt
   return MergeTraces(TraceHead(), std::move(parts));
 }
 
+TEST(TraceMerge, AHangLastsUntilTheWindowEndsWhereTheClockIsTheWindows) {
+  for (const auto& [window, end] : {std::pair(TimeSpan{5, 1000}, TimeNs{1000}), {TimeSpan{70, 1000}, 60}, {TimeSpan{5, 40}, 60}, {TimeSpan{5, INT64_MAX}, 60}}) {
+    TraceHead head;
+    head.window.emplace().time = window;
+    std::vector<TracePart> parts;
+    parts.push_back({Sample(), 0});
+    const auto merged = MergeTraces(std::move(head), std::move(parts));
+    EXPECT_EQ(merged->head().time.to, end) << window.from << " to " << window.to;
+    LinesOf(*merged);
+    EXPECT_EQ(merged->end().time, end);
+  }
+}
+
 TEST(TraceMerge, PartsComeInTheOrderOfTimeAndThoseOfOneTimeInTheirs) {
   auto a = std::make_unique<FakeTrace>();
   const size_t cpu = a->Track(RingKind::kCpu, 0, "CPU 0");
