@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <string>
 #include <utility>
+
+#include "export/trace_facts.h"
 
 namespace hangscope {
 namespace {
@@ -51,20 +52,12 @@ std::vector<TraceValue> Missing(const TimeSpan& time, GapReason reason, uint64_t
   return {Value(time.from), Value(time.to), ValueOf(reason), Value(amount), ValueOf(unit)};
 }
 
-std::optional<size_t> TrackOf(const TraceHead& head, const RingName& ring) {
-  for (size_t i = 0; i < head.tracks.size(); ++i) {
-    if (head.tracks[i].ring == ring) return i;
+void AddNote(const CtfNote& note, const std::vector<size_t>& tracks, CtfWindowNotes* notes) {
+  if (tracks.empty()) ++notes->elsewhere;
+  for (const size_t track : tracks) {
+    notes->tracks[track].push_back(note);
+    notes->tracks[track].back().event.track = track;
   }
-  return {};
-}
-
-void AddNote(CtfNote note, std::optional<size_t> track, CtfWindowNotes* notes) {
-  if (!track) {
-    ++notes->elsewhere;
-    return;
-  }
-  note.event.track = *track;
-  notes->tracks[*track].push_back(std::move(note));
 }
 
 }  // namespace
@@ -85,12 +78,12 @@ CtfWindowNotes NotesOfWindow(const TraceHead& head) {
   CtfWindowNotes notes;
   notes.tracks.resize(head.tracks.size());
   if (!head.window) return notes;
-  std::vector<std::optional<size_t>> tracks;
-  for (const RingCoverage& ring : head.window->rings) tracks.push_back(TrackOf(head, ring.ring));
+  std::vector<std::vector<size_t>> tracks;
+  for (const RingCoverage& ring : head.window->rings) tracks.push_back(TracksOf(head, ring.ring));
   for (const Gap& gap : head.window->gaps) {
     CtfNote note = Note(CtfNoteKind::kGap, 0, gap.time.from, Missing(gap.time, gap.reason, gap.amount, gap.unit));
     note.event.task = gap.task;
-    AddNote(std::move(note), gap.ring < tracks.size() ? tracks[gap.ring] : std::nullopt, &notes);
+    AddNote(note, gap.ring < tracks.size() ? tracks[gap.ring] : std::vector<size_t>(), &notes);
   }
   for (size_t ring = 0; ring < tracks.size(); ++ring) {
     for (const StaleSpan& span : head.window->rings[ring].stale) {

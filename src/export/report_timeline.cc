@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "decode/event_format.h"
+#include "export/trace_facts.h"
 
 namespace hangscope {
 namespace {
@@ -98,7 +99,8 @@ std::string ReportTimeline::KindOf(const TimelineTrack& track) const {
 void ReportTimeline::AddCoverage(const TimelineTrack& defined, ReportTrack* track) const {
   if (!head_.window || !defined.trace_track || *defined.trace_track >= head_.tracks.size()) return;
   for (const RingCoverage& ring : head_.window->rings) {
-    if (ring.ring != head_.tracks[*defined.trace_track].ring) continue;
+    const std::vector<size_t> tracks = TracksOf(head_, ring.ring);
+    if (std::find(tracks.begin(), tracks.end(), *defined.trace_track) == tracks.end()) continue;
     track->covered = Since(ring.covered, end_);
     track->idle = Since(ring.idle, end_);
     for (const StaleSpan& stale : ring.stale) track->stale.push_back({Since(stale.time.from, end_), Since(stale.time.to, end_)});

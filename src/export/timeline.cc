@@ -12,6 +12,7 @@
 
 #include "export/timeline_rows.h"
 #include "export/timeline_words.h"
+#include "export/trace_facts.h"
 
 namespace hangscope {
 namespace {
@@ -119,29 +120,30 @@ Status TimelineBuilder::Impl::Begin(const TraceHead& head) {
 }
 
 void TimelineBuilder::Impl::PlanWindow(const Window& window) {
-  const auto core_of = [&](const RingName& ring) -> std::optional<size_t> {
-    for (const bool exactly : {true, false}) {
-      for (size_t i = 0; i < head_->tracks.size(); ++i) {
-        const RingName& own = head_->tracks[i].ring;
-        if (exactly ? own == ring : own.kind == ring.kind && own.number == ring.number) return i;
-      }
+  // A CPU's other rings, such as its hardware trace's, have no row of their own.
+  const auto cores_of = [&](const RingName& ring) {
+    std::vector<size_t> cores = TracksOf(*head_, ring);
+    for (size_t i = 0; i < head_->tracks.size() && cores.empty() && ring.kind != RingKind::kStream; ++i) {
+      const RingName& own = head_->tracks[i].ring;
+      if (own.kind == ring.kind && own.number == ring.number) cores.push_back(i);
     }
-    return std::nullopt;
+    return cores;
   };
-  std::vector<std::optional<size_t>> cores;
+  std::vector<std::vector<size_t>> cores;
   for (const RingCoverage& ring : window.rings) {
-    cores.push_back(core_of(ring.ring));
-    if (!cores.back()) continue;
+    cores.push_back(cores_of(ring.ring));
     for (const StaleSpan& stale : ring.stale) {
-      Plan({*cores.back(), stale.time, SliceState::kStale, {}, fmt::format("stale: older than the window by {} ns", stale.age)});
+      for (const size_t core : cores.back()) Plan({core, stale.time, SliceState::kStale, {}, fmt::format("stale: older than the window by {} ns", stale.age)});
     }
   }
   for (const Gap& gap : window.gaps) {
-    if (gap.ring >= cores.size() || !cores[gap.ring]) continue;
+    if (gap.ring >= cores.size()) continue;
     std::string what = LossText(gap.reason, gap.amount, gap.unit);
     if (gap.task) what += ", of " + NameOf(*gap.task);
-    gaps_[*cores[gap.ring]].push_back(missing_.size());
-    Plan({*cores[gap.ring], gap.time, SliceState::kGap, gap.reason, std::move(what), gap.amount > 0});
+    for (const size_t core : cores[gap.ring]) {
+      gaps_[core].push_back(missing_.size());
+      Plan({core, gap.time, SliceState::kGap, gap.reason, what, gap.amount > 0});
+    }
   }
 }
 
