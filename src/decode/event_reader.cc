@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstring>
 #include <iterator>
-#include <tuple>
+#include <string_view>
 
 #include "hangscope/abi/kernel_events.h"
 #include "hangscope/abi/record.h"
@@ -61,16 +61,33 @@ struct EventReader::Control {
   }
 };
 
+// What one look read of the ring: each copy after the one before, from record `first` on.
+struct EventReader::Copies {
+  uint64_t first = 0;
+  uint32_t record_bytes = 0;
+  bool known = false;  // all of the ring arrived
+  std::string bytes[3];
+  std::string_view copies[3];  // of `bytes`: of who does not write any more one is enough
+
+  const char* At(int copy, uint64_t sequence) const { return copies[copy].data() + (sequence - first) * record_bytes; }
+};
+
 EventReader::EventReader(const ScopeReader& reader, uint32_t core)
-    : reader_(&reader), layout_(reader.layout()), index_(core) {
+    : reader_(&reader), layout_(reader.layout()), index_(core), queue_(core, reader.layout().parameters()) {
   core_.index = core;
 }
 
 std::optional<EventOrLoss> EventReader::Next() {
-  if (queue_.empty()) return std::nullopt;
-  EventOrLoss next = std::move(queue_.front());
-  queue_.pop_front();
-  return next;
+  if (queue_next_ < queue_.size()) return queue_.At(queue_next_++);
+  queue_.clear();
+  queue_next_ = 0;
+  return std::nullopt;
+}
+
+EventList EventReader::TakeAll() {
+  queue_.RemoveFirst(queue_next_);
+  queue_next_ = 0;
+  return std::exchange(queue_, EventList(index_, layout_.parameters()));
 }
 
 Result<EventReader::Control> EventReader::ReadControl() const {
@@ -123,6 +140,21 @@ Status EventReader::ReadSlots(uint64_t first, uint64_t count, std::string* bytes
   Status status = reader_->target().Read(records + slot * layout_.record_bytes, all.first(straight * layout_.record_bytes));
   if (status.ok() && straight < count) status = reader_->target().Read(records, all.subspan(straight * layout_.record_bytes));
   return status;
+}
+
+Status EventReader::ReadCopies(uint64_t first, Copies* copies) {
+  Target& target = reader_->target();
+  copies->first = first;
+  copies->record_bytes = layout_.record_bytes;
+  copies->known = target.IsKnown(layout_.RingAddress(index_) + kControlBytes, uint64_t{layout_.ring_capacity} * layout_.record_bytes);
+  for (int copy = 0; copy < 3; ++copy) {
+    const bool same = copy > 0 && target.life() == Life::kDead;
+    if (!same) {
+      if (Status status = ReadSlots(first, begun_ - first, &copies->bytes[copy]); !status.ok()) return status;
+    }
+    copies->copies[copy] = same ? copies->copies[0] : std::string_view(copies->bytes[copy]);
+  }
+  return {};
 }
 
 void EventReader::Restart(const Control& control) {
@@ -181,32 +213,27 @@ Status EventReader::Look(bool last) {
   uint64_t first_read = pending_.empty() ? next_ : pending_.begin()->first;
   const bool anchor_was_newest = reference_.anchor && *reference_.anchor + 1 == next_ && begun_ - *reference_.anchor <= layout_.ring_capacity;
   if (anchor_was_newest) first_read = std::min(first_read, *reference_.anchor);
-  std::string copies[3];
+  Copies copies;
   Control now = *first;
   if (first_read < begun_) {
-    for (std::string& copy : copies) {
-      if (&copy != &copies[0] && target.life() == Life::kDead) {
-        copy = copies[0];
-        continue;
-      }
-      if (Status status = ReadSlots(first_read, begun_ - first_read, &copy); !status.ok()) return status;
-    }
+    if (Status status = ReadCopies(first_read, &copies); !status.ok()) return status;
     auto again = ReadControl();
     if (!again.ok()) return again.status();
     now = *again;
   }
-  LookAtPending(first_read, copies, now, last);
+  LookAtPending(copies, now, last);
   if (anchor_was_newest) {
     // It may have been renewed since: a silence has one anchor, however long it is.
-    const Found anchor = Judge(*reference_.anchor, first_read, copies, now, last);
-    if (anchor.kind == Found::Kind::kWhole && anchor.event.id == HANGSCOPE_ID_ANCHOR) reference_.epoch.number = anchor.event.parameters[0];
+    const Found anchor = Judge(*reference_.anchor, copies, now, last);
+    if (anchor.kind == Found::Kind::kWhole && anchor.id == HANGSCOPE_ID_ANCHOR) reference_.epoch.number = anchor.parameters[0];
   }
   Founds found;
-  for (; next_ < begun_; ++next_) found.push_back(Judge(next_, first_read, copies, now, last));
+  found.reserve(begun_ - next_);
+  for (; next_ < begun_; ++next_) found.push_back(Judge(next_, copies, now, last));
   CountStarts(*first, &found);
   Date(*first, now, &found);
   InferTasks(&found);
-  Queue(found);
+  Queue(found, copies);
   return {};
 }
 
@@ -216,27 +243,21 @@ void EventReader::CheckCounts() {
   if (start_ == 0 && refused_total_ > missing) Report(fmt::format("refused {}: only {} records are missing", refused_total_, missing));
 }
 
-EventReader::Found EventReader::Judge(uint64_t sequence, uint64_t first_read, const std::string (&copies)[3],
-                                      const Control& now, bool last) const {
-  const uint64_t at = (sequence - first_read) * layout_.record_bytes;
-  const auto mark = [&](int copy) { return Load32(copies[copy].data() + at, layout_.order); };
-  const uint64_t slot = layout_.RingAddress(index_) + kControlBytes + sequence % layout_.ring_capacity * layout_.record_bytes;
+EventReader::Found EventReader::Judge(uint64_t sequence, const Copies& copies, const Control& now, bool last) const {
+  const auto mark = [&](int copy) { return Load32(copies.At(copy, sequence), layout_.order); };
+  const auto slot = [&] { return layout_.RingAddress(index_) + kControlBytes + sequence % layout_.ring_capacity * layout_.record_bytes; };
   Found found;
   found.sequence = sequence;
-  if (!reader_->target().IsKnown(slot, layout_.record_bytes)) {
+  if (!copies.known && !reader_->target().IsKnown(slot(), layout_.record_bytes)) {
     found.why = EventLossReason::kUnread;
   } else if (now.begun > sequence && now.begun - sequence > layout_.ring_capacity) {
     found.why = EventLossReason::kOverwritten;
   } else if (hangscope_is_committed(mark(0), sequence) != 0 && mark(0) == mark(2)) {
     found.kind = Found::Kind::kWhole;
-    found.low = Load32(copies[1].data() + at + 4, layout_.order);
-    found.event.core = index_;
-    found.event.sequence = sequence;
-    found.event.id = mark(0) & HANGSCOPE_ID_MASK;
-    found.event.parameter_count = layout_.parameters();
-    for (uint32_t i = 0; i < layout_.parameters(); ++i) {
-      found.event.parameters[i] = Load32(copies[1].data() + at + 8 + 4 * i, layout_.order);
-    }
+    const char* const record = copies.At(1, sequence);
+    found.low = Load32(record + 4, layout_.order);
+    found.id = static_cast<uint16_t>(mark(0) & HANGSCOPE_ID_MASK);
+    for (uint32_t i = 0; i < 2; ++i) found.parameters[i] = Load32(record + 8 + 4 * i, layout_.order);
   } else if (now.Refused(sequence)) {
     found.why = EventLossReason::kRefused;
   } else if (!last) {
@@ -245,10 +266,24 @@ EventReader::Found EventReader::Judge(uint64_t sequence, uint64_t first_read, co
   return found;
 }
 
+ScopeEvent EventReader::EventOf(const Found& found, const Copies& copies) const {
+  ScopeEvent event;
+  event.core = index_;
+  event.sequence = found.sequence;
+  event.time = found.time;
+  event.ambiguous = found.ambiguous;
+  event.id = found.id;
+  event.parameter_count = layout_.parameters();
+  const char* const parameters = copies.At(1, found.sequence) + 8;
+  for (uint32_t i = 0; i < event.parameter_count; ++i) event.parameters[i] = Load32(parameters + 4 * i, layout_.order);
+  event.task = found.task;
+  return event;
+}
+
 // A record that was finished late comes late; its time says where it belongs.
-void EventReader::LookAtPending(uint64_t first_read, const std::string (&copies)[3], const Control& now, bool last) {
+void EventReader::LookAtPending(const Copies& copies, const Control& now, bool last) {
   for (auto at = pending_.begin(); at != pending_.end();) {
-    Found found = Judge(at->first, first_read, copies, now, last);
+    Found found = Judge(at->first, copies, now, last);
     if (found.kind == Found::Kind::kPending) {
       ++at;
       continue;
@@ -257,12 +292,11 @@ void EventReader::LookAtPending(uint64_t first_read, const std::string (&copies)
     if (found.kind == Found::Kind::kLost) {
       Lose(found.sequence, found.sequence + 1, found.why);
     } else {
-      ScopeEvent& event = found.event;
-      event.ambiguous = !before.epoch.known || before.epoch.lost_between;
-      event.time = event.ambiguous ? Following(before.time, found.low) : TimeFromEpoch(before.epoch.number, found.low, &event.ambiguous);
-      if (event.id == HANGSCOPE_ID_ANCHOR) DateAnchor(&found);
+      found.ambiguous = !before.epoch.known || before.epoch.lost_between;
+      found.time = found.ambiguous ? Following(before.time, found.low) : TimeFromEpoch(before.epoch.number, found.low, &found.ambiguous);
+      if (found.id == HANGSCOPE_ID_ANCHOR) DateAnchor(&found);
       ++returned_;
-      queue_.emplace_back(event);
+      queue_.Add(EventOf(found, copies));
     }
     at = pending_.erase(at);
   }
@@ -272,7 +306,7 @@ void EventReader::LookAtPending(uint64_t first_read, const std::string (&copies)
 void EventReader::CountStarts(const Control& control, Founds* found) const {
   uint32_t starts = 0;
   for (Found& one : *found) {
-    const bool boot = one.kind == Found::Kind::kWhole && one.event.id == HANGSCOPE_ID_BOOT;
+    const bool boot = one.kind == Found::Kind::kWhole && one.id == HANGSCOPE_ID_BOOT;
     const bool marked = control.boot != 0 && one.sequence == control.boot;
     if ((boot || marked) && one.sequence != found->front().sequence) ++starts;
     one.start = starts;
@@ -281,23 +315,22 @@ void EventReader::CountStarts(const Control& control, Founds* found) const {
 
 // An anchor that was renewed keeps its old time: only that it is before the new one is known.
 void EventReader::DateAnchor(Found* found) {
-  ScopeEvent& event = found->event;
-  const uint32_t epoch = event.parameters[0];
+  const uint32_t epoch = found->parameters[0];
   bool early = false;
-  event.ambiguous = false;
-  event.time = TimeFromEpoch(epoch, found->low, &early);
-  if (event.time >> 30 == epoch && !early) return;
+  found->ambiguous = false;
+  found->time = TimeFromEpoch(epoch, found->low, &early);
+  if (found->time >> 30 == epoch && !early) return;
   const uint64_t reference = uint64_t{epoch} << 30;
   const uint32_t back = static_cast<uint32_t>(reference) - found->low;
-  event.time = reference >= back ? reference - back : found->low;
-  event.ambiguous = true;
+  found->time = reference >= back ? reference - back : found->low;
+  found->ambiguous = true;
 }
 
 // A start sets the epoch to 0 and looks at the clock right after its record. If the anchor of this
 // look was renewed since, its epoch is a later one.
-void EventReader::DateBoot(const ScopeEvent& anchor, Found* found) {
-  found->event.time = Preceding(anchor.time, found->low);
-  found->event.ambiguous = anchor.parameters[0] > 1;
+void EventReader::DateBoot(const Found& anchor, Found* found) {
+  found->time = Preceding(anchor.time, found->low);
+  found->ambiguous = anchor.parameters[0] > 1;
 }
 
 void EventReader::Date(const Control& first, const Control& now, Founds* found) {
@@ -308,7 +341,7 @@ void EventReader::Date(const Control& first, const Control& now, Founds* found) 
   for (size_t begin = 0; begin < all.size();) {
     size_t end = begin + 1;
     while (end < all.size() && all[end].start == all[begin].start) ++end;
-    const bool boots = begin > 0 || (all[0].kind == Found::Kind::kWhole && all[0].event.id == HANGSCOPE_ID_BOOT);
+    const bool boots = begin > 0 || (all[0].kind == Found::Kind::kWhole && all[0].id == HANGSCOPE_ID_BOOT);
     if (boots) reference_ = {};
     DateStart(first, steady, end == all.size(), all.subspan(begin, end - begin));
     begin = end;
@@ -319,7 +352,7 @@ void EventReader::Date(const Control& first, const Control& now, Founds* found) 
 // that tells the epoch after it and one that tells the epoch before it; at the ring's end the control
 // takes the place of the latter.
 void EventReader::DateStart(const Control& control, bool epoch_is_steady, bool newest, std::span<Found> found) {
-  const auto is_anchor = [](const Found& f) { return f.kind == Found::Kind::kWhole && f.event.id == HANGSCOPE_ID_ANCHOR; };
+  const auto is_anchor = [](const Found& f) { return f.kind == Found::Kind::kWhole && f.id == HANGSCOPE_ID_ANCHOR; };
   const bool looks_seldom = layout_.word_bytes == 4 && control.ticks == 0;
   for (size_t i = 0; i < found.size();) {
     size_t next = i;
@@ -328,8 +361,8 @@ void EventReader::DateStart(const Control& control, bool epoch_is_steady, bool n
     std::optional<uint32_t> next_anchor;
     if (next < found.size()) {
       DateAnchor(&found[next]);
-      next_anchor = found[next].event.parameters[0];
-      after = {true, found[next].event.parameters[1], false};
+      next_anchor = found[next].parameters[0];
+      after = {true, found[next].parameters[1], false};
     } else if (newest && epoch_is_steady) {
       after = {true, control.epoch, false};
     }
@@ -349,13 +382,13 @@ void EventReader::DateStart(const Control& control, bool epoch_is_steady, bool n
       }
       // Epochs only rise: before one of 0 there was no other.
       after.lost_between = i < last_lost && after.number != 0;
-      if (one.event.id == HANGSCOPE_ID_BOOT && i == 0 && next == 1 && next < found.size()) DateBoot(found[next].event, &one);
+      if (one.id == HANGSCOPE_ID_BOOT && i == 0 && next == 1 && next < found.size()) DateBoot(found[next], &one);
       else DateRecord(reference_.epoch, after, next_anchor, looks_seldom, &one);
-      reference_.time = one.event.time;
+      reference_.time = one.time;
     }
     if (next == found.size()) break;
     const Found& anchor = found[next];
-    reference_ = {{true, anchor.event.parameters[0], false}, anchor.sequence, anchor.event.time};
+    reference_ = {{true, anchor.parameters[0], false}, anchor.sequence, anchor.time};
     i = next + 1;
   }
 }
@@ -370,66 +403,58 @@ void EventReader::DateRecord(const Epoch& before, const Epoch& after, std::optio
   // next look found no more than one quarter gone.
   if (looks_seldom) certain = certain && next_anchor && *next_anchor - epoch <= 1;
   bool early = false;
-  if (certain) found->event.time = TimeFromEpoch(epoch, found->low, &early);
-  else found->event.time = Following(before.known || reference_.time != 0 ? reference_.time : uint64_t{after.number} << 30, found->low);
-  found->event.ambiguous = !certain || early;
+  if (certain) found->time = TimeFromEpoch(epoch, found->low, &early);
+  else found->time = Following(before.known || reference_.time != 0 ? reference_.time : uint64_t{after.number} << 30, found->low);
+  found->ambiguous = !certain || early;
 }
 
 // In the order of records: a switch that is missing leaves the task unknown.
 void EventReader::InferTasks(Founds* found) {
   uint32_t start = 0;
   for (Found& one : *found) {
-    if (one.kind != Found::Kind::kWhole || one.start != start || one.event.id == HANGSCOPE_ID_BOOT) task_.reset();
+    if (one.kind != Found::Kind::kWhole || one.start != start || one.id == HANGSCOPE_ID_BOOT) task_.reset();
     start = one.start;
     if (one.kind != Found::Kind::kWhole) continue;
-    if (one.event.id == HANGSCOPE_ID_TASK_SWITCH) {
-      one.event.task = one.event.parameters[0];
-      task_ = one.event.parameters[1];
+    if (one.id == HANGSCOPE_ID_TASK_SWITCH) {
+      one.task = one.parameters[0];
+      task_ = one.parameters[1];
     } else {
-      one.event.task = task_;
+      one.task = task_;
     }
   }
 }
 
 // In order of time, ties by record. A loss stands behind the record before it.
-void EventReader::Queue(const Founds& found) {
+void EventReader::Queue(const Founds& found, const Copies& copies) {
   if (found.empty()) return;
   const uint32_t starts = found.back().start;
-  std::vector<EventOrLoss> sorted;
   const auto first_whole = std::find_if(found.begin(), found.end(), [](const Found& f) { return f.kind == Found::Kind::kWhole; });
-  uint64_t time = first_whole == found.end() ? 0 : first_whole->event.time;
+  const uint64_t first_time = first_whole == found.end() ? 0 : first_whole->time;
+  // What was overwritten before this look comes before all of it.
+  for (size_t place = queue_next_; place < queue_.size(); ++place) {
+    if (queue_.is_event(place) || queue_.time(place) != 0) continue;
+    queue_.SetAge(place, starts);
+    queue_.SetTime(place, first_time);
+  }
+  const size_t begin = queue_.size();
+  queue_.Reserve(found.size());
+  uint64_t time = first_time;
   for (const Found& one : found) {
     if (one.kind == Found::Kind::kPending) continue;
     const uint32_t age = starts - one.start;
     if (one.kind == Found::Kind::kWhole) {
-      ScopeEvent event = one.event;
+      ScopeEvent event = EventOf(one, copies);
       event.age = age;
       time = event.time;
       ++returned_;
-      sorted.emplace_back(event);
+      queue_.Add(event);
       continue;
     }
     Count(one.why, 1);
-    EventLoss* before = sorted.empty() ? nullptr : std::get_if<EventLoss>(&sorted.back());
-    if (before != nullptr && before->reason == one.why && before->end == one.sequence && before->age == age) ++before->end;
-    else sorted.emplace_back(EventLoss{index_, one.sequence, one.sequence + 1, one.why, age, time});
+    if (queue_.size() > begin && queue_.GoesOn(one.why, one.sequence, age)) queue_.LengthenLast();
+    else queue_.Add(EventLoss{index_, one.sequence, one.sequence + 1, one.why, age, time});
   }
-  const auto key = [](const EventOrLoss& item) {
-    if (const auto* event = std::get_if<ScopeEvent>(&item)) return std::tuple(~event->age, event->time, event->sequence);
-    const EventLoss& loss = std::get<EventLoss>(item);
-    return std::tuple(~loss.age, loss.time, loss.begin);
-  };
-  std::stable_sort(sorted.begin(), sorted.end(), [&](const EventOrLoss& a, const EventOrLoss& b) { return key(a) < key(b); });
-  // What was overwritten before this look comes before all of it.
-  if (!queue_.empty()) {
-    for (EventOrLoss& item : queue_) {
-      if (auto* loss = std::get_if<EventLoss>(&item); loss != nullptr && loss->time == 0) {
-        loss->age = starts;
-        loss->time = first_whole == found.end() ? 0 : first_whole->event.time;
-      }
-    }
-  }
-  std::move(sorted.begin(), sorted.end(), std::back_inserter(queue_));
+  queue_.SortByTime(begin);
 }
 
 void EventReader::Count(EventLossReason why, uint64_t records) {
@@ -443,7 +468,7 @@ void EventReader::Count(EventLossReason why, uint64_t records) {
 
 void EventReader::Lose(uint64_t begin, uint64_t end, EventLossReason why) {
   Count(why, end - begin);
-  queue_.emplace_back(EventLoss{index_, begin, end, why, 0, 0});
+  queue_.Add(EventLoss{index_, begin, end, why, 0, 0});
 }
 
 // Refused records that no look saw as such were overwritten since; where the list of tickets

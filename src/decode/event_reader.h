@@ -6,20 +6,16 @@
 #ifndef HANGSCOPE_DECODE_EVENT_READER_H
 #define HANGSCOPE_DECODE_EVENT_READER_H
 
-#include <deque>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
-#include <variant>
 #include <vector>
 
+#include "decode/event_list.h"
 #include "decode/scope_reader.h"
 
 namespace hangscope {
-
-// What one look found, in order: an event or a loss.
-using EventOrLoss = std::variant<ScopeEvent, EventLoss>;
 
 // One thread.
 class EventReader {
@@ -32,6 +28,8 @@ class EventReader {
   Status Look(bool last);
   // The next of what looks found; nothing: look again.
   std::optional<EventOrLoss> Next();
+  // All that is left of that at once; it is queued no more.
+  EventList TakeAll();
 
   // Of a target that does not write any more, after a look: reports counts that cannot be.
   void CheckCounts();
@@ -56,30 +54,39 @@ class EventReader {
     uint64_t time = 0;               // of the record before
   };
   struct Found {
+    enum class Kind : uint8_t { kWhole, kLost, kPending };
+
     uint64_t sequence = 0;
-    enum class Kind { kWhole, kLost, kPending } kind = Kind::kLost;
-    EventLossReason why = EventLossReason::kTorn;  // it is lost
+    uint64_t time = 0;
     uint32_t low = 0;                              // half of its time
     uint32_t start = 0;                            // how many starts of the target lie before it
-    ScopeEvent event;                              // where it is whole
+    uint32_t parameters[2] = {};                   // the first: all that hangscope's own events have
+    std::optional<uint32_t> task;
+    uint16_t id = 0;
+    Kind kind = Kind::kLost;
+    bool ambiguous = false;
+    EventLossReason why = EventLossReason::kTorn;  // it is lost
   };
   using Founds = std::vector<Found>;
+  struct Copies;
 
   Result<Control> ReadControl() const;
   void CheckControl(Control* control);
   Status ReadSlots(uint64_t first, uint64_t count, std::string* bytes) const;
   void Restart(const Control& control);
   void Forget(uint64_t oldest);
-  Found Judge(uint64_t sequence, uint64_t first_read, const std::string (&copies)[3], const Control& now, bool last) const;
-  void LookAtPending(uint64_t first_read, const std::string (&copies)[3], const Control& now, bool last);
+  Status ReadCopies(uint64_t first, Copies* copies);
+  Found Judge(uint64_t sequence, const Copies& copies, const Control& now, bool last) const;
+  ScopeEvent EventOf(const Found& found, const Copies& copies) const;
+  void LookAtPending(const Copies& copies, const Control& now, bool last);
   void CountStarts(const Control& control, Founds* found) const;
   void Date(const Control& first, const Control& now, Founds* found);
   void DateStart(const Control& control, bool epoch_is_steady, bool newest, std::span<Found> found);
   static void DateAnchor(Found* found);
-  static void DateBoot(const ScopeEvent& anchor, Found* found);
+  static void DateBoot(const Found& anchor, Found* found);
   void DateRecord(const Epoch& before, const Epoch& after, std::optional<uint32_t> next_anchor, bool looks_seldom, Found* found);
   void InferTasks(Founds* found);
-  void Queue(const Founds& found);
+  void Queue(const Founds& found, const Copies& copies);
   void Count(EventLossReason why, uint64_t records);
   void Lose(uint64_t begin, uint64_t end, EventLossReason why);
   void Report(std::string what);
@@ -102,7 +109,8 @@ class EventReader {
   uint64_t refused_seen_ = 0;
   uint64_t refused_total_ = 0;
   uint64_t unread_ = 0;
-  std::deque<EventOrLoss> queue_;
+  EventList queue_;
+  size_t queue_next_ = 0;  // the first of it that was not taken
   std::vector<Corruption> corruptions_;
 };
 

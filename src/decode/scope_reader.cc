@@ -41,6 +41,8 @@ uint32_t Check(const char* header) {
 // floor(a * b / c), c > 0; a is below 2^64 in size, b below 2^63.
 std::optional<int64_t> Scaled(__int128 a, uint64_t b, uint64_t c) {
   const __int128 product = a * b;
+  // Of numbers of 64 bits the processor has a division.
+  if (product >= 0 && product <= std::numeric_limits<int64_t>::max()) return static_cast<int64_t>(static_cast<uint64_t>(product) / c);
   __int128 quotient = product / c;
   if (product % c < 0) --quotient;
   if (quotient > std::numeric_limits<int64_t>::max() || quotient < std::numeric_limits<int64_t>::min()) return std::nullopt;

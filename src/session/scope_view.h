@@ -51,6 +51,8 @@ class ScopeView {
   std::vector<EventOrLoss> Take();
   // The same, always one core after the other.
   std::vector<EventOrLoss> TakeByCore();
+  // The same of one core, in little memory.
+  EventList TakeCore(uint32_t core) { return readers_[core].TakeAll(); }
   // As the latest look left them; of all, also those that nobody uses.
   std::vector<ScopeCore> Cores() const;
   Result<std::vector<TaskWait>> Tasks();

@@ -113,9 +113,11 @@ Status WatchView::RefreshNames() {
   nodes_ = std::move(*nodes);
   view_->StartOver();
   if (Status status = view_->Look(true); !status.ok()) return status;
-  for (const EventOrLoss& item : view_->Take()) {
-    const auto* event = std::get_if<ScopeEvent>(&item);
-    if (event != nullptr && event->age == 0 && !event->ambiguous) newest_time_ = std::max(newest_time_, event->time);
+  for (uint32_t core = 0; core < layout().core_count; ++core) {
+    const EventList items = view_->TakeCore(core);
+    for (size_t i = 0; i < items.size(); ++i) {
+      if (items.is_event(i) && items.age(i) == 0 && !items.ambiguous(i)) newest_time_ = std::max(newest_time_, items.time(i));
+    }
   }
   names_->SetCores(view_->Cores(), nodes_);
   return {};
