@@ -26,6 +26,11 @@ class FileWindow {
     }
     return std::string_view(buffer_.data(), held_).substr(offset - begin_, size);
   }
+  // What is in memory of the bytes from `offset` on; empty: At() has to read. Valid until its next call.
+  std::string_view Held(uint64_t offset) const {
+    if (offset < begin_ || offset - begin_ >= held_) return {};
+    return {buffer_.data() + (offset - begin_), static_cast<size_t>(held_ - (offset - begin_))};
+  }
 
  private:
   Status Fill(uint64_t offset, size_t size) {

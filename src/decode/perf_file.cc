@@ -16,10 +16,11 @@
 namespace hangscope {
 namespace {
 
-constexpr size_t kWindowBytes = 1 << 20;
+constexpr size_t kWindowBytes = 256 << 10;  // stays in the nearer caches
 constexpr uint64_t kMostSectionBytes = 256u << 20;  // of one feature, of the ids of all events
 constexpr uint64_t kMostAttributeBytes = 4096;
 constexpr size_t kRecordHeaderBytes = sizeof(perf_event_header);
+constexpr size_t kMostRecordBytes = 65535;  // its size has 16 bits
 constexpr uint32_t kKernelRecordsEnd = 22;  // PERF_RECORD_MAX of Linux 6.12; newer ones are counted, not read
 constexpr uint32_t kFirstToolRecord = 64;
 constexpr size_t kMostBuildIds = 100'000;
@@ -35,6 +36,15 @@ Number At(std::string_view bytes, size_t offset) {
 
 bool IsKnownType(uint32_t type) {
   return (type > 0 && type < kKernelRecordsEnd) || (type >= kFirstToolRecord && type < kPerfToolRecordsEnd);
+}
+
+// Of a record that is there as a whole: its body is not looked into.
+PerfRecord HeaderOf(std::string_view bytes) {
+  PerfRecord record;
+  record.type = At<uint32_t>(bytes, 0);
+  record.misc = At<uint16_t>(bytes, 4);
+  record.body = bytes.substr(kRecordHeaderBytes);
+  return record;
 }
 
 // How many bytes stand behind a record without being one.
@@ -66,8 +76,6 @@ struct Count {
 }  // namespace
 
 struct PerfFile::Impl {
-  using Take = std::function<bool(uint64_t at, const PerfRecord& tool_record, std::string_view bytes)>;
-
   Impl(std::unique_ptr<File> opened, std::string name, uint64_t bytes) : file(std::move(opened)), path(std::move(name)), size(bytes), window(*file, kWindowBytes) {}
 
   Status Open();
@@ -80,6 +88,8 @@ struct PerfFile::Impl {
   void NameEvents(const std::vector<PerfEventName>& names);
   void TakeTracepoints();
   void NameTracers();
+  Result<std::string_view> RecordAt(uint64_t at, bool first_time);
+  template <typename Take>
   Status Walk(bool first_time, const Take& take);
   Status TakeToolRecord(uint64_t at, const PerfRecord& record);
   void TakeAttributeRecord(uint64_t at, std::string_view body);
@@ -106,6 +116,40 @@ struct PerfFile::Impl {
   std::vector<AuxTrace> aux;
 };
 
+// The record at `at` with its header; empty: there is none, or not all of it, and nothing of what is behind it can be read.
+Result<std::string_view> PerfFile::Impl::RecordAt(uint64_t at, bool first_time) {
+  const std::string_view held = window.Held(at).substr(0, end - at);
+  if (const size_t bytes = PerfRecordBytes(held); bytes != 0 && bytes <= held.size()) return held.substr(0, bytes);
+  auto most = window.At(at, std::min<uint64_t>(kMostRecordBytes, end - at));
+  if (!most.ok()) return most.status();
+  const size_t bytes = PerfRecordBytes(*most);
+  if (bytes != 0 && bytes <= most->size()) return most->substr(0, bytes);
+  if (first_time && bytes == 0 && most->size() >= kRecordHeaderBytes) Trouble(fmt::format("at offset {} is no record: the {} bytes from there on are not read", at, end - at));
+  else if (first_time) Trouble(fmt::format("the record at offset {} is not whole: the file or its records end there", at));
+  return std::string_view();
+}
+
+// Structure only: `take` gets the record's header and body, not its fields; false: it wants no more. What is damaged is
+// told the first time.
+template <typename Take>
+Status PerfFile::Impl::Walk(bool first_time, const Take& take) {
+  for (uint64_t at = begin; at < end;) {
+    const auto whole = RecordAt(at, first_time);
+    if (!whole.ok()) return whole.status();
+    const std::string_view bytes = whole.value();
+    if (bytes.empty()) return {};
+    const auto type = At<uint32_t>(bytes, 0);
+    const uint64_t following = FollowingBytes(type, bytes.substr(kRecordHeaderBytes));
+    if (!take(at, type, bytes)) return {};
+    if (following > end - at - bytes.size()) {
+      if (first_time) Trouble(fmt::format("of the {} bytes that belong to the record at offset {}, only {} are there: the file ends before", following, at, end - at - bytes.size()));
+      return {};
+    }
+    at += bytes.size() + following;
+  }
+  return {};
+}
+
 Status PerfFile::Impl::Open() {
   auto bytes = window.At(0, kPerfHeaderBytes);
   if (!bytes.ok()) return bytes.status();
@@ -123,8 +167,9 @@ Status PerfFile::Impl::Open() {
   end = size;
   if (Status status = header->pipe ? Status() : ReadFileForm(*header); !status.ok()) return status;
   Status taken;
-  const auto tool_records = [&](uint64_t at, const PerfRecord& record, std::string_view) {
-    if (record.type >= kFirstToolRecord) taken = TakeToolRecord(at, record);
+  const auto tool_records = [&](uint64_t at, uint32_t type, std::string_view record) {
+    if (type < kFirstToolRecord) return true;
+    taken = TakeToolRecord(at, HeaderOf(record));
     return taken.ok();
   };
   if (Status status = Walk(true, tool_records); !status.ok()) return status;
@@ -297,37 +342,6 @@ void PerfFile::Impl::TakeTracepoints() {
   }
 }
 
-// Structure only: `take` gets the record's header and body, not its fields. What is damaged is told the first time.
-Status PerfFile::Impl::Walk(bool first_time, const Take& take) {
-  for (uint64_t at = begin; at < end;) {
-    auto head = window.At(at, std::min<uint64_t>(kRecordHeaderBytes, end - at));
-    if (!head.ok()) return head.status();
-    const size_t bytes = PerfRecordBytes(*head);
-    if (bytes == 0 && head->size() == kRecordHeaderBytes) {
-      if (first_time) Trouble(fmt::format("at offset {} is no record: the {} bytes from there on are not read", at, end - at));
-      return {};
-    }
-    auto whole = window.At(at, std::min<uint64_t>(std::max<size_t>(bytes, 1), end - at));
-    if (!whole.ok()) return whole.status();
-    if (bytes == 0 || whole->size() < bytes) {
-      if (first_time) Trouble(fmt::format("the record at offset {} is not whole: the file or its records end there", at));
-      return {};
-    }
-    PerfRecord record;
-    record.type = At<uint32_t>(*whole, 0);
-    record.misc = At<uint16_t>(*whole, 4);
-    record.body = whole->substr(kRecordHeaderBytes, bytes - kRecordHeaderBytes);
-    const uint64_t following = FollowingBytes(record.type, record.body);
-    if (!take(at, record, whole->substr(0, bytes))) return {};
-    if (following > end - at - bytes) {
-      if (first_time) Trouble(fmt::format("of the {} bytes that belong to the record at offset {}, only {} are there: the file ends before", following, at, end - at - bytes));
-      return {};
-    }
-    at += bytes + following;
-  }
-  return {};
-}
-
 Status PerfFile::Impl::TakeToolRecord(uint64_t at, const PerfRecord& record) {
   switch (record.type) {
     case kPerfHeaderAttr: TakeAttributeRecord(at, record.body); break;
@@ -396,10 +410,13 @@ Status PerfFile::Impl::ForEach(const TakePlaced& take) {
   Count unknown, contradicting, damaged;
   bool stopped = false;
   const auto hand_out = [&](uint64_t at, std::string_view bytes, bool compressed) {
-    const auto record = parser.Parse(bytes);
-    if (!record) contradicting.Add(at, At<uint32_t>(bytes, 0));
-    else if (!IsKnownType(record->type)) unknown.Add(at, record->type);
-    if (record) stopped = !take(*record, {at, static_cast<uint32_t>(bytes.size()), compressed}, bytes);
+    PerfRecord record;
+    if (!parser.Parse(bytes, &record)) {
+      contradicting.Add(at, At<uint32_t>(bytes, 0));
+      return true;
+    }
+    if (!IsKnownType(record.type)) unknown.Add(at, record.type);
+    stopped = !take(record, {at, static_cast<uint32_t>(bytes.size()), compressed}, bytes);
     return !stopped;
   };
   const auto inflate = [&](uint64_t at, std::string_view compressed) {
@@ -407,9 +424,10 @@ Status PerfFile::Impl::ForEach(const TakePlaced& take) {
     if (outcome == PerfInflater::Outcome::kDamaged) damaged.Add(at, kPerfCompressed);
     return !stopped;
   };
-  const Status status = Walk(false, [&](uint64_t at, const PerfRecord& record, std::string_view bytes) {
-    if (record.type == kPerfCompressed) return inflate(at, record.body);
-    if (record.type == kPerfCompressed2) return inflate(at, record.body.substr(std::min<size_t>(8, record.body.size())).substr(0, At<uint64_t>(record.body, 0)));
+  const Status status = Walk(false, [&](uint64_t at, uint32_t type, std::string_view bytes) {
+    const std::string_view body = bytes.substr(kRecordHeaderBytes);
+    if (type == kPerfCompressed) return inflate(at, body);
+    if (type == kPerfCompressed2) return inflate(at, body.substr(std::min<size_t>(8, body.size())).substr(0, At<uint64_t>(body, 0)));
     return hand_out(at, bytes, false);
   });
   if (stopped || told_counts) return status;

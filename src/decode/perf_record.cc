@@ -1,7 +1,9 @@
 #include "decode/perf_record.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 namespace hangscope {
 namespace {
@@ -161,59 +163,96 @@ std::optional<size_t> IdOfTrailer(const perf_event_attr& attr) {
   return 1 + Words(attr.sample_type & (PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU));
 }
 
-std::optional<uint64_t> IdOf(uint32_t type, std::string_view body, const perf_event_attr& attr) {
-  if (type == PERF_RECORD_SAMPLE) {
-    const auto word = IdOfSample(attr);
-    if (!word || body.size() / kWord <= *word) return std::nullopt;
-    return WordAt(body, *word);
-  }
-  const auto word = IdOfTrailer(attr);
-  if (!word || body.size() / kWord < *word) return std::nullopt;
-  return WordAt(body, body.size() / kWord - *word);
-}
-
 }  // namespace
-
-size_t PerfRecordBytes(std::string_view bytes) {
-  perf_event_header header;
-  if (bytes.size() < sizeof header) return 0;
-  std::memcpy(&header, bytes.data(), sizeof header);
-  return header.size < sizeof header ? 0 : header.size;
-}
 
 PerfRecordParser::PerfRecordParser(const std::vector<PerfEvent>& events) : events_(events) {
   for (size_t i = 0; i < events.size(); ++i) {
-    for (const uint64_t id : events[i].ids) event_of_id_.emplace(id, i);
+    places_.push_back(PlacesOf(events[i].attr));
+    for (const uint64_t id : events[i].ids) event_of_id_.push_back({id, i});
   }
+  // Of several events with one id the first has it.
+  std::stable_sort(event_of_id_.begin(), event_of_id_.end(), [](const EventOfId& a, const EventOfId& b) { return a.id < b.id; });
+  if (events.size() < 2) return;
+  id_of_sample_ = IdOfSample(events.front().attr);
+  id_of_other_ = IdOfTrailer(events.front().attr);
+}
+
+PerfRecordParser::Places PerfRecordParser::PlacesOf(const perf_event_attr& attr) {
+  constexpr uint64_t kFixed = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_ID |
+                              PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
+  Places places;
+  places.fixed = (attr.sample_type & ~(kFixed | PERF_SAMPLE_RAW)) == 0;
+  places.has_raw = (attr.sample_type & PERF_SAMPLE_RAW) != 0;
+  uint8_t unused = 0;
+  const std::pair<uint64_t, uint8_t*> in_order[] = {{PERF_SAMPLE_IDENTIFIER, &unused}, {PERF_SAMPLE_IP, &places.ip}, {PERF_SAMPLE_TID, &places.ids},
+                                                    {PERF_SAMPLE_TIME, &places.time}, {PERF_SAMPLE_ADDR, &places.address}, {PERF_SAMPLE_ID, &unused},
+                                                    {PERF_SAMPLE_STREAM_ID, &unused}, {PERF_SAMPLE_CPU, &places.cpu}, {PERF_SAMPLE_PERIOD, &places.period}};
+  for (const auto& [bit, place] : in_order) {
+    if ((attr.sample_type & bit) != 0) *place = places.words++;
+  }
+  return places;
+}
+
+// As TakeSample.
+bool PerfRecordParser::TakeSampleAt(const Places& places, PerfRecord* record) {
+  const std::string_view body = record->body;
+  const size_t fixed_bytes = places.words * kWord;
+  if (body.size() < fixed_bytes) return false;
+  if (places.ip != Places::kNone) record->ip = WordAt(body, places.ip);
+  if (places.ids != Places::kNone) {
+    const uint64_t word = WordAt(body, places.ids);
+    record->pid = LowHalf(word);
+    record->tid = HighHalf(word);
+  }
+  if (places.time != Places::kNone) record->time = static_cast<TimeNs>(WordAt(body, places.time));
+  if (places.address != Places::kNone) record->address = WordAt(body, places.address);
+  if (places.cpu != Places::kNone) record->cpu = LowHalf(WordAt(body, places.cpu));
+  if (places.period != Places::kNone) record->period = WordAt(body, places.period);
+  if (!places.has_raw) return true;
+  uint32_t raw_bytes;
+  if (body.size() - fixed_bytes < sizeof raw_bytes) return false;
+  std::memcpy(&raw_bytes, body.data() + fixed_bytes, sizeof raw_bytes);
+  if (raw_bytes > body.size() - fixed_bytes - sizeof raw_bytes) return false;
+  record->raw = body.substr(fixed_bytes + sizeof raw_bytes, raw_bytes);
+  return true;
 }
 
 // Where the id is depends on the event, which only the id tells: so all events of a file have it at the same
 // place, and one that has it elsewhere is not found there.
 size_t PerfRecordParser::EventOf(uint32_t type, std::string_view body) const {
-  if (events_.size() < 2) return 0;
-  const auto id = IdOf(type, body, events_.front().attr);
-  if (!id) return 0;
-  const auto known = event_of_id_.find(*id);
-  return known == event_of_id_.end() ? 0 : known->second;
+  const bool is_sample = type == PERF_RECORD_SAMPLE;
+  const auto& word = is_sample ? id_of_sample_ : id_of_other_;
+  const size_t words = body.size() / kWord;
+  if (!word || (is_sample ? words <= *word : words < *word)) return 0;
+  const uint64_t id = WordAt(body, is_sample ? *word : words - *word);
+  // Halves of what is left, without a branch that would be guessed wrong every other time.
+  const EventOfId* at = event_of_id_.data();
+  size_t left = event_of_id_.size();
+  while (left > 1) {
+    const size_t half = left / 2;
+    at += at[half - 1].id < id ? half : 0;
+    left -= half;
+  }
+  return left == 1 && at->id == id ? at->event : 0;
 }
 
-std::optional<PerfRecord> PerfRecordParser::Parse(std::string_view bytes) const {
+bool PerfRecordParser::Parse(std::string_view bytes, PerfRecord* record) const {
   const size_t size = PerfRecordBytes(bytes);
-  if (size == 0 || size > bytes.size()) return std::nullopt;
+  if (size == 0 || size > bytes.size()) return false;
   perf_event_header header;
   std::memcpy(&header, bytes.data(), sizeof header);
-  PerfRecord record;
-  record.type = header.type;
-  record.misc = header.misc;
-  record.body = bytes.substr(sizeof header, size - sizeof header);
-  if (header.type >= kFirstTypeOfTools) return record;
-  if (size % kWord != 0) return std::nullopt;
-  if (events_.empty()) return header.type == PERF_RECORD_SAMPLE ? std::nullopt : std::optional(record);
-  record.event = EventOf(header.type, record.body);
-  const perf_event_attr& attr = events_[record.event].attr;
-  const bool fits = header.type == PERF_RECORD_SAMPLE ? TakeSample(attr, &record) : TakeTrailer(attr, &record);
-  if (!fits) return std::nullopt;
-  return record;
+  *record = PerfRecord();
+  record->type = header.type;
+  record->misc = header.misc;
+  record->body = bytes.substr(sizeof header, size - sizeof header);
+  if (header.type >= kFirstTypeOfTools) return true;
+  if (size % kWord != 0) return false;
+  if (events_.empty()) return header.type != PERF_RECORD_SAMPLE;
+  record->event = EventOf(header.type, record->body);
+  const perf_event_attr& attr = events_[record->event].attr;
+  if (header.type != PERF_RECORD_SAMPLE) return TakeTrailer(attr, record);
+  const Places& places = places_[record->event];
+  return places.fixed ? TakeSampleAt(places, record) : TakeSample(attr, record);
 }
 
 }  // namespace hangscope

@@ -38,13 +38,6 @@ std::optional<std::string_view> Value(std::string_view line, std::string_view ke
   return Trim(line.substr(0, end));
 }
 
-template <typename Unsigned, typename Signed>
-int64_t Load(const char* bytes, bool is_signed) {
-  Unsigned number;
-  std::memcpy(&number, bytes, sizeof number);
-  return is_signed ? int64_t{static_cast<Signed>(number)} : static_cast<int64_t>(number);
-}
-
 }  // namespace
 
 //   field:__data_loc char[] filename;	offset:8;	size:4;	signed:0;
@@ -104,6 +97,7 @@ std::optional<TracepointFormat> TracepointFormat::Parse(std::string_view text) {
     format.fields_.push_back(std::move(*field));
   }
   if (format.name_.empty() || !has_id || format.fields_.empty()) return std::nullopt;
+  format.ListValues();
   return format;
 }
 
@@ -114,30 +108,38 @@ const TracepointFormat::Field* TracepointFormat::Find(std::string_view name) con
   return nullptr;
 }
 
-std::optional<int64_t> TracepointFormat::Element(std::string_view raw, const Field& field, uint32_t index) {
-  if (index >= field.elements || field.is_located || field.is_text) return std::nullopt;
-  const uint64_t size = field.size / field.elements;
-  const uint64_t at = uint64_t{field.offset} + index * size;
-  if (at + size > raw.size()) return std::nullopt;
-  const char* bytes = raw.data() + at;
-  switch (size) {
-    case 1: return Load<uint8_t, int8_t>(bytes, field.is_signed);
-    case 2: return Load<uint16_t, int16_t>(bytes, field.is_signed);
-    case 4: return Load<uint32_t, int32_t>(bytes, field.is_signed);
-    case 8: return Load<uint64_t, int64_t>(bytes, field.is_signed);
-    default: return std::nullopt;
-  }
+// Of an array the element `index`; of a text all of it.
+TracepointFormat::Place TracepointFormat::PlaceOf(const Field& field, uint32_t index) {
+  Place place;
+  if (index >= field.elements) return place;
+  place.size_ = field.is_text ? field.size : field.is_located ? 0 : field.size / field.elements;
+  place.offset_ = uint64_t{field.offset} + uint64_t{index} * place.size_;
+  place.is_signed_ = field.is_signed;
+  place.is_text_ = field.is_text;
+  place.is_located_ = field.is_located;
+  place.is_relative_ = field.is_relative;
+  return place;
 }
 
-std::optional<std::string_view> TracepointFormat::TextOf(std::string_view raw, const Field& field) {
-  if (!field.is_text) return std::nullopt;
-  uint64_t at = field.offset;
-  uint64_t size = field.size;
-  if (field.is_located) {  // a word: how long in the upper half, where in the lower
+TracepointFormat::Place TracepointFormat::PlaceOf(std::string_view field) const {
+  if (const Field* whole = Find(field)) return PlaceOf(*whole, 0);
+  const size_t bracket = field.find('[');
+  if (bracket == std::string_view::npos || !field.ends_with(']')) return {};
+  const Field* array = Find(field.substr(0, bracket));
+  const auto index = ParseNumber(field.substr(bracket + 1, field.size() - bracket - 2));
+  if (array == nullptr || array->is_text || !index) return {};
+  return PlaceOf(*array, *index);
+}
+
+std::optional<std::string_view> TracepointFormat::Place::Text(std::string_view raw) const {
+  if (!is_text_) return std::nullopt;
+  uint64_t at = offset_;
+  uint64_t size = size_;
+  if (is_located_) {  // a word: how long in the upper half, where in the lower
     if (size != 4 || at + size > raw.size()) return std::nullopt;
     uint32_t location;
     std::memcpy(&location, raw.data() + at, sizeof location);
-    at = (field.is_relative ? at + size : 0) + (location & 0xffff);
+    at = (is_relative_ ? at + size : 0) + (location & 0xffff);
     size = location >> 16;
   }
   if (at + size > raw.size()) return std::nullopt;
@@ -145,29 +147,19 @@ std::optional<std::string_view> TracepointFormat::TextOf(std::string_view raw, c
   return bytes.substr(0, bytes.find('\0'));
 }
 
-std::optional<int64_t> TracepointFormat::Number(std::string_view raw, std::string_view field) const {
-  if (const Field* whole = Find(field)) return Element(raw, *whole, 0);
-  const size_t bracket = field.find('[');
-  if (bracket == std::string_view::npos || !field.ends_with(']')) return std::nullopt;
-  const Field* array = Find(field.substr(0, bracket));
-  const auto index = ParseNumber(field.substr(bracket + 1, field.size() - bracket - 2));
-  if (array == nullptr || !index) return std::nullopt;
-  return Element(raw, *array, *index);
-}
+std::optional<int64_t> TracepointFormat::Number(std::string_view raw, std::string_view field) const { return PlaceOf(field).Number(raw); }
 
 std::optional<std::string> TracepointFormat::Text(std::string_view raw, std::string_view field) const {
-  const Field* found = Find(field);
-  if (found == nullptr) return std::nullopt;
-  const auto text = TextOf(raw, *found);
+  const auto text = PlaceOf(field).Text(raw);
   if (!text) return std::nullopt;
   return std::string(*text);
 }
 
 std::string TracepointFormat::DescribeField(std::string_view raw, const Field& field) {
-  if (const auto text = TextOf(raw, field)) return Printable(*text);
+  if (const auto text = PlaceOf(field, 0).Text(raw)) return Printable(*text);
   std::string numbers;
   for (uint32_t i = 0; i < std::min(field.elements, kMostElements); ++i) {
-    const auto number = Element(raw, field, i);
+    const auto number = PlaceOf(field, i).Number(raw);
     if (!number) return "?";
     if (i > 0) numbers += ',';
     const bool address = !field.is_signed && field.size / field.elements == 8;
@@ -208,20 +200,34 @@ std::vector<TraceField> TracepointFormat::TraceFields() const {
   return fields;
 }
 
-void TracepointFormat::TraceValues(std::string_view raw, std::vector<TraceValue>* values) const {
-  values->clear();
-  values->reserve(fields_.size());
-  for (const Field& field : fields_) {
+// One for each of TraceFields().
+void TracepointFormat::ListValues() {
+  for (size_t number = 0; number < fields_.size(); ++number) {
+    const Field& field = fields_[number];
     if (field.is_common) continue;
-    if (!IsTyped(field)) {
-      const auto text = TextOf(raw, field);
-      values->push_back({0, text ? std::string(*text) : field.is_text ? "" : DescribeField(raw, field), text.has_value() || !field.is_text});
+    const bool is_typed = IsTyped(field);
+    for (uint32_t i = 0; i < (is_typed ? field.elements : 1); ++i) values_.push_back({PlaceOf(field, i), number, is_typed});
+  }
+}
+
+void TracepointFormat::TraceValues(std::string_view raw, std::vector<TraceValue>* values) const {
+  values->resize(values_.size());
+  for (size_t i = 0; i < values_.size(); ++i) {
+    const ValuePlace& from = values_[i];
+    TraceValue& value = (*values)[i];
+    if (from.is_number) {
+      const auto number = from.place.Number(raw);
+      value.bits = static_cast<uint64_t>(number.value_or(0));
+      value.text.clear();
+      value.known = number.has_value();
       continue;
     }
-    for (uint32_t i = 0; i < field.elements; ++i) {
-      const auto number = Element(raw, field, i);
-      values->push_back({static_cast<uint64_t>(number.value_or(0)), {}, number.has_value()});
-    }
+    const Field& field = fields_[from.field];
+    const auto text = from.place.Text(raw);
+    value.bits = 0;
+    if (text) value.text.assign(*text);
+    else value.text = field.is_text ? "" : DescribeField(raw, field);
+    value.known = text.has_value() || !field.is_text;
   }
 }
 

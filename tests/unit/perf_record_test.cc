@@ -88,6 +88,60 @@ TEST(PerfRecord, TakesNoSampleThatIsShorterThanWhatItHolds) {
   }
 }
 
+// With a call chain, whose length it tells itself, and without one, where all has its place beforehand.
+TEST(PerfRecord, FindsEachFieldWhicheverOthersASampleHas) {
+  constexpr uint64_t kInOrder[] = {PERF_SAMPLE_IDENTIFIER, PERF_SAMPLE_IP, PERF_SAMPLE_TID, PERF_SAMPLE_TIME, PERF_SAMPLE_ADDR,
+                                   PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU, PERF_SAMPLE_PERIOD};
+  for (uint64_t chosen = 0; chosen < uint64_t{1} << std::size(kInOrder); ++chosen) {
+    for (const bool chain : {false, true}) {
+      uint64_t type = PERF_SAMPLE_RAW | (chain ? uint64_t{PERF_SAMPLE_CALLCHAIN} : 0);
+      std::string body;
+      for (size_t i = 0; i < std::size(kInOrder); ++i) {
+        if ((chosen >> i & 1) == 0) continue;
+        type |= kInOrder[i];
+        body += PerfIds(static_cast<int>(i) + 100, static_cast<int>(i) + 200);
+      }
+      body += (chain ? PerfWord(1) + PerfWord(0x33) : "") + PerfBytes(4u) + "raw!";
+      const auto word = [&](size_t i) { return (chosen >> i & 1) == 0 ? 0 : (uint64_t{i} + 200) << 32 | (uint64_t{i} + 100); };
+      const std::vector<PerfEvent> events = {Event(type)};
+      const PerfRecordParser parser(events);
+      const std::string bytes = PerfRecordOf(PERF_RECORD_SAMPLE, body);
+      const auto record = parser.Parse(bytes);
+      ASSERT_TRUE(record) << chosen;
+      ASSERT_EQ(record->ip, word(1)) << chosen;
+      ASSERT_EQ(record->pid, word(2) != 0 ? 102 : -1) << chosen;
+      ASSERT_EQ(record->tid, word(2) != 0 ? 202 : -1) << chosen;
+      ASSERT_EQ(record->time, word(3) != 0 ? static_cast<TimeNs>(word(3)) : -1) << chosen;
+      ASSERT_EQ(record->address, word(4)) << chosen;
+      ASSERT_EQ(record->cpu, word(7) != 0 ? 107 : -1) << chosen;
+      ASSERT_EQ(record->period, word(8)) << chosen;
+      ASSERT_EQ(record->raw, "raw!") << chosen;
+      for (size_t size = 0; size < body.size(); size += 8) ASSERT_FALSE(parser.Parse(PerfRecordOf(PERF_RECORD_SAMPLE, body.substr(0, size)))) << chosen << ": " << size;
+    }
+  }
+}
+
+TEST(PerfRecord, TakesNoRawDataThatReachesBehindItsRecord) {
+  const std::vector<PerfEvent> events = {Event(PERF_SAMPLE_TIME | PERF_SAMPLE_RAW)};
+  const PerfRecordParser parser(events);
+  for (const uint32_t bytes : {5u, 0x7fffffffu, ~0u}) EXPECT_FALSE(parser.Parse(PerfRecordOf(PERF_RECORD_SAMPLE, PerfWord(1) + PerfBytes(bytes) + "four"))) << bytes;
+}
+
+TEST(PerfRecord, FindsEachOfManyEventsByAnyOfItsIds) {
+  for (const size_t count : {2u, 3u, 7u, 64u}) {
+    std::vector<PerfEvent> events;
+    for (uint64_t i = 0; i < count; ++i) events.push_back(Event(PERF_SAMPLE_IDENTIFIER, {1000 - i, 3000 + 2 * i}));
+    const PerfRecordParser parser(events);
+    const auto event_of = [&](uint64_t id) { return parser.Parse(PerfRecordOf(PERF_RECORD_SAMPLE, PerfWord(id))).value_or(PerfRecord()).event; };
+    for (uint64_t i = 0; i < count; ++i) {
+      ASSERT_EQ(event_of(1000 - i), i);
+      ASSERT_EQ(event_of(3000 + 2 * i), i);
+      ASSERT_EQ(event_of(3001 + 2 * i), 0u);  // nobody's: the first is taken
+    }
+    ASSERT_EQ(event_of(0) + event_of(~uint64_t{0}), 0u);
+  }
+}
+
 TEST(PerfRecord, TakesNoSampleWhoseCountsReachBehindIt) {
   const std::vector<PerfEvent> events = {Event(PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW)};
   const PerfRecordParser parser(events);
