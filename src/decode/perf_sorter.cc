@@ -67,18 +67,18 @@ Status PerfSorter::OpenOne(size_t number) {
   OpenBlock opened;
   opened.bytes = std::move(*bytes);
   const std::string_view all = opened.bytes;
+  PerfRecord record;
   for (size_t at = 0; at < all.size();) {
     const size_t size = PerfRecordBytes(all.substr(at));
     if (size == 0 || size > all.size() - at) break;  // the file has changed since
-    const auto record = parser_.Parse(all.substr(at, size));
-    if (record && IsWanted(*record)) opened.entries.push_back({record->time, static_cast<uint32_t>(at), static_cast<uint32_t>(size)});
+    if (parser_.Parse(all.substr(at, size), &record) && IsWanted(record)) opened.entries.push_back({record.time, static_cast<uint32_t>(at), static_cast<uint32_t>(size)});
     at += size;
   }
   const auto by_time = [](const Entry& a, const Entry& b) { return a.time < b.time; };
   if (!std::is_sorted(opened.entries.begin(), opened.entries.end(), by_time)) std::stable_sort(opened.entries.begin(), opened.entries.end(), by_time);
   if (opened.entries.empty()) return {};
   open_bytes_ += opened.bytes.size();
-  heads_.push({opened.entries.front().time, number});
+  heads_.Add({opened.entries.front().time, number});
   open_[number] = std::move(opened);
   return {};
 }
@@ -95,35 +95,40 @@ Status PerfSorter::OpenUntil(TimeNs time) {
   return {};
 }
 
-void PerfSorter::Take(size_t number) {
+std::string_view PerfSorter::Take(size_t number) {
   OpenBlock& block = *open_[number];
   const Entry& entry = block.entries[block.next++];
-  current_.assign(block.bytes, entry.at, entry.bytes);
   late_ += entry.time < newest_;
   newest_ = std::max(newest_, entry.time);
   if (block.next < block.entries.size()) {
-    heads_.push({block.entries[block.next].time, number});
-    return;
+    heads_.ReplaceLeast({block.entries[block.next].time, number});
+  } else {
+    heads_.RemoveLeast();
+    open_bytes_ -= block.bytes.size();
+    used_up_ = number;
   }
-  open_bytes_ -= block.bytes.size();
-  open_[number].reset();
+  return std::string_view(block.bytes).substr(entry.at, entry.bytes);
 }
 
-Result<std::optional<PerfRecord>> PerfSorter::Next() {
-  if (!sorted_) {
-    sorted_ = true;
-    order_.resize(blocks_.size());
-    open_.resize(blocks_.size());
-    std::iota(order_.begin(), order_.end(), size_t{0});
-    std::stable_sort(order_.begin(), order_.end(), [this](size_t a, size_t b) { return blocks_[a].first < blocks_[b].first; });
+void PerfSorter::Begin() {
+  sorted_ = true;
+  order_.resize(blocks_.size());
+  open_.resize(blocks_.size());
+  std::iota(order_.begin(), order_.end(), size_t{0});
+  std::stable_sort(order_.begin(), order_.end(), [this](size_t a, size_t b) { return blocks_[a].first < blocks_[b].first; });
+}
+
+Result<bool> PerfSorter::Next(PerfRecord* record) {
+  if (!sorted_) Begin();
+  if (used_up_) open_[*used_up_].reset();
+  used_up_.reset();
+  const bool later = !heads_.empty() && (next_block_ == order_.size() || blocks_[order_[next_block_]].first > heads_.least().time);
+  if (!later) {
+    if (Status status = OpenUntil(heads_.empty() ? 0 : heads_.least().time); !status.ok()) return status;
   }
-  if (Status status = OpenUntil(heads_.empty() ? 0 : heads_.top().time); !status.ok()) return status;
-  if (heads_.empty()) return std::optional<PerfRecord>();
-  const size_t number = heads_.top().block;
-  heads_.pop();
-  Take(number);
+  if (heads_.empty()) return false;
   ++returned_;
-  return parser_.Parse(current_);
+  return parser_.Parse(Take(heads_.least().block), record);
 }
 
 }  // namespace hangscope

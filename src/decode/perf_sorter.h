@@ -9,10 +9,10 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
-#include <queue>
 #include <string>
 #include <vector>
 
+#include "base/merge_heap.h"
 #include "decode/perf_file.h"
 
 namespace hangscope {
@@ -34,9 +34,9 @@ class PerfSorter {
   // Every record, in the order of the file, as PerfFile::ForEachPlaced gives it; those without a time are left out. What
   // was compressed goes into a temporary file. Fails where that cannot be written.
   Status Add(const PerfRecord& record, const PerfRecordPlace& place, std::string_view bytes);
-  // Nothing is added any more. The oldest that was not returned yet; nothing: that was all. Its views are valid until the
+  // Nothing is added any more. The oldest that was not returned yet; false: that was all. Its views are valid until the
   // next call. Records of one time come in the order of the file.
-  Result<std::optional<PerfRecord>> Next();
+  Result<bool> Next(PerfRecord* record);
 
   uint64_t added() const { return added_; }
   uint64_t returned() const { return returned_; }
@@ -71,9 +71,10 @@ class PerfSorter {
 
   Status Spill(std::string_view bytes, uint64_t* at);
   Result<std::string> BytesOf(const Block& block);
+  void Begin();
   Status OpenUntil(TimeNs time);
   Status OpenOne(size_t number);
-  void Take(size_t number);
+  std::string_view Take(size_t number);
 
   PerfFile& file_;
   const PerfSorterOptions options_;
@@ -83,8 +84,8 @@ class PerfSorter {
   std::vector<std::optional<OpenBlock>> open_;
   size_t next_block_ = 0;       // of order_
   uint64_t open_bytes_ = 0;
-  std::priority_queue<Head, std::vector<Head>, std::greater<>> heads_;
-  std::string current_;         // the record that Next returned
+  MergeHeap<Head> heads_;
+  std::optional<size_t> used_up_;  // a block whose last record Next returned
   TimeNs newest_ = 0;           // of those
   uint64_t file_end_ = 0;       // of the record added last that is in the file itself
   bool broken_ = true;          // something else lies behind the last that was wanted

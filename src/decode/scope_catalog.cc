@@ -209,20 +209,8 @@ std::vector<FieldValue> ScopeCatalog::Fields(const ScopeEvent& event, uint32_t w
   if (kind == nullptr) return values;
   uint32_t at = 0;
   for (const EventField& field : kind->fields) {
-    const int bits = field.type == EventField::Type::kPointer ? static_cast<int>(word_bytes) * 8 : field.bits;
-    const uint32_t words = bits > 32 ? 2 : 1;
-    FieldValue value{field.name, field.type, 0, at + words <= event.parameter_count};
-    if (value.known) {
-      value.bits = event.parameters[at];
-      if (words == 2) value.bits |= uint64_t{event.parameters[at + 1]} << 32;
-      if (field.type == EventField::Type::kSigned && bits < 64) {
-        value.bits = static_cast<uint64_t>(static_cast<int64_t>(value.bits << (64 - bits)) >> (64 - bits));
-      } else if (bits < 32) {
-        value.bits &= (uint64_t{1} << bits) - 1;
-      }
-    }
-    at += words;
-    values.push_back(std::move(value));
+    const FieldBits value = TakeField(field, event, word_bytes, &at);
+    values.push_back({field.name, field.type, value.bits, value.known});
   }
   return values;
 }

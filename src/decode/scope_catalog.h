@@ -47,6 +47,24 @@ struct FieldValue {
   bool known = false;
 };
 
+struct FieldBits {
+  uint64_t bits = 0;
+  bool known = false;
+};
+
+// The value of a field whose first word is the parameter *at, which goes on behind it. `word_bytes`: of a pointer.
+inline FieldBits TakeField(const EventField& field, const ScopeEvent& event, uint32_t word_bytes, uint32_t* at) {
+  const int bits = field.type == EventField::Type::kPointer ? static_cast<int>(word_bytes) * 8 : field.bits;
+  const uint32_t first = *at;
+  *at += bits > 32 ? 2 : 1;
+  if (*at > event.parameter_count) return {};
+  uint64_t value = event.parameters[first];
+  if (bits > 32) value |= uint64_t{event.parameters[first + 1]} << 32;
+  if (field.type == EventField::Type::kSigned && bits < 64) value = static_cast<uint64_t>(static_cast<int64_t>(value << (64 - bits)) >> (64 - bits));
+  else if (bits < 32) value &= (uint64_t{1} << bits) - 1;
+  return {value, true};
+}
+
 class ScopeCatalog {
  public:
   // Knows the kernel's events and hangscope's own, whose ids are fixed for good.

@@ -12,6 +12,7 @@ namespace hangscope {
 namespace {
 
 constexpr size_t kMostThreads = 200'000;
+constexpr size_t kMostCalls = 4096;
 constexpr std::string_view kNamedCall = "syscalls:sys_enter_";
 constexpr std::string_view kNamedReturn = "syscalls:sys_exit_";
 
@@ -80,6 +81,7 @@ PerfKinds::Event PerfKinds::DescribeEvent(const PerfEvent& event, TraceEventKind
     described.role = RoleOf(event.system + ":" + described.format->name(), &described.what);
     kind->fields = described.format->TraceFields();
     kind->meaning = MeaningOf(static_cast<int>(described.role));
+    FindPlaces(&described);
     return described;
   }
   described.has_ip = (event.attr.sample_type & PERF_SAMPLE_IP) != 0;
@@ -89,18 +91,36 @@ PerfKinds::Event PerfKinds::DescribeEvent(const PerfEvent& event, TraceEventKind
   return described;
 }
 
-PerfKinds::Thread* PerfKinds::ThreadOf(int tid) {
-  const auto known = threads_.find(tid);
-  if (known != threads_.end()) return &known->second;
-  if (tid <= 0 || threads_.size() == kMostThreads) return nullptr;
-  return &threads_[tid];
+void PerfKinds::FindPlaces(Event* event) {
+  const auto place = [&](std::string_view field) { return event->format->PlaceOf(field); };
+  switch (event->role) {
+    case Role::kSwitch:
+      event->names = {{place("prev_pid"), place("prev_comm")}, {place("next_pid"), place("next_comm")}};
+      event->from = place("prev_pid");
+      event->to = place("next_pid");
+      event->state = place("prev_state");
+      break;
+    case Role::kWake:
+      event->names = {{place("pid"), place("comm")}};
+      event->to = place("pid");
+      break;
+    case Role::kCall: event->number = place("id"); break;
+    case Role::kEnter:
+      event->number = place("vec");
+      event->name = place("name");
+      break;
+    default: break;
+  }
 }
 
-std::vector<PerfKinds::NameField> PerfKinds::NameFields(size_t event) const {
-  if (event >= events_.size()) return {};
-  if (events_[event].role == Role::kSwitch) return {{"prev_pid", "prev_comm"}, {"next_pid", "next_comm"}};
-  if (events_[event].role == Role::kWake) return {{"pid", "comm"}};
-  return {};
+PerfKinds::Thread* PerfKinds::ThreadOf(int tid) {
+  if (tid <= 0) return nullptr;
+  Recent& recent = recent_[static_cast<size_t>(tid) % kRecent];
+  if (recent.tid == tid) return recent.thread;
+  const auto known = threads_.find(tid);
+  if (known == threads_.end() && threads_.size() == kMostThreads) return nullptr;
+  recent = {tid, known != threads_.end() ? &known->second : &threads_[tid]};
+  return recent.thread;
 }
 
 void PerfKinds::Switched(int tid, TimeNs time, bool waits) {
@@ -121,9 +141,9 @@ void PerfKinds::Ended(int tid, TimeNs time) {
 void PerfKinds::FillSwitch(const Event& event, const PerfRecord& record, TraceEvent* filled) {
   constexpr int64_t kReportMax = 0x100;   // TASK_REPORT_MAX: it was preempted
   constexpr int64_t kDead = 0x10 | 0x20;  // "X" and "Z" of its print fmt; 0x80 is "I", idle
-  const int64_t from = event.format->Number(record.raw, "prev_pid").value_or(0);
-  const int64_t to = event.format->Number(record.raw, "next_pid").value_or(0);
-  const int64_t state = event.format->Number(record.raw, "prev_state").value_or(0);
+  const int64_t from = event.from.Number(record.raw).value_or(0);
+  const int64_t to = event.to.Number(record.raw).value_or(0);
+  const int64_t state = event.state.Number(record.raw).value_or(0);
   if (from > 0) {
     filled->from = from;
     filled->from_waits = (state & (kReportMax - 1)) != 0 && (state & kReportMax) == 0;
@@ -139,20 +159,19 @@ void PerfKinds::FillSwitch(const Event& event, const PerfRecord& record, TraceEv
 }
 
 void PerfKinds::FillWake(const Event& event, const PerfRecord& record, TraceEvent* filled) {
-  const int64_t woken = event.format->Number(record.raw, "pid").value_or(0);
+  const int64_t woken = event.to.Number(record.raw).value_or(0);
   if (woken <= 0) return;
   filled->to = woken;
   Switched(static_cast<int>(woken), record.time, false);
 }
 
-std::string PerfKinds::CallName(const Event& event, const PerfRecord& record) {
+const std::string& PerfKinds::CallName(const Event& event, const PerfRecord& record) {
   if (event.role == Role::kNamedCall) return event.what;
-  const int64_t number = event.format->Number(record.raw, "id").value_or(-1);
+  const int64_t number = event.number.Number(record.raw).value_or(-1);
   const auto known = call_names_.find(number);
   if (known != call_names_.end()) return known->second;
-  const std::string name = same_machine_ ? SystemCallName(static_cast<int>(number)) : fmt::format("system call {}", number);
-  if (call_names_.size() < 4096) call_names_.emplace(number, name);
-  return name;
+  unusual_call_ = same_machine_ ? SystemCallName(static_cast<int>(number)) : fmt::format("system call {}", number);
+  return call_names_.size() < kMostCalls ? call_names_.emplace(number, unusual_call_).first->second : unusual_call_;
 }
 
 bool PerfKinds::Fill(const PerfRecord& record, TraceEvent* filled) {
@@ -160,10 +179,12 @@ bool PerfKinds::Fill(const PerfRecord& record, TraceEvent* filled) {
   const Event& event = events_[record.event];
   filled->kind = record.event;
   if (record.tid > 0) filled->task = record.tid;
-  if (Thread* thread = ThreadOf(record.tid)) thread->recorded = true;
+  Thread* const thread = ThreadOf(record.tid);
+  if (thread != nullptr) thread->recorded = true;
   if (event.format) {
     event.format->TraceValues(record.raw, &filled->values);
   } else {
+    filled->values.clear();
     if (event.has_ip) filled->values.push_back({record.ip, {}, true});
     if (event.has_address) filled->values.push_back({record.address, {}, true});
   }
@@ -175,16 +196,18 @@ bool PerfKinds::Fill(const PerfRecord& record, TraceEvent* filled) {
     case Role::kCall:
     case Role::kNamedCall:
       filled->what = CallName(event, record);
-      if (Thread* thread = ThreadOf(record.tid)) thread->call = filled->what;
+      if (thread != nullptr) thread->call = filled->what;
       break;
     case Role::kReturn:
     case Role::kNamedReturn:
-      if (Thread* thread = ThreadOf(record.tid)) thread->call.clear();
+      if (thread != nullptr) thread->call.clear();
       break;
     case Role::kEnter: {
-      const auto name = event.format->Text(record.raw, "name");
-      const auto number = event.format->Number(record.raw, "vec");
-      filled->what = event.what + (name ? " " + *name : number ? fmt::format(" {}", *number) : "");
+      const auto name = event.name.Text(record.raw);
+      const auto number = event.number.Number(record.raw);
+      filled->what = event.what;
+      if (name) filled->what.append(" ").append(*name);
+      else if (number) filled->what += fmt::format(" {}", *number);
       break;
     }
   }

@@ -3,7 +3,7 @@
 #ifndef HANGSCOPE_SESSION_PERF_KINDS_H
 #define HANGSCOPE_SESSION_PERF_KINDS_H
 
-#include <map>
+#include <array>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -32,12 +32,11 @@ class PerfKinds {
 
   // Where a sample of an event says what a thread is called.
   struct NameField {
-    std::string_view tid;
-    std::string_view name;
+    TracepointFormat::Place tid;
+    TracepointFormat::Place name;
   };
-  std::vector<NameField> NameFields(size_t event) const;
-  std::optional<int64_t> Number(const PerfRecord& record, std::string_view field) const { return events_[record.event].format->Number(record.raw, field); }
-  std::string Text(const PerfRecord& record, std::string_view field) const { return events_[record.event].format->Text(record.raw, field).value_or(""); }
+  // Of the record's event.
+  const std::vector<NameField>& NameFields(const PerfRecord& record) const { return record.event < events_.size() ? events_[record.event].names : none_; }
 
   // A thread as the latest records left it; those that nothing was told of are not there.
   struct Thread {
@@ -62,15 +61,20 @@ class PerfKinds {
     Role role = Role::kOther;
     std::optional<TracepointFormat> format;
     std::string what;  // kNamedCall: "futex"; kEnter: "irq"
+    std::vector<NameField> names;
+    // By role; the others are not there.
+    TracepointFormat::Place from, to, state;  // who leaves and comes, who is woken
+    TracepointFormat::Place number, name;     // of a system call, of what is entered
     bool has_ip = false;
     bool has_address = false;
   };
 
   Event DescribeEvent(const PerfEvent& event, TraceEventKind* kind) const;
+  static void FindPlaces(Event* event);
   Role RoleOf(const std::string& name, std::string* what) const;
   void FillSwitch(const Event& event, const PerfRecord& record, TraceEvent* filled);
   void FillWake(const Event& event, const PerfRecord& record, TraceEvent* filled);
-  std::string CallName(const Event& event, const PerfRecord& record);
+  const std::string& CallName(const Event& event, const PerfRecord& record);
   Thread* ThreadOf(int tid);
 
   bool same_machine_ = true;       // whose numbers of system calls are ours
@@ -78,9 +82,18 @@ class PerfKinds {
   bool has_waking_ = false;
   bool has_raw_calls_ = false;
   std::vector<Event> events_;
+  const std::vector<NameField> none_;
   std::vector<TraceEventKind> kinds_;
   std::unordered_map<int64_t, std::string> call_names_;  // by number
+  std::string unusual_call_;       // the name of one that has no room there
   std::unordered_map<int, Thread> threads_;
+  // Those of threads_ that were asked for last: most records are of few threads.
+  struct Recent {
+    int tid = 0;  // 0: none
+    Thread* thread = nullptr;
+  };
+  static constexpr size_t kRecent = 256;
+  std::array<Recent, kRecent> recent_;
 };
 
 }  // namespace hangscope

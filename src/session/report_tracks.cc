@@ -22,11 +22,12 @@ class TrackReader {
   Result<bool> Read() {
     const TimeNs begin = clock_.Monotonic();
     if (Status status = builder_.Begin(source_.head()); !status.ok()) return status;
+    TraceItem item;
     for (uint64_t items = 1;; ++items) {
-      auto next = source_.Next();
+      auto next = source_.Next(&item);
       if (!next.ok()) trouble_ = next.status().message();
       if (!next.ok() || !*next) break;
-      const Status status = std::visit([this](const auto& item) { return builder_.Write(item); }, **next);
+      const Status status = std::visit([this](const auto& one) { return builder_.Write(one); }, item);
       if (!status.ok()) return status;
       const bool look = limits_.time != 0 && items % kBetweenLooks == 0;
       if (look && clock_.Monotonic() - begin > limits_.time) return false;

@@ -32,11 +32,12 @@ class StepsReader {
     request.source = source;
     auto trace = OpenTraceSource(files, clock, request);
     if (!trace.ok()) return trace.status();
+    TraceItem item;
     for (;;) {
-      auto next = (*trace)->Next();
+      auto next = (*trace)->Next(&item);
       if (!next.ok()) run_.troubles.push_back(next.status().message());
       if (!next.ok() || !*next) break;
-      if (const auto* event = std::get_if<TraceEvent>(&**next)) Take(*event, (*trace)->head());
+      if (const auto* event = std::get_if<TraceEvent>(&item)) Take(*event, (*trace)->head());
     }
     run_.end = (*trace)->head().time.to;
     run_.troubles.insert(run_.troubles.end(), (*trace)->head().troubles.begin(), (*trace)->head().troubles.end());

@@ -13,6 +13,8 @@
 namespace hangscope {
 namespace {
 
+constexpr size_t kMostWaitTexts = 4096;
+
 // The fixed ids' names and classes, in the order of their ids.
 struct FixedEvent {
   std::string_view name;
@@ -39,16 +41,6 @@ std::string LowerCase(std::string_view text) {
 }
 
 constexpr std::pair<std::string_view, std::string_view> kPairs[] = {{"_begin", "_end"}, {"_enter", "_exit"}, {"_start", "_done"}};
-
-// Whether the task that records this gives the core up next, and not for another of higher priority (docs/porting.md:
-// a semaphore's count is the one afterwards, a mutex's holder the caller or whom it waits for).
-bool BeginsWait(const ScopeEvent& event, std::string_view name) {
-  const auto parameter = [&](uint32_t i) { return i < event.parameter_count ? event.parameters[i] : 0; };
-  if (name == "task_delay") return true;
-  if (name == "task_suspend") return parameter(0) == event.task;
-  if (name == "semaphore_wait") return static_cast<int32_t>(parameter(1)) < 0;
-  return name == "mutex_lock" && event.parameter_count > 1 && parameter(1) != event.task;
-}
 
 TraceFieldType TypeOf(EventField::Type type) {
   switch (type) {
@@ -114,73 +106,126 @@ ScopeKinds::Role ScopeKinds::RoleOf(uint32_t id) const {
   return role;
 }
 
-size_t ScopeKinds::Of(uint32_t id, std::vector<TraceEventKind>* kinds) {
-  const auto [at, fresh] = index_.emplace(id, kinds->size());
-  if (!fresh) return at->second;
+ScopeKinds::Says ScopeKinds::SaysOf(uint32_t id) {
+  const FixedEvent* const fixed = FindFixed(id);
+  if (fixed == nullptr) return Says::kOther;
+  // Interrupts come between a task's word and its switch.
+  if (fixed->category == "ISR" || fixed->category == "META") return Says::kNothing;
+  if (fixed->name == "task_delay") return Says::kDelays;
+  if (fixed->name == "task_suspend") return Says::kSuspends;
+  if (fixed->name == "semaphore_wait") return Says::kWaitsForSemaphore;
+  if (fixed->name == "mutex_lock") return Says::kLocksMutex;
+  return Says::kOther;
+}
+
+const ScopeKinds::Known* ScopeKinds::Know(uint32_t id, std::vector<TraceEventKind>* kinds) {
+  const auto [at, fresh] = known_.try_emplace(id);
+  Known& known = at->second;
+  if (!fresh) return &known;
+  known.number = kinds->size();
+  known.entry = catalog_.Find(id);
+  known.role = RoleOf(id);
+  known.says = SaysOf(id);
   TraceEventKind kind = Describe(id);
   // A catalog may give one name to two ids.
   const auto same = [&](const TraceEventKind& other) { return other.name == kind.name; };
   if (std::any_of(kinds->begin(), kinds->end(), same)) kind.name += fmt::format(" ({})", id);
-  roles_[id] = RoleOf(id);
-  kind.meaning = roles_[id].meaning;
+  kind.meaning = known.role.meaning;
   kinds->push_back(std::move(kind));
-  return at->second;
+  return &known;
 }
 
 // "mutex queue_lock", "being resumed".
-std::string ScopeKinds::WaitText(const ScopeEvent& event) const {
-  const EventKind* const kind = catalog_.Find(event.id);
-  const std::string name = catalog_.Name(event.id);
+std::string ScopeKinds::WaitText(uint32_t id, uint32_t resource) const {
+  const std::string name = catalog_.Name(id);
   if (name == "task_suspend") return "being resumed";
   if (name == "task_delay") return "time to pass";
-  if (kind == nullptr || kind->fields.empty() || event.parameter_count == 0) return name;
-  const uint32_t resource = event.parameters[0];
+  const EventKind* const kind = catalog_.Find(id);
+  if (kind == nullptr || kind->fields.empty()) return name;
   return fmt::format("{} {}", kind->fields[0].name, names_ == nullptr ? fmt::format("{:#x}", resource) : names_->Resource(resource));
+}
+
+// Tasks wait for few things, over and over.
+void ScopeKinds::AddWaitText(const LastWait& wait, std::string* text) {
+  const uint64_t key = uint64_t{wait.id} << 32 | wait.resource;
+  const auto known = wait_texts_.find(key);
+  if (known != wait_texts_.end()) {
+    *text += known->second;
+    return;
+  }
+  const std::string fresh = WaitText(wait.id, wait.resource);
+  *text += fresh;
+  if (wait_texts_.size() < kMostWaitTexts) wait_texts_.emplace(key, fresh);
+}
+
+ScopeKinds::LastWait& ScopeKinds::LastWaitOf(uint32_t core) {
+  if (last_waits_.size() <= core) last_waits_.resize(size_t{core} + 1);
+  return last_waits_[core];
 }
 
 void ScopeKinds::FillSwitch(const ScopeEvent& event, TraceEvent* filled) {
   filled->from = TaskOf(event, 0);
   filled->to = TaskOf(event, 1);
-  LastWait& last = last_waits_[event.core];
+  LastWait& last = LastWaitOf(event.core);
   if (filled->from && last.task && *last.task == *filled->from) {
     filled->from_waits = true;
-    filled->what = last.what;
+    AddWaitText(last, &filled->what);
   }
   last = LastWait();
 }
 
-// Interrupts come between a task's word and its switch.
-void ScopeKinds::NoteWait(const ScopeEvent& event) {
-  const FixedEvent* const fixed = FindFixed(event.id);
-  if (fixed != nullptr && (fixed->category == "ISR" || fixed->category == "META")) return;
-  LastWait& last = last_waits_[event.core];
-  last = LastWait();
-  if (fixed != nullptr && event.task && BeginsWait(event, fixed->name)) last = {event.task, WaitText(event)};
+// Whether the task that records this gives the core up next, and not for another of higher priority (docs/porting.md:
+// a semaphore's count is the one afterwards, a mutex's holder the caller or whom it waits for).
+bool ScopeKinds::BeginsWait(const ScopeEvent& event, Says says) {
+  const auto parameter = [&](uint32_t i) { return i < event.parameter_count ? event.parameters[i] : 0; };
+  switch (says) {
+    case Says::kNothing:
+    case Says::kOther: return false;
+    case Says::kDelays: return true;
+    case Says::kSuspends: return parameter(0) == event.task;
+    case Says::kWaitsForSemaphore: return static_cast<int32_t>(parameter(1)) < 0;
+    case Says::kLocksMutex: return event.parameter_count > 1 && parameter(1) != event.task;
+  }
+  return false;
 }
 
-void ScopeKinds::Fill(const ScopeEvent& event, const TraceEventKind& kind, TraceEvent* filled) {
+void ScopeKinds::NoteWait(const ScopeEvent& event, Says says) {
+  if (says == Says::kNothing) return;
+  LastWait& last = LastWaitOf(event.core);
+  last = LastWait();
+  if (event.task && BeginsWait(event, says)) last = {event.task, event.id, event.parameters[0]};
+}
+
+void ScopeKinds::FillValues(const ScopeEvent& event, const Known& known, TraceEvent* filled) const {
+  filled->values.resize(known.entry == nullptr ? parameters_ : known.entry->fields.size());
+  uint32_t at = 0;
+  for (size_t i = 0; i < filled->values.size(); ++i) {
+    TraceValue& value = filled->values[i];
+    const EventField* const field = known.entry == nullptr ? nullptr : &known.entry->fields[i];
+    const FieldBits taken = field != nullptr ? TakeField(*field, event, word_bytes_, &at) : i < event.parameter_count ? FieldBits{event.parameters[i], true} : FieldBits();
+    value.bits = taken.bits;
+    value.known = taken.known;
+    value.text.clear();
+    if (field != nullptr && field->type == EventField::Type::kText) value.text = CharactersOf(taken.bits, 4);
+  }
+}
+
+void ScopeKinds::Fill(const ScopeEvent& event, std::vector<TraceEventKind>* kinds, TraceEvent* filled) {
+  const Known& known = *Know(event.id, kinds);
+  filled->kind = known.number;
   if (event.task) filled->task = *event.task;
-  filled->values.clear();
-  filled->values.reserve(kind.fields.size());
-  if (catalog_.Find(event.id) == nullptr) {
-    for (uint32_t i = 0; i < parameters_; ++i) {
-      const bool known = i < event.parameter_count;
-      filled->values.push_back({known ? event.parameters[i] : 0, {}, known});
-    }
-  } else {
-    for (const FieldValue& field : catalog_.Fields(event, word_bytes_)) {
-      const bool is_text = field.type == EventField::Type::kText;
-      filled->values.push_back({field.bits, is_text ? CharactersOf(field.bits, 4) : "", field.known});
-    }
-  }
-  const Role& role = roles_[event.id];
-  switch (role.meaning) {
+  FillValues(event, known, filled);
+  switch (known.role.meaning) {
     case TraceMeaning::kSwitch: return FillSwitch(event, filled);
     case TraceMeaning::kWake: filled->to = TaskOf(event, 0); break;
-    case TraceMeaning::kEnter: filled->what = role.what.empty() ? FormatFields(kind.format, kind.fields, filled->values) : role.what; break;
+    case TraceMeaning::kEnter: {
+      const TraceEventKind& kind = (*kinds)[known.number];
+      filled->what = known.role.what.empty() ? FormatFields(kind.format, kind.fields, filled->values) : known.role.what;
+      break;
+    }
     default: break;
   }
-  NoteWait(event);
+  NoteWait(event, known.says);
 }
 
 }  // namespace hangscope

@@ -76,15 +76,16 @@ std::string Partial(const std::string& path) { return path.substr(0, path.find_l
 
 Status Pump(TraceSource& source, TraceWriter& writer, const TraceExportOptions& options, TraceExportSummary* summary) {
   if (Status status = writer.Begin(source.head()); !status.ok()) return status;
+  TraceItem item;
   for (uint64_t items = 0;; ++items) {
     if (options.go_on && items % kItemsBetweenQuestions == 0 && !options.go_on(source.progress())) {
       summary->stopped = true;
       return {};
     }
-    auto item = source.Next();
-    if (!item.ok()) return item.status();
-    if (!*item) break;
-    const Status status = std::visit([&writer](const auto& one) { return writer.Write(one); }, **item);
+    auto next = source.Next(&item);
+    if (!next.ok()) return next.status();
+    if (!*next) break;
+    const Status status = std::visit([&writer](const auto& one) { return writer.Write(one); }, item);
     if (!status.ok()) return status;
   }
   if (Status status = writer.End(source.end()); !status.ok()) return status;

@@ -55,16 +55,15 @@ class Filter final : public TraceSource {
   const TraceEnd& end() const override { return end_; }
   double progress() const override { return source_->progress(); }
 
-  Result<std::optional<TraceItem>> Next() override {
-    if (request_.most_events == 0) return Pull();
+  Result<bool> Next(TraceItem* item) override {
+    if (request_.most_events == 0) return Pull(item);
     if (!gathered_) {
       if (Status status = Gather(); !status.ok()) return status;
     }
-    if (newest_.empty()) return std::optional<TraceItem>();
-    std::optional<TraceItem> item;
-    item.emplace(std::move(newest_.front()));
+    if (newest_.empty()) return false;
+    *item = std::move(newest_.front());
     newest_.pop_front();
-    return item;
+    return true;
   }
 
  private:
@@ -109,20 +108,20 @@ class Filter final : public TraceSource {
 
   bool Wants(const TraceLoss& loss) const { return tracks_[loss.track] && loss.time.from <= to_ && loss.time.to >= from_; }
 
-  Result<std::optional<TraceItem>> Pull() {
+  Result<bool> Pull(TraceItem* item) {
     for (;;) {
-      auto next = source_->Next();
+      auto next = source_->Next(item);
       if (!next.ok()) return next;
       for (size_t i = head_.kinds.size(); i < source_->head().kinds.size(); ++i) head_.kinds.push_back(source_->head().kinds[i]);
       if (!*next) {
         Finish();
         return next;
       }
-      const bool wanted = std::visit([this](const auto& item) { return Wants(item); }, **next);
+      const bool wanted = std::visit([this](const auto& one) { return Wants(one); }, *item);
       // Later ones may still be wanted: losses of long ago.
       if (!wanted) continue;
-      std::visit([this](auto& item) { item.track = *tracks_[item.track]; }, **next);
-      Count(**next, 1);
+      std::visit([this](auto& one) { one.track = *tracks_[one.track]; }, *item);
+      Count(*item, 1);
       return next;
     }
   }
@@ -137,11 +136,12 @@ class Filter final : public TraceSource {
     gathered_ = true;
     size_t events = 0;
     for (;;) {
-      auto next = Pull();
+      TraceItem item;
+      auto next = Pull(&item);
       if (!next.ok()) return next.status();
       if (!*next) break;
-      events += std::holds_alternative<TraceEvent>(**next);
-      newest_.push_back(std::move(**next));
+      events += std::holds_alternative<TraceEvent>(item);
+      newest_.push_back(std::move(item));
       while (events > request_.most_events) {
         events -= std::holds_alternative<TraceEvent>(newest_.front());
         Count(newest_.front(), -1);

@@ -25,22 +25,16 @@ class Merge final : public TraceSource {
   const TraceHead& head() const override { return head_; }
   const TraceEnd& end() const override { return end_; }
 
-  Result<std::optional<TraceItem>> Next() override {
-    Part* first = nullptr;
-    for (Part& part : parts_) {
-      Fill(&part);
-      if (part.waiting && (first == nullptr || TimeOf(*part.waiting) < TimeOf(*first->waiting))) first = &part;
+  Result<bool> Next(TraceItem* item) override {
+    Part* const first = parts_.size() == 1 ? FillOnly(item) : TakeFirst(item);
+    if (first != nullptr) {
+      Translate(first, item);
+      return true;
     }
-    if (first == nullptr) {
-      const bool all_failed = !parts_.empty() && std::all_of(parts_.begin(), parts_.end(), [](const Part& part) { return !part.failure.ok(); });
-      if (all_failed) return parts_.front().failure;
-      Finish();
-      return std::optional<TraceItem>();
-    }
-    std::optional<TraceItem> item;
-    item.swap(first->waiting);
-    Translate(first, &*item);
-    return item;
+    const bool all_failed = !parts_.empty() && std::all_of(parts_.begin(), parts_.end(), [](const Part& part) { return !part.failure.ok(); });
+    if (all_failed) return parts_.front().failure;
+    Finish();
+    return false;
   }
 
   double progress() const override {
@@ -55,7 +49,8 @@ class Merge final : public TraceSource {
     int64_t task_shift = 0;
     size_t first_track = 0;
     std::vector<size_t> kinds;  // of the merged head, by the part's own number
-    std::optional<TraceItem> waiting;
+    TraceItem item;
+    bool waiting = false;       // `item` is its next
     bool ended = false;
     Status failure;
   };
@@ -109,13 +104,31 @@ class Merge final : public TraceSource {
     }
   }
 
-  void Fill(Part* part) {
-    if (part->waiting || part->ended) return;
-    auto next = part->source->Next();
-    if (next.ok()) part->waiting = std::move(*next);
-    else part->failure = next.status();
-    part->ended = !part->waiting;
-    if (part->waiting) AddKinds(part);
+  // Whether there is one more.
+  bool Fill(Part* part, TraceItem* item) {
+    if (part->ended) return false;
+    auto next = part->source->Next(item);
+    if (!next.ok()) part->failure = next.status();
+    part->ended = !next.ok() || !*next;
+    if (part->ended) return false;
+    if (part->kinds.size() < part->source->head().kinds.size()) AddKinds(part);
+    return true;
+  }
+
+  // Alone it need not wait for others.
+  Part* FillOnly(TraceItem* item) { return Fill(&parts_.front(), item) ? &parts_.front() : nullptr; }
+
+  // Null: there is none.
+  Part* TakeFirst(TraceItem* item) {
+    Part* first = nullptr;
+    for (Part& part : parts_) {
+      if (!part.waiting) part.waiting = Fill(&part, &part.item);
+      if (part.waiting && (first == nullptr || TimeOf(part.item) < TimeOf(first->item))) first = &part;
+    }
+    if (first == nullptr) return nullptr;
+    std::swap(*item, first->item);
+    first->waiting = false;
+    return first;
   }
 
   void Translate(Part* part, TraceItem* item) {

@@ -32,7 +32,7 @@ class CpuTrace final : public TraceSource {
   Status Open(uint64_t file_bytes, const std::function<bool(double)>& go_on);
   const TraceHead& head() const override { return head_; }
   const TraceEnd& end() const override { return end_; }
-  Result<std::optional<TraceItem>> Next() override;
+  Result<bool> Next(TraceItem* item) override;
   double progress() const override { return sorter_.added() == 0 ? 1 : static_cast<double>(sorter_.returned()) / static_cast<double>(sorter_.added()); }
 
  private:
@@ -47,11 +47,13 @@ class CpuTrace final : public TraceSource {
   };
 
   void LookAt(const PerfRecord& record);
+  void LookForNames(const PerfRecord& record);
+  Cpu* FindCpu(int number);
   void NameThread(int tid, std::string_view name, bool own_word);
   void AddTracks();
-  std::optional<TraceItem> ItemOf(const PerfRecord& record);
-  std::optional<TraceItem> SwitchOf(const PerfRecord& record, Cpu* cpu);
-  TraceEvent EventOn(const PerfRecord& record, Cpu* cpu);
+  bool TakeItem(const PerfRecord& record, TraceItem* item);
+  bool TakeSwitch(const PerfRecord& record, Cpu* cpu, TraceItem* item);
+  TraceEvent& EventOn(const PerfRecord& record, Cpu* cpu, TraceItem* item);
   TraceLoss LossOn(const PerfRecord& record, uint64_t records, Cpu* cpu);
   void Finish();
 
@@ -62,6 +64,8 @@ class CpuTrace final : public TraceSource {
   TraceHead head_;
   TraceEnd end_;
   std::map<int, Cpu> cpus_;
+  std::array<Cpu*, 256> few_cpus_{};          // of cpus_, by number: the others are looked for
+  std::array<int64_t, 1024> named_{};         // tasks that have a name, each at its number's rest; 0: none
   uint64_t timeless_ = 0;     // samples without a time
   uint64_t odd_ = 0;          // records of CPUs that cannot be
   bool any_ = false;
@@ -75,26 +79,44 @@ void CpuTrace::NameThread(int tid, std::string_view name, bool own_word) {
   else if (known != head_.tasks.end() && own_word) known->second = name;
 }
 
+// Most records name whom others named before.
+void CpuTrace::LookForNames(const PerfRecord& record) {
+  for (const PerfKinds::NameField& field : kinds_.NameFields(record)) {
+    const auto tid = field.tid.Number(record.raw);
+    if (!tid) continue;
+    int64_t& named = named_[static_cast<uint64_t>(*tid) % named_.size()];
+    if (named == *tid) continue;
+    if (head_.tasks.count(*tid) == 0) NameThread(static_cast<int>(*tid), field.name.Text(record.raw).value_or(""), false);
+    if (head_.tasks.count(*tid) != 0) named = *tid;
+  }
+}
+
+// Null: it has nothing to tell.
+CpuTrace::Cpu* CpuTrace::FindCpu(int number) {
+  const bool is_small = number >= 0 && static_cast<size_t>(number) < few_cpus_.size();
+  if (is_small && few_cpus_[static_cast<size_t>(number)] != nullptr) return few_cpus_[static_cast<size_t>(number)];
+  const auto known = cpus_.find(number);
+  if (known == cpus_.end()) return nullptr;
+  if (is_small) few_cpus_[static_cast<size_t>(number)] = &known->second;
+  return &known->second;
+}
+
 void CpuTrace::LookAt(const PerfRecord& record) {
   if (record.type >= PERF_RECORD_MAX) return;
   if (const auto comm = ParsePerfComm(record)) NameThread(comm->tid, comm->name, true);
-  if (record.type == PERF_RECORD_SAMPLE) {
-    for (const PerfKinds::NameField& field : kinds_.NameFields(record.event)) {
-      const auto tid = kinds_.Number(record, field.tid);
-      if (tid && head_.tasks.count(*tid) == 0) NameThread(static_cast<int>(*tid), kinds_.Text(record, field.name), false);
-    }
-  }
+  if (record.type == PERF_RECORD_SAMPLE) LookForNames(record);
   const bool told = record.type == PERF_RECORD_SAMPLE || record.type == PERF_RECORD_SWITCH || record.type == PERF_RECORD_SWITCH_CPU_WIDE || ParsePerfLost(record);
   if (!told) return;
   if (record.time < 0) {
     ++timeless_;
     return;
   }
-  if (cpus_.size() == kMostCpus && cpus_.count(record.cpu) == 0) {
+  Cpu* known = FindCpu(record.cpu);
+  if (known == nullptr && cpus_.size() == kMostCpus) {
     ++odd_;
     return;
   }
-  Cpu& cpu = cpus_[record.cpu];
+  Cpu& cpu = known != nullptr ? *known : cpus_[record.cpu];
   cpu.first = cpu.any ? std::min(cpu.first, record.time) : record.time;
   cpu.any = true;
   head_.time.from = any_ ? std::min(head_.time.from, record.time) : record.time;
@@ -142,8 +164,8 @@ Status CpuTrace::Open(uint64_t file_bytes, const std::function<bool(double)>& go
   return {};
 }
 
-TraceEvent CpuTrace::EventOn(const PerfRecord& record, Cpu* cpu) {
-  TraceEvent event;
+TraceEvent& CpuTrace::EventOn(const PerfRecord& record, Cpu* cpu, TraceItem* item) {
+  TraceEvent& event = BeginEvent(item);
   event.track = cpu->track;
   event.time = cpu->last = std::max(cpu->last, record.time);
   event.sequence = cpu->sequence++;
@@ -160,12 +182,12 @@ TraceLoss CpuTrace::LossOn(const PerfRecord& record, uint64_t records, Cpu* cpu)
 }
 
 // Where it tells who comes when somebody leaves, the record of who came says the same again.
-std::optional<TraceItem> CpuTrace::SwitchOf(const PerfRecord& record, Cpu* cpu) {
+bool CpuTrace::TakeSwitch(const PerfRecord& record, Cpu* cpu, TraceItem* item) {
   const auto change = ParsePerfSwitch(record);
-  std::optional<TraceItem> item;
-  if (!change || kinds_.has_sched_switch()) return item;
-  if (!change->out && cpu->runs == record.tid) return item;
-  TraceEvent event = EventOn(record, cpu);
+  if (!change || kinds_.has_sched_switch()) return false;
+  if (!change->out && cpu->runs == record.tid) return false;
+  TraceEvent& event = EventOn(record, cpu, item);
+  event.values.clear();
   event.kind = kinds_.switch_kind();
   const int from = change->out ? record.tid : change->other_tid;
   const int to = change->out ? change->other_tid : record.tid;
@@ -176,45 +198,38 @@ std::optional<TraceItem> CpuTrace::SwitchOf(const PerfRecord& record, Cpu* cpu) 
   kinds_.Recorded(record.tid);
   if (from > 0) kinds_.Switched(from, record.time, event.from_waits);
   if (to > 0) kinds_.Switched(to, record.time, false);
-  item.emplace(std::move(event));
-  return item;
+  return true;
 }
 
-std::optional<TraceItem> CpuTrace::ItemOf(const PerfRecord& record) {
-  std::optional<TraceItem> item;
-  const auto known = cpus_.find(record.cpu);
+// False: the record tells nothing that is exported.
+bool CpuTrace::TakeItem(const PerfRecord& record, TraceItem* item) {
   if (record.type == PERF_RECORD_EXIT) {
     if (const auto task = ParsePerfTask(record)) kinds_.Ended(task->tid, record.time);
   }
-  if (known == cpus_.end()) return item;
-  Cpu* const cpu = &known->second;
+  Cpu* const cpu = FindCpu(record.cpu);
+  if (cpu == nullptr) return false;
   if (const auto lost = ParsePerfLost(record)) {
-    item.emplace(LossOn(record, *lost, cpu));
+    *item = LossOn(record, *lost, cpu);
     ++end_.losses;
-    return item;
+    return true;
   }
-  if (record.type == PERF_RECORD_SWITCH || record.type == PERF_RECORD_SWITCH_CPU_WIDE) {
-    item = SwitchOf(record, cpu);
-  } else if (record.type == PERF_RECORD_SAMPLE) {
-    TraceEvent event = EventOn(record, cpu);
-    if (kinds_.Fill(record, &event)) item.emplace(std::move(event));
-  }
-  end_.events += item.has_value();
-  return item;
+  bool taken = false;
+  if (record.type == PERF_RECORD_SWITCH || record.type == PERF_RECORD_SWITCH_CPU_WIDE) taken = TakeSwitch(record, cpu, item);
+  else if (record.type == PERF_RECORD_SAMPLE) taken = kinds_.Fill(record, &EventOn(record, cpu, item));
+  end_.events += taken;
+  return taken;
 }
 
-Result<std::optional<TraceItem>> CpuTrace::Next() {
-  std::optional<TraceItem> item;
-  while (!item) {
-    auto record = sorter_.Next();
-    if (!record.ok()) return record.status();
-    if (!*record) {
-      Finish();
-      break;
-    }
-    item = ItemOf(**record);
+Result<bool> CpuTrace::Next(TraceItem* item) {
+  PerfRecord record;
+  for (;;) {
+    auto next = sorter_.Next(&record);
+    if (!next.ok()) return next.status();
+    if (!*next) break;
+    if (TakeItem(record, item)) return true;
   }
-  return item;
+  Finish();
+  return false;
 }
 
 void CpuTrace::Finish() {

@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <queue>
 
+#include "base/merge_heap.h"
 #include "hangscope/abi/scope.h"
 #include "hangscope/version.h"
 #include "probe/process_target.h"
@@ -26,9 +25,18 @@ std::string Hexadecimal(const std::string& bytes) {
 
 // One core's, in the order of its ring.
 struct Lane {
-  std::vector<EventOrLoss> items;
-  std::vector<TimeNs> times;  // of each: never smaller than the one before
+  EventList items;  // their times in nanoseconds, never smaller than those before
   size_t next = 0;
+
+  TimeNs TimeOf(size_t place) const { return static_cast<TimeNs>(items.time(place)); }
+};
+
+// A lane's next item.
+struct Place {
+  TimeNs time = 0;
+  size_t track = 0;
+
+  bool operator>(const Place& other) const { return time != other.time ? time > other.time : track > other.track; }
 };
 
 class ScopeTrace final : public TraceSource {
@@ -39,7 +47,7 @@ class ScopeTrace final : public TraceSource {
   bool of_threads() { return (layout().features & HANGSCOPE_FEATURE_THREADS) != 0; }
   const TraceHead& head() const override { return head_; }
   const TraceEnd& end() const override { return end_; }
-  Result<std::optional<TraceItem>> Next() override;
+  Result<bool> Next(TraceItem* item) override;
   double progress() const override { return items_ == 0 ? 1 : static_cast<double>(taken_) / static_cast<double>(items_); }
 
  private:
@@ -56,8 +64,8 @@ class ScopeTrace final : public TraceSource {
   void LastUntilWaits();
   bool IsUsed(const ScopeCore& core) const;
   std::string NameOf(const ScopeCore& core) const;
-  TraceEvent EventOf(size_t track, const ScopeEvent& event, TimeNs time);
-  TraceLoss LossOf(size_t track, const EventLoss& loss) const;
+  void TakeEvent(size_t track, TraceItem* item);
+  TraceLoss LossOf(size_t track) const;
 
   Clock& clock_;
   const ScopeTraceOptions options_;
@@ -71,8 +79,7 @@ class ScopeTrace final : public TraceSource {
   TraceEnd end_;
   std::vector<uint32_t> owners_;       // by track
   std::vector<Lane> lanes_;            // by track
-  using Place = std::pair<TimeNs, size_t>;  // of a lane's next item
-  std::priority_queue<Place, std::vector<Place>, std::greater<>> order_;
+  MergeHeap<Place> order_;
   uint64_t earlier_ = 0;               // events of starts before the newest
   size_t items_ = 0;
   size_t taken_ = 0;
@@ -117,24 +124,20 @@ void ScopeTrace::DescribeTarget(const ScopeSource& source) {
 }
 
 void ScopeTrace::SortItems() {
-  std::map<uint32_t, Lane> lanes;
-  for (EventOrLoss& item : view().TakeByCore()) {
-    const auto [core, age] = std::visit([](const auto& one) { return std::pair{one.core, one.age}; }, item);
-    // Their clock began anew since: they have no place among the others.
-    if (age > 0) earlier_ += std::holds_alternative<ScopeEvent>(item);
-    else lanes[core].items.push_back(std::move(item));
-  }
   for (const ScopeCore& core : view().Cores()) {
-    Lane& lane = lanes[core.index];
+    Lane lane{view().TakeCore(core.index)};
+    // Their clock began anew since: they have no place among the others.
+    earlier_ += lane.items.RemoveEarlier();
     if (IsUsed(core) || !lane.items.empty()) AddTrack(core, std::move(lane));
   }
   bool any = false;
   for (size_t track = 0; track < lanes_.size(); ++track) {
     const Lane& lane = lanes_[track];
     if (lane.items.empty()) continue;
-    order_.emplace(lane.times.front(), track);
-    head_.time.from = any ? std::min(head_.time.from, lane.times.front()) : lane.times.front();
-    head_.time.to = any ? std::max(head_.time.to, lane.times.back()) : lane.times.back();
+    const TimeSpan held{lane.TimeOf(0), lane.TimeOf(lane.items.size() - 1)};
+    order_.Add({held.from, track});
+    head_.time.from = any ? std::min(head_.time.from, held.from) : held.from;
+    head_.time.to = any ? std::max(head_.time.to, held.to) : held.to;
     any = true;
   }
 }
@@ -153,8 +156,7 @@ std::string ScopeTrace::NameOf(const ScopeCore& core) const {
 
 void ScopeTrace::AddTrack(const ScopeCore& core, Lane lane) {
   // Handlers that interrupt one another are told by time; that is seldom.
-  const auto recorded_first = [](const EventOrLoss& a, const EventOrLoss& b) { return FirstRecordOf(a) < FirstRecordOf(b); };
-  if (!std::is_sorted(lane.items.begin(), lane.items.end(), recorded_first)) std::stable_sort(lane.items.begin(), lane.items.end(), recorded_first);
+  lane.items.SortByRecord();
   GiveTimes(core.index, &lane);
   items_ += lane.items.size();
   if (!times_->knows(core.index)) head_.troubles.push_back(fmt::format("how core {}'s clock goes beside the others' is not known: its times are its own", core.index));
@@ -167,20 +169,18 @@ void ScopeTrace::AddTrack(const ScopeCore& core, Lane lane) {
 
 // Handlers that interrupt one another record out of order, by little. A loss stands where the event behind it does.
 void ScopeTrace::GiveTimes(uint32_t core, Lane* lane) {
-  lane->times.resize(lane->items.size());
+  EventList& items = lane->items;
   std::optional<TimeNs> before;
-  for (size_t i = 0; i < lane->items.size(); ++i) {
-    const auto* event = std::get_if<ScopeEvent>(&lane->items[i]);
-    if (event == nullptr) continue;
-    const TimeNs time = times_->Of(core, event->time);
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (!items.is_event(i)) continue;
+    const TimeNs time = times_->Of(core, items.time(i));
     before = std::max(before.value_or(time), time);
-    lane->times[i] = *before;
+    items.SetTime(i, static_cast<uint64_t>(*before));
   }
   std::optional<TimeNs> after;
-  for (size_t i = lane->items.size(); i-- > 0;) {
-    const auto* loss = std::get_if<EventLoss>(&lane->items[i]);
-    if (loss == nullptr) after = lane->times[i];
-    else lane->times[i] = after.value_or(before.value_or(times_->Of(core, loss->time)));
+  for (size_t i = items.size(); i-- > 0;) {
+    if (items.is_event(i)) after = lane->TimeOf(i);
+    else items.SetTime(i, static_cast<uint64_t>(after.value_or(before.value_or(times_->Of(core, items.time(i))))));
   }
 }
 
@@ -235,44 +235,43 @@ void ScopeTrace::LastUntilWaits() {
   }
 }
 
-TraceEvent ScopeTrace::EventOf(size_t track, const ScopeEvent& event, TimeNs time) {
-  TraceEvent filled;
+void ScopeTrace::TakeEvent(size_t track, TraceItem* item) {
+  const Lane& lane = lanes_[track];
+  const ScopeEvent event = lane.items.event(lane.next);
+  TraceEvent& filled = BeginEvent(item);
   filled.track = track;
-  filled.kind = kinds_->Of(event.id, &head_.kinds);
-  filled.time = time;
+  filled.time = lane.TimeOf(lane.next);
   filled.ambiguous = event.ambiguous;
   filled.sequence = event.sequence;
   if (owners_[track] != 0) filled.task = owners_[track];
-  kinds_->Fill(event, head_.kinds[filled.kind], &filled);
-  return filled;
+  kinds_->Fill(event, &head_.kinds, &filled);
 }
 
 // Between what is left on either side.
-TraceLoss ScopeTrace::LossOf(size_t track, const EventLoss& loss) const {
+TraceLoss ScopeTrace::LossOf(size_t track) const {
   const Lane& lane = lanes_[track];
-  const TimeNs to = lane.times[lane.next];
-  const TimeNs from = lane.next > 0 ? lane.times[lane.next - 1] : to;
+  const EventLoss loss = lane.items.loss(lane.next);
+  const TimeNs to = lane.TimeOf(lane.next);
+  const TimeNs from = lane.next > 0 ? lane.TimeOf(lane.next - 1) : to;
   return {track, {from, to}, GapReasonOf(loss.reason), loss.end - loss.begin, AmountUnit::kRecords};
 }
 
-Result<std::optional<TraceItem>> ScopeTrace::Next() {
-  if (order_.empty()) return std::optional<TraceItem>();
-  const auto [time, track] = order_.top();
-  order_.pop();
+Result<bool> ScopeTrace::Next(TraceItem* item) {
+  if (order_.empty()) return false;
+  const size_t track = order_.least().track;
   Lane& lane = lanes_[track];
-  const EventOrLoss& item = lane.items[lane.next];
-  std::optional<TraceItem> given;
-  if (const auto* event = std::get_if<ScopeEvent>(&item)) {
-    given = EventOf(track, *event, time);
+  if (lane.items.is_event(lane.next)) {
+    TakeEvent(track, item);
     ++end_.events;
   } else {
-    given = LossOf(track, std::get<EventLoss>(item));
+    *item = LossOf(track);
     ++end_.losses;
   }
   ++lane.next;
   ++taken_;
-  if (lane.next < lane.items.size()) order_.emplace(lane.times[lane.next], track);
-  return given;
+  if (lane.next < lane.items.size()) order_.ReplaceLeast({lane.TimeOf(lane.next), track});
+  else order_.RemoveLeast();
+  return true;
 }
 
 }  // namespace

@@ -180,7 +180,7 @@ class FunctionTrace final : public TraceSource {
   Result<bool> Open();
   const TraceHead& head() const override { return head_; }
   const TraceEnd& end() const override { return end_; }
-  Result<std::optional<TraceItem>> Next() override;
+  Result<bool> Next(TraceItem* item) override;
   double progress() const override { return Part(read_to_); }
 
  private:
@@ -400,17 +400,17 @@ void FunctionTrace::Finish() {
   if (steps_of_others_ > 0) end_.troubles.push_back(fmt::format("'{}': {} steps of cores that came while it was read are left out", Printable(name_), steps_of_others_));
 }
 
-Result<std::optional<TraceItem>> FunctionTrace::Next() {
+Result<bool> FunctionTrace::Next(TraceItem* item) {
   while (items_.empty() && !done_) {
     if (Status status = ReadPiece(); !status.ok()) return status;
     if (done_) Finish();
   }
-  if (items_.empty()) return std::optional<TraceItem>();
-  TraceItem item = std::move(items_.front());
+  if (items_.empty()) return false;
+  *item = std::move(items_.front());
   items_.pop_front();
-  const bool is_event = std::holds_alternative<TraceEvent>(item);
+  const bool is_event = std::holds_alternative<TraceEvent>(*item);
   ++(is_event ? end_.events : end_.losses);
-  return std::optional<TraceItem>(std::move(item));
+  return true;
 }
 
 class FunctionTracer final : public StreamTracer {

@@ -134,6 +134,20 @@ class Opener {
 
 }  // namespace
 
+TraceEvent& BeginEvent(TraceItem* item) {
+  auto* const event = std::get_if<TraceEvent>(item);
+  if (event == nullptr) return item->emplace<TraceEvent>();
+  event->ambiguous = false;
+  event->task.reset();
+  event->from.reset();
+  event->to.reset();
+  event->from_waits = false;
+  event->what.clear();
+  event->where.clear();
+  event->count = 0;
+  return *event;
+}
+
 Result<std::unique_ptr<TraceSource>> OpenTraceSource(FileSystem& files, Clock& clock, const TraceRequest& request) {
   return Opener(files, clock, request).Open();
 }

@@ -35,14 +35,18 @@ class TraceSource {
  public:
   virtual ~TraceSource() = default;
   virtual const TraceHead& head() const = 0;
-  // The next over all tracks, in the order of time; nothing: that was all. Fails only where nothing more can be read;
-  // what is damaged is a loss, or a trouble of head or end.
-  virtual Result<std::optional<TraceItem>> Next() = 0;
+  // The next over all tracks, in the order of time; false: that was all, and *item means nothing. Fails only where nothing
+  // more can be read; what is damaged is a loss, or a trouble of head or end. *item is the caller's, who best gives the
+  // same again: its memory, for values and texts, is used for the next one.
+  virtual Result<bool> Next(TraceItem* item) = 0;
   // Behind the last.
   virtual const TraceEnd& end() const = 0;
   // How far it is, 0 to 1.
   virtual double progress() const = 0;
 };
+
+// The event that *item becomes, as a new one but for its values: those of the one before, whose memory is used again.
+TraceEvent& BeginEvent(TraceItem* item);
 
 // Parts that cannot be read are troubles of the head; fails where none can. `files` and `clock` outlive it.
 Result<std::unique_ptr<TraceSource>> OpenTraceSource(FileSystem& files, Clock& clock, const TraceRequest& request);

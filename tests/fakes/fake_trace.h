@@ -42,11 +42,10 @@ class FakeTrace final : public TraceSource {
   const TraceHead& head() const override { return its_head; }
   const TraceEnd& end() const override { return its_end; }
   double progress() const override { return items.empty() ? 1 : static_cast<double>(next_) / static_cast<double>(items.size()); }
-  Result<std::optional<TraceItem>> Next() override {
-    std::optional<TraceItem> item;
-    if (next_ < items.size()) item = items[next_++];
-    else if (!failure.ok()) return failure;
-    return item;
+  Result<bool> Next(TraceItem* item) override {
+    if (next_ == items.size()) return failure.ok() ? Result<bool>(false) : failure;
+    *item = items[next_++];
+    return true;
   }
 
  private:
@@ -56,15 +55,16 @@ class FakeTrace final : public TraceSource {
 // All of a trace, as "time track kind" and "time track lost N"; a failure is its last line.
 inline std::vector<std::string> LinesOf(TraceSource& source) {
   std::vector<std::string> lines;
+  TraceItem item;
   for (;;) {
-    auto item = source.Next();
-    if (!item.ok()) lines.push_back(item.status().message());
-    if (!item.ok() || !*item) return lines;
+    auto next = source.Next(&item);
+    if (!next.ok()) lines.push_back(next.status().message());
+    if (!next.ok() || !*next) return lines;
     const TraceHead& head = source.head();
-    if (const auto* event = std::get_if<TraceEvent>(&**item)) {
+    if (const auto* event = std::get_if<TraceEvent>(&item)) {
       lines.push_back(std::to_string(event->time) + " " + head.tracks.at(event->track).name + " " + head.kinds.at(event->kind).name);
     } else {
-      const auto& loss = std::get<TraceLoss>(**item);
+      const auto& loss = std::get<TraceLoss>(item);
       lines.push_back(std::to_string(loss.time.to) + " " + head.tracks.at(loss.track).name + " lost " + std::to_string(loss.amount));
     }
   }

@@ -155,6 +155,15 @@ TEST(CtfTextTest, StringsEndNowhereElse) {
   EXPECT_EQ(CtfString("größe\x1b\n", &made), "größe\x1b\n");
   EXPECT_EQ(CtfString(std::string_view("a\0b", 3), &made), "a\\x00b");
   EXPECT_EQ(CtfString("\xff!", &made), "\\xff!");
+  // Wherever it stands in a text of several words.
+  for (size_t at = 0; at < 19; ++at) {
+    std::string text = "\x01" "bcdefghijklmnopq\x7f" "r";
+    EXPECT_EQ(CtfString(text, &made).data(), text.data());  // as it is
+    text[at] = '\0';
+    EXPECT_THAT(std::string(CtfString(text, &made)), HasSubstr("\\x00")) << at;
+    text[at] = '\x80';
+    EXPECT_THAT(std::string(CtfString(text, &made)), HasSubstr("\\x80")) << at;
+  }
 }
 
 }  // namespace

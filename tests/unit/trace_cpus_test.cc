@@ -36,9 +36,10 @@ struct Opened {
       return;
     }
     trace = std::move(*opened);
-    for (auto item = trace->Next(); item.ok() && *item; item = trace->Next()) {
-      if (const auto* event = std::get_if<TraceEvent>(&**item)) events.push_back(*event);
-      else losses.push_back(std::get<TraceLoss>(**item));
+    TraceItem item;
+    while (trace->Next(&item).value_or(false)) {
+      if (const auto* event = std::get_if<TraceEvent>(&item)) events.push_back(*event);
+      else losses.push_back(std::get<TraceLoss>(item));
     }
   }
   std::vector<TimeNs> Times() const {
@@ -68,7 +69,8 @@ std::vector<TimeNs> Sorted(const std::string& bytes, PerfSorterOptions options, 
   const Status status = (*file)->ForEachPlaced([&](const PerfRecord& record, const PerfRecordPlace& place, std::string_view own) { return sorter.Add(record, place, own).ok(); });
   EXPECT_TRUE(status.ok());
   std::vector<TimeNs> times;
-  for (auto record = sorter.Next(); record.ok() && *record; record = sorter.Next()) times.push_back((*record)->time);
+  PerfRecord record;
+  while (sorter.Next(&record).value_or(false)) times.push_back(record.time);
   EXPECT_EQ(sorter.returned(), sorter.added());
   if (late != nullptr) *late = sorter.late();
   return times;

@@ -82,6 +82,22 @@ TEST(TraceMerge, KindsOfOneNameAreToldApart) {
   EXPECT_THAT(LinesOf(*merged)[1], "10 core 0 reader plain (2)");
 }
 
+// Who asks for the next one gives the one before to be overwritten.
+TEST(TraceMerge, AnEventHasNothingOfTheOneThatItsMemoryHeld) {
+  TraceItem item;
+  auto& before = item.emplace<TraceEvent>();
+  before.ambiguous = before.from_waits = true;
+  before.task = before.from = before.to = 7;
+  before.what = before.where = "a text that is too long for the string itself";
+  before.count = 9;
+  const TraceEvent& next = BeginEvent(&item);
+  EXPECT_FALSE(next.ambiguous || next.from_waits || next.task || next.from || next.to);
+  EXPECT_EQ(next.what + next.where, "");
+  EXPECT_EQ(next.count, 0u);
+  item = TraceLoss();
+  EXPECT_EQ(BeginEvent(&item).values.size(), 0u);
+}
+
 // A firmware's task 2 is not the thread 2.
 TEST(TraceMerge, TasksOfAPartAreShiftedWhereverTheyAreNamed) {
   constexpr int64_t kShift = 1000;
@@ -89,8 +105,9 @@ TEST(TraceMerge, TasksOfAPartAreShiftedWhereverTheyAreNamed) {
   a->its_head.tasks = {{2, "kthreadd"}};
   const auto merged = Merged(std::move(a), Sample(), kShift);
   std::vector<int64_t> seen;
-  for (auto item = merged->Next(); *item; item = merged->Next()) {
-    const auto* event = std::get_if<TraceEvent>(&**item);
+  TraceItem item;
+  while (merged->Next(&item).value_or(false)) {
+    const auto* event = std::get_if<TraceEvent>(&item);
     if (event == nullptr) continue;
     for (const auto& task : {event->task, event->from, event->to}) {
       if (task) seen.push_back(*task);

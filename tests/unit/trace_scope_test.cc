@@ -51,8 +51,7 @@ class Kinds {
   }
   TraceEvent Fill(const ScopeEvent& event) {
     TraceEvent filled;
-    filled.kind = kinds_->Of(event.id, &all);
-    kinds_->Fill(event, all[filled.kind], &filled);
+    kinds_->Fill(event, &all, &filled);
     return filled;
   }
   const TraceEventKind& Of(uint32_t id) { return all[kinds_->Of(id, &all)]; }
@@ -180,12 +179,13 @@ TEST_F(TraceOfScope, WhatIsOverwrittenOrTornIsALossWhereItWas) {
   const auto trace = Open();
   std::vector<TraceLoss> losses;
   uint64_t next = 4;  // 8 of 12 are held
-  for (auto item = trace->Next(); *item; item = trace->Next()) {
-    if (const auto* loss = std::get_if<TraceLoss>(&**item)) {
+  TraceItem item;
+  while (trace->Next(&item).value_or(false)) {
+    if (const auto* loss = std::get_if<TraceLoss>(&item)) {
       losses.push_back(*loss);
       next += loss->reason == GapReason::kTorn ? 1 : 0;
     } else {
-      EXPECT_EQ(std::get<TraceEvent>(**item).sequence, next++);
+      EXPECT_EQ(std::get<TraceEvent>(item).sequence, next++);
     }
   }
   ASSERT_EQ(losses.size(), 2u);
