@@ -47,6 +47,7 @@ class Screen {
     }
     Pictures();
     Gaps();
+    Unrecorded();
     Tasks();
     return text_;
   }
@@ -184,6 +185,12 @@ class Screen {
                            GapReasonName(gap.reason), Amount(gap));
     }
     if (shown < window_.gaps.size()) text_ += fmt::format("  and {} older gaps\n", window_.gaps.size() - shown);
+  }
+
+  // What no ring of any size would hold (docs/cpu-recording.md).
+  void Unrecorded() {
+    const bool cpus = std::any_of(window_.rings.begin(), window_.rings.end(), [](const RingCoverage& ring) { return ring.ring.kind == RingKind::kCpu && ring.ring.what == "events"; });
+    if (cpus) text_ += "  not in CPU rings: wake-ups by interrupts on idle CPUs; without --all-cpus, by other programs, too\n";
   }
 
   void Tasks() {

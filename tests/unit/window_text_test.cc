@@ -77,6 +77,14 @@ TEST(WindowText, TellsEachGapWithWhoWhenWhyAndHowMuch) {
   EXPECT_THAT(WindowText(window, Narrow()), HasSubstr("may be off by 2 us, either way\n"));
 }
 
+TEST(WindowText, SaysWhatTheKernelGivesToNoRing) {
+  const char* const unrecorded = "  not in CPU rings: wake-ups by interrupts on idle CPUs; without --all-cpus, by other programs, too\n";
+  Window window = TwoSeconds();
+  EXPECT_EQ(WindowText(window, Narrow()).find(unrecorded), std::string::npos) << "of traces";
+  window.rings[0].ring.what = "events";
+  EXPECT_THAT(WindowText(window, Narrow()), HasSubstr(unrecorded));
+}
+
 TEST(WindowText, FitsOnAScreenHoweverManyRingsThereAre) {
   Window window = TwoSeconds();
   window.rings.resize(1000, window.rings[2]);
