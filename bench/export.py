@@ -10,7 +10,8 @@ says of a program of system calls and switches (cpu_record_load.cc). In rounds, 
 
 A rate is of the recording's events, in CPU time (user and system), which other work on the machine disturbs less than it
 does the clock; the clock's is beside it. Memory is the most that was resident at a time, as time(1) says. A number is the median of the
-rounds, a ratio the median of the rounds' ratios.
+rounds, a ratio the median of the rounds' ratios. Where other work on the machine makes these differ, --instructions counts what
+they execute instead, which it does not: of two small recordings each, so that what begins and ends a program is not in it.
 
 options:
   --hangscope PATH  [build/release/hangscope]
@@ -18,6 +19,7 @@ options:
   --rounds N        [7]
   --events N        about so many in each recording [1000000]
   --check           status 1 if a target is missed
+  --instructions    counts instructions with valgrind, and takes no times; half a minute
   --quick           seconds: checks that everything runs and that all have the same events, and measures nothing
 """
 import argparse
@@ -40,6 +42,7 @@ from recorders import Wrong, check, fast_place, say
 from throughput import Targets, in_turn, median, table
 
 FORMATS = ("ctf", "jsonl", "text", "perfetto", "chrome")
+COUNTED = (30_000, 120_000)  # events, about
 PERF_EVENTS = ("sched:sched_switch", "sched:sched_waking", "raw_syscalls:sys_enter", "raw_syscalls:sys_exit")
 SKIPPED = 77
 
@@ -154,6 +157,43 @@ class Bench:
         return results, self.check_same_events(results)
 
 
+def instructions(command, folder):
+    """That a run executes."""
+    words = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder / 'callgrind.out'}", *command]
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=600)
+    check(done.returncode == 0, f"{' '.join(map(str, command))}: status {done.returncode}: {done.stderr[-500:]}")
+    return int(re.search(r"refs:\s+([\d,]+)", done.stderr)[1].replace(",", "")), done.stdout + done.stderr
+
+
+def instructions_of_event(bench, recordings):
+    """(hangscope's, babeltrace2's) of an event: what the larger of two recordings takes more, by what it has more."""
+    events, ours, theirs = [], [], []
+    for recording in recordings:
+        trace, copy = bench.folder / "counted.ctf", bench.folder / "counted.copy"
+        for old in (trace, copy):
+            shutil.rmtree(old, ignore_errors=True)
+        count, said = instructions([bench.words.hangscope, "export", "--to", "ctf", "-o", trace, recording], bench.folder)
+        events.append(int(re.search(r"(\d+) events", said)[1]))
+        ours.append(count)
+        theirs.append(instructions(["babeltrace2", trace, "--output-format=ctf", "--output", copy], bench.folder)[0])
+    more = events[1] - events[0]
+    return (ours[1] - ours[0]) / more, (theirs[1] - theirs[0]) / more
+
+
+def count_all(bench, targets):
+    rows = [["instructions of an event", "hangscope, ctf", "babeltrace2, CTF to CTF", "ratio of rates"]]
+    for title, suffix, make in (("a scope of 16 cores", "bin", make_scope), ("perf.data", "data", lambda path, events: make_perf(path, events, bench.words.tools))):
+        recordings = [bench.folder / f"counted{events}.{suffix}" for events in COUNTED]
+        why_not = [make(path, events) for path, events in zip(recordings, COUNTED)][0]
+        if why_not:
+            print(f"{title} is skipped: {why_not}\n")
+            continue
+        ours, theirs = instructions_of_event(bench, recordings)
+        rows.append([title, f"{ours:.0f}", f"{theirs:.0f}", f"{theirs / ours:.2f}"])
+        targets.at_least(f"{title}: CTF export / babeltrace2's copy, instructions", theirs / ours, 1)
+    table(rows)
+
+
 def ratios(results, above, below, key):
     return [b[key] / a[key] for a, b in zip(results[above], results[below])]
 
@@ -184,7 +224,7 @@ def parse_words():
     parser.add_argument("--tools", type=pathlib.Path)
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--events", type=int)
-    for flag in ("--check", "--quick"):
+    for flag in ("--check", "--instructions", "--quick"):
         parser.add_argument(flag, action="store_true")
     words = parser.parse_args()
     words.hangscope = words.hangscope.resolve()
@@ -199,10 +239,16 @@ def main():
     if shutil.which("babeltrace2") is None:
         print("SKIPPED: babeltrace2 is not installed (package babeltrace2)")
         sys.exit(SKIPPED)
+    if words.instructions and shutil.which("valgrind") is None:
+        print("SKIPPED: valgrind is not installed (package valgrind)")
+        sys.exit(SKIPPED)
     targets = Targets()
     with tempfile.TemporaryDirectory(prefix="hangscope-bench-", dir=fast_place()) as name:
         folder = pathlib.Path(name)
         bench = Bench(words, folder)
+        if words.instructions:
+            count_all(bench, targets)
+            return finish(words, targets)
         print(f"{os.cpu_count()} CPUs, Linux {platform.release().split('-')[0]}; rounds: {words.rounds}; load before: {os.getloadavg()[0]:.1f}\n")
         make_scope(folder / "scope.bin", words.events)
         results, events = bench.run(folder / "scope.bin")
@@ -218,6 +264,10 @@ def main():
     if words.quick:
         print("All of it runs; nothing above is a measurement.")
         return
+    finish(words, targets)
+
+
+def finish(words, targets):
     targets.show()
     if words.check and targets.missed():
         sys.exit("export.py: targets missed:\n  " + "\n  ".join(targets.missed()))
