@@ -37,14 +37,27 @@ class Opener {
   }
 
  private:
-  // A scope; or a file of lines that are a trace.
+  // A scope; or a file of lines that are a trace. All of a file is searched for a scope: of text that is the last resort.
   void OpenTarget(const std::string& target) {
+    if (IsText(target)) {
+      auto trace = MakeStreamTracer()->Open(files_, {NameOf(target), {}, target}, request_);
+      if (!trace.ok() || *trace != nullptr) return Take(std::move(trace));
+    }
     auto scope = OpenScopeTrace(files_, clock_, request_.source, {});
     if (scope.ok()) return TakePart(std::move(scope->source), 0);
     if (request_.source.open || !files_.Exists(target)) return TakeFailure(scope.status());
     auto trace = MakeStreamTracer()->Open(files_, {NameOf(target), {}, target}, request_);
     if (trace.ok() && *trace == nullptr) TakeFailure(scope.status());
     else Take(std::move(trace));
+  }
+
+  bool IsText(const std::string& target) {
+    if (request_.source.open || !files_.Exists(target) || files_.IsFolder(target)) return false;
+    auto file = files_.Open(target, FileSystem::Mode::kRead);
+    if (!file.ok()) return false;
+    char begin[4096];
+    auto got = (*file)->ReadAt(0, begin);
+    return got.ok() && *got > 0 && std::find(begin, begin + *got, '\0') == begin + *got;
   }
 
   void OpenSnapshot(const std::string& folder) {
