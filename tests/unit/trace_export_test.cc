@@ -4,8 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
+#include "export/ctf_notes.h"
 #include "export/json.h"
 #include "export/trace_jsonl.h"
 #include "export/trace_text.h"
@@ -86,6 +89,38 @@ TEST(TraceText, LosesNothingAndTellsWhatIsMissingWhereItIs) {
             "        3.000000  CPU 0          sched:sched_switch\n"
             "at 3.000000:\n"
             "core 3 writer: waiting since 2.100000 for cb3 of (1,2), from task 4 main; at CRBW, dataflow.c:88\n");
+}
+
+// A window numbers streams; their tracks have the numbers of the cores whose lines they hold.
+FakeTrace OfTwoStreams() {
+  FakeTrace trace;
+  for (const char* stream : {"stdout", "stderr"}) {
+    for (const int64_t hart : {0, 1}) trace.its_head.tracks[trace.Track(RingKind::kStream, hart, fmt::format("hart {}", hart))].ring.what = stream;
+  }
+  const size_t plain = trace.Kind("plain");
+  for (const TimeNs time : {10, 100}) {
+    for (size_t track = 0; track < 4; ++track) trace.Event(track, plain, time);
+  }
+  TraceHead& head = trace.its_head;
+  head.window.emplace().time = {20, 100};
+  head.window->rings = {{{RingKind::kStream, 0, "stdout"}, {}, 0, 0, false, {}, {}, {}}, {{RingKind::kStream, 1, "stderr"}, {}, 0, 0, false, {}, {}, {{{10, 15}, 5, 64}}}};
+  head.window->gaps = {{1, {}, {30, 40}, GapReason::kNoRoom, 7, AmountUnit::kBytes}};
+  trace.its_end.time = 100;
+  return trace;
+}
+
+TEST(TraceExport, WhatAStreamLostIsDrawnAtItsCoresAndAtNoOthers) {
+  const Json chrome = Json::parse(Exported("chrome", OfTwoStreams()));
+  std::vector<std::string> drawn;
+  for (const Json& event : chrome["traceEvents"]) {
+    const std::string category = event.value("cat", "");
+    if (event["ph"] == "B" && (category == "gap" || category == "stale")) drawn.push_back(fmt::format("{} {}", category, event["tid"].get<int>()));
+  }
+  EXPECT_THAT(drawn, ::testing::UnorderedElementsAre("gap 3", "gap 4", "stale 3", "stale 4"));
+  EXPECT_THAT(Exported("text", OfTwoStreams()), AllOf(HasSubstr("  stderr  gap: 0.000000 to 0.000000, 7 bytes (dropped"), HasSubstr("  stderr  stale: ")));
+  const CtfWindowNotes notes = NotesOfWindow(OfTwoStreams().its_head);
+  EXPECT_EQ(notes.elsewhere, 0u);
+  EXPECT_THAT(notes.tracks, ElementsAre(IsEmpty(), IsEmpty(), ::testing::SizeIs(2), ::testing::SizeIs(2)));
 }
 
 TEST(TraceText, ATimeIsACountWhereNobodyKnowsTheClocksRate) {
