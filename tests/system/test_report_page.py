@@ -369,7 +369,7 @@ class ReportPage(ReportCase):
         page = self.open(report_pages.device_deadlock)
         page.call("Emulation.setEmulatedMedia", media="", features=[{"name": "prefers-color-scheme", "value": "dark"}])
         page.click("#findings summary")
-        self.assertEqual(page.value("document.querySelectorAll('details:not([open])').length"), 1)
+        self.assertEqual(page.value("document.querySelectorAll('#findings details:not([open])').length"), 1)
         page.value(
             "window.addEventListener('beforeprint', () => { window.printed ="
             "[document.querySelectorAll('details:not([open])').length,"
