@@ -290,4 +290,25 @@ def million():
     )
 
 
+def patchy():
+    """Twenty thousand stale pieces and as many gaps in a row, and eight lanes of spans that each have a name of their own."""
+    strings = Strings()
+    lanes = [
+        (-1e9 + k * 2e6 + d * 10, -1e9 + (k + 1) * 2e6 - d * 10 - 20, "function", d, f"name {k} of {d}")
+        for d in range(8)
+        for k in range(500)
+    ]
+    pieces = [(-1e9 + k * 5e4, -1e9 + k * 5e4 + 1e4) for k in range(20000)]
+    track = {
+        "id": 0,
+        "kind": "core",
+        "name": "core 0",
+        "state": "silent",
+        "stale": pieces,
+        "gaps": [{"from": to, "to": to + 1e4, "why": "overwritten"} for _, to in pieces],
+        "spans": spans(strings, lanes),
+    }
+    return report("silent: nothing is whole", [track], strings, window={"from": -1e9, "to": 0, "policy": "newest"})
+
+
 ALL = (corrupted_scope, lost_data, long_names, hostile)
