@@ -1,6 +1,7 @@
 """The report's timeline and lists in a headless Chromium, driven by real input events, and how long they take."""
 import collections
 
+import report_flows
 import report_oddities
 import report_pages
 from report_browser import ReportCase
@@ -123,7 +124,7 @@ class ReportInput(ReportCase):
         return collections.Counter("#%02x%02x%02x" % tuple(bytes_of[i : i + 3]) for i in range(0, len(bytes_of), 4))
 
     def test_counters_are_steps_and_told(self):
-        page = self.page(report_pages.filling)
+        page = self.page(report_flows.filling)
         whole = self.whole(page)
         left, top, wide = page.value(
             "(r => [r.left, r.top, r.width])(document.getElementById('timeline-canvas').getBoundingClientRect())"
@@ -152,7 +153,7 @@ class ReportInput(ReportCase):
         self.assertIn("counters", page.text(".legend ul"))
 
     def test_who_ends_the_selected_wait_is_an_arrow(self):
-        page = self.page(report_pages.filling)
+        page = self.page(report_flows.filling)
         whole = self.whole(page)
         left, top, wide = page.value(
             "(r => [r.left, r.top, r.width])(document.getElementById('timeline-canvas').getBoundingClientRect())"

@@ -3,6 +3,7 @@ import base64
 import re
 import subprocess
 
+import report_flows
 import report_oddities
 import report_pages
 from report_browser import MAKER, ReportCase
@@ -20,7 +21,7 @@ class ReportPage(ReportCase):
             "corrupted_scope": "corrupt: core 1's mailbox cannot be right",
             "lost_data": "silent: nothing came of 5 cores",
         }
-        for make in report_pages.ALL + report_oddities.ALL:
+        for make in (*report_pages.ALL, *report_oddities.ALL, report_flows.filling):
             with self.subTest(make.__name__):
                 page = self.page(make)
                 headline = page.text("#headline")
