@@ -444,7 +444,7 @@ class Socket(Triggered):
         outcome = self.wait(process)
         self.assertEqual(outcome.status, 0)
         self.assertEqual(self.cat(self.prefix).count(b"\n"), 61)
-        self.assertLess(outcome.last["elapsed_s"], 10)
+        self.assertLess(outcome.last["elapsed_s"], 30)  # 3 by itself; the clients would keep it for ever
         for client in slow:
             try:
                 client.recv(1000)
