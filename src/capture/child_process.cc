@@ -74,6 +74,12 @@ CurrentCall CallOf(const std::string& folder) {
   return call;
 }
 
+bool IsRunnable(const std::string& folder) {
+  const std::string stat = ReadProcFile(folder + "/stat");
+  const size_t name_end = stat.rfind(") ");  // the name before it may hold anything
+  return name_end != std::string::npos && name_end + 2 < stat.size() && stat[name_end + 2] == 'R';
+}
+
 bool IsTimedSleep(const CurrentCall& call) {
   return call.number == SYS_nanosleep || call.number == SYS_clock_nanosleep;
 }
@@ -277,6 +283,7 @@ class PosixChild final : public ChildProcess {
       }
       for (const std::string& thread : ThreadFolders(process.id)) {
         if (IsTimedSleep(CallOf(thread))) activity.timed_sleep = true;
+        if (IsRunnable(thread)) activity.runnable = true;
       }
     }
     cpu_of_ = std::move(now);

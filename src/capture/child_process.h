@@ -28,6 +28,7 @@ struct ChildActivity {
   bool timed_sleep = false;  // one of their threads sleeps for a set time
   bool waits_for_input = false;  // one of them waits for its standard input
   bool stopped = false;      // by a signal or a debugger
+  bool runnable = false;     // one of their threads runs, or would if it were given a processor
   std::string waits_in;      // the system call that the innermost one waits in; may be empty
 };
 

@@ -179,6 +179,7 @@ class Runner {
     view_.timed_sleep = activity.timed_sleep;
     view_.stopped = activity.stopped;
     view_.waits_for_input = activity.waits_for_input;
+    view_.runnable = activity.runnable;
     view_.waits_in = activity.waits_in;
   }
 

@@ -429,8 +429,8 @@ bool Judge::JudgeSilence(const std::vector<StreamView>& streams, const ChildView
   const bool is_trace = trace != streams.end();
   const TimeNs window = now - ticks_.front().time;
   const double load = window > 0 ? static_cast<double>(child.cpu_time - ticks_.front().cpu) / static_cast<double>(window) : 0;
-  // A busy machine may leave a program that computes only a part of a CPU.
-  const bool burning = child.known && load >= kAsleep;
+  // A busy machine may leave a program that computes only a part of a CPU, or none for a while.
+  const bool burning = child.known && (load >= kAsleep || child.runnable);
   verdict->state = State::kSilent;
   verdict->since = last_byte_ == 0 ? start_ : last_byte_;
   verdict->confidence = Confidence::kLikely;

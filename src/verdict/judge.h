@@ -70,6 +70,7 @@ struct ChildView {
   bool timed_sleep = false;  // a main thread sleeps for a set time
   bool stopped = false;      // by a signal or a debugger
   bool waits_for_input = false;  // one of them reads its standard input
+  bool runnable = false;     // one of its threads runs, or would if it were given a processor
   std::string waits_in;      // "futex", "read" ...: what its main thread waits in
 };
 

@@ -99,6 +99,14 @@ TEST_F(JudgeTest, BurningChildWithAPlainLogIsOnlyPossible) {
   EXPECT_EQ(hangs_, 0);
 }
 
+TEST_F(JudgeTest, ChildThatIsGivenNoProcessorIsOnlyPossible) {
+  child_.runnable = true;  // on a busy machine
+  Pass(20, 1000);
+  EXPECT_EQ(Pass(60, 0, 0).state, State::kSilent);
+  EXPECT_EQ(verdict_.confidence, Confidence::kPossible);
+  EXPECT_EQ(hangs_, 0);
+}
+
 TEST_F(JudgeTest, TraceThatFallsSilentWhileTheSimulatorBurnsCpuIsAHang) {
   BeTrace();  // as gvsoc does when the firmware sleeps in a wfi
   Pass(20, 1000);
