@@ -75,9 +75,8 @@ CurrentCall CallOf(const std::string& folder) {
 }
 
 bool IsRunnable(const std::string& folder) {
-  const std::string stat = ReadProcFile(folder + "/stat");
-  const size_t name_end = stat.rfind(") ");  // the name before it may hold anything
-  return name_end != std::string::npos && name_end + 2 < stat.size() && stat[name_end + 2] == 'R';
+  const auto stat = ParseTaskStat(ReadProcFile(folder + "/stat"));
+  return stat && stat->state == ThreadState::kRunning;
 }
 
 bool IsTimedSleep(const CurrentCall& call) {
