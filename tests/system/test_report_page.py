@@ -149,6 +149,11 @@ class ReportPage(ReportCase):
         self.assertGreater(page.value("document.querySelector('#graph .scroll').scrollWidth"), 1500)
         self.assertTrue(page.wait(seen))
 
+    def test_a_timeline_of_few_rows_needs_no_scroll_bar(self):
+        page = self.page(report_pages.device_deadlock)
+        room, rows = page.value("(() => { const frame = document.querySelector('.frame'); return [frame.clientHeight, frame.scrollHeight]; })()")
+        self.assertEqual(room, rows)
+
     def test_loops_are_drawn_as_loops(self):
         page = self.page(report_pages.stream_loop)
         self.assertEqual(
