@@ -1,20 +1,11 @@
-// What the items that readers of a scope's rings return have in common.
+// What a loss in a scope's ring is among the gaps of a window.
 #ifndef HANGSCOPE_SESSION_SCOPE_ITEMS_H
 #define HANGSCOPE_SESSION_SCOPE_ITEMS_H
 
-#include <cstdint>
-#include <variant>
-
-#include "decode/event_reader.h"
 #include "model/rings_window.h"
+#include "model/scope.h"
 
 namespace hangscope {
-
-// The record that it is, or the first that is lost.
-inline uint64_t FirstRecordOf(const EventOrLoss& item) {
-  if (const auto* event = std::get_if<ScopeEvent>(&item)) return event->sequence;
-  return std::get<EventLoss>(item).begin;
-}
 
 constexpr GapReason GapReasonOf(EventLossReason reason) {
   switch (reason) {

@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <utility>
-#include <variant>
 
 #include "session/scope_items.h"
 #include "window/spans.h"
@@ -17,11 +15,6 @@ namespace {
 // A held span has so many records at most: the newest N bytes of a ring are found to this many.
 constexpr uint64_t kSpanRecords = 64;
 
-uint32_t AgeOf(const EventOrLoss& item) {
-  if (const auto* event = std::get_if<ScopeEvent>(&item)) return event->age;
-  return std::get<EventLoss>(item).age;
-}
-
 // One core's, record after record. Offsets count records of one size, those that are lost, too.
 class HistoryBuilder {
  public:
@@ -31,13 +24,13 @@ class HistoryBuilder {
     history_.recorded_until = read_at;
   }
 
-  void Add(const EventOrLoss& item) {
-    if (AgeOf(item) > 0) {  // of an earlier start, whose clock this is not
+  void Add(const EventList& items, size_t place) {
+    if (items.age(place) > 0) {  // of an earlier start, whose clock this is not
       earlier_ = true;
       return;
     }
-    if (const auto* event = std::get_if<ScopeEvent>(&item)) AddEvent(*event);
-    else AddLoss(std::get<EventLoss>(item));
+    if (items.is_event(place)) AddEvent(items.event(place));
+    else AddLoss(items.loss(place));
   }
 
   RingHistory Finish(RingName name) {
@@ -114,23 +107,18 @@ class HistoryBuilder {
 Result<ScopeRings> ReadScopeRings(ScopeView& view, const ScopeClock& clock, TimeNs read_at) {
   view.StartOver();
   if (Status status = view.Look(true); !status.ok()) return status;
-  std::map<uint32_t, std::vector<EventOrLoss>> by_core;
-  for (EventOrLoss& item : view.Take()) {
-    const uint32_t core = std::visit([](const auto& one) { return one.core; }, item);
-    by_core[core].push_back(std::move(item));
-  }
   ScopeRings found;
   for (const ScopeCore& core : view.Cores()) {
-    auto& items = by_core[core.index];
+    EventList items = view.TakeCore(core.index);
     if (!core.in_use && items.empty()) continue;
     auto aligned = clock.Align(view.layout(), core.index);
     if (!aligned.ok()) {
       found.left_out = aligned.status().message();
       continue;
     }
-    std::stable_sort(items.begin(), items.end(), [](const EventOrLoss& a, const EventOrLoss& b) { return FirstRecordOf(a) < FirstRecordOf(b); });
+    items.SortByRecord();
     HistoryBuilder builder(view.layout(), *aligned, read_at);
-    for (const EventOrLoss& item : items) builder.Add(item);
+    for (size_t i = 0; i < items.size(); ++i) builder.Add(items, i);
     found.rings.push_back(builder.Finish({RingKind::kCore, core.index, "scope"}));
     const ClockAlignment& fit = aligned->alignment;
     const TimeNs error = std::max(builder.error(), fit.error);

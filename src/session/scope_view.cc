@@ -105,16 +105,11 @@ Status ScopeView::LookOnce(Clock& clock) {
   return {};
 }
 
-std::vector<EventOrLoss> ScopeView::TakeByCore() {
+std::vector<EventOrLoss> ScopeView::Take() {
   std::vector<EventOrLoss> all;
   for (EventReader& reader : readers_) {
     while (auto item = reader.Next()) all.push_back(std::move(*item));
   }
-  return all;
-}
-
-std::vector<EventOrLoss> ScopeView::Take() {
-  std::vector<EventOrLoss> all = TakeByCore();
   if (layout().shared_clock()) {
     std::stable_sort(all.begin(), all.end(), [](const EventOrLoss& a, const EventOrLoss& b) { return PlaceInTime(a) < PlaceInTime(b); });
   }

@@ -49,9 +49,7 @@ class ScopeView {
   // What looks found since, oldest first: over all cores where their clocks can be compared, else
   // one core after the other.
   std::vector<EventOrLoss> Take();
-  // The same, always one core after the other.
-  std::vector<EventOrLoss> TakeByCore();
-  // The same of one core, in little memory.
+  // Those of one core, in little memory.
   EventList TakeCore(uint32_t core) { return readers_[core].TakeAll(); }
   // As the latest look left them; of all, also those that nobody uses.
   std::vector<ScopeCore> Cores() const;
