@@ -20,17 +20,16 @@ class LinuxInspector final : public ProcessInspector {
   Result<SystemLook> Look(int pid, const InspectOptions& options) override;
 
  private:
-  std::vector<std::unique_ptr<ProcessLook>> ReadAll(int pid, LookContext& context);
+  std::vector<std::unique_ptr<ProcessLook>> ReadAll(int pid, LookContext& context, size_t* left_out);
 
   Clock& clock_;
   const std::string proc_root_;
   const ProcFolder proc_;
   WalkerCache walkers_;
-  size_t left_out_ = 0;  // processes, by the last ReadAll, as there were too many
 };
 
-// The process, then those that its waits lead to, then those that theirs do.
-std::vector<std::unique_ptr<ProcessLook>> LinuxInspector::ReadAll(int pid, LookContext& context) {
+// The process, then those that its waits lead to, then those that theirs do; *left_out: how many were too many.
+std::vector<std::unique_ptr<ProcessLook>> LinuxInspector::ReadAll(int pid, LookContext& context, size_t* left_out) {
   std::vector<std::unique_ptr<ProcessLook>> looks;
   std::set<int> known = {pid};
   std::deque<int> queue = {pid};
@@ -43,7 +42,7 @@ std::vector<std::unique_ptr<ProcessLook>> LinuxInspector::ReadAll(int pid, LookC
     }
     looks.push_back(std::move(look));
   }
-  left_out_ = looks.size() == kMostProcesses ? queue.size() : 0;
+  *left_out = looks.size() == kMostProcesses ? queue.size() : 0;
   return looks;
 }
 
@@ -55,7 +54,8 @@ Result<SystemLook> LinuxInspector::Look(int pid, const InspectOptions& options) 
   SystemLook look;
   LookContext context(clock_, proc_, options, proc_root_);
   look.begin = clock_.Monotonic();
-  auto processes = ReadAll(parsed->process > 0 ? parsed->process : pid, context);
+  size_t left_out = 0;
+  auto processes = ReadAll(parsed->process > 0 ? parsed->process : pid, context, &left_out);
   if (processes.empty()) return Status::NotFound(fmt::format("process {} has just ended", pid));
   if (options.stop) {
     // On a thread of its own: when that ends, the kernel lets go of whatever it still traces.
@@ -65,9 +65,9 @@ Result<SystemLook> LinuxInspector::Look(int pid, const InspectOptions& options) 
   }
   for (auto& process : processes) process->Verify();
   for (auto& process : processes) look.processes.push_back(process->TakeFacts());
-  if (left_out_ > 0) {
+  if (left_out > 0) {
     look.processes[0].troubles.push_back(
-        fmt::format("the waits lead to more processes: {} {} not looked at, as {} is the most at a time; ask for one of them by its own number", left_out_, left_out_ == 1 ? "is" : "are", kMostProcesses));
+        fmt::format("the waits lead to more processes: {} {} not looked at, as {} is the most at a time; ask for one of them by its own number", left_out, left_out == 1 ? "is" : "are", kMostProcesses));
   }
   look.longest_stop = context.longest_stop;
   look.end = clock_.Monotonic();
