@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "session/json_fields.h"
+#include "verdict/combine.h"
 
 namespace hangscope {
 namespace {
@@ -116,11 +117,10 @@ class ThreadsReader {
 
   // The scope's words stay; what the threads themselves say is a second witness.
   void Unite(const ReportFinding& of_threads, ReportFinding* scopes) {
-    const std::string says = "the threads' own waits say the same:";
     for (auto* evidence : {&scopes->evidence, &report_.evidence}) {
-      const bool told = std::find(evidence->begin(), evidence->end(), says) != evidence->end();
+      const bool told = std::find(evidence->begin(), evidence->end(), kSecondWitness) != evidence->end();
       if (told || (evidence == &report_.evidence && evidence->empty())) continue;
-      evidence->push_back(says);
+      evidence->push_back(kSecondWitness);
       for (const auto* more : {&of_threads.lines, &of_threads.evidence}) {
         for (const std::string& line : *more) evidence->push_back("  " + line);
       }

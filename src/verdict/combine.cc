@@ -57,7 +57,7 @@ ScopeFinding* SameHang(Verdict* verdict, const std::vector<ProcessFinding>& thre
 
 Verdict WithSecondWitness(Verdict verdict, ScopeFinding* same, const std::vector<ProcessFinding>& threads) {
   const ProcessFinding& witness = *WitnessOf(*same, threads);
-  verdict.evidence.push_back("the threads' own waits say the same:");
+  verdict.evidence.push_back(kSecondWitness);
   for (const std::string& line : witness.lines) verdict.evidence.push_back("  " + line);
   same->finding.confidence = verdict.confidence = std::max(verdict.confidence, witness.confidence);
   verdict.threads.clear();

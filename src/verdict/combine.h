@@ -10,6 +10,9 @@
 
 namespace hangscope {
 
+// Says in evidence that the lines behind it are of the threads themselves, a second witness of what the scope tells.
+inline constexpr const char* kSecondWitness = "the threads' own waits say the same:";
+
 struct ScopeOpinion {
   std::vector<ScopeFinding> findings;  // that still hold, the weightiest anywhere
   // A core that made progress within the stall time, as people call it; empty: none did, or none is watched.
