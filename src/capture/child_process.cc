@@ -282,7 +282,7 @@ class PosixChild final : public ChildProcess {
       }
       for (const std::string& thread : ThreadFolders(process.id)) {
         if (IsTimedSleep(CallOf(thread))) activity.timed_sleep = true;
-        if (IsRunnable(thread)) activity.runnable = true;
+        if (!activity.runnable && IsRunnable(thread)) activity.runnable = true;
       }
     }
     cpu_of_ = std::move(now);
