@@ -64,8 +64,11 @@ bool SleepsInACall(int pid, int tid) {
   const ProcFolder proc("/proc");
   const TimeNs end = system_clock.Monotonic() + kGenerous;
   while (system_clock.Monotonic() < end) {
+    // Whom a stop has just let go of still has its call there, until it runs and begins that again.
+    const auto stat = proc.Stat(tid);
     const auto call = proc.Read(fmt::format("{}/task/{}/syscall", pid, tid));
-    if (call.has_value() && !call->empty() && std::isdigit(static_cast<unsigned char>(call->front())) != 0) return true;
+    const bool in_call = call.has_value() && !call->empty() && std::isdigit(static_cast<unsigned char>(call->front())) != 0;
+    if (in_call && stat && stat->state == ThreadState::kSleeping) return true;
     system_clock.Sleep(kMillisecond);
   }
   return false;
