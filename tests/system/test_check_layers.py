@@ -1,0 +1,61 @@
+"""What scripts/check-layers finds in small trees with one offence each; whether this tree has one is the test `layers`."""
+import subprocess
+import sys
+
+from support import ROOT, Case, main
+
+
+class CheckLayers(Case):
+    """A sound house of three floors, in which each test breaks one rule."""
+
+    def setUp(self):
+        super().setUp()
+        self.root = self.folder
+        self.write("layers.txt", "# a comment\nground\nleft right  # behind it, too\nroof\n")
+        self.write("ground/stone.h", "#include <string>\n")
+        self.write("left/door.h", '#include "ground/stone.h"\n#include "hangscope/abi/record.h"\n')
+        self.write("right/window.cc", '#include "ground/stone.h"\n')
+        self.write("roof/tile.cc", '#include "left/door.h"\n#include "roof/slate.h"\n')
+        self.write("roof/slate.h", "")
+
+    def write(self, name, text):
+        path = self.root / "src" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def offences(self):
+        checked = subprocess.run([sys.executable, ROOT / "scripts/check-layers", self.root], stdout=subprocess.PIPE, text=True)
+        self.assertEqual(checked.returncode, 1, checked.stdout)
+        return checked.stdout.splitlines()
+
+    def test_sound_house_passes(self):
+        checked = subprocess.run([sys.executable, ROOT / "scripts/check-layers", self.root])
+        self.assertEqual(checked.returncode, 0)
+
+    def test_include_of_a_floor_above(self):
+        self.write("ground/stone.h", '#include "roof/slate.h"\n')
+        self.assertEqual(self.offences(), ['src/ground/stone.h: includes "roof/slate.h", but roof/ is not below ground/'])
+
+    def test_include_of_a_folder_on_the_same_line(self):
+        self.write("right/window.cc", '#  include "left/door.h"\n')
+        self.assertEqual(self.offences(), ['src/right/window.cc: includes "left/door.h", but left/ is not below right/'])
+
+    def test_include_without_a_folder(self):
+        self.write("roof/tile.cc", '#include "slate.h"\n')
+        self.assertEqual(self.offences(), ['src/roof/tile.cc: includes "slate.h", which is in no folder of src/layers.txt'])
+
+    def test_include_of_the_code_for_targets(self):
+        self.write("roof/tile.cc", '#include "hangscope/target/record.h"\n')
+        self.assertEqual(len(self.offences()), 1)
+
+    def test_folder_that_is_not_listed(self):
+        self.write("cellar/wine.h", "")
+        self.assertEqual(self.offences(), ["src/cellar: not in src/layers.txt"])
+
+    def test_folder_that_is_gone(self):
+        self.write("layers.txt", "ground\nleft right\nattic\nroof\n")
+        self.assertEqual(self.offences(), ["src/layers.txt: attic/ has no source file"])
+
+
+if __name__ == "__main__":
+    main()
