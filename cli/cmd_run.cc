@@ -9,7 +9,7 @@
 
 #include "commands.h"
 #include "cpu_options.h"
-#include "options.h"
+#include "recorder_options.h"
 #include "session/linux_inspector.h"
 #include "session/run_session.h"
 

@@ -2,7 +2,7 @@
 #include <unistd.h>
 
 #include "commands.h"
-#include "options.h"
+#include "recorder_options.h"
 #include "session/tee_session.h"
 
 namespace hangscope::cli {

@@ -8,7 +8,7 @@
 #include "base/units.h"
 #include "commands.h"
 #include "cpu_options.h"
-#include "options.h"
+#include "recorder_options.h"
 #include "session/cpu_watch_session.h"
 #include "session/watch_session.h"
 #include "terminal_screen.h"

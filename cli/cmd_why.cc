@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "commands.h"
+#include "decode/perf_file.h"
 #include "options.h"
 #include "session/linux_inspector.h"
 #include "session/why.h"

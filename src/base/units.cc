@@ -78,6 +78,19 @@ Result<TimeNs> ParseDuration(std::string_view option, std::string_view text) {
   return static_cast<TimeNs>(seconds * 1e9);
 }
 
+Result<TimeOrSize> ParseTimeOrSize(std::string_view option, std::string_view text) {
+  TimeOrSize parsed;
+  if (auto time = ParseDuration(option, text); time.ok()) {
+    parsed.time = *time;
+    return parsed;
+  }
+  if (auto bytes = ParseSize(option, text); bytes.ok()) {
+    parsed.bytes = *bytes;
+    return parsed;
+  }
+  return Status::Usage(fmt::format("{} '{}': neither a time nor a size; for example {} 2s or {} 16M", option, text, option, option));
+}
+
 std::string FormatSize(uint64_t bytes) {
   if (bytes < 1024) return fmt::format("{} B", bytes);
   constexpr std::array kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB"};

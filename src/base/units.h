@@ -20,6 +20,17 @@ Result<uint64_t> ParseSize(std::string_view option, std::string_view text);
 // is given; at most 30 days.
 Result<TimeNs> ParseDuration(std::string_view option, std::string_view text);
 
+// What is measured in one of two ways; at most one is set.
+struct TimeOrSize {
+  TimeNs time = 0;
+  uint64_t bytes = 0;
+
+  bool none() const { return time == 0 && bytes == 0; }
+};
+
+// "2s" or "16M".
+Result<TimeOrSize> ParseTimeOrSize(std::string_view option, std::string_view text);
+
 std::string FormatSize(uint64_t bytes);           // "1.43 GiB", "512 B"
 std::string FormatRate(double bytes_per_second);  // "56.1 MB/s"
 std::string FormatElapsed(TimeNs ns);             // "41.2 s", "3 m 07 s", "2 h 05 m"

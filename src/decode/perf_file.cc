@@ -75,6 +75,15 @@ struct Count {
 
 }  // namespace
 
+bool IsPerfData(FileSystem& files, const std::string& path) {
+  if (files.IsFolder(path)) return false;
+  auto file = files.Open(path, FileSystem::Mode::kRead);
+  if (!file.ok()) return false;
+  char magic[8];
+  auto got = (*file)->ReadAt(0, magic);
+  return got.ok() && FindPerfMagic({magic, *got}) != PerfMagic::kNone;
+}
+
 struct PerfFile::Impl {
   Impl(std::unique_ptr<File> opened, std::string name, uint64_t bytes) : file(std::move(opened)), path(std::move(name)), size(bytes), window(*file, kWindowBytes) {}
 

@@ -14,6 +14,9 @@
 
 namespace hangscope {
 
+// Whether it begins as a perf.data does; false, too, where it cannot be read.
+bool IsPerfData(FileSystem& files, const std::string& path);
+
 // Trace bytes in the file: a PERF_RECORD_AUXTRACE with what follows it.
 struct AuxTrace {
   uint64_t file_offset = 0;  // of the bytes

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/units.h"
 
 namespace hangscope {
 
@@ -38,13 +39,8 @@ struct Trigger {
   uint64_t suppressed = 0;
 };
 
-// How much is recorded between a trigger and its snapshot; at most one is set.
-struct Post {
-  TimeNs time = 0;
-  uint64_t bytes = 0;  // of the stream that fired, else of all
-
-  bool none() const { return time == 0 && bytes == 0; }
-};
+// How much is recorded between a trigger and its snapshot; bytes are those of the stream that fired, else of all.
+using Post = TimeOrSize;
 
 }  // namespace hangscope
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "decode/perf_file.h"
 #include "export/report_data.h"
 #include "export/report_page.h"
 #include "hangscope/version.h"
@@ -16,8 +17,6 @@
 #include "session/report_threads.h"
 #include "session/report_tracks.h"
 #include "session/snapshots.h"
-#include "session/why_perf.h"
-#include "session/why_snapshot.h"
 
 namespace hangscope {
 namespace {

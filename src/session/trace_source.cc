@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/utf8.h"
+#include "decode/perf_file.h"
 #include "export/history.h"
 #include "hangscope/version.h"
 #include "session/cpu_recording.h"
@@ -14,7 +15,6 @@
 #include "session/trace_of_cpus.h"
 #include "session/trace_of_scope.h"
 #include "session/trace_of_stream.h"
-#include "session/why_perf.h"
 
 namespace hangscope {
 namespace {

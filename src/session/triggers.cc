@@ -41,19 +41,6 @@ Status ParseTriggerRate(std::string_view option, std::string_view text, TriggerO
   return {};
 }
 
-Result<Post> ParsePost(std::string_view option, std::string_view text) {
-  Post post;
-  if (auto time = ParseDuration(option, text); time.ok()) {
-    post.time = *time;
-    return post;
-  }
-  if (auto bytes = ParseSize(option, text); bytes.ok()) {
-    post.bytes = *bytes;
-    return post;
-  }
-  return Status::Usage(fmt::format("{} '{}': neither a time nor a size; for example {} 2s or {} 16M", option, text, option, option));
-}
-
 void RateMeter::Add(TimeNs now, uint64_t total_bytes) {
   // So close to the one before the last that the last is not worth keeping.
   const size_t size = samples_.size();

@@ -30,8 +30,6 @@ struct TriggerOptions {
 
 // "10%" or "10%/2s": a share and the window over which the rate is taken.
 Status ParseTriggerRate(std::string_view option, std::string_view text, TriggerOptions* options);
-// "2s" or "16M".
-Result<Post> ParsePost(std::string_view option, std::string_view text);
 
 // One stream, as of now.
 struct StreamProgress {

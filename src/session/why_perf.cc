@@ -154,15 +154,6 @@ void WhyPerf::DecodeTraces() {
 
 }  // namespace
 
-bool IsPerfData(FileSystem& files, const std::string& path) {
-  if (files.IsFolder(path)) return false;
-  auto file = files.Open(path, FileSystem::Mode::kRead);
-  if (!file.ok()) return false;
-  char magic[8];
-  auto got = (*file)->ReadAt(0, magic);
-  return got.ok() && FindPerfMagic({magic, *got}) != PerfMagic::kNone;
-}
-
 Result<WhyReport> AskWhyPerf(FileSystem& files, Clock& clock, const WhyPerfOptions& options) {
   auto file = PerfFile::Open(files, options.path);
   if (!file.ok()) return file.status();

@@ -20,9 +20,6 @@ struct WhyPerfOptions {
   std::optional<TimeNs> trigger = {};  // when the snapshot was asked for that the file is of, by the clock of its records
 };
 
-// Whether it begins as a perf.data does; false, too, where it cannot be read.
-bool IsPerfData(FileSystem& files, const std::string& path);
-
 // Reads the file through, once and a little; fails where nothing of it can be read. What is damaged is told.
 Result<WhyReport> AskWhyPerf(FileSystem& files, Clock& clock, const WhyPerfOptions& options);
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "base/units.h"
 #include "capture/block_reader.h"
-#include "session/triggers.h"
 
 namespace hangscope {
 
@@ -20,13 +20,13 @@ Result<WindowChoice> ParseWindowChoice(std::string_view option, std::string_view
     choice.policy = WindowPolicy::kSinceLast;
     return choice;
   }
-  auto post = ParsePost(option, text);  // a time or a size
-  if (!post.ok()) {
+  auto length = ParseTimeOrSize(option, text);
+  if (!length.ok()) {
     return Status::Usage(fmt::format("{} '{}': a time, a size, all, since-last or coherent; for example {} 2s", option, text, option));
   }
-  choice.policy = post->time != 0 ? WindowPolicy::kLastTime : WindowPolicy::kLastBytes;
-  choice.length = post->time;
-  choice.bytes = post->bytes;
+  choice.policy = length->time != 0 ? WindowPolicy::kLastTime : WindowPolicy::kLastBytes;
+  choice.length = length->time;
+  choice.bytes = length->bytes;
   return choice;
 }
 

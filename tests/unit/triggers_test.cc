@@ -277,15 +277,6 @@ TEST(ParseTriggerRate, TakesAShareAndATime) {
   }
 }
 
-TEST(ParsePost, TakesATimeOrASize) {
-  EXPECT_EQ(ParsePost("--post", "2")->time, 2 * kSecond);
-  EXPECT_EQ(ParsePost("--post", "500ms")->time, 500 * kMillisecond);
-  EXPECT_EQ(ParsePost("--post", "2m")->time, 120 * kSecond);
-  EXPECT_EQ(ParsePost("--post", "16M")->bytes, 16u << 20);
-  EXPECT_FALSE(ParsePost("--post", "0").ok());
-  EXPECT_FALSE(ParsePost("--post", "soon").ok());
-}
-
 class LineMatcherTest : public ::testing::Test {
  protected:
   void Watch(const std::vector<std::string>& patterns) {

@@ -57,5 +57,14 @@ TEST(Format, ReadsWell) {
   EXPECT_EQ(FormatWallTime(0), "1970-01-01T00:00:00.000Z");
 }
 
+TEST(ParseTimeOrSize, TakesATimeOrASize) {
+  EXPECT_EQ(ParseTimeOrSize("--post", "2")->time, 2 * kSecond);
+  EXPECT_EQ(ParseTimeOrSize("--post", "500ms")->time, 500 * kMillisecond);
+  EXPECT_EQ(ParseTimeOrSize("--post", "2m")->time, 120 * kSecond);
+  EXPECT_EQ(ParseTimeOrSize("--post", "16M")->bytes, 16u << 20);
+  EXPECT_FALSE(ParseTimeOrSize("--post", "0").ok());
+  EXPECT_FALSE(ParseTimeOrSize("--post", "soon").ok());
+}
+
 }  // namespace
 }  // namespace hangscope

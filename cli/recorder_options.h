@@ -1,0 +1,62 @@
+// The options that every recorder has: run, tee and watch.
+#ifndef HANGSCOPE_CLI_RECORDER_OPTIONS_H
+#define HANGSCOPE_CLI_RECORDER_OPTIONS_H
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "decode/elf_image.h"
+#include "decode/place_rule.h"
+#include "options.h"
+#include "session/observer.h"
+
+namespace hangscope::cli {
+
+// As text until Resolve.
+struct RecorderWords {
+  std::string prefix;
+  std::string size = "500M";
+  std::string keep = "3";
+  std::string stall = "10";
+  std::string heartbeat = "5";
+  std::string elf;
+  std::string log;
+  std::string max_snapshots = "2";
+  std::string compress;
+  std::string memory = "64M";
+  bool lossless = false;
+  std::string place_regex;
+  std::vector<std::string> triggers;
+  std::string trigger_rate;
+  std::string trigger_silence;
+  std::string trigger_quiet = "1";
+  std::string post;
+  bool json = false;
+
+  void AddTo(OptionParser* options);
+};
+
+// The resolved ones, and what they keep alive.
+struct Recorder {
+  RingGeometry geometry;
+  StageOptions stages;
+  ObserverOptions observer;
+  std::unique_ptr<ElfImage> elf;
+  std::unique_ptr<PlaceRule> place_rule;
+  SystemClock clock;
+  Environment environment;
+  int log_fd = 2;
+};
+
+// Where a recorded stream goes on to, if wanted: traces are withheld from a
+// terminal, and the live line there makes room.
+PassthroughOptions PassTo(int fd, bool wanted, const NarratorOptions& narrator);
+
+// `longest_name` is the longest file name a ring will have.
+Status Resolve(const RecorderWords& words, size_t longest_name, Recorder* recorder);
+
+}  // namespace hangscope::cli
+
+#endif
