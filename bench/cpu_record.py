@@ -47,7 +47,7 @@ from throughput import Targets, in_turn, median, table
 HERE = pathlib.Path(__file__).resolve().parent
 SKIPPED = 77
 END_STATUS = 3  # cpu_record_load's
-# As kUsualEvents in src/capture/perf_recorder.cc; its switch records are --switch-events, its period is 1.
+# As kUsualEvents in src/cpu/perf_recorder.cc; its switch records are --switch-events, its period is 1.
 EVENTS = ("sched:sched_switch", "sched:sched_waking", "sched:sched_migrate_task", "raw_syscalls:sys_enter", "raw_syscalls:sys_exit",
           "signal:signal_generate", "signal:signal_deliver", "page-faults")
 CALL_BYTES = 160  # at least, in a ring

@@ -26,13 +26,13 @@
 
 #include "base/clock.h"
 #include "base/file_system.h"
-#include "capture/ring_store.h"
-#include "decode/log_reader.h"
-#include "decode/step_reader.h"
-#include "decode/trace_line.h"
-#include "session/line_matcher.h"
+#include "ring/ring_store.h"
+#include "stream/log_reader.h"
+#include "stream/step_reader.h"
+#include "stream/trace_line.h"
+#include "run/line_matcher.h"
 #include "trace_text.h"
-#include "verdict/loop_finder.h"
+#include "stream/loop_finder.h"
 
 namespace hangscope::bench {
 namespace {

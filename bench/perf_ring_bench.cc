@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "capture/perf_ring.h"
+#include "cpu/perf_ring.h"
 
 namespace hangscope::bench {
 namespace {

@@ -14,10 +14,10 @@
 #include <string>
 #include <thread>
 
-#include "decode/watch_reader.h"
+#include "scope/watch_reader.h"
 #include "fakes/watch_image.h"
-#include "probe/exec_target.h"
-#include "probe/gdb_target.h"
+#include "target/exec_target.h"
+#include "target/gdb_target.h"
 
 namespace hangscope::bench {
 namespace {

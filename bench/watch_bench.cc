@@ -19,11 +19,11 @@
 #include <string>
 
 #include "base/file_system.h"
-#include "decode/watch_reader.h"
+#include "scope/watch_reader.h"
 #include "fakes/watch_image.h"
-#include "probe/file_target.h"
-#include "probe/process_target.h"
-#include "watch/watcher.h"
+#include "target/file_target.h"
+#include "target/process_target.h"
+#include "scope/watcher.h"
 
 namespace hangscope::bench {
 namespace {

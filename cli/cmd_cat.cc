@@ -8,7 +8,7 @@
 #include "base/file_system.h"
 #include "base/units.h"
 #include "commands.h"
-#include "export/history.h"
+#include "ring/history.h"
 #include "options.h"
 
 namespace hangscope::cli {

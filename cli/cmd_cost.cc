@@ -7,9 +7,9 @@
 
 #include "base/units.h"
 #include "commands.h"
-#include "export/cost_table.h"
+#include "tools/cost_table.h"
 #include "options.h"
-#include "session/cost.h"
+#include "tools/count_cost.h"
 
 namespace hangscope::cli {
 namespace {

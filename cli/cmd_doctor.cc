@@ -2,9 +2,9 @@
 #include <unistd.h>
 
 #include "commands.h"
-#include "export/doctor_text.h"
+#include "tools/doctor_text.h"
 #include "options.h"
-#include "session/doctor.h"
+#include "tools/diagnose.h"
 
 namespace hangscope::cli {
 namespace {

@@ -12,7 +12,7 @@
 #include "base/units.h"
 #include "commands.h"
 #include "options.h"
-#include "session/trace_export.h"
+#include "export/trace_export.h"
 
 namespace hangscope::cli {
 namespace {

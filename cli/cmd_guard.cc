@@ -1,5 +1,5 @@
 // hangscope guard BATON RECORDER STREAM...: started by recorders only, see
-// src/session/guard.h; not in the help.
+// src/run/guard.h; not in the help.
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -8,7 +8,7 @@
 
 #include "commands.h"
 #include "options.h"
-#include "session/guard.h"
+#include "run/guard.h"
 
 namespace hangscope::cli {
 

@@ -2,7 +2,7 @@
 #include <unistd.h>
 
 #include "commands.h"
-#include "export/recorder_table.h"
+#include "control/recorder_table.h"
 #include "options.h"
 #include "recorders.h"
 

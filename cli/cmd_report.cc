@@ -6,12 +6,12 @@
 
 #include "base/clock.h"
 #include "commands.h"
-#include "export/report_data.h"
-#include "export/report_page.h"
+#include "report/report_data.h"
+#include "report/report_page.h"
 #include "options.h"
-#include "session/report.h"
-#include "session/report_divergence.h"
-#include "session/why_snapshot.h"
+#include "report/read_report.h"
+#include "report/report_divergence.h"
+#include "why/why_snapshot.h"
 
 namespace hangscope::cli {
 namespace {

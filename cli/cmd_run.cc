@@ -10,8 +10,8 @@
 #include "commands.h"
 #include "cpu_options.h"
 #include "recorder_options.h"
-#include "session/linux_inspector.h"
-#include "session/run_session.h"
+#include "process/linux_inspector.h"
+#include "run/run_session.h"
 
 namespace hangscope::cli {
 namespace {

@@ -7,12 +7,12 @@
 #include "base/near_name.h"
 #include "base/utf8.h"
 #include "commands.h"
-#include "export/watch_text.h"
+#include "scope/watch_text.h"
 #include "options.h"
-#include "session/core_set.h"
-#include "session/target_control.h"
-#include "session/target_settings.h"
-#include "session/watch_view.h"
+#include "watch/core_set.h"
+#include "scope/target_control.h"
+#include "watch/target_settings.h"
+#include "scope/watch_view.h"
 
 namespace hangscope::cli {
 namespace {

@@ -11,10 +11,10 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "commands.h"
-#include "export/scope_text.h"
+#include "scope/scope_text.h"
 #include "hangscope/abi/record.h"
 #include "options.h"
-#include "session/scope_view.h"
+#include "scope/scope_view.h"
 
 namespace hangscope::cli {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "commands.h"
 #include "recorder_options.h"
-#include "session/tee_session.h"
+#include "run/tee_session.h"
 
 namespace hangscope::cli {
 namespace {

@@ -9,8 +9,8 @@
 #include "commands.h"
 #include "cpu_options.h"
 #include "recorder_options.h"
-#include "session/cpu_watch_session.h"
-#include "session/watch_session.h"
+#include "run/cpu_watch_session.h"
+#include "watch/watch_session.h"
 #include "terminal_screen.h"
 
 namespace hangscope::cli {

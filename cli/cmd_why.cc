@@ -8,13 +8,13 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "commands.h"
-#include "decode/perf_file.h"
+#include "perf/perf_file.h"
 #include "options.h"
-#include "session/linux_inspector.h"
-#include "session/why.h"
-#include "session/why_perf.h"
-#include "session/why_process.h"
-#include "session/why_snapshot.h"
+#include "process/linux_inspector.h"
+#include "why/why.h"
+#include "why/why_perf.h"
+#include "why/why_process.h"
+#include "why/why_snapshot.h"
 
 namespace hangscope::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "options.h"
-#include "session/cpu_recording.h"
+#include "snapshot/cpu_recording.h"
 
 namespace hangscope::cli {
 

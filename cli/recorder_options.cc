@@ -10,7 +10,7 @@
 #include "base/file_system.h"
 #include "base/units.h"
 #include "commands.h"
-#include "session/control_folder.h"
+#include "control/control_folder.h"
 
 namespace hangscope::cli {
 namespace {

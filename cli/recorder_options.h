@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/status.h"
-#include "decode/elf_image.h"
-#include "decode/place_rule.h"
+#include "code/elf_image.h"
+#include "stream/place_rule.h"
 #include "options.h"
-#include "session/observer.h"
+#include "run/observer.h"
 
 namespace hangscope::cli {
 

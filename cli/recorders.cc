@@ -1,7 +1,7 @@
 #include "recorders.h"
 
 #include "options.h"
-#include "session/control_folder.h"
+#include "control/control_folder.h"
 
 namespace hangscope::cli {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "session/control_client.h"
+#include "control/control_client.h"
 
 namespace hangscope::cli {
 

@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "session/live_screen.h"
+#include "watch/live_screen.h"
 
 namespace hangscope::cli {
 

@@ -41,8 +41,8 @@ function(array NAME HEX_DIGITS OUT)
 endfunction()
 array(kReportPageHead ${before} head)
 array(kReportPageTail ${behind} tail)
-file(WRITE ${OUTPUT} "// Made by cmake/embed_page.cmake from src/report/.
-#include \"export/report_page_bytes.h\"
+file(WRITE ${OUTPUT} "// Made by cmake/embed_page.cmake from src/report/page/.
+#include \"report/report_page_bytes.h\"
 
 namespace hangscope {
 

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "base/utf8.h"
-#include "decode/scope_catalog.h"
+#include "scope/scope_catalog.h"
 #include "fuzz.h"
 
 namespace hangscope::fuzz {

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "decode/riscv.h"
+#include "code/riscv.h"
 #include "fuzz.h"
-#include "verdict/loop_body.h"
-#include "verdict/program_code.h"
+#include "stream/loop_body.h"
+#include "stream/program_code.h"
 
 namespace hangscope::fuzz {
 namespace {

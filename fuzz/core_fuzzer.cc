@@ -4,7 +4,7 @@
 
 #include "fakes/fake_file_system.h"
 #include "fuzz.h"
-#include "probe/core_target.h"
+#include "target/core_target.h"
 
 namespace hangscope::fuzz {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "decode/cost_marks.h"
-#include "decode/elf_image.h"
+#include "code/cost_marks.h"
+#include "code/elf_image.h"
 #include "fuzz.h"
 
 namespace hangscope::fuzz {

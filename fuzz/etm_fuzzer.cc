@@ -8,7 +8,7 @@
 #include <array>
 #include <string>
 
-#include "decode/instruction_trace.h"
+#include "hwtrace/instruction_trace.h"
 #include "fakes/etm_bytes.h"
 #include "fuzz.h"
 

@@ -4,7 +4,7 @@
 
 #include "fakes/fake_channel.h"
 #include "fuzz.h"
-#include "probe/exec_target.h"
+#include "target/exec_target.h"
 
 namespace hangscope::fuzz {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "fakes/fake_channel.h"
 #include "fuzz.h"
-#include "probe/gdb_target.h"
+#include "target/gdb_target.h"
 
 namespace hangscope::fuzz {
 namespace {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/utf8.h"
-#include "decode/log_line.h"
-#include "decode/log_reader.h"
-#include "decode/place_rule.h"
+#include "stream/log_line.h"
+#include "stream/log_reader.h"
+#include "stream/place_rule.h"
 #include "fuzz.h"
 
 namespace hangscope::fuzz {

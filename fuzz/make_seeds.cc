@@ -9,7 +9,7 @@
 #include <iterator>
 #include <string>
 
-#include "capture/ring_store.h"
+#include "ring/ring_store.h"
 #include "fakes/etm_bytes.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_file_system.h"

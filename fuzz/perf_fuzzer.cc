@@ -2,13 +2,13 @@
 #include <string>
 
 #include "base/utf8.h"
-#include "decode/perf_file.h"
-#include "decode/tracepoint_format.h"
+#include "perf/perf_file.h"
+#include "perf/tracepoint_format.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_file_system.h"
 #include "fuzz.h"
-#include "session/trace_of_cpus.h"
-#include "session/why_perf.h"
+#include "trace/trace_of_cpus.h"
+#include "why/why_perf.h"
 #include "trace_check.h"
 
 namespace hangscope::fuzz {

@@ -4,9 +4,9 @@
 #include <map>
 
 #include "base/units.h"
-#include "capture/block_reader.h"
-#include "capture/ring_store.h"
-#include "export/history.h"
+#include "ring/block_reader.h"
+#include "ring/ring_store.h"
+#include "ring/history.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_file_system.h"
 #include "fuzz.h"

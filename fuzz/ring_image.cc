@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "capture/ring_format.h"
+#include "ring/ring_format.h"
 #include "fuzz.h"
 
 namespace hangscope::fuzz {

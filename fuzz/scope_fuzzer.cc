@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <string>
 
-#include "decode/event_reader.h"
-#include "decode/scope_catalog.h"
-#include "export/scope_text.h"
+#include "scope/event_reader.h"
+#include "scope/scope_catalog.h"
+#include "scope/scope_text.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_target.h"
 #include "fuzz.h"
 #include "hangscope/abi/scope.h"
-#include "probe/hex_dump.h"
-#include "session/trace_of_scope.h"
+#include "target/hex_dump.h"
+#include "trace/trace_of_scope.h"
 #include "trace_check.h"
 
 namespace hangscope::fuzz {

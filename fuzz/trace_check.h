@@ -10,7 +10,7 @@
 #include "export/trace_text.h"
 #include "fakes/fake_file_system.h"
 #include "fuzz.h"
-#include "session/trace_source.h"
+#include "trace/trace_source.h"
 
 namespace hangscope::fuzz {
 

@@ -4,10 +4,10 @@
 #include <tuple>
 #include <vector>
 
-#include "decode/step_reader.h"
-#include "decode/trace_line.h"
+#include "stream/step_reader.h"
+#include "stream/trace_line.h"
 #include "fuzz.h"
-#include "verdict/program_code.h"
+#include "stream/program_code.h"
 
 namespace hangscope::fuzz {
 namespace {

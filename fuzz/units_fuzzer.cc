@@ -1,6 +1,6 @@
 // Sizes and durations as users type them, and the rings that are planned from them.
 #include "base/units.h"
-#include "capture/ring_format.h"
+#include "ring/ring_format.h"
 #include "fuzz.h"
 
 namespace hangscope::fuzz {

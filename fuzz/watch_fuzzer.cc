@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <string>
 
-#include "decode/scope_catalog.h"
-#include "decode/watch_names.h"
-#include "decode/watch_reader.h"
+#include "scope/scope_catalog.h"
+#include "scope/watch_names.h"
+#include "scope/watch_reader.h"
 #include "fakes/fake_target.h"
 #include "fuzz.h"
 #include "hangscope/abi/watch.h"
-#include "watch/watcher.h"
+#include "scope/watcher.h"
 
 namespace hangscope::fuzz {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/utf8.h"
-#include "decode/event_format.h"
+#include "model/event_format.h"
 #include "export/timeline_writer.h"
 #include "export/trace_facts.h"
 #include "export/trace_output.h"

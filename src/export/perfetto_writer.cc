@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "decode/event_format.h"
+#include "model/event_format.h"
 #include "export/perfetto_packets.h"
 #include "export/timeline_writer.h"
 #include "export/trace_facts.h"

@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "decode/event_format.h"
+#include "model/event_format.h"
 
 namespace hangscope {
 namespace {

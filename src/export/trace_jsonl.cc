@@ -6,9 +6,9 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "export/json.h"
+#include "verdict/json.h"
 #include "export/trace_facts.h"
-#include "export/window_json.h"
+#include "window/window_json.h"
 
 namespace hangscope {
 namespace {

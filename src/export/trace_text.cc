@@ -6,7 +6,7 @@
 
 #include "base/units.h"
 #include "base/utf8.h"
-#include "decode/event_format.h"
+#include "model/event_format.h"
 #include "export/trace_facts.h"
 
 namespace hangscope {

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "hangscope/host/hangscope.hpp"
-#include "probe/target.h"
+#include "target/target.h"
 
 namespace hangscope {
 

@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "hangscope/host/hangscope.hpp"
-#include "session/watch_view.h"
+#include "scope/watch_view.h"
 
 namespace hangscope {
 

@@ -1,5 +1,5 @@
-// What a report page shows of a hang: plain types between those who read recordings (session/report.h) and the JSON
-// of the page (export/report_data.h). docs/report-data.md says what each field means.
+// What a report page shows of a hang: plain types between those who read recordings (report/read_report.h) and the JSON
+// of the page (report/report_data.h). docs/report-data.md says what each field means.
 #ifndef HANGSCOPE_MODEL_REPORT_H
 #define HANGSCOPE_MODEL_REPORT_H
 

@@ -1,5 +1,5 @@
 // A recording as one trace, whatever it was recorded from: a scope's rings, CPUs' rings, the instruction trace that a
-// simulator printed. Plain types between those who read recordings (session/trace_source.h) and those who write
+// simulator printed. Plain types between those who read recordings (trace/trace_source.h) and those who write
 // them in the formats of other programs (export/trace_writer.h).
 #ifndef HANGSCOPE_MODEL_TRACE_H
 #define HANGSCOPE_MODEL_TRACE_H

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "window/spans.h"
-#include "window/window.h"
+#include "window/find_window.h"
 
 namespace hangscope {
 

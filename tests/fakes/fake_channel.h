@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "probe/byte_channel.h"
+#include "target/byte_channel.h"
 
 namespace hangscope {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "capture/child_process.h"
+#include "proc/child_process.h"
 
 namespace hangscope {
 

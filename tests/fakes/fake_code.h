@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "decode/code_source.h"
+#include "code/code_source.h"
 
 namespace hangscope {
 

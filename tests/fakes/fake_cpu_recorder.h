@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "capture/cpu_recorder.h"
+#include "cpu/cpu_recorder.h"
 
 namespace hangscope {
 

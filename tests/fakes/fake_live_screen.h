@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "session/live_screen.h"
+#include "watch/live_screen.h"
 
 namespace hangscope {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "probe/process_inspector.h"
+#include "proc/process_inspector.h"
 
 namespace hangscope {
 

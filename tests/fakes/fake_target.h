@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "probe/target.h"
+#include "target/target.h"
 
 namespace hangscope {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "session/trace_source.h"
+#include "trace/trace_source.h"
 
 namespace hangscope {
 

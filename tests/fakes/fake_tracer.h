@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "capture/perf_side_band.h"
-#include "capture/tracer_port.h"
+#include "cpu/side_band_recorder.h"
+#include "cpu/tracer_port.h"
 #include "fakes/fake_clock.h"
 #include "fakes/simulated_sink.h"
 

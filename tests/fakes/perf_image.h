@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "decode/perf_header.h"
+#include "perf/perf_header.h"
 #include "fakes/perf_bytes.h"
 #include "model/perf_event.h"
 

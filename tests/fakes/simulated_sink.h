@@ -7,8 +7,8 @@
 #include <deque>
 #include <vector>
 
-#include "capture/aux_ring.h"
-#include "window/window.h"
+#include "cpu/aux_ring.h"
+#include "window/find_window.h"
 
 namespace hangscope {
 

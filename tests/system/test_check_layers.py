@@ -56,6 +56,16 @@ class CheckLayers(Case):
         self.write("layers.txt", "ground\nleft right\nattic\nroof\n")
         self.assertEqual(self.offences(), ["src/layers.txt: attic/ has no source file"])
 
+    def test_folder_with_too_many_files(self):
+        for number in range(40):
+            self.write(f"roof/page/{number}.js", "")
+            self.write(f"roof/tile{number}.cc", "")
+        self.assertEqual(self.offences(), ["src/roof: 42 files, 40 at most"])
+
+    def test_name_that_stands_twice(self):
+        self.write("roof/stone.cc", "")
+        self.assertEqual(self.offences(), ["stone: in src/ground and in src/roof"])
+
 
 if __name__ == "__main__":
     main()

@@ -12,7 +12,7 @@ NODE = shutil.which("node")
 class Scripts(unittest.TestCase):
     def run_on_all(self, program):
         done = subprocess.run(
-            [NODE, "-e", program, *sorted(glob.glob(str(ROOT / "src/report/*.js")))],
+            [NODE, "-e", program, *sorted(glob.glob(str(ROOT / "src/report/page/*.js")))],
             capture_output=True,
             text=True,
             timeout=60,

@@ -3,7 +3,7 @@
 #include <iostream>
 #include <sstream>
 
-#include "export/report_page.h"
+#include "report/report_page.h"
 
 int main() {
   std::ios::sync_with_stdio(false);

@@ -1,0 +1,122 @@
+#include "code/elf_functions.h"
+
+#include <cxxabi.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <set>
+
+#include "base/near_name.h"
+
+namespace hangscope {
+namespace {
+
+class OpenElf {
+ public:
+  explicit OpenElf(const std::string& path) : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (fd_ < 0) return;
+    elf_version(EV_CURRENT);
+    elf_ = elf_begin(fd_, ELF_C_READ_MMAP, nullptr);
+  }
+  ~OpenElf() {
+    elf_end(elf_);
+    if (fd_ >= 0) close(fd_);
+  }
+  OpenElf(const OpenElf&) = delete;
+  OpenElf& operator=(const OpenElf&) = delete;
+
+  bool opened() const { return fd_ >= 0; }
+  Elf* get() const { return elf_; }
+
+ private:
+  const int fd_;
+  Elf* elf_ = nullptr;
+};
+
+std::string Demangled(const char* name) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(name, nullptr, nullptr, &status), std::free);
+  return status == 0 && text ? std::string(text.get()) : std::string();
+}
+
+// "net::Send(int) const" -> "net::Send"; parentheses that belong to the name stay: "operator()(int)".
+std::string WithoutParameters(const std::string& demangled) {
+  const size_t end = demangled.rfind(')');
+  if (end == std::string::npos) return demangled;
+  size_t depth = 0;
+  for (size_t at = end + 1; at-- > 0;) {
+    if (demangled[at] == ')') ++depth;
+    if (demangled[at] == '(' && --depth == 0) return demangled.substr(0, at);
+  }
+  return demangled;
+}
+
+bool IsNamed(const char* symbol, const std::string& function) {
+  if (function == symbol) return true;
+  if (std::strncmp(symbol, "_Z", 2) != 0) return false;
+  const std::string demangled = Demangled(symbol);
+  return !demangled.empty() && (function == demangled || function == WithoutParameters(demangled));
+}
+
+// Of an address that a segment of the file holds.
+bool FileOffset(Elf* elf, uint64_t address, uint64_t* offset) {
+  size_t count = 0;
+  if (elf_getphdrnum(elf, &count) != 0) return false;
+  for (size_t i = 0; i < count; ++i) {
+    GElf_Phdr segment;
+    if (gelf_getphdr(elf, static_cast<int>(i), &segment) == nullptr || segment.p_type != PT_LOAD) continue;
+    if (address < segment.p_vaddr || address - segment.p_vaddr >= segment.p_filesz) continue;
+    *offset = segment.p_offset + (address - segment.p_vaddr);
+    return true;
+  }
+  return false;
+}
+
+struct Search {
+  const std::string& function;
+  std::set<uint64_t> offsets;
+  std::vector<std::string> names;  // of all functions, to suggest one
+};
+
+void SearchTable(Elf* elf, Elf_Scn* section, const GElf_Shdr& header, Search* search) {
+  Elf_Data* data = elf_getdata(section, nullptr);
+  if (data == nullptr || header.sh_entsize == 0) return;
+  const size_t count = data->d_size / header.sh_entsize;
+  for (size_t i = 0; i < count; ++i) {
+    GElf_Sym symbol;
+    if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) return;
+    if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx == SHN_UNDEF) continue;
+    const char* name = elf_strptr(elf, header.sh_link, symbol.st_name);
+    if (name == nullptr) continue;
+    search->names.emplace_back(name);
+    uint64_t offset = 0;
+    if (IsNamed(name, search->function) && FileOffset(elf, symbol.st_value, &offset)) search->offsets.insert(offset);
+  }
+}
+
+}  // namespace
+
+Result<std::vector<uint64_t>> FunctionOffsets(const std::string& path, const std::string& function) {
+  const OpenElf file(path);
+  if (!file.opened()) return Status::FromErrno(errno, "open", path);
+  if (file.get() == nullptr || elf_kind(file.get()) != ELF_K_ELF) return Status::Corrupt("'" + path + "' is no ELF file: it has no functions");
+  Search search{function, {}, {}};
+  for (Elf_Scn* section = elf_nextscn(file.get(), nullptr); section != nullptr; section = elf_nextscn(file.get(), section)) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr) continue;
+    if (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM) SearchTable(file.get(), section, header, &search);
+  }
+  if (!search.offsets.empty()) return std::vector<uint64_t>(search.offsets.begin(), search.offsets.end());
+  if (search.names.empty()) return Status::NotFound("'" + path + "' has no symbols: give a program that is not stripped");
+  const std::vector<std::string> near = NearNames(function, std::move(search.names), 3, 1);
+  return Status::NotFound("'" + path + "' has no function '" + function + "'" +
+                          (near.empty() ? "; 'nm -C' lists those that it has" : ", did you mean '" + near[0] + "'?"));
+}
+
+}  // namespace hangscope

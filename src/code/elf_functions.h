@@ -1,0 +1,20 @@
+// Where in a program's file a function begins, as its symbol tables say: what a uprobe is set on.
+#ifndef HANGSCOPE_CODE_ELF_FUNCTIONS_H
+#define HANGSCOPE_CODE_ELF_FUNCTIONS_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace hangscope {
+
+// Offsets in the file of all functions named `function`: as the linker calls it ("_ZN3net4SendEi"), as C++ does
+// ("net::Send(int)"), or without its parameters ("net::Send"). Ascending, at least one. Fails where there is
+// none, or the file is no ELF or contradicts itself.
+Result<std::vector<uint64_t>> FunctionOffsets(const std::string& path, const std::string& function);
+
+}  // namespace hangscope
+
+#endif

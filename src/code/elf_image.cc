@@ -1,0 +1,209 @@
+#include "code/elf_image.h"
+
+#include <elfutils/libdwfl.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gelf.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace hangscope {
+namespace {
+
+constexpr uint64_t kMostCode = 256u << 20;  // kept of all segments together
+
+// Where separate debug files are looked for; libdw wants it to outlive the Dwfl.
+char* debug_info_path = nullptr;
+
+const Dwfl_Callbacks kCallbacks = {
+    .find_elf = dwfl_build_id_find_elf,
+    .find_debuginfo = dwfl_standard_find_debuginfo,
+    .section_address = dwfl_offline_section_address,
+    .debuginfo_path = &debug_info_path,
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ElfImage>> ElfImage::Open(const std::string& path) {
+  std::unique_ptr<ElfImage> image(new ElfImage);
+  image->path_ = path;
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return Status::FromErrno(errno, "open", path);
+  const Status status = image->ReadSegments(fd);
+  close(fd);
+  if (!status.ok()) return status;
+  if (Status symbols = image->ReadSymbols(); !symbols.ok()) return symbols;
+  return image;
+}
+
+ElfImage::~ElfImage() {
+  if (dwfl_ != nullptr) dwfl_end(dwfl_);
+}
+
+Status ElfImage::ReadSegments(int fd) {
+  elf_version(EV_CURRENT);
+  Elf* elf = elf_begin(fd, ELF_C_READ, nullptr);
+  GElf_Ehdr header;
+  if (elf == nullptr || elf_kind(elf) != ELF_K_ELF || gelf_getehdr(elf, &header) == nullptr) {
+    elf_end(elf);
+    return Status::Corrupt(fmt::format(
+        "'{}' is not an ELF file; --elf wants the program that runs on the target", path_));
+  }
+  xlen_ = gelf_getclass(elf) == ELFCLASS32 ? 32 : 64;
+  riscv_ = header.e_machine == EM_RISCV;
+  big_endian_ = header.e_ident[EI_DATA] == ELFDATA2MSB;
+  size_t count = 0;
+  elf_getphdrnum(elf, &count);
+  const off_t end = lseek(fd, 0, SEEK_END);
+  const uint64_t file_bytes = end > 0 ? static_cast<uint64_t>(end) : 0;
+  uint64_t room = kMostCode;
+  for (size_t i = 0; i < count; ++i) {
+    GElf_Phdr program;
+    if (gelf_getphdr(elf, static_cast<int>(i), &program) == nullptr) continue;
+    if (program.p_type != PT_LOAD) continue;
+    Segment segment;
+    segment.address = program.p_vaddr;
+    segment.memory_bytes = program.p_memsz;
+    segment.executable = (program.p_flags & PF_X) != 0;
+    if (segment.executable) {
+      // What the header says is no reason to take more memory than the file has bytes.
+      const uint64_t there = file_bytes - std::min(file_bytes, program.p_offset);
+      const uint64_t code_bytes = std::min(program.p_filesz, there);
+      if (code_bytes > room) continue;
+      room -= code_bytes;
+      segment.bytes.resize(code_bytes);
+      const ssize_t got = pread(fd, segment.bytes.data(), segment.bytes.size(),
+                                static_cast<off_t>(program.p_offset));
+      segment.bytes.resize(got > 0 ? static_cast<size_t>(got) : 0);
+    }
+    segments_.push_back(std::move(segment));
+  }
+  elf_end(elf);
+  if (segments_.empty()) {
+    return Status::Corrupt(fmt::format(
+        "'{}' has nothing to load (an object file?); --elf wants a linked program", path_));
+  }
+  return {};
+}
+
+Status ElfImage::ReadSymbols() {
+  dwfl_ = dwfl_begin(&kCallbacks);
+  if (dwfl_ == nullptr) return Status::Io("cannot start libdw");
+  dwfl_report_begin(dwfl_);
+  module_ = dwfl_report_offline(dwfl_, "", path_.c_str(), -1);
+  dwfl_report_end(dwfl_, nullptr, nullptr);
+  if (module_ == nullptr) {
+    return Status::Corrupt(fmt::format("cannot read '{}': {}", path_, dwfl_errmsg(-1)));
+  }
+  if (dwfl_module_getelf(module_, &bias_) == nullptr) {
+    return Status::Corrupt(fmt::format("cannot read '{}': {}", path_, dwfl_errmsg(-1)));
+  }
+  GElf_Addr bias = 0;
+  Dwarf* dwarf = dwfl_module_getdwarf(module_, &bias);
+  Dwarf_Off next = 0;
+  size_t header_size = 0;
+  has_lines_ = dwarf != nullptr && dwarf_nextcu(dwarf, 0, &next, &header_size, nullptr, nullptr,
+                                                nullptr) == 0;
+  return {};
+}
+
+std::optional<uint32_t> ElfImage::InsnAt(uint64_t pc) {
+  if (!riscv_) return std::nullopt;
+  for (const Segment& segment : segments_) {
+    const uint64_t at = pc - segment.address;
+    // `at` may be next to 2^64: a trace names any address.
+    if (pc < segment.address || at >= segment.bytes.size() || segment.bytes.size() - at < 2) continue;
+    uint16_t low = 0;
+    std::memcpy(&low, segment.bytes.data() + at, 2);
+    if ((low & 3) != 3) return low;
+    if (segment.bytes.size() - at < 4) return std::nullopt;
+    uint32_t bits = 0;
+    std::memcpy(&bits, segment.bytes.data() + at, 4);
+    return bits;
+  }
+  return std::nullopt;
+}
+
+std::vector<ElfSymbol> ElfImage::Symbols() const {
+  std::vector<ElfSymbol> symbols;
+  const int count = dwfl_module_getsymtab(module_);
+  for (int i = 1; i < count; ++i) {
+    GElf_Sym symbol;
+    const char* name = dwfl_module_getsym(module_, i, &symbol, nullptr);
+    if (name == nullptr || *name == '\0' || symbol.st_shndx == SHN_UNDEF) continue;
+    const int type = GELF_ST_TYPE(symbol.st_info);
+    if (type == STT_SECTION || type == STT_FILE || type == STT_TLS) continue;
+    symbols.push_back({name, symbol.st_value - bias_, symbol.st_size, type == STT_OBJECT});
+  }
+  return symbols;
+}
+
+std::string ElfImage::Variable(uint64_t address) {
+  if (!variables_) {
+    variables_ = Symbols();
+    std::erase_if(*variables_, [](const ElfSymbol& symbol) { return !symbol.is_data; });
+    std::stable_sort(variables_->begin(), variables_->end(), [](const ElfSymbol& a, const ElfSymbol& b) { return a.address < b.address; });
+  }
+  const auto behind = std::upper_bound(variables_->begin(), variables_->end(), address, [](uint64_t at, const ElfSymbol& symbol) { return at < symbol.address; });
+  if (behind == variables_->begin()) return {};
+  const ElfSymbol& symbol = *std::prev(behind);
+  const uint64_t offset = address - symbol.address;
+  if (offset == 0) return symbol.name;
+  return offset < symbol.bytes ? fmt::format("{}+{}", symbol.name, offset) : std::string();
+}
+
+std::string ElfImage::Section(const std::string& name) const {
+  GElf_Addr bias = 0;
+  Elf* elf = dwfl_module_getelf(module_, &bias);
+  size_t names = 0;
+  if (elf == nullptr || elf_getshdrstrndx(elf, &names) != 0) return {};
+  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr || header.sh_type == SHT_NOBITS) continue;
+    const char* found = elf_strptr(elf, names, header.sh_name);
+    if (found == nullptr || name != found) continue;
+    const Elf_Data* data = elf_rawdata(section, nullptr);
+    if (data == nullptr || data->d_buf == nullptr) return {};
+    return std::string(static_cast<const char*>(data->d_buf), data->d_size);
+  }
+  return {};
+}
+
+bool ElfImage::InMemory(uint64_t address) {
+  for (const Segment& segment : segments_) {
+    if (address >= segment.address && address - segment.address < segment.memory_bytes) return true;
+  }
+  return false;
+}
+
+Location ElfImage::Locate(uint64_t pc) {
+  const auto known = known_.find(pc);
+  if (known != known_.end()) return known->second;
+  Location found;
+  GElf_Off offset = 0;
+  GElf_Sym symbol;
+  const char* name =
+      dwfl_module_addrinfo(module_, pc + bias_, &offset, &symbol, nullptr, nullptr, nullptr);
+  if (name != nullptr && InMemory(pc)) {
+    found.function = name;
+    found.function_begin = pc - offset;
+  }
+  if (Dwfl_Line* line = dwfl_module_getsrc(module_, pc + bias_); line != nullptr) {
+    int number = 0;
+    const char* file = dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr);
+    if (file != nullptr && number > 0) {
+      const char* slash = strrchr(file, '/');
+      found.file = slash != nullptr ? slash + 1 : file;
+      found.line = static_cast<uint32_t>(number);
+      const char* const folder = file[0] == '/' ? nullptr : dwfl_line_comp_dir(line);
+      found.path = folder == nullptr ? file : std::string(folder) + "/" + file;
+    }
+  }
+  known_.emplace(pc, found);
+  return found;
+}
+
+}  // namespace hangscope

@@ -1,0 +1,76 @@
+// The ELF of the observed program: its code, functions, files and lines.
+// Reads symbols and DWARF through elfutils' libdw.
+#ifndef HANGSCOPE_CODE_ELF_IMAGE_H
+#define HANGSCOPE_CODE_ELF_IMAGE_H
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/status.h"
+#include "code/code_source.h"
+
+struct Dwfl;
+struct Dwfl_Module;
+
+namespace hangscope {
+
+struct ElfSymbol {
+  std::string name;
+  uint64_t address = 0;
+  uint64_t bytes = 0;  // 0: the symbol does not say
+  bool is_data = false;
+};
+
+class ElfImage final : public CodeSource {
+ public:
+  static Result<std::unique_ptr<ElfImage>> Open(const std::string& path);
+  ~ElfImage() override;
+  ElfImage(const ElfImage&) = delete;
+  ElfImage& operator=(const ElfImage&) = delete;
+
+  std::optional<uint32_t> InsnAt(uint64_t pc) override;
+  Location Locate(uint64_t pc) override;
+  bool InMemory(uint64_t address) override;
+  std::string Variable(uint64_t address) override;
+  int xlen() const override { return xlen_; }
+
+  // Of the symbol table, those with a name and a place in memory.
+  std::vector<ElfSymbol> Symbols() const;
+  // The bytes of a section, loaded or not; empty where there is none.
+  std::string Section(const std::string& name) const;
+
+  const std::string& path() const { return path_; }
+  bool big_endian() const { return big_endian_; }
+  bool riscv() const { return riscv_; }
+  bool has_lines() const { return has_lines_; }
+
+ private:
+  struct Segment {
+    uint64_t address = 0;
+    uint64_t memory_bytes = 0;
+    bool executable = false;
+    std::string bytes;
+  };
+
+  ElfImage() = default;
+  Status ReadSegments(int fd);
+  Status ReadSymbols();
+
+  std::string path_;
+  int xlen_ = 64;
+  bool riscv_ = false;
+  bool big_endian_ = false;
+  bool has_lines_ = false;
+  std::vector<Segment> segments_;
+  Dwfl* dwfl_ = nullptr;
+  Dwfl_Module* module_ = nullptr;
+  uint64_t bias_ = 0;  // libdw gives a file that can lie anywhere (PIE) a place, and counts addresses from there
+  std::unordered_map<uint64_t, Location> known_;
+  std::optional<std::vector<ElfSymbol>> variables_;  // by address; read when they are first asked for
+};
+
+}  // namespace hangscope
+
+#endif

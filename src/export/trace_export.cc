@@ -1,0 +1,169 @@
+#include "export/trace_export.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/near_name.h"
+#include "base/utf8.h"
+#include "export/chrome_writer.h"
+#include "export/ctf_writer.h"
+#include "export/perfetto_writer.h"
+#include "export/trace_jsonl.h"
+#include "export/trace_text.h"
+
+namespace hangscope {
+namespace {
+
+constexpr uint64_t kItemsBetweenQuestions = 4096;
+
+struct Format {
+  TraceFormatInfo info;
+  std::unique_ptr<TraceWriter> (*to_file)(File& file) = nullptr;
+  std::unique_ptr<TraceWriter> (*to_folder)(FileSystem& files, const std::string& folder) = nullptr;
+};
+
+template <typename Writer>
+std::unique_ptr<TraceWriter> ToFile(File& file) {
+  return std::make_unique<Writer>(file);
+}
+
+template <typename Writer>
+std::unique_ptr<TraceWriter> ToFolder(FileSystem& files, const std::string& folder) {
+  return std::make_unique<Writer>(files, folder);
+}
+
+const std::vector<Format>& Formats() {
+  static const std::vector<Format> formats = {
+      {{"chrome", "JSON of Chrome's trace viewer", false}, MakeChromeWriter, nullptr},
+      {{"ctf", "the Common Trace Format: babeltrace2, Trace Compass", true}, nullptr, ToFolder<CtfWriter>},
+      {{"jsonl", "JSON Lines", false}, ToFile<TraceJsonWriter>, nullptr},
+      {{"perfetto", "for ui.perfetto.dev", false}, MakePerfettoWriter, nullptr},
+      {{"text", "a line an event", false}, ToFile<TraceTextWriter>, nullptr},
+  };
+  return formats;
+}
+
+const Format* FindFormat(const std::string& name) {
+  for (const Format& format : Formats()) {
+    if (format.info.name == name) return &format;
+  }
+  return nullptr;
+}
+
+std::string FormatNames() {
+  std::string names;
+  for (const Format& format : Formats()) names += (names.empty() ? "" : ", ") + format.info.name;
+  return names;
+}
+
+uint64_t BytesOf(FileSystem& files, const std::string& path) {
+  if (!files.IsFolder(path)) {
+    auto file = files.Open(path, FileSystem::Mode::kRead);
+    return file.ok() ? (*file)->Size().value_or(0) : 0;
+  }
+  uint64_t bytes = 0;
+  for (const std::string& name : files.List(path)) bytes += BytesOf(files, path + "/" + name);
+  return bytes;
+}
+
+// A folder that an export made, or could have: what else is in somebody's folder is not ours to remove.
+bool IsExported(FileSystem& files, const std::string& folder) {
+  return files.List(folder).empty() || files.Exists(folder + "/metadata");
+}
+
+std::string Partial(const std::string& path) { return path.substr(0, path.find_last_not_of('/') + 1) + ".partial"; }
+
+Status Pump(TraceSource& source, TraceWriter& writer, const TraceExportOptions& options, TraceExportSummary* summary) {
+  if (Status status = writer.Begin(source.head()); !status.ok()) return status;
+  TraceItem item;
+  for (uint64_t items = 0;; ++items) {
+    if (options.go_on && items % kItemsBetweenQuestions == 0 && !options.go_on(source.progress())) {
+      summary->stopped = true;
+      return {};
+    }
+    auto next = source.Next(&item);
+    if (!next.ok()) return next.status();
+    if (!*next) break;
+    const Status status = std::visit([&writer](const auto& one) { return writer.Write(one); }, item);
+    if (!status.ok()) return status;
+  }
+  if (Status status = writer.End(source.end()); !status.ok()) return status;
+  summary->events = source.end().events;
+  summary->losses = source.end().losses;
+  summary->time = source.head().time;
+  if (source.head().counts_clock) summary->counts = CountsWord(source.head());
+  return {};
+}
+
+// Into PATH.partial, which is `path` afterwards or nothing.
+Status WriteToPath(FileSystem& files, TraceSource& source, const Format& format, const TraceExportOptions& options, TraceExportSummary* summary) {
+  const std::string partial = Partial(options.path);
+  std::unique_ptr<File> file;
+  std::unique_ptr<TraceWriter> writer;
+  if (format.to_folder != nullptr) {
+    if (Status status = files.RemoveTree(partial); !status.ok()) return status;
+    writer = format.to_folder(files, partial);
+  } else {
+    if (Status status = files.Remove(partial); !status.ok()) return status;
+    auto opened = files.Open(partial, FileSystem::Mode::kCreate);
+    if (!opened.ok()) return opened.status();
+    file = std::move(*opened);
+    writer = format.to_file(*file);
+  }
+  Status status = Pump(source, *writer, options, summary);
+  writer.reset();
+  file.reset();
+  summary->bytes = BytesOf(files, partial);
+  if (status.ok() && !summary->stopped) {
+    if (format.to_folder != nullptr && files.Exists(options.path)) status = files.RemoveTree(options.path);
+    if (status.ok()) status = files.Rename(partial, options.path);
+  }
+  if (status.ok() && !summary->stopped) return status;
+  (void)(format.to_folder != nullptr ? files.RemoveTree(partial) : files.Remove(partial)).ok();
+  return status;
+}
+
+}  // namespace
+
+const std::vector<TraceFormatInfo>& TraceFormats() {
+  static const std::vector<TraceFormatInfo> infos = [] {
+    std::vector<TraceFormatInfo> all;
+    for (const Format& format : Formats()) all.push_back(format.info);
+    return all;
+  }();
+  return infos;
+}
+
+Status CheckTraceExport(FileSystem& files, const TraceExportOptions& options) {
+  const Format* const format = FindFormat(options.format);
+  if (options.format.empty()) return Status::Usage(fmt::format("no format given; for example --to text; there are {}", FormatNames()));
+  if (format == nullptr) return Status::Usage(fmt::format("--to '{}': there are {}", Printable(options.format), FormatNames()));
+  if (options.path.empty()) {
+    if (format->info.is_folder) return Status::Usage(fmt::format("--to {} writes a folder: say which, for example -o trace.{}", format->info.name, format->info.name));
+    return {};
+  }
+  if (!files.Exists(options.path)) return {};
+  const bool is_folder = files.IsFolder(options.path);
+  if (!options.force) return Status::Usage(fmt::format("'{}' is there already; --force replaces it", Printable(options.path)));
+  if (is_folder != format->info.is_folder) return Status::Usage(fmt::format("'{}' is {}, and --to {} writes {}", Printable(options.path), is_folder ? "a folder" : "no folder", format->info.name, is_folder ? "a file" : "one"));
+  if (is_folder && !IsExported(files, options.path)) return Status::Usage(fmt::format("'{}' has other things in it than an exported trace: it is not replaced", Printable(options.path)));
+  return {};
+}
+
+Result<TraceExportSummary> ExportTrace(FileSystem& files, TraceSource& source, const TraceExportOptions& options) {
+  if (Status status = CheckTraceExport(files, options); !status.ok()) return status;
+  const Format& format = *FindFormat(options.format);
+  TraceExportSummary summary;
+  Status status;
+  if (options.path.empty()) {
+    const std::unique_ptr<TraceWriter> writer = format.to_file(*options.standard_output);
+    status = Pump(source, *writer, options, &summary);
+  } else {
+    status = WriteToPath(files, source, format, options, &summary);
+  }
+  if (!status.ok()) return status;
+  return summary;
+}
+
+}  // namespace hangscope

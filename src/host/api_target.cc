@@ -1,0 +1,115 @@
+#include <algorithm>
+#include <utility>
+
+#include "base/file_system.h"
+#include "hangscope/host/hangscope.hpp"
+#include "host/translation.h"
+#include "target/process_target.h"
+#include "scope/target_control.h"
+#include "scope/watch_view.h"
+
+namespace hangscope::host {
+namespace {
+
+constexpr TimeNs kShortestInterval = kMillisecond;
+constexpr TimeNs kLongestInterval = 100 * kMillisecond;
+constexpr int kLooksAfterwards = 3;  // a finding takes a second look
+
+}  // namespace
+
+struct Target::Inner {
+  std::unique_ptr<WatchView> view;
+  TimeNs stall = 0;
+  TimeNs looked = 0;
+  SystemClock clock;
+
+  // Nobody writes to it any more, for certain.
+  bool IsDead() {
+    if (view->view().scope().target().life() == hangscope::Life::kDead) return true;
+    return view->pid() > 0 && LifeOfProcess(view->pid()) == hangscope::Life::kDead;
+  }
+  hangscope::Status Look() {
+    const TimeNs now = clock.Monotonic();
+    const bool dead = IsDead();
+    hangscope::Status status = dead ? view->PollDead(now) : view->Poll(now);
+    looked = now;
+    return status;
+  }
+  hangscope::Status LookForLong() {
+    const TimeNs interval = std::clamp(stall / 10, kShortestInterval, kLongestInterval);
+    const TimeNs end = clock.Monotonic() + stall + kLooksAfterwards * interval;
+    for (;;) {
+      if (hangscope::Status status = Look(); !status.ok() || IsDead() || clock.Monotonic() >= end) return status;
+      clock.Sleep(interval);
+    }
+  }
+};
+
+namespace {
+
+Result<std::unique_ptr<WatchView>> OpenView(const std::string& specification, std::shared_ptr<Probe> probe, const Options& options) {
+  auto watcher = WatcherOptionsOf(options);
+  if (!watcher.ok()) return ToHost(watcher.status());
+  auto view = WatchView::Open(PosixFileSystem(), SourceOf(specification, std::move(probe), options), *watcher);
+  if (!view.ok()) return ToHost(view.status());
+  return std::move(*view);
+}
+
+Status CheckCore(WatchView& view, uint32_t core) {
+  if (core < view.layout().core_count) return {};
+  return {Code::kUsage, "there are cores 0 to " + std::to_string(view.layout().core_count - 1)};
+}
+
+}  // namespace
+
+Target::Target(std::unique_ptr<Inner> inner) : inner_(std::move(inner)) {}
+Target::Target(Target&&) noexcept = default;
+Target& Target::operator=(Target&&) noexcept = default;
+Target::~Target() = default;
+
+Result<Target> Target::Open(const std::string& specification, const Options& options) {
+  auto view = OpenView(specification, nullptr, options);
+  if (!view.ok()) return view.status();
+  auto inner = std::make_unique<Inner>();
+  inner->view = std::move(*view);
+  inner->stall = options.stall.count();
+  return Target(std::move(inner));
+}
+
+Result<Target> Target::Open(std::unique_ptr<Probe> probe, const Options& options) {
+  if (probe == nullptr) return Status(Code::kUsage, "there is no probe: a null pointer was given");
+  auto view = OpenView("", std::move(probe), options);
+  if (!view.ok()) return view.status();
+  auto inner = std::make_unique<Inner>();
+  inner->view = std::move(*view);
+  inner->stall = options.stall.count();
+  return Target(std::move(inner));
+}
+
+const std::vector<std::string>& Target::warnings() const { return inner_->view->warnings(); }
+
+Status Target::Look() { return ToHost(inner_->Look()); }
+
+std::vector<Subject> Target::Subjects() const { return SubjectsOf(*inner_->view, inner_->looked); }
+
+Result<std::vector<Finding>> Target::Why() {
+  if (hangscope::Status status = inner_->LookForLong(); !status.ok()) return ToHost(status);
+  (void)inner_->view->watcher().TakeFindings();  // those that still hold are all there is to say
+  std::vector<Finding> findings;
+  for (const hangscope::Finding& finding : inner_->view->watcher().standing()) {
+    findings.push_back(FindingOf(finding, *inner_->view, inner_->looked));
+  }
+  return findings;
+}
+
+Status Target::Pause(uint32_t core) {
+  if (Status status = CheckCore(*inner_->view, core); !status.ok()) return status;
+  return ToHost(TargetControl(inner_->view->reader()).Pause(core));
+}
+
+Status Target::Resume(uint32_t core) {
+  if (Status status = CheckCore(*inner_->view, core); !status.ok()) return status;
+  return ToHost(TargetControl(inner_->view->reader()).Resume(core));
+}
+
+}  // namespace hangscope::host

@@ -1,0 +1,235 @@
+#include "perf/perf_activity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "perf/perf_side_band.h"
+
+namespace hangscope {
+namespace {
+
+constexpr size_t kMostThreads = 200'000;
+constexpr size_t kMostCpus = 16'384;     // Linux allows 8192
+constexpr size_t kMostSwitches = 4'000'000;
+constexpr size_t kMostLosses = 1000;     // told one by one of a CPU
+constexpr size_t kMostRawBytes = 512;   // kept of a thread's newest sample
+constexpr uint32_t kThreadMap = 73;      // PERF_RECORD_THREAD_MAP
+
+bool IsNewer(const PerfInstant& instant, TimeNs time) { return time >= 0 && time >= instant.time; }
+
+bool Take(PerfInstant* instant, const PerfRecord& record) {
+  if (!IsNewer(*instant, record.time)) return false;
+  *instant = {record.time, record.cpu};
+  return true;
+}
+
+}  // namespace
+
+PerfActivity::EventKind PerfActivity::KindOf(const PerfEvent& event) {
+  constexpr std::string_view kEnter = "syscalls:sys_enter_";
+  constexpr std::string_view kLeave = "syscalls:sys_exit_";
+  EventKind kind;
+  if (event.format.empty()) return kind;
+  kind.format = TracepointFormat::Parse(event.format);
+  if (!kind.format) return kind;
+  const std::string name = event.system + ":" + kind.format->name();
+  if (name == "sched:sched_switch") kind.kind = Kind::kSwitch;
+  if (name == "sched:sched_waking" || name == "sched:sched_wakeup" || name == "sched:sched_wakeup_new") kind.kind = Kind::kWakeup;
+  if (name == "raw_syscalls:sys_enter") kind.kind = Kind::kEnter;
+  if (name == "raw_syscalls:sys_exit") kind.kind = Kind::kLeave;
+  if (name.starts_with(kEnter)) {
+    kind.kind = Kind::kEnterNamed;
+    kind.call = name.substr(kEnter.size());
+  }
+  if (name.starts_with(kLeave)) kind.kind = Kind::kLeaveNamed;
+  return kind;
+}
+
+PerfActivity::PerfActivity(const std::vector<PerfEvent>& events) : events_(events), samples_of_(events.size(), 0) {
+  for (const PerfEvent& event : events) {
+    kinds_.push_back(KindOf(event));
+    if (kinds_.back().kind == Kind::kSwitch) has_sched_switch_ = true;
+    if (kinds_.back().kind == Kind::kLeave || kinds_.back().kind == Kind::kLeaveNamed) has_returns_ = true;
+  }
+}
+
+PerfThreadActivity* PerfActivity::Thread(int tid) {
+  const auto known = threads_.find(tid);
+  if (known != threads_.end()) return &known->second;
+  if (tid <= 0) return nullptr;
+  if (threads_.size() == kMostThreads) {
+    ++left_out_;
+    return nullptr;
+  }
+  PerfThreadActivity& thread = threads_[tid];
+  thread.tid = tid;
+  return &thread;
+}
+
+void PerfActivity::Add(const PerfRecord& record) {
+  ++records_;
+  if (record.type == kThreadMap && record.body.size() >= 16) {
+    int64_t first;
+    std::memcpy(&first, record.body.data() + 8, sizeof first);
+    if (first == -1) whole_machine_ = true;
+  }
+  if (record.type >= 64) return;
+  if (const auto lost = ParsePerfLost(record)) AddLoss(record, *lost);
+  AddTimes(record);
+  if (record.type == PERF_RECORD_SAMPLE) AddSample(record);
+  else AddSideBand(record);
+}
+
+// The CPU's and the thread's.
+void PerfActivity::AddTimes(const PerfRecord& record) {
+  if (record.time < 0) return;
+  first_ = first_ < 0 ? record.time : std::min(first_, record.time);
+  last_ = std::max(last_, record.time);
+  if (cpus_.size() < kMostCpus || cpus_.count(record.cpu) != 0) {
+    PerfCpuActivity& cpu = cpus_[record.cpu];
+    cpu.cpu = record.cpu;
+    ++cpu.records;
+    cpu.bytes += record.body.size() + sizeof(perf_event_header);
+    cpu.first = cpu.first < 0 ? record.time : std::min(cpu.first, record.time);
+    if (record.time >= cpu.last) cpu.last_tid = record.tid;
+    cpu.last = std::max(cpu.last, record.time);
+  }
+  PerfThreadActivity* thread = Thread(record.tid);
+  if (thread == nullptr) return;
+  ++thread->records;
+  if (record.pid >= 0) thread->pid = record.pid;
+  const bool leaves = record.type == PERF_RECORD_SWITCH || record.type == PERF_RECORD_SWITCH_CPU_WIDE;
+  if (!leaves || (record.misc & PERF_RECORD_MISC_SWITCH_OUT) == 0) Take(&thread->ran, record);
+}
+
+void PerfActivity::AddLoss(const PerfRecord& record, uint64_t lost) {
+  lost_records_ += lost;
+  if (cpus_.size() == kMostCpus && cpus_.count(record.cpu) == 0) return;
+  PerfCpuActivity& cpu = cpus_[record.cpu];
+  cpu.cpu = record.cpu;
+  cpu.lost_records += lost;
+  const TimeNs until = std::max(record.time, cpu.last);
+  if (cpu.losses.size() < kMostLosses) {
+    cpu.losses.push_back({{cpu.last < 0 ? until : std::min(cpu.last, until), until}, lost});
+    return;
+  }
+  cpu.losses.back().time.to = std::max(cpu.losses.back().time.to, until);
+  cpu.losses.back().records += lost;
+}
+
+void PerfActivity::Switch(int tid, const PerfRecord& record, bool out, int64_t state, bool preempted) {
+  PerfThreadActivity* thread = Thread(tid);
+  if (thread == nullptr || record.time < 0) return;
+  if (switches_.size() < kMostSwitches) switches_.push_back({record.time, record.cpu, tid, out});
+  else ++more_switches_;
+  if (!out) {
+    Take(&thread->came, record);
+    Take(&thread->ran, record);
+    return;
+  }
+  if (!Take(&thread->switched_out, record)) return;
+  thread->state_when_out = state;
+  thread->preempted = preempted;
+}
+
+void PerfActivity::AddSchedSwitch(const PerfRecord& record, const TracepointFormat& format) {
+  constexpr int64_t kReportMax = 0x100;  // TASK_REPORT_MAX: it was preempted
+  const auto from = format.Number(record.raw, "prev_pid");
+  const auto to = format.Number(record.raw, "next_pid");
+  const int64_t state = format.Number(record.raw, "prev_state").value_or(-1);
+  if (from) {
+    const bool preempted = state >= 0 && (state == 0 || (state & kReportMax) != 0);
+    Switch(static_cast<int>(*from), record, true, state < 0 ? -1 : state & (kReportMax - 1), preempted);
+    Name(static_cast<int>(*from), record.pid, format.Text(record.raw, "prev_comm").value_or(""), false);
+  }
+  if (to) {
+    Switch(static_cast<int>(*to), record, false, -1, false);
+    Name(static_cast<int>(*to), -1, format.Text(record.raw, "next_comm").value_or(""), false);
+  }
+}
+
+void PerfActivity::AddEntered(const PerfRecord& record, const EventKind& kind) {
+  PerfThreadActivity* thread = Thread(record.tid);
+  if (thread == nullptr || !Take(&thread->entered, record)) return;
+  thread->system_call_name = kind.call;
+  thread->has_arguments = kind.kind == Kind::kEnter;
+  thread->system_call = kind.format->Number(record.raw, kind.kind == Kind::kEnter ? "id" : "__syscall_nr").value_or(-1);
+  for (size_t i = 0; i < thread->arguments.size() && thread->has_arguments; ++i) {
+    const auto argument = kind.format->Number(record.raw, fmt::format("args[{}]", i));
+    if (!argument) thread->has_arguments = false;
+    thread->arguments[i] = static_cast<uint64_t>(argument.value_or(0));
+  }
+}
+
+void PerfActivity::AddSample(const PerfRecord& record) {
+  ++samples_;
+  if (record.event >= kinds_.size()) return;
+  ++samples_of_[record.event];
+  PerfThreadActivity* thread = Thread(record.tid);
+  if (thread != nullptr && record.time >= thread->last_sample) {
+    thread->last_sample = record.time;
+    thread->last_event = record.event;
+    thread->last_raw = record.raw.substr(0, kMostRawBytes);
+  }
+  const EventKind& kind = kinds_[record.event];
+  switch (kind.kind) {
+    case Kind::kOther: break;
+    case Kind::kSwitch: AddSchedSwitch(record, *kind.format); break;
+    case Kind::kEnter:
+    case Kind::kEnterNamed: AddEntered(record, kind); break;
+    case Kind::kLeave:
+    case Kind::kLeaveNamed:
+      if (thread != nullptr) Take(&thread->left, record);
+      break;
+    case Kind::kWakeup: {
+      const auto tid = kind.format->Number(record.raw, "pid");
+      PerfThreadActivity* woken = tid ? Thread(static_cast<int>(*tid)) : nullptr;
+      if (woken != nullptr && Take(&woken->woken, record)) woken->woken_by = record.tid;
+      break;
+    }
+  }
+}
+
+// A COMM record is the thread's own word; what the scheduler calls it is older or as good.
+void PerfActivity::Name(int tid, int pid, std::string_view name, bool is_own_record) {
+  PerfThreadActivity* thread = Thread(tid);
+  if (thread == nullptr) return;
+  if (pid >= 0 && thread->pid < 0) thread->pid = pid;
+  if (!name.empty() && (is_own_record || thread->name.empty())) thread->name = name;
+}
+
+void PerfActivity::AddSideBand(const PerfRecord& record) {
+  if (const auto comm = ParsePerfComm(record)) Name(comm->tid, comm->pid, comm->name, true);
+  // Where there is sched_switch, it says the same and why; these come a little later.
+  if (const auto change = has_sched_switch_ ? std::nullopt : ParsePerfSwitch(record)) {
+    Switch(record.tid, record, change->out, -1, change->preempted);
+    if (change->other_tid > 0 && change->out) Switch(change->other_tid, record, false, -1, false);
+  }
+  const auto task = ParsePerfTask(record);
+  if (!task) return;
+  PerfThreadActivity* thread = Thread(task->tid);
+  if (thread == nullptr) return;
+  if (task->pid >= 0) thread->pid = task->pid;
+  if (record.type == PERF_RECORD_EXIT) {
+    Take(&thread->ended, record);
+    return;
+  }
+  thread->parent = task->parent_pid;
+  const auto parent = threads_.find(task->parent_tid);
+  if (parent != threads_.end() && thread->name.empty()) thread->name = parent->second.name;
+}
+
+bool PerfActivity::IsInSystemCall(const PerfThreadActivity& thread) const {
+  if (!thread.entered.happened() || thread.entered.time <= thread.left.time || thread.ended.happened()) return false;
+  if (has_returns_) return true;
+  return !thread.IsRunning() && !thread.preempted && thread.switched_out.time > thread.entered.time;
+}
+
+std::string PerfActivity::Describe(const PerfThreadActivity& thread) const {
+  if (thread.last_event >= kinds_.size() || !kinds_[thread.last_event].format || thread.last_raw.empty()) return {};
+  return kinds_[thread.last_event].format->Describe(thread.last_raw);
+}
+
+}  // namespace hangscope

@@ -1,0 +1,147 @@
+// Who did what last: what the records of a perf.data say about each thread and each CPU, in whatever order they
+// come (rings that are written backwards are in the file newest first).
+#ifndef HANGSCOPE_PERF_PERF_ACTIVITY_H
+#define HANGSCOPE_PERF_PERF_ACTIVITY_H
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "perf/perf_file.h"
+#include "perf/perf_record.h"
+
+namespace hangscope {
+
+// The newest of something that happened to a thread.
+struct PerfInstant {
+  TimeNs time = -1;  // -1: never
+  int cpu = -1;
+
+  bool happened() const { return time >= 0; }
+};
+
+struct PerfThreadActivity {
+  int pid = -1;
+  int tid = -1;
+  int parent = -1;              // the process that made this one, where a fork was recorded
+  std::string name;             // as it is in the records
+  uint64_t records = 0;
+  PerfInstant ran;              // its newest record of its own: it was on the CPU then
+  PerfInstant came;             // to a CPU, as a switch says
+  PerfInstant switched_out;
+  int64_t state_when_out = -1;  // of sched_switch: 0 wanted to go on, else TASK_ bits; -1: not known
+  bool preempted = false;
+  PerfInstant woken;
+  int woken_by = -1;
+  PerfInstant ended;
+  PerfInstant entered;          // a system call
+  PerfInstant left;             // one
+  int64_t system_call = -1;
+  std::string system_call_name; // where its event says so: "futex"
+  std::array<uint64_t, 6> arguments{};
+  bool has_arguments = false;
+  size_t last_event = 0;        // of the newest sample
+  std::string last_raw;         // its bytes
+  TimeNs last_sample = -1;
+
+  // On the CPU when it was last heard of, as far as anything tells.
+  bool IsRunning() const { return !ended.happened() && ran.happened() && ran.time > switched_out.time; }
+  // Off the CPU, and wants it.
+  bool IsWaitingForCpu() const { return !IsRunning() && switched_out.happened() && (preempted || state_when_out == 0 || woken.time > switched_out.time); }
+};
+
+struct PerfCpuActivity {
+  int cpu = -1;        // -1: the records do not say
+  uint64_t records = 0;
+  uint64_t bytes = 0;  // of the records
+  TimeNs first = -1;
+  TimeNs last = -1;
+  int last_tid = -1;
+  struct Loss {
+    TimeSpan time;     // between the record before it and the one that tells it
+    uint64_t records = 0;
+  };
+  std::vector<Loss> losses;  // bounded; what is more is added to the last one
+  uint64_t lost_records = 0;
+};
+
+// A thread came to a CPU, or left it.
+struct PerfSwitchAt {
+  TimeNs time = 0;
+  int cpu = -1;
+  int tid = -1;
+  bool out = false;
+};
+
+class PerfActivity {
+ public:
+  // `events` must outlive it.
+  explicit PerfActivity(const std::vector<PerfEvent>& events);
+  void Add(const PerfRecord& record);
+
+  const std::unordered_map<int, PerfThreadActivity>& threads() const { return threads_; }
+  const std::map<int, PerfCpuActivity>& cpus() const { return cpus_; }
+  // In the order of the file; at most kMostSwitches, the others are counted.
+  const std::vector<PerfSwitchAt>& switches() const { return switches_; }
+  uint64_t more_switches() const { return more_switches_; }
+  uint64_t records() const { return records_; }
+  uint64_t samples() const { return samples_; }
+  uint64_t lost_records() const { return lost_records_; }
+  // Records that tell of more threads than are kept.
+  uint64_t left_out() const { return left_out_; }
+  // By event.
+  const std::vector<uint64_t>& samples_of() const { return samples_of_; }
+  // The newest of all; -1: no record has a time.
+  TimeNs last() const { return last_; }
+  TimeNs first() const { return first_; }
+  // It records every process, as its thread map says.
+  bool whole_machine() const { return whole_machine_; }
+  // It entered one and did not return, for certain: returns are recorded, or it left the CPU after it had entered.
+  bool IsInSystemCall(const PerfThreadActivity& thread) const;
+  // "comm=x pid=3" of a thread's newest sample; empty: no tracepoint.
+  std::string Describe(const PerfThreadActivity& thread) const;
+
+ private:
+  enum class Kind { kOther, kSwitch, kWakeup, kEnter, kLeave, kEnterNamed, kLeaveNamed };
+  struct EventKind {
+    Kind kind = Kind::kOther;
+    std::string call;  // of kEnterNamed: "futex"
+    std::optional<TracepointFormat> format;
+  };
+  static EventKind KindOf(const PerfEvent& event);
+
+  PerfThreadActivity* Thread(int tid);
+  void AddTimes(const PerfRecord& record);
+  void AddLoss(const PerfRecord& record, uint64_t lost);
+  void AddSample(const PerfRecord& record);
+  void AddSchedSwitch(const PerfRecord& record, const TracepointFormat& format);
+  void AddEntered(const PerfRecord& record, const EventKind& kind);
+  void AddSideBand(const PerfRecord& record);
+  void Switch(int tid, const PerfRecord& record, bool out, int64_t state, bool preempted);
+  void Name(int tid, int pid, std::string_view name, bool is_own_record);
+
+  const std::vector<PerfEvent>& events_;
+  std::vector<EventKind> kinds_;
+  std::unordered_map<int, PerfThreadActivity> threads_;
+  std::map<int, PerfCpuActivity> cpus_;
+  std::vector<PerfSwitchAt> switches_;
+  uint64_t more_switches_ = 0;
+  uint64_t records_ = 0;
+  uint64_t samples_ = 0;
+  uint64_t lost_records_ = 0;
+  uint64_t left_out_ = 0;
+  bool has_sched_switch_ = false;
+  bool has_returns_ = false;
+  std::vector<uint64_t> samples_of_;
+  TimeNs first_ = -1;
+  TimeNs last_ = -1;
+  bool whole_machine_ = false;
+};
+
+}  // namespace hangscope
+
+#endif

@@ -1,0 +1,52 @@
+// What a perf.data says about a hang: who stands still, and how. Without memory and stacks little is certain: what
+// sleeps may sleep for a reason, so only those who want to run and do not, and those whom no signal would wake, count.
+#ifndef HANGSCOPE_PERF_PERF_ANALYSIS_H
+#define HANGSCOPE_PERF_PERF_ANALYSIS_H
+
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "perf/perf_activity.h"
+#include "model/confidence.h"
+
+namespace hangscope {
+
+enum class PerfThreadState { kRunning, kWaitsForCpu, kBlocked, kEnded, kUnknown };
+
+// Where a thread was when the recording ended, and since when.
+struct PerfThreadView {
+  const PerfThreadActivity* thread = nullptr;
+  PerfThreadState state = PerfThreadState::kUnknown;
+  TimeNs since = -1;  // -1: not known
+  char letter = ' ';  // of kBlocked: as ps has it; '?': not known
+  bool is_other = false;  // of a whole machine: not of the program that was started with the recording
+};
+
+struct PerfFinding {
+  Confidence confidence = Confidence::kPossible;
+  int tid = -1;        // -1: of all
+  std::string summary; // one sentence without an end
+  std::vector<std::string> doubts;
+
+  bool IsBad() const { return confidence > Confidence::kPossible; }
+};
+
+struct PerfAnalysis {
+  // Of the program first; there, running, waiting for a CPU, blocked, others; in each, the newest first.
+  std::vector<PerfThreadView> threads;
+  std::vector<PerfFinding> findings;    // the worst first; bounded
+};
+
+struct PerfQuestion {
+  TimeNs stall = 0;     // what lasts so long is a hang
+  TimeNs end = 0;       // when it was asked: the trigger; else the newest record
+  std::string command;  // that was recorded, as the file has it
+};
+
+// `activity` must outlive the result.
+PerfAnalysis AnalysePerf(const PerfActivity& activity, const PerfQuestion& question);
+
+}  // namespace hangscope
+
+#endif

@@ -1,0 +1,317 @@
+#include "perf/perf_file_writer.h"
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <map>
+#include <string_view>
+
+#include "hangscope/version.h"
+
+namespace hangscope {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "written in this machine's order, which is said to be this");
+
+struct Section {
+  uint64_t offset = 0;
+  uint64_t size = 0;
+};
+
+struct FileHeader {
+  char magic[8] = {'P', 'E', 'R', 'F', 'I', 'L', 'E', '2'};
+  uint64_t size = sizeof(FileHeader);
+  uint64_t attribute_size = sizeof(perf_event_attr) + sizeof(Section);
+  Section attributes;
+  Section data;
+  Section event_types;  // of old files
+  uint64_t features[4] = {};
+};
+static_assert(sizeof(FileHeader) == 104);
+
+// Bits of FileHeader::features, and the order of the table behind the data.
+enum Feature { kTracingData = 1, kHostName = 3, kRelease = 4, kVersion = 5, kArchitecture = 6, kCpus = 7, kCommandLine = 11, kEvents = 12 };
+
+// Record types that perf adds to the kernel's.
+constexpr uint32_t kRecordAuxTrace = 71;
+
+struct AuxTraceRecord {
+  perf_event_header header{};
+  uint64_t size = 0;
+  uint64_t offset = 0;
+  uint64_t reference = 0;
+  uint32_t index = 0;
+  uint32_t tid = 0;
+  uint32_t cpu = 0;
+  uint32_t reserved = 0;
+};
+static_assert(sizeof(AuxTraceRecord) == 48);
+
+template <typename T>
+void Add(std::string* bytes, const T& value) {
+  bytes->append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+// With its end, filled up to a multiple of 64.
+void AddText(std::string* bytes, std::string_view text) {
+  const size_t size = (text.size() + 1 + 63) / 64 * 64;
+  Add(bytes, static_cast<uint32_t>(size));
+  bytes->append(text);
+  bytes->append(size - text.size(), '\0');
+}
+
+std::string TextFeature(std::string_view text) {
+  std::string bytes;
+  if (!text.empty()) AddText(&bytes, text);
+  return bytes;
+}
+
+std::string CpusFeature(const PerfFileOrigin& origin) {
+  std::string bytes;
+  if (origin.cpus_available == 0) return bytes;
+  Add(&bytes, origin.cpus_available);
+  Add(&bytes, origin.cpus_online);
+  return bytes;
+}
+
+std::string CommandFeature(const std::vector<std::string>& command) {
+  std::string bytes;
+  if (command.empty()) return bytes;
+  Add(&bytes, static_cast<uint32_t>(command.size()));
+  for (const std::string& word : command) AddText(&bytes, word);
+  return bytes;
+}
+
+perf_event_attr AttributeOf(const PerfEvent& event) {
+  perf_event_attr attr = event.attr;
+  attr.size = sizeof attr;
+  return attr;
+}
+
+std::string EventsFeature(const std::vector<PerfEvent>& events) {
+  std::string bytes;
+  Add(&bytes, static_cast<uint32_t>(events.size()));
+  Add(&bytes, static_cast<uint32_t>(sizeof(perf_event_attr)));
+  for (const PerfEvent& event : events) {
+    Add(&bytes, AttributeOf(event));
+    Add(&bytes, static_cast<uint32_t>(event.ids.size()));
+    AddText(&bytes, event.name);
+    for (const uint64_t id : event.ids) Add(&bytes, id);
+  }
+  return bytes;
+}
+
+std::string_view SystemOf(const PerfEvent& event) {
+  if (!event.system.empty()) return event.system;
+  const std::string_view name = event.name;
+  return name.substr(0, name.find(':'));
+}
+
+// perf rejects the whole file where one tracepoint's format is unknown: one without fields stands in for it.
+std::string FormatOf(const PerfEvent& event) {
+  if (!event.format.empty()) return event.format;
+  const size_t colon = event.name.find(':');
+  return fmt::format(
+      "name: {}\nID: {}\nformat:\n"
+      "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+      "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+      "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+      "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\nprint fmt: \"fields unknown\"\n",
+      colon == std::string::npos ? event.name : event.name.substr(colon + 1), event.attr.config);
+}
+
+// Describe a ring of ftrace's. None of its pages are in the file, but perf does not read on where these are empty.
+constexpr std::string_view kHeaderPage =
+    "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
+    "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
+    "\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"
+    "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:1;\n";
+constexpr std::string_view kHeaderEvent = "# compressed entry header\n";
+
+void AddTracingFile(std::string* bytes, std::string_view name, std::string_view content) {
+  bytes->append(name);
+  bytes->push_back('\0');
+  Add(bytes, static_cast<uint64_t>(content.size()));
+  bytes->append(content);
+}
+
+// The tracepoints' formats in the form of trace-cmd's files, version 0.6.
+std::string TracingDataFeature(const std::vector<PerfEvent>& events) {
+  std::map<std::string_view, std::vector<std::string>> systems;
+  for (const PerfEvent& event : events) {
+    if (event.attr.type == PERF_TYPE_TRACEPOINT) systems[SystemOf(event)].push_back(FormatOf(event));
+  }
+  std::string bytes;
+  if (systems.empty()) return bytes;
+  bytes.append("\x17\x08\x44tracing0.6");
+  bytes.append(2, '\0');  // the version's end; little-endian
+  bytes.push_back(static_cast<char>(sizeof(long)));
+  Add(&bytes, static_cast<uint32_t>(sysconf(_SC_PAGESIZE)));
+  AddTracingFile(&bytes, "header_page", kHeaderPage);
+  AddTracingFile(&bytes, "header_event", kHeaderEvent);
+  Add(&bytes, uint32_t{0});  // formats of ftrace's own
+  Add(&bytes, static_cast<uint32_t>(systems.size()));
+  for (const auto& [system, formats] : systems) {
+    bytes.append(system);
+    bytes.push_back('\0');
+    Add(&bytes, static_cast<uint32_t>(formats.size()));
+    for (const std::string& format : formats) {
+      Add(&bytes, static_cast<uint64_t>(format.size()));
+      bytes.append(format);
+    }
+  }
+  Add(&bytes, uint32_t{0});  // kallsyms
+  Add(&bytes, uint32_t{0});  // formats of trace_printk
+  Add(&bytes, uint64_t{0});  // names of tasks: the side band has them
+  return bytes;
+}
+
+// What follows a record that is no sample, where the event asks for it (sample_id_all).
+std::string RecordTrailer(const perf_event_attr& attr, TimeNs time, int cpu, uint64_t id) {
+  std::string bytes;
+  if (!attr.sample_id_all) return bytes;
+  if (attr.sample_type & PERF_SAMPLE_TID) Add(&bytes, uint64_t{0});
+  if (attr.sample_type & PERF_SAMPLE_TIME) Add(&bytes, static_cast<uint64_t>(time));
+  if (attr.sample_type & PERF_SAMPLE_ID) Add(&bytes, id);
+  if (attr.sample_type & PERF_SAMPLE_STREAM_ID) Add(&bytes, id);
+  if (attr.sample_type & PERF_SAMPLE_CPU) Add(&bytes, static_cast<uint64_t>(static_cast<uint32_t>(std::max(cpu, 0))));
+  if (attr.sample_type & PERF_SAMPLE_IDENTIFIER) Add(&bytes, id);
+  return bytes;
+}
+
+std::string LostRecord(const std::vector<PerfEvent>& events, uint64_t lost, TimeNs time, int cpu) {
+  if (lost == 0 || events.empty() || events.front().ids.empty()) return {};
+  const uint64_t id = events.front().ids.front();
+  const std::string trailer = RecordTrailer(events.front().attr, time, cpu, id);
+  perf_event_header header{};
+  header.type = PERF_RECORD_LOST;
+  header.size = static_cast<uint16_t>(sizeof header + 16 + trailer.size());
+  std::string bytes;
+  Add(&bytes, header);
+  Add(&bytes, id);
+  Add(&bytes, lost);
+  return bytes + trailer;
+}
+
+class Writer {
+ public:
+  explicit Writer(std::unique_ptr<File> file) : file_(std::move(file)) {}
+
+  uint64_t at() const { return at_; }
+  // After a failure nothing more is written.
+  void Append(std::string_view bytes) {
+    PutAt(at_, bytes);
+    at_ += bytes.size();
+  }
+  void PutAt(uint64_t offset, std::string_view bytes) {
+    if (!status_.ok() || bytes.empty()) return;
+    size_t written = 0;
+    status_ = file_->WriteAt(offset, bytes, &written);
+  }
+  Status status() const { return status_; }
+
+ private:
+  std::unique_ptr<File> file_;
+  uint64_t at_ = 0;
+  Status status_;
+};
+
+// The ids in front of the attributes, which point at them.
+void WriteAttributes(const std::vector<PerfEvent>& events, FileHeader* header, Writer* out) {
+  std::string attributes;
+  for (const PerfEvent& event : events) {
+    const Section ids{out->at(), event.ids.size() * sizeof(uint64_t)};
+    out->Append({reinterpret_cast<const char*>(event.ids.data()), ids.size});
+    Add(&attributes, AttributeOf(event));
+    Add(&attributes, ids);
+  }
+  header->attributes = {out->at(), attributes.size()};
+  out->Append(attributes);
+}
+
+void WriteAux(const AuxRing& ring, uint32_t index, Writer* out) {
+  if (ring.bytes.empty()) return;
+  AuxTraceRecord record;
+  record.header.type = kRecordAuxTrace;
+  record.header.size = sizeof record;
+  record.size = ring.bytes.size();
+  record.offset = ring.head - ring.bytes.size();
+  record.reference = static_cast<uint64_t>(ring.taken);
+  record.index = index;
+  record.tid = static_cast<uint32_t>(ring.tid);
+  record.cpu = static_cast<uint32_t>(ring.cpu);
+  out->Append({reinterpret_cast<const char*>(&record), sizeof record});
+  out->Append(ring.bytes);
+}
+
+void WriteData(const CpuCapture& capture, FileHeader* header, Writer* out) {
+  header->data.offset = out->at();
+  out->Append(capture.side_band);
+  out->Append(LostRecord(capture.events, capture.side_band_lost, capture.time, -1));
+  for (const PerfRing& ring : capture.rings) {
+    out->Append(ring.records);
+    out->Append(LostRecord(capture.events, ring.lost_records, ring.taken, ring.cpu));
+  }
+  for (size_t i = 0; i < capture.aux.size(); ++i) WriteAux(capture.aux[i], static_cast<uint32_t>(i), out);
+  header->data.size = out->at() - header->data.offset;
+}
+
+// The table comes first, in the order of the bits.
+void WriteFeatures(const std::map<Feature, std::string>& features, FileHeader* header, Writer* out) {
+  std::string table;
+  std::string bytes;
+  uint64_t begin = out->at();
+  for (const auto& [feature, content] : features) begin += content.empty() ? 0 : sizeof(Section);
+  for (const auto& [feature, content] : features) {
+    if (content.empty()) continue;
+    header->features[feature / 64] |= uint64_t{1} << (feature % 64);
+    Add(&table, Section{begin + bytes.size(), content.size()});
+    bytes += content;
+  }
+  out->Append(table);
+  out->Append(bytes);
+}
+
+}  // namespace
+
+PerfFileOrigin ThisMachine() {
+  PerfFileOrigin origin;
+  utsname names{};
+  if (uname(&names) == 0) {
+    origin.host = names.nodename;
+    origin.release = names.release;
+    origin.architecture = names.machine;
+  }
+  origin.cpus_available = static_cast<uint32_t>(std::max(0L, sysconf(_SC_NPROCESSORS_CONF)));
+  origin.cpus_online = static_cast<uint32_t>(std::max(0L, sysconf(_SC_NPROCESSORS_ONLN)));
+  return origin;
+}
+
+Result<uint64_t> WritePerfFile(FileSystem& files, const std::string& path, const CpuCapture& capture, const PerfFileOrigin& origin) {
+  if (Status status = files.Remove(path); !status.ok()) return status;
+  auto file = files.Open(path, FileSystem::Mode::kCreate);
+  if (!file.ok()) return file.status();
+  Writer out(std::move(*file));
+  FileHeader header;
+  out.Append({reinterpret_cast<const char*>(&header), sizeof header});
+  WriteAttributes(capture.events, &header, &out);
+  WriteData(capture, &header, &out);
+  WriteFeatures({{kTracingData, TracingDataFeature(capture.events)},
+                 {kHostName, TextFeature(origin.host)},
+                 {kRelease, TextFeature(origin.release)},
+                 {kVersion, TextFeature("hangscope " HANGSCOPE_VERSION)},
+                 {kArchitecture, TextFeature(origin.architecture)},
+                 {kCpus, CpusFeature(origin)},
+                 {kCommandLine, CommandFeature(origin.command)},
+                 {kEvents, EventsFeature(capture.events)}},
+                &header, &out);
+  out.PutAt(0, {reinterpret_cast<const char*>(&header), sizeof header});
+  if (!out.status().ok()) return out.status();
+  return out.at();
+}
+
+}  // namespace hangscope

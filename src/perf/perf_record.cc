@@ -1,0 +1,258 @@
+#include "perf/perf_record.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+namespace hangscope {
+namespace {
+
+constexpr uint32_t kFirstTypeOfTools = 64;  // PERF_RECORD_USER_TYPE_START: perf's own records, without a trailer
+constexpr size_t kWord = 8;
+// What a trailer may hold, in its order (sample_id_all).
+constexpr uint64_t kTrailer = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
+
+size_t Words(uint64_t bits) { return static_cast<size_t>(std::popcount(bits)); }
+
+uint64_t WordAt(std::string_view bytes, size_t word) {
+  uint64_t number;
+  std::memcpy(&number, bytes.data() + word * kWord, sizeof number);
+  return number;
+}
+
+int LowHalf(uint64_t word) { return static_cast<int>(static_cast<uint32_t>(word)); }
+int HighHalf(uint64_t word) { return static_cast<int>(static_cast<uint32_t>(word >> 32)); }
+
+// Takes a record's fields one after the other; `ok` turns false, for good, where one does not fit.
+class Cursor {
+ public:
+  explicit Cursor(std::string_view bytes) : rest_(bytes) {}
+
+  uint64_t Word() {
+    const std::string_view bytes = Words(1);
+    return bytes.empty() ? 0 : WordAt(bytes, 0);
+  }
+  // A number of bytes that is no multiple of 8 is what raw data has: 32 bits of size come before it.
+  std::string_view SizedBytes() {
+    if (rest_.size() < sizeof(uint32_t)) return Refuse();
+    uint32_t size;
+    std::memcpy(&size, rest_.data(), sizeof size);
+    rest_.remove_prefix(sizeof size);
+    return Take(size);
+  }
+  std::string_view Words(uint64_t count) {
+    if (count > rest_.size() / kWord) return Refuse();
+    return Take(count * kWord);
+  }
+  void SkipEach(uint64_t words, uint64_t count) {
+    if (words != 0 && count > rest_.size() / kWord / words) (void)Refuse();
+    else (void)Words(words * count);
+  }
+  bool ok() const { return ok_; }
+
+ private:
+  std::string_view Refuse() {
+    ok_ = false;
+    rest_ = {};
+    return {};
+  }
+  std::string_view Take(uint64_t bytes) {
+    if (bytes > rest_.size()) return Refuse();
+    const std::string_view taken = rest_.substr(0, bytes);
+    rest_.remove_prefix(bytes);
+    return taken;
+  }
+
+  std::string_view rest_;
+  bool ok_ = true;
+};
+
+void SkipCounters(Cursor& cursor, uint64_t read_format) {
+  const uint64_t times = Words(read_format & (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING));
+  const uint64_t each = 1 + Words(read_format & (PERF_FORMAT_ID | PERF_FORMAT_LOST));
+  const uint64_t count = (read_format & PERF_FORMAT_GROUP) != 0 ? cursor.Word() : 1;
+  (void)cursor.Words(times);
+  cursor.SkipEach(each, count);
+}
+
+void SkipBranches(Cursor& cursor, uint64_t branch_sample_type) {
+  const uint64_t count = cursor.Word();
+  if ((branch_sample_type & PERF_SAMPLE_BRANCH_HW_INDEX) != 0) (void)cursor.Word();
+  cursor.SkipEach(3, count);
+}
+
+void SkipRegisters(Cursor& cursor, uint64_t registers) {
+  if (cursor.Word() != PERF_SAMPLE_REGS_ABI_NONE) (void)cursor.Words(Words(registers));
+}
+
+void SkipStack(Cursor& cursor) {
+  const uint64_t bytes = cursor.Word();
+  if (bytes == 0) return;
+  (void)cursor.Words(bytes / kWord);
+  (void)cursor.Word();  // how much of it is filled
+}
+
+// Behind the fields that somebody asks for: only whether they fit.
+bool RestFits(Cursor cursor, const perf_event_attr& attr) {
+  const uint64_t has = attr.sample_type;
+  if ((has & PERF_SAMPLE_BRANCH_STACK) != 0) SkipBranches(cursor, attr.branch_sample_type);
+  if ((has & PERF_SAMPLE_REGS_USER) != 0) SkipRegisters(cursor, attr.sample_regs_user);
+  if ((has & PERF_SAMPLE_STACK_USER) != 0) SkipStack(cursor);
+  (void)cursor.Words(Words(has & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_TRANSACTION)));
+  if ((has & PERF_SAMPLE_REGS_INTR) != 0) SkipRegisters(cursor, attr.sample_regs_intr);
+  (void)cursor.Words(Words(has & (PERF_SAMPLE_PHYS_ADDR | PERF_SAMPLE_CGROUP | PERF_SAMPLE_DATA_PAGE_SIZE | PERF_SAMPLE_CODE_PAGE_SIZE)));
+  if ((has & PERF_SAMPLE_AUX) != 0) (void)cursor.Words(cursor.Word() / kWord);
+  return cursor.ok();
+}
+
+bool TakeSample(const perf_event_attr& attr, PerfRecord* record) {
+  const uint64_t has = attr.sample_type;
+  Cursor cursor(record->body);
+  if ((has & PERF_SAMPLE_IDENTIFIER) != 0) (void)cursor.Word();
+  if ((has & PERF_SAMPLE_IP) != 0) record->ip = cursor.Word();
+  if ((has & PERF_SAMPLE_TID) != 0) {
+    const uint64_t word = cursor.Word();
+    record->pid = LowHalf(word);
+    record->tid = HighHalf(word);
+  }
+  if ((has & PERF_SAMPLE_TIME) != 0) record->time = static_cast<TimeNs>(cursor.Word());
+  if ((has & PERF_SAMPLE_ADDR) != 0) record->address = cursor.Word();
+  if ((has & PERF_SAMPLE_ID) != 0) (void)cursor.Word();
+  if ((has & PERF_SAMPLE_STREAM_ID) != 0) (void)cursor.Word();
+  if ((has & PERF_SAMPLE_CPU) != 0) record->cpu = LowHalf(cursor.Word());
+  if ((has & PERF_SAMPLE_PERIOD) != 0) record->period = cursor.Word();
+  if ((has & PERF_SAMPLE_READ) != 0) SkipCounters(cursor, attr.read_format);
+  if ((has & PERF_SAMPLE_CALLCHAIN) != 0) record->call_chain = cursor.Words(cursor.Word());
+  if ((has & PERF_SAMPLE_RAW) != 0) record->raw = cursor.SizedBytes();
+  return RestFits(cursor, attr);
+}
+
+bool TakeTrailer(const perf_event_attr& attr, PerfRecord* record) {
+  if (attr.sample_id_all == 0) return true;
+  const uint64_t has = attr.sample_type & kTrailer;
+  const size_t bytes = Words(has) * kWord;
+  if (record->body.size() < bytes) return false;
+  Cursor cursor(record->body.substr(record->body.size() - bytes));
+  const uint64_t ids = (has & PERF_SAMPLE_TID) != 0 ? cursor.Word() : 0;
+  const uint64_t time = (has & PERF_SAMPLE_TIME) != 0 ? cursor.Word() : 0;
+  // perf writes records of its own making (those who ran before it came) with trailers of zeros, but for the id.
+  if ((has & PERF_SAMPLE_TIME) != 0 && time == 0) return true;
+  if ((has & PERF_SAMPLE_TID) != 0) {
+    record->pid = LowHalf(ids);
+    record->tid = HighHalf(ids);
+  }
+  if ((has & PERF_SAMPLE_TIME) != 0) record->time = static_cast<TimeNs>(time);
+  (void)cursor.Words(Words(has & (PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID)));
+  if ((has & PERF_SAMPLE_CPU) != 0) record->cpu = LowHalf(cursor.Word());
+  return cursor.ok();
+}
+
+// Which word of a sample's body is the event's id. Nothing: it has none.
+std::optional<size_t> IdOfSample(const perf_event_attr& attr) {
+  if ((attr.sample_type & PERF_SAMPLE_IDENTIFIER) != 0) return 0;
+  if ((attr.sample_type & PERF_SAMPLE_ID) == 0) return std::nullopt;
+  return Words(attr.sample_type & (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR));
+}
+
+// The same of other records, counted from the body's end: 1 is the last word.
+std::optional<size_t> IdOfTrailer(const perf_event_attr& attr) {
+  if (attr.sample_id_all == 0) return std::nullopt;
+  if ((attr.sample_type & PERF_SAMPLE_IDENTIFIER) != 0) return 1;
+  if ((attr.sample_type & PERF_SAMPLE_ID) == 0) return std::nullopt;
+  return 1 + Words(attr.sample_type & (PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU));
+}
+
+}  // namespace
+
+PerfRecordParser::PerfRecordParser(const std::vector<PerfEvent>& events) : events_(events) {
+  for (size_t i = 0; i < events.size(); ++i) {
+    places_.push_back(PlacesOf(events[i].attr));
+    for (const uint64_t id : events[i].ids) event_of_id_.push_back({id, i});
+  }
+  // Of several events with one id the first has it.
+  std::stable_sort(event_of_id_.begin(), event_of_id_.end(), [](const EventOfId& a, const EventOfId& b) { return a.id < b.id; });
+  if (events.size() < 2) return;
+  id_of_sample_ = IdOfSample(events.front().attr);
+  id_of_other_ = IdOfTrailer(events.front().attr);
+}
+
+PerfRecordParser::Places PerfRecordParser::PlacesOf(const perf_event_attr& attr) {
+  constexpr uint64_t kFixed = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_ID |
+                              PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
+  Places places;
+  places.fixed = (attr.sample_type & ~(kFixed | PERF_SAMPLE_RAW)) == 0;
+  places.has_raw = (attr.sample_type & PERF_SAMPLE_RAW) != 0;
+  uint8_t unused = 0;
+  const std::pair<uint64_t, uint8_t*> in_order[] = {{PERF_SAMPLE_IDENTIFIER, &unused}, {PERF_SAMPLE_IP, &places.ip}, {PERF_SAMPLE_TID, &places.ids},
+                                                    {PERF_SAMPLE_TIME, &places.time}, {PERF_SAMPLE_ADDR, &places.address}, {PERF_SAMPLE_ID, &unused},
+                                                    {PERF_SAMPLE_STREAM_ID, &unused}, {PERF_SAMPLE_CPU, &places.cpu}, {PERF_SAMPLE_PERIOD, &places.period}};
+  for (const auto& [bit, place] : in_order) {
+    if ((attr.sample_type & bit) != 0) *place = places.words++;
+  }
+  return places;
+}
+
+// As TakeSample.
+bool PerfRecordParser::TakeSampleAt(const Places& places, PerfRecord* record) {
+  const std::string_view body = record->body;
+  const size_t fixed_bytes = places.words * kWord;
+  if (body.size() < fixed_bytes) return false;
+  if (places.ip != Places::kNone) record->ip = WordAt(body, places.ip);
+  if (places.ids != Places::kNone) {
+    const uint64_t word = WordAt(body, places.ids);
+    record->pid = LowHalf(word);
+    record->tid = HighHalf(word);
+  }
+  if (places.time != Places::kNone) record->time = static_cast<TimeNs>(WordAt(body, places.time));
+  if (places.address != Places::kNone) record->address = WordAt(body, places.address);
+  if (places.cpu != Places::kNone) record->cpu = LowHalf(WordAt(body, places.cpu));
+  if (places.period != Places::kNone) record->period = WordAt(body, places.period);
+  if (!places.has_raw) return true;
+  uint32_t raw_bytes;
+  if (body.size() - fixed_bytes < sizeof raw_bytes) return false;
+  std::memcpy(&raw_bytes, body.data() + fixed_bytes, sizeof raw_bytes);
+  if (raw_bytes > body.size() - fixed_bytes - sizeof raw_bytes) return false;
+  record->raw = body.substr(fixed_bytes + sizeof raw_bytes, raw_bytes);
+  return true;
+}
+
+// Where the id is depends on the event, which only the id tells: so all events of a file have it at the same
+// place, and one that has it elsewhere is not found there.
+size_t PerfRecordParser::EventOf(uint32_t type, std::string_view body) const {
+  const bool is_sample = type == PERF_RECORD_SAMPLE;
+  const auto& word = is_sample ? id_of_sample_ : id_of_other_;
+  const size_t words = body.size() / kWord;
+  if (!word || (is_sample ? words <= *word : words < *word)) return 0;
+  const uint64_t id = WordAt(body, is_sample ? *word : words - *word);
+  // Halves of what is left, without a branch that would be guessed wrong every other time.
+  const EventOfId* at = event_of_id_.data();
+  size_t left = event_of_id_.size();
+  while (left > 1) {
+    const size_t half = left / 2;
+    at += at[half - 1].id < id ? half : 0;
+    left -= half;
+  }
+  return left == 1 && at->id == id ? at->event : 0;
+}
+
+bool PerfRecordParser::Parse(std::string_view bytes, PerfRecord* record) const {
+  const size_t size = PerfRecordBytes(bytes);
+  if (size == 0 || size > bytes.size()) return false;
+  perf_event_header header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  *record = PerfRecord();
+  record->type = header.type;
+  record->misc = header.misc;
+  record->body = bytes.substr(sizeof header, size - sizeof header);
+  if (header.type >= kFirstTypeOfTools) return true;
+  if (size % kWord != 0) return false;
+  if (events_.empty()) return header.type != PERF_RECORD_SAMPLE;
+  record->event = EventOf(header.type, record->body);
+  const perf_event_attr& attr = events_[record->event].attr;
+  if (header.type != PERF_RECORD_SAMPLE) return TakeTrailer(attr, record);
+  const Places& places = places_[record->event];
+  return places.fixed ? TakeSampleAt(places, record) : TakeSample(attr, record);
+}
+
+}  // namespace hangscope

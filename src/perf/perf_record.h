@@ -1,0 +1,86 @@
+// The records of perf: from the bytes of a ring or of a perf.data file to fields.
+// Source of the format: perf_event_open(2) and linux/perf_event.h.
+#ifndef HANGSCOPE_PERF_PERF_RECORD_H
+#define HANGSCOPE_PERF_PERF_RECORD_H
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "perf/tracepoint_format.h"
+#include "model/perf_event.h"
+
+namespace hangscope {
+
+// Valid as long as the bytes that it was read from. What a record does not say is -1, 0 or empty.
+struct PerfRecord {
+  uint32_t type = 0;        // PERF_RECORD_*
+  uint16_t misc = 0;
+  size_t event = 0;         // of the events; the first where the record does not say
+  TimeNs time = -1;         // of the event's clock
+  int pid = -1;             // who ran when it was recorded: not always the one that it is about
+  int tid = -1;
+  int cpu = -1;
+  uint64_t ip = 0;
+  uint64_t address = 0;
+  uint64_t period = 0;
+  std::string_view call_chain;  // 64-bit words
+  std::string_view raw;         // of a tracepoint
+  std::string_view body;        // after the header: all of it
+};
+
+// Any thread may ask.
+class PerfRecordParser {
+ public:
+  // `events` must outlive it, and not change.
+  explicit PerfRecordParser(const std::vector<PerfEvent>& events);
+
+  // The record at the begin of `bytes`, all of it there. Nothing where it cannot be one: sizes contradict.
+  std::optional<PerfRecord> Parse(std::string_view bytes) const {
+    PerfRecord record;
+    return Parse(bytes, &record) ? std::optional(record) : std::nullopt;
+  }
+  // The same into *record; false, and it means nothing: it cannot be one.
+  bool Parse(std::string_view bytes, PerfRecord* record) const;
+  const std::vector<PerfEvent>& events() const { return events_; }
+
+ private:
+  // Where the samples of an event have what, if none of it stands behind something whose size they tell themselves.
+  struct Places {
+    static constexpr uint8_t kNone = 0xff;
+
+    bool fixed = false;
+    uint8_t ip = kNone, ids = kNone, time = kNone, address = kNone, cpu = kNone, period = kNone;  // words of the body
+    uint8_t words = 0;     // of all these
+    bool has_raw = false;  // behind them
+  };
+  struct EventOfId {
+    uint64_t id = 0;
+    size_t event = 0;
+  };
+
+  static Places PlacesOf(const perf_event_attr& attr);
+  static bool TakeSampleAt(const Places& places, PerfRecord* record);
+  size_t EventOf(uint32_t type, std::string_view body) const;
+
+  const std::vector<PerfEvent>& events_;
+  std::vector<Places> places_;          // of each of them
+  std::optional<size_t> id_of_sample_;  // which word of its body; nothing: none is
+  std::optional<size_t> id_of_other_;   // which word from the body's end, 1 is the last
+  std::vector<EventOfId> event_of_id_;  // ascending
+};
+
+// The size of the record at the begin of `bytes`: 0 where they are too few or it cannot be one.
+inline size_t PerfRecordBytes(std::string_view bytes) {
+  perf_event_header header;
+  if (bytes.size() < sizeof header) return 0;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  return header.size < sizeof header ? 0 : header.size;
+}
+
+}  // namespace hangscope
+
+#endif

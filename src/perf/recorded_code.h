@@ -1,0 +1,66 @@
+// The code of programs that were recorded, from their files as they are here now: for hardware traces, which tell
+// branches and not instructions.
+#ifndef HANGSCOPE_PERF_RECORDED_CODE_H
+#define HANGSCOPE_PERF_RECORDED_CODE_H
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "code/elf_image.h"
+#include "hwtrace/instruction_trace.h"
+#include "perf/perf_file.h"
+#include "perf/perf_record.h"
+
+namespace hangscope {
+
+// One thread. A file whose build id is not the recorded one is not believed; one of which no build id was recorded,
+// only where it lies in the folder that was named.
+class RecordedCode {
+ public:
+  // `binaries`: a folder that has files by their path or their name; empty: they are where they were.
+  RecordedCode(const PerfFileFacts& facts, std::string binaries) : facts_(facts), binaries_(std::move(binaries)) {}
+
+  // Takes the mappings among a file's records.
+  void Add(const PerfRecord& record);
+  // What `pid` had mapped at `time`; the function holds `this`.
+  ReadCode CodeOf(int pid, TimeNs time);
+  // "function+0x10 file.c:3", "libc.so.6+0x1234"; empty: nothing is mapped there.
+  std::string PlaceOf(int pid, TimeNs time, uint64_t address);
+  // Why code is missing; a sentence each, once.
+  const std::vector<std::string>& troubles() const { return troubles_; }
+  bool any() const { return !mappings_.empty(); }
+
+ private:
+  struct Segment {
+    uint64_t file_offset = 0;
+    uint64_t bytes = 0;
+    uint64_t address = 0;
+  };
+  struct Binary {
+    std::string path;      // empty: there is none to be believed
+    std::vector<Segment> segments;
+    std::string code;      // the file's bytes
+    std::unique_ptr<ElfImage> image;
+    bool looked_for_image = false;
+  };
+  const PerfMapping* Find(int pid, TimeNs time, uint64_t address) const;
+  Binary& BinaryOf(const PerfMapping& mapping);
+  bool Take(const std::string& path, const PerfMapping& mapping, Binary* binary);
+  std::string RecordedId(const PerfMapping& mapping) const;
+
+  const PerfFileFacts& facts_;
+  const std::string binaries_;
+  std::unordered_map<int, std::vector<PerfMapping>> mappings_;  // by process, in the order of the file
+  size_t mapping_count_ = 0;
+  std::map<std::string, Binary> binaries_of_path_;
+  uint64_t bytes_held_ = 0;
+  std::vector<std::string> troubles_;
+};
+
+}  // namespace hangscope
+
+#endif

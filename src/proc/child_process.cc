@@ -1,0 +1,472 @@
+#include "proc/child_process.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <sstream>
+#include <utility>
+
+#include "proc/pseudo_terminal.h"
+#include "proc/proc_folder.h"
+
+namespace hangscope {
+namespace {
+
+constexpr int kPipeBytes = 1 << 20;  // fewer wake-ups than the default 64 KiB
+
+// A small file of /proc; empty if whom it tells of is gone, which may happen between
+// opening and reading it (and makes a stream throw).
+std::string ReadProcFile(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return {};
+  char buffer[4096];
+  const ssize_t got = read(fd, buffer, sizeof buffer);
+  close(fd);
+  return got > 0 ? std::string(buffer, static_cast<size_t>(got)) : std::string();
+}
+
+// All processes that descend from `root`, parents before children.
+std::vector<TaskStat> Descendants(pid_t root) {
+  const ProcFolder proc("/proc");
+  std::multimap<pid_t, TaskStat> by_parent;
+  for (const int pid : proc.Processes()) {
+    if (auto stat = proc.Stat(pid)) by_parent.emplace(stat->parent, std::move(*stat));
+  }
+  std::vector<TaskStat> found;
+  std::vector<pid_t> open = {root};
+  while (!open.empty()) {
+    const pid_t parent = open.back();
+    open.pop_back();
+    const auto [from, to] = by_parent.equal_range(parent);
+    for (auto at = from; at != to; ++at) {
+      found.push_back(at->second);
+      open.push_back(at->first == at->second.id ? 0 : at->second.id);
+    }
+  }
+  return found;
+}
+
+struct CurrentCall {
+  int64_t number = -1;    // -1: it runs, or may not be asked
+  uint64_t argument = 0;  // the first
+};
+
+// The system call that a thread waits in (Linux proc(5), /proc/PID/syscall).
+CurrentCall CallOf(const std::string& folder) {
+  std::istringstream file(ReadProcFile(folder + "/syscall"));
+  CurrentCall call;
+  std::string argument;
+  file >> call.number >> argument;
+  if (!file) return {};
+  call.argument = strtoull(argument.c_str(), nullptr, 16);
+  return call;
+}
+
+bool IsRunnable(const std::string& folder) {
+  const auto stat = ParseTaskStat(ReadProcFile(folder + "/stat"));
+  return stat && stat->state == ThreadState::kRunning;
+}
+
+bool IsTimedSleep(const CurrentCall& call) {
+  return call.number == SYS_nanosleep || call.number == SYS_clock_nanosleep;
+}
+
+bool IsWaitForDescriptors(const CurrentCall& call) {
+#ifdef SYS_poll
+  if (call.number == SYS_poll || call.number == SYS_select || call.number == SYS_epoll_wait) return true;
+#endif
+  return call.number == SYS_ppoll || call.number == SYS_pselect6 || call.number == SYS_epoll_pwait;
+}
+
+// A read of descriptor 0, or a wait for several while that is a terminal.
+bool WaitsForInput(pid_t pid, const CurrentCall& call) {
+  if (call.number == SYS_read) return call.argument == STDIN_FILENO;
+  if (!IsWaitForDescriptors(call)) return false;
+  char target[64] = {};
+  const ssize_t length = readlink(fmt::format("/proc/{}/fd/0", pid).c_str(), target, sizeof target - 1);
+  return length > 0 && (strncmp(target, "/dev/pts/", 9) == 0 || strncmp(target, "/dev/tty", 8) == 0);
+}
+
+std::vector<std::string> ThreadFolders(pid_t pid) {
+  std::vector<std::string> folders;
+  const std::string tasks = fmt::format("/proc/{}/task", pid);
+  DIR* stream = opendir(tasks.c_str());
+  if (stream == nullptr) return folders;
+  while (const dirent* entry = readdir(stream)) {
+    if (entry->d_name[0] != '.') folders.push_back(tasks + "/" + entry->d_name);
+  }
+  closedir(stream);
+  return folders;
+}
+
+std::string SyscallName(int64_t number) {
+  struct Name {
+    int64_t number;
+    const char* name;
+  };
+  static constexpr std::array kNames = {
+      Name{SYS_futex, "futex"},           Name{SYS_read, "read"},
+      Name{SYS_write, "write"},           Name{SYS_ppoll, "poll"},
+      Name{SYS_pselect6, "select"},       Name{SYS_epoll_pwait, "epoll_wait"},
+      Name{SYS_wait4, "wait4"},           Name{SYS_waitid, "waitid"},
+      Name{SYS_recvfrom, "recv"},         Name{SYS_recvmsg, "recvmsg"},
+      Name{SYS_accept, "accept"},         Name{SYS_accept4, "accept"},
+      Name{SYS_nanosleep, "nanosleep"},   Name{SYS_clock_nanosleep, "clock_nanosleep"},
+      Name{SYS_rt_sigsuspend, "sigsuspend"}, Name{SYS_rt_sigtimedwait, "sigwait"},
+#ifdef SYS_poll
+      Name{SYS_poll, "poll"},             Name{SYS_select, "select"},
+      Name{SYS_epoll_wait, "epoll_wait"}, Name{SYS_pause, "pause"},
+#endif
+  };
+  for (const Name& known : kNames) {
+    if (known.number == number) return known.name;
+  }
+  return {};
+}
+
+// Or the two ends of a pseudo terminal.
+struct Pipe {
+  int read_end = -1;
+  int write_end = -1;
+
+  Status Open(bool pty = false) {
+    if (pty) return OpenTerminal();
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return Status::FromErrno(errno, "create", "a pipe");
+    read_end = ends[0];
+    write_end = ends[1];
+    (void)fcntl(read_end, F_SETPIPE_SZ, kPipeBytes);  // the default will do, too
+    return {};
+  }
+  Status OpenTerminal() {
+    PseudoTerminal terminal;
+    Status status = terminal.Open();
+    read_end = terminal.leader;
+    write_end = terminal.follower;
+    return status;
+  }
+  void Close() {
+    if (read_end >= 0) close(read_end);
+    CloseWriteEnd();
+    read_end = -1;
+  }
+  void CloseWriteEnd() {
+    if (write_end >= 0) close(write_end);
+    write_end = -1;
+  }
+};
+
+// Between this process and its child.
+struct Pipes {
+  std::vector<Pipe> streams;  // those of the ChildOptions
+  Pipe failure;               // why exec failed, an errno
+  Pipe hold;                  // ends when the child may become the program; where it is to wait for that
+
+  Status Open(const ChildOptions& options) {
+    Status status = failure.Open();
+    if (status.ok() && options.before_exec) status = hold.Open();
+    for (const CapturedStream& stream : options.streams) {
+      if (!status.ok()) break;
+      status = streams.emplace_back().Open(stream.pty);
+    }
+    return status;
+  }
+  void Close() {
+    for (Pipe& pipe : streams) pipe.Close();
+    failure.Close();
+    hold.Close();
+  }
+  void CloseWriteEnds() {
+    for (Pipe& pipe : streams) pipe.CloseWriteEnd();
+    failure.CloseWriteEnd();
+  }
+};
+
+// Whether the process ignores the signal or has a handler for it.
+bool TakesSignal(pid_t pid, int signal_number) {
+  std::istringstream file(ReadProcFile(fmt::format("/proc/{}/status", pid)));
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("SigIgn:") && !line.starts_with("SigCgt:")) continue;
+    if ((strtoull(line.c_str() + 7, nullptr, 16) >> (signal_number - 1) & 1) != 0) return true;
+  }
+  return false;
+}
+
+// What Ctrl-Z does to a child that is the first of its session: nothing, since the
+// kernel lets SIGTSTP stop nobody who has no shell. Here we are the shell.
+void Suspend(pid_t child, int pty) {
+  if (tcgetpgrp(pty) == child && !TakesSignal(child, SIGTSTP)) kill(-child, SIGSTOP);
+}
+
+// What becomes of our terminal while the child runs.
+enum class TerminalUse {
+  kNone,   // there is none, or it is not ours to give
+  kLent,   // the child's group is in its foreground
+  kRelayed // the child has its own; what is typed at ours goes there
+};
+
+class PosixChild final : public ChildProcess {
+ public:
+  // `pty`: the child's own terminal, -1 if it has none; owned.
+  PosixChild(pid_t pid, std::vector<int> streams, std::function<bool(pid_t)> is_ours, TerminalUse terminal_use, int pty)
+      : pid_(pid), streams_(std::move(streams)), is_ours_(std::move(is_ours)), terminal_use_(terminal_use),
+        lent_now_(terminal_use == TerminalUse::kLent), pty_(pty) {
+    if (terminal_use == TerminalUse::kRelayed) {
+      keys_.emplace(STDIN_FILENO, fcntl(pty, F_DUPFD_CLOEXEC, 0), [pid, pty] { Suspend(pid, pty); });
+    }
+  }
+  ~PosixChild() override {
+    TakeTerminalBack();
+    if (pty_ >= 0) close(pty_);
+  }
+
+  pid_t pid() const override { return pid_; }
+  const std::vector<int>& stream_fds() const override { return streams_; }
+  void FollowTerminalSize() override {
+    if (pty_ < 0 || !hangscope::FollowTerminalSize(pty_)) return;
+    // The kernel tells those who have it as their controlling terminal.
+    if (terminal_use_ != TerminalUse::kRelayed) Signal(SIGWINCH);
+  }
+
+  std::optional<ChildExit> Poll() override {
+    for (;;) {
+      int status = 0;
+      const pid_t pid = waitpid(-1, &status, WNOHANG | WUNTRACED);
+      if (pid < 0 && errno == EINTR) continue;
+      if (pid <= 0) break;
+      if (pid != pid_) continue;  // an orphan of the child
+      if (WIFSTOPPED(status)) {
+        FollowStop();
+        continue;
+      }
+      exit_ = ChildExit{WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+                        WIFSIGNALED(status) ? WTERMSIG(status) : 0};
+      TakeTerminalBack();
+    }
+    return exit_;
+  }
+
+  void Signal(int signal_number) override { kill(-pid_, signal_number); }
+
+  void SignalDescendants(int signal_number) override {
+    for (const TaskStat& process : TheirDescendants()) kill(process.id, signal_number);
+  }
+
+  ChildActivity Activity() override {
+    ChildActivity activity;
+    std::map<pid_t, TimeNs> now;
+    for (const TaskStat& process : TheirDescendants()) {
+      const auto used = static_cast<TimeNs>(process.cpu_ticks) * (kSecond / sysconf(_SC_CLK_TCK));
+      now[process.id] = used;
+      const auto before = cpu_of_.find(process.id);
+      cpu_time_ += std::max<TimeNs>(0, used - (before != cpu_of_.end() ? before->second : 0));
+      if (process.state == ThreadState::kZombie) continue;
+      ++activity.processes;
+      if (process.state == ThreadState::kStopped || process.state == ThreadState::kTraced) activity.stopped = true;
+      const CurrentCall call = CallOf(fmt::format("/proc/{}", process.id));
+      if (WaitsForInput(process.id, call)) activity.waits_for_input = true;
+      if (call.number >= 0 && call.number != SYS_wait4 && call.number != SYS_waitid) {
+        activity.waits_in = SyscallName(call.number);
+      }
+      for (const std::string& thread : ThreadFolders(process.id)) {
+        if (IsTimedSleep(CallOf(thread))) activity.timed_sleep = true;
+        if (!activity.runnable && IsRunnable(thread)) activity.runnable = true;
+      }
+    }
+    cpu_of_ = std::move(now);
+    activity.cpu_time = cpu_time_;
+    return activity;
+  }
+
+ private:
+  // All but what hangscope started for itself.
+  std::vector<TaskStat> TheirDescendants() const {
+    std::vector<TaskStat> found = Descendants(getpid());
+    if (is_ours_) std::erase_if(found, [this](const TaskStat& process) { return is_ours_(process.id); });
+    return found;
+  }
+
+  // Job control: Ctrl-Z stopped the child's group, which has the terminal. Stop
+  // too, so that the shell comes back, and let both go on together. Our whole group
+  // stops, as it would have without us: make may be in it. (Not SIGSTOP: where there
+  // is no shell to come back, the kernel ignores SIGTSTP.)
+  void FollowStop() {
+    if (terminal_use_ == TerminalUse::kNone) return;
+    // After the shell's bg and fg, the child asked for a terminal that is ours again.
+    const bool wants_terminal = terminal_use_ == TerminalUse::kLent && !lent_now_ && tcgetpgrp(STDIN_FILENO) == getpgrp();
+    if (!wants_terminal) StopToo();
+    if (terminal_use_ == TerminalUse::kLent && tcgetpgrp(STDIN_FILENO) == getpgrp()) Lend();
+    kill(-pid_, SIGCONT);
+  }
+  void StopToo() {
+    if (keys_) keys_->Pause();
+    TakeBack();
+    kill(0, SIGTSTP);
+    if (keys_) keys_->Resume();
+  }
+  void Lend() { lent_now_ = tcsetpgrp(STDIN_FILENO, pid_) == 0; }
+  void TakeBack() {
+    if (std::exchange(lent_now_, false)) tcsetpgrp(STDIN_FILENO, getpgrp());  // SIGTTOU is blocked (session)
+  }
+  void TakeTerminalBack() {
+    keys_.reset();
+    TakeBack();
+    terminal_use_ = TerminalUse::kNone;
+  }
+
+  const pid_t pid_;
+  const std::vector<int> streams_;
+  const std::function<bool(pid_t)> is_ours_;
+  TerminalUse terminal_use_;
+  bool lent_now_;  // of kLent: not while the shell keeps us in the background
+  const int pty_;
+  std::optional<KeyRelay> keys_;
+  std::optional<ChildExit> exit_;
+  std::map<pid_t, TimeNs> cpu_of_;  // of each process, as of the last look
+  TimeNs cpu_time_ = 0;
+};
+
+// The same file under a number that no stream of the child will take.
+int MoveAway(int fd, const std::vector<CapturedStream>& streams) {
+  const auto is_taken = [&streams](int number) {
+    return std::any_of(streams.begin(), streams.end(), [number](const CapturedStream& s) { return s.child_fd == number; });
+  };
+  while (fd >= 0 && (fd <= STDERR_FILENO || is_taken(fd))) fd = fcntl(fd, F_DUPFD_CLOEXEC, fd + 1);
+  return fd;
+}
+
+// Until hangscope closes its end, be it by its death.
+void WaitUntilReleased(Pipe& hold) {
+  if (hold.read_end < 0) return;
+  hold.CloseWriteEnd();
+  char byte = 0;
+  while (read(hold.read_end, &byte, 1) < 0 && errno == EINTR) {
+  }
+}
+
+bool PlaceStream(const CapturedStream& stream, int write_end, TerminalUse terminal_use) {
+  if (dup2(write_end, stream.child_fd) < 0) return false;
+  if (!stream.pty) return true;
+  dup2(write_end, STDERR_FILENO);
+  if (terminal_use != TerminalUse::kRelayed) return true;
+  dup2(write_end, STDIN_FILENO);
+  ioctl(write_end, TIOCSCTTY, 0);
+  return true;
+}
+
+// In the child, between fork and exec: only async-signal-safe calls.
+[[noreturn]] void Become(const ChildOptions& options, char** arguments, Pipes& pipes, TerminalUse terminal_use) {
+  if (terminal_use == TerminalUse::kRelayed) {
+    setsid();  // or it could not have a terminal of its own
+  } else {
+    setpgid(0, 0);
+  }
+  if (terminal_use == TerminalUse::kLent) tcsetpgrp(STDIN_FILENO, getpid());
+  WaitUntilReleased(pipes.hold);
+  const int failure = MoveAway(pipes.failure.write_end, options.streams);
+  for (Pipe& pipe : pipes.streams) pipe.write_end = MoveAway(pipe.write_end, options.streams);
+  bool placed = true;
+  for (size_t i = 0; i < pipes.streams.size() && placed; ++i) {
+    placed = PlaceStream(options.streams[i], pipes.streams[i].write_end, terminal_use);
+  }
+  // hangscope ignores SIGPIPE for itself only.
+  signal(SIGPIPE, options.ignores_sigpipe ? SIG_IGN : SIG_DFL);
+  sigprocmask(SIG_SETMASK, &options.signal_mask, nullptr);
+  if (placed) execvp(arguments[0], arguments);
+  const int error = errno;
+  (void)!write(failure, &error, sizeof error);
+  _exit(127);
+}
+
+// Why exec failed, or 0 once the child runs the program.
+int WaitForExec(const Pipe& failure) {
+  int error = 0;
+  ssize_t got = 0;
+  do {
+    got = read(failure.read_end, &error, sizeof error);  // ends when exec closes it
+  } while (got < 0 && errno == EINTR);
+  return got == sizeof error ? error : 0;
+}
+
+TerminalUse UseOfTerminal(bool pty) {
+  // Not in a pipeline, whose other end would lose the terminal.
+  const bool ours = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0 && tcgetpgrp(STDIN_FILENO) == getpgrp();
+  if (!ours) return TerminalUse::kNone;
+  return pty ? TerminalUse::kRelayed : TerminalUse::kLent;
+}
+
+}  // namespace
+
+Status CheckProgram(const std::string& program) {
+  std::vector<std::string> candidates = {program};
+  if (program.find('/') == std::string::npos) {
+    const char* path = getenv("PATH");
+    candidates.clear();
+    std::istringstream folders(path != nullptr ? path : "/bin:/usr/bin");
+    for (std::string folder; std::getline(folders, folder, ':');) {
+      candidates.push_back((folder.empty() ? "." : folder) + "/" + program);
+    }
+  }
+  int error = ENOENT;
+  for (const std::string& candidate : candidates) {
+    struct stat info {};
+    if (stat(candidate.c_str(), &info) != 0) continue;
+    if (S_ISREG(info.st_mode) && access(candidate.c_str(), X_OK) == 0) return {};
+    error = EACCES;
+  }
+  return Status::FromErrno(error, "start", program);
+}
+
+Result<std::unique_ptr<ChildProcess>> StartChild(const ChildOptions& options) {
+  Pipes pipes;
+  if (Status status = pipes.Open(options); !status.ok()) {
+    pipes.Close();
+    return status;
+  }
+  std::vector<int> streams;
+  for (const Pipe& pipe : pipes.streams) streams.push_back(pipe.read_end);
+  if (options.before_start) options.before_start(streams);
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  std::vector<char*> arguments;
+  for (const std::string& word : options.command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  const auto pty = std::find_if(options.streams.begin(), options.streams.end(), [](const CapturedStream& s) { return s.pty; });
+  const TerminalUse terminal_use = UseOfTerminal(pty != options.streams.end());
+
+  const pid_t pid = fork();
+  if (pid < 0) {
+    const int error = errno;
+    pipes.Close();
+    return Status::FromErrno(error, "start", options.command[0]);
+  }
+  if (pid == 0) Become(options, arguments.data(), pipes, terminal_use);
+
+  if (terminal_use != TerminalUse::kRelayed) setpgid(pid, pid);  // whoever is first
+  if (terminal_use == TerminalUse::kLent) tcsetpgrp(STDIN_FILENO, pid);
+  pipes.CloseWriteEnds();
+  if (options.before_exec) options.before_exec(pid);
+  pipes.hold.Close();
+  if (const int error = WaitForExec(pipes.failure); error != 0) {
+    waitpid(pid, nullptr, 0);
+    if (terminal_use == TerminalUse::kLent) tcsetpgrp(STDIN_FILENO, getpgrp());
+    pipes.Close();
+    return Status::FromErrno(error, "start", options.command[0]);
+  }
+  pipes.failure.Close();
+  const int terminal = pty == options.streams.end() ? -1 : fcntl(streams[static_cast<size_t>(pty - options.streams.begin())], F_DUPFD_CLOEXEC, 0);
+  return std::unique_ptr<ChildProcess>(std::make_unique<PosixChild>(pid, std::move(streams), options.is_ours, terminal_use, terminal));
+}
+
+}  // namespace hangscope

@@ -1,0 +1,89 @@
+// The observed program as a child process, behind an interface with a fake.
+#ifndef HANGSCOPE_PROC_CHILD_PROCESS_H
+#define HANGSCOPE_PROC_CHILD_PROCESS_H
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+
+namespace hangscope {
+
+struct ChildExit {
+  int status = 0;  // if it ended by itself
+  int signal = 0;  // if a signal killed it; else 0
+};
+
+// What the processes of the child do right now.
+struct ChildActivity {
+  int processes = 0;         // alive, the child's descendants included
+  TimeNs cpu_time = 0;       // of all there ever were; never falls
+  bool timed_sleep = false;  // one of their threads sleeps for a set time
+  bool waits_for_input = false;  // one of them waits for its standard input
+  bool stopped = false;      // by a signal or a debugger
+  bool runnable = false;     // one of their threads runs, or would if it were given a processor
+  std::string waits_in;      // the system call that the innermost one waits in; may be empty
+};
+
+// One thread at a time.
+class ChildProcess {
+ public:
+  virtual ~ChildProcess() = default;
+  virtual pid_t pid() const = 0;
+  // Collects whoever ended; the child's own end once it did. Does not wait.
+  virtual std::optional<ChildExit> Poll() = 0;
+  // To its whole process group.
+  virtual void Signal(int signal_number) = 0;
+  // To every process that descends from this one, in the group or not.
+  virtual void SignalDescendants(int signal_number) = 0;
+  virtual ChildActivity Activity() = 0;
+  // Where the streams of the ChildOptions are read, in their order. The caller of
+  // Start owns and closes them. A stream on a terminal may end with EIO.
+  virtual const std::vector<int>& stream_fds() const = 0;
+  // Our terminal has another size: so has the child's, if it has one of its own.
+  virtual void FollowTerminalSize() = 0;
+};
+
+// What the child writes and hangscope reads.
+struct CapturedStream {
+  std::string name;  // "stdout", "fd3"
+  int child_fd = 1;  // the child's descriptor
+  // Not a pipe but a pseudo terminal, which then is the child's stderr, too, and
+  // its stdin if it would have had a terminal. Of one stream at most.
+  bool pty = false;
+};
+
+struct ChildOptions {
+  std::vector<std::string> command;  // program and arguments; no shell
+  std::vector<CapturedStream> streams;
+  // Called once the streams can be read and nothing has been started yet, with what
+  // stream_fds will be; may be empty.
+  std::function<void(const std::vector<int>& stream_fds)> before_start;
+  // Called with the child while it waits, before it becomes the program: what is attached to it then misses
+  // nothing of the program. May be empty. If hangscope dies meanwhile, the child goes on.
+  std::function<void(pid_t child)> before_exec;
+  // Which descendants of ours are not the child's; may be empty.
+  std::function<bool(pid_t)> is_ours;
+  bool ignores_sigpipe = false;       // as that caller had it
+  sigset_t signal_mask{};            // what the child gets: the mask of hangscope's own caller
+};
+
+// Whether `program` can be found (along PATH, as execvp does) and executed: what
+// can be known before anything is touched for its sake.
+Status CheckProgram(const std::string& program);
+
+// Starts the command in a process group of its own and makes this process the
+// reaper of its orphans. If this process group has the terminal, the child's
+// gets it, or what is typed there goes on to the child's own terminal. The code of the failed Status: NotFound (127) or Io (126).
+Result<std::unique_ptr<ChildProcess>> StartChild(const ChildOptions& options);
+
+}  // namespace hangscope
+
+#endif

@@ -1,0 +1,201 @@
+#include "proc/open_files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <set>
+
+namespace hangscope {
+namespace {
+
+constexpr size_t kMostHolders = 1024;  // of one file that are listed
+
+std::string DescriptorPath(int pid, int fd) { return fmt::format("{}/fd/{}", pid, fd); }
+
+bool MayRead(uint64_t flags) { return (flags & O_ACCMODE) != O_WRONLY; }
+bool MayWrite(uint64_t flags) { return (flags & O_ACCMODE) != O_RDONLY; }
+
+// "socket:[4711]"
+uint64_t InodeIn(std::string_view target) {
+  const size_t open = target.find('[');
+  uint64_t inode = 0;
+  if (open != std::string_view::npos) std::from_chars(target.data() + open + 1, target.data() + target.size(), inode);
+  return inode;
+}
+
+FileKind AnonymousKind(std::string_view target) {
+  constexpr std::pair<std::string_view, FileKind> kKinds[] = {
+      {"[eventfd]", FileKind::kEvent},     {"[timerfd]", FileKind::kTimer},   {"[signalfd]", FileKind::kSignals},
+      {"[eventpoll]", FileKind::kEpoll},   {"[pidfd]", FileKind::kProcess},
+  };
+  for (const auto& [name, kind] : kKinds) {
+    if (target.ends_with(name)) return kind;
+  }
+  return FileKind::kUnknown;
+}
+
+bool IsTerminal(std::string_view target) { return target.starts_with("/dev/pts/") || target.starts_with("/dev/tty") || target == "/dev/console"; }
+
+}  // namespace
+
+void OpenFiles::Scan() {
+  if (scanned_) return;
+  scanned_ = true;
+  for (const int pid : proc_.Processes()) {
+    int error = 0;
+    for (DescriptorLink& link : proc_.Descriptors(pid, &error)) {
+      Holders& holders = holders_[std::move(link.target)];
+      if (holders.size() < kMostHolders) holders.emplace_back(pid, link.fd);
+    }
+    // A process that has just ended has nothing open; the kernel's own threads have nothing either.
+    if (error != EACCES && error != EPERM) continue;
+    const auto stat = proc_.Stat(pid);
+    if (stat && !stat->kernel_thread) ++hidden_;
+  }
+}
+
+const OpenFiles::Holders& OpenFiles::HoldersOf(const std::string& target) {
+  static const Holders kNobody;
+  Scan();
+  const auto found = holders_.find(target);
+  return found != holders_.end() ? found->second : kNobody;
+}
+
+DescriptorInfo OpenFiles::Info(int pid, int fd) const {
+  const auto text = proc_.Read(fmt::format("{}/fdinfo/{}", pid, fd));
+  return text ? ParseDescriptorInfo(*text) : DescriptorInfo();
+}
+
+WaitFile OpenFiles::Describe(int pid, int fd, bool wants_read) {
+  WaitFile file;
+  file.fd = fd;
+  file.wants_read = wants_read;
+  const auto target = proc_.Link(DescriptorPath(pid, fd));
+  if (!target) {
+    file.others_unknown = true;
+    return file;
+  }
+  file.name = *target;
+  const auto identity = proc_.Identify(DescriptorPath(pid, fd));
+  if (target->starts_with("pipe:[") || (identity && identity->is_fifo)) {
+    DescribePipe(pid, *target, &file);
+  } else if (target->starts_with("socket:[")) {
+    DescribeSocket(pid, *target, &file);
+  } else if (target->starts_with("anon_inode:")) {
+    DescribeEvent(pid, fd, *target, &file);
+  } else if (IsTerminal(*target)) {
+    file.kind = FileKind::kTerminal;
+    file.outside = true;
+  } else if (identity && identity->is_character_device) {
+    file.kind = FileKind::kDevice;
+    file.outside = true;
+  } else {
+    file.kind = identity && identity->is_regular ? FileKind::kFile : FileKind::kUnknown;
+    file.others_unknown = file.kind == FileKind::kUnknown;
+  }
+  return file;
+}
+
+void OpenFiles::DescribePipe(int pid, const std::string& target, WaitFile* file) {
+  file->kind = FileKind::kPipe;
+  for (const auto& [holder, descriptor] : HoldersOf(target)) {
+    const DescriptorInfo info = Info(holder, descriptor);
+    if (file->wants_read ? MayWrite(info.flags) : MayRead(info.flags)) file->others.emplace_back(holder, descriptor);
+  }
+  file->others_unknown = file->others_hidden = hidden_ > 0;
+  // One that keeps a named pipe open for itself waits for those who will come to open it, as a daemon does.
+  const bool is_alone = std::all_of(file->others.begin(), file->others.end(), [&](const auto& other) { return other.first == pid; });
+  if (IsNamedPipe(*file) && is_alone) file->outside = true;
+}
+
+SocketTable& OpenFiles::SocketsOf(int pid) {
+  const std::string space = proc_.Link(fmt::format("{}/ns/net", pid)).value_or("");
+  const auto known = sockets_.find(space);
+  if (known != sockets_.end()) return known->second;
+  return sockets_.emplace(space, SocketTable::Read(proc_, pid)).first->second;
+}
+
+void OpenFiles::DescribeSocket(int pid, const std::string& target, WaitFile* file) {
+  file->kind = FileKind::kSocket;
+  const SocketFacts* const facts = SocketsOf(pid).Find(InodeIn(target));
+  if (facts == nullptr) {
+    // UDP, netlink and the like: anybody may send; or a unix socket whose namespace the kernel does not speak of.
+    file->outside = true;
+    file->others_unknown = true;
+    return;
+  }
+  file->name = facts->name;
+  file->listening = facts->listening;
+  // Whoever comes.
+  if (facts->listening) file->outside = file->others_unknown = true;
+  if (facts->outside) file->outside = true;
+  if (facts->peer) {
+    file->others = HoldersOf(fmt::format("socket:[{}]", *facts->peer));
+    file->others_unknown = hidden_ > 0 && file->others.empty();
+  } else if (!facts->outside) {
+    // Without a peer, anybody may send; and one that is connected has a peer that the kernel does not name.
+    file->others_unknown = true;
+  }
+}
+
+void OpenFiles::DescribeEvent(int pid, int fd, const std::string& target, WaitFile* file) {
+  file->kind = AnonymousKind(target);
+  const DescriptorInfo info = Info(pid, fd);
+  if (file->kind == FileKind::kProcess) {
+    if (info.process.value_or(0) > 0) file->others.emplace_back(*info.process, -1);
+    else file->others_unknown = true;
+    return;
+  }
+  if (file->kind != FileKind::kEvent) {
+    file->others_unknown = file->kind == FileKind::kUnknown;
+    return;
+  }
+  if (!info.event) {
+    file->others_unknown = true;
+    return;
+  }
+  for (const auto& [holder, descriptor] : HoldersOf(target)) {
+    if (Info(holder, descriptor).event == info.event) file->others.emplace_back(holder, descriptor);
+  }
+  file->others_unknown = file->others_hidden = hidden_ > 0;
+}
+
+std::vector<int> OpenFiles::EpollFiles(int pid, int fd) const { return Info(pid, fd).epoll_files; }
+
+int OpenFiles::ProcessBehind(int pid, int fd) const { return std::max(Info(pid, fd).process.value_or(0), 0); }
+
+std::vector<int> OpenFiles::ProcessesThatMap(const std::string& device, uint64_t inode) const {
+  std::vector<int> processes;
+  const std::string words = fmt::format(" {} {} ", device, inode);
+  for (const int pid : proc_.Processes()) {
+    const auto maps = proc_.Read(fmt::format("{}/maps", pid));
+    // A path may look like that, too; so what looks like it is read properly.
+    if (!maps || maps->find(words) == std::string::npos) continue;
+    const auto mappings = ParseMemoryMappings(*maps);
+    const bool maps_it = std::any_of(mappings.begin(), mappings.end(), [&](const MemoryMapping& mapping) { return mapping.inode == inode && mapping.device == device; });
+    if (maps_it) processes.push_back(pid);
+  }
+  return processes;
+}
+
+int OpenFiles::LockHolder(int pid, int fd) {
+  const auto identity = proc_.Identify(DescriptorPath(pid, fd));
+  if (!identity) return 0;
+  if (!locks_) locks_ = ParseFileLocks(proc_.Read("locks").value_or(""));
+  // A file may have many locks, of parts of it and of both kinds: which of them it is stands with who waits.
+  std::set<uint64_t> wanted;
+  for (const FileLockLine& lock : *locks_) {
+    if (lock.waits && lock.pid == pid && lock.inode == identity->inode && lock.device == identity->device) wanted.insert(lock.number);
+  }
+  std::set<int> holders;
+  for (const FileLockLine& lock : *locks_) {
+    if (!lock.waits && wanted.count(lock.number) != 0) holders.insert(lock.pid);
+  }
+  return holders.size() == 1 ? std::max(*holders.begin(), 0) : 0;
+}
+
+}  // namespace hangscope

@@ -1,0 +1,57 @@
+// Who has which pipe, socket or terminal open: from a descriptor that is waited on to the other end's processes.
+// What this process may not see is counted, never guessed.
+#ifndef HANGSCOPE_PROC_OPEN_FILES_H
+#define HANGSCOPE_PROC_OPEN_FILES_H
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "model/process.h"
+#include "proc/socket_table.h"
+
+namespace hangscope {
+
+// As of the first question: all descriptors of the machine are read once, then. One thread.
+class OpenFiles {
+ public:
+  explicit OpenFiles(const ProcFolder& proc) : proc_(proc) {}
+
+  // What `fd` of process `pid` is, and who could end a wait for it.
+  WaitFile Describe(int pid, int fd, bool wants_read);
+  // The descriptors that an epoll descriptor waits for.
+  std::vector<int> EpollFiles(int pid, int fd) const;
+  // The process behind a pidfd; 0: none, or not known.
+  int ProcessBehind(int pid, int fd) const;
+  // The process that holds the lock which `pid` waits for, on the file behind `fd`; 0: nobody that the kernel names, or
+  // one of several.
+  int LockHolder(int pid, int fd);
+  // The processes that have some of this file in their memory; only those that may be looked into.
+  std::vector<int> ProcessesThatMap(const std::string& device, uint64_t inode) const;
+  // Processes whose descriptors this one may not see.
+  size_t hidden() const { return hidden_; }
+
+ private:
+  using Holders = std::vector<std::pair<int, int>>;  // process and descriptor
+
+  void Scan();
+  const Holders& HoldersOf(const std::string& target);
+  DescriptorInfo Info(int pid, int fd) const;
+  void DescribePipe(int pid, const std::string& target, WaitFile* file);
+  void DescribeSocket(int pid, const std::string& target, WaitFile* file);
+  void DescribeEvent(int pid, int fd, const std::string& target, WaitFile* file);
+  SocketTable& SocketsOf(int pid);
+
+  const ProcFolder& proc_;
+  bool scanned_ = false;
+  size_t hidden_ = 0;
+  std::unordered_map<std::string, Holders> holders_;  // by what the descriptor's link says
+  std::map<std::string, SocketTable> sockets_;        // by network namespace
+  std::optional<std::vector<FileLockLine>> locks_;
+};
+
+}  // namespace hangscope
+
+#endif

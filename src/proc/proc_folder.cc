@@ -1,0 +1,89 @@
+#include "proc/proc_folder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <climits>
+
+namespace hangscope {
+namespace {
+
+constexpr size_t kMostText = 64u << 20;  // of one file; a process with a million mappings has that many
+
+}  // namespace
+
+std::vector<int> ProcFolder::Numbers(const std::string& folder, int* error) const {
+  std::vector<int> numbers;
+  DIR* const list = opendir(Path(folder).c_str());
+  if (list == nullptr) {
+    if (error != nullptr) *error = errno;
+    return numbers;
+  }
+  while (const dirent* entry = readdir(list)) {
+    const std::string_view name = entry->d_name;
+    int number = 0;
+    const auto result = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (result.ec == std::errc() && result.ptr == name.data() + name.size()) numbers.push_back(number);
+  }
+  closedir(list);
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+std::vector<int> ProcFolder::Processes() const { return Numbers("", nullptr); }
+
+std::vector<int> ProcFolder::Threads(int pid) const { return Numbers(fmt::format("{}/task", pid), nullptr); }
+
+std::optional<std::string> ProcFolder::Read(const std::string& path, int* error) const {
+  const int fd = open(Path(path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) {
+    if (error != nullptr) *error = errno;
+    return std::nullopt;
+  }
+  std::string text;
+  char buffer[16384];
+  ssize_t got = 0;
+  while ((got = read(fd, buffer, sizeof buffer)) > 0 && text.size() < kMostText) text.append(buffer, static_cast<size_t>(got));
+  if (got < 0 && error != nullptr) *error = errno;
+  close(fd);
+  if (got < 0) return std::nullopt;
+  return text;
+}
+
+std::optional<std::string> ProcFolder::Link(const std::string& path) const {
+  char target[PATH_MAX];
+  const ssize_t got = readlink(Path(path).c_str(), target, sizeof target);
+  if (got < 0) return std::nullopt;
+  return std::string(target, static_cast<size_t>(got));
+}
+
+std::optional<ProcFolder::FileIdentity> ProcFolder::Identify(const std::string& path) const {
+  struct stat about;
+  if (stat(Path(path).c_str(), &about) != 0) return std::nullopt;
+  return FileIdentity{fmt::format("{:02x}:{:02x}", major(about.st_dev), minor(about.st_dev)), about.st_ino, S_ISFIFO(about.st_mode),
+                      S_ISCHR(about.st_mode), S_ISREG(about.st_mode)};
+}
+
+std::vector<DescriptorLink> ProcFolder::Descriptors(int pid, int* error) const {
+  const std::string folder = fmt::format("{}/fd", pid);
+  std::vector<DescriptorLink> links;
+  for (const int fd : Numbers(folder, error)) {
+    auto target = Link(fmt::format("{}/{}", folder, fd));
+    if (target) links.push_back({fd, std::move(*target)});
+  }
+  return links;
+}
+
+std::optional<TaskStat> ProcFolder::Stat(int pid) const {
+  const auto text = Read(fmt::format("{}/stat", pid));
+  return text ? ParseTaskStat(*text) : std::nullopt;
+}
+
+}  // namespace hangscope

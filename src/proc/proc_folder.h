@@ -1,0 +1,56 @@
+// Reads the /proc folder (or one that a test has made up). Every read may fail at any time, because processes end
+// when they like; errors are errno values, for the caller to put into a sentence.
+#ifndef HANGSCOPE_PROC_PROC_FOLDER_H
+#define HANGSCOPE_PROC_PROC_FOLDER_H
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "proc/proc_text.h"
+
+namespace hangscope {
+
+// What a descriptor is: its link, "pipe:[4711]", and the device and inode behind it.
+struct DescriptorLink {
+  int fd = -1;
+  std::string target;
+};
+
+class ProcFolder {
+ public:
+  explicit ProcFolder(std::string root) : root_(std::move(root)) {}
+
+  // Process ids, ascending.
+  std::vector<int> Processes() const;
+  // Thread ids of a process, ascending; empty where there is no such process any more.
+  std::vector<int> Threads(int pid) const;
+
+  // `path` is below the root: "42/maps". Nothing on failure, and *error says why.
+  std::optional<std::string> Read(const std::string& path, int* error = nullptr) const;
+  std::optional<std::string> Link(const std::string& path) const;
+  // Device ("fe:00", as in maps) and inode that a link leads to.
+  struct FileIdentity {
+    std::string device;
+    uint64_t inode = 0;
+    bool is_fifo = false;
+    bool is_character_device = false;
+    bool is_regular = false;
+  };
+  std::optional<FileIdentity> Identify(const std::string& path) const;
+
+  // All descriptors of a process; *error is EACCES and the like where they may not be seen.
+  std::vector<DescriptorLink> Descriptors(int pid, int* error) const;
+
+  std::optional<TaskStat> Stat(int pid) const;
+  std::string Path(const std::string& path) const { return root_ + "/" + path; }
+
+ private:
+  std::vector<int> Numbers(const std::string& folder, int* error) const;
+
+  std::string root_;
+};
+
+}  // namespace hangscope
+
+#endif

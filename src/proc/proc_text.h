@@ -1,0 +1,117 @@
+// The texts of Linux's /proc folder, taken apart; proc(5) describes them. Pure: nothing is read here, and whatever
+// does not look as expected is nothing, not a guess.
+#ifndef HANGSCOPE_PROC_PROC_TEXT_H
+#define HANGSCOPE_PROC_PROC_TEXT_H
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "model/process.h"
+
+namespace hangscope {
+
+// /proc/PID/stat and /proc/PID/task/TID/stat.
+struct TaskStat {
+  int id = 0;
+  std::string name;
+  ThreadState state = ThreadState::kUnknown;
+  int parent = 0;
+  int group = 0;        // process group
+  bool kernel_thread = false;
+  int cpu = -1;         // that it ran on last
+  uint64_t cpu_ticks = 0;  // in clock ticks (sysconf): its own, and of children it waited for, in user and in system mode
+  int wait_status = 0;     // of a zombie, as wait(2) tells it; 0 also where this user may not see it
+};
+std::optional<TaskStat> ParseTaskStat(std::string_view text);
+
+// /proc/PID/status, as far as stat does not say it.
+struct TaskStatus {
+  int process = 0;              // that the thread belongs to
+  int tracer = 0;               // process id of its debugger; 0: none
+  uint64_t caught_signals = 0;  // bit N-1: it has a handler for signal N
+  uint64_t voluntary_switches = 0;
+  uint64_t involuntary_switches = 0;
+  int user = -1;                // effective
+  int inner_id = 0;             // of the thread, as it is called inside its own pid namespace; 0: not known
+};
+std::optional<TaskStatus> ParseTaskStatus(std::string_view text);
+
+// /proc/PID/task/TID/syscall.
+struct TaskSystemCall {
+  bool running = false;         // on a CPU, or wants to be: the kernel says no more
+  int number = -1;              // -1: it sleeps, but not in a system call
+  std::array<uint64_t, 6> arguments = {};
+  uint64_t stack_pointer = 0;
+  uint64_t pc = 0;
+};
+bool operator==(const TaskSystemCall& a, const TaskSystemCall& b);
+std::optional<TaskSystemCall> ParseTaskSystemCall(std::string_view text);
+
+// /proc/PID/task/TID/sched: "se.exec_start", in nanoseconds of the clock of the CPU that it ran on last.
+std::optional<TimeNs> ParseLastRan(std::string_view text);
+// /proc/PID/task/TID/schedstat: time on a CPU, time it wanted one.
+struct TaskRunTime {
+  TimeNs ran = 0;
+  TimeNs wanted = 0;
+};
+std::optional<TaskRunTime> ParseTaskRunTime(std::string_view text);
+
+// A line of /proc/PID/maps.
+struct MemoryMapping {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  bool readable = false;
+  bool writable = false;
+  bool executable = false;
+  bool shared = false;
+  uint64_t file_offset = 0;
+  std::string device;   // "fe:00"
+  uint64_t inode = 0;   // 0: of no file
+  std::string path;     // or "[stack]", "[vdso]"; empty: none
+};
+std::vector<MemoryMapping> ParseMemoryMappings(std::string_view text);  // as the kernel lists them, ascending
+// The mapping that `address` is in; null: none. `mappings` ascend.
+const MemoryMapping* FindMapping(const std::vector<MemoryMapping>& mappings, uint64_t address);
+
+// /proc/PID/fdinfo/N.
+struct DescriptorInfo {
+  uint64_t flags = 0;             // as open(2) takes them
+  std::vector<int> epoll_files;   // what an epoll descriptor waits for
+  std::optional<int> process;     // of a pidfd: which; -1: it has ended
+  std::optional<uint64_t> event;  // of an eventfd: its number, which all descriptors of it have
+};
+DescriptorInfo ParseDescriptorInfo(std::string_view text);
+
+// A line of /proc/locks.
+struct FileLockLine {
+  uint64_t number = 0;   // of the lock; who waits for it has the same one
+  bool waits = false;    // wants it, rather than holds it
+  bool flock = false;    // else fcntl's
+  bool write = false;
+  int pid = 0;           // -1: of an open file description
+  std::string device;    // "fe:00"
+  uint64_t inode = 0;
+};
+std::vector<FileLockLine> ParseFileLocks(std::string_view text);
+
+// A line of /proc/net/tcp or tcp6.
+struct TcpLine {
+  std::string local;        // as the kernel writes it: "0100007F:1F90"
+  std::string remote;
+  bool listening = false;
+  uint64_t inode = 0;
+};
+std::vector<TcpLine> ParseTcpTable(std::string_view text);
+// "127.0.0.1:8080", "[::1]:8080"; the text itself where it is no such address.
+std::string TcpAddressName(std::string_view address);
+// Whether an address of this machine's loopback: the other end is here, too.
+bool IsLoopback(std::string_view address);
+
+}  // namespace hangscope
+
+#endif

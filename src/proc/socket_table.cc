@@ -1,0 +1,139 @@
+#include "proc/socket_table.h"
+
+#include <fmt/format.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <linux/unix_diag.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <vector>
+
+namespace hangscope {
+namespace {
+
+constexpr uint8_t kListenState = 10;       // TCP_LISTEN, which unix sockets use, too
+constexpr uint8_t kEstablishedState = 1;   // TCP_ESTABLISHED
+constexpr size_t kMostSockets = 1 << 20;
+
+std::string_view Payload(const rtattr* attribute) {
+  return {static_cast<const char*>(RTA_DATA(attribute)), static_cast<size_t>(RTA_PAYLOAD(attribute))};
+}
+
+std::string UnixName(std::string_view path) {
+  if (path.empty()) return "unix";
+  if (path.front() == '\0') return fmt::format("unix '@{}'", path.substr(1));
+  return fmt::format("unix '{}'", path.substr(0, path.find('\0')));
+}
+
+bool AskForUnixSockets(int fd) {
+  struct {
+    nlmsghdr header;
+    unix_diag_req request;
+  } message = {};
+  message.header.nlmsg_len = sizeof message;
+  message.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
+  message.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+  message.request.sdiag_family = AF_UNIX;
+  message.request.udiag_states = ~0u;
+  message.request.udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_PEER;
+  return send(fd, &message, sizeof message, 0) == static_cast<ssize_t>(sizeof message);
+}
+
+SocketFacts FactsOfUnix(const nlmsghdr* header) {
+  const auto* const about = static_cast<const unix_diag_msg*>(NLMSG_DATA(header));
+  SocketFacts facts;
+  facts.listening = about->udiag_state == kListenState;
+  facts.connected = about->udiag_state == kEstablishedState;
+  facts.name = "unix";
+  int rest = static_cast<int>(header->nlmsg_len - NLMSG_LENGTH(sizeof *about));
+  for (auto* attribute = reinterpret_cast<const rtattr*>(about + 1); RTA_OK(attribute, rest); attribute = RTA_NEXT(attribute, rest)) {
+    const std::string_view bytes = Payload(attribute);
+    if (attribute->rta_type == UNIX_DIAG_NAME) facts.name = UnixName(bytes);
+    uint32_t peer = 0;
+    if (attribute->rta_type == UNIX_DIAG_PEER && bytes.size() >= sizeof peer) {
+      std::memcpy(&peer, bytes.data(), sizeof peer);
+      facts.peer = peer;
+    }
+  }
+  return facts;
+}
+
+}  // namespace
+
+SocketTable SocketTable::Read(const ProcFolder& proc, int pid) {
+  SocketTable table;
+  const auto own = proc.Link("self/ns/net");
+  const auto theirs = proc.Link(fmt::format("{}/ns/net", pid));
+  if (own && theirs && *own != *theirs) table.unix_unknown_ = true;
+  else table.unix_unknown_ = !table.ReadUnix();
+  for (const char* family : {"tcp", "tcp6"}) {
+    if (const auto text = proc.Read(fmt::format("{}/net/{}", pid, family))) table.AddTcp(*text, family);
+  }
+  table.LinkTcp();
+  return table;
+}
+
+bool SocketTable::ReadUnix() {
+  const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+  if (fd < 0) return false;
+  // The kernel answers at once; what never comes must not hang whoever looks for hangs.
+  const timeval limit = {1, 0};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  bool complete = false;
+  if (AskForUnixSockets(fd)) {
+    alignas(nlmsghdr) char buffer[32768];
+    while (!complete && sockets_.size() < kMostSockets) {
+      const ssize_t got = recv(fd, buffer, sizeof buffer, 0);
+      if (got <= 0) break;
+      size_t rest = static_cast<size_t>(got);
+      bool failed = false;
+      for (auto* header = reinterpret_cast<const nlmsghdr*>(buffer); NLMSG_OK(header, rest); header = NLMSG_NEXT(header, rest)) {
+        complete = complete || header->nlmsg_type == NLMSG_DONE;
+        failed = failed || header->nlmsg_type == NLMSG_ERROR;
+        if (header->nlmsg_type != SOCK_DIAG_BY_FAMILY || header->nlmsg_len < NLMSG_LENGTH(sizeof(unix_diag_msg))) continue;
+        sockets_[static_cast<const unix_diag_msg*>(NLMSG_DATA(header))->udiag_ino] = FactsOfUnix(header);
+      }
+      if (failed) break;
+    }
+  }
+  close(fd);
+  return complete;
+}
+
+void SocketTable::AddTcp(std::string_view text, std::string_view family) {
+  for (const TcpLine& line : ParseTcpTable(text)) {
+    if (line.inode == 0 || sockets_.size() >= kMostSockets) continue;
+    SocketFacts facts;
+    const std::string local = TcpAddressName(line.local);
+    const std::string remote = TcpAddressName(line.remote);
+    facts.listening = line.listening;
+    facts.connected = !line.listening;
+    facts.name = line.listening ? fmt::format("{} {}", family, local) : fmt::format("{} {} - {}", family, local, remote);
+    facts.outside = !line.listening;
+    sockets_[line.inode] = facts;
+    if (!line.listening) tcp_ends_[local + " " + remote] = line.inode;
+  }
+  LinkTcp();
+}
+
+// Two sockets are the ends of one connection where each has the other's address: also on this machine's own address.
+void SocketTable::LinkTcp() {
+  for (const auto& [ends, inode] : tcp_ends_) {
+    const size_t space = ends.find(' ');
+    const auto other = tcp_ends_.find(ends.substr(space + 1) + " " + ends.substr(0, space));
+    if (other == tcp_ends_.end()) continue;
+    sockets_[inode].peer = other->second;
+    sockets_[inode].outside = false;
+  }
+}
+
+const SocketFacts* SocketTable::Find(uint64_t inode) const {
+  const auto found = sockets_.find(inode);
+  return found != sockets_.end() ? &found->second : nullptr;
+}
+
+}  // namespace hangscope

@@ -1,0 +1,45 @@
+// The sockets of a network namespace, and which of them are connected with one another.
+#ifndef HANGSCOPE_PROC_SOCKET_TABLE_H
+#define HANGSCOPE_PROC_SOCKET_TABLE_H
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "proc/proc_folder.h"
+
+namespace hangscope {
+
+struct SocketFacts {
+  std::string name;                // "unix '/run/x.sock'", "tcp 127.0.0.1:80 - 127.0.0.1:4242"
+  bool listening = false;
+  bool connected = false;
+  std::optional<uint64_t> peer;    // the inode of the other end's socket, where it is one of this machine
+  bool outside = false;            // the other end is on another machine
+};
+
+class SocketTable {
+ public:
+  // Of the namespace that process `pid` is in. The kernel names the peers of unix sockets only to those in the same.
+  static SocketTable Read(const ProcFolder& proc, int pid);
+
+  // By inode; null: a socket of another kind.
+  const SocketFacts* Find(uint64_t inode) const;
+  bool unix_unknown() const { return unix_unknown_; }
+
+  // For tests: from texts.
+  void AddTcp(std::string_view table, std::string_view family);
+
+ private:
+  bool ReadUnix();
+  void LinkTcp();
+
+  std::map<uint64_t, SocketFacts> sockets_;
+  std::map<std::string, uint64_t> tcp_ends_;  // "local remote" to inode
+  bool unix_unknown_ = false;
+};
+
+}  // namespace hangscope
+
+#endif

@@ -1,0 +1,179 @@
+// ThreadStop's steps: one instruction each.
+#include <elf.h>
+#include <sched.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <unordered_map>
+
+#include "proc/thread_stop.h"
+
+namespace hangscope {
+namespace {
+
+constexpr size_t kMostVectorBytes = 16384;
+
+#if defined(__aarch64__)
+constexpr uint64_t kStepFlags = 1u << 21;  // PSTATE.SS
+void TakeState(const user_regs_struct& raw, StepState* state) {
+  std::copy(std::begin(raw.regs), std::end(raw.regs), state->general.begin());
+  state->general[31] = raw.sp;
+  state->pc = raw.pc;
+  state->flags = raw.pstate & ~kStepFlags;
+}
+constexpr int kVectorSet = NT_PRFPREG;
+#else
+constexpr uint64_t kStepFlags = 0x10100;  // trap and resume: of stepping, not of the program
+void TakeState(const user_regs_struct& raw, StepState* state) {
+  const std::array<uint64_t, 16> values = {raw.rax, raw.rdx, raw.rcx, raw.rbx, raw.rsi, raw.rdi, raw.rbp, raw.rsp,
+                                           raw.r8,  raw.r9,  raw.r10, raw.r11, raw.r12, raw.r13, raw.r14, raw.r15};
+  std::copy(values.begin(), values.end(), state->general.begin());
+  state->pc = raw.rip;
+  state->flags = raw.eflags & ~kStepFlags;
+  state->segments = {raw.fs_base, raw.gs_base};
+}
+constexpr int kVectorSet = NT_X86_XSTATE;
+#endif
+
+// What the instruction at a pc is, as far as stepping has to know.
+enum class StepKind { kPlain, kKernel, kNever };
+
+#if defined(__aarch64__)
+StepKind KindOfCode(const uint8_t* code) {
+  uint32_t bits = 0;
+  std::memcpy(&bits, code, sizeof bits);
+  // A load-exclusive's reservation is lost with every step, so that its loop would never end.
+  const bool is_exclusive = (bits & 0x3f000000) == 0x08000000;
+  return (bits & 0xffe0001f) == 0xd4000001 ? StepKind::kKernel : is_exclusive ? StepKind::kNever : StepKind::kPlain;
+}
+int KernelNumber(const StepState& state) { return static_cast<int>(state.general[8]); }
+#else
+StepKind KindOfCode(const uint8_t* code) {
+  if (code[0] == 0x0f && code[1] == 0x05) return StepKind::kKernel;  // syscall
+  if (code[0] == 0xcd || code[0] == 0xcc) return StepKind::kNever;    // int N, int3: its trap would be taken for the step's
+  // pushf would save the step's trap flag, and the program would run into it after the next popf.
+  const uint8_t first = code[0] == 0x66 || (code[0] & 0xf0) == 0x40 ? code[1] : code[0];
+  return first == 0x9c ? StepKind::kNever : StepKind::kPlain;
+}
+int KernelNumber(const StepState& state) { return static_cast<int>(state.general[0]); }
+#endif
+
+// Comes back at once, always.
+bool IsQuick(int system_call) {
+  switch (system_call) {
+    case SYS_sched_yield:
+    case SYS_clock_gettime:
+    case SYS_gettimeofday:
+    case SYS_getpid:
+    case SYS_gettid:
+    case SYS_getcpu:
+      return true;
+    default:
+      return false;
+  }
+}
+
+class CodeKinds {
+ public:
+  explicit CodeKinds(const ReadMemory& read) : read_(read) {}
+
+  StepKind Of(uint64_t pc) {
+    const auto known = kinds_.find(pc);
+    if (known != kinds_.end()) return known->second;
+    uint8_t code[4] = {};
+    // The last instruction of a mapping may be shorter.
+    const bool is_there = read_(pc, code, 4) || read_(pc, code, 2) || read_(pc, code, 1);
+    return kinds_[pc] = is_there ? KindOfCode(code) : StepKind::kNever;
+  }
+
+ private:
+  const ReadMemory& read_;
+  std::unordered_map<uint64_t, StepKind> kinds_;
+};
+
+uint64_t HashOf(const StepState& state) {
+  uint64_t hash = state.pc * 0x9e3779b97f4a7c15u ^ state.flags;
+  for (const uint64_t value : state.general) hash = (hash ^ value) * 0x9e3779b97f4a7c15u + (hash >> 29);
+  return hash;
+}
+
+}  // namespace
+
+bool ThreadStop::ReadState(StepState* state) const {
+  user_regs_struct raw = {};
+  iovec part = {&raw, sizeof raw};
+  if (ptrace(PTRACE_GETREGSET, tid_, NT_PRSTATUS, &part) != 0 || part.iov_len != sizeof raw) return false;
+  TakeState(raw, state);
+  return true;
+}
+
+bool ThreadStop::StepOnce(TimeNs until) {
+  if (!is_stopped_ || signal_ != 0 || ptrace(PTRACE_SINGLESTEP, tid_, nullptr, nullptr) != 0) return false;
+  is_stopped_ = false;
+  is_stepping_ = true;
+  for (unsigned spins = 0;; ++spins) {
+    int status = 0;
+    const pid_t got = waitpid(tid_, &status, __WALL | WNOHANG);
+    if (got < 0 || (got == tid_ && !WIFSTOPPED(status))) return false;
+    if (got == tid_) {
+      is_stopped_ = true;
+      signal_ = SignalOf(status);
+      const bool is_trap = status >> 16 != PTRACE_EVENT_STOP && signal_ == 0;
+      is_stepping_ = !is_trap;
+      return is_trap;
+    }
+    sched_yield();
+    // A step into a page that is not there may take any time. The thread is let go once it is done.
+    constexpr unsigned kSpinsBetweenLooks = 64;
+    if (spins % kSpinsBetweenLooks == 0 && clock_.Monotonic() > until) return false;
+  }
+}
+
+StepTrace ThreadStop::Step(TimeNs until, size_t most, const ReadMemory& read) {
+  StepTrace trace;
+  StepState state;
+  if (!ReadState(&state)) return trace;
+  CodeKinds kinds(read);
+  std::unordered_map<uint64_t, size_t> seen;
+  for (;;) {
+    const auto [at, is_new] = seen.emplace(HashOf(state), trace.states.size());
+    const bool is_back = !is_new && trace.states[at->second] == state;
+    if (is_back) trace.period = trace.states.size() - at->second;
+    trace.states.push_back(state);
+    const StepKind kind = kinds.Of(state.pc);
+    trace.wants_kernel = kind == StepKind::kKernel && !IsQuick(KernelNumber(state));
+    const bool may_go_on = kind == StepKind::kPlain || (kind == StepKind::kKernel && !trace.wants_kernel);
+    if (is_back || !may_go_on || trace.states.size() > most || clock_.Monotonic() > until) return trace;
+    if (!StepOnce(until) || !ReadState(&state)) return trace;
+  }
+}
+
+bool ThreadStop::StepsBackInto(const StepState& state, size_t count, TimeNs until, const ReadMemory& read) {
+  CodeKinds kinds(read);
+  const std::string before = VectorRegisters();
+  StepState now;
+  for (size_t i = 0; i < count; ++i) {
+    if (!ReadState(&now)) return false;
+    const StepKind kind = kinds.Of(now.pc);
+    if (kind == StepKind::kNever || (kind == StepKind::kKernel && !IsQuick(KernelNumber(now)))) return false;
+    if (clock_.Monotonic() > until || !StepOnce(until)) return false;
+  }
+  return ReadState(&now) && now == state && !before.empty() && VectorRegisters() == before;
+}
+
+std::string ThreadStop::VectorRegisters() const {
+  std::string bytes(kMostVectorBytes, '\0');
+  iovec part = {bytes.data(), bytes.size()};
+  if (ptrace(PTRACE_GETREGSET, tid_, kVectorSet, &part) != 0) return {};
+  bytes.resize(part.iov_len);
+  return bytes;
+}
+
+}  // namespace hangscope

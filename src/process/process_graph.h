@@ -1,0 +1,96 @@
+// Which thread of which process could end whose wait: the looks at processes as a graph for FindCauses. Pure;
+// docs/verdicts.md has the rules.
+#ifndef HANGSCOPE_PROCESS_PROCESS_GRAPH_H
+#define HANGSCOPE_PROCESS_PROCESS_GRAPH_H
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "model/process.h"
+#include "verdict/wait_graph.h"
+
+namespace hangscope {
+
+// What a thread does, as far as it matters to those who wait for it.
+enum class ThreadStand {
+  kMoves,    // it ran between the looks, or may at any time
+  kTimed,    // its wait ends by itself
+  kOutside,  // it waits for a person, another machine, a device, a signal
+  kUnknown,  // nothing is concluded from it
+  kWaits,    // in the same wait in all looks; others must end it
+  kSpins,    // goes round a loop that only others can end
+  kHalted,   // stopped by a signal or a debugger
+  kEnded,
+};
+
+constexpr std::string_view ThreadStandName(ThreadStand stand) {
+  switch (stand) {
+    case ThreadStand::kMoves: return "moves";
+    case ThreadStand::kTimed: return "timed";
+    case ThreadStand::kOutside: return "outside";
+    case ThreadStand::kUnknown: return "unknown";
+    case ThreadStand::kWaits: return "waits";
+    case ThreadStand::kSpins: return "spins";
+    case ThreadStand::kHalted: return "halted";
+    case ThreadStand::kEnded: return "ended";
+  }
+  return "unknown";
+}
+
+// A thread; or all threads of a process together, for those who wait for any of them; or the thread that died
+// with a lock.
+struct ProcessNode {
+  enum class Kind { kThread, kProcess, kDeadOwner, kNobodyKnows };
+  Kind kind = Kind::kThread;
+  int pid = 0;
+  int tid = 0;
+  const ThreadFacts* facts = nullptr;  // of kThread
+  ThreadStand stand = ThreadStand::kUnknown;
+  // It waits for something that any thread of its own process may do (a signal, a store, a write into a pipe): there
+  // is no telling which, so it hangs only if none of them can.
+  bool weak = false;
+};
+
+class ProcessGraph {
+ public:
+  // The newest look last; one at least. They outlive this.
+  explicit ProcessGraph(const std::vector<SystemLook>& looks);
+
+  const std::vector<ProcessNode>& nodes() const { return nodes_; }
+  // With every wait, and all who could end it: what is stuck here is stuck.
+  const std::vector<WaitNode>& waits() const { return waits_; }
+  // Of what is stuck, without the waits that any thread may end where another explanation is left: these stand as if
+  // halted. Its cycles are those of locks, joins, pipes and children.
+  std::vector<WaitNode> Reduced(const std::vector<bool>& stuck) const;
+
+ private:
+  void AddNodes(const std::vector<SystemLook>& looks);
+  void AddEdges(uint32_t node);
+  void AddFileEdges(uint32_t node);
+  uint32_t ProcessNodeOf(int pid);
+  void WaitForThread(uint32_t node, int tid);
+  void WaitForProcess(uint32_t node, int pid);
+  void WaitForOwnProcess(uint32_t node);
+  void WaitForDead(uint32_t node);
+  void DropUnwaited(std::vector<WaitNode>* waits) const;
+  void Unknown(uint32_t node) { Stand(node, ThreadStand::kUnknown); }
+  void Stand(uint32_t node, ThreadStand stand);
+
+  std::vector<ProcessNode> nodes_;
+  std::vector<WaitNode> waits_;
+  std::map<int, uint32_t> threads_;
+  std::map<int, uint32_t> processes_;
+  std::map<std::pair<int, uint64_t>, uint32_t> dead_owners_;  // by process and lock
+  uint32_t nobody_knows_ = 0;
+};
+
+// The same sleep in both: it did not run in between.
+bool IsSameWait(const ThreadFacts& before, const ThreadFacts& now);
+
+}  // namespace hangscope
+
+#endif

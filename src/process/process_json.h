@@ -1,0 +1,20 @@
+// What why says about processes without instrumentation, as JSON Lines (docs/json.md).
+#ifndef HANGSCOPE_PROCESS_PROCESS_JSON_H
+#define HANGSCOPE_PROCESS_PROCESS_JSON_H
+
+#include <string>
+
+#include "base/clock.h"
+#include "process/process_text.h"
+
+namespace hangscope {
+
+// A note with the verdict, then each finding, each process and each thread; one line each, with its newline.
+// `wall`: of the look.
+std::string ProcessJson(const ProcessScene& scene, TimeNs wall);
+// The findings alone.
+std::string ProcessFindingsJson(const ProcessScene& scene, TimeNs wall);
+
+}  // namespace hangscope
+
+#endif

@@ -1,0 +1,133 @@
+// One process in a look: its threads are read, explained, where needed stopped, and checked once more.
+#ifndef HANGSCOPE_PROCESS_PROCESS_LOOK_H
+#define HANGSCOPE_PROCESS_PROCESS_LOOK_H
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/capabilities.h"
+#include "process/futex_kind.h"
+#include "process/spin_loop.h"
+#include "process/stack_walker.h"
+#include "process/system_call.h"
+#include "proc/open_files.h"
+#include "proc/process_inspector.h"
+#include "proc/process_memory.h"
+#include "proc/thread_reader.h"
+#include "proc/thread_stop.h"
+
+namespace hangscope {
+
+// The end of a sentence on a process that may not be looked into: what this process, with these capabilities, lacks.
+// `user`: whom the other one belongs to.
+std::string WhatGrantsLooking(const Capabilities& own, bool is_root, int user);
+
+// All processes by their parents; read once, when it is asked for first.
+class ProcessTree {
+ public:
+  explicit ProcessTree(const ProcFolder& proc) : proc_(proc) {}
+  const std::vector<TaskStat>& Children(int pid);
+
+ private:
+  const ProcFolder& proc_;
+  bool read_ = false;
+  std::map<int, std::vector<TaskStat>> children_;
+};
+
+// What all processes of a look share.
+struct LookContext {
+  Clock& clock;
+  const ProcFolder& proc;
+  const InspectOptions& options;
+  std::string proc_root;
+  TimeNs deadline = 0;
+  OpenFiles files;
+  ProcessTree tree;
+  SchedulerClock scheduler;
+  TimeNs longest_stop = 0;
+  size_t stepped = 0;
+
+  LookContext(Clock& its_clock, const ProcFolder& folder, const InspectOptions& its_options, std::string root)
+      : clock(its_clock), proc(folder), options(its_options), proc_root(std::move(root)),
+        deadline(its_clock.Monotonic() + its_options.budget), files(folder), tree(folder), scheduler(its_clock, folder) {}
+  bool IsLate() { return clock.Monotonic() > deadline; }
+};
+
+// Walkers of processes that were looked at before, for as long as their code stays where it is.
+class WalkerCache {
+ public:
+  Result<StackWalker*> Get(const std::string& proc_root, int pid, const std::vector<MemoryMapping>& mappings);
+
+ private:
+  struct Entry {
+    std::string code;  // its mappings
+    std::unique_ptr<StackWalker> walker;
+  };
+  std::map<int, Entry> entries_;
+};
+
+class ProcessLook {
+ public:
+  ProcessLook(LookContext& context, WalkerCache& walkers, int pid);
+
+  // These in this order; other processes' steps of the same name before the next.
+  bool Read();       // false: there is no such process
+  void Explain();    // what the threads wait for, and where they are; nothing is stopped
+  void Stop();       // those that it takes; on the thread that will let go of them
+  void Verify();     // takes back what is said of threads that have moved meanwhile
+
+  // Processes that the waits lead to.
+  std::set<int> LeadsTo() const;
+  ProcessFacts TakeFacts() { return std::move(facts_); }
+
+ private:
+  struct Work {
+    RawThread raw;
+    CallMeaning meaning;
+    bool was_stopped = false;
+  };
+
+  void TakeThread(RawThread raw);
+  void FindLivingThread();
+  void SayWhatCannotBeSeen();
+  void OpenWalker();
+  void ExplainThread(size_t i);
+  ThreadImage ImageOf(const RawThread& raw) const;
+  std::string StackBytes(uint64_t from) const;
+  void TakeWalk(StackWalk walk, ThreadFacts* thread);
+  void ExplainWait(const Work& work, ThreadFacts* thread);
+  void ExplainFutexWait(const Work& work, ThreadFacts* thread);
+  void ExplainSharedWord(const FutexWord& word, ThreadWait* wait);
+  void ExplainChildWait(const CallMeaning& meaning, ThreadWait* wait);
+  void ExplainFiles(const CallMeaning& meaning, ThreadWait* wait);
+  std::optional<int> OuterThread(int inner, bool shared) const;
+  bool WantsStop(const Work& work, const ThreadFacts& thread) const;
+  void StopThread(Work* work, ThreadFacts* thread);
+  void StepThread(ThreadFacts* thread);
+  void TakePolls(const LoopAccess& access, uint64_t stack_pointer, ThreadFacts::Spin* spin);
+  std::string VariableName(uint64_t address);
+  void Trouble(std::string sentence);
+
+  LookContext& context_;
+  WalkerCache& walkers_;
+  const int pid_;
+  int living_;                                // the thread through which its memory, mappings and descriptors are reached
+  ProcessMemory memory_;
+  ReadMemory read_memory_;
+  ProcessFacts facts_;
+  std::vector<Work> work_;                    // by the index of facts_.threads
+  std::map<int, int> outer_ids_;              // thread ids as the process counts them, to this machine's
+  bool has_own_ids_ = false;                  // they differ: it is in a pid namespace of its own
+  std::vector<MemoryMapping> mappings_;
+  StackWalker* walker_ = nullptr;
+  std::string walker_trouble_;
+  std::set<int> leads_to_;
+};
+
+}  // namespace hangscope
+
+#endif

@@ -1,0 +1,35 @@
+// What processes and threads do, in words: for texts, and for findings. Names come from targets and are escaped.
+#ifndef HANGSCOPE_PROCESS_PROCESS_WORDS_H
+#define HANGSCOPE_PROCESS_PROCESS_WORDS_H
+
+#include <string>
+
+#include "model/process.h"
+
+namespace hangscope {
+
+// Null: `look` has no such thread, process.
+const ThreadFacts* FindThread(const SystemLook& look, int tid);
+const ProcessFacts* FindProcess(const SystemLook& look, int pid);
+
+// "4712 worker-a"; "4712" where it has no name.
+std::string ThreadLabel(const ThreadFacts& thread);
+// "process 4712 (server)".
+std::string ProcessLabel(const SystemLook& look, int pid);
+
+// "mutex lock_b, held by 4713"; "time to pass". Of threads that wait; empty: not known for what.
+std::string WaitedFor(const ThreadFacts& thread, const SystemLook& look);
+// "waits 41.0 s for mutex lock_b, held by 4713", "spins for table_ready", "runs", "is stopped".
+std::string DoesWhat(const ThreadFacts& thread, const SystemLook& look);
+// How long it has done that; empty: not known.
+std::string ForHowLong(const ThreadFacts& thread, const SystemLook& look);
+
+// The innermost frame of the program itself: what the libraries do below it is how one waits, not where. Null: the
+// stack has no frame.
+const StackFrame* OwnFrame(const ThreadFacts& thread);
+// "transfer  abba.c:31" of a frame; empty where it is null.
+std::string FrameText(const StackFrame* frame);
+
+}  // namespace hangscope
+
+#endif

@@ -1,0 +1,80 @@
+// Follows the stacks of a live process's threads, from images of them, and names what is on them.
+//
+// libdw does the work, with the unwind tables, symbols and lines of the files that the process has mapped. The files
+// are the target's, so anything may be in them; what cannot be made sense of ends the stack, and says so.
+#ifndef HANGSCOPE_PROCESS_STACK_WALKER_H
+#define HANGSCOPE_PROCESS_STACK_WALKER_H
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/status.h"
+#include "model/process.h"
+#include "proc/proc_text.h"
+#include "proc/process_memory.h"
+#include "proc/thread_image.h"
+
+struct Dwfl;
+struct Dwfl_Module;
+
+namespace hangscope {
+
+struct StackWalk {
+  std::vector<StackFrame> frames;  // innermost first
+  bool complete = false;           // down to where the thread began
+  bool guessed = false;            // a register was missing, and what was found in its place on the stack fits
+  std::string trouble;             // why it is not complete; a sentence
+};
+
+// One thread. Not movable: libdw knows where it is.
+class StackWalker {
+ public:
+  // `mappings` are those of process `pid`, of its code at least, which `read` reads, and `proc_root` is where /proc is.
+  static Result<std::unique_ptr<StackWalker>> Open(const std::string& proc_root, int pid, std::vector<MemoryMapping> mappings, ReadMemory read);
+  ~StackWalker();
+  StackWalker(const StackWalker&) = delete;
+  StackWalker& operator=(const StackWalker&) = delete;
+
+  // At most `most_frames` frames, inlined functions counted.
+  StackWalk Walk(const ThreadImage& image, size_t most_frames);
+  // The variable that `address` is in: "lock_a", "queue+16"; empty: nobody says.
+  std::string Variable(uint64_t address);
+  // From now on, without source lines, which take longest.
+  void LeaveOutLines() { want_lines_ = false; }
+
+  // For libdw's callbacks.
+  bool ReadWord(uint64_t address, uint64_t* word) const;
+  const ThreadImage* image() const { return image_; }
+  int OpenModule(const std::string& path, uint64_t begin) const;
+
+ private:
+  struct ModuleSymbols;
+
+  StackWalker(std::string proc_root, int pid, std::vector<MemoryMapping> mappings, ReadMemory read);
+  StackWalk WalkOnce(const ThreadImage& image, size_t most_frames);
+  bool GuessFramePointer(const ThreadImage& image, size_t most_frames, StackWalk* best);
+  std::vector<uint64_t> FramePointerCandidates(const ThreadImage& image, uint64_t stuck_pc);
+  bool IsOutermost(uint64_t pc) const;
+  bool MayHaveCalled(uint64_t back, uint64_t pc);
+  const std::vector<StackFrame>& Name(uint64_t pc);
+  std::vector<StackFrame> FindNames(uint64_t pc);
+  bool HasLines(Dwfl_Module* module);
+
+  const std::string proc_root_;
+  const int pid_;
+  const std::vector<MemoryMapping> mappings_;
+  const ReadMemory read_;
+  bool want_lines_ = true;
+  Dwfl* dwfl_ = nullptr;
+  const ThreadImage* image_ = nullptr;  // that is being walked
+  std::unordered_map<uint64_t, std::vector<StackFrame>> names_;  // by pc: what is inlined there first
+  std::unordered_map<Dwfl_Module*, std::unique_ptr<ModuleSymbols>> symbols_;
+  std::unordered_map<Dwfl_Module*, bool> has_lines_;
+  ModuleSymbols& SymbolsOf(Dwfl_Module* module);
+};
+
+}  // namespace hangscope
+
+#endif

@@ -1,0 +1,56 @@
+// What a thread that sleeps in a system call waits for, as far as the call's number and arguments tell.
+#ifndef HANGSCOPE_PROCESS_SYSTEM_CALL_H
+#define HANGSCOPE_PROCESS_SYSTEM_CALL_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/process.h"
+#include "proc/proc_text.h"
+#include "proc/process_memory.h"
+
+namespace hangscope {
+
+enum class FutexUse { kNone, kWait, kPriority };  // kPriority: a lock whose word holds its owner's thread id
+
+// One futex that is waited on.
+struct FutexWord {
+  uint64_t address = 0;
+  uint32_t expected = 0;  // it slept because the word held this
+  bool is_private = true;
+};
+
+enum class ChildChoice { kAny, kProcess, kGroup, kDescriptor };
+
+struct CallMeaning {
+  WaitKind kind = WaitKind::kNone;
+  FutexUse futex_use = FutexUse::kNone;
+  std::vector<FutexWord> futexes;    // of kFutex
+  struct File {
+    int fd = -1;
+    bool wants_read = true;
+  };
+  std::vector<File> files;           // of kRead, kWrite, kPoll, kAccept, kFileLock
+  bool files_cut = false;            // there are more than are listed
+  int epoll = -1;                    // of kPoll: its interest list is in this descriptor's fdinfo
+  ChildChoice children = ChildChoice::kAny;
+  int child = 0;                     // process, group (0: the caller's) or descriptor
+  bool has_timeout = false;
+  std::optional<TimeNs> timeout;     // from its beginning; not known where an instant was given
+};
+
+// The kernel's name: "futex"; "system call 999" where this table does not have it.
+std::string SystemCallName(int number);
+
+// The kernel goes on with an interrupted call under another number (restart_syscall). The number that the code before
+// `pc` asked for; `number` itself where that is not so, or not to be seen.
+int SystemCallAskedFor(int number, uint64_t pc, const ReadMemory& read);
+
+// `call.number` is what SystemCallAskedFor has returned.
+CallMeaning ExplainSystemCall(const TaskSystemCall& call, const ReadMemory& read);
+
+}  // namespace hangscope
+
+#endif

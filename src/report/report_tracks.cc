@@ -1,0 +1,93 @@
+#include "report/report_tracks.h"
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "report/report_timeline.h"
+#include "trace/trace_source.h"
+
+namespace hangscope {
+namespace {
+
+constexpr uint64_t kNewestOfStream = 16u << 20;  // of an instruction trace, where time is short
+constexpr uint64_t kBetweenLooks = 4096;  // items between two looks at the clock
+
+// Reads a trace into tracks, unless that takes too long.
+class TrackReader {
+ public:
+  TrackReader(Clock& clock, const TrackLimits& limits, TraceSource& source, TimeNs end)
+      : clock_(clock), limits_(limits), source_(source), timeline_(source.head(), end, {limits.events, limits.events, kMostTracks}), builder_(timeline_) {}
+
+  // False: it took too long.
+  Result<bool> Read() {
+    const TimeNs begin = clock_.Monotonic();
+    if (Status status = builder_.Begin(source_.head()); !status.ok()) return status;
+    TraceItem item;
+    for (uint64_t items = 1;; ++items) {
+      auto next = source_.Next(&item);
+      if (!next.ok()) trouble_ = next.status().message();
+      if (!next.ok() || !*next) break;
+      const Status status = std::visit([this](const auto& one) { return builder_.Write(one); }, item);
+      if (!status.ok()) return status;
+      const bool look = limits_.time != 0 && items % kBetweenLooks == 0;
+      if (look && clock_.Monotonic() - begin > limits_.time) return false;
+    }
+    return true;
+  }
+
+  Status Finish(Report* report) {
+    const TraceEnd& end = source_.end();
+    if (Status status = builder_.End(end); !status.ok()) return status;
+    timeline_.Finish(end, report);
+    report->counts_clock = source_.head().counts_clock;
+    for (const auto& troubles : {source_.head().troubles, end.troubles, builder_.troubles()}) {
+      for (const std::string& trouble : troubles) AddOnce(trouble, report);
+    }
+    if (!trouble_.empty()) AddOnce(trouble_, report);
+    return {};
+  }
+
+ private:
+  static constexpr size_t kMostTracks = 2000;
+
+  // Another part of the report may have met the same.
+  static void AddOnce(const std::string& trouble, Report* report) {
+    for (const std::string& known : report->troubles) {
+      if (known == trouble) return;
+    }
+    report->troubles.push_back(trouble);
+  }
+
+  Clock& clock_;
+  const TrackLimits& limits_;
+  TraceSource& source_;
+  ReportTimeline timeline_;
+  TimelineBuilder builder_;
+  std::string trouble_;
+};
+
+}  // namespace
+
+Status AddTracks(FileSystem& files, Clock& clock, const ScopeSource& source, const TrackLimits& limits, ReportTime* end, Report* report) {
+  TraceRequest request;
+  request.source = source;
+  if (limits.time != 0) request.stream_bytes = kNewestOfStream;
+  for (;;) {
+    auto trace = OpenTraceSource(files, clock, request);
+    if (!trace.ok()) return trace.status();
+    if (!*end) *end = (*trace)->head().time.to;
+    TrackReader reader(clock, limits, **trace, **end);
+    auto in_time = reader.Read();
+    if (!in_time.ok()) return in_time.status();
+    if (*in_time) return reader.Finish(report);
+    const std::string too_long = fmt::format("it takes more than {} to read, and hangscope report draws it", FormatElapsed(limits.time));
+    if (!request.streams) {
+      report->lost.push_back("the page leaves out what happened when: " + too_long);
+      return {};
+    }
+    report->lost.push_back("the page leaves out the functions that an instruction trace tells of: " + too_long);
+    request.streams = false;
+  }
+}
+
+}  // namespace hangscope

@@ -1,0 +1,89 @@
+#include "ring/history.h"
+
+#include <algorithm>
+
+namespace hangscope {
+namespace {
+
+std::string WithoutSlash(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+// "PREFIX.NAME.index" and the like, for all rings whose name begins with `stem`.
+std::vector<HistorySource> RingsBeginning(FileSystem& files, const std::string& folder, const std::string& stem) {
+  std::vector<HistorySource> found;
+  for (const std::string& name : files.List(folder)) {
+    if (!name.starts_with(stem) || !name.ends_with(".index")) continue;
+    const std::string ring = name.substr(0, name.size() - 6);
+    const std::string stream = ring.substr(stem.size());
+    if (stream.find('.') == std::string::npos) found.push_back({stream, folder + "/" + ring});
+  }
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.stream > b.stream; });
+  return found;  // stdout before stderr
+}
+
+}  // namespace
+
+std::vector<HistorySource> FindHistory(FileSystem& files, const std::string& given) {
+  const std::string target = WithoutSlash(given);
+  if (files.IsFolder(target)) return RingsBeginning(files, target, "");
+  if (files.Exists(IndexPath(target))) return {{"", target}};
+  auto of_run = RingsBeginning(files, FolderOf(target), NameOf(target) + ".");
+  if (!of_run.empty()) return of_run;
+  // A file of the ring: P.index, P.current, P.7.
+  const size_t dot = target.rfind('.');
+  if (dot != std::string::npos && files.Exists(target) && files.Exists(IndexPath(target.substr(0, dot)))) {
+    return {{"", target.substr(0, dot)}};
+  }
+  return {};
+}
+
+HistoryPrinter::HistoryPrinter(BlockReader* reader, Write write, TellLoss tell_loss)
+    : reader_(reader), write_(std::move(write)), tell_loss_(std::move(tell_loss)),
+      // A snapshot since the last one begins where that one ended, in the middle of
+      // a line or not: together they are whole.
+      cut_(reader->position() > 0 && reader->position() != reader->header().first_offset) {}
+
+bool HistoryPrinter::Emit(std::string_view bytes) {
+  if (cut_) {
+    const size_t newline = bytes.find('\n');
+    if (newline == std::string_view::npos) return true;
+    bytes.remove_prefix(newline + 1);
+    cut_ = false;
+  }
+  const size_t last = bytes.rfind('\n');
+  if (last == std::string_view::npos) {
+    partial_.append(bytes);
+    return true;
+  }
+  if (!partial_.empty() && !write_(partial_)) return false;
+  partial_.assign(bytes.substr(last + 1));
+  return write_(bytes.substr(0, last + 1));
+}
+
+bool HistoryPrinter::PrintAvailable() {
+  for (;;) {
+    switch (reader_->Next()) {
+      case BlockReader::Event::kEnd:
+        return true;
+      case BlockReader::Event::kLoss:
+        tell_loss_(reader_->loss());
+        partial_.clear();
+        cut_ = true;
+        break;
+      case BlockReader::Event::kBlock:
+        if (!Emit(reader_->block())) return false;
+        break;
+    }
+  }
+}
+
+bool HistoryPrinter::PrintRest() {
+  if (!PrintAvailable()) return false;
+  const bool more = partial_.empty() || write_(partial_);
+  partial_.clear();
+  return more;
+}
+
+}  // namespace hangscope

@@ -1,0 +1,280 @@
+#include "run/run_session.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "proc/child_process.h"
+#include "verdict/junit.h"
+#include "verdict/text.h"
+#include "run/guard.h"
+
+namespace hangscope {
+namespace {
+
+constexpr TimeNs kPollInterval = 50 * kMillisecond;
+constexpr TimeNs kActivityInterval = 250 * kMillisecond;
+constexpr TimeNs kKillGrace = 2 * kSecond;
+
+// QEMU's -d exec prints every step only with nochain.
+bool LacksNochain(const std::vector<std::string>& command) {
+  const bool qemu = std::any_of(command.begin(), command.end(), [](const std::string& word) {
+    return NameOf(word).starts_with("qemu-");  // perhaps behind timeout, env, nice ...
+  });
+  if (!qemu) return false;
+  for (size_t i = 1; i < command.size(); ++i) {
+    if (command[i - 1] != "-d") continue;
+    const std::string items = "," + command[i] + ",";
+    if (items.find(",exec,") != std::string::npos && items.find(",nochain,") == std::string::npos) return true;
+  }
+  return false;
+}
+
+class Runner {
+ public:
+  Runner(const Environment& environment, const RunOptions& options)
+      : environment_(environment), options_(options), clock_(*environment.clock),
+        recording_(*environment.files, clock_, options.stages) {}
+
+  RunOutcome Run() {
+    RunOutcome outcome;
+    // Nothing of an earlier run is given up for a program that cannot start.
+    outcome.status = environment_.check_program(options_.observer.command[0]);
+    if (!outcome.status.ok()) return CannotStart(outcome.status);
+    outcome.status = PrepareRings();
+    if (!outcome.status.ok()) return outcome;
+    ChildOptions child;
+    child.command = options_.launcher;
+    child.command.insert(child.command.end(), options_.observer.command.begin(), options_.observer.command.end());
+    for (const RunStream& stream : options_.streams) child.streams.push_back(stream.captured);
+    child.signal_mask = options_.inherited_mask;
+    child.ignores_sigpipe = options_.inherited_sigpipe_ignored;
+    child.before_start = [this](const std::vector<int>& stream_fds) { PostGuards(stream_fds); };
+    if (options_.record_cpus) child.before_exec = [this](pid_t pid) { StartCpuRecording(pid); };
+    child.is_ours = [this](pid_t pid) { return guards_ != nullptr && guards_->Has(pid); };
+    const TimeNs start = clock_.Monotonic();
+    const TimeNs start_wall = clock_.Wall();
+    auto started = environment_.start_child(child);
+    if (!started.ok()) return CannotStart(started.status());
+    child_ = std::move(*started);
+    StartDrains();
+    Observer observer(environment_, options_.observer, recording_, start, start_wall);
+    observer_ = &observer;
+    if (!guard_status_.ok()) {
+      observer.narrator().Note("warning: no guard, so the program will not survive a kill of hangscope: " + guard_status_.message(), clock_.Wall());
+    }
+    if (recorder_ != nullptr) observer.RecordCpus(std::move(recorder_));
+    if (!recorder_status_.ok()) {
+      observer.narrator().Note("warning: --cpu: " + recorder_status_.message() + "; the program runs without", clock_.Wall());
+    }
+    if (LacksNochain(options_.observer.command)) {
+      observer.analysis().SetChained();
+      observer.narrator().Note("warning: -d exec without nochain prints only some of the steps; use -d exec,nochain", clock_.Wall());
+    }
+    observer.analysis().Start();
+    Watch();
+    outcome.exit_status = Conclude();
+    return outcome;
+  }
+
+ private:
+  static RunOutcome CannotStart(const Status& status) {
+    return {status.code() == Status::Code::kNotFound ? kRunNotFound : kRunCannotExecute, status};
+  }
+
+  // From before the program starts, so that there is no instant without them.
+  void PostGuards(const std::vector<int>& stream_fds) {
+    if (environment_.guard_program.empty()) return;
+    std::vector<GuardedStream> streams;
+    for (size_t i = 0; i < stream_fds.size(); ++i) {
+      streams.push_back(recording_.Guarded(i, stream_fds[i], options_.streams[i].passthrough));
+    }
+    auto posted = Guards::Post(environment_.guard_program, streams);
+    guard_status_ = posted.status();
+    if (posted.ok()) guards_ = std::move(*posted);
+  }
+
+  // Before the program's first instruction. That it cannot be recorded does not keep it from running.
+  void StartCpuRecording(pid_t pid) {
+    auto recorder = environment_.record_cpus(clock_, pid, options_.cpus);
+    recorder_status_ = recorder.status();
+    if (recorder.ok()) recorder_ = std::move(*recorder);
+  }
+
+  Status PrepareRings() {
+    for (const RunStream& stream : options_.streams) {
+      const std::string& name = stream.captured.name;
+      Status status = recording_.AddRing(name, options_.ring_prefix + "." + name, options_.geometry, stream.passthrough.fd >= 0);
+      if (!status.ok()) return status;
+    }
+    return {};
+  }
+
+  void StartDrains() {
+    for (size_t i = 0; i < options_.streams.size(); ++i) {
+      recording_.Drain(i, child_->stream_fds()[i], true, options_.streams[i].passthrough);
+    }
+  }
+
+  // Until the child has ended and all of its output is taken. Descendants that
+  // still hold the streams are recorded to their end, too.
+  void Watch() {
+    TimeNs next_activity = 0;
+    while (!(exit_ && recording_.ended())) {
+      WaitForEvents(exit_ ? kMillisecond * 20 : kPollInterval);
+      ReadSignals();
+      if (exit_) {
+        (void)child_->Poll();
+      } else if ((exit_ = child_->Poll()) && !ended_by_hang_) {
+        observer_->OnExit(*exit_);
+      }
+      const TimeNs now = clock_.Monotonic();
+      if (now >= next_activity) {
+        if (guards_ != nullptr) guards_->Check();
+        LookAtChild();
+        next_activity = now + kActivityInterval;
+      }
+      if (exit_ && recording_.ended()) break;
+      if (observer_->Tick(view_, child_->pid())) ActOnHang();
+      if (kill_at_ != 0 && now >= kill_at_) {
+        child_->Signal(SIGKILL);
+        child_->SignalDescendants(SIGKILL);
+        kill_at_ = 0;
+      }
+    }
+  }
+
+  void WaitForEvents(TimeNs longest) {
+    pollfd events[] = {{environment_.signal_fd, POLLIN, 0}, {recording_.done_event(), POLLIN, 0}, {observer_->control_fd(), POLLIN, 0}};
+    poll(events, std::size(events), static_cast<int>(longest / kMillisecond));
+    if (events[1].revents != 0) {
+      uint64_t count = 0;
+      (void)!read(recording_.done_event(), &count, sizeof count);
+    }
+  }
+
+  void ReadSignals() {
+    signalfd_siginfo info{};
+    while (read(environment_.signal_fd, &info, sizeof info) == sizeof info) {
+      const int number = static_cast<int>(info.ssi_signo);
+      if (observer_->OnSignal(number)) continue;
+      if (number == SIGWINCH) {
+        child_->FollowTerminalSize();
+      } else if (number != SIGCHLD) {
+        child_->Signal(number);
+        if (exit_) child_->SignalDescendants(number);  // the rest of the family may be elsewhere
+      }
+    }
+  }
+
+  void LookAtChild() {
+    const ChildActivity activity = child_->Activity();
+    view_.known = true;
+    view_.cpu_time = activity.cpu_time;
+    view_.timed_sleep = activity.timed_sleep;
+    view_.stopped = activity.stopped;
+    view_.waits_for_input = activity.waits_for_input;
+    view_.runnable = activity.runnable;
+    view_.waits_in = activity.waits_in;
+  }
+
+  void ActOnHang() {
+    if (options_.on_hang == OnHang::kKill) {
+      ended_by_hang_ = true;
+      child_->Signal(SIGTERM);
+      child_->Signal(SIGCONT);  // a stopped process ends only once it goes on
+      kill_at_ = clock_.Monotonic() + kKillGrace;
+    }
+    if (options_.on_hang == OnHang::kExec) StartHangCommand();
+  }
+
+  void StartHangCommand() {
+    const std::vector<std::string> extra = {
+        "HANGSCOPE_SNAPSHOT=" + observer_->last_snapshot(),
+        "HANGSCOPE_PID=" + std::to_string(child_->pid()),
+        "HANGSCOPE_VERDICT=" + observer_->last_hang()->summary,
+    };
+    std::vector<char*> environment;
+    for (char** at = environ; *at != nullptr; ++at) environment.push_back(*at);
+    for (const std::string& variable : extra) environment.push_back(const_cast<char*>(variable.c_str()));
+    environment.push_back(nullptr);
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigmask(&attributes, &options_.inherited_mask);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", 0, 0);
+    posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+    const char* arguments[] = {"sh", "-c", options_.on_hang_command.c_str(), nullptr};
+    pid_t pid = 0;
+    const int error = posix_spawn(&pid, "/bin/sh", &actions, &attributes, const_cast<char**>(arguments), environment.data());
+    if (error != 0) observer_->narrator().Note("cannot start the --on-hang command: " + Status::FromErrno(error, "start", "/bin/sh").message(), clock_.Wall());
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+  }
+
+  int Conclude() {
+    ReadSignals();
+    guards_.reset();
+    LookAtChild();
+    view_.ended = true;
+    view_.exit_status = exit_->status;
+    view_.exit_signal = exit_->signal;
+    const Verdict verdict = observer_->Conclude(view_);
+    Narrator& narrator = observer_->narrator();
+    narrator.Close();
+    if (ended_by_hang_) {
+      narrator.Note(fmt::format("ended it after {}; status {}", FormatElapsed(verdict.time - observer_->start()), int{kRunHang}), clock_.Wall());
+    } else {
+      narrator.Tell(verdict, clock_.Wall(), observer_->exit_snapshot(), observer_->exit_contents());
+    }
+    const int status = exit_->signal != 0 ? kRunSignalBase + exit_->signal : exit_->status;
+    const int result = ended_by_hang_ ? kRunHang : status;
+    if (!options_.junit_path.empty()) WriteJunit(verdict, result);
+    return result;
+  }
+
+  void WriteJunit(const Verdict& verdict, int status) {
+    JunitCase result;
+    for (const std::string& word : options_.observer.command) result.name += (result.name.empty() ? "" : " ") + word;
+    result.elapsed = verdict.time - observer_->start();
+    result.report = VerdictText(verdict, observer_->start(), observer_->last_snapshot());
+    if (const Verdict* hang = observer_->last_hang(); hang != nullptr && (ended_by_hang_ || observer_->hang_now())) {
+      result.failure = "hang: " + hang->summary;
+      result.report = VerdictText(*hang, observer_->start(), observer_->last_snapshot());
+    } else if (status != 0) {
+      result.error = verdict.summary;
+    }
+    const Status written = WriteWholeFile(*environment_.files, options_.junit_path, JunitXml(result));
+    if (!written.ok()) observer_->narrator().Note("--junit: " + written.message(), clock_.Wall());
+  }
+
+  const Environment& environment_;
+  const RunOptions& options_;
+  Clock& clock_;
+  Recording recording_;
+  std::unique_ptr<Guards> guards_;
+  Status guard_status_;
+  std::unique_ptr<CpuRecorder> recorder_;  // until the observer has it
+  Status recorder_status_;
+  std::unique_ptr<ChildProcess> child_;
+  Observer* observer_ = nullptr;
+  std::optional<ChildExit> exit_;
+  ChildView view_;
+  TimeNs kill_at_ = 0;
+  bool ended_by_hang_ = false;
+};
+
+}  // namespace
+
+RunOutcome RunProgram(const Environment& environment, const RunOptions& options) {
+  return Runner(environment, options).Run();
+}
+
+}  // namespace hangscope

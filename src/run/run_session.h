@@ -1,0 +1,56 @@
+// `hangscope run`: start a program, record it, watch it.
+#ifndef HANGSCOPE_RUN_RUN_SESSION_H
+#define HANGSCOPE_RUN_RUN_SESSION_H
+
+#include <signal.h>
+
+#include <string>
+#include <vector>
+
+#include "ring/ring_format.h"
+#include "run/observer.h"
+
+namespace hangscope {
+
+enum class OnHang { kSnapshot, kKill, kExec, kNone };
+
+struct RunStream {
+  CapturedStream captured;
+  PassthroughOptions passthrough;
+};
+
+struct RunOptions {
+  ObserverOptions observer;     // its command is the one that is run
+  std::string ring_prefix;      // rings are RING_PREFIX.STREAM
+  RingGeometry geometry;
+  StageOptions stages;
+  std::vector<RunStream> streams = {{{"stdout", 1}, {}}, {{"stderr", 2}, {}}};
+  std::vector<std::string> launcher;  // words before the command, which they become by exec
+  OnHang on_hang = OnHang::kSnapshot;
+  std::string on_hang_command;  // of kExec, for a shell
+  std::string junit_path;       // empty: none
+  bool record_cpus = false;     // what the kernel does with the program goes into snapshots, too
+  CpuRecorderOptions cpus;
+  sigset_t inherited_mask{};
+  bool inherited_sigpipe_ignored = false;
+};
+
+// Exit statuses after timeout(1) and env(1).
+enum RunExit {
+  kRunHang = 124,
+  kRunFailed = 125,
+  kRunCannotExecute = 126,
+  kRunNotFound = 127,
+  kRunSignalBase = 128,
+};
+
+struct RunOutcome {
+  int exit_status = kRunFailed;
+  Status status;  // why it could not be run, if so
+};
+
+RunOutcome RunProgram(const Environment& environment, const RunOptions& options);
+
+}  // namespace hangscope
+
+#endif

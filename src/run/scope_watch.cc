@@ -1,0 +1,90 @@
+#include "run/scope_watch.h"
+
+#include <algorithm>
+#include <sstream>
+
+namespace hangscope {
+namespace {
+
+constexpr TimeNs kInterval = 100 * kMillisecond;
+// Its scope is there already: what has no mailboxes then will have none. Opening may search all of its memory.
+constexpr int kMostTries = 10;
+
+// The lines behind the headline, each without its indentation.
+std::vector<std::string> LinesBehindTheFirst(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  std::string line;
+  std::getline(in, line);
+  while (std::getline(in, line)) lines.push_back(line.starts_with("  ") ? line.substr(2) : line);
+  return lines;
+}
+
+}  // namespace
+
+void ScopeWatch::Look(TimeNs now) {
+  if (now < next_look_) return;
+  next_look_ = now + kInterval;
+  if (view_ == nullptr) Open(now);
+  if (view_ == nullptr) return;
+  auto same = view_->IsSame();
+  if (!same.ok()) return;  // it is gone; what it was last is what is known of it
+  if (!*same) {
+    view_.reset();
+    opinion_ = {};
+    tries_ = 0;
+    return;
+  }
+  if (!view_->Poll(now).ok()) return;
+  last_look_ = now;
+  TellFindings(now);
+  opinion_.progresses.clear();
+  for (const SubjectWatch& subject : view_->watcher().subjects()) {
+    if (!MadeProgress(subject, now)) continue;
+    opinion_.progresses = SubjectName(subject.subject, view_->Scene(now));
+    break;
+  }
+}
+
+void ScopeWatch::Open(TimeNs now) {
+  if (tries_ == kMostTries) return;
+  ++tries_;
+  WatcherOptions options;
+  options.stall = stall_;
+  auto view = WatchView::Open(files_, source_, options);
+  if (!view.ok()) return;
+  view_ = std::move(*view);
+  opened_ = now;
+}
+
+// Texts of findings that stand are made once: they say how it was when they were found.
+void ScopeWatch::TellFindings(TimeNs now) {
+  const std::vector<Finding> fresh = view_->watcher().TakeFindings();
+  const std::vector<Finding>& standing = view_->watcher().standing();
+  if (fresh.empty() && standing.size() == told_) return;
+  told_ = standing.size();
+  opinion_.findings.clear();
+  (void)view_->RefreshNames().ok();
+  for (const Finding& finding : standing) {
+    const WatchScene scene = view_->Scene(now);
+    opinion_.findings.push_back({finding, FindingSummary(finding, scene), LinesBehindTheFirst(FindingText(finding, scene, view_->History(finding))), ThreadsOf(finding)});
+  }
+}
+
+std::vector<int> ScopeWatch::ThreadsOf(const Finding& finding) const {
+  std::vector<int> threads;
+  for (const WatchSubject& subject : finding.subjects) threads.push_back(view_->ThreadOf(subject));
+  const bool any = std::any_of(threads.begin(), threads.end(), [](int thread) { return thread != 0; });
+  return any ? threads : std::vector<int>();
+}
+
+// Only after the stall time is a core that runs known to have done something in it.
+bool ScopeWatch::MadeProgress(const SubjectWatch& subject, TimeNs now) const {
+  if (now - opened_ < stall_) return false;
+  if (subject.activity == Activity::kRunning) return true;
+  return subject.activity == Activity::kWaiting && now - subject.since < stall_;
+}
+
+ScopeOpinion ScopeWatch::opinion() const { return opinion_; }
+
+}  // namespace hangscope

@@ -1,0 +1,42 @@
+// One call of Watcher::See: what it was given, and what it makes of it. Of src/watch only.
+#ifndef HANGSCOPE_SCOPE_LOOK_H
+#define HANGSCOPE_SCOPE_LOOK_H
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "verdict/wait_graph.h"
+#include "scope/watcher.h"
+
+namespace hangscope {
+
+struct Watcher::Look {
+  const WatchSample& sample;
+  TimeNs now;
+  WatchSource& source;
+  bool dead;
+  bool first;  // of all looks
+  std::optional<uint64_t> target_time = {};  // where it can be compared with times of waits
+
+  std::vector<WaitNode> nodes = {};  // by subject; with suppliers, where somebody waits for long
+  std::vector<ClaimRow> claims = {};
+  bool claims_known = true;
+  std::map<std::pair<uint32_t, uint32_t>, Confidence> edge_confidence = {};  // of edges that never deliver
+  std::map<uint32_t, std::vector<uint32_t>> victims = {};  // of one who is halted, silent, or never runs
+
+  // Findings and what tells them apart: the same key in two looks is the same finding.
+  std::vector<Finding> findings = {};
+  std::vector<std::string> keys = {};
+
+  void Add(Finding finding, std::string key) {
+    finding.time = now;
+    findings.push_back(std::move(finding));
+    keys.push_back(std::move(key));
+  }
+};
+
+}  // namespace hangscope
+
+#endif

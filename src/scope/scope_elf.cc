@@ -1,0 +1,113 @@
+#include "scope/scope_elf.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gelf.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+#include <string_view>
+
+#include "hangscope/abi/catalog.h"
+
+namespace hangscope {
+namespace {
+
+constexpr size_t kMostCatalogBytes = 16u << 20;
+constexpr size_t kMostSymbols = 16u << 20;
+
+class ElfFile {
+ public:
+  explicit ElfFile(const std::string& path) : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)), error_(errno) {
+    elf_version(EV_CURRENT);
+    if (fd_ >= 0) elf_ = elf_begin(fd_, ELF_C_READ, nullptr);
+  }
+  ~ElfFile() {
+    elf_end(elf_);
+    if (fd_ >= 0) close(fd_);
+  }
+  ElfFile(const ElfFile&) = delete;
+  ElfFile& operator=(const ElfFile&) = delete;
+
+  bool is_open() const { return fd_ >= 0; }
+  int error() const { return error_; }
+  Elf* elf() const { return elf_; }
+
+ private:
+  const int fd_;
+  const int error_;
+  Elf* elf_ = nullptr;
+};
+
+std::optional<uint64_t> FindSymbol(Elf_Scn* section, const GElf_Shdr& header, Elf* elf) {
+  Elf_Data* data = elf_getdata(section, nullptr);
+  if (data == nullptr || header.sh_entsize == 0) return std::nullopt;
+  const size_t count = std::min<size_t>(data->d_size / header.sh_entsize, kMostSymbols);
+  for (size_t i = 0; i < count; ++i) {
+    GElf_Sym symbol;
+    if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
+    if (symbol.st_shndx == SHN_UNDEF) continue;
+    const char* name = elf_strptr(elf, header.sh_link, symbol.st_name);
+    if (name != nullptr && std::string_view(name) == "hangscope_scope") return symbol.st_value;
+  }
+  return std::nullopt;
+}
+
+std::string BuildId(Elf_Scn* section) {
+  Elf_Data* data = elf_getdata(section, nullptr);
+  if (data == nullptr) return {};
+  GElf_Nhdr note;
+  size_t name_at = 0;
+  size_t text_at = 0;
+  for (size_t at = 0; (at = gelf_getnote(data, at, &note, &name_at, &text_at)) != 0;) {
+    const char* bytes = static_cast<const char*>(data->d_buf);
+    if (note.n_type == NT_GNU_BUILD_ID && std::string_view(bytes + name_at, note.n_namesz) == std::string_view("GNU\0", 4)) {
+      return {bytes + text_at, note.n_descsz};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<ScopeElf> ScopeElf::Read(const std::string& path) {
+  const ElfFile file(path);
+  if (!file.is_open()) return Status::FromErrno(file.error(), "open", path);
+  Elf* elf = file.elf();
+  GElf_Ehdr header;
+  if (elf == nullptr || elf_kind(elf) != ELF_K_ELF || gelf_getehdr(elf, &header) == nullptr) {
+    return Status::Corrupt(fmt::format("'{}' is not an ELF file; --elf wants the program that runs on the target", path));
+  }
+  ScopeElf found;
+  found.path = path;
+  found.moves = header.e_type == ET_DYN;
+  size_t segments = 0;
+  elf_getphdrnum(elf, &segments);
+  found.first_address = std::numeric_limits<uint64_t>::max();
+  for (size_t i = 0; i < segments; ++i) {
+    GElf_Phdr program;
+    if (gelf_getphdr(elf, static_cast<int>(i), &program) == nullptr || program.p_type != PT_LOAD) continue;
+    found.first_address = std::min(found.first_address, program.p_vaddr);
+  }
+  if (found.first_address == std::numeric_limits<uint64_t>::max()) found.first_address = 0;
+  size_t names = 0;
+  if (elf_getshdrstrndx(elf, &names) != 0) return found;
+  for (Elf_Scn* section = elf_nextscn(elf, nullptr); section != nullptr; section = elf_nextscn(elf, section)) {
+    GElf_Shdr info;
+    if (gelf_getshdr(section, &info) == nullptr) continue;
+    const char* name = elf_strptr(elf, names, info.sh_name);
+    if (info.sh_type == SHT_SYMTAB || info.sh_type == SHT_DYNSYM) {
+      if (!found.symbol) found.symbol = FindSymbol(section, info, elf);
+    } else if (info.sh_type == SHT_NOTE && found.build_id.empty()) {
+      found.build_id = BuildId(section);
+    } else if (info.sh_type == SHT_PROGBITS && name != nullptr && std::string_view(name) == HANGSCOPE_CATALOG_SECTION) {
+      const Elf_Data* data = info.sh_size <= kMostCatalogBytes ? elf_rawdata(section, nullptr) : nullptr;
+      if (data != nullptr && data->d_buf != nullptr) found.catalog.append(static_cast<const char*>(data->d_buf), data->d_size);
+    }
+  }
+  return found;
+}
+
+}  // namespace hangscope

@@ -1,0 +1,26 @@
+// What the ELF of a target says about its scope: where it is, and the catalog.
+#ifndef HANGSCOPE_SCOPE_SCOPE_ELF_H
+#define HANGSCOPE_SCOPE_SCOPE_ELF_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/status.h"
+
+namespace hangscope {
+
+struct ScopeElf {
+  std::string path;
+  std::optional<uint64_t> symbol;  // address of hangscope_scope; none: it has no such symbol
+  std::string catalog;             // bytes of the section; empty: none
+  std::string build_id;            // empty: none
+  uint64_t first_address = 0;      // the lowest that is loaded
+  bool moves = false;              // position-independent: addresses count from where it is loaded
+
+  static Result<ScopeElf> Read(const std::string& path);
+};
+
+}  // namespace hangscope
+
+#endif

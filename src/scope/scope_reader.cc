@@ -1,0 +1,353 @@
+#include "scope/scope_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <limits>
+
+#include "hangscope/abi/record.h"
+#include "hangscope/abi/scope.h"
+
+namespace hangscope {
+namespace {
+
+constexpr size_t kHeaderBytes = sizeof(hangscope_header);
+constexpr size_t kSearchedAtOnce = 1u << 20;
+constexpr uint64_t kMostSearched = uint64_t{64} << 30;  // of address space: a core of a large machine
+
+#define FIELD(field) offsetof(hangscope_header, field)
+#define TASK_FIELD(field) offsetof(hangscope_task, field)
+
+bool HasMagic(const char* bytes, ByteOrder order) {
+  return Load32(bytes, order) == HANGSCOPE_MAGIC0 && Load32(bytes + 4, order) == HANGSCOPE_MAGIC1;
+}
+
+std::optional<ByteOrder> OrderOf(const char* bytes) {
+  if (HasMagic(bytes, ByteOrder::kLittle)) return ByteOrder::kLittle;
+  if (HasMagic(bytes, ByteOrder::kBig)) return ByteOrder::kBig;
+  return std::nullopt;
+}
+
+uint32_t Check(const char* header) {
+  uint32_t check = HANGSCOPE_CHECK_SEED;
+  for (size_t i = 0; i < HANGSCOPE_CHECKED_BYTES; ++i) {
+    check = (check ^ static_cast<uint8_t>(header[i])) * HANGSCOPE_CHECK_PRIME;
+  }
+  return check;
+}
+
+// floor(a * b / c), c > 0; a is below 2^64 in size, b below 2^63.
+std::optional<int64_t> Scaled(__int128 a, uint64_t b, uint64_t c) {
+  const __int128 product = a * b;
+  // Of numbers of 64 bits the processor has a division.
+  if (product >= 0 && product <= std::numeric_limits<int64_t>::max()) return static_cast<int64_t>(static_cast<uint64_t>(product) / c);
+  __int128 quotient = product / c;
+  if (product % c < 0) --quotient;
+  if (quotient > std::numeric_limits<int64_t>::max() || quotient < std::numeric_limits<int64_t>::min()) return std::nullopt;
+  return static_cast<int64_t>(quotient);
+}
+
+// Where the magic occurs in the target's memory, aligned to 4.
+class MagicSearch {
+ public:
+  explicit MagicSearch(Target& target) : target_(target) {}
+
+  // The next place; nothing: there is none.
+  std::optional<uint64_t> Next() {
+    while (range_ < target_.ranges().size() && searched_ < kMostSearched) {
+      const MemoryRange& range = target_.ranges()[range_];
+      for (; at_ + 8 <= filled_; at_ += 4) {
+        if (!OrderOf(buffer_.data() + at_)) continue;
+        at_ += 4;
+        return range.begin + chunk_ + at_ - 4;
+      }
+      Advance(range);
+    }
+    return std::nullopt;
+  }
+
+ private:
+  // The last 4 bytes of a chunk may begin what the next one goes on with.
+  void Advance(const MemoryRange& range) {
+    const uint64_t next = filled_ == 0 ? chunk_ : chunk_ + (filled_ - filled_ % 4) - 4;
+    if (range.size_bytes < 8 || next + 8 > range.size_bytes) {
+      ++range_;
+      chunk_ = filled_ = at_ = 0;
+      return;
+    }
+    filled_ = static_cast<size_t>(std::min<uint64_t>(kSearchedAtOnce, range.size_bytes - next));
+    buffer_.resize(filled_);
+    chunk_ = next;
+    at_ = (4 - (range.begin + chunk_) % 4) % 4;
+    searched_ += filled_;
+    if (!target_.Read(range.begin + next, buffer_).ok()) std::fill(buffer_.begin(), buffer_.end(), '\0');
+  }
+
+  Target& target_;
+  size_t range_ = 0;
+  uint64_t chunk_ = 0;  // offset in the range
+  size_t filled_ = 0;
+  size_t at_ = 0;
+  uint64_t searched_ = 0;
+  std::string buffer_;
+};
+
+}  // namespace
+
+bool ScopeLayout::shared_clock() const {
+  return core_count == 1 || clock_kind == HANGSCOPE_CLOCK_SHARED || clock_kind == HANGSCOPE_CLOCK_TICKS;
+}
+
+std::optional<int64_t> ScopeLayout::Nanoseconds(uint64_t time) const {
+  if (clock_hz != 0) return Scaled(time, 1'000'000'000u, clock_hz);
+  constexpr uint64_t kLongest = uint64_t{1} << 62;  // keeps the product in range
+  if (last_time <= sync_time || last_ns <= sync_ns || last_ns - sync_ns > kLongest) return std::nullopt;
+  const auto since = Scaled(static_cast<__int128>(time) - sync_time, last_ns - sync_ns, last_time - sync_time);
+  if (!since) return std::nullopt;
+  const __int128 sum = static_cast<__int128>(*since) + sync_ns;
+  if (sum > std::numeric_limits<int64_t>::max() || sum < std::numeric_limits<int64_t>::min()) return std::nullopt;
+  return static_cast<int64_t>(sum);
+}
+
+uint64_t TimeFromEpoch(uint32_t epoch, uint32_t low, bool* ambiguous) {
+  const uint64_t reference = uint64_t{epoch} << 30;
+  const auto distance = static_cast<int64_t>(static_cast<int32_t>(low - static_cast<uint32_t>(reference)));
+  if (distance >= 0 || reference >= static_cast<uint64_t>(-distance)) return reference + static_cast<uint64_t>(distance);
+  *ambiguous = true;  // before the clock began
+  return low;
+}
+
+Result<ScopeReader> ScopeReader::Open(Target& target, std::optional<uint64_t> symbol) {
+  uint64_t address = 0;
+  if (symbol) {
+    address = *symbol;
+  } else if (target.scope_address()) {
+    address = *target.scope_address();
+  } else {
+    auto found = Find(target);
+    if (!found.ok()) return found.status();
+    address = *found;
+  }
+  ScopeReader reader(target);
+  if (Status status = reader.ReadHeader(address); !status.ok()) return status;
+  return reader;
+}
+
+// The magic alone may be a text that names hangscope: a sound header decides. Where there is none, what
+// is wrong with the first is said.
+Result<uint64_t> ScopeReader::Find(Target& target) {
+  MagicSearch search(target);
+  Status first_wrong;
+  while (const auto address = search.Next()) {
+    ScopeReader candidate(target);
+    if (!target.CheckRange(*address, kHeaderBytes).ok()) continue;
+    const Status status = candidate.ReadHeader(*address);
+    if (status.ok()) return *address;
+    if (first_wrong.ok()) first_wrong = status;
+  }
+  if (!first_wrong.ok()) return first_wrong;
+  return Status::NotFound(fmt::format("{} has no scope: its magic is nowhere in it; does the program include hangscope, and has it started?", target.name()));
+}
+
+std::string ScopeReader::Where(uint64_t address) const { return fmt::format("the scope at {:#x} of {}", address, target_->name()); }
+
+Status ScopeReader::ReadHeader(uint64_t address) {
+  char header[kHeaderBytes];
+  if (Status status = target_->Read(address, header); !status.ok()) return status;
+  // The check tells whether what it covers is sound; the rest may be lost.
+  const bool whole = target_->IsKnown(address, HANGSCOPE_CHECKED_BYTES);
+  const auto order = OrderOf(header);
+  if ((!order || Load32(header + FIELD(check), *order) != Check(header)) && !whole) {
+    return Status::Corrupt(fmt::format("the header of {} did not arrive whole; dump it again", Where(address)));
+  }
+  if (!order) return Status::NotFound(fmt::format("{} has no scope at {:#x}: there is no magic; has the program started?", target_->name(), address));
+  layout_.address = address;
+  layout_.order = *order;
+  if (Status status = CheckVersion(header); !status.ok()) return status;
+  layout_.major = Load16(header + FIELD(major), *order);
+  layout_.minor = Load16(header + FIELD(minor), *order);
+  const auto u32 = [&](size_t at) { return Load32(header + at, *order); };
+  const auto u64 = [&](size_t at) { return Load64(header + at, *order); };
+  layout_.word_bytes = static_cast<uint8_t>(header[FIELD(word_bytes)]);
+  layout_.record_bytes = static_cast<uint8_t>(header[FIELD(record_bytes)]);
+  layout_.scope_bytes = u32(FIELD(scope_bytes));
+  layout_.features = u32(FIELD(features));
+  layout_.core_count = u32(FIELD(core_count));
+  layout_.ring_capacity = u32(FIELD(ring_capacity));
+  layout_.rings_at = u32(FIELD(rings_at));
+  layout_.ring_stride = u32(FIELD(ring_stride));
+  layout_.task_count = u32(FIELD(task_count));
+  layout_.tasks_at = u32(FIELD(tasks_at));
+  layout_.task_stride = u32(FIELD(task_stride));
+  layout_.clock_kind = u32(FIELD(clock_kind));
+  layout_.clock_hz = u64(FIELD(clock_hz));
+  layout_.boots = u32(FIELD(boots));
+  layout_.pid = u32(FIELD(pid));
+  layout_.build_id.assign(header + FIELD(build_id), 20);
+  if (layout_.build_id == std::string(20, '\0')) layout_.build_id.clear();
+  layout_.sync_time = u64(FIELD(sync_time));
+  layout_.sync_ns = u64(FIELD(sync_ns));
+  ReadLastClocks();
+  layout_.lost_threads = u32(FIELD(lost_threads));
+  layout_.unknown_settings = u32(FIELD(unknown_settings));
+  if (Status status = CheckSizes(); !status.ok()) return status;
+  CheckRest();
+  return {};
+}
+
+// The pair changes while the target runs; one that never comes to rest is left out.
+void ScopeReader::ReadLastClocks() {
+  constexpr int kLooks = 4;
+  char before[4] = {};
+  char pair[16];
+  char after[4] = {};
+  const uint64_t at = layout_.address;
+  if (!target_->IsKnown(at + FIELD(last_time), FIELD(watch_at) - FIELD(last_time))) return;
+  for (int look = 0; look < kLooks; ++look) {
+    const bool read = target_->Read(at + FIELD(last_sequence), before).ok() && target_->Read(at + FIELD(last_time), pair).ok() &&
+                      target_->Read(at + FIELD(last_sequence), after).ok();
+    const uint32_t sequence = Load32(before, layout_.order);
+    if (!read || (sequence & 1) != 0 || sequence != Load32(after, layout_.order)) continue;
+    layout_.last_time = Load64(pair, layout_.order);
+    layout_.last_ns = Load64(pair + 8, layout_.order);
+    return;
+  }
+  corruptions_.push_back({"header", "last_sequence: somebody was in the middle of writing last_time and last_ns"});
+}
+
+// The version comes first: what a later one changed is not to be called damage.
+Status ScopeReader::CheckVersion(const char* header) const {
+  const ByteOrder order = layout_.order;
+  const uint16_t major = Load16(header + FIELD(major), order);
+  const uint16_t minor = Load16(header + FIELD(minor), order);
+  const uint32_t check = Load32(header + FIELD(check), order);
+  const uint32_t computed = Check(header);
+  const std::string where = Where(layout_.address);
+  if (check == 0 && computed != 0) {
+    return Status::NotFound(fmt::format("{} is not ready yet: the program has not finished its header; look again once it has started", where));
+  }
+  if (major != HANGSCOPE_ABI_MAJOR) {
+    return Status::Corrupt(fmt::format("{} has version {}.{}{}, and this hangscope reads version {}; use the hangscope that belongs to the program", where, major, minor, check == computed ? "" : " (or its header is damaged)", HANGSCOPE_ABI_MAJOR));
+  }
+  if (check != computed) {
+    return Status::Corrupt(fmt::format("the header of {} is damaged: its check is {:#010x} and should be {:#010x}", where, check, computed));
+  }
+  const uint16_t header_bytes = Load16(header + FIELD(header_bytes), order);
+  if (header_bytes < kHeaderBytes) {
+    return Status::Corrupt(fmt::format("{} says that its header has {} bytes; it has {} at least", where, header_bytes, kHeaderBytes));
+  }
+  return {};
+}
+
+Status ScopeReader::CheckSizes() const {
+  const ScopeLayout& l = layout_;
+  const auto refuse = [&](const std::string& why) {
+    return Status::Corrupt(fmt::format("{} contradicts itself: {}; the program and hangscope do not fit, or something wrote over it", Where(l.address), why));
+  };
+  if (l.word_bytes != 4 && l.word_bytes != 8) return refuse(fmt::format("words of {} bytes; 4 and 8 are possible", l.word_bytes));
+  if (l.record_bytes < 16 || l.record_bytes > 64 || l.record_bytes % 8 != 0) {
+    return refuse(fmt::format("records of {} bytes; 16, 24, ... 64 are possible", l.record_bytes));
+  }
+  if (!std::has_single_bit(l.ring_capacity) || l.ring_capacity < HANGSCOPE_LEAST_CAPACITY || l.ring_capacity > HANGSCOPE_MOST_CAPACITY) {
+    return refuse(fmt::format("rings of {} records; a power of two from {} to {} is possible", l.ring_capacity, HANGSCOPE_LEAST_CAPACITY, HANGSCOPE_MOST_CAPACITY));
+  }
+  const uint64_t ring_bytes = sizeof(hangscope_ring) + uint64_t{l.ring_capacity} * l.record_bytes;
+  if (l.core_count == 0) return refuse("no cores");
+  if (l.ring_stride < ring_bytes || l.ring_stride % 4 != 0) {
+    return refuse(fmt::format("rings that begin {} bytes from each other and have {} each", l.ring_stride, ring_bytes));
+  }
+  if (l.rings_at < kHeaderBytes || l.rings_at % 4 != 0) return refuse(fmt::format("rings that begin at offset {}", l.rings_at));
+  if (l.rings_at + uint64_t{l.core_count - 1} * l.ring_stride + ring_bytes > l.scope_bytes) {
+    return refuse(fmt::format("{} rings of {} bytes from offset {} on in a scope of {} bytes", l.core_count, ring_bytes, l.rings_at, l.scope_bytes));
+  }
+  if (l.task_count != 0) {
+    const uint64_t end = l.tasks_at + uint64_t{l.task_count - 1} * l.task_stride + sizeof(hangscope_task);
+    if (l.task_stride < sizeof(hangscope_task) || l.task_stride % 4 != 0 || l.tasks_at < kHeaderBytes || l.tasks_at % 4 != 0 || end > l.scope_bytes) {
+      return refuse(fmt::format("{} task records of {} bytes from offset {} on in a scope of {} bytes", l.task_count, l.task_stride, l.tasks_at, l.scope_bytes));
+    }
+  }
+  const auto holds = [&](const MemoryRange& range) { return range.Contains(l.address, l.scope_bytes); };
+  if (std::any_of(target_->ranges().begin(), target_->ranges().end(), holds)) return {};
+  return Status::Corrupt(fmt::format("{} has {} bytes by its header, and not all of them are there; the dump is cut off, or the header is wrong", Where(l.address), l.scope_bytes));
+}
+
+// What nothing else depends on.
+void ScopeReader::CheckRest() {
+  if (layout_.clock_kind < HANGSCOPE_CLOCK_CYCLES || layout_.clock_kind > HANGSCOPE_CLOCK_SHARED) {
+    corruptions_.push_back({"header", fmt::format("clock_kind {}: 1 to 3 are kinds", layout_.clock_kind)});
+  }
+}
+
+bool ScopeReader::ReadExiting() const {
+  char word[4];
+  const uint64_t at = layout_.address + FIELD(exiting);
+  return target_->IsKnown(at, sizeof word) && target_->Read(at, word).ok() && Load32(word, layout_.order) == 1;
+}
+
+Result<std::string> ScopeReader::ReadImage() const {
+  std::string image(layout_.scope_bytes, '\0');
+  if (Status status = target_->Read(layout_.address, image); !status.ok()) return status;
+  return image;
+}
+
+Result<TaskWait> ScopeReader::DecodeTask(uint32_t index, const char* bytes) const {
+  const auto field = [&](size_t at) { return Load32(bytes + at, layout_.order); };
+  TaskWait task;
+  task.index = index;
+  task.sequence = field(TASK_FIELD(sequence));
+  task.task = field(TASK_FIELD(task));
+  const uint32_t state = field(TASK_FIELD(state));
+  if (state > HANGSCOPE_TASK_WAITING) return Status::Corrupt(fmt::format("state {}: 0 to 2 are states", state));
+  task.state = state == HANGSCOPE_TASK_WAITING ? TaskState::kWaiting : TaskState::kReady;
+  if (task.state != TaskState::kWaiting) return task;
+  const uint32_t kind = field(TASK_FIELD(kind));
+  if (kind < HANGSCOPE_RESOURCE_EXCLUSIVE || kind > HANGSCOPE_RESOURCE_OUTSIDE) {
+    return Status::Corrupt(fmt::format("kind {} of a task that waits: 1 to 5 are kinds", kind));
+  }
+  task.kind = static_cast<ResourceKind>(kind);
+  task.resource = field(TASK_FIELD(resource));
+  if (const uint32_t holder = field(TASK_FIELD(holder)); holder != HANGSCOPE_NO_TASK) task.holder = holder;
+  bool ambiguous = false;
+  task.since = TimeFromEpoch(field(TASK_FIELD(since_epoch)), field(TASK_FIELD(since)), &ambiguous);
+  if (ambiguous) return Status::Corrupt(fmt::format("since {:#x} in quarter-wrap {}: before the clock began", field(TASK_FIELD(since)), field(TASK_FIELD(since_epoch))));
+  return task;
+}
+
+// The sequence before and after; what is between is read between.
+Result<std::optional<TaskWait>> ScopeReader::ReadTask(uint32_t index) const {
+  constexpr int kLooks = 4;
+  const uint64_t address = layout_.address + layout_.tasks_at + uint64_t{index} * layout_.task_stride;
+  char before[4];
+  char record[sizeof(hangscope_task)];
+  char after[4];
+  if (!target_->IsKnown(address, sizeof record)) return Status::Corrupt("it did not arrive");
+  for (int look = 0; look < kLooks; ++look) {
+    for (const std::span<char> part : {std::span<char>(before), std::span<char>(record), std::span<char>(after)}) {
+      if (Status status = target_->Read(address, part); !status.ok()) return status;
+    }
+    const uint32_t sequence = Load32(before, layout_.order);
+    if ((sequence & 1) != 0 || sequence != Load32(after, layout_.order)) continue;
+    if (Load32(record + TASK_FIELD(state), layout_.order) == HANGSCOPE_TASK_NONE) return std::optional<TaskWait>();
+    auto task = DecodeTask(index, record);
+    if (!task.ok()) return task.status();
+    return std::optional<TaskWait>(*task);
+  }
+  return Status::Busy(fmt::format("sequence {}: its task was in the middle of changing it", Load32(after, layout_.order)));
+}
+
+Result<std::vector<TaskWait>> ScopeReader::ReadTasks(std::vector<Corruption>* corruptions) const {
+  std::vector<TaskWait> tasks;
+  for (uint32_t i = 0; i < layout_.task_count; ++i) {
+    auto task = ReadTask(i);
+    if (task.ok() && *task) tasks.push_back(**task);
+    if (task.ok()) continue;
+    const Status::Code code = task.status().code();
+    if (code != Status::Code::kCorrupt && code != Status::Code::kBusy) return task.status();
+    corruptions->push_back({fmt::format("task record {}", i), task.status().message()});
+  }
+  return tasks;
+}
+
+}  // namespace hangscope

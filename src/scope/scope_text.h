@@ -1,0 +1,31 @@
+// A scope as people and programs read it: hangscope show.
+#ifndef HANGSCOPE_SCOPE_SCOPE_TEXT_H
+#define HANGSCOPE_SCOPE_SCOPE_TEXT_H
+
+#include <string>
+#include <vector>
+
+#include "scope/scope_catalog.h"
+#include "scope/scope_reader.h"
+#include "model/scope.h"
+
+namespace hangscope {
+
+// One line each, with its newline.
+std::string ScopeCoreText(const ScopeCore& core);
+std::string TaskWaitText(const TaskWait& task, const ScopeLayout& layout);
+std::string ScopeEventText(const ScopeEvent& event, const ScopeLayout& layout, const ScopeCatalog& catalog);
+std::string EventLossText(const EventLoss& loss);
+std::string CorruptionText(const Corruption& corruption);
+
+// The same as JSON Lines (docs/json.md).
+std::string ScopeJson(const ScopeLayout& layout);
+std::string ScopeCoreJson(const ScopeCore& core);
+std::string TaskWaitJson(const TaskWait& task, const ScopeLayout& layout);
+std::string ScopeEventJson(const ScopeEvent& event, const ScopeLayout& layout, const ScopeCatalog& catalog);
+std::string EventLossJson(const EventLoss& loss);
+std::string CorruptionJson(const Corruption& corruption);
+
+}  // namespace hangscope
+
+#endif

@@ -1,0 +1,33 @@
+// What watch and why say, as JSON Lines (docs/json.md); one line each, with its newline.
+#ifndef HANGSCOPE_SCOPE_WATCH_JSON_H
+#define HANGSCOPE_SCOPE_WATCH_JSON_H
+
+#include <string>
+
+#include "scope/watch_text.h"
+
+namespace hangscope {
+
+// `wall`: when it was found.
+std::string FindingJson(const Finding& finding, const WatchScene& scene, const FindingHistory& history, TimeNs wall);
+// What a core or task does now.
+std::string SubjectJson(const SubjectWatch& subject, const WatchScene& scene, TimeNs wall);
+// `event`: a word for programs, "restarted", "ended"; `text`: one sentence for people.
+std::string WatchNoteJson(const std::string& target, const std::string& event, const std::string& text, TimeNs wall);
+
+struct WatchCost {
+  uint64_t polls = 0;
+  uint64_t bytes = 0;     // read from targets
+  TimeNs cpu = 0;         // of this process
+  TimeNs elapsed = 0;
+  TimeNs longest_poll = 0;
+  TimeNs shortest_interval = 0;  // between polls, as it was asked for
+  TimeNs longest_interval = 0;   // as the budget made it
+};
+std::string WatchEndJson(const WatchCost& cost, size_t findings, size_t bad, TimeNs wall);
+// "312 polls in 31.2 s, 0.6 MiB read, 0.3 % of a CPU, longest poll 0.4 ms".
+std::string WatchCostText(const WatchCost& cost);
+
+}  // namespace hangscope
+
+#endif

@@ -1,0 +1,82 @@
+// What watch, why and set say about a target, as people read it.
+#ifndef HANGSCOPE_SCOPE_WATCH_TEXT_H
+#define HANGSCOPE_SCOPE_WATCH_TEXT_H
+
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "scope/watch_names.h"
+#include "model/watch.h"
+
+namespace hangscope {
+
+// What a text about a target is made from. All of it outlives this.
+struct WatchScene {
+  std::string target;     // as people call it
+  bool of_several = false;  // targets: texts begin with its name
+  const std::vector<SubjectWatch>* subjects = nullptr;  // cores, then tasks
+  const WatchNames* names = nullptr;
+  const std::vector<NodeSample>* nodes = nullptr;
+  TimeNs now = 0;  // monotonic
+  bool is_dead = false;  // the target does not change any more
+
+  // Null: there is no such subject.
+  const SubjectWatch* Find(const WatchSubject& subject) const;
+};
+
+// What led up to a finding.
+struct FindingHistory {
+  std::vector<std::string> events;  // of one core or task, the oldest first; each one a line's text
+  std::vector<DebugValue> debug;    // of its node, the newest first
+};
+
+// "core 1 writer (0,0)", "task 3".
+std::string SubjectName(const WatchSubject& subject, const WatchScene& scene);
+// Where it is by its fault or waypoint: "dataflow.c:88 in cb_reserve_back"; empty: not known.
+std::string SubjectPlace(const WatchSubject& subject, const WatchScene& scene);
+
+// What it does, with its wait where it has one: "waits 31.0 s at CRBW for cb3 of (1,2)", "runs at MULR".
+std::string SubjectDoing(const SubjectWatch& subject, const WatchScene& scene);
+
+// "HANG: deadlock, 2 of 5 cores wait for each other (certain)"; one line without an end.
+std::string FindingHeadline(const Finding& finding, const WatchScene& scene);
+// "deadlock, 2 of 5 cores wait for each other"; one line without an end.
+std::string FindingSummary(const Finding& finding, const WatchScene& scene);
+// The finding with all that is known of it, in lines.
+std::string FindingText(const Finding& finding, const WatchScene& scene, const FindingHistory& history);
+// Of that, who does what, who else waits, and what led up to it: without headline, evidence and doubts; a text a line.
+std::vector<std::string> FindingLines(const Finding& finding, const WatchScene& scene, const FindingHistory& history);
+// What it rests on beside what those lines say.
+std::vector<std::string> FindingEvidence(const Finding& finding);
+// Eight values a row, the newest first, each with the core that wrote it; in lines.
+std::string DebugRingText(const std::vector<DebugValue>& values);
+
+// What the columns and their words mean, in lines.
+std::string WatchLegend();
+
+// The columns of a WatchTable, in its order.
+enum class WatchColumn { kWho, kNode, kRole, kActivity, kAt, kWaitsFor, kSince, kKernel, kStack };
+constexpr size_t kWatchColumns = 9;
+const char* WatchColumnTitle(WatchColumn column);
+// A subject's line by column; empty: nothing to say.
+std::vector<std::string> WatchCells(const SubjectWatch& subject, const WatchScene& scene);
+
+// Aligned columns: one line for each core and task. The widths are those of what there is at the beginning
+// and what usually comes; a longer word pushes the rest of its line.
+class WatchTable {
+ public:
+  // `all_columns`: also those in which nothing stands.
+  WatchTable(const WatchScene& scene, bool all_columns);
+
+  std::string Head() const;
+  std::string Line(const SubjectWatch& subject, const WatchScene& scene) const;
+
+ private:
+  std::vector<size_t> widths_;  // 0: the column is left out
+  bool has_tasks_ = false;
+};
+
+}  // namespace hangscope
+
+#endif

@@ -1,0 +1,123 @@
+// A target as watch, why and set see it: its scope and mailboxes, what all of it is called, and a watcher
+// that follows it. One thread.
+#ifndef HANGSCOPE_SCOPE_WATCH_VIEW_H
+#define HANGSCOPE_SCOPE_WATCH_VIEW_H
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "code/elf_image.h"
+#include "scope/watch_names.h"
+#include "scope/watch_reader.h"
+#include "scope/watch_text.h"
+#include "scope/scope_view.h"
+#include "scope/watcher.h"
+
+namespace hangscope {
+
+// The newest events of a core or task, and how many records its ring had.
+struct RingLook {
+  struct Event {
+    std::string time;  // "12.000345" where the clock's rate is known; "~" before one that may be wrong
+    std::string text;
+  };
+  std::vector<Event> events;       // the oldest first
+  std::optional<ScopeCore> ring;   // of a core; nothing: it cannot be read
+};
+
+class WatchView final : public WatchSource {
+ public:
+  // Fails where the target has no scope, or the scope no mailboxes.
+  static Result<std::unique_ptr<WatchView>> Open(FileSystem& files, const ScopeSource& source, const WatcherOptions& options);
+
+  ScopeView& view() { return *view_; }
+  WatchReader& reader() { return *reader_; }
+  const WatchReader& reader() const { return *reader_; }
+  const WatchNames& names() const { return *names_; }
+  Watcher& watcher() { return *watcher_; }
+  const WatchSample& sample() const { return sample_; }
+  const ScopeLayout& layout() const { return view_->layout(); }
+  // Of the target's clock; 0: not known.
+  uint64_t clock_hz() const;
+  // How people call it.
+  const std::string& name() const { return name_; }
+  // The process whose memory or scope file it is; 0: none.
+  int pid() const { return pid_; }
+  // The process without which nothing in it changes any more: that one, or who has the file mapped; 0: not
+  // known.
+  int owner() const { return owner_; }
+  // What people should know, a sentence each.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+  // One look, which the watcher sees: at `now`, monotonic.
+  Status Poll(TimeNs now);
+  // The only look at what does not change any more.
+  Status PollDead(TimeNs now);
+  // Of a process that is no more: by exit, or a return from main, as it said itself.
+  bool EndedByItself() const { return view_->scope().ReadExiting(); }
+  // Whether the target is still what it was when it was opened: another start of it, or something else in
+  // its place, is not. Fails where it cannot be read.
+  Result<bool> IsSame();
+  // Reads again what cores and nodes are called; threads come and go.
+  Status RefreshNames();
+
+  // The thread that a core of the scope is; 0: none, or not known.
+  int ThreadOf(const WatchSubject& core) const;
+
+  // What texts about it are made from, at `now`.
+  WatchScene Scene(TimeNs now) const;
+  // Reads a core's whole ring, or for a task those of all cores; tells of the newest `most` events.
+  RingLook LookAtRing(const WatchSubject& subject, size_t most);
+  // What the debug ring of a core's node holds, the newest first.
+  std::vector<DebugValue> DebugRing(const WatchSubject& core);
+  // What the core or task did last, oldest first, as text; and what its node's debug ring holds.
+  FindingHistory History(const WatchSubject& subject);
+  // Of whom the finding is about, where that is one; else of who stopped first, where that is known.
+  FindingHistory History(const Finding& finding);
+
+  Result<std::vector<ClaimRow>> Claims() override { return reader_->ReadClaims(); }
+  Result<CoreDetail> Detail(uint32_t core) override;
+  Result<uint64_t> Emitted(uint32_t core) override;
+
+ private:
+  WatchView() = default;
+  std::optional<uint64_t> TargetTime(TimeNs now) const;
+  std::optional<uint64_t> LastTime() const;
+  void FindCode(FileSystem& files, const ScopeSource& source);
+  Result<std::string> ReadIdentity() const;
+  bool WentBack(const WatchSample& before) const;
+  std::vector<std::string> LastEvents(const WatchSubject& subject);
+  std::optional<ScopeCore> ForEachEvent(uint32_t core, const std::function<void(const ScopeEvent&)>& take);
+  const std::deque<ScopeEvent>& LastEventsOfTask(uint32_t task);
+  std::vector<RingLook::Event> Describe(const std::deque<ScopeEvent>& events) const;
+  const ScopeCatalog& Catalog() const;
+
+  std::string name_;
+  int pid_ = 0;
+  int owner_ = 0;
+  std::unique_ptr<ScopeView> view_;
+  std::optional<WatchReader> reader_;
+  std::unique_ptr<ElfImage> code_;
+  ScopeCatalog own_catalog_;  // where the view has none, and the process's program does
+  std::optional<WatchNames> names_;
+  std::optional<Watcher> watcher_;
+  WatchSample sample_;
+  WatchSample before_;
+  bool went_back_ = false;
+  bool is_dead_ = false;
+  uint64_t newest_time_ = 0;  // of an event
+  // Of each task the newest events, as of one look: a thousand findings about tasks read the rings once.
+  std::optional<std::unordered_map<uint32_t, std::deque<ScopeEvent>>> events_of_tasks_;
+  std::vector<NodeSample> nodes_;
+  std::string identity_;  // the header's fixed bytes
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace hangscope
+
+#endif

@@ -1,0 +1,112 @@
+#include "snapshot/cpu_recording.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "perf/perf_record.h"
+
+namespace hangscope {
+namespace {
+
+uint64_t BytesOf(const CpuCapture& capture) {
+  uint64_t bytes = 0;
+  for (const PerfRing& ring : capture.rings) bytes += ring.records.size();
+  for (const AuxRing& ring : capture.aux) bytes += ring.bytes.size();
+  return bytes;
+}
+
+// How many bytes of the oldest records the window leaves out: those before `from`, and those below `begin_offset`.
+size_t BytesBefore(const PerfRing& ring, const PerfRecordParser& parser, TimeNs from, uint64_t begin_offset) {
+  const uint64_t first = ring.head - std::min<uint64_t>(ring.head, ring.records.size());
+  size_t at = 0;
+  while (at < ring.records.size()) {
+    const std::string_view rest = std::string_view(ring.records).substr(at);
+    const size_t bytes = PerfRecordBytes(rest);
+    const auto record = bytes == 0 ? std::nullopt : parser.Parse(rest.substr(0, bytes));
+    if (!record) break;
+    const bool older = record->time >= 0 && record->time < from;
+    if (!older && first + at >= begin_offset) break;
+    at += bytes;
+  }
+  return at;
+}
+
+}  // namespace
+
+CpuRecording::CpuRecording(FileSystem& files, std::unique_ptr<CpuRecorder> recorder, std::vector<std::string> command)
+    : files_(files), recorder_(std::move(recorder)), origin_(ThisMachine()) {
+  origin_.command = std::move(command);
+}
+
+Status CpuRecording::Capture() {
+  captured_.reset();
+  auto captured = recorder_->Take();
+  if (!captured.ok()) return captured.status();
+  captured_ = std::move(*captured);
+  return {};
+}
+
+// Where less was asked for than the rings hold, what is older stays out of the file, too.
+void CpuRecording::Trim(const std::vector<RingMark>& last_marks, Window* window) {
+  const WindowPolicy policy = window->policy;
+  if (policy == WindowPolicy::kCoherent || policy == WindowPolicy::kEverything) return;
+  const PerfRecordParser parser(captured_->events);
+  for (PerfRing& ring : captured_->rings) {
+    const RingMark* mark = policy == WindowPolicy::kSinceLast ? FindMark(last_marks, NameOfRing(ring)) : nullptr;
+    // The records since the snapshot before are wanted whatever their time: it read one ring after the other.
+    const TimeNs from = policy == WindowPolicy::kSinceLast ? 0 : window->time.from;
+    ring.records.erase(0, BytesBefore(ring, parser, from, mark == nullptr ? 0 : mark->head));
+  }
+  for (RingCoverage& ring : window->rings) ring.stale.clear();
+}
+
+CpuManifest CpuRecording::Describe(uint64_t file_bytes) const {
+  CpuManifest cpu;
+  cpu.file = kCpuFileName;
+  cpu.file_bytes = file_bytes;
+  cpu.bytes = BytesOf(*captured_);
+  cpu.took = captured_->took;
+  cpu.side_band_lost = captured_->side_band_lost;
+  for (const PerfEvent& event : captured_->events) cpu.events.push_back(event.name);
+  for (const PerfRing& ring : captured_->rings) {
+    ++cpu.rings;
+    cpu.ring_bytes = std::max(cpu.ring_bytes, ring.capacity_bytes);
+    cpu.discarded_bytes += ring.discarded_bytes;
+  }
+  return cpu;
+}
+
+void CpuRecording::Remember(const WindowInput& input, WindowFinder* finder) const {
+  std::vector<RingMark> marks = MarksOf(input);
+  // What came while one ring after the other was read is in some rings' files already, and in others' not: the next
+  // window begins behind it.
+  TimeNs last = captured_->time;
+  for (const PerfRing& ring : captured_->rings) {
+    for (RingMark& mark : marks) {
+      if (mark.ring == NameOfRing(ring)) mark.lost_records = ring.lost_records;
+    }
+    last = std::max(last, ring.taken);
+  }
+  finder->Remember(std::move(marks), last);
+}
+
+Status CpuRecording::Write(const std::string& folder, bool since_last, std::vector<RingHistory> others, TimeNs clock_error, WindowFinder* finder,
+                           Manifest* manifest) {
+  WindowInput input;
+  input.clock_error = clock_error;
+  AddCpuRings(*captured_, finder->last_marks(), finder->last_trigger(), &input);
+  finder->AddStreams(folder, *manifest, captured_->time, &input);
+  for (RingHistory& ring : others) input.rings.push_back(std::move(ring));
+  Window window = finder->Find(input, captured_->time, since_last);
+  Trim(finder->last_marks(), &window);
+  auto written = WritePerfFile(files_, folder + "/" + kCpuFileName, *captured_, origin_);
+  if (!written.ok()) return written.status();
+  manifest->cpu = Describe(*written);
+  manifest->window = std::move(window);
+  Remember(input, finder);
+  captured_.reset();
+  return {};
+}
+
+}  // namespace hangscope

@@ -1,0 +1,223 @@
+#include "snapshot/ring_histories.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "perf/perf_record.h"
+#include "perf/perf_side_band.h"
+
+namespace hangscope {
+namespace {
+
+// A held span has about so many bytes: the newest N bytes of a ring are found to this many.
+constexpr uint64_t kSpanBytes = 4096;
+// A stream's stamps are looked up at so many places.
+constexpr uint64_t kStreamSpans = 64;
+
+// Who runs on the CPUs, as records say it one after the other.
+class RunsReader {
+ public:
+  RunsReader(const std::vector<PerfEvent>& events, WindowInput* input) : input_(*input) {
+    for (const PerfEvent& event : events) {
+      formats_.push_back(event.name == "sched:sched_switch" ? TracepointFormat::Parse(event.format) : std::nullopt);
+    }
+  }
+
+  void Begin(int64_t ring, TimeNs) {
+    ring_ = ring;
+    running_.reset();
+  }
+  void Add(const PerfRecord& record) {
+    if (record.time < 0 || record.tid <= 0) return;
+    if (const auto comes_or_goes = ParsePerfSwitch(record)) {
+      if (comes_or_goes->out) Leaves(record.tid, record.time);
+      else Comes(record.tid, record.time);
+    } else if (record.type == PERF_RECORD_SAMPLE && record.event < formats_.size() && formats_[record.event]) {
+      AddSwitch(record, *formats_[record.event]);
+    } else if (record.type == PERF_RECORD_SAMPLE) {
+      Comes(record.tid, record.time);
+    }
+  }
+  void End(TimeNs taken) {
+    if (running_) Leaves(running_->task, taken);
+  }
+
+ private:
+  // The task that leaves recorded it; the one that comes records on its own, if it is recorded at all.
+  void AddSwitch(const PerfRecord& record, const TracepointFormat& format) {
+    if (const auto from = format.Number(record.raw, "prev_pid"); from && *from > 0) Leaves(*from, record.time);
+  }
+  void Comes(int64_t task, TimeNs time) {
+    if (running_ && running_->task == task) return;
+    if (running_) Leaves(running_->task, time);  // nothing said so
+    running_ = TaskRun{task, ring_, {time, time}};
+  }
+  void Leaves(int64_t task, TimeNs time) {
+    if (!running_ || running_->task != task) return;
+    running_->time.to = std::max(time, running_->time.from);
+    input_.runs.push_back(*running_);
+    running_.reset();
+  }
+
+  WindowInput& input_;
+  std::vector<std::optional<TracepointFormat>> formats_;  // of switches, by event
+  int64_t ring_ = 0;
+  std::optional<TaskRun> running_;
+};
+
+// Cuts a ring's records into spans that touch.
+class SpansBuilder {
+ public:
+  SpansBuilder(uint64_t begin_offset, RingHistory* history) : history_(*history), at_(begin_offset) {}
+
+  void Add(TimeNs time, uint64_t bytes) {
+    if (!open_) {
+      const TimeNs least = history_.held.empty() ? 0 : history_.held.back().time.to;
+      open_ = HeldSpan{{std::max(time, least), std::max(time, least)}, at_, at_, {}};
+    }
+    at_ += bytes;
+    open_->time.to = std::max(open_->time.to, time);  // interrupts may nest records: their order is not quite that of time
+    open_->end_offset = at_;
+    if (open_->end_offset - open_->begin_offset >= kSpanBytes) Close();
+  }
+  // Bytes that cannot be read: missing between two spans.
+  void Skip(uint64_t bytes) {
+    Close();
+    at_ += bytes;
+  }
+  void Close() {
+    if (open_) history_.held.push_back(*open_);
+    open_.reset();
+  }
+
+ private:
+  RingHistory& history_;
+  uint64_t at_;
+  std::optional<HeldSpan> open_;
+};
+
+// A record of no time happened with the one before it.
+TimeNs TimeOf(const PerfRecord& record, TimeNs before) { return record.time >= 0 ? record.time : before; }
+
+RingHistory ReadRing(const PerfRing& ring, const PerfRecordParser& parser, RunsReader* runs) {
+  RingHistory history;
+  history.ring = NameOfRing(ring);
+  history.capacity_bytes = ring.capacity_bytes;
+  history.head = ring.head;
+  history.recording_since = ring.recording_since;
+  history.recorded_until = ring.taken;
+  SpansBuilder spans(ring.head - std::min<uint64_t>(ring.head, ring.records.size()), &history);
+  runs->Begin(history.ring.number, ring.taken);
+  TimeNs time = ring.recording_since;
+  for (std::string_view rest = ring.records; !rest.empty();) {
+    const size_t bytes = PerfRecordBytes(rest);
+    const auto record = bytes == 0 ? std::nullopt : parser.Parse(rest.substr(0, bytes));
+    if (!record) {
+      // Where the next one begins is not known any more.
+      history.losses.push_back({{time, ring.taken}, GapReason::kUnreadable, rest.size(), AmountUnit::kBytes, {}});
+      spans.Skip(rest.size());
+      break;
+    }
+    time = TimeOf(*record, time);
+    if (const auto lost = ParsePerfLost(*record)) {
+      history.losses.push_back({{time, time}, GapReason::kNoRoom, *lost, AmountUnit::kRecords, {}});
+    }
+    runs->Add(*record);
+    spans.Add(time, bytes);
+    rest.remove_prefix(bytes);
+  }
+  spans.Close();
+  runs->End(ring.taken);
+  return history;
+}
+
+void AddLosses(const PerfRing& ring, const RingMark* before, TimeNs last_time, RingHistory* history) {
+  const uint64_t told = before == nullptr ? 0 : before->lost_records;
+  if (ring.lost_records > told) {
+    history->losses.push_back({{std::max(last_time, ring.recording_since), ring.taken}, GapReason::kNoRoom, ring.lost_records - told, AmountUnit::kRecords, {}});
+  }
+  if (ring.blind.to > ring.blind.from) history->losses.push_back({ring.blind, GapReason::kBlind, 0, AmountUnit::kUnknown, {}});
+}
+
+// What no record tells of was written at some time: nothing is claimed of it.
+RingHistory HistoryOf(const AuxRing& ring) {
+  RingHistory history;
+  history.ring = {ring.cpu >= 0 ? RingKind::kCpu : RingKind::kThread, ring.cpu >= 0 ? ring.cpu : ring.tid, "trace"};
+  history.capacity_bytes = ring.capacity_bytes;
+  history.head = ring.head;
+  history.recorded_until = ring.taken;
+  history.always_on = false;
+  const uint64_t begin = ring.head - std::min<uint64_t>(ring.head, ring.bytes.size());
+  for (const AuxSpan& span : ring.spans) history.held.push_back({span.time, span.begin_offset, span.end_offset, span.task});
+  if (ring.spans.empty() && !ring.bytes.empty()) history.held.push_back({{ring.taken, ring.taken}, begin, ring.head, {}});
+  for (const AuxLoss& loss : ring.losses) history.losses.push_back({loss.time, loss.reason, 0, AmountUnit::kUnknown, {}});
+  if (ring.blind.to > ring.blind.from) history.losses.push_back({ring.blind, GapReason::kBlind, 0, AmountUnit::kUnknown, {}});
+  return history;
+}
+
+void AddNames(const CpuCapture& capture, const PerfRecordParser& parser, WindowInput* input) {
+  std::map<int64_t, std::string> names;
+  const auto read = [&](std::string_view records) {
+    for (size_t bytes = 0; (bytes = PerfRecordBytes(records)) != 0; records.remove_prefix(bytes)) {
+      const auto record = parser.Parse(records.substr(0, bytes));
+      if (!record) return;
+      if (const auto comm = ParsePerfComm(*record)) names[comm->tid] = comm->name;
+    }
+  };
+  read(capture.side_band);
+  input->task_names.assign(names.begin(), names.end());
+}
+
+}  // namespace
+
+const RingMark* FindMark(const std::vector<RingMark>& marks, const RingName& ring) {
+  const auto found = std::find_if(marks.begin(), marks.end(), [&](const RingMark& mark) { return mark.ring == ring; });
+  return found == marks.end() ? nullptr : &*found;
+}
+
+RingName NameOfRing(const PerfRing& ring) {
+  return {ring.cpu >= 0 ? RingKind::kCpu : RingKind::kThread, ring.cpu >= 0 ? ring.cpu : ring.tid, "events"};
+}
+
+void AddCpuRings(const CpuCapture& capture, const std::vector<RingMark>& before, TimeNs last_time, WindowInput* input) {
+  const PerfRecordParser parser(capture.events);
+  RunsReader runs(capture.events, input);
+  for (const PerfRing& ring : capture.rings) {
+    RingHistory history = ReadRing(ring, parser, &runs);
+    AddLosses(ring, FindMark(before, history.ring), last_time, &history);
+    input->rings.push_back(std::move(history));
+  }
+  for (const AuxRing& ring : capture.aux) input->rings.push_back(HistoryOf(ring));
+  AddNames(capture, parser, input);
+}
+
+RingHistory StreamHistory(BlockReader& reader, size_t number, const StreamWindow& window) {
+  RingHistory history;
+  history.ring = {RingKind::kStream, static_cast<int64_t>(number), window.name};
+  history.head = window.end_offset;
+  history.recorded_until = window.end_time;
+  TimeNs time = window.begin_time;
+  const auto advance = [&](uint64_t offset) { return time = std::clamp(reader.TimeOf(offset).value_or(time), time, std::max(time, window.end_time)); };
+  const auto add = [&](uint64_t begin, uint64_t end) {
+    const uint64_t step = std::max<uint64_t>(1, (window.end_offset - window.begin_offset) / kStreamSpans);
+    for (uint64_t at = begin; at < end; at = std::min(end, at + step)) {
+      const TimeNs from = advance(at);
+      const uint64_t next = std::min(end, at + step);
+      history.held.push_back({{from, advance(next - 1)}, at, next, {}});
+    }
+  };
+  uint64_t at = window.begin_offset;
+  for (const Loss& loss : window.losses) {
+    add(at, loss.begin);
+    const TimeNs from = time;
+    history.losses.push_back({{from, advance(loss.end)}, loss.reason == LossReason::kNotWritten ? GapReason::kNoRoom : GapReason::kUnreadable,
+                              loss.bytes(), AmountUnit::kBytes, {}});
+    at = loss.end;
+  }
+  add(at, window.end_offset);
+  return history;
+}
+
+}  // namespace hangscope

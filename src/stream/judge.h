@@ -1,0 +1,130 @@
+// Judges a run: progressing, slow, looping, silent, dead or finished.
+//
+// Pure: it is told the time, what the streams did and what the child does, and
+// keeps only its own memory of earlier calls. The rules of confidence are in
+// docs/verdicts.md. Not thread-safe.
+#ifndef HANGSCOPE_STREAM_JUDGE_H
+#define HANGSCOPE_STREAM_JUDGE_H
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "stream/place_texts.h"
+#include "model/verdict.h"
+#include "stream/core_analysis.h"
+
+namespace hangscope {
+
+// One core of a trace or of a log as the judge sees it.
+struct CoreView {
+  std::string name;
+  const CoreFinding* finding = nullptr;
+  TimeNs last_seen = 0;     // monotonic; 0: never
+  TimeNs loop_since = 0;    // each sample since then showed the same loop
+  TimeNs places_since = 0;  // no new place since then
+  TimeNs longest_loop = 0;  // of a log: the longest it ever got out of by itself
+};
+
+// What reading the ring back said, in times.
+struct ProvenCore {
+  bool looping = false;
+  TimeNs since = 0;         // entry into the loop, or arrival of the latest step
+  bool at_least = false;
+  uint64_t rounds = 0;
+  uint64_t traps = 0;
+  bool nothing_else = false;  // as far as anybody saw, it never did anything but this
+};
+
+struct Proof {
+  TimeNs time = 0;               // when it was made
+  uint64_t lost_bytes = 0;       // missing in what was read
+  TimeNs only_sampled_before = 0;  // 0: all of the stall time was read back
+  std::vector<ProvenCore> cores; // parallel to StreamView::cores
+};
+
+struct StreamView {
+  std::string name;
+  uint64_t total_bytes = 0;
+  TimeNs last_byte = 0;  // monotonic; 0: none yet
+  bool is_trace = false;
+  bool only_translations = false;  // QEMU -d in_asm alone
+  bool chained = false;            // QEMU -d exec without nochain
+  bool by_rule = false;            // of a log: the user said what a place is
+  const PlaceTexts* texts = nullptr;  // of a log: what its places say; null: it is none
+  std::string format;
+  std::vector<CoreView> cores;
+  bool blocked = false;            // the reader of its passthrough does not read: nothing can come
+  const Proof* proof = nullptr;    // the latest, while its loops still run
+};
+
+struct ChildView {
+  bool known = false;  // false: nobody knows the process (tee)
+  bool ended = false;
+  int exit_status = 0;     // if ended by itself
+  int exit_signal = 0;     // if killed by one
+  TimeNs cpu_time = 0;     // of all its processes so far
+  bool timed_sleep = false;  // a main thread sleeps for a set time
+  bool stopped = false;      // by a signal or a debugger
+  bool waits_for_input = false;  // one of them reads its standard input
+  bool runnable = false;     // one of its threads runs, or would if it were given a processor
+  std::string waits_in;      // "futex", "read" ...: what its main thread waits in
+};
+
+class Judge {
+ public:
+  Judge(TimeNs stall, TimeNs start) : stall_(stall), start_(start) {}
+
+  // Whether every core that still prints has been in one loop for the whole
+  // stall time: worth reading the ring back.
+  bool SuspectsLoop(const StreamView& stream, TimeNs now) const;
+  // Whether no core that still prints has seen a new place for the whole stall
+  // time although its samples show no spin: worth a longer sample.
+  bool SuspectsLongLoop(const StreamView& stream, TimeNs now) const;
+
+  // Time passed in which nobody could look or nothing could run (the machine or
+  // the recorder was stopped): no verdict counts until a stall time from `now`.
+  void Interrupted(TimeNs now) { trusted_from_ = now + stall_; }
+
+  // To be called regularly, a few times per stall time.
+  Verdict Assess(TimeNs now, const std::vector<StreamView>& streams, const ChildView& child,
+                 ProgramCode* code);
+
+ private:
+  void NoteActivity(TimeNs now, const std::vector<StreamView>& streams, const ChildView& child);
+  bool Active(const CoreView& core, TimeNs now) const { return core.last_seen != 0 && now - core.last_seen < stall_; }
+  void JudgeEnd(const ChildView& child, Verdict* verdict) const;
+  bool JudgeLoops(const StreamView& stream, ProgramCode* code, Verdict* verdict) const;
+  bool JudgeLogs(const std::vector<StreamView>& streams, Verdict* verdict) const;
+  bool LogLoops(const StreamView& stream, TimeNs now) const;
+  TimeNs Patience(TimeNs longest_earlier) const;
+  bool JudgeSilence(const std::vector<StreamView>& streams, const ChildView& child, Verdict* verdict) const;
+  void JudgeRate(Verdict* verdict) const;
+  void DoubtIfInterrupted(Verdict* verdict) const;
+  CoreVerdict DescribeCore(const StreamView& stream, size_t index, TimeNs now, bool ended,
+                           ProgramCode* code) const;
+
+  struct Tick {
+    TimeNs time = 0;
+    uint64_t total = 0;
+    TimeNs cpu = 0;
+  };
+
+  const TimeNs stall_;
+  const TimeNs start_;
+  std::deque<Tick> ticks_;         // the latest stall time
+  std::deque<double> rates_;       // bytes per second of earlier stall times
+  TimeNs rate_window_start_ = 0;
+  uint64_t rate_window_total_ = 0;
+  TimeNs last_byte_ = 0;
+  TimeNs pending_gap_ = 0;
+  TimeNs longest_gap_ = 0;
+  TimeNs trusted_from_ = 0;
+};
+
+}  // namespace hangscope
+
+#endif

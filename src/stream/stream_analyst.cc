@@ -1,0 +1,361 @@
+#include "stream/stream_analyst.h"
+
+#include <algorithm>
+
+#include "stream/log_reader.h"
+#include "stream/log_analysis.h"
+#include "stream/loop_body.h"
+
+namespace hangscope {
+namespace {
+
+constexpr uint64_t kTailBytes = 256 * 1024;
+constexpr uint64_t kPieceBytes = 32 * 1024;
+constexpr int kPieces = 8;
+constexpr uint64_t kLogBytes = 128 * 1024;
+constexpr uint64_t kDeepBytes = 32u << 20;
+constexpr size_t kMostMarks = 512;
+constexpr size_t kMostPlaces = 50'000;
+
+bool SameLoop(const CoreFinding& a, const CoreFinding& b) {
+  return a.IsLoop() && b.IsLoop() && a.loop_places == b.loop_places;
+}
+
+bool IsWithin(const std::unordered_set<uint64_t>& inner, const std::unordered_set<uint64_t>& outer,
+              const std::unordered_set<uint64_t>& also = {}) {
+  return std::all_of(inner.begin(), inner.end(),
+                     [&](uint64_t item) { return outer.count(item) != 0 || also.count(item) != 0; });
+}
+
+// Whether a sample in which no loop was found shows nothing but the known one:
+// it was too short for a round, or a line of it was out of place.
+bool StaysInside(const CoreFinding& known, const CoreFinding& sample) {
+  if (!known.IsLoop() || sample.motion == CoreFinding::Motion::kComputing) return false;
+  if (sample.IsLoop() && sample.loop.size() >= known.loop.size()) return false;
+  if (!IsWithin(sample.seen_places, known.loop_places, known.trap_places)) return false;
+  const bool in_handler = !IsWithin(sample.seen_places, known.loop_places);
+  return known.loop_states.empty() || in_handler || IsWithin(sample.seen_states, known.loop_states);
+}
+
+// The same lines in the same way: one that repeats exactly is another than one whose
+// values change, and than one with other values.
+bool SameLogLoop(const CoreFinding& a, const CoreFinding& b) {
+  return SameLoop(a, b) && a.motion == b.motion && a.loop_states == b.loop_states;
+}
+
+// So that a loop is told from the line on with which it was entered.
+void BeginAt(uint64_t place, std::vector<uint64_t>* loop) {
+  const auto at = std::find(loop->begin(), loop->end(), place);
+  if (at != loop->end()) std::rotate(loop->begin(), at, loop->end());
+}
+
+}  // namespace
+
+void ArrivalLog::Note(uint64_t end_offset, TimeNs now) {
+  marks_.push_back({end_offset, now});
+  if (marks_.size() <= kMostMarks) return;
+  // The older half gets coarser; what it tells only gets later.
+  std::deque<Mark> kept;
+  for (size_t i = 0; i < marks_.size(); ++i) {
+    if (i % 2 == 1 || i > marks_.size() / 2) kept.push_back(marks_[i]);
+  }
+  marks_ = std::move(kept);
+}
+
+std::optional<TimeNs> ArrivalLog::ArrivedBy(uint64_t offset) const {
+  const auto at = std::upper_bound(marks_.begin(), marks_.end(), offset,
+                                   [](uint64_t o, const Mark& mark) { return o < mark.end_offset; });
+  if (at == marks_.end()) return std::nullopt;
+  return at->time;
+}
+
+uint64_t ArrivalLog::OffsetBefore(TimeNs time) const {
+  const auto at = std::upper_bound(marks_.begin(), marks_.end(), time,
+                                   [](TimeNs t, const Mark& mark) { return t < mark.time; });
+  return at == marks_.begin() ? 0 : std::prev(at)->end_offset;
+}
+
+StreamAnalyst::StreamAnalyst(BlockReader reader, CodeSource* elf, const PlaceRule* rule, TimeNs stall)
+    : reader_(std::move(reader)), name_(reader_.stream_name()), rule_(rule), stall_(stall), code_(elf) {}
+
+// Only what is continuous can show a period: before a gap nothing is kept.
+void StreamAnalyst::ReadInto(StepSource* source, uint64_t begin, uint64_t end, StepsByCore* steps) {
+  reader_.Seek(begin);
+  while (reader_.position() < end) {
+    const auto event = reader_.Next(std::min<uint64_t>(1u << 20, end - reader_.position()));
+    if (event == BlockReader::Event::kEnd) break;
+    if (event == BlockReader::Event::kLoss) {
+      for (auto& core : *steps) core.clear();
+      continue;
+    }
+    source->Feed(reader_.block(), reader_.block_offset());
+  }
+  source->Flush();
+}
+
+StepSource::Sink StreamAnalyst::AppendTo(StepsByCore* steps) {
+  return [steps](uint32_t core, const Step& step) {
+    if (core >= steps->size()) steps->resize(core + 1);
+    (*steps)[core].push_back(step);
+  };
+}
+
+StreamAnalyst::StepsByCore StreamAnalyst::ReadTrace(uint64_t begin, uint64_t end) {
+  StepsByCore steps;
+  StepReader parser(&trace_.names, StepReader::Learn::kAll, AppendTo(&steps));
+  ReadInto(&parser, begin, end, &steps);
+  if (parser.IsTrace()) {
+    is_trace_ = true;
+    only_translations_ = parser.only_translations();
+    if (parser.format() != TraceFormat::kNone) format_ = parser.format();
+    if (only_translations_) format_ = TraceFormat::kQemuInAsm;
+  }
+  if (parser.chained()) chained_ = true;
+  if (parser.wide()) code_.SetWide();
+  if (parser.translated_pc() != 0) translated_pc_ = parser.translated_pc();
+  code_.Learn(parser.code());
+  return steps;
+}
+
+StreamAnalyst::StepsByCore StreamAnalyst::ReadLog(uint64_t begin, uint64_t end) {
+  StepsByCore steps;
+  LogReader log(&log_.names, rule_, &texts_, name_, AppendTo(&steps));
+  ReadInto(&log, begin, end, &steps);
+  return steps;
+}
+
+void StreamAnalyst::Sample(TimeNs now) {
+  if (!reader_.Refresh().ok()) return;
+  const uint64_t end = reader_.end_offset();
+  if (end == sampled_to_) return;
+  arrivals_.Note(end, now);
+  const uint64_t from = std::max(sampled_to_, reader_.begin_offset());
+  const uint64_t tail = end - std::min(kTailBytes, end);
+  // A core may say something at the start and never again.
+  if (sampled_to_ == 0 && from < tail) {
+    Absorb(ReadTrace(from, std::min(tail, from + kTailBytes)), from, now);
+  }
+  // A few pieces of what rushed by, then the tail: harts that share a host CPU
+  // take turns longer than one sample.
+  if (is_trace_ && tail > from + kPieces * kPieceBytes) {
+    const uint64_t stride = (tail - from) / kPieces;
+    for (int i = 0; i < kPieces; ++i) {
+      const uint64_t at = from + stride * static_cast<uint64_t>(i);
+      Absorb(ReadTrace(at, at + kPieceBytes), from, now);
+    }
+  }
+  Absorb(ReadTrace(tail, end), from, now);
+  if (!is_trace_) SampleLog(from, end, now);
+  sampled_to_ = end;
+}
+
+// At the start, too: what a program said before it looped tells that it does
+// something else.
+void StreamAnalyst::SampleLog(uint64_t from, uint64_t end, TimeNs now) {
+  const uint64_t tail = end - std::min(kLogBytes, end);
+  if (sampled_to_ == 0 && from < tail) AbsorbLog(ReadLog(from, std::min(tail, from + kLogBytes)), from, now);
+  AbsorbLog(ReadLog(tail, end), from, now);
+}
+
+CoreTrack* StreamAnalyst::TrackOf(Cores* cores, uint32_t core, const std::vector<Step>& steps, uint64_t new_from,
+                                  TimeNs now) {
+  if (core >= cores->cores.size()) cores->cores.resize(core + 1);
+  CoreTrack& track = cores->cores[core];
+  if (track.name.empty() && core < cores->names.size()) track.name = cores->names.name(core);
+  if (steps.empty() || steps.back().offset < new_from) return nullptr;
+  track.last_seen = now;
+  return &track;
+}
+
+void StreamAnalyst::Absorb(const StepsByCore& steps, uint64_t new_from, TimeNs now) {
+  for (uint32_t core = 0; core < steps.size(); ++core) {
+    CoreTrack* track = TrackOf(&trace_, core, steps[core], new_from, now);
+    if (track != nullptr) Update(track, AnalyzeCore(steps[core], code_), now);
+  }
+}
+
+void StreamAnalyst::AbsorbLog(const StepsByCore& steps, uint64_t new_from, TimeNs now) {
+  const uint64_t old = arrivals_.OffsetBefore(now - stall_);
+  for (uint32_t core = 0; core < steps.size(); ++core) {
+    CoreTrack* track = TrackOf(&log_, core, steps[core], new_from, now);
+    if (track != nullptr) UpdateLog(track, AnalyzeLog(steps[core], old), now);
+  }
+}
+
+void StreamAnalyst::NotePlaces(CoreTrack* track, const CoreFinding& finding, TimeNs now) {
+  const size_t before = track->places.size();
+  track->places.insert(finding.seen_places.begin(), finding.seen_places.end());
+  if (track->places.size() > kMostPlaces) track->places = finding.seen_places;
+  if (track->places.size() != before) track->places_since = now;
+}
+
+void StreamAnalyst::Update(CoreTrack* track, CoreFinding finding, TimeNs now) {
+  NotePlaces(track, finding, now);
+  if (finding.IsLoop() && finding.loop_places == track->computing_loop) {
+    finding.motion = CoreFinding::Motion::kComputing;
+  }
+  if (StaysInside(track->finding, finding)) {
+    track->finding.last = finding.last;
+    return;
+  }
+  if (SameLoop(track->finding, finding)) {
+    finding.trap_places.insert(track->finding.trap_places.begin(), track->finding.trap_places.end());
+    finding.loop_states.insert(track->finding.loop_states.begin(), track->finding.loop_states.end());
+    finding.traps += track->finding.traps;
+    if (track->finding.polls_known && !finding.polls_known) {
+      finding.polls = track->finding.polls;
+      finding.polls_known = true;
+    }
+    finding.handler_writes_polls = track->finding.handler_writes_polls;
+  } else {
+    track->loop_since = track->found_at = now;
+  }
+  track->finding = std::move(finding);
+}
+
+void StreamAnalyst::UpdateLog(CoreTrack* track, CoreFinding finding, TimeNs now) {
+  NotePlaces(track, finding, now);
+  const CoreFinding& known = track->finding;
+  // Too few lines for three rounds of a loop that a longer look had found.
+  if (!finding.IsLoop() && finding.steps < 3 * known.loop.size() && StaysInside(known, finding)) {
+    track->finding.last = finding.last;
+    return;
+  }
+  const TimeNs began = arrivals_.ArrivedBy(finding.loop_begin).value_or(now);
+  if (SameLogLoop(known, finding)) {
+    if (finding.loop.size() == known.loop.size()) finding.loop = known.loop;
+    finding.came_before |= known.came_before;
+    track->loop_since = std::min(track->loop_since, began);
+  } else {
+    if (known.motion == CoreFinding::Motion::kSpinning) {
+      track->longest_loop = std::max(track->longest_loop, now - track->loop_since);
+    }
+    track->loop_since = finding.IsLoop() ? began : now;
+    track->found_at = now;
+  }
+  track->finding = std::move(finding);
+}
+
+// Of logs only those that have a rule are worth it: without one a round that does
+// not fit a sample is no wait.
+void StreamAnalyst::SampleDeeply(TimeNs now) {
+  if (!reader_.Refresh().ok()) return;
+  const uint64_t end = reader_.end_offset();
+  const uint64_t from = end - std::min(kDeepBytes, end);
+  if (!is_trace_) {
+    if (rule_ != nullptr) SampleLogDeeply(from, end, now);
+    return;
+  }
+  const StepsByCore steps = ReadTrace(from, end);
+  std::vector<CoreTrack>& cores = trace_.cores;
+  for (uint32_t core = 0; core < steps.size() && core < cores.size(); ++core) {
+    if (steps[core].empty()) continue;
+    const TimeNs since = cores[core].places_since;
+    Update(&cores[core], AnalyzeCore(steps[core], code_), now);
+    // The places have not grown for longer than this sample is old.
+    CoreTrack& track = cores[core];
+    if (track.finding.IsLoop()) track.loop_since = track.found_at = std::min(track.loop_since, since);
+  }
+}
+
+void StreamAnalyst::SampleLogDeeply(uint64_t from, uint64_t end, TimeNs now) {
+  const StepsByCore steps = ReadLog(from, end);
+  const uint64_t old = arrivals_.OffsetBefore(now - stall_);
+  for (uint32_t core = 0; core < steps.size() && core < log_.cores.size(); ++core) {
+    if (!steps[core].empty()) UpdateLog(&log_.cores[core], AnalyzeLog(steps[core], old), now);
+  }
+}
+
+std::unique_ptr<StepSource> StreamAnalyst::MakeProofSource(StepSource::Sink sink) {
+  if (is_trace_) return std::make_unique<StepReader>(&trace_.names, StepReader::Learn::kListings, std::move(sink));
+  return std::make_unique<LogReader>(&log_.names, rule_, rule_ != nullptr ? &texts_ : nullptr, name_, std::move(sink));
+}
+
+std::vector<CoreProof> StreamAnalyst::Prove(uint64_t back_to, const std::function<bool()>& stop) {
+  Cores& mine = is_trace_ ? trace_ : log_;
+  std::vector<CoreTrack>& cores = mine.cores;
+  if (!reader_.Refresh().ok()) return std::vector<CoreProof>(cores.size());
+  std::vector<const CoreFinding*> findings;
+  for (const CoreTrack& track : cores) findings.push_back(&track.finding);
+  std::vector<CoreProof> proofs =
+      ProveLoops(reader_, [this](StepSource::Sink sink) { return MakeProofSource(std::move(sink)); }, findings, code_,
+                 back_to, stop);
+  // What no sample had caught: cores that nobody had heard of ...
+  for (size_t core = cores.size(); core < proofs.size(); ++core) {
+    CoreTrack track;
+    track.name = mine.names.name(static_cast<uint32_t>(core));
+    if (proofs[core].last) track.last_seen = TimeOf(proofs[core].last->offset).value_or(0);
+    cores.push_back(std::move(track));
+  }
+  for (size_t core = 0; core < cores.size(); ++core) {
+    CoreFinding& finding = cores[core].finding;
+    // ... and the latest steps of those that fell silent.
+    const std::optional<Step>& last = proofs[core].last;
+    const bool newer = last && (finding.steps == 0 || last->offset > finding.last.offset);
+    if (!finding.IsLoop() && newer) {
+      finding.last = *last;
+      finding.sleeps = code_.EndOf(finding.last).sleeps;
+    }
+    if (is_trace_) FindPolls(proofs[core].lead_in, &cores[core]);
+    if (!is_trace_ && proofs[core].entered_at) BeginAt(*proofs[core].entered_at, &finding.loop);
+  }
+  return proofs;
+}
+
+// What led into the loop tells what its registers point at.
+void StreamAnalyst::FindPolls(const std::vector<Step>& lead_in, CoreTrack* track) {
+  CoreFinding& finding = track->finding;
+  if (finding.motion != CoreFinding::Motion::kSpinning || finding.basis != LoopBasis::kBody) return;
+  std::vector<Step> round;
+  for (const uint64_t pc : finding.loop) round.push_back({pc, 0, 0, false, finding.last.starts_block});
+  const LoopBody body = ExamineLoopBody(round, code_, lead_in);
+  if (body.kind == LoopBody::Kind::kComputes) {
+    finding.motion = CoreFinding::Motion::kComputing;
+    track->computing_loop = finding.loop_places;
+    return;
+  }
+  if (body.kind != LoopBody::Kind::kSpins) return;
+  if (body.polls_known) {
+    finding.polls = body.polls;
+    finding.polls_known = true;
+  }
+  std::vector<Step> handlers;
+  for (const uint64_t pc : finding.trap_places) handlers.push_back({pc, 0, 0, false, true});
+  for (const uint64_t stored : StoredAddresses(handlers, code_)) {
+    if (std::find(finding.polls.begin(), finding.polls.end(), stored) != finding.polls.end()) {
+      finding.handler_writes_polls = true;
+    }
+  }
+}
+
+std::optional<TimeNs> StreamAnalyst::TimeOf(uint64_t offset) {
+  if (is_log()) return arrivals_.ArrivedBy(offset);
+  const auto time = reader_.TimeOf(offset);
+  return time ? time : reader_.OldestTime();
+}
+
+uint64_t StreamAnalyst::OffsetAt(TimeNs time) {
+  if (is_log()) return arrivals_.OffsetBefore(time);
+  uint64_t low = reader_.begin_offset();
+  uint64_t high = reader_.end_offset();
+  while (low < high) {
+    const uint64_t middle = low + (high - low) / 2;
+    const auto arrived = reader_.TimeOf(middle);
+    if (arrived && *arrived >= time) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}
+
+uint64_t StreamAnalyst::LostSince(uint64_t from) {
+  uint64_t lost = 0;
+  for (const Loss& loss : reader_.Window().losses) {
+    if (loss.end > from) lost += loss.end - std::max(from, loss.begin);
+  }
+  return lost;
+}
+
+}  // namespace hangscope

@@ -1,0 +1,16 @@
+// Who has a file mapped: the simulator whose guest's memory it is, for example.
+#ifndef HANGSCOPE_TARGET_FILE_USERS_H
+#define HANGSCOPE_TARGET_FILE_USERS_H
+
+#include <string>
+#include <vector>
+
+namespace hangscope {
+
+// The processes, but this one, that have the file mapped, in ascending order; only those that may be looked
+// into. Reads all of /proc: milliseconds.
+std::vector<int> ProcessesThatMap(const std::string& path);
+
+}  // namespace hangscope
+
+#endif

@@ -1,0 +1,165 @@
+#include "target/gdb_target.h"
+
+#include <fmt/format.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include "base/utf8.h"
+
+namespace hangscope {
+namespace {
+
+constexpr size_t kMostAtOnce = 4096;
+constexpr size_t kLeastAtOnce = 8;
+constexpr size_t kMostShown = 16;
+constexpr size_t kFrame = 8;  // what frames a packet, generously
+
+// Bounds connecting and sending.
+void SetPatience(int fd) {
+  const timeval patience{5, 0};
+  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+}
+
+// Connected, or -1 and errno.
+int ConnectPath(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  std::memcpy(address.sun_path, path.data(), path.size());
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd >= 0) SetPatience(fd);
+  if (fd >= 0 && connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return fd;
+  const int error = errno;
+  if (fd >= 0) close(fd);
+  errno = error;
+  return -1;
+}
+
+int ConnectHost(const std::string& host, const std::string& port) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(host.c_str(), port.c_str(), &hints, &found) != 0) {
+    errno = EHOSTUNREACH;
+    return -1;
+  }
+  int fd = -1;
+  int error = ECONNREFUSED;
+  for (const addrinfo* at = found; at != nullptr && fd < 0; at = at->ai_next) {
+    const int candidate = socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, at->ai_protocol);
+    if (candidate < 0) continue;
+    SetPatience(candidate);
+    if (connect(candidate, at->ai_addr, at->ai_addrlen) == 0) {
+      fd = candidate;
+    } else {
+      error = errno;
+      close(candidate);
+    }
+  }
+  freeaddrinfo(found);
+  errno = error;
+  return fd;
+}
+
+}  // namespace
+
+GdbTarget::GdbTarget(std::string name, std::unique_ptr<ByteChannel> channel, TimeNs patience)
+    : name_(std::move(name)), channel_(std::move(channel)), packets_(name_, *channel_), patience_(patience), ranges_{{0, UINT64_MAX}} {}
+
+// Detached, so that the target goes on; the answer to it is waited for, or it would be lost with the
+// connection. Who is out of step is told, and not listened to any more.
+GdbTarget::~GdbTarget() {
+  SystemClock clock;
+  if (trouble_.ok()) (void)Ask("D").ok();
+  else (void)channel_->Send(FrameGdbPacket("D"), clock.Monotonic());
+}
+
+Result<std::unique_ptr<Target>> GdbTarget::Open(const std::string& where, TimeNs patience) {
+  const size_t colon = where.rfind(':');
+  const bool is_path = colon == std::string::npos || where.find('/') != std::string::npos;
+  const int fd = is_path ? ConnectPath(where) : ConnectHost(where.substr(0, colon), where.substr(colon + 1));
+  if (fd < 0) return Status::FromErrno(errno, "connect to the debug server", where);
+  return Open("debug server '" + where + "'", std::make_unique<DescriptorChannel>(fd, fd), patience);
+}
+
+Result<std::unique_ptr<Target>> GdbTarget::Open(std::string name, std::unique_ptr<ByteChannel> channel, TimeNs patience) {
+  std::unique_ptr<GdbTarget> target(new GdbTarget(std::move(name), std::move(channel), patience));
+  if (Status status = target->Greet(); !status.ok()) return status;
+  return std::unique_ptr<Target>(std::move(target));
+}
+
+Status GdbTarget::Greet() {
+  auto answer = Ask("qSupported");
+  if (!answer.ok()) return answer.status();
+  const size_t at = answer->find("PacketSize=");
+  if (at == std::string::npos) return {};
+  size_t size = 0;
+  const auto [stop, error] = std::from_chars(answer->data() + at + 11, answer->data() + answer->size(), size, 16);
+  // Two digits a byte.
+  if (error == std::errc()) most_at_once_ = std::clamp((size - std::min(size, kFrame)) / 2, kLeastAtOnce, kMostAtOnce);
+  return {};
+}
+
+Status GdbTarget::GiveUp(Status why) {
+  trouble_ = why;
+  return why;
+}
+
+Result<std::string> GdbTarget::Ask(const std::string& packet) {
+  if (!trouble_.ok()) return trouble_;
+  SystemClock clock;
+  const TimeNs deadline = clock.Monotonic() + patience_;
+  if (channel_->Send(FrameGdbPacket(packet), deadline) != ByteChannel::Outcome::kDone) {
+    return GiveUp(Status::Io(fmt::format("{} takes no requests", name_)));
+  }
+  auto answer = packets_.Next(deadline);
+  return answer.ok() ? answer : GiveUp(answer.status());
+}
+
+Status GdbTarget::Read(uint64_t address, std::span<char> bytes) {
+  if (Status status = CheckRange(address, bytes.size()); !status.ok()) return status;
+  while (!bytes.empty()) {
+    const size_t count = std::min(bytes.size(), most_at_once_);
+    auto answer = Ask(fmt::format("m{:x},{:x}", address, count));
+    if (!answer.ok()) return answer.status();
+    if (answer->starts_with("E") || answer->empty() || answer->size() % 2 != 0 || answer->size() / 2 > count) {
+      return Status::NotFound(fmt::format("{} cannot read {} bytes at {:#x} (it says '{}')", name_, count, address, Printable(*answer, kMostShown)));
+    }
+    const size_t got = answer->size() / 2;
+    for (size_t i = 0; i < got; ++i) {
+      const auto byte = GdbHexByte(std::string_view(*answer).substr(2 * i, 2));
+      if (!byte) return GiveUp(Status::Corrupt(fmt::format("{} answers with something else than bytes: '{}'", name_, Printable(*answer, kMostShown))));
+      bytes[i] = static_cast<char>(*byte);
+    }
+    bytes = bytes.subspan(got);
+    address += got;
+  }
+  return {};
+}
+
+Status GdbTarget::Write(uint64_t address, std::string_view bytes) {
+  if (Status status = CheckRange(address, bytes.size()); !status.ok()) return status;
+  while (!bytes.empty()) {
+    const size_t count = std::min(bytes.size(), most_at_once_ / 2);
+    std::string packet = fmt::format("M{:x},{:x}:", address, count);
+    for (const char byte : bytes.substr(0, count)) packet += fmt::format("{:02x}", static_cast<uint8_t>(byte));
+    auto answer = Ask(packet);
+    if (!answer.ok()) return answer.status();
+    if (*answer != "OK") return Status::Io(fmt::format("{} cannot write {} bytes at {:#x} (it says '{}')", name_, count, address, Printable(*answer, kMostShown)));
+    bytes.remove_prefix(count);
+    address += count;
+  }
+  return {};
+}
+
+}  // namespace hangscope

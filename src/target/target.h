@@ -1,0 +1,81 @@
+// How the host reaches a target's memory: one interface for live processes, files, core dumps,
+// debug servers and text. No target is ever stopped by it, except where the user said that it may be.
+#ifndef HANGSCOPE_TARGET_TARGET_H
+#define HANGSCOPE_TARGET_TARGET_H
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace hangscope {
+
+struct MemoryRange {
+  uint64_t begin = 0;
+  uint64_t size_bytes = 0;
+
+  bool Contains(uint64_t address, uint64_t bytes) const {
+    return address >= begin && address - begin <= size_bytes && bytes <= size_bytes - (address - begin);
+  }
+};
+
+enum class Life {
+  kLive,     // may write while it is read
+  kDead,     // nobody writes any more
+  kUnknown,  // a file: perhaps somebody has it mapped
+};
+
+// One thread.
+class Target {
+ public:
+  virtual ~Target() = default;
+  // As messages call it: "file 'ram.bin'".
+  virtual const std::string& name() const = 0;
+  // All of it or a failure.
+  virtual Status Read(uint64_t address, std::span<char> bytes) = 0;
+  virtual Status Write(uint64_t address, std::string_view bytes) = 0;
+  virtual Life life() = 0;
+  // What can be read, in ascending order.
+  virtual const std::vector<MemoryRange>& ranges() const = 0;
+  // Where the scope begins, if the target itself tells.
+  virtual std::optional<uint64_t> scope_address() const { return std::nullopt; }
+  // What an ELF's address is here; nothing where the target has no addresses but a file's offsets.
+  virtual std::optional<uint64_t> AddressOf(uint64_t elf_address) const {
+    (void)elf_address;
+    return std::nullopt;
+  }
+  // False: these bytes did not arrive (a damaged dump); what Read gives for them means nothing.
+  virtual bool IsKnown(uint64_t address, uint64_t size_bytes) const {
+    (void)address;
+    (void)size_bytes;
+    return true;
+  }
+  // One sentence on what is wrong with the whole, for people; empty: nothing.
+  virtual std::string trouble() const { return {}; }
+  // The program that runs there, where that is known without being told; else empty.
+  virtual std::string elf_path() const { return {}; }
+
+  // Whether there are such bytes; fails with the sentence that all targets share.
+  Status CheckRange(uint64_t address, uint64_t size_bytes) const;
+};
+
+struct TargetOptions {
+  bool intrusive = false;          // it may be stopped for a moment
+  std::optional<uint64_t> symbol;  // of the scope in the ELF, for pid:N
+  std::string elf_path;            // where that is from
+  uint64_t elf_first_address = 0;  // its lowest loaded address
+  bool elf_moves = false;          // position-independent
+};
+
+// `spec`: file:PATH[@OFFSET], pid:N, core:FILE, gdb:HOST:PORT, gdb:PATH, exec:COMMAND, or the path
+// of a file.
+Result<std::unique_ptr<Target>> OpenTarget(const std::string& spec, const TargetOptions& options);
+
+}  // namespace hangscope
+
+#endif

@@ -1,0 +1,20 @@
+// How a scope's cores and tasks stood at the end: as their mailboxes and records say.
+#ifndef HANGSCOPE_TRACE_SCOPE_STANDINGS_H
+#define HANGSCOPE_TRACE_SCOPE_STANDINGS_H
+
+#include <vector>
+
+#include "model/trace.h"
+#include "snapshot/scope_times.h"
+#include "scope/watch_view.h"
+
+namespace hangscope {
+
+// Of what `view` has looked at once at least. What cannot be read is left out.
+std::vector<TraceStanding> StandingsOf(WatchView& view, const ScopeTimes& times);
+// Where there are no mailboxes: of the tasks' records alone.
+std::vector<TraceStanding> StandingsOf(const std::vector<TaskWait>& tasks, const WatchNames& names, const ScopeTimes& times);
+
+}  // namespace hangscope
+
+#endif

@@ -1,0 +1,288 @@
+#include "trace/trace_of_scope.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/merge_heap.h"
+#include "hangscope/abi/scope.h"
+#include "hangscope/version.h"
+#include "target/process_target.h"
+#include "snapshot/scope_items.h"
+#include "trace/scope_kinds.h"
+#include "trace/scope_standings.h"
+#include "snapshot/scope_times.h"
+#include "scope/watch_view.h"
+
+namespace hangscope {
+namespace {
+
+std::string Hexadecimal(const std::string& bytes) {
+  std::string text;
+  for (const char byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return text;
+}
+
+// One core's, in the order of its ring.
+struct Lane {
+  EventList items;  // their times in nanoseconds, never smaller than those before
+  size_t next = 0;
+
+  TimeNs TimeOf(size_t place) const { return static_cast<TimeNs>(items.time(place)); }
+};
+
+// A lane's next item.
+struct Place {
+  TimeNs time = 0;
+  size_t track = 0;
+
+  bool operator>(const Place& other) const { return time != other.time ? time > other.time : track > other.track; }
+};
+
+class ScopeTrace final : public TraceSource {
+ public:
+  ScopeTrace(Clock& clock, const ScopeTraceOptions& options) : clock_(clock), options_(options) {}
+
+  Status Open(FileSystem& files, const ScopeSource& source);
+  bool of_threads() { return (layout().features & HANGSCOPE_FEATURE_THREADS) != 0; }
+  const TraceHead& head() const override { return head_; }
+  const TraceEnd& end() const override { return end_; }
+  Result<bool> Next(TraceItem* item) override;
+  double progress() const override { return items_ == 0 ? 1 : static_cast<double>(taken_) / static_cast<double>(items_); }
+
+ private:
+  ScopeView& view() { return watch_ != nullptr ? watch_->view() : *view_; }
+  const ScopeLayout& layout() { return view().layout(); }
+  Status LookAtMailboxes();
+  void DescribeTarget(const ScopeSource& source);
+  void SortItems();
+  void AddTrack(const ScopeCore& core, Lane lane);
+  void GiveTimes(uint32_t core, Lane* lane);
+  void AddTroubles();
+  void MakeEnd();
+  void LastUntil(TimeNs now);
+  void LastUntilWaits();
+  bool IsUsed(const ScopeCore& core) const;
+  std::string NameOf(const ScopeCore& core) const;
+  void TakeEvent(size_t track, TraceItem* item);
+  TraceLoss LossOf(size_t track) const;
+
+  Clock& clock_;
+  const ScopeTraceOptions options_;
+  bool is_folder_ = false;
+  std::unique_ptr<ScopeView> view_;    // where there are no mailboxes
+  std::unique_ptr<WatchView> watch_;   // else
+  std::optional<ScopeTimes> times_;
+  std::optional<WatchNames> own_names_;
+  std::optional<ScopeKinds> kinds_;
+  TraceHead head_;
+  TraceEnd end_;
+  std::vector<uint32_t> owners_;       // by track
+  std::vector<Lane> lanes_;            // by track
+  MergeHeap<Place> order_;
+  uint64_t earlier_ = 0;               // events of starts before the newest
+  size_t items_ = 0;
+  size_t taken_ = 0;
+};
+
+Status ScopeTrace::Open(FileSystem& files, const ScopeSource& source) {
+  is_folder_ = !source.open && files.IsFolder(source.target);
+  if (auto watch = WatchView::Open(files, source, WatcherOptions()); watch.ok()) {
+    watch_ = std::move(*watch);
+  } else {
+    auto view = ScopeView::Open(files, source);
+    if (!view.ok()) return view.status();
+    view_ = std::move(*view);
+  }
+  view().StartOver();
+  if (Status status = view().LookOnce(clock_); !status.ok()) return status;
+  if (Status status = LookAtMailboxes(); !status.ok()) head_.troubles.push_back(status.message());
+  times_.emplace(layout(), options_.clocks);
+  own_names_.emplace(view().catalog(), nullptr, 0);
+  kinds_.emplace(view().catalog(), watch_ != nullptr ? &watch_->names() : &*own_names_, layout().word_bytes, layout().parameters());
+  DescribeTarget(source);
+  SortItems();
+  AddTroubles();
+  MakeEnd();
+  return {};
+}
+
+// One look, after that at the events: how it stands at their end.
+Status ScopeTrace::LookAtMailboxes() {
+  if (watch_ == nullptr) return {};
+  const bool dead = is_folder_ || view().scope().target().life() == Life::kDead || (watch_->pid() > 0 && LifeOfProcess(watch_->pid()) == Life::kDead);
+  return dead ? watch_->PollDead(clock_.Monotonic()) : watch_->Poll(clock_.Monotonic());
+}
+
+void ScopeTrace::DescribeTarget(const ScopeSource& source) {
+  head_.name = source.target;
+  head_.program = source.elf;
+  head_.build_id = Hexadecimal(layout().build_id);
+  head_.recorded_by = "hangscope " HANGSCOPE_VERSION;
+  head_.counts_clock = times_->counts();
+  for (const std::string& warning : watch_ != nullptr ? watch_->warnings() : view_->warnings()) head_.troubles.push_back(warning);
+}
+
+void ScopeTrace::SortItems() {
+  for (const ScopeCore& core : view().Cores()) {
+    Lane lane{view().TakeCore(core.index)};
+    // Their clock began anew since: they have no place among the others.
+    earlier_ += lane.items.RemoveEarlier();
+    if (IsUsed(core) || !lane.items.empty()) AddTrack(core, std::move(lane));
+  }
+  bool any = false;
+  for (size_t track = 0; track < lanes_.size(); ++track) {
+    const Lane& lane = lanes_[track];
+    if (lane.items.empty()) continue;
+    const TimeSpan held{lane.TimeOf(0), lane.TimeOf(lane.items.size() - 1)};
+    order_.Add({held.from, track});
+    head_.time.from = any ? std::min(head_.time.from, held.from) : held.from;
+    head_.time.to = any ? std::max(head_.time.to, held.to) : held.to;
+    any = true;
+  }
+}
+
+// A firmware may make rings for more cores than there are: those never said anything in their mailboxes, either.
+bool ScopeTrace::IsUsed(const ScopeCore& core) const {
+  if (!core.in_use || watch_ == nullptr || core.index >= watch_->watcher().subjects().size() || !core.name.empty()) return core.in_use;
+  return core.counts.emitted > 0 || watch_->watcher().subjects()[core.index].activity != Activity::kUnused;
+}
+
+std::string ScopeTrace::NameOf(const ScopeCore& core) const {
+  const bool sampled = watch_ != nullptr && core.index < watch_->sample().cores.size();
+  if (sampled && core.name.empty()) return watch_->names().Core(core.index, watch_->sample().cores[core.index]);
+  return fmt::format("core {}{}{}", core.index, core.name.empty() ? "" : " ", core.name);
+}
+
+void ScopeTrace::AddTrack(const ScopeCore& core, Lane lane) {
+  // Handlers that interrupt one another are told by time; that is seldom.
+  lane.items.SortByRecord();
+  GiveTimes(core.index, &lane);
+  items_ += lane.items.size();
+  if (!times_->knows(core.index)) head_.troubles.push_back(fmt::format("how core {}'s clock goes beside the others' is not known: its times are its own", core.index));
+  head_.tracks.push_back({{RingKind::kCore, core.index, "scope"}, NameOf(core), core.name});
+  const bool is_thread = options_.threads_are_tasks && of_threads() && core.owner != 0;
+  owners_.push_back(is_thread ? core.owner : 0);
+  if (is_thread && !core.name.empty()) head_.tasks[core.owner] = core.name;
+  lanes_.push_back(std::move(lane));
+}
+
+// Handlers that interrupt one another record out of order, by little. A loss stands where the event behind it does.
+void ScopeTrace::GiveTimes(uint32_t core, Lane* lane) {
+  EventList& items = lane->items;
+  std::optional<TimeNs> before;
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (!items.is_event(i)) continue;
+    const TimeNs time = times_->Of(core, items.time(i));
+    before = std::max(before.value_or(time), time);
+    items.SetTime(i, static_cast<uint64_t>(*before));
+  }
+  std::optional<TimeNs> after;
+  for (size_t i = items.size(); i-- > 0;) {
+    if (items.is_event(i)) after = lane->TimeOf(i);
+    else items.SetTime(i, static_cast<uint64_t>(after.value_or(before.value_or(times_->Of(core, items.time(i))))));
+  }
+}
+
+void ScopeTrace::AddTroubles() {
+  if (earlier_ > 0) {
+    head_.troubles.push_back(fmt::format("{} events of earlier starts of the target are left out: its clock began anew since; hangscope show prints them", earlier_));
+  }
+  if (lanes_.size() > 1 && !layout().shared_clock() && options_.clocks.empty()) {
+    head_.troubles.push_back("each core has a clock of its own, and how they went together is not known: times of different cores cannot be compared");
+  }
+  std::vector<Corruption> corruptions = view().Corruptions();
+  if (watch_ != nullptr) corruptions.insert(corruptions.end(), watch_->sample().corruptions.begin(), watch_->sample().corruptions.end());
+  for (const Corruption& corruption : corruptions) head_.troubles.push_back(fmt::format("corrupt: {}: {}", corruption.where, corruption.what));
+}
+
+void ScopeTrace::MakeEnd() {
+  if (watch_ != nullptr) {
+    end_.standings = StandingsOf(*watch_, *times_);
+    const auto now = watch_->sample().target_time;
+    if (now && times_->knows(0)) LastUntil(times_->Of(0, *now));
+  } else if (auto tasks = view().Tasks(); tasks.ok()) {
+    end_.standings = StandingsOf(*tasks, *own_names_, *times_);
+  } else {
+    head_.troubles.push_back(tasks.status().message());
+  }
+  LastUntilWaits();
+  end_.time = head_.time.to;
+  end_.tasks = head_.tasks;
+}
+
+// Without events it begins there: from its clock's zero on nothing is known of it.
+void ScopeTrace::LastUntil(TimeNs now) {
+  if (items_ == 0) head_.time = {now, now};
+  head_.time.to = std::max(head_.time.to, now);
+}
+
+// Who waits records nothing any more: its wait began a little behind the last event. What says that it began long after
+// that is wrong by turns of the clock.
+void ScopeTrace::LastUntilWaits() {
+  constexpr TimeNs kLongest = 3600 * kSecond;
+  const bool no_events = items_ == 0;
+  const TimeNs last_event = head_.time.to;
+  for (TraceStanding& standing : end_.standings) {
+    if (!standing.since) continue;
+    if (no_events && head_.time == TimeSpan()) head_.time = {*standing.since, *standing.since};
+    if (no_events) head_.time.from = std::min(head_.time.from, *standing.since);
+    const bool soon = *standing.since <= last_event || static_cast<uint64_t>(*standing.since) - static_cast<uint64_t>(last_event) < static_cast<uint64_t>(kLongest);
+    if (no_events || soon) head_.time.to = std::max(head_.time.to, *standing.since);
+  }
+  for (TraceStanding& standing : end_.standings) {
+    if (standing.since) standing.since = std::min(*standing.since, head_.time.to);
+  }
+}
+
+void ScopeTrace::TakeEvent(size_t track, TraceItem* item) {
+  const Lane& lane = lanes_[track];
+  const ScopeEvent event = lane.items.event(lane.next);
+  TraceEvent& filled = BeginEvent(item);
+  filled.track = track;
+  filled.time = lane.TimeOf(lane.next);
+  filled.ambiguous = event.ambiguous;
+  filled.sequence = event.sequence;
+  if (owners_[track] != 0) filled.task = owners_[track];
+  kinds_->Fill(event, &head_.kinds, &filled);
+}
+
+// Between what is left on either side.
+TraceLoss ScopeTrace::LossOf(size_t track) const {
+  const Lane& lane = lanes_[track];
+  const EventLoss loss = lane.items.loss(lane.next);
+  const TimeNs to = lane.TimeOf(lane.next);
+  const TimeNs from = lane.next > 0 ? lane.TimeOf(lane.next - 1) : to;
+  return {track, {from, to}, GapReasonOf(loss.reason), loss.end - loss.begin, AmountUnit::kRecords};
+}
+
+Result<bool> ScopeTrace::Next(TraceItem* item) {
+  if (order_.empty()) return false;
+  const size_t track = order_.least().track;
+  Lane& lane = lanes_[track];
+  if (lane.items.is_event(lane.next)) {
+    TakeEvent(track, item);
+    ++end_.events;
+  } else {
+    *item = LossOf(track);
+    ++end_.losses;
+  }
+  ++lane.next;
+  ++taken_;
+  if (lane.next < lane.items.size()) order_.ReplaceLeast({lane.TimeOf(lane.next), track});
+  else order_.RemoveLeast();
+  return true;
+}
+
+}  // namespace
+
+Result<ScopeTracePart> OpenScopeTrace(FileSystem& files, Clock& clock, const ScopeSource& source, const ScopeTraceOptions& options) {
+  auto trace = std::make_unique<ScopeTrace>(clock, options);
+  if (Status status = trace->Open(files, source); !status.ok()) return status;
+  ScopeTracePart part;
+  part.of_threads = trace->of_threads();
+  part.source = std::move(trace);
+  return part;
+}
+
+}  // namespace hangscope

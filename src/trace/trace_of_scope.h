@@ -1,0 +1,30 @@
+// A scope as a trace: a track a core, the kinds of events of its catalog, and how its cores and tasks stood at the end.
+#ifndef HANGSCOPE_TRACE_TRACE_OF_SCOPE_H
+#define HANGSCOPE_TRACE_TRACE_OF_SCOPE_H
+
+#include <memory>
+#include <vector>
+
+#include "model/manifest.h"
+#include "trace/trace_source.h"
+
+namespace hangscope {
+
+struct ScopeTraceOptions {
+  std::vector<ScopeClockFit> clocks;  // which make CLOCK_MONOTONIC of its times; empty: they stay the target's own
+  // A Linux program's cores are threads: whether their events are those of tasks, by the numbers that the kernel knows
+  // them by.
+  bool threads_are_tasks = false;
+};
+
+struct ScopeTracePart {
+  std::unique_ptr<TraceSource> source;
+  bool of_threads = false;  // its cores are threads of a Linux program: numbers of tasks are the kernel's
+};
+
+// Reads the target at once. Fails where it has no scope that can be read.
+Result<ScopeTracePart> OpenScopeTrace(FileSystem& files, Clock& clock, const ScopeSource& source, const ScopeTraceOptions& options);
+
+}  // namespace hangscope
+
+#endif

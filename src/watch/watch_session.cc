@@ -1,0 +1,436 @@
+#include "watch/watch_session.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "base/units.h"
+#include "watch/metrics.h"
+#include "scope/watch_json.h"
+#include "scope/watch_text.h"
+#include "watch/live_display.h"
+#include "watch/metrics_server.h"
+#include "scope/target_control.h"
+#include "scope/watched_target.h"
+
+namespace hangscope {
+namespace {
+
+TimeNs OwnCpuTime() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return time.tv_sec * kSecond + time.tv_nsec;
+}
+
+// What a line of the log says; a heartbeat alone is none.
+struct Said {
+  Activity activity = Activity::kUnused;
+  uint32_t waypoint = 0;
+  uint32_t waits_for = 0;
+  bool waits = false;
+  uint32_t kernel = 0;
+
+  bool operator==(const Said&) const = default;
+};
+
+Said SaidBy(const SubjectWatch& subject) {
+  return {subject.activity, subject.sample.waypoint, subject.wait ? subject.wait->resource : 0, subject.wait.has_value(), subject.sample.kernel};
+}
+
+// One target and what was said of it.
+struct Watched {
+  std::unique_ptr<WatchedTarget> target;
+  std::vector<Said> said;
+  std::optional<WatchTable> table;
+  int life = 0;
+  std::map<FindingKind, size_t> findings;
+};
+
+class WatchSession {
+ public:
+  WatchSession(const WatchEnvironment& environment, const WatchOptions& options)
+      : environment_(environment), clock_(*environment.clock), options_(options), interval_(options.interval) {}
+
+  WatchOutcome Run();
+
+ private:
+  Status Open();
+  void Start();
+  void OpenDisplay();
+  LiveData DataForDisplay();
+  bool StillHolds(const Watched& watched, const Finding& finding) const;
+  void Say(const std::string& text);
+  void PollAll();
+  void Tell(Watched& watched);
+  void TellFinding(Watched& watched, const Finding& finding);
+  void Note(const std::string& target, const std::string& event, const std::string& text);
+  void Log(Watched& watched);
+  void WriteLog(const std::string& lines);
+  std::string LogHead();
+  std::string Table();
+  void KeepBudget(uint64_t bytes);
+  bool IsOver() const;
+  void WaitUntil(TimeNs time);
+  void ReadSignals();
+  void ReadTerminal();
+  void ReadKeys(bool terminal_is_gone);
+  void ResumeAll();
+  void TellEnd();
+  std::string Metrics();
+  WatchScene Scene(Watched& watched) const;
+  std::string Stamp() const { return FormatWallTime(clock_.Wall()); }
+
+  const WatchEnvironment& environment_;
+  Clock& clock_;
+  const WatchOptions& options_;
+  std::vector<Watched> targets_;
+  std::optional<RotatedLog> log_;
+  bool log_fails_ = false;
+  std::unique_ptr<MetricsServer> metrics_;
+  TimeNs start_ = 0;
+  TimeNs interval_;  // as the budget makes it
+  WatchCost cost_;
+  TimeNs cpu_at_start_ = 0;
+  size_t findings_ = 0;
+  size_t bad_ = 0;
+  bool interrupted_ = false;
+  bool quits_ = false;  // by the view's key
+  // The newest finding that is bad; else the newest.
+  struct Newest {
+    size_t target = 0;
+    Finding finding;
+    std::string headline;
+  };
+  std::optional<Newest> newest_;
+  std::optional<LiveDisplay> display_;
+};
+
+void WatchSession::Say(const std::string& text) {
+  if (display_) display_->Say(text);
+  else environment_.say(text);
+}
+
+WatchScene WatchSession::Scene(Watched& watched) const {
+  WatchScene scene = watched.target->view().Scene(clock_.Monotonic());
+  scene.of_several = targets_.size() > 1;
+  return scene;
+}
+
+Status WatchSession::Open() {
+  const WatcherOptions watcher{options_.stall};
+  for (const ScopeSource& source : options_.sources) {
+    auto target = WatchedTarget::Open(*environment_.files, source, watcher, clock_.Monotonic());
+    if (!target.ok()) return target.status();
+    targets_.push_back({std::move(*target), {}, {}, 0, {}});
+    targets_.back().target->Poll(clock_.Monotonic());  // the log begins with how they are
+  }
+  if (!options_.metrics.empty()) {
+    auto server = MetricsServer::Open(options_.metrics, [this] { return Metrics(); });
+    if (!server.ok()) return server.status();
+    metrics_ = std::move(*server);
+  }
+  if (options_.log.path.empty()) return {};
+  log_.emplace(*environment_.files, options_.log, [this] { return LogHead(); },
+               [this](uint64_t lines) { return options_.json ? WatchNoteJson("", "lost", fmt::format("{} lines could not be written", lines), clock_.Wall())
+                                                             : fmt::format("{}  {} lines could not be written\n", Stamp(), lines); });
+  return log_->Open();
+}
+
+// So that a file of the log can be read by itself.
+std::string WatchSession::LogHead() {
+  if (options_.json) return "";
+  std::string text = fmt::format("hangscope watch, log of {}\n", Stamp()) + WatchLegend();
+  for (Watched& watched : targets_) {
+    const WatchScene scene = Scene(watched);
+    text += fmt::format("\n{}\n", watched.target->name());
+    watched.table.emplace(scene, true);
+    text += fmt::format("{:<24}  {}", "time", watched.table->Head());
+    watched.said.clear();
+    for (const SubjectWatch& subject : *scene.subjects) {
+      watched.said.push_back(SaidBy(subject));
+      if (subject.activity != Activity::kUnused) text += fmt::format("{}  {}", Stamp(), watched.table->Line(subject, scene));
+    }
+    watched.life = watched.target->life();
+  }
+  return text + "\n";
+}
+
+std::string WatchSession::Table() {
+  std::string text;
+  for (Watched& watched : targets_) {
+    const WatchScene scene = Scene(watched);
+    const WatchTable table(scene, false);
+    if (scene.of_several) text += fmt::format("{}\n", watched.target->name());
+    text += table.Head();
+    for (const SubjectWatch& subject : *scene.subjects) {
+      if (subject.activity != Activity::kUnused) text += table.Line(subject, scene);
+    }
+  }
+  return text;
+}
+
+void WatchSession::Start() {
+  start_ = clock_.Monotonic();
+  cpu_at_start_ = OwnCpuTime();
+  cost_.shortest_interval = cost_.longest_interval = options_.interval;
+  for (Watched& watched : targets_) {
+    const WatchView& view = watched.target->view();
+    for (const std::string& warning : view.warnings()) Note(watched.target->name(), "warning", "warning: " + warning);
+    std::string text = fmt::format("watching {}: room for {} cores", watched.target->name(), view.sample().cores.size());
+    if (view.layout().task_count > 0) text += fmt::format(" and {} tasks", view.layout().task_count);
+    text += fmt::format(", every {:.0f} ms", Seconds(options_.interval) * 1e3);
+    if (environment_.terminal_fd >= 0 && !display_) text += "; ENTER resumes paused cores";
+    Note(watched.target->name(), "watching", text);
+  }
+  if (metrics_ != nullptr) Note("", "metrics", "metrics at " + metrics_->address());
+}
+
+void WatchSession::Note(const std::string& target, const std::string& event, const std::string& text) {
+  const bool several = targets_.size() > 1 && !text.starts_with("watching");
+  const std::string json = WatchNoteJson(target, event, text, clock_.Wall());
+  const std::string line = several && !target.empty() ? fmt::format("{}: {}", target, text) : text;
+  Say(options_.json ? json : fmt::format("hangscope: {}\n", line));
+  WriteLog(options_.json ? json : fmt::format("{}  {}\n", Stamp(), line));
+}
+
+void WatchSession::WriteLog(const std::string& lines) {
+  if (!log_ || lines.empty()) return;
+  const Status status = log_->Write(lines);
+  if (status.ok() == !log_fails_) return;
+  log_fails_ = !status.ok();
+  const std::string text = log_fails_ ? fmt::format("the log is not complete: {}; watching goes on", status.message()) : "the log can be written again";
+  Say(options_.json ? WatchNoteJson("", "log", text, clock_.Wall()) : fmt::format("hangscope: {}\n", text));
+}
+
+void WatchSession::TellFinding(Watched& watched, const Finding& finding) {
+  ++findings_;
+  ++watched.findings[finding.kind];
+  if (finding.IsBad()) ++bad_;
+  const WatchScene scene = Scene(watched);
+  if (!newest_ || finding.IsBad() || !newest_->finding.IsBad()) {
+    newest_ = {static_cast<size_t>(&watched - targets_.data()), finding, FindingHeadline(finding, scene)};
+  }
+  const FindingHistory history = watched.target->view().History(finding);
+  const std::string told = options_.json ? FindingJson(finding, scene, history, clock_.Wall()) : FindingText(finding, scene, history);
+  Say(options_.json ? told : "hangscope: " + told);
+  WriteLog(options_.json ? told : fmt::format("{}  {}", Stamp(), told));
+}
+
+void WatchSession::Tell(Watched& watched) {
+  WatchedTarget& target = *watched.target;
+  const std::vector<Finding> findings = target.TakeFindings();
+  // Threads may have got names, and a target's cores their nodes, after it was opened. It reads all rings.
+  if (!findings.empty()) (void)target.view().RefreshNames().ok();
+  for (const Finding& finding : findings) TellFinding(watched, finding);
+  for (const WatchedTarget::Note& note : target.TakeNotes()) Note(target.name(), note.event, note.text);
+}
+
+// What changed between two looks.
+void WatchSession::Log(Watched& watched) {
+  if (!log_ || !watched.target->is_watched()) return;
+  const WatchScene scene = Scene(watched);
+  const auto& subjects = *scene.subjects;
+  if (watched.life != watched.target->life()) watched.said.clear();
+  watched.life = watched.target->life();
+  watched.said.resize(subjects.size());
+  std::string lines;
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    const Said says = SaidBy(subjects[i]);
+    if (says == watched.said[i]) continue;
+    watched.said[i] = says;
+    if (!watched.table) watched.table.emplace(scene, true);
+    lines += options_.json ? SubjectJson(subjects[i], scene, clock_.Wall())
+                           : fmt::format("{}  {}", Stamp(), watched.table->Line(subjects[i], scene));
+  }
+  WriteLog(lines);
+}
+
+// Slower, never faster than asked for.
+void WatchSession::KeepBudget(uint64_t bytes) {
+  const double needed = static_cast<double>(bytes) / static_cast<double>(options_.budget_bytes_per_s) * 1e9;
+  const TimeNs interval = std::max(options_.interval, static_cast<TimeNs>(needed));
+  if (interval > cost_.longest_interval) {
+    if (cost_.longest_interval == options_.interval) {
+      Note("", "slowed", fmt::format("a poll reads {}, and the budget is {} a second: one every {:.0f} ms", FormatSize(bytes), FormatSize(options_.budget_bytes_per_s), Seconds(interval) * 1e3));
+    }
+    cost_.longest_interval = interval;
+  }
+  interval_ = interval;
+}
+
+void WatchSession::PollAll() {
+  const TimeNs begin = clock_.Monotonic();
+  uint64_t bytes = 0;
+  for (Watched& watched : targets_) {
+    const uint64_t before = watched.target->bytes_read();
+    watched.target->Poll(clock_.Monotonic());
+    bytes += watched.target->bytes_read() - before;
+  }
+  cost_.longest_poll = std::max(cost_.longest_poll, clock_.Monotonic() - begin);
+  ++cost_.polls;
+  cost_.bytes += bytes;
+  for (Watched& watched : targets_) {
+    Log(watched);
+    Tell(watched);
+  }
+  KeepBudget(bytes);
+  if (metrics_ != nullptr) metrics_->Poll(clock_.Monotonic());  // hangs up on the slow, whether anybody else asks or not
+}
+
+bool WatchSession::IsOver() const {
+  if (interrupted_ || quits_ || (options_.exit_on_hang && bad_ > 0)) return true;
+  if (options_.length > 0 && clock_.Monotonic() - start_ >= options_.length) return true;
+  return std::all_of(targets_.begin(), targets_.end(), [](const Watched& w) { return w.target->is_over(); });
+}
+
+void WatchSession::ReadSignals() {
+  signalfd_siginfo info{};
+  while (read(environment_.signal_fd, &info, sizeof info) == sizeof info) {
+    if (info.ssi_signo == SIGUSR1 || info.ssi_signo == SIGUSR2) {
+      if (!options_.json) Say(Table());
+    } else if (display_ && display_->OnSignal(static_cast<int>(info.ssi_signo))) {
+      continue;
+    } else if (info.ssi_signo != SIGCHLD) {
+      interrupted_ = true;
+    }
+  }
+}
+
+void WatchSession::ResumeAll() {
+  for (Watched& watched : targets_) {
+    if (!watched.target->is_watched()) continue;
+    TargetControl control(watched.target->view().reader());
+    std::string resumed;
+    Status status;
+    for (const SubjectWatch& subject : watched.target->view().watcher().subjects()) {
+      if (subject.subject.kind != WatchSubject::Kind::kCore) continue;
+      if (subject.sample.paused == PausedState::kNot && !subject.sample.pause_asked) continue;
+      status = control.Resume(subject.subject.index);
+      if (!status.ok()) break;
+      resumed += (resumed.empty() ? "" : ", ") + SubjectName(subject.subject, Scene(watched));
+    }
+    if (!status.ok()) Note(watched.target->name(), "error", "cannot resume: " + status.message());
+    else Note(watched.target->name(), "resumed", resumed.empty() ? "no core is paused" : "resumed " + resumed);
+  }
+}
+
+// In a terminal's own mode a line at a time arrives: ENTER.
+void WatchSession::ReadTerminal() {
+  char bytes[256];
+  if (environment_.terminal_may_be_read && !environment_.terminal_may_be_read()) return;
+  const ssize_t got = read(environment_.terminal_fd, bytes, sizeof bytes);
+  if (got > 0 && std::find(bytes, bytes + got, '\n') != bytes + got) ResumeAll();
+}
+
+void WatchSession::WaitUntil(TimeNs time) {
+  while (!interrupted_ && !quits_) {
+    if (display_) display_->Tick();
+    const TimeNs now = clock_.Monotonic();
+    if (now >= time) return;
+    const TimeNs left = (display_ ? std::clamp(display_->next_draw(), now, time) : time) - now;
+    const bool reads = environment_.terminal_fd >= 0 && !display_ && (!environment_.terminal_may_be_read || environment_.terminal_may_be_read());
+    const bool shows = display_ && display_->MayBeRead();
+    pollfd fds[] = {{environment_.signal_fd, POLLIN, 0}, {reads ? environment_.terminal_fd : shows ? display_->input_fd() : -1, POLLIN, 0},
+                    {metrics_ == nullptr ? -1 : metrics_->event_fd(), POLLIN, 0}};
+    const timespec wait = {left / kSecond, left % kSecond};
+    if (ppoll(fds, std::size(fds), &wait, nullptr) <= 0) continue;
+    if (fds[0].revents != 0) ReadSignals();
+    if (fds[1].revents != 0 && display_) ReadKeys((fds[1].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0);
+    else if (fds[1].revents != 0) ReadTerminal();
+    if (fds[2].revents != 0) metrics_->Poll(clock_.Monotonic());
+  }
+}
+
+void WatchSession::ReadKeys(bool terminal_is_gone) {
+  display_->OnInput();
+  interrupted_ = interrupted_ || terminal_is_gone;
+  quits_ = display_->quits();
+}
+
+std::string WatchSession::Metrics() {
+  cost_.cpu = OwnCpuTime() - cpu_at_start_;
+  std::vector<WatchedMetrics> targets;
+  for (Watched& watched : targets_) {
+    targets.push_back({Scene(watched), watched.target->is_watched(), {watched.findings.begin(), watched.findings.end()}});
+  }
+  return WatchMetrics(targets, cost_);
+}
+
+void WatchSession::TellEnd() {
+  cost_.elapsed = clock_.Monotonic() - start_;
+  cost_.cpu = OwnCpuTime() - cpu_at_start_;
+  const std::string json = WatchEndJson(cost_, findings_, bad_, clock_.Wall());
+  const std::string text = WatchCostText(cost_);
+  Say(options_.json ? json : fmt::format("hangscope: {}\n", text));
+  WriteLog(options_.json ? json : fmt::format("{}  {}\n", Stamp(), text));
+}
+
+// Without the screen all is said at once, as ever.
+void WatchSession::OpenDisplay() {
+  if (environment_.screen == nullptr) return;
+  display_.emplace(*environment_.screen, clock_, LiveCallbacks{[this] { return DataForDisplay(); },
+                                                               [this](const LiveSubject& subject) {
+                                                                 return ReadDetails(targets_[subject.target].target->view(), subject.subject, clock_.Monotonic());
+                                                               },
+                                                               [this] { ResumeAll(); }});
+  const Status status = display_->Open();
+  if (status.ok()) return;
+  display_.reset();
+  Note("", "warning", "no live view: " + status.message());
+}
+
+bool WatchSession::StillHolds(const Watched& watched, const Finding& finding) const {
+  if (!watched.target->is_watched()) return true;  // it ended so
+  const std::vector<Finding>& standing = watched.target->view().watcher().standing();
+  return std::any_of(standing.begin(), standing.end(), [&](const Finding& f) { return f.kind == finding.kind && f.subjects == finding.subjects; });
+}
+
+LiveData WatchSession::DataForDisplay() {
+  LiveData data;
+  for (Watched& watched : targets_) {
+    const LiveTarget::State state = watched.target->is_watched() ? LiveTarget::State::kWatched : watched.target->is_over() ? LiveTarget::State::kOver : LiveTarget::State::kAway;
+    data.targets.push_back({Scene(watched), &watched.target->view().watcher().standing(), state});
+  }
+  if (newest_) {
+    data.headline = newest_->headline;
+    data.headline_is_bad = newest_->finding.IsBad();
+    data.headline_holds = StillHolds(targets_[newest_->target], newest_->finding);
+  }
+  data.bad_findings = bad_;
+  data.elapsed = clock_.Monotonic() - start_;
+  return data;
+}
+
+WatchOutcome WatchSession::Run() {
+  if (Status status = Open(); !status.ok()) return {status.code() == Status::Code::kUsage ? WatchExit::kUsage : WatchExit::kFailed, status};
+  OpenDisplay();
+  Start();
+  TimeNs next = clock_.Monotonic();
+  for (bool first = true;; first = false) {
+    PollAll();
+    if (first && !options_.json && !display_) Say(Table());
+    if (IsOver()) break;
+    // After a pause of our own the missed polls are not made up for.
+    next = std::max(next + interval_, clock_.Monotonic());
+    const TimeNs end = options_.length > 0 ? start_ + options_.length : next;
+    WaitUntil(std::min(next, end));
+  }
+  if (display_) display_->Close();
+  TellEnd();
+  if (display_) environment_.say(display_->TakeSaid());
+  if (bad_ > 0) return {WatchExit::kHang, {}};
+  return {interrupted_ ? WatchExit::kInterrupted : WatchExit::kClean, {}};
+}
+
+}  // namespace
+
+WatchOutcome RunWatch(const WatchEnvironment& environment, const WatchOptions& options) { return WatchSession(environment, options).Run(); }
+
+}  // namespace hangscope

@@ -1,0 +1,28 @@
+// `hangscope why perf.data`: what a recording of perf tells about a hang, and what it covers.
+#ifndef HANGSCOPE_WHY_WHY_PERF_H
+#define HANGSCOPE_WHY_WHY_PERF_H
+
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/file_system.h"
+#include "why/why.h"
+
+namespace hangscope {
+
+struct WhyPerfOptions {
+  std::string path;
+  TimeNs stall = kSecond;   // what lasts so long is a hang
+  bool json = false;
+  std::string binaries;     // a folder with the recorded programs, by name or path; empty: their own paths here
+  size_t branches = 0;      // the last ones of each trace to be told
+  std::optional<TimeNs> trigger = {};  // when the snapshot was asked for that the file is of, by the clock of its records
+};
+
+// Reads the file through, once and a little; fails where nothing of it can be read. What is damaged is told.
+Result<WhyReport> AskWhyPerf(FileSystem& files, Clock& clock, const WhyPerfOptions& options);
+
+}  // namespace hangscope
+
+#endif

@@ -1,0 +1,123 @@
+#include "why/why_process.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <vector>
+
+#include "process/process_json.h"
+#include "process/process_text.h"
+#include "scope/watch_json.h"
+#include "target/process_target.h"
+#include "process/process_verdict.h"
+
+namespace hangscope {
+namespace {
+
+constexpr std::string_view kPidPrefix = "pid:";
+
+// Nothing is known of what it waits for, and why is said: then "no hang found" would be a lie.
+Status CheckKnown(const SystemLook& look, const ProcessJudgement& judgement) {
+  const ProcessFacts& process = look.processes[0];
+  if (process.troubles.empty() || !judgement.findings.empty() || process.threads.empty()) return {};
+  const auto is_known = [](const ThreadFacts& thread) {
+    return thread.wait.kind != WaitKind::kNone || !thread.stack.empty() || thread.state == ThreadState::kRunning;
+  };
+  if (std::any_of(process.threads.begin(), process.threads.end(), is_known)) return {};
+  return Status::Io(process.troubles[0]);
+}
+
+struct TwoLooks {
+  std::vector<SystemLook> looks;
+  ProcessJudgement judgement;
+};
+
+bool IsOf(int pid, const SystemLook& look) { return !look.processes.empty() && look.processes[0].pid == pid; }
+
+// The first only sees who sleeps in what, and stops nobody: whoever is stopped and goes on has run.
+Result<TwoLooks> LookTwice(Clock& clock, ProcessInspector& inspector, const WhyProcessOptions& options) {
+  TwoLooks two;
+  InspectOptions inspect;
+  inspect.stop = inspect.step_running = inspect.stacks = false;
+  auto first = inspector.Look(options.pid, inspect);
+  if (!first.ok()) return first.status();
+  if (!IsOf(options.pid, *first)) return Status::NotFound(fmt::format("there is no process {}", options.pid));
+  const TimeNs passed = std::max<TimeNs>(0, clock.Monotonic() - first->begin);
+  if (passed < options.apart) clock.Sleep(options.apart - passed);
+  inspect.stop = inspect.step_running = options.stop;
+  inspect.stacks = true;
+  auto second = inspector.Look(options.pid, inspect);
+  if (!second.ok() || !IsOf(options.pid, *second)) return Status::NotFound(fmt::format("process {} has ended while it was looked at", options.pid));
+  two.looks.push_back(std::move(*first));
+  two.looks.push_back(std::move(*second));
+  two.judgement = JudgeProcess(two.looks);
+  if (Status status = CheckKnown(two.looks.back(), two.judgement); !status.ok()) return status;
+  return two;
+}
+
+ProcessScene SceneOf(const TwoLooks& two, const WhyProcessOptions& options) {
+  return {&two.looks.back(), &two.judgement, options.all_threads, options.all_stacks, options.columns, options.lines};
+}
+
+// A scope that is there but cannot be read is worth saying, one that is not there is not.
+bool MayHaveScope(FileSystem& files, const WhyOptions& scope, int pid) {
+  return !scope.source.elf.empty() || ProcessTarget::Open(files, pid, {}).ok();
+}
+
+void AddNote(const std::string& sentence, Clock& clock, const WhyProcessOptions& options, WhyReport* report) {
+  if (options.json) report->text += WatchNoteJson(fmt::format("process {}", options.pid), "trouble", sentence, clock.Wall());
+  else report->text += sentence + "\n";
+}
+
+}  // namespace
+
+ProcessHangs FindProcessHangs(Clock& clock, ProcessInspector& inspector, int pid) {
+  WhyProcessOptions options;
+  options.pid = pid;
+  options.stop = false;
+  auto two = LookTwice(clock, inspector, options);
+  if (!two.ok()) return {};
+  // Who started the program, and asks here, collects it in a moment.
+  std::erase_if(two->judgement.findings, [](const ProcessFinding& each) { return each.kind == ProcessFindingKind::kZombie; });
+  std::string threads = ProcessJson(SceneOf(*two, options), clock.Wall());
+  return {std::move(two->judgement.findings), std::move(threads)};
+}
+
+std::optional<int> PidOfTarget(const std::string& target) {
+  if (!target.starts_with(kPidPrefix)) return std::nullopt;
+  int pid = 0;
+  const char* const end = target.data() + target.size();
+  const auto [at, error] = std::from_chars(target.data() + kPidPrefix.size(), end, pid);
+  if (error != std::errc() || at != end || pid <= 0) return std::nullopt;
+  return pid;
+}
+
+Result<WhyReport> AskWhyProcess(Clock& clock, ProcessInspector& inspector, const WhyProcessOptions& options) {
+  auto two = LookTwice(clock, inspector, options);
+  if (!two.ok()) return two.status();
+  const ProcessScene scene = SceneOf(*two, options);
+  return WhyReport{options.json ? ProcessJson(scene, clock.Wall()) : ProcessText(scene), two->judgement.IsBad()};
+}
+
+Result<WhyReport> AskWhyPid(FileSystem& files, Clock& clock, ProcessInspector& inspector, const WhyOptions& scope, const WhyProcessOptions& options) {
+  if (!MayHaveScope(files, scope, options.pid)) return AskWhyProcess(clock, inspector, options);
+  auto report = AskWhy(files, clock, scope);
+  if (!report.ok()) {
+    auto without = AskWhyProcess(clock, inspector, options);
+    if (!without.ok()) return report;
+    AddNote("what it records was not read: " + report.status().message(), clock, options, &*without);
+    return without;
+  }
+  auto two = LookTwice(clock, inspector, options);
+  if (!two.ok()) {
+    AddNote("its threads were not looked at: " + two.status().message(), clock, options, &*report);
+    return report;
+  }
+  const ProcessScene scene = SceneOf(*two, options);
+  report->text += options.json ? ProcessFindingsJson(scene, clock.Wall()) : ProcessFindingsText(scene);
+  report->is_bad = report->is_bad || two->judgement.IsBad();
+  return report;
+}
+
+}  // namespace hangscope

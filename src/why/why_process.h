@@ -1,0 +1,44 @@
+// hangscope why pid:N: why a process hangs, with or without a scope of its own.
+#ifndef HANGSCOPE_WHY_WHY_PROCESS_H
+#define HANGSCOPE_WHY_WHY_PROCESS_H
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "proc/process_inspector.h"
+#include "why/why.h"
+
+namespace hangscope {
+
+struct WhyProcessOptions {
+  int pid = 0;
+  TimeNs apart = 50 * kMillisecond;  // the looks; who runs in between is not stuck
+  bool stop = true;                  // its threads may be stopped for a moment
+  bool all_threads = false;
+  bool all_stacks = false;
+  bool json = false;
+  size_t columns = 80;
+  size_t lines = 22;
+};
+
+// Why process `pid` stands still, the surest first; empty: nothing is known to be wrong, or it cannot be looked at.
+// Stops nobody.
+struct ProcessHangs {
+  std::vector<ProcessFinding> findings;
+  std::string threads;  // all that was seen, with stacks, as of hangscope why --json; empty: it cannot be looked at
+};
+ProcessHangs FindProcessHangs(Clock& clock, ProcessInspector& inspector, int pid);
+
+// "pid:4711"; nothing where `target` is something else.
+std::optional<int> PidOfTarget(const std::string& target);
+
+// Looks twice. Fails where there is no such process, or it ends meanwhile, or nothing of it may be looked at.
+Result<WhyReport> AskWhyProcess(Clock& clock, ProcessInspector& inspector, const WhyProcessOptions& options);
+
+// The same; of a process that records, what its scope says comes first. `scope`: its target is pid:N.
+Result<WhyReport> AskWhyPid(FileSystem& files, Clock& clock, ProcessInspector& inspector, const WhyOptions& scope, const WhyProcessOptions& options);
+
+}  // namespace hangscope
+
+#endif

@@ -1,0 +1,122 @@
+// The code of a recorded program, here of this one: found by path, build id and folder, and never another's.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <elf.h>
+#include <link.h>
+#include <sys/mman.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "fakes/perf_bytes.h"
+#include "perf/recorded_code.h"
+
+namespace hangscope {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
+
+extern "C" __attribute__((noinline)) int hangscope_test_recorded_function(int number) { return number * 17 + 3; }
+
+// Of the program itself: the first object.
+int FindBuildId(dl_phdr_info* info, size_t, void* to) {
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const auto& segment = info->dlpi_phdr[i];
+    if (segment.p_type != PT_NOTE) continue;
+    const char* at = reinterpret_cast<const char*>(info->dlpi_addr + segment.p_vaddr);
+    for (const char* end = at + segment.p_memsz; at < end;) {
+      const auto* note = reinterpret_cast<const ElfW(Nhdr)*>(at);
+      const char* text = at + sizeof *note + (note->n_namesz + 3) / 4 * 4;
+      if (note->n_type == NT_GNU_BUILD_ID) *static_cast<std::string*>(to) = std::string(text, note->n_descsz);
+      at = text + (note->n_descsz + 3) / 4 * 4;
+    }
+  }
+  return 1;
+}
+
+class RecordedCodeTest : public ::testing::Test {
+ protected:
+  RecordedCodeTest() {
+    dl_iterate_phdr(FindBuildId, &id_);
+    path_ = std::filesystem::read_symlink("/proc/self/exe");
+    std::ifstream maps("/proc/self/maps");
+    const auto function = reinterpret_cast<uint64_t>(&hangscope_test_recorded_function);
+    for (std::string line; std::getline(maps, line);) {
+      unsigned long long begin, end, offset;
+      if (sscanf(line.c_str(), "%llx-%llx %*s %llx", &begin, &end, &offset) == 3 && begin <= function && function < end) map_ = {begin, end - begin, offset};
+    }
+  }
+  PerfRecord Map(TimeNs time, const std::string& path, uint32_t protection = PROT_READ | PROT_EXEC) {
+    bytes_ = PerfRecordOf(PERF_RECORD_MMAP2, PerfIds(7, 7) + PerfWord(map_.begin) + PerfWord(map_.bytes) + PerfWord(map_.offset) + std::string(24, '\0') + PerfBytes(protection, 2u) + PerfText(path));
+    PerfRecord record = PerfRecordParser(events_).Parse(bytes_).value_or(PerfRecord());
+    record.time = time;
+    return record;
+  }
+  static std::string Read(RecordedCode& code, int pid, TimeNs time) {
+    std::string bytes(16, '\0');
+    bytes.resize(code.CodeOf(pid, time)(reinterpret_cast<uint64_t>(&hangscope_test_recorded_function), bytes));
+    return bytes;
+  }
+  static std::string Truth() { return {reinterpret_cast<const char*>(&hangscope_test_recorded_function), 16}; }
+
+  struct {
+    uint64_t begin = 0, bytes = 0, offset = 0;
+  } map_;
+  std::string id_, path_, bytes_;
+  std::vector<PerfEvent> events_ = {PerfEvent()};
+  PerfFileFacts facts_;
+};
+
+TEST_F(RecordedCodeTest, ReadsTheFileWhoseBuildIdWasRecorded) {
+  ASSERT_FALSE(id_.empty());
+  facts_.build_ids = {{path_, id_}};
+  RecordedCode code(facts_, "");
+  code.Add(Map(100, path_));
+  EXPECT_EQ(Read(code, 7, 100), Truth());
+  EXPECT_EQ(Read(code, 7, 99), "") << "it was not mapped yet";
+  EXPECT_EQ(Read(code, 8, 100), "") << "another process";
+  EXPECT_THAT(code.PlaceOf(7, 100, reinterpret_cast<uint64_t>(&hangscope_test_recorded_function) + 1), MatchesRegex("hangscope_test_recorded_function\\+0x1 recorded_code_test.cc:[0-9]+"));
+  EXPECT_EQ(code.PlaceOf(7, 100, 8), "");
+  EXPECT_THAT(code.troubles(), IsEmpty());
+}
+
+TEST_F(RecordedCodeTest, ReadsNoOtherFile) {
+  facts_.build_ids = {{path_, std::string(20, 'x')}};
+  RecordedCode code(facts_, "");
+  code.Add(Map(0, path_));
+  EXPECT_EQ(Read(code, 7, 100), "");
+  EXPECT_THAT(code.troubles(), ElementsAre(HasSubstr("its build id is another")));
+  EXPECT_THAT(code.PlaceOf(7, 100, map_.begin), HasSubstr(std::filesystem::path(path_).filename().string() + "+0x"));
+}
+
+TEST_F(RecordedCodeTest, BelievesAFileWithoutAnIdOnlyInTheFolderThatWasNamed) {
+  RecordedCode here(facts_, "");
+  here.Add(Map(0, path_));
+  EXPECT_EQ(Read(here, 7, 100), "");
+  EXPECT_THAT(here.troubles(), ElementsAre(HasSubstr("only files in --binaries")));
+  RecordedCode by_name(facts_, std::filesystem::path(path_).parent_path());
+  by_name.Add(Map(0, "/data/elsewhere/" + std::filesystem::path(path_).filename().string()));
+  EXPECT_EQ(Read(by_name, 7, 100), Truth());
+  RecordedCode by_path(facts_, "/.");
+  by_path.Add(Map(0, path_));
+  EXPECT_EQ(Read(by_path, 7, 100), Truth());
+}
+
+TEST_F(RecordedCodeTest, TakesTheNewestMappingAndNoData) {
+  facts_.build_ids = {{path_, id_}};
+  RecordedCode code(facts_, "");
+  code.Add(Map(100, path_));
+  code.Add(Map(200, "/none/such"));
+  code.Add(Map(300, "/not/code", PROT_READ));
+  EXPECT_EQ(Read(code, 7, 150), Truth());
+  EXPECT_EQ(Read(code, 7, 250), "");
+  EXPECT_EQ(code.PlaceOf(7, 350, map_.begin).substr(0, 4), "such");
+}
+
+}  // namespace
+}  // namespace hangscope

@@ -1,0 +1,881 @@
+// A target over time: what is a hang, and what only looks like one.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "scope/watcher.h"
+
+namespace hangscope {
+namespace {
+
+constexpr TimeNs kStall = kSecond;
+constexpr TimeNs kPoll = 100 * kMillisecond;
+
+// Cores and tasks that a test moves by hand; looked at each kPoll.
+class WatcherTest : public ::testing::Test, public WatchSource {
+ protected:
+  Result<std::vector<ClaimRow>> Claims() override {
+    ++claims_read_;
+    return claims_;
+  }
+  Result<CoreDetail> Detail(uint32_t core) override {
+    CoreDetail detail;
+    detail.fault.type = sample_.cores[core].fault;
+    return detail;
+  }
+  Result<uint64_t> Emitted(uint32_t core) override { return emitted_[core]; }
+
+  void Cores(uint32_t count) {
+    sample_.cores.resize(count);
+    for (CoreSample& core : sample_.cores) {
+      core.in_use = true;
+      core.heartbeat = 1;
+    }
+    claims_.resize(count + sample_.tasks.size());
+  }
+  CoreSample& core(uint32_t index) { return sample_.cores[index]; }
+  void Wait(uint32_t index, uint32_t resource, ResourceKind kind = ResourceKind::kNone) {
+    CoreSample& c = core(index);
+    c.wait_sequence = (c.wait_sequence + 1) | 1;
+    c.wait = WaitState{c.wait_sequence, resource, kind, static_cast<uint64_t>(now_)};
+  }
+  void WaitDone(uint32_t index) {
+    core(index).wait_sequence = (core(index).wait_sequence + 1) & ~1u;
+    core(index).wait.reset();
+  }
+  void Beat(uint32_t index) { ++core(index).heartbeat; }
+  void Look() {
+    watcher_.See(sample_, now_, *this);
+    for (Finding& finding : watcher_.TakeFindings()) found_.push_back(std::move(finding));
+    now_ += kPoll;
+  }
+  // `each` before each look.
+  template <typename Each>
+  void Run(TimeNs time, Each each) {
+    for (const TimeNs end = now_ + time; now_ < end;) {
+      each();
+      Look();
+    }
+  }
+  void Run(TimeNs time) {
+    Run(time, [] {});
+  }
+  std::vector<Finding> Bad() const {
+    std::vector<Finding> bad;
+    for (const Finding& finding : found_) {
+      if (finding.IsBad()) bad.push_back(finding);
+    }
+    return bad;
+  }
+  static WatchSubject Core(uint32_t index) { return {WatchSubject::Kind::kCore, index}; }
+  static WatchSubject Task(uint32_t index) { return {WatchSubject::Kind::kTask, index}; }
+
+  WatcherOptions options_{kStall};
+  Watcher watcher_{options_};
+  WatchSample sample_;
+  std::vector<ClaimRow> claims_;
+  int claims_read_ = 0;
+  std::map<uint32_t, uint64_t> emitted_;
+  std::vector<Finding> found_;
+  TimeNs now_ = 100 * kSecond;
+};
+
+TEST_F(WatcherTest, TwoCoresThatHoldWhatTheOtherWantsAreADeadlockForCertain) {
+  Cores(3);
+  claims_[0].holds = {10};
+  claims_[1].holds = {20};
+  Wait(0, 20);
+  Look();
+  Wait(1, 10);
+  Run(2 * kStall, [&] { Beat(2); });
+  const auto bad = Bad();
+  ASSERT_EQ(bad.size(), 1u);
+  EXPECT_EQ(bad[0].kind, FindingKind::kDeadlock);
+  EXPECT_EQ(bad[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(bad[0].subjects, (std::vector<WatchSubject>{Core(0), Core(1)}));
+  EXPECT_EQ(bad[0].first, Core(0));
+}
+
+TEST_F(WatcherTest, AWaitThatOneLookFoundIsNoHang) {
+  Cores(2);
+  options_.stall = 0;
+  watcher_ = Watcher(options_);
+  claims_[0].holds = {10};
+  claims_[1].holds = {20};
+  Wait(0, 20);
+  Wait(1, 10);
+  Look();
+  EXPECT_TRUE(found_.empty());
+  Look();
+  EXPECT_TRUE(found_.empty()) << "who holds what was asked after this look: the waits may have ended before";
+  Look();
+  EXPECT_EQ(Bad().size(), 1u);
+}
+
+TEST_F(WatcherTest, AWaitIsLookedIntoOnceItHasLastedForTheStallTime) {
+  Cores(2);
+  claims_[0].holds = {10};
+  claims_[1].holds = {20};
+  Wait(0, 20);
+  Wait(1, 10);
+  Run(kStall);
+  EXPECT_TRUE(found_.empty());
+  Run(3 * kPoll);
+  EXPECT_EQ(Bad().size(), 1u);
+}
+
+TEST_F(WatcherTest, ACycleOfFiveIsReportedOnceAndInItsOrder) {
+  Cores(6);
+  const uint32_t order[] = {3, 0, 4, 1, 2};
+  for (size_t i = 0; i < 5; ++i) {
+    claims_[order[(i + 1) % 5]].provides = {100 + order[i]};
+    Wait(order[i], 100 + order[i], ResourceKind::kChannel);
+  }
+  Run(5 * kStall, [&] { Beat(5); });
+  ASSERT_EQ(Bad().size(), 1u);
+  EXPECT_EQ(Bad()[0].subjects, (std::vector<WatchSubject>{Core(0), Core(4), Core(1), Core(2), Core(3)}));
+  EXPECT_TRUE(Bad()[0].victims.empty());
+  EXPECT_EQ(watcher_.standing().size(), 1u);
+}
+
+TEST_F(WatcherTest, WhoWaitsForADeadlockIsItsVictimAndNoFindingOfItsOwn) {
+  Cores(4);
+  claims_[0].holds = {10};
+  claims_[1].holds = {20};
+  claims_[2].provides = {30};
+  Wait(0, 20);
+  Wait(1, 10);
+  Wait(2, 20);
+  Wait(3, 30, ResourceKind::kChannel);
+  Run(3 * kStall);
+  ASSERT_EQ(found_.size(), 1u);
+  EXPECT_EQ(found_[0].subjects, (std::vector<WatchSubject>{Core(0), Core(1)}));
+  EXPECT_EQ(found_[0].victims, (std::vector<WatchSubject>{Core(2), Core(3)}));
+}
+
+TEST_F(WatcherTest, ACoreThatWaitsForWhatItHoldsIsADeadlockOfOne) {
+  Cores(2);
+  claims_[0].holds = {10};
+  Wait(0, 10, ResourceKind::kExclusive);
+  Run(3 * kStall, [&] { Beat(1); });
+  ASSERT_EQ(Bad().size(), 1u);
+  EXPECT_EQ(Bad()[0].kind, FindingKind::kDeadlock);
+  EXPECT_EQ(Bad()[0].subjects, (std::vector<WatchSubject>{Core(0)}));
+}
+
+TEST_F(WatcherTest, TwoDeadlocksAreTwoFindings) {
+  Cores(4);
+  for (uint32_t i = 0; i < 4; ++i) {
+    claims_[i].holds = {10 + i};
+    Wait(i, 10 + (i ^ 1));
+  }
+  Run(3 * kStall);
+  EXPECT_EQ(Bad().size(), 2u);
+}
+
+TEST_F(WatcherTest, ClaimsThatRanOverLowerTheConfidence) {
+  Cores(3);
+  claims_[0].holds = {10};
+  claims_[1].holds = {20};
+  claims_[2].lost = 1;
+  Wait(0, 20);
+  Wait(1, 10);
+  Run(3 * kStall, [&] { Beat(2); });
+  ASSERT_EQ(Bad().size(), 1u);
+  EXPECT_EQ(Bad()[0].confidence, Confidence::kLikely);
+  EXPECT_EQ(Bad()[0].doubts.size(), 1u);
+}
+
+TEST_F(WatcherTest, WhoStoppedFirstIsToldByTheTargetsClock) {
+  for (const bool shared : {true, false}) {
+    options_.shared_clock = shared;
+    watcher_ = Watcher(options_);
+    found_.clear();
+    sample_ = {};
+    claims_.clear();
+    Cores(2);
+    claims_[0].holds = {10};
+    claims_[1].holds = {20};
+    Wait(0, 20);
+    Wait(1, 10);
+    core(0).wait->since = 2000;
+    core(1).wait->since = 1000;
+    Run(3 * kStall);
+    ASSERT_EQ(Bad().size(), 1u);
+    if (shared) EXPECT_EQ(Bad()[0].first, Core(1));
+    else EXPECT_FALSE(Bad()[0].first) << "both began between two looks";
+  }
+}
+
+// Whoever comes late need not wait for what the target knows.
+TEST_F(WatcherTest, ByTheTargetsClockAWaitIsAsOldAsItIs) {
+  options_.shared_clock = true;
+  options_.clock_hz = 1'000'000'000;
+  options_.stall = 60 * kSecond;
+  watcher_ = Watcher(options_);
+  Cores(2);
+  claims_[0].holds = {10};
+  claims_[1].holds = {20};
+  Wait(0, 20);
+  Wait(1, 10);
+  now_ += 90 * kSecond;
+  sample_.target_time = static_cast<uint64_t>(now_);
+  Look();
+  sample_.target_time = static_cast<uint64_t>(now_);
+  Look();
+  sample_.target_time = static_cast<uint64_t>(now_);
+  Look();
+  ASSERT_EQ(Bad().size(), 1u);
+  EXPECT_EQ(Bad()[0].since, 100 * kSecond);
+  EXPECT_FALSE(Bad()[0].since_at_least);
+}
+
+TEST_F(WatcherTest, HandOversBetweenPollsAreNoDeadlock) {
+  Cores(2);
+  claims_[0].holds = {10};
+  claims_[1].holds = {20};
+  // The same resources at each look, another sequence: the waits came and went.
+  Run(20 * kStall, [&] {
+    for (const uint32_t i : {0u, 1u}) {
+      WaitDone(i);
+      Wait(i, i == 0 ? 20 : 10);
+    }
+  });
+  EXPECT_TRUE(found_.empty());
+}
+
+TEST_F(WatcherTest, OneMemberThatStillGetsItsTurnIsNoDeadlock) {
+  Cores(2);
+  claims_[0].provides = {10};
+  claims_[1].provides = {20};
+  Wait(0, 20, ResourceKind::kChannel);
+  Run(20 * kStall, [&] {
+    WaitDone(1);
+    Wait(1, 10, ResourceKind::kChannel);
+    if (now_ % kSecond == 0) {
+      WaitDone(0);
+      Wait(0, 20, ResourceKind::kChannel);
+    }
+  });
+  EXPECT_TRUE(found_.empty());
+}
+
+TEST_F(WatcherTest, ALockThatComesBetweenTheLookAndItsClaimsIsNoDeadlock) {
+  Cores(2);
+  Wait(0, 10, ResourceKind::kExclusive);
+  Run(2 * kStall);
+  found_.clear();
+  // The look found it waiting; when the claims are read it has the lock.
+  claims_[0].holds = {10};
+  Look();
+  WaitDone(0);
+  Run(kStall, [&] { Beat(0), Beat(1); });
+  EXPECT_TRUE(Bad().empty());
+}
+
+TEST_F(WatcherTest, AFaultAndAllWhoWaitForItAreOneFinding) {
+  Cores(6);
+  claims_[2].provides = {20};
+  claims_[3].provides = {30};
+  Run(2 * kStall, [&] {
+    for (uint32_t i = 0; i < 6; ++i) Beat(i);
+  });
+  core(2).fault = FaultType::kAssert;
+  Wait(0, 20, ResourceKind::kChannel);
+  Wait(1, 20, ResourceKind::kChannel);
+  Wait(3, 20, ResourceKind::kChannel);
+  Wait(4, 30, ResourceKind::kChannel);
+  Run(3 * kStall, [&] { Beat(5); });
+  ASSERT_EQ(found_.size(), 1u);
+  EXPECT_EQ(found_[0].kind, FindingKind::kFault);
+  EXPECT_EQ(found_[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(found_[0].fault.type, FaultType::kAssert);
+  EXPECT_EQ(found_[0].subjects, (std::vector<WatchSubject>{Core(2)}));
+  ASSERT_EQ(watcher_.standing().size(), 1u);
+  EXPECT_EQ(watcher_.standing()[0].victims, (std::vector<WatchSubject>{Core(0), Core(1), Core(3), Core(4)}));
+  EXPECT_EQ(watcher_.subjects()[2].activity, Activity::kHalted);
+}
+
+TEST_F(WatcherTest, AllFaultsAreReported) {
+  Cores(3);
+  core(0).fault = FaultType::kBus;
+  Look();
+  core(2).fault = FaultType::kHardware;
+  Run(kStall, [&] { Beat(1); });
+  ASSERT_EQ(Bad().size(), 2u);
+  EXPECT_EQ(Bad()[0].fault.type, FaultType::kBus);
+  EXPECT_EQ(Bad()[1].fault.type, FaultType::kHardware);
+}
+
+TEST_F(WatcherTest, ACoreThatGoesOnAfterItsFaultIsRunning) {
+  Cores(1);
+  core(0).fault = FaultType::kPending;
+  Run(3 * kStall, [&] { Beat(0); });
+  EXPECT_EQ(Bad().size(), 1u);
+  EXPECT_EQ(watcher_.subjects()[0].activity, Activity::kRunning);
+}
+
+TEST_F(WatcherTest, ACoreWhoseHeartbeatStandsStillIsSilent) {
+  Cores(2);
+  claims_[0].provides = {10};
+  Run(5 * kStall, [&] { Beat(0), Beat(1); });
+  EXPECT_TRUE(found_.empty());
+  Wait(1, 10, ResourceKind::kChannel);
+  Run(3 * kStall);
+  const auto bad = Bad();
+  ASSERT_EQ(bad.size(), 1u);
+  EXPECT_EQ(bad[0].kind, FindingKind::kSilent);
+  EXPECT_EQ(bad[0].confidence, Confidence::kLikely);
+  EXPECT_EQ(bad[0].subjects, (std::vector<WatchSubject>{Core(0)}));
+  EXPECT_EQ(watcher_.standing()[0].victims, (std::vector<WatchSubject>{Core(1)}));
+}
+
+TEST_F(WatcherTest, ASlowStageIsNoHang) {
+  Cores(2);
+  claims_[0].provides = {10};
+  // Three stalls a round: longer than a stall, and always has been.
+  Run(60 * kStall, [&] {
+    if (now_ % (3 * kStall) != 0) return;
+    Beat(0);
+    WaitDone(1);
+    Beat(1);
+    Wait(1, 10, ResourceKind::kChannel);
+  });
+  EXPECT_TRUE(Bad().empty());
+}
+
+TEST_F(WatcherTest, ACoreThatNeverHadAHeartbeatMayCompute) {
+  Cores(1);
+  core(0).heartbeat = 0;
+  core(0).waypoint = 'R';
+  Run(100 * kStall);
+  ASSERT_EQ(found_.size(), 1u);
+  EXPECT_EQ(found_[0].kind, FindingKind::kSilent);
+  EXPECT_EQ(found_[0].confidence, Confidence::kPossible);
+  EXPECT_EQ(found_[0].doubts.size(), 1u);
+}
+
+TEST_F(WatcherTest, ACoreThatRecordsEventsIsNotSilent) {
+  Cores(1);
+  Run(5 * kStall, [&] { Beat(0); });
+  Run(20 * kStall, [&] { ++emitted_[0]; });
+  EXPECT_TRUE(found_.empty());
+  Run(4 * kStall);
+  EXPECT_EQ(Bad().size(), 1u);
+}
+
+TEST_F(WatcherTest, WhatWasPossibleAndBecomesLikelyIsToldAgain) {
+  Cores(1);
+  Run(20 * kStall);
+  ASSERT_EQ(found_.size(), 2u);
+  EXPECT_EQ(found_[0].confidence, Confidence::kPossible);
+  EXPECT_EQ(found_[1].confidence, Confidence::kLikely);
+}
+
+TEST_F(WatcherTest, AWaitForAProviderThatEndedIsStarved) {
+  Cores(3);
+  claims_[0].provides = {10};
+  claims_[1].provides = {20};
+  core(0).launch = LaunchState::kEnded;
+  Wait(1, 10, ResourceKind::kChannel);
+  Wait(2, 20, ResourceKind::kChannel);
+  Run(3 * kStall);
+  ASSERT_EQ(found_.size(), 1u);
+  EXPECT_EQ(found_[0].kind, FindingKind::kStarved);
+  EXPECT_EQ(found_[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(found_[0].subjects, (std::vector<WatchSubject>{Core(1)}));
+  EXPECT_EQ(found_[0].partners, (std::vector<WatchSubject>{Core(0)}));
+  EXPECT_EQ(found_[0].victims, (std::vector<WatchSubject>{Core(2)}));
+  EXPECT_EQ(found_[0].resource, 10u);
+}
+
+TEST_F(WatcherTest, OneProviderOfTwoThatIsAliveIsEnough) {
+  Cores(3);
+  claims_[0].provides = {10};
+  claims_[1].provides = {10};
+  core(0).launch = LaunchState::kEnded;
+  Wait(2, 10, ResourceKind::kChannel);
+  Run(8 * kStall, [&] { Beat(1); });
+  EXPECT_TRUE(found_.empty());
+}
+
+TEST_F(WatcherTest, AProviderThatHasNothingToDoIsLikelyToStarveWhoWaits) {
+  Cores(2);
+  claims_[0].provides = {10};
+  core(0).launch = LaunchState::kIdle;
+  Wait(1, 10, ResourceKind::kChannel);
+  Run(3 * kStall);
+  ASSERT_EQ(found_.size(), 1u);
+  EXPECT_EQ(found_[0].confidence, Confidence::kLikely);
+}
+
+TEST_F(WatcherTest, AWaitForNobodyInParticularIsOnlyPossiblyAHang) {
+  Cores(1);
+  Wait(0, 10, ResourceKind::kChannel);
+  Run(100 * kStall);
+  ASSERT_EQ(found_.size(), 1u);
+  EXPECT_EQ(found_[0].kind, FindingKind::kStarved);
+  EXPECT_EQ(found_[0].confidence, Confidence::kPossible);
+  EXPECT_TRUE(found_[0].partners.empty());
+}
+
+TEST_F(WatcherTest, AHolderThatRunsOnAndOnStarvesWhoWaits) {
+  Cores(2);
+  claims_[0].holds = {10};
+  Wait(1, 10, ResourceKind::kExclusive);
+  Run(2 * kStall, [&] { Beat(0); });
+  EXPECT_TRUE(found_.empty()) << "it may let go";
+  Run(4 * kStall, [&] { Beat(0); });
+  ASSERT_EQ(Bad().size(), 1u);
+  EXPECT_EQ(Bad()[0].kind, FindingKind::kStarved);
+  EXPECT_EQ(Bad()[0].confidence, Confidence::kLikely);
+  EXPECT_EQ(Bad()[0].subjects, (std::vector<WatchSubject>{Core(1)}));
+  EXPECT_EQ(Bad()[0].partners, (std::vector<WatchSubject>{Core(0)}));
+}
+
+TEST_F(WatcherTest, AProviderThatGoesRoundWithoutDeliveringStarvesWhoWaits) {
+  Cores(2);
+  claims_[0].provides = {10};
+  const auto deliver = [&] {
+    Beat(0);
+    WaitDone(1);
+    Wait(1, 10, ResourceKind::kChannel);
+  };
+  Run(10 * kStall, deliver);
+  Run(10 * kStall, [&] { Beat(0); });  // the push is missing
+  ASSERT_EQ(Bad().size(), 1u);
+  EXPECT_EQ(Bad()[0].kind, FindingKind::kStarved);
+  EXPECT_EQ(Bad()[0].partners, (std::vector<WatchSubject>{Core(0)}));
+}
+
+TEST_F(WatcherTest, AProviderThatDeliversSeldomIsNoHang) {
+  Cores(2);
+  claims_[0].provides = {10};
+  Wait(1, 10, ResourceKind::kChannel);
+  Run(100 * kStall, [&] {
+    Beat(0);
+    if (now_ % (8 * kStall) != 0) return;
+    WaitDone(1);
+    Wait(1, 10, ResourceKind::kChannel);
+  });
+  EXPECT_TRUE(Bad().empty());
+}
+
+TEST_F(WatcherTest, APausedCoreExcusesWhoWaitsForIt) {
+  Cores(3);
+  claims_[0].provides = {10};
+  claims_[1].provides = {20};
+  core(0).paused = PausedState::kByHost;
+  Wait(1, 10, ResourceKind::kChannel);
+  Wait(2, 20, ResourceKind::kChannel);
+  Run(100 * kStall);
+  EXPECT_TRUE(found_.empty());
+  EXPECT_EQ(watcher_.subjects()[0].activity, Activity::kPaused);
+}
+
+TEST_F(WatcherTest, WhatComesFromOutsideOrWithTimeIsIdleByDesign) {
+  for (const ResourceKind kind : {ResourceKind::kOutside, ResourceKind::kTime}) {
+    Cores(2);
+    claims_[0].provides = {10};
+    Wait(0, 77, kind);
+    Wait(1, 10, ResourceKind::kChannel);
+    Run(100 * kStall);
+    EXPECT_TRUE(found_.empty()) << ResourceKindName(kind);
+    EXPECT_EQ(watcher_.subjects()[0].activity, Activity::kIdle);
+    EXPECT_EQ(watcher_.subjects()[1].activity, Activity::kWaiting);
+  }
+}
+
+TEST_F(WatcherTest, ABarrierThatOneNeverReachesIsThatOnesFault) {
+  Cores(4);
+  for (uint32_t i = 0; i < 4; ++i) claims_[i].provides = {10};
+  Run(5 * kStall, [&] {
+    for (uint32_t i = 0; i < 4; ++i) Beat(i);
+  });
+  for (uint32_t i = 0; i < 3; ++i) Wait(i, 10, ResourceKind::kChannel);
+  Run(3 * kStall);
+  ASSERT_EQ(Bad().size(), 1u);
+  EXPECT_EQ(Bad()[0].kind, FindingKind::kSilent);
+  EXPECT_EQ(Bad()[0].subjects, (std::vector<WatchSubject>{Core(3)}));
+}
+
+TEST_F(WatcherTest, ABarrierThatOneIsLateForIsNoHang) {
+  Cores(4);
+  for (uint32_t i = 0; i < 4; ++i) claims_[i].provides = {10};
+  for (uint32_t i = 0; i < 3; ++i) Wait(i, 10, ResourceKind::kChannel);
+  Run(8 * kStall, [&] { Beat(3); });
+  EXPECT_TRUE(found_.empty());
+}
+
+TEST_F(WatcherTest, ACorruptMailboxIsFoundOnceAndTheRestGoesOn) {
+  Cores(3);
+  claims_[2].provides = {10};
+  claims_[0].provides = {20};
+  Wait(1, 10, ResourceKind::kChannel);
+  core(2).corrupt = true;
+  uint32_t value = 0;
+  Run(10 * kStall, [&] {
+    Beat(0);
+    sample_.corruptions = {{"core 2", "waypoint " + std::to_string(++value) + ": four printable characters are possible"}};
+  });
+  ASSERT_EQ(found_.size(), 1u);
+  EXPECT_EQ(found_[0].kind, FindingKind::kCorrupt);
+  EXPECT_EQ(found_[0].subjects, (std::vector<WatchSubject>{Core(2)}));
+  EXPECT_EQ(watcher_.subjects()[2].activity, Activity::kCorrupt);
+  EXPECT_EQ(watcher_.subjects()[0].activity, Activity::kRunning);
+}
+
+TEST_F(WatcherTest, AStackThatIsNearlyUsedUpIsAWarning) {
+  Cores(2);
+  core(0).stack_free = 63;
+  core(1).stack_free = 64;
+  Run(kStall, [&] { Beat(0), Beat(1); });
+  ASSERT_EQ(found_.size(), 1u);
+  EXPECT_EQ(found_[0].kind, FindingKind::kStackLow);
+  EXPECT_EQ(found_[0].subjects, (std::vector<WatchSubject>{Core(0)}));
+  EXPECT_FALSE(found_[0].IsBad());
+}
+
+TEST_F(WatcherTest, WhatEndedAndCameBackIsANewFinding) {
+  Cores(2);
+  claims_[0].holds = {10};
+  claims_[1].holds = {20};
+  for (int round = 0; round < 2; ++round) {
+    Wait(0, 20);
+    Wait(1, 10);
+    Run(2 * kStall);
+    EXPECT_EQ(watcher_.standing().size(), 1u);
+    WaitDone(0);
+    WaitDone(1);
+    Run(kStall / 2, [&] { Beat(0), Beat(1); });
+    EXPECT_TRUE(watcher_.standing().empty());
+  }
+  EXPECT_EQ(Bad().size(), 2u);
+}
+
+TEST_F(WatcherTest, AHangThatStandsCostsLittle) {
+  Cores(2);
+  claims_[0].holds = {10};
+  claims_[1].holds = {20};
+  Wait(0, 20);
+  Wait(1, 10);
+  Run(2 * kStall);
+  ASSERT_EQ(watcher_.standing().size(), 1u);
+  claims_read_ = 0;
+  for (int look = 0; look < 1000; ++look) {
+    watcher_.See(sample_, now_, *this);
+    now_ += kStall / 1000;
+  }
+  EXPECT_GE(claims_read_, 40);
+  EXPECT_LE(claims_read_, 60);
+  EXPECT_EQ(watcher_.standing().size(), 1u);
+}
+
+TEST_F(WatcherTest, ANewFaultIsFoundWhileAHangStands) {
+  Cores(3);
+  claims_[0].holds = {10};
+  claims_[1].holds = {20};
+  Wait(0, 20);
+  Wait(1, 10);
+  Run(2 * kStall, [&] { Beat(2); });
+  core(2).fault = FaultType::kAssert;
+  Run(kStall / 5);
+  EXPECT_EQ(Bad().size(), 2u);
+}
+
+// A thread ends, and its mailbox is given to another one: nothing of the old one's counts any more.
+TEST_F(WatcherTest, AThreadThatGotTheMailboxOfAnotherBeginsAnew) {
+  Cores(2);
+  claims_[0].holds = {10};
+  Run(2 * kStall, [&] { Beat(0), Beat(1); });
+  Wait(1, 10, ResourceKind::kExclusive);
+  Run(2 * kStall, [&] {
+    if (now_ % (kStall / 2) == 0) Beat(0);
+  });
+  core(0).heartbeat = 0;  // and not four thousand million rounds further
+  Run(3 * kStall / 2, [&] { core(0).waypoint ^= 1; });
+  EXPECT_TRUE(Bad().empty());
+}
+
+// Tasks: their records have the sequences; odd numbers are changes under way.
+class TaskWatcherTest : public WatcherTest {
+ protected:
+  void Tasks(uint32_t count) {
+    sample_.cores.resize(1);
+    sample_.tasks.resize(count);
+    sample_.running_tasks = {1};
+    claims_.resize(1 + count);
+    for (uint32_t i = 0; i < count; ++i) {
+      sample_.tasks[i].in_use = true;
+      sample_.tasks[i].record.index = i;
+      sample_.tasks[i].record.task = i + 1;
+      sample_.tasks[i].record.sequence = 4;
+    }
+  }
+  TaskWait& task(uint32_t index) { return sample_.tasks[index].record; }
+  void TaskWaits(uint32_t index, uint32_t resource, ResourceKind kind, std::optional<uint32_t> holder = {}) {
+    TaskWait& t = task(index);
+    t.sequence += 2;
+    t.state = TaskState::kWaiting;
+    t.resource = resource;
+    t.kind = kind;
+    t.holder = holder;
+  }
+  void TaskIsReady(uint32_t index) {
+    task(index).sequence += 2;
+    task(index).state = TaskState::kReady;
+  }
+  void Runs(uint32_t index) { sample_.running_tasks = {task(index).task}; }
+};
+
+TEST_F(TaskWatcherTest, TwoTasksThatHoldWhatTheOtherWantsAreADeadlock) {
+  Tasks(3);
+  sample_.cores[0].in_use = true;
+  TaskWaits(0, 10, ResourceKind::kExclusive, 2);
+  TaskWaits(1, 20, ResourceKind::kExclusive, 1);
+  Run(5 * kStall, [&] { Runs(2); });
+  ASSERT_EQ(found_.size(), 1u);
+  EXPECT_EQ(found_[0].kind, FindingKind::kDeadlock);
+  EXPECT_EQ(found_[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(found_[0].subjects, (std::vector<WatchSubject>{Task(0), Task(1)}));
+}
+
+TEST_F(TaskWatcherTest, ATaskThatIsGoneGivesNoLockBack) {
+  Tasks(3);
+  sample_.tasks[1].in_use = false;
+  TaskWaits(0, 10, ResourceKind::kExclusive, 2);
+  Run(5 * kStall, [&] { Runs(2); });
+  ASSERT_EQ(found_.size(), 1u);
+  EXPECT_EQ(found_[0].kind, FindingKind::kStarved);
+  EXPECT_EQ(found_[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(found_[0].subjects, (std::vector<WatchSubject>{Task(0)}));
+  EXPECT_EQ(found_[0].partners, (std::vector<WatchSubject>{Task(1)}));
+}
+
+TEST_F(TaskWatcherTest, ATaskThatIsGonePostsNothing) {
+  Tasks(3);
+  sample_.tasks[1].in_use = false;
+  claims_[2].provides = {10};
+  TaskWaits(0, 10, ResourceKind::kChannel);
+  Run(5 * kStall, [&] { Runs(2); });
+  ASSERT_EQ(found_.size(), 1u);
+  EXPECT_EQ(found_[0].kind, FindingKind::kStarved);
+  EXPECT_EQ(found_[0].partners, (std::vector<WatchSubject>{Task(1)}));
+}
+
+TEST_F(TaskWatcherTest, AnIdThatIsUsedAgainIsTheNewTasks) {
+  Tasks(3);
+  task(2).task = task(1).task;
+  sample_.tasks[2].in_use = false;
+  TaskWaits(0, 10, ResourceKind::kExclusive, task(1).task);
+  Run(5 * kStall, [&] {
+    Runs(1);
+    TaskIsReady(1);
+  });
+  EXPECT_TRUE(found_.empty());
+}
+
+TEST_F(TaskWatcherTest, ARecordThatWasNeverUsedProvidesNothing) {
+  Tasks(3);
+  sample_.tasks[1].in_use = false;
+  task(1).sequence = 0;
+  claims_[2].provides = {10};
+  TaskWaits(0, 10, ResourceKind::kChannel);
+  Run(5 * kStall, [&] { Runs(2); });
+  EXPECT_TRUE(Bad().empty());
+}
+
+TEST_F(TaskWatcherTest, ACoreIsNotSilentBecauseItsTasksWait) {
+  Tasks(1);
+  sample_.cores[0].in_use = true;
+  sample_.cores[0].heartbeat = 1;
+  Run(5 * kStall, [&] { ++sample_.cores[0].heartbeat; });
+  TaskWaits(0, 10, ResourceKind::kOutside);
+  Run(100 * kStall);
+  EXPECT_TRUE(found_.empty());
+}
+
+TEST_F(TaskWatcherTest, AReadyTaskThatNeverRunsIsStarvedByTheOneThatDoes) {
+  Tasks(3);
+  TaskWaits(1, 10, ResourceKind::kExclusive, 1);  // for the lock of task 1, which never runs
+  TaskIsReady(0);
+  Run(3 * kStall, [&] { Runs(2); });
+  ASSERT_EQ(found_.size(), 1u);
+  EXPECT_EQ(found_[0].kind, FindingKind::kStarved);
+  EXPECT_EQ(found_[0].confidence, Confidence::kLikely);
+  EXPECT_EQ(found_[0].subjects, (std::vector<WatchSubject>{Task(0)}));
+  EXPECT_EQ(found_[0].partners, (std::vector<WatchSubject>{Task(2)}));
+  ASSERT_EQ(watcher_.standing().size(), 1u);
+  EXPECT_EQ(watcher_.standing()[0].victims, (std::vector<WatchSubject>{Task(1)}));
+}
+
+TEST_F(TaskWatcherTest, ReadyTasksThatTakeTurnsAreNotStarved) {
+  Tasks(2);
+  TaskIsReady(0);
+  TaskIsReady(1);
+  int look = 0;
+  Run(20 * kStall, [&] { Runs(++look / 5 % 2); });
+  EXPECT_TRUE(found_.empty());
+}
+
+TEST_F(TaskWatcherTest, TheIdleTaskIsReadyAndNobodyMissesIt) {
+  Tasks(2);
+  task(0).sequence = 2;  // made, and never waited
+  Run(100 * kStall, [&] { Runs(1); });
+  EXPECT_TRUE(Bad().empty());
+}
+
+TEST_F(TaskWatcherTest, ALostPostStarvesTheTaskWhoseProviderGoesOn) {
+  Tasks(2);
+  claims_[1].provides = {10};  // row 1: task record 0
+  const auto round = [&] {
+    TaskWaits(0, 77, ResourceKind::kTime);
+    Runs(0);
+  };
+  TaskWaits(1, 10, ResourceKind::kChannel);
+  Run(5 * kStall, [&] {
+    round();
+    TaskWaits(1, 10, ResourceKind::kChannel);
+  });
+  Run(10 * kStall, round);
+  ASSERT_EQ(Bad().size(), 1u);
+  EXPECT_EQ(Bad()[0].kind, FindingKind::kStarved);
+  EXPECT_EQ(Bad()[0].subjects, (std::vector<WatchSubject>{Task(1)}));
+  EXPECT_EQ(Bad()[0].partners, (std::vector<WatchSubject>{Task(0)}));
+}
+
+TEST_F(TaskWatcherTest, ARecordThatIsBeingChangedIsNoWait) {
+  Tasks(2);
+  TaskWaits(0, 10, ResourceKind::kExclusive, 2);
+  TaskWaits(1, 20, ResourceKind::kExclusive, 1);
+  task(1).sequence |= 1;
+  Run(20 * kStall, [&] { task(1).sequence += 2; });
+  EXPECT_TRUE(Bad().empty());
+}
+
+// What died does not change any more: one look must do, and may have caught a hand-over.
+class DeadTargetTest : public WatcherTest {
+ protected:
+  void LookAtDead() {
+    watcher_.SeeDead(sample_, now_, *this);
+    for (Finding& finding : watcher_.TakeFindings()) found_.push_back(std::move(finding));
+  }
+  void TwoWait(ResourceKind kind) {
+    Cores(3);
+    claims_[0] = {{10}, {10}, 0};
+    claims_[1] = {{20}, {20}, 0};
+    Wait(0, 20, kind);
+    Wait(1, 10, kind);
+  }
+};
+
+TEST_F(DeadTargetTest, LocksThatAreHeldInACycleAreADeadlockForCertain) {
+  TwoWait(ResourceKind::kExclusive);
+  LookAtDead();
+  ASSERT_EQ(found_.size(), 1u);
+  EXPECT_EQ(found_[0].kind, FindingKind::kDeadlock);
+  EXPECT_EQ(found_[0].confidence, Confidence::kCertain);
+}
+
+TEST_F(DeadTargetTest, ChannelsInACycleMayBeAHandOverWhileSomebodyRan) {
+  TwoWait(ResourceKind::kChannel);
+  LookAtDead();
+  ASSERT_EQ(found_.size(), 1u);
+  EXPECT_EQ(found_[0].confidence, Confidence::kPossible);
+  EXPECT_EQ(found_[0].doubts.size(), 1u);
+}
+
+TEST_F(DeadTargetTest, ChannelsInACycleAreLikelyADeadlockWhereNobodyRan) {
+  TwoWait(ResourceKind::kChannel);
+  sample_.cores.pop_back();
+  claims_.pop_back();
+  LookAtDead();
+  ASSERT_EQ(found_.size(), 1u);
+  EXPECT_EQ(found_[0].confidence, Confidence::kLikely);
+}
+
+TEST_F(DeadTargetTest, AProgramThatEndedByItselfHasOnlyDeadlocksOfLocks) {
+  for (const ResourceKind kind : {ResourceKind::kChannel, ResourceKind::kExclusive}) {
+    found_.clear();
+    watcher_ = Watcher(options_);
+    TwoWait(kind);
+    sample_.cores.pop_back();
+    claims_.pop_back();
+    sample_.ended_by_itself = true;
+    LookAtDead();
+    ASSERT_EQ(found_.size(), 1u);
+    EXPECT_EQ(found_[0].confidence, kind == ResourceKind::kChannel ? Confidence::kPossible : Confidence::kCertain);
+  }
+}
+
+TEST_F(DeadTargetTest, ChannelsInACycleAreADeadlockForCertainWhereTheyWaitedForLong) {
+  options_.shared_clock = true;
+  options_.clock_hz = 1'000'000'000;
+  watcher_ = Watcher(options_);
+  TwoWait(ResourceKind::kChannel);
+  now_ += 2 * kStall;
+  sample_.target_time = static_cast<uint64_t>(now_);
+  LookAtDead();
+  ASSERT_EQ(found_.size(), 1u);
+  EXPECT_EQ(found_[0].confidence, Confidence::kCertain);
+}
+
+TEST_F(DeadTargetTest, WhatWasWatchedBeforeItDiedIsKnown) {
+  TwoWait(ResourceKind::kChannel);
+  Run(2 * kStall, [&] { Beat(2); });
+  EXPECT_EQ(Bad().size(), 1u);
+  LookAtDead();
+  EXPECT_EQ(watcher_.standing()[0].confidence, Confidence::kCertain);
+  now_ += 100 * kStall;
+  LookAtDead();
+  EXPECT_EQ(found_.size(), 1u) << "nothing grows older once the target is dead";
+}
+
+TEST_F(DeadTargetTest, NothingGrowsOlder) {
+  TwoWait(ResourceKind::kChannel);
+  LookAtDead();
+  now_ += 100 * kStall;
+  LookAtDead();
+  ASSERT_EQ(found_.size(), 1u);
+  EXPECT_EQ(watcher_.standing()[0].confidence, Confidence::kPossible);
+}
+
+// It ran when it died, and had long not delivered: how long tells.
+TEST_F(DeadTargetTest, AProviderThatRanIsBlamedByTheAgeOfTheWait) {
+  for (const auto& [stalls, confidence] : {std::pair{2, Confidence::kPossible}, std::pair{20, Confidence::kLikely}}) {
+    options_.shared_clock = true;
+    options_.clock_hz = 1'000'000'000;
+    watcher_ = Watcher(options_);
+    found_.clear();
+    Cores(2);
+    claims_[0].provides = {10};
+    Wait(1, 10, ResourceKind::kChannel);
+    now_ += stalls * kStall;
+    sample_.target_time = static_cast<uint64_t>(now_);
+    LookAtDead();
+    ASSERT_EQ(found_.size(), 1u);
+    EXPECT_EQ(found_[0].kind, FindingKind::kStarved);
+    EXPECT_EQ(found_[0].confidence, confidence);
+  }
+}
+
+TEST_F(DeadTargetTest, WhoWasSilentWhenItDiedStaysSo) {
+  Cores(1);
+  Run(5 * kStall, [&] { Beat(0); });
+  Run(3 * kStall);
+  ASSERT_EQ(Bad().size(), 1u);
+  LookAtDead();
+  ASSERT_EQ(watcher_.standing().size(), 1u);
+  EXPECT_EQ(watcher_.standing()[0].kind, FindingKind::kSilent);
+}
+
+TEST_F(DeadTargetTest, WhoWasKilledAtWorkIsNoHang) {
+  Cores(2);
+  claims_[0].provides = {10};
+  Wait(1, 10, ResourceKind::kChannel);
+  LookAtDead();
+  EXPECT_TRUE(found_.empty());
+}
+
+}  // namespace
+}  // namespace hangscope

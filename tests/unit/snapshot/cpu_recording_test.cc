@@ -1,0 +1,173 @@
+// The CPUs' rings of a run on their way into snapshots, from a recorder that says what a test says.
+#include "snapshot/cpu_recording.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "perf/perf_file.h"
+#include "fakes/fake_cpu_recorder.h"
+#include "fakes/fake_file_system.h"
+
+namespace hangscope {
+namespace {
+
+class CpuRecordingTest : public ::testing::Test {
+ protected:
+  void Start(const std::string& window = "coherent") {
+    auto recorder = std::make_unique<FakeCpuRecorder>([this] { return taken_; });
+    recording_ = std::make_unique<CpuRecording>(disk_, std::move(recorder), std::vector<std::string>{"fw"});
+    windows_.emplace(disk_, *ParseWindowChoice("--window", window));
+  }
+  // A snapshot at `time` of what happened so far.
+  Manifest Snapshot(TimeNs time, bool since_last = false) {
+    taken_ = cpus_.Take(time);
+    Manifest manifest;
+    EXPECT_TRUE(recording_->Capture().ok());
+    const Status status = recording_->Write("snapshot", since_last, {}, 0, &*windows_, &manifest);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return manifest;
+  }
+  // The times of the records in the file, by CPU.
+  std::vector<std::pair<int, TimeNs>> Records() {
+    std::vector<std::pair<int, TimeNs>> records;
+    auto file = PerfFile::Open(disk_, "snapshot/cpu.perf.data");
+    if (!file.ok()) {
+      ADD_FAILURE() << file.status().message();
+      return records;
+    }
+    EXPECT_TRUE((*file)->ForEach([&](const PerfRecord& record) {
+      if (record.type == PERF_RECORD_SAMPLE) records.emplace_back(record.cpu, record.time);
+      return true;
+    }).ok());
+    return records;
+  }
+  static const RingCoverage& Ring(const Manifest& manifest, int cpu) {
+    for (const RingCoverage& ring : manifest.window->rings) {
+      if (ring.ring.kind == RingKind::kCpu && ring.ring.number == cpu) return ring;
+    }
+    throw std::out_of_range("no ring of that CPU");
+  }
+
+  FakeFileSystem disk_;
+  FakeCpus cpus_;
+  Result<CpuCapture> taken_ = CpuCapture{};
+  std::unique_ptr<CpuRecording> recording_;
+  std::optional<WindowFinder> windows_;
+};
+
+TEST_F(CpuRecordingTest, FileHasAllRecordsAndTheWindowBeginsWithTheRecording) {
+  Start();
+  cpus_.Call(0, 1000, 4711, 1, 0).Call(1, 1500, 4712, 2, 0).Call(0, 2000, 4711, 3, 0);
+  const Manifest manifest = Snapshot(3000);
+  EXPECT_THAT(Records(), ::testing::UnorderedElementsAre(std::pair(0, 1000), std::pair(0, 2000), std::pair(1, 1500)));
+  ASSERT_TRUE(manifest.window.has_value());
+  EXPECT_EQ(manifest.window->time.to, 3000);
+  EXPECT_TRUE(manifest.window->from_the_start);
+  EXPECT_TRUE(manifest.window->gaps.empty());
+  EXPECT_EQ(manifest.cpu.file, "cpu.perf.data");
+  EXPECT_EQ(manifest.cpu.rings, 2u);
+}
+
+TEST_F(CpuRecordingTest, RingThatOverwroteItselfLimitsTheWindowAndOlderRecordsOfOthersAreStale) {
+  Start();
+  for (TimeNs time = 1000; time <= 5000; time += 1000) cpus_.Call(0, time, 4711, 1, 0).Call(1, time + 10, 4712, 1, 0);
+  cpus_.Overwrite(1, 3);
+  const Manifest manifest = Snapshot(6000);
+  EXPECT_EQ(manifest.window->time.from, 4010);
+  EXPECT_FALSE(manifest.window->from_the_start);
+  EXPECT_FALSE(Ring(manifest, 0).stale.empty());
+  EXPECT_TRUE(Ring(manifest, 1).stale.empty());
+  EXPECT_EQ(Records().size(), 7u);  // what is stale is kept
+}
+
+TEST_F(CpuRecordingTest, LastTimeLeavesOutWhatIsOlderAndSaysWhereLessIsThere) {
+  Start("2ms");
+  constexpr TimeNs kMs = kMillisecond;
+  for (TimeNs time = kMs; time <= 5 * kMs; time += kMs) cpus_.Call(0, time, 4711, 1, 0).Call(1, time + 10, 4712, 1, 0);
+  cpus_.Overwrite(1, 4);
+  const Manifest manifest = Snapshot(5 * kMs + 500'000);
+  EXPECT_EQ(manifest.window->length(), 2 * kMs);
+  EXPECT_THAT(Records(), ::testing::UnorderedElementsAre(std::pair(0, 4 * kMs), std::pair(0, 5 * kMs), std::pair(1, 5 * kMs + 10)));
+  ASSERT_EQ(manifest.window->gaps.size(), 1u);
+  EXPECT_EQ(manifest.window->gaps[0].reason, GapReason::kOverwritten);
+  EXPECT_EQ(manifest.window->gaps[0].time, (TimeSpan{3 * kMs + 500'000, 5 * kMs + 10}));
+}
+
+TEST_F(CpuRecordingTest, SinceLastSharesNoByteWithTheSnapshotBefore) {
+  Start("since-last");
+  cpus_.Call(0, 1000, 4711, 1, 0).Call(1, 1100, 4712, 1, 0);
+  Snapshot(2000);
+  EXPECT_EQ(Records().size(), 2u);
+  cpus_.Call(0, 1900, 4711, 2, 0);  // read before it came, though it is older than the trigger
+  cpus_.Call(0, 3000, 4711, 3, 0);
+  const Manifest second = Snapshot(4000);
+  EXPECT_THAT(Records(), ::testing::UnorderedElementsAre(std::pair(0, 1900), std::pair(0, 3000)));
+  EXPECT_EQ(second.window->policy, WindowPolicy::kSinceLast);
+  Snapshot(5000);
+  EXPECT_TRUE(Records().empty());
+}
+
+TEST_F(CpuRecordingTest, WhatTheKernelLostIsAGapSinceTheSnapshotBefore) {
+  Start();
+  cpus_.Call(0, 1000, 4711, 1, 0);
+  Snapshot(2000);
+  cpus_.Lost(0, 5).Call(0, 3000, 4711, 1, 0);
+  const Manifest manifest = Snapshot(4000);
+  ASSERT_EQ(manifest.window->gaps.size(), 1u);
+  EXPECT_EQ(manifest.window->gaps[0].reason, GapReason::kNoRoom);
+  EXPECT_EQ(manifest.window->gaps[0].amount, 5u);
+  EXPECT_EQ(manifest.window->gaps[0].time, (TimeSpan{2000, 4000}));
+  EXPECT_TRUE(Snapshot(5000).window->gaps.empty());  // told once
+}
+
+TEST_F(CpuRecordingTest, TasksRunWhereTheirSwitchesSay) {
+  Start();
+  cpus_.Named(1, 4711, "server");
+  cpus_.Run(0, 1000, 4711, false).Call(0, 1500, 4711, 1, 0).Run(0, 2000, 4711, true);
+  cpus_.Run(1, 2100, 4711, false).Switch(1, 2600, 4711, 0);
+  cpus_.Call(1, 3000, 4712, 1, 0);  // nothing says since when: it ran then
+  const Manifest manifest = Snapshot(4000);
+  ASSERT_EQ(manifest.window->tasks.size(), 2u);
+  EXPECT_EQ(manifest.window->tasks[0].name, "server");
+  EXPECT_THAT(manifest.window->tasks[0].ran, ::testing::ElementsAre(TimeSpan{1000, 2000}, TimeSpan{2100, 2600}));
+  EXPECT_THAT(manifest.window->tasks[1].ran, ::testing::ElementsAre(TimeSpan{3000, 4000}));
+  EXPECT_TRUE(manifest.window->tasks[0].continuous);
+}
+
+TEST_F(CpuRecordingTest, DamagedRecordIsAGapAndNotSilence) {
+  Start();
+  cpus_.Call(0, 1000, 4711, 1, 0).Call(0, 2000, 4711, 1, 0);
+  PerfRing& ring = cpus_.Ring(0);
+  ring.records += std::string(64, '\0');  // a record of no bytes
+  ring.head += 64;
+  const Manifest manifest = Snapshot(3000);
+  ASSERT_EQ(manifest.window->gaps.size(), 1u);
+  EXPECT_EQ(manifest.window->gaps[0].reason, GapReason::kUnreadable);
+  EXPECT_EQ(manifest.window->gaps[0].time, (TimeSpan{2000, 3000}));
+}
+
+TEST_F(CpuRecordingTest, FailureOfTheRecorderAndOfTheDiskAreTold) {
+  Start();
+  taken_ = Status::Io("the rings are gone");
+  EXPECT_EQ(recording_->Capture().message(), "the rings are gone");
+  taken_ = cpus_.Call(0, 1000, 4711, 1, 0).Take(2000);
+  ASSERT_TRUE(recording_->Capture().ok());
+  disk_.capacity = 100;
+  Manifest manifest;
+  EXPECT_FALSE(recording_->Write("snapshot", false, {}, 0, &*windows_, &manifest).ok());
+  EXPECT_FALSE(manifest.window.has_value());
+}
+
+TEST(WindowChoiceTest, IsATimeASizeOrAWord) {
+  EXPECT_EQ(ParseWindowChoice("--window", "2s")->length, 2 * kSecond);
+  EXPECT_EQ(ParseWindowChoice("--window", "300ms")->policy, WindowPolicy::kLastTime);
+  EXPECT_EQ(ParseWindowChoice("--window", "16M")->bytes, 16u << 20);
+  EXPECT_EQ(ParseWindowChoice("--window", "all")->policy, WindowPolicy::kEverything);
+  EXPECT_EQ(ParseWindowChoice("--window", "since-last")->policy, WindowPolicy::kSinceLast);
+  EXPECT_EQ(ParseWindowChoice("--window", "coherent")->policy, WindowPolicy::kCoherent);
+  const auto wrong = ParseWindowChoice("--window", "sometimes");
+  EXPECT_THAT(wrong.status().message(), ::testing::HasSubstr("--window 'sometimes': a time, a size, all, since-last or coherent"));
+}
+
+}  // namespace
+}  // namespace hangscope

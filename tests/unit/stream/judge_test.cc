@@ -1,0 +1,430 @@
+#include "stream/judge.h"
+
+#include <gtest/gtest.h>
+
+#include "fakes/fake_code.h"
+
+namespace hangscope {
+namespace {
+
+constexpr TimeNs kStart = 1000 * kSecond;
+constexpr TimeNs kStall = 10 * kSecond;
+
+// A run, told second by second.
+class JudgeTest : public ::testing::Test {
+ protected:
+  JudgeTest() : judge_(kStall, kStart), program_(&code_) {
+    streams_.resize(1);
+    streams_[0].name = "stdout";
+    child_.known = true;
+  }
+
+  // `seconds` pass; each brings `bytes` and costs the child `cpu` seconds.
+  Verdict Pass(int seconds, uint64_t bytes, double cpu = 1.0) {
+    for (int i = 0; i < seconds; ++i) {
+      now_ += kSecond;
+      child_.cpu_time += static_cast<TimeNs>(cpu * 1e9);
+      if (bytes > 0) {
+        streams_[0].total_bytes += bytes;
+        streams_[0].last_byte = now_;
+        for (CoreView& core : streams_[0].cores) core.last_seen = now_;
+      }
+      verdict_ = judge_.Assess(now_, streams_, child_, &program_);
+      if (verdict_.IsHang()) ++hangs_;
+    }
+    return verdict_;
+  }
+  void BeTrace() {
+    streams_[0].is_trace = true;
+    streams_[0].format = "Spike";
+  }
+  CoreFinding* AddCore(const std::string& name, CoreFinding::Motion motion) {
+    findings_.push_back(std::make_unique<CoreFinding>());
+    CoreFinding* finding = findings_.back().get();
+    finding->motion = motion;
+    finding->loop = {0x1000, 0x1002};
+    finding->loop_places = {0x1000, 0x1002};
+    finding->polls = {0x2000};
+    finding->polls_known = true;
+    finding->basis = LoopBasis::kValues;
+    streams_[0].cores.push_back({name, finding, now_, now_, now_});
+    proof_.cores.push_back({true, now_, false, 1000, 0});
+    return finding;
+  }
+  void Prove() { streams_[0].proof = &proof_; }
+  // Logs are judged by their lines, or by places that the user's rule takes from them.
+  CoreFinding* AddLog(bool by_rule = false, const std::string& name = "stdout") {
+    streams_[0].texts = &texts_;
+    streams_[0].by_rule = by_rule;
+    CoreFinding* finding = AddCore(name, CoreFinding::Motion::kSpinning);
+    finding->basis = by_rule ? LoopBasis::kPlaces : LoopBasis::kLines;
+    texts_.Note(0x1000, "waiting for link");
+    texts_.Note(0x1002, "no link, retry");
+    return finding;
+  }
+
+  PlaceTexts texts_;
+  Judge judge_;
+  FakeCode code_;
+  ProgramCode program_;
+  std::vector<StreamView> streams_;
+  std::vector<std::unique_ptr<CoreFinding>> findings_;
+  Proof proof_;
+  ChildView child_;
+  TimeNs now_ = kStart;
+  Verdict verdict_;
+  int hangs_ = 0;
+};
+
+using Motion = CoreFinding::Motion;
+
+TEST_F(JudgeTest, OutputIsProgress) {
+  EXPECT_EQ(Pass(60, 1000).state, State::kProgressing);
+  EXPECT_EQ(hangs_, 0);
+}
+
+TEST_F(JudgeTest, SleepingChildFallsSilent) {
+  Pass(20, 1000);
+  EXPECT_EQ(Pass(9, 0, 0).state, State::kProgressing);
+  EXPECT_EQ(Pass(2, 0, 0).state, State::kSilent);
+  EXPECT_TRUE(verdict_.IsHang());
+  EXPECT_NE(verdict_.summary.find("child asleep"), std::string::npos);
+  EXPECT_EQ(verdict_.since, kStart + 20 * kSecond);
+}
+
+TEST_F(JudgeTest, BurningChildWithAPlainLogIsOnlyPossible) {
+  Pass(20, 1000);
+  EXPECT_EQ(Pass(60, 0, 1.0).state, State::kSilent);
+  EXPECT_EQ(verdict_.confidence, Confidence::kPossible);
+  EXPECT_EQ(hangs_, 0);
+}
+
+TEST_F(JudgeTest, ChildThatIsGivenNoProcessorIsOnlyPossible) {
+  child_.runnable = true;  // on a busy machine
+  Pass(20, 1000);
+  EXPECT_EQ(Pass(60, 0, 0).state, State::kSilent);
+  EXPECT_EQ(verdict_.confidence, Confidence::kPossible);
+  EXPECT_EQ(hangs_, 0);
+}
+
+TEST_F(JudgeTest, TraceThatFallsSilentWhileTheSimulatorBurnsCpuIsAHang) {
+  BeTrace();  // as gvsoc does when the firmware sleeps in a wfi
+  Pass(20, 1000);
+  Pass(12, 0, 1.0);
+  EXPECT_TRUE(verdict_.IsHang());
+  EXPECT_NE(verdict_.summary.find("uses 100 % of a CPU"), std::string::npos);
+}
+
+TEST_F(JudgeTest, ChainedOrTranslatedTracesProveNothingBySilence) {
+  BeTrace();
+  streams_[0].chained = true;
+  Pass(20, 1000);
+  Pass(60, 0, 1.0);
+  EXPECT_EQ(hangs_, 0);
+  EXPECT_EQ(verdict_.state, State::kSilent);
+  streams_[0].chained = false;
+  streams_[0].only_translations = true;
+  Pass(1, 0, 1.0);
+  EXPECT_EQ(hangs_, 0);
+}
+
+TEST_F(JudgeTest, LongInitialisationIsNoHang) {
+  Pass(100, 0, 1.0);
+  EXPECT_EQ(hangs_, 0);
+  Pass(5, 1000);
+  EXPECT_EQ(verdict_.state, State::kProgressing);
+}
+
+TEST_F(JudgeTest, EarlierGapsBuyPatience) {
+  Pass(8, 1000);
+  for (int i = 0; i < 3; ++i) {
+    Pass(8, 0, 0);
+    Pass(1, 1000);
+  }
+  Pass(15, 0, 0);  // longer than the stall time, not than three of its gaps
+  EXPECT_EQ(hangs_, 0);
+  Pass(15, 0, 0);
+  EXPECT_GT(hangs_, 0);
+}
+
+TEST_F(JudgeTest, TimedSleepAndStoppedChildAreOnlyPossible) {
+  Pass(20, 1000);
+  child_.timed_sleep = true;
+  Pass(30, 0, 0);
+  EXPECT_EQ(hangs_, 0);
+  child_.timed_sleep = false;
+  child_.stopped = true;
+  Pass(5, 0, 0);
+  EXPECT_EQ(hangs_, 0);
+}
+
+TEST_F(JudgeTest, SlowIsBelowTheRunsOwnRateAndNoHang) {
+  Pass(60, 1'000'000);
+  EXPECT_EQ(Pass(20, 1000).state, State::kSlow);
+  EXPECT_EQ(hangs_, 0);
+  EXPECT_EQ(Pass(30, 1'000'000).state, State::kProgressing);
+}
+
+TEST_F(JudgeTest, AllCoresProvenToSpinIsCertain) {
+  BeTrace();
+  AddCore("hart 0", Motion::kSpinning);
+  AddCore("hart 1", Motion::kSpinning);
+  Pass(11, 1000);
+  EXPECT_EQ(hangs_, 0);  // not proven yet
+  EXPECT_TRUE(judge_.SuspectsLoop(streams_[0], now_));
+  Prove();
+  Pass(1, 1000);
+  EXPECT_EQ(verdict_.state, State::kLooping);
+  EXPECT_EQ(verdict_.confidence, Confidence::kCertain);
+  EXPECT_EQ(verdict_.cores[0].loop->rounds, 1000u);
+  EXPECT_TRUE(verdict_.doubts.empty());
+}
+
+TEST_F(JudgeTest, RingShorterThanTheStallTimeIsMadeUpForBySamples) {
+  BeTrace();
+  AddCore("hart 0", Motion::kSpinning);
+  Prove();
+  proof_.time = kStart + 11 * kSecond;
+  proof_.only_sampled_before = kStart + 9 * kSecond;
+  Pass(11, 1000);
+  EXPECT_EQ(verdict_.state, State::kLooping);
+  EXPECT_EQ(verdict_.confidence, Confidence::kLikely);
+  EXPECT_NE(verdict_.doubts.at(0).find("holds only the last 2.0 s"), std::string::npos);
+}
+
+TEST_F(JudgeTest, SilentCoresAreSilentWhereverTheyWere) {
+  BeTrace();
+  AddCore("hart 0", Motion::kSpinning);
+  Pass(1, 1000);
+  Pass(12, 0, 1.0);
+  EXPECT_EQ(verdict_.state, State::kSilent);
+  EXPECT_EQ(verdict_.cores[0].state, State::kSilent);
+}
+
+TEST_F(JudgeTest, OneCoreThatComputesIsProgress) {
+  BeTrace();
+  AddCore("hart 0", Motion::kSpinning);
+  AddCore("hart 1", Motion::kComputing);
+  Prove();
+  Pass(60, 1000);
+  EXPECT_EQ(hangs_, 0);
+  EXPECT_FALSE(judge_.SuspectsLoop(streams_[0], now_));
+  EXPECT_EQ(verdict_.cores[0].state, State::kLooping);
+  EXPECT_EQ(verdict_.cores[1].state, State::kProgressing);
+}
+
+TEST_F(JudgeTest, LoopYoungerThanTheStallTimeIsNoHang) {
+  BeTrace();
+  AddCore("hart 0", Motion::kSpinning);
+  Prove();
+  Pass(9, 1000);
+  EXPECT_EQ(hangs_, 0);
+}
+
+TEST_F(JudgeTest, PlacesAloneTriggerNothing) {
+  BeTrace();
+  AddCore("hart 0", Motion::kRepeating);
+  Prove();
+  Pass(30, 1000);
+  EXPECT_EQ(verdict_.state, State::kLooping);
+  EXPECT_EQ(verdict_.confidence, Confidence::kPossible);
+  EXPECT_EQ(hangs_, 0);
+}
+
+TEST_F(JudgeTest, WhatLowersTheConfidenceIsSaid) {
+  BeTrace();
+  CoreFinding* finding = AddCore("hart 0", Motion::kSpinning);
+  Prove();
+  Pass(12, 1000);
+  ASSERT_EQ(verdict_.confidence, Confidence::kCertain);
+
+  finding->polls = {0x10000000};  // a UART
+  Pass(1, 1000);
+  EXPECT_EQ(verdict_.confidence, Confidence::kLikely);
+  EXPECT_EQ(verdict_.doubts.size(), 1u);
+  finding->polls = {0x2000};
+  proof_.cores[0].traps = 5;
+  Pass(1, 1000);
+  EXPECT_EQ(verdict_.confidence, Confidence::kLikely);
+  finding->handler_writes_polls = true;
+  Pass(1, 1000);
+  EXPECT_EQ(verdict_.confidence, Confidence::kPossible);
+  finding->handler_writes_polls = false;
+  proof_.cores[0].traps = 0;
+  proof_.lost_bytes = 100;
+  Pass(1, 1000);
+  EXPECT_EQ(verdict_.confidence, Confidence::kLikely);
+  streams_[0].chained = true;
+  Pass(1, 1000);
+  EXPECT_EQ(verdict_.confidence, Confidence::kPossible);
+  EXPECT_EQ(verdict_.doubts.size(), 2u);
+}
+
+TEST_F(JudgeTest, CoreAsleepMayBeWokenAndLowersTheConfidence) {
+  BeTrace();
+  AddCore("hart 0", Motion::kSpinning);
+  CoreFinding* sleeper = AddCore("hart 1", Motion::kTooShort);
+  sleeper->sleeps = true;
+  Prove();
+  Pass(1, 1000);
+  for (int i = 0; i < 12; ++i) {
+    streams_[0].cores[1].last_seen = kStart + kSecond;
+    Pass(1, 1000);
+    streams_[0].cores[1].last_seen = kStart + kSecond;
+  }
+  streams_[0].cores[1].last_seen = kStart + kSecond;
+  verdict_ = judge_.Assess(now_, streams_, child_, &program_);
+  EXPECT_EQ(verdict_.state, State::kLooping);
+  EXPECT_EQ(verdict_.confidence, Confidence::kLikely);
+  EXPECT_TRUE(verdict_.cores[1].asleep);
+}
+
+TEST_F(JudgeTest, IdleLoopOfEveryCoreIsOnlyPossible) {
+  code_.Add(0x1000, {0x10500073, 0xbff5});  // wfi; j
+  BeTrace();
+  CoreFinding* finding = AddCore("hart 0", Motion::kSpinning);
+  finding->loop = {0x1000, 0x1004};
+  Prove();
+  Pass(30, 1000);
+  EXPECT_EQ(verdict_.confidence, Confidence::kPossible);
+  EXPECT_EQ(hangs_, 0);
+}
+
+TEST_F(JudgeTest, LogThatSaysNothingElseIsLikelyAndNeverCertain) {
+  AddLog();
+  Pass(11, 1000);
+  EXPECT_EQ(verdict_.state, State::kProgressing);  // not proven yet
+  Prove();
+  Pass(1, 1000);
+  EXPECT_EQ(verdict_.state, State::kLooping);
+  EXPECT_EQ(verdict_.confidence, Confidence::kLikely);
+  EXPECT_EQ(verdict_.summary, "looping, stdout repeats the same 2 log lines");
+  EXPECT_EQ(verdict_.since, kStart);
+  EXPECT_NE(verdict_.doubts.at(0).find("these are log lines"), std::string::npos);
+  EXPECT_EQ(verdict_.cores.at(0).place.text, "waiting for link");
+  EXPECT_EQ(verdict_.cores[0].confidence, Confidence::kLikely);
+}
+
+TEST_F(JudgeTest, YoungLogLoopIsProgress) {
+  AddLog();
+  Prove();
+  Pass(9, 1000);
+  EXPECT_EQ(verdict_.state, State::kProgressing);
+}
+
+TEST_F(JudgeTest, LinesWhoseValuesChangeAreOnlyPossible) {
+  CoreFinding* finding = AddLog();
+  finding->motion = Motion::kRepeating;
+  finding->basis = LoopBasis::kPlaces;
+  Pass(30, 1000);
+  EXPECT_EQ(verdict_.state, State::kLooping);
+  EXPECT_EQ(verdict_.confidence, Confidence::kPossible);
+  EXPECT_EQ(verdict_.summary, "stdout repeats 2 log lines with changing values");
+  EXPECT_EQ(hangs_, 0);
+  EXPECT_EQ(verdict_.cores.size(), 1u);
+  child_.ended = true;
+  EXPECT_TRUE(Pass(1, 1000).cores.empty());  // of no interest in the end
+}
+
+TEST_F(JudgeTest, LongRoundOfTheSameLinesIsOnlyPossible) {
+  AddLog()->motion = Motion::kRepeating;
+  Pass(30, 1000);
+  EXPECT_EQ(verdict_.confidence, Confidence::kPossible);
+  EXPECT_EQ(verdict_.summary, "looping, stdout repeats the same 2 log lines");
+}
+
+TEST_F(JudgeTest, SignsOfLifeAreOnlyPossible) {
+  CoreFinding* finding = AddLog();
+  Prove();
+  finding->came_before = true;
+  Pass(30, 1000);
+  EXPECT_EQ(hangs_, 0);
+  finding->came_before = false;
+  proof_.cores[0].nothing_else = true;
+  Pass(10, 1000);
+  EXPECT_EQ(hangs_, 0);
+  EXPECT_EQ(verdict_.confidence, Confidence::kPossible);
+}
+
+TEST_F(JudgeTest, RuleMakesPlacesCountAlone) {
+  CoreFinding* finding = AddLog(true);
+  Prove();
+  proof_.cores[0].nothing_else = finding->came_before = true;
+  Pass(12, 1000);
+  EXPECT_TRUE(verdict_.IsHang());
+  EXPECT_EQ(verdict_.summary, "looping, stdout repeats 2 places");
+}
+
+TEST_F(JudgeTest, CoreOfALogThatWorksIsProgress) {
+  AddLog(true, "core 0");
+  CoreFinding* other = AddLog(true, "core 1");
+  other->motion = Motion::kMoving;
+  Prove();
+  Pass(30, 1000);
+  EXPECT_EQ(hangs_, 0);
+  EXPECT_EQ(verdict_.cores.size(), 2u);
+  EXPECT_EQ(verdict_.cores[0].state, State::kLooping);
+}
+
+TEST_F(JudgeTest, OtherStreamThatSpeaksIsProgress) {
+  AddLog();
+  Prove();
+  streams_.resize(2);
+  streams_[1].name = "stderr";
+  for (int i = 0; i < 30; ++i) {
+    streams_[1].last_byte = now_ + kSecond;
+    Pass(1, 1000);
+  }
+  EXPECT_EQ(hangs_, 0);
+  Pass(11, 1000);
+  EXPECT_GT(hangs_, 0);  // once it is silent
+}
+
+TEST_F(JudgeTest, LogBesideATraceSaysNothingUnlessARuleSaysSo) {
+  AddLog();
+  Prove();
+  streams_.resize(2);
+  streams_[1].name = "stderr";
+  streams_[1].is_trace = true;
+  for (int i = 0; i < 30; ++i) {
+    streams_[1].last_byte = now_ + kSecond;
+    Pass(1, 1000);
+  }
+  EXPECT_EQ(hangs_, 0);
+  streams_[0].by_rule = streams_[1].by_rule = true;
+  Pass(1, 1000);
+  EXPECT_EQ(hangs_, 1);
+}
+
+TEST_F(JudgeTest, LoopsThatEndedBeforeBuyPatience) {
+  AddLog();
+  Prove();
+  streams_[0].cores[0].longest_loop = 8 * kSecond;
+  Pass(23, 1000);
+  EXPECT_EQ(hangs_, 0);
+  Pass(2, 1000);
+  EXPECT_GT(hangs_, 0);
+}
+
+TEST_F(JudgeTest, EndsAreToldApart) {
+  Pass(3, 1000);
+  child_.ended = true;
+  EXPECT_EQ(Pass(1, 0).state, State::kFinished);
+  child_.exit_signal = 11;
+  EXPECT_EQ(Pass(1, 0).state, State::kDead);
+  EXPECT_EQ(verdict_.summary, "killed by signal 11");
+}
+
+TEST_F(JudgeTest, LongLoopIsSuspectedWhenNoNewPlacesCome) {
+  BeTrace();
+  AddCore("hart 0", Motion::kMoving);
+  Pass(5, 1000);
+  EXPECT_FALSE(judge_.SuspectsLongLoop(streams_[0], now_));
+  Pass(6, 1000);
+  EXPECT_TRUE(judge_.SuspectsLongLoop(streams_[0], now_));
+  streams_[0].cores[0].places_since = now_;
+  EXPECT_FALSE(judge_.SuspectsLongLoop(streams_[0], now_));
+}
+
+}  // namespace
+}  // namespace hangscope

@@ -1,0 +1,337 @@
+// What hangscope why tells of a perf.data: stories of threads that sleep, starve and go on; rings with what is missing
+// in them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "perf/perf_file.h"
+#include "fakes/fake_clock.h"
+#include "fakes/fake_file_system.h"
+#include "fakes/perf_story.h"
+#include "why/why_perf.h"
+
+namespace hangscope {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr int64_t kRunnable = 0, kSleeps = 1, kSleepsInKernel = 2, kPreempted = 0x100;
+constexpr int64_t kFutex = 202;
+
+class WhyPerfTest : public ::testing::Test {
+ protected:
+  WhyReport Ask(bool json = false) {
+    EXPECT_TRUE(WriteWholeFile(files_, "perf.data", story_.image.File()).ok());
+    WhyPerfOptions options;
+    options.path = "perf.data";
+    options.json = json;
+    options.trigger = trigger_;
+    auto report = AskWhyPerf(files_, clock_, options);
+    EXPECT_TRUE(report.ok()) << report.status().message();
+    return report.value_or({});
+  }
+  // The JSON objects of this type.
+  std::vector<nlohmann::json> Objects(const std::string& type) {
+    std::vector<nlohmann::json> objects;
+    std::istringstream lines(Ask(true).text);
+    for (std::string line; std::getline(lines, line);) {
+      auto object = nlohmann::json::parse(line);
+      if (object["type"] == type) objects.push_back(std::move(object));
+    }
+    return objects;
+  }
+  nlohmann::json ThreadObject(int tid) {
+    for (const auto& object : Objects("thread")) {
+      if (object["thread"] == tid) return object;
+    }
+    ADD_FAILURE() << "no thread " << tid;
+    return {};
+  }
+  // Time goes on, on another CPU.
+  void UntilSecond(int second) { story_.Switch(second * kSecond, 1, 0, kRunnable, 99); }
+
+  FakeClock clock_;
+  FakeFileSystem files_;
+  PerfStory story_;
+  std::optional<TimeNs> trigger_;
+};
+
+TEST_F(WhyPerfTest, TellsWhatEachThreadDoesAtTheEnd) {
+  story_.Switch(kSecond, 0, 0, kRunnable, 7);
+  story_.Call(kSecond + 10, 0, 7, kFutex, 0x1234);
+  story_.Switch(kSecond + 20, 0, 7, kSleeps, 8);
+  story_.Call(kSecond + 30, 0, 8, kFutex);
+  story_.Return(kSecond + 40, 0, 8, kFutex);
+  story_.Switch(kSecond + 50, 0, 8, kPreempted, 9);
+  story_.Return(kSecond + 55, 0, 9, kFutex);
+  UntilSecond(1);
+  story_.Exit(kSecond + 70, 1, 10);
+  const auto sleeper = ThreadObject(7);
+  EXPECT_EQ(sleeper["state"], "blocked");
+  EXPECT_EQ(sleeper["letter"], "S");
+  EXPECT_EQ(sleeper["name"], "task7");
+  EXPECT_EQ(sleeper["since_ns"], kSecond + 20);
+  EXPECT_THAT(sleeper["system_call"].get<std::string>(), HasSubstr("0x1234"));
+  EXPECT_EQ(sleeper["system_call_since_ns"], kSecond + 10);
+  const auto preempted = ThreadObject(8);
+  EXPECT_EQ(preempted["state"], "wants a CPU");
+  EXPECT_TRUE(preempted["system_call"].is_null()) << preempted.dump();
+  EXPECT_EQ(ThreadObject(9)["state"], "running");
+  EXPECT_EQ(ThreadObject(10)["state"], "ended");
+}
+
+// Of a recording of some processes, others are known only by those who make way for them.
+TEST_F(WhyPerfTest, ClaimsNothingOfThreadsThatWereNotRecorded) {
+  story_.Call(kSecond, 0, 7, kFutex);
+  story_.Switch(kSecond + 10, 0, 7, kSleeps, 44);
+  UntilSecond(4);
+  EXPECT_EQ(ThreadObject(44)["state"], "seen");
+  EXPECT_TRUE(ThreadObject(44)["since_ns"].is_null());
+  EXPECT_THAT(Ask().text, AllOf(HasSubstr("perhaps a hang: all 1 threads are blocked"), Not(HasSubstr("task44"))));
+}
+
+// A program that hangs leaves no records: from the newest one on, nothing is known of how long.
+TEST_F(WhyPerfTest, JudgesFromTheTriggerWhereThatIsKnown) {
+  story_.Call(kSecond, 0, 7, kFutex);
+  story_.Switch(kSecond + 10, 0, 7, kSleeps, 0);
+  EXPECT_THAT(Ask().text, AllOf(HasSubstr("no hang found"), HasSubstr("up to the newest record, at 1.000000010")));
+  trigger_ = 5 * kSecond;
+  EXPECT_THAT(Ask().text, AllOf(HasSubstr("all 1 threads are blocked, the last since 4.0 s"), HasSubstr("up to the trigger, at 5.000000000"), HasSubstr("-4.000000")));
+  trigger_ = kSecond;  // before the newest record
+  EXPECT_THAT(Ask().text, HasSubstr("up to the newest record"));
+  trigger_ = INT64_MAX;
+  EXPECT_THAT(Ask().text, HasSubstr("up to the newest record"));
+}
+
+TEST_F(WhyPerfTest, LetsNobodyRunWhereSomebodyElseDoes) {
+  story_.WholeMachine();
+  story_.Switch(kSecond, 0, 0, kRunnable, 67);
+  story_.Switch(kSecond + 10, 0, 9, kSleeps, 8);
+  story_.Call(kSecond + 20, 0, 8, kFutex);
+  EXPECT_EQ(ThreadObject(67)["state"], "seen");
+  EXPECT_EQ(ThreadObject(8)["state"], "running");
+}
+
+TEST_F(WhyPerfTest, ShowsTheProgramBeforeTheRestOfTheMachine) {
+  story_.WholeMachine();
+  story_.Command({"/usr/bin/perf", "record", "-a", "--", "/opt/bin/server"});
+  for (const int tid : {7, 8, 9}) story_.Comm(tid, tid == 7 ? "server" : tid == 8 ? "other" : "job");
+  story_.Fork(kSecond, 0, 9, 7);
+  for (int tid = 7; tid < 10; ++tid) story_.Switch((11 - tid) * kSecond, 0, tid, kSleeps, 0);
+  const std::string text = Ask().text;
+  EXPECT_LT(text.find("\n7 server"), text.find("\n8 other"));
+  EXPECT_LT(text.find("\n9 job"), text.find("\n8 other"));
+  EXPECT_NE(text.find("\n8 other"), std::string::npos);
+}
+
+TEST_F(WhyPerfTest, DoesNotCareInWhichOrderRecordsCome) {
+  story_.Switch(kSecond, 0, 0, kRunnable, 7);
+  story_.Call(kSecond + 10, 0, 7, kFutex);
+  story_.Switch(kSecond + 20, 0, 7, kSleeps, 8);
+  story_.Wake(kSecond + 30, 0, 8, 7);
+  story_.Switch(kSecond + 40, 0, 8, kSleeps, 7);
+  story_.Return(kSecond + 50, 0, 7, kFutex);
+  story_.Call(kSecond + 60, 0, 7, 1);
+  story_.Switch(kSecond + 70, 0, 7, kSleepsInKernel, 0);
+  const auto forwards = ThreadObject(7);
+  std::reverse(story_.image.records.begin(), story_.image.records.end());
+  EXPECT_EQ(ThreadObject(7), forwards);
+  EXPECT_EQ(forwards["letter"], "D");
+  EXPECT_THAT(forwards["system_call_since_ns"], kSecond + 60);
+}
+
+TEST_F(WhyPerfTest, FindsWhoWantsACpuAndGetsNone) {
+  story_.Switch(kSecond, 0, 7, kSleeps, 8);
+  story_.Wake(kSecond + 30, 0, 8, 7);
+  UntilSecond(4);
+  const WhyReport report = Ask();
+  EXPECT_TRUE(report.is_bad);
+  EXPECT_THAT(report.text, StartsWith("HANG: task7 7 wants a CPU for 3.0 s and gets none (likely)\n"));
+}
+
+TEST_F(WhyPerfTest, DoubtsWhereRecordsWereLost) {
+  story_.Switch(kSecond, 0, 7, kPreempted, 8);
+  story_.Lost(2 * kSecond, 0, 33);
+  UntilSecond(4);
+  const WhyReport report = Ask();
+  EXPECT_FALSE(report.is_bad);
+  EXPECT_THAT(report.text, AllOf(StartsWith("perhaps a hang: task7 7 wants a CPU"), HasSubstr("doubt: 33 records were lost")));
+}
+
+TEST_F(WhyPerfTest, FindsWhomNoSignalWouldWake) {
+  story_.Call(kSecond - 10, 0, 7, 0);
+  story_.Switch(kSecond, 0, 7, kSleepsInKernel, 0);
+  story_.Switch(kSecond, 0, 6, kSleepsInKernel, 0);  // the kernel's own: it called nothing
+  UntilSecond(9);
+  EXPECT_FALSE(Ask().is_bad) << "a disk may be slow";
+  UntilSecond(12);
+  const WhyReport report = Ask();
+  EXPECT_TRUE(report.is_bad);
+  EXPECT_THAT(report.text, AllOf(HasSubstr("task7 7 sleeps in the kernel for 11.0 s"), Not(HasSubstr("task6 6 sleeps in the kernel for"))));
+}
+
+TEST_F(WhyPerfTest, LeavesSleepersAlone) {
+  story_.Switch(kSecond, 0, 7, kSleeps, 0);
+  story_.Switch(kSecond, 0, 8, kSleeps, 7);
+  story_.Switch(kSecond + 5, 0, 7, kSleeps, 0);
+  UntilSecond(4);
+  story_.Switch(4 * kSecond, 1, 99, kSleeps, 0);
+  const WhyReport report = Ask();
+  EXPECT_FALSE(report.is_bad);
+  EXPECT_THAT(report.text, StartsWith("no hang found in the records\n"));
+}
+
+TEST_F(WhyPerfTest, FitsOnAScreen) {
+  for (int tid = 10; tid < 500; ++tid) {
+    story_.Call(kSecond + tid, tid % 64, tid, kFutex);
+    story_.Switch(kSecond + tid, tid % 64, tid, kPreempted, 0);
+    story_.Lost(kSecond + tid, tid % 64, 1);
+    story_.Aux(kSecond + tid, tid % 64, tid, 100, 50, PERF_AUX_FLAG_TRUNCATED);
+  }
+  UntilSecond(4);
+  const std::string text = Ask().text;
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 30);
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 124u) << line;
+  EXPECT_EQ(Objects("thread").size(), 491u);
+}
+
+TEST_F(WhyPerfTest, PrintsNoControlCharacter) {
+  story_.Comm(7, "\x1b[31mred\n");
+  story_.Switch(kSecond, 0, 7, kSleeps, 0);
+  const std::string text = Ask().text;
+  EXPECT_THAT(text, AllOf(HasSubstr("\\x1b[31mred\\n"), Not(HasSubstr("\x1b"))));
+}
+
+TEST_F(WhyPerfTest, TellsTheWindowOverTheEventsOfAllCpus) {
+  story_.Switch(1 * kSecond, 0, 0, kRunnable, 7);
+  story_.Switch(2 * kSecond, 1, 0, kRunnable, 8);
+  story_.Switch(3 * kSecond, 0, 7, kSleeps, 0);
+  story_.Lost(4 * kSecond, 1, 12);
+  story_.Switch(5 * kSecond, 1, 8, kSleeps, 0);
+  auto windows = Objects("window");
+  ASSERT_EQ(windows.size(), 1u);
+  EXPECT_EQ(windows[0]["to_ns"], 5 * kSecond);
+  EXPECT_EQ(windows[0]["policy"], "coherent");
+  ASSERT_EQ(windows[0]["gaps"].size(), 1u) << windows[0].dump();
+  EXPECT_EQ(windows[0]["gaps"][0]["why"], "dropped for want of room");
+  EXPECT_EQ(windows[0]["gaps"][0]["lost_records"], 12);
+  EXPECT_EQ(windows[0]["gaps"][0]["ring"]["number"], 1);
+  for (const auto& task : windows[0]["threads"]) EXPECT_EQ(task["continuous"], task["thread"] == 7) << task.dump();
+}
+
+// Rings that overwrite may have lost anything before what they have.
+TEST_F(WhyPerfTest, BeginsTheWindowWhereEachOverwriteRingHasData) {
+  for (PerfEvent& event : story_.image.events) event.attr.write_backward = 1;
+  story_.Switch(1 * kSecond, 0, 0, kRunnable, 7);
+  story_.Switch(2 * kSecond, 1, 0, kRunnable, 8);
+  story_.Switch(3 * kSecond, 0, 7, kSleeps, 0);
+  story_.Switch(5 * kSecond, 1, 8, kSleeps, 0);
+  const auto window = Objects("window").at(0);
+  EXPECT_EQ(window["from_ns"], 2 * kSecond);
+  EXPECT_EQ(window["limited_by"]["number"], 1);
+}
+
+TEST_F(WhyPerfTest, PlacesTheSpansOfTraces) {
+  story_.TraceStart(100, 3, 7);
+  story_.Aux(200, 3, 7, 0, 50);
+  story_.Aux(300, 3, 7, 50, 30, PERF_AUX_FLAG_TRUNCATED);     // goes on where the last one ended
+  story_.TraceStart(350, 3, 8);
+  story_.Aux(400, 3, 8, 100, 60, PERF_AUX_FLAG_PARTIAL | PERF_AUX_FLAG_COLLISION);  // 20 bytes are missing before it
+  story_.Auxtrace(3, 0, 80);
+  story_.Auxtrace(3, 100, 40);                                // and 20 of its own
+  const auto spans = Objects("trace_span");
+  ASSERT_EQ(spans.size(), 3u);
+  EXPECT_EQ(spans[0]["from_ns"], 100);
+  EXPECT_EQ(spans[0]["to_ns"], 200);
+  EXPECT_EQ(spans[0]["held_bytes"], 50);
+  EXPECT_EQ(spans[1]["from_ns"], 200);
+  EXPECT_EQ(spans[1]["flags"], "truncated");
+  EXPECT_EQ(spans[2]["from_ns"], 350);
+  EXPECT_EQ(spans[2]["thread"], 8);
+  EXPECT_EQ(spans[2]["flags"], "partial, collision");
+  EXPECT_EQ(spans[2]["held_bytes"], 40);
+  const auto ring = Objects("trace_ring").at(0);
+  EXPECT_EQ(ring["told_bytes"], 140);
+  EXPECT_EQ(ring["held_bytes"], 120);
+  EXPECT_EQ(ring["twice_bytes"], 0);
+  const auto window = Objects("window").at(0);
+  std::vector<std::string> reasons;
+  for (const auto& gap : window["gaps"]) reasons.push_back(gap["why"]);
+  EXPECT_THAT(reasons, AllOf(testing::Contains("dropped for want of room"), testing::Contains("unreadable")));
+  EXPECT_THAT(Ask().text, HasSubstr("20 B not in the file"));
+}
+
+TEST_F(WhyPerfTest, CountsWhatSnapshotsHaveTwice) {
+  story_.Switch(1 * kSecond, 2, 0, kRunnable, 7);
+  story_.Auxtrace(2, 1000, 400);
+  story_.Switch(2 * kSecond, 2, 7, kSleeps, 0);
+  story_.Auxtrace(2, 1100, 400);  // 300 of them again
+  story_.Auxtrace(2, 64, 32);     // the ring began anew
+  const auto ring = Objects("trace_ring").at(0);
+  EXPECT_EQ(ring["held_bytes"], 532);
+  EXPECT_EQ(ring["twice_bytes"], 300);
+  EXPECT_EQ(ring["restarts"], 1);
+  const auto spans = Objects("trace_span");
+  ASSERT_EQ(spans.size(), 3u);
+  EXPECT_EQ(spans[0]["flags"], "snapshot");
+  EXPECT_TRUE(spans[0]["from_ns"].is_null()) << "nothing says when it began";
+  EXPECT_EQ(spans[0]["to_ns"], 1 * kSecond);
+  EXPECT_EQ(spans[1]["begin_offset"], 1400);
+  EXPECT_EQ(spans[1]["end_offset"], 1500);
+}
+
+TEST_F(WhyPerfTest, BearsOffsetsThatCannotBe) {
+  for (const uint64_t offset : {~uint64_t{0}, uint64_t{1} << 63, uint64_t{0}}) {
+    for (int i = 0; i < 20; ++i) story_.Aux(100 + i, 3, 7, offset - static_cast<uint64_t>(i), ~uint64_t{0} >> i);
+    story_.Auxtrace(3, offset, 64);
+  }
+  for (const auto& span : Objects("trace_span")) {
+    EXPECT_LE(span["held_bytes"], 192);
+    EXPECT_LE(span["begin_offset"], span["end_offset"]);
+  }
+}
+
+TEST_F(WhyPerfTest, TellsOfARecordingOfCoreSight) {
+  WhyPerfOptions options;
+  options.path = TEST_DATA "/perf/etm.data";
+  auto report = AskWhyPerf(PosixFileSystem(), clock_, options);
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_FALSE(report->is_bad);
+  EXPECT_THAT(report->text, AllOf(HasSubstr("4 spans of traces in 1 rings, 384 B held; 0 B twice, 0 restarts"), HasSubstr("208 atoms"), HasSubstr("17235 etm_test_loop")));
+}
+
+TEST_F(WhyPerfTest, CountsNoInstructionsWithoutTheirCode) {
+  WhyPerfOptions options;
+  options.path = TEST_DATA "/perf/etm.data";
+  options.branches = 3;
+  auto report = AskWhyPerf(PosixFileSystem(), clock_, options);
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_THAT(report->text, AllOf(HasSubstr("208 atoms"), Not(HasSubstr("0 insns"))));
+}
+
+TEST_F(WhyPerfTest, TellsTheDamage) {
+  story_.Switch(kSecond, 0, 7, kSleeps, 0);
+  story_.image.records.push_back(std::string(16, '\0'));
+  EXPECT_THAT(Ask().text, HasSubstr("damaged: at offset "));
+}
+
+TEST_F(WhyPerfTest, KnowsAPerfDataByItsBegin) {
+  ASSERT_TRUE(WriteWholeFile(files_, "pipe", story_.image.Pipe()).ok());
+  ASSERT_TRUE(WriteWholeFile(files_, "other", "ELF or whatever").ok());
+  ASSERT_TRUE(WriteWholeFile(files_, "short", "PERF").ok());
+  EXPECT_TRUE(IsPerfData(files_, "pipe"));
+  EXPECT_FALSE(IsPerfData(files_, "other"));
+  EXPECT_FALSE(IsPerfData(files_, "short"));
+  EXPECT_FALSE(IsPerfData(files_, "none"));
+}
+
+}  // namespace
+}  // namespace hangscope

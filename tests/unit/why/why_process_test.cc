@@ -1,0 +1,130 @@
+// hangscope why pid:N with looks that were written down.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "fakes/fake_clock.h"
+#include "fakes/fake_process_inspector.h"
+#include "why/why_process.h"
+
+namespace hangscope {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+SystemLook Locked() {
+  SystemLook look;
+  ProcessFacts process;
+  process.pid = 10, process.name = "program";
+  ThreadFacts thread;
+  thread.pid = thread.tid = 10, thread.state = ThreadState::kSleeping, thread.system_call = 202;
+  thread.wait.kind = WaitKind::kMutex, thread.wait.owner = 10, thread.wait.variable = "lock";
+  process.threads.push_back(thread);
+  look.processes.push_back(process);
+  return look;
+}
+
+WhyProcessOptions Options() {
+  WhyProcessOptions options;
+  options.pid = 10;
+  return options;
+}
+
+TEST(WhyProcess, TheFirstLookStopsNobodyAndTheSecondComesInTime) {
+  FakeClock clock;
+  FakeProcessInspector inspector;
+  const TimeNs begin = clock.Monotonic();
+  SystemLook look = Locked();
+  look.begin = begin;
+  inspector.Add(look);
+  const auto report = AskWhyProcess(clock, inspector, Options());
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_TRUE(report->is_bad);
+  EXPECT_THAT(report->text, StartsWith("HANG: deadlock, a thread waits for itself (certain)\n"));
+  EXPECT_EQ(clock.Monotonic() - begin, 50 * kMillisecond);
+  ASSERT_EQ(inspector.asked.size(), 2u);
+  EXPECT_FALSE(inspector.asked[0].second.stop || inspector.asked[0].second.step_running);
+  EXPECT_TRUE(inspector.asked[1].second.stop && inspector.asked[1].second.stacks);
+}
+
+// Who runs the program looks at it from time to time, and may do so just when it has ended.
+TEST(WhyProcess, AProgramThatHasJustEndedIsNoHangToWhoStartedIt) {
+  FakeClock clock;
+  FakeProcessInspector inspector;
+  SystemLook look = Locked();
+  inspector.Add(look);
+  EXPECT_EQ(FindProcessHangs(clock, inspector, 10).findings.size(), 1u);
+  FakeProcessInspector ended;
+  look.processes[0].state = look.processes[0].threads[0].state = ThreadState::kZombie;
+  look.processes[0].threads[0].wait = {};
+  ended.Add(look);
+  EXPECT_TRUE(FindProcessHangs(clock, ended, 10).findings.empty());
+  EXPECT_THAT(AskWhyProcess(clock, ended, Options())->text, HasSubstr("zombie"));
+}
+
+TEST(WhyProcess, WhoeverMayNotBeStoppedIsNot) {
+  FakeClock clock;
+  FakeProcessInspector inspector;
+  inspector.Add(Locked());
+  WhyProcessOptions options = Options();
+  options.stop = false;
+  ASSERT_TRUE(AskWhyProcess(clock, inspector, options).ok());
+  for (const auto& [pid, asked] : inspector.asked) EXPECT_FALSE(asked.stop || asked.step_running);
+}
+
+TEST(WhyProcess, AProcessThatIsNotThereOrHasEndedMeanwhile) {
+  FakeClock clock;
+  FakeProcessInspector none;
+  EXPECT_EQ(AskWhyProcess(clock, none, Options()).status().code(), Status::Code::kNotFound);
+  FakeProcessInspector ends;
+  ends.Add(Locked());
+  ends.Add(SystemLook{});
+  EXPECT_EQ(AskWhyProcess(clock, ends, Options()).status().message(), "process 10 has ended while it was looked at");
+  FakeProcessInspector other;
+  other.Add(Locked());
+  SystemLook another = Locked();
+  another.processes[0].pid = 11;
+  other.Add(another);
+  EXPECT_FALSE(AskWhyProcess(clock, other, Options()).ok());
+}
+
+TEST(WhyProcess, WhatWorksIsClean) {
+  FakeClock clock;
+  FakeProcessInspector inspector;
+  inspector.Add(Locked());
+  SystemLook later = Locked();
+  later.processes[0].threads[0].voluntary_switches = 1;
+  inspector.Add(later);
+  WhyProcessOptions options = Options();
+  options.json = true;
+  const auto report = AskWhyProcess(clock, inspector, options);
+  ASSERT_TRUE(report.ok());
+  EXPECT_FALSE(report->is_bad);
+  EXPECT_THAT(report->text, HasSubstr(R"("event":"clean")"));
+}
+
+TEST(WhyProcess, OfWhatMayNotBeLookedAtItDoesNotSayThatItIsFine) {
+  FakeClock clock;
+  FakeProcessInspector inspector;
+  SystemLook look = Locked();
+  look.processes[0].threads[0].wait = {};
+  look.processes[0].troubles.push_back("process 10 may not be looked at; run hangscope as root");
+  inspector.Add(look);
+  EXPECT_EQ(AskWhyProcess(clock, inspector, Options()).status().message(), "process 10 may not be looked at; run hangscope as root");
+  FakeProcessInspector in_part;
+  ThreadFacts known = look.processes[0].threads[0];
+  known.tid = 11, known.wait.kind = WaitKind::kTime;
+  look.processes[0].threads.push_back(known);
+  in_part.Add(look);
+  EXPECT_TRUE(AskWhyProcess(clock, in_part, Options()).ok());
+}
+
+TEST(WhyProcess, TargetsThatAreProcesses) {
+  EXPECT_EQ(PidOfTarget("pid:4711"), 4711);
+  for (const char* other : {"pid:", "pid:0", "pid:-1", "pid:1x", "pid:99999999999", "4711", "file:pid:1", ""}) EXPECT_EQ(PidOfTarget(other), std::nullopt) << other;
+}
+
+}  // namespace
+}  // namespace hangscope
