@@ -3,8 +3,8 @@
 #ifndef HANGSCOPE_HANGSCOPE_H
 #define HANGSCOPE_HANGSCOPE_H
 
+#include "hangscope/config.h"
 #include "hangscope/target/assert.h"
-#include "hangscope/target/config.h"
 #include "hangscope/target/control.h"
 #include "hangscope/target/debug.h"
 #include "hangscope/target/delay.h"

@@ -11,6 +11,9 @@ class CheckLayers(Case):
     def setUp(self):
         super().setUp()
         self.root = self.folder
+        self.write_header("layers.txt", "abi\ntarget\n")
+        self.write_header("abi/record.h", "#include <stdint.h>\n")
+        self.write_header("target/record.h", '#include "hangscope/abi/record.h"\n')
         self.write("layers.txt", "# a comment\nground\nleft right  # behind it, too\nroof\n")
         self.write("ground/stone.h", "#include <string>\n")
         self.write("left/door.h", '#include "ground/stone.h"\n#include "hangscope/abi/record.h"\n')
@@ -18,10 +21,13 @@ class CheckLayers(Case):
         self.write("roof/tile.cc", '#include "left/door.h"\n#include "roof/slate.h"\n')
         self.write("roof/slate.h", "")
 
-    def write(self, name, text):
-        path = self.root / "src" / name
+    def write(self, name, text, house="src"):
+        path = self.root / house / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+
+    def write_header(self, name, text):
+        self.write(name, text, "include/hangscope")
 
     def offences(self):
         checked = subprocess.run([sys.executable, ROOT / "scripts/check-layers", self.root], stdout=subprocess.PIPE, text=True)
@@ -34,11 +40,11 @@ class CheckLayers(Case):
 
     def test_include_of_a_floor_above(self):
         self.write("ground/stone.h", '#include "roof/slate.h"\n')
-        self.assertEqual(self.offences(), ['src/ground/stone.h: includes "roof/slate.h", but roof/ is not below ground/'])
+        self.assertEqual(self.offences(), ['src/ground/stone.h: includes "roof/slate.h", but roof is not below ground'])
 
     def test_include_of_a_folder_on_the_same_line(self):
         self.write("right/window.cc", '#  include "left/door.h"\n')
-        self.assertEqual(self.offences(), ['src/right/window.cc: includes "left/door.h", but left/ is not below right/'])
+        self.assertEqual(self.offences(), ['src/right/window.cc: includes "left/door.h", but left is not below right'])
 
     def test_include_without_a_folder(self):
         self.write("roof/tile.cc", '#include "slate.h"\n')
@@ -54,7 +60,16 @@ class CheckLayers(Case):
 
     def test_folder_that_is_gone(self):
         self.write("layers.txt", "ground\nleft right\nattic\nroof\n")
-        self.assertEqual(self.offences(), ["src/layers.txt: attic/ has no source file"])
+        self.assertEqual(self.offences(), ["src/layers.txt: attic has no source file"])
+
+    def test_header_that_includes_one_above(self):
+        self.write_header("abi/record.h", '#include "hangscope/target/record.h"\n')
+        self.assertEqual(self.offences(),
+                         ['include/hangscope/abi/record.h: includes "hangscope/target/record.h", but target is not below abi'])
+
+    def test_header_that_includes_the_host(self):
+        self.write_header("target/record.h", '#include "ground/stone.h"\n')
+        self.assertEqual(len(self.offences()), 1)
 
     def test_folder_with_too_many_files(self):
         for number in range(40):

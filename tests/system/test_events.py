@@ -98,7 +98,7 @@ int main(void) {
 """
 # A port for one core of a process, with the scope in its memory.
 PORT = """
-#include "hangscope/target/config.h"
+#include "hangscope/config.h"
 #include "hangscope/port/generic.h"
 #include <time.h>
 #define HANGSCOPE_PORT_CORE() 0u

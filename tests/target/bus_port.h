@@ -4,7 +4,7 @@
 
 #define HANGSCOPE_PORT_HALT_IS_PORTED
 #define HANGSCOPE_PORT_PUBLISH_IS_PORTED
-#include "hangscope/target/config.h"
+#include "hangscope/config.h"
 
 [[noreturn]] void test_halts(void);
 void test_publishes(const uint32_t* mark, uint32_t value); /* before it is there */

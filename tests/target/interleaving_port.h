@@ -4,7 +4,7 @@
 #ifndef HANGSCOPE_TESTS_INTERLEAVING_PORT_H
 #define HANGSCOPE_TESTS_INTERLEAVING_PORT_H
 
-#include "hangscope/target/config.h"
+#include "hangscope/config.h"
 
 #if TEST_WORD_BYTES == 4
 /* The form of a 32-bit target: a head of 20 bits, and turns that are counted beside it. */

@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include "hangscope/target/config.h"
+#include "hangscope/config.h"
 
 #if TEST_WORD_BYTES == 4
 /* The form of a 32-bit target. */

@@ -7,7 +7,7 @@
 #ifndef HANGSCOPE_PORT_EXAMPLE_H
 #define HANGSCOPE_PORT_EXAMPLE_H
 
-#include "hangscope/target/config.h"
+#include "hangscope/config.h"
 
 /* 1. Slots: atomically enough for whoever may interrupt whom. Define HANGSCOPE_PORT_RESERVE_IS_PORTED
  *    and so on before this to bring your own. */

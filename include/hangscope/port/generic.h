@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#include "hangscope/target/config.h"
+#include "hangscope/config.h"
 
 /* Words that another core may write or read at the same time: one access each. Volatile is what a
  * compiler makes one plain instruction of; GCC 12 stores atomically with amoswap on RISC-V. */

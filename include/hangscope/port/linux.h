@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "hangscope/target/config.h"
+#include "hangscope/config.h"
 
 #define HANGSCOPE_PORT_THREADS 1
 

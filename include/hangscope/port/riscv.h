@@ -10,7 +10,7 @@
 #ifndef HANGSCOPE_PORT_RISCV_H
 #define HANGSCOPE_PORT_RISCV_H
 
-#include "hangscope/target/config.h"
+#include "hangscope/config.h"
 
 #define HANGSCOPE_PORT_RESERVE_IS_PORTED
 #define HANGSCOPE_PORT_TAKE_IS_PORTED

@@ -8,7 +8,7 @@
 #define HANGSCOPE_TARGET_CATALOG_H
 
 #include "hangscope/abi/catalog.h"
-#include "hangscope/target/config.h"
+#include "hangscope/config.h"
 
 #define HANGSCOPE_TEXT(tokens) HANGSCOPE_TEXT_(tokens)
 #define HANGSCOPE_TEXT_(tokens) #tokens

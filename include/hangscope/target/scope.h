@@ -5,7 +5,7 @@
 #ifndef HANGSCOPE_TARGET_SCOPE_H
 #define HANGSCOPE_TARGET_SCOPE_H
 
-#include "hangscope/target/config.h"
+#include "hangscope/config.h"
 
 #if HANGSCOPE_ENABLE
 #include "hangscope/port/choose.h"
