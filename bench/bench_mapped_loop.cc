@@ -59,7 +59,8 @@ char* MapNewFile(const std::string& path, size_t size) {
 
 uint64_t FillRing(const std::string& prefix, size_t size, size_t keep) {
   std::vector<char*> files;
-  for (size_t k = 0; k < keep; ++k) files.push_back(MapNewFile(prefix + "." + std::to_string(k), size));
+  for (size_t k = 0; k < keep; ++k)
+    files.push_back(MapNewFile(prefix + "." + std::to_string(k), size));
   uint64_t total = 0;
   for (size_t file = 0;; file = (file + 1) % keep) {
     for (size_t filled = 0; filled < size;) {

@@ -6,8 +6,8 @@
 //
 //   waits for a byte on standard input   so that nobody's start is measured
 //   writes, waits for the pipe to be empty
-//   prints {"bytes": ..., "seconds": ..., "worst_write_s": ..., "slow_writes": [[start, seconds], ...]}
-//   on standard error; start is CLOCK_MONOTONIC, slow are those of a millisecond or more
+//   prints {"bytes": ..., "seconds": ..., "worst_write_s": ..., "slow_writes": [[start, seconds],
+//   ...]} on standard error; start is CLOCK_MONOTONIC, slow are those of a millisecond or more
 //   waits for the end of standard input  so that the reader can still be examined
 //
 // Without a standard input (</dev/null) it neither waits nor prints.
@@ -76,12 +76,14 @@ bool PipeIsEmpty() {
 int main(int argc, char** argv) {
   using namespace hangscope::bench;
   if (argc < 3) {
-    fprintf(stderr, "usage: bench_producer qemu|spike|gvsoc|plain|FILE BYTES [MEGABYTES_PER_SECOND]\n");
+    fprintf(stderr,
+            "usage: bench_producer qemu|spike|gvsoc|plain|FILE BYTES [MEGABYTES_PER_SECOND]\n");
     return 2;
   }
   const auto text = TraceText::Named(argv[1]);
   if (!text) {
-    fprintf(stderr, "bench_producer: '%s' is no kind of text, nor a file of %zu bytes or more\n", argv[1], kChunkBytes);
+    fprintf(stderr, "bench_producer: '%s' is no kind of text, nor a file of %zu bytes or more\n",
+            argv[1], kChunkBytes);
     return 2;
   }
   const uint64_t total = strtoull(argv[2], nullptr, 10);
@@ -94,21 +96,24 @@ int main(int argc, char** argv) {
   std::vector<std::pair<double, double>> slow_writes;
   uint64_t done = 0;
   for (uint64_t number = 0; done < total && stop == 0; ++number) {
-    const std::string_view chunk = text->Chunk(number).substr(0, std::min<uint64_t>(kChunkBytes, total - done));
+    const std::string_view chunk =
+        text->Chunk(number).substr(0, std::min<uint64_t>(kChunkBytes, total - done));
     WriteAll(chunk, &slow_writes, &worst_write);
     done += chunk.size();
     if (bytes_per_second > 0) SleepUntil(start + static_cast<double>(done) / bytes_per_second);
   }
   while (!PipeIsEmpty()) usleep(20);
   if (!supervised) return 0;
-  fprintf(stderr, "{\"bytes\": %" PRIu64 ", \"seconds\": %.6f, \"worst_write_s\": %.6f, \"slow_writes\": [", done,
-          Now() - start, worst_write);
+  fprintf(stderr,
+          "{\"bytes\": %" PRIu64 ", \"seconds\": %.6f, \"worst_write_s\": %.6f, \"slow_writes\": [",
+          done, Now() - start, worst_write);
   const char* comma = "";
   for (const auto& [when, took] : slow_writes) {
     fprintf(stderr, "%s[%.6f, %.6f]", comma, when, took);
     comma = ", ";
   }
   fprintf(stderr, "]}\n");
-  while (WaitForByte()) {}
+  while (WaitForByte()) {
+  }
   return 0;
 }

@@ -1,15 +1,18 @@
 // What cpu_record.py records: a program of system calls or of switches, that measures itself.
 //
 //   getppid  one thread calls getppid
-//   pipe     two threads pass a byte to and fro through two pipes: 4 calls and 2 switches a round trip
-//   fill     a thread on each CPU calls getppid until the time is over: RESULT, a file of 8 bytes a CPU, counts the calls
+//   pipe     two threads pass a byte to and fro through two pipes: 4 calls and 2 switches a round
+//            trip
+//   fill     a thread on each CPU calls getppid until the time is over: RESULT, a file of 8 bytes a
+//            CPU, counts the calls
 //
 // usage: cpu_record_load getppid|pipe CPU BATCHES CALLS RESULT
 //        cpu_record_load fill SECONDS RESULT
-// All threads of the first two run on CPU: so each byte of the pipe makes two switches, wherever else there is room.
-// RESULT is JSON: the nanoseconds of a call (a round trip) in the median batch, which a preemption by others falls
-// not into, and its CPU time in all of them. It ends with status 3, for which hangscope takes a snapshot: from that it
-// is checked that it did record. Built with LTTng-UST, a tracepoint stands before and after each call.
+// All threads of the first two run on CPU: so each byte of the pipe makes two switches, wherever
+// else there is room. RESULT is JSON: the nanoseconds of a call (a round trip) in the median batch,
+// which a preemption by others falls not into, and its CPU time in all of them. It ends with status
+// 3, for which hangscope takes a snapshot: from that it is checked that it did record. Built with
+// LTTng-UST, a tracepoint stands before and after each call.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -116,7 +119,8 @@ void Measure(int batches, int calls, const char* result, Call call) {
   std::nth_element(took.begin(), took.begin() + batches / 2, took.end());
   FILE* file = std::fopen(result, "w");
   if (file == nullptr) Fail(result);
-  std::fprintf(file, "{\"ns\": %.1f, \"cpu_ns\": %.1f}\n", static_cast<double>(took[static_cast<size_t>(batches) / 2]) / calls,
+  std::fprintf(file, "{\"ns\": %.1f, \"cpu_ns\": %.1f}\n",
+               static_cast<double>(took[static_cast<size_t>(batches) / 2]) / calls,
                static_cast<double>(cpu) / batches / calls);
   if (std::fclose(file) != 0) Fail(result);
 }
@@ -126,9 +130,11 @@ void Fill(int seconds, const char* result) {
   const size_t bytes = cpus * sizeof(uint64_t);
   const int file = open(result, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0 || ftruncate(file, static_cast<off_t>(bytes)) != 0) Fail(result);
-  auto* counts = static_cast<std::atomic<uint64_t>*>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+  auto* counts = static_cast<std::atomic<uint64_t>*>(
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
   if (counts == MAP_FAILED) Fail(result);
-  const uint64_t end = Nanoseconds(CLOCK_MONOTONIC) + static_cast<uint64_t>(seconds) * 1'000'000'000;
+  const uint64_t end =
+      Nanoseconds(CLOCK_MONOTONIC) + static_cast<uint64_t>(seconds) * 1'000'000'000;
   std::vector<std::thread> threads;
   for (size_t cpu = 0; cpu < cpus; ++cpu) {
     threads.emplace_back([=] {
@@ -154,7 +160,9 @@ int main(int count, char** words) {
   const int calls = count == 6 ? std::atoi(words[4]) : 0;
   const bool passes = std::strcmp(what, "pipe") == 0;
   if (batches < 1 || calls < 1 || (!passes && std::strcmp(what, "getppid") != 0)) {
-    std::fprintf(stderr, "usage: cpu_record_load getppid|pipe CPU BATCHES CALLS RESULT | fill SECONDS RESULT\n");
+    std::fprintf(
+        stderr,
+        "usage: cpu_record_load getppid|pipe CPU BATCHES CALLS RESULT | fill SECONDS RESULT\n");
     return 2;
   }
   RunOn(std::atoi(words[2]));

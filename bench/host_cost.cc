@@ -1,12 +1,12 @@
-// What an event costs on this machine, in instructions: a child that records is executed step by step,
-// and the steps from the arguments in registers to the writer's return are counted, the `ret` itself
-// not. Exact, and needs no performance counters.
+// What an event costs on this machine, in instructions: a child that records is executed step by
+// step, and the steps from the arguments in registers to the writer's return are counted, the `ret`
+// itself not. Exact, and needs no performance counters.
 //
-// Prints one JSON object, or why it cannot be (status 77): for the events in each of the ways below,
-// the least and the median instructions of kEvents of them, and how many of an event's lock the bus or
-// wait for stores (a locked one may cost more than all the rest, where rdtsc does not hide it). Least and median are the same; but one in a long time, of
-// which these steps take a good part, finds that the clock's quarter-wrap is a new one, and writes an
-// anchor.
+// Prints one JSON object, or why it cannot be (status 77): for the events in each of the ways
+// below, the least and the median instructions of kEvents of them, and how many of an event's lock
+// the bus or wait for stores (a locked one may cost more than all the rest, where rdtsc does not
+// hide it). Least and median are the same; but one in a long time, of which these steps take a good
+// part, finds that the clock's quarter-wrap is a new one, and writes an anchor.
 //
 //   recorded    safe, with mask: the default
 //   masked_out  its class is switched off
@@ -33,7 +33,9 @@ constexpr size_t kEvents = 100;
 
 COUNTED void EmitRecorded(uint32_t index, uint32_t thread) { hangscope_cost(index, thread); }
 COUNTED void EmitMaskedOut(uint32_t index, uint32_t thread) { hangscope_cost(index, thread); }
-COUNTED void EmitFloor(uint32_t index, uint32_t thread) { RecordFloor(&floor_ring, 64, index, thread); }
+COUNTED void EmitFloor(uint32_t index, uint32_t thread) {
+  RecordFloor(&floor_ring, 64, index, thread);
+}
 
 struct Way {
   const char* name;
@@ -42,7 +44,9 @@ struct Way {
   size_t locked = 0;  // of all events
 };
 
-Way ways[] = {{"recorded", EmitRecorded, {}, 0}, {"masked_out", EmitMaskedOut, {}, 0}, {"floor", EmitFloor, {}, 0}};
+Way ways[] = {{"recorded", EmitRecorded, {}, 0},
+              {"masked_out", EmitMaskedOut, {}, 0},
+              {"floor", EmitFloor, {}, 0}};
 
 [[noreturn]] void RunChild() {
   EmitRecorded(0, 0);  // gives the thread its ring
@@ -73,19 +77,21 @@ int main() {
   while (child.Step()) {
     for (Way& way : ways) {
       if (!child.IsAt(reinterpret_cast<void*>(way.emit))) continue;
-      const int instructions = child.CountToReturn([&] { way.locked += IsLocked(child.NextInstruction()) ? 1 : 0; });
+      const int instructions =
+          child.CountToReturn([&] { way.locked += IsLocked(child.NextInstruction()) ? 1 : 0; });
       if (instructions >= 0) way.instructions.push_back(instructions);
     }
   }
   printf("{");
   for (Way& way : ways) {
     if (way.instructions.size() != kEvents) {
-      fprintf(stderr, "host_cost: %s: %zu events were seen instead of %zu\n", way.name, way.instructions.size(), kEvents);
+      fprintf(stderr, "host_cost: %s: %zu events were seen instead of %zu\n", way.name,
+              way.instructions.size(), kEvents);
       return 1;
     }
     std::sort(way.instructions.begin(), way.instructions.end());
-    printf("%s\"%s\": {\"least\": %d, \"median\": %d, \"locked\": %zu}", &way == ways ? "" : ", ", way.name, way.instructions.front(),
-           way.instructions[kEvents / 2], way.locked / kEvents);
+    printf("%s\"%s\": {\"least\": %d, \"median\": %d, \"locked\": %zu}", &way == ways ? "" : ", ",
+           way.name, way.instructions.front(), way.instructions[kEvents / 2], way.locked / kEvents);
   }
   printf("}\n");
   return 0;

@@ -9,8 +9,9 @@
 //   ring_append/SIZE         RingStore::Append of SIZE bytes to a real ring of 64 MiB that
 //                            is full already, in /dev/shm where there is one, else in /tmp
 //   ring_append_disk/SIZE    the same in the working folder
-//   match_lines/WHAT         LineMatcher on QEMU's trace in pieces of 256 KiB; no line matches. WHAT:
-//                            word, words (three of them, in any case), class (a set, then a number)
+//   match_lines/WHAT         LineMatcher on QEMU's trace in pieces of 256 KiB; no line matches.
+//                            WHAT: word, words (three of them, in any case), class (a set, then a
+//                            number)
 //   find_period/WHAT         FindPeriod on 100,000 tokens; WHAT: loop7, loop5000, random
 //
 // bytes_per_second and items_per_second (lines, steps, appends, tokens) are of CPU
@@ -27,12 +28,12 @@
 #include "base/clock.h"
 #include "base/file_system.h"
 #include "ring/ring_store.h"
+#include "run/line_matcher.h"
 #include "stream/log_reader.h"
+#include "stream/loop_finder.h"
 #include "stream/step_reader.h"
 #include "stream/trace_line.h"
-#include "run/line_matcher.h"
 #include "trace_text.h"
-#include "stream/loop_finder.h"
 
 namespace hangscope::bench {
 namespace {
@@ -60,7 +61,8 @@ void ParseLine(benchmark::State& state, TextKind kind) {
   for (auto _ : state) {
     for (const std::string_view line : lines) {
       const TraceLine parsed = ParseTraceLine(line);
-      if ((parsed.kind != TraceLine::Kind::kOther) != is_trace) state.SkipWithError("not recognised");
+      if ((parsed.kind != TraceLine::Kind::kOther) != is_trace)
+        state.SkipWithError("not recognised");
       benchmark::DoNotOptimize(parsed);
     }
   }
@@ -74,8 +76,10 @@ void ReadSteps(benchmark::State& state, TextKind kind, bool learn_code) {
   for (auto _ : state) {
     steps = 0;
     CoreNames cores;
-    StepReader reader(&cores, learn_code ? StepReader::Learn::kAll : StepReader::Learn::kListings, [&](uint32_t, const Step&) { ++steps; });
-    for (size_t at = 0; at < text.all().size(); at += kPiece) reader.Feed(text.all().substr(at, kPiece), at);
+    StepReader reader(&cores, learn_code ? StepReader::Learn::kAll : StepReader::Learn::kListings,
+                      [&](uint32_t, const Step&) { ++steps; });
+    for (size_t at = 0; at < text.all().size(); at += kPiece)
+      reader.Feed(text.all().substr(at, kPiece), at);
     reader.Flush();
   }
   if (steps == 0) state.SkipWithError("no steps");
@@ -89,7 +93,8 @@ void MatchLines(benchmark::State& state, const std::string& pattern) {
   size_t hits = 0;
   for (auto _ : state) {
     LineMatcher matcher(*patterns, [&](const LineHit&) { ++hits; });
-    for (size_t at = 0; at < text.all().size(); at += kPiece) matcher.Add(text.all().substr(at, kPiece), at);
+    for (size_t at = 0; at < text.all().size(); at += kPiece)
+      matcher.Add(text.all().substr(at, kPiece), at);
   }
   if (hits != 0) state.SkipWithError("a line matches");
   state.SetBytesProcessed(static_cast<int64_t>(text.all().size()) * state.iterations());
@@ -102,7 +107,8 @@ void ReadLog(benchmark::State& state, bool by_rule) {
   for (auto _ : state) {
     steps = 0;
     CoreNames cores;
-    LogReader reader(&cores, by_rule ? rule->get() : nullptr, nullptr, "stdin", [&](uint32_t, const Step&) { ++steps; });
+    LogReader reader(&cores, by_rule ? rule->get() : nullptr, nullptr, "stdin",
+                     [&](uint32_t, const Step&) { ++steps; });
     reader.Feed(text.all(), 0);
   }
   if (steps == 0) state.SkipWithError("no steps");
@@ -117,7 +123,8 @@ class Ring {
     if (mkdtemp(folder.data()) == nullptr) return;
     folder_ = folder;
     auto geometry = PlanRing("64M", "1", sizeof "ring");
-    auto store = RingStore::Create(PosixFileSystem(), clock_, folder_ + "/ring", "stdin", *geometry, 1);
+    auto store =
+        RingStore::Create(PosixFileSystem(), clock_, folder_ + "/ring", "stdin", *geometry, 1);
     if (!store.ok()) return;
     store_ = std::move(*store);
     const std::string piece(1 << 20, 'x');
@@ -181,14 +188,20 @@ void Register() {
     }
   }
   benchmark::RegisterBenchmark("match_lines/word", MatchLines, "panic");
-  benchmark::RegisterBenchmark("match_lines/words", MatchLines, "(?i)panic|assert(ion)? failed|abort");
+  benchmark::RegisterBenchmark("match_lines/words", MatchLines,
+                               "(?i)panic|assert(ion)? failed|abort");
   benchmark::RegisterBenchmark("match_lines/class", MatchLines, "[g-k]+[0-9]+: .*$");
   benchmark::RegisterBenchmark("log_reader/normalized", ReadLog, false);
   benchmark::RegisterBenchmark("log_reader/rule", ReadLog, true);
   const std::string memory = std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : "/tmp";
-  for (const auto& [title, where] : {std::pair<const char*, std::string>{"ring_append", memory},
-                                     std::pair<const char*, std::string>{"ring_append_disk", "."}}) {
-    benchmark::RegisterBenchmark(title, AppendTo, where)->Arg(64)->Arg(4096)->Arg(256 * 1024)->UseRealTime();
+  for (const auto& [title, where] :
+       {std::pair<const char*, std::string>{"ring_append", memory},
+        std::pair<const char*, std::string>{"ring_append_disk", "."}}) {
+    benchmark::RegisterBenchmark(title, AppendTo, where)
+        ->Arg(64)
+        ->Arg(4096)
+        ->Arg(256 * 1024)
+        ->UseRealTime();
   }
   benchmark::RegisterBenchmark("find_period/loop7", Period, size_t{7});
   benchmark::RegisterBenchmark("find_period/loop5000", Period, size_t{5000});

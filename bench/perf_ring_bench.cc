@@ -42,7 +42,9 @@ class FullRing {
   std::vector<char> bytes_;
 };
 
-std::vector<FullRing> Rings(uint16_t record_bytes) { return std::vector<FullRing>(kRings, FullRing(record_bytes)); }
+std::vector<FullRing> Rings(uint16_t record_bytes) {
+  return std::vector<FullRing>(kRings, FullRing(record_bytes));
+}
 
 void Count(benchmark::State& state) {
   state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * kRings * kCapacity));
@@ -52,7 +54,8 @@ void Memcpy(benchmark::State& state) {
   std::vector<FullRing> rings = Rings(0);
   std::vector<char> copy(kRings * kCapacity);
   for (auto _ : state) {
-    for (size_t i = 0; i < kRings; ++i) std::memcpy(copy.data() + i * kCapacity, rings[i].pages().data, kCapacity);
+    for (size_t i = 0; i < kRings; ++i)
+      std::memcpy(copy.data() + i * kCapacity, rings[i].pages().data, kCapacity);
     benchmark::DoNotOptimize(copy.data());
     benchmark::ClobberMemory();
   }

@@ -1,7 +1,8 @@
 // What one look at all mailboxes takes by the probes that ask somebody else, in real time:
 //
 //   exec/CORES    examples/probes/file_helper.py: a process that is asked over a pipe, in Python
-//   gdb/CORES     a debug server in a thread of this program, over a socket, without a target behind it
+//   gdb/CORES     a debug server in a thread of this program, over a socket, without a target
+//                 behind it
 //
 // 5, 64 and 1024 cores: 64 bytes each.
 #include <benchmark/benchmark.h>
@@ -14,8 +15,8 @@
 #include <string>
 #include <thread>
 
-#include "scope/watch_reader.h"
 #include "fakes/watch_image.h"
+#include "scope/watch_reader.h"
 #include "target/exec_target.h"
 #include "target/gdb_target.h"
 
@@ -38,7 +39,8 @@ void Poll(benchmark::State& state, Target& target) {
   if (!reader.ok()) return state.SkipWithError(reader.status().message().c_str());
   WatchSample sample;
   for (auto _ : state) {
-    if (Status status = reader->Poll(&sample); !status.ok()) return state.SkipWithError(status.message().c_str());
+    if (Status status = reader->Poll(&sample); !status.ok())
+      return state.SkipWithError(status.message().c_str());
   }
 }
 
@@ -46,11 +48,14 @@ void Exec(benchmark::State& state) {
   const std::string path = "/tmp/hangscope-bench-" + std::to_string(getpid());
   std::ofstream(path, std::ios::binary) << ImageBytes(static_cast<uint32_t>(state.range(0)));
   auto target = ExecTarget::Open("python3 " FILE_HELPER " " + path, kPatience);
-  if (target.ok()) Poll(state, **target);
-  else state.SkipWithError(target.status().message().c_str());
+  if (target.ok())
+    Poll(state, **target);
+  else
+    state.SkipWithError(target.status().message().c_str());
   std::remove(path.c_str());
 }
-BENCHMARK(Exec)->Name("exec")->Arg(5)->Arg(64)->Arg(1024)->UseRealTime()->Unit(benchmark::kMicrosecond);
+BENCHMARK(Exec)->Name("exec")->Arg(5)->Arg(64)->Arg(1024)->UseRealTime()->Unit(
+    benchmark::kMicrosecond);
 
 // Answers as QEMU's does: packets of 4 KiB.
 void Serve(int fd, const std::string& memory) {
@@ -61,8 +66,10 @@ void Serve(int fd, const std::string& memory) {
     auto request = packets.Next(clock.Monotonic() + kPatience);
     if (!request.ok()) return;
     std::string answer;
-    if (request->starts_with("qSupported")) answer = "PacketSize=1000";
-    else if (*request == "D") answer = "OK";
+    if (request->starts_with("qSupported"))
+      answer = "PacketSize=1000";
+    else if (*request == "D")
+      answer = "OK";
     char* end = nullptr;
     const uint64_t address = strtoull(request->c_str() + 1, &end, 16);
     if (request->starts_with("m") && *end == ',') {
@@ -79,17 +86,22 @@ void Serve(int fd, const std::string& memory) {
 
 void Gdb(benchmark::State& state) {
   int ends[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return state.SkipWithError("no socket");
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return state.SkipWithError("no socket");
   const std::string memory = ImageBytes(static_cast<uint32_t>(state.range(0)));
   std::thread server(Serve, ends[1], memory);
   {
-    auto target = GdbTarget::Open("the bench", std::make_unique<DescriptorChannel>(ends[0], ends[0]), kPatience);
-    if (target.ok()) Poll(state, **target);
-    else state.SkipWithError(target.status().message().c_str());
+    auto target = GdbTarget::Open("the bench",
+                                  std::make_unique<DescriptorChannel>(ends[0], ends[0]), kPatience);
+    if (target.ok())
+      Poll(state, **target);
+    else
+      state.SkipWithError(target.status().message().c_str());
   }
   server.join();
 }
-BENCHMARK(Gdb)->Name("gdb")->Arg(5)->Arg(64)->Arg(1024)->UseRealTime()->Unit(benchmark::kMicrosecond);
+BENCHMARK(Gdb)->Name("gdb")->Arg(5)->Arg(64)->Arg(1024)->UseRealTime()->Unit(
+    benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace hangscope::bench

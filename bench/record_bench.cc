@@ -11,8 +11,8 @@
 //
 // usage: record_bench ROUNDS BATCHES NAME...   (record_bench.py runs it and judges)
 // Rounds go through the names in turn, to and fro. In each, a name gets BATCHES batches of kBatch
-// events, and its number is the median of these: a batch is so short that a preemption falls into few.
-// Prints JSON: for each name the nanoseconds an event of each round.
+// events, and its number is the median of these: a batch is so short that a preemption falls into
+// few. Prints JSON: for each name the nanoseconds an event of each round.
 #define HANGSCOPE_DEFINE
 #include <pthread.h>
 #include <sched.h>
@@ -59,7 +59,8 @@ void Pin(unsigned processor) {
 }
 
 double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(values.size() / 2), values.end());
+  std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(values.size() / 2),
+                   values.end());
   return values[values.size() / 2];
 }
 
@@ -94,8 +95,9 @@ double MeasureHangscope(int batches) {
 
 // The thread's ring lies elsewhere for a while.
 double MeasurePrivate(int batches) {
-  static hangscope_core* const memory = static_cast<hangscope_core*>(
-      mmap(nullptr, sizeof(hangscope_core), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0));
+  static hangscope_core* const memory =
+      static_cast<hangscope_core*>(mmap(nullptr, sizeof(hangscope_core), PROT_READ | PROT_WRITE,
+                                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0));
   if (memory == MAP_FAILED) abort();
   memory->ring.mask = HANGSCOPE_FIRST_MASK;
   hangscope_core* const mapped = hangscope_thread_core;
@@ -106,7 +108,8 @@ double MeasurePrivate(int batches) {
 }
 
 double MeasureMaskedOut(int batches) {
-  const uint32_t before = hangscope_set_mask(HANGSCOPE_FIRST_MASK & ~static_cast<uint32_t>(HANGSCOPE_CLASS_BENCH));
+  const uint32_t before =
+      hangscope_set_mask(HANGSCOPE_FIRST_MASK & ~static_cast<uint32_t>(HANGSCOPE_CLASS_BENCH));
   const double ticks = MeasureHangscope(batches);
   hangscope_set_mask(before);
   return ticks;
@@ -148,12 +151,8 @@ struct Recorder {
 };
 
 const Recorder kRecorders[] = {
-    {"clock", MeasureClock},
-    {"floor", MeasureFloor},
-    {"hangscope", MeasureHangscope},
-    {"private", MeasurePrivate},
-    {"two", MeasureTwoHangscope},
-    {"two_floor", MeasureTwoFloor},
+    {"clock", MeasureClock},          {"floor", MeasureFloor},      {"hangscope", MeasureHangscope},
+    {"private", MeasurePrivate},      {"two", MeasureTwoHangscope}, {"two_floor", MeasureTwoFloor},
     {"masked_out", MeasureMaskedOut},
 #ifdef HANGSCOPE_BENCH_LTTNG
     {"lttng", MeasureLttng},
@@ -173,7 +172,9 @@ double NanosecondsATick() {
   timespec end;
   clock_gettime(CLOCK_MONOTONIC, &end);
   const uint64_t to = Ticks();
-  return (static_cast<double>(end.tv_sec - begin.tv_sec) * 1e9 + static_cast<double>(end.tv_nsec - begin.tv_nsec)) / static_cast<double>(to - from);
+  return (static_cast<double>(end.tv_sec - begin.tv_sec) * 1e9 +
+          static_cast<double>(end.tv_nsec - begin.tv_nsec)) /
+         static_cast<double>(to - from);
 }
 
 }  // namespace
@@ -192,7 +193,8 @@ int main(int argc, char** argv) {
   const int rounds = argc > 2 ? atoi(argv[1]) : 0;
   const int batches = argc > 2 ? atoi(argv[2]) : 0;
   if (rounds < 1 || batches < 1 || results.size() + 3 != static_cast<size_t>(argc)) {
-    fprintf(stderr, "usage: record_bench ROUNDS BATCHES NAME...; record_bench --list has the names\n");
+    fprintf(stderr,
+            "usage: record_bench ROUNDS BATCHES NAME...; record_bench --list has the names\n");
     return 2;
   }
   hangscope_bench(0, 0);
@@ -209,7 +211,8 @@ int main(int argc, char** argv) {
   printf("{");
   for (const Result& result : results) {
     printf("%s\"%s\": [", &result == &results[0] ? "" : ", ", result.recorder->name);
-    for (size_t i = 0; i < result.ticks.size(); ++i) printf("%s%.4f", i == 0 ? "" : ", ", result.ticks[i] * ns);
+    for (size_t i = 0; i < result.ticks.size(); ++i)
+      printf("%s%.4f", i == 0 ? "" : ", ", result.ticks[i] * ns);
     printf("]");
   }
   printf("}\n");

@@ -8,9 +8,11 @@
 #define HANGSCOPE_BENCH_LTTNG_H
 #include <lttng/tracepoint.h>
 
-LTTNG_UST_TRACEPOINT_EVENT(hangscope_bench, event, LTTNG_UST_TP_ARGS(unsigned, number, unsigned, thread),
+LTTNG_UST_TRACEPOINT_EVENT(hangscope_bench, event,
+                           LTTNG_UST_TP_ARGS(unsigned, number, unsigned, thread),
                            LTTNG_UST_TP_FIELDS(lttng_ust_field_integer(unsigned, number, number)
-                                                   lttng_ust_field_integer(unsigned, thread, thread)))
+                                                   lttng_ust_field_integer(unsigned, thread,
+                                                                           thread)))
 
 #endif
 #include <lttng/tracepoint-event.h>

@@ -11,7 +11,8 @@ namespace {
 
 constexpr uint32_t kHarts = 3;
 constexpr uint32_t kPlaces = 700;
-constexpr const char* kFunctions[] = {"producer", "crc32_update", "memcpy", "sieve_step", "wait_for_room"};
+constexpr const char* kFunctions[] = {"producer", "crc32_update", "memcpy", "sieve_step",
+                                      "wait_for_room"};
 
 // splitmix64's finaliser.
 uint64_t Mix(uint64_t x) {
@@ -40,7 +41,8 @@ class Program {
     if (dice % 8 == 0) place += kPlaces - static_cast<uint32_t>(dice >> 8) % 12;
     if (dice % 64 == 1) place = static_cast<uint32_t>(dice >> 16) % kPlaces;
     place = (place + 1) % kPlaces;
-    return {number_, hart, place, static_cast<uint32_t>(dice >> 32), kFunctions[place * 5 / kPlaces]};
+    return {number_, hart, place, static_cast<uint32_t>(dice >> 32),
+            kFunctions[place * 5 / kPlaces]};
   }
 
  private:
@@ -53,8 +55,8 @@ int Print(TextKind kind, const Moment& at, char* to, size_t room) {
     case TextKind::kQemu:
     case TextKind::kPlain:
       return snprintf(to, room, "%s %u: 0x7f569c%06x [00000000/%08x/00109003/ff080200] %s\n",
-                      kind == TextKind::kQemu ? "Trace" : "Chunk", at.hart, at.place * 0x140, at.pc(),
-                      at.function);
+                      kind == TextKind::kQemu ? "Trace" : "Chunk", at.hart, at.place * 0x140,
+                      at.pc(), at.function);
     case TextKind::kSpike:
       return snprintf(to, room,
                       "core   %u: 0x%08x (0x0025c783) lbu     a5, 2(a1)\n"
@@ -62,7 +64,8 @@ int Print(TextKind kind, const Moment& at, char* to, size_t room) {
                       at.hart, at.pc(), at.hart, at.pc(), at.value, 0x8000b000u + at.value % 4096);
     case TextKind::kGvsoc:
       return snprintf(to, room,
-                      "%" PRIu64 ": %" PRIu64 ": [\033[34m/soc/pe%u/insn                 \033[0m] %s:%u"
+                      "%" PRIu64 ": %" PRIu64
+                      ": [\033[34m/soc/pe%u/insn                 \033[0m] %s:%u"
                       "                       M %016x lbu                 a5, 2(a1)"
                       "                 a5=%016x  a1:%016x  PA:%016x \n",
                       at.number * 100'000, at.number, at.hart, at.function, at.place % 90, at.pc(),

@@ -1,10 +1,13 @@
 // What watching costs, of the CPU time of one look at all cores:
 //
-//   poll/PROBE/CORES       WatchReader::Poll; PROBE: memory (a fake), file (pread: a scope file, or QEMU's guest
-//                          RAM in one), pid (process_vm_readv, of a child that sleeps)
-//   scattered/PROBE/CORES  the same with mailboxes a page apart, as if each lay in its core's own memory
-//   look/CORES             Poll of memory and Watcher::See: every core waits, its sequence another one in each look
-//   stuck/CORES            the same while all wait for each other in pairs for ever, with their claims read in each look
+//   poll/PROBE/CORES       WatchReader::Poll; PROBE: memory (a fake), file (pread: a scope file, or
+//                          QEMU's guest RAM in one), pid (process_vm_readv, of a child that sleeps)
+//   scattered/PROBE/CORES  the same with mailboxes a page apart, as if each lay in its core's own
+//                          memory
+//   look/CORES             Poll of memory and Watcher::See: every core waits, its sequence another
+//                          one in each look
+//   stuck/CORES            the same while all wait for each other in pairs for ever, with their
+//                          claims read in each look
 //
 // `percent_at_100_hz` is of one CPU.
 #include <benchmark/benchmark.h>
@@ -19,11 +22,11 @@
 #include <string>
 
 #include "base/file_system.h"
-#include "scope/watch_reader.h"
 #include "fakes/watch_image.h"
+#include "scope/watch_reader.h"
+#include "scope/watcher.h"
 #include "target/file_target.h"
 #include "target/process_target.h"
-#include "scope/watcher.h"
 
 namespace hangscope::bench {
 namespace {
@@ -33,7 +36,8 @@ constexpr uint32_t kCores[] = {5, 64, 1024};
 
 void CountPerPoll(benchmark::State& state) {
   // The rate is per second of CPU time: seconds per poll, inverted.
-  state.counters["percent_at_100_hz"] = benchmark::Counter(1e-4, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  state.counters["percent_at_100_hz"] = benchmark::Counter(
+      1e-4, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
 std::unique_ptr<WatchImage> MakeImage(uint32_t cores, bool scattered) {
@@ -88,13 +92,17 @@ void PollMemory(benchmark::State& state, uint32_t cores, bool scattered) {
 
 void PollFile(benchmark::State& state, uint32_t cores, bool scattered) {
   const auto image = MakeImage(cores, scattered);
-  const std::string folder = std::filesystem::exists("/dev/shm") ? "/dev/shm" : std::filesystem::temp_directory_path().string();
+  const std::string folder = std::filesystem::exists("/dev/shm")
+                                 ? "/dev/shm"
+                                 : std::filesystem::temp_directory_path().string();
   const std::string path = folder + "/hangscope-watch-bench-" + std::to_string(getpid());
   std::ofstream(path, std::ios::binary) << image->target.memory;
   FileSystem& files = PosixFileSystem();
   auto target = FileTarget::Open(files, path, 0);
-  if (target.ok()) PollTarget(state, **target, 0);
-  else state.SkipWithError(target.status().message().c_str());
+  if (target.ok())
+    PollTarget(state, **target, 0);
+  else
+    state.SkipWithError(target.status().message().c_str());
   std::filesystem::remove(path);
 }
 
@@ -113,7 +121,9 @@ class ReaderSource final : public WatchSource {
  public:
   explicit ReaderSource(WatchReader& reader) : reader_(reader) {}
   Result<std::vector<ClaimRow>> Claims() override { return reader_.ReadClaims(); }
-  Result<CoreDetail> Detail(uint32_t core) override { return reader_.ReadDetail(core, &corruptions_); }
+  Result<CoreDetail> Detail(uint32_t core) override {
+    return reader_.ReadDetail(core, &corruptions_);
+  }
   Result<uint64_t> Emitted(uint32_t) override { return uint64_t{0}; }
 
  private:
@@ -143,19 +153,25 @@ void Look(benchmark::State& state, uint32_t cores, bool stuck) {
 
 void RegisterAll() {
   using Poll = void (*)(benchmark::State&, uint32_t, bool);
-  const std::pair<const char*, Poll> probes[] = {{"memory", PollMemory}, {"file", PollFile}, {"pid", PollProcess}};
+  const std::pair<const char*, Poll> probes[] = {
+      {"memory", PollMemory}, {"file", PollFile}, {"pid", PollProcess}};
   for (const bool scattered : {false, true}) {
     for (const auto& [name, poll] : probes) {
       for (const uint32_t cores : kCores) {
-        const std::string row = std::string(scattered ? "scattered/" : "poll/") + name + "/" + std::to_string(cores);
-        benchmark::RegisterBenchmark(row.c_str(), [poll = poll, cores, scattered](benchmark::State& state) { poll(state, cores, scattered); });
+        const std::string row =
+            std::string(scattered ? "scattered/" : "poll/") + name + "/" + std::to_string(cores);
+        benchmark::RegisterBenchmark(row.c_str(),
+                                     [poll = poll, cores, scattered](benchmark::State& state) {
+                                       poll(state, cores, scattered);
+                                     });
       }
     }
   }
   for (const bool stuck : {false, true}) {
     for (const uint32_t cores : kCores) {
       const std::string row = std::string(stuck ? "stuck/" : "look/") + std::to_string(cores);
-      benchmark::RegisterBenchmark(row.c_str(), [cores, stuck](benchmark::State& state) { Look(state, cores, stuck); });
+      benchmark::RegisterBenchmark(
+          row.c_str(), [cores, stuck](benchmark::State& state) { Look(state, cores, stuck); });
     }
   }
 }

@@ -8,8 +8,8 @@
 #include "base/file_system.h"
 #include "base/units.h"
 #include "commands.h"
-#include "ring/history.h"
 #include "options.h"
+#include "ring/history.h"
 
 namespace hangscope::cli {
 namespace {
@@ -31,13 +31,15 @@ constexpr int kLooksForHeir = 20;  // a guard takes over from a recorder that wa
 constexpr auto kFollowInterval = std::chrono::milliseconds(50);
 
 void TellLoss(const Loss& loss) {
-  PrintNote(fmt::format("{} missing, bytes {}..{} of the stream ({})", FormatSize(loss.bytes()), loss.begin, loss.end, LossReasonName(loss.reason)));
+  PrintNote(fmt::format("{} missing, bytes {}..{} of the stream ({})", FormatSize(loss.bytes()),
+                        loss.begin, loss.end, LossReasonName(loss.reason)));
 }
 
 void TellDamage(uint32_t segments) {
   if (segments == 0) return;
-  PrintNote(segments == 1 ? "1 segment is damaged, and its bytes are left out"
-                          : fmt::format("{} segments are damaged, and their bytes are left out", segments));
+  PrintNote(segments == 1
+                ? "1 segment is damaged, and its bytes are left out"
+                : fmt::format("{} segments are damaged, and their bytes are left out", segments));
 }
 
 int Print(const std::string& prefix, bool follow) {
@@ -46,7 +48,8 @@ int Print(const std::string& prefix, bool follow) {
     PrintError(reader.status().message());
     return kExitFailed;
   }
-  HistoryPrinter printer(&*reader, [](std::string_view text) { return WriteAll(STDOUT_FILENO, text); }, TellLoss);
+  HistoryPrinter printer(
+      &*reader, [](std::string_view text) { return WriteAll(STDOUT_FILENO, text); }, TellLoss);
   int looks_without_writer = 0;
   while (follow) {
     if (!printer.PrintAvailable()) return kExitClean;
@@ -73,9 +76,12 @@ int CatCommand(const std::vector<std::string>& words) {
   parser.Option("--stream", &stream);
   parser.Flag("--follow,-f", &follow);
   switch (parser.Parse(words)) {
-    case OptionParser::Outcome::kHelp: return kExitClean;
-    case OptionParser::Outcome::kError: return kExitUsage;
-    case OptionParser::Outcome::kGo: break;
+    case OptionParser::Outcome::kHelp:
+      return kExitClean;
+    case OptionParser::Outcome::kError:
+      return kExitUsage;
+    case OptionParser::Outcome::kGo:
+      break;
   }
   if (target.empty()) {
     PrintError("no ring or snapshot given; for example hangscope cat trace/fw");
@@ -83,10 +89,13 @@ int CatCommand(const std::vector<std::string>& words) {
   }
   std::vector<HistorySource> sources = FindHistory(PosixFileSystem(), target);
   if (sources.empty()) {
-    PrintError(fmt::format("'{}' is no ring and no snapshot: there is no '{}.index' and no folder of that name", target, target));
+    PrintError(fmt::format(
+        "'{}' is no ring and no snapshot: there is no '{}.index' and no folder of that name",
+        target, target));
     return kExitFailed;
   }
-  if (!stream.empty()) std::erase_if(sources, [&](const HistorySource& s) { return s.stream != stream; });
+  if (!stream.empty())
+    std::erase_if(sources, [&](const HistorySource& s) { return s.stream != stream; });
   // A stream on which nothing came is no choice.
   if (sources.size() > 1) {
     std::vector<HistorySource> filled;
@@ -98,9 +107,12 @@ int CatCommand(const std::vector<std::string>& words) {
   }
   if (sources.size() != 1) {
     std::string names;
-    for (const HistorySource& source : sources) names += (names.empty() ? "" : ", ") + source.stream;
-    PrintError(sources.empty() ? fmt::format("'{}' has no stream '{}'", target, stream)
-                               : fmt::format("'{}' has several streams ({}); choose one with --stream", target, names));
+    for (const HistorySource& source : sources)
+      names += (names.empty() ? "" : ", ") + source.stream;
+    PrintError(sources.empty()
+                   ? fmt::format("'{}' has no stream '{}'", target, stream)
+                   : fmt::format("'{}' has several streams ({}); choose one with --stream", target,
+                                 names));
     return kExitUsage;
   }
   return Print(sources[0].prefix, follow);

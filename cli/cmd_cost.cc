@@ -7,8 +7,8 @@
 
 #include "base/units.h"
 #include "commands.h"
-#include "tools/cost_table.h"
 #include "options.h"
+#include "tools/cost_table.h"
 #include "tools/count_cost.h"
 
 namespace hangscope::cli {
@@ -41,7 +41,8 @@ Result<uint64_t> ParsePer(const std::string& text) {
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || number == 0) {
-    return Status::Usage(fmt::format("--per '{}': how many events each time entered is, or calls; for example --per 100", text));
+    return Status::Usage(fmt::format(
+        "--per '{}': how many events each time entered is, or calls; for example --per 100", text));
   }
   return number;
 }
@@ -54,16 +55,22 @@ std::string OwnPath() {
 }
 
 Status Check(const CostOptions& options, const std::string& elf_path) {
-  constexpr char kExample[] = "for example hangscope cost --elf fw.elf --symbol emit -- qemu-system-riscv32 -machine virt -bios none -kernel fw.elf";
+  constexpr char kExample[] =
+      "for example hangscope cost --elf fw.elf --symbol emit -- qemu-system-riscv32 -machine virt "
+      "-bios none -kernel fw.elf";
   if (options.command.empty()) return Status::Usage(fmt::format("no QEMU to run; {}", kExample));
-  if (elf_path.empty()) return Status::Usage(fmt::format("--elf is missing: the program on the target; {}", kExample));
-  if (options.symbols.empty() && options.marks.empty()) return Status::Usage(fmt::format("neither --symbol nor --mark says what to count; {}", kExample));
+  if (elf_path.empty())
+    return Status::Usage(fmt::format("--elf is missing: the program on the target; {}", kExample));
+  if (options.symbols.empty() && options.marks.empty())
+    return Status::Usage(
+        fmt::format("neither --symbol nor --mark says what to count; {}", kExample));
   return {};
 }
 
 int Print(const CostReport& report, bool json) {
   WriteAll(STDOUT_FILENO, json ? CostJson(report) : CostTable(report));
-  if (!report.complete) PrintNote("QEMU was ended; the event that each hart was in the middle of is counted in part");
+  if (!report.complete)
+    PrintNote("QEMU was ended; the event that each hart was in the middle of is counted in part");
   int status = kExitClean;
   for (const CostSubject& subject : report.subjects) {
     if (subject.Total().entered != 0) continue;
@@ -90,9 +97,12 @@ int CostCommand(const std::vector<std::string>& words, const StartSignals& signa
   parser.Option("--seconds", &seconds);
   parser.Flag("--json", &json);
   switch (parser.Parse({words.begin(), dashes})) {
-    case OptionParser::Outcome::kHelp: return kExitClean;
-    case OptionParser::Outcome::kError: return kExitUsage;
-    case OptionParser::Outcome::kGo: break;
+    case OptionParser::Outcome::kHelp:
+      return kExitClean;
+    case OptionParser::Outcome::kError:
+      return kExitUsage;
+    case OptionParser::Outcome::kGo:
+      break;
   }
   if (dashes != words.end()) options.command.assign(dashes + 1, words.end());
   if (Status status = Check(options, elf_path); !status.ok()) return Fail(status);
@@ -113,7 +123,8 @@ int CostCommand(const std::vector<std::string>& words, const StartSignals& signa
   options.inherited_sigpipe_ignored = signals.sigpipe_ignored;
 
   SystemClock clock;
-  const CostEnvironment environment = {&clock, OpenSignalFd(signals), [](std::string_view text) { WriteAll(STDERR_FILENO, text); }};
+  const CostEnvironment environment = {
+      &clock, OpenSignalFd(signals), [](std::string_view text) { WriteAll(STDERR_FILENO, text); }};
   auto report = MeasureCost(environment, **elf, options);
   return report.ok() ? Print(*report, json) : Fail(report.status());
 }

@@ -2,9 +2,9 @@
 #include <unistd.h>
 
 #include "commands.h"
-#include "tools/doctor_text.h"
 #include "options.h"
 #include "tools/diagnose.h"
+#include "tools/doctor_text.h"
 
 namespace hangscope::cli {
 namespace {
@@ -27,9 +27,12 @@ int DoctorCommand(const std::vector<std::string>& words) {
   bool json = false;
   parser.Flag("--json", &json);
   switch (parser.Parse(words)) {
-    case OptionParser::Outcome::kHelp: return kExitClean;
-    case OptionParser::Outcome::kError: return kExitUsage;
-    case OptionParser::Outcome::kGo: break;
+    case OptionParser::Outcome::kHelp:
+      return kExitClean;
+    case OptionParser::Outcome::kError:
+      return kExitUsage;
+    case OptionParser::Outcome::kGo:
+      break;
   }
   const DoctorReport report = Diagnose(RealMachine());
   (void)WriteAll(STDOUT_FILENO, json ? DoctorJson(report) : DoctorText(report));

@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "commands.h"
-#include "options.h"
 #include "export/trace_export.h"
+#include "options.h"
 
 namespace hangscope::cli {
 namespace {
@@ -71,9 +71,12 @@ class StandardOutput final : public File {
 // A bar on stderr, where that is a terminal, for what takes its time.
 class ProgressBar {
  public:
-  // `beside_output`: what is written goes to standard output; a bar amid it on one terminal would spoil both.
+  // `beside_output`: what is written goes to standard output; a bar amid it on one terminal would
+  // spoil both.
   ProgressBar(Clock& clock, bool beside_output)
-      : clock_(clock), start_(clock.Monotonic()), wanted_(isatty(STDERR_FILENO) != 0 && !(beside_output && isatty(STDOUT_FILENO) != 0)) {}
+      : clock_(clock),
+        start_(clock.Monotonic()),
+        wanted_(isatty(STDERR_FILENO) != 0 && !(beside_output && isatty(STDOUT_FILENO) != 0)) {}
   ~ProgressBar() {
     if (shown_ > 0) WriteAll(STDERR_FILENO, "\r\033[K");
   }
@@ -91,7 +94,10 @@ class ProgressBar {
     if (!wanted_ || now - start_ < kQuietFor || now - shown_ < kBetweenBars) return;
     shown_ = now;
     const int done = static_cast<int>(std::clamp(part, 0.0, 1.0) * kBarWidth);
-    WriteAll(STDERR_FILENO, fmt::format("\r[{}{}] {:3.0f} % {}\033[K", std::string(static_cast<size_t>(done), '#'), std::string(static_cast<size_t>(kBarWidth - done), ' '), part * 100, work_));
+    WriteAll(
+        STDERR_FILENO,
+        fmt::format("\r[{}{}] {:3.0f} % {}\033[K", std::string(static_cast<size_t>(done), '#'),
+                    std::string(static_cast<size_t>(kBarWidth - done), ' '), part * 100, work_));
   }
 
  private:
@@ -113,15 +119,19 @@ struct ExportWords {
 
 // "12.5", "12.5s": of the clock; "-2s", "-500ms", "-20us": back from the end.
 Result<std::optional<TimeNs>> ParseTime(const char* option, const std::string& text) {
-  constexpr std::pair<std::string_view, double> kUnits[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}, {"m", 60e9}};
+  constexpr std::pair<std::string_view, double> kUnits[] = {{"", 1e9},   {"s", 1e9}, {"ms", 1e6},
+                                                            {"us", 1e3}, {"ns", 1},  {"m", 60e9}};
   if (text.empty()) return std::optional<TimeNs>();
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   for (const auto& [unit, ns] : kUnits) {
     if (error != std::errc() || unit != std::string_view(end, text.data() + text.size())) continue;
-    if (std::abs(number * ns) < 9e18) return std::optional(static_cast<TimeNs>(std::llround(number * ns)));
+    if (std::abs(number * ns) < 9e18)
+      return std::optional(static_cast<TimeNs>(std::llround(number * ns)));
   }
-  return Status::Usage(fmt::format("{} '{}': seconds of the recording's clock, or back from its end; for example {}=-2s", option, text, option));
+  return Status::Usage(fmt::format(
+      "{} '{}': seconds of the recording's clock, or back from its end; for example {}=-2s", option,
+      text, option));
 }
 
 Status Resolve(ExportWords* words) {
@@ -134,9 +144,12 @@ Status Resolve(ExportWords* words) {
   words->request.streams = !words->no_streams;
   if (words->options.path == "-") words->options.path.clear();
   if (words->last.empty()) return {};
-  const auto [end, error] = std::from_chars(words->last.data(), words->last.data() + words->last.size(), words->request.most_events);
-  if (error != std::errc() || end != words->last.data() + words->last.size() || words->request.most_events == 0) {
-    return Status::Usage(fmt::format("--last '{}': how many events; for example --last 100", words->last));
+  const auto [end, error] = std::from_chars(
+      words->last.data(), words->last.data() + words->last.size(), words->request.most_events);
+  if (error != std::errc() || end != words->last.data() + words->last.size() ||
+      words->request.most_events == 0) {
+    return Status::Usage(
+        fmt::format("--last '{}': how many events; for example --last 100", words->last));
   }
   return {};
 }
@@ -148,16 +161,22 @@ int Fail(const Status& status) {
 
 std::string SummaryText(const TraceExportSummary& summary, const std::string& path) {
   // Of a damaged recording the two may be farther from one another than a time can be.
-  const uint64_t length = static_cast<uint64_t>(summary.time.to) - static_cast<uint64_t>(summary.time.from);
-  const std::string time = !summary.counts.empty() ? fmt::format("{} {}", length, summary.counts) : fmt::format("{:.6f} s", static_cast<double>(length) / 1e9);
-  std::string text = fmt::format("{} event{}, {} loss{}, {}", summary.events, summary.events == 1 ? "" : "s", summary.losses, summary.losses == 1 ? "" : "es", time);
+  const uint64_t length =
+      static_cast<uint64_t>(summary.time.to) - static_cast<uint64_t>(summary.time.from);
+  const std::string time = !summary.counts.empty()
+                               ? fmt::format("{} {}", length, summary.counts)
+                               : fmt::format("{:.6f} s", static_cast<double>(length) / 1e9);
+  std::string text =
+      fmt::format("{} event{}, {} loss{}, {}", summary.events, summary.events == 1 ? "" : "s",
+                  summary.losses, summary.losses == 1 ? "" : "es", time);
   if (!path.empty()) text += fmt::format(", {} in {}", FormatSize(summary.bytes), path);
   return text;
 }
 
 int Export(ExportWords& words) {
   if (Status status = Resolve(&words); !status.ok()) return Fail(status);
-  if (Status status = CheckTraceExport(PosixFileSystem(), words.options); !status.ok()) return Fail(status);
+  if (Status status = CheckTraceExport(PosixFileSystem(), words.options); !status.ok())
+    return Fail(status);
   struct sigaction action {};
   action.sa_handler = [](int) { interrupted = 1; };
   sigaction(SIGINT, &action, nullptr);
@@ -205,12 +224,16 @@ int ExportCommand(const std::vector<std::string>& words) {
   parser.Option("--elf", &request.source.elf);
   parser.Flag("--intrusive", &request.source.intrusive);
   switch (parser.Parse(words)) {
-    case OptionParser::Outcome::kHelp: return kExitClean;
-    case OptionParser::Outcome::kError: return kExitUsage;
-    case OptionParser::Outcome::kGo: break;
+    case OptionParser::Outcome::kHelp:
+      return kExitClean;
+    case OptionParser::Outcome::kError:
+      return kExitUsage;
+    case OptionParser::Outcome::kGo:
+      break;
   }
   if (request.source.target.empty()) {
-    PrintError("nothing to export given; for example hangscope export --to text trace/fw.snapshot-0001");
+    PrintError(
+        "nothing to export given; for example hangscope export --to text trace/fw.snapshot-0001");
     return kExitUsage;
   }
   return Export(wanted);

@@ -17,7 +17,8 @@ int GuardCommand(const std::vector<std::string>& words) {
     PrintError("guard is started by run and tee; there is nothing to do for it here");
     return kExitUsage;
   }
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGTTOU, SIGTTIN, SIGTSTP}) {
+  for (const int number :
+       {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGTTOU, SIGTTIN, SIGTSTP}) {
     signal(number, SIG_IGN);
   }
   // So that `killall hangscope` finds the recorders.
@@ -32,7 +33,8 @@ int GuardCommand(const std::vector<std::string>& words) {
     streams.push_back(*stream);
   }
   SystemClock clock;
-  StandGuard(PosixFileSystem(), clock, kOwnProgram, atoi(words[0].c_str()), atoi(words[1].c_str()), streams, PrintNote);
+  StandGuard(PosixFileSystem(), clock, kOwnProgram, atoi(words[0].c_str()), atoi(words[1].c_str()),
+             streams, PrintNote);
   return kExitClean;
 }
 

@@ -27,9 +27,12 @@ int LsCommand(const std::vector<std::string>& words) {
   bool json = false;
   parser.Flag("--json", &json);
   switch (parser.Parse(words)) {
-    case OptionParser::Outcome::kHelp: return kExitClean;
-    case OptionParser::Outcome::kError: return kExitUsage;
-    case OptionParser::Outcome::kGo: break;
+    case OptionParser::Outcome::kHelp:
+      return kExitClean;
+    case OptionParser::Outcome::kError:
+      return kExitUsage;
+    case OptionParser::Outcome::kGo:
+      break;
   }
   const std::vector<LiveRecorder> recorders = FindLiveRecorders();
   if (recorders.empty()) {
@@ -41,7 +44,8 @@ int LsCommand(const std::vector<std::string>& words) {
   if (json) {
     for (const RecorderStatus& status : statuses) text += RecorderJson(status) + "\n";
   } else {
-    const size_t columns = isatty(STDOUT_FILENO) != 0 ? static_cast<size_t>(TerminalColumns(STDOUT_FILENO)) : 0;
+    const size_t columns =
+        isatty(STDOUT_FILENO) != 0 ? static_cast<size_t>(TerminalColumns(STDOUT_FILENO)) : 0;
     text = RecorderTable(statuses, columns);
   }
   WriteAll(STDOUT_FILENO, text);

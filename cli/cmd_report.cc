@@ -6,11 +6,11 @@
 
 #include "base/clock.h"
 #include "commands.h"
-#include "report/report_data.h"
-#include "report/report_page.h"
 #include "options.h"
 #include "report/read_report.h"
+#include "report/report_data.h"
 #include "report/report_divergence.h"
+#include "report/report_page.h"
 #include "why/why_snapshot.h"
 
 namespace hangscope::cli {
@@ -52,19 +52,25 @@ int Fail(const Status& status) {
 Status ParseEvents(const std::string& text, size_t* events) {
   if (text.empty()) return {};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *events);
-  if (error == std::errc() && end == text.data() + text.size() && *events > 0 && *events <= kMostEvents) return {};
-  return Status::Usage(fmt::format("--events '{}': a number from 1 to {}; for example --events 100000", text, kMostEvents));
+  if (error == std::errc() && end == text.data() + text.size() && *events > 0 &&
+      *events <= kMostEvents)
+    return {};
+  return Status::Usage(fmt::format(
+      "--events '{}': a number from 1 to {}; for example --events 100000", text, kMostEvents));
 }
 
 // Of a snapshot into its folder, of anything else beside where one stands.
 std::string DefaultOutput(const std::string& target, bool against) {
   const std::string ending = against ? ".against.html" : ".html";
   if (IsSnapshot(PosixFileSystem(), target)) return target + "/report" + ending;
-  const std::string path = target.substr(target.find(':') == std::string::npos ? 0 : target.find(':') + 1);
+  const std::string path =
+      target.substr(target.find(':') == std::string::npos ? 0 : target.find(':') + 1);
   return NameOf(path.ends_with('/') ? path.substr(0, path.size() - 1) : path) + ".report" + ending;
 }
 
-int Print(const std::string& text) { return WriteAll(STDOUT_FILENO, text) ? kExitClean : kExitFailed; }
+int Print(const std::string& text) {
+  return WriteAll(STDOUT_FILENO, text) ? kExitClean : kExitFailed;
+}
 
 }  // namespace
 
@@ -80,18 +86,24 @@ int ReportCommand(const std::vector<std::string>& words) {
   parser.Flag("--force", &given.force);
   parser.Flag("--data", &given.data);
   switch (parser.Parse(words)) {
-    case OptionParser::Outcome::kHelp: return kExitClean;
-    case OptionParser::Outcome::kError: return kExitUsage;
-    case OptionParser::Outcome::kGo: break;
+    case OptionParser::Outcome::kHelp:
+      return kExitClean;
+    case OptionParser::Outcome::kError:
+      return kExitUsage;
+    case OptionParser::Outcome::kGo:
+      break;
   }
   if (options.source.target.empty()) {
     PrintError("no snapshot given; for example hangscope report trace/fw.snapshot-0001");
     return kExitUsage;
   }
-  while (options.source.target.size() > 1 && options.source.target.ends_with('/')) options.source.target.pop_back();
-  if (Status status = ParseEvents(given.events, &options.most_events); !status.ok()) return Fail(status);
+  while (options.source.target.size() > 1 && options.source.target.ends_with('/'))
+    options.source.target.pop_back();
+  if (Status status = ParseEvents(given.events, &options.most_events); !status.ok())
+    return Fail(status);
   const bool chosen = !given.output.empty();
-  const std::string output = chosen ? given.output : DefaultOutput(options.source.target, !options.against.empty());
+  const std::string output =
+      chosen ? given.output : DefaultOutput(options.source.target, !options.against.empty());
   const bool anew = given.force || (!options.against.empty() && !chosen);
   if (!given.data && output != "-" && !anew && PosixFileSystem().Exists(output)) {
     PrintNote(fmt::format("'{}' is there already; --force writes it anew", output));
@@ -102,7 +114,8 @@ int ReportCommand(const std::vector<std::string>& words) {
   if (!report.ok()) return Fail(report.status());
   if (given.data) return Print(ReportDataJson(*report) + "\n");
   if (output == "-") return Print(ReportPage(ReportDataJson(*report)));
-  const Status written = WriteReportPage(PosixFileSystem(), *report, output, fmt::format("{}.{}~", output, getpid()));
+  const Status written =
+      WriteReportPage(PosixFileSystem(), *report, output, fmt::format("{}.{}~", output, getpid()));
   if (!written.ok()) {
     PrintError(written.message() + (chosen ? "" : "; -o FILE writes it elsewhere"));
     return kExitFailed;

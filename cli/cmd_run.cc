@@ -9,8 +9,8 @@
 
 #include "commands.h"
 #include "cpu_options.h"
-#include "recorder_options.h"
 #include "process/linux_inspector.h"
+#include "recorder_options.h"
 #include "run/run_session.h"
 
 namespace hangscope::cli {
@@ -70,7 +70,8 @@ not be started; 128+N it died of signal N.
 // "trace/fw" for --elf build/fw.elf; without an ELF the program gives the name.
 std::string DefaultPrefix(const std::string& elf, const std::string& program) {
   std::string name = NameOf(elf.empty() ? program : elf);
-  if (const size_t dot = name.rfind('.'); !elf.empty() && dot != std::string::npos && dot > 0) name.resize(dot);
+  if (const size_t dot = name.rfind('.'); !elf.empty() && dot != std::string::npos && dot > 0)
+    name.resize(dot);
   return "trace/" + name;
 }
 
@@ -80,10 +81,12 @@ Result<int> ParseDescriptor(const std::string& name) {
   const char* end = name.data() + name.size();
   const auto parsed = std::from_chars(name.data() + 3, end, fd);
   if (parsed.ec != std::errc() || parsed.ptr != end || fd <= STDERR_FILENO) {
-    return Status::Usage(fmt::format("--capture '{}': a descriptor from 3 on; for example --capture fd:3", name));
+    return Status::Usage(
+        fmt::format("--capture '{}': a descriptor from 3 on; for example --capture fd:3", name));
   }
   if (const long limit = sysconf(_SC_OPEN_MAX); limit > 0 && fd >= limit) {
-    return Status::Usage(fmt::format("--capture '{}': the descriptors here end at {} (ulimit -n)", name, limit - 1));
+    return Status::Usage(
+        fmt::format("--capture '{}': the descriptors here end at {} (ulimit -n)", name, limit - 1));
   }
   return fd;
 }
@@ -92,7 +95,10 @@ Result<CapturedStream> ParseStream(const std::string& name) {
   if (name == "stdout") return CapturedStream{name, STDOUT_FILENO};
   if (name == "stderr") return CapturedStream{name, STDERR_FILENO};
   if (!name.starts_with("fd:")) {
-    return Status::Usage(fmt::format("--capture '{}': the streams are stdout, stderr and fd:N; for example --capture stdout,stderr", name));
+    return Status::Usage(
+        fmt::format("--capture '{}': the streams are stdout, stderr and fd:N; for example "
+                    "--capture stdout,stderr",
+                    name));
   }
   auto fd = ParseDescriptor(name);
   if (!fd.ok()) return fd.status();
@@ -122,7 +128,9 @@ Result<std::vector<RunStream>> ResolveStreams(const std::string& capture, bool p
   std::vector<RunStream> streams;
   for (CapturedStream& stream : captured.value()) {
     if (pty && stream.child_fd == STDERR_FILENO) {
-      return Status::Usage("--pty: stderr is on the same terminal as stdout, and recorded with it; for example --pty --capture stdout");
+      return Status::Usage(
+          "--pty: stderr is on the same terminal as stdout, and recorded with it; for example "
+          "--pty --capture stdout");
     }
     stream.pty = pty && stream.child_fd == STDOUT_FILENO;
     PassthroughOptions passthrough;
@@ -130,7 +138,9 @@ Result<std::vector<RunStream>> ResolveStreams(const std::string& capture, bool p
     streams.push_back({stream, passthrough});
   }
   if (pty && !streams.front().captured.pty) {
-    return Status::Usage(fmt::format("--pty --capture {}: the terminal is stdout; for example --pty --capture stdout,{}", capture, capture));
+    return Status::Usage(fmt::format(
+        "--pty --capture {}: the terminal is stdout; for example --pty --capture stdout,{}",
+        capture, capture));
   }
   return streams;
 }
@@ -144,18 +154,26 @@ size_t LongestName(const std::vector<RunStream>& streams) {
 // stdbuf becomes the program (exec) after it set up the C library's buffers.
 Status LaunchLineBuffered(RunOptions* options) {
   if (!CheckProgram("stdbuf").ok()) {
-    return Status::Usage("--line-buffered needs the command stdbuf (package coreutils), which is not in the PATH; --pty does without");
+    return Status::Usage(
+        "--line-buffered needs the command stdbuf (package coreutils), which is not in the PATH; "
+        "--pty does without");
   }
   options->launcher = {"stdbuf", "-oL", "-eL"};
   return {};
 }
 
 Status ParseOnHang(const std::string& text, RunOptions* options) {
-  if (text == "snapshot") options->on_hang = OnHang::kSnapshot;
-  else if (text == "kill") options->on_hang = OnHang::kKill;
-  else if (text == "none") options->on_hang = OnHang::kNone;
-  else if (text.starts_with("exec:") && text.size() > 5) options->on_hang = OnHang::kExec;
-  else return Status::Usage(fmt::format("--on-hang '{}': snapshot, kill, exec:COMMAND or none; for example --on-hang kill", text));
+  if (text == "snapshot")
+    options->on_hang = OnHang::kSnapshot;
+  else if (text == "kill")
+    options->on_hang = OnHang::kKill;
+  else if (text == "none")
+    options->on_hang = OnHang::kNone;
+  else if (text.starts_with("exec:") && text.size() > 5)
+    options->on_hang = OnHang::kExec;
+  else
+    return Status::Usage(fmt::format(
+        "--on-hang '{}': snapshot, kill, exec:COMMAND or none; for example --on-hang kill", text));
   if (options->on_hang == OnHang::kExec) options->on_hang_command = text.substr(5);
   options->observer.snapshot_on_hang = options->on_hang != OnHang::kNone;
   return {};
@@ -163,7 +181,8 @@ Status ParseOnHang(const std::string& text, RunOptions* options) {
 
 Status ParseOnExit(const std::string& text, ObserverOptions* options) {
   if (text != "snapshot" && text != "none") {
-    return Status::Usage(fmt::format("--on-exit '{}': snapshot or none; for example --on-exit none", text));
+    return Status::Usage(
+        fmt::format("--on-exit '{}': snapshot or none; for example --on-exit none", text));
   }
   options->snapshot_on_exit = text == "snapshot";
   return {};
@@ -181,7 +200,8 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   const auto dashes = std::find(words.begin(), words.end(), "--");
   const std::vector<std::string> mine(words.begin(), dashes);
   if (dashes == words.end() && !words.empty() && !words.front().starts_with("-")) {
-    return Fail(Status::Usage(fmt::format("put -- before the program: hangscope run -- {}", fmt::join(words, " "))));
+    return Fail(Status::Usage(
+        fmt::format("put -- before the program: hangscope run -- {}", fmt::join(words, " "))));
   }
   OptionParser parser("run", kHelp);
   RecorderWords recorder_words;
@@ -206,9 +226,12 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   parser.Flag("--pty", &pty);
   parser.Flag("--line-buffered", &line_buffered);
   switch (parser.Parse(mine)) {
-    case OptionParser::Outcome::kHelp: return kExitClean;
-    case OptionParser::Outcome::kError: return kRunFailed;
-    case OptionParser::Outcome::kGo: break;
+    case OptionParser::Outcome::kHelp:
+      return kExitClean;
+    case OptionParser::Outcome::kError:
+      return kRunFailed;
+    case OptionParser::Outcome::kGo:
+      break;
   }
   if (dashes == words.end() || dashes + 1 == words.end()) {
     return Fail(Status::Usage("no program to run; for example hangscope run -- make test"));
@@ -225,8 +248,10 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   }
 
   Recorder recorder;
-  const size_t longest_name = NameOf(recorder_words.prefix).size() + 1 + LongestName(options.streams);
-  if (Status status = Resolve(recorder_words, longest_name, &recorder); !status.ok()) return Fail(status);
+  const size_t longest_name =
+      NameOf(recorder_words.prefix).size() + 1 + LongestName(options.streams);
+  if (Status status = Resolve(recorder_words, longest_name, &recorder); !status.ok())
+    return Fail(status);
   std::vector<std::string> command = std::move(options.observer.command);
   options.observer = recorder.observer;
   options.observer.command = std::move(command);
@@ -247,7 +272,8 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   }
   options.inherited_mask = signals.inherited_mask;
   options.inherited_sigpipe_ignored = signals.sigpipe_ignored;
-  recorder.environment.signal_fd = pty ? OpenSignalFd(WithTerminalSize(signals)) : OpenSignalFd(signals);
+  recorder.environment.signal_fd =
+      pty ? OpenSignalFd(WithTerminalSize(signals)) : OpenSignalFd(signals);
 
   // Where there is none, what the streams say must do.
   auto inspector = OpenLinuxInspector(recorder.clock);

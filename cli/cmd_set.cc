@@ -7,12 +7,12 @@
 #include "base/near_name.h"
 #include "base/utf8.h"
 #include "commands.h"
-#include "scope/watch_text.h"
 #include "options.h"
-#include "watch/core_set.h"
 #include "scope/target_control.h"
-#include "watch/target_settings.h"
+#include "scope/watch_text.h"
 #include "scope/watch_view.h"
+#include "watch/core_set.h"
+#include "watch/target_settings.h"
 
 namespace hangscope::cli {
 namespace {
@@ -48,7 +48,8 @@ Changes what a target that runs does, by writing into its scope; it is not stopp
 Status: 0; 2 usage; 3 the target cannot be read or written.
 )";
 
-const std::vector<std::string> kActions = {"pause", "resume", "delay", "mask", "freeze", "features"};
+const std::vector<std::string> kActions = {"pause", "resume", "delay",
+                                           "mask",  "freeze", "features"};
 
 struct SetWords {
   std::string action;
@@ -73,7 +74,8 @@ Result<std::vector<uint32_t>> ResolveCores(WatchView& view, const SetWords& word
   for (size_t i = 0; i < view.sample().cores.size(); ++i) {
     const CoreSample& sample = view.sample().cores[i];
     const bool in_use = sample.in_use && sample.launch != LaunchState::kEnded;
-    cores.push_back({in_use, sample.node, view.names().Role(sample.role), i < rings.size() ? rings[i].name : ""});
+    cores.push_back({in_use, sample.node, view.names().Role(sample.role),
+                     i < rings.size() ? rings[i].name : ""});
   }
   return ParseCoreSet(words.cores, cores, places);
 }
@@ -90,11 +92,14 @@ Result<Change> ParseChange(const SetWords& words) {
     return delays.ok() ? Result<Change>(Change{*delays, 0}) : delays.status();
   }
   if (words.action == "mask" || words.action == "freeze") {
-    auto number = words.action == "mask" ? ParseMaskSetting(words.settings) : ParseFreezeSetting(words.settings);
+    auto number = words.action == "mask" ? ParseMaskSetting(words.settings)
+                                         : ParseFreezeSetting(words.settings);
     return number.ok() ? Result<Change>(Change{{}, *number}) : number.status();
   }
   const bool takes_none = words.action == "pause" || words.action == "resume";
-  if (takes_none && !words.settings.empty()) return Status::Usage(fmt::format("'{}': {} takes no settings", Printable(words.settings[0]), words.action));
+  if (takes_none && !words.settings.empty())
+    return Status::Usage(
+        fmt::format("'{}': {} takes no settings", Printable(words.settings[0]), words.action));
   return Change{};
 }
 
@@ -117,14 +122,18 @@ std::string NamesOf(const WatchView& view, const std::vector<uint32_t>& cores) {
 }
 
 int SetFeatures(WatchView& view, const SetWords& words) {
-  if (!words.cores.empty()) return Fail(Status::Usage(fmt::format("'{}': features are of the whole target; for example hangscope set features TARGET waits=0", Printable(words.cores[0]))));
+  if (!words.cores.empty())
+    return Fail(Status::Usage(fmt::format(
+        "'{}': features are of the whole target; for example hangscope set features TARGET waits=0",
+        Printable(words.cores[0]))));
   auto switches = view.reader().ReadSwitches();
   if (!switches.ok()) return Fail(switches.status());
   const uint32_t built = view.reader().layout().features;
   auto wanted = ParseFeatureSettings(words.settings, built, *switches);
   if (!wanted.ok()) return Fail(wanted.status());
   if (*wanted != *switches) {
-    if (Status status = TargetControl(view.reader()).SetSwitches(*wanted); !status.ok()) return Fail(status);
+    if (Status status = TargetControl(view.reader()).SetSwitches(*wanted); !status.ok())
+      return Fail(status);
   }
   WriteAll(STDOUT_FILENO, fmt::format("{}: {}\n", view.name(), FeaturesText(built, *wanted)));
   return kExitClean;
@@ -145,7 +154,9 @@ int Set(const SetWords& words) {
   for (const uint32_t core : *cores) {
     if (Status status = Apply(control, words, *change, core); !status.ok()) return Fail(status);
   }
-  WriteAll(STDOUT_FILENO, fmt::format("{}: {} set for {} core{}: {}\n", (*view)->name(), words.action, cores->size(), cores->size() == 1 ? "" : "s", NamesOf(**view, *cores)));
+  WriteAll(STDOUT_FILENO,
+           fmt::format("{}: {} set for {} core{}: {}\n", (*view)->name(), words.action,
+                       cores->size(), cores->size() == 1 ? "" : "s", NamesOf(**view, *cores)));
   return kExitClean;
 }
 
@@ -159,9 +170,12 @@ int SetCommand(const std::vector<std::string>& words) {
   parser.Flag("--intrusive", &set.source.intrusive);
   parser.Positionals("words", &rest);
   switch (parser.Parse(words)) {
-    case OptionParser::Outcome::kHelp: return kExitClean;
-    case OptionParser::Outcome::kError: return kExitUsage;
-    case OptionParser::Outcome::kGo: break;
+    case OptionParser::Outcome::kHelp:
+      return kExitClean;
+    case OptionParser::Outcome::kError:
+      return kExitUsage;
+    case OptionParser::Outcome::kGo:
+      break;
   }
   if (rest.empty()) {
     PrintError("nothing to set; for example hangscope set pause pid:4711 all");
@@ -170,15 +184,19 @@ int SetCommand(const std::vector<std::string>& words) {
   set.action = rest[0];
   if (std::find(kActions.begin(), kActions.end(), set.action) == kActions.end()) {
     const std::vector<std::string> near = NearNames(set.action, kActions, 2, 1);
-    PrintError(fmt::format("cannot set '{}'; {}", Printable(set.action), near.empty() ? fmt::format("there are {}", fmt::join(kActions, ", ")) : "did you mean '" + near[0] + "'?"));
+    PrintError(fmt::format("cannot set '{}'; {}", Printable(set.action),
+                           near.empty() ? fmt::format("there are {}", fmt::join(kActions, ", "))
+                                        : "did you mean '" + near[0] + "'?"));
     return kExitUsage;
   }
   if (rest.size() < 2) {
-    PrintError(fmt::format("no target given; for example hangscope set {} pid:4711 all", set.action));
+    PrintError(
+        fmt::format("no target given; for example hangscope set {} pid:4711 all", set.action));
     return kExitUsage;
   }
   set.source.target = rest[1];
-  for (size_t i = 2; i < rest.size(); ++i) (rest[i].find('=') != std::string::npos ? set.settings : set.cores).push_back(rest[i]);
+  for (size_t i = 2; i < rest.size(); ++i)
+    (rest[i].find('=') != std::string::npos ? set.settings : set.cores).push_back(rest[i]);
   return Set(set);
 }
 

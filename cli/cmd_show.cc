@@ -11,9 +11,9 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "commands.h"
-#include "scope/scope_text.h"
 #include "hangscope/abi/record.h"
 #include "options.h"
+#include "scope/scope_text.h"
 #include "scope/scope_view.h"
 
 namespace hangscope::cli {
@@ -60,7 +60,8 @@ bool WriteOut(std::string_view text) {
 std::optional<uint32_t> ParseNumber(std::string_view text) {
   uint32_t value = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
+  if (text.empty() || error != std::errc() || stop != text.data() + text.size())
+    return std::nullopt;
   return value;
 }
 
@@ -88,42 +89,59 @@ struct Filter {
   }
 };
 
-Result<Filter> ParseFilter(const ShowWords& words, const ScopeView& view, const std::vector<ScopeCore>& cores) {
+Result<Filter> ParseFilter(const ShowWords& words, const ScopeView& view,
+                           const std::vector<ScopeCore>& cores) {
   Filter filter;
   if (!words.core.empty()) {
     const size_t dash = words.core.find('-');
     const auto first = ParseNumber(std::string_view(words.core).substr(0, dash));
-    const auto last = dash == std::string::npos ? first : ParseNumber(std::string_view(words.core).substr(dash + 1));
-    if (first && last) filter.cores = {*first, *last};
-    else filter.core_name = words.core;
-    if (std::none_of(cores.begin(), cores.end(), [&](const ScopeCore& core) { return filter.TakesCore(core); })) {
+    const auto last = dash == std::string::npos
+                          ? first
+                          : ParseNumber(std::string_view(words.core).substr(dash + 1));
+    if (first && last)
+      filter.cores = {*first, *last};
+    else
+      filter.core_name = words.core;
+    if (std::none_of(cores.begin(), cores.end(),
+                     [&](const ScopeCore& core) { return filter.TakesCore(core); })) {
       std::string names;
       for (const ScopeCore& core : cores) {
         if (!core.name.empty() && names.size() < 200) names += ", " + Printable(core.name);
       }
-      return Status::Usage(fmt::format("--core '{}': there are cores 0 to {}{}", words.core, cores.size() - 1, names));
+      return Status::Usage(fmt::format("--core '{}': there are cores 0 to {}{}", words.core,
+                                       cores.size() - 1, names));
     }
   }
   if (!words.task.empty()) {
     filter.task = ParseNumber(words.task);
-    if (!filter.task) return Status::Usage(fmt::format("--task '{}': a task's number; for example --task 3", words.task));
+    if (!filter.task)
+      return Status::Usage(
+          fmt::format("--task '{}': a task's number; for example --task 3", words.task));
   }
   if (!words.event.empty()) {
     uint32_t id = 0;
-    if (view.catalog().FindName(words.event, &id) != nullptr) filter.event = id;
-    else filter.event = ParseNumber(words.event);
-    if (!filter.event) return Status::Usage(fmt::format("--event '{}': the catalog has no event of this name{}; its number does, too", words.event, words.source.elf.empty() ? " (it is in the program: --elf)" : ""));
+    if (view.catalog().FindName(words.event, &id) != nullptr)
+      filter.event = id;
+    else
+      filter.event = ParseNumber(words.event);
+    if (!filter.event)
+      return Status::Usage(fmt::format(
+          "--event '{}': the catalog has no event of this name{}; its number does, too",
+          words.event, words.source.elf.empty() ? " (it is in the program: --elf)" : ""));
   }
   if (!words.last.empty()) {
     filter.last = ParseNumber(words.last);
-    if (!filter.last) return Status::Usage(fmt::format("--last '{}': how many events; for example --last 100", words.last));
+    if (!filter.last)
+      return Status::Usage(
+          fmt::format("--last '{}': how many events; for example --last 100", words.last));
   }
   return filter;
 }
 
 class Shower {
  public:
-  Shower(ScopeView& view, const Filter& filter, bool json) : view_(view), filter_(filter), json_(json) {}
+  Shower(ScopeView& view, const Filter& filter, bool json)
+      : view_(view), filter_(filter), json_(json) {}
 
   bool ShowHead(const std::vector<ScopeCore>& cores) {
     std::string text;
@@ -136,7 +154,8 @@ class Shower {
       text += fmt::format("{} threads found no ring\n", view_.layout().lost_threads);
     }
     if (!json_ && view_.layout().unknown_settings != 0) {
-      text += fmt::format("{} words of HANGSCOPE_FEATURES mean nothing\n", view_.layout().unknown_settings);
+      text += fmt::format("{} words of HANGSCOPE_FEATURES mean nothing\n",
+                          view_.layout().unknown_settings);
     }
     return WriteOut(text);
   }
@@ -147,10 +166,13 @@ class Shower {
     std::string text;
     for (const TaskWait& task : *tasks) {
       if (filter_.task && *filter_.task != task.task) continue;
-      if (json_) text += TaskWaitJson(task, view_.layout());
-      else if (task.state == TaskState::kWaiting) text += TaskWaitText(task, view_.layout());
+      if (json_)
+        text += TaskWaitJson(task, view_.layout());
+      else if (task.state == TaskState::kWaiting)
+        text += TaskWaitText(task, view_.layout());
     }
-    for (const Corruption& corruption : view_.Corruptions()) text += json_ ? CorruptionJson(corruption) : CorruptionText(corruption);
+    for (const Corruption& corruption : view_.Corruptions())
+      text += json_ ? CorruptionJson(corruption) : CorruptionText(corruption);
     (void)WriteOut(text);
     return {};
   }
@@ -182,7 +204,8 @@ class Shower {
     // Its times are those of the others already.
     if (event.id == HANGSCOPE_ID_ANCHOR && !filter_.event && !json_) return {};
     if (filter_.task && event.task != filter_.task) return {};
-    return json_ ? ScopeEventJson(event, view_.layout(), view_.catalog()) : ScopeEventText(event, view_.layout(), view_.catalog());
+    return json_ ? ScopeEventJson(event, view_.layout(), view_.catalog())
+                 : ScopeEventText(event, view_.layout(), view_.catalog());
   }
 
   ScopeView& view_;
@@ -248,9 +271,12 @@ int ShowCommand(const std::vector<std::string>& words) {
   parser.Flag("--json", &show.json);
   parser.Flag("--intrusive", &show.source.intrusive);
   switch (parser.Parse(words)) {
-    case OptionParser::Outcome::kHelp: return kExitClean;
-    case OptionParser::Outcome::kError: return kExitUsage;
-    case OptionParser::Outcome::kGo: break;
+    case OptionParser::Outcome::kHelp:
+      return kExitClean;
+    case OptionParser::Outcome::kError:
+      return kExitUsage;
+    case OptionParser::Outcome::kGo:
+      break;
   }
   if (show.source.target.empty()) {
     PrintError("no target given; for example hangscope show pid:4711");

@@ -38,30 +38,37 @@ int SnapCommand(const std::vector<std::string>& words) {
   parser.Flag("--now", &now);
   parser.Flag("--since-last", &since_last);
   switch (parser.Parse(words)) {
-    case OptionParser::Outcome::kHelp: return kExitClean;
-    case OptionParser::Outcome::kError: return kExitUsage;
-    case OptionParser::Outcome::kGo: break;
+    case OptionParser::Outcome::kHelp:
+      return kExitClean;
+    case OptionParser::Outcome::kError:
+      return kExitUsage;
+    case OptionParser::Outcome::kGo:
+      break;
   }
   const std::vector<LiveRecorder> recorders = FindLiveRecorders();
   if (target.empty()) {
-    PrintError("no recorder given; name one by its process, name or folder, as in hangscope snap fw");
+    PrintError(
+        "no recorder given; name one by its process, name or folder, as in hangscope snap fw");
     if (!recorders.empty()) ListOnStderr(recorders);
     return kExitUsage;
   }
   const std::vector<LiveRecorder> meant = RecordersMatching(recorders, target);
   if (meant.empty()) {
-    PrintError(fmt::format("no recorder that runs is called, or writes to, '{}'{}", target, recorders.empty() ? "; none is running" : "; there are"));
+    PrintError(fmt::format("no recorder that runs is called, or writes to, '{}'{}", target,
+                           recorders.empty() ? "; none is running" : "; there are"));
     if (!recorders.empty()) ListOnStderr(recorders);
     return kExitFailed;
   }
   if (meant.size() > 1) {
-    PrintError(fmt::format("'{}' may be any of {} recorders; choose one by its PID", target, meant.size()));
+    PrintError(fmt::format("'{}' may be any of {} recorders; choose one by its PID", target,
+                           meant.size()));
     ListOnStderr(meant);
     return kExitUsage;
   }
   auto folder = AskForSnapshot(meant[0], now, since_last);
   if (!folder.ok()) {
-    PrintError(fmt::format("the recorder {} took no snapshot: {}", meant[0].status.pid, folder.status().message()));
+    PrintError(fmt::format("the recorder {} took no snapshot: {}", meant[0].status.pid,
+                           folder.status().message()));
     return kExitFailed;
   }
   WriteAll(STDOUT_FILENO, *folder + "\n");

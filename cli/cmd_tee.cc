@@ -50,12 +50,16 @@ int TeeCommand(const std::vector<std::string>& words, const StartSignals& signal
   parser.Flag("--passthrough", &passthrough);
   parser.Option("--on-hang", &on_hang);
   switch (parser.Parse(words)) {
-    case OptionParser::Outcome::kHelp: return kExitClean;
-    case OptionParser::Outcome::kError: return kExitUsage;
-    case OptionParser::Outcome::kGo: break;
+    case OptionParser::Outcome::kHelp:
+      return kExitClean;
+    case OptionParser::Outcome::kError:
+      return kExitUsage;
+    case OptionParser::Outcome::kGo:
+      break;
   }
   if (on_hang != "snapshot" && on_hang != "none") {
-    PrintError("--on-hang '" + on_hang + "': tee knows snapshot and none; it has no program to kill");
+    PrintError("--on-hang '" + on_hang +
+               "': tee knows snapshot and none; it has no program to kill");
     return kExitUsage;
   }
   Recorder recorder;

@@ -10,8 +10,8 @@
 #include "cpu_options.h"
 #include "recorder_options.h"
 #include "run/cpu_watch_session.h"
-#include "watch/watch_session.h"
 #include "terminal_screen.h"
+#include "watch/watch_session.h"
 
 namespace hangscope::cli {
 namespace {
@@ -83,12 +83,15 @@ Status ResolveSizes(const WatchWords& words, WatchOptions* options) {
   auto size = ParseSize("--log-size", words.log_size);
   if (!size.ok()) return size.status();
   constexpr uint64_t kLeastLog = 64u << 10;  // room for the legend and the table of a large target
-  if (*size < kLeastLog) return Status::Usage(fmt::format("--log-size '{}': the legend and a table want 64K at least", words.log_size));
+  if (*size < kLeastLog)
+    return Status::Usage(
+        fmt::format("--log-size '{}': the legend and a table want 64K at least", words.log_size));
   int keep = 0;
   const char* const end = words.log_keep.data() + words.log_keep.size();
   const auto [stop, error] = std::from_chars(words.log_keep.data(), end, keep);
   if (error != std::errc() || stop != end || keep < 1 || keep > 1000) {
-    return Status::Usage(fmt::format("--log-keep '{}': how many files, 1 to 1000; for example --log-keep 3", words.log_keep));
+    return Status::Usage(fmt::format(
+        "--log-keep '{}': how many files, 1 to 1000; for example --log-keep 3", words.log_keep));
   }
   options->budget_bytes_per_s = *budget;
   options->log.size_bytes = *size;
@@ -97,12 +100,16 @@ Status ResolveSizes(const WatchWords& words, WatchOptions* options) {
 }
 
 Status ResolveSources(const WatchWords& words, WatchOptions* options) {
-  if (words.targets.empty()) return Status::Usage("no target given; for example hangscope watch pid:4711");
+  if (words.targets.empty())
+    return Status::Usage("no target given; for example hangscope watch pid:4711");
   if (words.elfs.size() > 1 && words.elfs.size() != words.targets.size()) {
-    return Status::Usage(fmt::format("{} targets and {} times --elf: give one for all, or one for each", words.targets.size(), words.elfs.size()));
+    return Status::Usage(
+        fmt::format("{} targets and {} times --elf: give one for all, or one for each",
+                    words.targets.size(), words.elfs.size()));
   }
   for (size_t i = 0; i < words.targets.size(); ++i) {
-    const std::string elf = words.elfs.empty() ? "" : words.elfs[std::min(i, words.elfs.size() - 1)];
+    const std::string elf =
+        words.elfs.empty() ? "" : words.elfs[std::min(i, words.elfs.size() - 1)];
     options->sources.push_back({words.targets[i], elf, words.intrusive});
   }
   return {};
@@ -116,13 +123,17 @@ Result<pid_t> ProcessOf(const WatchWords& watch) {
   const std::string target = watch.targets.size() == 1 ? watch.targets[0] : "";
   int pid = 0;
   const char* const end = target.data() + target.size();
-  if (!target.starts_with("pid:")) return Status::Usage("--cpu records one process; for example hangscope watch pid:4711 --cpu");
+  if (!target.starts_with("pid:"))
+    return Status::Usage("--cpu records one process; for example hangscope watch pid:4711 --cpu");
   const auto [stop, error] = std::from_chars(target.data() + 4, end, pid);
-  if (error != std::errc() || stop != end || pid <= 0) return Status::Usage(fmt::format("'{}': pid: and the number of a process; for example pid:4711", target));
+  if (error != std::errc() || stop != end || pid <= 0)
+    return Status::Usage(
+        fmt::format("'{}': pid: and the number of a process; for example pid:4711", target));
   return pid;
 }
 
-Result<CpuWatchEnd> RunCpuWatch(const WatchWords& watch, const CpuWords& cpu_words, const WatchOptions& options, const std::string& prefix,
+Result<CpuWatchEnd> RunCpuWatch(const WatchWords& watch, const CpuWords& cpu_words,
+                                const WatchOptions& options, const std::string& prefix,
                                 const StartSignals& signals) {
   auto pid = ProcessOf(watch);
   if (!pid.ok()) return pid.status();
@@ -135,7 +146,8 @@ Result<CpuWatchEnd> RunCpuWatch(const WatchWords& watch, const CpuWords& cpu_wor
   words.json = options.json;
   if (!watch.elfs.empty()) words.elf = watch.elfs[0];
   Recorder recorder;
-  if (Status status = Resolve(words, NameOf(words.prefix).size() + 1, &recorder); !status.ok()) return status;
+  if (Status status = Resolve(words, NameOf(words.prefix).size() + 1, &recorder); !status.ok())
+    return status;
   CpuWatchOptions session;
   session.pid = *pid;
   session.recorder = cpus->recorder;
@@ -146,12 +158,21 @@ Result<CpuWatchEnd> RunCpuWatch(const WatchWords& watch, const CpuWords& cpu_wor
   return WatchCpus(recorder.environment, session);
 }
 
-// Nothing polls mailboxes there: whoever asks how often would take its silence for a program that works.
+// Nothing polls mailboxes there: whoever asks how often would take its silence for a program that
+// works.
 Status CheckWithCpu(const OptionParser& parser, bool cpu) {
-  if (!cpu) return parser.IsGiven("--prefix") ? Status::Usage("--prefix has no effect without --cpu: only that takes snapshots") : Status();
-  for (const char* option : {"--interval", "--stall", "--budget", "--log", "--log-size", "--log-keep", "--append", "--metrics", "--exit-on-hang", "--intrusive"}) {
+  if (!cpu)
+    return parser.IsGiven("--prefix")
+               ? Status::Usage("--prefix has no effect without --cpu: only that takes snapshots")
+               : Status();
+  for (const char* option :
+       {"--interval", "--stall", "--budget", "--log", "--log-size", "--log-keep", "--append",
+        "--metrics", "--exit-on-hang", "--intrusive"}) {
     if (parser.IsGiven(option)) {
-      return Status::Usage(fmt::format("{} has no effect with --cpu, which records and looks at no mailboxes; run a second hangscope watch without --cpu for these", option));
+      return Status::Usage(
+          fmt::format("{} has no effect with --cpu, which records and looks at no mailboxes; run a "
+                      "second hangscope watch without --cpu for these",
+                      option));
     }
   }
   return {};
@@ -191,9 +212,12 @@ int WatchCommand(const std::vector<std::string>& words, const StartSignals& sign
   parser.Flag("--plain", &watch.plain);
   parser.Flag("--intrusive", &watch.intrusive);
   switch (parser.Parse(words)) {
-    case OptionParser::Outcome::kHelp: return kExitClean;
-    case OptionParser::Outcome::kError: return kExitUsage;
-    case OptionParser::Outcome::kGo: break;
+    case OptionParser::Outcome::kHelp:
+      return kExitClean;
+    case OptionParser::Outcome::kError:
+      return kExitUsage;
+    case OptionParser::Outcome::kGo:
+      break;
   }
   for (const auto resolve : {ResolveSources, ResolveTimes, ResolveSizes}) {
     if (const Status status = resolve(watch, &options); !status.ok()) {
@@ -201,7 +225,8 @@ int WatchCommand(const std::vector<std::string>& words, const StartSignals& sign
       return kExitUsage;
     }
   }
-  if (const Status status = CheckWithCpu(parser, cpu_words.cpu); !status.ok()) return CpuWatchStatus(status);
+  if (const Status status = CheckWithCpu(parser, cpu_words.cpu); !status.ok())
+    return CpuWatchStatus(status);
   if (cpu_words.cpu) return CpuWatchStatus(RunCpuWatch(watch, cpu_words, options, prefix, signals));
   if (auto without = cpu_words.Resolve(); !without.ok()) {
     PrintError(without.status().message());

@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "commands.h"
-#include "perf/perf_file.h"
 #include "options.h"
+#include "perf/perf_file.h"
 #include "process/linux_inspector.h"
 #include "why/why.h"
 #include "why/why_perf.h"
@@ -58,7 +58,8 @@ void SetScreen(int fd, WhyProcessOptions* options) {
   winsize size{};
   const bool known = ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 2;
   options->columns = known ? size.ws_col : kColumnsOfFiles;
-  if (known) options->lines = static_cast<size_t>(size.ws_row - 2);  // the command above it, the next prompt below
+  // the command above it, the next prompt below
+  if (known) options->lines = static_cast<size_t>(size.ws_row - 2);
 }
 
 // A number is a process, where there is no file of that name.
@@ -84,13 +85,17 @@ int Fail(const Status& status) {
 }
 
 // file:PATH, or PATH alone.
-std::string PathOf(const std::string& target) { return target.starts_with("file:") ? target.substr(5) : target; }
+std::string PathOf(const std::string& target) {
+  return target.starts_with("file:") ? target.substr(5) : target;
+}
 
 Result<size_t> ParseBranches(const std::string& text) {
   size_t branches = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), branches);
-  if (error == std::errc() && end == text.data() + text.size() && branches <= kMostBranches) return branches;
-  return Status::Usage(fmt::format("--branches '{}': a number up to {}; for example --branches 64", text, kMostBranches));
+  if (error == std::errc() && end == text.data() + text.size() && branches <= kMostBranches)
+    return branches;
+  return Status::Usage(fmt::format("--branches '{}': a number up to {}; for example --branches 64",
+                                   text, kMostBranches));
 }
 
 // Of a file, or a folder with files, that tell what they are.
@@ -99,7 +104,8 @@ std::optional<Result<WhyReport>> AskRecording(const WhyOptions& options, WhyPerf
   perf.path = PathOf(options.source.target);
   perf.trigger = TriggerOf(PosixFileSystem(), perf.path);
   if (IsPerfData(PosixFileSystem(), perf.path)) return AskWhyPerf(PosixFileSystem(), clock, perf);
-  if (IsSnapshot(PosixFileSystem(), options.source.target)) return AskWhySnapshot(PosixFileSystem(), clock, options, perf);
+  if (IsSnapshot(PosixFileSystem(), options.source.target))
+    return AskWhySnapshot(PosixFileSystem(), clock, options, perf);
   return std::nullopt;
 }
 
@@ -124,9 +130,12 @@ int WhyCommand(const std::vector<std::string>& words) {
   parser.Flag("--all", &process.all_threads);
   parser.Flag("--stacks", &process.all_stacks);
   switch (parser.Parse(words)) {
-    case OptionParser::Outcome::kHelp: return kExitClean;
-    case OptionParser::Outcome::kError: return kExitUsage;
-    case OptionParser::Outcome::kGo: break;
+    case OptionParser::Outcome::kHelp:
+      return kExitClean;
+    case OptionParser::Outcome::kError:
+      return kExitUsage;
+    case OptionParser::Outcome::kGo:
+      break;
   }
   if (options.source.target.empty()) {
     PrintError("no target given; for example hangscope why pid:4711");
@@ -139,7 +148,8 @@ int WhyCommand(const std::vector<std::string>& words) {
   }
   auto last_branches = ParseBranches(branches);
   if (!last_branches.ok()) return Fail(last_branches.status());
-  auto recorded = AskRecording(options, {"", options.stall, options.json, binaries, *last_branches});
+  auto recorded =
+      AskRecording(options, {"", options.stall, options.json, binaries, *last_branches});
   options.source.target = TargetOf(options.source.target);
   process.stop = !no_stop;
   SetScreen(STDOUT_FILENO, &process);

@@ -24,8 +24,14 @@ void CpuWords::AddTo(OptionParser* options) {
 Result<CpuRecordingOptions> CpuWords::Resolve() const {
   CpuRecordingOptions resolved;
   resolved.on = cpu;
-  const std::string other = all_cpus ? "--all-cpus" : call_stacks ? "--call-stacks" : !events.empty() ? "--event" : !size.empty() ? "--cpu-size" : !window.empty() ? "--window" : "";
-  if (!cpu && !other.empty()) return Status::Usage(fmt::format("{} is about what --cpu records, which is not given", other));
+  const std::string other = all_cpus          ? "--all-cpus"
+                            : call_stacks     ? "--call-stacks"
+                            : !events.empty() ? "--event"
+                            : !size.empty()   ? "--cpu-size"
+                            : !window.empty() ? "--window"
+                                              : "";
+  if (!cpu && !other.empty())
+    return Status::Usage(fmt::format("{} is about what --cpu records, which is not given", other));
   resolved.recorder.whole_machine = all_cpus;
   resolved.recorder.call_stacks = call_stacks;
   resolved.recorder.events = events;
@@ -33,7 +39,8 @@ Result<CpuRecordingOptions> CpuWords::Resolve() const {
     auto bytes = ParseSize("--cpu-size", size);
     if (!bytes.ok()) return bytes.status();
     if (*bytes < kLeastRing || *bytes > kLargestRing) {
-      return Status::Usage(fmt::format("--cpu-size '{}': 16K to 1G for each CPU; for example --cpu-size 4M", size));
+      return Status::Usage(
+          fmt::format("--cpu-size '{}': 16K to 1G for each CPU; for example --cpu-size 4M", size));
     }
     resolved.recorder.ring_bytes = *bytes;
   }

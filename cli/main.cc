@@ -69,7 +69,9 @@ int Dispatch(const std::vector<std::string>& words, const StartSignals& signals)
   if (command.empty()) {
     WriteAll(STDERR_FILENO, kHelp);
   } else {
-    PrintError("unknown command '" + command + "'; there are run, tee, ls, snap, cat, show, export, watch, why, report, set, doctor and cost (hangscope --help)");
+    PrintError("unknown command '" + command +
+               "'; there are run, tee, ls, snap, cat, show, export, watch, why, report, set, "
+               "doctor and cost (hangscope --help)");
   }
   return kExitUsage;
 }
@@ -78,7 +80,8 @@ int Dispatch(const std::vector<std::string>& words, const StartSignals& signals)
 }  // namespace hangscope::cli
 
 int main(int argc, char** argv) {
-  const hangscope::cli::StartSignals signals = hangscope::cli::TakeSignals();  // before anything else
+  // before anything else
+  const hangscope::cli::StartSignals signals = hangscope::cli::TakeSignals();
   hangscope::cli::FillStandardDescriptors();
   return hangscope::cli::Dispatch({argv + 1, argv + argc}, signals);
 }

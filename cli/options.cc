@@ -1,10 +1,10 @@
 #include "options.h"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 
@@ -41,9 +41,13 @@ bool WriteAll(int fd, std::string_view text) {
   return true;
 }
 
-void PrintError(const std::string& message) { WriteAll(STDERR_FILENO, "hangscope: error: " + message + "\n"); }
+void PrintError(const std::string& message) {
+  WriteAll(STDERR_FILENO, "hangscope: error: " + message + "\n");
+}
 
-void PrintNote(const std::string& message) { WriteAll(STDERR_FILENO, "hangscope: " + message + "\n"); }
+void PrintNote(const std::string& message) {
+  WriteAll(STDERR_FILENO, "hangscope: " + message + "\n");
+}
 
 struct OptionParser::Library {
   CLI::App app;
@@ -59,13 +63,21 @@ OptionParser::OptionParser(const std::string& command, const std::string& help)
 
 OptionParser::~OptionParser() = default;
 
-void OptionParser::Option(const std::string& names, std::string* target) { library_->app.add_option(names, *target); }
+void OptionParser::Option(const std::string& names, std::string* target) {
+  library_->app.add_option(names, *target);
+}
 void OptionParser::Options(const std::string& names, std::vector<std::string>* target) {
   library_->app.add_option(names, *target)->allow_extra_args(false);
 }
-void OptionParser::Flag(const std::string& names, bool* target) { library_->app.add_flag(names, *target); }
-void OptionParser::Positionals(const std::string& name, std::vector<std::string>* target) { library_->app.add_option(name, *target); }
-void OptionParser::Positional(const std::string& name, std::string* target) { library_->app.add_option(name, *target); }
+void OptionParser::Flag(const std::string& names, bool* target) {
+  library_->app.add_flag(names, *target);
+}
+void OptionParser::Positionals(const std::string& name, std::vector<std::string>* target) {
+  library_->app.add_option(name, *target);
+}
+void OptionParser::Positional(const std::string& name, std::string* target) {
+  library_->app.add_option(name, *target);
+}
 
 OptionParser::Outcome OptionParser::Parse(const std::vector<std::string>& words) {
   std::vector<std::string> reversed(words.rbegin(), words.rend());
@@ -73,7 +85,8 @@ OptionParser::Outcome OptionParser::Parse(const std::vector<std::string>& words)
     library_->app.parse(reversed);
   } catch (const CLI::ArgumentMismatch& error) {
     const std::string text = error.what();  // "--stall: 1 required TEXT missing"
-    PrintError(fmt::format("{} wants a value; see hangscope {} --help", text.substr(0, text.find(':')), command_));
+    PrintError(fmt::format("{} wants a value; see hangscope {} --help",
+                           text.substr(0, text.find(':')), command_));
     return Outcome::kError;
   } catch (const CLI::ParseError& error) {
     std::string message = error.what();
@@ -87,9 +100,10 @@ OptionParser::Outcome OptionParser::Parse(const std::vector<std::string>& words)
   }
   const auto extras = library_->app.remaining();
   if (extras.empty()) return Outcome::kGo;
-  PrintError(extras[0].starts_with("-")
-                 ? UnknownOption(library_->app, command_, extras[0])
-                 : fmt::format("unexpected argument '{}'; see hangscope {} --help", extras[0], command_));
+  PrintError(
+      extras[0].starts_with("-")
+          ? UnknownOption(library_->app, command_, extras[0])
+          : fmt::format("unexpected argument '{}'; see hangscope {} --help", extras[0], command_));
   return Outcome::kError;
 }
 

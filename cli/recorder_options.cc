@@ -19,13 +19,15 @@ Result<Compress> ParseCompress(const std::string& text) {
   if (text == "none") return Compress::kNone;
   if (text == "zstd") return Compress::kZstd;
   if (text == "auto") return Compress::kAuto;
-  return Status::Usage(fmt::format("--compress '{}': none, zstd or auto; for example --compress zstd", text));
+  return Status::Usage(
+      fmt::format("--compress '{}': none, zstd or auto; for example --compress zstd", text));
 }
 
 Result<uint64_t> ParseMemory(const std::string& text) {
   auto bytes = ParseSize("--memory", text);
   if (bytes.ok() && (*bytes < Stage::kSmallest || *bytes > Stage::kLargest)) {
-    return Status::Usage(fmt::format("--memory '{}': from 1M to {}; for example --memory 64M", text, FormatSize(Stage::kLargest)));
+    return Status::Usage(fmt::format("--memory '{}': from 1M to {}; for example --memory 64M", text,
+                                     FormatSize(Stage::kLargest)));
   }
   return bytes;
 }
@@ -34,7 +36,9 @@ Result<int> ParseMaxSnapshots(const std::string& text) {
   int number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || number < 1 || number > 9999) {
-    return Status::Usage(fmt::format("--max-snapshots '{}': a whole number from 1 to 9999; for example --max-snapshots 2", text));
+    return Status::Usage(fmt::format(
+        "--max-snapshots '{}': a whole number from 1 to 9999; for example --max-snapshots 2",
+        text));
   }
   return number;
 }
@@ -48,7 +52,9 @@ Status ResolveTriggers(const RecorderWords& words, ObserverOptions* observer) {
     observer->patterns = *patterns;
   }
   if (!words.trigger_rate.empty()) {
-    if (Status status = ParseTriggerRate("--trigger-rate", words.trigger_rate, &triggers); !status.ok()) return status;
+    if (Status status = ParseTriggerRate("--trigger-rate", words.trigger_rate, &triggers);
+        !status.ok())
+      return status;
   }
   if (!words.trigger_silence.empty()) {
     auto silence = ParseDuration("--trigger-silence", words.trigger_silence);
@@ -123,7 +129,8 @@ Status Resolve(const RecorderWords& words, size_t longest_name, Recorder* record
     recorder->place_rule = std::move(*rule);
   }
   if (!words.log.empty()) {
-    recorder->log_fd = open(words.log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
+    recorder->log_fd =
+        open(words.log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
     if (recorder->log_fd < 0) return Status::FromErrno(errno, "open", words.log);
   }
   recorder->observer.prefix = words.prefix;

@@ -8,9 +8,9 @@
 
 #include "base/status.h"
 #include "code/elf_image.h"
-#include "stream/place_rule.h"
 #include "options.h"
 #include "run/observer.h"
+#include "stream/place_rule.h"
 
 namespace hangscope::cli {
 

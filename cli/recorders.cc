@@ -1,7 +1,7 @@
 #include "recorders.h"
 
-#include "options.h"
 #include "control/control_folder.h"
+#include "options.h"
 
 namespace hangscope::cli {
 namespace {

@@ -30,7 +30,8 @@ StartSignals TakeSignals() {
   sigprocmask(SIG_BLOCK, nullptr, &signals.inherited_mask);
   sigemptyset(&signals.ours);
   for (const int number : {SIGUSR1, SIGUSR2, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
-    if (sigismember(&signals.inherited_mask, number) == 0 && !IsIgnored(number)) sigaddset(&signals.ours, number);
+    if (sigismember(&signals.inherited_mask, number) == 0 && !IsIgnored(number))
+      sigaddset(&signals.ours, number);
   }
   sigaddset(&signals.ours, SIGCHLD);
   sigset_t blocked = signals.ours;

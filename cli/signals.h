@@ -7,9 +7,9 @@
 namespace hangscope::cli {
 
 struct StartSignals {
-  sigset_t inherited_mask{};      // what the caller had; the child gets it
-  bool sigpipe_ignored = false;   // likewise
-  sigset_t ours{};                // those that are read from the signalfd
+  sigset_t inherited_mask{};     // what the caller had; the child gets it
+  bool sigpipe_ignored = false;  // likewise
+  sigset_t ours{};               // those that are read from the signalfd
 };
 
 // Blocks the signals, so that from here on none of them kills: they wait for the
@@ -26,8 +26,8 @@ void ReleaseSignals(const StartSignals& signals);
 // With SIGWINCH, which is blocked by this.
 StartSignals WithTerminalSize(StartSignals signals);
 
-// With SIGWINCH, SIGCONT and, unless the caller ignores it, SIGTSTP, which are blocked by this: whoever reads them
-// gives the terminal back before it stops.
+// With SIGWINCH, SIGCONT and, unless the caller ignores it, SIGTSTP, which are blocked by this:
+// whoever reads them gives the terminal back before it stops.
 StartSignals WithTerminalView(StartSignals signals);
 
 // A signalfd for `signals.ours`, or -1.

@@ -25,7 +25,8 @@ namespace {
 constexpr int kEscapeDelay_ms = 25;  // between the bytes of one key
 constexpr std::array<int, 5> kCrashes = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
-// What a signal handler gives the terminal back with: all prepared, as it may call nothing that allocates.
+// What a signal handler gives the terminal back with: all prepared, as it may call nothing that
+// allocates.
 struct Rescue {
   volatile sig_atomic_t armed = 0;
   termios modes{};
@@ -86,17 +87,28 @@ LiveKey KeyOf(wint_t code, bool function_key) {
   const auto is = [](Kind kind) { return LiveKey{kind, 0}; };
   if (function_key) {
     switch (code) {
-      case KEY_UP: return is(Kind::kUp);
-      case KEY_DOWN: return is(Kind::kDown);
-      case KEY_LEFT: return is(Kind::kLeft);
-      case KEY_RIGHT: return is(Kind::kRight);
-      case KEY_PPAGE: return is(Kind::kPageUp);
-      case KEY_NPAGE: return is(Kind::kPageDown);
-      case KEY_HOME: return is(Kind::kHome);
-      case KEY_END: return is(Kind::kEnd);
-      case KEY_ENTER: return is(Kind::kEnter);
-      case KEY_BACKSPACE: return is(Kind::kBackspace);
-      default: return is(Kind::kOther);
+      case KEY_UP:
+        return is(Kind::kUp);
+      case KEY_DOWN:
+        return is(Kind::kDown);
+      case KEY_LEFT:
+        return is(Kind::kLeft);
+      case KEY_RIGHT:
+        return is(Kind::kRight);
+      case KEY_PPAGE:
+        return is(Kind::kPageUp);
+      case KEY_NPAGE:
+        return is(Kind::kPageDown);
+      case KEY_HOME:
+        return is(Kind::kHome);
+      case KEY_END:
+        return is(Kind::kEnd);
+      case KEY_ENTER:
+        return is(Kind::kEnter);
+      case KEY_BACKSPACE:
+        return is(Kind::kBackspace);
+      default:
+        return is(Kind::kOther);
     }
   }
   if (code == '\n' || code == '\r') return is(Kind::kEnter);
@@ -223,7 +235,8 @@ void TerminalScreen::Continue() {
 
 void TerminalScreen::Resize() {
   winsize size{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 && size.ws_col > 0) resizeterm(size.ws_row, size.ws_col);
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 && size.ws_col > 0)
+    resizeterm(size.ws_row, size.ws_col);
   clearok(curscr, true);
 }
 
@@ -251,14 +264,22 @@ int TerminalScreen::Width(char32_t character) const {
 }
 
 int TerminalScreen::AttributesOf(LiveStyle style) const {
-  const auto colour = [&](short pair) { return library_->colours ? static_cast<int>(COLOR_PAIR(pair)) : 0; };
+  const auto colour = [&](short pair) {
+    return library_->colours ? static_cast<int>(COLOR_PAIR(pair)) : 0;
+  };
   switch (style) {
-    case LiveStyle::kPlain: return static_cast<int>(A_NORMAL);
-    case LiveStyle::kTitle: return static_cast<int>(A_BOLD);
-    case LiveStyle::kGood: return colour(1);
-    case LiveStyle::kBad: return colour(2) | static_cast<int>(A_BOLD);
-    case LiveStyle::kPaused: return colour(3);
-    case LiveStyle::kPicked: return static_cast<int>(A_REVERSE);
+    case LiveStyle::kPlain:
+      return static_cast<int>(A_NORMAL);
+    case LiveStyle::kTitle:
+      return static_cast<int>(A_BOLD);
+    case LiveStyle::kGood:
+      return colour(1);
+    case LiveStyle::kBad:
+      return colour(2) | static_cast<int>(A_BOLD);
+    case LiveStyle::kPaused:
+      return colour(3);
+    case LiveStyle::kPicked:
+      return static_cast<int>(A_REVERSE);
   }
   return 0;
 }

@@ -10,8 +10,8 @@
 
 namespace hangscope::cli {
 
-// Standard input and output are the terminal of this process, in its foreground, and TERM is one on which a cursor
-// can be moved.
+// Standard input and output are the terminal of this process, in its foreground, and TERM is one on
+// which a cursor can be moved.
 bool TerminalCanShow();
 
 // At most one at a time. SIGTSTP, SIGCONT and SIGWINCH are blocked by then.

@@ -17,7 +17,8 @@ constexpr size_t kMostSteps = 16;
 // Code at an address, without names.
 class CodeAt final : public CodeSource {
  public:
-  CodeAt(uint64_t begin, std::string_view bytes, int xlen) : begin_(begin), bytes_(bytes), xlen_(xlen) {}
+  CodeAt(uint64_t begin, std::string_view bytes, int xlen)
+      : begin_(begin), bytes_(bytes), xlen_(xlen) {}
 
   std::optional<uint32_t> InsnAt(uint64_t pc) override {
     Choices at(bytes_.substr(std::min<uint64_t>(pc - begin_, bytes_.size())));
@@ -64,7 +65,8 @@ void CheckBody(const std::vector<Step>& round, const std::vector<Step>& lead_in,
   FUZZ_REQUIRE(!round.empty() || body.kind == LoopBody::Kind::kUnknown);
   const bool narrow = code->xlen() == 32;
   for (const uint64_t address : body.polls) FUZZ_REQUIRE(!narrow || address >> 32 == 0);
-  for (const uint64_t address : StoredAddresses(round, *code)) FUZZ_REQUIRE(!narrow || address >> 32 == 0);
+  for (const uint64_t address : StoredAddresses(round, *code))
+    FUZZ_REQUIRE(!narrow || address >> 32 == 0);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// A core dump in a file, damaged in any way: what it says that it has can be read, and nothing else.
+// A core dump in a file, damaged in any way: what it says that it has can be read, and nothing
+// else.
 #include <algorithm>
 #include <string>
 
@@ -12,7 +13,8 @@ namespace {
 constexpr size_t kMostRanges = 64;
 
 void CheckRange(Target& target, const MemoryRange& range, uint64_t end_before) {
-  FUZZ_REQUIRE(range.size_bytes > 0 && range.begin >= end_before && range.size_bytes <= UINT64_MAX - range.begin);
+  FUZZ_REQUIRE(range.size_bytes > 0 && range.begin >= end_before &&
+               range.size_bytes <= UINT64_MAX - range.begin);
   std::string bytes(static_cast<size_t>(std::min<uint64_t>(range.size_bytes, 4096)), '\0');
   FUZZ_REQUIRE(target.Read(range.begin, bytes).ok());
   FUZZ_REQUIRE(target.Read(range.begin + range.size_bytes - bytes.size(), bytes).ok());

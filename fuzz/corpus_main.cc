@@ -1,6 +1,6 @@
 // usage: fuzz_corpus FUZZER FILE|FOLDER...
-// Gives each file to the fuzzer's entry point once, without libFuzzer. An input that breaks something
-// ends the program; the last name printed is its file's.
+// Gives each file to the fuzzer's entry point once, without libFuzzer. An input that breaks
+// something ends the program; the last name printed is its file's.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>

@@ -46,7 +46,8 @@ void AskForCosts(const ElfImage& image, std::string_view input) {
     auto marks = ReadCostMarks(bytes, image.xlen(), image.big_endian());
     FUZZ_REQUIRE(marks.ok() || !marks.status().message().empty());
     if (!marks.ok()) continue;
-    for (const auto& [name, code] : *marks) FUZZ_REQUIRE(code.begins.size() + code.ends.size() <= bytes.size() / 8);
+    for (const auto& [name, code] : *marks)
+      FUZZ_REQUIRE(code.begins.size() + code.ends.size() <= bytes.size() / 8);
   }
 }
 

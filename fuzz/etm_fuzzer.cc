@@ -1,16 +1,17 @@
-// Hardware instruction traces: what perf says of the tracer, its bytes, and code that may be anything.
+// Hardware instruction traces: what perf says of the tracer, its bytes, and code that may be
+// anything.
 //
-//   kind (below; + 16: raw bytes, + 32: with code), 6 bits of how many branches are wanted; a byte: how many of the
-//   next bytes are code; code; trace
+//   kind (below; + 16: raw bytes, + 32: with code), 6 bits of how many branches are wanted; a byte:
+//   how many of the next bytes are code; code; trace
 //
 // Of kind 5 the trace begins with AUXTRACE_INFO, its size in two bytes.
 #include <algorithm>
 #include <array>
 #include <string>
 
-#include "hwtrace/instruction_trace.h"
 #include "fakes/etm_bytes.h"
 #include "fuzz.h"
+#include "hwtrace/instruction_trace.h"
 
 namespace hangscope::fuzz {
 namespace {
@@ -26,12 +27,20 @@ std::string Body(const std::array<uint64_t, kWords>& words) {
 std::string Info(uint32_t kind, Choices* choices) {
   constexpr uint64_t kEtmV3 = 0x3030303030303030;
   switch (kind) {
-    case 0: return EtmV4Info(3);
-    case 1: return Body<15>({3, 1, 1, 0, 0x5050505050505050, 0, 8, 0, 0x10, 0x28000ea1, 0x4100fff0, 0x20001088, 0, 0xcc, 0x47705a13});
-    case 2: return Body<11>({3, 1, 1, 0, kEtmV3, 0, 4, 0x1000, 0x10, 0, 0x411cf311});
-    case 3: return Body<11>({3, 1, 1, 0, kEtmV3, 0, 4, 0x1000, 0x10, 0, 0x4114f250});
-    case 4: return Body<19>({1, 9, 1, 1, 500, 1, 1 << 10, 1 << 11, 1, 1, 1, 1 << 9, 0xf << 14, 4, 1, 2, 0, 0, 0});
-    default: return std::string(choices->TakeBytes(choices->Take<uint16_t>()));
+    case 0:
+      return EtmV4Info(3);
+    case 1:
+      return Body<15>({3, 1, 1, 0, 0x5050505050505050, 0, 8, 0, 0x10, 0x28000ea1, 0x4100fff0,
+                       0x20001088, 0, 0xcc, 0x47705a13});
+    case 2:
+      return Body<11>({3, 1, 1, 0, kEtmV3, 0, 4, 0x1000, 0x10, 0, 0x411cf311});
+    case 3:
+      return Body<11>({3, 1, 1, 0, kEtmV3, 0, 4, 0x1000, 0x10, 0, 0x4114f250});
+    case 4:
+      return Body<19>(
+          {1, 9, 1, 1, 500, 1, 1 << 10, 1 << 11, 1, 1, 1, 1 << 9, 0xf << 14, 4, 1, 2, 0, 0, 0});
+    default:
+      return std::string(choices->TakeBytes(choices->Take<uint16_t>()));
   }
 }
 
@@ -47,9 +56,11 @@ void Check(const TraceSummary& summary, std::string_view bytes, const TraceDecod
   FUZZ_REQUIRE(summary.last_branches.size() <= options.last_branches);
   FUZZ_REQUIRE(summary.discontinuities.size() <= 2 * options.most_discontinuities);
   FUZZ_REQUIRE(summary.branches <= summary.instructions);
-  FUZZ_REQUIRE(summary.instructions_known == (options.read_code != nullptr) || summary.packets == 0);
+  FUZZ_REQUIRE(summary.instructions_known == (options.read_code != nullptr) ||
+               summary.packets == 0);
   for (const Discontinuity& one : summary.discontinuities) FUZZ_REQUIRE(one.offset <= bytes.size());
-  for (size_t i = 1; i < summary.times.size(); ++i) FUZZ_REQUIRE(summary.times[i].time >= summary.times[i - 1].time);
+  for (size_t i = 1; i < summary.times.size(); ++i)
+    FUZZ_REQUIRE(summary.times[i].time >= summary.times[i - 1].time);
   uint64_t packets = 0;
   for (const auto& [kind, count] : summary.packet_kinds) packets += count;
   FUZZ_REQUIRE(packets == summary.packets);
@@ -65,7 +76,10 @@ void FuzzEtm(std::string_view input) {
   options.raw = (flags & 16) != 0;
   options.most_discontinuities = kMostDiscontinuities;
   options.last_branches = flags >> 6;
-  if ((flags & 32) != 0) options.read_code = [&](uint64_t address, std::span<char> bytes) { return ReadAgain(code, address, bytes); };
+  if ((flags & 32) != 0)
+    options.read_code = [&](uint64_t address, std::span<char> bytes) {
+      return ReadAgain(code, address, bytes);
+    };
   const std::string info = Info(flags & 15, &choices);
   auto trace = OpenInstructionTrace(info, 0, flags << 14);
   FUZZ_REQUIRE(trace.ok() || !trace.status().message().empty());

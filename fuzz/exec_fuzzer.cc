@@ -18,7 +18,8 @@ void CheckStatus(const Status& status) {
 void CheckRanges(Target& target) {
   uint64_t end = 0;
   for (const MemoryRange& range : target.ranges()) {
-    FUZZ_REQUIRE(range.begin >= end && range.size_bytes > 0 && range.size_bytes <= UINT64_MAX - range.begin);
+    FUZZ_REQUIRE(range.begin >= end && range.size_bytes > 0 &&
+                 range.size_bytes <= UINT64_MAX - range.begin);
     end = range.begin + range.size_bytes;
   }
   char byte = 0;
@@ -27,19 +28,23 @@ void CheckRanges(Target& target) {
 
 }  // namespace
 
-// The first byte: how many bytes come at once, less one. Turns are divided by a byte 0xff; the last one goes on.
+// The first byte: how many bytes come at once, less one. Turns are divided by a byte 0xff; the last
+// one goes on.
 void FuzzExec(std::string_view input) {
   if (input.empty()) return;
   Choices choices(input.substr(1));
   std::vector<std::string> turns;
   while (!choices.empty() && turns.size() < 16) turns.emplace_back(choices.TakeUntil('\xff'));
   const size_t piece = 1 + static_cast<uint8_t>(input[0]);
-  auto target = ExecTarget::Open("the helper", std::make_unique<FakeChannel>(std::move(turns), piece), kSecond, [] { return ""; });
+  auto target =
+      ExecTarget::Open("the helper", std::make_unique<FakeChannel>(std::move(turns), piece),
+                       kSecond, [] { return ""; });
   CheckStatus(target.status());
   if (!target.ok()) return;
   CheckRanges(**target);
   const uint64_t begin = (*target)->ranges()[0].begin;
-  std::string bytes(static_cast<size_t>(std::min<uint64_t>((*target)->ranges()[0].size_bytes, 32)), 'x');
+  std::string bytes(static_cast<size_t>(std::min<uint64_t>((*target)->ranges()[0].size_bytes, 32)),
+                    'x');
   for (int i = 0; i < 3; ++i) {
     CheckStatus((*target)->Read(begin, bytes));
     (void)(*target)->life();

@@ -21,9 +21,8 @@ std::span<const Fuzzer> Fuzzers() {
   static constexpr Fuzzer kFuzzers[] = {
       {"catalog", FuzzCatalog}, {"code", FuzzCode},   {"core", FuzzCore},   {"elf", FuzzElf},
       {"etm", FuzzEtm},         {"exec", FuzzExec},   {"gdb", FuzzGdb},     {"log", FuzzLog},
-      {"perf", FuzzPerf},       {"ring", FuzzRing},
-      {"scope", FuzzScope},     {"trace", FuzzTrace}, {"units", FuzzUnits},
-      {"watch", FuzzWatch},
+      {"perf", FuzzPerf},       {"ring", FuzzRing},   {"scope", FuzzScope}, {"trace", FuzzTrace},
+      {"units", FuzzUnits},     {"watch", FuzzWatch},
   };
   return kFuzzers;
 }

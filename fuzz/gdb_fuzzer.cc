@@ -24,18 +24,24 @@ std::string WithChecksums(std::string_view bytes) {
   return fixed + std::string(bytes);
 }
 
-void CheckStatus(const Status& status) { FUZZ_REQUIRE(status.ok() || (!status.message().empty() && status.message().size() < 1000)); }
+void CheckStatus(const Status& status) {
+  FUZZ_REQUIRE(status.ok() || (!status.message().empty() && status.message().size() < 1000));
+}
 
 }  // namespace
 
-// The first byte: bit 0, checksums are made right; the others, how many bytes come at once, less one.
+// The first byte: bit 0, checksums are made right; the others, how many bytes come at once, less
+// one.
 void FuzzGdb(std::string_view input) {
   if (input.empty()) return;
   const auto how = static_cast<uint8_t>(input[0]);
   std::string script(input.substr(1));
   if ((how & 1) != 0) script = WithChecksums(script);
-  if (const auto data = ExpandGdbPacket(script)) FUZZ_REQUIRE(data->size() <= GdbPacketReader::kLongest);
-  auto target = GdbTarget::Open("the server", std::make_unique<FakeChannel>(std::vector<std::string>{"", script}, 1 + (how >> 1)), kSecond);
+  if (const auto data = ExpandGdbPacket(script))
+    FUZZ_REQUIRE(data->size() <= GdbPacketReader::kLongest);
+  auto target = GdbTarget::Open(
+      "the server",
+      std::make_unique<FakeChannel>(std::vector<std::string>{"", script}, 1 + (how >> 1)), kSecond);
   CheckStatus(target.status());
   if (!target.ok()) return;
   std::string bytes(300, '\0');

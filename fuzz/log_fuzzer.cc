@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "base/utf8.h"
+#include "fuzz.h"
 #include "stream/log_line.h"
 #include "stream/log_reader.h"
 #include "stream/place_rule.h"
-#include "fuzz.h"
 
 namespace hangscope::fuzz {
 namespace {
@@ -17,7 +17,8 @@ namespace {
 constexpr size_t kLongestPattern = 64;
 
 bool HasControls(std::string_view text) {
-  return std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
 void CheckLine(std::string_view line) {
@@ -65,14 +66,16 @@ void FuzzLog(std::string_view input) {
   const auto choice = choices.Take<uint8_t>();
   std::unique_ptr<PlaceRule> rule;
   if ((choice & 1) != 0) {
-    auto compiled = PlaceRule::Compile(std::string(choices.TakeUntil('\n').substr(0, kLongestPattern)));
+    auto compiled =
+        PlaceRule::Compile(std::string(choices.TakeUntil('\n').substr(0, kLongestPattern)));
     FUZZ_REQUIRE(compiled.ok() || !compiled.status().message().empty());
     if (compiled.ok()) rule = std::move(*compiled);
   }
   const std::string_view text = choices.rest();
   for (Choices lines(text); !lines.empty();) CheckLine(lines.TakeUntil('\n'));
   if (rule != nullptr) CheckRule(*rule, text);
-  FUZZ_REQUIRE(Read(text, rule.get(), text.size() + 1) == Read(text, rule.get(), 1 + (choice >> 1)));
+  FUZZ_REQUIRE(Read(text, rule.get(), text.size() + 1) ==
+               Read(text, rule.get(), 1 + (choice >> 1)));
 }
 
 }  // namespace hangscope::fuzz

@@ -1,6 +1,7 @@
 // usage: fuzz_seeds DATA ELF FOLDER
 // Writes inputs to begin with into FOLDER/FUZZER/: tiny rings, lines of the traces and logs in DATA
-// (tests/data), some units, a few loops, mailboxes, recordings of perf, and a small program from ELF.
+// (tests/data), some units, a few loops, mailboxes, recordings of perf, and a small program from
+// ELF.
 #include <zstd.h>
 
 #include <filesystem>
@@ -9,12 +10,12 @@
 #include <iterator>
 #include <string>
 
-#include "ring/ring_store.h"
 #include "fakes/etm_bytes.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_file_system.h"
 #include "fakes/perf_story.h"
 #include "fakes/watch_image.h"
+#include "ring/ring_store.h"
 #include "ring_image.h"
 
 namespace {
@@ -54,10 +55,14 @@ std::vector<Part> PartsOf(const FakeFileSystem& disk, bool later) {
   for (const auto& [path, bytes] : disk.Save()) {
     const std::string suffix = path.substr(std::string(fuzz::kRingPrefix).size() + 1);
     Part part{PartKind::kPlain, later, 0, bytes};
-    if (suffix == "index") part.kind = PartKind::kIndex;
-    else if (suffix == "tail") part.kind = PartKind::kTail;
-    else if (suffix == "current") continue;
-    else part.segment = static_cast<uint8_t>(std::stoi(suffix));
+    if (suffix == "index")
+      part.kind = PartKind::kIndex;
+    else if (suffix == "tail")
+      part.kind = PartKind::kTail;
+    else if (suffix == "current")
+      continue;
+    else
+      part.segment = static_cast<uint8_t>(std::stoi(suffix));
     if (suffix.ends_with(".zst")) part.kind = PartKind::kZstd;
     parts.push_back(part);
   }
@@ -66,7 +71,8 @@ std::vector<Part> PartsOf(const FakeFileSystem& disk, bool later) {
 
 std::string SomeText(uint64_t begin, size_t count) {
   std::string text;
-  for (uint64_t line = begin; text.size() < count; ++line) text += "line " + std::to_string(line) + "\n";
+  for (uint64_t line = begin; text.size() < count; ++line)
+    text += "line " + std::to_string(line) + "\n";
   return text;
 }
 
@@ -109,33 +115,47 @@ void WriteRings() {
 
 void WriteTraces(const fs::path& data) {
   for (const char* name : {"gvsoc-hang", "qemu-exec-3hart-hang", "spike-3hart-hang"}) {
-    Write("trace", name, "\x0f" + Lines(Unpacked(ReadAll(data / (std::string(name) + ".log.zst"))), 8));
+    Write("trace", name,
+          "\x0f" + Lines(Unpacked(ReadAll(data / (std::string(name) + ".log.zst"))), 8));
   }
   Write("trace", "qemu-cpu",
         "\x21Trace 0: 0x7efc37e00ac0 [00000000/80000032/00109003/ff000200] main\n"
-        " pc       80000032\n mhartid  00000000\n x0/zero  00000000 x1/ra    80000010 x2/sp    80004000 x3/gp    00000000\n"
+        " pc       80000032\n mhartid  00000000\n x0/zero  00000000 x1/ra    80000010 x2/sp    "
+        "80004000 x3/gp    00000000\n"
         "Linking TBs 0x7f00 [80000032] index 0 -> 0x7f08 [80000040]\n"
         "Stopped execution of TB chain before 0x7efc37e00ac0 [80000032] main\n");
   Write("trace", "qemu-in-asm",
-        "\x31----------------\nIN: main\nPriv: 3; Virt: 0\n0x80000008:  4501              mv                      a0,zero\n"
+        "\x31----------------\nIN: main\nPriv: 3; Virt: 0\n0x80000008:  4501              mv       "
+        "               a0,zero\n"
         "0x8000000a:  00000297          auipc                   t0,0\n");
   Write("trace", "spike-log",
-        "\x03" "core   0: 0x80000036 (0x00028023) sb      zero, 0(t0)\ncore   0: 3 0x80000036 (0x00028023) mem 0x8000019c 0x00\n"
+        "\x03"
+        "core   0: 0x80000036 (0x00028023) sb      zero, 0(t0)\ncore   0: 3 0x80000036 "
+        "(0x00028023) mem 0x8000019c 0x00\n"
         "core   1: >>>>  main\ncore   1: exception trap_store_access_fault, epc 0x80000036\n");
   Write("trace", "gvsoc-long",
-        "\x05" "400000: 4: [\033[34m/soc/host/insn\033[0m] func:12 M 0000000000001000 auipc t0, 0x0 t0=0000000000001000 PA:00001000\n"
-        "20300000ps 203 M 0000000080000036 0000000000028023 sb x0,0(x5)   x5:0000000080000135 PA:0000000080000135\n");
+        "\x05"
+        "400000: 4: [\033[34m/soc/host/insn\033[0m] func:12 M 0000000000001000 auipc t0, 0x0 "
+        "t0=0000000000001000 PA:00001000\n"
+        "20300000ps 203 M 0000000080000036 0000000000028023 sb x0,0(x5)   x5:0000000080000135 "
+        "PA:0000000080000135\n");
 }
 
 void WriteLogs(const fs::path& data) {
   for (const char* name : {"boot-retry-hang", "runner-hang", "cores-hang"}) {
-    Write("log", name, std::string(1, '\0') + Lines(ReadAll(data / (std::string(name) + ".log")), 6));
+    Write("log", name,
+          std::string(1, '\0') + Lines(ReadAll(data / (std::string(name) + ".log")), 6));
   }
-  Write("log", "rule", "\x11" "core (?P<core>\\d+).*state=(?P<place>\\w+)\ncore 0: state=idle 12\ncore 1: state=busy\n");
+  Write("log", "rule",
+        "\x11"
+        "core (?P<core>\\d+).*state=(?P<place>\\w+)\ncore 0: state=idle 12\ncore 1: state=busy\n");
   Write("log", "times",
-        std::string(1, '\x08') + "[   12.345678] eth0: no link, retry 3\n2026-11-21T12:31:54.518Z job 3f2a9c41 12.5 %\n"
-        "I (12345) wifi: up\nI1121 12:31:54.518123 9 a.cc:1] x\nFri Nov 21 12:31:54 2026 x\n21/Nov/2026:12:31:54 +0000 GET\n"
-        "@ 12300 ns: tick\n1732191114.25 0xdead 123e4567-e89b-12d3-a456-426614174000\n\033[1mbold\033[0m 10 %\r20 %\r30 %\n");
+        std::string(1, '\x08') +
+            "[   12.345678] eth0: no link, retry 3\n2026-11-21T12:31:54.518Z job 3f2a9c41 12.5 %\n"
+            "I (12345) wifi: up\nI1121 12:31:54.518123 9 a.cc:1] x\nFri Nov 21 12:31:54 2026 "
+            "x\n21/Nov/2026:12:31:54 +0000 GET\n"
+            "@ 12300 ns: tick\n1732191114.25 0xdead "
+            "123e4567-e89b-12d3-a456-426614174000\n\033[1mbold\033[0m 10 %\r20 %\r30 %\n");
 }
 
 void WriteUnits() {
@@ -148,34 +168,61 @@ void WriteUnits() {
 
 // What debug servers and helpers answer, in order.
 void WriteAnswers() {
-  Write("gdb", "reads", "\x81" "+$PacketSize=400;QStartNoAckMode+#00+$0* #00+$4f*\"4b#00+$OK#9a+$E14#b9");
-  Write("gdb", "damaged", "\x06" "+$PacketSize=40#a6+$61#00$61#97-+$}\x03#a0");
-  const std::string hello = "hangscope-probe 1\nrange 0x1000 32\nscope 0x1008\nmost 16\nready\n\xff";
-  Write("exec", "reads", "\x05" + hello + "ok 16\n0123456789abcdef\xff" "ok 16\nfedcba9876543210\xff" "live\n\xff" "ok 0\n\xff" "ok 0\n");
-  Write("exec", "errors", "\xff" + hello + "error no such thing\n\xff" "dead\n\xff" "error read only\n\xff" "ok 7\n");
+  Write("gdb", "reads",
+        "\x81"
+        "+$PacketSize=400;QStartNoAckMode+#00+$0* #00+$4f*\"4b#00+$OK#9a+$E14#b9");
+  Write("gdb", "damaged",
+        "\x06"
+        "+$PacketSize=40#a6+$61#00$61#97-+$}\x03#a0");
+  const std::string hello =
+      "hangscope-probe 1\nrange 0x1000 32\nscope 0x1008\nmost 16\nready\n\xff";
+  Write("exec", "reads",
+        "\x05" + hello +
+            "ok 16\n0123456789abcdef\xff"
+            "ok 16\nfedcba9876543210\xff"
+            "live\n\xff"
+            "ok 0\n\xff"
+            "ok 0\n");
+  Write("exec", "errors",
+        "\xff" + hello +
+            "error no such thing\n\xff"
+            "dead\n\xff"
+            "error read only\n\xff"
+            "ok 7\n");
 }
 
 // A known run over its code, each tracer: in frames, raw, recorded.
 void WriteHardwareTraces(const fs::path& data) {
   const std::string code(reinterpret_cast<const char*>(kA64Code), sizeof kA64Code);
-  const auto write = [&](const std::string& name, int flags, const std::string& its_code, const std::string& trace) {
-    Write("etm", name, std::string(1, static_cast<char>(flags)) + static_cast<char>(its_code.size()) + its_code + trace);
+  const auto write = [&](const std::string& name, int flags, const std::string& its_code,
+                         const std::string& trace) {
+    Write("etm", name,
+          std::string(1, static_cast<char>(flags)) + static_cast<char>(its_code.size()) + its_code +
+              trace);
   };
   const std::string old_sync = std::string(5, '\0') + '\x80';
   write("frames", 0xe0, code, Framed(0x10, A64Run()) + Framed(0x12, A64Run()));
   write("raw", 0xf0, code, A64Run());
   write("ete", 0xf1, code, A64Run());
-  write("ptm", 0xf2, code, old_sync + std::string("\x08\0\x80\0\0\x21\x84\xa4\x41\x02\x42\x01", 12));
+  write("ptm", 0xf2, code,
+        old_sync + std::string("\x08\0\x80\0\0\x21\x84\xa4\x41\x02\x42\x01", 12));
   write("etmv3", 0xf3, code, old_sync + std::string("\x08\x21\0\x80\0\0\x94\x42\x81\x01\x84", 11));
   write("recorded", 0x00, "", ReadAll(data / "coresight/thread.aux"));
   const std::string info = ReadAll(data / "coresight/thread.info");
-  write("info", 0x05, "", std::string{static_cast<char>(info.size()), static_cast<char>(info.size() >> 8)} + info + ReadAll(data / "coresight/thread.aux"));
+  write("info", 0x05, "",
+        std::string{static_cast<char>(info.size()), static_cast<char>(info.size() >> 8)} + info +
+            ReadAll(data / "coresight/thread.aux"));
   // PSB, TSC, MODE.Exec, PSBEND; TIP.PGE, TNT, MTC, TIP, OVF, FUP, TIP.PGD.
   std::string pt;
   for (int i = 0; i < 8; ++i) pt += "\x02\x82";
   pt += std::string("\x19\x10\x20\0\0\0\0\0\x99\x01\x02\x23", 12);
-  pt += std::string("\x71\0\x10\0\0\0\0\x1a\x59\x03\x6d\x10\x10\0\0\0\0\x02\xf3\x7d\x11\x10\0\0\0\0\x01", 27);
-  write("intel-pt", 0xe4, std::string("\x31\xc0\xff\xc0\x83\xf8\x03\x75\xf9\xe8\x08\0\0\0\xff\xe2\x90\xeb\xfe\xcc\xcc\xcc\xc3\x90", 24), pt);
+  pt += std::string(
+      "\x71\0\x10\0\0\0\0\x1a\x59\x03\x6d\x10\x10\0\0\0\0\x02\xf3\x7d\x11\x10\0\0\0\0\x01", 27);
+  write("intel-pt", 0xe4,
+        std::string("\x31\xc0\xff\xc0\x83\xf8\x03\x75\xf9\xe8\x08\0\0\0\xff\xe2\x90\xeb\xfe\xcc\xcc"
+                    "\xcc\xc3\x90",
+                    24),
+        pt);
 }
 
 // Two segments that touch, one apart, in both widths and orders; the words of headers by hand.
@@ -184,23 +231,29 @@ void WriteCores() {
     for (const bool big : {false, true}) {
       std::string core;
       const auto put = [&](uint64_t value, int bytes) {
-        for (int i = 0; i < bytes; ++i) core.push_back(static_cast<char>(value >> 8 * (big ? bytes - 1 - i : i)));
+        for (int i = 0; i < bytes; ++i)
+          core.push_back(static_cast<char>(value >> 8 * (big ? bytes - 1 - i : i)));
       };
       const int word = wide ? 8 : 4;
       const int header_bytes = wide ? 64 : 52;
       const int entry_bytes = wide ? 56 : 32;
-      core = std::string("\177ELF") + (wide ? '\2' : '\1') + (big ? '\2' : '\1') + '\1' + std::string(9, '\0');
-      put(4, 2), put(243, 2), put(1, 4), put(0, word), put(static_cast<uint64_t>(header_bytes), word), put(0, word), put(0, 4);
-      for (const int field : {header_bytes, entry_bytes, 3, 0, 0, 0}) put(static_cast<uint64_t>(field), 2);
+      core = std::string("\177ELF") + (wide ? '\2' : '\1') + (big ? '\2' : '\1') + '\1' +
+             std::string(9, '\0');
+      put(4, 2), put(243, 2), put(1, 4), put(0, word),
+          put(static_cast<uint64_t>(header_bytes), word), put(0, word), put(0, 4);
+      for (const int field : {header_bytes, entry_bytes, 3, 0, 0, 0})
+        put(static_cast<uint64_t>(field), 2);
       const auto data = static_cast<uint64_t>(header_bytes + 3 * entry_bytes);
-      for (const auto& [at, address] : {std::pair<uint64_t, uint64_t>{0, 0x1000}, {16, 0x1010}, {32, 0x8000}}) {
+      for (const auto& [at, address] :
+           {std::pair<uint64_t, uint64_t>{0, 0x1000}, {16, 0x1010}, {32, 0x8000}}) {
         put(1, 4);
         if (wide) put(6, 4);
         put(data + at, word), put(address, word), put(address, word), put(16, word), put(16, word);
         if (!wide) put(6, 4);
         put(1, word);
       }
-      Write("core", std::string(big ? "big" : "little") + (wide ? "64" : "32"), core + std::string(48, 'x'));
+      Write("core", std::string(big ? "big" : "little") + (wide ? "64" : "32"),
+            core + std::string(48, 'x'));
     }
   }
 }
@@ -211,15 +264,18 @@ void WriteLoops() {
     std::string input(1, static_cast<char>(wide));
     const uint64_t begin = 0x80000000;
     input.append(reinterpret_cast<const char*>(&begin), 8);
-    input += std::string("\0\x01\x01\0", 4);  // no lead-in; one step, a block at the first instruction
-    for (const uint32_t word : code) input.append(reinterpret_cast<const char*>(&word), (word & 3) == 3 ? 4 : 2);
+    // no lead-in; one step, a block at the first instruction
+    input += std::string("\0\x01\x01\0", 4);
+    for (const uint32_t word : code)
+      input.append(reinterpret_cast<const char*>(&word), (word & 3) == 3 ? 4 : 2);
     Write("code", name, input);
   };
-  loop("spin", false, {0x0002a303, 0xfe030ee3});                         // lw t1,0(t0); beqz t1,.-4
-  loop("count", true, {0x00130313, 0x00639463, 0xff9ff06f});             // addi t1,t1,1; bne; j
+  loop("spin", false, {0x0002a303, 0xfe030ee3});              // lw t1,0(t0); beqz t1,.-4
+  loop("count", true, {0x00130313, 0x00639463, 0xff9ff06f});  // addi t1,t1,1; bne; j
   loop("atomic", true, {0x1005a52f, 0x18c5a52f, 0x00c5a52f, 0xc0102573, 0xff1ff06f});
   loop("compressed", false, {0x4501, 0x4108, 0xc10c, 0xdd75});
-  loop("csr", false, {0x30047073, 0x34202573, 0x00b50533, 0x02b50533, 0x0000100f, 0x10500073, 0xfe9ff06f});
+  loop("csr", false,
+       {0x30047073, 0x34202573, 0x00b50533, 0x02b50533, 0x0000100f, 0x10500073, 0xfe9ff06f});
 }
 
 // Two cores that wait for each other, one with a fault, tasks; checks that fit, and some changes.
@@ -244,12 +300,14 @@ void WriteWatches() {
     image.TaskWaits(1, 8, HANGSCOPE_RESOURCE_EXCLUSIVE, 6, 7);
     image.PutRunning(0, 7);
     const std::string name = order == ByteOrder::kLittle ? "little" : "big";
-    Write("watch", "live-" + name, "\x11" + std::string("abcdefghijklmnop", 16) + image.target.memory);
+    Write("watch", "live-" + name,
+          "\x11" + std::string("abcdefghijklmnop", 16) + image.target.memory);
     Write("watch", "dead-" + name, "\x03" + image.target.memory);
   }
 }
 
-// Two threads, one asleep in a call, with a trace that is truncated, twice there and partly missing.
+// Two threads, one asleep in a call, with a trace that is truncated, twice there and partly
+// missing.
 void WritePerfFiles() {
   PerfStory story;
   story.Comm(7, "sleeper");

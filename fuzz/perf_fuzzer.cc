@@ -1,21 +1,23 @@
-// A perf.data in any form, as hangscope why and export read it: through and through, and what they say of it.
+// A perf.data in any form, as hangscope why and export read it: through and through, and what they
+// say of it.
 #include <string>
 
 #include "base/utf8.h"
-#include "perf/perf_file.h"
-#include "perf/tracepoint_format.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_file_system.h"
 #include "fuzz.h"
+#include "perf/perf_file.h"
+#include "perf/tracepoint_format.h"
 #include "trace/trace_of_cpus.h"
-#include "why/why_perf.h"
 #include "trace_check.h"
+#include "why/why_perf.h"
 
 namespace hangscope::fuzz {
 namespace {
 
 bool PointsInto(std::string_view whole, std::string_view part) {
-  return part.empty() || (part.data() >= whole.data() && part.data() + part.size() <= whole.data() + whole.size());
+  return part.empty() ||
+         (part.data() >= whole.data() && part.data() + part.size() <= whole.data() + whole.size());
 }
 
 // Each record's parts are its own; how many there are.
@@ -32,7 +34,8 @@ uint64_t ReadThrough(PerfFile& file, size_t file_bytes) {
   FUZZ_REQUIRE(status.ok());
   for (const AuxTrace& trace : file.aux()) {
     FUZZ_REQUIRE(trace.bytes <= file_bytes && trace.file_offset <= file_bytes - trace.bytes);
-    FUZZ_REQUIRE(file.ReadAux(trace, 0, 64).value_or("?").size() == std::min<uint64_t>(trace.bytes, 64));
+    FUZZ_REQUIRE(file.ReadAux(trace, 0, 64).value_or("?").size() ==
+                 std::min<uint64_t>(trace.bytes, 64));
   }
   return records;
 }

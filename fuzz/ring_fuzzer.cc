@@ -4,12 +4,12 @@
 #include <map>
 
 #include "base/units.h"
-#include "ring/block_reader.h"
-#include "ring/ring_store.h"
-#include "ring/history.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_file_system.h"
 #include "fuzz.h"
+#include "ring/block_reader.h"
+#include "ring/history.h"
+#include "ring/ring_store.h"
 #include "ring_image.h"
 
 namespace hangscope::fuzz {
@@ -23,7 +23,8 @@ constexpr size_t kScriptSteps = 64;
 size_t MostEvents(size_t bytes) {
   const size_t slots = bytes / sizeof(IndexSlot) + 1;
   const size_t frames = bytes / sizeof(FrameHead) + 1;
-  return kScriptSteps + 8 * slots + 2 * bytes / kLargestLimit + frames * (3 + (64u << 20) / kLargestLimit);
+  return kScriptSteps + 8 * slots + 2 * bytes / kLargestLimit +
+         frames * (3 + (64u << 20) / kLargestLimit);
 }
 
 // One call of Next: what comes follows what came.
@@ -74,10 +75,14 @@ uint64_t Drain(BlockReader* reader, size_t most_events) {
 
 uint64_t SomeOffset(Choices* choices, const BlockReader& reader) {
   switch (choices->UpTo(3)) {
-    case 0: return reader.begin_offset() + choices->Take<int8_t>();
-    case 1: return reader.end_offset() + choices->Take<int8_t>();
-    case 2: return reader.position() + choices->Take<int16_t>();
-    default: return choices->Take<uint64_t>();
+    case 0:
+      return reader.begin_offset() + choices->Take<int8_t>();
+    case 1:
+      return reader.end_offset() + choices->Take<int8_t>();
+    case 2:
+      return reader.position() + choices->Take<int16_t>();
+    default:
+      return choices->Take<uint64_t>();
   }
 }
 
@@ -85,13 +90,27 @@ void ReadAsTheScriptSays(const RingImage& ring, FakeFileSystem* disk, BlockReade
   Choices choices(ring.script);
   for (size_t step = 0; step < kScriptSteps && !choices.empty(); ++step) {
     switch (choices.UpTo(7)) {
-      case 0: CheckedNext(reader, 1); break;
-      case 1: CheckedNext(reader, 1 + choices.Take<uint8_t>()); break;
-      case 2: CheckedNext(reader, 1 + choices.Take<uint16_t>()); break;
-      case 3: reader->Seek(SomeOffset(&choices, *reader)); break;
-      case 4: (void)reader->TimeOf(SomeOffset(&choices, *reader)); break;
-      case 5: CheckWindow(reader); break;
-      case 6: (void)reader->Refresh().ok(); break;
+      case 0:
+        CheckedNext(reader, 1);
+        break;
+      case 1:
+        CheckedNext(reader, 1 + choices.Take<uint8_t>());
+        break;
+      case 2:
+        CheckedNext(reader, 1 + choices.Take<uint16_t>());
+        break;
+      case 3:
+        reader->Seek(SomeOffset(&choices, *reader));
+        break;
+      case 4:
+        (void)reader->TimeOf(SomeOffset(&choices, *reader));
+        break;
+      case 5:
+        CheckWindow(reader);
+        break;
+      case 6:
+        (void)reader->Refresh().ok();
+        break;
       default:
         for (const auto& [path, bytes] : ring.later) {
           if (disk->Exists(path)) disk->BytesOf(path) = bytes;
@@ -150,7 +169,8 @@ void ResumeRing(const RingImage& ring) {
   auto store = RingStore::Resume(disk, clock, kRingPrefix);
   if (!store.ok()) return;
   Choices choices(ring.script);
-  for (int i = 0; i < 4; ++i) CheckedAppend(store->get(), choices.Take<uint8_t>(), clock.Monotonic());
+  for (int i = 0; i < 4; ++i)
+    CheckedAppend(store->get(), choices.Take<uint8_t>(), clock.Monotonic());
   (*store)->Lose(choices.Take<uint8_t>(), 0);
   clock.Advance(kSecond);
   CheckedAppend(store->get(), 700, clock.Monotonic());

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstring>
 
-#include "ring/ring_format.h"
 #include "fuzz.h"
+#include "ring/ring_format.h"
 
 namespace hangscope::fuzz {
 namespace {
@@ -28,16 +28,22 @@ void SealIndex(std::string* index) {
   std::memcpy(&header, index->data(), std::min(index->size(), sizeof header));
   Seal<IndexHeader>(index, 0);
   Seal<IndexTail>(index, kTailAt);
-  for (uint32_t k = 0; k < header.segment_count && SlotAt(k) < index->size(); ++k) Seal<IndexSlot>(index, SlotAt(k));
+  for (uint32_t k = 0; k < header.segment_count && SlotAt(k) < index->size(); ++k)
+    Seal<IndexSlot>(index, SlotAt(k));
 }
 
 std::string PathOf(const Part& part) {
   switch (part.kind) {
-    case PartKind::kIndex: return IndexPath(kRingPrefix);
-    case PartKind::kPlain: return SegmentPath(kRingPrefix, part.segment, Encoding::kPlain);
-    case PartKind::kZstd: return SegmentPath(kRingPrefix, part.segment, Encoding::kZstd);
-    case PartKind::kTail: return TailPath(kRingPrefix);
-    case PartKind::kScript: break;
+    case PartKind::kIndex:
+      return IndexPath(kRingPrefix);
+    case PartKind::kPlain:
+      return SegmentPath(kRingPrefix, part.segment, Encoding::kPlain);
+    case PartKind::kZstd:
+      return SegmentPath(kRingPrefix, part.segment, Encoding::kZstd);
+    case PartKind::kTail:
+      return TailPath(kRingPrefix);
+    case PartKind::kScript:
+      break;
   }
   return {};
 }
@@ -83,7 +89,9 @@ size_t RingImage::bytes() const {
 RingImage MakeRing(std::string_view input) {
   RingImage ring;
   for (const Part& part : ParseParts(input)) {
-    std::string& bytes = part.kind == PartKind::kScript ? ring.script : (part.later ? ring.later : ring.files)[PathOf(part)];
+    std::string& bytes = part.kind == PartKind::kScript
+                             ? ring.script
+                             : (part.later ? ring.later : ring.files)[PathOf(part)];
     bytes += part.bytes;
   }
   for (auto* some : {&ring.files, &ring.later}) {

@@ -23,14 +23,19 @@ uint64_t NumberAt(const std::string& bytes, size_t at) {
 
 // Another number of the same file, one near it, or one at the edge of something.
 uint64_t SomeNumber(const std::string& bytes, uint64_t old, Random* random) {
-  constexpr uint64_t kEdges[] = {0, 1, 2, 32, 64, 255, 4096, 65535, 65536, UINT32_MAX, 1ull << 32,
-                                 1ull << 40, 1ull << 60, 1ull << 62, 1ull << 63, UINT64_MAX};
+  constexpr uint64_t kEdges[] = {
+      0,     1,          2,          32,         64,         255,        4096,       65535,
+      65536, UINT32_MAX, 1ull << 32, 1ull << 40, 1ull << 60, 1ull << 62, 1ull << 63, UINT64_MAX};
   const uint64_t near = (*random)() % 17 - 8;
   switch ((*random)() % 4) {
-    case 0: return kEdges[(*random)() % std::size(kEdges)] + (near & 1);
-    case 1: return old + near;
-    case 2: return NumberAt(bytes, (*random)() % (bytes.size() / 8) * 8) + near;
-    default: return old ^ uint64_t{1} << (*random)() % 64;
+    case 0:
+      return kEdges[(*random)() % std::size(kEdges)] + (near & 1);
+    case 1:
+      return old + near;
+    case 2:
+      return NumberAt(bytes, (*random)() % (bytes.size() / 8) * 8) + near;
+    default:
+      return old ^ uint64_t { 1 } << (*random)() % 64;
   }
 }
 
@@ -53,14 +58,26 @@ void Mutate(std::vector<Part>* parts, size_t room, Random* random) {
   Part& part = (*parts)[(*random)() % parts->size()];
   const bool records = part.kind == PartKind::kIndex || part.kind == PartKind::kZstd;
   switch ((*random)() % 16) {
-    case 0: part.later = !part.later; break;
-    case 1: part.segment = static_cast<uint8_t>((*random)() % 5); break;
-    case 2: part.kind = static_cast<PartKind>((*random)() % kPartKinds); break;
-    case 3: if (part.bytes.size() <= room) parts->push_back(Part(part)); break;
-    case 4: if (parts->size() > 1) parts->erase(parts->begin() + (&part - parts->data())); break;
+    case 0:
+      part.later = !part.later;
+      break;
+    case 1:
+      part.segment = static_cast<uint8_t>((*random)() % 5);
+      break;
+    case 2:
+      part.kind = static_cast<PartKind>((*random)() % kPartKinds);
+      break;
+    case 3:
+      if (part.bytes.size() <= room) parts->push_back(Part(part));
+      break;
+    case 4:
+      if (parts->size() > 1) parts->erase(parts->begin() + (&part - parts->data()));
+      break;
     default:
-      if (records && part.bytes.size() >= 8 && (*random)() % 4 != 0) MutateNumber(&part.bytes, random);
-      else if (room > 0 || !part.bytes.empty()) MutateBytes(&part.bytes, room);
+      if (records && part.bytes.size() >= 8 && (*random)() % 4 != 0)
+        MutateNumber(&part.bytes, random);
+      else if (room > 0 || !part.bytes.empty())
+        MutateBytes(&part.bytes, room);
       break;
   }
 }
@@ -74,7 +91,8 @@ size_t Put(const std::string& input, uint8_t* data, size_t max_size) {
 }  // namespace
 }  // namespace hangscope::fuzz
 
-extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
+                                          unsigned seed) {
   using namespace hangscope::fuzz;
   Random random(seed);
   std::vector<Part> parts = ParseParts({reinterpret_cast<const char*>(data), size});
@@ -84,8 +102,9 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
 }
 
 // Parts of two rings, by turns.
-extern "C" size_t LLVMFuzzerCustomCrossOver(const uint8_t* first, size_t first_size, const uint8_t* second,
-                                            size_t second_size, uint8_t* out, size_t max_size, unsigned seed) {
+extern "C" size_t LLVMFuzzerCustomCrossOver(const uint8_t* first, size_t first_size,
+                                            const uint8_t* second, size_t second_size, uint8_t* out,
+                                            size_t max_size, unsigned seed) {
   using namespace hangscope::fuzz;
   Random random(seed);
   std::vector<Part> parts = ParseParts({reinterpret_cast<const char*>(first), first_size});
@@ -94,8 +113,10 @@ extern "C" size_t LLVMFuzzerCustomCrossOver(const uint8_t* first, size_t first_s
     const auto same = std::find_if(parts.begin(), parts.end(), [&](const Part& p) {
       return p.kind == part.kind && p.segment == part.segment && p.later == part.later;
     });
-    if (same != parts.end() && random() % 4 != 0) *same = std::move(part);
-    else parts.push_back(std::move(part));
+    if (same != parts.end() && random() % 4 != 0)
+      *same = std::move(part);
+    else
+      parts.push_back(std::move(part));
   }
   return Put(JoinParts(parts), out, max_size);
 }

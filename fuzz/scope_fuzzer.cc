@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <string>
 
-#include "scope/event_reader.h"
-#include "scope/scope_catalog.h"
-#include "scope/scope_text.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_target.h"
 #include "fuzz.h"
 #include "hangscope/abi/scope.h"
+#include "scope/event_reader.h"
+#include "scope/scope_catalog.h"
+#include "scope/scope_text.h"
 #include "target/hex_dump.h"
 #include "trace/trace_of_scope.h"
 #include "trace_check.h"
@@ -24,8 +24,10 @@ void Sign(std::string* image) {
   if (image->size() < sizeof(hangscope_header)) return;
   const bool big = (*image)[0] == 'g';
   uint32_t check = HANGSCOPE_CHECK_SEED;
-  for (size_t i = 0; i < HANGSCOPE_CHECKED_BYTES; ++i) check = (check ^ static_cast<uint8_t>((*image)[i])) * HANGSCOPE_CHECK_PRIME;
-  for (size_t i = 0; i < 4; ++i) (*image)[188 + i] = static_cast<char>(check >> 8 * (big ? 3 - i : i));
+  for (size_t i = 0; i < HANGSCOPE_CHECKED_BYTES; ++i)
+    check = (check ^ static_cast<uint8_t>((*image)[i])) * HANGSCOPE_CHECK_PRIME;
+  for (size_t i = 0; i < 4; ++i)
+    (*image)[188 + i] = static_cast<char>(check >> 8 * (big ? 3 - i : i));
 }
 
 void ReadCore(const ScopeReader& scope, uint32_t core, bool follow) {
@@ -37,7 +39,8 @@ void ReadCore(const ScopeReader& scope, uint32_t core, bool follow) {
   while (const auto item = reader.Next()) {
     if (const auto* event = std::get_if<ScopeEvent>(&*item)) {
       ++events;
-      FUZZ_REQUIRE(event->parameter_count <= ScopeEvent::kMostParameters && event->id > 0 && event->id < 2048);
+      FUZZ_REQUIRE(event->parameter_count <= ScopeEvent::kMostParameters && event->id > 0 &&
+                   event->id < 2048);
       FUZZ_REQUIRE(ScopeEventText(*event, scope.layout(), catalog).ends_with('\n'));
       FUZZ_REQUIRE(ScopeEventJson(*event, scope.layout(), catalog).ends_with("}\n"));
     } else {
@@ -47,7 +50,8 @@ void ReadCore(const ScopeReader& scope, uint32_t core, bool follow) {
   }
   const EventCounts counts = reader.core().counts;
   FUZZ_REQUIRE(counts.returned == events && counts.pending == 0);
-  FUZZ_REQUIRE(counts.emitted == counts.returned + counts.overwritten + counts.torn + counts.refused + counts.unread);
+  FUZZ_REQUIRE(counts.emitted ==
+               counts.returned + counts.overwritten + counts.torn + counts.refused + counts.unread);
   (void)ScopeCoreText(reader.core());
   (void)ScopeCoreJson(reader.core());
 }
@@ -56,7 +60,8 @@ void ReadAll(Target& target, bool follow) {
   auto scope = ScopeReader::Open(target, std::nullopt);
   FUZZ_REQUIRE(scope.ok() || !scope.status().message().empty());
   if (!scope.ok()) return;
-  for (uint32_t core = 0; core < std::min(kMostCores, scope->layout().core_count); ++core) ReadCore(*scope, core, follow);
+  for (uint32_t core = 0; core < std::min(kMostCores, scope->layout().core_count); ++core)
+    ReadCore(*scope, core, follow);
   std::vector<Corruption> corruptions;
   const auto tasks = scope->ReadTasks(&corruptions);
   FUZZ_REQUIRE(tasks.ok());

@@ -32,7 +32,8 @@ class TraceCheck {
     FUZZ_REQUIRE(source_.end().events == events_ && source_.end().losses == losses_);
     FUZZ_REQUIRE(writer.End(source_.end()).ok());
     std::set<std::string> names;
-    for (const TraceEventKind& kind : source_.head().kinds) FUZZ_REQUIRE(names.insert(kind.name).second);
+    for (const TraceEventKind& kind : source_.head().kinds)
+      FUZZ_REQUIRE(names.insert(kind.name).second);
   }
 
  private:
@@ -65,10 +66,13 @@ void CheckTrace(const Open& open) {
     FakeFileSystem files;
     auto file = files.Open("out", FileSystem::Mode::kCreate);
     std::unique_ptr<TraceWriter> writer;
-    if (json) writer = std::make_unique<TraceJsonWriter>(**file);
-    else writer = std::make_unique<TraceTextWriter>(**file);
+    if (json)
+      writer = std::make_unique<TraceJsonWriter>(**file);
+    else
+      writer = std::make_unique<TraceTextWriter>(**file);
     TraceCheck(*source).WriteAll(*writer);
-    for (const char byte : files.BytesOf("out")) FUZZ_REQUIRE(byte == '\n' || static_cast<uint8_t>(byte) >= 0x20);
+    for (const char byte : files.BytesOf("out"))
+      FUZZ_REQUIRE(byte == '\n' || static_cast<uint8_t>(byte) >= 0x20);
   }
 }
 

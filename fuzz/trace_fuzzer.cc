@@ -4,22 +4,24 @@
 #include <tuple>
 #include <vector>
 
-#include "stream/step_reader.h"
-#include "stream/trace_line.h"
 #include "fuzz.h"
 #include "stream/program_code.h"
+#include "stream/step_reader.h"
+#include "stream/trace_line.h"
 
 namespace hangscope::fuzz {
 namespace {
 
 // Views into the line, or of nothing.
 bool PointsInto(std::string_view line, std::string_view view) {
-  return view.empty() || (view.data() >= line.data() && view.data() + view.size() <= line.data() + line.size());
+  return view.empty() ||
+         (view.data() >= line.data() && view.data() + view.size() <= line.data() + line.size());
 }
 
 void CheckLine(std::string_view text) {
   const TraceLine line = ParseTraceLine(text);
-  for (const std::string_view view : {line.core_path, line.mnemonic, line.function}) FUZZ_REQUIRE(PointsInto(text, view));
+  for (const std::string_view view : {line.core_path, line.mnemonic, line.function})
+    FUZZ_REQUIRE(PointsInto(text, view));
   const bool other = line.kind == TraceLine::Kind::kOther;
   FUZZ_REQUIRE(other == (line.format == TraceFormat::kNone));
   if (line.kind == TraceLine::Kind::kCode) FUZZ_REQUIRE(line.has_bits);
@@ -34,7 +36,8 @@ struct Reading {
 
   explicit Reading(StepReader::Learn learn)
       : reader(&cores, learn, [this](uint32_t core, const Step& step) {
-          steps.emplace_back(core, step.pc, step.offset, step.has_values ? step.values : 0, step.has_values, step.starts_block);
+          steps.emplace_back(core, step.pc, step.offset, step.has_values ? step.values : 0,
+                             step.has_values, step.starts_block);
         }) {}
 };
 

@@ -1,7 +1,7 @@
 // Sizes and durations as users type them, and the rings that are planned from them.
 #include "base/units.h"
-#include "ring/ring_format.h"
 #include "fuzz.h"
+#include "ring/ring_format.h"
 
 namespace hangscope::fuzz {
 namespace {
@@ -12,7 +12,8 @@ void CheckPlan(const RingGeometry& plan, size_t name_bytes) {
   FUZZ_REQUIRE(plan.reserve_bytes >= 1 && plan.reserve_bytes <= plan.segment_bytes);
   FUZZ_REQUIRE(plan.compress == Compress::kNone || plan.block_bytes >= 1);
   const uint64_t links = 2 * name_bytes;
-  const uint64_t sum = plan.index_bytes() + plan.block_bytes + links + plan.segment_bytes * plan.segment_count;
+  const uint64_t sum =
+      plan.index_bytes() + plan.block_bytes + links + plan.segment_bytes * plan.segment_count;
   FUZZ_REQUIRE(sum <= plan.bound_bytes);
   FUZZ_REQUIRE(sum >= plan.bound_bytes / 100 * 90);
 }

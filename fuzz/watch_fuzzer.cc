@@ -1,14 +1,14 @@
-// A scope with mailboxes, damaged in any way: what is read of it is followed over some looks, between
-// which bytes change, and everything that is found gets its names.
+// A scope with mailboxes, damaged in any way: what is read of it is followed over some looks,
+// between which bytes change, and everything that is found gets its names.
 #include <algorithm>
 #include <string>
 
-#include "scope/scope_catalog.h"
-#include "scope/watch_names.h"
-#include "scope/watch_reader.h"
 #include "fakes/fake_target.h"
 #include "fuzz.h"
 #include "hangscope/abi/watch.h"
+#include "scope/scope_catalog.h"
+#include "scope/watch_names.h"
+#include "scope/watch_reader.h"
 #include "scope/watcher.h"
 
 namespace hangscope::fuzz {
@@ -19,15 +19,19 @@ constexpr uint32_t kMostNodes = 64;
 constexpr size_t kChangeBytes = 4;  // of the input: where (3), what (1)
 constexpr size_t kMostChanges = 16;
 
-uint32_t Load(const std::string& image, size_t at, bool big) { return Load32(image.data() + at, big ? ByteOrder::kBig : ByteOrder::kLittle); }
+uint32_t Load(const std::string& image, size_t at, bool big) {
+  return Load32(image.data() + at, big ? ByteOrder::kBig : ByteOrder::kLittle);
+}
 
 void Store(std::string* image, size_t at, uint32_t value, bool big) {
-  for (size_t i = 0; i < 4; ++i) (*image)[at + i] = static_cast<char>(value >> 8 * (big ? 3 - i : i));
+  for (size_t i = 0; i < 4; ++i)
+    (*image)[at + i] = static_cast<char>(value >> 8 * (big ? 3 - i : i));
 }
 
 uint32_t Fnv(const std::string& image, size_t begin, size_t end) {
   uint32_t check = HANGSCOPE_CHECK_SEED;
-  for (size_t i = begin; i < end; ++i) check = (check ^ static_cast<uint8_t>(image[i])) * HANGSCOPE_CHECK_PRIME;
+  for (size_t i = begin; i < end; ++i)
+    check = (check ^ static_cast<uint8_t>(image[i])) * HANGSCOPE_CHECK_PRIME;
   return check;
 }
 
@@ -37,7 +41,8 @@ void Sign(std::string* image) {
   const bool big = (*image)[0] == 'g';
   Store(image, offsetof(hangscope_header, check), Fnv(*image, 0, HANGSCOPE_CHECKED_BYTES), big);
   const uint64_t watch_at = Load(*image, offsetof(hangscope_header, watch_at), big);
-  if (watch_at < sizeof(hangscope_header) || watch_at + sizeof(hangscope_watch) > image->size()) return;
+  if (watch_at < sizeof(hangscope_header) || watch_at + sizeof(hangscope_watch) > image->size())
+    return;
   Store(image, watch_at, Fnv(*image, watch_at + 4, watch_at + HANGSCOPE_WATCH_CHECKED_BYTES), big);
 }
 
@@ -45,7 +50,9 @@ class Source final : public WatchSource {
  public:
   explicit Source(WatchReader& reader) : reader_(reader) {}
   Result<std::vector<ClaimRow>> Claims() override { return reader_.ReadClaims(); }
-  Result<CoreDetail> Detail(uint32_t core) override { return reader_.ReadDetail(core, &corruptions); }
+  Result<CoreDetail> Detail(uint32_t core) override {
+    return reader_.ReadDetail(core, &corruptions);
+  }
   Result<uint64_t> Emitted(uint32_t core) override { return uint64_t{core}; }
 
   std::vector<Corruption> corruptions;
@@ -55,7 +62,9 @@ class Source final : public WatchSource {
 };
 
 void RequirePrintable(const std::string& text) {
-  FUZZ_REQUIRE(std::none_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }));
+  FUZZ_REQUIRE(std::none_of(text.begin(), text.end(), [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+  }));
 }
 
 void NameAll(const WatchNames& names, const Watcher& watcher, const WatchSample& sample) {
@@ -72,7 +81,9 @@ void NameAll(const WatchNames& names, const Watcher& watcher, const WatchSample&
     FUZZ_REQUIRE(!finding.subjects.empty() || finding.kind == FindingKind::kCorrupt);
     for (const auto* list : {&finding.subjects, &finding.partners, &finding.victims}) {
       for (const WatchSubject& subject : *list) {
-        FUZZ_REQUIRE(subject.index < (subject.kind == WatchSubject::Kind::kCore ? sample.cores.size() : sample.tasks.size()));
+        FUZZ_REQUIRE(subject.index < (subject.kind == WatchSubject::Kind::kCore
+                                          ? sample.cores.size()
+                                          : sample.tasks.size()));
       }
     }
     if (finding.kind == FindingKind::kFault) RequirePrintable(names.Fault(finding.fault));
@@ -96,14 +107,20 @@ void Follow(FakeTarget& target, WatchReader& reader, std::string_view changes, b
   if (auto nodes = reader.ReadNodes(&corruptions); nodes.ok()) names.SetCores({}, nodes.value());
   for (size_t look = 0; look <= kMostChanges; ++look) {
     if (!reader.Poll(&sample).ok()) return;
-    const auto wrong = static_cast<size_t>(std::count_if(sample.cores.begin(), sample.cores.end(), [](const CoreSample& core) { return core.corrupt; }));
+    const auto wrong =
+        static_cast<size_t>(std::count_if(sample.cores.begin(), sample.cores.end(),
+                                          [](const CoreSample& core) { return core.corrupt; }));
     FUZZ_REQUIRE(sample.corruptions.size() >= wrong);
     sample.target_time = look;
-    if (dead) watcher.SeeDead(sample, now, source);
-    else watcher.See(sample, now, source);
+    if (dead)
+      watcher.SeeDead(sample, now, source);
+    else
+      watcher.See(sample, now, source);
     NameAll(names, watcher, sample);
     if (changes.size() < kChangeBytes) break;
-    const size_t at = static_cast<uint8_t>(changes[0]) | static_cast<size_t>(static_cast<uint8_t>(changes[1])) << 8 | static_cast<size_t>(static_cast<uint8_t>(changes[2])) << 16;
+    const size_t at = static_cast<uint8_t>(changes[0]) |
+                      static_cast<size_t>(static_cast<uint8_t>(changes[1])) << 8 |
+                      static_cast<size_t>(static_cast<uint8_t>(changes[2])) << 16;
     if (!target.memory.empty()) target.memory[at % target.memory.size()] = changes[3];
     changes.remove_prefix(kChangeBytes);
     now += kSecond;
@@ -112,13 +129,14 @@ void Follow(FakeTarget& target, WatchReader& reader, std::string_view changes, b
 
 }  // namespace
 
-// The first byte: bit 0, checks are made to fit; bit 1, it is dead; bits 2 to 5, how many changes (4 bytes
-// each) stand before the image.
+// The first byte: bit 0, checks are made to fit; bit 1, it is dead; bits 2 to 5, how many changes
+// (4 bytes each) stand before the image.
 void FuzzWatch(std::string_view input) {
   if (input.empty()) return;
   const int how = input[0];
   input.remove_prefix(1);
-  const std::string_view changes = input.substr(0, std::min<size_t>(input.size(), static_cast<size_t>(how >> 2 & 15) * kChangeBytes));
+  const std::string_view changes = input.substr(
+      0, std::min<size_t>(input.size(), static_cast<size_t>(how >> 2 & 15) * kChangeBytes));
   std::string bytes(input.substr(changes.size()));
   if ((how & 1) != 0) Sign(&bytes);
   FakeTarget target(std::move(bytes));
@@ -130,8 +148,10 @@ void FuzzWatch(std::string_view input) {
   std::vector<Corruption> corruptions;
   WatchSample sample;
   FUZZ_REQUIRE(reader->Poll(&sample).ok() && sample.cores.size() == scope->layout().core_count);
-  FUZZ_REQUIRE(reader->ReadSwitches().ok() && reader->ReadClaims().ok() && reader->ReadNodes(&corruptions).ok());
-  for (uint32_t core = 0; core < scope->layout().core_count; ++core) FUZZ_REQUIRE(reader->ReadDetail(core, &corruptions).ok() == (reader->layout().details_at != 0));
+  FUZZ_REQUIRE(reader->ReadSwitches().ok() && reader->ReadClaims().ok() &&
+               reader->ReadNodes(&corruptions).ok());
+  for (uint32_t core = 0; core < scope->layout().core_count; ++core)
+    FUZZ_REQUIRE(reader->ReadDetail(core, &corruptions).ok() == (reader->layout().details_at != 0));
   for (uint32_t node = 0; node < std::min(kMostNodes, reader->layout().node_count); ++node) {
     FUZZ_REQUIRE(reader->ReadDebugRing(node, sample).ok());
   }

@@ -2,18 +2,19 @@
 // stores, and how often the piece was entered. `hangscope cost` loads it, but it needs nothing of
 // hangscope:
 //
-//   qemu-system-riscv32 ... -plugin hangscope_count.so,fd=5,range=0:0x80000100:0x8000013c,begin=1:...
+//   qemu-system-riscv32 ...
+//       -plugin hangscope_count.so,fd=5,range=0:0x80000100:0x8000013c,begin=1:...
 //
-// fd=N             an open descriptor, to which go JSON Lines: one when the plugin is loaded, and when
-//                  QEMU ends (by itself, SIGTERM or SIGINT) one for each piece and hart, then
+// fd=N             an open descriptor, to which go JSON Lines: one when the plugin is loaded, and
+//                  when QEMU ends (by itself, SIGTERM or SIGINT) one for each piece and hart, then
 //                  {"type":"end"}
-// range=P:A:B      what lies at the addresses from A to before B is of the piece P, 0 to 63; entered by
-//                  executing A. What it calls lies elsewhere and does not count
+// range=P:A:B      what lies at the addresses from A to before B is of the piece P, 0 to 63;
+//                  entered by executing A. What it calls lies elsewhere and does not count
 // begin=P:A        whatever a hart executes from A on is of the piece P, wherever it lies, until
 // end=P:A          it comes to this address. Both may be given for several addresses
 //
-// Numbers are those of C. An instruction that is begun and ends in a trap counts. An AMO counts as one
-// store and no load, and so does a store-conditional, whether it stores or not.
+// Numbers are those of C. An instruction that is begun and ends in a trap counts. An AMO counts as
+// one store and no load, and so does a store-conditional, whether it stores or not.
 //
 // Exact under multi-threaded TCG: each hart has counters of its own, on cache lines of its own, and
 // only its own thread writes them.
@@ -62,8 +63,8 @@ struct Site {
   bool writes_atomically;
 
   bool operator==(const Site& other) const {
-    return covering == other.covering && firsts == other.firsts && begins == other.begins && ends == other.ends &&
-           writes_atomically == other.writes_atomically;
+    return covering == other.covering && firsts == other.firsts && begins == other.begins &&
+           ends == other.ends && writes_atomically == other.writes_atomically;
   }
 };
 
@@ -88,14 +89,16 @@ void Increment(uint64_t& counter) {
 uint64_t Read(const uint64_t& counter) { return __atomic_load_n(&counter, __ATOMIC_RELAXED); }
 
 void IncrementEach(Hart& hart, Set pieces, uint64_t Counters::*counter) {
-  for (; pieces != 0; pieces &= pieces - 1) Increment(hart.pieces[__builtin_ctzll(pieces)].*counter);
+  for (; pieces != 0; pieces &= pieces - 1)
+    Increment(hart.pieces[__builtin_ctzll(pieces)].*counter);
 }
 
 // Before the instruction is executed.
 void OnInstruction(unsigned number, void* data) {
   const Site& site = *static_cast<const Site*>(data);
   Hart& hart = harts[number];
-  hart.inside = (hart.inside & ~site.ends) | site.begins;  // where a copy of the code ends, the next may begin
+  // where a copy of the code ends, the next may begin
+  hart.inside = (hart.inside & ~site.ends) | site.begins;
   const Set pieces = site.covering | hart.inside;
   if (pieces == 0) return;
   IncrementEach(hart, pieces, &Counters::instructions);
@@ -176,7 +179,8 @@ void Watch(qemu_plugin_insn* instruction) {
   if (kept == nullptr) abort();  // there are not as many combinations of 64 pieces in one program
   qemu_plugin_register_vcpu_insn_exec_cb(instruction, OnInstruction, QEMU_PLUGIN_CB_NO_REGS, kept);
   // RW, for the filter of QEMU 7.2 is wrong: W lets loads through, R lets through stores alone.
-  qemu_plugin_register_vcpu_mem_cb(instruction, OnAccess, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW, kept);
+  qemu_plugin_register_vcpu_mem_cb(instruction, OnAccess, QEMU_PLUGIN_CB_NO_REGS,
+                                   QEMU_PLUGIN_MEM_RW, kept);
 }
 
 void OnTranslation(qemu_plugin_id_t, qemu_plugin_tb* block) {
@@ -189,10 +193,12 @@ void OnExit(qemu_plugin_id_t, void*) {
     for (unsigned number = 0; number < hart_count; ++number) {
       const Counters& own = harts[number].pieces[piece];
       dprintf(out_fd,
-              "{\"type\":\"count\",\"piece\":%u,\"hart\":%u,\"entered\":%llu,\"instructions\":%llu,\"loads\":%llu,"
+              "{\"type\":\"count\",\"piece\":%u,\"hart\":%u,\"entered\":%llu,\"instructions\":%llu,"
+              "\"loads\":%llu,"
               "\"stores\":%llu}\n",
               piece, number, static_cast<unsigned long long>(Read(own.entered)),
-              static_cast<unsigned long long>(Read(own.instructions)), static_cast<unsigned long long>(Read(own.loads)),
+              static_cast<unsigned long long>(Read(own.instructions)),
+              static_cast<unsigned long long>(Read(own.loads)),
               static_cast<unsigned long long>(Read(own.stores)));
     }
   }
@@ -213,8 +219,11 @@ bool ParsePlace(const char* text, Place::Kind kind) {
   Place& place = places[place_count];
   place.kind = kind;
   const bool is_range = kind == Place::kRange;
-  if (!ParseNumber(&text, ':', &place.piece) || !ParseNumber(&text, is_range ? ':' : '\0', &place.first)) return false;
-  if (is_range && !(ParseNumber(&text, '\0', &place.behind) && place.first < place.behind)) return false;
+  if (!ParseNumber(&text, ':', &place.piece) ||
+      !ParseNumber(&text, is_range ? ':' : '\0', &place.first))
+    return false;
+  if (is_range && !(ParseNumber(&text, '\0', &place.behind) && place.first < place.behind))
+    return false;
   if (place.piece >= kMostPieces) return false;
   if (place.piece >= piece_count) piece_count = static_cast<unsigned>(place.piece) + 1;
   has_marks |= !is_range;
@@ -246,16 +255,18 @@ int qemu_plugin_version = 1;
 int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info, int argc, char** argv) {
   if (!info->system_emulation) return Refuse("this is no emulator of a system");
   for (int i = 0; i < argc; ++i) {
-    if (!ParseArgument(argv[i])) return Refuse("the arguments are fd=N, range=PIECE:FROM:TO, begin=PIECE:AT, end=PIECE:AT");
+    if (!ParseArgument(argv[i]))
+      return Refuse("the arguments are fd=N, range=PIECE:FROM:TO, begin=PIECE:AT, end=PIECE:AT");
   }
-  if (out_fd < 0 || place_count == 0) return Refuse("fd=N and one piece of code are needed at least");
+  if (out_fd < 0 || place_count == 0)
+    return Refuse("fd=N and one piece of code are needed at least");
   is_riscv = strncmp(info->target_name, "riscv", 5) == 0;
   hart_count = static_cast<unsigned>(info->system.max_vcpus);
   harts = static_cast<Hart*>(aligned_alloc(alignof(Hart), sizeof(Hart) * hart_count));
   if (harts == nullptr) return Refuse("no memory");
   memset(static_cast<void*>(harts), 0, sizeof(Hart) * hart_count);
-  dprintf(out_fd, "{\"type\":\"loaded\",\"target\":\"%s\",\"harts\":%u,\"api\":[%d,%d]}\n", info->target_name, hart_count,
-          info->version.min, info->version.cur);
+  dprintf(out_fd, "{\"type\":\"loaded\",\"target\":\"%s\",\"harts\":%u,\"api\":[%d,%d]}\n",
+          info->target_name, hart_count, info->version.min, info->version.cur);
   qemu_plugin_register_vcpu_tb_trans_cb(id, OnTranslation);
   qemu_plugin_register_atexit_cb(id, OnExit, nullptr);
   return 0;

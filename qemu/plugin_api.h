@@ -34,13 +34,15 @@ enum qemu_plugin_mem_rw { QEMU_PLUGIN_MEM_RW = 3 };
 
 typedef void (*qemu_plugin_udata_cb_t)(qemu_plugin_id_t, void*);
 typedef void (*qemu_plugin_vcpu_udata_cb_t)(unsigned vcpu, void*);
-typedef void (*qemu_plugin_vcpu_mem_cb_t)(unsigned vcpu, qemu_plugin_meminfo_t, uint64_t address, void*);
+typedef void (*qemu_plugin_vcpu_mem_cb_t)(unsigned vcpu, qemu_plugin_meminfo_t, uint64_t address,
+                                          void*);
 typedef void (*qemu_plugin_vcpu_tb_trans_cb_t)(qemu_plugin_id_t, qemu_plugin_tb*);
 
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t, qemu_plugin_vcpu_tb_trans_cb_t);
-void qemu_plugin_register_vcpu_insn_exec_cb(qemu_plugin_insn*, qemu_plugin_vcpu_udata_cb_t, qemu_plugin_cb_flags, void*);
-void qemu_plugin_register_vcpu_mem_cb(qemu_plugin_insn*, qemu_plugin_vcpu_mem_cb_t, qemu_plugin_cb_flags,
-                                      qemu_plugin_mem_rw, void*);
+void qemu_plugin_register_vcpu_insn_exec_cb(qemu_plugin_insn*, qemu_plugin_vcpu_udata_cb_t,
+                                            qemu_plugin_cb_flags, void*);
+void qemu_plugin_register_vcpu_mem_cb(qemu_plugin_insn*, qemu_plugin_vcpu_mem_cb_t,
+                                      qemu_plugin_cb_flags, qemu_plugin_mem_rw, void*);
 void qemu_plugin_register_atexit_cb(qemu_plugin_id_t, qemu_plugin_udata_cb_t, void*);
 size_t qemu_plugin_tb_n_insns(const qemu_plugin_tb*);
 qemu_plugin_insn* qemu_plugin_tb_get_insn(const qemu_plugin_tb*, size_t);
@@ -50,7 +52,8 @@ bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t);
 
 // What a plugin exports.
 __attribute__((visibility("default"))) extern int qemu_plugin_version;
-__attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t, const qemu_info_t*, int argc, char** argv);
+__attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t, const qemu_info_t*,
+                                                               int argc, char** argv);
 }
 
 #endif

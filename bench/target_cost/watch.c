@@ -1,8 +1,8 @@
-/* What a watcher's features cost on RISC-V: ROUNDS rounds of each on each hart, between two marks, for
- * `hangscope cost` to count. The first round, before the marks, leaves nothing to be done for the first time. */
-#include "watch_uses.h"
-
+/* What a watcher's features cost on RISC-V: ROUNDS rounds of each on each hart, between two marks,
+ * for `hangscope cost` to count. The first round, before the marks, leaves nothing to be done for
+ * the first time. */
 #include "hangscope/target/mark.h"
+#include "watch_uses.h"
 
 #define ROUNDS 20u
 #define SIFIVE_TEST ((volatile uint32_t*)0x00100000u)

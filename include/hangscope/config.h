@@ -1,5 +1,5 @@
-/* What a build chooses. Each may be given on the compiler's command line, the same for every file of
- * the program; the scope's header tells the host. */
+/* What a build chooses. Each may be given on the compiler's command line, the same for every file
+ * of the program; the scope's header tells the host. */
 #ifndef HANGSCOPE_CONFIG_H
 #define HANGSCOPE_CONFIG_H
 
@@ -54,12 +54,14 @@
 #define HANGSCOPE_TASKS 0
 #endif
 
-/* 1: the scope lies in the section .noinit, which the startup code leaves alone, and survives a reset. */
+/* 1: the scope lies in the section .noinit, which the startup code leaves alone, and survives a
+ * reset. */
 #ifndef HANGSCOPE_NOINIT
 #define HANGSCOPE_NOINIT 0
 #endif
 
-/* What a watcher sees of each core (abi/watch.h): 1 or 0 for all of it, and for each part by itself. */
+/* What a watcher sees of each core (abi/watch.h): 1 or 0 for all of it, and for each part by
+ * itself. */
 #ifndef HANGSCOPE_WATCH
 #define HANGSCOPE_WATCH 1
 #endif
@@ -106,27 +108,30 @@
 #ifndef HANGSCOPE_OUT_OF_LINE
 #define HANGSCOPE_OUT_OF_LINE 0
 #endif
-/* 1: a core whose assert tripped, or that was about to do what its bus forbids, does nothing more. 0: it is
- * recorded, and the core goes on. */
+/* 1: a core whose assert tripped, or that was about to do what its bus forbids, does nothing more.
+ * 0: it is recorded, and the core goes on. */
 #ifndef HANGSCOPE_HALT
 #define HANGSCOPE_HALT 1
 #endif
 
-#define HANGSCOPE_WATCH_BUILT_IN \
+#define HANGSCOPE_WATCH_BUILT_IN                                        \
   (((HANGSCOPE_WAYPOINTS) != 0) * (uint32_t)HANGSCOPE_WATCH_WAYPOINTS | \
-   ((HANGSCOPE_WAITS) != 0) * (uint32_t)HANGSCOPE_WATCH_WAITS | \
-   ((HANGSCOPE_ASSERTS) != 0) * (uint32_t)HANGSCOPE_WATCH_ASSERTS | \
-   ((HANGSCOPE_PAUSES) != 0) * (uint32_t)HANGSCOPE_WATCH_PAUSES | \
-   ((HANGSCOPE_DEBUG_RING) != 0) * (uint32_t)HANGSCOPE_WATCH_DEBUG | \
-   ((HANGSCOPE_DELAYS) != 0) * (uint32_t)HANGSCOPE_WATCH_DELAYS | \
-   ((HANGSCOPE_BUS) != 0) * (uint32_t)HANGSCOPE_WATCH_BUS | \
-   ((HANGSCOPE_STACKS) != 0) * (uint32_t)HANGSCOPE_WATCH_STACKS | \
+   ((HANGSCOPE_WAITS) != 0) * (uint32_t)HANGSCOPE_WATCH_WAITS |         \
+   ((HANGSCOPE_ASSERTS) != 0) * (uint32_t)HANGSCOPE_WATCH_ASSERTS |     \
+   ((HANGSCOPE_PAUSES) != 0) * (uint32_t)HANGSCOPE_WATCH_PAUSES |       \
+   ((HANGSCOPE_DEBUG_RING) != 0) * (uint32_t)HANGSCOPE_WATCH_DEBUG |    \
+   ((HANGSCOPE_DELAYS) != 0) * (uint32_t)HANGSCOPE_WATCH_DELAYS |       \
+   ((HANGSCOPE_BUS) != 0) * (uint32_t)HANGSCOPE_WATCH_BUS |             \
+   ((HANGSCOPE_STACKS) != 0) * (uint32_t)HANGSCOPE_WATCH_STACKS |       \
    ((HANGSCOPE_GUARDS) != 0) * (uint32_t)HANGSCOPE_WATCH_GUARDS)
 /* Which blocks of the scope a build has. */
-#define HANGSCOPE_HAS_FAULTS (HANGSCOPE_ASSERTS || HANGSCOPE_BUS || HANGSCOPE_STACKS || HANGSCOPE_GUARDS != 0)
-#define HANGSCOPE_HAS_DETAILS (HANGSCOPE_HAS_FAULTS || HANGSCOPE_DEBUG_RING != 0 || HANGSCOPE_DELAYS)
+#define HANGSCOPE_HAS_FAULTS \
+  (HANGSCOPE_ASSERTS || HANGSCOPE_BUS || HANGSCOPE_STACKS || HANGSCOPE_GUARDS != 0)
+#define HANGSCOPE_HAS_DETAILS \
+  (HANGSCOPE_HAS_FAULTS || HANGSCOPE_DEBUG_RING != 0 || HANGSCOPE_DELAYS)
 #define HANGSCOPE_HAS_CLAIMS HANGSCOPE_WAITS
-#define HANGSCOPE_HAS_MAILBOXES (HANGSCOPE_HAS_DETAILS || HANGSCOPE_WAYPOINTS || HANGSCOPE_WAITS || HANGSCOPE_PAUSES)
+#define HANGSCOPE_HAS_MAILBOXES \
+  (HANGSCOPE_HAS_DETAILS || HANGSCOPE_WAYPOINTS || HANGSCOPE_WAITS || HANGSCOPE_PAUSES)
 
 #define HANGSCOPE_RECORD_WORDS (2 + HANGSCOPE_PARAMETERS)
 
@@ -134,11 +139,13 @@ HANGSCOPE_STATIC_ASSERT((HANGSCOPE_RING_CAPACITY & (HANGSCOPE_RING_CAPACITY - 1)
                             HANGSCOPE_RING_CAPACITY >= HANGSCOPE_LEAST_CAPACITY &&
                             HANGSCOPE_RING_CAPACITY <= HANGSCOPE_MOST_CAPACITY,
                         "HANGSCOPE_RING_CAPACITY is a power of two from 8 to 65536");
-HANGSCOPE_STATIC_ASSERT(HANGSCOPE_PARAMETERS % 2 == 0 && HANGSCOPE_PARAMETERS >= 2 && HANGSCOPE_PARAMETERS <= 14,
+HANGSCOPE_STATIC_ASSERT(HANGSCOPE_PARAMETERS % 2 == 0 && HANGSCOPE_PARAMETERS >= 2 &&
+                            HANGSCOPE_PARAMETERS <= 14,
                         "HANGSCOPE_PARAMETERS is an even number from 2 to 14");
 HANGSCOPE_STATIC_ASSERT(HANGSCOPE_CORES >= 1, "HANGSCOPE_CORES is at least 1");
 HANGSCOPE_STATIC_ASSERT(HANGSCOPE_NODES >= 1, "HANGSCOPE_NODES is at least 1");
-HANGSCOPE_STATIC_ASSERT((HANGSCOPE_DEBUG_RING & (HANGSCOPE_DEBUG_RING - 1)) == 0, "HANGSCOPE_DEBUG_RING is a power of two, or 0");
+HANGSCOPE_STATIC_ASSERT((HANGSCOPE_DEBUG_RING & (HANGSCOPE_DEBUG_RING - 1)) == 0,
+                        "HANGSCOPE_DEBUG_RING is a power of two, or 0");
 
 /* Classes: an event is recorded while the mask has its class's bit. Bits 4 to
  * 30 are the user's: #define HANGSCOPE_CLASS_NET HANGSCOPE_CLASS(5). No suffixes: the assembler
@@ -151,16 +158,17 @@ HANGSCOPE_STATIC_ASSERT((HANGSCOPE_DEBUG_RING & (HANGSCOPE_DEBUG_RING - 1)) == 0
 #define HANGSCOPE_CLASS(n) (1 << (n))
 
 #define HANGSCOPE_INLINE static inline __attribute__((always_inline, unused))
-/* Around and in front of the functions of a hangscope that is switched off. `const` has GCC drop their
- * calls as it reads them (not what their arguments do): the call of an empty function is gone after
- * inlining, too, but by then other functions' copies have got other registers. GCC finds the
+/* Around and in front of the functions of a hangscope that is switched off. `const` has GCC drop
+ * their calls as it reads them (not what their arguments do): the call of an empty function is gone
+ * after inlining, too, but by then other functions' copies have got other registers. GCC finds the
  * attribute odd where nothing is returned. */
 #ifdef __clang__
 #define HANGSCOPE_OFF HANGSCOPE_INLINE
 #else
 #define HANGSCOPE_OFF HANGSCOPE_INLINE __attribute__((const))
 #endif
-#define HANGSCOPE_OFF_BEGIN _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wattributes\"")
+#define HANGSCOPE_OFF_BEGIN \
+  _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wattributes\"")
 #define HANGSCOPE_OFF_END _Pragma("GCC diagnostic pop")
 #define HANGSCOPE_COLD __attribute__((cold, noinline))
 /* Of what its callers may know nothing but its name: not even that it never returns. */
@@ -169,8 +177,8 @@ HANGSCOPE_STATIC_ASSERT((HANGSCOPE_DEBUG_RING & (HANGSCOPE_DEBUG_RING - 1)) == 0
 #else
 #define HANGSCOPE_OPAQUE __attribute__((cold, noipa))
 #endif
-/* In front of what HANGSCOPE_OUT_OF_LINE moves out of the code that uses it. Its body is then compiled only
- * where HANGSCOPE_DEFINE is defined. */
+/* In front of what HANGSCOPE_OUT_OF_LINE moves out of the code that uses it. Its body is then
+ * compiled only where HANGSCOPE_DEFINE is defined. */
 #if HANGSCOPE_OUT_OF_LINE
 #define HANGSCOPE_CALLED __attribute__((noinline))
 #else

@@ -1,5 +1,5 @@
-/* hangscope for a target: events, control, dumps, and what a watcher looks at. One file of the program defines
- * HANGSCOPE_DEFINE before it includes this; all others just include it. */
+/* hangscope for a target: events, control, dumps, and what a watcher looks at. One file of the
+ * program defines HANGSCOPE_DEFINE before it includes this; all others just include it. */
 #ifndef HANGSCOPE_HANGSCOPE_H
 #define HANGSCOPE_HANGSCOPE_H
 
@@ -18,7 +18,8 @@
 #include "hangscope/target/stack.h"
 #include "hangscope/target/wait.h"
 #include "hangscope/target/waypoint.h"
-#if defined(HANGSCOPE_PORT_THREADS) || (!HANGSCOPE_ENABLE && defined(__linux__) && !defined(HANGSCOPE_PORT))
+#if defined(HANGSCOPE_PORT_THREADS) || \
+    (!HANGSCOPE_ENABLE && defined(__linux__) && !defined(HANGSCOPE_PORT))
 #include "hangscope/target/linux.h"
 #endif
 

@@ -1,4 +1,5 @@
-// Jobs for a thread of their own, one after the other: what takes so long that whoever asks does not wait.
+// Jobs for a thread of their own, one after the other: what takes so long that whoever asks does
+// not wait.
 #ifndef HANGSCOPE_BASE_BACKGROUND_QUEUE_H
 #define HANGSCOPE_BASE_BACKGROUND_QUEUE_H
 
@@ -15,8 +16,10 @@ namespace hangscope {
 template <typename Job>
 class BackgroundQueue {
  public:
-  // `work` is called in the queue's thread; `begin` there, too, once for each such thread; may be empty.
-  explicit BackgroundQueue(std::function<void(Job)> work, std::function<void()> begin = {}) : work_(std::move(work)), begin_(std::move(begin)) {}
+  // `work` is called in the queue's thread; `begin` there, too, once for each such thread; may be
+  // empty.
+  explicit BackgroundQueue(std::function<void(Job)> work, std::function<void()> begin = {})
+      : work_(std::move(work)), begin_(std::move(begin)) {}
   ~BackgroundQueue() { Finish(); }  // finishes what was asked for
   BackgroundQueue(const BackgroundQueue&) = delete;
   BackgroundQueue& operator=(const BackgroundQueue&) = delete;

@@ -16,15 +16,22 @@ constexpr uint64_t Reversed(uint64_t number) { return __builtin_bswap64(number);
 
 template <typename Number>
 Number LoadNumber(const char* bytes, ByteOrder order) {
-  constexpr ByteOrder kOwn = std::endian::native == std::endian::little ? ByteOrder::kLittle : ByteOrder::kBig;
+  constexpr ByteOrder kOwn =
+      std::endian::native == std::endian::little ? ByteOrder::kLittle : ByteOrder::kBig;
   Number number;
   std::memcpy(&number, bytes, sizeof number);
   return order == kOwn ? number : Reversed(number);
 }
 
-inline uint16_t Load16(const char* bytes, ByteOrder order) { return LoadNumber<uint16_t>(bytes, order); }
-inline uint32_t Load32(const char* bytes, ByteOrder order) { return LoadNumber<uint32_t>(bytes, order); }
-inline uint64_t Load64(const char* bytes, ByteOrder order) { return LoadNumber<uint64_t>(bytes, order); }
+inline uint16_t Load16(const char* bytes, ByteOrder order) {
+  return LoadNumber<uint16_t>(bytes, order);
+}
+inline uint32_t Load32(const char* bytes, ByteOrder order) {
+  return LoadNumber<uint32_t>(bytes, order);
+}
+inline uint64_t Load64(const char* bytes, ByteOrder order) {
+  return LoadNumber<uint64_t>(bytes, order);
+}
 
 }  // namespace hangscope
 

@@ -1,4 +1,5 @@
-// What the kernel lets a process do besides its user's rights: capabilities(7), as /proc/PID/status has them.
+// What the kernel lets a process do besides its user's rights: capabilities(7), as /proc/PID/status
+// has them.
 #ifndef HANGSCOPE_BASE_CAPABILITIES_H
 #define HANGSCOPE_BASE_CAPABILITIES_H
 
@@ -8,7 +9,13 @@
 namespace hangscope {
 
 // By their numbers in linux/capability.h, of which Debian 12's may be too old.
-enum class Capability { kDacReadSearch = 2, kIpcLock = 14, kSysPtrace = 19, kSysAdmin = 21, kPerfmon = 38 };
+enum class Capability {
+  kDacReadSearch = 2,
+  kIpcLock = 14,
+  kSysPtrace = 19,
+  kSysAdmin = 21,
+  kPerfmon = 38
+};
 
 class Capabilities {
  public:

@@ -66,7 +66,8 @@ class PosixFile final : public File {
   Status Lock() override {
     struct flock lock = WholeFile();
     if (fcntl(fd_, F_OFD_SETLK, &lock) == 0) return {};
-    if (errno == EAGAIN || errno == EACCES) return Status::Busy("'" + path_ + "' is in use by a live recorder");
+    if (errno == EAGAIN || errno == EACCES)
+      return Status::Busy("'" + path_ + "' is in use by a live recorder");
     return Status::FromErrno(errno, "lock", path_);
   }
 

@@ -36,7 +36,8 @@ class File {
 // Any thread may call.
 class FileSystem {
  public:
-  enum class Mode { kRead, kReadWrite, kCreate };  // kCreate: read-write, made if absent, kept if not
+  // kCreate: read-write, made if absent, kept if not
+  enum class Mode { kRead, kReadWrite, kCreate };
 
   virtual ~FileSystem() = default;
   virtual Result<std::unique_ptr<File>> Open(const std::string& path, Mode mode) = 0;

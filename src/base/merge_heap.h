@@ -1,5 +1,5 @@
-// Which of several sequences, each in order, has what comes next: the heads of them, the least of which is replaced by
-// the one behind it in its sequence.
+// Which of several sequences, each in order, has what comes next: the heads of them, the least of
+// which is replaced by the one behind it in its sequence.
 #ifndef HANGSCOPE_BASE_MERGE_HEAP_H
 #define HANGSCOPE_BASE_MERGE_HEAP_H
 
@@ -10,7 +10,8 @@
 
 namespace hangscope {
 
-// Of Heads that are compared by >. What stands at `i` is not greater than what stands at 2i + 1 and 2i + 2.
+// Of Heads that are compared by >. What stands at `i` is not greater than what stands at 2i + 1 and
+// 2i + 2.
 template <typename Head>
 class MergeHeap {
  public:

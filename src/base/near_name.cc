@@ -21,12 +21,14 @@ size_t NameDistance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-std::vector<std::string> NearNames(std::string_view word, std::vector<std::string> names, size_t distance, size_t count) {
+std::vector<std::string> NearNames(std::string_view word, std::vector<std::string> names,
+                                   size_t distance, size_t count) {
   std::vector<std::pair<size_t, std::string>> near;
   for (std::string& name : names) {
     // Longer by more than that, it cannot be near.
     if (name.size() > word.size() + distance || word.size() > name.size() + distance) continue;
-    if (const size_t found = NameDistance(word, name); found <= distance) near.emplace_back(found, std::move(name));
+    if (const size_t found = NameDistance(word, name); found <= distance)
+      near.emplace_back(found, std::move(name));
   }
   std::sort(near.begin(), near.end());
   near.erase(std::unique(near.begin(), near.end()), near.end());

@@ -13,7 +13,8 @@ size_t NameDistance(std::string_view a, std::string_view b);
 
 // Those of `names` that are nearest to `word`, the nearest first, at most `count`; none that is
 // farther than `distance`.
-std::vector<std::string> NearNames(std::string_view word, std::vector<std::string> names, size_t distance, size_t count);
+std::vector<std::string> NearNames(std::string_view word, std::vector<std::string> names,
+                                   size_t distance, size_t count);
 
 }  // namespace hangscope
 

@@ -36,7 +36,8 @@ int SizeExponent(std::string_view suffix) {
 
 Status BadValue(std::string_view option, std::string_view text, std::string_view why,
                 std::string_view example) {
-  return Status::Usage(fmt::format("{} '{}': {}; for example {} {}", option, text, why, option, example));
+  return Status::Usage(
+      fmt::format("{} '{}': {}; for example {} {}", option, text, why, option, example));
 }
 
 }  // namespace
@@ -88,7 +89,9 @@ Result<TimeOrSize> ParseTimeOrSize(std::string_view option, std::string_view tex
     parsed.bytes = *bytes;
     return parsed;
   }
-  return Status::Usage(fmt::format("{} '{}': neither a time nor a size; for example {} 2s or {} 16M", option, text, option, option));
+  return Status::Usage(
+      fmt::format("{} '{}': neither a time nor a size; for example {} 2s or {} 16M", option, text,
+                  option, option));
 }
 
 std::string FormatSize(uint64_t bytes) {
@@ -132,8 +135,9 @@ std::string FormatWallTime(TimeNs wall) {
   const time_t seconds = wall / kSecond;
   tm utc{};
   gmtime_r(&seconds, &utc);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", utc.tm_year + 1900, utc.tm_mon + 1,
-                     utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec, wall % kSecond / kMillisecond);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", utc.tm_year + 1900,
+                     utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
+                     wall % kSecond / kMillisecond);
 }
 
 }  // namespace hangscope

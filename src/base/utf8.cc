@@ -28,17 +28,25 @@ std::string Escaped(std::string_view bytes) {
 // Neither overlong, nor half of a pair of UTF-16, nor beyond the last character.
 bool IsStrict(std::string_view sequence) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(sequence[i]); };
-  if (sequence.size() == 3) return !(byte(0) == 0xe0 && byte(1) < 0xa0) && !(byte(0) == 0xed && byte(1) >= 0xa0);
-  if (sequence.size() == 4) return !(byte(0) == 0xf0 && byte(1) < 0x90) && !(byte(0) == 0xf4 && byte(1) >= 0x90);
+  if (sequence.size() == 3)
+    return !(byte(0) == 0xe0 && byte(1) < 0xa0) && !(byte(0) == 0xed && byte(1) >= 0xa0);
+  if (sequence.size() == 4)
+    return !(byte(0) == 0xf0 && byte(1) < 0x90) && !(byte(0) == 0xf4 && byte(1) >= 0x90);
   return !sequence.empty();
 }
 
 }  // namespace
 
 size_t Utf8Length(std::string_view text, size_t at) {
-  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  const auto byte = [&](size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
+  };
   const unsigned first = byte(at);
-  const size_t length = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : (first & 0xf0) == 0xe0 ? 3 : first >= 0xf0 && first < 0xf5 ? 4 : 0;
+  const size_t length = first < 0x80                    ? 1
+                        : first >= 0xc2 && first < 0xe0 ? 2
+                        : (first & 0xf0) == 0xe0        ? 3
+                        : first >= 0xf0 && first < 0xf5 ? 4
+                                                        : 0;
   for (size_t i = 1; i < length; ++i) {
     if ((byte(at + i) & 0xc0) != 0x80) return 0;
   }

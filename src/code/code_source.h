@@ -13,7 +13,8 @@ struct Location {
   uint64_t function_begin = 0;  // its first address; 0: unknown
   std::string file;             // as the compiler recorded it, folder stripped; empty: unknown
   uint32_t line = 0;
-  std::string path = {};        // of the file with its folder, on the machine that compiled it; empty: unknown
+  // of the file with its folder, on the machine that compiled it; empty: unknown
+  std::string path = {};
 
   std::string source() const {
     return file.empty() ? std::string() : file + ":" + std::to_string(line);

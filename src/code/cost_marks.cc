@@ -50,13 +50,16 @@ class Reader {
 
 }  // namespace
 
-Result<std::map<std::string, MarkedCode>> ReadCostMarks(std::string_view bytes, int xlen, bool big_endian) {
+Result<std::map<std::string, MarkedCode>> ReadCostMarks(std::string_view bytes, int xlen,
+                                                        bool big_endian) {
   std::map<std::string, MarkedCode> marks;
   std::map<std::string, Mark> last;
   for (Reader reader(bytes, big_endian); !reader.AtEnd();) {
     Mark mark;
     std::string name;
-    const bool whole = reader.Number(4, &mark.kind) && reader.Number(static_cast<size_t>(xlen) / 8, &mark.address) && reader.Name(&name);
+    const bool whole = reader.Number(4, &mark.kind) &&
+                       reader.Number(static_cast<size_t>(xlen) / 8, &mark.address) &&
+                       reader.Name(&name);
     if (!whole || (mark.kind != kBegin && mark.kind != kEnd)) {
       return Status::Corrupt(fmt::format("the section {} of the ELF is damaged", kMarkSection));
     }

@@ -15,7 +15,8 @@ namespace hangscope {
 constexpr char kMarkSection[] = ".hangscope_marks";
 
 // The marks of each name, from the bytes of the section kMarkSection. Corrupt: an entry is damaged.
-Result<std::map<std::string, MarkedCode>> ReadCostMarks(std::string_view bytes, int xlen, bool big_endian);
+Result<std::map<std::string, MarkedCode>> ReadCostMarks(std::string_view bytes, int xlen,
+                                                        bool big_endian);
 
 }  // namespace hangscope
 

@@ -41,11 +41,13 @@ class OpenElf {
 
 std::string Demangled(const char* name) {
   int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(name, nullptr, nullptr, &status), std::free);
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(name, nullptr, nullptr, &status), std::free);
   return status == 0 && text ? std::string(text.get()) : std::string();
 }
 
-// "net::Send(int) const" -> "net::Send"; parentheses that belong to the name stay: "operator()(int)".
+// "net::Send(int) const" -> "net::Send"; parentheses that belong to the name stay:
+// "operator()(int)".
 std::string WithoutParameters(const std::string& demangled) {
   const size_t end = demangled.rfind(')');
   if (end == std::string::npos) return demangled;
@@ -70,7 +72,8 @@ bool FileOffset(Elf* elf, uint64_t address, uint64_t* offset) {
   if (elf_getphdrnum(elf, &count) != 0) return false;
   for (size_t i = 0; i < count; ++i) {
     GElf_Phdr segment;
-    if (gelf_getphdr(elf, static_cast<int>(i), &segment) == nullptr || segment.p_type != PT_LOAD) continue;
+    if (gelf_getphdr(elf, static_cast<int>(i), &segment) == nullptr || segment.p_type != PT_LOAD)
+      continue;
     if (address < segment.p_vaddr || address - segment.p_vaddr >= segment.p_filesz) continue;
     *offset = segment.p_offset + (address - segment.p_vaddr);
     return true;
@@ -96,27 +99,35 @@ void SearchTable(Elf* elf, Elf_Scn* section, const GElf_Shdr& header, Search* se
     if (name == nullptr) continue;
     search->names.emplace_back(name);
     uint64_t offset = 0;
-    if (IsNamed(name, search->function) && FileOffset(elf, symbol.st_value, &offset)) search->offsets.insert(offset);
+    if (IsNamed(name, search->function) && FileOffset(elf, symbol.st_value, &offset))
+      search->offsets.insert(offset);
   }
 }
 
 }  // namespace
 
-Result<std::vector<uint64_t>> FunctionOffsets(const std::string& path, const std::string& function) {
+Result<std::vector<uint64_t>> FunctionOffsets(const std::string& path,
+                                              const std::string& function) {
   const OpenElf file(path);
   if (!file.opened()) return Status::FromErrno(errno, "open", path);
-  if (file.get() == nullptr || elf_kind(file.get()) != ELF_K_ELF) return Status::Corrupt("'" + path + "' is no ELF file: it has no functions");
+  if (file.get() == nullptr || elf_kind(file.get()) != ELF_K_ELF)
+    return Status::Corrupt("'" + path + "' is no ELF file: it has no functions");
   Search search{function, {}, {}};
-  for (Elf_Scn* section = elf_nextscn(file.get(), nullptr); section != nullptr; section = elf_nextscn(file.get(), section)) {
+  for (Elf_Scn* section = elf_nextscn(file.get(), nullptr); section != nullptr;
+       section = elf_nextscn(file.get(), section)) {
     GElf_Shdr header;
     if (gelf_getshdr(section, &header) == nullptr) continue;
-    if (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM) SearchTable(file.get(), section, header, &search);
+    if (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM)
+      SearchTable(file.get(), section, header, &search);
   }
-  if (!search.offsets.empty()) return std::vector<uint64_t>(search.offsets.begin(), search.offsets.end());
-  if (search.names.empty()) return Status::NotFound("'" + path + "' has no symbols: give a program that is not stripped");
+  if (!search.offsets.empty())
+    return std::vector<uint64_t>(search.offsets.begin(), search.offsets.end());
+  if (search.names.empty())
+    return Status::NotFound("'" + path + "' has no symbols: give a program that is not stripped");
   const std::vector<std::string> near = NearNames(function, std::move(search.names), 3, 1);
-  return Status::NotFound("'" + path + "' has no function '" + function + "'" +
-                          (near.empty() ? "; 'nm -C' lists those that it has" : ", did you mean '" + near[0] + "'?"));
+  return Status::NotFound(
+      "'" + path + "' has no function '" + function + "'" +
+      (near.empty() ? "; 'nm -C' lists those that it has" : ", did you mean '" + near[0] + "'?"));
 }
 
 }  // namespace hangscope

@@ -10,9 +10,10 @@
 
 namespace hangscope {
 
-// Offsets in the file of all functions named `function`: as the linker calls it ("_ZN3net4SendEi"), as C++ does
-// ("net::Send(int)"), or without its parameters ("net::Send"). Ascending, at least one. Fails where there is
-// none, or the file is no ELF or contradicts itself.
+// Offsets in the file of all functions named `function`: as the linker calls it ("_ZN3net4SendEi"),
+// as C++ does
+// ("net::Send(int)"), or without its parameters ("net::Send"). Ascending, at least one. Fails where
+// there is none, or the file is no ELF or contradicts itself.
 Result<std::vector<uint64_t>> FunctionOffsets(const std::string& path, const std::string& function);
 
 }  // namespace hangscope

@@ -105,8 +105,8 @@ Status ElfImage::ReadSymbols() {
   Dwarf* dwarf = dwfl_module_getdwarf(module_, &bias);
   Dwarf_Off next = 0;
   size_t header_size = 0;
-  has_lines_ = dwarf != nullptr && dwarf_nextcu(dwarf, 0, &next, &header_size, nullptr, nullptr,
-                                                nullptr) == 0;
+  has_lines_ = dwarf != nullptr &&
+               dwarf_nextcu(dwarf, 0, &next, &header_size, nullptr, nullptr, nullptr) == 0;
   return {};
 }
 
@@ -115,7 +115,8 @@ std::optional<uint32_t> ElfImage::InsnAt(uint64_t pc) {
   for (const Segment& segment : segments_) {
     const uint64_t at = pc - segment.address;
     // `at` may be next to 2^64: a trace names any address.
-    if (pc < segment.address || at >= segment.bytes.size() || segment.bytes.size() - at < 2) continue;
+    if (pc < segment.address || at >= segment.bytes.size() || segment.bytes.size() - at < 2)
+      continue;
     uint16_t low = 0;
     std::memcpy(&low, segment.bytes.data() + at, 2);
     if ((low & 3) != 3) return low;
@@ -145,9 +146,12 @@ std::string ElfImage::Variable(uint64_t address) {
   if (!variables_) {
     variables_ = Symbols();
     std::erase_if(*variables_, [](const ElfSymbol& symbol) { return !symbol.is_data; });
-    std::stable_sort(variables_->begin(), variables_->end(), [](const ElfSymbol& a, const ElfSymbol& b) { return a.address < b.address; });
+    std::stable_sort(variables_->begin(), variables_->end(),
+                     [](const ElfSymbol& a, const ElfSymbol& b) { return a.address < b.address; });
   }
-  const auto behind = std::upper_bound(variables_->begin(), variables_->end(), address, [](uint64_t at, const ElfSymbol& symbol) { return at < symbol.address; });
+  const auto behind =
+      std::upper_bound(variables_->begin(), variables_->end(), address,
+                       [](uint64_t at, const ElfSymbol& symbol) { return at < symbol.address; });
   if (behind == variables_->begin()) return {};
   const ElfSymbol& symbol = *std::prev(behind);
   const uint64_t offset = address - symbol.address;

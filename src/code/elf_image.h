@@ -66,9 +66,11 @@ class ElfImage final : public CodeSource {
   std::vector<Segment> segments_;
   Dwfl* dwfl_ = nullptr;
   Dwfl_Module* module_ = nullptr;
-  uint64_t bias_ = 0;  // libdw gives a file that can lie anywhere (PIE) a place, and counts addresses from there
+  // libdw gives a file that can lie anywhere (PIE) a place, and counts addresses from there
+  uint64_t bias_ = 0;
   std::unordered_map<uint64_t, Location> known_;
-  std::optional<std::vector<ElfSymbol>> variables_;  // by address; read when they are first asked for
+  // by address; read when they are first asked for
+  std::optional<std::vector<ElfSymbol>> variables_;
 };
 
 }  // namespace hangscope

@@ -19,14 +19,16 @@ class FileWindow {
   // `bytes`: the least that is read at once.
   FileWindow(File& file, size_t bytes) : file_(file), least_(bytes) {}
 
-  // The bytes at `offset`: `size` of them, fewer only at the end of the file. Valid until the next call.
+  // The bytes at `offset`: `size` of them, fewer only at the end of the file. Valid until the next
+  // call.
   Result<std::string_view> At(uint64_t offset, size_t size) {
     if (offset < begin_ || offset + size > begin_ + held_) {
       if (Status status = Fill(offset, std::max(size, least_)); !status.ok()) return status;
     }
     return std::string_view(buffer_.data(), held_).substr(offset - begin_, size);
   }
-  // What is in memory of the bytes from `offset` on; empty: At() has to read. Valid until its next call.
+  // What is in memory of the bytes from `offset` on; empty: At() has to read. Valid until its next
+  // call.
   std::string_view Held(uint64_t offset) const {
     if (offset < begin_ || offset - begin_ >= held_) return {};
     return {buffer_.data() + (offset - begin_), static_cast<size_t>(held_ - (offset - begin_))};

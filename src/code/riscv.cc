@@ -46,16 +46,23 @@ Insn Store(uint8_t source, uint8_t base, uint32_t offset, uint8_t width) {
 }
 
 // Immediates of the compressed forms, named as the manual does.
-constexpr uint32_t OffsetWord(uint32_t b) { return Move(b, 12, 10, 3) | Move(b, 6, 6, 2) | Move(b, 5, 5, 6); }
+constexpr uint32_t OffsetWord(uint32_t b) {
+  return Move(b, 12, 10, 3) | Move(b, 6, 6, 2) | Move(b, 5, 5, 6);
+}
 constexpr uint32_t OffsetDouble(uint32_t b) { return Move(b, 12, 10, 3) | Move(b, 6, 5, 6); }
-constexpr uint32_t StackWord(uint32_t b) { return Move(b, 12, 12, 5) | Move(b, 6, 4, 2) | Move(b, 3, 2, 6); }
-constexpr uint32_t StackDouble(uint32_t b) { return Move(b, 12, 12, 5) | Move(b, 6, 5, 3) | Move(b, 4, 2, 6); }
+constexpr uint32_t StackWord(uint32_t b) {
+  return Move(b, 12, 12, 5) | Move(b, 6, 4, 2) | Move(b, 3, 2, 6);
+}
+constexpr uint32_t StackDouble(uint32_t b) {
+  return Move(b, 12, 12, 5) | Move(b, 6, 5, 3) | Move(b, 4, 2, 6);
+}
 constexpr uint32_t StackStoreWord(uint32_t b) { return Move(b, 12, 9, 2) | Move(b, 8, 7, 6); }
 constexpr uint32_t StackStoreDouble(uint32_t b) { return Move(b, 12, 10, 3) | Move(b, 9, 7, 6); }
 constexpr int64_t Imm6(uint32_t b) { return SignExtend(Move(b, 12, 12, 5) | Field(b, 6, 2), 6); }
 constexpr int64_t JumpOffset(uint32_t b) {
-  return SignExtend(Move(b, 12, 12, 11) | Move(b, 11, 11, 4) | Move(b, 10, 9, 8) | Move(b, 8, 8, 10) |
-                        Move(b, 7, 7, 6) | Move(b, 6, 6, 7) | Move(b, 5, 3, 1) | Move(b, 2, 2, 5),
+  return SignExtend(Move(b, 12, 12, 11) | Move(b, 11, 11, 4) | Move(b, 10, 9, 8) |
+                        Move(b, 8, 8, 10) | Move(b, 7, 7, 6) | Move(b, 6, 6, 7) | Move(b, 5, 3, 1) |
+                        Move(b, 2, 2, 5),
                     12);
 }
 constexpr int64_t BranchOffset(uint32_t b) {
@@ -73,17 +80,22 @@ Insn DecodeQuadrant0(uint32_t b, int xlen) {
           Move(b, 12, 11, 4) | Move(b, 10, 7, 6) | Move(b, 6, 6, 2) | Move(b, 5, 5, 3);
       return imm == 0 ? Insn{} : AluImm(low, 2, imm, kAdd);
     }
-    case 1: return Load(kFloatBase + low, base, OffsetDouble(b), 8);
-    case 2: return Load(low, base, OffsetWord(b), 4);
+    case 1:
+      return Load(kFloatBase + low, base, OffsetDouble(b), 8);
+    case 2:
+      return Load(low, base, OffsetWord(b), 4);
     case 3:
       return xlen == 32 ? Load(kFloatBase + low, base, OffsetWord(b), 4)
                         : Load(low, base, OffsetDouble(b), 8);
-    case 5: return Store(kFloatBase + low, base, OffsetDouble(b), 8);
-    case 6: return Store(low, base, OffsetWord(b), 4);
+    case 5:
+      return Store(kFloatBase + low, base, OffsetDouble(b), 8);
+    case 6:
+      return Store(low, base, OffsetWord(b), 4);
     case 7:
       return xlen == 32 ? Store(kFloatBase + low, base, OffsetWord(b), 4)
                         : Store(low, base, OffsetDouble(b), 8);
-    default: return {};
+    default:
+      return {};
   }
 }
 
@@ -91,12 +103,17 @@ Insn DecodeCompressedAlu(uint32_t b) {
   const uint8_t rd = Short(Field(b, 9, 7));
   const uint8_t rs2 = Short(Field(b, 4, 2));
   switch (Field(b, 11, 10)) {
-    case 0: return AluImm(rd, rd, Move(b, 12, 12, 5) | Field(b, 6, 2), kSrl);
-    case 1: return AluImm(rd, rd, Move(b, 12, 12, 5) | Field(b, 6, 2), kSra);
-    case 2: return AluImm(rd, rd, Imm6(b), kAnd);
-    default: break;
+    case 0:
+      return AluImm(rd, rd, Move(b, 12, 12, 5) | Field(b, 6, 2), kSrl);
+    case 1:
+      return AluImm(rd, rd, Move(b, 12, 12, 5) | Field(b, 6, 2), kSra);
+    case 2:
+      return AluImm(rd, rd, Imm6(b), kAnd);
+    default:
+      break;
   }
-  constexpr uint32_t kOperations[8] = {kSub, kXor, kOr, kAnd, kSub | kWordBit, kAdd | kWordBit, 0, 0};
+  constexpr uint32_t kOperations[8] = {kSub, kXor, kOr, kAnd, kSub | kWordBit, kAdd | kWordBit,
+                                       0,    0};
   const uint32_t which = Field(b, 12, 12) << 2 | Field(b, 6, 5);
   if (which >= 6) return {};
   return Make(Op::kAlu, rd, rd, rs2, 0, kOperations[which]);
@@ -105,11 +122,13 @@ Insn DecodeCompressedAlu(uint32_t b) {
 Insn DecodeQuadrant1(uint32_t b, int xlen) {
   const uint8_t rd = Reg(Field(b, 11, 7));
   switch (Field(b, 15, 13)) {
-    case 0: return AluImm(rd, rd, Imm6(b), kAdd);
+    case 0:
+      return AluImm(rd, rd, Imm6(b), kAdd);
     case 1:
       if (xlen == 32) return Make(Op::kJal, 1, 0, 0, JumpOffset(b));
       return AluImm(rd, rd, Imm6(b), kAdd | kWordBit);
-    case 2: return AluImm(rd, 0, Imm6(b), kAdd);
+    case 2:
+      return AluImm(rd, 0, Imm6(b), kAdd);
     case 3:
       if (rd == 2) {
         return AluImm(2, 2,
@@ -119,10 +138,14 @@ Insn DecodeQuadrant1(uint32_t b, int xlen) {
                       kAdd);
       }
       return Make(Op::kLui, rd, 0, 0, Imm6(b) * 4096);
-    case 4: return DecodeCompressedAlu(b);
-    case 5: return Make(Op::kJal, 0, 0, 0, JumpOffset(b));
-    case 6: return Make(Op::kBranch, 0, Short(Field(b, 9, 7)), 0, BranchOffset(b), 0);
-    default: return Make(Op::kBranch, 0, Short(Field(b, 9, 7)), 0, BranchOffset(b), 1);
+    case 4:
+      return DecodeCompressedAlu(b);
+    case 5:
+      return Make(Op::kJal, 0, 0, 0, JumpOffset(b));
+    case 6:
+      return Make(Op::kBranch, 0, Short(Field(b, 9, 7)), 0, BranchOffset(b), 0);
+    default:
+      return Make(Op::kBranch, 0, Short(Field(b, 9, 7)), 0, BranchOffset(b), 1);
   }
 }
 
@@ -130,11 +153,15 @@ Insn DecodeQuadrant2(uint32_t b, int xlen) {
   const uint8_t rd = Reg(Field(b, 11, 7));
   const uint8_t rs2 = Reg(Field(b, 6, 2));
   switch (Field(b, 15, 13)) {
-    case 0: return AluImm(rd, rd, Move(b, 12, 12, 5) | Field(b, 6, 2), kSll);
-    case 1: return Load(kFloatBase + rd, 2, StackDouble(b), 8);
-    case 2: return Load(rd, 2, StackWord(b), 4);
+    case 0:
+      return AluImm(rd, rd, Move(b, 12, 12, 5) | Field(b, 6, 2), kSll);
+    case 1:
+      return Load(kFloatBase + rd, 2, StackDouble(b), 8);
+    case 2:
+      return Load(rd, 2, StackWord(b), 4);
     case 3:
-      return xlen == 32 ? Load(kFloatBase + rd, 2, StackWord(b), 4) : Load(rd, 2, StackDouble(b), 8);
+      return xlen == 32 ? Load(kFloatBase + rd, 2, StackWord(b), 4)
+                        : Load(rd, 2, StackDouble(b), 8);
     case 4:
       if (Field(b, 12, 12) == 0) {
         if (rs2 == 0) return Make(Op::kJalr, 0, rd, 0, 0);
@@ -142,8 +169,10 @@ Insn DecodeQuadrant2(uint32_t b, int xlen) {
       }
       if (rs2 != 0) return Make(Op::kAlu, rd, rd, rs2, 0, kAdd);
       return rd == 0 ? Make(Op::kTrap, 0, 0, 0, 0) : Make(Op::kJalr, 1, rd, 0, 0);
-    case 5: return Store(kFloatBase + rs2, 2, StackStoreDouble(b), 8);
-    case 6: return Store(rs2, 2, StackStoreWord(b), 4);
+    case 5:
+      return Store(kFloatBase + rs2, 2, StackStoreDouble(b), 8);
+    case 6:
+      return Store(rs2, 2, StackStoreWord(b), 4);
     default:
       return xlen == 32 ? Store(kFloatBase + rs2, 2, StackStoreWord(b), 4)
                         : Store(rs2, 2, StackStoreDouble(b), 8);
@@ -169,11 +198,15 @@ Insn DecodeSystem(uint32_t b, uint8_t rd, uint8_t rs1) {
   }
   switch (Field(b, 31, 20)) {
     case 0x000:
-    case 0x001: return Make(Op::kTrap, 0, 0, 0, 0);
+    case 0x001:
+      return Make(Op::kTrap, 0, 0, 0, 0);
     case 0x102:
-    case 0x302: return Make(Op::kReturnFromTrap, 0, 0, 0, 0);
-    case 0x105: return Make(Op::kWfi, 0, 0, 0, 0);
-    default: return Make(Op::kFence, 0, 0, 0, 0);  // sfence.vma and its like
+    case 0x302:
+      return Make(Op::kReturnFromTrap, 0, 0, 0, 0);
+    case 0x105:
+      return Make(Op::kWfi, 0, 0, 0, 0);
+    default:
+      return Make(Op::kFence, 0, 0, 0, 0);  // sfence.vma and its like
   }
 }
 
@@ -186,7 +219,9 @@ Insn DecodeAtomic(uint32_t b, uint8_t rd, uint8_t rs1, uint8_t rs2) {
 }
 
 // funct5 of OP-FP: comparisons, conversions to and moves into x registers.
-bool FloatWritesInteger(uint32_t funct5) { return funct5 == 0x14 || funct5 == 0x18 || funct5 == 0x1c; }
+bool FloatWritesInteger(uint32_t funct5) {
+  return funct5 == 0x14 || funct5 == 0x18 || funct5 == 0x1c;
+}
 bool FloatReadsInteger(uint32_t funct5) { return funct5 == 0x1a || funct5 == 0x1e; }
 
 Insn DecodeFloat(uint32_t b, uint8_t rd, uint8_t rs1, uint8_t rs2) {
@@ -200,9 +235,12 @@ uint32_t AluFunct(uint32_t b, bool word) {
   const uint32_t funct3 = Field(b, 14, 12);
   const uint32_t funct7 = Field(b, 31, 25);
   uint32_t funct = funct3;
-  if (funct7 == 0x01) funct = kMulBase + funct3;
-  else if (funct7 == 0x20) funct = kSub + funct3;
-  else if (funct7 != 0) funct = 256 + (funct7 << 3 | funct3);  // an extension; still f(rs1, rs2)
+  if (funct7 == 0x01)
+    funct = kMulBase + funct3;
+  else if (funct7 == 0x20)
+    funct = kSub + funct3;
+  else if (funct7 != 0)
+    funct = 256 + (funct7 << 3 | funct3);  // an extension; still f(rs1, rs2)
   return funct | (word ? uint32_t{kWordBit} : 0);
 }
 
@@ -232,32 +270,51 @@ Insn DecodeFull(uint32_t b) {
       Move(b, 31, 31, 20) | Move(b, 19, 12, 12) | Move(b, 20, 20, 11) | Move(b, 30, 21, 1), 21);
   const int64_t u_imm = SignExtend(b & 0xfffff000, 32);
   switch (b & 0x7f) {
-    case 0x37: return Make(Op::kLui, rd, 0, 0, u_imm);
-    case 0x17: return Make(Op::kAuipc, rd, 0, 0, u_imm);
-    case 0x6f: return Make(Op::kJal, rd, 0, 0, j_imm);
-    case 0x67: return Make(Op::kJalr, rd, rs1, 0, i_imm);
-    case 0x63: return Make(Op::kBranch, 0, rs1, rs2, b_imm, funct3);
-    case 0x03: return Make(Op::kLoad, rd, rs1, 0, i_imm, funct3 & 4, width);
-    case 0x07: return Make(Op::kLoad, kFloatBase + rd, rs1, 0, i_imm, 0, width);
-    case 0x23: return Make(Op::kStore, 0, rs1, rs2, s_imm, 0, width);
-    case 0x27: return Make(Op::kStore, 0, rs1, kFloatBase + rs2, s_imm, 0, width);
-    case 0x13: return AluImm(rd, rs1, AluImmediate(b), AluImmFunct(b, false));
-    case 0x1b: return AluImm(rd, rs1, AluImmediate(b), AluImmFunct(b, true));
-    case 0x33: return Make(Op::kAlu, rd, rs1, rs2, 0, AluFunct(b, false));
-    case 0x3b: return Make(Op::kAlu, rd, rs1, rs2, 0, AluFunct(b, true));
-    case 0x2f: return DecodeAtomic(b, rd, rs1, rs2);
-    case 0x0f: return Make(funct3 == 1 ? Op::kFenceI : Op::kFence, 0, 0, 0, 0);
-    case 0x73: return DecodeSystem(b, rd, rs1);
+    case 0x37:
+      return Make(Op::kLui, rd, 0, 0, u_imm);
+    case 0x17:
+      return Make(Op::kAuipc, rd, 0, 0, u_imm);
+    case 0x6f:
+      return Make(Op::kJal, rd, 0, 0, j_imm);
+    case 0x67:
+      return Make(Op::kJalr, rd, rs1, 0, i_imm);
+    case 0x63:
+      return Make(Op::kBranch, 0, rs1, rs2, b_imm, funct3);
+    case 0x03:
+      return Make(Op::kLoad, rd, rs1, 0, i_imm, funct3 & 4, width);
+    case 0x07:
+      return Make(Op::kLoad, kFloatBase + rd, rs1, 0, i_imm, 0, width);
+    case 0x23:
+      return Make(Op::kStore, 0, rs1, rs2, s_imm, 0, width);
+    case 0x27:
+      return Make(Op::kStore, 0, rs1, kFloatBase + rs2, s_imm, 0, width);
+    case 0x13:
+      return AluImm(rd, rs1, AluImmediate(b), AluImmFunct(b, false));
+    case 0x1b:
+      return AluImm(rd, rs1, AluImmediate(b), AluImmFunct(b, true));
+    case 0x33:
+      return Make(Op::kAlu, rd, rs1, rs2, 0, AluFunct(b, false));
+    case 0x3b:
+      return Make(Op::kAlu, rd, rs1, rs2, 0, AluFunct(b, true));
+    case 0x2f:
+      return DecodeAtomic(b, rd, rs1, rs2);
+    case 0x0f:
+      return Make(funct3 == 1 ? Op::kFenceI : Op::kFence, 0, 0, 0, 0);
+    case 0x73:
+      return DecodeSystem(b, rd, rs1);
     case 0x43:
     case 0x47:
     case 0x4b:
     case 0x4f: {
-      Insn fused = Make(Op::kFloat, kFloatBase + rd, kFloatBase + rs1, kFloatBase + rs2, 0, b & 0x600707f);
+      Insn fused =
+          Make(Op::kFloat, kFloatBase + rd, kFloatBase + rs1, kFloatBase + rs2, 0, b & 0x600707f);
       fused.rs3 = Reg(kFloatBase + Field(b, 31, 27));
       return fused;
     }
-    case 0x53: return DecodeFloat(b, rd, rs1, rs2);
-    default: return {};
+    case 0x53:
+      return DecodeFloat(b, rd, rs1, rs2);
+    default:
+      return {};
   }
 }
 

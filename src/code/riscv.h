@@ -57,8 +57,16 @@ struct Insn {
 
 // funct of kAlu and kAluImm.
 enum Alu : uint32_t {
-  kAdd = 0, kSll = 1, kSlt = 2, kSltu = 3, kXor = 4, kSrl = 5, kOr = 6, kAnd = 7,
-  kSub = 8, kSra = 13,
+  kAdd = 0,
+  kSll = 1,
+  kSlt = 2,
+  kSltu = 3,
+  kXor = 4,
+  kSrl = 5,
+  kOr = 6,
+  kAnd = 7,
+  kSub = 8,
+  kSra = 13,
   kMulBase = 16,  // + funct3 of the M extension
   kWordBit = 32,  // the 32-bit forms of RV64
 };

@@ -31,9 +31,10 @@ Result<std::unique_ptr<ControlServer>> ControlServer::Open(const std::string& pa
   const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (listener < 0) return Status::FromErrno(errno, "make a socket in", path);
   const sockaddr_un address = folder->Address(unborn);
-  const bool listens = bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
-                       listen(listener, kBacklog) == 0 &&
-                       renameat(folder->fd(), unborn.c_str(), folder->fd(), name.c_str()) == 0;
+  const bool listens =
+      bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+      listen(listener, kBacklog) == 0 &&
+      renameat(folder->fd(), unborn.c_str(), folder->fd(), name.c_str()) == 0;
   if (!listens) {
     const Status status = Status::FromErrno(errno, "make a socket in", path);
     folder->Remove(unborn);

@@ -22,7 +22,8 @@ constexpr TimeNs kForever = -1;
 class Conversation {
  public:
   // Refused (a dead recorder) is kNotFound.
-  static Result<std::unique_ptr<Conversation>> Begin(const ControlFolderHandle& folder, int pid, const ControlRequest& request) {
+  static Result<std::unique_ptr<Conversation>> Begin(const ControlFolderHandle& folder, int pid,
+                                                     const ControlRequest& request) {
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return Status::FromErrno(errno, "make a socket for", SocketName(pid));
     std::unique_ptr<Conversation> conversation(new Conversation(fd));
@@ -31,7 +32,8 @@ class Conversation {
       if (errno == ECONNREFUSED) return Status::NotFound("its recorder is dead");
       return Status::FromErrno(errno, "connect to", SocketName(pid));
     }
-    if (!PeerIsTrusted(fd)) return Status::Io(fmt::format("{} belongs to another user's process", SocketName(pid)));
+    if (!PeerIsTrusted(fd))
+      return Status::Io(fmt::format("{} belongs to another user's process", SocketName(pid)));
     const std::string line = RequestLine(request) + "\n";
     if (send(fd, line.data(), line.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(line.size())) {
       return Status::FromErrno(errno, "ask", SocketName(pid));
@@ -50,9 +52,11 @@ class Conversation {
       const size_t newline = reply_.find('\n');
       if (newline != std::string::npos) return reply_.substr(0, newline);
       if (reply_.size() > kLongestReply) return Status::Corrupt("its reply is too long");
-      const TimeNs left = patience == kForever ? kForever : std::max<TimeNs>(0, deadline - clock.Monotonic());
+      const TimeNs left =
+          patience == kForever ? kForever : std::max<TimeNs>(0, deadline - clock.Monotonic());
       pollfd event{fd_, POLLIN, 0};
-      const int ready = poll(&event, 1, left == kForever ? -1 : static_cast<int>(left / kMillisecond));
+      const int ready =
+          poll(&event, 1, left == kForever ? -1 : static_cast<int>(left / kMillisecond));
       if (ready < 0 && errno != EINTR) return Status::FromErrno(errno, "wait for", "the recorder");
       if (ready == 0) return Status::Busy("it does not answer");
       if (ready > 0 && !Receive()) return Status::Io("it ended before it had answered");
@@ -117,7 +121,8 @@ bool LiesAt(const RecorderStatus& status, const std::string& target) {
   const std::string path = Canonical(target);
   if (path == status.prefix || path == FolderOf(status.prefix)) return true;
   return std::any_of(status.rings.begin(), status.rings.end(), [&](const std::string& ring) {
-    return path == ring || (path.starts_with(ring + ".") && path.find('/', ring.size()) == std::string::npos);
+    return path == ring ||
+           (path.starts_with(ring + ".") && path.find('/', ring.size()) == std::string::npos);
   });
 }
 
@@ -152,8 +157,10 @@ LiveRecorders FindRecorders(const std::string& folder, TimeNs patience) {
   return recorders;
 }
 
-std::vector<LiveRecorder> RecordersMatching(const std::vector<LiveRecorder>& recorders, const std::string& target) {
-  auto exact = Those(recorders, [&](const LiveRecorder& r) { return std::to_string(r.status.pid) == target; });
+std::vector<LiveRecorder> RecordersMatching(const std::vector<LiveRecorder>& recorders,
+                                            const std::string& target) {
+  auto exact = Those(recorders,
+                     [&](const LiveRecorder& r) { return std::to_string(r.status.pid) == target; });
   if (!exact.empty()) return exact;
   return Those(recorders, [&](const LiveRecorder& r) {
     if (!r.status.answered) return false;

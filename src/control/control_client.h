@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "model/recorder_status.h"
 #include "control/control_protocol.h"
+#include "model/recorder_status.h"
 
 namespace hangscope {
 
@@ -28,7 +28,8 @@ LiveRecorders FindRecorders(const std::string& folder, TimeNs patience);
 
 // Those that `target` may mean: a recorder's pid, else its child's pid, its name,
 // its prefix, one of its rings or their files, or the folder they are in.
-std::vector<LiveRecorder> RecordersMatching(const std::vector<LiveRecorder>& recorders, const std::string& target);
+std::vector<LiveRecorder> RecordersMatching(const std::vector<LiveRecorder>& recorders,
+                                            const std::string& target);
 
 // Waits until the snapshot is durable, however long that takes. Its absolute path.
 Result<std::string> AskForSnapshot(const LiveRecorder& recorder, bool now, bool since_last);

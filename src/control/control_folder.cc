@@ -27,9 +27,12 @@ bool IsFolder(const std::string& path) {
 Status CheckPrivate(int fd, const std::string& path) {
   struct stat info {};
   if (fstat(fd, &info) != 0) return Status::FromErrno(errno, "examine", path);
-  if (info.st_uid != geteuid() && geteuid() != 0) return Status::Io(fmt::format("'{}' belongs to another user", path));
+  if (info.st_uid != geteuid() && geteuid() != 0)
+    return Status::Io(fmt::format("'{}' belongs to another user", path));
   if ((info.st_mode & 077) != 0) {
-    return Status::Io(fmt::format("'{}' is open to other users (mode {:03o}); chmod 700 it, or remove it", path, info.st_mode & 0777));
+    return Status::Io(
+        fmt::format("'{}' is open to other users (mode {:03o}); chmod 700 it, or remove it", path,
+                    info.st_mode & 0777));
   }
   return {};
 }
@@ -38,21 +41,25 @@ Status CheckPrivate(int fd, const std::string& path) {
 
 std::string ControlFolder() {
   const char* runtime = getenv("XDG_RUNTIME_DIR");
-  if (runtime != nullptr && runtime[0] == '/' && IsFolder(runtime)) return std::string(runtime) + "/hangscope";
+  if (runtime != nullptr && runtime[0] == '/' && IsFolder(runtime))
+    return std::string(runtime) + "/hangscope";
   return fmt::format("/tmp/hangscope-{}", geteuid());
 }
 
 Result<ControlFolderHandle> ControlFolderHandle::Open(const std::string& path, bool make) {
-  if (make && mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return Status::FromErrno(errno, "create the folder", path);
+  if (make && mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+    return Status::FromErrno(errno, "create the folder", path);
   const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (fd < 0 && (errno == ENOTDIR || errno == ELOOP)) return Status::Io(fmt::format("'{}' is no folder", path));
+  if (fd < 0 && (errno == ENOTDIR || errno == ELOOP))
+    return Status::Io(fmt::format("'{}' is no folder", path));
   if (fd < 0) return Status::FromErrno(errno, "open", path);
   ControlFolderHandle folder(fd);
   if (Status status = CheckPrivate(fd, path); !status.ok()) return status;
   return folder;
 }
 
-ControlFolderHandle::ControlFolderHandle(ControlFolderHandle&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+ControlFolderHandle::ControlFolderHandle(ControlFolderHandle&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)) {}
 ControlFolderHandle& ControlFolderHandle::operator=(ControlFolderHandle&& other) noexcept {
   std::swap(fd_, other.fd_);
   return *this;
@@ -80,7 +87,8 @@ std::vector<int> ControlFolderHandle::Pids() const {
     int pid = 0;
     const char* stop = name.data() + name.size() - kSuffix.size();
     const auto [end, error] = std::from_chars(name.data(), stop, pid);
-    if (error == std::errc() && end == stop && pid > 0 && SocketName(pid) == name) pids.push_back(pid);
+    if (error == std::errc() && end == stop && pid > 0 && SocketName(pid) == name)
+      pids.push_back(pid);
   }
   closedir(stream);
   std::sort(pids.begin(), pids.end());

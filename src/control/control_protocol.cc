@@ -9,7 +9,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string Line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string Line(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 // The member if it is there and has the type, else the default.
 template <typename T>
@@ -17,9 +19,12 @@ T Member(const Json& json, const char* name, T otherwise) {
   const auto at = json.find(name);
   if (at == json.end()) return otherwise;
   bool fits = false;
-  if constexpr (std::is_same_v<T, bool>) fits = at->is_boolean();
-  else if constexpr (std::is_arithmetic_v<T>) fits = at->is_number();
-  else if constexpr (std::is_same_v<T, std::string>) fits = at->is_string();
+  if constexpr (std::is_same_v<T, bool>)
+    fits = at->is_boolean();
+  else if constexpr (std::is_arithmetic_v<T>)
+    fits = at->is_number();
+  else if constexpr (std::is_same_v<T, std::string>)
+    fits = at->is_string();
   return fits ? at->template get<T>() : otherwise;
 }
 
@@ -36,11 +41,13 @@ std::vector<std::string> Texts(const Json& json, const char* name) {
 // An object of a version that is understood.
 Result<Json> ParseObject(std::string_view line, const char* what) {
   Json json = Json::parse(line, nullptr, false);
-  if (json.is_discarded() || !json.is_object()) return Status::Corrupt(fmt::format("the {} is no JSON object", what));
+  if (json.is_discarded() || !json.is_object())
+    return Status::Corrupt(fmt::format("the {} is no JSON object", what));
   const int version = Member(json, "version", 0);
   if (version < 1) return Status::Corrupt(fmt::format("the {} names no version", what));
   if (version > kControlVersion) {
-    return Status::Corrupt(fmt::format("the {} has version {}; this hangscope speaks {}", what, version, kControlVersion));
+    return Status::Corrupt(fmt::format("the {} has version {}; this hangscope speaks {}", what,
+                                       version, kControlVersion));
   }
   return json;
 }
@@ -48,7 +55,9 @@ Result<Json> ParseObject(std::string_view line, const char* what) {
 Result<Json> ParseReply(std::string_view line) {
   auto json = ParseObject(line, "reply");
   if (!json.ok()) return json.status();
-  if (!Member(*json, "ok", false)) return Status::Io(Member<std::string>(*json, "error", "the recorder refused, and did not say why"));
+  if (!Member(*json, "ok", false))
+    return Status::Io(
+        Member<std::string>(*json, "error", "the recorder refused, and did not say why"));
   return json;
 }
 
@@ -57,11 +66,18 @@ Json StatusObject(const RecorderStatus& status) {
   if (!status.answered) return json;
   json["child_pid"] = nullptr;
   if (status.child_pid != 0) json["child_pid"] = status.child_pid;
-  json.update(Json{{"name", status.name}, {"prefix", status.prefix}, {"rings", status.rings}, {"command", status.command},
+  json.update(Json{{"name", status.name},
+                   {"prefix", status.prefix},
+                   {"rings", status.rings},
+                   {"command", status.command},
                    {"elapsed_s", static_cast<double>(status.age / kMillisecond) / 1000},
-                   {"total_bytes", status.total_bytes}, {"bytes_per_s", status.bytes_per_second},
-                   {"state", status.state}, {"confidence", status.confidence}, {"hang", status.hang},
-                   {"summary", status.summary}, {"snapshots", status.snapshots}});
+                   {"total_bytes", status.total_bytes},
+                   {"bytes_per_s", status.bytes_per_second},
+                   {"state", status.state},
+                   {"confidence", status.confidence},
+                   {"hang", status.hang},
+                   {"summary", status.summary},
+                   {"snapshots", status.snapshots}});
   json["last_snapshot"] = nullptr;
   if (!status.last_snapshot.empty()) json["last_snapshot"] = status.last_snapshot;
   return json;
@@ -74,7 +90,8 @@ std::string RequestLine(const ControlRequest& request) {
   if (request.command == ControlRequest::Command::kStatus) {
     json["command"] = "status";
   } else {
-    json.update(Json{{"command", "snap"}, {"now", request.now}, {"since_last", request.since_last}});
+    json.update(
+        Json{{"command", "snap"}, {"now", request.now}, {"since_last", request.since_last}});
   }
   return Line(json);
 }

@@ -18,7 +18,8 @@ constexpr std::array<bool, kColumns> kIsNumber = {true, true, false, true, true,
 
 // In a table a count of characters, not of bytes, makes columns.
 size_t Width(std::string_view text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
 std::string Cut(std::string text, size_t columns) {
@@ -30,7 +31,8 @@ std::string Cut(std::string text, size_t columns) {
 std::string StateText(const RecorderStatus& recorder) {
   const std::string word = recorder.hang ? "HANG: " : "";
   const std::string& summary = recorder.summary.empty() ? recorder.state : recorder.summary;
-  const bool sure = recorder.confidence.empty() || recorder.confidence == "likely" || recorder.confidence == "certain";
+  const bool sure = recorder.confidence.empty() || recorder.confidence == "likely" ||
+                    recorder.confidence == "certain";
   return word + summary + (sure ? "" : " (" + recorder.confidence + ")");
 }
 
@@ -38,8 +40,14 @@ Row RowOf(const RecorderStatus& recorder) {
   const std::string pid = std::to_string(recorder.pid);
   if (!recorder.answered) return {pid, "-", "-", "-", "-", "-", "-", "does not answer"};
   const std::string child = recorder.child_pid == 0 ? "-" : std::to_string(recorder.child_pid);
-  return {pid, child, recorder.name, FormatElapsed(recorder.age), FormatSize(recorder.total_bytes),
-          FormatRate(recorder.bytes_per_second), std::to_string(recorder.snapshots), StateText(recorder)};
+  return {pid,
+          child,
+          recorder.name,
+          FormatElapsed(recorder.age),
+          FormatSize(recorder.total_bytes),
+          FormatRate(recorder.bytes_per_second),
+          std::to_string(recorder.snapshots),
+          StateText(recorder)};
 }
 
 }  // namespace
@@ -56,7 +64,8 @@ std::string RecorderTable(const std::vector<RecorderStatus>& recorders, size_t c
     std::string line;
     for (size_t i = 0; i < kColumns; ++i) {
       const std::string padding(widths[i] - Width(row[i]), ' ');
-      line += (i == 0 ? "" : "  ") + (kIsNumber[i] ? padding + row[i] : row[i] + (i + 1 < kColumns ? padding : ""));
+      line += (i == 0 ? "" : "  ") +
+              (kIsNumber[i] ? padding + row[i] : row[i] + (i + 1 < kColumns ? padding : ""));
     }
     table += Cut(line, columns) + "\n";
   }

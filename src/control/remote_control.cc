@@ -9,7 +9,8 @@ Status RemoteControl::Open(const std::string& folder) {
   return {};
 }
 
-std::vector<RemoteControl::SnapRequest> RemoteControl::Poll(TimeNs now, const std::function<RecorderStatus()>& status) {
+std::vector<RemoteControl::SnapRequest> RemoteControl::Poll(
+    TimeNs now, const std::function<RecorderStatus()>& status) {
   std::vector<SnapRequest> snaps;
   if (server_ == nullptr) return snaps;
   AnswerDurable();
@@ -34,7 +35,8 @@ void RemoteControl::Taken(int ticket, const Result<std::string>& folder) {
 
 void RemoteControl::AnswerDurable() {
   for (const SnapshotSyncer::Done& done : syncer_.TakeDone()) {
-    server_->Answer(done.ticket, done.status.ok() ? SnapReply(done.folder) : FailedReply(done.status.message()));
+    server_->Answer(done.ticket,
+                    done.status.ok() ? SnapReply(done.folder) : FailedReply(done.status.message()));
   }
 }
 

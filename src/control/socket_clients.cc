@@ -14,7 +14,10 @@ constexpr int kMostAtATime = 16;
 }  // namespace
 
 SocketClients::SocketClients(int listener, size_t most, TimeNs patience)
-    : listener_(listener), epoll_(epoll_create1(EPOLL_CLOEXEC)), most_(most), patience_(patience),
+    : listener_(listener),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      most_(most),
+      patience_(patience),
       admit_([](int, bool full) { return !full; }) {
   Follow(listener_, 0, EPOLL_CTL_ADD, EPOLLIN);
 }
@@ -76,7 +79,8 @@ int SocketClients::Descriptor(int client) const {
 }
 
 void SocketClients::AwaitWriting(int client) {
-  if (const int fd = Descriptor(client); fd >= 0) Follow(fd, client, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
+  if (const int fd = Descriptor(client); fd >= 0)
+    Follow(fd, client, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
 }
 
 void SocketClients::Excuse(int client) {

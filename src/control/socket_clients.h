@@ -1,5 +1,5 @@
-// Clients of a listening socket, none of whom is ever waited for: who comes, who can be read or written,
-// who has gone, and who takes too long.
+// Clients of a listening socket, none of whom is ever waited for: who comes, who can be read or
+// written, who has gone, and who takes too long.
 #ifndef HANGSCOPE_CONTROL_SOCKET_CLIENTS_H
 #define HANGSCOPE_CONTROL_SOCKET_CLIENTS_H
 
@@ -20,20 +20,21 @@ class SocketClients {
     Kind kind = Kind::kReadable;
   };
 
-  // `listener` listens and does not block; it is closed with this. More than `most` at once, and who has not been
-  // excused after `patience`, are hung up on.
+  // `listener` listens and does not block; it is closed with this. More than `most` at once, and
+  // who has not been excused after `patience`, are hung up on.
   SocketClients(int listener, size_t most, TimeNs patience);
   ~SocketClients();
   SocketClients(const SocketClients&) = delete;
   SocketClients& operator=(const SocketClients&) = delete;
 
-  // Whether a new one may stay, asked before it is taken in; `full`: there is no room for it. It may be
-  // written to, and is closed if not. By default all may for whom there is room.
+  // Whether a new one may stay, asked before it is taken in; `full`: there is no room for it. It
+  // may be written to, and is closed if not. By default all may for whom there is room.
   void SetAdmission(std::function<bool(int fd, bool full)> admit) { admit_ = std::move(admit); }
 
   // Polls as readable when there is something to do.
   int event_fd() const { return epoll_; }
-  // Takes in who came, forgets who has gone or is late. A client may be gone by the time its event is looked at.
+  // Takes in who came, forgets who has gone or is late. A client may be gone by the time its event
+  // is looked at.
   std::vector<Event> Poll(TimeNs now);
   // -1: there is no such client any more.
   int Descriptor(int client) const;

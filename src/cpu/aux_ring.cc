@@ -29,7 +29,8 @@ void AuxReader::Look() {
     looked_ = true;
     const uint64_t at = raw % area_.capacity;
     const unsigned char* const behind = area_.bytes + at;
-    const bool went_round = std::any_of(behind, area_.bytes + area_.capacity, [](unsigned char c) { return c != 0; });
+    const bool went_round =
+        std::any_of(behind, area_.bytes + area_.capacity, [](unsigned char c) { return c != 0; });
     head_ = at + (went_round ? area_.capacity : 0);
     head_is_at_least_ = went_round;
   } else {
@@ -49,8 +50,8 @@ void AuxReader::Advance(uint64_t head) {
   head_ += at >= last ? at - last : at + area_.capacity - last;
 }
 
-// Whether the tracer went round within a record since the last look. In which one, and so whose the bytes are that are
-// there now, nobody knows then.
+// Whether the tracer went round within a record since the last look. In which one, and so whose the
+// bytes are that are there now, nobody knows then.
 void AuxReader::LookBack() {
   if (ReferenceChanged(head_ - reference_head_)) {
     std::erase_if(spans_, [&](const AuxSpan& span) { return span.end_offset > reference_head_; });
@@ -67,7 +68,8 @@ bool AuxReader::ReferenceChanged(uint64_t advance) const {
   const uint64_t written_over = advance > room ? advance - room : 0;
   const uint64_t begin = reference_head_ - reference_.size();
   for (uint64_t i = written_over; i < reference_.size(); ++i) {
-    if (area_.bytes[(begin + i) % area_.capacity] != static_cast<unsigned char>(reference_[i])) return true;
+    if (area_.bytes[(begin + i) % area_.capacity] != static_cast<unsigned char>(reference_[i]))
+      return true;
   }
   return false;
 }
@@ -90,17 +92,20 @@ std::string AuxReader::Copy(uint64_t begin, uint64_t end) const {
   return bytes;
 }
 
-void AuxReader::TakeRecord(TimeNs since, TimeNs time, uint64_t offset, uint64_t size, uint64_t flags, std::optional<int64_t> task) {
+void AuxReader::TakeRecord(TimeNs since, TimeNs time, uint64_t offset, uint64_t size,
+                           uint64_t flags, std::optional<int64_t> task) {
   const TimeNs before = last_record_;
   last_record_ = std::max(last_record_, time);
-  if ((flags & (PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_COLLISION | PERF_AUX_FLAG_PARTIAL)) != 0) Lose({std::min(before == 0 ? since : before, time), time});
+  if ((flags & (PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_COLLISION | PERF_AUX_FLAG_PARTIAL)) != 0)
+    Lose({std::min(before == 0 ? since : before, time), time});
   const std::optional<uint64_t> known_end = EndOfRecord(offset, size, flags);
   if (!known_end || *known_end > head_) return;
   const uint64_t end = *known_end;
   // Drivers that know only where the newest ends say nothing of its size, or tell all of the area.
   const bool size_known = size != 0 && size < area_.capacity;
   if (std::exchange(records_lost_, false) && !size_known) told_until_ = end;
-  const uint64_t begin = size_known ? std::max(told_until_, end - std::min(end, size)) : told_until_;
+  const uint64_t begin =
+      size_known ? std::max(told_until_, end - std::min(end, size)) : told_until_;
   if (end <= begin) return;
   told_until_ = end;
   if (spans_.size() == kMostRecords) spans_.erase(spans_.begin());
@@ -120,7 +125,8 @@ std::optional<uint64_t> AuxReader::EndOfRecord(uint64_t offset, uint64_t size, u
   Look();
   if (area_.head_kind == AuxHeadKind::kCountsAll) return end;
   // The latest such place that the head has passed.
-  const uint64_t back = (head_ % area_.capacity + area_.capacity - end % area_.capacity) % area_.capacity;
+  const uint64_t back =
+      (head_ % area_.capacity + area_.capacity - end % area_.capacity) % area_.capacity;
   if (back > head_) return std::nullopt;
   return head_ - back;
 }

@@ -14,10 +14,11 @@
 namespace hangscope {
 namespace {
 
-constexpr uint64_t kRecordBytes = 256u << 10;    // of the ring beside the area: thousands of switches between two ticks
+// of the ring beside the area: thousands of switches between two ticks
+constexpr uint64_t kRecordBytes = 256u << 10;
 constexpr uint64_t kSmallestTrace = 64u << 10;
 constexpr size_t kMostKept = 512u << 10;
-constexpr uint32_t kRecordHardwareId = 21;       // PERF_RECORD_AUX_OUTPUT_HW_ID, of Linux 5.16
+constexpr uint32_t kRecordHardwareId = 21;  // PERF_RECORD_AUX_OUTPUT_HW_ID, of Linux 5.16
 
 std::string PmuOf(const PerfEvent& event) { return event.name.substr(0, event.name.find('/')); }
 
@@ -51,22 +52,29 @@ bool HasTracer(FileSystem& files, const std::string& folder, TracerKind kind, in
   return !list.ok() || IsInList(*list, cpu);
 }
 
-// Where nobody names a sink, the driver takes one that it can reach: which ones there are, should be known then.
-void TellSinks(FileSystem& files, const std::string& folder, const PerfEvent& event, std::vector<std::string>* warnings) {
+// Where nobody names a sink, the driver takes one that it can reach: which ones there are, should
+// be known then.
+void TellSinks(FileSystem& files, const std::string& folder, const PerfEvent& event,
+               std::vector<std::string>* warnings) {
   std::vector<std::string> sinks = files.List(folder + "/sinks");
   if (event.attr.config2 != 0 || sinks.size() < 2) return;
   std::sort(sinks.begin(), sinks.end());
   std::string names;
   for (const std::string& sink : sinks) names += (names.empty() ? "" : ", ") + sink;
-  warnings->push_back("'" + event.name + "' names no sink, so the kernel chooses one of " + names + "; '" + PmuOf(event) + "/@" + sinks.front() + "/' names one");
+  warnings->push_back("'" + event.name + "' names no sink, so the kernel chooses one of " + names +
+                      "; '" + PmuOf(event) + "/@" + sinks.front() + "/' names one");
 }
 
-// cs_etm counts all bytes since Linux 5.5. The drivers of the others tell an offset in areas that overwrite themselves.
-AuxHeadKind HeadKindOf(TracerKind kind) { return kind == TracerKind::kCoreSight ? AuxHeadKind::kCountsAll : AuxHeadKind::kWithinArea; }
+// cs_etm counts all bytes since Linux 5.5. The drivers of the others tell an offset in areas that
+// overwrite themselves.
+AuxHeadKind HeadKindOf(TracerKind kind) {
+  return kind == TracerKind::kCoreSight ? AuxHeadKind::kCountsAll : AuxHeadKind::kWithinArea;
+}
 
 AuxArea AreaOf(const TracerPages& pages, TracerKind kind) {
   static_assert(sizeof(pages.records.control->aux_head) == sizeof(uint64_t));
-  return {pages.trace, pages.trace_bytes, reinterpret_cast<const uint64_t*>(&pages.records.control->aux_head), HeadKindOf(kind)};
+  return {pages.trace, pages.trace_bytes,
+          reinterpret_cast<const uint64_t*>(&pages.records.control->aux_head), HeadKindOf(kind)};
 }
 
 uint64_t Word(std::string_view record, size_t index) {
@@ -75,23 +83,33 @@ uint64_t Word(std::string_view record, size_t index) {
   return word;
 }
 
-void Put(std::string* bytes, uint64_t word) { bytes->append(reinterpret_cast<const char*>(&word), sizeof word); }
+void Put(std::string* bytes, uint64_t word) {
+  bytes->append(reinterpret_cast<const char*>(&word), sizeof word);
+}
 
 }  // namespace
 
-Result<std::unique_ptr<AuxTracer>> AuxTracer::Open(FileSystem& files, TracerPort& port, Clock& clock, const PerfEventSpec& spec,
-                                                   const AuxTracerOptions& options, std::vector<std::string>* warnings) {
+Result<std::unique_ptr<AuxTracer>> AuxTracer::Open(FileSystem& files, TracerPort& port,
+                                                   Clock& clock, const PerfEventSpec& spec,
+                                                   const AuxTracerOptions& options,
+                                                   std::vector<std::string>* warnings) {
   const std::string pmu = PmuOf(spec.event);
   const std::string folder = options.pmus + "/" + pmu;
   const std::optional<TracerKind> kind = TracerKindOf(pmu);
-  if (!kind) return Status::Usage("hangscope records cs_etm, intel_pt and arm_spe; 'perf record -S' may record this");
+  if (!kind)
+    return Status::Usage(
+        "hangscope records cs_etm, intel_pt and arm_spe; 'perf record -S' may record this");
   std::vector<int> cpus, without;
-  for (const int cpu : options.cpus) (HasTracer(files, folder, *kind, cpu) ? cpus : without).push_back(cpu);
+  for (const int cpu : options.cpus)
+    (HasTracer(files, folder, *kind, cpu) ? cpus : without).push_back(cpu);
   if (cpus.empty()) return Status::NotFound("no CPU that is online has this tracer");
-  if (!without.empty()) warnings->push_back("'" + spec.event.name + "' does not trace on CPU " + Listed(without) + ": they have no such tracer");
+  if (!without.empty())
+    warnings->push_back("'" + spec.event.name + "' does not trace on CPU " + Listed(without) +
+                        ": they have no such tracer");
   auto info = TracerInfo::Read(files, folder, *kind, spec.event.attr, cpus);
   if (!info.ok()) return info.status();
-  auto tracer = std::unique_ptr<AuxTracer>(new AuxTracer(port, clock, options, *kind, std::move(*info)));
+  auto tracer =
+      std::unique_ptr<AuxTracer>(new AuxTracer(port, clock, options, *kind, std::move(*info)));
   tracer->event_ = spec.event;
   tracer->event_.attr = Recorded(spec.event.attr);
   tracer->event_.attr.inherit = !options.whole_machine;
@@ -112,10 +130,13 @@ Status AuxTracer::OpenCpus(const std::vector<int>& cpus, std::vector<std::string
     trace.cpu = cpus[i];
     int error = 0;
     trace.owner = port_.Open(attr, options_.whole_machine ? -1 : 0, trace.cpu, &error);
-    if (trace.owner == nullptr && (error == EACCES || error == EPERM) && attr.exclude_kernel == 0 && traces_.empty()) {
+    if (trace.owner == nullptr && (error == EACCES || error == EPERM) && attr.exclude_kernel == 0 &&
+        traces_.empty()) {
       event_.attr.exclude_kernel = attr.exclude_kernel = 1;
       trace.owner = port_.Open(attr, options_.whole_machine ? -1 : 0, trace.cpu, &error);
-      if (trace.owner != nullptr) warnings->push_back("'" + event_.name + "' is traced outside of the kernel only: " + WhyForbidden(options_.permission));
+      if (trace.owner != nullptr)
+        warnings->push_back("'" + event_.name + "' is traced outside of the kernel only: " +
+                            WhyForbidden(options_.permission));
     }
     if (trace.owner != nullptr) {
       traces_.push_back(std::move(trace));
@@ -126,7 +147,9 @@ Status AuxTracer::OpenCpus(const std::vector<int>& cpus, std::vector<std::string
     }
   }
   if (traces_.empty()) return Status::Io("no CPU that is online has this tracer");
-  if (!without.empty()) warnings->push_back("'" + event_.name + "' does not trace on CPU " + Listed(without) + ": the kernel finds no tracer there");
+  if (!without.empty())
+    warnings->push_back("'" + event_.name + "' does not trace on CPU " + Listed(without) +
+                        ": the kernel finds no tracer there");
   return {};
 }
 
@@ -137,14 +160,20 @@ Status AuxTracer::MapCpus(std::vector<std::string>* warnings) {
   for (uint64_t bytes = asked; bytes >= kSmallestTrace; bytes /= 2) {
     error = Map(bytes);
     if (error == 0 && bytes < asked) {
-      warnings->push_back("'" + event_.name + "' has " + FormatSize(bytes) + " a CPU in place of " + FormatSize(asked) + ": no more may be locked in memory; as root, 'sysctl kernel.perf_event_mlock_kb=" +
-                          std::to_string((2 * asked + asked / 4 + kRecordBytes) >> 10) + "' allows it, or a smaller --cpu-size leaves it more");
+      warnings->push_back(
+          "'" + event_.name + "' has " + FormatSize(bytes) + " a CPU in place of " +
+          FormatSize(asked) +
+          ": no more may be locked in memory; as root, 'sysctl kernel.perf_event_mlock_kb=" +
+          std::to_string((2 * asked + asked / 4 + kRecordBytes) >> 10) +
+          "' allows it, or a smaller --cpu-size leaves it more");
     }
     if (error == 0) return {};
     if (error != EPERM && error != ENOMEM) break;
   }
-  return Status::Io("cannot map the areas that the tracer writes into, of " + std::to_string(traces_.size()) + " CPUs: " + ErrorText(error) +
-                    (error == EPERM ? "; 'sysctl kernel.perf_event_mlock_kb' says how much may be locked" : ""));
+  return Status::Io(
+      "cannot map the areas that the tracer writes into, of " + std::to_string(traces_.size()) +
+      " CPUs: " + ErrorText(error) +
+      (error == EPERM ? "; 'sysctl kernel.perf_event_mlock_kb' says how much may be locked" : ""));
 }
 
 // errno; 0: all are mapped.
@@ -172,7 +201,8 @@ Status AuxTracer::Attach(pid_t tid) {
     events.push_back(std::move(event));
   }
   for (auto& event : events) {
-    if (const int error = event->Start(); error != 0) return Status::Io("the kernel does not switch it on: " + ErrorText(error));
+    if (const int error = event->Start(); error != 0)
+      return Status::Io("the kernel does not switch it on: " + ErrorText(error));
   }
   for (auto& event : events) {
     event_.ids.push_back(event->id());
@@ -195,7 +225,9 @@ void AuxTracer::DetachAll() {
 // Whether all of them took it.
 bool AuxTracer::Switch(bool on) {
   bool ok = true;
-  const auto change = [&](TracerEvent& event) { ok = (on ? event.Start() : event.Stop()) == 0 && ok; };
+  const auto change = [&](TracerEvent& event) {
+    ok = (on ? event.Start() : event.Stop()) == 0 && ok;
+  };
   for (auto& event : threads_) change(*event);
   if (options_.whole_machine) {
     for (CpuTrace& trace : traces_) change(*trace.owner);
@@ -231,16 +263,21 @@ void AuxTracer::TakeRecord(std::string_view record, CpuTrace* trace) {
   const PerfRecordEnd end = EndOfPerfRecord(record);
   if (header.type == PERF_RECORD_AUX && body_bytes >= 24) {
     process_of_[end.tid] = end.pid;
-    const auto task = options_.whole_machine || end.tid <= 0 ? std::nullopt : std::optional<int64_t>(end.tid);
-    trace->reader->TakeRecord(trace->since, end.time, Word(record, 0), Word(record, 1), Word(record, 2), task);
+    const auto task =
+        options_.whole_machine || end.tid <= 0 ? std::nullopt : std::optional<int64_t>(end.tid);
+    trace->reader->TakeRecord(trace->since, end.time, Word(record, 0), Word(record, 1),
+                              Word(record, 2), task);
     trace->since = end.time;  // it may go on at once
   } else if (header.type == PERF_RECORD_SWITCH) {
     if ((header.misc & PERF_RECORD_MISC_SWITCH_OUT) == 0) trace->since = end.time;
   } else {
     if (header.type == PERF_RECORD_ITRACE_START) trace->since = end.time;
-    if (header.type == kRecordHardwareId && body_bytes >= 8) info_.TakeHardwareId(end.cpu, Word(record, 0));
-    if (kept_.size() + record.size() > kMostKept) ++kept_lost_;
-    else kept_ += record;
+    if (header.type == kRecordHardwareId && body_bytes >= 8)
+      info_.TakeHardwareId(end.cpu, Word(record, 0));
+    if (kept_.size() + record.size() > kMostKept)
+      ++kept_lost_;
+    else
+      kept_ += record;
   }
 }
 
@@ -260,22 +297,32 @@ void AuxTracer::Take(CpuCapture* capture) {
   const TimeSpan blind{stopped_, clock_.Monotonic()};
   for (size_t i = first; i < capture->aux.size(); ++i) capture->aux[i].blind = blind;
   if (traces_again) stopped_ = 0;  // else the next snapshot tells of all of the time
-  for (size_t i = 0; i < traces_.size(); ++i) AppendRecords(traces_[i], capture->aux[first + i].spans, capture);
+  for (size_t i = 0; i < traces_.size(); ++i)
+    AppendRecords(traces_[i], capture->aux[first + i].spans, capture);
   capture->events.push_back(event_);
   info_.SetSwitches(SwitchesIn(*capture));
-  if (const auto time = kind_ == TracerKind::kIntelPt ? port_.MonotonicOfCounter(clock_) : std::nullopt) info_.SetTime(*time);
+  if (const auto time =
+          kind_ == TracerKind::kIntelPt ? port_.MonotonicOfCounter(clock_) : std::nullopt)
+    info_.SetTime(*time);
   capture->side_band.insert(0, info_.Record() + kept_);
   capture->side_band_lost += kept_lost_;
 }
 
 ToldSwitches AuxTracer::SwitchesIn(const CpuCapture& capture) const {
-  const auto any = [&](auto has) { return std::any_of(capture.events.begin(), capture.events.end(), has); };
-  if (any([](const PerfEvent& event) { return event.attr.context_switch != 0; })) return options_.whole_machine ? ToldSwitches::kRecordsOfAll : ToldSwitches::kRecords;
-  return any([](const PerfEvent& event) { return event.name == "sched:sched_switch"; }) ? ToldSwitches::kTracepoint : ToldSwitches::kNone;
+  const auto any = [&](auto has) {
+    return std::any_of(capture.events.begin(), capture.events.end(), has);
+  };
+  if (any([](const PerfEvent& event) { return event.attr.context_switch != 0; }))
+    return options_.whole_machine ? ToldSwitches::kRecordsOfAll : ToldSwitches::kRecords;
+  return any([](const PerfEvent& event) { return event.name == "sched:sched_switch"; })
+             ? ToldSwitches::kTracepoint
+             : ToldSwitches::kNone;
 }
 
-// The records of what is held, with offsets that count all bytes, as those of the areas in a file do.
-void AuxTracer::AppendRecords(const CpuTrace& trace, const std::vector<AuxSpan>& spans, CpuCapture* capture) const {
+// The records of what is held, with offsets that count all bytes, as those of the areas in a file
+// do.
+void AuxTracer::AppendRecords(const CpuTrace& trace, const std::vector<AuxSpan>& spans,
+                              CpuCapture* capture) const {
   const uint64_t id = event_.ids.empty() ? 0 : event_.ids.front();
   for (const AuxSpan& span : spans) {
     const bool tells_end = (span.flags & PERF_AUX_FLAG_OVERWRITE) != 0;
@@ -285,7 +332,9 @@ void AuxTracer::AppendRecords(const CpuTrace& trace, const std::vector<AuxSpan>&
     Put(&body, span.flags);
     const auto tid = static_cast<pid_t>(span.task.value_or(-1));
     const auto process = process_of_.find(tid);
-    capture->side_band += MakePerfRecord(PERF_RECORD_AUX, 0, body, {process == process_of_.end() ? tid : process->second, tid, span.time.to, trace.cpu, id});
+    capture->side_band += MakePerfRecord(
+        PERF_RECORD_AUX, 0, body,
+        {process == process_of_.end() ? tid : process->second, tid, span.time.to, trace.cpu, id});
   }
 }
 

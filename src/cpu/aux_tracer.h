@@ -1,14 +1,15 @@
-// Records what a hardware tracer (cs_etm, intel_pt, arm_spe) writes about a program: into an area of memory a CPU that
-// overwrites itself, until a snapshot is taken.
+// Records what a hardware tracer (cs_etm, intel_pt, arm_spe) writes about a program: into an area
+// of memory a CPU that overwrites itself, until a snapshot is taken.
 //
-// The area belongs to an event of the tracer's PMU on that CPU; of our own thread, so that it outlives the program's, and
-// never switched on. The events of the program's threads write into it, with inheritance: the kernel switches the tracer
-// with them. Where everybody is recorded, one event a CPU does both, as the kernel does not mix the two. Beside the area
-// is a small ring with a record of each piece that was written: whose, when, and what was lost (PERF_RECORD_AUX); Tick
+// The area belongs to an event of the tracer's PMU on that CPU; of our own thread, so that it
+// outlives the program's, and never switched on. The events of the program's threads write into it,
+// with inheritance: the kernel switches the tracer with them. Where everybody is recorded, one
+// event a CPU does both, as the kernel does not mix the two. Beside the area is a small ring with a
+// record of each piece that was written: whose, when, and what was lost (PERF_RECORD_AUX); Tick
 // empties it.
 //
-// A tracer is to be stopped before its area is read. A snapshot stops this one on all CPUs, as several may share a sink,
-// and tells for how long; no other ring is paused.
+// A tracer is to be stopped before its area is read. A snapshot stops this one on all CPUs, as
+// several may share a sink, and tells for how long; no other ring is paused.
 #ifndef HANGSCOPE_CPU_AUX_TRACER_H
 #define HANGSCOPE_CPU_AUX_TRACER_H
 
@@ -34,29 +35,34 @@ namespace hangscope {
 
 struct AuxTracerOptions {
   std::string pmus = PerfSources().pmus;
-  std::vector<int> cpus;                // that are online
-  uint64_t trace_bytes = 4u << 20;      // of each CPU's area; a power of two of pages. Less where no more may be locked
+  std::vector<int> cpus;  // that are online
+  // of each CPU's area; a power of two of pages. Less where no more may be locked
+  uint64_t trace_bytes = 4u << 20;
   bool whole_machine = false;
-  PerfPermission permission;            // of whoever opens it: for the sentences
+  PerfPermission permission;  // of whoever opens it: for the sentences
 };
 
 // One thread.
 class AuxTracer {
  public:
-  // Opens the tracer on all CPUs that have it, and maps its areas; nothing is traced yet. `spec`: a tracer's, as
-  // PerfEventFinder gives it. Fails with a sentence where nothing can be traced; what is restricted goes to `warnings`.
-  // `files` is not used later; `port` and `clock` must outlive it.
-  static Result<std::unique_ptr<AuxTracer>> Open(FileSystem& files, TracerPort& port, Clock& clock, const PerfEventSpec& spec,
-                                                 const AuxTracerOptions& options, std::vector<std::string>* warnings);
+  // Opens the tracer on all CPUs that have it, and maps its areas; nothing is traced yet. `spec`: a
+  // tracer's, as PerfEventFinder gives it. Fails with a sentence where nothing can be traced; what
+  // is restricted goes to `warnings`. `files` is not used later; `port` and `clock` must outlive
+  // it.
+  static Result<std::unique_ptr<AuxTracer>> Open(FileSystem& files, TracerPort& port, Clock& clock,
+                                                 const PerfEventSpec& spec,
+                                                 const AuxTracerOptions& options,
+                                                 std::vector<std::string>* warnings);
 
-  // Traces a thread and all that it will make; -1, where the whole machine is recorded: everybody. kNotFound: it has
-  // ended. Else it is not traced, and the sentence says why.
+  // Traces a thread and all that it will make; -1, where the whole machine is recorded: everybody.
+  // kNotFound: it has ended. Else it is not traced, and the sentence says why.
   Status Attach(pid_t tid);
   // Nobody is traced any more.
   void DetachAll();
   // A few times a second.
   void Tick();
-  // Appends the areas and what tells of them to `capture`, whose other events are complete. Stops the tracer meanwhile.
+  // Appends the areas and what tells of them to `capture`, whose other events are complete. Stops
+  // the tracer meanwhile.
   void Take(CpuCapture* capture);
 
   const PerfEvent& event() const { return event_; }
@@ -67,11 +73,12 @@ class AuxTracer {
     int cpu = 0;
     std::unique_ptr<TracerEvent> owner;
     std::unique_ptr<AuxReader> reader;
-    TimeNs since = 0;    // when the tracer began to write what the next record tells
+    TimeNs since = 0;  // when the tracer began to write what the next record tells
     TimeNs drained = 0;
   };
 
-  AuxTracer(TracerPort& port, Clock& clock, const AuxTracerOptions& options, TracerKind kind, TracerInfo info)
+  AuxTracer(TracerPort& port, Clock& clock, const AuxTracerOptions& options, TracerKind kind,
+            TracerInfo info)
       : port_(port), clock_(clock), options_(options), kind_(kind), info_(std::move(info)) {}
 
   Status OpenCpus(const std::vector<int>& cpus, std::vector<std::string>* warnings);
@@ -82,7 +89,8 @@ class AuxTracer {
   void TakeRecord(std::string_view record, CpuTrace* trace);
   bool Switch(bool on);
   ToldSwitches SwitchesIn(const CpuCapture& capture) const;
-  void AppendRecords(const CpuTrace& trace, const std::vector<AuxSpan>& spans, CpuCapture* capture) const;
+  void AppendRecords(const CpuTrace& trace, const std::vector<AuxSpan>& spans,
+                     CpuCapture* capture) const;
 
   TracerPort& port_;
   Clock& clock_;
@@ -93,14 +101,18 @@ class AuxTracer {
   std::vector<CpuTrace> traces_;
   std::vector<std::unique_ptr<TracerEvent>> threads_;  // closed before the owners of their rings
   std::map<pid_t, pid_t> process_of_;                  // of threads that were traced
-  std::string kept_;                                   // records to be passed on as they are; bounded
+  // records to be passed on as they are; bounded
+  std::string kept_;
   uint64_t kept_lost_ = 0;
-  TimeNs stopped_ = 0;                                 // since when; 0: it is not
+  TimeNs stopped_ = 0;  // since when; 0: it is not
 };
 
-// StartCpuRecorder, with `sources` and `port` for the kernel's tracers; `port` must outlive it. For tests.
-Result<std::unique_ptr<CpuRecorder>> StartTracingCpuRecorder(Clock& clock, pid_t pid, const CpuRecorderOptions& options,
-                                                             const PerfSources& sources, TracerPort& port);
+// StartCpuRecorder, with `sources` and `port` for the kernel's tracers; `port` must outlive it. For
+// tests.
+Result<std::unique_ptr<CpuRecorder>> StartTracingCpuRecorder(Clock& clock, pid_t pid,
+                                                             const CpuRecorderOptions& options,
+                                                             const PerfSources& sources,
+                                                             TracerPort& port);
 
 }  // namespace hangscope
 

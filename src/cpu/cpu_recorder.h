@@ -1,5 +1,5 @@
-// Records what the kernel does with a program, on every CPU, into overwrite rings; behind an interface so that
-// sessions are tested without a kernel.
+// Records what the kernel does with a program, on every CPU, into overwrite rings; behind an
+// interface so that sessions are tested without a kernel.
 #ifndef HANGSCOPE_CPU_CPU_RECORDER_H
 #define HANGSCOPE_CPU_CPU_RECORDER_H
 
@@ -17,21 +17,23 @@
 namespace hangscope {
 
 struct CpuRecorderOptions {
-  uint64_t ring_bytes = 4u << 20;    // a CPU; rounded up to a power of two of pages
-  bool whole_machine = false;        // every process, not only the program's
+  uint64_t ring_bytes = 4u << 20;  // a CPU; rounded up to a power of two of pages
+  bool whole_machine = false;      // every process, not only the program's
   bool call_stacks = false;
-  std::vector<std::string> events;   // besides the usual ones: "sched:sched_stat_wait", "page-faults", "probe:func@binary", "cs_etm/@sink/"
+  // besides the usual ones: "sched:sched_stat_wait", "page-faults", "probe:func@binary",
+  // "cs_etm/@sink/"
+  std::vector<std::string> events;
 };
 
 // All rings at one trigger.
 struct CpuCapture {
-  TimeNs time = 0;                   // monotonic: when the first head was read
-  TimeNs took = 0;                   // until the last ring was copied
+  TimeNs time = 0;  // monotonic: when the first head was read
+  TimeNs took = 0;  // until the last ring was copied
   std::vector<PerfEvent> events;
   std::vector<PerfRing> rings;
   std::vector<AuxRing> aux;
-  // Names, forks, exits and mappings since the beginning, as records, not in the order of time; bounded, what does
-  // not fit is counted.
+  // Names, forks, exits and mappings since the beginning, as records, not in the order of time;
+  // bounded, what does not fit is counted.
   std::string side_band;
   uint64_t side_band_lost = 0;
 };
@@ -48,10 +50,11 @@ class CpuRecorder {
   virtual const std::vector<std::string>& warnings() const = 0;
 };
 
-// Records `pid`, its threads, the processes below it and all that they will fork; not this process, which may be
-// one of them. `pid` is alive; it may not have called exec yet. docs/cpu-recording.md has the events.
-// Fails only where nothing at all can be recorded.
-Result<std::unique_ptr<CpuRecorder>> StartCpuRecorder(Clock& clock, pid_t pid, const CpuRecorderOptions& options);
+// Records `pid`, its threads, the processes below it and all that they will fork; not this process,
+// which may be one of them. `pid` is alive; it may not have called exec yet. docs/cpu-recording.md
+// has the events. Fails only where nothing at all can be recorded.
+Result<std::unique_ptr<CpuRecorder>> StartCpuRecorder(Clock& clock, pid_t pid,
+                                                      const CpuRecorderOptions& options);
 
 }  // namespace hangscope
 

@@ -11,8 +11,8 @@
 #include <string_view>
 
 #include "base/near_name.h"
-#include "cpu/perf_pmu.h"
 #include "code/elf_functions.h"
+#include "cpu/perf_pmu.h"
 
 namespace hangscope {
 namespace {
@@ -52,7 +52,8 @@ constexpr CountedName kCounted[] = {
 };
 
 std::optional<PerfEventSpec> Counted(const std::string& name) {
-  const auto* counted = std::find_if(std::begin(kCounted), std::end(kCounted), [&](const CountedName& each) { return each.name == name; });
+  const auto* counted = std::find_if(std::begin(kCounted), std::end(kCounted),
+                                     [&](const CountedName& each) { return each.name == name; });
   if (counted == std::end(kCounted)) return std::nullopt;
   PerfEventSpec spec;
   spec.event.name = name;
@@ -60,8 +61,10 @@ std::optional<PerfEventSpec> Counted(const std::string& name) {
   spec.event.attr.config = counted->config;
   spec.event.attr.sample_type = counted->each ? kPlace : uint64_t{PERF_SAMPLE_IP};
   spec.event.attr.freq = !counted->each;
-  if (counted->each) spec.event.attr.sample_period = 1;
-  else spec.event.attr.sample_freq = kSamplesPerSecond;
+  if (counted->each)
+    spec.event.attr.sample_period = 1;
+  else
+    spec.event.attr.sample_freq = kSamplesPerSecond;
   return spec;
 }
 
@@ -77,11 +80,14 @@ std::optional<PerfEventSpec> Breakpoint(const std::string& name) {
   uint64_t length = 4;
   if (*end == '/') length = std::strtoull(end + 1, &end, 0);
   const std::string access = *end == ':' ? end + 1 : "";
-  if ((*end != '\0' && *end != ':') || access.find_first_not_of("rwx") != std::string::npos) return std::nullopt;
+  if ((*end != '\0' && *end != ':') || access.find_first_not_of("rwx") != std::string::npos)
+    return std::nullopt;
   if (length != 1 && length != 2 && length != 4 && length != 8) return std::nullopt;
-  for (const char way : access) attr.bp_type |= way == 'r' ? HW_BREAKPOINT_R : way == 'w' ? HW_BREAKPOINT_W : HW_BREAKPOINT_X;
+  for (const char way : access)
+    attr.bp_type |= way == 'r' ? HW_BREAKPOINT_R : way == 'w' ? HW_BREAKPOINT_W : HW_BREAKPOINT_X;
   if (access.empty()) attr.bp_type = HW_BREAKPOINT_RW;
-  attr.bp_len = (attr.bp_type & HW_BREAKPOINT_X) != 0 ? sizeof(long) : length;  // the kernel takes no other
+  // the kernel takes no other
+  attr.bp_len = (attr.bp_type & HW_BREAKPOINT_X) != 0 ? sizeof(long) : length;
   attr.type = PERF_TYPE_BREAKPOINT;
   attr.sample_period = 1;
   attr.sample_type = kPlace;
@@ -90,15 +96,20 @@ std::optional<PerfEventSpec> Breakpoint(const std::string& name) {
 
 // What is in the raw bytes of a uprobe that perf_event_open made; tracefs has no file for it.
 std::string UprobeFormat(const std::string& name, bool on_return) {
-  std::string text = "name: " + name + "\nID: 0\nformat:\n"
-      "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-      "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-      "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
-      "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n";
-  if (!on_return) return text + "\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;\n\nprint fmt: \"(%lx)\", REC->__probe_ip\n";
-  return text + "\tfield:unsigned long __probe_func;\toffset:8;\tsize:8;\tsigned:0;\n"
-                "\tfield:unsigned long __probe_ret_ip;\toffset:16;\tsize:8;\tsigned:0;\n\n"
-                "print fmt: \"(%lx <- %lx)\", REC->__probe_func, REC->__probe_ret_ip\n";
+  std::string text = "name: " + name +
+                     "\nID: 0\nformat:\n"
+                     "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+                     "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+                     "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+                     "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n";
+  if (!on_return)
+    return text +
+           "\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;\n\nprint fmt: "
+           "\"(%lx)\", REC->__probe_ip\n";
+  return text +
+         "\tfield:unsigned long __probe_func;\toffset:8;\tsize:8;\tsigned:0;\n"
+         "\tfield:unsigned long __probe_ret_ip;\toffset:16;\tsize:8;\tsigned:0;\n\n"
+         "print fmt: \"(%lx <- %lx)\", REC->__probe_func, REC->__probe_ret_ip\n";
 }
 
 struct UprobeName {
@@ -131,23 +142,28 @@ std::optional<UprobeName> SplitUprobe(std::string name) {
 
 }  // namespace
 
-PerfEventFinder::PerfEventFinder(FileSystem& files, PerfSources sources) : files_(files), sources_(std::move(sources)) {}
+PerfEventFinder::PerfEventFinder(FileSystem& files, PerfSources sources)
+    : files_(files), sources_(std::move(sources)) {}
 
 PerfEventFinder::Specs PerfEventFinder::Find(const std::string& name) const {
   if (name.starts_with("mem:")) {
     if (auto spec = Breakpoint(name)) return std::vector<PerfEventSpec>{std::move(*spec)};
-    return Status::Usage("'" + name + "' is no breakpoint: mem:ADDRESS/LENGTH:ACCESS, a length of 1, 2, 4 or 8 and of r, w and x what counts");
+    return Status::Usage("'" + name +
+                         "' is no breakpoint: mem:ADDRESS/LENGTH:ACCESS, a length of 1, 2, 4 or 8 "
+                         "and of r, w and x what counts");
   }
   if (IsPmuEvent(name)) return FindPmuEvents(files_, sources_.pmus, name);
   if (name.find('@') != std::string::npos) return Uprobes(name);
   const size_t colon = name.find(':');
   if (auto spec = Counted(name.substr(0, colon))) {
     const std::string modifiers = colon == std::string::npos ? "" : name.substr(colon + 1);
-    if (Status status = SetModifiers(name, modifiers, &spec->event.attr); !status.ok()) return status;
+    if (Status status = SetModifiers(name, modifiers, &spec->event.attr); !status.ok())
+      return status;
     spec->event.name = name;
     return std::vector<PerfEventSpec>{std::move(*spec)};
   }
-  if (colon == std::string::npos || name.find('/') != std::string::npos || name.starts_with(".")) return NoSuch(name);
+  if (colon == std::string::npos || name.find('/') != std::string::npos || name.starts_with("."))
+    return NoSuch(name);
   return Tracepoints(name.substr(0, colon), name.substr(colon + 1));
 }
 
@@ -156,29 +172,35 @@ Status PerfEventFinder::NoSuch(const std::string& name) const {
   for (const CountedName& counted : kCounted) names.emplace_back(counted.name);
   if (auto events = EventsFolder(); events.ok()) {
     for (const std::string& system : files_.List(*events)) {
-      for (const std::string& event : files_.List(*events + "/" + system)) names.push_back(system + ":" + event);
+      for (const std::string& event : files_.List(*events + "/" + system))
+        names.push_back(system + ":" + event);
     }
   }
   const std::vector<std::string> near = NearNames(name, std::move(names), 3, 1);
   return Status::NotFound("this kernel has no event '" + name + "'" +
-                          (near.empty() ? "; 'perf list' names those that it has" : ", did you mean '" + near[0] + "'?"));
+                          (near.empty() ? "; 'perf list' names those that it has"
+                                        : ", did you mean '" + near[0] + "'?"));
 }
 
 Result<std::string> PerfEventFinder::EventsFolder() const {
   for (const std::string& folder : sources_.tracefs) {
     if (files_.IsFolder(folder + "/events/sched")) return folder + "/events";
   }
-  return Status::NotFound("no tracepoints: tracefs is not mounted or may not be read; as root, 'mount -t tracefs nodev " +
-                          sources_.tracefs.front() + "' mounts it and 'chmod -R a+rX " + sources_.tracefs.front() +
-                          "' lets others read it");
+  return Status::NotFound(
+      "no tracepoints: tracefs is not mounted or may not be read; as root, 'mount -t tracefs "
+      "nodev " +
+      sources_.tracefs.front() + "' mounts it and 'chmod -R a+rX " + sources_.tracefs.front() +
+      "' lets others read it");
 }
 
-PerfEventFinder::Specs PerfEventFinder::Tracepoints(const std::string& system, const std::string& pattern) const {
+PerfEventFinder::Specs PerfEventFinder::Tracepoints(const std::string& system,
+                                                    const std::string& pattern) const {
   auto events = EventsFolder();
   if (!events.ok()) return events.status();
   std::vector<std::string> names = files_.List(*events + "/" + system);
   std::erase_if(names, [&](const std::string& name) {
-    return fnmatch(pattern.c_str(), name.c_str(), 0) != 0 || !files_.IsFolder(*events + "/" + system + "/" + name);
+    return fnmatch(pattern.c_str(), name.c_str(), 0) != 0 ||
+           !files_.IsFolder(*events + "/" + system + "/" + name);
   });
   std::sort(names.begin(), names.end());
   if (names.empty()) return NoSuch(system + ":" + pattern);
@@ -191,7 +213,8 @@ PerfEventFinder::Specs PerfEventFinder::Tracepoints(const std::string& system, c
   return specs;
 }
 
-Result<PerfEventSpec> PerfEventFinder::Tracepoint(const std::string& folder, const std::string& system,
+Result<PerfEventSpec> PerfEventFinder::Tracepoint(const std::string& folder,
+                                                  const std::string& system,
                                                   const std::string& name) const {
   const std::string path = folder + "/" + system + "/" + name;
   auto id = ReadWholeFile(files_, path + "/id");
@@ -211,12 +234,20 @@ Result<PerfEventSpec> PerfEventFinder::Tracepoint(const std::string& folder, con
 
 PerfEventFinder::Specs PerfEventFinder::Uprobes(const std::string& name) const {
   const std::optional<UprobeName> uprobe = SplitUprobe(name);
-  if (!uprobe) return Status::Usage("'" + name + "' is no function of a program: FUNCTION@BINARY, with ':return' behind it for its end");
+  if (!uprobe)
+    return Status::Usage(
+        "'" + name +
+        "' is no function of a program: FUNCTION@BINARY, with ':return' behind it for its end");
   auto type = ReadWholeFile(files_, sources_.pmus + "/uprobe/type");
-  if (!type.ok()) return Status::NotFound("this kernel has no uprobes: '" + sources_.pmus + "/uprobe' does not exist; CONFIG_UPROBE_EVENTS builds them in");
+  if (!type.ok())
+    return Status::NotFound("this kernel has no uprobes: '" + sources_.pmus +
+                            "/uprobe' does not exist; CONFIG_UPROBE_EVENTS builds them in");
   auto offsets = FunctionOffsets(uprobe->binary, uprobe->function);
   if (!offsets.ok()) return offsets.status();
-  if (offsets->size() > kMostPlaces) return Status::Usage("'" + uprobe->function + "' stands for " + std::to_string(offsets->size()) + " functions of '" + uprobe->binary + "'; give one of 'nm' as it is");
+  if (offsets->size() > kMostPlaces)
+    return Status::Usage("'" + uprobe->function + "' stands for " +
+                         std::to_string(offsets->size()) + " functions of '" + uprobe->binary +
+                         "'; give one of 'nm' as it is");
   PerfEventSpec spec;
   spec.event.name = name;
   spec.event.attr.type = static_cast<uint32_t>(std::strtoul(type->c_str(), nullptr, 10));
@@ -227,7 +258,9 @@ PerfEventFinder::Specs PerfEventFinder::Uprobes(const std::string& name) const {
   if (uprobe->on_return) {
     auto retprobe = ReadWholeFile(files_, sources_.pmus + "/uprobe/format/retprobe");
     if (!retprobe.ok()) return retprobe.status();
-    if (Status status = SetPmuBits(retprobe->substr(0, retprobe->find('\n')), 1, &spec.event.attr); !status.ok()) return status;
+    if (Status status = SetPmuBits(retprobe->substr(0, retprobe->find('\n')), 1, &spec.event.attr);
+        !status.ok())
+      return status;
   }
   std::vector<PerfEventSpec> specs;
   for (const uint64_t offset : *offsets) {

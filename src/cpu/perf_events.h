@@ -19,8 +19,8 @@ struct PerfSources {
   std::vector<std::string> tracefs = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
 };
 
-// An event to be opened. The attributes say what is recorded and not how: clock, rings and inheritance are
-// the recorder's.
+// An event to be opened. The attributes say what is recorded and not how: clock, rings and
+// inheritance are the recorder's.
 struct PerfEventSpec {
   PerfEvent event;
   std::string path = {};  // of a uprobe's binary: config1 is to point to it when it is opened
@@ -37,8 +37,9 @@ class PerfEventFinder {
   //   page-faults, cs, migrations:u             counted by the kernel; one record each
   //   sched:sched_stat_wait, raw_syscalls:*     tracepoints
   //   mem:0x7ffe1000/8:rw                       who reads, writes or executes there
-  //   send@/usr/bin/server, send@...:return     a function of a program is entered, or left (uprobes);
-  //                                             "probe:" may stand before it, "+0x1c" behind the function
+  //   send@/usr/bin/server, send@...:return     a function of a program is entered, or left
+  //                                             (uprobes); "probe:" may stand before it, "+0x1c"
+  //                                             behind the function
   //   cs_etm/@tmc_etr0/u, intel_pt//            a PMU's (cpu/perf_pmu.h)
   //
   // Fails where there is none such here, or it cannot be read; the sentence says what to do.
@@ -48,7 +49,8 @@ class PerfEventFinder {
   using Specs = Result<std::vector<PerfEventSpec>>;
 
   Specs Tracepoints(const std::string& system, const std::string& pattern) const;
-  Result<PerfEventSpec> Tracepoint(const std::string& folder, const std::string& system, const std::string& name) const;
+  Result<PerfEventSpec> Tracepoint(const std::string& folder, const std::string& system,
+                                   const std::string& name) const;
   Specs Uprobes(const std::string& name) const;
   Status NoSuch(const std::string& name) const;
   Result<std::string> EventsFolder() const;

@@ -31,7 +31,8 @@ perf_event_attr Recorded(perf_event_attr attr) {
 }
 
 PerfDescriptor OpenPerfEvent(const perf_event_attr& attr, pid_t pid, int cpu) {
-  return PerfDescriptor(static_cast<int>(syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
+  return PerfDescriptor(
+      static_cast<int>(syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
 }
 
 uint64_t PerfEventId(const PerfDescriptor& event) {
@@ -40,7 +41,8 @@ uint64_t PerfEventId(const PerfDescriptor& event) {
 }
 
 PerfRingMapping::PerfRingMapping(const PerfDescriptor& event, uint64_t capacity_bytes, Kind kind) {
-  // The kernel overwrites what is mapped read-only, and stops at data_tail where that can be written.
+  // The kernel overwrites what is mapped read-only, and stops at data_tail where that can be
+  // written.
   const int protection = kind == Kind::kForward ? PROT_READ | PROT_WRITE : PROT_READ;
   const uint64_t bytes = PageBytes() + capacity_bytes;
   void* memory = mmap(nullptr, bytes, protection, MAP_SHARED, event.get(), 0);
@@ -60,8 +62,8 @@ PerfRingMapping& PerfRingMapping::operator=(PerfRingMapping&& other) noexcept {
 }
 
 PerfPages PerfRingMapping::pages() const {
-  return {static_cast<perf_event_mmap_page*>(memory_), static_cast<const char*>(memory_) + PageBytes(),
-          bytes_ - PageBytes()};
+  return {static_cast<perf_event_mmap_page*>(memory_),
+          static_cast<const char*>(memory_) + PageBytes(), bytes_ - PageBytes()};
 }
 
 }  // namespace hangscope

@@ -34,8 +34,8 @@ class PerfDescriptor {
   int fd_ = -1;
 };
 
-// What every event that is recorded has: the clock, and the fields by which records are told apart and put in order.
-// Disabled.
+// What every event that is recorded has: the clock, and the fields by which records are told apart
+// and put in order. Disabled.
 perf_event_attr Recorded(perf_event_attr attr);
 
 // Close-on-exec. Not ok(): errno says why. pid -1: every process; cpu -1: wherever it runs.
@@ -50,7 +50,8 @@ class PerfRingMapping {
   enum class Kind { kOverwrite, kForward };
 
   PerfRingMapping() = default;
-  // `capacity_bytes`: a power of two of pages. Not ok(): errno says why; EPERM: more than may be locked.
+  // `capacity_bytes`: a power of two of pages. Not ok(): errno says why; EPERM: more than may be
+  // locked.
   PerfRingMapping(const PerfDescriptor& event, uint64_t capacity_bytes, Kind kind);
   ~PerfRingMapping();
   PerfRingMapping(PerfRingMapping&& other) noexcept { *this = std::move(other); }

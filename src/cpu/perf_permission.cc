@@ -15,15 +15,19 @@ namespace {
 std::string TooManyFiles() {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
-  return "each event of a thread on a CPU takes a file descriptor, and " + std::to_string(limit.rlim_max) +
-         " are all that a process may have; as root, 'prlimit --nofile=65536 --pid $$' in the shell allows more";
+  return "each event of a thread on a CPU takes a file descriptor, and " +
+         std::to_string(limit.rlim_max) +
+         " are all that a process may have; as root, 'prlimit --nofile=65536 --pid $$' in the "
+         "shell allows more";
 }
 
 }  // namespace
 
 PerfPermission ReadPerfPermission() {
   PerfPermission permission;
-  if (auto text = ReadWholeFile(PosixFileSystem(), "/proc/sys/kernel/perf_event_paranoid"); text.ok()) permission.paranoid = std::atoi(text->c_str());
+  if (auto text = ReadWholeFile(PosixFileSystem(), "/proc/sys/kernel/perf_event_paranoid");
+      text.ok())
+    permission.paranoid = std::atoi(text->c_str());
   permission.privileged = OwnCapabilities().MayTraceAll();
   permission.root = geteuid() == 0;
   return permission;
@@ -31,7 +35,10 @@ PerfPermission ReadPerfPermission() {
 
 std::string WhyForbidden(const PerfPermission& permission) {
   const std::string level = "kernel.perf_event_paranoid is " + std::to_string(permission.paranoid);
-  if (permission.root) return level + " and CAP_PERFMON is missing, though this is root: a container or a sandbox keeps it; 'docker run --cap-add PERFMON' grants it";
+  if (permission.root)
+    return level +
+           " and CAP_PERFMON is missing, though this is root: a container or a sandbox keeps it; "
+           "'docker run --cap-add PERFMON' grants it";
   return level +
          " and CAP_PERFMON is missing; as root, 'sysctl kernel.perf_event_paranoid=-1' or "
          "'setcap cap_perfmon,cap_ipc_lock+ep' on the hangscope binary grants it";
@@ -42,15 +49,23 @@ std::string WhyRefused(const PerfEvent& event, int error, const PerfPermission& 
     case EACCES:
     case EPERM:
       if (!permission.privileged) return WhyForbidden(permission);
-      return "the kernel refuses it though CAP_PERFMON is there: a security module or a container's seccomp filter; outside of it, it works";
+      return "the kernel refuses it though CAP_PERFMON is there: a security module or a "
+             "container's seccomp filter; outside of it, it works";
     case ENOENT:
     case ENODEV:
-    case EOPNOTSUPP: return "this machine has no hardware for it";
-    case EINVAL: return "this kernel does not take it so";
-    case EBUSY: return "somebody else has the hardware";
-    case ENOSPC: return "there are no more breakpoints";
-    case EMFILE: return TooManyFiles();
-    default: return (event.format.empty() ? "perf_event_open: " : "perf_event_open of the tracepoint: ") + ErrorText(error);
+    case EOPNOTSUPP:
+      return "this machine has no hardware for it";
+    case EINVAL:
+      return "this kernel does not take it so";
+    case EBUSY:
+      return "somebody else has the hardware";
+    case ENOSPC:
+      return "there are no more breakpoints";
+    case EMFILE:
+      return TooManyFiles();
+    default:
+      return (event.format.empty() ? "perf_event_open: " : "perf_event_open of the tracepoint: ") +
+             ErrorText(error);
   }
 }
 
@@ -58,8 +73,10 @@ std::vector<std::string> Refusals::Sentences() const {
   std::vector<std::string> sentences;
   for (const auto& [reason, events] : events_) {
     std::string sentence;
-    for (const std::string& event : events) sentence += (sentence.empty() ? "'" : ", '") + event + "'";
-    sentences.push_back(sentence + (events.size() == 1 ? " is" : " are") + " not recorded: " + reason);
+    for (const std::string& event : events)
+      sentence += (sentence.empty() ? "'" : ", '") + event + "'";
+    sentences.push_back(sentence + (events.size() == 1 ? " is" : " are") +
+                        " not recorded: " + reason);
   }
   return sentences;
 }

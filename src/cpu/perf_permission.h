@@ -1,5 +1,5 @@
-// Who may record what, and what a refusal of perf_event_open means: in a sentence that names the setting and the
-// command that changes it.
+// Who may record what, and what a refusal of perf_event_open means: in a sentence that names the
+// setting and the command that changes it.
 #ifndef HANGSCOPE_CPU_PERF_PERMISSION_H
 #define HANGSCOPE_CPU_PERF_PERMISSION_H
 
@@ -33,7 +33,9 @@ std::string WhyForbidden(const PerfPermission& permission);
 // Which events are not recorded, by reason: a sentence for each reason and not for each event.
 class Refusals {
  public:
-  void Add(const std::string& event, const std::string& reason) { events_[reason].push_back(event); }
+  void Add(const std::string& event, const std::string& reason) {
+    events_[reason].push_back(event);
+  }
   // "'a', 'b' are not recorded: REASON".
   std::vector<std::string> Sentences() const;
 

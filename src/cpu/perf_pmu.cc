@@ -43,7 +43,8 @@ std::string Joined(std::vector<std::string> names) {
   return text.empty() ? "none" : text;
 }
 
-// What its driver needs to be told for traces that can be decoded, where the user names nothing else.
+// What its driver needs to be told for traces that can be decoded, where the user names nothing
+// else.
 struct TracerDefaults {
   std::string_view pmu;
   std::vector<std::string> terms;  // those that the PMU has
@@ -77,13 +78,15 @@ class Pmu {
       for (const std::string& term : tracer.terms) {
         if (Read("format/" + term).ok()) (void)SetTerm(term, "1", 0, &spec.event.attr);
       }
-      if (auto interval = Number(Read("caps/min_interval").value_or(""))) spec.event.attr.sample_period = *interval;
+      if (auto interval = Number(Read("caps/min_interval").value_or("")))
+        spec.event.attr.sample_period = *interval;
     }
     for (const std::string& term : Split(terms, ',')) {
       const size_t equals = term.find('=');
       const std::string value = equals == std::string::npos ? "1" : term.substr(equals + 1);
-      const Status status = term[0] == '@' ? SetSink(term.substr(1), &spec.event.attr)
-                                           : SetTerm(term.substr(0, equals), value, 0, &spec.event.attr);
+      const Status status = term[0] == '@'
+                                ? SetSink(term.substr(1), &spec.event.attr)
+                                : SetTerm(term.substr(0, equals), value, 0, &spec.event.attr);
       if (!status.ok()) return status;
     }
     return spec;
@@ -96,14 +99,21 @@ class Pmu {
     return Trimmed(*text);
   }
 
-  Status SetTerm(const std::string& term, const std::string& value, int depth, perf_event_attr* attr) {
+  Status SetTerm(const std::string& term, const std::string& value, int depth,
+                 perf_event_attr* attr) {
     const std::optional<uint64_t> number = Number(value);
-    if (!number) return Status::Usage("'" + name_ + "/" + term + "=" + value + "/': the value is no number");
-    if (term == "config") attr->config = *number;
-    else if (term == "config1") attr->config1 = *number;
-    else if (term == "config2") attr->config2 = *number;
-    else if (term == "period") attr->sample_period = *number;
-    else return SetNamedTerm(term, *number, depth, attr);
+    if (!number)
+      return Status::Usage("'" + name_ + "/" + term + "=" + value + "/': the value is no number");
+    if (term == "config")
+      attr->config = *number;
+    else if (term == "config1")
+      attr->config1 = *number;
+    else if (term == "config2")
+      attr->config2 = *number;
+    else if (term == "period")
+      attr->sample_period = *number;
+    else
+      return SetNamedTerm(term, *number, depth, attr);
     return {};
   }
 
@@ -115,24 +125,31 @@ class Pmu {
     if (!alias.ok() || depth > 0) return Unknown(term);
     for (const std::string& part : Split(*alias, ',')) {
       const size_t equals = part.find('=');
-      const Status status = SetTerm(part.substr(0, equals), equals == std::string::npos ? "1" : part.substr(equals + 1), depth + 1, attr);
+      const Status status =
+          SetTerm(part.substr(0, equals),
+                  equals == std::string::npos ? "1" : part.substr(equals + 1), depth + 1, attr);
       if (!status.ok()) return status;
     }
     return {};
   }
 
   Status Unknown(const std::string& term) {
-    return Status::Usage("'" + name_ + "' knows no '" + term + "': its terms are " + Joined(files_.List(folder_ + "/format")));
+    return Status::Usage("'" + name_ + "' knows no '" + term + "': its terms are " +
+                         Joined(files_.List(folder_ + "/format")));
   }
 
   // CoreSight: which buffer at the end of the trace bus. The driver knows it by a number.
   Status SetSink(const std::string& sink, perf_event_attr* attr) {
     const std::vector<std::string> sinks = files_.List(folder_ + "/sinks");
-    if (std::find(sinks.begin(), sinks.end(), sink) == sinks.end()) return Status::Usage("'" + name_ + "' has no sink '" + sink + "': its sinks are " + Joined(sinks));
+    if (std::find(sinks.begin(), sinks.end(), sink) == sinks.end())
+      return Status::Usage("'" + name_ + "' has no sink '" + sink + "': its sinks are " +
+                           Joined(sinks));
     auto text = Read("sinks/" + sink);
     const std::optional<uint64_t> id = Number(text.value_or(""), 16);
     auto format = Read("format/sinkid");
-    if (!id || !format.ok()) return Status::NotFound("the kernel does not say how '" + name_ + "' is told its sink: Linux 5.2 or newer does");
+    if (!id || !format.ok())
+      return Status::NotFound("the kernel does not say how '" + name_ +
+                              "' is told its sink: Linux 5.2 or newer does");
     return SetPmuBits(*format, *id, attr);
   }
 
@@ -148,31 +165,39 @@ struct PmuEventName {
 std::optional<PmuEventName> SplitPmuEvent(const std::string& name) {
   const size_t first = name.find('/');
   const size_t last = name.rfind('/');
-  if (first == std::string::npos || first == 0 || last == first || name.find('@') < first || name.find(':') < first) return std::nullopt;
-  return PmuEventName{name.substr(0, first), name.substr(first + 1, last - first - 1), name.substr(last + 1)};
+  if (first == std::string::npos || first == 0 || last == first || name.find('@') < first ||
+      name.find(':') < first)
+    return std::nullopt;
+  return PmuEventName{name.substr(0, first), name.substr(first + 1, last - first - 1),
+                      name.substr(last + 1)};
 }
 
 }  // namespace
 
 bool IsPmuEvent(const std::string& name) { return SplitPmuEvent(name).has_value(); }
 
-Result<std::vector<PerfEventSpec>> FindPmuEvents(FileSystem& files, const std::string& pmus, const std::string& name) {
+Result<std::vector<PerfEventSpec>> FindPmuEvents(FileSystem& files, const std::string& pmus,
+                                                 const std::string& name) {
   const std::optional<PmuEventName> parts = SplitPmuEvent(name);
   if (!parts) return Status::Usage("'" + name + "' is no event of a PMU: NAME/TERMS/");
   const std::vector<std::string> all = files.List(pmus);
   std::vector<std::string> named;
   for (const std::string& pmu : all) {
-    const bool numbered = pmu.starts_with(parts->pmu + "_") &&
-                          pmu.find_first_not_of("0123456789", parts->pmu.size() + 1) == std::string::npos;
+    const bool numbered =
+        pmu.starts_with(parts->pmu + "_") &&
+        pmu.find_first_not_of("0123456789", parts->pmu.size() + 1) == std::string::npos;
     if (pmu == parts->pmu || numbered) named.push_back(pmu);
   }
-  if (named.empty()) return Status::NotFound("this machine has no '" + parts->pmu + "': '" + pmus + "' has " + Joined(all));
+  if (named.empty())
+    return Status::NotFound("this machine has no '" + parts->pmu + "': '" + pmus + "' has " +
+                            Joined(all));
   std::sort(named.begin(), named.end());
   std::vector<PerfEventSpec> specs;
   for (const std::string& pmu : named) {
     auto spec = Pmu(files, pmus, pmu).Event(parts->terms);
     if (!spec.ok()) return spec.status();
-    if (Status status = SetModifiers(name, parts->modifiers, &spec->event.attr); !status.ok()) return status;
+    if (Status status = SetModifiers(name, parts->modifiers, &spec->event.attr); !status.ok())
+      return status;
     spec->event.name = pmu + "/" + parts->terms + "/" + parts->modifiers;
     specs.push_back(std::move(*spec));
   }
@@ -185,20 +210,25 @@ Status SetPmuBits(const std::string& format, uint64_t value, perf_event_attr* at
   if (colon == std::string::npos) return wrong;
   const std::string field = format.substr(0, colon);
   uint64_t config1 = attr->config1, config2 = attr->config2, config = attr->config;
-  uint64_t* bits = field == "config" ? &config : field == "config1" ? &config1 : field == "config2" ? &config2 : nullptr;
+  uint64_t* bits = field == "config"    ? &config
+                   : field == "config1" ? &config1
+                   : field == "config2" ? &config2
+                                        : nullptr;
   if (bits == nullptr) return wrong;
   uint64_t rest = value;
   for (const std::string& range : Split(format.substr(colon + 1), ',')) {
     const size_t dash = range.find('-');
     const std::optional<uint64_t> first = Number(range.substr(0, dash), 10);
-    const std::optional<uint64_t> last = dash == std::string::npos ? first : Number(range.substr(dash + 1), 10);
+    const std::optional<uint64_t> last =
+        dash == std::string::npos ? first : Number(range.substr(dash + 1), 10);
     if (!first || !last || *first > *last || *last > 63) return wrong;
     const uint64_t width = *last - *first + 1;
     const uint64_t mask = width == 64 ? ~uint64_t{0} : (uint64_t{1} << width) - 1;
     *bits = (*bits & ~(mask << *first)) | (rest & mask) << *first;
     rest = width == 64 ? 0 : rest >> width;
   }
-  if (rest != 0) return Status::Usage(std::to_string(value) + " is too large for the bits '" + format + "'");
+  if (rest != 0)
+    return Status::Usage(std::to_string(value) + " is too large for the bits '" + format + "'");
   attr->config = config;
   attr->config1 = config1;
   attr->config2 = config2;
@@ -207,7 +237,8 @@ Status SetPmuBits(const std::string& format, uint64_t value, perf_event_attr* at
 
 Status SetModifiers(const std::string& event, const std::string& modifiers, perf_event_attr* attr) {
   if (modifiers.find_first_not_of("ukHGpP") != std::string::npos) {
-    return Status::Usage("'" + event + "': '" + modifiers + "' is not understood; u and k choose the side, program or kernel");
+    return Status::Usage("'" + event + "': '" + modifiers +
+                         "' is not understood; u and k choose the side, program or kernel");
   }
   const bool user = modifiers.find('u') != std::string::npos;
   const bool kernel = modifiers.find('k') != std::string::npos;

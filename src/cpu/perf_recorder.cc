@@ -1,9 +1,11 @@
-// CpuRecorder over perf_event_open. docs/cpu-recording.md says what is recorded, what it costs, and who may.
+// CpuRecorder over perf_event_open. docs/cpu-recording.md says what is recorded, what it costs, and
+// who may.
 //
-// A CPU has two rings, both of a dummy event of our own, so that they outlive every thread: a backward one that
-// overwrites itself, for all events, and a small forward one for the side band (names, forks, exits, mappings),
-// which Tick empties. Each thread that there is gets every event on every CPU, with inheritance: threads and
-// processes that it makes later are recorded from their first instruction, by the kernel itself.
+// A CPU has two rings, both of a dummy event of our own, so that they outlive every thread: a
+// backward one that overwrites itself, for all events, and a small forward one for the side band
+// (names, forks, exits, mappings), which Tick empties. Each thread that there is gets every event
+// on every CPU, with inheritance: threads and processes that it makes later are recorded from their
+// first instruction, by the kernel itself.
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -22,9 +24,9 @@
 #include "cpu/perf_open.h"
 #include "cpu/perf_permission.h"
 #include "cpu/perf_ring.h"
-#include "cpu/side_band_recorder.h"
 #include "cpu/process_tree.h"
 #include "cpu/shared_samples.h"
+#include "cpu/side_band_recorder.h"
 
 namespace hangscope {
 namespace {
@@ -32,15 +34,18 @@ namespace {
 constexpr uint64_t kSmallestRing = 16u << 10;
 constexpr uint64_t kLargestRing = uint64_t{1} << 40;
 constexpr uint64_t kMostSideBand = 8u << 20;
-constexpr int kRounds = 50;   // in which threads are looked for that came while others were attached
+// in which threads are looked for that came while others were attached
+constexpr int kRounds = 50;
 constexpr int kAttempts = 3;  // to attach while the program makes no thread
-// From the instant when the kernel takes over a maker's events for a new thread until it tells of the thread.
+// From the instant when the kernel takes over a maker's events for a new thread until it tells of
+// the thread.
 constexpr TimeNs kForkTime = 2 * kMillisecond;
 
 // What runs, sleeps and waits are told from.
 constexpr const char* kUsualEvents[] = {
-    "sched:sched_switch",     "sched:sched_waking",     "sched:sched_migrate_task", "raw_syscalls:sys_enter",
-    "raw_syscalls:sys_exit",  "signal:signal_generate", "signal:signal_deliver",    "page-faults",
+    "sched:sched_switch",     "sched:sched_waking",    "sched:sched_migrate_task",
+    "raw_syscalls:sys_enter", "raw_syscalls:sys_exit", "signal:signal_generate",
+    "signal:signal_deliver",  "page-faults",
 };
 
 uint64_t RingBytes(uint64_t asked) {
@@ -49,7 +54,9 @@ uint64_t RingBytes(uint64_t asked) {
   return bytes;
 }
 
-uint64_t SideBandBytes(uint64_t ring_bytes) { return std::clamp<uint64_t>(ring_bytes / 8, kSmallestRing, 512u << 10); }
+uint64_t SideBandBytes(uint64_t ring_bytes) {
+  return std::clamp<uint64_t>(ring_bytes / 8, kSmallestRing, 512u << 10);
+}
 
 PerfEventSpec Dummy() {
   PerfEventSpec spec;
@@ -68,8 +75,8 @@ PerfEventSpec SideBandEvent() {
   return spec;
 }
 
-// That a thread begins and ends to run. sched_switch says only the end of what is recorded; of a whole machine
-// it says both.
+// That a thread begins and ends to run. sched_switch says only the end of what is recorded; of a
+// whole machine it says both.
 PerfEventSpec SwitchEvent() {
   PerfEventSpec spec = Dummy();
   spec.event.attr.context_switch = 1;
@@ -96,8 +103,9 @@ struct RecordedEvent {
   std::string path;  // of a uprobe
   bool side_band = false;
 
-  // An inherited uprobe has its path read anew by each fork and each new thread, out of the memory of the program,
-  // where it is not: then they fail with EFAULT. So probes are not inherited but set for everybody, by CPU.
+  // An inherited uprobe has its path read anew by each fork and each new thread, out of the memory
+  // of the program, where it is not: then they fail with EFAULT. So probes are not inherited but
+  // set for everybody, by CPU.
   bool of_everybody() const { return !path.empty(); }
 };
 
@@ -110,8 +118,14 @@ struct RecordedThread {
 
 class PerfRecorder final : public CpuRecorder {
  public:
-  PerfRecorder(Clock& clock, pid_t pid, const CpuRecorderOptions& options, const PerfSources& sources, TracerPort& tracer_port)
-      : clock_(clock), pid_(pid), options_(options), sources_(sources), tracer_port_(tracer_port), whole_machine_(options.whole_machine) {}
+  PerfRecorder(Clock& clock, pid_t pid, const CpuRecorderOptions& options,
+               const PerfSources& sources, TracerPort& tracer_port)
+      : clock_(clock),
+        pid_(pid),
+        options_(options),
+        sources_(sources),
+        tracer_port_(tracer_port),
+        whole_machine_(options.whole_machine) {}
 
   Status Start();
   void Tick() override;
@@ -156,7 +170,7 @@ class PerfRecorder final : public CpuRecorder {
   std::vector<std::unique_ptr<AuxTracer>> tracers_;
   std::map<std::string, int> unrecorded_;  // threads, by the reason
   std::map<std::string, int> untraced_;    // likewise
-  std::map<pid_t, pid_t> at_start_;  // the process of each thread
+  std::map<pid_t, pid_t> at_start_;        // the process of each thread
   TimeNs recording_since_ = 0;
   PerfSideBand side_band_{kMostSideBand};
 };
@@ -165,13 +179,21 @@ Status PerfRecorder::Start() {
   if (Status status = OpenRings(); !status.ok()) return status;
   if (Status status = MapRings(); !status.ok()) return status;
   ChooseEvents();
-  if (events_.empty()) return Status::Io("nothing of process " + std::to_string(pid_) + " can be recorded: " + (warnings_.empty() ? "" : warnings_.back()));
+  if (events_.empty())
+    return Status::Io("nothing of process " + std::to_string(pid_) +
+                      " can be recorded: " + (warnings_.empty() ? "" : warnings_.back()));
   if (Status status = AttachAll(); !status.ok()) return status;
   if (Status status = AttachProbes(); !status.ok()) return status;
   trials_.clear();
-  for (const auto& [reason, threads] : unrecorded_) warnings_.push_back(std::to_string(threads) + " of " + std::to_string(at_start_.size()) + " threads are not recorded: " + reason);
-  for (const auto& [reason, threads] : untraced_) warnings_.push_back(std::to_string(threads) + " of " + std::to_string(std::max<size_t>(1, at_start_.size())) + " threads are not traced by hardware: " + reason);
-  // What came while threads were attached is incomplete: of some, or of events that are closed again.
+  for (const auto& [reason, threads] : unrecorded_)
+    warnings_.push_back(std::to_string(threads) + " of " + std::to_string(at_start_.size()) +
+                        " threads are not recorded: " + reason);
+  for (const auto& [reason, threads] : untraced_)
+    warnings_.push_back(std::to_string(threads) + " of " +
+                        std::to_string(std::max<size_t>(1, at_start_.size())) +
+                        " threads are not traced by hardware: " + reason);
+  // What came while threads were attached is incomplete: of some, or of events that are closed
+  // again.
   for (CpuRings& rings : rings_) rings.reader->Begin();
   recording_since_ = clock_.Monotonic();
   DescribeBeginning();
@@ -191,10 +213,13 @@ Status PerfRecorder::OpenRings() {
     if (rings.side_owner.ok()) {
       rings_.push_back(std::move(rings));
     } else if (errno == ENODEV) {
-      warnings_.push_back("CPU " + std::to_string(cpu) + " is offline: what runs there later is not recorded; 'echo 1 > /sys/devices/system/cpu/cpu" +
+      warnings_.push_back("CPU " + std::to_string(cpu) +
+                          " is offline: what runs there later is not recorded; 'echo 1 > "
+                          "/sys/devices/system/cpu/cpu" +
                           std::to_string(cpu) + "/online' before the recording brings it in");
     } else {
-      return Status::Io("the kernel records nothing: perf_event_open: " + ErrorText(errno) + "; " + WhyRefused({}, errno, permission_));
+      return Status::Io("the kernel records nothing: perf_event_open: " + ErrorText(errno) + "; " +
+                        WhyRefused({}, errno, permission_));
     }
   }
   return rings_.empty() ? Status::Io("the kernel records nothing: no CPU is online") : Status();
@@ -206,14 +231,19 @@ Status PerfRecorder::MapRings() {
   for (uint64_t bytes = asked; bytes >= kSmallestRing; bytes /= 2) {
     if (MapRings(bytes)) {
       if (bytes == asked) return {};
-      const uint64_t needed = (asked + SideBandBytes(asked) + 2 * static_cast<uint64_t>(sysconf(_SC_PAGESIZE))) >> 10;
-      warnings_.push_back("rings have " + FormatSize(bytes) + " a CPU in place of " + FormatSize(asked) + ": no more may be locked in memory; as root, 'sysctl kernel.perf_event_mlock_kb=" +
-                          std::to_string(needed) + "' allows it");
+      const uint64_t needed =
+          (asked + SideBandBytes(asked) + 2 * static_cast<uint64_t>(sysconf(_SC_PAGESIZE))) >> 10;
+      warnings_.push_back(
+          "rings have " + FormatSize(bytes) + " a CPU in place of " + FormatSize(asked) +
+          ": no more may be locked in memory; as root, 'sysctl kernel.perf_event_mlock_kb=" +
+          std::to_string(needed) + "' allows it");
       return {};
     }
     if (errno != EPERM && errno != ENOMEM && errno != EINVAL) break;
   }
-  return Status::Io("cannot map the rings of " + std::to_string(rings_.size()) + " CPUs: " + ErrorText(errno) + "; 'sysctl kernel.perf_event_mlock_kb' says how much may be locked");
+  return Status::Io("cannot map the rings of " + std::to_string(rings_.size()) +
+                    " CPUs: " + ErrorText(errno) +
+                    "; 'sysctl kernel.perf_event_mlock_kb' says how much may be locked");
 }
 
 bool PerfRecorder::MapRings(uint64_t bytes) {
@@ -224,7 +254,8 @@ bool PerfRecorder::MapRings(uint64_t bytes) {
   for (CpuRings& rings : rings_) {
     rings.events = PerfRingMapping(rings.events_owner, bytes, PerfRingMapping::Kind::kOverwrite);
     if (!rings.events.ok()) return false;
-    rings.side = PerfRingMapping(rings.side_owner, SideBandBytes(bytes), PerfRingMapping::Kind::kForward);
+    rings.side =
+        PerfRingMapping(rings.side_owner, SideBandBytes(bytes), PerfRingMapping::Kind::kForward);
     if (!rings.side.ok()) return false;
     rings.reader.emplace(rings.events.pages());
   }
@@ -235,12 +266,15 @@ void PerfRecorder::ChooseEvents() {
   Refusals refusals;
   if (whole_machine_ && !Add(SideBandEvent(), true, &refusals)) {
     whole_machine_ = false;
-    warnings_.push_back("only the program is recorded and not the whole machine: " + WhyForbidden(permission_));
+    warnings_.push_back("only the program is recorded and not the whole machine: " +
+                        WhyForbidden(permission_));
     refusals = {};
   }
   if (events_.empty()) Add(SideBandEvent(), true, &refusals);
   for (const char* name : kUsualEvents) Choose(name, &refusals);
-  const bool sees_switches = std::any_of(events_.begin(), events_.end(), [](const RecordedEvent& each) { return each.event.name == "sched:sched_switch"; });
+  const bool sees_switches = std::any_of(
+      events_.begin(), events_.end(),
+      [](const RecordedEvent& each) { return each.event.name == "sched:sched_switch"; });
   if (!whole_machine_ || !sees_switches) Add(SwitchEvent(), false, &refusals);
   for (const std::string& name : options_.events) Choose(name, &refusals);
   for (std::string& sentence : refusals.Sentences()) warnings_.push_back(std::move(sentence));
@@ -252,8 +286,10 @@ void PerfRecorder::Choose(const std::string& name, Refusals* refusals) {
   auto specs = PerfEventFinder(PosixFileSystem(), sources_).Find(name);
   if (!specs.ok()) return refusals->Add(name, specs.status().message());
   for (PerfEventSpec& spec : *specs) {
-    if (spec.tracer) AddTracer(spec, refusals);
-    else Add(std::move(spec), false, refusals);
+    if (spec.tracer)
+      AddTracer(spec, refusals);
+    else
+      Add(std::move(spec), false, refusals);
   }
 }
 
@@ -263,7 +299,8 @@ void PerfRecorder::AddTracer(const PerfEventSpec& spec, Refusals* refusals) {
   if (std::any_of(tracers_.begin(), tracers_.end(), known)) return;
   const auto kind = TracerKindOf(spec.event.name.substr(0, spec.event.name.find('/')));
   if (!tracers_.empty() && (kind != tracers_.front()->kind() || kind != TracerKind::kArmSpe)) {
-    return refusals->Add(spec.event.name, "one hardware trace at a time, and '" + tracers_.front()->event().name + "' is recorded");
+    return refusals->Add(spec.event.name, "one hardware trace at a time, and '" +
+                                              tracers_.front()->event().name + "' is recorded");
   }
   AllowMoreDescriptors();
   AuxTracerOptions options;
@@ -273,8 +310,10 @@ void PerfRecorder::AddTracer(const PerfEventSpec& spec, Refusals* refusals) {
   options.whole_machine = whole_machine_;
   options.permission = permission_;
   auto tracer = AuxTracer::Open(PosixFileSystem(), tracer_port_, clock_, spec, options, &warnings_);
-  if (tracer.ok()) tracers_.push_back(std::move(*tracer));
-  else refusals->Add(spec.event.name, tracer.status().message());
+  if (tracer.ok())
+    tracers_.push_back(std::move(*tracer));
+  else
+    refusals->Add(spec.event.name, tracer.status().message());
 }
 
 // Whether it may be recorded is tried, with less where the kernel refuses all.
@@ -288,22 +327,34 @@ bool PerfRecorder::Add(PerfEventSpec spec, bool side_band, Refusals* refusals) {
     attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
     attr.exclude_callchain_kernel = !permission_.kernel();
   }
-  // Kept until the recording has begun: to switch a tracepoint off and on again takes the kernel tens of milliseconds.
+  // Kept until the recording has begun: to switch a tracepoint off and on again takes the kernel
+  // tens of milliseconds.
   PerfDescriptor& trial = trials_.emplace_back();
-  const auto opens = [&] { return (trial = Open(recorded, whole_machine_ || recorded.of_everybody() ? -1 : pid_, rings_.front().cpu)).ok(); };
+  const auto opens = [&] {
+    return (trial = Open(recorded, whole_machine_ || recorded.of_everybody() ? -1 : pid_,
+                         rings_.front().cpu))
+        .ok();
+  };
   bool ok = opens();
   int error = errno;
   if (!ok && (error == EACCES || error == EPERM)) {
     if (attr.type == PERF_TYPE_TRACEPOINT && permission_.kernel()) {
       attr.sample_type &= ~uint64_t{PERF_SAMPLE_RAW};
-      if ((ok = opens())) warnings_.push_back("'" + recorded.event.name + "' is recorded without its values: " + WhyForbidden(permission_));
+      if ((ok = opens()))
+        warnings_.push_back("'" + recorded.event.name +
+                            "' is recorded without its values: " + WhyForbidden(permission_));
     } else if (attr.type != PERF_TYPE_TRACEPOINT && attr.exclude_kernel == 0) {
       attr.exclude_kernel = 1;
-      if ((ok = opens())) warnings_.push_back("'" + recorded.event.name + "' is recorded outside of the kernel only: " + WhyForbidden(permission_));
+      if ((ok = opens()))
+        warnings_.push_back(
+            "'" + recorded.event.name +
+            "' is recorded outside of the kernel only: " + WhyForbidden(permission_));
     }
   }
   if (!ok) {
-    refusals->Add(recorded.event.name, error == ESRCH ? "there is no process " + std::to_string(pid_) : WhyRefused(recorded.event, error, permission_));
+    refusals->Add(recorded.event.name, error == ESRCH
+                                           ? "there is no process " + std::to_string(pid_)
+                                           : WhyRefused(recorded.event, error, permission_));
     return false;
   }
   events_.push_back(std::move(recorded));
@@ -319,8 +370,8 @@ PerfDescriptor PerfRecorder::Open(const RecordedEvent& recorded, pid_t tid, int 
   return OpenPerfEvent(attr, tid, cpu);
 }
 
-// A thread that is made while its maker gets its events inherits only those that are there already. Then all
-// begins anew.
+// A thread that is made while its maker gets its events inherits only those that are there already.
+// Then all begins anew.
 Status PerfRecorder::AttachAll() {
   if (whole_machine_) {
     AttachTracers(-1);
@@ -339,7 +390,9 @@ Status PerfRecorder::AttachAll() {
     DrainSideBand();
     if (!MadeWhileAttaching()) return {};
   }
-  warnings_.push_back("the program made threads all the time while the recording began: some of their events may be there twice or missing");
+  warnings_.push_back(
+      "the program made threads all the time while the recording began: some of their events may "
+      "be there twice or missing");
   return {};
 }
 
@@ -357,7 +410,8 @@ Status PerfRecorder::AttachTree() {
     }
     if (!found) break;
   }
-  return threads_.empty() ? Status::NotFound("process " + std::to_string(pid_) + " has ended") : Status();
+  return threads_.empty() ? Status::NotFound("process " + std::to_string(pid_) + " has ended")
+                          : Status();
 }
 
 Status PerfRecorder::Attach(pid_t tid) {
@@ -370,9 +424,13 @@ Status PerfRecorder::Attach(pid_t tid) {
   if (status.ok() && tid != -1) AttachTracers(tid);
   thread.complete = clock_.Monotonic();
   if (status.code() == Status::Code::kNotFound) return {};
-  if (!status.ok() && threads_.empty()) return Status::Io("nothing of process " + std::to_string(pid_) + " can be recorded: " + status.message());
-  if (status.ok()) threads_.push_back(std::move(thread));
-  else ++unrecorded_[status.message()];
+  if (!status.ok() && threads_.empty())
+    return Status::Io("nothing of process " + std::to_string(pid_) +
+                      " can be recorded: " + status.message());
+  if (status.ok())
+    threads_.push_back(std::move(thread));
+  else
+    ++unrecorded_[status.message()];
   return {};
 }
 
@@ -380,13 +438,16 @@ Status PerfRecorder::Attach(pid_t tid) {
 void PerfRecorder::AttachTracers(pid_t tid) {
   for (auto& tracer : tracers_) {
     const Status status = tracer->Attach(tid);
-    if (!status.ok() && status.code() != Status::Code::kNotFound) ++untraced_["'" + tracer->event().name + "': " + status.message()];
+    if (!status.ok() && status.code() != Status::Code::kNotFound)
+      ++untraced_["'" + tracer->event().name + "': " + status.message()];
   }
 }
 
 // Where the whole machine is recorded they are set already.
 Status PerfRecorder::AttachProbes() {
-  if (whole_machine_ || std::none_of(events_.begin(), events_.end(), [](const RecordedEvent& each) { return each.of_everybody(); })) return {};
+  if (whole_machine_ || std::none_of(events_.begin(), events_.end(),
+                                     [](const RecordedEvent& each) { return each.of_everybody(); }))
+    return {};
   RecordedThread everybody;
   everybody.tid = -1;
   for (RecordedEvent& recorded : events_) {
@@ -406,7 +467,8 @@ Status PerfRecorder::AttachEvents(RecordedThread* thread, bool side_band) {
     if (Status status = AttachEvent(&recorded, thread, side_band); !status.ok()) return status;
   }
   // Of the threads that were made meanwhile, too.
-  for (size_t i = first; i < thread->events.size(); ++i) ioctl(thread->events[i].get(), PERF_EVENT_IOC_ENABLE, 0);
+  for (size_t i = first; i < thread->events.size(); ++i)
+    ioctl(thread->events[i].get(), PERF_EVENT_IOC_ENABLE, 0);
   return {};
 }
 
@@ -416,7 +478,9 @@ Status PerfRecorder::AttachEvent(RecordedEvent* recorded, RecordedThread* thread
     if (!event.ok() && errno == ESRCH) return Status::NotFound("");
     if (!event.ok()) return Status::Io(WhyRefused(recorded->event, errno, permission_));
     const int owner = side_band ? rings.side_owner.get() : rings.events_owner.get();
-    if (ioctl(event.get(), PERF_EVENT_IOC_SET_OUTPUT, owner) != 0) return Status::Io("cannot direct '" + recorded->event.name + "' into a ring: " + ErrorText(errno));
+    if (ioctl(event.get(), PERF_EVENT_IOC_SET_OUTPUT, owner) != 0)
+      return Status::Io("cannot direct '" + recorded->event.name +
+                        "' into a ring: " + ErrorText(errno));
     recorded->event.ids.push_back(PerfEventId(event));
     thread->events.push_back(std::move(event));
   }
@@ -435,7 +499,9 @@ bool PerfRecorder::MadeWhileAttaching() const {
 void PerfRecorder::DescribeBeginning() {
   if (whole_machine_) at_start_ = ThreadsOfTree(PosixFileSystem(), 1);
   const std::vector<uint64_t>& ids = events_.front().event.ids;
-  for (const auto& [tid, process] : at_start_) side_band_.AddThread(PosixFileSystem(), process, tid, recording_since_, ids.empty() ? 0 : ids.front());
+  for (const auto& [tid, process] : at_start_)
+    side_band_.AddThread(PosixFileSystem(), process, tid, recording_since_,
+                         ids.empty() ? 0 : ids.front());
 }
 
 void PerfRecorder::DrainSideBand() {
@@ -453,7 +519,8 @@ Result<CpuCapture> PerfRecorder::Take() {
   capture.rings.resize(rings_.size());
   for (size_t i = 0; i < rings_.size(); ++i) {
     PerfRing& ring = capture.rings[i];
-    // lost_records stays 0: the kernel loses records where a ring is full or paused, and this one is neither.
+    // lost_records stays 0: the kernel loses records where a ring is full or paused, and this one
+    // is neither.
     ring.cpu = rings_[i].cpu;
     ring.recording_since = recording_since_;
     rings_[i].reader->Read(clock_, &ring);
@@ -470,12 +537,15 @@ Result<CpuCapture> PerfRecorder::Take() {
 
 }  // namespace
 
-Result<std::unique_ptr<CpuRecorder>> StartCpuRecorder(Clock& clock, pid_t pid, const CpuRecorderOptions& options) {
+Result<std::unique_ptr<CpuRecorder>> StartCpuRecorder(Clock& clock, pid_t pid,
+                                                      const CpuRecorderOptions& options) {
   return StartTracingCpuRecorder(clock, pid, options, {}, KernelTracerPort());
 }
 
-Result<std::unique_ptr<CpuRecorder>> StartTracingCpuRecorder(Clock& clock, pid_t pid, const CpuRecorderOptions& options,
-                                                             const PerfSources& sources, TracerPort& port) {
+Result<std::unique_ptr<CpuRecorder>> StartTracingCpuRecorder(Clock& clock, pid_t pid,
+                                                             const CpuRecorderOptions& options,
+                                                             const PerfSources& sources,
+                                                             TracerPort& port) {
   auto recorder = std::make_unique<PerfRecorder>(clock, pid, options, sources, port);
   if (Status status = recorder->Start(); !status.ok()) return status;
   return std::unique_ptr<CpuRecorder>(std::move(recorder));

@@ -9,10 +9,14 @@ namespace {
 
 constexpr uint64_t kGroupBytes = 64u << 10;  // that are copied between two looks at data_head
 
-// Pairs with the kernel's store of data_head (perf_output_put_handle), which comes after the records' bytes.
-uint64_t LoadHead(const PerfPages& pages) { return __atomic_load_n(&pages.control->data_head, __ATOMIC_ACQUIRE); }
+// Pairs with the kernel's store of data_head (perf_output_put_handle), which comes after the
+// records' bytes.
+uint64_t LoadHead(const PerfPages& pages) {
+  return __atomic_load_n(&pages.control->data_head, __ATOMIC_ACQUIRE);
+}
 
-// The same behind what was copied: a byte that a writer had replaced is behind the head that is then seen.
+// The same behind what was copied: a byte that a writer had replaced is behind the head that is
+// then seen.
 uint64_t LoadHeadAfterCopy(const PerfPages& pages) {
 #ifndef __SANITIZE_THREAD__  // which knows no fences, and whose copies acquire word by word
   std::atomic_thread_fence(std::memory_order_acquire);
@@ -32,12 +36,13 @@ bool IsRecord(const perf_event_header& header, uint64_t available) {
   return header.size >= sizeof(header) && header.size % 8 == 0 && header.size <= available;
 }
 
-// The kernel may write there meanwhile: what comes of it is dropped. Appending fills no memory twice, which is a
-// quarter of the time that it takes to read a ring.
+// The kernel may write there meanwhile: what comes of it is dropped. Appending fills no memory
+// twice, which is a quarter of the time that it takes to read a ring.
 void AppendShared(const char* from, size_t bytes, std::string* to) {
 #ifdef __SANITIZE_THREAD__
   for (size_t i = 0; i < bytes; i += 8) {
-    const uint64_t word = __atomic_load_n(reinterpret_cast<const uint64_t*>(from + i), __ATOMIC_ACQUIRE);
+    const uint64_t word =
+        __atomic_load_n(reinterpret_cast<const uint64_t*>(from + i), __ATOMIC_ACQUIRE);
     to->append(reinterpret_cast<const char*>(&word), sizeof(word));
   }
 #else
@@ -104,8 +109,8 @@ uint64_t BackwardRingReader::DropLapped(uint64_t total, uint64_t head) {
   return total;
 }
 
-// Copies the records in groups, the oldest first. Where the kernel laps one, all before it goes too: what is
-// kept has no hole.
+// Copies the records in groups, the oldest first. Where the kernel laps one, all before it goes
+// too: what is kept has no hole.
 void BackwardRingReader::Copy(uint64_t total, uint64_t head, std::string* records) const {
   records->clear();
   records->reserve(total);
@@ -122,14 +127,16 @@ void BackwardRingReader::Copy(uint64_t total, uint64_t head, std::string* record
 }
 
 // The records sizes_[first ... last - 1], the last of which ends at `position`: that one first.
-void BackwardRingReader::AppendGroup(size_t first, size_t last, uint64_t position, std::string* records) const {
+void BackwardRingReader::AppendGroup(size_t first, size_t last, uint64_t position,
+                                     std::string* records) const {
   for (size_t i = last; i-- > first;) {
     position -= sizes_[i];
     AppendWrapped(pages_, position, sizes_[i], records);
   }
 }
 
-ForwardRingCounts DrainForwardRing(const PerfPages& pages, uint64_t most_bytes, std::string* records) {
+ForwardRingCounts DrainForwardRing(const PerfPages& pages, uint64_t most_bytes,
+                                   std::string* records) {
   ForwardRingCounts counts;
   const uint64_t head = LoadHead(pages);
   uint64_t tail = pages.control->data_tail;  // only we write it
@@ -147,7 +154,8 @@ ForwardRingCounts DrainForwardRing(const PerfPages& pages, uint64_t most_bytes, 
     }
     tail += header.size;
   }
-  // Pairs with the kernel's load of data_tail (perf_output_begin): it writes there only after we have read.
+  // Pairs with the kernel's load of data_tail (perf_output_begin): it writes there only after we
+  // have read.
   __atomic_store_n(&pages.control->data_tail, head, __ATOMIC_RELEASE);
   return counts;
 }

@@ -1,19 +1,21 @@
 // Reading the rings that Linux's perf writes, on the memory that kernel and reader share.
 //
-// A backward ring (perf_event_attr.write_backward, mapped read-only) overwrites itself. Its data_head counts
-// down from 0; the newest record begins there, older ones follow at growing addresses:
+// A backward ring (perf_event_attr.write_backward, mapped read-only) overwrites itself. Its
+// data_head counts down from 0; the newest record begins there, older ones follow at growing
+// addresses:
 //
 //        data_head                                  data_head + capacity
 //            |  newest  |  older  |  ...  |  oldest  |
 //                                           <- the kernel writes on from this end
 //
-// It is read while the kernel goes on writing: the sizes first, from the newest record to the oldest, then the
-// records, from the oldest to the newest, so that the reader runs ahead of the writer; data_head is looked at
-// again after each step, and what was lapped is dropped. No event is off meanwhile: there is no blind time.
+// It is read while the kernel goes on writing: the sizes first, from the newest record to the
+// oldest, then the records, from the oldest to the newest, so that the reader runs ahead of the
+// writer; data_head is looked at again after each step, and what was lapped is dropped. No event is
+// off meanwhile: there is no blind time.
 //
-// The kernel reserves room, writes, and publishes data_head last; interrupts may nest records of their own in
-// between, and all are published together. So the bytes behind data_head + capacity - kInFlightBytes are never
-// taken, whoever writes there.
+// The kernel reserves room, writes, and publishes data_head last; interrupts may nest records of
+// their own in between, and all are published together. So the bytes behind data_head + capacity -
+// kInFlightBytes are never taken, whoever writes there.
 //
 // A forward ring keeps what was not taken yet (data_tail) and counts what finds no room.
 #ifndef HANGSCOPE_CPU_PERF_RING_H
@@ -33,13 +35,15 @@ namespace hangscope {
 
 // A mapped ring. Owns nothing.
 struct PerfPages {
-  perf_event_mmap_page* control = nullptr;  // data_head is the kernel's; data_tail, of a forward ring, ours
-  const char* data = nullptr;               // aligned to 8 bytes
-  uint64_t capacity_bytes = 0;              // a power of two
+  // data_head is the kernel's; data_tail, of a forward ring, ours
+  perf_event_mmap_page* control = nullptr;
+  const char* data = nullptr;   // aligned to 8 bytes
+  uint64_t capacity_bytes = 0;  // a power of two
 };
 
-// As long as the kernel has not published them, at most so many bytes are being written: the largest record
-// that there can be, which is also hundreds of those that there are. Less in rings below 256 KiB.
+// As long as the kernel has not published them, at most so many bytes are being written: the
+// largest record that there can be, which is also hundreds of those that there are. Less in rings
+// below 256 KiB.
 constexpr uint64_t kInFlightBytes = 64u << 10;
 
 // Reads one backward ring. One thread.
@@ -47,9 +51,11 @@ class BackwardRingReader {
  public:
   explicit BackwardRingReader(const PerfPages& pages) : pages_(pages) {}
 
-  // What was written until now does not count: Read gives what comes later, and heads count from here.
+  // What was written until now does not count: Read gives what comes later, and heads count from
+  // here.
   void Begin();
-  // Sets capacity_bytes, head, records, discarded_bytes, lost_before and taken. `records` is reused.
+  // Sets capacity_bytes, head, records, discarded_bytes, lost_before and taken. `records` is
+  // reused.
   void Read(Clock& clock, PerfRing* ring);
 
  private:
@@ -60,8 +66,9 @@ class BackwardRingReader {
   void AppendGroup(size_t first, size_t last, uint64_t position, std::string* records) const;
 
   PerfPages pages_;
-  uint64_t begin_ = 0;           // data_head when Begin was called
-  std::vector<uint16_t> sizes_;  // of the records, the newest first; kept, so that no memory is asked for
+  uint64_t begin_ = 0;  // data_head when Begin was called
+  // of the records, the newest first; kept, so that no memory is asked for
+  std::vector<uint16_t> sizes_;
 };
 
 struct ForwardRingCounts {
@@ -69,8 +76,10 @@ struct ForwardRingCounts {
   uint64_t dropped_records = 0;  // by the reader, whose `most_bytes` were full
 };
 
-// Takes all records out of a forward ring and appends them to `records`, which does not grow over `most_bytes`.
-ForwardRingCounts DrainForwardRing(const PerfPages& pages, uint64_t most_bytes, std::string* records);
+// Takes all records out of a forward ring and appends them to `records`, which does not grow over
+// `most_bytes`.
+ForwardRingCounts DrainForwardRing(const PerfPages& pages, uint64_t most_bytes,
+                                   std::string* records);
 
 }  // namespace hangscope
 

@@ -10,8 +10,8 @@
 
 namespace hangscope {
 
-// The process of each thread, by thread. Without this process and what descends from it: whoever records does
-// not record itself. Empty: `pid` has ended.
+// The process of each thread, by thread. Without this process and what descends from it: whoever
+// records does not record itself. Empty: `pid` has ended.
 std::map<pid_t, pid_t> ThreadsOfTree(FileSystem& files, pid_t pid);
 
 }  // namespace hangscope

@@ -13,7 +13,9 @@ constexpr size_t kIdOffset = sizeof(perf_event_header);  // PERF_SAMPLE_IDENTIFI
 const PerfEvent* SoftwareEvent(const std::vector<PerfEvent>& events) {
   const PerfEvent* only = nullptr;
   for (const PerfEvent& event : events) {
-    if (event.attr.type != PERF_TYPE_SOFTWARE || event.attr.config == PERF_COUNT_SW_DUMMY || event.ids.empty()) continue;
+    if (event.attr.type != PERF_TYPE_SOFTWARE || event.attr.config == PERF_COUNT_SW_DUMMY ||
+        event.ids.empty())
+      continue;
     if (only != nullptr) return nullptr;
     only = &event;
   }
@@ -21,7 +23,8 @@ const PerfEvent* SoftwareEvent(const std::vector<PerfEvent>& events) {
 }
 
 size_t SampleTimeOffset(const perf_event_attr& attr) {
-  return kIdOffset + 8 + ((attr.sample_type & PERF_SAMPLE_IP) != 0 ? 8 : 0) + ((attr.sample_type & PERF_SAMPLE_TID) != 0 ? 8 : 0);
+  return kIdOffset + 8 + ((attr.sample_type & PERF_SAMPLE_IP) != 0 ? 8 : 0) +
+         ((attr.sample_type & PERF_SAMPLE_TID) != 0 ? 8 : 0);
 }
 
 }  // namespace
@@ -50,15 +53,18 @@ uint64_t MendSharedSamples(const std::vector<PerfEvent>& events, std::string* re
       time_at = ours == time_offsets.end() ? 0 : at + ours->second;
       if (ours == time_offsets.end()) {
         std::memcpy(records->data() + at + kIdOffset, &software->ids.front(), sizeof id);
-        if (newest) std::memcpy(records->data() + at + software_time, &*newest, sizeof *newest);
-        else without_time.push_back(at + software_time);
+        if (newest)
+          std::memcpy(records->data() + at + software_time, &*newest, sizeof *newest);
+        else
+          without_time.push_back(at + software_time);
         ++mended;
       }
     }
     if (time_at != 0) {
       TimeNs time = 0;
       std::memcpy(&time, records->data() + time_at, sizeof time);
-      for (const size_t earlier : without_time) std::memcpy(records->data() + earlier, &time, sizeof time);
+      for (const size_t earlier : without_time)
+        std::memcpy(records->data() + earlier, &time, sizeof time);
       without_time.clear();
       newest = time;
     }

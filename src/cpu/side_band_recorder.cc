@@ -27,13 +27,16 @@ Number At(const std::string& bytes, size_t at) {
   return number;
 }
 
-// A line of /proc/PID/maps as the body of PERF_RECORD_MMAP2; empty: not executable, or not understood.
+// A line of /proc/PID/maps as the body of PERF_RECORD_MMAP2; empty: not executable, or not
+// understood.
 std::string Mmap2Body(const std::string& line, pid_t pid) {
   unsigned long long begin = 0, end = 0, offset = 0, inode = 0;
   unsigned major = 0, minor = 0;
   char rights[5] = "";
   int path = 0;
-  if (std::sscanf(line.c_str(), "%llx-%llx %4s %llx %x:%x %llu %n", &begin, &end, rights, &offset, &major, &minor, &inode, &path) < 7) return "";
+  if (std::sscanf(line.c_str(), "%llx-%llx %4s %llx %x:%x %llu %n", &begin, &end, rights, &offset,
+                  &major, &minor, &inode, &path) < 7)
+    return "";
   if (rights[2] != 'x' || path == 0 || end < begin) return "";
   std::string body;
   Put(&body, static_cast<uint32_t>(pid));
@@ -45,7 +48,8 @@ std::string Mmap2Body(const std::string& line, pid_t pid) {
   Put(&body, uint32_t{minor});
   Put(&body, uint64_t{inode});
   Put(&body, uint64_t{0});  // the inode's generation
-  Put(&body, static_cast<uint32_t>(PROT_EXEC | (rights[0] == 'r' ? PROT_READ : 0) | (rights[1] == 'w' ? PROT_WRITE : 0)));
+  Put(&body, static_cast<uint32_t>(PROT_EXEC | (rights[0] == 'r' ? PROT_READ : 0) |
+                                   (rights[1] == 'w' ? PROT_WRITE : 0)));
   Put(&body, static_cast<uint32_t>(rights[3] == 's' ? MAP_SHARED : MAP_PRIVATE));
   const std::string name = line.substr(static_cast<size_t>(path));
   PutText(&body, name.empty() ? "//anon" : name);
@@ -59,7 +63,9 @@ std::map<pid_t, PerfFork> Forks(const std::string& records) {
   std::map<pid_t, PerfFork> forks;
   for (size_t at = 0; at < records.size();) {
     const auto header = At<perf_event_header>(records, at);
-    if (header.type == PERF_RECORD_FORK && header.size >= 32) forks[At<pid_t>(records, at + 16)] = {At<pid_t>(records, at + 20), At<TimeNs>(records, at + 24)};
+    if (header.type == PERF_RECORD_FORK && header.size >= 32)
+      forks[At<pid_t>(records, at + 16)] = {At<pid_t>(records, at + 20),
+                                            At<TimeNs>(records, at + 24)};
     at += header.size;
   }
   return forks;
@@ -77,7 +83,8 @@ PerfRecordEnd EndOfPerfRecord(std::string_view record) {
   return end;
 }
 
-std::string MakePerfRecord(uint32_t type, uint16_t misc, const std::string& body, const PerfRecordEnd& end) {
+std::string MakePerfRecord(uint32_t type, uint16_t misc, const std::string& body,
+                           const PerfRecordEnd& end) {
   const size_t size = sizeof(perf_event_header) + body.size() + kPerfRecordEndBytes;
   std::string record;
   if (size > kMostRecord) return record;
@@ -111,15 +118,19 @@ void PerfSideBand::AddThread(FileSystem& files, pid_t pid, pid_t tid, TimeNs now
   for (size_t begin = 0; begin < maps->size();) {
     const size_t end = std::min(maps->find('\n', begin), maps->size());
     const std::string mapping = Mmap2Body(maps->substr(begin, end - begin), pid);
-    if (!mapping.empty()) Append(MakePerfRecord(PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, mapping, {pid, tid, now, 0, id}));
+    if (!mapping.empty())
+      Append(MakePerfRecord(PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER, mapping,
+                            {pid, tid, now, 0, id}));
     begin = end + 1;
   }
 }
 
 // Counts it where there is no room.
 void PerfSideBand::Append(const std::string& record) {
-  if (record.empty() || records_.size() + record.size() > most_bytes_) ++lost_;
-  else records_ += record;
+  if (record.empty() || records_.size() + record.size() > most_bytes_)
+    ++lost_;
+  else
+    records_ += record;
 }
 
 void PerfSideBand::Clear() {

@@ -1,5 +1,5 @@
-// The side band: records of names, forks, exits and mappings, by which others are understood. What there was
-// before the recording is made up from /proc, as records like the kernel's.
+// The side band: records of names, forks, exits and mappings, by which others are understood. What
+// there was before the recording is made up from /proc, as records like the kernel's.
 #ifndef HANGSCOPE_CPU_SIDE_BAND_RECORDER_H
 #define HANGSCOPE_CPU_SIDE_BAND_RECORDER_H
 
@@ -37,7 +37,8 @@ constexpr size_t kPerfRecordEndBytes = 32;
 // Of a whole record that has one.
 PerfRecordEnd EndOfPerfRecord(std::string_view record);
 // A record as the kernel writes it; empty where it would be longer than one can be.
-std::string MakePerfRecord(uint32_t type, uint16_t misc, const std::string& body, const PerfRecordEnd& end);
+std::string MakePerfRecord(uint32_t type, uint16_t misc, const std::string& body,
+                           const PerfRecordEnd& end);
 
 // One thread.
 class PerfSideBand {
@@ -47,8 +48,8 @@ class PerfSideBand {
 
   // Empties a ring of the kernel's.
   void Drain(const PerfPages& pages);
-  // A thread's name, and of the first thread of a process its executable mappings, as /proc has them now.
-  // `id`: of the event that the records are to belong to.
+  // A thread's name, and of the first thread of a process its executable mappings, as /proc has
+  // them now. `id`: of the event that the records are to belong to.
   void AddThread(FileSystem& files, pid_t pid, pid_t tid, TimeNs now, uint64_t id);
   // All is forgotten.
   void Clear();

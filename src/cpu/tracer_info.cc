@@ -16,13 +16,16 @@ constexpr uint64_t kSnapshot = 1;             // the area overwrites itself
 constexpr uint64_t kMagicEtmV3 = 0x3030303030303030;
 constexpr uint64_t kMagicEtmV4 = 0x4040404040404040;
 constexpr uint64_t kMagicEte = 0x5050505050505050;
-constexpr size_t kMostWords = 8000;           // a record has 64 KiB
+constexpr size_t kMostWords = 8000;  // a record has 64 KiB
 
 uint32_t PerfType(TracerKind kind) {
   switch (kind) {
-    case TracerKind::kIntelPt: return 1;
-    case TracerKind::kCoreSight: return 3;
-    case TracerKind::kArmSpe: return 4;
+    case TracerKind::kIntelPt:
+      return 1;
+    case TracerKind::kCoreSight:
+      return 3;
+    case TracerKind::kArmSpe:
+      return 4;
   }
   return 0;
 }
@@ -54,12 +57,12 @@ uint64_t BitsOfTerm(FileSystem& files, const std::string& folder, const std::str
 // TRCCONFIGR as the driver makes it of the event's config, whose bits are those of the older ETMCR.
 uint64_t EtmV4Control(uint64_t config) {
   constexpr std::pair<unsigned, uint64_t> kBits[] = {
-      {8, 1 << 3},              // branch broadcast
-      {12, 1 << 4},             // cycle counts
-      {14, 1 << 6},             // context id
-      {15, 1 << 7 | 1 << 15},   // context id as a virtual one: of a kernel at EL2
-      {28, 1 << 11},            // time stamps
-      {29, 1 << 12},            // return stack
+      {8, 1 << 3},             // branch broadcast
+      {12, 1 << 4},            // cycle counts
+      {14, 1 << 6},            // context id
+      {15, 1 << 7 | 1 << 15},  // context id as a virtual one: of a kernel at EL2
+      {28, 1 << 11},           // time stamps
+      {29, 1 << 12},           // return stack
   };
   uint64_t control = 0;
   for (const auto& [bit, controls] : kBits) {
@@ -80,24 +83,33 @@ std::optional<TracerKind> TracerKindOf(std::string_view pmu) {
   return std::nullopt;
 }
 
-Result<TracerInfo> TracerInfo::Read(FileSystem& files, const std::string& folder, TracerKind kind, const perf_event_attr& attr,
-                                    const std::vector<int>& cpus) {
+Result<TracerInfo> TracerInfo::Read(FileSystem& files, const std::string& folder, TracerKind kind,
+                                    const perf_event_attr& attr, const std::vector<int>& cpus) {
   TracerInfo info(kind);
   switch (kind) {
     case TracerKind::kCoreSight:
       if (Status status = info.AddCoreSight(files, folder, attr, cpus); !status.ok()) return status;
       break;
-    case TracerKind::kIntelPt: info.AddIntelPt(files, folder, attr); break;
-    case TracerKind::kArmSpe: info.words_ = {attr.type, 1}; break;  // a ring belongs to a CPU
+    case TracerKind::kIntelPt:
+      info.AddIntelPt(files, folder, attr);
+      break;
+    case TracerKind::kArmSpe:
+      info.words_ = {attr.type, 1};
+      break;  // a ring belongs to a CPU
   }
   return info;
 }
 
-Status TracerInfo::AddCoreSight(FileSystem& files, const std::string& folder, const perf_event_attr& attr, const std::vector<int>& cpus) {
+Status TracerInfo::AddCoreSight(FileSystem& files, const std::string& folder,
+                                const perf_event_attr& attr, const std::vector<int>& cpus) {
   words_ = {1, uint64_t{attr.type} << 32 | cpus.size(), kSnapshot};
   for (const int cpu : cpus) {
-    if (Status status = AddEtm(files, folder + "/cpu" + std::to_string(cpu), attr.config, cpu); !status.ok()) return status;
-    if (words_.size() > kMostWords) return Status::Io("perf's files have no room for the trace units of " + std::to_string(cpus.size()) + " CPUs");
+    if (Status status = AddEtm(files, folder + "/cpu" + std::to_string(cpu), attr.config, cpu);
+        !status.ok())
+      return status;
+    if (words_.size() > kMostWords)
+      return Status::Io("perf's files have no room for the trace units of " +
+                        std::to_string(cpus.size()) + " CPUs");
   }
   return {};
 }
@@ -114,7 +126,13 @@ Status TracerInfo::AddEtm(FileSystem& files, const std::string& folder, uint64_t
   uint64_t magic = kMagicEtmV3;
   const uint64_t id0 = read("trcidr/trcidr0");
   if (missing.empty()) {
-    registers = {EtmV4Control(config), trace_id, id0, read("trcidr/trcidr1"), read("trcidr/trcidr2"), read("trcidr/trcidr8"), read("mgmt/trcauthstatus")};
+    registers = {EtmV4Control(config),
+                 trace_id,
+                 id0,
+                 read("trcidr/trcidr1"),
+                 read("trcidr/trcidr2"),
+                 read("trcidr/trcidr8"),
+                 read("mgmt/trcauthstatus")};
     const uint64_t architecture = Number(Text(files, folder + "/mgmt/trcdevarch"), 16).value_or(0);
     magic = IsEte(architecture) ? kMagicEte : kMagicEtmV4;
     if (magic == kMagicEte) registers.push_back(architecture);
@@ -122,14 +140,17 @@ Status TracerInfo::AddEtm(FileSystem& files, const std::string& folder, uint64_t
     missing.clear();
     registers = {config, trace_id, read("mgmt/etmccer"), read("mgmt/etmidr")};
   }
-  if (!missing.empty()) return Status::NotFound("the kernel does not say how the trace of CPU " + std::to_string(cpu) + " is decoded: cannot read '" + folder + "/" + missing + "'");
+  if (!missing.empty())
+    return Status::NotFound("the kernel does not say how the trace of CPU " + std::to_string(cpu) +
+                            " is decoded: cannot read '" + folder + "/" + missing + "'");
   words_.insert(words_.end(), {magic, static_cast<uint64_t>(cpu), registers.size()});
   trace_id_of_cpu_[cpu] = words_.size() + 1;
   words_.insert(words_.end(), registers.begin(), registers.end());
   return {};
 }
 
-void TracerInfo::AddIntelPt(FileSystem& files, const std::string& folder, const perf_event_attr& attr) {
+void TracerInfo::AddIntelPt(FileSystem& files, const std::string& folder,
+                            const perf_event_attr& attr) {
   uint64_t tsc_per_crystal = 0, crystal = 0;
   const std::string ratio = Text(files, folder + "/tsc_art_ratio");  // "166:2"
   if (const size_t colon = ratio.find(':'); colon != std::string::npos) {
@@ -137,19 +158,22 @@ void TracerInfo::AddIntelPt(FileSystem& files, const std::string& folder, const 
     crystal = Number(ratio.substr(colon + 1), 10).value_or(0);
   }
   words_ = {attr.type,
-            0, 0, 0, 0,  // time: SetTime
+            0,
+            0,
+            0,
+            0,  // time: SetTime
             BitsOfTerm(files, folder, "tsc"),
             BitsOfTerm(files, folder, "noretcomp"),
             static_cast<uint64_t>(ToldSwitches::kNone),
             kSnapshot,
-            1,           // a ring belongs to a CPU
+            1,  // a ring belongs to a CPU
             BitsOfTerm(files, folder, "mtc"),
             BitsOfTerm(files, folder, "mtc_period"),
             tsc_per_crystal,
             crystal,
             BitsOfTerm(files, folder, "cyc"),
             Number(Text(files, folder + "/max_nonturbo_ratio"), 10).value_or(0),
-            0,           // bytes of the address filter that would follow
+            0,  // bytes of the address filter that would follow
             Number(Text(files, folder + "/caps/event_trace"), 10).value_or(0)};
 }
 

@@ -25,7 +25,8 @@ class Mapping {
  public:
   Mapping() = default;
   Mapping(int fd, uint64_t bytes, int protection, uint64_t offset) {
-    void* const memory = mmap(nullptr, bytes, protection, MAP_SHARED, fd, static_cast<off_t>(offset));
+    void* const memory =
+        mmap(nullptr, bytes, protection, MAP_SHARED, fd, static_cast<off_t>(offset));
     if (memory == MAP_FAILED) return;
     memory_ = memory;
     bytes_ = bytes;
@@ -73,14 +74,19 @@ class KernelTracerEvent final : public TracerEvent {
     return {records, reinterpret_cast<const unsigned char*>(trace_.at(0)), trace_.bytes()};
   }
   int WriteInto(const TracerEvent& owner) override {
-    return Control(PERF_EVENT_IOC_SET_OUTPUT, static_cast<const KernelTracerEvent&>(owner).event_.get());
+    return Control(PERF_EVENT_IOC_SET_OUTPUT,
+                   static_cast<const KernelTracerEvent&>(owner).event_.get());
   }
   int Start() override { return Control(PERF_EVENT_IOC_ENABLE, 0); }
   int Stop() override { return Control(PERF_EVENT_IOC_DISABLE, 0); }
 
  private:
-  perf_event_mmap_page* control() const { return reinterpret_cast<perf_event_mmap_page*>(records_.at(0)); }
-  int Control(unsigned long request, int argument) const { return ioctl(event_.get(), request, argument) == 0 ? 0 : errno; }
+  perf_event_mmap_page* control() const {
+    return reinterpret_cast<perf_event_mmap_page*>(records_.at(0));
+  }
+  int Control(unsigned long request, int argument) const {
+    return ioctl(event_.get(), request, argument) == 0 ? 0 : errno;
+  }
 
   const PerfDescriptor event_;
   Mapping records_;
@@ -89,15 +95,17 @@ class KernelTracerEvent final : public TracerEvent {
 
 class KernelPort final : public TracerPort {
  public:
-  std::unique_ptr<TracerEvent> Open(const perf_event_attr& attr, pid_t tid, int cpu, int* error) override {
+  std::unique_ptr<TracerEvent> Open(const perf_event_attr& attr, pid_t tid, int cpu,
+                                    int* error) override {
     PerfDescriptor event = OpenPerfEvent(attr, tid, cpu);
     *error = event.ok() ? 0 : errno;
     if (!event.ok()) return nullptr;
     return std::make_unique<KernelTracerEvent>(std::move(event));
   }
 
-  // The records have CLOCK_MONOTONIC's times, for which the kernel offers no conversion: its own is of its local clock.
-  // The counter's rate is the same for both but for steering, so that is taken, and zero is measured.
+  // The records have CLOCK_MONOTONIC's times, for which the kernel offers no conversion: its own is
+  // of its local clock. The counter's rate is the same for both but for steering, so that is taken,
+  // and zero is measured.
   std::optional<CounterTime> MonotonicOfCounter(Clock& clock) override {
 #if defined(__x86_64__)
     perf_event_attr attr{};

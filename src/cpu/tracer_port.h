@@ -1,5 +1,6 @@
-// What a hardware tracer needs of the kernel: an event of its PMU, the ring with that event's records, and the area
-// that the hardware writes its trace into. Behind an interface, for few machines have such hardware.
+// What a hardware tracer needs of the kernel: an event of its PMU, the ring with that event's
+// records, and the area that the hardware writes its trace into. Behind an interface, for few
+// machines have such hardware.
 #ifndef HANGSCOPE_CPU_TRACER_PORT_H
 #define HANGSCOPE_CPU_TRACER_PORT_H
 
@@ -17,30 +18,33 @@ namespace hangscope {
 
 // As long as the event is mapped.
 struct TracerPages {
-  PerfPages records;                     // a forward ring: PERF_RECORD_AUX and what else tells of the trace
+  // a forward ring: PERF_RECORD_AUX and what else tells of the trace
+  PerfPages records;
   const unsigned char* trace = nullptr;  // the AUX area, which overwrites itself
   uint64_t trace_bytes = 0;
 };
 
-// An event of a tracer's, disabled at first. Closed with this. Those that fail return an errno value; 0: it worked.
-// One thread.
+// An event of a tracer's, disabled at first. Closed with this. Those that fail return an errno
+// value; 0: it worked. One thread.
 class TracerEvent {
  public:
   virtual ~TracerEvent() = default;
   // Of its records; 0 where the kernel does not say.
   virtual uint64_t id() const = 0;
-  // Gives it rings, both a power of two of pages; once more after a failure. EPERM: more than may be locked in memory.
+  // Gives it rings, both a power of two of pages; once more after a failure. EPERM: more than may
+  // be locked in memory.
   virtual int Map(uint64_t record_bytes, uint64_t trace_bytes) = 0;
   virtual TracerPages pages() const = 0;
   // Into the rings of `owner`, which is mapped and of the same CPU. That one must outlive this.
   virtual int WriteInto(const TracerEvent& owner) = 0;
-  // With whatever inherited it. When Stop returns, all that was traced is in the area, its head and record published.
+  // With whatever inherited it. When Stop returns, all that was traced is in the area, its head and
+  // record published.
   virtual int Start() = 0;
   virtual int Stop() = 0;
 };
 
-// Time from counts of the time stamp counter: ns = zero + (count * multiplier >> shift), where `zero` may stand for a
-// negative number.
+// Time from counts of the time stamp counter: ns = zero + (count * multiplier >> shift), where
+// `zero` may stand for a negative number.
 struct CounterTime {
   uint16_t shift = 0;
   uint32_t multiplier = 0;
@@ -51,9 +55,10 @@ class TracerPort {
  public:
   virtual ~TracerPort() = default;
   // tid -1: everybody on `cpu`; 0: this thread. null: `error` says why, an errno value.
-  virtual std::unique_ptr<TracerEvent> Open(const perf_event_attr& attr, pid_t tid, int cpu, int* error) = 0;
-  // How the time stamp counter gives CLOCK_MONOTONIC now. Over a second of the past it is as exact as the clock is
-  // steered: 500 us at most. Nothing where perf's time does not follow the counter.
+  virtual std::unique_ptr<TracerEvent> Open(const perf_event_attr& attr, pid_t tid, int cpu,
+                                            int* error) = 0;
+  // How the time stamp counter gives CLOCK_MONOTONIC now. Over a second of the past it is as exact
+  // as the clock is steered: 500 us at most. Nothing where perf's time does not follow the counter.
   virtual std::optional<CounterTime> MonotonicOfCounter(Clock& clock) = 0;
 };
 

@@ -1,5 +1,6 @@
-// A trace as Chrome's JSON ("Trace Event Format"): opened by chrome://tracing, ui.perfetto.dev, speedscope and others.
-// docs/exports.md says what is drawn as what. Times are microseconds with three decimals, monotonic.
+// A trace as Chrome's JSON ("Trace Event Format"): opened by chrome://tracing, ui.perfetto.dev,
+// speedscope and others. docs/exports.md says what is drawn as what. Times are microseconds with
+// three decimals, monotonic.
 #ifndef HANGSCOPE_EXPORT_CHROME_WRITER_H
 #define HANGSCOPE_EXPORT_CHROME_WRITER_H
 

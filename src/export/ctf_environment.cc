@@ -19,7 +19,9 @@ class Environment {
   void Add(std::string name, const std::string& text) {
     if (!text.empty()) entries_.emplace_back(std::move(name), text);
   }
-  void AddNumber(std::string name, int64_t number) { entries_.emplace_back(std::move(name), number); }
+  void AddNumber(std::string name, int64_t number) {
+    entries_.emplace_back(std::move(name), number);
+  }
   void AddCount(std::string name, int64_t count) {
     if (count != 0) AddNumber(std::move(name), count);
   }
@@ -29,23 +31,32 @@ class Environment {
   CtfEnvironment entries_;
 };
 
-std::string Subject(const TraceHead& head, const std::map<int64_t, std::string>& tasks, const TraceWho& who) {
+std::string Subject(const TraceHead& head, const std::map<int64_t, std::string>& tasks,
+                    const TraceWho& who) {
   if (who.is_task) {
     const auto name = tasks.find(who.number);
-    return name == tasks.end() || name->second.empty() ? fmt::format("task {}", who.number) : fmt::format("task {} {}", who.number, name->second);
+    return name == tasks.end() || name->second.empty()
+               ? fmt::format("task {}", who.number)
+               : fmt::format("task {} {}", who.number, name->second);
   }
   for (const TraceTrack& track : head.tracks) {
-    if (track.ring.kind == RingKind::kCore && track.ring.number == who.number && !track.name.empty()) return track.name;
+    if (track.ring.kind == RingKind::kCore && track.ring.number == who.number &&
+        !track.name.empty())
+      return track.name;
   }
   return fmt::format("core {}", who.number);
 }
 
 // "core 3 writer: waiting since 12 ns for cb3 of (1,2), by core 5; at CRBW, dataflow.c:88"
-std::string StandingText(const TraceHead& head, const TraceEnd& end, const TraceStanding& standing) {
-  std::string text = fmt::format("{}: {}", Subject(head, end.tasks, standing.who), ActivityName(standing.activity));
-  if (standing.since) text += fmt::format(" since {}{}", *standing.since, head.counts_clock ? "" : " ns");
+std::string StandingText(const TraceHead& head, const TraceEnd& end,
+                         const TraceStanding& standing) {
+  std::string text = fmt::format("{}: {}", Subject(head, end.tasks, standing.who),
+                                 ActivityName(standing.activity));
+  if (standing.since)
+    text += fmt::format(" since {}{}", *standing.since, head.counts_clock ? "" : " ns");
   if (!standing.waits_for.empty()) text += WaitWord(standing) + standing.waits_for;
-  for (size_t i = 0; i < standing.by.size(); ++i) text += (i == 0 ? ", by " : " and ") + Subject(head, end.tasks, standing.by[i]);
+  for (size_t i = 0; i < standing.by.size(); ++i)
+    text += (i == 0 ? ", by " : " and ") + Subject(head, end.tasks, standing.by[i]);
   if (!standing.place.empty()) text += "; at " + standing.place;
   if (!standing.fault.empty()) text += "; " + standing.fault;
   return text;
@@ -54,9 +65,11 @@ std::string StandingText(const TraceHead& head, const TraceEnd& end, const Trace
 void AddTroubles(const TraceHead& head, const TraceEnd& end, Environment* environment) {
   std::vector<std::string> troubles = head.troubles;
   for (const std::string& trouble : end.troubles) {
-    if (std::find(troubles.begin(), troubles.end(), trouble) == troubles.end()) troubles.push_back(trouble);
+    if (std::find(troubles.begin(), troubles.end(), trouble) == troubles.end())
+      troubles.push_back(trouble);
   }
-  for (size_t i = 0; i < troubles.size(); ++i) environment->Add(fmt::format("trouble_{}", i), troubles[i]);
+  for (size_t i = 0; i < troubles.size(); ++i)
+    environment->Add(fmt::format("trouble_{}", i), troubles[i]);
 }
 
 void AddWindow(const TraceHead& head, Environment* environment) {
@@ -86,12 +99,15 @@ CtfEnvironment EnvironmentOf(const TraceHead& head, const TraceEnd& end, const C
   environment.Add("times", TimesText(head));
   environment.Add("verdict", head.verdict);
   AddWindow(head, &environment);
-  for (size_t i = 0; i < head.tracks.size(); ++i) environment.Add(fmt::format("track_{}", i), head.tracks[i].name);
-  for (size_t i = 0; i < end.standings.size(); ++i) environment.Add(fmt::format("standing_{}", i), StandingText(head, end, end.standings[i]));
+  for (size_t i = 0; i < head.tracks.size(); ++i)
+    environment.Add(fmt::format("track_{}", i), head.tracks[i].name);
+  for (size_t i = 0; i < end.standings.size(); ++i)
+    environment.Add(fmt::format("standing_{}", i), StandingText(head, end, end.standings[i]));
   environment.AddNumber("events", tally.events);
   environment.AddNumber("losses", tally.losses);
   environment.AddCount("losses_of_unknown_amount", tally.losses_of_unknown_amount);
-  environment.AddCount("bytes_lost", static_cast<int64_t>(std::min<uint64_t>(tally.bytes_lost, std::numeric_limits<int64_t>::max())));
+  environment.AddCount("bytes_lost", static_cast<int64_t>(std::min<uint64_t>(
+                                         tally.bytes_lost, std::numeric_limits<int64_t>::max())));
   environment.AddCount("notes_of_other_rings", tally.notes_elsewhere);
   environment.AddCount("times_moved", tally.times_moved);
   environment.AddCount("values_cut", tally.values_cut);

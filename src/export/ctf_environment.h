@@ -14,7 +14,8 @@ struct CtfTally {
   int64_t events = 0;
   int64_t losses = 0;
   int64_t losses_of_unknown_amount = 0;  // each is told as one discarded event
-  uint64_t bytes_lost = 0;               // of losses that are not counted in records; these likewise
+  // of losses that are not counted in records; these likewise
+  uint64_t bytes_lost = 0;
   int64_t notes_elsewhere = 0;
   int64_t times_moved = 0;
   int64_t values_cut = 0;

@@ -1,5 +1,5 @@
-// What a CTF trace says of itself, in events among those that were recorded: what was lost, and where its window has
-// gaps or holds what is stale.
+// What a CTF trace says of itself, in events among those that were recorded: what was lost, and
+// where its window has gaps or holds what is stale.
 #ifndef HANGSCOPE_EXPORT_CTF_NOTES_H
 #define HANGSCOPE_EXPORT_CTF_NOTES_H
 
@@ -25,7 +25,7 @@ CtfNote NoteOf(const TraceLoss& loss);
 
 struct CtfWindowNotes {
   std::vector<std::vector<CtfNote>> tracks;  // of each, by time
-  int64_t elsewhere = 0;  // of rings that are no track of the trace
+  int64_t elsewhere = 0;                     // of rings that are no track of the trace
 };
 
 CtfWindowNotes NotesOfWindow(const TraceHead& head);

@@ -11,7 +11,8 @@
 namespace hangscope {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "written in this machine's order, which the metadata says is little");
+static_assert(std::endian::native == std::endian::little,
+              "written in this machine's order, which the metadata says is little");
 
 constexpr uint32_t kMagic = 0xc1fc1fc1;
 constexpr uint32_t kStreamClass = 0;
@@ -27,11 +28,15 @@ char* Put(char* at, const T& value) {
   return at + sizeof value;
 }
 
-uint64_t AddUpTo(uint64_t a, uint64_t b) { return b > std::numeric_limits<uint64_t>::max() - a ? std::numeric_limits<uint64_t>::max() : a + b; }
+uint64_t AddUpTo(uint64_t a, uint64_t b) {
+  return b > std::numeric_limits<uint64_t>::max() - a ? std::numeric_limits<uint64_t>::max()
+                                                      : a + b;
+}
 
 }  // namespace
 
-CtfStreams::CtfStreams(FileSystem& files, std::string folder, const CtfUuid& uuid) : files_(files), folder_(std::move(folder)), uuid_(uuid) {}
+CtfStreams::CtfStreams(FileSystem& files, std::string folder, const CtfUuid& uuid)
+    : files_(files), folder_(std::move(folder)), uuid_(uuid) {}
 
 void CtfStreams::AddTrack(uint32_t cpu, const std::string& name) {
   Track track;
@@ -40,16 +45,21 @@ void CtfStreams::AddTrack(uint32_t cpu, const std::string& name) {
   tracks_.push_back(std::move(track));
 }
 
-size_t CtfStreams::HeadBytes(const Track& track) const { return kFixedHead + track.name.size() + 1; }
+size_t CtfStreams::HeadBytes(const Track& track) const {
+  return kFixedHead + track.name.size() + 1;
+}
 
-size_t CtfStreams::PacketBytes() const { return std::clamp(kMemory / std::max<size_t>(tracks_.size(), 1), kLeastPacket, kMostPacket); }
+size_t CtfStreams::PacketBytes() const {
+  return std::clamp(kMemory / std::max<size_t>(tracks_.size(), 1), kLeastPacket, kMostPacket);
+}
 
 void CtfStreams::BeginPacket(Track* track, uint64_t time, size_t bytes) {
   const size_t head = HeadBytes(*track);
   const size_t usual = std::max(PacketBytes(), head);
   const size_t needed = head + bytes;
   // What one large event needed is given back.
-  if (track->buffer == nullptr || track->capacity < needed || (track->capacity > usual && needed <= usual)) {
+  if (track->buffer == nullptr || track->capacity < needed ||
+      (track->capacity > usual && needed <= usual)) {
     track->capacity = std::max(usual, needed);
     track->buffer = std::make_unique_for_overwrite<char[]>(track->capacity + kSlack);
   }
@@ -71,7 +81,8 @@ Status CtfStreams::EndPacket(size_t track, uint64_t time) {
   at = Put(at, uuid_);
   at = Put(at, kStreamClass);
   at = Put(at, uint64_t{track});
-  for (const uint64_t word : {from.begin, from.last, bits, bits, from.discarded}) at = Put(at, word);
+  for (const uint64_t word : {from.begin, from.last, bits, bits, from.discarded})
+    at = Put(at, word);
   at = Put(at, from.cpu);
   std::memcpy(at, from.name.c_str(), from.name.size() + 1);
   auto file = FileOf(track);
@@ -95,7 +106,8 @@ Status CtfStreams::Discard(size_t track, uint64_t from, uint64_t to, uint64_t co
   if (tracks_[track].used != 0) {
     status = EndPacket(track, from);
   } else if (tracks_[track].offset == 0 || tracks_[track].last < from) {
-    status = WriteEmpty(track, from, from);  // of the first packet of all readers do not know since when its count counts
+    // of the first packet of all readers do not know since when its count counts
+    status = WriteEmpty(track, from, from);
   }
   if (!status.ok()) return status;
   tracks_[track].discarded = AddUpTo(tracks_[track].discarded, count);

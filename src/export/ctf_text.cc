@@ -12,7 +12,9 @@ namespace {
 
 constexpr size_t kMostOfName = 255;
 
-bool IsLetterOrDigit(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+bool IsLetterOrDigit(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
 
 // ASCII without a NUL. Eight bytes at once: this is asked of each text of each event.
 bool IsPlain(std::string_view text) {
@@ -25,7 +27,8 @@ bool IsPlain(std::string_view text) {
     if (((word | (word - kOnes)) & kHighBits) != 0) return false;
   }
   const std::string_view rest = text.substr(at);
-  return std::all_of(rest.begin(), rest.end(), [](char c) { return c != '\0' && static_cast<unsigned char>(c) < 0x80; });
+  return std::all_of(rest.begin(), rest.end(),
+                     [](char c) { return c != '\0' && static_cast<unsigned char>(c) < 0x80; });
 }
 
 bool IsUtf8WithoutNul(std::string_view text) {
@@ -52,7 +55,8 @@ std::string CtfComment(std::string_view text) {
   std::string comment = "/* ";
   for (const char c : Printable(text)) {
     // Neither the end of this one nor the begin of another.
-    if ((c == '/' && comment.back() == '*') || (c == '*' && comment.back() == '/')) comment.push_back(' ');
+    if ((c == '/' && comment.back() == '*') || (c == '*' && comment.back() == '/'))
+      comment.push_back(' ');
     comment.push_back(c);
   }
   return comment + " */";

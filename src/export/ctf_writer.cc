@@ -50,8 +50,10 @@ struct KindCode {
   bool enters_function = false;
   bool has_texts = false;
   size_t fixed_bytes = 0;  // of its numbers
-  uint32_t classes[4] = {kNoClass, kNoClass, kNoClass, kNoClass};  // with all fields, no text of them empty; by ClassFlags
-  std::map<std::tuple<unsigned, size_t, uint64_t>, uint32_t> other_classes;  // by flags, fields, empty texts
+  // with all fields, no text of them empty; by ClassFlags
+  uint32_t classes[4] = {kNoClass, kNoClass, kNoClass, kNoClass};
+  // by flags, fields, empty texts
+  std::map<std::tuple<unsigned, size_t, uint64_t>, uint32_t> other_classes;
 };
 
 FieldCode CodeOf(const TraceField& field) {
@@ -77,7 +79,9 @@ KindCode CodeOf(const TraceEventKind& kind) {
   return code;
 }
 
-unsigned ClassFlags(const TraceEvent& event) { return (event.task ? kHasTask : 0) | (event.ambiguous ? kIsAmbiguous : 0); }
+unsigned ClassFlags(const TraceEvent& event) {
+  return (event.task ? kHasTask : 0) | (event.ambiguous ? kIsAmbiguous : 0);
+}
 
 // How many of the kind's fields the record has.
 size_t KnownFields(const KindCode& code, const TraceEvent& event) {
@@ -108,7 +112,8 @@ CtfUuid RandomUuid() {
   return uuid;
 }
 
-// A class of events as it is known while they are written: the kind by its number, since there may become more.
+// A class of events as it is known while they are written: the kind by its number, since there may
+// become more.
 struct ClassKey {
   std::optional<CtfNoteKind> note;  // else:
   size_t kind = 0;                  // of TraceHead::kinds
@@ -119,7 +124,8 @@ struct ClassKey {
 }  // namespace
 
 struct CtfWriter::Impl {
-  Impl(FileSystem& files_to_use, std::string folder_to_use) : files(files_to_use), folder(std::move(folder_to_use)), uuid(RandomUuid()) {
+  Impl(FileSystem& files_to_use, std::string folder_to_use)
+      : files(files_to_use), folder(std::move(folder_to_use)), uuid(RandomUuid()) {
     for (size_t i = 0; i < kCtfNoteKinds; ++i) {
       note_codes[i] = CodeOf(KindOfNote(static_cast<CtfNoteKind>(i)));
       note_codes[i].note = static_cast<CtfNoteKind>(i);
@@ -129,7 +135,9 @@ struct CtfWriter::Impl {
   Status Begin(const TraceHead& trace);
   Status CheckEmpty();
   KindCode& CodeOfKind(size_t kind);
-  uint64_t TimeOf(TimeNs time) const { return static_cast<uint64_t>(std::clamp<TimeNs>(time, 0, latest)); }
+  uint64_t TimeOf(TimeNs time) const {
+    return static_cast<uint64_t>(std::clamp<TimeNs>(time, 0, latest));
+  }
   uint64_t Place(size_t track, TimeNs time);
   uint32_t ClassOf(KindCode* code, unsigned flags, size_t known, uint64_t empty_texts);
   uint64_t CollectTexts(const KindCode& code, const TraceEvent& event, size_t known, size_t* bytes);
@@ -148,7 +156,7 @@ struct CtfWriter::Impl {
   std::array<KindCode, kCtfNoteKinds> note_codes;
   std::vector<ClassKey> classes;
   CtfWindowNotes notes;
-  std::vector<size_t> next_note;    // of each track
+  std::vector<size_t> next_note;  // of each track
   std::vector<TimeNs> next_note_time;
   CtfTally tally;
   // Of the event that is being written.
@@ -159,10 +167,15 @@ struct CtfWriter::Impl {
 // Nobody's files are overwritten, and what another trace left would belong to this one.
 Status CtfWriter::Impl::CheckEmpty() {
   if (files.Exists(folder) && !files.IsFolder(folder)) {
-    return Status::Usage(fmt::format("cannot write a CTF trace to '{}': it is a file, and a trace is a folder; name another", folder));
+    return Status::Usage(fmt::format(
+        "cannot write a CTF trace to '{}': it is a file, and a trace is a folder; name another",
+        folder));
   }
   if (files.List(folder).empty()) return {};
-  return Status::Usage(fmt::format("cannot write a CTF trace to '{}': it is not empty, and a trace has a folder of its own; remove it or name another", folder));
+  return Status::Usage(
+      fmt::format("cannot write a CTF trace to '{}': it is not empty, and a trace has a folder of "
+                  "its own; remove it or name another",
+                  folder));
 }
 
 Status CtfWriter::Impl::Begin(const TraceHead& trace) {
@@ -173,15 +186,20 @@ Status CtfWriter::Impl::Begin(const TraceHead& trace) {
   latest = std::numeric_limits<TimeNs>::max() - 1 - std::max<TimeNs>(offset, 0);
   streams = std::make_unique<CtfStreams>(files, folder, uuid);
   for (const TraceTrack& track : trace.tracks) {
-    const std::string fallback = fmt::format("{} {}", RingKindName(track.ring.kind), track.ring.number);
-    const auto cpu = std::clamp<int64_t>(track.ring.number, 0, std::numeric_limits<uint32_t>::max());
-    streams->AddTrack(static_cast<uint32_t>(cpu), Printable(track.name.empty() ? fallback : track.name, kMostOfTrackName) + TimesRemark(trace));
+    const std::string fallback =
+        fmt::format("{} {}", RingKindName(track.ring.kind), track.ring.number);
+    const auto cpu =
+        std::clamp<int64_t>(track.ring.number, 0, std::numeric_limits<uint32_t>::max());
+    streams->AddTrack(static_cast<uint32_t>(cpu),
+                      Printable(track.name.empty() ? fallback : track.name, kMostOfTrackName) +
+                          TimesRemark(trace));
   }
   notes = NotesOfWindow(trace);
   tally.notes_elsewhere = notes.elsewhere;
   next_note.assign(notes.tracks.size(), 0);
   next_note_time.clear();
-  for (const auto& of_track : notes.tracks) next_note_time.push_back(of_track.empty() ? kNever : of_track.front().event.time);
+  for (const auto& of_track : notes.tracks)
+    next_note_time.push_back(of_track.empty() ? kNever : of_track.front().event.time);
   return {};
 }
 
@@ -199,7 +217,8 @@ uint64_t CtfWriter::Impl::Place(size_t track, TimeNs time) {
   return placed;
 }
 
-uint32_t CtfWriter::Impl::ClassOf(KindCode* code, unsigned flags, size_t known, uint64_t empty_texts) {
+uint32_t CtfWriter::Impl::ClassOf(KindCode* code, unsigned flags, size_t known,
+                                  uint64_t empty_texts) {
   uint32_t* found = nullptr;
   if (known == code->fields.size() && empty_texts == 0) {
     found = &code->classes[flags];
@@ -214,9 +233,11 @@ uint32_t CtfWriter::Impl::ClassOf(KindCode* code, unsigned flags, size_t known, 
   return *found;
 }
 
-// Into `texts`, in their order; *bytes grows by theirs. Returns which of them are empty: babeltrace2 up to 2.0 takes an
-// empty text for that of the event of the class before. In a class of its own that one is empty, too.
-uint64_t CtfWriter::Impl::CollectTexts(const KindCode& code, const TraceEvent& event, size_t known, size_t* bytes) {
+// Into `texts`, in their order; *bytes grows by theirs. Returns which of them are empty:
+// babeltrace2 up to 2.0 takes an empty text for that of the event of the class before. In a class
+// of its own that one is empty, too.
+uint64_t CtfWriter::Impl::CollectTexts(const KindCode& code, const TraceEvent& event, size_t known,
+                                       size_t* bytes) {
   texts.clear();
   uint64_t empty = 0;
   const auto add = [&](std::string_view text) {
@@ -235,7 +256,8 @@ uint64_t CtfWriter::Impl::CollectTexts(const KindCode& code, const TraceEvent& e
   return empty;
 }
 
-char* CtfWriter::Impl::PutFields(const KindCode& code, const TraceEvent& event, size_t known, char* at) {
+char* CtfWriter::Impl::PutFields(const KindCode& code, const TraceEvent& event, size_t known,
+                                 char* at) {
   size_t text = 0;
   if (code.enters_function) {
     at = PutText(at, texts[text++]);
@@ -258,7 +280,8 @@ char* CtfWriter::Impl::PutFields(const KindCode& code, const TraceEvent& event, 
 bool CtfWriter::Impl::Put(KindCode* code, const TraceEvent& event) {
   const size_t known = KnownFields(*code, event);
   const unsigned flags = ClassFlags(event);
-  size_t bytes = CtfStreams::kEventHeaderBytes + (flags & kHasTask ? kTaskBytes : 0) + (flags & kIsAmbiguous ? kAmbiguousBytes : 0);
+  size_t bytes = CtfStreams::kEventHeaderBytes + (flags & kHasTask ? kTaskBytes : 0) +
+                 (flags & kIsAmbiguous ? kAmbiguousBytes : 0);
   for (size_t i = 0; known != code->fields.size() && i < known; ++i) bytes += code->fields[i].bytes;
   if (known == code->fields.size()) bytes += code->fixed_bytes;
   const uint64_t empty_texts = code->has_texts ? CollectTexts(*code, event, known, &bytes) : 0;
@@ -300,12 +323,14 @@ CtfDescription CtfWriter::Impl::Describe(const TraceEnd& end) const {
   for (const ClassKey& key : classes) {
     const TraceEventKind& kind = key.note ? KindOfNote(*key.note) : head->kinds[key.kind];
     const size_t before = CtfFields(kind).size() - kind.fields.size();
-    trace.classes.push_back({&kind, (key.flags & kHasTask) != 0, (key.flags & kIsAmbiguous) != 0, before + key.fields});
+    trace.classes.push_back(
+        {&kind, (key.flags & kHasTask) != 0, (key.flags & kIsAmbiguous) != 0, before + key.fields});
   }
   return trace;
 }
 
-CtfWriter::CtfWriter(FileSystem& files, std::string folder) : impl_(std::make_unique<Impl>(files, std::move(folder))) {}
+CtfWriter::CtfWriter(FileSystem& files, std::string folder)
+    : impl_(std::make_unique<Impl>(files, std::move(folder))) {}
 CtfWriter::~CtfWriter() = default;
 
 Status CtfWriter::Begin(const TraceHead& head) { return impl_->Begin(head); }
@@ -313,17 +338,21 @@ Status CtfWriter::Begin(const TraceHead& head) { return impl_->Begin(head); }
 Status CtfWriter::Write(const TraceEvent& event) {
   Impl& to = *impl_;
   if (event.track >= to.streams->size() || event.kind >= to.head->kinds.size()) {
-    return Status::Corrupt(fmt::format("an event of track {} and kind {} is of none of the trace's {} tracks and {} kinds", event.track, event.kind,
-                                       to.streams->size(), to.head->kinds.size()));
+    return Status::Corrupt(fmt::format(
+        "an event of track {} and kind {} is of none of the trace's {} tracks and {} kinds",
+        event.track, event.kind, to.streams->size(), to.head->kinds.size()));
   }
-  if (event.time >= to.next_note_time[event.track] && !to.PutNotes(event.track, event.time)) return to.streams->failure();
+  if (event.time >= to.next_note_time[event.track] && !to.PutNotes(event.track, event.time))
+    return to.streams->failure();
   ++to.tally.events;
   return to.Put(&to.CodeOfKind(event.kind), event) ? Status() : to.streams->failure();
 }
 
 Status CtfWriter::Write(const TraceLoss& loss) {
   Impl& to = *impl_;
-  if (loss.track >= to.streams->size()) return Status::Corrupt(fmt::format("a loss of track {} is of none of the trace's {} tracks", loss.track, to.streams->size()));
+  if (loss.track >= to.streams->size())
+    return Status::Corrupt(fmt::format("a loss of track {} is of none of the trace's {} tracks",
+                                       loss.track, to.streams->size()));
   if (!to.PutNotes(loss.track, loss.time.from)) return to.streams->failure();
   const uint64_t from = std::max(to.TimeOf(loss.time.from), to.streams->last(loss.track));
   const uint64_t until = std::max(to.TimeOf(loss.time.to), from);
@@ -331,10 +360,13 @@ Status CtfWriter::Write(const TraceLoss& loss) {
   ++to.tally.losses;
   if (!is_counted) ++to.tally.losses_of_unknown_amount;
   if (loss.unit == AmountUnit::kBytes) to.tally.bytes_lost += loss.amount;
-  if (Status status = to.streams->Discard(loss.track, from, until, is_counted ? loss.amount : 1); !status.ok()) return status;
+  if (Status status = to.streams->Discard(loss.track, from, until, is_counted ? loss.amount : 1);
+      !status.ok())
+    return status;
   CtfNote note = NoteOf(loss);
   note.event.time = static_cast<TimeNs>(until);
-  return to.Put(&to.note_codes[static_cast<size_t>(note.kind)], note.event) ? Status() : to.streams->failure();
+  return to.Put(&to.note_codes[static_cast<size_t>(note.kind)], note.event) ? Status()
+                                                                            : to.streams->failure();
 }
 
 Status CtfWriter::End(const TraceEnd& end) {
@@ -342,7 +374,10 @@ Status CtfWriter::End(const TraceEnd& end) {
   for (size_t track = 0; track < to.streams->size(); ++track) {
     if (!to.PutNotes(track, std::numeric_limits<TimeNs>::max())) return to.streams->failure();
   }
-  if (Status status = to.streams->Finish(to.TimeOf(to.head->time.from), to.TimeOf(to.head->time.to)); !status.ok()) return status;
+  if (Status status =
+          to.streams->Finish(to.TimeOf(to.head->time.from), to.TimeOf(to.head->time.to));
+      !status.ok())
+    return status;
   return WriteWholeFile(to.files, to.folder + "/metadata", CtfMetadata(to.Describe(end)));
 }
 

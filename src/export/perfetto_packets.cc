@@ -10,8 +10,8 @@ constexpr uint64_t kCleared = 1, kNeedsState = 2;  // TracePacket.SequenceFlags
 constexpr uint64_t kRealtime = 1, kMonotonic = 3;  // BuiltinClock
 
 // TracePacket
-constexpr uint32_t kClockSnapshot = 6, kTimestamp = 8, kSequenceId = 10, kTrackEvent = 11, kInternedData = 12, kSequenceFlags = 13,
-                   kClockId = 58, kTrackDescriptor = 60;
+constexpr uint32_t kClockSnapshot = 6, kTimestamp = 8, kSequenceId = 10, kTrackEvent = 11,
+                   kInternedData = 12, kSequenceFlags = 13, kClockId = 58, kTrackDescriptor = 60;
 
 // Perfetto's times have no sign.
 uint64_t Time(TimeNs time) { return time < 0 ? 0 : static_cast<uint64_t>(time); }
@@ -28,7 +28,8 @@ ProtobufMessage ClockReading(uint64_t clock, TimeNs time) {
 void PerfettoPackets::Clocks(TimeNs now, TimeNs wall_minus_monotonic) {
   ProtobufMessage snapshot;
   snapshot.Message(1, ClockReading(kMonotonic, now));
-  if (wall_minus_monotonic != 0) snapshot.Message(1, ClockReading(kRealtime, now + wall_minus_monotonic));
+  if (wall_minus_monotonic != 0)
+    snapshot.Message(1, ClockReading(kRealtime, now + wall_minus_monotonic));
   snapshot.Number(2, kMonotonic);  // that of the trace
   packet_.Message(kClockSnapshot, snapshot);
   AppendPacket(0);

@@ -1,5 +1,6 @@
-// Packets of a Perfetto trace, one sequence of them, with texts interned. The numbers of fields are those of
-// perfetto/protos/perfetto/trace: trace_packet.proto, track_event/*.proto, interned_data.proto, clock_snapshot.proto.
+// Packets of a Perfetto trace, one sequence of them, with texts interned. The numbers of fields are
+// those of perfetto/protos/perfetto/trace: trace_packet.proto, track_event/*.proto,
+// interned_data.proto, clock_snapshot.proto.
 #ifndef HANGSCOPE_EXPORT_PERFETTO_PACKETS_H
 #define HANGSCOPE_EXPORT_PERFETTO_PACKETS_H
 
@@ -23,8 +24,8 @@ struct PerfettoTrack {
   uint64_t parent = 0;  // 0: none
   std::string name;
   bool is_counter = false;
-  bool is_process = false;              // the root of all others
-  std::vector<std::string> command;     // of a process
+  bool is_process = false;           // the root of all others
+  std::vector<std::string> command;  // of a process
 };
 
 enum class PerfettoEventType { kBegin = 1, kEnd = 2, kInstant = 3, kCounter = 4 };
@@ -71,7 +72,7 @@ class PerfettoPackets {
 
   // Nothing: too long to be kept, to be told where it is.
   std::optional<uint64_t> Intern(Interned& texts, std::string_view text);
-  void AppendPacket(uint64_t flags);  // packet_
+  void AppendPacket(uint64_t flags);        // packet_
   void AddArgument(std::string_view name);  // argument_
 
   TraceOutput& output_;

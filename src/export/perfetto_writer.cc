@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "model/event_format.h"
 #include "export/perfetto_packets.h"
 #include "export/timeline_writer.h"
 #include "export/trace_facts.h"
 #include "export/trace_output.h"
+#include "model/event_format.h"
 
 namespace hangscope {
 namespace {
@@ -25,17 +25,21 @@ class PerfettoSink final : public TimelineSink {
   Status End(const TraceEnd& end, const std::vector<std::string>& contradictions);
 
   Status Define(const TimelineTrack& track) override;
-  Status Begin(TimelineTrackId track, TimeNs time, SliceState state, const std::string& name, const TimelineArguments& arguments) override;
+  Status Begin(TimelineTrackId track, TimeNs time, SliceState state, const std::string& name,
+               const TimelineArguments& arguments) override;
   Status End(TimelineTrackId track, TimeNs time) override;
-  Status Instant(TimelineTrackId track, TimeNs time, const TraceEvent& event, const TraceEventKind& kind) override;
+  Status Instant(TimelineTrackId track, TimeNs time, const TraceEvent& event,
+                 const TraceEventKind& kind) override;
   Status Count(TimelineTrackId track, TimeNs time, uint64_t value) override;
-  Status Flow(uint64_t id, TimelineTrackId from, TimeNs from_time, TimelineTrackId to, TimeNs to_time, const std::string& name) override;
+  Status Flow(uint64_t id, TimelineTrackId from, TimeNs from_time, TimelineTrackId to,
+              TimeNs to_time, const std::string& name) override;
   Status Gap(TimelineTrackId track, const TimeSpan& time, const std::string& what) override;
 
  private:
   void Remark(TimeNs time, const char* name, const TraceFacts& facts);
   void AddValue(const TraceField& field, const TraceValue& value);
-  void EventAt(TimelineTrackId track, TimeNs time, PerfettoEventType type, std::string_view name, std::string_view category);
+  void EventAt(TimelineTrackId track, TimeNs time, PerfettoEventType type, std::string_view name,
+               std::string_view category);
 
   TraceOutput output_;
   PerfettoPackets packets_;
@@ -48,7 +52,10 @@ uint64_t IdOf(TimelineTrackId track) { return kFirstRow + track; }
 Status PerfettoSink::Begin(const TraceHead& head) {
   times_ = TimesRemark(head);
   packets_.Clocks(head.time.from, head.wall_minus_monotonic);
-  packets_.Track({.id = kRecording, .name = head.name.empty() ? "hangscope" : head.name, .is_process = true, .command = head.command});
+  packets_.Track({.id = kRecording,
+                  .name = head.name.empty() ? "hangscope" : head.name,
+                  .is_process = true,
+                  .command = head.command});
   Remark(head.time.from, "recording", FactsOf(head));
   if (head.trigger) Remark(std::max(*head.trigger, head.time.from), "trigger", {});
   return packets_.status();
@@ -70,19 +77,29 @@ void PerfettoSink::Remark(TimeNs time, const char* name, const TraceFacts& facts
 Status PerfettoSink::Define(const TimelineTrack& track) {
   bool& has_parent = track.row == TimelineRow::kTask ? has_tasks_ : has_cores_;
   uint64_t parent = track.row == TimelineRow::kTask ? kTasks : kCores;
-  if (!std::exchange(has_parent, true)) packets_.Track({.id = parent, .parent = kRecording, .name = (parent == kTasks ? "tasks" : "cores") + times_, .command = {}});
+  if (!std::exchange(has_parent, true))
+    packets_.Track({.id = parent,
+                    .parent = kRecording,
+                    .name = (parent == kTasks ? "tasks" : "cores") + times_,
+                    .command = {}});
   if (track.parent != 0) parent = IdOf(track.parent);
-  packets_.Track({.id = IdOf(track.id), .parent = parent, .name = track.name, .is_counter = track.row == TimelineRow::kCounter, .command = {}});
+  packets_.Track({.id = IdOf(track.id),
+                  .parent = parent,
+                  .name = track.name,
+                  .is_counter = track.row == TimelineRow::kCounter,
+                  .command = {}});
   return packets_.status();
 }
 
-void PerfettoSink::EventAt(TimelineTrackId track, TimeNs time, PerfettoEventType type, std::string_view name, std::string_view category) {
+void PerfettoSink::EventAt(TimelineTrackId track, TimeNs time, PerfettoEventType type,
+                           std::string_view name, std::string_view category) {
   packets_.BeginEvent(time, IdOf(track), type);
   packets_.Name(name);
   packets_.Category(category);
 }
 
-Status PerfettoSink::Begin(TimelineTrackId track, TimeNs time, SliceState state, const std::string& name, const TimelineArguments& arguments) {
+Status PerfettoSink::Begin(TimelineTrackId track, TimeNs time, SliceState state,
+                           const std::string& name, const TimelineArguments& arguments) {
   EventAt(track, time, PerfettoEventType::kBegin, name, SliceStateName(state));
   for (const auto& [argument, text] : arguments) packets_.Argument(argument, text);
   return packets_.status();
@@ -95,18 +112,29 @@ Status PerfettoSink::End(TimelineTrackId track, TimeNs time) {
 
 void PerfettoSink::AddValue(const TraceField& field, const TraceValue& value) {
   if (!value.known || !field.names.empty() || field.type == TraceFieldType::kText) {
-    packets_.Argument(field.name, value.known && field.type == TraceFieldType::kText ? value.text : FieldText(field, value));
+    packets_.Argument(field.name, value.known && field.type == TraceFieldType::kText
+                                      ? value.text
+                                      : FieldText(field, value));
     return;
   }
   switch (field.type) {
-    case TraceFieldType::kSigned: packets_.Signed(field.name, static_cast<int64_t>(value.bits)); break;
-    case TraceFieldType::kBool: packets_.Bool(field.name, value.bits != 0); break;
-    case TraceFieldType::kPointer: packets_.Pointer(field.name, value.bits); break;
-    default: packets_.Unsigned(field.name, value.bits); break;
+    case TraceFieldType::kSigned:
+      packets_.Signed(field.name, static_cast<int64_t>(value.bits));
+      break;
+    case TraceFieldType::kBool:
+      packets_.Bool(field.name, value.bits != 0);
+      break;
+    case TraceFieldType::kPointer:
+      packets_.Pointer(field.name, value.bits);
+      break;
+    default:
+      packets_.Unsigned(field.name, value.bits);
+      break;
   }
 }
 
-Status PerfettoSink::Instant(TimelineTrackId track, TimeNs time, const TraceEvent& event, const TraceEventKind& kind) {
+Status PerfettoSink::Instant(TimelineTrackId track, TimeNs time, const TraceEvent& event,
+                             const TraceEventKind& kind) {
   EventAt(track, time, PerfettoEventType::kInstant, kind.name, kind.category);
   const size_t count = std::min(kind.fields.size(), event.values.size());
   for (size_t i = 0; i < count; ++i) AddValue(kind.fields[i], event.values[i]);
@@ -121,7 +149,8 @@ Status PerfettoSink::Count(TimelineTrackId track, TimeNs time, uint64_t value) {
   return packets_.status();
 }
 
-Status PerfettoSink::Flow(uint64_t id, TimelineTrackId from, TimeNs from_time, TimelineTrackId to, TimeNs to_time, const std::string& name) {
+Status PerfettoSink::Flow(uint64_t id, TimelineTrackId from, TimeNs from_time, TimelineTrackId to,
+                          TimeNs to_time, const std::string& name) {
   // An arrow joins events. Of two at one time the first in the file is the earlier.
   EventAt(from, from_time, PerfettoEventType::kInstant, name, "flow");
   packets_.FlowOut(id);
@@ -138,6 +167,8 @@ Status PerfettoSink::Gap(TimelineTrackId track, const TimeSpan& time, const std:
 
 }  // namespace
 
-std::unique_ptr<TraceWriter> MakePerfettoWriter(File& file) { return std::make_unique<TimelineWriter<PerfettoSink>>(file); }
+std::unique_ptr<TraceWriter> MakePerfettoWriter(File& file) {
+  return std::make_unique<TimelineWriter<PerfettoSink>>(file);
+}
 
 }  // namespace hangscope

@@ -1,5 +1,5 @@
-// Protocol Buffers' wire format, as far as writing it goes: a message is its fields one after the other, each a number
-// and a type, then the value (protobuf.dev, "Encoding").
+// Protocol Buffers' wire format, as far as writing it goes: a message is its fields one after the
+// other, each a number and a type, then the value (protobuf.dev, "Encoding").
 #ifndef HANGSCOPE_EXPORT_PROTOBUF_H
 #define HANGSCOPE_EXPORT_PROTOBUF_H
 

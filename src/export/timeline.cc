@@ -17,7 +17,8 @@
 namespace hangscope {
 namespace {
 
-constexpr size_t kMostTasks = 1 << 16;  // with a row of their own: numbers may be damaged, and each costs memory
+// with a row of their own: numbers may be damaged, and each costs memory
+constexpr size_t kMostTasks = 1 << 16;
 
 }  // namespace
 
@@ -50,7 +51,8 @@ class TimelineBuilder::Impl {
     size_t what = 0;  // of missing_; at an end, of cores_
 
     auto Rank() const { return std::tuple(time, !ends, order); }
-    bool operator<(const Turn& other) const { return Rank() > other.Rank(); }  // the earliest is the greatest
+    // the earliest is the greatest
+    bool operator<(const Turn& other) const { return Rank() > other.Rank(); }
   };
 
   void PlanWindow(const Window& window);
@@ -91,7 +93,7 @@ class TimelineBuilder::Impl {
 
   TimelinePen pen_;
   const TraceHead* head_ = nullptr;
-  bool threads_ = false;  // tasks are called so
+  bool threads_ = false;       // tasks are called so
   std::deque<CoreRow> cores_;  // as TraceHead::tracks
   std::unordered_map<int64_t, TaskRow> tasks_;
   std::map<TraceWho, TimelineLane> others_;  // who stands somehow at the end and was never seen
@@ -103,7 +105,8 @@ class TimelineBuilder::Impl {
   std::priority_queue<Turn> turns_;
   size_t turns_made_ = 0;
 
-  uint64_t no_begin_ = 0, no_end_ = 0, on_two_cores_ = 0, contradictions_ = 0, too_many_tasks_ = 0, no_such_track_ = 0, too_deep_ = 0, repeated_ = 0;
+  uint64_t no_begin_ = 0, no_end_ = 0, on_two_cores_ = 0, contradictions_ = 0, too_many_tasks_ = 0,
+           no_such_track_ = 0, too_deep_ = 0, repeated_ = 0;
 };
 
 Status TimelineBuilder::Impl::Begin(const TraceHead& head) {
@@ -111,7 +114,8 @@ Status TimelineBuilder::Impl::Begin(const TraceHead& head) {
   for (size_t i = 0; i < head.tracks.size(); ++i) {
     const TraceTrack& track = head.tracks[i];
     threads_ |= track.ring.kind == RingKind::kCpu || track.ring.kind == RingKind::kThread;
-    const TimelineTrackId id = pen_.Define({.row = TimelineRow::kCore, .name = track.name, .trace_track = i, .task = {}});
+    const TimelineTrackId id =
+        pen_.Define({.row = TimelineRow::kCore, .name = track.name, .trace_track = i, .task = {}});
     cores_.emplace_back(pen_, id, track.name);
   }
   gaps_.resize(cores_.size());
@@ -123,7 +127,8 @@ void TimelineBuilder::Impl::PlanWindow(const Window& window) {
   // A CPU's other rings, such as its hardware trace's, have no row of their own.
   const auto cores_of = [&](const RingName& ring) {
     std::vector<size_t> cores = TracksOf(*head_, ring);
-    for (size_t i = 0; i < head_->tracks.size() && cores.empty() && ring.kind != RingKind::kStream; ++i) {
+    for (size_t i = 0; i < head_->tracks.size() && cores.empty() && ring.kind != RingKind::kStream;
+         ++i) {
       const RingName& own = head_->tracks[i].ring;
       if (own.kind == ring.kind && own.number == ring.number) cores.push_back(i);
     }
@@ -133,7 +138,12 @@ void TimelineBuilder::Impl::PlanWindow(const Window& window) {
   for (const RingCoverage& ring : window.rings) {
     cores.push_back(cores_of(ring.ring));
     for (const StaleSpan& stale : ring.stale) {
-      for (const size_t core : cores.back()) Plan({core, stale.time, SliceState::kStale, {}, fmt::format("stale: older than the window by {} ns", stale.age)});
+      for (const size_t core : cores.back())
+        Plan({core,
+              stale.time,
+              SliceState::kStale,
+              {},
+              fmt::format("stale: older than the window by {} ns", stale.age)});
     }
   }
   for (const Gap& gap : window.gaps) {
@@ -211,7 +221,8 @@ Status TimelineBuilder::Impl::Write(const TraceLoss& loss) {
   AdvanceTo(loss.time.from);
   Missing* const known = FindMissing(loss);
   if (known != nullptr && known->told) {  // it is one gap
-    if (!known->has_amount && loss.amount > 0) cores_[loss.track].lane.Gap(loss.time, LossText(loss.reason, loss.amount, loss.unit));
+    if (!known->has_amount && loss.amount > 0)
+      cores_[loss.track].lane.Gap(loss.time, LossText(loss.reason, loss.amount, loss.unit));
     return pen_.status();
   }
   if (known != nullptr) known->told = true;
@@ -226,13 +237,22 @@ Status TimelineBuilder::Impl::Write(const TraceEvent& event) {
   }
   AdvanceTo(event.time);
   const TraceEventKind& kind = head_->kinds[event.kind];
-  if (kind.meaning != TraceMeaning::kSwitch && event.task) SeeRunning(event.track, event.time, *event.task);
+  if (kind.meaning != TraceMeaning::kSwitch && event.task)
+    SeeRunning(event.track, event.time, *event.task);
   CoreRow& core = cores_[event.track];
   switch (kind.meaning) {
-    case TraceMeaning::kSwitch: Switch(event, kind); break;
-    case TraceMeaning::kWake: Wake(event, kind); break;
-    case TraceMeaning::kCounter: Count(event, kind); break;
-    case TraceMeaning::kPlain: core.lane.Instant(event.time, event, kind); break;
+    case TraceMeaning::kSwitch:
+      Switch(event, kind);
+      break;
+    case TraceMeaning::kWake:
+      Wake(event, kind);
+      break;
+    case TraceMeaning::kCounter:
+      Count(event, kind);
+      break;
+    case TraceMeaning::kPlain:
+      core.lane.Instant(event.time, event, kind);
+      break;
     case TraceMeaning::kEnter:
     case TraceMeaning::kFunctionEnter:
       if (!Enter(event, kind)) core.lane.Instant(event.time, event, kind);
@@ -270,7 +290,8 @@ void TimelineBuilder::Impl::Switch(const TraceEvent& event, const TraceEventKind
   TaskRow* const ran = core.running;
   TaskRow* const from = event.from ? TaskOf(*event.from) : nullptr;
   TaskRow* const to = event.to ? TaskOf(*event.to) : nullptr;
-  if (ran == nullptr && from == nullptr && to == nullptr) core.lane.Instant(event.time, event, kind);
+  if (ran == nullptr && from == nullptr && to == nullptr)
+    core.lane.Instant(event.time, event, kind);
   if (to != nullptr && to == ran && from != to) {  // perf tells some switches twice
     ++repeated_;
     return core.lane.Instant(event.time, event, kind);
@@ -294,7 +315,8 @@ void TimelineBuilder::Impl::StopRunning(TaskRow& task, const TraceEvent& event) 
   }
 }
 
-TimelineLane& TimelineBuilder::Impl::Doer(const TraceEvent& event, const TraceEventKind& kind, TimeNs time) {
+TimelineLane& TimelineBuilder::Impl::Doer(const TraceEvent& event, const TraceEventKind& kind,
+                                          TimeNs time) {
   CoreRow& core = cores_[event.track];
   if (core.running != nullptr && event.task == core.running->number) return core.running->lane;
   if (core.lane.open() == 0) {  // nobody runs, as in an interrupt: an arrow has to begin in a slice
@@ -308,7 +330,9 @@ void TimelineBuilder::Impl::Wake(const TraceEvent& event, const TraceEventKind& 
   CoreRow& core = cores_[event.track];
   core.lane.Instant(event.time, event, kind);
   TaskRow* const task = event.to ? TaskOf(*event.to) : nullptr;
-  if (task == nullptr || task->state == TaskRow::State::kRunning || task->state == TaskRow::State::kReady) return;
+  if (task == nullptr || task->state == TaskRow::State::kRunning ||
+      task->state == TaskRow::State::kReady)
+    return;
   const TimeNs time = std::max(core.lane.Drawn(event.time), task->lane.Drawn(event.time));
   TimelineLane& doer = Doer(event, kind, time);
   task->BeReady(time);
@@ -318,16 +342,21 @@ void TimelineBuilder::Impl::Wake(const TraceEvent& event, const TraceEventKind& 
 TimelineBuilder::Impl::Sort TimelineBuilder::Impl::SortOf(const TraceEvent& event) {
   const TaskRow* const running = cores_[event.track].running;
   const SliceState state = StateOfKind(event.kind);
-  const bool of_task = running != nullptr && event.task == running->number && state != SliceState::kInterrupt;
+  const bool of_task =
+      running != nullptr && event.task == running->number && state != SliceState::kInterrupt;
   return {state, state == SliceState::kFunction, of_task};
 }
 
 bool TimelineBuilder::Impl::Enter(const TraceEvent& event, const TraceEventKind& kind) {
   CoreRow& core = cores_[event.track];
   const auto [state, function, of_task] = SortOf(event);
-  NestedSlice nested{{state, event.what.empty() ? kind.name : event.what, ArgumentsOf(event, kind)}, function, of_task};
-  const bool drawn = of_task && !function ? core.running->calls.Enter(core.running->lane, event.time, std::move(nested))
-                                          : core.nested.Enter(core.lane, event.time, std::move(nested));
+  NestedSlice nested{{state, event.what.empty() ? kind.name : event.what, ArgumentsOf(event, kind)},
+                     function,
+                     of_task};
+  const bool drawn =
+      of_task && !function
+          ? core.running->calls.Enter(core.running->lane, event.time, std::move(nested))
+          : core.nested.Enter(core.lane, event.time, std::move(nested));
   if (!drawn) ++too_deep_;
   return drawn;
 }
@@ -335,8 +364,10 @@ bool TimelineBuilder::Impl::Enter(const TraceEvent& event, const TraceEventKind&
 bool TimelineBuilder::Impl::Leave(const TraceEvent& event) {
   CoreRow& core = cores_[event.track];
   const auto [state, function, of_task] = SortOf(event);
-  const NestedSlices::Left left = of_task && !function ? core.running->calls.Leave(core.running->lane, event.time, function, of_task, &no_end_)
-                                                       : core.nested.Leave(core.lane, event.time, function, of_task, &no_end_);
+  const NestedSlices::Left left =
+      of_task && !function
+          ? core.running->calls.Leave(core.running->lane, event.time, function, of_task, &no_end_)
+          : core.nested.Leave(core.lane, event.time, function, of_task, &no_end_);
   if (left == NestedSlices::Left::kNone) ++no_begin_;
   return left == NestedSlices::Left::kIt;
 }
@@ -363,13 +394,15 @@ TaskRow* TimelineBuilder::Impl::TaskOf(int64_t number) {
     return nullptr;
   }
   std::string name = NameOf(number);
-  const TimelineTrackId id = pen_.Define({.row = TimelineRow::kTask, .name = name, .trace_track = {}, .task = number});
+  const TimelineTrackId id =
+      pen_.Define({.row = TimelineRow::kTask, .name = name, .trace_track = {}, .task = number});
   return &tasks_.try_emplace(number, pen_, id, number, std::move(name)).first->second;
 }
 
 std::string TimelineBuilder::Impl::NameOf(int64_t task) const {
   const auto name = head_->tasks.find(task);
-  return fmt::format("{} {}{}{}", threads_ ? "thread" : "task", task, name == head_->tasks.end() || name->second.empty() ? "" : " ",
+  return fmt::format("{} {}{}{}", threads_ ? "thread" : "task", task,
+                     name == head_->tasks.end() || name->second.empty() ? "" : " ",
                      name == head_->tasks.end() ? "" : name->second);
 }
 
@@ -393,10 +426,11 @@ TimelineLane& TimelineBuilder::Impl::LaneOf(const TraceWho& who) {
   const auto at = others_.find(who);
   if (at != others_.end()) return at->second;
   const TimelineRow row = who.is_task ? TimelineRow::kTask : TimelineRow::kCore;
-  const TimelineTrackId id = pen_.Define({.row = row,
-                                          .name = who.is_task ? NameOf(who.number) : fmt::format("core {}", who.number),
-                                          .trace_track = {},
-                                          .task = who.is_task ? std::optional(who.number) : std::nullopt});
+  const TimelineTrackId id =
+      pen_.Define({.row = row,
+                   .name = who.is_task ? NameOf(who.number) : fmt::format("core {}", who.number),
+                   .trace_track = {},
+                   .task = who.is_task ? std::optional(who.number) : std::nullopt});
   return others_.emplace(who, TimelineLane(pen_, id)).first->second;
 }
 
@@ -405,8 +439,8 @@ void TimelineBuilder::Impl::Stand(const TraceStanding& standing, TimeNs end) {
   if (!slice) return;
   TimelineLane& lane = LaneOf(standing.who);
   if (slice->state == SliceState::kRunning && (lane.open() > 0 || !standing.since)) return;
-  // Where only the look at the end found it so, it is drawn as far back as nothing else is known: a slice without a
-  // length is not seen.
+  // Where only the look at the end found it so, it is drawn as far back as nothing else is known: a
+  // slice without a length is not seen.
   const bool known = standing.since && *standing.since < end;
   if (!known) slice->arguments.emplace_back("since", "not known");
   lane.Begin(lane.Drawn(known ? *standing.since : std::min(head_->time.from, end)), *slice);
@@ -417,9 +451,11 @@ void TimelineBuilder::Impl::DrawClaims(const TraceStanding& standing, TimeNs end
   for (const TraceWho& who : standing.by) {
     TimelineLane& from = LaneOf(who);
     TimelineLane& to = LaneOf(standing.who);
-    const std::string name = standing.waits_for.empty() ? "waited for" : "waited for: " + standing.waits_for;
+    const std::string name =
+        standing.waits_for.empty() ? "waited for" : "waited for: " + standing.waits_for;
     for (TimelineLane* lane : {&from, &to}) {
-      if (lane->open() == 0) lane->Begin(lane->Drawn(end), {SliceState::kOther, lane == &from ? name : "waits"});
+      if (lane->open() == 0)
+        lane->Begin(lane->Drawn(end), {SliceState::kOther, lane == &from ? name : "waits"});
     }
     from.Flow(to, end, name);
   }
@@ -442,16 +478,22 @@ std::vector<std::string> TimelineBuilder::Impl::troubles() const {
   };
   tell(no_begin_, "end of something whose begin is not in the trace is drawn as an event",
        "ends of something whose begin is not in the trace are drawn as events");
-  tell(no_end_, "slice without an end is drawn to the end of the one around it", "slices without an end are drawn to the end of the one around them");
+  tell(no_end_, "slice without an end is drawn to the end of the one around it",
+       "slices without an end are drawn to the end of the one around them");
   tell(on_two_cores_, "time a task ran on two cores at once: it is drawn on the newer only",
        "times a task ran on two cores at once: it is drawn on the newer only");
-  tell(contradictions_, "switch is not in the trace: another task ran than had come", "switches are not in the trace: another task ran than had come");
-  tell(repeated_, "switch says what is known already, and is drawn as an event", "switches say what is known already, and are drawn as events");
-  tell(too_deep_, "slice is nested too deeply and drawn as an event", "slices are nested too deeply and drawn as events");
+  tell(contradictions_, "switch is not in the trace: another task ran than had come",
+       "switches are not in the trace: another task ran than had come");
+  tell(repeated_, "switch says what is known already, and is drawn as an event",
+       "switches say what is known already, and are drawn as events");
+  tell(too_deep_, "slice is nested too deeply and drawn as an event",
+       "slices are nested too deeply and drawn as events");
   tell(too_many_tasks_, "event of a task beyond the first 65536 is not drawn in a row of its own",
        "events of tasks beyond the first 65536 are not drawn in rows of their own");
-  tell(no_such_track_, "event of no track or kind is left out", "events of no track or kind are left out");
-  tell(pen_.late, "time lies before the one before it, and is drawn there", "times lie before the ones before them, and are drawn there");
+  tell(no_such_track_, "event of no track or kind is left out",
+       "events of no track or kind are left out");
+  tell(pen_.late, "time lies before the one before it, and is drawn there",
+       "times lie before the ones before them, and are drawn there");
   return troubles;
 }
 

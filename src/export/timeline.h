@@ -1,5 +1,5 @@
-// From a trace to a picture of it: who ran, who waited for whom, what was going on, on tracks of slices that nest.
-// Perfetto, Chrome's trace viewer and the report draw the same picture.
+// From a trace to a picture of it: who ran, who waited for whom, what was going on, on tracks of
+// slices that nest. Perfetto, Chrome's trace viewer and the report draw the same picture.
 #ifndef HANGSCOPE_EXPORT_TIMELINE_H
 #define HANGSCOPE_EXPORT_TIMELINE_H
 
@@ -17,9 +17,9 @@
 namespace hangscope {
 
 enum class TimelineRow {
-  kCore,      // a core's or CPU's: which task runs on it, interrupts, functions, its events
-  kTask,      // a task's or thread's: runs, waits, system calls
-  kCounter,   // a number over time
+  kCore,     // a core's or CPU's: which task runs on it, interrupts, functions, its events
+  kTask,     // a task's or thread's: runs, waits, system calls
+  kCounter,  // a number over time
 };
 
 // From 1, in the order in which they are defined; never used for another.
@@ -34,7 +34,18 @@ struct TimelineTrack {
   std::optional<int64_t> task;        // kTask
 };
 
-enum class SliceState { kRunning, kWaiting, kReady, kHalted, kStale, kGap, kFunction, kSystemCall, kInterrupt, kOther };
+enum class SliceState {
+  kRunning,
+  kWaiting,
+  kReady,
+  kHalted,
+  kStale,
+  kGap,
+  kFunction,
+  kSystemCall,
+  kInterrupt,
+  kOther
+};
 
 // "running", "waiting", ...
 const char* SliceStateName(SliceState state);
@@ -43,18 +54,22 @@ using TimelineArguments = std::vector<std::pair<std::string, std::string>>;
 
 inline constexpr std::string_view kWakes = "wakes ";
 
-// Told in the order of time, of each track: slices nest and are balanced, what is open at the end is closed there.
+// Told in the order of time, of each track: slices nest and are balanced, what is open at the end
+// is closed there.
 class TimelineSink {
  public:
   virtual ~TimelineSink() = default;
   virtual Status Define(const TimelineTrack& track) = 0;  // before anything is told of it
-  virtual Status Begin(TimelineTrackId track, TimeNs time, SliceState state, const std::string& name, const TimelineArguments& arguments) = 0;
+  virtual Status Begin(TimelineTrackId track, TimeNs time, SliceState state,
+                       const std::string& name, const TimelineArguments& arguments) = 0;
   virtual Status End(TimelineTrackId track, TimeNs time) = 0;  // the innermost
-  virtual Status Instant(TimelineTrackId track, TimeNs time, const TraceEvent& event, const TraceEventKind& kind) = 0;
+  virtual Status Instant(TimelineTrackId track, TimeNs time, const TraceEvent& event,
+                         const TraceEventKind& kind) = 0;
   virtual Status Count(TimelineTrackId track, TimeNs time, uint64_t value) = 0;
-  // From who ends a wait, or should, to who waits: both ends lie in slices. `id` is its own; the name of one that ended a wait
-  // begins with kWakes.
-  virtual Status Flow(uint64_t id, TimelineTrackId from, TimeNs from_time, TimelineTrackId to, TimeNs to_time, const std::string& name) = 0;
+  // From who ends a wait, or should, to who waits: both ends lie in slices. `id` is its own; the
+  // name of one that ended a wait begins with kWakes.
+  virtual Status Flow(uint64_t id, TimelineTrackId from, TimeNs from_time, TimelineTrackId to,
+                      TimeNs to_time, const std::string& name) = 0;
   // Of a track; also where it lies in a slice of kGap or kStale.
   virtual Status Gap(TimelineTrackId track, const TimeSpan& time, const std::string& what) = 0;
 };

@@ -21,7 +21,9 @@ TimeNs TimelineLane::Advance(TimeNs time) {
 void TimelineLane::Begin(TimeNs time, const TimelineSlice& slice) {
   const TimeNs at = Advance(time);
   ++open_;
-  pen_->Tell([&](TimelineSink& sink) { return sink.Begin(id_, at, slice.state, slice.name, slice.arguments); });
+  pen_->Tell([&](TimelineSink& sink) {
+    return sink.Begin(id_, at, slice.state, slice.name, slice.arguments);
+  });
 }
 
 void TimelineLane::End(TimeNs time) {
@@ -46,14 +48,17 @@ void TimelineLane::Count(TimeNs time, uint64_t value) {
 
 void TimelineLane::Gap(const TimeSpan& time, const std::string& what) {
   const TimeNs from = Advance(Drawn(time.from));
-  pen_->Tell([&](TimelineSink& sink) { return sink.Gap(id_, {from, std::max(from, time.to)}, what); });
+  pen_->Tell([&](TimelineSink& sink) {
+    return sink.Gap(id_, {from, std::max(from, time.to)}, what);
+  });
 }
 
 void TimelineLane::Flow(TimelineLane& to, TimeNs time, const std::string& name) {
   const TimeNs at = std::max(Drawn(time), to.Drawn(time));
   Advance(at);
   to.Advance(at);
-  pen_->Tell([&](TimelineSink& sink) { return sink.Flow(pen_->NewFlow(), id_, at, to.id_, at, name); });
+  pen_->Tell(
+      [&](TimelineSink& sink) { return sink.Flow(pen_->NewFlow(), id_, at, to.id_, at, name); });
 }
 
 bool NestedSlices::Enter(TimelineLane& lane, TimeNs time, NestedSlice nested) {
@@ -66,17 +71,21 @@ bool NestedSlices::Enter(TimelineLane& lane, TimeNs time, NestedSlice nested) {
   return true;
 }
 
-NestedSlices::Left NestedSlices::Leave(TimelineLane& lane, TimeNs time, bool function, bool of_task, uint64_t* unended) {
+NestedSlices::Left NestedSlices::Leave(TimelineLane& lane, TimeNs time, bool function, bool of_task,
+                                       uint64_t* unended) {
   if (too_deep_ > 0) {
     --too_deep_;
     return Left::kTooDeep;
   }
   size_t at = nested_.size();
-  while (at > 0 && (nested_[at - 1].function != function || nested_[at - 1].of_task != of_task)) --at;
+  while (at > 0 && (nested_[at - 1].function != function || nested_[at - 1].of_task != of_task))
+    --at;
   if (at == 0) return Left::kNone;
   const size_t below = lane.open() - nested_.size();
   lane.EndTo(below + at - 1, time);
-  std::vector<NestedSlice> inside(std::make_move_iterator(nested_.begin() + static_cast<ptrdiff_t>(at)), std::make_move_iterator(nested_.end()));
+  std::vector<NestedSlice> inside(
+      std::make_move_iterator(nested_.begin() + static_cast<ptrdiff_t>(at)),
+      std::make_move_iterator(nested_.end()));
   nested_.resize(at - 1);
   for (NestedSlice& other : inside) {
     if (other.of_task == of_task) {
@@ -89,25 +98,31 @@ NestedSlices::Left NestedSlices::Leave(TimelineLane& lane, TimeNs time, bool fun
   return Left::kIt;
 }
 
-void NestedSlices::Close(TimelineLane& lane, TimeNs time) const { lane.EndTo(lane.open() - nested_.size(), time); }
+void NestedSlices::Close(TimelineLane& lane, TimeNs time) const {
+  lane.EndTo(lane.open() - nested_.size(), time);
+}
 
 void NestedSlices::Reopen(TimelineLane& lane, TimeNs time) {
   for (NestedSlice& nested : nested_) {
     TimelineArguments& arguments = nested.slice.arguments;
-    if (arguments.empty() || arguments.back().first != "continued") arguments.emplace_back("continued", "true");
+    if (arguments.empty() || arguments.back().first != "continued")
+      arguments.emplace_back("continued", "true");
     lane.Begin(time, nested.slice);
   }
 }
 
 std::vector<NestedSlice> NestedSlices::TakeOfTask() {
-  const auto of_row = std::stable_partition(nested_.begin(), nested_.end(), [](const NestedSlice& nested) { return nested.of_task; });
-  std::vector<NestedSlice> taken(std::make_move_iterator(nested_.begin()), std::make_move_iterator(of_row));
+  const auto of_row = std::stable_partition(
+      nested_.begin(), nested_.end(), [](const NestedSlice& nested) { return nested.of_task; });
+  std::vector<NestedSlice> taken(std::make_move_iterator(nested_.begin()),
+                                 std::make_move_iterator(of_row));
   nested_.erase(nested_.begin(), of_row);
   return taken;
 }
 
 void NestedSlices::PutOfTask(std::vector<NestedSlice> nested) {
-  nested_.insert(nested_.begin(), std::make_move_iterator(nested.begin()), std::make_move_iterator(nested.end()));
+  nested_.insert(nested_.begin(), std::make_move_iterator(nested.begin()),
+                 std::make_move_iterator(nested.end()));
 }
 
 void NestedSlices::Clear() {

@@ -1,4 +1,5 @@
-// The rows of a picture of a trace: what is open on each, and how it nests. TimelineBuilder says what happens on them.
+// The rows of a picture of a trace: what is open on each, and how it nests. TimelineBuilder says
+// what happens on them.
 #ifndef HANGSCOPE_EXPORT_TIMELINE_ROWS_H
 #define HANGSCOPE_EXPORT_TIMELINE_ROWS_H
 
@@ -41,7 +42,8 @@ class TimelinePen {
   uint64_t flows_ = 0;
 };
 
-// A track of the picture. A time that is smaller than the one before is drawn at that one, and counted.
+// A track of the picture. A time that is smaller than the one before is drawn at that one, and
+// counted.
 class TimelineLane {
  public:
   TimelineLane(TimelinePen& pen, TimelineTrackId id) : pen_(&pen), id_(id) {}
@@ -73,8 +75,8 @@ class TimelineLane {
   TimeNs last_ = 0;
 };
 
-// What began and has not ended, by whoever it belongs to: a task takes its own with it where it goes, what belongs to
-// the row stays.
+// What began and has not ended, by whoever it belongs to: a task takes its own with it where it
+// goes, what belongs to the row stays.
 struct NestedSlice {
   TimelineSlice slice;
   bool function = false;
@@ -87,8 +89,8 @@ class NestedSlices {
 
   // False: too deep.
   bool Enter(TimelineLane& lane, TimeNs time, NestedSlice nested);
-  // Ends the innermost of its sort. Those of the same owner inside it had no end of their own: they are ended and added
-  // to *unended; those of another go on.
+  // Ends the innermost of its sort. Those of the same owner inside it had no end of their own: they
+  // are ended and added to *unended; those of another go on.
   enum class Left { kIt, kTooDeep, kNone };  // kNone: there is none
   Left Leave(TimelineLane& lane, TimeNs time, bool function, bool of_task, uint64_t* unended);
   // On the lane; all stay begun.
@@ -99,7 +101,9 @@ class NestedSlices {
   void PutOfTask(std::vector<NestedSlice> nested);
   void Clear();
   // The innermost; null: there is none.
-  const TimelineSlice* innermost() const { return nested_.empty() ? nullptr : &nested_.back().slice; }
+  const TimelineSlice* innermost() const {
+    return nested_.empty() ? nullptr : &nested_.back().slice;
+  }
 
  private:
   std::vector<NestedSlice> nested_;
@@ -111,7 +115,8 @@ class TaskRow {
  public:
   enum class State { kUnknown, kRunning, kWaiting, kReady };
 
-  TaskRow(TimelinePen& pen, TimelineTrackId id, int64_t task, std::string task_name) : lane(pen, id), number(task), name(std::move(task_name)) {}
+  TaskRow(TimelinePen& pen, TimelineTrackId id, int64_t task, std::string task_name)
+      : lane(pen, id), number(task), name(std::move(task_name)) {}
 
   void Run(TimeNs time, size_t core_index, const std::string& core_name);
   // It gave its core up for `what` (empty: for what it is in), or it had to.
@@ -135,14 +140,15 @@ class TaskRow {
 // Of a core or CPU: inside what is stale or missing who runs, and in that functions and interrupts.
 class CoreRow {
  public:
-  CoreRow(TimelinePen& pen, TimelineTrackId id, std::string core_name) : lane(pen, id), name(std::move(core_name)) {}
+  CoreRow(TimelinePen& pen, TimelineTrackId id, std::string core_name)
+      : lane(pen, id), name(std::move(core_name)) {}
 
   // Null: nobody, or not known. The rows of the tasks are not changed.
   void Run(TimeNs time, TaskRow* task, TimelineArguments arguments);
   // All that happened before is void.
   void Forget(TimeNs time);
-  // What lies until `to` is stale, or missing; what is begun goes on in it. Where it lies in such a slice already
-  // there is no second one.
+  // What lies until `to` is stale, or missing; what is begun goes on in it. Where it lies in such a
+  // slice already there is no second one.
   void Cover(TimeNs time, TimeNs to, const TimelineSlice& slice);
   // False: there is none that ends by `time`.
   bool Uncover(TimeNs time);

@@ -28,24 +28,37 @@ bool HasWord(std::string_view text, std::initializer_list<std::string_view> word
 
 const char* SliceStateName(SliceState state) {
   switch (state) {
-    case SliceState::kRunning: return "running";
-    case SliceState::kWaiting: return "waiting";
-    case SliceState::kReady: return "ready";
-    case SliceState::kHalted: return "halted";
-    case SliceState::kStale: return "stale";
-    case SliceState::kGap: return "gap";
-    case SliceState::kFunction: return "function";
-    case SliceState::kSystemCall: return "system call";
-    case SliceState::kInterrupt: return "interrupt";
-    case SliceState::kOther: return "other";
+    case SliceState::kRunning:
+      return "running";
+    case SliceState::kWaiting:
+      return "waiting";
+    case SliceState::kReady:
+      return "ready";
+    case SliceState::kHalted:
+      return "halted";
+    case SliceState::kStale:
+      return "stale";
+    case SliceState::kGap:
+      return "gap";
+    case SliceState::kFunction:
+      return "function";
+    case SliceState::kSystemCall:
+      return "system call";
+    case SliceState::kInterrupt:
+      return "interrupt";
+    case SliceState::kOther:
+      return "other";
   }
   return "other";
 }
 
 SliceState SliceStateOf(const TraceEventKind& kind) {
-  if (kind.meaning == TraceMeaning::kFunctionEnter || kind.meaning == TraceMeaning::kFunctionLeave) return SliceState::kFunction;
+  if (kind.meaning == TraceMeaning::kFunctionEnter || kind.meaning == TraceMeaning::kFunctionLeave)
+    return SliceState::kFunction;
   for (const std::string* text : {&kind.category, &kind.name}) {
-    if (HasWord(*text, {"irq", "isr", "softirq", "interrupt", "interrupts", "exception", "exceptions"})) return SliceState::kInterrupt;
+    if (HasWord(*text,
+                {"irq", "isr", "softirq", "interrupt", "interrupts", "exception", "exceptions"}))
+      return SliceState::kInterrupt;
     if (HasWord(*text, {"syscall", "syscalls", "sys"})) return SliceState::kSystemCall;
   }
   return SliceState::kOther;
@@ -54,13 +67,15 @@ SliceState SliceStateOf(const TraceEventKind& kind) {
 std::string LossText(GapReason reason, uint64_t amount, AmountUnit unit) {
   const std::string_view name = GapReasonName(reason);
   if (amount == 0 || unit == AmountUnit::kUnknown) return std::string(name);
-  return fmt::format("{}: {} {}{}", name, amount, unit == AmountUnit::kBytes ? "byte" : "record", amount == 1 ? "" : "s");
+  return fmt::format("{}: {} {}{}", name, amount, unit == AmountUnit::kBytes ? "byte" : "record",
+                     amount == 1 ? "" : "s");
 }
 
 TimelineArguments ArgumentsOf(const TraceEvent& event, const TraceEventKind& kind) {
   TimelineArguments arguments;
   const size_t count = std::min(kind.fields.size(), event.values.size());
-  for (size_t i = 0; i < count; ++i) arguments.emplace_back(kind.fields[i].name, FieldText(kind.fields[i], event.values[i]));
+  for (size_t i = 0; i < count; ++i)
+    arguments.emplace_back(kind.fields[i].name, FieldText(kind.fields[i], event.values[i]));
   if (!event.where.empty()) arguments.emplace_back("where", event.where);
   return arguments;
 }
@@ -68,14 +83,20 @@ TimelineArguments ArgumentsOf(const TraceEvent& event, const TraceEventKind& kin
 std::optional<TimelineSlice> StandingSlice(const TraceStanding& standing) {
   TimelineSlice slice{SliceState::kOther, std::string(ActivityName(standing.activity))};
   switch (standing.activity) {
-    case Activity::kUnused: return std::nullopt;
-    case Activity::kRunning: slice.state = SliceState::kRunning; break;
-    case Activity::kHalted: slice.state = SliceState::kHalted; break;
+    case Activity::kUnused:
+      return std::nullopt;
+    case Activity::kRunning:
+      slice.state = SliceState::kRunning;
+      break;
+    case Activity::kHalted:
+      slice.state = SliceState::kHalted;
+      break;
     case Activity::kWaiting:
       slice.state = SliceState::kWaiting;
       if (!standing.waits_for.empty()) slice.name += " for " + standing.waits_for;
       break;
-    default: break;
+    default:
+      break;
   }
   if (!standing.place.empty()) slice.arguments.emplace_back("place", standing.place);
   if (!standing.fault.empty()) slice.arguments.emplace_back("fault", standing.fault);

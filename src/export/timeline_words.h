@@ -10,7 +10,8 @@
 
 namespace hangscope {
 
-// Of what events of this kind begin or end, by their names: "irq:irq_handler_entry", "raw_syscalls:sys_exit".
+// Of what events of this kind begin or end, by their names: "irq:irq_handler_entry",
+// "raw_syscalls:sys_exit".
 SliceState SliceStateOf(const TraceEventKind& kind);
 
 // "overwritten: 12 records".

@@ -1,4 +1,5 @@
-// A format that is the picture of a trace (export/timeline.h): a sink with a begin and an end of its own.
+// A format that is the picture of a trace (export/timeline.h): a sink with a begin and an end of
+// its own.
 #ifndef HANGSCOPE_EXPORT_TIMELINE_WRITER_H
 #define HANGSCOPE_EXPORT_TIMELINE_WRITER_H
 
@@ -7,7 +8,8 @@
 
 namespace hangscope {
 
-// `Sink`: a TimelineSink of a File&, with Begin(TraceHead) before anything is drawn and End(TraceEnd, troubles) behind all.
+// `Sink`: a TimelineSink of a File&, with Begin(TraceHead) before anything is drawn and
+// End(TraceEnd, troubles) behind all.
 template <typename Sink>
 class TimelineWriter final : public TraceWriter {
  public:

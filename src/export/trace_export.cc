@@ -36,7 +36,9 @@ std::unique_ptr<TraceWriter> ToFolder(FileSystem& files, const std::string& fold
 const std::vector<Format>& Formats() {
   static const std::vector<Format> formats = {
       {{"chrome", "JSON of Chrome's trace viewer", false}, MakeChromeWriter, nullptr},
-      {{"ctf", "the Common Trace Format: babeltrace2, Trace Compass", true}, nullptr, ToFolder<CtfWriter>},
+      {{"ctf", "the Common Trace Format: babeltrace2, Trace Compass", true},
+       nullptr,
+       ToFolder<CtfWriter>},
       {{"jsonl", "JSON Lines", false}, ToFile<TraceJsonWriter>, nullptr},
       {{"perfetto", "for ui.perfetto.dev", false}, MakePerfettoWriter, nullptr},
       {{"text", "a line an event", false}, ToFile<TraceTextWriter>, nullptr},
@@ -67,14 +69,18 @@ uint64_t BytesOf(FileSystem& files, const std::string& path) {
   return bytes;
 }
 
-// A folder that an export made, or could have: what else is in somebody's folder is not ours to remove.
+// A folder that an export made, or could have: what else is in somebody's folder is not ours to
+// remove.
 bool IsExported(FileSystem& files, const std::string& folder) {
   return files.List(folder).empty() || files.Exists(folder + "/metadata");
 }
 
-std::string Partial(const std::string& path) { return path.substr(0, path.find_last_not_of('/') + 1) + ".partial"; }
+std::string Partial(const std::string& path) {
+  return path.substr(0, path.find_last_not_of('/') + 1) + ".partial";
+}
 
-Status Pump(TraceSource& source, TraceWriter& writer, const TraceExportOptions& options, TraceExportSummary* summary) {
+Status Pump(TraceSource& source, TraceWriter& writer, const TraceExportOptions& options,
+            TraceExportSummary* summary) {
   if (Status status = writer.Begin(source.head()); !status.ok()) return status;
   TraceItem item;
   for (uint64_t items = 0;; ++items) {
@@ -85,7 +91,8 @@ Status Pump(TraceSource& source, TraceWriter& writer, const TraceExportOptions& 
     auto next = source.Next(&item);
     if (!next.ok()) return next.status();
     if (!*next) break;
-    const Status status = std::visit([&writer](const auto& one) { return writer.Write(one); }, item);
+    const Status status =
+        std::visit([&writer](const auto& one) { return writer.Write(one); }, item);
     if (!status.ok()) return status;
   }
   if (Status status = writer.End(source.end()); !status.ok()) return status;
@@ -97,7 +104,8 @@ Status Pump(TraceSource& source, TraceWriter& writer, const TraceExportOptions& 
 }
 
 // Into PATH.partial, which is `path` afterwards or nothing.
-Status WriteToPath(FileSystem& files, TraceSource& source, const Format& format, const TraceExportOptions& options, TraceExportSummary* summary) {
+Status WriteToPath(FileSystem& files, TraceSource& source, const Format& format,
+                   const TraceExportOptions& options, TraceExportSummary* summary) {
   const std::string partial = Partial(options.path);
   std::unique_ptr<File> file;
   std::unique_ptr<TraceWriter> writer;
@@ -116,7 +124,8 @@ Status WriteToPath(FileSystem& files, TraceSource& source, const Format& format,
   file.reset();
   summary->bytes = BytesOf(files, partial);
   if (status.ok() && !summary->stopped) {
-    if (format.to_folder != nullptr && files.Exists(options.path)) status = files.RemoveTree(options.path);
+    if (format.to_folder != nullptr && files.Exists(options.path))
+      status = files.RemoveTree(options.path);
     if (status.ok()) status = files.Rename(partial, options.path);
   }
   if (status.ok() && !summary->stopped) return status;
@@ -137,21 +146,37 @@ const std::vector<TraceFormatInfo>& TraceFormats() {
 
 Status CheckTraceExport(FileSystem& files, const TraceExportOptions& options) {
   const Format* const format = FindFormat(options.format);
-  if (options.format.empty()) return Status::Usage(fmt::format("no format given; for example --to text; there are {}", FormatNames()));
-  if (format == nullptr) return Status::Usage(fmt::format("--to '{}': there are {}", Printable(options.format), FormatNames()));
+  if (options.format.empty())
+    return Status::Usage(
+        fmt::format("no format given; for example --to text; there are {}", FormatNames()));
+  if (format == nullptr)
+    return Status::Usage(
+        fmt::format("--to '{}': there are {}", Printable(options.format), FormatNames()));
   if (options.path.empty()) {
-    if (format->info.is_folder) return Status::Usage(fmt::format("--to {} writes a folder: say which, for example -o trace.{}", format->info.name, format->info.name));
+    if (format->info.is_folder)
+      return Status::Usage(
+          fmt::format("--to {} writes a folder: say which, for example -o trace.{}",
+                      format->info.name, format->info.name));
     return {};
   }
   if (!files.Exists(options.path)) return {};
   const bool is_folder = files.IsFolder(options.path);
-  if (!options.force) return Status::Usage(fmt::format("'{}' is there already; --force replaces it", Printable(options.path)));
-  if (is_folder != format->info.is_folder) return Status::Usage(fmt::format("'{}' is {}, and --to {} writes {}", Printable(options.path), is_folder ? "a folder" : "no folder", format->info.name, is_folder ? "a file" : "one"));
-  if (is_folder && !IsExported(files, options.path)) return Status::Usage(fmt::format("'{}' has other things in it than an exported trace: it is not replaced", Printable(options.path)));
+  if (!options.force)
+    return Status::Usage(
+        fmt::format("'{}' is there already; --force replaces it", Printable(options.path)));
+  if (is_folder != format->info.is_folder)
+    return Status::Usage(fmt::format("'{}' is {}, and --to {} writes {}", Printable(options.path),
+                                     is_folder ? "a folder" : "no folder", format->info.name,
+                                     is_folder ? "a file" : "one"));
+  if (is_folder && !IsExported(files, options.path))
+    return Status::Usage(
+        fmt::format("'{}' has other things in it than an exported trace: it is not replaced",
+                    Printable(options.path)));
   return {};
 }
 
-Result<TraceExportSummary> ExportTrace(FileSystem& files, TraceSource& source, const TraceExportOptions& options) {
+Result<TraceExportSummary> ExportTrace(FileSystem& files, TraceSource& source,
+                                       const TraceExportOptions& options) {
   if (Status status = CheckTraceExport(files, options); !status.ok()) return status;
   const Format& format = *FindFormat(options.format);
   TraceExportSummary summary;

@@ -23,26 +23,30 @@ const std::vector<TraceFormatInfo>& TraceFormats();
 
 struct TraceExportOptions {
   std::string format;
-  std::string path;                 // of a file or, where the format is one, a folder; empty: `standard_output`
+  // of a file or, where the format is one, a folder; empty: `standard_output`
+  std::string path;
   File* standard_output = nullptr;  // written from its begin to its end
   bool force = false;               // what is at `path` may be replaced
-  std::function<bool(double)> go_on = {};  // asked now and then, with how far it is (0 to 1); false: stop; empty: always
+  // asked now and then, with how far it is (0 to 1); false: stop; empty: always
+  std::function<bool(double)> go_on = {};
 };
 
 struct TraceExportSummary {
   uint64_t events = 0;
   uint64_t losses = 0;
-  uint64_t bytes = 0;     // 0: of standard output
+  uint64_t bytes = 0;  // 0: of standard output
   TimeSpan time;
-  std::string counts;     // what times count, "ticks"; empty: nanoseconds
-  bool stopped = false;   // as go_on said; nothing is at `path` then
+  std::string counts;    // what times count, "ticks"; empty: nanoseconds
+  bool stopped = false;  // as go_on said; nothing is at `path` then
 };
 
 // One sentence where the format is none, or its place is taken: before anything is read.
 Status CheckTraceExport(FileSystem& files, const TraceExportOptions& options);
 
-// What is at `path` is whole: it has another name (PATH.partial) until then, and is removed where this fails.
-Result<TraceExportSummary> ExportTrace(FileSystem& files, TraceSource& source, const TraceExportOptions& options);
+// What is at `path` is whole: it has another name (PATH.partial) until then, and is removed where
+// this fails.
+Result<TraceExportSummary> ExportTrace(FileSystem& files, TraceSource& source,
+                                       const TraceExportOptions& options);
 
 }  // namespace hangscope
 

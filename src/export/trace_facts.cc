@@ -8,26 +8,32 @@ namespace hangscope {
 
 std::string TimesText(const TraceHead& head) {
   if (!head.counts_clock) return "monotonic";
-  if (head.counts_bytes) return "bytes of the stream, whose lines have no times, as if they were nanoseconds";
+  if (head.counts_bytes)
+    return "bytes of the stream, whose lines have no times, as if they were nanoseconds";
   return "counts of the target's clock, whose rate is not known, as if they were nanoseconds";
 }
 
 std::string TimesRemark(const TraceHead& head) {
   if (!head.counts_clock) return {};
-  return head.counts_bytes ? " (times are bytes of the stream)" : " (times are counts of the clock)";
+  return head.counts_bytes ? " (times are bytes of the stream)"
+                           : " (times are counts of the clock)";
 }
 
 std::string WaitWord(const TraceStanding& standing) {
-  return standing.activity == Activity::kWaiting || standing.activity == Activity::kIdle ? " for " : ", waiting for ";
+  return standing.activity == Activity::kWaiting || standing.activity == Activity::kIdle
+             ? " for "
+             : ", waiting for ";
 }
 
-// The window numbers streams, and the tracks of a stream are numbered by their cores: the stream's name is what both have.
+// The window numbers streams, and the tracks of a stream are numbered by their cores: the stream's
+// name is what both have.
 std::vector<size_t> TracksOf(const TraceHead& head, const RingName& ring) {
   std::vector<size_t> tracks;
   const bool of_stream = ring.kind == RingKind::kStream;
   for (size_t i = 0; i < head.tracks.size(); ++i) {
     const RingName& own = head.tracks[i].ring;
-    if (of_stream ? own.kind == RingKind::kStream && own.what == ring.what : own == ring) tracks.push_back(i);
+    if (of_stream ? own.kind == RingKind::kStream && own.what == ring.what : own == ring)
+      tracks.push_back(i);
   }
   return tracks;
 }
@@ -47,7 +53,8 @@ TraceFacts FactsOf(const TraceHead& head) {
   add("architecture", head.architecture);
   add("recorded by", head.recorded_by);
   add("times", TimesText(head));
-  if (head.wall_minus_monotonic != 0) add("begin", FormatWallTime(head.time.from + head.wall_minus_monotonic));
+  if (head.wall_minus_monotonic != 0)
+    add("begin", FormatWallTime(head.time.from + head.wall_minus_monotonic));
   if (head.window) {
     add("window", fmt::format("{} to {} ns", head.window->time.from, head.window->time.to));
     add("window policy", std::string(WindowPolicyName(head.window->policy)));
@@ -58,7 +65,8 @@ TraceFacts FactsOf(const TraceHead& head) {
 }
 
 TraceFacts FactsOf(const TraceEnd& end, const std::vector<std::string>& contradictions) {
-  TraceFacts facts = {{"events", std::to_string(end.events)}, {"losses", std::to_string(end.losses)}};
+  TraceFacts facts = {{"events", std::to_string(end.events)},
+                      {"losses", std::to_string(end.losses)}};
   for (const auto* troubles : {&end.troubles, &contradictions}) {
     for (const std::string& trouble : *troubles) facts.emplace_back("trouble", trouble);
   }

@@ -6,8 +6,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "verdict/json.h"
 #include "export/trace_facts.h"
+#include "verdict/json.h"
 #include "window/window_json.h"
 
 namespace hangscope {
@@ -16,7 +16,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Texts come from targets: what is no UTF-8 is replaced.
-std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string Dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 Json Typed(const char* type) { return {{"type", type}, {"version", kJsonVersion}}; }
 
@@ -43,11 +45,21 @@ void AddValue(const TraceField& field, const TraceValue& value, std::string* lin
     return;
   }
   switch (field.type) {
-    case TraceFieldType::kText: AddText(value.text, line); return;
-    case TraceFieldType::kPointer: Add(line, "\"{:#x}\"", value.bits); return;
-    case TraceFieldType::kBool: *line += value.bits != 0 ? "true" : "false"; return;
-    case TraceFieldType::kSigned: Add(line, "{}", static_cast<int64_t>(value.bits)); return;
-    case TraceFieldType::kUnsigned: Add(line, "{}", value.bits); return;
+    case TraceFieldType::kText:
+      AddText(value.text, line);
+      return;
+    case TraceFieldType::kPointer:
+      Add(line, "\"{:#x}\"", value.bits);
+      return;
+    case TraceFieldType::kBool:
+      *line += value.bits != 0 ? "true" : "false";
+      return;
+    case TraceFieldType::kSigned:
+      Add(line, "{}", static_cast<int64_t>(value.bits));
+      return;
+    case TraceFieldType::kUnsigned:
+      Add(line, "{}", value.bits);
+      return;
   }
 }
 
@@ -74,14 +86,22 @@ void AddNamed(const char* name, const std::string& text, std::string* line) {
 
 const char* MeaningName(TraceMeaning meaning) {
   switch (meaning) {
-    case TraceMeaning::kPlain: return "";
-    case TraceMeaning::kSwitch: return "switch";
-    case TraceMeaning::kWake: return "wake";
-    case TraceMeaning::kEnter: return "enter";
-    case TraceMeaning::kLeave: return "leave";
-    case TraceMeaning::kFunctionEnter: return "function enter";
-    case TraceMeaning::kFunctionLeave: return "function leave";
-    case TraceMeaning::kCounter: return "counter";
+    case TraceMeaning::kPlain:
+      return "";
+    case TraceMeaning::kSwitch:
+      return "switch";
+    case TraceMeaning::kWake:
+      return "wake";
+    case TraceMeaning::kEnter:
+      return "enter";
+    case TraceMeaning::kLeave:
+      return "leave";
+    case TraceMeaning::kFunctionEnter:
+      return "function enter";
+    case TraceMeaning::kFunctionLeave:
+      return "function leave";
+    case TraceMeaning::kCounter:
+      return "counter";
   }
   return "";
 }
@@ -115,10 +135,19 @@ Json StandingObject(const TraceStanding& standing) {
 Status TraceJsonWriter::Begin(const TraceHead& head) {
   head_ = &head;
   Json json = Typed("trace");
-  json.update(Json{{"name", head.name}, {"host", head.host}, {"release", head.release}, {"architecture", head.architecture},
-                   {"program", head.program}, {"build_id", head.build_id}, {"command", head.command}, {"recorded_by", head.recorded_by},
-                   {"wall_minus_monotonic_ns", head.wall_minus_monotonic}, {"counts_clock", head.counts_clock}, {"times", TimesText(head)},
-                   {"from_ns", head.time.from}, {"to_ns", head.time.to}});
+  json.update(Json{{"name", head.name},
+                   {"host", head.host},
+                   {"release", head.release},
+                   {"architecture", head.architecture},
+                   {"program", head.program},
+                   {"build_id", head.build_id},
+                   {"command", head.command},
+                   {"recorded_by", head.recorded_by},
+                   {"wall_minus_monotonic_ns", head.wall_minus_monotonic},
+                   {"counts_clock", head.counts_clock},
+                   {"times", TimesText(head)},
+                   {"from_ns", head.time.from},
+                   {"to_ns", head.time.to}});
   json["trigger_ns"] = head.trigger ? Json(*head.trigger) : Json();
   json["verdict"] = head.verdict;
   json["tracks"] = Json::array();
@@ -136,7 +165,8 @@ Status TraceJsonWriter::Begin(const TraceHead& head) {
 Status TraceJsonWriter::Write(const TraceEvent& event) {
   const TraceEventKind& kind = head_->kinds[event.kind];
   line_.clear();
-  Add(&line_, "{{\"type\":\"trace_event\",\"version\":{},\"track\":{},\"ns\":{},\"sequence\":{}", kJsonVersion, event.track, event.time, event.sequence);
+  Add(&line_, "{{\"type\":\"trace_event\",\"version\":{},\"track\":{},\"ns\":{},\"sequence\":{}",
+      kJsonVersion, event.track, event.time, event.sequence);
   if (event.ambiguous) line_ += ",\"ambiguous\":true";
   AddNumber("task", event.task, &line_);
   line_ += ",\"name\":";
@@ -156,7 +186,10 @@ Status TraceJsonWriter::Write(const TraceEvent& event) {
 
 Status TraceJsonWriter::Write(const TraceLoss& loss) {
   Json json = Typed("trace_loss");
-  json.update(Json{{"track", loss.track}, {"from_ns", loss.time.from}, {"to_ns", loss.time.to}, {"why", GapReasonName(loss.reason)}});
+  json.update(Json{{"track", loss.track},
+                   {"from_ns", loss.time.from},
+                   {"to_ns", loss.time.to},
+                   {"why", GapReasonName(loss.reason)}});
   const bool known = loss.amount > 0;
   json["lost_records"] = known && loss.unit == AmountUnit::kRecords ? Json(loss.amount) : Json();
   json["lost_bytes"] = known && loss.unit == AmountUnit::kBytes ? Json(loss.amount) : Json();
@@ -167,7 +200,8 @@ Status TraceJsonWriter::End(const TraceEnd& end) {
   Json json = Typed("trace_end");
   json.update(Json{{"ns", end.time}, {"events", end.events}, {"losses", end.losses}});
   json["standings"] = Json::array();
-  for (const TraceStanding& standing : end.standings) json["standings"].push_back(StandingObject(standing));
+  for (const TraceStanding& standing : end.standings)
+    json["standings"].push_back(StandingObject(standing));
   json["tasks"] = TaskList(end.tasks);
   json["troubles"] = end.troubles;
   if (Status status = output_.Add(Dump(json) + "\n"); !status.ok()) return status;

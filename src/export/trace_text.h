@@ -12,8 +12,8 @@ namespace hangscope {
 // What times count where the head says that they do: "ticks", "bytes of the stream".
 const char* CountsWord(const TraceHead& head);
 
-// Losses, gaps and stale spans of the window are lines, too, each where it belongs; how all stood comes last. Anchors,
-// which only date other records, are left out.
+// Losses, gaps and stale spans of the window are lines, too, each where it belongs; how all stood
+// comes last. Anchors, which only date other records, are left out.
 class TraceTextWriter final : public TraceWriter {
  public:
   // `file` outlives it.

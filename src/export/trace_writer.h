@@ -7,8 +7,8 @@
 
 namespace hangscope {
 
-// One thread. Memory does not grow with the number of events. Every call fails with one sentence where its output
-// cannot be written; nothing is to be called behind that.
+// One thread. Memory does not grow with the number of events. Every call fails with one sentence
+// where its output cannot be written; nothing is to be called behind that.
 class TraceWriter {
  public:
   virtual ~TraceWriter() = default;

@@ -4,9 +4,9 @@
 #include "base/file_system.h"
 #include "hangscope/host/hangscope.hpp"
 #include "host/translation.h"
-#include "target/process_target.h"
 #include "scope/target_control.h"
 #include "scope/watch_view.h"
+#include "target/process_target.h"
 
 namespace hangscope::host {
 namespace {
@@ -39,7 +39,8 @@ struct Target::Inner {
     const TimeNs interval = std::clamp(stall / 10, kShortestInterval, kLongestInterval);
     const TimeNs end = clock.Monotonic() + stall + kLooksAfterwards * interval;
     for (;;) {
-      if (hangscope::Status status = Look(); !status.ok() || IsDead() || clock.Monotonic() >= end) return status;
+      if (hangscope::Status status = Look(); !status.ok() || IsDead() || clock.Monotonic() >= end)
+        return status;
       clock.Sleep(interval);
     }
   }
@@ -47,10 +48,12 @@ struct Target::Inner {
 
 namespace {
 
-Result<std::unique_ptr<WatchView>> OpenView(const std::string& specification, std::shared_ptr<Probe> probe, const Options& options) {
+Result<std::unique_ptr<WatchView>> OpenView(const std::string& specification,
+                                            std::shared_ptr<Probe> probe, const Options& options) {
   auto watcher = WatcherOptionsOf(options);
   if (!watcher.ok()) return ToHost(watcher.status());
-  auto view = WatchView::Open(PosixFileSystem(), SourceOf(specification, std::move(probe), options), *watcher);
+  auto view = WatchView::Open(PosixFileSystem(), SourceOf(specification, std::move(probe), options),
+                              *watcher);
   if (!view.ok()) return ToHost(view.status());
   return std::move(*view);
 }

@@ -42,7 +42,8 @@ struct Watcher::Inner {
   TimeNs interval = 0;
   OnFinding on_finding;
 
-  // Guards the target and what is behind it; held while the target is looked at, not while the callback runs.
+  // Guards the target and what is behind it; held while the target is looked at, not while the
+  // callback runs.
   std::mutex looking;
   std::unique_ptr<WatchedTarget> target;
   TimeNs looked = 0;
@@ -65,12 +66,16 @@ struct Watcher::Inner {
     const std::lock_guard lock(looking);
     const TimeNs now = clock.Monotonic();
     // A probe may know; asked before the look, so that the last look comes after the end.
-    const bool dead = target->is_watched() && target->view().view().scope().target().life() == hangscope::Life::kDead;
-    if (dead) (void)target->view().PollDead(now).ok();
-    else target->Poll(now);
+    const bool dead = target->is_watched() &&
+                      target->view().view().scope().target().life() == hangscope::Life::kDead;
+    if (dead)
+      (void)target->view().PollDead(now).ok();
+    else
+      target->Poll(now);
     looked = now;
     RefreshNames();
-    for (const hangscope::Finding& finding : target->TakeFindings()) findings->push_back(FindingOf(finding, target->view(), now));
+    for (const hangscope::Finding& finding : target->TakeFindings())
+      findings->push_back(FindingOf(finding, target->view(), now));
     (void)target->TakeNotes();
     return !dead && !target->is_over();
   }
@@ -78,8 +83,10 @@ struct Watcher::Inner {
   // Threads come while it is watched, and are called by their names.
   void RefreshNames() {
     size_t in_use = 0;
-    for (const SubjectWatch& subject : target->view().watcher().subjects()) in_use += subject.activity != hangscope::Activity::kUnused;
-    if (in_use != named) (void)target->view().RefreshNames().ok();  // else they are called as before
+    for (const SubjectWatch& subject : target->view().watcher().subjects())
+      in_use += subject.activity != hangscope::Activity::kUnused;
+    // else they are called as before
+    if (in_use != named) (void)target->view().RefreshNames().ok();
     named = in_use;
   }
 
@@ -110,7 +117,8 @@ struct Watcher::Inner {
     std::unique_lock lock(stating);
     ++looks;
     changed.notify_all();
-    changed.wait_for(lock, std::chrono::nanoseconds(std::max<TimeNs>(0, until - clock.Monotonic())), [this] { return stop; });
+    changed.wait_for(lock, std::chrono::nanoseconds(std::max<TimeNs>(0, until - clock.Monotonic())),
+                     [this] { return stop; });
     return !stop;
   }
   void RequestStop() {
@@ -125,12 +133,14 @@ struct Watcher::Inner {
     if (thread.joinable()) thread.join();
   }
 
-  static Result<Watcher> Start(const std::string& specification, std::shared_ptr<Probe> probe, const Options& options, OnFinding on_finding) {
+  static Result<Watcher> Start(const std::string& specification, std::shared_ptr<Probe> probe,
+                               const Options& options, OnFinding on_finding) {
     auto watcher = WatcherOptionsOf(options);
     if (!watcher.ok()) return ToHost(watcher.status());
     auto inner = std::make_unique<Inner>();
     const ScopeSource source = SourceOf(specification, std::move(probe), options);
-    auto target = WatchedTarget::Open(PosixFileSystem(), source, *watcher, inner->clock.Monotonic());
+    auto target =
+        WatchedTarget::Open(PosixFileSystem(), source, *watcher, inner->clock.Monotonic());
     if (!target.ok()) return ToHost(target.status());
     inner->target = std::move(*target);
     inner->interval = options.interval.count();
@@ -159,11 +169,13 @@ Watcher::Watcher(Watcher&&) noexcept = default;
 Watcher& Watcher::operator=(Watcher&&) noexcept = default;
 Watcher::~Watcher() = default;
 
-Result<Watcher> Watcher::Start(const std::string& specification, const Options& options, OnFinding on_finding) {
+Result<Watcher> Watcher::Start(const std::string& specification, const Options& options,
+                               OnFinding on_finding) {
   return Inner::Start(specification, nullptr, options, std::move(on_finding));
 }
 
-Result<Watcher> Watcher::Start(std::unique_ptr<Probe> probe, const Options& options, OnFinding on_finding) {
+Result<Watcher> Watcher::Start(std::unique_ptr<Probe> probe, const Options& options,
+                               OnFinding on_finding) {
   if (probe == nullptr) return Status(Code::kUsage, "there is no probe: a null pointer was given");
   return Inner::Start("", std::move(probe), options, std::move(on_finding));
 }

@@ -23,9 +23,12 @@ class ProbeAdapter final : public Target {
   }
   Life life() override {
     switch (probe_->Alive()) {
-      case host::Life::kLive: return Life::kLive;
-      case host::Life::kDead: return Life::kDead;
-      case host::Life::kUnknown: break;
+      case host::Life::kLive:
+        return Life::kLive;
+      case host::Life::kDead:
+        return Life::kDead;
+      case host::Life::kUnknown:
+        break;
     }
     return Life::kUnknown;
   }
@@ -47,12 +50,16 @@ Result<std::unique_ptr<Target>> OpenProbe(std::shared_ptr<host::Probe> probe) {
   uint64_t end = 0;
   for (const host::Range& range : probe->Ranges()) {
     if (range.size_bytes == 0 || range.begin < end || range.size_bytes > UINT64_MAX - range.begin) {
-      return Status::Usage(fmt::format("{} has a range of {} bytes at {:#x}: ranges are not empty, in ascending order, and do not overlap", probe->Name(), range.size_bytes, range.begin));
+      return Status::Usage(
+          fmt::format("{} has a range of {} bytes at {:#x}: ranges are not empty, in ascending "
+                      "order, and do not overlap",
+                      probe->Name(), range.size_bytes, range.begin));
     }
     end = range.begin + range.size_bytes;
     ranges.push_back({range.begin, range.size_bytes});
   }
-  return std::unique_ptr<Target>(std::make_unique<ProbeAdapter>(std::move(probe), std::move(ranges)));
+  return std::unique_ptr<Target>(
+      std::make_unique<ProbeAdapter>(std::move(probe), std::move(ranges)));
 }
 
 }  // namespace hangscope

@@ -8,11 +8,16 @@
 namespace hangscope {
 namespace {
 
-static_assert(static_cast<int>(host::Activity::kCorrupt) == static_cast<int>(Activity::kCorrupt), "the same, in the same order");
-static_assert(static_cast<int>(host::FindingKind::kDead) == static_cast<int>(FindingKind::kDead), "the same, in the same order");
-static_assert(static_cast<int>(host::Confidence::kCertain) == static_cast<int>(Confidence::kCertain), "the same, in the same order");
+static_assert(static_cast<int>(host::Activity::kCorrupt) == static_cast<int>(Activity::kCorrupt),
+              "the same, in the same order");
+static_assert(static_cast<int>(host::FindingKind::kDead) == static_cast<int>(FindingKind::kDead),
+              "the same, in the same order");
+static_assert(static_cast<int>(host::Confidence::kCertain) ==
+                  static_cast<int>(Confidence::kCertain),
+              "the same, in the same order");
 
-std::vector<std::string> NamesOf(const std::vector<WatchSubject>& subjects, const WatchScene& scene) {
+std::vector<std::string> NamesOf(const std::vector<WatchSubject>& subjects,
+                                 const WatchScene& scene) {
   std::vector<std::string> names;
   for (const WatchSubject& subject : subjects) names.push_back(SubjectName(subject, scene));
   return names;
@@ -22,29 +27,42 @@ std::vector<std::string> NamesOf(const std::vector<WatchSubject>& subjects, cons
 
 host::Status ToHost(const Status& status) {
   switch (status.code()) {
-    case Status::Code::kOk: return {};
-    case Status::Code::kUsage: return {host::Code::kUsage, status.message()};
-    case Status::Code::kIo: return {host::Code::kIo, status.message()};
-    case Status::Code::kCorrupt: return {host::Code::kCorrupt, status.message()};
-    case Status::Code::kNotFound: return {host::Code::kNotFound, status.message()};
-    case Status::Code::kBusy: break;
+    case Status::Code::kOk:
+      return {};
+    case Status::Code::kUsage:
+      return {host::Code::kUsage, status.message()};
+    case Status::Code::kIo:
+      return {host::Code::kIo, status.message()};
+    case Status::Code::kCorrupt:
+      return {host::Code::kCorrupt, status.message()};
+    case Status::Code::kNotFound:
+      return {host::Code::kNotFound, status.message()};
+    case Status::Code::kBusy:
+      break;
   }
   return {host::Code::kBusy, status.message()};
 }
 
 Status FromHost(const host::Status& status) {
   switch (status.code()) {
-    case host::Code::kOk: return {};
-    case host::Code::kUsage: return Status::Usage(status.message());
-    case host::Code::kIo: break;
-    case host::Code::kCorrupt: return Status::Corrupt(status.message());
-    case host::Code::kNotFound: return Status::NotFound(status.message());
-    case host::Code::kBusy: return Status::Busy(status.message());
+    case host::Code::kOk:
+      return {};
+    case host::Code::kUsage:
+      return Status::Usage(status.message());
+    case host::Code::kIo:
+      break;
+    case host::Code::kCorrupt:
+      return Status::Corrupt(status.message());
+    case host::Code::kNotFound:
+      return Status::NotFound(status.message());
+    case host::Code::kBusy:
+      return Status::Busy(status.message());
   }
   return Status::Io(status.message());
 }
 
-ScopeSource SourceOf(const std::string& specification, std::shared_ptr<host::Probe> probe, const host::Options& options) {
+ScopeSource SourceOf(const std::string& specification, std::shared_ptr<host::Probe> probe,
+                     const host::Options& options) {
   ScopeSource source{specification, options.elf, options.intrusive};
   if (probe == nullptr) return source;
   source.target = probe->Name();
@@ -55,10 +73,12 @@ ScopeSource SourceOf(const std::string& specification, std::shared_ptr<host::Pro
 Result<WatcherOptions> WatcherOptionsOf(const host::Options& options) {
   constexpr std::chrono::nanoseconds kShortest = std::chrono::milliseconds(1);
   constexpr std::chrono::nanoseconds kLongest = std::chrono::hours(1);
-  const std::pair<const char*, std::chrono::nanoseconds> times[] = {{"stall", options.stall}, {"interval", options.interval}};
+  const std::pair<const char*, std::chrono::nanoseconds> times[] = {{"stall", options.stall},
+                                                                    {"interval", options.interval}};
   for (const auto& [name, time] : times) {
     if (time < kShortest || time > kLongest) {
-      return Status::Usage(fmt::format("Options::{}: {} ns; 1 ms to 1 hour are possible", name, time.count()));
+      return Status::Usage(
+          fmt::format("Options::{}: {} ns; 1 ms to 1 hour are possible", name, time.count()));
     }
   }
   WatcherOptions watcher;
@@ -104,11 +124,17 @@ host::Finding FindingOf(const Finding& finding, WatchView& view, TimeNs now) {
 namespace host {
 
 const char* Version() noexcept { return HANGSCOPE_VERSION; }
-const char* ActivityName(Activity activity) noexcept { return hangscope::ActivityName(static_cast<hangscope::Activity>(activity)).data(); }
-const char* FindingKindName(FindingKind kind) noexcept { return hangscope::FindingKindName(static_cast<hangscope::FindingKind>(kind)).data(); }
+const char* ActivityName(Activity activity) noexcept {
+  return hangscope::ActivityName(static_cast<hangscope::Activity>(activity)).data();
+}
+const char* FindingKindName(FindingKind kind) noexcept {
+  return hangscope::FindingKindName(static_cast<hangscope::FindingKind>(kind)).data();
+}
 
 Probe::~Probe() = default;
-Status Probe::Write(uint64_t, const void*, size_t) { return {Code::kUsage, Name() + " does not write"}; }
+Status Probe::Write(uint64_t, const void*, size_t) {
+  return {Code::kUsage, Name() + " does not write"};
+}
 
 }  // namespace host
 }  // namespace hangscope

@@ -16,7 +16,8 @@ host::Status ToHost(const Status& status);
 Status FromHost(const host::Status& status);
 
 // By its specification, or where there is one, by the probe.
-ScopeSource SourceOf(const std::string& specification, std::shared_ptr<host::Probe> probe, const host::Options& options);
+ScopeSource SourceOf(const std::string& specification, std::shared_ptr<host::Probe> probe,
+                     const host::Options& options);
 // Fails where they are out of range.
 Result<WatcherOptions> WatcherOptionsOf(const host::Options& options);
 

@@ -19,16 +19,20 @@ constexpr uint64_t kNewestCoreSightVersion = 2;
 constexpr uint64_t kMostCpus = 1u << 16;
 
 Status Damaged(const std::string& why) {
-  return Status::Corrupt("AUXTRACE_INFO, which says how the hardware tracer was set, is damaged: " + why);
+  return Status::Corrupt("AUXTRACE_INFO, which says how the hardware tracer was set, is damaged: " +
+                         why);
 }
 
-// The words behind the type. They are the file's, so little-endian as perf on x86 and Arm writes them.
+// The words behind the type. They are the file's, so little-endian as perf on x86 and Arm writes
+// them.
 class Words {
  public:
   explicit Words(std::string_view bytes) : bytes_(bytes) {}
   size_t left() const { return bytes_.size() / 8 - at_; }
   // 0 behind the end.
-  uint64_t Peek(size_t ahead) const { return ahead < left() ? Load64(bytes_.data() + (at_ + ahead) * 8, ByteOrder::kLittle) : 0; }
+  uint64_t Peek(size_t ahead) const {
+    return ahead < left() ? Load64(bytes_.data() + (at_ + ahead) * 8, ByteOrder::kLittle) : 0;
+  }
   uint64_t Take() {
     const uint64_t word = Peek(0);
     if (left() > 0) ++at_;
@@ -77,12 +81,15 @@ Result<EtmSetting> TakeCpu(uint64_t version, Words* words) {
   const size_t needed = magic == kMagicEtmV3 ? 4 : magic == kMagicEtmV4 ? 7 : 8;
   const uint64_t count = version == 0 ? needed : words->Take();
   if (count < needed || count > words->left()) {
-    return Damaged(fmt::format("CPU {} has {} registers, of {} words that are left", cpu, count, words->left()));
+    return Damaged(fmt::format("CPU {} has {} registers, of {} words that are left", cpu, count,
+                               words->left()));
   }
   EtmSetting etm;
   etm.cpu = static_cast<int>(cpu);
-  if (magic == kMagicEtmV3) TakeEtmV3(*words, &etm);
-  else TakeEtmV4(*words, magic == kMagicEte ? EtmKind::kEte : EtmKind::kEtmV4, &etm);
+  if (magic == kMagicEtmV3)
+    TakeEtmV3(*words, &etm);
+  else
+    TakeEtmV4(*words, magic == kMagicEte ? EtmKind::kEte : EtmKind::kEtmV4, &etm);
   words->Skip(count);
   return etm;
 }
@@ -94,8 +101,10 @@ Result<AuxTraceInfo> ParseCoreSight(Words words) {
   const uint64_t cpus = pmu_and_cpus & 0xffffffff;
   words.Skip(1);
   if (version > kNewestCoreSightVersion) {
-    return Status::Corrupt(fmt::format("the trace was recorded with version {} of CoreSight's metadata, and this "
-                                       "hangscope knows those up to {}", version, kNewestCoreSightVersion));
+    return Status::Corrupt(
+        fmt::format("the trace was recorded with version {} of CoreSight's metadata, and this "
+                    "hangscope knows those up to {}",
+                    version, kNewestCoreSightVersion));
   }
   if (cpus == 0 || cpus > kMostCpus) return Damaged(fmt::format("it counts {} CPUs", cpus));
   AuxTraceInfo info;
@@ -106,9 +115,11 @@ Result<AuxTraceInfo> ParseCoreSight(Words words) {
     if (!etm.ok()) return etm.status();
     info.cpus.push_back(*etm);
   }
-  std::stable_sort(info.cpus.begin(), info.cpus.end(), [](const auto& a, const auto& b) { return a.cpu < b.cpu; });
+  std::stable_sort(info.cpus.begin(), info.cpus.end(),
+                   [](const auto& a, const auto& b) { return a.cpu < b.cpu; });
   for (size_t i = 1; i < info.cpus.size(); ++i) {
-    if (info.cpus[i].cpu == info.cpus[i - 1].cpu) return Damaged(fmt::format("CPU {} occurs twice", info.cpus[i].cpu));
+    if (info.cpus[i].cpu == info.cpus[i - 1].cpu)
+      return Damaged(fmt::format("CPU {} occurs twice", info.cpus[i].cpu));
   }
   return info;
 }
@@ -124,7 +135,8 @@ Result<AuxTraceInfo> ParseIntelPt(Words words) {
     if (shift >= 64 || multiplier > UINT32_MAX || multiplier == 0) {
       return Damaged(fmt::format("time is {} * counter >> {}", multiplier, shift));
     }
-    info.intel_pt.time = TscConversion{static_cast<uint16_t>(shift), static_cast<uint32_t>(multiplier), words.Peek(3)};
+    info.intel_pt.time = TscConversion{static_cast<uint16_t>(shift),
+                                       static_cast<uint32_t>(multiplier), words.Peek(3)};
   }
   info.intel_pt.snapshot = words.Peek(8) != 0;
   info.intel_pt.mtc_frequency_bits = words.Peek(11);
@@ -143,14 +155,18 @@ Result<AuxTraceInfo> ParseAuxTraceInfo(std::string_view body) {
   const Words words(body.substr(8));
   if (type == kTypeCoreSight) return ParseCoreSight(words);
   if (type == kTypeIntelPt) return ParseIntelPt(words);
-  return Status::NotFound(fmt::format("the hardware trace is of perf's type {}; hangscope decodes intel_pt (1) and "
-                                      "cs_etm (3)", type));
+  return Status::NotFound(
+      fmt::format("the hardware trace is of perf's type {}; hangscope decodes intel_pt (1) and "
+                  "cs_etm (3)",
+                  type));
 }
 
 std::optional<int64_t> PerfTimeOfTsc(const TscConversion& conversion, uint64_t tsc) {
   // A 64-bit product of all of it would overflow after some days of uptime.
-  const auto product = static_cast<unsigned __int128>(tsc) * conversion.multiplier >> conversion.shift;
-  const auto time = static_cast<unsigned __int128>(static_cast<uint64_t>(product)) + conversion.zero;
+  const auto product =
+      static_cast<unsigned __int128>(tsc) * conversion.multiplier >> conversion.shift;
+  const auto time =
+      static_cast<unsigned __int128>(static_cast<uint64_t>(product)) + conversion.zero;
   // `zero` may stand for a negative number: the sum wraps, as the kernel's does.
   const auto ns = static_cast<int64_t>(static_cast<uint64_t>(time));
   if (product > static_cast<unsigned __int128>(UINT64_MAX) || ns < 0) return std::nullopt;

@@ -1,19 +1,23 @@
-// PERF_RECORD_AUXTRACE_INFO: which hardware tracer perf recorded with, and how it was set. Nothing in it is
-// trusted. Source of the format: cs_etm and intel_pt of Linux's tools/perf/util.
+// PERF_RECORD_AUXTRACE_INFO: which hardware tracer perf recorded with, and how it was set. Nothing
+// in it is trusted. Source of the format: cs_etm and intel_pt of Linux's tools/perf/util.
 //
-//   u32 type (1: intel_pt, 2: intel_bts, 3: cs_etm, 4: arm_spe), u32 reserved, then words of 64 bits.
+//   u32 type (1: intel_pt, 2: intel_bts, 3: cs_etm, 4: arm_spe), u32 reserved, then words of 64
+//   bits.
 //
-// CoreSight: header version (0, 1 or 2), PMU type << 32 | number of CPUs, snapshot mode; then for each CPU
+// CoreSight: header version (0, 1 or 2), PMU type << 32 | number of CPUs, snapshot mode; then for
+// each CPU
 //
 //   magic, CPU, from version 1 on the number of registers that follow, registers
 //
 //   ETMv3, PTM (magic 0x3030303030303030): ETMCR, ETMTRACEIDR, ETMCCER, ETMIDR
-//   ETMv4      (magic 0x4040404040404040): TRCCONFIGR, TRCTRACEIDR, TRCIDR0, 1, 2 and 8, TRCAUTHSTATUS
+//   ETMv4      (magic 0x4040404040404040): TRCCONFIGR, TRCTRACEIDR, TRCIDR0, 1, 2 and 8,
+//              TRCAUTHSTATUS
 //   ETE        (magic 0x5050505050505050): as ETMv4, then TRCDEVARCH
 //
-// Intel PT: PMU type, time shift, multiplier and zero, whether those are right, bits of the event's `config` (TSC,
-// no return compression), whether switches are recorded, snapshot mode, whether a ring belongs to a CPU; newer ones
-// go on with the MTC bit and frequency bits, and the ratio of TSC and crystal clock.
+// Intel PT: PMU type, time shift, multiplier and zero, whether those are right, bits of the event's
+// `config` (TSC, no return compression), whether switches are recorded, snapshot mode, whether a
+// ring belongs to a CPU; newer ones go on with the MTC bit and frequency bits, and the ratio of TSC
+// and crystal clock.
 #ifndef HANGSCOPE_HWTRACE_AUXTRACE_INFO_H
 #define HANGSCOPE_HWTRACE_AUXTRACE_INFO_H
 
@@ -34,14 +38,14 @@ enum class EtmKind { kEtmV3, kPtm, kEtmV4, kEte };
 struct EtmSetting {
   EtmKind kind = EtmKind::kEtmV4;
   int cpu = 0;
-  uint8_t trace_id = 0;        // 0: the file does not say it here
-  uint32_t control = 0;        // TRCCONFIGR, ETMCR
-  uint32_t id0 = 0;            // TRCIDR0; ETMIDR
+  uint8_t trace_id = 0;  // 0: the file does not say it here
+  uint32_t control = 0;  // TRCCONFIGR, ETMCR
+  uint32_t id0 = 0;      // TRCIDR0; ETMIDR
   uint32_t id1 = 0;
   uint32_t id2 = 0;
   uint32_t id8 = 0;
-  uint32_t code_extension = 0; // ETMCCER
-  uint32_t architecture = 0;   // TRCDEVARCH
+  uint32_t code_extension = 0;  // ETMCCER
+  uint32_t architecture = 0;    // TRCDEVARCH
 };
 
 // From counts of the time stamp counter to perf's time: ns = zero + (tsc * multiplier >> shift).
@@ -54,8 +58,8 @@ struct TscConversion {
 struct IntelPtSetting {
   std::optional<TscConversion> time;  // nothing: perf's time does not follow the counter
   bool snapshot = false;
-  uint64_t mtc_frequency_bits = 0;    // of the event's `config`; 0: none
-  uint32_t tsc_per_crystal = 0;       // ratio: numerator and denominator; 0: not known
+  uint64_t mtc_frequency_bits = 0;  // of the event's `config`; 0: none
+  uint32_t tsc_per_crystal = 0;     // ratio: numerator and denominator; 0: not known
   uint32_t crystal = 0;
 };
 
@@ -66,7 +70,8 @@ struct AuxTraceInfo {
   IntelPtSetting intel_pt;
 };
 
-// `body`: of the record, behind its header. Fails with a sentence where the kind is not known or the body damaged.
+// `body`: of the record, behind its header. Fails with a sentence where the kind is not known or
+// the body damaged.
 Result<AuxTraceInfo> ParseAuxTraceInfo(std::string_view body);
 
 // As perf converts it; nothing where the result does not fit.

@@ -10,31 +10,39 @@
 namespace hangscope {
 namespace {
 
-// Bytes that look like code without a branch would be followed for ever: no program goes straight on for so long.
+// Bytes that look like code without a branch would be followed for ever: no program goes straight
+// on for so long.
 constexpr uint64_t kMostStraightBytes = 1u << 16;
-// One byte of trace stands for 24 branches at most; a program whose branches are a thousand instructions apart on
-// average is made up, and must not cost hours.
+// One byte of trace stands for 24 branches at most; a program whose branches are a thousand
+// instructions apart on average is made up, and must not cost hours.
 constexpr uint64_t kMostInstructionsPerByte = 24 * 1024;
 constexpr uint64_t kInstructionsAtLeast = 1u << 16;
 
 class Flow {
  public:
-  Flow(CoreSightTree* tree, const TraceDecodeOptions& options, uint64_t bytes, TraceSummary* summary)
-      : tree_(tree), options_(options), most_instructions_(kInstructionsAtLeast + bytes * kMostInstructionsPerByte),
-        summary_(summary), tally_(summary, options) {
+  Flow(CoreSightTree* tree, const TraceDecodeOptions& options, uint64_t bytes,
+       TraceSummary* summary)
+      : tree_(tree),
+        options_(options),
+        most_instructions_(kInstructionsAtLeast + bytes * kMostInstructionsPerByte),
+        summary_(summary),
+        tally_(summary, options) {
     for (const Discontinuity& known : summary->discontinuities) known_.insert(known.offset);
   }
 
   void Name(unsigned char id, int cpu) { of_id_[id].cpu = cpu; }
 
   // For libopencsd; `context` is a Flow.
-  static ocsd_datapath_resp_t TakeElement(const void* context, ocsd_trc_index_t index, uint8_t id, const ocsd_generic_trace_elem* element) {
+  static ocsd_datapath_resp_t TakeElement(const void* context, ocsd_trc_index_t index, uint8_t id,
+                                          const ocsd_generic_trace_elem* element) {
     auto* self = static_cast<Flow*>(const_cast<void*>(context));
     self->Take(self->tree_->Offset(index), &self->of_id_[id], *element);
     return self->tree_->stopped() ? OCSD_RESP_FATAL_SYS_ERR : OCSD_RESP_CONT;
   }
-  static uint32_t ReadCode(const void* context, ocsd_vaddr_t address, ocsd_mem_space_acc_t, uint32_t count, uint8_t* bytes) {
-    return static_cast<Flow*>(const_cast<void*>(context))->Read(address, {reinterpret_cast<char*>(bytes), count});
+  static uint32_t ReadCode(const void* context, ocsd_vaddr_t address, ocsd_mem_space_acc_t,
+                           uint32_t count, uint8_t* bytes) {
+    return static_cast<Flow*>(const_cast<void*>(context))
+        ->Read(address, {reinterpret_cast<char*>(bytes), count});
   }
 
   void Lost(uint64_t offset, DiscontinuityReason reason, int cpu) {
@@ -51,10 +59,16 @@ class Flow {
   void Take(uint64_t offset, Cpu* cpu, const ocsd_generic_trace_elem& element) {
     straight_bytes_ = 0;
     switch (element.elem_type) {
-      case OCSD_GEN_TRC_ELEM_INSTR_RANGE: TakeRange(offset, cpu, element); break;
-      case OCSD_GEN_TRC_ELEM_I_RANGE_NOPATH: Count(offset, element.num_instr_range); Leave(cpu); break;
+      case OCSD_GEN_TRC_ELEM_INSTR_RANGE:
+        TakeRange(offset, cpu, element);
+        break;
+      case OCSD_GEN_TRC_ELEM_I_RANGE_NOPATH:
+        Count(offset, element.num_instr_range);
+        Leave(cpu);
+        break;
       case OCSD_GEN_TRC_ELEM_EXCEPTION:
-        if (!cpu->pending && element.excep_ret_addr) cpu->pending = TraceBranch{element.en_addr, 0, offset, std::nullopt, cpu->cpu};
+        if (!cpu->pending && element.excep_ret_addr)
+          cpu->pending = TraceBranch{element.en_addr, 0, offset, std::nullopt, cpu->cpu};
         break;
       case OCSD_GEN_TRC_ELEM_ADDR_NACC:
         Arrive(cpu, element.st_addr);
@@ -64,23 +78,30 @@ class Flow {
       case OCSD_GEN_TRC_ELEM_NO_SYNC:
         Leave(cpu);
         // The other reasons show in the packets.
-        if (element.unsync_eot_info == UNSYNC_BAD_PACKET) Lost(offset, DiscontinuityReason::kNoSync, cpu->cpu);
+        if (element.unsync_eot_info == UNSYNC_BAD_PACKET)
+          Lost(offset, DiscontinuityReason::kNoSync, cpu->cpu);
         break;
       case OCSD_GEN_TRC_ELEM_TRACE_ON:
-      case OCSD_GEN_TRC_ELEM_EO_TRACE: Leave(cpu); break;
-      default: break;
+      case OCSD_GEN_TRC_ELEM_EO_TRACE:
+        Leave(cpu);
+        break;
+      default:
+        break;
     }
   }
 
   void TakeRange(uint64_t offset, Cpu* cpu, const ocsd_generic_trace_elem& element) {
     if (!Count(offset, element.num_instr_range)) return;
-    if (!cpu->entered && !cpu->pending) cpu->pending = TraceBranch{0, 0, offset, std::nullopt, cpu->cpu};
+    if (!cpu->entered && !cpu->pending)
+      cpu->pending = TraceBranch{0, 0, offset, std::nullopt, cpu->cpu};
     Arrive(cpu, element.st_addr);
     cpu->entered = true;
-    const bool branches = element.last_i_type == OCSD_INSTR_BR || element.last_i_type == OCSD_INSTR_BR_INDIRECT;
+    const bool branches =
+        element.last_i_type == OCSD_INSTR_BR || element.last_i_type == OCSD_INSTR_BR_INDIRECT;
     if (!branches || !element.last_instr_exec) return;
     ++summary_->branches;
-    cpu->pending = TraceBranch{element.en_addr - element.last_instr_sz, 0, offset, std::nullopt, cpu->cpu};
+    cpu->pending =
+        TraceBranch{element.en_addr - element.last_instr_sz, 0, offset, std::nullopt, cpu->cpu};
   }
 
   bool Count(uint64_t offset, uint64_t instructions) {
@@ -123,8 +144,8 @@ class Flow {
 
 }  // namespace
 
-void FollowCoreSightFlow(std::string_view bytes, const std::vector<EtmSetting>& cpus, const TraceDecodeOptions& options,
-                         TraceSummary* summary) {
+void FollowCoreSightFlow(std::string_view bytes, const std::vector<EtmSetting>& cpus,
+                         const TraceDecodeOptions& options, TraceSummary* summary) {
   CoreSightTree tree(options.raw, true);
   Flow flow(&tree, options, bytes.size(), summary);
   std::set<uint8_t> ids;
@@ -136,9 +157,11 @@ void FollowCoreSightFlow(std::string_view bytes, const std::vector<EtmSetting>& 
   }
   if (ids.empty() || !tree.OnElements(&Flow::TakeElement, &Flow::ReadCode, &flow)) return;
   summary->instructions_known = true;
-  tree.Decode(bytes, [&](uint64_t offset) { flow.Lost(offset, DiscontinuityReason::kBadData, -1); });
-  std::stable_sort(summary->discontinuities.begin(), summary->discontinuities.end(),
-                   [](const Discontinuity& a, const Discontinuity& b) { return a.offset < b.offset; });
+  tree.Decode(bytes,
+              [&](uint64_t offset) { flow.Lost(offset, DiscontinuityReason::kBadData, -1); });
+  std::stable_sort(
+      summary->discontinuities.begin(), summary->discontinuities.end(),
+      [](const Discontinuity& a, const Discontinuity& b) { return a.offset < b.offset; });
 }
 
 }  // namespace hangscope

@@ -1,4 +1,5 @@
-// The flow of the program behind a CoreSight trace: which instructions ran, which branches were taken. Needs the code.
+// The flow of the program behind a CoreSight trace: which instructions ran, which branches were
+// taken. Needs the code.
 #ifndef HANGSCOPE_HWTRACE_CORESIGHT_FLOW_H
 #define HANGSCOPE_HWTRACE_CORESIGHT_FLOW_H
 
@@ -10,10 +11,10 @@
 
 namespace hangscope {
 
-// Adds instructions, branches, and the discontinuities that packets alone do not show to `summary`, whose packets
-// are counted already. Only with CoreSightTree::Lock held, and options.read_code.
-void FollowCoreSightFlow(std::string_view bytes, const std::vector<EtmSetting>& cpus, const TraceDecodeOptions& options,
-                         TraceSummary* summary);
+// Adds instructions, branches, and the discontinuities that packets alone do not show to `summary`,
+// whose packets are counted already. Only with CoreSightTree::Lock held, and options.read_code.
+void FollowCoreSightFlow(std::string_view bytes, const std::vector<EtmSetting>& cpus,
+                         const TraceDecodeOptions& options, TraceSummary* summary);
 
 }  // namespace hangscope
 

@@ -16,8 +16,9 @@ constexpr size_t kMostBytesAtOnce = 1u << 20;
 
 std::mutex library;
 
-// What libopencsd 1.3.3 asks for is not looked at by LeakSanitizer: it forgets elements of damaged traces, and 32 bytes
-// a tree whatever one does (ocsd_dt_set_gen_elem_outfn). Both are bounded by the bytes that it is given.
+// What libopencsd 1.3.3 asks for is not looked at by LeakSanitizer: it forgets elements of damaged
+// traces, and 32 bytes a tree whatever one does (ocsd_dt_set_gen_elem_outfn). Both are bounded by
+// the bytes that it is given.
 class LibraryMemory {
  public:
   LibraryMemory() {
@@ -43,8 +44,8 @@ Settings EarlySettings(const EtmSetting& etm) {
   return settings;
 }
 
-// ocsd_etmv4_cfg and ocsd_ete_cfg. The architecture is the newest that the trace may be of: an older CPU does not
-// have the instructions that this adds.
+// ocsd_etmv4_cfg and ocsd_ete_cfg. The architecture is the newest that the trace may be of: an
+// older CPU does not have the instructions that this adds.
 template <typename Settings>
 Settings LateSettings(const EtmSetting& etm, ocsd_arch_version_t architecture) {
   Settings settings{};
@@ -66,7 +67,8 @@ ocsd_ete_cfg EteSettings(const EtmSetting& etm) {
 }
 
 template <typename Settings>
-bool Create(dcd_tree_handle_t tree, const char* decoder, int flags, const Settings& settings, unsigned char* id) {
+bool Create(dcd_tree_handle_t tree, const char* decoder, int flags, const Settings& settings,
+            unsigned char* id) {
   return ocsd_dt_create_decoder(tree, decoder, flags, &settings, id) == OCSD_OK;
 }
 
@@ -74,10 +76,14 @@ bool Create(dcd_tree_handle_t tree, const char* decoder, int flags, const Settin
 
 ocsd_trace_protocol_t CoreSightProtocol(EtmKind kind) {
   switch (kind) {
-    case EtmKind::kEtmV3: return OCSD_PROTOCOL_ETMV3;
-    case EtmKind::kPtm: return OCSD_PROTOCOL_PTM;
-    case EtmKind::kEtmV4: return OCSD_PROTOCOL_ETMV4I;
-    case EtmKind::kEte: return OCSD_PROTOCOL_ETE;
+    case EtmKind::kEtmV3:
+      return OCSD_PROTOCOL_ETMV3;
+    case EtmKind::kPtm:
+      return OCSD_PROTOCOL_PTM;
+    case EtmKind::kEtmV4:
+      return OCSD_PROTOCOL_ETMV4I;
+    case EtmKind::kEte:
+      return OCSD_PROTOCOL_ETE;
   }
   return OCSD_PROTOCOL_UNKNOWN;
 }
@@ -103,25 +109,33 @@ bool CoreSightTree::Add(const EtmSetting& etm, unsigned char* id) {
   if (tree_ == nullptr) return false;
   const int flags = with_code_ ? OCSD_CREATE_FLG_FULL_DECODER : OCSD_CREATE_FLG_PACKET_PROC;
   switch (etm.kind) {
-    case EtmKind::kEtmV3: return Create(tree_, OCSD_BUILTIN_DCD_ETMV3, flags, EarlySettings<ocsd_etmv3_cfg>(etm), id);
-    case EtmKind::kPtm: return Create(tree_, OCSD_BUILTIN_DCD_PTM, flags, EarlySettings<ocsd_ptm_cfg>(etm), id);
-    case EtmKind::kEtmV4: return Create(tree_, OCSD_BUILTIN_DCD_ETMV4I, flags, LateSettings<ocsd_etmv4_cfg>(etm, ARCH_V8_max), id);
-    case EtmKind::kEte: return Create(tree_, OCSD_BUILTIN_DCD_ETE, flags, EteSettings(etm), id);
+    case EtmKind::kEtmV3:
+      return Create(tree_, OCSD_BUILTIN_DCD_ETMV3, flags, EarlySettings<ocsd_etmv3_cfg>(etm), id);
+    case EtmKind::kPtm:
+      return Create(tree_, OCSD_BUILTIN_DCD_PTM, flags, EarlySettings<ocsd_ptm_cfg>(etm), id);
+    case EtmKind::kEtmV4:
+      return Create(tree_, OCSD_BUILTIN_DCD_ETMV4I, flags,
+                    LateSettings<ocsd_etmv4_cfg>(etm, ARCH_V8_max), id);
+    case EtmKind::kEte:
+      return Create(tree_, OCSD_BUILTIN_DCD_ETE, flags, EteSettings(etm), id);
   }
   return false;
 }
 
 bool CoreSightTree::OnPackets(unsigned char id, FnDefPktDataIn take, const void* context) {
-  return ocsd_dt_attach_packet_callback(tree_, id, OCSD_C_API_CB_PKT_SINK, reinterpret_cast<void*>(take), context) == OCSD_OK;
+  return ocsd_dt_attach_packet_callback(tree_, id, OCSD_C_API_CB_PKT_SINK,
+                                        reinterpret_cast<void*>(take), context) == OCSD_OK;
 }
 
 bool CoreSightTree::OnElements(FnTraceElemIn take, Fn_MemAcc_CB read_code, const void* context) {
   const LibraryMemory unchecked;
   return ocsd_dt_set_gen_elem_outfn(tree_, take, context) == OCSD_OK &&
-         ocsd_dt_add_callback_mem_acc(tree_, 0, ~ocsd_vaddr_t{0}, OCSD_MEM_SPACE_ANY, read_code, context) == OCSD_OK;
+         ocsd_dt_add_callback_mem_acc(tree_, 0, ~ocsd_vaddr_t{0}, OCSD_MEM_SPACE_ANY, read_code,
+                                      context) == OCSD_OK;
 }
 
-void CoreSightTree::Decode(std::string_view bytes, const std::function<void(uint64_t offset)>& lost) {
+void CoreSightTree::Decode(std::string_view bytes,
+                           const std::function<void(uint64_t offset)>& lost) {
   while (at_ < bytes.size() && !stopped_) {
     size_t taken = 0;
     const bool going = Feed(bytes.substr(at_, kMostBytesAtOnce), &taken);
@@ -139,7 +153,8 @@ void CoreSightTree::Decode(std::string_view bytes, const std::function<void(uint
 bool CoreSightTree::Feed(std::string_view piece, size_t* taken) try {
   const LibraryMemory unchecked;
   uint32_t processed = 0;
-  auto answer = ocsd_dt_process_data(tree_, OCSD_OP_DATA, static_cast<ocsd_trc_index_t>(at_), static_cast<uint32_t>(piece.size()),
+  auto answer = ocsd_dt_process_data(tree_, OCSD_OP_DATA, static_cast<ocsd_trc_index_t>(at_),
+                                     static_cast<uint32_t>(piece.size()),
                                      reinterpret_cast<const uint8_t*>(piece.data()), &processed);
   *taken = std::min<size_t>(processed, piece.size());
   while (OCSD_DATA_RESP_IS_WAIT(answer) && !stopped_) {
@@ -158,7 +173,8 @@ bool CoreSightTree::Send(ocsd_datapath_op_t operation) try {
 }
 
 uint64_t CoreSightTree::Offset(ocsd_trc_index_t index) const {
-  const auto distance = static_cast<int32_t>(static_cast<uint32_t>(index) - static_cast<uint32_t>(at_));
+  const auto distance =
+      static_cast<int32_t>(static_cast<uint32_t>(index) - static_cast<uint32_t>(at_));
   return static_cast<uint64_t>(std::max<int64_t>(0, static_cast<int64_t>(at_) + distance));
 }
 
@@ -170,8 +186,11 @@ uint64_t CoreSightTree::BytesOf(unsigned char id) const {
 
 uint64_t CoreSightTree::BytesOfNobody(unsigned char any_id) const {
   ocsd_decode_stats_t* counts = nullptr;
-  const bool known = ocsd_dt_get_decode_stats(tree_, any_id, &counts) == OCSD_OK && counts != nullptr;
-  return known && counts->revision == OCSD_STATS_REVISION ? counts->demux.no_id_bytes + counts->demux.unknown_id_bytes : 0;
+  const bool known =
+      ocsd_dt_get_decode_stats(tree_, any_id, &counts) == OCSD_OK && counts != nullptr;
+  return known && counts->revision == OCSD_STATS_REVISION
+             ? counts->demux.no_id_bytes + counts->demux.unknown_id_bytes
+             : 0;
 }
 
 }  // namespace hangscope

@@ -1,4 +1,5 @@
-// libopencsd's decode tree, owned: the decoders of one stream, what they are fed with, and where they stand.
+// libopencsd's decode tree, owned: the decoders of one stream, what they are fed with, and where
+// they stand.
 #ifndef HANGSCOPE_HWTRACE_CORESIGHT_TREE_H
 #define HANGSCOPE_HWTRACE_CORESIGHT_TREE_H
 
@@ -32,15 +33,16 @@ class CoreSightTree {
   CoreSightTree(const CoreSightTree&) = delete;
   CoreSightTree& operator=(const CoreSightTree&) = delete;
 
-  // A decoder for one CPU's trace. `id` becomes the id that it has in the tree. False: the library does not take it.
+  // A decoder for one CPU's trace. `id` becomes the id that it has in the tree. False: the library
+  // does not take it.
   bool Add(const EtmSetting& etm, unsigned char* id);
   // What a decoder without code says: packets. `context` outlives the tree.
   bool OnPackets(unsigned char id, FnDefPktDataIn take, const void* context);
   // What decoders with code say, and where they find it.
   bool OnElements(FnTraceElemIn take, Fn_MemAcc_CB read_code, const void* context);
 
-  // All of it, then the end of the trace. `lost`: called with the offset where the library gave up, from where on it
-  // was started again, a frame later.
+  // All of it, then the end of the trace. `lost`: called with the offset where the library gave up,
+  // from where on it was started again, a frame later.
   void Decode(std::string_view bytes, const std::function<void(uint64_t offset)>& lost);
   // Ends Decode as soon as the library returns to it; for callbacks.
   void Stop() { stopped_ = true; }

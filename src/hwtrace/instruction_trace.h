@@ -1,6 +1,6 @@
-// Hardware instruction traces, decoded by the libraries made for them: CoreSight by libopencsd, Intel PT by
-// libipt. Behind one interface, so that windows and reports do not care which it was, and so that a build
-// without a library says so.
+// Hardware instruction traces, decoded by the libraries made for them: CoreSight by libopencsd,
+// Intel PT by libipt. Behind one interface, so that windows and reports do not care which it was,
+// and so that a build without a library says so.
 #ifndef HANGSCOPE_HWTRACE_INSTRUCTION_TRACE_H
 #define HANGSCOPE_HWTRACE_INSTRUCTION_TRACE_H
 
@@ -22,30 +22,36 @@ namespace hangscope {
 
 // A branch that was taken, or an interruption of the flow.
 struct TraceBranch {
-  uint64_t from = 0;  // 0: the flow was entered here
-  uint64_t to = 0;    // 0: left
-  uint64_t offset = 0;           // of the trace's bytes, near
-  std::optional<TimeNs> time;    // of the tracer's clock, as far as it says
-  int cpu = -1;                  // whose; -1: the stream does not say
+  uint64_t from = 0;           // 0: the flow was entered here
+  uint64_t to = 0;             // 0: left
+  uint64_t offset = 0;         // of the trace's bytes, near
+  std::optional<TimeNs> time;  // of the tracer's clock, as far as it says
+  int cpu = -1;                // whose; -1: the stream does not say
 };
 
 enum class DiscontinuityReason {
-  kBegin,      // bytes before the first synchronisation point
-  kNoSync,     // the decoder lost the thread, and found it again at a synchronisation point
-  kOverflow,   // the tracer's own buffer overflowed
-  kTraceOff,   // tracing was off: a filter, or another context
-  kBadData,    // bytes that cannot be
-  kNoCode,     // the program's code at this address is not there
+  kBegin,     // bytes before the first synchronisation point
+  kNoSync,    // the decoder lost the thread, and found it again at a synchronisation point
+  kOverflow,  // the tracer's own buffer overflowed
+  kTraceOff,  // tracing was off: a filter, or another context
+  kBadData,   // bytes that cannot be
+  kNoCode,    // the program's code at this address is not there
 };
 
 constexpr std::string_view DiscontinuityReasonName(DiscontinuityReason reason) {
   switch (reason) {
-    case DiscontinuityReason::kBegin: return "before the first synchronisation";
-    case DiscontinuityReason::kNoSync: return "no sync";
-    case DiscontinuityReason::kOverflow: return "overflow";
-    case DiscontinuityReason::kTraceOff: return "trace off";
-    case DiscontinuityReason::kBadData: return "bad data";
-    case DiscontinuityReason::kNoCode: return "no code";
+    case DiscontinuityReason::kBegin:
+      return "before the first synchronisation";
+    case DiscontinuityReason::kNoSync:
+      return "no sync";
+    case DiscontinuityReason::kOverflow:
+      return "overflow";
+    case DiscontinuityReason::kTraceOff:
+      return "trace off";
+    case DiscontinuityReason::kBadData:
+      return "bad data";
+    case DiscontinuityReason::kNoCode:
+      return "no code";
   }
   return "unknown";
 }
@@ -54,13 +60,14 @@ struct Discontinuity {
   uint64_t offset = 0;  // of the trace's bytes
   std::optional<TimeNs> time;
   DiscontinuityReason reason = DiscontinuityReason::kNoSync;
-  int cpu = -1;         // whose; -1: the stream does not say, or of all in it
+  int cpu = -1;  // whose; -1: the stream does not say, or of all in it
 };
 
 // A time stamp in the trace: what comes behind it came later.
 struct TraceTime {
   uint64_t offset = 0;  // of the trace's bytes
-  TimeNs time = 0;      // perf's, where the trace says how its clock relates to that; else there is none
+  // perf's, where the trace says how its clock relates to that; else there is none
+  TimeNs time = 0;
 
   bool operator==(const TraceTime&) const = default;
 };
@@ -70,17 +77,19 @@ struct TraceSummary {
   uint64_t bytes = 0;
   uint64_t packets = 0;
   std::map<std::string, uint64_t> packet_kinds;  // by the name that `perf report -D` prints
-  std::map<int, uint64_t> bytes_of_cpu;          // CoreSight in frames: whose trace; -1: no CPU has that id
-  uint64_t atoms = 0;             // of ETM: executed (E) and not executed (N) waypoint instructions; of PT: TNT bits
-  uint64_t instructions = 0;      // only with the code
+  // CoreSight in frames: whose trace; -1: no CPU has that id
+  std::map<int, uint64_t> bytes_of_cpu;
+  // of ETM: executed (E) and not executed (N) waypoint instructions; of PT: TNT bits
+  uint64_t atoms = 0;
+  uint64_t instructions = 0;  // only with the code
   bool instructions_known = false;
-  uint64_t branches = 0;          // taken; only with the code
+  uint64_t branches = 0;  // taken; only with the code
   uint64_t synchronisations = 0;
   uint64_t exceptions = 0;
   std::vector<Discontinuity> discontinuities;  // bounded; `more_discontinuities` beyond
   uint64_t more_discontinuities = 0;
-  std::vector<TraceTime> times;                // ascending; of many, some: hwtrace/trace_times.h
-  std::deque<TraceBranch> last_branches;       // the newest, at most as many as asked for
+  std::vector<TraceTime> times;           // ascending; of many, some: hwtrace/trace_times.h
+  std::deque<TraceBranch> last_branches;  // the newest, at most as many as asked for
 };
 
 // The program's code at `address`, as it was mapped; how many bytes were there, 0: none.
@@ -89,8 +98,9 @@ using ReadCode = std::function<size_t(uint64_t address, std::span<char> bytes)>;
 struct TraceDecodeOptions {
   size_t last_branches = 64;
   size_t most_discontinuities = 1000;
-  bool raw = false;                // CoreSight: not in frames, as PERF_AUX_FLAG_CORESIGHT_FORMAT_RAW says
-  ReadCode read_code;              // may be empty
+  // CoreSight: not in frames, as PERF_AUX_FLAG_CORESIGHT_FORMAT_RAW says
+  bool raw = false;
+  ReadCode read_code;  // may be empty
 };
 
 // One trace stream; the bytes in the order of the ring.
@@ -101,12 +111,13 @@ class InstructionTrace {
   virtual TraceSummary Decode(std::string_view bytes, const TraceDecodeOptions& options) = 0;
 };
 
-// `auxtrace_info`: the body of PERF_RECORD_AUXTRACE_INFO, which says what kind of trace it is and how the tracer
-// of each CPU was set. Fails with a sentence where the kind is not known, the body is damaged, or this build
-// has no library for it.
-// `cpu`: whose ring it is, -1: a thread's. `config`: the event's (perf_event_attr), where Intel PT says how often it
-// writes the time; 0: not known, and times are coarser.
-Result<std::unique_ptr<InstructionTrace>> OpenInstructionTrace(std::string_view auxtrace_info, int cpu, uint64_t config = 0);
+// `auxtrace_info`: the body of PERF_RECORD_AUXTRACE_INFO, which says what kind of trace it is and
+// how the tracer of each CPU was set. Fails with a sentence where the kind is not known, the body
+// is damaged, or this build has no library for it. `cpu`: whose ring it is, -1: a thread's.
+// `config`: the event's (perf_event_attr), where Intel PT says how often it writes the time; 0: not
+// known, and times are coarser.
+Result<std::unique_ptr<InstructionTrace>> OpenInstructionTrace(std::string_view auxtrace_info,
+                                                               int cpu, uint64_t config = 0);
 
 }  // namespace hangscope
 

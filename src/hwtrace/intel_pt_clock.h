@@ -1,5 +1,5 @@
-// The time of an Intel PT trace, from its own packets: TSC says it, TMA and MTC go on from there by the crystal
-// clock. Source: Intel SDM, volume 3, "Packet Generation".
+// The time of an Intel PT trace, from its own packets: TSC says it, TMA and MTC go on from there by
+// the crystal clock. Source: Intel SDM, volume 3, "Packet Generation".
 #ifndef HANGSCOPE_HWTRACE_INTEL_PT_CLOCK_H
 #define HANGSCOPE_HWTRACE_INTEL_PT_CLOCK_H
 
@@ -16,7 +16,8 @@ class IntelPtClock {
  public:
   // `config`: the event's; 0: how often MTC comes is not known, and only TSC packets count.
   IntelPtClock(const IntelPtSetting& setting, uint64_t config)
-      : setting_(setting), mtc_known_(config != 0 && setting.mtc_frequency_bits != 0 && setting.crystal != 0),
+      : setting_(setting),
+        mtc_known_(config != 0 && setting.mtc_frequency_bits != 0 && setting.crystal != 0),
         mtc_shift_(mtc_known_ ? MtcShift(setting.mtc_frequency_bits, config) : 0) {}
 
   unsigned mtc_shift() const { return mtc_shift_; }
@@ -45,16 +46,20 @@ class IntelPtClock {
   // Packets were lost: the ticks since then were, too.
   void Lose() { crystal_known_ = false; }
 
-  // Perf's time of the newest of them; nothing before the first, or where perf's time does not follow the TSC.
+  // Perf's time of the newest of them; nothing before the first, or where perf's time does not
+  // follow the TSC.
   std::optional<TimeNs> Now() const { return tsc_ ? At(*tsc_) : std::nullopt; }
-  std::optional<TimeNs> At(uint64_t tsc) const { return setting_.time ? PerfTimeOfTsc(*setting_.time, tsc) : std::nullopt; }
+  std::optional<TimeNs> At(uint64_t tsc) const {
+    return setting_.time ? PerfTimeOfTsc(*setting_.time, tsc) : std::nullopt;
+  }
 
  private:
   static unsigned MtcShift(uint64_t bits, uint64_t config) {
     return static_cast<unsigned>((config & bits) >> std::countr_zero(bits)) & 0xf;
   }
   uint64_t Tsc(uint64_t crystals) const {
-    return static_cast<uint64_t>(static_cast<unsigned __int128>(crystals) * setting_.tsc_per_crystal / setting_.crystal);
+    return static_cast<uint64_t>(static_cast<unsigned __int128>(crystals) *
+                                 setting_.tsc_per_crystal / setting_.crystal);
   }
 
   const IntelPtSetting setting_;
@@ -62,9 +67,9 @@ class IntelPtClock {
   const unsigned mtc_shift_;
   std::optional<uint64_t> tsc_;
   bool crystal_known_ = false;
-  uint64_t base_ = 0;          // the TSC at base_crystal_
+  uint64_t base_ = 0;  // the TSC at base_crystal_
   uint64_t base_crystal_ = 0;
-  uint64_t ticks_ = 0;         // of MTC, without wraps
+  uint64_t ticks_ = 0;  // of MTC, without wraps
 };
 
 }  // namespace hangscope

@@ -9,10 +9,11 @@
 namespace hangscope {
 namespace {
 
-// Without a packet no program goes on for so long, but one that spins without a condition: it says no more.
+// Without a packet no program goes on for so long, but one that spins without a condition: it says
+// no more.
 constexpr uint64_t kMostInstructionsWithoutPacket = 1u << 16;
-// A byte stands for 8 branches at most; a program whose branches are a thousand instructions apart on average is made
-// up, and must not cost hours.
+// A byte stands for 8 branches at most; a program whose branches are a thousand instructions apart
+// on average is made up, and must not cost hours.
 constexpr uint64_t kMostInstructionsPerByte = 8 * 1024;
 constexpr uint64_t kInstructionsAtLeast = 1u << 16;
 
@@ -23,21 +24,31 @@ bool AlwaysBranches(pt_insn_class kind) {
     case ptic_jump:
     case ptic_far_call:
     case ptic_far_return:
-    case ptic_far_jump: return true;
-    default: return false;
+    case ptic_far_jump:
+      return true;
+    default:
+      return false;
   }
 }
 
 class Flow {
  public:
-  Flow(const pt_config& config, const IntelPtClock& clock, const TraceDecodeOptions& options, TraceSummary* summary)
-      : clock_(clock), options_(options), summary_(summary), tally_(summary, options), decoder_(pt_insn_alloc_decoder(&config), &pt_insn_free_decoder),
-        most_instructions_(kInstructionsAtLeast + static_cast<uint64_t>(config.end - config.begin) * kMostInstructionsPerByte) {
+  Flow(const pt_config& config, const IntelPtClock& clock, const TraceDecodeOptions& options,
+       TraceSummary* summary)
+      : clock_(clock),
+        options_(options),
+        summary_(summary),
+        tally_(summary, options),
+        decoder_(pt_insn_alloc_decoder(&config), &pt_insn_free_decoder),
+        most_instructions_(kInstructionsAtLeast + static_cast<uint64_t>(config.end - config.begin) *
+                                                      kMostInstructionsPerByte) {
     for (const Discontinuity& known : summary->discontinuities) known_.insert(known.offset);
   }
 
   void Run() {
-    if (decoder_ == nullptr || pt_image_set_callback(pt_insn_get_image(decoder_.get()), &Flow::Read, this) < 0) return;
+    if (decoder_ == nullptr ||
+        pt_image_set_callback(pt_insn_get_image(decoder_.get()), &Flow::Read, this) < 0)
+      return;
     summary_->instructions_known = true;
     uint64_t before = 0;
     for (bool first = true; !stopped_; first = false) {
@@ -47,11 +58,14 @@ class Flow {
       if (status >= 0) status = RunFromSync(status);
       Leave();
       if (status == -pte_eos) break;
-      if (status == -pte_nomap) tally_.Break({Offset(), Now(), DiscontinuityReason::kNoCode, -1});
-      else Lost();
+      if (status == -pte_nomap)
+        tally_.Break({Offset(), Now(), DiscontinuityReason::kNoCode, -1});
+      else
+        Lost();
     }
-    std::stable_sort(summary_->discontinuities.begin(), summary_->discontinuities.end(),
-                     [](const Discontinuity& a, const Discontinuity& b) { return a.offset < b.offset; });
+    std::stable_sort(
+        summary_->discontinuities.begin(), summary_->discontinuities.end(),
+        [](const Discontinuity& a, const Discontinuity& b) { return a.offset < b.offset; });
   }
 
  private:
@@ -75,7 +89,8 @@ class Flow {
       instructions_at_packet_ = summary_->instructions;
     }
     stopped_ = summary_->instructions > most_instructions_;
-    return stopped_ || summary_->instructions - instructions_at_packet_ > kMostInstructionsWithoutPacket;
+    return stopped_ ||
+           summary_->instructions - instructions_at_packet_ > kMostInstructionsWithoutPacket;
   }
 
   void Take(const pt_insn& instruction) {
@@ -100,13 +115,21 @@ class Flow {
     const int status = pt_insn_event(decoder_.get(), &event, sizeof event);
     if (status < 0) return status;
     switch (event.type) {
-      case ptev_disabled: Leave(); break;
-      case ptev_async_disabled: Interrupt(event.variant.async_disabled.at, 0); break;
-      case ptev_async_branch: Interrupt(event.variant.async_branch.from, event.ip_suppressed ? 0 : event.variant.async_branch.to); break;
+      case ptev_disabled:
+        Leave();
+        break;
+      case ptev_async_disabled:
+        Interrupt(event.variant.async_disabled.at, 0);
+        break;
+      case ptev_async_branch:
+        Interrupt(event.variant.async_branch.from,
+                  event.ip_suppressed ? 0 : event.variant.async_branch.to);
+        break;
       case ptev_overflow:
         last_.reset();
         break;
-      default: break;
+      default:
+        break;
     }
     return status;
   }
@@ -116,8 +139,10 @@ class Flow {
     // What ran before went to where it was interrupted.
     if (last_ && from != 0) Follow(*last_, from);
     last_.reset();
-    if (to != 0) entry_ = Branch(from);
-    else Push(Branch(from), 0);
+    if (to != 0)
+      entry_ = Branch(from);
+    else
+      Push(Branch(from), 0);
   }
 
   void Leave() {
@@ -152,7 +177,8 @@ class Flow {
   }
 
   static int Read(uint8_t* bytes, size_t count, const pt_asid*, uint64_t address, void* context) {
-    const size_t got = static_cast<Flow*>(context)->options_.read_code(address, {reinterpret_cast<char*>(bytes), count});
+    const size_t got = static_cast<Flow*>(context)->options_.read_code(
+        address, {reinterpret_cast<char*>(bytes), count});
     return got == 0 ? -pte_nomap : static_cast<int>(std::min(got, count));
   }
 
@@ -174,7 +200,8 @@ class Flow {
 
 }  // namespace
 
-void FollowIntelPtFlow(const pt_config& config, const IntelPtClock& clock, const TraceDecodeOptions& options, TraceSummary* summary) {
+void FollowIntelPtFlow(const pt_config& config, const IntelPtClock& clock,
+                       const TraceDecodeOptions& options, TraceSummary* summary) {
   Flow(config, clock, options, summary).Run();
 }
 

@@ -15,39 +15,68 @@ namespace {
 // As perf prints it.
 const char* KindName(const pt_packet& packet) {
   switch (packet.type) {
-    case ppt_pad: return "PAD";
-    case ppt_psb: return "PSB";
-    case ppt_psbend: return "PSBEND";
-    case ppt_fup: return "FUP";
-    case ppt_tip: return "TIP";
-    case ppt_tip_pge: return "TIP.PGE";
-    case ppt_tip_pgd: return "TIP.PGD";
+    case ppt_pad:
+      return "PAD";
+    case ppt_psb:
+      return "PSB";
+    case ppt_psbend:
+      return "PSBEND";
+    case ppt_fup:
+      return "FUP";
+    case ppt_tip:
+      return "TIP";
+    case ppt_tip_pge:
+      return "TIP.PGE";
+    case ppt_tip_pgd:
+      return "TIP.PGD";
     case ppt_tnt_8:
-    case ppt_tnt_64: return "TNT";
-    case ppt_mode: return packet.payload.mode.leaf == pt_mol_tsx ? "MODE.TSX" : "MODE.Exec";
-    case ppt_pip: return "PIP";
-    case ppt_vmcs: return "VMCS";
-    case ppt_cbr: return "CBR";
-    case ppt_tsc: return "TSC";
-    case ppt_tma: return "TMA";
-    case ppt_mtc: return "MTC";
-    case ppt_cyc: return "CYC";
-    case ppt_stop: return "TraceSTOP";
-    case ppt_ovf: return "OVF";
-    case ppt_mnt: return "MNT";
-    case ppt_exstop: return "EXSTOP";
-    case ppt_mwait: return "MWAIT";
-    case ppt_pwre: return "PWRE";
-    case ppt_pwrx: return "PWRX";
-    case ppt_ptw: return "PTWRITE";
-    default: return "unknown";
+    case ppt_tnt_64:
+      return "TNT";
+    case ppt_mode:
+      return packet.payload.mode.leaf == pt_mol_tsx ? "MODE.TSX" : "MODE.Exec";
+    case ppt_pip:
+      return "PIP";
+    case ppt_vmcs:
+      return "VMCS";
+    case ppt_cbr:
+      return "CBR";
+    case ppt_tsc:
+      return "TSC";
+    case ppt_tma:
+      return "TMA";
+    case ppt_mtc:
+      return "MTC";
+    case ppt_cyc:
+      return "CYC";
+    case ppt_stop:
+      return "TraceSTOP";
+    case ppt_ovf:
+      return "OVF";
+    case ppt_mnt:
+      return "MNT";
+    case ppt_exstop:
+      return "EXSTOP";
+    case ppt_mwait:
+      return "MWAIT";
+    case ppt_pwre:
+      return "PWRE";
+    case ppt_pwrx:
+      return "PWRX";
+    case ppt_ptw:
+      return "PTWRITE";
+    default:
+      return "unknown";
   }
 }
 
 class PacketCounter {
  public:
-  PacketCounter(const pt_config& config, const IntelPtClock& clock, const TraceDecodeOptions& options, TraceSummary* summary)
-      : clock_(clock), summary_(summary), tally_(summary, options), decoder_(pt_pkt_alloc_decoder(&config), &pt_pkt_free_decoder) {}
+  PacketCounter(const pt_config& config, const IntelPtClock& clock,
+                const TraceDecodeOptions& options, TraceSummary* summary)
+      : clock_(clock),
+        summary_(summary),
+        tally_(summary, options),
+        decoder_(pt_pkt_alloc_decoder(&config), &pt_pkt_free_decoder) {}
 
   void Run() {
     if (decoder_ == nullptr || pt_pkt_sync_forward(decoder_.get()) < 0) {
@@ -80,25 +109,50 @@ class PacketCounter {
     ++summary_->packets;
     ++summary_->packet_kinds[KindName(packet)];
     switch (packet.type) {
-      case ppt_psb: ++summary_->synchronisations; in_psb_ = true; break;
-      case ppt_psbend: in_psb_ = false; break;
+      case ppt_psb:
+        ++summary_->synchronisations;
+        in_psb_ = true;
+        break;
+      case ppt_psbend:
+        in_psb_ = false;
+        break;
       case ppt_tnt_8:
-      case ppt_tnt_64: summary_->atoms += packet.payload.tnt.bit_size; break;
-      case ppt_ovf: Break(offset, DiscontinuityReason::kOverflow); clock_.Lose(); in_psb_ = false; break;
-      case ppt_tip_pge: if (left_) Break(offset, DiscontinuityReason::kTraceOff); break;
-      case ppt_tsc: clock_.TakeTsc(packet.payload.tsc.tsc); Stamp(offset); break;
-      case ppt_tma: clock_.TakeTma(packet.payload.tma.ctc, packet.payload.tma.fc); break;
-      case ppt_mtc: clock_.TakeMtc(packet.payload.mtc.ctc); Stamp(offset); break;
-      default: break;
+      case ppt_tnt_64:
+        summary_->atoms += packet.payload.tnt.bit_size;
+        break;
+      case ppt_ovf:
+        Break(offset, DiscontinuityReason::kOverflow);
+        clock_.Lose();
+        in_psb_ = false;
+        break;
+      case ppt_tip_pge:
+        if (left_) Break(offset, DiscontinuityReason::kTraceOff);
+        break;
+      case ppt_tsc:
+        clock_.TakeTsc(packet.payload.tsc.tsc);
+        Stamp(offset);
+        break;
+      case ppt_tma:
+        clock_.TakeTma(packet.payload.tma.ctc, packet.payload.tma.fc);
+        break;
+      case ppt_mtc:
+        clock_.TakeMtc(packet.payload.mtc.ctc);
+        Stamp(offset);
+        break;
+      default:
+        break;
     }
     TakeException(packet);
   }
 
-  // An interruption is told by where it came from and where it went: FUP and TIP. A FUP behind some packets only says
-  // where those were.
+  // An interruption is told by where it came from and where it went: FUP and TIP. A FUP behind some
+  // packets only says where those were.
   void TakeException(const pt_packet& packet) {
     switch (packet.type) {
-      case ppt_fup: from_known_ = !in_psb_ && !bound_; bound_ = false; break;
+      case ppt_fup:
+        from_known_ = !in_psb_ && !bound_;
+        bound_ = false;
+        break;
       case ppt_tip:
       case ppt_tip_pgd:
         summary_->exceptions += from_known_;
@@ -107,19 +161,31 @@ class PacketCounter {
         break;
       case ppt_tip_pge:
       case ppt_tnt_8:
-      case ppt_tnt_64: left_ = from_known_ = bound_ = false; break;
-      case ppt_ovf: left_ = from_known_ = false; bound_ = true; break;
-      case ppt_mode: bound_ = bound_ || (!in_psb_ && packet.payload.mode.leaf == pt_mol_tsx); break;
+      case ppt_tnt_64:
+        left_ = from_known_ = bound_ = false;
+        break;
+      case ppt_ovf:
+        left_ = from_known_ = false;
+        bound_ = true;
+        break;
+      case ppt_mode:
+        bound_ = bound_ || (!in_psb_ && packet.payload.mode.leaf == pt_mol_tsx);
+        break;
       case ppt_ptw:
-      case ppt_exstop: bound_ = true; break;
-      default: break;
+      case ppt_exstop:
+        bound_ = true;
+        break;
+      default:
+        break;
     }
   }
 
   void Stamp(uint64_t offset) {
     if (const auto now = clock_.Now()) times_.Add({offset, *now});
   }
-  void Break(uint64_t offset, DiscontinuityReason reason) { tally_.Break({offset, clock_.Now(), reason, -1}); }
+  void Break(uint64_t offset, DiscontinuityReason reason) {
+    tally_.Break({offset, clock_.Now(), reason, -1});
+  }
 
   uint64_t Offset() const {
     uint64_t offset = 0;
@@ -140,7 +206,8 @@ class PacketCounter {
 
 class IntelPtTrace final : public InstructionTrace {
  public:
-  IntelPtTrace(const IntelPtSetting& setting, uint64_t config) : setting_(setting), clock_(setting, config) {}
+  IntelPtTrace(const IntelPtSetting& setting, uint64_t config)
+      : setting_(setting), clock_(setting, config) {}
 
   TraceSummary Decode(std::string_view bytes, const TraceDecodeOptions& options) override {
     TraceSummary summary;
@@ -173,7 +240,8 @@ class IntelPtTrace final : public InstructionTrace {
 
 }  // namespace
 
-Result<std::unique_ptr<InstructionTrace>> OpenIntelPtTrace(const IntelPtSetting& setting, uint64_t config) {
+Result<std::unique_ptr<InstructionTrace>> OpenIntelPtTrace(const IntelPtSetting& setting,
+                                                           uint64_t config) {
   return std::unique_ptr<InstructionTrace>(std::make_unique<IntelPtTrace>(setting, config));
 }
 
@@ -184,8 +252,9 @@ Result<std::unique_ptr<InstructionTrace>> OpenIntelPtTrace(const IntelPtSetting&
 namespace hangscope {
 
 Result<std::unique_ptr<InstructionTrace>> OpenIntelPtTrace(const IntelPtSetting&, uint64_t) {
-  return Status::NotFound("this hangscope was built without libipt, which decodes Intel PT; install libipt-dev and "
-                          "build it again");
+  return Status::NotFound(
+      "this hangscope was built without libipt, which decodes Intel PT; install libipt-dev and "
+      "build it again");
 }
 
 }  // namespace hangscope

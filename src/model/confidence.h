@@ -10,9 +10,12 @@ enum class Confidence { kPossible, kLikely, kCertain };
 
 constexpr std::string_view ConfidenceName(Confidence confidence) {
   switch (confidence) {
-    case Confidence::kPossible: return "possible";
-    case Confidence::kLikely: return "likely";
-    case Confidence::kCertain: return "certain";
+    case Confidence::kPossible:
+      return "possible";
+    case Confidence::kLikely:
+      return "likely";
+    case Confidence::kCertain:
+      return "certain";
   }
   return "possible";
 }

@@ -18,19 +18,23 @@ enum class CheckState {
 
 constexpr std::string_view CheckStateName(CheckState state) {
   switch (state) {
-    case CheckState::kWorks: return "works";
-    case CheckState::kMissing: return "missing";
-    case CheckState::kOptional: return "optional";
-    case CheckState::kAbsent: return "absent";
+    case CheckState::kWorks:
+      return "works";
+    case CheckState::kMissing:
+      return "missing";
+    case CheckState::kOptional:
+      return "optional";
+    case CheckState::kAbsent:
+      return "absent";
   }
   return "unknown";
 }
 
 struct DoctorCheck {
-  std::string name;                   // for programs: "kernel-events"
-  std::string what;                   // for people: "run --cpu: switches, wake-ups, system calls"
+  std::string name;  // for programs: "kernel-events"
+  std::string what;  // for people: "run --cpu: switches, wake-ups, system calls"
   CheckState state = CheckState::kWorks;
-  std::string why = {};               // what was found; where it works, with what
+  std::string why = {};                    // what was found; where it works, with what
   std::vector<std::string> commands = {};  // any of them grants it
 };
 
@@ -38,7 +42,9 @@ struct DoctorReport {
   std::vector<DoctorCheck> checks;
 
   bool all_work() const {
-    return std::none_of(checks.begin(), checks.end(), [](const DoctorCheck& check) { return check.state == CheckState::kMissing; });
+    return std::none_of(checks.begin(), checks.end(), [](const DoctorCheck& check) {
+      return check.state == CheckState::kMissing;
+    });
   }
 };
 

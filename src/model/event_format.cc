@@ -29,7 +29,8 @@ Conversion TakeConversion(std::string_view* text) {
     conversion.zeros |= peek() == '0';
     conversion.left |= peek() == '-';
   }
-  for (; peek() >= '0' && peek() <= '9'; ++at) conversion.width = std::min(kWidest, conversion.width * 10 + (peek() - '0'));
+  for (; peek() >= '0' && peek() <= '9'; ++at)
+    conversion.width = std::min(kWidest, conversion.width * 10 + (peek() - '0'));
   while (peek() == 'l' || peek() == 'h' || peek() == 'z' || peek() == 'j' || peek() == 't') ++at;
   const char type = peek();
   if (type != '\0' && std::string_view("udixXpcs%").find(type) != std::string_view::npos) {
@@ -42,31 +43,43 @@ Conversion TakeConversion(std::string_view* text) {
 
 // Null: the value has no name.
 const std::string* NameOfValue(const TraceField& field, uint64_t bits) {
-  const auto at = std::lower_bound(field.names.begin(), field.names.end(), bits, [](const auto& name, uint64_t value) { return name.first < value; });
+  const auto at =
+      std::lower_bound(field.names.begin(), field.names.end(), bits,
+                       [](const auto& name, uint64_t value) { return name.first < value; });
   return at == field.names.end() || at->first != bits ? nullptr : &at->second;
 }
 
 std::string Plain(const TraceField& field, const TraceValue& value, char type) {
   if (!value.known) return "?";
-  const bool negative = field.type == TraceFieldType::kSigned && static_cast<int64_t>(value.bits) < 0;
+  const bool negative =
+      field.type == TraceFieldType::kSigned && static_cast<int64_t>(value.bits) < 0;
   // What the sign of a small number was extended to is none of its bits.
   const bool small = negative && static_cast<int64_t>(value.bits) >= INT32_MIN;
   const uint64_t own_bits = small ? value.bits & UINT32_MAX : value.bits;
   switch (type) {
-    case 'x': return fmt::format("{:x}", own_bits);
-    case 'X': return fmt::format("{:X}", own_bits);
-    case 'p': return fmt::format("{:#x}", value.bits);
-    case 'c': return Printable(CharactersOf(value.bits, 1));
-    case 's': return field.type == TraceFieldType::kText ? Printable(value.text) : fmt::format("{}", value.bits);
-    default: break;
+    case 'x':
+      return fmt::format("{:x}", own_bits);
+    case 'X':
+      return fmt::format("{:X}", own_bits);
+    case 'p':
+      return fmt::format("{:#x}", value.bits);
+    case 'c':
+      return Printable(CharactersOf(value.bits, 1));
+    case 's':
+      return field.type == TraceFieldType::kText ? Printable(value.text)
+                                                 : fmt::format("{}", value.bits);
+    default:
+      break;
   }
   if (field.type == TraceFieldType::kText) return Printable(value.text);
   if (const std::string* name = NameOfValue(field, value.bits)) return Printable(*name);
   if (field.type == TraceFieldType::kPointer) return fmt::format("{:#x}", value.bits);
-  return negative ? fmt::format("{}", static_cast<int64_t>(value.bits)) : fmt::format("{}", value.bits);
+  return negative ? fmt::format("{}", static_cast<int64_t>(value.bits))
+                  : fmt::format("{}", value.bits);
 }
 
-std::string Converted(const TraceField& field, const TraceValue& value, const Conversion& conversion) {
+std::string Converted(const TraceField& field, const TraceValue& value,
+                      const Conversion& conversion) {
   std::string text = Plain(field, value, conversion.type);
   const auto width = static_cast<size_t>(conversion.width);
   if (text.size() >= width) return text;
@@ -90,7 +103,8 @@ std::string FieldText(const TraceField& field, const TraceValue& value) {
   return Plain(field, value, 'u');
 }
 
-std::string FormatFields(std::string_view format, const std::vector<TraceField>& fields, const std::vector<TraceValue>& values) {
+std::string FormatFields(std::string_view format, const std::vector<TraceField>& fields,
+                         const std::vector<TraceValue>& values) {
   const size_t count = std::min(fields.size(), values.size());
   size_t used = 0;
   std::string text;
@@ -112,7 +126,9 @@ std::string FormatFields(std::string_view format, const std::vector<TraceField>&
     }
   }
   // A field without a conversion is shown all the same.
-  for (; used < count; ++used) text += fmt::format("{}{}={}", text.empty() ? "" : " ", fields[used].name, Plain(fields[used], values[used], 'u'));
+  for (; used < count; ++used)
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", fields[used].name,
+                        Plain(fields[used], values[used], 'u'));
   return Printable(text);
 }
 

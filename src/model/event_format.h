@@ -10,14 +10,17 @@
 
 namespace hangscope {
 
-// One field by itself: "12", "-1", "0x80001234", "true", the name that its value has; "?" where it is not known. Printable.
+// One field by itself: "12", "-1", "0x80001234", "true", the name that its value has; "?" where it
+// is not known. Printable.
 std::string FieldText(const TraceField& field, const TraceValue& value);
 
-// The fields as `format` wants them; one without a conversion follows as "name=value", so without a format all are
-// told so. `format` is never trusted to fit the fields. Printable.
-std::string FormatFields(std::string_view format, const std::vector<TraceField>& fields, const std::vector<TraceValue>& values);
+// The fields as `format` wants them; one without a conversion follows as "name=value", so without a
+// format all are told so. `format` is never trusted to fit the fields. Printable.
+std::string FormatFields(std::string_view format, const std::vector<TraceField>& fields,
+                         const std::vector<TraceValue>& values);
 
-// The low `count` characters of `bits`, the first in the low byte, without zeros at the end; as they are.
+// The low `count` characters of `bits`, the first in the low byte, without zeros at the end; as
+// they are.
 std::string CharactersOf(uint64_t bits, int count);
 
 }  // namespace hangscope

@@ -16,9 +16,12 @@ enum class LossReason {
 
 constexpr std::string_view LossReasonName(LossReason reason) {
   switch (reason) {
-    case LossReason::kOverwritten: return "overwritten";
-    case LossReason::kNotWritten: return "not written";
-    case LossReason::kUnreadable: return "unreadable";
+    case LossReason::kOverwritten:
+      return "overwritten";
+    case LossReason::kNotWritten:
+      return "not written";
+    case LossReason::kUnreadable:
+      return "unreadable";
   }
   return "unknown";
 }

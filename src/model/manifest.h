@@ -18,7 +18,8 @@ namespace hangscope {
 
 constexpr int kManifestVersion = 1;
 
-// Where a core's clock and CLOCK_MONOTONIC meet: `count` was at `at`, and `ns_per_count` goes on from there.
+// Where a core's clock and CLOCK_MONOTONIC meet: `count` was at `at`, and `ns_per_count` goes on
+// from there.
 struct ScopeClockFit {
   uint32_t core = 0;
   uint64_t count = 0;
@@ -33,12 +34,13 @@ struct ScopeManifest {
   std::string catalog;  // likewise
   std::vector<ScopeCore> cores;
   std::vector<ScopeClockFit> clocks;  // of the cores whose rings are in the window, ascending
-  std::string not_in_window;  // one sentence: why cores are no rings of the window; empty: none is missing
+  // one sentence: why cores are no rings of the window; empty: none is missing
+  std::string not_in_window;
 };
 
 // The CPUs' rings in a snapshot.
 struct CpuManifest {
-  std::string file;                 // its name; empty: there are none
+  std::string file;  // its name; empty: there are none
   uint64_t file_bytes = 0;
   uint64_t rings = 0;
   uint64_t ring_bytes = 0;          // the room of each
@@ -59,13 +61,14 @@ struct Manifest {
   std::string elf;                   // path given; empty: none
   std::string host;
   TimeNs start_wall = 0;
-  TimeNs start = 0;                  // monotonic, as all other times
-  TimeNs time = 0;                   // when it was taken: the end of the window
-  TimeNs wall = 0;                   // the same instant
+  TimeNs start = 0;  // monotonic, as all other times
+  TimeNs time = 0;   // when it was taken: the end of the window
+  TimeNs wall = 0;   // the same instant
   std::vector<StreamWindow> streams;
   ScopeManifest scope;
   CpuManifest cpu;
-  std::optional<Window> window;      // over the rings of CPUs, streams and scope; where CPUs or a scope are recorded
+  // over the rings of CPUs, streams and scope; where CPUs or a scope are recorded
+  std::optional<Window> window;
   Verdict verdict;
 };
 

@@ -16,39 +16,41 @@
 namespace hangscope {
 
 struct PerfEvent {
-  std::string name;              // as perf names it: "sched:sched_switch", "cs_etm//"
+  std::string name;  // as perf names it: "sched:sched_switch", "cs_etm//"
   perf_event_attr attr{};
-  std::vector<uint64_t> ids;     // of its records (PERF_SAMPLE_IDENTIFIER)
-  std::string format = {};       // of a tracepoint: its format file in tracefs; empty: none
-  std::string system = {};       // of a tracepoint: "sched"
+  std::vector<uint64_t> ids;  // of its records (PERF_SAMPLE_IDENTIFIER)
+  std::string format = {};    // of a tracepoint: its format file in tracefs; empty: none
+  std::string system = {};    // of a tracepoint: "sched"
 };
 
-// One ring of ordinary events as it was read: whole records, oldest first, each as in a perf.data file.
+// One ring of ordinary events as it was read: whole records, oldest first, each as in a perf.data
+// file.
 struct PerfRing {
-  int cpu = 0;                   // -1: of a thread, wherever it runs
-  int tid = -1;                  // -1: of all
+  int cpu = 0;   // -1: of a thread, wherever it runs
+  int tid = -1;  // -1: of all
   uint64_t capacity_bytes = 0;
-  uint64_t head = 0;             // bytes ever written to it, 64 bits
-  std::string records;           // ends at `head`, where nothing was discarded there
-  uint64_t discarded_bytes = 0;  // of the oldest end: the kernel wrote over them while they were copied
-  uint64_t lost_records = 0;     // that the kernel could not write, ever; as it counts them
-  bool lost_before = false;      // there was more before `records`
-  TimeNs recording_since = 0;    // monotonic
-  TimeNs taken = 0;              // monotonic: when its head was read
+  uint64_t head = 0;    // bytes ever written to it, 64 bits
+  std::string records;  // ends at `head`, where nothing was discarded there
+  // of the oldest end: the kernel wrote over them while they were copied
+  uint64_t discarded_bytes = 0;
+  uint64_t lost_records = 0;   // that the kernel could not write, ever; as it counts them
+  bool lost_before = false;    // there was more before `records`
+  TimeNs recording_since = 0;  // monotonic
+  TimeNs taken = 0;            // monotonic: when its head was read
   TimeSpan blind{};            // it was off; from == to: never
 };
 
 // What PERF_RECORD_AUX says: the tracer wrote until `time`, up to `end_offset`.
 struct AuxSpan {
   TimeSpan time;
-  uint64_t begin_offset = 0;     // counting all bytes
+  uint64_t begin_offset = 0;  // counting all bytes
   uint64_t end_offset = 0;
   std::optional<int64_t> task = {};
-  uint64_t flags = 0;            // PERF_AUX_FLAG_*
+  uint64_t flags = 0;  // PERF_AUX_FLAG_*
 };
 
 struct AuxLoss {
-  TimeSpan time;                 // between the record before and the one that tells of it
+  TimeSpan time;  // between the record before and the one that tells of it
   GapReason reason = GapReason::kNoRoom;
 };
 
@@ -57,12 +59,13 @@ struct AuxRing {
   int cpu = 0;
   int tid = -1;
   uint64_t capacity_bytes = 0;
-  uint64_t head = 0;             // bytes ever written to it, 64 bits, restored over wraps
-  std::string bytes;             // the newest, ending at `head`
+  uint64_t head = 0;  // bytes ever written to it, 64 bits, restored over wraps
+  std::string bytes;  // the newest, ending at `head`
   bool lost_before = false;
   TimeNs taken = 0;
   TimeSpan blind{};
-  std::vector<AuxSpan> spans = {};  // of `bytes`, ascending; what none of them has is nobody's that is known
+  // of `bytes`, ascending; what none of them has is nobody's that is known
+  std::vector<AuxSpan> spans = {};
   std::vector<AuxLoss> losses = {};
 };
 

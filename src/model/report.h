@@ -1,5 +1,6 @@
-// What a report page shows of a hang: plain types between those who read recordings (report/read_report.h) and the JSON
-// of the page (report/report_data.h). docs/report-data.md says what each field means.
+// What a report page shows of a hang: plain types between those who read recordings
+// (report/read_report.h) and the JSON of the page (report/report_data.h). docs/report-data.md says
+// what each field means.
 #ifndef HANGSCOPE_MODEL_REPORT_H
 #define HANGSCOPE_MODEL_REPORT_H
 
@@ -97,7 +98,8 @@ struct ReportNode {
   std::string name, state, place, waits_for;
   ReportTime since;
   bool first = false;
-  std::string also = {};             // what the system calls it: "thread 4711 worker"; empty: nothing else
+  // what the system calls it: "thread 4711 worker"; empty: nothing else
+  std::string also = {};
   std::optional<TraceWho> who = {};  // not in the page: which track is its
   int thread = 0;                    // likewise: which thread it is; 0: none, or not known
 };

@@ -18,11 +18,16 @@ enum class RingKind { kCpu, kThread, kCore, kSink, kStream };
 
 constexpr std::string_view RingKindName(RingKind kind) {
   switch (kind) {
-    case RingKind::kCpu: return "CPU";
-    case RingKind::kThread: return "thread";
-    case RingKind::kCore: return "core";
-    case RingKind::kSink: return "sink";
-    case RingKind::kStream: return "stream";
+    case RingKind::kCpu:
+      return "CPU";
+    case RingKind::kThread:
+      return "thread";
+    case RingKind::kCore:
+      return "core";
+    case RingKind::kSink:
+      return "sink";
+    case RingKind::kStream:
+      return "stream";
   }
   return "ring";
 }
@@ -30,7 +35,8 @@ constexpr std::string_view RingKindName(RingKind kind) {
 struct RingName {
   RingKind kind = RingKind::kCpu;
   int64_t number = 0;
-  std::string what = {};  // "events", "cs_etm", "stdout"; tells rings of one number apart; may be empty
+  // "events", "cs_etm", "stdout"; tells rings of one number apart; may be empty
+  std::string what = {};
 
   bool operator==(const RingName&) const = default;
 };
@@ -48,14 +54,22 @@ enum class GapReason {
 
 constexpr std::string_view GapReasonName(GapReason reason) {
   switch (reason) {
-    case GapReason::kOverwritten: return "overwritten";
-    case GapReason::kTorn: return "torn";
-    case GapReason::kRefused: return "refused";
-    case GapReason::kSharedSink: return "shared sink overwritten";
-    case GapReason::kBlind: return "blind while copying";
-    case GapReason::kNoRoom: return "dropped for want of room";
-    case GapReason::kUnreadable: return "unreadable";
-    case GapReason::kNotRecorded: return "not recorded";
+    case GapReason::kOverwritten:
+      return "overwritten";
+    case GapReason::kTorn:
+      return "torn";
+    case GapReason::kRefused:
+      return "refused";
+    case GapReason::kSharedSink:
+      return "shared sink overwritten";
+    case GapReason::kBlind:
+      return "blind while copying";
+    case GapReason::kNoRoom:
+      return "dropped for want of room";
+    case GapReason::kUnreadable:
+      return "unreadable";
+    case GapReason::kNotRecorded:
+      return "not recorded";
   }
   return "unknown";
 }
@@ -72,11 +86,11 @@ struct TimeSpan {
 
 // What is missing inside the window.
 struct Gap {
-  size_t ring = 0;               // of Window::rings
-  std::optional<int64_t> task;   // whose, where that is known
+  size_t ring = 0;              // of Window::rings
+  std::optional<int64_t> task;  // whose, where that is known
   TimeSpan time;
   GapReason reason = GapReason::kOverwritten;
-  uint64_t amount = 0;           // 0: not known
+  uint64_t amount = 0;  // 0: not known
   AmountUnit unit = AmountUnit::kUnknown;
 };
 
@@ -89,12 +103,13 @@ struct StaleSpan {
 
 struct RingCoverage {
   RingName ring;
-  std::optional<TimeSpan> held;   // oldest and newest that it still has; nothing: it has none
+  std::optional<TimeSpan> held;  // oldest and newest that it still has; nothing: it has none
   uint64_t bytes_held = 0;
-  uint64_t bytes_inside = 0;      // of the window
-  bool lost_any = false;          // it had more once
-  std::vector<TimeSpan> covered;  // inside the window, ascending, disjoint: all that happened there is held
-  std::vector<TimeSpan> idle;     // inside the window, known to have had nothing to record: no gap
+  uint64_t bytes_inside = 0;  // of the window
+  bool lost_any = false;      // it had more once
+  // inside the window, ascending, disjoint: all that happened there is held
+  std::vector<TimeSpan> covered;
+  std::vector<TimeSpan> idle;  // inside the window, known to have had nothing to record: no gap
   std::vector<StaleSpan> stale;
 };
 
@@ -116,11 +131,16 @@ enum class WindowPolicy {
 
 constexpr std::string_view WindowPolicyName(WindowPolicy policy) {
   switch (policy) {
-    case WindowPolicy::kCoherent: return "coherent";
-    case WindowPolicy::kEverything: return "everything";
-    case WindowPolicy::kLastTime: return "last time";
-    case WindowPolicy::kLastBytes: return "last bytes";
-    case WindowPolicy::kSinceLast: return "since the last snapshot";
+    case WindowPolicy::kCoherent:
+      return "coherent";
+    case WindowPolicy::kEverything:
+      return "everything";
+    case WindowPolicy::kLastTime:
+      return "last time";
+    case WindowPolicy::kLastBytes:
+      return "last bytes";
+    case WindowPolicy::kSinceLast:
+      return "since the last snapshot";
   }
   return "unknown";
 }
@@ -128,13 +148,13 @@ constexpr std::string_view WindowPolicyName(WindowPolicy policy) {
 // Monotonic times.
 struct Window {
   WindowPolicy policy = WindowPolicy::kCoherent;
-  TimeSpan time;                    // [t0, t1], t1 the trigger
-  bool from_the_start = false;      // nothing was ever lost: it begins where the recording began
-  std::optional<size_t> limited_by; // the ring whose oldest retained time is t0
-  std::vector<RingCoverage> rings;  // as they were given
-  std::vector<Gap> gaps;            // by time
-  std::vector<TaskCoverage> tasks;  // by task
-  TimeNs clock_error = 0;           // times of different rings may be off by this much, either way
+  TimeSpan time;                     // [t0, t1], t1 the trigger
+  bool from_the_start = false;       // nothing was ever lost: it begins where the recording began
+  std::optional<size_t> limited_by;  // the ring whose oldest retained time is t0
+  std::vector<RingCoverage> rings;   // as they were given
+  std::vector<Gap> gaps;             // by time
+  std::vector<TaskCoverage> tasks;   // by task
+  TimeNs clock_error = 0;            // times of different rings may be off by this much, either way
 
   TimeNs length() const { return time.to - time.from; }
 };

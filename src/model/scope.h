@@ -35,10 +35,14 @@ enum class EventLossReason {
 
 constexpr std::string_view EventLossReasonName(EventLossReason reason) {
   switch (reason) {
-    case EventLossReason::kOverwritten: return "overwritten";
-    case EventLossReason::kTorn: return "torn";
-    case EventLossReason::kRefused: return "refused";
-    case EventLossReason::kUnread: return "unread";
+    case EventLossReason::kOverwritten:
+      return "overwritten";
+    case EventLossReason::kTorn:
+      return "torn";
+    case EventLossReason::kRefused:
+      return "refused";
+    case EventLossReason::kUnread:
+      return "unread";
   }
   return "unknown";
 }
@@ -55,7 +59,8 @@ struct EventLoss {
 };
 
 // emitted == returned + overwritten + torn + refused + pending + unread, always. Only a live
-// target has records pending: begun, not finished, looked at again. Only a damaged dump has unread ones.
+// target has records pending: begun, not finished, looked at again. Only a damaged dump has unread
+// ones.
 struct EventCounts {
   uint64_t emitted = 0;  // since the ring was cleared
   uint64_t returned = 0;
@@ -83,12 +88,18 @@ enum class ResourceKind { kNone, kExclusive, kChannel, kTime, kSuspended, kOutsi
 
 constexpr std::string_view ResourceKindName(ResourceKind kind) {
   switch (kind) {
-    case ResourceKind::kNone: return "none";
-    case ResourceKind::kExclusive: return "exclusive";
-    case ResourceKind::kChannel: return "channel";
-    case ResourceKind::kTime: return "time";
-    case ResourceKind::kSuspended: return "suspended";
-    case ResourceKind::kOutside: return "outside";
+    case ResourceKind::kNone:
+      return "none";
+    case ResourceKind::kExclusive:
+      return "exclusive";
+    case ResourceKind::kChannel:
+      return "channel";
+    case ResourceKind::kTime:
+      return "time";
+    case ResourceKind::kSuspended:
+      return "suspended";
+    case ResourceKind::kOutside:
+      return "outside";
   }
   return "unknown";
 }

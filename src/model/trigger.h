@@ -15,13 +15,20 @@ enum class TriggerKind { kHang, kSignal, kSnap, kRegex, kRate, kSilence, kExit }
 
 constexpr std::string_view TriggerKindName(TriggerKind kind) {
   switch (kind) {
-    case TriggerKind::kHang: return "hang";
-    case TriggerKind::kSignal: return "signal";
-    case TriggerKind::kSnap: return "snap";
-    case TriggerKind::kRegex: return "regex";
-    case TriggerKind::kRate: return "rate";
-    case TriggerKind::kSilence: return "silence";
-    case TriggerKind::kExit: return "exit";
+    case TriggerKind::kHang:
+      return "hang";
+    case TriggerKind::kSignal:
+      return "signal";
+    case TriggerKind::kSnap:
+      return "snap";
+    case TriggerKind::kRegex:
+      return "regex";
+    case TriggerKind::kRate:
+      return "rate";
+    case TriggerKind::kSilence:
+      return "silence";
+    case TriggerKind::kExit:
+      return "exit";
   }
   return "unknown";
 }
@@ -39,7 +46,8 @@ struct Trigger {
   uint64_t suppressed = 0;
 };
 
-// How much is recorded between a trigger and its snapshot; bytes are those of the stream that fired, else of all.
+// How much is recorded between a trigger and its snapshot; bytes are those of the stream that
+// fired, else of all.
 using Post = TimeOrSize;
 
 }  // namespace hangscope

@@ -16,18 +16,37 @@
 
 namespace hangscope {
 
-enum class State { kProgressing, kSlow, kLooping, kSilent, kStarved, kDeadlock, kFault, kDead, kFinished };
+enum class State {
+  kProgressing,
+  kSlow,
+  kLooping,
+  kSilent,
+  kStarved,
+  kDeadlock,
+  kFault,
+  kDead,
+  kFinished
+};
 constexpr std::string_view StateName(State state) {
   switch (state) {
-    case State::kProgressing: return "progressing";
-    case State::kSlow: return "slow";
-    case State::kLooping: return "looping";
-    case State::kSilent: return "silent";
-    case State::kStarved: return "starved";
-    case State::kDeadlock: return "deadlock";
-    case State::kFault: return "fault";
-    case State::kDead: return "dead";
-    case State::kFinished: return "finished";
+    case State::kProgressing:
+      return "progressing";
+    case State::kSlow:
+      return "slow";
+    case State::kLooping:
+      return "looping";
+    case State::kSilent:
+      return "silent";
+    case State::kStarved:
+      return "starved";
+    case State::kDeadlock:
+      return "deadlock";
+    case State::kFault:
+      return "fault";
+    case State::kDead:
+      return "dead";
+    case State::kFinished:
+      return "finished";
   }
   return "unknown";
 }
@@ -37,7 +56,7 @@ constexpr std::string_view StateName(State state) {
 struct Place {
   uint64_t pc = 0;
   std::string function;
-  std::string source;  // "dataflow.c:88"
+  std::string source;     // "dataflow.c:88"
   std::string text = {};  // of a log line, as the target printed it; then there is no pc
 
   bool operator==(const Place&) const = default;
@@ -53,10 +72,14 @@ enum class LoopBasis {
 
 constexpr std::string_view LoopBasisName(LoopBasis basis) {
   switch (basis) {
-    case LoopBasis::kValues: return "values";
-    case LoopBasis::kBody: return "body";
-    case LoopBasis::kPlaces: return "places";
-    case LoopBasis::kLines: return "lines";
+    case LoopBasis::kValues:
+      return "values";
+    case LoopBasis::kBody:
+      return "body";
+    case LoopBasis::kPlaces:
+      return "places";
+    case LoopBasis::kLines:
+      return "lines";
   }
   return "places";
 }
@@ -65,11 +88,11 @@ struct Loop {
   std::vector<Place> places;  // in order of execution, the head first
   LoopBasis basis = LoopBasis::kPlaces;
   uint64_t rounds = 0;
-  bool at_least = false;  // the start is overwritten: rounds and since are lower bounds
-  uint64_t traps = 0;     // interrupts seen inside
-  bool polls_known = false;             // every address it reads is known ...
-  std::vector<uint64_t> polls;          // ... and these are they
-  bool polls_memory_only = false;       // ... and none of them is a device
+  bool at_least = false;           // the start is overwritten: rounds and since are lower bounds
+  uint64_t traps = 0;              // interrupts seen inside
+  bool polls_known = false;        // every address it reads is known ...
+  std::vector<uint64_t> polls;     // ... and these are they
+  bool polls_memory_only = false;  // ... and none of them is a device
 };
 
 struct CoreVerdict {
@@ -77,17 +100,17 @@ struct CoreVerdict {
   std::string stream;
   State state = State::kProgressing;
   Confidence confidence = Confidence::kPossible;
-  TimeNs since = 0;           // monotonic; when this state began
+  TimeNs since = 0;  // monotonic; when this state began
   bool since_at_least = false;
-  Place place;                // the head of the loop, or the latest place
-  std::optional<Loop> loop;   // if looping
-  bool asleep = false;        // silent in a wfi
+  Place place;               // the head of the loop, or the latest place
+  std::optional<Loop> loop;  // if looping
+  bool asleep = false;       // silent in a wfi
 };
 
 struct StreamVerdict {
   std::string name;
   State state = State::kProgressing;
-  std::string format;  // of the trace it carries; empty: none recognised
+  std::string format;    // of the trace it carries; empty: none recognised
   TimeNs last_byte = 0;  // monotonic
   uint64_t total_bytes = 0;
 };
@@ -97,28 +120,31 @@ struct ScopeFinding {
   Finding finding;
   std::string summary;             // one line: "deadlock, 2 of 5 cores wait for each other"
   std::vector<std::string> lines;  // who waits for whom, where, since when
-  // Of whom it is about, in the same order, where the scope's cores are the threads of a program: their ids, 0 where one is not
-  // known. Else empty.
+  // Of whom it is about, in the same order, where the scope's cores are the threads of a program:
+  // their ids, 0 where one is not known. Else empty.
   std::vector<int> threads = {};
 };
 
 struct Verdict {
   State state = State::kProgressing;
   Confidence confidence = Confidence::kPossible;
-  TimeNs time = 0;   // monotonic; when it was reached
-  TimeNs since = 0;  // monotonic; when the state began
+  TimeNs time = 0;                    // monotonic; when it was reached
+  TimeNs since = 0;                   // monotonic; when the state began
   std::string summary;                // one line
   std::vector<std::string> evidence;  // what it rests on
   std::vector<std::string> doubts;    // what lowers the confidence
   std::vector<CoreVerdict> cores;
   std::vector<StreamVerdict> streams;
-  std::vector<ScopeFinding> findings;  // of the scope, where there is one; the summary names the first
-  std::vector<ProcessFinding> threads; // of the threads of the program, likewise, where the scope does not say the same
+  // of the scope, where there is one; the summary names the first
+  std::vector<ScopeFinding> findings;
+  // of the threads of the program, likewise, where the scope does not say the same
+  std::vector<ProcessFinding> threads;
 
   // A hang that is worth acting on: a merely possible one triggers nothing.
   bool IsHang() const {
-    const bool stands = state == State::kLooping || state == State::kSilent || state == State::kStarved ||
-                        state == State::kDeadlock || state == State::kFault;
+    const bool stands = state == State::kLooping || state == State::kSilent ||
+                        state == State::kStarved || state == State::kDeadlock ||
+                        state == State::kFault;
     return stands && confidence > Confidence::kPossible;
   }
 };

@@ -1,5 +1,5 @@
-// What a watcher knows of a target's cores and tasks, and what it finds: plain types between the reader
-// of mailboxes, the watcher, and those who show, log or act. abi/watch.h has the bytes.
+// What a watcher knows of a target's cores and tasks, and what it finds: plain types between the
+// reader of mailboxes, the watcher, and those who show, log or act. abi/watch.h has the bytes.
 #ifndef HANGSCOPE_MODEL_WATCH_H
 #define HANGSCOPE_MODEL_WATCH_H
 
@@ -16,7 +16,8 @@
 
 namespace hangscope {
 
-// Who does something or waits: a core, or a task of an OS (by the number of its record, not its id).
+// Who does something or waits: a core, or a task of an OS (by the number of its record, not its
+// id).
 struct WatchSubject {
   enum class Kind { kCore, kTask };
   Kind kind = Kind::kCore;
@@ -40,25 +41,38 @@ enum class FaultType { kNone, kAssert, kArgument, kHardware, kPending, kBus, kSt
 // Empty where the target launches nothing.
 constexpr std::string_view LaunchName(LaunchState state) {
   switch (state) {
-    case LaunchState::kNone: return "";
-    case LaunchState::kIdle: return "idle";
-    case LaunchState::kRunning: return "running";
-    case LaunchState::kDone: return "done";
-    case LaunchState::kEnded: return "ended";
+    case LaunchState::kNone:
+      return "";
+    case LaunchState::kIdle:
+      return "idle";
+    case LaunchState::kRunning:
+      return "running";
+    case LaunchState::kDone:
+      return "done";
+    case LaunchState::kEnded:
+      return "ended";
   }
   return "";
 }
 
 constexpr std::string_view FaultTypeName(FaultType type) {
   switch (type) {
-    case FaultType::kNone: return "none";
-    case FaultType::kAssert: return "assert";
-    case FaultType::kArgument: return "argument";
-    case FaultType::kHardware: return "hardware";
-    case FaultType::kPending: return "pending";
-    case FaultType::kBus: return "bus";
-    case FaultType::kStack: return "stack";
-    case FaultType::kGuard: return "guard";
+    case FaultType::kNone:
+      return "none";
+    case FaultType::kAssert:
+      return "assert";
+    case FaultType::kArgument:
+      return "argument";
+    case FaultType::kHardware:
+      return "hardware";
+    case FaultType::kPending:
+      return "pending";
+    case FaultType::kBus:
+      return "bus";
+    case FaultType::kStack:
+      return "stack";
+    case FaultType::kGuard:
+      return "guard";
   }
   return "unknown";
 }
@@ -83,9 +97,9 @@ struct CoreFault {
 
 // A mailbox in one look, checked: what is corrupt is left out and reported.
 struct CoreSample {
-  bool in_use = false;   // it said something once
-  bool corrupt = false;  // a word of it cannot be right: nothing is concluded from it
-  uint32_t waypoint = 0; // characters, the first in the low byte
+  bool in_use = false;    // it said something once
+  bool corrupt = false;   // a word of it cannot be right: nothing is concluded from it
+  uint32_t waypoint = 0;  // characters, the first in the low byte
   uint32_t heartbeat = 0;
   std::optional<WaitState> wait;
   uint32_t wait_sequence = 0;  // also where it does not wait: how often it did
@@ -108,11 +122,13 @@ struct TaskSample {
 // One look at a target.
 struct WatchSample {
   std::vector<CoreSample> cores;
-  std::vector<TaskSample> tasks;          // by record
-  std::vector<Corruption> corruptions;    // of this look
-  bool ended_by_itself = false;           // of a dead process: by exit, or a return from main
-  std::vector<uint32_t> running_tasks;    // by core: the task that runs, where the kernel says; 0: not known
-  std::optional<uint64_t> target_time;    // of the target's clock, now or at its end, where whoever looks knows it
+  std::vector<TaskSample> tasks;        // by record
+  std::vector<Corruption> corruptions;  // of this look
+  bool ended_by_itself = false;         // of a dead process: by exit, or a return from main
+  // by core: the task that runs, where the kernel says; 0: not known
+  std::vector<uint32_t> running_tasks;
+  // of the target's clock, now or at its end, where whoever looks knows it
+  std::optional<uint64_t> target_time;
 };
 
 // What somebody holds and provides; row: cores first, then tasks.
@@ -138,7 +154,7 @@ struct NodeSample {
 // What a core's details say besides its fault.
 struct CoreDetail {
   CoreFault fault;
-  std::array<uint32_t, 3> delays{};       // before reads, writes, atomics
+  std::array<uint32_t, 3> delays{};  // before reads, writes, atomics
   uint32_t delay_seed = 0;
   std::array<uint32_t, 3> delays_done{};
   uint32_t stack_bytes = 0;  // 0: not painted
@@ -147,9 +163,9 @@ struct CoreDetail {
 };
 
 enum class Activity {
-  kUnused,   // it never said anything
+  kUnused,  // it never said anything
   kRunning,
-  kIdle,     // by design: it says so, or waits for what comes from outside, or for time to pass
+  kIdle,  // by design: it says so, or waits for what comes from outside, or for time to pass
   kWaiting,
   kPaused,
   kHalted,   // by a fault
@@ -160,15 +176,24 @@ enum class Activity {
 
 constexpr std::string_view ActivityName(Activity activity) {
   switch (activity) {
-    case Activity::kUnused: return "unused";
-    case Activity::kRunning: return "running";
-    case Activity::kIdle: return "idle";
-    case Activity::kWaiting: return "waiting";
-    case Activity::kPaused: return "paused";
-    case Activity::kHalted: return "halted";
-    case Activity::kSilent: return "silent";
-    case Activity::kEnded: return "ended";
-    case Activity::kCorrupt: return "corrupt";
+    case Activity::kUnused:
+      return "unused";
+    case Activity::kRunning:
+      return "running";
+    case Activity::kIdle:
+      return "idle";
+    case Activity::kWaiting:
+      return "waiting";
+    case Activity::kPaused:
+      return "paused";
+    case Activity::kHalted:
+      return "halted";
+    case Activity::kSilent:
+      return "silent";
+    case Activity::kEnded:
+      return "ended";
+    case Activity::kCorrupt:
+      return "corrupt";
   }
   return "unknown";
 }
@@ -198,13 +223,20 @@ enum class FindingKind {
 
 constexpr std::string_view FindingKindName(FindingKind kind) {
   switch (kind) {
-    case FindingKind::kDeadlock: return "deadlock";
-    case FindingKind::kStarved: return "starved";
-    case FindingKind::kSilent: return "silent";
-    case FindingKind::kFault: return "fault";
-    case FindingKind::kStackLow: return "stack";
-    case FindingKind::kCorrupt: return "corrupt";
-    case FindingKind::kDead: return "dead";
+    case FindingKind::kDeadlock:
+      return "deadlock";
+    case FindingKind::kStarved:
+      return "starved";
+    case FindingKind::kSilent:
+      return "silent";
+    case FindingKind::kFault:
+      return "fault";
+    case FindingKind::kStackLow:
+      return "stack";
+    case FindingKind::kCorrupt:
+      return "corrupt";
+    case FindingKind::kDead:
+      return "dead";
   }
   return "unknown";
 }
@@ -216,7 +248,8 @@ struct Finding {
   TimeNs time = 0;   // monotonic; when it was found
   TimeNs since = 0;  // monotonic; when it began, as far as the watcher saw
   bool since_at_least = false;
-  std::vector<WatchSubject> subjects;  // kDeadlock: the cycle, each waits for the next, the last for the first; else who
+  // kDeadlock: the cycle, each waits for the next, the last for the first; else who
+  std::vector<WatchSubject> subjects;
   std::vector<WatchSubject> partners;  // kStarved: who holds it, or would provide it
   std::vector<WatchSubject> victims;   // who else waits for these, directly or not
   std::optional<WatchSubject> first;   // who stopped first
@@ -224,10 +257,12 @@ struct Finding {
   CoreFault fault;                     // kFault
   Corruption corruption;               // kCorrupt
   std::vector<std::string> evidence;
-  std::vector<std::string> doubts;     // what lowers the confidence
+  std::vector<std::string> doubts;  // what lowers the confidence
 
   // Worth an exit status of 1.
-  bool IsBad() const { return kind != FindingKind::kStackLow && confidence > Confidence::kPossible; }
+  bool IsBad() const {
+    return kind != FindingKind::kStackLow && confidence > Confidence::kPossible;
+  }
 };
 
 }  // namespace hangscope

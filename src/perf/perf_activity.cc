@@ -11,11 +11,11 @@ namespace hangscope {
 namespace {
 
 constexpr size_t kMostThreads = 200'000;
-constexpr size_t kMostCpus = 16'384;     // Linux allows 8192
+constexpr size_t kMostCpus = 16'384;  // Linux allows 8192
 constexpr size_t kMostSwitches = 4'000'000;
-constexpr size_t kMostLosses = 1000;     // told one by one of a CPU
-constexpr size_t kMostRawBytes = 512;   // kept of a thread's newest sample
-constexpr uint32_t kThreadMap = 73;      // PERF_RECORD_THREAD_MAP
+constexpr size_t kMostLosses = 1000;   // told one by one of a CPU
+constexpr size_t kMostRawBytes = 512;  // kept of a thread's newest sample
+constexpr uint32_t kThreadMap = 73;    // PERF_RECORD_THREAD_MAP
 
 bool IsNewer(const PerfInstant& instant, TimeNs time) { return time >= 0 && time >= instant.time; }
 
@@ -36,7 +36,9 @@ PerfActivity::EventKind PerfActivity::KindOf(const PerfEvent& event) {
   if (!kind.format) return kind;
   const std::string name = event.system + ":" + kind.format->name();
   if (name == "sched:sched_switch") kind.kind = Kind::kSwitch;
-  if (name == "sched:sched_waking" || name == "sched:sched_wakeup" || name == "sched:sched_wakeup_new") kind.kind = Kind::kWakeup;
+  if (name == "sched:sched_waking" || name == "sched:sched_wakeup" ||
+      name == "sched:sched_wakeup_new")
+    kind.kind = Kind::kWakeup;
   if (name == "raw_syscalls:sys_enter") kind.kind = Kind::kEnter;
   if (name == "raw_syscalls:sys_exit") kind.kind = Kind::kLeave;
   if (name.starts_with(kEnter)) {
@@ -47,11 +49,13 @@ PerfActivity::EventKind PerfActivity::KindOf(const PerfEvent& event) {
   return kind;
 }
 
-PerfActivity::PerfActivity(const std::vector<PerfEvent>& events) : events_(events), samples_of_(events.size(), 0) {
+PerfActivity::PerfActivity(const std::vector<PerfEvent>& events)
+    : events_(events), samples_of_(events.size(), 0) {
   for (const PerfEvent& event : events) {
     kinds_.push_back(KindOf(event));
     if (kinds_.back().kind == Kind::kSwitch) has_sched_switch_ = true;
-    if (kinds_.back().kind == Kind::kLeave || kinds_.back().kind == Kind::kLeaveNamed) has_returns_ = true;
+    if (kinds_.back().kind == Kind::kLeave || kinds_.back().kind == Kind::kLeaveNamed)
+      has_returns_ = true;
   }
 }
 
@@ -78,8 +82,10 @@ void PerfActivity::Add(const PerfRecord& record) {
   if (record.type >= 64) return;
   if (const auto lost = ParsePerfLost(record)) AddLoss(record, *lost);
   AddTimes(record);
-  if (record.type == PERF_RECORD_SAMPLE) AddSample(record);
-  else AddSideBand(record);
+  if (record.type == PERF_RECORD_SAMPLE)
+    AddSample(record);
+  else
+    AddSideBand(record);
 }
 
 // The CPU's and the thread's.
@@ -100,7 +106,8 @@ void PerfActivity::AddTimes(const PerfRecord& record) {
   if (thread == nullptr) return;
   ++thread->records;
   if (record.pid >= 0) thread->pid = record.pid;
-  const bool leaves = record.type == PERF_RECORD_SWITCH || record.type == PERF_RECORD_SWITCH_CPU_WIDE;
+  const bool leaves =
+      record.type == PERF_RECORD_SWITCH || record.type == PERF_RECORD_SWITCH_CPU_WIDE;
   if (!leaves || (record.misc & PERF_RECORD_MISC_SWITCH_OUT) == 0) Take(&thread->ran, record);
 }
 
@@ -119,11 +126,14 @@ void PerfActivity::AddLoss(const PerfRecord& record, uint64_t lost) {
   cpu.losses.back().records += lost;
 }
 
-void PerfActivity::Switch(int tid, const PerfRecord& record, bool out, int64_t state, bool preempted) {
+void PerfActivity::Switch(int tid, const PerfRecord& record, bool out, int64_t state,
+                          bool preempted) {
   PerfThreadActivity* thread = Thread(tid);
   if (thread == nullptr || record.time < 0) return;
-  if (switches_.size() < kMostSwitches) switches_.push_back({record.time, record.cpu, tid, out});
-  else ++more_switches_;
+  if (switches_.size() < kMostSwitches)
+    switches_.push_back({record.time, record.cpu, tid, out});
+  else
+    ++more_switches_;
   if (!out) {
     Take(&thread->came, record);
     Take(&thread->ran, record);
@@ -141,8 +151,10 @@ void PerfActivity::AddSchedSwitch(const PerfRecord& record, const TracepointForm
   const int64_t state = format.Number(record.raw, "prev_state").value_or(-1);
   if (from) {
     const bool preempted = state >= 0 && (state == 0 || (state & kReportMax) != 0);
-    Switch(static_cast<int>(*from), record, true, state < 0 ? -1 : state & (kReportMax - 1), preempted);
-    Name(static_cast<int>(*from), record.pid, format.Text(record.raw, "prev_comm").value_or(""), false);
+    Switch(static_cast<int>(*from), record, true, state < 0 ? -1 : state & (kReportMax - 1),
+           preempted);
+    Name(static_cast<int>(*from), record.pid, format.Text(record.raw, "prev_comm").value_or(""),
+         false);
   }
   if (to) {
     Switch(static_cast<int>(*to), record, false, -1, false);
@@ -155,7 +167,9 @@ void PerfActivity::AddEntered(const PerfRecord& record, const EventKind& kind) {
   if (thread == nullptr || !Take(&thread->entered, record)) return;
   thread->system_call_name = kind.call;
   thread->has_arguments = kind.kind == Kind::kEnter;
-  thread->system_call = kind.format->Number(record.raw, kind.kind == Kind::kEnter ? "id" : "__syscall_nr").value_or(-1);
+  thread->system_call =
+      kind.format->Number(record.raw, kind.kind == Kind::kEnter ? "id" : "__syscall_nr")
+          .value_or(-1);
   for (size_t i = 0; i < thread->arguments.size() && thread->has_arguments; ++i) {
     const auto argument = kind.format->Number(record.raw, fmt::format("args[{}]", i));
     if (!argument) thread->has_arguments = false;
@@ -175,10 +189,15 @@ void PerfActivity::AddSample(const PerfRecord& record) {
   }
   const EventKind& kind = kinds_[record.event];
   switch (kind.kind) {
-    case Kind::kOther: break;
-    case Kind::kSwitch: AddSchedSwitch(record, *kind.format); break;
+    case Kind::kOther:
+      break;
+    case Kind::kSwitch:
+      AddSchedSwitch(record, *kind.format);
+      break;
     case Kind::kEnter:
-    case Kind::kEnterNamed: AddEntered(record, kind); break;
+    case Kind::kEnterNamed:
+      AddEntered(record, kind);
+      break;
     case Kind::kLeave:
     case Kind::kLeaveNamed:
       if (thread != nullptr) Take(&thread->left, record);
@@ -222,13 +241,17 @@ void PerfActivity::AddSideBand(const PerfRecord& record) {
 }
 
 bool PerfActivity::IsInSystemCall(const PerfThreadActivity& thread) const {
-  if (!thread.entered.happened() || thread.entered.time <= thread.left.time || thread.ended.happened()) return false;
+  if (!thread.entered.happened() || thread.entered.time <= thread.left.time ||
+      thread.ended.happened())
+    return false;
   if (has_returns_) return true;
   return !thread.IsRunning() && !thread.preempted && thread.switched_out.time > thread.entered.time;
 }
 
 std::string PerfActivity::Describe(const PerfThreadActivity& thread) const {
-  if (thread.last_event >= kinds_.size() || !kinds_[thread.last_event].format || thread.last_raw.empty()) return {};
+  if (thread.last_event >= kinds_.size() || !kinds_[thread.last_event].format ||
+      thread.last_raw.empty())
+    return {};
   return kinds_[thread.last_event].format->Describe(thread.last_raw);
 }
 

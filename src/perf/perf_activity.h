@@ -1,5 +1,5 @@
-// Who did what last: what the records of a perf.data say about each thread and each CPU, in whatever order they
-// come (rings that are written backwards are in the file newest first).
+// Who did what last: what the records of a perf.data say about each thread and each CPU, in
+// whatever order they come (rings that are written backwards are in the file newest first).
 #ifndef HANGSCOPE_PERF_PERF_ACTIVITY_H
 #define HANGSCOPE_PERF_PERF_ACTIVITY_H
 
@@ -27,42 +27,48 @@ struct PerfInstant {
 struct PerfThreadActivity {
   int pid = -1;
   int tid = -1;
-  int parent = -1;              // the process that made this one, where a fork was recorded
-  std::string name;             // as it is in the records
+  int parent = -1;   // the process that made this one, where a fork was recorded
+  std::string name;  // as it is in the records
   uint64_t records = 0;
-  PerfInstant ran;              // its newest record of its own: it was on the CPU then
-  PerfInstant came;             // to a CPU, as a switch says
+  PerfInstant ran;   // its newest record of its own: it was on the CPU then
+  PerfInstant came;  // to a CPU, as a switch says
   PerfInstant switched_out;
-  int64_t state_when_out = -1;  // of sched_switch: 0 wanted to go on, else TASK_ bits; -1: not known
+  // of sched_switch: 0 wanted to go on, else TASK_ bits; -1: not known
+  int64_t state_when_out = -1;
   bool preempted = false;
   PerfInstant woken;
   int woken_by = -1;
   PerfInstant ended;
-  PerfInstant entered;          // a system call
-  PerfInstant left;             // one
+  PerfInstant entered;  // a system call
+  PerfInstant left;     // one
   int64_t system_call = -1;
-  std::string system_call_name; // where its event says so: "futex"
+  std::string system_call_name;  // where its event says so: "futex"
   std::array<uint64_t, 6> arguments{};
   bool has_arguments = false;
-  size_t last_event = 0;        // of the newest sample
-  std::string last_raw;         // its bytes
+  size_t last_event = 0;  // of the newest sample
+  std::string last_raw;   // its bytes
   TimeNs last_sample = -1;
 
   // On the CPU when it was last heard of, as far as anything tells.
-  bool IsRunning() const { return !ended.happened() && ran.happened() && ran.time > switched_out.time; }
+  bool IsRunning() const {
+    return !ended.happened() && ran.happened() && ran.time > switched_out.time;
+  }
   // Off the CPU, and wants it.
-  bool IsWaitingForCpu() const { return !IsRunning() && switched_out.happened() && (preempted || state_when_out == 0 || woken.time > switched_out.time); }
+  bool IsWaitingForCpu() const {
+    return !IsRunning() && switched_out.happened() &&
+           (preempted || state_when_out == 0 || woken.time > switched_out.time);
+  }
 };
 
 struct PerfCpuActivity {
-  int cpu = -1;        // -1: the records do not say
+  int cpu = -1;  // -1: the records do not say
   uint64_t records = 0;
   uint64_t bytes = 0;  // of the records
   TimeNs first = -1;
   TimeNs last = -1;
   int last_tid = -1;
   struct Loss {
-    TimeSpan time;     // between the record before it and the one that tells it
+    TimeSpan time;  // between the record before it and the one that tells it
     uint64_t records = 0;
   };
   std::vector<Loss> losses;  // bounded; what is more is added to the last one
@@ -100,7 +106,8 @@ class PerfActivity {
   TimeNs first() const { return first_; }
   // It records every process, as its thread map says.
   bool whole_machine() const { return whole_machine_; }
-  // It entered one and did not return, for certain: returns are recorded, or it left the CPU after it had entered.
+  // It entered one and did not return, for certain: returns are recorded, or it left the CPU after
+  // it had entered.
   bool IsInSystemCall(const PerfThreadActivity& thread) const;
   // "comm=x pid=3" of a thread's newest sample; empty: no tracepoint.
   std::string Describe(const PerfThreadActivity& thread) const;

@@ -17,7 +17,9 @@ constexpr TimeNs kLongInKernel = 10 * kSecond;  // disks that are slow are no ha
 
 // The TASK_ bits of sched_switch, as their names in its format file.
 char LetterOf(int64_t state) {
-  constexpr std::pair<int64_t, char> kLetters[] = {{0x01, 'S'}, {0x02, 'D'}, {0x04, 'T'}, {0x08, 't'}, {0x10, 'X'}, {0x20, 'Z'}, {0x40, 'P'}, {0x80, 'I'}};
+  constexpr std::pair<int64_t, char> kLetters[] = {{0x01, 'S'}, {0x02, 'D'}, {0x04, 'T'},
+                                                   {0x08, 't'}, {0x10, 'X'}, {0x20, 'Z'},
+                                                   {0x40, 'P'}, {0x80, 'I'}};
   for (const auto& [bit, letter] : kLetters) {
     if (state >= 0 && (state & bit) != 0) return letter;
   }
@@ -27,11 +29,12 @@ char LetterOf(int64_t state) {
 // Somebody else was on its CPU since; that it left, no record told.
 bool MadeWay(const PerfThreadActivity& thread, const PerfActivity& activity) {
   const auto cpu = activity.cpus().find(thread.ran.cpu);
-  return cpu != activity.cpus().end() && cpu->second.last > thread.ran.time && cpu->second.last_tid >= 0 && cpu->second.last_tid != thread.tid;
+  return cpu != activity.cpus().end() && cpu->second.last > thread.ran.time &&
+         cpu->second.last_tid >= 0 && cpu->second.last_tid != thread.tid;
 }
 
-// Of a recording of some processes, others are known only by those who made way for them, or woke them: what they
-// did then is not known.
+// Of a recording of some processes, others are known only by those who made way for them, or woke
+// them: what they did then is not known.
 PerfThreadView ViewOf(const PerfThreadActivity& thread, const PerfActivity& activity) {
   PerfThreadView view{&thread};
   if (thread.records == 0 && !activity.whole_machine()) return view;
@@ -57,11 +60,12 @@ PerfThreadView ViewOf(const PerfThreadActivity& thread, const PerfActivity& acti
 }
 
 std::string NameOf(const PerfThreadActivity& thread) {
-  return thread.name.empty() ? fmt::format("thread {}", thread.tid) : fmt::format("{} {}", Printable(thread.name), thread.tid);
+  return thread.name.empty() ? fmt::format("thread {}", thread.tid)
+                             : fmt::format("{} {}", Printable(thread.name), thread.tid);
 }
 
-// Which processes of a whole machine are of the command: those of its name, and those that they made. perf itself
-// stands before it.
+// Which processes of a whole machine are of the command: those of its name, and those that they
+// made. perf itself stands before it.
 class Program {
  public:
   Program(const PerfActivity& activity, const std::string& command) : activity_(activity) {
@@ -93,20 +97,29 @@ class Program {
 class Analyst {
  public:
   Analyst(const PerfActivity& activity, const PerfQuestion& question)
-      : activity_(activity), stall_(question.stall), end_(std::max(question.end, activity.last())), program_(activity, question.command) {}
+      : activity_(activity),
+        stall_(question.stall),
+        end_(std::max(question.end, activity.last())),
+        program_(activity, question.command) {}
 
   PerfAnalysis Analyse() {
     for (const auto& [tid, thread] : activity_.threads()) {
       analysis_.threads.push_back(ViewOf(thread, activity_));
       analysis_.threads.back().is_other = activity_.whole_machine() && !program_.Has(thread);
     }
-    std::sort(analysis_.threads.begin(), analysis_.threads.end(), [](const PerfThreadView& a, const PerfThreadView& b) {
-      const auto rank = [](const PerfThreadView& v) { return v.state == PerfThreadState::kUnknown ? PerfThreadState::kBlocked : v.state; };
-      return std::tuple(a.is_other, rank(a), -a.since, a.thread->tid) < std::tuple(b.is_other, rank(b), -b.since, b.thread->tid);
-    });
+    std::sort(analysis_.threads.begin(), analysis_.threads.end(),
+              [](const PerfThreadView& a, const PerfThreadView& b) {
+                const auto rank = [](const PerfThreadView& v) {
+                  return v.state == PerfThreadState::kUnknown ? PerfThreadState::kBlocked : v.state;
+                };
+                return std::tuple(a.is_other, rank(a), -a.since, a.thread->tid) <
+                       std::tuple(b.is_other, rank(b), -b.since, b.thread->tid);
+              });
     for (const PerfThreadView& view : analysis_.threads) Judge(view);
     JudgeAll();
-    std::stable_sort(analysis_.findings.begin(), analysis_.findings.end(), [](const PerfFinding& a, const PerfFinding& b) { return a.confidence > b.confidence; });
+    std::stable_sort(
+        analysis_.findings.begin(), analysis_.findings.end(),
+        [](const PerfFinding& a, const PerfFinding& b) { return a.confidence > b.confidence; });
     if (analysis_.findings.size() > kMostFindings) analysis_.findings.resize(kMostFindings);
     return std::move(analysis_);
   }
@@ -117,11 +130,14 @@ class Analyst {
   void Judge(const PerfThreadView& view) {
     const std::string age = FormatElapsed(Age(view));
     if (view.state == PerfThreadState::kWaitsForCpu && Age(view) >= stall_) {
-      Find(view.thread->tid, fmt::format("{} wants a CPU for {} and gets none", NameOf(*view.thread), age));
+      Find(view.thread->tid,
+           fmt::format("{} wants a CPU for {} and gets none", NameOf(*view.thread), age));
     }
     // Threads of the kernel itself may sleep so for ever.
-    if (view.letter == 'D' && activity_.IsInSystemCall(*view.thread) && Age(view) >= std::max(stall_, kLongInKernel)) {
-      Find(view.thread->tid, fmt::format("{} sleeps in the kernel for {}, where no signal wakes it", NameOf(*view.thread), age));
+    if (view.letter == 'D' && activity_.IsInSystemCall(*view.thread) &&
+        Age(view) >= std::max(stall_, kLongInKernel)) {
+      Find(view.thread->tid, fmt::format("{} sleeps in the kernel for {}, where no signal wakes it",
+                                         NameOf(*view.thread), age));
     }
   }
 
@@ -129,7 +145,8 @@ class Analyst {
     PerfFinding finding{Confidence::kLikely, tid, std::move(summary), {}};
     if (activity_.lost_records() > 0) {
       finding.confidence = Confidence::kPossible;
-      finding.doubts.push_back(fmt::format("{} records were lost: it may have run since", FormatCount(activity_.lost_records())));
+      finding.doubts.push_back(fmt::format("{} records were lost: it may have run since",
+                                           FormatCount(activity_.lost_records())));
     }
     analysis_.findings.push_back(std::move(finding));
   }
@@ -145,7 +162,10 @@ class Analyst {
       newest = std::max(newest, view.since);
     }
     if (blocked == 0 || end_ - newest < stall_) return;
-    analysis_.findings.push_back({Confidence::kPossible, -1, fmt::format("all {} threads are blocked, the last since {}", blocked, FormatElapsed(end_ - newest)),
+    analysis_.findings.push_back({Confidence::kPossible,
+                                  -1,
+                                  fmt::format("all {} threads are blocked, the last since {}",
+                                              blocked, FormatElapsed(end_ - newest)),
                                   {"whether somebody would have woken them, records do not tell"}});
   }
 
@@ -158,6 +178,8 @@ class Analyst {
 
 }  // namespace
 
-PerfAnalysis AnalysePerf(const PerfActivity& activity, const PerfQuestion& question) { return Analyst(activity, question).Analyse(); }
+PerfAnalysis AnalysePerf(const PerfActivity& activity, const PerfQuestion& question) {
+  return Analyst(activity, question).Analyse();
+}
 
 }  // namespace hangscope

@@ -1,5 +1,6 @@
-// What a perf.data says about a hang: who stands still, and how. Without memory and stacks little is certain: what
-// sleeps may sleep for a reason, so only those who want to run and do not, and those whom no signal would wake, count.
+// What a perf.data says about a hang: who stands still, and how. Without memory and stacks little
+// is certain: what sleeps may sleep for a reason, so only those who want to run and do not, and
+// those whom no signal would wake, count.
 #ifndef HANGSCOPE_PERF_PERF_ANALYSIS_H
 #define HANGSCOPE_PERF_PERF_ANALYSIS_H
 
@@ -7,8 +8,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "perf/perf_activity.h"
 #include "model/confidence.h"
+#include "perf/perf_activity.h"
 
 namespace hangscope {
 
@@ -20,22 +21,24 @@ struct PerfThreadView {
   PerfThreadState state = PerfThreadState::kUnknown;
   TimeNs since = -1;  // -1: not known
   char letter = ' ';  // of kBlocked: as ps has it; '?': not known
-  bool is_other = false;  // of a whole machine: not of the program that was started with the recording
+  // of a whole machine: not of the program that was started with the recording
+  bool is_other = false;
 };
 
 struct PerfFinding {
   Confidence confidence = Confidence::kPossible;
-  int tid = -1;        // -1: of all
-  std::string summary; // one sentence without an end
+  int tid = -1;         // -1: of all
+  std::string summary;  // one sentence without an end
   std::vector<std::string> doubts;
 
   bool IsBad() const { return confidence > Confidence::kPossible; }
 };
 
 struct PerfAnalysis {
-  // Of the program first; there, running, waiting for a CPU, blocked, others; in each, the newest first.
+  // Of the program first; there, running, waiting for a CPU, blocked, others; in each, the newest
+  // first.
   std::vector<PerfThreadView> threads;
-  std::vector<PerfFinding> findings;    // the worst first; bounded
+  std::vector<PerfFinding> findings;  // the worst first; bounded
 };
 
 struct PerfQuestion {

@@ -16,12 +16,13 @@
 namespace hangscope {
 namespace {
 
-constexpr size_t kWindowBytes = 256 << 10;  // stays in the nearer caches
+constexpr size_t kWindowBytes = 256 << 10;          // stays in the nearer caches
 constexpr uint64_t kMostSectionBytes = 256u << 20;  // of one feature, of the ids of all events
 constexpr uint64_t kMostAttributeBytes = 4096;
 constexpr size_t kRecordHeaderBytes = sizeof(perf_event_header);
 constexpr size_t kMostRecordBytes = 65535;  // its size has 16 bits
-constexpr uint32_t kKernelRecordsEnd = 22;  // PERF_RECORD_MAX of Linux 6.12; newer ones are counted, not read
+// PERF_RECORD_MAX of Linux 6.12; newer ones are counted, not read
+constexpr uint32_t kKernelRecordsEnd = 22;
 constexpr uint32_t kFirstToolRecord = 64;
 constexpr size_t kMostBuildIds = 100'000;
 constexpr size_t kMostTroubles = 50;
@@ -30,12 +31,14 @@ constexpr uint64_t kMostFormatBytes = 64u << 20;
 template <typename Number>
 Number At(std::string_view bytes, size_t offset) {
   Number number{};
-  if (offset + sizeof number <= bytes.size()) std::memcpy(&number, bytes.data() + offset, sizeof number);
+  if (offset + sizeof number <= bytes.size())
+    std::memcpy(&number, bytes.data() + offset, sizeof number);
   return number;
 }
 
 bool IsKnownType(uint32_t type) {
-  return (type > 0 && type < kKernelRecordsEnd) || (type >= kFirstToolRecord && type < kPerfToolRecordsEnd);
+  return (type > 0 && type < kKernelRecordsEnd) ||
+         (type >= kFirstToolRecord && type < kPerfToolRecordsEnd);
 }
 
 // Of a record that is there as a whole: its body is not looked into.
@@ -85,7 +88,8 @@ bool IsPerfData(FileSystem& files, const std::string& path) {
 }
 
 struct PerfFile::Impl {
-  Impl(std::unique_ptr<File> opened, std::string name, uint64_t bytes) : file(std::move(opened)), path(std::move(name)), size(bytes), window(*file, kWindowBytes) {}
+  Impl(std::unique_ptr<File> opened, std::string name, uint64_t bytes)
+      : file(std::move(opened)), path(std::move(name)), size(bytes), window(*file, kWindowBytes) {}
 
   Status Open();
   Status ReadFileForm(const PerfHeader& header);
@@ -125,21 +129,27 @@ struct PerfFile::Impl {
   std::vector<AuxTrace> aux;
 };
 
-// The record at `at` with its header; empty: there is none, or not all of it, and nothing of what is behind it can be read.
+// The record at `at` with its header; empty: there is none, or not all of it, and nothing of what
+// is behind it can be read.
 Result<std::string_view> PerfFile::Impl::RecordAt(uint64_t at, bool first_time) {
   const std::string_view held = window.Held(at).substr(0, end - at);
-  if (const size_t bytes = PerfRecordBytes(held); bytes != 0 && bytes <= held.size()) return held.substr(0, bytes);
+  if (const size_t bytes = PerfRecordBytes(held); bytes != 0 && bytes <= held.size())
+    return held.substr(0, bytes);
   auto most = window.At(at, std::min<uint64_t>(kMostRecordBytes, end - at));
   if (!most.ok()) return most.status();
   const size_t bytes = PerfRecordBytes(*most);
   if (bytes != 0 && bytes <= most->size()) return most->substr(0, bytes);
-  if (first_time && bytes == 0 && most->size() >= kRecordHeaderBytes) Trouble(fmt::format("at offset {} is no record: the {} bytes from there on are not read", at, end - at));
-  else if (first_time) Trouble(fmt::format("the record at offset {} is not whole: the file or its records end there", at));
+  if (first_time && bytes == 0 && most->size() >= kRecordHeaderBytes)
+    Trouble(fmt::format("at offset {} is no record: the {} bytes from there on are not read", at,
+                        end - at));
+  else if (first_time)
+    Trouble(
+        fmt::format("the record at offset {} is not whole: the file or its records end there", at));
   return std::string_view();
 }
 
-// Structure only: `take` gets the record's header and body, not its fields; false: it wants no more. What is damaged is
-// told the first time.
+// Structure only: `take` gets the record's header and body, not its fields; false: it wants no
+// more. What is damaged is told the first time.
 template <typename Take>
 Status PerfFile::Impl::Walk(bool first_time, const Take& take) {
   for (uint64_t at = begin; at < end;) {
@@ -151,7 +161,11 @@ Status PerfFile::Impl::Walk(bool first_time, const Take& take) {
     const uint64_t following = FollowingBytes(type, bytes.substr(kRecordHeaderBytes));
     if (!take(at, type, bytes)) return {};
     if (following > end - at - bytes.size()) {
-      if (first_time) Trouble(fmt::format("of the {} bytes that belong to the record at offset {}, only {} are there: the file ends before", following, at, end - at - bytes.size()));
+      if (first_time)
+        Trouble(
+            fmt::format("of the {} bytes that belong to the record at offset {}, only {} are "
+                        "there: the file ends before",
+                        following, at, end - at - bytes.size()));
       return {};
     }
     at += bytes.size() + following;
@@ -164,13 +178,25 @@ Status PerfFile::Impl::Open() {
   if (!bytes.ok()) return bytes.status();
   const std::string shown = Printable(path);
   switch (FindPerfMagic(*bytes)) {
-    case PerfMagic::kThis: break;
-    case PerfMagic::kNone: return Status::Corrupt(fmt::format("'{}' is no perf.data: it does not begin with PERFILE2", shown));
-    case PerfMagic::kOtherByteOrder: return Status::Corrupt(fmt::format("'{}' was recorded on a machine of the other byte order, which is not read; look at it there", shown));
-    case PerfMagic::kOld: return Status::Corrupt(fmt::format("'{}' is a perf.data of perf before Linux 2.6.37, which is not read", shown));
+    case PerfMagic::kThis:
+      break;
+    case PerfMagic::kNone:
+      return Status::Corrupt(
+          fmt::format("'{}' is no perf.data: it does not begin with PERFILE2", shown));
+    case PerfMagic::kOtherByteOrder:
+      return Status::Corrupt(
+          fmt::format("'{}' was recorded on a machine of the other byte order, which is not read; "
+                      "look at it there",
+                      shown));
+    case PerfMagic::kOld:
+      return Status::Corrupt(
+          fmt::format("'{}' is a perf.data of perf before Linux 2.6.37, which is not read", shown));
   }
   const auto header = ParsePerfHeader(*bytes);
-  if (!header) return Status::Corrupt(fmt::format("'{}' has {} bytes and no whole header in them: it was cut, and nothing of it can be read", shown, size));
+  if (!header)
+    return Status::Corrupt(fmt::format(
+        "'{}' has {} bytes and no whole header in them: it was cut, and nothing of it can be read",
+        shown, size));
   facts.pipe = header->pipe;
   begin = kPerfPipeHeaderBytes;
   end = size;
@@ -183,7 +209,11 @@ Status PerfFile::Impl::Open() {
   };
   if (Status status = Walk(true, tool_records); !status.ok()) return status;
   if (!taken.ok()) return taken;
-  if (events.empty()) return Status::Corrupt(fmt::format("'{}' tells no events, so nothing in it can be understood: it ends too early, or is damaged", shown));
+  if (events.empty())
+    return Status::Corrupt(
+        fmt::format("'{}' tells no events, so nothing in it can be understood: it ends too early, "
+                    "or is damaged",
+                    shown));
   TakeTracepoints();
   tracepoints.clear();
   NameTracers();
@@ -193,12 +223,18 @@ Status PerfFile::Impl::Open() {
 Status PerfFile::Impl::ReadFileForm(const PerfHeader& header) {
   begin = header.records.offset;
   if (begin > size) {
-    Trouble(fmt::format("the records should begin at offset {}, but the file has {} bytes: it was cut", begin, size));
+    Trouble(
+        fmt::format("the records should begin at offset {}, but the file has {} bytes: it was cut",
+                    begin, size));
     begin = size;
   } else if (header.records.bytes == 0) {
-    Trouble("the header tells no records, as when perf was killed: all up to the file's end is read as records");
+    Trouble(
+        "the header tells no records, as when perf was killed: all up to the file's end is read as "
+        "records");
   } else if (header.records.bytes > size - begin) {
-    Trouble(fmt::format("the file ends at offset {}, {} bytes before the end of its records: it was cut", size, header.records.bytes - (size - begin)));
+    Trouble(fmt::format(
+        "the file ends at offset {}, {} bytes before the end of its records: it was cut", size,
+        header.records.bytes - (size - begin)));
   } else {
     end = begin + header.records.bytes;
   }
@@ -218,8 +254,12 @@ Result<std::string> PerfFile::Impl::ReadSection(const PerfSection& section) {
 // The size of the ids of all together is bounded by the file's: sections may lie over one another.
 Status PerfFile::Impl::ReadIds(const PerfSection& section, std::vector<uint64_t>* ids) {
   id_bytes += std::min(section.bytes, size);
-  if (section.offset > size || section.bytes > size - section.offset || section.bytes % sizeof(uint64_t) != 0 || id_bytes > std::min(size, kMostSectionBytes)) {
-    Trouble(fmt::format("the ids of an event should be at offset {}, {} bytes, which cannot be: records of it may be taken for another's", section.offset, section.bytes));
+  if (section.offset > size || section.bytes > size - section.offset ||
+      section.bytes % sizeof(uint64_t) != 0 || id_bytes > std::min(size, kMostSectionBytes)) {
+    Trouble(
+        fmt::format("the ids of an event should be at offset {}, {} bytes, which cannot be: "
+                    "records of it may be taken for another's",
+                    section.offset, section.bytes));
     return {};
   }
   auto bytes = ReadSection(section);
@@ -232,17 +272,24 @@ Status PerfFile::Impl::ReadIds(const PerfSection& section, std::vector<uint64_t>
 Status PerfFile::Impl::ReadAttributes(const PerfHeader& header) {
   const uint64_t each = header.attribute_bytes;
   if (each < PERF_ATTR_SIZE_VER0 + kPerfSectionBytes || each > kMostAttributeBytes) {
-    return Status::Corrupt(fmt::format("'{}' says that an event's attributes take {} bytes, which cannot be: its header is damaged", Printable(path), each));
+    return Status::Corrupt(
+        fmt::format("'{}' says that an event's attributes take {} bytes, which cannot be: its "
+                    "header is damaged",
+                    Printable(path), each));
   }
   auto section = ReadSection(header.attributes);
   if (!section.ok()) return section.status();
-  if (section->size() != header.attributes.bytes || section->size() % each != 0) Trouble(fmt::format("of the {} bytes of events' attributes at offset {}, only {} can be read", header.attributes.bytes, header.attributes.offset, section->size() / each * each));
+  if (section->size() != header.attributes.bytes || section->size() % each != 0)
+    Trouble(fmt::format("of the {} bytes of events' attributes at offset {}, only {} can be read",
+                        header.attributes.bytes, header.attributes.offset,
+                        section->size() / each * each));
   for (uint64_t at = 0; at + each <= section->size(); at += each) {
     const std::string_view bytes = std::string_view(*section).substr(at, each);
     const auto attr = ParsePerfAttribute(bytes.substr(0, each - kPerfSectionBytes));
     const auto ids = ParsePerfSection(bytes.substr(each - kPerfSectionBytes));
     if (!attr) {
-      Trouble(fmt::format("the event's attributes at offset {} cannot be: the event is left out", header.attributes.offset + at));
+      Trouble(fmt::format("the event's attributes at offset {} cannot be: the event is left out",
+                          header.attributes.offset + at));
       continue;
     }
     std::vector<uint64_t> numbers;
@@ -263,7 +310,8 @@ Status PerfFile::Impl::ReadFeatures(const PerfHeader& header) {
     if (!place.ok()) return place.status();
     at += kPerfSectionBytes;
     const auto section = ParsePerfSection(*place);
-    const bool there = section && section->offset <= size && section->bytes <= size - section->offset;
+    const bool there =
+        section && section->offset <= size && section->bytes <= size - section->offset;
     if (!there) {
       ++missing;
       continue;
@@ -272,7 +320,10 @@ Status PerfFile::Impl::ReadFeatures(const PerfHeader& header) {
     if (!bytes.ok()) return bytes.status();
     TakeFeature(feature, *bytes);
   }
-  if (missing > 0) Trouble(fmt::format("{} parts that describe the recording (its machine, the events' names) are not in the file", missing));
+  if (missing > 0)
+    Trouble(fmt::format(
+        "{} parts that describe the recording (its machine, the events' names) are not in the file",
+        missing));
   return {};
 }
 
@@ -284,22 +335,42 @@ void PerfFile::Impl::TakeFeature(uint32_t feature, std::string_view bytes) {
   bool whole = true;
   std::vector<PerfEventName> names;
   switch (feature) {
-    case kPerfFeatureHost: whole = take(ParsePerfText(bytes), &facts.host); break;
-    case kPerfFeatureRelease: whole = take(ParsePerfText(bytes), &facts.release); break;
-    case kPerfFeatureVersion: whole = take(ParsePerfText(bytes), &facts.version); break;
-    case kPerfFeatureArchitecture: whole = take(ParsePerfText(bytes), &facts.architecture); break;
-    case kPerfFeatureCommand: whole = take(ParsePerfTexts(bytes), &facts.command); break;
-    case kPerfFeatureBuildId: whole = ParsePerfBuildIds(bytes, &facts.build_ids); break;
-    case kPerfFeatureTracers: whole = ParsePerfTracers(bytes, &tracers); break;
-    case kPerfFeatureTracingData: whole = ParsePerfTracingData(bytes, &tracepoints); break;
-    case kPerfFeatureCompressed: facts.compressed = true; break;
+    case kPerfFeatureHost:
+      whole = take(ParsePerfText(bytes), &facts.host);
+      break;
+    case kPerfFeatureRelease:
+      whole = take(ParsePerfText(bytes), &facts.release);
+      break;
+    case kPerfFeatureVersion:
+      whole = take(ParsePerfText(bytes), &facts.version);
+      break;
+    case kPerfFeatureArchitecture:
+      whole = take(ParsePerfText(bytes), &facts.architecture);
+      break;
+    case kPerfFeatureCommand:
+      whole = take(ParsePerfTexts(bytes), &facts.command);
+      break;
+    case kPerfFeatureBuildId:
+      whole = ParsePerfBuildIds(bytes, &facts.build_ids);
+      break;
+    case kPerfFeatureTracers:
+      whole = ParsePerfTracers(bytes, &tracers);
+      break;
+    case kPerfFeatureTracingData:
+      whole = ParsePerfTracingData(bytes, &tracepoints);
+      break;
+    case kPerfFeatureCompressed:
+      facts.compressed = true;
+      break;
     case kPerfFeatureEventDescription:
       whole = ParsePerfEventNames(bytes, &names);
       NameEvents(names);
       break;
-    default: break;
+    default:
+      break;
   }
-  if (!whole) Trouble(fmt::format("the description of the recording, part {}, is damaged", feature));
+  if (!whole)
+    Trouble(fmt::format("the description of the recording, part {}, is damaged", feature));
 }
 
 // By their ids; where an event has none, by their order.
@@ -308,8 +379,10 @@ void PerfFile::Impl::NameEvents(const std::vector<PerfEventName>& names) {
     const auto& ids = names[i].ids;
     if (names[i].name.empty()) continue;
     const auto known = ids.empty() ? event_of_id.end() : event_of_id.find(ids.front());
-    if (known != event_of_id.end()) events[known->second].name = names[i].name;
-    else if (ids.empty() && i < events.size()) events[i].name = names[i].name;
+    if (known != event_of_id.end())
+      events[known->second].name = names[i].name;
+    else if (ids.empty() && i < events.size())
+      events[i].name = names[i].name;
   }
 }
 
@@ -318,7 +391,8 @@ void PerfFile::Impl::NameTracers() {
   const std::map<uint32_t, std::string> names(tracers.begin(), tracers.end());
   for (PerfEvent& event : events) {
     const auto known = names.find(event.attr.type);
-    if (known != names.end() && event.name == PlainName(event.attr)) event.name = known->second + "//";
+    if (known != names.end() && event.name == PlainName(event.attr))
+      event.name = known->second + "//";
   }
 }
 
@@ -329,59 +403,82 @@ void PerfFile::Impl::AddEvent(const perf_event_attr& attr, std::vector<uint64_t>
 
 void PerfFile::Impl::Trouble(std::string sentence) {
   if (facts.troubles.size() > kMostTroubles) return;
-  facts.troubles.push_back(facts.troubles.size() == kMostTroubles ? "there is more damage than is told here" : std::move(sentence));
+  facts.troubles.push_back(facts.troubles.size() == kMostTroubles
+                               ? "there is more damage than is told here"
+                               : std::move(sentence));
 }
 
 // Several events may have one tracepoint, with one copy of its format each: bounded.
 void PerfFile::Impl::TakeTracepoints() {
   std::unordered_map<uint64_t, const PerfTracepoint*> of_id;
   for (const PerfTracepoint& tracepoint : tracepoints) {
-    if (const auto format = TracepointFormat::Parse(tracepoint.format)) of_id.emplace(format->id(), &tracepoint);
+    if (const auto format = TracepointFormat::Parse(tracepoint.format))
+      of_id.emplace(format->id(), &tracepoint);
   }
   uint64_t room = kMostFormatBytes;
   for (PerfEvent& event : events) {
     const auto known = of_id.find(event.attr.config);
     if (event.attr.type != PERF_TYPE_TRACEPOINT || known == of_id.end()) continue;
     const PerfTracepoint& tracepoint = *known->second;
-    if (tracepoint.format.size() > room) return Trouble("the tracepoints' formats are too long: some events have none");
+    if (tracepoint.format.size() > room)
+      return Trouble("the tracepoints' formats are too long: some events have none");
     room -= tracepoint.format.size();
     event.format = tracepoint.format;
     event.system = tracepoint.system;
-    if (event.name == PlainName(event.attr)) event.name = fmt::format("{}:{}", tracepoint.system, TracepointFormat::Parse(tracepoint.format)->name());
+    if (event.name == PlainName(event.attr))
+      event.name = fmt::format("{}:{}", tracepoint.system,
+                               TracepointFormat::Parse(tracepoint.format)->name());
   }
 }
 
 Status PerfFile::Impl::TakeToolRecord(uint64_t at, const PerfRecord& record) {
   switch (record.type) {
-    case kPerfHeaderAttr: TakeAttributeRecord(at, record.body); break;
-    case kPerfEventUpdate: TakeUpdate(record.body); break;
+    case kPerfHeaderAttr:
+      TakeAttributeRecord(at, record.body);
+      break;
+    case kPerfEventUpdate:
+      TakeUpdate(record.body);
+      break;
     case kPerfAuxtraceInfo:
       if (facts.auxtrace_info.empty()) facts.auxtrace_info = record.body;
       break;
-    case kPerfAuxtrace: TakeAuxtrace(at, record); break;
+    case kPerfAuxtrace:
+      TakeAuxtrace(at, record);
+      break;
     case kPerfCompressed:
-    case kPerfCompressed2: facts.compressed = true; break;
+    case kPerfCompressed2:
+      facts.compressed = true;
+      break;
     case kPerfHeaderFeature:
       if (record.body.size() < sizeof(uint64_t)) break;
-      TakeFeature(static_cast<uint32_t>(std::min<uint64_t>(At<uint64_t>(record.body, 0), kPerfFeatures)), record.body.substr(sizeof(uint64_t)));
+      TakeFeature(
+          static_cast<uint32_t>(std::min<uint64_t>(At<uint64_t>(record.body, 0), kPerfFeatures)),
+          record.body.substr(sizeof(uint64_t)));
       break;
     case kPerfHeaderBuildId:
-      if (auto id = ParsePerfBuildId(record.body, record.misc); id && facts.build_ids.size() < kMostBuildIds) facts.build_ids.push_back(std::move(*id));
+      if (auto id = ParsePerfBuildId(record.body, record.misc);
+          id && facts.build_ids.size() < kMostBuildIds)
+        facts.build_ids.push_back(std::move(*id));
       break;
     case kPerfHeaderTracingData: {
-      auto section = ReadSection({at + kRecordHeaderBytes + record.body.size(), At<uint32_t>(record.body, 0)});
+      auto section =
+          ReadSection({at + kRecordHeaderBytes + record.body.size(), At<uint32_t>(record.body, 0)});
       if (!section.ok()) return section.status();
-      if (!ParsePerfTracingData(*section, &tracepoints)) Trouble(fmt::format("the tracepoints' formats at offset {} are damaged", at));
+      if (!ParsePerfTracingData(*section, &tracepoints))
+        Trouble(fmt::format("the tracepoints' formats at offset {} are damaged", at));
       break;
     }
-    default: break;
+    default:
+      break;
   }
   return {};
 }
 
 void PerfFile::Impl::TakeAttributeRecord(uint64_t at, std::string_view body) {
   const auto attr = ParsePerfAttribute(body);
-  if (!attr) return Trouble(fmt::format("the event's attributes at offset {} cannot be: the event is left out", at));
+  if (!attr)
+    return Trouble(
+        fmt::format("the event's attributes at offset {} cannot be: the event is left out", at));
   const std::string_view bytes = body.substr(std::max<uint32_t>(attr->size, PERF_ATTR_SIZE_VER0));
   std::vector<uint64_t> ids(bytes.size() / sizeof(uint64_t));
   if (!ids.empty()) std::memcpy(ids.data(), bytes.data(), ids.size() * sizeof(uint64_t));
@@ -398,7 +495,8 @@ void PerfFile::Impl::TakeUpdate(std::string_view body) {
 
 void PerfFile::Impl::TakeAuxtrace(uint64_t at, const PerfRecord& record) {
   constexpr size_t kBodyBytes = 40;
-  if (record.body.size() < kBodyBytes) return Trouble(fmt::format("the AUXTRACE record at offset {} is too short", at));
+  if (record.body.size() < kBodyBytes)
+    return Trouble(fmt::format("the AUXTRACE record at offset {} is too short", at));
   AuxTrace trace;
   trace.bytes = At<uint64_t>(record.body, 0);
   trace.offset = At<uint64_t>(record.body, 8);
@@ -429,31 +527,53 @@ Status PerfFile::Impl::ForEach(const TakePlaced& take) {
     return !stopped;
   };
   const auto inflate = [&](uint64_t at, std::string_view compressed) {
-    const auto outcome = inflater.Feed(compressed, [&](std::string_view bytes) { return hand_out(at, bytes, true); });
+    const auto outcome = inflater.Feed(
+        compressed, [&](std::string_view bytes) { return hand_out(at, bytes, true); });
     if (outcome == PerfInflater::Outcome::kDamaged) damaged.Add(at, kPerfCompressed);
     return !stopped;
   };
   const Status status = Walk(false, [&](uint64_t at, uint32_t type, std::string_view bytes) {
     const std::string_view body = bytes.substr(kRecordHeaderBytes);
     if (type == kPerfCompressed) return inflate(at, body);
-    if (type == kPerfCompressed2) return inflate(at, body.substr(std::min<size_t>(8, body.size())).substr(0, At<uint64_t>(body, 0)));
+    if (type == kPerfCompressed2)
+      return inflate(
+          at, body.substr(std::min<size_t>(8, body.size())).substr(0, At<uint64_t>(body, 0)));
     return hand_out(at, bytes, false);
   });
   if (stopped || told_counts) return status;
   told_counts = true;
   TellCounts(unknown, contradicting);
-  if (damaged.count > 0) Trouble(fmt::format("the compressed record at offset {} is damaged: what was compressed from there on, {} records, is not read", damaged.first_at, damaged.count));
-  else if (inflater.left_over_bytes() > 0) Trouble(fmt::format("the compressed records end in the middle of a record: {} bytes are left over", inflater.left_over_bytes()));
+  if (damaged.count > 0)
+    Trouble(
+        fmt::format("the compressed record at offset {} is damaged: what was compressed from there "
+                    "on, {} records, is not read",
+                    damaged.first_at, damaged.count));
+  else if (inflater.left_over_bytes() > 0)
+    Trouble(
+        fmt::format("the compressed records end in the middle of a record: {} bytes are left over",
+                    inflater.left_over_bytes()));
   return status;
 }
 
 void PerfFile::Impl::TellCounts(const Count& unknown, const Count& contradicting) {
-  if (unknown.count > 0) Trouble(fmt::format("{} records are of types that are not known, the first, of type {}, at offset {}: a newer perf wrote them, or the file is damaged", unknown.count, unknown.first_type, unknown.first_at));
-  if (contradicting.count > 0) Trouble(fmt::format("{} records contradict their own sizes, the first, of type {}, at offset {}: they are left out", contradicting.count, contradicting.first_type, contradicting.first_at));
+  if (unknown.count > 0)
+    Trouble(
+        fmt::format("{} records are of types that are not known, the first, of type {}, at offset "
+                    "{}: a newer perf wrote them, or the file is damaged",
+                    unknown.count, unknown.first_type, unknown.first_at));
+  if (contradicting.count > 0)
+    Trouble(
+        fmt::format("{} records contradict their own sizes, the first, of type {}, at offset {}: "
+                    "they are left out",
+                    contradicting.count, contradicting.first_type, contradicting.first_at));
 }
 
 Result<std::unique_ptr<PerfFile>> PerfFile::Open(FileSystem& files, const std::string& path) {
-  if (files.IsFolder(path)) return Status::Usage(fmt::format("'{}' is a folder, as perf record --threads makes it; name one of the files in it that begin with 'data'", Printable(path)));
+  if (files.IsFolder(path))
+    return Status::Usage(
+        fmt::format("'{}' is a folder, as perf record --threads makes it; name one of the files in "
+                    "it that begin with 'data'",
+                    Printable(path)));
   auto file = files.Open(path, FileSystem::Mode::kRead);
   if (!file.ok()) return file.status();
   auto size = (*file)->Size();
@@ -470,10 +590,13 @@ const std::vector<PerfEvent>& PerfFile::events() const { return impl_->events; }
 const PerfFileFacts& PerfFile::facts() const { return impl_->facts; }
 const std::vector<AuxTrace>& PerfFile::aux() const { return impl_->aux; }
 Status PerfFile::ForEach(const std::function<bool(const PerfRecord&)>& take) {
-  return impl_->ForEach([&take](const PerfRecord& record, const PerfRecordPlace&, std::string_view) { return take(record); });
+  return impl_->ForEach([&take](const PerfRecord& record, const PerfRecordPlace&,
+                                std::string_view) { return take(record); });
 }
 Status PerfFile::ForEachPlaced(const TakePlaced& take) { return impl_->ForEach(take); }
-Result<std::string> PerfFile::ReadAt(uint64_t offset, uint64_t bytes) { return impl_->ReadSection({offset, bytes}); }
+Result<std::string> PerfFile::ReadAt(uint64_t offset, uint64_t bytes) {
+  return impl_->ReadSection({offset, bytes});
+}
 
 Result<std::string> PerfFile::ReadAux(const AuxTrace& trace, uint64_t begin, uint64_t most) {
   if (begin >= trace.bytes) return std::string();

@@ -1,5 +1,6 @@
-// perf.data, as perf writes it into a file or a pipe, compressed or not: nothing in it is trusted, what can be
-// read is read, and the rest is said. Format: tools/perf/Documentation/perf.data-file-format.txt of Linux.
+// perf.data, as perf writes it into a file or a pipe, compressed or not: nothing in it is trusted,
+// what can be read is read, and the rest is said. Format:
+// tools/perf/Documentation/perf.data-file-format.txt of Linux.
 #ifndef HANGSCOPE_PERF_PERF_FILE_H
 #define HANGSCOPE_PERF_PERF_FILE_H
 
@@ -9,8 +10,8 @@
 #include <vector>
 
 #include "base/file_system.h"
-#include "perf/perf_record.h"
 #include "model/perf_event.h"
+#include "perf/perf_record.h"
 
 namespace hangscope {
 
@@ -19,10 +20,10 @@ bool IsPerfData(FileSystem& files, const std::string& path);
 
 // Trace bytes in the file: a PERF_RECORD_AUXTRACE with what follows it.
 struct AuxTrace {
-  uint64_t file_offset = 0;  // of the bytes
-  uint64_t bytes = 0;        // that are there
+  uint64_t file_offset = 0;    // of the bytes
+  uint64_t bytes = 0;          // that are there
   uint64_t missing_bytes = 0;  // the file ends before
-  uint64_t offset = 0;       // of the ring's history
+  uint64_t offset = 0;         // of the ring's history
   uint64_t reference = 0;
   uint32_t index = 0;
   int tid = -1;
@@ -52,9 +53,10 @@ struct PerfFileFacts {
   bool pipe = false;
   bool compressed = false;
   std::string host, release, version, architecture, command;  // may be empty
-  std::vector<std::string> troubles;  // a sentence each: truncated, corrupted, not understood; those in records
-                                      // are known when ForEach has read them
-  std::string auxtrace_info;          // the record's body; empty: none
+  // a sentence each: truncated, corrupted, not understood; those in records are known when ForEach
+  // has read them
+  std::vector<std::string> troubles;
+  std::string auxtrace_info;                                   // the record's body; empty: none
   std::vector<std::pair<std::string, std::string>> build_ids;  // path, bytes
 };
 
@@ -68,11 +70,13 @@ class PerfFile {
   const std::vector<PerfEvent>& events() const;
   const PerfFileFacts& facts() const;
   const std::vector<AuxTrace>& aux() const;
-  // All records in the order of the file, those in compressed ones, too (COMPRESSED itself is not handed out);
-  // stops where `take` says false. Views in a record are valid during the call. Fails where the file cannot be read.
+  // All records in the order of the file, those in compressed ones, too (COMPRESSED itself is not
+  // handed out); stops where `take` says false. Views in a record are valid during the call. Fails
+  // where the file cannot be read.
   Status ForEach(const std::function<bool(const PerfRecord&)>& take);
   // The same, with where each is; `bytes` are the record's own, valid during the call.
-  using TakePlaced = std::function<bool(const PerfRecord& record, const PerfRecordPlace& place, std::string_view bytes)>;
+  using TakePlaced = std::function<bool(const PerfRecord& record, const PerfRecordPlace& place,
+                                        std::string_view bytes)>;
   Status ForEachPlaced(const TakePlaced& take);
   // What the file holds at `offset`: fewer bytes only at its end.
   Result<std::string> ReadAt(uint64_t offset, uint64_t bytes);

@@ -15,7 +15,8 @@
 namespace hangscope {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "written in this machine's order, which is said to be this");
+static_assert(std::endian::native == std::endian::little,
+              "written in this machine's order, which is said to be this");
 
 struct Section {
   uint64_t offset = 0;
@@ -34,7 +35,16 @@ struct FileHeader {
 static_assert(sizeof(FileHeader) == 104);
 
 // Bits of FileHeader::features, and the order of the table behind the data.
-enum Feature { kTracingData = 1, kHostName = 3, kRelease = 4, kVersion = 5, kArchitecture = 6, kCpus = 7, kCommandLine = 11, kEvents = 12 };
+enum Feature {
+  kTracingData = 1,
+  kHostName = 3,
+  kRelease = 4,
+  kVersion = 5,
+  kArchitecture = 6,
+  kCpus = 7,
+  kCommandLine = 11,
+  kEvents = 12
+};
 
 // Record types that perf adds to the kernel's.
 constexpr uint32_t kRecordAuxTrace = 71;
@@ -111,7 +121,8 @@ std::string_view SystemOf(const PerfEvent& event) {
   return name.substr(0, name.find(':'));
 }
 
-// perf rejects the whole file where one tracepoint's format is unknown: one without fields stands in for it.
+// perf rejects the whole file where one tracepoint's format is unknown: one without fields stands
+// in for it.
 std::string FormatOf(const PerfEvent& event) {
   if (!event.format.empty()) return event.format;
   const size_t colon = event.name.find(':');
@@ -124,7 +135,8 @@ std::string FormatOf(const PerfEvent& event) {
       colon == std::string::npos ? event.name : event.name.substr(colon + 1), event.attr.config);
 }
 
-// Describe a ring of ftrace's. None of its pages are in the file, but perf does not read on where these are empty.
+// Describe a ring of ftrace's. None of its pages are in the file, but perf does not read on where
+// these are empty.
 constexpr std::string_view kHeaderPage =
     "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
     "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
@@ -143,7 +155,8 @@ void AddTracingFile(std::string* bytes, std::string_view name, std::string_view 
 std::string TracingDataFeature(const std::vector<PerfEvent>& events) {
   std::map<std::string_view, std::vector<std::string>> systems;
   for (const PerfEvent& event : events) {
-    if (event.attr.type == PERF_TYPE_TRACEPOINT) systems[SystemOf(event)].push_back(FormatOf(event));
+    if (event.attr.type == PERF_TYPE_TRACEPOINT)
+      systems[SystemOf(event)].push_back(FormatOf(event));
   }
   std::string bytes;
   if (systems.empty()) return bytes;
@@ -178,7 +191,8 @@ std::string RecordTrailer(const perf_event_attr& attr, TimeNs time, int cpu, uin
   if (attr.sample_type & PERF_SAMPLE_TIME) Add(&bytes, static_cast<uint64_t>(time));
   if (attr.sample_type & PERF_SAMPLE_ID) Add(&bytes, id);
   if (attr.sample_type & PERF_SAMPLE_STREAM_ID) Add(&bytes, id);
-  if (attr.sample_type & PERF_SAMPLE_CPU) Add(&bytes, static_cast<uint64_t>(static_cast<uint32_t>(std::max(cpu, 0))));
+  if (attr.sample_type & PERF_SAMPLE_CPU)
+    Add(&bytes, static_cast<uint64_t>(static_cast<uint32_t>(std::max(cpu, 0))));
   if (attr.sample_type & PERF_SAMPLE_IDENTIFIER) Add(&bytes, id);
   return bytes;
 }
@@ -256,12 +270,14 @@ void WriteData(const CpuCapture& capture, FileHeader* header, Writer* out) {
     out->Append(ring.records);
     out->Append(LostRecord(capture.events, ring.lost_records, ring.taken, ring.cpu));
   }
-  for (size_t i = 0; i < capture.aux.size(); ++i) WriteAux(capture.aux[i], static_cast<uint32_t>(i), out);
+  for (size_t i = 0; i < capture.aux.size(); ++i)
+    WriteAux(capture.aux[i], static_cast<uint32_t>(i), out);
   header->data.size = out->at() - header->data.offset;
 }
 
 // The table comes first, in the order of the bits.
-void WriteFeatures(const std::map<Feature, std::string>& features, FileHeader* header, Writer* out) {
+void WriteFeatures(const std::map<Feature, std::string>& features, FileHeader* header,
+                   Writer* out) {
   std::string table;
   std::string bytes;
   uint64_t begin = out->at();
@@ -291,7 +307,8 @@ PerfFileOrigin ThisMachine() {
   return origin;
 }
 
-Result<uint64_t> WritePerfFile(FileSystem& files, const std::string& path, const CpuCapture& capture, const PerfFileOrigin& origin) {
+Result<uint64_t> WritePerfFile(FileSystem& files, const std::string& path,
+                               const CpuCapture& capture, const PerfFileOrigin& origin) {
   if (Status status = files.Remove(path); !status.ok()) return status;
   auto file = files.Open(path, FileSystem::Mode::kCreate);
   if (!file.ok()) return file.status();

@@ -6,7 +6,8 @@
 namespace hangscope {
 namespace {
 
-constexpr uint16_t kMiscBuildIdSize = 1 << 15;  // PERF_RECORD_MISC_BUILD_ID_SIZE: the byte behind it says how long it is
+// PERF_RECORD_MISC_BUILD_ID_SIZE: the byte behind it says how long it is
+constexpr uint16_t kMiscBuildIdSize = 1 << 15;
 constexpr size_t kBuildIdBytes = 20;
 
 // Takes one thing after the other; from the first that does not fit, there is nothing more.
@@ -131,7 +132,8 @@ bool ParsePerfEventNames(std::string_view section, std::vector<PerfEventName>* n
   return cursor.ok();
 }
 
-bool ParsePerfTracers(std::string_view section, std::vector<std::pair<uint32_t, std::string>>* tracers) {
+bool ParsePerfTracers(std::string_view section,
+                      std::vector<std::pair<uint32_t, std::string>>* tracers) {
   Cursor cursor(section);
   for (auto count = cursor.Take<uint32_t>(); count > 0 && cursor.ok(); --count) {
     const auto type = cursor.Take<uint32_t>();
@@ -141,18 +143,21 @@ bool ParsePerfTracers(std::string_view section, std::vector<std::pair<uint32_t, 
   return cursor.ok();
 }
 
-std::optional<std::pair<std::string, std::string>> ParsePerfBuildId(std::string_view body, uint16_t misc) {
+std::optional<std::pair<std::string, std::string>> ParsePerfBuildId(std::string_view body,
+                                                                    uint16_t misc) {
   Cursor cursor(body);
   (void)cursor.Take<uint32_t>();  // the machine: of guests
   const std::string_view bytes = cursor.Bytes(kBuildIdBytes);
   const std::string_view size = cursor.Bytes(4);
   if (!cursor.ok()) return std::nullopt;
-  const size_t length = (misc & kMiscBuildIdSize) != 0 ? static_cast<uint8_t>(size[0]) : kBuildIdBytes;
+  const size_t length =
+      (misc & kMiscBuildIdSize) != 0 ? static_cast<uint8_t>(size[0]) : kBuildIdBytes;
   const std::string_view path = cursor.rest().substr(0, cursor.rest().find('\0'));
   return std::pair(std::string(path), std::string(bytes.substr(0, length)));
 }
 
-bool ParsePerfBuildIds(std::string_view section, std::vector<std::pair<std::string, std::string>>* build_ids) {
+bool ParsePerfBuildIds(std::string_view section,
+                       std::vector<std::pair<std::string, std::string>>* build_ids) {
   Cursor cursor(section);
   while (!cursor.rest().empty()) {
     const auto header = cursor.Take<perf_event_header>();
@@ -164,8 +169,9 @@ bool ParsePerfBuildIds(std::string_view section, std::vector<std::pair<std::stri
   return true;
 }
 
-// Of trace-cmd's making: magic, version, byte order, word size, page size; "header_page" and "header_event" with
-// their texts; ftrace's own formats; then the systems with their tracepoints, and more that nobody needs here.
+// Of trace-cmd's making: magic, version, byte order, word size, page size; "header_page" and
+// "header_event" with their texts; ftrace's own formats; then the systems with their tracepoints,
+// and more that nobody needs here.
 bool ParsePerfTracingData(std::string_view section, std::vector<PerfTracepoint>* tracepoints) {
   Cursor cursor(section);
   if (cursor.Bytes(10) != "\x17\x08\x44tracing") return false;
@@ -175,7 +181,8 @@ bool ParsePerfTracingData(std::string_view section, std::vector<PerfTracepoint>*
     (void)cursor.Text();
     (void)cursor.Bytes(cursor.Take<uint64_t>());
   }
-  for (auto count = cursor.Take<uint32_t>(); count > 0 && cursor.ok(); --count) (void)cursor.Bytes(cursor.Take<uint64_t>());
+  for (auto count = cursor.Take<uint32_t>(); count > 0 && cursor.ok(); --count)
+    (void)cursor.Bytes(cursor.Take<uint64_t>());
   for (auto systems = cursor.Take<uint32_t>(); systems > 0 && cursor.ok(); --systems) {
     const std::string system(cursor.Text());
     for (auto count = cursor.Take<uint32_t>(); count > 0 && cursor.ok(); --count) {

@@ -1,6 +1,6 @@
-// The parts of a perf.data that are no records: its header, attributes and feature sections; and the same as
-// records, in the form that goes through a pipe. Nothing in them is trusted: what does not fit is left out, and
-// the function says so.
+// The parts of a perf.data that are no records: its header, attributes and feature sections; and
+// the same as records, in the form that goes through a pipe. Nothing in them is trusted: what does
+// not fit is left out, and the function says so.
 //
 //   offset  bytes   of the file's header
 //        0      8   "PERFILE2"
@@ -9,7 +9,8 @@
 //       24     16   attributes: offset, size
 //       40     16   records: offset, size
 //       56     16   unused
-//       72     32   which features there are: a bit each; the table of their places is behind the records
+//       72     32   which features there are: a bit each; the table of their places is behind the
+//                   records
 #ifndef HANGSCOPE_PERF_PERF_HEADER_H
 #define HANGSCOPE_PERF_PERF_HEADER_H
 
@@ -29,7 +30,8 @@ constexpr size_t kPerfPipeHeaderBytes = 16;
 constexpr size_t kPerfHeaderBytes = 104;
 constexpr size_t kPerfSectionBytes = 16;
 
-// perf's own records: PERF_RECORD_HEADER_ATTR and so on, of tools/lib/perf/include/perf/event.h of Linux.
+// perf's own records: PERF_RECORD_HEADER_ATTR and so on, of tools/lib/perf/include/perf/event.h of
+// Linux.
 enum PerfToolRecord : uint32_t {
   kPerfHeaderAttr = 64,
   kPerfHeaderTracingData = 66,
@@ -83,7 +85,8 @@ PerfMagic FindPerfMagic(std::string_view bytes);
 // Nothing where `bytes` are too few for what the header says it is.
 std::optional<PerfHeader> ParsePerfHeader(std::string_view bytes);
 std::optional<PerfSection> ParsePerfSection(std::string_view bytes);
-// As many bytes of an attribute as it says itself that it has; fewer than the first version had are none.
+// As many bytes of an attribute as it says itself that it has; fewer than the first version had are
+// none.
 std::optional<perf_event_attr> ParsePerfAttribute(std::string_view bytes);
 
 // A feature's text, list of texts (joined by blanks), or nothing.
@@ -97,10 +100,13 @@ struct PerfEventName {
 // False: the section ends before what it should hold.
 bool ParsePerfEventNames(std::string_view section, std::vector<PerfEventName>* names);
 // The names of the kinds of events that this machine has: number, "cs_etm".
-bool ParsePerfTracers(std::string_view section, std::vector<std::pair<uint32_t, std::string>>* tracers);
-bool ParsePerfBuildIds(std::string_view section, std::vector<std::pair<std::string, std::string>>* build_ids);
+bool ParsePerfTracers(std::string_view section,
+                      std::vector<std::pair<uint32_t, std::string>>* tracers);
+bool ParsePerfBuildIds(std::string_view section,
+                       std::vector<std::pair<std::string, std::string>>* build_ids);
 // The body of one record.
-std::optional<std::pair<std::string, std::string>> ParsePerfBuildId(std::string_view body, uint16_t misc);
+std::optional<std::pair<std::string, std::string>> ParsePerfBuildId(std::string_view body,
+                                                                    uint16_t misc);
 
 struct PerfTracepoint {
   std::string system;

@@ -19,12 +19,14 @@ struct PerfInflater::Context {
 };
 
 PerfInflater::PerfInflater() : context_(std::make_unique<Context>()) {
-  if (context_->stream != nullptr) ZSTD_DCtx_setParameter(context_->stream, ZSTD_d_windowLogMax, kMostWindowLog);
+  if (context_->stream != nullptr)
+    ZSTD_DCtx_setParameter(context_->stream, ZSTD_d_windowLogMax, kMostWindowLog);
 }
 
 PerfInflater::~PerfInflater() = default;
 
-PerfInflater::Outcome PerfInflater::HandOut(const std::function<bool(std::string_view record)>& take) {
+PerfInflater::Outcome PerfInflater::HandOut(
+    const std::function<bool(std::string_view record)>& take) {
   std::string_view rest = waiting_;
   Outcome outcome = Outcome::kGoOn;
   while (rest.size() >= sizeof(perf_event_header) && outcome == Outcome::kGoOn) {
@@ -38,7 +40,8 @@ PerfInflater::Outcome PerfInflater::HandOut(const std::function<bool(std::string
   return outcome;
 }
 
-PerfInflater::Outcome PerfInflater::Feed(std::string_view compressed, const std::function<bool(std::string_view record)>& take) {
+PerfInflater::Outcome PerfInflater::Feed(std::string_view compressed,
+                                         const std::function<bool(std::string_view record)>& take) {
   if (damaged_ || context_->stream == nullptr) return Outcome::kDamaged;
   if (compressed.empty()) return Outcome::kGoOn;
   ZSTD_inBuffer in{compressed.data(), compressed.size(), 0};

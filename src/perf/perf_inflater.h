@@ -16,9 +16,11 @@ class PerfInflater {
 
   PerfInflater();
   ~PerfInflater();
-  // The next compressed bytes; hands each whole record to `take`, which says whether to go on. A record that is
-  // not whole yet waits for the next bytes. Once damaged, it stays so: where the next record begins is lost.
-  Outcome Feed(std::string_view compressed, const std::function<bool(std::string_view record)>& take);
+  // The next compressed bytes; hands each whole record to `take`, which says whether to go on. A
+  // record that is not whole yet waits for the next bytes. Once damaged, it stays so: where the
+  // next record begins is lost.
+  Outcome Feed(std::string_view compressed,
+               const std::function<bool(std::string_view record)>& take);
   // Of a record whose rest never came.
   size_t left_over_bytes() const { return waiting_.size(); }
 

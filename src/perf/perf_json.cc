@@ -6,8 +6,8 @@
 
 #include "base/units.h"
 #include "hwtrace/trace_times.h"
-#include "verdict/json.h"
 #include "perf/perf_text.h"
+#include "verdict/json.h"
 #include "window/window_json.h"
 
 namespace hangscope {
@@ -16,11 +16,16 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json Typed(const char* type, const PerfScene& scene, TimeNs wall) {
-  return {{"type", type}, {"version", kJsonVersion}, {"time", FormatWallTime(wall)}, {"target", scene.path}};
+  return {{"type", type},
+          {"version", kJsonVersion},
+          {"time", FormatWallTime(wall)},
+          {"target", scene.path}};
 }
 
 // Names come from files: replace what is no UTF-8 instead of failing.
-std::string Line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string Line(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 // Of the recorded clock; null: not known.
 Json Instant(TimeNs time) { return time < 0 ? Json() : Json(time); }
@@ -41,7 +46,9 @@ std::string FileLine(const PerfScene& scene, TimeNs wall) {
   json["lost_records"] = scene.activity->lost_records();
   json["left_out_records"] = scene.activity->left_out();
   json["events"] = Json::array();
-  for (size_t i = 0; i < scene.file->events().size(); ++i) json["events"].push_back({{"name", scene.file->events()[i].name}, {"samples", scene.activity->samples_of()[i]}});
+  for (size_t i = 0; i < scene.file->events().size(); ++i)
+    json["events"].push_back(
+        {{"name", scene.file->events()[i].name}, {"samples", scene.activity->samples_of()[i]}});
   json["troubles"] = facts.troubles;
   json["first_ns"] = Instant(scene.activity->first());
   json["last_ns"] = Instant(scene.activity->last());
@@ -64,7 +71,8 @@ std::string WindowLine(const PerfScene& scene, TimeNs wall) {
   return Line(json);
 }
 
-// Where the trace itself has no time for it, it lies between the time stamps around it, or within its span.
+// Where the trace itself has no time for it, it lies between the time stamps around it, or within
+// its span.
 Json BetweenNs(const Discontinuity& gap, const TraceSummary& summary, const PerfAuxSpan& span) {
   if (gap.time || !span.begin_known) return {};
   const TimeSpan when = TimeOfOffset(span.time, summary.times, gap.offset);
@@ -80,7 +88,10 @@ void AddTrace(const TraceSummary& summary, const PerfAuxSpan& span, Json* json) 
   (*json)["exceptions"] = summary.exceptions;
   (*json)["discontinuities"] = Json::array();
   for (const Discontinuity& gap : summary.discontinuities) {
-    (*json)["discontinuities"].push_back({{"offset", gap.offset}, {"why", DiscontinuityReasonName(gap.reason)}, {"at_ns", gap.time ? Json(*gap.time) : Json()}, {"between_ns", BetweenNs(gap, summary, span)}});
+    (*json)["discontinuities"].push_back({{"offset", gap.offset},
+                                          {"why", DiscontinuityReasonName(gap.reason)},
+                                          {"at_ns", gap.time ? Json(*gap.time) : Json()},
+                                          {"between_ns", BetweenNs(gap, summary, span)}});
   }
   (*json)["more_discontinuities"] = summary.more_discontinuities;
 }
@@ -135,16 +146,19 @@ std::string ThreadLine(const PerfThreadView& view, const PerfScene& scene, TimeN
   json["thread"] = thread.tid;
   json["name"] = thread.name;
   json["state"] = PerfThreadStateName(view.state);
-  json["letter"] = view.letter == ' ' || view.letter == '?' ? Json() : Json(std::string(1, view.letter));
+  json["letter"] =
+      view.letter == ' ' || view.letter == '?' ? Json() : Json(std::string(1, view.letter));
   json["since_ns"] = Instant(view.since);
   json["cpu"] = thread.ran.cpu < 0 ? Json() : Json(thread.ran.cpu);
   json["records"] = thread.records;
   const std::string call = PerfCallText(thread, scene);
   json["system_call"] = call.empty() ? Json() : Json(call);
   json["system_call_since_ns"] = call.empty() ? Json() : Instant(thread.entered.time);
-  json["last_event"] = thread.last_sample < 0 ? Json() : Json(scene.file->events()[thread.last_event].name);
+  json["last_event"] =
+      thread.last_sample < 0 ? Json() : Json(scene.file->events()[thread.last_event].name);
   json["last_event_ns"] = Instant(thread.last_sample);
-  json["last_event_fields"] = thread.last_sample < 0 ? Json() : Json(scene.activity->Describe(thread));
+  json["last_event_fields"] =
+      thread.last_sample < 0 ? Json() : Json(scene.activity->Describe(thread));
   return Line(json);
 }
 
@@ -152,7 +166,8 @@ std::string ThreadLine(const PerfThreadView& view, const PerfScene& scene, TimeN
 
 std::string PerfJson(const PerfScene& scene, TimeNs wall) {
   std::string text = FileLine(scene, wall);
-  for (const PerfFinding& finding : scene.analysis->findings) text += FindingLine(finding, scene, wall);
+  for (const PerfFinding& finding : scene.analysis->findings)
+    text += FindingLine(finding, scene, wall);
   text += WindowLine(scene, wall);
   text += SpanLines(scene, wall);
   for (const auto& [number, cpu] : scene.activity->cpus()) text += CpuLine(cpu, scene, wall);

@@ -8,10 +8,12 @@
 namespace hangscope {
 namespace {
 
-constexpr uint32_t kFirstTypeOfTools = 64;  // PERF_RECORD_USER_TYPE_START: perf's own records, without a trailer
+// PERF_RECORD_USER_TYPE_START: perf's own records, without a trailer
+constexpr uint32_t kFirstTypeOfTools = 64;
 constexpr size_t kWord = 8;
 // What a trailer may hold, in its order (sample_id_all).
-constexpr uint64_t kTrailer = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
+constexpr uint64_t kTrailer = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
+                              PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
 
 size_t Words(uint64_t bits) { return static_cast<size_t>(std::popcount(bits)); }
 
@@ -33,7 +35,8 @@ class Cursor {
     const std::string_view bytes = Words(1);
     return bytes.empty() ? 0 : WordAt(bytes, 0);
   }
-  // A number of bytes that is no multiple of 8 is what raw data has: 32 bits of size come before it.
+  // A number of bytes that is no multiple of 8 is what raw data has: 32 bits of size come before
+  // it.
   std::string_view SizedBytes() {
     if (rest_.size() < sizeof(uint32_t)) return Refuse();
     uint32_t size;
@@ -46,8 +49,10 @@ class Cursor {
     return Take(count * kWord);
   }
   void SkipEach(uint64_t words, uint64_t count) {
-    if (words != 0 && count > rest_.size() / kWord / words) (void)Refuse();
-    else (void)Words(words * count);
+    if (words != 0 && count > rest_.size() / kWord / words)
+      (void)Refuse();
+    else
+      (void)Words(words * count);
   }
   bool ok() const { return ok_; }
 
@@ -69,7 +74,8 @@ class Cursor {
 };
 
 void SkipCounters(Cursor& cursor, uint64_t read_format) {
-  const uint64_t times = Words(read_format & (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING));
+  const uint64_t times =
+      Words(read_format & (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING));
   const uint64_t each = 1 + Words(read_format & (PERF_FORMAT_ID | PERF_FORMAT_LOST));
   const uint64_t count = (read_format & PERF_FORMAT_GROUP) != 0 ? cursor.Word() : 1;
   (void)cursor.Words(times);
@@ -99,9 +105,11 @@ bool RestFits(Cursor cursor, const perf_event_attr& attr) {
   if ((has & PERF_SAMPLE_BRANCH_STACK) != 0) SkipBranches(cursor, attr.branch_sample_type);
   if ((has & PERF_SAMPLE_REGS_USER) != 0) SkipRegisters(cursor, attr.sample_regs_user);
   if ((has & PERF_SAMPLE_STACK_USER) != 0) SkipStack(cursor);
-  (void)cursor.Words(Words(has & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_TRANSACTION)));
+  (void)cursor.Words(Words(has & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT |
+                                  PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_TRANSACTION)));
   if ((has & PERF_SAMPLE_REGS_INTR) != 0) SkipRegisters(cursor, attr.sample_regs_intr);
-  (void)cursor.Words(Words(has & (PERF_SAMPLE_PHYS_ADDR | PERF_SAMPLE_CGROUP | PERF_SAMPLE_DATA_PAGE_SIZE | PERF_SAMPLE_CODE_PAGE_SIZE)));
+  (void)cursor.Words(Words(has & (PERF_SAMPLE_PHYS_ADDR | PERF_SAMPLE_CGROUP |
+                                  PERF_SAMPLE_DATA_PAGE_SIZE | PERF_SAMPLE_CODE_PAGE_SIZE)));
   if ((has & PERF_SAMPLE_AUX) != 0) (void)cursor.Words(cursor.Word() / kWord);
   return cursor.ok();
 }
@@ -136,7 +144,8 @@ bool TakeTrailer(const perf_event_attr& attr, PerfRecord* record) {
   Cursor cursor(record->body.substr(record->body.size() - bytes));
   const uint64_t ids = (has & PERF_SAMPLE_TID) != 0 ? cursor.Word() : 0;
   const uint64_t time = (has & PERF_SAMPLE_TIME) != 0 ? cursor.Word() : 0;
-  // perf writes records of its own making (those who ran before it came) with trailers of zeros, but for the id.
+  // perf writes records of its own making (those who ran before it came) with trailers of zeros,
+  // but for the id.
   if ((has & PERF_SAMPLE_TIME) != 0 && time == 0) return true;
   if ((has & PERF_SAMPLE_TID) != 0) {
     record->pid = LowHalf(ids);
@@ -152,7 +161,8 @@ bool TakeTrailer(const perf_event_attr& attr, PerfRecord* record) {
 std::optional<size_t> IdOfSample(const perf_event_attr& attr) {
   if ((attr.sample_type & PERF_SAMPLE_IDENTIFIER) != 0) return 0;
   if ((attr.sample_type & PERF_SAMPLE_ID) == 0) return std::nullopt;
-  return Words(attr.sample_type & (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR));
+  return Words(attr.sample_type &
+               (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR));
 }
 
 // The same of other records, counted from the body's end: 1 is the last word.
@@ -171,22 +181,27 @@ PerfRecordParser::PerfRecordParser(const std::vector<PerfEvent>& events) : event
     for (const uint64_t id : events[i].ids) event_of_id_.push_back({id, i});
   }
   // Of several events with one id the first has it.
-  std::stable_sort(event_of_id_.begin(), event_of_id_.end(), [](const EventOfId& a, const EventOfId& b) { return a.id < b.id; });
+  std::stable_sort(event_of_id_.begin(), event_of_id_.end(),
+                   [](const EventOfId& a, const EventOfId& b) { return a.id < b.id; });
   if (events.size() < 2) return;
   id_of_sample_ = IdOfSample(events.front().attr);
   id_of_other_ = IdOfTrailer(events.front().attr);
 }
 
 PerfRecordParser::Places PerfRecordParser::PlacesOf(const perf_event_attr& attr) {
-  constexpr uint64_t kFixed = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_ID |
+  constexpr uint64_t kFixed = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+                              PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_ID |
                               PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
   Places places;
   places.fixed = (attr.sample_type & ~(kFixed | PERF_SAMPLE_RAW)) == 0;
   places.has_raw = (attr.sample_type & PERF_SAMPLE_RAW) != 0;
   uint8_t unused = 0;
-  const std::pair<uint64_t, uint8_t*> in_order[] = {{PERF_SAMPLE_IDENTIFIER, &unused}, {PERF_SAMPLE_IP, &places.ip}, {PERF_SAMPLE_TID, &places.ids},
-                                                    {PERF_SAMPLE_TIME, &places.time}, {PERF_SAMPLE_ADDR, &places.address}, {PERF_SAMPLE_ID, &unused},
-                                                    {PERF_SAMPLE_STREAM_ID, &unused}, {PERF_SAMPLE_CPU, &places.cpu}, {PERF_SAMPLE_PERIOD, &places.period}};
+  const std::pair<uint64_t, uint8_t*> in_order[] = {
+      {PERF_SAMPLE_IDENTIFIER, &unused},   {PERF_SAMPLE_IP, &places.ip},
+      {PERF_SAMPLE_TID, &places.ids},      {PERF_SAMPLE_TIME, &places.time},
+      {PERF_SAMPLE_ADDR, &places.address}, {PERF_SAMPLE_ID, &unused},
+      {PERF_SAMPLE_STREAM_ID, &unused},    {PERF_SAMPLE_CPU, &places.cpu},
+      {PERF_SAMPLE_PERIOD, &places.period}};
   for (const auto& [bit, place] : in_order) {
     if ((attr.sample_type & bit) != 0) *place = places.words++;
   }
@@ -217,8 +232,8 @@ bool PerfRecordParser::TakeSampleAt(const Places& places, PerfRecord* record) {
   return true;
 }
 
-// Where the id is depends on the event, which only the id tells: so all events of a file have it at the same
-// place, and one that has it elsewhere is not found there.
+// Where the id is depends on the event, which only the id tells: so all events of a file have it at
+// the same place, and one that has it elsewhere is not found there.
 size_t PerfRecordParser::EventOf(uint32_t type, std::string_view body) const {
   const bool is_sample = type == PERF_RECORD_SAMPLE;
   const auto& word = is_sample ? id_of_sample_ : id_of_other_;

@@ -10,18 +10,18 @@
 #include <string_view>
 #include <vector>
 
-#include "perf/tracepoint_format.h"
 #include "model/perf_event.h"
+#include "perf/tracepoint_format.h"
 
 namespace hangscope {
 
 // Valid as long as the bytes that it was read from. What a record does not say is -1, 0 or empty.
 struct PerfRecord {
-  uint32_t type = 0;        // PERF_RECORD_*
+  uint32_t type = 0;  // PERF_RECORD_*
   uint16_t misc = 0;
-  size_t event = 0;         // of the events; the first where the record does not say
-  TimeNs time = -1;         // of the event's clock
-  int pid = -1;             // who ran when it was recorded: not always the one that it is about
+  size_t event = 0;  // of the events; the first where the record does not say
+  TimeNs time = -1;  // of the event's clock
+  int pid = -1;      // who ran when it was recorded: not always the one that it is about
   int tid = -1;
   int cpu = -1;
   uint64_t ip = 0;
@@ -38,7 +38,8 @@ class PerfRecordParser {
   // `events` must outlive it, and not change.
   explicit PerfRecordParser(const std::vector<PerfEvent>& events);
 
-  // The record at the begin of `bytes`, all of it there. Nothing where it cannot be one: sizes contradict.
+  // The record at the begin of `bytes`, all of it there. Nothing where it cannot be one: sizes
+  // contradict.
   std::optional<PerfRecord> Parse(std::string_view bytes) const {
     PerfRecord record;
     return Parse(bytes, &record) ? std::optional(record) : std::nullopt;
@@ -48,12 +49,14 @@ class PerfRecordParser {
   const std::vector<PerfEvent>& events() const { return events_; }
 
  private:
-  // Where the samples of an event have what, if none of it stands behind something whose size they tell themselves.
+  // Where the samples of an event have what, if none of it stands behind something whose size they
+  // tell themselves.
   struct Places {
     static constexpr uint8_t kNone = 0xff;
 
     bool fixed = false;
-    uint8_t ip = kNone, ids = kNone, time = kNone, address = kNone, cpu = kNone, period = kNone;  // words of the body
+    // words of the body
+    uint8_t ip = kNone, ids = kNone, time = kNone, address = kNone, cpu = kNone, period = kNone;
     uint8_t words = 0;     // of all these
     bool has_raw = false;  // behind them
   };

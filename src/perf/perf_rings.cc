@@ -14,7 +14,8 @@ constexpr size_t kMostRuns = 1'000'000;  // the newest are what a window is abou
 constexpr uint64_t kMostOffset = uint64_t{1} << 60;
 constexpr uint64_t kMostBase = uint64_t{1} << 62;
 
-// Undoes restarts: `offset` is where the next piece begins, `size` its bytes. Neither is above kMostOffset.
+// Undoes restarts: `offset` is where the next piece begins, `size` its bytes. Neither is above
+// kMostOffset.
 class Unwrapper {
  public:
   uint64_t Begin(uint64_t offset, uint64_t size, uint64_t* restarts) {
@@ -41,7 +42,8 @@ class Unwrapper {
 };
 
 bool IsWriteBackward(const std::vector<PerfEvent>& events) {
-  return std::any_of(events.begin(), events.end(), [](const PerfEvent& event) { return event.attr.write_backward != 0; });
+  return std::any_of(events.begin(), events.end(),
+                     [](const PerfEvent& event) { return event.attr.write_backward != 0; });
 }
 
 bool TellsSwitches(const std::vector<PerfEvent>& events) {
@@ -52,16 +54,20 @@ bool TellsSwitches(const std::vector<PerfEvent>& events) {
 
 }  // namespace
 
-PerfRingsReader::PerfRingsReader(const PerfFile& file, std::string tracer) : file_(file), tracer_(std::move(tracer)) {
+PerfRingsReader::PerfRingsReader(const PerfFile& file, std::string tracer)
+    : file_(file), tracer_(std::move(tracer)) {
   const auto& aux = file.aux();
-  per_thread_ = !aux.empty() && std::all_of(aux.begin(), aux.end(), [](const AuxTrace& trace) { return trace.cpu < 0; });
+  per_thread_ = !aux.empty() && std::all_of(aux.begin(), aux.end(),
+                                            [](const AuxTrace& trace) { return trace.cpu < 0; });
 }
 
 void PerfRingsReader::Add(const PerfRecord& record) {
   newest_ = std::max(newest_, record.time);
-  if (record.type == kPerfAuxtrace && record.body.size() >= kAuxtraceBodyBytes && next_trace_ < file_.aux().size()) {
+  if (record.type == kPerfAuxtrace && record.body.size() >= kAuxtraceBodyBytes &&
+      next_trace_ < file_.aux().size()) {
     const AuxTrace& trace = file_.aux()[next_trace_];
-    pieces_[KeyOf(trace.cpu, trace.tid)].push_back({next_trace_++, std::min(trace.offset, kMostOffset), 0, newest_});
+    pieces_[KeyOf(trace.cpu, trace.tid)].push_back(
+        {next_trace_++, std::min(trace.offset, kMostOffset), 0, newest_});
   }
   const int64_t key = KeyOf(record.cpu, record.tid);
   if (auto aux = ParsePerfAux(record)) {
@@ -74,7 +80,8 @@ void PerfRingsReader::Add(const PerfRecord& record) {
     starts_[key].push_back({record.time, thread->tid});
     traced_.insert(thread->tid);
   }
-  if (const auto change = ParsePerfSwitch(record); change && !change->out) starts_[key].push_back({record.time, record.tid});
+  if (const auto change = ParsePerfSwitch(record); change && !change->out)
+    starts_[key].push_back({record.time, record.tid});
 }
 
 void PerfRingsReader::Finish(const PerfActivity& activity, TimeNs until) {
@@ -109,19 +116,24 @@ void PerfRingsReader::MakeRing(int64_t key) {
     ring.pieces.push_back(piece);
   }
   std::vector<Told>& told = told_[key];
-  std::stable_sort(told.begin(), told.end(), [](const Told& a, const Told& b) { return a.time < b.time; });
+  std::stable_sort(told.begin(), told.end(),
+                   [](const Told& a, const Told& b) { return a.time < b.time; });
   std::vector<Start>& starts = starts_[key];
   std::stable_sort(starts.begin(), starts.end());
-  if (told.empty()) MakeSpansOfPieces(&ring);
-  else MakeSpans(told, starts, &ring);
+  if (told.empty())
+    MakeSpansOfPieces(&ring);
+  else
+    MakeSpans(told, starts, &ring);
   ring.restarts = std::max(ring.restarts, restarts);
   CountHeld(&ring);
   rings_.push_back(std::move(ring));
 }
 
-// A span begins when its tracer was switched on: when its thread came to the CPU, or the trace began. Where nothing
-// says so, but no byte is missing since the span before, it has all since then.
-void PerfRingsReader::MakeSpans(const std::vector<Told>& told, const std::vector<Start>& starts, PerfAuxRing* ring) const {
+// A span begins when its tracer was switched on: when its thread came to the CPU, or the trace
+// began. Where nothing says so, but no byte is missing since the span before, it has all since
+// then.
+void PerfRingsReader::MakeSpans(const std::vector<Told>& told, const std::vector<Start>& starts,
+                                PerfAuxRing* ring) const {
   Unwrapper offsets;
   TimeNs before = -1;
   uint64_t end = 0;
@@ -140,7 +152,9 @@ void PerfRingsReader::MakeSpans(const std::vector<Told>& told, const std::vector
     span.time = {one.time, one.time};
     ring->bytes_told += one.aux.bytes;
     auto start = std::upper_bound(starts.begin(), starts.end(), Start{one.time, 0});
-    while (start != starts.begin() && std::prev(start)->time > before && std::prev(start)->tid != one.tid) --start;
+    while (start != starts.begin() && std::prev(start)->time > before &&
+           std::prev(start)->tid != one.tid)
+      --start;
     if (start != starts.begin() && std::prev(start)->time > before) {
       span.time.from = std::prev(start)->time;
       span.begin_known = true;
@@ -174,22 +188,31 @@ void PerfRingsReader::MakeSpansOfPieces(PerfAuxRing* ring) const {
 
 void PerfRingsReader::CountHeld(PerfAuxRing* ring) const {
   std::vector<PerfAuxPiece> pieces = ring->pieces;
-  std::sort(pieces.begin(), pieces.end(), [](const PerfAuxPiece& a, const PerfAuxPiece& b) { return a.begin_offset < b.begin_offset; });
+  std::sort(pieces.begin(), pieces.end(), [](const PerfAuxPiece& a, const PerfAuxPiece& b) {
+    return a.begin_offset < b.begin_offset;
+  });
   std::vector<PerfAuxPiece> merged;
   for (const PerfAuxPiece& piece : pieces) {
-    if (!merged.empty() && piece.begin_offset <= merged.back().end_offset) merged.back().end_offset = std::max(merged.back().end_offset, piece.end_offset);
-    else merged.push_back(piece);
+    if (!merged.empty() && piece.begin_offset <= merged.back().end_offset)
+      merged.back().end_offset = std::max(merged.back().end_offset, piece.end_offset);
+    else
+      merged.push_back(piece);
   }
   std::vector<uint64_t> before = {0};  // bytes of all pieces before this one
-  for (const PerfAuxPiece& piece : merged) before.push_back(before.back() + piece.end_offset - piece.begin_offset);
+  for (const PerfAuxPiece& piece : merged)
+    before.push_back(before.back() + piece.end_offset - piece.begin_offset);
   ring->bytes_held = before.back();
   const auto held_before = [&](uint64_t offset) {
-    const auto next = std::upper_bound(merged.begin(), merged.end(), offset, [](uint64_t at, const PerfAuxPiece& piece) { return at < piece.begin_offset; });
+    const auto next = std::upper_bound(
+        merged.begin(), merged.end(), offset,
+        [](uint64_t at, const PerfAuxPiece& piece) { return at < piece.begin_offset; });
     if (next == merged.begin()) return uint64_t{0};
     const auto in = std::prev(next);
-    return before[static_cast<size_t>(in - merged.begin())] + std::min(offset, in->end_offset) - in->begin_offset;
+    return before[static_cast<size_t>(in - merged.begin())] + std::min(offset, in->end_offset) -
+           in->begin_offset;
   };
-  for (PerfAuxSpan& span : ring->spans) span.held_bytes = held_before(span.end_offset) - held_before(span.begin_offset);
+  for (PerfAuxSpan& span : ring->spans)
+    span.held_bytes = held_before(span.end_offset) - held_before(span.begin_offset);
 }
 
 RingHistory PerfRingsReader::HistoryOf(const PerfAuxRing& ring) const {
@@ -202,20 +225,27 @@ RingHistory PerfRingsReader::HistoryOf(const PerfAuxRing& ring) const {
     const TimeSpan when = {std::max(span.time.from, time), std::max(span.time.to, time)};
     history.head = std::max(history.head, span.end_offset);
     time = when.to;
-    const std::optional<int64_t> task = span.tid > 0 ? std::optional<int64_t>(span.tid) : std::nullopt;
+    const std::optional<int64_t> task =
+        span.tid > 0 ? std::optional<int64_t>(span.tid) : std::nullopt;
     if (span.held_bytes == span.end_offset - span.begin_offset) {
-      if (span.held_bytes > 0) history.held.push_back({when, span.begin_offset, span.end_offset, task});
+      if (span.held_bytes > 0)
+        history.held.push_back({when, span.begin_offset, span.end_offset, task});
     } else {
-      history.losses.push_back({when, GapReason::kUnreadable, span.end_offset - span.begin_offset - span.held_bytes, AmountUnit::kBytes, task});
+      history.losses.push_back({when, GapReason::kUnreadable,
+                                span.end_offset - span.begin_offset - span.held_bytes,
+                                AmountUnit::kBytes, task});
     }
-    if ((span.flags & PERF_AUX_FLAG_TRUNCATED) != 0) history.losses.push_back({{when.to, when.to}, GapReason::kNoRoom, 0, AmountUnit::kUnknown, task});
-    if ((span.flags & (PERF_AUX_FLAG_PARTIAL | PERF_AUX_FLAG_COLLISION)) != 0) history.losses.push_back({when, GapReason::kNotRecorded, 0, AmountUnit::kUnknown, task});
+    if ((span.flags & PERF_AUX_FLAG_TRUNCATED) != 0)
+      history.losses.push_back(
+          {{when.to, when.to}, GapReason::kNoRoom, 0, AmountUnit::kUnknown, task});
+    if ((span.flags & (PERF_AUX_FLAG_PARTIAL | PERF_AUX_FLAG_COLLISION)) != 0)
+      history.losses.push_back({when, GapReason::kNotRecorded, 0, AmountUnit::kUnknown, task});
   }
   return history;
 }
 
-// One span each: what is missing inside is told by LOST records. A ring that is written backwards had more before,
-// as far as anybody knows.
+// One span each: what is missing inside is told by LOST records. A ring that is written backwards
+// had more before, as far as anybody knows.
 void PerfRingsReader::AddEventRings(const PerfActivity& activity) {
   const uint64_t before = IsWriteBackward(file_.events()) ? 1 : 0;
   for (const auto& [number, cpu] : activity.cpus()) {
@@ -226,7 +256,8 @@ void PerfRingsReader::AddEventRings(const PerfActivity& activity) {
     history.recorded_until = newest_;
     history.held.push_back({{cpu.first, cpu.last}, before, before + cpu.bytes, {}});
     for (const PerfCpuActivity::Loss& loss : cpu.losses) {
-      history.losses.push_back({loss.time, GapReason::kNoRoom, loss.records, AmountUnit::kRecords, {}});
+      history.losses.push_back(
+          {loss.time, GapReason::kNoRoom, loss.records, AmountUnit::kRecords, {}});
     }
     input_.rings.push_back(std::move(history));
   }
@@ -235,11 +266,13 @@ void PerfRingsReader::AddEventRings(const PerfActivity& activity) {
 // By CPU: from coming to leaving. Of traces of some threads, only theirs.
 void PerfRingsReader::AddRuns(const PerfActivity& activity) {
   std::vector<PerfSwitchAt> switches = activity.switches();
-  std::stable_sort(switches.begin(), switches.end(), [](const PerfSwitchAt& a, const PerfSwitchAt& b) { return a.time < b.time; });
+  std::stable_sort(switches.begin(), switches.end(),
+                   [](const PerfSwitchAt& a, const PerfSwitchAt& b) { return a.time < b.time; });
   const bool all = rings_.empty() || whole_machine_;
   std::map<int, PerfSwitchAt> running;
   const auto end = [&](const PerfSwitchAt& came, TimeNs time) {
-    if (all || traced_.count(came.tid) != 0) input_.runs.push_back({came.tid, came.cpu, {came.time, time}});
+    if (all || traced_.count(came.tid) != 0)
+      input_.runs.push_back({came.tid, came.cpu, {came.time, time}});
   };
   for (const PerfSwitchAt& change : switches) {
     const auto now = running.find(change.cpu);
@@ -250,12 +283,17 @@ void PerfRingsReader::AddRuns(const PerfActivity& activity) {
     if (!change.out) running[change.cpu] = change;
   }
   for (const auto& [cpu, came] : running) end(came, newest_);
-  if (input_.runs.size() > kMostRuns) input_.runs.erase(input_.runs.begin(), input_.runs.end() - kMostRuns);
-  else if (TellsSwitches(file_.events()) && activity.more_switches() == 0 && activity.lost_records() == 0 && !IsWriteBackward(file_.events()) && activity.first() >= 0) input_.runs_known_since = activity.first();
+  if (input_.runs.size() > kMostRuns)
+    input_.runs.erase(input_.runs.begin(), input_.runs.end() - kMostRuns);
+  else if (TellsSwitches(file_.events()) && activity.more_switches() == 0 &&
+           activity.lost_records() == 0 && !IsWriteBackward(file_.events()) &&
+           activity.first() >= 0)
+    input_.runs_known_since = activity.first();
   if (!switches.empty()) return;
   for (const PerfAuxRing& ring : rings_) {
     for (const PerfAuxSpan& span : ring.spans) {
-      if (span.tid > 0 && span.time.from < span.time.to) input_.runs.push_back({span.tid, ring.cpu, span.time});
+      if (span.tid > 0 && span.time.from < span.time.to)
+        input_.runs.push_back({span.tid, ring.cpu, span.time});
     }
   }
 }

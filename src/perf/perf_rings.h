@@ -1,4 +1,5 @@
-// The rings behind a perf.data: which spans of which ring the file has, and the input for a window over them.
+// The rings behind a perf.data: which spans of which ring the file has, and the input for a window
+// over them.
 #ifndef HANGSCOPE_PERF_PERF_RINGS_H
 #define HANGSCOPE_PERF_PERF_RINGS_H
 
@@ -20,11 +21,11 @@ struct PerfAuxSpan {
   uint64_t begin_offset = 0;  // of the ring's history, with restarts undone
   uint64_t end_offset = 0;
   TimeSpan time;
-  bool begin_known = false;   // else it began at some time before, and nothing says when
-  uint64_t flags = 0;         // PERF_AUX_FLAG_*
+  bool begin_known = false;  // else it began at some time before, and nothing says when
+  uint64_t flags = 0;        // PERF_AUX_FLAG_*
   int pid = -1;
   int tid = -1;
-  uint64_t held_bytes = 0;    // in the file
+  uint64_t held_bytes = 0;  // in the file
 };
 
 // Bytes of a ring that the file has: an AUXTRACE.
@@ -32,18 +33,18 @@ struct PerfAuxPiece {
   size_t trace = 0;           // of PerfFile::aux()
   uint64_t begin_offset = 0;  // with restarts undone
   uint64_t end_offset = 0;
-  TimeNs seen = -1;           // the newest time before it in the file; -1: none
+  TimeNs seen = -1;  // the newest time before it in the file; -1: none
 };
 
 struct PerfAuxRing {
   RingName name;
-  int cpu = -1;                     // of the ring, or of a thread's ring, the last that it was on
-  std::vector<PerfAuxSpan> spans;   // by offset
-  std::vector<PerfAuxPiece> pieces; // in the order of the file
-  uint64_t bytes_told = 0;          // by AUX records
-  uint64_t bytes_held = 0;          // in the file, each once
-  uint64_t bytes_twice = 0;         // that snapshots have again
-  uint64_t restarts = 0;            // its offsets began anew: they wrapped, or it was another ring
+  int cpu = -1;                      // of the ring, or of a thread's ring, the last that it was on
+  std::vector<PerfAuxSpan> spans;    // by offset
+  std::vector<PerfAuxPiece> pieces;  // in the order of the file
+  uint64_t bytes_told = 0;           // by AUX records
+  uint64_t bytes_held = 0;           // in the file, each once
+  uint64_t bytes_twice = 0;          // that snapshots have again
+  uint64_t restarts = 0;             // its offsets began anew: they wrapped, or it was another ring
 };
 
 // Takes a file's records in their order.
@@ -75,7 +76,8 @@ class PerfRingsReader {
 
   int64_t KeyOf(int cpu, int tid) const { return per_thread_ ? tid : cpu; }
   void MakeRing(int64_t key);
-  void MakeSpans(const std::vector<Told>& told, const std::vector<Start>& starts, PerfAuxRing* ring) const;
+  void MakeSpans(const std::vector<Told>& told, const std::vector<Start>& starts,
+                 PerfAuxRing* ring) const;
   void MakeSpansOfPieces(PerfAuxRing* ring) const;
   void CountHeld(PerfAuxRing* ring) const;
   RingHistory HistoryOf(const PerfAuxRing& ring) const;

@@ -50,12 +50,14 @@ std::optional<PerfMap> ParseMap(const PerfRecord& record) {
 
 std::optional<PerfComm> ParsePerfComm(const PerfRecord& record) {
   if (!Is(record, PERF_RECORD_COMM, 9)) return std::nullopt;
-  return PerfComm{At<int>(record, 0), At<int>(record, 4), TextAt(record, 8), (record.misc & PERF_RECORD_MISC_COMM_EXEC) != 0};
+  return PerfComm{At<int>(record, 0), At<int>(record, 4), TextAt(record, 8),
+                  (record.misc & PERF_RECORD_MISC_COMM_EXEC) != 0};
 }
 
 std::optional<PerfTask> ParsePerfTask(const PerfRecord& record) {
   if (!Is(record, PERF_RECORD_FORK, 24) && !Is(record, PERF_RECORD_EXIT, 24)) return std::nullopt;
-  return PerfTask{At<int>(record, 0), At<int>(record, 4), At<int>(record, 8), At<int>(record, 12), At<TimeNs>(record, 16)};
+  return PerfTask{At<int>(record, 0), At<int>(record, 4), At<int>(record, 8), At<int>(record, 12),
+                  At<TimeNs>(record, 16)};
 }
 
 std::optional<PerfMap> ParsePerfMap(const PerfRecord& record) {
@@ -63,7 +65,8 @@ std::optional<PerfMap> ParsePerfMap(const PerfRecord& record) {
   if (!Is(record, PERF_RECORD_MMAP2, 65)) return std::nullopt;
   PerfMap map = BeginOfMap(record);
   if ((record.misc & PERF_RECORD_MISC_MMAP_BUILD_ID) != 0) {
-    map.build_id = record.body.substr(36, std::min<uint64_t>(At<uint8_t>(record, 32), kMostBuildIdBytes));
+    map.build_id =
+        record.body.substr(36, std::min<uint64_t>(At<uint8_t>(record, 32), kMostBuildIdBytes));
   }
   map.executable = (At<uint32_t>(record, 56) & PROT_EXEC) != 0;
   map.path = TextAt(record, 64);

@@ -1,6 +1,7 @@
-// What perf's records say besides samples: names, forks, mappings, switches, losses, hardware traces. Each
-// function takes a record of the named type, and gives nothing for another, or where its body is too short. Texts are as
-// they are in the record, up to their NUL, and valid as long as it.
+// What perf's records say besides samples: names, forks, mappings, switches, losses, hardware
+// traces. Each function takes a record of the named type, and gives nothing for another, or where
+// its body is too short. Texts are as they are in the record, up to their NUL, and valid as long as
+// it.
 #ifndef HANGSCOPE_PERF_PERF_SIDE_BAND_H
 #define HANGSCOPE_PERF_PERF_SIDE_BAND_H
 
@@ -30,7 +31,7 @@ struct PerfTask {  // PERF_RECORD_FORK, PERF_RECORD_EXIT
 std::optional<PerfTask> ParsePerfTask(const PerfRecord& record);
 
 struct PerfMap {  // PERF_RECORD_MMAP, PERF_RECORD_MMAP2
-  int pid = 0;   // -1: the kernel
+  int pid = 0;    // -1: the kernel
   int tid = 0;
   uint64_t begin = 0;
   uint64_t bytes = 0;
@@ -41,7 +42,7 @@ struct PerfMap {  // PERF_RECORD_MMAP, PERF_RECORD_MMAP2
 };
 std::optional<PerfMap> ParsePerfMap(const PerfRecord& record);
 
-struct PerfSwitch {  // PERF_RECORD_SWITCH, PERF_RECORD_SWITCH_CPU_WIDE
+struct PerfSwitch {        // PERF_RECORD_SWITCH, PERF_RECORD_SWITCH_CPU_WIDE
   bool out = false;        // the record's thread leaves the CPU; else it comes
   bool preempted = false;  // it leaves though it would go on
   int other_pid = -1;      // of CPU_WIDE: who comes when it leaves, who left when it comes
@@ -50,9 +51,10 @@ struct PerfSwitch {  // PERF_RECORD_SWITCH, PERF_RECORD_SWITCH_CPU_WIDE
 std::optional<PerfSwitch> ParsePerfSwitch(const PerfRecord& record);
 
 struct PerfAux {  // PERF_RECORD_AUX: the tracer wrote these bytes of its ring
-  uint64_t offset = 0;  // of their begin. In overwrite mode the record has that of their end, and this is made of it
+  // of their begin. In overwrite mode the record has that of their end, and this is made of it
+  uint64_t offset = 0;
   uint64_t bytes = 0;
-  uint64_t flags = 0;   // PERF_AUX_FLAG_*
+  uint64_t flags = 0;  // PERF_AUX_FLAG_*
 };
 std::optional<PerfAux> ParsePerfAux(const PerfRecord& record);
 

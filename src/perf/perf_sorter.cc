@@ -8,11 +8,14 @@ namespace hangscope {
 namespace {
 
 // Only what has a time is wanted; and what is no event of the kernel's is perf's own.
-bool IsWanted(const PerfRecord& record) { return record.time >= 0 && record.type < PERF_RECORD_MAX; }
+bool IsWanted(const PerfRecord& record) {
+  return record.time >= 0 && record.type < PERF_RECORD_MAX;
+}
 
 }  // namespace
 
-PerfSorter::PerfSorter(PerfFile& file, PerfSorterOptions options) : file_(file), options_(options), parser_(file.events()) {}
+PerfSorter::PerfSorter(PerfFile& file, PerfSorterOptions options)
+    : file_(file), options_(options), parser_(file.events()) {}
 
 PerfSorter::~PerfSorter() {
   if (spill_ != nullptr) std::fclose(spill_);
@@ -28,7 +31,8 @@ Status PerfSorter::Spill(std::string_view bytes, uint64_t* at) {
   return {};
 }
 
-Status PerfSorter::Add(const PerfRecord& record, const PerfRecordPlace& place, std::string_view bytes) {
+Status PerfSorter::Add(const PerfRecord& record, const PerfRecordPlace& place,
+                       std::string_view bytes) {
   // What follows a record without being one (bytes of a hardware trace) must not lie in a block.
   if (!place.compressed) {
     broken_ = broken_ || place.offset != file_end_;
@@ -40,7 +44,9 @@ Status PerfSorter::Add(const PerfRecord& record, const PerfRecordPlace& place, s
     if (Status status = Spill(bytes, &at); !status.ok()) return status;
   }
   Block* block = blocks_.empty() ? nullptr : &blocks_.back();
-  const bool goes_on = block != nullptr && block->spilled == place.compressed && (place.compressed || !broken_) && at + bytes.size() - block->begin <= options_.block_bytes;
+  const bool goes_on = block != nullptr && block->spilled == place.compressed &&
+                       (place.compressed || !broken_) &&
+                       at + bytes.size() - block->begin <= options_.block_bytes;
   if (!place.compressed) broken_ = false;
   if (!goes_on) {
     blocks_.push_back({at, at, record.time, record.time, place.compressed});
@@ -56,7 +62,8 @@ Status PerfSorter::Add(const PerfRecord& record, const PerfRecordPlace& place, s
 Result<std::string> PerfSorter::BytesOf(const Block& block) {
   if (!block.spilled) return file_.ReadAt(block.begin, block.end - block.begin);
   std::string bytes(block.end - block.begin, '\0');
-  const bool read = std::fseek(spill_, static_cast<long>(block.begin), SEEK_SET) == 0 && std::fread(bytes.data(), 1, bytes.size(), spill_) == bytes.size();
+  const bool read = std::fseek(spill_, static_cast<long>(block.begin), SEEK_SET) == 0 &&
+                    std::fread(bytes.data(), 1, bytes.size(), spill_) == bytes.size();
   if (!read) return Status::FromErrno(errno, "read what was inflated from", "a temporary file");
   return bytes;
 }
@@ -71,11 +78,14 @@ Status PerfSorter::OpenOne(size_t number) {
   for (size_t at = 0; at < all.size();) {
     const size_t size = PerfRecordBytes(all.substr(at));
     if (size == 0 || size > all.size() - at) break;  // the file has changed since
-    if (parser_.Parse(all.substr(at, size), &record) && IsWanted(record)) opened.entries.push_back({record.time, static_cast<uint32_t>(at), static_cast<uint32_t>(size)});
+    if (parser_.Parse(all.substr(at, size), &record) && IsWanted(record))
+      opened.entries.push_back(
+          {record.time, static_cast<uint32_t>(at), static_cast<uint32_t>(size)});
     at += size;
   }
   const auto by_time = [](const Entry& a, const Entry& b) { return a.time < b.time; };
-  if (!std::is_sorted(opened.entries.begin(), opened.entries.end(), by_time)) std::stable_sort(opened.entries.begin(), opened.entries.end(), by_time);
+  if (!std::is_sorted(opened.entries.begin(), opened.entries.end(), by_time))
+    std::stable_sort(opened.entries.begin(), opened.entries.end(), by_time);
   if (opened.entries.empty()) return {};
   open_bytes_ += opened.bytes.size();
   heads_.Add({opened.entries.front().time, number});
@@ -87,7 +97,8 @@ Status PerfSorter::OpenOne(size_t number) {
 Status PerfSorter::OpenUntil(TimeNs time) {
   while (next_block_ < order_.size()) {
     const size_t number = order_[next_block_];
-    if (!heads_.empty() && (blocks_[number].first > time || open_bytes_ >= options_.most_bytes)) return {};
+    if (!heads_.empty() && (blocks_[number].first > time || open_bytes_ >= options_.most_bytes))
+      return {};
     if (heads_.empty()) time = blocks_[number].first;
     ++next_block_;
     if (Status status = OpenOne(number); !status.ok()) return status;
@@ -115,16 +126,19 @@ void PerfSorter::Begin() {
   order_.resize(blocks_.size());
   open_.resize(blocks_.size());
   std::iota(order_.begin(), order_.end(), size_t{0});
-  std::stable_sort(order_.begin(), order_.end(), [this](size_t a, size_t b) { return blocks_[a].first < blocks_[b].first; });
+  std::stable_sort(order_.begin(), order_.end(),
+                   [this](size_t a, size_t b) { return blocks_[a].first < blocks_[b].first; });
 }
 
 Result<bool> PerfSorter::Next(PerfRecord* record) {
   if (!sorted_) Begin();
   if (used_up_) open_[*used_up_].reset();
   used_up_.reset();
-  const bool later = !heads_.empty() && (next_block_ == order_.size() || blocks_[order_[next_block_]].first > heads_.least().time);
+  const bool later = !heads_.empty() && (next_block_ == order_.size() ||
+                                         blocks_[order_[next_block_]].first > heads_.least().time);
   if (!later) {
-    if (Status status = OpenUntil(heads_.empty() ? 0 : heads_.least().time); !status.ok()) return status;
+    if (Status status = OpenUntil(heads_.empty() ? 0 : heads_.least().time); !status.ok())
+      return status;
   }
   if (heads_.empty()) return false;
   ++returned_;

@@ -1,8 +1,10 @@
-// A perf.data's records in the order of time, whatever order the file has them in: ring after ring, as hangscope writes
-// them; round after round, as perf does; the newest first, as rings that are written backwards are.
+// A perf.data's records in the order of time, whatever order the file has them in: ring after ring,
+// as hangscope writes them; round after round, as perf does; the newest first, as rings that are
+// written backwards are.
 //
-// The file is cut into blocks of which only the times and places are kept. A block is read, and its records sorted, when
-// the first of them comes; so only those blocks are in memory whose times lie across one another.
+// The file is cut into blocks of which only the times and places are kept. A block is read, and its
+// records sorted, when the first of them comes; so only those blocks are in memory whose times lie
+// across one another.
 #ifndef HANGSCOPE_PERF_PERF_SORTER_H
 #define HANGSCOPE_PERF_PERF_SORTER_H
 
@@ -31,11 +33,12 @@ class PerfSorter {
   PerfSorter(const PerfSorter&) = delete;
   PerfSorter& operator=(const PerfSorter&) = delete;
 
-  // Every record, in the order of the file, as PerfFile::ForEachPlaced gives it; those without a time are left out. What
-  // was compressed goes into a temporary file. Fails where that cannot be written.
+  // Every record, in the order of the file, as PerfFile::ForEachPlaced gives it; those without a
+  // time are left out. What was compressed goes into a temporary file. Fails where that cannot be
+  // written.
   Status Add(const PerfRecord& record, const PerfRecordPlace& place, std::string_view bytes);
-  // Nothing is added any more. The oldest that was not returned yet; false: that was all. Its views are valid until the
-  // next call. Records of one time come in the order of the file.
+  // Nothing is added any more. The oldest that was not returned yet; false: that was all. Its views
+  // are valid until the next call. Records of one time come in the order of the file.
   Result<bool> Next(PerfRecord* record);
 
   uint64_t added() const { return added_; }
@@ -66,7 +69,9 @@ class PerfSorter {
     TimeNs time = 0;
     size_t block = 0;
 
-    bool operator>(const Head& other) const { return time != other.time ? time > other.time : block > other.block; }
+    bool operator>(const Head& other) const {
+      return time != other.time ? time > other.time : block > other.block;
+    }
   };
 
   Status Spill(std::string_view bytes, uint64_t* at);
@@ -79,16 +84,17 @@ class PerfSorter {
   PerfFile& file_;
   const PerfSorterOptions options_;
   PerfRecordParser parser_;
-  std::vector<Block> blocks_;   // while records are added: in the order of the file; then by their first time
-  std::vector<size_t> order_;   // of blocks_, by first time
+  // while records are added: in the order of the file; then by their first time
+  std::vector<Block> blocks_;
+  std::vector<size_t> order_;  // of blocks_, by first time
   std::vector<std::optional<OpenBlock>> open_;
-  size_t next_block_ = 0;       // of order_
+  size_t next_block_ = 0;  // of order_
   uint64_t open_bytes_ = 0;
   MergeHeap<Head> heads_;
   std::optional<size_t> used_up_;  // a block whose last record Next returned
-  TimeNs newest_ = 0;           // of those
-  uint64_t file_end_ = 0;       // of the record added last that is in the file itself
-  bool broken_ = true;          // something else lies behind the last that was wanted
+  TimeNs newest_ = 0;              // of those
+  uint64_t file_end_ = 0;          // of the record added last that is in the file itself
+  bool broken_ = true;             // something else lies behind the last that was wanted
   std::FILE* spill_ = nullptr;
   uint64_t spilled_ = 0;
   bool sorted_ = false;

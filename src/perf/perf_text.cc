@@ -12,14 +12,16 @@
 namespace hangscope {
 namespace {
 
-constexpr size_t kLeastLines = 3;       // of a table, however full the screen is
+constexpr size_t kLeastLines = 3;  // of a table, however full the screen is
 constexpr size_t kMostGapLines = 4;
 constexpr size_t kMostTroubleLines = 4;
 constexpr size_t kMostLine = 120;
 constexpr size_t kMostName = 15;
 
 // As `perf script` prints it, to the nanosecond.
-std::string AbsoluteTime(TimeNs time) { return fmt::format("{}.{:09}", time / kSecond, time % kSecond); }
+std::string AbsoluteTime(TimeNs time) {
+  return fmt::format("{}.{:09}", time / kSecond, time % kSecond);
+}
 
 // How long before the window's end.
 std::string Before(TimeNs time, const PerfScene& scene) {
@@ -28,13 +30,15 @@ std::string Before(TimeNs time, const PerfScene& scene) {
 
 std::string ThreadName(int tid, const PerfScene& scene) {
   const auto found = scene.activity->threads().find(tid);
-  if (found == scene.activity->threads().end() || found->second.name.empty()) return fmt::format("{}", tid);
+  if (found == scene.activity->threads().end() || found->second.name.empty())
+    return fmt::format("{}", tid);
   return fmt::format("{} {}", tid, Printable(found->second.name, kMostName));
 }
 
 std::string Amount(const Gap& gap) {
   if (gap.amount == 0 || gap.unit == AmountUnit::kUnknown) return "how much is not known";
-  return gap.unit == AmountUnit::kBytes ? FormatSize(gap.amount) : fmt::format("{} records", FormatCount(gap.amount));
+  return gap.unit == AmountUnit::kBytes ? FormatSize(gap.amount)
+                                        : fmt::format("{} records", FormatCount(gap.amount));
 }
 
 class Screen {
@@ -57,7 +61,8 @@ class Screen {
  private:
   void Add(const std::string& line) {
     size_t end = std::min(line.size(), kMostLine);
-    while (end < line.size() && (static_cast<uint8_t>(line[end]) & 0xc0) == 0x80) --end;  // not within a character
+    // not within a character
+    while (end < line.size() && (static_cast<uint8_t>(line[end]) & 0xc0) == 0x80) --end;
     text_ += line.substr(0, end) + (end < line.size() ? "...\n" : "\n");
     ++used_;
   }
@@ -68,11 +73,14 @@ class Screen {
     const auto& findings = scene_.analysis->findings;
     for (size_t i = 0; i < std::min<size_t>(findings.size(), 3); ++i) {
       const PerfFinding& finding = findings[i];
-      Add(fmt::format("{}: {} ({})", finding.IsBad() ? "HANG" : "perhaps a hang", finding.summary, ConfidenceName(finding.confidence)));
+      Add(fmt::format("{}: {} ({})", finding.IsBad() ? "HANG" : "perhaps a hang", finding.summary,
+                      ConfidenceName(finding.confidence)));
       for (const std::string& doubt : finding.doubts) Add("  doubt: " + doubt);
     }
-    if (findings.empty()) Add("no hang found in the records");
-    else if (findings.size() > 3) Add(fmt::format("and {} more: --json has all", findings.size() - 3));
+    if (findings.empty())
+      Add("no hang found in the records");
+    else if (findings.size() > 3)
+      Add(fmt::format("and {} more: --json has all", findings.size() - 3));
   }
 
   void WindowLine() {
@@ -80,11 +88,17 @@ class Screen {
     size_t stale = 0;
     for (const RingCoverage& ring : window.rings) stale += ring.stale.size();
     std::string begin = window.from_the_start ? ", from the recording's start" : "";
-    if (window.limited_by) begin = fmt::format(", limited by {}", PerfRingText(window.rings[*window.limited_by].ring));
-    const size_t broken = static_cast<size_t>(std::count_if(window.tasks.begin(), window.tasks.end(), [](const TaskCoverage& task) { return !task.continuous; }));
-    Add(fmt::format("window: {:.6f} s up to {}, at {}, {}{}", Seconds(window.length()), scene_.to_trigger ? "the trigger" : "the newest record", AbsoluteTime(window.time.to), WindowPolicyName(window.policy), begin));
-    Add(fmt::format("  {} gap{}, {} stale span{}, {} of {} threads covered without a break", window.gaps.size(), window.gaps.size() == 1 ? "" : "s", stale, stale == 1 ? "" : "s",
-                    window.tasks.size() - broken, window.tasks.size()));
+    if (window.limited_by)
+      begin = fmt::format(", limited by {}", PerfRingText(window.rings[*window.limited_by].ring));
+    const size_t broken = static_cast<size_t>(
+        std::count_if(window.tasks.begin(), window.tasks.end(),
+                      [](const TaskCoverage& task) { return !task.continuous; }));
+    Add(fmt::format("window: {:.6f} s up to {}, at {}, {}{}", Seconds(window.length()),
+                    scene_.to_trigger ? "the trigger" : "the newest record",
+                    AbsoluteTime(window.time.to), WindowPolicyName(window.policy), begin));
+    Add(fmt::format("  {} gap{}, {} stale span{}, {} of {} threads covered without a break",
+                    window.gaps.size(), window.gaps.size() == 1 ? "" : "s", stale,
+                    stale == 1 ? "" : "s", window.tasks.size() - broken, window.tasks.size()));
   }
 
   void Origin() {
@@ -92,35 +106,53 @@ class Screen {
     std::string events;
     const auto& counts = scene_.activity->samples_of();
     for (size_t i = 0; i < scene_.file->events().size() && i < 8; ++i) {
-      if (counts[i] > 0) events += fmt::format("{}{} {}", events.empty() ? "" : ", ", FormatCount(counts[i]), Printable(scene_.file->events()[i].name, 40));
+      if (counts[i] > 0)
+        events += fmt::format("{}{} {}", events.empty() ? "" : ", ", FormatCount(counts[i]),
+                              Printable(scene_.file->events()[i].name, 40));
     }
-    Add(fmt::format("{}: {} records{}{}{}, {} lost", Printable(scene_.path), FormatCount(scene_.activity->records()), events.empty() ? "" : " (" + events + ")", facts.pipe ? ", pipe form" : "", facts.compressed ? ", compressed" : "",
+    Add(fmt::format("{}: {} records{}{}{}, {} lost", Printable(scene_.path),
+                    FormatCount(scene_.activity->records()),
+                    events.empty() ? "" : " (" + events + ")", facts.pipe ? ", pipe form" : "",
+                    facts.compressed ? ", compressed" : "",
                     FormatCount(scene_.activity->lost_records())));
     std::string origin;
     for (const std::string* part : {&facts.host, &facts.release, &facts.architecture}) {
       if (!part->empty()) origin += (origin.empty() ? "" : ", ") + Printable(*part, 60);
     }
-    if (!facts.command.empty()) origin += (origin.empty() ? "" : ": ") + Printable(facts.command, 200);
+    if (!facts.command.empty())
+      origin += (origin.empty() ? "" : ": ") + Printable(facts.command, 200);
     if (!origin.empty()) Add("recorded on " + origin);
   }
 
   void Troubles() {
     const auto& troubles = scene_.file->facts().troubles;
-    for (size_t i = 0; i < std::min(troubles.size(), kMostTroubleLines); ++i) Add("damaged: " + Printable(troubles[i]));
-    if (troubles.size() > kMostTroubleLines) Add(fmt::format("and {} more troubles: --json has all", troubles.size() - kMostTroubleLines));
-    if (scene_.activity->more_switches() > 0) Add(fmt::format("{} switches more than are kept: who ran when is not known of all", FormatCount(scene_.activity->more_switches())));
-    if (scene_.activity->left_out() > 0) Add(fmt::format("{} records tell of more threads than are shown", FormatCount(scene_.activity->left_out())));
+    for (size_t i = 0; i < std::min(troubles.size(), kMostTroubleLines); ++i)
+      Add("damaged: " + Printable(troubles[i]));
+    if (troubles.size() > kMostTroubleLines)
+      Add(fmt::format("and {} more troubles: --json has all", troubles.size() - kMostTroubleLines));
+    if (scene_.activity->more_switches() > 0)
+      Add(fmt::format("{} switches more than are kept: who ran when is not known of all",
+                      FormatCount(scene_.activity->more_switches())));
+    if (scene_.activity->left_out() > 0)
+      Add(fmt::format("{} records tell of more threads than are shown",
+                      FormatCount(scene_.activity->left_out())));
   }
 
   void Gaps() {
     const auto& gaps = scene_.window->gaps;
     for (size_t i = 0; i < std::min(gaps.size(), kMostGapLines); ++i) {
       const Gap& gap = gaps[gaps.size() - 1 - i];  // the newest first
-      const std::string whose = gap.task ? ", thread " + ThreadName(static_cast<int>(*gap.task), scene_) : "";
-      const std::string when = gap.time.from == gap.time.to ? "at " + Before(gap.time.from, scene_) : Before(gap.time.from, scene_) + " to " + Before(gap.time.to, scene_);
-      Add(fmt::format("gap: {} {} s{}: {}, {}", PerfRingText(scene_.window->rings[gap.ring].ring), when, whose, GapReasonName(gap.reason), Amount(gap)));
+      const std::string whose =
+          gap.task ? ", thread " + ThreadName(static_cast<int>(*gap.task), scene_) : "";
+      const std::string when =
+          gap.time.from == gap.time.to
+              ? "at " + Before(gap.time.from, scene_)
+              : Before(gap.time.from, scene_) + " to " + Before(gap.time.to, scene_);
+      Add(fmt::format("gap: {} {} s{}: {}, {}", PerfRingText(scene_.window->rings[gap.ring].ring),
+                      when, whose, GapReasonName(gap.reason), Amount(gap)));
     }
-    if (gaps.size() > kMostGapLines) Add(fmt::format("and {} older gaps: --json has all", gaps.size() - kMostGapLines));
+    if (gaps.size() > kMostGapLines)
+      Add(fmt::format("and {} older gaps: --json has all", gaps.size() - kMostGapLines));
   }
 
   const PerfSpanTrace* TraceOf(size_t ring, size_t span) const {
@@ -133,18 +165,27 @@ class Screen {
   void SpanLine(size_t ring, size_t number) {
     const PerfAuxRing& of = (*scene_.aux)[ring];
     const PerfAuxSpan& span = of.spans[number];
-    std::string line = fmt::format("{:<16} {:<22} {:>12} {:>12} {:>9}", PerfRingText(of.name), span.tid < 0 ? "-" : ThreadName(span.tid, scene_), span.begin_known ? Before(span.time.from, scene_) : "?",
-                                   Before(span.time.to, scene_), FormatSize(span.end_offset - span.begin_offset));
+    std::string line =
+        fmt::format("{:<16} {:<22} {:>12} {:>12} {:>9}", PerfRingText(of.name),
+                    span.tid < 0 ? "-" : ThreadName(span.tid, scene_),
+                    span.begin_known ? Before(span.time.from, scene_) : "?",
+                    Before(span.time.to, scene_), FormatSize(span.end_offset - span.begin_offset));
     if (const PerfSpanTrace* trace = TraceOf(ring, number)) {
       const TraceSummary& summary = trace->summary;
       // Without the programs' code there were none to follow.
-      line += summary.instructions_known && summary.instructions > 0 ? fmt::format("  {} insns, {} branches", summary.instructions, summary.branches) : fmt::format("  {} atoms", summary.atoms);
+      line += summary.instructions_known && summary.instructions > 0
+                  ? fmt::format("  {} insns, {} branches", summary.instructions, summary.branches)
+                  : fmt::format("  {} atoms", summary.atoms);
       uint64_t no_sync = 0;
-      for (const Discontinuity& gap : summary.discontinuities) no_sync += gap.reason == DiscontinuityReason::kNoSync;
+      for (const Discontinuity& gap : summary.discontinuities)
+        no_sync += gap.reason == DiscontinuityReason::kNoSync;
       line += fmt::format(", {} no sync", no_sync);
     }
-    if (const std::string flags = PerfAuxFlagsText(span.flags); !flags.empty()) line += "  " + flags;
-    if (span.held_bytes < span.end_offset - span.begin_offset) line += fmt::format("  {} not in the file", FormatSize(span.end_offset - span.begin_offset - span.held_bytes));
+    if (const std::string flags = PerfAuxFlagsText(span.flags); !flags.empty())
+      line += "  " + flags;
+    if (span.held_bytes < span.end_offset - span.begin_offset)
+      line += fmt::format("  {} not in the file",
+                          FormatSize(span.end_offset - span.begin_offset - span.held_bytes));
     if (span.time.to < scene_.window->time.from) line += "  stale";
     Add(line);
   }
@@ -160,13 +201,20 @@ class Screen {
       restarts += of.restarts;
       for (size_t i = 0; i < of.spans.size(); ++i) spans.emplace_back(ring, i);
     }
-    const auto time = [this](const auto& at) { return (*scene_.aux)[at.first].spans[at.second].time.to; };
-    std::stable_sort(spans.begin(), spans.end(), [&](const auto& a, const auto& b) { return time(a) > time(b); });
+    const auto time = [this](const auto& at) {
+      return (*scene_.aux)[at.first].spans[at.second].time.to;
+    };
+    std::stable_sort(spans.begin(), spans.end(),
+                     [&](const auto& a, const auto& b) { return time(a) > time(b); });
     const size_t most = std::max(kLeastLines, Room() / 2);
-    Add(fmt::format("{} spans of traces in {} rings, {} held; {} twice, {} restarts{}", spans.size(), scene_.aux->size(), FormatSize(held), FormatSize(twice), restarts, scene_.trace_trouble.empty() ? "" : "; " + Printable(scene_.trace_trouble)));
+    Add(fmt::format("{} spans of traces in {} rings, {} held; {} twice, {} restarts{}",
+                    spans.size(), scene_.aux->size(), FormatSize(held), FormatSize(twice), restarts,
+                    scene_.trace_trouble.empty() ? "" : "; " + Printable(scene_.trace_trouble)));
     Add(fmt::format("{:<16} {:<22} {:>12} {:>12} {:>9}", "ring", "thread", "from", "to", "bytes"));
-    for (size_t i = 0; i < std::min(spans.size(), most); ++i) SpanLine(spans[i].first, spans[i].second);
-    if (spans.size() > most) Add(fmt::format("and {} older ones: --json has all", spans.size() - most));
+    for (size_t i = 0; i < std::min(spans.size(), most); ++i)
+      SpanLine(spans[i].first, spans[i].second);
+    if (spans.size() > most)
+      Add(fmt::format("and {} older ones: --json has all", spans.size() - most));
   }
 
   void Cpus() {
@@ -176,8 +224,11 @@ class Screen {
     for (const auto& [number, cpu] : cpus) {
       if (number < 0 || cpu.last < 0) continue;
       if (++shown > most) continue;
-      const std::string lost = cpu.lost_records > 0 ? fmt::format(", {} lost", FormatCount(cpu.lost_records)) : "";
-      Add(fmt::format("CPU {}: {} records, {} to {} s{}, last {}", number, FormatCount(cpu.records), Before(cpu.first, scene_), Before(cpu.last, scene_), lost, cpu.last_tid == 0 ? "idle" : ThreadName(cpu.last_tid, scene_)));
+      const std::string lost =
+          cpu.lost_records > 0 ? fmt::format(", {} lost", FormatCount(cpu.lost_records)) : "";
+      Add(fmt::format("CPU {}: {} records, {} to {} s{}, last {}", number, FormatCount(cpu.records),
+                      Before(cpu.first, scene_), Before(cpu.last, scene_), lost,
+                      cpu.last_tid == 0 ? "idle" : ThreadName(cpu.last_tid, scene_)));
     }
     if (shown > most) Add(fmt::format("and {} more CPUs: --json has all", shown - most));
   }
@@ -187,9 +238,13 @@ class Screen {
     std::string state(PerfThreadStateName(view.state));
     if (view.letter != ' ' && view.letter != '?') state += fmt::format(" ({})", view.letter);
     std::string what;
-    if (const std::string call = PerfCallText(thread, scene_); !call.empty()) what = "in " + call;
-    else if (thread.last_sample >= 0) what = fmt::format("last {} {}", Printable(scene_.file->events()[thread.last_event].name), scene_.activity->Describe(thread));
-    Add(fmt::format("{:<22} {:<15} {:>12} {:>4}  {}", ThreadName(thread.tid, scene_), state, view.since < 0 ? "?" : Before(view.since, scene_), thread.ran.cpu, what));
+    if (const std::string call = PerfCallText(thread, scene_); !call.empty())
+      what = "in " + call;
+    else if (thread.last_sample >= 0)
+      what = fmt::format("last {} {}", Printable(scene_.file->events()[thread.last_event].name),
+                         scene_.activity->Describe(thread));
+    Add(fmt::format("{:<22} {:<15} {:>12} {:>4}  {}", ThreadName(thread.tid, scene_), state,
+                    view.since < 0 ? "?" : Before(view.since, scene_), thread.ran.cpu, what));
   }
 
   void Threads() {
@@ -199,17 +254,25 @@ class Screen {
     }
     if (alive.empty()) return;
     const size_t most = std::max(kLeastLines, Room() - 2);
-    Add(fmt::format("{:<22} {:<15} {:>12} {:>4}  {}", "thread", scene_.to_trigger ? "state then" : "state at the end", "since (s)", "CPU", "what it did last"));
+    Add(fmt::format("{:<22} {:<15} {:>12} {:>4}  {}", "thread",
+                    scene_.to_trigger ? "state then" : "state at the end", "since (s)", "CPU",
+                    "what it did last"));
     for (size_t i = 0; i < std::min(alive.size(), most); ++i) ThreadLine(*alive[i]);
-    if (alive.size() > most) Add(fmt::format("and {} more threads: --json has all", alive.size() - most));
+    if (alive.size() > most)
+      Add(fmt::format("and {} more threads: --json has all", alive.size() - most));
   }
 
   void Branches() {
     if (scene_.branches->empty()) return;
     Add(fmt::format("the last {} branches, the newest last:", scene_.branches->size()));
     for (const PerfBranch& branch : *scene_.branches) {
-      const auto side = [](uint64_t address, const std::string& name) { return address == 0 ? std::string("?") : name.empty() ? fmt::format("{:#x}", address) : fmt::format("{:#x} {}", address, name); };
-      Add(fmt::format("  CPU {:<3} {} -> {}", branch.branch.cpu, side(branch.branch.from, branch.from), side(branch.branch.to, branch.to)));
+      const auto side = [](uint64_t address, const std::string& name) {
+        return address == 0   ? std::string("?")
+               : name.empty() ? fmt::format("{:#x}", address)
+                              : fmt::format("{:#x} {}", address, name);
+      };
+      Add(fmt::format("  CPU {:<3} {} -> {}", branch.branch.cpu,
+                      side(branch.branch.from, branch.from), side(branch.branch.to, branch.to)));
     }
   }
 
@@ -222,7 +285,11 @@ class Screen {
 }  // namespace
 
 std::string PerfAuxFlagsText(uint64_t flags) {
-  constexpr std::pair<uint64_t, std::string_view> kNames[] = {{PERF_AUX_FLAG_TRUNCATED, "truncated"}, {PERF_AUX_FLAG_OVERWRITE, "snapshot"}, {PERF_AUX_FLAG_PARTIAL, "partial"}, {PERF_AUX_FLAG_COLLISION, "collision"}};
+  constexpr std::pair<uint64_t, std::string_view> kNames[] = {
+      {PERF_AUX_FLAG_TRUNCATED, "truncated"},
+      {PERF_AUX_FLAG_OVERWRITE, "snapshot"},
+      {PERF_AUX_FLAG_PARTIAL, "partial"},
+      {PERF_AUX_FLAG_COLLISION, "collision"}};
   std::string text;
   for (const auto& [flag, name] : kNames) {
     if ((flags & flag) != 0) text += fmt::format("{}{}", text.empty() ? "" : ", ", name);
@@ -241,19 +308,28 @@ std::string PerfCallText(const PerfThreadActivity& thread, const PerfScene& scen
   utsname here{};
   uname(&here);
   std::string text = Printable(thread.system_call_name);
-  if (text.empty() && scene.file->facts().architecture == here.machine && thread.system_call >= 0 && thread.system_call < 100'000) text = SystemCallName(static_cast<int>(thread.system_call));
+  if (text.empty() && scene.file->facts().architecture == here.machine && thread.system_call >= 0 &&
+      thread.system_call < 100'000)
+    text = SystemCallName(static_cast<int>(thread.system_call));
   if (text.empty()) text = fmt::format("system call {}", thread.system_call);
   if (!thread.has_arguments) return text;
-  return text + fmt::format("({:#x}, {:#x}, {:#x}, {:#x}, {:#x}, {:#x})", thread.arguments[0], thread.arguments[1], thread.arguments[2], thread.arguments[3], thread.arguments[4], thread.arguments[5]);
+  return text + fmt::format("({:#x}, {:#x}, {:#x}, {:#x}, {:#x}, {:#x})", thread.arguments[0],
+                            thread.arguments[1], thread.arguments[2], thread.arguments[3],
+                            thread.arguments[4], thread.arguments[5]);
 }
 
 std::string_view PerfThreadStateName(PerfThreadState state) {
   switch (state) {
-    case PerfThreadState::kRunning: return "running";
-    case PerfThreadState::kWaitsForCpu: return "wants a CPU";
-    case PerfThreadState::kBlocked: return "blocked";
-    case PerfThreadState::kEnded: return "ended";
-    case PerfThreadState::kUnknown: return "seen";
+    case PerfThreadState::kRunning:
+      return "running";
+    case PerfThreadState::kWaitsForCpu:
+      return "wants a CPU";
+    case PerfThreadState::kBlocked:
+      return "blocked";
+    case PerfThreadState::kEnded:
+      return "ended";
+    case PerfThreadState::kUnknown:
+      return "seen";
   }
   return "seen";
 }

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "hwtrace/instruction_trace.h"
-#include "perf/perf_activity.h"
-#include "perf/perf_file.h"
 #include "model/rings_window.h"
+#include "perf/perf_activity.h"
 #include "perf/perf_analysis.h"
+#include "perf/perf_file.h"
 #include "perf/perf_rings.h"
 
 namespace hangscope {
@@ -25,7 +25,8 @@ struct PerfSpanTrace {
 struct PerfBranch {
   size_t ring = 0;
   TraceBranch branch;
-  std::string from;  // "function+0x10 file.c:3"; empty: the flow was entered here, or nothing is known
+  // "function+0x10 file.c:3"; empty: the flow was entered here, or nothing is known
+  std::string from;
   std::string to;
 };
 
@@ -37,14 +38,14 @@ struct PerfScene {
   const PerfAnalysis* analysis = nullptr;
   const std::vector<PerfAuxRing>* aux = nullptr;
   const Window* window = nullptr;
-  bool to_trigger = false;     // that is known; else the window ends with the newest record
+  bool to_trigger = false;  // that is known; else the window ends with the newest record
   const std::vector<PerfSpanTrace>* traces = nullptr;
-  std::string trace_trouble;   // why there are none; empty: nothing
+  std::string trace_trouble;                          // why there are none; empty: nothing
   const std::vector<PerfBranch>* branches = nullptr;  // the oldest first
 };
 
-// Verdict, window, what is missing, spans of traces, who did what last, damage: on one screen of `lines`, more only
-// where branches were asked for.
+// Verdict, window, what is missing, spans of traces, who did what last, damage: on one screen of
+// `lines`, more only where branches were asked for.
 std::string PerfText(const PerfScene& scene, size_t lines);
 // The same, all of it, as JSON Lines (docs/json.md).
 std::string PerfJson(const PerfScene& scene, TimeNs wall);
@@ -53,7 +54,8 @@ std::string PerfJson(const PerfScene& scene, TimeNs wall);
 std::string PerfAuxFlagsText(uint64_t flags);
 // "CPU 7 cs_etm", "thread 311 intel_pt".
 std::string PerfRingText(const RingName& ring);
-// What a thread is in: "futex(0x7f01, 0x80, ...)"; empty: in no system call, as far as anything tells.
+// What a thread is in: "futex(0x7f01, 0x80, ...)"; empty: in no system call, as far as anything
+// tells.
 std::string PerfCallText(const PerfThreadActivity& thread, const PerfScene& scene);
 std::string_view PerfThreadStateName(PerfThreadState state);
 

@@ -21,7 +21,8 @@ constexpr uint64_t kMostBytes = 512u << 20;  // of all files together
 std::string BuildIdOf(Elf* elf) {
   const void* bytes = nullptr;
   const ssize_t size = dwelf_elf_gnu_build_id(elf, &bytes);
-  return size > 0 ? std::string(static_cast<const char*>(bytes), static_cast<size_t>(size)) : std::string();
+  return size > 0 ? std::string(static_cast<const char*>(bytes), static_cast<size_t>(size))
+                  : std::string();
 }
 
 // perf pads shorter ids with zeros.
@@ -34,9 +35,13 @@ bool IsSameId(std::string a, std::string b) {
 
 void RecordedCode::Add(const PerfRecord& record) {
   const auto map = ParsePerfMap(record);
-  if (!map || !map->executable || map->pid < 0 || mapping_count_ == kMostMappings || map->begin + map->bytes < map->begin) return;
+  if (!map || !map->executable || map->pid < 0 || mapping_count_ == kMostMappings ||
+      map->begin + map->bytes < map->begin)
+    return;
   ++mapping_count_;
-  mappings_[map->pid].push_back({map->pid, std::max<TimeNs>(record.time, 0), map->begin, map->bytes, map->file_offset, std::string(map->path), std::string(map->build_id), true});
+  mappings_[map->pid].push_back({map->pid, std::max<TimeNs>(record.time, 0), map->begin, map->bytes,
+                                 map->file_offset, std::string(map->path),
+                                 std::string(map->build_id), true});
 }
 
 // The newest that was there by then.
@@ -46,7 +51,8 @@ const PerfMapping* RecordedCode::Find(int pid, TimeNs time, uint64_t address) co
   const PerfMapping* found = nullptr;
   for (const PerfMapping& mapping : known->second) {
     const bool covers = address >= mapping.begin && address - mapping.begin < mapping.bytes;
-    if (covers && mapping.time <= time && (found == nullptr || mapping.time >= found->time)) found = &mapping;
+    if (covers && mapping.time <= time && (found == nullptr || mapping.time >= found->time))
+      found = &mapping;
   }
   return found;
 }
@@ -67,18 +73,25 @@ bool RecordedCode::Take(const std::string& path, const PerfMapping& mapping, Bin
   const off_t size = lseek(fd, 0, SEEK_END);
   const std::string recorded = RecordedId(mapping);
   const std::string here = BuildIdOf(elf);
-  bool taken = elf != nullptr && elf_kind(elf) == ELF_K_ELF && size > 0 && static_cast<uint64_t>(size) <= kMostBytes - bytes_held_;
+  bool taken = elf != nullptr && elf_kind(elf) == ELF_K_ELF && size > 0 &&
+               static_cast<uint64_t>(size) <= kMostBytes - bytes_held_;
   const bool same = recorded.empty() ? !binaries_.empty() : IsSameId(here, recorded);
   if (taken && !same) {
-    troubles_.push_back(recorded.empty() ? fmt::format("'{}' has no build id in the recording: only files in --binaries are taken for it", Printable(mapping.path))
-                                         : fmt::format("'{}' is not the file that was recorded: its build id is another", Printable(path)));
+    troubles_.push_back(
+        recorded.empty()
+            ? fmt::format("'{}' has no build id in the recording: only files in --binaries are "
+                          "taken for it",
+                          Printable(mapping.path))
+            : fmt::format("'{}' is not the file that was recorded: its build id is another",
+                          Printable(path)));
     taken = false;
   }
   size_t count = 0;
   if (taken) elf_getphdrnum(elf, &count);
   for (size_t i = 0; i < count; ++i) {
     GElf_Phdr program;
-    if (gelf_getphdr(elf, static_cast<int>(i), &program) != nullptr && program.p_type == PT_LOAD) binary->segments.push_back({program.p_offset, program.p_filesz, program.p_vaddr});
+    if (gelf_getphdr(elf, static_cast<int>(i), &program) != nullptr && program.p_type == PT_LOAD)
+      binary->segments.push_back({program.p_offset, program.p_filesz, program.p_vaddr});
   }
   if (taken) {
     binary->path = path;
@@ -103,7 +116,8 @@ RecordedCode::Binary& RecordedCode::BinaryOf(const PerfMapping& mapping) {
   }
   // A path of a file never leads out of the folder.
   const bool plain = mapping.path.find("/../") == std::string::npos;
-  if (!plain || !Take(binaries_ + mapping.path, mapping, &binary)) (void)Take(binaries_ + mapping.path.substr(mapping.path.rfind('/')), mapping, &binary);
+  if (!plain || !Take(binaries_ + mapping.path, mapping, &binary))
+    (void)Take(binaries_ + mapping.path.substr(mapping.path.rfind('/')), mapping, &binary);
   return binary;
 }
 
@@ -115,7 +129,8 @@ ReadCode RecordedCode::CodeOf(int pid, TimeNs time) {
     const uint64_t into = address - mapping->begin;
     const uint64_t at = mapping->file_offset + into;
     if (at >= binary.code.size()) return 0;
-    const size_t count = std::min({bytes.size(), static_cast<size_t>(mapping->bytes - into), binary.code.size() - static_cast<size_t>(at)});
+    const size_t count = std::min({bytes.size(), static_cast<size_t>(mapping->bytes - into),
+                                   binary.code.size() - static_cast<size_t>(at)});
     std::memcpy(bytes.data(), binary.code.data() + at, count);
     return count;
   };
@@ -126,18 +141,23 @@ std::string RecordedCode::PlaceOf(int pid, TimeNs time, uint64_t address) {
   if (mapping == nullptr) return {};
   Binary& binary = BinaryOf(*mapping);
   const uint64_t at = mapping->file_offset + (address - mapping->begin);
-  const std::string plain = fmt::format("{}+{:#x}", mapping->path.substr(mapping->path.rfind('/') + 1), at);
+  const std::string plain =
+      fmt::format("{}+{:#x}", mapping->path.substr(mapping->path.rfind('/') + 1), at);
   if (binary.path.empty()) return plain;
   if (!binary.looked_for_image) {
     binary.looked_for_image = true;
     if (auto image = ElfImage::Open(binary.path); image.ok()) binary.image = std::move(*image);
   }
   for (const Segment& segment : binary.segments) {
-    if (binary.image == nullptr || at < segment.file_offset || at - segment.file_offset >= segment.bytes) continue;
+    if (binary.image == nullptr || at < segment.file_offset ||
+        at - segment.file_offset >= segment.bytes)
+      continue;
     const uint64_t pc = segment.address + (at - segment.file_offset);
     const Location location = binary.image->Locate(pc);
     if (location.function.empty()) break;
-    return fmt::format("{}+{:#x}{}{}", location.function, pc - std::min(location.function_begin, pc), location.file.empty() ? "" : " ", location.source());
+    return fmt::format("{}+{:#x}{}{}", location.function,
+                       pc - std::min(location.function_begin, pc), location.file.empty() ? "" : " ",
+                       location.source());
   }
   return plain;
 }

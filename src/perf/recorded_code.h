@@ -1,5 +1,5 @@
-// The code of programs that were recorded, from their files as they are here now: for hardware traces, which tell
-// branches and not instructions.
+// The code of programs that were recorded, from their files as they are here now: for hardware
+// traces, which tell branches and not instructions.
 #ifndef HANGSCOPE_PERF_RECORDED_CODE_H
 #define HANGSCOPE_PERF_RECORDED_CODE_H
 
@@ -17,12 +17,14 @@
 
 namespace hangscope {
 
-// One thread. A file whose build id is not the recorded one is not believed; one of which no build id was recorded,
-// only where it lies in the folder that was named.
+// One thread. A file whose build id is not the recorded one is not believed; one of which no build
+// id was recorded, only where it lies in the folder that was named.
 class RecordedCode {
  public:
-  // `binaries`: a folder that has files by their path or their name; empty: they are where they were.
-  RecordedCode(const PerfFileFacts& facts, std::string binaries) : facts_(facts), binaries_(std::move(binaries)) {}
+  // `binaries`: a folder that has files by their path or their name; empty: they are where they
+  // were.
+  RecordedCode(const PerfFileFacts& facts, std::string binaries)
+      : facts_(facts), binaries_(std::move(binaries)) {}
 
   // Takes the mappings among a file's records.
   void Add(const PerfRecord& record);
@@ -41,9 +43,9 @@ class RecordedCode {
     uint64_t address = 0;
   };
   struct Binary {
-    std::string path;      // empty: there is none to be believed
+    std::string path;  // empty: there is none to be believed
     std::vector<Segment> segments;
-    std::string code;      // the file's bytes
+    std::string code;  // the file's bytes
     std::unique_ptr<ElfImage> image;
     bool looked_for_image = false;
   };
@@ -54,7 +56,8 @@ class RecordedCode {
 
   const PerfFileFacts& facts_;
   const std::string binaries_;
-  std::unordered_map<int, std::vector<PerfMapping>> mappings_;  // by process, in the order of the file
+  // by process, in the order of the file
+  std::unordered_map<int, std::vector<PerfMapping>> mappings_;
   size_t mapping_count_ = 0;
   std::map<std::string, Binary> binaries_of_path_;
   uint64_t bytes_held_ = 0;

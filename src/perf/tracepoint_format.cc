@@ -69,7 +69,8 @@ std::optional<TracepointFormat::Field> TracepointFormat::ParseField(std::string_
   if (space == std::string_view::npos || space + 1 == rest.size()) return std::nullopt;
   field.name = rest.substr(space + 1);
   const std::string_view type = rest.substr(0, space);
-  field.is_text = is_array && (" " + std::string(type)).find(" char") != std::string::npos && type.find("unsigned") == std::string_view::npos;
+  field.is_text = is_array && (" " + std::string(type)).find(" char") != std::string::npos &&
+                  type.find("unsigned") == std::string_view::npos;
   // Of an array whose length is a name or makes no sense, only its bytes are known.
   if (field.elements == 0 || field.size % field.elements != 0) field.elements = 1;
   return field;
@@ -147,9 +148,13 @@ std::optional<std::string_view> TracepointFormat::Place::Text(std::string_view r
   return bytes.substr(0, bytes.find('\0'));
 }
 
-std::optional<int64_t> TracepointFormat::Number(std::string_view raw, std::string_view field) const { return PlaceOf(field).Number(raw); }
+std::optional<int64_t> TracepointFormat::Number(std::string_view raw,
+                                                std::string_view field) const {
+  return PlaceOf(field).Number(raw);
+}
 
-std::optional<std::string> TracepointFormat::Text(std::string_view raw, std::string_view field) const {
+std::optional<std::string> TracepointFormat::Text(std::string_view raw,
+                                                  std::string_view field) const {
   const auto text = PlaceOf(field).Text(raw);
   if (!text) return std::nullopt;
   return std::string(*text);
@@ -163,7 +168,8 @@ std::string TracepointFormat::DescribeField(std::string_view raw, const Field& f
     if (!number) return "?";
     if (i > 0) numbers += ',';
     const bool address = !field.is_signed && field.size / field.elements == 8;
-    numbers += address ? fmt::format("{:#x}", static_cast<uint64_t>(*number)) : fmt::format("{}", *number);
+    numbers +=
+        address ? fmt::format("{:#x}", static_cast<uint64_t>(*number)) : fmt::format("{}", *number);
   }
   return field.elements > kMostElements ? numbers + ",..." : numbers;
 }
@@ -172,7 +178,8 @@ std::string TracepointFormat::Describe(std::string_view raw) const {
   std::string text;
   for (const Field& field : fields_) {
     if (field.is_common) continue;
-    text += fmt::format("{}{}={}", text.empty() ? "" : " ", Printable(field.name), DescribeField(raw, field));
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", Printable(field.name),
+                        DescribeField(raw, field));
   }
   return text;
 }
@@ -180,7 +187,8 @@ std::string TracepointFormat::Describe(std::string_view raw) const {
 // Numbers of a size that there is.
 bool TracepointFormat::IsTyped(const Field& field) {
   const uint32_t size = field.size / field.elements;
-  return !field.is_located && !field.is_text && field.elements <= kMostTyped && (size == 1 || size == 2 || size == 4 || size == 8);
+  return !field.is_located && !field.is_text && field.elements <= kMostTyped &&
+         (size == 1 || size == 2 || size == 4 || size == 8);
 }
 
 std::vector<TraceField> TracepointFormat::TraceFields() const {
@@ -192,9 +200,12 @@ std::vector<TraceField> TracepointFormat::TraceFields() const {
       continue;
     }
     const int bits = static_cast<int>(field.size / field.elements * 8);
-    const TraceFieldType type = field.is_signed ? TraceFieldType::kSigned : bits == 64 ? TraceFieldType::kPointer : TraceFieldType::kUnsigned;
+    const TraceFieldType type = field.is_signed ? TraceFieldType::kSigned
+                                : bits == 64    ? TraceFieldType::kPointer
+                                                : TraceFieldType::kUnsigned;
     for (uint32_t i = 0; i < field.elements; ++i) {
-      fields.push_back({field.elements == 1 ? field.name : fmt::format("{}[{}]", field.name, i), type, bits});
+      fields.push_back(
+          {field.elements == 1 ? field.name : fmt::format("{}[{}]", field.name, i), type, bits});
     }
   }
   return fields;
@@ -206,7 +217,8 @@ void TracepointFormat::ListValues() {
     const Field& field = fields_[number];
     if (field.is_common) continue;
     const bool is_typed = IsTyped(field);
-    for (uint32_t i = 0; i < (is_typed ? field.elements : 1); ++i) values_.push_back({PlaceOf(field, i), number, is_typed});
+    for (uint32_t i = 0; i < (is_typed ? field.elements : 1); ++i)
+      values_.push_back({PlaceOf(field, i), number, is_typed});
   }
 }
 
@@ -225,8 +237,10 @@ void TracepointFormat::TraceValues(std::string_view raw, std::vector<TraceValue>
     const Field& field = fields_[from.field];
     const auto text = from.place.Text(raw);
     value.bits = 0;
-    if (text) value.text.assign(*text);
-    else value.text = field.is_text ? "" : DescribeField(raw, field);
+    if (text)
+      value.text.assign(*text);
+    else
+      value.text = field.is_text ? "" : DescribeField(raw, field);
     value.known = text.has_value() || !field.is_text;
   }
 }

@@ -1,4 +1,5 @@
-// A tracepoint's fields, as its format file in tracefs says (Documentation/trace/events.rst of Linux).
+// A tracepoint's fields, as its format file in tracefs says (Documentation/trace/events.rst of
+// Linux).
 #ifndef HANGSCOPE_PERF_TRACEPOINT_FORMAT_H
 #define HANGSCOPE_PERF_TRACEPOINT_FORMAT_H
 
@@ -13,7 +14,8 @@
 
 namespace hangscope {
 
-// Numbers are in this machine's byte order. Neither the format nor the raw bytes are trusted. Any thread may ask.
+// Numbers are in this machine's byte order. Neither the format nor the raw bytes are trusted. Any
+// thread may ask.
 class TracepointFormat {
  public:
   // Nothing where `text` has no name, no id or no field.
@@ -21,8 +23,8 @@ class TracepointFormat {
 
   const std::string& name() const { return name_; }
   uint32_t id() const { return id_; }
-  // Of a record's raw bytes; nothing where there is no such field, too few bytes, or it is no number of 1, 2, 4
-  // or 8 bytes. Of an array "args": its first element; "args[2]": its third.
+  // Of a record's raw bytes; nothing where there is no such field, too few bytes, or it is no
+  // number of 1, 2, 4 or 8 bytes. Of an array "args": its first element; "args[2]": its third.
   std::optional<int64_t> Number(std::string_view raw, std::string_view field) const;
   // As it is in the record, up to its first NUL; nothing where the field is no text.
   std::optional<std::string> Text(std::string_view raw, std::string_view field) const;
@@ -37,7 +39,7 @@ class TracepointFormat {
    private:
     friend class TracepointFormat;
     uint64_t offset_ = 0;
-    uint32_t size_ = 0;         // of a number, of a text with its NUL; 0: there is none
+    uint32_t size_ = 0;  // of a number, of a text with its NUL; 0: there is none
     bool is_signed_ = false;
     bool is_text_ = false;
     bool is_located_ = false;   // __data_loc, __rel_loc: where the text is
@@ -45,11 +47,12 @@ class TracepointFormat {
   };
   // As Number() and Text() find it; one that is not there has neither in any record.
   Place PlaceOf(std::string_view field) const;
-  // "field=value field=value", as a person reads it, without those that all tracepoints have. Control
-  // characters are escaped.
+  // "field=value field=value", as a person reads it, without those that all tracepoints have.
+  // Control characters are escaped.
   std::string Describe(std::string_view raw) const;
 
-  // Those that not all tracepoints have, typed; the elements of a short array one by one, a long one as text.
+  // Those that not all tracepoints have, typed; the elements of a short array one by one, a long
+  // one as text.
   std::vector<TraceField> TraceFields() const;
   // Replaces *values by one for each of these.
   void TraceValues(std::string_view raw, std::vector<TraceValue>* values) const;
@@ -59,18 +62,18 @@ class TracepointFormat {
     std::string name;
     uint32_t offset = 0;
     uint32_t size = 0;
-    uint32_t elements = 1;    // of an array; each of size / elements bytes
+    uint32_t elements = 1;  // of an array; each of size / elements bytes
     bool is_signed = false;
     bool is_text = false;
-    bool is_located = false;  // __data_loc, __rel_loc: where the text is
-    bool is_relative = false; // __rel_loc: counted from the field's end
-    bool is_common = false;   // all tracepoints have it
+    bool is_located = false;   // __data_loc, __rel_loc: where the text is
+    bool is_relative = false;  // __rel_loc: counted from the field's end
+    bool is_common = false;    // all tracepoints have it
   };
 
   // A value of TraceValues.
   struct ValuePlace {
     Place place;
-    size_t field = 0;         // of fields_
+    size_t field = 0;  // of fields_
     bool is_number = false;
   };
 
@@ -95,11 +98,16 @@ inline std::optional<int64_t> TracepointFormat::Place::Number(std::string_view r
     return number;
   };
   switch (size_) {
-    case 1: return is_signed_ ? int64_t{load(int8_t{})} : int64_t{load(uint8_t{})};
-    case 2: return is_signed_ ? int64_t{load(int16_t{})} : int64_t{load(uint16_t{})};
-    case 4: return is_signed_ ? int64_t{load(int32_t{})} : int64_t{load(uint32_t{})};
-    case 8: return load(int64_t{});
-    default: return std::nullopt;
+    case 1:
+      return is_signed_ ? int64_t{load(int8_t{})} : int64_t{load(uint8_t{})};
+    case 2:
+      return is_signed_ ? int64_t{load(int16_t{})} : int64_t{load(uint16_t{})};
+    case 4:
+      return is_signed_ ? int64_t{load(int32_t{})} : int64_t{load(uint32_t{})};
+    case 8:
+      return load(int64_t{});
+    default:
+      return std::nullopt;
   }
 }
 

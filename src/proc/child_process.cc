@@ -18,8 +18,8 @@
 #include <sstream>
 #include <utility>
 
-#include "proc/pseudo_terminal.h"
 #include "proc/proc_folder.h"
+#include "proc/pseudo_terminal.h"
 
 namespace hangscope {
 namespace {
@@ -85,7 +85,8 @@ bool IsTimedSleep(const CurrentCall& call) {
 
 bool IsWaitForDescriptors(const CurrentCall& call) {
 #ifdef SYS_poll
-  if (call.number == SYS_poll || call.number == SYS_select || call.number == SYS_epoll_wait) return true;
+  if (call.number == SYS_poll || call.number == SYS_select || call.number == SYS_epoll_wait)
+    return true;
 #endif
   return call.number == SYS_ppoll || call.number == SYS_pselect6 || call.number == SYS_epoll_pwait;
 }
@@ -95,8 +96,10 @@ bool WaitsForInput(pid_t pid, const CurrentCall& call) {
   if (call.number == SYS_read) return call.argument == STDIN_FILENO;
   if (!IsWaitForDescriptors(call)) return false;
   char target[64] = {};
-  const ssize_t length = readlink(fmt::format("/proc/{}/fd/0", pid).c_str(), target, sizeof target - 1);
-  return length > 0 && (strncmp(target, "/dev/pts/", 9) == 0 || strncmp(target, "/dev/tty", 8) == 0);
+  const ssize_t length =
+      readlink(fmt::format("/proc/{}/fd/0", pid).c_str(), target, sizeof target - 1);
+  return length > 0 &&
+         (strncmp(target, "/dev/pts/", 9) == 0 || strncmp(target, "/dev/tty", 8) == 0);
 }
 
 std::vector<std::string> ThreadFolders(pid_t pid) {
@@ -117,17 +120,27 @@ std::string SyscallName(int64_t number) {
     const char* name;
   };
   static constexpr std::array kNames = {
-      Name{SYS_futex, "futex"},           Name{SYS_read, "read"},
-      Name{SYS_write, "write"},           Name{SYS_ppoll, "poll"},
-      Name{SYS_pselect6, "select"},       Name{SYS_epoll_pwait, "epoll_wait"},
-      Name{SYS_wait4, "wait4"},           Name{SYS_waitid, "waitid"},
-      Name{SYS_recvfrom, "recv"},         Name{SYS_recvmsg, "recvmsg"},
-      Name{SYS_accept, "accept"},         Name{SYS_accept4, "accept"},
-      Name{SYS_nanosleep, "nanosleep"},   Name{SYS_clock_nanosleep, "clock_nanosleep"},
-      Name{SYS_rt_sigsuspend, "sigsuspend"}, Name{SYS_rt_sigtimedwait, "sigwait"},
+      Name{SYS_futex, "futex"},
+      Name{SYS_read, "read"},
+      Name{SYS_write, "write"},
+      Name{SYS_ppoll, "poll"},
+      Name{SYS_pselect6, "select"},
+      Name{SYS_epoll_pwait, "epoll_wait"},
+      Name{SYS_wait4, "wait4"},
+      Name{SYS_waitid, "waitid"},
+      Name{SYS_recvfrom, "recv"},
+      Name{SYS_recvmsg, "recvmsg"},
+      Name{SYS_accept, "accept"},
+      Name{SYS_accept4, "accept"},
+      Name{SYS_nanosleep, "nanosleep"},
+      Name{SYS_clock_nanosleep, "clock_nanosleep"},
+      Name{SYS_rt_sigsuspend, "sigsuspend"},
+      Name{SYS_rt_sigtimedwait, "sigwait"},
 #ifdef SYS_poll
-      Name{SYS_poll, "poll"},             Name{SYS_select, "select"},
-      Name{SYS_epoll_wait, "epoll_wait"}, Name{SYS_pause, "pause"},
+      Name{SYS_poll, "poll"},
+      Name{SYS_select, "select"},
+      Name{SYS_epoll_wait, "epoll_wait"},
+      Name{SYS_pause, "pause"},
 #endif
   };
   for (const Name& known : kNames) {
@@ -172,7 +185,8 @@ struct Pipe {
 struct Pipes {
   std::vector<Pipe> streams;  // those of the ChildOptions
   Pipe failure;               // why exec failed, an errno
-  Pipe hold;                  // ends when the child may become the program; where it is to wait for that
+  // ends when the child may become the program; where it is to wait for that
+  Pipe hold;
 
   Status Open(const ChildOptions& options) {
     Status status = failure.Open();
@@ -212,19 +226,25 @@ void Suspend(pid_t child, int pty) {
 
 // What becomes of our terminal while the child runs.
 enum class TerminalUse {
-  kNone,   // there is none, or it is not ours to give
-  kLent,   // the child's group is in its foreground
-  kRelayed // the child has its own; what is typed at ours goes there
+  kNone,    // there is none, or it is not ours to give
+  kLent,    // the child's group is in its foreground
+  kRelayed  // the child has its own; what is typed at ours goes there
 };
 
 class PosixChild final : public ChildProcess {
  public:
   // `pty`: the child's own terminal, -1 if it has none; owned.
-  PosixChild(pid_t pid, std::vector<int> streams, std::function<bool(pid_t)> is_ours, TerminalUse terminal_use, int pty)
-      : pid_(pid), streams_(std::move(streams)), is_ours_(std::move(is_ours)), terminal_use_(terminal_use),
-        lent_now_(terminal_use == TerminalUse::kLent), pty_(pty) {
+  PosixChild(pid_t pid, std::vector<int> streams, std::function<bool(pid_t)> is_ours,
+             TerminalUse terminal_use, int pty)
+      : pid_(pid),
+        streams_(std::move(streams)),
+        is_ours_(std::move(is_ours)),
+        terminal_use_(terminal_use),
+        lent_now_(terminal_use == TerminalUse::kLent),
+        pty_(pty) {
     if (terminal_use == TerminalUse::kRelayed) {
-      keys_.emplace(STDIN_FILENO, fcntl(pty, F_DUPFD_CLOEXEC, 0), [pid, pty] { Suspend(pid, pty); });
+      keys_.emplace(STDIN_FILENO, fcntl(pty, F_DUPFD_CLOEXEC, 0),
+                    [pid, pty] { Suspend(pid, pty); });
     }
   }
   ~PosixChild() override {
@@ -274,7 +294,8 @@ class PosixChild final : public ChildProcess {
       cpu_time_ += std::max<TimeNs>(0, used - (before != cpu_of_.end() ? before->second : 0));
       if (process.state == ThreadState::kZombie) continue;
       ++activity.processes;
-      if (process.state == ThreadState::kStopped || process.state == ThreadState::kTraced) activity.stopped = true;
+      if (process.state == ThreadState::kStopped || process.state == ThreadState::kTraced)
+        activity.stopped = true;
       const CurrentCall call = CallOf(fmt::format("/proc/{}", process.id));
       if (WaitsForInput(process.id, call)) activity.waits_for_input = true;
       if (call.number >= 0 && call.number != SYS_wait4 && call.number != SYS_waitid) {
@@ -294,7 +315,8 @@ class PosixChild final : public ChildProcess {
   // All but what hangscope started for itself.
   std::vector<TaskStat> TheirDescendants() const {
     std::vector<TaskStat> found = Descendants(getpid());
-    if (is_ours_) std::erase_if(found, [this](const TaskStat& process) { return is_ours_(process.id); });
+    if (is_ours_)
+      std::erase_if(found, [this](const TaskStat& process) { return is_ours_(process.id); });
     return found;
   }
 
@@ -305,7 +327,8 @@ class PosixChild final : public ChildProcess {
   void FollowStop() {
     if (terminal_use_ == TerminalUse::kNone) return;
     // After the shell's bg and fg, the child asked for a terminal that is ours again.
-    const bool wants_terminal = terminal_use_ == TerminalUse::kLent && !lent_now_ && tcgetpgrp(STDIN_FILENO) == getpgrp();
+    const bool wants_terminal =
+        terminal_use_ == TerminalUse::kLent && !lent_now_ && tcgetpgrp(STDIN_FILENO) == getpgrp();
     if (!wants_terminal) StopToo();
     if (terminal_use_ == TerminalUse::kLent && tcgetpgrp(STDIN_FILENO) == getpgrp()) Lend();
     kill(-pid_, SIGCONT);
@@ -318,7 +341,8 @@ class PosixChild final : public ChildProcess {
   }
   void Lend() { lent_now_ = tcsetpgrp(STDIN_FILENO, pid_) == 0; }
   void TakeBack() {
-    if (std::exchange(lent_now_, false)) tcsetpgrp(STDIN_FILENO, getpgrp());  // SIGTTOU is blocked (session)
+    // SIGTTOU is blocked (session)
+    if (std::exchange(lent_now_, false)) tcsetpgrp(STDIN_FILENO, getpgrp());
   }
   void TakeTerminalBack() {
     keys_.reset();
@@ -341,7 +365,8 @@ class PosixChild final : public ChildProcess {
 // The same file under a number that no stream of the child will take.
 int MoveAway(int fd, const std::vector<CapturedStream>& streams) {
   const auto is_taken = [&streams](int number) {
-    return std::any_of(streams.begin(), streams.end(), [number](const CapturedStream& s) { return s.child_fd == number; });
+    return std::any_of(streams.begin(), streams.end(),
+                       [number](const CapturedStream& s) { return s.child_fd == number; });
   };
   while (fd >= 0 && (fd <= STDERR_FILENO || is_taken(fd))) fd = fcntl(fd, F_DUPFD_CLOEXEC, fd + 1);
   return fd;
@@ -367,7 +392,8 @@ bool PlaceStream(const CapturedStream& stream, int write_end, TerminalUse termin
 }
 
 // In the child, between fork and exec: only async-signal-safe calls.
-[[noreturn]] void Become(const ChildOptions& options, char** arguments, Pipes& pipes, TerminalUse terminal_use) {
+[[noreturn]] void Become(const ChildOptions& options, char** arguments, Pipes& pipes,
+                         TerminalUse terminal_use) {
   if (terminal_use == TerminalUse::kRelayed) {
     setsid();  // or it could not have a terminal of its own
   } else {
@@ -402,7 +428,8 @@ int WaitForExec(const Pipe& failure) {
 
 TerminalUse UseOfTerminal(bool pty) {
   // Not in a pipeline, whose other end would lose the terminal.
-  const bool ours = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0 && tcgetpgrp(STDIN_FILENO) == getpgrp();
+  const bool ours = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0 &&
+                    tcgetpgrp(STDIN_FILENO) == getpgrp();
   if (!ours) return TerminalUse::kNone;
   return pty ? TerminalUse::kRelayed : TerminalUse::kLent;
 }
@@ -440,9 +467,11 @@ Result<std::unique_ptr<ChildProcess>> StartChild(const ChildOptions& options) {
   if (options.before_start) options.before_start(streams);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   std::vector<char*> arguments;
-  for (const std::string& word : options.command) arguments.push_back(const_cast<char*>(word.c_str()));
+  for (const std::string& word : options.command)
+    arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
-  const auto pty = std::find_if(options.streams.begin(), options.streams.end(), [](const CapturedStream& s) { return s.pty; });
+  const auto pty = std::find_if(options.streams.begin(), options.streams.end(),
+                                [](const CapturedStream& s) { return s.pty; });
   const TerminalUse terminal_use = UseOfTerminal(pty != options.streams.end());
 
   const pid_t pid = fork();
@@ -465,8 +494,12 @@ Result<std::unique_ptr<ChildProcess>> StartChild(const ChildOptions& options) {
     return Status::FromErrno(error, "start", options.command[0]);
   }
   pipes.failure.Close();
-  const int terminal = pty == options.streams.end() ? -1 : fcntl(streams[static_cast<size_t>(pty - options.streams.begin())], F_DUPFD_CLOEXEC, 0);
-  return std::unique_ptr<ChildProcess>(std::make_unique<PosixChild>(pid, std::move(streams), options.is_ours, terminal_use, terminal));
+  const int terminal =
+      pty == options.streams.end()
+          ? -1
+          : fcntl(streams[static_cast<size_t>(pty - options.streams.begin())], F_DUPFD_CLOEXEC, 0);
+  return std::unique_ptr<ChildProcess>(std::make_unique<PosixChild>(
+      pid, std::move(streams), options.is_ours, terminal_use, terminal));
 }
 
 }  // namespace hangscope

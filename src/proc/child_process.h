@@ -23,13 +23,13 @@ struct ChildExit {
 
 // What the processes of the child do right now.
 struct ChildActivity {
-  int processes = 0;         // alive, the child's descendants included
-  TimeNs cpu_time = 0;       // of all there ever were; never falls
-  bool timed_sleep = false;  // one of their threads sleeps for a set time
+  int processes = 0;             // alive, the child's descendants included
+  TimeNs cpu_time = 0;           // of all there ever were; never falls
+  bool timed_sleep = false;      // one of their threads sleeps for a set time
   bool waits_for_input = false;  // one of them waits for its standard input
-  bool stopped = false;      // by a signal or a debugger
-  bool runnable = false;     // one of their threads runs, or would if it were given a processor
-  std::string waits_in;      // the system call that the innermost one waits in; may be empty
+  bool stopped = false;          // by a signal or a debugger
+  bool runnable = false;         // one of their threads runs, or would if it were given a processor
+  std::string waits_in;          // the system call that the innermost one waits in; may be empty
 };
 
 // One thread at a time.
@@ -66,13 +66,14 @@ struct ChildOptions {
   // Called once the streams can be read and nothing has been started yet, with what
   // stream_fds will be; may be empty.
   std::function<void(const std::vector<int>& stream_fds)> before_start;
-  // Called with the child while it waits, before it becomes the program: what is attached to it then misses
-  // nothing of the program. May be empty. If hangscope dies meanwhile, the child goes on.
+  // Called with the child while it waits, before it becomes the program: what is attached to it
+  // then misses nothing of the program. May be empty. If hangscope dies meanwhile, the child goes
+  // on.
   std::function<void(pid_t child)> before_exec;
   // Which descendants of ours are not the child's; may be empty.
   std::function<bool(pid_t)> is_ours;
-  bool ignores_sigpipe = false;       // as that caller had it
-  sigset_t signal_mask{};            // what the child gets: the mask of hangscope's own caller
+  bool ignores_sigpipe = false;  // as that caller had it
+  sigset_t signal_mask{};        // what the child gets: the mask of hangscope's own caller
 };
 
 // Whether `program` can be found (along PATH, as execvp does) and executed: what
@@ -81,7 +82,8 @@ Status CheckProgram(const std::string& program);
 
 // Starts the command in a process group of its own and makes this process the
 // reaper of its orphans. If this process group has the terminal, the child's
-// gets it, or what is typed there goes on to the child's own terminal. The code of the failed Status: NotFound (127) or Io (126).
+// gets it, or what is typed there goes on to the child's own terminal. The code of the failed
+// Status: NotFound (127) or Io (126).
 Result<std::unique_ptr<ChildProcess>> StartChild(const ChildOptions& options);
 
 }  // namespace hangscope

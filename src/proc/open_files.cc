@@ -23,14 +23,16 @@ bool MayWrite(uint64_t flags) { return (flags & O_ACCMODE) != O_RDONLY; }
 uint64_t InodeIn(std::string_view target) {
   const size_t open = target.find('[');
   uint64_t inode = 0;
-  if (open != std::string_view::npos) std::from_chars(target.data() + open + 1, target.data() + target.size(), inode);
+  if (open != std::string_view::npos)
+    std::from_chars(target.data() + open + 1, target.data() + target.size(), inode);
   return inode;
 }
 
 FileKind AnonymousKind(std::string_view target) {
   constexpr std::pair<std::string_view, FileKind> kKinds[] = {
-      {"[eventfd]", FileKind::kEvent},     {"[timerfd]", FileKind::kTimer},   {"[signalfd]", FileKind::kSignals},
-      {"[eventpoll]", FileKind::kEpoll},   {"[pidfd]", FileKind::kProcess},
+      {"[eventfd]", FileKind::kEvent},    {"[timerfd]", FileKind::kTimer},
+      {"[signalfd]", FileKind::kSignals}, {"[eventpoll]", FileKind::kEpoll},
+      {"[pidfd]", FileKind::kProcess},
   };
   for (const auto& [name, kind] : kKinds) {
     if (target.ends_with(name)) return kind;
@@ -38,7 +40,10 @@ FileKind AnonymousKind(std::string_view target) {
   return FileKind::kUnknown;
 }
 
-bool IsTerminal(std::string_view target) { return target.starts_with("/dev/pts/") || target.starts_with("/dev/tty") || target == "/dev/console"; }
+bool IsTerminal(std::string_view target) {
+  return target.starts_with("/dev/pts/") || target.starts_with("/dev/tty") ||
+         target == "/dev/console";
+}
 
 }  // namespace
 
@@ -104,11 +109,14 @@ void OpenFiles::DescribePipe(int pid, const std::string& target, WaitFile* file)
   file->kind = FileKind::kPipe;
   for (const auto& [holder, descriptor] : HoldersOf(target)) {
     const DescriptorInfo info = Info(holder, descriptor);
-    if (file->wants_read ? MayWrite(info.flags) : MayRead(info.flags)) file->others.emplace_back(holder, descriptor);
+    if (file->wants_read ? MayWrite(info.flags) : MayRead(info.flags))
+      file->others.emplace_back(holder, descriptor);
   }
   file->others_unknown = file->others_hidden = hidden_ > 0;
-  // One that keeps a named pipe open for itself waits for those who will come to open it, as a daemon does.
-  const bool is_alone = std::all_of(file->others.begin(), file->others.end(), [&](const auto& other) { return other.first == pid; });
+  // One that keeps a named pipe open for itself waits for those who will come to open it, as a
+  // daemon does.
+  const bool is_alone = std::all_of(file->others.begin(), file->others.end(),
+                                    [&](const auto& other) { return other.first == pid; });
   if (IsNamedPipe(*file) && is_alone) file->outside = true;
 }
 
@@ -123,7 +131,8 @@ void OpenFiles::DescribeSocket(int pid, const std::string& target, WaitFile* fil
   file->kind = FileKind::kSocket;
   const SocketFacts* const facts = SocketsOf(pid).Find(InodeIn(target));
   if (facts == nullptr) {
-    // UDP, netlink and the like: anybody may send; or a unix socket whose namespace the kernel does not speak of.
+    // UDP, netlink and the like: anybody may send; or a unix socket whose namespace the kernel does
+    // not speak of.
     file->outside = true;
     file->others_unknown = true;
     return;
@@ -137,7 +146,8 @@ void OpenFiles::DescribeSocket(int pid, const std::string& target, WaitFile* fil
     file->others = HoldersOf(fmt::format("socket:[{}]", *facts->peer));
     file->others_unknown = hidden_ > 0 && file->others.empty();
   } else if (!facts->outside) {
-    // Without a peer, anybody may send; and one that is connected has a peer that the kernel does not name.
+    // Without a peer, anybody may send; and one that is connected has a peer that the kernel does
+    // not name.
     file->others_unknown = true;
   }
 }
@@ -146,8 +156,10 @@ void OpenFiles::DescribeEvent(int pid, int fd, const std::string& target, WaitFi
   file->kind = AnonymousKind(target);
   const DescriptorInfo info = Info(pid, fd);
   if (file->kind == FileKind::kProcess) {
-    if (info.process.value_or(0) > 0) file->others.emplace_back(*info.process, -1);
-    else file->others_unknown = true;
+    if (info.process.value_or(0) > 0)
+      file->others.emplace_back(*info.process, -1);
+    else
+      file->others_unknown = true;
     return;
   }
   if (file->kind != FileKind::kEvent) {
@@ -166,7 +178,9 @@ void OpenFiles::DescribeEvent(int pid, int fd, const std::string& target, WaitFi
 
 std::vector<int> OpenFiles::EpollFiles(int pid, int fd) const { return Info(pid, fd).epoll_files; }
 
-int OpenFiles::ProcessBehind(int pid, int fd) const { return std::max(Info(pid, fd).process.value_or(0), 0); }
+int OpenFiles::ProcessBehind(int pid, int fd) const {
+  return std::max(Info(pid, fd).process.value_or(0), 0);
+}
 
 std::vector<int> OpenFiles::ProcessesThatMap(const std::string& device, uint64_t inode) const {
   std::vector<int> processes;
@@ -176,7 +190,10 @@ std::vector<int> OpenFiles::ProcessesThatMap(const std::string& device, uint64_t
     // A path may look like that, too; so what looks like it is read properly.
     if (!maps || maps->find(words) == std::string::npos) continue;
     const auto mappings = ParseMemoryMappings(*maps);
-    const bool maps_it = std::any_of(mappings.begin(), mappings.end(), [&](const MemoryMapping& mapping) { return mapping.inode == inode && mapping.device == device; });
+    const bool maps_it =
+        std::any_of(mappings.begin(), mappings.end(), [&](const MemoryMapping& mapping) {
+          return mapping.inode == inode && mapping.device == device;
+        });
     if (maps_it) processes.push_back(pid);
   }
   return processes;
@@ -186,10 +203,13 @@ int OpenFiles::LockHolder(int pid, int fd) {
   const auto identity = proc_.Identify(DescriptorPath(pid, fd));
   if (!identity) return 0;
   if (!locks_) locks_ = ParseFileLocks(proc_.Read("locks").value_or(""));
-  // A file may have many locks, of parts of it and of both kinds: which of them it is stands with who waits.
+  // A file may have many locks, of parts of it and of both kinds: which of them it is stands with
+  // who waits.
   std::set<uint64_t> wanted;
   for (const FileLockLine& lock : *locks_) {
-    if (lock.waits && lock.pid == pid && lock.inode == identity->inode && lock.device == identity->device) wanted.insert(lock.number);
+    if (lock.waits && lock.pid == pid && lock.inode == identity->inode &&
+        lock.device == identity->device)
+      wanted.insert(lock.number);
   }
   std::set<int> holders;
   for (const FileLockLine& lock : *locks_) {

@@ -1,5 +1,5 @@
-// Who has which pipe, socket or terminal open: from a descriptor that is waited on to the other end's processes.
-// What this process may not see is counted, never guessed.
+// Who has which pipe, socket or terminal open: from a descriptor that is waited on to the other
+// end's processes. What this process may not see is counted, never guessed.
 #ifndef HANGSCOPE_PROC_OPEN_FILES_H
 #define HANGSCOPE_PROC_OPEN_FILES_H
 
@@ -25,8 +25,8 @@ class OpenFiles {
   std::vector<int> EpollFiles(int pid, int fd) const;
   // The process behind a pidfd; 0: none, or not known.
   int ProcessBehind(int pid, int fd) const;
-  // The process that holds the lock which `pid` waits for, on the file behind `fd`; 0: nobody that the kernel names, or
-  // one of several.
+  // The process that holds the lock which `pid` waits for, on the file behind `fd`; 0: nobody that
+  // the kernel names, or one of several.
   int LockHolder(int pid, int fd);
   // The processes that have some of this file in their memory; only those that may be looked into.
   std::vector<int> ProcessesThatMap(const std::string& device, uint64_t inode) const;

@@ -15,7 +15,8 @@
 namespace hangscope {
 namespace {
 
-constexpr size_t kMostText = 64u << 20;  // of one file; a process with a million mappings has that many
+// of one file; a process with a million mappings has that many
+constexpr size_t kMostText = 64u << 20;
 
 }  // namespace
 
@@ -30,7 +31,8 @@ std::vector<int> ProcFolder::Numbers(const std::string& folder, int* error) cons
     const std::string_view name = entry->d_name;
     int number = 0;
     const auto result = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (result.ec == std::errc() && result.ptr == name.data() + name.size()) numbers.push_back(number);
+    if (result.ec == std::errc() && result.ptr == name.data() + name.size())
+      numbers.push_back(number);
   }
   closedir(list);
   std::sort(numbers.begin(), numbers.end());
@@ -39,7 +41,9 @@ std::vector<int> ProcFolder::Numbers(const std::string& folder, int* error) cons
 
 std::vector<int> ProcFolder::Processes() const { return Numbers("", nullptr); }
 
-std::vector<int> ProcFolder::Threads(int pid) const { return Numbers(fmt::format("{}/task", pid), nullptr); }
+std::vector<int> ProcFolder::Threads(int pid) const {
+  return Numbers(fmt::format("{}/task", pid), nullptr);
+}
 
 std::optional<std::string> ProcFolder::Read(const std::string& path, int* error) const {
   const int fd = open(Path(path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -50,7 +54,8 @@ std::optional<std::string> ProcFolder::Read(const std::string& path, int* error)
   std::string text;
   char buffer[16384];
   ssize_t got = 0;
-  while ((got = read(fd, buffer, sizeof buffer)) > 0 && text.size() < kMostText) text.append(buffer, static_cast<size_t>(got));
+  while ((got = read(fd, buffer, sizeof buffer)) > 0 && text.size() < kMostText)
+    text.append(buffer, static_cast<size_t>(got));
   if (got < 0 && error != nullptr) *error = errno;
   close(fd);
   if (got < 0) return std::nullopt;
@@ -67,8 +72,9 @@ std::optional<std::string> ProcFolder::Link(const std::string& path) const {
 std::optional<ProcFolder::FileIdentity> ProcFolder::Identify(const std::string& path) const {
   struct stat about;
   if (stat(Path(path).c_str(), &about) != 0) return std::nullopt;
-  return FileIdentity{fmt::format("{:02x}:{:02x}", major(about.st_dev), minor(about.st_dev)), about.st_ino, S_ISFIFO(about.st_mode),
-                      S_ISCHR(about.st_mode), S_ISREG(about.st_mode)};
+  return FileIdentity{fmt::format("{:02x}:{:02x}", major(about.st_dev), minor(about.st_dev)),
+                      about.st_ino, S_ISFIFO(about.st_mode), S_ISCHR(about.st_mode),
+                      S_ISREG(about.st_mode)};
 }
 
 std::vector<DescriptorLink> ProcFolder::Descriptors(int pid, int* error) const {

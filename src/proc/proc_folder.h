@@ -1,5 +1,5 @@
-// Reads the /proc folder (or one that a test has made up). Every read may fail at any time, because processes end
-// when they like; errors are errno values, for the caller to put into a sentence.
+// Reads the /proc folder (or one that a test has made up). Every read may fail at any time, because
+// processes end when they like; errors are errno values, for the caller to put into a sentence.
 #ifndef HANGSCOPE_PROC_PROC_FOLDER_H
 #define HANGSCOPE_PROC_PROC_FOLDER_H
 

@@ -45,15 +45,24 @@ std::optional<Number> ParseNumber(std::string_view text, int base = 10) {
 
 ThreadState StateOfLetter(char letter) {
   switch (letter) {
-    case 'R': return ThreadState::kRunning;
-    case 'S': return ThreadState::kSleeping;
-    case 'I': return ThreadState::kSleeping;  // an idle thread of the kernel
-    case 'D': return ThreadState::kDiskSleep;
-    case 'T': return ThreadState::kStopped;
-    case 't': return ThreadState::kTraced;
-    case 'Z': return ThreadState::kZombie;
-    case 'X': return ThreadState::kDead;
-    default: return ThreadState::kUnknown;
+    case 'R':
+      return ThreadState::kRunning;
+    case 'S':
+      return ThreadState::kSleeping;
+    case 'I':
+      return ThreadState::kSleeping;  // an idle thread of the kernel
+    case 'D':
+      return ThreadState::kDiskSleep;
+    case 'T':
+      return ThreadState::kStopped;
+    case 't':
+      return ThreadState::kTraced;
+    case 'Z':
+      return ThreadState::kZombie;
+    case 'X':
+      return ThreadState::kDead;
+    default:
+      return ThreadState::kUnknown;
   }
 }
 
@@ -61,7 +70,9 @@ ThreadState StateOfLetter(char letter) {
 std::string_view LineOf(std::string_view text, std::string_view key) {
   for (size_t at = 0; (at = text.find(key, at)) != std::string_view::npos; at += key.size()) {
     if (at != 0 && text[at - 1] != '\n') continue;
-    const std::string_view line = text.substr(at + key.size(), std::min(text.find('\n', at), text.size()) - std::min(at + key.size(), text.size()));
+    const std::string_view line =
+        text.substr(at + key.size(), std::min(text.find('\n', at), text.size()) -
+                                         std::min(at + key.size(), text.size()));
     const size_t colon = line.find_first_not_of(" \t");
     if (colon != std::string_view::npos && line[colon] == ':') return line.substr(colon + 1);
   }
@@ -77,7 +88,8 @@ std::vector<int> NumbersOf(std::string_view text, std::string_view key) {
   std::string line(LineOf(text, key));
   std::replace(line.begin(), line.end(), '\t', ' ');
   std::vector<int> numbers;
-  for (const std::string_view word : Words(line)) numbers.push_back(ParseNumber<int>(word).value_or(0));
+  for (const std::string_view word : Words(line))
+    numbers.push_back(ParseNumber<int>(word).value_or(0));
   return numbers;
 }
 
@@ -92,7 +104,8 @@ std::optional<TaskStat> ParseTaskStat(std::string_view text) {
   // "42 (a name) may contain (anything)) S 1 ...": the last ')' ends it.
   const size_t open = text.find('(');
   const size_t close = text.rfind(')');
-  if (open == std::string_view::npos || close == std::string_view::npos || close < open) return std::nullopt;
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open)
+    return std::nullopt;
   const auto before = Words(text.substr(0, open));
   const auto after = Words(text.substr(close + 1));
   constexpr size_t kTicks = 11;  // utime, stime, cutime, cstime
@@ -110,9 +123,11 @@ std::optional<TaskStat> ParseTaskStat(std::string_view text) {
   stat.parent = *parent;
   stat.group = *group;
   stat.kernel_thread = (ParseNumber<uint64_t>(after[6]).value_or(0) & kKernelThreadFlag) != 0;
-  for (size_t i = kTicks; i < kTicks + 4 && i < after.size(); ++i) stat.cpu_ticks += ParseNumber<uint64_t>(after[i]).value_or(0);
+  for (size_t i = kTicks; i < kTicks + 4 && i < after.size(); ++i)
+    stat.cpu_ticks += ParseNumber<uint64_t>(after[i]).value_or(0);
   if (after.size() > kCpu) stat.cpu = ParseNumber<int>(after[kCpu]).value_or(-1);
-  if (after.size() > kWaitStatus) stat.wait_status = ParseNumber<int>(after[kWaitStatus]).value_or(0);
+  if (after.size() > kWaitStatus)
+    stat.wait_status = ParseNumber<int>(after[kWaitStatus]).value_or(0);
   return stat;
 }
 
@@ -162,7 +177,8 @@ std::optional<TaskSystemCall> ParseTaskSystemCall(std::string_view text) {
 }
 
 std::optional<TimeNs> ParseLastRan(std::string_view text) {
-  // Milliseconds with six digits behind the point, in which a double would lose the last ones after months.
+  // Milliseconds with six digits behind the point, in which a double would lose the last ones after
+  // months.
   const std::string_view value = ValueOf(text, "se.exec_start");
   const size_t point = value.find('.');
   if (point == std::string_view::npos || value.size() - point != 7) return std::nullopt;
@@ -205,7 +221,8 @@ std::optional<MemoryMapping> ParseMapping(std::string_view line) {
   mapping.file_offset = *offset;
   mapping.device = words[3];
   mapping.inode = *inode;
-  if (words.size() > 5) mapping.path = line.substr(static_cast<size_t>(words[5].data() - line.data()));
+  if (words.size() > 5)
+    mapping.path = line.substr(static_cast<size_t>(words[5].data() - line.data()));
   return mapping;
 }
 
@@ -216,13 +233,16 @@ std::vector<MemoryMapping> ParseMemoryMappings(std::string_view text) {
   for (const std::string_view line : Split(text, '\n')) {
     auto mapping = ParseMapping(line);
     // Ascending is what FindMapping relies on.
-    if (mapping && (mappings.empty() || mapping->begin >= mappings.back().end)) mappings.push_back(std::move(*mapping));
+    if (mapping && (mappings.empty() || mapping->begin >= mappings.back().end))
+      mappings.push_back(std::move(*mapping));
   }
   return mappings;
 }
 
 const MemoryMapping* FindMapping(const std::vector<MemoryMapping>& mappings, uint64_t address) {
-  const auto behind = std::upper_bound(mappings.begin(), mappings.end(), address, [](uint64_t at, const MemoryMapping& mapping) { return at < mapping.begin; });
+  const auto behind = std::upper_bound(
+      mappings.begin(), mappings.end(), address,
+      [](uint64_t at, const MemoryMapping& mapping) { return at < mapping.begin; });
   if (behind == mappings.begin()) return nullptr;
   const MemoryMapping& mapping = *std::prev(behind);
   return address < mapping.end ? &mapping : nullptr;
@@ -274,7 +294,8 @@ std::vector<TcpLine> ParseTcpTable(std::string_view text) {
   constexpr std::string_view kListen = "0A";
   std::vector<TcpLine> lines;
   for (const std::string_view line : Split(text, '\n')) {
-    // "0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4711 ..."; the first line has titles.
+    // "0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4711 ..."; the
+    // first line has titles.
     const auto words = Words(line);
     if (words.size() < 10 || words[0] == "sl") continue;
     const auto inode = ParseNumber<uint64_t>(words[9]);
@@ -286,8 +307,8 @@ std::vector<TcpLine> ParseTcpTable(std::string_view text) {
 
 namespace {
 
-// The address's bytes in the order of the network. The kernel writes words of 32 bits as the machine has them,
-// and all machines this runs on are little-endian.
+// The address's bytes in the order of the network. The kernel writes words of 32 bits as the
+// machine has them, and all machines this runs on are little-endian.
 std::optional<std::string> AddressBytes(std::string_view hex) {
   if (hex.size() != 8 && hex.size() != 32) return std::nullopt;
   std::string bytes;
@@ -299,10 +320,14 @@ std::optional<std::string> AddressBytes(std::string_view hex) {
   return bytes;
 }
 
-bool IsMappedV4(std::string_view bytes) { return bytes.size() == 16 && bytes.substr(0, 12) == std::string_view("\0\0\0\0\0\0\0\0\0\0\xff\xff", 12); }
+bool IsMappedV4(std::string_view bytes) {
+  return bytes.size() == 16 &&
+         bytes.substr(0, 12) == std::string_view("\0\0\0\0\0\0\0\0\0\0\xff\xff", 12);
+}
 
 std::string V4Name(std::string_view bytes) {
-  return fmt::format("{}.{}.{}.{}", uint8_t(bytes[0]), uint8_t(bytes[1]), uint8_t(bytes[2]), uint8_t(bytes[3]));
+  return fmt::format("{}.{}.{}.{}", uint8_t(bytes[0]), uint8_t(bytes[1]), uint8_t(bytes[2]),
+                     uint8_t(bytes[3]));
 }
 
 std::string V6Name(std::string_view bytes) {
@@ -310,7 +335,9 @@ std::string V6Name(std::string_view bytes) {
   if (bytes == std::string_view("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1", 16)) return "::1";
   if (bytes == std::string_view("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16)) return "::";
   std::string name;
-  for (size_t i = 0; i < 16; i += 2) name += fmt::format("{}{:x}", i == 0 ? "" : ":", uint8_t(bytes[i]) << 8 | uint8_t(bytes[i + 1]));
+  for (size_t i = 0; i < 16; i += 2)
+    name +=
+        fmt::format("{}{:x}", i == 0 ? "" : ":", uint8_t(bytes[i]) << 8 | uint8_t(bytes[i + 1]));
   return name;
 }
 
@@ -322,7 +349,8 @@ std::string TcpAddressName(std::string_view address) {
   const auto bytes = AddressBytes(address.substr(0, colon));
   const auto port = ParseNumber<uint16_t>(address.substr(colon + 1), 16);
   if (!bytes || !port) return std::string(address);
-  return bytes->size() == 4 ? fmt::format("{}:{}", V4Name(*bytes), *port) : fmt::format("[{}]:{}", V6Name(*bytes), *port);
+  return bytes->size() == 4 ? fmt::format("{}:{}", V4Name(*bytes), *port)
+                            : fmt::format("[{}]:{}", V6Name(*bytes), *port);
 }
 
 bool IsLoopback(std::string_view address) {

@@ -1,5 +1,5 @@
-// The texts of Linux's /proc folder, taken apart; proc(5) describes them. Pure: nothing is read here, and whatever
-// does not look as expected is nothing, not a guess.
+// The texts of Linux's /proc folder, taken apart; proc(5) describes them. Pure: nothing is read
+// here, and whatever does not look as expected is nothing, not a guess.
 #ifndef HANGSCOPE_PROC_PROC_TEXT_H
 #define HANGSCOPE_PROC_PROC_TEXT_H
 
@@ -21,11 +21,13 @@ struct TaskStat {
   std::string name;
   ThreadState state = ThreadState::kUnknown;
   int parent = 0;
-  int group = 0;        // process group
+  int group = 0;  // process group
   bool kernel_thread = false;
-  int cpu = -1;         // that it ran on last
-  uint64_t cpu_ticks = 0;  // in clock ticks (sysconf): its own, and of children it waited for, in user and in system mode
-  int wait_status = 0;     // of a zombie, as wait(2) tells it; 0 also where this user may not see it
+  int cpu = -1;  // that it ran on last
+  // in clock ticks (sysconf): its own, and of children it waited for, in user and in system mode
+  uint64_t cpu_ticks = 0;
+  // of a zombie, as wait(2) tells it; 0 also where this user may not see it
+  int wait_status = 0;
 };
 std::optional<TaskStat> ParseTaskStat(std::string_view text);
 
@@ -36,15 +38,16 @@ struct TaskStatus {
   uint64_t caught_signals = 0;  // bit N-1: it has a handler for signal N
   uint64_t voluntary_switches = 0;
   uint64_t involuntary_switches = 0;
-  int user = -1;                // effective
-  int inner_id = 0;             // of the thread, as it is called inside its own pid namespace; 0: not known
+  int user = -1;  // effective
+  // of the thread, as it is called inside its own pid namespace; 0: not known
+  int inner_id = 0;
 };
 std::optional<TaskStatus> ParseTaskStatus(std::string_view text);
 
 // /proc/PID/task/TID/syscall.
 struct TaskSystemCall {
-  bool running = false;         // on a CPU, or wants to be: the kernel says no more
-  int number = -1;              // -1: it sleeps, but not in a system call
+  bool running = false;  // on a CPU, or wants to be: the kernel says no more
+  int number = -1;       // -1: it sleeps, but not in a system call
   std::array<uint64_t, 6> arguments = {};
   uint64_t stack_pointer = 0;
   uint64_t pc = 0;
@@ -52,7 +55,8 @@ struct TaskSystemCall {
 bool operator==(const TaskSystemCall& a, const TaskSystemCall& b);
 std::optional<TaskSystemCall> ParseTaskSystemCall(std::string_view text);
 
-// /proc/PID/task/TID/sched: "se.exec_start", in nanoseconds of the clock of the CPU that it ran on last.
+// /proc/PID/task/TID/sched: "se.exec_start", in nanoseconds of the clock of the CPU that it ran on
+// last.
 std::optional<TimeNs> ParseLastRan(std::string_view text);
 // /proc/PID/task/TID/schedstat: time on a CPU, time it wanted one.
 struct TaskRunTime {
@@ -70,11 +74,12 @@ struct MemoryMapping {
   bool executable = false;
   bool shared = false;
   uint64_t file_offset = 0;
-  std::string device;   // "fe:00"
-  uint64_t inode = 0;   // 0: of no file
-  std::string path;     // or "[stack]", "[vdso]"; empty: none
+  std::string device;  // "fe:00"
+  uint64_t inode = 0;  // 0: of no file
+  std::string path;    // or "[stack]", "[vdso]"; empty: none
 };
-std::vector<MemoryMapping> ParseMemoryMappings(std::string_view text);  // as the kernel lists them, ascending
+// as the kernel lists them, ascending
+std::vector<MemoryMapping> ParseMemoryMappings(std::string_view text);
 // The mapping that `address` is in; null: none. `mappings` ascend.
 const MemoryMapping* FindMapping(const std::vector<MemoryMapping>& mappings, uint64_t address);
 
@@ -89,19 +94,19 @@ DescriptorInfo ParseDescriptorInfo(std::string_view text);
 
 // A line of /proc/locks.
 struct FileLockLine {
-  uint64_t number = 0;   // of the lock; who waits for it has the same one
-  bool waits = false;    // wants it, rather than holds it
-  bool flock = false;    // else fcntl's
+  uint64_t number = 0;  // of the lock; who waits for it has the same one
+  bool waits = false;   // wants it, rather than holds it
+  bool flock = false;   // else fcntl's
   bool write = false;
-  int pid = 0;           // -1: of an open file description
-  std::string device;    // "fe:00"
+  int pid = 0;         // -1: of an open file description
+  std::string device;  // "fe:00"
   uint64_t inode = 0;
 };
 std::vector<FileLockLine> ParseFileLocks(std::string_view text);
 
 // A line of /proc/net/tcp or tcp6.
 struct TcpLine {
-  std::string local;        // as the kernel writes it: "0100007F:1F90"
+  std::string local;  // as the kernel writes it: "0100007F:1F90"
   std::string remote;
   bool listening = false;
   uint64_t inode = 0;

@@ -14,7 +14,8 @@
 namespace hangscope {
 namespace {
 
-// From Linux's pidfd.h, which Debian 12's is too old for: what PIDFD_GET_INFO is asked for and answers.
+// From Linux's pidfd.h, which Debian 12's is too old for: what PIDFD_GET_INFO is asked for and
+// answers.
 struct PidfdInfo {
   uint64_t mask;
   uint64_t cgroup;
@@ -27,14 +28,16 @@ static_assert(sizeof(PidfdInfo) == 64, "the first version of it");
 std::optional<int> CodeFromPidfd(int fd) {
   PidfdInfo info{};
   info.mask = kInfoExit;
-  if (ioctl(fd, _IOWR(0xFF, 11, PidfdInfo), &info) != 0 || (info.mask & kInfoExit) == 0) return std::nullopt;
+  if (ioctl(fd, _IOWR(0xFF, 11, PidfdInfo), &info) != 0 || (info.mask & kInfoExit) == 0)
+    return std::nullopt;
   return info.exit_code;
 }
 
 // Of a process that nobody has waited for yet.
 std::optional<int> CodeFromStat(int pid) {
   const auto stat = ProcFolder("/proc").Stat(pid);
-  return stat && stat->state == ThreadState::kZombie ? std::optional(stat->wait_status) : std::nullopt;
+  return stat && stat->state == ThreadState::kZombie ? std::optional(stat->wait_status)
+                                                     : std::nullopt;
 }
 
 }  // namespace

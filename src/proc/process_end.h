@@ -1,4 +1,5 @@
-// The end of a process that is not a child of ours: that it came, and how, as far as the kernel tells.
+// The end of a process that is not a child of ours: that it came, and how, as far as the kernel
+// tells.
 #ifndef HANGSCOPE_PROC_PROCESS_END_H
 #define HANGSCOPE_PROC_PROCESS_END_H
 

@@ -1,6 +1,7 @@
-// Looks at processes of Linux from outside, without their help: which threads they have, where these are, what they
-// wait for. An interface, so that judging and showing are tested on looks that nobody had to hang for
-// (tests/fakes/fake_process_inspector.h); the real one is OpenLinuxInspector (process/linux_inspector.h).
+// Looks at processes of Linux from outside, without their help: which threads they have, where
+// these are, what they wait for. An interface, so that judging and showing are tested on looks that
+// nobody had to hang for (tests/fakes/fake_process_inspector.h); the real one is OpenLinuxInspector
+// (process/linux_inspector.h).
 #ifndef HANGSCOPE_PROC_PROCESS_INSPECTOR_H
 #define HANGSCOPE_PROC_PROCESS_INSPECTOR_H
 
@@ -13,26 +14,30 @@
 namespace hangscope {
 
 struct InspectOptions {
-  // Threads may be stopped for a moment. Those that run are, for their registers; those that sleep only where
-  // their stack cannot be followed without, and never in a system call that a stop would end with EINTR.
+  // Threads may be stopped for a moment. Those that run are, for their registers; those that sleep
+  // only where their stack cannot be followed without, and never in a system call that a stop would
+  // end with EINTR.
   bool stop = true;
   bool stacks = true;
-  size_t most_frames = 64;           // of a stack; 1 or more
-  bool follow = true;                // look at the processes, too, that waits lead to
-  bool step_running = true;          // single-step what runs, to see whether it goes in circles; needs `stop`
+  size_t most_frames = 64;  // of a stack; 1 or more
+  bool follow = true;       // look at the processes, too, that waits lead to
+  // single-step what runs, to see whether it goes in circles; needs `stop`
+  bool step_running = true;
   TimeNs step_time = 20 * kMillisecond;  // at most, for each of at most `most_stepped` threads
   size_t most_stepped = 4;
-  TimeNs budget = 2 * kSecond;       // after that, stacks and names are left out, and `troubles` say so
+  // after that, stacks and names are left out, and `troubles` say so
+  TimeNs budget = 2 * kSecond;
 };
 
 // One thread: the one that looks is the one that traces.
 class ProcessInspector {
  public:
   virtual ~ProcessInspector() = default;
-  // What process `pid` and those that its waits lead to were doing. Whatever is said to wait did so all through
-  // one instant of the look: a cycle in it was there.
+  // What process `pid` and those that its waits lead to were doing. Whatever is said to wait did so
+  // all through one instant of the look: a cycle in it was there.
   //
-  // Fails where there is no such process. What of it may not be looked at is in ProcessFacts::troubles.
+  // Fails where there is no such process. What of it may not be looked at is in
+  // ProcessFacts::troubles.
   virtual Result<SystemLook> Look(int pid, const InspectOptions& options) = 0;
 };
 

@@ -39,7 +39,8 @@ void SetModesOf(int follower) {
 Status PseudoTerminal::Open() {
   leader = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
   char name[64] = {};
-  if (leader < 0 || grantpt(leader) != 0 || unlockpt(leader) != 0 || ptsname_r(leader, name, sizeof name) != 0) {
+  if (leader < 0 || grantpt(leader) != 0 || unlockpt(leader) != 0 ||
+      ptsname_r(leader, name, sizeof name) != 0) {
     return Status::FromErrno(errno, "create", "a pseudo terminal");
   }
   follower = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -55,7 +56,10 @@ bool FollowTerminalSize(int leader) {
 }
 
 KeyRelay::KeyRelay(int terminal, int leader, std::function<void()> suspend)
-    : terminal_(terminal), leader_(leader), suspend_(std::move(suspend)), stop_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    : terminal_(terminal),
+      leader_(leader),
+      suspend_(std::move(suspend)),
+      stop_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   tcgetattr(terminal_, &modes_);
   TakeIfOurs();  // before anything that the child prints can be seen and answered
   thread_ = std::thread([this] { Run(); });
@@ -86,7 +90,8 @@ void KeyRelay::Resume() {
 void KeyRelay::SetModes(bool raw) {
   termios modes = modes_;
   if (raw) {
-    modes.c_iflag &= ~static_cast<tcflag_t>(IGNBRK | BRKINT | PARMRK | ISTRIP | INLCR | IGNCR | ICRNL | IXON);
+    modes.c_iflag &=
+        ~static_cast<tcflag_t>(IGNBRK | BRKINT | PARMRK | ISTRIP | INLCR | IGNCR | ICRNL | IXON);
     modes.c_lflag &= ~static_cast<tcflag_t>(ECHO | ECHONL | ICANON | ISIG | IEXTEN);
     modes.c_cc[VMIN] = 1;
     modes.c_cc[VTIME] = 0;

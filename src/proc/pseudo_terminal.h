@@ -34,7 +34,7 @@ class KeyRelay {
   // Owns the leader. After a key that asks a terminal to stop the program (Ctrl-Z)
   // was passed on, `suspend` is called, in another thread.
   KeyRelay(int terminal, int leader, std::function<void()> suspend);
-  ~KeyRelay();                         // gives the terminal's modes back
+  ~KeyRelay();  // gives the terminal's modes back
   KeyRelay(const KeyRelay&) = delete;
   KeyRelay& operator=(const KeyRelay&) = delete;
 
@@ -53,7 +53,7 @@ class KeyRelay {
   const int leader_;
   const std::function<void()> suspend_;
   const int stop_event_;
-  termios modes_{};  // the terminal's own
+  termios modes_{};   // the terminal's own
   std::mutex mutex_;  // guards the two below
   bool paused_ = false;
   bool raw_ = false;

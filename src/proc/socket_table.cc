@@ -15,12 +15,13 @@
 namespace hangscope {
 namespace {
 
-constexpr uint8_t kListenState = 10;       // TCP_LISTEN, which unix sockets use, too
-constexpr uint8_t kEstablishedState = 1;   // TCP_ESTABLISHED
+constexpr uint8_t kListenState = 10;      // TCP_LISTEN, which unix sockets use, too
+constexpr uint8_t kEstablishedState = 1;  // TCP_ESTABLISHED
 constexpr size_t kMostSockets = 1 << 20;
 
 std::string_view Payload(const rtattr* attribute) {
-  return {static_cast<const char*>(RTA_DATA(attribute)), static_cast<size_t>(RTA_PAYLOAD(attribute))};
+  return {static_cast<const char*>(RTA_DATA(attribute)),
+          static_cast<size_t>(RTA_PAYLOAD(attribute))};
 }
 
 std::string UnixName(std::string_view path) {
@@ -50,7 +51,8 @@ SocketFacts FactsOfUnix(const nlmsghdr* header) {
   facts.connected = about->udiag_state == kEstablishedState;
   facts.name = "unix";
   int rest = static_cast<int>(header->nlmsg_len - NLMSG_LENGTH(sizeof *about));
-  for (auto* attribute = reinterpret_cast<const rtattr*>(about + 1); RTA_OK(attribute, rest); attribute = RTA_NEXT(attribute, rest)) {
+  for (auto* attribute = reinterpret_cast<const rtattr*>(about + 1); RTA_OK(attribute, rest);
+       attribute = RTA_NEXT(attribute, rest)) {
     const std::string_view bytes = Payload(attribute);
     if (attribute->rta_type == UNIX_DIAG_NAME) facts.name = UnixName(bytes);
     uint32_t peer = 0;
@@ -68,10 +70,13 @@ SocketTable SocketTable::Read(const ProcFolder& proc, int pid) {
   SocketTable table;
   const auto own = proc.Link("self/ns/net");
   const auto theirs = proc.Link(fmt::format("{}/ns/net", pid));
-  if (own && theirs && *own != *theirs) table.unix_unknown_ = true;
-  else table.unix_unknown_ = !table.ReadUnix();
+  if (own && theirs && *own != *theirs)
+    table.unix_unknown_ = true;
+  else
+    table.unix_unknown_ = !table.ReadUnix();
   for (const char* family : {"tcp", "tcp6"}) {
-    if (const auto text = proc.Read(fmt::format("{}/net/{}", pid, family))) table.AddTcp(*text, family);
+    if (const auto text = proc.Read(fmt::format("{}/net/{}", pid, family)))
+      table.AddTcp(*text, family);
   }
   table.LinkTcp();
   return table;
@@ -91,11 +96,15 @@ bool SocketTable::ReadUnix() {
       if (got <= 0) break;
       size_t rest = static_cast<size_t>(got);
       bool failed = false;
-      for (auto* header = reinterpret_cast<const nlmsghdr*>(buffer); NLMSG_OK(header, rest); header = NLMSG_NEXT(header, rest)) {
+      for (auto* header = reinterpret_cast<const nlmsghdr*>(buffer); NLMSG_OK(header, rest);
+           header = NLMSG_NEXT(header, rest)) {
         complete = complete || header->nlmsg_type == NLMSG_DONE;
         failed = failed || header->nlmsg_type == NLMSG_ERROR;
-        if (header->nlmsg_type != SOCK_DIAG_BY_FAMILY || header->nlmsg_len < NLMSG_LENGTH(sizeof(unix_diag_msg))) continue;
-        sockets_[static_cast<const unix_diag_msg*>(NLMSG_DATA(header))->udiag_ino] = FactsOfUnix(header);
+        if (header->nlmsg_type != SOCK_DIAG_BY_FAMILY ||
+            header->nlmsg_len < NLMSG_LENGTH(sizeof(unix_diag_msg)))
+          continue;
+        sockets_[static_cast<const unix_diag_msg*>(NLMSG_DATA(header))->udiag_ino] =
+            FactsOfUnix(header);
       }
       if (failed) break;
     }
@@ -112,7 +121,8 @@ void SocketTable::AddTcp(std::string_view text, std::string_view family) {
     const std::string remote = TcpAddressName(line.remote);
     facts.listening = line.listening;
     facts.connected = !line.listening;
-    facts.name = line.listening ? fmt::format("{} {}", family, local) : fmt::format("{} {} - {}", family, local, remote);
+    facts.name = line.listening ? fmt::format("{} {}", family, local)
+                                : fmt::format("{} {} - {}", family, local, remote);
     facts.outside = !line.listening;
     sockets_[line.inode] = facts;
     if (!line.listening) tcp_ends_[local + " " + remote] = line.inode;
@@ -120,7 +130,8 @@ void SocketTable::AddTcp(std::string_view text, std::string_view family) {
   LinkTcp();
 }
 
-// Two sockets are the ends of one connection where each has the other's address: also on this machine's own address.
+// Two sockets are the ends of one connection where each has the other's address: also on this
+// machine's own address.
 void SocketTable::LinkTcp() {
   for (const auto& [ends, inode] : tcp_ends_) {
     const size_t space = ends.find(' ');

@@ -12,16 +12,18 @@
 namespace hangscope {
 
 struct SocketFacts {
-  std::string name;                // "unix '/run/x.sock'", "tcp 127.0.0.1:80 - 127.0.0.1:4242"
+  std::string name;  // "unix '/run/x.sock'", "tcp 127.0.0.1:80 - 127.0.0.1:4242"
   bool listening = false;
   bool connected = false;
-  std::optional<uint64_t> peer;    // the inode of the other end's socket, where it is one of this machine
-  bool outside = false;            // the other end is on another machine
+  // the inode of the other end's socket, where it is one of this machine
+  std::optional<uint64_t> peer;
+  bool outside = false;  // the other end is on another machine
 };
 
 class SocketTable {
  public:
-  // Of the namespace that process `pid` is in. The kernel names the peers of unix sockets only to those in the same.
+  // Of the namespace that process `pid` is in. The kernel names the peers of unix sockets only to
+  // those in the same.
   static SocketTable Read(const ProcFolder& proc, int pid);
 
   // By inode; null: a socket of another kind.

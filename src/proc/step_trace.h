@@ -21,8 +21,10 @@ struct StepState {
 
 struct StepTrace {
   std::vector<StepState> states;  // oldest first
-  bool wants_kernel = false;      // it came to a system call that may take long, and was not let into it
-  // After so many steps it was in exactly the same state as before, and at the last one; 0: it was not.
+  // it came to a system call that may take long, and was not let into it
+  bool wants_kernel = false;
+  // After so many steps it was in exactly the same state as before, and at the last one; 0: it was
+  // not.
   size_t period = 0;
 };
 

@@ -9,7 +9,8 @@
 
 namespace hangscope {
 
-// By DWARF's numbers for this machine: x86-64 has 0..15 and the pc besides, aarch64 x0..x30 and sp as 31.
+// By DWARF's numbers for this machine: x86-64 has 0..15 and the pc besides, aarch64 x0..x30 and sp
+// as 31.
 struct ThreadRegisters {
   static constexpr size_t kMost = 32;
   std::array<std::optional<uint64_t>, kMost> values;

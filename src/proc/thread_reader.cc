@@ -26,7 +26,8 @@ std::optional<RawThread> ReadThread(const ProcFolder& proc, int pid, int tid) {
     if (!thread.call) thread.call_error = EPROTO;
   }
   if (const auto sched = proc.Read(folder + "sched")) thread.last_ran = ParseLastRan(*sched);
-  if (const auto times = proc.Read(folder + "schedstat")) thread.run_time = ParseTaskRunTime(*times).value_or(TaskRunTime());
+  if (const auto times = proc.Read(folder + "schedstat"))
+    thread.run_time = ParseTaskRunTime(*times).value_or(TaskRunTime());
   return thread;
 }
 
@@ -37,7 +38,8 @@ bool StoodStill(const ProcFolder& proc, const RawThread& before) {
   if (!call || !status) return false;
   const auto now = ParseTaskSystemCall(*call);
   const auto counts = ParseTaskStatus(*status);
-  return now && counts && before.call && *now == *before.call && counts->voluntary_switches == before.status.voluntary_switches &&
+  return now && counts && before.call && *now == *before.call &&
+         counts->voluntary_switches == before.status.voluntary_switches &&
          counts->involuntary_switches == before.status.involuntary_switches;
 }
 
@@ -53,7 +55,9 @@ std::optional<TimeNs> SchedulerClock::Compare(int cpu) {
   cpu_set_t only;
   CPU_ZERO(&only);
   CPU_SET(static_cast<size_t>(cpu), &only);
-  if (sched_getaffinity(0, sizeof before, &before) != 0 || sched_setaffinity(0, sizeof only, &only) != 0) return std::nullopt;
+  if (sched_getaffinity(0, sizeof before, &before) != 0 ||
+      sched_setaffinity(0, sizeof only, &only) != 0)
+    return std::nullopt;
   // Giving up the CPU makes the kernel stamp this thread.
   sched_yield();
   const TimeNs now = clock_.Monotonic();

@@ -32,8 +32,9 @@ constexpr int kVectorSet = NT_PRFPREG;
 #else
 constexpr uint64_t kStepFlags = 0x10100;  // trap and resume: of stepping, not of the program
 void TakeState(const user_regs_struct& raw, StepState* state) {
-  const std::array<uint64_t, 16> values = {raw.rax, raw.rdx, raw.rcx, raw.rbx, raw.rsi, raw.rdi, raw.rbp, raw.rsp,
-                                           raw.r8,  raw.r9,  raw.r10, raw.r11, raw.r12, raw.r13, raw.r14, raw.r15};
+  const std::array<uint64_t, 16> values = {raw.rax, raw.rdx, raw.rcx, raw.rbx, raw.rsi, raw.rdi,
+                                           raw.rbp, raw.rsp, raw.r8,  raw.r9,  raw.r10, raw.r11,
+                                           raw.r12, raw.r13, raw.r14, raw.r15};
   std::copy(values.begin(), values.end(), state->general.begin());
   state->pc = raw.rip;
   state->flags = raw.eflags & ~kStepFlags;
@@ -51,13 +52,16 @@ StepKind KindOfCode(const uint8_t* code) {
   std::memcpy(&bits, code, sizeof bits);
   // A load-exclusive's reservation is lost with every step, so that its loop would never end.
   const bool is_exclusive = (bits & 0x3f000000) == 0x08000000;
-  return (bits & 0xffe0001f) == 0xd4000001 ? StepKind::kKernel : is_exclusive ? StepKind::kNever : StepKind::kPlain;
+  return (bits & 0xffe0001f) == 0xd4000001 ? StepKind::kKernel
+         : is_exclusive                    ? StepKind::kNever
+                                           : StepKind::kPlain;
 }
 int KernelNumber(const StepState& state) { return static_cast<int>(state.general[8]); }
 #else
 StepKind KindOfCode(const uint8_t* code) {
   if (code[0] == 0x0f && code[1] == 0x05) return StepKind::kKernel;  // syscall
-  if (code[0] == 0xcd || code[0] == 0xcc) return StepKind::kNever;    // int N, int3: its trap would be taken for the step's
+  // int N, int3: its trap would be taken for the step's
+  if (code[0] == 0xcd || code[0] == 0xcc) return StepKind::kNever;
   // pushf would save the step's trap flag, and the program would run into it after the next popf.
   const uint8_t first = code[0] == 0x66 || (code[0] & 0xf0) == 0x40 ? code[1] : code[0];
   return first == 0x9c ? StepKind::kNever : StepKind::kPlain;
@@ -100,7 +104,8 @@ class CodeKinds {
 
 uint64_t HashOf(const StepState& state) {
   uint64_t hash = state.pc * 0x9e3779b97f4a7c15u ^ state.flags;
-  for (const uint64_t value : state.general) hash = (hash ^ value) * 0x9e3779b97f4a7c15u + (hash >> 29);
+  for (const uint64_t value : state.general)
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15u + (hash >> 29);
   return hash;
 }
 
@@ -109,13 +114,15 @@ uint64_t HashOf(const StepState& state) {
 bool ThreadStop::ReadState(StepState* state) const {
   user_regs_struct raw = {};
   iovec part = {&raw, sizeof raw};
-  if (ptrace(PTRACE_GETREGSET, tid_, NT_PRSTATUS, &part) != 0 || part.iov_len != sizeof raw) return false;
+  if (ptrace(PTRACE_GETREGSET, tid_, NT_PRSTATUS, &part) != 0 || part.iov_len != sizeof raw)
+    return false;
   TakeState(raw, state);
   return true;
 }
 
 bool ThreadStop::StepOnce(TimeNs until) {
-  if (!is_stopped_ || signal_ != 0 || ptrace(PTRACE_SINGLESTEP, tid_, nullptr, nullptr) != 0) return false;
+  if (!is_stopped_ || signal_ != 0 || ptrace(PTRACE_SINGLESTEP, tid_, nullptr, nullptr) != 0)
+    return false;
   is_stopped_ = false;
   is_stepping_ = true;
   for (unsigned spins = 0;; ++spins) {
@@ -149,20 +156,24 @@ StepTrace ThreadStop::Step(TimeNs until, size_t most, const ReadMemory& read) {
     trace.states.push_back(state);
     const StepKind kind = kinds.Of(state.pc);
     trace.wants_kernel = kind == StepKind::kKernel && !IsQuick(KernelNumber(state));
-    const bool may_go_on = kind == StepKind::kPlain || (kind == StepKind::kKernel && !trace.wants_kernel);
-    if (is_back || !may_go_on || trace.states.size() > most || clock_.Monotonic() > until) return trace;
+    const bool may_go_on =
+        kind == StepKind::kPlain || (kind == StepKind::kKernel && !trace.wants_kernel);
+    if (is_back || !may_go_on || trace.states.size() > most || clock_.Monotonic() > until)
+      return trace;
     if (!StepOnce(until) || !ReadState(&state)) return trace;
   }
 }
 
-bool ThreadStop::StepsBackInto(const StepState& state, size_t count, TimeNs until, const ReadMemory& read) {
+bool ThreadStop::StepsBackInto(const StepState& state, size_t count, TimeNs until,
+                               const ReadMemory& read) {
   CodeKinds kinds(read);
   const std::string before = VectorRegisters();
   StepState now;
   for (size_t i = 0; i < count; ++i) {
     if (!ReadState(&now)) return false;
     const StepKind kind = kinds.Of(now.pc);
-    if (kind == StepKind::kNever || (kind == StepKind::kKernel && !IsQuick(KernelNumber(now)))) return false;
+    if (kind == StepKind::kNever || (kind == StepKind::kKernel && !IsQuick(KernelNumber(now))))
+      return false;
     if (clock_.Monotonic() > until || !StepOnce(until)) return false;
   }
   return ReadState(&now) && now == state && !before.empty() && VectorRegisters() == before;

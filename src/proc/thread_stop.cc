@@ -20,7 +20,9 @@ namespace {
 constexpr int64_t kRestartFirst = -516;
 constexpr int64_t kRestartLast = -512;
 
-bool IsRestart(int64_t result) { return result >= kRestartFirst && result <= kRestartLast && result != -515; }
+bool IsRestart(int64_t result) {
+  return result >= kRestartFirst && result <= kRestartLast && result != -515;
+}
 
 #if defined(__aarch64__)
 using RawRegisters = user_regs_struct;
@@ -32,7 +34,9 @@ ThreadRegisters ByDwarf(const RawRegisters& raw) {
   return registers;
 }
 // x0 has the result, and x8 still the number.
-int InterruptedCall(const RawRegisters& raw) { return IsRestart(static_cast<int64_t>(raw.regs[0])) ? static_cast<int>(raw.regs[8]) : -1; }
+int InterruptedCall(const RawRegisters& raw) {
+  return IsRestart(static_cast<int64_t>(raw.regs[0])) ? static_cast<int>(raw.regs[8]) : -1;
+}
 
 // This kernel decides about going on before it stops a thread, so nothing can be changed any more.
 void LetCallGoOn(int) {}
@@ -40,8 +44,9 @@ void LetCallGoOn(int) {}
 using RawRegisters = user_regs_struct;
 ThreadRegisters ByDwarf(const RawRegisters& raw) {
   ThreadRegisters registers;
-  const std::array<uint64_t, 16> values = {raw.rax, raw.rdx, raw.rcx, raw.rbx, raw.rsi, raw.rdi, raw.rbp, raw.rsp,
-                                           raw.r8,  raw.r9,  raw.r10, raw.r11, raw.r12, raw.r13, raw.r14, raw.r15};
+  const std::array<uint64_t, 16> values = {raw.rax, raw.rdx, raw.rcx, raw.rbx, raw.rsi, raw.rdi,
+                                           raw.rbp, raw.rsp, raw.r8,  raw.r9,  raw.r10, raw.r11,
+                                           raw.r12, raw.r13, raw.r14, raw.r15};
   std::copy(values.begin(), values.end(), registers.values.begin());
   registers.pc = raw.rip;
   return registers;
@@ -50,7 +55,8 @@ int InterruptedCall(const RawRegisters& raw) {
   return IsRestart(static_cast<int64_t>(raw.rax)) ? static_cast<int>(raw.orig_rax) : -1;
 }
 
-// Of the calls that end with EINTR whatever interrupted them, those that have done nothing yet where they say so.
+// Of the calls that end with EINTR whatever interrupted them, those that have done nothing yet
+// where they say so.
 bool MayBeMadeAgain(int64_t number) {
   switch (number) {
     case SYS_read:
@@ -73,15 +79,17 @@ bool MayBeMadeAgain(int64_t number) {
   }
 }
 
-// A thread that ran when it was asked to stop may have gone to sleep in one of these before it did. The result that
-// the kernel left is exchanged for the one that says: go on, unless a handler of a signal runs; then EINTR. So the
-// program sees what it would have seen; a timeout begins anew.
+// A thread that ran when it was asked to stop may have gone to sleep in one of these before it did.
+// The result that the kernel left is exchanged for the one that says: go on, unless a handler of a
+// signal runs; then EINTR. So the program sees what it would have seen; a timeout begins anew.
 void LetCallGoOn(int tid) {
   constexpr int64_t kGoOnWithoutHandler = -514;  // -ERESTARTNOHAND
   RawRegisters raw = {};
   iovec part = {&raw, sizeof raw};
   if (ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &part) != 0 || part.iov_len != sizeof raw) return;
-  if (static_cast<int64_t>(raw.rax) != -EINTR || !MayBeMadeAgain(static_cast<int64_t>(raw.orig_rax))) return;
+  if (static_cast<int64_t>(raw.rax) != -EINTR ||
+      !MayBeMadeAgain(static_cast<int64_t>(raw.orig_rax)))
+    return;
   raw.rax = static_cast<unsigned long long>(kGoOnWithoutHandler);
   ptrace(PTRACE_SETREGSET, tid, NT_PRSTATUS, &part);
 }
@@ -96,11 +104,13 @@ std::string WhyNotStopped(int tid, int error) {
 }  // namespace
 
 Result<std::unique_ptr<ThreadStop>> ThreadStop::Stop(Clock& clock, int tid, TimeNs limit) {
-  if (ptrace(PTRACE_SEIZE, tid, nullptr, nullptr) != 0) return Status::Io(WhyNotStopped(tid, errno));
+  if (ptrace(PTRACE_SEIZE, tid, nullptr, nullptr) != 0)
+    return Status::Io(WhyNotStopped(tid, errno));
   const TimeNs since = clock.Monotonic();
   // From here on, ending it detaches.
   std::unique_ptr<ThreadStop> stop(new ThreadStop(clock, tid, since));
-  if (ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) != 0) return Status::Io(WhyNotStopped(tid, errno));
+  if (ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr) != 0)
+    return Status::Io(WhyNotStopped(tid, errno));
   for (;;) {
     int status = 0;
     const pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
@@ -110,7 +120,8 @@ Result<std::unique_ptr<ThreadStop>> ThreadStop::Stop(Clock& clock, int tid, Time
         LetCallGoOn(tid);
         return stop;
       }
-      // A signal of its own came first: it is delivered, and the stop that was asked for comes next.
+      // A signal of its own came first: it is delivered, and the stop that was asked for comes
+      // next.
       ptrace(PTRACE_CONT, tid, nullptr, WSTOPSIG(status));
       continue;
     }
@@ -126,11 +137,14 @@ int ThreadStop::SignalOf(int status) const {
   return is_stepping_ && WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
 }
 
-// A thread that stops for another reason may have the trap of its step still before it, and would die of that.
+// A thread that stops for another reason may have the trap of its step still before it, and would
+// die of that.
 void ThreadStop::DropPendingTrap() {
   siginfo_t pending = {};
   __ptrace_peeksiginfo_args first = {0, 0, 1};
-  const bool is_trap = ptrace(static_cast<__ptrace_request>(PTRACE_PEEKSIGINFO), tid_, &first, &pending) == 1 && pending.si_signo == SIGTRAP;
+  const bool is_trap =
+      ptrace(static_cast<__ptrace_request>(PTRACE_PEEKSIGINFO), tid_, &first, &pending) == 1 &&
+      pending.si_signo == SIGTRAP;
   int status = 0;
   if (is_trap && ptrace(PTRACE_CONT, tid_, nullptr, nullptr) == 0) waitpid(tid_, &status, __WALL);
 }
@@ -138,8 +152,9 @@ void ThreadStop::DropPendingTrap() {
 ThreadStop::~ThreadStop() {
   if (is_stopped_ && is_stepping_) DropPendingTrap();
   if (ptrace(PTRACE_DETACH, tid_, nullptr, signal_) == 0 || errno != ESRCH) return;
-  // Not stopped, though asked to: the kernel lets go of what is stopped, and of all when this thread ends. But the end of a
-  // step is waited for: who is let go before that dies of it, and on a busy machine it may take its time.
+  // Not stopped, though asked to: the kernel lets go of what is stopped, and of all when this
+  // thread ends. But the end of a step is waited for: who is let go before that dies of it, and on
+  // a busy machine it may take its time.
   const TimeNs until = clock_.Monotonic() + kLongestWaitForEnd;
   int status = 0;
   while (is_stepping_ || clock_.Monotonic() < until) {
@@ -156,8 +171,10 @@ ThreadStop::~ThreadStop() {
 Result<ThreadRegisters> ThreadStop::Registers() const {
   RawRegisters raw = {};
   iovec part = {&raw, sizeof raw};
-  if (ptrace(PTRACE_GETREGSET, tid_, NT_PRSTATUS, &part) != 0) return Status::Io(WhyNotStopped(tid_, errno));
-  if (part.iov_len != sizeof raw) return Status::Io(fmt::format("thread {} belongs to a 32-bit program", tid_));
+  if (ptrace(PTRACE_GETREGSET, tid_, NT_PRSTATUS, &part) != 0)
+    return Status::Io(WhyNotStopped(tid_, errno));
+  if (part.iov_len != sizeof raw)
+    return Status::Io(fmt::format("thread {} belongs to a 32-bit program", tid_));
   interrupted_call_ = InterruptedCall(raw);
   return ByDwarf(raw);
 }

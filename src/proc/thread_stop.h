@@ -1,5 +1,5 @@
-// Holds a thread for a moment, by ptrace, to read its registers. No signal is sent that the program could notice; if
-// this process is killed meanwhile, the kernel lets the thread go.
+// Holds a thread for a moment, by ptrace, to read its registers. No signal is sent that the program
+// could notice; if this process is killed meanwhile, the kernel lets the thread go.
 #ifndef HANGSCOPE_PROC_THREAD_STOP_H
 #define HANGSCOPE_PROC_THREAD_STOP_H
 
@@ -15,8 +15,9 @@ namespace hangscope {
 
 class ThreadStop {
  public:
-  // Stops it; waits up to `limit` for that (a thread in uninterruptible sleep does not stop). Only one tracer may
-  // have a thread, so this fails under a debugger; and where ptrace is not permitted.
+  // Stops it; waits up to `limit` for that (a thread in uninterruptible sleep does not stop). Only
+  // one tracer may have a thread, so this fails under a debugger; and where ptrace is not
+  // permitted.
   static Result<std::unique_ptr<ThreadStop>> Stop(Clock& clock, int tid, TimeNs limit);
   // Lets it go. Waits for a step that was begun, however long that takes.
   ~ThreadStop();
@@ -28,14 +29,15 @@ class ThreadStop {
   int interrupted_call() const { return interrupted_call_; }
   TimeNs since() const { return since_; }
 
-  // Lets it carry out one instruction after another, until its state comes back or `until` (monotonic) or after `most`.
-  // Stops before what must not be carried out in steps. A signal that comes ends it, and is delivered.
+  // Lets it carry out one instruction after another, until its state comes back or `until`
+  // (monotonic) or after `most`. Stops before what must not be carried out in steps. A signal that
+  // comes ends it, and is delivered.
   //
-  // Whoever calls this must not be killed before this object ends: the kernel would leave the trap flag on, of which
-  // the target would die. See process/step_helper.h.
+  // Whoever calls this must not be killed before this object ends: the kernel would leave the trap
+  // flag on, of which the target would die. See process/step_helper.h.
   StepTrace Step(TimeNs until, size_t most, const ReadMemory& read);
-  // Exactly `count` steps more, from the state that the trace ended in: whether it is in that state again, its
-  // floating point and vector registers included.
+  // Exactly `count` steps more, from the state that the trace ended in: whether it is in that state
+  // again, its floating point and vector registers included.
   bool StepsBackInto(const StepState& state, size_t count, TimeNs until, const ReadMemory& read);
 
  private:
@@ -48,15 +50,16 @@ class ThreadStop {
 
   Clock& clock_;
   int tid_;
-  int signal_ = 0;                // that came meanwhile
-  bool is_stopped_ = true;        // as far as is known
-  bool is_stepping_ = false;      // a step was begun, and its trap has not been seen
-  TimeNs since_;                  // monotonic: when it was asked to stop
+  int signal_ = 0;            // that came meanwhile
+  bool is_stopped_ = true;    // as far as is known
+  bool is_stepping_ = false;  // a step was begun, and its trap has not been seen
+  TimeNs since_;              // monotonic: when it was asked to stop
   mutable int interrupted_call_ = -1;
 };
 
-// Whether a stop leaves a thread that sleeps in system call `number` undisturbed: the kernel goes on with it.
-// Of others (epoll_wait, sigtimedwait, semop, ...) the program would see EINTR; signal(7) lists them.
+// Whether a stop leaves a thread that sleeps in system call `number` undisturbed: the kernel goes
+// on with it. Of others (epoll_wait, sigtimedwait, semop, ...) the program would see EINTR;
+// signal(7) lists them.
 bool StopIsHarmlessIn(int number);
 
 }  // namespace hangscope

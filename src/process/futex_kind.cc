@@ -1,8 +1,8 @@
 #include "process/futex_kind.h"
 
-#include <algorithm>
 #include <linux/futex.h>
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -19,7 +19,8 @@ struct Mutex {
 };
 constexpr int32_t kMutexTypeMask = 3;
 constexpr int32_t kMutexRobust = 16;
-constexpr int32_t kMutexKnownBits = 0x7ff;  // type, robust, priority, shared, elision, priority ceiling
+// type, robust, priority, shared, elision, priority ceiling
+constexpr int32_t kMutexKnownBits = 0x7ff;
 constexpr uint32_t kMostUsers = 1 << 20;
 constexpr uint32_t kLockedWithWaiters = 2;
 
@@ -43,15 +44,15 @@ struct Semaphore {
 
 constexpr uint64_t kConditionSignalsAt = 40;  // two words: [40] and [44] of an object aligned to 8
 constexpr uint64_t kBarrierRoundAt = 4;
-constexpr size_t kLibraryFrames = 8;          // from the innermost one
+constexpr size_t kLibraryFrames = 8;  // from the innermost one
 
 constexpr std::pair<std::string_view, WaitKind> kFunctions[] = {
-    {"pthread_mutex", WaitKind::kMutex},       {"lll_lock_wait_private", WaitKind::kFutex},
-    {"lll_lock_wait", WaitKind::kMutex},       {"pthread_cond_", WaitKind::kCondition},
-    {"pthread_rwlock_", WaitKind::kRwLock},    {"pthread_barrier_", WaitKind::kBarrier},
-    {"sem_wait", WaitKind::kSemaphore},        {"sem_timedwait", WaitKind::kSemaphore},
-    {"sem_clockwait", WaitKind::kSemaphore},   {"pthread_join", WaitKind::kJoin},
-    {"pthread_clockjoin", WaitKind::kJoin},    {"pthread_timedjoin", WaitKind::kJoin},
+    {"pthread_mutex", WaitKind::kMutex},     {"lll_lock_wait_private", WaitKind::kFutex},
+    {"lll_lock_wait", WaitKind::kMutex},     {"pthread_cond_", WaitKind::kCondition},
+    {"pthread_rwlock_", WaitKind::kRwLock},  {"pthread_barrier_", WaitKind::kBarrier},
+    {"sem_wait", WaitKind::kSemaphore},      {"sem_timedwait", WaitKind::kSemaphore},
+    {"sem_clockwait", WaitKind::kSemaphore}, {"pthread_join", WaitKind::kJoin},
+    {"pthread_clockjoin", WaitKind::kJoin},  {"pthread_timedjoin", WaitKind::kJoin},
 };
 
 // The innermost function that is known says it.
@@ -65,7 +66,10 @@ WaitKind KindByNames(const std::vector<StackFrame>& stack) {
 }
 
 bool IsInJoin(const std::vector<StackFrame>& stack) {
-  return std::any_of(stack.begin(), stack.end(), [](const StackFrame& frame) { return frame.function.find("pthread_") != std::string::npos && frame.function.find("join") != std::string::npos; });
+  return std::any_of(stack.begin(), stack.end(), [](const StackFrame& frame) {
+    return frame.function.find("pthread_") != std::string::npos &&
+           frame.function.find("join") != std::string::npos;
+  });
 }
 
 bool IsInLibrary(const std::vector<StackFrame>& stack) {
@@ -74,7 +78,8 @@ bool IsInLibrary(const std::vector<StackFrame>& stack) {
 
 class FutexReader {
  public:
-  FutexReader(const FutexWord& word, const ReadMemory& read, const std::function<bool(int)>& is_thread)
+  FutexReader(const FutexWord& word, const ReadMemory& read,
+              const std::function<bool(int)>& is_thread)
       : word_(word), read_(read), is_thread_(is_thread) {}
 
   // The kernel's own layout: the word holds the owner, and whether it died.
@@ -89,14 +94,19 @@ class FutexReader {
   std::optional<FutexMeaning> AsMutex(bool is_named) const {
     Mutex mutex = {};
     if (!read_(word_.address, &mutex, sizeof mutex)) return std::nullopt;
-    const bool fits = (mutex.kind & ~kMutexKnownBits) == 0 && mutex.users <= kMostUsers && mutex.owner >= 0;
+    const bool fits =
+        (mutex.kind & ~kMutexKnownBits) == 0 && mutex.users <= kMostUsers && mutex.owner >= 0;
     if (!fits) return std::nullopt;
-    const bool holds_owner = (mutex.kind & kMutexRobust) != 0 && (word_.expected & FUTEX_TID_MASK) > kLockedWithWaiters;
+    const bool holds_owner =
+        (mutex.kind & kMutexRobust) != 0 && (word_.expected & FUTEX_TID_MASK) > kLockedWithWaiters;
     if (holds_owner) return OwnerInWord(mutex.lock);
     if (word_.expected != kLockedWithWaiters) return std::nullopt;
     const bool is_held = mutex.owner > 0 && mutex.users > 0 && mutex.lock != 0;
-    // Any two numbers next to each other look like an owner that died. Nobody but a name says it was a mutex.
-    if (!is_named && !(is_held && is_thread_(mutex.owner) && (mutex.kind & kMutexTypeMask) == mutex.kind)) return std::nullopt;
+    // Any two numbers next to each other look like an owner that died. Nobody but a name says it
+    // was a mutex.
+    if (!is_named &&
+        !(is_held && is_thread_(mutex.owner) && (mutex.kind & kMutexTypeMask) == mutex.kind))
+      return std::nullopt;
     FutexMeaning meaning = Named(WaitKind::kMutex, 0);
     if (is_held) {
       meaning.owner = mutex.owner;
@@ -105,12 +115,14 @@ class FutexReader {
     return meaning;
   }
 
-  // glibc waits for the thread's id in its descriptor to become 0; the kernel clears it and wakes as for shared ones.
+  // glibc waits for the thread's id in its descriptor to become 0; the kernel clears it and wakes
+  // as for shared ones.
   std::optional<FutexMeaning> AsJoin(bool is_named) const {
     const int thread = static_cast<int>(word_.expected);
     // The lowest ids, which threads of containers have, are states of locks, too.
     const int least = is_named ? 1 : static_cast<int>(kLockedWithWaiters) + 1;
-    if (word_.is_private || thread < least || Word() != word_.expected || !is_thread_(thread)) return std::nullopt;
+    if (word_.is_private || thread < least || Word() != word_.expected || !is_thread_(thread))
+      return std::nullopt;
     FutexMeaning meaning = Named(WaitKind::kJoin, 0);
     meaning.joined = thread;
     return meaning;
@@ -119,8 +131,10 @@ class FutexReader {
   std::optional<FutexMeaning> AsSemaphore() const {
     constexpr int32_t kShared = 128;
     Semaphore semaphore = {};
-    if (word_.expected != 0 || !read_(word_.address, &semaphore, sizeof semaphore)) return std::nullopt;
-    const bool fits = semaphore.value == 0 && semaphore.waiters > 0 && semaphore.waiters <= kMostUsers;
+    if (word_.expected != 0 || !read_(word_.address, &semaphore, sizeof semaphore))
+      return std::nullopt;
+    const bool fits =
+        semaphore.value == 0 && semaphore.waiters > 0 && semaphore.waiters <= kMostUsers;
     if (!fits || semaphore.shared != (word_.is_private ? 0 : kShared)) return std::nullopt;
     return Named(WaitKind::kSemaphore, 0);
   }
@@ -129,7 +143,8 @@ class FutexReader {
     for (const uint64_t at : {kPhaseFutexAt, kWritersFutexAt}) {
       RwLock lock = {};
       if (!read_(word_.address - at, &lock, sizeof lock)) continue;
-      const bool fits = lock.phase_futex <= 3 && lock.writers_futex <= 3 && (lock.shared == 0 || lock.shared == 1) && lock.writer >= 0 &&
+      const bool fits = lock.phase_futex <= 3 && lock.writers_futex <= 3 &&
+                        (lock.shared == 0 || lock.shared == 1) && lock.writer >= 0 &&
                         (lock.readers | lock.writers) != 0;
       if (!fits) continue;
       FutexMeaning meaning = Named(WaitKind::kRwLock, at);
@@ -143,7 +158,9 @@ class FutexReader {
     return Named(WaitKind::kRwLock, 0);
   }
 
-  FutexMeaning AsCondition() const { return Named(WaitKind::kCondition, kConditionSignalsAt + word_.address % 8); }
+  FutexMeaning AsCondition() const {
+    return Named(WaitKind::kCondition, kConditionSignalsAt + word_.address % 8);
+  }
   FutexMeaning AsBarrier() const { return Named(WaitKind::kBarrier, kBarrierRoundAt); }
   FutexMeaning AsNothingKnown() const { return Named(WaitKind::kFutex, 0); }
 
@@ -167,26 +184,32 @@ class FutexReader {
 
 }  // namespace
 
-FutexMeaning ExplainFutexWord(const FutexWord& word, FutexUse use, const std::vector<StackFrame>& stack, const ReadMemory& read,
+FutexMeaning ExplainFutexWord(const FutexWord& word, FutexUse use,
+                              const std::vector<StackFrame>& stack, const ReadMemory& read,
                               const std::function<bool(int)>& is_thread) {
   const FutexReader futex(word, read, is_thread);
   if (use == FutexUse::kPriority) return futex.OwnerInWord(futex.Word());
   WaitKind named = KindByNames(stack);
   // A woken waiter takes its mutex again inside of pthread_cond_wait.
-  if (named == WaitKind::kCondition && word.expected == kLockedWithWaiters) named = WaitKind::kMutex;
+  if (named == WaitKind::kCondition && word.expected == kLockedWithWaiters)
+    named = WaitKind::kMutex;
   switch (named) {
     case WaitKind::kMutex:
       if (auto mutex = futex.AsMutex(true)) return *mutex;
       break;
-    case WaitKind::kCondition: return futex.AsCondition();
-    case WaitKind::kBarrier: return futex.AsBarrier();
-    case WaitKind::kRwLock: return futex.AsRwLock();
+    case WaitKind::kCondition:
+      return futex.AsCondition();
+    case WaitKind::kBarrier:
+      return futex.AsBarrier();
+    case WaitKind::kRwLock:
+      return futex.AsRwLock();
     case WaitKind::kSemaphore: {
       FutexMeaning meaning = futex.AsNothingKnown();
       meaning.kind = WaitKind::kSemaphore;
       return meaning;
     }
-    default: break;
+    default:
+      break;
   }
   if (auto join = futex.AsJoin(IsInJoin(stack))) return *join;
   if (named == WaitKind::kFutex) return futex.AsNothingKnown();

@@ -15,12 +15,14 @@ constexpr size_t kMostProcesses = 64;
 
 class LinuxInspector final : public ProcessInspector {
  public:
-  LinuxInspector(Clock& clock, std::string proc_root) : clock_(clock), proc_root_(proc_root), proc_(std::move(proc_root)) {}
+  LinuxInspector(Clock& clock, std::string proc_root)
+      : clock_(clock), proc_root_(proc_root), proc_(std::move(proc_root)) {}
 
   Result<SystemLook> Look(int pid, const InspectOptions& options) override;
 
  private:
-  std::vector<std::unique_ptr<ProcessLook>> ReadAll(int pid, LookContext& context, size_t* left_out);
+  std::vector<std::unique_ptr<ProcessLook>> ReadAll(int pid, LookContext& context,
+                                                    size_t* left_out);
 
   Clock& clock_;
   const std::string proc_root_;
@@ -28,12 +30,15 @@ class LinuxInspector final : public ProcessInspector {
   WalkerCache walkers_;
 };
 
-// The process, then those that its waits lead to, then those that theirs do; *left_out: how many were too many.
-std::vector<std::unique_ptr<ProcessLook>> LinuxInspector::ReadAll(int pid, LookContext& context, size_t* left_out) {
+// The process, then those that its waits lead to, then those that theirs do; *left_out: how many
+// were too many.
+std::vector<std::unique_ptr<ProcessLook>> LinuxInspector::ReadAll(int pid, LookContext& context,
+                                                                  size_t* left_out) {
   std::vector<std::unique_ptr<ProcessLook>> looks;
   std::set<int> known = {pid};
   std::deque<int> queue = {pid};
-  for (; !queue.empty() && looks.size() < kMostProcesses && !(context.IsLate() && !looks.empty()); queue.pop_front()) {
+  for (; !queue.empty() && looks.size() < kMostProcesses && !(context.IsLate() && !looks.empty());
+       queue.pop_front()) {
     auto look = std::make_unique<ProcessLook>(context, walkers_, queue.front());
     if (!look->Read()) continue;
     look->Explain();
@@ -67,7 +72,9 @@ Result<SystemLook> LinuxInspector::Look(int pid, const InspectOptions& options) 
   for (auto& process : processes) look.processes.push_back(process->TakeFacts());
   if (left_out > 0) {
     look.processes[0].troubles.push_back(
-        fmt::format("the waits lead to more processes: {} {} not looked at, as {} is the most at a time; ask for one of them by its own number", left_out, left_out == 1 ? "is" : "are", kMostProcesses));
+        fmt::format("the waits lead to more processes: {} {} not looked at, as {} is the most at a "
+                    "time; ask for one of them by its own number",
+                    left_out, left_out == 1 ? "is" : "are", kMostProcesses));
   }
   look.longest_stop = context.longest_stop;
   look.end = clock_.Monotonic();
@@ -76,7 +83,8 @@ Result<SystemLook> LinuxInspector::Look(int pid, const InspectOptions& options) 
 
 }  // namespace
 
-Result<std::unique_ptr<ProcessInspector>> OpenLinuxInspector(Clock& clock, const std::string& proc_root) {
+Result<std::unique_ptr<ProcessInspector>> OpenLinuxInspector(Clock& clock,
+                                                             const std::string& proc_root) {
   return std::unique_ptr<ProcessInspector>(std::make_unique<LinuxInspector>(clock, proc_root));
 }
 

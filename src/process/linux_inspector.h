@@ -9,8 +9,10 @@
 
 namespace hangscope {
 
-// Keeps the tables of the ELF files that it has read: a second look is quicker. `clock` outlives it.
-Result<std::unique_ptr<ProcessInspector>> OpenLinuxInspector(Clock& clock, const std::string& proc_root = "/proc");
+// Keeps the tables of the ELF files that it has read: a second look is quicker. `clock` outlives
+// it.
+Result<std::unique_ptr<ProcessInspector>> OpenLinuxInspector(
+    Clock& clock, const std::string& proc_root = "/proc");
 
 }  // namespace hangscope
 

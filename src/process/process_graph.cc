@@ -10,33 +10,42 @@ namespace {
 WaitRole RoleOf(ThreadStand stand) {
   switch (stand) {
     case ThreadStand::kMoves:
-    case ThreadStand::kTimed: return WaitRole::kMoves;
-    case ThreadStand::kOutside: return WaitRole::kExcused;
-    case ThreadStand::kUnknown: return WaitRole::kUnknown;
+    case ThreadStand::kTimed:
+      return WaitRole::kMoves;
+    case ThreadStand::kOutside:
+      return WaitRole::kExcused;
+    case ThreadStand::kUnknown:
+      return WaitRole::kUnknown;
     case ThreadStand::kWaits:
-    case ThreadStand::kSpins: return WaitRole::kWaits;
-    case ThreadStand::kHalted: return WaitRole::kHalted;
-    case ThreadStand::kEnded: return WaitRole::kEnded;
+    case ThreadStand::kSpins:
+      return WaitRole::kWaits;
+    case ThreadStand::kHalted:
+      return WaitRole::kHalted;
+    case ThreadStand::kEnded:
+      return WaitRole::kEnded;
   }
   return WaitRole::kUnknown;
 }
 
 bool YieldsOnly(const ThreadFacts& thread) { return thread.system_call_name == "sched_yield"; }
 
-// In exactly the same state again and again, without a trace left anywhere: nothing but a store by somebody else
-// gets it out.
+// In exactly the same state again and again, without a trace left anywhere: nothing but a store by
+// somebody else gets it out.
 bool Spins(const ThreadFacts& thread) {
   if (!thread.spin || thread.spin->period == 0) return false;
   const ThreadFacts::Spin& spin = *thread.spin;
   return !spin.writes_memory && !spin.reads_clock && (!spin.calls_kernel || YieldsOnly(thread));
 }
 
-bool WaitsForOutside(WaitKind kind) { return kind == WaitKind::kAccept || kind == WaitKind::kSignal; }
+bool WaitsForOutside(WaitKind kind) {
+  return kind == WaitKind::kAccept || kind == WaitKind::kSignal;
+}
 
 ThreadStand StandOfSleeper(const ThreadFacts& thread) {
   if (thread.wait.has_timeout || thread.wait.kind == WaitKind::kTime) return ThreadStand::kTimed;
   if (WaitsForOutside(thread.wait.kind)) return ThreadStand::kOutside;
-  if (thread.wait.kind == WaitKind::kNone || thread.wait.kind == WaitKind::kOther) return ThreadStand::kUnknown;
+  if (thread.wait.kind == WaitKind::kNone || thread.wait.kind == WaitKind::kOther)
+    return ThreadStand::kUnknown;
   return ThreadStand::kWaits;
 }
 
@@ -52,14 +61,19 @@ ThreadsById ById(const SystemLook& look) {
 
 ThreadStand StandOf(const ThreadFacts& thread, const std::vector<ThreadsById>& earlier) {
   switch (thread.state) {
-    case ThreadState::kRunning: return Spins(thread) ? ThreadStand::kSpins : ThreadStand::kMoves;
+    case ThreadState::kRunning:
+      return Spins(thread) ? ThreadStand::kSpins : ThreadStand::kMoves;
     case ThreadState::kStopped:
-    case ThreadState::kTraced: return ThreadStand::kHalted;
+    case ThreadState::kTraced:
+      return ThreadStand::kHalted;
     case ThreadState::kZombie:
-    case ThreadState::kDead: return ThreadStand::kEnded;
+    case ThreadState::kDead:
+      return ThreadStand::kEnded;
     case ThreadState::kDiskSleep:
-    case ThreadState::kUnknown: return ThreadStand::kUnknown;
-    case ThreadState::kSleeping: break;
+    case ThreadState::kUnknown:
+      return ThreadStand::kUnknown;
+    case ThreadState::kSleeping:
+      break;
   }
   for (const ThreadsById& threads : earlier) {
     const auto before = threads.find(thread.tid);
@@ -79,13 +93,17 @@ FileSource SourceOf(const WaitFile& file) {
     case FileKind::kTerminal:
     case FileKind::kDevice:
     case FileKind::kTimer:
-    case FileKind::kSignals: return FileSource::kOutside;
+    case FileKind::kSignals:
+      return FileSource::kOutside;
     case FileKind::kUnknown:
-    case FileKind::kEpoll: return FileSource::kUnknown;
-    case FileKind::kEvent: return file.others.empty() ? FileSource::kOwnProcess : FileSource::kProcesses;
-    case FileKind::kPipe:    // without another end, reading it would end at once
+    case FileKind::kEpoll:
+      return FileSource::kUnknown;
+    case FileKind::kEvent:
+      return file.others.empty() ? FileSource::kOwnProcess : FileSource::kProcesses;
+    case FileKind::kPipe:  // without another end, reading it would end at once
     case FileKind::kSocket:
-    case FileKind::kProcess: return file.others.empty() ? FileSource::kUnknown : FileSource::kProcesses;
+    case FileKind::kProcess:
+      return file.others.empty() ? FileSource::kUnknown : FileSource::kProcesses;
   }
   return FileSource::kUnknown;
 }
@@ -94,8 +112,12 @@ FileSource SourceOf(const WaitFile& file) {
 
 bool IsSameWait(const ThreadFacts& before, const ThreadFacts& now) {
   // What a word belongs to may be known in one look only, and then it is told by where that begins.
-  const bool same_word = before.wait.kind != now.wait.kind || before.wait.address == now.wait.address;
-  return before.pid == now.pid && before.state == now.state && before.system_call == now.system_call && same_word && before.voluntary_switches == now.voluntary_switches && before.involuntary_switches == now.involuntary_switches;
+  const bool same_word =
+      before.wait.kind != now.wait.kind || before.wait.address == now.wait.address;
+  return before.pid == now.pid && before.state == now.state &&
+         before.system_call == now.system_call && same_word &&
+         before.voluntary_switches == now.voluntary_switches &&
+         before.involuntary_switches == now.involuntary_switches;
 }
 
 ProcessGraph::ProcessGraph(const std::vector<SystemLook>& looks) {
@@ -106,8 +128,11 @@ ProcessGraph::ProcessGraph(const std::vector<SystemLook>& looks) {
   for (uint32_t i = 0; i < nodes_.size(); ++i) {
     waits_[i].role = RoleOf(nodes_[i].stand);
     auto& suppliers = waits_[i].suppliers;
-    std::sort(suppliers.begin(), suppliers.end(), [](const WaitEdge& a, const WaitEdge& b) { return a.to < b.to; });
-    suppliers.erase(std::unique(suppliers.begin(), suppliers.end(), [](const WaitEdge& a, const WaitEdge& b) { return a.to == b.to; }), suppliers.end());
+    std::sort(suppliers.begin(), suppliers.end(),
+              [](const WaitEdge& a, const WaitEdge& b) { return a.to < b.to; });
+    suppliers.erase(std::unique(suppliers.begin(), suppliers.end(),
+                                [](const WaitEdge& a, const WaitEdge& b) { return a.to == b.to; }),
+                    suppliers.end());
   }
 }
 
@@ -120,18 +145,22 @@ void ProcessGraph::AddNodes(const std::vector<SystemLook>& looks) {
   };
   std::vector<ThreadsById> earlier;
   for (size_t i = 0; i + 1 < looks.size(); ++i) earlier.push_back(ById(looks[i]));
-  nobody_knows_ = add({ProcessNode::Kind::kNobodyKnows, 0, 0, nullptr, ThreadStand::kUnknown, false});
+  nobody_knows_ =
+      add({ProcessNode::Kind::kNobodyKnows, 0, 0, nullptr, ThreadStand::kUnknown, false});
   for (const ProcessFacts& process : looks.back().processes) {
     if (processes_.count(process.pid) != 0) continue;
     std::vector<WaitEdge> alive;
     for (const ThreadFacts& thread : process.threads) {
       if (threads_.count(thread.tid) != 0) continue;
-      const uint32_t node = add({ProcessNode::Kind::kThread, process.pid, thread.tid, &thread, StandOf(thread, earlier), false});
+      const uint32_t node = add({ProcessNode::Kind::kThread, process.pid, thread.tid, &thread,
+                                 StandOf(thread, earlier), false});
       threads_[thread.tid] = node;
       if (nodes_[node].stand != ThreadStand::kEnded) alive.push_back({node, false});
     }
     // One that has ended will be seen to have ended.
-    const ThreadStand stand = !alive.empty() ? ThreadStand::kWaits : process.threads.empty() ? ThreadStand::kUnknown : ThreadStand::kMoves;
+    const ThreadStand stand = !alive.empty()            ? ThreadStand::kWaits
+                              : process.threads.empty() ? ThreadStand::kUnknown
+                                                        : ThreadStand::kMoves;
     const uint32_t node = add({ProcessNode::Kind::kProcess, process.pid, 0, nullptr, stand, false});
     waits_[node].suppliers = std::move(alive);
     processes_[process.pid] = node;
@@ -150,7 +179,8 @@ void ProcessGraph::Stand(uint32_t node, ThreadStand stand) {
 
 void ProcessGraph::WaitForThread(uint32_t node, int tid) {
   const auto found = threads_.find(tid);
-  if (found == threads_.end() || nodes_[found->second].stand == ThreadStand::kEnded) return Unknown(node);
+  if (found == threads_.end() || nodes_[found->second].stand == ThreadStand::kEnded)
+    return Unknown(node);
   waits_[node].suppliers.push_back({found->second, false});
 }
 
@@ -167,10 +197,12 @@ void ProcessGraph::WaitForOwnProcess(uint32_t node) {
 // One for each lock.
 void ProcessGraph::WaitForDead(uint32_t node) {
   const ThreadWait& wait = nodes_[node].facts->wait;
-  const auto [lock, is_new] = dead_owners_.emplace(std::pair(nodes_[node].pid, wait.address), static_cast<uint32_t>(nodes_.size()));
+  const auto [lock, is_new] = dead_owners_.emplace(std::pair(nodes_[node].pid, wait.address),
+                                                   static_cast<uint32_t>(nodes_.size()));
   waits_[node].suppliers.push_back({lock->second, false});
   if (!is_new) return;
-  nodes_.push_back({ProcessNode::Kind::kDeadOwner, nodes_[node].pid, wait.owner.value_or(0), nullptr, ThreadStand::kHalted, false});
+  nodes_.push_back({ProcessNode::Kind::kDeadOwner, nodes_[node].pid, wait.owner.value_or(0),
+                    nullptr, ThreadStand::kHalted, false});
   waits_.emplace_back();
 }
 
@@ -203,16 +235,20 @@ void ProcessGraph::AddEdges(uint32_t node) {
   if (wait.owner && wait.kind == WaitKind::kFileLock) return WaitForProcess(node, *wait.owner);
   if (wait.owner) return WaitForThread(node, *wait.owner);
   switch (wait.kind) {
-    case WaitKind::kJoin: return wait.thread ? WaitForThread(node, *wait.thread) : Unknown(node);
+    case WaitKind::kJoin:
+      return wait.thread ? WaitForThread(node, *wait.thread) : Unknown(node);
     case WaitKind::kChild:
-      for (const int child : wait.children) waits_[node].suppliers.push_back({ProcessNodeOf(child), false});
+      for (const int child : wait.children)
+        waits_[node].suppliers.push_back({ProcessNodeOf(child), false});
       if (wait.children.empty()) Unknown(node);
       return;
     case WaitKind::kRead:
     case WaitKind::kWrite:
     case WaitKind::kPoll:
-    case WaitKind::kFileLock: return AddFileEdges(node);
-    default: break;
+    case WaitKind::kFileLock:
+      return AddFileEdges(node);
+    default:
+      break;
   }
   // A word that others may have mapped, too: nobody knows who.
   return wait.shared ? Unknown(node) : WaitForOwnProcess(node);
@@ -234,18 +270,23 @@ std::vector<WaitNode> ProcessGraph::Reduced(const std::vector<bool>& stuck) cons
   for (uint32_t i = 0; i < reduced.size(); ++i) {
     WaitNode& wait = reduced[i];
     if (wait.role != WaitRole::kWaits) continue;
-    if (!stuck[i]) wait.role = WaitRole::kMoves;
-    else if (nodes_[i].weak) wait.role = WaitRole::kHalted;
+    if (!stuck[i])
+      wait.role = WaitRole::kMoves;
+    else if (nodes_[i].weak)
+      wait.role = WaitRole::kHalted;
     if (wait.role != WaitRole::kWaits) {
       wait.suppliers.clear();
       continue;
     }
     const auto is_last_resort = [&](const WaitEdge& edge) {
       const ProcessNode& to = nodes_[edge.to];
-      return to.weak || (to.kind == ProcessNode::Kind::kProcess && nodes_[i].kind == ProcessNode::Kind::kThread && to.pid == nodes_[i].pid);
+      return to.weak || (to.kind == ProcessNode::Kind::kProcess &&
+                         nodes_[i].kind == ProcessNode::Kind::kThread && to.pid == nodes_[i].pid);
     };
     if (std::all_of(wait.suppliers.begin(), wait.suppliers.end(), is_last_resort)) continue;
-    wait.suppliers.erase(std::remove_if(wait.suppliers.begin(), wait.suppliers.end(), is_last_resort), wait.suppliers.end());
+    wait.suppliers.erase(
+        std::remove_if(wait.suppliers.begin(), wait.suppliers.end(), is_last_resort),
+        wait.suppliers.end());
   }
   DropUnwaited(&reduced);
   return reduced;

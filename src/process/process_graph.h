@@ -1,5 +1,5 @@
-// Which thread of which process could end whose wait: the looks at processes as a graph for FindCauses. Pure;
-// docs/verdicts.md has the rules.
+// Which thread of which process could end whose wait: the looks at processes as a graph for
+// FindCauses. Pure; docs/verdicts.md has the rules.
 #ifndef HANGSCOPE_PROCESS_PROCESS_GRAPH_H
 #define HANGSCOPE_PROCESS_PROCESS_GRAPH_H
 
@@ -29,20 +29,28 @@ enum class ThreadStand {
 
 constexpr std::string_view ThreadStandName(ThreadStand stand) {
   switch (stand) {
-    case ThreadStand::kMoves: return "moves";
-    case ThreadStand::kTimed: return "timed";
-    case ThreadStand::kOutside: return "outside";
-    case ThreadStand::kUnknown: return "unknown";
-    case ThreadStand::kWaits: return "waits";
-    case ThreadStand::kSpins: return "spins";
-    case ThreadStand::kHalted: return "halted";
-    case ThreadStand::kEnded: return "ended";
+    case ThreadStand::kMoves:
+      return "moves";
+    case ThreadStand::kTimed:
+      return "timed";
+    case ThreadStand::kOutside:
+      return "outside";
+    case ThreadStand::kUnknown:
+      return "unknown";
+    case ThreadStand::kWaits:
+      return "waits";
+    case ThreadStand::kSpins:
+      return "spins";
+    case ThreadStand::kHalted:
+      return "halted";
+    case ThreadStand::kEnded:
+      return "ended";
   }
   return "unknown";
 }
 
-// A thread; or all threads of a process together, for those who wait for any of them; or the thread that died
-// with a lock.
+// A thread; or all threads of a process together, for those who wait for any of them; or the thread
+// that died with a lock.
 struct ProcessNode {
   enum class Kind { kThread, kProcess, kDeadOwner, kNobodyKnows };
   Kind kind = Kind::kThread;
@@ -50,8 +58,8 @@ struct ProcessNode {
   int tid = 0;
   const ThreadFacts* facts = nullptr;  // of kThread
   ThreadStand stand = ThreadStand::kUnknown;
-  // It waits for something that any thread of its own process may do (a signal, a store, a write into a pipe): there
-  // is no telling which, so it hangs only if none of them can.
+  // It waits for something that any thread of its own process may do (a signal, a store, a write
+  // into a pipe): there is no telling which, so it hangs only if none of them can.
   bool weak = false;
 };
 
@@ -63,8 +71,8 @@ class ProcessGraph {
   const std::vector<ProcessNode>& nodes() const { return nodes_; }
   // With every wait, and all who could end it: what is stuck here is stuck.
   const std::vector<WaitNode>& waits() const { return waits_; }
-  // Of what is stuck, without the waits that any thread may end where another explanation is left: these stand as if
-  // halted. Its cycles are those of locks, joins, pipes and children.
+  // Of what is stuck, without the waits that any thread may end where another explanation is left:
+  // these stand as if halted. Its cycles are those of locks, joins, pipes and children.
   std::vector<WaitNode> Reduced(const std::vector<bool>& stuck) const;
 
  private:

@@ -6,32 +6,45 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
-#include "verdict/json.h"
 #include "process/process_words.h"
+#include "verdict/json.h"
 
 namespace hangscope {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string Line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string Line(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 double Rounded(TimeNs ns) { return static_cast<double>(ns / 1000) / 1e6; }
 
 Json Typed(const char* type, const ProcessScene& scene, TimeNs wall) {
-  return {{"type", type}, {"version", kJsonVersion}, {"time", FormatWallTime(wall)}, {"target", fmt::format("process {}", scene.look->processes[0].pid)}};
+  return {{"type", type},
+          {"version", kJsonVersion},
+          {"time", FormatWallTime(wall)},
+          {"target", fmt::format("process {}", scene.look->processes[0].pid)}};
 }
 
 const char* StateName(ThreadState state) {
   switch (state) {
-    case ThreadState::kRunning: return "running";
-    case ThreadState::kSleeping: return "sleeping";
-    case ThreadState::kDiskSleep: return "disk sleep";
-    case ThreadState::kStopped: return "stopped";
-    case ThreadState::kTraced: return "traced";
-    case ThreadState::kZombie: return "zombie";
-    case ThreadState::kDead: return "dead";
-    case ThreadState::kUnknown: break;
+    case ThreadState::kRunning:
+      return "running";
+    case ThreadState::kSleeping:
+      return "sleeping";
+    case ThreadState::kDiskSleep:
+      return "disk sleep";
+    case ThreadState::kStopped:
+      return "stopped";
+    case ThreadState::kTraced:
+      return "traced";
+    case ThreadState::kZombie:
+      return "zombie";
+    case ThreadState::kDead:
+      return "dead";
+    case ThreadState::kUnknown:
+      break;
   }
   return "unknown";
 }
@@ -47,7 +60,11 @@ Json FrameObject(const StackFrame& frame) {
 }
 
 Json FileObject(const WaitFile& file) {
-  Json json{{"fd", file.fd}, {"name", file.name}, {"reads", file.wants_read}, {"others", Json::array()}, {"others_unknown", file.others_unknown}};
+  Json json{{"fd", file.fd},
+            {"name", file.name},
+            {"reads", file.wants_read},
+            {"others", Json::array()},
+            {"others_unknown", file.others_unknown}};
   for (const auto& [pid, fd] : file.others) json["others"].push_back({{"pid", pid}, {"fd", fd}});
   return json;
 }
@@ -67,14 +84,21 @@ Json WaitObject(const ThreadFacts& thread, const SystemLook& look) {
 }
 
 Json SpinObject(const ThreadFacts::Spin& spin) {
-  Json json{{"steps", spin.steps}, {"period", spin.period}, {"writes_memory", spin.writes_memory}, {"calls_kernel", spin.calls_kernel}, {"polls", Json::array()}};
+  Json json{{"steps", spin.steps},
+            {"period", spin.period},
+            {"writes_memory", spin.writes_memory},
+            {"calls_kernel", spin.calls_kernel},
+            {"polls", Json::array()}};
   for (const uint64_t address : spin.polls) json["polls"].push_back(Address(address));
   if (!spin.polled_variable.empty()) json["variable"] = spin.polled_variable;
   return json;
 }
 
 Json ThreadObject(const ThreadFacts& thread, const ProcessScene& scene) {
-  Json json{{"pid", thread.pid}, {"tid", thread.tid}, {"name", thread.name}, {"state", StateName(thread.state)}};
+  Json json{{"pid", thread.pid},
+            {"tid", thread.tid},
+            {"name", thread.name},
+            {"state", StateName(thread.state)}};
   const auto stand = scene.judgement->stands.find(thread.tid);
   if (stand != scene.judgement->stands.end()) json["stand"] = ThreadStandName(stand->second);
   if (thread.since) json["for_s"] = Rounded(std::max<TimeNs>(0, scene.look->end - *thread.since));
@@ -110,7 +134,8 @@ std::string FindingLine(const ProcessFinding& finding, const ProcessScene& scene
 std::string ThreadLine(const ThreadFacts& thread, const ProcessScene& scene, TimeNs wall) {
   Json json = Typed("thread", scene, wall);
   json.update(ThreadObject(thread, scene));
-  if (thread.system_call >= 0) json["system_call"] = {{"number", thread.system_call}, {"name", thread.system_call_name}};
+  if (thread.system_call >= 0)
+    json["system_call"] = {{"number", thread.system_call}, {"name", thread.system_call_name}};
   json["cpu_s"] = Rounded(thread.cpu_time);
   if (thread.wait.kind != WaitKind::kNone) json["waits_for"] = WaitObject(thread, *scene.look);
   if (thread.spin) json["spin"] = SpinObject(*thread.spin);
@@ -122,7 +147,11 @@ std::string ThreadLine(const ThreadFacts& thread, const ProcessScene& scene, Tim
 
 std::string ProcessLine(const ProcessFacts& process, const ProcessScene& scene, TimeNs wall) {
   Json json = Typed("process", scene, wall);
-  json.update({{"pid", process.pid}, {"parent", process.parent}, {"name", process.name}, {"command", process.command}, {"state", StateName(process.state)}});
+  json.update({{"pid", process.pid},
+               {"parent", process.parent},
+               {"name", process.name},
+               {"command", process.command},
+               {"state", StateName(process.state)}});
   json["threads"] = process.threads.size();
   json["handles_signals"] = process.handles_signals;
   json["troubles"] = process.troubles;
@@ -133,7 +162,8 @@ std::string ProcessLine(const ProcessFacts& process, const ProcessScene& scene, 
 
 std::string ProcessFindingsJson(const ProcessScene& scene, TimeNs wall) {
   std::string text;
-  for (const ProcessFinding& finding : scene.judgement->findings) text += FindingLine(finding, scene, wall);
+  for (const ProcessFinding& finding : scene.judgement->findings)
+    text += FindingLine(finding, scene, wall);
   return text;
 }
 

@@ -13,8 +13,8 @@ namespace hangscope {
 namespace {
 
 constexpr size_t kMostThreads = 16384;
-constexpr size_t kStackBytes = 64 << 10;      // copied of each
-constexpr uint64_t kBelowStack = 256;         // leaf functions use so much below the stack pointer
+constexpr size_t kStackBytes = 64 << 10;  // copied of each
+constexpr uint64_t kBelowStack = 256;     // leaf functions use so much below the stack pointer
 constexpr size_t kMostCommand = 4096;
 constexpr TimeNs kLongestWaitForStop = 50 * kMillisecond;
 
@@ -36,16 +36,23 @@ std::vector<MemoryMapping> CodeMappings(const std::vector<MemoryMapping>& all) {
     if (mapping.executable && !mapping.path.empty()) files.insert(mapping.path);
   }
   std::vector<MemoryMapping> code;
-  std::copy_if(all.begin(), all.end(), std::back_inserter(code), [&](const MemoryMapping& mapping) { return mapping.executable || files.count(mapping.path) != 0; });
+  std::copy_if(all.begin(), all.end(), std::back_inserter(code), [&](const MemoryMapping& mapping) {
+    return mapping.executable || files.count(mapping.path) != 0;
+  });
   return code;
 }
 
 }  // namespace
 
 std::string WhatGrantsLooking(const Capabilities& own, bool is_root, int user) {
-  if (own.Has(Capability::kSysPtrace)) return "hangscope has CAP_SYS_PTRACE here, so a security module refuses it, or the process is of an outer user namespace: look at it from there";
-  if (is_root) return "hangscope is root without CAP_SYS_PTRACE, which a container or a sandbox keeps; 'docker run --cap-add SYS_PTRACE' grants it";
-  return "run hangscope as root" + (user > 0 ? fmt::format(", or as user {} with kernel.yama.ptrace_scope=0", user) : "");
+  if (own.Has(Capability::kSysPtrace))
+    return "hangscope has CAP_SYS_PTRACE here, so a security module refuses it, or the process is "
+           "of an outer user namespace: look at it from there";
+  if (is_root)
+    return "hangscope is root without CAP_SYS_PTRACE, which a container or a sandbox keeps; "
+           "'docker run --cap-add SYS_PTRACE' grants it";
+  return "run hangscope as root" +
+         (user > 0 ? fmt::format(", or as user {} with kernel.yama.ptrace_scope=0", user) : "");
 }
 
 const std::vector<TaskStat>& ProcessTree::Children(int pid) {
@@ -58,27 +65,36 @@ const std::vector<TaskStat>& ProcessTree::Children(int pid) {
   return children_[pid];
 }
 
-Result<StackWalker*> WalkerCache::Get(const std::string& proc_root, int pid, const std::vector<MemoryMapping>& mappings) {
+Result<StackWalker*> WalkerCache::Get(const std::string& proc_root, int pid,
+                                      const std::vector<MemoryMapping>& mappings) {
   const std::vector<MemoryMapping> code = CodeMappings(mappings);
   std::string key;
-  for (const MemoryMapping& mapping : code) key += fmt::format("{:x}-{:x} {:x} {} {}\n", mapping.begin, mapping.end, mapping.file_offset, mapping.inode, mapping.path);
+  for (const MemoryMapping& mapping : code)
+    key += fmt::format("{:x}-{:x} {:x} {} {}\n", mapping.begin, mapping.end, mapping.file_offset,
+                       mapping.inode, mapping.path);
   Entry& entry = entries_[pid];
   if (entry.walker != nullptr && entry.code == key) return entry.walker.get();
-  auto walker = StackWalker::Open(proc_root, pid, code, [memory = ProcessMemory(pid)](uint64_t address, void* into, size_t bytes) {
-    return memory.ReadInto(address, into, bytes);
-  });
+  auto walker =
+      StackWalker::Open(proc_root, pid, code,
+                        [memory = ProcessMemory(pid)](uint64_t address, void* into, size_t bytes) {
+                          return memory.ReadInto(address, into, bytes);
+                        });
   if (!walker.ok()) return walker.status();
   entry = {key, std::move(*walker)};
   return entry.walker.get();
 }
 
-ProcessLook::ProcessLook(LookContext& context, WalkerCache& walkers, int pid) : context_(context), walkers_(walkers), pid_(pid), living_(pid), memory_(pid) {
-  read_memory_ = [this](uint64_t address, void* into, size_t bytes) { return memory_.ReadInto(address, into, bytes); };
+ProcessLook::ProcessLook(LookContext& context, WalkerCache& walkers, int pid)
+    : context_(context), walkers_(walkers), pid_(pid), living_(pid), memory_(pid) {
+  read_memory_ = [this](uint64_t address, void* into, size_t bytes) {
+    return memory_.ReadInto(address, into, bytes);
+  };
   facts_.pid = pid;
 }
 
 void ProcessLook::Trouble(std::string sentence) {
-  if (std::find(facts_.troubles.begin(), facts_.troubles.end(), sentence) == facts_.troubles.end()) facts_.troubles.push_back(std::move(sentence));
+  if (std::find(facts_.troubles.begin(), facts_.troubles.end(), sentence) == facts_.troubles.end())
+    facts_.troubles.push_back(std::move(sentence));
 }
 
 bool ProcessLook::Read() {
@@ -88,14 +104,18 @@ bool ProcessLook::Read() {
   facts_.parent = stat->parent;
   facts_.state = stat->state;
   facts_.command = CommandLine(context_.proc, pid_);
-  if (stat->kernel_thread) Trouble(fmt::format("process {} ({}) is a thread of the kernel, which has no program to look at", pid_, facts_.name));
+  if (stat->kernel_thread)
+    Trouble(
+        fmt::format("process {} ({}) is a thread of the kernel, which has no program to look at",
+                    pid_, facts_.name));
   const std::vector<int> tids = context_.proc.Threads(pid_);
   for (const int tid : tids) {
     if (work_.size() >= kMostThreads) break;
     // One that ends between the listing and this is no loss.
     if (auto raw = ReadThread(context_.proc, pid_, tid)) TakeThread(std::move(*raw));
   }
-  if (tids.size() > kMostThreads) Trouble(fmt::format("only {} of {} threads are looked at", kMostThreads, tids.size()));
+  if (tids.size() > kMostThreads)
+    Trouble(fmt::format("only {} of {} threads are looked at", kMostThreads, tids.size()));
   FindLivingThread();
   SayWhatCannotBeSeen();
   return true;
@@ -122,10 +142,13 @@ void ProcessLook::TakeThread(RawThread raw) {
   work_.push_back(std::move(work));
 }
 
-// Memory, mappings and descriptors are those of a thread; a main thread that has ended has let go of them.
+// Memory, mappings and descriptors are those of a thread; a main thread that has ended has let go
+// of them.
 void ProcessLook::FindLivingThread() {
   if (facts_.state != ThreadState::kZombie) return;
-  const auto lives = [](const ThreadFacts& thread) { return thread.state != ThreadState::kZombie && thread.state != ThreadState::kDead; };
+  const auto lives = [](const ThreadFacts& thread) {
+    return thread.state != ThreadState::kZombie && thread.state != ThreadState::kDead;
+  };
   const auto found = std::find_if(facts_.threads.begin(), facts_.threads.end(), lives);
   if (found == facts_.threads.end()) return;
   living_ = found->tid;
@@ -134,23 +157,40 @@ void ProcessLook::FindLivingThread() {
 
 void ProcessLook::SayWhatCannotBeSeen() {
   if (facts_.state == ThreadState::kZombie && work_.size() <= 1) {
-    Trouble(fmt::format("process {} has ended, and its parent {} has not collected it", pid_, facts_.parent));
+    Trouble(fmt::format("process {} has ended, and its parent {} has not collected it", pid_,
+                        facts_.parent));
     return;
   }
   for (const Work& work : work_) {
     const bool denied = work.raw.call_error == EPERM || work.raw.call_error == EACCES;
-    if (denied) Trouble(fmt::format("what the threads of process {} wait for may not be looked at: {}; {}", pid_, ErrorText(work.raw.call_error), WhatGrantsLooking(OwnCapabilities(), geteuid() == 0, work.raw.status.user)));
-    if (work.raw.status.tracer != 0) Trouble(fmt::format("process {} is traced by process {}, a debugger or strace, so its threads cannot be stopped", pid_, work.raw.status.tracer));
+    if (denied)
+      Trouble(
+          fmt::format("what the threads of process {} wait for may not be looked at: {}; {}", pid_,
+                      ErrorText(work.raw.call_error),
+                      WhatGrantsLooking(OwnCapabilities(), geteuid() == 0, work.raw.status.user)));
+    if (work.raw.status.tracer != 0)
+      Trouble(
+          fmt::format("process {} is traced by process {}, a debugger or strace, so its threads "
+                      "cannot be stopped",
+                      pid_, work.raw.status.tracer));
   }
   char ident[5] = {};
   if (const auto maps = context_.proc.Read(fmt::format("{}/maps", living_))) {
     mappings_ = ParseMemoryMappings(*maps);
-    const bool readable = !mappings_.empty() && memory_.ReadInto(mappings_.front().begin, ident, sizeof ident);
-    if (readable && std::string_view(ident, 5) == "\x7f" "ELF\x01") Trouble(fmt::format("process {} is a 32-bit program, whose system calls are not understood", pid_));
+    const bool readable =
+        !mappings_.empty() && memory_.ReadInto(mappings_.front().begin, ident, sizeof ident);
+    if (readable && std::string_view(ident, 5) ==
+                        "\x7f"
+                        "ELF\x01")
+      Trouble(fmt::format("process {} is a 32-bit program, whose system calls are not understood",
+                          pid_));
     if (mappings_.empty()) return;
-    auto walker = context_.options.stacks ? walkers_.Get(context_.proc_root, living_, mappings_) : Result<StackWalker*>(nullptr);
-    if (walker.ok()) walker_ = *walker;
-    else walker_trouble_ = walker.status().message();
+    auto walker = context_.options.stacks ? walkers_.Get(context_.proc_root, living_, mappings_)
+                                          : Result<StackWalker*>(nullptr);
+    if (walker.ok())
+      walker_ = *walker;
+    else
+      walker_trouble_ = walker.status().message();
   }
 }
 
@@ -169,8 +209,10 @@ void ProcessLook::ExplainThread(size_t i) {
   thread.system_call = call.number;
   if (call.number >= 0) thread.system_call_name = SystemCallName(call.number);
   if (work.raw.IsBlocked()) work.meaning = ExplainSystemCall(call, read_memory_);
-  if (walker_ != nullptr && !context_.IsLate()) TakeWalk(walker_->Walk(ImageOf(work.raw), context_.options.most_frames), &thread);
-  else if (context_.options.stacks) thread.stack_trouble = walker_ == nullptr ? walker_trouble_ : "the time for looking was up";
+  if (walker_ != nullptr && !context_.IsLate())
+    TakeWalk(walker_->Walk(ImageOf(work.raw), context_.options.most_frames), &thread);
+  else if (context_.options.stacks)
+    thread.stack_trouble = walker_ == nullptr ? walker_trouble_ : "the time for looking was up";
   ExplainWait(work, &thread);
 }
 
@@ -187,7 +229,8 @@ ThreadImage ProcessLook::ImageOf(const RawThread& raw) const {
 std::string ProcessLook::StackBytes(uint64_t from) const {
   const MemoryMapping* const mapping = FindMapping(mappings_, from);
   if (mapping == nullptr) return {};
-  return memory_.ReadUpTo(from, static_cast<size_t>(std::min<uint64_t>(kStackBytes, mapping->end - from)));
+  return memory_.ReadUpTo(
+      from, static_cast<size_t>(std::min<uint64_t>(kStackBytes, mapping->end - from)));
 }
 
 void ProcessLook::TakeWalk(StackWalk walk, ThreadFacts* thread) {
@@ -204,14 +247,21 @@ void ProcessLook::ExplainWait(const Work& work, ThreadFacts* thread) {
   wait.timeout = work.meaning.timeout;
   thread->wait = std::move(wait);
   switch (work.meaning.kind) {
-    case WaitKind::kFutex: ExplainFutexWait(work, thread); break;
-    case WaitKind::kChild: ExplainChildWait(work.meaning, &thread->wait); break;
+    case WaitKind::kFutex:
+      ExplainFutexWait(work, thread);
+      break;
+    case WaitKind::kChild:
+      ExplainChildWait(work.meaning, &thread->wait);
+      break;
     case WaitKind::kRead:
     case WaitKind::kWrite:
     case WaitKind::kPoll:
     case WaitKind::kAccept:
-    case WaitKind::kFileLock: ExplainFiles(work.meaning, &thread->wait); break;
-    default: break;
+    case WaitKind::kFileLock:
+      ExplainFiles(work.meaning, &thread->wait);
+      break;
+    default:
+      break;
   }
 }
 
@@ -222,7 +272,8 @@ std::string ProcessLook::VariableName(uint64_t address) {
   for (size_t i = 0; i < work_.size(); ++i) {
     if (!work_[i].raw.call || work_[i].raw.call->stack_pointer == 0) continue;
     const MemoryMapping* const stack = FindMapping(mappings_, work_[i].raw.call->stack_pointer);
-    if (stack != nullptr && stack == FindMapping(mappings_, address) && address >= work_[i].raw.call->stack_pointer) {
+    if (stack != nullptr && stack == FindMapping(mappings_, address) &&
+        address >= work_[i].raw.call->stack_pointer) {
       return fmt::format("on the stack of thread {}", work_[i].raw.tid);
     }
   }
@@ -237,7 +288,8 @@ void ProcessLook::ExplainFutexWait(const Work& work, ThreadFacts* thread) {
   const MemoryMapping* const mapping = FindMapping(mappings_, word.address);
   wait.shared = !word.is_private && mapping != nullptr && mapping->shared;
   const auto is_thread = [&](int inner) { return OuterThread(inner, wait.shared).has_value(); };
-  const FutexMeaning meaning = ExplainFutexWord(word, work.meaning.futex_use, thread->stack, read_memory_, is_thread);
+  const FutexMeaning meaning =
+      ExplainFutexWord(word, work.meaning.futex_use, thread->stack, read_memory_, is_thread);
   wait.kind = meaning.kind;
   wait.address = meaning.object;
   wait.variable = VariableName(meaning.object);
@@ -247,12 +299,14 @@ void ProcessLook::ExplainFutexWait(const Work& work, ThreadFacts* thread) {
   if (wait.shared) ExplainSharedWord({meaning.object, word.expected, false}, &wait);
 }
 
-// A futex in a mapping that other processes have, too, is the same for whoever maps the same place of the same file.
+// A futex in a mapping that other processes have, too, is the same for whoever maps the same place
+// of the same file.
 void ProcessLook::ExplainSharedWord(const FutexWord& word, ThreadWait* wait) {
   const MemoryMapping* const mapping = FindMapping(mappings_, word.address);
   if (mapping == nullptr) return;
-  wait->shared_name = fmt::format("{}+{:#x}", mapping->path.empty() ? fmt::format("inode {}", mapping->inode) : mapping->path,
-                                  word.address - mapping->begin + mapping->file_offset);
+  wait->shared_name = fmt::format(
+      "{}+{:#x}", mapping->path.empty() ? fmt::format("inode {}", mapping->inode) : mapping->path,
+      word.address - mapping->begin + mapping->file_offset);
   if (wait->owner && !wait->owner_died) {
     const auto status = context_.proc.Read(fmt::format("{}/status", *wait->owner));
     const auto parsed = status ? ParseTaskStatus(*status) : std::nullopt;
@@ -260,15 +314,18 @@ void ProcessLook::ExplainSharedWord(const FutexWord& word, ThreadWait* wait) {
     return;
   }
   // Nobody holds a condition or a semaphore: whoever shares it may be the one to wake.
-  for (const int other : context_.files.ProcessesThatMap(mapping->device, mapping->inode)) leads_to_.insert(other);
+  for (const int other : context_.files.ProcessesThatMap(mapping->device, mapping->inode))
+    leads_to_.insert(other);
 }
 
-// The thread that the process calls `inner`; nothing where there is none. What a word that is shared with other
-// processes names may be a thread of any of them.
+// The thread that the process calls `inner`; nothing where there is none. What a word that is
+// shared with other processes names may be a thread of any of them.
 std::optional<int> ProcessLook::OuterThread(int inner, bool shared) const {
   const auto own = outer_ids_.find(inner);
   if (own != outer_ids_.end()) {
-    const auto is_gone = [&](const ThreadFacts& thread) { return thread.tid == own->second && thread.state == ThreadState::kZombie; };
+    const auto is_gone = [&](const ThreadFacts& thread) {
+      return thread.tid == own->second && thread.state == ThreadState::kZombie;
+    };
     if (std::any_of(facts_.threads.begin(), facts_.threads.end(), is_gone)) return std::nullopt;
     // It may have ended since the list was read.
     if (context_.proc.Read(fmt::format("{}/task/{}/stat", pid_, own->second))) return own->second;
@@ -276,18 +333,23 @@ std::optional<int> ProcessLook::OuterThread(int inner, bool shared) const {
   }
   if (!shared || has_own_ids_) return std::nullopt;
   const auto stat = context_.proc.Stat(inner);
-  return stat && stat->state != ThreadState::kZombie && stat->state != ThreadState::kDead ? std::optional<int>(inner) : std::nullopt;
+  return stat && stat->state != ThreadState::kZombie && stat->state != ThreadState::kDead
+             ? std::optional<int>(inner)
+             : std::nullopt;
 }
 
 void ProcessLook::ExplainChildWait(const CallMeaning& meaning, ThreadWait* wait) {
   int wanted = meaning.child;
-  if (meaning.children == ChildChoice::kDescriptor) wanted = context_.files.ProcessBehind(living_, meaning.child);
+  if (meaning.children == ChildChoice::kDescriptor)
+    wanted = context_.files.ProcessBehind(living_, meaning.child);
   if (meaning.children == ChildChoice::kGroup && wanted == 0) {
     const auto own = context_.proc.Stat(pid_);
     wanted = own ? own->group : 0;
   }
   for (const TaskStat& child : context_.tree.Children(pid_)) {
-    const bool fits = meaning.children == ChildChoice::kAny || (meaning.children == ChildChoice::kGroup ? child.group == wanted : child.id == wanted);
+    const bool fits =
+        meaning.children == ChildChoice::kAny ||
+        (meaning.children == ChildChoice::kGroup ? child.group == wanted : child.id == wanted);
     if (!fits) continue;
     wait->children.push_back(child.id);
     leads_to_.insert(child.id);
@@ -295,11 +357,16 @@ void ProcessLook::ExplainChildWait(const CallMeaning& meaning, ThreadWait* wait)
 }
 
 void ProcessLook::ExplainFiles(const CallMeaning& meaning, ThreadWait* wait) {
-  for (const CallMeaning::File& file : meaning.files) wait->files.push_back(context_.files.Describe(living_, file.fd, file.wants_read));
+  for (const CallMeaning::File& file : meaning.files)
+    wait->files.push_back(context_.files.Describe(living_, file.fd, file.wants_read));
   if (meaning.epoll >= 0) {
-    for (const int fd : context_.files.EpollFiles(living_, meaning.epoll)) wait->files.push_back(context_.files.Describe(living_, fd, true));
+    for (const int fd : context_.files.EpollFiles(living_, meaning.epoll))
+      wait->files.push_back(context_.files.Describe(living_, fd, true));
   }
-  if (meaning.files_cut) Trouble(fmt::format("a thread of process {} waits on so many files that only {} of them are looked at", pid_, meaning.files.size()));
+  if (meaning.files_cut)
+    Trouble(fmt::format(
+        "a thread of process {} waits on so many files that only {} of them are looked at", pid_,
+        meaning.files.size()));
   if (meaning.kind == WaitKind::kFileLock && !meaning.files.empty()) {
     const int holder = context_.files.LockHolder(living_, meaning.files.front().fd);
     if (holder > 0) {
@@ -318,12 +385,16 @@ std::set<int> ProcessLook::LeadsTo() const {
   return others;
 }
 
-// What runs has no registers to be read otherwise. What sleeps has nothing to gain from a stop unless its stack could
-// not be followed; and loses the time since when it sleeps, which the stop ends.
+// What runs has no registers to be read otherwise. What sleeps has nothing to gain from a stop
+// unless its stack could not be followed; and loses the time since when it sleeps, which the stop
+// ends.
 bool ProcessLook::WantsStop(const Work& work, const ThreadFacts& thread) const {
-  if (!context_.options.stop || walker_ == nullptr || pid_ == getpid() || work.raw.status.tracer != 0 || !work.raw.call) return false;
+  if (!context_.options.stop || walker_ == nullptr || pid_ == getpid() ||
+      work.raw.status.tracer != 0 || !work.raw.call)
+    return false;
   if (work.raw.stat.state == ThreadState::kRunning || work.raw.call->running) return true;
-  return work.raw.stat.state == ThreadState::kSleeping && thread.stack_incomplete && thread.stack.size() < context_.options.most_frames &&
+  return work.raw.stat.state == ThreadState::kSleeping && thread.stack_incomplete &&
+         thread.stack.size() < context_.options.most_frames &&
          StopIsHarmlessIn(work.raw.call->number);
 }
 
@@ -358,18 +429,22 @@ void ProcessLook::StopThread(Work* work, ThreadFacts* thread) {
     return;
   }
   work->was_stopped = true;
-  const bool still = interrupted == work->raw.call->number && image.registers.pc == work->raw.call->pc &&
+  const bool still = interrupted == work->raw.call->number &&
+                     image.registers.pc == work->raw.call->pc &&
                      image.registers.stack_pointer() == work->raw.call->stack_pointer;
-  if (still) ExplainWait(*work, thread);
-  else thread->wait = {};
+  if (still)
+    ExplainWait(*work, thread);
+  else
+    thread->wait = {};
 }
 
-// What runs may go in circles. It does where it is in the same state again, memory included: then nothing but what
-// others do to the memory that it reads, or a signal, ends that.
+// What runs may go in circles. It does where it is in the same state again, memory included: then
+// nothing but what others do to the memory that it reads, or a signal, ends that.
 void ProcessLook::StepThread(ThreadFacts* thread) {
   if (!context_.options.step_running || context_.stepped >= context_.options.most_stepped) return;
   ++context_.stepped;
-  const auto loop = StepInHelper(context_.clock, thread->tid, context_.options.step_time, read_memory_);
+  const auto loop =
+      StepInHelper(context_.clock, thread->tid, context_.options.step_time, read_memory_);
   if (!loop.ok()) {
     Trouble(loop.status().message());
     return;
@@ -389,7 +464,8 @@ void ProcessLook::StepThread(ThreadFacts* thread) {
 }
 
 // What it reads outside of its own stack: others may change that.
-void ProcessLook::TakePolls(const LoopAccess& access, uint64_t stack_pointer, ThreadFacts::Spin* spin) {
+void ProcessLook::TakePolls(const LoopAccess& access, uint64_t stack_pointer,
+                            ThreadFacts::Spin* spin) {
   const MemoryMapping* const stack = FindMapping(mappings_, stack_pointer);
   for (const LoopAccess::Range& range : access.reads) {
     const MemoryMapping* const mapping = FindMapping(mappings_, range.address);

@@ -1,4 +1,5 @@
-// One process in a look: its threads are read, explained, where needed stopped, and checked once more.
+// One process in a look: its threads are read, explained, where needed stopped, and checked once
+// more.
 #ifndef HANGSCOPE_PROCESS_PROCESS_LOOK_H
 #define HANGSCOPE_PROCESS_PROCESS_LOOK_H
 
@@ -10,20 +11,20 @@
 #include <vector>
 
 #include "base/capabilities.h"
-#include "process/futex_kind.h"
-#include "process/spin_loop.h"
-#include "process/stack_walker.h"
-#include "process/system_call.h"
 #include "proc/open_files.h"
 #include "proc/process_inspector.h"
 #include "proc/process_memory.h"
 #include "proc/thread_reader.h"
 #include "proc/thread_stop.h"
+#include "process/futex_kind.h"
+#include "process/spin_loop.h"
+#include "process/stack_walker.h"
+#include "process/system_call.h"
 
 namespace hangscope {
 
-// The end of a sentence on a process that may not be looked into: what this process, with these capabilities, lacks.
-// `user`: whom the other one belongs to.
+// The end of a sentence on a process that may not be looked into: what this process, with these
+// capabilities, lacks. `user`: whom the other one belongs to.
 std::string WhatGrantsLooking(const Capabilities& own, bool is_root, int user);
 
 // All processes by their parents; read once, when it is asked for first.
@@ -51,16 +52,24 @@ struct LookContext {
   TimeNs longest_stop = 0;
   size_t stepped = 0;
 
-  LookContext(Clock& its_clock, const ProcFolder& folder, const InspectOptions& its_options, std::string root)
-      : clock(its_clock), proc(folder), options(its_options), proc_root(std::move(root)),
-        deadline(its_clock.Monotonic() + its_options.budget), files(folder), tree(folder), scheduler(its_clock, folder) {}
+  LookContext(Clock& its_clock, const ProcFolder& folder, const InspectOptions& its_options,
+              std::string root)
+      : clock(its_clock),
+        proc(folder),
+        options(its_options),
+        proc_root(std::move(root)),
+        deadline(its_clock.Monotonic() + its_options.budget),
+        files(folder),
+        tree(folder),
+        scheduler(its_clock, folder) {}
   bool IsLate() { return clock.Monotonic() > deadline; }
 };
 
 // Walkers of processes that were looked at before, for as long as their code stays where it is.
 class WalkerCache {
  public:
-  Result<StackWalker*> Get(const std::string& proc_root, int pid, const std::vector<MemoryMapping>& mappings);
+  Result<StackWalker*> Get(const std::string& proc_root, int pid,
+                           const std::vector<MemoryMapping>& mappings);
 
  private:
   struct Entry {
@@ -75,10 +84,10 @@ class ProcessLook {
   ProcessLook(LookContext& context, WalkerCache& walkers, int pid);
 
   // These in this order; other processes' steps of the same name before the next.
-  bool Read();       // false: there is no such process
-  void Explain();    // what the threads wait for, and where they are; nothing is stopped
-  void Stop();       // those that it takes; on the thread that will let go of them
-  void Verify();     // takes back what is said of threads that have moved meanwhile
+  bool Read();     // false: there is no such process
+  void Explain();  // what the threads wait for, and where they are; nothing is stopped
+  void Stop();     // those that it takes; on the thread that will let go of them
+  void Verify();   // takes back what is said of threads that have moved meanwhile
 
   // Processes that the waits lead to.
   std::set<int> LeadsTo() const;
@@ -115,13 +124,15 @@ class ProcessLook {
   LookContext& context_;
   WalkerCache& walkers_;
   const int pid_;
-  int living_;                                // the thread through which its memory, mappings and descriptors are reached
+  // the thread through which its memory, mappings and descriptors are reached
+  int living_;
   ProcessMemory memory_;
   ReadMemory read_memory_;
   ProcessFacts facts_;
-  std::vector<Work> work_;                    // by the index of facts_.threads
-  std::map<int, int> outer_ids_;              // thread ids as the process counts them, to this machine's
-  bool has_own_ids_ = false;                  // they differ: it is in a pid namespace of its own
+  std::vector<Work> work_;  // by the index of facts_.threads
+  // thread ids as the process counts them, to this machine's
+  std::map<int, int> outer_ids_;
+  bool has_own_ids_ = false;  // they differ: it is in a pid namespace of its own
   std::vector<MemoryMapping> mappings_;
   StackWalker* walker_ = nullptr;
   std::string walker_trouble_;

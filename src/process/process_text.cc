@@ -22,7 +22,9 @@ constexpr size_t kLeastStackLines = 3;
 constexpr size_t kLeastColumns = 40;
 
 size_t Columns(std::string_view text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
 }
 
 std::string Padded(const std::string& text, size_t width) {
@@ -30,14 +32,18 @@ std::string Padded(const std::string& text, size_t width) {
   return columns < width ? text + std::string(width - columns, ' ') : text;
 }
 
-std::string Trimmed(const std::string& text) { return text.substr(0, text.find_last_not_of(' ') + 1); }
+std::string Trimmed(const std::string& text) {
+  return text.substr(0, text.find_last_not_of(' ') + 1);
+}
 
 // "2 wait" of "waits".
 std::string ForMany(const std::string& state, size_t count) {
   return count > 1 && state.ends_with('s') ? state.substr(0, state.size() - 1) : state;
 }
 
-size_t CountLines(const std::string& text) { return static_cast<size_t>(std::count(text.begin(), text.end(), '\n')); }
+size_t CountLines(const std::string& text) {
+  return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+}
 
 // A thread of another process than the asked one says so.
 std::string Label(const ThreadFacts& thread, const SystemLook& look) {
@@ -50,12 +56,15 @@ std::string Where(const ThreadFacts& thread) {
   const StackFrame* const frame = OwnFrame(thread);
   if (frame == nullptr) return "";
   StackFrame shown = *frame;
-  if (const size_t arguments = shown.function.find('('); arguments != std::string::npos && arguments != 0) shown.function.resize(arguments);
+  if (const size_t arguments = shown.function.find('(');
+      arguments != std::string::npos && arguments != 0)
+    shown.function.resize(arguments);
   shown.function = CutToColumns(shown.function, kMostFunction);
   return FrameText(&shown);
 }
 
-// Cells in columns of their own where the lines are long enough; else the last cell stands on a line of its own.
+// Cells in columns of their own where the lines are long enough; else the last cell stands on a
+// line of its own.
 std::string Rows(const std::vector<std::vector<std::string>>& rows, size_t columns) {
   std::vector<size_t> widths;
   for (const auto& row : rows) {
@@ -97,10 +106,14 @@ std::string Wrapped(const std::string& text, size_t columns) {
   return result + CutToColumns(line, columns) + "\n";
 }
 
-bool IsHang(ProcessFindingKind kind) { return kind != ProcessFindingKind::kStopped && kind != ProcessFindingKind::kZombie; }
+bool IsHang(ProcessFindingKind kind) {
+  return kind != ProcessFindingKind::kStopped && kind != ProcessFindingKind::kZombie;
+}
 
 std::string Headline(const ProcessFinding& finding) {
-  const char* const before = finding.confidence == Confidence::kPossible ? "perhaps " : IsHang(finding.kind) ? "HANG: " : "";
+  const char* const before = finding.confidence == Confidence::kPossible ? "perhaps "
+                             : IsHang(finding.kind)                      ? "HANG: "
+                                                                         : "";
   return fmt::format("{}{} ({})", before, finding.summary, ConfidenceName(finding.confidence));
 }
 
@@ -113,17 +126,21 @@ std::string VictimsText(const ProcessFinding& finding, const SystemLook& look) {
   std::string text;
   for (size_t i = 0; i < std::min(finding.victims.size(), kMostVictims); ++i) {
     const ThreadFacts* const thread = FindThread(look, finding.victims[i]);
-    text += (i == 0 ? "" : ", ") + (thread == nullptr ? std::to_string(finding.victims[i]) : Label(*thread, look));
+    text += (i == 0 ? "" : ", ") +
+            (thread == nullptr ? std::to_string(finding.victims[i]) : Label(*thread, look));
   }
-  if (finding.victims.size() > kMostVictims) text += fmt::format(" and {} more", finding.victims.size() - kMostVictims);
+  if (finding.victims.size() > kMostVictims)
+    text += fmt::format(" and {} more", finding.victims.size() - kMostVictims);
   return text;
 }
 
 // Threads first, then the processes they wait for.
-std::vector<std::vector<std::string>> MemberRows(const ProcessFinding& finding, const SystemLook& look) {
+std::vector<std::vector<std::string>> MemberRows(const ProcessFinding& finding,
+                                                 const SystemLook& look) {
   std::vector<std::vector<std::string>> rows;
   const auto add = [&](const ThreadFacts* thread) {
-    if (thread != nullptr && rows.size() < kMostRows) rows.push_back({Label(*thread, look), DoesWhat(*thread, look), Where(*thread)});
+    if (thread != nullptr && rows.size() < kMostRows)
+      rows.push_back({Label(*thread, look), DoesWhat(*thread, look), Where(*thread)});
   };
   for (const int tid : finding.threads) add(FindThread(look, tid));
   for (const int id : finding.partners) add(FindThread(look, id));
@@ -133,27 +150,40 @@ std::vector<std::vector<std::string>> MemberRows(const ProcessFinding& finding, 
 std::string FindingText(const ProcessFinding& finding, const ProcessScene& scene) {
   std::string text = WrappedHead(Headline(finding), scene.columns);
   text += Rows(MemberRows(finding, *scene.look), scene.columns);
-  if (finding.threads.size() > kMostRows) text += fmt::format("  and {} more threads\n", finding.threads.size() - kMostRows);
+  if (finding.threads.size() > kMostRows)
+    text += fmt::format("  and {} more threads\n", finding.threads.size() - kMostRows);
   if (!finding.victims.empty()) {
     const size_t victims = finding.victims.size();
     const char* const whom = finding.threads.size() == 1 ? "it" : "these";
-    text += Wrapped(fmt::format("{} more {} for {}: {}", victims, ForMany("waits", victims), whom, VictimsText(finding, *scene.look)), scene.columns);
+    text += Wrapped(fmt::format("{} more {} for {}: {}", victims, ForMany("waits", victims), whom,
+                                VictimsText(finding, *scene.look)),
+                    scene.columns);
   }
   for (const std::string& evidence : finding.evidence) text += Wrapped(evidence, scene.columns);
-  for (const std::string& doubt : finding.doubts) text += Wrapped("not certain: " + doubt, scene.columns);
+  for (const std::string& doubt : finding.doubts)
+    text += Wrapped("not certain: " + doubt, scene.columns);
   return text;
 }
 
 const char* StateText(const ThreadFacts& thread, ThreadStand stand) {
   switch (thread.state) {
-    case ThreadState::kRunning: return stand == ThreadStand::kSpins ? "spins" : "runs";
-    case ThreadState::kSleeping: return stand == ThreadStand::kMoves ? "works" : stand == ThreadStand::kUnknown ? "sleeps" : "waits";
-    case ThreadState::kDiskSleep: return "in kernel";
-    case ThreadState::kStopped: return "stopped";
-    case ThreadState::kTraced: return "traced";
+    case ThreadState::kRunning:
+      return stand == ThreadStand::kSpins ? "spins" : "runs";
+    case ThreadState::kSleeping:
+      return stand == ThreadStand::kMoves     ? "works"
+             : stand == ThreadStand::kUnknown ? "sleeps"
+                                              : "waits";
+    case ThreadState::kDiskSleep:
+      return "in kernel";
+    case ThreadState::kStopped:
+      return "stopped";
+    case ThreadState::kTraced:
+      return "traced";
     case ThreadState::kZombie:
-    case ThreadState::kDead: return "ended";
-    case ThreadState::kUnknown: break;
+    case ThreadState::kDead:
+      return "ended";
+    case ThreadState::kUnknown:
+      break;
   }
   return "unknown";
 }
@@ -175,27 +205,36 @@ std::vector<const ThreadFacts*> ThreadsInOrder(const ProcessScene& scene, std::s
   for (const ProcessFacts& process : scene.look->processes) {
     for (const ThreadFacts& thread : process.threads) threads.push_back(&thread);
   }
-  const auto rank = [&](const ThreadFacts* thread) { return involved->count(thread->tid) != 0 ? 0 : victims.count(thread->tid) != 0 ? 1 : 2; };
-  std::stable_sort(threads.begin(), threads.end(), [&](const ThreadFacts* a, const ThreadFacts* b) { return rank(a) < rank(b); });
+  const auto rank = [&](const ThreadFacts* thread) {
+    return involved->count(thread->tid) != 0 ? 0 : victims.count(thread->tid) != 0 ? 1 : 2;
+  };
+  std::stable_sort(threads.begin(), threads.end(),
+                   [&](const ThreadFacts* a, const ThreadFacts* b) { return rank(a) < rank(b); });
   return threads;
 }
 
 std::vector<std::string> Cells(const ThreadFacts& thread, const ProcessScene& scene) {
-  const std::string waits = thread.state == ThreadState::kSleeping ? WaitedFor(thread, *scene.look) : "";
+  const std::string waits =
+      thread.state == ThreadState::kSleeping ? WaitedFor(thread, *scene.look) : "";
   const ThreadStand stand = StandOf(thread, *scene.judgement);
   const bool lasts = thread.state != ThreadState::kRunning && stand != ThreadStand::kMoves;
-  return {Label(thread, *scene.look), StateText(thread, stand), lasts ? ForHowLong(thread, *scene.look) : "", waits, Where(thread)};
+  return {Label(thread, *scene.look), StateText(thread, stand),
+          lasts ? ForHowLong(thread, *scene.look) : "", waits, Where(thread)};
 }
 
-// Each column as wide as it needs to be; where that is too wide, what is waited for is cut, then where.
-std::string Table(const std::vector<const ThreadFacts*>& threads, size_t most, const ProcessScene& scene) {
+// Each column as wide as it needs to be; where that is too wide, what is waited for is cut, then
+// where.
+std::string Table(const std::vector<const ThreadFacts*>& threads, size_t most,
+                  const ProcessScene& scene) {
   constexpr size_t kWaitsFor = 3;
   constexpr size_t kLeastCell = 12;
   std::vector<std::vector<std::string>> rows = {{"thread", "state", "for", "waits for", "at"}};
-  for (size_t i = 0; i < std::min(most, threads.size()); ++i) rows.push_back(Cells(*threads[i], scene));
+  for (size_t i = 0; i < std::min(most, threads.size()); ++i)
+    rows.push_back(Cells(*threads[i], scene));
   std::vector<size_t> widths(rows[0].size());
   for (const auto& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], Columns(row[i].empty() ? "-" : row[i]));
+    for (size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::max(widths[i], Columns(row[i].empty() ? "-" : row[i]));
   }
   for (const size_t column : {kWaitsFor, kWaitsFor + 1, size_t{0}}) {
     size_t whole = 2 * (widths.size() - 1);
@@ -206,14 +245,18 @@ std::string Table(const std::vector<const ThreadFacts*>& threads, size_t most, c
   std::string text;
   for (const auto& row : rows) {
     std::string line;
-    for (size_t i = 0; i < row.size(); ++i) line += (i == 0 ? "" : "  ") + Padded(CutToColumns(row[i].empty() ? "-" : row[i], widths[i]), widths[i]);
+    for (size_t i = 0; i < row.size(); ++i)
+      line += (i == 0 ? "" : "  ") +
+              Padded(CutToColumns(row[i].empty() ? "-" : row[i], widths[i]), widths[i]);
     text += CutToColumns(Trimmed(line), scene.columns) + "\n";
   }
-  if (threads.size() > most) text += fmt::format("and {} more: --all shows all\n", threads.size() - most);
+  if (threads.size() > most)
+    text += fmt::format("and {} more: --all shows all\n", threads.size() - most);
   return text;
 }
 
-// From the frame above the program's own innermost one on: those further in are how a library waits.
+// From the frame above the program's own innermost one on: those further in are how a library
+// waits.
 size_t FirstShown(const ThreadFacts& thread, size_t most) {
   const StackFrame* const own = OwnFrame(thread);
   if (own == nullptr || thread.stack.size() <= most) return 0;
@@ -222,16 +265,23 @@ size_t FirstShown(const ThreadFacts& thread, size_t most) {
 }
 
 std::string Stack(const ThreadFacts& thread, size_t most, const ProcessScene& scene) {
-  std::string text = CutToColumns(fmt::format("stack of {}", Label(thread, *scene.look)), scene.columns) + "\n";
+  std::string text =
+      CutToColumns(fmt::format("stack of {}", Label(thread, *scene.look)), scene.columns) + "\n";
   const size_t first = FirstShown(thread, most);
   const size_t last = std::min(thread.stack.size(), first + std::min(most, thread.stack.size()));
-  for (size_t i = first; i < last; ++i) text += CutToColumns(fmt::format("  #{:<2} {}", i, FrameText(&thread.stack[i])), scene.columns) + "\n";
-  if (!thread.stack_trouble.empty() && last == thread.stack.size()) text += Wrapped(Printable(thread.stack_trouble), scene.columns);
+  for (size_t i = first; i < last; ++i)
+    text +=
+        CutToColumns(fmt::format("  #{:<2} {}", i, FrameText(&thread.stack[i])), scene.columns) +
+        "\n";
+  if (!thread.stack_trouble.empty() && last == thread.stack.size())
+    text += Wrapped(Printable(thread.stack_trouble), scene.columns);
   return text;
 }
 
-// Of those that the findings are about, as far as the lines go; where there are none, of the asked process's threads.
-std::string Stacks(const std::vector<const ThreadFacts*>& threads, const std::set<int>& involved, size_t lines, const ProcessScene& scene) {
+// Of those that the findings are about, as far as the lines go; where there are none, of the asked
+// process's threads.
+std::string Stacks(const std::vector<const ThreadFacts*>& threads, const std::set<int>& involved,
+                   size_t lines, const ProcessScene& scene) {
   std::string text;
   if (scene.all_stacks) {
     for (const ThreadFacts* thread : threads) text += Stack(*thread, thread->stack.size(), scene);
@@ -239,7 +289,8 @@ std::string Stacks(const std::vector<const ThreadFacts*>& threads, const std::se
   }
   std::vector<const ThreadFacts*> shown;
   for (const ThreadFacts* thread : threads) {
-    if (!thread->stack.empty() && (involved.empty() || involved.count(thread->tid) != 0)) shown.push_back(thread);
+    if (!thread->stack.empty() && (involved.empty() || involved.count(thread->tid) != 0))
+      shown.push_back(thread);
   }
   if (shown.empty()) return text;
   shown.resize(std::min(shown.size(), std::max<size_t>(1, lines / kLeastStackLines)));
@@ -257,27 +308,34 @@ std::string CutToColumns(const std::string& text, size_t columns) {
   if (Columns(text) <= columns) return text;
   const size_t dots = std::min<size_t>(columns, 3);
   size_t end = 0;
-  for (size_t left = columns - dots; left > 0; --left) end += std::max<size_t>(1, Utf8Length(text, end));
+  for (size_t left = columns - dots; left > 0; --left)
+    end += std::max<size_t>(1, Utf8Length(text, end));
   return text.substr(0, end) + std::string(dots, '.');
 }
 
 std::string ProcessFindingsText(const ProcessScene& scene) {
   std::string text;
-  for (const ProcessFinding& finding : scene.judgement->findings) text += FindingText(finding, scene);
+  for (const ProcessFinding& finding : scene.judgement->findings)
+    text += FindingText(finding, scene);
   return text;
 }
 
 std::string ProcessHead(const ProcessScene& scene) {
   const ProcessFacts& process = scene.look->processes[0];
   std::map<std::string, size_t> counts;
-  for (const ThreadFacts& thread : process.threads) ++counts[StateText(thread, StandOf(thread, *scene.judgement))];
+  for (const ThreadFacts& thread : process.threads)
+    ++counts[StateText(thread, StandOf(thread, *scene.judgement))];
   std::string states;
-  for (const auto& [state, count] : counts) states += fmt::format("{}{} {}", states.empty() ? "" : ", ", count, ForMany(state, count));
+  for (const auto& [state, count] : counts)
+    states += fmt::format("{}{} {}", states.empty() ? "" : ", ", count, ForMany(state, count));
   const size_t threads = process.threads.size();
-  std::string text = fmt::format("process {} ({}), {} thread{}: {}", process.pid, Printable(process.name, 32), threads, threads == 1 ? "" : "s", states);
+  std::string text =
+      fmt::format("process {} ({}), {} thread{}: {}", process.pid, Printable(process.name, 32),
+                  threads, threads == 1 ? "" : "s", states);
   if (scene.look->longest_stop == 0) return text + "; none was stopped";
   const char* const who = scene.look->whole_process_stopped ? "all were" : "the longest was";
-  return text + fmt::format("; {} stopped for {:.1f} ms", who, Seconds(scene.look->longest_stop) * 1e3);
+  return text +
+         fmt::format("; {} stopped for {:.1f} ms", who, Seconds(scene.look->longest_stop) * 1e3);
 }
 
 std::string ProcessText(const ProcessScene& asked) {
@@ -287,14 +345,17 @@ std::string ProcessText(const ProcessScene& asked) {
   if (text.empty()) text = "no hang found\n";
   text += WrappedHead(ProcessHead(scene), scene.columns);
   for (const ProcessFacts& process : scene.look->processes) {
-    for (const std::string& trouble : process.troubles) text += Wrapped(Printable(trouble), scene.columns);
+    for (const std::string& trouble : process.troubles)
+      text += Wrapped(Printable(trouble), scene.columns);
   }
   std::set<int> involved;
   const std::vector<const ThreadFacts*> threads = ThreadsInOrder(scene, &involved);
   if (threads.empty()) return text;
   const size_t used = CountLines(text) + 2;
   const size_t left = used < scene.lines ? scene.lines - used : 0;
-  const size_t rows = scene.all_threads ? threads.size() : std::max(kLeastTableRows, std::min(threads.size(), left / 2));
+  const size_t rows = scene.all_threads
+                          ? threads.size()
+                          : std::max(kLeastTableRows, std::min(threads.size(), left / 2));
   text += Table(threads, rows, scene);
   const size_t lines = CountLines(text);
   return text + Stacks(threads, involved, lines < scene.lines ? scene.lines - lines : 0, scene);

@@ -1,4 +1,5 @@
-// What why says about processes without instrumentation, as people read it: on one screen, the verdict first.
+// What why says about processes without instrumentation, as people read it: on one screen, the
+// verdict first.
 #ifndef HANGSCOPE_PROCESS_PROCESS_TEXT_H
 #define HANGSCOPE_PROCESS_PROCESS_TEXT_H
 
@@ -16,8 +17,8 @@ struct ProcessScene {
   const ProcessJudgement* judgement = nullptr;
   bool all_threads = false;  // rather than as many as fit
   bool all_stacks = false;
-  size_t columns = 80;       // of a line; longer names are cut
-  size_t lines = 22;         // of the screen
+  size_t columns = 80;  // of a line; longer names are cut
+  size_t lines = 22;    // of the screen
 };
 
 // The findings, in lines; empty: none.
@@ -27,7 +28,8 @@ std::string ProcessHead(const ProcessScene& scene);
 // All of it, in lines.
 std::string ProcessText(const ProcessScene& scene);
 
-// `text` in at most `columns` columns, with "..." where something was cut off; by characters, not bytes.
+// `text` in at most `columns` columns, with "..." where something was cut off; by characters, not
+// bytes.
 std::string CutToColumns(const std::string& text, size_t columns);
 
 }  // namespace hangscope

@@ -16,15 +16,18 @@ using FindingKind = ProcessFindingKind;
 
 constexpr size_t kMostLines = 16;
 
-bool IsFileWait(WaitKind kind) { return kind == WaitKind::kRead || kind == WaitKind::kWrite || kind == WaitKind::kPoll; }
+bool IsFileWait(WaitKind kind) {
+  return kind == WaitKind::kRead || kind == WaitKind::kWrite || kind == WaitKind::kPoll;
+}
 
 void Lower(Confidence most, std::string why, ProcessFinding* finding) {
   finding->confidence = std::min(finding->confidence, most);
-  if (std::count(finding->doubts.begin(), finding->doubts.end(), why) == 0) finding->doubts.push_back(std::move(why));
+  if (std::count(finding->doubts.begin(), finding->doubts.end(), why) == 0)
+    finding->doubts.push_back(std::move(why));
 }
 
-// The looks as they would be if no process that may not be looked into had the other end of a pipe; whether that
-// makes any difference.
+// The looks as they would be if no process that may not be looked into had the other end of a pipe;
+// whether that makes any difference.
 bool LeaveHiddenOut(std::vector<SystemLook>* looks) {
   bool is_other = false;
   for (SystemLook& look : *looks) {
@@ -40,17 +43,20 @@ bool LeaveHiddenOut(std::vector<SystemLook>* looks) {
   return is_other;
 }
 
-// A handler may post a semaphore or wake a futex; it may not signal a condition variable. Those of Python run between
-// its own instructions: in none of its locks.
+// A handler may post a semaphore or wake a futex; it may not signal a condition variable. Those of
+// Python run between its own instructions: in none of its locks.
 bool HandlerMayEnd(const ThreadFacts& thread) {
-  const auto is_python = [](const StackFrame& frame) { return frame.function.starts_with("PyThread_acquire_lock"); };
+  const auto is_python = [](const StackFrame& frame) {
+    return frame.function.starts_with("PyThread_acquire_lock");
+  };
   if (std::any_of(thread.stack.begin(), thread.stack.end(), is_python)) return false;
   return thread.wait.kind == WaitKind::kSemaphore || thread.wait.kind == WaitKind::kFutex;
 }
 
 class Judge {
  public:
-  explicit Judge(const std::vector<SystemLook>& looks) : looks_(looks), look_(looks.back()), graph_(looks) {}
+  explicit Judge(const std::vector<SystemLook>& looks)
+      : looks_(looks), look_(looks.back()), graph_(looks) {}
 
   ProcessJudgement Take();
 
@@ -97,8 +103,8 @@ class Judge {
   const ProcessGraph graph_;
   std::vector<bool> stuck_;
   std::vector<Draft> drafts_;
-  std::map<int, size_t> explained_;  // processes with threads in a draft
-  std::map<int, std::vector<uint32_t>> weak_roots_;    // by process: those that somebody waits for
+  std::map<int, size_t> explained_;                  // processes with threads in a draft
+  std::map<int, std::vector<uint32_t>> weak_roots_;  // by process: those that somebody waits for
   std::map<int, std::vector<uint32_t>> weak_victims_;
   std::vector<ProcessFinding> findings_;
 };
@@ -119,7 +125,8 @@ std::vector<uint32_t> Judge::WhoWaitsFor(uint32_t halted) const {
     const auto& suppliers = graph_.waits()[i].suppliers;
     const auto is_it = [&](const WaitEdge& edge) {
       const ProcessNode& to = node(edge.to);
-      return edge.to == halted || (to.kind == NodeKind::kProcess && to.pid == node(halted).pid && node(halted).kind == NodeKind::kThread);
+      return edge.to == halted || (to.kind == NodeKind::kProcess && to.pid == node(halted).pid &&
+                                   node(halted).kind == NodeKind::kThread);
     };
     if (std::any_of(suppliers.begin(), suppliers.end(), is_it)) who.push_back(i);
   }
@@ -144,7 +151,8 @@ void Judge::JudgeCause(const WaitCause& cause) {
   draft.victims = cause.victims;
   if (cause.kind == WaitCause::Kind::kCycle) {
     draft.kind = FindingKind::kDeadlock;
-    std::copy_if(cause.members.begin(), cause.members.end(), std::back_inserter(draft.members), [&](uint32_t i) { return node(i).kind == NodeKind::kThread; });
+    std::copy_if(cause.members.begin(), cause.members.end(), std::back_inserter(draft.members),
+                 [&](uint32_t i) { return node(i).kind == NodeKind::kThread; });
     if (!draft.members.empty()) AddDraft(std::move(draft));
     return;
   }
@@ -157,8 +165,12 @@ void Judge::JudgeCause(const WaitCause& cause) {
     draft.kind = FindingKind::kOwnerDied;
     if (node(who).tid != 0) draft.partners = {node(who).tid};
   } else {
-    const auto waits_for_child = [&](uint32_t i) { return node(i).facts->wait.kind == WaitKind::kChild; };
-    draft.kind = std::all_of(draft.members.begin(), draft.members.end(), waits_for_child) ? FindingKind::kStoppedChild : FindingKind::kHeld;
+    const auto waits_for_child = [&](uint32_t i) {
+      return node(i).facts->wait.kind == WaitKind::kChild;
+    };
+    draft.kind = std::all_of(draft.members.begin(), draft.members.end(), waits_for_child)
+                     ? FindingKind::kStoppedChild
+                     : FindingKind::kHeld;
     draft.about = node(who).pid;
     draft.partners = {draft.about};
   }
@@ -171,7 +183,9 @@ void Judge::AddWeakCause(uint32_t who, const std::vector<uint32_t>& waiters) {
   weak_roots_[pid].push_back(who);
   auto& victims = weak_victims_[pid];
   victims.insert(victims.end(), waiters.begin(), waiters.end());
-  const bool as_whole = std::any_of(waiters.begin(), waiters.end(), [&](uint32_t i) { return node(i).kind == NodeKind::kProcess && node(i).pid == pid; });
+  const bool as_whole = std::any_of(waiters.begin(), waiters.end(), [&](uint32_t i) {
+    return node(i).kind == NodeKind::kProcess && node(i).pid == pid;
+  });
   for (uint32_t i = 0; as_whole && i < graph_.nodes().size(); ++i) {
     if (i != who && stuck_[i] && node(i).weak && node(i).pid == pid) weak_roots_[pid].push_back(i);
   }
@@ -184,42 +198,50 @@ void Judge::JoinVictims(int pid, const std::vector<uint32_t>& more) {
   }
 }
 
-// Those whom something else of the process waits for first: they tell why it stands still. Where the process is
-// part of another finding, that one is why.
+// Those whom something else of the process waits for first: they tell why it stands still. Where
+// the process is part of another finding, that one is why.
 void Judge::AddWeak() {
   for (const auto& [pid, roots] : weak_roots_) {
-    if (!IsExplained(pid)) AddWeakOf(pid, roots, weak_victims_[pid]);
-    else JoinVictims(pid, roots), JoinVictims(pid, weak_victims_[pid]);
+    if (!IsExplained(pid))
+      AddWeakOf(pid, roots, weak_victims_[pid]);
+    else
+      JoinVictims(pid, roots), JoinVictims(pid, weak_victims_[pid]);
   }
   std::map<int, std::vector<uint32_t>> rest;
   std::set<uint32_t> told;
   for (const Draft& draft : drafts_) {
-    for (const auto* list : {&draft.members, &draft.victims}) told.insert(list->begin(), list->end());
+    for (const auto* list : {&draft.members, &draft.victims})
+      told.insert(list->begin(), list->end());
   }
   for (uint32_t i = 0; i < graph_.nodes().size(); ++i) {
     if (stuck_[i] && node(i).weak && told.count(i) == 0) rest[node(i).pid].push_back(i);
   }
   for (const auto& [pid, threads] : rest) {
-    if (IsExplained(pid)) JoinVictims(pid, threads);
-    else AddWeakOf(pid, threads, {});
+    if (IsExplained(pid))
+      JoinVictims(pid, threads);
+    else
+      AddWeakOf(pid, threads, {});
   }
 }
 
-// Of a pool of threads that wait for one signal, a join leads to the last alone: the others are no less the reason.
+// Of a pool of threads that wait for one signal, a join leads to the last alone: the others are no
+// less the reason.
 void Judge::AddWhoWaitsAlike(int pid, std::vector<uint32_t>* roots) const {
   std::set<std::string> waited;
   for (const uint32_t i : *roots) {
-    if (node(i).facts->wait.kind == WaitKind::kCondition) waited.insert(WaitedFor(*node(i).facts, look_));
+    if (node(i).facts->wait.kind == WaitKind::kCondition)
+      waited.insert(WaitedFor(*node(i).facts, look_));
   }
   if (waited.empty()) return;
   for (uint32_t i = 0; i < graph_.nodes().size(); ++i) {
-    const bool is_idle = node(i).pid == pid && stuck_[i] && node(i).weak && node(i).facts->wait.kind == WaitKind::kCondition;
+    const bool is_idle = node(i).pid == pid && stuck_[i] && node(i).weak &&
+                         node(i).facts->wait.kind == WaitKind::kCondition;
     if (is_idle && waited.count(WaitedFor(*node(i).facts, look_)) != 0) roots->push_back(i);
   }
 }
 
-// Who spins, or reads what nobody writes, is no part of how threads usually idle: these come before those who wait
-// for a signal.
+// Who spins, or reads what nobody writes, is no part of how threads usually idle: these come before
+// those who wait for a signal.
 void Judge::AddWeakOf(int pid, std::vector<uint32_t> roots, const std::vector<uint32_t>& victims) {
   std::map<FindingKind, Draft> drafts;
   const auto kind_of = [&](uint32_t i) {
@@ -227,7 +249,8 @@ void Judge::AddWeakOf(int pid, std::vector<uint32_t> roots, const std::vector<ui
     return IsFileWait(node(i).facts->wait.kind) ? FindingKind::kNoWriter : FindingKind::kLostWakeup;
   };
   for (uint32_t i = 0; i < graph_.nodes().size(); ++i) {
-    const bool is_special = node(i).pid == pid && stuck_[i] && node(i).weak && kind_of(i) != FindingKind::kLostWakeup;
+    const bool is_special =
+        node(i).pid == pid && stuck_[i] && node(i).weak && kind_of(i) != FindingKind::kLostWakeup;
     if (is_special) roots.push_back(i);
   }
   AddWhoWaitsAlike(pid, &roots);
@@ -240,11 +263,17 @@ void Judge::AddWeakOf(int pid, std::vector<uint32_t> roots, const std::vector<ui
   }
   // Where nobody can be told to hold a lock for reading, all of its threads wait: for each other.
   const bool idle_only = drafts.size() == 1 && drafts.count(FindingKind::kLostWakeup) != 0;
-  const auto is_lock = [&](uint32_t i) { return node(i).facts->wait.kind == WaitKind::kRwLock || node(i).facts->wait.kind == WaitKind::kMutex; };
-  if (idle_only && std::any_of(roots.begin(), roots.end(), is_lock)) drafts[FindingKind::kLostWakeup].kind = FindingKind::kDeadlock;
+  const auto is_lock = [&](uint32_t i) {
+    return node(i).facts->wait.kind == WaitKind::kRwLock ||
+           node(i).facts->wait.kind == WaitKind::kMutex;
+  };
+  if (idle_only && std::any_of(roots.begin(), roots.end(), is_lock))
+    drafts[FindingKind::kLostWakeup].kind = FindingKind::kDeadlock;
   if (!idle_only) {
     if (const auto idle = drafts.find(FindingKind::kLostWakeup); idle != drafts.end()) {
-      Draft& first = drafts.begin()->first == FindingKind::kLostWakeup ? std::next(drafts.begin())->second : drafts.begin()->second;
+      Draft& first = drafts.begin()->first == FindingKind::kLostWakeup
+                         ? std::next(drafts.begin())->second
+                         : drafts.begin()->second;
       first.victims = idle->second.members;
       drafts.erase(idle);
     }
@@ -262,15 +291,18 @@ std::set<int> Judge::PidsOf(const std::vector<uint32_t>& members) const {
 }
 
 size_t Judge::LiveThreads(const std::set<int>& pids) const {
-  return static_cast<size_t>(std::count_if(graph_.nodes().begin(), graph_.nodes().end(), [&](const ProcessNode& node) {
-    return node.kind == NodeKind::kThread && node.stand != ThreadStand::kEnded && pids.count(node.pid) != 0;
-  }));
+  return static_cast<size_t>(
+      std::count_if(graph_.nodes().begin(), graph_.nodes().end(), [&](const ProcessNode& node) {
+        return node.kind == NodeKind::kThread && node.stand != ThreadStand::kEnded &&
+               pids.count(node.pid) != 0;
+      }));
 }
 
 // "2 of 3 threads", "its only thread", "2 threads of 2 processes".
 std::string Judge::CountText(const Draft& draft) const {
   const std::set<int> pids = PidsOf(draft.members);
-  if (pids.size() > 1) return fmt::format("{} threads of {} processes", draft.members.size(), pids.size());
+  if (pids.size() > 1)
+    return fmt::format("{} threads of {} processes", draft.members.size(), pids.size());
   const size_t all = LiveThreads(pids);
   return all == 1 ? "its only thread" : fmt::format("{} of {} threads", draft.members.size(), all);
 }
@@ -289,19 +321,35 @@ std::string Judge::Summary(const Draft& draft) const {
     case FindingKind::kDeadlock:
       if (one) return fmt::format("deadlock, a thread waits for itself");
       return fmt::format("deadlock, {} wait for each other", count);
-    case FindingKind::kOwnerDied: return fmt::format("owner died, {} wait{} for {}", count, one ? "s" : "", WaitedFor(first, look_));
+    case FindingKind::kOwnerDied:
+      return fmt::format("owner died, {} wait{} for {}", count, one ? "s" : "",
+                         WaitedFor(first, look_));
     case FindingKind::kLostWakeup:
-      if (DifferentWaits(draft) > 1) return fmt::format("lost wakeup, {} wait for {} different signals, and nobody is left to give one", count, DifferentWaits(draft));
-      return fmt::format("lost wakeup, {} wait{} for {}, and nobody is left to signal it", count, one ? "s" : "", WaitedFor(first, look_));
+      if (DifferentWaits(draft) > 1)
+        return fmt::format(
+            "lost wakeup, {} wait for {} different signals, and nobody is left to give one", count,
+            DifferentWaits(draft));
+      return fmt::format("lost wakeup, {} wait{} for {}, and nobody is left to signal it", count,
+                         one ? "s" : "", WaitedFor(first, look_));
     case FindingKind::kNoWriter: {
       const bool reads = first.wait.kind != WaitKind::kWrite;
-      return fmt::format("no {}, {} {}{} a pipe or socket whose other end only this process has, and nobody there can {}", reads ? "writer" : "reader", count,
-                         reads ? "read" : "write", one ? "s" : "", reads ? "write" : "read");
+      return fmt::format(
+          "no {}, {} {}{} a pipe or socket whose other end only this process has, and nobody there "
+          "can {}",
+          reads ? "writer" : "reader", count, reads ? "read" : "write", one ? "s" : "",
+          reads ? "write" : "read");
     }
-    case FindingKind::kStoppedChild: return fmt::format("stopped child, {} wait{} for {}, which is stopped", count, one ? "s" : "", ProcessLabel(look_, draft.about));
-    case FindingKind::kHeld: return fmt::format("held, {} wait{} for {}, which is stopped", count, one ? "s" : "", ProcessLabel(look_, draft.about));
-    case FindingKind::kSpin: return fmt::format("spin, {} {}, and nobody is left to end that", count, DoesWhat(first, look_));
-    default: return count;
+    case FindingKind::kStoppedChild:
+      return fmt::format("stopped child, {} wait{} for {}, which is stopped", count, one ? "s" : "",
+                         ProcessLabel(look_, draft.about));
+    case FindingKind::kHeld:
+      return fmt::format("held, {} wait{} for {}, which is stopped", count, one ? "s" : "",
+                         ProcessLabel(look_, draft.about));
+    case FindingKind::kSpin:
+      return fmt::format("spin, {} {}, and nobody is left to end that", count,
+                         DoesWhat(first, look_));
+    default:
+      return count;
   }
 }
 
@@ -310,7 +358,10 @@ void Judge::DoubtSignals(const Draft& draft, Confidence most, ProcessFinding* fi
   for (const int pid : PidsOf(draft.members)) {
     const ProcessFacts* const process = FindProcess(look_, pid);
     if (process == nullptr || !process->handles_signals) continue;
-    Lower(most, fmt::format("{} handles signals: a handler could end this wait", ProcessLabel(look_, pid)), finding);
+    Lower(
+        most,
+        fmt::format("{} handles signals: a handler could end this wait", ProcessLabel(look_, pid)),
+        finding);
   }
 }
 
@@ -323,23 +374,34 @@ void Judge::DoubtFiles(const Draft& draft, ProcessFinding* finding) const {
     locks = locks || wait.kind == WaitKind::kFileLock;
     files = files || IsFileWait(wait.kind);
     for (const WaitFile& file : wait.files) {
-      if (file.kind == FileKind::kEvent) Lower(Confidence::kLikely, "the kernel signals an eventfd, too, for asynchronous I/O and devices", finding);
-      if (IsNamedPipe(file)) Lower(Confidence::kLikely, "whoever opens the named pipe may use its other end", finding);
+      if (file.kind == FileKind::kEvent)
+        Lower(Confidence::kLikely,
+              "the kernel signals an eventfd, too, for asynchronous I/O and devices", finding);
+      if (IsNamedPipe(file))
+        Lower(Confidence::kLikely, "whoever opens the named pipe may use its other end", finding);
     }
   }
   if (!files && !locks) return;
   DoubtSignals(draft, Confidence::kLikely, finding);
   std::set<int> pids = PidsOf(draft.members);
   if (LiveThreads(pids) <= draft.members.size()) return;
-  const char* const may = files ? "use its end of a pipe or socket" : "give back its lock of a file";
-  Lower(Confidence::kLikely, fmt::format("any thread of a process may {}; those that are left here are stuck, too, as far as can be told", may), finding);
+  const char* const may =
+      files ? "use its end of a pipe or socket" : "give back its lock of a file";
+  Lower(Confidence::kLikely,
+        fmt::format("any thread of a process may {}; those that are left here are stuck, too, as "
+                    "far as can be told",
+                    may),
+        finding);
 }
 
 void Judge::DoubtWords(const Draft& draft, ProcessFinding* finding) const {
   for (const uint32_t i : draft.members) {
     const ThreadFacts::Spin& spin = *node(i).facts->spin;
     if (!spin.polls.empty() && spin.polled_variable.empty()) {
-      return Lower(Confidence::kLikely, "what it polls has no name: another process, or a device, may be able to change it", finding);
+      return Lower(
+          Confidence::kLikely,
+          "what it polls has no name: another process, or a device, may be able to change it",
+          finding);
     }
   }
 }
@@ -351,40 +413,58 @@ Confidence Judge::ConfidenceOf(const Draft& draft, ProcessFinding* finding) cons
   switch (draft.kind) {
     case FindingKind::kDeadlock:
       if (std::any_of(draft.members.begin(), draft.members.end(), weak)) {
-        Lower(Confidence::kLikely, "who holds a lock for reading is not recorded: it is one of these threads, as there are no others that run", finding);
+        Lower(Confidence::kLikely,
+              "who holds a lock for reading is not recorded: it is one of these threads, as there "
+              "are no others that run",
+              finding);
       }
       DoubtFiles(draft, finding);
       break;
-    case FindingKind::kHeld: DoubtFiles(draft, finding); break;
-    case FindingKind::kNoWriter: DoubtFiles(draft, finding); break;
+    case FindingKind::kHeld:
+      DoubtFiles(draft, finding);
+      break;
+    case FindingKind::kNoWriter:
+      DoubtFiles(draft, finding);
+      break;
     case FindingKind::kSpin:
       DoubtWords(draft, finding);
       DoubtSignals(draft, Confidence::kLikely, finding);
       break;
     case FindingKind::kLostWakeup: {
-      const auto may_end = [&](uint32_t i) { return node(i).weak && HandlerMayEnd(*node(i).facts); };
-      const bool may = std::any_of(draft.members.begin(), draft.members.end(), may_end) || std::any_of(draft.victims.begin(), draft.victims.end(), may_end);
-      Lower(Confidence::kLikely, "all that could signal it stand still themselves; what else might is not known", finding);
+      const auto may_end = [&](uint32_t i) {
+        return node(i).weak && HandlerMayEnd(*node(i).facts);
+      };
+      const bool may = std::any_of(draft.members.begin(), draft.members.end(), may_end) ||
+                       std::any_of(draft.victims.begin(), draft.victims.end(), may_end);
+      Lower(Confidence::kLikely,
+            "all that could signal it stand still themselves; what else might is not known",
+            finding);
       DoubtSignals(draft, may ? Confidence::kPossible : Confidence::kLikely, finding);
       break;
     }
-    default: break;
+    default:
+      break;
   }
   return finding->confidence;
 }
 
 void Judge::AddEvidence(const Draft& draft, ProcessFinding* finding) const {
-  const std::string apart = fmt::format("{:.0f} ms", Seconds(look_.begin - looks_.front().begin) * 1e3);
+  const std::string apart =
+      fmt::format("{:.0f} ms", Seconds(look_.begin - looks_.front().begin) * 1e3);
   const bool spins = draft.kind == FindingKind::kSpin;
   if (looks_.size() > 1 && !spins) {
-    finding->evidence.push_back(fmt::format("{} the same in {} looks, {} apart, and nobody in it ran meanwhile", draft.members.size() == 1 ? "this wait is" : "each of these waits is",
-                                            looks_.size(), apart));
+    finding->evidence.push_back(
+        fmt::format("{} the same in {} looks, {} apart, and nobody in it ran meanwhile",
+                    draft.members.size() == 1 ? "this wait is" : "each of these waits is",
+                    looks_.size(), apart));
   }
   for (const uint32_t i : draft.members) {
     if (!spins || !node(i).facts->spin) continue;
     const ThreadFacts::Spin& spin = *node(i).facts->spin;
-    finding->evidence.push_back(fmt::format("{}: {} steps in {:#x}..{:#x}, in the same state again after each {}, nothing stored{}", ThreadLabel(*node(i).facts), FormatCount(spin.steps),
-                                            spin.begin, spin.end, FormatCount(spin.period), spin.calls_kernel ? ", yields only" : ", no system call"));
+    finding->evidence.push_back(fmt::format(
+        "{}: {} steps in {:#x}..{:#x}, in the same state again after each {}, nothing stored{}",
+        ThreadLabel(*node(i).facts), FormatCount(spin.steps), spin.begin, spin.end,
+        FormatCount(spin.period), spin.calls_kernel ? ", yields only" : ", no system call"));
   }
 }
 
@@ -403,7 +483,8 @@ void Judge::AddFinding(const Draft& draft) {
   Finish(std::move(finding));
 }
 
-// A finding in a process that one of the waits led to counts only where the asked process waits for it.
+// A finding in a process that one of the waits led to counts only where the asked process waits for
+// it.
 bool Judge::IsAsked(const ProcessFinding& finding) const {
   const int asked = look_.processes[0].pid;
   for (const auto* list : {&finding.threads, &finding.victims}) {
@@ -416,12 +497,18 @@ bool Judge::IsAsked(const ProcessFinding& finding) const {
 }
 
 void Judge::Finish(ProcessFinding finding) {
-  if (!IsAsked(finding)) Lower(Confidence::kPossible, fmt::format("no thread of {} waits for these alone", ProcessLabel(look_, look_.processes[0].pid)), &finding);
+  if (!IsAsked(finding))
+    Lower(Confidence::kPossible,
+          fmt::format("no thread of {} waits for these alone",
+                      ProcessLabel(look_, look_.processes[0].pid)),
+          &finding);
   for (const int tid : finding.threads) {
     const ThreadFacts* const thread = FindThread(look_, tid);
     if (thread == nullptr || finding.lines.size() == kMostLines) continue;
     const std::string where = FrameText(OwnFrame(*thread));
-    finding.lines.push_back(fmt::format("{}  {}{}{}", ThreadLabel(*thread), DoesWhat(*thread, look_), where.empty() ? "" : "   ", where));
+    finding.lines.push_back(fmt::format("{}  {}{}{}", ThreadLabel(*thread),
+                                        DoesWhat(*thread, look_), where.empty() ? "" : "   ",
+                                        where));
   }
   findings_.push_back(std::move(finding));
 }
@@ -434,7 +521,9 @@ void Judge::AddStates() {
   ProcessFinding finding;
   finding.confidence = Confidence::kCertain;
   for (const ProcessNode& node : graph_.nodes()) {
-    if (node.kind != NodeKind::kThread || node.pid != asked.pid || node.stand == ThreadStand::kEnded) continue;
+    if (node.kind != NodeKind::kThread || node.pid != asked.pid ||
+        node.stand == ThreadStand::kEnded)
+      continue;
     finding.threads.push_back(node.tid);
     if (node.stand == ThreadStand::kHalted) ++halted;
   }
@@ -442,13 +531,18 @@ void Judge::AddStates() {
     finding.kind = FindingKind::kZombie;
     finding.threads = {asked.pid};
     finding.partners = {asked.parent};
-    finding.summary = fmt::format("zombie, {} has ended, and {}, its parent, has not collected it", label, ProcessLabel(look_, asked.parent));
+    finding.summary = fmt::format("zombie, {} has ended, and {}, its parent, has not collected it",
+                                  label, ProcessLabel(look_, asked.parent));
     Finish(std::move(finding));
   } else if (!finding.threads.empty() && halted == finding.threads.size()) {
-    const bool traced = std::any_of(asked.threads.begin(), asked.threads.end(), [](const ThreadFacts& t) { return t.state == ThreadState::kTraced; });
+    const bool traced =
+        std::any_of(asked.threads.begin(), asked.threads.end(),
+                    [](const ThreadFacts& t) { return t.state == ThreadState::kTraced; });
     finding.kind = FindingKind::kStopped;
-    finding.summary = fmt::format("stopped, {} is {}", label, traced ? "held by a debugger" : "stopped by a signal");
-    finding.evidence.push_back(traced ? "it goes on when the debugger lets it" : fmt::format("kill -CONT {} lets it go on", asked.pid));
+    finding.summary = fmt::format("stopped, {} is {}", label,
+                                  traced ? "held by a debugger" : "stopped by a signal");
+    finding.evidence.push_back(traced ? "it goes on when the debugger lets it"
+                                      : fmt::format("kill -CONT {} lets it go on", asked.pid));
     Finish(std::move(finding));
   }
 }
@@ -461,7 +555,8 @@ void Judge::AddSpinners() {
     finding.kind = FindingKind::kSpin;
     finding.confidence = Confidence::kLikely;
     finding.threads = {node(i).tid};
-    finding.summary = fmt::format("spin, thread {} {} and does nothing else", ThreadLabel(*node(i).facts), DoesWhat(*node(i).facts, look_));
+    finding.summary = fmt::format("spin, thread {} {} and does nothing else",
+                                  ThreadLabel(*node(i).facts), DoesWhat(*node(i).facts, look_));
     AddEvidence({FindingKind::kSpin, {i}, {}, {}, 0}, &finding);
     finding.doubts.push_back("other threads move, and one of them may end it");
     if (looks_.size() < 2) Lower(Confidence::kPossible, "it was looked at once only", &finding);
@@ -476,7 +571,9 @@ ProcessJudgement Judge::Take() {
   AddStates();
   for (const Draft& draft : drafts_) AddFinding(draft);
   AddSpinners();
-  std::stable_sort(findings_.begin(), findings_.end(), [](const ProcessFinding& a, const ProcessFinding& b) { return a.confidence > b.confidence; });
+  std::stable_sort(
+      findings_.begin(), findings_.end(),
+      [](const ProcessFinding& a, const ProcessFinding& b) { return a.confidence > b.confidence; });
   ProcessJudgement judgement;
   judgement.findings = std::move(findings_);
   for (const ProcessNode& node : graph_.nodes()) {
@@ -488,7 +585,8 @@ ProcessJudgement Judge::Take() {
 }  // namespace
 
 bool ProcessJudgement::IsBad() const {
-  return std::any_of(findings.begin(), findings.end(), [](const ProcessFinding& finding) { return finding.IsBad(); });
+  return std::any_of(findings.begin(), findings.end(),
+                     [](const ProcessFinding& finding) { return finding.IsBad(); });
 }
 
 ProcessJudgement JudgeProcess(const std::vector<SystemLook>& looks) {
@@ -499,7 +597,10 @@ ProcessJudgement JudgeProcess(const std::vector<SystemLook>& looks) {
   // To whom others' descriptors are closed, silence would look as if all were well.
   judgement.findings = Judge(visible).Take().findings;
   for (ProcessFinding& finding : judgement.findings) {
-    Lower(Confidence::kPossible, "processes of other users, which may not be looked into, might have the other end open, too; root sees them", &finding);
+    Lower(Confidence::kPossible,
+          "processes of other users, which may not be looked into, might have the other end open, "
+          "too; root sees them",
+          &finding);
   }
   return judgement;
 }

@@ -1,4 +1,5 @@
-// Why a process hangs, from looks at it and at those it waits for. Pure; docs/verdicts.md has the rules.
+// Why a process hangs, from looks at it and at those it waits for. Pure; docs/verdicts.md has the
+// rules.
 #ifndef HANGSCOPE_PROCESS_PROCESS_VERDICT_H
 #define HANGSCOPE_PROCESS_PROCESS_VERDICT_H
 
@@ -17,8 +18,8 @@ struct ProcessJudgement {
   bool IsBad() const;
 };
 
-// `looks`: one or more at the same process, the newest last. From one alone nothing is certain: who waits in it may
-// have been about to go on. A thread that ran between two is not stuck.
+// `looks`: one or more at the same process, the newest last. From one alone nothing is certain: who
+// waits in it may have been about to go on. A thread that ran between two is not stuck.
 ProcessJudgement JudgeProcess(const std::vector<SystemLook>& looks);
 
 }  // namespace hangscope

@@ -25,52 +25,71 @@ std::string Variable(const char* what, const ThreadWait& wait) {
 
 std::string HeldBy(const ThreadFacts& thread) {
   const ThreadWait& wait = thread.wait;
-  if (wait.owner_died) return wait.owner ? fmt::format(", held by {}, which ended", *wait.owner) : ", whose holder ended";
+  if (wait.owner_died)
+    return wait.owner ? fmt::format(", held by {}, which ended", *wait.owner)
+                      : ", whose holder ended";
   if (!wait.owner) return "";
-  return *wait.owner == thread.tid ? ", which it holds itself" : fmt::format(", held by {}", *wait.owner);
+  return *wait.owner == thread.tid ? ", which it holds itself"
+                                   : fmt::format(", held by {}", *wait.owner);
 }
 
 std::string Processes(const std::set<int>& pids, int own, const SystemLook& look) {
   std::string text;
   size_t shown = 0;
   for (const int pid : pids) {
-    if (shown++ == kMostOthers) return text + fmt::format(" and {} more", pids.size() - kMostOthers);
+    if (shown++ == kMostOthers)
+      return text + fmt::format(" and {} more", pids.size() - kMostOthers);
     const ProcessFacts* const process = FindProcess(look, pid);
-    const std::string name = process == nullptr || process->name.empty() ? "" : " " + Short(process->name);
-    text += (text.empty() ? "" : ", ") + (pid == own ? std::string("itself") : fmt::format("{}{}", pid, name));
+    const std::string name =
+        process == nullptr || process->name.empty() ? "" : " " + Short(process->name);
+    text += (text.empty() ? "" : ", ") +
+            (pid == own ? std::string("itself") : fmt::format("{}{}", pid, name));
   }
   return text;
 }
 
 const char* FileKindText(FileKind kind) {
   switch (kind) {
-    case FileKind::kPipe: return "a pipe";
-    case FileKind::kSocket: return "a socket";
-    case FileKind::kTerminal: return "a terminal";
-    case FileKind::kEvent: return "an eventfd";
-    case FileKind::kTimer: return "a timer";
-    case FileKind::kSignals: return "signals";
-    case FileKind::kEpoll: return "an epoll";
-    case FileKind::kProcess: return "the end of a process";
-    case FileKind::kDevice: return "a device";
-    default: return "a file";
+    case FileKind::kPipe:
+      return "a pipe";
+    case FileKind::kSocket:
+      return "a socket";
+    case FileKind::kTerminal:
+      return "a terminal";
+    case FileKind::kEvent:
+      return "an eventfd";
+    case FileKind::kTimer:
+      return "a timer";
+    case FileKind::kSignals:
+      return "signals";
+    case FileKind::kEpoll:
+      return "an epoll";
+    case FileKind::kProcess:
+      return "the end of a process";
+    case FileKind::kDevice:
+      return "a device";
+    default:
+      return "a file";
   }
 }
 
 // "a pipe (fd 3) that only 4713 server writes".
 std::string FileText(const WaitFile& file, int own, const SystemLook& look) {
-  const bool named = !file.name.empty() && file.kind != FileKind::kEvent && (file.kind != FileKind::kPipe || IsNamedPipe(file));
+  const bool named = !file.name.empty() && file.kind != FileKind::kEvent &&
+                     (file.kind != FileKind::kPipe || IsNamedPipe(file));
   std::string text = named ? Short(file.name) : FileKindText(file.kind);
   if (file.fd >= 0) text += fmt::format(" (fd {})", file.fd);
   std::set<int> pids;
   for (const auto& [pid, fd] : file.others) pids.insert(pid);
   if (pids.empty()) return text;
-  const std::string who = Processes(pids, own, look) + (file.others_unknown ? " and perhaps others" : "");
+  const std::string who =
+      Processes(pids, own, look) + (file.others_unknown ? " and perhaps others" : "");
   return text + fmt::format(" {} {}", file.wants_read ? "written by" : "read by", who);
 }
 
 std::string ChildText(const ThreadWait& wait, const SystemLook& look) {
-  if (wait.children.size() != 1) return fmt::format("the end of one of {} children", wait.children.size());
+  if (wait.children.size() != 1)
+    return fmt::format("the end of one of {} children", wait.children.size());
   return "the end of child " + Processes({wait.children[0]}, 0, look);
 }
 
@@ -78,12 +97,17 @@ std::string FilesText(const ThreadFacts& thread, const SystemLook& look) {
   const ThreadWait& wait = thread.wait;
   if (wait.files.empty()) return wait.kind == WaitKind::kAccept ? "a connection" : "files";
   const std::string first = FileText(wait.files[0], thread.pid, look);
-  if (wait.files.size() > 1) return fmt::format("any of {} files, one is {}", wait.files.size(), first);
+  if (wait.files.size() > 1)
+    return fmt::format("any of {} files, one is {}", wait.files.size(), first);
   switch (wait.kind) {
-    case WaitKind::kWrite: return "room in " + first;
-    case WaitKind::kAccept: return "a connection to " + first;
-    case WaitKind::kPoll: return (wait.files[0].listening ? "a connection to " : "") + first;
-    default: return "data from " + first;
+    case WaitKind::kWrite:
+      return "room in " + first;
+    case WaitKind::kAccept:
+      return "a connection to " + first;
+    case WaitKind::kPoll:
+      return (wait.files[0].listening ? "a connection to " : "") + first;
+    default:
+      return "data from " + first;
   }
 }
 
@@ -94,7 +118,8 @@ std::string SpinText(const ThreadFacts::Spin& spin) {
 }
 
 bool IsOfLibraries(const StackFrame& frame) {
-  for (const char* module : {"libc.so", "libc-", "libpthread", "ld-linux", "libstdc++", "libgcc", "libc++", "[vdso]", "linux-vdso"}) {
+  for (const char* module : {"libc.so", "libc-", "libpthread", "ld-linux", "libstdc++", "libgcc",
+                             "libc++", "[vdso]", "linux-vdso"}) {
     if (frame.module.starts_with(module)) return true;
   }
   for (const char* prefix : {"std::", "__gnu_cxx::", "__gthread", "void std::", "bool std::"}) {
@@ -122,7 +147,8 @@ const ProcessFacts* FindProcess(const SystemLook& look, int pid) {
 }
 
 std::string ThreadLabel(const ThreadFacts& thread) {
-  return thread.name.empty() ? std::to_string(thread.tid) : fmt::format("{} {}", thread.tid, Short(thread.name));
+  return thread.name.empty() ? std::to_string(thread.tid)
+                             : fmt::format("{} {}", thread.tid, Short(thread.name));
 }
 
 std::string ProcessLabel(const SystemLook& look, int pid) {
@@ -134,25 +160,43 @@ std::string ProcessLabel(const SystemLook& look, int pid) {
 std::string WaitedFor(const ThreadFacts& thread, const SystemLook& look) {
   const ThreadWait& wait = thread.wait;
   switch (wait.kind) {
-    case WaitKind::kNone: return "";
-    case WaitKind::kFutex: return Variable("futex", wait) + HeldBy(thread);
-    case WaitKind::kMutex: return Variable("mutex", wait) + HeldBy(thread);
-    case WaitKind::kRwLock: return Variable("rwlock", wait) + HeldBy(thread);
-    case WaitKind::kCondition: return Variable("condition", wait);
-    case WaitKind::kSemaphore: return Variable("semaphore", wait);
-    case WaitKind::kBarrier: return Variable("barrier", wait);
-    case WaitKind::kJoin: return wait.thread ? fmt::format("the end of thread {}", *wait.thread) : "the end of a thread";
-    case WaitKind::kChild: return ChildText(wait, look);
+    case WaitKind::kNone:
+      return "";
+    case WaitKind::kFutex:
+      return Variable("futex", wait) + HeldBy(thread);
+    case WaitKind::kMutex:
+      return Variable("mutex", wait) + HeldBy(thread);
+    case WaitKind::kRwLock:
+      return Variable("rwlock", wait) + HeldBy(thread);
+    case WaitKind::kCondition:
+      return Variable("condition", wait);
+    case WaitKind::kSemaphore:
+      return Variable("semaphore", wait);
+    case WaitKind::kBarrier:
+      return Variable("barrier", wait);
+    case WaitKind::kJoin:
+      return wait.thread ? fmt::format("the end of thread {}", *wait.thread)
+                         : "the end of a thread";
+    case WaitKind::kChild:
+      return ChildText(wait, look);
     case WaitKind::kRead:
     case WaitKind::kWrite:
     case WaitKind::kPoll:
-    case WaitKind::kAccept: return FilesText(thread, look);
-    case WaitKind::kTime: return "time to pass";
-    case WaitKind::kSignal: return "a signal to the process";
-    case WaitKind::kFileLock: return wait.files.empty() ? "a file lock" + HeldBy(thread) : "the lock of " + FileText(wait.files[0], thread.pid, look) + HeldBy(thread);
-    case WaitKind::kOther: break;
+    case WaitKind::kAccept:
+      return FilesText(thread, look);
+    case WaitKind::kTime:
+      return "time to pass";
+    case WaitKind::kSignal:
+      return "a signal to the process";
+    case WaitKind::kFileLock:
+      return wait.files.empty()
+                 ? "a file lock" + HeldBy(thread)
+                 : "the lock of " + FileText(wait.files[0], thread.pid, look) + HeldBy(thread);
+    case WaitKind::kOther:
+      break;
   }
-  return thread.system_call_name.empty() ? fmt::format("system call {}", thread.system_call) : Printable(thread.system_call_name);
+  return thread.system_call_name.empty() ? fmt::format("system call {}", thread.system_call)
+                                         : Printable(thread.system_call_name);
 }
 
 std::string ForHowLong(const ThreadFacts& thread, const SystemLook& look) {
@@ -163,13 +207,19 @@ std::string DoesWhat(const ThreadFacts& thread, const SystemLook& look) {
   const std::string time = ForHowLong(thread, look);
   const std::string lasted = time.empty() ? "" : " " + time;
   switch (thread.state) {
-    case ThreadState::kRunning: return thread.spin && thread.spin->period != 0 ? SpinText(*thread.spin) : "runs";
-    case ThreadState::kStopped: return "is stopped";
-    case ThreadState::kTraced: return "is held by a debugger";
+    case ThreadState::kRunning:
+      return thread.spin && thread.spin->period != 0 ? SpinText(*thread.spin) : "runs";
+    case ThreadState::kStopped:
+      return "is stopped";
+    case ThreadState::kTraced:
+      return "is held by a debugger";
     case ThreadState::kZombie:
-    case ThreadState::kDead: return "ended";
-    case ThreadState::kUnknown: return "does what nobody knows";
-    default: break;
+    case ThreadState::kDead:
+      return "ended";
+    case ThreadState::kUnknown:
+      return "does what nobody knows";
+    default:
+      break;
   }
   const std::string what = WaitedFor(thread, look);
   if (what.empty()) return fmt::format("sleeps{}", lasted);
@@ -185,7 +235,8 @@ const StackFrame* OwnFrame(const ThreadFacts& thread) {
 
 std::string FrameText(const StackFrame* frame) {
   if (frame == nullptr) return "";
-  std::string text = frame->function.empty() ? fmt::format("{:#x}", frame->pc) : Short(frame->function);
+  std::string text =
+      frame->function.empty() ? fmt::format("{:#x}", frame->pc) : Short(frame->function);
   if (!frame->source.empty()) return text + "  " + Short(frame->source);
   return frame->module.empty() ? text : text + "  " + Short(frame->module);
 }

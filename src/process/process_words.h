@@ -1,4 +1,5 @@
-// What processes and threads do, in words: for texts, and for findings. Names come from targets and are escaped.
+// What processes and threads do, in words: for texts, and for findings. Names come from targets and
+// are escaped.
 #ifndef HANGSCOPE_PROCESS_PROCESS_WORDS_H
 #define HANGSCOPE_PROCESS_PROCESS_WORDS_H
 
@@ -24,8 +25,8 @@ std::string DoesWhat(const ThreadFacts& thread, const SystemLook& look);
 // How long it has done that; empty: not known.
 std::string ForHowLong(const ThreadFacts& thread, const SystemLook& look);
 
-// The innermost frame of the program itself: what the libraries do below it is how one waits, not where. Null: the
-// stack has no frame.
+// The innermost frame of the program itself: what the libraries do below it is how one waits, not
+// where. Null: the stack has no frame.
 const StackFrame* OwnFrame(const ThreadFacts& thread);
 // "transfer  abba.c:31" of a frame; empty where it is null.
 std::string FrameText(const StackFrame* frame);

@@ -12,12 +12,15 @@ namespace {
 
 constexpr size_t kMostRanges = 256;  // more of them, and the loop is not understood
 
-void AddRange(std::vector<LoopAccess::Range>* ranges, uint64_t address, uint64_t bytes, bool* understood) {
+void AddRange(std::vector<LoopAccess::Range>* ranges, uint64_t address, uint64_t bytes,
+              bool* understood) {
   for (const LoopAccess::Range& range : *ranges) {
     if (range.address == address && range.bytes == bytes) return;
   }
-  if (ranges->size() < kMostRanges) ranges->push_back({address, bytes});
-  else *understood = false;
+  if (ranges->size() < kMostRanges)
+    ranges->push_back({address, bytes});
+  else
+    *understood = false;
 }
 
 #if defined(__x86_64__)
@@ -25,38 +28,58 @@ void AddRange(std::vector<LoopAccess::Range>* ranges, uint64_t address, uint64_t
 // DWARF's number of a general register of 64 bits; nothing of others.
 std::optional<size_t> NumberOf(unsigned capstone_register) {
   switch (capstone_register) {
-    case X86_REG_RAX: return 0;
-    case X86_REG_RDX: return 1;
-    case X86_REG_RCX: return 2;
-    case X86_REG_RBX: return 3;
-    case X86_REG_RSI: return 4;
-    case X86_REG_RDI: return 5;
-    case X86_REG_RBP: return 6;
-    case X86_REG_RSP: return 7;
-    case X86_REG_R8: return 8;
-    case X86_REG_R9: return 9;
-    case X86_REG_R10: return 10;
-    case X86_REG_R11: return 11;
-    case X86_REG_R12: return 12;
-    case X86_REG_R13: return 13;
-    case X86_REG_R14: return 14;
-    case X86_REG_R15: return 15;
-    default: return std::nullopt;
+    case X86_REG_RAX:
+      return 0;
+    case X86_REG_RDX:
+      return 1;
+    case X86_REG_RCX:
+      return 2;
+    case X86_REG_RBX:
+      return 3;
+    case X86_REG_RSI:
+      return 4;
+    case X86_REG_RDI:
+      return 5;
+    case X86_REG_RBP:
+      return 6;
+    case X86_REG_RSP:
+      return 7;
+    case X86_REG_R8:
+      return 8;
+    case X86_REG_R9:
+      return 9;
+    case X86_REG_R10:
+      return 10;
+    case X86_REG_R11:
+      return 11;
+    case X86_REG_R12:
+      return 12;
+    case X86_REG_R13:
+      return 13;
+    case X86_REG_R14:
+      return 14;
+    case X86_REG_R15:
+      return 15;
+    default:
+      return std::nullopt;
   }
 }
 
-std::optional<uint64_t> Value(unsigned capstone_register, const StepState& state, uint64_t next_pc) {
+std::optional<uint64_t> Value(unsigned capstone_register, const StepState& state,
+                              uint64_t next_pc) {
   if (capstone_register == X86_REG_INVALID) return 0;
   if (capstone_register == X86_REG_RIP) return next_pc;
   const auto number = NumberOf(capstone_register);
   return number ? std::optional<uint64_t>(state.general[*number]) : std::nullopt;
 }
 
-std::optional<uint64_t> AddressOf(const x86_op_mem& memory, const StepState& state, uint64_t next_pc) {
+std::optional<uint64_t> AddressOf(const x86_op_mem& memory, const StepState& state,
+                                  uint64_t next_pc) {
   const auto base = Value(memory.base, state, next_pc);
   const auto index = Value(memory.index, state, next_pc);
   if (!base || !index) return std::nullopt;
-  uint64_t address = *base + *index * static_cast<uint64_t>(memory.scale) + static_cast<uint64_t>(memory.disp);
+  uint64_t address =
+      *base + *index * static_cast<uint64_t>(memory.scale) + static_cast<uint64_t>(memory.disp);
   if (memory.segment == X86_REG_FS) address += state.segments[0];
   if (memory.segment == X86_REG_GS) address += state.segments[1];
   return address;
@@ -104,7 +127,8 @@ class Examiner {
     access->begin = access->begin == 0 ? state.pc : std::min(access->begin, state.pc);
     access->end = std::max(access->end, next_pc);
     if (instruction->id == X86_INS_SYSCALL) access->calls_kernel = true;
-    if (instruction->id == X86_INS_RDTSC || instruction->id == X86_INS_RDTSCP) access->reads_clock = true;
+    if (instruction->id == X86_INS_RDTSC || instruction->id == X86_INS_RDTSCP)
+      access->reads_clock = true;
     TakeOperands(*instruction, state, next_pc, access);
     TakeStack(*instruction, state, access);
   }
@@ -118,11 +142,13 @@ class Examiner {
     size_t size = kLongest;
     while (size > 0 && !read_(pc, code, size)) --size;  // it may be the last of its mapping
     cs_insn* instruction = nullptr;
-    if (is_open_ && size > 0 && cs_disasm(capstone_, code, size, pc, 1, &instruction) != 1) instruction = nullptr;
+    if (is_open_ && size > 0 && cs_disasm(capstone_, code, size, pc, 1, &instruction) != 1)
+      instruction = nullptr;
     return instructions_[pc] = instruction;
   }
 
-  void TakeOperands(const cs_insn& instruction, const StepState& state, uint64_t next_pc, LoopAccess* access) {
+  void TakeOperands(const cs_insn& instruction, const StepState& state, uint64_t next_pc,
+                    LoopAccess* access) {
     if (OnlyNamesMemory(instruction.id)) return;
     const cs_x86& x86 = instruction.detail->x86;
     for (int i = 0; i < x86.op_count; ++i) {
@@ -133,10 +159,12 @@ class Examiner {
         access->understood = false;
         continue;
       }
-      // Whether it is only read, the disassembler does not always know; of what it does not, the worse is taken.
+      // Whether it is only read, the disassembler does not always know; of what it does not, the
+      // worse is taken.
       const bool writes = operand.access != CS_AC_READ;
       if (writes) AddRange(&access->writes, *address, operand.size, &access->understood);
-      if (operand.access != CS_AC_WRITE) AddRange(&access->reads, *address, operand.size, &access->understood);
+      if (operand.access != CS_AC_WRITE)
+        AddRange(&access->reads, *address, operand.size, &access->understood);
     }
   }
 
@@ -145,11 +173,18 @@ class Examiner {
     const uint64_t sp = state.general[7];
     switch (instruction.id) {
       case X86_INS_PUSH:
-      case X86_INS_CALL: AddRange(&access->writes, sp - kWord, kWord, &access->understood); break;
+      case X86_INS_CALL:
+        AddRange(&access->writes, sp - kWord, kWord, &access->understood);
+        break;
       case X86_INS_POP:
-      case X86_INS_RET: AddRange(&access->reads, sp, kWord, &access->understood); break;
-      case X86_INS_LEAVE: AddRange(&access->reads, state.general[6], kWord, &access->understood); break;
-      default: break;
+      case X86_INS_RET:
+        AddRange(&access->reads, sp, kWord, &access->understood);
+        break;
+      case X86_INS_LEAVE:
+        AddRange(&access->reads, state.general[6], kWord, &access->understood);
+        break;
+      default:
+        break;
     }
   }
 

@@ -1,4 +1,5 @@
-// What the instructions of a loop read and write, from the registers that a thread had before each of them.
+// What the instructions of a loop read and write, from the registers that a thread had before each
+// of them.
 #ifndef HANGSCOPE_PROCESS_SPIN_LOOP_H
 #define HANGSCOPE_PROCESS_SPIN_LOOP_H
 
@@ -16,16 +17,18 @@ struct LoopAccess {
     uint64_t address = 0;
     uint64_t bytes = 0;
   };
-  std::vector<Range> reads;    // each place once, in the order of its first use; the stack's included
+  // each place once, in the order of its first use; the stack's included
+  std::vector<Range> reads;
   std::vector<Range> writes;
-  bool understood = true;      // false: there are instructions whose memory is not known
+  bool understood = true;  // false: there are instructions whose memory is not known
   bool calls_kernel = false;
   bool reads_clock = false;
-  uint64_t begin = 0;          // lowest address, and the highest instruction's end
+  uint64_t begin = 0;  // lowest address, and the highest instruction's end
   uint64_t end = 0;
 };
 
-// `states` are those before consecutive instructions. Understands x86-64; elsewhere nothing is `understood`.
+// `states` are those before consecutive instructions. Understands x86-64; elsewhere nothing is
+// `understood`.
 LoopAccess ExamineSteps(std::span<const StepState> states, const ReadMemory& read);
 
 }  // namespace hangscope

@@ -17,10 +17,10 @@
 namespace hangscope {
 namespace {
 
-constexpr size_t kMostSymbols = 1 << 20;       // of a module
-constexpr size_t kMostGuesses = 24;            // of a frame pointer
-constexpr uint64_t kLargestFrame = 1u << 20;   // that a guess may assume
-constexpr int kMostInlined = 16;               // functions within one another
+constexpr size_t kMostSymbols = 1 << 20;      // of a module
+constexpr size_t kMostGuesses = 24;           // of a frame pointer
+constexpr uint64_t kLargestFrame = 1u << 20;  // that a guess may assume
+constexpr int kMostInlined = 16;              // functions within one another
 
 char* debug_info_path = nullptr;  // the usual folders; libdw wants it to outlive the Dwfl
 
@@ -41,7 +41,8 @@ std::string Demangle(std::string_view name) {
   return text;
 }
 
-int FindElf(Dwfl_Module* module, void** user, const char* name, Dwarf_Addr base, char** file_name, Elf** elf) {
+int FindElf(Dwfl_Module* module, void** user, const char* name, Dwarf_Addr base, char** file_name,
+            Elf** elf) {
   // "[vdso: 42]" and the like are in no file.
   if (name[0] != '/') return dwfl_linux_proc_find_elf(module, user, name, base, file_name, elf);
   if (*user == nullptr) return -1;
@@ -51,8 +52,8 @@ int FindElf(Dwfl_Module* module, void** user, const char* name, Dwarf_Addr base,
 }
 
 // Only what lies on this machine: libdw's own search may ask servers.
-int FindDebugInfo(Dwfl_Module* module, void** user, const char* name, Dwarf_Addr base, const char* file, const char* link,
-                  GElf_Word checksum, char** found) {
+int FindDebugInfo(Dwfl_Module* module, void** user, const char* name, Dwarf_Addr base,
+                  const char* file, const char* link, GElf_Word checksum, char** found) {
   return dwfl_build_id_find_debuginfo(module, user, name, base, file, link, checksum, found);
 }
 
@@ -82,7 +83,8 @@ bool SetRegisters(Dwfl_Thread* thread, void* walker) {
   const ThreadRegisters& registers = static_cast<StackWalker*>(walker)->image()->registers;
   for (size_t i = 0; i < ThreadRegisters::kMost; ++i) {
     const Dwarf_Word value = registers.values[i].value_or(0);
-    if (registers.values[i] && !dwfl_thread_state_registers(thread, static_cast<int>(i), 1, &value)) return false;
+    if (registers.values[i] && !dwfl_thread_state_registers(thread, static_cast<int>(i), 1, &value))
+      return false;
   }
   dwfl_thread_state_register_pc(thread, registers.pc);
   return true;
@@ -98,7 +100,8 @@ const Dwfl_Thread_Callbacks kThreadCallbacks = {
 };
 
 struct PlaceList {
-  std::vector<uint64_t> pcs;  // within the instruction that is being carried out: a call, but for the first
+  // within the instruction that is being carried out: a call, but for the first
+  std::vector<uint64_t> pcs;
   size_t most = 0;
 };
 
@@ -125,7 +128,8 @@ std::string NameOfDie(Dwarf_Die* die) {
   Dwarf_Attribute attribute;
   for (const unsigned name : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name}) {
     Dwarf_Attribute* const found = dwarf_attr_integrate(die, name, &attribute);
-    if (const char* text = found != nullptr ? dwarf_formstring(found) : nullptr) return Demangle(text);
+    if (const char* text = found != nullptr ? dwarf_formstring(found) : nullptr)
+      return Demangle(text);
   }
   const char* text = dwarf_diename(die);
   return text != nullptr ? text : "";
@@ -158,7 +162,8 @@ struct StackWalker::ModuleSymbols {
 
   // The symbol that `address` is in; those without a size reach to the next.
   static const Symbol* Find(const std::vector<Symbol>& symbols, uint64_t address) {
-    auto at = std::upper_bound(symbols.begin(), symbols.end(), address, [](uint64_t a, const Symbol& symbol) { return a < symbol.address; });
+    auto at = std::upper_bound(symbols.begin(), symbols.end(), address,
+                               [](uint64_t a, const Symbol& symbol) { return a < symbol.address; });
     constexpr int kMostOverlaps = 8;
     for (int tries = 0; tries < kMostOverlaps && at != symbols.begin(); ++tries) {
       --at;
@@ -168,22 +173,31 @@ struct StackWalker::ModuleSymbols {
   }
 };
 
-StackWalker::StackWalker(std::string proc_root, int pid, std::vector<MemoryMapping> mappings, ReadMemory read)
-    : proc_root_(std::move(proc_root)), pid_(pid), mappings_(std::move(mappings)), read_(std::move(read)) {}
+StackWalker::StackWalker(std::string proc_root, int pid, std::vector<MemoryMapping> mappings,
+                         ReadMemory read)
+    : proc_root_(std::move(proc_root)),
+      pid_(pid),
+      mappings_(std::move(mappings)),
+      read_(std::move(read)) {}
 
-Result<std::unique_ptr<StackWalker>> StackWalker::Open(const std::string& proc_root, int pid, std::vector<MemoryMapping> mappings, ReadMemory read) {
-  std::unique_ptr<StackWalker> walker(new StackWalker(proc_root, pid, std::move(mappings), std::move(read)));
+Result<std::unique_ptr<StackWalker>> StackWalker::Open(const std::string& proc_root, int pid,
+                                                       std::vector<MemoryMapping> mappings,
+                                                       ReadMemory read) {
+  std::unique_ptr<StackWalker> walker(
+      new StackWalker(proc_root, pid, std::move(mappings), std::move(read)));
   walker->dwfl_ = dwfl_begin(&kCallbacks);
   if (walker->dwfl_ == nullptr) return Status::Io("cannot start libdw");
   Dwfl* const dwfl = walker->dwfl_;
   dwfl_report_begin(dwfl);
   const int error = dwfl_linux_proc_report(dwfl, pid);
   if (dwfl_report_end(dwfl, nullptr, nullptr) != 0 || error != 0) {
-    return Status::Io(fmt::format("the files that process {} has mapped cannot be listed: {}", pid, error > 0 ? ErrorText(error) : dwfl_errmsg(-1)));
+    return Status::Io(fmt::format("the files that process {} has mapped cannot be listed: {}", pid,
+                                  error > 0 ? ErrorText(error) : dwfl_errmsg(-1)));
   }
   dwfl_getmodules(dwfl, GiveWalker, walker.get(), 0);
   if (!dwfl_attach_state(dwfl, nullptr, pid, &kThreadCallbacks, walker.get())) {
-    return Status::Io(fmt::format("the stacks of process {} cannot be followed: {}", pid, dwfl_errmsg(-1)));
+    return Status::Io(
+        fmt::format("the stacks of process {} cannot be followed: {}", pid, dwfl_errmsg(-1)));
   }
   return walker;
 }
@@ -192,16 +206,21 @@ StackWalker::~StackWalker() {
   if (dwfl_ != nullptr) dwfl_end(dwfl_);
 }
 
-// By its name as the process sees it. The kernel appends " (deleted)" to that of a file which was removed or replaced;
-// such a one is there through the mapping only, for which more rights are needed.
+// By its name as the process sees it. The kernel appends " (deleted)" to that of a file which was
+// removed or replaced; such a one is there through the mapping only, for which more rights are
+// needed.
 int StackWalker::OpenModule(const std::string& path, uint64_t begin) const {
-  const int fd = open(fmt::format("{}/{}/root{}", proc_root_, pid_, path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int fd = open(fmt::format("{}/{}/root{}", proc_root_, pid_, path).c_str(),
+                      O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat about;
   if (fd >= 0 && fstat(fd, &about) == 0 && S_ISREG(about.st_mode)) return fd;
   if (fd >= 0) close(fd);
   const MemoryMapping* const mapping = FindMapping(mappings_, begin);
   if (mapping == nullptr) return -1;
-  return open(fmt::format("{}/{}/map_files/{:x}-{:x}", proc_root_, pid_, mapping->begin, mapping->end).c_str(), O_RDONLY | O_CLOEXEC);
+  return open(
+      fmt::format("{}/{}/map_files/{:x}-{:x}", proc_root_, pid_, mapping->begin, mapping->end)
+          .c_str(),
+      O_RDONLY | O_CLOEXEC);
 }
 
 bool StackWalker::ReadWord(uint64_t address, uint64_t* word) const {
@@ -218,7 +237,8 @@ bool StackWalker::ReadWord(uint64_t address, uint64_t* word) const {
 StackWalk StackWalker::Walk(const ThreadImage& image, size_t most_frames) {
   StackWalk walk = WalkOnce(image, most_frames);
   const bool lacks_frame_pointer = !image.registers.values[ThreadRegisters::kFramePointer];
-  if (!walk.complete && walk.frames.size() < most_frames && lacks_frame_pointer) GuessFramePointer(image, most_frames, &walk);
+  if (!walk.complete && walk.frames.size() < most_frames && lacks_frame_pointer)
+    GuessFramePointer(image, most_frames, &walk);
   return walk;
 }
 
@@ -238,15 +258,21 @@ StackWalk StackWalker::WalkOnce(const ThreadImage& image, size_t most_frames) {
     walk.frames.resize(most_frames);
     walk.complete = false;
   }
-  if (ended < 0) walk.trouble = fmt::format("the stack cannot be followed behind {} frames: {}", places.pcs.size(), dwfl_errmsg(-1));
+  if (ended < 0)
+    walk.trouble = fmt::format("the stack cannot be followed behind {} frames: {}",
+                               places.pcs.size(), dwfl_errmsg(-1));
   if (walk.complete || !walk.trouble.empty()) return walk;
-  if (places.pcs.size() >= most_frames || walk.frames.size() >= most_frames) walk.trouble = fmt::format("the stack has more than {} frames", most_frames);
-  else walk.trouble = fmt::format("the stack cannot be followed behind {} frames without the thread's registers", places.pcs.size());
+  if (places.pcs.size() >= most_frames || walk.frames.size() >= most_frames)
+    walk.trouble = fmt::format("the stack has more than {} frames", most_frames);
+  else
+    walk.trouble =
+        fmt::format("the stack cannot be followed behind {} frames without the thread's registers",
+                    places.pcs.size());
   return walk;
 }
 
-// libdw ends a stack in the same way where it began and where a register is missing. Where it began, the unwind table
-// says that nobody is to be returned to.
+// libdw ends a stack in the same way where it began and where a register is missing. Where it
+// began, the unwind table says that nobody is to be returned to.
 bool StackWalker::IsOutermost(uint64_t pc) const {
   Dwfl_Module* const module = dwfl_addrmodule(dwfl_, pc);
   Dwarf_Addr bias = 0;
@@ -258,14 +284,16 @@ bool StackWalker::IsOutermost(uint64_t pc) const {
   Dwarf_Op* operations = nullptr;
   size_t count = 0;
   // No operations, but a place for them: undefined; no place either: as the frame before has it.
-  const bool is_undefined = back >= 0 && dwarf_frame_register(frame, back, room, &operations, &count) == 0 && count == 0 && operations != nullptr;
+  const bool is_undefined = back >= 0 &&
+                            dwarf_frame_register(frame, back, room, &operations, &count) == 0 &&
+                            count == 0 && operations != nullptr;
   free(frame);
   return is_undefined;
 }
 
-// A thread that was not stopped shows its stack pointer and pc only. Functions that keep a frame pointer need that,
-// too: it points to where the one before was saved, next to the address to return to. The first place that looks like
-// that and leads to where the thread began is taken.
+// A thread that was not stopped shows its stack pointer and pc only. Functions that keep a frame
+// pointer need that, too: it points to where the one before was saved, next to the address to
+// return to. The first place that looks like that and leads to where the thread began is taken.
 bool StackWalker::GuessFramePointer(const ThreadImage& image, size_t most_frames, StackWalk* best) {
   ThreadImage attempt = image;
   if (best->frames.empty()) return false;
@@ -280,11 +308,13 @@ bool StackWalker::GuessFramePointer(const ThreadImage& image, size_t most_frames
   return false;
 }
 
-std::vector<uint64_t> StackWalker::FramePointerCandidates(const ThreadImage& image, uint64_t stuck_pc) {
+std::vector<uint64_t> StackWalker::FramePointerCandidates(const ThreadImage& image,
+                                                          uint64_t stuck_pc) {
   std::vector<uint64_t> candidates;
   const uint64_t sp = image.registers.stack_pointer();
   if (sp < image.stack_begin) return candidates;
-  for (size_t at = sp - image.stack_begin; at + 16 <= image.stack.size() && candidates.size() < kMostGuesses; at += 8) {
+  for (size_t at = sp - image.stack_begin;
+       at + 16 <= image.stack.size() && candidates.size() < kMostGuesses; at += 8) {
     uint64_t saved = 0;
     uint64_t back = 0;
     std::memcpy(&saved, image.stack.data() + at, 8);
@@ -297,24 +327,27 @@ std::vector<uint64_t> StackWalker::FramePointerCandidates(const ThreadImage& ima
   return candidates;
 }
 
-// Whether the function that `pc` is in can have been called from before `back`. Below the frame that is looked for lie
-// what is left of calls that it made earlier: those lead back into itself.
+// Whether the function that `pc` is in can have been called from before `back`. Below the frame
+// that is looked for lie what is left of calls that it made earlier: those lead back into itself.
 bool StackWalker::MayHaveCalled(uint64_t back, uint64_t pc) {
   const MemoryMapping* const mapping = FindMapping(mappings_, back);
   if (mapping == nullptr || !mapping->executable) return false;
   Dwfl_Module* const module = dwfl_addrmodule(dwfl_, pc);
-  const ModuleSymbols::Symbol* const function = module != nullptr ? ModuleSymbols::Find(SymbolsOf(module).functions, pc) : nullptr;
+  const ModuleSymbols::Symbol* const function =
+      module != nullptr ? ModuleSymbols::Find(SymbolsOf(module).functions, pc) : nullptr;
   const bool is_inside = function != nullptr && back - function->address <= function->bytes;
 #if defined(__x86_64__)
   uint8_t code[7];
-  if (back - mapping->begin < sizeof code || !read_(back - sizeof code, code, sizeof code)) return false;
+  if (back - mapping->begin < sizeof code || !read_(back - sizeof code, code, sizeof code))
+    return false;
   if (code[2] == 0xe8) {  // call to a fixed address
     int32_t distance = 0;
     std::memcpy(&distance, code + 3, sizeof distance);
     const uint64_t called = back + static_cast<uint64_t>(int64_t{distance});
     if (function == nullptr || called == function->address) return true;
     Dwfl_Module* const other = dwfl_addrmodule(dwfl_, called);
-    const ModuleSymbols::Symbol* const target = other != nullptr ? ModuleSymbols::Find(SymbolsOf(other).functions, called) : nullptr;
+    const ModuleSymbols::Symbol* const target =
+        other != nullptr ? ModuleSymbols::Find(SymbolsOf(other).functions, called) : nullptr;
     // What has no name is a stub that leads on to another file's function.
     return target == nullptr && !is_inside;
   }
@@ -342,28 +375,34 @@ StackWalker::ModuleSymbols& StackWalker::SymbolsOf(Dwfl_Module* module) {
     GElf_Sym symbol;
     GElf_Addr address = 0;
     GElf_Word section = 0;
-    const char* name = dwfl_module_getsym_info(module, i, &symbol, &address, &section, nullptr, nullptr);
+    const char* name =
+        dwfl_module_getsym_info(module, i, &symbol, &address, &section, nullptr, nullptr);
     if (name == nullptr || *name == '\0' || section == SHN_UNDEF || section == SHN_ABS) continue;
     const int type = GELF_ST_TYPE(symbol.st_info);
-    const ModuleSymbols::Symbol entry = {address, symbol.st_size, name, GELF_ST_BIND(symbol.st_info) != STB_LOCAL};
+    const ModuleSymbols::Symbol entry = {address, symbol.st_size, name,
+                                         GELF_ST_BIND(symbol.st_info) != STB_LOCAL};
     if (type == STT_FUNC || type == STT_GNU_IFUNC) symbols->functions.push_back(entry);
     if (type == STT_OBJECT) symbols->variables.push_back(entry);
   }
   for (auto* list : {&symbols->functions, &symbols->variables}) {
     // Of those at one place, a global one is found first: it comes last.
-    std::stable_sort(list->begin(), list->end(), [](const auto& a, const auto& b) { return a.address != b.address ? a.address < b.address : a.is_global < b.is_global; });
+    std::stable_sort(list->begin(), list->end(), [](const auto& a, const auto& b) {
+      return a.address != b.address ? a.address < b.address : a.is_global < b.is_global;
+    });
   }
   return *symbols;
 }
 
-// Whether the file itself has lines, and is the program's own rather than the system's: those of a C library take
-// longer to read than all the rest, and do not say more than its functions' names.
+// Whether the file itself has lines, and is the program's own rather than the system's: those of a
+// C library take longer to read than all the rest, and do not say more than its functions' names.
 bool StackWalker::HasLines(Dwfl_Module* module) {
   const auto known = has_lines_.find(module);
   if (known != has_lines_.end()) return known->second;
-  const char* const name = dwfl_module_info(module, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
+  const char* const name =
+      dwfl_module_info(module, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
   const std::string_view path = name != nullptr ? name : "";
-  const bool of_system = path.starts_with("/lib") || path.starts_with("/usr/lib") || path.starts_with("[");
+  const bool of_system =
+      path.starts_with("/lib") || path.starts_with("/usr/lib") || path.starts_with("[");
   Dwarf_Addr bias = 0;
   const bool has = !of_system && dwfl_module_getdwarf(module, &bias) != nullptr;
   return has_lines_[module] = has;
@@ -375,7 +414,9 @@ std::vector<StackFrame> StackWalker::FindNames(uint64_t pc) {
   outer.pc = pc;
   Dwfl_Module* const module = dwfl_addrmodule(dwfl_, pc);
   if (module == nullptr) return {outer};
-  if (const char* name = dwfl_module_info(module, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr)) outer.module = BaseName(name);
+  if (const char* name =
+          dwfl_module_info(module, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr))
+    outer.module = BaseName(name);
   const ModuleSymbols::Symbol* const symbol = ModuleSymbols::Find(SymbolsOf(module).functions, pc);
   if (symbol != nullptr) outer.function = Demangle(symbol->name);
   if (!want_lines_ || !HasLines(module)) return {outer};
@@ -391,7 +432,8 @@ std::vector<StackFrame> StackWalker::FindNames(uint64_t pc) {
   Dwarf_Die* scopes = nullptr;
   const int count = unit != nullptr ? dwarf_getscopes(unit, pc - bias, &scopes) : 0;
   if (count > 0) {
-    // From the innermost scope outwards: dwarf_getscopes leaves out whom an inlined function was inlined into.
+    // From the innermost scope outwards: dwarf_getscopes leaves out whom an inlined function was
+    // inlined into.
     Dwarf_Die* inner = nullptr;
     const int all = dwarf_getscopes_die(&scopes[0], &inner);
     for (int i = 0; i < all && frames.size() < kMostInlined; ++i) {
@@ -418,7 +460,8 @@ std::vector<StackFrame> StackWalker::FindNames(uint64_t pc) {
 std::string StackWalker::Variable(uint64_t address) {
   Dwfl_Module* const module = dwfl_addrmodule(dwfl_, address);
   if (module == nullptr) return {};
-  const ModuleSymbols::Symbol* const symbol = ModuleSymbols::Find(SymbolsOf(module).variables, address);
+  const ModuleSymbols::Symbol* const symbol =
+      ModuleSymbols::Find(SymbolsOf(module).variables, address);
   if (symbol == nullptr || (symbol->bytes == 0 && symbol->address != address)) return {};
   const std::string name = Demangle(symbol->name);
   return symbol->address == address ? name : fmt::format("{}+{}", name, address - symbol->address);

@@ -1,7 +1,8 @@
 // Follows the stacks of a live process's threads, from images of them, and names what is on them.
 //
-// libdw does the work, with the unwind tables, symbols and lines of the files that the process has mapped. The files
-// are the target's, so anything may be in them; what cannot be made sense of ends the stack, and says so.
+// libdw does the work, with the unwind tables, symbols and lines of the files that the process has
+// mapped. The files are the target's, so anything may be in them; what cannot be made sense of ends
+// the stack, and says so.
 #ifndef HANGSCOPE_PROCESS_STACK_WALKER_H
 #define HANGSCOPE_PROCESS_STACK_WALKER_H
 
@@ -24,15 +25,19 @@ namespace hangscope {
 struct StackWalk {
   std::vector<StackFrame> frames;  // innermost first
   bool complete = false;           // down to where the thread began
-  bool guessed = false;            // a register was missing, and what was found in its place on the stack fits
-  std::string trouble;             // why it is not complete; a sentence
+  // a register was missing, and what was found in its place on the stack fits
+  bool guessed = false;
+  std::string trouble;  // why it is not complete; a sentence
 };
 
 // One thread. Not movable: libdw knows where it is.
 class StackWalker {
  public:
-  // `mappings` are those of process `pid`, of its code at least, which `read` reads, and `proc_root` is where /proc is.
-  static Result<std::unique_ptr<StackWalker>> Open(const std::string& proc_root, int pid, std::vector<MemoryMapping> mappings, ReadMemory read);
+  // `mappings` are those of process `pid`, of its code at least, which `read` reads, and
+  // `proc_root` is where /proc is.
+  static Result<std::unique_ptr<StackWalker>> Open(const std::string& proc_root, int pid,
+                                                   std::vector<MemoryMapping> mappings,
+                                                   ReadMemory read);
   ~StackWalker();
   StackWalker(const StackWalker&) = delete;
   StackWalker& operator=(const StackWalker&) = delete;
@@ -69,7 +74,8 @@ class StackWalker {
   bool want_lines_ = true;
   Dwfl* dwfl_ = nullptr;
   const ThreadImage* image_ = nullptr;  // that is being walked
-  std::unordered_map<uint64_t, std::vector<StackFrame>> names_;  // by pc: what is inlined there first
+  // by pc: what is inlined there first
+  std::unordered_map<uint64_t, std::vector<StackFrame>> names_;
   std::unordered_map<Dwfl_Module*, std::unique_ptr<ModuleSymbols>> symbols_;
   std::unordered_map<Dwfl_Module*, bool> has_lines_;
   ModuleSymbols& SymbolsOf(Dwfl_Module* module);

@@ -39,7 +39,8 @@ struct Report {
   bool calls_kernel;
   bool reads_clock;
 };
-static_assert(std::is_trivially_copyable_v<Report> && std::is_trivially_copyable_v<LoopAccess::Range>);
+static_assert(std::is_trivially_copyable_v<Report> &&
+              std::is_trivially_copyable_v<LoopAccess::Range>);
 
 std::string BytesOf(const std::vector<LoopAccess::Range>& ranges, const ReadMemory& read) {
   constexpr uint64_t kMostBytes = 64;  // of an instruction
@@ -64,12 +65,15 @@ SteppedLoop StepHere(Clock& clock, int tid, TimeNs time, const ReadMemory& read)
     loop.steps = trace.states.size() - 1;
     loop.stack_pointer = trace.states.back().general[ThreadRegisters::kStackPointer];
     const size_t looked_at = trace.period > 0 ? trace.period : loop.steps;
-    loop.access = ExamineSteps(std::span(trace.states).subspan(loop.steps - looked_at, looked_at), read);
+    loop.access =
+        ExamineSteps(std::span(trace.states).subspan(loop.steps - looked_at, looked_at), read);
     loop.access.calls_kernel = loop.access.calls_kernel || trace.wants_kernel;
     loop.changes_memory = !loop.access.understood || !loop.access.writes.empty();
-    // The same again, with an eye on what it writes: a lock that is tried again and again is the same after as before.
+    // The same again, with an eye on what it writes: a lock that is tried again and again is the
+    // same after as before.
     const std::string before = BytesOf(loop.access.writes, read);
-    if (trace.period > 0 && (*stop)->StepsBackInto(trace.states.back(), trace.period, until + time, read)) {
+    if (trace.period > 0 &&
+        (*stop)->StepsBackInto(trace.states.back(), trace.period, until + time, read)) {
       loop.period = trace.period;
       if (loop.access.understood) loop.changes_memory = BytesOf(loop.access.writes, read) != before;
     }
@@ -80,16 +84,26 @@ SteppedLoop StepHere(Clock& clock, int tid, TimeNs time, const ReadMemory& read)
 
 void Send(int fd, const SteppedLoop& loop) {
   const LoopAccess& access = loop.access;
-  const Report report = {loop.steps, loop.period, loop.stack_pointer, loop.held, access.begin, access.end, std::min(access.reads.size(), kMostReads),
-                         loop.changes_memory, access.understood, access.calls_kernel, access.reads_clock};
+  const Report report = {loop.steps,
+                         loop.period,
+                         loop.stack_pointer,
+                         loop.held,
+                         access.begin,
+                         access.end,
+                         std::min(access.reads.size(), kMostReads),
+                         loop.changes_memory,
+                         access.understood,
+                         access.calls_kernel,
+                         access.reads_clock};
   std::string bytes(reinterpret_cast<const char*>(&report), sizeof report);
-  bytes.append(reinterpret_cast<const char*>(access.reads.data()), report.reads * sizeof(LoopAccess::Range));
+  bytes.append(reinterpret_cast<const char*>(access.reads.data()),
+               report.reads * sizeof(LoopAccess::Range));
   // It fits into the pipe; and where nobody listens any more, nobody misses it.
   if (write(fd, bytes.data(), bytes.size()) < 0) return;
 }
 
-// Never returns. No signal but SIGKILL may end it while a thread has its trap flag on: nor may one that was meant for
-// the group, or for all of this name.
+// Never returns. No signal but SIGKILL may end it while a thread has its trap flag on: nor may one
+// that was meant for the group, or for all of this name.
 [[noreturn]] void BeHelper(Clock& clock, int fd, int tid, TimeNs time, const ReadMemory& read) {
   sigset_t all;
   sigfillset(&all);
@@ -117,11 +131,14 @@ std::string ReadUntil(Clock& clock, int fd, TimeNs end) {
 }
 
 Result<SteppedLoop> Understand(const std::string& bytes, int tid) {
-  const Status trouble = Status::Io(fmt::format("whether thread {} goes in circles was not seen: nothing came of its steps", tid));
+  const Status trouble = Status::Io(fmt::format(
+      "whether thread {} goes in circles was not seen: nothing came of its steps", tid));
   Report report = {};
   if (bytes.size() < sizeof report) return trouble;
   std::memcpy(&report, bytes.data(), sizeof report);
-  if (report.reads > kMostReads || bytes.size() != sizeof report + report.reads * sizeof(LoopAccess::Range) || report.steps == 0) return trouble;
+  if (report.reads > kMostReads ||
+      bytes.size() != sizeof report + report.reads * sizeof(LoopAccess::Range) || report.steps == 0)
+    return trouble;
   SteppedLoop loop;
   loop.steps = report.steps;
   loop.period = report.period;
@@ -135,7 +152,9 @@ Result<SteppedLoop> Understand(const std::string& bytes, int tid) {
   loop.access.reads_clock = report.reads_clock;
   loop.access.reads.resize(report.reads);
   // A loop that nothing was understood of has none, and memcpy takes no null, not even of no bytes.
-  if (report.reads > 0) std::memcpy(loop.access.reads.data(), bytes.data() + sizeof report, report.reads * sizeof(LoopAccess::Range));
+  if (report.reads > 0)
+    std::memcpy(loop.access.reads.data(), bytes.data() + sizeof report,
+                report.reads * sizeof(LoopAccess::Range));
   return loop;
 }
 
@@ -151,10 +170,12 @@ Result<SteppedLoop> StepInHelper(Clock& clock, int tid, TimeNs time, const ReadM
     close(ends[0]);
     return Status::FromErrno(errno, "start", "the process that steps");
   }
-  const std::string bytes = ReadUntil(clock, ends[0], clock.Monotonic() + 2 * time + kLongestWaitForHelper);
+  const std::string bytes =
+      ReadUntil(clock, ends[0], clock.Monotonic() + 2 * time + kLongestWaitForHelper);
   close(ends[0]);
   // It is never killed: it may have a thread in its hands. One that is late is left to init.
-  for (int tries = 0; tries < 100 && waitpid(helper, nullptr, WNOHANG) == 0; ++tries) clock.Sleep(kMillisecond);
+  for (int tries = 0; tries < 100 && waitpid(helper, nullptr, WNOHANG) == 0; ++tries)
+    clock.Sleep(kMillisecond);
   return Understand(bytes, tid);
 }
 

@@ -1,8 +1,9 @@
 // Single-steps a thread, in a process of its own.
 //
-// A thread whose tracer is killed goes on, as a rule. Not one that was told to carry out a single instruction: the
-// kernel leaves the CPU's trap flag on, and the next instruction kills the program with SIGTRAP. So a helper steps, which
-// ends within the time it is given whatever becomes of this process, and lets go before it says what it has seen.
+// A thread whose tracer is killed goes on, as a rule. Not one that was told to carry out a single
+// instruction: the kernel leaves the CPU's trap flag on, and the next instruction kills the program
+// with SIGTRAP. So a helper steps, which ends within the time it is given whatever becomes of this
+// process, and lets go before it says what it has seen.
 #ifndef HANGSCOPE_PROCESS_STEP_HELPER_H
 #define HANGSCOPE_PROCESS_STEP_HELPER_H
 
@@ -14,8 +15,10 @@ namespace hangscope {
 
 struct SteppedLoop {
   uint64_t steps = 0;
-  uint64_t period = 0;         // 0: it was not in the same state twice; else memory and vectors were the same, too
-  bool changes_memory = true;  // what it writes is not the same after a period as before; or that is not known
+  // 0: it was not in the same state twice; else memory and vectors were the same, too
+  uint64_t period = 0;
+  // what it writes is not the same after a period as before; or that is not known
+  bool changes_memory = true;
   uint64_t stack_pointer = 0;  // at its end
   TimeNs held = 0;             // for how long the thread was stopped
   LoopAccess access;           // of the period; without one, of all steps

@@ -14,8 +14,8 @@
 namespace hangscope {
 namespace {
 
-constexpr size_t kMostFiles = 64;      // that are taken of one poll; more are cut, and that is said
-constexpr size_t kMostFutexes = 128;   // as the kernel allows (FUTEX_WAITV_MAX)
+constexpr size_t kMostFiles = 64;     // that are taken of one poll; more are cut, and that is said
+constexpr size_t kMostFutexes = 128;  // as the kernel allows (FUTEX_WAITV_MAX)
 constexpr int kMostDescriptors = 1 << 16;
 
 #ifndef SYS_epoll_pwait2
@@ -27,130 +27,377 @@ constexpr int kMostDescriptors = 1 << 16;
 
 // All that Linux 6.1 has. From 424 on a number means the same everywhere, and headers may be older.
 constexpr std::pair<int, const char*> kNames[] = {
-    {SYS_read, "read"}, {SYS_write, "write"}, {SYS_close, "close"}, {SYS_fstat, "fstat"},
-    {SYS_lseek, "lseek"}, {SYS_mmap, "mmap"}, {SYS_mprotect, "mprotect"},
-    {SYS_munmap, "munmap"}, {SYS_brk, "brk"}, {SYS_rt_sigaction, "rt_sigaction"},
-    {SYS_rt_sigprocmask, "rt_sigprocmask"}, {SYS_rt_sigreturn, "rt_sigreturn"}, {SYS_ioctl, "ioctl"},
-    {SYS_pread64, "pread64"}, {SYS_pwrite64, "pwrite64"}, {SYS_readv, "readv"}, {SYS_writev, "writev"},
-    {SYS_sched_yield, "sched_yield"}, {SYS_mremap, "mremap"}, {SYS_msync, "msync"}, {SYS_mincore, "mincore"},
-    {SYS_madvise, "madvise"}, {SYS_shmget, "shmget"}, {SYS_shmat, "shmat"}, {SYS_shmctl, "shmctl"},
-    {SYS_dup, "dup"}, {SYS_nanosleep, "nanosleep"}, {SYS_getitimer, "getitimer"}, {SYS_setitimer, "setitimer"},
-    {SYS_getpid, "getpid"}, {SYS_sendfile, "sendfile"}, {SYS_socket, "socket"}, {SYS_connect, "connect"},
-    {SYS_accept, "accept"}, {SYS_sendto, "sendto"}, {SYS_recvfrom, "recvfrom"}, {SYS_sendmsg, "sendmsg"},
-    {SYS_recvmsg, "recvmsg"}, {SYS_shutdown, "shutdown"}, {SYS_bind, "bind"}, {SYS_listen, "listen"},
-    {SYS_getsockname, "getsockname"}, {SYS_getpeername, "getpeername"}, {SYS_socketpair, "socketpair"},
-    {SYS_setsockopt, "setsockopt"}, {SYS_getsockopt, "getsockopt"}, {SYS_clone, "clone"},
-    {SYS_execve, "execve"}, {SYS_exit, "exit"}, {SYS_wait4, "wait4"}, {SYS_kill, "kill"}, {SYS_uname, "uname"},
-    {SYS_semget, "semget"}, {SYS_semop, "semop"}, {SYS_semctl, "semctl"}, {SYS_shmdt, "shmdt"},
-    {SYS_msgget, "msgget"}, {SYS_msgsnd, "msgsnd"}, {SYS_msgrcv, "msgrcv"}, {SYS_msgctl, "msgctl"},
-    {SYS_fcntl, "fcntl"}, {SYS_flock, "flock"}, {SYS_fsync, "fsync"}, {SYS_fdatasync, "fdatasync"},
-    {SYS_truncate, "truncate"}, {SYS_ftruncate, "ftruncate"}, {SYS_getcwd, "getcwd"}, {SYS_chdir, "chdir"},
-    {SYS_fchdir, "fchdir"}, {SYS_fchmod, "fchmod"}, {SYS_fchown, "fchown"}, {SYS_umask, "umask"},
-    {SYS_gettimeofday, "gettimeofday"}, {SYS_getrlimit, "getrlimit"}, {SYS_getrusage, "getrusage"},
-    {SYS_sysinfo, "sysinfo"}, {SYS_times, "times"}, {SYS_ptrace, "ptrace"}, {SYS_getuid, "getuid"},
-    {SYS_syslog, "syslog"}, {SYS_getgid, "getgid"}, {SYS_setuid, "setuid"}, {SYS_setgid, "setgid"},
-    {SYS_geteuid, "geteuid"}, {SYS_getegid, "getegid"}, {SYS_setpgid, "setpgid"}, {SYS_getppid, "getppid"},
-    {SYS_setsid, "setsid"}, {SYS_setreuid, "setreuid"}, {SYS_setregid, "setregid"},
-    {SYS_getgroups, "getgroups"}, {SYS_setgroups, "setgroups"}, {SYS_setresuid, "setresuid"},
-    {SYS_getresuid, "getresuid"}, {SYS_setresgid, "setresgid"}, {SYS_getresgid, "getresgid"},
-    {SYS_getpgid, "getpgid"}, {SYS_setfsuid, "setfsuid"}, {SYS_setfsgid, "setfsgid"}, {SYS_getsid, "getsid"},
-    {SYS_capget, "capget"}, {SYS_capset, "capset"}, {SYS_rt_sigpending, "rt_sigpending"},
-    {SYS_rt_sigtimedwait, "rt_sigtimedwait"}, {SYS_rt_sigqueueinfo, "rt_sigqueueinfo"},
-    {SYS_rt_sigsuspend, "rt_sigsuspend"}, {SYS_sigaltstack, "sigaltstack"}, {SYS_personality, "personality"},
-    {SYS_statfs, "statfs"}, {SYS_fstatfs, "fstatfs"}, {SYS_getpriority, "getpriority"},
-    {SYS_setpriority, "setpriority"}, {SYS_sched_setparam, "sched_setparam"},
-    {SYS_sched_getparam, "sched_getparam"}, {SYS_sched_setscheduler, "sched_setscheduler"},
-    {SYS_sched_getscheduler, "sched_getscheduler"}, {SYS_sched_get_priority_max, "sched_get_priority_max"},
+    {SYS_read, "read"},
+    {SYS_write, "write"},
+    {SYS_close, "close"},
+    {SYS_fstat, "fstat"},
+    {SYS_lseek, "lseek"},
+    {SYS_mmap, "mmap"},
+    {SYS_mprotect, "mprotect"},
+    {SYS_munmap, "munmap"},
+    {SYS_brk, "brk"},
+    {SYS_rt_sigaction, "rt_sigaction"},
+    {SYS_rt_sigprocmask, "rt_sigprocmask"},
+    {SYS_rt_sigreturn, "rt_sigreturn"},
+    {SYS_ioctl, "ioctl"},
+    {SYS_pread64, "pread64"},
+    {SYS_pwrite64, "pwrite64"},
+    {SYS_readv, "readv"},
+    {SYS_writev, "writev"},
+    {SYS_sched_yield, "sched_yield"},
+    {SYS_mremap, "mremap"},
+    {SYS_msync, "msync"},
+    {SYS_mincore, "mincore"},
+    {SYS_madvise, "madvise"},
+    {SYS_shmget, "shmget"},
+    {SYS_shmat, "shmat"},
+    {SYS_shmctl, "shmctl"},
+    {SYS_dup, "dup"},
+    {SYS_nanosleep, "nanosleep"},
+    {SYS_getitimer, "getitimer"},
+    {SYS_setitimer, "setitimer"},
+    {SYS_getpid, "getpid"},
+    {SYS_sendfile, "sendfile"},
+    {SYS_socket, "socket"},
+    {SYS_connect, "connect"},
+    {SYS_accept, "accept"},
+    {SYS_sendto, "sendto"},
+    {SYS_recvfrom, "recvfrom"},
+    {SYS_sendmsg, "sendmsg"},
+    {SYS_recvmsg, "recvmsg"},
+    {SYS_shutdown, "shutdown"},
+    {SYS_bind, "bind"},
+    {SYS_listen, "listen"},
+    {SYS_getsockname, "getsockname"},
+    {SYS_getpeername, "getpeername"},
+    {SYS_socketpair, "socketpair"},
+    {SYS_setsockopt, "setsockopt"},
+    {SYS_getsockopt, "getsockopt"},
+    {SYS_clone, "clone"},
+    {SYS_execve, "execve"},
+    {SYS_exit, "exit"},
+    {SYS_wait4, "wait4"},
+    {SYS_kill, "kill"},
+    {SYS_uname, "uname"},
+    {SYS_semget, "semget"},
+    {SYS_semop, "semop"},
+    {SYS_semctl, "semctl"},
+    {SYS_shmdt, "shmdt"},
+    {SYS_msgget, "msgget"},
+    {SYS_msgsnd, "msgsnd"},
+    {SYS_msgrcv, "msgrcv"},
+    {SYS_msgctl, "msgctl"},
+    {SYS_fcntl, "fcntl"},
+    {SYS_flock, "flock"},
+    {SYS_fsync, "fsync"},
+    {SYS_fdatasync, "fdatasync"},
+    {SYS_truncate, "truncate"},
+    {SYS_ftruncate, "ftruncate"},
+    {SYS_getcwd, "getcwd"},
+    {SYS_chdir, "chdir"},
+    {SYS_fchdir, "fchdir"},
+    {SYS_fchmod, "fchmod"},
+    {SYS_fchown, "fchown"},
+    {SYS_umask, "umask"},
+    {SYS_gettimeofday, "gettimeofday"},
+    {SYS_getrlimit, "getrlimit"},
+    {SYS_getrusage, "getrusage"},
+    {SYS_sysinfo, "sysinfo"},
+    {SYS_times, "times"},
+    {SYS_ptrace, "ptrace"},
+    {SYS_getuid, "getuid"},
+    {SYS_syslog, "syslog"},
+    {SYS_getgid, "getgid"},
+    {SYS_setuid, "setuid"},
+    {SYS_setgid, "setgid"},
+    {SYS_geteuid, "geteuid"},
+    {SYS_getegid, "getegid"},
+    {SYS_setpgid, "setpgid"},
+    {SYS_getppid, "getppid"},
+    {SYS_setsid, "setsid"},
+    {SYS_setreuid, "setreuid"},
+    {SYS_setregid, "setregid"},
+    {SYS_getgroups, "getgroups"},
+    {SYS_setgroups, "setgroups"},
+    {SYS_setresuid, "setresuid"},
+    {SYS_getresuid, "getresuid"},
+    {SYS_setresgid, "setresgid"},
+    {SYS_getresgid, "getresgid"},
+    {SYS_getpgid, "getpgid"},
+    {SYS_setfsuid, "setfsuid"},
+    {SYS_setfsgid, "setfsgid"},
+    {SYS_getsid, "getsid"},
+    {SYS_capget, "capget"},
+    {SYS_capset, "capset"},
+    {SYS_rt_sigpending, "rt_sigpending"},
+    {SYS_rt_sigtimedwait, "rt_sigtimedwait"},
+    {SYS_rt_sigqueueinfo, "rt_sigqueueinfo"},
+    {SYS_rt_sigsuspend, "rt_sigsuspend"},
+    {SYS_sigaltstack, "sigaltstack"},
+    {SYS_personality, "personality"},
+    {SYS_statfs, "statfs"},
+    {SYS_fstatfs, "fstatfs"},
+    {SYS_getpriority, "getpriority"},
+    {SYS_setpriority, "setpriority"},
+    {SYS_sched_setparam, "sched_setparam"},
+    {SYS_sched_getparam, "sched_getparam"},
+    {SYS_sched_setscheduler, "sched_setscheduler"},
+    {SYS_sched_getscheduler, "sched_getscheduler"},
+    {SYS_sched_get_priority_max, "sched_get_priority_max"},
     {SYS_sched_get_priority_min, "sched_get_priority_min"},
-    {SYS_sched_rr_get_interval, "sched_rr_get_interval"}, {SYS_mlock, "mlock"}, {SYS_munlock, "munlock"},
-    {SYS_mlockall, "mlockall"}, {SYS_munlockall, "munlockall"}, {SYS_vhangup, "vhangup"},
-    {SYS_pivot_root, "pivot_root"}, {SYS_prctl, "prctl"}, {SYS_adjtimex, "adjtimex"},
-    {SYS_setrlimit, "setrlimit"}, {SYS_chroot, "chroot"}, {SYS_sync, "sync"}, {SYS_acct, "acct"},
-    {SYS_settimeofday, "settimeofday"}, {SYS_mount, "mount"}, {SYS_umount2, "umount2"}, {SYS_swapon, "swapon"},
-    {SYS_swapoff, "swapoff"}, {SYS_reboot, "reboot"}, {SYS_sethostname, "sethostname"},
-    {SYS_setdomainname, "setdomainname"}, {SYS_init_module, "init_module"},
-    {SYS_delete_module, "delete_module"}, {SYS_quotactl, "quotactl"}, {SYS_nfsservctl, "nfsservctl"},
-    {SYS_gettid, "gettid"}, {SYS_readahead, "readahead"}, {SYS_setxattr, "setxattr"},
-    {SYS_lsetxattr, "lsetxattr"}, {SYS_fsetxattr, "fsetxattr"}, {SYS_getxattr, "getxattr"},
-    {SYS_lgetxattr, "lgetxattr"}, {SYS_fgetxattr, "fgetxattr"}, {SYS_listxattr, "listxattr"},
-    {SYS_llistxattr, "llistxattr"}, {SYS_flistxattr, "flistxattr"}, {SYS_removexattr, "removexattr"},
-    {SYS_lremovexattr, "lremovexattr"}, {SYS_fremovexattr, "fremovexattr"}, {SYS_tkill, "tkill"},
-    {SYS_futex, "futex"}, {SYS_sched_setaffinity, "sched_setaffinity"},
-    {SYS_sched_getaffinity, "sched_getaffinity"}, {SYS_io_setup, "io_setup"}, {SYS_io_destroy, "io_destroy"},
-    {SYS_io_getevents, "io_getevents"}, {SYS_io_submit, "io_submit"}, {SYS_io_cancel, "io_cancel"},
-    {SYS_lookup_dcookie, "lookup_dcookie"}, {SYS_remap_file_pages, "remap_file_pages"},
-    {SYS_getdents64, "getdents64"}, {SYS_set_tid_address, "set_tid_address"},
-    {SYS_restart_syscall, "restart_syscall"}, {SYS_semtimedop, "semtimedop"}, {SYS_fadvise64, "fadvise64"},
-    {SYS_timer_create, "timer_create"}, {SYS_timer_settime, "timer_settime"},
-    {SYS_timer_gettime, "timer_gettime"}, {SYS_timer_getoverrun, "timer_getoverrun"},
-    {SYS_timer_delete, "timer_delete"}, {SYS_clock_settime, "clock_settime"},
-    {SYS_clock_gettime, "clock_gettime"}, {SYS_clock_getres, "clock_getres"},
-    {SYS_clock_nanosleep, "clock_nanosleep"}, {SYS_exit_group, "exit_group"}, {SYS_epoll_ctl, "epoll_ctl"},
-    {SYS_tgkill, "tgkill"}, {SYS_mbind, "mbind"}, {SYS_set_mempolicy, "set_mempolicy"},
-    {SYS_get_mempolicy, "get_mempolicy"}, {SYS_mq_open, "mq_open"}, {SYS_mq_unlink, "mq_unlink"},
-    {SYS_mq_timedsend, "mq_timedsend"}, {SYS_mq_timedreceive, "mq_timedreceive"}, {SYS_mq_notify, "mq_notify"},
-    {SYS_mq_getsetattr, "mq_getsetattr"}, {SYS_kexec_load, "kexec_load"}, {SYS_waitid, "waitid"},
-    {SYS_add_key, "add_key"}, {SYS_request_key, "request_key"}, {SYS_keyctl, "keyctl"},
-    {SYS_ioprio_set, "ioprio_set"}, {SYS_ioprio_get, "ioprio_get"},
-    {SYS_inotify_add_watch, "inotify_add_watch"}, {SYS_inotify_rm_watch, "inotify_rm_watch"},
-    {SYS_migrate_pages, "migrate_pages"}, {SYS_openat, "openat"}, {SYS_mkdirat, "mkdirat"},
-    {SYS_mknodat, "mknodat"}, {SYS_fchownat, "fchownat"}, {SYS_newfstatat, "newfstatat"},
-    {SYS_unlinkat, "unlinkat"}, {SYS_renameat, "renameat"}, {SYS_linkat, "linkat"},
-    {SYS_symlinkat, "symlinkat"}, {SYS_readlinkat, "readlinkat"}, {SYS_fchmodat, "fchmodat"},
-    {SYS_faccessat, "faccessat"}, {SYS_pselect6, "pselect6"}, {SYS_ppoll, "ppoll"}, {SYS_unshare, "unshare"},
-    {SYS_set_robust_list, "set_robust_list"}, {SYS_get_robust_list, "get_robust_list"}, {SYS_splice, "splice"},
-    {SYS_tee, "tee"}, {SYS_sync_file_range, "sync_file_range"}, {SYS_vmsplice, "vmsplice"},
-    {SYS_move_pages, "move_pages"}, {SYS_utimensat, "utimensat"}, {SYS_epoll_pwait, "epoll_pwait"},
-    {SYS_timerfd_create, "timerfd_create"}, {SYS_fallocate, "fallocate"},
-    {SYS_timerfd_settime, "timerfd_settime"}, {SYS_timerfd_gettime, "timerfd_gettime"},
-    {SYS_accept4, "accept4"}, {SYS_signalfd4, "signalfd4"}, {SYS_eventfd2, "eventfd2"},
-    {SYS_epoll_create1, "epoll_create1"}, {SYS_dup3, "dup3"}, {SYS_pipe2, "pipe2"},
-    {SYS_inotify_init1, "inotify_init1"}, {SYS_preadv, "preadv"}, {SYS_pwritev, "pwritev"},
-    {SYS_rt_tgsigqueueinfo, "rt_tgsigqueueinfo"}, {SYS_perf_event_open, "perf_event_open"},
-    {SYS_recvmmsg, "recvmmsg"}, {SYS_fanotify_init, "fanotify_init"}, {SYS_fanotify_mark, "fanotify_mark"},
-    {SYS_prlimit64, "prlimit64"}, {SYS_name_to_handle_at, "name_to_handle_at"},
-    {SYS_open_by_handle_at, "open_by_handle_at"}, {SYS_clock_adjtime, "clock_adjtime"}, {SYS_syncfs, "syncfs"},
-    {SYS_sendmmsg, "sendmmsg"}, {SYS_setns, "setns"}, {SYS_getcpu, "getcpu"},
-    {SYS_process_vm_readv, "process_vm_readv"}, {SYS_process_vm_writev, "process_vm_writev"},
-    {SYS_kcmp, "kcmp"}, {SYS_finit_module, "finit_module"}, {SYS_sched_setattr, "sched_setattr"},
-    {SYS_sched_getattr, "sched_getattr"}, {SYS_renameat2, "renameat2"}, {SYS_seccomp, "seccomp"},
-    {SYS_getrandom, "getrandom"}, {SYS_memfd_create, "memfd_create"}, {SYS_kexec_file_load, "kexec_file_load"},
-    {SYS_bpf, "bpf"}, {SYS_execveat, "execveat"}, {SYS_userfaultfd, "userfaultfd"},
-    {SYS_membarrier, "membarrier"}, {SYS_mlock2, "mlock2"}, {SYS_copy_file_range, "copy_file_range"},
-    {SYS_preadv2, "preadv2"}, {SYS_pwritev2, "pwritev2"}, {SYS_pkey_mprotect, "pkey_mprotect"},
-    {SYS_pkey_alloc, "pkey_alloc"}, {SYS_pkey_free, "pkey_free"}, {SYS_statx, "statx"},
-    {SYS_io_pgetevents, "io_pgetevents"}, {SYS_rseq, "rseq"},
-    {424, "pidfd_send_signal"}, {425, "io_uring_setup"}, {426, "io_uring_enter"}, {427, "io_uring_register"},
-    {428, "open_tree"}, {429, "move_mount"}, {430, "fsopen"}, {431, "fsconfig"}, {432, "fsmount"},
-    {433, "fspick"}, {434, "pidfd_open"}, {435, "clone3"}, {436, "close_range"}, {437, "openat2"},
-    {438, "pidfd_getfd"}, {439, "faccessat2"}, {440, "process_madvise"}, {441, "epoll_pwait2"},
-    {442, "mount_setattr"}, {443, "quotactl_fd"}, {444, "landlock_create_ruleset"}, {445, "landlock_add_rule"},
-    {446, "landlock_restrict_self"}, {447, "memfd_secret"}, {448, "process_mrelease"}, {449, "futex_waitv"},
+    {SYS_sched_rr_get_interval, "sched_rr_get_interval"},
+    {SYS_mlock, "mlock"},
+    {SYS_munlock, "munlock"},
+    {SYS_mlockall, "mlockall"},
+    {SYS_munlockall, "munlockall"},
+    {SYS_vhangup, "vhangup"},
+    {SYS_pivot_root, "pivot_root"},
+    {SYS_prctl, "prctl"},
+    {SYS_adjtimex, "adjtimex"},
+    {SYS_setrlimit, "setrlimit"},
+    {SYS_chroot, "chroot"},
+    {SYS_sync, "sync"},
+    {SYS_acct, "acct"},
+    {SYS_settimeofday, "settimeofday"},
+    {SYS_mount, "mount"},
+    {SYS_umount2, "umount2"},
+    {SYS_swapon, "swapon"},
+    {SYS_swapoff, "swapoff"},
+    {SYS_reboot, "reboot"},
+    {SYS_sethostname, "sethostname"},
+    {SYS_setdomainname, "setdomainname"},
+    {SYS_init_module, "init_module"},
+    {SYS_delete_module, "delete_module"},
+    {SYS_quotactl, "quotactl"},
+    {SYS_nfsservctl, "nfsservctl"},
+    {SYS_gettid, "gettid"},
+    {SYS_readahead, "readahead"},
+    {SYS_setxattr, "setxattr"},
+    {SYS_lsetxattr, "lsetxattr"},
+    {SYS_fsetxattr, "fsetxattr"},
+    {SYS_getxattr, "getxattr"},
+    {SYS_lgetxattr, "lgetxattr"},
+    {SYS_fgetxattr, "fgetxattr"},
+    {SYS_listxattr, "listxattr"},
+    {SYS_llistxattr, "llistxattr"},
+    {SYS_flistxattr, "flistxattr"},
+    {SYS_removexattr, "removexattr"},
+    {SYS_lremovexattr, "lremovexattr"},
+    {SYS_fremovexattr, "fremovexattr"},
+    {SYS_tkill, "tkill"},
+    {SYS_futex, "futex"},
+    {SYS_sched_setaffinity, "sched_setaffinity"},
+    {SYS_sched_getaffinity, "sched_getaffinity"},
+    {SYS_io_setup, "io_setup"},
+    {SYS_io_destroy, "io_destroy"},
+    {SYS_io_getevents, "io_getevents"},
+    {SYS_io_submit, "io_submit"},
+    {SYS_io_cancel, "io_cancel"},
+    {SYS_lookup_dcookie, "lookup_dcookie"},
+    {SYS_remap_file_pages, "remap_file_pages"},
+    {SYS_getdents64, "getdents64"},
+    {SYS_set_tid_address, "set_tid_address"},
+    {SYS_restart_syscall, "restart_syscall"},
+    {SYS_semtimedop, "semtimedop"},
+    {SYS_fadvise64, "fadvise64"},
+    {SYS_timer_create, "timer_create"},
+    {SYS_timer_settime, "timer_settime"},
+    {SYS_timer_gettime, "timer_gettime"},
+    {SYS_timer_getoverrun, "timer_getoverrun"},
+    {SYS_timer_delete, "timer_delete"},
+    {SYS_clock_settime, "clock_settime"},
+    {SYS_clock_gettime, "clock_gettime"},
+    {SYS_clock_getres, "clock_getres"},
+    {SYS_clock_nanosleep, "clock_nanosleep"},
+    {SYS_exit_group, "exit_group"},
+    {SYS_epoll_ctl, "epoll_ctl"},
+    {SYS_tgkill, "tgkill"},
+    {SYS_mbind, "mbind"},
+    {SYS_set_mempolicy, "set_mempolicy"},
+    {SYS_get_mempolicy, "get_mempolicy"},
+    {SYS_mq_open, "mq_open"},
+    {SYS_mq_unlink, "mq_unlink"},
+    {SYS_mq_timedsend, "mq_timedsend"},
+    {SYS_mq_timedreceive, "mq_timedreceive"},
+    {SYS_mq_notify, "mq_notify"},
+    {SYS_mq_getsetattr, "mq_getsetattr"},
+    {SYS_kexec_load, "kexec_load"},
+    {SYS_waitid, "waitid"},
+    {SYS_add_key, "add_key"},
+    {SYS_request_key, "request_key"},
+    {SYS_keyctl, "keyctl"},
+    {SYS_ioprio_set, "ioprio_set"},
+    {SYS_ioprio_get, "ioprio_get"},
+    {SYS_inotify_add_watch, "inotify_add_watch"},
+    {SYS_inotify_rm_watch, "inotify_rm_watch"},
+    {SYS_migrate_pages, "migrate_pages"},
+    {SYS_openat, "openat"},
+    {SYS_mkdirat, "mkdirat"},
+    {SYS_mknodat, "mknodat"},
+    {SYS_fchownat, "fchownat"},
+    {SYS_newfstatat, "newfstatat"},
+    {SYS_unlinkat, "unlinkat"},
+    {SYS_renameat, "renameat"},
+    {SYS_linkat, "linkat"},
+    {SYS_symlinkat, "symlinkat"},
+    {SYS_readlinkat, "readlinkat"},
+    {SYS_fchmodat, "fchmodat"},
+    {SYS_faccessat, "faccessat"},
+    {SYS_pselect6, "pselect6"},
+    {SYS_ppoll, "ppoll"},
+    {SYS_unshare, "unshare"},
+    {SYS_set_robust_list, "set_robust_list"},
+    {SYS_get_robust_list, "get_robust_list"},
+    {SYS_splice, "splice"},
+    {SYS_tee, "tee"},
+    {SYS_sync_file_range, "sync_file_range"},
+    {SYS_vmsplice, "vmsplice"},
+    {SYS_move_pages, "move_pages"},
+    {SYS_utimensat, "utimensat"},
+    {SYS_epoll_pwait, "epoll_pwait"},
+    {SYS_timerfd_create, "timerfd_create"},
+    {SYS_fallocate, "fallocate"},
+    {SYS_timerfd_settime, "timerfd_settime"},
+    {SYS_timerfd_gettime, "timerfd_gettime"},
+    {SYS_accept4, "accept4"},
+    {SYS_signalfd4, "signalfd4"},
+    {SYS_eventfd2, "eventfd2"},
+    {SYS_epoll_create1, "epoll_create1"},
+    {SYS_dup3, "dup3"},
+    {SYS_pipe2, "pipe2"},
+    {SYS_inotify_init1, "inotify_init1"},
+    {SYS_preadv, "preadv"},
+    {SYS_pwritev, "pwritev"},
+    {SYS_rt_tgsigqueueinfo, "rt_tgsigqueueinfo"},
+    {SYS_perf_event_open, "perf_event_open"},
+    {SYS_recvmmsg, "recvmmsg"},
+    {SYS_fanotify_init, "fanotify_init"},
+    {SYS_fanotify_mark, "fanotify_mark"},
+    {SYS_prlimit64, "prlimit64"},
+    {SYS_name_to_handle_at, "name_to_handle_at"},
+    {SYS_open_by_handle_at, "open_by_handle_at"},
+    {SYS_clock_adjtime, "clock_adjtime"},
+    {SYS_syncfs, "syncfs"},
+    {SYS_sendmmsg, "sendmmsg"},
+    {SYS_setns, "setns"},
+    {SYS_getcpu, "getcpu"},
+    {SYS_process_vm_readv, "process_vm_readv"},
+    {SYS_process_vm_writev, "process_vm_writev"},
+    {SYS_kcmp, "kcmp"},
+    {SYS_finit_module, "finit_module"},
+    {SYS_sched_setattr, "sched_setattr"},
+    {SYS_sched_getattr, "sched_getattr"},
+    {SYS_renameat2, "renameat2"},
+    {SYS_seccomp, "seccomp"},
+    {SYS_getrandom, "getrandom"},
+    {SYS_memfd_create, "memfd_create"},
+    {SYS_kexec_file_load, "kexec_file_load"},
+    {SYS_bpf, "bpf"},
+    {SYS_execveat, "execveat"},
+    {SYS_userfaultfd, "userfaultfd"},
+    {SYS_membarrier, "membarrier"},
+    {SYS_mlock2, "mlock2"},
+    {SYS_copy_file_range, "copy_file_range"},
+    {SYS_preadv2, "preadv2"},
+    {SYS_pwritev2, "pwritev2"},
+    {SYS_pkey_mprotect, "pkey_mprotect"},
+    {SYS_pkey_alloc, "pkey_alloc"},
+    {SYS_pkey_free, "pkey_free"},
+    {SYS_statx, "statx"},
+    {SYS_io_pgetevents, "io_pgetevents"},
+    {SYS_rseq, "rseq"},
+    {424, "pidfd_send_signal"},
+    {425, "io_uring_setup"},
+    {426, "io_uring_enter"},
+    {427, "io_uring_register"},
+    {428, "open_tree"},
+    {429, "move_mount"},
+    {430, "fsopen"},
+    {431, "fsconfig"},
+    {432, "fsmount"},
+    {433, "fspick"},
+    {434, "pidfd_open"},
+    {435, "clone3"},
+    {436, "close_range"},
+    {437, "openat2"},
+    {438, "pidfd_getfd"},
+    {439, "faccessat2"},
+    {440, "process_madvise"},
+    {441, "epoll_pwait2"},
+    {442, "mount_setattr"},
+    {443, "quotactl_fd"},
+    {444, "landlock_create_ruleset"},
+    {445, "landlock_add_rule"},
+    {446, "landlock_restrict_self"},
+    {447, "memfd_secret"},
+    {448, "process_mrelease"},
+    {449, "futex_waitv"},
     {450, "set_mempolicy_home_node"},
 #if defined(__x86_64__)
-    {SYS_stat, "stat"}, {SYS_lstat, "lstat"}, {SYS_open, "open"}, {SYS_poll, "poll"}, {SYS_access, "access"}, {SYS_pipe, "pipe"}, {SYS_select, "select"},
-    {SYS_dup2, "dup2"}, {SYS_pause, "pause"}, {SYS_alarm, "alarm"}, {SYS_fork, "fork"}, {SYS_vfork, "vfork"},
-    {SYS_getdents, "getdents"}, {SYS_rename, "rename"}, {SYS_mkdir, "mkdir"}, {SYS_rmdir, "rmdir"},
-    {SYS_creat, "creat"}, {SYS_link, "link"}, {SYS_unlink, "unlink"}, {SYS_symlink, "symlink"},
-    {SYS_readlink, "readlink"}, {SYS_chmod, "chmod"}, {SYS_chown, "chown"}, {SYS_lchown, "lchown"},
-    {SYS_getpgrp, "getpgrp"}, {SYS_utime, "utime"}, {SYS_mknod, "mknod"}, {SYS_uselib, "uselib"},
-    {SYS_ustat, "ustat"}, {SYS_sysfs, "sysfs"}, {SYS_modify_ldt, "modify_ldt"}, {SYS__sysctl, "_sysctl"},
-    {SYS_arch_prctl, "arch_prctl"}, {SYS_iopl, "iopl"}, {SYS_ioperm, "ioperm"},
-    {SYS_create_module, "create_module"}, {SYS_get_kernel_syms, "get_kernel_syms"},
-    {SYS_query_module, "query_module"}, {SYS_getpmsg, "getpmsg"}, {SYS_putpmsg, "putpmsg"},
-    {SYS_afs_syscall, "afs_syscall"}, {SYS_tuxcall, "tuxcall"}, {SYS_security, "security"}, {SYS_time, "time"},
-    {SYS_set_thread_area, "set_thread_area"}, {SYS_get_thread_area, "get_thread_area"},
-    {SYS_epoll_create, "epoll_create"}, {SYS_epoll_ctl_old, "epoll_ctl_old"},
-    {SYS_epoll_wait_old, "epoll_wait_old"}, {SYS_epoll_wait, "epoll_wait"}, {SYS_utimes, "utimes"},
-    {SYS_vserver, "vserver"}, {SYS_inotify_init, "inotify_init"}, {SYS_futimesat, "futimesat"},
-    {SYS_signalfd, "signalfd"}, {SYS_eventfd, "eventfd"},
+    {SYS_stat, "stat"},
+    {SYS_lstat, "lstat"},
+    {SYS_open, "open"},
+    {SYS_poll, "poll"},
+    {SYS_access, "access"},
+    {SYS_pipe, "pipe"},
+    {SYS_select, "select"},
+    {SYS_dup2, "dup2"},
+    {SYS_pause, "pause"},
+    {SYS_alarm, "alarm"},
+    {SYS_fork, "fork"},
+    {SYS_vfork, "vfork"},
+    {SYS_getdents, "getdents"},
+    {SYS_rename, "rename"},
+    {SYS_mkdir, "mkdir"},
+    {SYS_rmdir, "rmdir"},
+    {SYS_creat, "creat"},
+    {SYS_link, "link"},
+    {SYS_unlink, "unlink"},
+    {SYS_symlink, "symlink"},
+    {SYS_readlink, "readlink"},
+    {SYS_chmod, "chmod"},
+    {SYS_chown, "chown"},
+    {SYS_lchown, "lchown"},
+    {SYS_getpgrp, "getpgrp"},
+    {SYS_utime, "utime"},
+    {SYS_mknod, "mknod"},
+    {SYS_uselib, "uselib"},
+    {SYS_ustat, "ustat"},
+    {SYS_sysfs, "sysfs"},
+    {SYS_modify_ldt, "modify_ldt"},
+    {SYS__sysctl, "_sysctl"},
+    {SYS_arch_prctl, "arch_prctl"},
+    {SYS_iopl, "iopl"},
+    {SYS_ioperm, "ioperm"},
+    {SYS_create_module, "create_module"},
+    {SYS_get_kernel_syms, "get_kernel_syms"},
+    {SYS_query_module, "query_module"},
+    {SYS_getpmsg, "getpmsg"},
+    {SYS_putpmsg, "putpmsg"},
+    {SYS_afs_syscall, "afs_syscall"},
+    {SYS_tuxcall, "tuxcall"},
+    {SYS_security, "security"},
+    {SYS_time, "time"},
+    {SYS_set_thread_area, "set_thread_area"},
+    {SYS_get_thread_area, "get_thread_area"},
+    {SYS_epoll_create, "epoll_create"},
+    {SYS_epoll_ctl_old, "epoll_ctl_old"},
+    {SYS_epoll_wait_old, "epoll_wait_old"},
+    {SYS_epoll_wait, "epoll_wait"},
+    {SYS_utimes, "utimes"},
+    {SYS_vserver, "vserver"},
+    {SYS_inotify_init, "inotify_init"},
+    {SYS_futimesat, "futimesat"},
+    {SYS_signalfd, "signalfd"},
+    {SYS_eventfd, "eventfd"},
 #endif
 };
 
 std::optional<TimeNs> ReadTime(const ReadMemory& read, uint64_t address) {
   int64_t time[2];
   if (address == 0 || !read(address, time, sizeof time)) return std::nullopt;
-  if (time[0] < 0 || time[0] > INT64_MAX / kSecond - 1 || time[1] < 0 || time[1] >= kSecond) return std::nullopt;
+  if (time[0] < 0 || time[0] > INT64_MAX / kSecond - 1 || time[1] < 0 || time[1] >= kSecond)
+    return std::nullopt;
   return time[0] * kSecond + time[1];
 }
 
@@ -168,8 +415,10 @@ void TakeMilliseconds(CallMeaning* meaning, uint64_t argument) {
 }
 
 void AddFile(CallMeaning* meaning, int fd, bool wants_read) {
-  if (meaning->files.size() < kMostFiles) meaning->files.push_back({fd, wants_read});
-  else meaning->files_cut = true;
+  if (meaning->files.size() < kMostFiles)
+    meaning->files.push_back({fd, wants_read});
+  else
+    meaning->files_cut = true;
 }
 
 CallMeaning OneFile(WaitKind kind, uint64_t fd) {
@@ -184,12 +433,14 @@ void TakePollFiles(CallMeaning* meaning, uint64_t address, uint64_t count, const
     pollfd file = {};
     if (!read(address + i * sizeof file, &file, sizeof file)) break;
     // Without events it is only told of errors and the other end's closing, as a reader is.
-    if (file.fd >= 0) AddFile(meaning, file.fd, (file.events & POLLIN) != 0 || (file.events & POLLOUT) == 0);
+    if (file.fd >= 0)
+      AddFile(meaning, file.fd, (file.events & POLLIN) != 0 || (file.events & POLLOUT) == 0);
   }
   meaning->files_cut = meaning->files_cut || count > kMostFiles;
 }
 
-void TakeSelectFiles(CallMeaning* meaning, uint64_t set, int count, bool wants_read, const ReadMemory& read) {
+void TakeSelectFiles(CallMeaning* meaning, uint64_t set, int count, bool wants_read,
+                     const ReadMemory& read) {
   constexpr int kBits = 64;
   for (int word = 0; set != 0 && word * kBits < std::min(count, kMostDescriptors); ++word) {
     uint64_t bits = 0;
@@ -241,7 +492,8 @@ CallMeaning ExplainFutexes(const TaskSystemCall& call, const ReadMemory& read) {
   for (uint64_t i = 0; i < std::min<uint64_t>(call.arguments[1], kMostFutexes); ++i) {
     Waiter waiter = {};
     if (!read(call.arguments[0] + i * sizeof waiter, &waiter, sizeof waiter)) break;
-    meaning.futexes.push_back({waiter.address, static_cast<uint32_t>(waiter.value), (waiter.flags & FUTEX_PRIVATE_FLAG) != 0});
+    meaning.futexes.push_back({waiter.address, static_cast<uint32_t>(waiter.value),
+                               (waiter.flags & FUTEX_PRIVATE_FLAG) != 0});
   }
   meaning.has_timeout = call.arguments[3] != 0;
   return meaning;
@@ -251,7 +503,9 @@ CallMeaning ExplainWait4(const TaskSystemCall& call) {
   CallMeaning meaning;
   meaning.kind = WaitKind::kChild;
   const int who = static_cast<int>(call.arguments[0]);
-  meaning.children = who > 0 ? ChildChoice::kProcess : who == -1 ? ChildChoice::kAny : ChildChoice::kGroup;
+  meaning.children = who > 0     ? ChildChoice::kProcess
+                     : who == -1 ? ChildChoice::kAny
+                                 : ChildChoice::kGroup;
   if (who > INT_MIN) meaning.child = who < -1 ? -who : std::max(who, 0);
   return meaning;
 }
@@ -262,10 +516,17 @@ CallMeaning ExplainWaitid(const TaskSystemCall& call) {
   meaning.kind = WaitKind::kChild;
   meaning.child = static_cast<int>(call.arguments[1]);
   switch (static_cast<int>(call.arguments[0])) {
-    case P_PID: meaning.children = ChildChoice::kProcess; break;
-    case P_PGID: meaning.children = ChildChoice::kGroup; break;
-    case kDescriptor: meaning.children = ChildChoice::kDescriptor; break;
-    default: meaning.child = 0;
+    case P_PID:
+      meaning.children = ChildChoice::kProcess;
+      break;
+    case P_PGID:
+      meaning.children = ChildChoice::kGroup;
+      break;
+    case kDescriptor:
+      meaning.children = ChildChoice::kDescriptor;
+      break;
+    default:
+      meaning.child = 0;
   }
   return meaning;
 }
@@ -326,7 +587,8 @@ CallMeaning ExplainSleep(const TaskSystemCall& call, const ReadMemory& read) {
   meaning.has_timeout = true;
   if (call.number == SYS_nanosleep) meaning.timeout = ReadTime(read, call.arguments[0]);
   constexpr uint64_t kAbsolute = 1;  // TIMER_ABSTIME
-  if (call.number == SYS_clock_nanosleep && (call.arguments[1] & kAbsolute) == 0) meaning.timeout = ReadTime(read, call.arguments[2]);
+  if (call.number == SYS_clock_nanosleep && (call.arguments[1] & kAbsolute) == 0)
+    meaning.timeout = ReadTime(read, call.arguments[2]);
   return meaning;
 }
 
@@ -360,15 +622,18 @@ CallMeaning ExplainSystemCall(const TaskSystemCall& call, const ReadMemory& read
   const auto& a = call.arguments;
   if (call.running || call.number < 0) return Other(WaitKind::kNone);
   switch (call.number) {
-    case SYS_futex: return ExplainFutex(call, read);
-    case SYS_futex_waitv: return ExplainFutexes(call, read);
+    case SYS_futex:
+      return ExplainFutex(call, read);
+    case SYS_futex_waitv:
+      return ExplainFutexes(call, read);
     case SYS_read:
     case SYS_readv:
     case SYS_pread64:
     case SYS_recvfrom:
     case SYS_recvmsg:
     case SYS_recvmmsg:
-    case SYS_mq_timedreceive: return OneFile(WaitKind::kRead, a[0]);
+    case SYS_mq_timedreceive:
+      return OneFile(WaitKind::kRead, a[0]);
     case SYS_write:
     case SYS_writev:
     case SYS_pwrite64:
@@ -376,11 +641,15 @@ CallMeaning ExplainSystemCall(const TaskSystemCall& call, const ReadMemory& read
     case SYS_sendmsg:
     case SYS_sendmmsg:
     case SYS_mq_timedsend:
-    case SYS_connect: return OneFile(WaitKind::kWrite, a[0]);
+    case SYS_connect:
+      return OneFile(WaitKind::kWrite, a[0]);
     case SYS_accept:
-    case SYS_accept4: return OneFile(WaitKind::kAccept, a[0]);
-    case SYS_flock: return OneFile(WaitKind::kFileLock, a[0]);
-    case SYS_fcntl: return ExplainFcntl(call);
+    case SYS_accept4:
+      return OneFile(WaitKind::kAccept, a[0]);
+    case SYS_flock:
+      return OneFile(WaitKind::kFileLock, a[0]);
+    case SYS_fcntl:
+      return ExplainFcntl(call);
 #if defined(__x86_64__)
     case SYS_poll:
     case SYS_select:
@@ -389,15 +658,20 @@ CallMeaning ExplainSystemCall(const TaskSystemCall& call, const ReadMemory& read
     case SYS_ppoll:
     case SYS_pselect6:
     case SYS_epoll_pwait:
-    case SYS_epoll_pwait2: return ExplainPolls(call, read);
-    case SYS_wait4: return ExplainWait4(call);
-    case SYS_waitid: return ExplainWaitid(call);
+    case SYS_epoll_pwait2:
+      return ExplainPolls(call, read);
+    case SYS_wait4:
+      return ExplainWait4(call);
+    case SYS_waitid:
+      return ExplainWaitid(call);
     case SYS_nanosleep:
-    case SYS_clock_nanosleep: return ExplainSleep(call, read);
+    case SYS_clock_nanosleep:
+      return ExplainSleep(call, read);
 #if defined(__x86_64__)
     case SYS_pause:
 #endif
-    case SYS_rt_sigsuspend: return Other(WaitKind::kSignal);
+    case SYS_rt_sigsuspend:
+      return Other(WaitKind::kSignal);
     case SYS_rt_sigtimedwait: {
       CallMeaning meaning = Other(WaitKind::kSignal);
       TakeTimeout(&meaning, a[2], read);
@@ -408,7 +682,8 @@ CallMeaning ExplainSystemCall(const TaskSystemCall& call, const ReadMemory& read
       TakeTimeout(&meaning, a[3], read);
       return meaning;
     }
-    default: return Other();
+    default:
+      return Other();
   }
 }
 

@@ -1,4 +1,5 @@
-// What a thread that sleeps in a system call waits for, as far as the call's number and arguments tell.
+// What a thread that sleeps in a system call waits for, as far as the call's number and arguments
+// tell.
 #ifndef HANGSCOPE_PROCESS_SYSTEM_CALL_H
 #define HANGSCOPE_PROCESS_SYSTEM_CALL_H
 
@@ -13,7 +14,8 @@
 
 namespace hangscope {
 
-enum class FutexUse { kNone, kWait, kPriority };  // kPriority: a lock whose word holds its owner's thread id
+// kPriority: a lock whose word holds its owner's thread id
+enum class FutexUse { kNone, kWait, kPriority };
 
 // One futex that is waited on.
 struct FutexWord {
@@ -27,25 +29,25 @@ enum class ChildChoice { kAny, kProcess, kGroup, kDescriptor };
 struct CallMeaning {
   WaitKind kind = WaitKind::kNone;
   FutexUse futex_use = FutexUse::kNone;
-  std::vector<FutexWord> futexes;    // of kFutex
+  std::vector<FutexWord> futexes;  // of kFutex
   struct File {
     int fd = -1;
     bool wants_read = true;
   };
-  std::vector<File> files;           // of kRead, kWrite, kPoll, kAccept, kFileLock
-  bool files_cut = false;            // there are more than are listed
-  int epoll = -1;                    // of kPoll: its interest list is in this descriptor's fdinfo
+  std::vector<File> files;  // of kRead, kWrite, kPoll, kAccept, kFileLock
+  bool files_cut = false;   // there are more than are listed
+  int epoll = -1;           // of kPoll: its interest list is in this descriptor's fdinfo
   ChildChoice children = ChildChoice::kAny;
-  int child = 0;                     // process, group (0: the caller's) or descriptor
+  int child = 0;  // process, group (0: the caller's) or descriptor
   bool has_timeout = false;
-  std::optional<TimeNs> timeout;     // from its beginning; not known where an instant was given
+  std::optional<TimeNs> timeout;  // from its beginning; not known where an instant was given
 };
 
 // The kernel's name: "futex"; "system call 999" where this table does not have it.
 std::string SystemCallName(int number);
 
-// The kernel goes on with an interrupted call under another number (restart_syscall). The number that the code before
-// `pc` asked for; `number` itself where that is not so, or not to be seen.
+// The kernel goes on with an interrupted call under another number (restart_syscall). The number
+// that the code before `pc` asked for; `number` itself where that is not so, or not to be seen.
 int SystemCallAskedFor(int number, uint64_t pc, const ReadMemory& read);
 
 // `call.number` is what SystemCallAskedFor has returned.

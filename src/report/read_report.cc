@@ -5,17 +5,17 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "hangscope/version.h"
 #include "perf/perf_file.h"
 #include "report/report_data.h"
-#include "report/report_page.h"
-#include "hangscope/version.h"
-#include "snapshot/cpu_recording.h"
 #include "report/report_divergence.h"
 #include "report/report_manifest.h"
+#include "report/report_page.h"
 #include "report/report_scope.h"
 #include "report/report_streams.h"
 #include "report/report_threads.h"
 #include "report/report_tracks.h"
+#include "snapshot/cpu_recording.h"
 #include "snapshot/snapshots.h"
 
 namespace hangscope {
@@ -23,7 +23,8 @@ namespace {
 
 class ReportReader {
  public:
-  ReportReader(FileSystem& files, Clock& clock, const ReportOptions& options) : files_(files), clock_(clock), options_(options) {}
+  ReportReader(FileSystem& files, Clock& clock, const ReportOptions& options)
+      : files_(files), clock_(clock), options_(options) {}
 
   Result<Report> Read() {
     const bool snapshot = files_.IsFolder(folder());
@@ -35,11 +36,17 @@ class ReportReader {
     } else if (!IsPerfData(files_, folder())) {
       ReadScope();
     }
-    if (!snapshot || files_.Exists(Part(kScopeImageName)) || files_.Exists(Part(kCpuFileName)) || !facts_.trace_streams.empty()) ReadTracks();
-    if (parts_ == 0) return trouble_.ok() ? Status::NotFound(fmt::format("'{}' is neither a snapshot nor a recording", folder())) : trouble_;
+    if (!snapshot || files_.Exists(Part(kScopeImageName)) || files_.Exists(Part(kCpuFileName)) ||
+        !facts_.trace_streams.empty())
+      ReadTracks();
+    if (parts_ == 0)
+      return trouble_.ok() ? Status::NotFound(fmt::format(
+                                 "'{}' is neither a snapshot nor a recording", folder()))
+                           : trouble_;
     Finish();
     if (!options_.against.empty()) {
-      const Status status = AddDivergence(files_, clock_, Source(), {options_.against, Source().elf}, &report_);
+      const Status status =
+          AddDivergence(files_, clock_, Source(), {options_.against, Source().elf}, &report_);
       if (!status.ok()) return status;  // it was asked for, and a page without it would mislead
     }
     return std::move(report_);
@@ -56,7 +63,8 @@ class ReportReader {
       return;
     }
     trouble_ = status;
-    const auto known = std::find(report_.troubles.begin(), report_.troubles.end(), status.message());
+    const auto known =
+        std::find(report_.troubles.begin(), report_.troubles.end(), status.message());
     if (known == report_.troubles.end()) report_.troubles.push_back(status.message());
   }
 
@@ -74,19 +82,23 @@ class ReportReader {
   void FindStreams() {
     constexpr std::string_view kIndex = ".index";
     for (const std::string& name : files_.List(folder())) {
-      if (name.ends_with(kIndex)) facts_.streams.push_back(name.substr(0, name.size() - kIndex.size()));
+      if (name.ends_with(kIndex))
+        facts_.streams.push_back(name.substr(0, name.size() - kIndex.size()));
     }
     std::sort(facts_.streams.begin(), facts_.streams.end());
   }
 
   void ReadStreams() {
-    for (const std::string& name : facts_.streams) Take(AddStreamLines(files_, Part(name), name, facts_.end, {}, &report_));
+    for (const std::string& name : facts_.streams)
+      Take(AddStreamLines(files_, Part(name), name, facts_.end, {}, &report_));
   }
 
   void ReadScope() {
-    const Status status = AddScopeWatch(files_, clock_, Source(), {facts_.end, facts_.scope_clock}, &report_);
+    const Status status =
+        AddScopeWatch(files_, clock_, Source(), {facts_.end, facts_.scope_clock}, &report_);
     // A scope without mailboxes has events all the same.
-    const bool has_events = status.code() == Status::Code::kNotFound && files_.IsFolder(folder()) && ScopeView::Open(files_, Source()).ok();
+    const bool has_events = status.code() == Status::Code::kNotFound && files_.IsFolder(folder()) &&
+                            ScopeView::Open(files_, Source()).ok();
     if (has_events) return;
     Take(status);
   }
@@ -108,14 +120,18 @@ class ReportReader {
 
   void Finish() {
     for (ReportLoop& loop : report_.loops) {
-      const auto at = std::find_if(report_.tracks.begin(), report_.tracks.end(), [&](const ReportTrack& track) { return track.name == loop.name; });
+      const auto at =
+          std::find_if(report_.tracks.begin(), report_.tracks.end(),
+                       [&](const ReportTrack& track) { return track.name == loop.name; });
       if (at != report_.tracks.end()) loop.track = static_cast<size_t>(at - report_.tracks.begin());
     }
     if (report_.title.empty()) report_.title = NameOf(folder());
     report_.run.emplace_back("report by", "hangscope " HANGSCOPE_VERSION);
     if (!report_.headline.empty()) return;
     // No verdict was taken along: the surest finding is one.
-    const auto worst = std::max_element(report_.findings.begin(), report_.findings.end(), [](const auto& a, const auto& b) { return Rank(a) < Rank(b); });
+    const auto worst =
+        std::max_element(report_.findings.begin(), report_.findings.end(),
+                         [](const auto& a, const auto& b) { return Rank(a) < Rank(b); });
     if (worst == report_.findings.end()) {
       report_.headline = "no verdict was taken along, and no hang and no fault is found";
       return;
@@ -130,7 +146,9 @@ class ReportReader {
 
   static int Rank(const ReportFinding& finding) {
     if (finding.kind == FindingKindName(FindingKind::kStackLow)) return 0;
-    return finding.confidence == ConfidenceName(Confidence::kCertain) ? 2 : finding.confidence == ConfidenceName(Confidence::kLikely) ? 1 : 0;
+    return finding.confidence == ConfidenceName(Confidence::kCertain)  ? 2
+           : finding.confidence == ConfidenceName(Confidence::kLikely) ? 1
+                                                                       : 0;
   }
 
   FileSystem& files_;
@@ -144,10 +162,12 @@ class ReportReader {
 
 }  // namespace
 
-Status WriteReportPage(FileSystem& files, const Report& report, const std::string& path, const std::string& fresh, uint64_t most_bytes) {
+Status WriteReportPage(FileSystem& files, const Report& report, const std::string& path,
+                       const std::string& fresh, uint64_t most_bytes) {
   const std::string page = ReportPage(ReportDataJson(report));
   if (most_bytes != 0 && page.size() > most_bytes) {
-    return Status::Usage(fmt::format("the page '{}' would have {}, and {} are the most", path, FormatSize(page.size()), FormatSize(most_bytes)));
+    return Status::Usage(fmt::format("the page '{}' would have {}, and {} are the most", path,
+                                     FormatSize(page.size()), FormatSize(most_bytes)));
   }
   Status status = WriteWholeFile(files, fresh, page);
   if (status.ok()) status = files.Rename(fresh, path);
@@ -155,6 +175,8 @@ Status WriteReportPage(FileSystem& files, const Report& report, const std::strin
   return status;
 }
 
-Result<Report> ReadReport(FileSystem& files, Clock& clock, const ReportOptions& options) { return ReportReader(files, clock, options).Read(); }
+Result<Report> ReadReport(FileSystem& files, Clock& clock, const ReportOptions& options) {
+  return ReportReader(files, clock, options).Read();
+}
 
 }  // namespace hangscope

@@ -1,4 +1,5 @@
-// `hangscope report`: all that a snapshot, or another recording, can say about a hang, as the data of one page.
+// `hangscope report`: all that a snapshot, or another recording, can say about a hang, as the data
+// of one page.
 #ifndef HANGSCOPE_REPORT_READ_REPORT_H
 #define HANGSCOPE_REPORT_READ_REPORT_H
 
@@ -13,22 +14,26 @@
 namespace hangscope {
 
 struct ReportOptions {
-  ScopeSource source;       // the folder of a snapshot; or as for hangscope why: a scope's file, a perf.data
-  std::string against;      // the same of a healthy run; empty: none
+  // the folder of a snapshot; or as for hangscope why: a scope's file, a perf.data
+  ScopeSource source;
+  std::string against;           // the same of a healthy run; empty: none
   size_t most_events = 200'000;  // of all tracks together, the newest
-  TimeNs most_time = 0;     // of reading what happened when; what is older is left out then. 0: as long as it takes
+  // of reading what happened when; what is older is left out then. 0: as long as it takes
+  TimeNs most_time = 0;
 };
 
-// A part that cannot be read is named in the report's troubles; fails where none can. Memory is bounded by
-// `most_events` and the sizes that a manifest, a scope and the last lines may have.
+// A part that cannot be read is named in the report's troubles; fails where none can. Memory is
+// bounded by `most_events` and the sizes that a manifest, a scope and the last lines may have.
 Result<Report> ReadReport(FileSystem& files, Clock& clock, const ReportOptions& options);
 
 // The name of the page in a snapshot.
 constexpr char kReportPageName[] = "report.html";
 
-// Writes the page of `report` to `path`, by way of `fresh`, a name on the same file system that nobody else uses: whoever
-// opens `path` finds a whole page. A page that is larger than `most_bytes` is not written (kUsage); 0: any.
-Status WriteReportPage(FileSystem& files, const Report& report, const std::string& path, const std::string& fresh, uint64_t most_bytes = 0);
+// Writes the page of `report` to `path`, by way of `fresh`, a name on the same file system that
+// nobody else uses: whoever opens `path` finds a whole page. A page that is larger than
+// `most_bytes` is not written (kUsage); 0: any.
+Status WriteReportPage(FileSystem& files, const Report& report, const std::string& path,
+                       const std::string& fresh, uint64_t most_bytes = 0);
 
 }  // namespace hangscope
 

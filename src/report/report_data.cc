@@ -61,26 +61,37 @@ Json GapObject(const ReportGap& gap) {
 }
 
 Json SpansObject(const ReportSpans& spans) {
-  return {{"n", spans.from.size()}, {"from", Column(spans.from)}, {"to", Column(spans.to)}, {"state", Column(spans.state)},
+  return {{"n", spans.from.size()},       {"from", Column(spans.from)},
+          {"to", Column(spans.to)},       {"state", Column(spans.state)},
           {"depth", Column(spans.depth)}, {"text", Column(spans.text)}};
 }
 
 Json EventsObject(const ReportEvents& events) {
-  Json json{{"n", events.time.size()}, {"time", Column(events.time)}, {"kind", Column(events.kind)}, {"text", Column(events.text)}};
+  Json json{{"n", events.time.size()},
+            {"time", Column(events.time)},
+            {"kind", Column(events.kind)},
+            {"text", Column(events.text)}};
   if (events.omitted > 0) json["omitted"] = events.omitted;
   return json;
 }
 
 Json CounterObject(const ReportCounter& counter) {
-  Json json{{"name", counter.name}, {"n", counter.time.size()}, {"time", Column(counter.time)}, {"value", Column(counter.value)}};
+  Json json{{"name", counter.name},
+            {"n", counter.time.size()},
+            {"time", Column(counter.time)},
+            {"value", Column(counter.value)}};
   if (counter.omitted > 0) json["omitted"] = counter.omitted;
   return json;
 }
 
 void PutFlows(const ReportFlows& flows, Json* json) {
   if (flows.to_time.empty()) return;
-  Json mine{{"n", flows.to_time.size()}, {"to_time", Column(flows.to_time)}, {"to_track", Column(flows.to_track)}, {"from_time", Column(flows.from_time)},
-            {"from_track", Column(flows.from_track)}, {"text", Column(flows.text)}};
+  Json mine{{"n", flows.to_time.size()},
+            {"to_time", Column(flows.to_time)},
+            {"to_track", Column(flows.to_track)},
+            {"from_time", Column(flows.from_time)},
+            {"from_track", Column(flows.from_track)},
+            {"text", Column(flows.text)}};
   if (flows.omitted > 0) mine["omitted"] = flows.omitted;
   (*json)["flows"] = std::move(mine);
 }
@@ -98,7 +109,8 @@ Json TrackObject(const ReportTrack& track, size_t id) {
   PutList(&json, "gaps", track.gaps, GapObject);
   PutList(&json, "stale", track.stale, Span);
   if (!track.spans.from.empty()) json["spans"] = SpansObject(track.spans);
-  if (!track.events.time.empty() || track.events.omitted > 0) json["events"] = EventsObject(track.events);
+  if (!track.events.time.empty() || track.events.omitted > 0)
+    json["events"] = EventsObject(track.events);
   PutList(&json, "counters", track.counters, CounterObject);
   return json;
 }
@@ -106,7 +118,11 @@ Json TrackObject(const ReportTrack& track, size_t id) {
 Json LoopObject(const ReportLoop& loop) {
   Json json = Json::object();
   Put(&json, "track", loop.track);
-  json.update({{"name", loop.name}, {"rounds", loop.rounds}, {"at_least", loop.at_least}, {"basis", loop.basis}, {"interrupts", loop.interrupts}});
+  json.update({{"name", loop.name},
+               {"rounds", loop.rounds},
+               {"at_least", loop.at_least},
+               {"basis", loop.basis},
+               {"interrupts", loop.interrupts}});
   Put(&json, "for_s", loop.for_s);
   PutList(&json, "places", loop.places, PlaceObject);
   return json;
@@ -130,7 +146,8 @@ Json EdgeObject(const ReportEdge& edge) {
 }
 
 Json FindingObject(const ReportFinding& finding) {
-  Json json{{"kind", finding.kind}, {"confidence", finding.confidence}, {"summary", finding.summary}};
+  Json json{
+      {"kind", finding.kind}, {"confidence", finding.confidence}, {"summary", finding.summary}};
   Put(&json, "lines", finding.lines);
   Put(&json, "evidence", finding.evidence);
   Put(&json, "doubts", finding.doubts);
@@ -142,7 +159,10 @@ Json FaultObject(const ReportFault& fault) {
   Put(&json, "place", fault.place);
   Put(&json, "time", fault.time);
   if (!fault.source) return json;
-  json["source"] = {{"file", fault.source->file}, {"line", fault.source->line}, {"first", fault.source->first}, {"lines", fault.source->lines}};
+  json["source"] = {{"file", fault.source->file},
+                    {"line", fault.source->line},
+                    {"first", fault.source->first},
+                    {"lines", fault.source->lines}};
   return json;
 }
 
@@ -177,7 +197,9 @@ Json KernelObject(const ReportKernel& kernel) {
 
 Json DebugObject(const ReportDebugRing& ring) {
   Json json{{"who", ring.who}};
-  PutList(&json, "values", ring.values, [](const ReportDebugValue& v) { return Json{{"order", v.order}, {"core", v.core}, {"value", v.value}}; });
+  PutList(&json, "values", ring.values, [](const ReportDebugValue& v) {
+    return Json{{"order", v.order}, {"core", v.core}, {"value", v.value}};
+  });
   return json;
 }
 
@@ -191,7 +213,9 @@ Json StreamObject(const ReportStream& stream, const std::map<std::string, size_t
     object["text"] = line.text;
     return object;
   });
-  PutList(&json, "lost", stream.lost, [](const auto& lost) { return Json{{"before", lost.first}, {"text", lost.second}}; });
+  PutList(&json, "lost", stream.lost, [](const auto& lost) {
+    return Json{{"before", lost.first}, {"text", lost.second}};
+  });
   return json;
 }
 
@@ -227,7 +251,9 @@ void PutGraph(const ReportGraph& graph, Json* json) {
 
 void PutWindow(const Report& report, Json* json) {
   if (!report.window) return;
-  Json mine{{"from", report.window->time.from}, {"to", report.window->time.to}, {"policy", report.window->policy}};
+  Json mine{{"from", report.window->time.from},
+            {"to", report.window->time.to},
+            {"policy", report.window->policy}};
   Put(&mine, "limited_by", report.window->limited_by);
   (*json)["window"] = std::move(mine);
 }
@@ -243,7 +269,8 @@ void PutTrigger(const Report& report, Json* json) {
 void PutTracks(const Report& report, Json* json) {
   if (report.tracks.empty()) return;
   Json list = Json::array();
-  for (size_t id = 0; id < report.tracks.size(); ++id) list.push_back(TrackObject(report.tracks[id], id));
+  for (size_t id = 0; id < report.tracks.size(); ++id)
+    list.push_back(TrackObject(report.tracks[id], id));
   (*json)["tracks"] = std::move(list);
 }
 
@@ -261,7 +288,9 @@ std::string Base64(std::string_view bytes) {
   std::string text;
   text.reserve((bytes.size() + 2) / 3 * 4);
   for (size_t at = 0; at < bytes.size(); at += 3) {
-    const auto byte = [&](size_t i) { return at + i < bytes.size() ? static_cast<unsigned char>(bytes[at + i]) : 0u; };
+    const auto byte = [&](size_t i) {
+      return at + i < bytes.size() ? static_cast<unsigned char>(bytes[at + i]) : 0u;
+    };
     const unsigned word = byte(0) << 16 | byte(1) << 8 | byte(2);
     const size_t held = std::min<size_t>(3, bytes.size() - at);
     for (size_t i = 0; i < 4; ++i) text += i <= held ? kDigits[word >> (18 - 6 * i) & 63] : '=';
@@ -283,11 +312,15 @@ std::string ReportDataJson(const Report& report) {
   json["clock"] = report.counts_clock ? "counts" : "ns";
   PutWindow(report, &json);
   PutTrigger(report, &json);
-  PutList(&json, "run", report.run, [](const auto& pair) { return Json::array({pair.first, pair.second}); });
+  PutList(&json, "run", report.run, [](const auto& pair) {
+    return Json::array({pair.first, pair.second});
+  });
   Put(&json, "strings", report.strings);
   PutTracks(report, &json);
   PutFlows(report.flows, &json);
-  PutList(&json, "kinds", report.kinds, [](const ReportEventKind& kind) { return Json{{"name", kind.name}, {"category", kind.category}}; });
+  PutList(&json, "kinds", report.kinds, [](const ReportEventKind& kind) {
+    return Json{{"name", kind.name}, {"category", kind.category}};
+  });
   PutList(&json, "loops", report.loops, LoopObject);
   PutGraph(report.graph, &json);
   PutList(&json, "findings", report.findings, FindingObject);
@@ -297,7 +330,8 @@ std::string ReportDataJson(const Report& report) {
   PutList(&json, "bus", report.bus, BusObject);
   PutList(&json, "kernels", report.kernels, KernelObject);
   PutList(&json, "debug", report.debug, DebugObject);
-  PutList(&json, "streams", report.streams, [&](const ReportStream& stream) { return StreamObject(stream, tracks); });
+  PutList(&json, "streams", report.streams,
+          [&](const ReportStream& stream) { return StreamObject(stream, tracks); });
   if (report.divergence) json["divergence"] = DivergenceObject(*report.divergence);
   return WithoutTags(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }

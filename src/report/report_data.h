@@ -9,7 +9,8 @@
 
 namespace hangscope {
 
-// One object, one line, no newline. `<` is written \u003c and what is no UTF-8 replaced, so that it may stand in a page.
+// One object, one line, no newline. `<` is written \u003c and what is no UTF-8 replaced, so that it
+// may stand in a page.
 std::string ReportDataJson(const Report& report);
 
 // RFC 4648, with padding.

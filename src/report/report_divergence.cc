@@ -27,16 +27,20 @@ std::vector<ReportStep> Shown(const RunSequence& sequence, size_t from, size_t t
   std::vector<ReportStep> steps;
   for (size_t i = from; i < std::min(to, sequence.steps.size()); ++i) {
     const RunStep& step = sequence.steps[i];
-    steps.push_back({step.time == 0 ? ReportTime() : ReportTime(step.time - end), step.text, step.place});
+    steps.push_back(
+        {step.time == 0 ? ReportTime() : ReportTime(step.time - end), step.text, step.place});
   }
   return steps;
 }
 
-std::string Steps(uint64_t count) { return fmt::format("{} step{}", FormatCount(count), count == 1 ? "" : "s"); }
+std::string Steps(uint64_t count) {
+  return fmt::format("{} step{}", FormatCount(count), count == 1 ? "" : "s");
+}
 
 class Comparison {
  public:
-  Comparison(const RunSteps& hung, const RunSteps& healthy, const Report& report) : hung_(hung), healthy_(healthy), report_(report), fields_(hung, healthy) {}
+  Comparison(const RunSteps& hung, const RunSteps& healthy, const Report& report)
+      : hung_(hung), healthy_(healthy), report_(report), fields_(hung, healthy) {}
 
   ReportDivergentCore Compare(const std::string& name) {
     const RunSequence& mine = hung_.sequences.at(name);
@@ -51,11 +55,15 @@ class Comparison {
     const Divergence found = FindDivergence(NumbersOf(mine, fields_), NumbersOf(other, fields_));
     core.matched = found.matched;
     if (found.kind == Divergence::Kind::kNothingCommon) {
-      core.verdict = fmt::format("no common place: not one of {} is in the healthy run", Steps(mine.steps.size()));
+      core.verdict = fmt::format("no common place: not one of {} is in the healthy run",
+                                 Steps(mine.steps.size()));
       return core;
     }
-    const size_t common_end = found.loop_steps > 0 ? found.hung_next - (found.loop_rounds - 1) * found.loop_steps : found.hung_next;
-    core.common = Shown(mine, common_end - std::min(found.matched, kStepsShown), common_end, hung_.end);
+    const size_t common_end = found.loop_steps > 0
+                                  ? found.hung_next - (found.loop_rounds - 1) * found.loop_steps
+                                  : found.hung_next;
+    core.common =
+        Shown(mine, common_end - std::min(found.matched, kStepsShown), common_end, hung_.end);
     core.healthy = Shown(other, found.healthy_next, found.healthy_next + kStepsShown, healthy_.end);
     core.hung = Shown(mine, found.hung_next, found.hung_next + kStepsShown, hung_.end);
     core.verdict = Verdict(found, core);
@@ -68,12 +76,16 @@ class Comparison {
   std::string Verdict(const Divergence& found, const ReportDivergentCore& core) const {
     const std::string after = fmt::format("after {} that both did", Steps(found.matched));
     if (found.kind == Divergence::Kind::kSameEnd) {
-      if (found.loop_steps > 0) return fmt::format("no divergence seen: {}, both go round the same {}", after, Steps(found.loop_steps));
+      if (found.loop_steps > 0)
+        return fmt::format("no divergence seen: {}, both go round the same {}", after,
+                           Steps(found.loop_steps));
       return fmt::format("no divergence seen: {}, the healthy run's recording ends, too", after);
     }
-    std::string text = fmt::format("{}, the healthy run went on with '{}'", after, core.healthy[0].text);
+    std::string text =
+        fmt::format("{}, the healthy run went on with '{}'", after, core.healthy[0].text);
     if (found.loop_steps > 0) {
-      text += fmt::format(", and this one goes round {} {} times", Steps(found.loop_steps), FormatCount(found.loop_rounds));
+      text += fmt::format(", and this one goes round {} {} times", Steps(found.loop_steps),
+                          FormatCount(found.loop_rounds));
     } else if (core.hung.empty()) {
       text += ", and this one did nothing more";
     } else {
@@ -82,10 +94,16 @@ class Comparison {
     return fmt::format("{} ({})", text, ConfidenceName(found.confidence));
   }
 
-  std::string Note(const Divergence& found, const RunSequence& mine, const RunSequence& other, const std::string& name) const {
-    std::string text = found.places == 1 ? "the healthy run was at that place once"
-                                         : fmt::format("the healthy run was at that place {} times, and went on so {} times", FormatCount(found.places), FormatCount(found.agreeing));
-    if (found.healthy_rounds > 0) text += fmt::format("; it went round the loop {} times more", FormatCount(found.healthy_rounds));
+  std::string Note(const Divergence& found, const RunSequence& mine, const RunSequence& other,
+                   const std::string& name) const {
+    std::string text =
+        found.places == 1
+            ? "the healthy run was at that place once"
+            : fmt::format("the healthy run was at that place {} times, and went on so {} times",
+                          FormatCount(found.places), FormatCount(found.agreeing));
+    if (found.healthy_rounds > 0)
+      text +=
+          fmt::format("; it went round the loop {} times more", FormatCount(found.healthy_rounds));
     if (mine.omitted + other.omitted > 0) text += "; only the newest steps of both are compared";
     for (const ReportTrack& track : report_.tracks) {
       if (track.name == name && !track.what.empty()) text += "; this one " + track.what;
@@ -101,7 +119,8 @@ class Comparison {
 
 void AddTroubles(const RunSteps& run, const std::string& name, Report* report) {
   for (const std::string& trouble : run.troubles) {
-    const bool known = std::find(report->troubles.begin(), report->troubles.end(), trouble) != report->troubles.end();
+    const bool known = std::find(report->troubles.begin(), report->troubles.end(), trouble) !=
+                       report->troubles.end();
     if (!known) report->troubles.push_back(fmt::format("{}: {}", name, trouble));
   }
 }
@@ -115,7 +134,8 @@ void AppendSteps(const char* who, const std::vector<ReportStep>& steps, std::str
 
 }  // namespace
 
-Status AddDivergence(FileSystem& files, Clock& clock, const ScopeSource& hung, const ScopeSource& healthy, Report* report) {
+Status AddDivergence(FileSystem& files, Clock& clock, const ScopeSource& hung,
+                     const ScopeSource& healthy, Report* report) {
   auto mine = ReadRunSteps(files, clock, hung, {});
   if (!mine.ok()) return mine.status();
   auto other = ReadRunSteps(files, clock, healthy, {});
@@ -126,7 +146,8 @@ Status AddDivergence(FileSystem& files, Clock& clock, const ScopeSource& hung, c
   Comparison comparison(*mine, *other, *report);
   for (const std::string& name : mine->order) divergence.cores.push_back(comparison.Compare(name));
   // Those that part from the healthy run first; else as the recording has them.
-  std::stable_partition(divergence.cores.begin(), divergence.cores.end(), [](const ReportDivergentCore& core) { return !core.healthy.empty(); });
+  std::stable_partition(divergence.cores.begin(), divergence.cores.end(),
+                        [](const ReportDivergentCore& core) { return !core.healthy.empty(); });
   report->divergence = std::move(divergence);
   return {};
 }
@@ -139,12 +160,14 @@ std::string DivergenceText(const ReportDivergence& divergence) {
     text += fmt::format("{}: {}\n", Printable(core.name), Printable(core.verdict));
     if (core.healthy.empty()) continue;
     const size_t behind = core.common.size() - std::min(core.common.size(), kStepsInText);
-    AppendSteps("both", {core.common.begin() + static_cast<ptrdiff_t>(behind), core.common.end()}, &text);
+    AppendSteps("both", {core.common.begin() + static_cast<ptrdiff_t>(behind), core.common.end()},
+                &text);
     AppendSteps("healthy", core.healthy, &text);
     AppendSteps("hung", core.hung, &text);
     if (!core.note.empty()) text += fmt::format("  {}\n", Printable(core.note));
   }
-  if (divergence.cores.size() > kMostCoresInText) text += fmt::format("and {} more, in the page\n", divergence.cores.size() - kMostCoresInText);
+  if (divergence.cores.size() > kMostCoresInText)
+    text += fmt::format("and {} more, in the page\n", divergence.cores.size() - kMostCoresInText);
   return text;
 }
 

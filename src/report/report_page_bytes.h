@@ -1,4 +1,5 @@
-// The report's page without its data, as bytes: cmake/embed_page.cmake makes the .cc from src/report/page/.
+// The report's page without its data, as bytes: cmake/embed_page.cmake makes the .cc from
+// src/report/page/.
 #ifndef HANGSCOPE_REPORT_REPORT_PAGE_BYTES_H
 #define HANGSCOPE_REPORT_REPORT_PAGE_BYTES_H
 

@@ -13,11 +13,11 @@
 namespace hangscope {
 namespace {
 
-constexpr size_t kMostNodes = 512;         // of the graph
+constexpr size_t kMostNodes = 512;  // of the graph
 constexpr size_t kMostEdges = 4096;
-constexpr size_t kMostRows = 4096;         // of a list
-constexpr size_t kMostDebugValues = 256;   // of a ring
-constexpr double kLongestTime = 2e18;      // ns
+constexpr size_t kMostRows = 4096;        // of a list
+constexpr size_t kMostDebugValues = 256;  // of a ring
+constexpr double kLongestTime = 2e18;     // ns
 constexpr TimeNs kSaidAtLeast = 100 * kMillisecond;
 
 class ScopeReport {
@@ -29,11 +29,13 @@ class ScopeReport {
     AddFindings();
     AddGraph();
     for (const SubjectWatch& subject : *scene_.subjects) {
-      if (subject.subject.kind == WatchSubject::Kind::kCore && subject.sample.in_use) AddCore(subject);
+      if (subject.subject.kind == WatchSubject::Kind::kCore && subject.sample.in_use)
+        AddCore(subject);
     }
     AddDebugRings();
     for (const Corruption& corruption : view_.sample().corruptions) {
-      if (report_.troubles.size() < kMostRows) report_.troubles.push_back(fmt::format("scope: {}: {}", corruption.where, corruption.what));
+      if (report_.troubles.size() < kMostRows)
+        report_.troubles.push_back(fmt::format("scope: {}: {}", corruption.where, corruption.what));
     }
   }
 
@@ -43,7 +45,8 @@ class ScopeReport {
     if (!view_.layout().shared_clock() && !times_.clock) return std::nullopt;
     if (times_.clock && times_.end) {
       const auto& fit = *times_.clock;
-      const double ns = (static_cast<double>(count) - static_cast<double>(fit.count)) * fit.ns_per_count;
+      const double ns =
+          (static_cast<double>(count) - static_cast<double>(fit.count)) * fit.ns_per_count;
       if (!std::isfinite(ns) || std::abs(ns) > kLongestTime) return std::nullopt;
       return fit.at - *times_.end + static_cast<TimeNs>(ns);
     }
@@ -63,7 +66,9 @@ class ScopeReport {
 
   ReportTime Since(const SubjectWatch& subject) const {
     const TimeNs age = std::max<TimeNs>(0, scene_.now - subject.since);
-    const bool lasts = subject.activity != Activity::kRunning && subject.activity != Activity::kUnused && subject.activity != Activity::kCorrupt;
+    const bool lasts = subject.activity != Activity::kRunning &&
+                       subject.activity != Activity::kUnused &&
+                       subject.activity != Activity::kCorrupt;
     // Of a dead target the time may be known no further than to its latest.
     if (!lasts || age + Lag() < kSaidAtLeast) return std::nullopt;
     return -age - Lag();
@@ -72,11 +77,18 @@ class ScopeReport {
   void AddFindings() {
     for (const Finding& finding : view_.watcher().standing()) {
       const FindingHistory history = view_.History(finding);
-      ReportFinding mine{std::string(FindingKindName(finding.kind)), std::string(ConfidenceName(finding.confidence)), FindingSummary(finding, scene_),
-                         FindingLines(finding, scene_, history), FindingEvidence(finding), finding.doubts};
-      if (mine.evidence.empty() && scene_.is_dead) mine.evidence = {"so it stands in what is left of it"};
+      ReportFinding mine{std::string(FindingKindName(finding.kind)),
+                         std::string(ConfidenceName(finding.confidence)),
+                         FindingSummary(finding, scene_),
+                         FindingLines(finding, scene_, history),
+                         FindingEvidence(finding),
+                         finding.doubts};
+      if (mine.evidence.empty() && scene_.is_dead)
+        mine.evidence = {"so it stands in what is left of it"};
       // The watcher that followed it while it lived is surer, and says the same of it.
-      const auto known = std::find_if(report_.findings.begin(), report_.findings.end(), [&](const ReportFinding& f) { return f.summary == mine.summary; });
+      const auto known =
+          std::find_if(report_.findings.begin(), report_.findings.end(),
+                       [&](const ReportFinding& f) { return f.summary == mine.summary; });
       if (known == report_.findings.end()) {
         if (report_.findings.size() < kMostRows) report_.findings.push_back(std::move(mine));
         continue;
@@ -86,24 +98,28 @@ class ScopeReport {
     }
   }
 
-  // Those that the findings are about first, then all who wait or stand still; the rest only where somebody waits for it.
+  // Those that the findings are about first, then all who wait or stand still; the rest only where
+  // somebody waits for it.
   std::vector<size_t> ChooseSubjects(const std::vector<WaitNode>& nodes) const {
     const auto& subjects = *scene_.subjects;
     std::vector<size_t> chosen;
     std::set<size_t> seen;
     const auto take = [&](size_t i) {
-      if (i < subjects.size() && chosen.size() < kMostNodes && seen.insert(i).second) chosen.push_back(i);
+      if (i < subjects.size() && chosen.size() < kMostNodes && seen.insert(i).second)
+        chosen.push_back(i);
     };
     const auto take_subject = [&](const WatchSubject& who) {
       const SubjectWatch* const found = scene_.Find(who);
       if (found != nullptr) take(static_cast<size_t>(found - subjects.data()));
     };
     for (const Finding& finding : view_.watcher().standing()) {
-      for (const auto* list : {&finding.subjects, &finding.partners, &finding.victims}) std::for_each(list->begin(), list->end(), take_subject);
+      for (const auto* list : {&finding.subjects, &finding.partners, &finding.victims})
+        std::for_each(list->begin(), list->end(), take_subject);
     }
     for (size_t i = 0; i < subjects.size(); ++i) {
       const Activity activity = subjects[i].activity;
-      const bool stands = activity == Activity::kWaiting || activity == Activity::kHalted || activity == Activity::kSilent || activity == Activity::kPaused;
+      const bool stands = activity == Activity::kWaiting || activity == Activity::kHalted ||
+                          activity == Activity::kSilent || activity == Activity::kPaused;
       if (stands) take(i);
     }
     for (size_t i = 0; i < chosen.size() && chosen.size() < kMostNodes; ++i) {
@@ -121,16 +137,21 @@ class ScopeReport {
     }
     std::vector<WaitNode> nodes(subjects.size());
     for (uint32_t i = 0; i < subjects.size(); ++i) {
-      if (!subjects[i].wait || (subjects[i].activity != Activity::kWaiting && subjects[i].activity != Activity::kIdle)) continue;
+      if (!subjects[i].wait ||
+          (subjects[i].activity != Activity::kWaiting && subjects[i].activity != Activity::kIdle))
+        continue;
       nodes[i].role = WaitRole::kWaits;
       nodes[i].resource = subjects[i].wait->resource;
       nodes[i].kind = subjects[i].wait->kind;
       if (i < cores || i - cores >= view_.sample().tasks.size()) continue;
       const auto& holder = view_.sample().tasks[i - cores].record.holder;
-      if (const auto at = holder ? records.find(*holder) : records.end(); at != records.end()) nodes[i].holder = at->second;
+      if (const auto at = holder ? records.find(*holder) : records.end(); at != records.end())
+        nodes[i].holder = at->second;
     }
     auto claims = view_.Claims();
-    if (!claims.ok()) report_.troubles.push_back("scope: who holds what cannot be read: " + claims.status().message());
+    if (!claims.ok())
+      report_.troubles.push_back("scope: who holds what cannot be read: " +
+                                 claims.status().message());
     FindSuppliers(claims.value_or({}), &nodes);
     return nodes;
   }
@@ -148,7 +169,8 @@ class ScopeReport {
       for (const WaitEdge& edge : nodes[i].suppliers) {
         const auto to = ids.find(subjects[edge.to].subject);
         if (to == ids.end() || report_.graph.edges.size() >= kMostEdges) continue;
-        report_.graph.edges.push_back({ids.at(subjects[i].subject), to->second, WaitsFor(subjects[i]), false});
+        report_.graph.edges.push_back(
+            {ids.at(subjects[i].subject), to->second, WaitsFor(subjects[i]), false});
       }
     }
     MarkCycle(ids);
@@ -177,13 +199,17 @@ class ScopeReport {
     const Finding* best = nullptr;
     for (const Finding& finding : view_.watcher().standing()) {
       if (finding.first) {
-        if (const auto at = ids.find(*finding.first); at != ids.end()) report_.graph.nodes[at->second].first = true;
+        if (const auto at = ids.find(*finding.first); at != ids.end())
+          report_.graph.nodes[at->second].first = true;
       }
-      if (finding.kind == FindingKind::kDeadlock && (best == nullptr || finding.confidence > best->confidence)) best = &finding;
+      if (finding.kind == FindingKind::kDeadlock &&
+          (best == nullptr || finding.confidence > best->confidence))
+        best = &finding;
     }
     if (best == nullptr) return;
     for (const WatchSubject& member : best->subjects) {
-      if (const auto at = ids.find(member); at != ids.end()) report_.graph.cycle.push_back(at->second);
+      if (const auto at = ids.find(member); at != ids.end())
+        report_.graph.cycle.push_back(at->second);
     }
     if (report_.graph.cycle.size() != best->subjects.size()) report_.graph.cycle.clear();
   }
@@ -191,15 +217,20 @@ class ScopeReport {
   void AddCore(const SubjectWatch& subject) {
     const CoreSample& sample = subject.sample;
     const std::string who = SubjectName(subject.subject, scene_);
-    if (sample.kernel != 0 && report_.kernels.size() < kMostRows) report_.kernels.push_back({who, scene_.names->Kernel(sample.kernel), std::string(LaunchName(sample.launch))});
+    if (sample.kernel != 0 && report_.kernels.size() < kMostRows)
+      report_.kernels.push_back(
+          {who, scene_.names->Kernel(sample.kernel), std::string(LaunchName(sample.launch))});
     auto detail = view_.Detail(subject.subject.index);
     if (!detail.ok()) {
-      if (sample.fault != FaultType::kNone) report_.troubles.push_back(fmt::format("scope: the fault of {} cannot be read: {}", who, detail.status().message()));
+      if (sample.fault != FaultType::kNone)
+        report_.troubles.push_back(fmt::format("scope: the fault of {} cannot be read: {}", who,
+                                               detail.status().message()));
       return;
     }
     const CoreFault& fault = detail->fault;
     if (fault.type != FaultType::kNone && report_.faults.size() < kMostRows) AddFault(who, fault);
-    if (detail->stack_bytes > 0 && report_.stacks.size() < kMostRows) report_.stacks.push_back({who, detail->stack_bytes, detail->stack_lowest, sample.stack_free});
+    if (detail->stack_bytes > 0 && report_.stacks.size() < kMostRows)
+      report_.stacks.push_back({who, detail->stack_bytes, detail->stack_lowest, sample.stack_free});
   }
 
   void AddFault(const std::string& who, const CoreFault& fault) {
@@ -208,7 +239,8 @@ class ScopeReport {
     mine.text = scene_.names->Fault(fault);
     mine.place = scene_.names->FaultPlace(fault);
     mine.time = TimeOfCount(fault.time);
-    if (const auto where = scene_.names->FaultSource(fault)) mine.source = ReadSourceExcerpt(*where);
+    if (const auto where = scene_.names->FaultSource(fault))
+      mine.source = ReadSourceExcerpt(*where);
     if (fault.type == FaultType::kBus) report_.bus.push_back({who, mine.text, mine.time});
     report_.faults.push_back(std::move(mine));
   }
@@ -219,7 +251,9 @@ class ScopeReport {
     for (uint32_t node = 0; node < nodes && report_.debug.size() < kMostRows; ++node) {
       auto values = view_.reader().ReadDebugRing(node, view_.sample());
       if (!values.ok()) {
-        report_.troubles.push_back(fmt::format("scope: the debug ring of node {} cannot be read: {}", node, values.status().message()));
+        report_.troubles.push_back(
+            fmt::format("scope: the debug ring of node {} cannot be read: {}", node,
+                        values.status().message()));
         continue;
       }
       if (!values->empty()) report_.debug.push_back(DebugRing(node, *values));
@@ -229,9 +263,13 @@ class ScopeReport {
   ReportDebugRing DebugRing(uint32_t node, const std::vector<DebugValue>& values) const {
     ReportDebugRing ring;
     const auto& nodes = *scene_.nodes;
-    ring.who = node < nodes.size() && nodes.size() > 1 ? fmt::format("node ({},{})", nodes[node].x, nodes[node].y) : fmt::format("node {}", node);
+    ring.who = node < nodes.size() && nodes.size() > 1
+                   ? fmt::format("node ({},{})", nodes[node].x, nodes[node].y)
+                   : fmt::format("node {}", node);
     for (size_t i = 0; i < std::min(values.size(), kMostDebugValues); ++i) {
-      ring.values.push_back({values[i].order, SubjectName({WatchSubject::Kind::kCore, values[i].core}, scene_), fmt::format("{:#010x}", values[i].value)});
+      ring.values.push_back({values[i].order,
+                             SubjectName({WatchSubject::Kind::kCore, values[i].core}, scene_),
+                             fmt::format("{:#010x}", values[i].value)});
     }
     return ring;
   }
@@ -244,12 +282,14 @@ class ScopeReport {
 
 }  // namespace
 
-Status AddScopeWatch(FileSystem& files, Clock& clock, const ScopeSource& source, const ReportScopeTimes& times, Report* report) {
+Status AddScopeWatch(FileSystem& files, Clock& clock, const ScopeSource& source,
+                     const ReportScopeTimes& times, Report* report) {
   auto view = WatchView::Open(files, source, WatcherOptions{});
   if (!view.ok()) return view.status();
   const TimeNs now = clock.Monotonic();
   if (Status status = (*view)->PollDead(now); !status.ok()) return status;
-  for (const std::string& warning : (*view)->warnings()) report->troubles.push_back("scope: " + warning);
+  for (const std::string& warning : (*view)->warnings())
+    report->troubles.push_back("scope: " + warning);
   ScopeReport(**view, now, times, report).Add();
   return {};
 }

@@ -1,4 +1,5 @@
-// What a scope's mailboxes tell a report: who waits for whom, findings, faults, kernels, stacks, debug rings.
+// What a scope's mailboxes tell a report: who waits for whom, findings, faults, kernels, stacks,
+// debug rings.
 #ifndef HANGSCOPE_REPORT_REPORT_SCOPE_H
 #define HANGSCOPE_REPORT_REPORT_SCOPE_H
 
@@ -14,14 +15,17 @@ namespace hangscope {
 
 // How the report's times follow from the target's.
 struct ReportScopeTimes {
-  ReportTime end;                      // monotonic: of the report
-  std::optional<ScopeClockFit> clock;  // where the target's clock and the monotonic one meet; nothing: not known, and
-                                       // the target's latest time is taken for the report's end
+  ReportTime end;  // monotonic: of the report
+  // where the target's clock and the monotonic one meet; nothing: not known, and the target's
+  // latest time is taken for the report's end
+  std::optional<ScopeClockFit> clock;
 };
 
-// `source`: of what does not change any more. A part that cannot be read is a trouble of the report; fails where nothing
-// can. Findings that the report has already, by their summary, get what is known here besides.
-Status AddScopeWatch(FileSystem& files, Clock& clock, const ScopeSource& source, const ReportScopeTimes& times, Report* report);
+// `source`: of what does not change any more. A part that cannot be read is a trouble of the
+// report; fails where nothing can. Findings that the report has already, by their summary, get what
+// is known here besides.
+Status AddScopeWatch(FileSystem& files, Clock& clock, const ScopeSource& source,
+                     const ReportScopeTimes& times, Report* report);
 
 }  // namespace hangscope
 

@@ -23,7 +23,9 @@ class LastLines final : public LineReader {
 
   void Lose(const Loss& loss) {
     DropPartial();
-    stream_.lost.emplace_back(stream_.lines.size(), fmt::format("{} are missing: {}", FormatSize(loss.bytes()), LossReasonName(loss.reason)));
+    stream_.lost.emplace_back(
+        stream_.lines.size(),
+        fmt::format("{} are missing: {}", FormatSize(loss.bytes()), LossReasonName(loss.reason)));
   }
 
   // What follows the last newline.
@@ -49,11 +51,14 @@ class LastLines final : public LineReader {
     if (line.size() > kMostOfALine) mine.text += "...";
     stream_.lines.push_back(std::move(mine));
   }
-  void TakeOverlongLine(uint64_t offset) override { stream_.lines.push_back({offset, std::nullopt, "", "(a line of more than 64 KiB)"}); }
+  void TakeOverlongLine(uint64_t offset) override {
+    stream_.lines.push_back({offset, std::nullopt, "", "(a line of more than 64 KiB)"});
+  }
 
   std::string CoreOf(std::string_view line) {
     const TraceLine trace = ParseTraceLine(line);
-    const bool of_a_core = trace.kind == TraceLine::Kind::kStep || trace.kind == TraceLine::Kind::kCommit;
+    const bool of_a_core =
+        trace.kind == TraceLine::Kind::kStep || trace.kind == TraceLine::Kind::kCommit;
     return of_a_core ? cores_.name(cores_.Number(trace)) : "";
   }
 
@@ -63,7 +68,8 @@ class LastLines final : public LineReader {
 };
 
 // Stamps are few: where both ends of a stretch arrived at once, all in between did.
-void AddTimes(BlockReader& reader, TimeNs end, size_t first, size_t last, std::vector<ReportLine>* lines) {
+void AddTimes(BlockReader& reader, TimeNs end, size_t first, size_t last,
+              std::vector<ReportLine>* lines) {
   ReportTime& from = (*lines)[first].time;
   ReportTime& to = (*lines)[last].time;
   const auto time_of = [&](size_t i) -> ReportTime {
@@ -95,7 +101,8 @@ ReportTime MonotonicOf(FileSystem& files, const std::string& prefix, TimeNs wall
   return header.start_monotonic + (wall - header.start_wall);
 }
 
-Status AddStreamLines(FileSystem& files, const std::string& prefix, const std::string& name, ReportTime end, const StreamLimits& limits, Report* report) {
+Status AddStreamLines(FileSystem& files, const std::string& prefix, const std::string& name,
+                      ReportTime end, const StreamLimits& limits, Report* report) {
   auto reader = BlockReader::Open(files, prefix);
   if (!reader.ok()) return reader.status();
   ReportStream stream;
@@ -116,15 +123,21 @@ Status AddStreamLines(FileSystem& files, const std::string& prefix, const std::s
     lines.Feed(block, reader->block_offset());
     const size_t newline = block.rfind('\n');
     if (newline != std::string_view::npos) rest.clear();
-    if (rest.empty()) rest_offset = reader->block_offset() + (newline == std::string_view::npos ? 0 : newline + 1);
-    if (rest.size() < kMostOfALine) rest += block.substr(newline == std::string_view::npos ? 0 : newline + 1).substr(0, kMostOfALine);
+    if (rest.empty())
+      rest_offset = reader->block_offset() + (newline == std::string_view::npos ? 0 : newline + 1);
+    if (rest.size() < kMostOfALine)
+      rest +=
+          block.substr(newline == std::string_view::npos ? 0 : newline + 1).substr(0, kMostOfALine);
   }
   lines.AddRest(rest, rest_offset);
   lines.DropOldest();
   if (reader->damaged_segments() > 0) {
-    report->troubles.push_back(fmt::format("{}: the index of {} segments is damaged: what they hold is unknown", name, reader->damaged_segments()));
+    report->troubles.push_back(
+        fmt::format("{}: the index of {} segments is damaged: what they hold is unknown", name,
+                    reader->damaged_segments()));
   }
-  if (end && !stream.lines.empty()) AddTimes(*reader, *end, 0, stream.lines.size() - 1, &stream.lines);
+  if (end && !stream.lines.empty())
+    AddTimes(*reader, *end, 0, stream.lines.size() - 1, &stream.lines);
   report->streams.push_back(std::move(stream));
   return {};
 }

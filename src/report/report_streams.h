@@ -15,12 +15,15 @@ struct StreamLimits {
   size_t lines = 2000;
 };
 
-// The instant `wall` by the monotonic clock, as the ring's begin says where both meet; nothing: it cannot be read.
+// The instant `wall` by the monotonic clock, as the ring's begin says where both meet; nothing: it
+// cannot be read.
 ReportTime MonotonicOf(FileSystem& files, const std::string& prefix, TimeNs wall);
 
-// Adds stream `name` of the ring `prefix`. `end`: monotonic, from which the lines' times count; nothing: they have none.
-// Lines of an instruction trace say whose they are. Fails where the ring cannot be read.
-Status AddStreamLines(FileSystem& files, const std::string& prefix, const std::string& name, ReportTime end, const StreamLimits& limits, Report* report);
+// Adds stream `name` of the ring `prefix`. `end`: monotonic, from which the lines' times count;
+// nothing: they have none. Lines of an instruction trace say whose they are. Fails where the ring
+// cannot be read.
+Status AddStreamLines(FileSystem& files, const std::string& prefix, const std::string& name,
+                      ReportTime end, const StreamLimits& limits, Report* report);
 
 }  // namespace hangscope
 

@@ -27,11 +27,14 @@ std::string StateOf(const std::string& stand, const std::string& state) {
   if (stand == "waits" || stand == "timed" || stand == "outside") return "waiting";
   if (stand == "spins" || stand == "moves") return "running";
   if (stand == "halted" || stand == "ended") return stand;
-  return state == "running" ? "running" : state == "sleeping" || state == "disk sleep" ? "waiting" : "";
+  return state == "running"                             ? "running"
+         : state == "sleeping" || state == "disk sleep" ? "waiting"
+                                                        : "";
 }
 
 ReportPlace FrameOf(const Json& json) {
-  return {TextField(json, "function"), TextField(json, "source"), TextField(json, "module"), TextField(json, "pc"), ""};
+  return {TextField(json, "function"), TextField(json, "source"), TextField(json, "module"),
+          TextField(json, "pc"), ""};
 }
 
 ReportTime SinceOf(const Json& json) {
@@ -69,7 +72,8 @@ class ThreadsReader {
       if (thread.frames.size() == kMostFrames) break;
       thread.frames.push_back(FrameOf(frame));
     }
-    if (const std::string why = TextField(json, "stack_trouble"); !why.empty()) thread.frames.push_back({"", "", "", "", why});
+    if (const std::string why = TextField(json, "stack_trouble"); !why.empty())
+      thread.frames.push_back({"", "", "", "", why});
     report_.threads.push_back(std::move(thread));
   }
 
@@ -77,14 +81,22 @@ class ThreadsReader {
   void AddFinding(const Json& json) {
     const std::string summary = TextField(json, "summary");
     if (summary.empty()) return;
-    ReportFinding finding{TextField(json, "kind"), TextField(json, "confidence"), summary, TextsField(json, "lines", kMostThreads),
-                          TextsField(json, "evidence", kMostThreads), TextsField(json, "doubts", kMostThreads)};
-    if (ReportFinding* const same = IsOfCycle(json) || IsEvidence(finding) ? ScopesDeadlock(summary) : nullptr) {
+    ReportFinding finding{TextField(json, "kind"),
+                          TextField(json, "confidence"),
+                          summary,
+                          TextsField(json, "lines", kMostThreads),
+                          TextsField(json, "evidence", kMostThreads),
+                          TextsField(json, "doubts", kMostThreads)};
+    if (ReportFinding* const same =
+            IsOfCycle(json) || IsEvidence(finding) ? ScopesDeadlock(summary) : nullptr) {
       Unite(finding, same);
-      std::erase_if(report_.findings, [&](const ReportFinding& f) { return &f != same && f.kind == "deadlock" && f.summary == summary; });
+      std::erase_if(report_.findings, [&](const ReportFinding& f) {
+        return &f != same && f.kind == "deadlock" && f.summary == summary;
+      });
       return;
     }
-    const auto known = std::find_if(report_.findings.begin(), report_.findings.end(), [&](const ReportFinding& f) { return f.summary == summary; });
+    const auto known = std::find_if(report_.findings.begin(), report_.findings.end(),
+                                    [&](const ReportFinding& f) { return f.summary == summary; });
     if (known == report_.findings.end()) {
       if (report_.findings.size() < kMostThreads) report_.findings.push_back(std::move(finding));
     } else if (known->evidence.empty() && known->doubts.empty()) {
@@ -97,28 +109,35 @@ class ThreadsReader {
   bool IsOfCycle(const Json& finding) const {
     if (TextField(finding, "kind") != "deadlock" || report_.graph.cycle.empty()) return false;
     std::set<uint64_t> cycle, threads;
-    for (const size_t id : report_.graph.cycle) cycle.insert(static_cast<uint64_t>(report_.graph.nodes[id].thread));
-    for (const Json& thread : ListField(finding, "threads")) threads.insert(CountField(thread, "tid").value_or(0));
+    for (const size_t id : report_.graph.cycle)
+      cycle.insert(static_cast<uint64_t>(report_.graph.nodes[id].thread));
+    for (const Json& thread : ListField(finding, "threads"))
+      threads.insert(CountField(thread, "tid").value_or(0));
     return cycle == threads && cycle.count(0) == 0;
   }
 
   // The verdict that was taken along says that it is the scope's, which may be damaged now.
   bool IsEvidence(const ReportFinding& finding) const {
     const auto& evidence = report_.evidence;
-    return finding.kind == "deadlock" && !finding.lines.empty() && std::all_of(finding.lines.begin(), finding.lines.end(), [&](const std::string& line) {
-      return std::find(evidence.begin(), evidence.end(), "  " + line) != evidence.end();
-    });
+    return finding.kind == "deadlock" && !finding.lines.empty() &&
+           std::all_of(finding.lines.begin(), finding.lines.end(), [&](const std::string& line) {
+             return std::find(evidence.begin(), evidence.end(), "  " + line) != evidence.end();
+           });
   }
 
   ReportFinding* ScopesDeadlock(const std::string& summary_of_threads) {
-    const auto at = std::find_if(report_.findings.begin(), report_.findings.end(), [&](const ReportFinding& f) { return f.kind == "deadlock" && f.summary != summary_of_threads; });
+    const auto at =
+        std::find_if(report_.findings.begin(), report_.findings.end(), [&](const ReportFinding& f) {
+          return f.kind == "deadlock" && f.summary != summary_of_threads;
+        });
     return at == report_.findings.end() ? nullptr : &*at;
   }
 
   // The scope's words stay; what the threads themselves say is a second witness.
   void Unite(const ReportFinding& of_threads, ReportFinding* scopes) {
     for (auto* evidence : {&scopes->evidence, &report_.evidence}) {
-      const bool told = std::find(evidence->begin(), evidence->end(), kSecondWitness) != evidence->end();
+      const bool told =
+          std::find(evidence->begin(), evidence->end(), kSecondWitness) != evidence->end();
       if (told || (evidence == &report_.evidence && evidence->empty())) continue;
       evidence->push_back(kSecondWitness);
       for (const auto* more : {&of_threads.lines, &of_threads.evidence}) {
@@ -127,8 +146,9 @@ class ThreadsReader {
     }
   }
 
-  // Those that a finding is about, and all who wait for a thread that is known. Where the graph is the scope's, its nodes
-  // say what the system calls them, and only threads that a finding is about are added.
+  // Those that a finding is about, and all who wait for a thread that is known. Where the graph is
+  // the scope's, its nodes say what the system calls them, and only threads that a finding is about
+  // are added.
   void AddGraph() {
     const bool of_scope = !report_.graph.nodes.empty();
     for (const ReportNode& node : report_.graph.nodes) {
@@ -136,30 +156,37 @@ class ThreadsReader {
     }
     std::set<uint64_t> of_findings;
     for (const Json& finding : findings_) {
-      for (const Json& thread : ListField(finding, "threads")) of_findings.insert(CountField(thread, "tid").value_or(0));
+      for (const Json& thread : ListField(finding, "threads"))
+        of_findings.insert(CountField(thread, "tid").value_or(0));
       for (const char* list : {"partners", "victims"}) {
-        for (const Json& tid : ListField(finding, list)) of_findings.insert(tid.is_number_unsigned() ? tid.get<uint64_t>() : 0);
+        for (const Json& tid : ListField(finding, list))
+          of_findings.insert(tid.is_number_unsigned() ? tid.get<uint64_t>() : 0);
       }
     }
     for (const bool wanted : {true, false}) {
       for (const Json& thread : threads_) {
         const auto tid = CountField(thread, "tid").value_or(0);
-        if (const auto known = ids_.find(tid); known != ids_.end()) NameAlso(thread, &report_.graph.nodes[known->second]);
-        else if ((of_findings.count(tid) != 0) == wanted && (wanted || !of_scope)) AddNode(thread);
+        if (const auto known = ids_.find(tid); known != ids_.end())
+          NameAlso(thread, &report_.graph.nodes[known->second]);
+        else if ((of_findings.count(tid) != 0) == wanted && (wanted || !of_scope))
+          AddNode(thread);
       }
     }
     for (const Json& thread : threads_) AddEdges(thread);
     for (const Json& finding : findings_) MarkCycle(finding);
   }
 
-  static std::string NameOf(const Json& thread) { return fmt::format("{} {}", CountField(thread, "tid").value_or(0), TextField(thread, "name")); }
+  static std::string NameOf(const Json& thread) {
+    return fmt::format("{} {}", CountField(thread, "tid").value_or(0), TextField(thread, "name"));
+  }
 
   // Of a core of the scope, what it is to the system, and what that knows of its wait.
   static void NameAlso(const Json& thread, ReportNode* node) {
     if (node->thread == 0 || !node->also.empty()) return;
     node->also = "thread " + NameOf(thread);
     const std::string wait = TextField(ObjectField(thread, "waits_for"), "text");
-    if (!wait.empty() && wait != node->waits_for) node->waits_for += (node->waits_for.empty() ? "" : "; ") + wait;
+    if (!wait.empty() && wait != node->waits_for)
+      node->waits_for += (node->waits_for.empty() ? "" : "; ") + wait;
   }
 
   void AddNode(const Json& thread) {
@@ -170,7 +197,8 @@ class ThreadsReader {
     node.name = NameOf(thread);
     node.state = StateOf(TextField(thread, "stand"), TextField(thread, "state"));
     const ReportPlace place = FrameOf(ObjectField(thread, "where"));
-    node.place = place.source.empty() ? place.function : fmt::format("{} in {}", place.source, place.function);
+    node.place = place.source.empty() ? place.function
+                                      : fmt::format("{} in {}", place.source, place.function);
     node.waits_for = TextField(ObjectField(thread, "waits_for"), "text");
     node.since = SinceOf(thread);
     node.who = TraceWho{true, static_cast<int64_t>(*tid)};
@@ -185,20 +213,25 @@ class ThreadsReader {
     const std::string label = TextField(wait, "text");
     std::set<uint64_t> whom;
     for (const char* field : {"owner", "thread"}) whom.insert(CountField(wait, field).value_or(0));
-    for (const Json& child : ListField(wait, "children")) whom.insert(child.is_number_unsigned() ? child.get<uint64_t>() : 0);
+    for (const Json& child : ListField(wait, "children"))
+      whom.insert(child.is_number_unsigned() ? child.get<uint64_t>() : 0);
     for (const Json& file : ListField(wait, "files")) {
-      for (const Json& other : ListField(file, "others")) whom.insert(CountField(other, "pid").value_or(0));
+      for (const Json& other : ListField(file, "others"))
+        whom.insert(CountField(other, "pid").value_or(0));
     }
     for (const uint64_t tid : whom) {
       const auto to = ids_.find(tid);
-      if (to == ids_.end() || report_.graph.edges.size() >= kMostEdges || IsEdge(from->second, to->second)) continue;
+      if (to == ids_.end() || report_.graph.edges.size() >= kMostEdges ||
+          IsEdge(from->second, to->second))
+        continue;
       report_.graph.edges.push_back({from->second, to->second, label, false});
     }
   }
 
   // The scope may have said it.
   bool IsEdge(size_t from, size_t to) const {
-    return std::any_of(report_.graph.edges.begin(), report_.graph.edges.end(), [&](const ReportEdge& each) { return each.from == from && each.to == to; });
+    return std::any_of(report_.graph.edges.begin(), report_.graph.edges.end(),
+                       [&](const ReportEdge& each) { return each.from == from && each.to == to; });
   }
 
   void MarkCycle(const Json& finding) {
@@ -225,7 +258,9 @@ Status AddThreads(FileSystem& files, const std::string& path, Report* report) {
   if (!file.ok()) return file.status();
   auto size = (*file)->Size();
   if (!size.ok()) return size.status();
-  if (*size > kLargestFile) return Status::Corrupt(fmt::format("'{}' has {}, more than it can have: it is damaged", path, FormatSize(*size)));
+  if (*size > kLargestFile)
+    return Status::Corrupt(
+        fmt::format("'{}' has {}, more than it can have: it is damaged", path, FormatSize(*size)));
   auto text = ReadWholeFile(files, path);
   if (!text.ok()) return text.status();
   ThreadsReader reader(report);
@@ -233,10 +268,13 @@ Status AddThreads(FileSystem& files, const std::string& path, Report* report) {
   size_t damaged = 0;
   for (std::string line; std::getline(in, line);) {
     const Json json = Json::parse(line, nullptr, false);
-    if (json.is_object()) reader.Take(json);
-    else ++damaged;
+    if (json.is_object())
+      reader.Take(json);
+    else
+      ++damaged;
   }
-  if (damaged > 0) report->troubles.push_back(fmt::format("'{}': {} lines in it are damaged", path, damaged));
+  if (damaged > 0)
+    report->troubles.push_back(fmt::format("'{}': {} lines in it are damaged", path, damaged));
   reader.Finish();
   return {};
 }

@@ -9,9 +9,9 @@
 
 namespace hangscope {
 
-// Adds the threads with their stacks, and who waits for whom, where no scope has said that already. `path`: JSON Lines
-// as of hangscope why --json; nothing in them is trusted. Findings that the report has already get what is known here
-// besides. Fails where the file cannot be read.
+// Adds the threads with their stacks, and who waits for whom, where no scope has said that already.
+// `path`: JSON Lines as of hangscope why --json; nothing in them is trusted. Findings that the
+// report has already get what is known here besides. Fails where the file cannot be read.
 Status AddThreads(FileSystem& files, const std::string& path, Report* report);
 
 }  // namespace hangscope

@@ -7,14 +7,14 @@
 #include <tuple>
 
 #include "base/units.h"
-#include "model/event_format.h"
 #include "export/trace_facts.h"
+#include "model/event_format.h"
 
 namespace hangscope {
 namespace {
 
 constexpr size_t kLongestText = 300;
-constexpr size_t kMostGaps = 2000;   // of a track
+constexpr size_t kMostGaps = 2000;  // of a track
 constexpr size_t kDeepest = 255;
 constexpr size_t kMostCounters = 64;  // of a track
 constexpr uint32_t kNoString = std::numeric_limits<uint32_t>::max();
@@ -29,7 +29,9 @@ std::string Cut(std::string text) {
 TimeNs Since(TimeNs time, TimeNs end) {
   TimeNs difference = 0;
   const bool overflowed = __builtin_sub_overflow(time, end, &difference);
-  return overflowed ? (time < 0 ? std::numeric_limits<TimeNs>::min() : std::numeric_limits<TimeNs>::max()) : difference;
+  return overflowed
+             ? (time < 0 ? std::numeric_limits<TimeNs>::min() : std::numeric_limits<TimeNs>::max())
+             : difference;
 }
 
 std::vector<TimeSpan> Since(const std::vector<TimeSpan>& spans, TimeNs end) {
@@ -39,11 +41,14 @@ std::vector<TimeSpan> Since(const std::vector<TimeSpan>& spans, TimeNs end) {
 }
 
 // As docs/report-data.md has it; empty: not known.
-std::string StateText(Activity activity) { return activity == Activity::kCorrupt ? "" : std::string(ActivityName(activity)); }
+std::string StateText(Activity activity) {
+  return activity == Activity::kCorrupt ? "" : std::string(ActivityName(activity));
+}
 
 std::string BeforeTheEnd(TimeNs time) {
   if (time >= 0) return "";
-  if (time > -kSecond) return fmt::format("{:.3g} ms before the end", -static_cast<double>(time) / kMillisecond);
+  if (time > -kSecond)
+    return fmt::format("{:.3g} ms before the end", -static_cast<double>(time) / kMillisecond);
   return FormatElapsed(-time) + " before the end";
 }
 
@@ -76,8 +81,10 @@ void ReportTimeline::Texts::Drop(uint32_t number) {
   free_.push_back(number);
 }
 
-ReportTimeline::ReportTimeline(const TraceHead& head, TimeNs end, const TimelineLimits& limits) : head_(head), end_(end), limits_(limits) {
-  cpus_ = std::any_of(head.tracks.begin(), head.tracks.end(), [](const TraceTrack& track) { return track.ring.kind == RingKind::kCpu; });
+ReportTimeline::ReportTimeline(const TraceHead& head, TimeNs end, const TimelineLimits& limits)
+    : head_(head), end_(end), limits_(limits) {
+  cpus_ = std::any_of(head.tracks.begin(), head.tracks.end(),
+                      [](const TraceTrack& track) { return track.ring.kind == RingKind::kCpu; });
 }
 
 ReportTimeline::Track* ReportTimeline::Find(TimelineTrackId id) {
@@ -89,9 +96,12 @@ std::string ReportTimeline::KindOf(const TimelineTrack& track) const {
   if (track.row == TimelineRow::kTask) return cpus_ ? "thread" : "task";
   if (!track.trace_track || *track.trace_track >= head_.tracks.size()) return "core";
   switch (head_.tracks[*track.trace_track].ring.kind) {
-    case RingKind::kCpu: return "cpu";
-    case RingKind::kThread: return "thread";
-    default: return "core";  // of a simulator's trace, too
+    case RingKind::kCpu:
+      return "cpu";
+    case RingKind::kThread:
+      return "thread";
+    default:
+      return "core";  // of a simulator's trace, too
   }
 }
 
@@ -103,7 +113,8 @@ void ReportTimeline::AddCoverage(const TimelineTrack& defined, ReportTrack* trac
     if (std::find(tracks.begin(), tracks.end(), *defined.trace_track) == tracks.end()) continue;
     track->covered = Since(ring.covered, end_);
     track->idle = Since(ring.idle, end_);
-    for (const StaleSpan& stale : ring.stale) track->stale.push_back({Since(stale.time.from, end_), Since(stale.time.to, end_)});
+    for (const StaleSpan& stale : ring.stale)
+      track->stale.push_back({Since(stale.time.from, end_), Since(stale.time.to, end_)});
   }
 }
 
@@ -120,11 +131,14 @@ Status ReportTimeline::Define(const TimelineTrack& track) {
   mine.defined = track;
   mine.shown.kind = KindOf(track);
   mine.shown.name = Cut(track.name);
-  if (const auto parent = numbers_.find(track.parent); parent != numbers_.end()) mine.shown.parent = parent->second;
+  if (const auto parent = numbers_.find(track.parent); parent != numbers_.end())
+    mine.shown.parent = parent->second;
   AddCoverage(track, &mine.shown);
   if (track.row == TimelineRow::kTask && track.task) of_whom_[{true, *track.task}] = tracks_.size();
-  const bool of_a_core = track.row == TimelineRow::kCore && track.trace_track && *track.trace_track < head_.tracks.size();
-  if (of_a_core && head_.tracks[*track.trace_track].ring.kind == RingKind::kCore) of_whom_[{false, head_.tracks[*track.trace_track].ring.number}] = tracks_.size();
+  const bool of_a_core = track.row == TimelineRow::kCore && track.trace_track &&
+                         *track.trace_track < head_.tracks.size();
+  if (of_a_core && head_.tracks[*track.trace_track].ring.kind == RingKind::kCore)
+    of_whom_[{false, head_.tracks[*track.trace_track].ring.number}] = tracks_.size();
   numbers_[track.id] = tracks_.size();
   tracks_.push_back(std::move(mine));
   return {};
@@ -139,17 +153,20 @@ void ReportTimeline::DefineCounter(const TimelineTrack& track) {
     ++counters_left_out_;
     return;
   }
-  counters_[track.id] = {static_cast<uint32_t>(parent->second), static_cast<uint32_t>(counters.size()), std::nullopt};
+  counters_[track.id] = {static_cast<uint32_t>(parent->second),
+                         static_cast<uint32_t>(counters.size()), std::nullopt};
   counters.push_back({Cut(track.name), {}, {}, 0});
 }
 
-Status ReportTimeline::Begin(TimelineTrackId track, TimeNs time, SliceState state, const std::string& name, const TimelineArguments& arguments) {
+Status ReportTimeline::Begin(TimelineTrackId track, TimeNs time, SliceState state,
+                             const std::string& name, const TimelineArguments& arguments) {
   Track* const mine = Find(track);
   if (mine == nullptr) return {};
   std::string text = name;
   std::string more;
   for (const auto& [what, value] : arguments) {
-    if (!value.empty() && value != name) more += fmt::format("{}{} {}", more.empty() ? "" : ", ", what, value);
+    if (!value.empty() && value != name)
+      more += fmt::format("{}{} {}", more.empty() ? "" : ", ", what, value);
   }
   if (!more.empty()) text += " (" + more + ")";
   mine->open.push_back({Since(time, end_), state, texts_.Take(Cut(std::move(text)))});
@@ -162,7 +179,8 @@ Status ReportTimeline::End(TimelineTrackId track, TimeNs time) {
   const OpenSpan open = mine->open.back();
   mine->open.pop_back();
   const auto depth = static_cast<uint8_t>(std::min(mine->open.size(), kDeepest));
-  spans_.push_back({static_cast<uint32_t>(mine - tracks_.data()), static_cast<uint8_t>(open.state), depth, open.text, open.from, std::max(open.from, Since(time, end_))});
+  spans_.push_back({static_cast<uint32_t>(mine - tracks_.data()), static_cast<uint8_t>(open.state),
+                    depth, open.text, open.from, std::max(open.from, Since(time, end_))});
   if (spans_.size() <= limits_.spans) return {};
   texts_.Drop(spans_.front().text);
   spans_.pop_front();
@@ -176,11 +194,13 @@ uint32_t ReportTimeline::KindNumber(size_t kind, const TraceEventKind& descripti
   return at->second;
 }
 
-Status ReportTimeline::Instant(TimelineTrackId track, TimeNs time, const TraceEvent& event, const TraceEventKind& kind) {
+Status ReportTimeline::Instant(TimelineTrackId track, TimeNs time, const TraceEvent& event,
+                               const TraceEventKind& kind) {
   Track* const mine = Find(track);
   if (mine == nullptr || limits_.events == 0) return {};
   const uint32_t text = texts_.Take(Cut(FormatFields(kind.format, kind.fields, event.values)));
-  events_.push_back({static_cast<uint32_t>(mine - tracks_.data()), KindNumber(event.kind, kind), text, Since(time, end_)});
+  events_.push_back({static_cast<uint32_t>(mine - tracks_.data()), KindNumber(event.kind, kind),
+                     text, Since(time, end_)});
   if (events_.size() <= limits_.events) return {};
   ++tracks_[events_.front().track].shown.events.omitted;
   texts_.Drop(events_.front().text);
@@ -200,14 +220,16 @@ Status ReportTimeline::Count(TimelineTrackId track, TimeNs time, uint64_t value)
   return {};
 }
 
-Status ReportTimeline::Flow(uint64_t, TimelineTrackId from, TimeNs from_time, TimelineTrackId to, TimeNs to_time, const std::string& name) {
+Status ReportTimeline::Flow(uint64_t, TimelineTrackId from, TimeNs from_time, TimelineTrackId to,
+                            TimeNs to_time, const std::string& name) {
   const Track* const begin = Find(from);
   const Track* const end = Find(to);
   if (begin == nullptr || end == nullptr || limits_.spans == 0) return {};
   const auto from_track = static_cast<uint32_t>(begin - tracks_.data());
   const auto to_track = static_cast<uint32_t>(end - tracks_.data());
   if (name.starts_with(kWakes)) woken_[to_track] = {from_track, Since(from_time, end_)};
-  flows_.push_back({from_track, to_track, texts_.Take(Cut(name)), Since(from_time, end_), Since(to_time, end_)});
+  flows_.push_back(
+      {from_track, to_track, texts_.Take(Cut(name)), Since(from_time, end_), Since(to_time, end_)});
   if (flows_.size() <= limits_.spans) return {};
   texts_.Drop(flows_.front().text);
   flows_.pop_front();
@@ -222,7 +244,9 @@ Status ReportTimeline::Gap(TimelineTrackId track, const TimeSpan& time, const st
   // The newest are next to the hang.
   if (gaps.size() == kMostGaps) gaps.erase(gaps.begin());
   const size_t colon = what.find(": ");
-  ReportGap gap{{Since(time.from, end_), Since(time.to, end_)}, what.substr(0, colon), colon == std::string::npos ? "" : what.substr(colon + 2)};
+  ReportGap gap{{Since(time.from, end_), Since(time.to, end_)},
+                what.substr(0, colon),
+                colon == std::string::npos ? "" : what.substr(colon + 2)};
   gaps.push_back(std::move(gap));
   return {};
 }
@@ -232,9 +256,12 @@ void ReportTimeline::AddStanding(const TraceStanding& standing, Report* report) 
   if (at == of_whom_.end()) return;
   ReportTrack& track = tracks_[at->second].shown;
   track.state = StateText(standing.activity);
-  if (!standing.fault.empty()) track.what = standing.fault;
-  else if (!standing.waits_for.empty()) track.what = "waits for " + standing.waits_for;
-  else if (standing.activity == Activity::kCorrupt) track.what = "its mailbox cannot be right";
+  if (!standing.fault.empty())
+    track.what = standing.fault;
+  else if (!standing.waits_for.empty())
+    track.what = "waits for " + standing.waits_for;
+  else if (standing.activity == Activity::kCorrupt)
+    track.what = "its mailbox cannot be right";
   if (standing.since) track.since = Since(*standing.since, end_);
   track.place = standing.place;
   for (ReportNode& node : report->graph.nodes) {
@@ -246,7 +273,8 @@ void ReportTimeline::AddStanding(const TraceStanding& standing, Report* report) 
   }
 }
 
-uint32_t ReportTimeline::StringNumber(uint32_t text, std::vector<uint32_t>* numbers, Report* report) const {
+uint32_t ReportTimeline::StringNumber(uint32_t text, std::vector<uint32_t>* numbers,
+                                      Report* report) const {
   uint32_t& number = (*numbers)[text];
   if (number != kNoString) return number;
   number = static_cast<uint32_t>(report->strings.size());
@@ -266,7 +294,9 @@ void ReportTimeline::FinishTracks(std::vector<uint32_t>* string_numbers, Report*
     columns.depth.push_back(span.depth);
     columns.text.push_back(StringNumber(span.text, string_numbers, report));
   }
-  std::stable_sort(events_.begin(), events_.end(), [](const Event& a, const Event& b) { return std::tie(a.track, a.time) < std::tie(b.track, b.time); });
+  std::stable_sort(events_.begin(), events_.end(), [](const Event& a, const Event& b) {
+    return std::tie(a.track, a.time) < std::tie(b.track, b.time);
+  });
   for (const Event& event : events_) {
     ReportEvents& columns = tracks_[event.track].shown.events;
     columns.time.push_back(static_cast<double>(event.time));
@@ -285,7 +315,8 @@ void ReportTimeline::FinishCounters() {
 
 void ReportTimeline::FinishFlows(std::vector<uint32_t>* string_numbers, Report* report) const {
   std::vector<Arrow> arrows(flows_.begin(), flows_.end());
-  std::stable_sort(arrows.begin(), arrows.end(), [](const Arrow& a, const Arrow& b) { return a.to_time < b.to_time; });
+  std::stable_sort(arrows.begin(), arrows.end(),
+                   [](const Arrow& a, const Arrow& b) { return a.to_time < b.to_time; });
   ReportFlows& columns = report->flows;
   for (const Arrow& arrow : arrows) {
     columns.to_time.push_back(static_cast<double>(arrow.to_time));
@@ -301,7 +332,8 @@ void ReportTimeline::FinishFlows(std::vector<uint32_t>* string_numbers, Report* 
 size_t ReportTimeline::NodeOf(uint32_t track, Report* report) const {
   const int64_t task = *tracks_[track].defined.task;
   for (const ReportNode& node : report->graph.nodes) {
-    if (node.who == TraceWho{true, task} || (node.thread != 0 && node.thread == task)) return node.id;
+    if (node.who == TraceWho{true, task} || (node.thread != 0 && node.thread == task))
+      return node.id;
   }
   const ReportTrack& shown = tracks_[track].shown;
   ReportNode node;
@@ -322,10 +354,15 @@ void ReportTimeline::AddWakes(Report* report) const {
     const ReportNode& node = report->graph.nodes[i];
     if (node.state != ActivityName(Activity::kWaiting) || !node.who || !node.who->is_task) continue;
     const auto& edges = report->graph.edges;
-    if (std::any_of(edges.begin(), edges.end(), [&](const ReportEdge& edge) { return edge.from == node.id; })) continue;
+    if (std::any_of(edges.begin(), edges.end(),
+                    [&](const ReportEdge& edge) { return edge.from == node.id; }))
+      continue;
     const auto track = of_whom_.find({true, node.who->number});
-    const auto wake = track == of_whom_.end() ? woken_.end() : woken_.find(static_cast<uint32_t>(track->second));
-    if (wake == woken_.end() || !tracks_[wake->second.by].defined.task || wake->second.by == track->second) continue;
+    const auto wake =
+        track == of_whom_.end() ? woken_.end() : woken_.find(static_cast<uint32_t>(track->second));
+    if (wake == woken_.end() || !tracks_[wake->second.by].defined.task ||
+        wake->second.by == track->second)
+      continue;
     const size_t from = node.id;
     const size_t by = NodeOf(wake->second.by, report);
     report->graph.edges.push_back({from, by, BeforeTheEnd(wake->second.time), true});
@@ -349,7 +386,8 @@ void ReportTimeline::Finish(const TraceEnd& trace_end, Report* report) {
   }
   report->kinds = std::move(kinds_);
   const auto leave_out = [&](uint64_t count, const char* what) {
-    if (count > 0) report->lost.push_back(fmt::format("this page leaves out {} {}", FormatCount(count), what));
+    if (count > 0)
+      report->lost.push_back(fmt::format("this page leaves out {} {}", FormatCount(count), what));
   };
   leave_out(events_left_out, "older events, which the recording has");
   leave_out(spans_left_out_, "older spans of the timeline, which the recording has");

@@ -16,9 +16,10 @@
 namespace hangscope {
 
 struct TimelineLimits {
-  size_t events = 200'000;  // of all tracks together, the newest; older ones are counted; likewise changes of counters
-  size_t spans = 200'000;   // likewise; and flows
-  size_t tracks = 2000;     // more are left out, and said
+  // of all tracks together, the newest; older ones are counted; likewise changes of counters
+  size_t events = 200'000;
+  size_t spans = 200'000;  // likewise; and flows
+  size_t tracks = 2000;    // more are left out, and said
 };
 
 // Keeps the newest of what it is told, and each text once: memory is bounded by the limits.
@@ -28,16 +29,20 @@ class ReportTimeline final : public TimelineSink {
   ReportTimeline(const TraceHead& head, TimeNs end, const TimelineLimits& limits);
 
   Status Define(const TimelineTrack& track) override;
-  Status Begin(TimelineTrackId track, TimeNs time, SliceState state, const std::string& name, const TimelineArguments& arguments) override;
+  Status Begin(TimelineTrackId track, TimeNs time, SliceState state, const std::string& name,
+               const TimelineArguments& arguments) override;
   Status End(TimelineTrackId track, TimeNs time) override;
-  Status Instant(TimelineTrackId track, TimeNs time, const TraceEvent& event, const TraceEventKind& kind) override;
+  Status Instant(TimelineTrackId track, TimeNs time, const TraceEvent& event,
+                 const TraceEventKind& kind) override;
   Status Count(TimelineTrackId track, TimeNs time, uint64_t value) override;
-  Status Flow(uint64_t id, TimelineTrackId from, TimeNs from_time, TimelineTrackId to, TimeNs to_time, const std::string& name) override;
+  Status Flow(uint64_t id, TimelineTrackId from, TimeNs from_time, TimelineTrackId to,
+              TimeNs to_time, const std::string& name) override;
   Status Gap(TimelineTrackId track, const TimeSpan& time, const std::string& what) override;
 
-  // Behind all the others, once: adds tracks, kinds and strings to `report`, and what was left out to its `lost`. Who
-  // stands how is taken from `trace_end`, and of who is in the report's graph, from there, too; there it gets its track's
-  // name. Who waits there for nobody that is known is joined to the thread that woke it last.
+  // Behind all the others, once: adds tracks, kinds and strings to `report`, and what was left out
+  // to its `lost`. Who stands how is taken from `trace_end`, and of who is in the report's graph,
+  // from there, too; there it gets its track's name. Who waits there for nobody that is known is
+  // joined to the thread that woke it last.
   void Finish(const TraceEnd& trace_end, Report* report);
 
  private:
@@ -129,8 +134,8 @@ class ReportTimeline final : public TimelineSink {
   std::deque<Span> spans_;    // by their ends
   std::deque<Event> events_;  // by time
   std::unordered_map<TimelineTrackId, Counter> counters_;
-  std::deque<Change> changes_;  // by time
-  std::deque<Arrow> flows_;     // as they were told
+  std::deque<Change> changes_;      // by time
+  std::deque<Arrow> flows_;         // as they were told
   std::map<uint32_t, Wake> woken_;  // by track: the last time
   uint64_t flows_left_out_ = 0;
   uint64_t counters_left_out_ = 0;

@@ -10,13 +10,17 @@ namespace hangscope {
 namespace {
 
 constexpr uint64_t kNewestOfStream = 16u << 20;  // of an instruction trace, where time is short
-constexpr uint64_t kBetweenLooks = 4096;  // items between two looks at the clock
+constexpr uint64_t kBetweenLooks = 4096;         // items between two looks at the clock
 
 // Reads a trace into tracks, unless that takes too long.
 class TrackReader {
  public:
   TrackReader(Clock& clock, const TrackLimits& limits, TraceSource& source, TimeNs end)
-      : clock_(clock), limits_(limits), source_(source), timeline_(source.head(), end, {limits.events, limits.events, kMostTracks}), builder_(timeline_) {}
+      : clock_(clock),
+        limits_(limits),
+        source_(source),
+        timeline_(source.head(), end, {limits.events, limits.events, kMostTracks}),
+        builder_(timeline_) {}
 
   // False: it took too long.
   Result<bool> Read() {
@@ -27,7 +31,8 @@ class TrackReader {
       auto next = source_.Next(&item);
       if (!next.ok()) trouble_ = next.status().message();
       if (!next.ok() || !*next) break;
-      const Status status = std::visit([this](const auto& one) { return builder_.Write(one); }, item);
+      const Status status =
+          std::visit([this](const auto& one) { return builder_.Write(one); }, item);
       if (!status.ok()) return status;
       const bool look = limits_.time != 0 && items % kBetweenLooks == 0;
       if (look && clock_.Monotonic() - begin > limits_.time) return false;
@@ -68,7 +73,8 @@ class TrackReader {
 
 }  // namespace
 
-Status AddTracks(FileSystem& files, Clock& clock, const ScopeSource& source, const TrackLimits& limits, ReportTime* end, Report* report) {
+Status AddTracks(FileSystem& files, Clock& clock, const ScopeSource& source,
+                 const TrackLimits& limits, ReportTime* end, Report* report) {
   TraceRequest request;
   request.source = source;
   if (limits.time != 0) request.stream_bytes = kNewestOfStream;
@@ -80,12 +86,14 @@ Status AddTracks(FileSystem& files, Clock& clock, const ScopeSource& source, con
     auto in_time = reader.Read();
     if (!in_time.ok()) return in_time.status();
     if (*in_time) return reader.Finish(report);
-    const std::string too_long = fmt::format("it takes more than {} to read, and hangscope report draws it", FormatElapsed(limits.time));
+    const std::string too_long = fmt::format(
+        "it takes more than {} to read, and hangscope report draws it", FormatElapsed(limits.time));
     if (!request.streams) {
       report->lost.push_back("the page leaves out what happened when: " + too_long);
       return {};
     }
-    report->lost.push_back("the page leaves out the functions that an instruction trace tells of: " + too_long);
+    report->lost.push_back(
+        "the page leaves out the functions that an instruction trace tells of: " + too_long);
     request.streams = false;
   }
 }

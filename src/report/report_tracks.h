@@ -14,9 +14,10 @@ struct TrackLimits {
   TimeNs time = 0;          // of reading; 0: as long as it takes
 };
 
-// `end`: from which the report's times count, by the recording's clock; nothing: becomes the end of what it holds. What
-// cannot be read is a trouble of the report; fails where nothing can.
-Status AddTracks(FileSystem& files, Clock& clock, const ScopeSource& source, const TrackLimits& limits, ReportTime* end, Report* report);
+// `end`: from which the report's times count, by the recording's clock; nothing: becomes the end of
+// what it holds. What cannot be read is a trouble of the report; fails where nothing can.
+Status AddTracks(FileSystem& files, Clock& clock, const ScopeSource& source,
+                 const TrackLimits& limits, ReportTime* end, Report* report);
 
 }  // namespace hangscope
 

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "base/hash.h"
-#include "ring/block_reader.h"
 #include "model/event_format.h"
+#include "ring/block_reader.h"
 #include "stream/line_reader.h"
 #include "stream/log_line.h"
 #include "stream/trace_line.h"
@@ -21,7 +21,9 @@ constexpr size_t kMostDistinct = 64;  // of a field that says what, and not how 
 constexpr size_t kLongestText = 300;
 constexpr std::string_view kAnchor = "anchor";
 
-std::string Cut(const std::string& text) { return text.size() <= kLongestText ? text : text.substr(0, kLongestText) + "..."; }
+std::string Cut(const std::string& text) {
+  return text.size() <= kLongestText ? text : text.substr(0, kLongestText) + "...";
+}
 
 class StepsReader {
  public:
@@ -40,7 +42,8 @@ class StepsReader {
       if (const auto* event = std::get_if<TraceEvent>(&item)) Take(*event, (*trace)->head());
     }
     run_.end = (*trace)->head().time.to;
-    run_.troubles.insert(run_.troubles.end(), (*trace)->head().troubles.begin(), (*trace)->head().troubles.end());
+    run_.troubles.insert(run_.troubles.end(), (*trace)->head().troubles.begin(),
+                         (*trace)->head().troubles.end());
     return {};
   }
 
@@ -61,12 +64,16 @@ class StepsReader {
  private:
   void Take(const TraceEvent& event, const TraceHead& head) {
     const TraceEventKind& kind = head.kinds[event.kind];
-    if (kind.meaning == TraceMeaning::kFunctionLeave || kind.meaning == TraceMeaning::kLeave) return;
+    if (kind.meaning == TraceMeaning::kFunctionLeave || kind.meaning == TraceMeaning::kLeave)
+      return;
     const TraceTrack& track = head.tracks[event.track];
-    if (track.ring.kind == RingKind::kCore && kind.name == kAnchor) return;  // of the clock, at any time
+    // of the clock, at any time
+    if (track.ring.kind == RingKind::kCore && kind.name == kAnchor) return;
     std::string name = track.name;
     if (track.ring.kind == RingKind::kCpu) {  // which CPU a thread runs on is chance
-      if (!event.task || kind.meaning == TraceMeaning::kSwitch || kind.meaning == TraceMeaning::kWake) return;
+      if (!event.task || kind.meaning == TraceMeaning::kSwitch ||
+          kind.meaning == TraceMeaning::kWake)
+        return;
       const auto known = head.tasks.find(*event.task);
       if (known == head.tasks.end()) return;
       name = ThreadName(*event.task, known->second);
@@ -160,8 +167,13 @@ StableFields::StableFields(const RunSteps& a, const RunSteps& b) {
   const Values of_b = ValuesOf(b);
   for (const auto& [field, values] : of_a) {
     const auto other = of_b.find(field);
-    if (other == of_b.end() || values.size() > kMostDistinct || other->second.size() > kMostDistinct) continue;
-    const auto common = static_cast<size_t>(std::count_if(values.begin(), values.end(), [&](uint64_t value) { return other->second.count(value) != 0; }));
+    if (other == of_b.end() || values.size() > kMostDistinct ||
+        other->second.size() > kMostDistinct)
+      continue;
+    const auto common =
+        static_cast<size_t>(std::count_if(values.begin(), values.end(), [&](uint64_t value) {
+          return other->second.count(value) != 0;
+        }));
     stable_[field] = common * 2 >= std::max(values.size(), other->second.size());
   }
 }
@@ -175,17 +187,20 @@ StepNumber StableFields::NumberOf(const RunStep& step) const {
   return HashBytes(key);
 }
 
-std::optional<std::string> CounterpartOf(const std::string& name, const RunSteps& run, const RunSteps& other) {
+std::optional<std::string> CounterpartOf(const std::string& name, const RunSteps& run,
+                                         const RunSteps& other) {
   if (other.sequences.count(name) != 0) return name;
   const std::string& own_name = run.sequences.at(name).own_name;
   if (own_name.empty()) return std::nullopt;
   const auto has_it = [&](const auto& sequence) { return sequence.second.own_name == own_name; };
   const auto found = std::find_if(other.sequences.begin(), other.sequences.end(), has_it);
-  const bool single = std::count_if(run.sequences.begin(), run.sequences.end(), has_it) == 1 && std::count_if(other.sequences.begin(), other.sequences.end(), has_it) == 1;
+  const bool single = std::count_if(run.sequences.begin(), run.sequences.end(), has_it) == 1 &&
+                      std::count_if(other.sequences.begin(), other.sequences.end(), has_it) == 1;
   return single ? std::optional(found->first) : std::nullopt;
 }
 
-Result<RunSteps> ReadRunSteps(FileSystem& files, Clock& clock, const ScopeSource& source, const RunStepsLimits& limits) {
+Result<RunSteps> ReadRunSteps(FileSystem& files, Clock& clock, const ScopeSource& source,
+                              const RunStepsLimits& limits) {
   RunSteps run;
   StepsReader reader(limits, &run);
   Status status = reader.ReadTrace(files, clock, source);

@@ -1,4 +1,5 @@
-// What each core, thread and stream of a recording did, step after step, in a form in which two runs can be compared.
+// What each core, thread and stream of a recording did, step after step, in a form in which two
+// runs can be compared.
 #ifndef HANGSCOPE_REPORT_RUN_STEPS_H
 #define HANGSCOPE_REPORT_RUN_STEPS_H
 
@@ -18,11 +19,12 @@
 namespace hangscope {
 
 struct RunStep {
-  TimeNs time = 0;           // of the recording's clock; of a line that has none, 0
-  std::string kind;          // "mutex_lock", "function cb_push"; of a line, what it says without its numbers
+  TimeNs time = 0;  // of the recording's clock; of a line that has none, 0
+  // "mutex_lock", "function cb_push"; of a line, what it says without its numbers
+  std::string kind;
   std::vector<uint64_t> values;  // of an event's fields; texts by their hash
-  std::string text;          // for people
-  std::string place;         // "dataflow.c:88"; may be empty
+  std::string text;              // for people
+  std::string place;             // "dataflow.c:88"; may be empty
 };
 
 struct RunSequence {
@@ -39,19 +41,23 @@ struct RunSteps {
 };
 
 struct RunStepsLimits {
-  size_t steps = 20'000;          // of each sequence
+  size_t steps = 20'000;  // of each sequence
   size_t sequences = 2000;
   uint64_t stream_bytes = 4u << 20;  // of the end of a log
 };
 
-// Whose steps in `other` are those of `name`, which is one of `run`: the sequence of that name; where there is none, and a
-// single core has the same name of its own in each of the runs, that core's. A thread has its number by chance. Nothing: nobody's.
-std::optional<std::string> CounterpartOf(const std::string& name, const RunSteps& run, const RunSteps& other);
+// Whose steps in `other` are those of `name`, which is one of `run`: the sequence of that name;
+// where there is none, and a single core has the same name of its own in each of the runs, that
+// core's. A thread has its number by chance. Nothing: nobody's.
+std::optional<std::string> CounterpartOf(const std::string& name, const RunSteps& run,
+                                         const RunSteps& other);
 
 // Fails where nothing can be read.
-Result<RunSteps> ReadRunSteps(FileSystem& files, Clock& clock, const ScopeSource& source, const RunStepsLimits& limits);
+Result<RunSteps> ReadRunSteps(FileSystem& files, Clock& clock, const ScopeSource& source,
+                              const RunStepsLimits& limits);
 
-// Which fields of which kind mean the same in both runs: a counter, a time or an address does not. By kind, then field.
+// Which fields of which kind mean the same in both runs: a counter, a time or an address does not.
+// By kind, then field.
 class StableFields {
  public:
   StableFields(const RunSteps& a, const RunSteps& b);

@@ -15,7 +15,9 @@ constexpr uint32_t kLinesBehind = 4;
 constexpr size_t kLongestLine = 400;
 
 bool IsNameOfSource(const std::filesystem::path& path) {
-  constexpr std::array<std::string_view, 14> kEndings = {".c", ".h", ".cc", ".hh", ".cpp", ".hpp", ".cxx", ".hxx", ".inc", ".S", ".s", ".rs", ".cu", ".cuh"};
+  constexpr std::array<std::string_view, 14> kEndings = {".c",   ".h",   ".cc",  ".hh",  ".cpp",
+                                                         ".hpp", ".cxx", ".hxx", ".inc", ".S",
+                                                         ".s",   ".rs",  ".cu",  ".cuh"};
   return std::find(kEndings.begin(), kEndings.end(), path.extension().string()) != kEndings.end();
 }
 
@@ -32,7 +34,8 @@ std::optional<ReportExcerpt> ReadSourceExcerpt(const SourceLine& where) {
   excerpt.line = where.line;
   excerpt.first = where.line > kLinesBefore ? where.line - kLinesBefore : 1;
   std::string line;
-  for (uint32_t number = 1; number <= uint64_t{where.line} + kLinesBehind && std::getline(in, line); ++number) {
+  for (uint32_t number = 1; number <= uint64_t{where.line} + kLinesBehind && std::getline(in, line);
+       ++number) {
     if (number >= excerpt.first) excerpt.lines.push_back(line.substr(0, kLongestLine));
   }
   if (excerpt.first + excerpt.lines.size() <= where.line) return std::nullopt;

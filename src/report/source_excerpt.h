@@ -5,13 +5,14 @@
 #include <optional>
 #include <string>
 
-#include "scope/watch_names.h"
 #include "model/report.h"
+#include "scope/watch_names.h"
 
 namespace hangscope {
 
-// The lines around `where.line`. The path comes from the target, so nothing is read but plain files of moderate size
-// whose names end as sources' do. Nothing: there is no such file here, or no such line in it.
+// The lines around `where.line`. The path comes from the target, so nothing is read but plain files
+// of moderate size whose names end as sources' do. Nothing: there is no such file here, or no such
+// line in it.
 std::optional<ReportExcerpt> ReadSourceExcerpt(const SourceLine& where);
 
 }  // namespace hangscope

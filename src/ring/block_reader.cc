@@ -13,8 +13,8 @@ constexpr uint64_t kLargestOffset = uint64_t{1} << 62;
 constexpr size_t kScanBytes = 64 * 1024;
 
 bool IsSameRing(const IndexHeader& a, const IndexHeader& b) {
-  return a.run_id == b.run_id && a.segment_count == b.segment_count && a.segment_bytes == b.segment_bytes &&
-         a.stamps_per_segment == b.stamps_per_segment;
+  return a.run_id == b.run_id && a.segment_count == b.segment_count &&
+         a.segment_bytes == b.segment_bytes && a.stamps_per_segment == b.stamps_per_segment;
 }
 
 }  // namespace
@@ -59,13 +59,15 @@ Status BlockReader::ReadHeader() {
     header_ = header;
     return {};
   }
-  return Status::Corrupt(fmt::format("the header of '{}' is damaged (its check does not match)", path));
+  return Status::Corrupt(
+      fmt::format("the header of '{}' is damaged (its check does not match)", path));
 }
 
 // All at once; those that the writer was just changing, again.
 void BlockReader::ReadSlots() {
   damaged_segments_ = 0;
-  auto got = index_->ReadAt(SlotAt(0), {reinterpret_cast<char*>(slots_.data()), slots_.size() * sizeof(IndexSlot)});
+  auto got = index_->ReadAt(
+      SlotAt(0), {reinterpret_cast<char*>(slots_.data()), slots_.size() * sizeof(IndexSlot)});
   const size_t whole = got.value_or(0) / sizeof(IndexSlot);
   for (uint32_t k = 0; k < slots_.size(); ++k) {
     if (k < whole && slots_[k].check == CheckOf(slots_[k])) continue;
@@ -88,7 +90,8 @@ void BlockReader::AppendExtents(const IndexSlot& slot, uint32_t segment, const I
   if (slot.begin_offset > kLargestOffset || slot.prev_begin > kLargestOffset) return;  // damaged
   if (slot.encoding == Encoding::kZstd) {
     if (slot.length > 0 && slot.length < kLargestOffset) {
-      out->push_back({slot.begin_offset, slot.begin_offset + slot.length, segment, 0, Encoding::kZstd});
+      out->push_back(
+          {slot.begin_offset, slot.begin_offset + slot.length, segment, 0, Encoding::kZstd});
     }
     return;
   }
@@ -100,7 +103,8 @@ void BlockReader::AppendExtents(const IndexSlot& slot, uint32_t segment, const I
 }
 
 void BlockReader::AppendTail(const IndexTail& tail, std::vector<Extent>* out) {
-  if (tail.length == 0 || tail.length > kLargestOffset || tail.begin_offset > kLargestOffset) return;
+  if (tail.length == 0 || tail.length > kLargestOffset || tail.begin_offset > kLargestOffset)
+    return;
   out->push_back({tail.begin_offset, tail.begin_offset + tail.length, kTail, 0});
 }
 
@@ -181,7 +185,9 @@ BlockReader::OpenSegment* BlockReader::OpenFor(const Extent& extent) {
   OpenSegment* open = extent.segment == kTail ? &tail_file_ : &segments_[extent.segment];
   const uint64_t sequence = extent.segment == kTail ? 0 : slots_[extent.segment].sequence;
   if (open->file != nullptr && open->sequence == sequence) return open;
-  const std::string path = extent.segment == kTail ? TailPath(prefix_) : SegmentPath(prefix_, extent.segment, extent.encoding);
+  const std::string path = extent.segment == kTail
+                               ? TailPath(prefix_)
+                               : SegmentPath(prefix_, extent.segment, extent.encoding);
   auto file = files_->Open(path, FileSystem::Mode::kRead);
   if (!file.ok()) return nullptr;
   *open = OpenSegment{};
@@ -197,7 +203,8 @@ bool BlockReader::ReadExtent(const Extent& extent, size_t limit) {
   if (open == nullptr) return false;
   const size_t want = std::min<uint64_t>(limit, extent.end - position_);
   block_.resize(want);
-  auto got = open->file->ReadAt(extent.file_offset + (position_ - extent.begin), {block_.data(), block_.size()});
+  auto got = open->file->ReadAt(extent.file_offset + (position_ - extent.begin),
+                                {block_.data(), block_.size()});
   if (!got.ok() || *got == 0) return false;
   if (!StillHeld(extent, position_, position_ + *got)) return false;
   block_.resize(*got);
@@ -209,7 +216,8 @@ bool BlockReader::ReadExtent(const Extent& extent, size_t limit) {
 // The same from a compressed segment: at most to the end of a frame. A frame vouches
 // for itself (run, offset, checksum), so it needs no second look.
 bool BlockReader::ReadFrame(const Extent& extent, size_t limit) {
-  const bool cached = position_ >= frame_block_begin_ && position_ < frame_block_begin_ + frame_block_.size();
+  const bool cached =
+      position_ >= frame_block_begin_ && position_ < frame_block_begin_ + frame_block_.size();
   if (!cached) {
     OpenSegment* open = OpenFor(extent);
     if (open == nullptr) return false;
@@ -252,13 +260,15 @@ const FrameRef* BlockReader::FindFrame(OpenSegment* segment, uint64_t offset, ui
       piece_at = at;
       if (piece.size() < sizeof(FrameHead)) break;
     }
-    const auto frame = ParseFrameHead(std::string_view(piece).substr(at - piece_at), at, header_.run_id);
+    const auto frame =
+        ParseFrameHead(std::string_view(piece).substr(at - piece_at), at, header_.run_id);
     if (!frame || frame->next > file_bytes) break;
     segment->frames.push_back(*frame);
     segment->scanned_to = frame->next;
   }
-  const auto after = std::upper_bound(segment->frames.begin(), segment->frames.end(), offset,
-                                      [](uint64_t o, const FrameRef& f) { return o < f.begin_offset; });
+  const auto after =
+      std::upper_bound(segment->frames.begin(), segment->frames.end(), offset,
+                       [](uint64_t o, const FrameRef& f) { return o < f.begin_offset; });
   if (after == segment->frames.begin()) return nullptr;
   const FrameRef& frame = *(after - 1);
   return offset < frame.begin_offset + frame.stream_bytes ? &frame : nullptr;
@@ -284,9 +294,9 @@ bool BlockReader::StillHeld(const Extent& extent, uint64_t begin, uint64_t end) 
 
 std::vector<IndexStamp> BlockReader::StampsOf(uint32_t segment) {
   std::vector<IndexStamp> stamps(header_.stamps_per_segment);
-  auto got = index_->ReadAt(
-      StampsAt(header_.segment_count, header_.stamps_per_segment, segment),
-      {reinterpret_cast<char*>(stamps.data()), stamps.size() * sizeof(IndexStamp)});
+  auto got =
+      index_->ReadAt(StampsAt(header_.segment_count, header_.stamps_per_segment, segment),
+                     {reinterpret_cast<char*>(stamps.data()), stamps.size() * sizeof(IndexStamp)});
   stamps.resize(got.ok() ? *got / sizeof(IndexStamp) : 0);
   // Keep the rising run that belongs to this round; anything else is older.
   const IndexSlot& slot = slots_[segment];

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "base/file_system.h"
+#include "model/window.h"
 #include "ring/ring_format.h"
 #include "ring/zstd_frames.h"
-#include "model/window.h"
 
 namespace hangscope {
 
@@ -113,7 +113,7 @@ class BlockReader {
   OpenSegment tail_file_;
   std::unique_ptr<FrameDecoder> decoder_;
   std::string frame_bytes_;
-  std::string frame_block_;       // the block decompressed last ...
+  std::string frame_block_;         // the block decompressed last ...
   uint64_t frame_block_begin_ = 0;  // ... and its stream offset
   uint64_t unreadable_end_ = 0;     // stream offset behind the latest damaged frame
   uint64_t position_ = 0;

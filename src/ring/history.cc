@@ -11,7 +11,8 @@ std::string WithoutSlash(std::string path) {
 }
 
 // "PREFIX.NAME.index" and the like, for all rings whose name begins with `stem`.
-std::vector<HistorySource> RingsBeginning(FileSystem& files, const std::string& folder, const std::string& stem) {
+std::vector<HistorySource> RingsBeginning(FileSystem& files, const std::string& folder,
+                                          const std::string& stem) {
   std::vector<HistorySource> found;
   for (const std::string& name : files.List(folder)) {
     if (!name.starts_with(stem) || !name.ends_with(".index")) continue;
@@ -19,7 +20,8 @@ std::vector<HistorySource> RingsBeginning(FileSystem& files, const std::string& 
     const std::string stream = ring.substr(stem.size());
     if (stream.find('.') == std::string::npos) found.push_back({stream, folder + "/" + ring});
   }
-  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.stream > b.stream; });
+  std::sort(found.begin(), found.end(),
+            [](const auto& a, const auto& b) { return a.stream > b.stream; });
   return found;  // stdout before stderr
 }
 
@@ -33,14 +35,17 @@ std::vector<HistorySource> FindHistory(FileSystem& files, const std::string& giv
   if (!of_run.empty()) return of_run;
   // A file of the ring: P.index, P.current, P.7.
   const size_t dot = target.rfind('.');
-  if (dot != std::string::npos && files.Exists(target) && files.Exists(IndexPath(target.substr(0, dot)))) {
+  if (dot != std::string::npos && files.Exists(target) &&
+      files.Exists(IndexPath(target.substr(0, dot)))) {
     return {{"", target.substr(0, dot)}};
   }
   return {};
 }
 
 HistoryPrinter::HistoryPrinter(BlockReader* reader, Write write, TellLoss tell_loss)
-    : reader_(reader), write_(std::move(write)), tell_loss_(std::move(tell_loss)),
+    : reader_(reader),
+      write_(std::move(write)),
+      tell_loss_(std::move(tell_loss)),
       // A snapshot since the last one begins where that one ended, in the middle of
       // a line or not: together they are whole.
       cut_(reader->position() > 0 && reader->position() != reader->header().first_offset) {}

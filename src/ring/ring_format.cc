@@ -24,14 +24,16 @@ Result<uint64_t> ParseKeep(std::string_view text) {
   int64_t keep = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), keep);
   if (error != std::errc() || end != text.data() + text.size()) {
-    return Status::Usage(fmt::format("--keep '{}': not a whole number; for example --keep 3", text));
+    return Status::Usage(
+        fmt::format("--keep '{}': not a whole number; for example --keep 3", text));
   }
   if (keep < 1) {
     return Status::Usage(fmt::format(
         "--keep '{}': at least one file's worth must be kept; for example --keep 3", text));
   }
   if (keep > 1'000'000) {
-    return Status::Usage(fmt::format("--keep '{}': the most is 1000000; for example --keep 3", text));
+    return Status::Usage(
+        fmt::format("--keep '{}': the most is 1000000; for example --keep 3", text));
   }
   return static_cast<uint64_t>(keep);
 }
@@ -39,8 +41,9 @@ Result<uint64_t> ParseKeep(std::string_view text) {
 }  // namespace
 
 bool IsSane(const IndexHeader& header) {
-  return header.header_bytes == sizeof header && header.segment_count >= 1 && header.segment_count <= kMostSegments &&
-         header.stamps_per_segment <= kMostStamps && header.bound_bytes <= kMostBytes && header.segment_bytes >= 1 &&
+  return header.header_bytes == sizeof header && header.segment_count >= 1 &&
+         header.segment_count <= kMostSegments && header.stamps_per_segment <= kMostStamps &&
+         header.bound_bytes <= kMostBytes && header.segment_bytes >= 1 &&
          header.segment_bytes <= header.bound_bytes / header.segment_count;
 }
 
@@ -55,7 +58,8 @@ Result<RingGeometry> PlanRing(std::string_view size_text, std::string_view keep_
 
   RingGeometry plan;
   // Beyond, there would be more segments than a reader takes.
-  if (__builtin_mul_overflow(*size, *keep, &plan.bound_bytes) || plan.bound_bytes > kMostSegments * kLargestSegment) {
+  if (__builtin_mul_overflow(*size, *keep, &plan.bound_bytes) ||
+      plan.bound_bytes > kMostSegments * kLargestSegment) {
     return Status::Usage(fmt::format(
         "--size {} times --keep {} is larger than any disk; for example --size 500M --keep 3",
         size_text, keep_text));
@@ -68,7 +72,8 @@ Result<RingGeometry> PlanRing(std::string_view size_text, std::string_view keep_
   }
   plan.segment_count = plan.bound_bytes < kManySegmentsFrom ? 32 : 64;
   while (plan.bound_bytes / plan.segment_count > kLargestSegment) plan.segment_count *= 2;
-  const uint64_t block = std::min(plan.bound_bytes / plan.segment_count / 4 * 3, kLargestBlock) & ~uint64_t{7};
+  const uint64_t block =
+      std::min(plan.bound_bytes / plan.segment_count / 4 * 3, kLargestBlock) & ~uint64_t{7};
   if (compress == Compress::kAuto && block < kSmallestAutoBlock) compress = Compress::kNone;
   plan.compress = compress;
   plan.block_bytes = compress == Compress::kNone ? 0 : block;

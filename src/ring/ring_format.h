@@ -77,19 +77,19 @@ struct IndexHeader {
   TimeNs start_monotonic;
   TimeNs start_wall;  // the same instant
   uint64_t flags;
-  uint64_t lost_bytes;  // never written, all in all
-  int64_t lost_errno;   // of the latest such loss
-  uint64_t end_offset;  // of the stream when flags or losses were last written
-  char name[16];        // of the stream, NUL-padded
+  uint64_t lost_bytes;    // never written, all in all
+  int64_t lost_errno;     // of the latest such loss
+  uint64_t end_offset;    // of the stream when flags or losses were last written
+  char name[16];          // of the stream, NUL-padded
   uint64_t first_offset;  // of a snapshot since the last one: what lies before is not its
-  uint64_t check;  // HashBytes over all before
+  uint64_t check;         // HashBytes over all before
 };
 static_assert(sizeof(IndexHeader) == 128);
 static_assert(offsetof(IndexHeader, segment_bytes) == 24);
 static_assert(offsetof(IndexHeader, check) == 120);
 
 constexpr uint32_t kMostSegments = 65536;
-constexpr uint32_t kMostStamps = 65536;       // per segment
+constexpr uint32_t kMostStamps = 65536;             // per segment
 constexpr uint64_t kMostBytes = uint64_t{1} << 60;  // of a ring; offsets of a stream may be larger
 
 // Whether a header whose check is right describes a ring that can be; whoever reads
@@ -119,7 +119,7 @@ struct IndexSlot {
   uint64_t prev_length;   // 0: there was no round before, or its bytes are gone
   uint32_t closed;        // 1: nothing more will be added in this round
   Encoding encoding;
-  uint64_t check;         // HashBytes over all before
+  uint64_t check;  // HashBytes over all before
 };
 static_assert(sizeof(IndexSlot) == 64);
 
@@ -181,9 +181,11 @@ struct RingGeometry {
   uint64_t segment_bytes = 0;
   uint64_t reserve_bytes = 0;  // how far touched_end runs ahead of the writer
   Compress compress = Compress::kNone;
-  uint64_t block_bytes = 0;    // stream bytes in a frame; 0: never compressed
+  uint64_t block_bytes = 0;  // stream bytes in a frame; 0: never compressed
 
-  uint64_t index_bytes() const { return StampsAt(segment_count, stamps_per_segment, segment_count); }
+  uint64_t index_bytes() const {
+    return StampsAt(segment_count, stamps_per_segment, segment_count);
+  }
 };
 
 constexpr uint64_t kSmallestRing = 64 * 1024;

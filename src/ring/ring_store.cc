@@ -21,17 +21,21 @@ bool IsStaleFile(std::string_view name, std::string_view ring) {
     return false;
   }
   std::string_view rest = name.substr(ring.size() + 1);
-  for (const std::string_view known : {"index", "current", "current~", "snapshot", "snapshot~", "tail", "next"}) {
+  for (const std::string_view known :
+       {"index", "current", "current~", "snapshot", "snapshot~", "tail", "next"}) {
     if (rest == known) return true;
   }
   if (rest.ends_with(".zst")) rest.remove_suffix(4);
-  return !rest.empty() && std::all_of(rest.begin(), rest.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+  return !rest.empty() && std::all_of(rest.begin(), rest.end(),
+                                      [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
 bool IsFull(const Status& status) { return status.error() == ENOSPC || status.error() == EDQUOT; }
 
 // Of this round.
-uint64_t FileBytes(const IndexSlot& slot) { return slot.encoding == Encoding::kZstd ? slot.touched_end : slot.length; }
+uint64_t FileBytes(const IndexSlot& slot) {
+  return slot.encoding == Encoding::kZstd ? slot.touched_end : slot.length;
+}
 
 template <typename Record>
 void PutRecord(Record record, uint64_t offset, std::string* index) {
@@ -40,7 +44,8 @@ void PutRecord(Record record, uint64_t offset, std::string* index) {
 }
 
 // An index up to its stamps.
-void PutRecords(const IndexHeader& header, const IndexTail& tail, const std::vector<IndexSlot>& slots, std::string* index) {
+void PutRecords(const IndexHeader& header, const IndexTail& tail,
+                const std::vector<IndexSlot>& slots, std::string* index) {
   PutRecord(header, 0, index);
   PutRecord(tail, kTailAt, index);
   for (uint32_t k = 0; k < slots.size(); ++k) PutRecord(slots[k], SlotAt(k), index);
@@ -149,7 +154,8 @@ Result<std::unique_ptr<RingStore>> RingStore::Resume(FileSystem& files, Clock& c
   store->index_ = std::move(*index);
   // The kernel closes the files of a dead recorder one after the other.
   Status locked = store->index_->Lock();
-  for (TimeNs waited = 0; locked.code() == Status::Code::kBusy && waited < kLongestDeath; waited += kMillisecond) {
+  for (TimeNs waited = 0; locked.code() == Status::Code::kBusy && waited < kLongestDeath;
+       waited += kMillisecond) {
     clock.Sleep(kMillisecond);
     locked = store->index_->Lock();
   }
@@ -162,7 +168,8 @@ Result<std::unique_ptr<RingStore>> RingStore::Resume(FileSystem& files, Clock& c
 Status RingStore::ReadBack() {
   auto got = index_->ReadAt(0, {reinterpret_cast<char*>(&header_), sizeof header_});
   if (!got.ok()) return got.status();
-  if (*got < sizeof header_ || header_.check != CheckOf(header_) || header_.version != kIndexVersion || !IsSane(header_)) {
+  if (*got < sizeof header_ || header_.check != CheckOf(header_) ||
+      header_.version != kIndexVersion || !IsSane(header_)) {
     return Status::Corrupt("the index '" + IndexPath(prefix_) + "' is damaged");
   }
   stream_name_.assign(header_.name, strnlen(header_.name, sizeof header_.name));
@@ -192,16 +199,21 @@ void RingStore::ReadBackSlots() {
 }
 
 void RingStore::ReadBackCurrent() {
-  auto segment = files_.Open(SegmentPath(prefix_, current_, current().encoding), FileSystem::Mode::kReadWrite);
-  if (segment.ok()) segment_ = std::move(*segment);
-  else current().closed = 1;
+  auto segment =
+      files_.Open(SegmentPath(prefix_, current_, current().encoding), FileSystem::Mode::kReadWrite);
+  if (segment.ok())
+    segment_ = std::move(*segment);
+  else
+    current().closed = 1;
   AdoptPublishedFrames();
   head_ = std::max(head_, current().begin_offset + current().length);
   stamps_.resize(geometry_.stamps_per_segment);
-  auto got = index_->ReadAt(StampsAt(geometry_.segment_count, geometry_.stamps_per_segment, current_),
-                            {reinterpret_cast<char*>(stamps_.data()), stamps_.size() * sizeof(IndexStamp)});
+  auto got = index_->ReadAt(
+      StampsAt(geometry_.segment_count, geometry_.stamps_per_segment, current_),
+      {reinterpret_cast<char*>(stamps_.data()), stamps_.size() * sizeof(IndexStamp)});
   stamps_.resize(got.value_or(0) / sizeof(IndexStamp));
-  const auto end = std::find_if(stamps_.begin(), stamps_.end(), [](const IndexStamp& s) { return s.time == 0; });
+  const auto end =
+      std::find_if(stamps_.begin(), stamps_.end(), [](const IndexStamp& s) { return s.time == 0; });
   stamps_.erase(end, stamps_.end());
   stamp_interval_ = kFirstStampInterval;
 }
@@ -227,7 +239,9 @@ Status RingStore::ReadBackTail() {
     head_ += bytes.size();
     return {};
   }
-  return AddToTail(bytes, now) == bytes.size() ? Status() : Status::FromErrno(last_error_, "write", TailPath(prefix_));
+  return AddToTail(bytes, now) == bytes.size()
+             ? Status()
+             : Status::FromErrno(last_error_, "write", TailPath(prefix_));
 }
 
 // The recorder may have been killed between a frame and its slot.
@@ -238,7 +252,9 @@ void RingStore::AdoptPublishedFrames() {
     auto got = segment_->ReadAt(current().touched_end, {head.data(), head.size()});
     head.resize(got.value_or(0));
     const auto frame = ParseFrameHead(head, current().touched_end, header_.run_id);
-    if (!frame || frame->begin_offset != current().begin_offset + current().length || frame->next > geometry_.segment_bytes) return;
+    if (!frame || frame->begin_offset != current().begin_offset + current().length ||
+        frame->next > geometry_.segment_bytes)
+      return;
     current().length += frame->stream_bytes;
     current().touched_end = frame->next;
     PublishSlot(current_);
@@ -276,7 +292,8 @@ bool RingStore::HasRoom() const {
 // Makes the current segment one of this encoding with room in it.
 bool RingStore::PrepareSegment(Encoding encoding, TimeNs stamp) {
   if (HasRoom() && current().encoding == encoding) return true;
-  if (geometry_.compress == Compress::kAuto && encoding == Encoding::kPlain) gave_up_compression_ = true;
+  if (geometry_.compress == Compress::kAuto && encoding == Encoding::kPlain)
+    gave_up_compression_ = true;
   if (const Status status = Reinstate(); !status.ok()) {
     Refuse(status);
     return false;
@@ -317,7 +334,8 @@ std::optional<uint32_t> RingStore::ChooseSegment() {
 // Whether a snapshot links to it, or somebody deleted it under us: not to be
 // written to again.
 bool RingStore::IsPinned(uint32_t segment) {
-  auto file = files_.Open(SegmentPath(prefix_, segment, slots_[segment].encoding), FileSystem::Mode::kReadWrite);
+  auto file = files_.Open(SegmentPath(prefix_, segment, slots_[segment].encoding),
+                          FileSystem::Mode::kReadWrite);
   if (!file.ok()) return true;
   return (*file)->LinkCount().value_or(0) != 1;
 }
@@ -407,8 +425,7 @@ size_t RingStore::AppendPlain(std::string_view bytes, TimeNs stamp) {
   if (slot.length == 0) slot.begin_offset = head_;  // losses may have moved the head
   const size_t room = geometry_.segment_bytes - slot.length;
   // Small pieces on small rings: what is in flight is not history either.
-  const std::string_view piece =
-      bytes.substr(0, std::min<uint64_t>(room, geometry_.reserve_bytes));
+  const std::string_view piece = bytes.substr(0, std::min<uint64_t>(room, geometry_.reserve_bytes));
 
   if (slot.prev_length > slot.length && slot.length + piece.size() > slot.touched_end) {
     slot.touched_end = std::min(slot.length + geometry_.reserve_bytes, geometry_.segment_bytes);
@@ -494,7 +511,9 @@ bool RingStore::WriteFramed(std::string_view framed, uint64_t stream_bytes, Time
   if (rest > 0) inside += UnusedRest(rest);
   size_t written = 0;
   Status status = segment_->WriteAt(at + kSkippableHeaderBytes, inside, &written);  // (a)
-  if (status.ok()) status = segment_->WriteAt(at, framed.substr(0, kSkippableHeaderBytes), &written);  // (b)
+  // (b)
+  if (status.ok())
+    status = segment_->WriteAt(at, framed.substr(0, kSkippableHeaderBytes), &written);
   if (!status.ok()) {
     slot.closed = 1;
     PublishSlot(current_);
@@ -538,7 +557,8 @@ Status RingStore::Reinstate() {
   if (!index.ok()) return index.status();
   if (Status locked = (*index)->Lock(); !locked.ok()) return locked;
   for (uint32_t k = 0; k < slots_.size(); ++k) {
-    if (slots_[k].sequence == 0 || files_.Exists(SegmentPath(prefix_, k, slots_[k].encoding))) continue;
+    if (slots_[k].sequence == 0 || files_.Exists(SegmentPath(prefix_, k, slots_[k].encoding)))
+      continue;
     header_.lost_bytes += slots_[k].length;
     header_.lost_errno = ENOENT;
     slots_[k] = IndexSlot{};
@@ -551,7 +571,9 @@ Status RingStore::Reinstate() {
 
 void RingStore::AddStamp(uint64_t offset, TimeNs stamp) {
   if (sequence_ == 0) return;
-  if (!stamps_.empty() && (stamp - stamps_.back().time < stamp_interval_ || offset <= stamps_.back().offset)) return;
+  if (!stamps_.empty() &&
+      (stamp - stamps_.back().time < stamp_interval_ || offset <= stamps_.back().offset))
+    return;
   if (stamps_.size() == geometry_.stamps_per_segment) ThinStamps();
   if (stamps_.size() < geometry_.stamps_per_segment) stamps_.push_back({offset, stamp});
   PublishStamps();
@@ -593,8 +615,8 @@ void RingStore::PublishSlot(uint32_t segment) {
 void RingStore::PublishStamps() {
   std::vector<IndexStamp> image = stamps_;
   if (image.size() < geometry_.stamps_per_segment) image.push_back({});  // ends the list
-  WriteToIndex(StampsAt(geometry_.segment_count, geometry_.stamps_per_segment, current_), image.data(),
-               image.size() * sizeof(IndexStamp));
+  WriteToIndex(StampsAt(geometry_.segment_count, geometry_.stamps_per_segment, current_),
+               image.data(), image.size() * sizeof(IndexStamp));
 }
 
 void RingStore::PublishHeader() {
@@ -619,12 +641,14 @@ Status RingStore::Freeze(const std::string& folder, uint64_t first_offset) {
   tail.length = tail_bytes_.size();
   PutRecords(header, tail, *slots, &image);
   if (tail_file_ != nullptr) {
-    if (Status status = WriteWholeFile(files_, TailPath(pinned), tail_bytes_); !status.ok()) return status;
+    if (Status status = WriteWholeFile(files_, TailPath(pinned), tail_bytes_); !status.ok())
+      return status;
   }
   return WriteWholeFile(files_, IndexPath(pinned), image);
 }
 
-Result<std::vector<IndexSlot>> RingStore::PinSegments(const std::string& pinned_prefix, uint64_t first_offset) {
+Result<std::vector<IndexSlot>> RingStore::PinSegments(const std::string& pinned_prefix,
+                                                      uint64_t first_offset) {
   // The segment being filled: little is copied, so that many snapshots in a row
   // cost the ring no history; much is closed early and linked.
   const bool open = sequence_ != 0 && current().closed == 0 && current().length > 0;
@@ -634,14 +658,18 @@ Result<std::vector<IndexSlot>> RingStore::PinSegments(const std::string& pinned_
   for (uint32_t k = 0; k < slots.size(); ++k) {
     IndexSlot& slot = slots[k];
     if (slot.sequence == 0) continue;
-    const uint64_t end = std::max(slot.begin_offset + slot.length, slot.prev_begin + slot.prev_length);
+    const uint64_t end =
+        std::max(slot.begin_offset + slot.length, slot.prev_begin + slot.prev_length);
     if (end <= first_offset) {
       slot = IndexSlot{};
       continue;
     }
-    Status status = copy && k == current_ ? CopySegment(k, pinned_prefix) : LinkSegment(k, pinned_prefix);
-    if (status.error() == ENOENT) slot = IndexSlot{};  // deleted under us: a reader tells the gap
-    else if (!status.ok()) return status;
+    Status status =
+        copy && k == current_ ? CopySegment(k, pinned_prefix) : LinkSegment(k, pinned_prefix);
+    if (status.error() == ENOENT)
+      slot = IndexSlot{};  // deleted under us: a reader tells the gap
+    else if (!status.ok())
+      return status;
   }
   return slots;
 }
@@ -660,7 +688,8 @@ Status RingStore::CopySegment(uint32_t segment, const std::string& pinned_prefix
   std::string bytes(std::max(FileBytes(slot), slot.prev_length), '\0');
   auto got = (*file)->ReadAt(0, {bytes.data(), bytes.size()});
   if (!got.ok()) return got.status();
-  return WriteWholeFile(files_, SegmentPath(pinned_prefix, segment, slot.encoding), {bytes.data(), *got});
+  return WriteWholeFile(files_, SegmentPath(pinned_prefix, segment, slot.encoding),
+                        {bytes.data(), *got});
 }
 
 void RingStore::Finish() {

@@ -22,17 +22,18 @@
 namespace hangscope {
 
 struct RingFill {
-  uint64_t total_bytes = 0;    // offered since the start
-  uint64_t history_bytes = 0;  // of the stream, held on disk now
-  uint64_t disk_bytes = 0;     // that they take
-  uint64_t bound_bytes = 0;    // N x S
-  uint64_t lost_bytes = 0;     // never written
-  int lost_errno = 0;          // why, the latest time; 0: the disk was too slow
-  bool failing = false;        // the disk refuses bytes right now
+  uint64_t total_bytes = 0;          // offered since the start
+  uint64_t history_bytes = 0;        // of the stream, held on disk now
+  uint64_t disk_bytes = 0;           // that they take
+  uint64_t bound_bytes = 0;          // N x S
+  uint64_t lost_bytes = 0;           // never written
+  int lost_errno = 0;                // why, the latest time; 0: the disk was too slow
+  bool failing = false;              // the disk refuses bytes right now
   bool gave_up_compression = false;  // since it could not keep up
 
   double fraction() const {
-    return bound_bytes == 0 ? 0 : static_cast<double>(disk_bytes) / static_cast<double>(bound_bytes);
+    return bound_bytes == 0 ? 0
+                            : static_cast<double>(disk_bytes) / static_cast<double>(bound_bytes);
   }
 };
 
@@ -69,8 +70,8 @@ class RingStore {
 
   // As the latest change left it; one that still waits for the disk does not show.
   RingFill fill() const;
-  uint64_t head() const;  // stream offset of the next byte
-  int last_error() const; // errno of the latest refusal
+  uint64_t head() const;   // stream offset of the next byte
+  int last_error() const;  // errno of the latest refusal
   const std::string& prefix() const { return prefix_; }
   const std::string& stream_name() const { return stream_name_; }
 
@@ -123,7 +124,8 @@ class RingStore {
   void PublishHeader();
   void WriteToIndex(uint64_t offset, const void* bytes, size_t count);
   // The slots of what was pinned.
-  Result<std::vector<IndexSlot>> PinSegments(const std::string& pinned_prefix, uint64_t first_offset);
+  Result<std::vector<IndexSlot>> PinSegments(const std::string& pinned_prefix,
+                                             uint64_t first_offset);
   Status LinkSegment(uint32_t segment, const std::string& pinned_prefix);
   Status CopySegment(uint32_t segment, const std::string& pinned_prefix);
   IndexSlot& current() { return slots_[current_]; }
@@ -148,19 +150,19 @@ class RingStore {
   std::vector<IndexSlot> slots_;
   std::vector<Held> held_;  // by each of them
   Held held_in_all_;
-  uint64_t head_ = 0;       // stream offset of the next byte
-  uint64_t gap_ = 0;        // bytes behind the head that will never come
-  uint64_t sequence_ = 0;   // of the current segment; 0: none yet
-  uint32_t current_ = 0;    // the current segment
+  uint64_t head_ = 0;               // stream offset of the next byte
+  uint64_t gap_ = 0;                // bytes behind the head that will never come
+  uint64_t sequence_ = 0;           // of the current segment; 0: none yet
+  uint32_t current_ = 0;            // the current segment
   std::vector<IndexStamp> stamps_;  // of the current segment
   TimeNs stamp_interval_ = 0;
-  std::string tail_bytes_;      // what P.tail holds
-  TimeNs tail_stamp_ = 0;       // when its first byte arrived
+  std::string tail_bytes_;  // what P.tail holds
+  TimeNs tail_stamp_ = 0;   // when its first byte arrived
   FrameEncoder encoder_;
-  bool failing_ = false;        // the latest append was refused
-  bool disk_full_ = false;      // a new segment found no room: reuse the oldest
+  bool failing_ = false;    // the latest append was refused
+  bool disk_full_ = false;  // a new segment found no room: reuse the oldest
   TimeNs full_since_ = 0;
-  size_t barren_ = 0;           // segments in a row that took no byte
+  size_t barren_ = 0;  // segments in a row that took no byte
   bool gave_up_compression_ = false;
   int last_error_ = 0;
 };

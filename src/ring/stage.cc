@@ -13,7 +13,8 @@
 namespace hangscope {
 namespace {
 
-constexpr uint64_t kMagic = 0x4547415453534b31;  // of this layout; both processes are the same program
+// of this layout; both processes are the same program
+constexpr uint64_t kMagic = 0x4547415453534b31;
 constexpr uint64_t kBlockBytes = 256 * 1024;
 constexpr uint64_t kTableBytes = 64 * 1024;
 constexpr uint64_t kNoConsumer = UINT64_MAX;
@@ -28,8 +29,8 @@ constexpr size_t kDropShare = 4;  // a quarter of the memory at once: few gaps, 
 struct StageHeader {
   uint64_t magic;
   uint64_t block_count;
-  uint64_t head;        // stream offset of the next byte
-  uint64_t cursors[2];  // by Consumer
+  uint64_t head;                  // stream offset of the next byte
+  uint64_t cursors[2];            // by Consumer
   std::atomic<uint64_t> filling;  // 1 + the block that is being filled; 0: none
   uint64_t unused[2];
 };
@@ -56,7 +57,8 @@ Result<void*> MapAll(int fd, size_t bytes) {
 }  // namespace
 
 Result<std::unique_ptr<Stage>> Stage::Create(uint64_t memory_bytes, bool passthrough) {
-  const uint64_t count = std::clamp<uint64_t>(memory_bytes / kBlockBytes, kSmallest / kBlockBytes, kMostBlocks);
+  const uint64_t count =
+      std::clamp<uint64_t>(memory_bytes / kBlockBytes, kSmallest / kBlockBytes, kMostBlocks);
   const size_t bytes = kTableBytes + count * kBlockBytes;
   const int fd = memfd_create("hangscope-stage", MFD_CLOEXEC);
   if (fd < 0) return Status::FromErrno(errno, "create", "memory for a stream");
@@ -79,8 +81,8 @@ Result<std::unique_ptr<Stage>> Stage::Create(uint64_t memory_bytes, bool passthr
 
 Result<std::unique_ptr<Stage>> Stage::Attach(int fd, uint64_t ring_head) {
   StageHeader header{};
-  const bool sane = pread(fd, static_cast<void*>(&header), sizeof header, 0) == sizeof header && header.magic == kMagic &&
-                    header.block_count <= kMostBlocks;
+  const bool sane = pread(fd, static_cast<void*>(&header), sizeof header, 0) == sizeof header &&
+                    header.magic == kMagic && header.block_count <= kMostBlocks;
   if (!sane) {
     close(fd);
     return Status::Corrupt("the memory of a stream is not what a hangscope left behind");
@@ -97,7 +99,10 @@ Result<std::unique_ptr<Stage>> Stage::Attach(int fd, uint64_t ring_head) {
 }
 
 Stage::Stage(int fd, void* memory, size_t bytes)
-    : fd_(fd), memory_(memory), bytes_(bytes), header_(static_cast<StageHeader*>(memory)),
+    : fd_(fd),
+      memory_(memory),
+      bytes_(bytes),
+      header_(static_cast<StageHeader*>(memory)),
       blocks_(reinterpret_cast<StageBlock*>(static_cast<char*>(memory) + sizeof(StageHeader))) {}
 
 Stage::~Stage() {
@@ -114,7 +119,9 @@ off_t Stage::PositionOf(uint32_t block, uint64_t at) const {
 }
 
 uint64_t& Stage::cursor(Consumer consumer) { return header_->cursors[static_cast<int>(consumer)]; }
-uint64_t Stage::cursor(Consumer consumer) const { return header_->cursors[static_cast<int>(consumer)]; }
+uint64_t Stage::cursor(Consumer consumer) const {
+  return header_->cursors[static_cast<int>(consumer)];
+}
 
 // After the death of the process that used it: the read it was at is finished, and
 // what the ring holds already is let go.
@@ -136,7 +143,8 @@ void Stage::Recover(uint64_t ring_head) {
   for (uint32_t k = 0; k < header_->block_count; ++k) {
     if (blocks_[k].length != 0) queue_.push_back(k);
   }
-  std::sort(queue_.begin(), queue_.end(), [this](uint32_t a, uint32_t b) { return blocks_[a].begin < blocks_[b].begin; });
+  std::sort(queue_.begin(), queue_.end(),
+            [this](uint32_t a, uint32_t b) { return blocks_[a].begin < blocks_[b].begin; });
   cursor(Consumer::kRing) = ring_head;
   Release();
 }
@@ -173,7 +181,8 @@ std::optional<uint32_t> Stage::BlockToFill() {
 Stage::Room Stage::WaitForRoom(TimeNs longest) {
   std::unique_lock lock(mutex_);
   if (BlockToFill()) return Room::kNow;
-  released_.wait_for(lock, std::chrono::nanoseconds(longest), [this] { return closed_ || BlockToFill(); });
+  released_.wait_for(lock, std::chrono::nanoseconds(longest),
+                     [this] { return closed_ || BlockToFill(); });
   if (BlockToFill()) return Room::kNow;
   return closed_ ? Room::kNever : Room::kLater;
 }
@@ -186,7 +195,8 @@ uint64_t Stage::waiting_for_ring() const {
 void Stage::LetRingCatchUp(TimeNs longest) {
   std::unique_lock lock(mutex_);
   if (waiting_for_ring() <= kMuch) return;
-  caught_up_.wait_for(lock, std::chrono::nanoseconds(longest), [this] { return waiting_for_ring() <= kLittle; });
+  caught_up_.wait_for(lock, std::chrono::nanoseconds(longest),
+                      [this] { return waiting_for_ring() <= kLittle; });
 }
 
 void Stage::DropQueued(size_t at) {
@@ -286,7 +296,8 @@ std::optional<Stage::Piece> Stage::Look(Consumer consumer) {
 
 std::optional<Stage::Piece> Stage::Next(Consumer consumer, TimeNs longest) {
   std::unique_lock lock(mutex_);
-  filled_.wait_for(lock, std::chrono::nanoseconds(longest), [&] { return closed_ || Look(consumer); });
+  filled_.wait_for(lock, std::chrono::nanoseconds(longest),
+                   [&] { return closed_ || Look(consumer); });
   std::optional<Piece> piece = Look(consumer);
   if (piece && consumer == Consumer::kRing) {
     busy_ = static_cast<uint32_t>(static_cast<uint64_t>(piece->data - Address(0)) / kBlockBytes);
@@ -294,9 +305,11 @@ std::optional<Stage::Piece> Stage::Next(Consumer consumer, TimeNs longest) {
   return piece;
 }
 
-std::optional<Stage::Piece> Stage::CopyNext(Consumer consumer, TimeNs longest, size_t limit, std::string* copy) {
+std::optional<Stage::Piece> Stage::CopyNext(Consumer consumer, TimeNs longest, size_t limit,
+                                            std::string* copy) {
   std::unique_lock lock(mutex_);
-  filled_.wait_for(lock, std::chrono::nanoseconds(longest), [&] { return closed_ || Look(consumer); });
+  filled_.wait_for(lock, std::chrono::nanoseconds(longest),
+                   [&] { return closed_ || Look(consumer); });
   std::optional<Piece> piece = Look(consumer);
   if (!piece) return std::nullopt;
   copy->assign(piece->data, std::min(limit, piece->size));
@@ -344,7 +357,8 @@ uint64_t Stage::head() const {
 
 double Stage::backlog() const {
   const std::lock_guard lock(mutex_);
-  return static_cast<double>(waiting_for_ring()) / static_cast<double>(header_->block_count * kBlockBytes);
+  return static_cast<double>(waiting_for_ring()) /
+         static_cast<double>(header_->block_count * kBlockBytes);
 }
 
 }  // namespace hangscope

@@ -113,14 +113,14 @@ class Stage {
   const size_t bytes_;
   StageHeader* const header_;
   StageBlock* const blocks_;
-  bool no_splice_ = false;      // the input is no pipe
+  bool no_splice_ = false;  // the input is no pipe
 
-  mutable std::mutex mutex_;    // guards the consumers' side and what follows
+  mutable std::mutex mutex_;  // guards the consumers' side and what follows
   std::condition_variable filled_;
   std::condition_variable released_;
   std::condition_variable caught_up_;
-  std::deque<uint32_t> queue_;  // blocks that hold bytes, the oldest first
-  std::optional<uint32_t> busy_;  // the block that the ring's writer looks at
+  std::deque<uint32_t> queue_;      // blocks that hold bytes, the oldest first
+  std::optional<uint32_t> busy_;    // the block that the ring's writer looks at
   std::optional<uint32_t> target_;  // the block that Fill reads into
   bool closed_ = false;
 };

@@ -43,7 +43,8 @@ std::optional<FrameRef> ParseFrameHead(std::string_view head_bytes, uint64_t at,
   const bool sane = head.magic == kBlockMagic && head.run_id == run_id &&
                     head.skip_bytes >= kHeadSkips && head.skip_bytes < kHeadSkips + kAlignment &&
                     head.stream_bytes > 0 && head.stream_bytes <= kLargestBlock &&
-                    head.frame_bytes > 0 && head.frame_bytes <= LargestFramedBlock(head.stream_bytes);
+                    head.frame_bytes > 0 &&
+                    head.frame_bytes <= LargestFramedBlock(head.stream_bytes);
   if (!sane) return std::nullopt;
   FrameRef ref;
   ref.begin_offset = head.begin_offset;
@@ -60,17 +61,22 @@ FrameEncoder::FrameEncoder() : context_(std::make_unique<Context>()) {
 }
 FrameEncoder::~FrameEncoder() = default;
 
-std::string_view FrameEncoder::Encode(uint64_t run_id, uint64_t begin_offset, std::string_view block) {
+std::string_view FrameEncoder::Encode(uint64_t run_id, uint64_t begin_offset,
+                                      std::string_view block) {
   // The pad goes before the frame, and its length is known only behind it: leave
   // room for the longest and begin the image where the shorter one needs it.
   constexpr size_t kFrameAt = sizeof(FrameHead) + kAlignment;
   framed_.resize(kFrameAt + ZSTD_compressBound(block.size()));
-  const size_t frame_bytes =
-      ZSTD_compress2(context_->zstd, framed_.data() + kFrameAt, framed_.size() - kFrameAt, block.data(), block.size());
+  const size_t frame_bytes = ZSTD_compress2(context_->zstd, framed_.data() + kFrameAt,
+                                            framed_.size() - kFrameAt, block.data(), block.size());
   if (ZSTD_isError(frame_bytes) != 0) return {};  // no memory
   const uint32_t pad = static_cast<uint32_t>((kAlignment - frame_bytes % kAlignment) % kAlignment);
-  const FrameHead head = {kBlockMagic, kHeadSkips + pad, run_id, begin_offset,
-                          static_cast<uint32_t>(block.size()), static_cast<uint32_t>(frame_bytes)};
+  const FrameHead head = {kBlockMagic,
+                          kHeadSkips + pad,
+                          run_id,
+                          begin_offset,
+                          static_cast<uint32_t>(block.size()),
+                          static_cast<uint32_t>(frame_bytes)};
   char* begin = framed_.data() + kFrameAt - pad - sizeof head;
   std::memcpy(begin, &head, sizeof head);
   std::memset(begin + sizeof head, 0, pad);
@@ -85,7 +91,8 @@ bool FrameDecoder::Decode(std::string_view frame, uint32_t stream_bytes, std::st
   // segment may be full of heads that announce the most.
   if (ZSTD_getFrameContentSize(frame.data(), frame.size()) != stream_bytes) return false;
   block->resize(stream_bytes);
-  const size_t got = ZSTD_decompressDCtx(context_->zstd, block->data(), block->size(), frame.data(), frame.size());
+  const size_t got =
+      ZSTD_decompressDCtx(context_->zstd, block->data(), block->size(), frame.data(), frame.size());
   return ZSTD_isError(got) == 0 && got == stream_bytes;
 }
 

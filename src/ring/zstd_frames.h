@@ -49,8 +49,8 @@ struct FrameRef {
   uint64_t begin_offset = 0;  // of the stream
   uint32_t stream_bytes = 0;
   uint32_t frame_bytes = 0;
-  uint64_t frame_at = 0;      // file offset of the zstd frame
-  uint64_t next = 0;          // file offset behind it
+  uint64_t frame_at = 0;  // file offset of the zstd frame
+  uint64_t next = 0;      // file offset behind it
 };
 
 // The most file bytes that a block of `stream_bytes` takes.

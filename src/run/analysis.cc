@@ -11,18 +11,23 @@ constexpr TimeNs kShortestTick = 100 * kMillisecond;
 constexpr TimeNs kLongestTick = kSecond;
 constexpr int kTicksPerStall = 10;
 constexpr TimeNs kLongestDeepPause = 8;  // stall times
-constexpr TimeNs kLongPause = kSecond;  // a sleep this much too long: we were stopped
+constexpr TimeNs kLongPause = kSecond;   // a sleep this much too long: we were stopped
 constexpr TimeNs kLongestProof = 60 * kSecond;
 constexpr TimeNs kLongestLogProof = 5 * kSecond;  // lines cost more than steps, and prove less
-constexpr TimeNs kFinalProof = kSecond / 4;  // nobody waits for the end of a run that is over
+constexpr TimeNs kFinalProof = kSecond / 4;       // nobody waits for the end of a run that is over
 
 }  // namespace
 
-Analysis::Analysis(FileSystem& files, Clock& clock, const Recording& recording, CodeSource* elf, const PlaceRule* rule,
-                   TimeNs stall)
-    : files_(files), clock_(clock), elf_(elf), rule_(rule), stall_(stall),
+Analysis::Analysis(FileSystem& files, Clock& clock, const Recording& recording, CodeSource* elf,
+                   const PlaceRule* rule, TimeNs stall)
+    : files_(files),
+      clock_(clock),
+      elf_(elf),
+      rule_(rule),
+      stall_(stall),
       tick_(std::clamp(stall / kTicksPerStall, kShortestTick, kLongestTick)),
-      judge_(stall, clock.Monotonic()), no_code_(elf) {
+      judge_(stall, clock.Monotonic()),
+      no_code_(elf) {
   for (const RecordedStream& recorded : recording.streams()) {
     Stream stream;
     stream.recorded = &recorded;
@@ -61,7 +66,8 @@ void Analysis::Run() {
     const TimeNs slept_from = clock_.Monotonic();
     {
       std::unique_lock lock(mutex_);
-      if (wake_.wait_for(lock, std::chrono::nanoseconds(tick_), [this] { return stopping_; })) return;
+      if (wake_.wait_for(lock, std::chrono::nanoseconds(tick_), [this] { return stopping_; }))
+        return;
     }
     const TimeNs now = clock_.Monotonic();
     if (now - slept_from > kLongPause + 2 * tick_) judge_.Interrupted(now);
@@ -115,11 +121,13 @@ void Analysis::LookAt(Stream* stream, TimeNs now, bool final_look) {
   if (trace || ruled_log) ReadLastSteps(stream, now);
   if (trace) ReadListings(stream, now);
   const StreamView view = ViewOf(*stream);
-  if ((trace || ruled_log) && now >= stream->next_deep_sample && judge_.SuspectsLongLoop(view, now)) {
+  if ((trace || ruled_log) && now >= stream->next_deep_sample &&
+      judge_.SuspectsLongLoop(view, now)) {
     stream->analyst->SampleDeeply(now);
     // Again soon after the program came to a new part, else ever more rarely.
     TimeNs newest_place = 0;
-    for (const CoreView& core : view.cores) newest_place = std::max(newest_place, core.places_since);
+    for (const CoreView& core : view.cores)
+      newest_place = std::max(newest_place, core.places_since);
     if (newest_place > stream->last_deep_sample) stream->deep_pause = 0;
     stream->last_deep_sample = now;
     stream->deep_pause = std::clamp(2 * stream->deep_pause, stall_, kLongestDeepPause * stall_);
@@ -135,7 +143,8 @@ void Analysis::LookAt(Stream* stream, TimeNs now, bool final_look) {
 bool Analysis::WorthProving(const Stream& stream, TimeNs now) const {
   if (!judge_.SuspectsLoop(ViewOf(stream), now)) return false;
   const auto& cores = stream.analyst->cores();
-  return stream.analyst->is_trace() || std::any_of(cores.begin(), cores.end(), [](const CoreTrack& core) {
+  return stream.analyst->is_trace() ||
+         std::any_of(cores.begin(), cores.end(), [](const CoreTrack& core) {
            return core.finding.motion == CoreFinding::Motion::kSpinning;
          });
 }
@@ -153,10 +162,11 @@ void Analysis::ReadLastSteps(Stream* stream, TimeNs now) {
 // caught is looked up before the ring forgets it.
 void Analysis::ReadListings(Stream* stream, TimeNs now) {
   StreamAnalyst& analyst = *stream->analyst;
-  const bool wanted = analyst.translated_pc() != 0 &&
-                      std::any_of(analyst.cores().begin(), analyst.cores().end(), [](const CoreTrack& track) {
-                        return track.finding.motion == CoreFinding::Motion::kRepeating;
-                      });
+  const bool wanted =
+      analyst.translated_pc() != 0 &&
+      std::any_of(analyst.cores().begin(), analyst.cores().end(), [](const CoreTrack& track) {
+        return track.finding.motion == CoreFinding::Motion::kRepeating;
+      });
   if (!wanted || now < stream->next_listing_read) return;
   stream->next_listing_read = now + stall_;
   (void)analyst.Prove(0, StopAfter(kFinalProof));
@@ -244,7 +254,8 @@ StreamView Analysis::ViewOf(const Stream& stream) const {
     return view;
   }
   for (const CoreTrack& track : analyst.cores()) {
-    view.cores.push_back({track.name, &track.finding, track.last_seen, track.loop_since, track.places_since, track.longest_loop});
+    view.cores.push_back({track.name, &track.finding, track.last_seen, track.loop_since,
+                          track.places_since, track.longest_loop});
   }
   if (stream.proven) view.proof = &stream.proof;
   return view;

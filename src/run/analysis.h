@@ -13,8 +13,8 @@
 
 #include "base/clock.h"
 #include "base/file_system.h"
-#include "proc/child_process.h"
 #include "code/code_source.h"
+#include "proc/child_process.h"
 #include "run/recording.h"
 #include "stream/judge.h"
 #include "stream/stream_analyst.h"
@@ -24,8 +24,8 @@ namespace hangscope {
 class Analysis {
  public:
   // `recording`, `elf` and `rule` (which may be null) and `clock` outlive this.
-  Analysis(FileSystem& files, Clock& clock, const Recording& recording, CodeSource* elf, const PlaceRule* rule,
-           TimeNs stall);
+  Analysis(FileSystem& files, Clock& clock, const Recording& recording, CodeSource* elf,
+           const PlaceRule* rule, TimeNs stall);
   ~Analysis();
 
   void Start();

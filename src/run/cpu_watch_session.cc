@@ -8,8 +8,8 @@
 #include <iterator>
 #include <optional>
 
-#include "target/process_target.h"
 #include "scope/scope_view.h"
+#include "target/process_target.h"
 
 namespace hangscope {
 namespace {
@@ -20,7 +20,10 @@ constexpr TimeNs kNever = 1'000'000 * kSecond;  // without streams, their silenc
 class CpuWatch {
  public:
   CpuWatch(const Environment& environment, const CpuWatchOptions& options)
-      : environment_(environment), clock_(*environment.clock), options_(options), recording_(*environment.files, clock_) {}
+      : environment_(environment),
+        clock_(*environment.clock),
+        options_(options),
+        recording_(*environment.files, clock_) {}
 
   Result<CpuWatchEnd> Run() {
     auto recorder = environment_.record_cpus(clock_, options_.pid, options_.recorder);
@@ -28,8 +31,11 @@ class CpuWatch {
     const TimeNs start = clock_.Monotonic();
     Observer observer(environment_, ObservedAs(), recording_, start, clock_.Wall());
     observer.RecordCpus(std::move(*recorder));
-    observer.narrator().Note(fmt::format("recording process {}; SIGUSR1 and hangscope snap take a snapshot: {}.snapshot-NNNN/", options_.pid,
-                                         options_.observer.prefix), clock_.Wall());
+    observer.narrator().Note(
+        fmt::format(
+            "recording process {}; SIGUSR1 and hangscope snap take a snapshot: {}.snapshot-NNNN/",
+            options_.pid, options_.observer.prefix),
+        clock_.Wall());
     const CpuWatchEnd end = Watch(&observer, start);
     ChildView view;
     view.ended = end == CpuWatchEnd::kProcessEnded;
@@ -44,7 +50,8 @@ class CpuWatch {
     ObserverOptions observed = options_.observer;
     observed.stall = kNever;
     const std::string target = fmt::format("pid:{}", options_.pid);
-    if (ScopeView::Open(*environment_.files, {target, observed.elf_path, false}).ok()) observed.scope = target;
+    if (ScopeView::Open(*environment_.files, {target, observed.elf_path, false}).ok())
+      observed.scope = target;
     return observed;
   }
 
@@ -55,7 +62,8 @@ class CpuWatch {
       if (IsInterrupted(observer)) return CpuWatchEnd::kInterrupted;
       (void)observer->Tick({}, options_.pid);
       if (LifeOfProcess(options_.pid) == Life::kDead) return CpuWatchEnd::kProcessEnded;
-      if (options_.length > 0 && clock_.Monotonic() - start >= options_.length) return CpuWatchEnd::kTimeOver;
+      if (options_.length > 0 && clock_.Monotonic() - start >= options_.length)
+        return CpuWatchEnd::kTimeOver;
     }
   }
 
@@ -77,6 +85,8 @@ class CpuWatch {
 
 }  // namespace
 
-Result<CpuWatchEnd> WatchCpus(const Environment& environment, const CpuWatchOptions& options) { return CpuWatch(environment, options).Run(); }
+Result<CpuWatchEnd> WatchCpus(const Environment& environment, const CpuWatchOptions& options) {
+  return CpuWatch(environment, options).Run();
+}
 
 }  // namespace hangscope

@@ -1,5 +1,5 @@
-// `hangscope watch pid:N --cpu`: records what the kernel does with a process that runs already, and takes snapshots
-// of it, with its scope where it has one.
+// `hangscope watch pid:N --cpu`: records what the kernel does with a process that runs already, and
+// takes snapshots of it, with its scope where it has one.
 #ifndef HANGSCOPE_RUN_CPU_WATCH_SESSION_H
 #define HANGSCOPE_RUN_CPU_WATCH_SESSION_H
 
@@ -18,8 +18,8 @@ struct CpuWatchOptions {
 
 enum class CpuWatchEnd { kProcessEnded, kTimeOver, kInterrupted };
 
-// Until the process ends, the time is over, or a signal comes other than SIGUSR1 and SIGUSR2, which take a snapshot.
-// Fails where nothing of the process can be recorded.
+// Until the process ends, the time is over, or a signal comes other than SIGUSR1 and SIGUSR2, which
+// take a snapshot. Fails where nothing of the process can be recorded.
 Result<CpuWatchEnd> WatchCpus(const Environment& environment, const CpuWatchOptions& options);
 
 }  // namespace hangscope

@@ -12,8 +12,8 @@
 #include <climits>
 
 #include "base/thread_name.h"
-#include "stream/trace_line.h"
 #include "run/narrator.h"
+#include "stream/trace_line.h"
 
 namespace hangscope {
 namespace {
@@ -26,7 +26,7 @@ constexpr TimeNs kForever = 3600 * kSecond;
 // than a gigabyte a second notices.
 constexpr TimeNs kLongestWait = 5 * kMillisecond;
 constexpr TimeNs kMostPatience = 5 * kMillisecond;
-constexpr double kPressed = 0.5;  // of the memory waits: no time for compression
+constexpr double kPressed = 0.5;                   // of the memory waits: no time for compression
 constexpr TimeNs kDiskPause = 100 * kMillisecond;  // before a disk that refuses is asked again
 constexpr int kLastTries = 10;                     // once the stream has ended
 // After a small read: bytes gather in the pipe, and the producer is woken less often.
@@ -40,15 +40,24 @@ void AddOne(int event) {
 
 }  // namespace
 
-Drain::Drain(int input_fd, bool owns_input, RingStore* ring, std::unique_ptr<Stage> stage, Clock* clock,
-             const PassthroughOptions& out, bool lossless, int done_event)
-    : input_(input_fd), owns_input_(owns_input), ring_(ring), stage_(std::move(stage)), clock_(clock), out_(out),
-      lossless_(lossless), done_event_(done_event), stop_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+Drain::Drain(int input_fd, bool owns_input, RingStore* ring, std::unique_ptr<Stage> stage,
+             Clock* clock, const PassthroughOptions& out, bool lossless, int done_event)
+    : input_(input_fd),
+      owns_input_(owns_input),
+      ring_(ring),
+      stage_(std::move(stage)),
+      clock_(clock),
+      out_(out),
+      lossless_(lossless),
+      done_event_(done_event),
+      stop_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   // A pipe that polls as writable has room for one page at least (pipe(7)).
   struct stat info {};
-  const bool pipe = out.fd >= 0 && fstat(out.fd, &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode));
+  const bool pipe =
+      out.fd >= 0 && fstat(out.fd, &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode));
   piece_bytes_ = pipe ? PIPE_BUF : kPassBytes;
-  if (const int capacity = fcntl(input_fd, F_GETPIPE_SZ); capacity >= kRoomyPipe) little_bytes_ = capacity / 8;
+  if (const int capacity = fcntl(input_fd, F_GETPIPE_SZ); capacity >= kRoomyPipe)
+    little_bytes_ = capacity / 8;
 }
 
 Drain::~Drain() {
@@ -111,13 +120,15 @@ void Drain::Read() {
     KeepClose(got);
     Pause(got, now);
   }
-  blocked_.store(true, std::memory_order_relaxed);  // if anybody waits still, it is not for the program
+  // if anybody waits still, it is not for the program
+  blocked_.store(true, std::memory_order_relaxed);
   stage_->Close();
 }
 
 // False if there will never be room: nobody is left who would make it.
 bool Drain::MakeRoom() {
-  Stage::Room room = stage_->WaitForRoom(disk_fails_.load(std::memory_order_relaxed) ? 0 : kLongestWait);
+  Stage::Room room =
+      stage_->WaitForRoom(disk_fails_.load(std::memory_order_relaxed) ? 0 : kLongestWait);
   if (room == Stage::Room::kLater && lossless_ && !disk_fails_) {
     blocked_.store(true, std::memory_order_relaxed);
     pollfd stop = {stop_event_, POLLIN, 0};
@@ -157,7 +168,8 @@ void Drain::WriteRing() {
     const auto piece = stage_->Next(kMe, kForever);
     if (!piece) continue;
     const uint64_t head = ring_->head();
-    if (piece->offset > head) ring_->Lose(piece->offset - head, disk_fails_ ? ring_->last_error() : 0);
+    if (piece->offset > head)
+      ring_->Lose(piece->offset - head, disk_fails_ ? ring_->last_error() : 0);
     ring_->SetPressed(stage_->backlog() > kPressed);
     const size_t taken = ring_->Append({piece->data, piece->size}, piece->time);
     stage_->Advance(kMe, piece->offset + taken);
@@ -235,9 +247,10 @@ void Drain::PassOnWithoutTraces(std::string_view bytes) {
     // A prompt without a newline must appear; the beginning of a trace line must
     // not: those begin with a digit, a blank or one of a few words.
     const char first = partial_line_[0];
-    const bool may_be_trace = partial_line_.size() < kLongestHiddenLine &&
-                              (std::string_view("TcSLPI- 0123456789").find(first) != std::string_view::npos) &&
-                              hid_trace_;
+    const bool may_be_trace =
+        partial_line_.size() < kLongestHiddenLine &&
+        (std::string_view("TcSLPI- 0123456789").find(first) != std::string_view::npos) &&
+        hid_trace_;
     if (!may_be_trace) {
       shown += partial_line_;
       partial_line_.clear();

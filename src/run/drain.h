@@ -21,8 +21,8 @@
 namespace hangscope {
 
 struct PassthroughOptions {
-  int fd = -1;                // -1: none
-  bool hide_traces = false;   // lines of an instruction trace are withheld
+  int fd = -1;               // -1: none
+  bool hide_traces = false;  // lines of an instruction trace are withheld
   // Whether a live line stands on the same terminal: it is taken away first.
   std::shared_ptr<std::atomic<bool>> live_line;
 };
@@ -76,10 +76,10 @@ class Drain {
   const bool lossless_;
   const int done_event_;
   int stop_event_ = -1;
-  size_t piece_bytes_ = 0;    // that a reader who is ready takes without blocking us
-  size_t little_bytes_ = 0;   // so much of the pipe may fill during a pause
+  size_t piece_bytes_ = 0;   // that a reader who is ready takes without blocking us
+  size_t little_bytes_ = 0;  // so much of the pipe may fill during a pause
   TimeNs previous_read_ = 0;
-  TimeNs patience_ = 0;       // with the writer
+  TimeNs patience_ = 0;  // with the writer
   std::thread reader_;
   std::thread writer_;
   std::thread passer_;

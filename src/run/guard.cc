@@ -28,7 +28,9 @@ constexpr TimeNs kLongestFarewell = kSecond;
 
 // The lock belongs to the open file, and what is inherited is the same open file:
 // every process needs its own.
-int OpenAnew(int fd) { return open(fmt::format("/proc/self/fd/{}", fd).c_str(), O_RDWR | O_CLOEXEC); }
+int OpenAnew(int fd) {
+  return open(fmt::format("/proc/self/fd/{}", fd).c_str(), O_RDWR | O_CLOEXEC);
+}
 
 void SayOver(int baton) { (void)!pwrite(baton, &kOver, sizeof kOver, 0); }
 
@@ -57,7 +59,8 @@ void OnlyPassOn(const GuardedStream& stream) {
 // The streams, from where the dead recorder was to their end.
 class Successor {
  public:
-  Successor(FileSystem& files, Clock& clock) : files_(files), clock_(clock), done_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+  Successor(FileSystem& files, Clock& clock)
+      : files_(files), clock_(clock), done_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
   ~Successor() {
     for (std::thread& thread : unrecorded_) thread.join();
     drains_.clear();
@@ -72,14 +75,15 @@ class Successor {
     PassthroughOptions out;
     out.fd = stream.out_fd;
     out.hide_traces = stream.hide_traces;
-    drains_.push_back(std::make_unique<Drain>(stream.input_fd, true, ring->get(), std::move(*stage), &clock_, out,
-                                              stream.lossless, done_event_));
+    drains_.push_back(std::make_unique<Drain>(stream.input_fd, true, ring->get(), std::move(*stage),
+                                              &clock_, out, stream.lossless, done_event_));
     rings_.push_back(std::move(*ring));
     drains_.back()->Start();
     return {};
   }
   bool ended() const {
-    return std::all_of(drains_.begin(), drains_.end(), [](const auto& drain) { return drain->ended(); });
+    return std::all_of(drains_.begin(), drains_.end(),
+                       [](const auto& drain) { return drain->ended(); });
   }
   void Wait() const {
     pollfd event = {done_event_, POLLIN, 0};
@@ -114,8 +118,8 @@ bool TakeNumber(std::string_view* text, int* number) {
 }  // namespace
 
 std::string ToWord(const GuardedStream& stream) {
-  return fmt::format("{},{},{},{},{},{}", stream.input_fd, stream.stage_fd, stream.out_fd, int{stream.hide_traces},
-                     int{stream.lossless}, stream.prefix);
+  return fmt::format("{},{},{},{},{},{}", stream.input_fd, stream.stage_fd, stream.out_fd,
+                     int{stream.hide_traces}, int{stream.lossless}, stream.prefix);
 }
 
 Result<GuardedStream> ParseGuardedStream(const std::string& word) {
@@ -123,8 +127,10 @@ Result<GuardedStream> ParseGuardedStream(const std::string& word) {
   std::string_view rest = word;
   int hide_traces = 0;
   int lossless = 0;
-  for (int* number : {&stream.input_fd, &stream.stage_fd, &stream.out_fd, &hide_traces, &lossless}) {
-    if (!TakeNumber(&rest, number)) return Status::Usage(fmt::format("'{}' describes no guarded stream", word));
+  for (int* number :
+       {&stream.input_fd, &stream.stage_fd, &stream.out_fd, &hide_traces, &lossless}) {
+    if (!TakeNumber(&rest, number))
+      return Status::Usage(fmt::format("'{}' describes no guarded stream", word));
   }
   stream.hide_traces = hide_traces != 0;
   stream.lossless = lossless != 0;
@@ -132,12 +138,14 @@ Result<GuardedStream> ParseGuardedStream(const std::string& word) {
   return stream;
 }
 
-Result<std::unique_ptr<Guards>> Guards::Post(const std::string& program, const std::vector<GuardedStream>& streams) {
+Result<std::unique_ptr<Guards>> Guards::Post(const std::string& program,
+                                             const std::vector<GuardedStream>& streams) {
   const int baton = memfd_create("hangscope-baton", MFD_CLOEXEC);
   if (baton < 0) return Status::FromErrno(errno, "create", "a baton for the guards");
   std::unique_ptr<Guards> guards(new Guards(program, baton));
   struct flock lock = WholeFile();
-  if (fcntl(baton, F_OFD_SETLK, &lock) != 0) return Status::FromErrno(errno, "lock", "the baton for the guards");
+  if (fcntl(baton, F_OFD_SETLK, &lock) != 0)
+    return Status::FromErrno(errno, "lock", "the baton for the guards");
   if (Status status = guards->Start(streams, 2); !status.ok()) return status;
   return guards;
 }
@@ -166,7 +174,8 @@ Status Guards::Start(const std::vector<GuardedStream>& streams, int count) {
 Result<pid_t> Guards::Spawn() const {
   const int baton = OpenAnew(baton_);
   if (baton < 0) return Status::FromErrno(errno, "open", "the baton for a guard");
-  std::vector<std::string> words = {"hangscope", "guard", std::to_string(baton), std::to_string(getpid())};
+  std::vector<std::string> words = {"hangscope", "guard", std::to_string(baton),
+                                    std::to_string(getpid())};
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -189,7 +198,8 @@ Result<pid_t> Guards::Spawn() const {
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   pid_t pid = 0;
-  const int error = posix_spawn(&pid, program_.c_str(), &actions, &attributes, arguments.data(), environ);
+  const int error =
+      posix_spawn(&pid, program_.c_str(), &actions, &attributes, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   close(baton);
@@ -219,10 +229,13 @@ void Guards::Dismiss() {
   pids_.clear();
 }
 
-bool Guards::Has(pid_t pid) const { return std::find(pids_.begin(), pids_.end(), pid) != pids_.end(); }
+bool Guards::Has(pid_t pid) const {
+  return std::find(pids_.begin(), pids_.end(), pid) != pids_.end();
+}
 
-void StandGuard(FileSystem& files, Clock& clock, const std::string& program, int baton_fd, pid_t recorder,
-                const std::vector<GuardedStream>& streams, void (*tell)(const std::string&)) {
+void StandGuard(FileSystem& files, Clock& clock, const std::string& program, int baton_fd,
+                pid_t recorder, const std::vector<GuardedStream>& streams,
+                void (*tell)(const std::string&)) {
   // Inherited, they are not closed by exec: a guard of ours must not hold our baton.
   (void)fcntl(baton_fd, F_SETFD, FD_CLOEXEC);
   for (const GuardedStream& stream : streams) {
@@ -239,9 +252,12 @@ void StandGuard(FileSystem& files, Clock& clock, const std::string& program, int
   Successor successor(files, clock);
   for (const GuardedStream& stream : streams) {
     const Status status = successor.GoOn(stream);
-    if (!status.ok()) tell(fmt::format("'{}' cannot be recorded any more: {}", stream.prefix, status.message()));
+    if (!status.ok())
+      tell(fmt::format("'{}' cannot be recorded any more: {}", stream.prefix, status.message()));
   }
-  tell(fmt::format("the recorder (process {}) was killed; process {} records on, and nobody watches for hangs", recorder, getpid()));
+  tell(fmt::format(
+      "the recorder (process {}) was killed; process {} records on, and nobody watches for hangs",
+      recorder, getpid()));
   while (!successor.ended()) {
     successor.Wait();
     guards->Check();

@@ -37,7 +37,8 @@ class Guards {
   // Takes the baton and posts two guards, so that one is left when the recorder and
   // another are killed at once. What they are to hold must be open from now to Dismiss.
   // `program`: this hangscope, which has the subcommand `guard`.
-  static Result<std::unique_ptr<Guards>> Post(const std::string& program, const std::vector<GuardedStream>& streams);
+  static Result<std::unique_ptr<Guards>> Post(const std::string& program,
+                                              const std::vector<GuardedStream>& streams);
   // Goes on with the baton that a guard inherited.
   static std::unique_ptr<Guards> Inherit(const std::string& program, int baton_fd);
   ~Guards();
@@ -65,8 +66,9 @@ class Guards {
 // A guard's side. `streams` and `baton_fd` as inherited; `recorder` is whom it
 // guards. Returns when it is not needed any more; `tell` gets a sentence if it was.
 // Any signal that would end it must be blocked or ignored.
-void StandGuard(FileSystem& files, Clock& clock, const std::string& program, int baton_fd, pid_t recorder,
-                const std::vector<GuardedStream>& streams, void (*tell)(const std::string&));
+void StandGuard(FileSystem& files, Clock& clock, const std::string& program, int baton_fd,
+                pid_t recorder, const std::vector<GuardedStream>& streams,
+                void (*tell)(const std::string&));
 
 // A stream as a word of the command line of `guard`, and back.
 std::string ToWord(const GuardedStream& stream);

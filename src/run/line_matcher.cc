@@ -38,7 +38,8 @@ struct LinePatterns::Library {
 LinePatterns::LinePatterns() : library_(std::make_unique<Library>()) {}
 LinePatterns::~LinePatterns() = default;
 
-Result<std::shared_ptr<const LinePatterns>> LinePatterns::Compile(std::string_view option, const std::vector<std::string>& patterns) {
+Result<std::shared_ptr<const LinePatterns>> LinePatterns::Compile(
+    std::string_view option, const std::vector<std::string>& patterns) {
   std::shared_ptr<LinePatterns> compiled(new LinePatterns);
   Library& library = *compiled->library_;
   std::string all;
@@ -47,8 +48,10 @@ Result<std::shared_ptr<const LinePatterns>> LinePatterns::Compile(std::string_vi
     library.expressions.push_back(Compiled(patterns[i]));
     const RE2& expression = *library.expressions.back();
     if (!expression.ok() || patterns[i].empty()) {
-      const std::string why = patterns[i].empty() ? "it would match every line" : RE2(patterns[i], Options()).error();
-      return Status::Usage(fmt::format("{} '{}': {}; for example {} 'panic|assert(ion)? failed'", option, patterns[i], why, option));
+      const std::string why =
+          patterns[i].empty() ? "it would match every line" : RE2(patterns[i], Options()).error();
+      return Status::Usage(fmt::format("{} '{}': {}; for example {} 'panic|assert(ion)? failed'",
+                                       option, patterns[i], why, option));
     }
     all += (i == 0 ? "(?:" : "|(?:") + patterns[i] + ")";
     together.members.push_back(i);
@@ -59,16 +62,19 @@ Result<std::shared_ptr<const LinePatterns>> LinePatterns::Compile(std::string_vi
     return std::shared_ptr<const LinePatterns>(compiled);
   }
   // Too large together: one pass each.
-  for (size_t i = 0; i < patterns.size(); ++i) library.filters.push_back({Compiled(patterns[i]), {i}});
+  for (size_t i = 0; i < patterns.size(); ++i)
+    library.filters.push_back({Compiled(patterns[i]), {i}});
   return std::shared_ptr<const LinePatterns>(compiled);
 }
 
-void LinePatterns::Search(std::string_view text, const std::function<void(size_t, size_t, size_t)>& hit) const {
+void LinePatterns::Search(std::string_view text,
+                          const std::function<void(size_t, size_t, size_t)>& hit) const {
   const re2::StringPiece whole(text.data(), text.size());
   for (const Library::Filter& filter : library_->filters) {
     size_t at = 0;
     re2::StringPiece match;
-    while (at < text.size() && filter.expression->Match(whole, at, text.size(), RE2::UNANCHORED, &match, 1)) {
+    while (at < text.size() &&
+           filter.expression->Match(whole, at, text.size(), RE2::UNANCHORED, &match, 1)) {
       const auto found = static_cast<size_t>(match.data() - text.data());
       if (found >= text.size()) break;  // the empty end behind the last newline is no line
       const size_t before = found == 0 ? std::string_view::npos : text.rfind('\n', found - 1);
@@ -77,7 +83,9 @@ void LinePatterns::Search(std::string_view text, const std::function<void(size_t
       const re2::StringPiece line(text.data() + begin, end - begin);
       for (const size_t member : filter.members) {
         const bool alone = filter.members.size() == 1;
-        if (alone || library_->expressions[member]->Match(line, 0, line.size(), RE2::UNANCHORED, nullptr, 0)) hit(member, begin, end);
+        if (alone ||
+            library_->expressions[member]->Match(line, 0, line.size(), RE2::UNANCHORED, nullptr, 0))
+          hit(member, begin, end);
       }
       at = end + 1;
     }
@@ -86,8 +94,10 @@ void LinePatterns::Search(std::string_view text, const std::function<void(size_t
 
 void LineMatcher::Search(std::string_view text, uint64_t offset) {
   patterns_->Search(text, [&](size_t pattern, size_t begin, size_t end) {
-    LineHit hit{pattern, offset + begin, offset + end + (end < text.size() ? 1 : 0), std::string(text.substr(begin, end - begin))};
-    const bool told = hit.begin_offset == told_offset_ && std::count(told_.begin(), told_.end(), pattern) != 0;
+    LineHit hit{pattern, offset + begin, offset + end + (end < text.size() ? 1 : 0),
+                std::string(text.substr(begin, end - begin))};
+    const bool told =
+        hit.begin_offset == told_offset_ && std::count(told_.begin(), told_.end(), pattern) != 0;
     if (!told) hit_(hit);
   });
 }

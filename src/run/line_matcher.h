@@ -20,7 +20,8 @@ namespace hangscope {
 class LinePatterns {
  public:
   // Fails, naming the option, where an expression is none.
-  static Result<std::shared_ptr<const LinePatterns>> Compile(std::string_view option, const std::vector<std::string>& patterns);
+  static Result<std::shared_ptr<const LinePatterns>> Compile(
+      std::string_view option, const std::vector<std::string>& patterns);
   ~LinePatterns();
 
   // Calls `hit(pattern, line begin, line end)` for each pattern and line of `text`
@@ -45,7 +46,8 @@ class LineMatcher {
  public:
   using Hit = std::function<void(const LineHit&)>;
 
-  LineMatcher(std::shared_ptr<const LinePatterns> patterns, Hit hit) : patterns_(std::move(patterns)), hit_(std::move(hit)) {}
+  LineMatcher(std::shared_ptr<const LinePatterns> patterns, Hit hit)
+      : patterns_(std::move(patterns)), hit_(std::move(hit)) {}
 
   // The next bytes. Lines that are still open wait for their end.
   void Add(std::string_view bytes, uint64_t offset);
@@ -63,10 +65,10 @@ class LineMatcher {
 
   const std::shared_ptr<const LinePatterns> patterns_;
   const Hit hit_;
-  std::string open_;           // the line without an end
+  std::string open_;  // the line without an end
   uint64_t open_offset_ = 0;
-  std::vector<size_t> told_;   // patterns that matched it already
-  uint64_t told_offset_ = 0;   // ... where it began
+  std::vector<size_t> told_;  // patterns that matched it already
+  uint64_t told_offset_ = 0;  // ... where it began
 };
 
 }  // namespace hangscope

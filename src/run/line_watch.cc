@@ -16,12 +16,18 @@ constexpr TimeNs kNever = std::numeric_limits<TimeNs>::max();
 
 }  // namespace
 
-LineWatch::LineWatch(FileSystem& files, Clock& clock, const Recording& recording, std::shared_ptr<const LinePatterns> patterns, TimeNs quiet)
-    : files_(files), clock_(clock), patterns_(std::move(patterns)), quiet_(quiet), streams_(recording.streams().size()) {
+LineWatch::LineWatch(FileSystem& files, Clock& clock, const Recording& recording,
+                     std::shared_ptr<const LinePatterns> patterns, TimeNs quiet)
+    : files_(files),
+      clock_(clock),
+      patterns_(std::move(patterns)),
+      quiet_(quiet),
+      streams_(recording.streams().size()) {
   for (size_t i = 0; i < streams_.size(); ++i) {
     Stream* stream = &streams_[i];
     stream->recorded = &recording.streams()[i];
-    stream->matcher = std::make_unique<LineMatcher>(patterns_, [this, stream](const LineHit& hit) { Add(*stream, hit); });
+    stream->matcher = std::make_unique<LineMatcher>(
+        patterns_, [this, stream](const LineHit& hit) { Add(*stream, hit); });
   }
 }
 
@@ -70,7 +76,8 @@ void LineWatch::Follow(Stream* stream, TimeNs now, TimeNs deadline) {
   const Drain& drain = *stream->recorded->drain;
   const uint64_t position = stream->reader ? stream->reader->position() : 0;
   // What came is in the ring a little later.
-  const bool read = position < drain.total_bytes() && OpenReader(stream) && ReadOn(stream, deadline);
+  const bool read =
+      position < drain.total_bytes() && OpenReader(stream) && ReadOn(stream, deadline);
   if (read) {
     stream->looked_at_open_line = false;
   } else if (!stream->looked_at_open_line && now - drain.last_byte() >= kOpenLineAge) {
@@ -103,7 +110,8 @@ bool LineWatch::ReadOn(Stream* stream, TimeNs deadline) {
         break;
       case BlockReader::Event::kBlock:
         // Stamps may be far apart; but what is new is younger than the last look.
-        stream->block_time = std::max(stream->last_look, reader.TimeOf(reader.block_offset()).value_or(0));
+        stream->block_time =
+            std::max(stream->last_look, reader.TimeOf(reader.block_offset()).value_or(0));
         stream->matcher->Add(reader.block(), reader.block_offset());
         break;
     }
@@ -120,7 +128,9 @@ void LineWatch::CountUnseen(uint64_t bytes) {
 // However often a pattern matches, few lines wait to be taken.
 void LineWatch::Add(const Stream& stream, const LineHit& hit) {
   const std::lock_guard lock(mutex_);
-  const auto same = std::find_if(found_.rbegin(), found_.rend(), [&](const WatchedLine& line) { return line.hit.pattern == hit.pattern; });
+  const auto same = std::find_if(found_.rbegin(), found_.rend(), [&](const WatchedLine& line) {
+    return line.hit.pattern == hit.pattern;
+  });
   if (same != found_.rend() && stream.block_time - same->time < quiet_) {
     ++same->more;
     return;

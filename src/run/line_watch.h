@@ -32,7 +32,8 @@ struct WatchedLine {
 class LineWatch {
  public:
   // `recording` and `clock` outlive this.
-  LineWatch(FileSystem& files, Clock& clock, const Recording& recording, std::shared_ptr<const LinePatterns> patterns, TimeNs quiet);
+  LineWatch(FileSystem& files, Clock& clock, const Recording& recording,
+            std::shared_ptr<const LinePatterns> patterns, TimeNs quiet);
   ~LineWatch();
 
   void Start();
@@ -49,8 +50,8 @@ class LineWatch {
     const RecordedStream* recorded = nullptr;
     std::optional<BlockReader> reader;
     std::unique_ptr<LineMatcher> matcher;
-    TimeNs last_look = 0;       // what is read after it is younger
-    TimeNs block_time = 0;      // of the block that is searched
+    TimeNs last_look = 0;   // what is read after it is younger
+    TimeNs block_time = 0;  // of the block that is searched
     bool looked_at_open_line = false;
   };
 

@@ -10,26 +10,26 @@
 
 #include "base/clock.h"
 #include "base/file_system.h"
-#include "proc/child_process.h"
 #include "code/code_source.h"
+#include "proc/child_process.h"
 #include "proc/process_inspector.h"
 #include "run/analysis.h"
-#include "snapshot/cpu_recording.h"
 #include "run/narrator.h"
-#include "snapshot/plain_snapshot.h"
 #include "run/recording.h"
 #include "run/report_writer.h"
+#include "run/scope_watch.h"
+#include "run/snapshot_requests.h"
+#include "snapshot/cpu_recording.h"
+#include "snapshot/plain_snapshot.h"
 #include "snapshot/scope_capture.h"
 #include "snapshot/scope_clock.h"
 #include "snapshot/scope_rings.h"
-#include "run/scope_watch.h"
-#include "run/snapshot_requests.h"
 #include "snapshot/snapshots.h"
 
 namespace hangscope {
 
 struct ObserverOptions {
-  std::string prefix;           // of the snapshots
+  std::string prefix;  // of the snapshots
   TimeNs stall = 10 * kSecond;
   TimeNs heartbeat = 5 * kSecond;
   bool snapshot_on_hang = true;
@@ -37,11 +37,13 @@ struct ObserverOptions {
   TriggerOptions triggers;
   std::shared_ptr<const LinePatterns> patterns;  // the triggers' compiled; may be null
   int max_snapshots = 2;
-  bool plain_snapshot = false;  // PREFIX.snapshot of the one stream, too; takes the place of a folder
-  uint64_t bound_bytes = 0;     // of a ring, for that
-  std::string elf_path;         // for the manifest
-  std::string scope;            // where the program's scope is, as for hangscope show; empty: nowhere
-  WindowChoice window;          // that snapshots declare, where CPUs are recorded
+  // PREFIX.snapshot of the one stream, too; takes the place of a folder
+  bool plain_snapshot = false;
+  uint64_t bound_bytes = 0;  // of a ring, for that
+  std::string elf_path;      // for the manifest
+  // where the program's scope is, as for hangscope show; empty: nowhere
+  std::string scope;
+  WindowChoice window;  // that snapshots declare, where CPUs are recorded
   std::vector<std::string> command;
 };
 
@@ -49,25 +51,28 @@ struct ObserverOptions {
 struct Environment {
   FileSystem* files = nullptr;
   Clock* clock = nullptr;
-  CodeSource* elf = nullptr;    // may be null
+  CodeSource* elf = nullptr;              // may be null
   const PlaceRule* place_rule = nullptr;  // what a place of a log is; may be null
-  ProcessInspector* inspector = nullptr;  // may be null: nobody looks at the threads of a silent program
-  int signal_fd = -1;           // a signalfd
-  std::string guard_program;    // this hangscope (run/guard.h); empty: no guards
-  std::string control_folder;   // for the control socket; empty: none
+  // may be null: nobody looks at the threads of a silent program
+  ProcessInspector* inspector = nullptr;
+  int signal_fd = -1;          // a signalfd
+  std::string guard_program;   // this hangscope (run/guard.h); empty: no guards
+  std::string control_folder;  // for the control socket; empty: none
   // How programs are looked for and started; tests put a fake child here.
   std::function<Status(const std::string&)> check_program = CheckProgram;
-  std::function<Result<std::unique_ptr<ChildProcess>>(const ChildOptions&)> start_child = StartChild;
+  std::function<Result<std::unique_ptr<ChildProcess>>(const ChildOptions&)> start_child =
+      StartChild;
   // How what the kernel does with a process is recorded; tests put a fake recorder here.
-  std::function<Result<std::unique_ptr<CpuRecorder>>(Clock&, pid_t, const CpuRecorderOptions&)> record_cpus = StartCpuRecorder;
+  std::function<Result<std::unique_ptr<CpuRecorder>>(Clock&, pid_t, const CpuRecorderOptions&)>
+      record_cpus = StartCpuRecorder;
   NarratorOptions narrator;
 };
 
 // One thread.
 class Observer {
  public:
-  Observer(const Environment& environment, const ObserverOptions& options, const Recording& recording,
-           TimeNs start, TimeNs start_wall);
+  Observer(const Environment& environment, const ObserverOptions& options,
+           const Recording& recording, TimeNs start, TimeNs start_wall);
 
   Narrator& narrator() { return narrator_; }
   Analysis& analysis() { return analysis_; }
@@ -145,11 +150,12 @@ class Observer {
   ReportWriter reports_;
   SnapshotRequests requests_;
   WindowFinder windows_;
-  std::unique_ptr<CpuRecording> cpus_;   // null: they are not recorded
+  std::unique_ptr<CpuRecording> cpus_;  // null: they are not recorded
   ScopeClock scope_clock_;
   TimeNs scope_read_at_ = 0;             // monotonic; the latest snapshot's
   std::unique_ptr<ScopeCapture> scope_;  // null: none was asked for
-  std::unique_ptr<ScopeWatch> scope_watch_;  // null: none was asked for, or nobody knows yet of which process
+  // null: none was asked for, or nobody knows yet of which process
+  std::unique_ptr<ScopeWatch> scope_watch_;
   const std::string absolute_folder_;  // of the prefix
   uint64_t snapshots_taken_ = 0;
   bool unseen_told_ = false;
@@ -162,7 +168,8 @@ class Observer {
   std::vector<Troubles> told_;  // by stream
   bool hang_now_ = false;
   std::vector<ProcessFinding> of_threads_;  // of the hang that is on
-  std::string threads_seen_;                // likewise: all of them, for its snapshots; empty: nobody looked
+  // likewise: all of them, for its snapshots; empty: nobody looked
+  std::string threads_seen_;
   bool hang_told_ = false;
   Verdict last_hang_;
   std::string last_snapshot_;

@@ -18,14 +18,19 @@ uint64_t RandomId() {
 }  // namespace
 
 Recording::Recording(FileSystem& files, Clock& clock, const StageOptions& stages)
-    : files_(files), clock_(clock), stages_(stages), run_id_(RandomId()), done_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+    : files_(files),
+      clock_(clock),
+      stages_(stages),
+      run_id_(RandomId()),
+      done_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 Recording::~Recording() {
   streams_.clear();  // joins the drains, which use the event
   close(done_event_);
 }
 
-Status Recording::AddRing(const std::string& name, const std::string& prefix, const RingGeometry& geometry, bool passthrough) {
+Status Recording::AddRing(const std::string& name, const std::string& prefix,
+                          const RingGeometry& geometry, bool passthrough) {
   auto stage = Stage::Create(stages_.memory_bytes, passthrough);
   if (!stage.ok()) return stage.status();
   auto ring = RingStore::Create(files_, clock_, prefix, name, geometry, run_id_);
@@ -38,20 +43,28 @@ Status Recording::AddRing(const std::string& name, const std::string& prefix, co
   return {};
 }
 
-GuardedStream Recording::Guarded(size_t index, int fd, const PassthroughOptions& passthrough) const {
+GuardedStream Recording::Guarded(size_t index, int fd,
+                                 const PassthroughOptions& passthrough) const {
   const RecordedStream& stream = streams_[index];
-  return {fd, stream.stage_fd, passthrough.fd, passthrough.hide_traces, stages_.lossless, stream.ring->prefix()};
+  return {fd,
+          stream.stage_fd,
+          passthrough.fd,
+          passthrough.hide_traces,
+          stages_.lossless,
+          stream.ring->prefix()};
 }
 
 void Recording::Drain(size_t index, int fd, bool owns_fd, const PassthroughOptions& passthrough) {
   RecordedStream& stream = streams_[index];
-  stream.drain = std::make_unique<hangscope::Drain>(fd, owns_fd, stream.ring.get(), std::move(stream.stage), &clock_,
-                                                   passthrough, stages_.lossless, done_event_);
+  stream.drain =
+      std::make_unique<hangscope::Drain>(fd, owns_fd, stream.ring.get(), std::move(stream.stage),
+                                         &clock_, passthrough, stages_.lossless, done_event_);
   stream.drain->Start();
 }
 
 bool Recording::ended() const {
-  return std::all_of(streams_.begin(), streams_.end(), [](const RecordedStream& s) { return s.drain->ended(); });
+  return std::all_of(streams_.begin(), streams_.end(),
+                     [](const RecordedStream& s) { return s.drain->ended(); });
 }
 
 void Recording::Stop() {
@@ -66,7 +79,8 @@ uint64_t Recording::total_bytes() const {
   return total;
 }
 
-std::vector<StreamPulse> Recording::Pulse(const std::vector<uint64_t>& previous, TimeNs interval) const {
+std::vector<StreamPulse> Recording::Pulse(const std::vector<uint64_t>& previous,
+                                          TimeNs interval) const {
   std::vector<StreamPulse> pulses;
   const TimeNs now = clock_.Monotonic();
   for (size_t i = 0; i < streams_.size(); ++i) {
@@ -76,8 +90,10 @@ std::vector<StreamPulse> Recording::Pulse(const std::vector<uint64_t>& previous,
     pulse.name = stream.ring->stream_name();
     pulse.total_bytes = stream.drain->total_bytes();
     const uint64_t before = i < previous.size() ? previous[i] : 0;
-    if (interval > 0) pulse.bytes_per_second = static_cast<double>(pulse.total_bytes - before) / Seconds(interval);
-    if (stream.drain->last_byte() != 0) pulse.last_byte_age = std::max<TimeNs>(0, now - stream.drain->last_byte());
+    if (interval > 0)
+      pulse.bytes_per_second = static_cast<double>(pulse.total_bytes - before) / Seconds(interval);
+    if (stream.drain->last_byte() != 0)
+      pulse.last_byte_age = std::max<TimeNs>(0, now - stream.drain->last_byte());
     pulse.history_bytes = fill.history_bytes;
     pulse.disk_bytes = fill.disk_bytes;
     pulse.bound_bytes = fill.bound_bytes;

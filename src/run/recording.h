@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "base/file_system.h"
-#include "ring/ring_store.h"
 #include "model/heartbeat.h"
+#include "ring/ring_store.h"
 #include "run/drain.h"
 #include "run/guard.h"
 
@@ -29,7 +29,8 @@ struct StageOptions {
 
 class Recording {
  public:
-  Recording(FileSystem& files, Clock& clock, const StageOptions& stages = {});  // gives the run a random id
+  // gives the run a random id
+  Recording(FileSystem& files, Clock& clock, const StageOptions& stages = {});
   ~Recording();
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
@@ -37,15 +38,16 @@ class Recording {
   // Prepares a ring; called before the program starts, so that what cannot be
   // recorded is never started.
   // `passthrough`: whether Drain will be told to pass the stream on.
-  Status AddRing(const std::string& name, const std::string& prefix, const RingGeometry& geometry, bool passthrough);
+  Status AddRing(const std::string& name, const std::string& prefix, const RingGeometry& geometry,
+                 bool passthrough);
   // What a guard needs to drain `fd` into the ring added i-th.
   GuardedStream Guarded(size_t index, int fd, const PassthroughOptions& passthrough) const;
   // Starts draining `fd` into the ring added i-th.
   void Drain(size_t index, int fd, bool owns_fd, const PassthroughOptions& passthrough);
 
-  bool ended() const;  // every stream came to its end
+  bool ended() const;                             // every stream came to its end
   int done_event() const { return done_event_; }  // an eventfd: counts streams that ended
-  void Stop();         // take what is there, then end
+  void Stop();                                    // take what is there, then end
 
   const std::vector<RecordedStream>& streams() const { return streams_; }
   uint64_t total_bytes() const;

@@ -12,15 +12,17 @@ namespace hangscope {
 namespace {
 
 constexpr int kNice = 10;  // whoever records goes first
-// Beside the folder, not in it: who makes the snapshot durable lists what is in it. Under this name the next recorder
-// removes what a killed one left.
+// Beside the folder, not in it: who makes the snapshot durable lists what is in it. Under this name
+// the next recorder removes what a killed one left.
 constexpr const char* kFresh = ".report.partial";
 
 }  // namespace
 
 ReportWriter::ReportWriter(FileSystem& files)
-    : files_(files), queue_([this](const std::string& folder) { WriteOrTell(folder); },
-                            [] { (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice); }) {}  // of that thread alone; without it, no matter
+    : files_(files),
+      queue_([this](const std::string& folder) { WriteOrTell(folder); },
+             // of that thread alone; without it, no matter
+             [] { (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice); }) {}
 
 std::vector<std::string> ReportWriter::TakeTroubles() {
   const std::lock_guard lock(mutex_);
@@ -31,7 +33,8 @@ void ReportWriter::WriteOrTell(const std::string& folder) {
   const Status status = WriteOne(folder);
   if (status.ok() || !files_.IsFolder(folder)) return;
   const std::lock_guard lock(mutex_);
-  troubles_.push_back(fmt::format("cannot write '{}/{}': {}; hangscope report {} draws it", folder, kReportPageName, status.message(), folder));
+  troubles_.push_back(fmt::format("cannot write '{}/{}': {}; hangscope report {} draws it", folder,
+                                  kReportPageName, status.message(), folder));
 }
 
 // With fewer events each time, until it fits.
@@ -43,7 +46,8 @@ Status ReportWriter::WriteOne(const std::string& folder) {
   for (options.most_events = kMostEvents; options.most_events > 0; options.most_events /= 8) {
     auto report = ReadReport(files_, clock_, options);
     if (!report.ok()) return report.status();
-    status = WriteReportPage(files_, *report, folder + "/" + kReportPageName, folder + kFresh, kMostBytes);
+    status = WriteReportPage(files_, *report, folder + "/" + kReportPageName, folder + kFresh,
+                             kMostBytes);
     if (status.code() != Status::Code::kUsage) return status;
   }
   return status;

@@ -1,5 +1,5 @@
-// Writes report.html into snapshots that are there already, in a thread of its own: to draw a page may take seconds, and
-// neither recording nor the snapshot waits for it.
+// Writes report.html into snapshots that are there already, in a thread of its own: to draw a page
+// may take seconds, and neither recording nor the snapshot waits for it.
 #ifndef HANGSCOPE_RUN_REPORT_WRITER_H
 #define HANGSCOPE_RUN_REPORT_WRITER_H
 
@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "base/background_queue.h"
 #include "base/clock.h"
 #include "base/file_system.h"
-#include "base/background_queue.h"
 
 namespace hangscope {
 
@@ -25,7 +25,8 @@ class ReportWriter {
 
   // One thread calls these.
   void Write(const std::string& folder) { queue_.Add(folder); }
-  // Why pages could not be written since the last call, one sentence each. That the snapshot is no more is no reason.
+  // Why pages could not be written since the last call, one sentence each. That the snapshot is no
+  // more is no reason.
   std::vector<std::string> TakeTroubles();
   // Waits for all that was asked for.
   void Finish() { queue_.Finish(); }
@@ -35,8 +36,8 @@ class ReportWriter {
   Status WriteOne(const std::string& folder);
 
   FileSystem& files_;
-  SystemClock clock_;   // of drawing: how long it takes is no affair of a test's clock
-  std::mutex mutex_;    // guards the one below
+  SystemClock clock_;  // of drawing: how long it takes is no affair of a test's clock
+  std::mutex mutex_;   // guards the one below
   std::vector<std::string> troubles_;
   BackgroundQueue<std::string> queue_;  // the last: its thread uses the others
 };

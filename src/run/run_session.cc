@@ -10,9 +10,9 @@
 
 #include "base/units.h"
 #include "proc/child_process.h"
+#include "run/guard.h"
 #include "verdict/junit.h"
 #include "verdict/text.h"
-#include "run/guard.h"
 
 namespace hangscope {
 namespace {
@@ -30,7 +30,8 @@ bool LacksNochain(const std::vector<std::string>& command) {
   for (size_t i = 1; i < command.size(); ++i) {
     if (command[i - 1] != "-d") continue;
     const std::string items = "," + command[i] + ",";
-    if (items.find(",exec,") != std::string::npos && items.find(",nochain,") == std::string::npos) return true;
+    if (items.find(",exec,") != std::string::npos && items.find(",nochain,") == std::string::npos)
+      return true;
   }
   return false;
 }
@@ -38,7 +39,9 @@ bool LacksNochain(const std::vector<std::string>& command) {
 class Runner {
  public:
   Runner(const Environment& environment, const RunOptions& options)
-      : environment_(environment), options_(options), clock_(*environment.clock),
+      : environment_(environment),
+        options_(options),
+        clock_(*environment.clock),
         recording_(*environment.files, clock_, options.stages) {}
 
   RunOutcome Run() {
@@ -50,7 +53,8 @@ class Runner {
     if (!outcome.status.ok()) return outcome;
     ChildOptions child;
     child.command = options_.launcher;
-    child.command.insert(child.command.end(), options_.observer.command.begin(), options_.observer.command.end());
+    child.command.insert(child.command.end(), options_.observer.command.begin(),
+                         options_.observer.command.end());
     for (const RunStream& stream : options_.streams) child.streams.push_back(stream.captured);
     child.signal_mask = options_.inherited_mask;
     child.ignores_sigpipe = options_.inherited_sigpipe_ignored;
@@ -66,15 +70,22 @@ class Runner {
     Observer observer(environment_, options_.observer, recording_, start, start_wall);
     observer_ = &observer;
     if (!guard_status_.ok()) {
-      observer.narrator().Note("warning: no guard, so the program will not survive a kill of hangscope: " + guard_status_.message(), clock_.Wall());
+      observer.narrator().Note(
+          "warning: no guard, so the program will not survive a kill of hangscope: " +
+              guard_status_.message(),
+          clock_.Wall());
     }
     if (recorder_ != nullptr) observer.RecordCpus(std::move(recorder_));
     if (!recorder_status_.ok()) {
-      observer.narrator().Note("warning: --cpu: " + recorder_status_.message() + "; the program runs without", clock_.Wall());
+      observer.narrator().Note(
+          "warning: --cpu: " + recorder_status_.message() + "; the program runs without",
+          clock_.Wall());
     }
     if (LacksNochain(options_.observer.command)) {
       observer.analysis().SetChained();
-      observer.narrator().Note("warning: -d exec without nochain prints only some of the steps; use -d exec,nochain", clock_.Wall());
+      observer.narrator().Note(
+          "warning: -d exec without nochain prints only some of the steps; use -d exec,nochain",
+          clock_.Wall());
     }
     observer.analysis().Start();
     Watch();
@@ -99,7 +110,8 @@ class Runner {
     if (posted.ok()) guards_ = std::move(*posted);
   }
 
-  // Before the program's first instruction. That it cannot be recorded does not keep it from running.
+  // Before the program's first instruction. That it cannot be recorded does not keep it from
+  // running.
   void StartCpuRecording(pid_t pid) {
     auto recorder = environment_.record_cpus(clock_, pid, options_.cpus);
     recorder_status_ = recorder.status();
@@ -109,7 +121,8 @@ class Runner {
   Status PrepareRings() {
     for (const RunStream& stream : options_.streams) {
       const std::string& name = stream.captured.name;
-      Status status = recording_.AddRing(name, options_.ring_prefix + "." + name, options_.geometry, stream.passthrough.fd >= 0);
+      Status status = recording_.AddRing(name, options_.ring_prefix + "." + name, options_.geometry,
+                                         stream.passthrough.fd >= 0);
       if (!status.ok()) return status;
     }
     return {};
@@ -150,7 +163,9 @@ class Runner {
   }
 
   void WaitForEvents(TimeNs longest) {
-    pollfd events[] = {{environment_.signal_fd, POLLIN, 0}, {recording_.done_event(), POLLIN, 0}, {observer_->control_fd(), POLLIN, 0}};
+    pollfd events[] = {{environment_.signal_fd, POLLIN, 0},
+                       {recording_.done_event(), POLLIN, 0},
+                       {observer_->control_fd(), POLLIN, 0}};
     poll(events, std::size(events), static_cast<int>(longest / kMillisecond));
     if (events[1].revents != 0) {
       uint64_t count = 0;
@@ -201,7 +216,8 @@ class Runner {
     };
     std::vector<char*> environment;
     for (char** at = environ; *at != nullptr; ++at) environment.push_back(*at);
-    for (const std::string& variable : extra) environment.push_back(const_cast<char*>(variable.c_str()));
+    for (const std::string& variable : extra)
+      environment.push_back(const_cast<char*>(variable.c_str()));
     environment.push_back(nullptr);
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
@@ -213,8 +229,12 @@ class Runner {
     posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
     const char* arguments[] = {"sh", "-c", options_.on_hang_command.c_str(), nullptr};
     pid_t pid = 0;
-    const int error = posix_spawn(&pid, "/bin/sh", &actions, &attributes, const_cast<char**>(arguments), environment.data());
-    if (error != 0) observer_->narrator().Note("cannot start the --on-hang command: " + Status::FromErrno(error, "start", "/bin/sh").message(), clock_.Wall());
+    const int error = posix_spawn(&pid, "/bin/sh", &actions, &attributes,
+                                  const_cast<char**>(arguments), environment.data());
+    if (error != 0)
+      observer_->narrator().Note("cannot start the --on-hang command: " +
+                                     Status::FromErrno(error, "start", "/bin/sh").message(),
+                                 clock_.Wall());
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
   }
@@ -230,7 +250,9 @@ class Runner {
     Narrator& narrator = observer_->narrator();
     narrator.Close();
     if (ended_by_hang_) {
-      narrator.Note(fmt::format("ended it after {}; status {}", FormatElapsed(verdict.time - observer_->start()), int{kRunHang}), clock_.Wall());
+      narrator.Note(fmt::format("ended it after {}; status {}",
+                                FormatElapsed(verdict.time - observer_->start()), int{kRunHang}),
+                    clock_.Wall());
     } else {
       narrator.Tell(verdict, clock_.Wall(), observer_->exit_snapshot(), observer_->exit_contents());
     }
@@ -242,16 +264,19 @@ class Runner {
 
   void WriteJunit(const Verdict& verdict, int status) {
     JunitCase result;
-    for (const std::string& word : options_.observer.command) result.name += (result.name.empty() ? "" : " ") + word;
+    for (const std::string& word : options_.observer.command)
+      result.name += (result.name.empty() ? "" : " ") + word;
     result.elapsed = verdict.time - observer_->start();
     result.report = VerdictText(verdict, observer_->start(), observer_->last_snapshot());
-    if (const Verdict* hang = observer_->last_hang(); hang != nullptr && (ended_by_hang_ || observer_->hang_now())) {
+    if (const Verdict* hang = observer_->last_hang();
+        hang != nullptr && (ended_by_hang_ || observer_->hang_now())) {
       result.failure = "hang: " + hang->summary;
       result.report = VerdictText(*hang, observer_->start(), observer_->last_snapshot());
     } else if (status != 0) {
       result.error = verdict.summary;
     }
-    const Status written = WriteWholeFile(*environment_.files, options_.junit_path, JunitXml(result));
+    const Status written =
+        WriteWholeFile(*environment_.files, options_.junit_path, JunitXml(result));
     if (!written.ok()) observer_->narrator().Note("--junit: " + written.message(), clock_.Wall());
   }
 

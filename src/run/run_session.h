@@ -20,8 +20,8 @@ struct RunStream {
 };
 
 struct RunOptions {
-  ObserverOptions observer;     // its command is the one that is run
-  std::string ring_prefix;      // rings are RING_PREFIX.STREAM
+  ObserverOptions observer;  // its command is the one that is run
+  std::string ring_prefix;   // rings are RING_PREFIX.STREAM
   RingGeometry geometry;
   StageOptions stages;
   std::vector<RunStream> streams = {{{"stdout", 1}, {}}, {{"stderr", 2}, {}}};

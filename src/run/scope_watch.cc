@@ -7,7 +7,8 @@ namespace hangscope {
 namespace {
 
 constexpr TimeNs kInterval = 100 * kMillisecond;
-// Its scope is there already: what has no mailboxes then will have none. Opening may search all of its memory.
+// Its scope is there already: what has no mailboxes then will have none. Opening may search all of
+// its memory.
 constexpr int kMostTries = 10;
 
 // The lines behind the headline, each without its indentation.
@@ -67,14 +68,18 @@ void ScopeWatch::TellFindings(TimeNs now) {
   (void)view_->RefreshNames().ok();
   for (const Finding& finding : standing) {
     const WatchScene scene = view_->Scene(now);
-    opinion_.findings.push_back({finding, FindingSummary(finding, scene), LinesBehindTheFirst(FindingText(finding, scene, view_->History(finding))), ThreadsOf(finding)});
+    opinion_.findings.push_back(
+        {finding, FindingSummary(finding, scene),
+         LinesBehindTheFirst(FindingText(finding, scene, view_->History(finding))),
+         ThreadsOf(finding)});
   }
 }
 
 std::vector<int> ScopeWatch::ThreadsOf(const Finding& finding) const {
   std::vector<int> threads;
   for (const WatchSubject& subject : finding.subjects) threads.push_back(view_->ThreadOf(subject));
-  const bool any = std::any_of(threads.begin(), threads.end(), [](int thread) { return thread != 0; });
+  const bool any =
+      std::any_of(threads.begin(), threads.end(), [](int thread) { return thread != 0; });
   return any ? threads : std::vector<int>();
 }
 

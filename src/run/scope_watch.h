@@ -14,11 +14,13 @@ namespace hangscope {
 // One thread.
 class ScopeWatch {
  public:
-  // `source.target`: as for hangscope show. `stall`: a wait or a silence of this length is looked into.
-  ScopeWatch(FileSystem& files, ScopeSource source, TimeNs stall) : files_(files), source_(std::move(source)), stall_(stall) {}
+  // `source.target`: as for hangscope show. `stall`: a wait or a silence of this length is looked
+  // into.
+  ScopeWatch(FileSystem& files, ScopeSource source, TimeNs stall)
+      : files_(files), source_(std::move(source)), stall_(stall) {}
 
-  // To be called a few times a second; looks when it is time to. A program that starts again is followed
-  // from there; one without mailboxes is left alone after a while.
+  // To be called a few times a second; looks when it is time to. A program that starts again is
+  // followed from there; one without mailboxes is left alone after a while.
   void Look(TimeNs now);
   // As of the latest look.
   ScopeOpinion opinion() const;
@@ -37,7 +39,7 @@ class ScopeWatch {
   TimeNs opened_ = 0;  // monotonic
   TimeNs last_look_ = 0;
   int tries_ = 0;
-  size_t told_ = 0;    // findings that stood when their texts were made
+  size_t told_ = 0;  // findings that stood when their texts were made
   ScopeOpinion opinion_;
 };
 

@@ -9,9 +9,15 @@ constexpr TimeNs kRateWindow = 2 * kSecond;  // what "lately" means
 
 }  // namespace
 
-SnapshotRequests::SnapshotRequests(FileSystem& files, Clock& clock, const Recording& recording, const TriggerOptions& options,
+SnapshotRequests::SnapshotRequests(FileSystem& files, Clock& clock, const Recording& recording,
+                                   const TriggerOptions& options,
                                    std::shared_ptr<const LinePatterns> patterns, TimeNs start)
-    : clock_(clock), recording_(recording), options_(options), triggers_(options, start), rate_(kRateWindow), remote_(files) {
+    : clock_(clock),
+      recording_(recording),
+      options_(options),
+      triggers_(options, start),
+      rate_(kRateWindow),
+      remote_(files) {
   rate_.Add(start, 0);
   if (patterns == nullptr) return;
   lines_ = std::make_unique<LineWatch>(files, clock, recording, std::move(patterns), options.quiet);
@@ -22,7 +28,8 @@ void SnapshotRequests::LookAtStreams() {
   std::vector<StreamProgress> streams;
   uint64_t total = 0;
   for (const RecordedStream& stream : recording_.streams()) {
-    streams.push_back({stream.ring->stream_name(), stream.drain->total_bytes(), stream.drain->last_byte(), stream.drain->blocked()});
+    streams.push_back({stream.ring->stream_name(), stream.drain->total_bytes(),
+                       stream.drain->last_byte(), stream.drain->blocked()});
     total += streams.back().total_bytes;
   }
   const TimeNs now = clock_.Monotonic();

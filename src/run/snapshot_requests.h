@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "control/remote_control.h"
 #include "run/line_watch.h"
 #include "run/recording.h"
-#include "control/remote_control.h"
 #include "run/triggers.h"
 
 namespace hangscope {
@@ -22,8 +22,9 @@ class SnapshotRequests {
   using TellStatus = std::function<RecorderStatus()>;
 
   // `recording` is draining already; it and `clock` outlive this. `patterns` may be null.
-  SnapshotRequests(FileSystem& files, Clock& clock, const Recording& recording, const TriggerOptions& options,
-                   std::shared_ptr<const LinePatterns> patterns, TimeNs start);
+  SnapshotRequests(FileSystem& files, Clock& clock, const Recording& recording,
+                   const TriggerOptions& options, std::shared_ptr<const LinePatterns> patterns,
+                   TimeNs start);
 
   Status OpenControl(const std::string& folder) { return remote_.Open(folder); }
   int event_fd() const { return remote_.event_fd(); }

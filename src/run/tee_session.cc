@@ -32,7 +32,8 @@ bool ReadSignals(int signal_fd, Observer* observer) {
 TeeOutcome RunTee(const Environment& environment, const TeeOptions& options) {
   TeeOutcome outcome;
   Recording recording(*environment.files, *environment.clock, options.stages);
-  outcome.status = recording.AddRing("stdin", options.ring_prefix, options.geometry, options.out.fd >= 0);
+  outcome.status =
+      recording.AddRing("stdin", options.ring_prefix, options.geometry, options.out.fd >= 0);
   if (!outcome.status.ok()) return outcome;
   const TimeNs start = environment.clock->Monotonic();
   const TimeNs start_wall = environment.clock->Wall();
@@ -40,19 +41,26 @@ TeeOutcome RunTee(const Environment& environment, const TeeOptions& options) {
   std::unique_ptr<Guards> guards;
   Status guarded;
   if (!environment.guard_program.empty()) {
-    auto posted = Guards::Post(environment.guard_program, {recording.Guarded(0, options.input_fd, options.out)});
+    auto posted = Guards::Post(environment.guard_program,
+                               {recording.Guarded(0, options.input_fd, options.out)});
     guarded = posted.status();
     if (posted.ok()) guards = std::move(*posted);
   }
   recording.Drain(0, options.input_fd, false, options.out);
   Observer observer(environment, options.observer, recording, start, start_wall);
-  if (!guarded.ok()) observer.narrator().Note("warning: no guard, so the writer will not survive a kill of hangscope: " + guarded.message(), environment.clock->Wall());
+  if (!guarded.ok())
+    observer.narrator().Note(
+        "warning: no guard, so the writer will not survive a kill of hangscope: " +
+            guarded.message(),
+        environment.clock->Wall());
   observer.analysis().Start();
 
   const ChildView nobody;
   bool interrupted = false;
   while (!recording.ended()) {
-    pollfd events[] = {{environment.signal_fd, POLLIN, 0}, {recording.done_event(), POLLIN, 0}, {observer.control_fd(), POLLIN, 0}};
+    pollfd events[] = {{environment.signal_fd, POLLIN, 0},
+                       {recording.done_event(), POLLIN, 0},
+                       {observer.control_fd(), POLLIN, 0}};
     poll(events, std::size(events), kPollMs);
     if (ReadSignals(environment.signal_fd, &observer)) {
       interrupted = true;

@@ -11,32 +11,36 @@
 namespace hangscope {
 namespace {
 
-constexpr TimeNs kInterrupted = 2 * kSecond;     // not looked for this long: we were stopped
-constexpr TimeNs kPostSilence = 5 * kSecond;     // a post in bytes waits no longer for the next one
-constexpr TimeNs kExitGrace = kSecond;           // for the last words in the pipe
+constexpr TimeNs kInterrupted = 2 * kSecond;  // not looked for this long: we were stopped
+constexpr TimeNs kPostSilence = 5 * kSecond;  // a post in bytes waits no longer for the next one
+constexpr TimeNs kExitGrace = kSecond;        // for the last words in the pipe
 constexpr TimeNs kSamplesPerWindow = 64;
 constexpr size_t kMostWaiting = 64;
-constexpr size_t kLeastWindows = 5;              // before there is a median worth the name
+constexpr size_t kLeastWindows = 5;  // before there is a median worth the name
 constexpr size_t kMostValues = 8192;
 
 }  // namespace
 
 Status ParseTriggerRate(std::string_view option, std::string_view text, TriggerOptions* options) {
-  const Status bad = Status::Usage(fmt::format("{} '{}': a share from 1% to 99% of the usual rate, and perhaps the time "
-                                               "over which it is taken; for example {} 10% or {} 10%/2s",
-                                               option, text, option, option));
+  const Status bad = Status::Usage(
+      fmt::format("{} '{}': a share from 1% to 99% of the usual rate, and perhaps the time "
+                  "over which it is taken; for example {} 10% or {} 10%/2s",
+                  option, text, option, option));
   const size_t percent = text.find('%');
   if (percent == std::string_view::npos) return bad;
   double share = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + percent, share);
-  if (error != std::errc() || end != text.data() + percent || !(share >= 1 && share <= 99)) return bad;
+  if (error != std::errc() || end != text.data() + percent || !(share >= 1 && share <= 99))
+    return bad;
   options->rate_share = share / 100;
   const std::string_view rest = text.substr(percent + 1);
   if (rest.empty()) return {};
   if (!rest.starts_with('/')) return bad;
   auto window = ParseDuration(option, rest.substr(1));
   if (!window.ok()) return window.status();
-  if (*window < kSecond / 2) return Status::Usage(fmt::format("{} '{}': the least time is 500ms; for example {} 10%/2s", option, text, option));
+  if (*window < kSecond / 2)
+    return Status::Usage(fmt::format("{} '{}': the least time is 500ms; for example {} 10%/2s",
+                                     option, text, option));
   options->rate_window = *window;
   return {};
 }
@@ -44,7 +48,9 @@ Status ParseTriggerRate(std::string_view option, std::string_view text, TriggerO
 void RateMeter::Add(TimeNs now, uint64_t total_bytes) {
   // So close to the one before the last that the last is not worth keeping.
   const size_t size = samples_.size();
-  if (size >= 2 && samples_[size - 1].first - samples_[size - 2].first < window_ / kSamplesPerWindow) samples_.pop_back();
+  if (size >= 2 &&
+      samples_[size - 1].first - samples_[size - 2].first < window_ / kSamplesPerWindow)
+    samples_.pop_back();
   samples_.emplace_back(now, total_bytes);
   // The newest sample that is old enough is the window's start.
   while (samples_.size() > 2 && samples_[1].first <= now - window_) samples_.pop_front();
@@ -86,7 +92,9 @@ std::optional<std::string> RateWatch::Look(TimeNs now, uint64_t total_bytes) {
   if (median_.count() >= kLeastWindows) {
     const double usual = median_.Median();
     const bool low = rate < share_ * usual;
-    if (low && !low_) drop = fmt::format("{} over {}, {} is usual", FormatRate(rate), FormatElapsed(window_), FormatRate(usual));
+    if (low && !low_)
+      drop = fmt::format("{} over {}, {} is usual", FormatRate(rate), FormatElapsed(window_),
+                         FormatRate(usual));
     low_ = low;
   }
   if (now >= next_window_) {
@@ -98,13 +106,15 @@ std::optional<std::string> RateWatch::Look(TimeNs now, uint64_t total_bytes) {
 
 void RateWatch::Interrupted() { meter_.Forget(); }
 
-Triggers::Triggers(const TriggerOptions& options, TimeNs start) : options_(options), now_(start), silent_since_(start) {
+Triggers::Triggers(const TriggerOptions& options, TimeNs start)
+    : options_(options), now_(start), silent_since_(start) {
   if (options.rate_share > 0) rate_.emplace(options.rate_share, options.rate_window);
 }
 
 bool Triggers::Fire(const Trigger& trigger, uint64_t more) {
   History& history = histories_[trigger.name];
-  if ((history.fired && trigger.time - history.last < options_.quiet) || waiting_.size() >= kMostWaiting) {
+  if ((history.fired && trigger.time - history.last < options_.quiet) ||
+      waiting_.size() >= kMostWaiting) {
     history.suppressed += 1 + more;
     return false;
   }
@@ -121,7 +131,8 @@ void Triggers::Request(const Trigger& trigger, bool at_once, bool since_last, in
 
 void Triggers::Enqueue(const Trigger& trigger, const Post& post, bool since_last, int ticket) {
   DueSnapshot snapshot{trigger, post, since_last, ticket, 0};
-  snapshot.fired_at_bytes = trigger.kind == TriggerKind::kRegex ? trigger.end_offset : BytesOf(trigger.stream);
+  snapshot.fired_at_bytes =
+      trigger.kind == TriggerKind::kRegex ? trigger.end_offset : BytesOf(trigger.stream);
   if (!IsDue(snapshot)) put_off_.push_back(snapshot);
   waiting_.push_back(std::move(snapshot));
 }
@@ -141,7 +152,8 @@ void Triggers::Look(TimeNs now, const std::vector<StreamProgress>& streams) {
 
 void Triggers::WatchSilence() {
   if (options_.silence == 0) return;
-  const bool blocked = std::any_of(streams_.begin(), streams_.end(), [](const auto& s) { return s.blocked; });
+  const bool blocked =
+      std::any_of(streams_.begin(), streams_.end(), [](const auto& s) { return s.blocked; });
   const TimeNs last = blocked ? now_ : LastByteOf("");
   if (last > silent_since_) {
     silent_since_ = last;

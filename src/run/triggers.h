@@ -23,8 +23,8 @@ struct TriggerOptions {
   std::vector<std::string> patterns;  // RE2, each matched line by line
   double rate_share = 0;              // of the run's own median; 0: not watched
   TimeNs rate_window = 5 * kSecond;
-  TimeNs silence = 0;                 // 0: not watched
-  TimeNs quiet = kSecond;             // after a trigger, before the same one counts again
+  TimeNs silence = 0;      // 0: not watched
+  TimeNs quiet = kSecond;  // after a trigger, before the same one counts again
   Post post;
 };
 

@@ -14,14 +14,16 @@ ScopeEvent EventList::event(size_t place) const {
   event.ambiguous = item.ambiguous;
   event.id = item.id;
   event.parameter_count = parameters_;
-  std::copy_n(words_.begin() + static_cast<ptrdiff_t>(item.more), parameters_, event.parameters.begin());
+  std::copy_n(words_.begin() + static_cast<ptrdiff_t>(item.more), parameters_,
+              event.parameters.begin());
   if (item.has_task) event.task = item.task;
   return event;
 }
 
 EventLoss EventList::loss(size_t place) const {
   const Item& item = items_[place];
-  return {core_, item.record, ends_[item.more], static_cast<EventLossReason>(item.id), item.age, item.time};
+  return {core_,    item.record, ends_[item.more], static_cast<EventLossReason>(item.id),
+          item.age, item.time};
 }
 
 void EventList::Reserve(size_t more) {
@@ -56,7 +58,9 @@ void EventList::Add(const EventLoss& loss) {
 }
 
 void EventList::SortByTime(size_t begin) {
-  SortFrom(begin, [](const Item& a, const Item& b) { return std::tuple(~a.age, a.time, a.record) < std::tuple(~b.age, b.time, b.record); });
+  SortFrom(begin, [](const Item& a, const Item& b) {
+    return std::tuple(~a.age, a.time, a.record) < std::tuple(~b.age, b.time, b.record);
+  });
 }
 
 void EventList::SortByRecord() {
@@ -65,7 +69,9 @@ void EventList::SortByRecord() {
 
 uint64_t EventList::RemoveEarlier() {
   const auto is_earlier = [](const Item& item) { return item.age > 0; };
-  const auto events = std::count_if(items_.begin(), items_.end(), [&](const Item& item) { return is_earlier(item) && !item.is_loss; });
+  const auto events = std::count_if(items_.begin(), items_.end(), [&](const Item& item) {
+    return is_earlier(item) && !item.is_loss;
+  });
   std::erase_if(items_, is_earlier);
   return static_cast<uint64_t>(events);
 }

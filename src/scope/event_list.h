@@ -1,4 +1,5 @@
-// Events and losses of one core, one behind the other, in little memory: 32 bytes each, and those of an event's parameters.
+// Events and losses of one core, one behind the other, in little memory: 32 bytes each, and those
+// of an event's parameters.
 #ifndef HANGSCOPE_SCOPE_EVENT_LIST_H
 #define HANGSCOPE_SCOPE_EVENT_LIST_H
 
@@ -34,7 +35,9 @@ class EventList {
   // Of an event, of a loss.
   ScopeEvent event(size_t place) const;
   EventLoss loss(size_t place) const;
-  EventOrLoss At(size_t place) const { return is_event(place) ? EventOrLoss(event(place)) : EventOrLoss(loss(place)); }
+  EventOrLoss At(size_t place) const {
+    return is_event(place) ? EventOrLoss(event(place)) : EventOrLoss(loss(place));
+  }
 
   // Room for so many more.
   void Reserve(size_t more);
@@ -43,10 +46,12 @@ class EventList {
   void Add(const EventLoss& loss);
   void SetTime(size_t place, uint64_t time) { items_[place].time = time; }
   void SetAge(size_t place, uint32_t age) { items_[place].age = age; }
-  // Whether the last is a loss for that reason which ends before `record`; it may have that one, too.
+  // Whether the last is a loss for that reason which ends before `record`; it may have that one,
+  // too.
   bool GoesOn(EventLossReason reason, uint64_t record, uint32_t age) const {
     const Item& last = items_.back();
-    return last.is_loss && last.id == static_cast<uint16_t>(reason) && ends_[last.more] == record && last.age == age;
+    return last.is_loss && last.id == static_cast<uint16_t>(reason) && ends_[last.more] == record &&
+           last.age == age;
   }
   void LengthenLast() { ++ends_[items_.back().more]; }
   // From `begin` on: by starts of the target, the oldest first, by time, by record.
@@ -54,7 +59,9 @@ class EventList {
   void SortByRecord();
   // Those of earlier starts of the target. Returns how many events they were.
   uint64_t RemoveEarlier();
-  void RemoveFirst(size_t count) { items_.erase(items_.begin(), items_.begin() + static_cast<ptrdiff_t>(count)); }
+  void RemoveFirst(size_t count) {
+    items_.erase(items_.begin(), items_.begin() + static_cast<ptrdiff_t>(count));
+  }
   void clear();
 
  private:

@@ -57,7 +57,8 @@ struct EventReader::Control {
 
   bool Refused(uint64_t sequence) const {
     const uint32_t ticket = static_cast<uint32_t>(sequence << HANGSCOPE_TICKET_SHIFT) | 1u;
-    return std::find(std::begin(refused_tickets), std::end(refused_tickets), ticket) != std::end(refused_tickets);
+    return std::find(std::begin(refused_tickets), std::end(refused_tickets), ticket) !=
+           std::end(refused_tickets);
   }
 };
 
@@ -69,11 +70,16 @@ struct EventReader::Copies {
   std::string bytes[3];
   std::string_view copies[3];  // of `bytes`: of who does not write any more one is enough
 
-  const char* At(int copy, uint64_t sequence) const { return copies[copy].data() + (sequence - first) * record_bytes; }
+  const char* At(int copy, uint64_t sequence) const {
+    return copies[copy].data() + (sequence - first) * record_bytes;
+  }
 };
 
 EventReader::EventReader(const ScopeReader& reader, uint32_t core)
-    : reader_(&reader), layout_(reader.layout()), index_(core), queue_(core, reader.layout().parameters()) {
+    : reader_(&reader),
+      layout_(reader.layout()),
+      index_(core),
+      queue_(core, reader.layout().parameters()) {
   core_.index = core;
 }
 
@@ -92,19 +98,23 @@ EventList EventReader::TakeAll() {
 
 Result<EventReader::Control> EventReader::ReadControl() const {
   char bytes[kControlBytes];
-  if (Status status = reader_->target().Read(layout_.RingAddress(index_), bytes); !status.ok()) return status;
+  if (Status status = reader_->target().Read(layout_.RingAddress(index_), bytes); !status.ok())
+    return status;
   const auto u32 = [&](size_t at) { return Load32(bytes + at, layout_.order); };
   const auto pair = [&](size_t at) { return u32(at) | uint64_t{u32(at + 4)} << 32; };
   Control control;
-  control.begun = layout_.word_bytes == 8 ? Load64(bytes + FIELD(head), layout_.order) >> HANGSCOPE_TICKET_SHIFT
-                                          : hangscope_begun(u32(FIELD(head)), u32(FIELD(head) + 4), layout_.ring_capacity);
+  control.begun =
+      layout_.word_bytes == 8
+          ? Load64(bytes + FIELD(head), layout_.order) >> HANGSCOPE_TICKET_SHIFT
+          : hangscope_begun(u32(FIELD(head)), u32(FIELD(head) + 4), layout_.ring_capacity);
   control.base = pair(FIELD(base));
   control.boot = pair(FIELD(boot));
   control.mask = u32(FIELD(mask));
   control.armed = u32(FIELD(armed));
   control.remaining = u32(FIELD(remaining));
   control.refused = u32(FIELD(refused));
-  for (size_t i = 0; i < kRefusedKept; ++i) control.refused_tickets[i] = u32(FIELD(refused_tickets) + 4 * i);
+  for (size_t i = 0; i < kRefusedKept; ++i)
+    control.refused_tickets[i] = u32(FIELD(refused_tickets) + 4 * i);
   control.epoch = u32(FIELD(epoch));
   control.ticks = u32(FIELD(ticks));
   control.anchor = u32(FIELD(anchor));
@@ -115,7 +125,9 @@ Result<EventReader::Control> EventReader::ReadControl() const {
   return control;
 }
 
-void EventReader::Report(std::string what) { corruptions_.push_back({fmt::format("core {}", index_), std::move(what)}); }
+void EventReader::Report(std::string what) {
+  corruptions_.push_back({fmt::format("core {}", index_), std::move(what)});
+}
 
 // What cannot be right is not used.
 void EventReader::CheckControl(Control* control) {
@@ -127,7 +139,8 @@ void EventReader::CheckControl(Control* control) {
     Report(fmt::format("boot {}: {} records were begun", control->boot, control->begun));
     control->boot = 0;
   }
-  if (control->state > HANGSCOPE_RING_LIVE) Report(fmt::format("state {}: 0 to 2 are states", control->state));
+  if (control->state > HANGSCOPE_RING_LIVE)
+    Report(fmt::format("state {}: 0 to 2 are states", control->state));
 }
 
 // The first `count` slots from that of record `first` on, in the order of records.
@@ -137,8 +150,10 @@ Status EventReader::ReadSlots(uint64_t first, uint64_t count, std::string* bytes
   const uint64_t straight = std::min<uint64_t>(count, layout_.ring_capacity - slot);
   bytes->resize(count * layout_.record_bytes);
   const std::span<char> all(*bytes);
-  Status status = reader_->target().Read(records + slot * layout_.record_bytes, all.first(straight * layout_.record_bytes));
-  if (status.ok() && straight < count) status = reader_->target().Read(records, all.subspan(straight * layout_.record_bytes));
+  Status status = reader_->target().Read(records + slot * layout_.record_bytes,
+                                         all.first(straight * layout_.record_bytes));
+  if (status.ok() && straight < count)
+    status = reader_->target().Read(records, all.subspan(straight * layout_.record_bytes));
   return status;
 }
 
@@ -146,11 +161,13 @@ Status EventReader::ReadCopies(uint64_t first, Copies* copies) {
   Target& target = reader_->target();
   copies->first = first;
   copies->record_bytes = layout_.record_bytes;
-  copies->known = target.IsKnown(layout_.RingAddress(index_) + kControlBytes, uint64_t{layout_.ring_capacity} * layout_.record_bytes);
+  copies->known = target.IsKnown(layout_.RingAddress(index_) + kControlBytes,
+                                 uint64_t{layout_.ring_capacity} * layout_.record_bytes);
   for (int copy = 0; copy < 3; ++copy) {
     const bool same = copy > 0 && target.life() == Life::kDead;
     if (!same) {
-      if (Status status = ReadSlots(first, begun_ - first, &copies->bytes[copy]); !status.ok()) return status;
+      if (Status status = ReadSlots(first, begun_ - first, &copies->bytes[copy]); !status.ok())
+        return status;
     }
     copies->copies[copy] = same ? copies->copies[0] : std::string_view(copies->bytes[copy]);
   }
@@ -186,14 +203,16 @@ Status EventReader::Look(bool last) {
   const uint64_t ring = layout_.RingAddress(index_);
   // What no record can be told without. The part between is all zeros in many rings, and left out
   // of a dump then, so that its loss cannot be told from that.
-  if (!target.IsKnown(ring, FIELD(mask)) || !target.IsKnown(ring + FIELD(state), FIELD(owner) - FIELD(state))) {
+  if (!target.IsKnown(ring, FIELD(mask)) ||
+      !target.IsKnown(ring + FIELD(state), FIELD(owner) - FIELD(state))) {
     if (!looked_) Report("its control did not arrive, and without it no record can be told");
     looked_ = true;
     return {};
   }
   if (!looked_ && !target.IsKnown(ring + FIELD(name), 16)) Report("its name did not arrive");
   epoch_is_known_ = target.IsKnown(ring + FIELD(epoch), 4);
-  if (!looked_ && !target.IsKnown(ring + FIELD(refused), FIELD(anchor) - FIELD(refused))) Report("its refused_tickets, epoch and ticks did not arrive, or are zero");
+  if (!looked_ && !target.IsKnown(ring + FIELD(refused), FIELD(anchor) - FIELD(refused)))
+    Report("its refused_tickets, epoch and ticks did not arrive, or are zero");
   auto first = ReadControl();
   if (!first.ok()) return first.status();
   CheckControl(&*first);
@@ -205,13 +224,17 @@ Status EventReader::Look(bool last) {
   core_.owner = first->owner;
   core_.generation = first->generation;
   core_.in_use = first->state != HANGSCOPE_RING_FREE || begun_ != 0;
-  core_.frozen = first->mask == 0 && first->armed == 0 && (layout_.features & HANGSCOPE_FEATURE_MASK) != 0;
+  core_.frozen =
+      first->mask == 0 && first->armed == 0 && (layout_.features & HANGSCOPE_FEATURE_MASK) != 0;
   core_.records_until_frozen.reset();
-  if (first->mask == 0 && first->armed != 0 && (layout_.features & HANGSCOPE_FEATURE_MASK) != 0) core_.records_until_frozen = static_cast<uint32_t>(std::max<int32_t>(0, static_cast<int32_t>(first->remaining)));
+  if (first->mask == 0 && first->armed != 0 && (layout_.features & HANGSCOPE_FEATURE_MASK) != 0)
+    core_.records_until_frozen =
+        static_cast<uint32_t>(std::max<int32_t>(0, static_cast<int32_t>(first->remaining)));
 
   Forget(std::max(first->base, begun_ - std::min<uint64_t>(begun_, layout_.ring_capacity)));
   uint64_t first_read = pending_.empty() ? next_ : pending_.begin()->first;
-  const bool anchor_was_newest = reference_.anchor && *reference_.anchor + 1 == next_ && begun_ - *reference_.anchor <= layout_.ring_capacity;
+  const bool anchor_was_newest = reference_.anchor && *reference_.anchor + 1 == next_ &&
+                                 begun_ - *reference_.anchor <= layout_.ring_capacity;
   if (anchor_was_newest) first_read = std::min(first_read, *reference_.anchor);
   Copies copies;
   Control now = *first;
@@ -225,7 +248,8 @@ Status EventReader::Look(bool last) {
   if (anchor_was_newest) {
     // It may have been renewed since: a silence has one anchor, however long it is.
     const Found anchor = Judge(*reference_.anchor, copies, now, last);
-    if (anchor.kind == Found::Kind::kWhole && anchor.id == HANGSCOPE_ID_ANCHOR) reference_.epoch.number = anchor.parameters[0];
+    if (anchor.kind == Found::Kind::kWhole && anchor.id == HANGSCOPE_ID_ANCHOR)
+      reference_.epoch.number = anchor.parameters[0];
   }
   Founds found;
   found.reserve(begun_ - next_);
@@ -240,12 +264,17 @@ Status EventReader::Look(bool last) {
 void EventReader::CheckCounts() {
   const uint64_t missing = refused_seen_ + lapped_ + torn_ + unread_;
   // After a clear it has those from before, too.
-  if (start_ == 0 && refused_total_ > missing) Report(fmt::format("refused {}: only {} records are missing", refused_total_, missing));
+  if (start_ == 0 && refused_total_ > missing)
+    Report(fmt::format("refused {}: only {} records are missing", refused_total_, missing));
 }
 
-EventReader::Found EventReader::Judge(uint64_t sequence, const Copies& copies, const Control& now, bool last) const {
+EventReader::Found EventReader::Judge(uint64_t sequence, const Copies& copies, const Control& now,
+                                      bool last) const {
   const auto mark = [&](int copy) { return Load32(copies.At(copy, sequence), layout_.order); };
-  const auto slot = [&] { return layout_.RingAddress(index_) + kControlBytes + sequence % layout_.ring_capacity * layout_.record_bytes; };
+  const auto slot = [&] {
+    return layout_.RingAddress(index_) + kControlBytes +
+           sequence % layout_.ring_capacity * layout_.record_bytes;
+  };
   Found found;
   found.sequence = sequence;
   if (!copies.known && !reader_->target().IsKnown(slot(), layout_.record_bytes)) {
@@ -257,7 +286,8 @@ EventReader::Found EventReader::Judge(uint64_t sequence, const Copies& copies, c
     const char* const record = copies.At(1, sequence);
     found.low = Load32(record + 4, layout_.order);
     found.id = static_cast<uint16_t>(mark(0) & HANGSCOPE_ID_MASK);
-    for (uint32_t i = 0; i < 2; ++i) found.parameters[i] = Load32(record + 8 + 4 * i, layout_.order);
+    for (uint32_t i = 0; i < 2; ++i)
+      found.parameters[i] = Load32(record + 8 + 4 * i, layout_.order);
   } else if (now.Refused(sequence)) {
     found.why = EventLossReason::kRefused;
   } else if (!last) {
@@ -275,7 +305,8 @@ ScopeEvent EventReader::EventOf(const Found& found, const Copies& copies) const 
   event.id = found.id;
   event.parameter_count = layout_.parameters();
   const char* const parameters = copies.At(1, found.sequence) + 8;
-  for (uint32_t i = 0; i < event.parameter_count; ++i) event.parameters[i] = Load32(parameters + 4 * i, layout_.order);
+  for (uint32_t i = 0; i < event.parameter_count; ++i)
+    event.parameters[i] = Load32(parameters + 4 * i, layout_.order);
   event.task = found.task;
   return event;
 }
@@ -293,7 +324,9 @@ void EventReader::LookAtPending(const Copies& copies, const Control& now, bool l
       Lose(found.sequence, found.sequence + 1, found.why);
     } else {
       found.ambiguous = !before.epoch.known || before.epoch.lost_between;
-      found.time = found.ambiguous ? Following(before.time, found.low) : TimeFromEpoch(before.epoch.number, found.low, &found.ambiguous);
+      found.time = found.ambiguous
+                       ? Following(before.time, found.low)
+                       : TimeFromEpoch(before.epoch.number, found.low, &found.ambiguous);
       if (found.id == HANGSCOPE_ID_ANCHOR) DateAnchor(&found);
       ++returned_;
       queue_.Add(EventOf(found, copies));
@@ -341,18 +374,22 @@ void EventReader::Date(const Control& first, const Control& now, Founds* found) 
   for (size_t begin = 0; begin < all.size();) {
     size_t end = begin + 1;
     while (end < all.size() && all[end].start == all[begin].start) ++end;
-    const bool boots = begin > 0 || (all[0].kind == Found::Kind::kWhole && all[0].id == HANGSCOPE_ID_BOOT);
+    const bool boots =
+        begin > 0 || (all[0].kind == Found::Kind::kWhole && all[0].id == HANGSCOPE_ID_BOOT);
     if (boots) reference_ = {};
     DateStart(first, steady, end == all.size(), all.subspan(begin, end - begin));
     begin = end;
   }
 }
 
-// The records between two starts of the target, or what is left of them. Each lies between an anchor
-// that tells the epoch after it and one that tells the epoch before it; at the ring's end the control
-// takes the place of the latter.
-void EventReader::DateStart(const Control& control, bool epoch_is_steady, bool newest, std::span<Found> found) {
-  const auto is_anchor = [](const Found& f) { return f.kind == Found::Kind::kWhole && f.id == HANGSCOPE_ID_ANCHOR; };
+// The records between two starts of the target, or what is left of them. Each lies between an
+// anchor that tells the epoch after it and one that tells the epoch before it; at the ring's end
+// the control takes the place of the latter.
+void EventReader::DateStart(const Control& control, bool epoch_is_steady, bool newest,
+                            std::span<Found> found) {
+  const auto is_anchor = [](const Found& f) {
+    return f.kind == Found::Kind::kWhole && f.id == HANGSCOPE_ID_ANCHOR;
+  };
   const bool looks_seldom = layout_.word_bytes == 4 && control.ticks == 0;
   for (size_t i = 0; i < found.size();) {
     size_t next = i;
@@ -376,14 +413,17 @@ void EventReader::DateStart(const Control& control, bool epoch_is_steady, bool n
       if (one.kind == Found::Kind::kPending) pending_.emplace(one.sequence, reference_);
       if (one.kind != Found::Kind::kWhole) {
         // What was overtaken while it was copied may have been anything.
-        if (one.kind == Found::Kind::kLost && one.why == EventLossReason::kOverwritten) reference_ = {};
+        if (one.kind == Found::Kind::kLost && one.why == EventLossReason::kOverwritten)
+          reference_ = {};
         reference_.epoch.lost_between = true;
         continue;
       }
       // Epochs only rise: before one of 0 there was no other.
       after.lost_between = i < last_lost && after.number != 0;
-      if (one.id == HANGSCOPE_ID_BOOT && i == 0 && next == 1 && next < found.size()) DateBoot(found[next], &one);
-      else DateRecord(reference_.epoch, after, next_anchor, looks_seldom, &one);
+      if (one.id == HANGSCOPE_ID_BOOT && i == 0 && next == 1 && next < found.size())
+        DateBoot(found[next], &one);
+      else
+        DateRecord(reference_.epoch, after, next_anchor, looks_seldom, &one);
       reference_.time = one.time;
     }
     if (next == found.size()) break;
@@ -393,18 +433,23 @@ void EventReader::DateStart(const Control& control, bool epoch_is_steady, bool n
   }
 }
 
-void EventReader::DateRecord(const Epoch& before, const Epoch& after, std::optional<uint32_t> next_anchor, bool looks_seldom, Found* found) {
+void EventReader::DateRecord(const Epoch& before, const Epoch& after,
+                             std::optional<uint32_t> next_anchor, bool looks_seldom, Found* found) {
   const bool by_before = before.known && !before.lost_between;
   const bool by_after = after.known && !after.lost_between;
   const bool agree = before.known && after.known && before.number == after.number;
   const uint32_t epoch = by_before || (agree && !by_after) ? before.number : after.number;
   bool certain = by_before || by_after || agree;
-  // Who looks at the clock once in a turn of the ring may have missed a turn of the clock, unless the
-  // next look found no more than one quarter gone.
+  // Who looks at the clock once in a turn of the ring may have missed a turn of the clock, unless
+  // the next look found no more than one quarter gone.
   if (looks_seldom) certain = certain && next_anchor && *next_anchor - epoch <= 1;
   bool early = false;
-  if (certain) found->time = TimeFromEpoch(epoch, found->low, &early);
-  else found->time = Following(before.known || reference_.time != 0 ? reference_.time : uint64_t{after.number} << 30, found->low);
+  if (certain)
+    found->time = TimeFromEpoch(epoch, found->low, &early);
+  else
+    found->time = Following(
+        before.known || reference_.time != 0 ? reference_.time : uint64_t{after.number} << 30,
+        found->low);
   found->ambiguous = !certain || early;
 }
 
@@ -412,7 +457,8 @@ void EventReader::DateRecord(const Epoch& before, const Epoch& after, std::optio
 void EventReader::InferTasks(Founds* found) {
   uint32_t start = 0;
   for (Found& one : *found) {
-    if (one.kind != Found::Kind::kWhole || one.start != start || one.id == HANGSCOPE_ID_BOOT) task_.reset();
+    if (one.kind != Found::Kind::kWhole || one.start != start || one.id == HANGSCOPE_ID_BOOT)
+      task_.reset();
     start = one.start;
     if (one.kind != Found::Kind::kWhole) continue;
     if (one.id == HANGSCOPE_ID_TASK_SWITCH) {
@@ -428,7 +474,8 @@ void EventReader::InferTasks(Founds* found) {
 void EventReader::Queue(const Founds& found, const Copies& copies) {
   if (found.empty()) return;
   const uint32_t starts = found.back().start;
-  const auto first_whole = std::find_if(found.begin(), found.end(), [](const Found& f) { return f.kind == Found::Kind::kWhole; });
+  const auto first_whole = std::find_if(
+      found.begin(), found.end(), [](const Found& f) { return f.kind == Found::Kind::kWhole; });
   const uint64_t first_time = first_whole == found.end() ? 0 : first_whole->time;
   // What was overwritten before this look comes before all of it.
   for (size_t place = queue_next_; place < queue_.size(); ++place) {
@@ -451,18 +498,28 @@ void EventReader::Queue(const Founds& found, const Copies& copies) {
       continue;
     }
     Count(one.why, 1);
-    if (queue_.size() > begin && queue_.GoesOn(one.why, one.sequence, age)) queue_.LengthenLast();
-    else queue_.Add(EventLoss{index_, one.sequence, one.sequence + 1, one.why, age, time});
+    if (queue_.size() > begin && queue_.GoesOn(one.why, one.sequence, age))
+      queue_.LengthenLast();
+    else
+      queue_.Add(EventLoss{index_, one.sequence, one.sequence + 1, one.why, age, time});
   }
   queue_.SortByTime(begin);
 }
 
 void EventReader::Count(EventLossReason why, uint64_t records) {
   switch (why) {
-    case EventLossReason::kOverwritten: lapped_ += records; break;
-    case EventLossReason::kTorn: torn_ += records; break;
-    case EventLossReason::kRefused: refused_seen_ += records; break;
-    case EventLossReason::kUnread: unread_ += records; break;
+    case EventLossReason::kOverwritten:
+      lapped_ += records;
+      break;
+    case EventLossReason::kTorn:
+      torn_ += records;
+      break;
+    case EventLossReason::kRefused:
+      refused_seen_ += records;
+      break;
+    case EventLossReason::kUnread:
+      unread_ += records;
+      break;
   }
 }
 

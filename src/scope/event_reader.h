@@ -58,9 +58,10 @@ class EventReader {
 
     uint64_t sequence = 0;
     uint64_t time = 0;
-    uint32_t low = 0;                              // half of its time
-    uint32_t start = 0;                            // how many starts of the target lie before it
-    uint32_t parameters[2] = {};                   // the first: all that hangscope's own events have
+    uint32_t low = 0;    // half of its time
+    uint32_t start = 0;  // how many starts of the target lie before it
+    // the first: all that hangscope's own events have
+    uint32_t parameters[2] = {};
     std::optional<uint32_t> task;
     uint16_t id = 0;
     Kind kind = Kind::kLost;
@@ -84,7 +85,8 @@ class EventReader {
   void DateStart(const Control& control, bool epoch_is_steady, bool newest, std::span<Found> found);
   static void DateAnchor(Found* found);
   static void DateBoot(const Found& anchor, Found* found);
-  void DateRecord(const Epoch& before, const Epoch& after, std::optional<uint32_t> next_anchor, bool looks_seldom, Found* found);
+  void DateRecord(const Epoch& before, const Epoch& after, std::optional<uint32_t> next_anchor,
+                  bool looks_seldom, Found* found);
   void InferTasks(Founds* found);
   void Queue(const Founds& found, const Copies& copies);
   void Count(EventLossReason why, uint64_t records);
@@ -97,9 +99,9 @@ class EventReader {
   bool looked_ = false;
   bool epoch_is_known_ = true;
   ScopeCore core_;
-  uint64_t start_ = 0;   // the first sequence number that counts
-  uint64_t begun_ = 0;   // at the latest look
-  uint64_t next_ = 0;    // the first that no look has seen
+  uint64_t start_ = 0;                     // the first sequence number that counts
+  uint64_t begun_ = 0;                     // at the latest look
+  uint64_t next_ = 0;                      // the first that no look has seen
   std::map<uint64_t, Reference> pending_;  // and what is before them
   Reference reference_;
   std::optional<uint32_t> task_;

@@ -15,26 +15,32 @@ constexpr uint32_t kLeastStackFree = 64;  // bytes; fewer are a warning
 constexpr int kPatience = 3;              // longer than what was usual, by this factor
 constexpr int kPatienceUnknown = 10;      // stalls, where nothing is known of what is usual
 constexpr uint64_t kManyRounds = 8;
-constexpr uint32_t kFewChanges = 2;       // are no rhythm yet
-constexpr uint32_t kLeastLooks = 3;       // at a task that never runs
+constexpr uint32_t kFewChanges = 2;  // are no rhythm yet
+constexpr uint32_t kLeastLooks = 3;  // at a task that never runs
 
 std::string Name(const WatchSubject& subject) {
-  return fmt::format("{} {}", subject.kind == WatchSubject::Kind::kCore ? "core" : "task record", subject.index);
+  return fmt::format("{} {}", subject.kind == WatchSubject::Kind::kCore ? "core" : "task record",
+                     subject.index);
 }
 
 // "core 3" or "task record 7", as the reader says where.
 std::optional<WatchSubject> SubjectOf(std::string_view where) {
-  constexpr std::pair<std::string_view, WatchSubject::Kind> kKinds[] = {{"core ", WatchSubject::Kind::kCore}, {"task record ", WatchSubject::Kind::kTask}};
+  constexpr std::pair<std::string_view, WatchSubject::Kind> kKinds[] = {
+      {"core ", WatchSubject::Kind::kCore}, {"task record ", WatchSubject::Kind::kTask}};
   for (const auto& [prefix, kind] : kKinds) {
     if (!where.starts_with(prefix)) continue;
     uint32_t index = 0;
-    const auto [end, error] = std::from_chars(where.data() + prefix.size(), where.data() + where.size(), index);
-    if (error == std::errc() && end == where.data() + where.size()) return WatchSubject{kind, index};
+    const auto [end, error] =
+        std::from_chars(where.data() + prefix.size(), where.data() + where.size(), index);
+    if (error == std::errc() && end == where.data() + where.size())
+      return WatchSubject{kind, index};
   }
   return std::nullopt;
 }
 
-std::string Text(TimeNs time, bool at_least) { return fmt::format("{}{:.1f} s", at_least ? "at least " : "", Seconds(time)); }
+std::string Text(TimeNs time, bool at_least) {
+  return fmt::format("{}{:.1f} s", at_least ? "at least " : "", Seconds(time));
+}
 
 void Lower(Confidence most, std::string why, Finding* finding) {
   finding->confidence = std::min(finding->confidence, most);
@@ -47,8 +53,10 @@ void Watcher::BuildGraph(Look& look) {
   std::unordered_map<uint32_t, uint32_t> records;  // subjects by the task's id
   for (uint32_t i = cores_; i < subjects_.size(); ++i) {
     // An id that is given to a second task is that one's.
-    if (subjects_[i].activity == Activity::kEnded) records.emplace(subjects_[i].task, i);
-    else if (subjects_[i].activity != Activity::kUnused) records[subjects_[i].task] = i;
+    if (subjects_[i].activity == Activity::kEnded)
+      records.emplace(subjects_[i].task, i);
+    else if (subjects_[i].activity != Activity::kUnused)
+      records[subjects_[i].task] = i;
   }
   look.nodes.resize(subjects_.size());
   bool any = false;
@@ -61,7 +69,8 @@ void Watcher::BuildGraph(Look& look) {
     node.kind = subjects_[i].wait->kind;
     if (i < cores_) continue;
     const auto& holder = look.sample.tasks[i - cores_].record.holder;
-    if (const auto at = holder ? records.find(*holder) : records.end(); at != records.end()) node.holder = at->second;
+    if (const auto at = holder ? records.find(*holder) : records.end(); at != records.end())
+      node.holder = at->second;
   }
   if (any) {
     auto claims = look.source.Claims();
@@ -77,35 +86,50 @@ void Watcher::SetRole(const Look& look, uint32_t index, WaitNode* node) const {
   const bool old = look.dead || look.now - subject.since >= options_.stall;
   switch (subject.activity) {
     case Activity::kUnused:
-    case Activity::kCorrupt: node->role = WaitRole::kUnknown; return;
-    case Activity::kRunning: node->role = NeverRuns(look, index) ? WaitRole::kNeverRuns : WaitRole::kMoves; return;
-    case Activity::kPaused: node->role = WaitRole::kExcused; return;
-    case Activity::kHalted: node->role = WaitRole::kHalted; return;
-    case Activity::kSilent: node->role = WaitRole::kSilent; return;
+    case Activity::kCorrupt:
+      node->role = WaitRole::kUnknown;
+      return;
+    case Activity::kRunning:
+      node->role = NeverRuns(look, index) ? WaitRole::kNeverRuns : WaitRole::kMoves;
+      return;
+    case Activity::kPaused:
+      node->role = WaitRole::kExcused;
+      return;
+    case Activity::kHalted:
+      node->role = WaitRole::kHalted;
+      return;
+    case Activity::kSilent:
+      node->role = WaitRole::kSilent;
+      return;
     case Activity::kEnded:
       // A core whose program is done may be given the next one.
-      node->role = old || subject.sample.launch == LaunchState::kEnded ? WaitRole::kEnded : WaitRole::kMoves;
+      node->role =
+          old || subject.sample.launch == LaunchState::kEnded ? WaitRole::kEnded : WaitRole::kMoves;
       return;
     case Activity::kIdle:
-      if (!subject.wait || subject.sample.launch == LaunchState::kIdle || subject.wait->kind == ResourceKind::kSuspended) {
+      if (!subject.wait || subject.sample.launch == LaunchState::kIdle ||
+          subject.wait->kind == ResourceKind::kSuspended) {
         node->role = old ? WaitRole::kIdle : WaitRole::kMoves;
       } else {
-        node->role = subject.wait->kind == ResourceKind::kTime ? WaitRole::kMoves : WaitRole::kExcused;
+        node->role =
+            subject.wait->kind == ResourceKind::kTime ? WaitRole::kMoves : WaitRole::kExcused;
       }
       return;
     case Activity::kWaiting:
-      node->role = look.dead || (old && histories_[index].wait_looks >= 2) ? WaitRole::kWaits : WaitRole::kMoves;
+      node->role = look.dead || (old && histories_[index].wait_looks >= 2) ? WaitRole::kWaits
+                                                                           : WaitRole::kMoves;
       return;
   }
 }
 
 bool Watcher::NeverRuns(const Look& look, uint32_t index) const {
   const History& history = histories_[index];
-  return index >= cores_ && history.ready_looks >= kLeastLooks && !history.ran_instead.empty() && look.now - history.not_run_since >= options_.stall;
+  return index >= cores_ && history.ready_looks >= kLeastLooks && !history.ran_instead.empty() &&
+         look.now - history.not_run_since >= options_.stall;
 }
 
-// Who moves may deliver at any time. But one who went round and round meanwhile, for much longer than
-// this wait used to take, does not.
+// Who moves may deliver at any time. But one who went round and round meanwhile, for much longer
+// than this wait used to take, does not.
 void Watcher::MarkEdges(Look& look) {
   std::map<std::pair<uint32_t, uint32_t>, Baseline> still;
   for (uint32_t i = 0; i < look.nodes.size(); ++i) {
@@ -113,8 +137,10 @@ void Watcher::MarkEdges(Look& look) {
       const std::pair key{i, edge.to};
       const auto at = baselines_.find(key);
       const uint32_t sequence = subjects_[i].wait->sequence;
-      const uint64_t rounds = histories_[edge.to].rounds;  // fewer than before: they are another owner's
-      const bool known = at != baselines_.end() && at->second.sequence == sequence && at->second.rounds <= rounds;
+      // fewer than before: they are another owner's
+      const uint64_t rounds = histories_[edge.to].rounds;
+      const bool known =
+          at != baselines_.end() && at->second.sequence == sequence && at->second.rounds <= rounds;
       const Baseline baseline = known ? at->second : Baseline{sequence, rounds};
       still[key] = baseline;
       const auto confidence = NeverDelivers(look, i, edge.to, baseline);
@@ -127,7 +153,9 @@ void Watcher::MarkEdges(Look& look) {
 }
 
 // How sure it is that one who may deliver will not; nothing: it may.
-std::optional<Confidence> Watcher::NeverDelivers(const Look& look, uint32_t waiter, uint32_t supplier, const Baseline& baseline) const {
+std::optional<Confidence> Watcher::NeverDelivers(const Look& look, uint32_t waiter,
+                                                 uint32_t supplier,
+                                                 const Baseline& baseline) const {
   const WaitNode& node = look.nodes[waiter];
   const History& history = histories_[waiter];
   const History& its = histories_[supplier];
@@ -136,34 +164,43 @@ std::optional<Confidence> Watcher::NeverDelivers(const Look& look, uint32_t wait
   const TimeNs waited = look.now - subjects_[waiter].since;
   const bool exclusive = node.kind == ResourceKind::kExclusive || node.holder;
   // Who waits for a device with a lock in its hands keeps others out, perhaps for ever.
-  if (exclusive && role == WaitRole::kExcused && who.wait && who.wait->kind == ResourceKind::kOutside) return Confidence::kPossible;
+  if (exclusive && role == WaitRole::kExcused && who.wait &&
+      who.wait->kind == ResourceKind::kOutside)
+    return Confidence::kPossible;
   if (role != WaitRole::kMoves || supplier == waiter) return std::nullopt;
   const bool usual_known = exclusive || history.waits_ended > 0;
-  const TimeNs patience = usual_known ? kPatience * std::max(options_.stall, history.longest_wait) : kPatienceUnknown * options_.stall;
+  const TimeNs patience = usual_known ? kPatience * std::max(options_.stall, history.longest_wait)
+                                      : kPatienceUnknown * options_.stall;
   if (look.dead) {
     // It ran when all ended: whether it would have delivered, only the wait's age tells.
     if (waited < options_.stall) return std::nullopt;
     return waited >= patience ? Confidence::kLikely : Confidence::kPossible;
   }
   const bool goes_round = its.rounds - baseline.rounds >= kManyRounds;
-  const bool computes = who.subject.kind == WatchSubject::Kind::kTask && who.activity == Activity::kRunning &&
-                        look.now - its.changed >= kPatience * std::max(options_.stall, its.longest_gap);
+  const bool computes =
+      who.subject.kind == WatchSubject::Kind::kTask && who.activity == Activity::kRunning &&
+      look.now - its.changed >= kPatience * std::max(options_.stall, its.longest_gap);
   if (waited < patience || (!goes_round && !computes)) return std::nullopt;
   return Confidence::kLikely;
 }
 
 void Watcher::FindAll(Look& look) {
-  const bool any = std::any_of(look.nodes.begin(), look.nodes.end(), [](const WaitNode& node) { return node.role == WaitRole::kWaits; });
+  const bool any = std::any_of(look.nodes.begin(), look.nodes.end(),
+                               [](const WaitNode& node) { return node.role == WaitRole::kWaits; });
   for (const WaitCause& cause : any ? FindCauses(look.nodes) : std::vector<WaitCause>()) {
-    if (cause.kind == WaitCause::Kind::kNode) look.victims[cause.members[0]] = cause.victims;
-    else FindStuck(look, cause);
+    if (cause.kind == WaitCause::Kind::kNode)
+      look.victims[cause.members[0]] = cause.victims;
+    else
+      FindStuck(look, cause);
   }
   for (uint32_t i = 0; i < subjects_.size(); ++i) {
     const Activity activity = subjects_[i].activity;
     if (look.nodes[i].role == WaitRole::kNeverRuns) FindStarvedTask(look, i);
     if (i >= cores_ || activity == Activity::kUnused || activity == Activity::kCorrupt) continue;
-    if (subjects_[i].sample.fault != FaultType::kNone) FindFault(look, i);
-    else if (activity == Activity::kSilent) FindSilence(look, i);
+    if (subjects_[i].sample.fault != FaultType::kNone)
+      FindFault(look, i);
+    else if (activity == Activity::kSilent)
+      FindSilence(look, i);
     FindLowStack(look, i);
   }
   FindCorruptions(look);
@@ -183,7 +220,8 @@ void Watcher::FindStuck(Look& look, const WaitCause& cause) const {
     finding.evidence.push_back(WaitText(look, member));
     key += fmt::format(", {} {}", Name(subject.subject), subject.wait->sequence);
   }
-  if (deadlock && !look.dead) finding.evidence.push_back("each of these waits is the same in two looks");
+  if (deadlock && !look.dead)
+    finding.evidence.push_back("each of these waits is the same in two looks");
   for (const uint32_t victim : cause.victims) finding.victims.push_back(subjects_[victim].subject);
   AddPartners(look, cause, &finding);
   AddFirst(cause, &finding);
@@ -196,8 +234,9 @@ void Watcher::AddPartners(const Look& look, const WaitCause& cause, Finding* fin
     const SubjectWatch& subject = subjects_[partner];
     finding->partners.push_back(subject.subject);
     const bool moves = look.nodes[partner].role == WaitRole::kMoves;
-    finding->evidence.push_back(moves ? fmt::format("{} goes on and does not deliver it", Name(subject.subject))
-                                      : fmt::format("{} is {}", Name(subject.subject), ActivityName(subject.activity)));
+    finding->evidence.push_back(
+        moves ? fmt::format("{} goes on and does not deliver it", Name(subject.subject))
+              : fmt::format("{} is {}", Name(subject.subject), ActivityName(subject.activity)));
   }
   if (cause.kind != WaitCause::Kind::kSupplier) return;
   for (const uint32_t member : cause.members) {
@@ -210,59 +249,88 @@ void Watcher::AddPartners(const Look& look, const WaitCause& cause, Finding* fin
 // That `partner` never delivers what `waiter` waits for.
 Confidence Watcher::PartnerConfidence(const Look& look, uint32_t waiter, uint32_t partner) const {
   const SubjectWatch& subject = subjects_[partner];
-  if (const auto at = look.edge_confidence.find({waiter, partner}); at != look.edge_confidence.end()) return at->second;
-  if (subject.activity == Activity::kEnded && subject.sample.launch == LaunchState::kDone) return Confidence::kLikely;
+  if (const auto at = look.edge_confidence.find({waiter, partner});
+      at != look.edge_confidence.end())
+    return at->second;
+  if (subject.activity == Activity::kEnded && subject.sample.launch == LaunchState::kDone)
+    return Confidence::kLikely;
   if (subject.activity != Activity::kIdle) return Confidence::kCertain;
   const bool may_be_resumed = subject.wait && look.nodes[waiter].kind != ResourceKind::kExclusive;
   return may_be_resumed ? Confidence::kPossible : Confidence::kLikely;
 }
 
-// By the target's clock where all of them say when and it can be compared, else by what the watcher saw.
+// By the target's clock where all of them say when and it can be compared, else by what the watcher
+// saw.
 void Watcher::AddFirst(const WaitCause& cause, Finding* finding) const {
   std::vector<uint32_t> all = cause.members;
   for (const uint32_t partner : cause.partners) {
     const Activity activity = subjects_[partner].activity;
     if (activity == Activity::kEnded || activity == Activity::kIdle) all.push_back(partner);
   }
-  const bool by_target = options_.shared_clock && std::all_of(all.begin(), all.end(), [&](uint32_t i) { return subjects_[i].wait.has_value(); });
-  const auto began = [&](uint32_t i) { return by_target ? static_cast<TimeNs>(subjects_[i].wait->since) : subjects_[i].since; };
+  const bool by_target = options_.shared_clock &&
+                         std::all_of(all.begin(), all.end(),
+                                     [&](uint32_t i) { return subjects_[i].wait.has_value(); });
+  const auto began = [&](uint32_t i) {
+    return by_target ? static_cast<TimeNs>(subjects_[i].wait->since) : subjects_[i].since;
+  };
   const auto before = [&](uint32_t a, uint32_t b) { return began(a) < began(b); };
   const uint32_t first = *std::min_element(all.begin(), all.end(), before);
-  const SubjectWatch& waiter = subjects_[*std::min_element(cause.members.begin(), cause.members.end(), [&](uint32_t a, uint32_t b) { return subjects_[a].since < subjects_[b].since; })];
+  const SubjectWatch& waiter = subjects_[*std::min_element(
+      cause.members.begin(), cause.members.end(),
+      [&](uint32_t a, uint32_t b) { return subjects_[a].since < subjects_[b].since; })];
   finding->since = waiter.since;
   finding->since_at_least = waiter.since_at_least;
-  if (std::count_if(all.begin(), all.end(), [&](uint32_t i) { return began(i) == began(first); }) == 1) {
+  if (std::count_if(all.begin(), all.end(), [&](uint32_t i) { return began(i) == began(first); }) ==
+      1) {
     finding->first = subjects_[first].subject;
   } else {
-    finding->evidence.push_back("who stopped first is not known: several did at the same time, as far as can be told");
+    finding->evidence.push_back(
+        "who stopped first is not known: several did at the same time, as far as can be told");
   }
 }
 
 void Watcher::AddDoubts(const Look& look, const WaitCause& cause, Finding* finding) const {
   if (cause.kind == WaitCause::Kind::kNobody) {
-    Lower(Confidence::kPossible, "nobody is known to hold or provide it: what ends the wait may lie outside", finding);
+    Lower(Confidence::kPossible,
+          "nobody is known to hold or provide it: what ends the wait may lie outside", finding);
   }
-  const auto lost = std::count_if(look.claims.begin(), look.claims.end(), [](const ClaimRow& row) { return row.lost != 0; });
-  if (lost != 0) Lower(Confidence::kLikely, fmt::format("{} rows of claims ran over: somebody else may hold or provide it", lost), finding);
-  if (!look.claims_known) Lower(Confidence::kPossible, "what is held and provided could not be read", finding);
+  const auto lost = std::count_if(look.claims.begin(), look.claims.end(),
+                                  [](const ClaimRow& row) { return row.lost != 0; });
+  if (lost != 0)
+    Lower(Confidence::kLikely,
+          fmt::format("{} rows of claims ran over: somebody else may hold or provide it", lost),
+          finding);
+  if (!look.claims_known)
+    Lower(Confidence::kPossible, "what is held and provided could not be read", finding);
   if (!look.dead || (WaitedForLong(look, cause) && !look.sample.ended_by_itself)) return;
-  const bool locks = std::all_of(cause.members.begin(), cause.members.end(), [&](uint32_t i) { return look.nodes[i].kind == ResourceKind::kExclusive || look.nodes[i].holder; });
+  const bool locks = std::all_of(cause.members.begin(), cause.members.end(), [&](uint32_t i) {
+    return look.nodes[i].kind == ResourceKind::kExclusive || look.nodes[i].holder;
+  });
   if (locks && cause.kind == WaitCause::Kind::kCycle) return;
-  if (look.sample.ended_by_itself) return Lower(Confidence::kPossible, "the program ended by itself, while it waited", finding);
-  const bool nobody_ran = std::none_of(look.nodes.begin(), look.nodes.end(), [](const WaitNode& node) { return node.role == WaitRole::kMoves; });
+  if (look.sample.ended_by_itself)
+    return Lower(Confidence::kPossible, "the program ended by itself, while it waited", finding);
+  const bool nobody_ran =
+      std::none_of(look.nodes.begin(), look.nodes.end(),
+                   [](const WaitNode& node) { return node.role == WaitRole::kMoves; });
   Lower(nobody_ran ? Confidence::kLikely : Confidence::kPossible,
-        "the target is dead, and for how long it had waited is not known: it may have been in the middle of a hand-over", finding);
+        "the target is dead, and for how long it had waited is not known: it may have been in the "
+        "middle of a hand-over",
+        finding);
 }
 
 bool Watcher::WaitedForLong(const Look& look, const WaitCause& cause) const {
-  return std::all_of(cause.members.begin(), cause.members.end(), [&](uint32_t i) { return look.now - subjects_[i].since >= options_.stall; });
+  return std::all_of(cause.members.begin(), cause.members.end(),
+                     [&](uint32_t i) { return look.now - subjects_[i].since >= options_.stall; });
 }
 
 std::string Watcher::WaitText(const Look& look, uint32_t index) const {
   const SubjectWatch& subject = subjects_[index];
-  std::string text = fmt::format("{} waits {} for {:#x}", Name(subject.subject), Text(look.now - subject.since, subject.since_at_least), look.nodes[index].resource);
+  std::string text = fmt::format("{} waits {} for {:#x}", Name(subject.subject),
+                                 Text(look.now - subject.since, subject.since_at_least),
+                                 look.nodes[index].resource);
   std::string who;
-  for (const WaitEdge& edge : look.nodes[index].suppliers) who += (who.empty() ? "" : ", ") + Name(subjects_[edge.to].subject);
+  for (const WaitEdge& edge : look.nodes[index].suppliers)
+    who += (who.empty() ? "" : ", ") + Name(subjects_[edge.to].subject);
   return who.empty() ? text + ", which nobody is known to hold or provide" : text + ", from " + who;
 }
 
@@ -291,11 +359,15 @@ void Watcher::FindFault(Look& look, uint32_t core) {
   finding.confidence = Confidence::kCertain;
   if (!history.fault) {
     const auto detail = look.source.Detail(core);
-    if (detail.ok()) history.fault = detail.value().fault;
-    else finding.doubts.push_back(fmt::format("the details of the fault could not be read: {}", detail.status().message()));
+    if (detail.ok())
+      history.fault = detail.value().fault;
+    else
+      finding.doubts.push_back(
+          fmt::format("the details of the fault could not be read: {}", detail.status().message()));
   }
   if (history.fault) finding.fault = *history.fault;
-  if (history.fault && finding.fault.type != type) finding.doubts.push_back("the details are of another fault than the mailbox says");
+  if (history.fault && finding.fault.type != type)
+    finding.doubts.push_back("the details are of another fault than the mailbox says");
   finding.fault.type = type;
   if (history.moved_after_fault) finding.evidence.push_back("the core went on after it");
   look.Add(std::move(finding), fmt::format("fault {} {}", core, FaultTypeName(type)));
@@ -307,16 +379,27 @@ void Watcher::FindSilence(Look& look, uint32_t core) const {
   const CoreSample& sample = subjects_[core].sample;
   const TimeNs silence = look.now - history.changed;
   const bool rhythm = history.changes >= kFewChanges && history.longest_gap > 0;
-  const TimeNs patience = rhythm ? std::max(options_.stall, kPatience * history.longest_gap) : kPatience * options_.stall;
+  const TimeNs patience = rhythm ? std::max(options_.stall, kPatience * history.longest_gap)
+                                 : kPatience * options_.stall;
   Finding finding = FindingAbout(look, core);
   finding.kind = FindingKind::kSilent;
   finding.confidence = Confidence::kLikely;
-  finding.evidence.push_back(fmt::format("{} does not wait, and nothing in its mailbox has changed for {}", Name(subjects_[core].subject), Text(silence, history.changed_at_least)));
+  finding.evidence.push_back(
+      fmt::format("{} does not wait, and nothing in its mailbox has changed for {}",
+                  Name(subjects_[core].subject), Text(silence, history.changed_at_least)));
   if (history.emitted) finding.evidence.push_back("it recorded no event meanwhile");
-  if (rhythm) finding.evidence.push_back(fmt::format("until then, something changed every {} at least", Text(history.longest_gap, false)));
-  if (sample.heartbeat == 0) Lower(Confidence::kPossible, "it never had a heartbeat: it may compute", &finding);
-  else if (silence < patience) Lower(Confidence::kPossible, rhythm ? "it has been still for nearly as long before: it may compute" : "its rhythm is not known yet: it may compute", &finding);
-  look.Add(std::move(finding), fmt::format("silent {} {} {}", core, sample.heartbeat, sample.wait_sequence));
+  if (rhythm)
+    finding.evidence.push_back(fmt::format("until then, something changed every {} at least",
+                                           Text(history.longest_gap, false)));
+  if (sample.heartbeat == 0)
+    Lower(Confidence::kPossible, "it never had a heartbeat: it may compute", &finding);
+  else if (silence < patience)
+    Lower(Confidence::kPossible,
+          rhythm ? "it has been still for nearly as long before: it may compute"
+                 : "its rhythm is not known yet: it may compute",
+          &finding);
+  look.Add(std::move(finding),
+           fmt::format("silent {} {} {}", core, sample.heartbeat, sample.wait_sequence));
 }
 
 void Watcher::FindStarvedTask(Look& look, uint32_t index) const {
@@ -329,26 +412,34 @@ void Watcher::FindStarvedTask(Look& look, uint32_t index) const {
   finding.since_at_least = history.changed_at_least;
   for (uint32_t other = cores_; other < subjects_.size(); ++other) {
     const bool known = other != index && subjects_[other].activity != Activity::kUnused;
-    if (known && history.ran_instead.contains(subjects_[other].task)) finding.partners.push_back(subjects_[other].subject);
+    if (known && history.ran_instead.contains(subjects_[other].task))
+      finding.partners.push_back(subjects_[other].subject);
   }
-  finding.evidence.push_back(fmt::format("{} is ready and did not run in any of {} looks, over {}", Name(subjects_[index].subject), history.ready_looks, Text(starved, false)));
-  if (!history.waited_once) Lower(Confidence::kPossible, "it never waited: it may be the idle task", &finding);
+  finding.evidence.push_back(fmt::format("{} is ready and did not run in any of {} looks, over {}",
+                                         Name(subjects_[index].subject), history.ready_looks,
+                                         Text(starved, false)));
+  if (!history.waited_once)
+    Lower(Confidence::kPossible, "it never waited: it may be the idle task", &finding);
   if (history.ran_instead.size() > 1 && starved < kPatience * options_.stall) {
-    Lower(Confidence::kPossible, "several tasks ran meanwhile: looks may have missed this one", &finding);
+    Lower(Confidence::kPossible, "several tasks ran meanwhile: looks may have missed this one",
+          &finding);
   }
   look.Add(std::move(finding), fmt::format("never runs {} {}", index, history.sequence));
 }
 
 void Watcher::FindLowStack(Look& look, uint32_t core) const {
   const CoreSample& sample = subjects_[core].sample;
-  if (!sample.stack_free || *sample.stack_free >= kLeastStackFree || sample.fault == FaultType::kStack) return;
+  if (!sample.stack_free || *sample.stack_free >= kLeastStackFree ||
+      sample.fault == FaultType::kStack)
+    return;
   Finding finding;
   finding.kind = FindingKind::kStackLow;
   finding.confidence = Confidence::kCertain;
   finding.subjects = {subjects_[core].subject};
   finding.since = look.now;
   finding.since_at_least = true;
-  finding.evidence.push_back(fmt::format("{} bytes of its stack were never used", *sample.stack_free));
+  finding.evidence.push_back(
+      fmt::format("{} bytes of its stack were never used", *sample.stack_free));
   look.Add(std::move(finding), fmt::format("stack {}", core));
 }
 
@@ -363,12 +454,14 @@ void Watcher::FindCorruptions(Look& look) const {
     if (const auto subject = SubjectOf(corruption.where)) finding.subjects = {*subject};
     finding.evidence.push_back(corruption.where + ": " + corruption.what);
     // The same word with another value is the same finding.
-    look.Add(std::move(finding), fmt::format("corrupt {} {}", corruption.where, corruption.what.substr(0, corruption.what.find(' '))));
+    look.Add(std::move(finding), fmt::format("corrupt {} {}", corruption.where,
+                                             corruption.what.substr(0, corruption.what.find(' '))));
   }
 }
 
-// A judgement on waits counts when the look after it comes to the same, for what is held and provided was
-// read after the look. What the target says of itself, or will never change, counts at once.
+// A judgement on waits counts when the look after it comes to the same, for what is held and
+// provided was read after the look. What the target says of itself, or will never change, counts at
+// once.
 void Watcher::Publish(Look& look) {
   std::set<std::string> suspected;
   std::vector<Finding> standing;
@@ -376,7 +469,8 @@ void Watcher::Publish(Look& look) {
   for (size_t i = 0; i < look.findings.size(); ++i) {
     Finding& finding = look.findings[i];
     const std::string& key = look.keys[i];
-    const bool judged = finding.kind == FindingKind::kDeadlock || finding.kind == FindingKind::kStarved;
+    const bool judged =
+        finding.kind == FindingKind::kDeadlock || finding.kind == FindingKind::kStarved;
     suspected.insert(key);
     if (judged && !look.dead && !suspected_.contains(key)) continue;
     const auto before = standing_keys_.find(key);
@@ -385,7 +479,8 @@ void Watcher::Publish(Look& look) {
       const Finding& old = standing_[before->second];
       fresh = finding.IsBad() && !old.IsBad();
       if (!fresh) finding.time = old.time;
-      if (finding.kind == FindingKind::kCorrupt || finding.kind == FindingKind::kStackLow) finding.since = old.since;
+      if (finding.kind == FindingKind::kCorrupt || finding.kind == FindingKind::kStackLow)
+        finding.since = old.since;
     }
     if (fresh) fresh_.push_back(finding);
     keys.emplace(key, standing.size());

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "verdict/wait_graph.h"
 #include "scope/watcher.h"
+#include "verdict/wait_graph.h"
 
 namespace hangscope {
 
@@ -17,14 +17,16 @@ struct Watcher::Look {
   TimeNs now;
   WatchSource& source;
   bool dead;
-  bool first;  // of all looks
+  bool first;                                // of all looks
   std::optional<uint64_t> target_time = {};  // where it can be compared with times of waits
 
   std::vector<WaitNode> nodes = {};  // by subject; with suppliers, where somebody waits for long
   std::vector<ClaimRow> claims = {};
   bool claims_known = true;
-  std::map<std::pair<uint32_t, uint32_t>, Confidence> edge_confidence = {};  // of edges that never deliver
-  std::map<uint32_t, std::vector<uint32_t>> victims = {};  // of one who is halted, silent, or never runs
+  // of edges that never deliver
+  std::map<std::pair<uint32_t, uint32_t>, Confidence> edge_confidence = {};
+  // of one who is halted, silent, or never runs
+  std::map<uint32_t, std::vector<uint32_t>> victims = {};
 
   // Findings and what tells them apart: the same key in two looks is the same finding.
   std::vector<Finding> findings = {};

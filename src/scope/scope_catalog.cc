@@ -7,10 +7,10 @@
 
 #include "base/bytes.h"
 #include "base/utf8.h"
-#include "model/event_format.h"
 #include "hangscope/abi/catalog.h"
 #include "hangscope/abi/kernel_events.h"
 #include "hangscope/abi/record.h"
+#include "model/event_format.h"
 
 namespace hangscope {
 namespace {
@@ -25,11 +25,11 @@ struct TypeName {
   int bits;
 };
 constexpr TypeName kTypes[] = {
-    {"u8", EventField::Type::kUnsigned, 8},    {"i8", EventField::Type::kSigned, 8},
-    {"u16", EventField::Type::kUnsigned, 16},  {"i16", EventField::Type::kSigned, 16},
-    {"u32", EventField::Type::kUnsigned, 32},  {"i32", EventField::Type::kSigned, 32},
-    {"u64", EventField::Type::kUnsigned, 64},  {"i64", EventField::Type::kSigned, 64},
-    {"bool", EventField::Type::kBool, 32},     {"char4", EventField::Type::kText, 32},
+    {"u8", EventField::Type::kUnsigned, 8},   {"i8", EventField::Type::kSigned, 8},
+    {"u16", EventField::Type::kUnsigned, 16}, {"i16", EventField::Type::kSigned, 16},
+    {"u32", EventField::Type::kUnsigned, 32}, {"i32", EventField::Type::kSigned, 32},
+    {"u64", EventField::Type::kUnsigned, 64}, {"i64", EventField::Type::kSigned, 64},
+    {"bool", EventField::Type::kBool, 32},    {"char4", EventField::Type::kText, 32},
     {"ptr", EventField::Type::kPointer, 0},
 };
 
@@ -38,7 +38,8 @@ std::optional<EventField> ParseField(std::string_view text) {
   const size_t space = text.find(' ');
   if (space == std::string_view::npos || space + 1 >= text.size()) return std::nullopt;
   for (const TypeName& type : kTypes) {
-    if (text.substr(0, space) == type.name) return EventField{std::string(text.substr(space + 1)), type.type, type.bits};
+    if (text.substr(0, space) == type.name)
+      return EventField{std::string(text.substr(space + 1)), type.type, type.bits};
   }
   return std::nullopt;
 }
@@ -92,7 +93,9 @@ bool TakeText(std::string_view* rest, std::string* text) {
 
 // As the fields of any trace.
 TraceField TraceFieldOf(const FieldValue& value) {
-  constexpr TraceFieldType kSameOrder[] = {TraceFieldType::kUnsigned, TraceFieldType::kSigned, TraceFieldType::kBool, TraceFieldType::kText, TraceFieldType::kPointer};
+  constexpr TraceFieldType kSameOrder[] = {TraceFieldType::kUnsigned, TraceFieldType::kSigned,
+                                           TraceFieldType::kBool, TraceFieldType::kText,
+                                           TraceFieldType::kPointer};
   return {value.name, kSameOrder[static_cast<size_t>(value.type)], 64};
 }
 
@@ -117,19 +120,27 @@ Status ScopeCatalog::Add(std::string_view section) {
       section.remove_prefix(4);
       continue;
     }
-    if (section.size() < kListHeaderBytes) return Status::Corrupt("the catalog ends in the middle of a list");
+    if (section.size() < kListHeaderBytes)
+      return Status::Corrupt("the catalog ends in the middle of a list");
     const bool big = Load32(section.data(), ByteOrder::kBig) == HANGSCOPE_CATALOG_MAGIC;
     const ByteOrder order = big ? ByteOrder::kBig : ByteOrder::kLittle;
-    if (Load32(section.data(), order) != HANGSCOPE_CATALOG_MAGIC) return Status::Corrupt("the catalog has something else where a list should begin");
+    if (Load32(section.data(), order) != HANGSCOPE_CATALOG_MAGIC)
+      return Status::Corrupt("the catalog has something else where a list should begin");
     const uint32_t version = Load32(section.data() + 4, order);
     const uint32_t bytes = Load32(section.data() + 8, order);
     if (version != HANGSCOPE_CATALOG_VERSION) {
-      return Status::Corrupt(fmt::format("the catalog has version {}, and this hangscope reads version {}; use the hangscope that belongs to the program", version, HANGSCOPE_CATALOG_VERSION));
+      return Status::Corrupt(
+          fmt::format("the catalog has version {}, and this hangscope reads version {}; use the "
+                      "hangscope that belongs to the program",
+                      version, HANGSCOPE_CATALOG_VERSION));
     }
     if (bytes < kListHeaderBytes || bytes > section.size()) {
-      return Status::Corrupt(fmt::format("the catalog has a list of {} bytes where {} are left", bytes, section.size()));
+      return Status::Corrupt(fmt::format("the catalog has a list of {} bytes where {} are left",
+                                         bytes, section.size()));
     }
-    if (Status status = AddList(section.substr(kListHeaderBytes, bytes - kListHeaderBytes), big); !status.ok()) return status;
+    if (Status status = AddList(section.substr(kListHeaderBytes, bytes - kListHeaderBytes), big);
+        !status.ok())
+      return status;
     section.remove_prefix(std::min<size_t>(section.size(), (size_t{bytes} + 3) / 4 * 4));
   }
   return {};
@@ -138,7 +149,8 @@ Status ScopeCatalog::Add(std::string_view section) {
 Status ScopeCatalog::AddList(std::string_view list, bool big) {
   const ByteOrder order = big ? ByteOrder::kBig : ByteOrder::kLittle;
   while (!list.empty()) {
-    if (list.size() < kEntryHeaderBytes) return Status::Corrupt("the catalog has an entry that is cut off");
+    if (list.size() < kEntryHeaderBytes)
+      return Status::Corrupt("the catalog has an entry that is cut off");
     const uint32_t kind = Load32(list.data(), order);
     const uint32_t id = Load32(list.data() + 4, order);
     const uint32_t classes = Load32(list.data() + 8, order);
@@ -146,19 +158,26 @@ Status ScopeCatalog::AddList(std::string_view list, bool big) {
     list.remove_prefix(kEntryHeaderBytes);
     EventKind event;
     std::string fields;
-    if (!TakeText(&list, &event.name) || !TakeText(&list, &event.format) || !TakeText(&list, &fields)) {
-      return Status::Corrupt(fmt::format("the catalog's entry for id {} has a text without an end", id));
+    if (!TakeText(&list, &event.name) || !TakeText(&list, &event.format) ||
+        !TakeText(&list, &fields)) {
+      return Status::Corrupt(
+          fmt::format("the catalog's entry for id {} has a text without an end", id));
     }
     const size_t padding = (4 - (before - list.size()) % 4) % 4;
     list.remove_prefix(std::min(padding, list.size()));
     if (kind != HANGSCOPE_CATALOG_EVENT) {
       // Of a later version, too: it is kept, and nobody asks for it.
-      AddEntry({kind, id, classes, std::move(event.name), std::move(event.format), std::move(fields)});
+      AddEntry(
+          {kind, id, classes, std::move(event.name), std::move(event.format), std::move(fields)});
       continue;
     }
-    if (id == 0 || id > HANGSCOPE_ID_MASK) return Status::Corrupt(fmt::format("the catalog has an event of id {}: 1 to {} are ids", id, HANGSCOPE_ID_MASK));
+    if (id == 0 || id > HANGSCOPE_ID_MASK)
+      return Status::Corrupt(
+          fmt::format("the catalog has an event of id {}: 1 to {} are ids", id, HANGSCOPE_ID_MASK));
     auto parsed = ParseFields(fields);
-    if (!parsed) return Status::Corrupt(fmt::format("the catalog's fields of event {} are not readable: '{}'", id, Printable(fields, 100)));
+    if (!parsed)
+      return Status::Corrupt(fmt::format("the catalog's fields of event {} are not readable: '{}'",
+                                         id, Printable(fields, 100)));
     event.fields = std::move(*parsed);
     kinds_[id] = std::move(event);
   }
@@ -168,7 +187,9 @@ Status ScopeCatalog::AddList(std::string_view list, bool big) {
 // The same list may come twice.
 void ScopeCatalog::AddEntry(CatalogEntry entry) {
   const auto [begin, end] = entries_.equal_range({entry.kind, entry.id});
-  const auto same = [&](const auto& known) { return known.second.name == entry.name && known.second.where == entry.where; };
+  const auto same = [&](const auto& known) {
+    return known.second.name == entry.name && known.second.where == entry.where;
+  };
   if (std::any_of(begin, end, same)) return;
   entries_.emplace(std::pair{entry.kind, entry.id}, std::move(entry));
 }
@@ -180,7 +201,9 @@ const CatalogEntry* ScopeCatalog::FindEntry(uint32_t kind, uint32_t id) const {
 
 std::vector<const CatalogEntry*> ScopeCatalog::Entries(uint32_t kind) const {
   std::vector<const CatalogEntry*> found;
-  for (auto at = entries_.lower_bound({kind, 0}); at != entries_.end() && at->first.first == kind; ++at) found.push_back(&at->second);
+  for (auto at = entries_.lower_bound({kind, 0}); at != entries_.end() && at->first.first == kind;
+       ++at)
+    found.push_back(&at->second);
   return found;
 }
 
@@ -218,7 +241,8 @@ std::vector<FieldValue> ScopeCatalog::Fields(const ScopeEvent& event, uint32_t w
 std::string ScopeCatalog::Format(const ScopeEvent& event, uint32_t word_bytes) const {
   const EventKind* kind = Find(event.id);
   if (kind == nullptr) {
-    std::vector<uint32_t> parameters(event.parameters.begin(), event.parameters.begin() + event.parameter_count);
+    std::vector<uint32_t> parameters(event.parameters.begin(),
+                                     event.parameters.begin() + event.parameter_count);
     return fmt::format("({})", fmt::join(parameters, ", "));
   }
   std::vector<TraceField> fields;

@@ -32,11 +32,11 @@ struct EventKind {
 // What the catalog says of a place in the code or of a number (abi/catalog.h has the kinds).
 struct CatalogEntry {
   uint32_t kind = 0;
-  uint32_t id = 0;       // an address of the ELF, its low half; or the number
+  uint32_t id = 0;  // an address of the ELF, its low half; or the number
   uint32_t classes = 0;
   std::string name;
-  std::string text;      // a long name, a message, a path
-  std::string where;     // "file:line"
+  std::string text;   // a long name, a message, a path
+  std::string where;  // "file:line"
 };
 
 // A field of one record. `known` is false where the record has too few parameters.
@@ -52,16 +52,21 @@ struct FieldBits {
   bool known = false;
 };
 
-// The value of a field whose first word is the parameter *at, which goes on behind it. `word_bytes`: of a pointer.
-inline FieldBits TakeField(const EventField& field, const ScopeEvent& event, uint32_t word_bytes, uint32_t* at) {
-  const int bits = field.type == EventField::Type::kPointer ? static_cast<int>(word_bytes) * 8 : field.bits;
+// The value of a field whose first word is the parameter *at, which goes on behind it.
+// `word_bytes`: of a pointer.
+inline FieldBits TakeField(const EventField& field, const ScopeEvent& event, uint32_t word_bytes,
+                           uint32_t* at) {
+  const int bits =
+      field.type == EventField::Type::kPointer ? static_cast<int>(word_bytes) * 8 : field.bits;
   const uint32_t first = *at;
   *at += bits > 32 ? 2 : 1;
   if (*at > event.parameter_count) return {};
   uint64_t value = event.parameters[first];
   if (bits > 32) value |= uint64_t{event.parameters[first + 1]} << 32;
-  if (field.type == EventField::Type::kSigned && bits < 64) value = static_cast<uint64_t>(static_cast<int64_t>(value << (64 - bits)) >> (64 - bits));
-  else if (bits < 32) value &= (uint64_t{1} << bits) - 1;
+  if (field.type == EventField::Type::kSigned && bits < 64)
+    value = static_cast<uint64_t>(static_cast<int64_t>(value << (64 - bits)) >> (64 - bits));
+  else if (bits < 32)
+    value &= (uint64_t{1} << bits) - 1;
   return {value, true};
 }
 

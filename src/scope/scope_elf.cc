@@ -20,7 +20,8 @@ constexpr size_t kMostSymbols = 16u << 20;
 
 class ElfFile {
  public:
-  explicit ElfFile(const std::string& path) : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)), error_(errno) {
+  explicit ElfFile(const std::string& path)
+      : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)), error_(errno) {
     elf_version(EV_CURRENT);
     if (fd_ >= 0) elf_ = elf_begin(fd_, ELF_C_READ, nullptr);
   }
@@ -63,7 +64,8 @@ std::string BuildId(Elf_Scn* section) {
   size_t text_at = 0;
   for (size_t at = 0; (at = gelf_getnote(data, at, &note, &name_at, &text_at)) != 0;) {
     const char* bytes = static_cast<const char*>(data->d_buf);
-    if (note.n_type == NT_GNU_BUILD_ID && std::string_view(bytes + name_at, note.n_namesz) == std::string_view("GNU\0", 4)) {
+    if (note.n_type == NT_GNU_BUILD_ID &&
+        std::string_view(bytes + name_at, note.n_namesz) == std::string_view("GNU\0", 4)) {
       return {bytes + text_at, note.n_descsz};
     }
   }
@@ -78,7 +80,8 @@ Result<ScopeElf> ScopeElf::Read(const std::string& path) {
   Elf* elf = file.elf();
   GElf_Ehdr header;
   if (elf == nullptr || elf_kind(elf) != ELF_K_ELF || gelf_getehdr(elf, &header) == nullptr) {
-    return Status::Corrupt(fmt::format("'{}' is not an ELF file; --elf wants the program that runs on the target", path));
+    return Status::Corrupt(fmt::format(
+        "'{}' is not an ELF file; --elf wants the program that runs on the target", path));
   }
   ScopeElf found;
   found.path = path;
@@ -88,13 +91,15 @@ Result<ScopeElf> ScopeElf::Read(const std::string& path) {
   found.first_address = std::numeric_limits<uint64_t>::max();
   for (size_t i = 0; i < segments; ++i) {
     GElf_Phdr program;
-    if (gelf_getphdr(elf, static_cast<int>(i), &program) == nullptr || program.p_type != PT_LOAD) continue;
+    if (gelf_getphdr(elf, static_cast<int>(i), &program) == nullptr || program.p_type != PT_LOAD)
+      continue;
     found.first_address = std::min(found.first_address, program.p_vaddr);
   }
   if (found.first_address == std::numeric_limits<uint64_t>::max()) found.first_address = 0;
   size_t names = 0;
   if (elf_getshdrstrndx(elf, &names) != 0) return found;
-  for (Elf_Scn* section = elf_nextscn(elf, nullptr); section != nullptr; section = elf_nextscn(elf, section)) {
+  for (Elf_Scn* section = elf_nextscn(elf, nullptr); section != nullptr;
+       section = elf_nextscn(elf, section)) {
     GElf_Shdr info;
     if (gelf_getshdr(section, &info) == nullptr) continue;
     const char* name = elf_strptr(elf, names, info.sh_name);
@@ -102,9 +107,12 @@ Result<ScopeElf> ScopeElf::Read(const std::string& path) {
       if (!found.symbol) found.symbol = FindSymbol(section, info, elf);
     } else if (info.sh_type == SHT_NOTE && found.build_id.empty()) {
       found.build_id = BuildId(section);
-    } else if (info.sh_type == SHT_PROGBITS && name != nullptr && std::string_view(name) == HANGSCOPE_CATALOG_SECTION) {
-      const Elf_Data* data = info.sh_size <= kMostCatalogBytes ? elf_rawdata(section, nullptr) : nullptr;
-      if (data != nullptr && data->d_buf != nullptr) found.catalog.append(static_cast<const char*>(data->d_buf), data->d_size);
+    } else if (info.sh_type == SHT_PROGBITS && name != nullptr &&
+               std::string_view(name) == HANGSCOPE_CATALOG_SECTION) {
+      const Elf_Data* data =
+          info.sh_size <= kMostCatalogBytes ? elf_rawdata(section, nullptr) : nullptr;
+      if (data != nullptr && data->d_buf != nullptr)
+        found.catalog.append(static_cast<const char*>(data->d_buf), data->d_size);
     }
   }
   return found;

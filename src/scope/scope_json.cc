@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "verdict/json.h"
 #include "scope/scope_text.h"
+#include "verdict/json.h"
 
 namespace hangscope {
 namespace {
@@ -13,7 +13,9 @@ using Json = nlohmann::ordered_json;
 Json Typed(const char* type) { return {{"type", type}, {"version", kJsonVersion}}; }
 
 // Names come from targets: replace what is no UTF-8 instead of failing.
-std::string Line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string Line(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 std::string Hex(uint64_t value) { return fmt::format("{:#x}", value); }
 
@@ -25,16 +27,20 @@ Json NanosecondsOrNull(const ScopeLayout& layout, uint64_t time) {
 Json FieldJson(const FieldValue& field) {
   if (!field.known) return nullptr;
   switch (field.type) {
-    case EventField::Type::kSigned: return static_cast<int64_t>(field.bits);
-    case EventField::Type::kBool: return field.bits != 0;
-    case EventField::Type::kPointer: return Hex(field.bits);
+    case EventField::Type::kSigned:
+      return static_cast<int64_t>(field.bits);
+    case EventField::Type::kBool:
+      return field.bits != 0;
+    case EventField::Type::kPointer:
+      return Hex(field.bits);
     case EventField::Type::kText: {
       std::string text;
       for (int i = 0; i < 4; ++i) text.push_back(static_cast<char>(field.bits >> 8 * i));
       while (!text.empty() && text.back() == '\0') text.pop_back();
       return text;
     }
-    case EventField::Type::kUnsigned: break;
+    case EventField::Type::kUnsigned:
+      break;
   }
   return field.bits;
 }
@@ -63,16 +69,28 @@ std::string ScopeJson(const ScopeLayout& layout) {
 std::string ScopeCoreJson(const ScopeCore& core) {
   const EventCounts& counts = core.counts;
   Json json = Typed("core");
-  json.update(Json{{"core", core.index}, {"name", core.name}, {"owner", core.owner}, {"in_use", core.in_use}, {"frozen", core.frozen},
-                   {"emitted", counts.emitted}, {"returned", counts.returned}, {"overwritten", counts.overwritten},
-                   {"torn", counts.torn}, {"refused", counts.refused}, {"pending", counts.pending}, {"unread", counts.unread}});
+  json.update(Json{{"core", core.index},
+                   {"name", core.name},
+                   {"owner", core.owner},
+                   {"in_use", core.in_use},
+                   {"frozen", core.frozen},
+                   {"emitted", counts.emitted},
+                   {"returned", counts.returned},
+                   {"overwritten", counts.overwritten},
+                   {"torn", counts.torn},
+                   {"refused", counts.refused},
+                   {"pending", counts.pending},
+                   {"unread", counts.unread}});
   if (core.records_until_frozen) json["records_until_frozen"] = *core.records_until_frozen;
   return Line(json);
 }
 
 std::string TaskWaitJson(const TaskWait& task, const ScopeLayout& layout) {
   Json json = Typed("task");
-  json.update(Json{{"record", task.index}, {"sequence", task.sequence}, {"task", task.task}, {"state", task.state == TaskState::kWaiting ? "waiting" : "ready"}});
+  json.update(Json{{"record", task.index},
+                   {"sequence", task.sequence},
+                   {"task", task.task},
+                   {"state", task.state == TaskState::kWaiting ? "waiting" : "ready"}});
   if (task.state == TaskState::kWaiting) {
     json["kind"] = ResourceKindName(task.kind);
     json["resource"] = Hex(task.resource);
@@ -83,19 +101,25 @@ std::string TaskWaitJson(const TaskWait& task, const ScopeLayout& layout) {
   return Line(json);
 }
 
-std::string ScopeEventJson(const ScopeEvent& event, const ScopeLayout& layout, const ScopeCatalog& catalog) {
+std::string ScopeEventJson(const ScopeEvent& event, const ScopeLayout& layout,
+                           const ScopeCatalog& catalog) {
   Json json = Typed("event");
-  json.update(Json{{"core", event.core}, {"sequence", event.sequence}, {"age", event.age}, {"ticks", Hex(event.time)}});
+  json.update(Json{{"core", event.core},
+                   {"sequence", event.sequence},
+                   {"age", event.age},
+                   {"ticks", Hex(event.time)}});
   json["ns"] = NanosecondsOrNull(layout, event.time);
   json["ambiguous"] = event.ambiguous;
   json["task"] = event.task ? Json(*event.task) : Json(nullptr);
   json["id"] = event.id;
   json["name"] = catalog.Name(event.id);
   json["parameters"] = Json::array();
-  for (uint32_t i = 0; i < event.parameter_count; ++i) json["parameters"].push_back(event.parameters[i]);
+  for (uint32_t i = 0; i < event.parameter_count; ++i)
+    json["parameters"].push_back(event.parameters[i]);
   if (catalog.Find(event.id) != nullptr) {
     json["fields"] = Json::object();
-    for (const FieldValue& field : catalog.Fields(event, layout.word_bytes)) json["fields"][field.name] = FieldJson(field);
+    for (const FieldValue& field : catalog.Fields(event, layout.word_bytes))
+      json["fields"][field.name] = FieldJson(field);
     json["text"] = catalog.Format(event, layout.word_bytes);
   }
   return Line(json);
@@ -103,7 +127,11 @@ std::string ScopeEventJson(const ScopeEvent& event, const ScopeLayout& layout, c
 
 std::string EventLossJson(const EventLoss& loss) {
   Json json = Typed("missing");
-  json.update(Json{{"core", loss.core}, {"begin", loss.begin}, {"end", loss.end}, {"age", loss.age}, {"reason", EventLossReasonName(loss.reason)}});
+  json.update(Json{{"core", loss.core},
+                   {"begin", loss.begin},
+                   {"end", loss.end},
+                   {"age", loss.age},
+                   {"reason", EventLossReasonName(loss.reason)}});
   return Line(json);
 }
 

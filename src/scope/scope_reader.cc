@@ -15,7 +15,8 @@ namespace {
 
 constexpr size_t kHeaderBytes = sizeof(hangscope_header);
 constexpr size_t kSearchedAtOnce = 1u << 20;
-constexpr uint64_t kMostSearched = uint64_t{64} << 30;  // of address space: a core of a large machine
+// of address space: a core of a large machine
+constexpr uint64_t kMostSearched = uint64_t{64} << 30;
 
 #define FIELD(field) offsetof(hangscope_header, field)
 #define TASK_FIELD(field) offsetof(hangscope_task, field)
@@ -42,10 +43,13 @@ uint32_t Check(const char* header) {
 std::optional<int64_t> Scaled(__int128 a, uint64_t b, uint64_t c) {
   const __int128 product = a * b;
   // Of numbers of 64 bits the processor has a division.
-  if (product >= 0 && product <= std::numeric_limits<int64_t>::max()) return static_cast<int64_t>(static_cast<uint64_t>(product) / c);
+  if (product >= 0 && product <= std::numeric_limits<int64_t>::max())
+    return static_cast<int64_t>(static_cast<uint64_t>(product) / c);
   __int128 quotient = product / c;
   if (product % c < 0) --quotient;
-  if (quotient > std::numeric_limits<int64_t>::max() || quotient < std::numeric_limits<int64_t>::min()) return std::nullopt;
+  if (quotient > std::numeric_limits<int64_t>::max() ||
+      quotient < std::numeric_limits<int64_t>::min())
+    return std::nullopt;
   return static_cast<int64_t>(quotient);
 }
 
@@ -82,7 +86,8 @@ class MagicSearch {
     chunk_ = next;
     at_ = (4 - (range.begin + chunk_) % 4) % 4;
     searched_ += filled_;
-    if (!target_.Read(range.begin + next, buffer_).ok()) std::fill(buffer_.begin(), buffer_.end(), '\0');
+    if (!target_.Read(range.begin + next, buffer_).ok())
+      std::fill(buffer_.begin(), buffer_.end(), '\0');
   }
 
   Target& target_;
@@ -97,24 +102,30 @@ class MagicSearch {
 }  // namespace
 
 bool ScopeLayout::shared_clock() const {
-  return core_count == 1 || clock_kind == HANGSCOPE_CLOCK_SHARED || clock_kind == HANGSCOPE_CLOCK_TICKS;
+  return core_count == 1 || clock_kind == HANGSCOPE_CLOCK_SHARED ||
+         clock_kind == HANGSCOPE_CLOCK_TICKS;
 }
 
 std::optional<int64_t> ScopeLayout::Nanoseconds(uint64_t time) const {
   if (clock_hz != 0) return Scaled(time, 1'000'000'000u, clock_hz);
   constexpr uint64_t kLongest = uint64_t{1} << 62;  // keeps the product in range
-  if (last_time <= sync_time || last_ns <= sync_ns || last_ns - sync_ns > kLongest) return std::nullopt;
-  const auto since = Scaled(static_cast<__int128>(time) - sync_time, last_ns - sync_ns, last_time - sync_time);
+  if (last_time <= sync_time || last_ns <= sync_ns || last_ns - sync_ns > kLongest)
+    return std::nullopt;
+  const auto since =
+      Scaled(static_cast<__int128>(time) - sync_time, last_ns - sync_ns, last_time - sync_time);
   if (!since) return std::nullopt;
   const __int128 sum = static_cast<__int128>(*since) + sync_ns;
-  if (sum > std::numeric_limits<int64_t>::max() || sum < std::numeric_limits<int64_t>::min()) return std::nullopt;
+  if (sum > std::numeric_limits<int64_t>::max() || sum < std::numeric_limits<int64_t>::min())
+    return std::nullopt;
   return static_cast<int64_t>(sum);
 }
 
 uint64_t TimeFromEpoch(uint32_t epoch, uint32_t low, bool* ambiguous) {
   const uint64_t reference = uint64_t{epoch} << 30;
-  const auto distance = static_cast<int64_t>(static_cast<int32_t>(low - static_cast<uint32_t>(reference)));
-  if (distance >= 0 || reference >= static_cast<uint64_t>(-distance)) return reference + static_cast<uint64_t>(distance);
+  const auto distance =
+      static_cast<int64_t>(static_cast<int32_t>(low - static_cast<uint32_t>(reference)));
+  if (distance >= 0 || reference >= static_cast<uint64_t>(-distance))
+    return reference + static_cast<uint64_t>(distance);
   *ambiguous = true;  // before the clock began
   return low;
 }
@@ -135,8 +146,8 @@ Result<ScopeReader> ScopeReader::Open(Target& target, std::optional<uint64_t> sy
   return reader;
 }
 
-// The magic alone may be a text that names hangscope: a sound header decides. Where there is none, what
-// is wrong with the first is said.
+// The magic alone may be a text that names hangscope: a sound header decides. Where there is none,
+// what is wrong with the first is said.
 Result<uint64_t> ScopeReader::Find(Target& target) {
   MagicSearch search(target);
   Status first_wrong;
@@ -148,10 +159,15 @@ Result<uint64_t> ScopeReader::Find(Target& target) {
     if (first_wrong.ok()) first_wrong = status;
   }
   if (!first_wrong.ok()) return first_wrong;
-  return Status::NotFound(fmt::format("{} has no scope: its magic is nowhere in it; does the program include hangscope, and has it started?", target.name()));
+  return Status::NotFound(
+      fmt::format("{} has no scope: its magic is nowhere in it; does the program include "
+                  "hangscope, and has it started?",
+                  target.name()));
 }
 
-std::string ScopeReader::Where(uint64_t address) const { return fmt::format("the scope at {:#x} of {}", address, target_->name()); }
+std::string ScopeReader::Where(uint64_t address) const {
+  return fmt::format("the scope at {:#x} of {}", address, target_->name());
+}
 
 Status ScopeReader::ReadHeader(uint64_t address) {
   char header[kHeaderBytes];
@@ -160,9 +176,13 @@ Status ScopeReader::ReadHeader(uint64_t address) {
   const bool whole = target_->IsKnown(address, HANGSCOPE_CHECKED_BYTES);
   const auto order = OrderOf(header);
   if ((!order || Load32(header + FIELD(check), *order) != Check(header)) && !whole) {
-    return Status::Corrupt(fmt::format("the header of {} did not arrive whole; dump it again", Where(address)));
+    return Status::Corrupt(
+        fmt::format("the header of {} did not arrive whole; dump it again", Where(address)));
   }
-  if (!order) return Status::NotFound(fmt::format("{} has no scope at {:#x}: there is no magic; has the program started?", target_->name(), address));
+  if (!order)
+    return Status::NotFound(
+        fmt::format("{} has no scope at {:#x}: there is no magic; has the program started?",
+                    target_->name(), address));
   layout_.address = address;
   layout_.order = *order;
   if (Status status = CheckVersion(header); !status.ok()) return status;
@@ -206,7 +226,8 @@ void ScopeReader::ReadLastClocks() {
   const uint64_t at = layout_.address;
   if (!target_->IsKnown(at + FIELD(last_time), FIELD(watch_at) - FIELD(last_time))) return;
   for (int look = 0; look < kLooks; ++look) {
-    const bool read = target_->Read(at + FIELD(last_sequence), before).ok() && target_->Read(at + FIELD(last_time), pair).ok() &&
+    const bool read = target_->Read(at + FIELD(last_sequence), before).ok() &&
+                      target_->Read(at + FIELD(last_time), pair).ok() &&
                       target_->Read(at + FIELD(last_sequence), after).ok();
     const uint32_t sequence = Load32(before, layout_.order);
     if (!read || (sequence & 1) != 0 || sequence != Load32(after, layout_.order)) continue;
@@ -214,7 +235,8 @@ void ScopeReader::ReadLastClocks() {
     layout_.last_ns = Load64(pair + 8, layout_.order);
     return;
   }
-  corruptions_.push_back({"header", "last_sequence: somebody was in the middle of writing last_time and last_ns"});
+  corruptions_.push_back(
+      {"header", "last_sequence: somebody was in the middle of writing last_time and last_ns"});
 }
 
 // The version comes first: what a later one changed is not to be called damage.
@@ -226,17 +248,27 @@ Status ScopeReader::CheckVersion(const char* header) const {
   const uint32_t computed = Check(header);
   const std::string where = Where(layout_.address);
   if (check == 0 && computed != 0) {
-    return Status::NotFound(fmt::format("{} is not ready yet: the program has not finished its header; look again once it has started", where));
+    return Status::NotFound(
+        fmt::format("{} is not ready yet: the program has not finished its header; look again once "
+                    "it has started",
+                    where));
   }
   if (major != HANGSCOPE_ABI_MAJOR) {
-    return Status::Corrupt(fmt::format("{} has version {}.{}{}, and this hangscope reads version {}; use the hangscope that belongs to the program", where, major, minor, check == computed ? "" : " (or its header is damaged)", HANGSCOPE_ABI_MAJOR));
+    return Status::Corrupt(
+        fmt::format("{} has version {}.{}{}, and this hangscope reads version {}; use the "
+                    "hangscope that belongs to the program",
+                    where, major, minor, check == computed ? "" : " (or its header is damaged)",
+                    HANGSCOPE_ABI_MAJOR));
   }
   if (check != computed) {
-    return Status::Corrupt(fmt::format("the header of {} is damaged: its check is {:#010x} and should be {:#010x}", where, check, computed));
+    return Status::Corrupt(
+        fmt::format("the header of {} is damaged: its check is {:#010x} and should be {:#010x}",
+                    where, check, computed));
   }
   const uint16_t header_bytes = Load16(header + FIELD(header_bytes), order);
   if (header_bytes < kHeaderBytes) {
-    return Status::Corrupt(fmt::format("{} says that its header has {} bytes; it has {} at least", where, header_bytes, kHeaderBytes));
+    return Status::Corrupt(fmt::format("{} says that its header has {} bytes; it has {} at least",
+                                       where, header_bytes, kHeaderBytes));
   }
   return {};
 }
@@ -244,46 +276,66 @@ Status ScopeReader::CheckVersion(const char* header) const {
 Status ScopeReader::CheckSizes() const {
   const ScopeLayout& l = layout_;
   const auto refuse = [&](const std::string& why) {
-    return Status::Corrupt(fmt::format("{} contradicts itself: {}; the program and hangscope do not fit, or something wrote over it", Where(l.address), why));
+    return Status::Corrupt(
+        fmt::format("{} contradicts itself: {}; the program and hangscope do not fit, or something "
+                    "wrote over it",
+                    Where(l.address), why));
   };
-  if (l.word_bytes != 4 && l.word_bytes != 8) return refuse(fmt::format("words of {} bytes; 4 and 8 are possible", l.word_bytes));
+  if (l.word_bytes != 4 && l.word_bytes != 8)
+    return refuse(fmt::format("words of {} bytes; 4 and 8 are possible", l.word_bytes));
   if (l.record_bytes < 16 || l.record_bytes > 64 || l.record_bytes % 8 != 0) {
     return refuse(fmt::format("records of {} bytes; 16, 24, ... 64 are possible", l.record_bytes));
   }
-  if (!std::has_single_bit(l.ring_capacity) || l.ring_capacity < HANGSCOPE_LEAST_CAPACITY || l.ring_capacity > HANGSCOPE_MOST_CAPACITY) {
-    return refuse(fmt::format("rings of {} records; a power of two from {} to {} is possible", l.ring_capacity, HANGSCOPE_LEAST_CAPACITY, HANGSCOPE_MOST_CAPACITY));
+  if (!std::has_single_bit(l.ring_capacity) || l.ring_capacity < HANGSCOPE_LEAST_CAPACITY ||
+      l.ring_capacity > HANGSCOPE_MOST_CAPACITY) {
+    return refuse(fmt::format("rings of {} records; a power of two from {} to {} is possible",
+                              l.ring_capacity, HANGSCOPE_LEAST_CAPACITY, HANGSCOPE_MOST_CAPACITY));
   }
   const uint64_t ring_bytes = sizeof(hangscope_ring) + uint64_t{l.ring_capacity} * l.record_bytes;
   if (l.core_count == 0) return refuse("no cores");
   if (l.ring_stride < ring_bytes || l.ring_stride % 4 != 0) {
-    return refuse(fmt::format("rings that begin {} bytes from each other and have {} each", l.ring_stride, ring_bytes));
+    return refuse(fmt::format("rings that begin {} bytes from each other and have {} each",
+                              l.ring_stride, ring_bytes));
   }
-  if (l.rings_at < kHeaderBytes || l.rings_at % 4 != 0) return refuse(fmt::format("rings that begin at offset {}", l.rings_at));
+  if (l.rings_at < kHeaderBytes || l.rings_at % 4 != 0)
+    return refuse(fmt::format("rings that begin at offset {}", l.rings_at));
   if (l.rings_at + uint64_t{l.core_count - 1} * l.ring_stride + ring_bytes > l.scope_bytes) {
-    return refuse(fmt::format("{} rings of {} bytes from offset {} on in a scope of {} bytes", l.core_count, ring_bytes, l.rings_at, l.scope_bytes));
+    return refuse(fmt::format("{} rings of {} bytes from offset {} on in a scope of {} bytes",
+                              l.core_count, ring_bytes, l.rings_at, l.scope_bytes));
   }
   if (l.task_count != 0) {
-    const uint64_t end = l.tasks_at + uint64_t{l.task_count - 1} * l.task_stride + sizeof(hangscope_task);
-    if (l.task_stride < sizeof(hangscope_task) || l.task_stride % 4 != 0 || l.tasks_at < kHeaderBytes || l.tasks_at % 4 != 0 || end > l.scope_bytes) {
-      return refuse(fmt::format("{} task records of {} bytes from offset {} on in a scope of {} bytes", l.task_count, l.task_stride, l.tasks_at, l.scope_bytes));
+    const uint64_t end =
+        l.tasks_at + uint64_t{l.task_count - 1} * l.task_stride + sizeof(hangscope_task);
+    if (l.task_stride < sizeof(hangscope_task) || l.task_stride % 4 != 0 ||
+        l.tasks_at < kHeaderBytes || l.tasks_at % 4 != 0 || end > l.scope_bytes) {
+      return refuse(
+          fmt::format("{} task records of {} bytes from offset {} on in a scope of {} bytes",
+                      l.task_count, l.task_stride, l.tasks_at, l.scope_bytes));
     }
   }
-  const auto holds = [&](const MemoryRange& range) { return range.Contains(l.address, l.scope_bytes); };
+  const auto holds = [&](const MemoryRange& range) {
+    return range.Contains(l.address, l.scope_bytes);
+  };
   if (std::any_of(target_->ranges().begin(), target_->ranges().end(), holds)) return {};
-  return Status::Corrupt(fmt::format("{} has {} bytes by its header, and not all of them are there; the dump is cut off, or the header is wrong", Where(l.address), l.scope_bytes));
+  return Status::Corrupt(
+      fmt::format("{} has {} bytes by its header, and not all of them are there; the dump is cut "
+                  "off, or the header is wrong",
+                  Where(l.address), l.scope_bytes));
 }
 
 // What nothing else depends on.
 void ScopeReader::CheckRest() {
   if (layout_.clock_kind < HANGSCOPE_CLOCK_CYCLES || layout_.clock_kind > HANGSCOPE_CLOCK_SHARED) {
-    corruptions_.push_back({"header", fmt::format("clock_kind {}: 1 to 3 are kinds", layout_.clock_kind)});
+    corruptions_.push_back(
+        {"header", fmt::format("clock_kind {}: 1 to 3 are kinds", layout_.clock_kind)});
   }
 }
 
 bool ScopeReader::ReadExiting() const {
   char word[4];
   const uint64_t at = layout_.address + FIELD(exiting);
-  return target_->IsKnown(at, sizeof word) && target_->Read(at, word).ok() && Load32(word, layout_.order) == 1;
+  return target_->IsKnown(at, sizeof word) && target_->Read(at, word).ok() &&
+         Load32(word, layout_.order) == 1;
 }
 
 Result<std::string> ScopeReader::ReadImage() const {
@@ -299,7 +351,8 @@ Result<TaskWait> ScopeReader::DecodeTask(uint32_t index, const char* bytes) cons
   task.sequence = field(TASK_FIELD(sequence));
   task.task = field(TASK_FIELD(task));
   const uint32_t state = field(TASK_FIELD(state));
-  if (state > HANGSCOPE_TASK_WAITING) return Status::Corrupt(fmt::format("state {}: 0 to 2 are states", state));
+  if (state > HANGSCOPE_TASK_WAITING)
+    return Status::Corrupt(fmt::format("state {}: 0 to 2 are states", state));
   task.state = state == HANGSCOPE_TASK_WAITING ? TaskState::kWaiting : TaskState::kReady;
   if (task.state != TaskState::kWaiting) return task;
   const uint32_t kind = field(TASK_FIELD(kind));
@@ -308,33 +361,40 @@ Result<TaskWait> ScopeReader::DecodeTask(uint32_t index, const char* bytes) cons
   }
   task.kind = static_cast<ResourceKind>(kind);
   task.resource = field(TASK_FIELD(resource));
-  if (const uint32_t holder = field(TASK_FIELD(holder)); holder != HANGSCOPE_NO_TASK) task.holder = holder;
+  if (const uint32_t holder = field(TASK_FIELD(holder)); holder != HANGSCOPE_NO_TASK)
+    task.holder = holder;
   bool ambiguous = false;
   task.since = TimeFromEpoch(field(TASK_FIELD(since_epoch)), field(TASK_FIELD(since)), &ambiguous);
-  if (ambiguous) return Status::Corrupt(fmt::format("since {:#x} in quarter-wrap {}: before the clock began", field(TASK_FIELD(since)), field(TASK_FIELD(since_epoch))));
+  if (ambiguous)
+    return Status::Corrupt(fmt::format("since {:#x} in quarter-wrap {}: before the clock began",
+                                       field(TASK_FIELD(since)), field(TASK_FIELD(since_epoch))));
   return task;
 }
 
 // The sequence before and after; what is between is read between.
 Result<std::optional<TaskWait>> ScopeReader::ReadTask(uint32_t index) const {
   constexpr int kLooks = 4;
-  const uint64_t address = layout_.address + layout_.tasks_at + uint64_t{index} * layout_.task_stride;
+  const uint64_t address =
+      layout_.address + layout_.tasks_at + uint64_t{index} * layout_.task_stride;
   char before[4];
   char record[sizeof(hangscope_task)];
   char after[4];
   if (!target_->IsKnown(address, sizeof record)) return Status::Corrupt("it did not arrive");
   for (int look = 0; look < kLooks; ++look) {
-    for (const std::span<char> part : {std::span<char>(before), std::span<char>(record), std::span<char>(after)}) {
+    for (const std::span<char> part :
+         {std::span<char>(before), std::span<char>(record), std::span<char>(after)}) {
       if (Status status = target_->Read(address, part); !status.ok()) return status;
     }
     const uint32_t sequence = Load32(before, layout_.order);
     if ((sequence & 1) != 0 || sequence != Load32(after, layout_.order)) continue;
-    if (Load32(record + TASK_FIELD(state), layout_.order) == HANGSCOPE_TASK_NONE) return std::optional<TaskWait>();
+    if (Load32(record + TASK_FIELD(state), layout_.order) == HANGSCOPE_TASK_NONE)
+      return std::optional<TaskWait>();
     auto task = DecodeTask(index, record);
     if (!task.ok()) return task.status();
     return std::optional<TaskWait>(*task);
   }
-  return Status::Busy(fmt::format("sequence {}: its task was in the middle of changing it", Load32(after, layout_.order)));
+  return Status::Busy(fmt::format("sequence {}: its task was in the middle of changing it",
+                                  Load32(after, layout_.order)));
 }
 
 Result<std::vector<TaskWait>> ScopeReader::ReadTasks(std::vector<Corruption>* corruptions) const {

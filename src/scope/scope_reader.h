@@ -46,7 +46,9 @@ struct ScopeLayout {
   uint32_t unknown_settings = 0;  // words of $HANGSCOPE_FEATURES that mean nothing
 
   uint32_t parameters() const { return record_bytes / 4 - 2; }
-  uint64_t RingAddress(uint32_t core) const { return address + rings_at + uint64_t{core} * ring_stride; }
+  uint64_t RingAddress(uint32_t core) const {
+    return address + rings_at + uint64_t{core} * ring_stride;
+  }
   // Whether times of different cores can be compared.
   bool shared_clock() const;
   // Nanoseconds of a time; nothing where no frequency is known.
@@ -69,8 +71,8 @@ class ScopeReader {
   bool ReadExiting() const;
   // Tasks that have a record in use. What is wrong with others is added to `corruptions`.
   Result<std::vector<TaskWait>> ReadTasks(std::vector<Corruption>* corruptions) const;
-  // Task record `index`, below task_count; nothing where nobody uses it. kBusy: its task changes it all the
-  // time; kCorrupt: it cannot be right.
+  // Task record `index`, below task_count; nothing where nobody uses it. kBusy: its task changes it
+  // all the time; kCorrupt: it cannot be right.
   Result<std::optional<TaskWait>> ReadTask(uint32_t index) const;
   // The bytes of a record in use that nobody changes.
   Result<TaskWait> DecodeTask(uint32_t index, const char* bytes) const;
@@ -90,8 +92,8 @@ class ScopeReader {
   std::vector<Corruption> corruptions_;
 };
 
-// `time` in full width: the one nearest to the beginning of quarter-wrap `epoch` with these low bits.
-// *ambiguous is set where there is none.
+// `time` in full width: the one nearest to the beginning of quarter-wrap `epoch` with these low
+// bits. *ambiguous is set where there is none.
 uint64_t TimeFromEpoch(uint32_t epoch, uint32_t low, bool* ambiguous);
 
 }  // namespace hangscope

@@ -10,7 +10,8 @@ namespace {
 // "12.000345", or "4711 ticks" where no frequency is known; "~" before what may be wrong.
 std::string TimeText(uint64_t time, bool ambiguous, const ScopeLayout& layout) {
   const auto ns = layout.Nanoseconds(time);
-  const std::string text = ns ? fmt::format("{:.6f}", static_cast<double>(*ns) / 1e9) : fmt::format("{} ticks", time);
+  const std::string text =
+      ns ? fmt::format("{:.6f}", static_cast<double>(*ns) / 1e9) : fmt::format("{} ticks", time);
   return (ambiguous ? "~" : "") + text;
 }
 
@@ -20,29 +21,40 @@ std::string ScopeCoreText(const ScopeCore& core) {
   const EventCounts& counts = core.counts;
   std::string text = fmt::format("core {}", core.index);
   if (!core.name.empty()) text += fmt::format("  {}", Printable(core.name));
-  text += fmt::format("  owner {}  emitted {}: returned {}, overwritten {}, torn {}, refused {}", core.owner, counts.emitted,
-                      counts.returned, counts.overwritten, counts.torn, counts.refused);
+  text += fmt::format("  owner {}  emitted {}: returned {}, overwritten {}, torn {}, refused {}",
+                      core.owner, counts.emitted, counts.returned, counts.overwritten, counts.torn,
+                      counts.refused);
   if (counts.pending != 0) text += fmt::format(", pending {}", counts.pending);
   if (counts.unread != 0) text += fmt::format(", unread {}", counts.unread);
   if (core.frozen) text += "; frozen";
-  if (core.records_until_frozen) text += fmt::format("; freezes after {} more", *core.records_until_frozen);
+  if (core.records_until_frozen)
+    text += fmt::format("; freezes after {} more", *core.records_until_frozen);
   return text + "\n";
 }
 
 std::string TaskWaitText(const TaskWait& task, const ScopeLayout& layout) {
   if (task.state != TaskState::kWaiting) return fmt::format("task {}  ready\n", task.task);
-  std::string text = fmt::format("task {}  waits since {}", task.task, TimeText(task.since, false, layout));
+  std::string text =
+      fmt::format("task {}  waits since {}", task.task, TimeText(task.since, false, layout));
   switch (task.kind) {
-    case ResourceKind::kTime: text += " for time to pass"; break;
-    case ResourceKind::kSuspended: text += " to be resumed"; break;
-    default: text += fmt::format(" for {:#x} ({})", task.resource, ResourceKindName(task.kind)); break;
+    case ResourceKind::kTime:
+      text += " for time to pass";
+      break;
+    case ResourceKind::kSuspended:
+      text += " to be resumed";
+      break;
+    default:
+      text += fmt::format(" for {:#x} ({})", task.resource, ResourceKindName(task.kind));
+      break;
   }
   if (task.holder) text += fmt::format(", held by task {}", *task.holder);
   return text + "\n";
 }
 
-std::string ScopeEventText(const ScopeEvent& event, const ScopeLayout& layout, const ScopeCatalog& catalog) {
-  std::string text = fmt::format("{:>16}  core {}  ", TimeText(event.time, event.ambiguous, layout), event.core);
+std::string ScopeEventText(const ScopeEvent& event, const ScopeLayout& layout,
+                           const ScopeCatalog& catalog) {
+  std::string text =
+      fmt::format("{:>16}  core {}  ", TimeText(event.time, event.ambiguous, layout), event.core);
   if (event.task) text += fmt::format("task {:<4} ", *event.task);
   if (event.age > 0) text += fmt::format("(start -{}) ", event.age);
   text += Printable(catalog.Name(event.id));
@@ -53,8 +65,11 @@ std::string ScopeEventText(const ScopeEvent& event, const ScopeLayout& layout, c
 
 std::string EventLossText(const EventLoss& loss) {
   const uint64_t count = loss.end - loss.begin;
-  const std::string which = count == 1 ? fmt::format("record {}", loss.begin) : fmt::format("{} records, {}..{}", count, loss.begin, loss.end - 1);
-  return fmt::format("{:>16}  core {}  missing: {} ({})\n", "", loss.core, which, EventLossReasonName(loss.reason));
+  const std::string which =
+      count == 1 ? fmt::format("record {}", loss.begin)
+                 : fmt::format("{} records, {}..{}", count, loss.begin, loss.end - 1);
+  return fmt::format("{:>16}  core {}  missing: {} ({})\n", "", loss.core, which,
+                     EventLossReasonName(loss.reason));
 }
 
 std::string CorruptionText(const Corruption& corruption) {

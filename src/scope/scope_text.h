@@ -5,16 +5,17 @@
 #include <string>
 #include <vector>
 
+#include "model/scope.h"
 #include "scope/scope_catalog.h"
 #include "scope/scope_reader.h"
-#include "model/scope.h"
 
 namespace hangscope {
 
 // One line each, with its newline.
 std::string ScopeCoreText(const ScopeCore& core);
 std::string TaskWaitText(const TaskWait& task, const ScopeLayout& layout);
-std::string ScopeEventText(const ScopeEvent& event, const ScopeLayout& layout, const ScopeCatalog& catalog);
+std::string ScopeEventText(const ScopeEvent& event, const ScopeLayout& layout,
+                           const ScopeCatalog& catalog);
 std::string EventLossText(const EventLoss& loss);
 std::string CorruptionText(const Corruption& corruption);
 
@@ -22,7 +23,8 @@ std::string CorruptionText(const Corruption& corruption);
 std::string ScopeJson(const ScopeLayout& layout);
 std::string ScopeCoreJson(const ScopeCore& core);
 std::string TaskWaitJson(const TaskWait& task, const ScopeLayout& layout);
-std::string ScopeEventJson(const ScopeEvent& event, const ScopeLayout& layout, const ScopeCatalog& catalog);
+std::string ScopeEventJson(const ScopeEvent& event, const ScopeLayout& layout,
+                           const ScopeCatalog& catalog);
 std::string EventLossJson(const EventLoss& loss);
 std::string CorruptionJson(const Corruption& corruption);
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <tuple>
 
-#include "scope/scope_elf.h"
 #include "hangscope/abi/scope.h"
+#include "scope/scope_elf.h"
 #include "target/process_target.h"
 
 namespace hangscope {
@@ -44,14 +44,18 @@ Result<std::unique_ptr<ScopeView>> ScopeView::Open(FileSystem& files, const Scop
     const std::string folder = spec.substr(0, spec.find_last_not_of('/') + 1);
     spec = fmt::format("file:{}/{}", folder, kScopeImageName);
     if (!files.Exists(spec.substr(5))) {
-      return Status::NotFound(fmt::format("'{}' has no scope: there is no '{}' in it", folder, kScopeImageName));
+      return Status::NotFound(
+          fmt::format("'{}' has no scope: there is no '{}' in it", folder, kScopeImageName));
     }
-    if (auto kept = ReadWholeFile(files, folder + "/" + kScopeCatalogName); kept.ok() && catalog.empty()) catalog = *kept;
+    if (auto kept = ReadWholeFile(files, folder + "/" + kScopeCatalogName);
+        kept.ok() && catalog.empty())
+      catalog = *kept;
   }
   auto target = source.open ? source.open() : OpenTarget(spec, options);
   if (!target.ok()) return target.status();
   view->target_ = std::move(*target);
-  if (const std::string trouble = view->target_->trouble(); !trouble.empty()) view->warnings_.push_back(trouble);
+  if (const std::string trouble = view->target_->trouble(); !trouble.empty())
+    view->warnings_.push_back(trouble);
   if (!elf && catalog.empty() && !view->target_->elf_path().empty()) {
     if (auto own = ScopeElf::Read(view->target_->elf_path()); own.ok()) catalog = own->catalog;
   }
@@ -61,10 +65,13 @@ Result<std::unique_ptr<ScopeView>> ScopeView::Open(FileSystem& files, const Scop
   if (!scope.ok()) return scope.status();
   view->scope_ = std::move(*scope);
   view->catalog_bytes_ = catalog;
-  if (Status status = view->catalog_.Add(catalog); !status.ok()) view->warnings_.push_back(status.message());
+  if (Status status = view->catalog_.Add(catalog); !status.ok())
+    view->warnings_.push_back(status.message());
   const std::string& built = view->layout().build_id;
-  if (elf && !built.empty() && !elf->build_id.empty() && !elf->build_id.starts_with(built.substr(0, elf->build_id.size()))) {
-    view->warnings_.push_back(fmt::format("'{}' is not what runs there: the build ids differ, so names may be wrong", source.elf));
+  if (elf && !built.empty() && !elf->build_id.empty() &&
+      !elf->build_id.starts_with(built.substr(0, elf->build_id.size()))) {
+    view->warnings_.push_back(fmt::format(
+        "'{}' is not what runs there: the build ids differ, so names may be wrong", source.elf));
   }
   view->StartOver();
   return view;
@@ -73,7 +80,8 @@ Result<std::unique_ptr<ScopeView>> ScopeView::Open(FileSystem& files, const Scop
 bool ScopeView::IsLive() const {
   if (target_->life() != Life::kUnknown) return target_->life() == Life::kLive;
   // A file: the process whose it is may be gone.
-  const bool of_a_process = (layout().features & HANGSCOPE_FEATURE_THREADS) != 0 && layout().pid != 0;
+  const bool of_a_process =
+      (layout().features & HANGSCOPE_FEATURE_THREADS) != 0 && layout().pid != 0;
   return !of_a_process || LifeOfProcess(static_cast<int>(layout().pid)) == Life::kLive;
 }
 
@@ -91,7 +99,10 @@ void ScopeView::StartOver() {
 
 // Each look begins anew, so that all that is taken is of one and in order.
 Status ScopeView::LookOnce(Clock& clock) {
-  const auto unfinished = [&] { return std::any_of(readers_.begin(), readers_.end(), [](const EventReader& r) { return r.has_pending(); }); };
+  const auto unfinished = [&] {
+    return std::any_of(readers_.begin(), readers_.end(),
+                       [](const EventReader& r) { return r.has_pending(); });
+  };
   for (int look = 0;; ++look) {
     const Life life = target_->life();
     const bool last = life == Life::kDead || (life == Life::kUnknown && look == kLooksAtUnfinished);
@@ -111,7 +122,9 @@ std::vector<EventOrLoss> ScopeView::Take() {
     while (auto item = reader.Next()) all.push_back(std::move(*item));
   }
   if (layout().shared_clock()) {
-    std::stable_sort(all.begin(), all.end(), [](const EventOrLoss& a, const EventOrLoss& b) { return PlaceInTime(a) < PlaceInTime(b); });
+    std::stable_sort(all.begin(), all.end(), [](const EventOrLoss& a, const EventOrLoss& b) {
+      return PlaceInTime(a) < PlaceInTime(b);
+    });
   }
   return all;
 }
@@ -129,7 +142,8 @@ Result<std::vector<TaskWait>> ScopeView::Tasks() {
 
 std::vector<Corruption> ScopeView::Corruptions() const {
   std::vector<Corruption> all = scope_->corruptions();
-  for (const EventReader& reader : readers_) all.insert(all.end(), reader.corruptions().begin(), reader.corruptions().end());
+  for (const EventReader& reader : readers_)
+    all.insert(all.end(), reader.corruptions().begin(), reader.corruptions().end());
   all.insert(all.end(), task_corruptions_.begin(), task_corruptions_.end());
   return all;
 }

@@ -20,7 +20,8 @@ struct ScopeSource {
   std::string target;  // as OpenTarget takes it, or the folder of a snapshot
   std::string elf;     // empty: none
   bool intrusive = false;
-  std::function<Result<std::unique_ptr<Target>>()> open = {};  // how, where not by `target`, which is its name then
+  // how, where not by `target`, which is its name then
+  std::function<Result<std::unique_ptr<Target>>()> open = {};
 };
 
 // The names of a snapshot's parts.
@@ -44,7 +45,8 @@ class ScopeView {
   void StartOver();
   // One look at every core. `last`: what is not finished counts as torn.
   Status Look(bool last);
-  // The whole window of what may be a live target: looks again for a moment at what is not finished.
+  // The whole window of what may be a live target: looks again for a moment at what is not
+  // finished.
   Status LookOnce(Clock& clock);
   // What looks found since, oldest first: over all cores where their clocks can be compared, else
   // one core after the other.

@@ -1,5 +1,5 @@
-// Acts on a target from outside: writes the words that a host may write, those marked (h) in abi/watch.h and
-// abi/scope.h, each whole, and no others. The target goes on meanwhile. One thread.
+// Acts on a target from outside: writes the words that a host may write, those marked (h) in
+// abi/watch.h and abi/scope.h, each whole, and no others. The target goes on meanwhile. One thread.
 #ifndef HANGSCOPE_SCOPE_TARGET_CONTROL_H
 #define HANGSCOPE_SCOPE_TARGET_CONTROL_H
 
@@ -11,8 +11,8 @@
 
 namespace hangscope {
 
-// Before reads, writes, atomics: rounds of a loop, with HANGSCOPE_DELAY_RANDOM up to so many; 0: none. What
-// is not given stays as it is.
+// Before reads, writes, atomics: rounds of a loop, with HANGSCOPE_DELAY_RANDOM up to so many; 0:
+// none. What is not given stays as it is.
 struct DelaySettings {
   std::array<std::optional<uint32_t>, 3> delays;
   std::optional<uint32_t> seed;
@@ -21,9 +21,11 @@ struct DelaySettings {
 class TargetControl {
  public:
   // `reader` outlives this.
-  explicit TargetControl(const WatchReader& reader) : reader_(reader), scope_(reader.scope().layout()) {}
+  explicit TargetControl(const WatchReader& reader)
+      : reader_(reader), scope_(reader.scope().layout()) {}
 
-  // All fail where the target cannot be written, or was built without the feature. `core` is one of it.
+  // All fail where the target cannot be written, or was built without the feature. `core` is one of
+  // it.
   Status Pause(uint32_t core);   // at its next pause point
   Status Resume(uint32_t core);  // also one that paused by itself
   Status SetDelays(uint32_t core, const DelaySettings& settings);

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
-#include "verdict/json.h"
 #include "hangscope/abi/watch.h"
+#include "verdict/json.h"
 
 namespace hangscope {
 namespace {
@@ -21,7 +21,9 @@ Json Typed(const char* type, const std::string& target, TimeNs wall) {
 }
 
 // Names come from targets: replace what is no UTF-8 instead of failing.
-std::string Line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string Line(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 double Rounded(TimeNs ns) { return static_cast<double>(ns / kMillisecond) / 1000; }
 
@@ -43,7 +45,8 @@ Json SubjectObject(const WatchSubject& subject, const WatchScene& scene) {
   json["activity"] = ActivityName(found->activity);
   if (subject.kind == WatchSubject::Kind::kCore && found->sample.waypoint != 0) {
     json["waypoint"] = WatchNames::Waypoint(found->sample.waypoint);
-    if (const std::string place = SubjectPlace(subject, scene); !place.empty()) json["where"] = place;
+    if (const std::string place = SubjectPlace(subject, scene); !place.empty())
+      json["where"] = place;
   }
   if (found->wait) {
     json["waits_for"] = ResourceObject(found->wait->resource, scene);
@@ -59,10 +62,24 @@ Json SubjectList(const std::vector<WatchSubject>& subjects, const WatchScene& sc
 }
 
 const char* BusReasonName(uint32_t reason) {
-  constexpr const char* kNames[HANGSCOPE_BUS_REASONS] = {
-      "fine", "zero length", "underflow", "overflow", "no region", "bad coordinates", "multicast range", "multicast target",
-      "misaligned", "alignment mismatch", "mixed coordinates", "inline write unsupported", "protected", "linked", "local overflow",
-      "buffer bounds", "rights", "owner"};
+  constexpr const char* kNames[HANGSCOPE_BUS_REASONS] = {"fine",
+                                                         "zero length",
+                                                         "underflow",
+                                                         "overflow",
+                                                         "no region",
+                                                         "bad coordinates",
+                                                         "multicast range",
+                                                         "multicast target",
+                                                         "misaligned",
+                                                         "alignment mismatch",
+                                                         "mixed coordinates",
+                                                         "inline write unsupported",
+                                                         "protected",
+                                                         "linked",
+                                                         "local overflow",
+                                                         "buffer bounds",
+                                                         "rights",
+                                                         "owner"};
   return reason < HANGSCOPE_BUS_REASONS ? kNames[reason] : "unknown";
 }
 
@@ -78,7 +95,8 @@ Json FaultObject(const CoreFault& fault, const WatchScene& scene) {
 
 }  // namespace
 
-std::string FindingJson(const Finding& finding, const WatchScene& scene, const FindingHistory& history, TimeNs wall) {
+std::string FindingJson(const Finding& finding, const WatchScene& scene,
+                        const FindingHistory& history, TimeNs wall) {
   Json json = Typed("finding", scene.target, wall);
   json["kind"] = FindingKindName(finding.kind);
   json["confidence"] = ConfidenceName(finding.confidence);
@@ -89,14 +107,16 @@ std::string FindingJson(const Finding& finding, const WatchScene& scene, const F
   if (finding.first) json["first"] = SubjectObject(*finding.first, scene);
   if (finding.resource != 0) json["resource"] = ResourceObject(finding.resource, scene);
   if (finding.kind == FindingKind::kFault) json["fault"] = FaultObject(finding.fault, scene);
-  if (finding.kind == FindingKind::kCorrupt) json["corruption"] = {{"where", finding.corruption.where}, {"what", finding.corruption.what}};
+  if (finding.kind == FindingKind::kCorrupt)
+    json["corruption"] = {{"where", finding.corruption.where}, {"what", finding.corruption.what}};
   json["for_s"] = Rounded(std::max<TimeNs>(0, scene.now - finding.since));
   json["summary"] = FindingSummary(finding, scene);
   json["evidence"] = finding.evidence;
   json["doubts"] = finding.doubts;
   json["last_events"] = history.events;
   json["debug_ring"] = Json::array();
-  for (const DebugValue& value : history.debug) json["debug_ring"].push_back({{"core", value.core}, {"value", value.value}});
+  for (const DebugValue& value : history.debug)
+    json["debug_ring"].push_back({{"core", value.core}, {"value", value.value}});
   return Line(json);
 }
 
@@ -111,7 +131,8 @@ std::string SubjectJson(const SubjectWatch& subject, const WatchScene& scene, Ti
   return Line(json);
 }
 
-std::string WatchNoteJson(const std::string& target, const std::string& event, const std::string& text, TimeNs wall) {
+std::string WatchNoteJson(const std::string& target, const std::string& event,
+                          const std::string& text, TimeNs wall) {
   Json json = Typed("note", target, wall);
   json["event"] = event;
   json["text"] = text;
@@ -134,10 +155,12 @@ std::string WatchEndJson(const WatchCost& cost, size_t findings, size_t bad, Tim
 
 std::string WatchCostText(const WatchCost& cost) {
   const double cpu = cost.elapsed > 0 ? 100 * Seconds(cost.cpu) / Seconds(cost.elapsed) : 0;
-  std::string text = fmt::format("{} polls in {}, {} read, {:.2g} % of a CPU, longest poll {:.1f} ms", cost.polls, FormatElapsed(cost.elapsed),
-                                 FormatSize(cost.bytes), cpu, Seconds(cost.longest_poll) * 1e3);
+  std::string text = fmt::format(
+      "{} polls in {}, {} read, {:.2g} % of a CPU, longest poll {:.1f} ms", cost.polls,
+      FormatElapsed(cost.elapsed), FormatSize(cost.bytes), cpu, Seconds(cost.longest_poll) * 1e3);
   if (cost.longest_interval > cost.shortest_interval) {
-    text += fmt::format("; slowed down to every {:.0f} ms to keep its budget", Seconds(cost.longest_interval) * 1e3);
+    text += fmt::format("; slowed down to every {:.0f} ms to keep its budget",
+                        Seconds(cost.longest_interval) * 1e3);
   }
   return text;
 }

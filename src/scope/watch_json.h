@@ -9,16 +9,18 @@
 namespace hangscope {
 
 // `wall`: when it was found.
-std::string FindingJson(const Finding& finding, const WatchScene& scene, const FindingHistory& history, TimeNs wall);
+std::string FindingJson(const Finding& finding, const WatchScene& scene,
+                        const FindingHistory& history, TimeNs wall);
 // What a core or task does now.
 std::string SubjectJson(const SubjectWatch& subject, const WatchScene& scene, TimeNs wall);
 // `event`: a word for programs, "restarted", "ended"; `text`: one sentence for people.
-std::string WatchNoteJson(const std::string& target, const std::string& event, const std::string& text, TimeNs wall);
+std::string WatchNoteJson(const std::string& target, const std::string& event,
+                          const std::string& text, TimeNs wall);
 
 struct WatchCost {
   uint64_t polls = 0;
-  uint64_t bytes = 0;     // read from targets
-  TimeNs cpu = 0;         // of this process
+  uint64_t bytes = 0;  // read from targets
+  TimeNs cpu = 0;      // of this process
   TimeNs elapsed = 0;
   TimeNs longest_poll = 0;
   TimeNs shortest_interval = 0;  // between polls, as it was asked for

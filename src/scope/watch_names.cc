@@ -25,7 +25,8 @@ std::string Clean(const std::string& text) { return Printable(text, kLongestName
 std::string FunctionName(const std::string& name) {
   if (!name.starts_with("_Z") || name.size() > kLongestName) return Clean(name);
   int failed = 0;
-  const std::unique_ptr<char, decltype(&std::free)> plain(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &failed), std::free);
+  const std::unique_ptr<char, decltype(&std::free)> plain(
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &failed), std::free);
   return Clean(failed == 0 && plain != nullptr ? plain.get() : name);
 }
 
@@ -35,28 +36,48 @@ std::string_view Behind(std::string_view text, char last) {
 }
 
 // "src/noc/cb.c:41" as reports have it: "cb.c:41".
-std::string WithoutFolder(const std::string& where) { return Clean(std::string(Behind(where, '/'))); }
+std::string WithoutFolder(const std::string& where) {
+  return Clean(std::string(Behind(where, '/')));
+}
 
 std::string Coordinates(uint32_t x, uint32_t y) { return fmt::format("({},{})", x, y); }
 
 std::string_view BusVerb(uint32_t kind) {
   switch (kind) {
-    case HANGSCOPE_BUS_READ: return "read";
-    case HANGSCOPE_BUS_WRITE: return "write";
-    case HANGSCOPE_BUS_ATOMIC: return "atomic";
-    case HANGSCOPE_BUS_MULTICAST: return "multicast";
-    case HANGSCOPE_BUS_INLINE_WRITE: return "inline write";
-    default: return "access";
+    case HANGSCOPE_BUS_READ:
+      return "read";
+    case HANGSCOPE_BUS_WRITE:
+      return "write";
+    case HANGSCOPE_BUS_ATOMIC:
+      return "atomic";
+    case HANGSCOPE_BUS_MULTICAST:
+      return "multicast";
+    case HANGSCOPE_BUS_INLINE_WRITE:
+      return "inline write";
+    default:
+      return "access";
   }
 }
 
 std::string_view BusReason(uint32_t reason) {
   static constexpr std::array<std::string_view, HANGSCOPE_BUS_REASONS> kReasons = {
-      "not refused", "zero length", "below every region", "beyond the end of its region", "between regions", "no such node",
-      "a rectangle over the edge, or turned round", "a node in it takes no multicasts", "not aligned as its region wants",
-      "source and destination are not aligned to each other", "physical and virtual coordinates in one transaction",
-      "inline writes are not supported there", "into a protected range", "another transaction while a linked one is open",
-      "this end is not in local memory", "this end leaves its circular buffer", "the region has no such rights",
+      "not refused",
+      "zero length",
+      "below every region",
+      "beyond the end of its region",
+      "between regions",
+      "no such node",
+      "a rectangle over the edge, or turned round",
+      "a node in it takes no multicasts",
+      "not aligned as its region wants",
+      "source and destination are not aligned to each other",
+      "physical and virtual coordinates in one transaction",
+      "inline writes are not supported there",
+      "into a protected range",
+      "another transaction while a linked one is open",
+      "this end is not in local memory",
+      "this end leaves its circular buffer",
+      "the region has no such rights",
       "the region belongs to another node"};
   return reason < kReasons.size() ? kReasons[reason] : "for a reason that is not known";
 }
@@ -66,17 +87,21 @@ std::string_view BusReason(uint32_t reason) {
 WatchNames::WatchNames(const ScopeCatalog& catalog, CodeSource* code, uint64_t program_at)
     : catalog_(catalog), code_(code), program_at_(program_at) {}
 
-void WatchNames::SetCores(const std::vector<ScopeCore>& cores, const std::vector<NodeSample>& nodes) {
+void WatchNames::SetCores(const std::vector<ScopeCore>& cores,
+                          const std::vector<NodeSample>& nodes) {
   cores_ = cores;
   nodes_ = nodes;
 }
 
 std::string WatchNames::Core(uint32_t core, const CoreSample& sample) const {
-  const auto named = std::find_if(cores_.begin(), cores_.end(), [&](const ScopeCore& known) { return known.index == core && !known.name.empty(); });
+  const auto named = std::find_if(cores_.begin(), cores_.end(), [&](const ScopeCore& known) {
+    return known.index == core && !known.name.empty();
+  });
   if (named != cores_.end()) return fmt::format("thread {}", Clean(named->name));
   std::string text = fmt::format("core {}", core);
   if (const std::string role = Role(sample.role); !role.empty()) text += " " + role;
-  if (nodes_.size() > 1 && sample.node < nodes_.size()) text += " " + Coordinates(nodes_[sample.node].x, nodes_[sample.node].y);
+  if (nodes_.size() > 1 && sample.node < nodes_.size())
+    text += " " + Coordinates(nodes_[sample.node].x, nodes_[sample.node].y);
   return text;
 }
 
@@ -96,31 +121,41 @@ std::string WatchNames::Kernel(uint32_t kernel) const {
 }
 
 std::string WatchNames::Resource(uint32_t resource) const {
-  if (const CatalogEntry* entry = catalog_.FindEntry(HANGSCOPE_CATALOG_RESOURCE, resource)) return Clean(entry->name);
+  if (const CatalogEntry* entry = catalog_.FindEntry(HANGSCOPE_CATALOG_RESOURCE, resource))
+    return Clean(entry->name);
   const uint32_t node = (resource >> 16) - 1;
-  const CatalogEntry* of_node = resource >> 16 == 0 ? nullptr : catalog_.FindEntry(HANGSCOPE_CATALOG_NODE_RESOURCE, resource & 0xffffu);
+  const CatalogEntry* of_node =
+      resource >> 16 == 0 ? nullptr
+                          : catalog_.FindEntry(HANGSCOPE_CATALOG_NODE_RESOURCE, resource & 0xffffu);
   if (of_node != nullptr && (nodes_.empty() || node < nodes_.size())) {
-    const std::string where = nodes_.empty() ? fmt::format("node {}", node) : Coordinates(nodes_[node].x, nodes_[node].y);
+    const std::string where =
+        nodes_.empty() ? fmt::format("node {}", node) : Coordinates(nodes_[node].x, nodes_[node].y);
     return fmt::format("{} of {}", Clean(of_node->name), where);
   }
   if (code_ != nullptr) {
     // Of an address the low half is all that is kept; programs lie within one.
-    const std::string variable = code_->Variable(static_cast<uint32_t>(resource - static_cast<uint32_t>(program_at_)));
+    const std::string variable =
+        code_->Variable(static_cast<uint32_t>(resource - static_cast<uint32_t>(program_at_)));
     if (!variable.empty()) return Clean(variable);
   }
   return fmt::format("{:#x}", resource);
 }
 
-// What the number of a resource says that is none is anybody's guess: firmware leaves there what it likes.
+// What the number of a resource says that is none is anybody's guess: firmware leaves there what it
+// likes.
 std::string WatchNames::WaitedFor(ResourceKind kind, uint32_t resource) const {
   switch (kind) {
-    case ResourceKind::kTime: return "time to pass";
-    case ResourceKind::kSuspended: return "being resumed";
-    case ResourceKind::kOutside: return "what comes from outside";
+    case ResourceKind::kTime:
+      return "time to pass";
+    case ResourceKind::kSuspended:
+      return "being resumed";
+    case ResourceKind::kOutside:
+      return "what comes from outside";
     case ResourceKind::kNone:
       if (resource == 0 || resource == UINT32_MAX) return "what it does not name";
       return Resource(resource);
-    default: return Resource(resource);
+    default:
+      return Resource(resource);
   }
 }
 
@@ -133,7 +168,8 @@ std::string WatchNames::Waypoint(uint32_t waypoint) {
   return text;
 }
 
-// The same waypoint may stand at several places, and one place may be compiled into several functions.
+// The same waypoint may stand at several places, and one place may be compiled into several
+// functions.
 std::string WatchNames::WaypointPlace(uint32_t waypoint) const {
   const std::string characters = Waypoint(waypoint);
   std::string long_name;
@@ -142,9 +178,11 @@ std::string WatchNames::WaypointPlace(uint32_t waypoint) const {
     if (entry->name != characters) continue;
     if (long_name.empty()) long_name = Clean(entry->text);
     std::string place = WithoutFolder(entry->where);
-    const std::string function = code_ == nullptr ? std::string() : code_->Locate(entry->id).function;
+    const std::string function =
+        code_ == nullptr ? std::string() : code_->Locate(entry->id).function;
     if (!function.empty()) place += " in " + FunctionName(function);
-    if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(std::move(place));
+    if (std::find(places.begin(), places.end(), place) == places.end())
+      places.push_back(std::move(place));
   }
   std::string text = long_name;
   for (size_t i = 0; i < std::min(kMostPlaces, places.size()); ++i) {
@@ -163,7 +201,8 @@ std::string WatchNames::Place(uint64_t pc) const {
   return Clean(location.source()) + (function.empty() ? "" : " in " + function);
 }
 
-// Of those with the fault's line the one that lies nearest: where exactly the pc was taken is the compiler's affair.
+// Of those with the fault's line the one that lies nearest: where exactly the pc was taken is the
+// compiler's affair.
 const CatalogEntry* WatchNames::FindAssert(const CoreFault& fault) const {
   const auto at = static_cast<uint32_t>(fault.pc - program_at_);
   const CatalogEntry* best = nullptr;
@@ -187,7 +226,9 @@ std::string WatchNames::At(const CoreFault& fault) const {
     if (fault.line != 0) return fmt::format(" at line {}", fault.line);
     return fault.pc == 0 ? std::string() : fmt::format(" at {:#x}", fault.pc);
   }
-  const std::string function = code_ == nullptr ? std::string() : FunctionName(code_->Locate(fault.pc - program_at_).function);
+  const std::string function = code_ == nullptr
+                                   ? std::string()
+                                   : FunctionName(code_->Locate(fault.pc - program_at_).function);
   return " at " + WithoutFolder(entry->where) + (function.empty() ? "" : " in " + function);
 }
 
@@ -197,7 +238,8 @@ std::string WatchNames::FaultPlace(const CoreFault& fault) const {
   return at.starts_with(kAt) ? at.substr(kAt.size()) : at;
 }
 
-// __FILE__ is as the compiler was given it, which may be from a folder of its own; the ELF says from which.
+// __FILE__ is as the compiler was given it, which may be from a folder of its own; the ELF says
+// from which.
 std::string WatchNames::WholePath(std::string path, uint64_t pc) const {
   if (path.starts_with('/') || code_ == nullptr || pc == 0) return path;
   std::string whole = code_->Locate(pc - program_at_).path;
@@ -205,11 +247,15 @@ std::string WatchNames::WholePath(std::string path, uint64_t pc) const {
 }
 
 std::optional<SourceLine> WatchNames::FaultSource(const CoreFault& fault) const {
-  if (const CatalogEntry* entry = FindAssert(fault); entry != nullptr && entry->where.find(':') != std::string::npos) {
+  if (const CatalogEntry* entry = FindAssert(fault);
+      entry != nullptr && entry->where.find(':') != std::string::npos) {
     const std::string number(Behind(entry->where, ':'));
     uint32_t line = 0;
     const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), line);
-    if (error == std::errc() && *end == '\0' && line != 0) return SourceLine{WholePath(entry->where.substr(0, entry->where.size() - number.size() - 1), fault.pc), line};
+    if (error == std::errc() && *end == '\0' && line != 0)
+      return SourceLine{
+          WholePath(entry->where.substr(0, entry->where.size() - number.size() - 1), fault.pc),
+          line};
   }
   if (code_ == nullptr || fault.pc == 0) return std::nullopt;
   const Location location = code_->Locate(fault.pc - program_at_);
@@ -221,30 +267,46 @@ std::string WatchNames::BusFault(const CoreFault& fault) const {
   const uint32_t x = fault.where & 0xff;
   const uint32_t y = fault.where >> 8 & 0xff;
   std::string to = Coordinates(x, y);
-  if (fault.kind == HANGSCOPE_BUS_MULTICAST) to += "-" + Coordinates(fault.where >> 16 & 0xff, fault.where >> 24);
+  if (fault.kind == HANGSCOPE_BUS_MULTICAST)
+    to += "-" + Coordinates(fault.where >> 16 & 0xff, fault.where >> 24);
   const bool reads = fault.kind == HANGSCOPE_BUS_READ;
-  return fmt::format("{} of {} bytes {} {} {:#x} {} {:#x}: {}", BusVerb(fault.kind), fault.length, reads ? "from" : "to", to, fault.address,
-                     reads ? "to" : "from", fault.local, BusReason(fault.reason));
+  return fmt::format("{} of {} bytes {} {} {:#x} {} {:#x}: {}", BusVerb(fault.kind), fault.length,
+                     reads ? "from" : "to", to, fault.address, reads ? "to" : "from", fault.local,
+                     BusReason(fault.reason));
 }
 
 std::string WatchNames::Fault(const CoreFault& fault) const {
   std::string text;
   switch (fault.type) {
-    case FaultType::kNone: return "no fault";
+    case FaultType::kNone:
+      return "no fault";
     case FaultType::kAssert:
     case FaultType::kArgument: {
       const CatalogEntry* entry = FindAssert(fault);
-      const std::string message = entry == nullptr || entry->text.empty() ? "" : fmt::format(" '{}'", Clean(entry->text));
-      text = fault.type == FaultType::kAssert ? fmt::format("assert{} tripped", message) : fmt::format("argument {:#x} out of bounds{}", fault.value, message);
+      const std::string message =
+          entry == nullptr || entry->text.empty() ? "" : fmt::format(" '{}'", Clean(entry->text));
+      text = fault.type == FaultType::kAssert
+                 ? fmt::format("assert{} tripped", message)
+                 : fmt::format("argument {:#x} out of bounds{}", fault.value, message);
       break;
     }
-    case FaultType::kHardware: text = fmt::format("hardware fault, cause {:#x}, value {:#x}", fault.reason, fault.value); break;
-    case FaultType::kPending: text = fmt::format("the kernel ended with {} pending transactions", fault.length); break;
-    case FaultType::kBus: text = BusFault(fault); break;
-    case FaultType::kStack: text = "no byte of the stack is left"; break;
+    case FaultType::kHardware:
+      text = fmt::format("hardware fault, cause {:#x}, value {:#x}", fault.reason, fault.value);
+      break;
+    case FaultType::kPending:
+      text = fmt::format("the kernel ended with {} pending transactions", fault.length);
+      break;
+    case FaultType::kBus:
+      text = BusFault(fault);
+      break;
+    case FaultType::kStack:
+      text = "no byte of the stack is left";
+      break;
     case FaultType::kGuard: {
       const CatalogEntry* entry = catalog_.FindEntry(HANGSCOPE_CATALOG_GUARD, fault.kind);
-      const std::string name = entry == nullptr ? fmt::format("guard word {}", fault.kind) : fmt::format("guard word '{}'", Clean(entry->name));
+      const std::string name = entry == nullptr
+                                   ? fmt::format("guard word {}", fault.kind)
+                                   : fmt::format("guard word '{}'", Clean(entry->name));
       text = fmt::format("{} at {:#x} changed: {:#x} was found", name, fault.address, fault.value);
       break;
     }

@@ -1,5 +1,5 @@
-// What cores, tasks, resources, waypoints and faults are called: by the catalog, the ELF, and where both
-// are silent, by their numbers. Pure text; what comes from the target is made printable.
+// What cores, tasks, resources, waypoints and faults are called: by the catalog, the ELF, and where
+// both are silent, by their numbers. Pure text; what comes from the target is made printable.
 #ifndef HANGSCOPE_SCOPE_WATCH_NAMES_H
 #define HANGSCOPE_SCOPE_WATCH_NAMES_H
 
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "code/code_source.h"
-#include "scope/scope_catalog.h"
 #include "model/watch.h"
+#include "scope/scope_catalog.h"
 
 namespace hangscope {
 
@@ -30,24 +30,25 @@ class WatchNames {
   // "core 3", "core 3 writer (1,2)", "thread decoder".
   std::string Core(uint32_t core, const CoreSample& sample) const;
   std::string Task(uint32_t id) const;
-  std::string Role(uint16_t role) const;       // empty: it has no name
-  std::string Kernel(uint32_t kernel) const;   // "7 matmul (kernels/matmul.cc)", "7"
+  std::string Role(uint16_t role) const;          // empty: it has no name
+  std::string Kernel(uint32_t kernel) const;      // "7 matmul (kernels/matmul.cc)", "7"
   std::string Resource(uint32_t resource) const;  // "cb3 of (1,2)", "queue_lock", "0x80001234"
-  // Behind "waits for": the resource, or a word where the kind is what is waited for: "time to pass", "being resumed".
+  // Behind "waits for": the resource, or a word where the kind is what is waited for: "time to
+  // pass", "being resumed".
   std::string WaitedFor(ResourceKind kind, uint32_t resource) const;
   // "CRBW", without what is not printable.
   static std::string Waypoint(uint32_t waypoint);
   // "reserve back, dataflow.c:88 in cb_reserve_back", as far as it is known; or empty.
   std::string WaypointPlace(uint32_t waypoint) const;
-  // One sentence: "assert 'count below capacity' tripped at cb.c:41 in cb_push", "write of 64 bytes to
-  // (3,1) 0x1000 from 0x200: zero length".
+  // One sentence: "assert 'count below capacity' tripped at cb.c:41 in cb_push", "write of 64 bytes
+  // to (3,1) 0x1000 from 0x200: zero length".
   std::string Fault(const CoreFault& fault) const;
   // "bank.c:88 in transfer"; empty: not known.
   std::string Place(uint64_t pc) const;
   // "cb.c:41 in cb_push", "bank.c:88 in transfer"; empty: not known.
   std::string FaultPlace(const CoreFault& fault) const;
-  // Where the fault stands in the source, with its folder, as the target says: nothing that a file may be opened by
-  // unseen. Nothing: not known.
+  // Where the fault stands in the source, with its folder, as the target says: nothing that a file
+  // may be opened by unseen. Nothing: not known.
   std::optional<SourceLine> FaultSource(const CoreFault& fault) const;
 
  private:

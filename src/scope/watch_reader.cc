@@ -65,8 +65,10 @@ MailboxWords LoadMailbox(const char* bytes, ByteOrder order) {
 bool IsWaypoint(uint32_t word) {
   constexpr uint32_t kOnes = 0x01010101u;
   if ((word & 0x80808080u) != 0) return false;
-  const uint32_t control = (word + (0x80u - 0x20u) * kOnes) & 0x80808080u;  // set where a character is 0x20 or more
-  const uint32_t del = ((word ^ 0x7fu * kOnes) + 0x7fu * kOnes) & 0x80808080u;  // clear where it is 0x7f
+  // set where a character is 0x20 or more
+  const uint32_t control = (word + (0x80u - 0x20u) * kOnes) & 0x80808080u;
+  // clear where it is 0x7f
+  const uint32_t del = ((word ^ 0x7fu * kOnes) + 0x7fu * kOnes) & 0x80808080u;
   const uint32_t nonzero = (word + 0x7fu * kOnes) & 0x80808080u;
   if (control != nonzero || del != 0x80808080u) return false;
   return (nonzero >> 8 & ~nonzero & 0x00808080u) == 0;  // no zero below a character
@@ -77,7 +79,8 @@ bool IsBlank(const MailboxWords& mailbox) {
   uint32_t any = mailbox.node | mailbox.role;
   for (size_t i = 0; i < kStackFree; ++i) any |= mailbox.word[i];
   const uint32_t stack_free = mailbox.word[kStackFree];
-  return (any | mailbox.word[kGuard]) == 0 && (stack_free == 0 || stack_free == HANGSCOPE_NOT_KNOWN);
+  return (any | mailbox.word[kGuard]) == 0 &&
+         (stack_free == 0 || stack_free == HANGSCOPE_NOT_KNOWN);
 }
 
 // The wait's time: both words are of one clock's reading, whose bits 30 and 31 both have.
@@ -93,30 +96,41 @@ struct Wrong {
 std::optional<Wrong> FindWrong(const MailboxWords& mailbox, uint32_t core, uint32_t node_count) {
   const auto& word = mailbox.word;
   const uint32_t guard = HANGSCOPE_MAILBOX_GUARD ^ core;
-  if (word[kGuard] != guard) return Wrong{"guard", word[kGuard], fmt::format("{:#010x} is written there", guard)};
-  if (!IsWaypoint(word[kWaypoint])) return Wrong{"waypoint", word[kWaypoint], "four printable characters are possible"};
-  if (word[kWaitKind] > HANGSCOPE_RESOURCE_OUTSIDE) return Wrong{"wait_kind", word[kWaitKind], "0 to 5 are kinds"};
-  if (word[kLaunch] > HANGSCOPE_LAUNCH_ENDED) return Wrong{"launch", word[kLaunch], "0 to 4 are states"};
+  if (word[kGuard] != guard)
+    return Wrong{"guard", word[kGuard], fmt::format("{:#010x} is written there", guard)};
+  if (!IsWaypoint(word[kWaypoint]))
+    return Wrong{"waypoint", word[kWaypoint], "four printable characters are possible"};
+  if (word[kWaitKind] > HANGSCOPE_RESOURCE_OUTSIDE)
+    return Wrong{"wait_kind", word[kWaitKind], "0 to 5 are kinds"};
+  if (word[kLaunch] > HANGSCOPE_LAUNCH_ENDED)
+    return Wrong{"launch", word[kLaunch], "0 to 4 are states"};
   if (word[kPause] > 1) return Wrong{"pause", word[kPause], "0 and 1 are possible"};
-  if (word[kPaused] > HANGSCOPE_PAUSED_BY_HOST) return Wrong{"paused", word[kPaused], "0 to 2 are states"};
+  if (word[kPaused] > HANGSCOPE_PAUSED_BY_HOST)
+    return Wrong{"paused", word[kPaused], "0 to 2 are states"};
   if (word[kFault] > HANGSCOPE_FAULT_GUARD) return Wrong{"fault", word[kFault], "0 to 7 are types"};
-  if (mailbox.node >= node_count) return Wrong{"node", mailbox.node, fmt::format("there are {}", node_count)};
+  if (mailbox.node >= node_count)
+    return Wrong{"node", mailbox.node, fmt::format("there are {}", node_count)};
   if (!mailbox.waits()) return std::nullopt;
-  if (word[kWaitResource] == 0) return Wrong{"wait_resource", 0, "a core that waits names what for"};
+  if (word[kWaitResource] == 0)
+    return Wrong{"wait_resource", 0, "a core that waits names what for"};
   if (!IsTime(word[kWaitSince], word[kWaitEpoch])) {
-    return Wrong{"wait_epoch", word[kWaitEpoch], fmt::format("wait_since {:#010x} is not of that quarter-wrap", word[kWaitSince])};
+    return Wrong{"wait_epoch", word[kWaitEpoch],
+                 fmt::format("wait_since {:#010x} is not of that quarter-wrap", word[kWaitSince])};
   }
   return std::nullopt;
 }
 
-// The same questions as FindWrong's, almost without branches: what almost every mailbox of every poll needs.
+// The same questions as FindWrong's, almost without branches: what almost every mailbox of every
+// poll needs.
 bool IsSound(const MailboxWords& mailbox, uint32_t core, uint32_t node_count) {
   const auto& word = mailbox.word;
-  const bool states = (word[kGuard] == (HANGSCOPE_MAILBOX_GUARD ^ core)) & (word[kWaitKind] <= HANGSCOPE_RESOURCE_OUTSIDE) &
+  const bool states = (word[kGuard] == (HANGSCOPE_MAILBOX_GUARD ^ core)) &
+                      (word[kWaitKind] <= HANGSCOPE_RESOURCE_OUTSIDE) &
                       (word[kLaunch] <= HANGSCOPE_LAUNCH_ENDED) & (word[kPause] <= 1) &
-                      (word[kPaused] <= HANGSCOPE_PAUSED_BY_HOST) & (word[kFault] <= HANGSCOPE_FAULT_GUARD) &
-                      (mailbox.node < node_count);
-  const bool wait = (word[kWaitSequence] & 1) == 0 || ((word[kWaitResource] != 0) && IsTime(word[kWaitSince], word[kWaitEpoch]));
+                      (word[kPaused] <= HANGSCOPE_PAUSED_BY_HOST) &
+                      (word[kFault] <= HANGSCOPE_FAULT_GUARD) & (mailbox.node < node_count);
+  const bool wait = (word[kWaitSequence] & 1) == 0 ||
+                    ((word[kWaitResource] != 0) && IsTime(word[kWaitSince], word[kWaitEpoch]));
   return states && wait && IsWaypoint(word[kWaypoint]);
 }
 
@@ -130,7 +144,8 @@ void Decode(const MailboxWords& mailbox, CoreSample* sample) {
   if (mailbox.waits()) {
     bool ambiguous = false;
     const uint64_t since = TimeFromEpoch(word[kWaitEpoch], word[kWaitSince], &ambiguous);
-    sample->wait = WaitState{word[kWaitSequence], word[kWaitResource], static_cast<ResourceKind>(word[kWaitKind]), since};
+    sample->wait = WaitState{word[kWaitSequence], word[kWaitResource],
+                             static_cast<ResourceKind>(word[kWaitKind]), since};
   }
   sample->kernel = word[kKernel];
   sample->launch = static_cast<LaunchState>(word[kLaunch]);
@@ -141,8 +156,8 @@ void Decode(const MailboxWords& mailbox, CoreSample* sample) {
   sample->node = mailbox.node;
   sample->role = mailbox.role;
   sample->corrupt = false;
-  sample->in_use = (word[kWaypoint] | word[kHeartbeat] | word[kWaitSequence] | word[kKernel] | word[kLaunch] |
-                    word[kPaused] | word[kFault]) != 0 ||
+  sample->in_use = (word[kWaypoint] | word[kHeartbeat] | word[kWaitSequence] | word[kKernel] |
+                    word[kLaunch] | word[kPaused] | word[kFault]) != 0 ||
                    stack_known;
 }
 
@@ -155,7 +170,9 @@ uint32_t CheckOf(const char* watch) {
 }
 
 // A row of claims as many slots want.
-uint64_t ClaimBytes(const WatchLayout& layout) { return (uint64_t{layout.hold_slots} + layout.provide_slots + 1) * 4; }
+uint64_t ClaimBytes(const WatchLayout& layout) {
+  return (uint64_t{layout.hold_slots} + layout.provide_slots + 1) * 4;
+}
 uint64_t DetailBytes(const WatchLayout& layout) {
   return sizeof(hangscope_detail) + uint64_t{layout.debug_slots} * sizeof(hangscope_debug_value);
 }
@@ -185,15 +202,23 @@ Status WatchReader::ReadLayout() {
   if (Status status = ReadInto(scope.address, header); !status.ok()) return status;
   const uint32_t mailboxes_at = Load32(header + HEADER_FIELD(mailboxes_at), scope.order);
   const uint32_t watch_at = Load32(header + HEADER_FIELD(watch_at), scope.order);
-  const std::string where = fmt::format("the scope at {:#x} of {}", scope.address, scope_->target().name());
+  const std::string where =
+      fmt::format("the scope at {:#x} of {}", scope.address, scope_->target().name());
   if (mailboxes_at == 0 || watch_at == 0) {
-    return Status::NotFound(fmt::format("{} has no mailboxes: the program was built without HANGSCOPE_WATCH, or records events only", where));
+    return Status::NotFound(
+        fmt::format("{} has no mailboxes: the program was built without HANGSCOPE_WATCH, or "
+                    "records events only",
+                    where));
   }
   const auto refuse = [&](const std::string& why) {
-    return Status::Corrupt(fmt::format("what {} says of its mailboxes contradicts itself: {}; the program and hangscope do not fit, or something wrote over it", where, why));
+    return Status::Corrupt(
+        fmt::format("what {} says of its mailboxes contradicts itself: {}; the program and "
+                    "hangscope do not fit, or something wrote over it",
+                    where, why));
   };
   const auto fits = [&](uint64_t at, uint64_t count, uint64_t stride, uint64_t bytes) {
-    return at >= sizeof(hangscope_header) && at % 4 == 0 && stride % 4 == 0 && stride >= bytes && stride <= kMostStride &&
+    return at >= sizeof(hangscope_header) && at % 4 == 0 && stride % 4 == 0 && stride >= bytes &&
+           stride <= kMostStride &&
            at + (count == 0 ? 0 : (count - 1) * stride + bytes) <= scope.scope_bytes;
   };
   if (!fits(watch_at, 1, sizeof(hangscope_watch), sizeof(hangscope_watch))) {
@@ -203,9 +228,12 @@ Status WatchReader::ReadLayout() {
   if (Status status = ReadInto(scope.address + watch_at, watch); !status.ok()) return status;
   const auto u32 = [&](size_t at) { return Load32(watch + at, scope.order); };
   const uint32_t check = u32(WATCH_FIELD(check));
-  if (check != CheckOf(watch)) return refuse(fmt::format("its check is {:#010x} and should be {:#010x}", check, CheckOf(watch)));
+  if (check != CheckOf(watch))
+    return refuse(
+        fmt::format("its check is {:#010x} and should be {:#010x}", check, CheckOf(watch)));
   if (u32(WATCH_FIELD(watch_bytes)) < sizeof(hangscope_watch)) {
-    return refuse(fmt::format("a watch of {} bytes; it has {} at least", u32(WATCH_FIELD(watch_bytes)), sizeof(hangscope_watch)));
+    return refuse(fmt::format("a watch of {} bytes; it has {} at least",
+                              u32(WATCH_FIELD(watch_bytes)), sizeof(hangscope_watch)));
   }
   WatchLayout& l = layout_;
   l.watch_at = scope.address + watch_at;
@@ -224,7 +252,8 @@ Status WatchReader::ReadLayout() {
   const uint32_t claims_at = u32(WATCH_FIELD(claims_at));
   const uint64_t rows = uint64_t{scope.core_count} + scope.task_count;
   const auto block = [&](const char* what, uint64_t count, uint64_t stride, uint64_t at) {
-    return refuse(fmt::format("{} {} of {} bytes from offset {} on in a scope of {} bytes", count, what, stride, at, scope.scope_bytes));
+    return refuse(fmt::format("{} {} of {} bytes from offset {} on in a scope of {} bytes", count,
+                              what, stride, at, scope.scope_bytes));
   };
   if (!fits(mailboxes_at, scope.core_count, l.mailbox_stride, sizeof(hangscope_mailbox))) {
     return block("mailboxes", scope.core_count, l.mailbox_stride, mailboxes_at);
@@ -232,7 +261,8 @@ Status WatchReader::ReadLayout() {
   if (l.node_count == 0 || !fits(nodes_at, l.node_count, l.node_stride, sizeof(hangscope_node))) {
     return block("nodes", l.node_count, l.node_stride, nodes_at);
   }
-  if (l.debug_slots != 0 && (details_at == 0 || l.debug_slots > kMostStride || !std::has_single_bit(l.debug_slots))) {
+  if (l.debug_slots != 0 &&
+      (details_at == 0 || l.debug_slots > kMostStride || !std::has_single_bit(l.debug_slots))) {
     return refuse(fmt::format("debug rings of {} values", l.debug_slots));
   }
   if (details_at != 0 && !fits(details_at, scope.core_count, l.detail_stride, DetailBytes(l))) {
@@ -256,12 +286,14 @@ Status WatchReader::Poll(WatchSample* sample) {
 
 Status WatchReader::PollCores(WatchSample* sample) {
   const ScopeLayout& scope = scope_->layout();
-  const uint64_t bytes = uint64_t{scope.core_count - 1} * layout_.mailbox_stride + sizeof(hangscope_mailbox);
+  const uint64_t bytes =
+      uint64_t{scope.core_count - 1} * layout_.mailbox_stride + sizeof(hangscope_mailbox);
   mailboxes_.resize(bytes);
   sample->cores.resize(scope.core_count);
   if (Status status = ReadInto(layout_.mailboxes_at, mailboxes_); !status.ok()) return status;
   for (uint32_t core = 0; core < scope.core_count; ++core) {
-    const MailboxWords mailbox = LoadMailbox(mailboxes_.data() + uint64_t{core} * layout_.mailbox_stride, scope.order);
+    const MailboxWords mailbox =
+        LoadMailbox(mailboxes_.data() + uint64_t{core} * layout_.mailbox_stride, scope.order);
     const uint32_t stack_free = mailbox.word[kStackFree];
     const bool stack_fits = stack_free == HANGSCOPE_NOT_KNOWN || stack_free <= stack_bytes_[core];
     if (IsSound(mailbox, core, layout_.node_count) && stack_fits) [[likely]] {
@@ -274,8 +306,8 @@ Status WatchReader::PollCores(WatchSample* sample) {
   return {};
 }
 
-// A mailbox that is wrong at first sight: it may have changed while it was read. What is wrong in each
-// of several looks is. One that was wrong in the poll before needs no more looks.
+// A mailbox that is wrong at first sight: it may have changed while it was read. What is wrong in
+// each of several looks is. One that was wrong in the poll before needs no more looks.
 void WatchReader::LookAgain(uint32_t core, const char* first, WatchSample* sample) {
   MailboxWords mailbox = LoadMailbox(first, scope_->layout().order);
   CoreSample& into = sample->cores[core];
@@ -292,7 +324,8 @@ void WatchReader::LookAgain(uint32_t core, const char* first, WatchSample* sampl
     if (!whole) wrong = Wrong{"mailbox", 0, "it did not arrive"};
     const uint32_t stack_free = mailbox.word[kStackFree];
     if (!wrong && stack_free != HANGSCOPE_NOT_KNOWN && stack_free > StackBytes(core)) {
-      wrong = Wrong{"stack_free", stack_free, fmt::format("the stack has {} bytes", stack_bytes_[core])};
+      wrong = Wrong{"stack_free", stack_free,
+                    fmt::format("the stack has {} bytes", stack_bytes_[core])};
     }
     if (!wrong) {
       Decode(mailbox, &into);
@@ -304,17 +337,20 @@ void WatchReader::LookAgain(uint32_t core, const char* first, WatchSample* sampl
       into = CoreSample{};
       into.in_use = into.corrupt = true;
       suspect_[core] = true;
-      sample->corruptions.push_back({CoreName(core), fmt::format("{} {:#010x}: {}", wrong->field, wrong->value, wrong->why)});
+      sample->corruptions.push_back(
+          {CoreName(core), fmt::format("{} {:#010x}: {}", wrong->field, wrong->value, wrong->why)});
       return;
     }
     mailbox = LoadMailbox(bytes, scope_->layout().order);
   }
 }
 
-// How large the core's stack is now: it may have been painted since. Where nobody says, any is right.
+// How large the core's stack is now: it may have been painted since. Where nobody says, any is
+// right.
 uint32_t WatchReader::StackBytes(uint32_t core) {
   char bytes[4] = {};
-  const uint64_t at = layout_.details_at + uint64_t{core} * layout_.detail_stride + DETAIL_FIELD(stack_bytes);
+  const uint64_t at =
+      layout_.details_at + uint64_t{core} * layout_.detail_stride + DETAIL_FIELD(stack_bytes);
   const bool read = layout_.details_at != 0 && ReadInto(at, bytes).ok();
   const uint32_t now = read ? Load32(bytes, scope_->layout().order) : 0;
   stack_bytes_[core] = now == 0 ? HANGSCOPE_NOT_KNOWN - 1 : now;
@@ -331,14 +367,18 @@ Status WatchReader::PollTasks(WatchSample* sample) {
   for (uint32_t i = 0; i < scope.task_count; ++i) ReadTask(i, sample);
   for (uint32_t core = 0; core < scope.core_count; ++core) {
     char bytes[4];
-    if (Status status = ReadInto(scope.RingAddress(core) + offsetof(hangscope_ring, last_task), bytes); !status.ok()) return status;
+    if (Status status =
+            ReadInto(scope.RingAddress(core) + offsetof(hangscope_ring, last_task), bytes);
+        !status.ok())
+      return status;
     sample->running_tasks[core] = Load32(bytes, scope.order);
   }
   return {};
 }
 
-// One that is in the middle of a change keeps its odd sequence: there is no wait in it. What is wrong
-// in it may be half of a change, too, and is looked at again between two looks at its sequence.
+// One that is in the middle of a change keeps its odd sequence: there is no wait in it. What is
+// wrong in it may be half of a change, too, and is looked at again between two looks at its
+// sequence.
 void WatchReader::ReadTask(uint32_t index, WatchSample* sample) {
   const ScopeLayout& scope = scope_->layout();
   const char* const bytes = tasks_.data() + uint64_t{index} * scope.task_stride;
@@ -369,16 +409,22 @@ void WatchReader::ReadTask(uint32_t index, WatchSample* sample) {
     task.record.sequence |= 1;
   } else {
     task.corrupt = true;
-    sample->corruptions.push_back({fmt::format("task record {}", index), steady.status().message()});
+    sample->corruptions.push_back(
+        {fmt::format("task record {}", index), steady.status().message()});
   }
 }
 
 Result<CoreDetail> WatchReader::ReadDetail(uint32_t core, std::vector<Corruption>* corruptions) {
   const ScopeLayout& scope = scope_->layout();
-  if (layout_.details_at == 0) return Status::NotFound("the program was built without what keeps a core's details");
-  if (core >= scope.core_count) return Status::NotFound(fmt::format("there is no core {}: there are {}", core, scope.core_count));
+  if (layout_.details_at == 0)
+    return Status::NotFound("the program was built without what keeps a core's details");
+  if (core >= scope.core_count)
+    return Status::NotFound(
+        fmt::format("there is no core {}: there are {}", core, scope.core_count));
   char bytes[sizeof(hangscope_detail)];
-  if (Status status = ReadInto(layout_.details_at + uint64_t{core} * layout_.detail_stride, bytes); !status.ok()) return status;
+  if (Status status = ReadInto(layout_.details_at + uint64_t{core} * layout_.detail_stride, bytes);
+      !status.ok())
+    return status;
   const auto u32 = [&](size_t at) { return Load32(bytes + at, scope.order); };
   const auto wide = [&](size_t at) { return u32(at) | uint64_t{u32(at + 4)} << 32; };
   const auto report = [&](const char* field, uint32_t value, const std::string& why) {
@@ -387,15 +433,20 @@ Result<CoreDetail> WatchReader::ReadDetail(uint32_t core, std::vector<Corruption
   CoreDetail detail;
   CoreFault& fault = detail.fault;
   const uint32_t type = u32(FAULT_FIELD(type));
-  if (type > HANGSCOPE_FAULT_GUARD) report("fault.type", type, "0 to 7 are types");
-  else fault.type = static_cast<FaultType>(type);
+  if (type > HANGSCOPE_FAULT_GUARD)
+    report("fault.type", type, "0 to 7 are types");
+  else
+    fault.type = static_cast<FaultType>(type);
   fault.reason = u32(FAULT_FIELD(reason));
   fault.kind = u32(FAULT_FIELD(kind));
-  if (fault.type == FaultType::kBus && (fault.reason == 0 || fault.reason >= HANGSCOPE_BUS_REASONS)) {
-    report("fault.reason", fault.reason, fmt::format("1 to {} are reasons", HANGSCOPE_BUS_REASONS - 1));
+  if (fault.type == FaultType::kBus &&
+      (fault.reason == 0 || fault.reason >= HANGSCOPE_BUS_REASONS)) {
+    report("fault.reason", fault.reason,
+           fmt::format("1 to {} are reasons", HANGSCOPE_BUS_REASONS - 1));
     fault.reason = 0;
   }
-  if (fault.type == FaultType::kBus && (fault.kind < HANGSCOPE_BUS_READ || fault.kind > HANGSCOPE_BUS_INLINE_WRITE)) {
+  if (fault.type == FaultType::kBus &&
+      (fault.kind < HANGSCOPE_BUS_READ || fault.kind > HANGSCOPE_BUS_INLINE_WRITE)) {
     report("fault.kind", fault.kind, "1 to 5 are kinds");
     fault.kind = 0;
   }
@@ -407,7 +458,8 @@ Result<CoreDetail> WatchReader::ReadDetail(uint32_t core, std::vector<Corruption
   fault.where = u32(FAULT_FIELD(where));
   fault.value = wide(FAULT_FIELD(value));
   if (fault.type != FaultType::kNone && !IsTime(u32(FAULT_FIELD(time)), u32(FAULT_FIELD(epoch)))) {
-    report("fault.epoch", u32(FAULT_FIELD(epoch)), fmt::format("time {:#010x} is not of that quarter-wrap", u32(FAULT_FIELD(time))));
+    report("fault.epoch", u32(FAULT_FIELD(epoch)),
+           fmt::format("time {:#010x} is not of that quarter-wrap", u32(FAULT_FIELD(time))));
   } else {
     bool ambiguous = false;
     fault.time = TimeFromEpoch(u32(FAULT_FIELD(epoch)), u32(FAULT_FIELD(time)), &ambiguous);
@@ -422,15 +474,18 @@ Result<CoreDetail> WatchReader::ReadDetail(uint32_t core, std::vector<Corruption
   detail.stack_kernel = u32(DETAIL_FIELD(stack_kernel));
   const uint32_t lowest = u32(DETAIL_FIELD(stack_lowest));
   if (lowest != HANGSCOPE_NOT_KNOWN && detail.stack_bytes != 0) {
-    if (lowest > detail.stack_bytes) report("stack_lowest", lowest, fmt::format("the stack has {} bytes", detail.stack_bytes));
-    else detail.stack_lowest = lowest;
+    if (lowest > detail.stack_bytes)
+      report("stack_lowest", lowest, fmt::format("the stack has {} bytes", detail.stack_bytes));
+    else
+      detail.stack_lowest = lowest;
   }
   return detail;
 }
 
 Result<std::vector<NodeSample>> WatchReader::ReadNodes(std::vector<Corruption>* corruptions) {
   const ScopeLayout& scope = scope_->layout();
-  std::string bytes(uint64_t{layout_.node_count - 1} * layout_.node_stride + sizeof(hangscope_node), '\0');
+  std::string bytes(uint64_t{layout_.node_count - 1} * layout_.node_stride + sizeof(hangscope_node),
+                    '\0');
   if (Status status = ReadInto(layout_.nodes_at, bytes); !status.ok()) return status;
   std::vector<NodeSample> nodes(layout_.node_count);
   for (uint32_t i = 0; i < layout_.node_count; ++i) {
@@ -440,7 +495,9 @@ Result<std::vector<NodeSample>> WatchReader::ReadNodes(std::vector<Corruption>* 
     nodes[i].debug_values = Load32(node + offsetof(hangscope_node, debug_order), scope.order);
     const uint32_t first = Load32(node + offsetof(hangscope_node, first_fault), scope.order);
     if (first > scope.core_count) {
-      corruptions->push_back({fmt::format("node {}", i), fmt::format("first_fault {:#010x}: there are {} cores", first, scope.core_count)});
+      corruptions->push_back(
+          {fmt::format("node {}", i),
+           fmt::format("first_fault {:#010x}: there are {} cores", first, scope.core_count)});
     } else if (first != 0) {
       nodes[i].first_fault = first - 1;
     }
@@ -470,16 +527,18 @@ Result<std::vector<ClaimRow>> WatchReader::ReadClaims() {
   return claims;
 }
 
-// Each core's part is read twice: a value counts whose order is the same in both, for it is 0 while the
-// value changes.
-Result<std::vector<DebugValue>> WatchReader::ReadDebugRing(uint32_t node, const WatchSample& sample) {
+// Each core's part is read twice: a value counts whose order is the same in both, for it is 0 while
+// the value changes.
+Result<std::vector<DebugValue>> WatchReader::ReadDebugRing(uint32_t node,
+                                                           const WatchSample& sample) {
   const ScopeLayout& scope = scope_->layout();
   std::vector<DebugValue> values;
   if (layout_.debug_slots == 0) return values;
   std::string looks[2];
   for (uint32_t core = 0; core < std::min<size_t>(scope.core_count, sample.cores.size()); ++core) {
     if (sample.cores[core].corrupt || sample.cores[core].node != node) continue;
-    const uint64_t at = layout_.details_at + uint64_t{core} * layout_.detail_stride + sizeof(hangscope_detail);
+    const uint64_t at =
+        layout_.details_at + uint64_t{core} * layout_.detail_stride + sizeof(hangscope_detail);
     for (std::string& look : looks) {
       look.resize(uint64_t{layout_.debug_slots} * sizeof(hangscope_debug_value));
       if (Status status = ReadInto(at, look); !status.ok()) return status;
@@ -495,13 +554,16 @@ Result<std::vector<DebugValue>> WatchReader::ReadDebugRing(uint32_t node, const 
   if (!nodes.ok()) return nodes.status();
   // Orders wrap: what counts is how long ago.
   const uint32_t newest = node < nodes->size() ? (*nodes)[node].debug_values : 0;
-  std::sort(values.begin(), values.end(), [&](const DebugValue& a, const DebugValue& b) { return newest - a.order < newest - b.order; });
+  std::sort(values.begin(), values.end(), [&](const DebugValue& a, const DebugValue& b) {
+    return newest - a.order < newest - b.order;
+  });
   return values;
 }
 
 Result<uint32_t> WatchReader::ReadSwitches() {
   char bytes[4];
-  if (Status status = ReadInto(layout_.watch_at + WATCH_FIELD(switches), bytes); !status.ok()) return status;
+  if (Status status = ReadInto(layout_.watch_at + WATCH_FIELD(switches), bytes); !status.ok())
+    return status;
   return Load32(bytes, scope_->layout().order);
 }
 

@@ -1,8 +1,9 @@
 // Reads what cores say of themselves: mailboxes, claims, faults, debug rings (abi/watch.h).
 //
-// A poll is one read of all mailboxes and, where an OS has tasks, one of all their records and a word
-// of each core's ring: which task runs. Nothing that comes from the target is an index or a length before it is checked; a word that
-// cannot be right is reported, with core, field and value, and nothing is concluded from its mailbox.
+// A poll is one read of all mailboxes and, where an OS has tasks, one of all their records and a
+// word of each core's ring: which task runs. Nothing that comes from the target is an index or a
+// length before it is checked; a word that cannot be right is reported, with core, field and value,
+// and nothing is concluded from its mailbox.
 #ifndef HANGSCOPE_SCOPE_WATCH_READER_H
 #define HANGSCOPE_SCOPE_WATCH_READER_H
 
@@ -10,41 +11,41 @@
 #include <string>
 #include <vector>
 
-#include "scope/scope_reader.h"
 #include "model/watch.h"
+#include "scope/scope_reader.h"
 
 namespace hangscope {
 
 struct WatchLayout {
   uint64_t mailboxes_at = 0;  // address in the target
   uint32_t mailbox_stride = 0;
-  uint32_t features = 0;      // enum hangscope_watch_feature
+  uint32_t features = 0;  // enum hangscope_watch_feature
   uint32_t node_count = 0;
   uint64_t nodes_at = 0;
   uint32_t node_stride = 0;
-  uint64_t details_at = 0;    // 0: none
+  uint64_t details_at = 0;  // 0: none
   uint32_t detail_stride = 0;
-  uint64_t claims_at = 0;     // 0: none
+  uint64_t claims_at = 0;  // 0: none
   uint32_t claim_stride = 0;
   uint32_t hold_slots = 0;
   uint32_t provide_slots = 0;
   uint32_t debug_slots = 0;
-  uint64_t program_at = 0;    // where the ELF's address 0 lies; 0: where it says
-  uint64_t watch_at = 0;      // address of struct hangscope_watch
+  uint64_t program_at = 0;  // where the ELF's address 0 lies; 0: where it says
+  uint64_t watch_at = 0;    // address of struct hangscope_watch
 };
 
 // One thread.
 class WatchReader {
  public:
-  // Fails with kNotFound where the program was built without any of it, with kCorrupt where the block
-  // contradicts itself. `scope` outlives this.
+  // Fails with kNotFound where the program was built without any of it, with kCorrupt where the
+  // block contradicts itself. `scope` outlives this.
   static Result<WatchReader> Open(const ScopeReader& scope);
 
   const WatchLayout& layout() const { return layout_; }
   const ScopeReader& scope() const { return *scope_; }
 
-  // Replaces `sample`, whose memory is used again. A task record with an odd sequence is in the middle of a
-  // change: only its task's number is known.
+  // Replaces `sample`, whose memory is used again. A task record with an odd sequence is in the
+  // middle of a change: only its task's number is known.
   Status Poll(WatchSample* sample);
   // Bytes read so far, and in how many reads: what polling costs the target's memory.
   uint64_t bytes_read() const { return bytes_read_; }

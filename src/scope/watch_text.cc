@@ -20,18 +20,23 @@ constexpr size_t kMostEvidence = 12;
 constexpr TimeNs kSaidAtLeast = 100 * kMillisecond;
 
 enum Column { kWho, kNode, kRole, kActivity, kAt, kWaitsFor, kSince, kKernel, kStack, kColumns };
-constexpr const char* kTitles[kColumns] = {"core", "node", "role", "activity", "at", "waits for", "since", "kernel", "stack"};
+constexpr const char* kTitles[kColumns] = {"core",      "node",  "role",   "activity", "at",
+                                           "waits for", "since", "kernel", "stack"};
 // What usually comes.
 constexpr size_t kUsual[kColumns] = {4, 0, 0, 8, 4, 10, 8, 0, 0};
 constexpr size_t kUsualInLog[kColumns] = {8, 5, 6, 8, 4, 22, 8, 10, 5};  // which goes on for long
 constexpr const char* kNothing = "-";
 constexpr const char* kWhoWithTasks = "core, task";
 
-std::string Plural(size_t count, const char* noun) { return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s"); }
+std::string Plural(size_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
 
 std::string Capitals(std::string_view text) {
   std::string capitals(text);
-  std::transform(capitals.begin(), capitals.end(), capitals.begin(), [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
+  std::transform(capitals.begin(), capitals.end(), capitals.begin(), [](char c) {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  });
   return capitals;
 }
 
@@ -47,22 +52,27 @@ std::string Names(const std::vector<WatchSubject>& subjects, const WatchScene& s
 
 // "cores", "tasks", or both; and how many of them the target has.
 std::string NounFor(const std::vector<WatchSubject>& subjects) {
-  const bool cores = std::any_of(subjects.begin(), subjects.end(), [](const WatchSubject& s) { return s.kind == Kind::kCore; });
-  const bool tasks = std::any_of(subjects.begin(), subjects.end(), [](const WatchSubject& s) { return s.kind == Kind::kTask; });
+  const bool cores = std::any_of(subjects.begin(), subjects.end(),
+                                 [](const WatchSubject& s) { return s.kind == Kind::kCore; });
+  const bool tasks = std::any_of(subjects.begin(), subjects.end(),
+                                 [](const WatchSubject& s) { return s.kind == Kind::kTask; });
   return cores && tasks ? "cores and tasks" : tasks ? "tasks" : "cores";
 }
 
 size_t InUse(const std::vector<WatchSubject>& like, const WatchScene& scene) {
   size_t count = 0;
   for (const SubjectWatch& subject : *scene.subjects) {
-    const bool same_kind = std::any_of(like.begin(), like.end(), [&](const WatchSubject& s) { return s.kind == subject.subject.kind; });
+    const bool same_kind = std::any_of(like.begin(), like.end(), [&](const WatchSubject& s) {
+      return s.kind == subject.subject.kind;
+    });
     if (same_kind && subject.activity != Activity::kUnused) ++count;
   }
   return count;
 }
 
 std::string Duration(const SubjectWatch& subject, const WatchScene& scene) {
-  return (subject.since_at_least ? ">" : "") + FormatElapsed(std::max<TimeNs>(0, scene.now - subject.since));
+  return (subject.since_at_least ? ">" : "") +
+         FormatElapsed(std::max<TimeNs>(0, scene.now - subject.since));
 }
 
 std::string WaypointOf(const SubjectWatch& subject) {
@@ -73,20 +83,30 @@ std::string WaypointOf(const SubjectWatch& subject) {
 std::string DoesWhat(const SubjectWatch& subject, const WatchScene& scene) {
   const std::string waypoint = WaypointOf(subject);
   const std::string at = waypoint.empty() ? "" : " at " + waypoint;
-  if (subject.wait && subject.activity != Activity::kPaused && subject.activity != Activity::kHalted) {
+  if (subject.wait && subject.activity != Activity::kPaused &&
+      subject.activity != Activity::kHalted) {
     // Of a dead target the time may be known no further than to the beginning of its latest wait.
     const bool lasted = !scene.is_dead || scene.now - subject.since >= kSaidAtLeast;
-    return fmt::format("waits{}{} for {}", lasted ? " " + Duration(subject, scene) : "", at, scene.names->WaitedFor(subject.wait->kind, subject.wait->resource));
+    return fmt::format("waits{}{} for {}", lasted ? " " + Duration(subject, scene) : "", at,
+                       scene.names->WaitedFor(subject.wait->kind, subject.wait->resource));
   }
   switch (subject.activity) {
-    case Activity::kRunning: return "runs" + at;
-    case Activity::kIdle: return fmt::format("is idle for {}{}", Duration(subject, scene), at);
-    case Activity::kPaused: return fmt::format("is paused for {}{}", Duration(subject, scene), at);
-    case Activity::kHalted: return fmt::format("is halted{}", at);
-    case Activity::kEnded: return "has ended" + at;
-    case Activity::kCorrupt: return "has a mailbox that cannot be right";
-    case Activity::kUnused: return "never said anything";
-    default: return fmt::format("stands still for {}{}", Duration(subject, scene), at);
+    case Activity::kRunning:
+      return "runs" + at;
+    case Activity::kIdle:
+      return fmt::format("is idle for {}{}", Duration(subject, scene), at);
+    case Activity::kPaused:
+      return fmt::format("is paused for {}{}", Duration(subject, scene), at);
+    case Activity::kHalted:
+      return fmt::format("is halted{}", at);
+    case Activity::kEnded:
+      return "has ended" + at;
+    case Activity::kCorrupt:
+      return "has a mailbox that cannot be right";
+    case Activity::kUnused:
+      return "never said anything";
+    default:
+      return fmt::format("stands still for {}{}", Duration(subject, scene), at);
   }
 }
 
@@ -104,28 +124,36 @@ std::string ShortNames(const std::vector<WatchSubject>& subjects, const WatchSce
 // "cb.c:41 in cb_push" of "push a block, cb.c:41 in cb_push": the waypoint stands beside it.
 std::string ShortPlace(const std::string& place) {
   const size_t comma = place.rfind(", ");
-  return comma != std::string::npos && place.find(':', comma) != std::string::npos ? place.substr(comma + 2) : place;
+  return comma != std::string::npos && place.find(':', comma) != std::string::npos
+             ? place.substr(comma + 2)
+             : place;
 }
 
 // "held by core 2", "provided by core 2".
-std::string From(const SubjectWatch& subject, const std::vector<WatchSubject>& others, const WatchScene& scene) {
+std::string From(const SubjectWatch& subject, const std::vector<WatchSubject>& others,
+                 const WatchScene& scene) {
   if (others.empty()) return "";
   const ResourceKind kind = subject.wait ? subject.wait->kind : ResourceKind::kNone;
-  const char* how = kind == ResourceKind::kExclusive ? "held by" : kind == ResourceKind::kSuspended ? "by" : "provided by";
+  const char* how = kind == ResourceKind::kExclusive   ? "held by"
+                    : kind == ResourceKind::kSuspended ? "by"
+                                                       : "provided by";
   return fmt::format(" ({} {})", how, ShortNames(others, scene));
 }
 
-std::string SubjectLine(const WatchSubject& who, const std::vector<WatchSubject>& others, const WatchScene& scene, size_t name_width) {
+std::string SubjectLine(const WatchSubject& who, const std::vector<WatchSubject>& others,
+                        const WatchScene& scene, size_t name_width) {
   const SubjectWatch* const subject = scene.Find(who);
   if (subject == nullptr) return fmt::format("  {}\n", SubjectName(who, scene));
-  std::string text = fmt::format("  {:<{}}  {}{}", SubjectName(who, scene), name_width, DoesWhat(*subject, scene), From(*subject, others, scene));
+  std::string text = fmt::format("  {:<{}}  {}{}", SubjectName(who, scene), name_width,
+                                 DoesWhat(*subject, scene), From(*subject, others, scene));
   const std::string place = ShortPlace(SubjectPlace(who, scene));
   return text + (place.empty() ? "" : "   " + place) + "\n";
 }
 
 size_t NameWidth(const std::vector<WatchSubject>& subjects, const WatchScene& scene) {
   size_t width = 0;
-  for (const WatchSubject& subject : subjects) width = std::max(width, SubjectName(subject, scene).size());
+  for (const WatchSubject& subject : subjects)
+    width = std::max(width, SubjectName(subject, scene).size());
   return width;
 }
 
@@ -140,22 +168,30 @@ std::string MembersText(const Finding& finding, const WatchScene& scene) {
     if (cycle) others = {finding.subjects[(i + 1) % finding.subjects.size()]};
     text += SubjectLine(finding.subjects[i], others, scene, width);
   }
-  for (const WatchSubject& partner : finding.partners) text += SubjectLine(partner, {}, scene, width);
+  for (const WatchSubject& partner : finding.partners)
+    text += SubjectLine(partner, {}, scene, width);
   return text;
 }
 
-std::string FirstText(const Finding& finding, const WatchScene& scene, const FindingHistory& history) {
+std::string FirstText(const Finding& finding, const WatchScene& scene,
+                      const FindingHistory& history) {
   const bool whose = finding.first || finding.subjects.size() == 1;
   if (!whose) return "";
   const WatchSubject& first = finding.first ? *finding.first : finding.subjects[0];
   std::string text;
   if (finding.first && finding.subjects.size() > 1) {
-    text = fmt::format("  first to stop: {}{}\n", SubjectName(first, scene), history.events.empty() ? "" : ", after " + history.events.back());
+    text = fmt::format("  first to stop: {}{}\n", SubjectName(first, scene),
+                       history.events.empty() ? "" : ", after " + history.events.back());
   }
-  if (!history.events.empty()) text += fmt::format("  its last events: {}\n", fmt::join(history.events, "; "));
+  if (!history.events.empty())
+    text += fmt::format("  its last events: {}\n", fmt::join(history.events, "; "));
   const size_t shown = std::min(history.debug.size(), kMostDebugValues);
-  if (shown != 0) text += "  debug ring, the newest first:\n" + DebugRingText({history.debug.begin(), history.debug.begin() + static_cast<ptrdiff_t>(shown)});
-  if (shown < history.debug.size()) text += fmt::format("    and {} older ones\n", history.debug.size() - shown);
+  if (shown != 0)
+    text += "  debug ring, the newest first:\n" +
+            DebugRingText(
+                {history.debug.begin(), history.debug.begin() + static_cast<ptrdiff_t>(shown)});
+  if (shown < history.debug.size())
+    text += fmt::format("    and {} older ones\n", history.debug.size() - shown);
   return text;
 }
 
@@ -163,33 +199,46 @@ std::string Headline(const Finding& finding, const WatchScene& scene) {
   const std::string summary = FindingSummary(finding, scene);
   const std::string_view confidence = ConfidenceName(finding.confidence);
   const std::string where = scene.of_several ? Printable(scene.target) + ": " : "";
-  if (finding.confidence == Confidence::kPossible) return fmt::format("{}perhaps {} ({})", where, summary, confidence);
+  if (finding.confidence == Confidence::kPossible)
+    return fmt::format("{}perhaps {} ({})", where, summary, confidence);
   switch (finding.kind) {
     case FindingKind::kDeadlock:
     case FindingKind::kStarved:
-    case FindingKind::kSilent: return fmt::format("{}HANG: {} ({})", where, summary, confidence);
-    case FindingKind::kStackLow: return fmt::format("{}WARNING: {}", where, summary);
-    default: return fmt::format("{}{}: {} ({})", where, Capitals(FindingKindName(finding.kind)), summary, confidence);
+    case FindingKind::kSilent:
+      return fmt::format("{}HANG: {} ({})", where, summary, confidence);
+    case FindingKind::kStackLow:
+      return fmt::format("{}WARNING: {}", where, summary);
+    default:
+      return fmt::format("{}{}: {} ({})", where, Capitals(FindingKindName(finding.kind)), summary,
+                         confidence);
   }
 }
 
 // Who does what, who else waits, and what led up to it.
-std::string BodyText(const Finding& finding, const WatchScene& scene, const FindingHistory& history) {
+std::string BodyText(const Finding& finding, const WatchScene& scene,
+                     const FindingHistory& history) {
   std::string text;
-  if (finding.kind != FindingKind::kCorrupt && finding.kind != FindingKind::kStackLow) text += MembersText(finding, scene);
-  if (!finding.victims.empty()) text += fmt::format("  also waiting for {}: {}\n", finding.subjects.size() == 1 ? "it" : "these", Names(finding.victims, scene));
+  if (finding.kind != FindingKind::kCorrupt && finding.kind != FindingKind::kStackLow)
+    text += MembersText(finding, scene);
+  if (!finding.victims.empty())
+    text +=
+        fmt::format("  also waiting for {}: {}\n", finding.subjects.size() == 1 ? "it" : "these",
+                    Names(finding.victims, scene));
   return text + FirstText(finding, scene, history);
 }
 
 // What the headline and the members' lines say already, and with more names.
 bool IsSaid(const std::string& evidence, const Finding& finding) {
   const bool of_one = evidence.starts_with("core ") || evidence.starts_with("task ");
-  if (finding.kind == FindingKind::kCorrupt && evidence.ends_with(finding.corruption.what)) return true;
+  if (finding.kind == FindingKind::kCorrupt && evidence.ends_with(finding.corruption.what))
+    return true;
   return of_one && evidence.find(" waits ") != std::string::npos;
 }
 
 std::string NodeText(const SubjectWatch& subject, const WatchScene& scene) {
-  if (scene.nodes == nullptr || scene.nodes->size() < 2 || subject.sample.node >= scene.nodes->size()) return "";
+  if (scene.nodes == nullptr || scene.nodes->size() < 2 ||
+      subject.sample.node >= scene.nodes->size())
+    return "";
   const NodeSample& node = (*scene.nodes)[subject.sample.node];
   return fmt::format("({},{})", node.x, node.y);
 }
@@ -210,14 +259,20 @@ std::vector<std::string> Cells(const SubjectWatch& subject, const WatchScene& sc
   std::vector<std::string> cells(kColumns);
   cells[kWho] = Who(subject, scene);
   cells[kActivity] = ActivityName(subject.activity);
-  if (subject.wait) cells[kWaitsFor] = scene.names->WaitedFor(subject.wait->kind, subject.wait->resource);
-  const bool lasts = subject.activity != Activity::kRunning && subject.activity != Activity::kUnused && subject.activity != Activity::kCorrupt;
-  if (lasts && (!scene.is_dead || scene.now - subject.since >= kSaidAtLeast)) cells[kSince] = (subject.since_at_least ? ">" : "") + FormatElapsed(std::max<TimeNs>(0, scene.now - subject.since));
+  if (subject.wait)
+    cells[kWaitsFor] = scene.names->WaitedFor(subject.wait->kind, subject.wait->resource);
+  const bool lasts = subject.activity != Activity::kRunning &&
+                     subject.activity != Activity::kUnused &&
+                     subject.activity != Activity::kCorrupt;
+  if (lasts && (!scene.is_dead || scene.now - subject.since >= kSaidAtLeast))
+    cells[kSince] = (subject.since_at_least ? ">" : "") +
+                    FormatElapsed(std::max<TimeNs>(0, scene.now - subject.since));
   if (subject.subject.kind == Kind::kTask || subject.activity == Activity::kCorrupt) return cells;
   cells[kNode] = NodeText(subject, scene);
   cells[kRole] = scene.names->Role(subject.sample.role);
   cells[kAt] = WaypointOf(subject);
-  if (subject.sample.kernel != 0) cells[kKernel] = ShortKernel(scene.names->Kernel(subject.sample.kernel));
+  if (subject.sample.kernel != 0)
+    cells[kKernel] = ShortKernel(scene.names->Kernel(subject.sample.kernel));
   if (subject.sample.stack_free) cells[kStack] = std::to_string(*subject.sample.stack_free);
   return cells;
 }
@@ -236,23 +291,32 @@ std::string JoinCells(const std::vector<std::string>& cells, const std::vector<s
 }  // namespace
 
 const SubjectWatch* WatchScene::Find(const WatchSubject& subject) const {
-  const auto at = std::find_if(subjects->begin(), subjects->end(), [&](const SubjectWatch& s) { return s.subject == subject; });
+  const auto at = std::find_if(subjects->begin(), subjects->end(),
+                               [&](const SubjectWatch& s) { return s.subject == subject; });
   return at == subjects->end() ? nullptr : &*at;
 }
 
-std::string SubjectDoing(const SubjectWatch& subject, const WatchScene& scene) { return DoesWhat(subject, scene); }
+std::string SubjectDoing(const SubjectWatch& subject, const WatchScene& scene) {
+  return DoesWhat(subject, scene);
+}
 
-std::string FindingHeadline(const Finding& finding, const WatchScene& scene) { return Headline(finding, scene); }
+std::string FindingHeadline(const Finding& finding, const WatchScene& scene) {
+  return Headline(finding, scene);
+}
 
 static_assert(kColumns == kWatchColumns && kStack == static_cast<int>(WatchColumn::kStack));
 
 const char* WatchColumnTitle(WatchColumn column) { return kTitles[static_cast<size_t>(column)]; }
 
-std::vector<std::string> WatchCells(const SubjectWatch& subject, const WatchScene& scene) { return Cells(subject, scene); }
+std::vector<std::string> WatchCells(const SubjectWatch& subject, const WatchScene& scene) {
+  return Cells(subject, scene);
+}
 
 std::string SubjectName(const WatchSubject& subject, const WatchScene& scene) {
   const SubjectWatch* const found = scene.Find(subject);
-  if (subject.kind == Kind::kTask) return found == nullptr ? fmt::format("task record {}", subject.index) : scene.names->Task(found->task);
+  if (subject.kind == Kind::kTask)
+    return found == nullptr ? fmt::format("task record {}", subject.index)
+                            : scene.names->Task(found->task);
   return scene.names->Core(subject.index, found == nullptr ? CoreSample{} : found->sample);
 }
 
@@ -268,22 +332,36 @@ std::string FindingSummary(const Finding& finding, const WatchScene& scene) {
   switch (finding.kind) {
     case FindingKind::kDeadlock:
       if (one) return fmt::format("deadlock, {} waits for itself", who);
-      return fmt::format("deadlock, {} of {} {} wait for each other", finding.subjects.size(), InUse(finding.subjects, scene), NounFor(finding.subjects));
+      return fmt::format("deadlock, {} of {} {} wait for each other", finding.subjects.size(),
+                         InUse(finding.subjects, scene), NounFor(finding.subjects));
     case FindingKind::kStarved: {
-      if (finding.resource == 0) return fmt::format("starved, {} {} ready and never run{}", who, one ? "is" : "are", one ? "s" : "");
+      if (finding.resource == 0)
+        return fmt::format("starved, {} {} ready and never run{}", who, one ? "is" : "are",
+                           one ? "s" : "");
       const std::string what = scene.names->Resource(finding.resource);
-      if (finding.partners.empty()) return fmt::format("starved, {} wait{} for {}, which nobody provides", who, one ? "s" : "", what);
-      return fmt::format("starved, {} wait{} for {}, which never comes from {}", who, one ? "s" : "", what, Names(finding.partners, scene));
+      if (finding.partners.empty())
+        return fmt::format("starved, {} wait{} for {}, which nobody provides", who, one ? "s" : "",
+                           what);
+      return fmt::format("starved, {} wait{} for {}, which never comes from {}", who,
+                         one ? "s" : "", what, Names(finding.partners, scene));
     }
-    case FindingKind::kSilent: return fmt::format("silent, {} stand{} still and wait{} for nothing", who, one ? "s" : "", one ? "s" : "");
-    case FindingKind::kFault: return fmt::format("{}: {}", who, scene.names->Fault(finding.fault));
+    case FindingKind::kSilent:
+      return fmt::format("silent, {} stand{} still and wait{} for nothing", who, one ? "s" : "",
+                         one ? "s" : "");
+    case FindingKind::kFault:
+      return fmt::format("{}: {}", who, scene.names->Fault(finding.fault));
     case FindingKind::kStackLow: {
       const SubjectWatch* const subject = one ? scene.Find(finding.subjects[0]) : nullptr;
-      if (subject == nullptr || !subject->sample.stack_free) return fmt::format("{}: little of the stack was ever free", who);
-      return fmt::format("{}: only {} of the stack were ever free", who, Plural(*subject->sample.stack_free, "byte"));
+      if (subject == nullptr || !subject->sample.stack_free)
+        return fmt::format("{}: little of the stack was ever free", who);
+      return fmt::format("{}: only {} of the stack were ever free", who,
+                         Plural(*subject->sample.stack_free, "byte"));
     }
-    case FindingKind::kCorrupt: return fmt::format("{}: {}", Printable(finding.corruption.where), Printable(finding.corruption.what));
-    case FindingKind::kDead: break;
+    case FindingKind::kCorrupt:
+      return fmt::format("{}: {}", Printable(finding.corruption.where),
+                         Printable(finding.corruption.what));
+    case FindingKind::kDead:
+      break;
   }
   return finding.evidence.empty() ? "the target is gone" : finding.evidence[0];
 }
@@ -296,32 +374,40 @@ std::vector<std::string> FindingEvidence(const Finding& finding) {
   return evidence;
 }
 
-std::string FindingText(const Finding& finding, const WatchScene& scene, const FindingHistory& history) {
+std::string FindingText(const Finding& finding, const WatchScene& scene,
+                        const FindingHistory& history) {
   std::string text = Headline(finding, scene) + "\n" + BodyText(finding, scene, history);
   const size_t begin = finding.kind == FindingKind::kDead ? 1 : 0;  // the first is the summary
   for (size_t i = begin; i < std::min(finding.evidence.size(), kMostEvidence); ++i) {
-    if (!IsSaid(finding.evidence[i], finding)) text += fmt::format("  {}\n", Printable(finding.evidence[i]));
+    if (!IsSaid(finding.evidence[i], finding))
+      text += fmt::format("  {}\n", Printable(finding.evidence[i]));
   }
-  for (const std::string& doubt : finding.doubts) text += fmt::format("  not certain: {}\n", Printable(doubt));
+  for (const std::string& doubt : finding.doubts)
+    text += fmt::format("  not certain: {}\n", Printable(doubt));
   return text;
 }
 
-std::vector<std::string> FindingLines(const Finding& finding, const WatchScene& scene, const FindingHistory& history) {
+std::vector<std::string> FindingLines(const Finding& finding, const WatchScene& scene,
+                                      const FindingHistory& history) {
   std::vector<std::string> lines;
   std::istringstream in(BodyText(finding, scene, history));
-  for (std::string line; std::getline(in, line);) lines.push_back(line.starts_with("  ") ? line.substr(2) : line);
+  for (std::string line; std::getline(in, line);)
+    lines.push_back(line.starts_with("  ") ? line.substr(2) : line);
   return lines;
 }
 
 std::string DebugRingText(const std::vector<DebugValue>& values) {
-  const bool one_core = std::all_of(values.begin(), values.end(), [&](const DebugValue& v) { return v.core == values[0].core; });
+  const bool one_core = std::all_of(values.begin(), values.end(),
+                                    [&](const DebugValue& v) { return v.core == values[0].core; });
   std::string text;
   for (size_t i = 0; i < values.size(); ++i) {
     if (i % kDebugValuesInRow == 0) text += "   ";
-    text += one_core ? fmt::format(" {:08x}", values[i].value) : fmt::format(" {}:{:08x}", values[i].core, values[i].value);
+    text += one_core ? fmt::format(" {:08x}", values[i].value)
+                     : fmt::format(" {}:{:08x}", values[i].core, values[i].value);
     if (i % kDebugValuesInRow == kDebugValuesInRow - 1 || i + 1 == values.size()) text += "\n";
   }
-  if (one_core && !values.empty()) text.insert(text.size() - 1, fmt::format("   (core {})", values[0].core));
+  if (one_core && !values.empty())
+    text.insert(text.size() - 1, fmt::format("   (core {})", values[0].core));
   return text;
 }
 
@@ -345,7 +431,8 @@ WatchTable::WatchTable(const WatchScene& scene, bool all_columns) : widths_(kCol
   for (size_t i = 0; i < kColumns; ++i) {
     const bool shown = all_columns || widths_[i] != 0;
     const std::string_view title = i == kWho && has_tasks_ ? kWhoWithTasks : kTitles[i];
-    if (shown) widths_[i] = std::max({widths_[i], all_columns ? kUsualInLog[i] : kUsual[i], title.size()});
+    if (shown)
+      widths_[i] = std::max({widths_[i], all_columns ? kUsualInLog[i] : kUsual[i], title.size()});
   }
 }
 
@@ -355,6 +442,8 @@ std::string WatchTable::Head() const {
   return JoinCells(titles, widths_);
 }
 
-std::string WatchTable::Line(const SubjectWatch& subject, const WatchScene& scene) const { return JoinCells(Cells(subject, scene), widths_); }
+std::string WatchTable::Line(const SubjectWatch& subject, const WatchScene& scene) const {
+  return JoinCells(Cells(subject, scene), widths_);
+}
 
 }  // namespace hangscope

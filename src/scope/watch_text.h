@@ -6,19 +6,19 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "scope/watch_names.h"
 #include "model/watch.h"
+#include "scope/watch_names.h"
 
 namespace hangscope {
 
 // What a text about a target is made from. All of it outlives this.
 struct WatchScene {
-  std::string target;     // as people call it
-  bool of_several = false;  // targets: texts begin with its name
+  std::string target;                                   // as people call it
+  bool of_several = false;                              // targets: texts begin with its name
   const std::vector<SubjectWatch>* subjects = nullptr;  // cores, then tasks
   const WatchNames* names = nullptr;
   const std::vector<NodeSample>* nodes = nullptr;
-  TimeNs now = 0;  // monotonic
+  TimeNs now = 0;        // monotonic
   bool is_dead = false;  // the target does not change any more
 
   // Null: there is no such subject.
@@ -36,7 +36,8 @@ std::string SubjectName(const WatchSubject& subject, const WatchScene& scene);
 // Where it is by its fault or waypoint: "dataflow.c:88 in cb_reserve_back"; empty: not known.
 std::string SubjectPlace(const WatchSubject& subject, const WatchScene& scene);
 
-// What it does, with its wait where it has one: "waits 31.0 s at CRBW for cb3 of (1,2)", "runs at MULR".
+// What it does, with its wait where it has one: "waits 31.0 s at CRBW for cb3 of (1,2)", "runs at
+// MULR".
 std::string SubjectDoing(const SubjectWatch& subject, const WatchScene& scene);
 
 // "HANG: deadlock, 2 of 5 cores wait for each other (certain)"; one line without an end.
@@ -44,9 +45,12 @@ std::string FindingHeadline(const Finding& finding, const WatchScene& scene);
 // "deadlock, 2 of 5 cores wait for each other"; one line without an end.
 std::string FindingSummary(const Finding& finding, const WatchScene& scene);
 // The finding with all that is known of it, in lines.
-std::string FindingText(const Finding& finding, const WatchScene& scene, const FindingHistory& history);
-// Of that, who does what, who else waits, and what led up to it: without headline, evidence and doubts; a text a line.
-std::vector<std::string> FindingLines(const Finding& finding, const WatchScene& scene, const FindingHistory& history);
+std::string FindingText(const Finding& finding, const WatchScene& scene,
+                        const FindingHistory& history);
+// Of that, who does what, who else waits, and what led up to it: without headline, evidence and
+// doubts; a text a line.
+std::vector<std::string> FindingLines(const Finding& finding, const WatchScene& scene,
+                                      const FindingHistory& history);
 // What it rests on beside what those lines say.
 std::vector<std::string> FindingEvidence(const Finding& finding);
 // Eight values a row, the newest first, each with the core that wrote it; in lines.
@@ -62,8 +66,8 @@ const char* WatchColumnTitle(WatchColumn column);
 // A subject's line by column; empty: nothing to say.
 std::vector<std::string> WatchCells(const SubjectWatch& subject, const WatchScene& scene);
 
-// Aligned columns: one line for each core and task. The widths are those of what there is at the beginning
-// and what usually comes; a longer word pushes the rest of its line.
+// Aligned columns: one line for each core and task. The widths are those of what there is at the
+// beginning and what usually comes; a longer word pushes the rest of its line.
 class WatchTable {
  public:
   // `all_columns`: also those in which nothing stands.

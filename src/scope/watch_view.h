@@ -1,5 +1,5 @@
-// A target as watch, why and set see it: its scope and mailboxes, what all of it is called, and a watcher
-// that follows it. One thread.
+// A target as watch, why and set see it: its scope and mailboxes, what all of it is called, and a
+// watcher that follows it. One thread.
 #ifndef HANGSCOPE_SCOPE_WATCH_VIEW_H
 #define HANGSCOPE_SCOPE_WATCH_VIEW_H
 
@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "code/elf_image.h"
+#include "scope/scope_view.h"
 #include "scope/watch_names.h"
 #include "scope/watch_reader.h"
 #include "scope/watch_text.h"
-#include "scope/scope_view.h"
 #include "scope/watcher.h"
 
 namespace hangscope {
@@ -23,17 +23,19 @@ namespace hangscope {
 // The newest events of a core or task, and how many records its ring had.
 struct RingLook {
   struct Event {
-    std::string time;  // "12.000345" where the clock's rate is known; "~" before one that may be wrong
+    // "12.000345" where the clock's rate is known; "~" before one that may be wrong
+    std::string time;
     std::string text;
   };
-  std::vector<Event> events;       // the oldest first
-  std::optional<ScopeCore> ring;   // of a core; nothing: it cannot be read
+  std::vector<Event> events;      // the oldest first
+  std::optional<ScopeCore> ring;  // of a core; nothing: it cannot be read
 };
 
 class WatchView final : public WatchSource {
  public:
   // Fails where the target has no scope, or the scope no mailboxes.
-  static Result<std::unique_ptr<WatchView>> Open(FileSystem& files, const ScopeSource& source, const WatcherOptions& options);
+  static Result<std::unique_ptr<WatchView>> Open(FileSystem& files, const ScopeSource& source,
+                                                 const WatcherOptions& options);
 
   ScopeView& view() { return *view_; }
   WatchReader& reader() { return *reader_; }
@@ -48,8 +50,8 @@ class WatchView final : public WatchSource {
   const std::string& name() const { return name_; }
   // The process whose memory or scope file it is; 0: none.
   int pid() const { return pid_; }
-  // The process without which nothing in it changes any more: that one, or who has the file mapped; 0: not
-  // known.
+  // The process without which nothing in it changes any more: that one, or who has the file mapped;
+  // 0: not known.
   int owner() const { return owner_; }
   // What people should know, a sentence each.
   const std::vector<std::string>& warnings() const { return warnings_; }
@@ -60,8 +62,8 @@ class WatchView final : public WatchSource {
   Status PollDead(TimeNs now);
   // Of a process that is no more: by exit, or a return from main, as it said itself.
   bool EndedByItself() const { return view_->scope().ReadExiting(); }
-  // Whether the target is still what it was when it was opened: another start of it, or something else in
-  // its place, is not. Fails where it cannot be read.
+  // Whether the target is still what it was when it was opened: another start of it, or something
+  // else in its place, is not. Fails where it cannot be read.
   Result<bool> IsSame();
   // Reads again what cores and nodes are called; threads come and go.
   Status RefreshNames();
@@ -77,7 +79,8 @@ class WatchView final : public WatchSource {
   std::vector<DebugValue> DebugRing(const WatchSubject& core);
   // What the core or task did last, oldest first, as text; and what its node's debug ring holds.
   FindingHistory History(const WatchSubject& subject);
-  // Of whom the finding is about, where that is one; else of who stopped first, where that is known.
+  // Of whom the finding is about, where that is one; else of who stopped first, where that is
+  // known.
   FindingHistory History(const Finding& finding);
 
   Result<std::vector<ClaimRow>> Claims() override { return reader_->ReadClaims(); }
@@ -92,7 +95,8 @@ class WatchView final : public WatchSource {
   Result<std::string> ReadIdentity() const;
   bool WentBack(const WatchSample& before) const;
   std::vector<std::string> LastEvents(const WatchSubject& subject);
-  std::optional<ScopeCore> ForEachEvent(uint32_t core, const std::function<void(const ScopeEvent&)>& take);
+  std::optional<ScopeCore> ForEachEvent(uint32_t core,
+                                        const std::function<void(const ScopeEvent&)>& take);
   const std::deque<ScopeEvent>& LastEventsOfTask(uint32_t task);
   std::vector<RingLook::Event> Describe(const std::deque<ScopeEvent>& events) const;
   const ScopeCatalog& Catalog() const;
@@ -111,7 +115,8 @@ class WatchView final : public WatchSource {
   bool went_back_ = false;
   bool is_dead_ = false;
   uint64_t newest_time_ = 0;  // of an event
-  // Of each task the newest events, as of one look: a thousand findings about tasks read the rings once.
+  // Of each task the newest events, as of one look: a thousand findings about tasks read the rings
+  // once.
   std::optional<std::unordered_map<uint32_t, std::deque<ScopeEvent>>> events_of_tasks_;
   std::vector<NodeSample> nodes_;
   std::string identity_;  // the header's fixed bytes

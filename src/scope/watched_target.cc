@@ -14,7 +14,8 @@ constexpr TimeNs kBetweenTries = 200 * kMillisecond;
 std::vector<WatchSubject> AtWork(const std::vector<SubjectWatch>& subjects) {
   std::vector<WatchSubject> found;
   for (const SubjectWatch& subject : subjects) {
-    const bool rests = subject.activity == Activity::kUnused || subject.activity == Activity::kEnded || subject.activity == Activity::kIdle;
+    const bool rests = subject.activity == Activity::kUnused ||
+                       subject.activity == Activity::kEnded || subject.activity == Activity::kIdle;
     if (!rests) found.push_back(subject.subject);
   }
   return found;
@@ -22,12 +23,16 @@ std::vector<WatchSubject> AtWork(const std::vector<SubjectWatch>& subjects) {
 
 }  // namespace
 
-Result<std::unique_ptr<WatchedTarget>> WatchedTarget::Open(FileSystem& files, const ScopeSource& source, const WatcherOptions& options, TimeNs now) {
+Result<std::unique_ptr<WatchedTarget>> WatchedTarget::Open(FileSystem& files,
+                                                           const ScopeSource& source,
+                                                           const WatcherOptions& options,
+                                                           TimeNs now) {
   std::unique_ptr<WatchedTarget> target(new WatchedTarget(files, source, options));
   if (Status status = target->OpenView(); !status.ok()) return status;
   if (target->view_->pid() > 0 && target->process_ == nullptr) {
     (void)target->view_->PollDead(now).ok();
-    target->notes_.push_back({"ended", fmt::format("process {} is no more; this is how it ended", target->view_->pid())});
+    target->notes_.push_back({"ended", fmt::format("process {} is no more; this is how it ended",
+                                                   target->view_->pid())});
     target->state_ = State::kOver;
   }
   return target;
@@ -54,7 +59,8 @@ void WatchedTarget::LookAtLive(TimeNs now) {
   auto same = view_->IsSame();
   if (!same.ok()) return ended ? End(now) : GoAway(same.status().message(), now);
   if (!*same) return GoAway("something else is in its place", now);
-  if (Status status = view_->Poll(now); !status.ok()) return ended ? End(now) : GoAway(status.message(), now);
+  if (Status status = view_->Poll(now); !status.ok())
+    return ended ? End(now) : GoAway(status.message(), now);
   for (Finding& finding : view_->watcher().TakeFindings()) findings_.push_back(std::move(finding));
   if (ended) End(now);
 }
@@ -84,17 +90,22 @@ void WatchedTarget::End(TimeNs now) {
   const int pid = process_->pid();
   const ProcessEnd::How how = process_->how();
   if (how.known && how.signal_number != 0) {
-    return FindDead(fmt::format("process {} was killed by signal {} ({})", pid, how.signal_number, strsignal(how.signal_number)), Confidence::kCertain, now);
+    return FindDead(fmt::format("process {} was killed by signal {} ({})", pid, how.signal_number,
+                                strsignal(how.signal_number)),
+                    Confidence::kCertain, now);
   }
   if (how.known) {
-    notes_.push_back({"ended", fmt::format("process {} ended with status {}", pid, how.exit_status)});
+    notes_.push_back(
+        {"ended", fmt::format("process {} ended with status {}", pid, how.exit_status)});
     return;
   }
   const std::vector<WatchSubject> at_work = AtWork(view_->watcher().subjects());
   if (at_work.empty() || view_->EndedByItself()) {
     notes_.push_back({"ended", fmt::format("process {} ended", pid)});
   } else {
-    FindDead(fmt::format("process {} ended while {} of its cores and tasks were at work", pid, at_work.size()), Confidence::kLikely, now);
+    FindDead(fmt::format("process {} ended while {} of its cores and tasks were at work", pid,
+                         at_work.size()),
+             Confidence::kLikely, now);
   }
 }
 
@@ -106,7 +117,8 @@ void WatchedTarget::FindDead(const std::string& what, Confidence confidence, Tim
   finding.since = now;
   finding.subjects = AtWork(view_->watcher().subjects());
   finding.evidence = {what};
-  if (confidence != Confidence::kCertain) finding.doubts = {"this kernel does not tell how a process ended that is not one's own"};
+  if (confidence != Confidence::kCertain)
+    finding.doubts = {"this kernel does not tell how a process ended that is not one's own"};
   findings_.push_back(std::move(finding));
 }
 

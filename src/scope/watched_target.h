@@ -1,5 +1,5 @@
-// One target under watch over all its lives: it may start again, be replaced, end or vanish, and none of
-// this ends the watching of others. One thread.
+// One target under watch over all its lives: it may start again, be replaced, end or vanish, and
+// none of this ends the watching of others. One thread.
 #ifndef HANGSCOPE_SCOPE_WATCHED_TARGET_H
 #define HANGSCOPE_SCOPE_WATCHED_TARGET_H
 
@@ -21,7 +21,8 @@ class WatchedTarget {
   };
 
   // Fails where there is nothing to watch yet.
-  static Result<std::unique_ptr<WatchedTarget>> Open(FileSystem& files, const ScopeSource& source, const WatcherOptions& options, TimeNs now);
+  static Result<std::unique_ptr<WatchedTarget>> Open(FileSystem& files, const ScopeSource& source,
+                                                     const WatcherOptions& options, TimeNs now);
 
   // One look. Does not wait.
   void Poll(TimeNs now);
@@ -38,13 +39,15 @@ class WatchedTarget {
   const std::string& name() const { return view_->name(); }
   // Bytes read from it, over all its lives.
   uint64_t bytes_read() const { return bytes_before_ + view_->reader().bytes_read(); }
-  // How often it was opened: what was known of its subjects before the latest opening means nothing any more.
+  // How often it was opened: what was known of its subjects before the latest opening means nothing
+  // any more.
   int life() const { return life_; }
 
  private:
   enum class State { kWatched, kAway, kOver };
 
-  WatchedTarget(FileSystem& files, ScopeSource source, WatcherOptions options) : files_(files), source_(std::move(source)), options_(options) {}
+  WatchedTarget(FileSystem& files, ScopeSource source, WatcherOptions options)
+      : files_(files), source_(std::move(source)), options_(options) {}
   Status OpenView();
   void LookAtLive(TimeNs now);
   void GoAway(const std::string& why, TimeNs now);

@@ -15,13 +15,15 @@ constexpr int kJudgementsPerStall = 50;
 
 // Nobody in the program is expected to end it.
 bool IsByDesign(ResourceKind kind) {
-  return kind == ResourceKind::kTime || kind == ResourceKind::kOutside || kind == ResourceKind::kSuspended;
+  return kind == ResourceKind::kTime || kind == ResourceKind::kOutside ||
+         kind == ResourceKind::kSuspended;
 }
 
 // What the core itself writes; what others ask of it is no sign of life.
 bool IsSame(const CoreSample& a, const CoreSample& b) {
-  return a.waypoint == b.waypoint && a.heartbeat == b.heartbeat && a.wait_sequence == b.wait_sequence && a.kernel == b.kernel &&
-         a.launch == b.launch && a.paused == b.paused && a.fault == b.fault && a.stack_free == b.stack_free;
+  return a.waypoint == b.waypoint && a.heartbeat == b.heartbeat &&
+         a.wait_sequence == b.wait_sequence && a.kernel == b.kernel && a.launch == b.launch &&
+         a.paused == b.paused && a.fault == b.fault && a.stack_free == b.stack_free;
 }
 
 bool IsSameWait(const WaitState& a, const WaitState& b) {
@@ -30,15 +32,20 @@ bool IsSameWait(const WaitState& a, const WaitState& b) {
 
 std::optional<WaitState> WaitOf(const TaskSample& task) {
   const TaskWait& record = task.record;
-  if (!task.in_use || (record.sequence & 1) != 0 || record.state != TaskState::kWaiting) return std::nullopt;
+  if (!task.in_use || (record.sequence & 1) != 0 || record.state != TaskState::kWaiting)
+    return std::nullopt;
   return WaitState{record.sequence, record.resource, record.kind, record.since};
 }
 
-bool IsWork(Activity activity) { return activity == Activity::kRunning || activity == Activity::kSilent; }
+bool IsWork(Activity activity) {
+  return activity == Activity::kRunning || activity == Activity::kSilent;
+}
 
 }  // namespace
 
-void Watcher::See(const WatchSample& sample, TimeNs now, WatchSource& source) { Judge(sample, now, source, false); }
+void Watcher::See(const WatchSample& sample, TimeNs now, WatchSource& source) {
+  Judge(sample, now, source, false);
+}
 
 // Nothing grows older once the target is dead.
 void Watcher::SeeDead(const WatchSample& sample, TimeNs now, WatchSource& source) {
@@ -80,7 +87,8 @@ void Watcher::FollowCore(Look& look, uint32_t core) {
     SetActivity(look, core, Activity::kCorrupt, look.now);
     return;
   }
-  // A heartbeat that falls is another owner's: a thread that was given the mailbox of one that ended.
+  // A heartbeat that falls is another owner's: a thread that was given the mailbox of one that
+  // ended.
   const bool another = sample.heartbeat - subject.sample.heartbeat > UINT32_MAX / 2;
   if (!history.seen || another) {
     history = History{};
@@ -88,12 +96,14 @@ void Watcher::FollowCore(Look& look, uint32_t core) {
     history.changed = look.now;
     history.changed_at_least = true;
   } else if (!IsSame(sample, subject.sample)) {
-    if (!history.changed_at_least && IsWork(subject.activity)) history.longest_gap = std::max(history.longest_gap, look.now - history.changed);
+    if (!history.changed_at_least && IsWork(subject.activity))
+      history.longest_gap = std::max(history.longest_gap, look.now - history.changed);
     history.changed = look.now;
     history.changed_at_least = false;
     ++history.changes;
     history.rounds += sample.heartbeat - subject.sample.heartbeat;
-    history.moved_after_fault = sample.fault != FaultType::kNone && subject.sample.fault == sample.fault;
+    history.moved_after_fault =
+        sample.fault != FaultType::kNone && subject.sample.fault == sample.fault;
     history.emitted.reset();
   }
   if (sample.fault == FaultType::kNone) history.fault.reset();
@@ -122,12 +132,14 @@ void Watcher::FollowWait(const Look& look, uint32_t index, const std::optional<W
   if (wait) subject.activity = Activity::kUnused;  // one wait after another: the second begins anew
 }
 
-// Who records events is alive, whatever the mailbox says. Asked only of cores that seem to stand still.
+// Who records events is alive, whatever the mailbox says. Asked only of cores that seem to stand
+// still.
 void Watcher::FollowEvents(Look& look, uint32_t core) {
   History& history = histories_[core];
   const CoreSample& sample = subjects_[core].sample;
-  const bool works = sample.in_use && !sample.wait && sample.fault == FaultType::kNone &&
-                     (sample.launch == LaunchState::kNone || sample.launch == LaunchState::kRunning);
+  const bool works =
+      sample.in_use && !sample.wait && sample.fault == FaultType::kNone &&
+      (sample.launch == LaunchState::kNone || sample.launch == LaunchState::kRunning);
   const TimeNs often = options_.stall / kEventLooksPerStall;
   if (!works || look.now - history.changed < options_.stall / 4) return;
   if (history.emitted && look.now - history.emitted_looked < often) return;
@@ -139,7 +151,8 @@ void Watcher::FollowEvents(Look& look, uint32_t core) {
   history.emitted = emitted.value();
   history.emitted_since = look.now;
   if (first) return;
-  if (!history.changed_at_least) history.longest_gap = std::max(history.longest_gap, look.now - history.changed);
+  if (!history.changed_at_least)
+    history.longest_gap = std::max(history.longest_gap, look.now - history.changed);
   history.changed = look.now;
   history.changed_at_least = false;
   ++history.changes;
@@ -151,13 +164,16 @@ Activity Watcher::CoreActivity(const Look& look, uint32_t core) const {
   if (!sample.in_use) return Activity::kUnused;
   if (sample.fault != FaultType::kNone && !history.moved_after_fault) return Activity::kHalted;
   if (sample.paused != PausedState::kNot) return Activity::kPaused;
-  if (sample.launch == LaunchState::kDone || sample.launch == LaunchState::kEnded) return Activity::kEnded;
+  if (sample.launch == LaunchState::kDone || sample.launch == LaunchState::kEnded)
+    return Activity::kEnded;
   if (sample.launch == LaunchState::kIdle) return Activity::kIdle;
   if (sample.wait) return IsByDesign(sample.wait->kind) ? Activity::kIdle : Activity::kWaiting;
   // Where an OS runs tasks, they are who stands still; the core does what they let it.
-  const bool runs_tasks = core < look.sample.running_tasks.size() && look.sample.running_tasks[core] != 0;
+  const bool runs_tasks =
+      core < look.sample.running_tasks.size() && look.sample.running_tasks[core] != 0;
   if (runs_tasks || look.now - history.changed < options_.stall) return Activity::kRunning;
-  if (history.emitted && look.now - history.emitted_since < options_.stall) return Activity::kRunning;
+  if (history.emitted && look.now - history.emitted_since < options_.stall)
+    return Activity::kRunning;
   return Activity::kSilent;
 }
 
@@ -186,14 +202,19 @@ void Watcher::FollowTask(Look& look, uint32_t index) {
   }
   history.seen = true;
   history.sequence = sample.record.sequence;
-  history.waited_once = history.waited_once || sample.record.sequence > 2;  // beyond the change that made it
+  // beyond the change that made it
+  history.waited_once = history.waited_once || sample.record.sequence > 2;
   const std::optional<WaitState> wait = WaitOf(sample);
   FollowWait(look, at, wait);
   FollowReady(look, index, changed);
   // A record that was used once keeps what its task held and provided: that never comes any more.
-  if (!sample.in_use) SetActivity(look, at, sample.record.sequence == 0 ? Activity::kUnused : Activity::kEnded, look.now);
-  else if (!wait) SetActivity(look, at, Activity::kRunning, look.now);
-  else SetActivity(look, at, IsByDesign(wait->kind) ? Activity::kIdle : Activity::kWaiting, look.now);
+  if (!sample.in_use)
+    SetActivity(look, at, sample.record.sequence == 0 ? Activity::kUnused : Activity::kEnded,
+                look.now);
+  else if (!wait)
+    SetActivity(look, at, Activity::kRunning, look.now);
+  else
+    SetActivity(look, at, IsByDesign(wait->kind) ? Activity::kIdle : Activity::kWaiting, look.now);
 }
 
 // How long a task has been ready without running at any look, and who ran instead.
@@ -201,7 +222,8 @@ void Watcher::FollowReady(const Look& look, uint32_t index, bool changed) {
   History& history = histories_[cores_ + index];
   const TaskSample& sample = look.sample.tasks[index];
   const auto& running = look.sample.running_tasks;
-  const bool ready = sample.in_use && (sample.record.sequence & 1) == 0 && sample.record.state == TaskState::kReady;
+  const bool ready = sample.in_use && (sample.record.sequence & 1) == 0 &&
+                     sample.record.state == TaskState::kReady;
   const bool runs = std::find(running.begin(), running.end(), sample.record.task) != running.end();
   if (!ready || runs || changed) {
     history.ready_looks = 0;
@@ -220,10 +242,12 @@ void Watcher::SetActivity(const Look& look, uint32_t index, Activity activity, T
   if (subject.activity == activity && !look.first) return;
   subject.activity = activity;
   subject.since = since;
-  subject.since_at_least = look.first || (activity == Activity::kSilent && histories_[index].changed_at_least);
+  subject.since_at_least =
+      look.first || (activity == Activity::kSilent && histories_[index].changed_at_least);
   // The target's clock knows better when a wait began.
   if (!subject.wait || !look.target_time || *look.target_time < subject.wait->since) return;
-  const double age_ns = static_cast<double>(*look.target_time - subject.wait->since) / static_cast<double>(options_.clock_hz) * 1e9;
+  const double age_ns = static_cast<double>(*look.target_time - subject.wait->since) /
+                        static_cast<double>(options_.clock_hz) * 1e9;
   const double most = static_cast<double>(std::max<TimeNs>(look.now, 0));
   subject.since = look.now - static_cast<TimeNs>(std::min(age_ns, most));
   subject.since_at_least = false;

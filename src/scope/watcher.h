@@ -1,7 +1,7 @@
 // Follows a target over many polls: what each core and task does, since when; and what is wrong.
 //
-// Pure: it is given looks and the time, and asks for the rarely needed rest through WatchSource. The
-// rules are in docs/verdicts.md. Not thread-safe.
+// Pure: it is given looks and the time, and asks for the rarely needed rest through WatchSource.
+// The rules are in docs/verdicts.md. Not thread-safe.
 #ifndef HANGSCOPE_SCOPE_WATCHER_H
 #define HANGSCOPE_SCOPE_WATCHER_H
 
@@ -17,20 +17,23 @@
 
 namespace hangscope {
 
-// The rest of a target, read only when something stands still. Implemented over WatchReader, and by a fake.
+// The rest of a target, read only when something stands still. Implemented over WatchReader, and by
+// a fake.
 class WatchSource {
  public:
   virtual ~WatchSource() = default;
   virtual Result<std::vector<ClaimRow>> Claims() = 0;
   virtual Result<CoreDetail> Detail(uint32_t core) = 0;
-  // Core `core`'s records so far: a core that records is not silent. Fails where that is not to be had.
+  // Core `core`'s records so far: a core that records is not silent. Fails where that is not to be
+  // had.
   virtual Result<uint64_t> Emitted(uint32_t core) = 0;
 };
 
 struct WatcherOptions {
   TimeNs stall = 5 * kSecond;  // a wait, a silence of this length is looked into
   bool shared_clock = false;   // the target's times can be compared between its cores
-  uint64_t clock_hz = 0;       // of the target's clock; 0: not known, and waits are as old as the watcher saw them
+  // of the target's clock; 0: not known, and waits are as old as the watcher saw them
+  uint64_t clock_hz = 0;
 };
 
 class Watcher {
@@ -39,14 +42,14 @@ class Watcher {
 
   // Two looks at least are needed before anything counts as standing still.
   void See(const WatchSample& sample, TimeNs now, WatchSource& source);
-  // For what will never change any more (a dump, a dead process): judges at once, from one look; waits
-  // count as long as the target's clock says.
+  // For what will never change any more (a dump, a dead process): judges at once, from one look;
+  // waits count as long as the target's clock says.
   void SeeDead(const WatchSample& sample, TimeNs now, WatchSource& source);
 
   // Cores, then tasks; unused ones, too.
   const std::vector<SubjectWatch>& subjects() const { return subjects_; }
-  // New since the last call; each finding comes once. One that ended and came back is a new one, and so is one that was
-  // merely possible and is not any more.
+  // New since the last call; each finding comes once. One that ended and came back is a new one,
+  // and so is one that was merely possible and is not any more.
   std::vector<Finding> TakeFindings();
   // All that still hold, as the latest look found them.
   const std::vector<Finding>& standing() const { return standing_; }
@@ -58,19 +61,19 @@ class Watcher {
     TimeNs changed = 0;             // the latest change
     bool changed_at_least = false;  // none was seen
     uint32_t changes = 0;
-    TimeNs longest_gap = 0;         // between changes, where it neither waited nor idled
-    uint64_t rounds = 0;            // heartbeats, and waits that ended
-    uint32_t wait_looks = 0;        // at the same wait
+    TimeNs longest_gap = 0;   // between changes, where it neither waited nor idled
+    uint64_t rounds = 0;      // heartbeats, and waits that ended
+    uint32_t wait_looks = 0;  // at the same wait
     uint32_t waits_ended = 0;
-    TimeNs longest_wait = 0;        // of those that ended
+    TimeNs longest_wait = 0;  // of those that ended
     // Of cores.
     std::optional<uint64_t> emitted;  // events, at the latest look at them
     TimeNs emitted_looked = 0;
-    TimeNs emitted_since = 0;         // none came since
+    TimeNs emitted_since = 0;  // none came since
     std::optional<CoreFault> fault;
     bool moved_after_fault = false;
     // Of tasks.
-    uint32_t sequence = 0;           // of the record
+    uint32_t sequence = 0;  // of the record
     bool waited_once = false;
     TimeNs not_run_since = 0;        // ready, unchanged, and not seen to run
     uint32_t ready_looks = 0;        // so many
@@ -97,7 +100,8 @@ class Watcher {
   void SetRole(const Look& look, uint32_t subject, WaitNode* node) const;
   bool NeverRuns(const Look& look, uint32_t subject) const;
   void MarkEdges(Look& look);
-  std::optional<Confidence> NeverDelivers(const Look& look, uint32_t waiter, uint32_t supplier, const Baseline& baseline) const;
+  std::optional<Confidence> NeverDelivers(const Look& look, uint32_t waiter, uint32_t supplier,
+                                          const Baseline& baseline) const;
   void FindAll(Look& look);
   void FindStuck(Look& look, const WaitCause& cause) const;
   void FindFault(Look& look, uint32_t core);
@@ -120,7 +124,7 @@ class Watcher {
   uint32_t cores_ = 0;
   uint64_t looks_ = 0;
   TimeNs judged_ = 0;
-  size_t corruptions_ = 0;  // of the latest look
+  size_t corruptions_ = 0;      // of the latest look
   std::optional<TimeNs> died_;  // the first look at it as a dead one
   std::map<std::pair<uint32_t, uint32_t>, Baseline> baselines_;  // by waiter and supplier
   std::set<std::string> suspected_;  // keys of what the look before found

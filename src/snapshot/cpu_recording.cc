@@ -16,8 +16,10 @@ uint64_t BytesOf(const CpuCapture& capture) {
   return bytes;
 }
 
-// How many bytes of the oldest records the window leaves out: those before `from`, and those below `begin_offset`.
-size_t BytesBefore(const PerfRing& ring, const PerfRecordParser& parser, TimeNs from, uint64_t begin_offset) {
+// How many bytes of the oldest records the window leaves out: those before `from`, and those below
+// `begin_offset`.
+size_t BytesBefore(const PerfRing& ring, const PerfRecordParser& parser, TimeNs from,
+                   uint64_t begin_offset) {
   const uint64_t first = ring.head - std::min<uint64_t>(ring.head, ring.records.size());
   size_t at = 0;
   while (at < ring.records.size()) {
@@ -34,7 +36,8 @@ size_t BytesBefore(const PerfRing& ring, const PerfRecordParser& parser, TimeNs 
 
 }  // namespace
 
-CpuRecording::CpuRecording(FileSystem& files, std::unique_ptr<CpuRecorder> recorder, std::vector<std::string> command)
+CpuRecording::CpuRecording(FileSystem& files, std::unique_ptr<CpuRecorder> recorder,
+                           std::vector<std::string> command)
     : files_(files), recorder_(std::move(recorder)), origin_(ThisMachine()) {
   origin_.command = std::move(command);
 }
@@ -53,8 +56,10 @@ void CpuRecording::Trim(const std::vector<RingMark>& last_marks, Window* window)
   if (policy == WindowPolicy::kCoherent || policy == WindowPolicy::kEverything) return;
   const PerfRecordParser parser(captured_->events);
   for (PerfRing& ring : captured_->rings) {
-    const RingMark* mark = policy == WindowPolicy::kSinceLast ? FindMark(last_marks, NameOfRing(ring)) : nullptr;
-    // The records since the snapshot before are wanted whatever their time: it read one ring after the other.
+    const RingMark* mark =
+        policy == WindowPolicy::kSinceLast ? FindMark(last_marks, NameOfRing(ring)) : nullptr;
+    // The records since the snapshot before are wanted whatever their time: it read one ring after
+    // the other.
     const TimeNs from = policy == WindowPolicy::kSinceLast ? 0 : window->time.from;
     ring.records.erase(0, BytesBefore(ring, parser, from, mark == nullptr ? 0 : mark->head));
   }
@@ -79,8 +84,8 @@ CpuManifest CpuRecording::Describe(uint64_t file_bytes) const {
 
 void CpuRecording::Remember(const WindowInput& input, WindowFinder* finder) const {
   std::vector<RingMark> marks = MarksOf(input);
-  // What came while one ring after the other was read is in some rings' files already, and in others' not: the next
-  // window begins behind it.
+  // What came while one ring after the other was read is in some rings' files already, and in
+  // others' not: the next window begins behind it.
   TimeNs last = captured_->time;
   for (const PerfRing& ring : captured_->rings) {
     for (RingMark& mark : marks) {
@@ -91,8 +96,9 @@ void CpuRecording::Remember(const WindowInput& input, WindowFinder* finder) cons
   finder->Remember(std::move(marks), last);
 }
 
-Status CpuRecording::Write(const std::string& folder, bool since_last, std::vector<RingHistory> others, TimeNs clock_error, WindowFinder* finder,
-                           Manifest* manifest) {
+Status CpuRecording::Write(const std::string& folder, bool since_last,
+                           std::vector<RingHistory> others, TimeNs clock_error,
+                           WindowFinder* finder, Manifest* manifest) {
   WindowInput input;
   input.clock_error = clock_error;
   AddCpuRings(*captured_, finder->last_marks(), finder->last_trigger(), &input);

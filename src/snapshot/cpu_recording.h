@@ -10,8 +10,8 @@
 
 #include "base/file_system.h"
 #include "cpu/cpu_recorder.h"
-#include "perf/perf_file_writer.h"
 #include "model/manifest.h"
+#include "perf/perf_file_writer.h"
 #include "snapshot/window_finder.h"
 
 namespace hangscope {
@@ -28,7 +28,8 @@ struct CpuRecordingOptions {
 // One thread.
 class CpuRecording {
  public:
-  CpuRecording(FileSystem& files, std::unique_ptr<CpuRecorder> recorder, std::vector<std::string> command);
+  CpuRecording(FileSystem& files, std::unique_ptr<CpuRecorder> recorder,
+               std::vector<std::string> command);
 
   // To be called a few times a second.
   void Tick() { recorder_->Tick(); }
@@ -36,11 +37,12 @@ class CpuRecording {
 
   // Reads all rings: this instant is the end of the window. What it read is kept until Write.
   Status Capture();
-  // Has `finder` find the window over what Capture read, the streams that lie in `folder` already and `others`, writes
-  // kCpuFileName there, and sets manifest->window and manifest->cpu. `since_last`: whatever was chosen, only what
-  // came after the snapshot before. `clock_error`: of the times of `others`.
-  Status Write(const std::string& folder, bool since_last, std::vector<RingHistory> others, TimeNs clock_error, WindowFinder* finder,
-               Manifest* manifest);
+  // Has `finder` find the window over what Capture read, the streams that lie in `folder` already
+  // and `others`, writes kCpuFileName there, and sets manifest->window and manifest->cpu.
+  // `since_last`: whatever was chosen, only what came after the snapshot before. `clock_error`: of
+  // the times of `others`.
+  Status Write(const std::string& folder, bool since_last, std::vector<RingHistory> others,
+               TimeNs clock_error, WindowFinder* finder, Manifest* manifest);
 
  private:
   void Trim(const std::vector<RingMark>& last_marks, Window* window);

@@ -9,7 +9,9 @@ using Json = nlohmann::json;
 
 constexpr double kLongestTime = 2e18;  // ns, 63 years; two of them can be added
 
-std::string Cut(const std::string& text) { return text.size() <= kLongestField ? text : text.substr(0, kLongestField) + "..."; }
+std::string Cut(const std::string& text) {
+  return text.size() <= kLongestField ? text : text.substr(0, kLongestField) + "...";
+}
 
 std::optional<TimeNs> Bounded(double ns) {
   if (!std::isfinite(ns) || std::abs(ns) > kLongestTime) return std::nullopt;

@@ -1,4 +1,5 @@
-// Fields of JSON that anybody may have written: what is absent, of another type or out of range is nothing.
+// Fields of JSON that anybody may have written: what is absent, of another type or out of range is
+// nothing.
 #ifndef HANGSCOPE_SNAPSHOT_JSON_FIELDS_H
 #define HANGSCOPE_SNAPSHOT_JSON_FIELDS_H
 

@@ -21,7 +21,8 @@ class RunsReader {
  public:
   RunsReader(const std::vector<PerfEvent>& events, WindowInput* input) : input_(*input) {
     for (const PerfEvent& event : events) {
-      formats_.push_back(event.name == "sched:sched_switch" ? TracepointFormat::Parse(event.format) : std::nullopt);
+      formats_.push_back(event.name == "sched:sched_switch" ? TracepointFormat::Parse(event.format)
+                                                            : std::nullopt);
     }
   }
 
@@ -32,9 +33,12 @@ class RunsReader {
   void Add(const PerfRecord& record) {
     if (record.time < 0 || record.tid <= 0) return;
     if (const auto comes_or_goes = ParsePerfSwitch(record)) {
-      if (comes_or_goes->out) Leaves(record.tid, record.time);
-      else Comes(record.tid, record.time);
-    } else if (record.type == PERF_RECORD_SAMPLE && record.event < formats_.size() && formats_[record.event]) {
+      if (comes_or_goes->out)
+        Leaves(record.tid, record.time);
+      else
+        Comes(record.tid, record.time);
+    } else if (record.type == PERF_RECORD_SAMPLE && record.event < formats_.size() &&
+               formats_[record.event]) {
       AddSwitch(record, *formats_[record.event]);
     } else if (record.type == PERF_RECORD_SAMPLE) {
       Comes(record.tid, record.time);
@@ -45,9 +49,11 @@ class RunsReader {
   }
 
  private:
-  // The task that leaves recorded it; the one that comes records on its own, if it is recorded at all.
+  // The task that leaves recorded it; the one that comes records on its own, if it is recorded at
+  // all.
   void AddSwitch(const PerfRecord& record, const TracepointFormat& format) {
-    if (const auto from = format.Number(record.raw, "prev_pid"); from && *from > 0) Leaves(*from, record.time);
+    if (const auto from = format.Number(record.raw, "prev_pid"); from && *from > 0)
+      Leaves(*from, record.time);
   }
   void Comes(int64_t task, TimeNs time) {
     if (running_ && running_->task == task) return;
@@ -70,7 +76,8 @@ class RunsReader {
 // Cuts a ring's records into spans that touch.
 class SpansBuilder {
  public:
-  SpansBuilder(uint64_t begin_offset, RingHistory* history) : history_(*history), at_(begin_offset) {}
+  SpansBuilder(uint64_t begin_offset, RingHistory* history)
+      : history_(*history), at_(begin_offset) {}
 
   void Add(TimeNs time, uint64_t bytes) {
     if (!open_) {
@@ -78,7 +85,8 @@ class SpansBuilder {
       open_ = HeldSpan{{std::max(time, least), std::max(time, least)}, at_, at_, {}};
     }
     at_ += bytes;
-    open_->time.to = std::max(open_->time.to, time);  // interrupts may nest records: their order is not quite that of time
+    // interrupts may nest records: their order is not quite that of time
+    open_->time.to = std::max(open_->time.to, time);
     open_->end_offset = at_;
     if (open_->end_offset - open_->begin_offset >= kSpanBytes) Close();
   }
@@ -99,7 +107,9 @@ class SpansBuilder {
 };
 
 // A record of no time happened with the one before it.
-TimeNs TimeOf(const PerfRecord& record, TimeNs before) { return record.time >= 0 ? record.time : before; }
+TimeNs TimeOf(const PerfRecord& record, TimeNs before) {
+  return record.time >= 0 ? record.time : before;
+}
 
 RingHistory ReadRing(const PerfRing& ring, const PerfRecordParser& parser, RunsReader* runs) {
   RingHistory history;
@@ -116,7 +126,8 @@ RingHistory ReadRing(const PerfRing& ring, const PerfRecordParser& parser, RunsR
     const auto record = bytes == 0 ? std::nullopt : parser.Parse(rest.substr(0, bytes));
     if (!record) {
       // Where the next one begins is not known any more.
-      history.losses.push_back({{time, ring.taken}, GapReason::kUnreadable, rest.size(), AmountUnit::kBytes, {}});
+      history.losses.push_back(
+          {{time, ring.taken}, GapReason::kUnreadable, rest.size(), AmountUnit::kBytes, {}});
       spans.Skip(rest.size());
       break;
     }
@@ -133,27 +144,38 @@ RingHistory ReadRing(const PerfRing& ring, const PerfRecordParser& parser, RunsR
   return history;
 }
 
-void AddLosses(const PerfRing& ring, const RingMark* before, TimeNs last_time, RingHistory* history) {
+void AddLosses(const PerfRing& ring, const RingMark* before, TimeNs last_time,
+               RingHistory* history) {
   const uint64_t told = before == nullptr ? 0 : before->lost_records;
   if (ring.lost_records > told) {
-    history->losses.push_back({{std::max(last_time, ring.recording_since), ring.taken}, GapReason::kNoRoom, ring.lost_records - told, AmountUnit::kRecords, {}});
+    history->losses.push_back({{std::max(last_time, ring.recording_since), ring.taken},
+                               GapReason::kNoRoom,
+                               ring.lost_records - told,
+                               AmountUnit::kRecords,
+                               {}});
   }
-  if (ring.blind.to > ring.blind.from) history->losses.push_back({ring.blind, GapReason::kBlind, 0, AmountUnit::kUnknown, {}});
+  if (ring.blind.to > ring.blind.from)
+    history->losses.push_back({ring.blind, GapReason::kBlind, 0, AmountUnit::kUnknown, {}});
 }
 
 // What no record tells of was written at some time: nothing is claimed of it.
 RingHistory HistoryOf(const AuxRing& ring) {
   RingHistory history;
-  history.ring = {ring.cpu >= 0 ? RingKind::kCpu : RingKind::kThread, ring.cpu >= 0 ? ring.cpu : ring.tid, "trace"};
+  history.ring = {ring.cpu >= 0 ? RingKind::kCpu : RingKind::kThread,
+                  ring.cpu >= 0 ? ring.cpu : ring.tid, "trace"};
   history.capacity_bytes = ring.capacity_bytes;
   history.head = ring.head;
   history.recorded_until = ring.taken;
   history.always_on = false;
   const uint64_t begin = ring.head - std::min<uint64_t>(ring.head, ring.bytes.size());
-  for (const AuxSpan& span : ring.spans) history.held.push_back({span.time, span.begin_offset, span.end_offset, span.task});
-  if (ring.spans.empty() && !ring.bytes.empty()) history.held.push_back({{ring.taken, ring.taken}, begin, ring.head, {}});
-  for (const AuxLoss& loss : ring.losses) history.losses.push_back({loss.time, loss.reason, 0, AmountUnit::kUnknown, {}});
-  if (ring.blind.to > ring.blind.from) history.losses.push_back({ring.blind, GapReason::kBlind, 0, AmountUnit::kUnknown, {}});
+  for (const AuxSpan& span : ring.spans)
+    history.held.push_back({span.time, span.begin_offset, span.end_offset, span.task});
+  if (ring.spans.empty() && !ring.bytes.empty())
+    history.held.push_back({{ring.taken, ring.taken}, begin, ring.head, {}});
+  for (const AuxLoss& loss : ring.losses)
+    history.losses.push_back({loss.time, loss.reason, 0, AmountUnit::kUnknown, {}});
+  if (ring.blind.to > ring.blind.from)
+    history.losses.push_back({ring.blind, GapReason::kBlind, 0, AmountUnit::kUnknown, {}});
   return history;
 }
 
@@ -173,15 +195,18 @@ void AddNames(const CpuCapture& capture, const PerfRecordParser& parser, WindowI
 }  // namespace
 
 const RingMark* FindMark(const std::vector<RingMark>& marks, const RingName& ring) {
-  const auto found = std::find_if(marks.begin(), marks.end(), [&](const RingMark& mark) { return mark.ring == ring; });
+  const auto found = std::find_if(marks.begin(), marks.end(),
+                                  [&](const RingMark& mark) { return mark.ring == ring; });
   return found == marks.end() ? nullptr : &*found;
 }
 
 RingName NameOfRing(const PerfRing& ring) {
-  return {ring.cpu >= 0 ? RingKind::kCpu : RingKind::kThread, ring.cpu >= 0 ? ring.cpu : ring.tid, "events"};
+  return {ring.cpu >= 0 ? RingKind::kCpu : RingKind::kThread, ring.cpu >= 0 ? ring.cpu : ring.tid,
+          "events"};
 }
 
-void AddCpuRings(const CpuCapture& capture, const std::vector<RingMark>& before, TimeNs last_time, WindowInput* input) {
+void AddCpuRings(const CpuCapture& capture, const std::vector<RingMark>& before, TimeNs last_time,
+                 WindowInput* input) {
   const PerfRecordParser parser(capture.events);
   RunsReader runs(capture.events, input);
   for (const PerfRing& ring : capture.rings) {
@@ -199,9 +224,13 @@ RingHistory StreamHistory(BlockReader& reader, size_t number, const StreamWindow
   history.head = window.end_offset;
   history.recorded_until = window.end_time;
   TimeNs time = window.begin_time;
-  const auto advance = [&](uint64_t offset) { return time = std::clamp(reader.TimeOf(offset).value_or(time), time, std::max(time, window.end_time)); };
+  const auto advance = [&](uint64_t offset) {
+    return time = std::clamp(reader.TimeOf(offset).value_or(time), time,
+                             std::max(time, window.end_time));
+  };
   const auto add = [&](uint64_t begin, uint64_t end) {
-    const uint64_t step = std::max<uint64_t>(1, (window.end_offset - window.begin_offset) / kStreamSpans);
+    const uint64_t step =
+        std::max<uint64_t>(1, (window.end_offset - window.begin_offset) / kStreamSpans);
     for (uint64_t at = begin; at < end; at = std::min(end, at + step)) {
       const TimeNs from = advance(at);
       const uint64_t next = std::min(end, at + step);
@@ -212,8 +241,12 @@ RingHistory StreamHistory(BlockReader& reader, size_t number, const StreamWindow
   for (const Loss& loss : window.losses) {
     add(at, loss.begin);
     const TimeNs from = time;
-    history.losses.push_back({{from, advance(loss.end)}, loss.reason == LossReason::kNotWritten ? GapReason::kNoRoom : GapReason::kUnreadable,
-                              loss.bytes(), AmountUnit::kBytes, {}});
+    history.losses.push_back(
+        {{from, advance(loss.end)},
+         loss.reason == LossReason::kNotWritten ? GapReason::kNoRoom : GapReason::kUnreadable,
+         loss.bytes(),
+         AmountUnit::kBytes,
+         {}});
     at = loss.end;
   }
   add(at, window.end_offset);

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "ring/block_reader.h"
 #include "cpu/cpu_recorder.h"
+#include "ring/block_reader.h"
 #include "window/find_window.h"
 
 namespace hangscope {
@@ -23,9 +23,10 @@ const RingMark* FindMark(const std::vector<RingMark>& marks, const RingName& rin
 
 RingName NameOfRing(const PerfRing& ring);
 
-// Adds the capture's rings, who ran when, as far as the records say, and the names of tasks. `before`: what is lost
-// since `last_time` is told of that span; 0: since the rings began.
-void AddCpuRings(const CpuCapture& capture, const std::vector<RingMark>& before, TimeNs last_time, WindowInput* input);
+// Adds the capture's rings, who ran when, as far as the records say, and the names of tasks.
+// `before`: what is lost since `last_time` is told of that span; 0: since the rings began.
+void AddCpuRings(const CpuCapture& capture, const std::vector<RingMark>& before, TimeNs last_time,
+                 WindowInput* input);
 
 // The stream of a snapshot, which `reader` has open; `number` tells streams apart.
 RingHistory StreamHistory(BlockReader& reader, size_t number, const StreamWindow& window);

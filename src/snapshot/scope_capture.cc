@@ -20,8 +20,10 @@ void ScopeCapture::Find(int pid) {
   if (view_ != nullptr) return;
   const std::string target = spec_ == "pid:" ? fmt::format("pid:{}", pid) : spec_;
   auto view = ScopeView::Open(files_, {target, elf_, false});
-  if (view.ok()) view_ = std::move(*view);
-  else why_not_ = view.status();
+  if (view.ok())
+    view_ = std::move(*view);
+  else
+    why_not_ = view.status();
 }
 
 void ScopeCapture::LookAtClock(Clock& clock, ScopeClock* scope_clock) {
@@ -60,7 +62,8 @@ void ScopeCapture::SeeNewest(TimeNs before, TimeNs after, ScopeClock* scope_cloc
 bool ScopeCapture::BeganAnew() {
   const ScopeLayout& layout = view_->layout();
   char bytes[4];
-  if (!view_->scope().target().Read(layout.address + offsetof(hangscope_header, boots), bytes).ok()) return false;
+  if (!view_->scope().target().Read(layout.address + offsetof(hangscope_header, boots), bytes).ok())
+    return false;
   const uint32_t boots = Load32(bytes, layout.order);
   return std::exchange(boots_, boots) != boots;
 }

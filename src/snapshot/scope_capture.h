@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "snapshot/scope_clock.h"
 #include "scope/scope_view.h"
+#include "snapshot/scope_clock.h"
 
 namespace hangscope {
 
@@ -23,14 +23,15 @@ struct ScopeParts {
 class ScopeCapture {
  public:
   // `spec`: as for hangscope show; "pid:" is the program itself.
-  ScopeCapture(FileSystem& files, std::string spec, std::string elf) : files_(files), spec_(std::move(spec)), elf_(std::move(elf)) {}
+  ScopeCapture(FileSystem& files, std::string spec, std::string elf)
+      : files_(files), spec_(std::move(spec)), elf_(std::move(elf)) {}
 
   // A few times a second: a program needs a moment before it has a scope, and its mapping is
   // gone with it. Once found, it is kept open.
   void Find(int pid);
   bool found() const { return view_ != nullptr; }
-  // To be called a few times a second; looks at the newest events when it is time to, where they are all that tells of
-  // the target's clock.
+  // To be called a few times a second; looks at the newest events when it is time to, where they
+  // are all that tells of the target's clock.
   void LookAtClock(Clock& clock, ScopeClock* scope_clock);
   // One read of the whole block, and what is in it.
   Result<ScopeParts> Take(int pid);
@@ -43,9 +44,9 @@ class ScopeCapture {
   void SeeNewest(TimeNs before, TimeNs after, ScopeClock* scope_clock);
   bool BeganAnew();
 
-  TimeNs looked_ = 0;                   // when the look before began; 0: there was none
-  std::map<uint32_t, uint64_t> newest_; // by core, of all looks since the target began
-  uint32_t boots_ = 0;                  // its count of starts then
+  TimeNs looked_ = 0;                    // when the look before began; 0: there was none
+  std::map<uint32_t, uint64_t> newest_;  // by core, of all looks since the target began
+  uint32_t boots_ = 0;                   // its count of starts then
   Status why_not_ = Status::NotFound("the program has no scope yet");
 };
 

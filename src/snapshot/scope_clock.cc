@@ -29,10 +29,13 @@ void Thin(std::vector<ClockSample>* samples) {
   *samples = std::move(kept);
 }
 
-Result<AlignedClock> AlignSamples(const std::vector<ClockSample>& samples, uint64_t counts_per_second, const std::string& clock) {
+Result<AlignedClock> AlignSamples(const std::vector<ClockSample>& samples,
+                                  uint64_t counts_per_second, const std::string& clock) {
   auto alignment = AlignClocks(samples, counts_per_second);
   if (!alignment) {
-    return Status::NotFound(fmt::format("{} samples of {} and of CLOCK_MONOTONIC are too few, or contradict each other", samples.size(), clock));
+    return Status::NotFound(
+        fmt::format("{} samples of {} and of CLOCK_MONOTONIC are too few, or contradict each other",
+                    samples.size(), clock));
   }
   return AlignedClock{*alignment, samples.front().target, samples.back().target};
 }
@@ -57,13 +60,19 @@ uint64_t ReadMachineCounter() {
 #endif
 }
 
-bool CountsAsMachine(const ScopeLayout& layout) { return (layout.features & HANGSCOPE_FEATURE_THREADS) != 0 && layout.sync_ns != 0; }
+bool CountsAsMachine(const ScopeLayout& layout) {
+  return (layout.features & HANGSCOPE_FEATURE_THREADS) != 0 && layout.sync_ns != 0;
+}
 
 TimeNs AlignedClock::ErrorAt(uint64_t time) const {
-  const auto counts = [](uint64_t from, uint64_t to) { return static_cast<double>(static_cast<int64_t>(to - from)); };
-  const double outside = std::max({0.0, counts(time, first), counts(last, time)}) * alignment.ns_per_count;
+  const auto counts = [](uint64_t from, uint64_t to) {
+    return static_cast<double>(static_cast<int64_t>(to - from));
+  };
+  const double outside =
+      std::max({0.0, counts(time, first), counts(last, time)}) * alignment.ns_per_count;
   const double span = counts(first, last) * alignment.ns_per_count;
-  // At both ends of the samples the line may be wrong by the error, once this way and once that way.
+  // At both ends of the samples the line may be wrong by the error, once this way and once that
+  // way.
   const double rate = span > 0 ? 2 * static_cast<double>(alignment.error) / span : kRateTolerance;
   const double error = static_cast<double>(alignment.error) + outside * rate;
   return static_cast<TimeNs>(std::ceil(std::min(error, 1e18)));
@@ -101,14 +110,18 @@ Result<AlignedClock> ScopeClock::AlignMachine(const ScopeLayout& layout) const {
   const TimeNs said = static_cast<TimeNs>(std::min<uint64_t>(layout.sync_ns, INT64_MAX / 4));
   const TimeNs found = aligned->HostTime(layout.sync_time);
   if (found < said - error || found > said + error + kLongestBetween) {
-    return Status::NotFound("the scope does not count with this machine's counter: what it says of both clocks contradicts that");
+    return Status::NotFound(
+        "the scope does not count with this machine's counter: what it says of both clocks "
+        "contradicts that");
   }
   return aligned;
 }
 
 Result<AlignedClock> ScopeClock::AlignTarget(const ScopeLayout& layout, uint32_t core) const {
   const auto samples = targets_.find(layout.shared_clock() ? 0 : core);
-  if (samples == targets_.end()) return Status::NotFound("no event came while it was watched, so nothing tells how late its clock was when");
+  if (samples == targets_.end())
+    return Status::NotFound(
+        "no event came while it was watched, so nothing tells how late its clock was when");
   return AlignSamples(samples->second, layout.clock_hz, "the target's clock");
 }
 

@@ -1,9 +1,10 @@
 // Which instant of this machine is a time in a scope, and how wrong may that be?
 //
-// A Linux program records with the counter of the machine that it runs on: that is read here beside CLOCK_MONOTONIC,
-// whether the program runs yet or not, and what the program itself says of both clocks tells whether it is the same.
-// Firmware's clock cannot be read from outside: that an event is there which was not there at the look before is all
-// that is known of its instant, and so the error is that of two looks.
+// A Linux program records with the counter of the machine that it runs on: that is read here beside
+// CLOCK_MONOTONIC, whether the program runs yet or not, and what the program itself says of both
+// clocks tells whether it is the same. Firmware's clock cannot be read from outside: that an event
+// is there which was not there at the look before is all that is known of its instant, and so the
+// error is that of two looks.
 #ifndef HANGSCOPE_SNAPSHOT_SCOPE_CLOCK_H
 #define HANGSCOPE_SNAPSHOT_SCOPE_CLOCK_H
 
@@ -27,7 +28,7 @@ bool CountsAsMachine(const ScopeLayout& layout);
 // An alignment, and how far it can be trusted.
 struct AlignedClock {
   ClockAlignment alignment;
-  uint64_t first = 0;   // of the samples, in counts
+  uint64_t first = 0;  // of the samples, in counts
   uint64_t last = 0;
 
   TimeNs HostTime(uint64_t time) const { return alignment.HostTime(time); }
@@ -38,12 +39,13 @@ struct AlignedClock {
 // One thread.
 class ScopeClock {
  public:
-  explicit ScopeClock(Clock& clock, std::function<uint64_t()> counter = ReadMachineCounter) : clock_(clock), counter_(std::move(counter)) {}
+  explicit ScopeClock(Clock& clock, std::function<uint64_t()> counter = ReadMachineCounter)
+      : clock_(clock), counter_(std::move(counter)) {}
 
   // To be called a few times a second, from the recording's start on.
   void ReadMachine();
-  // An event of `newest` was there at a look that ended at `after`, and not at the one that began at `before`.
-  // Times must be those of one start of the target.
+  // An event of `newest` was there at a look that ended at `after`, and not at the one that began
+  // at `before`. Times must be those of one start of the target.
   void SawNewest(uint32_t core, uint64_t newest, TimeNs before, TimeNs after);
   // The target began anew, and its clock, too.
   void ForgetTarget() { targets_.clear(); }

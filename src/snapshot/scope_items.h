@@ -9,10 +9,14 @@ namespace hangscope {
 
 constexpr GapReason GapReasonOf(EventLossReason reason) {
   switch (reason) {
-    case EventLossReason::kOverwritten: return GapReason::kOverwritten;
-    case EventLossReason::kTorn: return GapReason::kTorn;
-    case EventLossReason::kRefused: return GapReason::kRefused;
-    case EventLossReason::kUnread: return GapReason::kUnreadable;
+    case EventLossReason::kOverwritten:
+      return GapReason::kOverwritten;
+    case EventLossReason::kTorn:
+      return GapReason::kTorn;
+    case EventLossReason::kRefused:
+      return GapReason::kRefused;
+    case EventLossReason::kUnread:
+      return GapReason::kUnreadable;
   }
   return GapReason::kUnreadable;
 }

@@ -29,8 +29,10 @@ class HistoryBuilder {
       earlier_ = true;
       return;
     }
-    if (items.is_event(place)) AddEvent(items.event(place));
-    else AddLoss(items.loss(place));
+    if (items.is_event(place))
+      AddEvent(items.event(place));
+    else
+      AddLoss(items.loss(place));
   }
 
   RingHistory Finish(RingName name) {
@@ -50,13 +52,19 @@ class HistoryBuilder {
       return;
     }
     error_ = std::max(error_, clock_.ErrorAt(event.time));
-    // Handlers that interrupt one another record out of order, by little; and what came while it was read belongs
-    // to the end.
-    time_ = std::clamp(clock_.HostTime(event.time), std::min(time_.value_or(kBeginOfTime), history_.recorded_until), history_.recorded_until);
+    // Handlers that interrupt one another record out of order, by little; and what came while it
+    // was read belongs to the end.
+    time_ = std::clamp(clock_.HostTime(event.time),
+                       std::min(time_.value_or(kBeginOfTime), history_.recorded_until),
+                       history_.recorded_until);
     Begin(event.sequence, *time_);
     PlaceLosses(*time_);
-    if (open_ && (open_->end_offset != event.sequence * record_bytes_ || open_->end_offset - open_->begin_offset >= kSpanRecords * record_bytes_)) Close();
-    if (!open_) open_ = HeldSpan{{*time_, *time_}, event.sequence * record_bytes_, event.sequence * record_bytes_, {}};
+    if (open_ && (open_->end_offset != event.sequence * record_bytes_ ||
+                  open_->end_offset - open_->begin_offset >= kSpanRecords * record_bytes_))
+      Close();
+    if (!open_)
+      open_ = HeldSpan{
+          {*time_, *time_}, event.sequence * record_bytes_, event.sequence * record_bytes_, {}};
     open_->time.to = *time_;
     next_ = event.sequence + 1;
     open_->end_offset = next_ * record_bytes_;
@@ -66,10 +74,15 @@ class HistoryBuilder {
     Close();
     next_ = std::max(next_, loss.end);
     if (loss.reason == EventLossReason::kOverwritten && !time_) return;  // as the offsets say
-    waiting_.push_back({{}, GapReasonOf(loss.reason), (loss.end - loss.begin) * record_bytes_, AmountUnit::kBytes, {}});
+    waiting_.push_back({{},
+                        GapReasonOf(loss.reason),
+                        (loss.end - loss.begin) * record_bytes_,
+                        AmountUnit::kBytes,
+                        {}});
   }
 
-  // A ring that was cleared, or whose target began anew, records since then; else it has all there ever was.
+  // A ring that was cleared, or whose target began anew, records since then; else it has all there
+  // ever was.
   void Begin(uint64_t first, TimeNs time) {
     if (begun_) return;
     begun_ = true;
@@ -79,7 +92,8 @@ class HistoryBuilder {
   // What is lost lies between the events beside it.
   void PlaceLosses(TimeNs until) {
     for (KnownLoss& loss : waiting_) {
-      loss.time = {std::min(history_.held.empty() ? until : history_.held.back().time.to, until), until};
+      loss.time = {std::min(history_.held.empty() ? until : history_.held.back().time.to, until),
+                   until};
       history_.losses.push_back(loss);
     }
     waiting_.clear();
@@ -95,7 +109,7 @@ class HistoryBuilder {
   RingHistory history_;
   std::vector<KnownLoss> waiting_;  // for the event after them
   std::optional<HeldSpan> open_;
-  std::optional<TimeNs> time_;      // of the event before
+  std::optional<TimeNs> time_;  // of the event before
   uint64_t next_ = 0;
   bool earlier_ = false;
   bool begun_ = false;

@@ -1,5 +1,5 @@
-// The times of a scope's cores as nanoseconds: of the target's own clock, or CLOCK_MONOTONIC's where it is known how the
-// two went together.
+// The times of a scope's cores as nanoseconds: of the target's own clock, or CLOCK_MONOTONIC's
+// where it is known how the two went together.
 #ifndef HANGSCOPE_SNAPSHOT_SCOPE_TIMES_H
 #define HANGSCOPE_SNAPSHOT_SCOPE_TIMES_H
 
@@ -8,8 +8,8 @@
 #include <limits>
 #include <vector>
 
-#include "scope/scope_reader.h"
 #include "model/manifest.h"
+#include "scope/scope_reader.h"
 
 namespace hangscope {
 
@@ -17,7 +17,8 @@ namespace hangscope {
 class ScopeTimes {
  public:
   // `layout` outlives this.
-  ScopeTimes(const ScopeLayout& layout, std::vector<ScopeClockFit> fits) : layout_(layout), fits_(std::move(fits)) {}
+  ScopeTimes(const ScopeLayout& layout, std::vector<ScopeClockFit> fits)
+      : layout_(layout), fits_(std::move(fits)) {}
 
   // Nobody knows the clock's rate: times are counts.
   bool counts() const { return fits_.empty() && !layout_.Nanoseconds(0); }
@@ -26,15 +27,19 @@ class ScopeTimes {
 
   TimeNs Of(uint32_t core, uint64_t count) const {
     if (const ScopeClockFit* fit = Find(core)) {
-      const double since = std::round(static_cast<double>(static_cast<int64_t>(count - fit->count)) * fit->ns_per_count);
-      return std::clamp(fit->at, -kMost, kMost) + static_cast<TimeNs>(std::clamp(since, static_cast<double>(-kMost), static_cast<double>(kMost)));
+      const double since = std::round(
+          static_cast<double>(static_cast<int64_t>(count - fit->count)) * fit->ns_per_count);
+      return std::clamp(fit->at, -kMost, kMost) +
+             static_cast<TimeNs>(
+                 std::clamp(since, static_cast<double>(-kMost), static_cast<double>(kMost)));
     }
     const auto most = static_cast<uint64_t>(std::numeric_limits<TimeNs>::max());
     return layout_.Nanoseconds(count).value_or(static_cast<TimeNs>(std::min(count, most)));
   }
 
  private:
-  static constexpr TimeNs kMost = TimeNs{1} << 61;  // what is more is damaged, and sums must not overflow
+  // what is more is damaged, and sums must not overflow
+  static constexpr TimeNs kMost = TimeNs{1} << 61;
 
   // Of several cores that share a clock any core's fit is all cores'.
   const ScopeClockFit* Find(uint32_t core) const {

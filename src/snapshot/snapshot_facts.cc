@@ -33,7 +33,9 @@ std::optional<int64_t> Number(const Json& json, const char* name) {
   return found->get<int64_t>();
 }
 
-uint64_t Count(const Json& json, const char* name) { return static_cast<uint64_t>(std::max<int64_t>(Number(json, name).value_or(0), 0)); }
+uint64_t Count(const Json& json, const char* name) {
+  return static_cast<uint64_t>(std::max<int64_t>(Number(json, name).value_or(0), 0));
+}
 
 bool Flag(const Json& json, const char* name) {
   const Json* const found = Find(json, name);
@@ -64,7 +66,8 @@ std::vector<TimeSpan> Spans(const Json& json, const char* name) {
 
 RingName RingOf(const Json& json) {
   RingName ring{RingKind::kCpu, Number(json, "number").value_or(0), Text(json, "what")};
-  for (const RingKind kind : {RingKind::kCpu, RingKind::kThread, RingKind::kCore, RingKind::kSink, RingKind::kStream}) {
+  for (const RingKind kind :
+       {RingKind::kCpu, RingKind::kThread, RingKind::kCore, RingKind::kSink, RingKind::kStream}) {
     if (Text(json, "kind") == RingKindName(kind)) ring.kind = kind;
   }
   return ring;
@@ -73,13 +76,16 @@ RingName RingOf(const Json& json) {
 RingCoverage CoverageOf(const Json& json) {
   RingCoverage ring;
   ring.ring = RingOf(json);
-  if (const Json* held = Find(json, "held"); held != nullptr && held->is_object()) ring.held = SpanOf(*held);
+  if (const Json* held = Find(json, "held"); held != nullptr && held->is_object())
+    ring.held = SpanOf(*held);
   ring.bytes_held = Count(json, "held_bytes");
   ring.bytes_inside = Count(json, "inside_bytes");
   ring.lost_any = Flag(json, "lost_any");
   ring.covered = Spans(json, "covered");
   ring.idle = Spans(json, "idle");
-  for (const Json* stale : Objects(json, "stale")) ring.stale.push_back({SpanOf(*stale), Number(*stale, "age_ns").value_or(0), Count(*stale, "bytes")});
+  for (const Json* stale : Objects(json, "stale"))
+    ring.stale.push_back(
+        {SpanOf(*stale), Number(*stale, "age_ns").value_or(0), Count(*stale, "bytes")});
   return ring;
 }
 
@@ -100,10 +106,12 @@ void AddGap(const Json& json, Window* window) {
   gap.task = Number(json, "thread");
   gap.time = SpanOf(json);
   for (int reason = 0; reason <= static_cast<int>(GapReason::kNotRecorded); ++reason) {
-    if (Text(json, "why") == GapReasonName(static_cast<GapReason>(reason))) gap.reason = static_cast<GapReason>(reason);
+    if (Text(json, "why") == GapReasonName(static_cast<GapReason>(reason)))
+      gap.reason = static_cast<GapReason>(reason);
   }
   gap.amount = std::max(Count(json, "lost_bytes"), Count(json, "lost_records"));
-  if (gap.amount > 0) gap.unit = Number(json, "lost_bytes") ? AmountUnit::kBytes : AmountUnit::kRecords;
+  if (gap.amount > 0)
+    gap.unit = Number(json, "lost_bytes") ? AmountUnit::kBytes : AmountUnit::kRecords;
   window->gaps.push_back(gap);
 }
 
@@ -115,13 +123,16 @@ std::optional<Window> WindowOf(const Json& manifest) {
   window.from_the_start = Flag(*json, "from_the_start");
   window.clock_error = Number(*json, "clock_error_ns").value_or(0);
   for (int policy = 0; policy <= static_cast<int>(WindowPolicy::kSinceLast); ++policy) {
-    if (Text(*json, "policy") == WindowPolicyName(static_cast<WindowPolicy>(policy))) window.policy = static_cast<WindowPolicy>(policy);
+    if (Text(*json, "policy") == WindowPolicyName(static_cast<WindowPolicy>(policy)))
+      window.policy = static_cast<WindowPolicy>(policy);
   }
   for (const Json* ring : Objects(*json, "rings")) window.rings.push_back(CoverageOf(*ring));
   window.limited_by = IndexOf(window, Find(*json, "limited_by"));
   for (const Json* gap : Objects(*json, "gaps")) AddGap(*gap, &window);
   for (const Json* thread : Objects(*json, "threads")) {
-    window.tasks.push_back({Number(*thread, "thread").value_or(0), Text(*thread, "name"), Flag(*thread, "continuous"), Spans(*thread, "ran"), Spans(*thread, "breaks")});
+    window.tasks.push_back({Number(*thread, "thread").value_or(0), Text(*thread, "name"),
+                            Flag(*thread, "continuous"), Spans(*thread, "ran"),
+                            Spans(*thread, "breaks")});
   }
   return window;
 }
@@ -136,8 +147,12 @@ std::vector<ScopeClockFit> ClocksOf(const Json& scope) {
     if (!number || rate == nullptr || !rate->is_number()) continue;
     const auto count = Find(*clock, "count");
     const double ns_per_count = rate->get<double>();
-    if (count == nullptr || !count->is_number_integer() || !std::isfinite(ns_per_count) || ns_per_count <= 0) continue;
-    clocks.push_back({static_cast<uint32_t>(*number), count->get<uint64_t>(), Number(*clock, "at_ns").value_or(0), ns_per_count, Number(*clock, "error_ns").value_or(0)});
+    if (count == nullptr || !count->is_number_integer() || !std::isfinite(ns_per_count) ||
+        ns_per_count <= 0)
+      continue;
+    clocks.push_back({static_cast<uint32_t>(*number), count->get<uint64_t>(),
+                      Number(*clock, "at_ns").value_or(0), ns_per_count,
+                      Number(*clock, "error_ns").value_or(0)});
   }
   return clocks;
 }
@@ -146,7 +161,9 @@ std::vector<ScopeClockFit> ClocksOf(const Json& scope) {
 std::optional<TimeNs> ParseWallTime(const std::string& text) {
   tm utc{};
   int milliseconds = 0;
-  const int fields = std::sscanf(text.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d.%3dZ", &utc.tm_year, &utc.tm_mon, &utc.tm_mday, &utc.tm_hour, &utc.tm_min, &utc.tm_sec, &milliseconds);
+  const int fields =
+      std::sscanf(text.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d.%3dZ", &utc.tm_year, &utc.tm_mon,
+                  &utc.tm_mday, &utc.tm_hour, &utc.tm_min, &utc.tm_sec, &milliseconds);
   if (fields != 7 || utc.tm_year < 1970 || utc.tm_year > 2200) return std::nullopt;
   utc.tm_year -= 1900;
   utc.tm_mon -= 1;
@@ -161,18 +178,25 @@ Result<SnapshotFacts> ReadSnapshotFacts(FileSystem& files, const std::string& fo
   if (!text.ok()) return text.status();
   const Json json = Json::parse(*text, nullptr, false);
   if (!json.is_object() || Text(json, "format") != "hangscope-snapshot") {
-    return Status::Corrupt(fmt::format("'{}' is damaged, or was not written by hangscope: what it says of the recording is left out", Printable(path)));
+    return Status::Corrupt(
+        fmt::format("'{}' is damaged, or was not written by hangscope: what it says of the "
+                    "recording is left out",
+                    Printable(path)));
   }
   SnapshotFacts facts;
   facts.version = static_cast<int>(Number(json, "version").value_or(0));
   if (facts.version > kManifestVersion) {
-    facts.troubles.push_back(fmt::format("'{}' is of version {}, and this hangscope knows version {}: what is new in it is left out; use the hangscope that wrote it", Printable(path), facts.version, kManifestVersion));
+    facts.troubles.push_back(
+        fmt::format("'{}' is of version {}, and this hangscope knows version {}: what is new in it "
+                    "is left out; use the hangscope that wrote it",
+                    Printable(path), facts.version, kManifestVersion));
   }
   facts.host = Text(json, "host");
   facts.elf = Text(json, "elf");
   facts.pid = static_cast<int>(Number(json, "pid").value_or(0));
   if (const Json* words = Find(json, "command"); words != nullptr && words->is_array()) {
-    for (const Json& word : *words) facts.command.push_back(word.is_string() ? word.get<std::string>() : word.dump());
+    for (const Json& word : *words)
+      facts.command.push_back(word.is_string() ? word.get<std::string>() : word.dump());
   }
   if (const Json* verdict = Find(json, "verdict")) {
     const std::string summary = Text(*verdict, "summary");
@@ -186,8 +210,10 @@ Result<SnapshotFacts> ReadSnapshotFacts(FileSystem& files, const std::string& fo
   const auto wall = ParseWallTime(Text(json, "trigger_time"));
   if (facts.window) facts.trigger = facts.window->time.to;
   TimeNs ahead = 0;
-  if (facts.window && wall && !__builtin_sub_overflow(*wall, facts.window->time.to, &ahead)) facts.wall_minus_monotonic = ahead;
-  for (const Json* stream : Objects(json, "streams")) facts.streams.push_back(Text(*stream, "name"));
+  if (facts.window && wall && !__builtin_sub_overflow(*wall, facts.window->time.to, &ahead))
+    facts.wall_minus_monotonic = ahead;
+  for (const Json* stream : Objects(json, "streams"))
+    facts.streams.push_back(Text(*stream, "name"));
   return facts;
 }
 

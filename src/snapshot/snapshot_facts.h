@@ -1,4 +1,5 @@
-// What a snapshot's manifest.json says, read back: of a recording that may be damaged, cut, or a newer hangscope's.
+// What a snapshot's manifest.json says, read back: of a recording that may be damaged, cut, or a
+// newer hangscope's.
 #ifndef HANGSCOPE_SNAPSHOT_SNAPSHOT_FACTS_H
 #define HANGSCOPE_SNAPSHOT_SNAPSHOT_FACTS_H
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "base/background_queue.h"
 #include "base/file_system.h"
 #include "base/status.h"
-#include "base/background_queue.h"
 
 namespace hangscope {
 

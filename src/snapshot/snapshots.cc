@@ -91,7 +91,8 @@ Status Snapshots::MakeRoom() {
   return {};
 }
 
-Result<std::string> Snapshots::Take(const std::vector<RingStore*>& rings, Manifest* manifest, bool since_last,
+Result<std::string> Snapshots::Take(const std::vector<RingStore*>& rings, Manifest* manifest,
+                                    bool since_last,
                                     const std::vector<std::pair<std::string, std::string>>& parts,
                                     const std::function<Status(const std::string& folder)>& add) {
   const auto existing = Existing();

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/file_system.h"
-#include "ring/ring_store.h"
 #include "model/manifest.h"
+#include "ring/ring_store.h"
 
 namespace hangscope {
 
@@ -22,7 +22,8 @@ constexpr char kThreadsName[] = "threads.jsonl";
 // Parts are added to FOLDER.partial, which becomes FOLDER at once or never.
 class SnapshotDraft {
  public:
-  SnapshotDraft(FileSystem& files, std::string folder) : files_(files), folder_(std::move(folder)) {}
+  SnapshotDraft(FileSystem& files, std::string folder)
+      : files_(files), folder_(std::move(folder)) {}
   ~SnapshotDraft();  // removes what was not committed
   SnapshotDraft(const SnapshotDraft&) = delete;
   SnapshotDraft& operator=(const SnapshotDraft&) = delete;
@@ -37,7 +38,6 @@ class SnapshotDraft {
   std::string Partial() const;
 
  private:
-
   FileSystem& files_;
   const std::string folder_;
   bool open_ = false;
@@ -52,9 +52,11 @@ class Snapshots {
 
   // Fills in manifest->streams and commits. Returns the folder. `since_last`: only
   // what came after the snapshot before, whether that is still there or not.
-  // `parts`: further files, by name. `add`: called with the folder once all that is in it, for who writes a file
-  // there or has more for the manifest; may be empty, and what it returns may keep the snapshot from being taken.
-  Result<std::string> Take(const std::vector<RingStore*>& rings, Manifest* manifest, bool since_last = false,
+  // `parts`: further files, by name. `add`: called with the folder once all that is in it, for who
+  // writes a file there or has more for the manifest; may be empty, and what it returns may keep
+  // the snapshot from being taken.
+  Result<std::string> Take(const std::vector<RingStore*>& rings, Manifest* manifest,
+                           bool since_last = false,
                            const std::vector<std::pair<std::string, std::string>>& parts = {},
                            const std::function<Status(const std::string& folder)>& add = {});
 

@@ -22,7 +22,9 @@ Result<WindowChoice> ParseWindowChoice(std::string_view option, std::string_view
   }
   auto length = ParseTimeOrSize(option, text);
   if (!length.ok()) {
-    return Status::Usage(fmt::format("{} '{}': a time, a size, all, since-last or coherent; for example {} 2s", option, text, option));
+    return Status::Usage(
+        fmt::format("{} '{}': a time, a size, all, since-last or coherent; for example {} 2s",
+                    option, text, option));
   }
   choice.policy = length->time != 0 ? WindowPolicy::kLastTime : WindowPolicy::kLastBytes;
   choice.length = length->time;
@@ -30,7 +32,8 @@ Result<WindowChoice> ParseWindowChoice(std::string_view option, std::string_view
   return choice;
 }
 
-void WindowFinder::AddStreams(const std::string& folder, const Manifest& manifest, TimeNs trigger, WindowInput* input) const {
+void WindowFinder::AddStreams(const std::string& folder, const Manifest& manifest, TimeNs trigger,
+                              WindowInput* input) const {
   for (size_t i = 0; i < manifest.streams.size(); ++i) {
     auto reader = BlockReader::Open(files_, folder + "/" + manifest.streams[i].name);
     if (!reader.ok()) continue;

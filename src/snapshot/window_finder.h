@@ -1,5 +1,5 @@
-// The one window that a snapshot's rings, of whatever kind, cover together; and where they stood at the snapshot
-// before.
+// The one window that a snapshot's rings, of whatever kind, cover together; and where they stood at
+// the snapshot before.
 #ifndef HANGSCOPE_SNAPSHOT_WINDOW_FINDER_H
 #define HANGSCOPE_SNAPSHOT_WINDOW_FINDER_H
 
@@ -29,7 +29,8 @@ class WindowFinder {
   WindowFinder(FileSystem& files, const WindowChoice& choice) : files_(files), choice_(choice) {}
 
   // The streams that lie in `folder` already.
-  void AddStreams(const std::string& folder, const Manifest& manifest, TimeNs trigger, WindowInput* input) const;
+  void AddStreams(const std::string& folder, const Manifest& manifest, TimeNs trigger,
+                  WindowInput* input) const;
   // `since_last`: whatever was chosen, only what came after the snapshot before.
   Window Find(const WindowInput& input, TimeNs trigger, bool since_last) const;
   // This snapshot is the one before the next. `trigger`: the next window begins there.

@@ -104,7 +104,8 @@ bool Convincing(const std::optional<Period>& period, size_t steps) {
 
 // Whether nearly every step says what its values are.
 bool HasValues(const std::vector<Step>& steps) {
-  const auto known = std::count_if(steps.begin(), steps.end(), [](const Step& s) { return s.has_values; });
+  const auto known =
+      std::count_if(steps.begin(), steps.end(), [](const Step& s) { return s.has_values; });
   return static_cast<size_t>(known) * 10 >= steps.size() * 9;
 }
 
@@ -167,10 +168,12 @@ CoreFinding AnalyzeCore(std::span<const Step> all, ProgramCode& code) {
   const auto period = FindPeriod(Tokens(steps, false));
   if (!Convincing(period, steps.size())) return finding;
 
-  const std::span<const Step> round(steps.end() - static_cast<ptrdiff_t>(period->length), steps.end());
+  const std::span<const Step> round(steps.end() - static_cast<ptrdiff_t>(period->length),
+                                    steps.end());
   for (const Step& step : round) finding.loop.push_back(step.pc);
   const size_t head = HeadOf(finding.loop, code);
-  std::rotate(finding.loop.begin(), finding.loop.begin() + static_cast<ptrdiff_t>(head), finding.loop.end());
+  std::rotate(finding.loop.begin(), finding.loop.begin() + static_cast<ptrdiff_t>(head),
+              finding.loop.end());
   finding.loop_places.insert(finding.loop.begin(), finding.loop.end());
   if (HasValues(steps)) {
     JudgeByValues(steps, code, &finding);

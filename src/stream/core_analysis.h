@@ -7,9 +7,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "stream/step_reader.h"
 #include "model/verdict.h"
 #include "stream/program_code.h"
+#include "stream/step_reader.h"
 
 namespace hangscope {
 
@@ -23,8 +23,8 @@ struct CoreFinding {
   };
   Motion motion = Motion::kTooShort;
   size_t steps = 0;
-  Step last;              // the latest one outside of traps
-  bool sleeps = false;    // `last` is a wfi
+  Step last;            // the latest one outside of traps
+  bool sleeps = false;  // `last` is a wfi
   LoopBasis basis = LoopBasis::kPlaces;
   std::vector<uint64_t> loop;  // its places in order, the head first; if not kMoving/kTooShort
   uint64_t traps = 0;
@@ -37,10 +37,10 @@ struct CoreFinding {
   bool IsLoop() const { return motion == Motion::kSpinning || motion == Motion::kRepeating; }
 
   std::unordered_set<uint64_t> loop_places;
-  std::unordered_set<uint64_t> trap_places;   // of interrupt handlers that ran meanwhile
-  std::unordered_set<uint64_t> loop_states;   // StateOf its steps, if basis is kValues
-  std::unordered_set<uint64_t> seen_places;   // all of the stretch, traps excluded
-  std::unordered_set<uint64_t> seen_states;   // likewise, StateOf the steps that have values
+  std::unordered_set<uint64_t> trap_places;  // of interrupt handlers that ran meanwhile
+  std::unordered_set<uint64_t> loop_states;  // StateOf its steps, if basis is kValues
+  std::unordered_set<uint64_t> seen_places;  // all of the stretch, traps excluded
+  std::unordered_set<uint64_t> seen_states;  // likewise, StateOf the steps that have values
 };
 
 // A step as place and machine state.

@@ -15,8 +15,8 @@ constexpr size_t kLikelyMatch = 4;
 
 using Steps = std::vector<StepNumber>;
 
-// All pieces of a sequence as a graph: each path from state 0 is one of them, and each of them a path (a suffix
-// automaton, Blumer and others 1985). It has at most two states a step.
+// All pieces of a sequence as a graph: each path from state 0 is one of them, and each of them a
+// path (a suffix automaton, Blumer and others 1985). It has at most two states a step.
 class Pieces {
  public:
   explicit Pieces(const Steps& steps) {
@@ -36,7 +36,8 @@ class Pieces {
  private:
   struct State {
     size_t longest = 0;  // of the pieces that end here
-    uint32_t link = 0;   // where the longest of their ends that is met elsewhere, too, ends; of 0: itself
+    // where the longest of their ends that is met elsewhere, too, ends; of 0: itself
+    uint32_t link = 0;
     std::vector<StepNumber> steps = {};
   };
   struct Edge {
@@ -45,7 +46,9 @@ class Pieces {
     bool operator==(const Edge&) const = default;
   };
   struct EdgeHash {
-    size_t operator()(const Edge& edge) const { return (edge.step ^ edge.state * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu >> 7; }
+    size_t operator()(const Edge& edge) const {
+      return (edge.step ^ edge.state * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu >> 7;
+    }
   };
 
   void Set(uint32_t state, StepNumber step, uint32_t to) {
@@ -63,14 +66,16 @@ class Pieces {
       at = states_[at].link;
     }
     const uint32_t next = *Next(at, step);
-    states_[added].link = states_[next].longest == states_[at].longest + 1 ? next : Split(at, step, next);
+    states_[added].link =
+        states_[next].longest == states_[at].longest + 1 ? next : Split(at, step, next);
   }
 
   // `next` also ends longer pieces, which do not end wherever this one does.
   uint32_t Split(uint32_t at, StepNumber step, uint32_t next) {
     const auto copy = static_cast<uint32_t>(states_.size());
     states_.push_back({states_[at].longest + 1, states_[next].link});
-    for (const StepNumber out : std::vector<StepNumber>(states_[next].steps)) Set(copy, out, *Next(next, out));
+    for (const StepNumber out : std::vector<StepNumber>(states_[next].steps))
+      Set(copy, out, *Next(next, out));
     states_[next].link = copy;
     for (;;) {
       if (Next(at, step) != next) break;
@@ -103,7 +108,8 @@ std::vector<size_t> EndsOf(const Steps& piece, const Steps& steps) {
   std::vector<size_t> ends;
   size_t length = 0;
   for (size_t i = 0; i < steps.size(); ++i) {
-    while (length > 0 && (length == piece.size() || steps[i] != piece[length])) length = borders[length - 1];
+    while (length > 0 && (length == piece.size() || steps[i] != piece[length]))
+      length = borders[length - 1];
     length += steps[i] == piece[length];
     if (length == piece.size()) ends.push_back(i + 1);
   }
@@ -121,7 +127,10 @@ size_t ChooseEnd(const std::vector<size_t>& matches) {
 }
 
 Confidence Judge(const Divergence& found) {
-  if (found.agreeing < found.places) return found.matched >= kLikelyMatch && found.agreeing * 4 >= found.places * 3 ? Confidence::kLikely : Confidence::kPossible;
+  if (found.agreeing < found.places)
+    return found.matched >= kLikelyMatch && found.agreeing * 4 >= found.places * 3
+               ? Confidence::kLikely
+               : Confidence::kPossible;
   if (found.matched >= kCertainMatch) return Confidence::kCertain;
   return found.matched >= kLikelyMatch ? Confidence::kLikely : Confidence::kPossible;
 }
@@ -156,9 +165,10 @@ std::vector<size_t> LongestMatches(const Steps& within, const Steps& text) {
 }
 
 EndLoop FindEndLoop(const Steps& steps, size_t least_rounds, size_t longest) {
-  // From its end, the shortest period of each beginning of the mirrored sequence. The one that reaches farthest back is
-  // the loop: shorter ones are loops in it.
-  Steps mirrored(steps.rbegin(), steps.rbegin() + static_cast<ptrdiff_t>(std::min(steps.size(), longest * least_rounds)));
+  // From its end, the shortest period of each beginning of the mirrored sequence. The one that
+  // reaches farthest back is the loop: shorter ones are loops in it.
+  Steps mirrored(steps.rbegin(), steps.rbegin() + static_cast<ptrdiff_t>(std::min(
+                                                      steps.size(), longest * least_rounds)));
   const std::vector<size_t> borders = Borders(mirrored);
   size_t period = 0;
   for (size_t length = 1; length <= mirrored.size(); ++length) {
@@ -167,7 +177,9 @@ EndLoop FindEndLoop(const Steps& steps, size_t least_rounds, size_t longest) {
   }
   if (period == 0) return {};
   size_t same = period;  // from the end on
-  while (same < steps.size() && steps[steps.size() - 1 - same] == steps[steps.size() - 1 - same + period]) ++same;
+  while (same < steps.size() &&
+         steps[steps.size() - 1 - same] == steps[steps.size() - 1 - same + period])
+    ++same;
   const size_t rounds = same / period;
   return {steps.size() - rounds * period, period, rounds};
 }
@@ -178,23 +190,29 @@ Divergence FindDivergence(const Steps& hung, const Steps& healthy) {
   const EndLoop loop = FindEndLoop(hung, kLeastRounds, kLongestLoop);
   found.loop_steps = loop.steps;
   found.loop_rounds = loop.rounds;
-  const Steps once(hung.begin(), hung.begin() + static_cast<ptrdiff_t>(loop.steps == 0 ? hung.size() : loop.begin + loop.steps));
+  const Steps once(hung.begin(),
+                   hung.begin() + static_cast<ptrdiff_t>(
+                                      loop.steps == 0 ? hung.size() : loop.begin + loop.steps));
   if (once.empty() || healthy.empty()) return found;
   const std::vector<size_t> matches = LongestMatches(healthy, once);
   const size_t last = ChooseEnd(matches);
   if (matches[last] == 0) return found;
   found.matched = matches[last];
   const auto end = once.begin() + static_cast<ptrdiff_t>(last + 1);
-  std::vector<size_t> ends = EndsOf(Steps(end - static_cast<ptrdiff_t>(found.matched), end), healthy);
+  std::vector<size_t> ends =
+      EndsOf(Steps(end - static_cast<ptrdiff_t>(found.matched), end), healthy);
   found.places = ends.size();
   const bool in_loop = loop.steps > 0 && last + 1 == once.size();
   found.hung_next = in_loop ? hung.size() : last + 1;
   if (!in_loop) found.loop_steps = found.loop_rounds = 0;
   // What came next, and how often; of those that did what most did, the latest place.
   std::map<StepNumber, size_t> counts;
-  const auto next_of = [&](size_t at) { return in_loop ? LeaveLoop(hung, loop.begin, loop.steps, healthy, at) : at; };
+  const auto next_of = [&](size_t at) {
+    return in_loop ? LeaveLoop(hung, loop.begin, loop.steps, healthy, at) : at;
+  };
   for (const size_t at : ends) {
-    if (const size_t next = next_of(at); next < healthy.size()) found.agreeing = std::max(found.agreeing, ++counts[healthy[next]]);
+    if (const size_t next = next_of(at); next < healthy.size())
+      found.agreeing = std::max(found.agreeing, ++counts[healthy[next]]);
   }
   found.kind = counts.empty() ? Divergence::Kind::kSameEnd : Divergence::Kind::kDiverged;
   for (const size_t at : ends) {

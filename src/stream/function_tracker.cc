@@ -10,7 +10,9 @@ constexpr size_t kMostPlaces = 1u << 20;  // whose functions are kept
 
 bool IsLink(uint8_t number) { return number == 1 || number == 5; }
 
-bool Same(const TrackedFunction& a, const TrackedFunction& b) { return a.begin != 0 || b.begin != 0 ? a.begin == b.begin : a.name == b.name; }
+bool Same(const TrackedFunction& a, const TrackedFunction& b) {
+  return a.begin != 0 || b.begin != 0 ? a.begin == b.begin : a.name == b.name;
+}
 
 }  // namespace
 
@@ -32,14 +34,19 @@ FunctionTracker::Way FunctionTracker::WayFrom(const Step& step) {
     if (!bits) return Way::kUnknown;
     const riscv::Insn insn = riscv::Decode(*bits, code_.xlen());
     switch (insn.op) {
-      case riscv::Op::kUnknown: return Way::kUnknown;
-      case riscv::Op::kJal: return IsLink(insn.rd) ? Way::kCall : Way::kJump;
+      case riscv::Op::kUnknown:
+        return Way::kUnknown;
+      case riscv::Op::kJal:
+        return IsLink(insn.rd) ? Way::kCall : Way::kJump;
       case riscv::Op::kJalr:
         if (IsLink(insn.rd)) return Way::kCall;
         return insn.rd == 0 && IsLink(insn.rs1) ? Way::kReturn : Way::kJump;
-      case riscv::Op::kBranch: return Way::kJump;
-      case riscv::Op::kReturnFromTrap: return Way::kReturnFromTrap;
-      default: break;
+      case riscv::Op::kBranch:
+        return Way::kJump;
+      case riscv::Op::kReturnFromTrap:
+        return Way::kReturnFromTrap;
+      default:
+        break;
     }
     if (!step.starts_block || insn.ends_block()) return Way::kUnknown;
     pc += insn.length;
@@ -81,7 +88,8 @@ void FunctionTracker::Move(const TrackedFunction& function, const Step& step) {
 
 // In the function that it is in already: another turn of it, or back from one.
 void FunctionTracker::Stay(const TrackedFunction& function, const Step& step) {
-  if (step.pc == function.begin && has_previous_ && WayFrom(previous_) == Way::kCall) return Open(function, step.pc);
+  if (step.pc == function.begin && has_previous_ && WayFrom(previous_) == Way::kCall)
+    return Open(function, step.pc);
   const bool is_open_twice = open_.size() > 1 && Same(open_[open_.size() - 2], function);
   if (is_open_twice && WayFrom(previous_) == Way::kReturn) CloseTo(open_.size() - 1);
 }

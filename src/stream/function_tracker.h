@@ -1,10 +1,12 @@
-// Which functions a core is in, from the places where an instruction trace saw it, and the program's symbols.
+// Which functions a core is in, from the places where an instruction trace saw it, and the
+// program's symbols.
 //
-// A place in another function than before is a call where it is that function's beginning; a return where the
-// function is open already. What the code says of the way there (RISC-V: jal and jalr with a link register call, jalr
-// without one through the link register returns, others jump) decides where places alone do not: a tail call takes
-// the place of the caller, a function that calls itself is open twice. An interrupt is a call by nobody, and mret its
-// return. A jump into the middle of a function that is not open (longjmp, another task's stack, what was not traced)
+// A place in another function than before is a call where it is that function's beginning; a return
+// where the function is open already. What the code says of the way there (RISC-V: jal and jalr
+// with a link register call, jalr without one through the link register returns, others jump)
+// decides where places alone do not: a tail call takes the place of the caller, a function that
+// calls itself is open twice. An interrupt is a call by nobody, and mret its return. A jump into
+// the middle of a function that is not open (longjmp, another task's stack, what was not traced)
 // closes all and opens that one.
 #ifndef HANGSCOPE_STREAM_FUNCTION_TRACKER_H
 #define HANGSCOPE_STREAM_FUNCTION_TRACKER_H
@@ -22,13 +24,14 @@ namespace hangscope {
 
 struct TrackedFunction {
   std::string name;
-  uint64_t begin = 0;   // its first address; 0: not known
+  uint64_t begin = 0;  // its first address; 0: not known
 };
 
 // One core. One thread.
 class FunctionTracker {
  public:
-  // Deeper calls than anybody means to look at: what is deeper belongs to the innermost that is told.
+  // Deeper calls than anybody means to look at: what is deeper belongs to the innermost that is
+  // told.
   static constexpr size_t kDeepest = 128;
 
   // `enter` is told the function and where in it the core is; `leave` is of the innermost one.
@@ -36,7 +39,8 @@ class FunctionTracker {
   using Leave = std::function<void()>;
 
   // `code` outlives this.
-  FunctionTracker(CodeSource& code, Enter enter, Leave leave) : code_(code), enter_(std::move(enter)), leave_(std::move(leave)) {}
+  FunctionTracker(CodeSource& code, Enter enter, Leave leave)
+      : code_(code), enter_(std::move(enter)), leave_(std::move(leave)) {}
 
   void Take(const Step& step);
   // What the core did meanwhile is lost: nothing is known to be open.

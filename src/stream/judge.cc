@@ -10,7 +10,7 @@
 namespace hangscope {
 namespace {
 
-constexpr double kSlowFraction = 0.1;   // of the run's own earlier rate
+constexpr double kSlowFraction = 0.1;  // of the run's own earlier rate
 constexpr size_t kRateMemory = 64;
 constexpr size_t kRatesNeeded = 3;
 constexpr TimeNs kLongestPatience = 10;  // stall times that earlier gaps can buy
@@ -94,7 +94,8 @@ void DoubtProof(const Proof& proof, Doubts* doubts) {
                                FormatElapsed(proof.time - proof.only_sampled_before)));
   }
   if (proof.lost_bytes > 0) {
-    doubts->Lowered(fmt::format("{} of what was read back are missing", FormatSize(proof.lost_bytes)));
+    doubts->Lowered(
+        fmt::format("{} of what was read back are missing", FormatSize(proof.lost_bytes)));
   }
 }
 
@@ -111,7 +112,8 @@ std::string LogSummary(const LogTally& tally) {
   const char* verb = tally.streams.size() == 1 ? "repeats" : "repeat";
   const std::string who = fmt::format("{} {}", fmt::join(tally.streams, " and "), verb);
   // Most likely work: so do not call it a loop.
-  if (tally.changing) return fmt::format("{} {} with changing values", who, Plural(tally.lines, "log line"));
+  if (tally.changing)
+    return fmt::format("{} {} with changing values", who, Plural(tally.lines, "log line"));
   return tally.lines == 1 ? fmt::format("looping, {} the same log line", who)
                           : fmt::format("looping, {} the same {} log lines", who, tally.lines);
 }
@@ -119,7 +121,8 @@ std::string LogSummary(const LogTally& tally) {
 std::string RuleSummary(const LogTally& tally) {
   const std::string places = Plural(tally.lines, "place");
   if (tally.cores == 1) return fmt::format("looping, {} repeats {}", tally.streams.front(), places);
-  return fmt::format("looping, {} of {} repeat their places", tally.looping, Plural(tally.cores, "core"));
+  return fmt::format("looping, {} of {} repeat their places", tally.looping,
+                     Plural(tally.cores, "core"));
 }
 
 void DoubtLogCore(const StreamView& stream, size_t index, Doubts* doubts) {
@@ -130,19 +133,22 @@ void DoubtLogCore(const StreamView& stream, size_t index, Doubts* doubts) {
     doubts->AtMost(Confidence::kPossible, core.name,
                    finding.basis == LoopBasis::kLines
                        ? "a round has so many different lines that it may be work"
-                       : "a value in these lines changes from round to round: it may count work that gets done");
+                       : "a value in these lines changes from round to round: it may count work "
+                         "that gets done");
   }
   if (finding.came_before) {
     doubts->AtMost(Confidence::kPossible, core.name,
                    "these lines came between others before: they may be its sign of life");
   }
-  if (stream.proof != nullptr && index < stream.proof->cores.size() && stream.proof->cores[index].nothing_else) {
+  if (stream.proof != nullptr && index < stream.proof->cores.size() &&
+      stream.proof->cores[index].nothing_else) {
     doubts->AtMost(Confidence::kPossible, core.name,
                    "it has said nothing else since it began: perhaps that is all it does");
   }
 }
 
-void DoubtLog(const StreamView& stream, TimeNs stall, Doubts* doubts, LogTally* tally, Verdict* verdict) {
+void DoubtLog(const StreamView& stream, TimeNs stall, Doubts* doubts, LogTally* tally,
+              Verdict* verdict) {
   tally->streams.push_back(stream.name);
   for (size_t i = 0; i < stream.cores.size(); ++i) {
     const CoreView& core = stream.cores[i];
@@ -151,17 +157,20 @@ void DoubtLog(const StreamView& stream, TimeNs stall, Doubts* doubts, LogTally* 
       doubts->AtMost(Confidence::kLikely, core.name, "prints nothing any more");
       continue;
     }
-    const bool proven = stream.proof != nullptr && i < stream.proof->cores.size() && stream.proof->cores[i].looping;
+    const bool proven =
+        stream.proof != nullptr && i < stream.proof->cores.size() && stream.proof->cores[i].looping;
     ++tally->looping;
     tally->lines += core.finding->loop.size();
     const bool changing = core.finding->motion == CoreFinding::Motion::kRepeating &&
                           core.finding->basis == LoopBasis::kPlaces;
     tally->changing = tally->changing || changing;
-    verdict->since = std::max(verdict->since, proven ? stream.proof->cores[i].since : core.loop_since);
+    verdict->since =
+        std::max(verdict->since, proven ? stream.proof->cores[i].since : core.loop_since);
     DoubtLogCore(stream, i, doubts);
   }
   if (stream.proof == nullptr) return;
-  const char* what = stream.by_rule ? "been at nothing but these places" : "said nothing but these lines";
+  const char* what =
+      stream.by_rule ? "been at nothing but these places" : "said nothing but these lines";
   verdict->evidence.push_back(fmt::format("read back: {} has {} since", stream.name, what));
   DoubtProof(*stream.proof, doubts);
 }
@@ -188,7 +197,8 @@ bool Judge::SuspectsLongLoop(const StreamView& stream, TimeNs now) const {
   return any;
 }
 
-void Judge::NoteActivity(TimeNs now, const std::vector<StreamView>& streams, const ChildView& child) {
+void Judge::NoteActivity(TimeNs now, const std::vector<StreamView>& streams,
+                         const ChildView& child) {
   uint64_t total = 0;
   TimeNs last_byte = 0;
   for (const StreamView& stream : streams) {
@@ -207,7 +217,8 @@ void Judge::NoteActivity(TimeNs now, const std::vector<StreamView>& streams, con
     rate_window_start_ = now;
     rate_window_total_ = total;
   } else if (now - rate_window_start_ >= stall_) {
-    rates_.push_back(static_cast<double>(total - rate_window_total_) / Seconds(now - rate_window_start_));
+    rates_.push_back(static_cast<double>(total - rate_window_total_) /
+                     Seconds(now - rate_window_start_));
     if (rates_.size() > kRateMemory) rates_.pop_front();
     rate_window_start_ = now;
     rate_window_total_ = total;
@@ -232,12 +243,14 @@ Verdict Judge::Assess(TimeNs now, const std::vector<StreamView>& streams, const 
       CoreVerdict core = DescribeCore(stream, i, now, child.ended, code);
       // Without a rule a log has no cores; that its lines repeat is all there is to tell.
       const bool mere_log = stream.texts != nullptr && !stream.by_rule;
-      const bool matters = core.state == State::kLooping && !(child.ended && core.confidence == Confidence::kPossible);
+      const bool matters = core.state == State::kLooping &&
+                           !(child.ended && core.confidence == Confidence::kPossible);
       if (!mere_log || matters) verdict.cores.push_back(std::move(core));
     }
   }
-  std::stable_sort(verdict.cores.begin(), verdict.cores.end(),
-                   [](const CoreVerdict& a, const CoreVerdict& b) { return NameBefore(a.name, b.name); });
+  std::stable_sort(
+      verdict.cores.begin(), verdict.cores.end(),
+      [](const CoreVerdict& a, const CoreVerdict& b) { return NameBefore(a.name, b.name); });
   if (child.ended) {
     JudgeEnd(child, &verdict);
     return verdict;
@@ -300,7 +313,8 @@ void Judge::JudgeEnd(const ChildView& child, Verdict* verdict) const {
     return;
   }
   verdict->state = State::kFinished;
-  verdict->summary = child.known ? fmt::format("ended with status {}", child.exit_status) : "the stream ended";
+  verdict->summary =
+      child.known ? fmt::format("ended with status {}", child.exit_status) : "the stream ended";
 }
 
 // Whether all cores of a trace are proven to spin.
@@ -318,7 +332,8 @@ bool Judge::JudgeLoops(const StreamView& stream, ProgramCode* code, Verdict* ver
     const CoreFinding& finding = *core.finding;
     if (!Active(core, now)) {
       doubts.AtMost(Confidence::kLikely, core.name,
-                    finding.sleeps ? "asleep in a wfi, and an interrupt may wake it" : "prints nothing any more");
+                    finding.sleeps ? "asleep in a wfi, and an interrupt may wake it"
+                                   : "prints nothing any more");
       continue;
     }
     if (i >= stream.proof->cores.size()) return false;
@@ -332,38 +347,46 @@ bool Judge::JudgeLoops(const StreamView& stream, ProgramCode* code, Verdict* ver
       doubts.AtMost(Confidence::kLikely, core.name, "waits for an interrupt in each round");
     }
     if (finding.handler_writes_polls) {
-      doubts.AtMost(Confidence::kPossible, core.name, "an interrupt handler writes what is polled: it may be counting");
+      doubts.AtMost(Confidence::kPossible, core.name,
+                    "an interrupt handler writes what is polled: it may be counting");
     }
     if (finding.motion == CoreFinding::Motion::kRepeating) {
       doubts.AtMost(Confidence::kPossible, core.name,
-                    code->has_elf() ? "the code of the loop is not in the ELF or not understood"
-                                    : "the trace has places only, where a spin and a computation look alike; "
-                                      "--elf tells them apart");
+                    code->has_elf()
+                        ? "the code of the loop is not in the ELF or not understood"
+                        : "the trace has places only, where a spin and a computation look alike; "
+                          "--elf tells them apart");
     } else if (!finding.polls_known) {
       doubts.AtMost(Confidence::kLikely, core.name, "the address that is polled is not known");
     } else if (!DescribeLoop(stream, finding, code).polls_memory_only) {
       doubts.AtMost(Confidence::kLikely, core.name,
-                    code->has_elf() ? "what is polled is not the program's memory: a device may end the wait"
-                                    : "whether memory or a device is polled is not known without --elf");
+                    code->has_elf()
+                        ? "what is polled is not the program's memory: a device may end the wait"
+                        : "whether memory or a device is polled is not known without --elf");
     }
   }
   if (spinning == 0) return false;
-  if (idle == spinning) doubts.AtMost(Confidence::kPossible, "every core that runs is idle: it may be meant");
+  if (idle == spinning)
+    doubts.AtMost(Confidence::kPossible, "every core that runs is idle: it may be meant");
   if (traps > 0) {
-    doubts.AtMost(Confidence::kLikely, fmt::format("interrupts still arrive ({} seen) and may end the wait",
-                                                   FormatCount(traps)));
+    doubts.AtMost(
+        Confidence::kLikely,
+        fmt::format("interrupts still arrive ({} seen) and may end the wait", FormatCount(traps)));
   }
   if (stream.chained) doubts.Lowered("QEMU printed only some of the steps: add nochain to -d exec");
   DoubtProof(*stream.proof, &doubts);
   verdict->state = State::kLooping;
   verdict->since = since;
-  verdict->summary = spinning == 1 && stream.cores.size() == 1
-                         ? "looping, the only core seen spins"
-                         : fmt::format("looping, {} of {} spin", spinning, Plural(stream.cores.size(), "core"));
-  verdict->evidence.push_back(fmt::format(
-      "read back: {} has been nothing but {} since", stream.name, spinning == 1 ? "this loop" : "these loops"));
+  verdict->summary =
+      spinning == 1 && stream.cores.size() == 1
+          ? "looping, the only core seen spins"
+          : fmt::format("looping, {} of {} spin", spinning, Plural(stream.cores.size(), "core"));
+  verdict->evidence.push_back(fmt::format("read back: {} has been nothing but {} since",
+                                          stream.name,
+                                          spinning == 1 ? "this loop" : "these loops"));
   for (CoreVerdict& core : verdict->cores) {
-    if (core.stream == stream.name && core.state == State::kLooping) core.confidence = verdict->confidence;
+    if (core.stream == stream.name && core.state == State::kLooping)
+      core.confidence = verdict->confidence;
   }
   return true;
 }
@@ -380,7 +403,8 @@ bool Judge::LogLoops(const StreamView& stream, TimeNs now) const {
   for (size_t i = 0; i < stream.cores.size(); ++i) {
     const CoreView& core = stream.cores[i];
     if (!Active(core, now) || core.finding->motion == CoreFinding::Motion::kRepeating) continue;
-    const bool proven = stream.proof != nullptr && i < stream.proof->cores.size() && stream.proof->cores[i].looping;
+    const bool proven =
+        stream.proof != nullptr && i < stream.proof->cores.size() && stream.proof->cores[i].looping;
     if (!proven || now - stream.proof->cores[i].since < Patience(core.longest_loop)) return false;
   }
   return true;
@@ -412,8 +436,9 @@ bool Judge::JudgeLogs(const std::vector<StreamView>& streams, Verdict* verdict) 
                           "--place-regex says which lines count");
   verdict->summary = by_rule ? RuleSummary(tally) : LogSummary(tally);
   for (CoreVerdict& core : verdict->cores) {
-    const bool mine = std::any_of(looping.begin(), looping.end(),
-                                  [&](const StreamView* stream) { return stream->name == core.stream; });
+    const bool mine = std::any_of(looping.begin(), looping.end(), [&](const StreamView* stream) {
+      return stream->name == core.stream;
+    });
     if (mine && core.state == State::kLooping) core.confidence = verdict->confidence;
   }
   return true;
@@ -425,10 +450,13 @@ bool Judge::JudgeSilence(const std::vector<StreamView>& streams, const ChildView
   const TimeNs silence = now - (last_byte_ == 0 ? start_ : last_byte_);
   if (silence < Patience(longest_gap_)) return false;
 
-  const auto trace = std::find_if(streams.begin(), streams.end(), [](const StreamView& s) { return s.is_trace; });
+  const auto trace =
+      std::find_if(streams.begin(), streams.end(), [](const StreamView& s) { return s.is_trace; });
   const bool is_trace = trace != streams.end();
   const TimeNs window = now - ticks_.front().time;
-  const double load = window > 0 ? static_cast<double>(child.cpu_time - ticks_.front().cpu) / static_cast<double>(window) : 0;
+  const double load = window > 0 ? static_cast<double>(child.cpu_time - ticks_.front().cpu) /
+                                       static_cast<double>(window)
+                                 : 0;
   // A busy machine may leave a program that computes only a part of a CPU, or none for a while.
   const bool burning = child.known && (load >= kAsleep || child.runnable);
   verdict->state = State::kSilent;
@@ -436,34 +464,46 @@ bool Judge::JudgeSilence(const std::vector<StreamView>& streams, const ChildView
   verdict->confidence = Confidence::kLikely;
   Doubts doubts(verdict);
 
-  std::string how = !child.known ? "" : burning ? fmt::format(", child uses {:.0f} % of a CPU", load * 100)
-                                                : ", child asleep";
-  if (child.known && !burning && !child.waits_in.empty()) how += fmt::format(" in {}", child.waits_in);
+  std::string how = !child.known ? ""
+                    : burning    ? fmt::format(", child uses {:.0f} % of a CPU", load * 100)
+                                 : ", child asleep";
+  if (child.known && !burning && !child.waits_in.empty())
+    how += fmt::format(" in {}", child.waits_in);
   verdict->summary = fmt::format("silent{}", how);
   if (last_byte_ == 0) {
-    doubts.AtMost(Confidence::kPossible, "it never printed anything: perhaps it is still starting, or quiet by nature");
+    doubts.AtMost(Confidence::kPossible,
+                  "it never printed anything: perhaps it is still starting, or quiet by nature");
   } else if (is_trace && trace->only_translations) {
-    doubts.AtMost(Confidence::kPossible, "-d in_asm prints code once, when it is translated; add exec,nochain");
+    doubts.AtMost(Confidence::kPossible,
+                  "-d in_asm prints code once, when it is translated; add exec,nochain");
   } else if (is_trace && trace->chained && (burning || !child.known)) {
-    doubts.AtMost(Confidence::kPossible, "QEMU prints nothing for blocks it has linked: add nochain to -d exec");
+    doubts.AtMost(Confidence::kPossible,
+                  "QEMU prints nothing for blocks it has linked: add nochain to -d exec");
   } else if (!is_trace && burning) {
     doubts.AtMost(Confidence::kPossible, "it may be computing: its output is no instruction trace");
   } else if (!is_trace && !child.known) {
-    doubts.AtMost(Confidence::kPossible, "the writer is unknown and its output is no instruction trace");
+    doubts.AtMost(Confidence::kPossible,
+                  "the writer is unknown and its output is no instruction trace");
   }
-  if (child.waits_for_input && !is_trace) doubts.AtMost(Confidence::kPossible, "it waits for its own input");
+  if (child.waits_for_input && !is_trace)
+    doubts.AtMost(Confidence::kPossible, "it waits for its own input");
   if (std::any_of(streams.begin(), streams.end(), [](const StreamView& s) { return s.blocked; })) {
     doubts.AtMost(Confidence::kPossible, "whoever reads its output does not read");
   }
-  if (child.timed_sleep) doubts.AtMost(Confidence::kPossible, "it sleeps for a set time and will wake");
-  if (child.stopped) doubts.AtMost(Confidence::kPossible, "the child is stopped, by a signal or a debugger");
-  if (last_byte_ != 0) doubts.AtMost(Confidence::kLikely, "the newest lines may still sit in the program's output buffer");
+  if (child.timed_sleep)
+    doubts.AtMost(Confidence::kPossible, "it sleeps for a set time and will wake");
+  if (child.stopped)
+    doubts.AtMost(Confidence::kPossible, "the child is stopped, by a signal or a debugger");
+  if (last_byte_ != 0)
+    doubts.AtMost(Confidence::kLikely,
+                  "the newest lines may still sit in the program's output buffer");
   return true;
 }
 
 void Judge::DoubtIfInterrupted(Verdict* verdict) const {
   if (verdict->time >= trusted_from_) return;
-  Doubts(verdict).AtMost(Confidence::kPossible, "the recorder or the program was stopped a moment ago");
+  Doubts(verdict).AtMost(Confidence::kPossible,
+                         "the recorder or the program was stopped a moment ago");
 }
 
 void Judge::JudgeRate(Verdict* verdict) const {
@@ -472,12 +512,14 @@ void Judge::JudgeRate(Verdict* verdict) const {
   verdict->confidence = Confidence::kLikely;
   if (rates_.size() < kRatesNeeded || ticks_.size() < 2) return;
   std::vector<double> sorted(rates_.begin(), rates_.end());
-  std::nth_element(sorted.begin(), sorted.begin() + static_cast<ptrdiff_t>(sorted.size() / 2), sorted.end());
+  std::nth_element(sorted.begin(), sorted.begin() + static_cast<ptrdiff_t>(sorted.size() / 2),
+                   sorted.end());
   const double usual = sorted[sorted.size() / 2];
   const Tick& first = ticks_.front();
   const Tick& last = ticks_.back();
   if (last.time - first.time < stall_ / 2) return;
-  const double rate = static_cast<double>(last.total - first.total) / Seconds(last.time - first.time);
+  const double rate =
+      static_cast<double>(last.total - first.total) / Seconds(last.time - first.time);
   if (rate >= usual * kSlowFraction) return;
   verdict->state = State::kSlow;
   verdict->summary = fmt::format("slow, {} where {} is usual", FormatRate(rate), FormatRate(usual));

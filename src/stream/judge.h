@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "stream/place_texts.h"
 #include "model/verdict.h"
 #include "stream/core_analysis.h"
+#include "stream/place_texts.h"
 
 namespace hangscope {
 
@@ -32,7 +32,7 @@ struct CoreView {
 // What reading the ring back said, in times.
 struct ProvenCore {
   bool looping = false;
-  TimeNs since = 0;         // entry into the loop, or arrival of the latest step
+  TimeNs since = 0;  // entry into the loop, or arrival of the latest step
   bool at_least = false;
   uint64_t rounds = 0;
   uint64_t traps = 0;
@@ -40,10 +40,10 @@ struct ProvenCore {
 };
 
 struct Proof {
-  TimeNs time = 0;               // when it was made
-  uint64_t lost_bytes = 0;       // missing in what was read
+  TimeNs time = 0;                 // when it was made
+  uint64_t lost_bytes = 0;         // missing in what was read
   TimeNs only_sampled_before = 0;  // 0: all of the stall time was read back
-  std::vector<ProvenCore> cores; // parallel to StreamView::cores
+  std::vector<ProvenCore> cores;   // parallel to StreamView::cores
 };
 
 struct StreamView {
@@ -51,27 +51,27 @@ struct StreamView {
   uint64_t total_bytes = 0;
   TimeNs last_byte = 0;  // monotonic; 0: none yet
   bool is_trace = false;
-  bool only_translations = false;  // QEMU -d in_asm alone
-  bool chained = false;            // QEMU -d exec without nochain
-  bool by_rule = false;            // of a log: the user said what a place is
+  bool only_translations = false;     // QEMU -d in_asm alone
+  bool chained = false;               // QEMU -d exec without nochain
+  bool by_rule = false;               // of a log: the user said what a place is
   const PlaceTexts* texts = nullptr;  // of a log: what its places say; null: it is none
   std::string format;
   std::vector<CoreView> cores;
-  bool blocked = false;            // the reader of its passthrough does not read: nothing can come
-  const Proof* proof = nullptr;    // the latest, while its loops still run
+  bool blocked = false;          // the reader of its passthrough does not read: nothing can come
+  const Proof* proof = nullptr;  // the latest, while its loops still run
 };
 
 struct ChildView {
   bool known = false;  // false: nobody knows the process (tee)
   bool ended = false;
-  int exit_status = 0;     // if ended by itself
-  int exit_signal = 0;     // if killed by one
-  TimeNs cpu_time = 0;     // of all its processes so far
-  bool timed_sleep = false;  // a main thread sleeps for a set time
-  bool stopped = false;      // by a signal or a debugger
+  int exit_status = 0;           // if ended by itself
+  int exit_signal = 0;           // if killed by one
+  TimeNs cpu_time = 0;           // of all its processes so far
+  bool timed_sleep = false;      // a main thread sleeps for a set time
+  bool stopped = false;          // by a signal or a debugger
   bool waits_for_input = false;  // one of them reads its standard input
-  bool runnable = false;     // one of its threads runs, or would if it were given a processor
-  std::string waits_in;      // "futex", "read" ...: what its main thread waits in
+  bool runnable = false;         // one of its threads runs, or would if it were given a processor
+  std::string waits_in;          // "futex", "read" ...: what its main thread waits in
 };
 
 class Judge {
@@ -95,13 +95,16 @@ class Judge {
 
  private:
   void NoteActivity(TimeNs now, const std::vector<StreamView>& streams, const ChildView& child);
-  bool Active(const CoreView& core, TimeNs now) const { return core.last_seen != 0 && now - core.last_seen < stall_; }
+  bool Active(const CoreView& core, TimeNs now) const {
+    return core.last_seen != 0 && now - core.last_seen < stall_;
+  }
   void JudgeEnd(const ChildView& child, Verdict* verdict) const;
   bool JudgeLoops(const StreamView& stream, ProgramCode* code, Verdict* verdict) const;
   bool JudgeLogs(const std::vector<StreamView>& streams, Verdict* verdict) const;
   bool LogLoops(const StreamView& stream, TimeNs now) const;
   TimeNs Patience(TimeNs longest_earlier) const;
-  bool JudgeSilence(const std::vector<StreamView>& streams, const ChildView& child, Verdict* verdict) const;
+  bool JudgeSilence(const std::vector<StreamView>& streams, const ChildView& child,
+                    Verdict* verdict) const;
   void JudgeRate(Verdict* verdict) const;
   void DoubtIfInterrupted(Verdict* verdict) const;
   CoreVerdict DescribeCore(const StreamView& stream, size_t index, TimeNs now, bool ended,
@@ -115,8 +118,8 @@ class Judge {
 
   const TimeNs stall_;
   const TimeNs start_;
-  std::deque<Tick> ticks_;         // the latest stall time
-  std::deque<double> rates_;       // bytes per second of earlier stall times
+  std::deque<Tick> ticks_;    // the latest stall time
+  std::deque<double> rates_;  // bytes per second of earlier stall times
   TimeNs rate_window_start_ = 0;
   uint64_t rate_window_total_ = 0;
   TimeNs last_byte_ = 0;

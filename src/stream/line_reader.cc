@@ -12,7 +12,8 @@ void LineReader::Feed(std::string_view bytes, uint64_t offset) {
   next_offset_ = offset + bytes.size();
   while (!bytes.empty()) {
     const auto* newline = static_cast<const char*>(memchr(bytes.data(), '\n', bytes.size()));
-    const size_t length = newline != nullptr ? static_cast<size_t>(newline - bytes.data()) : bytes.size();
+    const size_t length =
+        newline != nullptr ? static_cast<size_t>(newline - bytes.data()) : bytes.size();
     const std::string_view piece = bytes.substr(0, length);
     if (skip_to_newline_) {
       if (newline != nullptr) skip_to_newline_ = false;

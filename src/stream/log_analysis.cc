@@ -60,7 +60,8 @@ CoreFinding AnalyzeLog(std::span<const Step> steps, uint64_t old_offset) {
     if (exact && has_values) finding.loop_states.insert(StateOf(step));
   }
   const bool long_round = has_values && finding.loop_places.size() > kMostLinesInLoop;
-  finding.motion = exact && !long_round ? CoreFinding::Motion::kSpinning : CoreFinding::Motion::kRepeating;
+  finding.motion =
+      exact && !long_round ? CoreFinding::Motion::kSpinning : CoreFinding::Motion::kRepeating;
   finding.basis = exact && has_values ? LoopBasis::kLines : LoopBasis::kPlaces;
   finding.came_before = Stints(steps.first(begin), finding.loop_places) >= kStintsOfAHeartbeat;
   return finding;

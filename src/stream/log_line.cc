@@ -17,7 +17,9 @@ constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool IsLetter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || static_cast<unsigned char>(c) >= 0x80;
 }
-constexpr bool IsHex(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+constexpr bool IsHex(char c) {
+  return IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
 constexpr bool IsWord(char c) { return IsDigit(c) || IsLetter(c) || c == '_'; }
 
 // Reads forward; every Take leaves it where it was if it fails.
@@ -57,14 +59,17 @@ class Scanner {
     return true;
   }
   void SkipSpaces() {
-    while (TakeOneOf(" \t")) {}
+    while (TakeOneOf(" \t")) {
+    }
   }
 
  private:
   std::string_view rest_;
 };
 
-size_t Used(std::string_view before, const Scanner& after) { return before.size() - after.rest().size(); }
+size_t Used(std::string_view before, const Scanner& after) {
+  return before.size() - after.rest().size();
+}
 
 constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
 constexpr std::string_view kWeekdays = "MonTueWedThuFriSatSun";
@@ -79,7 +84,8 @@ bool TakeName(Scanner* in, std::string_view names) {
 // 12:31:54, 12:31:54.518, 12:31:54,518, 00:00:01.234,567
 bool TakeClock(Scanner* in) {
   Scanner at = *in;
-  if (!at.TakeDigits(1, 4) || !at.Take(':') || !at.TakeDigits(2, 2) || !at.Take(':') || !at.TakeDigits(2, 2)) {
+  if (!at.TakeDigits(1, 4) || !at.Take(':') || !at.TakeDigits(2, 2) || !at.Take(':') ||
+      !at.TakeDigits(2, 2)) {
     return false;
   }
   for (int i = 0; i < 2; ++i) {
@@ -104,8 +110,8 @@ bool TakeDate(Scanner* in) {
   Scanner at = *in;
   if (!at.rest().starts_with("19") && !at.rest().starts_with("20")) return false;
   constexpr std::string_view kBetween = "-/.";
-  if (!at.TakeDigits(4, 4) || !at.TakeOneOf(kBetween) || !at.TakeDigits(2, 2) || !at.TakeOneOf(kBetween) ||
-      !at.TakeDigits(2, 2)) {
+  if (!at.TakeDigits(4, 4) || !at.TakeOneOf(kBetween) || !at.TakeDigits(2, 2) ||
+      !at.TakeOneOf(kBetween) || !at.TakeDigits(2, 2)) {
     return false;
   }
   Scanner clock = at;
@@ -120,8 +126,8 @@ bool TakeDate(Scanner* in) {
 // 21/Nov/2026:12:31:54 +0000
 bool TakeWebDate(Scanner* in) {
   Scanner at = *in;
-  if (!at.TakeDigits(2, 2) || !at.Take('/') || !TakeName(&at, kMonths) || !at.Take('/') || !at.TakeDigits(4, 4) ||
-      !at.Take(':') || !TakeClock(&at)) {
+  if (!at.TakeDigits(2, 2) || !at.Take('/') || !TakeName(&at, kMonths) || !at.Take('/') ||
+      !at.TakeDigits(4, 4) || !at.Take(':') || !TakeClock(&at)) {
     return false;
   }
   TakeZone(&at);
@@ -147,7 +153,8 @@ bool TakeNamedDate(Scanner* in) {
 
 bool TakeUnitOfTime(Scanner* in) {
   for (const std::string_view unit : {"ms", "us", "ns", "ps", "fs", "s"}) {
-    if (in->rest().starts_with(unit) && (in->rest().size() == unit.size() || !IsWord(in->rest()[unit.size()]))) {
+    if (in->rest().starts_with(unit) &&
+        (in->rest().size() == unit.size() || !IsWord(in->rest()[unit.size()]))) {
       return in->TakeWord(unit);
     }
   }
@@ -175,7 +182,9 @@ bool TakeEpoch(Scanner* in, bool fraction_needed) {
 // A line as it is taken apart.
 class Normalizer {
  public:
-  Normalizer(std::string_view line, std::string* text) : line_(line), text_(*text) { text_.clear(); }
+  Normalizer(std::string_view line, std::string* text) : line_(line), text_(*text) {
+    text_.clear();
+  }
 
   uint64_t values() const { return values_; }
   bool says_something() const { return says_something_; }
@@ -218,7 +227,8 @@ class Normalizer {
     Scanner in(line_);
     if (!in.TakeOneOf("EWIDVF")) return false;
     Scanner glog = in;
-    if (glog.TakeDigits(4, 4) && glog.Take(' ') && TakeClock(&glog)) return TimeOf(Used(line_, glog));
+    if (glog.TakeDigits(4, 4) && glog.Take(' ') && TakeClock(&glog))
+      return TimeOf(Used(line_, glog));
     if (!in.TakeWord(" (")) return false;
     const size_t begin = Used(line_, in);
     if (!in.TakeDigits(1, 12) || in.Peek() != ')') return false;
@@ -233,8 +243,8 @@ class Normalizer {
     Scanner in(Rest());
     if (IsLetter(first)) {
       if (!in_head_ || !TakeNamedDate(&in)) return false;
-    } else if (!TakeDate(&in) && !TakeWebDate(&in) && !TakeEpoch(&in, !in_head_) && !TakeSimulationTime(&in) &&
-               !TakeUptime(&in) && !(in_head_ && TakeHeadTime(&in))) {
+    } else if (!TakeDate(&in) && !TakeWebDate(&in) && !TakeEpoch(&in, !in_head_) &&
+               !TakeSimulationTime(&in) && !TakeUptime(&in) && !(in_head_ && TakeHeadTime(&in))) {
       return false;
     }
     return TimeOf(Used(Rest(), in));
@@ -244,7 +254,9 @@ class Normalizer {
   static bool TakeHeadTime(Scanner* in) {
     if (TakeClock(in)) return true;
     Scanner at = *in;
-    if (!at.TakeDigits(2, 2) || !at.Take('-') || !at.TakeDigits(2, 2) || !at.Take(' ') || !TakeClock(&at)) return false;
+    if (!at.TakeDigits(2, 2) || !at.Take('-') || !at.TakeDigits(2, 2) || !at.Take(' ') ||
+        !TakeClock(&at))
+      return false;
     *in = at;
     return true;
   }
@@ -262,7 +274,8 @@ class Normalizer {
     const bool has_unit = TakeUnitOfTime(&unit);
     if (has_unit) at = unit;
     if (!has_unit && !after_at) return false;
-    if (std::string_view(":])|").find(at.Peek()) == std::string_view::npos || at.AtEnd()) return false;
+    if (std::string_view(":])|").find(at.Peek()) == std::string_view::npos || at.AtEnd())
+      return false;
     *in = at;
     return true;
   }
@@ -304,7 +317,8 @@ class Normalizer {
     if (const size_t length = BareHexLength(rest); length > 0) return ValueOf(length, "<hex>");
     if (!IsDigit(rest[0])) return false;
     size_t length = 0;
-    while (length < rest.size() && (IsDigit(rest[length]) || IsPartOfNumber(rest, length))) ++length;
+    while (length < rest.size() && (IsDigit(rest[length]) || IsPartOfNumber(rest, length)))
+      ++length;
     return ValueOf(length, "<n>");
   }
   // A point or comma between two digits.
@@ -326,7 +340,8 @@ class Normalizer {
     size_t length = 0;
     bool digit = false;
     bool letter = false;
-    while (length < text.size() && IsHex(text[length])) (IsDigit(text[length++]) ? digit : letter) = true;
+    while (length < text.size() && IsHex(text[length]))
+      (IsDigit(text[length++]) ? digit : letter) = true;
     const bool whole = length == text.size() || !IsWord(text[length]);
     return whole && digit && letter && length >= kFewestHexDigits ? length : 0;
   }
@@ -347,11 +362,13 @@ class Normalizer {
   static bool IsLevel(std::string_view word) {
     if (word.size() > 8) return false;
     char upper[8] = {};
-    std::transform(word.begin(), word.end(), upper,
-                   [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
+    std::transform(word.begin(), word.end(), upper, [](char c) {
+      return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    });
     const std::string_view name(upper, word.size());
-    constexpr std::string_view kLevels[] = {"INFO", "INF", "WARN", "WARNING", "WRN", "ERROR", "ERR", "DEBUG", "DBG",
-                                            "TRACE", "NOTICE", "FATAL", "CRITICAL", "I", "W", "E", "D"};
+    constexpr std::string_view kLevels[] = {
+        "INFO",  "INF",    "WARN",  "WARNING",  "WRN", "ERROR", "ERR", "DEBUG", "DBG",
+        "TRACE", "NOTICE", "FATAL", "CRITICAL", "I",   "W",     "E",   "D"};
     return std::find(std::begin(kLevels), std::end(kLevels), name) != std::end(kLevels);
   }
 
@@ -433,7 +450,8 @@ LogLine NormalizeLogLine(std::string_view line, std::string* text) {
   result.has_place = normalizer.says_something();
   result.place = HashBytes(*text);
   result.values = normalizer.values();
-  if (line.size() > kLongestExamined) result.values = HashBytes(line.substr(kLongestExamined), result.values);
+  if (line.size() > kLongestExamined)
+    result.values = HashBytes(line.substr(kLongestExamined), result.values);
   if (text->size() > kLongestPlaceText) text->resize(kLongestPlaceText);
   return result;
 }

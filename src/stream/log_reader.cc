@@ -13,8 +13,13 @@ constexpr std::string_view kOverlong = "a line of more than 64 KiB";
 
 }  // namespace
 
-LogReader::LogReader(CoreNames* cores, const PlaceRule* rule, PlaceTexts* texts, std::string nobody, Sink sink)
-    : cores_(cores), rule_(rule), texts_(texts), nobody_(std::move(nobody)), sink_(std::move(sink)) {}
+LogReader::LogReader(CoreNames* cores, const PlaceRule* rule, PlaceTexts* texts, std::string nobody,
+                     Sink sink)
+    : cores_(cores),
+      rule_(rule),
+      texts_(texts),
+      nobody_(std::move(nobody)),
+      sink_(std::move(sink)) {}
 
 void LogReader::TakeLine(std::string_view line, uint64_t offset) {
   if (rule_ != nullptr) {
@@ -53,7 +58,8 @@ void LogReader::TakeNormalized(std::string_view line, uint64_t offset) {
 uint32_t LogReader::CoreOf(std::string_view name) {
   if (name.empty() || cores_->size() >= kMostCores) return cores_->Number(nobody_);
   name = name.substr(0, kLongestCoreName);
-  const bool number = std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const bool number =
+      std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
   return number ? cores_->Number("core " + std::string(name)) : cores_->Number(name);
 }
 

@@ -16,7 +16,8 @@ class LogReader final : public StepSource {
   // `rule` may be null. `texts`, which may be null, gets the texts of the places.
   // Steps of no core in particular are those of a core called `nobody`. All
   // pointers outlive this.
-  LogReader(CoreNames* cores, const PlaceRule* rule, PlaceTexts* texts, std::string nobody, Sink sink);
+  LogReader(CoreNames* cores, const PlaceRule* rule, PlaceTexts* texts, std::string nobody,
+            Sink sink);
 
   void Flush() override { DropPartial(); }
   const Code& code() const override { return code_; }

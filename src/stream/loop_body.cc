@@ -14,7 +14,7 @@ namespace {
 using riscv::Insn;
 using riscv::Op;
 
-constexpr int kMostRounds = 4;        // a state may need a round or two to settle
+constexpr int kMostRounds = 4;          // a state may need a round or two to settle
 constexpr size_t kMostInsns = 200'000;  // a round longer than this is not examined
 constexpr size_t kLongestBlock = 600;
 
@@ -113,33 +113,52 @@ class Machine {
     registers_[reg] = value;
   }
   static Symbol Plus(Symbol value, int64_t number) {
-    value.offset = static_cast<int64_t>(static_cast<uint64_t>(value.offset) + static_cast<uint64_t>(number));
+    value.offset =
+        static_cast<int64_t>(static_cast<uint64_t>(value.offset) + static_cast<uint64_t>(number));
     return value;
   }
   static Symbol Minus(Symbol value, int64_t number) {
-    value.offset = static_cast<int64_t>(static_cast<uint64_t>(value.offset) - static_cast<uint64_t>(number));
+    value.offset =
+        static_cast<int64_t>(static_cast<uint64_t>(value.offset) - static_cast<uint64_t>(number));
     return value;
   }
 
   bool Execute(const Insn& insn, uint64_t pc) {
     const auto signed_pc = static_cast<int64_t>(pc);
     switch (insn.op) {
-      case Op::kLui: Set(insn.rd, {0, insn.imm}); return true;
-      case Op::kAuipc: Set(insn.rd, Plus({0, signed_pc}, insn.imm)); return true;
+      case Op::kLui:
+        Set(insn.rd, {0, insn.imm});
+        return true;
+      case Op::kAuipc:
+        Set(insn.rd, Plus({0, signed_pc}, insn.imm));
+        return true;
       case Op::kJal:
-      case Op::kJalr: Set(insn.rd, Plus({0, signed_pc}, insn.length)); return true;
+      case Op::kJalr:
+        Set(insn.rd, Plus({0, signed_pc}, insn.length));
+        return true;
       case Op::kBranch:
       case Op::kFence:
       case Op::kFenceI:
-      case Op::kWfi: return true;
-      case Op::kLoad: Set(insn.rd, Load(Plus(Get(insn.rs1), insn.imm), insn)); return true;
+      case Op::kWfi:
+        return true;
+      case Op::kLoad:
+        Set(insn.rd, Load(Plus(Get(insn.rs1), insn.imm), insn));
+        return true;
       case Op::kStore:
         Store(Plus(Get(insn.rs1), insn.imm), insn.width, Get(insn.rs2));
         return true;
-      case Op::kAluImm: Set(insn.rd, Alu(insn.funct, Get(insn.rs1), {0, insn.imm})); return true;
-      case Op::kAlu: Set(insn.rd, Alu(insn.funct, Get(insn.rs1), Get(insn.rs2))); return true;
-      case Op::kAmo: Amo(insn); return true;
-      case Op::kLoadReserved: Set(insn.rd, Load(Get(insn.rs1), insn)); return true;
+      case Op::kAluImm:
+        Set(insn.rd, Alu(insn.funct, Get(insn.rs1), {0, insn.imm}));
+        return true;
+      case Op::kAlu:
+        Set(insn.rd, Alu(insn.funct, Get(insn.rs1), Get(insn.rs2)));
+        return true;
+      case Op::kAmo:
+        Amo(insn);
+        return true;
+      case Op::kLoadReserved:
+        Set(insn.rd, Load(Get(insn.rs1), insn));
+        return true;
       case Op::kStoreConditional: {
         const Symbol at = Get(insn.rs1);
         const Symbol value = Get(insn.rs2);
@@ -147,14 +166,19 @@ class Machine {
         Set(insn.rd, {Mix(Mix(HashWord(3), at), value) | 1, 0});
         return true;
       }
-      case Op::kCsr: Csr(insn); return true;
+      case Op::kCsr:
+        Csr(insn);
+        return true;
       case Op::kFloat:
-        Set(insn.rd, {Mix(Mix(Mix(HashWord(insn.funct, 4), Get(insn.rs1)), Get(insn.rs2)),
-                          Get(insn.rs3)) | 1, 0});
+        Set(insn.rd,
+            {Mix(Mix(Mix(HashWord(insn.funct, 4), Get(insn.rs1)), Get(insn.rs2)), Get(insn.rs3)) |
+                 1,
+             0});
         return true;
       case Op::kTrap:
       case Op::kReturnFromTrap:
-      case Op::kUnknown: return false;
+      case Op::kUnknown:
+        return false;
     }
     return false;
   }
@@ -185,7 +209,8 @@ class Machine {
   }
 
   uint64_t Number(const Symbol& symbol) const {
-    return xlen_ == 32 ? static_cast<uint32_t>(symbol.offset) : static_cast<uint64_t>(symbol.offset);
+    return xlen_ == 32 ? static_cast<uint32_t>(symbol.offset)
+                       : static_cast<uint64_t>(symbol.offset);
   }
 
   void Poll(const Symbol& at) {
@@ -207,8 +232,10 @@ class Machine {
     const Symbol operand = Get(insn.rs2);
     const Symbol old = Load(at, insn);
     Symbol fresh = operand;
-    if (insn.funct == kAmoAdd) fresh = Alu(riscv::kAdd, old, operand);
-    else if (insn.funct != kAmoSwap) fresh = Repeatable(1024 + insn.funct, old, operand);
+    if (insn.funct == kAmoAdd)
+      fresh = Alu(riscv::kAdd, old, operand);
+    else if (insn.funct != kAmoSwap)
+      fresh = Repeatable(1024 + insn.funct, old, operand);
     Store(at, insn.width, fresh);
     Set(insn.rd, old);
   }
@@ -218,7 +245,7 @@ class Machine {
     // cycle, time, instret, their upper halves and the machine's own counters.
     const bool clock = (number >= 0xc00 && number <= 0xc9f) || (number >= 0xb00 && number <= 0xb9f);
     const auto known = csrs_.find(number);
-    const Symbol old = clock                   ? Time()
+    const Symbol old = clock                  ? Time()
                        : known != csrs_.end() ? known->second
                                               : Symbol{HashWord(number, 6) | 1, 0};
     const uint32_t funct3 = insn.funct & 7;
@@ -234,7 +261,8 @@ class Machine {
   // f(f(x, y), y) = f(x, y): or, and, min, max, set bits, clear bits.
   Symbol Repeatable(uint32_t funct, Symbol x, Symbol y) {
     const auto before = repeatable_.find(x.base);
-    if (x.offset == 0 && before != repeatable_.end() && before->second == Idempotent{funct, y}) return x;
+    if (x.offset == 0 && before != repeatable_.end() && before->second == Idempotent{funct, y})
+      return x;
     const Symbol result{Mix(Mix(HashWord(funct, 7), x), y) | 1, 0};
     repeatable_[result.base] = {funct, y};
     return result;
@@ -265,16 +293,35 @@ class Machine {
     const uint64_t shift = uy & (narrow ? 31 : 63);
     uint64_t value = 0;
     switch (funct) {
-      case riscv::kAdd: value = ux + uy; break;
-      case riscv::kSub: value = ux - uy; break;
-      case riscv::kAnd: value = ux & uy; break;
-      case riscv::kOr: value = ux | uy; break;
-      case riscv::kXor: value = ux ^ uy; break;
-      case riscv::kSll: value = ux << shift; break;
-      case riscv::kSrl: value = ux >> shift; break;
-      case riscv::kSlt: value = x < y ? 1 : 0; break;
-      case riscv::kSltu: value = ux < uy ? 1 : 0; break;
-      default: return false;
+      case riscv::kAdd:
+        value = ux + uy;
+        break;
+      case riscv::kSub:
+        value = ux - uy;
+        break;
+      case riscv::kAnd:
+        value = ux & uy;
+        break;
+      case riscv::kOr:
+        value = ux | uy;
+        break;
+      case riscv::kXor:
+        value = ux ^ uy;
+        break;
+      case riscv::kSll:
+        value = ux << shift;
+        break;
+      case riscv::kSrl:
+        value = ux >> shift;
+        break;
+      case riscv::kSlt:
+        value = x < y ? 1 : 0;
+        break;
+      case riscv::kSltu:
+        value = ux < uy ? 1 : 0;
+        break;
+      default:
+        return false;
     }
     *result = narrow ? static_cast<int32_t>(value) : static_cast<int64_t>(value);
     return true;
@@ -315,7 +362,8 @@ std::vector<uint64_t> StoredAddresses(std::span<const Step> places, CodeSource& 
   return addresses;
 }
 
-LoopBody ExamineLoopBody(std::span<const Step> round, CodeSource& code, std::span<const Step> lead_in) {
+LoopBody ExamineLoopBody(std::span<const Step> round, CodeSource& code,
+                         std::span<const Step> lead_in) {
   LoopBody body;
   if (round.empty()) return body;
   Machine machine(code, &body);

@@ -27,15 +27,16 @@ struct LoopBody {
     kUnknown,   // some code is missing or not understood
   };
   Kind kind = Kind::kUnknown;
-  bool reads_time = false;          // polls a clock: ends by itself
-  bool polls_known = false;         // all loaded addresses are known numbers
-  std::vector<uint64_t> polls;      // those that are
+  bool reads_time = false;      // polls a clock: ends by itself
+  bool polls_known = false;     // all loaded addresses are known numbers
+  std::vector<uint64_t> polls;  // those that are
 };
 
 // `round` is one round of a loop, in order; its last step goes to its first.
 // `lead_in`, the steps that led to round[0], may be empty: it tells what the
 // registers hold, and so which addresses are polled.
-LoopBody ExamineLoopBody(std::span<const Step> round, CodeSource& code, std::span<const Step> lead_in = {});
+LoopBody ExamineLoopBody(std::span<const Step> round, CodeSource& code,
+                         std::span<const Step> lead_in = {});
 
 // The numbers among the addresses that the straight runs of code at `places`
 // store to.

@@ -7,9 +7,10 @@ namespace hangscope {
 namespace {
 
 constexpr uint64_t kChunk = 8u << 20;
-constexpr uint64_t kLongestRecord = 64 * 1024;    // a trace line with its register dump
-constexpr uint64_t kSearchForSilent = 128u << 20;  // how far to look for the last word of a silent core
-constexpr uint64_t kLongestOpenTrap = 4096;       // steps; a handler that takes longer hangs itself
+constexpr uint64_t kLongestRecord = 64 * 1024;  // a trace line with its register dump
+// how far to look for the last word of a silent core
+constexpr uint64_t kSearchForSilent = 128u << 20;
+constexpr uint64_t kLongestOpenTrap = 4096;  // steps; a handler that takes longer hangs itself
 
 // One core's way through one chunk, oldest step first.
 class ChunkWalk {
@@ -98,8 +99,9 @@ class ChunkWalk {
 
 // Feeds the lines that begin in [from, to) to `sink`, each whole and once: from
 // the newline before the chunk to past its end.
-void ReadChunk(BlockReader& reader, const StepSourceMaker& make_source, ProgramCode& code, uint64_t from, uint64_t to,
-               uint64_t end, const std::function<void(uint32_t, const Step&)>& sink) {
+void ReadChunk(BlockReader& reader, const StepSourceMaker& make_source, ProgramCode& code,
+               uint64_t from, uint64_t to, uint64_t end,
+               const std::function<void(uint32_t, const Step&)>& sink) {
   const std::unique_ptr<StepSource> source = make_source([&](uint32_t core, const Step& step) {
     if (step.offset < to) sink(core, step);
   });
@@ -123,8 +125,9 @@ uint64_t HeadsPerRound(const CoreFinding& finding) {
 }  // namespace
 
 std::vector<CoreProof> ProveLoops(BlockReader& reader, const StepSourceMaker& make_source,
-                                  const std::vector<const CoreFinding*>& findings, ProgramCode& code,
-                                  uint64_t back_to, const std::function<bool()>& stop) {
+                                  const std::vector<const CoreFinding*>& findings,
+                                  ProgramCode& code, uint64_t back_to,
+                                  const std::function<bool()>& stop) {
   const size_t count = findings.size();
   const uint64_t end = reader.end_offset();
   const uint64_t begin = reader.begin_offset();
@@ -174,7 +177,8 @@ std::vector<CoreProof> ProveLoops(BlockReader& reader, const StepSourceMaker& ma
         all_found = false;
       }
     }
-    const bool all_heard = std::all_of(proofs.begin(), proofs.end(), [](const CoreProof& p) { return p.last.has_value(); });
+    const bool all_heard = std::all_of(proofs.begin(), proofs.end(),
+                                       [](const CoreProof& p) { return p.last.has_value(); });
     if (all_found && from <= back_to && (all_heard || end - from >= kSearchForSilent)) break;
     to = from;
   }

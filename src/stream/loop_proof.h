@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "ring/block_reader.h"
-#include "stream/step_reader.h"
 #include "stream/core_analysis.h"
+#include "stream/step_reader.h"
 
 namespace hangscope {
 
@@ -17,13 +17,13 @@ constexpr size_t kLeadIn = 4096;
 
 // What reading back said of one core.
 struct CoreProof {
-  uint64_t entered_offset = 0;  // of the first step of the loop
+  uint64_t entered_offset = 0;         // of the first step of the loop
   std::optional<uint64_t> entered_at;  // its place, unless at_least
-  bool at_least = false;        // the ring holds nothing before it
+  bool at_least = false;               // the ring holds nothing before it
   uint64_t rounds = 0;
   uint64_t traps = 0;
-  std::optional<Step> last;     // its newest step
-  std::vector<Step> lead_in;    // its steps before the entry, at most kLeadIn of them
+  std::optional<Step> last;   // its newest step
+  std::vector<Step> lead_in;  // its steps before the entry, at most kLeadIn of them
 };
 
 // Makes a reader of the stream's steps that numbers cores as `findings` do.
@@ -36,8 +36,9 @@ using StepSourceMaker = std::function<std::unique_ptr<StepSource>(StepSource::Si
 // that only reading back brought to light. Code that QEMU lists on the way is
 // learned. Gives up early when `stop` says so.
 std::vector<CoreProof> ProveLoops(BlockReader& reader, const StepSourceMaker& make_source,
-                                  const std::vector<const CoreFinding*>& findings, ProgramCode& code,
-                                  uint64_t back_to, const std::function<bool()>& stop);
+                                  const std::vector<const CoreFinding*>& findings,
+                                  ProgramCode& code, uint64_t back_to,
+                                  const std::function<bool()>& stop);
 
 }  // namespace hangscope
 

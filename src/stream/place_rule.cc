@@ -13,7 +13,8 @@ constexpr int kMostGroups = 16;
 
 Status Bad(const std::string& pattern, const std::string& why) {
   constexpr std::string_view kExample = R"(--place-regex 'state=(?P<place>\w+)')";
-  return Status::Usage(fmt::format("--place-regex '{}': {}; for example {}", pattern, why, kExample));
+  return Status::Usage(
+      fmt::format("--place-regex '{}': {}; for example {}", pattern, why, kExample));
 }
 
 }  // namespace
@@ -28,7 +29,8 @@ Result<std::unique_ptr<PlaceRule>> PlaceRule::Compile(const std::string& pattern
   auto regex = std::make_unique<RE2>(pattern, options);
   if (!regex->ok()) {
     std::string why = regex->error();  // "missing ): a(b"
-    if (regex->error_code() == RE2::ErrorBadPerlOp || regex->error_code() == RE2::ErrorBadNamedCapture) {
+    if (regex->error_code() == RE2::ErrorBadPerlOp ||
+        regex->error_code() == RE2::ErrorBadNamedCapture) {
       why += "; a named group is written (?P<name>...)";
     }
     return Bad(pattern, why);
@@ -40,9 +42,11 @@ Result<std::unique_ptr<PlaceRule>> PlaceRule::Compile(const std::string& pattern
 
 Status PlaceRule::ChooseGroups(const std::string& pattern) {
   const int count = regex_->NumberOfCapturingGroups();
-  if (count == 0) return Bad(pattern, "it has no group, so nothing says which part of the line is the place");
+  if (count == 0)
+    return Bad(pattern, "it has no group, so nothing says which part of the line is the place");
   if (count > kMostGroups) {
-    return Bad(pattern, fmt::format("it has {} groups and may have {}; (?:...) does not count", count, kMostGroups));
+    return Bad(pattern, fmt::format("it has {} groups and may have {}; (?:...) does not count",
+                                    count, kMostGroups));
   }
   for (const auto& [number, name] : regex_->CapturingGroupNames()) {
     if (name == "place") {
@@ -65,7 +69,8 @@ std::optional<PlaceRule::Match> PlaceRule::Find(std::string_view line) const {
   std::array<re2::StringPiece, kMostGroups + 1> groups;
   const re2::StringPiece text(line.data(), line.size());
   const int wanted = std::max(place_, core_) + 1;
-  if (!regex_->Match(text, 0, text.size(), RE2::UNANCHORED, groups.data(), wanted)) return std::nullopt;
+  if (!regex_->Match(text, 0, text.size(), RE2::UNANCHORED, groups.data(), wanted))
+    return std::nullopt;
   const auto view = [&](int i) { return std::string_view(groups[i].data(), groups[i].size()); };
   Match match;
   match.place = view(place_);

@@ -13,7 +13,7 @@ constexpr size_t kMostTracedPlaces = 1 << 20;
 // Whether a RISC-V mnemonic (gvsoc prints c.beqz, jalr, ...) may change the flow.
 bool MayJump(std::string_view mnemonic) {
   if (mnemonic.starts_with("c.")) mnemonic.remove_prefix(2);
-  constexpr std::string_view kJumps[] = {"beq", "bne", "blt", "bge", "bgt", "ble", "j",
+  constexpr std::string_view kJumps[] = {"beq", "bne",  "blt",  "bge",   "bgt",    "ble", "j",
                                          "ret", "call", "tail", "ecall", "ebreak", "lp."};
   return std::any_of(std::begin(kJumps), std::end(kJumps),
                      [&](std::string_view jump) { return mnemonic.starts_with(jump); });
@@ -120,12 +120,22 @@ StepEnd ProgramCode::ExamineEnd(const Step& step) {
     end.target = here + static_cast<uint64_t>(insn.imm);
     if (xlen() == 32) end.target &= 0xffffffff;
     switch (insn.op) {
-      case Op::kBranch: end.kind = StepEnd::Kind::kBranch; break;
-      case Op::kJal: end.kind = StepEnd::Kind::kJump; break;
+      case Op::kBranch:
+        end.kind = StepEnd::Kind::kBranch;
+        break;
+      case Op::kJal:
+        end.kind = StepEnd::Kind::kJump;
+        break;
       case Op::kJalr:
-      case Op::kTrap: end.kind = StepEnd::Kind::kIndirect; break;
-      case Op::kReturnFromTrap: end.kind = StepEnd::Kind::kReturnFromTrap; break;
-      default: end.kind = StepEnd::Kind::kStraight; break;
+      case Op::kTrap:
+        end.kind = StepEnd::Kind::kIndirect;
+        break;
+      case Op::kReturnFromTrap:
+        end.kind = StepEnd::Kind::kReturnFromTrap;
+        break;
+      default:
+        end.kind = StepEnd::Kind::kStraight;
+        break;
     }
     return end;
   }

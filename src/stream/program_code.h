@@ -6,8 +6,8 @@
 #include <unordered_map>
 
 #include "code/code_source.h"
-#include "stream/step_reader.h"
 #include "model/verdict.h"
+#include "stream/step_reader.h"
 
 namespace hangscope {
 
@@ -15,10 +15,10 @@ namespace hangscope {
 struct StepEnd {
   enum class Kind {
     kUnknown,
-    kStraight,       // to next
-    kBranch,         // to next or target
-    kJump,           // to target
-    kIndirect,       // anywhere
+    kStraight,  // to next
+    kBranch,    // to next or target
+    kJump,      // to target
+    kIndirect,  // anywhere
     kReturnFromTrap,
   };
   Kind kind = Kind::kUnknown;
@@ -30,10 +30,14 @@ struct StepEnd {
   // Whether control may get from there to `pc` without a trap.
   bool MayLeadTo(uint64_t pc) const {
     switch (kind) {
-      case Kind::kStraight: return pc == next || (next_short != 0 && pc == next_short);
-      case Kind::kBranch: return pc == next || pc == target;
-      case Kind::kJump: return pc == target;
-      default: return true;
+      case Kind::kStraight:
+        return pc == next || (next_short != 0 && pc == next_short);
+      case Kind::kBranch:
+        return pc == next || pc == target;
+      case Kind::kJump:
+        return pc == target;
+      default:
+        return true;
     }
   }
 };

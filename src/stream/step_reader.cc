@@ -147,7 +147,8 @@ void StepReader::NoteCode(const TraceLine& line) {
   if (code.function.empty()) code.function = line.function;
   if (line.source_line != 0) code.source_line = line.source_line;
   if (line.address && code.addresses.size() < kMostAddresses &&
-      std::find(code.addresses.begin(), code.addresses.end(), *line.address) == code.addresses.end()) {
+      std::find(code.addresses.begin(), code.addresses.end(), *line.address) ==
+          code.addresses.end()) {
     code.addresses.push_back(*line.address);
   }
 }

@@ -85,7 +85,7 @@ class StepReader final : public StepSource {
   uint64_t trace_lines() const { return trace_lines_; }
   TraceFormat format() const { return format_; }  // of the latest step
   bool chained() const { return chained_; }
-  bool wide() const { return wide_; }             // addresses have 64 bits
+  bool wide() const { return wide_; }  // addresses have 64 bits
   // Blocks that QEMU translated, in order; nobody says which core ran them.
   uint64_t translated_pc() const { return translated_pc_; }
   bool only_translations() const { return steps_ == 0 && code_lines_ > 0; }

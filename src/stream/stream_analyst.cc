@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "stream/log_reader.h"
 #include "stream/log_analysis.h"
+#include "stream/log_reader.h"
 #include "stream/loop_body.h"
 
 namespace hangscope {
@@ -23,8 +23,9 @@ bool SameLoop(const CoreFinding& a, const CoreFinding& b) {
 
 bool IsWithin(const std::unordered_set<uint64_t>& inner, const std::unordered_set<uint64_t>& outer,
               const std::unordered_set<uint64_t>& also = {}) {
-  return std::all_of(inner.begin(), inner.end(),
-                     [&](uint64_t item) { return outer.count(item) != 0 || also.count(item) != 0; });
+  return std::all_of(inner.begin(), inner.end(), [&](uint64_t item) {
+    return outer.count(item) != 0 || also.count(item) != 0;
+  });
 }
 
 // Whether a sample in which no loop was found shows nothing but the known one:
@@ -63,8 +64,9 @@ void ArrivalLog::Note(uint64_t end_offset, TimeNs now) {
 }
 
 std::optional<TimeNs> ArrivalLog::ArrivedBy(uint64_t offset) const {
-  const auto at = std::upper_bound(marks_.begin(), marks_.end(), offset,
-                                   [](uint64_t o, const Mark& mark) { return o < mark.end_offset; });
+  const auto at =
+      std::upper_bound(marks_.begin(), marks_.end(), offset,
+                       [](uint64_t o, const Mark& mark) { return o < mark.end_offset; });
   if (at == marks_.end()) return std::nullopt;
   return at->time;
 }
@@ -75,8 +77,13 @@ uint64_t ArrivalLog::OffsetBefore(TimeNs time) const {
   return at == marks_.begin() ? 0 : std::prev(at)->end_offset;
 }
 
-StreamAnalyst::StreamAnalyst(BlockReader reader, CodeSource* elf, const PlaceRule* rule, TimeNs stall)
-    : reader_(std::move(reader)), name_(reader_.stream_name()), rule_(rule), stall_(stall), code_(elf) {}
+StreamAnalyst::StreamAnalyst(BlockReader reader, CodeSource* elf, const PlaceRule* rule,
+                             TimeNs stall)
+    : reader_(std::move(reader)),
+      name_(reader_.stream_name()),
+      rule_(rule),
+      stall_(stall),
+      code_(elf) {}
 
 // Only what is continuous can show a period: before a gap nothing is kept.
 void StreamAnalyst::ReadInto(StepSource* source, uint64_t begin, uint64_t end, StepsByCore* steps) {
@@ -153,12 +160,13 @@ void StreamAnalyst::Sample(TimeNs now) {
 // something else.
 void StreamAnalyst::SampleLog(uint64_t from, uint64_t end, TimeNs now) {
   const uint64_t tail = end - std::min(kLogBytes, end);
-  if (sampled_to_ == 0 && from < tail) AbsorbLog(ReadLog(from, std::min(tail, from + kLogBytes)), from, now);
+  if (sampled_to_ == 0 && from < tail)
+    AbsorbLog(ReadLog(from, std::min(tail, from + kLogBytes)), from, now);
   AbsorbLog(ReadLog(tail, end), from, now);
 }
 
-CoreTrack* StreamAnalyst::TrackOf(Cores* cores, uint32_t core, const std::vector<Step>& steps, uint64_t new_from,
-                                  TimeNs now) {
+CoreTrack* StreamAnalyst::TrackOf(Cores* cores, uint32_t core, const std::vector<Step>& steps,
+                                  uint64_t new_from, TimeNs now) {
   if (core >= cores->cores.size()) cores->cores.resize(core + 1);
   CoreTrack& track = cores->cores[core];
   if (track.name.empty() && core < cores->names.size()) track.name = cores->names.name(core);
@@ -199,8 +207,10 @@ void StreamAnalyst::Update(CoreTrack* track, CoreFinding finding, TimeNs now) {
     return;
   }
   if (SameLoop(track->finding, finding)) {
-    finding.trap_places.insert(track->finding.trap_places.begin(), track->finding.trap_places.end());
-    finding.loop_states.insert(track->finding.loop_states.begin(), track->finding.loop_states.end());
+    finding.trap_places.insert(track->finding.trap_places.begin(),
+                               track->finding.trap_places.end());
+    finding.loop_states.insert(track->finding.loop_states.begin(),
+                               track->finding.loop_states.end());
     finding.traps += track->finding.traps;
     if (track->finding.polls_known && !finding.polls_known) {
       finding.polls = track->finding.polls;
@@ -254,7 +264,8 @@ void StreamAnalyst::SampleDeeply(TimeNs now) {
     Update(&cores[core], AnalyzeCore(steps[core], code_), now);
     // The places have not grown for longer than this sample is old.
     CoreTrack& track = cores[core];
-    if (track.finding.IsLoop()) track.loop_since = track.found_at = std::min(track.loop_since, since);
+    if (track.finding.IsLoop())
+      track.loop_since = track.found_at = std::min(track.loop_since, since);
   }
 }
 
@@ -267,8 +278,11 @@ void StreamAnalyst::SampleLogDeeply(uint64_t from, uint64_t end, TimeNs now) {
 }
 
 std::unique_ptr<StepSource> StreamAnalyst::MakeProofSource(StepSource::Sink sink) {
-  if (is_trace_) return std::make_unique<StepReader>(&trace_.names, StepReader::Learn::kListings, std::move(sink));
-  return std::make_unique<LogReader>(&log_.names, rule_, rule_ != nullptr ? &texts_ : nullptr, name_, std::move(sink));
+  if (is_trace_)
+    return std::make_unique<StepReader>(&trace_.names, StepReader::Learn::kListings,
+                                        std::move(sink));
+  return std::make_unique<LogReader>(&log_.names, rule_, rule_ != nullptr ? &texts_ : nullptr,
+                                     name_, std::move(sink));
 }
 
 std::vector<CoreProof> StreamAnalyst::Prove(uint64_t back_to, const std::function<bool()>& stop) {
@@ -277,9 +291,9 @@ std::vector<CoreProof> StreamAnalyst::Prove(uint64_t back_to, const std::functio
   if (!reader_.Refresh().ok()) return std::vector<CoreProof>(cores.size());
   std::vector<const CoreFinding*> findings;
   for (const CoreTrack& track : cores) findings.push_back(&track.finding);
-  std::vector<CoreProof> proofs =
-      ProveLoops(reader_, [this](StepSource::Sink sink) { return MakeProofSource(std::move(sink)); }, findings, code_,
-                 back_to, stop);
+  std::vector<CoreProof> proofs = ProveLoops(
+      reader_, [this](StepSource::Sink sink) { return MakeProofSource(std::move(sink)); }, findings,
+      code_, back_to, stop);
   // What no sample had caught: cores that nobody had heard of ...
   for (size_t core = cores.size(); core < proofs.size(); ++core) {
     CoreTrack track;
@@ -307,7 +321,8 @@ void StreamAnalyst::FindPolls(const std::vector<Step>& lead_in, CoreTrack* track
   CoreFinding& finding = track->finding;
   if (finding.motion != CoreFinding::Motion::kSpinning || finding.basis != LoopBasis::kBody) return;
   std::vector<Step> round;
-  for (const uint64_t pc : finding.loop) round.push_back({pc, 0, 0, false, finding.last.starts_block});
+  for (const uint64_t pc : finding.loop)
+    round.push_back({pc, 0, 0, false, finding.last.starts_block});
   const LoopBody body = ExamineLoopBody(round, code_, lead_in);
   if (body.kind == LoopBody::Kind::kComputes) {
     finding.motion = CoreFinding::Motion::kComputing;

@@ -17,22 +17,22 @@
 
 #include "base/clock.h"
 #include "ring/block_reader.h"
-#include "stream/place_rule.h"
-#include "stream/place_texts.h"
 #include "stream/core_analysis.h"
 #include "stream/loop_proof.h"
+#include "stream/place_rule.h"
+#include "stream/place_texts.h"
 
 namespace hangscope {
 
 // What is known of one core after the latest sample.
 struct CoreTrack {
   std::string name;
-  CoreFinding finding;       // latest
-  TimeNs last_seen = 0;      // when a sample last held a new step of it; 0: never
-  TimeNs loop_since = 0;     // since when each sample showed this very loop
-  TimeNs found_at = 0;       // when a sample first showed it
-  TimeNs longest_loop = 0;   // of a log: the longest loop that it got out of by itself
-  TimeNs places_since = 0;   // since when no new place was seen
+  CoreFinding finding;                  // latest
+  TimeNs last_seen = 0;                 // when a sample last held a new step of it; 0: never
+  TimeNs loop_since = 0;                // since when each sample showed this very loop
+  TimeNs found_at = 0;                  // when a sample first showed it
+  TimeNs longest_loop = 0;              // of a log: the longest loop that it got out of by itself
+  TimeNs places_since = 0;              // since when no new place was seen
   std::unordered_set<uint64_t> places;  // seen so far, bounded
   // Of a loop that looks like a spin and, with what led into it, reads a clock.
   std::unordered_set<uint64_t> computing_loop;
@@ -110,7 +110,8 @@ class StreamAnalyst {
   void AbsorbLog(const StepsByCore& steps, uint64_t new_from, TimeNs now);
   void SampleLog(uint64_t from, uint64_t end, TimeNs now);
   void SampleLogDeeply(uint64_t from, uint64_t end, TimeNs now);
-  CoreTrack* TrackOf(Cores* cores, uint32_t core, const std::vector<Step>& steps, uint64_t new_from, TimeNs now);
+  CoreTrack* TrackOf(Cores* cores, uint32_t core, const std::vector<Step>& steps, uint64_t new_from,
+                     TimeNs now);
   void FindPolls(const std::vector<Step>& lead_in, CoreTrack* track);
   void NotePlaces(CoreTrack* track, const CoreFinding& finding, TimeNs now);
   void Update(CoreTrack* track, CoreFinding finding, TimeNs now);

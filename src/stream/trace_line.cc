@@ -103,9 +103,11 @@ TraceLine ParseQemuTrace(Cursor in) {
   TraceLine line;
   uint64_t core = 0;
   uint64_t ignored = 0;
-  if (!in.TakeDecimal(&core) || !in.Take(": ") || !in.TakeHex0x(&ignored) || !in.Take(" [")) return line;
+  if (!in.TakeDecimal(&core) || !in.Take(": ") || !in.TakeHex0x(&ignored) || !in.Take(" ["))
+    return line;
   int digits = 0;
-  if (!in.TakeHex(&ignored) || !in.Take('/') || !in.TakeHex(&line.pc, &digits) || !in.Take('/')) return line;
+  if (!in.TakeHex(&ignored) || !in.Take('/') || !in.TakeHex(&line.pc, &digits) || !in.Take('/'))
+    return line;
   line.wide = digits > 8;
   (void)in.TakeUntil(']');
   if (!in.Take(']')) return line;
@@ -122,7 +124,8 @@ TraceLine ParseQemuTrace(Cursor in) {
 TraceLine ParseQemuStopped(Cursor in) {
   TraceLine line;
   uint64_t ignored = 0;
-  if (!in.TakeHex0x(&ignored) || !in.Take(" [") || !in.TakeHex(&line.pc) || !in.Take(']')) return line;
+  if (!in.TakeHex0x(&ignored) || !in.Take(" [") || !in.TakeHex(&line.pc) || !in.Take(']'))
+    return line;
   line.kind = TraceLine::Kind::kCancel;
   line.format = TraceFormat::kQemuExec;
   return line;
@@ -192,7 +195,8 @@ TraceLine ParseSpike(Cursor in) {
   int digits = 0;
   if (!in.TakeHex0x(&line.pc, &digits)) {
     uint64_t privilege = 0;
-    if (!in.TakeDecimal(&privilege) || !in.Take(' ') || !in.TakeHex0x(&line.pc, &digits)) return line;
+    if (!in.TakeDecimal(&privilege) || !in.Take(' ') || !in.TakeHex0x(&line.pc, &digits))
+      return line;
     commit = true;
   }
   if (!in.Take(" (") || !in.TakeHex0x(&bits) || !in.Take(')')) return line;
@@ -331,11 +335,16 @@ TraceLine Detail(TraceFormat format, bool chained = false) {
 
 std::string_view TraceFormatName(TraceFormat format) {
   switch (format) {
-    case TraceFormat::kNone: return "none";
-    case TraceFormat::kQemuExec: return "QEMU exec";
-    case TraceFormat::kQemuInAsm: return "QEMU in_asm";
-    case TraceFormat::kSpike: return "Spike";
-    case TraceFormat::kGvsoc: return "gvsoc";
+    case TraceFormat::kNone:
+      return "none";
+    case TraceFormat::kQemuExec:
+      return "QEMU exec";
+    case TraceFormat::kQemuInAsm:
+      return "QEMU in_asm";
+    case TraceFormat::kSpike:
+      return "Spike";
+    case TraceFormat::kGvsoc:
+      return "gvsoc";
   }
   return "none";
 }

@@ -22,7 +22,8 @@ class ByteChannel {
   virtual Outcome Receive(std::string* bytes, TimeNs deadline) = 0;
 };
 
-// Over descriptors, which it owns: a socket that is both, or a socket and a pipe. SIGPIPE never comes of it.
+// Over descriptors, which it owns: a socket that is both, or a socket and a pipe. SIGPIPE never
+// comes of it.
 class DescriptorChannel : public ByteChannel {
  public:
   // `out` is a socket. `in` may be the same.
@@ -37,8 +38,8 @@ class DescriptorChannel : public ByteChannel {
   void CloseOut();
 
  protected:
-  // Waits until `fd` has one of `events`; false: the deadline came. `aside` is a descriptor that is to be
-  // emptied by TakeAside meanwhile, -1: none.
+  // Waits until `fd` has one of `events`; false: the deadline came. `aside` is a descriptor that is
+  // to be emptied by TakeAside meanwhile, -1: none.
   bool Await(int fd, short events, TimeNs deadline);
   virtual void TakeAside() {}
 

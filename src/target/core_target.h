@@ -24,7 +24,8 @@ class CoreTarget final : public Target {
     uint64_t file_offset = 0;
   };
 
-  CoreTarget(std::string name, std::unique_ptr<File> file) : name_(std::move(name)), file_(std::move(file)) {}
+  CoreTarget(std::string name, std::unique_ptr<File> file)
+      : name_(std::move(name)), file_(std::move(file)) {}
   Status ReadHeaders(uint64_t file_bytes);
 
   const std::string name_;

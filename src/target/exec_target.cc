@@ -29,27 +29,37 @@ std::optional<uint64_t> Number(std::string_view text) {
   const bool hex = text.starts_with("0x");
   if (hex) text.remove_prefix(2);
   uint64_t value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value, hex ? 16 : 10);
-  if (text.empty() || error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
+  const auto [stop, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value, hex ? 16 : 10);
+  if (text.empty() || error != std::errc() || stop != text.data() + text.size())
+    return std::nullopt;
   return value;
 }
 
 }  // namespace
 
-ExecTarget::ExecTarget(std::string name, std::unique_ptr<ByteChannel> channel, TimeNs patience, std::function<std::string()> last_words)
-    : name_(std::move(name)), channel_(std::move(channel)), reader_(*channel_), patience_(patience), last_words_(std::move(last_words)) {}
+ExecTarget::ExecTarget(std::string name, std::unique_ptr<ByteChannel> channel, TimeNs patience,
+                       std::function<std::string()> last_words)
+    : name_(std::move(name)),
+      channel_(std::move(channel)),
+      reader_(*channel_),
+      patience_(patience),
+      last_words_(std::move(last_words)) {}
 
 Result<std::unique_ptr<Target>> ExecTarget::Open(const std::string& command, TimeNs patience) {
   auto helper = HelperProcess::Start(command);
   if (!helper.ok()) return helper.status();
   HelperProcess* const process = helper->get();
-  return Open(fmt::format("helper '{}'", Printable(command, kMostShown)), std::move(*helper), patience,
-              [process] { return process->LastWords(); });
+  return Open(fmt::format("helper '{}'", Printable(command, kMostShown)), std::move(*helper),
+              patience, [process] { return process->LastWords(); });
 }
 
-Result<std::unique_ptr<Target>> ExecTarget::Open(std::string name, std::unique_ptr<ByteChannel> channel, TimeNs patience,
+Result<std::unique_ptr<Target>> ExecTarget::Open(std::string name,
+                                                 std::unique_ptr<ByteChannel> channel,
+                                                 TimeNs patience,
                                                  std::function<std::string()> last_words) {
-  std::unique_ptr<ExecTarget> target(new ExecTarget(std::move(name), std::move(channel), patience, std::move(last_words)));
+  std::unique_ptr<ExecTarget> target(
+      new ExecTarget(std::move(name), std::move(channel), patience, std::move(last_words)));
   if (Status status = target->Greet(); !status.ok()) return status;
   return std::unique_ptr<Target>(std::move(target));
 }
@@ -63,16 +73,23 @@ Status ExecTarget::GiveUp(Status why) {
   // The same kind with more to say.
   const std::string said = why.message() + last_words_();
   switch (why.code()) {
-    case Status::Code::kCorrupt: trouble_ = Status::Corrupt(said); break;
-    case Status::Code::kUsage: trouble_ = Status::Usage(said); break;
-    default: trouble_ = Status::Io(said); break;
+    case Status::Code::kCorrupt:
+      trouble_ = Status::Corrupt(said);
+      break;
+    case Status::Code::kUsage:
+      trouble_ = Status::Usage(said);
+      break;
+    default:
+      trouble_ = Status::Io(said);
+      break;
   }
   return trouble_;
 }
 
 Status ExecTarget::GiveUp(ByteChannel::Outcome outcome) {
   if (outcome == ByteChannel::Outcome::kLate) {
-    return GiveUp(Status::Io(fmt::format("{} did not answer within {}", name_, FormatElapsed(greeted_ ? patience_ : 2 * patience_))));
+    return GiveUp(Status::Io(fmt::format("{} did not answer within {}", name_,
+                                         FormatElapsed(greeted_ ? patience_ : 2 * patience_))));
   }
   return GiveUp(Status::Io(fmt::format("{} has ended its output", name_)));
 }
@@ -82,10 +99,13 @@ Status ExecTarget::Greet() {
   auto first = ReceiveLine(deadline);
   if (!first.ok()) return first.status();
   if (!first->starts_with(kGreeting)) {
-    return GiveUp(Status::Corrupt(fmt::format("{} begins with '{}' and not with '{}1'", name_, Printable(*first, kMostShown), kGreeting)));
+    return GiveUp(Status::Corrupt(fmt::format("{} begins with '{}' and not with '{}1'", name_,
+                                              Printable(*first, kMostShown), kGreeting)));
   }
   if (first->substr(kGreeting.size()) != "1") {
-    return GiveUp(Status::Corrupt(fmt::format("{} speaks version '{}' of the protocol; this hangscope knows 1", name_, Printable(first->substr(kGreeting.size()), kMostShown))));
+    return GiveUp(Status::Corrupt(
+        fmt::format("{} speaks version '{}' of the protocol; this hangscope knows 1", name_,
+                    Printable(first->substr(kGreeting.size()), kMostShown))));
   }
   for (;;) {
     auto line = ReceiveLine(deadline);
@@ -104,7 +124,8 @@ Status ExecTarget::TakeGreeting(std::string_view line) {
   const std::string_view word = TakeWord(&rest);
   const auto first = Number(TakeWord(&rest));
   if (word == "range" && first) {
-    if (const auto size = Number(TakeWord(&rest)); size && rest.empty()) return AddRange(*first, *size);
+    if (const auto size = Number(TakeWord(&rest)); size && rest.empty())
+      return AddRange(*first, *size);
   } else if (word == "scope" && first && rest.empty()) {
     scope_address_ = first;
     return {};
@@ -112,13 +133,19 @@ Status ExecTarget::TakeGreeting(std::string_view line) {
     most_at_once_ = std::min(*first, most_at_once_);
     return {};
   }
-  return Status::Corrupt(fmt::format("{} greets with '{}', which is no range, scope, most or ready", name_, Printable(line, kMostShown)));
+  return Status::Corrupt(fmt::format("{} greets with '{}', which is no range, scope, most or ready",
+                                     name_, Printable(line, kMostShown)));
 }
 
 Status ExecTarget::AddRange(uint64_t begin, uint64_t size_bytes) {
-  const uint64_t end_before = ranges_.empty() ? 0 : ranges_.back().begin + ranges_.back().size_bytes;
-  if (size_bytes == 0 || size_bytes > UINT64_MAX - begin || begin < end_before || ranges_.size() == kMostRanges) {
-    return Status::Corrupt(fmt::format("{} has a range of {} bytes at {:#x}: ranges are in ascending order, {} at most, and end below 2^64", name_, size_bytes, begin, kMostRanges));
+  const uint64_t end_before =
+      ranges_.empty() ? 0 : ranges_.back().begin + ranges_.back().size_bytes;
+  if (size_bytes == 0 || size_bytes > UINT64_MAX - begin || begin < end_before ||
+      ranges_.size() == kMostRanges) {
+    return Status::Corrupt(
+        fmt::format("{} has a range of {} bytes at {:#x}: ranges are in ascending order, {} at "
+                    "most, and end below 2^64",
+                    name_, size_bytes, begin, kMostRanges));
   }
   ranges_.push_back({begin, size_bytes});
   return {};
@@ -126,7 +153,8 @@ Status ExecTarget::AddRange(uint64_t begin, uint64_t size_bytes) {
 
 Status ExecTarget::Send(std::string_view request, TimeNs deadline) {
   if (!trouble_.ok()) return trouble_;
-  if (reader_.left() > 0) return GiveUp(Status::Corrupt(fmt::format("{} says more than it was asked", name_)));
+  if (reader_.left() > 0)
+    return GiveUp(Status::Corrupt(fmt::format("{} says more than it was asked", name_)));
   const auto outcome = channel_->Send(request, deadline);
   return outcome == ByteChannel::Outcome::kDone ? Status() : GiveUp(outcome);
 }
@@ -134,11 +162,13 @@ Status ExecTarget::Send(std::string_view request, TimeNs deadline) {
 Result<std::string> ExecTarget::ReceiveLine(TimeNs deadline) {
   std::string line;
   for (char c = '\0';;) {
-    if (const auto outcome = reader_.Next(&c, deadline); outcome != ByteChannel::Outcome::kDone) return GiveUp(outcome);
+    if (const auto outcome = reader_.Next(&c, deadline); outcome != ByteChannel::Outcome::kDone)
+      return GiveUp(outcome);
     if (c == '\n') break;
     line.push_back(c);
     if (line.size() > kLongestLine) {
-      return GiveUp(Status::Corrupt(fmt::format("{} answers with a line without an end, '{}'", name_, Printable(line, kMostShown))));
+      return GiveUp(Status::Corrupt(fmt::format("{} answers with a line without an end, '{}'",
+                                                name_, Printable(line, kMostShown))));
     }
   }
   if (line.ends_with('\r')) line.pop_back();
@@ -147,7 +177,8 @@ Result<std::string> ExecTarget::ReceiveLine(TimeNs deadline) {
 
 Status ExecTarget::ReceiveBytes(std::span<char> bytes, TimeNs deadline) {
   for (char& byte : bytes) {
-    if (const auto outcome = reader_.Next(&byte, deadline); outcome != ByteChannel::Outcome::kDone) return GiveUp(outcome);
+    if (const auto outcome = reader_.Next(&byte, deadline); outcome != ByteChannel::Outcome::kDone)
+      return GiveUp(outcome);
   }
   return {};
 }
@@ -157,9 +188,13 @@ Result<uint64_t> ExecTarget::ReceiveOk(std::string_view request, uint64_t wanted
   if (!line.ok()) return line.status();
   std::string_view rest = *line;
   const std::string_view word = TakeWord(&rest);
-  if (word == "error") return Status::NotFound(fmt::format("{} cannot {}: {}", name_, request, Printable(rest, 2 * kMostShown)));
+  if (word == "error")
+    return Status::NotFound(
+        fmt::format("{} cannot {}: {}", name_, request, Printable(rest, 2 * kMostShown)));
   if (word == "ok" && Number(rest) == wanted) return wanted;
-  return GiveUp(Status::Corrupt(fmt::format("{} answers '{}' to '{}', where 'ok {}' or 'error ...' was due", name_, Printable(*line, kMostShown), request, wanted)));
+  return GiveUp(
+      Status::Corrupt(fmt::format("{} answers '{}' to '{}', where 'ok {}' or 'error ...' was due",
+                                  name_, Printable(*line, kMostShown), request, wanted)));
 }
 
 Status ExecTarget::Read(uint64_t address, std::span<char> bytes) {
@@ -183,7 +218,8 @@ Status ExecTarget::Write(uint64_t address, std::string_view bytes) {
     const std::string_view part = bytes.substr(0, static_cast<size_t>(most_at_once_));
     const std::string request = fmt::format("write {:#x} {}", address, part.size());
     const TimeNs deadline = Deadline();
-    if (Status status = Send(fmt::format("{}\n{}", request, part), deadline); !status.ok()) return status;
+    if (Status status = Send(fmt::format("{}\n{}", request, part), deadline); !status.ok())
+      return status;
     if (auto size = ReceiveOk(request, 0, deadline); !size.ok()) return size.status();
     bytes.remove_prefix(part.size());
     address += part.size();
@@ -199,7 +235,11 @@ Life ExecTarget::life() {
   if (!line.ok()) return Life::kUnknown;
   if (*line == "live") return Life::kLive;
   if (*line == "dead") return Life::kDead;
-  if (*line != "unknown") (void)GiveUp(Status::Corrupt(fmt::format("{} answers '{}' to 'alive', where live, dead or unknown was due", name_, Printable(*line, kMostShown)))).ok();
+  if (*line != "unknown")
+    (void)GiveUp(Status::Corrupt(
+                     fmt::format("{} answers '{}' to 'alive', where live, dead or unknown was due",
+                                 name_, Printable(*line, kMostShown))))
+        .ok();
   return Life::kUnknown;
 }
 

@@ -1,8 +1,10 @@
-// exec:COMMAND: a helper that reaches a target's memory in its own way (JTAG, PCIe, a vendor's library).
-// It is started with `sh -c`, reads requests on its standard input, and answers on its standard output:
+// exec:COMMAND: a helper that reaches a target's memory in its own way (JTAG, PCIe, a vendor's
+// library). It is started with `sh -c`, reads requests on its standard input, and answers on its
+// standard output:
 //
 //   helper, once:  hangscope-probe 1\n          the version of what follows
-//                  range 0x80000000 0x4000000\n what can be read: begin, bytes; any number, in order
+//                  range 0x80000000 0x4000000\n what can be read: begin, bytes; any number, in
+//                  order
 //                  scope 0x80001000\n           perhaps: where the scope begins
 //                  most 4096\n                  perhaps: bytes in one request; else 65536
 //                  ready\n
@@ -13,10 +15,11 @@
 //   alive\n                           live\n, dead\n or unknown\n
 //   (end of input)                    it ends
 //
-// Addresses are hexadecimal with 0x, sizes decimal. A request is sent when the one before is answered.
-// Without a range all addresses may be asked for. What the helper prints on its standard error is kept for
-// messages. A helper that is late, ends, or answers something else is out of step: it is
-// killed, with its process group, and each later request fails with the sentence that said why.
+// Addresses are hexadecimal with 0x, sizes decimal. A request is sent when the one before is
+// answered. Without a range all addresses may be asked for. What the helper prints on its standard
+// error is kept for messages. A helper that is late, ends, or answers something else is out of
+// step: it is killed, with its process group, and each later request fails with the sentence that
+// said why.
 #ifndef HANGSCOPE_TARGET_EXEC_TARGET_H
 #define HANGSCOPE_TARGET_EXEC_TARGET_H
 
@@ -32,9 +35,10 @@ class ExecTarget final : public Target {
  public:
   // `patience`: how long an answer may take, and the start twice as long.
   static Result<std::unique_ptr<Target>> Open(const std::string& command, TimeNs patience);
-  // Over a channel whose other side is somebody else's. `last_words`: what there is to say of a helper
-  // that went wrong: " (it ended with status 1: no device)"; it also ends it.
-  static Result<std::unique_ptr<Target>> Open(std::string name, std::unique_ptr<ByteChannel> channel, TimeNs patience,
+  // Over a channel whose other side is somebody else's. `last_words`: what there is to say of a
+  // helper that went wrong: " (it ended with status 1: no device)"; it also ends it.
+  static Result<std::unique_ptr<Target>> Open(std::string name,
+                                              std::unique_ptr<ByteChannel> channel, TimeNs patience,
                                               std::function<std::string()> last_words);
 
   const std::string& name() const override { return name_; }
@@ -48,7 +52,8 @@ class ExecTarget final : public Target {
   bool has_ranges() const { return has_ranges_; }
 
  private:
-  ExecTarget(std::string name, std::unique_ptr<ByteChannel> channel, TimeNs patience, std::function<std::string()> last_words);
+  ExecTarget(std::string name, std::unique_ptr<ByteChannel> channel, TimeNs patience,
+             std::function<std::string()> last_words);
   Status Greet();
   Status TakeGreeting(std::string_view line);
   Status AddRange(uint64_t begin, uint64_t size_bytes);

@@ -21,7 +21,10 @@ bool LooksLikeText(File& file) {
 
 FileTarget::FileTarget(std::string path, std::unique_ptr<File> file, uint64_t size_bytes,
                        std::optional<uint64_t> scope_offset)
-    : name_("file '" + path + "'"), file_(std::move(file)), ranges_{{0, size_bytes}}, scope_offset_(scope_offset) {}
+    : name_("file '" + path + "'"),
+      file_(std::move(file)),
+      ranges_{{0, size_bytes}},
+      scope_offset_(scope_offset) {}
 
 Result<std::unique_ptr<Target>> FileTarget::Open(FileSystem& files, const std::string& path,
                                                  std::optional<uint64_t> scope_offset) {
@@ -39,7 +42,8 @@ Result<std::unique_ptr<Target>> FileTarget::Open(FileSystem& files, const std::s
   auto size = (*file)->Size();
   if (!size.ok()) return size.status();
   if (scope_offset && *scope_offset >= *size) {
-    return Status::Usage(fmt::format("file '{}' has {} bytes, so there is nothing at offset {}", path, *size, *scope_offset));
+    return Status::Usage(fmt::format("file '{}' has {} bytes, so there is nothing at offset {}",
+                                     path, *size, *scope_offset));
   }
   return std::unique_ptr<Target>(new FileTarget(path, std::move(*file), *size, scope_offset));
 }

@@ -22,7 +22,8 @@ class FileTarget final : public Target {
   std::optional<uint64_t> scope_address() const override { return scope_offset_; }
 
  private:
-  FileTarget(std::string path, std::unique_ptr<File> file, uint64_t size_bytes, std::optional<uint64_t> scope_offset);
+  FileTarget(std::string path, std::unique_ptr<File> file, uint64_t size_bytes,
+             std::optional<uint64_t> scope_offset);
 
   const std::string name_;
   std::unique_ptr<File> file_;

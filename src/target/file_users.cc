@@ -16,7 +16,8 @@ std::vector<int> ProcessesThatMap(const std::string& path) {
   struct stat info {};
   if (stat(path.c_str(), &info) != 0) return {};
   // As in /proc/PID/maps: "55d0-55e0 rw-s 00000000 08:01 42    /dev/shm/ram".
-  const std::string mapped = fmt::format(" {:02x}:{:02x} {} ", major(info.st_dev), minor(info.st_dev), info.st_ino);
+  const std::string mapped =
+      fmt::format(" {:02x}:{:02x} {} ", major(info.st_dev), minor(info.st_dev), info.st_ino);
   FileSystem& files = PosixFileSystem();
   std::vector<int> found;
   for (const std::string& name : files.List("/proc")) {

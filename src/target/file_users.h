@@ -7,8 +7,8 @@
 
 namespace hangscope {
 
-// The processes, but this one, that have the file mapped, in ascending order; only those that may be looked
-// into. Reads all of /proc: milliseconds.
+// The processes, but this one, that have the file mapped, in ascending order; only those that may
+// be looked into. Reads all of /proc: milliseconds.
 std::vector<int> ProcessesThatMap(const std::string& path);
 
 }  // namespace hangscope

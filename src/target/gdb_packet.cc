@@ -8,7 +8,8 @@ namespace hangscope {
 namespace {
 
 constexpr int kTries = 3;
-constexpr int kLeastRepeat = 29;  // what a count of repetitions is added to, so that it can be printed
+// what a count of repetitions is added to, so that it can be printed
+constexpr int kLeastRepeat = 29;
 
 uint8_t Checksum(std::string_view data) {
   unsigned sum = 0;
@@ -18,7 +19,9 @@ uint8_t Checksum(std::string_view data) {
 
 }  // namespace
 
-std::string FrameGdbPacket(std::string_view data) { return fmt::format("${}#{:02x}", data, Checksum(data)); }
+std::string FrameGdbPacket(std::string_view data) {
+  return fmt::format("${}#{:02x}", data, Checksum(data));
+}
 
 std::optional<uint8_t> GdbHexByte(std::string_view two) {
   uint8_t value = 0;
@@ -46,9 +49,13 @@ std::optional<std::string> ExpandGdbPacket(std::string_view raw) {
 
 Status GdbPacketReader::Byte(char* byte, TimeNs deadline) {
   switch (bytes_.Next(byte, deadline)) {
-    case ByteChannel::Outcome::kDone: return {};
-    case ByteChannel::Outcome::kLate: return Status::Io(fmt::format("{} does not answer; is it one, and does nobody else use it?", name_));
-    case ByteChannel::Outcome::kClosed: break;
+    case ByteChannel::Outcome::kDone:
+      return {};
+    case ByteChannel::Outcome::kLate:
+      return Status::Io(
+          fmt::format("{} does not answer; is it one, and does nobody else use it?", name_));
+    case ByteChannel::Outcome::kClosed:
+      break;
   }
   return Status::Io(fmt::format("{} has closed the connection", name_));
 }
@@ -60,7 +67,8 @@ Status GdbPacketReader::SkipToPacket(TimeNs deadline) {
     if (Status status = Byte(&c, deadline); !status.ok()) return status;
     if (c == '$') return {};
   }
-  return Status::Corrupt(fmt::format("{} sends no packet but other bytes without an end; is it a debug server?", name_));
+  return Status::Corrupt(fmt::format(
+      "{} sends no packet but other bytes without an end; is it a debug server?", name_));
 }
 
 Status GdbPacketReader::ReadRaw(std::string* raw, bool* sound, TimeNs deadline) {
@@ -68,7 +76,8 @@ Status GdbPacketReader::ReadRaw(std::string* raw, bool* sound, TimeNs deadline) 
     if (Status status = Byte(&c, deadline); !status.ok()) return status;
     if (c == '#') break;
     raw->push_back(c);
-    if (raw->size() > kLongest) return Status::Corrupt(fmt::format("{} sends a packet without an end", name_));
+    if (raw->size() > kLongest)
+      return Status::Corrupt(fmt::format("{} sends a packet without an end", name_));
   }
   char digits[2];
   for (char& digit : digits) {
@@ -87,7 +96,8 @@ Result<std::string> GdbPacketReader::Next(TimeNs deadline) {
     (void)channel_.Send(sound ? "+" : "-", deadline);  // whether it arrived the next read tells
     if (!sound) continue;
     if (auto data = ExpandGdbPacket(raw)) return *data;
-    return Status::Corrupt(fmt::format("{} sends a packet that repeats its characters without an end", name_));
+    return Status::Corrupt(
+        fmt::format("{} sends a packet that repeats its characters without an end", name_));
   }
   return Status::Corrupt(fmt::format("{} sends packets whose checksums are wrong", name_));
 }

@@ -1,5 +1,5 @@
-// Packets of GDB's remote serial protocol, over any channel: $DATA#CC, where DATA may have } before an
-// escaped character and * before a count of repetitions, and is acknowledged by + or -.
+// Packets of GDB's remote serial protocol, over any channel: $DATA#CC, where DATA may have } before
+// an escaped character and * before a count of repetitions, and is acknowledged by + or -.
 //
 // Protocol: https://sourceware.org/gdb/current/onlinedocs/gdb.html/Remote-Protocol.html
 #ifndef HANGSCOPE_TARGET_GDB_PACKET_H
@@ -28,7 +28,8 @@ class GdbPacketReader {
   static constexpr size_t kLongest = 1u << 20;
 
   // `name`: whose, for messages.
-  GdbPacketReader(std::string name, ByteChannel& channel) : name_(std::move(name)), channel_(channel), bytes_(channel) {}
+  GdbPacketReader(std::string name, ByteChannel& channel)
+      : name_(std::move(name)), channel_(channel), bytes_(channel) {}
 
   // The next packet, acknowledged; one with a wrong checksum is asked for again, a few times.
   Result<std::string> Next(TimeNs deadline);

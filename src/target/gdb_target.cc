@@ -38,7 +38,8 @@ int ConnectPath(const std::string& path) {
   std::memcpy(address.sun_path, path.data(), path.size());
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd >= 0) SetPatience(fd);
-  if (fd >= 0 && connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return fd;
+  if (fd >= 0 && connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+    return fd;
   const int error = errno;
   if (fd >= 0) close(fd);
   errno = error;
@@ -74,25 +75,35 @@ int ConnectHost(const std::string& host, const std::string& port) {
 }  // namespace
 
 GdbTarget::GdbTarget(std::string name, std::unique_ptr<ByteChannel> channel, TimeNs patience)
-    : name_(std::move(name)), channel_(std::move(channel)), packets_(name_, *channel_), patience_(patience), ranges_{{0, UINT64_MAX}} {}
+    : name_(std::move(name)),
+      channel_(std::move(channel)),
+      packets_(name_, *channel_),
+      patience_(patience),
+      ranges_{{0, UINT64_MAX}} {}
 
-// Detached, so that the target goes on; the answer to it is waited for, or it would be lost with the
-// connection. Who is out of step is told, and not listened to any more.
+// Detached, so that the target goes on; the answer to it is waited for, or it would be lost with
+// the connection. Who is out of step is told, and not listened to any more.
 GdbTarget::~GdbTarget() {
   SystemClock clock;
-  if (trouble_.ok()) (void)Ask("D").ok();
-  else (void)channel_->Send(FrameGdbPacket("D"), clock.Monotonic());
+  if (trouble_.ok())
+    (void)Ask("D").ok();
+  else
+    (void)channel_->Send(FrameGdbPacket("D"), clock.Monotonic());
 }
 
 Result<std::unique_ptr<Target>> GdbTarget::Open(const std::string& where, TimeNs patience) {
   const size_t colon = where.rfind(':');
   const bool is_path = colon == std::string::npos || where.find('/') != std::string::npos;
-  const int fd = is_path ? ConnectPath(where) : ConnectHost(where.substr(0, colon), where.substr(colon + 1));
+  const int fd =
+      is_path ? ConnectPath(where) : ConnectHost(where.substr(0, colon), where.substr(colon + 1));
   if (fd < 0) return Status::FromErrno(errno, "connect to the debug server", where);
-  return Open("debug server '" + where + "'", std::make_unique<DescriptorChannel>(fd, fd), patience);
+  return Open("debug server '" + where + "'", std::make_unique<DescriptorChannel>(fd, fd),
+              patience);
 }
 
-Result<std::unique_ptr<Target>> GdbTarget::Open(std::string name, std::unique_ptr<ByteChannel> channel, TimeNs patience) {
+Result<std::unique_ptr<Target>> GdbTarget::Open(std::string name,
+                                                std::unique_ptr<ByteChannel> channel,
+                                                TimeNs patience) {
   std::unique_ptr<GdbTarget> target(new GdbTarget(std::move(name), std::move(channel), patience));
   if (Status status = target->Greet(); !status.ok()) return status;
   return std::unique_ptr<Target>(std::move(target));
@@ -104,9 +115,11 @@ Status GdbTarget::Greet() {
   const size_t at = answer->find("PacketSize=");
   if (at == std::string::npos) return {};
   size_t size = 0;
-  const auto [stop, error] = std::from_chars(answer->data() + at + 11, answer->data() + answer->size(), size, 16);
+  const auto [stop, error] =
+      std::from_chars(answer->data() + at + 11, answer->data() + answer->size(), size, 16);
   // Two digits a byte.
-  if (error == std::errc()) most_at_once_ = std::clamp((size - std::min(size, kFrame)) / 2, kLeastAtOnce, kMostAtOnce);
+  if (error == std::errc())
+    most_at_once_ = std::clamp((size - std::min(size, kFrame)) / 2, kLeastAtOnce, kMostAtOnce);
   return {};
 }
 
@@ -132,13 +145,17 @@ Status GdbTarget::Read(uint64_t address, std::span<char> bytes) {
     const size_t count = std::min(bytes.size(), most_at_once_);
     auto answer = Ask(fmt::format("m{:x},{:x}", address, count));
     if (!answer.ok()) return answer.status();
-    if (answer->starts_with("E") || answer->empty() || answer->size() % 2 != 0 || answer->size() / 2 > count) {
-      return Status::NotFound(fmt::format("{} cannot read {} bytes at {:#x} (it says '{}')", name_, count, address, Printable(*answer, kMostShown)));
+    if (answer->starts_with("E") || answer->empty() || answer->size() % 2 != 0 ||
+        answer->size() / 2 > count) {
+      return Status::NotFound(fmt::format("{} cannot read {} bytes at {:#x} (it says '{}')", name_,
+                                          count, address, Printable(*answer, kMostShown)));
     }
     const size_t got = answer->size() / 2;
     for (size_t i = 0; i < got; ++i) {
       const auto byte = GdbHexByte(std::string_view(*answer).substr(2 * i, 2));
-      if (!byte) return GiveUp(Status::Corrupt(fmt::format("{} answers with something else than bytes: '{}'", name_, Printable(*answer, kMostShown))));
+      if (!byte)
+        return GiveUp(Status::Corrupt(fmt::format("{} answers with something else than bytes: '{}'",
+                                                  name_, Printable(*answer, kMostShown))));
       bytes[i] = static_cast<char>(*byte);
     }
     bytes = bytes.subspan(got);
@@ -152,10 +169,13 @@ Status GdbTarget::Write(uint64_t address, std::string_view bytes) {
   while (!bytes.empty()) {
     const size_t count = std::min(bytes.size(), most_at_once_ / 2);
     std::string packet = fmt::format("M{:x},{:x}:", address, count);
-    for (const char byte : bytes.substr(0, count)) packet += fmt::format("{:02x}", static_cast<uint8_t>(byte));
+    for (const char byte : bytes.substr(0, count))
+      packet += fmt::format("{:02x}", static_cast<uint8_t>(byte));
     auto answer = Ask(packet);
     if (!answer.ok()) return answer.status();
-    if (*answer != "OK") return Status::Io(fmt::format("{} cannot write {} bytes at {:#x} (it says '{}')", name_, count, address, Printable(*answer, kMostShown)));
+    if (*answer != "OK")
+      return Status::Io(fmt::format("{} cannot write {} bytes at {:#x} (it says '{}')", name_,
+                                    count, address, Printable(*answer, kMostShown)));
     bytes.remove_prefix(count);
     address += count;
   }

@@ -15,7 +15,9 @@ class GdbTarget final : public Target {
   // `where`: HOST:PORT, or a path. `patience`: how long an answer may take.
   static Result<std::unique_ptr<Target>> Open(const std::string& where, TimeNs patience);
   // Over a connection that is there.
-  static Result<std::unique_ptr<Target>> Open(std::string name, std::unique_ptr<ByteChannel> channel, TimeNs patience);
+  static Result<std::unique_ptr<Target>> Open(std::string name,
+                                              std::unique_ptr<ByteChannel> channel,
+                                              TimeNs patience);
   ~GdbTarget() override;
 
   const std::string& name() const override { return name_; }

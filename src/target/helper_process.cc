@@ -39,8 +39,10 @@ struct Ends {
   int errors[2] = {-1, -1};
 
   Status Open() {
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, input) != 0) return Status::FromErrno(errno, "create", "a socket");
-    if (pipe2(output, O_CLOEXEC) != 0 || pipe2(errors, O_CLOEXEC) != 0) return Status::FromErrno(errno, "create", "a pipe");
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, input) != 0)
+      return Status::FromErrno(errno, "create", "a socket");
+    if (pipe2(output, O_CLOEXEC) != 0 || pipe2(errors, O_CLOEXEC) != 0)
+      return Status::FromErrno(errno, "create", "a pipe");
     for (int* pair : {input, output, errors}) {
       MoveUp(&pair[0]);
       MoveUp(&pair[1]);
@@ -58,7 +60,8 @@ struct Ends {
   }
 };
 
-// In a group of its own, without our signals' masks and with their default actions. Returns an errno.
+// In a group of its own, without our signals' masks and with their default actions. Returns an
+// errno.
 int Spawn(const std::string& command, const Ends& ends, pid_t* pid) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -76,7 +79,8 @@ int Spawn(const std::string& command, const Ends& ends, pid_t* pid) {
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &all);
   posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   std::string text = command;
   char shell[] = "sh";
   char option[] = "-c";
@@ -94,17 +98,22 @@ Result<std::unique_ptr<HelperProcess>> HelperProcess::Start(const std::string& c
   pid_t pid = 0;
   Status status = ends.Open();
   if (status.ok()) {
-    if (const int error = Spawn(command, ends, &pid); error != 0) status = Status::FromErrno(error, "start", command);
+    if (const int error = Spawn(command, ends, &pid); error != 0)
+      status = Status::FromErrno(error, "start", command);
   }
   if (!status.ok()) {
     ends.CloseAll();
     return status;
   }
   ends.CloseTheirs();
-  return std::unique_ptr<HelperProcess>(new HelperProcess(pid, ends.input[0], ends.output[0], ends.errors[0]));
+  return std::unique_ptr<HelperProcess>(
+      new HelperProcess(pid, ends.input[0], ends.output[0], ends.errors[0]));
 }
 
-HelperProcess::HelperProcess(pid_t pid, int out, int in, int errors) : DescriptorChannel(out, in), pid_(pid) { aside_ = errors; }
+HelperProcess::HelperProcess(pid_t pid, int out, int in, int errors)
+    : DescriptorChannel(out, in), pid_(pid) {
+  aside_ = errors;
+}
 
 HelperProcess::~HelperProcess() {
   CloseOut();
@@ -127,8 +136,8 @@ void HelperProcess::TakeAside() {
   if (said_.size() > kMostSaid) said_.erase(0, said_.size() - kMostSaid);
 }
 
-// Left unreaped: its number, and so its group's, stays ours until KillAndReap. Where somebody else in this
-// program reaps all children, it is gone.
+// Left unreaped: its number, and so its group's, stays ours until KillAndReap. Where somebody else
+// in this program reaps all children, it is gone.
 bool HelperProcess::HasEnded(TimeNs deadline) {
   SystemClock clock;
   while (!reaped_) {
@@ -167,12 +176,15 @@ std::string HelperProcess::LastWords() {
     if (said_.size() == before || said_.size() == kMostSaid) break;
   }
   std::string how;
-  if (by_itself && status_ && WIFEXITED(*status_)) how = fmt::format("it ended with status {}", WEXITSTATUS(*status_));
-  if (by_itself && status_ && WIFSIGNALED(*status_)) how = fmt::format("signal {} ended it", WTERMSIG(*status_));
+  if (by_itself && status_ && WIFEXITED(*status_))
+    how = fmt::format("it ended with status {}", WEXITSTATUS(*status_));
+  if (by_itself && status_ && WIFSIGNALED(*status_))
+    how = fmt::format("signal {} ended it", WTERMSIG(*status_));
   std::string_view last = said_;
   while (!last.empty() && (last.back() == '\n' || last.back() == '\r')) last.remove_suffix(1);
   last.remove_prefix(std::min(last.size(), last.rfind('\n') + 1));  // npos + 1 is 0
-  if (!last.empty()) how += fmt::format("{}it said '{}'", how.empty() ? "" : "; ", Printable(last, kMostShown));
+  if (!last.empty())
+    how += fmt::format("{}it said '{}'", how.empty() ? "" : "; ", Printable(last, kMostShown));
   return how.empty() ? "" : fmt::format(" ({})", how);
 }
 

@@ -1,5 +1,5 @@
-// A helper that runs a command of the user's: its standard input and output are a channel, its standard
-// error is kept. It is in a process group of its own, and ends with this at the latest.
+// A helper that runs a command of the user's: its standard input and output are a channel, its
+// standard error is kept. It is in a process group of its own, and ends with this at the latest.
 #ifndef HANGSCOPE_TARGET_HELPER_PROCESS_H
 #define HANGSCOPE_TARGET_HELPER_PROCESS_H
 
@@ -21,8 +21,8 @@ class HelperProcess final : public DescriptorChannel {
   // Closes its input, waits a moment for it to end, and kills its group.
   ~HelperProcess() override;
 
-  // How it ended, or what it said last, for a message: " (status 1: 'no device')"; empty: nothing is
-  // known. Kills it, if it runs.
+  // How it ended, or what it said last, for a message: " (status 1: 'no device')"; empty: nothing
+  // is known. Kills it, if it runs.
   std::string LastWords();
 
  private:

@@ -16,7 +16,8 @@ constexpr std::array<uint32_t, 256> kCrcTable = [] {
   std::array<uint32_t, 256> table{};
   for (uint32_t i = 0; i < 256; ++i) {
     uint32_t value = i;
-    for (int bit = 0; bit < 8; ++bit) value = (value & 1) != 0 ? value >> 1 ^ 0xedb88320u : value >> 1;
+    for (int bit = 0; bit < 8; ++bit)
+      value = (value & 1) != 0 ? value >> 1 ^ 0xedb88320u : value >> 1;
     table[i] = value;
   }
   return table;
@@ -34,7 +35,8 @@ std::string_view TakeWord(std::string_view* text) {
 std::optional<uint32_t> Hex(std::string_view word) {
   uint32_t value = 0;
   const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), value, 16);
-  if (word.size() != 8 || error != std::errc() || stop != word.data() + word.size()) return std::nullopt;
+  if (word.size() != 8 || error != std::errc() || stop != word.data() + word.size())
+    return std::nullopt;
   return value;
 }
 
@@ -71,7 +73,8 @@ std::optional<Line> ParseLine(std::string_view text) {
     if (!AppendBytes(word, &line.bytes)) return std::nullopt;
   }
   std::string checked;
-  for (int shift = 0; shift < 32; shift += 8) checked.push_back(static_cast<char>(*offset >> shift));
+  for (int shift = 0; shift < 32; shift += 8)
+    checked.push_back(static_cast<char>(*offset >> shift));
   if (!check || *check != Crc32(checked + line.bytes)) return std::nullopt;
   return line;
 }
@@ -80,12 +83,14 @@ std::optional<Line> ParseLine(std::string_view text) {
 
 uint32_t Crc32(std::string_view bytes) {
   uint32_t value = ~0u;
-  for (const char byte : bytes) value = value >> 8 ^ kCrcTable[(value ^ static_cast<uint8_t>(byte)) & 0xff];
+  for (const char byte : bytes)
+    value = value >> 8 ^ kCrcTable[(value ^ static_cast<uint8_t>(byte)) & 0xff];
   return ~value;
 }
 
 // A dump begins with the scope's first bytes, or after the end of the one before.
-Result<std::unique_ptr<HexDumpTarget>> HexDumpTarget::Parse(std::string name, std::string_view text) {
+Result<std::unique_ptr<HexDumpTarget>> HexDumpTarget::Parse(std::string name,
+                                                            std::string_view text) {
   std::unique_ptr<HexDumpTarget> dump(new HexDumpTarget(name));
   std::unique_ptr<HexDumpTarget> last_ended;
   while (!text.empty()) {
@@ -111,7 +116,8 @@ Result<std::unique_ptr<HexDumpTarget>> HexDumpTarget::Parse(std::string name, st
   }
   if (last_ended != nullptr && last_ended->taken_ > 0) dump = std::move(last_ended);
   if (dump->taken_ == 0) {
-    return Status::NotFound(name + " is text without a dump of a scope: no sound line begins with '~hs '");
+    return Status::NotFound(name +
+                            " is text without a dump of a scope: no sound line begins with '~hs '");
   }
   return dump;
 }
@@ -146,10 +152,13 @@ Status HexDumpTarget::Read(uint64_t address, std::span<char> bytes) {
   if (Status status = CheckRange(address, bytes.size()); !status.ok()) return status;
   std::fill(bytes.begin(), bytes.end(), '\0');
   const uint64_t first = address - std::min<uint64_t>(address, kMostInALine - 1);
-  for (auto line = lines_.lower_bound(first); line != lines_.end() && line->first < address + bytes.size(); ++line) {
+  for (auto line = lines_.lower_bound(first);
+       line != lines_.end() && line->first < address + bytes.size(); ++line) {
     const uint64_t begin = std::max(address, line->first);
     const uint64_t end = std::min(address + bytes.size(), line->first + line->second.size());
-    if (begin < end) std::memcpy(bytes.data() + (begin - address), line->second.data() + (begin - line->first), end - begin);
+    if (begin < end)
+      std::memcpy(bytes.data() + (begin - address), line->second.data() + (begin - line->first),
+                  end - begin);
   }
   return {};
 }
@@ -162,12 +171,15 @@ bool HexDumpTarget::IsKnown(uint64_t address, uint64_t size_bytes) const {
   if (damaged_ == 0 && missing_ == 0 && ended_) return true;
   const uint64_t end = address + size_bytes;
   const uint64_t first = address - std::min<uint64_t>(address, kMostInALine - 1);
-  for (auto line = lines_.lower_bound(first); line != lines_.end() && line->first <= address && address < end; ++line) {
+  for (auto line = lines_.lower_bound(first);
+       line != lines_.end() && line->first <= address && address < end; ++line) {
     address = std::max(address, line->first + line->second.size());
   }
   if (address >= end) return true;
   if (missing_ != 0 || !ended_) return false;
-  return std::none_of(holes_.begin(), holes_.end(), [&](const MemoryRange& hole) { return hole.begin < end && address < hole.begin + hole.size_bytes; });
+  return std::none_of(holes_.begin(), holes_.end(), [&](const MemoryRange& hole) {
+    return hole.begin < end && address < hole.begin + hole.size_bytes;
+  });
 }
 
 std::string HexDumpTarget::trouble() const {

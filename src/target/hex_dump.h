@@ -26,8 +26,8 @@ class HexDumpTarget final : public Target {
   Life life() override { return Life::kDead; }
   const std::vector<MemoryRange>& ranges() const override { return ranges_; }
   std::optional<uint64_t> scope_address() const override { return 0; }
-  // Where lines are missing, what no line covers is either zero or was lost. A damaged one lies between
-  // its neighbours, as offsets rise.
+  // Where lines are missing, what no line covers is either zero or was lost. A damaged one lies
+  // between its neighbours, as offsets rise.
   bool IsKnown(uint64_t address, uint64_t size_bytes) const override;
   std::string trouble() const override;
 

@@ -22,7 +22,8 @@ std::optional<uint64_t> ParseNumber(std::string_view text) {
   }
   uint64_t value = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (text.empty() || error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
+  if (text.empty() || error != std::errc() || stop != text.data() + text.size())
+    return std::nullopt;
   return value;
 }
 
@@ -30,10 +31,13 @@ std::optional<uint64_t> ParseNumber(std::string_view text) {
 Result<std::unique_ptr<Target>> OpenFile(const std::string& text) {
   FileSystem& files = PosixFileSystem();
   const size_t at = text.rfind('@');
-  if (at == std::string::npos || files.Exists(text)) return FileTarget::Open(files, text, std::nullopt);
+  if (at == std::string::npos || files.Exists(text))
+    return FileTarget::Open(files, text, std::nullopt);
   const auto offset = ParseNumber(std::string_view(text).substr(at + 1));
   if (!offset) {
-    return Status::Usage(fmt::format("'{}': behind @ stands where the scope begins, in bytes; for example file:ram.bin@0x1000", text));
+    return Status::Usage(fmt::format(
+        "'{}': behind @ stands where the scope begins, in bytes; for example file:ram.bin@0x1000",
+        text));
   }
   return FileTarget::Open(files, text.substr(0, at), offset);
 }
@@ -41,13 +45,20 @@ Result<std::unique_ptr<Target>> OpenFile(const std::string& text) {
 // Reading JTAG is slow, and so is starting what does it.
 constexpr TimeNs kPatienceWithHelpers = 10 * kSecond;
 
-Result<std::unique_ptr<Target>> OpenHelper(const std::string& command, const TargetOptions& options) {
-  if (command.empty()) return Status::Usage("exec: wants a command that reaches the target's memory; for example 'exec:./jtag_helper --port 3'");
+Result<std::unique_ptr<Target>> OpenHelper(const std::string& command,
+                                           const TargetOptions& options) {
+  if (command.empty())
+    return Status::Usage(
+        "exec: wants a command that reaches the target's memory; for example 'exec:./jtag_helper "
+        "--port 3'");
   auto target = ExecTarget::Open(command, kPatienceWithHelpers);
   if (!target.ok()) return target;
   const bool can_be_searched = static_cast<const ExecTarget&>(**target).has_ranges();
   if (!can_be_searched && !options.symbol && !(*target)->scope_address()) {
-    return Status::NotFound(fmt::format("{} says neither what memory there is nor where the scope is; --elf FILE with the symbol hangscope_scope does", (*target)->name()));
+    return Status::NotFound(
+        fmt::format("{} says neither what memory there is nor where the scope is; --elf FILE with "
+                    "the symbol hangscope_scope does",
+                    (*target)->name()));
   }
   return target;
 }
@@ -56,10 +67,16 @@ constexpr TimeNs kPatienceWithServers = 5 * kSecond;
 
 Result<std::unique_ptr<Target>> OpenServer(const std::string& where, const TargetOptions& options) {
   if (!options.intrusive) {
-    return Status::Usage(fmt::format("gdb:{}: a debug server stops its target when one connects, until one leaves; --intrusive says that it may", where));
+    return Status::Usage(
+        fmt::format("gdb:{}: a debug server stops its target when one connects, until one leaves; "
+                    "--intrusive says that it may",
+                    where));
   }
   if (!options.symbol) {
-    return Status::Usage(fmt::format("gdb:{}: a debug server does not tell where the scope is; --elf FILE with the symbol hangscope_scope does", where));
+    return Status::Usage(
+        fmt::format("gdb:{}: a debug server does not tell where the scope is; --elf FILE with the "
+                    "symbol hangscope_scope does",
+                    where));
   }
   return GdbTarget::Open(where, kPatienceWithServers);
 }

@@ -34,7 +34,8 @@ std::optional<Mapping> ParseMapping(std::string_view line) {
   const size_t range_end = static_cast<size_t>(second.ptr - line.data());
   mapping.range = line.substr(0, range_end);
   mapping.readable = range_end + 1 < line.size() && line[range_end + 1] == 'r';
-  if (const size_t slash = line.find('/'); slash != std::string_view::npos) mapping.path = line.substr(slash);
+  if (const size_t slash = line.find('/'); slash != std::string_view::npos)
+    mapping.path = line.substr(slash);
   return mapping;
 }
 
@@ -78,11 +79,13 @@ std::string RealPath(const std::string& path) {
 
 }  // namespace
 
-Result<std::unique_ptr<Target>> ProcessTarget::Open(FileSystem& files, int pid, const TargetOptions& options) {
+Result<std::unique_ptr<Target>> ProcessTarget::Open(FileSystem& files, int pid,
+                                                    const TargetOptions& options) {
   std::unique_ptr<ProcessTarget> target(new ProcessTarget(pid, fmt::format("process {}", pid)));
   auto mappings = Mappings(files, pid);
   if (!mappings.ok()) {
-    return Status::NotFound(fmt::format("there is no process {} that may be looked into: {}", pid, mappings.status().message()));
+    return Status::NotFound(fmt::format("there is no process {} that may be looked into: {}", pid,
+                                        mappings.status().message()));
   }
   for (const Mapping& mapping : *mappings) {
     if (!IsScopeFile(mapping.path)) continue;
@@ -95,21 +98,26 @@ Result<std::unique_ptr<Target>> ProcessTarget::Open(FileSystem& files, int pid, 
     return std::unique_ptr<Target>(std::move(target));
   }
   if (!options.symbol) {
-    return Status::NotFound(fmt::format("process {} has no file mapped whose name ends in .scope{}", pid,
-                                        options.elf_path.empty() ? ", and without --elf its memory cannot be searched for one"
-                                                                 : fmt::format(", and '{}' has no symbol hangscope_scope", options.elf_path)));
+    return Status::NotFound(fmt::format(
+        "process {} has no file mapped whose name ends in .scope{}", pid,
+        options.elf_path.empty()
+            ? ", and without --elf its memory cannot be searched for one"
+            : fmt::format(", and '{}' has no symbol hangscope_scope", options.elf_path)));
   }
   const std::string program = RealPath(options.elf_path);
-  const auto first = std::find_if(mappings->begin(), mappings->end(), [&](const Mapping& m) { return m.path == program; });
+  const auto first = std::find_if(mappings->begin(), mappings->end(),
+                                  [&](const Mapping& m) { return m.path == program; });
   if (options.elf_moves) {
-    if (first == mappings->end()) return Status::NotFound(fmt::format("process {} does not run '{}'", pid, options.elf_path));
+    if (first == mappings->end())
+      return Status::NotFound(fmt::format("process {} does not run '{}'", pid, options.elf_path));
     constexpr uint64_t kPage = 4096;
     target->moved_by_ = first->begin - options.elf_first_address / kPage * kPage;
   }
   for (const Mapping& mapping : *mappings) {
     if (!mapping.readable) continue;
     // Neighbours are one range: a scope may lie across them.
-    if (!target->ranges_.empty() && target->ranges_.back().begin + target->ranges_.back().size_bytes == mapping.begin) {
+    if (!target->ranges_.empty() &&
+        target->ranges_.back().begin + target->ranges_.back().size_bytes == mapping.begin) {
       target->ranges_.back().size_bytes += mapping.end - mapping.begin;
     } else {
       target->ranges_.push_back({mapping.begin, mapping.end - mapping.begin});
@@ -130,7 +138,8 @@ std::optional<uint64_t> ProcessTarget::AddressOf(uint64_t elf_address) const {
 
 std::string ProcessTarget::elf_path() const { return fmt::format("/proc/{}/exe", pid_); }
 
-// A zombie has a number, and is dead. One whose first thread alone has ended looks like a zombie, and lives.
+// A zombie has a number, and is dead. One whose first thread alone has ended looks like a zombie,
+// and lives.
 Life LifeOfProcess(int pid) {
   if (const auto end = ProcessEnd::Watch(pid)) return end->HasEnded() ? Life::kDead : Life::kLive;
   return kill(pid, 0) == 0 || errno == EPERM ? Life::kLive : Life::kDead;
@@ -163,7 +172,8 @@ Status ProcessTarget::Write(uint64_t address, std::string_view bytes) {
   }
   const iovec local = {const_cast<char*>(bytes.data()), bytes.size()};
   const iovec remote = {reinterpret_cast<void*>(address), bytes.size()};
-  if (process_vm_writev(pid_, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes.size())) return {};
+  if (process_vm_writev(pid_, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes.size()))
+    return {};
   return Status::FromErrno(errno, "write the memory of", name_);
 }
 

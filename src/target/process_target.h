@@ -1,5 +1,5 @@
-// pid:N: a live process of Linux. Its scope is a file that it has mapped (target/linux.h), which is read
-// as a file, and so outlives it; or, for other ports, a symbol in its memory.
+// pid:N: a live process of Linux. Its scope is a file that it has mapped (target/linux.h), which is
+// read as a file, and so outlives it; or, for other ports, a symbol in its memory.
 #ifndef HANGSCOPE_TARGET_PROCESS_TARGET_H
 #define HANGSCOPE_TARGET_PROCESS_TARGET_H
 
@@ -13,7 +13,8 @@ Life LifeOfProcess(int pid);
 
 class ProcessTarget final : public Target {
  public:
-  static Result<std::unique_ptr<Target>> Open(FileSystem& files, int pid, const TargetOptions& options);
+  static Result<std::unique_ptr<Target>> Open(FileSystem& files, int pid,
+                                              const TargetOptions& options);
 
   const std::string& name() const override { return name_; }
   Status Read(uint64_t address, std::span<char> bytes) override;

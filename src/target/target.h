@@ -1,5 +1,6 @@
 // How the host reaches a target's memory: one interface for live processes, files, core dumps,
-// debug servers and text. No target is ever stopped by it, except where the user said that it may be.
+// debug servers and text. No target is ever stopped by it, except where the user said that it may
+// be.
 #ifndef HANGSCOPE_TARGET_TARGET_H
 #define HANGSCOPE_TARGET_TARGET_H
 
@@ -20,7 +21,8 @@ struct MemoryRange {
   uint64_t size_bytes = 0;
 
   bool Contains(uint64_t address, uint64_t bytes) const {
-    return address >= begin && address - begin <= size_bytes && bytes <= size_bytes - (address - begin);
+    return address >= begin && address - begin <= size_bytes &&
+           bytes <= size_bytes - (address - begin);
   }
 };
 

@@ -20,17 +20,24 @@ using Row = std::array<std::string, kColumns>;
 const Row kHeading = {"NAME", "HART", "ENTERED", "INSTRUCTIONS", "LOADS", "STORES"};
 
 double PerEvent(uint64_t count, const CostCount& of, uint64_t events_per_entry) {
-  return static_cast<double>(count) / (static_cast<double>(of.entered) * static_cast<double>(events_per_entry));
+  return static_cast<double>(count) /
+         (static_cast<double>(of.entered) * static_cast<double>(events_per_entry));
 }
 
 // A count that is the same for each event is a whole number.
 std::string Number(double value) {
-  return value == static_cast<double>(static_cast<uint64_t>(value)) ? fmt::format("{:.0f}", value) : fmt::format("{:.3f}", value);
+  return value == static_cast<double>(static_cast<uint64_t>(value)) ? fmt::format("{:.0f}", value)
+                                                                    : fmt::format("{:.3f}", value);
 }
 
-Row RowOf(const std::string& name, const std::string& hart, const CostCount& count, uint64_t events) {
-  return {name, hart, FormatCount(count.entered), Number(PerEvent(count.instructions, count, events)),
-          Number(PerEvent(count.loads, count, events)), Number(PerEvent(count.stores, count, events))};
+Row RowOf(const std::string& name, const std::string& hart, const CostCount& count,
+          uint64_t events) {
+  return {name,
+          hart,
+          FormatCount(count.entered),
+          Number(PerEvent(count.instructions, count, events)),
+          Number(PerEvent(count.loads, count, events)),
+          Number(PerEvent(count.stores, count, events))};
 }
 
 void AddRows(const CostSubject& subject, uint64_t events, std::vector<Row>* rows) {
@@ -45,7 +52,10 @@ void AddRows(const CostSubject& subject, uint64_t events, std::vector<Row>* rows
 }
 
 Json JsonOf(const CostCount& count, uint64_t events) {
-  Json json = {{"entered", count.entered}, {"instructions", count.instructions}, {"loads", count.loads}, {"stores", count.stores}};
+  Json json = {{"entered", count.entered},
+               {"instructions", count.instructions},
+               {"loads", count.loads},
+               {"stores", count.stores}};
   if (count.entered != 0) {
     json["per_event"] = {{"instructions", PerEvent(count.instructions, count, events)},
                          {"loads", PerEvent(count.loads, count, events)},
@@ -58,7 +68,8 @@ Json JsonOf(const CostCount& count, uint64_t events) {
 
 std::string CostTable(const CostReport& report) {
   std::vector<Row> rows = {kHeading};
-  for (const CostSubject& subject : report.subjects) AddRows(subject, report.events_per_entry, &rows);
+  for (const CostSubject& subject : report.subjects)
+    AddRows(subject, report.events_per_entry, &rows);
   std::array<size_t, kColumns> widths{};
   for (const Row& row : rows) {
     for (size_t i = 0; i < kColumns; ++i) widths[i] = std::max(widths[i], row[i].size());
@@ -80,7 +91,9 @@ std::string CostJson(const CostReport& report) {
                {"events_per_entry", report.events_per_entry},
                {"subjects", Json::array()}};
   for (const CostSubject& subject : report.subjects) {
-    Json one = {{"name", subject.name}, {"kind", subject.is_mark ? "mark" : "symbol"}, {"harts", Json::array()}};
+    Json one = {{"name", subject.name},
+                {"kind", subject.is_mark ? "mark" : "symbol"},
+                {"harts", Json::array()}};
     for (size_t hart = 0; hart < subject.harts.size(); ++hart) {
       Json line = {{"hart", hart}};
       line.update(JsonOf(subject.harts[hart], report.events_per_entry));

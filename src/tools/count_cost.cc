@@ -13,8 +13,8 @@
 
 #include "base/near_name.h"
 #include "base/units.h"
-#include "proc/child_process.h"
 #include "code/cost_marks.h"
+#include "proc/child_process.h"
 
 namespace hangscope {
 namespace {
@@ -37,7 +37,8 @@ std::string Suggestion(const std::vector<std::string>& near) {
   return near.empty() ? "" : fmt::format(", did you mean '{}'?", fmt::join(near, "' or '"));
 }
 
-Result<CostSubject> FindSymbol(const std::vector<ElfSymbol>& symbols, const std::string& elf, const std::string& name) {
+Result<CostSubject> FindSymbol(const std::vector<ElfSymbol>& symbols, const std::string& elf,
+                               const std::string& name) {
   CostSubject subject;
   subject.name = name;
   std::vector<std::string> names;
@@ -50,27 +51,39 @@ Result<CostSubject> FindSymbol(const std::vector<ElfSymbol>& symbols, const std:
       continue;
     }
     const AddressRange range = {symbol.address, symbol.address + symbol.bytes};
-    const bool known = std::any_of(subject.ranges.begin(), subject.ranges.end(), [&](const AddressRange& r) { return r.begin == range.begin; });
+    const bool known = std::any_of(subject.ranges.begin(), subject.ranges.end(),
+                                   [&](const AddressRange& r) { return r.begin == range.begin; });
     if (!known) subject.ranges.push_back(range);
   }
   if (!subject.ranges.empty()) return subject;
-  if (unfit == nullptr) return Status::NotFound(fmt::format("'{}' has no symbol '{}'{}", elf, name, Suggestion(NearNames(name, names, 3, 3))));
-  if (unfit->is_data) return Status::Usage(fmt::format("the symbol '{}' of '{}' is data, and only code can be counted", name, elf));
-  return Status::Usage(fmt::format("the symbol '{}' of '{}' has no size, so where it ends is not known; in assembly '.size {}, . - {}' gives it one",
-                                   name, elf, name, name));
+  if (unfit == nullptr)
+    return Status::NotFound(fmt::format("'{}' has no symbol '{}'{}", elf, name,
+                                        Suggestion(NearNames(name, names, 3, 3))));
+  if (unfit->is_data)
+    return Status::Usage(
+        fmt::format("the symbol '{}' of '{}' is data, and only code can be counted", name, elf));
+  return Status::Usage(
+      fmt::format("the symbol '{}' of '{}' has no size, so where it ends is not known; in assembly "
+                  "'.size {}, . - {}' gives it one",
+                  name, elf, name, name));
 }
 
-Result<CostSubject> FindMark(const std::map<std::string, MarkedCode>& marks, const std::string& elf, const std::string& name) {
+Result<CostSubject> FindMark(const std::map<std::string, MarkedCode>& marks, const std::string& elf,
+                             const std::string& name) {
   if (const auto found = marks.find(name); found != marks.end()) {
     if (found->second.begins.empty() || found->second.ends.empty()) {
-      return Status::Usage(fmt::format("'{}' has no code between a begin and an end mark '{}'", elf, name));
+      return Status::Usage(
+          fmt::format("'{}' has no code between a begin and an end mark '{}'", elf, name));
     }
     return CostSubject{name, true, {}, found->second, {}};
   }
   std::vector<std::string> names;
   for (const auto& mark : marks) names.push_back(mark.first);
-  if (names.empty()) return Status::NotFound(fmt::format("'{}' has no marks; hangscope/target/mark.h sets them", elf));
-  return Status::NotFound(fmt::format("'{}' has no mark '{}'{}", elf, name, Suggestion(NearNames(name, names, 3, 3))));
+  if (names.empty())
+    return Status::NotFound(
+        fmt::format("'{}' has no marks; hangscope/target/mark.h sets them", elf));
+  return Status::NotFound(
+      fmt::format("'{}' has no mark '{}'{}", elf, name, Suggestion(NearNames(name, names, 3, 3))));
 }
 
 // QEMU takes a comma in a value when it is doubled.
@@ -94,7 +107,8 @@ std::string LineWith(const std::string& text, const std::string& what) {
 // QEMU from its start to its end.
 class QemuRun {
  public:
-  QemuRun(const CostEnvironment& environment, const CostOptions& options) : environment_(environment), options_(options) {}
+  QemuRun(const CostEnvironment& environment, const CostOptions& options)
+      : environment_(environment), options_(options) {}
 
   Status Start(const std::vector<std::string>& command) {
     ChildOptions options;
@@ -113,7 +127,9 @@ class QemuRun {
   ChildExit Wait() {
     std::optional<ChildExit> exit;
     while (!(exit = child_->Poll())) {
-      pollfd events[] = {{child_->stream_fds()[0], static_cast<short>(stderr_open_ ? POLLIN : 0), 0}, {environment_.signal_fd, POLLIN, 0}};
+      pollfd events[] = {
+          {child_->stream_fds()[0], static_cast<short>(stderr_open_ ? POLLIN : 0), 0},
+          {environment_.signal_fd, POLLIN, 0}};
       if (!stderr_open_) events[0].fd = -1;
       poll(events, 2, 100);
       ReadStderr();
@@ -126,7 +142,9 @@ class QemuRun {
   }
 
   const std::string& said() const { return said_; }
-  bool cut_short() const { return ended_at_.has_value() || said_.find("terminating on signal") != std::string::npos; }
+  bool cut_short() const {
+    return ended_at_.has_value() || said_.find("terminating on signal") != std::string::npos;
+  }
   bool killed() const { return killed_; }
 
  private:
@@ -176,17 +194,25 @@ class QemuRun {
 };
 
 std::string HowItEnded(const ChildExit& exit) {
-  return exit.signal != 0 ? fmt::format("was killed by signal {}", exit.signal) : fmt::format("ended with status {}", exit.status);
+  return exit.signal != 0 ? fmt::format("was killed by signal {}", exit.signal)
+                          : fmt::format("ended with status {}", exit.status);
 }
 
 // Why there are no counts.
 Status NoCounts(const QemuRun& run, const ChildExit& exit, bool was_loaded) {
   if (const std::string line = LineWith(run.said(), "API version"); !line.empty()) {
-    return Status::Io(fmt::format("this QEMU refuses the plugin, which is made for version 1 of its plugin interface: {}", line));
+    return Status::Io(fmt::format(
+        "this QEMU refuses the plugin, which is made for version 1 of its plugin interface: {}",
+        line));
   }
-  if (run.killed()) return Status::Io(fmt::format("QEMU did not end in {} after SIGTERM, and left no counts", FormatElapsed(kPatience)));
-  if (was_loaded) return Status::Io(fmt::format("QEMU {} without leaving its counts", HowItEnded(exit)));
-  return Status::Io(fmt::format("QEMU {} before it loaded the plugin; it says why, or it was built without plugins", HowItEnded(exit)));
+  if (run.killed())
+    return Status::Io(fmt::format("QEMU did not end in {} after SIGTERM, and left no counts",
+                                  FormatElapsed(kPatience)));
+  if (was_loaded)
+    return Status::Io(fmt::format("QEMU {} without leaving its counts", HowItEnded(exit)));
+  return Status::Io(fmt::format(
+      "QEMU {} before it loaded the plugin; it says why, or it was built without plugins",
+      HowItEnded(exit)));
 }
 
 std::string TypeOf(const Json& json) {
@@ -203,7 +229,8 @@ std::string ReadAll(int fd) {
   std::string text;
   char buffer[4096];
   ssize_t got = 0;
-  while ((got = pread(fd, buffer, sizeof buffer, static_cast<off_t>(text.size()))) > 0) text.append(buffer, static_cast<size_t>(got));
+  while ((got = pread(fd, buffer, sizeof buffer, static_cast<off_t>(text.size()))) > 0)
+    text.append(buffer, static_cast<size_t>(got));
   return text;
 }
 
@@ -212,11 +239,13 @@ std::string ReadAll(int fd) {
 Result<std::string> FindCountPlugin(const std::string& executable) {
   const std::string folder = FolderOf(executable);
   std::vector<std::string> places;
-  for (const char* place : {"/", "/qemu/", "/../libexec/hangscope/"}) places.push_back(folder + place + kPluginFile);
+  for (const char* place : {"/", "/qemu/", "/../libexec/hangscope/"})
+    places.push_back(folder + place + kPluginFile);
   for (const std::string& place : places) {
     if (access(place.c_str(), R_OK) == 0) return place;
   }
-  return Status::NotFound(fmt::format("the plugin for QEMU is missing: there is no '{}'", fmt::join(places, "', no '")));
+  return Status::NotFound(fmt::format("the plugin for QEMU is missing: there is no '{}'",
+                                      fmt::join(places, "', no '")));
 }
 
 Result<std::vector<CostSubject>> FindSubjects(const ElfImage& elf, const CostOptions& options) {
@@ -241,24 +270,33 @@ Result<std::vector<CostSubject>> FindSubjects(const ElfImage& elf, const CostOpt
     places += subject.ranges.size() + subject.marked.begins.size() + subject.marked.ends.size();
   }
   if (subjects.size() > kMostSubjects || places > kMostPlaces) {
-    return Status::Usage(fmt::format("{} symbols and marks in {} places are too many to count at once; up to {} in {} will do",
-                                     subjects.size(), places, kMostSubjects, kMostPlaces));
+    return Status::Usage(fmt::format(
+        "{} symbols and marks in {} places are too many to count at once; up to {} in {} will do",
+        subjects.size(), places, kMostSubjects, kMostPlaces));
   }
   return subjects;
 }
 
-Result<std::vector<std::string>> AddPlugin(const std::vector<std::string>& command, const std::string& plugin_path, int fd,
+Result<std::vector<std::string>> AddPlugin(const std::vector<std::string>& command,
+                                           const std::string& plugin_path, int fd,
                                            const std::vector<CostSubject>& subjects) {
-  const auto qemu = std::find_if(command.begin(), command.end(), [](const std::string& word) { return NameOfProgram(word).starts_with("qemu-system-"); });
+  const auto qemu = std::find_if(command.begin(), command.end(), [](const std::string& word) {
+    return NameOfProgram(word).starts_with("qemu-system-");
+  });
   if (qemu == command.end()) {
-    return Status::Usage(fmt::format("'{}' is no QEMU; for example hangscope cost --elf fw.elf --symbol emit -- qemu-system-riscv32 -machine virt -bios none -kernel fw.elf",
-                                     fmt::join(command, " ")));
+    return Status::Usage(
+        fmt::format("'{}' is no QEMU; for example hangscope cost --elf fw.elf --symbol emit -- "
+                    "qemu-system-riscv32 -machine virt -bios none -kernel fw.elf",
+                    fmt::join(command, " ")));
   }
   std::string plugin = fmt::format("{},fd={}", Escape(plugin_path), fd);
   for (size_t piece = 0; piece < subjects.size(); ++piece) {
-    for (const AddressRange& range : subjects[piece].ranges) plugin += fmt::format(",range={}:{:#x}:{:#x}", piece, range.begin, range.end);
-    for (const uint64_t address : subjects[piece].marked.begins) plugin += fmt::format(",begin={}:{:#x}", piece, address);
-    for (const uint64_t address : subjects[piece].marked.ends) plugin += fmt::format(",end={}:{:#x}", piece, address);
+    for (const AddressRange& range : subjects[piece].ranges)
+      plugin += fmt::format(",range={}:{:#x}:{:#x}", piece, range.begin, range.end);
+    for (const uint64_t address : subjects[piece].marked.begins)
+      plugin += fmt::format(",begin={}:{:#x}", piece, address);
+    for (const uint64_t address : subjects[piece].marked.ends)
+      plugin += fmt::format(",end={}:{:#x}", piece, address);
   }
   std::vector<std::string> words(command.begin(), qemu + 1);
   words.insert(words.end(), {"-plugin", plugin});
@@ -275,20 +313,23 @@ Status ReadCounts(std::string_view text, CostReport* report) {
     if (type == "end") return {};
     if (type == "loaded") {
       report->target = json.value("target", "");
-      for (CostSubject& subject : report->subjects) subject.harts.resize(std::min(NumberOf(json, "harts", 0), kMostHarts));
+      for (CostSubject& subject : report->subjects)
+        subject.harts.resize(std::min(NumberOf(json, "harts", 0), kMostHarts));
       continue;
     }
     if (type != "count") break;
     const uint64_t piece = NumberOf(json, "piece", report->subjects.size());
     const uint64_t hart = NumberOf(json, "hart", kMostHarts);
     if (piece >= report->subjects.size() || hart >= report->subjects[piece].harts.size()) break;
-    report->subjects[piece].harts[hart] = {NumberOf(json, "entered", 0), NumberOf(json, "instructions", 0), NumberOf(json, "loads", 0),
-                                           NumberOf(json, "stores", 0)};
+    report->subjects[piece].harts[hart] = {NumberOf(json, "entered", 0),
+                                           NumberOf(json, "instructions", 0),
+                                           NumberOf(json, "loads", 0), NumberOf(json, "stores", 0)};
   }
   return Status::Corrupt("what the plugin wrote is cut or damaged");
 }
 
-Result<CostReport> MeasureCost(const CostEnvironment& environment, const ElfImage& elf, const CostOptions& options) {
+Result<CostReport> MeasureCost(const CostEnvironment& environment, const ElfImage& elf,
+                               const CostOptions& options) {
   auto subjects = FindSubjects(elf, options);
   if (!subjects.ok()) return subjects.status();
   CostReport report;
@@ -303,8 +344,10 @@ Result<CostReport> MeasureCost(const CostEnvironment& environment, const ElfImag
     const ChildExit exit = run.Wait();
     const std::string text = ReadAll(counts);
     report.complete = !run.cut_short();
-    if (!text.ends_with("{\"type\":\"end\"}\n")) status = NoCounts(run, exit, !text.empty());
-    else status = ReadCounts(text, &report);
+    if (!text.ends_with("{\"type\":\"end\"}\n"))
+      status = NoCounts(run, exit, !text.empty());
+    else
+      status = ReadCounts(text, &report);
   }
   close(counts);
   if (!status.ok()) return status;

@@ -33,22 +33,24 @@ struct CostEnvironment {
   std::function<void(std::string_view)> pass_stderr;
 };
 
-// Where the plugin is, seen from the folder of the executable: beside it, in the build tree, where it
-// was installed. NotFound names the places.
+// Where the plugin is, seen from the folder of the executable: beside it, in the build tree, where
+// it was installed. NotFound names the places.
 Result<std::string> FindCountPlugin(const std::string& executable);
 
 // Of the symbols and marks that are asked for; says which there are where one is not there.
 Result<std::vector<CostSubject>> FindSubjects(const ElfImage& elf, const CostOptions& options);
 
 // `command` with the plugin behind the name of QEMU. `fd`: where it writes to.
-Result<std::vector<std::string>> AddPlugin(const std::vector<std::string>& command, const std::string& plugin_path, int fd,
+Result<std::vector<std::string>> AddPlugin(const std::vector<std::string>& command,
+                                           const std::string& plugin_path, int fd,
                                            const std::vector<CostSubject>& subjects);
 
 // What the plugin wrote.
 Status ReadCounts(std::string_view text, CostReport* report);
 
 // Runs QEMU to its end and counts.
-Result<CostReport> MeasureCost(const CostEnvironment& environment, const ElfImage& elf, const CostOptions& options);
+Result<CostReport> MeasureCost(const CostEnvironment& environment, const ElfImage& elf,
+                               const CostOptions& options);
 
 }  // namespace hangscope
 

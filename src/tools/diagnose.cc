@@ -14,8 +14,8 @@
 #include <string_view>
 
 #include "base/capabilities.h"
-#include "proc/child_process.h"
 #include "cpu/cpu_recorder.h"
+#include "proc/child_process.h"
 
 namespace hangscope {
 namespace {
@@ -113,11 +113,20 @@ class Doctor {
     return attr;
   }
 
-  std::string ParanoidText() const { return paranoid_ ? fmt::format("kernel.perf_event_paranoid is {}", *paranoid_) : "this kernel has no perf events"; }
-  static std::string Lower(int level) { return fmt::format("sudo sysctl kernel.perf_event_paranoid={}", level); }
-  static std::string Grant(const std::string& capabilities) { return fmt::format("sudo setcap {}+ep \"$(readlink -f \"$(command -v hangscope)\")\"", capabilities); }
+  std::string ParanoidText() const {
+    return paranoid_ ? fmt::format("kernel.perf_event_paranoid is {}", *paranoid_)
+                     : "this kernel has no perf events";
+  }
+  static std::string Lower(int level) {
+    return fmt::format("sudo sysctl kernel.perf_event_paranoid={}", level);
+  }
+  static std::string Grant(const std::string& capabilities) {
+    return fmt::format("sudo setcap {}+ep \"$(readlink -f \"$(command -v hangscope)\")\"",
+                       capabilities);
+  }
 
-  // Why the kernel said `error`, and what grants what needs perf_event_paranoid to be `level` at most.
+  // Why the kernel said `error`, and what grants what needs perf_event_paranoid to be `level` at
+  // most.
   void Explain(int error, int level, DoctorCheck* check) const {
     if (!paranoid_ || error == ENOSYS) {
       check->why = "this kernel has no perf events (CONFIG_PERF_EVENTS), or a sandbox hides them";
@@ -125,7 +134,9 @@ class Doctor {
       check->why = fmt::format("{}: this wants {} at most, or CAP_PERFMON", ParanoidText(), level);
       check->commands = {Lower(level), Grant("cap_perfmon")};
     } else if (error == EPERM || error == EACCES) {
-      check->why = fmt::format("{}, and yet it is refused ({}): by a container's seccomp filter or a security module", ParanoidText(), strerrorname_np(error));
+      check->why = fmt::format(
+          "{}, and yet it is refused ({}): by a container's seccomp filter or a security module",
+          ParanoidText(), strerrorname_np(error));
       check->commands = {"docker run --cap-add PERFMON --security-opt seccomp=unconfined ..."};
     } else {
       check->why = fmt::format("the kernel refuses it: {}", strerror(error));
@@ -145,7 +156,8 @@ class Doctor {
 
   void LookAtKernelEvents() {
     DoctorCheck check{"kernel-events", "run --cpu: switches, wake-ups, system calls, signals"};
-    const auto id = tracefs_.empty() ? std::nullopt : Number(machine_, tracefs_ + "/events/sched/sched_switch/id");
+    const auto id = tracefs_.empty() ? std::nullopt
+                                     : Number(machine_, tracefs_ + "/events/sched/sched_switch/id");
     if (!id) {
       check.state = CheckState::kMissing;
       ExplainTracefs(&check);
@@ -164,29 +176,39 @@ class Doctor {
       check->commands = {"sudo mount -t tracefs nodev /sys/kernel/tracing"};
       return;
     }
-    check->why = fmt::format("this user may not read '{}', which has the events' numbers and formats", tracefs_);
+    check->why = fmt::format(
+        "this user may not read '{}', which has the events' numbers and formats", tracefs_);
     check->commands = {fmt::format("sudo mount -o remount,mode=750,gid=$(id -g) {}", tracefs_)};
     if (!MayTraceAll() && paranoid_.value_or(2) > -1) {
       check->why += fmt::format("; {}, and tracepoints want -1, or CAP_PERFMON", ParanoidText());
-      check->commands = {check->commands[0] + " && " + Lower(-1), Grant("cap_perfmon,cap_dac_read_search")};
+      check->commands = {check->commands[0] + " && " + Lower(-1),
+                         Grant("cap_perfmon,cap_dac_read_search")};
     }
   }
 
   void LookAtRingMemory() {
     DoctorCheck check{"ring-memory", "run --cpu: memory of the rings"};
     const uint64_t wanted = CpuRecorderOptions().ring_bytes;
-    const uint64_t per_cpu = static_cast<uint64_t>(Number(machine_, "/proc/sys/kernel/perf_event_mlock_kb").value_or(516)) << 10;
+    const uint64_t per_cpu =
+        static_cast<uint64_t>(
+            Number(machine_, "/proc/sys/kernel/perf_event_mlock_kb").value_or(516))
+        << 10;
     const uint64_t limit = LockedMemoryLimit();
     // What does not fit into the user's share of each CPU counts against the process's limit.
     const auto cpus = static_cast<uint64_t>(std::max(1, machine_.cpus()));
     const uint64_t fits = limit == UINT64_MAX ? UINT64_MAX : per_cpu + limit / cpus;
-    if (Has(Capability::kIpcLock) || MayTraceAll() || paranoid_.value_or(2) <= -1 || fits >= wanted) {
+    if (Has(Capability::kIpcLock) || MayTraceAll() || paranoid_.value_or(2) <= -1 ||
+        fits >= wanted) {
       check.why = fmt::format("{} MiB a CPU", wanted >> 20);
     } else {
       check.state = CheckState::kMissing;
-      check.why = fmt::format("the default of {} MiB a CPU is more than this user may lock: kernel.perf_event_mlock_kb is {}, ulimit -l {}; --cpu-size {}K fits",
-                              wanted >> 20, per_cpu >> 10, limit >> 10, LargestRing(fits) >> 10);
-      check.commands = {fmt::format("sudo sysctl kernel.perf_event_mlock_kb={}", (wanted >> 10) + 4), Grant("cap_perfmon,cap_ipc_lock")};
+      check.why = fmt::format(
+          "the default of {} MiB a CPU is more than this user may lock: kernel.perf_event_mlock_kb "
+          "is {}, ulimit -l {}; --cpu-size {}K fits",
+          wanted >> 20, per_cpu >> 10, limit >> 10, LargestRing(fits) >> 10);
+      check.commands = {
+          fmt::format("sudo sysctl kernel.perf_event_mlock_kb={}", (wanted >> 10) + 4),
+          Grant("cap_perfmon,cap_ipc_lock")};
     }
     Add(std::move(check));
   }
@@ -215,9 +237,14 @@ class Doctor {
       check.why = "one's own processes";
     } else {
       check.state = CheckState::kMissing;
-      check.why = scope == 3 ? "kernel.yama.ptrace_scope is 3: nobody may look into a process until the next boot"
-                             : fmt::format("kernel.yama.ptrace_scope is {}: {}", scope, scope == 1 ? "only a program's parent may look into it" : "only who has CAP_SYS_PTRACE may look into a process");
-      if (scope == 1) check.commands = {"sudo sysctl kernel.yama.ptrace_scope=0", Grant("cap_sys_ptrace")};
+      check.why =
+          scope == 3
+              ? "kernel.yama.ptrace_scope is 3: nobody may look into a process until the next boot"
+              : fmt::format("kernel.yama.ptrace_scope is {}: {}", scope,
+                            scope == 1 ? "only a program's parent may look into it"
+                                       : "only who has CAP_SYS_PTRACE may look into a process");
+      if (scope == 1)
+        check.commands = {"sudo sysctl kernel.yama.ptrace_scope=0", Grant("cap_sys_ptrace")};
       if (scope == 2) check.commands = {Grant("cap_sys_ptrace")};
     }
     Add(std::move(check));
@@ -252,7 +279,8 @@ class Doctor {
     const int64_t restrict_level = Number(machine_, "/proc/sys/kernel/kptr_restrict").value_or(0);
     if (restrict_level == 2 || (restrict_level == 1 && !Has(Capability::kSysAdmin))) {
       check.state = CheckState::kOptional;
-      check.why = fmt::format("kernel.kptr_restrict is {}: their addresses are hidden", restrict_level);
+      check.why =
+          fmt::format("kernel.kptr_restrict is {}: their addresses are hidden", restrict_level);
       check.commands = {"sudo sysctl kernel.kptr_restrict=0"};
     } else if (paranoid_.value_or(2) > 1 && !MayTraceAll()) {
       check.state = CheckState::kOptional;
@@ -263,22 +291,28 @@ class Doctor {
   }
 
   void LookAtDescriptors() {
-    const uint64_t wanted = static_cast<uint64_t>(std::max(1, machine_.cpus())) * kEventsOfACpu + kOtherDescriptors;
+    const uint64_t wanted =
+        static_cast<uint64_t>(std::max(1, machine_.cpus())) * kEventsOfACpu + kOtherDescriptors;
     const uint64_t limit = Limit("Max open files");
     if (limit >= wanted) return;  // almost everywhere; nobody needs to read of it
-    Add({"descriptors", "run --cpu: a file descriptor for each event on each CPU", CheckState::kMissing,
-         fmt::format("ulimit -n is {}, and {} CPUs may want {}", limit, machine_.cpus(), wanted), {fmt::format("ulimit -n {}", wanted)}});
+    Add({"descriptors",
+         "run --cpu: a file descriptor for each event on each CPU",
+         CheckState::kMissing,
+         fmt::format("ulimit -n is {}, and {} CPUs may want {}", limit, machine_.cpus(), wanted),
+         {fmt::format("ulimit -n {}", wanted)}});
   }
 
   // What -e would do now: the tracer's event is opened on this process and closed again.
   void LookAtHardware() {
-    DoctorCheck check{"hardware-trace", "run --cpu -e cs_etm//, intel_pt//, arm_spe_0//: every branch"};
+    DoctorCheck check{"hardware-trace",
+                      "run --cpu -e cs_etm//, intel_pt//, arm_spe_0//: every branch"};
     check.state = CheckState::kAbsent;
     check.why = "this machine has no tracer that Linux knows";
     for (const char* name : {"cs_etm", "intel_pt", "arm_spe_0"}) {
       const std::string folder = fmt::format("/sys/bus/event_source/devices/{}", name);
       if (!machine_.Exists(folder)) continue;
-      LookAtTracer(name, static_cast<uint32_t>(Number(machine_, folder + "/type").value_or(0)), &check);
+      LookAtTracer(name, static_cast<uint32_t>(Number(machine_, folder + "/type").value_or(0)),
+                   &check);
       break;
     }
     Add(std::move(check));
@@ -290,7 +324,9 @@ class Doctor {
     attr.config = 0;
     attr.sample_period = 1;
     int error = ENODEV;
-    for (int cpu = 0; error != 0 && cpu < machine_.cpus(); ++cpu) error = machine_.TryEvent(attr, 0, cpu);  // not all may have it
+    // not all may have it
+    for (int cpu = 0; error != 0 && cpu < machine_.cpus(); ++cpu)
+      error = machine_.TryEvent(attr, 0, cpu);
     check->state = error == 0 ? CheckState::kWorks : CheckState::kOptional;
     check->why = fmt::format("{}: the program's side with -e {}//u", name, name);
     if (error == 0) return;
@@ -301,10 +337,13 @@ class Doctor {
   void LookAtLibcSymbols() {
     DoctorCheck check{"libc-symbols", "why pid:N: functions inside the C library"};
     const std::string id = machine_.LibcBuildId();
-    const bool there = id.size() > 2 && machine_.Exists(fmt::format("/usr/lib/debug/.build-id/{}/{}.debug", id.substr(0, 2), id.substr(2)));
+    const bool there =
+        id.size() > 2 && machine_.Exists(fmt::format("/usr/lib/debug/.build-id/{}/{}.debug",
+                                                     id.substr(0, 2), id.substr(2)));
     if (!there) {
       check.state = CheckState::kOptional;
-      check.why = "no debug symbols for libc: its exported functions have names, the others have not";
+      check.why =
+          "no debug symbols for libc: its exported functions have names, the others have not";
       check.commands = {"sudo apt install libc6-dbg"};
     }
     Add(std::move(check));
@@ -360,7 +399,8 @@ class PosixMachine final : public Machine {
     if (strstr(info->dlpi_name, "/libc.so.6") == nullptr) return 0;
     for (int i = 0; i < info->dlpi_phnum; ++i) {
       if (info->dlpi_phdr[i].p_type != PT_NOTE) continue;
-      ReadNotes(reinterpret_cast<const char*>(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr), info->dlpi_phdr[i].p_memsz, static_cast<std::string*>(id));
+      ReadNotes(reinterpret_cast<const char*>(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr),
+                info->dlpi_phdr[i].p_memsz, static_cast<std::string*>(id));
     }
     return 1;
   }
@@ -372,7 +412,8 @@ class PosixMachine final : public Machine {
       const size_t whole = sizeof note + name + ((note.n_descsz + 3u) & ~size_t{3});
       if (whole > bytes) return;
       if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4) {
-        for (size_t i = 0; i < note.n_descsz; ++i) *id += fmt::format("{:02x}", static_cast<unsigned char>(at[sizeof note + name + i]));
+        for (size_t i = 0; i < note.n_descsz; ++i)
+          *id += fmt::format("{:02x}", static_cast<unsigned char>(at[sizeof note + name + i]));
         return;
       }
       at += whole;

@@ -1,5 +1,5 @@
-// What this machine lets this user record, and what would grant the rest: asked of the kernel where it can be
-// tried, and explained from /proc and /sys.
+// What this machine lets this user record, and what would grant the rest: asked of the kernel where
+// it can be tried, and explained from /proc and /sys.
 #ifndef HANGSCOPE_TOOLS_DIAGNOSE_H
 #define HANGSCOPE_TOOLS_DIAGNOSE_H
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-
 #include <nlohmann/json.hpp>
 
 #include "verdict/json.h"
@@ -15,10 +14,14 @@ constexpr std::string_view kIndent = "            ";
 
 std::string_view Mark(CheckState state) {
   switch (state) {
-    case CheckState::kWorks: return "works";
-    case CheckState::kMissing: return "MISSING";
-    case CheckState::kOptional: return "optional";
-    case CheckState::kAbsent: return "none here";
+    case CheckState::kWorks:
+      return "works";
+    case CheckState::kMissing:
+      return "MISSING";
+    case CheckState::kOptional:
+      return "optional";
+    case CheckState::kAbsent:
+      return "none here";
   }
   return "";
 }
@@ -41,9 +44,11 @@ std::string Wrapped(std::string_view text) {
 
 std::string CheckText(const DoctorCheck& check) {
   if (check.state == CheckState::kWorks) {
-    return fmt::format("{:<10}  {}{}\n", Mark(check.state), check.what, check.why.empty() ? "" : fmt::format(" ({})", check.why));
+    return fmt::format("{:<10}  {}{}\n", Mark(check.state), check.what,
+                       check.why.empty() ? "" : fmt::format(" ({})", check.why));
   }
-  std::string text = fmt::format("{:<10}  {}\n", Mark(check.state), check.what) + Wrapped(check.why);
+  std::string text =
+      fmt::format("{:<10}  {}\n", Mark(check.state), check.what) + Wrapped(check.why);
   for (size_t i = 0; i < check.commands.size(); ++i) {
     text += fmt::format("{}{:>4} {}\n", kIndent, i == 0 ? "$" : "or $", check.commands[i]);
   }
@@ -57,16 +62,22 @@ std::string Headline(const DoctorReport& report) {
     if (check.state == CheckState::kWorks) ++works;
     if (check.state == CheckState::kMissing) ++missing;
   }
-  if (missing == 0) return fmt::format("hangscope doctor: all that is needed works here, {} of {} checks in all\n", works, report.checks.size());
-  return fmt::format("hangscope doctor: {} of {} checks work here; {} that {} needed {} not, and this grants {}:\n", works, report.checks.size(),
-                     missing, missing == 1 ? "is" : "are", missing == 1 ? "does" : "do", missing == 1 ? "it" : "them");
+  if (missing == 0)
+    return fmt::format("hangscope doctor: all that is needed works here, {} of {} checks in all\n",
+                       works, report.checks.size());
+  return fmt::format(
+      "hangscope doctor: {} of {} checks work here; {} that {} needed {} not, and this grants "
+      "{}:\n",
+      works, report.checks.size(), missing, missing == 1 ? "is" : "are",
+      missing == 1 ? "does" : "do", missing == 1 ? "it" : "them");
 }
 
 }  // namespace
 
 std::string DoctorText(const DoctorReport& report) {
   std::string text = Headline(report);
-  for (const CheckState state : {CheckState::kMissing, CheckState::kWorks, CheckState::kOptional, CheckState::kAbsent}) {
+  for (const CheckState state :
+       {CheckState::kMissing, CheckState::kWorks, CheckState::kOptional, CheckState::kAbsent}) {
     for (const DoctorCheck& check : report.checks) {
       if (check.state == state) text += CheckText(check);
     }
@@ -75,10 +86,14 @@ std::string DoctorText(const DoctorReport& report) {
 }
 
 std::string DoctorJson(const DoctorReport& report) {
-  nlohmann::ordered_json json{{"type", "doctor"}, {"version", kJsonVersion}, {"all_work", report.all_work()}};
+  nlohmann::ordered_json json{
+      {"type", "doctor"}, {"version", kJsonVersion}, {"all_work", report.all_work()}};
   json["checks"] = nlohmann::ordered_json::array();
   for (const DoctorCheck& check : report.checks) {
-    nlohmann::ordered_json mine{{"name", check.name}, {"what", check.what}, {"state", CheckStateName(check.state)}, {"why", check.why}};
+    nlohmann::ordered_json mine{{"name", check.name},
+                                {"what", check.what},
+                                {"state", CheckStateName(check.state)},
+                                {"why", check.why}};
     mine["commands"] = check.commands;
     json["checks"].push_back(mine);
   }

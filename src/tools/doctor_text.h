@@ -8,7 +8,8 @@
 
 namespace hangscope {
 
-// The first line says what works; a line for each check, and below those that fail why and what to do.
+// The first line says what works; a line for each check, and below those that fail why and what to
+// do.
 std::string DoctorText(const DoctorReport& report);
 // One object, one line.
 std::string DoctorJson(const DoctorReport& report);

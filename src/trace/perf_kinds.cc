@@ -22,18 +22,24 @@ std::string OwnArchitecture() {
 }
 
 bool Has(const PerfFile& file, std::string_view name) {
-  return std::any_of(file.events().begin(), file.events().end(), [&](const PerfEvent& event) { return !event.format.empty() && event.name == name; });
+  return std::any_of(file.events().begin(), file.events().end(), [&](const PerfEvent& event) {
+    return !event.format.empty() && event.name == name;
+  });
 }
 
 TraceMeaning MeaningOf(int role) {
-  constexpr TraceMeaning kMeanings[] = {TraceMeaning::kPlain, TraceMeaning::kSwitch, TraceMeaning::kWake, TraceMeaning::kEnter, TraceMeaning::kLeave, TraceMeaning::kEnter, TraceMeaning::kLeave, TraceMeaning::kEnter, TraceMeaning::kLeave};
+  constexpr TraceMeaning kMeanings[] = {
+      TraceMeaning::kPlain, TraceMeaning::kSwitch, TraceMeaning::kWake,
+      TraceMeaning::kEnter, TraceMeaning::kLeave,  TraceMeaning::kEnter,
+      TraceMeaning::kLeave, TraceMeaning::kEnter,  TraceMeaning::kLeave};
   return kMeanings[role];
 }
 
 }  // namespace
 
 PerfKinds::PerfKinds(const PerfFile& file) {
-  same_machine_ = file.facts().architecture.empty() || file.facts().architecture == OwnArchitecture();
+  same_machine_ =
+      file.facts().architecture.empty() || file.facts().architecture == OwnArchitecture();
   has_sched_switch_ = Has(file, "sched:sched_switch");
   has_waking_ = Has(file, "sched:sched_waking");
   has_raw_calls_ = Has(file, "raw_syscalls:sys_enter");
@@ -43,7 +49,8 @@ PerfKinds::PerfKinds(const PerfFile& file) {
     events_.push_back(DescribeEvent(event, &kind));
     // One event may be recorded several times, for several threads.
     const std::string name = kind.name;
-    for (int number = 2; known.count(kind.name) != 0; ++number) kind.name = fmt::format("{} ({})", name, number);
+    for (int number = 2; known.count(kind.name) != 0; ++number)
+      kind.name = fmt::format("{} ({})", name, number);
     known.insert(kind.name);
     kinds_.push_back(std::move(kind));
   }
@@ -95,7 +102,8 @@ void PerfKinds::FindPlaces(Event* event) {
   const auto place = [&](std::string_view field) { return event->format->PlaceOf(field); };
   switch (event->role) {
     case Role::kSwitch:
-      event->names = {{place("prev_pid"), place("prev_comm")}, {place("next_pid"), place("next_comm")}};
+      event->names = {{place("prev_pid"), place("prev_comm")},
+                      {place("next_pid"), place("next_comm")}};
       event->from = place("prev_pid");
       event->to = place("next_pid");
       event->state = place("prev_state");
@@ -104,12 +112,15 @@ void PerfKinds::FindPlaces(Event* event) {
       event->names = {{place("pid"), place("comm")}};
       event->to = place("pid");
       break;
-    case Role::kCall: event->number = place("id"); break;
+    case Role::kCall:
+      event->number = place("id");
+      break;
     case Role::kEnter:
       event->number = place("vec");
       event->name = place("name");
       break;
-    default: break;
+    default:
+      break;
   }
 }
 
@@ -148,7 +159,8 @@ void PerfKinds::FillSwitch(const Event& event, const PerfRecord& record, TraceEv
     filled->from = from;
     filled->from_waits = (state & (kReportMax - 1)) != 0 && (state & kReportMax) == 0;
     Switched(static_cast<int>(from), record.time, filled->from_waits);
-    if (Thread* thread = ThreadOf(static_cast<int>(from)); thread != nullptr && filled->from_waits) {
+    if (Thread* thread = ThreadOf(static_cast<int>(from));
+        thread != nullptr && filled->from_waits) {
       filled->what = (state & kDead) != 0 ? "exit" : thread->call;
       if ((state & kDead) != 0) Ended(static_cast<int>(from), record.time);
     }
@@ -170,8 +182,10 @@ const std::string& PerfKinds::CallName(const Event& event, const PerfRecord& rec
   const int64_t number = event.number.Number(record.raw).value_or(-1);
   const auto known = call_names_.find(number);
   if (known != call_names_.end()) return known->second;
-  unusual_call_ = same_machine_ ? SystemCallName(static_cast<int>(number)) : fmt::format("system call {}", number);
-  return call_names_.size() < kMostCalls ? call_names_.emplace(number, unusual_call_).first->second : unusual_call_;
+  unusual_call_ = same_machine_ ? SystemCallName(static_cast<int>(number))
+                                : fmt::format("system call {}", number);
+  return call_names_.size() < kMostCalls ? call_names_.emplace(number, unusual_call_).first->second
+                                         : unusual_call_;
 }
 
 bool PerfKinds::Fill(const PerfRecord& record, TraceEvent* filled) {
@@ -190,9 +204,14 @@ bool PerfKinds::Fill(const PerfRecord& record, TraceEvent* filled) {
   }
   switch (event.role) {
     case Role::kOther:
-    case Role::kLeave: break;
-    case Role::kSwitch: FillSwitch(event, record, filled); break;
-    case Role::kWake: FillWake(event, record, filled); break;
+    case Role::kLeave:
+      break;
+    case Role::kSwitch:
+      FillSwitch(event, record, filled);
+      break;
+    case Role::kWake:
+      FillWake(event, record, filled);
+      break;
     case Role::kCall:
     case Role::kNamedCall:
       filled->what = CallName(event, record);
@@ -206,8 +225,10 @@ bool PerfKinds::Fill(const PerfRecord& record, TraceEvent* filled) {
       const auto name = event.name.Text(record.raw);
       const auto number = event.number.Number(record.raw);
       filled->what = event.what;
-      if (name) filled->what.append(" ").append(*name);
-      else if (number) filled->what += fmt::format(" {}", *number);
+      if (name)
+        filled->what.append(" ").append(*name);
+      else if (number)
+        filled->what += fmt::format(" {}", *number);
       break;
     }
   }

@@ -1,5 +1,5 @@
-// The events of a perf.data as those of any trace: fields by the tracepoints' formats, and what they mean for who ran and
-// who waited.
+// The events of a perf.data as those of any trace: fields by the tracepoints' formats, and what
+// they mean for who ran and who waited.
 #ifndef HANGSCOPE_TRACE_PERF_KINDS_H
 #define HANGSCOPE_TRACE_PERF_KINDS_H
 
@@ -9,9 +9,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "model/trace.h"
 #include "perf/perf_file.h"
 #include "perf/tracepoint_format.h"
-#include "model/trace.h"
 
 namespace hangscope {
 
@@ -27,7 +27,8 @@ class PerfKinds {
   size_t switch_kind() const { return kinds_.size() - 1; }
   bool has_sched_switch() const { return has_sched_switch_; }
 
-  // Of a sample, in the order of time: all that is not the track's. False: it is of no event that is known.
+  // Of a sample, in the order of time: all that is not the track's. False: it is of no event that
+  // is known.
   bool Fill(const PerfRecord& record, TraceEvent* filled);
 
   // Where a sample of an event says what a thread is called.
@@ -36,15 +37,18 @@ class PerfKinds {
     TracepointFormat::Place name;
   };
   // Of the record's event.
-  const std::vector<NameField>& NameFields(const PerfRecord& record) const { return record.event < events_.size() ? events_[record.event].names : none_; }
+  const std::vector<NameField>& NameFields(const PerfRecord& record) const {
+    return record.event < events_.size() ? events_[record.event].names : none_;
+  }
 
   // A thread as the latest records left it; those that nothing was told of are not there.
   struct Thread {
-    bool recorded = false;  // it has records of its own; else others' records name it, and what it did since is not known
-    bool waits = false;   // it gave the CPU up, and nobody woke it since
+    // it has records of its own; else others' records name it, and what it did since is not known
+    bool recorded = false;
+    bool waits = false;  // it gave the CPU up, and nobody woke it since
     bool ended = false;
-    TimeNs since = 0;     // that is so
-    std::string call;     // the system call that it is in; empty: none is known
+    TimeNs since = 0;  // that is so
+    std::string call;  // the system call that it is in; empty: none is known
   };
   const std::unordered_map<int, Thread>& threads() const { return threads_; }
   // A thread left a CPU, or came to one.
@@ -56,7 +60,17 @@ class PerfKinds {
   }
 
  private:
-  enum class Role { kOther, kSwitch, kWake, kCall, kReturn, kNamedCall, kNamedReturn, kEnter, kLeave };
+  enum class Role {
+    kOther,
+    kSwitch,
+    kWake,
+    kCall,
+    kReturn,
+    kNamedCall,
+    kNamedReturn,
+    kEnter,
+    kLeave
+  };
   struct Event {
     Role role = Role::kOther;
     std::optional<TracepointFormat> format;
@@ -77,7 +91,7 @@ class PerfKinds {
   const std::string& CallName(const Event& event, const PerfRecord& record);
   Thread* ThreadOf(int tid);
 
-  bool same_machine_ = true;       // whose numbers of system calls are ours
+  bool same_machine_ = true;  // whose numbers of system calls are ours
   bool has_sched_switch_ = false;
   bool has_waking_ = false;
   bool has_raw_calls_ = false;
@@ -85,7 +99,7 @@ class PerfKinds {
   const std::vector<NameField> none_;
   std::vector<TraceEventKind> kinds_;
   std::unordered_map<int64_t, std::string> call_names_;  // by number
-  std::string unusual_call_;       // the name of one that has no room there
+  std::string unusual_call_;                             // the name of one that has no room there
   std::unordered_map<int, Thread> threads_;
   // Those of threads_ that were asked for last: most records are of few threads.
   struct Recent {

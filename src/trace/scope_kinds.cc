@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <string_view>
 
-#include "model/event_format.h"
 #include "hangscope/abi/kernel_events.h"
 #include "hangscope/abi/record.h"
 #include "hangscope/abi/scope.h"
+#include "model/event_format.h"
 
 namespace hangscope {
 namespace {
@@ -30,7 +30,8 @@ const FixedEvent* FindFixed(uint32_t id) {
   const uint32_t own = id - HANGSCOPE_FIRST_OWN_ID;
   const uint32_t kernel = id - HANGSCOPE_FIRST_KERNEL_ID;
   if (id >= HANGSCOPE_FIRST_OWN_ID && own < std::size(kOwnEvents)) return &kOwnEvents[own];
-  if (id >= HANGSCOPE_FIRST_KERNEL_ID && kernel < std::size(kKernelEvents)) return &kKernelEvents[kernel];
+  if (id >= HANGSCOPE_FIRST_KERNEL_ID && kernel < std::size(kKernelEvents))
+    return &kKernelEvents[kernel];
   return nullptr;
 }
 
@@ -40,28 +41,37 @@ std::string LowerCase(std::string_view text) {
   return lower;
 }
 
-constexpr std::pair<std::string_view, std::string_view> kPairs[] = {{"_begin", "_end"}, {"_enter", "_exit"}, {"_start", "_done"}};
+constexpr std::pair<std::string_view, std::string_view> kPairs[] = {
+    {"_begin", "_end"}, {"_enter", "_exit"}, {"_start", "_done"}};
 
 TraceFieldType TypeOf(EventField::Type type) {
   switch (type) {
-    case EventField::Type::kUnsigned: return TraceFieldType::kUnsigned;
-    case EventField::Type::kSigned: return TraceFieldType::kSigned;
-    case EventField::Type::kBool: return TraceFieldType::kBool;
-    case EventField::Type::kText: return TraceFieldType::kText;
-    case EventField::Type::kPointer: return TraceFieldType::kPointer;
+    case EventField::Type::kUnsigned:
+      return TraceFieldType::kUnsigned;
+    case EventField::Type::kSigned:
+      return TraceFieldType::kSigned;
+    case EventField::Type::kBool:
+      return TraceFieldType::kBool;
+    case EventField::Type::kText:
+      return TraceFieldType::kText;
+    case EventField::Type::kPointer:
+      return TraceFieldType::kPointer;
   }
   return TraceFieldType::kUnsigned;
 }
 
 // Nobody's number is 0, or hangscope's own.
 std::optional<int64_t> TaskOf(const ScopeEvent& event, uint32_t parameter) {
-  if (parameter >= event.parameter_count || event.parameters[parameter] == 0 || event.parameters[parameter] == HANGSCOPE_NO_TASK) return std::nullopt;
+  if (parameter >= event.parameter_count || event.parameters[parameter] == 0 ||
+      event.parameters[parameter] == HANGSCOPE_NO_TASK)
+    return std::nullopt;
   return event.parameters[parameter];
 }
 
 }  // namespace
 
-ScopeKinds::ScopeKinds(const ScopeCatalog& catalog, const WatchNames* names, uint32_t word_bytes, uint32_t parameters)
+ScopeKinds::ScopeKinds(const ScopeCatalog& catalog, const WatchNames* names, uint32_t word_bytes,
+                       uint32_t parameters)
     : catalog_(catalog), names_(names), word_bytes_(word_bytes), parameters_(parameters) {}
 
 TraceEventKind ScopeKinds::Describe(uint32_t id) const {
@@ -77,7 +87,8 @@ TraceEventKind ScopeKinds::Describe(uint32_t id) const {
   kind.format = known->format;
   for (const EventField& field : known->fields) {
     const bool is_text = field.type == EventField::Type::kText;
-    const int bits = field.type == EventField::Type::kPointer ? static_cast<int>(word_bytes_) * 8 : field.bits;
+    const int bits =
+        field.type == EventField::Type::kPointer ? static_cast<int>(word_bytes_) * 8 : field.bits;
     kind.fields.push_back({field.name, TypeOf(field.type), is_text ? 0 : bits});
   }
   return kind;
@@ -99,7 +110,9 @@ ScopeKinds::Role ScopeKinds::RoleOf(uint32_t id) const {
     if (!begins && !name.ends_with(end)) continue;
     role.what = name.substr(0, name.size() - (begins ? begin : end).size());
     uint32_t partner = 0;
-    if (role.what.empty() || catalog_.FindName(role.what + std::string(begins ? end : begin), &partner) == nullptr) continue;
+    if (role.what.empty() ||
+        catalog_.FindName(role.what + std::string(begins ? end : begin), &partner) == nullptr)
+      continue;
     role.meaning = begins ? TraceMeaning::kEnter : TraceMeaning::kLeave;
     return role;
   }
@@ -142,7 +155,9 @@ std::string ScopeKinds::WaitText(uint32_t id, uint32_t resource) const {
   if (name == "task_delay") return "time to pass";
   const EventKind* const kind = catalog_.Find(id);
   if (kind == nullptr || kind->fields.empty()) return name;
-  return fmt::format("{} {}", kind->fields[0].name, names_ == nullptr ? fmt::format("{:#x}", resource) : names_->Resource(resource));
+  return fmt::format(
+      "{} {}", kind->fields[0].name,
+      names_ == nullptr ? fmt::format("{:#x}", resource) : names_->Resource(resource));
 }
 
 // Tasks wait for few things, over and over.
@@ -174,17 +189,25 @@ void ScopeKinds::FillSwitch(const ScopeEvent& event, TraceEvent* filled) {
   last = LastWait();
 }
 
-// Whether the task that records this gives the core up next, and not for another of higher priority (docs/porting.md:
-// a semaphore's count is the one afterwards, a mutex's holder the caller or whom it waits for).
+// Whether the task that records this gives the core up next, and not for another of higher priority
+// (docs/porting.md: a semaphore's count is the one afterwards, a mutex's holder the caller or whom
+// it waits for).
 bool ScopeKinds::BeginsWait(const ScopeEvent& event, Says says) {
-  const auto parameter = [&](uint32_t i) { return i < event.parameter_count ? event.parameters[i] : 0; };
+  const auto parameter = [&](uint32_t i) {
+    return i < event.parameter_count ? event.parameters[i] : 0;
+  };
   switch (says) {
     case Says::kNothing:
-    case Says::kOther: return false;
-    case Says::kDelays: return true;
-    case Says::kSuspends: return parameter(0) == event.task;
-    case Says::kWaitsForSemaphore: return static_cast<int32_t>(parameter(1)) < 0;
-    case Says::kLocksMutex: return event.parameter_count > 1 && parameter(1) != event.task;
+    case Says::kOther:
+      return false;
+    case Says::kDelays:
+      return true;
+    case Says::kSuspends:
+      return parameter(0) == event.task;
+    case Says::kWaitsForSemaphore:
+      return static_cast<int32_t>(parameter(1)) < 0;
+    case Says::kLocksMutex:
+      return event.parameter_count > 1 && parameter(1) != event.task;
   }
   return false;
 }
@@ -202,28 +225,38 @@ void ScopeKinds::FillValues(const ScopeEvent& event, const Known& known, TraceEv
   for (size_t i = 0; i < filled->values.size(); ++i) {
     TraceValue& value = filled->values[i];
     const EventField* const field = known.entry == nullptr ? nullptr : &known.entry->fields[i];
-    const FieldBits taken = field != nullptr ? TakeField(*field, event, word_bytes_, &at) : i < event.parameter_count ? FieldBits{event.parameters[i], true} : FieldBits();
+    const FieldBits taken = field != nullptr            ? TakeField(*field, event, word_bytes_, &at)
+                            : i < event.parameter_count ? FieldBits{event.parameters[i], true}
+                                                        : FieldBits();
     value.bits = taken.bits;
     value.known = taken.known;
     value.text.clear();
-    if (field != nullptr && field->type == EventField::Type::kText) value.text = CharactersOf(taken.bits, 4);
+    if (field != nullptr && field->type == EventField::Type::kText)
+      value.text = CharactersOf(taken.bits, 4);
   }
 }
 
-void ScopeKinds::Fill(const ScopeEvent& event, std::vector<TraceEventKind>* kinds, TraceEvent* filled) {
+void ScopeKinds::Fill(const ScopeEvent& event, std::vector<TraceEventKind>* kinds,
+                      TraceEvent* filled) {
   const Known& known = *Know(event.id, kinds);
   filled->kind = known.number;
   if (event.task) filled->task = *event.task;
   FillValues(event, known, filled);
   switch (known.role.meaning) {
-    case TraceMeaning::kSwitch: return FillSwitch(event, filled);
-    case TraceMeaning::kWake: filled->to = TaskOf(event, 0); break;
+    case TraceMeaning::kSwitch:
+      return FillSwitch(event, filled);
+    case TraceMeaning::kWake:
+      filled->to = TaskOf(event, 0);
+      break;
     case TraceMeaning::kEnter: {
       const TraceEventKind& kind = (*kinds)[known.number];
-      filled->what = known.role.what.empty() ? FormatFields(kind.format, kind.fields, filled->values) : known.role.what;
+      filled->what = known.role.what.empty()
+                         ? FormatFields(kind.format, kind.fields, filled->values)
+                         : known.role.what;
       break;
     }
-    default: break;
+    default:
+      break;
   }
   NoteWait(event, known.says);
 }

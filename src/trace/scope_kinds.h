@@ -1,4 +1,5 @@
-// A scope's events as those of any trace: what a catalog says of them, and what they mean for who ran and who waited.
+// A scope's events as those of any trace: what a catalog says of them, and what they mean for who
+// ran and who waited.
 #ifndef HANGSCOPE_TRACE_SCOPE_KINDS_H
 #define HANGSCOPE_TRACE_SCOPE_KINDS_H
 
@@ -8,9 +9,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "model/trace.h"
 #include "scope/scope_catalog.h"
 #include "scope/watch_names.h"
-#include "model/trace.h"
 
 namespace hangscope {
 
@@ -18,25 +19,28 @@ namespace hangscope {
 class ScopeKinds {
  public:
   // `names` may be null. Both outlive this. `parameters`: that a record has room for.
-  ScopeKinds(const ScopeCatalog& catalog, const WatchNames* names, uint32_t word_bytes, uint32_t parameters);
+  ScopeKinds(const ScopeCatalog& catalog, const WatchNames* names, uint32_t word_bytes,
+             uint32_t parameters);
 
-  // Where in `kinds` those of this id are: added, where they are not there yet. `kinds`: always the same.
+  // Where in `kinds` those of this id are: added, where they are not there yet. `kinds`: always the
+  // same.
   size_t Of(uint32_t id, std::vector<TraceEventKind>* kinds) { return Know(id, kinds)->number; }
-  // Fills in the kind, and all that follows from it: values, and by meaning who, from whom, what. Of one core's events
-  // each, in their order: what a task waits in is told by the event before it is switched away.
+  // Fills in the kind, and all that follows from it: values, and by meaning who, from whom, what.
+  // Of one core's events each, in their order: what a task waits in is told by the event before it
+  // is switched away.
   void Fill(const ScopeEvent& event, std::vector<TraceEventKind>* kinds, TraceEvent* filled);
 
  private:
   struct Role {
     TraceMeaning meaning = TraceMeaning::kPlain;
-    std::string what;    // begins or ends: "dma_read"
+    std::string what;  // begins or ends: "dma_read"
   };
   // What events say of the task that records them.
   enum class Says { kNothing, kOther, kDelays, kSuspends, kWaitsForSemaphore, kLocksMutex };
   // What is known of an id.
   struct Known {
-    size_t number = 0;                  // of the kind
-    const EventKind* entry = nullptr;   // of the catalog; null: it is not there
+    size_t number = 0;                 // of the kind
+    const EventKind* entry = nullptr;  // of the catalog; null: it is not there
     Role role;
     Says says = Says::kOther;
   };

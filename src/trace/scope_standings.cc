@@ -18,7 +18,8 @@ std::string PlaceOf(const CoreSample& sample, const WatchNames& names) {
 
 class Standings {
  public:
-  Standings(WatchView& view, const ScopeTimes& times) : view_(view), times_(times), subjects_(view.watcher().subjects()) {}
+  Standings(WatchView& view, const ScopeTimes& times)
+      : view_(view), times_(times), subjects_(view.watcher().subjects()) {}
 
   std::vector<TraceStanding> All() {
     FindPartners();
@@ -46,7 +47,8 @@ class Standings {
       nodes_[i] = {WaitRole::kWaits, subjects_[i].wait->resource, subjects_[i].wait->kind, {}, {}};
       if (i < cores || i - cores >= tasks.size() || !tasks[i - cores].record.holder) continue;
       for (size_t other = cores; other < subjects_.size(); ++other) {
-        const bool is_it = subjects_[other].activity != Activity::kUnused && subjects_[other].task == *tasks[i - cores].record.holder;
+        const bool is_it = subjects_[other].activity != Activity::kUnused &&
+                           subjects_[other].task == *tasks[i - cores].record.holder;
         if (is_it) nodes_[i].holder = static_cast<uint32_t>(other);
       }
     }
@@ -85,15 +87,20 @@ class Standings {
 
 }  // namespace
 
-std::vector<TraceStanding> StandingsOf(WatchView& view, const ScopeTimes& times) { return Standings(view, times).All(); }
+std::vector<TraceStanding> StandingsOf(WatchView& view, const ScopeTimes& times) {
+  return Standings(view, times).All();
+}
 
-std::vector<TraceStanding> StandingsOf(const std::vector<TaskWait>& tasks, const WatchNames& names, const ScopeTimes& times) {
+std::vector<TraceStanding> StandingsOf(const std::vector<TaskWait>& tasks, const WatchNames& names,
+                                       const ScopeTimes& times) {
   std::vector<TraceStanding> all;
   for (const TaskWait& task : tasks) {
     TraceStanding standing;
     standing.who = {true, task.task};
     if (task.state == TaskState::kWaiting) {
-      const bool by_design = task.kind == ResourceKind::kTime || task.kind == ResourceKind::kSuspended || task.kind == ResourceKind::kOutside;
+      const bool by_design = task.kind == ResourceKind::kTime ||
+                             task.kind == ResourceKind::kSuspended ||
+                             task.kind == ResourceKind::kOutside;
       standing.activity = by_design ? Activity::kIdle : Activity::kWaiting;
       standing.since = times.Of(0, task.since);
       standing.waits_for = names.WaitedFor(task.kind, task.resource);

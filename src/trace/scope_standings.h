@@ -5,15 +5,16 @@
 #include <vector>
 
 #include "model/trace.h"
-#include "snapshot/scope_times.h"
 #include "scope/watch_view.h"
+#include "snapshot/scope_times.h"
 
 namespace hangscope {
 
 // Of what `view` has looked at once at least. What cannot be read is left out.
 std::vector<TraceStanding> StandingsOf(WatchView& view, const ScopeTimes& times);
 // Where there are no mailboxes: of the tasks' records alone.
-std::vector<TraceStanding> StandingsOf(const std::vector<TaskWait>& tasks, const WatchNames& names, const ScopeTimes& times);
+std::vector<TraceStanding> StandingsOf(const std::vector<TaskWait>& tasks, const WatchNames& names,
+                                       const ScopeTimes& times);
 
 }  // namespace hangscope
 

@@ -24,17 +24,21 @@ std::optional<int64_t> ParseNumber(std::string_view text) {
 bool IsTrack(const TraceTrack& track, const std::string& wanted) {
   const size_t dash = wanted.find('-');
   const auto first = ParseNumber(std::string_view(wanted).substr(0, dash));
-  const auto last = dash == std::string::npos ? first : ParseNumber(std::string_view(wanted).substr(dash + 1));
+  const auto last =
+      dash == std::string::npos ? first : ParseNumber(std::string_view(wanted).substr(dash + 1));
   if (first && last) return track.ring.number >= *first && track.ring.number <= *last;
   return track.name == wanted || track.name.ends_with(" " + wanted);
 }
 
 // "sched:sched_switch" is "sched_switch", too.
-bool IsKind(const TraceEventKind& kind, const std::string& wanted) { return kind.name == wanted || kind.name.ends_with(":" + wanted); }
+bool IsKind(const TraceEventKind& kind, const std::string& wanted) {
+  return kind.name == wanted || kind.name.ends_with(":" + wanted);
+}
 
 class Filter final : public TraceSource {
  public:
-  explicit Filter(std::unique_ptr<TraceSource> source) : source_(std::move(source)), head_(source_->head()) {}
+  explicit Filter(std::unique_ptr<TraceSource> source)
+      : source_(std::move(source)), head_(source_->head()) {}
 
   Status Prepare(const TraceRequest& request) {
     request_ = request;
@@ -42,9 +46,14 @@ class Filter final : public TraceSource {
     const TimeSpan held = head_.time;
     if (request.from) from_ = *request.from < 0 ? held.to + *request.from : *request.from;
     if (request.to) to_ = *request.to < 0 ? held.to + *request.to : *request.to;
-    if (from_ > to_) return Status::Usage("what is asked for ends before it begins: --from must not be later than --until");
+    if (from_ > to_)
+      return Status::Usage(
+          "what is asked for ends before it begins: --from must not be later than --until");
     if (from_ > held.to || to_ < held.from) {
-      return Status::Usage(fmt::format("nothing is held of the time that is asked for: the recording is from {:.6f} s to {:.6f} s", Seconds(held.from), Seconds(held.to)));
+      return Status::Usage(
+          fmt::format("nothing is held of the time that is asked for: the recording is from {:.6f} "
+                      "s to {:.6f} s",
+                      Seconds(held.from), Seconds(held.to)));
     }
     head_.time = {std::max(held.from, from_), std::min(held.to, to_)};
     if (Status status = ChooseTracks(); !status.ok()) return status;
@@ -77,8 +86,11 @@ class Filter final : public TraceSource {
       if (wanted) chosen.push_back(track);
       if (i < kMostNames) names += (i > 0 ? ", " : "") + Printable(track.name);
     }
-    if (head_.tracks.size() > kMostNames) names += fmt::format(" and {} more", head_.tracks.size() - kMostNames);
-    if (chosen.empty() && !head_.tracks.empty()) return Status::Usage(fmt::format("--core '{}': there are {}", Printable(request_.cores), names));
+    if (head_.tracks.size() > kMostNames)
+      names += fmt::format(" and {} more", head_.tracks.size() - kMostNames);
+    if (chosen.empty() && !head_.tracks.empty())
+      return Status::Usage(
+          fmt::format("--core '{}': there are {}", Printable(request_.cores), names));
     head_.tracks = std::move(chosen);
     return {};
   }
@@ -92,27 +104,34 @@ class Filter final : public TraceSource {
     }
     if (!tasks_named_.empty()) return {};
     const std::vector<std::string> near = NearNames(request_.task, names, 3, 3);
-    return Status::Usage(fmt::format("--task '{}': no task is called so{}; its number does, too", Printable(request_.task), near.empty() ? "" : fmt::format(", but there is '{}'", Printable(near.front()))));
+    return Status::Usage(fmt::format(
+        "--task '{}': no task is called so{}; its number does, too", Printable(request_.task),
+        near.empty() ? "" : fmt::format(", but there is '{}'", Printable(near.front()))));
   }
 
   bool IsTask(const std::optional<int64_t>& task) const {
     if (!task) return false;
-    return task_ ? *task == *task_ : std::find(tasks_named_.begin(), tasks_named_.end(), *task) != tasks_named_.end();
+    return task_ ? *task == *task_
+                 : std::find(tasks_named_.begin(), tasks_named_.end(), *task) != tasks_named_.end();
   }
 
   bool Wants(const TraceEvent& event) const {
     if (event.time < from_ || event.time > to_ || !tracks_[event.track]) return false;
-    if (!request_.task.empty() && !IsTask(event.task) && !IsTask(event.from) && !IsTask(event.to)) return false;
+    if (!request_.task.empty() && !IsTask(event.task) && !IsTask(event.from) && !IsTask(event.to))
+      return false;
     return request_.event.empty() || IsKind(source_->head().kinds[event.kind], request_.event);
   }
 
-  bool Wants(const TraceLoss& loss) const { return tracks_[loss.track] && loss.time.from <= to_ && loss.time.to >= from_; }
+  bool Wants(const TraceLoss& loss) const {
+    return tracks_[loss.track] && loss.time.from <= to_ && loss.time.to >= from_;
+  }
 
   Result<bool> Pull(TraceItem* item) {
     for (;;) {
       auto next = source_->Next(item);
       if (!next.ok()) return next;
-      for (size_t i = head_.kinds.size(); i < source_->head().kinds.size(); ++i) head_.kinds.push_back(source_->head().kinds[i]);
+      for (size_t i = head_.kinds.size(); i < source_->head().kinds.size(); ++i)
+        head_.kinds.push_back(source_->head().kinds[i]);
       if (!*next) {
         Finish();
         return next;
@@ -127,8 +146,10 @@ class Filter final : public TraceSource {
   }
 
   void Count(const TraceItem& item, int by) {
-    if (std::holds_alternative<TraceEvent>(item)) events_ += static_cast<uint64_t>(by);
-    else losses_ += static_cast<uint64_t>(by);
+    if (std::holds_alternative<TraceEvent>(item))
+      events_ += static_cast<uint64_t>(by);
+    else
+      losses_ += static_cast<uint64_t>(by);
   }
 
   // All of it passes by; the newest stay.
@@ -160,18 +181,23 @@ class Filter final : public TraceSource {
     end_.time = std::min(end_.time, std::max(to_, head_.time.to));
     // How it stood later is no part of a time before.
     if (to_ < source_->head().time.to) end_.standings.clear();
-    std::erase_if(end_.standings, [this](const TraceStanding& standing) { return !IsShown(standing.who); });
+    std::erase_if(end_.standings,
+                  [this](const TraceStanding& standing) { return !IsShown(standing.who); });
     if (request_.event.empty() || events_ > 0) return;
     std::vector<std::string> names;
     for (const TraceEventKind& kind : head_.kinds) names.push_back(kind.name);
     const std::vector<std::string> near = NearNames(request_.event, names, 5, 3);
-    end_.troubles.push_back(fmt::format("there is no event '{}'{}", Printable(request_.event), near.empty() ? "" : fmt::format("; there is '{}'", Printable(near.front()))));
+    end_.troubles.push_back(
+        fmt::format("there is no event '{}'{}", Printable(request_.event),
+                    near.empty() ? "" : fmt::format("; there is '{}'", Printable(near.front()))));
   }
 
   bool IsShown(const TraceWho& who) const {
     if (who.is_task) return request_.task.empty() || IsTask(who.number);
     if (request_.cores.empty()) return true;
-    const auto is_it = [&](const TraceTrack& track) { return track.ring.kind == RingKind::kCore && track.ring.number == who.number; };
+    const auto is_it = [&](const TraceTrack& track) {
+      return track.ring.kind == RingKind::kCore && track.ring.number == who.number;
+    };
     return std::any_of(head_.tracks.begin(), head_.tracks.end(), is_it);
   }
 
@@ -192,8 +218,11 @@ class Filter final : public TraceSource {
 
 }  // namespace
 
-Result<std::unique_ptr<TraceSource>> FilterTrace(std::unique_ptr<TraceSource> source, const TraceRequest& request) {
-  if (!request.from && !request.to && request.cores.empty() && request.task.empty() && request.event.empty() && request.most_events == 0) return source;
+Result<std::unique_ptr<TraceSource>> FilterTrace(std::unique_ptr<TraceSource> source,
+                                                 const TraceRequest& request) {
+  if (!request.from && !request.to && request.cores.empty() && request.task.empty() &&
+      request.event.empty() && request.most_events == 0)
+    return source;
   auto filter = std::make_unique<Filter>(std::move(source));
   if (Status status = filter->Prepare(request); !status.ok()) return status;
   return std::unique_ptr<TraceSource>(std::move(filter));

@@ -31,7 +31,9 @@ class Merge final : public TraceSource {
       Translate(first, item);
       return true;
     }
-    const bool all_failed = !parts_.empty() && std::all_of(parts_.begin(), parts_.end(), [](const Part& part) { return !part.failure.ok(); });
+    const bool all_failed =
+        !parts_.empty() && std::all_of(parts_.begin(), parts_.end(),
+                                       [](const Part& part) { return !part.failure.ok(); });
     if (all_failed) return parts_.front().failure;
     Finish();
     return false;
@@ -50,7 +52,7 @@ class Merge final : public TraceSource {
     size_t first_track = 0;
     std::vector<size_t> kinds;  // of the merged head, by the part's own number
     TraceItem item;
-    bool waiting = false;       // `item` is its next
+    bool waiting = false;  // `item` is its next
     bool ended = false;
     Status failure;
   };
@@ -82,14 +84,16 @@ class Merge final : public TraceSource {
     AddKinds(&parts_.back());
   }
 
-  // A hang records nothing: it lasts from the last event to where the window ends. Of a clock that is not the window's
-  // nothing lies in it.
+  // A hang records nothing: it lasts from the last event to where the window ends. Of a clock that
+  // is not the window's nothing lies in it.
   void LastUntilWindow() {
     constexpr uint64_t kLongest = 366u * 86400 * uint64_t{kSecond};
     if (!head_.window || head_.counts_clock) return;
     const TimeSpan& window = head_.window->time;
     const bool ends_in_it = head_.time.to >= window.from && head_.time.to < window.to;
-    if (ends_in_it && static_cast<uint64_t>(window.to) - static_cast<uint64_t>(head_.time.to) < kLongest) head_.time.to = window.to;
+    if (ends_in_it &&
+        static_cast<uint64_t>(window.to) - static_cast<uint64_t>(head_.time.to) < kLongest)
+      head_.time.to = window.to;
   }
 
   // Names are unique in a trace, and need not be so over several.
@@ -97,7 +101,8 @@ class Merge final : public TraceSource {
     const std::vector<TraceEventKind>& its = part->source->head().kinds;
     while (part->kinds.size() < its.size()) {
       TraceEventKind kind = its[part->kinds.size()];
-      for (int number = 2; known_.count(kind.name) != 0; ++number) kind.name = fmt::format("{} ({})", its[part->kinds.size()].name, number);
+      for (int number = 2; known_.count(kind.name) != 0; ++number)
+        kind.name = fmt::format("{} ({})", its[part->kinds.size()].name, number);
       known_.insert(kind.name);
       part->kinds.push_back(head_.kinds.size());
       head_.kinds.push_back(std::move(kind));
@@ -116,14 +121,17 @@ class Merge final : public TraceSource {
   }
 
   // Alone it need not wait for others.
-  Part* FillOnly(TraceItem* item) { return Fill(&parts_.front(), item) ? &parts_.front() : nullptr; }
+  Part* FillOnly(TraceItem* item) {
+    return Fill(&parts_.front(), item) ? &parts_.front() : nullptr;
+  }
 
   // Null: there is none.
   Part* TakeFirst(TraceItem* item) {
     Part* first = nullptr;
     for (Part& part : parts_) {
       if (!part.waiting) part.waiting = Fill(&part, &part.item);
-      if (part.waiting && (first == nullptr || TimeOf(part.item) < TimeOf(first->item))) first = &part;
+      if (part.waiting && (first == nullptr || TimeOf(part.item) < TimeOf(first->item)))
+        first = &part;
     }
     if (first == nullptr) return nullptr;
     std::swap(*item, first->item);
@@ -154,7 +162,8 @@ class Merge final : public TraceSource {
     for (Part& part : parts_) {
       const TraceEnd& its = part.source->end();
       end_.time = std::max(end_.time, its.time);
-      for (const auto& [task, name] : its.tasks) end_.tasks.insert_or_assign(task + part.task_shift, name);
+      for (const auto& [task, name] : its.tasks)
+        end_.tasks.insert_or_assign(task + part.task_shift, name);
       end_.troubles.insert(end_.troubles.end(), its.troubles.begin(), its.troubles.end());
       if (!part.failure.ok()) end_.troubles.push_back(part.failure.message());
       for (TraceStanding standing : its.standings) {
@@ -174,6 +183,8 @@ class Merge final : public TraceSource {
 
 }  // namespace
 
-std::unique_ptr<TraceSource> MergeTraces(TraceHead head, std::vector<TracePart> parts) { return std::make_unique<Merge>(std::move(head), std::move(parts)); }
+std::unique_ptr<TraceSource> MergeTraces(TraceHead head, std::vector<TracePart> parts) {
+  return std::make_unique<Merge>(std::move(head), std::move(parts));
+}
 
 }  // namespace hangscope

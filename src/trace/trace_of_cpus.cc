@@ -20,30 +20,37 @@ constexpr size_t kMostCpus = 16'384;  // Linux allows 8192
 
 // Sleeps that are meant to take as long as they take: the world's doing, or time's.
 bool IsByDesign(const std::string& call) {
-  constexpr std::array<std::string_view, 14> kCalls = {"nanosleep", "clock_nanosleep", "poll", "ppoll", "select", "pselect6", "epoll_wait",
-                                                       "epoll_pwait", "epoll_pwait2", "pause", "rt_sigsuspend", "rt_sigtimedwait", "accept", "accept4"};
+  constexpr std::array<std::string_view, 14> kCalls = {
+      "nanosleep",     "clock_nanosleep", "poll",        "ppoll",        "select",
+      "pselect6",      "epoll_wait",      "epoll_pwait", "epoll_pwait2", "pause",
+      "rt_sigsuspend", "rt_sigtimedwait", "accept",      "accept4"};
   return call.empty() || std::find(kCalls.begin(), kCalls.end(), call) != kCalls.end();
 }
 
 class CpuTrace final : public TraceSource {
  public:
-  CpuTrace(std::string path, std::unique_ptr<PerfFile> file) : path_(std::move(path)), file_(std::move(file)), sorter_(*file_), kinds_(*file_) {}
+  CpuTrace(std::string path, std::unique_ptr<PerfFile> file)
+      : path_(std::move(path)), file_(std::move(file)), sorter_(*file_), kinds_(*file_) {}
 
   Status Open(uint64_t file_bytes, const std::function<bool(double)>& go_on);
   const TraceHead& head() const override { return head_; }
   const TraceEnd& end() const override { return end_; }
   Result<bool> Next(TraceItem* item) override;
-  double progress() const override { return sorter_.added() == 0 ? 1 : static_cast<double>(sorter_.returned()) / static_cast<double>(sorter_.added()); }
+  double progress() const override {
+    return sorter_.added() == 0
+               ? 1
+               : static_cast<double>(sorter_.returned()) / static_cast<double>(sorter_.added());
+  }
 
  private:
   // What goes on from one record of a CPU to the next.
   struct Cpu {
     size_t track = 0;
     TimeNs first = 0;
-    TimeNs last = 0;      // of what was told
+    TimeNs last = 0;  // of what was told
     bool any = false;
     uint64_t sequence = 0;
-    int64_t runs = -1;    // whom the last switch brought
+    int64_t runs = -1;  // whom the last switch brought
   };
 
   void LookAt(const PerfRecord& record);
@@ -64,10 +71,11 @@ class CpuTrace final : public TraceSource {
   TraceHead head_;
   TraceEnd end_;
   std::map<int, Cpu> cpus_;
-  std::array<Cpu*, 256> few_cpus_{};          // of cpus_, by number: the others are looked for
-  std::array<int64_t, 1024> named_{};         // tasks that have a name, each at its number's rest; 0: none
-  uint64_t timeless_ = 0;     // samples without a time
-  uint64_t odd_ = 0;          // records of CPUs that cannot be
+  std::array<Cpu*, 256> few_cpus_{};  // of cpus_, by number: the others are looked for
+  // tasks that have a name, each at its number's rest; 0: none
+  std::array<int64_t, 1024> named_{};
+  uint64_t timeless_ = 0;  // samples without a time
+  uint64_t odd_ = 0;       // records of CPUs that cannot be
   bool any_ = false;
   bool finished_ = false;
 };
@@ -75,8 +83,10 @@ class CpuTrace final : public TraceSource {
 void CpuTrace::NameThread(int tid, std::string_view name, bool own_word) {
   if (tid <= 0 || name.empty()) return;
   const auto known = head_.tasks.find(tid);
-  if (known == head_.tasks.end() && head_.tasks.size() < kMostNames) head_.tasks.emplace(tid, name);
-  else if (known != head_.tasks.end() && own_word) known->second = name;
+  if (known == head_.tasks.end() && head_.tasks.size() < kMostNames)
+    head_.tasks.emplace(tid, name);
+  else if (known != head_.tasks.end() && own_word)
+    known->second = name;
 }
 
 // Most records name whom others named before.
@@ -86,7 +96,8 @@ void CpuTrace::LookForNames(const PerfRecord& record) {
     if (!tid) continue;
     int64_t& named = named_[static_cast<uint64_t>(*tid) % named_.size()];
     if (named == *tid) continue;
-    if (head_.tasks.count(*tid) == 0) NameThread(static_cast<int>(*tid), field.name.Text(record.raw).value_or(""), false);
+    if (head_.tasks.count(*tid) == 0)
+      NameThread(static_cast<int>(*tid), field.name.Text(record.raw).value_or(""), false);
     if (head_.tasks.count(*tid) != 0) named = *tid;
   }
 }
@@ -94,7 +105,8 @@ void CpuTrace::LookForNames(const PerfRecord& record) {
 // Null: it has nothing to tell.
 CpuTrace::Cpu* CpuTrace::FindCpu(int number) {
   const bool is_small = number >= 0 && static_cast<size_t>(number) < few_cpus_.size();
-  if (is_small && few_cpus_[static_cast<size_t>(number)] != nullptr) return few_cpus_[static_cast<size_t>(number)];
+  if (is_small && few_cpus_[static_cast<size_t>(number)] != nullptr)
+    return few_cpus_[static_cast<size_t>(number)];
   const auto known = cpus_.find(number);
   if (known == cpus_.end()) return nullptr;
   if (is_small) few_cpus_[static_cast<size_t>(number)] = &known->second;
@@ -105,7 +117,8 @@ void CpuTrace::LookAt(const PerfRecord& record) {
   if (record.type >= PERF_RECORD_MAX) return;
   if (const auto comm = ParsePerfComm(record)) NameThread(comm->tid, comm->name, true);
   if (record.type == PERF_RECORD_SAMPLE) LookForNames(record);
-  const bool told = record.type == PERF_RECORD_SAMPLE || record.type == PERF_RECORD_SWITCH || record.type == PERF_RECORD_SWITCH_CPU_WIDE || ParsePerfLost(record);
+  const bool told = record.type == PERF_RECORD_SAMPLE || record.type == PERF_RECORD_SWITCH ||
+                    record.type == PERF_RECORD_SWITCH_CPU_WIDE || ParsePerfLost(record);
   if (!told) return;
   if (record.time < 0) {
     ++timeless_;
@@ -128,8 +141,10 @@ void CpuTrace::AddTracks() {
   for (auto& [number, cpu] : cpus_) {
     cpu.track = head_.tracks.size();
     cpu.last = cpu.first;
-    if (number >= 0) head_.tracks.push_back({{RingKind::kCpu, number, "events"}, fmt::format("CPU {}", number)});
-    else head_.tracks.push_back({{RingKind::kThread, number, "events"}, "CPUs that are not told"});
+    if (number >= 0)
+      head_.tracks.push_back({{RingKind::kCpu, number, "events"}, fmt::format("CPU {}", number)});
+    else
+      head_.tracks.push_back({{RingKind::kThread, number, "events"}, "CPUs that are not told"});
   }
 }
 
@@ -145,21 +160,32 @@ Status CpuTrace::Open(uint64_t file_bytes, const std::function<bool(double)>& go
   Status added;
   uint64_t looked_at = 0;
   bool stopped = false;
-  const Status status = file_->ForEachPlaced([&](const PerfRecord& record, const PerfRecordPlace& place, std::string_view bytes) {
-    LookAt(record);
-    added = sorter_.Add(record, place, bytes);
-    const bool ask = go_on && ++looked_at % kRecordsBetweenQuestions == 0;
-    if (ask && !go_on(static_cast<double>(place.offset) / static_cast<double>(std::max(file_bytes, place.offset + 1)))) stopped = true;
-    return added.ok() && !stopped;
-  });
+  const Status status = file_->ForEachPlaced(
+      [&](const PerfRecord& record, const PerfRecordPlace& place, std::string_view bytes) {
+        LookAt(record);
+        added = sorter_.Add(record, place, bytes);
+        const bool ask = go_on && ++looked_at % kRecordsBetweenQuestions == 0;
+        if (ask && !go_on(static_cast<double>(place.offset) /
+                          static_cast<double>(std::max(file_bytes, place.offset + 1))))
+          stopped = true;
+        return added.ok() && !stopped;
+      });
   if (!status.ok()) return status;
   if (stopped) return Status::Io("interrupted");
-  if (!added.ok()) head_.troubles.push_back(added.message() + ": what was compressed behind that is left out");
+  if (!added.ok())
+    head_.troubles.push_back(added.message() + ": what was compressed behind that is left out");
   AddTracks();
   for (const std::string& trouble : facts.troubles) head_.troubles.push_back(trouble);
-  if (timeless_ > 0) head_.troubles.push_back(fmt::format("{} records have no time, and are left out: record with perf record --timestamp", timeless_));
-  if (odd_ > 0) head_.troubles.push_back(fmt::format("{} records are of more CPUs than there can be, and are left out", odd_));
-  if (!file_->aux().empty()) head_.troubles.push_back(fmt::format("hardware traces in '{}' are not exported: hangscope why decodes them", Printable(path_)));
+  if (timeless_ > 0)
+    head_.troubles.push_back(fmt::format(
+        "{} records have no time, and are left out: record with perf record --timestamp",
+        timeless_));
+  if (odd_ > 0)
+    head_.troubles.push_back(
+        fmt::format("{} records are of more CPUs than there can be, and are left out", odd_));
+  if (!file_->aux().empty())
+    head_.troubles.push_back(fmt::format(
+        "hardware traces in '{}' are not exported: hangscope why decodes them", Printable(path_)));
   end_.time = head_.time.to;
   return {};
 }
@@ -175,7 +201,8 @@ TraceEvent& CpuTrace::EventOn(const PerfRecord& record, Cpu* cpu, TraceItem* ite
 // The kernel tells it with the next record that found room.
 TraceLoss CpuTrace::LossOn(const PerfRecord& record, uint64_t records, Cpu* cpu) {
   const TimeNs to = std::max(cpu->last, record.time);
-  const TraceLoss loss{cpu->track, {cpu->last, to}, GapReason::kNoRoom, records, AmountUnit::kRecords};
+  const TraceLoss loss{
+      cpu->track, {cpu->last, to}, GapReason::kNoRoom, records, AmountUnit::kRecords};
   cpu->last = to;
   cpu->sequence += records;
   return loss;
@@ -214,8 +241,10 @@ bool CpuTrace::TakeItem(const PerfRecord& record, TraceItem* item) {
     return true;
   }
   bool taken = false;
-  if (record.type == PERF_RECORD_SWITCH || record.type == PERF_RECORD_SWITCH_CPU_WIDE) taken = TakeSwitch(record, cpu, item);
-  else if (record.type == PERF_RECORD_SAMPLE) taken = kinds_.Fill(record, &EventOn(record, cpu, item));
+  if (record.type == PERF_RECORD_SWITCH || record.type == PERF_RECORD_SWITCH_CPU_WIDE)
+    taken = TakeSwitch(record, cpu, item);
+  else if (record.type == PERF_RECORD_SAMPLE)
+    taken = kinds_.Fill(record, &EventOn(record, cpu, item));
   end_.events += taken;
   return taken;
 }
@@ -236,23 +265,32 @@ void CpuTrace::Finish() {
   if (finished_) return;
   finished_ = true;
   end_.tasks = head_.tasks;
-  if (sorter_.late() > 0) end_.troubles.push_back(fmt::format("{} records come later than their times say: the file has them in too little order for the memory that is taken", sorter_.late()));
+  if (sorter_.late() > 0)
+    end_.troubles.push_back(
+        fmt::format("{} records come later than their times say: the file has them in too little "
+                    "order for the memory that is taken",
+                    sorter_.late()));
   for (const auto& [tid, thread] : kinds_.threads()) {
     if (!thread.recorded) continue;
     TraceStanding standing;
     standing.who = {true, tid};
     standing.since = thread.since;
-    standing.activity = thread.ended ? Activity::kEnded : !thread.waits ? Activity::kRunning : IsByDesign(thread.call) ? Activity::kIdle : Activity::kWaiting;
+    standing.activity = thread.ended              ? Activity::kEnded
+                        : !thread.waits           ? Activity::kRunning
+                        : IsByDesign(thread.call) ? Activity::kIdle
+                                                  : Activity::kWaiting;
     if (standing.activity == Activity::kRunning) standing.since.reset();
     if (thread.waits && !thread.ended) standing.waits_for = thread.call;
     end_.standings.push_back(std::move(standing));
   }
-  std::sort(end_.standings.begin(), end_.standings.end(), [](const TraceStanding& a, const TraceStanding& b) { return a.who < b.who; });
+  std::sort(end_.standings.begin(), end_.standings.end(),
+            [](const TraceStanding& a, const TraceStanding& b) { return a.who < b.who; });
 }
 
 }  // namespace
 
-Result<std::unique_ptr<TraceSource>> OpenCpuTrace(FileSystem& files, const std::string& path, const std::function<bool(double)>& go_on) {
+Result<std::unique_ptr<TraceSource>> OpenCpuTrace(FileSystem& files, const std::string& path,
+                                                  const std::function<bool(double)>& go_on) {
   auto bytes = files.Open(path, FileSystem::Mode::kRead);
   const uint64_t size = bytes.ok() ? (*bytes)->Size().value_or(0) : 0;
   auto file = PerfFile::Open(files, path);

@@ -7,12 +7,12 @@
 #include "base/merge_heap.h"
 #include "hangscope/abi/scope.h"
 #include "hangscope/version.h"
-#include "target/process_target.h"
+#include "scope/watch_view.h"
 #include "snapshot/scope_items.h"
+#include "snapshot/scope_times.h"
+#include "target/process_target.h"
 #include "trace/scope_kinds.h"
 #include "trace/scope_standings.h"
-#include "snapshot/scope_times.h"
-#include "scope/watch_view.h"
 
 namespace hangscope {
 namespace {
@@ -36,7 +36,9 @@ struct Place {
   TimeNs time = 0;
   size_t track = 0;
 
-  bool operator>(const Place& other) const { return time != other.time ? time > other.time : track > other.track; }
+  bool operator>(const Place& other) const {
+    return time != other.time ? time > other.time : track > other.track;
+  }
 };
 
 class ScopeTrace final : public TraceSource {
@@ -48,7 +50,9 @@ class ScopeTrace final : public TraceSource {
   const TraceHead& head() const override { return head_; }
   const TraceEnd& end() const override { return end_; }
   Result<bool> Next(TraceItem* item) override;
-  double progress() const override { return items_ == 0 ? 1 : static_cast<double>(taken_) / static_cast<double>(items_); }
+  double progress() const override {
+    return items_ == 0 ? 1 : static_cast<double>(taken_) / static_cast<double>(items_);
+  }
 
  private:
   ScopeView& view() { return watch_ != nullptr ? watch_->view() : *view_; }
@@ -70,17 +74,17 @@ class ScopeTrace final : public TraceSource {
   Clock& clock_;
   const ScopeTraceOptions options_;
   bool is_folder_ = false;
-  std::unique_ptr<ScopeView> view_;    // where there are no mailboxes
-  std::unique_ptr<WatchView> watch_;   // else
+  std::unique_ptr<ScopeView> view_;   // where there are no mailboxes
+  std::unique_ptr<WatchView> watch_;  // else
   std::optional<ScopeTimes> times_;
   std::optional<WatchNames> own_names_;
   std::optional<ScopeKinds> kinds_;
   TraceHead head_;
   TraceEnd end_;
-  std::vector<uint32_t> owners_;       // by track
-  std::vector<Lane> lanes_;            // by track
+  std::vector<uint32_t> owners_;  // by track
+  std::vector<Lane> lanes_;       // by track
   MergeHeap<Place> order_;
-  uint64_t earlier_ = 0;               // events of starts before the newest
+  uint64_t earlier_ = 0;  // events of starts before the newest
   size_t items_ = 0;
   size_t taken_ = 0;
 };
@@ -99,7 +103,8 @@ Status ScopeTrace::Open(FileSystem& files, const ScopeSource& source) {
   if (Status status = LookAtMailboxes(); !status.ok()) head_.troubles.push_back(status.message());
   times_.emplace(layout(), options_.clocks);
   own_names_.emplace(view().catalog(), nullptr, 0);
-  kinds_.emplace(view().catalog(), watch_ != nullptr ? &watch_->names() : &*own_names_, layout().word_bytes, layout().parameters());
+  kinds_.emplace(view().catalog(), watch_ != nullptr ? &watch_->names() : &*own_names_,
+                 layout().word_bytes, layout().parameters());
   DescribeTarget(source);
   SortItems();
   AddTroubles();
@@ -110,7 +115,8 @@ Status ScopeTrace::Open(FileSystem& files, const ScopeSource& source) {
 // One look, after that at the events: how it stands at their end.
 Status ScopeTrace::LookAtMailboxes() {
   if (watch_ == nullptr) return {};
-  const bool dead = is_folder_ || view().scope().target().life() == Life::kDead || (watch_->pid() > 0 && LifeOfProcess(watch_->pid()) == Life::kDead);
+  const bool dead = is_folder_ || view().scope().target().life() == Life::kDead ||
+                    (watch_->pid() > 0 && LifeOfProcess(watch_->pid()) == Life::kDead);
   return dead ? watch_->PollDead(clock_.Monotonic()) : watch_->Poll(clock_.Monotonic());
 }
 
@@ -120,7 +126,8 @@ void ScopeTrace::DescribeTarget(const ScopeSource& source) {
   head_.build_id = Hexadecimal(layout().build_id);
   head_.recorded_by = "hangscope " HANGSCOPE_VERSION;
   head_.counts_clock = times_->counts();
-  for (const std::string& warning : watch_ != nullptr ? watch_->warnings() : view_->warnings()) head_.troubles.push_back(warning);
+  for (const std::string& warning : watch_ != nullptr ? watch_->warnings() : view_->warnings())
+    head_.troubles.push_back(warning);
 }
 
 void ScopeTrace::SortItems() {
@@ -142,15 +149,20 @@ void ScopeTrace::SortItems() {
   }
 }
 
-// A firmware may make rings for more cores than there are: those never said anything in their mailboxes, either.
+// A firmware may make rings for more cores than there are: those never said anything in their
+// mailboxes, either.
 bool ScopeTrace::IsUsed(const ScopeCore& core) const {
-  if (!core.in_use || watch_ == nullptr || core.index >= watch_->watcher().subjects().size() || !core.name.empty()) return core.in_use;
-  return core.counts.emitted > 0 || watch_->watcher().subjects()[core.index].activity != Activity::kUnused;
+  if (!core.in_use || watch_ == nullptr || core.index >= watch_->watcher().subjects().size() ||
+      !core.name.empty())
+    return core.in_use;
+  return core.counts.emitted > 0 ||
+         watch_->watcher().subjects()[core.index].activity != Activity::kUnused;
 }
 
 std::string ScopeTrace::NameOf(const ScopeCore& core) const {
   const bool sampled = watch_ != nullptr && core.index < watch_->sample().cores.size();
-  if (sampled && core.name.empty()) return watch_->names().Core(core.index, watch_->sample().cores[core.index]);
+  if (sampled && core.name.empty())
+    return watch_->names().Core(core.index, watch_->sample().cores[core.index]);
   return fmt::format("core {}{}{}", core.index, core.name.empty() ? "" : " ", core.name);
 }
 
@@ -159,7 +171,10 @@ void ScopeTrace::AddTrack(const ScopeCore& core, Lane lane) {
   lane.items.SortByRecord();
   GiveTimes(core.index, &lane);
   items_ += lane.items.size();
-  if (!times_->knows(core.index)) head_.troubles.push_back(fmt::format("how core {}'s clock goes beside the others' is not known: its times are its own", core.index));
+  if (!times_->knows(core.index))
+    head_.troubles.push_back(fmt::format(
+        "how core {}'s clock goes beside the others' is not known: its times are its own",
+        core.index));
   head_.tracks.push_back({{RingKind::kCore, core.index, "scope"}, NameOf(core), core.name});
   const bool is_thread = options_.threads_are_tasks && of_threads() && core.owner != 0;
   owners_.push_back(is_thread ? core.owner : 0);
@@ -167,7 +182,8 @@ void ScopeTrace::AddTrack(const ScopeCore& core, Lane lane) {
   lanes_.push_back(std::move(lane));
 }
 
-// Handlers that interrupt one another record out of order, by little. A loss stands where the event behind it does.
+// Handlers that interrupt one another record out of order, by little. A loss stands where the event
+// behind it does.
 void ScopeTrace::GiveTimes(uint32_t core, Lane* lane) {
   EventList& items = lane->items;
   std::optional<TimeNs> before;
@@ -179,21 +195,32 @@ void ScopeTrace::GiveTimes(uint32_t core, Lane* lane) {
   }
   std::optional<TimeNs> after;
   for (size_t i = items.size(); i-- > 0;) {
-    if (items.is_event(i)) after = lane->TimeOf(i);
-    else items.SetTime(i, static_cast<uint64_t>(after.value_or(before.value_or(times_->Of(core, items.time(i))))));
+    if (items.is_event(i))
+      after = lane->TimeOf(i);
+    else
+      items.SetTime(i, static_cast<uint64_t>(
+                           after.value_or(before.value_or(times_->Of(core, items.time(i))))));
   }
 }
 
 void ScopeTrace::AddTroubles() {
   if (earlier_ > 0) {
-    head_.troubles.push_back(fmt::format("{} events of earlier starts of the target are left out: its clock began anew since; hangscope show prints them", earlier_));
+    head_.troubles.push_back(
+        fmt::format("{} events of earlier starts of the target are left out: its clock began anew "
+                    "since; hangscope show prints them",
+                    earlier_));
   }
   if (lanes_.size() > 1 && !layout().shared_clock() && options_.clocks.empty()) {
-    head_.troubles.push_back("each core has a clock of its own, and how they went together is not known: times of different cores cannot be compared");
+    head_.troubles.push_back(
+        "each core has a clock of its own, and how they went together is not known: times of "
+        "different cores cannot be compared");
   }
   std::vector<Corruption> corruptions = view().Corruptions();
-  if (watch_ != nullptr) corruptions.insert(corruptions.end(), watch_->sample().corruptions.begin(), watch_->sample().corruptions.end());
-  for (const Corruption& corruption : corruptions) head_.troubles.push_back(fmt::format("corrupt: {}: {}", corruption.where, corruption.what));
+  if (watch_ != nullptr)
+    corruptions.insert(corruptions.end(), watch_->sample().corruptions.begin(),
+                       watch_->sample().corruptions.end());
+  for (const Corruption& corruption : corruptions)
+    head_.troubles.push_back(fmt::format("corrupt: {}: {}", corruption.where, corruption.what));
 }
 
 void ScopeTrace::MakeEnd() {
@@ -217,8 +244,8 @@ void ScopeTrace::LastUntil(TimeNs now) {
   head_.time.to = std::max(head_.time.to, now);
 }
 
-// Who waits records nothing any more: its wait began a little behind the last event. What says that it began long after
-// that is wrong by turns of the clock.
+// Who waits records nothing any more: its wait began a little behind the last event. What says that
+// it began long after that is wrong by turns of the clock.
 void ScopeTrace::LastUntilWaits() {
   constexpr TimeNs kLongest = 3600 * kSecond;
   const bool no_events = items_ == 0;
@@ -227,7 +254,9 @@ void ScopeTrace::LastUntilWaits() {
     if (!standing.since) continue;
     if (no_events && head_.time == TimeSpan()) head_.time = {*standing.since, *standing.since};
     if (no_events) head_.time.from = std::min(head_.time.from, *standing.since);
-    const bool soon = *standing.since <= last_event || static_cast<uint64_t>(*standing.since) - static_cast<uint64_t>(last_event) < static_cast<uint64_t>(kLongest);
+    const bool soon = *standing.since <= last_event ||
+                      static_cast<uint64_t>(*standing.since) - static_cast<uint64_t>(last_event) <
+                          static_cast<uint64_t>(kLongest);
     if (no_events || soon) head_.time.to = std::max(head_.time.to, *standing.since);
   }
   for (TraceStanding& standing : end_.standings) {
@@ -269,14 +298,17 @@ Result<bool> ScopeTrace::Next(TraceItem* item) {
   }
   ++lane.next;
   ++taken_;
-  if (lane.next < lane.items.size()) order_.ReplaceLeast({lane.TimeOf(lane.next), track});
-  else order_.RemoveLeast();
+  if (lane.next < lane.items.size())
+    order_.ReplaceLeast({lane.TimeOf(lane.next), track});
+  else
+    order_.RemoveLeast();
   return true;
 }
 
 }  // namespace
 
-Result<ScopeTracePart> OpenScopeTrace(FileSystem& files, Clock& clock, const ScopeSource& source, const ScopeTraceOptions& options) {
+Result<ScopeTracePart> OpenScopeTrace(FileSystem& files, Clock& clock, const ScopeSource& source,
+                                      const ScopeTraceOptions& options) {
   auto trace = std::make_unique<ScopeTrace>(clock, options);
   if (Status status = trace->Open(files, source); !status.ok()) return status;
   ScopeTracePart part;

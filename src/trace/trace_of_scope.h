@@ -1,4 +1,5 @@
-// A scope as a trace: a track a core, the kinds of events of its catalog, and how its cores and tasks stood at the end.
+// A scope as a trace: a track a core, the kinds of events of its catalog, and how its cores and
+// tasks stood at the end.
 #ifndef HANGSCOPE_TRACE_TRACE_OF_SCOPE_H
 #define HANGSCOPE_TRACE_TRACE_OF_SCOPE_H
 
@@ -11,19 +12,22 @@
 namespace hangscope {
 
 struct ScopeTraceOptions {
-  std::vector<ScopeClockFit> clocks;  // which make CLOCK_MONOTONIC of its times; empty: they stay the target's own
-  // A Linux program's cores are threads: whether their events are those of tasks, by the numbers that the kernel knows
-  // them by.
+  // which make CLOCK_MONOTONIC of its times; empty: they stay the target's own
+  std::vector<ScopeClockFit> clocks;
+  // A Linux program's cores are threads: whether their events are those of tasks, by the numbers
+  // that the kernel knows them by.
   bool threads_are_tasks = false;
 };
 
 struct ScopeTracePart {
   std::unique_ptr<TraceSource> source;
-  bool of_threads = false;  // its cores are threads of a Linux program: numbers of tasks are the kernel's
+  // its cores are threads of a Linux program: numbers of tasks are the kernel's
+  bool of_threads = false;
 };
 
 // Reads the target at once. Fails where it has no scope that can be read.
-Result<ScopeTracePart> OpenScopeTrace(FileSystem& files, Clock& clock, const ScopeSource& source, const ScopeTraceOptions& options);
+Result<ScopeTracePart> OpenScopeTrace(FileSystem& files, Clock& clock, const ScopeSource& source,
+                                      const ScopeTraceOptions& options);
 
 }  // namespace hangscope
 

@@ -9,11 +9,11 @@
 
 #include "base/units.h"
 #include "base/utf8.h"
-#include "ring/block_reader.h"
 #include "code/elf_image.h"
+#include "ring/block_reader.h"
 #include "stream/function_tracker.h"
-#include "stream/step_reader.h"
 #include "stream/program_code.h"
+#include "stream/step_reader.h"
 
 namespace hangscope {
 namespace {
@@ -26,9 +26,12 @@ constexpr size_t kLeave = 1;
 
 GapReason ReasonOf(LossReason reason) {
   switch (reason) {
-    case LossReason::kOverwritten: return GapReason::kOverwritten;
-    case LossReason::kNotWritten: return GapReason::kNoRoom;
-    case LossReason::kUnreadable: return GapReason::kUnreadable;
+    case LossReason::kOverwritten:
+      return GapReason::kOverwritten;
+    case LossReason::kNotWritten:
+      return GapReason::kNoRoom;
+    case LossReason::kUnreadable:
+      return GapReason::kUnreadable;
   }
   return GapReason::kUnreadable;
 }
@@ -37,10 +40,10 @@ GapReason ReasonOf(LossReason reason) {
 class StreamBytes {
  public:
   struct Piece {
-    std::string_view bytes;   // empty: `loss` instead
+    std::string_view bytes;  // empty: `loss` instead
     uint64_t offset = 0;
     Loss loss;
-    TimeSpan time;            // when the first and the last of them had arrived
+    TimeSpan time;  // when the first and the last of them had arrived
   };
 
   virtual ~StreamBytes() = default;
@@ -56,18 +59,21 @@ class StreamBytes {
 
 class RingBytes final : public StreamBytes {
  public:
-  explicit RingBytes(BlockReader reader) : reader_(std::move(reader)), has_times_(reader_.OldestTime().has_value()) {}
+  explicit RingBytes(BlockReader reader)
+      : reader_(std::move(reader)), has_times_(reader_.OldestTime().has_value()) {}
 
   Result<std::optional<Piece>> Next() override {
     Piece piece;
     switch (reader_.Next(kPiece)) {
-      case BlockReader::Event::kEnd: return std::optional<Piece>();
+      case BlockReader::Event::kEnd:
+        return std::optional<Piece>();
       case BlockReader::Event::kLoss:
         piece.loss = reader_.loss();
         piece.offset = piece.loss.begin;
         piece.time = {last_, TimeOf(piece.loss.end)};
         return std::optional<Piece>(piece);
-      case BlockReader::Event::kBlock: break;
+      case BlockReader::Event::kBlock:
+        break;
     }
     piece.bytes = reader_.block();
     piece.offset = reader_.block_offset();
@@ -98,7 +104,8 @@ class RingBytes final : public StreamBytes {
 
 class LogBytes final : public StreamBytes {
  public:
-  LogBytes(std::unique_ptr<File> file, uint64_t size) : file_(std::move(file)), size_(size), buffer_(kPiece, '\0') {}
+  LogBytes(std::unique_ptr<File> file, uint64_t size)
+      : file_(std::move(file)), size_(size), buffer_(kPiece, '\0') {}
 
   Result<std::optional<Piece>> Next() override {
     if (position_ >= size_) return std::optional<Piece>();
@@ -142,12 +149,15 @@ Status Stopped() { return Status::Io("interrupted"); }
 
 // "hart 9" before "hart 10": digits as the numbers that they write.
 bool ComesBefore(std::string_view a, std::string_view b) {
-  const auto digits = [](std::string_view text) { return std::min(text.find_first_not_of("0123456789"), text.size()); };
+  const auto digits = [](std::string_view text) {
+    return std::min(text.find_first_not_of("0123456789"), text.size());
+  };
   while (!a.empty() && !b.empty()) {
     const size_t of_a = digits(a), of_b = digits(b);
     if (of_a > 0 && of_b > 0) {
       if (of_a != of_b) return of_a < of_b;
-      if (const int order = a.substr(0, of_a).compare(b.substr(0, of_b)); order != 0) return order < 0;
+      if (const int order = a.substr(0, of_a).compare(b.substr(0, of_b)); order != 0)
+        return order < 0;
     } else if (a.front() != b.front()) {
       return a.front() < b.front();
     }
@@ -163,18 +173,28 @@ std::optional<int64_t> HartOf(std::string_view name) {
   constexpr std::string_view kHart = "hart ";
   int64_t number = 0;
   if (!name.starts_with(kHart)) return std::nullopt;
-  const auto [end, error] = std::from_chars(name.data() + kHart.size(), name.data() + name.size(), number);
-  return error == std::errc() && end == name.data() + name.size() ? std::optional(number) : std::nullopt;
+  const auto [end, error] =
+      std::from_chars(name.data() + kHart.size(), name.data() + name.size(), number);
+  return error == std::errc() && end == name.data() + name.size() ? std::optional(number)
+                                                                  : std::nullopt;
 }
 
 // The functions of all cores of a stream.
 class FunctionTrace final : public TraceSource {
  public:
   // `most_bytes`: of the stream's end; 0: all of it.
-  FunctionTrace(std::string name, std::unique_ptr<StreamBytes> bytes, uint64_t most_bytes, std::unique_ptr<ElfImage> elf, std::function<bool(double)> go_on)
-      : name_(std::move(name)), bytes_(std::move(bytes)), go_on_(std::move(go_on)),
-        first_(most_bytes == 0 || bytes_->end() - bytes_->begin() <= most_bytes ? bytes_->begin() : bytes_->end() - most_bytes), elf_(std::move(elf)), code_(elf_.get()),
-        reader_(&cores_, StepReader::Learn::kAll, [this](uint32_t core, const Step& step) { steps_.emplace_back(core, step); }) {}
+  FunctionTrace(std::string name, std::unique_ptr<StreamBytes> bytes, uint64_t most_bytes,
+                std::unique_ptr<ElfImage> elf, std::function<bool(double)> go_on)
+      : name_(std::move(name)),
+        bytes_(std::move(bytes)),
+        go_on_(std::move(go_on)),
+        first_(most_bytes == 0 || bytes_->end() - bytes_->begin() <= most_bytes
+                   ? bytes_->begin()
+                   : bytes_->end() - most_bytes),
+        elf_(std::move(elf)),
+        code_(elf_.get()),
+        reader_(&cores_, StepReader::Learn::kAll,
+                [this](uint32_t core, const Step& step) { steps_.emplace_back(core, step); }) {}
 
   // False: its lines are no trace.
   Result<bool> Open();
@@ -219,16 +239,19 @@ class FunctionTrace final : public TraceSource {
   std::deque<TraceItem> items_;
   TimeNs now_ = 0;
   uint64_t read_to_ = 0;
-  uint64_t steps_of_others_ = 0;   // cores that came while it was read
+  uint64_t steps_of_others_ = 0;  // cores that came while it was read
   bool done_ = false;
 };
 
 double FunctionTrace::Part(uint64_t offset) const {
   const uint64_t all = bytes_->end() - first_;
-  return all == 0 ? 1 : static_cast<double>(std::clamp(offset, first_, bytes_->end()) - first_) / static_cast<double>(all);
+  return all == 0 ? 1
+                  : static_cast<double>(std::clamp(offset, first_, bytes_->end()) - first_) /
+                        static_cast<double>(all);
 }
 
-// All of it is looked through: a simulator prints one core's lines for as long as it likes, and another's once.
+// All of it is looked through: a simulator prints one core's lines for as long as it likes, and
+// another's once.
 Status FunctionTrace::FindCores() {
   StepReader names(&cores_, StepReader::Learn::kListings, [](uint32_t, const Step&) {});
   bytes_->Seek(first_);
@@ -244,7 +267,8 @@ Status FunctionTrace::FindCores() {
 
 Status FunctionTrace::Recognise() {
   const uint64_t end = bytes_->end();
-  for (const uint64_t begin : {first_, end > kLookedAt ? std::max(end - kLookedAt, first_) : first_}) {
+  for (const uint64_t begin :
+       {first_, end > kLookedAt ? std::max(end - kLookedAt, first_) : first_}) {
     bytes_->Seek(begin);
     for (;;) {
       auto piece = bytes_->Next();
@@ -269,31 +293,54 @@ void FunctionTrace::AddTracks() {
   head_.name = name_;
   head_.counts_clock = head_.counts_bytes = !bytes_->has_times();
   head_.time = bytes_->time();
-  head_.kinds.push_back({"function_enter", "function", "%s, %s, %x",
-                         {{"function", TraceFieldType::kText, 0}, {"source", TraceFieldType::kText, 0}, {"pc", TraceFieldType::kPointer, 64}},
-                         TraceMeaning::kFunctionEnter, {}});
+  head_.kinds.push_back({"function_enter",
+                         "function",
+                         "%s, %s, %x",
+                         {{"function", TraceFieldType::kText, 0},
+                          {"source", TraceFieldType::kText, 0},
+                          {"pc", TraceFieldType::kPointer, 64}},
+                         TraceMeaning::kFunctionEnter,
+                         {}});
   head_.kinds.push_back({"function_leave", "function", "", {}, TraceMeaning::kFunctionLeave, {}});
   std::vector<uint32_t> order(cores_.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::sort(order.begin(), order.end(), [this](uint32_t a, uint32_t b) { return ComesBefore(cores_.name(a), cores_.name(b)); });
+  std::sort(order.begin(), order.end(),
+            [this](uint32_t a, uint32_t b) { return ComesBefore(cores_.name(a), cores_.name(b)); });
   std::vector<size_t> tracks(order.size());
   for (size_t track = 0; track < order.size(); ++track) {
     const std::string& core = cores_.name(order[track]);
     tracks[order[track]] = track;
-    head_.tracks.push_back({{RingKind::kStream, HartOf(core).value_or(static_cast<int64_t>(track)), name_}, core});
+    head_.tracks.push_back(
+        {{RingKind::kStream, HartOf(core).value_or(static_cast<int64_t>(track)), name_}, core});
   }
   for (uint32_t core = 0; core < cores_.size(); ++core) {
     Core tracked;
     tracked.track = tracks[core];
     tracked.tracker = std::make_unique<FunctionTracker>(
-        code_, [this, core](const TrackedFunction& function, uint64_t pc) { Entered(core, function, pc); }, [this, core] { Left(core); });
+        code_,
+        [this, core](const TrackedFunction& function, uint64_t pc) { Entered(core, function, pc); },
+        [this, core] { Left(core); });
     tracked_.push_back(std::move(tracked));
   }
-  if (head_.counts_bytes) head_.troubles.push_back(fmt::format("'{}': nobody noted when its lines came, so the times of its functions are offsets in its bytes; hangscope run and tee note it", Printable(name_)));
-  if (first_ > bytes_->begin()) head_.troubles.push_back(fmt::format("'{}': of its instruction trace only the last {} are shown", Printable(name_), FormatSize(bytes_->end() - first_)));
-  if (elf_ == nullptr) head_.troubles.push_back(fmt::format("'{}': where functions begin is not known, so a return may be shown as a call; --elf FILE, the program, tells", Printable(name_)));
+  if (head_.counts_bytes)
+    head_.troubles.push_back(
+        fmt::format("'{}': nobody noted when its lines came, so the times of its functions are "
+                    "offsets in its bytes; hangscope run and tee note it",
+                    Printable(name_)));
+  if (first_ > bytes_->begin())
+    head_.troubles.push_back(
+        fmt::format("'{}': of its instruction trace only the last {} are shown", Printable(name_),
+                    FormatSize(bytes_->end() - first_)));
+  if (elf_ == nullptr)
+    head_.troubles.push_back(
+        fmt::format("'{}': where functions begin is not known, so a return may be shown as a call; "
+                    "--elf FILE, the program, tells",
+                    Printable(name_)));
   if (reader_.chained()) {
-    head_.troubles.push_back(fmt::format("'{}': QEMU linked its blocks, so most steps were not printed and functions are missing; -d exec,nochain prints all", Printable(name_)));
+    head_.troubles.push_back(
+        fmt::format("'{}': QEMU linked its blocks, so most steps were not printed and functions "
+                    "are missing; -d exec,nochain prints all",
+                    Printable(name_)));
   }
 }
 
@@ -303,15 +350,24 @@ Result<bool> FunctionTrace::Open() {
   AddTracks();
   bool has_names = elf_ != nullptr;
   for (const auto& [pc, code] : reader_.code()) has_names = has_names || !code.function.empty();
-  if (!has_names) return Status::NotFound(fmt::format("'{}' has an instruction trace without the names of functions; --elf FILE, the program, brings them", Printable(name_)));
+  if (!has_names)
+    return Status::NotFound(
+        fmt::format("'{}' has an instruction trace without the names of functions; --elf FILE, the "
+                    "program, brings them",
+                    Printable(name_)));
   return true;
 }
 
-// Bytes have the time at which their piece had arrived; without times, a count of the stream's bytes is one.
+// Bytes have the time at which their piece had arrived; without times, a count of the stream's
+// bytes is one.
 TimeNs FunctionTrace::TimeOf(const StreamBytes::Piece& piece, uint64_t offset) {
   if (!bytes_->has_times()) return static_cast<TimeNs>(offset);
-  const double part = piece.bytes.empty() ? 0 : static_cast<double>(offset - std::min(offset, piece.offset)) / static_cast<double>(piece.bytes.size());
-  return piece.time.from + static_cast<TimeNs>(part * static_cast<double>(piece.time.to - piece.time.from));
+  const double part = piece.bytes.empty()
+                          ? 0
+                          : static_cast<double>(offset - std::min(offset, piece.offset)) /
+                                static_cast<double>(piece.bytes.size());
+  return piece.time.from +
+         static_cast<TimeNs>(part * static_cast<double>(piece.time.to - piece.time.from));
 }
 
 TraceEvent& FunctionTrace::Add(size_t core, size_t kind) {
@@ -347,8 +403,8 @@ void FunctionTrace::TakeSteps(const StreamBytes::Piece& piece) {
   steps_.clear();
 }
 
-// Each core's latest step waits in the reader for what the next line may say of it: of a core that stands it is the one
-// that matters.
+// Each core's latest step waits in the reader for what the next line may say of it: of a core that
+// stands it is the one that matters.
 void FunctionTrace::TakeLatest() {
   reader_.Flush();
   StreamBytes::Piece nothing;
@@ -396,8 +452,14 @@ void FunctionTrace::Finish() {
   end_.time = now_;
   uint64_t nameless = 0;
   for (const Core& core : tracked_) nameless += core.tracker->nameless();
-  if (nameless > 0) end_.troubles.push_back(fmt::format("'{}': {} steps lie where no symbol is; they count as the function before", Printable(name_), nameless));
-  if (steps_of_others_ > 0) end_.troubles.push_back(fmt::format("'{}': {} steps of cores that came while it was read are left out", Printable(name_), steps_of_others_));
+  if (nameless > 0)
+    end_.troubles.push_back(
+        fmt::format("'{}': {} steps lie where no symbol is; they count as the function before",
+                    Printable(name_), nameless));
+  if (steps_of_others_ > 0)
+    end_.troubles.push_back(
+        fmt::format("'{}': {} steps of cores that came while it was read are left out",
+                    Printable(name_), steps_of_others_));
 }
 
 Result<bool> FunctionTrace::Next(TraceItem* item) {
@@ -415,7 +477,8 @@ Result<bool> FunctionTrace::Next(TraceItem* item) {
 
 class FunctionTracer final : public StreamTracer {
  public:
-  Result<std::unique_ptr<TraceSource>> Open(FileSystem& files, const StreamPart& part, const TraceRequest& request) override {
+  Result<std::unique_ptr<TraceSource>> Open(FileSystem& files, const StreamPart& part,
+                                            const TraceRequest& request) override {
     auto bytes = OpenBytes(files, part);
     if (!bytes.ok()) return bytes.status();
     std::unique_ptr<ElfImage> elf;
@@ -424,7 +487,8 @@ class FunctionTracer final : public StreamTracer {
       if (!opened.ok()) return opened.status();
       elf = std::move(*opened);
     }
-    auto trace = std::make_unique<FunctionTrace>(part.name, std::move(*bytes), request.stream_bytes, std::move(elf), request.go_on);
+    auto trace = std::make_unique<FunctionTrace>(part.name, std::move(*bytes), request.stream_bytes,
+                                                 std::move(elf), request.go_on);
     auto is_trace = trace->Open();
     if (!is_trace.ok()) return is_trace.status();
     if (!*is_trace) return std::unique_ptr<TraceSource>();

@@ -1,4 +1,5 @@
-// A recorded stream with the instruction trace of a simulator as a trace: the functions of its cores.
+// A recorded stream with the instruction trace of a simulator as a trace: the functions of its
+// cores.
 #ifndef HANGSCOPE_TRACE_TRACE_OF_STREAM_H
 #define HANGSCOPE_TRACE_TRACE_OF_STREAM_H
 
@@ -19,8 +20,10 @@ struct StreamPart {
 class StreamTracer {
  public:
   virtual ~StreamTracer() = default;
-  // Null where the stream's lines are no instruction trace. Fails where they are one, and no trace can be made of it.
-  virtual Result<std::unique_ptr<TraceSource>> Open(FileSystem& files, const StreamPart& part, const TraceRequest& request) = 0;
+  // Null where the stream's lines are no instruction trace. Fails where they are one, and no trace
+  // can be made of it.
+  virtual Result<std::unique_ptr<TraceSource>> Open(FileSystem& files, const StreamPart& part,
+                                                    const TraceRequest& request) = 0;
 };
 
 // Functions by the symbols of `request.source.elf`, or as the trace names them (gvsoc).

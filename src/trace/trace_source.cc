@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "base/utf8.h"
+#include "hangscope/version.h"
 #include "perf/perf_file.h"
 #include "ring/history.h"
-#include "hangscope/version.h"
 #include "snapshot/cpu_recording.h"
 #include "snapshot/snapshot_facts.h"
 #include "snapshot/snapshots.h"
@@ -24,20 +24,26 @@ constexpr int64_t kTaskShift = int64_t{1} << 32;
 
 class Opener {
  public:
-  Opener(FileSystem& files, Clock& clock, const TraceRequest& request) : files_(files), clock_(clock), request_(request) {}
+  Opener(FileSystem& files, Clock& clock, const TraceRequest& request)
+      : files_(files), clock_(clock), request_(request) {}
 
   Result<std::unique_ptr<TraceSource>> Open() {
     const std::string& target = request_.source.target;
     head_.name = target;
-    if (!request_.source.open && files_.IsFolder(target)) OpenSnapshot(target.substr(0, target.find_last_not_of('/') + 1));
-    else if (!request_.source.open && IsPerfData(files_, target)) Take(OpenCpuTrace(files_, target, request_.go_on));
-    else if (!request_.source.open && OpenStreams(target, {})) return Finish();
-    else OpenTarget(target);
+    if (!request_.source.open && files_.IsFolder(target))
+      OpenSnapshot(target.substr(0, target.find_last_not_of('/') + 1));
+    else if (!request_.source.open && IsPerfData(files_, target))
+      Take(OpenCpuTrace(files_, target, request_.go_on));
+    else if (!request_.source.open && OpenStreams(target, {}))
+      return Finish();
+    else
+      OpenTarget(target);
     return Finish();
   }
 
  private:
-  // A scope; or a file of lines that are a trace. All of a file is searched for a scope: of text that is the last resort.
+  // A scope; or a file of lines that are a trace. All of a file is searched for a scope: of text
+  // that is the last resort.
   void OpenTarget(const std::string& target) {
     if (IsText(target)) {
       auto trace = MakeStreamTracer()->Open(files_, {NameOf(target), {}, target}, request_);
@@ -47,8 +53,10 @@ class Opener {
     if (scope.ok()) return TakePart(std::move(scope->source), 0);
     if (request_.source.open || !files_.Exists(target)) return TakeFailure(scope.status());
     auto trace = MakeStreamTracer()->Open(files_, {NameOf(target), {}, target}, request_);
-    if (trace.ok() && *trace == nullptr) TakeFailure(scope.status());
-    else Take(std::move(trace));
+    if (trace.ok() && *trace == nullptr)
+      TakeFailure(scope.status());
+    else
+      Take(std::move(trace));
   }
 
   bool IsText(const std::string& target) {
@@ -62,8 +70,10 @@ class Opener {
 
   void OpenSnapshot(const std::string& folder) {
     SnapshotFacts facts;
-    if (auto read = ReadSnapshotFacts(files_, folder); read.ok()) facts = std::move(*read);
-    else head_.troubles.push_back(read.status().message());
+    if (auto read = ReadSnapshotFacts(files_, folder); read.ok())
+      facts = std::move(*read);
+    else
+      head_.troubles.push_back(read.status().message());
     TakeFacts(facts);
     const std::string cpu = folder + "/" + kCpuFileName;
     const size_t before = parts_.size();
@@ -77,17 +87,24 @@ class Opener {
     ScopeSource source = request_.source;
     source.target = folder;
     // As the recorder was given it, if it is still there.
-    if (source.elf.empty() && !facts.elf.empty() && files_.Exists(facts.elf)) source.elf = facts.elf;
+    if (source.elf.empty() && !facts.elf.empty() && files_.Exists(facts.elf))
+      source.elf = facts.elf;
     if (has_threads && facts.clocks.empty()) {
-      head_.troubles.push_back(fmt::format("the scope's times cannot be told beside the CPUs': {}", facts.scope_not_in_window.empty() ? "the manifest does not say how their clocks went together" : facts.scope_not_in_window));
+      head_.troubles.push_back(
+          fmt::format("the scope's times cannot be told beside the CPUs': {}",
+                      facts.scope_not_in_window.empty()
+                          ? "the manifest does not say how their clocks went together"
+                          : facts.scope_not_in_window));
     }
     auto opened = OpenScopeTrace(files_, clock_, source, {facts.clocks, has_threads});
     if (!opened.ok() && source.elf != request_.source.elf) {
       source.elf = request_.source.elf;
       opened = OpenScopeTrace(files_, clock_, source, {facts.clocks, has_threads});
     }
-    if (opened.ok()) TakePart(std::move(opened->source), has_threads && !opened->of_threads ? kTaskShift : 0);
-    else TakeFailure(opened.status());
+    if (opened.ok())
+      TakePart(std::move(opened->source), has_threads && !opened->of_threads ? kTaskShift : 0);
+    else
+      TakeFailure(opened.status());
   }
 
   // False: there is no stream by that name.
@@ -96,11 +113,15 @@ class Opener {
     if (!request_.streams) return !streams.empty();
     const std::unique_ptr<StreamTracer> tracer = MakeStreamTracer();
     TraceRequest request = request_;
-    if (request.source.elf.empty() && files_.Exists(recorded_elf)) request.source.elf = recorded_elf;
+    if (request.source.elf.empty() && files_.Exists(recorded_elf))
+      request.source.elf = recorded_elf;
     for (const HistorySource& stream : streams) {
       auto opened = tracer->Open(files_, {stream.stream, stream.prefix, {}}, request);
-      if (!opened.ok() || *opened != nullptr) Take(std::move(opened));
-      else failure_ = Status::NotFound(fmt::format("'{}' has lines of text, and nothing to export", Printable(stream.prefix)));
+      if (!opened.ok() || *opened != nullptr)
+        Take(std::move(opened));
+      else
+        failure_ = Status::NotFound(
+            fmt::format("'{}' has lines of text, and nothing to export", Printable(stream.prefix)));
     }
     return !streams.empty();
   }
@@ -116,7 +137,9 @@ class Opener {
     head_.troubles.insert(head_.troubles.end(), facts.troubles.begin(), facts.troubles.end());
   }
 
-  void TakePart(std::unique_ptr<TraceSource> part, int64_t task_shift) { parts_.push_back({std::move(part), task_shift}); }
+  void TakePart(std::unique_ptr<TraceSource> part, int64_t task_shift) {
+    parts_.push_back({std::move(part), task_shift});
+  }
 
   void TakeFailure(const Status& failure) {
     failure_ = failure;
@@ -124,16 +147,21 @@ class Opener {
   }
 
   void Take(Result<std::unique_ptr<TraceSource>> part) {
-    if (part.ok()) TakePart(std::move(*part), 0);
-    else TakeFailure(part.status());
+    if (part.ok())
+      TakePart(std::move(*part), 0);
+    else
+      TakeFailure(part.status());
   }
 
   Result<std::unique_ptr<TraceSource>> Finish() {
     if (parts_.empty()) {
       if (!failure_.ok()) return failure_;
-      return Status::NotFound(fmt::format("'{}' has nothing in it to export: no scope, no events of CPUs, no trace", Printable(head_.name)));
+      return Status::NotFound(
+          fmt::format("'{}' has nothing in it to export: no scope, no events of CPUs, no trace",
+                      Printable(head_.name)));
     }
-    if (head_.recorded_by.empty() && head_.window) head_.recorded_by = "hangscope " HANGSCOPE_VERSION;
+    if (head_.recorded_by.empty() && head_.window)
+      head_.recorded_by = "hangscope " HANGSCOPE_VERSION;
     return FilterTrace(MergeTraces(std::move(head_), std::move(parts_)), request_);
   }
 
@@ -161,7 +189,8 @@ TraceEvent& BeginEvent(TraceItem* item) {
   return *event;
 }
 
-Result<std::unique_ptr<TraceSource>> OpenTraceSource(FileSystem& files, Clock& clock, const TraceRequest& request) {
+Result<std::unique_ptr<TraceSource>> OpenTraceSource(FileSystem& files, Clock& clock,
+                                                     const TraceRequest& request) {
   return Opener(files, clock, request).Open();
 }
 

@@ -9,23 +9,33 @@ namespace hangscope {
 namespace {
 
 // The first of these that was found is the headline.
-constexpr std::array kWeightiest = {FindingKind::kFault, FindingKind::kDeadlock, FindingKind::kStarved, FindingKind::kSilent};
+constexpr std::array kWeightiest = {FindingKind::kFault, FindingKind::kDeadlock,
+                                    FindingKind::kStarved, FindingKind::kSilent};
 
 State StateOf(FindingKind kind) {
   switch (kind) {
-    case FindingKind::kFault: return State::kFault;
-    case FindingKind::kDeadlock: return State::kDeadlock;
-    case FindingKind::kStarved: return State::kStarved;
-    default: return State::kSilent;
+    case FindingKind::kFault:
+      return State::kFault;
+    case FindingKind::kDeadlock:
+      return State::kDeadlock;
+    case FindingKind::kStarved:
+      return State::kStarved;
+    default:
+      return State::kSilent;
   }
 }
 
 State StateOf(ProcessFindingKind kind) {
   switch (kind) {
-    case ProcessFindingKind::kDeadlock: return State::kDeadlock;
-    case ProcessFindingKind::kSpin: return State::kLooping;
-    case ProcessFindingKind::kStopped: case ProcessFindingKind::kZombie: return State::kSilent;
-    default: return State::kStarved;
+    case ProcessFindingKind::kDeadlock:
+      return State::kDeadlock;
+    case ProcessFindingKind::kSpin:
+      return State::kLooping;
+    case ProcessFindingKind::kStopped:
+    case ProcessFindingKind::kZombie:
+      return State::kSilent;
+    default:
+      return State::kStarved;
   }
 }
 
@@ -37,11 +47,14 @@ int Weight(const ScopeFinding& found) {
 
 // Whoever waits in a circle: the same threads, from whichever of them it is told.
 bool IsOfThreads(const ScopeFinding& found, const std::vector<int>& threads) {
-  if (found.finding.kind != FindingKind::kDeadlock || found.threads.size() != threads.size() || threads.empty()) return false;
+  if (found.finding.kind != FindingKind::kDeadlock || found.threads.size() != threads.size() ||
+      threads.empty())
+    return false;
   return std::is_permutation(threads.begin(), threads.end(), found.threads.begin());
 }
 
-const ProcessFinding* WitnessOf(const ScopeFinding& found, const std::vector<ProcessFinding>& threads) {
+const ProcessFinding* WitnessOf(const ScopeFinding& found,
+                                const std::vector<ProcessFinding>& threads) {
   const auto at = std::find_if(threads.begin(), threads.end(), [&](const ProcessFinding& each) {
     return each.kind == ProcessFindingKind::kDeadlock && IsOfThreads(found, each.threads);
   });
@@ -50,12 +63,15 @@ const ProcessFinding* WitnessOf(const ScopeFinding& found, const std::vector<Pro
 
 // The scope's finding that the verdict is about; null: the threads say nothing of it.
 ScopeFinding* SameHang(Verdict* verdict, const std::vector<ProcessFinding>& threads) {
-  const bool of_scope = verdict->IsHang() && verdict->state == State::kDeadlock && !verdict->findings.empty();
+  const bool of_scope =
+      verdict->IsHang() && verdict->state == State::kDeadlock && !verdict->findings.empty();
   if (!of_scope || verdict->findings.front().summary != verdict->summary) return nullptr;
-  return WitnessOf(verdict->findings.front(), threads) == nullptr ? nullptr : &verdict->findings.front();
+  return WitnessOf(verdict->findings.front(), threads) == nullptr ? nullptr
+                                                                  : &verdict->findings.front();
 }
 
-Verdict WithSecondWitness(Verdict verdict, ScopeFinding* same, const std::vector<ProcessFinding>& threads) {
+Verdict WithSecondWitness(Verdict verdict, ScopeFinding* same,
+                          const std::vector<ProcessFinding>& threads) {
   const ProcessFinding& witness = *WitnessOf(*same, threads);
   verdict.evidence.push_back(kSecondWitness);
   for (const std::string& line : witness.lines) verdict.evidence.push_back("  " + line);
@@ -71,13 +87,16 @@ Verdict WithSecondWitness(Verdict verdict, ScopeFinding* same, const std::vector
 
 Verdict Combine(Verdict verdict, const ScopeOpinion& scope) {
   verdict.findings = scope.findings;
-  std::stable_sort(verdict.findings.begin(), verdict.findings.end(),
-                   [](const ScopeFinding& a, const ScopeFinding& b) { return Weight(a) > Weight(b); });
+  std::stable_sort(
+      verdict.findings.begin(), verdict.findings.end(),
+      [](const ScopeFinding& a, const ScopeFinding& b) { return Weight(a) > Weight(b); });
   if (verdict.state == State::kFinished || verdict.state == State::kDead) return verdict;
   const ScopeFinding* const first = verdict.findings.empty() ? nullptr : &verdict.findings.front();
   if (first != nullptr && Weight(*first) > 100) {
-    if (verdict.IsHang()) verdict.evidence.insert(verdict.evidence.begin(), "the streams: " + verdict.summary);
-    else verdict.doubts.clear();  // they were about why the streams alone say too little
+    if (verdict.IsHang())
+      verdict.evidence.insert(verdict.evidence.begin(), "the streams: " + verdict.summary);
+    else
+      verdict.doubts.clear();  // they were about why the streams alone say too little
     verdict.state = StateOf(first->finding.kind);
     verdict.confidence = first->finding.confidence;
     verdict.since = first->finding.since;
@@ -85,16 +104,20 @@ Verdict Combine(Verdict verdict, const ScopeOpinion& scope) {
     verdict.summary = first->summary;
     return verdict;
   }
-  if (!scope.progresses.empty() && (verdict.state == State::kLooping || verdict.state == State::kSilent)) {
+  if (!scope.progresses.empty() &&
+      (verdict.state == State::kLooping || verdict.state == State::kSilent)) {
     verdict.confidence = Confidence::kPossible;
-    verdict.doubts.push_back(fmt::format("the scope says that {} makes progress", scope.progresses));
+    verdict.doubts.push_back(
+        fmt::format("the scope says that {} makes progress", scope.progresses));
   }
   return verdict;
 }
 
 Verdict CombineThreads(Verdict verdict, const std::vector<ProcessFinding>& threads) {
-  if (ScopeFinding* const same = SameHang(&verdict, threads)) return WithSecondWitness(std::move(verdict), same, threads);
-  if (!verdict.IsHang() || verdict.state != State::kSilent || !verdict.cores.empty()) return verdict;
+  if (ScopeFinding* const same = SameHang(&verdict, threads))
+    return WithSecondWitness(std::move(verdict), same, threads);
+  if (!verdict.IsHang() || verdict.state != State::kSilent || !verdict.cores.empty())
+    return verdict;
   if (threads.empty() || !threads.front().IsBad()) return verdict;
   verdict.threads = threads;
   const ProcessFinding& first = threads.front();

@@ -16,7 +16,9 @@ using Json = nlohmann::ordered_json;
 std::string Hex(uint64_t value) { return fmt::format("{:#x}", value); }
 
 // Names come from traces and ELFs: replace what is no UTF-8 instead of failing.
-std::string Line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string Line(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 // Seconds with a millisecond's precision.
 double Rounded(TimeNs ns) {
@@ -33,7 +35,9 @@ Json PlaceObject(const Place& place) {
 }
 
 Json LoopObject(const Loop& loop) {
-  Json json{{"rounds", loop.rounds}, {"at_least", loop.at_least}, {"basis", LoopBasisName(loop.basis)},
+  Json json{{"rounds", loop.rounds},
+            {"at_least", loop.at_least},
+            {"basis", LoopBasisName(loop.basis)},
             {"interrupts", loop.traps}};
   json["places"] = Json::array();
   for (const Place& place : loop.places) json["places"].push_back(PlaceObject(place));
@@ -44,8 +48,11 @@ Json LoopObject(const Loop& loop) {
 }
 
 Json CoreObject(const CoreVerdict& core, TimeNs now, bool with_loop) {
-  Json json{{"name", core.name}, {"stream", core.stream}, {"state", StateName(core.state)},
-            {"confidence", ConfidenceName(core.confidence)}, {"for_s", Rounded(now - core.since)}};
+  Json json{{"name", core.name},
+            {"stream", core.stream},
+            {"state", StateName(core.state)},
+            {"confidence", ConfidenceName(core.confidence)},
+            {"for_s", Rounded(now - core.since)}};
   json.update(PlaceObject(core.place));
   if (core.asleep) json["asleep"] = true;
   if (core.loop && with_loop) json["loop"] = LoopObject(*core.loop);
@@ -53,20 +60,33 @@ Json CoreObject(const CoreVerdict& core, TimeNs now, bool with_loop) {
 }
 
 Json VerdictObject(const Verdict& verdict, TimeNs start) {
-  Json json{{"state", StateName(verdict.state)}, {"confidence", ConfidenceName(verdict.confidence)},
-            {"hang", verdict.IsHang()}, {"summary", verdict.summary},
-            {"elapsed_s", Rounded(verdict.time - start)}, {"since_s", Rounded(verdict.since - start)},
-            {"evidence", verdict.evidence}, {"doubts", verdict.doubts}};
+  Json json{{"state", StateName(verdict.state)},
+            {"confidence", ConfidenceName(verdict.confidence)},
+            {"hang", verdict.IsHang()},
+            {"summary", verdict.summary},
+            {"elapsed_s", Rounded(verdict.time - start)},
+            {"since_s", Rounded(verdict.since - start)},
+            {"evidence", verdict.evidence},
+            {"doubts", verdict.doubts}};
   json["cores"] = Json::array();
-  for (const CoreVerdict& core : verdict.cores) json["cores"].push_back(CoreObject(core, verdict.time, true));
-  const auto add = [&json](std::string_view kind, Confidence confidence, const std::string& summary, const std::vector<std::string>& lines) {
-    json["findings"].push_back({{"kind", kind}, {"confidence", ConfidenceName(confidence)}, {"summary", summary}, {"lines", lines}});
+  for (const CoreVerdict& core : verdict.cores)
+    json["cores"].push_back(CoreObject(core, verdict.time, true));
+  const auto add = [&json](std::string_view kind, Confidence confidence, const std::string& summary,
+                           const std::vector<std::string>& lines) {
+    json["findings"].push_back({{"kind", kind},
+                                {"confidence", ConfidenceName(confidence)},
+                                {"summary", summary},
+                                {"lines", lines}});
   };
-  for (const ScopeFinding& found : verdict.findings) add(FindingKindName(found.finding.kind), found.finding.confidence, found.summary, found.lines);
-  for (const ProcessFinding& found : verdict.threads) add(ProcessFindingKindName(found.kind), found.confidence, found.summary, found.lines);
+  for (const ScopeFinding& found : verdict.findings)
+    add(FindingKindName(found.finding.kind), found.finding.confidence, found.summary, found.lines);
+  for (const ProcessFinding& found : verdict.threads)
+    add(ProcessFindingKindName(found.kind), found.confidence, found.summary, found.lines);
   json["streams"] = Json::array();
   for (const StreamVerdict& stream : verdict.streams) {
-    Json mine{{"name", stream.name}, {"state", StateName(stream.state)}, {"total_bytes", stream.total_bytes}};
+    Json mine{{"name", stream.name},
+              {"state", StateName(stream.state)},
+              {"total_bytes", stream.total_bytes}};
     if (!stream.format.empty()) mine["trace"] = stream.format;
     json["streams"].push_back(mine);
   }
@@ -84,14 +104,23 @@ Json ScopeObject(const ScopeManifest& scope) {
   for (const ScopeCore& core : scope.cores) {
     if (!core.in_use) continue;
     const EventCounts& counts = core.counts;
-    json["cores"].push_back({{"core", core.index}, {"name", core.name}, {"owner", core.owner}, {"emitted", counts.emitted},
-                             {"returned", counts.returned}, {"overwritten", counts.overwritten}, {"torn", counts.torn},
-                             {"refused", counts.refused}, {"pending", counts.pending}});
+    json["cores"].push_back({{"core", core.index},
+                             {"name", core.name},
+                             {"owner", core.owner},
+                             {"emitted", counts.emitted},
+                             {"returned", counts.returned},
+                             {"overwritten", counts.overwritten},
+                             {"torn", counts.torn},
+                             {"refused", counts.refused},
+                             {"pending", counts.pending}});
   }
   for (Json& core : json["cores"]) {
     for (const ScopeClockFit& fit : scope.clocks) {
       if (core["core"] != fit.core) continue;
-      core["clock"] = {{"count", fit.count}, {"at_ns", fit.at}, {"ns_per_count", fit.ns_per_count}, {"error_ns", fit.error}};
+      core["clock"] = {{"count", fit.count},
+                       {"at_ns", fit.at},
+                       {"ns_per_count", fit.ns_per_count},
+                       {"error_ns", fit.error}};
     }
   }
   if (!scope.not_in_window.empty()) json["not_in_window"] = scope.not_in_window;
@@ -99,8 +128,14 @@ Json ScopeObject(const ScopeManifest& scope) {
 }
 
 Json CpuObject(const CpuManifest& cpu) {
-  Json json{{"file", cpu.file}, {"file_bytes", cpu.file_bytes}, {"rings", cpu.rings}, {"ring_bytes", cpu.ring_bytes}, {"bytes", cpu.bytes},
-            {"read_s", Rounded(cpu.took)}, {"discarded_bytes", cpu.discarded_bytes}, {"side_band_lost", cpu.side_band_lost}};
+  Json json{{"file", cpu.file},
+            {"file_bytes", cpu.file_bytes},
+            {"rings", cpu.rings},
+            {"ring_bytes", cpu.ring_bytes},
+            {"bytes", cpu.bytes},
+            {"read_s", Rounded(cpu.took)},
+            {"discarded_bytes", cpu.discarded_bytes},
+            {"side_band_lost", cpu.side_band_lost}};
   json["events"] = cpu.events;
   return json;
 }
@@ -136,11 +171,17 @@ std::string HeartbeatJson(const Heartbeat& beat, TimeNs start) {
   for (const StreamPulse& stream : beat.streams) {
     total += stream.total_bytes;
     rate += stream.bytes_per_second;
-    if (stream.last_byte_age >= 0 && (age < 0 || stream.last_byte_age < age)) age = stream.last_byte_age;
-    Json mine{{"name", stream.name}, {"total_bytes", stream.total_bytes}, {"bytes_per_s", stream.bytes_per_second},
-              {"last_byte_age_s", nullptr}, {"ring_fill", stream.fill()}, {"history_bytes", stream.history_bytes},
+    if (stream.last_byte_age >= 0 && (age < 0 || stream.last_byte_age < age))
+      age = stream.last_byte_age;
+    Json mine{{"name", stream.name},
+              {"total_bytes", stream.total_bytes},
+              {"bytes_per_s", stream.bytes_per_second},
+              {"last_byte_age_s", nullptr},
+              {"ring_fill", stream.fill()},
+              {"history_bytes", stream.history_bytes},
               {"disk_bytes", stream.disk_bytes},
-              {"bound_bytes", stream.bound_bytes}, {"lost_bytes", stream.lost_bytes}};
+              {"bound_bytes", stream.bound_bytes},
+              {"lost_bytes", stream.lost_bytes}};
     if (stream.last_byte_age >= 0) mine["last_byte_age_s"] = Rounded(stream.last_byte_age);
     streams.push_back(mine);
   }
@@ -153,7 +194,8 @@ std::string HeartbeatJson(const Heartbeat& beat, TimeNs start) {
   json["state"] = StateName(beat.verdict.state);
   json["confidence"] = ConfidenceName(beat.verdict.confidence);
   json["cores"] = Json::array();
-  for (const CoreVerdict& core : beat.verdict.cores) json["cores"].push_back(CoreObject(core, beat.now, false));
+  for (const CoreVerdict& core : beat.verdict.cores)
+    json["cores"].push_back(CoreObject(core, beat.now, false));
   json["streams"] = streams;
   return Line(json);
 }
@@ -174,7 +216,8 @@ std::string SnapshotJson(const Manifest& manifest, const std::string& path) {
   return Line(json);
 }
 
-std::string LossJson(const std::string& stream, uint64_t bytes, const std::string& why, TimeNs wall) {
+std::string LossJson(const std::string& stream, uint64_t bytes, const std::string& why,
+                     TimeNs wall) {
   Json json = Typed("loss", wall);
   json["stream"] = stream;
   json["bytes"] = bytes;
@@ -189,19 +232,29 @@ std::string NoteJson(const std::string& text, TimeNs wall) {
 }
 
 std::string ManifestJson(const Manifest& manifest) {
-  Json json{{"format", "hangscope-snapshot"}, {"version", kManifestVersion}, {"run_id", Hex(manifest.run_id)}};
+  Json json{{"format", "hangscope-snapshot"},
+            {"version", kManifestVersion},
+            {"run_id", Hex(manifest.run_id)}};
   AddTrigger(manifest, &json);
-  json.update(Json{{"time", FormatWallTime(manifest.wall)}, {"start", FormatWallTime(manifest.start_wall)},
-                   {"elapsed_s", Rounded(manifest.time - manifest.start)}, {"host", manifest.host},
-                   {"command", manifest.command}, {"pid", manifest.pid}, {"elf", manifest.elf}});
+  json.update(Json{{"time", FormatWallTime(manifest.wall)},
+                   {"start", FormatWallTime(manifest.start_wall)},
+                   {"elapsed_s", Rounded(manifest.time - manifest.start)},
+                   {"host", manifest.host},
+                   {"command", manifest.command},
+                   {"pid", manifest.pid},
+                   {"elf", manifest.elf}});
   json["streams"] = Json::array();
   for (const StreamWindow& stream : manifest.streams) {
-    Json mine{{"name", stream.name}, {"begin_offset", stream.begin_offset}, {"end_offset", stream.end_offset},
-              {"bytes", stream.bytes()}, {"begin_s", Rounded(std::max<TimeNs>(0, stream.begin_time - manifest.start))},
+    Json mine{{"name", stream.name},
+              {"begin_offset", stream.begin_offset},
+              {"end_offset", stream.end_offset},
+              {"bytes", stream.bytes()},
+              {"begin_s", Rounded(std::max<TimeNs>(0, stream.begin_time - manifest.start))},
               {"end_s", Rounded(manifest.time - manifest.start)}};
     mine["losses"] = Json::array();
     for (const Loss& loss : stream.losses) {
-      mine["losses"].push_back({{"begin", loss.begin}, {"end", loss.end}, {"reason", LossReasonName(loss.reason)}});
+      mine["losses"].push_back(
+          {{"begin", loss.begin}, {"end", loss.end}, {"reason", LossReasonName(loss.reason)}});
     }
     json["streams"].push_back(mine);
   }

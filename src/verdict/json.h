@@ -17,7 +17,8 @@ constexpr int kJsonVersion = 1;
 std::string HeartbeatJson(const Heartbeat& beat, TimeNs start);
 std::string VerdictJson(const Verdict& verdict, TimeNs start, TimeNs wall);
 std::string SnapshotJson(const Manifest& manifest, const std::string& path);
-std::string LossJson(const std::string& stream, uint64_t bytes, const std::string& why, TimeNs wall);
+std::string LossJson(const std::string& stream, uint64_t bytes, const std::string& why,
+                     TimeNs wall);
 std::string NoteJson(const std::string& text, TimeNs wall);
 
 // manifest.json, indented.

@@ -20,14 +20,26 @@ std::string Escape(const std::string& text) {
       continue;
     }
     switch (c) {
-      case '<': escaped += "&lt;"; break;
-      case '>': escaped += "&gt;"; break;
-      case '&': escaped += "&amp;"; break;
-      case '"': escaped += "&quot;"; break;
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '"':
+        escaped += "&quot;";
+        break;
       case '\t':
       case '\n':
-      case '\r': escaped += c; break;
-      default: escaped += static_cast<unsigned char>(c) < 0x20 ? '?' : c; break;
+      case '\r':
+        escaped += c;
+        break;
+      default:
+        escaped += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
+        break;
     }
   }
   return escaped;
@@ -43,10 +55,11 @@ std::string JunitXml(const JunitCase& result) {
   const bool failed = !result.failure.empty();
   const bool error = !failed && !result.error.empty();
   std::string xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
-  xml += fmt::format("<testsuite name=\"hangscope\" tests=\"1\" failures=\"{}\" errors=\"{}\" time=\"{:.3f}\">\n",
-                     failed ? 1 : 0, error ? 1 : 0, Seconds(result.elapsed));
-  xml += fmt::format("  <testcase classname=\"hangscope\" name=\"{}\" time=\"{:.3f}\">\n", Escape(result.name),
-                     Seconds(result.elapsed));
+  xml += fmt::format(
+      "<testsuite name=\"hangscope\" tests=\"1\" failures=\"{}\" errors=\"{}\" time=\"{:.3f}\">\n",
+      failed ? 1 : 0, error ? 1 : 0, Seconds(result.elapsed));
+  xml += fmt::format("  <testcase classname=\"hangscope\" name=\"{}\" time=\"{:.3f}\">\n",
+                     Escape(result.name), Seconds(result.elapsed));
   if (failed) xml += Outcome("failure", result.failure, result.report);
   if (error) xml += Outcome("error", result.error, result.report);
   xml += "  </testcase>\n</testsuite>\n";

@@ -11,11 +11,11 @@
 namespace hangscope {
 
 struct JunitCase {
-  std::string name;      // of the command
+  std::string name;  // of the command
   TimeNs elapsed = 0;
-  std::string failure;   // headline of a hang; empty: none
-  std::string error;     // crash or exit status; empty: none
-  std::string report;    // text for either
+  std::string failure;  // headline of a hang; empty: none
+  std::string error;    // crash or exit status; empty: none
+  std::string report;   // text for either
 };
 
 std::string JunitXml(const JunitCase& result);

@@ -6,8 +6,8 @@
 #include <map>
 
 #include "base/units.h"
-#include "window/window_text.h"
 #include "base/utf8.h"
+#include "window/window_text.h"
 
 namespace hangscope {
 namespace {
@@ -20,11 +20,14 @@ constexpr size_t kLongestText = 72;        // of a log line in the report
 constexpr size_t kLongestTextInLine = 32;  // in the heartbeat
 
 // Names come from the target: none of them may reach a terminal as it is.
-std::string Quoted(const std::string& text, size_t most) { return "\"" + Printable(text, most) + "\""; }
+std::string Quoted(const std::string& text, size_t most) {
+  return "\"" + Printable(text, most) + "\"";
+}
 
 std::string Where(const Place& place) {
   if (!place.text.empty()) return Quoted(place.text, kLongestText);
-  std::string text = place.function.empty() ? fmt::format("{:#x}", place.pc) : Printable(place.function);
+  std::string text =
+      place.function.empty() ? fmt::format("{:#x}", place.pc) : Printable(place.function);
   if (!place.source.empty()) text += "  " + Printable(place.source);
   return text;
 }
@@ -46,9 +49,11 @@ std::string Lines(const Loop& loop) {
 }
 
 std::string AddressRange(const Loop& loop) {
-  const auto [low, high] = std::minmax_element(loop.places.begin(), loop.places.end(),
-                                               [](const Place& a, const Place& b) { return a.pc < b.pc; });
-  return low->pc == high->pc ? fmt::format("{:#x}", low->pc) : fmt::format("{:#x}..{:#x}", low->pc, high->pc);
+  const auto [low, high] =
+      std::minmax_element(loop.places.begin(), loop.places.end(),
+                          [](const Place& a, const Place& b) { return a.pc < b.pc; });
+  return low->pc == high->pc ? fmt::format("{:#x}", low->pc)
+                             : fmt::format("{:#x}..{:#x}", low->pc, high->pc);
 }
 
 // The other functions that a loop runs through, in order.
@@ -56,7 +61,8 @@ std::string OtherFunctions(const Loop& loop) {
   std::vector<std::string> names;
   for (const Place& place : loop.places) {
     if (place.function.empty() || place.function == loop.places.front().function) continue;
-    if (std::find(names.begin(), names.end(), place.function) == names.end()) names.push_back(place.function);
+    if (std::find(names.begin(), names.end(), place.function) == names.end())
+      names.push_back(place.function);
   }
   if (names.empty()) return {};
   const size_t all = names.size();
@@ -78,15 +84,18 @@ std::string LoopText(const CoreVerdict& core, const std::string& age) {
   std::string text = fmt::format("{}  {} {}{}", Printable(core.name), word, at_least, age);
   if (loop.rounds > 0) text += fmt::format(", {}{} times", at_least, FormatCount(loop.rounds));
   const char* noun = loop.basis == LoopBasis::kLines ? "line" : "place";
-  text += fmt::format(" round {} {}{}", loop.places.size(), noun, loop.places.size() == 1 ? "" : "s");
+  text +=
+      fmt::format(" round {} {}{}", loop.places.size(), noun, loop.places.size() == 1 ? "" : "s");
   if (lines) return text + "  " + Lines(loop);
   return text + " (" + AddressRange(loop) + ")  " + Where(core.place) + OtherFunctions(loop);
 }
 
 // What the headline says already is not said again.
-std::string FindingText(const std::string& summary, Confidence confidence, const std::vector<std::string>& lines, const std::string& headline) {
+std::string FindingText(const std::string& summary, Confidence confidence,
+                        const std::vector<std::string>& lines, const std::string& headline) {
   std::string text;
-  if (summary != headline) text += fmt::format("  also: {} ({})\n", Printable(summary), ConfidenceName(confidence));
+  if (summary != headline)
+    text += fmt::format("  also: {} ({})\n", Printable(summary), ConfidenceName(confidence));
   for (const std::string& line : lines) text += "  " + Printable(line) + "\n";
   return text;
 }
@@ -96,7 +105,8 @@ std::string CoreText(const CoreVerdict& core, TimeNs now) {
   if (core.state == State::kLooping && core.loop) return LoopText(core, age);
   const std::string name = Printable(core.name);
   if (core.state == State::kSilent) {
-    return fmt::format("{}  {} since {}  {}", name, core.asleep ? "sleeps (wfi)" : "silent", age, Where(core.place));
+    return fmt::format("{}  {} since {}  {}", name, core.asleep ? "sleeps (wfi)" : "silent", age,
+                       Where(core.place));
   }
   return fmt::format("{}  {}, last at  {}", name, StateName(core.state), Where(core.place));
 }
@@ -115,14 +125,16 @@ std::string StreamText(const StreamVerdict& stream, TimeNs now) {
 std::string Headline(const Verdict& verdict, TimeNs start) {
   const std::string after = FormatElapsed(verdict.time - start);
   if (verdict.state == State::kFinished || verdict.state == State::kDead) {
-    return fmt::format("{} after {}: {}", verdict.state == State::kDead ? "DEAD" : "finished", after, verdict.summary);
+    return fmt::format("{} after {}: {}", verdict.state == State::kDead ? "DEAD" : "finished",
+                       after, verdict.summary);
   }
   const char* word = verdict.IsHang() ? "HANG" : StateName(verdict.state).data();
-  if (!verdict.IsHang() && (verdict.state == State::kProgressing || verdict.state == State::kSlow)) {
+  if (!verdict.IsHang() &&
+      (verdict.state == State::kProgressing || verdict.state == State::kSlow)) {
     return fmt::format("{} after {}", verdict.summary, after);
   }
-  return fmt::format("{} after {}: {} ({})", verdict.IsHang() ? word : "not progressing", after, verdict.summary,
-                     ConfidenceName(verdict.confidence));
+  return fmt::format("{} after {}: {} ({})", verdict.IsHang() ? word : "not progressing", after,
+                     verdict.summary, ConfidenceName(verdict.confidence));
 }
 
 // "2 progressing, hart 1 spins 3.1 s cb_wait_front".
@@ -134,7 +146,8 @@ std::string CoresInLine(const Heartbeat& beat) {
       text += text.empty() ? "" : ", ";
       text += Printable(core.name);
       const bool line = !core.place.text.empty();
-      if (core.state == State::kLooping) text += (line ? " repeats " : " spins ") + FormatElapsed(beat.now - core.since);
+      if (core.state == State::kLooping)
+        text += (line ? " repeats " : " spins ") + FormatElapsed(beat.now - core.since);
       if (core.state == State::kSilent) text += core.asleep ? " sleeps" : " silent";
       if (!core.place.function.empty()) text += " " + Printable(core.place.function);
       if (line) text += " " + Quoted(core.place.text, kLongestTextInLine);
@@ -158,11 +171,14 @@ std::string Numbers(const Heartbeat& beat) {
     if (stream.last_byte_age < 0) {
       text += ", nothing yet";
     } else {
-      text += fmt::format(" at {}, last byte {} ago", FormatRate(stream.bytes_per_second), FormatElapsed(stream.last_byte_age));
+      text += fmt::format(" at {}, last byte {} ago", FormatRate(stream.bytes_per_second),
+                          FormatElapsed(stream.last_byte_age));
     }
-    text += fmt::format(", ring {:.0f} % of {}", stream.fill() * 100, FormatSize(stream.bound_bytes));
+    text +=
+        fmt::format(", ring {:.0f} % of {}", stream.fill() * 100, FormatSize(stream.bound_bytes));
     // Compressed: what matters is how much of the stream that is.
-    if (stream.history_bytes > stream.disk_bytes) text += fmt::format(" ({} held)", FormatSize(stream.history_bytes));
+    if (stream.history_bytes > stream.disk_bytes)
+      text += fmt::format(" ({} held)", FormatSize(stream.history_bytes));
     if (stream.lost_bytes > 0) text += fmt::format(", LOST {}", FormatSize(stream.lost_bytes));
   }
   if (beat.child_cpu >= 0) text += fmt::format("  child {:.0f} % CPU", beat.child_cpu * 100);
@@ -170,7 +186,9 @@ std::string Numbers(const Heartbeat& beat) {
 }
 
 std::string StateInLine(const Heartbeat& beat) {
-  const std::string state = beat.verdict.summary.empty() ? std::string(StateName(beat.verdict.state)) : beat.verdict.summary;
+  const std::string state = beat.verdict.summary.empty()
+                                ? std::string(StateName(beat.verdict.state))
+                                : beat.verdict.summary;
   const std::string cores = CoresInLine(beat);
   return cores.empty() ? state : state + ": " + cores;
 }
@@ -187,21 +205,27 @@ std::string LiveHeartbeatText(const Heartbeat& beat) {
 
 std::string VerdictText(const Verdict& verdict, TimeNs start, const std::string& snapshot) {
   std::string text = "hangscope: " + Headline(verdict, start) + "\n";
-  for (const ScopeFinding& found : verdict.findings) text += FindingText(found.summary, found.finding.confidence, found.lines, verdict.summary);
-  for (const ProcessFinding& found : verdict.threads) text += FindingText(found.summary, found.confidence, found.lines, verdict.summary);
+  for (const ScopeFinding& found : verdict.findings)
+    text += FindingText(found.summary, found.finding.confidence, found.lines, verdict.summary);
+  for (const ProcessFinding& found : verdict.threads)
+    text += FindingText(found.summary, found.confidence, found.lines, verdict.summary);
   for (const CoreVerdict& core : verdict.cores) text += "  " + CoreText(core, verdict.time) + "\n";
-  for (const StreamVerdict& stream : verdict.streams) text += "  " + StreamText(stream, verdict.time) + "\n";
+  for (const StreamVerdict& stream : verdict.streams)
+    text += "  " + StreamText(stream, verdict.time) + "\n";
   // With one core its own line says it all.
   const CoreVerdict* first = nullptr;
   for (const CoreVerdict& core : verdict.cores) {
-    if (core.state == State::kLooping && (first == nullptr || core.since < first->since)) first = &core;
+    if (core.state == State::kLooping && (first == nullptr || core.since < first->since))
+      first = &core;
   }
   if (first != nullptr && verdict.cores.size() > 1 && verdict.state == State::kLooping) {
-    text += fmt::format("  first to stop: {}, {} after the start{}\n", Printable(first->name), FormatElapsed(first->since - start),
+    text += fmt::format("  first to stop: {}, {} after the start{}\n", Printable(first->name),
+                        FormatElapsed(first->since - start),
                         first->since_at_least ? " or earlier" : "");
   }
   for (const std::string& line : verdict.evidence) text += "  " + line + "\n";
-  for (const std::string& doubt : verdict.doubts) text += "  not certain: " + Printable(doubt) + "\n";
+  for (const std::string& doubt : verdict.doubts)
+    text += "  not certain: " + Printable(doubt) + "\n";
   if (!snapshot.empty()) text += "  snapshot: " + snapshot + "\n";
   return text;
 }
@@ -212,7 +236,8 @@ std::string TriggerText(const Trigger& trigger) {
     const std::string where = trigger.stream.empty() ? "" : trigger.stream + ": ";
     text += fmt::format(" ({}{})", where, Printable(trigger.detail, kMostOfALine));
   }
-  if (trigger.suppressed > 0) text += fmt::format(", {} more since the last", FormatCount(trigger.suppressed));
+  if (trigger.suppressed > 0)
+    text += fmt::format(", {} more since the last", FormatCount(trigger.suppressed));
   return text;
 }
 
@@ -221,11 +246,14 @@ std::string ContentsText(const Manifest& manifest) {
   std::string text;
   for (const StreamWindow& stream : streams) {
     if (stream.bytes() == 0 && streams.size() > 1) continue;
-    text += fmt::format("{}{} of {}", text.empty() ? "" : ", ", FormatSize(stream.bytes()), stream.name);
+    text += fmt::format("{}{} of {}", text.empty() ? "" : ", ", FormatSize(stream.bytes()),
+                        stream.name);
   }
   if (text.empty() && !streams.empty()) text = "nothing was printed";
   if (!manifest.cpu.file.empty()) {
-    text += fmt::format("{}{} of {} CPU{}", text.empty() ? "" : ", ", FormatSize(manifest.cpu.bytes), manifest.cpu.rings, manifest.cpu.rings == 1 ? "" : "s");
+    text +=
+        fmt::format("{}{} of {} CPU{}", text.empty() ? "" : ", ", FormatSize(manifest.cpu.bytes),
+                    manifest.cpu.rings, manifest.cpu.rings == 1 ? "" : "s");
   }
   return "(" + text + (text.empty() ? "" : ", ") + "report.html)";
 }
@@ -241,18 +269,23 @@ std::string ReportText(const Manifest& manifest) {
   if (!manifest.elf.empty()) text += "elf: " + manifest.elf + "\n";
   const TimeNs later = manifest.time - manifest.trigger.time;
   text += fmt::format("trigger: {} at {}, {} after the start\n", TriggerText(manifest.trigger),
-                      FormatWallTime(manifest.wall - later), FormatElapsed(manifest.trigger.time - manifest.start));
+                      FormatWallTime(manifest.wall - later),
+                      FormatElapsed(manifest.trigger.time - manifest.start));
   if (!manifest.post.none()) {
-    const std::string wanted = manifest.post.time != 0 ? FormatElapsed(manifest.post.time) : FormatSize(manifest.post.bytes);
+    const std::string wanted = manifest.post.time != 0 ? FormatElapsed(manifest.post.time)
+                                                       : FormatSize(manifest.post.bytes);
     text += fmt::format("taken {} later, for --post {}\n", FormatElapsed(later), wanted);
   }
   for (const StreamWindow& stream : manifest.streams) {
-    text += fmt::format("{}: bytes {}..{} ({}), the last {}", stream.name, stream.begin_offset, stream.end_offset,
-                        FormatSize(stream.bytes()), FormatElapsed(stream.end_time - stream.begin_time));
-    if (stream.begin_offset > 0) text += fmt::format("; {} before that are overwritten", FormatSize(stream.begin_offset));
+    text += fmt::format("{}: bytes {}..{} ({}), the last {}", stream.name, stream.begin_offset,
+                        stream.end_offset, FormatSize(stream.bytes()),
+                        FormatElapsed(stream.end_time - stream.begin_time));
+    if (stream.begin_offset > 0)
+      text += fmt::format("; {} before that are overwritten", FormatSize(stream.begin_offset));
     text += "\n";
     for (const Loss& loss : stream.losses) {
-      text += fmt::format("  missing: bytes {}..{} ({})\n", loss.begin, loss.end, LossReasonName(loss.reason));
+      text += fmt::format("  missing: bytes {}..{} ({})\n", loss.begin, loss.end,
+                          LossReasonName(loss.reason));
     }
   }
   if (manifest.window) {
@@ -260,7 +293,10 @@ std::string ReportText(const Manifest& manifest) {
     options.wall_minus_monotonic = manifest.wall - manifest.time;
     text += "\n" + WindowText(*manifest.window, options);
   }
-  if (!manifest.scope.not_in_window.empty()) text += "\nthe scope's cores are not in the window: " + Printable(manifest.scope.not_in_window) + "\n";
+  if (!manifest.scope.not_in_window.empty())
+    text +=
+        "\nthe scope's cores are not in the window: " + Printable(manifest.scope.not_in_window) +
+        "\n";
   for (const CoreVerdict& core : manifest.verdict.cores) {
     if (!core.loop) continue;
     text += fmt::format("\nthe loop of {}, in order:\n", Printable(core.name));
@@ -269,7 +305,8 @@ std::string ReportText(const Manifest& manifest) {
       text += places[i].text.empty() ? fmt::format("  {:#x}  {}\n", places[i].pc, Where(places[i]))
                                      : fmt::format("  {}\n", Printable(places[i].text));
     }
-    if (places.size() > kMostPlacesListed * 8) text += fmt::format("  ... {} more\n", places.size() - kMostPlacesListed * 8);
+    if (places.size() > kMostPlacesListed * 8)
+      text += fmt::format("  ... {} more\n", places.size() - kMostPlacesListed * 8);
   }
   return text;
 }

@@ -14,13 +14,15 @@ constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 using Nodes = std::vector<WaitNode>;
 
 bool NeverDelivers(WaitRole role) {
-  return role == WaitRole::kHalted || role == WaitRole::kSilent || role == WaitRole::kNeverRuns || role == WaitRole::kIdle ||
-         role == WaitRole::kEnded;
+  return role == WaitRole::kHalted || role == WaitRole::kSilent || role == WaitRole::kNeverRuns ||
+         role == WaitRole::kIdle || role == WaitRole::kEnded;
 }
 
-// A wait for what nobody is known to deliver: nothing can be said of it, so those who wait for it have
-// nobody else to look at.
-bool IsForsaken(const WaitNode& node) { return node.role == WaitRole::kWaits && node.suppliers.empty(); }
+// A wait for what nobody is known to deliver: nothing can be said of it, so those who wait for it
+// have nobody else to look at.
+bool IsForsaken(const WaitNode& node) {
+  return node.role == WaitRole::kWaits && node.suppliers.empty();
+}
 
 bool IsInert(const Nodes& nodes, const WaitEdge& edge) {
   return edge.never_delivers || NeverDelivers(nodes[edge.to].role) || IsForsaken(nodes[edge.to]);
@@ -37,13 +39,16 @@ std::vector<std::vector<uint32_t>> Dependents(const Nodes& nodes) {
 }
 
 // The largest set of waits whose suppliers are all in it; or inert, where `with_inert`.
-std::vector<bool> FindStuck(const Nodes& nodes, const std::vector<std::vector<uint32_t>>& dependents, bool with_inert) {
+std::vector<bool> FindStuck(const Nodes& nodes,
+                            const std::vector<std::vector<uint32_t>>& dependents, bool with_inert) {
   std::vector<bool> stuck(nodes.size());
   std::deque<uint32_t> freed;
   for (uint32_t i = 0; i < nodes.size(); ++i) {
     stuck[i] = nodes[i].role == WaitRole::kWaits && !nodes[i].suppliers.empty();
   }
-  const auto blocks = [&](const WaitEdge& edge) { return stuck[edge.to] || (with_inert && IsInert(nodes, edge)); };
+  const auto blocks = [&](const WaitEdge& edge) {
+    return stuck[edge.to] || (with_inert && IsInert(nodes, edge));
+  };
   const auto look = [&](uint32_t i) {
     const auto& suppliers = nodes[i].suppliers;
     if (!stuck[i] || std::all_of(suppliers.begin(), suppliers.end(), blocks)) return;
@@ -59,10 +64,16 @@ std::vector<bool> FindStuck(const Nodes& nodes, const std::vector<std::vector<ui
   return stuck;
 }
 
-// Strongly connected parts of the waits in `within` (Tarjan, without recursion: a chain of waits may be long).
+// Strongly connected parts of the waits in `within` (Tarjan, without recursion: a chain of waits
+// may be long).
 class Knots {
  public:
-  Knots(const Nodes& nodes, const std::vector<bool>& within) : nodes_(nodes), within_(within), order_(nodes.size(), kNone), low_(nodes.size()), part_(nodes.size(), kNone) {
+  Knots(const Nodes& nodes, const std::vector<bool>& within)
+      : nodes_(nodes),
+        within_(within),
+        order_(nodes.size(), kNone),
+        low_(nodes.size()),
+        part_(nodes.size(), kNone) {
     for (uint32_t i = 0; i < nodes.size(); ++i) {
       if (within_[i] && order_[i] == kNone) Visit(i);
     }
@@ -75,7 +86,8 @@ class Knots {
     for (uint32_t i = 0; i < nodes_.size(); ++i) {
       if (!within_[i]) continue;
       members[part_[i]].push_back(i);
-      for (const WaitEdge& edge : nodes_[i].suppliers) leaves[part_[i]] = leaves[part_[i]] || part_[edge.to] != part_[i];
+      for (const WaitEdge& edge : nodes_[i].suppliers)
+        leaves[part_[i]] = leaves[part_[i]] || part_[edge.to] != part_[i];
     }
     std::vector<std::vector<uint32_t>> terminal;
     for (uint32_t part = 0; part < parts_; ++part) {
@@ -100,12 +112,15 @@ class Knots {
       if (frame.next_edge < nodes_[node].suppliers.size()) {
         const uint32_t to = nodes_[node].suppliers[frame.next_edge++].to;
         if (!within_[to]) continue;
-        if (order_[to] == kNone) Enter(to, &frames);
-        else if (part_[to] == kNone) low_[node] = std::min(low_[node], order_[to]);
+        if (order_[to] == kNone)
+          Enter(to, &frames);
+        else if (part_[to] == kNone)
+          low_[node] = std::min(low_[node], order_[to]);
         continue;
       }
       frames.pop_back();
-      if (!frames.empty()) low_[frames.back().node] = std::min(low_[frames.back().node], low_[node]);
+      if (!frames.empty())
+        low_[frames.back().node] = std::min(low_[frames.back().node], low_[node]);
       if (low_[node] == order_[node]) Close(node);
     }
   }
@@ -133,9 +148,10 @@ class Knots {
   uint32_t parts_ = 0;
 };
 
-// The shortest way along suppliers from `from` back to itself, inside a knot; of several, the one with
-// the lowest numbers first.
-std::vector<uint32_t> CycleThrough(const Nodes& nodes, const std::vector<bool>& within, uint32_t from) {
+// The shortest way along suppliers from `from` back to itself, inside a knot; of several, the one
+// with the lowest numbers first.
+std::vector<uint32_t> CycleThrough(const Nodes& nodes, const std::vector<bool>& within,
+                                   uint32_t from) {
   std::map<uint32_t, uint32_t> came_from;
   std::deque<uint32_t> queue = {from};
   while (!queue.empty()) {
@@ -172,7 +188,8 @@ std::vector<uint32_t> ShortestCycle(const Nodes& nodes, const std::vector<uint32
 // Gives each stuck wait to one cause: those that were added first take what depends on them.
 class Causes {
  public:
-  Causes(const Nodes& nodes, const std::vector<bool>& stuck, const std::vector<std::vector<uint32_t>>& dependents)
+  Causes(const Nodes& nodes, const std::vector<bool>& stuck,
+         const std::vector<std::vector<uint32_t>>& dependents)
       : stuck_(stuck), dependents_(dependents), taken_(nodes.size()) {}
 
   bool IsTaken(uint32_t node) const { return taken_[node]; }
@@ -205,7 +222,8 @@ class Causes {
   std::vector<WaitCause> causes_;
 };
 
-void AddNodes(const Nodes& nodes, const std::vector<std::vector<uint32_t>>& dependents, const std::vector<bool>& stuck, WaitRole role, Causes* causes) {
+void AddNodes(const Nodes& nodes, const std::vector<std::vector<uint32_t>>& dependents,
+              const std::vector<bool>& stuck, WaitRole role, Causes* causes) {
   for (uint32_t i = 0; i < nodes.size(); ++i) {
     if (nodes[i].role != role) continue;
     const auto waits = [&](uint32_t waiter) { return stuck[waiter] && !causes->IsTaken(waiter); };
@@ -232,7 +250,8 @@ void AddSuppliers(const Nodes& nodes, const std::vector<bool>& stuck, Causes* ca
     return cause;
   };
   for (uint32_t i = 0; i < nodes.size(); ++i) {
-    if (IsForsaken(nodes[i])) cause_of(WaitCause::Kind::kNobody, nodes[i].resource)->members.push_back(i);
+    if (IsForsaken(nodes[i]))
+      cause_of(WaitCause::Kind::kNobody, nodes[i].resource)->members.push_back(i);
     if (!stuck[i] || causes->IsTaken(i)) continue;
     WaitCause* cause = nullptr;
     for (const WaitEdge& edge : nodes[i].suppliers) {
@@ -245,7 +264,8 @@ void AddSuppliers(const Nodes& nodes, const std::vector<bool>& stuck, Causes* ca
   // All members first: none is another cause's victim.
   for (auto& [key, cause] : found) {
     std::sort(cause.partners.begin(), cause.partners.end());
-    cause.partners.erase(std::unique(cause.partners.begin(), cause.partners.end()), cause.partners.end());
+    cause.partners.erase(std::unique(cause.partners.begin(), cause.partners.end()),
+                         cause.partners.end());
     causes->Claim(cause.members);
   }
   for (auto& [key, cause] : found) {
@@ -269,11 +289,14 @@ void FindSuppliers(const std::vector<ClaimRow>& claims, std::vector<WaitNode>* n
     if (node.role != WaitRole::kWaits) continue;
     const auto held = holders.find(node.resource);
     const bool is_held = held != holders.end() || node.holder;
-    const bool exclusive = node.kind == ResourceKind::kExclusive || (node.kind != ResourceKind::kChannel && is_held);
+    const bool exclusive =
+        node.kind == ResourceKind::kExclusive || (node.kind != ResourceKind::kChannel && is_held);
     std::vector<uint32_t> found;
     if (exclusive && held != holders.end()) found = held->second;
     if (exclusive && node.holder) found.push_back(*node.holder);
-    if (const auto provided = providers.find(node.resource); !exclusive && provided != providers.end()) found = provided->second;
+    if (const auto provided = providers.find(node.resource);
+        !exclusive && provided != providers.end())
+      found = provided->second;
     std::sort(found.begin(), found.end());
     found.erase(std::unique(found.begin(), found.end()), found.end());
     for (const uint32_t supplier : found) node.suppliers.push_back({supplier, false});
@@ -285,7 +308,8 @@ std::vector<WaitCause> FindCauses(const std::vector<WaitNode>& nodes) {
   const std::vector<bool> stuck = FindStuck(nodes, dependents, true);
   const std::vector<bool> stuck_alone = FindStuck(nodes, dependents, false);
   Causes causes(nodes, stuck, dependents);
-  for (const WaitRole role : {WaitRole::kHalted, WaitRole::kSilent, WaitRole::kNeverRuns}) AddNodes(nodes, dependents, stuck, role, &causes);
+  for (const WaitRole role : {WaitRole::kHalted, WaitRole::kSilent, WaitRole::kNeverRuns})
+    AddNodes(nodes, dependents, stuck, role, &causes);
   AddCycles(nodes, stuck_alone, &causes);
   AddSuppliers(nodes, stuck, &causes);
   return causes.Take();

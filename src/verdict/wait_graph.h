@@ -25,8 +25,8 @@ enum class WaitRole {
 
 // Whom a wait depends on.
 struct WaitEdge {
-  uint32_t to = 0;               // of the nodes
-  bool never_delivers = false;   // it moves, and has long done so without ending this wait
+  uint32_t to = 0;              // of the nodes
+  bool never_delivers = false;  // it moves, and has long done so without ending this wait
 };
 
 struct WaitNode {
@@ -34,8 +34,9 @@ struct WaitNode {
   // Of kWaits.
   uint32_t resource = 0;
   ResourceKind kind = ResourceKind::kNone;
-  std::optional<uint32_t> holder;   // a node; as the wait itself names it
-  std::vector<WaitEdge> suppliers;  // those who hold it or provide it, ascending; empty: nobody known
+  std::optional<uint32_t> holder;  // a node; as the wait itself names it
+  // those who hold it or provide it, ascending; empty: nobody known
+  std::vector<WaitEdge> suppliers;
 };
 
 // Why some waits do not end. Each node that is stuck is in one cause.
@@ -53,13 +54,15 @@ struct WaitCause {
   uint32_t resource = 0;
 };
 
-// Fills in the suppliers of all that wait. An exclusive resource has its holders, a channel its providers;
-// where a wait does not say which it is, it is exclusive if somebody holds it. `claims`: by node.
+// Fills in the suppliers of all that wait. An exclusive resource has its holders, a channel its
+// providers; where a wait does not say which it is, it is exclusive if somebody holds it. `claims`:
+// by node.
 void FindSuppliers(const std::vector<ClaimRow>& claims, std::vector<WaitNode>* nodes);
 
 // A wait is stuck when all who could end it are stuck or never deliver: whoever is left out of the
-// largest such set may still be served. Of what is stuck, the causes: knots of waits that depend on nothing else,
-// one cycle of each; and those who never deliver. A node that no stuck wait depends on is no cause.
+// largest such set may still be served. Of what is stuck, the causes: knots of waits that depend on
+// nothing else, one cycle of each; and those who never deliver. A node that no stuck wait depends
+// on is no cause.
 std::vector<WaitCause> FindCauses(const std::vector<WaitNode>& nodes);
 
 }  // namespace hangscope

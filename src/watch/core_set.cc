@@ -20,7 +20,8 @@ constexpr size_t kNearDistance = 2;
 std::optional<uint32_t> Number(std::string_view text) {
   uint32_t value = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
+  if (text.empty() || error != std::errc() || stop != text.data() + text.size())
+    return std::nullopt;
   return value;
 }
 
@@ -53,7 +54,10 @@ std::vector<std::string_view> Parts(std::string_view word) {
 class CoreSet {
  public:
   CoreSet(const std::vector<CoreIdentity>& cores, const std::vector<NodePlace>& nodes)
-      : cores_(cores), nodes_(nodes), any_in_use_(std::any_of(cores.begin(), cores.end(), [](const CoreIdentity& c) { return c.in_use; })) {}
+      : cores_(cores),
+        nodes_(nodes),
+        any_in_use_(std::any_of(cores.begin(), cores.end(),
+                                [](const CoreIdentity& c) { return c.in_use; })) {}
 
   Status AddWord(std::string_view word) {
     const auto pair = Pair(word);
@@ -77,8 +81,11 @@ class CoreSet {
     const auto first = Number(part.substr(0, dash));
     const auto last = dash == std::string_view::npos ? first : Number(part.substr(dash + 1));
     if (!first || !last) return Wrong(part, "a core's number, or a range of them; for example 1-3");
-    if (*first > *last) return Wrong(part, fmt::format("a range begins with the smaller number: {}-{}", *last, *first));
-    if (*last >= cores_.size()) return Wrong(part, fmt::format("there are cores 0 to {}", cores_.size() - 1));
+    if (*first > *last)
+      return Wrong(part,
+                   fmt::format("a range begins with the smaller number: {}-{}", *last, *first));
+    if (*last >= cores_.size())
+      return Wrong(part, fmt::format("there are cores 0 to {}", cores_.size() - 1));
     for (uint32_t core = *first; core <= *last; ++core) found_.insert(core);
     return {};
   }
@@ -87,7 +94,8 @@ class CoreSet {
   Status AddRectangle(std::string_view part) {
     const size_t middle = part.find(")-(");
     const bool one = middle == std::string_view::npos;
-    if (part.size() < 5 || part.back() != ')') return Wrong(part, "a node is (x,y), a rectangle of them (x1,y1)-(x2,y2)");
+    if (part.size() < 5 || part.back() != ')')
+      return Wrong(part, "a node is (x,y), a rectangle of them (x1,y1)-(x2,y2)");
     const auto first = Pair(part.substr(1, (one ? part.size() - 1 : middle) - 1));
     const auto last = one ? first : Pair(part.substr(middle + 3, part.size() - middle - 4));
     if (!first || !last) return Wrong(part, "a node is (x,y), a rectangle of them (x1,y1)-(x2,y2)");
@@ -96,14 +104,20 @@ class CoreSet {
 
   Status AddNodes(std::string_view part, const NodePlace& a, const NodePlace& b) {
     const auto inside = [&](const NodePlace& node) {
-      return node.x >= std::min(a.x, b.x) && node.x <= std::max(a.x, b.x) && node.y >= std::min(a.y, b.y) && node.y <= std::max(a.y, b.y);
+      return node.x >= std::min(a.x, b.x) && node.x <= std::max(a.x, b.x) &&
+             node.y >= std::min(a.y, b.y) && node.y <= std::max(a.y, b.y);
     };
-    const auto matches = [&](const CoreIdentity& core) { return core.node < nodes_.size() && inside(nodes_[core.node]); };
-    return AddMatching(matches) ? Status() : Wrong(part, "no core is there; the target has " + NodesText());
+    const auto matches = [&](const CoreIdentity& core) {
+      return core.node < nodes_.size() && inside(nodes_[core.node]);
+    };
+    return AddMatching(matches) ? Status()
+                                : Wrong(part, "no core is there; the target has " + NodesText());
   }
 
   Status AddNamed(std::string_view part) {
-    const auto matches = [&](const CoreIdentity& core) { return part == "all" || core.role == part || core.name == part; };
+    const auto matches = [&](const CoreIdentity& core) {
+      return part == "all" || core.role == part || core.name == part;
+    };
     if (AddMatching(matches)) return {};
     std::vector<std::string> names = {"all"};
     for (const CoreIdentity& core : cores_) {
@@ -111,8 +125,13 @@ class CoreSet {
       if (!core.name.empty()) names.push_back(core.name);
     }
     const std::vector<std::string> near = NearNames(part, names, kNearDistance, 1);
-    if (!near.empty()) return Wrong(part, fmt::format("no core has this role or name; did you mean {}?", Printable(near[0])));
-    return Wrong(part, "no core has this role or name; cores are 0, 1-3, (x,y), all, or the name of a role: " + KnownText(names));
+    if (!near.empty())
+      return Wrong(
+          part, fmt::format("no core has this role or name; did you mean {}?", Printable(near[0])));
+    return Wrong(
+        part,
+        "no core has this role or name; cores are 0, 1-3, (x,y), all, or the name of a role: " +
+            KnownText(names));
   }
 
   bool AddMatching(const std::function<bool(const CoreIdentity&)>& matches) {
@@ -149,7 +168,9 @@ class CoreSet {
     return text.empty() ? "there are no such names here" : text;
   }
 
-  static Status Wrong(std::string_view part, const std::string& why) { return Status::Usage(fmt::format("cores '{}': {}", Printable(part), why)); }
+  static Status Wrong(std::string_view part, const std::string& why) {
+    return Status::Usage(fmt::format("cores '{}': {}", Printable(part), why));
+  }
 
   const std::vector<CoreIdentity>& cores_;
   const std::vector<NodePlace>& nodes_;
@@ -159,14 +180,17 @@ class CoreSet {
 
 }  // namespace
 
-Result<std::vector<uint32_t>> ParseCoreSet(const std::vector<std::string>& words, const std::vector<CoreIdentity>& cores,
+Result<std::vector<uint32_t>> ParseCoreSet(const std::vector<std::string>& words,
+                                           const std::vector<CoreIdentity>& cores,
                                            const std::vector<NodePlace>& nodes) {
   CoreSet set(cores, nodes);
   for (const std::string& word : words) {
     if (Status status = set.AddWord(word); !status.ok()) return status;
   }
   std::vector<uint32_t> found = set.Take();
-  if (found.empty()) return Status::Usage("no cores are named; for example 0, 1-3, (0,0)-(1,1), all, or the name of a role");
+  if (found.empty())
+    return Status::Usage(
+        "no cores are named; for example 0, 1-3, (0,0)-(1,1), all, or the name of a role");
   return found;
 }
 

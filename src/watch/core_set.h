@@ -2,8 +2,9 @@
 //
 //   all            every core
 //   0  1-3         cores by number
-//   x,y  (x,y)     all cores of the node at these coordinates; without brackets only where the target has
-//                  several nodes and the word holds just two numbers, else these are cores: 1,2
+//   x,y  (x,y)     all cores of the node at these coordinates; without brackets only where the
+//                  target has several nodes and the word holds just two numbers, else these are
+//                  cores: 1,2
 //   (x1,y1)-(x2,y2) all cores of the nodes in the rectangle
 //   writer         a role, or a thread, by its name
 //
@@ -31,10 +32,11 @@ struct NodePlace {
   uint32_t y = 0;
 };
 
-// `words`: one for each the shell made. The cores in ascending order, each once; at least one. Fails with
-// kUsage, naming the part that is wrong and what would be right. Of `all`, roles and nodes only cores that
-// are in use are meant, where any is.
-Result<std::vector<uint32_t>> ParseCoreSet(const std::vector<std::string>& words, const std::vector<CoreIdentity>& cores,
+// `words`: one for each the shell made. The cores in ascending order, each once; at least one.
+// Fails with kUsage, naming the part that is wrong and what would be right. Of `all`, roles and
+// nodes only cores that are in use are meant, where any is.
+Result<std::vector<uint32_t>> ParseCoreSet(const std::vector<std::string>& words,
+                                           const std::vector<CoreIdentity>& cores,
                                            const std::vector<NodePlace>& nodes);
 
 }  // namespace hangscope

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "scope/watch_view.h"
 #include "watch/live_items.h"
 #include "watch/live_screen.h"
-#include "scope/watch_view.h"
 
 namespace hangscope {
 
@@ -18,7 +18,7 @@ struct LiveDetails {
   std::optional<CoreDetail> core;
   RingLook ring;
   std::vector<DebugValue> debug;
-  std::vector<std::string> problems;   // what could not be read, a sentence each
+  std::vector<std::string> problems;  // what could not be read, a sentence each
 };
 
 // Reads its ring as a whole (of a task: all rings): not for every poll.
@@ -30,7 +30,8 @@ struct LiveLine {
 };
 
 // The page; what comes from the target is made printable by whoever shows it.
-std::vector<LiveLine> DetailLines(const SubjectWatch& subject, const LiveTarget& target, const LiveDetails& details);
+std::vector<LiveLine> DetailLines(const SubjectWatch& subject, const LiveTarget& target,
+                                  const LiveDetails& details);
 
 }  // namespace hangscope
 

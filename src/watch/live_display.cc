@@ -43,7 +43,9 @@ void LiveDisplay::Say(std::string_view text) {
 
 std::string LiveDisplay::TakeSaid() {
   std::string text;
-  if (forgotten_ > 0) text = fmt::format("hangscope: {} older lines are left out here; --log FILE keeps them\n", forgotten_);
+  if (forgotten_ > 0)
+    text = fmt::format("hangscope: {} older lines are left out here; --log FILE keeps them\n",
+                       forgotten_);
   for (const std::string& line : said_) text += line + "\n";
   said_.clear();
   said_bytes_ = 0;
@@ -51,7 +53,9 @@ std::string LiveDisplay::TakeSaid() {
   return text;
 }
 
-TimeNs LiveDisplay::next_draw() const { return was_drawn_ ? drawn_ + (changed_ ? kLeastBetweenDraws : kBetweenDraws) : 0; }
+TimeNs LiveDisplay::next_draw() const {
+  return was_drawn_ ? drawn_ + (changed_ ? kLeastBetweenDraws : kBetweenDraws) : 0;
+}
 
 void LiveDisplay::Tick() {
   const TimeNs now = clock_.Monotonic();
@@ -61,7 +65,8 @@ void LiveDisplay::Tick() {
 void LiveDisplay::Draw(TimeNs now) {
   drawn_ = now;
   was_drawn_ = true;
-  if (!screen_.MayShow()) {  // somebody else has the terminal, or it takes no more; then all of it is drawn anew
+  // somebody else has the terminal, or it takes no more; then all of it is drawn anew
+  if (!screen_.MayShow()) {
     shown_.reset();
     return;
   }
@@ -70,7 +75,8 @@ void LiveDisplay::Draw(TimeNs now) {
   ReadDetails(now);
   std::vector<std::string> messages;
   if (view_.shows_messages()) messages.assign(said_.begin(), said_.end());
-  LiveFrame frame = view_.Frame(screen_.size(), [this](char32_t c) { return screen_.Width(c); }, messages);
+  LiveFrame frame = view_.Frame(
+      screen_.size(), [this](char32_t c) { return screen_.Width(c); }, messages);
   if (shown_ == frame) return;
   screen_.Show(frame);
   shown_ = std::move(frame);
@@ -89,10 +95,18 @@ void LiveDisplay::OnInput() {
   while (const auto key = screen_.NextKey()) {
     view_.Update(callbacks_.data());
     switch (view_.OnKey(*key, clock_.Monotonic())) {
-      case LiveAction::kNone: break;
-      case LiveAction::kQuit: quits_ = true; break;
-      case LiveAction::kResume: callbacks_.resume(); break;
-      case LiveAction::kRepaint: screen_.Continue(); shown_.reset(); break;
+      case LiveAction::kNone:
+        break;
+      case LiveAction::kQuit:
+        quits_ = true;
+        break;
+      case LiveAction::kResume:
+        callbacks_.resume();
+        break;
+      case LiveAction::kRepaint:
+        screen_.Continue();
+        shown_.reset();
+        break;
     }
     Change();
   }
@@ -100,10 +114,17 @@ void LiveDisplay::OnInput() {
 
 bool LiveDisplay::OnSignal(int number) {
   switch (number) {
-    case SIGWINCH: screen_.Resize(); break;
-    case SIGTSTP: screen_.Suspend(); break;
-    case SIGCONT: screen_.Continue(); break;
-    default: return false;
+    case SIGWINCH:
+      screen_.Resize();
+      break;
+    case SIGTSTP:
+      screen_.Suspend();
+      break;
+    case SIGCONT:
+      screen_.Continue();
+      break;
+    default:
+      return false;
   }
   shown_.reset();
   was_drawn_ = false;  // at once

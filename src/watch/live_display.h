@@ -1,5 +1,6 @@
-// The live view on a screen, while a watcher goes on polling: draws when there is something new, at most ten times a
-// second, and keeps what is to be printed once the terminal is given back. One thread; nothing waits.
+// The live view on a screen, while a watcher goes on polling: draws when there is something new, at
+// most ten times a second, and keeps what is to be printed once the terminal is given back. One
+// thread; nothing waits.
 #ifndef HANGSCOPE_WATCH_LIVE_DISPLAY_H
 #define HANGSCOPE_WATCH_LIVE_DISPLAY_H
 
@@ -25,13 +26,15 @@ struct LiveCallbacks {
 class LiveDisplay {
  public:
   // All outlive this.
-  LiveDisplay(LiveScreen& screen, Clock& clock, LiveCallbacks callbacks) : screen_(screen), clock_(clock), callbacks_(std::move(callbacks)) {}
+  LiveDisplay(LiveScreen& screen, Clock& clock, LiveCallbacks callbacks)
+      : screen_(screen), clock_(clock), callbacks_(std::move(callbacks)) {}
   ~LiveDisplay() { Close(); }
 
   Status Open();
   void Close();
 
-  // Whole lines, for later and the page of messages. The oldest are forgotten beyond a bound, and counted.
+  // Whole lines, for later and the page of messages. The oldest are forgotten beyond a bound, and
+  // counted.
   void Say(std::string_view text);
   // What was said, in order. After Close.
   std::string TakeSaid();

@@ -27,13 +27,16 @@ struct LiveGrid {
   int rows = 1;           // of cells that can be seen
 };
 
-// `wanted`: none is the most telling form in which all are seen at once, or cells that scroll. `area`: at least 1 by 1.
-LiveGrid PlanGrid(std::optional<LiveForm> wanted, const std::vector<LiveItem>& items, const LiveData& data, LiveSize area);
+// `wanted`: none is the most telling form in which all are seen at once, or cells that scroll.
+// `area`: at least 1 by 1.
+LiveGrid PlanGrid(std::optional<LiveForm> wanted, const std::vector<LiveItem>& items,
+                  const LiveData& data, LiveSize area);
 
-// Draws from row `top` of the screen on, beginning with the item `first`; returns the titles of columns that have
-// something to say and no room.
-std::vector<std::string> DrawGrid(const LiveGrid& grid, const std::vector<LiveItem>& items, const LiveData& data, size_t first,
-                                  std::optional<size_t> picked, int top, LivePainter* painter);
+// Draws from row `top` of the screen on, beginning with the item `first`; returns the titles of
+// columns that have something to say and no room.
+std::vector<std::string> DrawGrid(const LiveGrid& grid, const std::vector<LiveItem>& items,
+                                  const LiveData& data, size_t first, std::optional<size_t> picked,
+                                  int top, LivePainter* painter);
 
 }  // namespace hangscope
 

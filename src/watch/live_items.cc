@@ -10,7 +10,9 @@ namespace {
 using Kind = WatchSubject::Kind;
 
 std::string Small(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  std::transform(text.begin(), text.end(), text.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
   return text;
 }
 
@@ -18,12 +20,15 @@ std::string Small(std::string text) {
 class Places {
  public:
   explicit Places(const std::vector<SubjectWatch>& subjects) : subjects_(subjects) {
-    const auto first_task = std::find_if(subjects.begin(), subjects.end(), [](const SubjectWatch& s) { return s.subject.kind == Kind::kTask; });
+    const auto first_task =
+        std::find_if(subjects.begin(), subjects.end(),
+                     [](const SubjectWatch& s) { return s.subject.kind == Kind::kTask; });
     tasks_at_ = static_cast<size_t>(first_task - subjects.begin());
   }
   std::optional<size_t> Find(const WatchSubject& subject) const {
     const size_t at = subject.index + (subject.kind == Kind::kTask ? tasks_at_ : 0);
-    return at < subjects_.size() && subjects_[at].subject == subject ? std::optional(at) : std::nullopt;
+    return at < subjects_.size() && subjects_[at].subject == subject ? std::optional(at)
+                                                                     : std::nullopt;
   }
 
  private:
@@ -56,12 +61,15 @@ std::vector<Marks> MarksOf(const LiveTarget& target) {
   return marks;
 }
 
-bool Matches(const SubjectWatch& subject, const WatchScene& scene, const std::string& small_filter) {
+bool Matches(const SubjectWatch& subject, const WatchScene& scene,
+             const std::string& small_filter) {
   if (small_filter.empty()) return true;
   const bool core = subject.subject.kind == Kind::kCore;
-  const std::string name = core ? scene.names->Core(subject.subject.index, subject.sample) : scene.names->Task(subject.task);
+  const std::string name = core ? scene.names->Core(subject.subject.index, subject.sample)
+                                : scene.names->Task(subject.task);
   const std::string at = core ? WatchNames::Waypoint(subject.sample.waypoint) : "";
-  return Small(fmt::format("{} {} {}", name, ActivityName(subject.activity), at)).find(small_filter) != std::string::npos;
+  return Small(fmt::format("{} {} {}", name, ActivityName(subject.activity), at))
+             .find(small_filter) != std::string::npos;
 }
 
 int Rank(const LiveItem& item, const LiveData& data) {
@@ -70,37 +78,56 @@ int Rank(const LiveItem& item, const LiveData& data) {
   switch (SubjectOf(item, data).activity) {
     case Activity::kHalted:
     case Activity::kCorrupt:
-    case Activity::kSilent: return 2;
-    default: return item.victim ? 3 : 4;
+    case Activity::kSilent:
+      return 2;
+    default:
+      return item.victim ? 3 : 4;
   }
 }
 
 }  // namespace
 
-const SubjectWatch& SubjectOf(const LiveItem& item, const LiveData& data) { return (*data.targets[item.target].scene.subjects)[item.index]; }
+const SubjectWatch& SubjectOf(const LiveItem& item, const LiveData& data) {
+  return (*data.targets[item.target].scene.subjects)[item.index];
+}
 
-LiveSubject IdentityOf(const LiveItem& item, const LiveData& data) { return {item.target, SubjectOf(item, data).subject}; }
+LiveSubject IdentityOf(const LiveItem& item, const LiveData& data) {
+  return {item.target, SubjectOf(item, data).subject};
+}
 
 char ActivityLetter(Activity activity) {
   switch (activity) {
-    case Activity::kUnused: return '-';
-    case Activity::kRunning: return 'R';
-    case Activity::kIdle: return 'I';
-    case Activity::kWaiting: return 'W';
-    case Activity::kPaused: return 'P';
-    case Activity::kHalted: return 'H';
-    case Activity::kSilent: return 'S';
-    case Activity::kEnded: return 'E';
-    case Activity::kCorrupt: return 'C';
+    case Activity::kUnused:
+      return '-';
+    case Activity::kRunning:
+      return 'R';
+    case Activity::kIdle:
+      return 'I';
+    case Activity::kWaiting:
+      return 'W';
+    case Activity::kPaused:
+      return 'P';
+    case Activity::kHalted:
+      return 'H';
+    case Activity::kSilent:
+      return 'S';
+    case Activity::kEnded:
+      return 'E';
+    case Activity::kCorrupt:
+      return 'C';
   }
   return '?';
 }
 
-char MarkOf(const LiveItem& item) { return item.bad ? '!' : item.found ? '+' : item.victim ? '*' : ' '; }
+char MarkOf(const LiveItem& item) {
+  return item.bad ? '!' : item.found ? '+' : item.victim ? '*' : ' ';
+}
 
 std::string LabelOf(const LiveItem& item, const LiveData& data) {
   const SubjectWatch& subject = SubjectOf(item, data);
-  const std::string number = subject.subject.kind == Kind::kTask ? fmt::format("t{}", subject.task) : std::to_string(subject.subject.index);
+  const std::string number = subject.subject.kind == Kind::kTask
+                                 ? fmt::format("t{}", subject.task)
+                                 : std::to_string(subject.subject.index);
   return data.targets.size() > 1 ? fmt::format("{}:{}", item.target + 1, number) : number;
 }
 
@@ -127,12 +154,15 @@ std::vector<LiveItem> ListItems(const LiveData& data, const std::string& filter,
     }
   }
   if (worst_first) {
-    std::stable_sort(items.begin(), items.end(), [&](const LiveItem& a, const LiveItem& b) { return Rank(a, data) < Rank(b, data); });
+    std::stable_sort(items.begin(), items.end(), [&](const LiveItem& a, const LiveItem& b) {
+      return Rank(a, data) < Rank(b, data);
+    });
   }
   return items;
 }
 
-std::array<size_t, kActivities> CountActivities(const std::vector<LiveItem>& items, const LiveData& data) {
+std::array<size_t, kActivities> CountActivities(const std::vector<LiveItem>& items,
+                                                const LiveData& data) {
   std::array<size_t, kActivities> counts{};
   for (const LiveItem& item : items) ++counts[static_cast<size_t>(SubjectOf(item, data).activity)];
   return counts;

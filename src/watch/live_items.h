@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "scope/watch_text.h"
 #include "model/watch.h"
+#include "scope/watch_text.h"
 
 namespace hangscope {
 
@@ -39,10 +39,10 @@ struct LiveSubject {
 
 struct LiveItem {
   size_t target = 0;
-  size_t index = 0;      // in the scene's subjects
-  bool found = false;    // a finding is about it that holds now
-  bool bad = false;      // and that one is bad
-  bool victim = false;   // it waits for one of these
+  size_t index = 0;     // in the scene's subjects
+  bool found = false;   // a finding is about it that holds now
+  bool bad = false;     // and that one is bad
+  bool victim = false;  // it waits for one of these
 };
 
 const SubjectWatch& SubjectOf(const LiveItem& item, const LiveData& data);
@@ -57,13 +57,14 @@ std::string LabelOf(const LiveItem& item, const LiveData& data);
 // In four columns at most: "2.1s", "41s", "12m", "5h", "99d".
 std::string ShortElapsed(TimeNs elapsed);
 
-// Those that ever said anything and whose name, activity or waypoint contains `filter`, in capitals or not: by target
-// and number; with `worst_first` what is wrong before the rest.
+// Those that ever said anything and whose name, activity or waypoint contains `filter`, in capitals
+// or not: by target and number; with `worst_first` what is wrong before the rest.
 std::vector<LiveItem> ListItems(const LiveData& data, const std::string& filter, bool worst_first);
 
 // By activity.
 constexpr size_t kActivities = 9;
-std::array<size_t, kActivities> CountActivities(const std::vector<LiveItem>& items, const LiveData& data);
+std::array<size_t, kActivities> CountActivities(const std::vector<LiveItem>& items,
+                                                const LiveData& data);
 
 }  // namespace hangscope
 

@@ -8,12 +8,19 @@ namespace hangscope {
 namespace {
 
 constexpr char32_t Decode(std::string_view sequence) {
-  const auto byte = [&](size_t i) { return static_cast<char32_t>(static_cast<unsigned char>(sequence[i])); };
+  const auto byte = [&](size_t i) {
+    return static_cast<char32_t>(static_cast<unsigned char>(sequence[i]));
+  };
   switch (sequence.size()) {
-    case 1: return byte(0);
-    case 2: return (byte(0) & 0x1f) << 6 | (byte(1) & 0x3f);
-    case 3: return (byte(0) & 0x0f) << 12 | (byte(1) & 0x3f) << 6 | (byte(2) & 0x3f);
-    default: return (byte(0) & 0x07) << 18 | (byte(1) & 0x3f) << 12 | (byte(2) & 0x3f) << 6 | (byte(3) & 0x3f);
+    case 1:
+      return byte(0);
+    case 2:
+      return (byte(0) & 0x1f) << 6 | (byte(1) & 0x3f);
+    case 3:
+      return (byte(0) & 0x0f) << 12 | (byte(1) & 0x3f) << 6 | (byte(2) & 0x3f);
+    default:
+      return (byte(0) & 0x07) << 18 | (byte(1) & 0x3f) << 12 | (byte(2) & 0x3f) << 6 |
+             (byte(3) & 0x3f);
   }
 }
 
@@ -24,12 +31,14 @@ LivePainter::LivePainter(LiveSize size, LiveWidth width) : width_(std::move(widt
   frame_.rows.resize(static_cast<size_t>(std::max(0, size.rows)));
 }
 
-// A character each. What the terminal cannot show, or would join to its neighbour, is a question mark.
+// A character each. What the terminal cannot show, or would join to its neighbour, is a question
+// mark.
 std::vector<LivePainter::Piece> LivePainter::Pieces(std::string_view text) const {
   std::vector<Piece> pieces;
   const std::string printable = Printable(text);
   for (size_t at = 0; at < printable.size();) {
-    const std::string_view sequence = std::string_view(printable).substr(at, std::max<size_t>(1, Utf8Length(printable, at)));
+    const std::string_view sequence =
+        std::string_view(printable).substr(at, std::max<size_t>(1, Utf8Length(printable, at)));
     const int columns = sequence.size() == 1 ? 1 : width_(Decode(sequence));
     pieces.push_back(columns > 0 ? Piece{std::string(sequence), columns} : Piece{"?", 1});
     at += sequence.size();
@@ -80,7 +89,8 @@ std::vector<std::string> LivePainter::Wrap(std::string_view text, int indent) co
     if (columns + piece.columns > room) {
       std::string rest;
       const bool breaks = piece.text != " " && space != std::string::npos && space > margin.size();
-      if (breaks && Columns(margin) + Columns(lines.back().substr(space + 1)) + piece.columns <= room) {
+      if (breaks &&
+          Columns(margin) + Columns(lines.back().substr(space + 1)) + piece.columns <= room) {
         rest = lines.back().substr(space + 1);
         lines.back().resize(space);
       }

@@ -1,4 +1,5 @@
-// Fits text into the cells of a frame. What comes from a target becomes printable here, whoever wrote it.
+// Fits text into the cells of a frame. What comes from a target becomes printable here, whoever
+// wrote it.
 #ifndef HANGSCOPE_WATCH_LIVE_PAINTER_H
 #define HANGSCOPE_WATCH_LIVE_PAINTER_H
 
@@ -21,11 +22,12 @@ class LivePainter {
  public:
   LivePainter(LiveSize size, LiveWidth width);
 
-  // Writes at most `most` columns of `text` at a cell, and says how many it took. What lies outside of the frame
-  // is left out. Columns of a row are written from left to right.
-  int Put(int row, int column, std::string_view text, LiveStyle style = LiveStyle::kPlain, int most = 1 << 20);
-  // `text` in lines of the frame's width, broken between words where that is possible; those behind the first begin
-  // with `indent` spaces.
+  // Writes at most `most` columns of `text` at a cell, and says how many it took. What lies outside
+  // of the frame is left out. Columns of a row are written from left to right.
+  int Put(int row, int column, std::string_view text, LiveStyle style = LiveStyle::kPlain,
+          int most = 1 << 20);
+  // `text` in lines of the frame's width, broken between words where that is possible; those behind
+  // the first begin with `indent` spaces.
   std::vector<std::string> Wrap(std::string_view text, int indent) const;
   // Columns that `text` takes.
   int Columns(std::string_view text) const;

@@ -1,4 +1,5 @@
-// The terminal of the live view, behind an interface so that tests need none. cli/terminal_screen.h has the real one.
+// The terminal of the live view, behind an interface so that tests need none. cli/terminal_screen.h
+// has the real one.
 #ifndef HANGSCOPE_WATCH_LIVE_SCREEN_H
 #define HANGSCOPE_WATCH_LIVE_SCREEN_H
 
@@ -38,7 +39,21 @@ struct LiveFrame {
 };
 
 struct LiveKey {
-  enum class Kind { kCharacter, kUp, kDown, kLeft, kRight, kPageUp, kPageDown, kHome, kEnd, kEnter, kEscape, kBackspace, kOther };
+  enum class Kind {
+    kCharacter,
+    kUp,
+    kDown,
+    kLeft,
+    kRight,
+    kPageUp,
+    kPageDown,
+    kHome,
+    kEnd,
+    kEnter,
+    kEscape,
+    kBackspace,
+    kOther
+  };
   Kind kind = Kind::kOther;
   char32_t character = 0;  // of kCharacter
 };
@@ -48,10 +63,12 @@ class LiveScreen {
  public:
   virtual ~LiveScreen() = default;
 
-  // Takes the terminal. Close gives it back as it was; so does the end of the process, however it comes.
+  // Takes the terminal. Close gives it back as it was; so does the end of the process, however it
+  // comes.
   virtual Status Open() = 0;
   virtual void Close() = 0;
-  // What Ctrl-Z asks for: gives the terminal back, stops this process, and takes the terminal again when it goes on.
+  // What Ctrl-Z asks for: gives the terminal back, stops this process, and takes the terminal again
+  // when it goes on.
   virtual void Suspend() = 0;
   // After SIGCONT: somebody else may have written to the terminal. Does nothing in the background.
   virtual void Continue() = 0;

@@ -31,7 +31,8 @@ void AppendUtf8(char32_t c, std::string* text) {
 }
 
 void RemoveLast(std::string* text) {
-  while (!text->empty() && (static_cast<unsigned char>(text->back()) & 0xc0) == 0x80) text->pop_back();
+  while (!text->empty() && (static_cast<unsigned char>(text->back()) & 0xc0) == 0x80)
+    text->pop_back();
   if (!text->empty()) text->pop_back();
 }
 
@@ -39,11 +40,16 @@ void RemoveLast(std::string* text) {
 Kind WithLetters(const LiveKey& key) {
   if (key.kind != Kind::kCharacter) return key.kind;
   switch (key.character) {
-    case 'h': return Kind::kLeft;
-    case 'j': return Kind::kDown;
-    case 'k': return Kind::kUp;
-    case 'l': return Kind::kRight;
-    default: return Kind::kCharacter;
+    case 'h':
+      return Kind::kLeft;
+    case 'j':
+      return Kind::kDown;
+    case 'k':
+      return Kind::kUp;
+    case 'l':
+      return Kind::kRight;
+    default:
+      return Kind::kCharacter;
   }
 }
 
@@ -54,7 +60,8 @@ void LiveView::Update(const LiveData& data) {
     data_ = data;
   } else {
     // A target that started again has new names.
-    for (size_t i = 0; i < std::min(data.targets.size(), data_.targets.size()); ++i) data_.targets[i].scene.names = data.targets[i].scene.names;
+    for (size_t i = 0; i < std::min(data.targets.size(), data_.targets.size()); ++i)
+      data_.targets[i].scene.names = data.targets[i].scene.names;
   }
   Relist();
 }
@@ -65,14 +72,19 @@ void LiveView::Relist() {
     picked_.reset();
     return;
   }
-  if (const auto at = PickedAt()) picked_at_ = *at;
-  else PickAt(std::min(picked_at_, items_.size() - 1));
+  if (const auto at = PickedAt())
+    picked_at_ = *at;
+  else
+    PickAt(std::min(picked_at_, items_.size() - 1));
 }
 
 std::optional<size_t> LiveView::PickedAt() const {
   if (!picked_) return std::nullopt;
-  const auto found = std::find_if(items_.begin(), items_.end(), [&](const LiveItem& item) { return IdentityOf(item, data_) == *picked_; });
-  return found == items_.end() ? std::nullopt : std::optional(static_cast<size_t>(found - items_.begin()));
+  const auto found = std::find_if(items_.begin(), items_.end(), [&](const LiveItem& item) {
+    return IdentityOf(item, data_) == *picked_;
+  });
+  return found == items_.end() ? std::nullopt
+                               : std::optional(static_cast<size_t>(found - items_.begin()));
 }
 
 void LiveView::PickAt(size_t at) {
@@ -90,7 +102,8 @@ void LiveView::Move(int by) {
 void LiveView::PickBad(bool again) {
   const auto wrong = [&](const LiveItem& item) {
     const Activity activity = SubjectOf(item, data_).activity;
-    return item.found || activity == Activity::kHalted || activity == Activity::kSilent || activity == Activity::kCorrupt;
+    return item.found || activity == Activity::kHalted || activity == Activity::kSilent ||
+           activity == Activity::kCorrupt;
   };
   const size_t begin = again ? picked_at_ + 1 : 0;
   for (size_t step = 0; step < items_.size(); ++step) {
@@ -100,7 +113,8 @@ void LiveView::PickBad(bool again) {
     line_ = 0;
     return;
   }
-  note_ = filter_.empty() ? "nothing is wrong with any core or task" : "nothing is wrong with those that the filter shows";
+  note_ = filter_.empty() ? "nothing is wrong with any core or task"
+                          : "nothing is wrong with those that the filter shows";
 }
 
 void LiveView::Open(Page page) {
@@ -115,8 +129,10 @@ void LiveView::TogglePause() {
     return;
   }
   for (const LiveTarget& target : data_.targets) {
-    frozen_.push_back({*target.scene.subjects, target.scene.nodes == nullptr ? std::vector<NodeSample>() : *target.scene.nodes,
-                       target.findings == nullptr ? std::vector<Finding>() : *target.findings});
+    frozen_.push_back(
+        {*target.scene.subjects,
+         target.scene.nodes == nullptr ? std::vector<NodeSample>() : *target.scene.nodes,
+         target.findings == nullptr ? std::vector<Finding>() : *target.findings});
   }
   for (size_t i = 0; i < frozen_.size(); ++i) {
     data_.targets[i].scene.subjects = &frozen_[i].subjects;
@@ -135,7 +151,8 @@ bool LiveView::OnFilterKey(const LiveKey& key) {
   if (!types_filter_) return false;
   switch (key.kind) {
     case Kind::kCharacter:
-      if (key.character >= ' ' && filter_.size() < kLongestFilter) AppendUtf8(key.character, &filter_);
+      if (key.character >= ' ' && filter_.size() < kLongestFilter)
+        AppendUtf8(key.character, &filter_);
       break;
     case Kind::kBackspace:
       if (filter_.empty()) types_filter_ = false;
@@ -153,7 +170,8 @@ bool LiveView::OnFilterKey(const LiveKey& key) {
   return true;
 }
 
-// Each digit picks the core with the number so far. Of several targets it is one of the picked core's.
+// Each digit picks the core with the number so far. Of several targets it is one of the picked
+// core's.
 void LiveView::OnDigit(char32_t digit, TimeNs now) {
   if (now - number_typed_ > kNumberAge || number_.size() >= kLongestNumber) number_.clear();
   number_ += static_cast<char>(digit);
@@ -166,7 +184,8 @@ void LiveView::OnDigit(char32_t digit, TimeNs now) {
     return item.target == target && subject.subject.kind == kind && own == number;
   };
   for (const auto kind : {WatchSubject::Kind::kCore, WatchSubject::Kind::kTask}) {
-    const auto found = std::find_if(items_.begin(), items_.end(), [&](const LiveItem& item) { return has_number(item, kind); });
+    const auto found = std::find_if(items_.begin(), items_.end(),
+                                    [&](const LiveItem& item) { return has_number(item, kind); });
     if (found == items_.end()) continue;
     note_ = fmt::format("{} {}", kind == WatchSubject::Kind::kCore ? "core" : "task", number);
     return PickAt(static_cast<size_t>(found - items_.begin()));
@@ -191,17 +210,33 @@ LiveAction LiveView::OnOverviewKey(const LiveKey& key, TimeNs) {
   const bool list = grid_.form == LiveForm::kList;
   const int in_row = grid_.cells_in_row;
   switch (WithLetters(key)) {
-    case Kind::kUp: Move(-in_row); break;
-    case Kind::kDown: Move(in_row); break;
-    case Kind::kLeft: Move(list ? 0 : -1); break;
-    case Kind::kRight:
-      if (list && picked_) Open(Page::kDetails);
-      else if (!list) Move(1);
+    case Kind::kUp:
+      Move(-in_row);
       break;
-    case Kind::kPageUp: Move(-in_row * grid_.rows); break;
-    case Kind::kPageDown: Move(in_row * grid_.rows); break;
-    case Kind::kHome: Move(-static_cast<int>(items_.size())); break;
-    case Kind::kEnd: Move(static_cast<int>(items_.size())); break;
+    case Kind::kDown:
+      Move(in_row);
+      break;
+    case Kind::kLeft:
+      Move(list ? 0 : -1);
+      break;
+    case Kind::kRight:
+      if (list && picked_)
+        Open(Page::kDetails);
+      else if (!list)
+        Move(1);
+      break;
+    case Kind::kPageUp:
+      Move(-in_row * grid_.rows);
+      break;
+    case Kind::kPageDown:
+      Move(in_row * grid_.rows);
+      break;
+    case Kind::kHome:
+      Move(-static_cast<int>(items_.size()));
+      break;
+    case Kind::kEnd:
+      Move(static_cast<int>(items_.size()));
+      break;
     case Kind::kEnter:
       if (picked_) Open(Page::kDetails);
       break;
@@ -212,43 +247,70 @@ LiveAction LiveView::OnOverviewKey(const LiveKey& key, TimeNs) {
     case Kind::kCharacter:
       if (key.character == 'q') return LiveAction::kQuit;
       return OnAnyKey(key.character);
-    default: break;
+    default:
+      break;
   }
   return LiveAction::kNone;
 }
 
 LiveAction LiveView::OnPageKey(const LiveKey& key) {
   const size_t last = lines_ > page_lines_ ? lines_ - page_lines_ : 0;
-  const auto scroll = [&](int64_t by) { line_ = static_cast<size_t>(std::clamp<int64_t>(static_cast<int64_t>(line_) + by, 0, static_cast<int64_t>(last))); };
+  const auto scroll = [&](int64_t by) {
+    line_ = static_cast<size_t>(
+        std::clamp<int64_t>(static_cast<int64_t>(line_) + by, 0, static_cast<int64_t>(last)));
+  };
   switch (WithLetters(key)) {
-    case Kind::kUp: scroll(-1); break;
-    case Kind::kDown: scroll(1); break;
-    case Kind::kPageUp: scroll(-static_cast<int64_t>(page_lines_)); break;
-    case Kind::kPageDown: scroll(static_cast<int64_t>(page_lines_)); break;
-    case Kind::kHome: line_ = 0; break;
-    case Kind::kEnd: line_ = last; break;
+    case Kind::kUp:
+      scroll(-1);
+      break;
+    case Kind::kDown:
+      scroll(1);
+      break;
+    case Kind::kPageUp:
+      scroll(-static_cast<int64_t>(page_lines_));
+      break;
+    case Kind::kPageDown:
+      scroll(static_cast<int64_t>(page_lines_));
+      break;
+    case Kind::kHome:
+      line_ = 0;
+      break;
+    case Kind::kEnd:
+      line_ = last;
+      break;
     case Kind::kLeft:
     case Kind::kBackspace:
-    case Kind::kEscape: Open(Page::kOverview); break;
+    case Kind::kEscape:
+      Open(Page::kOverview);
+      break;
     case Kind::kCharacter:
       if (key.character != 'q') return OnAnyKey(key.character);
       Open(Page::kOverview);
       break;
-    default: break;
+    default:
+      break;
   }
   return LiveAction::kNone;
 }
 
 LiveAction LiveView::OnAnyKey(char32_t character) {
   switch (character) {
-    case 'r': return LiveAction::kResume;
-    case 'L' & 0x1f: return LiveAction::kRepaint;
-    case 'p': TogglePause(); break;
+    case 'r':
+      return LiveAction::kResume;
+    case 'L' & 0x1f:
+      return LiveAction::kRepaint;
+    case 'p':
+      TogglePause();
+      break;
     case 'f':
       PickBad(std::exchange(jumps_, true));
       break;
-    case 'm': Open(Page::kMessages); break;
-    case '?': Open(Page::kHelp); break;
+    case 'm':
+      Open(Page::kMessages);
+      break;
+    case '?':
+      Open(Page::kHelp);
+      break;
     case 's':
       worst_first_ = !worst_first_;
       note_ = worst_first_ ? "sorted: what is wrong first" : "sorted: by number";
@@ -260,7 +322,9 @@ LiveAction LiveView::OnAnyKey(char32_t character) {
     case '/':
       if (page_ == Page::kOverview) types_filter_ = true;
       break;
-    default: note_ = "? shows the keys"; break;
+    default:
+      note_ = "? shows the keys";
+      break;
   }
   return LiveAction::kNone;
 }

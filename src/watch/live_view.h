@@ -1,11 +1,13 @@
-// The live view without a terminal: what is picked, which page is open, what keys do, and the frame that shows it.
+// The live view without a terminal: what is picked, which page is open, what keys do, and the frame
+// that shows it.
 //
 //   overview   headline, counts, cores and tasks, what the picked one does
 //   details    all of the picked one
 //   messages   findings and notes so far, as they will be printed in the end
 //   help       the keys
 //
-// One thread. Update comes before OnKey and Frame; what it points to is looked at until the next Update.
+// One thread. Update comes before OnKey and Frame; what it points to is looked at until the next
+// Update.
 #ifndef HANGSCOPE_WATCH_LIVE_VIEW_H
 #define HANGSCOPE_WATCH_LIVE_VIEW_H
 
@@ -27,7 +29,8 @@ class LiveView {
   // While the display is paused only names are taken from it.
   void Update(const LiveData& data);
   LiveAction OnKey(const LiveKey& key, TimeNs now);
-  // `messages`: lines, the oldest first. Shows as much as there is room for, and says what there is more.
+  // `messages`: lines, the oldest first. Shows as much as there is room for, and says what there is
+  // more.
   LiveFrame Frame(LiveSize size, const LiveWidth& width, const std::vector<std::string>& messages);
 
   // Whose details are wanted now; nothing: the page is not open, or they are not to change.
@@ -88,9 +91,9 @@ class LiveView {
   bool jumps_ = false;  // the latest key was f
   std::string note_;    // about the latest key
   Page page_ = Page::kOverview;
-  size_t line_ = 0;     // the first of a page's that is seen
+  size_t line_ = 0;  // the first of a page's that is seen
   size_t page_lines_ = 1;
-  size_t lines_ = 0;    // of the page
+  size_t lines_ = 0;  // of the page
   std::optional<LiveSubject> details_of_;
   LiveDetails details_;
 };

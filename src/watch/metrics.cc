@@ -35,8 +35,9 @@ Labels LabelsOf(const SubjectWatch& subject, const WatchScene& scene) {
           {"name", SubjectName(subject.subject, scene)}};
 }
 
-constexpr Activity kActivities[] = {Activity::kRunning, Activity::kIdle, Activity::kWaiting, Activity::kPaused,
-                                    Activity::kHalted, Activity::kSilent, Activity::kEnded, Activity::kCorrupt};
+constexpr Activity kActivities[] = {Activity::kRunning, Activity::kIdle,   Activity::kWaiting,
+                                    Activity::kPaused,  Activity::kHalted, Activity::kSilent,
+                                    Activity::kEnded,   Activity::kCorrupt};
 
 // One of each kind of sample for every subject that is in use.
 template <typename Add>
@@ -49,7 +50,8 @@ void EachSubject(const std::vector<WatchedMetrics>& targets, Add add) {
 }
 
 void AddSubjects(const std::vector<WatchedMetrics>& targets, MetricsText* metrics) {
-  metrics->Family("hangscope_activity", "gauge", "1 for what a core or task does now, 0 for all else.");
+  metrics->Family("hangscope_activity", "gauge",
+                  "1 for what a core or task does now, 0 for all else.");
   EachSubject(targets, [&](const SubjectWatch& subject, const WatchScene& scene) {
     for (const Activity activity : kActivities) {
       Labels labels = LabelsOf(subject, scene);
@@ -57,24 +59,34 @@ void AddSubjects(const std::vector<WatchedMetrics>& targets, MetricsText* metric
       metrics->Sample(labels, subject.activity == activity ? 1 : 0);
     }
   });
-  metrics->Family("hangscope_wait_seconds", "gauge", "How long the wait that goes on has lasted; 0 while there is none.");
+  metrics->Family("hangscope_wait_seconds", "gauge",
+                  "How long the wait that goes on has lasted; 0 while there is none.");
   EachSubject(targets, [&](const SubjectWatch& subject, const WatchScene& scene) {
-    metrics->Sample(LabelsOf(subject, scene), subject.wait ? Seconds(std::max<TimeNs>(0, scene.now - subject.since)) : 0);
+    metrics->Sample(LabelsOf(subject, scene),
+                    subject.wait ? Seconds(std::max<TimeNs>(0, scene.now - subject.since)) : 0);
   });
   const auto cores = [&](auto add) {
     EachSubject(targets, [&](const SubjectWatch& subject, const WatchScene& scene) {
-      if (subject.subject.kind == WatchSubject::Kind::kCore && subject.activity != Activity::kCorrupt) add(subject, scene);
+      if (subject.subject.kind == WatchSubject::Kind::kCore &&
+          subject.activity != Activity::kCorrupt)
+        add(subject, scene);
     });
   };
-  metrics->Family("hangscope_heartbeats_total", "counter", "Rounds of a core's main loop, modulo 2^32.");
-  cores([&](const SubjectWatch& subject, const WatchScene& scene) { metrics->Sample(LabelsOf(subject, scene), subject.sample.heartbeat); });
+  metrics->Family("hangscope_heartbeats_total", "counter",
+                  "Rounds of a core's main loop, modulo 2^32.");
+  cores([&](const SubjectWatch& subject, const WatchScene& scene) {
+    metrics->Sample(LabelsOf(subject, scene), subject.sample.heartbeat);
+  });
   metrics->Family("hangscope_waits_total", "counter", "Waits that a core began, modulo 2^31.");
   cores([&](const SubjectWatch& subject, const WatchScene& scene) {
-    metrics->Sample(LabelsOf(subject, scene), subject.sample.wait_sequence / 2 + subject.sample.wait_sequence % 2);
+    metrics->Sample(LabelsOf(subject, scene),
+                    subject.sample.wait_sequence / 2 + subject.sample.wait_sequence % 2);
   });
-  metrics->Family("hangscope_stack_free_bytes", "gauge", "Bytes of a core's stack that were never used.");
+  metrics->Family("hangscope_stack_free_bytes", "gauge",
+                  "Bytes of a core's stack that were never used.");
   cores([&](const SubjectWatch& subject, const WatchScene& scene) {
-    if (subject.sample.stack_free) metrics->Sample(LabelsOf(subject, scene), *subject.sample.stack_free);
+    if (subject.sample.stack_free)
+      metrics->Sample(LabelsOf(subject, scene), *subject.sample.stack_free);
   });
 }
 
@@ -83,7 +95,8 @@ void AddCost(const WatchCost& cost, MetricsText* metrics) {
   metrics->Sample({}, static_cast<double>(cost.polls));
   metrics->Family("hangscope_read_bytes_total", "counter", "Bytes that polls read from targets.");
   metrics->Sample({}, static_cast<double>(cost.bytes));
-  metrics->Family("hangscope_longest_poll_seconds", "gauge", "The longest look at all targets so far.");
+  metrics->Family("hangscope_longest_poll_seconds", "gauge",
+                  "The longest look at all targets so far.");
   metrics->Sample({}, Seconds(cost.longest_poll));
   metrics->Family("hangscope_cpu_seconds_total", "counter", "CPU time of the watcher itself.");
   metrics->Sample({}, Seconds(cost.cpu));
@@ -93,7 +106,8 @@ void AddCost(const WatchCost& cost, MetricsText* metrics) {
 
 bool IsMetricName(std::string_view name) {
   if (name.empty() || !(IsLetter(name[0]) || name[0] == ':')) return false;
-  return std::all_of(name.begin(), name.end(), [](char c) { return IsLetter(c) || IsDigit(c) || c == ':'; });
+  return std::all_of(name.begin(), name.end(),
+                     [](char c) { return IsLetter(c) || IsDigit(c) || c == ':'; });
 }
 
 bool IsLabelName(std::string_view name) {
@@ -108,7 +122,8 @@ void MetricsText::Family(std::string_view name, std::string_view type, std::stri
 void MetricsText::Sample(const Labels& labels, double value) {
   text_ += family_;
   for (size_t i = 0; i < labels.size(); ++i) {
-    text_ += fmt::format("{}{}=\"{}\"", i == 0 ? "{" : ",", labels[i].first, Escaped(Printable(labels[i].second)));
+    text_ += fmt::format("{}{}=\"{}\"", i == 0 ? "{" : ",", labels[i].first,
+                         Escaped(Printable(labels[i].second)));
   }
   text_ += fmt::format("{} {}\n", labels.empty() ? "" : "}", value);
 }
@@ -116,11 +131,14 @@ void MetricsText::Sample(const Labels& labels, double value) {
 std::string WatchMetrics(const std::vector<WatchedMetrics>& targets, const WatchCost& cost) {
   MetricsText metrics;
   metrics.Family("hangscope_up", "gauge", "1 while the target can be read.");
-  for (const WatchedMetrics& target : targets) metrics.Sample({{"target", target.scene.target}}, target.up ? 1 : 0);
+  for (const WatchedMetrics& target : targets)
+    metrics.Sample({{"target", target.scene.target}}, target.up ? 1 : 0);
   metrics.Family("hangscope_findings_total", "counter", "What was found wrong, by kind.");
   for (const WatchedMetrics& target : targets) {
     for (const auto& [kind, count] : target.findings) {
-      metrics.Sample({{"target", target.scene.target}, {"kind", std::string(FindingKindName(kind))}}, static_cast<double>(count));
+      metrics.Sample(
+          {{"target", target.scene.target}, {"kind", std::string(FindingKindName(kind))}},
+          static_cast<double>(count));
     }
   }
   AddSubjects(targets, &metrics);

@@ -1,4 +1,5 @@
-// Metrics in Prometheus's text format, version 0.0.4. Nothing that comes from a target can break the text.
+// Metrics in Prometheus's text format, version 0.0.4. Nothing that comes from a target can break
+// the text.
 #ifndef HANGSCOPE_WATCH_METRICS_H
 #define HANGSCOPE_WATCH_METRICS_H
 
@@ -20,8 +21,8 @@ class MetricsText {
  public:
   using Labels = std::vector<std::pair<std::string_view, std::string>>;
 
-  // A family: its samples follow, before the next family. `type`: counter, gauge. Names are literals that
-  // satisfy the rules above.
+  // A family: its samples follow, before the next family. `type`: counter, gauge. Names are
+  // literals that satisfy the rules above.
   void Family(std::string_view name, std::string_view type, std::string_view help);
   // Label values may be any text.
   void Sample(const Labels& labels, double value);
@@ -36,7 +37,7 @@ class MetricsText {
 // What of one target is measured.
 struct WatchedMetrics {
   WatchScene scene;
-  bool up = false;  // it can be read
+  bool up = false;                                       // it can be read
   std::vector<std::pair<FindingKind, size_t>> findings;  // how many of each kind were there
 };
 

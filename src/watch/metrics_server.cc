@@ -20,11 +20,16 @@ constexpr size_t kLongestRequest = 8192;
 constexpr TimeNs kPatience = 5 * kSecond;  // from the connection to the last byte
 
 std::string Response(const char* status, const std::string& type, const std::string& body) {
-  return fmt::format("HTTP/1.1 {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{}", status, type, body.size(), body);
+  return fmt::format(
+      "HTTP/1.1 {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{}",
+      status, type, body.size(), body);
 }
 
 Status Wrong(const std::string& where) {
-  return Status::Usage(fmt::format("--metrics '{}': HOST:PORT, or the path of a socket with a slash in it; for example 127.0.0.1:9187", where));
+  return Status::Usage(
+      fmt::format("--metrics '{}': HOST:PORT, or the path of a socket with a slash in it; for "
+                  "example 127.0.0.1:9187",
+                  where));
 }
 
 struct Listener {
@@ -33,7 +38,8 @@ struct Listener {
   std::string path;
 };
 
-Result<Listener> ListenTo(int fd, const sockaddr* address, socklen_t length, const std::string& where) {
+Result<Listener> ListenTo(int fd, const sockaddr* address, socklen_t length,
+                          const std::string& where) {
   if (fd < 0) return Status::FromErrno(errno, "make a socket for", where);
   if (bind(fd, address, length) == 0 && listen(fd, kBacklog) == 0) return Listener{fd, {}, {}};
   const Status status = Status::FromErrno(errno, "listen on", where);
@@ -44,17 +50,22 @@ Result<Listener> ListenTo(int fd, const sockaddr* address, socklen_t length, con
 Result<Listener> ListenOnPath(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) return Status::Usage(fmt::format("--metrics '{}': a socket's path has less than {} bytes", path, sizeof address.sun_path));
+  if (path.size() >= sizeof address.sun_path)
+    return Status::Usage(fmt::format("--metrics '{}': a socket's path has less than {} bytes", path,
+                                     sizeof address.sun_path));
   memcpy(address.sun_path, path.c_str(), path.size() + 1);
   // One that a dead watcher left; nothing else is removed.
   struct stat info {};
   if (lstat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode)) {
     const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    const bool refused = connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 && errno == ECONNREFUSED;
+    const bool refused =
+        connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
+        errno == ECONNREFUSED;
     close(probe);
     if (refused) unlink(path.c_str());
   }
-  auto listener = ListenTo(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), reinterpret_cast<const sockaddr*>(&address), sizeof address, path);
+  auto listener = ListenTo(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
+                           reinterpret_cast<const sockaddr*>(&address), sizeof address, path);
   if (listener.ok()) listener->address = listener->path = path;
   return listener;
 }
@@ -64,14 +75,19 @@ Result<Listener> ListenOnPort(const std::string& where) {
   if (colon == std::string::npos || colon + 1 == where.size()) return Wrong(where);
   std::string host = where.substr(0, colon);
   const std::string port = where.substr(colon + 1);
-  if (port.find_first_not_of("0123456789") != std::string::npos || port.size() > 5 || std::stoi(port) > 65535) return Wrong(where);
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  if (port.find_first_not_of("0123456789") != std::string::npos || port.size() > 5 ||
+      std::stoi(port) > 65535)
+    return Wrong(where);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']')
+    host = host.substr(1, host.size() - 2);
   addrinfo hints{};
   hints.ai_family = host.empty() ? AF_INET : AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   addrinfo* found = nullptr;
-  if (const int error = getaddrinfo(host.empty() ? nullptr : host.c_str(), port.c_str(), &hints, &found); error != 0) {
+  if (const int error =
+          getaddrinfo(host.empty() ? nullptr : host.c_str(), port.c_str(), &hints, &found);
+      error != 0) {
     return Status::Usage(fmt::format("--metrics '{}': {}", where, gai_strerror(error)));
   }
   const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -83,21 +99,30 @@ Result<Listener> ListenOnPort(const std::string& where) {
   sockaddr_storage bound{};
   socklen_t length = sizeof bound;
   getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &length);
-  const in_port_t got = bound.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&bound)->sin6_port : reinterpret_cast<sockaddr_in*>(&bound)->sin_port;
-  listener->address = fmt::format("http://{}:{}/metrics", host.empty() ? "0.0.0.0" : where.substr(0, colon), ntohs(got));
+  const in_port_t got = bound.ss_family == AF_INET6
+                            ? reinterpret_cast<sockaddr_in6*>(&bound)->sin6_port
+                            : reinterpret_cast<sockaddr_in*>(&bound)->sin_port;
+  listener->address = fmt::format("http://{}:{}/metrics",
+                                  host.empty() ? "0.0.0.0" : where.substr(0, colon), ntohs(got));
   return listener;
 }
 
 }  // namespace
 
-Result<std::unique_ptr<MetricsServer>> MetricsServer::Open(const std::string& where, std::function<std::string()> metrics) {
+Result<std::unique_ptr<MetricsServer>> MetricsServer::Open(const std::string& where,
+                                                           std::function<std::string()> metrics) {
   auto listener = where.find('/') != std::string::npos ? ListenOnPath(where) : ListenOnPort(where);
   if (!listener.ok()) return listener.status();
-  return std::unique_ptr<MetricsServer>(new MetricsServer(listener->fd, listener->address, listener->path, std::move(metrics)));
+  return std::unique_ptr<MetricsServer>(
+      new MetricsServer(listener->fd, listener->address, listener->path, std::move(metrics)));
 }
 
-MetricsServer::MetricsServer(int listener, std::string address, std::string path, std::function<std::string()> metrics)
-    : address_(std::move(address)), path_(std::move(path)), metrics_(std::move(metrics)), clients_(listener, kMostClients, kPatience) {}
+MetricsServer::MetricsServer(int listener, std::string address, std::string path,
+                             std::function<std::string()> metrics)
+    : address_(std::move(address)),
+      path_(std::move(path)),
+      metrics_(std::move(metrics)),
+      clients_(listener, kMostClients, kPatience) {}
 
 MetricsServer::~MetricsServer() {
   if (!path_.empty()) unlink(path_.c_str());
@@ -105,8 +130,10 @@ MetricsServer::~MetricsServer() {
 
 void MetricsServer::Poll(TimeNs now) {
   for (const SocketClients::Event& event : clients_.Poll(now)) {
-    if (event.kind == SocketClients::Event::Kind::kReadable) Read(event.client);
-    else Send(event.client);
+    if (event.kind == SocketClients::Event::Kind::kReadable)
+      Read(event.client);
+    else
+      Send(event.client);
   }
   std::erase_if(exchanges_, [this](const auto& entry) { return !clients_.Has(entry.first); });
 }
@@ -123,9 +150,11 @@ void MetricsServer::Read(int id) {
   if (got <= 0) return clients_.HangUp(id);
   if (exchange.answered) return Send(id);
   exchange.input.append(buffer, static_cast<size_t>(got));
-  const bool whole = exchange.input.find("\r\n\r\n") != std::string::npos || exchange.input.find("\n\n") != std::string::npos;
+  const bool whole = exchange.input.find("\r\n\r\n") != std::string::npos ||
+                     exchange.input.find("\n\n") != std::string::npos;
   if (!whole && exchange.input.size() < kLongestRequest) return;
-  exchange.output = whole ? Answer(exchange.input) : Response("400 Bad Request", "text/plain", "the request is too long\n");
+  exchange.output = whole ? Answer(exchange.input)
+                          : Response("400 Bad Request", "text/plain", "the request is too long\n");
   exchange.answered = true;
   Send(id);
 }
@@ -134,10 +163,13 @@ std::string MetricsServer::Answer(const std::string& request) const {
   const std::string line = request.substr(0, request.find_first_of("\r\n"));
   const size_t first = line.find(' ');
   const size_t second = line.find(' ', first == std::string::npos ? first : first + 1);
-  if (second == std::string::npos || !line.substr(second + 1).starts_with("HTTP/1.")) return Response("400 Bad Request", "text/plain", "this is no HTTP/1 request\n");
-  if (line.substr(0, first) != "GET") return Response("400 Bad Request", "text/plain", "only GET is answered\n");
+  if (second == std::string::npos || !line.substr(second + 1).starts_with("HTTP/1."))
+    return Response("400 Bad Request", "text/plain", "this is no HTTP/1 request\n");
+  if (line.substr(0, first) != "GET")
+    return Response("400 Bad Request", "text/plain", "only GET is answered\n");
   const std::string path = line.substr(first + 1, second - first - 1);
-  if (path != "/metrics" && !path.starts_with("/metrics?")) return Response("404 Not Found", "text/plain", "there is /metrics\n");
+  if (path != "/metrics" && !path.starts_with("/metrics?"))
+    return Response("404 Not Found", "text/plain", "there is /metrics\n");
   return Response("200 OK", "text/plain; version=0.0.4; charset=utf-8", metrics_());
 }
 

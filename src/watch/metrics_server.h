@@ -1,5 +1,6 @@
-// GET /metrics over HTTP/1, on a TCP port or a Unix socket. It never waits: a client that is slow, silent, too
-// long or one too many is hung up on, and who asks for anything else is told so. One thread.
+// GET /metrics over HTTP/1, on a TCP port or a Unix socket. It never waits: a client that is slow,
+// silent, too long or one too many is hung up on, and who asks for anything else is told so. One
+// thread.
 #ifndef HANGSCOPE_WATCH_METRICS_SERVER_H
 #define HANGSCOPE_WATCH_METRICS_SERVER_H
 
@@ -16,9 +17,10 @@ namespace hangscope {
 
 class MetricsServer {
  public:
-  // `where`: HOST:PORT ([::1]:9100, :9100 for all of IPv4) or, with a slash in it, the path of a socket to make.
-  // Port 0: any that is free. `metrics`: the text to answer with.
-  static Result<std::unique_ptr<MetricsServer>> Open(const std::string& where, std::function<std::string()> metrics);
+  // `where`: HOST:PORT ([::1]:9100, :9100 for all of IPv4) or, with a slash in it, the path of a
+  // socket to make. Port 0: any that is free. `metrics`: the text to answer with.
+  static Result<std::unique_ptr<MetricsServer>> Open(const std::string& where,
+                                                     std::function<std::string()> metrics);
   ~MetricsServer();  // removes the socket
   MetricsServer(const MetricsServer&) = delete;
   MetricsServer& operator=(const MetricsServer&) = delete;
@@ -36,7 +38,8 @@ class MetricsServer {
     bool answered = false;
   };
 
-  MetricsServer(int listener, std::string address, std::string path, std::function<std::string()> metrics);
+  MetricsServer(int listener, std::string address, std::string path,
+                std::function<std::string()> metrics);
   void Read(int id);
   void Send(int id);
   std::string Answer(const std::string& request) const;

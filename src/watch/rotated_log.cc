@@ -6,10 +6,13 @@
 
 namespace hangscope {
 
-RotatedLog::RotatedLog(FileSystem& files, RotatedLogOptions options, std::function<std::string()> head, std::function<std::string(uint64_t)> lost)
+RotatedLog::RotatedLog(FileSystem& files, RotatedLogOptions options,
+                       std::function<std::string()> head, std::function<std::string(uint64_t)> lost)
     : files_(files), options_(std::move(options)), head_(std::move(head)), lost_(std::move(lost)) {}
 
-std::string RotatedLog::NameOfOld(int number) const { return fmt::format("{}.{}", options_.path, number); }
+std::string RotatedLog::NameOfOld(int number) const {
+  return fmt::format("{}.{}", options_.path, number);
+}
 
 Status RotatedLog::Open() {
   if (!options_.append) {
@@ -67,7 +70,9 @@ Status RotatedLog::WriteWhole(std::string_view lines) {
   }
   if (size_ + text.size() > options_.size_bytes) {
     if (Status status = Rotate(); !status.ok()) return status;
-    if (size_ + text.size() > options_.size_bytes) return Status::Usage(fmt::format("'{}': lines of {} bytes do not fit into a file of {}", options_.path, text.size(), options_.size_bytes));
+    if (size_ + text.size() > options_.size_bytes)
+      return Status::Usage(fmt::format("'{}': lines of {} bytes do not fit into a file of {}",
+                                       options_.path, text.size(), options_.size_bytes));
   }
   if (Status status = Put(text); !status.ok()) return status;
   untold_ = 0;

@@ -1,8 +1,8 @@
-// A log whose disk use is fixed in advance: FILE, and FILE.1, FILE.2 ... that were FILE before, the highest
-// number the oldest. Each file begins with a head, so that it can be read by itself.
+// A log whose disk use is fixed in advance: FILE, and FILE.1, FILE.2 ... that were FILE before, the
+// highest number the oldest. Each file begins with a head, so that it can be read by itself.
 //
-// A log that cannot be written is no reason to stop watching: lines are counted as lost, and when there is
-// room again, one says how many. One thread.
+// A log that cannot be written is no reason to stop watching: lines are counted as lost, and when
+// there is room again, one says how many. One thread.
 #ifndef HANGSCOPE_WATCH_ROTATED_LOG_H
 #define HANGSCOPE_WATCH_ROTATED_LOG_H
 
@@ -25,9 +25,10 @@ struct RotatedLogOptions {
 
 class RotatedLog {
  public:
-  // `head`: what each file begins with, asked for when one is begun; lines. `lost`: the line that says how many
-  // lines are missing.
-  RotatedLog(FileSystem& files, RotatedLogOptions options, std::function<std::string()> head, std::function<std::string(uint64_t)> lost);
+  // `head`: what each file begins with, asked for when one is begun; lines. `lost`: the line that
+  // says how many lines are missing.
+  RotatedLog(FileSystem& files, RotatedLogOptions options, std::function<std::string()> head,
+             std::function<std::string(uint64_t)> lost);
 
   // Fails where the file cannot be made; writes the head.
   Status Open();
@@ -48,8 +49,8 @@ class RotatedLog {
   const std::function<std::string(uint64_t)> lost_;
   std::unique_ptr<File> file_;
   uint64_t size_ = 0;
-  uint64_t lost_lines_ = 0;      // in all
-  uint64_t untold_ = 0;          // of these, that no line says yet
+  uint64_t lost_lines_ = 0;  // in all
+  uint64_t untold_ = 0;      // of these, that no line says yet
 };
 
 }  // namespace hangscope

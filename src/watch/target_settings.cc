@@ -29,18 +29,25 @@ struct Feature {
   const char* name;
   uint32_t bit;
 };
-constexpr Feature kFeatures[] = {
-    {"waypoints", HANGSCOPE_WATCH_WAYPOINTS}, {"waits", HANGSCOPE_WATCH_WAITS}, {"asserts", HANGSCOPE_WATCH_ASSERTS},
-    {"pauses", HANGSCOPE_WATCH_PAUSES},       {"debug", HANGSCOPE_WATCH_DEBUG}, {"delays", HANGSCOPE_WATCH_DELAYS},
-    {"bus", HANGSCOPE_WATCH_BUS},             {"stacks", HANGSCOPE_WATCH_STACKS}, {"guards", HANGSCOPE_WATCH_GUARDS}};
+constexpr Feature kFeatures[] = {{"waypoints", HANGSCOPE_WATCH_WAYPOINTS},
+                                 {"waits", HANGSCOPE_WATCH_WAITS},
+                                 {"asserts", HANGSCOPE_WATCH_ASSERTS},
+                                 {"pauses", HANGSCOPE_WATCH_PAUSES},
+                                 {"debug", HANGSCOPE_WATCH_DEBUG},
+                                 {"delays", HANGSCOPE_WATCH_DELAYS},
+                                 {"bus", HANGSCOPE_WATCH_BUS},
+                                 {"stacks", HANGSCOPE_WATCH_STACKS},
+                                 {"guards", HANGSCOPE_WATCH_GUARDS}};
 constexpr const char* kClasses[] = {"task", "sync", "isr", "meta", "user"};
 
 std::optional<uint32_t> Number(std::string_view text) {
   const bool hex = text.starts_with("0x") || text.starts_with("0X");
   if (hex) text.remove_prefix(2);
   uint32_t value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value, hex ? 16 : 10);
-  if (text.empty() || error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
+  const auto [stop, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value, hex ? 16 : 10);
+  if (text.empty() || error != std::errc() || stop != text.data() + text.size())
+    return std::nullopt;
   return value;
 }
 
@@ -52,9 +59,12 @@ std::vector<Setting> Split(const std::vector<std::string>& words) {
       const size_t end = std::min(word.find(',', begin), word.size());
       const std::string part = word.substr(begin, end - begin);
       const size_t equals = part.find('=');
-      if (equals != std::string::npos) settings.push_back({part.substr(0, equals), part.substr(equals + 1)});
-      else if (!settings.empty() && begin > 0) settings.back().value += "," + part;
-      else settings.push_back({part, ""});
+      if (equals != std::string::npos)
+        settings.push_back({part.substr(0, equals), part.substr(equals + 1)});
+      else if (!settings.empty() && begin > 0)
+        settings.back().value += "," + part;
+      else
+        settings.push_back({part, ""});
       begin = end + 1;
     }
   }
@@ -62,13 +72,17 @@ std::vector<Setting> Split(const std::vector<std::string>& words) {
 }
 
 Status Wrong(const Setting& setting, const std::string& why) {
-  return Status::Usage(fmt::format("'{}={}': {}", Printable(setting.name), Printable(setting.value), why));
+  return Status::Usage(
+      fmt::format("'{}={}': {}", Printable(setting.name), Printable(setting.value), why));
 }
 
 Status Unknown(const Setting& setting, const std::vector<std::string>& known) {
   const std::vector<std::string> near = NearNames(setting.name, known, kNearDistance, 1);
-  if (!near.empty()) return Status::Usage(fmt::format("unknown setting '{}', did you mean '{}'?", Printable(setting.name), near[0]));
-  return Status::Usage(fmt::format("unknown setting '{}'; there are {}", Printable(setting.name), fmt::join(known, ", ")));
+  if (!near.empty())
+    return Status::Usage(
+        fmt::format("unknown setting '{}', did you mean '{}'?", Printable(setting.name), near[0]));
+  return Status::Usage(fmt::format("unknown setting '{}'; there are {}", Printable(setting.name),
+                                   fmt::join(known, ", ")));
 }
 
 Result<uint32_t> ParseDelay(const Setting& setting) {
@@ -78,7 +92,8 @@ Result<uint32_t> ParseDelay(const Setting& setting) {
   const bool random = text.starts_with(kRandom);
   if (random) text.remove_prefix(kRandom.size());
   const auto rounds = Number(text);
-  if (!rounds || *rounds > kMostRounds) return Wrong(setting, "how many rounds of a loop, or random:500 for up to so many; 0 is off");
+  if (!rounds || *rounds > kMostRounds)
+    return Wrong(setting, "how many rounds of a loop, or random:500 for up to so many; 0 is off");
   return random && *rounds != 0 ? *rounds | HANGSCOPE_DELAY_RANDOM : *rounds;
 }
 
@@ -88,8 +103,11 @@ Result<uint32_t> ParseClass(const Setting& setting, const std::string& name) {
   }
   const auto number = Number(name);
   if (number && *number <= kLastClass) return 1u << *number;
-  const std::vector<std::string> near = NearNames(name, {std::begin(kClasses), std::end(kClasses)}, kNearDistance, 1);
-  if (!near.empty()) return Wrong(setting, fmt::format("there is no class '{}', did you mean '{}'?", Printable(name), near[0]));
+  const std::vector<std::string> near =
+      NearNames(name, {std::begin(kClasses), std::end(kClasses)}, kNearDistance, 1);
+  if (!near.empty())
+    return Wrong(setting, fmt::format("there is no class '{}', did you mean '{}'?", Printable(name),
+                                      near[0]));
   return Wrong(setting, "classes are task, sync, isr, meta, user, and 4 to 30 by their numbers");
 }
 
@@ -116,7 +134,8 @@ Result<DelaySettings> ParseDelaySettings(const std::vector<std::string>& words) 
     if (!delay.ok()) return delay.status();
     delays.delays[static_cast<size_t>(kind - kinds.begin())] = *delay;
   }
-  const bool any = delays.seed || std::any_of(delays.delays.begin(), delays.delays.end(), [](const auto& d) { return d.has_value(); });
+  const bool any = delays.seed || std::any_of(delays.delays.begin(), delays.delays.end(),
+                                              [](const auto& d) { return d.has_value(); });
   if (!any) return Status::Usage("no delay is given; for example read=100,write=random:500 seed=7");
   return delays;
 }
@@ -127,7 +146,9 @@ Result<uint32_t> ParseMaskSetting(const std::vector<std::string>& words) {
     for (const Setting& setting : settings) {
       if (setting.name != "classes") return Unknown(setting, {"classes"});
     }
-    return Status::Usage("which classes are recorded; for example classes=task,sync, classes=all, or classes=0 for none");
+    return Status::Usage(
+        "which classes are recorded; for example classes=task,sync, classes=all, or classes=0 for "
+        "none");
   }
   const Setting& setting = settings[0];
   if (setting.value == "all") return kAllClasses;
@@ -135,7 +156,8 @@ Result<uint32_t> ParseMaskSetting(const std::vector<std::string>& words) {
   // A number alone is the mask; in a list it is a class.
   if (setting.value.starts_with("0x")) {
     const auto mask = Number(setting.value);
-    return mask && *mask <= kAllClasses ? Result<uint32_t>(*mask) : Wrong(setting, "a mask of classes, 0 to 0x7fffffff");
+    return mask && *mask <= kAllClasses ? Result<uint32_t>(*mask)
+                                        : Wrong(setting, "a mask of classes, 0 to 0x7fffffff");
   }
   uint32_t mask = 0;
   for (size_t begin = 0; begin <= setting.value.size();) {
@@ -153,13 +175,15 @@ Result<uint32_t> ParseFreezeSetting(const std::vector<std::string>& words) {
   for (const Setting& setting : Split(words)) {
     if (setting.name != "after") return Unknown(setting, {"after"});
     const auto records = Number(setting.value);
-    if (!records || *records > kMostRounds) return Wrong(setting, "how many more records; for example after=100");
+    if (!records || *records > kMostRounds)
+      return Wrong(setting, "how many more records; for example after=100");
     after = *records;
   }
   return after;
 }
 
-Result<uint32_t> ParseFeatureSettings(const std::vector<std::string>& words, uint32_t built, uint32_t switches) {
+Result<uint32_t> ParseFeatureSettings(const std::vector<std::string>& words, uint32_t built,
+                                      uint32_t switches) {
   std::vector<std::string> names = {"all"};
   for (const Feature& feature : kFeatures) names.push_back(feature.name);
   for (const Setting& setting : Split(words)) {
@@ -167,7 +191,8 @@ Result<uint32_t> ParseFeatureSettings(const std::vector<std::string>& words, uin
     for (const Feature& feature : kFeatures) {
       if (setting.name == feature.name) bits = feature.bit;
     }
-    if (std::find(names.begin(), names.end(), setting.name) == names.end()) return Unknown(setting, names);
+    if (std::find(names.begin(), names.end(), setting.name) == names.end())
+      return Unknown(setting, names);
     const auto on = OnOrOff(setting.value);
     if (!on) return Wrong(setting, "1 or on, 0 or off");
     if (*on && (bits & ~built) != 0) return Wrong(setting, "the target was built without it");
@@ -180,7 +205,8 @@ std::string FeaturesText(uint32_t built, uint32_t switches) {
   std::string text;
   for (const Feature& feature : kFeatures) {
     if ((built & feature.bit) == 0) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", feature.name, (switches & feature.bit) != 0 ? "on" : "off");
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", feature.name,
+                        (switches & feature.bit) != 0 ? "on" : "off");
   }
   return text.empty() ? "none" : text;
 }

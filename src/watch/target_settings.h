@@ -11,8 +11,8 @@
 
 namespace hangscope {
 
-// Each takes words with a = in them, and fails with kUsage, naming what is wrong and what would be right. 0
-// and off switch off.
+// Each takes words with a = in them, and fails with kUsage, naming what is wrong and what would be
+// right. 0 and off switch off.
 
 // read= write= atomic=N or random:N, rounds of a loop below 2^31; seed=N. At least one.
 Result<DelaySettings> ParseDelaySettings(const std::vector<std::string>& words);
@@ -20,9 +20,10 @@ Result<DelaySettings> ParseDelaySettings(const std::vector<std::string>& words);
 Result<uint32_t> ParseMaskSetting(const std::vector<std::string>& words);
 // after=N records, below 2^31; 0 where nothing is given.
 Result<uint32_t> ParseFreezeSetting(const std::vector<std::string>& words);
-// waits=0 bus=1 all=0: the switches as they are to be, from those that are (enum hangscope_watch_feature).
-// `built` are those that there are.
-Result<uint32_t> ParseFeatureSettings(const std::vector<std::string>& words, uint32_t built, uint32_t switches);
+// waits=0 bus=1 all=0: the switches as they are to be, from those that are (enum
+// hangscope_watch_feature). `built` are those that there are.
+Result<uint32_t> ParseFeatureSettings(const std::vector<std::string>& words, uint32_t built,
+                                      uint32_t switches);
 
 // "waypoints on, waits off, ..." of those that were built in.
 std::string FeaturesText(uint32_t built, uint32_t switches);

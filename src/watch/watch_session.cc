@@ -12,13 +12,13 @@
 #include <optional>
 
 #include "base/units.h"
-#include "watch/metrics.h"
+#include "scope/target_control.h"
 #include "scope/watch_json.h"
 #include "scope/watch_text.h"
-#include "watch/live_display.h"
-#include "watch/metrics_server.h"
-#include "scope/target_control.h"
 #include "scope/watched_target.h"
+#include "watch/live_display.h"
+#include "watch/metrics.h"
+#include "watch/metrics_server.h"
 
 namespace hangscope {
 namespace {
@@ -41,7 +41,8 @@ struct Said {
 };
 
 Said SaidBy(const SubjectWatch& subject) {
-  return {subject.activity, subject.sample.waypoint, subject.wait ? subject.wait->resource : 0, subject.wait.has_value(), subject.sample.kernel};
+  return {subject.activity, subject.sample.waypoint, subject.wait ? subject.wait->resource : 0,
+          subject.wait.has_value(), subject.sample.kernel};
 }
 
 // One target and what was said of it.
@@ -56,7 +57,10 @@ struct Watched {
 class WatchSession {
  public:
   WatchSession(const WatchEnvironment& environment, const WatchOptions& options)
-      : environment_(environment), clock_(*environment.clock), options_(options), interval_(options.interval) {}
+      : environment_(environment),
+        clock_(*environment.clock),
+        options_(options),
+        interval_(options.interval) {}
 
   WatchOutcome Run();
 
@@ -113,8 +117,10 @@ class WatchSession {
 };
 
 void WatchSession::Say(const std::string& text) {
-  if (display_) display_->Say(text);
-  else environment_.say(text);
+  if (display_)
+    display_->Say(text);
+  else
+    environment_.say(text);
 }
 
 WatchScene WatchSession::Scene(Watched& watched) const {
@@ -137,9 +143,14 @@ Status WatchSession::Open() {
     metrics_ = std::move(*server);
   }
   if (options_.log.path.empty()) return {};
-  log_.emplace(*environment_.files, options_.log, [this] { return LogHead(); },
-               [this](uint64_t lines) { return options_.json ? WatchNoteJson("", "lost", fmt::format("{} lines could not be written", lines), clock_.Wall())
-                                                             : fmt::format("{}  {} lines could not be written\n", Stamp(), lines); });
+  log_.emplace(
+      *environment_.files, options_.log, [this] { return LogHead(); },
+      [this](uint64_t lines) {
+        return options_.json
+                   ? WatchNoteJson("", "lost", fmt::format("{} lines could not be written", lines),
+                                   clock_.Wall())
+                   : fmt::format("{}  {} lines could not be written\n", Stamp(), lines);
+      });
   return log_->Open();
 }
 
@@ -155,7 +166,8 @@ std::string WatchSession::LogHead() {
     watched.said.clear();
     for (const SubjectWatch& subject : *scene.subjects) {
       watched.said.push_back(SaidBy(subject));
-      if (subject.activity != Activity::kUnused) text += fmt::format("{}  {}", Stamp(), watched.table->Line(subject, scene));
+      if (subject.activity != Activity::kUnused)
+        text += fmt::format("{}  {}", Stamp(), watched.table->Line(subject, scene));
     }
     watched.life = watched.target->life();
   }
@@ -182,9 +194,12 @@ void WatchSession::Start() {
   cost_.shortest_interval = cost_.longest_interval = options_.interval;
   for (Watched& watched : targets_) {
     const WatchView& view = watched.target->view();
-    for (const std::string& warning : view.warnings()) Note(watched.target->name(), "warning", "warning: " + warning);
-    std::string text = fmt::format("watching {}: room for {} cores", watched.target->name(), view.sample().cores.size());
-    if (view.layout().task_count > 0) text += fmt::format(" and {} tasks", view.layout().task_count);
+    for (const std::string& warning : view.warnings())
+      Note(watched.target->name(), "warning", "warning: " + warning);
+    std::string text = fmt::format("watching {}: room for {} cores", watched.target->name(),
+                                   view.sample().cores.size());
+    if (view.layout().task_count > 0)
+      text += fmt::format(" and {} tasks", view.layout().task_count);
     text += fmt::format(", every {:.0f} ms", Seconds(options_.interval) * 1e3);
     if (environment_.terminal_fd >= 0 && !display_) text += "; ENTER resumes paused cores";
     Note(watched.target->name(), "watching", text);
@@ -192,7 +207,8 @@ void WatchSession::Start() {
   if (metrics_ != nullptr) Note("", "metrics", "metrics at " + metrics_->address());
 }
 
-void WatchSession::Note(const std::string& target, const std::string& event, const std::string& text) {
+void WatchSession::Note(const std::string& target, const std::string& event,
+                        const std::string& text) {
   const bool several = targets_.size() > 1 && !text.starts_with("watching");
   const std::string json = WatchNoteJson(target, event, text, clock_.Wall());
   const std::string line = several && !target.empty() ? fmt::format("{}: {}", target, text) : text;
@@ -205,8 +221,11 @@ void WatchSession::WriteLog(const std::string& lines) {
   const Status status = log_->Write(lines);
   if (status.ok() == !log_fails_) return;
   log_fails_ = !status.ok();
-  const std::string text = log_fails_ ? fmt::format("the log is not complete: {}; watching goes on", status.message()) : "the log can be written again";
-  Say(options_.json ? WatchNoteJson("", "log", text, clock_.Wall()) : fmt::format("hangscope: {}\n", text));
+  const std::string text =
+      log_fails_ ? fmt::format("the log is not complete: {}; watching goes on", status.message())
+                 : "the log can be written again";
+  Say(options_.json ? WatchNoteJson("", "log", text, clock_.Wall())
+                    : fmt::format("hangscope: {}\n", text));
 }
 
 void WatchSession::TellFinding(Watched& watched, const Finding& finding) {
@@ -215,10 +234,12 @@ void WatchSession::TellFinding(Watched& watched, const Finding& finding) {
   if (finding.IsBad()) ++bad_;
   const WatchScene scene = Scene(watched);
   if (!newest_ || finding.IsBad() || !newest_->finding.IsBad()) {
-    newest_ = {static_cast<size_t>(&watched - targets_.data()), finding, FindingHeadline(finding, scene)};
+    newest_ = {static_cast<size_t>(&watched - targets_.data()), finding,
+               FindingHeadline(finding, scene)};
   }
   const FindingHistory history = watched.target->view().History(finding);
-  const std::string told = options_.json ? FindingJson(finding, scene, history, clock_.Wall()) : FindingText(finding, scene, history);
+  const std::string told = options_.json ? FindingJson(finding, scene, history, clock_.Wall())
+                                         : FindingText(finding, scene, history);
   Say(options_.json ? told : "hangscope: " + told);
   WriteLog(options_.json ? told : fmt::format("{}  {}", Stamp(), told));
 }
@@ -226,10 +247,12 @@ void WatchSession::TellFinding(Watched& watched, const Finding& finding) {
 void WatchSession::Tell(Watched& watched) {
   WatchedTarget& target = *watched.target;
   const std::vector<Finding> findings = target.TakeFindings();
-  // Threads may have got names, and a target's cores their nodes, after it was opened. It reads all rings.
+  // Threads may have got names, and a target's cores their nodes, after it was opened. It reads all
+  // rings.
   if (!findings.empty()) (void)target.view().RefreshNames().ok();
   for (const Finding& finding : findings) TellFinding(watched, finding);
-  for (const WatchedTarget::Note& note : target.TakeNotes()) Note(target.name(), note.event, note.text);
+  for (const WatchedTarget::Note& note : target.TakeNotes())
+    Note(target.name(), note.event, note.text);
 }
 
 // What changed between two looks.
@@ -246,19 +269,24 @@ void WatchSession::Log(Watched& watched) {
     if (says == watched.said[i]) continue;
     watched.said[i] = says;
     if (!watched.table) watched.table.emplace(scene, true);
-    lines += options_.json ? SubjectJson(subjects[i], scene, clock_.Wall())
-                           : fmt::format("{}  {}", Stamp(), watched.table->Line(subjects[i], scene));
+    lines += options_.json
+                 ? SubjectJson(subjects[i], scene, clock_.Wall())
+                 : fmt::format("{}  {}", Stamp(), watched.table->Line(subjects[i], scene));
   }
   WriteLog(lines);
 }
 
 // Slower, never faster than asked for.
 void WatchSession::KeepBudget(uint64_t bytes) {
-  const double needed = static_cast<double>(bytes) / static_cast<double>(options_.budget_bytes_per_s) * 1e9;
+  const double needed =
+      static_cast<double>(bytes) / static_cast<double>(options_.budget_bytes_per_s) * 1e9;
   const TimeNs interval = std::max(options_.interval, static_cast<TimeNs>(needed));
   if (interval > cost_.longest_interval) {
     if (cost_.longest_interval == options_.interval) {
-      Note("", "slowed", fmt::format("a poll reads {}, and the budget is {} a second: one every {:.0f} ms", FormatSize(bytes), FormatSize(options_.budget_bytes_per_s), Seconds(interval) * 1e3));
+      Note("", "slowed",
+           fmt::format("a poll reads {}, and the budget is {} a second: one every {:.0f} ms",
+                       FormatSize(bytes), FormatSize(options_.budget_bytes_per_s),
+                       Seconds(interval) * 1e3));
     }
     cost_.longest_interval = interval;
   }
@@ -281,13 +309,15 @@ void WatchSession::PollAll() {
     Tell(watched);
   }
   KeepBudget(bytes);
-  if (metrics_ != nullptr) metrics_->Poll(clock_.Monotonic());  // hangs up on the slow, whether anybody else asks or not
+  // hangs up on the slow, whether anybody else asks or not
+  if (metrics_ != nullptr) metrics_->Poll(clock_.Monotonic());
 }
 
 bool WatchSession::IsOver() const {
   if (interrupted_ || quits_ || (options_.exit_on_hang && bad_ > 0)) return true;
   if (options_.length > 0 && clock_.Monotonic() - start_ >= options_.length) return true;
-  return std::all_of(targets_.begin(), targets_.end(), [](const Watched& w) { return w.target->is_over(); });
+  return std::all_of(targets_.begin(), targets_.end(),
+                     [](const Watched& w) { return w.target->is_over(); });
 }
 
 void WatchSession::ReadSignals() {
@@ -316,8 +346,11 @@ void WatchSession::ResumeAll() {
       if (!status.ok()) break;
       resumed += (resumed.empty() ? "" : ", ") + SubjectName(subject.subject, Scene(watched));
     }
-    if (!status.ok()) Note(watched.target->name(), "error", "cannot resume: " + status.message());
-    else Note(watched.target->name(), "resumed", resumed.empty() ? "no core is paused" : "resumed " + resumed);
+    if (!status.ok())
+      Note(watched.target->name(), "error", "cannot resume: " + status.message());
+    else
+      Note(watched.target->name(), "resumed",
+           resumed.empty() ? "no core is paused" : "resumed " + resumed);
   }
 }
 
@@ -335,15 +368,22 @@ void WatchSession::WaitUntil(TimeNs time) {
     const TimeNs now = clock_.Monotonic();
     if (now >= time) return;
     const TimeNs left = (display_ ? std::clamp(display_->next_draw(), now, time) : time) - now;
-    const bool reads = environment_.terminal_fd >= 0 && !display_ && (!environment_.terminal_may_be_read || environment_.terminal_may_be_read());
+    const bool reads = environment_.terminal_fd >= 0 && !display_ &&
+                       (!environment_.terminal_may_be_read || environment_.terminal_may_be_read());
     const bool shows = display_ && display_->MayBeRead();
-    pollfd fds[] = {{environment_.signal_fd, POLLIN, 0}, {reads ? environment_.terminal_fd : shows ? display_->input_fd() : -1, POLLIN, 0},
+    pollfd fds[] = {{environment_.signal_fd, POLLIN, 0},
+                    {reads   ? environment_.terminal_fd
+                     : shows ? display_->input_fd()
+                             : -1,
+                     POLLIN, 0},
                     {metrics_ == nullptr ? -1 : metrics_->event_fd(), POLLIN, 0}};
     const timespec wait = {left / kSecond, left % kSecond};
     if (ppoll(fds, std::size(fds), &wait, nullptr) <= 0) continue;
     if (fds[0].revents != 0) ReadSignals();
-    if (fds[1].revents != 0 && display_) ReadKeys((fds[1].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0);
-    else if (fds[1].revents != 0) ReadTerminal();
+    if (fds[1].revents != 0 && display_)
+      ReadKeys((fds[1].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0);
+    else if (fds[1].revents != 0)
+      ReadTerminal();
     if (fds[2].revents != 0) metrics_->Poll(clock_.Monotonic());
   }
 }
@@ -358,7 +398,9 @@ std::string WatchSession::Metrics() {
   cost_.cpu = OwnCpuTime() - cpu_at_start_;
   std::vector<WatchedMetrics> targets;
   for (Watched& watched : targets_) {
-    targets.push_back({Scene(watched), watched.target->is_watched(), {watched.findings.begin(), watched.findings.end()}});
+    targets.push_back({Scene(watched),
+                       watched.target->is_watched(),
+                       {watched.findings.begin(), watched.findings.end()}});
   }
   return WatchMetrics(targets, cost_);
 }
@@ -375,11 +417,13 @@ void WatchSession::TellEnd() {
 // Without the screen all is said at once, as ever.
 void WatchSession::OpenDisplay() {
   if (environment_.screen == nullptr) return;
-  display_.emplace(*environment_.screen, clock_, LiveCallbacks{[this] { return DataForDisplay(); },
-                                                               [this](const LiveSubject& subject) {
-                                                                 return ReadDetails(targets_[subject.target].target->view(), subject.subject, clock_.Monotonic());
-                                                               },
-                                                               [this] { ResumeAll(); }});
+  display_.emplace(*environment_.screen, clock_,
+                   LiveCallbacks{[this] { return DataForDisplay(); },
+                                 [this](const LiveSubject& subject) {
+                                   return ReadDetails(targets_[subject.target].target->view(),
+                                                      subject.subject, clock_.Monotonic());
+                                 },
+                                 [this] { ResumeAll(); }});
   const Status status = display_->Open();
   if (status.ok()) return;
   display_.reset();
@@ -389,13 +433,17 @@ void WatchSession::OpenDisplay() {
 bool WatchSession::StillHolds(const Watched& watched, const Finding& finding) const {
   if (!watched.target->is_watched()) return true;  // it ended so
   const std::vector<Finding>& standing = watched.target->view().watcher().standing();
-  return std::any_of(standing.begin(), standing.end(), [&](const Finding& f) { return f.kind == finding.kind && f.subjects == finding.subjects; });
+  return std::any_of(standing.begin(), standing.end(), [&](const Finding& f) {
+    return f.kind == finding.kind && f.subjects == finding.subjects;
+  });
 }
 
 LiveData WatchSession::DataForDisplay() {
   LiveData data;
   for (Watched& watched : targets_) {
-    const LiveTarget::State state = watched.target->is_watched() ? LiveTarget::State::kWatched : watched.target->is_over() ? LiveTarget::State::kOver : LiveTarget::State::kAway;
+    const LiveTarget::State state = watched.target->is_watched() ? LiveTarget::State::kWatched
+                                    : watched.target->is_over()  ? LiveTarget::State::kOver
+                                                                 : LiveTarget::State::kAway;
     data.targets.push_back({Scene(watched), &watched.target->view().watcher().standing(), state});
   }
   if (newest_) {
@@ -409,7 +457,8 @@ LiveData WatchSession::DataForDisplay() {
 }
 
 WatchOutcome WatchSession::Run() {
-  if (Status status = Open(); !status.ok()) return {status.code() == Status::Code::kUsage ? WatchExit::kUsage : WatchExit::kFailed, status};
+  if (Status status = Open(); !status.ok())
+    return {status.code() == Status::Code::kUsage ? WatchExit::kUsage : WatchExit::kFailed, status};
   OpenDisplay();
   Start();
   TimeNs next = clock_.Monotonic();
@@ -431,6 +480,8 @@ WatchOutcome WatchSession::Run() {
 
 }  // namespace
 
-WatchOutcome RunWatch(const WatchEnvironment& environment, const WatchOptions& options) { return WatchSession(environment, options).Run(); }
+WatchOutcome RunWatch(const WatchEnvironment& environment, const WatchOptions& options) {
+  return WatchSession(environment, options).Run();
+}
 
 }  // namespace hangscope

@@ -9,9 +9,9 @@
 
 #include "base/clock.h"
 #include "base/file_system.h"
+#include "scope/scope_view.h"
 #include "watch/live_screen.h"
 #include "watch/rotated_log.h"
-#include "scope/scope_view.h"
 
 namespace hangscope {
 
@@ -19,7 +19,7 @@ struct WatchOptions {
   std::vector<ScopeSource> sources;
   TimeNs interval = 100 * kMillisecond;
   TimeNs stall = 5 * kSecond;
-  TimeNs length = 0;  // 0: until the targets end
+  TimeNs length = 0;                        // 0: until the targets end
   uint64_t budget_bytes_per_s = 64u << 20;  // that polls may read
   bool exit_on_hang = false;
   bool json = false;
@@ -30,13 +30,16 @@ struct WatchOptions {
 struct WatchEnvironment {
   FileSystem* files = nullptr;
   Clock* clock = nullptr;
-  std::function<void(std::string_view)> say;   // whole lines, for whoever called; may be told that nobody listens
+  // whole lines, for whoever called; may be told that nobody listens
+  std::function<void(std::string_view)> say;
   std::function<bool()> terminal_may_be_read;  // by a process in the background it may not
-  int terminal_fd = -1;  // where ENTER resumes paused cores; -1: none
-  // The live view's, which then has the terminal until the end: what there is to say is said behind it, and
-  // terminal_fd is not read. Null: none.
+  int terminal_fd = -1;                        // where ENTER resumes paused cores; -1: none
+  // The live view's, which then has the terminal until the end: what there is to say is said behind
+  // it, and terminal_fd is not read. Null: none.
   LiveScreen* screen = nullptr;
-  int signal_fd = -1;    // SIGWINCH, SIGTSTP, SIGCONT are for the screen; SIGINT, SIGTERM, SIGHUP, SIGQUIT end it; SIGUSR1, SIGUSR2 print the table; -1: none
+  // SIGWINCH, SIGTSTP, SIGCONT are for the screen; SIGINT, SIGTERM, SIGHUP, SIGQUIT end it;
+  // SIGUSR1, SIGUSR2 print the table; -1: none
+  int signal_fd = -1;
 };
 
 enum class WatchExit { kClean = 0, kHang = 1, kUsage = 2, kFailed = 3, kInterrupted = 130 };
@@ -46,8 +49,8 @@ struct WatchOutcome {
   Status status;  // why it failed, if so
 };
 
-// Until all targets have ended, the time is over, a signal comes, or, if that is wanted, something bad is
-// found.
+// Until all targets have ended, the time is over, a signal comes, or, if that is wanted, something
+// bad is found.
 WatchOutcome RunWatch(const WatchEnvironment& environment, const WatchOptions& options);
 
 }  // namespace hangscope

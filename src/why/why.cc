@@ -9,8 +9,8 @@
 #include "base/units.h"
 #include "scope/watch_json.h"
 #include "scope/watch_text.h"
-#include "target/process_target.h"
 #include "scope/watch_view.h"
+#include "target/process_target.h"
 
 namespace hangscope {
 namespace {
@@ -23,7 +23,8 @@ constexpr size_t kLeastTableLines = 6;
 
 class Why {
  public:
-  Why(FileSystem& files, Clock& clock, const WhyOptions& options) : files_(files), clock_(clock), options_(options) {}
+  Why(FileSystem& files, Clock& clock, const WhyOptions& options)
+      : files_(files), clock_(clock), options_(options) {}
 
   Result<WhyReport> Ask();
 
@@ -58,7 +59,9 @@ bool Why::NothingChanged(const WatchSample& first) const {
   for (size_t i = 0; i < std::min(first.cores.size(), now.cores.size()); ++i) {
     const CoreSample& a = first.cores[i];
     const CoreSample& b = now.cores[i];
-    if (a.waypoint != b.waypoint || a.heartbeat != b.heartbeat || a.wait_sequence != b.wait_sequence || a.fault != b.fault || a.paused != b.paused) return false;
+    if (a.waypoint != b.waypoint || a.heartbeat != b.heartbeat ||
+        a.wait_sequence != b.wait_sequence || a.fault != b.fault || a.paused != b.paused)
+      return false;
   }
   for (size_t i = 0; i < std::min(first.tasks.size(), now.tasks.size()); ++i) {
     if (first.tasks[i].record.sequence != now.tasks[i].record.sequence) return false;
@@ -76,13 +79,15 @@ Status Why::LookAtLive() {
     if (Status status = view_->Poll(clock_.Monotonic()); !status.ok()) return status;
   }
   // In a dump all waits last as long as one looks, those of a target that was at work, too.
-  const bool may_be_a_dump = view_->view().scope().target().life() == Life::kUnknown && view_->owner() == 0;
+  const bool may_be_a_dump =
+      view_->view().scope().target().life() == Life::kUnknown && view_->owner() == 0;
   if (!may_be_a_dump || !NothingChanged(first)) {
     how_looked_ = fmt::format("looked at for {}", FormatElapsed(options_.stall));
     TakeFindings();
     return {};
   }
-  how_looked_ = fmt::format("nothing in it changed for {}, so it is taken for a dump", FormatElapsed(options_.stall));
+  how_looked_ = fmt::format("nothing in it changed for {}, so it is taken for a dump",
+                            FormatElapsed(options_.stall));
   auto again = WatchView::Open(files_, options_.source, WatcherOptions{options_.stall});
   if (!again.ok()) return again.status();
   view_ = std::move(*again);
@@ -98,7 +103,8 @@ Status Why::LookAtDead() {
 // The worst first.
 void Why::TakeFindings() {
   for (Finding& finding : view_->watcher().TakeFindings()) findings_.push_back(std::move(finding));
-  std::stable_sort(findings_.begin(), findings_.end(), [](const Finding& a, const Finding& b) { return a.IsBad() > b.IsBad(); });
+  std::stable_sort(findings_.begin(), findings_.end(),
+                   [](const Finding& a, const Finding& b) { return a.IsBad() > b.IsBad(); });
 }
 
 std::string Why::Head(const WatchScene& scene) const {
@@ -106,7 +112,8 @@ std::string Why::Head(const WatchScene& scene) const {
   for (const SubjectWatch& subject : *scene.subjects) ++counts[subject.activity];
   std::string text;
   for (const auto& [activity, count] : counts) {
-    if (activity != Activity::kUnused) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, ActivityName(activity));
+    if (activity != Activity::kUnused)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, ActivityName(activity));
   }
   return text.empty() ? "no core has said anything yet" : text;
 }
@@ -115,7 +122,8 @@ std::string Why::FindingsText(const WatchScene& scene) {
   std::string text;
   for (const Finding& finding : findings_) {
     const FindingHistory history = view_->History(finding);
-    text += options_.json ? FindingJson(finding, scene, history, clock_.Wall()) : FindingText(finding, scene, history);
+    text += options_.json ? FindingJson(finding, scene, history, clock_.Wall())
+                          : FindingText(finding, scene, history);
   }
   return text;
 }
@@ -124,7 +132,8 @@ std::string Why::FindingsText(const WatchScene& scene) {
 std::string Why::TableText(const WatchScene& scene, size_t most) const {
   std::set<WatchSubject> involved;
   for (const Finding& finding : findings_) {
-    for (const auto* list : {&finding.subjects, &finding.partners, &finding.victims}) involved.insert(list->begin(), list->end());
+    for (const auto* list : {&finding.subjects, &finding.partners, &finding.victims})
+      involved.insert(list->begin(), list->end());
   }
   std::vector<const SubjectWatch*> lines;
   for (const SubjectWatch& subject : *scene.subjects) {
@@ -132,13 +141,15 @@ std::string Why::TableText(const WatchScene& scene, size_t most) const {
   }
   const size_t all = lines.size();
   if (all > most) {
-    std::stable_partition(lines.begin(), lines.end(), [&](const SubjectWatch* s) { return involved.count(s->subject) != 0; });
+    std::stable_partition(lines.begin(), lines.end(),
+                          [&](const SubjectWatch* s) { return involved.count(s->subject) != 0; });
     lines.resize(most);
   }
   const WatchTable table(scene, false);
   std::string text = table.Head();
   for (const SubjectWatch* line : lines) text += table.Line(*line, scene);
-  if (all > lines.size()) text += fmt::format("and {} more: hangscope watch shows all\n", all - lines.size());
+  if (all > lines.size())
+    text += fmt::format("and {} more: hangscope watch shows all\n", all - lines.size());
   return text;
 }
 
@@ -146,20 +157,25 @@ WhyReport Why::Report() {
   (void)view_->RefreshNames().ok();
   const WatchScene scene = view_->Scene(clock_.Monotonic());
   WhyReport report;
-  report.is_bad = std::any_of(findings_.begin(), findings_.end(), [](const Finding& f) { return f.IsBad(); });
+  report.is_bad =
+      std::any_of(findings_.begin(), findings_.end(), [](const Finding& f) { return f.IsBad(); });
   const std::string found = FindingsText(scene);
   const std::string how = fmt::format("{}: {}: {}", view_->name(), how_looked_, Head(scene));
   if (options_.json) {
-    report.text = WatchNoteJson(view_->name(), report.is_bad ? "bad" : "clean", how, clock_.Wall()) + found;
+    report.text =
+        WatchNoteJson(view_->name(), report.is_bad ? "bad" : "clean", how, clock_.Wall()) + found;
     for (const SubjectWatch& subject : *scene.subjects) {
-      if (subject.activity != Activity::kUnused) report.text += SubjectJson(subject, scene, clock_.Wall());
+      if (subject.activity != Activity::kUnused)
+        report.text += SubjectJson(subject, scene, clock_.Wall());
     }
     return report;
   }
   report.text = found.empty() ? "no hang and no fault found\n" : found;
   report.text += how + "\n";
-  const auto used = static_cast<size_t>(std::count(report.text.begin(), report.text.end(), '\n')) + 2;
-  report.text += TableText(scene, used + kLeastTableLines < kScreenLines ? kScreenLines - used : kLeastTableLines);
+  const auto used =
+      static_cast<size_t>(std::count(report.text.begin(), report.text.end(), '\n')) + 2;
+  report.text += TableText(
+      scene, used + kLeastTableLines < kScreenLines ? kScreenLines - used : kLeastTableLines);
   return report;
 }
 
@@ -174,6 +190,8 @@ Result<WhyReport> Why::Ask() {
 
 }  // namespace
 
-Result<WhyReport> AskWhy(FileSystem& files, Clock& clock, const WhyOptions& options) { return Why(files, clock, options).Ask(); }
+Result<WhyReport> AskWhy(FileSystem& files, Clock& clock, const WhyOptions& options) {
+  return Why(files, clock, options).Ask();
+}
 
 }  // namespace hangscope

@@ -17,12 +17,12 @@ struct WhyOptions {
 };
 
 struct WhyReport {
-  std::string text;  // or JSON Lines
+  std::string text;     // or JSON Lines
   bool is_bad = false;  // a hang or a fault
 };
 
-// Takes `stall` and a little more where the target may be alive; no time where it is not. Fails where it
-// cannot be read.
+// Takes `stall` and a little more where the target may be alive; no time where it is not. Fails
+// where it cannot be read.
 Result<WhyReport> AskWhy(FileSystem& files, Clock& clock, const WhyOptions& options);
 
 }  // namespace hangscope

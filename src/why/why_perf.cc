@@ -7,16 +7,16 @@
 
 #include "hwtrace/auxtrace_info.h"
 #include "perf/perf_header.h"
+#include "perf/perf_rings.h"
 #include "perf/perf_text.h"
 #include "perf/recorded_code.h"
-#include "perf/perf_rings.h"
 
 namespace hangscope {
 namespace {
 
 constexpr size_t kScreenLines = 23;
 constexpr TimeNs kLongestSilence = 365 * 86400 * kSecond;  // before a trigger that is believed
-constexpr uint64_t kMostSpanBytes = 64u << 20;  // decoded of one span: its newest
+constexpr uint64_t kMostSpanBytes = 64u << 20;             // decoded of one span: its newest
 
 // "cs_etm" of an event "cs_etm/@sink/u".
 std::string TracerOf(const PerfFile& file) {
@@ -29,7 +29,13 @@ std::string TracerOf(const PerfFile& file) {
 
 class WhyPerf {
  public:
-  WhyPerf(Clock& clock, const WhyPerfOptions& options, std::unique_ptr<PerfFile> file) : clock_(clock), options_(options), file_(std::move(file)), activity_(file_->events()), rings_(*file_, TracerOf(*file_)), code_(file_->facts(), options.binaries) {}
+  WhyPerf(Clock& clock, const WhyPerfOptions& options, std::unique_ptr<PerfFile> file)
+      : clock_(clock),
+        options_(options),
+        file_(std::move(file)),
+        activity_(file_->events()),
+        rings_(*file_, TracerOf(*file_)),
+        code_(file_->facts(), options.binaries) {}
 
   Result<WhyReport> Ask() {
     const Status status = file_->ForEach([this](const PerfRecord& record) {
@@ -41,7 +47,8 @@ class WhyPerf {
     if (!status.ok()) return status;
     // The clock is that of the records where it is hangscope's own file.
     const TimeNs trigger = options_.trigger.value_or(-1);
-    to_trigger_ = trigger >= activity_.last() && trigger - std::max<TimeNs>(activity_.last(), 0) < kLongestSilence;
+    to_trigger_ = trigger >= activity_.last() &&
+                  trigger - std::max<TimeNs>(activity_.last(), 0) < kLongestSilence;
     const TimeNs end = to_trigger_ ? trigger : std::max<TimeNs>(activity_.last(), 0);
     rings_.Finish(activity_, end);
     WindowRequest request;
@@ -60,9 +67,11 @@ class WhyPerf {
   std::string BytesOf(const PerfAuxRing& ring, const PerfAuxSpan& span);
 
   WhyReport Report() {
-    const PerfScene scene{options_.path, file_.get(), &activity_, &analysis_, &rings_.aux(), &window_, to_trigger_, &traces_, trouble_, &branches_};
+    const PerfScene scene{options_.path, file_.get(), &activity_, &analysis_, &rings_.aux(),
+                          &window_,      to_trigger_, &traces_,   trouble_,   &branches_};
     WhyReport report;
-    report.is_bad = std::any_of(analysis_.findings.begin(), analysis_.findings.end(), [](const PerfFinding& finding) { return finding.IsBad(); });
+    report.is_bad = std::any_of(analysis_.findings.begin(), analysis_.findings.end(),
+                                [](const PerfFinding& finding) { return finding.IsBad(); });
     report.text = options_.json ? PerfJson(scene, clock_.Wall()) : PerfText(scene, kScreenLines);
     return report;
   }
@@ -93,7 +102,8 @@ std::string WhyPerf::BytesOf(const PerfAuxRing& ring, const PerfAuxSpan& span) {
     uint64_t begin = std::max(piece->begin_offset, span.begin_offset);
     if (begin >= end) continue;
     if (end - begin > kMostSpanBytes) begin = end - kMostSpanBytes;
-    return file_->ReadAux(file_->aux()[piece->trace], begin - piece->begin_offset, end - begin).value_or("");
+    return file_->ReadAux(file_->aux()[piece->trace], begin - piece->begin_offset, end - begin)
+        .value_or("");
   }
   return {};
 }
@@ -110,10 +120,12 @@ uint64_t WhyPerf::TracerConfig() const {
 // The newest of a ring, whichever spans they are in.
 void WhyPerf::TakeBranches(size_t ring) {
   const size_t most = std::min(last_branches_.size(), options_.branches);
-  for (auto last = last_branches_.end() - static_cast<ptrdiff_t>(most); last != last_branches_.end(); ++last) {
+  for (auto last = last_branches_.end() - static_cast<ptrdiff_t>(most);
+       last != last_branches_.end(); ++last) {
     const PerfAuxSpan& span = rings_.aux()[ring].spans[last->span];
     PerfBranch taken{ring, last->branch, {}, {}};
-    if (last->branch.from != 0) taken.from = code_.PlaceOf(span.pid, span.time.to, last->branch.from);
+    if (last->branch.from != 0)
+      taken.from = code_.PlaceOf(span.pid, span.time.to, last->branch.from);
     if (last->branch.to != 0) taken.to = code_.PlaceOf(span.pid, span.time.to, last->branch.to);
     if (taken.branch.cpu < 0) taken.branch.cpu = rings_.aux()[ring].cpu;
     branches_.push_back(std::move(taken));
@@ -126,14 +138,17 @@ void WhyPerf::DecodeSpan(InstructionTrace& decoder, size_t ring, size_t number) 
   const PerfAuxSpan& span = rings_.aux()[ring].spans[number];
   const std::string bytes = BytesOf(rings_.aux()[ring], span);
   if (bytes.empty()) return;
-  if (bytes.size() < span.held_bytes) trouble_ = "of some spans only the newest bytes that lie together are decoded";
+  if (bytes.size() < span.held_bytes)
+    trouble_ = "of some spans only the newest bytes that lie together are decoded";
   TraceDecodeOptions options;
   options.last_branches = options_.branches;
   options.raw = (span.flags & kRaw) != 0;
   // Files are opened only where somebody asked for what needs them.
-  if (options_.branches > 0 || !options_.binaries.empty()) options.read_code = code_.CodeOf(span.pid, span.time.to);
+  if (options_.branches > 0 || !options_.binaries.empty())
+    options.read_code = code_.CodeOf(span.pid, span.time.to);
   TraceSummary summary = decoder.Decode(bytes, options);
-  for (const TraceBranch& branch : summary.last_branches) last_branches_.push_back({number, branch});
+  for (const TraceBranch& branch : summary.last_branches)
+    last_branches_.push_back({number, branch});
   while (last_branches_.size() > options_.branches) last_branches_.pop_front();
   summary.last_branches.clear();
   traces_.push_back({ring, number, std::move(summary)});
@@ -141,15 +156,18 @@ void WhyPerf::DecodeSpan(InstructionTrace& decoder, size_t ring, size_t number) 
 
 void WhyPerf::DecodeTraces() {
   for (size_t ring = 0; ring < rings_.aux().size(); ++ring) {
-    auto decoder = OpenInstructionTrace(file_->facts().auxtrace_info, rings_.aux()[ring].cpu, TracerConfig());
+    auto decoder =
+        OpenInstructionTrace(file_->facts().auxtrace_info, rings_.aux()[ring].cpu, TracerConfig());
     if (!decoder.ok()) {
       trouble_ = decoder.status().message();
       return;
     }
-    for (size_t span = 0; span < rings_.aux()[ring].spans.size(); ++span) DecodeSpan(**decoder, ring, span);
+    for (size_t span = 0; span < rings_.aux()[ring].spans.size(); ++span)
+      DecodeSpan(**decoder, ring, span);
     TakeBranches(ring);
   }
-  for (const std::string& trouble : code_.troubles()) trouble_ += (trouble_.empty() ? "" : "; ") + trouble;
+  for (const std::string& trouble : code_.troubles())
+    trouble_ += (trouble_.empty() ? "" : "; ") + trouble;
 }
 
 }  // namespace

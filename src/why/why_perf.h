@@ -13,14 +13,17 @@ namespace hangscope {
 
 struct WhyPerfOptions {
   std::string path;
-  TimeNs stall = kSecond;   // what lasts so long is a hang
+  TimeNs stall = kSecond;  // what lasts so long is a hang
   bool json = false;
-  std::string binaries;     // a folder with the recorded programs, by name or path; empty: their own paths here
-  size_t branches = 0;      // the last ones of each trace to be told
-  std::optional<TimeNs> trigger = {};  // when the snapshot was asked for that the file is of, by the clock of its records
+  // a folder with the recorded programs, by name or path; empty: their own paths here
+  std::string binaries;
+  size_t branches = 0;  // the last ones of each trace to be told
+  // when the snapshot was asked for that the file is of, by the clock of its records
+  std::optional<TimeNs> trigger = {};
 };
 
-// Reads the file through, once and a little; fails where nothing of it can be read. What is damaged is told.
+// Reads the file through, once and a little; fails where nothing of it can be read. What is damaged
+// is told.
 Result<WhyReport> AskWhyPerf(FileSystem& files, Clock& clock, const WhyPerfOptions& options);
 
 }  // namespace hangscope

@@ -8,9 +8,9 @@
 
 #include "process/process_json.h"
 #include "process/process_text.h"
+#include "process/process_verdict.h"
 #include "scope/watch_json.h"
 #include "target/process_target.h"
-#include "process/process_verdict.h"
 
 namespace hangscope {
 namespace {
@@ -22,7 +22,8 @@ Status CheckKnown(const SystemLook& look, const ProcessJudgement& judgement) {
   const ProcessFacts& process = look.processes[0];
   if (process.troubles.empty() || !judgement.findings.empty() || process.threads.empty()) return {};
   const auto is_known = [](const ThreadFacts& thread) {
-    return thread.wait.kind != WaitKind::kNone || !thread.stack.empty() || thread.state == ThreadState::kRunning;
+    return thread.wait.kind != WaitKind::kNone || !thread.stack.empty() ||
+           thread.state == ThreadState::kRunning;
   };
   if (std::any_of(process.threads.begin(), process.threads.end(), is_known)) return {};
   return Status::Io(process.troubles[0]);
@@ -33,22 +34,28 @@ struct TwoLooks {
   ProcessJudgement judgement;
 };
 
-bool IsOf(int pid, const SystemLook& look) { return !look.processes.empty() && look.processes[0].pid == pid; }
+bool IsOf(int pid, const SystemLook& look) {
+  return !look.processes.empty() && look.processes[0].pid == pid;
+}
 
 // The first only sees who sleeps in what, and stops nobody: whoever is stopped and goes on has run.
-Result<TwoLooks> LookTwice(Clock& clock, ProcessInspector& inspector, const WhyProcessOptions& options) {
+Result<TwoLooks> LookTwice(Clock& clock, ProcessInspector& inspector,
+                           const WhyProcessOptions& options) {
   TwoLooks two;
   InspectOptions inspect;
   inspect.stop = inspect.step_running = inspect.stacks = false;
   auto first = inspector.Look(options.pid, inspect);
   if (!first.ok()) return first.status();
-  if (!IsOf(options.pid, *first)) return Status::NotFound(fmt::format("there is no process {}", options.pid));
+  if (!IsOf(options.pid, *first))
+    return Status::NotFound(fmt::format("there is no process {}", options.pid));
   const TimeNs passed = std::max<TimeNs>(0, clock.Monotonic() - first->begin);
   if (passed < options.apart) clock.Sleep(options.apart - passed);
   inspect.stop = inspect.step_running = options.stop;
   inspect.stacks = true;
   auto second = inspector.Look(options.pid, inspect);
-  if (!second.ok() || !IsOf(options.pid, *second)) return Status::NotFound(fmt::format("process {} has ended while it was looked at", options.pid));
+  if (!second.ok() || !IsOf(options.pid, *second))
+    return Status::NotFound(
+        fmt::format("process {} has ended while it was looked at", options.pid));
   two.looks.push_back(std::move(*first));
   two.looks.push_back(std::move(*second));
   two.judgement = JudgeProcess(two.looks);
@@ -57,7 +64,8 @@ Result<TwoLooks> LookTwice(Clock& clock, ProcessInspector& inspector, const WhyP
 }
 
 ProcessScene SceneOf(const TwoLooks& two, const WhyProcessOptions& options) {
-  return {&two.looks.back(), &two.judgement, options.all_threads, options.all_stacks, options.columns, options.lines};
+  return {&two.looks.back(),  &two.judgement,  options.all_threads,
+          options.all_stacks, options.columns, options.lines};
 }
 
 // A scope that is there but cannot be read is worth saying, one that is not there is not.
@@ -65,9 +73,13 @@ bool MayHaveScope(FileSystem& files, const WhyOptions& scope, int pid) {
   return !scope.source.elf.empty() || ProcessTarget::Open(files, pid, {}).ok();
 }
 
-void AddNote(const std::string& sentence, Clock& clock, const WhyProcessOptions& options, WhyReport* report) {
-  if (options.json) report->text += WatchNoteJson(fmt::format("process {}", options.pid), "trouble", sentence, clock.Wall());
-  else report->text += sentence + "\n";
+void AddNote(const std::string& sentence, Clock& clock, const WhyProcessOptions& options,
+             WhyReport* report) {
+  if (options.json)
+    report->text +=
+        WatchNoteJson(fmt::format("process {}", options.pid), "trouble", sentence, clock.Wall());
+  else
+    report->text += sentence + "\n";
 }
 
 }  // namespace
@@ -79,7 +91,9 @@ ProcessHangs FindProcessHangs(Clock& clock, ProcessInspector& inspector, int pid
   auto two = LookTwice(clock, inspector, options);
   if (!two.ok()) return {};
   // Who started the program, and asks here, collects it in a moment.
-  std::erase_if(two->judgement.findings, [](const ProcessFinding& each) { return each.kind == ProcessFindingKind::kZombie; });
+  std::erase_if(two->judgement.findings, [](const ProcessFinding& each) {
+    return each.kind == ProcessFindingKind::kZombie;
+  });
   std::string threads = ProcessJson(SceneOf(*two, options), clock.Wall());
   return {std::move(two->judgement.findings), std::move(threads)};
 }
@@ -93,20 +107,24 @@ std::optional<int> PidOfTarget(const std::string& target) {
   return pid;
 }
 
-Result<WhyReport> AskWhyProcess(Clock& clock, ProcessInspector& inspector, const WhyProcessOptions& options) {
+Result<WhyReport> AskWhyProcess(Clock& clock, ProcessInspector& inspector,
+                                const WhyProcessOptions& options) {
   auto two = LookTwice(clock, inspector, options);
   if (!two.ok()) return two.status();
   const ProcessScene scene = SceneOf(*two, options);
-  return WhyReport{options.json ? ProcessJson(scene, clock.Wall()) : ProcessText(scene), two->judgement.IsBad()};
+  return WhyReport{options.json ? ProcessJson(scene, clock.Wall()) : ProcessText(scene),
+                   two->judgement.IsBad()};
 }
 
-Result<WhyReport> AskWhyPid(FileSystem& files, Clock& clock, ProcessInspector& inspector, const WhyOptions& scope, const WhyProcessOptions& options) {
+Result<WhyReport> AskWhyPid(FileSystem& files, Clock& clock, ProcessInspector& inspector,
+                            const WhyOptions& scope, const WhyProcessOptions& options) {
   if (!MayHaveScope(files, scope, options.pid)) return AskWhyProcess(clock, inspector, options);
   auto report = AskWhy(files, clock, scope);
   if (!report.ok()) {
     auto without = AskWhyProcess(clock, inspector, options);
     if (!without.ok()) return report;
-    AddNote("what it records was not read: " + report.status().message(), clock, options, &*without);
+    AddNote("what it records was not read: " + report.status().message(), clock, options,
+            &*without);
     return without;
   }
   auto two = LookTwice(clock, inspector, options);
@@ -115,7 +133,8 @@ Result<WhyReport> AskWhyPid(FileSystem& files, Clock& clock, ProcessInspector& i
     return report;
   }
   const ProcessScene scene = SceneOf(*two, options);
-  report->text += options.json ? ProcessFindingsJson(scene, clock.Wall()) : ProcessFindingsText(scene);
+  report->text +=
+      options.json ? ProcessFindingsJson(scene, clock.Wall()) : ProcessFindingsText(scene);
   report->is_bad = report->is_bad || two->judgement.IsBad();
   return report;
 }

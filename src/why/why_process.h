@@ -22,22 +22,27 @@ struct WhyProcessOptions {
   size_t lines = 22;
 };
 
-// Why process `pid` stands still, the surest first; empty: nothing is known to be wrong, or it cannot be looked at.
-// Stops nobody.
+// Why process `pid` stands still, the surest first; empty: nothing is known to be wrong, or it
+// cannot be looked at. Stops nobody.
 struct ProcessHangs {
   std::vector<ProcessFinding> findings;
-  std::string threads;  // all that was seen, with stacks, as of hangscope why --json; empty: it cannot be looked at
+  // all that was seen, with stacks, as of hangscope why --json; empty: it cannot be looked at
+  std::string threads;
 };
 ProcessHangs FindProcessHangs(Clock& clock, ProcessInspector& inspector, int pid);
 
 // "pid:4711"; nothing where `target` is something else.
 std::optional<int> PidOfTarget(const std::string& target);
 
-// Looks twice. Fails where there is no such process, or it ends meanwhile, or nothing of it may be looked at.
-Result<WhyReport> AskWhyProcess(Clock& clock, ProcessInspector& inspector, const WhyProcessOptions& options);
+// Looks twice. Fails where there is no such process, or it ends meanwhile, or nothing of it may be
+// looked at.
+Result<WhyReport> AskWhyProcess(Clock& clock, ProcessInspector& inspector,
+                                const WhyProcessOptions& options);
 
-// The same; of a process that records, what its scope says comes first. `scope`: its target is pid:N.
-Result<WhyReport> AskWhyPid(FileSystem& files, Clock& clock, ProcessInspector& inspector, const WhyOptions& scope, const WhyProcessOptions& options);
+// The same; of a process that records, what its scope says comes first. `scope`: its target is
+// pid:N.
+Result<WhyReport> AskWhyPid(FileSystem& files, Clock& clock, ProcessInspector& inspector,
+                            const WhyOptions& scope, const WhyProcessOptions& options);
 
 }  // namespace hangscope
 

@@ -4,9 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "scope/scope_view.h"
 #include "scope/watch_json.h"
 #include "snapshot/cpu_recording.h"
-#include "scope/scope_view.h"
 #include "snapshot/snapshots.h"
 
 namespace hangscope {
@@ -18,7 +18,8 @@ std::string Part(const std::string& folder, const char* name) { return folder + 
 
 class WhySnapshot {
  public:
-  WhySnapshot(FileSystem& files, Clock& clock, const WhyOptions& options) : files_(files), clock_(clock), options_(options) {}
+  WhySnapshot(FileSystem& files, Clock& clock, const WhyOptions& options)
+      : files_(files), clock_(clock), options_(options) {}
 
   Result<WhyReport> Ask(WhyPerfOptions perf) {
     Add(TakenWith());
@@ -38,8 +39,11 @@ class WhySnapshot {
     auto text = ReadWholeFile(files_, Part(folder(), kManifestName));
     if (!text.ok()) return text.status();
     const Json manifest = Json::parse(*text, nullptr, false);
-    if (!manifest.is_object() || !manifest.contains("verdict") || !manifest["verdict"].is_object()) {
-      return Status::Corrupt(fmt::format("'{}' has no verdict in it: it is damaged, or was not written by hangscope", Part(folder(), kManifestName)));
+    if (!manifest.is_object() || !manifest.contains("verdict") ||
+        !manifest["verdict"].is_object()) {
+      return Status::Corrupt(
+          fmt::format("'{}' has no verdict in it: it is damaged, or was not written by hangscope",
+                      Part(folder(), kManifestName)));
     }
     const Json& verdict = manifest["verdict"];
     WhyReport report;
@@ -64,7 +68,9 @@ class WhySnapshot {
       return;
     }
     trouble_ = part.status();
-    report_.text += options_.json ? WatchNoteJson(folder(), "trouble", part.status().message(), clock_.Wall()) : part.status().message() + "\n";
+    report_.text += options_.json
+                        ? WatchNoteJson(folder(), "trouble", part.status().message(), clock_.Wall())
+                        : part.status().message() + "\n";
   }
 
   FileSystem& files_;
@@ -80,19 +86,24 @@ class WhySnapshot {
 std::optional<TimeNs> TriggerOf(FileSystem& files, const std::string& recording) {
   const size_t slash = recording.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : recording.substr(0, slash);
-  if (recording.substr(slash == std::string::npos ? 0 : slash + 1) != kCpuFileName) return std::nullopt;
+  if (recording.substr(slash == std::string::npos ? 0 : slash + 1) != kCpuFileName)
+    return std::nullopt;
   auto text = ReadWholeFile(files, Part(folder, kManifestName));
   const Json manifest = text.ok() ? Json::parse(*text, nullptr, false) : Json();
-  if (!manifest.is_object() || !manifest.contains("window") || !manifest["window"].is_object()) return std::nullopt;
+  if (!manifest.is_object() || !manifest.contains("window") || !manifest["window"].is_object())
+    return std::nullopt;
   const Json& window = manifest["window"];
   if (!window.contains("to_ns") || !window["to_ns"].is_number_integer()) return std::nullopt;
   const auto trigger = window["to_ns"].get<TimeNs>();
   return trigger > 0 ? std::optional(trigger) : std::nullopt;
 }
 
-bool IsSnapshot(FileSystem& files, const std::string& folder) { return files.IsFolder(folder) && files.Exists(Part(folder, kManifestName)); }
+bool IsSnapshot(FileSystem& files, const std::string& folder) {
+  return files.IsFolder(folder) && files.Exists(Part(folder, kManifestName));
+}
 
-Result<WhyReport> AskWhySnapshot(FileSystem& files, Clock& clock, const WhyOptions& options, WhyPerfOptions perf) {
+Result<WhyReport> AskWhySnapshot(FileSystem& files, Clock& clock, const WhyOptions& options,
+                                 WhyPerfOptions perf) {
   return WhySnapshot(files, clock, options).Ask(std::move(perf));
 }
 

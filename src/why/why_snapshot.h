@@ -1,5 +1,5 @@
-// `hangscope why SNAPSHOT`: all that a snapshot can say about a hang: the verdict it was taken with, its scope,
-// its CPU rings.
+// `hangscope why SNAPSHOT`: all that a snapshot can say about a hang: the verdict it was taken
+// with, its scope, its CPU rings.
 #ifndef HANGSCOPE_WHY_WHY_SNAPSHOT_H
 #define HANGSCOPE_WHY_WHY_SNAPSHOT_H
 
@@ -14,13 +14,14 @@ namespace hangscope {
 // Whether it is a folder with a manifest.
 bool IsSnapshot(FileSystem& files, const std::string& folder);
 
-// When the snapshot was asked for that `recording`, the CPUs' file in it, is part of: by the clock of its records, as
-// the manifest beside it says. Nothing where there is none, or for another file.
+// When the snapshot was asked for that `recording`, the CPUs' file in it, is part of: by the clock
+// of its records, as the manifest beside it says. Nothing where there is none, or for another file.
 std::optional<TimeNs> TriggerOf(FileSystem& files, const std::string& recording);
 
-// `options.source.target` is the folder; the path of `perf` is of no account. A part that cannot be read is said; fails
-// where none can.
-Result<WhyReport> AskWhySnapshot(FileSystem& files, Clock& clock, const WhyOptions& options, WhyPerfOptions perf);
+// `options.source.target` is the folder; the path of `perf` is of no account. A part that cannot be
+// read is said; fails where none can.
+Result<WhyReport> AskWhySnapshot(FileSystem& files, Clock& clock, const WhyOptions& options,
+                                 WhyPerfOptions perf);
 
 }  // namespace hangscope
 

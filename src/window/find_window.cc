@@ -10,21 +10,23 @@
 namespace hangscope {
 namespace {
 
-std::vector<RingTimeline> MakeTimelines(const WindowInput& input, const WindowRequest& request, const RunIndex& runs) {
+std::vector<RingTimeline> MakeTimelines(const WindowInput& input, const WindowRequest& request,
+                                        const RunIndex& runs) {
   const auto sinks = FindSinks(input, runs);
   std::vector<RingTimeline> timelines;
   for (size_t i = 0; i < input.rings.size(); ++i) {
     const RingHistory& ring = input.rings[i];
-    const bool since_last = request.policy == WindowPolicy::kSinceLast && i < request.last_heads.size();
-    timelines.push_back(since_last ? MakeTimelineSince(ring, runs.RunsOf(ring), sinks[i], request.last_heads[i],
-                                                       request.last_trigger)
+    const bool since_last =
+        request.policy == WindowPolicy::kSinceLast && i < request.last_heads.size();
+    timelines.push_back(since_last ? MakeTimelineSince(ring, runs.RunsOf(ring), sinks[i],
+                                                       request.last_heads[i], request.last_trigger)
                                    : MakeTimeline(ring, runs.RunsOf(ring), sinks[i]));
   }
   return timelines;
 }
 
-// Inside the window: what ends where it begins is before it, but an instant there is not, unless it is what the
-// window begins after.
+// Inside the window: what ends where it begins is before it, but an instant there is not, unless it
+// is what the window begins after.
 bool IsInside(const RingLoss& loss, TimeSpan window) {
   if (loss.time.from < loss.time.to) {
     const TimeSpan part = Clip(loss.time, window);
@@ -49,8 +51,8 @@ Gap GapOf(size_t ring, const RingLoss& loss, TimeSpan window) {
 void AddGap(std::vector<Gap>& gaps, const Gap& gap) {
   if (!gaps.empty()) {
     Gap& last = gaps.back();
-    if (last.ring == gap.ring && last.task == gap.task && last.reason == gap.reason && last.time.to == gap.time.from &&
-        last.amount == 0 && gap.amount == 0) {
+    if (last.ring == gap.ring && last.task == gap.task && last.reason == gap.reason &&
+        last.time.to == gap.time.from && last.amount == 0 && gap.amount == 0) {
       last.time.to = gap.time.to;
       return;
     }
@@ -58,8 +60,8 @@ void AddGap(std::vector<Gap>& gaps, const Gap& gap) {
   gaps.push_back(gap);
 }
 
-std::vector<Gap> FindGaps(const WindowInput& input, const std::vector<RingTimeline>& timelines, const RunIndex& runs,
-                          TimeSpan window) {
+std::vector<Gap> FindGaps(const WindowInput& input, const std::vector<RingTimeline>& timelines,
+                          const RunIndex& runs, TimeSpan window) {
   std::vector<Gap> gaps;
   for (size_t i = 0; i < timelines.size(); ++i) {
     std::vector<Gap> of_ring;
@@ -71,7 +73,8 @@ std::vector<Gap> FindGaps(const WindowInput& input, const std::vector<RingTimeli
     }
     gaps.insert(gaps.end(), of_ring.begin(), of_ring.end());
   }
-  std::stable_sort(gaps.begin(), gaps.end(), [](const Gap& a, const Gap& b) { return a.time.from < b.time.from; });
+  std::stable_sort(gaps.begin(), gaps.end(),
+                   [](const Gap& a, const Gap& b) { return a.time.from < b.time.from; });
   return gaps;
 }
 
@@ -85,7 +88,9 @@ std::vector<TimeSpan> Inside(const std::vector<TimeSpan>& spans, TimeSpan window
 }
 
 void AddStale(std::vector<StaleSpan>& stale, const RingPiece& piece, TimeSpan window) {
-  StaleSpan span{{piece.time.from, std::min(piece.time.to, std::max(window.from, piece.time.from))}, 0, piece.bytes};
+  StaleSpan span{{piece.time.from, std::min(piece.time.to, std::max(window.from, piece.time.from))},
+                 0,
+                 piece.bytes};
   span.age = std::max<TimeNs>(0, window.from - span.time.to);
   if (!stale.empty() && stale.back().time.to == span.time.from) {
     stale.back().time.to = span.time.to;
@@ -114,8 +119,9 @@ RingCoverage CoverRing(const RingName& name, const RingTimeline& timeline, TimeS
   const auto& oldest = timeline.before.empty() ? timeline.pieces : timeline.before;
   const auto& newest = timeline.pieces.empty() ? timeline.before : timeline.pieces;
   if (!oldest.empty()) ring.held = TimeSpan{oldest.front().time.from, newest.back().time.to};
-  ring.lost_any = std::any_of(timeline.losses.begin(), timeline.losses.end(),
-                              [](const RingLoss& loss) { return loss.reason != GapReason::kNotRecorded; });
+  ring.lost_any =
+      std::any_of(timeline.losses.begin(), timeline.losses.end(),
+                  [](const RingLoss& loss) { return loss.reason != GapReason::kNotRecorded; });
   ring.covered = Inside(timeline.covered, window);
   ring.idle = Inside(timeline.idle, window);
   return ring;

@@ -1,8 +1,9 @@
-// Rings of different CPUs, cores and threads hold different spans of time: which window do they cover
-// together, and what is missing in it? Pure; docs/windows.md has the rules and a drawing.
+// Rings of different CPUs, cores and threads hold different spans of time: which window do they
+// cover together, and what is missing in it? Pure; docs/windows.md has the rules and a drawing.
 //
-// Whoever reads rings (scopes, streams, perf rings, perf.data files) brings them into this form; nothing
-// here knows what is in them. What is said to be covered is; what is not known is not covered.
+// Whoever reads rings (scopes, streams, perf rings, perf.data files) brings them into this form;
+// nothing here knows what is in them. What is said to be covered is; what is not known is not
+// covered.
 #ifndef HANGSCOPE_WINDOW_FIND_WINDOW_H
 #define HANGSCOPE_WINDOW_FIND_WINDOW_H
 
@@ -25,26 +26,28 @@ struct HeldSpan {
   std::optional<int64_t> task;  // whose, where the ring is switched with its task
 };
 
-// Something that the recorder says is missing, as far as it can say where. Between two held spans that do not
-// touch by their offsets, bytes are missing whether this says so or not.
+// Something that the recorder says is missing, as far as it can say where. Between two held spans
+// that do not touch by their offsets, bytes are missing whether this says so or not.
 struct KnownLoss {
-  TimeSpan time;                // when it happened; all that the recorder knows
+  TimeSpan time;  // when it happened; all that the recorder knows
   GapReason reason = GapReason::kOverwritten;
-  uint64_t amount = 0;          // 0: not known
+  uint64_t amount = 0;  // 0: not known
   AmountUnit unit = AmountUnit::kUnknown;
   std::optional<int64_t> task;
 };
 
 struct RingHistory {
   RingName ring;
-  uint64_t capacity_bytes = 0;    // 0: not known
-  uint64_t head = 0;              // bytes ever written to it
-  TimeNs recording_since = 0;     // monotonic; 0: since before all else that is known
-  TimeNs recorded_until = 0;      // when it was read: whatever came later is not in it; 0: with its newest data
-  std::vector<HeldSpan> held;     // ascending and disjoint in time and offsets
+  uint64_t capacity_bytes = 0;  // 0: not known
+  uint64_t head = 0;            // bytes ever written to it
+  TimeNs recording_since = 0;   // monotonic; 0: since before all else that is known
+  // when it was read: whatever came later is not in it; 0: with its newest data
+  TimeNs recorded_until = 0;
+  std::vector<HeldSpan> held;  // ascending and disjoint in time and offsets
   std::vector<KnownLoss> losses;
-  std::optional<size_t> sink;     // of WindowInput::sinks: where its data passes through
-  bool always_on = true;          // it records whoever runs; else only while a task in WindowInput::runs does
+  std::optional<size_t> sink;  // of WindowInput::sinks: where its data passes through
+  // it records whoever runs; else only while a task in WindowInput::runs does
+  bool always_on = true;
 };
 
 // Where trace data waits before it gets into a ring: what is not drained yet is what an overwriting
@@ -64,7 +67,8 @@ struct SinkHistory {
 // A task ran there and then, as the scheduler's records or the program itself say.
 struct TaskRun {
   int64_t task = 0;
-  int64_t cpu = 0;   // RingName::number of the ring of kind kCpu (or kThread's task) that records it
+  // RingName::number of the ring of kind kCpu (or kThread's task) that records it
+  int64_t cpu = 0;
   TimeSpan time;
 };
 
@@ -72,9 +76,10 @@ struct WindowInput {
   std::vector<RingHistory> rings;
   std::vector<SinkHistory> sinks;
   std::vector<TaskRun> runs;
-  // From here to the trigger `runs` has every run of every task that a ring which is not always on would record.
-  // Where bytes are missing it is then only while one of them ran. Nothing: they are as complete as they look, from
-  // the first one on, and tell of rings from which no byte is missing, but not where missing bytes were.
+  // From here to the trigger `runs` has every run of every task that a ring which is not always on
+  // would record. Where bytes are missing it is then only while one of them ran. Nothing: they are
+  // as complete as they look, from the first one on, and tell of rings from which no byte is
+  // missing, but not where missing bytes were.
   std::optional<TimeNs> runs_known_since;
   std::vector<std::pair<int64_t, std::string>> task_names;
   TimeNs clock_error = 0;
@@ -82,11 +87,11 @@ struct WindowInput {
 
 struct WindowRequest {
   WindowPolicy policy = WindowPolicy::kCoherent;
-  TimeNs trigger = 0;               // monotonic: t1
-  TimeNs length = 0;                // of kLastTime
-  uint64_t bytes = 0;               // of kLastBytes
-  std::vector<uint64_t> last_heads; // of kSinceLast: by ring, its head at the snapshot before
-  TimeNs last_trigger = 0;          // of kSinceLast
+  TimeNs trigger = 0;                // monotonic: t1
+  TimeNs length = 0;                 // of kLastTime
+  uint64_t bytes = 0;                // of kLastBytes
+  std::vector<uint64_t> last_heads;  // of kSinceLast: by ring, its head at the snapshot before
+  TimeNs last_trigger = 0;           // of kSinceLast
 };
 
 Window FindWindow(const WindowInput& input, const WindowRequest& request);

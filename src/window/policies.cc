@@ -35,16 +35,19 @@ std::optional<TimeNs> OldestHeld(const std::vector<RingTimeline>& timelines) {
 }
 
 // When the first of the rings began to record, or what is known of them begins.
-TimeNs RecordingBegin(const WindowInput& input, const std::vector<RingTimeline>& timelines, TimeNs trigger) {
+TimeNs RecordingBegin(const WindowInput& input, const std::vector<RingTimeline>& timelines,
+                      TimeNs trigger) {
   TimeNs begin = std::min(trigger, OldestHeld(timelines).value_or(trigger));
   for (const RingHistory& ring : input.rings) {
-    if (ring.recording_since != 0) begin = std::min(begin, std::max(ring.recording_since, kBeginOfTime));
+    if (ring.recording_since != 0)
+      begin = std::min(begin, std::max(ring.recording_since, kBeginOfTime));
   }
   return begin;
 }
 
 // The instant from which on the rings hold the newest `bytes`.
-TimeNs BeginOfLastBytes(const std::vector<RingTimeline>& timelines, TimeNs trigger, uint64_t bytes) {
+TimeNs BeginOfLastBytes(const std::vector<RingTimeline>& timelines, TimeNs trigger,
+                        uint64_t bytes) {
   std::vector<const RingPiece*> pieces;
   std::vector<TimeNs> borders{trigger};
   for (const RingTimeline& timeline : timelines) {
@@ -58,7 +61,8 @@ TimeNs BeginOfLastBytes(const std::vector<RingTimeline>& timelines, TimeNs trigg
   std::sort(borders.begin(), borders.end(), std::greater<>());
   std::sort(pieces.begin(), pieces.end(),
             [](const RingPiece* a, const RingPiece* b) { return a->time.to > b->time.to; });
-  // Backwards from border to border: between two of them the same pieces grow, each at its own rate.
+  // Backwards from border to border: between two of them the same pieces grow, each at its own
+  // rate.
   long double left = bytes;
   std::vector<const RingPiece*> open;
   size_t next = 0;
@@ -77,7 +81,8 @@ TimeNs BeginOfLastBytes(const std::vector<RingTimeline>& timelines, TimeNs trigg
     if (i + 1 == borders.size()) break;
     long double rate = 0;
     for (const RingPiece* piece : open) {
-      rate += static_cast<long double>(piece->bytes) / static_cast<long double>(piece->time.to - piece->time.from);
+      rate += static_cast<long double>(piece->bytes) /
+              static_cast<long double>(piece->time.to - piece->time.from);
     }
     const auto length = static_cast<long double>(border - borders[i + 1]);
     if (rate * length > left) return border - static_cast<TimeNs>(std::floor(left / rate));
@@ -91,11 +96,21 @@ WindowBegin AskedBegin(const WindowInput& input, const std::vector<RingTimeline>
   const TimeNs start = RecordingBegin(input, timelines, request.trigger);
   TimeNs asked = start;
   switch (request.policy) {
-    case WindowPolicy::kCoherent: asked = coherent == kBeginOfTime ? start : coherent; break;
-    case WindowPolicy::kEverything: asked = OldestHeld(timelines).value_or(request.trigger); break;
-    case WindowPolicy::kLastTime: asked = request.trigger - std::clamp<TimeNs>(request.length, 0, kEndOfTime); break;
-    case WindowPolicy::kLastBytes: asked = BeginOfLastBytes(timelines, request.trigger, request.bytes); break;
-    case WindowPolicy::kSinceLast: asked = request.last_trigger; break;
+    case WindowPolicy::kCoherent:
+      asked = coherent == kBeginOfTime ? start : coherent;
+      break;
+    case WindowPolicy::kEverything:
+      asked = OldestHeld(timelines).value_or(request.trigger);
+      break;
+    case WindowPolicy::kLastTime:
+      asked = request.trigger - std::clamp<TimeNs>(request.length, 0, kEndOfTime);
+      break;
+    case WindowPolicy::kLastBytes:
+      asked = BeginOfLastBytes(timelines, request.trigger, request.bytes);
+      break;
+    case WindowPolicy::kSinceLast:
+      asked = request.last_trigger;
+      break;
   }
   if (request.policy == WindowPolicy::kLastTime || request.policy == WindowPolicy::kLastBytes) {
     asked = std::max(asked, start);
@@ -114,7 +129,8 @@ uint64_t BytesInside(const RingPiece& piece, TimeSpan window) {
   if (part.from >= part.to) return 0;
   const long double share = static_cast<long double>(part.to - part.from) /
                             static_cast<long double>(piece.time.to - piece.time.from);
-  return std::min(piece.bytes, static_cast<uint64_t>(std::llround(static_cast<long double>(piece.bytes) * share)));
+  return std::min(piece.bytes, static_cast<uint64_t>(
+                                   std::llround(static_cast<long double>(piece.bytes) * share)));
 }
 
 WindowBegin FindBegin(const WindowInput& input, const std::vector<RingTimeline>& timelines,
@@ -122,7 +138,8 @@ WindowBegin FindBegin(const WindowInput& input, const std::vector<RingTimeline>&
   const WindowBegin coherent = CoherentBegin(timelines, request.trigger);
   WindowBegin begin = AskedBegin(input, timelines, request, coherent.time, coherent.from_the_start);
   // Of a coherent window the ring that begins it is told where something was overwritten.
-  if (request.policy == WindowPolicy::kCoherent && begin.time == coherent.time) begin.limited_by = coherent.limited_by;
+  if (request.policy == WindowPolicy::kCoherent && begin.time == coherent.time)
+    begin.limited_by = coherent.limited_by;
   return begin;
 }
 

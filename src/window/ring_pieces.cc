@@ -10,11 +10,14 @@ TimeNs InTime(TimeNs time) { return std::clamp(time, kBeginOfTime, kEndOfTime); 
 TimeSpan InTime(TimeSpan span) { return {InTime(span.from), InTime(span.to)}; }
 
 RingPiece PieceOf(const HeldSpan& span) {
-  return {InTime(span.time), span.end_offset - span.begin_offset, span.task, true, span.begin_offset, span.end_offset};
+  return {InTime(span.time), span.end_offset - span.begin_offset,
+          span.task,         true,
+          span.begin_offset, span.end_offset};
 }
 
 bool Possible(const HeldSpan& span, uint64_t head) {
-  return span.time.from <= span.time.to && span.begin_offset <= span.end_offset && span.end_offset <= head;
+  return span.time.from <= span.time.to && span.begin_offset <= span.end_offset &&
+         span.end_offset <= head;
 }
 
 bool Follows(const RingPiece& next, const RingPiece& last) {
@@ -47,7 +50,8 @@ RingPieces FindPieces(const RingHistory& ring, const std::vector<RingPiece>& res
     if (Possible(span, ring.head)) {
       TakeOrDrop(PieceOf(span), pieces, wrong);
     } else {
-      wrong.push_back({InTime(std::min(span.time.from, span.time.to)), InTime(std::max(span.time.from, span.time.to))});
+      wrong.push_back({InTime(std::min(span.time.from, span.time.to)),
+                       InTime(std::max(span.time.from, span.time.to))});
     }
   }
   for (RingPiece piece : rest) {
@@ -56,13 +60,17 @@ RingPieces FindPieces(const RingHistory& ring, const std::vector<RingPiece>& res
     if (pieces.good.empty() || Follows(piece, pieces.good.back())) pieces.good.push_back(piece);
   }
   pieces.until = InTime(ring.recorded_until);
-  if (ring.recorded_until == 0) pieces.until = pieces.good.empty() ? kBeginOfTime : pieces.good.back().time.to;
-  std::erase_if(pieces.good, [&](const RingPiece& piece) { return piece.time.from > pieces.until; });
+  if (ring.recorded_until == 0)
+    pieces.until = pieces.good.empty() ? kBeginOfTime : pieces.good.back().time.to;
+  std::erase_if(pieces.good,
+                [&](const RingPiece& piece) { return piece.time.from > pieces.until; });
   for (RingPiece& piece : pieces.good) piece.time.to = std::min(piece.time.to, pieces.until);
   pieces.contradicting = MakeSpans(std::move(wrong));
   // A good piece inside what another contradicts is no better known than that.
   for (const TimeSpan& span : pieces.contradicting) {
-    std::erase_if(pieces.good, [&](const RingPiece& p) { return p.time.from < span.to && p.time.to > span.from; });
+    std::erase_if(pieces.good, [&](const RingPiece& p) {
+      return p.time.from < span.to && p.time.to > span.from;
+    });
   }
   return pieces;
 }
@@ -73,8 +81,9 @@ std::vector<KnownLoss> OrderedLosses(const RingHistory& ring) {
     loss.time = InTime(loss.time);
     if (loss.time.from > loss.time.to) std::swap(loss.time.from, loss.time.to);
   }
-  std::stable_sort(losses.begin(), losses.end(),
-                   [](const KnownLoss& a, const KnownLoss& b) { return a.time.from < b.time.from; });
+  std::stable_sort(losses.begin(), losses.end(), [](const KnownLoss& a, const KnownLoss& b) {
+    return a.time.from < b.time.from;
+  });
   return losses;
 }
 

@@ -10,9 +10,11 @@
 namespace hangscope {
 
 struct RingPieces {
-  std::vector<RingPiece> good;          // ascending and disjoint in time and offsets, all before `until`
-  Spans contradicting;                  // where held spans overlap, run backwards or lie beyond the head
-  TimeNs until = 0;                     // the ring was read then
+  // ascending and disjoint in time and offsets, all before `until`
+  std::vector<RingPiece> good;
+  // where held spans overlap, run backwards or lie beyond the head
+  Spans contradicting;
+  TimeNs until = 0;  // the ring was read then
 };
 
 // `rest`: of the sink, newer than all that the ring holds; pieces of it that are not are left out.

@@ -16,10 +16,13 @@ TimeNs CompleteSince(const WindowInput& input, size_t number) {
     bytes += std::min(rest.bytes, UINT64_MAX - bytes);
     oldest = std::min(oldest, InTime(rest.time.from));
   }
-  const bool may_have_wrapped = !sink.rest.empty() && (sink.capacity_bytes == 0 || bytes >= sink.capacity_bytes);
+  const bool may_have_wrapped =
+      !sink.rest.empty() && (sink.capacity_bytes == 0 || bytes >= sink.capacity_bytes);
   if (may_have_wrapped) {
-    // The oldest comes first; where it does not, nobody knows what was overwritten. Of the same instant some may be.
-    return InTime(sink.rest.front().time.from) == oldest ? std::min(oldest + 1, kEndOfTime) : kEndOfTime;
+    // The oldest comes first; where it does not, nobody knows what was overwritten. Of the same
+    // instant some may be.
+    return InTime(sink.rest.front().time.from) == oldest ? std::min(oldest + 1, kEndOfTime)
+                                                         : kEndOfTime;
   }
   // Nothing was overwritten since it was emptied last.
   TimeNs emptied = kBeginOfTime;
@@ -37,7 +40,8 @@ TimeNs CompleteSince(const WindowInput& input, size_t number) {
 constexpr size_t kManyRings = 64;
 
 // When other rings than `number` may have written to the sink that these use.
-Spans TimesOfOthers(const WindowInput& input, const RunIndex& runs, const std::vector<size_t>& users, size_t number) {
+Spans TimesOfOthers(const WindowInput& input, const RunIndex& runs,
+                    const std::vector<size_t>& users, size_t number) {
   const Spans always{{kBeginOfTime, kEndOfTime}};
   if (users.size() > kManyRings) return always;
   Spans times;
@@ -89,7 +93,8 @@ RunsOfRing RunIndex::RunsOf(const RingHistory& ring) const {
 std::optional<int64_t> RunIndex::OnlyTask(const RingHistory& ring, TimeSpan span) const {
   const auto* found = Find(ring);
   if (found == nullptr) return {};
-  // On one CPU runs do not overlap: the one before the first that begins inside is all that may reach into it.
+  // On one CPU runs do not overlap: the one before the first that begins inside is all that may
+  // reach into it.
   auto run = std::lower_bound(found->begin(), found->end(), span.from,
                               [](const Run& r, TimeNs from) { return r.time.from < from; });
   if (run != found->begin() && std::prev(run)->time.to > span.from) --run;
@@ -117,7 +122,8 @@ std::vector<std::optional<SinkOfRing>> FindSinks(const WindowInput& input, const
   }
   for (size_t s = 0; s < input.sinks.size(); ++s) {
     const TimeNs complete = CompleteSince(input, s);
-    for (const size_t ring : users[s]) sinks[ring] = SinkOfRing{{}, TimesOfOthers(input, runs, users[s], ring), complete};
+    for (const size_t ring : users[s])
+      sinks[ring] = SinkOfRing{{}, TimesOfOthers(input, runs, users[s], ring), complete};
     for (const auto& rest : input.sinks[s].rest) {
       if (rest.ring >= sinks.size() || input.rings[rest.ring].sink != s) continue;
       RingPiece piece;

@@ -7,11 +7,17 @@
 namespace hangscope {
 namespace {
 
-// Goes through a ring's history from the begin to the end of time, and says of each instant what is known.
+// Goes through a ring's history from the begin to the end of time, and says of each instant what is
+// known.
 class TimelineMaker {
  public:
-  TimelineMaker(const RingHistory& ring, const RunsOfRing& runs, const std::optional<SinkOfRing>& sink)
-      : ring_(ring), runs_(runs), sink_(sink), losses_(OrderedLosses(ring)), told_(losses_.size(), false) {}
+  TimelineMaker(const RingHistory& ring, const RunsOfRing& runs,
+                const std::optional<SinkOfRing>& sink)
+      : ring_(ring),
+        runs_(runs),
+        sink_(sink),
+        losses_(OrderedLosses(ring)),
+        told_(losses_.size(), false) {}
 
   RingTimeline Make() {
     RingPieces pieces = FindPieces(ring_, sink_ ? sink_->rest : std::vector<RingPiece>{});
@@ -38,7 +44,8 @@ class TimelineMaker {
     uint64_t offset = 0;
     for (const RingPiece& piece : timeline_.pieces) {
       const uint64_t begin = piece.in_ring ? piece.begin_offset : ring_.head;
-      Between({time, std::max(time, piece.time.from)}, begin - offset, piece.in_ring ? piece.time.to : kEndOfTime);
+      Between({time, std::max(time, piece.time.from)}, begin - offset,
+              piece.in_ring ? piece.time.to : kEndOfTime);
       time = std::max(time, piece.time.to);
       offset = piece.in_ring ? piece.end_offset : ring_.head;
     }
@@ -51,8 +58,8 @@ class TimelineMaker {
     return std::max(kBeginOfTime, std::min(ring_.recording_since, first));
   }
 
-  // No piece is in `span`, and `missing` bytes that were written there are not held. The next of the ring's data
-  // was drained from the sink at `drained`; kEndOfTime: none was.
+  // No piece is in `span`, and `missing` bytes that were written there are not held. The next of
+  // the ring's data was drained from the sink at `drained`; kEndOfTime: none was.
   void Between(TimeSpan span, uint64_t missing, TimeNs drained) {
     missing -= std::min(missing, TellCountedLossesIn(span));
     const std::vector<TimeSpan> holes = missing > 0 ? WhereMissing(span) : std::vector<TimeSpan>{};
@@ -67,13 +74,15 @@ class TimelineMaker {
     uint64_t bytes = 0;
     ForLossesIn(span, [&](size_t i) {
       if (told_[i] || losses_[i].amount == 0) return;
-      if (losses_[i].unit == AmountUnit::kBytes) bytes += std::min(losses_[i].amount, UINT64_MAX - bytes);
+      if (losses_[i].unit == AmountUnit::kBytes)
+        bytes += std::min(losses_[i].amount, UINT64_MAX - bytes);
       Tell(i);
     });
     return bytes;
   }
 
-  // Those without an amount are the reason of the bytes that are missing in `holes`, if they can be.
+  // Those without an amount are the reason of the bytes that are missing in `holes`, if they can
+  // be.
   std::optional<GapReason> TellOtherLossesIn(TimeSpan span, const std::vector<TimeSpan>& holes) {
     std::optional<GapReason> reason;
     ForLossesIn(span, [&](size_t i) {
@@ -83,7 +92,8 @@ class TimelineMaker {
         return hole.from <= loss.time.from && loss.time.to <= hole.to;
       });
       // What was not even written has no offset that could be missing.
-      if (!in_hole || loss.reason == GapReason::kBlind || loss.reason == GapReason::kNoRoom) return Tell(i);
+      if (!in_hole || loss.reason == GapReason::kBlind || loss.reason == GapReason::kNoRoom)
+        return Tell(i);
       told_[i] = true;
       if (!reason) reason = loss.reason;
     });
@@ -98,8 +108,9 @@ class TimelineMaker {
 
   template <typename Function>
   void ForLossesIn(TimeSpan span, Function function) {
-    auto loss = std::lower_bound(losses_.begin(), losses_.end(), span.from,
-                                 [](const KnownLoss& l, TimeNs from) { return l.time.from < from; });
+    auto loss =
+        std::lower_bound(losses_.begin(), losses_.end(), span.from,
+                         [](const KnownLoss& l, TimeNs from) { return l.time.from < from; });
     for (; loss != losses_.end() && loss->time.from <= span.to; ++loss) {
       if (loss->time.to <= span.to) function(static_cast<size_t>(loss - losses_.begin()));
     }
@@ -119,7 +130,8 @@ class TimelineMaker {
   }
 
   GapReason WhyMissing(TimeSpan span) const {
-    return Intersect(contradicting_, span).empty() ? GapReason::kOverwritten : GapReason::kUnreadable;
+    return Intersect(contradicting_, span).empty() ? GapReason::kOverwritten
+                                                   : GapReason::kUnreadable;
   }
 
   // The parts of `span` of which it is not known that nobody ran.
@@ -133,7 +145,8 @@ class TimelineMaker {
   void Quiet(TimeSpan span, TimeNs drained) {
     if (sink_) {
       // Data that never came out of the sink is missing from no ring.
-      const TimeNs kept = drained == kEndOfTime ? std::clamp(sink_->complete_since, span.from, span.to) : span.to;
+      const TimeNs kept =
+          drained == kEndOfTime ? std::clamp(sink_->complete_since, span.from, span.to) : span.to;
       LostInSink({span.from, kept}, drained);
       span.from = kept;
     }
@@ -144,7 +157,8 @@ class TimelineMaker {
     }
   }
 
-  // A ring's own newer data may have gone over it, or that of another which was written before the next drain.
+  // A ring's own newer data may have gone over it, or that of another which was written before the
+  // next drain.
   void LostInSink(TimeSpan span, TimeNs drained) {
     const Spans all = MakeSpans({span});
     const Spans lost = OnlyRuns() ? MayHaveRun(span) : all;
@@ -177,17 +191,19 @@ class TimelineMaker {
   void Tell(size_t i) {
     told_[i] = true;
     const KnownLoss& loss = losses_[i];
-    Lose(loss.time, loss.reason, loss.amount, loss.amount == 0 ? AmountUnit::kUnknown : loss.unit, loss.task);
+    Lose(loss.time, loss.reason, loss.amount, loss.amount == 0 ? AmountUnit::kUnknown : loss.unit,
+         loss.task);
   }
 
-  void Lose(TimeSpan time, GapReason reason, uint64_t amount = 0, AmountUnit unit = AmountUnit::kUnknown,
-            std::optional<int64_t> task = {}) {
+  void Lose(TimeSpan time, GapReason reason, uint64_t amount = 0,
+            AmountUnit unit = AmountUnit::kUnknown, std::optional<int64_t> task = {}) {
     timeline_.losses.push_back({time, reason, amount, unit, task});
   }
 
   void Finish() {
-    std::stable_sort(timeline_.losses.begin(), timeline_.losses.end(),
-                     [](const RingLoss& a, const RingLoss& b) { return a.time.from < b.time.from; });
+    std::stable_sort(
+        timeline_.losses.begin(), timeline_.losses.end(),
+        [](const RingLoss& a, const RingLoss& b) { return a.time.from < b.time.from; });
     std::vector<TimeSpan> lost;
     std::vector<TimeNs> instants;
     for (RingLoss& loss : timeline_.losses) {
@@ -203,13 +219,15 @@ class TimelineMaker {
     timeline_.idle = Subtract(Subtract(MakeSpans(std::move(idle_)), lost_spans), covered);
   }
 
-  // What a ring had before the oldest that it still has limits a coherent window; where it dropped something
-  // later, that is a gap in it.
+  // What a ring had before the oldest that it still has limits a coherent window; where it dropped
+  // something later, that is a gap in it.
   void MarkLimit(RingLoss& loss) const {
-    const bool before_all = timeline_.pieces.empty() || loss.time.to <= timeline_.pieces.front().time.from;
+    const bool before_all =
+        timeline_.pieces.empty() || loss.time.to <= timeline_.pieces.front().time.from;
     // Who ran at first is not known, so whether it had anything to record is not, either.
     const bool runs_unknown = !runs_.known_since || loss.time.to <= *runs_.known_since;
-    if (loss.reason == GapReason::kNotRecorded && before_all && runs_unknown && loss.time.to <= until_) {
+    if (loss.reason == GapReason::kNotRecorded && before_all && runs_unknown &&
+        loss.time.to <= until_) {
       loss.not_yet = true;
     }
     loss.limits = loss.not_yet || loss.reason == GapReason::kOverwritten ||
@@ -244,19 +262,23 @@ class TimelineMaker {
 
 }  // namespace
 
-RingTimeline MakeTimeline(const RingHistory& ring, const RunsOfRing& runs, const std::optional<SinkOfRing>& sink) {
+RingTimeline MakeTimeline(const RingHistory& ring, const RunsOfRing& runs,
+                          const std::optional<SinkOfRing>& sink) {
   return TimelineMaker(ring, runs, sink).Make();
 }
 
-RingTimeline MakeTimelineSince(const RingHistory& ring, const RunsOfRing& runs, const std::optional<SinkOfRing>& sink,
-                               uint64_t last_head, TimeNs last_trigger) {
+RingTimeline MakeTimelineSince(const RingHistory& ring, const RunsOfRing& runs,
+                               const std::optional<SinkOfRing>& sink, uint64_t last_head,
+                               TimeNs last_trigger) {
   CutRing cut = CutAt(ring, last_head, last_trigger);
   RingTimeline timeline = MakeTimeline(cut.ring, runs, sink);
   // What came before is in that snapshot, and no loss.
   for (RingLoss& loss : timeline.losses) {
     if (loss.not_yet) loss.time.from = std::max(loss.time.from, cut.begin);
   }
-  std::erase_if(timeline.losses, [](const RingLoss& loss) { return loss.not_yet && loss.time.from >= loss.time.to; });
+  std::erase_if(timeline.losses, [](const RingLoss& loss) {
+    return loss.not_yet && loss.time.from >= loss.time.to;
+  });
   timeline.before = std::move(cut.before);
   return timeline;
 }

@@ -1,5 +1,6 @@
-// What one ring knows of each instant, over all time: it holds all that happened (covered), there was nothing
-// to record (idle), or something is or may be missing (lost). docs/windows.md has the rules.
+// What one ring knows of each instant, over all time: it holds all that happened (covered), there
+// was nothing to record (idle), or something is or may be missing (lost). docs/windows.md has the
+// rules.
 #ifndef HANGSCOPE_WINDOW_RING_TIMELINE_H
 #define HANGSCOPE_WINDOW_RING_TIMELINE_H
 
@@ -7,8 +8,8 @@
 #include <optional>
 #include <vector>
 
-#include "window/spans.h"
 #include "window/find_window.h"
+#include "window/spans.h"
 
 namespace hangscope {
 
@@ -17,24 +18,25 @@ struct RingPiece {
   TimeSpan time;
   uint64_t bytes = 0;
   std::optional<int64_t> task;
-  bool in_ring = true;       // else in the sink, and the offsets are not known
+  bool in_ring = true;  // else in the sink, and the offsets are not known
   uint64_t begin_offset = 0;
   uint64_t end_offset = 0;
 };
 
 struct RingLoss {
-  TimeSpan time;             // from == to: an instant
+  TimeSpan time;  // from == to: an instant
   GapReason reason = GapReason::kOverwritten;
   uint64_t amount = 0;
   AmountUnit unit = AmountUnit::kUnknown;
   std::optional<int64_t> task;
-  bool not_yet = false;      // the ring did not record before
-  bool limits = false;       // a coherent window begins after it
+  bool not_yet = false;  // the ring did not record before
+  bool limits = false;   // a coherent window begins after it
 };
 
 struct RingTimeline {
   std::vector<RingPiece> pieces;  // ascending and disjoint
-  std::vector<TimeSpan> covered;  // ascending and disjoint; they touch where something is lost at an instant
+  // ascending and disjoint; they touch where something is lost at an instant
+  std::vector<TimeSpan> covered;
   Spans idle;
   std::vector<RingLoss> losses;   // by their begin
   std::vector<RingPiece> before;  // that belong to an earlier snapshot
@@ -54,11 +56,13 @@ struct SinkOfRing {
   TimeNs complete_since = kBeginOfTime;  // what was written to it since is in it, or was drained
 };
 
-RingTimeline MakeTimeline(const RingHistory& ring, const RunsOfRing& runs, const std::optional<SinkOfRing>& sink);
+RingTimeline MakeTimeline(const RingHistory& ring, const RunsOfRing& runs,
+                          const std::optional<SinkOfRing>& sink);
 
 // The same of what was written since its head was `last_head`, at `last_trigger`.
-RingTimeline MakeTimelineSince(const RingHistory& ring, const RunsOfRing& runs, const std::optional<SinkOfRing>& sink,
-                               uint64_t last_head, TimeNs last_trigger);
+RingTimeline MakeTimelineSince(const RingHistory& ring, const RunsOfRing& runs,
+                               const std::optional<SinkOfRing>& sink, uint64_t last_head,
+                               TimeNs last_trigger);
 
 }  // namespace hangscope
 

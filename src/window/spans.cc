@@ -6,7 +6,8 @@ namespace hangscope {
 
 Spans MakeSpans(std::vector<TimeSpan> spans) {
   std::erase_if(spans, [](const TimeSpan& span) { return span.from >= span.to; });
-  std::sort(spans.begin(), spans.end(), [](const TimeSpan& a, const TimeSpan& b) { return a.from < b.from; });
+  std::sort(spans.begin(), spans.end(),
+            [](const TimeSpan& a, const TimeSpan& b) { return a.from < b.from; });
   Spans joined;
   for (const TimeSpan& span : spans) {
     if (!joined.empty() && span.from <= joined.back().to) {
@@ -25,8 +26,10 @@ Spans Union(const Spans& a, const Spans& b) {
 }
 
 Spans Intersect(const Spans& a, TimeSpan b) {
-  // The first that ends after b begins: sets may be long, and are asked for each of many short spans.
-  auto span = std::upper_bound(a.begin(), a.end(), b.from, [](TimeNs from, const TimeSpan& s) { return from < s.to; });
+  // The first that ends after b begins: sets may be long, and are asked for each of many short
+  // spans.
+  auto span = std::upper_bound(a.begin(), a.end(), b.from,
+                               [](TimeNs from, const TimeSpan& s) { return from < s.to; });
   Spans common;
   for (; span != a.end() && span->from < b.to; ++span) {
     const TimeSpan part = Clip(*span, b);

@@ -10,7 +10,8 @@ namespace hangscope {
 
 using Spans = std::vector<TimeSpan>;
 
-// Before and after all that a ring tells. Half of what TimeNs holds, so that any two may be subtracted.
+// Before and after all that a ring tells. Half of what TimeNs holds, so that any two may be
+// subtracted.
 constexpr TimeNs kBeginOfTime = -(TimeNs{1} << 61);
 constexpr TimeNs kEndOfTime = TimeNs{1} << 61;
 

@@ -24,8 +24,9 @@ struct Known {
 };
 
 bool StrictlyInside(const std::vector<TimeSpan>& spans, TimeNs instant) {
-  return std::any_of(spans.begin(), spans.end(),
-                     [&](const TimeSpan& span) { return span.from < instant && instant < span.to; });
+  return std::any_of(spans.begin(), spans.end(), [&](const TimeSpan& span) {
+    return span.from < instant && instant < span.to;
+  });
 }
 
 class TaskCoverer {
@@ -72,8 +73,9 @@ class TaskCoverer {
     for (const Known* ring : rings) {
       for (const TimeNs instant : ring->instants) {
         if (instant < inside.from || instant >= inside.to) continue;
-        const bool held = std::any_of(rings.begin(), rings.end(),
-                                      [&](const Known* r) { return StrictlyInside(r->unbroken, instant); });
+        const bool held = std::any_of(rings.begin(), rings.end(), [&](const Known* r) {
+          return StrictlyInside(r->unbroken, instant);
+        });
         if (!held) instants_[run.task].push_back(instant);
       }
     }
@@ -81,8 +83,10 @@ class TaskCoverer {
 
   std::vector<const Known*> RingsOf(const TaskRun& run) const {
     std::vector<const Known*> rings;
-    if (const auto found = of_cpu_.find(run.cpu); found != of_cpu_.end()) rings.push_back(&found->second);
-    if (const auto found = of_thread_.find(run.task); found != of_thread_.end()) rings.push_back(&found->second);
+    if (const auto found = of_cpu_.find(run.cpu); found != of_cpu_.end())
+      rings.push_back(&found->second);
+    if (const auto found = of_thread_.find(run.task); found != of_thread_.end())
+      rings.push_back(&found->second);
     return rings;
   }
 
@@ -100,11 +104,13 @@ class TaskCoverer {
     instants.erase(std::unique(instants.begin(), instants.end()), instants.end());
     const std::vector<TimeSpan> spans = breaks;
     for (const TimeNs instant : instants) {
-      const bool told = std::any_of(spans.begin(), spans.end(),
-                                    [&](const TimeSpan& s) { return s.from <= instant && instant <= s.to; });
+      const bool told = std::any_of(spans.begin(), spans.end(), [&](const TimeSpan& s) {
+        return s.from <= instant && instant <= s.to;
+      });
       if (!told) breaks.push_back({instant, instant});
     }
-    std::sort(breaks.begin(), breaks.end(), [](const TimeSpan& a, const TimeSpan& b) { return a.from < b.from; });
+    std::sort(breaks.begin(), breaks.end(),
+              [](const TimeSpan& a, const TimeSpan& b) { return a.from < b.from; });
   }
 
   bool RunsAreKnown() const {
@@ -122,8 +128,8 @@ class TaskCoverer {
 
 }  // namespace
 
-std::vector<TaskCoverage> CoverTasks(const WindowInput& input, const std::vector<RingTimeline>& timelines,
-                                     TimeSpan window) {
+std::vector<TaskCoverage> CoverTasks(const WindowInput& input,
+                                     const std::vector<RingTimeline>& timelines, TimeSpan window) {
   return TaskCoverer(input, timelines, window).Cover(timelines);
 }
 

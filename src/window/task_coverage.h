@@ -8,10 +8,10 @@
 
 namespace hangscope {
 
-// `timelines`: of the input's rings, in their order. A task that only held spans name counts as never continuous
-// where nobody knows its runs.
-std::vector<TaskCoverage> CoverTasks(const WindowInput& input, const std::vector<RingTimeline>& timelines,
-                                     TimeSpan window);
+// `timelines`: of the input's rings, in their order. A task that only held spans name counts as
+// never continuous where nobody knows its runs.
+std::vector<TaskCoverage> CoverTasks(const WindowInput& input,
+                                     const std::vector<RingTimeline>& timelines, TimeSpan window);
 
 }  // namespace hangscope
 

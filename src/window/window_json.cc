@@ -44,7 +44,10 @@ Json CoverageObject(const RingCoverage& ring) {
 }
 
 Json TaskObject(const TaskCoverage& task) {
-  return {{"thread", task.task}, {"name", task.name}, {"continuous", task.continuous}, {"ran", SpanList(task.ran)},
+  return {{"thread", task.task},
+          {"name", task.name},
+          {"continuous", task.continuous},
+          {"ran", SpanList(task.ran)},
           {"breaks", SpanList(task.breaks)}};
 }
 
@@ -58,7 +61,8 @@ Json WindowObject(const Window& window) {
   Json json = Span(window.time);
   json["policy"] = WindowPolicyName(window.policy);
   json["from_the_start"] = window.from_the_start;
-  json["limited_by"] = window.limited_by ? RingNameObject(window.rings[*window.limited_by].ring) : Json();
+  json["limited_by"] =
+      window.limited_by ? RingNameObject(window.rings[*window.limited_by].ring) : Json();
   json["clock_error_ns"] = window.clock_error;
   for (const char* list : {"gaps", "rings", "threads"}) json[list] = Json::array();
   for (const Gap& gap : window.gaps) json["gaps"].push_back(GapObject(gap, window));

@@ -1,5 +1,5 @@
-// A window over many rings as JSON: the line `window` of why perf.data, and `window` in manifest.json; the
-// schema is in docs/json.md.
+// A window over many rings as JSON: the line `window` of why perf.data, and `window` in
+// manifest.json; the schema is in docs/json.md.
 #ifndef HANGSCOPE_WINDOW_WINDOW_JSON_H
 #define HANGSCOPE_WINDOW_WINDOW_JSON_H
 

@@ -11,17 +11,26 @@
 namespace hangscope {
 namespace {
 
-// What a column of the picture shows of its time: what is missing first, for one instant of it is enough.
+// What a column of the picture shows of its time: what is missing first, for one instant of it is
+// enough.
 char Letter(GapReason reason) {
   switch (reason) {
-    case GapReason::kOverwritten: return 'o';
-    case GapReason::kTorn: return 't';
-    case GapReason::kRefused: return 'r';
-    case GapReason::kSharedSink: return 's';
-    case GapReason::kBlind: return 'b';
-    case GapReason::kNoRoom: return 'd';
-    case GapReason::kUnreadable: return 'u';
-    case GapReason::kNotRecorded: return 'n';
+    case GapReason::kOverwritten:
+      return 'o';
+    case GapReason::kTorn:
+      return 't';
+    case GapReason::kRefused:
+      return 'r';
+    case GapReason::kSharedSink:
+      return 's';
+    case GapReason::kBlind:
+      return 'b';
+    case GapReason::kNoRoom:
+      return 'd';
+    case GapReason::kUnreadable:
+      return 'u';
+    case GapReason::kNotRecorded:
+      return 'n';
   }
   return 'x';
 }
@@ -43,7 +52,8 @@ class Screen {
   std::string Make() {
     text_ = WindowLine(window_, options_) + "\n";
     if (window_.clock_error > 0) {
-      text_ += fmt::format("  times of different rings may be off by {}, either way\n", FormatShort(window_.clock_error));
+      text_ += fmt::format("  times of different rings may be off by {}, either way\n",
+                           FormatShort(window_.clock_error));
     }
     Pictures();
     Gaps();
@@ -71,7 +81,8 @@ class Screen {
       const RingCoverage& ring = window_.rings[i];
       const std::string bar = Bar(i);
       letters += bar;
-      text_ += fmt::format("  {:<{}}  {:>{}} |{}| {}\n", Name(ring.ring), width, Stale(ring), age_width, bar, FormatSize(ring.bytes_inside));
+      text_ += fmt::format("  {:<{}}  {:>{}} |{}| {}\n", Name(ring.ring), width, Stale(ring),
+                           age_width, bar, FormatSize(ring.bytes_inside));
     }
     Rest(shown);
     Legend(letters);
@@ -81,7 +92,8 @@ class Screen {
   std::vector<size_t> ShownRings() const {
     std::vector<size_t> rings(window_.rings.size());
     for (size_t i = 0; i < rings.size(); ++i) rings[i] = i;
-    std::stable_sort(rings.begin(), rings.end(), [&](size_t a, size_t b) { return Interest(a) > Interest(b); });
+    std::stable_sort(rings.begin(), rings.end(),
+                     [&](size_t a, size_t b) { return Interest(a) > Interest(b); });
     rings.resize(std::min(rings.size(), options_.most_rings));
     std::sort(rings.begin(), rings.end());
     return rings;
@@ -100,7 +112,8 @@ class Screen {
     size_t broken = 0;
     for (const auto& gaps : gaps_of_) broken += gaps.empty() ? 0 : 1;
     for (const size_t ring : shown) broken -= gaps_of_[ring].empty() ? 0 : 1;
-    const std::string gaps = broken == 0 ? "without a gap" : fmt::format("{} of them with gaps", broken);
+    const std::string gaps =
+        broken == 0 ? "without a gap" : fmt::format("{} of them with gaps", broken);
     text_ += fmt::format("  and {} more ring{}, {}\n", more, more == 1 ? "" : "s", gaps);
   }
 
@@ -129,7 +142,8 @@ class Screen {
     const double length = static_cast<double>(window_.length());
     if (length <= 0) return;
     const auto column = [&](TimeNs time) {
-      const double at = static_cast<double>(time - window_.time.from) / length * static_cast<double>(columns_);
+      const double at =
+          static_cast<double>(time - window_.time.from) / length * static_cast<double>(columns_);
       return std::min(columns_ - 1, static_cast<size_t>(std::max(0.0, at)));
     };
     const size_t last = column(span.from == span.to ? span.to : span.to - 1);
@@ -151,16 +165,20 @@ class Screen {
   }
 
   // Before the trigger, as the window's line tells how long it is.
-  std::string Before(TimeNs time) const { return fmt::format("-{:.6f}", Seconds(std::max<TimeNs>(0, window_.time.to - time))); }
+  std::string Before(TimeNs time) const {
+    return fmt::format("-{:.6f}", Seconds(std::max<TimeNs>(0, window_.time.to - time)));
+  }
 
   std::string Times(const TimeSpan& span) const {
     if (span.from == span.to) return fmt::format("at {} s", Before(span.from));
-    return fmt::format("{} .. {} s ({})", Before(span.from), Before(span.to), FormatShort(span.to - span.from));
+    return fmt::format("{} .. {} s ({})", Before(span.from), Before(span.to),
+                       FormatShort(span.to - span.from));
   }
 
   std::string TaskName(int64_t number) const {
     for (const TaskCoverage& task : window_.tasks) {
-      if (task.task == number && !task.name.empty()) return fmt::format("{} ({})", Printable(task.name), number);
+      if (task.task == number && !task.name.empty())
+        return fmt::format("{} ({})", Printable(task.name), number);
     }
     return std::to_string(number);
   }
@@ -181,16 +199,23 @@ class Screen {
     for (size_t i = window_.gaps.size() - shown; i < window_.gaps.size(); ++i) {
       const Gap& gap = window_.gaps[i];
       const std::string whose = gap.task ? ", task " + TaskName(*gap.task) : "";
-      text_ += fmt::format("  gap: {}, {}{}: {}, {}\n", Name(window_.rings[gap.ring].ring), Times(gap.time), whose,
-                           GapReasonName(gap.reason), Amount(gap));
+      text_ += fmt::format("  gap: {}, {}{}: {}, {}\n", Name(window_.rings[gap.ring].ring),
+                           Times(gap.time), whose, GapReasonName(gap.reason), Amount(gap));
     }
-    if (shown < window_.gaps.size()) text_ += fmt::format("  and {} older gaps\n", window_.gaps.size() - shown);
+    if (shown < window_.gaps.size())
+      text_ += fmt::format("  and {} older gaps\n", window_.gaps.size() - shown);
   }
 
   // What no ring of any size would hold (docs/cpu-recording.md).
   void Unrecorded() {
-    const bool cpus = std::any_of(window_.rings.begin(), window_.rings.end(), [](const RingCoverage& ring) { return ring.ring.kind == RingKind::kCpu && ring.ring.what == "events"; });
-    if (cpus) text_ += "  not in CPU rings: wake-ups by interrupts on idle CPUs; without --all-cpus, by other programs, too\n";
+    const bool cpus =
+        std::any_of(window_.rings.begin(), window_.rings.end(), [](const RingCoverage& ring) {
+          return ring.ring.kind == RingKind::kCpu && ring.ring.what == "events";
+        });
+    if (cpus)
+      text_ +=
+          "  not in CPU rings: wake-ups by interrupts on idle CPUs; without --all-cpus, by other "
+          "programs, too\n";
   }
 
   void Tasks() {
@@ -203,7 +228,9 @@ class Screen {
       ++shown;
       broken += fmt::format("  task {} {}\n", TaskName(task.task), Broken(task));
     }
-    text_ += fmt::format("  {} of {} tasks covered without a break\n", continuous, window_.tasks.size()) + broken;
+    text_ += fmt::format("  {} of {} tasks covered without a break\n", continuous,
+                         window_.tasks.size()) +
+             broken;
     const size_t more = window_.tasks.size() - continuous - shown;
     if (more > 0) text_ += fmt::format("  and {} more tasks that break\n", more);
   }
@@ -211,7 +238,8 @@ class Screen {
   std::string Broken(const TaskCoverage& task) const {
     if (task.breaks.empty()) return "may have run where nobody knows";
     const size_t more = task.breaks.size() - 1;
-    const std::string rest = more == 0 ? "" : fmt::format(", and {} break{} before", more, more == 1 ? "" : "s");
+    const std::string rest =
+        more == 0 ? "" : fmt::format(", and {} break{} before", more, more == 1 ? "" : "s");
     return fmt::format("breaks {}{}", Times(task.breaks.back()), rest);
   }
 
@@ -224,13 +252,20 @@ class Screen {
 
 std::string Why(const Window& window) {
   if (window.from_the_start) return ", from the recording's start: nothing was overwritten";
-  if (window.limited_by) return fmt::format(", begins where {} was overwritten", Name(window.rings[*window.limited_by].ring));
+  if (window.limited_by)
+    return fmt::format(", begins where {} was overwritten",
+                       Name(window.rings[*window.limited_by].ring));
   switch (window.policy) {
-    case WindowPolicy::kCoherent: return "";
-    case WindowPolicy::kEverything: return ", everything that is held";
-    case WindowPolicy::kLastTime: return ", as long as asked";
-    case WindowPolicy::kLastBytes: return ", as many bytes as asked";
-    case WindowPolicy::kSinceLast: return ", since the snapshot before";
+    case WindowPolicy::kCoherent:
+      return "";
+    case WindowPolicy::kEverything:
+      return ", everything that is held";
+    case WindowPolicy::kLastTime:
+      return ", as long as asked";
+    case WindowPolicy::kLastBytes:
+      return ", as many bytes as asked";
+    case WindowPolicy::kSinceLast:
+      return ", since the snapshot before";
   }
   return "";
 }
@@ -238,14 +273,19 @@ std::string Why(const Window& window) {
 }  // namespace
 
 std::string WindowLine(const Window& window, const WindowTextOptions& options) {
-  const std::string from = options.wall_minus_monotonic == 0
-                               ? fmt::format("-{:.6f} s", Seconds(window.length()))
-                               : FormatWallTime(window.time.from + options.wall_minus_monotonic).substr(11, 12);
-  return fmt::format("window {}: {} .. trigger{}", window.length() < kSecond ? fmt::format("{:.1f} ms", Seconds(window.length()) * 1000)
-                                                                           : fmt::format("{:.2f} s", Seconds(window.length())),
+  const std::string from =
+      options.wall_minus_monotonic == 0
+          ? fmt::format("-{:.6f} s", Seconds(window.length()))
+          : FormatWallTime(window.time.from + options.wall_minus_monotonic).substr(11, 12);
+  return fmt::format("window {}: {} .. trigger{}",
+                     window.length() < kSecond
+                         ? fmt::format("{:.1f} ms", Seconds(window.length()) * 1000)
+                         : fmt::format("{:.2f} s", Seconds(window.length())),
                      from, Why(window));
 }
 
-std::string WindowText(const Window& window, const WindowTextOptions& options) { return Screen(window, options).Make(); }
+std::string WindowText(const Window& window, const WindowTextOptions& options) {
+  return Screen(window, options).Make();
+}
 
 }  // namespace hangscope

@@ -1,4 +1,5 @@
-// A window over many rings as people read it: one screen, however many rings, gaps and threads there are.
+// A window over many rings as people read it: one screen, however many rings, gaps and threads
+// there are.
 #ifndef HANGSCOPE_WINDOW_WINDOW_TEXT_H
 #define HANGSCOPE_WINDOW_WINDOW_TEXT_H
 

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #define HANGSCOPE_DEFINE
 #include <hangscope/hangscope.h>
-
 #include <stdio.h>
 
 #define WORK_EVENTS(EVENT) EVENT(work_done, USER, "portion %u of %s", u32, portion, char4, kind)
@@ -13,6 +12,7 @@ int main(void) {
   struct hangscope_event newest = {0, 0, 0, {0}};
   const uint32_t count = hangscope_count(0);
   const enum hangscope_result result = hangscope_get(0, count - 1, &newest);
-  printf("%s %d %u %u %x\n", hangscope_scope_path(), (int)result, newest.id, newest.parameters[0], newest.parameters[1]);
+  printf("%s %d %u %u %x\n", hangscope_scope_path(), (int)result, newest.id, newest.parameters[0],
+         newest.parameters[1]);
   return 0;
 }

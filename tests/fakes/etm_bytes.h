@@ -1,4 +1,5 @@
-// Writes ETMv4 packets and the formatter's frames around them, for tests. Source: Arm IHI 0064, IHI 0029.
+// Writes ETMv4 packets and the formatter's frames around them, for tests. Source: Arm IHI 0064, IHI
+// 0029.
 #ifndef HANGSCOPE_TESTS_FAKES_ETM_BYTES_H
 #define HANGSCOPE_TESTS_FAKES_ETM_BYTES_H
 
@@ -15,7 +16,9 @@ class EtmBytes {
   std::string bytes;
 
   // Alignment synchronisation, and trace info that says nothing: what a trace unit repeats.
-  EtmBytes& Sync() { return Put(std::string(11, '\0') + '\x80').Put(std::string("\x01\x01\x00", 3)); }
+  EtmBytes& Sync() {
+    return Put(std::string(11, '\0') + '\x80').Put(std::string("\x01\x01\x00", 3));
+  }
   EtmBytes& On() { return Put("\x04"); }
   EtmBytes& Overflow() { return Put(std::string("\0\x05", 2)); }
   // With the context: EL0, 64 bits, not secure.
@@ -35,12 +38,14 @@ class EtmBytes {
   EtmBytes& PutAddress(uint64_t address) {
     bytes.push_back(static_cast<char>(address >> 2 & 0x7f));
     bytes.push_back(static_cast<char>(address >> 9 & 0x7f));
-    for (int shift = 16; shift < 64; shift += 8) bytes.push_back(static_cast<char>(address >> shift & 0xff));
+    for (int shift = 16; shift < 64; shift += 8)
+      bytes.push_back(static_cast<char>(address >> shift & 0xff));
     return *this;
   }
 };
 
-// The frames of 16 bytes that a formatter makes of it; what does not fill the last becomes packets to ignore.
+// The frames of 16 bytes that a formatter makes of it; what does not fill the last becomes packets
+// to ignore.
 inline std::string Framed(uint8_t trace_id, std::string data) {
   constexpr size_t kDataBytes = 14;
   while (data.size() % kDataBytes != 0) data.push_back('\x70');
@@ -76,7 +81,8 @@ inline std::string EtmV4Info(unsigned cpus, uint64_t version = 1) {
 // A64 code: counts down from 3, calls a function that returns at once, and then spins.
 //   0x400000 mov x0, #3;  4: subs x0, x0, #1;  8: b.ne 4;  c: bl 18;  10: nop;  14: b 14;  18: ret
 inline constexpr uint64_t kA64Base = 0x400000;
-inline constexpr uint32_t kA64Code[] = {0xd2800060, 0xf1000400, 0x54ffffe1, 0x94000003, 0xd503201f, 0x14000000, 0xd65f03c0};
+inline constexpr uint32_t kA64Code[] = {0xd2800060, 0xf1000400, 0x54ffffe1, 0x94000003,
+                                        0xd503201f, 0x14000000, 0xd65f03c0};
 // The 3 rounds, call, return, and twice round the spin: 12 instructions, 6 branches taken.
 inline std::string A64Run() {
   EtmBytes trace;

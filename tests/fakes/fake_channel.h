@@ -11,9 +11,10 @@ namespace hangscope {
 
 class FakeChannel final : public ByteChannel {
  public:
-  // Says turns[0] at once and the next one after each request (one byte is none: an acknowledgement), in pieces of so many bytes; when all is said it
-  // is closed, or silent.
-  explicit FakeChannel(std::vector<std::string> turns, size_t piece = 4096, Outcome end = Outcome::kClosed)
+  // Says turns[0] at once and the next one after each request (one byte is none: an
+  // acknowledgement), in pieces of so many bytes; when all is said it is closed, or silent.
+  explicit FakeChannel(std::vector<std::string> turns, size_t piece = 4096,
+                       Outcome end = Outcome::kClosed)
       : turns_(std::move(turns)), piece_(piece), end_(end) {}
 
   Outcome Send(std::string_view bytes, TimeNs) override {

@@ -14,7 +14,8 @@ namespace hangscope {
 class FakeCode final : public CodeSource {
  public:
   // Places `words` (16-bit ones are compressed) at `pc` and returns their places.
-  std::vector<uint64_t> Add(uint64_t pc, std::initializer_list<uint32_t> words, const std::string& function = "") {
+  std::vector<uint64_t> Add(uint64_t pc, std::initializer_list<uint32_t> words,
+                            const std::string& function = "") {
     std::vector<uint64_t> places;
     const uint64_t begin = pc;
     for (const uint32_t word : words) {

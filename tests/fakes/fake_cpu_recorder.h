@@ -13,8 +13,9 @@
 
 namespace hangscope {
 
-// Two events as the kernel records them, switches and the begins of system calls, in rings of CPUs that a test
-// fills by saying what happened. Its rings are as large as they need to be, until Overwrite.
+// Two events as the kernel records them, switches and the begins of system calls, in rings of CPUs
+// that a test fills by saying what happened. Its rings are as large as they need to be, until
+// Overwrite.
 class FakeCpus {
  public:
   static constexpr uint64_t kSwitchId = 101;
@@ -22,19 +23,21 @@ class FakeCpus {
   static constexpr int kPid = 4711;
 
   FakeCpus() {
-    capture_.events.push_back(Tracepoint("sched:sched_switch", 314, kSwitchId,
-                                         "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
-                                         "\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n"
-                                         "\tfield:int prev_prio;\toffset:28;\tsize:4;\tsigned:1;\n"
-                                         "\tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n"
-                                         "\tfield:char next_comm[16];\toffset:40;\tsize:16;\tsigned:0;\n"
-                                         "\tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;\n"
-                                         "\tfield:int next_prio;\toffset:60;\tsize:4;\tsigned:1;\n",
-                                         "\"prev_pid=%d ==> next_pid=%d\", REC->prev_pid, REC->next_pid"));
-    capture_.events.push_back(Tracepoint("raw_syscalls:sys_enter", 21, kCallId,
-                                         "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n"
-                                         "\tfield:unsigned long args[6];\toffset:16;\tsize:48;\tsigned:0;\n",
-                                         "\"NR %ld (%lx)\", REC->id, REC->args[0]"));
+    capture_.events.push_back(
+        Tracepoint("sched:sched_switch", 314, kSwitchId,
+                   "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+                   "\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n"
+                   "\tfield:int prev_prio;\toffset:28;\tsize:4;\tsigned:1;\n"
+                   "\tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n"
+                   "\tfield:char next_comm[16];\toffset:40;\tsize:16;\tsigned:0;\n"
+                   "\tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;\n"
+                   "\tfield:int next_prio;\toffset:60;\tsize:4;\tsigned:1;\n",
+                   "\"prev_pid=%d ==> next_pid=%d\", REC->prev_pid, REC->next_pid"));
+    capture_.events.push_back(
+        Tracepoint("raw_syscalls:sys_enter", 21, kCallId,
+                   "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n"
+                   "\tfield:unsigned long args[6];\toffset:16;\tsize:48;\tsigned:0;\n",
+                   "\"NR %ld (%lx)\", REC->id, REC->args[0]"));
   }
 
   FakeCpus& Switch(int cpu, TimeNs time, int from, int to) {
@@ -59,7 +62,8 @@ class FakeCpus {
     AddNumbers(&body, {uint64_t(uint32_t(kPid)) | uint64_t(uint32_t(tid)) << 32});
     body += name;
     body.append(8 - name.size() % 8, '\0');
-    capture_.side_band += Header(PERF_RECORD_COMM, 0, body.size() + kTrailerBytes) + body + Trailer(0, time, tid);
+    capture_.side_band +=
+        Header(PERF_RECORD_COMM, 0, body.size() + kTrailerBytes) + body + Trailer(0, time, tid);
     return *this;
   }
   FakeCpus& Lost(int cpu, uint64_t records) {
@@ -100,7 +104,8 @@ class FakeCpus {
  private:
   static constexpr size_t kTrailerBytes = 8 + 8 + 8 + 8;  // TID, TIME, CPU, IDENTIFIER
 
-  static PerfEvent Tracepoint(const std::string& name, uint32_t number, uint64_t id, const std::string& fields, const std::string& print) {
+  static PerfEvent Tracepoint(const std::string& name, uint32_t number, uint64_t id,
+                              const std::string& fields, const std::string& print) {
     PerfEvent event;
     event.name = name;
     event.system = name.substr(0, name.find(':'));
@@ -109,7 +114,8 @@ class FakeCpus {
     event.attr.size = sizeof event.attr;
     event.attr.config = number;
     event.attr.sample_period = 1;
-    event.attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
+    event.attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+                             PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_RAW;
     event.attr.sample_id_all = 1;
     event.attr.use_clockid = 1;
     event.attr.clockid = 1;  // CLOCK_MONOTONIC
@@ -118,11 +124,13 @@ class FakeCpus {
                    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
                    "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
                    "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
-                   "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n" + fields + "\nprint fmt: " + print + "\n";
+                   "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n" +
+                   fields + "\nprint fmt: " + print + "\n";
     return event;
   }
   static void AddNumbers(std::string* bytes, std::initializer_list<uint64_t> numbers) {
-    for (const uint64_t number : numbers) bytes->append(reinterpret_cast<const char*>(&number), sizeof number);
+    for (const uint64_t number : numbers)
+      bytes->append(reinterpret_cast<const char*>(&number), sizeof number);
   }
   static void AddName(std::string* bytes, std::string name) {
     name.resize(16, '\0');
@@ -142,16 +150,20 @@ class FakeCpus {
   }
   static std::string Trailer(int cpu, TimeNs time, int tid) {
     std::string bytes;
-    AddNumbers(&bytes, {uint64_t(uint32_t(kPid)) | uint64_t(uint32_t(tid)) << 32, static_cast<uint64_t>(time), uint64_t(uint32_t(cpu)), kSwitchId});
+    AddNumbers(&bytes, {uint64_t(uint32_t(kPid)) | uint64_t(uint32_t(tid)) << 32,
+                        static_cast<uint64_t>(time), uint64_t(uint32_t(cpu)), kSwitchId});
     return bytes;
   }
-  FakeCpus& Record(int cpu, uint32_t type, uint16_t misc, const std::string& body, TimeNs time, int tid) {
-    return Append(cpu, Header(type, misc, body.size() + kTrailerBytes) + body + Trailer(cpu, time, tid));
+  FakeCpus& Record(int cpu, uint32_t type, uint16_t misc, const std::string& body, TimeNs time,
+                   int tid) {
+    return Append(cpu,
+                  Header(type, misc, body.size() + kTrailerBytes) + body + Trailer(cpu, time, tid));
   }
   FakeCpus& Sample(int cpu, TimeNs time, int tid, uint64_t id, std::string raw) {
     raw.append((8 - (raw.size() + 4) % 8) % 8, '\0');  // with its size, a multiple of 8
     std::string body;
-    AddNumbers(&body, {id, uint64_t(uint32_t(kPid)) | uint64_t(uint32_t(tid)) << 32, static_cast<uint64_t>(time), uint64_t(uint32_t(cpu)), 1});
+    AddNumbers(&body, {id, uint64_t(uint32_t(kPid)) | uint64_t(uint32_t(tid)) << 32,
+                       static_cast<uint64_t>(time), uint64_t(uint32_t(cpu)), 1});
     const uint32_t size = static_cast<uint32_t>(raw.size());
     body.append(reinterpret_cast<const char*>(&size), sizeof size);
     body += raw;

@@ -84,7 +84,8 @@ class FakeFileSystem final : public FileSystem {
     auto at = files_.find(path);
     if (at == files_.end()) {
       if (mode != Mode::kCreate) return Status::FromErrno(ENOENT, "open", path);
-      if (!Spend(1)) return std::unique_ptr<File>(std::make_unique<FakeFile>(this, std::make_shared<Content>()));
+      if (!Spend(1))
+        return std::unique_ptr<File>(std::make_unique<FakeFile>(this, std::make_shared<Content>()));
       at = files_.emplace(path, std::make_shared<Content>()).first;
       at->second->links = 1;
     }
@@ -175,19 +176,22 @@ class FakeFileSystem final : public FileSystem {
  private:
   class FakeFile final : public File {
    public:
-    FakeFile(FakeFileSystem* disk, std::shared_ptr<Content> content) : disk_(disk), content_(std::move(content)) {}
+    FakeFile(FakeFileSystem* disk, std::shared_ptr<Content> content)
+        : disk_(disk), content_(std::move(content)) {}
     ~FakeFile() override {
       if (holds_lock_) content_->locked = false;
     }
     Status WriteAt(uint64_t offset, std::string_view bytes, size_t* written) override {
-    const std::lock_guard lock(disk_->mutex_);
+      const std::lock_guard lock(disk_->mutex_);
       std::string& all = content_->bytes;
       *written = 0;
       if (disk_->write_error != 0) return Status::FromErrno(disk_->write_error, "write", "fake");
       constexpr uint64_t kUnlimited = std::numeric_limits<uint64_t>::max();
-      const uint64_t room = disk_->capacity == kUnlimited ? kUnlimited / 2
-                                                          : disk_->capacity - std::min(disk_->capacity, disk_->Used());
-      const uint64_t allowed = std::max<uint64_t>(all.size(), offset) + (offset > all.size() ? 0 : room);
+      const uint64_t room = disk_->capacity == kUnlimited
+                                ? kUnlimited / 2
+                                : disk_->capacity - std::min(disk_->capacity, disk_->Used());
+      const uint64_t allowed =
+          std::max<uint64_t>(all.size(), offset) + (offset > all.size() ? 0 : room);
       *written = std::min<uint64_t>(bytes.size(), allowed > offset ? allowed - offset : 0);
       const uint64_t arrive = disk_->Spend(*written) ? *written : disk_->Rest(*written);
       if (arrive > 0 && all.size() < offset + arrive) all.resize(offset + arrive);
@@ -197,7 +201,7 @@ class FakeFileSystem final : public FileSystem {
       return *written == bytes.size() ? Status() : Status::FromErrno(ENOSPC, "write", "fake");
     }
     Result<size_t> ReadAt(uint64_t offset, std::span<char> buffer) override {
-    const std::lock_guard lock(disk_->mutex_);
+      const std::lock_guard lock(disk_->mutex_);
       const std::string& all = content_->bytes;
       if (offset >= all.size()) return size_t{0};
       return all.copy(buffer.data(), buffer.size(), offset);
@@ -206,7 +210,8 @@ class FakeFileSystem final : public FileSystem {
       const std::lock_guard lock(disk_->mutex_);
       if (!disk_->Spend(1)) return {};
       const uint64_t more = size_bytes - std::min<uint64_t>(size_bytes, content_->bytes.size());
-      if (more > 0 && disk_->Used() + more > disk_->capacity) return Status::FromErrno(ENOSPC, "resize", "fake");
+      if (more > 0 && disk_->Used() + more > disk_->capacity)
+        return Status::FromErrno(ENOSPC, "resize", "fake");
       content_->bytes.resize(size_bytes);
       disk_->Watch();
       return {};
@@ -233,7 +238,8 @@ class FakeFileSystem final : public FileSystem {
     bool holds_lock_ = false;
   };
 
-  static void AddName(const std::string& name, const std::string& start, std::set<std::string>* names) {
+  static void AddName(const std::string& name, const std::string& start,
+                      std::set<std::string>* names) {
     if (!name.starts_with(start) || name.size() == start.size()) return;
     names->insert(name.substr(start.size(), name.find('/', start.size()) - start.size()));
   }
@@ -259,7 +265,8 @@ class FakeFileSystem final : public FileSystem {
   void Watch() {
     uint64_t now = 0;
     for (const auto& [name, content] : files_) {
-      if (name.starts_with(watched) && name.find('/', watched.size()) == std::string::npos) now += content->bytes.size();
+      if (name.starts_with(watched) && name.find('/', watched.size()) == std::string::npos)
+        now += content->bytes.size();
     }
     peak = std::max(peak, now);
   }

@@ -37,13 +37,16 @@ class FakeLiveScreen final : public LiveScreen {
   }
 
   // As a terminal of Europe would: U+4E00 and behind are wide, combining characters are none.
-  static int Columns(char32_t character) { return character >= 0x4e00 ? 2 : character >= 0x300 && character < 0x370 ? 0 : 1; }
+  static int Columns(char32_t character) {
+    return character >= 0x4e00 ? 2 : character >= 0x300 && character < 0x370 ? 0 : 1;
+  }
   static std::vector<std::string> LinesOf(const LiveFrame& frame) {
     std::vector<std::string> lines;
     for (const auto& row : frame.rows) {
       std::string line;
       for (const LiveSpan& span : row) {
-        if (line.size() < static_cast<size_t>(span.column)) line.resize(static_cast<size_t>(span.column), ' ');
+        if (line.size() < static_cast<size_t>(span.column))
+          line.resize(static_cast<size_t>(span.column), ' ');
         line += span.text;
       }
       lines.push_back(line);

@@ -33,15 +33,21 @@ class FakeTrace final : public TraceSource {
     event.track = track;
     event.kind = kind;
     event.time = time;
-    its_head.time = items.empty() ? TimeSpan{time, time} : TimeSpan{its_head.time.from, std::max(its_head.time.to, time)};
+    its_head.time = items.empty() ? TimeSpan{time, time}
+                                  : TimeSpan{its_head.time.from, std::max(its_head.time.to, time)};
     items.emplace_back(std::move(event));
     return std::get<TraceEvent>(items.back());
   }
-  void Loss(size_t track, TimeNs from, TimeNs to, uint64_t amount) { items.emplace_back(TraceLoss{track, {from, to}, GapReason::kOverwritten, amount, AmountUnit::kRecords}); }
+  void Loss(size_t track, TimeNs from, TimeNs to, uint64_t amount) {
+    items.emplace_back(
+        TraceLoss{track, {from, to}, GapReason::kOverwritten, amount, AmountUnit::kRecords});
+  }
 
   const TraceHead& head() const override { return its_head; }
   const TraceEnd& end() const override { return its_end; }
-  double progress() const override { return items.empty() ? 1 : static_cast<double>(next_) / static_cast<double>(items.size()); }
+  double progress() const override {
+    return items.empty() ? 1 : static_cast<double>(next_) / static_cast<double>(items.size());
+  }
   Result<bool> Next(TraceItem* item) override {
     if (next_ == items.size()) return failure.ok() ? Result<bool>(false) : failure;
     *item = items[next_++];
@@ -62,10 +68,12 @@ inline std::vector<std::string> LinesOf(TraceSource& source) {
     if (!next.ok() || !*next) return lines;
     const TraceHead& head = source.head();
     if (const auto* event = std::get_if<TraceEvent>(&item)) {
-      lines.push_back(std::to_string(event->time) + " " + head.tracks.at(event->track).name + " " + head.kinds.at(event->kind).name);
+      lines.push_back(std::to_string(event->time) + " " + head.tracks.at(event->track).name + " " +
+                      head.kinds.at(event->kind).name);
     } else {
       const auto& loss = std::get<TraceLoss>(item);
-      lines.push_back(std::to_string(loss.time.to) + " " + head.tracks.at(loss.track).name + " lost " + std::to_string(loss.amount));
+      lines.push_back(std::to_string(loss.time.to) + " " + head.tracks.at(loss.track).name +
+                      " lost " + std::to_string(loss.amount));
     }
   }
 }

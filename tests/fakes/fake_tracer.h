@@ -1,5 +1,5 @@
-// A kernel with a hardware tracer: events of threads on CPUs, a control page and two rings a CPU, and a sink that all
-// CPUs share. A test says who runs where and what the hardware traces there.
+// A kernel with a hardware tracer: events of threads on CPUs, a control page and two rings a CPU,
+// and a sink that all CPUs share. A test says who runs where and what the hardware traces there.
 #ifndef HANGSCOPE_TESTS_FAKES_FAKE_TRACER_H
 #define HANGSCOPE_TESTS_FAKES_FAKE_TRACER_H
 
@@ -22,21 +22,22 @@ class FakeTracerKernel final : public TracerPort {
  public:
   static constexpr pid_t kProcess = 4711;
 
-  FakeTracerKernel(FakeClock& clock, size_t cpus, AuxHeadKind kind, uint64_t sink_bytes) : clock_(clock), kind_(kind), sink_(sink_bytes), cpus_(cpus) {}
+  FakeTracerKernel(FakeClock& clock, size_t cpus, AuxHeadKind kind, uint64_t sink_bytes)
+      : clock_(clock), kind_(kind), sink_(sink_bytes), cpus_(cpus) {}
 
   // What it refuses, and what it says.
-  std::map<int, int> open_errors;              // by CPU: errno
-  std::map<pid_t, int> thread_errors;          // by thread
-  bool kernel_is_forbidden = false;            // EACCES for whoever wants to see it
-  uint64_t lockable_bytes = ~uint64_t{0};      // of all areas
-  bool tells_whole_area = false;               // as Intel PT does, of each piece
-  bool tells_hardware_ids = false;             // 0x31 + CPU
+  std::map<int, int> open_errors;          // by CPU: errno
+  std::map<pid_t, int> thread_errors;      // by thread
+  bool kernel_is_forbidden = false;        // EACCES for whoever wants to see it
+  uint64_t lockable_bytes = ~uint64_t{0};  // of all areas
+  bool tells_whole_area = false;           // as Intel PT does, of each piece
+  bool tells_hardware_ids = false;         // 0x31 + CPU
   bool starts = true;
   std::optional<CounterTime> counter_time;
 
-  std::vector<perf_event_attr> opened;         // their attributes
-  int running_stops = 0;                       // that found the tracer running
-  uint64_t untraced_bytes = 0;                 // of programs that ran while it was stopped
+  std::vector<perf_event_attr> opened;  // their attributes
+  int running_stops = 0;                // that found the tracer running
+  uint64_t untraced_bytes = 0;          // of programs that ran while it was stopped
   size_t open_events() const { return events_.size(); }
 
   // `tid` gets the CPU; with `maker` it has inherited that one's events.
@@ -45,14 +46,18 @@ class FakeTracerKernel final : public TracerPort {
     cpus_[cpu].tid = tid;
     if (!IsTraced(cpu)) return;
     if (cpus_[cpu].begun.insert(tid).second) {
-      Record(cpu, PERF_RECORD_ITRACE_START, 0, {uint64_t{kProcess} | uint64_t(uint32_t(tid)) << 32});
+      Record(cpu, PERF_RECORD_ITRACE_START, 0,
+             {uint64_t{kProcess} | uint64_t(uint32_t(tid)) << 32});
       if (tells_hardware_ids) Record(cpu, 21, 0, {0x31 + cpu});
     }
     Record(cpu, PERF_RECORD_SWITCH, 0, {});
   }
   void Trace(size_t cpu, const std::string& bytes) {
-    if (!IsTraced(cpu)) untraced_bytes += bytes.size();
-    else for (const char byte : bytes) sink_.Write(cpu, clock_.Monotonic(), static_cast<unsigned char>(byte));
+    if (!IsTraced(cpu))
+      untraced_bytes += bytes.size();
+    else
+      for (const char byte : bytes)
+        sink_.Write(cpu, clock_.Monotonic(), static_cast<unsigned char>(byte));
   }
   // It leaves the CPU, and what is in the sink goes into the areas. `flags`: what went wrong.
   void Leave(size_t cpu, uint64_t flags = 0) {
@@ -63,11 +68,14 @@ class FakeTracerKernel final : public TracerPort {
     cpus_[cpu].tid = 0;
   }
 
-  std::unique_ptr<TracerEvent> Open(const perf_event_attr& attr, pid_t tid, int cpu, int* error) override {
+  std::unique_ptr<TracerEvent> Open(const perf_event_attr& attr, pid_t tid, int cpu,
+                                    int* error) override {
     opened.push_back(attr);
     *error = 0;
-    if (const auto found = open_errors.find(cpu); found != open_errors.end()) *error = found->second;
-    if (const auto found = thread_errors.find(tid); found != thread_errors.end()) *error = found->second;
+    if (const auto found = open_errors.find(cpu); found != open_errors.end())
+      *error = found->second;
+    if (const auto found = thread_errors.find(tid); found != thread_errors.end())
+      *error = found->second;
     if (kernel_is_forbidden && attr.exclude_kernel == 0) *error = EACCES;
     if (*error != 0) return nullptr;
     return std::make_unique<Event>(this, attr, tid, static_cast<size_t>(cpu));
@@ -77,7 +85,8 @@ class FakeTracerKernel final : public TracerPort {
  private:
   class Event final : public TracerEvent {
    public:
-    Event(FakeTracerKernel* kernel, const perf_event_attr& its_attr, pid_t its_tid, size_t its_cpu) : attr(its_attr), tid(its_tid), cpu(its_cpu), kernel_(kernel), id_(++kernel->last_id_) {
+    Event(FakeTracerKernel* kernel, const perf_event_attr& its_attr, pid_t its_tid, size_t its_cpu)
+        : attr(its_attr), tid(its_tid), cpu(its_cpu), kernel_(kernel), id_(++kernel->last_id_) {
       kernel_->events_.insert(this);
     }
     ~Event() override {
@@ -89,7 +98,8 @@ class FakeTracerKernel final : public TracerPort {
       FakeCpu& mine = kernel_->cpus_[cpu];
       mine.Unmap();
       uint64_t locked = trace_bytes;
-      for (const FakeCpu& other : kernel_->cpus_) locked += other.area.empty() ? 0 : other.area[0].area().capacity;
+      for (const FakeCpu& other : kernel_->cpus_)
+        locked += other.area.empty() ? 0 : other.area[0].area().capacity;
       if (locked > kernel_->lockable_bytes) return EPERM;
       mine.records.assign(record_bytes / 8, 0);
       mine.area.emplace_back(trace_bytes, kernel_->kind_);
@@ -99,11 +109,17 @@ class FakeTracerKernel final : public TracerPort {
     TracerPages pages() const override {
       FakeCpu& mine = kernel_->cpus_[cpu];
       const AuxArea area = mine.area[0].area();
-      return {{&mine.control, reinterpret_cast<const char*>(mine.records.data()), mine.records.size() * 8}, area.bytes, area.capacity};
+      return {{&mine.control, reinterpret_cast<const char*>(mine.records.data()),
+               mine.records.size() * 8},
+              area.bytes,
+              area.capacity};
     }
     int WriteInto(const TracerEvent& owner) override {
       const auto& other = static_cast<const Event&>(owner);
-      return other.cpu == cpu && other.mapped_ && other.attr.type == attr.type && other.attr.clockid == attr.clockid ? 0 : EINVAL;
+      return other.cpu == cpu && other.mapped_ && other.attr.type == attr.type &&
+                     other.attr.clockid == attr.clockid
+                 ? 0
+                 : EINVAL;
     }
     int Start() override {
       if (!kernel_->starts) return EINVAL;
@@ -135,7 +151,7 @@ class FakeTracerKernel final : public TracerPort {
     std::vector<uint64_t> records;
     std::vector<SimulatedAux> area;  // one, or none
     uint64_t lost = 0;
-    pid_t tid = 0;                   // who runs; 0: nobody
+    pid_t tid = 0;  // who runs; 0: nobody
     pid_t last_tid = 0;
     std::set<pid_t> begun;
 
@@ -161,7 +177,8 @@ class FakeTracerKernel final : public TracerPort {
 
   void Drain(uint64_t flags) {
     std::vector<SimulatedAux> areas;
-    for (FakeCpu& cpu : cpus_) areas.push_back(cpu.area.empty() ? SimulatedAux(1, kind_) : std::move(cpu.area[0]));
+    for (FakeCpu& cpu : cpus_)
+      areas.push_back(cpu.area.empty() ? SimulatedAux(1, kind_) : std::move(cpu.area[0]));
     const std::vector<uint64_t> drained = sink_.Drain(areas);
     for (size_t i = 0; i < cpus_.size(); ++i) {
       if (!cpus_[i].area.empty()) cpus_[i].area[0] = std::move(areas[i]);
@@ -172,7 +189,8 @@ class FakeTracerKernel final : public TracerPort {
   // As perf_aux_output_end does in overwrite mode: where the head is now.
   void TellPiece(size_t cpu, uint64_t bytes, uint64_t flags) {
     const AuxArea area = cpus_[cpu].area[0].area();
-    Record(cpu, PERF_RECORD_AUX, 0, {*area.head, tells_whole_area ? area.capacity : bytes, flags | PERF_AUX_FLAG_OVERWRITE});
+    Record(cpu, PERF_RECORD_AUX, 0,
+           {*area.head, tells_whole_area ? area.capacity : bytes, flags | PERF_AUX_FLAG_OVERWRITE});
     // Pairs with the acquire in AuxReader::Load.
     __atomic_store_n(&cpus_[cpu].control.aux_head, *area.head, __ATOMIC_RELEASE);
   }
@@ -187,11 +205,17 @@ class FakeTracerKernel final : public TracerPort {
     const std::string body(reinterpret_cast<const char*>(words.data()), words.size() * 8);
     const pid_t tid = mine.tid != 0 ? mine.tid : mine.last_tid;
     const Event* const event = EventOf(cpu);
-    const std::string record = MakePerfRecord(type, misc, body, {kProcess, tid, clock_.Monotonic(), static_cast<int>(cpu), event == nullptr ? 0 : event->id()});
+    const std::string record =
+        MakePerfRecord(type, misc, body,
+                       {kProcess, tid, clock_.Monotonic(), static_cast<int>(cpu),
+                        event == nullptr ? 0 : event->id()});
     const uint64_t capacity = mine.records.size() * 8;
     uint64_t head = mine.control.data_head;
-    if (head + record.size() - __atomic_load_n(&mine.control.data_tail, __ATOMIC_ACQUIRE) > capacity) return false;
-    for (const char byte : record) reinterpret_cast<char*>(mine.records.data())[head++ % capacity] = byte;
+    if (head + record.size() - __atomic_load_n(&mine.control.data_tail, __ATOMIC_ACQUIRE) >
+        capacity)
+      return false;
+    for (const char byte : record)
+      reinterpret_cast<char*>(mine.records.data())[head++ % capacity] = byte;
     // Pairs with the acquire in DrainForwardRing.
     __atomic_store_n(&mine.control.data_head, head, __ATOMIC_RELEASE);
     return true;

@@ -9,13 +9,18 @@
 namespace hangscope {
 
 inline void PutSysfs(FileSystem* files, const std::string& path, const std::string& text) {
-  for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) (void)files->MakeFolders(path.substr(0, slash));
+  for (size_t slash = path.find('/', 1); slash != std::string::npos;
+       slash = path.find('/', slash + 1))
+    (void)files->MakeFolders(path.substr(0, slash));
   (void)WriteWholeFile(*files, path, text + "\n");
 }
 
-// CoreSight with two ETMv4 units, those of EtmV4Info(2), and two sinks; Intel PT; SPE on the CPUs 1 to 3.
+// CoreSight with two ETMv4 units, those of EtmV4Info(2), and two sinks; Intel PT; SPE on the CPUs 1
+// to 3.
 inline void AddTracers(FileSystem* files, const std::string& pmus = "/pmus") {
-  const auto put = [&](const std::string& path, const std::string& text) { PutSysfs(files, pmus + "/" + path, text); };
+  const auto put = [&](const std::string& path, const std::string& text) {
+    PutSysfs(files, pmus + "/" + path, text);
+  };
   put("cs_etm/type", "8");
   put("cs_etm/format/cycacc", "config:12");
   put("cs_etm/format/contextid", "config:14");

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "perf/perf_header.h"
 #include "fakes/perf_bytes.h"
 #include "model/perf_event.h"
+#include "perf/perf_header.h"
 
 namespace hangscope {
 
@@ -21,10 +21,12 @@ inline std::string PerfSizedText(std::string_view text) {
 }
 
 // What trace-cmd's format has before and around the formats of one system.
-inline std::string PerfTracingData(const std::string& system, const std::vector<std::string>& formats) {
+inline std::string PerfTracingData(const std::string& system,
+                                   const std::vector<std::string>& formats) {
   const auto text = [](std::string_view bytes) { return std::string(bytes) + '\0'; };
   const auto sized = [](const std::string& bytes) { return PerfWord(bytes.size()) + bytes; };
-  std::string bytes = "\x17\x08\x44tracing" + text("0.6") + PerfBytes(uint8_t{0}, uint8_t{8}, uint32_t{4096});
+  std::string bytes =
+      "\x17\x08\x44tracing" + text("0.6") + PerfBytes(uint8_t{0}, uint8_t{8}, uint32_t{4096});
   bytes += text("header_page") + sized("page") + text("header_event") + sized("event");
   bytes += PerfBytes(uint32_t{1}) + sized("name: ftrace's own");
   bytes += PerfBytes(uint32_t{1}) + text(system) + PerfBytes(static_cast<uint32_t>(formats.size()));
@@ -35,7 +37,7 @@ inline std::string PerfTracingData(const std::string& system, const std::vector<
 class PerfImage {
  public:
   std::vector<PerfEvent> events;
-  std::vector<std::string> records;             // whole ones, with what follows them
+  std::vector<std::string> records;  // whole ones, with what follows them
   std::map<uint32_t, std::string> features;
 
   static std::string Attribute(const PerfEvent& event) {
@@ -49,15 +51,19 @@ class PerfImage {
     return bytes;
   }
   std::string EventNames() const {
-    std::string bytes = PerfBytes(static_cast<uint32_t>(events.size()), static_cast<uint32_t>(sizeof(perf_event_attr)));
-    for (const PerfEvent& event : events) bytes += Attribute(event) + PerfBytes(static_cast<uint32_t>(event.ids.size())) + PerfSizedText(event.name) + Ids(event);
+    std::string bytes = PerfBytes(static_cast<uint32_t>(events.size()),
+                                  static_cast<uint32_t>(sizeof(perf_event_attr)));
+    for (const PerfEvent& event : events)
+      bytes += Attribute(event) + PerfBytes(static_cast<uint32_t>(event.ids.size())) +
+               PerfSizedText(event.name) + Ids(event);
     return bytes;
   }
   // Sets `*records_at` to where the records begin.
   std::string File(uint64_t* records_at = nullptr) const {
     std::string ids, attributes, all, table, parts;
     for (const PerfEvent& event : events) {
-      attributes += Attribute(event) + PerfWord(kPerfHeaderBytes + ids.size()) + PerfWord(8 * event.ids.size());
+      attributes += Attribute(event) + PerfWord(kPerfHeaderBytes + ids.size()) +
+                    PerfWord(8 * event.ids.size());
       ids += Ids(event);
     }
     for (const std::string& record : records) all += record;
@@ -66,28 +72,38 @@ class PerfImage {
     std::array<uint64_t, 4> bits{};
     for (const auto& [feature, bytes] : features) {
       bits[feature / 64] |= uint64_t{1} << feature % 64;
-      table += PerfWord(at + all.size() + 16 * features.size() + parts.size()) + PerfWord(bytes.size());
+      table +=
+          PerfWord(at + all.size() + 16 * features.size() + parts.size()) + PerfWord(bytes.size());
       parts += bytes;
     }
     if (records_at != nullptr) *records_at = at;
-    return "PERFILE2" + PerfWord(kPerfHeaderBytes) + PerfWord(sizeof(perf_event_attr) + 16) + PerfWord(attributes_at) + PerfWord(attributes.size()) +
-           PerfWord(at) + PerfWord(all.size()) + PerfWord(0) + PerfWord(0) + PerfWord(bits[0]) + PerfWord(bits[1]) + PerfWord(bits[2]) + PerfWord(bits[3]) +
-           ids + attributes + all + table + parts;
+    return "PERFILE2" + PerfWord(kPerfHeaderBytes) + PerfWord(sizeof(perf_event_attr) + 16) +
+           PerfWord(attributes_at) + PerfWord(attributes.size()) + PerfWord(at) +
+           PerfWord(all.size()) + PerfWord(0) + PerfWord(0) + PerfWord(bits[0]) +
+           PerfWord(bits[1]) + PerfWord(bits[2]) + PerfWord(bits[3]) + ids + attributes + all +
+           table + parts;
   }
   std::string Pipe() const {
     std::string bytes = "PERFILE2" + PerfWord(kPerfPipeHeaderBytes);
-    for (const PerfEvent& event : events) bytes += PerfRecordOf(kPerfHeaderAttr, Attribute(event) + Ids(event));
+    for (const PerfEvent& event : events)
+      bytes += PerfRecordOf(kPerfHeaderAttr, Attribute(event) + Ids(event));
     for (const auto& [feature, text] : features) {
-      if (feature != kPerfFeatureTracingData) bytes += PerfRecordOf(kPerfHeaderFeature, PerfWord(feature) + text);
-      else bytes += PerfRecordOf(kPerfHeaderTracingData, PerfBytes(static_cast<uint32_t>(text.size()), 0u)) + text + std::string((8 - text.size() % 8) % 8, '\0');
+      if (feature != kPerfFeatureTracingData)
+        bytes += PerfRecordOf(kPerfHeaderFeature, PerfWord(feature) + text);
+      else
+        bytes += PerfRecordOf(kPerfHeaderTracingData,
+                              PerfBytes(static_cast<uint32_t>(text.size()), 0u)) +
+                 text + std::string((8 - text.size() % 8) % 8, '\0');
     }
     for (const std::string& record : records) bytes += record;
     return bytes;
   }
 };
 
-// One stream, in records that each hold what was compressed of `piece` bytes: they end within the records inside.
-inline std::vector<std::string> PerfCompressed(const std::vector<std::string>& records, size_t piece) {
+// One stream, in records that each hold what was compressed of `piece` bytes: they end within the
+// records inside.
+inline std::vector<std::string> PerfCompressed(const std::vector<std::string>& records,
+                                               size_t piece) {
   std::string all;
   for (const std::string& record : records) all += record;
   ZSTD_CCtx* stream = ZSTD_createCCtx();

@@ -14,7 +14,9 @@ namespace hangscope {
 inline Window WindowOf(const TraceHead& head) {
   Window window;
   window.time = {100, 1000};
-  for (const TraceTrack& track : head.tracks) window.rings.push_back({.ring = track.ring, .held = {}, .covered = {}, .idle = {}, .stale = {}});
+  for (const TraceTrack& track : head.tracks)
+    window.rings.push_back(
+        {.ring = track.ring, .held = {}, .covered = {}, .idle = {}, .stale = {}});
   return window;
 }
 
@@ -38,7 +40,9 @@ class RandomTrace {
  private:
   size_t Pick(size_t below) { return std::uniform_int_distribution<size_t>(0, below - 1)(random_); }
   bool Chance(size_t of) { return Pick(of) == 0; }
-  std::optional<int64_t> Task() { return Chance(4) ? std::nullopt : std::optional<int64_t>(Pick(4)); }
+  std::optional<int64_t> Task() {
+    return Chance(4) ? std::nullopt : std::optional<int64_t>(Pick(4));
+  }
 
   void AddWindow() {
     story.head.window = WindowOf(story.head);
@@ -48,22 +52,47 @@ class RandomTrace {
       if (Chance(2)) {
         story.head.window->rings[Pick(3)].stale.push_back({time, 1, 1});
       } else {
-        story.head.window->gaps.push_back({Pick(3), Task(), time, GapReason::kBlind, Pick(3), AmountUnit::kBytes});
+        story.head.window->gaps.push_back(
+            {Pick(3), Task(), time, GapReason::kBlind, Pick(3), AmountUnit::kBytes});
       }
     }
   }
   void AddItem(TimeNs time) {
     const size_t core = Pick(3);
     switch (Pick(10)) {
-      case 0: ++plain; story.Plain(time, core, Task()); break;
-      case 1: case 2: story.Switch(time, core, Task(), Task(), Chance(2)); break;
-      case 3: ++wakes; story.Wake(time, core, Task(), static_cast<int64_t>(Pick(4))); break;
-      case 4: story.Enter(time, Chance(2) ? TraceStory::kCallEnter : TraceStory::kIrqEnter, core, Task(), "x"); break;
-      case 5: story.Leave(time, Chance(2) ? TraceStory::kCallLeave : TraceStory::kIrqLeave, core, Task()); break;
-      case 6: story.Enter(time, TraceStory::kFunctionEnter, core, Task(), "f"); break;
-      case 7: story.Leave(time, TraceStory::kFunctionLeave, core, Task()); break;
-      case 8: ++counts; story.Fill(time, core, Pick(100)); break;
-      default: ++losses; story.Lose(time - 3, time + static_cast<TimeNs>(Pick(40)) - 5, core, Pick(3)); break;
+      case 0:
+        ++plain;
+        story.Plain(time, core, Task());
+        break;
+      case 1:
+      case 2:
+        story.Switch(time, core, Task(), Task(), Chance(2));
+        break;
+      case 3:
+        ++wakes;
+        story.Wake(time, core, Task(), static_cast<int64_t>(Pick(4)));
+        break;
+      case 4:
+        story.Enter(time, Chance(2) ? TraceStory::kCallEnter : TraceStory::kIrqEnter, core, Task(),
+                    "x");
+        break;
+      case 5:
+        story.Leave(time, Chance(2) ? TraceStory::kCallLeave : TraceStory::kIrqLeave, core, Task());
+        break;
+      case 6:
+        story.Enter(time, TraceStory::kFunctionEnter, core, Task(), "f");
+        break;
+      case 7:
+        story.Leave(time, TraceStory::kFunctionLeave, core, Task());
+        break;
+      case 8:
+        ++counts;
+        story.Fill(time, core, Pick(100));
+        break;
+      default:
+        ++losses;
+        story.Lose(time - 3, time + static_cast<TimeNs>(Pick(40)) - 5, core, Pick(3));
+        break;
     }
   }
   void AddStanding(int64_t number) {

@@ -1,5 +1,6 @@
-// A hardware tracer as CoreSight has them: CPUs write into a sink (of one CPU, or of several), which overwrites its
-// oldest; whoever drains it copies what each CPU wrote into that CPU's AUX area, and publishes its head.
+// A hardware tracer as CoreSight has them: CPUs write into a sink (of one CPU, or of several),
+// which overwrites its oldest; whoever drains it copies what each CPU wrote into that CPU's AUX
+// area, and publishes its head.
 #ifndef HANGSCOPE_TESTS_FAKES_SIMULATED_SINK_H
 #define HANGSCOPE_TESTS_FAKES_SIMULATED_SINK_H
 
@@ -21,7 +22,8 @@ class SimulatedAux {
     bytes_[written_ % bytes_.size()] = byte;
     ++written_;
     // Pairs with the acquire in AuxReader::Load.
-    __atomic_store_n(&head_, kind_ == AuxHeadKind::kCountsAll ? written_ : written_ % bytes_.size(), __ATOMIC_RELEASE);
+    __atomic_store_n(&head_, kind_ == AuxHeadKind::kCountsAll ? written_ : written_ % bytes_.size(),
+                     __ATOMIC_RELEASE);
   }
   AuxArea area() const { return {bytes_.data(), bytes_.size(), &head_, kind_}; }
   uint64_t written() const { return written_; }
@@ -58,7 +60,8 @@ class SimulatedSink {
     SinkHistory history;
     history.capacity_bytes = capacity_;
     for (const Byte& byte : bytes_) {
-      if (history.rest.empty() || history.rest.back().ring != byte.cpu) history.rest.push_back({byte.cpu, {byte.time, byte.time}, 0});
+      if (history.rest.empty() || history.rest.back().ring != byte.cpu)
+        history.rest.push_back({byte.cpu, {byte.time, byte.time}, 0});
       history.rest.back().time.to = byte.time + 1;
       ++history.rest.back().bytes;
     }

@@ -1,5 +1,5 @@
-// A program that a test starts and looks at from outside: it prints "NAME TID" for its threads and then "ready", and
-// ends when its standard input does.
+// A program that a test starts and looks at from outside: it prints "NAME TID" for its threads and
+// then "ready", and ends when its standard input does.
 #ifndef HANGSCOPE_TESTS_FAKES_STARTED_PROGRAM_H
 #define HANGSCOPE_TESTS_FAKES_STARTED_PROGRAM_H
 
@@ -37,7 +37,8 @@ class StartedProgram {
     std::string line;
     while (line != "ready" && ReadLine(&line)) {
       const size_t space = line.find(' ');
-      if (space != std::string::npos) tids_[line.substr(0, space)] = std::stoi(line.substr(space + 1));
+      if (space != std::string::npos)
+        tids_[line.substr(0, space)] = std::stoi(line.substr(space + 1));
     }
     is_ready_ = line == "ready";
   }

@@ -26,11 +26,12 @@ class TimelineRecorder final : public TimelineSink {
   };
   struct Row {
     TimelineTrack track;
-    std::vector<size_t> open;      // of slices
-    std::vector<Slice> slices;     // by their begin
+    std::vector<size_t> open;   // of slices
+    std::vector<Slice> slices;  // by their begin
     std::vector<std::pair<TimeNs, std::string>> instants, gaps;
     std::vector<std::pair<TimeNs, uint64_t>> counts;
-    std::vector<std::string> log;  // all of it, as other formats of it are read back: "B 10 running", "E 20"
+    // all of it, as other formats of it are read back: "B 10 running", "E 20"
+    std::vector<std::string> log;
     TimeNs last = std::numeric_limits<TimeNs>::min();
   };
   struct Arrow {
@@ -41,7 +42,7 @@ class TimelineRecorder final : public TimelineSink {
   std::vector<std::string> broken;  // promises
   std::vector<Arrow> arrows;
   uint64_t instants = 0;
-  Status fail;                      // what each call says from now on
+  Status fail;  // what each call says from now on
 
   Status Define(const TimelineTrack& track) override {
     if (track.id != rows_.size() + 1) Break("ids do not count up", track.id);
@@ -49,7 +50,8 @@ class TimelineRecorder final : public TimelineSink {
     rows_.emplace_back().track = track;
     return fail;
   }
-  Status Begin(TimelineTrackId track, TimeNs time, SliceState state, const std::string& name, const TimelineArguments& arguments) override {
+  Status Begin(TimelineTrackId track, TimeNs time, SliceState state, const std::string& name,
+               const TimelineArguments& arguments) override {
     Row& row = Advance(track, time);
     row.open.push_back(row.slices.size());
     row.slices.push_back({name, state, time, time, row.open.size() - 1, arguments});
@@ -67,7 +69,8 @@ class TimelineRecorder final : public TimelineSink {
     row.open.pop_back();
     return fail;
   }
-  Status Instant(TimelineTrackId track, TimeNs time, const TraceEvent& event, const TraceEventKind& kind) override {
+  Status Instant(TimelineTrackId track, TimeNs time, const TraceEvent& event,
+                 const TraceEventKind& kind) override {
     if (event.values.size() != kind.fields.size()) Break("the kind is another's", track);
     Row& row = Advance(track, time);
     row.instants.emplace_back(time, kind.name);
@@ -82,10 +85,12 @@ class TimelineRecorder final : public TimelineSink {
     row.log.push_back(fmt::format("C {} {}", time, value));
     return fail;
   }
-  Status Flow(uint64_t id, TimelineTrackId from, TimeNs from_time, TimelineTrackId to, TimeNs to_time, const std::string& name) override {
+  Status Flow(uint64_t id, TimelineTrackId from, TimeNs from_time, TimelineTrackId to,
+              TimeNs to_time, const std::string& name) override {
     if (!flows_.insert(id).second) Break("a flow's id is used twice", id);
     if (from_time > to_time) Break("a flow goes backwards", id);
-    if (!LiesInSlice(from, from_time) || !LiesInSlice(to, to_time)) Break("a flow does not lie in slices: " + name, id);
+    if (!LiesInSlice(from, from_time) || !LiesInSlice(to, to_time))
+      Break("a flow does not lie in slices: " + name, id);
     Advance(from, from_time).log.push_back(fmt::format("F {} {}", from_time, name));
     Advance(to, to_time).log.push_back(fmt::format("F {} {}", to_time, name));
     arrows.push_back({NameOf(from), NameOf(to), name, from_time, to_time});
@@ -117,7 +122,8 @@ class TimelineRecorder final : public TimelineSink {
   std::string Picture(const std::string& name) const {
     std::string text;
     for (const Slice& slice : RowOf(name).slices) {
-      text += fmt::format("{}{}{}..{} {}", text.empty() ? "" : "; ", std::string(slice.depth, '>'), slice.from, slice.to, slice.name);
+      text += fmt::format("{}{}{}..{} {}", text.empty() ? "" : "; ", std::string(slice.depth, '>'),
+                          slice.from, slice.to, slice.name);
     }
     return text;
   }
@@ -140,13 +146,18 @@ class TimelineRecorder final : public TimelineSink {
     for (const size_t open : row.open) {
       if (row.slices[open].from <= time) return true;
     }
-    for (auto slice = row.slices.rbegin(); slice != row.slices.rend() && slice->from >= time; ++slice) {
+    for (auto slice = row.slices.rbegin(); slice != row.slices.rend() && slice->from >= time;
+         ++slice) {
       if (slice->from == time) return true;  // and ends there, too
     }
     return false;
   }
-  std::string NameOf(TimelineTrackId track) const { return track > 0 && track <= rows_.size() ? rows_[track - 1].track.name : "?"; }
-  void Break(const std::string& what, uint64_t which) { broken.push_back(fmt::format("{} ({})", what, which)); }
+  std::string NameOf(TimelineTrackId track) const {
+    return track > 0 && track <= rows_.size() ? rows_[track - 1].track.name : "?";
+  }
+  void Break(const std::string& what, uint64_t which) {
+    broken.push_back(fmt::format("{} ({})", what, which));
+  }
 
   std::vector<Row> rows_;
   std::set<uint64_t> flows_;

@@ -13,20 +13,39 @@ namespace hangscope {
 
 class TraceStory {
  public:
-  enum Kind : size_t { kPlain, kSwitch, kWake, kCallEnter, kCallLeave, kIrqEnter, kIrqLeave, kFunctionEnter, kFunctionLeave, kFill };
+  enum Kind : size_t {
+    kPlain,
+    kSwitch,
+    kWake,
+    kCallEnter,
+    kCallLeave,
+    kIrqEnter,
+    kIrqLeave,
+    kFunctionEnter,
+    kFunctionLeave,
+    kFill
+  };
 
   // `cpus`: of Linux, else of a scope.
   explicit TraceStory(size_t cores = 2, bool cpus = false) {
     head.name = "story";
     for (size_t i = 0; i < cores; ++i) {
       const RingKind kind = cpus ? RingKind::kCpu : RingKind::kCore;
-      head.tracks.push_back({{kind, static_cast<int64_t>(i)}, (cpus ? "CPU " : "core ") + std::to_string(i)});
+      head.tracks.push_back(
+          {{kind, static_cast<int64_t>(i)}, (cpus ? "CPU " : "core ") + std::to_string(i)});
     }
     head.tasks = {{5, "reader"}, {6, "writer"}};
-    const auto add = [&](const char* name, const char* category, TraceMeaning meaning, std::vector<TraceField> fields = {}) {
-      head.kinds.push_back({.name = name, .category = category, .format = "", .fields = std::move(fields), .meaning = meaning, .counter = ""});
+    const auto add = [&](const char* name, const char* category, TraceMeaning meaning,
+                         std::vector<TraceField> fields = {}) {
+      head.kinds.push_back({.name = name,
+                            .category = category,
+                            .format = "",
+                            .fields = std::move(fields),
+                            .meaning = meaning,
+                            .counter = ""});
     };
-    add("mutex_lock", "sync", TraceMeaning::kPlain, {{.name = "address", .type = TraceFieldType::kPointer, .bits = 64}});
+    add("mutex_lock", "sync", TraceMeaning::kPlain,
+        {{.name = "address", .type = TraceFieldType::kPointer, .bits = 64}});
     add("sched:sched_switch", "sched", TraceMeaning::kSwitch);
     add("sched:sched_wakeup", "sched", TraceMeaning::kWake);
     add("raw_syscalls:sys_enter", "raw_syscalls", TraceMeaning::kEnter);
@@ -46,15 +65,19 @@ class TraceStory {
     event.time = time;
     event.task = task;
     event.sequence = ++events_;
-    for (size_t i = 0; i < head.kinds[kind].fields.size(); ++i) event.values.push_back({.bits = 0x1000 + i});
+    for (size_t i = 0; i < head.kinds[kind].fields.size(); ++i)
+      event.values.push_back({.bits = 0x1000 + i});
     return event;
   }
   TraceStory& Add(TraceItem item) {
     items.push_back(std::move(item));
     return *this;
   }
-  TraceStory& Plain(TimeNs time, size_t core = 0, std::optional<int64_t> task = {}) { return Add(At(time, kPlain, core, task)); }
-  TraceStory& Switch(TimeNs time, size_t core, std::optional<int64_t> from, std::optional<int64_t> to, bool waits = true, const std::string& what = "") {
+  TraceStory& Plain(TimeNs time, size_t core = 0, std::optional<int64_t> task = {}) {
+    return Add(At(time, kPlain, core, task));
+  }
+  TraceStory& Switch(TimeNs time, size_t core, std::optional<int64_t> from,
+                     std::optional<int64_t> to, bool waits = true, const std::string& what = "") {
     TraceEvent event = At(time, kSwitch, core, from);
     event.from = from;
     event.to = to;
@@ -67,18 +90,22 @@ class TraceStory {
     event.to = whom;
     return Add(event);
   }
-  TraceStory& Enter(TimeNs time, Kind kind, size_t core, std::optional<int64_t> task, const std::string& what) {
+  TraceStory& Enter(TimeNs time, Kind kind, size_t core, std::optional<int64_t> task,
+                    const std::string& what) {
     TraceEvent event = At(time, kind, core, task);
     event.what = what;
     return Add(event);
   }
-  TraceStory& Leave(TimeNs time, Kind kind, size_t core, std::optional<int64_t> task) { return Add(At(time, kind, core, task)); }
+  TraceStory& Leave(TimeNs time, Kind kind, size_t core, std::optional<int64_t> task) {
+    return Add(At(time, kind, core, task));
+  }
   TraceStory& Fill(TimeNs time, size_t core, uint64_t count) {
     TraceEvent event = At(time, kFill, core);
     event.count = count;
     return Add(event);
   }
-  TraceStory& Lose(TimeNs from, TimeNs to, size_t core, uint64_t records, GapReason reason = GapReason::kOverwritten) {
+  TraceStory& Lose(TimeNs from, TimeNs to, size_t core, uint64_t records,
+                   GapReason reason = GapReason::kOverwritten) {
     return Add(TraceLoss{core, {from, to}, reason, records, AmountUnit::kRecords});
   }
 

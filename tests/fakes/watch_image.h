@@ -1,5 +1,5 @@
-// Writes a scope with mailboxes, claims, details and task records into a FakeTarget as a program of either byte
-// order and word size would (abi/watch.h).
+// Writes a scope with mailboxes, claims, details and task records into a FakeTarget as a program of
+// either byte order and word size would (abi/watch.h).
 #ifndef HANGSCOPE_TESTS_FAKES_WATCH_IMAGE_H
 #define HANGSCOPE_TESTS_FAKES_WATCH_IMAGE_H
 
@@ -31,7 +31,8 @@ class WatchImage {
   explicit WatchImage(const WatchImageOptions& options) : o_(options) {
     const uint32_t rows = o_.cores + o_.tasks;
     claim_stride_ = (o_.hold_slots + o_.provide_slots + 1 + 1) / 2 * 8;
-    detail_stride_ = static_cast<uint32_t>(sizeof(hangscope_detail) + o_.debug_slots * sizeof(hangscope_debug_value));
+    detail_stride_ = static_cast<uint32_t>(sizeof(hangscope_detail) +
+                                           o_.debug_slots * sizeof(hangscope_debug_value));
     const uint32_t ring_bytes = sizeof(hangscope_ring) + 8 * 16;
     tasks_at_ = sizeof(hangscope_header);
     rings_at_ = tasks_at_ + static_cast<uint32_t>(o_.tasks * sizeof(hangscope_task));
@@ -56,33 +57,48 @@ class WatchImage {
 
   // `at`: offsetof(hangscope_mailbox, ...), of a 32-bit word.
   void Put(uint32_t core, size_t at, uint32_t value) { Put32(MailboxAt(core) + at, value); }
-  uint32_t Get(uint32_t core, size_t at) const { return Load32(target.memory.data() + MailboxAt(core) + at, o_.order); }
-  void PutDetail(uint32_t core, size_t at, uint32_t value) { Put32(details_at_ + core * detail_stride_ + at, value); }
+  uint32_t Get(uint32_t core, size_t at) const {
+    return Load32(target.memory.data() + MailboxAt(core) + at, o_.order);
+  }
+  void PutDetail(uint32_t core, size_t at, uint32_t value) {
+    Put32(details_at_ + core * detail_stride_ + at, value);
+  }
   void PutWatchWord(size_t at, uint32_t value) { Put32(watch_at_ + at, value); }
   void PutHeaderWord(size_t at, uint32_t value) { Put32(at, value); }
-  void PutNode(uint32_t node, size_t at, uint32_t value) { Put32(nodes_at_ + node * sizeof(hangscope_node) + at, value); }
-  void PutTask(uint32_t index, size_t at, uint32_t value) { Put32(tasks_at_ + index * sizeof(hangscope_task) + at, value); }
+  void PutNode(uint32_t node, size_t at, uint32_t value) {
+    Put32(nodes_at_ + node * sizeof(hangscope_node) + at, value);
+  }
+  void PutTask(uint32_t index, size_t at, uint32_t value) {
+    Put32(tasks_at_ + index * sizeof(hangscope_task) + at, value);
+  }
   uint32_t GetTask(uint32_t index, size_t at) const {
     return Load32(target.memory.data() + tasks_at_ + index * sizeof(hangscope_task) + at, o_.order);
   }
   // A row of claims: cores, then task records. Slot: holds, then provides, then how many were lost.
-  void PutClaim(uint32_t row, uint32_t slot, uint32_t value) { Put32(claims_at_ + row * claim_stride_ + slot * 4, value); }
+  void PutClaim(uint32_t row, uint32_t slot, uint32_t value) {
+    Put32(claims_at_ + row * claim_stride_ + slot * 4, value);
+  }
   void PutDebug(uint32_t core, uint32_t slot, uint32_t order, uint32_t value) {
-    const size_t at = details_at_ + core * detail_stride_ + sizeof(hangscope_detail) + slot * sizeof(hangscope_debug_value);
+    const size_t at = details_at_ + core * detail_stride_ + sizeof(hangscope_detail) +
+                      slot * sizeof(hangscope_debug_value);
     Put32(at, order);
     Put32(at + 4, value);
   }
-  void PutRunning(uint32_t core, uint32_t task) { Put32(rings_at_ + core * ring_bytes_ + offsetof(hangscope_ring, last_task), task); }
+  void PutRunning(uint32_t core, uint32_t task) {
+    Put32(rings_at_ + core * ring_bytes_ + offsetof(hangscope_ring, last_task), task);
+  }
 
   void Wait(uint32_t core, uint32_t resource, uint32_t kind, uint64_t since) {
     Put(core, offsetof(hangscope_mailbox, wait_resource), resource);
     Put(core, offsetof(hangscope_mailbox, wait_kind), kind);
     Put(core, offsetof(hangscope_mailbox, wait_since), static_cast<uint32_t>(since));
     Put(core, offsetof(hangscope_mailbox, wait_epoch), static_cast<uint32_t>(since >> 30));
-    Put(core, offsetof(hangscope_mailbox, wait_sequence), (Get(core, offsetof(hangscope_mailbox, wait_sequence)) + 1) | 1u);
+    Put(core, offsetof(hangscope_mailbox, wait_sequence),
+        (Get(core, offsetof(hangscope_mailbox, wait_sequence)) + 1) | 1u);
   }
   void WaitDone(uint32_t core) {
-    Put(core, offsetof(hangscope_mailbox, wait_sequence), (Get(core, offsetof(hangscope_mailbox, wait_sequence)) + 1) & ~1u);
+    Put(core, offsetof(hangscope_mailbox, wait_sequence),
+        (Get(core, offsetof(hangscope_mailbox, wait_sequence)) + 1) & ~1u);
   }
   void TaskWaits(uint32_t index, uint32_t task, uint32_t kind, uint32_t resource, uint32_t holder) {
     PutTask(index, offsetof(hangscope_task, task), task);
@@ -90,10 +106,13 @@ class WatchImage {
     PutTask(index, offsetof(hangscope_task, resource), resource);
     PutTask(index, offsetof(hangscope_task, kind), kind);
     PutTask(index, offsetof(hangscope_task, holder), holder);
-    PutTask(index, offsetof(hangscope_task, sequence), GetTask(index, offsetof(hangscope_task, sequence)) + 2);
+    PutTask(index, offsetof(hangscope_task, sequence),
+            GetTask(index, offsetof(hangscope_task, sequence)) + 2);
   }
   // After changes to the words that it covers.
-  void SignWatch() { Put32(watch_at_, Fnv(watch_at_ + 4, watch_at_ + HANGSCOPE_WATCH_CHECKED_BYTES)); }
+  void SignWatch() {
+    Put32(watch_at_, Fnv(watch_at_ + 4, watch_at_ + HANGSCOPE_WATCH_CHECKED_BYTES));
+  }
   void SignHeader() { Put32(offsetof(hangscope_header, check), Fnv(0, HANGSCOPE_CHECKED_BYTES)); }
 
   uint32_t scope_bytes() const { return scope_bytes_; }
@@ -104,17 +123,20 @@ class WatchImage {
  private:
   void Put32(size_t at, uint32_t value) {
     for (size_t i = 0; i < 4; ++i) {
-      target.memory[at + i] = static_cast<char>(value >> 8 * (o_.order == ByteOrder::kLittle ? i : 3 - i));
+      target.memory[at + i] =
+          static_cast<char>(value >> 8 * (o_.order == ByteOrder::kLittle ? i : 3 - i));
     }
   }
   void Put16(size_t at, uint32_t value) {
     for (size_t i = 0; i < 2; ++i) {
-      target.memory[at + i] = static_cast<char>(value >> 8 * (o_.order == ByteOrder::kLittle ? i : 1 - i));
+      target.memory[at + i] =
+          static_cast<char>(value >> 8 * (o_.order == ByteOrder::kLittle ? i : 1 - i));
     }
   }
   uint32_t Fnv(size_t begin, size_t end) const {
     uint32_t check = HANGSCOPE_CHECK_SEED;
-    for (size_t i = begin; i < end; ++i) check = (check ^ static_cast<uint8_t>(target.memory[i])) * HANGSCOPE_CHECK_PRIME;
+    for (size_t i = begin; i < end; ++i)
+      check = (check ^ static_cast<uint8_t>(target.memory[i])) * HANGSCOPE_CHECK_PRIME;
     return check;
   }
 #define HANGSCOPE_HEADER(field) offsetof(hangscope_header, field)

@@ -1,4 +1,5 @@
-/* A port of a test's own, as clock_port.h; and the test sees what is published and which core halts. */
+/* A port of a test's own, as clock_port.h; and the test sees what is published and which core
+ * halts. */
 #ifndef HANGSCOPE_TESTS_BUS_PORT_H
 #define HANGSCOPE_TESTS_BUS_PORT_H
 

@@ -29,8 +29,8 @@ namespace {
 constexpr uint64_t kTop = ~uint64_t{0};
 constexpr uint32_t kVirtual = HANGSCOPE_BUS_FLAG_VIRTUAL;
 
-// A map and a transaction, mostly near what the map has; and what is wrong with it, byte for byte, by
-// somebody who is in no hurry.
+// A map and a transaction, mostly near what the map has; and what is wrong with it, byte for byte,
+// by somebody who is in no hurry.
 class Random {
  public:
   explicit Random(uint32_t seed) : random_(seed) {}
@@ -49,7 +49,8 @@ class Random {
     map.width = 1 + Below(4);
     map.height = 1 + Below(3);
     types.clear();
-    for (uint32_t i = 0; i < map.width * map.height; ++i) types.push_back(static_cast<uint8_t>(Is(85) ? 1 + Below(2) : 0));
+    for (uint32_t i = 0; i < map.width * map.height; ++i)
+      types.push_back(static_cast<uint8_t>(Is(85) ? 1 + Below(2) : 0));
     map.types = types.data();
     map.multicast_types = Of({2u, 6u, 6u, 6u});
     map.inline_bytes = 8;
@@ -63,7 +64,8 @@ class Random {
     initiator = {Node(), 0, Is(50) ? 8u : 0u, base + Below(128)};
     if (Is(15)) {
       initiator.link = Below(map.width) | Below(map.height) << 7 | (1 + Below(5)) << 28;
-      if (initiator.link >> 28 == HANGSCOPE_BUS_MULTICAST) initiator.link |= (initiator.link & 0x3fff) << 14;
+      if (initiator.link >> 28 == HANGSCOPE_BUS_MULTICAST)
+        initiator.link |= (initiator.link & 0x3fff) << 14;
     }
   }
 
@@ -76,7 +78,8 @@ class Random {
     transaction.x2 = static_cast<uint16_t>(transaction.x + Below(2) - Below(10) / 9);
     transaction.y2 = static_cast<uint16_t>(transaction.y + Below(2) - Below(10) / 9);
     if (Is(1)) transaction.x2 = transaction.y2 = 65535;
-    transaction.address = base + Below(Is(90) ? 128 : 300) / 4 * Of({4u, 4u, 1u}) - (Is(5) ? 40 : 0);
+    transaction.address =
+        base + Below(Is(90) ? 128 : 300) / 4 * Of({4u, 4u, 1u}) - (Is(5) ? 40 : 0);
     transaction.local = Is(50) ? transaction.address : base + Below(128);
     transaction.bytes = Is(1) ? Of({0u, kNever, 0x80000000u}) : 1 + Below(Is(80) ? 8 : 40);
   }
@@ -157,7 +160,8 @@ class Random {
     map.regions = regions.data();
     map.region_count = static_cast<uint32_t>(regions.size());
   }
-  void MakePlaces(std::vector<hangscope_bus_place>* places, uint32_t count, const hangscope_bus_place** at, uint32_t* how_many) {
+  void MakePlaces(std::vector<hangscope_bus_place>* places, uint32_t count,
+                  const hangscope_bus_place** at, uint32_t* how_many) {
     places->clear();
     for (uint32_t i = 0; i < count; ++i) {
       const bool is_local = places == &local;
@@ -173,9 +177,12 @@ class Random {
     *how_many = count;
   }
 
-  static bool Has(const hangscope_bus_span& span, Wide address) { return address >= span.first && address <= span.last; }
+  static bool Has(const hangscope_bus_span& span, Wide address) {
+    return address >= span.first && address <= span.last;
+  }
   // Of the bytes of one end: how many are in the span, of how many.
-  static std::pair<int, int> Count(const hangscope_bus_span& span, uint64_t address, uint32_t bytes) {
+  static std::pair<int, int> Count(const hangscope_bus_span& span, uint64_t address,
+                                   uint32_t bytes) {
     // Spans have at most 128 bytes; behind 300 there is nothing more to be had.
     const int of = static_cast<int>(std::min(bytes, 300u));
     int in = 0;
@@ -186,7 +193,9 @@ class Random {
     const auto& scope = initiator;
     const hangscope_bus_span of_scope{nullptr, scope.scope, scope.scope + (scope.scope_bytes - 1)};
     const bool scope_is_here = map.scope_node == HANGSCOPE_BUS_ANYWHERE || map.scope_node == node;
-    if (scope.scope_bytes != 0 && scope_is_here && Count(of_scope, address, transaction.bytes).first > 0) return true;
+    if (scope.scope_bytes != 0 && scope_is_here &&
+        Count(of_scope, address, transaction.bytes).first > 0)
+      return true;
     for (const hangscope_bus_place& place : protected_places) {
       const bool here = place.node == HANGSCOPE_BUS_ANYWHERE || place.node == node;
       if (here && Count(place.span, address, transaction.bytes).first > 0) return true;
@@ -198,7 +207,8 @@ class Random {
     const hangscope_transaction& t = transaction;
     const bool multicast = t.kind == HANGSCOPE_BUS_MULTICAST;
     const bool exists = x < static_cast<int>(map.width) && y < static_cast<int>(map.height);
-    const uint32_t type = exists ? types[static_cast<uint32_t>(y) * map.width + static_cast<uint32_t>(x)] : 0;
+    const uint32_t type =
+        exists ? types[static_cast<uint32_t>(y) * map.width + static_cast<uint32_t>(x)] : 0;
     if (type == 0 || (multicast && (map.multicast_types & 1u << type) == 0)) {
       wrong->insert(multicast ? HANGSCOPE_BUS_MULTICAST_TARGET : HANGSCOPE_BUS_BAD_COORDINATES);
       return;
@@ -214,30 +224,36 @@ class Random {
       behind = behind && t.address > region.span.last;
     }
     if (found == nullptr) {
-      wrong->insert(!any ? HANGSCOPE_BUS_NO_REGION : below ? HANGSCOPE_BUS_UNDERFLOW : behind ? HANGSCOPE_BUS_OVERFLOW
-                                                                                              : HANGSCOPE_BUS_NO_REGION);
+      wrong->insert(!any     ? HANGSCOPE_BUS_NO_REGION
+                    : below  ? HANGSCOPE_BUS_UNDERFLOW
+                    : behind ? HANGSCOPE_BUS_OVERFLOW
+                             : HANGSCOPE_BUS_NO_REGION);
       return;
     }
     const auto [in, of] = Count(found->span, t.address, t.bytes);
     if (in != of) wrong->insert(HANGSCOPE_BUS_OVERFLOW);
     WrongWith(*found, node, wrong);
-    if (t.kind != HANGSCOPE_BUS_READ && IsProtected(node, t.address)) wrong->insert(HANGSCOPE_BUS_PROTECTED);
+    if (t.kind != HANGSCOPE_BUS_READ && IsProtected(node, t.address))
+      wrong->insert(HANGSCOPE_BUS_PROTECTED);
   }
 
-  void WrongWith(const hangscope_bus_region& region, uint32_t node, std::set<hangscope_bus_reason>* wrong) const {
+  void WrongWith(const hangscope_bus_region& region, uint32_t node,
+                 std::set<hangscope_bus_reason>* wrong) const {
     const hangscope_transaction& t = transaction;
     const bool mine = region.owner == HANGSCOPE_BUS_ANYWHERE || region.owner == initiator.node ||
                       (region.owner == HANGSCOPE_BUS_ITSELF && initiator.node == node);
     if (!mine) wrong->insert(HANGSCOPE_BUS_OWNER);
-    const std::map<uint32_t, uint32_t> rights = {{HANGSCOPE_BUS_READ, HANGSCOPE_BUS_MAY_READ},
-                                                 {HANGSCOPE_BUS_WRITE, HANGSCOPE_BUS_MAY_WRITE},
-                                                 {HANGSCOPE_BUS_ATOMIC, HANGSCOPE_BUS_MAY_ATOMIC},
-                                                 {HANGSCOPE_BUS_MULTICAST, HANGSCOPE_BUS_MAY_MULTICAST},
-                                                 {HANGSCOPE_BUS_INLINE_WRITE, HANGSCOPE_BUS_MAY_INLINE}};
+    const std::map<uint32_t, uint32_t> rights = {
+        {HANGSCOPE_BUS_READ, HANGSCOPE_BUS_MAY_READ},
+        {HANGSCOPE_BUS_WRITE, HANGSCOPE_BUS_MAY_WRITE},
+        {HANGSCOPE_BUS_ATOMIC, HANGSCOPE_BUS_MAY_ATOMIC},
+        {HANGSCOPE_BUS_MULTICAST, HANGSCOPE_BUS_MAY_MULTICAST},
+        {HANGSCOPE_BUS_INLINE_WRITE, HANGSCOPE_BUS_MAY_INLINE}};
     const bool may = (region.rights & rights.at(t.kind)) != 0;
     const bool word = t.kind == HANGSCOPE_BUS_ATOMIC || t.kind == HANGSCOPE_BUS_INLINE_WRITE;
     if (t.kind == HANGSCOPE_BUS_INLINE_WRITE) {
-      if (!may && (region.rights & HANGSCOPE_BUS_MAY_WRITE) == 0) wrong->insert(HANGSCOPE_BUS_RIGHTS);
+      if (!may && (region.rights & HANGSCOPE_BUS_MAY_WRITE) == 0)
+        wrong->insert(HANGSCOPE_BUS_RIGHTS);
       if ((!may && (region.rights & HANGSCOPE_BUS_MAY_WRITE) != 0) || (may && t.bytes > 8)) {
         wrong->insert(HANGSCOPE_BUS_INLINE_UNSUPPORTED);
       }
@@ -246,14 +262,17 @@ class Random {
     }
     const uint32_t alignment = std::max(1u, word ? region.word_alignment : region.alignment);
     if (t.address % alignment != 0) wrong->insert(HANGSCOPE_BUS_MISALIGNED);
-    if (region.kind == HANGSCOPE_BUS_REGISTERS && t.bytes % alignment != 0) wrong->insert(HANGSCOPE_BUS_MISALIGNED);
+    if (region.kind == HANGSCOPE_BUS_REGISTERS && t.bytes % alignment != 0)
+      wrong->insert(HANGSCOPE_BUS_MISALIGNED);
     const uint32_t mutual = std::max(1u, region.mutual);
-    if (!word && t.address % mutual != t.local % mutual) wrong->insert(HANGSCOPE_BUS_ALIGNMENT_MISMATCH);
+    if (!word && t.address % mutual != t.local % mutual)
+      wrong->insert(HANGSCOPE_BUS_ALIGNMENT_MISMATCH);
   }
 
   void WrongHere(std::set<hangscope_bus_reason>* wrong) const {
     const hangscope_transaction& t = transaction;
-    const bool returns = t.kind == HANGSCOPE_BUS_ATOMIC && (t.flags & HANGSCOPE_BUS_FLAG_RETURNS) != 0;
+    const bool returns =
+        t.kind == HANGSCOPE_BUS_ATOMIC && (t.flags & HANGSCOPE_BUS_FLAG_RETURNS) != 0;
     const bool written = t.kind == HANGSCOPE_BUS_READ || returns;
     if (!written && t.kind != HANGSCOPE_BUS_WRITE && t.kind != HANGSCOPE_BUS_MULTICAST) return;
     bool fits = map.local_count == 0 && Wide{t.local} + (t.bytes - 1) <= kTop;
@@ -285,10 +304,11 @@ class Random {
 
 std::string Said(const Random& random) {
   const hangscope_transaction& t = random.transaction;
-  std::string said = "kind " + std::to_string(t.kind) + ", flags " + std::to_string(t.flags) + ", (" + std::to_string(t.x) + ", " +
-                     std::to_string(t.y) + ") to (" + std::to_string(t.x2) + ", " + std::to_string(t.y2) + "), address " +
-                     std::to_string(t.address) + ", local " + std::to_string(t.local) + ", bytes " + std::to_string(t.bytes) +
-                     "; wrong:";
+  std::string said = "kind " + std::to_string(t.kind) + ", flags " + std::to_string(t.flags) +
+                     ", (" + std::to_string(t.x) + ", " + std::to_string(t.y) + ") to (" +
+                     std::to_string(t.x2) + ", " + std::to_string(t.y2) + "), address " +
+                     std::to_string(t.address) + ", local " + std::to_string(t.local) + ", bytes " +
+                     std::to_string(t.bytes) + "; wrong:";
   for (const hangscope_bus_reason reason : random.Wrong()) said += " " + std::to_string(reason);
   return said;
 }
@@ -301,21 +321,24 @@ TEST(BusProperty, NothingLegalIsRefusedAndNothingIllegalPasses) {
     random.MakeMap();
     for (int i = 0; i < 60; ++i) {
       random.MakeTransaction();
-      const hangscope_bus_reason reason = hangscope_bus_check_of(&random.map, &random.initiator, &random.transaction);
+      const hangscope_bus_reason reason =
+          hangscope_bus_check_of(&random.map, &random.initiator, &random.transaction);
       const std::set<hangscope_bus_reason> wrong = random.Wrong();
       ++counted[reason];
       if (reason == HANGSCOPE_BUS_FINE) {
         fit_links += random.initiator.link != 0 ? 1 : 0;
         ASSERT_TRUE(wrong.empty()) << "passed; seed " << seed << ", " << i << ": " << Said(random);
       } else {
-        ASSERT_TRUE(wrong.count(reason) == 1) << "refused for " << reason << "; seed " << seed << ", " << i << ": " << Said(random);
+        ASSERT_TRUE(wrong.count(reason) == 1)
+            << "refused for " << reason << "; seed " << seed << ", " << i << ": " << Said(random);
       }
     }
   }
   EXPECT_GT(counted[HANGSCOPE_BUS_FINE], 10000);
   EXPECT_GT(fit_links, 100) << "hardly a transaction belonged to an open link";
   for (uint32_t reason = 1; reason < HANGSCOPE_BUS_REASONS; ++reason) {
-    EXPECT_GT(counted[static_cast<hangscope_bus_reason>(reason)], 50) << "reason " << reason << " was hardly tried";
+    EXPECT_GT(counted[static_cast<hangscope_bus_reason>(reason)], 50)
+        << "reason " << reason << " was hardly tried";
   }
 }
 

@@ -1,5 +1,5 @@
-// The bus check and the delays, on a target whose bus counts what is issued. Built several times: with cores
-// that halt and cores that go on, inline and out of line.
+// The bus check and the delays, on a target whose bus counts what is issued. Built several times:
+// with cores that halt and cores that go on, inline and out of line.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -41,27 +41,32 @@ constexpr uint64_t kRegisters = 0x20000;  // right behind the memory
 constexpr uint64_t kOwn = 0x30000, kOfFirst = 0x40000, kNoAtomics = 0x50000;
 const hangscope_bus_region regions[] = {
     {HANGSCOPE_BUS_RANGE(kRam, kRamBytes), HANGSCOPE_BUS_MEMORY,
-     HANGSCOPE_BUS_MAY_ALL & ~HANGSCOPE_BUS_MAY_INLINE, 16, 4, 16, HANGSCOPE_BUS_ANYWHERE, kWorkers},
-    {HANGSCOPE_BUS_RANGE(kRegisters, 0x1000), HANGSCOPE_BUS_REGISTERS, HANGSCOPE_BUS_MAY_ALL, 4, 8, 1, HANGSCOPE_BUS_ANYWHERE,
+     HANGSCOPE_BUS_MAY_ALL & ~HANGSCOPE_BUS_MAY_INLINE, 16, 4, 16, HANGSCOPE_BUS_ANYWHERE,
      kWorkers},
-    {HANGSCOPE_BUS_RANGE(kOwn, 0x100), HANGSCOPE_BUS_MEMORY, HANGSCOPE_BUS_MAY_ALL, 0, 0, 0, HANGSCOPE_BUS_ITSELF, kWorkers},
-    {HANGSCOPE_BUS_RANGE(kOfFirst, 0x100), HANGSCOPE_BUS_MEMORY, HANGSCOPE_BUS_MAY_ALL, 0, 0, 0, HANGSCOPE_BUS_AT(0, 0),
-     kWorkers},
-    {HANGSCOPE_BUS_RANGE(kNoAtomics, 0x100), HANGSCOPE_BUS_MEMORY, HANGSCOPE_BUS_MAY_READ, 0, 0, 0, HANGSCOPE_BUS_ANYWHERE,
-     kWorkers},
-    {HANGSCOPE_BUS_OBJECT(hangscope_scope), HANGSCOPE_BUS_MEMORY, HANGSCOPE_BUS_MAY_ALL, 0, 0, 0, HANGSCOPE_BUS_ANYWHERE,
-     kWorkers},
-    {HANGSCOPE_BUS_RANGE(kTop - 0xfff, 0x1000), HANGSCOPE_BUS_MEMORY, HANGSCOPE_BUS_MAY_READ | HANGSCOPE_BUS_MAY_WRITE, 0, 0, 0,
-     HANGSCOPE_BUS_ANYWHERE, kMemories},
+    {HANGSCOPE_BUS_RANGE(kRegisters, 0x1000), HANGSCOPE_BUS_REGISTERS, HANGSCOPE_BUS_MAY_ALL, 4, 8,
+     1, HANGSCOPE_BUS_ANYWHERE, kWorkers},
+    {HANGSCOPE_BUS_RANGE(kOwn, 0x100), HANGSCOPE_BUS_MEMORY, HANGSCOPE_BUS_MAY_ALL, 0, 0, 0,
+     HANGSCOPE_BUS_ITSELF, kWorkers},
+    {HANGSCOPE_BUS_RANGE(kOfFirst, 0x100), HANGSCOPE_BUS_MEMORY, HANGSCOPE_BUS_MAY_ALL, 0, 0, 0,
+     HANGSCOPE_BUS_AT(0, 0), kWorkers},
+    {HANGSCOPE_BUS_RANGE(kNoAtomics, 0x100), HANGSCOPE_BUS_MEMORY, HANGSCOPE_BUS_MAY_READ, 0, 0, 0,
+     HANGSCOPE_BUS_ANYWHERE, kWorkers},
+    {HANGSCOPE_BUS_OBJECT(hangscope_scope), HANGSCOPE_BUS_MEMORY, HANGSCOPE_BUS_MAY_ALL, 0, 0, 0,
+     HANGSCOPE_BUS_ANYWHERE, kWorkers},
+    {HANGSCOPE_BUS_RANGE(kTop - 0xfff, 0x1000), HANGSCOPE_BUS_MEMORY,
+     HANGSCOPE_BUS_MAY_READ | HANGSCOPE_BUS_MAY_WRITE, 0, 0, 0, HANGSCOPE_BUS_ANYWHERE, kMemories},
 };
-constexpr uint64_t kBuffer = kRam + 0x4000, kBufferBytes = 0x1000, kGuarded = kRam + 0x8000, kGuardedBytes = 0x40;
+constexpr uint64_t kBuffer = kRam + 0x4000, kBufferBytes = 0x1000, kGuarded = kRam + 0x8000,
+                   kGuardedBytes = 0x40;
 const hangscope_bus_place local[] = {
     {HANGSCOPE_BUS_RANGE(kRam, kRamBytes), HANGSCOPE_BUS_ANYWHERE, 8},
     {HANGSCOPE_BUS_OBJECT(memory_object), HANGSCOPE_BUS_AT(0, 0), 0},
     {HANGSCOPE_BUS_OBJECT(hangscope_scope), HANGSCOPE_BUS_ANYWHERE, 0},
 };
-const hangscope_bus_place buffers[] = {{HANGSCOPE_BUS_RANGE(kBuffer, kBufferBytes), HANGSCOPE_BUS_ANYWHERE, 0}};
-const hangscope_bus_place protected_places[] = {{HANGSCOPE_BUS_RANGE(kGuarded, kGuardedBytes), HANGSCOPE_BUS_AT(2, 0), 0}};
+const hangscope_bus_place buffers[] = {
+    {HANGSCOPE_BUS_RANGE(kBuffer, kBufferBytes), HANGSCOPE_BUS_ANYWHERE, 0}};
+const hangscope_bus_place protected_places[] = {
+    {HANGSCOPE_BUS_RANGE(kGuarded, kGuardedBytes), HANGSCOPE_BUS_AT(2, 0), 0}};
 // Virtual coordinates leave out the second column: there is no hole among them. The third is of the
 // memories, the fourth is none.
 const uint8_t virtual_columns[] = {0, 2, 3, 0xff};
@@ -76,23 +81,23 @@ std::function<void(const uint32_t* mark, uint32_t value)> on_publish;
 }  // namespace
 
 const struct hangscope_bus_map hangscope_bus_map = {.width = 4,
-                                             .height = 3,
-                                             .types = types,
-                                             .multicast_types = kWorkers,
-                                             .inline_bytes = 8,
-                                             .virtual_width = 4,
-                                             .virtual_height = 3,
-                                             .virtual_columns = virtual_columns,
-                                             .virtual_rows = virtual_rows,
-                                             .regions = regions,
-                                             .region_count = std::size(regions),
-                                             .local_count = std::size(local),
-                                             .local = local,
-                                             .buffers = buffers,
-                                             .protected_places = protected_places,
-                                             .buffer_count = std::size(buffers),
-                                             .protected_count = std::size(protected_places),
-                                             .scope_node = HANGSCOPE_BUS_AT(0, 0)};
+                                                    .height = 3,
+                                                    .types = types,
+                                                    .multicast_types = kWorkers,
+                                                    .inline_bytes = 8,
+                                                    .virtual_width = 4,
+                                                    .virtual_height = 3,
+                                                    .virtual_columns = virtual_columns,
+                                                    .virtual_rows = virtual_rows,
+                                                    .regions = regions,
+                                                    .region_count = std::size(regions),
+                                                    .local_count = std::size(local),
+                                                    .local = local,
+                                                    .buffers = buffers,
+                                                    .protected_places = protected_places,
+                                                    .buffer_count = std::size(buffers),
+                                                    .protected_count = std::size(protected_places),
+                                                    .scope_node = HANGSCOPE_BUS_AT(0, 0)};
 
 void hangscope_bus_issue(const hangscope_transaction* transaction) {
   ++issued;
@@ -108,8 +113,8 @@ namespace {
 
 constexpr uint32_t kVirtual = HANGSCOPE_BUS_FLAG_VIRTUAL;
 
-hangscope_transaction Of(hangscope_bus_kind kind, uint16_t x, uint16_t y, uint64_t address, uint64_t local_end, uint32_t bytes,
-                         uint32_t flags = 0) {
+hangscope_transaction Of(hangscope_bus_kind kind, uint16_t x, uint16_t y, uint64_t address,
+                         uint64_t local_end, uint32_t bytes, uint32_t flags = 0) {
   hangscope_transaction made{};
   made.kind = kind;
   made.flags = flags;
@@ -120,23 +125,26 @@ hangscope_transaction Of(hangscope_bus_kind kind, uint16_t x, uint16_t y, uint64
   made.bytes = bytes;
   return made;
 }
-hangscope_transaction Read(uint16_t x, uint16_t y, uint64_t address, uint64_t to, uint32_t bytes, uint32_t flags = 0) {
+hangscope_transaction Read(uint16_t x, uint16_t y, uint64_t address, uint64_t to, uint32_t bytes,
+                           uint32_t flags = 0) {
   return Of(HANGSCOPE_BUS_READ, x, y, address, to, bytes, flags);
 }
-hangscope_transaction Write(uint16_t x, uint16_t y, uint64_t address, uint64_t from, uint32_t bytes, uint32_t flags = 0) {
+hangscope_transaction Write(uint16_t x, uint16_t y, uint64_t address, uint64_t from, uint32_t bytes,
+                            uint32_t flags = 0) {
   return Of(HANGSCOPE_BUS_WRITE, x, y, address, from, bytes, flags);
 }
 hangscope_transaction Atomic(uint16_t x, uint16_t y, uint64_t address, uint32_t bytes) {
   return Of(HANGSCOPE_BUS_ATOMIC, x, y, address, 0, bytes);
 }
-hangscope_transaction Returning(uint16_t x, uint16_t y, uint64_t address, uint64_t to, uint32_t bytes) {
+hangscope_transaction Returning(uint16_t x, uint16_t y, uint64_t address, uint64_t to,
+                                uint32_t bytes) {
   return Of(HANGSCOPE_BUS_ATOMIC, x, y, address, to, bytes, HANGSCOPE_BUS_FLAG_RETURNS);
 }
 hangscope_transaction Inline(uint16_t x, uint16_t y, uint64_t address, uint32_t bytes) {
   return Of(HANGSCOPE_BUS_INLINE_WRITE, x, y, address, 0, bytes);
 }
-hangscope_transaction Multicast(uint16_t x, uint16_t y, uint16_t x2, uint16_t y2, uint64_t address, uint32_t bytes,
-                                uint32_t flags = 0) {
+hangscope_transaction Multicast(uint16_t x, uint16_t y, uint16_t x2, uint16_t y2, uint64_t address,
+                                uint32_t bytes, uint32_t flags = 0) {
   hangscope_transaction made = Of(HANGSCOPE_BUS_MULTICAST, x, y, address, kRam, bytes, flags);
   made.x2 = x2;
   made.y2 = y2;
@@ -221,7 +229,8 @@ const std::vector<Example>& Examples() {
       {"MulticastUpsideDown", Multicast(0, 2, 0, 0, kRam, 64), HANGSCOPE_BUS_MULTICAST_RANGE},
       {"MulticastOverAHole", Multicast(0, 0, 2, 1, kRam, 64), HANGSCOPE_BUS_MULTICAST_TARGET},
       {"MulticastToAMemory", Multicast(2, 0, 3, 0, kRam, 64), HANGSCOPE_BUS_MULTICAST_TARGET},
-      {"MulticastOverAProtectedRangeOfOne", Multicast(0, 0, 2, 0, kGuarded, 16), HANGSCOPE_BUS_PROTECTED},
+      {"MulticastOverAProtectedRangeOfOne", Multicast(0, 0, 2, 0, kGuarded, 16),
+       HANGSCOPE_BUS_PROTECTED},
       {"MulticastBesideIt", Multicast(0, 0, 1, 0, kGuarded, 16), HANGSCOPE_BUS_FINE},
       {"Misaligned", Write(1, 0, kRam + 8, kRam + 8, 16), HANGSCOPE_BUS_MISALIGNED},
       {"AtomicMisaligned", Atomic(1, 0, kRam + 2, 4), HANGSCOPE_BUS_MISALIGNED},
@@ -229,21 +238,32 @@ const std::vector<Example>& Examples() {
       {"RegistersInPart", Write(1, 0, kRegisters, kRam, 6), HANGSCOPE_BUS_MISALIGNED},
       {"RegistersInWhole", Write(1, 0, kRegisters, kRam, 8), HANGSCOPE_BUS_FINE},
       {"LocalMisaligned", Write(1, 0, kRegisters, kRam + 4, 8), HANGSCOPE_BUS_MISALIGNED},
-      {"EndsNotAlignedToEachOther", Read(1, 0, kRam, kRam + 8, 16), HANGSCOPE_BUS_ALIGNMENT_MISMATCH},
-      {"NearVirtualAlone", Read(1, 0, kRam, kRam, 16, HANGSCOPE_BUS_FLAG_NEAR_VIRTUAL), HANGSCOPE_BUS_MIXED_COORDINATES},
-      {"OwnVirtualAlone", Read(1, 0, kRam, kRam, 16, HANGSCOPE_BUS_FLAG_OWN_VIRTUAL), HANGSCOPE_BUS_MIXED_COORDINATES},
-      {"FarVirtualAlone", Multicast(0, 0, 1, 0, kRam, 16, HANGSCOPE_BUS_FLAG_FAR_VIRTUAL), HANGSCOPE_BUS_MIXED_COORDINATES},
-      {"FarPhysicalAlone",
-       Multicast(0, 0, 1, 0, kRam, 16, HANGSCOPE_BUS_FLAG_NEAR_VIRTUAL | HANGSCOPE_BUS_FLAG_OWN_VIRTUAL),
+      {"EndsNotAlignedToEachOther", Read(1, 0, kRam, kRam + 8, 16),
+       HANGSCOPE_BUS_ALIGNMENT_MISMATCH},
+      {"NearVirtualAlone", Read(1, 0, kRam, kRam, 16, HANGSCOPE_BUS_FLAG_NEAR_VIRTUAL),
        HANGSCOPE_BUS_MIXED_COORDINATES},
-      {"AFarCornerThatIsNotThere", Read(1, 0, kRam, kRam, 16, HANGSCOPE_BUS_FLAG_FAR_VIRTUAL), HANGSCOPE_BUS_FINE},
-      {"VirtualOverWhatIsPhysicallyAHole", Multicast(0, 0, 1, 2, kRam, 16, kVirtual), HANGSCOPE_BUS_FINE},
+      {"OwnVirtualAlone", Read(1, 0, kRam, kRam, 16, HANGSCOPE_BUS_FLAG_OWN_VIRTUAL),
+       HANGSCOPE_BUS_MIXED_COORDINATES},
+      {"FarVirtualAlone", Multicast(0, 0, 1, 0, kRam, 16, HANGSCOPE_BUS_FLAG_FAR_VIRTUAL),
+       HANGSCOPE_BUS_MIXED_COORDINATES},
+      {"FarPhysicalAlone",
+       Multicast(0, 0, 1, 0, kRam, 16,
+                 HANGSCOPE_BUS_FLAG_NEAR_VIRTUAL | HANGSCOPE_BUS_FLAG_OWN_VIRTUAL),
+       HANGSCOPE_BUS_MIXED_COORDINATES},
+      {"AFarCornerThatIsNotThere", Read(1, 0, kRam, kRam, 16, HANGSCOPE_BUS_FLAG_FAR_VIRTUAL),
+       HANGSCOPE_BUS_FINE},
+      {"VirtualOverWhatIsPhysicallyAHole", Multicast(0, 0, 1, 2, kRam, 16, kVirtual),
+       HANGSCOPE_BUS_FINE},
       {"VirtualBesideAHole", Read(1, 1, kRam, kRam, 16, kVirtual), HANGSCOPE_BUS_FINE},
       {"VirtualMemory", Read(2, 0, kTop, kRam, 1, kVirtual), HANGSCOPE_BUS_FINE},
-      {"VirtualColumnThatIsNone", Read(3, 0, kRam, kRam, 16, kVirtual), HANGSCOPE_BUS_BAD_COORDINATES},
-      {"VirtualColumnBehindTheLast", Read(4, 0, kRam, kRam, 16, kVirtual), HANGSCOPE_BUS_BAD_COORDINATES},
-      {"VirtualOverTheEdge", Multicast(0, 0, 4, 0, kRam, 16, kVirtual), HANGSCOPE_BUS_MULTICAST_RANGE},
-      {"VirtualOntoAMemory", Multicast(1, 0, 2, 0, kRam, 16, kVirtual), HANGSCOPE_BUS_MULTICAST_TARGET},
+      {"VirtualColumnThatIsNone", Read(3, 0, kRam, kRam, 16, kVirtual),
+       HANGSCOPE_BUS_BAD_COORDINATES},
+      {"VirtualColumnBehindTheLast", Read(4, 0, kRam, kRam, 16, kVirtual),
+       HANGSCOPE_BUS_BAD_COORDINATES},
+      {"VirtualOverTheEdge", Multicast(0, 0, 4, 0, kRam, 16, kVirtual),
+       HANGSCOPE_BUS_MULTICAST_RANGE},
+      {"VirtualOntoAMemory", Multicast(1, 0, 2, 0, kRam, 16, kVirtual),
+       HANGSCOPE_BUS_MULTICAST_TARGET},
       {"VirtualIntoProtected", Write(1, 0, kGuarded, kRam, 16, kVirtual), HANGSCOPE_BUS_PROTECTED},
       {"InlineWhereTheyAre", Inline(1, 0, kRegisters, 8), HANGSCOPE_BUS_FINE},
       {"InlineTooLong", Inline(1, 0, kRegisters, 16), HANGSCOPE_BUS_INLINE_UNSUPPORTED},
@@ -252,11 +272,16 @@ const std::vector<Example>& Examples() {
       {"WriteWhereNobodyWrites", Write(1, 0, kNoAtomics, kRam, 8), HANGSCOPE_BUS_RIGHTS},
       {"AtomicWhereNobodyWrites", Atomic(1, 0, kNoAtomics, 4), HANGSCOPE_BUS_RIGHTS},
       {"MulticastWhereNobodyWrites", Multicast(0, 0, 1, 0, kNoAtomics, 4), HANGSCOPE_BUS_RIGHTS},
-      {"OfNoKind", Of(static_cast<hangscope_bus_kind>(0), 1, 0, kRam, kRam, 4), HANGSCOPE_BUS_RIGHTS},
-      {"OfAnUnknownKind", Of(static_cast<hangscope_bus_kind>(6), 1, 0, kRam, kRam, 4), HANGSCOPE_BUS_RIGHTS},
+      {"OfNoKind", Of(static_cast<hangscope_bus_kind>(0), 1, 0, kRam, kRam, 4),
+       HANGSCOPE_BUS_RIGHTS},
+      {"OfAnUnknownKind", Of(static_cast<hangscope_bus_kind>(6), 1, 0, kRam, kRam, 4),
+       HANGSCOPE_BUS_RIGHTS},
       {"FirstByteOfTheScope", Write(0, 0, scope, kRam, 1), HANGSCOPE_BUS_PROTECTED},
-      {"LastByteOfTheScope", Inline(0, 0, scope + sizeof hangscope_scope - 1, 1), HANGSCOPE_BUS_PROTECTED},
-      {"AtomicOnAMailbox", Atomic(0, 0, reinterpret_cast<uintptr_t>(&hangscope_scope.mailboxes[2]), 4), HANGSCOPE_BUS_PROTECTED},
+      {"LastByteOfTheScope", Inline(0, 0, scope + sizeof hangscope_scope - 1, 1),
+       HANGSCOPE_BUS_PROTECTED},
+      {"AtomicOnAMailbox",
+       Atomic(0, 0, reinterpret_cast<uintptr_t>(&hangscope_scope.mailboxes[2]), 4),
+       HANGSCOPE_BUS_PROTECTED},
       {"TheScopesAddressOfAnotherNode", Write(1, 0, scope, kRam, 8), HANGSCOPE_BUS_FINE},
       {"ReadOfTheScope", Read(0, 0, scope, kRam, 8), HANGSCOPE_BUS_FINE},
       {"ReadIntoTheScope", Read(1, 0, kOfFirst, scope, 8), HANGSCOPE_BUS_PROTECTED},
@@ -264,28 +289,33 @@ const std::vector<Example>& Examples() {
       {"WriteFromTheScope", Write(1, 0, kOfFirst, scope, 8), HANGSCOPE_BUS_FINE},
       {"JustBeforeAProtectedRange", Write(2, 0, kGuarded - 16, kRam, 16), HANGSCOPE_BUS_FINE},
       {"OneByteIntoAProtectedRange", Write(2, 0, kGuarded - 16, kRam, 17), HANGSCOPE_BUS_PROTECTED},
-      {"JustBehindAProtectedRange", Write(2, 0, kGuarded + kGuardedBytes, kRam, 16), HANGSCOPE_BUS_FINE},
+      {"JustBehindAProtectedRange", Write(2, 0, kGuarded + kGuardedBytes, kRam, 16),
+       HANGSCOPE_BUS_FINE},
       {"RoundAProtectedRange", Write(2, 0, kGuarded - 16, kRam, 0x100), HANGSCOPE_BUS_PROTECTED},
       {"ReadOfAProtectedRange", Read(2, 0, kGuarded, kRam, 16), HANGSCOPE_BUS_FINE},
       {"ReadIntoAProtectedRange", Read(1, 0, kRam, kGuarded, 16), HANGSCOPE_BUS_PROTECTED, 1},
       {"LocalExactlyToTheEnd", Write(1, 0, kOfFirst, kRam + kRamBytes - 8, 8), HANGSCOPE_BUS_FINE},
-      {"LocalOneByteBehindTheEnd", Write(1, 0, kOfFirst, kRam + kRamBytes - 8, 9), HANGSCOPE_BUS_LOCAL_OVERFLOW},
+      {"LocalOneByteBehindTheEnd", Write(1, 0, kOfFirst, kRam + kRamBytes - 8, 9),
+       HANGSCOPE_BUS_LOCAL_OVERFLOW},
       {"LocalNowhere", Write(1, 0, kRam, 0, 16), HANGSCOPE_BUS_LOCAL_OVERFLOW},
       {"LocalBeforeTheBegin", Write(1, 0, kRam, kRam - 16, 32), HANGSCOPE_BUS_LOCAL_OVERFLOW},
       {"LocalAtTheLastByteOfAll", Read(1, 0, kNoAtomics, kTop, 1), HANGSCOPE_BUS_LOCAL_OVERFLOW},
       {"LocalWraps", Read(1, 0, kNoAtomics, kTop, 2), HANGSCOPE_BUS_LOCAL_OVERFLOW},
       {"LocalObject", Write(1, 0, kOfFirst, object, sizeof memory_object), HANGSCOPE_BUS_FINE},
-      {"LocalObjectOfAnotherNode", Write(1, 0, kRegisters, object, 8), HANGSCOPE_BUS_LOCAL_OVERFLOW, 1},
+      {"LocalObjectOfAnotherNode", Write(1, 0, kRegisters, object, 8), HANGSCOPE_BUS_LOCAL_OVERFLOW,
+       1},
       {"LocalOfAReturn", Returning(1, 0, kRam, kRam, 4), HANGSCOPE_BUS_FINE},
       {"LocalOfAReturnNowhere", Returning(1, 0, kRam, 0x100, 4), HANGSCOPE_BUS_LOCAL_OVERFLOW},
       {"AllOfABuffer", Write(1, 0, kRam, kBuffer, kBufferBytes), HANGSCOPE_BUS_FINE},
       {"LastOfABuffer", Write(1, 0, kRam, kBuffer + kBufferBytes - 16, 16), HANGSCOPE_BUS_FINE},
-      {"OneByteOutOfABuffer", Write(1, 0, kRam, kBuffer + kBufferBytes - 16, 17), HANGSCOPE_BUS_BUFFER_BOUNDS},
+      {"OneByteOutOfABuffer", Write(1, 0, kRam, kBuffer + kBufferBytes - 16, 17),
+       HANGSCOPE_BUS_BUFFER_BOUNDS},
       {"IntoABuffer", Read(1, 0, kRam, kBuffer - 16, 32), HANGSCOPE_BUS_BUFFER_BOUNDS},
       {"RoundABuffer", Read(1, 0, kRam, kBuffer - 16, 0x2000), HANGSCOPE_BUS_BUFFER_BOUNDS},
       {"JustBeforeABuffer", Read(1, 0, kRam, kBuffer - 16, 16), HANGSCOPE_BUS_FINE},
       {"JustBehindABuffer", Read(1, 0, kRam, kBuffer + kBufferBytes, 16), HANGSCOPE_BUS_FINE},
-      {"TheBufferOfAnotherNodeIsJustMemory", Write(1, 0, kBuffer + kBufferBytes - 16, kRam, 32), HANGSCOPE_BUS_FINE},
+      {"TheBufferOfAnotherNodeIsJustMemory", Write(1, 0, kBuffer + kBufferBytes - 16, kRam, 32),
+       HANGSCOPE_BUS_FINE},
       {"OfTheOwnNode", Write(0, 0, kOwn, kRam, 8), HANGSCOPE_BUS_FINE},
       {"OfAnotherNode", Write(1, 0, kOwn, kRam, 8), HANGSCOPE_BUS_OWNER},
       {"OfTheFirstNode", Read(1, 0, kOfFirst, kRam, 8), HANGSCOPE_BUS_FINE},
@@ -327,9 +357,10 @@ TEST_F(Bus, ALinkIsGoneOnWithAndClosed) {
 TEST_F(Bus, WhileALinkIsOpenNothingElseGoes) {
   const hangscope_transaction open = Multicast(0, 0, 1, 0, kRam, 64, HANGSCOPE_BUS_FLAG_LINKED);
   for (const hangscope_transaction& other :
-       {Read(1, 0, kRam, kRam, 16), Write(0, 0, kRam, kRam, 16), Atomic(1, 0, kRam, 4), Inline(1, 0, kRegisters, 8),
-        Multicast(0, 0, 2, 0, kRam, 64), Multicast(0, 0, 2, 0, kRam, 64, HANGSCOPE_BUS_FLAG_LINKED),
-        Multicast(0, 2, 1, 2, kRam, 64), Multicast(1, 0, 1, 0, kRam, 64)}) {
+       {Read(1, 0, kRam, kRam, 16), Write(0, 0, kRam, kRam, 16), Atomic(1, 0, kRam, 4),
+        Inline(1, 0, kRegisters, 8), Multicast(0, 0, 2, 0, kRam, 64),
+        Multicast(0, 0, 2, 0, kRam, 64, HANGSCOPE_BUS_FLAG_LINKED), Multicast(0, 2, 1, 2, kRam, 64),
+        Multicast(1, 0, 1, 0, kRam, 64)}) {
     SetUp();
     EXPECT_EQ(Do(open), HANGSCOPE_BUS_FINE);
     EXPECT_EQ(Do(other), HANGSCOPE_BUS_LINKED);
@@ -339,10 +370,12 @@ TEST_F(Bus, WhileALinkIsOpenNothingElseGoes) {
   }
 }
 
-// The same node by either kind of coordinates; the same numbers of either kind are not the same node.
+// The same node by either kind of coordinates; the same numbers of either kind are not the same
+// node.
 TEST_F(Bus, ALinkIsToWhereItsCoordinatesLead) {
   EXPECT_EQ(Do(Multicast(2, 0, 2, 2, kRam, 64, HANGSCOPE_BUS_FLAG_LINKED)), HANGSCOPE_BUS_FINE);
-  EXPECT_EQ(Do(Multicast(1, 0, 1, 2, kRam, 64, HANGSCOPE_BUS_FLAG_LINKED | kVirtual)), HANGSCOPE_BUS_FINE);
+  EXPECT_EQ(Do(Multicast(1, 0, 1, 2, kRam, 64, HANGSCOPE_BUS_FLAG_LINKED | kVirtual)),
+            HANGSCOPE_BUS_FINE);
   EXPECT_EQ(Do(Multicast(0, 0, 0, 2, kRam, 64, kVirtual)), HANGSCOPE_BUS_LINKED);
 }
 
@@ -356,12 +389,14 @@ TEST_F(Bus, ALinkOpenWhileTheCheckIsSwitchedOffIsForgotten) {
 
 TEST_F(Bus, SwitchedOffEverythingIsIssued) {
   hangscope_scope.watch.switches &= ~static_cast<uint32_t>(HANGSCOPE_WATCH_BUS);
-  for (const Example& example : Examples()) EXPECT_EQ(Do(example.transaction), HANGSCOPE_BUS_FINE) << example.name;
+  for (const Example& example : Examples())
+    EXPECT_EQ(Do(example.transaction), HANGSCOPE_BUS_FINE) << example.name;
   EXPECT_EQ(issued, static_cast<int>(Examples().size()));
 }
 
 // Somewhere in a function: for the place of the call.
-__attribute__((noinline, noclone)) hangscope_bus_reason Caller(const hangscope_transaction& transaction) {
+__attribute__((noinline, noclone)) hangscope_bus_reason Caller(
+    const hangscope_transaction& transaction) {
   const hangscope_bus_reason reason = hangscope_bus_do(&transaction);
   __asm__ volatile("" ::: "memory");
   return reason;
@@ -560,7 +595,8 @@ TEST_F(Delay, RandomOnesReachFromZeroToTheMostAndAreSpread) {
     for (const uint32_t number : Draw(0, (most + 1) * 1000, most)) ++counted[number];
     EXPECT_EQ(counted.size(), most + 1);
     EXPECT_EQ(counted.rbegin()->first, most);
-    for (const auto& [number, count] : counted) EXPECT_NEAR(count, 1000, 250) << number << " of " << most;
+    for (const auto& [number, count] : counted)
+      EXPECT_NEAR(count, 1000, 250) << number << " of " << most;
   }
   uint32_t largest = 0;
   for (const uint32_t number : Draw(0, 1000, 0x7fffffff)) largest = std::max(largest, number);
@@ -573,9 +609,14 @@ TEST_F(Delay, NeighbouringSeedsDiffer) {
   int same = 0;
   for (uint32_t seed = 0; seed < 1000; ++seed) {
     for (uint32_t i = 0; i < 10; ++i) {
-      same += hangscope_delay_random(seed, 0, i, 99) == hangscope_delay_random(seed + 1, 0, i, 99) ? 1 : 0;
-      same += hangscope_delay_random(seed, 0, i, 99) == hangscope_delay_random(seed, 1, i, 99) ? 1 : 0;
-      same += hangscope_delay_random(seed, 0, i, 99) == hangscope_delay_random(seed, 0, i + 1, 99) ? 1 : 0;
+      same += hangscope_delay_random(seed, 0, i, 99) == hangscope_delay_random(seed + 1, 0, i, 99)
+                  ? 1
+                  : 0;
+      same +=
+          hangscope_delay_random(seed, 0, i, 99) == hangscope_delay_random(seed, 1, i, 99) ? 1 : 0;
+      same += hangscope_delay_random(seed, 0, i, 99) == hangscope_delay_random(seed, 0, i + 1, 99)
+                  ? 1
+                  : 0;
     }
   }
   EXPECT_NEAR(same, 300, 100);

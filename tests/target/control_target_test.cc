@@ -1,4 +1,5 @@
-// Control over the rings and what is read back, from the target itself, with a clock that a test moves.
+// Control over the rings and what is read back, from the target itself, with a clock that a test
+// moves.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -147,8 +148,10 @@ TEST(Begun, IsExactWhileTheCountOfTurnsIsNear) {
         const uint64_t begun = lap * capacity + within;
         const uint64_t turns = (begun + capacity - 1) / capacity;
         for (uint64_t late = 0; late < period / 2 && late <= turns; late = late * 2 + 1) {
-          ASSERT_EQ(hangscope_begun(static_cast<uint32_t>(begun << HANGSCOPE_TICKET_SHIFT), static_cast<uint32_t>(turns - late), capacity),
-                    begun) << capacity << " " << late;
+          ASSERT_EQ(hangscope_begun(static_cast<uint32_t>(begun << HANGSCOPE_TICKET_SHIFT),
+                                    static_cast<uint32_t>(turns - late), capacity),
+                    begun)
+              << capacity << " " << late;
         }
       }
     }
@@ -158,7 +161,9 @@ TEST(Begun, IsExactWhileTheCountOfTurnsIsNear) {
 TEST(Begun, TurnsGoOnForAllOf32Bits) {
   for (uint64_t turns = 0xffffff00u; turns < 0xffffffffu; turns++) {
     const uint64_t begun = turns * 256;
-    ASSERT_EQ(hangscope_begun(static_cast<uint32_t>(begun << HANGSCOPE_TICKET_SHIFT), static_cast<uint32_t>(turns), 256), begun);
+    ASSERT_EQ(hangscope_begun(static_cast<uint32_t>(begun << HANGSCOPE_TICKET_SHIFT),
+                              static_cast<uint32_t>(turns), 256),
+              begun);
   }
 }
 

@@ -1,5 +1,5 @@
-/* A piece of a program with hangscope's calls in it; valid C11 and C++20. CALLS=0: the same program,
- * written by somebody who never heard of hangscope. */
+/* A piece of a program with hangscope's calls in it; valid C11 and C++20. CALLS=0: the same
+ * program, written by somebody who never heard of hangscope. */
 #include <stdint.h>
 
 #if CALLS
@@ -10,9 +10,10 @@
 #define HANGSCOPE_CLASS_NET HANGSCOPE_CLASS(5)
 #include "hangscope/hangscope.h"
 
-#define NET_EVENTS(EVENT)                                                                  \
-  EVENT(net_sent, NET, "port %u, %u bytes of %p, %d", u16, port, u32, bytes, ptr, from, i64, balance) \
-  EVENT(net_tag, USER, "%s %d", char4, tag, bool, good)                                    \
+#define NET_EVENTS(EVENT)                                                                    \
+  EVENT(net_sent, NET, "port %u, %u bytes of %p, %d", u16, port, u32, bytes, ptr, from, i64, \
+        balance)                                                                             \
+  EVENT(net_tag, USER, "%s %d", char4, tag, bool, good)                                      \
   EVENT(net_down, NET, "")
 HANGSCOPE_EVENTS(net, HANGSCOPE_FIRST_USER_ID, NET_EVENTS);
 #define CALL(...) __VA_ARGS__
@@ -46,13 +47,14 @@ int put(struct queue* queue, uint32_t word) {
     return 0;
   }
   queue->words[(queue->first + queue->count++) % 8] = word;
-  CALL(hangscope_net_sent((uint16_t)(word >> 16), square(word) % 1500 + queue->words[queue->first], queue,
-                          (int64_t)word - queue->seed);)
+  CALL(hangscope_net_sent((uint16_t)(word >> 16), square(word) % 1500 + queue->words[queue->first],
+                          queue, (int64_t)word - queue->seed);)
   return 1;
 }
 
 uint32_t take(struct queue* queue, unsigned task) {
-  CALL(hangscope_task_waits(task, task + 100, HANGSCOPE_RESOURCE_CHANNEL, (uint32_t)(uintptr_t)queue, HANGSCOPE_NO_TASK);)
+  CALL(hangscope_task_waits(task, task + 100, HANGSCOPE_RESOURCE_CHANNEL,
+                            (uint32_t)(uintptr_t)queue, HANGSCOPE_NO_TASK);)
   uint32_t sum = task;
   while (queue->count > 0) {
     const uint32_t word = queue->words[queue->first];
@@ -81,7 +83,8 @@ int boot(void) {
   CALL(hangscope_init();)
   int good = put(&queues[0], 1) + put(&queues[1], square(outside(2)));
   CALL(hangscope_set_mask(HANGSCOPE_CLASS_TASK); hangscope_clear(); hangscope_freeze();)
-  CALL(hangscope_holder_is(1, 2); hangscope_task_gone(1, 2); hangscope_hexdump(0); hangscope_dump(0, 0);)
+  CALL(hangscope_holder_is(1, 2); hangscope_task_gone(1, 2); hangscope_hexdump(0);
+       hangscope_dump(0, 0);)
   return good;
 }
 

@@ -1,6 +1,6 @@
 /* The port of the test of interleavings: each access to memory that others see is a point at which
- * the scheduler may let another writer, or the reader, go on. In between nothing is seen by anybody, so
- * to stop only here is to stop everywhere. */
+ * the scheduler may let another writer, or the reader, go on. In between nothing is seen by
+ * anybody, so to stop only here is to stop everywhere. */
 #ifndef HANGSCOPE_TESTS_INTERLEAVING_PORT_H
 #define HANGSCOPE_TESTS_INTERLEAVING_PORT_H
 
@@ -13,12 +13,12 @@
 #endif
 
 /* Defined by the test. */
-void Point();                  /* the scheduler chooses who goes on */
-void Saw(uint64_t value);      /* whoever runs knows this now */
+void Point();             /* the scheduler chooses who goes on */
+void Saw(uint64_t value); /* whoever runs knows this now */
 void Reserved(uint32_t ticket);
 uint32_t ClockOfWriter();
-extern bool nobody_takes;      /* a writer that takes no slot: for the test to find */
-extern bool publishes_early;   /* one that publishes before it has written its last word */
+extern bool nobody_takes;    /* a writer that takes no slot: for the test to find */
+extern bool publishes_early; /* one that publishes before it has written its last word */
 
 HANGSCOPE_INLINE uint32_t hangscope_port_load(const uint32_t* word) {
   Point();
@@ -66,7 +66,9 @@ HANGSCOPE_INLINE void hangscope_port_publish(uint32_t* mark, uint32_t value) {
 }
 HANGSCOPE_INLINE void hangscope_port_stores_in_order() {}
 HANGSCOPE_INLINE void hangscope_port_loads_in_order() {}
-HANGSCOPE_INLINE uint32_t hangscope_port_load_acquire(const uint32_t* word) { return hangscope_port_load(word); }
+HANGSCOPE_INLINE uint32_t hangscope_port_load_acquire(const uint32_t* word) {
+  return hangscope_port_load(word);
+}
 HANGSCOPE_INLINE uint32_t hangscope_port_add(uint32_t* word, uint32_t value) {
   Point();
   const uint32_t was = *word;

@@ -1,7 +1,7 @@
-// The real writer and reader, run through every interleaving of their accesses to memory: writers that
-// interrupt each other and go on in any order (interrupts, and tasks that slept), and a reader beside
-// them. Two states that are the same (memory, and what each has done and seen so far) go on the same
-// way, so each is visited once; schedules are counted all the same.
+// The real writer and reader, run through every interleaving of their accesses to memory: writers
+// that interrupt each other and go on in any order (interrupts, and tasks that slept), and a reader
+// beside them. Two states that are the same (memory, and what each has done and seen so far) go on
+// the same way, so each is visited once; schedules are counted all the same.
 //
 // Memory is what all see at once here; models/ring.pml has the orders that weak memory allows.
 #include <gtest/gtest.h>
@@ -62,16 +62,17 @@ struct Totals {
   uint64_t states = 0;
   double schedules = 0;
   uint64_t returned = 0, overwritten = 0, torn = 0, refused = 0;  // over all ends that differ
-  uint64_t accepted = 0, declined = 0;                            // by the reader beside the writers
+  // by the reader beside the writers
+  uint64_t accepted = 0, declined = 0;
   std::string violation;
 };
 
 struct Scenario {
   int writers = 2;
-  int records = 1;           // of each writer
-  int64_t reads = -1;        // the reader's record, counted from the first one; -1: no reader
-  bool by_get = false;       // the reader asks hangscope_get for its oldest record
-  uint64_t first = 0;        // sequence number at which it begins
+  int records = 1;      // of each writer
+  int64_t reads = -1;   // the reader's record, counted from the first one; -1: no reader
+  bool by_get = false;  // the reader asks hangscope_get for its oldest record
+  uint64_t first = 0;   // sequence number at which it begins
   bool second_look_at_mark = true;
   bool second_look_at_head = true;
 };
@@ -98,28 +99,36 @@ class Explorer {
     if (_setjmp(current_->here) == 0) _longjmp(scheduler_, 1);
   }
   void AtSaw(uint64_t value) {
-    if (current_ != nullptr) current_->history.append(reinterpret_cast<const char*>(&value), sizeof value);
+    if (current_ != nullptr)
+      current_->history.append(reinterpret_cast<const char*>(&value), sizeof value);
   }
   void AtReserved(uint32_t ticket) {
     Emission& emission = ledger_[current_->emission];
     emission.reserved = true;
     // The ticket has 20 bits of it.
-    const uint32_t from_first = ((ticket >> HANGSCOPE_TICKET_SHIFT) - static_cast<uint32_t>(scenario_.first)) & 0xfffff;
+    const uint32_t from_first =
+        ((ticket >> HANGSCOPE_TICKET_SHIFT) - static_cast<uint32_t>(scenario_.first)) & 0xfffff;
     emission.sequence = scenario_.first + from_first;
   }
-  uint32_t Clock() const { return current_ == nullptr || current_->emission == kNone ? 0 : Hash(current_->emission, 0); }
+  uint32_t Clock() const {
+    return current_ == nullptr || current_->emission == kNone ? 0 : Hash(current_->emission, 0);
+  }
 
   static Explorer* current_explorer;
 
  private:
-  uint32_t Emissions() const { return static_cast<uint32_t>(scenario_.writers * scenario_.records); }
+  uint32_t Emissions() const {
+    return static_cast<uint32_t>(scenario_.writers * scenario_.records);
+  }
 
   void Write(uint32_t writer) {
     for (int i = 0; i < scenario_.records; i++) {
-      const uint32_t emission = writer * static_cast<uint32_t>(scenario_.records) + static_cast<uint32_t>(i);
+      const uint32_t emission =
+          writer * static_cast<uint32_t>(scenario_.records) + static_cast<uint32_t>(i);
       current_->emission = emission;
       const hangscope_parameters parameters = {{emission, Hash(emission, 1)}};
-      const uint32_t mark = hangscope_write(&hangscope_scope.cores[0], HANGSCOPE_FIRST_USER_ID + emission, &parameters);
+      const uint32_t mark = hangscope_write(&hangscope_scope.cores[0],
+                                            HANGSCOPE_FIRST_USER_ID + emission, &parameters);
       ledger_[emission].refused = mark == 0;
       ledger_[emission].finished = true;
     }
@@ -128,7 +137,8 @@ class Explorer {
   // The rule of abi/record.h, each look a point of its own.
   bool Accepts(uint64_t sequence, uint32_t* record) {
     const hangscope_core& core = hangscope_scope.cores[0];
-    const uint32_t* const words = &core.records[sequence % HANGSCOPE_RING_CAPACITY * HANGSCOPE_RECORD_WORDS];
+    const uint32_t* const words =
+        &core.records[sequence % HANGSCOPE_RING_CAPACITY * HANGSCOPE_RECORD_WORDS];
     for (int i = 0; i < 4; i++) record[i] = hangscope_port_load(&words[i]);
     const bool same = !scenario_.second_look_at_mark || hangscope_port_load(&words[0]) == record[0];
 #if TEST_WORD_BYTES == 8
@@ -142,10 +152,13 @@ class Explorer {
 
   void CheckRecord(uint64_t sequence, const uint32_t* record) {
     const uint32_t emission = record[2];
-    const bool whole = emission < Emissions() && record[1] == Hash(emission, 0) && record[3] == Hash(emission, 1) &&
+    const bool whole = emission < Emissions() && record[1] == Hash(emission, 0) &&
+                       record[3] == Hash(emission, 1) &&
                        (record[0] & HANGSCOPE_ID_MASK) == HANGSCOPE_FIRST_USER_ID + emission;
-    if (!whole) return Violation("a mixed record was accepted as number " + std::to_string(sequence));
-    if (!ledger_[emission].reserved || ledger_[emission].sequence != sequence || ledger_[emission].refused) {
+    if (!whole)
+      return Violation("a mixed record was accepted as number " + std::to_string(sequence));
+    if (!ledger_[emission].reserved || ledger_[emission].sequence != sequence ||
+        ledger_[emission].refused) {
       Violation("a record was accepted as number " + std::to_string(sequence) + " that it is not");
     }
   }
@@ -155,7 +168,8 @@ class Explorer {
     const uint64_t sequence = scenario_.first + static_cast<uint64_t>(scenario_.reads);
     if (scenario_.by_get) {
       hangscope_event event;
-      const bool got = hangscope_get(0, static_cast<uint32_t>(scenario_.reads), &event) == HANGSCOPE_OK;
+      const bool got =
+          hangscope_get(0, static_cast<uint32_t>(scenario_.reads), &event) == HANGSCOPE_OK;
       if (!got) {
         totals_.declined++;
         return;
@@ -177,10 +191,13 @@ class Explorer {
   void CheckEnd() {
     const hangscope_core& core = hangscope_scope.cores[0];
     const uint64_t begun = hangscope_begun_by(&core);
-    if (begun != scenario_.first + Emissions()) return Violation("not as many were begun as emitted");
+    if (begun != scenario_.first + Emissions())
+      return Violation("not as many were begun as emitted");
 #if TEST_WORD_BYTES == 4
-    // Behind by more than half of the 2^20 that the head counts, and a number would be wrong: here by none.
-    if (core.ring.head[1] != (begun + HANGSCOPE_RING_CAPACITY - 1) / HANGSCOPE_RING_CAPACITY) Violation("a turn is not counted");
+    // Behind by more than half of the 2^20 that the head counts, and a number would be wrong: here
+    // by none.
+    if (core.ring.head[1] != (begun + HANGSCOPE_RING_CAPACITY - 1) / HANGSCOPE_RING_CAPACITY)
+      Violation("a turn is not counted");
 #endif
     std::map<uint64_t, uint32_t> by_sequence;
     uint32_t refused = 0;
@@ -210,7 +227,8 @@ class Explorer {
         torn++;
       }
     }
-    if (returned + overwritten + torn + refused != Emissions()) Violation("the account does not add up");
+    if (returned + overwritten + torn + refused != Emissions())
+      Violation("the account does not add up");
     totals_.returned += returned;
     totals_.overwritten += overwritten;
     totals_.torn += torn;
@@ -228,7 +246,9 @@ class Explorer {
 
   bool IsOlder(uint32_t mark, uint64_t sequence) const {
     for (uint64_t other = scenario_.first; other < sequence; other++) {
-      if (other % HANGSCOPE_RING_CAPACITY == sequence % HANGSCOPE_RING_CAPACITY && hangscope_is_committed(mark, other)) return true;
+      if (other % HANGSCOPE_RING_CAPACITY == sequence % HANGSCOPE_RING_CAPACITY &&
+          hangscope_is_committed(mark, other))
+        return true;
     }
     return false;
   }
@@ -301,7 +321,8 @@ class Explorer {
     const uint64_t ticket = scenario_.first << HANGSCOPE_TICKET_SHIFT;
     ring.head[0] = static_cast<uint32_t>(ticket);
 #if TEST_WORD_BYTES == 4
-    ring.head[1] = static_cast<uint32_t>((scenario_.first + HANGSCOPE_RING_CAPACITY - 1) / HANGSCOPE_RING_CAPACITY);
+    ring.head[1] = static_cast<uint32_t>((scenario_.first + HANGSCOPE_RING_CAPACITY - 1) /
+                                         HANGSCOPE_RING_CAPACITY);
 #else
     ring.head[1] = static_cast<uint32_t>(ticket >> 32);
 #endif
@@ -330,7 +351,8 @@ class Explorer {
   }
 
   std::string State() const {
-    std::string state(reinterpret_cast<const char*>(&hangscope_scope.cores[0]), sizeof hangscope_scope.cores[0]);
+    std::string state(reinterpret_cast<const char*>(&hangscope_scope.cores[0]),
+                      sizeof hangscope_scope.cores[0]);
     for (const Coroutine& coroutine : coroutines_) {
       state.push_back(coroutine.done ? 'd' : 'r');
       state.push_back(static_cast<char>(coroutine.points));
@@ -395,18 +417,22 @@ class Interleavings : public testing::Test {
 
   Totals Explore(const Scenario& scenario) {
     const Totals totals = Explorer(scenario).Run();
-    std::printf("%d writers x %d%s: %.6g schedules, %ju states; %ju returned, %ju overwritten, %ju torn, %ju refused; "
-                "reader took %ju, declined %ju\n",
-                scenario.writers, scenario.records, scenario.reads < 0 ? "" : " and a reader", totals.schedules,
-                uintmax_t{totals.states}, uintmax_t{totals.returned}, uintmax_t{totals.overwritten}, uintmax_t{totals.torn},
-                uintmax_t{totals.refused}, uintmax_t{totals.accepted}, uintmax_t{totals.declined});
+    std::printf(
+        "%d writers x %d%s: %.6g schedules, %ju states; %ju returned, %ju overwritten, %ju torn, "
+        "%ju refused; "
+        "reader took %ju, declined %ju\n",
+        scenario.writers, scenario.records, scenario.reads < 0 ? "" : " and a reader",
+        totals.schedules, uintmax_t{totals.states}, uintmax_t{totals.returned},
+        uintmax_t{totals.overwritten}, uintmax_t{totals.torn}, uintmax_t{totals.refused},
+        uintmax_t{totals.accepted}, uintmax_t{totals.declined});
     return totals;
   }
 
   // With a reader of each of the records in turn.
   Totals ExploreReaders(Scenario scenario) {
     Totals sum;
-    for (scenario.reads = 0; scenario.reads < scenario.writers * scenario.records; scenario.reads++) {
+    for (scenario.reads = 0; scenario.reads < scenario.writers * scenario.records;
+         scenario.reads++) {
       const Totals totals = Explore(scenario);
       sum.schedules += totals.schedules;
       sum.accepted += totals.accepted;
@@ -434,7 +460,8 @@ TEST_F(Interleavings, TwoWritersAndAReaderOfEachRecord) {
 TEST_F(Interleavings, ThreeWritersAndAReaderOfEachRecord) {
   // A 32-bit target's head takes more looks: there only the reader of the record that nobody laps.
   const Scenario scenario{.writers = 3, .records = 1};
-  const Totals totals = TEST_WORD_BYTES == 8 ? ExploreReaders(scenario) : Explore({.writers = 3, .records = 1, .reads = 1});
+  const Totals totals = TEST_WORD_BYTES == 8 ? ExploreReaders(scenario)
+                                             : Explore({.writers = 3, .records = 1, .reads = 1});
   EXPECT_EQ(totals.violation, "");
   EXPECT_GT(totals.schedules, 1e6);
   EXPECT_GT(totals.accepted, 0u);
@@ -460,7 +487,8 @@ TEST_F(Interleavings, TheSequenceWraps) {
 TEST_F(Interleavings, TheTargetsOwnReader) {
   for (int64_t index = 0; index < 2; index++) {
     const int writers = TEST_WORD_BYTES == 8 ? 2 : 1;
-    const Totals totals = Explore({.writers = writers, .records = 4 / writers, .reads = index, .by_get = true});
+    const Totals totals =
+        Explore({.writers = writers, .records = 4 / writers, .reads = index, .by_get = true});
     EXPECT_EQ(totals.violation, "");
     EXPECT_GT(totals.accepted, 0u);
     EXPECT_GT(totals.declined, 0u);

@@ -1,5 +1,5 @@
-// Real threads and real signals on a real scope: what the writers count themselves is what is found in it,
-// while they write and when they are dead.
+// Real threads and real signals on a real scope: what the writers count themselves is what is found
+// in it, while they write and when they are dead.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -86,7 +86,8 @@ struct Record {
 
 // The rule of abi/record.h.
 bool Accepts(const hangscope_core& core, uint64_t sequence, Record* record) {
-  const uint32_t* const words = &core.records[sequence % HANGSCOPE_RING_CAPACITY * HANGSCOPE_RECORD_WORDS];
+  const uint32_t* const words =
+      &core.records[sequence % HANGSCOPE_RING_CAPACITY * HANGSCOPE_RECORD_WORDS];
   const uint32_t mark = hangscope_port_load_acquire(&words[0]);
   record->id = mark & HANGSCOPE_ID_MASK;
   record->time = hangscope_port_load(&words[1]);
@@ -132,11 +133,11 @@ struct Account {
 Account AccountOf(const hangscope_core& core, uint64_t emitted_by_thread) {
   Account account;
   account.emitted = emitted_by_thread;
-  const uint64_t first =
-      (static_cast<uint64_t>(core.ring.base[1]) << 32 | core.ring.base[0]);
+  const uint64_t first = (static_cast<uint64_t>(core.ring.base[1]) << 32 | core.ring.base[0]);
   const uint64_t begun = hangscope_begun_by(&core);
   if (begun - first != emitted_by_thread) account.wrong = std::to_string(begun - first) + " begun";
-  const uint64_t oldest = begun - first > HANGSCOPE_RING_CAPACITY ? begun - HANGSCOPE_RING_CAPACITY : first;
+  const uint64_t oldest =
+      begun - first > HANGSCOPE_RING_CAPACITY ? begun - HANGSCOPE_RING_CAPACITY : first;
   std::set<uint32_t> listed(core.ring.refused_tickets, core.ring.refused_tickets + 8);
   std::set<uint32_t> numbers;
   uint64_t missing = 0;
@@ -144,7 +145,8 @@ Account AccountOf(const hangscope_core& core, uint64_t emitted_by_thread) {
     Record record;
     if (Accepts(core, sequence, &record)) {
       account.returned++;
-      if (!IsWhole(record) || record.number >= emitted_by_thread || !numbers.insert(record.number).second) {
+      if (!IsWhole(record) || record.number >= emitted_by_thread ||
+          !numbers.insert(record.number).second) {
         account.wrong = "a wrong record";
       }
       continue;
@@ -156,11 +158,13 @@ Account AccountOf(const hangscope_core& core, uint64_t emitted_by_thread) {
         ((sequence - hangscope_mark_sequence(mark)) & 0xfffff) > 0x80000 && missing <= 8) {
       account.wrong = "a record is missing for no reason";
     }
-    if (listed.count(static_cast<uint32_t>(sequence << HANGSCOPE_TICKET_SHIFT) | 1) == 0) account.torn++;
+    if (listed.count(static_cast<uint32_t>(sequence << HANGSCOPE_TICKET_SHIFT) | 1) == 0)
+      account.torn++;
   }
   account.refused = core.ring.refused;
   account.overwritten = oldest - first - (account.refused - (missing - account.torn));
-  if (account.returned + account.overwritten + account.torn + account.refused != emitted_by_thread) {
+  if (account.returned + account.overwritten + account.torn + account.refused !=
+      emitted_by_thread) {
     account.wrong = "the account does not add up";
   }
   return account;
@@ -184,7 +188,8 @@ void Storm(uint64_t events) {
       rings[t] = hangscope_this_core();
       const auto more = [&] {
         const uint64_t now = __atomic_load_n(&emitted, __ATOMIC_RELAXED);
-        return now < events / kThreads || (kMustRefuse && now < 40 * events && refusals.load() == 0);
+        return now < events / kThreads ||
+               (kMustRefuse && now < 40 * events && refusals.load() == 0);
       };
       while (more()) {
         for (int i = 0; i < 64; i++) Emit();
@@ -219,13 +224,15 @@ void Storm(uint64_t events) {
   uint64_t sum = 0, refused = 0;
   for (int t = 0; t < kThreads; t++) {
     const Account account = AccountOf(*rings[t], ledger[t]);
-    EXPECT_EQ(account.wrong, "") << "emitted " << account.emitted << " returned " << account.returned << " overwritten "
-                                 << account.overwritten << " torn " << account.torn << " refused " << account.refused;
+    EXPECT_EQ(account.wrong, "") << "emitted " << account.emitted << " returned "
+                                 << account.returned << " overwritten " << account.overwritten
+                                 << " torn " << account.torn << " refused " << account.refused;
     sum += account.emitted;
     refused += account.refused;
   }
-  std::printf("%ju events, %ju signals, %ju refused; readers accepted %ju and %ju\n", uintmax_t{sum}, uintmax_t{signals},
-              uintmax_t{refused}, uintmax_t{mapped.accepted}, uintmax_t{own.accepted});
+  std::printf("%ju events, %ju signals, %ju refused; readers accepted %ju and %ju\n",
+              uintmax_t{sum}, uintmax_t{signals}, uintmax_t{refused}, uintmax_t{mapped.accepted},
+              uintmax_t{own.accepted});
   EXPECT_GE(sum, events / kThreads * kThreads);
   if (kMustRefuse) {
     EXPECT_GT(refused, 0u);
@@ -264,7 +271,8 @@ TEST(Threads, WhatADeadThreadDidNotFinishIsInNobodysWay) {
     std::thread([&] {
       for (int i = 0; i < HANGSCOPE_RING_CAPACITY; i++) Emit();
       again = hangscope_this_core() == left;
-      EXPECT_EQ(AccountOf(*hangscope_this_core(), HANGSCOPE_RING_CAPACITY).returned, HANGSCOPE_RING_CAPACITY);
+      EXPECT_EQ(AccountOf(*hangscope_this_core(), HANGSCOPE_RING_CAPACITY).returned,
+                HANGSCOPE_RING_CAPACITY);
     }).join();
   }
   EXPECT_TRUE(again);
@@ -311,7 +319,8 @@ TEST(Threads, ThoseThatFindNoRingAreCounted) {
   for (std::thread& thread : threads) thread.join();
   std::thread([] {
     Emit();
-    EXPECT_NE(hangscope_this_core(), &hangscope_no_core) << "rings of threads that ended are not used again";
+    EXPECT_NE(hangscope_this_core(), &hangscope_no_core)
+        << "rings of threads that ended are not used again";
   }).join();
 }
 
@@ -321,8 +330,8 @@ const hangscope_core_detail& DetailsOf(const hangscope_mailbox* mailbox) {
   return hangscope_the_scope()->details[hangscope_core_of(mailbox)];
 }
 
-// Leaves something in each part of the calling thread's mailbox, claims and details, a wait that does not end
-// among it.
+// Leaves something in each part of the calling thread's mailbox, claims and details, a wait that
+// does not end among it.
 void LeaveTraces(uint32_t number) {
   HANGSCOPE_WAYPOINT("LEFT");
   for (uint32_t i = 0; i < number; i++) hangscope_heartbeat();
@@ -365,7 +374,8 @@ TEST(Watched, EachThreadHasAMailboxOfItsOwnFromItsFirstLookOn) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(std::set<hangscope_mailbox*>(mailboxes.begin(), mailboxes.end()).size(), size_t{kThreads});
+  EXPECT_EQ(std::set<hangscope_mailbox*>(mailboxes.begin(), mailboxes.end()).size(),
+            size_t{kThreads});
 }
 
 TEST(Watched, AThreadThatReturnedSaysSoAndWhatItHeldStaysWritten) {
@@ -392,18 +402,20 @@ TEST(Watched, AThreadThatReturnedSaysSoAndWhatItHeldStaysWritten) {
   while (cancelled == nullptr) usleep(1000);
   pthread_cancel(waits.native_handle());
   waits.join();
-  EXPECT_EQ(hangscope_port_load(&cancelled.load()->launch), static_cast<uint32_t>(HANGSCOPE_LAUNCH_ENDED));
+  EXPECT_EQ(hangscope_port_load(&cancelled.load()->launch),
+            static_cast<uint32_t>(HANGSCOPE_LAUNCH_ENDED));
 }
 
-// A host that looks at all mailboxes meanwhile sees each whole at all times, and no wait of a new thread under
-// the number of an old one's.
+// A host that looks at all mailboxes meanwhile sees each whole at all times, and no wait of a new
+// thread under the number of an old one's.
 TEST(Watched, WhatWasAnotherThreadsIsAnew) {
   struct hangscope_scope* const scope = hangscope_the_scope();
   std::atomic<bool> stop = false;
   uint32_t corrupt = 0;
   std::thread host([&] {
     while (!stop) {
-      for (uint32_t i = 0; i < HANGSCOPE_CORES; i++) corrupt += hangscope_port_load(&scope->mailboxes[i].guard) != (HANGSCOPE_MAILBOX_GUARD ^ i);
+      for (uint32_t i = 0; i < HANGSCOPE_CORES; i++)
+        corrupt += hangscope_port_load(&scope->mailboxes[i].guard) != (HANGSCOPE_MAILBOX_GUARD ^ i);
     }
   });
   hangscope_mailbox* left = nullptr;
@@ -510,28 +522,33 @@ TEST(Watched, AThreadsStackIsPainted) {
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, 4 << 20);  // a sanitizer puts its own on it, too
   pthread_t thread;
-  ASSERT_EQ(pthread_create(&thread, &attributes, [](void*) -> void* {
-              EXPECT_EQ(hangscope_stack_paint_thread(), 1);
-              hangscope_stack_look();
-              const hangscope_mailbox* const mailbox = hangscope_this_mailbox();
-              const uint32_t bytes = DetailsOf(mailbox).detail.stack_bytes;
-              EXPECT_GT(bytes, 3u << 20);
-              EXPECT_LE(bytes, HANGSCOPE_LARGEST_STACK);  // the C library keeps larger ones of threads that ended
-              const uint32_t free = mailbox->stack_free;
-              EXPECT_GT(free, bytes / 2);
-              EXPECT_LT(free, bytes);
-              UseStack();
-              hangscope_stack_look();
-              EXPECT_LE(mailbox->stack_free, free - (100u << 10));
-              return nullptr;
-            }, nullptr), 0);
+  ASSERT_EQ(pthread_create(
+                &thread, &attributes,
+                [](void*) -> void* {
+                  EXPECT_EQ(hangscope_stack_paint_thread(), 1);
+                  hangscope_stack_look();
+                  const hangscope_mailbox* const mailbox = hangscope_this_mailbox();
+                  const uint32_t bytes = DetailsOf(mailbox).detail.stack_bytes;
+                  EXPECT_GT(bytes, 3u << 20);
+                  // the C library keeps larger ones of threads that ended
+                  EXPECT_LE(bytes, HANGSCOPE_LARGEST_STACK);
+                  const uint32_t free = mailbox->stack_free;
+                  EXPECT_GT(free, bytes / 2);
+                  EXPECT_LT(free, bytes);
+                  UseStack();
+                  hangscope_stack_look();
+                  EXPECT_LE(mailbox->stack_free, free - (100u << 10));
+                  return nullptr;
+                },
+                nullptr),
+            0);
   pthread_join(thread, nullptr);
   pthread_attr_destroy(&attributes);
 }
 
-// Debug values of handlers that interrupt each other, by real instructions: those that were begun are those
-// that have an order and those that gave up, and no two have the same order. (That values and orders are not mixed is
-// tested step by step, in watch_target_test.cc.)
+// Debug values of handlers that interrupt each other, by real instructions: those that were begun
+// are those that have an order and those that gave up, and no two have the same order. (That values
+// and orders are not mixed is tested step by step, in watch_target_test.cc.)
 TEST(Watched, DebugValuesOfHandlersAreAllAccountedFor) {
   static thread_local uint32_t begun = 0;
   static const auto write = [] {
@@ -556,7 +573,9 @@ TEST(Watched, DebugValuesOfHandlersAreAllAccountedFor) {
   });
   while (details == nullptr) usleep(100);
   hangscope_detail& mine = details.load()->detail;
-  for (int round = 0; round < 5000 || (kMustRefuse && round < 2'000'000 && hangscope_port_load(&mine.debug_refused) == 0); round++) {
+  for (int round = 0; round < 5000 || (kMustRefuse && round < 2'000'000 &&
+                                       hangscope_port_load(&mine.debug_refused) == 0);
+       round++) {
     pthread_kill(writer.native_handle(), round % 4 == 0 ? SIGUSR2 : SIGUSR1);
   }
   stop = true;
@@ -581,9 +600,10 @@ TEST(Watched, AForksMailboxIsItsOwn) {
     if (child == 0) {
       struct hangscope_scope* const scope = hangscope_the_scope();
       hangscope_mailbox* const mine = hangscope_this_mailbox();
-      const bool fresh = mine >= scope->mailboxes && mine < scope->mailboxes + HANGSCOPE_CORES && mine->heartbeat == 0 &&
-                         mine->wait_sequence == 0 && DetailsOf(mine).detail.faults == 0 &&
-                         scope->cores[hangscope_core_of(mine)].ring.owner == static_cast<uint32_t>(gettid());
+      const bool fresh =
+          mine >= scope->mailboxes && mine < scope->mailboxes + HANGSCOPE_CORES &&
+          mine->heartbeat == 0 && mine->wait_sequence == 0 && DetailsOf(mine).detail.faults == 0 &&
+          scope->cores[hangscope_core_of(mine)].ring.owner == static_cast<uint32_t>(gettid());
       LeaveTraces(8);
       unlink(hangscope_scope_path());
       _exit(fresh && mine->heartbeat == 8 && mine->fault == HANGSCOPE_FAULT_ASSERT ? 0 : 1);
@@ -596,14 +616,14 @@ TEST(Watched, AForksMailboxIsItsOwn) {
   }).join();
 }
 
-
 struct Shared {
   std::atomic<uint32_t> written;  // events that were recorded, by the child's own account
   char path[512];
 };
 
 Shared* MakeShared() {
-  void* const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* const memory =
+      mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   return new (memory) Shared();
 }
 
@@ -688,7 +708,8 @@ TEST(Processes, AForkHasAScopeOfItsOwnWhileSignalsStorm) {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, nullptr);
     EXPECT_EQ(AccountOf(*mine, emitted).wrong, "");
-  }).join();
+  })
+      .join();
   kill(storm, SIGKILL);
   waitpid(storm, nullptr, 0);
 }
@@ -724,8 +745,8 @@ TEST(Processes, AReaderOfAnotherProcess) {
 
 }  // namespace
 
-// Its scope goes to a folder of its own, if the caller has not said where. `--emit N` is a program that
-// records N events and says where.
+// Its scope goes to a folder of its own, if the caller has not said where. `--emit N` is a program
+// that records N events and says where.
 int main(int argc, char** argv) {
   if (argc == 3 && std::string(argv[1]) == "--emit") {
     for (int i = std::atoi(argv[2]); i > 0; i--) Emit();

@@ -1,5 +1,6 @@
-/* A port of a test's own: the test says what time it is, on which core a thread runs, what a halt and a round
- * of a pause are, and what happens between any two accesses to memory that others see. */
+/* A port of a test's own: the test says what time it is, on which core a thread runs, what a halt
+ * and a round of a pause are, and what happens between any two accesses to memory that others see.
+ */
 #ifndef HANGSCOPE_TESTS_WATCH_PORT_H
 #define HANGSCOPE_TESTS_WATCH_PORT_H
 
@@ -42,7 +43,8 @@ HANGSCOPE_INLINE uint32_t hangscope_port_reserve(uint32_t* head) {
 #if TEST_WORD_BYTES == 4
   return __atomic_fetch_add(head, HANGSCOPE_TICKET_STEP, __ATOMIC_ACQUIRE);
 #else
-  return (uint32_t)__atomic_fetch_add((uint64_t*)(void*)head, HANGSCOPE_TICKET_STEP, __ATOMIC_ACQUIRE);
+  return (uint32_t)__atomic_fetch_add((uint64_t*)(void*)head, HANGSCOPE_TICKET_STEP,
+                                      __ATOMIC_ACQUIRE);
 #endif
 }
 HANGSCOPE_INLINE int hangscope_port_take(uint32_t* mark) {
@@ -71,7 +73,8 @@ HANGSCOPE_INLINE uint32_t hangscope_port_swap(uint32_t* word, uint32_t value) {
 }
 HANGSCOPE_INLINE int hangscope_port_swap_if(uint32_t* word, uint32_t expected, uint32_t value) {
   test_between();
-  return __atomic_compare_exchange_n(word, &expected, value, true, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+  return __atomic_compare_exchange_n(word, &expected, value, true, __ATOMIC_ACQUIRE,
+                                     __ATOMIC_RELAXED);
 }
 HANGSCOPE_INLINE void hangscope_port_relax() { test_relax(); }
 [[noreturn]] HANGSCOPE_INLINE void hangscope_port_halt() { test_halt(); }

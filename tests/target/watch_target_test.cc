@@ -1,5 +1,5 @@
-// What each macro leaves in the scope for a watcher, from the target itself: interrupted anywhere, by
-// many cores at once, with a clock and a halt that belong to the test.
+// What each macro leaves in the scope for a watcher, from the target itself: interrupted anywhere,
+// by many cores at once, with a clock and a halt that belong to the test.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -38,8 +38,9 @@ struct Halted {};
 thread_local std::function<void()> interrupt;
 thread_local bool interrupted = false;  // handlers here are not interrupted
 thread_local std::function<void()> relax;
-thread_local std::vector<uint32_t> writing;                        // debug values, the innermost last
-thread_local std::vector<std::pair<uint32_t, uint32_t>> ordered;   // of this thread: order, value
+// debug values, the innermost last
+thread_local std::vector<uint32_t> writing;
+thread_local std::vector<std::pair<uint32_t, uint32_t>> ordered;  // of this thread: order, value
 
 }  // namespace
 
@@ -97,7 +98,8 @@ constexpr bool kHalts = HANGSCOPE_HALT;
 
 TEST_F(Watched, BeginsWithEmptyMailboxesThatAreSomebodys) {
   EXPECT_EQ(hangscope_scope.header.watch_at, offsetof(struct hangscope_scope, watch));
-  EXPECT_EQ(hangscope_scope.watch.check, hangscope_check_of(&hangscope_scope.watch, 4, HANGSCOPE_WATCH_CHECKED_BYTES));
+  EXPECT_EQ(hangscope_scope.watch.check,
+            hangscope_check_of(&hangscope_scope.watch, 4, HANGSCOPE_WATCH_CHECKED_BYTES));
   EXPECT_EQ(hangscope_scope.watch.switches, hangscope_scope.watch.features);
   for (uint32_t core = 0; core < HANGSCOPE_CORES; core++) {
     hangscope_mailbox wanted = {};
@@ -165,7 +167,8 @@ TEST_F(Watched, AWaitHasAnOddNumberUntilItIsDone) {
   EXPECT_EQ(Mailbox(3).wait_sequence, 2u);
   HANGSCOPE_WAIT_FOR(HANGSCOPE_RESOURCE_CHANNEL, &test_now);
   EXPECT_EQ(Mailbox(3).wait_sequence, 3u);
-  EXPECT_EQ(Mailbox(3).wait_resource, static_cast<uint32_t>(reinterpret_cast<uintptr_t>(&test_now)));
+  EXPECT_EQ(Mailbox(3).wait_resource,
+            static_cast<uint32_t>(reinterpret_cast<uintptr_t>(&test_now)));
   EXPECT_EQ(Mailbox(3).wait_kind, static_cast<uint32_t>(HANGSCOPE_RESOURCE_CHANNEL));
   HANGSCOPE_WAIT_DONE();
   HANGSCOPE_WAIT_DONE();  // one too many is none
@@ -182,8 +185,8 @@ TEST_F(Watched, ADifferentWaitHasADifferentNumberOver32Bits) {
   EXPECT_EQ(Mailbox(0).wait_sequence, 1u);
 }
 
-// A reader whose looks lie anywhere, between any two accesses of the core's: what it finds with the same
-// odd number before and after is that wait.
+// A reader whose looks lie anywhere, between any two accesses of the core's: what it finds with the
+// same odd number before and after is that wait.
 TEST_F(Watched, AWaitIsReadWholeOrNotAtAll) {
   std::vector<hangscope_mailbox> history;
   interrupt = [&] { history.push_back(Mailbox(0)); };
@@ -232,13 +235,15 @@ TEST_F(Watched, WhatIsHeldIsListedUntilReleasedAndWhatDoesNotFitIsCounted) {
   test_core = 1;
   const hangscope_claims& claims = hangscope_scope.claims[1];
   for (uint32_t lock = 10; lock < 15; lock++) HANGSCOPE_HOLD(lock);
-  EXPECT_EQ(std::vector<uint32_t>(claims.holds, claims.holds + 3), (std::vector<uint32_t>{10, 11, 12}));
+  EXPECT_EQ(std::vector<uint32_t>(claims.holds, claims.holds + 3),
+            (std::vector<uint32_t>{10, 11, 12}));
   EXPECT_EQ(claims.provides[HANGSCOPE_PROVIDES_MOST], 2u);
   HANGSCOPE_RELEASE(11);
   HANGSCOPE_RELEASE(99);
   HANGSCOPE_HOLD(10);  // again: a lock that its holder may take twice
   HANGSCOPE_RELEASE(10);
-  EXPECT_EQ(std::vector<uint32_t>(claims.holds, claims.holds + 3), (std::vector<uint32_t>{10, 0, 12}));
+  EXPECT_EQ(std::vector<uint32_t>(claims.holds, claims.holds + 3),
+            (std::vector<uint32_t>{10, 0, 12}));
   HANGSCOPE_PROVIDES(70);
   HANGSCOPE_PROVIDES(71);
   HANGSCOPE_PROVIDES_NO_MORE(70);
@@ -252,7 +257,8 @@ TEST_F(Watched, AnAssertThatHoldsDoesNothing) {
   const struct hangscope_scope before = hangscope_scope;
   int evaluated = 0;
   EXPECT_FALSE(Halts([&] { HANGSCOPE_ASSERT(++evaluated == 1, "evaluated once"); }));
-  EXPECT_FALSE(Halts([&] { HANGSCOPE_ASSERT_ARGUMENT(++evaluated == 2, "evaluated once", ++evaluated); }));
+  EXPECT_FALSE(
+      Halts([&] { HANGSCOPE_ASSERT_ARGUMENT(++evaluated == 2, "evaluated once", ++evaluated); }));
   EXPECT_EQ(evaluated, 2);
   EXPECT_EQ(std::memcmp(&before, &hangscope_scope, sizeof before), 0);
 }
@@ -262,7 +268,11 @@ TEST_F(Watched, AnAssertThatTripsIsRecordedAndHalts) {
   test_core = 4;
   hangscope_core_is(4, 1, 0);
   uint32_t line = 0;
-  EXPECT_EQ(Halts([&] { line = __LINE__; HANGSCOPE_ASSERT(test_core == 3, "core is 3"); }), kHalts);
+  EXPECT_EQ(Halts([&] {
+              line = __LINE__;
+              HANGSCOPE_ASSERT(test_core == 3, "core is 3");
+            }),
+            kHalts);
   EXPECT_EQ(Mailbox(4).fault, static_cast<uint32_t>(HANGSCOPE_FAULT_ASSERT));
   EXPECT_EQ(Fault(4).type, static_cast<uint32_t>(HANGSCOPE_FAULT_ASSERT));
   EXPECT_EQ(Fault(4).line, line);
@@ -272,7 +282,9 @@ TEST_F(Watched, AnAssertThatTripsIsRecordedAndHalts) {
   EXPECT_EQ(Details(4).detail.faults, 1u);
   EXPECT_EQ(Node(1).first_fault, 5u);
   EXPECT_EQ(Node(0).first_fault, 0u);
-  EXPECT_EQ(Fault(4).reason | Fault(4).kind | Fault(4).address[0] | Fault(4).value[0] | Fault(4).value[1] | Fault(4).length, 0u);
+  EXPECT_EQ(Fault(4).reason | Fault(4).kind | Fault(4).address[0] | Fault(4).value[0] |
+                Fault(4).value[1] | Fault(4).length,
+            0u);
 }
 
 TEST_F(Watched, AnArgumentIsKept) {
@@ -309,9 +321,10 @@ TEST_F(Watched, TheFirstFaultIsKeptAndOthersAreCounted) {
   EXPECT_EQ(Node(0).first_fault, 1u);
 }
 
-// Interrupts an assert of core 0 before its access number `at` by code that runs on `core`. Returns how many
-// accesses there are, and calls `seen` before each and behind the code.
-int InterruptAssert(int at, uint32_t core, const std::function<void()>& code, const std::function<void()>& seen, uint32_t* line) {
+// Interrupts an assert of core 0 before its access number `at` by code that runs on `core`. Returns
+// how many accesses there are, and calls `seen` before each and behind the code.
+int InterruptAssert(int at, uint32_t core, const std::function<void()>& code,
+                    const std::function<void()>& seen, uint32_t* line) {
   int steps = 0;
   interrupt = [&] {
     seen();
@@ -321,30 +334,39 @@ int InterruptAssert(int at, uint32_t core, const std::function<void()>& code, co
     test_core = 0;
     seen();
   };
-  Halts([&] { *line = __LINE__; HANGSCOPE_ASSERT_ARGUMENT(false, "interrupted", 7); });
+  Halts([&] {
+    *line = __LINE__;
+    HANGSCOPE_ASSERT_ARGUMENT(false, "interrupted", 7);
+  });
   interrupt = nullptr;
   return steps;
 }
 
 TEST_F(Watched, AHandlersFaultInTheMidstOfAnotherIsCountedOnly) {
   uint32_t line = 0;
-  const int steps = InterruptAssert(0, 0, nullptr, [] {}, &line);
+  const int steps = InterruptAssert(
+      0, 0, nullptr, [] {}, &line);
   int kept_nested = 0;
   for (int at = 1; at <= steps; at++) {
     SetUp();
     std::vector<std::pair<uint32_t, hangscope_fault>> history;
-    InterruptAssert(at, 0, [] {
-      struct hangscope_fault found = {};
-      found.line = 4711;
-      found.value[0] = 4712;
-      hangscope_fault_is(HANGSCOPE_FAULT_BUS, &found);
-    }, [&] { history.emplace_back(Mailbox(0).fault, Fault(0)); }, &line);
+    InterruptAssert(
+        at, 0,
+        [] {
+          struct hangscope_fault found = {};
+          found.line = 4711;
+          found.value[0] = 4712;
+          hangscope_fault_is(HANGSCOPE_FAULT_BUS, &found);
+        },
+        [&] { history.emplace_back(Mailbox(0).fault, Fault(0)); }, &line);
     ASSERT_EQ(Details(0).detail.faults, 2u);
     const bool nested = Fault(0).line == 4711;
     kept_nested += nested;
     EXPECT_EQ(Fault(0).line, nested ? 4711 : line) << at;
     EXPECT_EQ(Fault(0).value[0], nested ? 4712u : 7u) << at;
-    EXPECT_EQ(Fault(0).type, static_cast<uint32_t>(nested ? HANGSCOPE_FAULT_BUS : HANGSCOPE_FAULT_ARGUMENT)) << at;
+    EXPECT_EQ(Fault(0).type,
+              static_cast<uint32_t>(nested ? HANGSCOPE_FAULT_BUS : HANGSCOPE_FAULT_ARGUMENT))
+        << at;
     EXPECT_EQ(Fault(0).type, Mailbox(0).fault) << at;
     // Once it is published, it is all there and stays.
     for (const auto& [published, fault] : history) {
@@ -358,7 +380,8 @@ TEST_F(Watched, AHandlersFaultInTheMidstOfAnotherIsCountedOnly) {
 TEST_F(Watched, AnotherCoresFaultInTheMidstOfOneIsFirstOrNotButOneIsAndStays) {
   std::set<uint32_t> firsts;
   uint32_t line = 0;
-  const int steps = InterruptAssert(0, 0, nullptr, [] {}, &line);
+  const int steps = InterruptAssert(
+      0, 0, nullptr, [] {}, &line);
   for (int at = 1; at <= steps; at++) {
     SetUp();
     uint32_t first = 0;
@@ -367,7 +390,9 @@ TEST_F(Watched, AnotherCoresFaultInTheMidstOfOneIsFirstOrNotButOneIsAndStays) {
       EXPECT_TRUE(first == 0 || now == first) << at << ": " << first << " was first, then " << now;
       first = now;
     };
-    InterruptAssert(at, 1, [] { Halts([] { HANGSCOPE_ASSERT_ARGUMENT(false, "of another core", 8); }); }, look, &line);
+    InterruptAssert(
+        at, 1, [] { Halts([] { HANGSCOPE_ASSERT_ARGUMENT(false, "of another core", 8); }); }, look,
+        &line);
     look();
     firsts.insert(first);
     EXPECT_EQ(Fault(0).value[0], 7u);
@@ -378,7 +403,8 @@ TEST_F(Watched, AnotherCoresFaultInTheMidstOfOneIsFirstOrNotButOneIsAndStays) {
 
 TEST_F(Watched, TheHardwaresFault) {
   const uintptr_t top = uintptr_t{1} << (8 * sizeof(uintptr_t) - 1);
-  EXPECT_EQ(Halts([&] { hangscope_hardware_fault(top | 7, 0x80001234, 0x1122334455667788); }), kHalts);
+  EXPECT_EQ(Halts([&] { hangscope_hardware_fault(top | 7, 0x80001234, 0x1122334455667788); }),
+            kHalts);
   EXPECT_EQ(Mailbox(0).fault, static_cast<uint32_t>(HANGSCOPE_FAULT_HARDWARE));
   EXPECT_EQ(Fault(0).reason, 0x80000007u);
   EXPECT_EQ(Fault(0).pc[0], 0x80001234u);
@@ -492,7 +518,8 @@ TEST_F(Watched, AHandlerThatPausesInAPauseLeavesItPaused) {
     }
   };
   HANGSCOPE_PAUSE();
-  EXPECT_EQ(paused, (std::vector<uint32_t>{HANGSCOPE_PAUSED_BY_CODE, HANGSCOPE_PAUSED_BY_HOST, HANGSCOPE_PAUSED_BY_CODE}));
+  EXPECT_EQ(paused, (std::vector<uint32_t>{HANGSCOPE_PAUSED_BY_CODE, HANGSCOPE_PAUSED_BY_HOST,
+                                           HANGSCOPE_PAUSED_BY_CODE}));
   EXPECT_EQ(Mailbox(0).paused, 0u);
 }
 
@@ -502,7 +529,8 @@ TEST_F(Watched, ResumingWhatDoesNotExistIsIgnored) {
   EXPECT_EQ(std::memcmp(&before, &hangscope_scope, sizeof before), 0);
 }
 
-// A host that asks and lets go, with no regard to whether the core noticed: before each access of the core's.
+// A host that asks and lets go, with no regard to whether the core noticed: before each access of
+// the core's.
 TEST_F(Watched, NoResumeIsMissed) {
   struct Missed {};
   std::set<bool> paused;
@@ -518,7 +546,8 @@ TEST_F(Watched, NoResumeIsMissed) {
       if (steps > at + 100) throw Missed();
     };
     Mailbox(0).pause = 1;
-    EXPECT_NO_THROW(HANGSCOPE_PAUSE_POINT()) << "resumed before access " << at << ", and paused for ever";
+    EXPECT_NO_THROW(HANGSCOPE_PAUSE_POINT())
+        << "resumed before access " << at << ", and paused for ever";
     interrupt = nullptr;
     EXPECT_EQ(Mailbox(0).paused, 0u);
     paused.insert(pauses);
@@ -544,7 +573,10 @@ TEST_F(Watched, AHostAndACoreWithNoRegardForEachOther) {
   const auto start = std::chrono::steady_clock::now();
   std::mt19937 random(1);
   bool missed = false;
-  for (int round = 0; !missed && ((round < kRounds && std::chrono::steady_clock::now() < start + kTime) || pauses == 0); round++) {
+  for (int round = 0;
+       !missed &&
+       ((round < kRounds && std::chrono::steady_clock::now() < start + kTime) || pauses == 0);
+       round++) {
     hangscope_port_store(&Mailbox(0).pause, 1);
     for (uint32_t i = random() % 64; i > 0; i--) (void)hangscope_port_load(&Mailbox(0).paused);
     hangscope_resume(0);
@@ -579,7 +611,8 @@ hangscope_debug_value ReadSlot(const hangscope_debug_value& slot) {
 }
 
 TEST_F(Watched, DebugValuesAreNumberedOverTheCoresOfANode) {
-  for (uint32_t core = 0; core < HANGSCOPE_CORES; core++) hangscope_core_is(core, core < 4 ? 0 : 1, 0);
+  for (uint32_t core = 0; core < HANGSCOPE_CORES; core++)
+    hangscope_core_is(core, core < 4 ? 0 : 1, 0);
   for (uint32_t i = 0; i < 6; i++) {
     test_core = i % 2 == 0 ? 1 : 3;
     Debug(100 + i);
@@ -607,8 +640,8 @@ TEST_F(Watched, OnlySwitchedOnDebugValuesAreKept) {
   EXPECT_EQ(Node(0).debug_order, 0u);
 }
 
-// A debug value interrupted at each step by a handler that writes so many: each is there whole, or newer
-// ones are in its place, or it gave up and was counted.
+// A debug value interrupted at each step by a handler that writes so many: each is there whole, or
+// newer ones are in its place, or it gave up and was counted.
 TEST_F(Watched, DebugValuesNestAndNeverMix) {
   int refusals = 0;
   for (int earlier = 0; earlier < 6; earlier++) {
@@ -654,7 +687,8 @@ TEST_F(Watched, ManyCoresWriteDebugValuesAndNothingIsMixed) {
   std::vector<std::pair<uint32_t, uint32_t>> ledger;
   std::vector<hangscope_debug_value> accepted;
   accepted.reserve(3'000'100);
-  std::atomic<size_t> read_so_far = 0;  // the writers go on until there is enough, if that is not for ever
+  // the writers go on until there is enough, if that is not for ever
+  std::atomic<size_t> read_so_far = 0;
   const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   std::mutex merging;
   std::thread reader([&] {
@@ -662,7 +696,9 @@ TEST_F(Watched, ManyCoresWriteDebugValuesAndNothingIsMixed) {
       read_so_far = accepted.size();
       for (const hangscope_core_detail& details : hangscope_scope.details) {
         for (const hangscope_debug_value& slot : details.debug) {
-          if (const hangscope_debug_value read = ReadSlot(slot); read.order != 0 && accepted.size() < 3'000'000) accepted.push_back(read);
+          if (const hangscope_debug_value read = ReadSlot(slot);
+              read.order != 0 && accepted.size() < 3'000'000)
+            accepted.push_back(read);
         }
       }
     }
@@ -677,7 +713,9 @@ TEST_F(Watched, ManyCoresWriteDebugValuesAndNothingIsMixed) {
         if (++steps % 37 != 0) return;
         for (uint32_t i = steps / 37 % 12; i > 0; i--) Debug(number++);
       };
-      const auto enough = [&] { return read_so_far > 1000 || std::chrono::steady_clock::now() > latest; };
+      const auto enough = [&] {
+        return read_so_far > 1000 || std::chrono::steady_clock::now() > latest;
+      };
       for (uint32_t i = 0; i < kEach || (!enough() && i < 5'000'000); i++) Debug(number++);
       interrupt = nullptr;
       const std::lock_guard<std::mutex> lock(merging);
@@ -703,11 +741,13 @@ TEST_F(Watched, ManyCoresWriteDebugValuesAndNothingIsMixed) {
   }
   EXPECT_EQ(ledger.size() + refused, begun);
   size_t mixed = 0;
-  for (const hangscope_debug_value& read : accepted) mixed += read.order > ledger.size() || values[read.order] != read.value;
+  for (const hangscope_debug_value& read : accepted)
+    mixed += read.order > ledger.size() || values[read.order] != read.value;
   EXPECT_EQ(mixed, 0u) << "of " << accepted.size();
   EXPECT_GT(refused, 0u);
   EXPECT_GT(accepted.size(), 1000u);
-  std::printf("%zu values, %ju given up; %zu read\n", ledger.size(), uintmax_t{refused}, accepted.size());
+  std::printf("%zu values, %ju given up; %zu read\n", ledger.size(), uintmax_t{refused},
+              accepted.size());
 }
 
 // --- Stacks.
@@ -716,7 +756,8 @@ TEST_F(Watched, ManyCoresWriteDebugValuesAndNothingIsMixed) {
 struct PaintedStack {
   PaintedStack(size_t bytes, size_t free) : words(bytes / 4) { Use(free); }
   void Use(size_t free) {
-    for (size_t i = 0; i < words.size(); i++) words[i] = i < free / 4 ? HANGSCOPE_STACK_PAINT : static_cast<uint32_t>(i);
+    for (size_t i = 0; i < words.size(); i++)
+      words[i] = i < free / 4 ? HANGSCOPE_STACK_PAINT : static_cast<uint32_t>(i);
   }
   std::vector<uint32_t> words;
 };
@@ -760,7 +801,8 @@ TEST_F(Watched, AStackWithoutOneFreeByteIsAFaultOnceAndItsCoreGoesOn) {
   EXPECT_EQ(Mailbox(0).stack_free, 0u);
   EXPECT_EQ(Details(0).detail.stack_lowest, 0u);
   EXPECT_EQ(Details(0).detail.faults, 1u);
-  EXPECT_EQ(uint64_t{Fault(0).address[1]} << 32 | Fault(0).address[0], reinterpret_cast<uintptr_t>(stack.words.data()));
+  EXPECT_EQ(uint64_t{Fault(0).address[1]} << 32 | Fault(0).address[0],
+            reinterpret_cast<uintptr_t>(stack.words.data()));
 }
 
 TEST_F(Watched, OnlyWholeWordsOfAStackCount) {
@@ -788,17 +830,22 @@ void OnStack(const std::function<void(char* stack)>& code) {
     const std::function<void(char*)>* code;
     char* stack;
   };
-  char* const stack = static_cast<char*>(mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  char* const stack = static_cast<char*>(
+      mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   ASSERT_EQ(pthread_attr_setstack(&attributes, stack, kStackBytes), 0);
   Call call{&code, stack};
   pthread_t thread;
-  ASSERT_EQ(pthread_create(&thread, &attributes, [](void* argument) -> void* {
-              const Call* const this_call = static_cast<Call*>(argument);
-              (*this_call->code)(this_call->stack);
-              return nullptr;
-            }, &call), 0);
+  ASSERT_EQ(pthread_create(
+                &thread, &attributes,
+                [](void* argument) -> void* {
+                  const Call* const this_call = static_cast<Call*>(argument);
+                  (*this_call->code)(this_call->stack);
+                  return nullptr;
+                },
+                &call),
+            0);
   pthread_join(thread, nullptr);
   pthread_attr_destroy(&attributes);
   munmap(stack, kStackBytes);
@@ -807,7 +854,8 @@ void OnStack(const std::function<void(char* stack)>& code) {
 __attribute__((noinline)) uint32_t UseStack(uint32_t bytes) {
   volatile char used[1024];
   for (volatile char& byte : used) byte = 1;
-  return bytes <= sizeof used ? used[5] : UseStack(bytes - static_cast<uint32_t>(sizeof used)) + used[7];
+  return bytes <= sizeof used ? used[5]
+                              : UseStack(bytes - static_cast<uint32_t>(sizeof used)) + used[7];
 }
 
 TEST_F(Watched, WhatAPaintedStackUsesIsNoLongerFree) {
@@ -851,7 +899,9 @@ class Guards : public Watched {
       hangscope_guard(i, &words_[i], words_[i]);
     }
   }
-  static uint64_t Address() { return uint64_t{Fault(test_core).address[1]} << 32 | Fault(test_core).address[0]; }
+  static uint64_t Address() {
+    return uint64_t{Fault(test_core).address[1]} << 32 | Fault(test_core).address[0];
+  }
   uint32_t words_[HANGSCOPE_GUARDS] = {};
 };
 
@@ -950,8 +1000,10 @@ TEST_F(Guards, AddressZeroWhereThatIsMemory) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "ThreadSanitizer lets nobody map address 0";
 #endif
-  uint32_t* const zero = static_cast<uint32_t*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
-  if (zero == MAP_FAILED) GTEST_SKIP() << "address 0 cannot be mapped here: " << std::strerror(errno);
+  uint32_t* const zero = static_cast<uint32_t*>(
+      mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+  if (zero == MAP_FAILED)
+    GTEST_SKIP() << "address 0 cannot be mapped here: " << std::strerror(errno);
   WriteToAddressZero(0x1234);
   hangscope_guard_null();
   hangscope_guards_look();

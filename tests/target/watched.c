@@ -1,5 +1,5 @@
-/* A piece of a program with calls of each feature that a watcher sees; valid C11 and C++20. CALLS: of which
- * features, as bits of enum hangscope_watch_feature; the others' are not in the source. */
+/* A piece of a program with calls of each feature that a watcher sees; valid C11 and C++20. CALLS:
+ * of which features, as bits of enum hangscope_watch_feature; the others' are not in the source. */
 #ifdef DEFINES
 #define HANGSCOPE_DEFINE
 #endif
@@ -61,7 +61,8 @@ void on_trap(uint32_t cause, uint32_t pc);
 uint32_t take(uint32_t number) {
   ASSERTS(const uint32_t only_asserted = number * 3;)
   ASSERTS(HANGSCOPE_ASSERT(number < 4, "channel exists");)
-  ASSERTS(HANGSCOPE_ASSERT_ARGUMENT(number * 5 == only_asserted + channels[0].taken, "three times", channels[1].taken);)
+  ASSERTS(HANGSCOPE_ASSERT_ARGUMENT(number * 5 == only_asserted + channels[0].taken, "three times",
+                                    channels[1].taken);)
   struct channel* const channel = &channels[number % 4];
   WAITS(HANGSCOPE_HOLD(channel);)
   if (channel->pushed == channel->taken) {

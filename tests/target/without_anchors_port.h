@@ -1,4 +1,5 @@
-/* The port of Linux with a clock whose quarter-wraps never change: no anchors among a test's records. */
+/* The port of Linux with a clock whose quarter-wraps never change: no anchors among a test's
+ * records. */
 #ifndef HANGSCOPE_TESTS_WITHOUT_ANCHORS_PORT_H
 #define HANGSCOPE_TESTS_WITHOUT_ANCHORS_PORT_H
 

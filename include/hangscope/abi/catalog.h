@@ -1,8 +1,9 @@
-/* The catalog: names, classes, fields and formats of what a target records. It lies in the ELF section
+/* The catalog: names, classes, fields and formats of what a target records. It lies in the ELF
+ * section
  * ".hangscope.catalog", which is not loaded, so it costs the target nothing. C11 and C++20.
  *
- * The section is a row of lists, each 4-byte aligned, in the byte order of the ELF. Two object files
- * may bring the same list; a reader takes it once.
+ * The section is a row of lists, each 4-byte aligned, in the byte order of the ELF. Two object
+ * files may bring the same list; a reader takes it once.
  *
  *   list:    magic (4)  version (4)  bytes (4), of the whole list
  *   entry:   kind (4)  id (4)  classes (4)  name  format  fields    three strings, each ends with a
@@ -21,7 +22,8 @@
 
 #define HANGSCOPE_CATALOG_EVENT 1
 
-/* Entries of other kinds use the same places for other things; a reader skips kinds it does not know.
+/* Entries of other kinds use the same places for other things; a reader skips kinds it does not
+ * know.
  *
  *              id                      classes     name             format          fields
  *   waypoint   address of the code     0           its characters   long name       file:line
@@ -32,8 +34,8 @@
  *   kernel     number                  0           name             path                -
  *   guard      number                  0           name                -               -
  *
- * An address is the ELF's, its low 32 bits. A resource whose high 16 bits are a node's number + 1 is that node's:
- * its low 16 bits find the name. */
+ * An address is the ELF's, its low 32 bits. A resource whose high 16 bits are a node's number + 1
+ * is that node's: its low 16 bits find the name. */
 #define HANGSCOPE_CATALOG_WAYPOINT 2
 #define HANGSCOPE_CATALOG_ASSERT 3
 #define HANGSCOPE_CATALOG_RESOURCE 4

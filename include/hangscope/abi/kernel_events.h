@@ -1,7 +1,7 @@
-/* The events that every target and every host knows without a catalog: those of an operating system's
- * kernel, and what hangscope itself records. Lists only: EVENT(name, class, format, type, field, ...),
- * in the order of their ids. Ids 1 to 63 are theirs for good: new ones are added at the end.
- * C11 and C++20. */
+/* The events that every target and every host knows without a catalog: those of an operating
+ * system's kernel, and what hangscope itself records. Lists only: EVENT(name, class, format, type,
+ * field, ...), in the order of their ids. Ids 1 to 63 are theirs for good: new ones are added at
+ * the end. C11 and C++20. */
 #ifndef HANGSCOPE_ABI_KERNEL_EVENTS_H
 #define HANGSCOPE_ABI_KERNEL_EVENTS_H
 
@@ -9,28 +9,28 @@
 #define HANGSCOPE_FIRST_KERNEL_ID 16
 #define HANGSCOPE_ID_TASK_SWITCH 18u /* parameters: the task before, the task after */
 
-#define HANGSCOPE_KERNEL_EVENTS(EVENT)                                                          \
-  EVENT(task_create, TASK, "task %u, priority %u", u32, task, u32, priority)                    \
-  EVENT(task_destroy, TASK, "task %u, was in state %u", u32, task, u32, previous_state)         \
-  EVENT(task_switch, TASK, "from task %u to task %u", u32, previous, u32, next)                 \
-  EVENT(task_suspend, TASK, "task %u", u32, task)                                               \
-  EVENT(task_resume, TASK, "task %u", u32, task)                                                \
-  EVENT(task_delay, TASK, "%u ticks", u32, ticks)                                               \
-  EVENT(task_yield, TASK, "")                                                                   \
-  EVENT(semaphore_wait, SYNC, "semaphore %x, count %d", u32, semaphore, i32, count)             \
-  EVENT(semaphore_post, SYNC, "semaphore %x, count %d", u32, semaphore, i32, count)             \
-  EVENT(mutex_lock, SYNC, "mutex %x, holder %u", u32, mutex, u32, holder)                       \
-  EVENT(mutex_unlock, SYNC, "mutex %x", u32, mutex)                                             \
-  EVENT(pipe_read, SYNC, "pipe %x, %u bytes", u32, pipe, u32, bytes)                            \
-  EVENT(pipe_write, SYNC, "pipe %x, %u bytes", u32, pipe, u32, bytes)                           \
-  EVENT(queue_send, SYNC, "queue %x, %u waiting", u32, queue, u32, length)                      \
-  EVENT(queue_receive, SYNC, "queue %x, %u waiting", u32, queue, u32, length)                   \
-  EVENT(isr_enter, ISR, "interrupt %u", u32, interrupt)                                         \
-  EVENT(isr_exit, ISR, "interrupt %u", u32, interrupt)                                          \
+#define HANGSCOPE_KERNEL_EVENTS(EVENT)                                                  \
+  EVENT(task_create, TASK, "task %u, priority %u", u32, task, u32, priority)            \
+  EVENT(task_destroy, TASK, "task %u, was in state %u", u32, task, u32, previous_state) \
+  EVENT(task_switch, TASK, "from task %u to task %u", u32, previous, u32, next)         \
+  EVENT(task_suspend, TASK, "task %u", u32, task)                                       \
+  EVENT(task_resume, TASK, "task %u", u32, task)                                        \
+  EVENT(task_delay, TASK, "%u ticks", u32, ticks)                                       \
+  EVENT(task_yield, TASK, "")                                                           \
+  EVENT(semaphore_wait, SYNC, "semaphore %x, count %d", u32, semaphore, i32, count)     \
+  EVENT(semaphore_post, SYNC, "semaphore %x, count %d", u32, semaphore, i32, count)     \
+  EVENT(mutex_lock, SYNC, "mutex %x, holder %u", u32, mutex, u32, holder)               \
+  EVENT(mutex_unlock, SYNC, "mutex %x", u32, mutex)                                     \
+  EVENT(pipe_read, SYNC, "pipe %x, %u bytes", u32, pipe, u32, bytes)                    \
+  EVENT(pipe_write, SYNC, "pipe %x, %u bytes", u32, pipe, u32, bytes)                   \
+  EVENT(queue_send, SYNC, "queue %x, %u waiting", u32, queue, u32, length)              \
+  EVENT(queue_receive, SYNC, "queue %x, %u waiting", u32, queue, u32, length)           \
+  EVENT(isr_enter, ISR, "interrupt %u", u32, interrupt)                                 \
+  EVENT(isr_exit, ISR, "interrupt %u", u32, interrupt)                                  \
   EVENT(exception, ISR, "cause %u at %x", u32, cause, u32, pc)
 
 /* What hangscope itself says. */
-#define HANGSCOPE_OWN_EVENTS(EVENT)                                   \
+#define HANGSCOPE_OWN_EVENTS(EVENT)                                     \
   EVENT(anchor, META, "epoch %u, before %u", u32, epoch, u32, previous) \
   EVENT(boot, META, "start %u, %u records of earlier ones", u32, boots, u32, records)
 

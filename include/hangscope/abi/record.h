@@ -11,10 +11,11 @@
  *   +12 | parameter 1                   |  and so on up to record_bytes
  *       +-------------------------------+
  *
- * The n-th record that a core began (from 0) lies in slot n % ring_capacity. It is committed when its
- * mark says so: the low 20 bits of n, an event id of 1 to 2047, the busy bit b not set. All else in
- * its place is something else: zero (never used), a busy mark (a writer is, or was, in the middle of
- * it), another record's mark (this one was refused, or overwritten late by one whose writer slept).
+ * The n-th record that a core began (from 0) lies in slot n % ring_capacity. It is committed when
+ * its mark says so: the low 20 bits of n, an event id of 1 to 2047, the busy bit b not set. All
+ * else in its place is something else: zero (never used), a busy mark (a writer is, or was, in the
+ * middle of it), another record's mark (this one was refused, or overwritten late by one whose
+ * writer slept).
  *
  * A writer, on its core, possibly interrupted by others of the same core at any instruction:
  *
@@ -46,20 +47,22 @@
 
 /* Ids: 0 is none; the kernel set and what hangscope itself says come first. */
 #define HANGSCOPE_FIRST_USER_ID 64
-/* An anchor dates: parameter 0 is the epoch, time >> 30 (a quarter-wrap of the 32 bits a record keeps), of
- * itself and of the records after it; parameter 1 the epoch of those before. One is written whenever
- * a look at the clock finds a new epoch; if the newest record is an anchor, its parameter 0 is
- * renewed instead, so that silence takes no room. Records with no anchor anywhere around them are of
- * the ring's own `epoch`. A record's time is the one nearest to its epoch's beginning that has these
- * low 32 bits. */
+/* An anchor dates: parameter 0 is the epoch, time >> 30 (a quarter-wrap of the 32 bits a record
+ * keeps), of itself and of the records after it; parameter 1 the epoch of those before. One is
+ * written whenever a look at the clock finds a new epoch; if the newest record is an anchor, its
+ * parameter 0 is renewed instead, so that silence takes no room. Records with no anchor anywhere
+ * around them are of the ring's own `epoch`. A record's time is the one nearest to its epoch's
+ * beginning that has these low 32 bits. */
 #define HANGSCOPE_ID_ANCHOR 1u
-#define HANGSCOPE_ID_BOOT 2u   /* parameters: starts so far, records that the earlier ones left */
+#define HANGSCOPE_ID_BOOT 2u /* parameters: starts so far, records that the earlier ones left */
 
 #define HANGSCOPE_LEAST_CAPACITY 8u
 #define HANGSCOPE_MOST_CAPACITY 65536u
 
 /* The sequence number, of which a mark and a 32-bit head keep 20 bits. */
-static inline uint32_t hangscope_mark_sequence(uint32_t mark) { return mark >> HANGSCOPE_TICKET_SHIFT; }
+static inline uint32_t hangscope_mark_sequence(uint32_t mark) {
+  return mark >> HANGSCOPE_TICKET_SHIFT;
+}
 
 static inline int hangscope_is_committed(uint32_t mark, uint64_t sequence) {
   return (mark & HANGSCOPE_ID_MASK) != 0 && (mark & HANGSCOPE_MARK_BUSY) == 0 &&
@@ -72,7 +75,8 @@ static inline int hangscope_is_busy(uint32_t mark) {
 
 /* How many records were begun, from a 32-bit target's head and its count of turns begun. The one
  * who begins a turn counts it a little later, so the count is only near; the head's own bits,
- * which are exact, decide. `capacity`: of the ring, a power of two up to HANGSCOPE_MOST_CAPACITY. */
+ * which are exact, decide. `capacity`: of the ring, a power of two up to HANGSCOPE_MOST_CAPACITY.
+ */
 static inline uint64_t hangscope_begun(uint32_t head, uint32_t turns, uint32_t capacity) {
   const uint32_t next = head >> HANGSCOPE_TICKET_SHIFT; /* modulo 2^20 */
   const uint32_t period = (1u << 20) / capacity;        /* turns until the head repeats */

@@ -71,22 +71,25 @@ struct hangscope_header {
   uint32_t task_count; /* of task records; 0: none */
   uint32_t tasks_at;
   uint32_t task_stride;
-  uint32_t clock_kind; /* enum hangscope_clock */
-  uint64_t clock_hz;   /* 0: not known; sync_ and last_ tell it where there are any */
-  uint32_t boots;      /* starts of the target with this memory, this one included */
-  uint32_t pid;        /* of a process; 0: none */
+  uint32_t clock_kind;  /* enum hangscope_clock */
+  uint64_t clock_hz;    /* 0: not known; sync_ and last_ tell it where there are any */
+  uint32_t boots;       /* starts of the target with this memory, this one included */
+  uint32_t pid;         /* of a process; 0: none */
   uint8_t build_id[20]; /* of the target's ELF; zero: not known */
   uint32_t reserved0;
   /* Two moments at which somebody read both clocks: the record's and CLOCK_MONOTONIC. */
   uint64_t sync_time;
   uint64_t sync_ns;
-  uint64_t last_time; /* changes; not covered by `check` */
-  uint64_t last_ns;   /* changes; not covered by `check` */
-  uint32_t lost_threads; /* that found no ring; changes; not covered by `check` */
+  uint64_t last_time;     /* changes; not covered by `check` */
+  uint64_t last_ns;       /* changes; not covered by `check` */
+  uint32_t lost_threads;  /* that found no ring; changes; not covered by `check` */
   uint32_t last_sequence; /* odd while last_ changes; changes; not covered by `check` */
-  uint32_t watch_at;      /* struct hangscope_watch, which has a check of its own; not covered by `check` */
-  uint32_t unknown_settings; /* words of $HANGSCOPE_FEATURES that mean nothing; not covered by `check` */
-  uint32_t exiting;       /* 1: the process ends by itself: exit, or a return from main; not covered by `check` */
+  /* struct hangscope_watch, which has a check of its own; not covered by `check` */
+  uint32_t watch_at;
+  /* words of $HANGSCOPE_FEATURES that mean nothing; not covered by `check` */
+  uint32_t unknown_settings;
+  /* 1: the process ends by itself: exit, or a return from main; not covered by `check` */
+  uint32_t exiting;
   uint32_t reserved[8];
   uint32_t check; /* HANGSCOPE_CHECK of the first HANGSCOPE_CHECKED_BYTES; written last, 0 before */
 };
@@ -102,20 +105,22 @@ struct hangscope_ring {
   /* (w) Where the next record goes, as a ticket (abi/record.h). word_bytes 8: one 64-bit ticket.
    * word_bytes 4: head[0] is the ticket, head[1] counts the turns of the ring that began. */
   uint32_t head[2];
-  uint32_t mask;      /* (h) classes that are recorded; 0: frozen */
-  uint32_t armed;     /* (h) classes that are still recorded while `remaining` lasts; 0: not armed */
+  uint32_t mask; /* (h) classes that are recorded; 0: frozen */
+  /* (h) classes that are still recorded while `remaining` lasts; 0: not armed */
+  uint32_t armed;
   uint32_t remaining; /* (w) records to come before the ring freezes, as a signed number */
   uint32_t refused;   /* (w) records given up because an unfinished one was in their place */
   uint32_t refused_tickets[8]; /* (w) of the latest of them, | 1; entry `count before` % 8 */
-  uint32_t epoch;     /* (w) quarter-wraps of the clock at the latest look: time >> 30 */
-  uint32_t ticks;     /* (w) looks at the clock by hangscope_tick; 0: there are none */
-  uint32_t anchor;    /* (w) mark of the newest anchor record; 0: none */
-  uint32_t state;     /* (w) enum hangscope_ring_state */
-  uint32_t base[2];   /* (h) sequence number of the first record after the latest clear: low, high */
-  uint32_t boot[2];   /* (w) the same of the latest start: what is before it is of an earlier one */
-  uint32_t owner;     /* (w) hart id, thread id */
+  uint32_t epoch;              /* (w) quarter-wraps of the clock at the latest look: time >> 30 */
+  uint32_t ticks;              /* (w) looks at the clock by hangscope_tick; 0: there are none */
+  uint32_t anchor;             /* (w) mark of the newest anchor record; 0: none */
+  uint32_t state;              /* (w) enum hangscope_ring_state */
+  /* (h) sequence number of the first record after the latest clear: low, high */
+  uint32_t base[2];
+  uint32_t boot[2]; /* (w) the same of the latest start: what is before it is of an earlier one */
+  uint32_t owner;   /* (w) hart id, thread id */
   uint32_t generation; /* (w) how many owners the ring has had */
-  uint32_t last_task; /* (w) task that runs, where the port says so; 0: not known */
+  uint32_t last_task;  /* (w) task that runs, where the port says so; 0: not known */
   uint32_t reserved[3];
   char name[16]; /* (w) of the owner, NUL-padded */
 };
@@ -131,12 +136,12 @@ enum hangscope_ring_state {
  * reads with the same sequence are the same wait. */
 struct hangscope_task {
   uint32_t sequence;
-  uint32_t task;     /* id, full width */
-  uint32_t state;    /* enum hangscope_task_state */
-  uint32_t resource; /* what it waits for: any number that is the same for all who use it */
-  uint32_t kind;     /* enum hangscope_resource_kind */
-  uint32_t holder;   /* task that has it, where the kernel knows; HANGSCOPE_NO_TASK otherwise */
-  uint32_t since;    /* time when it began to wait, or became ready; low half */
+  uint32_t task;        /* id, full width */
+  uint32_t state;       /* enum hangscope_task_state */
+  uint32_t resource;    /* what it waits for: any number that is the same for all who use it */
+  uint32_t kind;        /* enum hangscope_resource_kind */
+  uint32_t holder;      /* task that has it, where the kernel knows; HANGSCOPE_NO_TASK otherwise */
+  uint32_t since;       /* time when it began to wait, or became ready; low half */
   uint32_t since_epoch; /* quarter-wraps then */
 };
 

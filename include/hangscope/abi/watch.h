@@ -5,11 +5,12 @@
  *   watch_at       watch           64 bytes         what there is, and where
  *   nodes_at       node records    32 bytes each    places whose cores share memory
  *   mailboxes_at   mailboxes       64 bytes each    one per core, contiguous: what a poll reads
- *   claims_at      claims          one row per core, then one per task record: what it holds and provides
+ *   claims_at      claims          one row per core, then one per task record: what it holds and
+ *                                  provides
  *   details_at     details         one per core: its fault, delays, stack, part of the debug ring
  *
- * Each has one writer, its core, but for words marked (h), which a host or another core writes, and (n),
- * which the cores of a node write with atomic instructions. */
+ * Each has one writer, its core, but for words marked (h), which a host or another core writes, and
+ * (n), which the cores of a node write with atomic instructions. */
 #ifndef HANGSCOPE_ABI_WATCH_H
 #define HANGSCOPE_ABI_WATCH_H
 
@@ -19,8 +20,9 @@
 extern "C" {
 #endif
 
-/* What a program was built with; and of these, what is switched on. Waypoints are single stores, less than a look
- * at a switch: a program writes them even when they are switched off, and a host does not look at them then. */
+/* What a program was built with; and of these, what is switched on. Waypoints are single stores,
+ * less than a look at a switch: a program writes them even when they are switched off, and a host
+ * does not look at them then. */
 enum hangscope_watch_feature {
   HANGSCOPE_WATCH_WAYPOINTS = 1u << 0, /* and heartbeat, kernel, launch state */
   HANGSCOPE_WATCH_WAITS = 1u << 1,
@@ -35,7 +37,8 @@ enum hangscope_watch_feature {
 };
 
 struct hangscope_watch {
-  uint32_t check;       /* FNV-1a of bytes 4 to HANGSCOPE_WATCH_CHECKED_BYTES - 1; written last, 0 before */
+  /* FNV-1a of bytes 4 to HANGSCOPE_WATCH_CHECKED_BYTES - 1; written last, 0 before */
+  uint32_t check;
   uint32_t watch_bytes; /* sizeof (struct hangscope_watch) */
   uint32_t features;    /* built in: enum hangscope_watch_feature */
   uint32_t node_count;
@@ -47,8 +50,10 @@ struct hangscope_watch {
   uint32_t claim_stride;
   uint16_t hold_slots; /* of each row of claims, these come first */
   uint16_t provide_slots;
-  uint32_t debug_slots;    /* values that each core's part of its node's debug ring keeps; 0: none */
-  uint32_t program_at[2];  /* where the ELF's address 0 lies: low half, high half; 0: where it says */
+  /* values that each core's part of its node's debug ring keeps; 0: none */
+  uint32_t debug_slots;
+  /* where the ELF's address 0 lies: low half, high half; 0: where it says */
+  uint32_t program_at[2];
   uint32_t switches;       /* (h) features that are on */
   uint32_t switch_changes; /* (h) how often a host changed something: settings, switches */
 };
@@ -57,7 +62,8 @@ struct hangscope_watch {
 /* What a core does now. A word that can only have some values is reported as corrupt when it has
  * another one. */
 struct hangscope_mailbox {
-  uint32_t waypoint;  /* up to four characters, the first in the low byte, then zeros; 0: none yet */
+  /* up to four characters, the first in the low byte, then zeros; 0: none yet */
+  uint32_t waypoint;
   uint32_t heartbeat; /* grows with each round of the core's main loop */
   /* Odd while the core waits. Two looks that find the same odd number saw the same wait. The three
    * words behind it are written while it is even, and published by the store that makes it odd. */
@@ -71,8 +77,9 @@ struct hangscope_mailbox {
   uint32_t pause;         /* (h) 1: pause at the next pause point */
   uint32_t resumes;       /* (h) a change lets a paused core go on */
   uint32_t paused;        /* enum hangscope_paused */
-  uint32_t fault;         /* enum hangscope_fault_type; written behind the details, publishes them */
-  uint32_t stack_free;    /* bytes of the stack that were never used; HANGSCOPE_NOT_KNOWN */
+  /* enum hangscope_fault_type; written behind the details, publishes them */
+  uint32_t fault;
+  uint32_t stack_free; /* bytes of the stack that were never used; HANGSCOPE_NOT_KNOWN */
   uint16_t node;
   uint16_t role;
   uint32_t guard; /* HANGSCOPE_MAILBOX_GUARD ^ core */
@@ -81,16 +88,17 @@ struct hangscope_mailbox {
 #define HANGSCOPE_NOT_KNOWN 0xffffffffu
 
 enum hangscope_launch {
-  HANGSCOPE_LAUNCH_NONE = 0,    /* it does not say */
-  HANGSCOPE_LAUNCH_IDLE = 1,    /* has nothing to do, by design */
+  HANGSCOPE_LAUNCH_NONE = 0, /* it does not say */
+  HANGSCOPE_LAUNCH_IDLE = 1, /* has nothing to do, by design */
   HANGSCOPE_LAUNCH_RUNNING = 2,
-  HANGSCOPE_LAUNCH_DONE = 3,    /* its program ended */
-  HANGSCOPE_LAUNCH_ENDED = 4,   /* the core itself is no more: a thread that returned */
+  HANGSCOPE_LAUNCH_DONE = 3,  /* its program ended */
+  HANGSCOPE_LAUNCH_ENDED = 4, /* the core itself is no more: a thread that returned */
 };
 
-/* To pause a core: pause = 1. To resume it: pause = 0, then resumes + 1, in this order; both also where its
- * own code paused it. A core that pauses looks at `resumes` first, and at `pause` only then, so it
- * misses none. Resuming a core that does not pause does nothing but end what `pause` asks for. */
+/* To pause a core: pause = 1. To resume it: pause = 0, then resumes + 1, in this order; both also
+ * where its own code paused it. A core that pauses looks at `resumes` first, and at `pause` only
+ * then, so it misses none. Resuming a core that does not pause does nothing but end what `pause`
+ * asks for. */
 enum hangscope_paused {
   HANGSCOPE_PAUSED_NOT = 0,
   HANGSCOPE_PAUSED_BY_CODE = 1,
@@ -102,10 +110,11 @@ enum hangscope_fault_type {
   HANGSCOPE_FAULT_ASSERT = 1,   /* tripped */
   HANGSCOPE_FAULT_ARGUMENT = 2, /* argument out of bounds */
   HANGSCOPE_FAULT_HARDWARE = 3, /* cause, pc, value */
-  HANGSCOPE_FAULT_PENDING = 4,  /* the kernel ended with pending transactions: length says how many */
-  HANGSCOPE_FAULT_BUS = 5,      /* a bus access that was not issued */
-  HANGSCOPE_FAULT_STACK = 6,    /* no byte of the stack is left */
-  HANGSCOPE_FAULT_GUARD = 7,    /* a guard word changed */
+  /* the kernel ended with pending transactions: length says how many */
+  HANGSCOPE_FAULT_PENDING = 4,
+  HANGSCOPE_FAULT_BUS = 5,   /* a bus access that was not issued */
+  HANGSCOPE_FAULT_STACK = 6, /* no byte of the stack is left */
+  HANGSCOPE_FAULT_GUARD = 7, /* a guard word changed */
 };
 
 enum hangscope_bus_kind {
@@ -119,38 +128,42 @@ enum hangscope_bus_kind {
 enum hangscope_bus_reason {
   HANGSCOPE_BUS_FINE = 0,
   HANGSCOPE_BUS_ZERO_LENGTH = 1,
-  HANGSCOPE_BUS_UNDERFLOW = 2,         /* below every region of the destination */
-  HANGSCOPE_BUS_OVERFLOW = 3,          /* begins in a region, ends behind it; or behind all */
-  HANGSCOPE_BUS_NO_REGION = 4,         /* between regions */
-  HANGSCOPE_BUS_BAD_COORDINATES = 5,   /* no such node */
-  HANGSCOPE_BUS_MULTICAST_RANGE = 6,   /* a rectangle over the edge, or turned round */
-  HANGSCOPE_BUS_MULTICAST_TARGET = 7,  /* a node in it cannot be a multicast's destination */
-  HANGSCOPE_BUS_MISALIGNED = 8,        /* an address is not aligned as its region wants */
+  HANGSCOPE_BUS_UNDERFLOW = 2,          /* below every region of the destination */
+  HANGSCOPE_BUS_OVERFLOW = 3,           /* begins in a region, ends behind it; or behind all */
+  HANGSCOPE_BUS_NO_REGION = 4,          /* between regions */
+  HANGSCOPE_BUS_BAD_COORDINATES = 5,    /* no such node */
+  HANGSCOPE_BUS_MULTICAST_RANGE = 6,    /* a rectangle over the edge, or turned round */
+  HANGSCOPE_BUS_MULTICAST_TARGET = 7,   /* a node in it cannot be a multicast's destination */
+  HANGSCOPE_BUS_MISALIGNED = 8,         /* an address is not aligned as its region wants */
   HANGSCOPE_BUS_ALIGNMENT_MISMATCH = 9, /* source and destination are not aligned to each other */
   HANGSCOPE_BUS_MIXED_COORDINATES = 10, /* physical and virtual in one transaction */
   HANGSCOPE_BUS_INLINE_UNSUPPORTED = 11,
-  HANGSCOPE_BUS_PROTECTED = 12,        /* the scope itself, or another protected range */
-  HANGSCOPE_BUS_LINKED = 13,           /* another transaction while a linked one is open */
-  HANGSCOPE_BUS_LOCAL_OVERFLOW = 14,   /* the local end is not in local memory */
-  HANGSCOPE_BUS_BUFFER_BOUNDS = 15,    /* the local end leaves the circular buffer it is in */
-  HANGSCOPE_BUS_RIGHTS = 16,           /* the region is not to be read, or written, so */
-  HANGSCOPE_BUS_OWNER = 17,            /* the region belongs to another node */
+  HANGSCOPE_BUS_PROTECTED = 12,      /* the scope itself, or another protected range */
+  HANGSCOPE_BUS_LINKED = 13,         /* another transaction while a linked one is open */
+  HANGSCOPE_BUS_LOCAL_OVERFLOW = 14, /* the local end is not in local memory */
+  HANGSCOPE_BUS_BUFFER_BOUNDS = 15,  /* the local end leaves the circular buffer it is in */
+  HANGSCOPE_BUS_RIGHTS = 16,         /* the region is not to be read, or written, so */
+  HANGSCOPE_BUS_OWNER = 17,          /* the region belongs to another node */
   HANGSCOPE_BUS_REASONS = 18,
 };
 
-/* The first fault of a core; `hangscope_mailbox.fault` publishes it. What a type does not use is 0. */
+/* The first fault of a core; `hangscope_mailbox.fault` publishes it. What a type does not use is 0.
+ */
 struct hangscope_fault {
-  uint32_t type;      /* as in the mailbox */
-  uint32_t reason;    /* bus: enum hangscope_bus_reason; hardware: the cause, interrupt bit and all */
-  uint32_t line;      /* assert: in the source; with pc it finds the text in the catalog */
-  uint32_t kind;      /* bus: enum hangscope_bus_kind; guard: which, or HANGSCOPE_GUARD_NULL */
-  uint32_t pc[2];     /* low half, high half */
-  uint32_t address[2]; /* bus: at the destination (read: source) node; guard: of the word; stack: its lowest */
-  uint32_t local[2];  /* bus: at this end */
-  uint32_t length;    /* bus: bytes; pending: transactions */
-  uint32_t where;     /* bus: x | y << 8 of the node, the far corner of a multicast << 16 and << 24 */
-  uint32_t value[2];  /* hardware: trap value; guard: what was found; argument: what it was */
-  uint32_t time;      /* low half */
+  uint32_t type; /* as in the mailbox */
+  /* bus: enum hangscope_bus_reason; hardware: the cause, interrupt bit and all */
+  uint32_t reason;
+  uint32_t line;  /* assert: in the source; with pc it finds the text in the catalog */
+  uint32_t kind;  /* bus: enum hangscope_bus_kind; guard: which, or HANGSCOPE_GUARD_NULL */
+  uint32_t pc[2]; /* low half, high half */
+  /* bus: at the destination (read: source) node; guard: of the word; stack: its lowest */
+  uint32_t address[2];
+  uint32_t local[2]; /* bus: at this end */
+  uint32_t length;   /* bus: bytes; pending: transactions */
+  /* bus: x | y << 8 of the node, the far corner of a multicast << 16 and << 24 */
+  uint32_t where;
+  uint32_t value[2]; /* hardware: trap value; guard: what was found; argument: what it was */
+  uint32_t time;     /* low half */
   uint32_t epoch;
 };
 
@@ -164,17 +177,20 @@ struct hangscope_debug_value {
 struct hangscope_detail {
   struct hangscope_fault fault;
   uint32_t faults; /* how many there were; the first is kept */
-  uint32_t delays[3]; /* (h) before reads, writes, atomics: rounds of a loop; with HANGSCOPE_DELAY_RANDOM, 0 to so many */
-  uint32_t delay_seed;    /* (h) */
+  /* (h) before reads, writes, atomics: rounds of a loop; with HANGSCOPE_DELAY_RANDOM, 0 to so many
+   */
+  uint32_t delays[3];
+  uint32_t delay_seed;     /* (h) */
   uint32_t delays_done[3]; /* how many were */
-  uint32_t delay_state;   /* of the random numbers */
-  uint32_t delay_seeded;  /* the seed that state began with */
-  uint32_t stack_bytes;   /* of the stack that is painted; 0: none is */
-  uint32_t stack_lowest;  /* the least that was ever free; HANGSCOPE_NOT_KNOWN */
-  uint32_t stack_kernel;  /* the kernel that it was with */
-  uint32_t debug_next;    /* how many values this core began to write */
-  uint32_t debug_refused; /* of these, given up because an unfinished one was in their place */
-  uint32_t link;          /* linked transactions that are open: x | y << 7 | x2 << 14 | y2 << 21, kind << 28; 0: none */
+  uint32_t delay_state;    /* of the random numbers */
+  uint32_t delay_seeded;   /* the seed that state began with */
+  uint32_t stack_bytes;    /* of the stack that is painted; 0: none is */
+  uint32_t stack_lowest;   /* the least that was ever free; HANGSCOPE_NOT_KNOWN */
+  uint32_t stack_kernel;   /* the kernel that it was with */
+  uint32_t debug_next;     /* how many values this core began to write */
+  uint32_t debug_refused;  /* of these, given up because an unfinished one was in their place */
+  /* linked transactions that are open: x | y << 7 | x2 << 14 | y2 << 21, kind << 28; 0: none */
+  uint32_t link;
   /* followed by debug_slots struct hangscope_debug_value, value n in slot n % debug_slots */
 };
 #define HANGSCOPE_DELAY_RANDOM 0x80000000u
@@ -190,7 +206,8 @@ struct hangscope_node {
 HANGSCOPE_STATIC_ASSERT(sizeof(struct hangscope_watch) == 64, "the watch is 64 bytes");
 HANGSCOPE_STATIC_ASSERT(sizeof(struct hangscope_mailbox) == 64, "a mailbox is 64 bytes");
 HANGSCOPE_STATIC_ASSERT(sizeof(struct hangscope_fault) == 64, "a fault is 64 bytes");
-HANGSCOPE_STATIC_ASSERT(sizeof(struct hangscope_detail) == 128, "a core's details are 128 bytes and its debug values");
+HANGSCOPE_STATIC_ASSERT(sizeof(struct hangscope_detail) == 128,
+                        "a core's details are 128 bytes and its debug values");
 HANGSCOPE_STATIC_ASSERT(sizeof(struct hangscope_node) == 32, "a node record is 32 bytes");
 
 /* Row of claims: hold_slots resources that are held, provide_slots that are provided, then how many

@@ -1,15 +1,18 @@
-// hangscope in a host program of your own: look at a target, ask why it hangs, watch it in the background.
+// hangscope in a host program of your own: look at a target, ask why it hangs, watch it in the
+// background.
 //
 //   #include <hangscope/host/hangscope.hpp>
 //   using namespace hangscope::host;
 //
-//   auto watcher = Watcher::Start("pid:4711", {}, [](const Finding& finding) { fputs(finding.text.c_str(), stderr); });
+//   auto watcher = Watcher::Start("pid:4711", {}, [](const Finding& finding) {
+//     fputs(finding.text.c_str(), stderr);
+//   });
 //   if (!watcher.ok()) fputs(watcher.status().message().c_str(), stderr);
 //
-// C++20; CMake: find_package(hangscope COMPONENTS host), target hangscope::host. docs/host-api.md has a whole
-// program. What fails says so in a Status of one sentence: nothing throws but the standard library where memory
-// runs out. Nothing is printed, no signal handler is installed, no target is stopped unless
-// Options::intrusive says that it may be.
+// C++20; CMake: find_package(hangscope COMPONENTS host), target hangscope::host. docs/host-api.md
+// has a whole program. What fails says so in a Status of one sentence: nothing throws but the
+// standard library where memory runs out. Nothing is printed, no signal handler is installed, no
+// target is stopped unless Options::intrusive says that it may be.
 #ifndef HANGSCOPE_HOST_HANGSCOPE_HPP
 #define HANGSCOPE_HOST_HANGSCOPE_HPP
 
@@ -82,27 +85,29 @@ struct Range {
   uint64_t size_bytes = 0;
 };
 
-// How to reach a target's memory, where no specification of docs/probes.md does: derive from it. All calls
-// come from one thread at a time: that of the Target's caller, or the Watcher's own. They may not
-// throw, and should return within a moment: looking at the target waits for them.
+// How to reach a target's memory, where no specification of docs/probes.md does: derive from it.
+// All calls come from one thread at a time: that of the Target's caller, or the Watcher's own. They
+// may not throw, and should return within a moment: looking at the target waits for them.
 class Probe {
  public:
   virtual ~Probe();
   // For messages: "board 3".
   virtual std::string Name() const { return "the user's probe"; }
-  // `count` bytes from `address` on: all of them or a failure. Only what is in Ranges() is asked for.
+  // `count` bytes from `address` on: all of them or a failure. Only what is in Ranges() is asked
+  // for.
   virtual Status Read(uint64_t address, void* bytes, size_t count) = 0;
   // The same; for pausing, resuming. A probe that cannot may leave it as it is.
   virtual Status Write(uint64_t address, const void* bytes, size_t count);
-  // What there is to read, in ascending order without overlaps; asked for once. The scope is searched in it,
-  // unless ScopeAddress() or Options::elf tells where it is.
+  // What there is to read, in ascending order without overlaps; asked for once. The scope is
+  // searched in it, unless ScopeAddress() or Options::elf tells where it is.
   virtual std::vector<Range> Ranges() const = 0;
   virtual std::optional<uint64_t> ScopeAddress() const { return std::nullopt; }
   virtual Life Alive() { return Life::kUnknown; }
 };
 
 struct Options {
-  // The program on the target: names, lines, and where the scope is. Empty: a Linux process's is found.
+  // The program on the target: names, lines, and where the scope is. Empty: a Linux process's is
+  // found.
   std::string elf;
   // Debug servers stop the target while they are asked: only where this says that they may.
   bool intrusive = false;
@@ -112,7 +117,17 @@ struct Options {
   std::chrono::nanoseconds interval = std::chrono::milliseconds(100);
 };
 
-enum class Activity { kUnused, kRunning, kIdle, kWaiting, kPaused, kHalted, kSilent, kEnded, kCorrupt };
+enum class Activity {
+  kUnused,
+  kRunning,
+  kIdle,
+  kWaiting,
+  kPaused,
+  kHalted,
+  kSilent,
+  kEnded,
+  kCorrupt
+};
 // "waiting"
 const char* ActivityName(Activity activity) noexcept;
 
@@ -139,9 +154,9 @@ enum class Confidence { kPossible, kLikely, kCertain };
 struct Finding {
   FindingKind kind = FindingKind::kDead;
   Confidence confidence = Confidence::kPossible;
-  bool is_bad = false;   // a hang or a fault, and not merely possible
-  std::string summary;   // one line without an end: "deadlock, 2 of 5 cores wait for each other"
-  std::string text;      // with all that is known of it, in lines
+  bool is_bad = false;  // a hang or a fault, and not merely possible
+  std::string summary;  // one line without an end: "deadlock, 2 of 5 cores wait for each other"
+  std::string text;     // with all that is known of it, in lines
   std::vector<std::string> subjects;  // deadlock: each waits for the next, the last for the first
   std::vector<std::string> partners;  // starved: who holds what it waits for, or would provide it
   std::vector<std::string> victims;   // who else waits for these
@@ -163,8 +178,8 @@ class Target {
   Status Look();
   // Cores, then tasks; those that never said anything, too. Empty before the first look.
   std::vector<Subject> Subjects() const;
-  // What is wrong with it. Takes Options::stall and a few looks more where the target may go on, and no time
-  // where it is dead. Empty: nothing that could be found.
+  // What is wrong with it. Takes Options::stall and a few looks more where the target may go on,
+  // and no time where it is dead. Empty: nothing that could be found.
   Result<std::vector<Finding>> Why();
 
   // At its next pause point; on. A core of it by its number.
@@ -177,17 +192,20 @@ class Target {
   std::unique_ptr<Inner> inner_;
 };
 
-// Called on the watcher's own thread, one call at a time. It may take its time: the next look waits. It may do
-// anything but destroy the Watcher; RequestStop() is allowed. It may not throw: the program would end.
+// Called on the watcher's own thread, one call at a time. It may take its time: the next look
+// waits. It may do anything but destroy the Watcher; RequestStop() is allowed. It may not throw:
+// the program would end.
 using OnFinding = std::function<void(const Finding& finding)>;
 
-// Watches a target on a thread of its own until it is stopped, or the target is gone. The thread blocks all
-// signals, so that the program's handlers run on the program's threads.
+// Watches a target on a thread of its own until it is stopped, or the target is gone. The thread
+// blocks all signals, so that the program's handlers run on the program's threads.
 class Watcher {
  public:
   // Opens the target before it returns: what is wrong with the specification is told here.
-  static Result<Watcher> Start(const std::string& specification, const Options& options, OnFinding on_finding);
-  static Result<Watcher> Start(std::unique_ptr<Probe> probe, const Options& options, OnFinding on_finding);
+  static Result<Watcher> Start(const std::string& specification, const Options& options,
+                               OnFinding on_finding);
+  static Result<Watcher> Start(std::unique_ptr<Probe> probe, const Options& options,
+                               OnFinding on_finding);
   Watcher(Watcher&&) noexcept;
   Watcher& operator=(Watcher&&) noexcept;
   // Stops.
@@ -197,8 +215,8 @@ class Watcher {
 
   // It looks no more; no callback begins after the one that may be running. Returns at once.
   void RequestStop() noexcept;
-  // The same, and waits for the thread to end: then no callback runs. Any number of times. From the callback it
-  // does not wait.
+  // The same, and waits for the thread to end: then no callback runs. Any number of times. From the
+  // callback it does not wait.
   void Stop();
   // Waits until the target is gone, or somebody stops; at most so long. False: it goes on.
   bool Wait(std::chrono::nanoseconds at_most);

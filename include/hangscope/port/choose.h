@@ -1,5 +1,5 @@
-/* Chooses the port: HANGSCOPE_PORT names a header of the user's own, or the compiler's target does. (Not
- * named port.h: that is what a user may call his, and #include would find this one first.) */
+/* Chooses the port: HANGSCOPE_PORT names a header of the user's own, or the compiler's target does.
+ * (Not named port.h: that is what a user may call his, and #include would find this one first.) */
 #ifndef HANGSCOPE_PORT_CHOOSE_H
 #define HANGSCOPE_PORT_CHOOSE_H
 
@@ -10,7 +10,8 @@
 #elif defined(__riscv)
 #include "hangscope/port/riscv.h"
 #else
-#error "hangscope has no port for this target: write one after hangscope/port/example.h, and name it in HANGSCOPE_PORT"
+#error \
+    "hangscope has no port for this target: write one after hangscope/port/example.h, and name it in HANGSCOPE_PORT"
 #endif
 
 #endif

@@ -1,11 +1,12 @@
-/* A port for any GCC or Clang target with atomic read-modify-write instructions, and the contract of
- * every port.
+/* A port for any GCC or Clang target with atomic read-modify-write instructions, and the contract
+ * of every port.
  *
- * Who may interrupt whom: every function here may be called from any context, interrupt handlers and
- * signal handlers included, and interrupted at any instruction. None loops or waits.
+ * Who may interrupt whom: every function here may be called from any context, interrupt handlers
+ * and signal handlers included, and interrupted at any instruction. None loops or waits.
  *
  * Orders are stated for an observer on another core; writers of one core see each other in program
- * order. A port overrides a function by a macro of its name + _IS_PORTED before it includes this. */
+ * order. A port overrides a function by a macro of its name + _IS_PORTED before it includes this.
+ */
 #ifndef HANGSCOPE_PORT_GENERIC_H
 #define HANGSCOPE_PORT_GENERIC_H
 
@@ -16,13 +17,19 @@
 /* Words that another core may write or read at the same time: one access each. Volatile is what a
  * compiler makes one plain instruction of; GCC 12 stores atomically with amoswap on RISC-V. */
 #ifdef __SANITIZE_THREAD__
-HANGSCOPE_INLINE uint32_t hangscope_port_load(const uint32_t* word) { return __atomic_load_n(word, __ATOMIC_RELAXED); }
+HANGSCOPE_INLINE uint32_t hangscope_port_load(const uint32_t* word) {
+  return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
 HANGSCOPE_INLINE void hangscope_port_store(uint32_t* word, uint32_t value) {
   __atomic_store_n(word, value, __ATOMIC_RELAXED);
 }
 #else
-HANGSCOPE_INLINE uint32_t hangscope_port_load(const uint32_t* word) { return *(const volatile uint32_t*)word; }
-HANGSCOPE_INLINE void hangscope_port_store(uint32_t* word, uint32_t value) { *(volatile uint32_t*)word = value; }
+HANGSCOPE_INLINE uint32_t hangscope_port_load(const uint32_t* word) {
+  return *(const volatile uint32_t*)word;
+}
+HANGSCOPE_INLINE void hangscope_port_store(uint32_t* word, uint32_t value) {
+  *(volatile uint32_t*)word = value;
+}
 #endif
 
 /* Reserves a slot: adds a step to the head and returns what it was, its low half where it is wider.
@@ -31,7 +38,8 @@ HANGSCOPE_INLINE void hangscope_port_store(uint32_t* word, uint32_t value) { *(v
 #ifndef HANGSCOPE_PORT_RESERVE_IS_PORTED
 HANGSCOPE_INLINE uint32_t hangscope_port_reserve(uint32_t* head) {
 #if __SIZEOF_POINTER__ == 8
-  return (uint32_t)__atomic_fetch_add((uint64_t*)(void*)head, HANGSCOPE_TICKET_STEP, __ATOMIC_ACQUIRE);
+  return (uint32_t)__atomic_fetch_add((uint64_t*)(void*)head, HANGSCOPE_TICKET_STEP,
+                                      __ATOMIC_ACQUIRE);
 #else
   return __atomic_fetch_add(head, HANGSCOPE_TICKET_STEP, __ATOMIC_ACQUIRE);
 #endif
@@ -46,7 +54,8 @@ HANGSCOPE_INLINE int hangscope_port_take(uint32_t* mark) {
 }
 #endif
 
-/* Publishes: what the writer did before comes before. Pairs with the reader's first look at the mark. */
+/* Publishes: what the writer did before comes before. Pairs with the reader's first look at the
+ * mark. */
 #ifndef HANGSCOPE_PORT_PUBLISH_IS_PORTED
 HANGSCOPE_INLINE void hangscope_port_publish(uint32_t* mark, uint32_t value) {
 #ifdef __SANITIZE_THREAD__
@@ -74,10 +83,10 @@ HANGSCOPE_INLINE void hangscope_port_loads_in_order(void) {
 #endif
 }
 
-/* What rarely happens; all atomic. add and swap return what was there; what comes behind a swap comes later
- * for a reader, too. swap_if says whether `expected` was and
- * now is `value`. It may fail where it could have done it: where the hardware tries and fails,
- * trying again would be a loop. */
+/* What rarely happens; all atomic. add and swap return what was there; what comes behind a swap
+ * comes later for a reader, too. swap_if says whether `expected` was and now is `value`. It may
+ * fail where it could have done it: where the hardware tries and fails, trying again would be a
+ * loop. */
 #ifndef HANGSCOPE_PORT_ADD_IS_PORTED
 HANGSCOPE_INLINE uint32_t hangscope_port_add(uint32_t* word, uint32_t value) {
   return __atomic_fetch_add(word, value, __ATOMIC_RELAXED);
@@ -94,8 +103,8 @@ HANGSCOPE_INLINE int hangscope_port_swap_if(uint32_t* word, uint32_t expected, u
 }
 #endif
 
-/* What a core does that is halted, for ever; and in each round of a loop that waits for a host, who may be
- * slow. */
+/* What a core does that is halted, for ever; and in each round of a loop that waits for a host, who
+ * may be slow. */
 #ifndef HANGSCOPE_PORT_RELAX_IS_PORTED
 HANGSCOPE_INLINE void hangscope_port_relax(void) { __asm__ volatile("" ::: "memory"); }
 #endif

@@ -31,7 +31,8 @@ HANGSCOPE_INLINE int hangscope_port_take(uint32_t* mark) {
 
 #endif
 
-/* A thread that is halted sleeps; its signal handlers still run, and a deadly signal still ends it. */
+/* A thread that is halted sleeps; its signal handlers still run, and a deadly signal still ends it.
+ */
 #define HANGSCOPE_PORT_RELAX_IS_PORTED
 HANGSCOPE_INLINE void hangscope_port_relax(void) {
   const struct timespec moment = {0, 1000000};
@@ -70,7 +71,8 @@ HANGSCOPE_INLINE uint32_t hangscope_port_now(uint32_t* epoch) {
 #if defined(__x86_64__)
   uint32_t low;
   uint32_t high;
-  __asm__ volatile("rdtsc" : "=a"(low), "=d"(high)::"memory"); /* memory: stays before the reservation */
+  /* memory: stays before the reservation */
+  __asm__ volatile("rdtsc" : "=a"(low), "=d"(high)::"memory");
   __asm__("shldl $2, %1, %0" : "+r"(high) : "r"(low) : "cc");
   *epoch = high;
   return low;

@@ -1,12 +1,12 @@
 /* Bare-metal RISC-V in machine mode, RV32 and RV64.
  *
- * With the A extension nothing is masked: amoadd reserves, amoswap takes, a fence publishes. Without it a writer masks interrupts
- * (mstatus.MIE) from its reservation to its commit, 15 instructions; one hart per ring, and no
- * writer in an NMI.
+ * With the A extension nothing is masked: amoadd reserves, amoswap takes, a fence publishes.
+ * Without it a writer masks interrupts (mstatus.MIE) from its reservation to its commit, 15
+ * instructions; one hart per ring, and no writer in an NMI.
  *
- * Cores are harts: with HANGSCOPE_CORES above 1, mhartid numbers the rings. HANGSCOPE_PORT_CORE() may
- * be given instead, for harts that do not begin at 0.
- * The clock is mcycle; HANGSCOPE_PORT_CLOCK_CSR names another CSR that counts, as "time". */
+ * Cores are harts: with HANGSCOPE_CORES above 1, mhartid numbers the rings. HANGSCOPE_PORT_CORE()
+ * may be given instead, for harts that do not begin at 0. The clock is mcycle;
+ * HANGSCOPE_PORT_CLOCK_CSR names another CSR that counts, as "time". */
 #ifndef HANGSCOPE_PORT_RISCV_H
 #define HANGSCOPE_PORT_RISCV_H
 
@@ -27,12 +27,16 @@ HANGSCOPE_INLINE uint32_t hangscope_port_reserve(uint32_t* head) {
                    : "r"((uintptr_t)HANGSCOPE_TICKET_STEP)
                    : "memory");
 #else
-  __asm__ volatile("amoadd.w.aq %0, %2, %1" : "=r"(was), "+A"(*head) : "r"(HANGSCOPE_TICKET_STEP) : "memory");
+  __asm__ volatile("amoadd.w.aq %0, %2, %1"
+                   : "=r"(was), "+A"(*head)
+                   : "r"(HANGSCOPE_TICKET_STEP)
+                   : "memory");
 #endif
   return was;
 }
 HANGSCOPE_INLINE int hangscope_port_take(uint32_t* mark) {
-  uintptr_t was; /* the whole register, as amoswap.w extends it: a narrower one would be extended again */
+  /* the whole register, as amoswap.w extends it: a narrower one would be extended again */
+  uintptr_t was;
   __asm__ volatile("amoswap.w.aq %0, %2, %1"
                    : "=r"(was), "+A"(*mark)
                    : "r"((uintptr_t)HANGSCOPE_MARK_TAKEN)
@@ -43,13 +47,14 @@ HANGSCOPE_INLINE int hangscope_port_take(uint32_t* mark) {
 HANGSCOPE_INLINE int hangscope_port_swap_if(uint32_t* word, uint32_t expected, uint32_t value) {
   uintptr_t was;
   uintptr_t failed = 1;
-  __asm__ volatile("lr.w.aq %0, %2\n\t"
-                   "bne %0, %3, 1f\n\t"
-                   "sc.w %1, %4, %2\n"
-                   "1:"
-                   : "=&r"(was), "+&r"(failed), "+A"(*word)
-                   : "r"((intptr_t)(int32_t)expected), "r"(value) /* lr.w extends the sign */
-                   : "memory");
+  __asm__ volatile(
+      "lr.w.aq %0, %2\n\t"
+      "bne %0, %3, 1f\n\t"
+      "sc.w %1, %4, %2\n"
+      "1:"
+      : "=&r"(was), "+&r"(failed), "+A"(*word)
+      : "r"((intptr_t)(int32_t)expected), "r"(value) /* lr.w extends the sign */
+      : "memory");
   return failed == 0;
 }
 

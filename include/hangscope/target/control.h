@@ -1,8 +1,8 @@
 /* Control over the rings and a look into them, from the target itself. A host does the same from
  * outside (`hangscope set`, `hangscope show`).
  *
- * Any context. What changes the masks acts on all cores; the others record on for as long as it takes
- * them to see it. */
+ * Any context. What changes the masks acts on all cores; the others record on for as long as it
+ * takes them to see it. */
 #ifndef HANGSCOPE_TARGET_CONTROL_H
 #define HANGSCOPE_TARGET_CONTROL_H
 
@@ -29,8 +29,8 @@ struct hangscope_event {
 #if HANGSCOPE_ENABLE
 
 /* Before the first event, once, on one core. With HANGSCOPE_NOINIT the records of an earlier start
- * are kept if they are sound; the newest say `boot`. Returns how many records of earlier starts there
- * are, over all cores; 0 after power-on. Threads of a process need not call it. */
+ * are kept if they are sound; the newest say `boot`. Returns how many records of earlier starts
+ * there are, over all cores; 0 after power-on. Threads of a process need not call it. */
 uint32_t hangscope_init(void);
 
 void hangscope_epoch_ticked(struct hangscope_core* core, uint32_t epoch);
@@ -42,7 +42,8 @@ HANGSCOPE_INLINE void hangscope_tick(void) {
   struct hangscope_core* const core = hangscope_this_core();
   const uint32_t epoch = (uint32_t)(hangscope_port_clock64() >> 30);
   hangscope_port_store(&core->ring.ticks, hangscope_port_load(&core->ring.ticks) + 1);
-  if (HANGSCOPE_UNLIKELY(epoch != hangscope_port_load(&core->ring.epoch))) hangscope_epoch_ticked(core, epoch);
+  if (HANGSCOPE_UNLIKELY(epoch != hangscope_port_load(&core->ring.epoch)))
+    hangscope_epoch_ticked(core, epoch);
 #endif
 }
 
@@ -59,7 +60,8 @@ HANGSCOPE_INLINE void hangscope_freeze(void) { hangscope_freeze_after(0); }
 /* Of one core, 0 to HANGSCOPE_CORES - 1, since the latest clear; 0 for any other. */
 uint32_t hangscope_count(uint32_t core);      /* records that get can be asked for */
 uint64_t hangscope_overwrites(uint32_t core); /* records that made room for newer ones */
-uint32_t hangscope_refusals(uint32_t core);   /* records given up, see abi/record.h; since the start */
+/* records given up, see abi/record.h; since the start */
+uint32_t hangscope_refusals(uint32_t core);
 
 /* The core's record number `index`, 0 the oldest. While writers are at work the numbers move on. */
 enum hangscope_result hangscope_get(uint32_t core, uint32_t index, struct hangscope_event* event);
@@ -68,7 +70,8 @@ enum hangscope_result hangscope_get(uint32_t core, uint32_t index, struct hangsc
 
 /* A ring that is frozen stays as it is. */
 HANGSCOPE_COLD void hangscope_epoch_ticked(struct hangscope_core* core, uint32_t epoch) {
-  const uint32_t recorded = hangscope_port_load(&core->ring.mask) | hangscope_port_load(&core->ring.armed);
+  const uint32_t recorded =
+      hangscope_port_load(&core->ring.mask) | hangscope_port_load(&core->ring.armed);
   if (recorded != 0 || !HANGSCOPE_MASK) hangscope_new_epoch(core, epoch);
 }
 
@@ -78,7 +81,8 @@ HANGSCOPE_INLINE struct hangscope_core* hangscope_core_at(uint32_t core) {
 }
 
 HANGSCOPE_INLINE uint64_t hangscope_base_of(const struct hangscope_core* core) {
-  return (uint64_t)hangscope_port_load(&core->ring.base[1]) << 32 | hangscope_port_load(&core->ring.base[0]);
+  return (uint64_t)hangscope_port_load(&core->ring.base[1]) << 32 |
+         hangscope_port_load(&core->ring.base[0]);
 }
 
 uint32_t hangscope_set_mask(uint32_t classes) {
@@ -135,21 +139,26 @@ uint32_t hangscope_refusals(uint32_t number) {
   return core == 0 ? 0 : hangscope_port_load(&core->ring.refused);
 }
 
-enum hangscope_result hangscope_get(uint32_t number, uint32_t index, struct hangscope_event* event) {
+enum hangscope_result hangscope_get(uint32_t number, uint32_t index,
+                                    struct hangscope_event* event) {
   if (event == 0) return HANGSCOPE_NULL;
   struct hangscope_core* const core = hangscope_core_at(number);
   if (core == 0 || index >= hangscope_count(number)) return HANGSCOPE_OUT_OF_RANGE;
   const uint64_t begun = hangscope_begun_by(core);
   const uint64_t sequence = hangscope_base_of(core) + hangscope_overwrites(number) + index;
-  const uint32_t* const record = hangscope_slot(core, (uint32_t)(sequence << HANGSCOPE_TICKET_SHIFT));
+  const uint32_t* const record =
+      hangscope_slot(core, (uint32_t)(sequence << HANGSCOPE_TICKET_SHIFT));
   const uint32_t mark = hangscope_port_load_acquire(&record[0]);
   event->sequence = sequence;
   event->id = mark & HANGSCOPE_ID_MASK;
   event->time = hangscope_port_load(&record[1]);
-  for (int i = 0; i < HANGSCOPE_PARAMETERS; i++) event->parameters[i] = hangscope_port_load(&record[2 + i]);
+  for (int i = 0; i < HANGSCOPE_PARAMETERS; i++)
+    event->parameters[i] = hangscope_port_load(&record[2 + i]);
   hangscope_port_loads_in_order();
-  const int same = hangscope_port_load(&record[0]) == mark && hangscope_begun_by(core) <= sequence + HANGSCOPE_RING_CAPACITY;
-  return sequence < begun && same && hangscope_is_committed(mark, sequence) ? HANGSCOPE_OK : HANGSCOPE_UNREADABLE;
+  const int same = hangscope_port_load(&record[0]) == mark &&
+                   hangscope_begun_by(core) <= sequence + HANGSCOPE_RING_CAPACITY;
+  return sequence < begun && same && hangscope_is_committed(mark, sequence) ? HANGSCOPE_OK
+                                                                            : HANGSCOPE_UNREADABLE;
 }
 
 #endif /* HANGSCOPE_DEFINE */
@@ -178,7 +187,8 @@ HANGSCOPE_OFF uint32_t hangscope_refusals(uint32_t core) {
   (void)core;
   return 0;
 }
-HANGSCOPE_INLINE enum hangscope_result hangscope_get(uint32_t core, uint32_t index, struct hangscope_event* event) {
+HANGSCOPE_INLINE enum hangscope_result hangscope_get(uint32_t core, uint32_t index,
+                                                     struct hangscope_event* event) {
   (void)core;
   (void)index;
   return event == 0 ? HANGSCOPE_NULL : HANGSCOPE_OUT_OF_RANGE;
@@ -186,9 +196,16 @@ HANGSCOPE_INLINE enum hangscope_result hangscope_get(uint32_t core, uint32_t ind
 HANGSCOPE_OFF_END
 #ifndef __clang__
 /* Nobody is warned for letting their results be. */
-#define hangscope_init() __extension__({ const uint32_t hangscope_was = (hangscope_init)(); hangscope_was; })
-#define hangscope_set_mask(classes) \
-  __extension__({ const uint32_t hangscope_was = (hangscope_set_mask)(classes); hangscope_was; })
+#define hangscope_init()                               \
+  __extension__({                                      \
+    const uint32_t hangscope_was = (hangscope_init)(); \
+    hangscope_was;                                     \
+  })
+#define hangscope_set_mask(classes)                               \
+  __extension__({                                                 \
+    const uint32_t hangscope_was = (hangscope_set_mask)(classes); \
+    hangscope_was;                                                \
+  })
 #endif
 
 #endif

@@ -1,11 +1,12 @@
 /* Numbers that somebody wants to see afterwards: the debug ring of a node.
  *
- *   HANGSCOPE_DEBUG(state << 16 | count);      32 bits are kept, with who wrote them and in which order
+ *   HANGSCOPE_DEBUG(state << 16 | count);      32 bits are kept, with who wrote them and in which
+ *                                              order
  *
- * Each core of the node keeps its latest HANGSCOPE_DEBUG_RING values; the host puts them in order. Any
- * context: handlers and tasks that preempt each other on one core do not mix their values. One that
- * laps an unfinished one gives up and is counted. Without atomic instructions (port/riscv.h), only for
- * nodes of one core. */
+ * Each core of the node keeps its latest HANGSCOPE_DEBUG_RING values; the host puts them in order.
+ * Any context: handlers and tasks that preempt each other on one core do not mix their values. One
+ * that laps an unfinished one gives up and is counted. Without atomic instructions (port/riscv.h),
+ * only for nodes of one core. */
 #ifndef HANGSCOPE_TARGET_DEBUG_H
 #define HANGSCOPE_TARGET_DEBUG_H
 
@@ -23,8 +24,9 @@ HANGSCOPE_CALLED void hangscope_debug(uint32_t value);
 
 #if !HANGSCOPE_OUT_OF_LINE || defined(HANGSCOPE_DEFINE)
 
-/* A slot's order is 0 while it is written. It is, too, before its first use, when nobody can be at it:
- * that is where `number` is small. The order is taken late, so that none is taken for nothing. */
+/* A slot's order is 0 while it is written. It is, too, before its first use, when nobody can be at
+ * it: that is where `number` is small. The order is taken late, so that none is taken for nothing.
+ */
 HANGSCOPE_CALLED void hangscope_debug(uint32_t value) {
   const struct hangscope_mailbox* const mailbox = hangscope_this_mailbox();
   const uint32_t core = hangscope_core_of(mailbox);

@@ -1,16 +1,17 @@
-/* Dumps on a console, for when there is no other way out. Both are left out of a program that does not
- * call them, and of one without HANGSCOPE_DEFINE.
+/* Dumps on a console, for when there is no other way out. Both are left out of a program that does
+ * not call them, and of one without HANGSCOPE_DEFINE.
  *
  * hangscope_hexdump prints the scope itself, checksummed, for `hangscope show LOG` to decode on the
  * host:
  *
  *   ~hs 000000c0 0010000000000000ffffff7f0000... 1a2b3c4d
- *       offset   up to 32 bytes                  CRC-32 of the offset (4 bytes, little-endian) and the bytes
+ *       offset   up to 32 bytes                  CRC-32 of the offset (4 bytes, little-endian) and
+ *                                                the bytes
  *   ~hs end 00000123
  *           lines before
  *
- * Lines of zeros only are left out. The CRC is that of IEEE 802.3 (polynomial 0xedb88320 reflected).
- * A host decodes the numbers by the magic in the first line.
+ * Lines of zeros only are left out. The CRC is that of IEEE 802.3 (polynomial 0xedb88320
+ * reflected). A host decodes the numbers by the magic in the first line.
  *
  * hangscope_dump prints the records of all cores with names, which costs their text:
  * HANGSCOPE_NAMES=1. */
@@ -151,7 +152,9 @@ void hangscope_dump(hangscope_put put, hangscope_namer name_of) {
 
 HANGSCOPE_OFF_BEGIN
 HANGSCOPE_OFF void hangscope_hexdump(hangscope_put put) { (void)put; }
-HANGSCOPE_OFF void hangscope_dump(hangscope_put put, hangscope_namer name_of) { (void)put, (void)name_of; }
+HANGSCOPE_OFF void hangscope_dump(hangscope_put put, hangscope_namer name_of) {
+  (void)put, (void)name_of;
+}
 HANGSCOPE_OFF_END
 
 #endif

@@ -1,5 +1,5 @@
-/* Events: each is declared once, in a list of the user's, and from its one line come a typed writer,
- * its id and its entry in the catalog.
+/* Events: each is declared once, in a list of the user's, and from its one line come a typed
+ * writer, its id and its entry in the catalog.
  *
  *   #define HANGSCOPE_CLASS_NET HANGSCOPE_CLASS(5)
  *   #define NET_EVENTS(EVENT)                                             \
@@ -18,10 +18,10 @@
 #include "hangscope/target/catalog.h"
 #include "hangscope/target/record.h"
 
-#define HANGSCOPE_EVENTS(list_name, first_id, LIST)                                      \
-  enum { hangscope_before_##list_name = (first_id) - 1, LIST(HANGSCOPE_EVENT_ID) };      \
-  HANGSCOPE_CATALOG_LIST(list_name, first_id, LIST)                                      \
-  LIST(HANGSCOPE_EVENT_WRITER)                                                           \
+#define HANGSCOPE_EVENTS(list_name, first_id, LIST)                               \
+  enum { hangscope_before_##list_name = (first_id)-1, LIST(HANGSCOPE_EVENT_ID) }; \
+  HANGSCOPE_CATALOG_LIST(list_name, first_id, LIST)                               \
+  LIST(HANGSCOPE_EVENT_WRITER)                                                    \
   HANGSCOPE_STATIC_ASSERT((first_id) >= 1, "event ids begin at 1")
 
 #define HANGSCOPE_EVENT_ID(name, ...) HANGSCOPE_ID_##name,
@@ -70,32 +70,32 @@ typedef _Bool hangscope_bool;
 
 /* The writer. All that is computed here is a constant once it is inlined. */
 #if HANGSCOPE_ENABLE
-#define HANGSCOPE_EVENT_WRITER(name, class_name, ...)                                              \
-  HANGSCOPE_INLINE void hangscope_##name(HANGSCOPE_FIELDS(HANGSCOPE_AS_PARAMETER, __VA_ARGS__)) {  \
-    struct hangscope_parameters hangscope_all;                                                     \
-    hangscope_no_parameters(&hangscope_all);                                                       \
-    HANGSCOPE_STATIC_ASSERT((0 HANGSCOPE_FIELDS(HANGSCOPE_AS_WORDS, __VA_ARGS__)) <= HANGSCOPE_PARAMETERS, \
-                            "the fields of " #name " need more HANGSCOPE_PARAMETERS");             \
-    unsigned hangscope_at = 0;                                                                     \
-    HANGSCOPE_FIELDS(HANGSCOPE_AS_STORE, __VA_ARGS__)                                              \
-    (void)hangscope_at;                                                                            \
-    hangscope_record(HANGSCOPE_ID_##name, HANGSCOPE_CLASS_##class_name, &hangscope_all);           \
+#define HANGSCOPE_EVENT_WRITER(name, class_name, ...)                                             \
+  HANGSCOPE_INLINE void hangscope_##name(HANGSCOPE_FIELDS(HANGSCOPE_AS_PARAMETER, __VA_ARGS__)) { \
+    struct hangscope_parameters hangscope_all;                                                    \
+    hangscope_no_parameters(&hangscope_all);                                                      \
+    HANGSCOPE_STATIC_ASSERT(                                                                      \
+        (0 HANGSCOPE_FIELDS(HANGSCOPE_AS_WORDS, __VA_ARGS__)) <= HANGSCOPE_PARAMETERS,            \
+        "the fields of " #name " need more HANGSCOPE_PARAMETERS");                                \
+    unsigned hangscope_at = 0;                                                                    \
+    HANGSCOPE_FIELDS(HANGSCOPE_AS_STORE, __VA_ARGS__)                                             \
+    (void)hangscope_at;                                                                           \
+    hangscope_record(HANGSCOPE_ID_##name, HANGSCOPE_CLASS_##class_name, &hangscope_all);          \
   }
 #else
-#define HANGSCOPE_EVENT_WRITER(name, class_name, ...)                                              \
-  HANGSCOPE_OFF_BEGIN                                                                              \
-  HANGSCOPE_OFF void hangscope_##name(HANGSCOPE_FIELDS(HANGSCOPE_AS_PARAMETER, __VA_ARGS__)) {     \
-    HANGSCOPE_FIELDS(HANGSCOPE_AS_UNUSED, __VA_ARGS__)                                             \
-  }                                                                                                \
-  HANGSCOPE_OFF_END
+#define HANGSCOPE_EVENT_WRITER(name, class_name, ...)                                         \
+  HANGSCOPE_OFF_BEGIN                                                                         \
+  HANGSCOPE_OFF void hangscope_##name(HANGSCOPE_FIELDS(HANGSCOPE_AS_PARAMETER, __VA_ARGS__)){ \
+      HANGSCOPE_FIELDS(HANGSCOPE_AS_UNUSED, __VA_ARGS__)} HANGSCOPE_OFF_END
 #endif
 
 #define HANGSCOPE_AS_STORE_FIRST HANGSCOPE_AS_STORE
 #define HANGSCOPE_AS_STORE_NONE
-#define HANGSCOPE_AS_STORE(type, field)                                                            \
-  if (hangscope_at < HANGSCOPE_PARAMETERS) hangscope_all.words[hangscope_at] = (uint32_t)HANGSCOPE_PLACE_##type(field); \
-  if (HANGSCOPE_WORDS_##type == 2 && hangscope_at + 1 < HANGSCOPE_PARAMETERS)                      \
-    hangscope_all.words[hangscope_at + 1] = (uint32_t)(HANGSCOPE_PLACE_##type(field) >> 32);       \
+#define HANGSCOPE_AS_STORE(type, field)                                                      \
+  if (hangscope_at < HANGSCOPE_PARAMETERS)                                                   \
+    hangscope_all.words[hangscope_at] = (uint32_t)HANGSCOPE_PLACE_##type(field);             \
+  if (HANGSCOPE_WORDS_##type == 2 && hangscope_at + 1 < HANGSCOPE_PARAMETERS)                \
+    hangscope_all.words[hangscope_at + 1] = (uint32_t)(HANGSCOPE_PLACE_##type(field) >> 32); \
   hangscope_at += (unsigned)HANGSCOPE_WORDS_##type;
 #define HANGSCOPE_AS_UNUSED_FIRST HANGSCOPE_AS_UNUSED
 #define HANGSCOPE_AS_UNUSED_NONE
@@ -110,23 +110,27 @@ typedef _Bool hangscope_bool;
 #define HANGSCOPE_AS_TEXT_NONE
 #define HANGSCOPE_AS_TEXT(type, field) #type " " #field ","
 
-/* The catalog: one piece of assembly for each list, so that nothing reorders it. The assembler counts
- * the ids, as an enumerator's value is not to be had in text. */
+/* The catalog: one piece of assembly for each list, so that nothing reorders it. The assembler
+ * counts the ids, as an enumerator's value is not to be had in text. */
 #if HANGSCOPE_ENABLE
-#define HANGSCOPE_CATALOG_LIST(list_name, first_id, LIST)                                          \
-  __asm__(".pushsection " HANGSCOPE_CATALOG_SECTION ",\"G\",%progbits,hangscope_catalog_" #list_name ",comdat\n" \
-          ".balign 4\n"                                                                            \
-          ".Lhangscope_" #list_name "_list:\n"                                                     \
-          ".4byte " HANGSCOPE_TEXT(HANGSCOPE_CATALOG_MAGIC) ", " HANGSCOPE_TEXT(HANGSCOPE_CATALOG_VERSION) \
-          ", .Lhangscope_" #list_name "_end - .Lhangscope_" #list_name "_list\n"                   \
-          ".set .Lhangscope_id, " HANGSCOPE_TEXT(first_id) "\n"                                    \
-          LIST(HANGSCOPE_EVENT_ENTRY)                                                              \
-          ".Lhangscope_" #list_name "_end:\n"                                                      \
-          ".popsection\n");
+#define HANGSCOPE_CATALOG_LIST(list_name, first_id, LIST)                                         \
+  __asm__(                                                                                        \
+      ".pushsection " HANGSCOPE_CATALOG_SECTION ",\"G\",%progbits,hangscope_catalog_" #list_name  \
+      ",comdat\n"                                                                                 \
+      ".balign 4\n"                                                                               \
+      ".Lhangscope_" #list_name                                                                   \
+      "_list:\n"                                                                                  \
+      ".4byte " HANGSCOPE_TEXT(HANGSCOPE_CATALOG_MAGIC) ", " HANGSCOPE_TEXT(                      \
+          HANGSCOPE_CATALOG_VERSION) ", .Lhangscope_" #list_name "_end - .Lhangscope_" #list_name \
+                                     "_list\n"                                                    \
+                                     ".set .Lhangscope_id, " HANGSCOPE_TEXT(first_id) "\n" LIST(  \
+                                         HANGSCOPE_EVENT_ENTRY) ".Lhangscope_" #list_name         \
+                                                                "_end:\n"                         \
+                                                                ".popsection\n");
 #else
 #define HANGSCOPE_CATALOG_LIST(list_name, first_id, LIST)
 #endif
-#define HANGSCOPE_EVENT_ENTRY(name, class_name, ...)                                               \
+#define HANGSCOPE_EVENT_ENTRY(name, class_name, ...) \
   ".4byte " HANGSCOPE_TEXT(HANGSCOPE_CATALOG_EVENT) ", .Lhangscope_id, " HANGSCOPE_TEXT(HANGSCOPE_CLASS_##class_name) "\n" \
   ".asciz \"" #name "\"\n"                                                                         \
   ".asciz " HANGSCOPE_FORMAT_TEXT(__VA_ARGS__, 0) "\n"                                             \
@@ -135,18 +139,21 @@ typedef _Bool hangscope_bool;
   ".set .Lhangscope_id, .Lhangscope_id + 1\n"
 #define HANGSCOPE_FORMAT_TEXT(format, ...) #format
 
-/* HANGSCOPE_FIELDS(USE, format, type, name, type, name, ...): USE_FIRST(type, name) USE(type, name) ...,
- * or USE_NONE where there is no field. */
-#define HANGSCOPE_FIELDS(USE, ...) HANGSCOPE_PASTE(HANGSCOPE_FIELDS_, HANGSCOPE_PAIRS(__VA_ARGS__))(USE, __VA_ARGS__)
+/* HANGSCOPE_FIELDS(USE, format, type, name, type, name, ...): USE_FIRST(type, name) USE(type, name)
+ * ..., or USE_NONE where there is no field. */
+#define HANGSCOPE_FIELDS(USE, ...) \
+  HANGSCOPE_PASTE(HANGSCOPE_FIELDS_, HANGSCOPE_PAIRS(__VA_ARGS__))(USE, __VA_ARGS__)
 #define HANGSCOPE_PASTE(a, b) HANGSCOPE_PASTE_(a, b)
 #define HANGSCOPE_PASTE_(a, b) a##b
-#define HANGSCOPE_PAIRS(...) \
-  HANGSCOPE_PAIRS_(__VA_ARGS__, 8, odd, 7, odd, 6, odd, 5, odd, 4, odd, 3, odd, 2, odd, 1, odd, 0, 0)
+#define HANGSCOPE_PAIRS(...)                                                                       \
+  HANGSCOPE_PAIRS_(__VA_ARGS__, 8, odd, 7, odd, 6, odd, 5, odd, 4, odd, 3, odd, 2, odd, 1, odd, 0, \
+                   0)
 #define HANGSCOPE_PAIRS_(f, a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, q, pairs, ...) pairs
 #define HANGSCOPE_FIELDS_0(USE, format) USE##_NONE
 #define HANGSCOPE_FIELDS_1(USE, format, t1, f1) USE##_FIRST(t1, f1)
 #define HANGSCOPE_FIELDS_2(USE, format, t1, f1, t2, f2) USE##_FIRST(t1, f1) USE(t2, f2)
-#define HANGSCOPE_FIELDS_3(USE, format, t1, f1, t2, f2, t3, f3) USE##_FIRST(t1, f1) USE(t2, f2) USE(t3, f3)
+#define HANGSCOPE_FIELDS_3(USE, format, t1, f1, t2, f2, t3, f3) \
+  USE##_FIRST(t1, f1) USE(t2, f2) USE(t3, f3)
 #define HANGSCOPE_FIELDS_4(USE, format, t1, f1, t2, f2, t3, f3, t4, f4) \
   USE##_FIRST(t1, f1) USE(t2, f2) USE(t3, f3) USE(t4, f4)
 #define HANGSCOPE_FIELDS_5(USE, format, t1, f1, t2, f2, t3, f3, t4, f4, t5, f5) \
@@ -155,7 +162,9 @@ typedef _Bool hangscope_bool;
   USE##_FIRST(t1, f1) USE(t2, f2) USE(t3, f3) USE(t4, f4) USE(t5, f5) USE(t6, f6)
 #define HANGSCOPE_FIELDS_7(USE, format, t1, f1, t2, f2, t3, f3, t4, f4, t5, f5, t6, f6, t7, f7) \
   USE##_FIRST(t1, f1) USE(t2, f2) USE(t3, f3) USE(t4, f4) USE(t5, f5) USE(t6, f6) USE(t7, f7)
-#define HANGSCOPE_FIELDS_8(USE, format, t1, f1, t2, f2, t3, f3, t4, f4, t5, f5, t6, f6, t7, f7, t8, f8) \
-  USE##_FIRST(t1, f1) USE(t2, f2) USE(t3, f3) USE(t4, f4) USE(t5, f5) USE(t6, f6) USE(t7, f7) USE(t8, f8)
+#define HANGSCOPE_FIELDS_8(USE, format, t1, f1, t2, f2, t3, f3, t4, f4, t5, f5, t6, f6, t7, f7, \
+                           t8, f8)                                                              \
+  USE##_FIRST(t1, f1) USE(t2, f2) USE(t3, f3) USE(t4, f4) USE(t5, f5) USE(t6, f6) USE(t7, f7)   \
+      USE(t8, f8)
 
 #endif

@@ -1,6 +1,8 @@
-/* A core's first fault, and what becomes of the core. What asserts, the bus, stacks and guard words use.
+/* A core's first fault, and what becomes of the core. What asserts, the bus, stacks and guard words
+ * use.
  *
- * Each core keeps its first fault and counts the others; its node keeps which of its cores was first. */
+ * Each core keeps its first fault and counts the others; its node keeps which of its cores was
+ * first. */
 #ifndef HANGSCOPE_TARGET_FAULT_H
 #define HANGSCOPE_TARGET_FAULT_H
 
@@ -17,16 +19,19 @@ HANGSCOPE_INLINE void hangscope_no_fault(struct hangscope_fault* fault) {
   for (uint32_t i = 0; i < sizeof *fault / 4; i++) ((volatile uint32_t*)(void*)fault)[i] = 0;
 }
 
-/* Records the calling core's fault: `found` has what is known of it, but for type, time and epoch. Any
- * context. A fault inside a handler of the same core, in the middle of this, is counted only. */
+/* Records the calling core's fault: `found` has what is known of it, but for type, time and epoch.
+ * Any context. A fault inside a handler of the same core, in the middle of this, is counted only.
+ */
 void hangscope_fault_is(enum hangscope_fault_type type, const struct hangscope_fault* found);
 
-/* The calling core does nothing more; what it holds stays as it is. The rest of the target goes on. */
+/* The calling core does nothing more; what it holds stays as it is. The rest of the target goes on.
+ */
 #define hangscope_halt() hangscope_port_halt()
 
 #ifdef HANGSCOPE_DEFINE
 
-HANGSCOPE_COLD void hangscope_fault_is(enum hangscope_fault_type type, const struct hangscope_fault* found) {
+HANGSCOPE_COLD void hangscope_fault_is(enum hangscope_fault_type type,
+                                       const struct hangscope_fault* found) {
   struct hangscope_mailbox* const mailbox = hangscope_this_mailbox();
   const uint32_t core = hangscope_core_of(mailbox);
   struct hangscope_scope* const scope = hangscope_the_scope();

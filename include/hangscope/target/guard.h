@@ -6,12 +6,12 @@
  *   hangscope_guard(0, &receive.canary, 0x5afe5afe);
  *   hangscope_guards_look();      now and then: at a kernel's end, in an idle loop
  *
- * A word that changed is a fault of the core that looked, with the word's address and what was found; that
- * core goes on. Each is reported once, then guarded no longer until hangscope_guard asks for it again. Nothing
- * here writes to the words.
+ * A word that changed is a fault of the core that looked, with the word's address and what was
+ * found; that core goes on. Each is reported once, then guarded no longer until hangscope_guard
+ * asks for it again. Nothing here writes to the words.
  *
- * The guards are the program's, not a core's. Each number is set by one core at a time; any core may look,
- * in any context. */
+ * The guards are the program's, not a core's. Each number is set by one core at a time; any core
+ * may look, in any context. */
 #ifndef HANGSCOPE_TARGET_GUARD_H
 #define HANGSCOPE_TARGET_GUARD_H
 
@@ -24,12 +24,12 @@ extern "C" {
 
 #if HANGSCOPE_ENABLE && HANGSCOPE_GUARDS
 
-/* `number`: 0 to HANGSCOPE_GUARDS - 1, others are ignored. `address`: aligned, and readable for ever, since a
- * core that looks just now may do so once more; null: this one is guarded no longer. `wanted`: what is there,
- * and must stay. */
+/* `number`: 0 to HANGSCOPE_GUARDS - 1, others are ignored. `address`: aligned, and readable for
+ * ever, since a core that looks just now may do so once more; null: this one is guarded no longer.
+ * `wanted`: what is there, and must stay. */
 void hangscope_guard(uint32_t number, const void* address, uint32_t wanted);
-/* Guards address 0, where that is memory, with what is there now: a write through a null pointer. It has
- * a number of its own, HANGSCOPE_GUARD_NULL. */
+/* Guards address 0, where that is memory, with what is there now: a write through a null pointer.
+ * It has a number of its own, HANGSCOPE_GUARD_NULL. */
 void hangscope_guard_null(void);
 /* Reports the first that changed; the next look reports the next. */
 void hangscope_guards_look(void);
@@ -47,13 +47,16 @@ static struct hangscope_guarded hangscope_guard_table[HANGSCOPE_GUARDS + 1];
 
 HANGSCOPE_INLINE void hangscope_guard_no_longer(struct hangscope_guarded* guard) {
   hangscope_port_store(&guard->set, 0);
-  hangscope_port_stores_in_order(); /* what comes next comes later for who looks: see hangscope_guards_look */
+  /* what comes next comes later for who looks: see hangscope_guards_look */
+  hangscope_port_stores_in_order();
 }
-HANGSCOPE_INLINE void hangscope_guard_as(struct hangscope_guarded* guard, uintptr_t address, uint32_t wanted) {
+HANGSCOPE_INLINE void hangscope_guard_as(struct hangscope_guarded* guard, uintptr_t address,
+                                         uint32_t wanted) {
   hangscope_guard_no_longer(guard);
   __atomic_store_n(&guard->address, address, __ATOMIC_RELAXED);
   hangscope_port_store(&guard->wanted, wanted);
-  hangscope_port_publish(&guard->set, ++guard->times); /* pairs with hangscope_guards_look's first load */
+  /* pairs with hangscope_guards_look's first load */
+  hangscope_port_publish(&guard->set, ++guard->times);
 }
 
 HANGSCOPE_COLD void hangscope_guard(uint32_t number, const void* address, uint32_t wanted) {
@@ -76,7 +79,9 @@ HANGSCOPE_COLD void hangscope_guard_null(void) {
 }
 
 HANGSCOPE_COLD void hangscope_guards_look(void) {
-  if (hangscope_core_of(hangscope_this_mailbox()) >= HANGSCOPE_CORES || !hangscope_is_on(HANGSCOPE_WATCH_GUARDS)) return;
+  if (hangscope_core_of(hangscope_this_mailbox()) >= HANGSCOPE_CORES ||
+      !hangscope_is_on(HANGSCOPE_WATCH_GUARDS))
+    return;
   for (uint32_t i = 0; i <= HANGSCOPE_GUARDS; i++) {
     struct hangscope_guarded* const guard = &hangscope_guard_table[i];
     const uint32_t set = hangscope_port_load_acquire(&guard->set);
@@ -84,7 +89,8 @@ HANGSCOPE_COLD void hangscope_guards_look(void) {
     const uintptr_t address = __atomic_load_n(&guard->address, __ATOMIC_RELAXED);
     const uint32_t found = hangscope_guard_found(address);
     if (found == hangscope_port_load(&guard->wanted)) continue;
-    /* Of cores that find it at the same time, one reports it; and none if it was set anew meanwhile. */
+    /* Of cores that find it at the same time, one reports it; and none if it was set anew
+     * meanwhile. */
     if (!hangscope_port_swap_if(&guard->set, set, 0)) continue;
     struct hangscope_fault fault;
     hangscope_no_fault(&fault);

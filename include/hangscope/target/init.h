@@ -1,4 +1,5 @@
-/* How a scope begins its life, and goes on after a reset. Only where HANGSCOPE_DEFINE is defined. */
+/* How a scope begins its life, and goes on after a reset. Only where HANGSCOPE_DEFINE is defined.
+ */
 #ifndef HANGSCOPE_TARGET_INIT_H
 #define HANGSCOPE_TARGET_INIT_H
 
@@ -15,8 +16,9 @@ extern "C" {
 #define HANGSCOPE_CLOCK_HZ 0
 #endif
 
-#define HANGSCOPE_FEATURES                                                                               \
-  (HANGSCOPE_NESTING * (uint32_t)HANGSCOPE_FEATURE_NESTING | HANGSCOPE_MASK * (uint32_t)HANGSCOPE_FEATURE_MASK | \
+#define HANGSCOPE_FEATURES                                   \
+  (HANGSCOPE_NESTING * (uint32_t)HANGSCOPE_FEATURE_NESTING | \
+   HANGSCOPE_MASK * (uint32_t)HANGSCOPE_FEATURE_MASK |       \
    HANGSCOPE_NOINIT * (uint32_t)HANGSCOPE_FEATURE_NOINIT | (uint32_t)HANGSCOPE_FEATURES_OF_PORT)
 #ifdef HANGSCOPE_PORT_THREADS
 #define HANGSCOPE_FEATURES_OF_PORT HANGSCOPE_FEATURE_THREADS
@@ -70,20 +72,22 @@ HANGSCOPE_INLINE void hangscope_describe(struct hangscope_header* header) {
 #if HANGSCOPE_HAS_MAILBOXES
 
 /* A core's mailbox as it is before the core says anything; what it claims and its details, too. Of
- * node 0, role 0. A host may look meanwhile, where a thread gets what was another's: the mailbox stays
- * whole, and no wait of the new one has the number of one of the old one's. */
+ * node 0, role 0. A host may look meanwhile, where a thread gets what was another's: the mailbox
+ * stays whole, and no wait of the new one has the number of one of the old one's. */
 HANGSCOPE_INLINE void hangscope_watch_core_anew(struct hangscope_scope* scope, uint32_t core) {
   struct hangscope_mailbox* const mailbox = &scope->mailboxes[core];
   const uint32_t waits = (hangscope_port_load(&mailbox->wait_sequence) + 1) & ~1u;
   hangscope_port_store(&mailbox->fault, HANGSCOPE_FAULT_NONE);
   hangscope_port_store(&mailbox->wait_sequence, waits);
 #if HANGSCOPE_DEBUG_RING
-  for (uint32_t i = 0; i < HANGSCOPE_DEBUG_RING; i++) hangscope_port_store(&scope->details[core].debug[i].order, 0);
+  for (uint32_t i = 0; i < HANGSCOPE_DEBUG_RING; i++)
+    hangscope_port_store(&scope->details[core].debug[i].order, 0);
 #endif
   hangscope_port_stores_in_order(); /* a reader that found one of these before looks at it again */
   hangscope_zero(mailbox, __builtin_offsetof(struct hangscope_mailbox, wait_sequence));
-  hangscope_zero(&mailbox->wait_resource, __builtin_offsetof(struct hangscope_mailbox, stack_free) -
-                                              __builtin_offsetof(struct hangscope_mailbox, wait_resource));
+  hangscope_zero(&mailbox->wait_resource,
+                 __builtin_offsetof(struct hangscope_mailbox, stack_free) -
+                     __builtin_offsetof(struct hangscope_mailbox, wait_resource));
   hangscope_port_store(&mailbox->stack_free, HANGSCOPE_NOT_KNOWN);
   mailbox->node = 0;
   mailbox->role = 0;
@@ -94,11 +98,13 @@ HANGSCOPE_INLINE void hangscope_watch_core_anew(struct hangscope_scope* scope, u
   hangscope_zero(&scope->details[core], sizeof scope->details[core]);
   hangscope_port_store(&scope->details[core].detail.stack_lowest, HANGSCOPE_NOT_KNOWN);
 #endif
-  hangscope_port_publish(&mailbox->guard, HANGSCOPE_MAILBOX_GUARD ^ core); /* pairs with a host's look at it */
+  /* pairs with a host's look at it */
+  hangscope_port_publish(&mailbox->guard, HANGSCOPE_MAILBOX_GUARD ^ core);
 }
 
-/* All that a watcher looks at, and switches all features on. Before the header's check is published.
- * `program_at`: where the ELF's address 0 lies; 0 where its addresses are those in memory. */
+/* All that a watcher looks at, and switches all features on. Before the header's check is
+ * published. `program_at`: where the ELF's address 0 lies; 0 where its addresses are those in
+ * memory. */
 HANGSCOPE_INLINE void hangscope_watch_anew(struct hangscope_scope* scope, uint64_t program_at) {
   struct hangscope_watch* const watch = &scope->watch;
   hangscope_zero(watch, sizeof *watch);
@@ -119,7 +125,8 @@ HANGSCOPE_INLINE void hangscope_watch_anew(struct hangscope_scope* scope, uint64
   watch->hold_slots = HANGSCOPE_HOLDS;
   watch->provide_slots = HANGSCOPE_PROVIDES_MOST;
 #if HANGSCOPE_TASKS > 0
-  hangscope_zero(&scope->claims[HANGSCOPE_CORES], HANGSCOPE_TASKS * sizeof(struct hangscope_claims));
+  hangscope_zero(&scope->claims[HANGSCOPE_CORES],
+                 HANGSCOPE_TASKS * sizeof(struct hangscope_claims));
 #endif
 #endif
   watch->program_at[0] = (uint32_t)program_at;
@@ -132,8 +139,12 @@ HANGSCOPE_INLINE void hangscope_watch_anew(struct hangscope_scope* scope, uint64
 
 #else
 
-HANGSCOPE_INLINE void hangscope_watch_core_anew(struct hangscope_scope* scope, uint32_t core) { (void)scope, (void)core; }
-HANGSCOPE_INLINE void hangscope_watch_anew(struct hangscope_scope* scope, uint64_t program_at) { (void)scope, (void)program_at; }
+HANGSCOPE_INLINE void hangscope_watch_core_anew(struct hangscope_scope* scope, uint32_t core) {
+  (void)scope, (void)core;
+}
+HANGSCOPE_INLINE void hangscope_watch_anew(struct hangscope_scope* scope, uint64_t program_at) {
+  (void)scope, (void)program_at;
+}
 
 #endif
 
@@ -151,7 +162,8 @@ HANGSCOPE_INLINE int hangscope_is_of_this_program(void) {
   hangscope_zero(&wanted, sizeof wanted);
   hangscope_describe(&wanted);
   wanted.boots = header->boots;
-  return header->check == hangscope_header_check(header) && header->check == hangscope_header_check(&wanted);
+  return header->check == hangscope_header_check(header) &&
+         header->check == hangscope_header_check(&wanted);
 }
 
 /* What an interrupted writer holds is given free; records of the earlier start stay. */
@@ -165,7 +177,8 @@ HANGSCOPE_INLINE uint32_t hangscope_keep(struct hangscope_core* core) {
   /* A turn that was begun and not counted. */
   const uint32_t ticket = (uint32_t)(begun << HANGSCOPE_TICKET_SHIFT);
   hangscope_port_store(&core->ring.head[0], ticket);
-  hangscope_port_store(&core->ring.head[1], (uint32_t)((begun + HANGSCOPE_RING_CAPACITY - 1) / HANGSCOPE_RING_CAPACITY));
+  hangscope_port_store(&core->ring.head[1],
+                       (uint32_t)((begun + HANGSCOPE_RING_CAPACITY - 1) / HANGSCOPE_RING_CAPACITY));
 #endif
   hangscope_port_store(&core->ring.boot[0], (uint32_t)begun);
   hangscope_port_store(&core->ring.boot[1], (uint32_t)(begun >> 32));
@@ -196,7 +209,8 @@ uint32_t hangscope_init(void) {
     hangscope_no_parameters(&said);
     said.words[0] = boots;
     said.words[1] = records;
-    if (again) (void)hangscope_write_at(core, HANGSCOPE_ID_BOOT, &said, (uint32_t)hangscope_port_clock64());
+    if (again)
+      (void)hangscope_write_at(core, HANGSCOPE_ID_BOOT, &said, (uint32_t)hangscope_port_clock64());
     const uint32_t epoch = (uint32_t)(hangscope_port_clock64() >> 30);
     if (again || epoch != 0) hangscope_new_epoch(core, epoch);
     hangscope_port_store(&core->ring.mask, HANGSCOPE_FIRST_MASK);

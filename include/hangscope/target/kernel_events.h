@@ -1,5 +1,5 @@
-/* The events of an operating system's kernel, ready-made: hangscope_task_create(id, priority) and so
- * on. docs/porting.md shows where a kernel calls them. abi/kernel_events.h lists them.
+/* The events of an operating system's kernel, ready-made: hangscope_task_create(id, priority) and
+ * so on. docs/porting.md shows where a kernel calls them. abi/kernel_events.h lists them.
  *
  * yield is the API call only; a switch that the scheduler makes by itself is a switch. */
 #ifndef HANGSCOPE_TARGET_KERNEL_EVENTS_H

@@ -1,5 +1,5 @@
-/* The scope of a Linux process: a file that is mapped, so that what was recorded survives the process,
- * SIGKILL included.
+/* The scope of a Linux process: a file that is mapped, so that what was recorded survives the
+ * process, SIGKILL included.
  *
  *   $HANGSCOPE_SCOPE                                   if set: the file's path
  *   $XDG_RUNTIME_DIR/hangscope/NAME.PID.scope          otherwise
@@ -7,16 +7,18 @@
  *
  * It is made before main, in a folder that only its user can enter, with all its room allocated: a
  * full disk is found out here and not by a store. Without a file nothing is recorded and
- * hangscope_scope_path says so. The file stays when the process ends; the next start of a program of
- * that name removes those of dead processes but the newest HANGSCOPE_KEPT_SCOPES.
+ * hangscope_scope_path says so. The file stays when the process ends; the next start of a program
+ * of that name removes those of dead processes but the newest HANGSCOPE_KEPT_SCOPES.
  *
  * Each thread gets a ring with its first event, in a signal handler too. When all are taken, those
  * of threads that ended are used again, the longest unused first; a thread that finds none is
  * counted (lost_threads), and looks again now and then.
  *
- * $HANGSCOPE_FEATURES says what of abi/watch.h is switched on from the start: "asserts,stacks" these only,
- * "-asserts,-bus" all but these, "all", "0" none. The names: waypoints waits asserts pauses debug delays
- * bus stacks guards. Words that mean nothing change nothing and are counted (unknown_settings).
+ * $HANGSCOPE_FEATURES says what of abi/watch.h is switched on from the start: "asserts,stacks"
+ * these only,
+ * "-asserts,-bus" all but these, "all", "0" none. The names: waypoints waits asserts pauses debug
+ * delays bus stacks guards. Words that mean nothing change nothing and are counted
+ * (unknown_settings).
  *
  * fork gives the child a scope of its own. A child made by another way, clone or vfork, must not
  * record before it execs. The file that defines HANGSCOPE_DEFINE needs _GNU_SOURCE, or
@@ -37,9 +39,10 @@ extern "C" {
 const char* hangscope_scope_path(void);
 
 #if HANGSCOPE_STACKS
-/* hangscope_stack_paint for the calling thread, of whose stack the C library knows where it is. Paint makes
- * the kernel find memory for all of it: it is for threads whose stacks are not larger than they must be. Returns 0
- * and does nothing for one above HANGSCOPE_LARGEST_STACK, or that is not known. */
+/* hangscope_stack_paint for the calling thread, of whose stack the C library knows where it is.
+ * Paint makes the kernel find memory for all of it: it is for threads whose stacks are not larger
+ * than they must be. Returns 0 and does nothing for one above HANGSCOPE_LARGEST_STACK, or that is
+ * not known. */
 int hangscope_stack_paint_thread(void);
 #endif
 
@@ -72,10 +75,12 @@ int hangscope_stack_paint_thread(void);
 
 struct hangscope_scope* hangscope_mapped_scope;
 struct hangscope_core hangscope_no_core;
-__thread struct hangscope_core* hangscope_thread_core __attribute__((tls_model("initial-exec"))) = &hangscope_no_core;
+__thread struct hangscope_core* hangscope_thread_core __attribute__((tls_model("initial-exec"))) =
+    &hangscope_no_core;
 #if HANGSCOPE_HAS_MAILBOXES
 struct hangscope_mailbox hangscope_no_mailbox;
-__thread struct hangscope_mailbox* hangscope_thread_mailbox __attribute__((tls_model("initial-exec"))) = &hangscope_no_mailbox;
+__thread struct hangscope_mailbox* hangscope_thread_mailbox
+    __attribute__((tls_model("initial-exec"))) = &hangscope_no_mailbox;
 static pthread_key_t hangscope_thread_end;
 static int hangscope_thread_end_is_told; /* hangscope_thread_end is a key */
 #endif
@@ -90,29 +95,39 @@ static struct {
 /* Of each thread its own: several may fork at once. */
 static __thread sigset_t hangscope_mask_before_fork __attribute__((tls_model("initial-exec")));
 
-/* Of a thread without a ring, modulo HANGSCOPE_LOOK_AGAIN; 0: it has not looked for one, or has one. */
+/* Of a thread without a ring, modulo HANGSCOPE_LOOK_AGAIN; 0: it has not looked for one, or has
+ * one. */
 static __thread uint32_t hangscope_lost_events __attribute__((tls_model("initial-exec")));
 
-const char* hangscope_scope_path(void) { return hangscope_mapped_scope == 0 ? 0 : hangscope_process.path; }
+const char* hangscope_scope_path(void) {
+  return hangscope_mapped_scope == 0 ? 0 : hangscope_process.path;
+}
 
-/* Both clocks, for the host to tell how fast the one is. Whoever finds another one at it lets it be. */
+/* Both clocks, for the host to tell how fast the one is. Whoever finds another one at it lets it
+ * be. */
 static void hangscope_look_at_clocks(struct hangscope_header* header) {
   const uint32_t sequence = hangscope_port_load(&header->last_sequence);
   struct timespec now;
-  if ((sequence & 1) != 0 || !hangscope_port_swap_if(&header->last_sequence, sequence, sequence + 1)) return;
+  if ((sequence & 1) != 0 ||
+      !hangscope_port_swap_if(&header->last_sequence, sequence, sequence + 1))
+    return;
   clock_gettime(CLOCK_MONOTONIC, &now);
   __atomic_store_n(&header->last_time, hangscope_port_clock64(), __ATOMIC_RELAXED);
-  __atomic_store_n(&header->last_ns, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec, __ATOMIC_RELAXED);
+  __atomic_store_n(&header->last_ns, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
+                   __ATOMIC_RELAXED);
   hangscope_port_publish(&header->last_sequence, sequence + 2);
 }
 
 /* A program with more rights than its caller does not do as the caller says. */
-static const char* hangscope_environment(const char* name) { return getauxval(AT_SECURE) != 0 ? 0 : getenv(name); }
+static const char* hangscope_environment(const char* name) {
+  return getauxval(AT_SECURE) != 0 ? 0 : getenv(name);
+}
 
 static int hangscope_make_folder(const char* folder) {
   struct stat info;
   if (mkdir(folder, 0700) != 0 && errno != EEXIST) return 0;
-  return lstat(folder, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() && (info.st_mode & 077) == 0;
+  return lstat(folder, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
+         (info.st_mode & 077) == 0;
 }
 
 static int hangscope_choose_folder(void) {
@@ -120,7 +135,8 @@ static int hangscope_choose_folder(void) {
   struct stat info;
   char* const folder = hangscope_process.folder;
   const size_t size = sizeof hangscope_process.folder;
-  if (runtime != 0 && runtime[0] == '/' && strlen(runtime) < size - 16 && stat(runtime, &info) == 0 && S_ISDIR(info.st_mode)) {
+  if (runtime != 0 && runtime[0] == '/' && strlen(runtime) < size - 16 &&
+      stat(runtime, &info) == 0 && S_ISDIR(info.st_mode)) {
     snprintf(folder, size, "%s/hangscope", runtime);
   } else {
     snprintf(folder, size, "/tmp/hangscope-%u", (unsigned)geteuid());
@@ -151,8 +167,9 @@ static int hangscope_remove_oldest(void) {
     const long pid = hangscope_process_of(entry->d_name);
     if (pid == 0 || kill((pid_t)pid, 0) == 0 || errno != ESRCH) continue;
     if (fstatat(dirfd(folder), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
-    const int older = info.st_mtim.tv_sec < oldest_time.tv_sec ||
-                      (info.st_mtim.tv_sec == oldest_time.tv_sec && info.st_mtim.tv_nsec < oldest_time.tv_nsec);
+    const int older =
+        info.st_mtim.tv_sec < oldest_time.tv_sec ||
+        (info.st_mtim.tv_sec == oldest_time.tv_sec && info.st_mtim.tv_nsec < oldest_time.tv_nsec);
     if (dead++ == 0 || older) {
       snprintf(oldest, sizeof oldest, "%s", entry->d_name);
       oldest_time = info.st_mtim;
@@ -191,13 +208,15 @@ static int hangscope_open_file(void) {
   if (!hangscope_choose_folder()) return -1;
   for (int i = 0; i < 64 && hangscope_remove_oldest(); i++) {
   }
-  /* A shared library with a scope of its own comes after the program's; what an earlier process of this
-   * number left is nobody's. */
+  /* A shared library with a scope of its own comes after the program's; what an earlier process of
+   * this number left is nobody's. */
   const unsigned scopes = hangscope_scopes_of_this_process();
   if (scopes == 0) {
-    snprintf(path, sizeof hangscope_process.path, "%s/%s.%d.scope", hangscope_process.folder, hangscope_process.name, (int)getpid());
+    snprintf(path, sizeof hangscope_process.path, "%s/%s.%d.scope", hangscope_process.folder,
+             hangscope_process.name, (int)getpid());
   } else {
-    snprintf(path, sizeof hangscope_process.path, "%s/%s.%d.%u.scope", hangscope_process.folder, hangscope_process.name, (int)getpid(), scopes + 1);
+    snprintf(path, sizeof hangscope_process.path, "%s/%s.%d.%u.scope", hangscope_process.folder,
+             hangscope_process.name, (int)getpid(), scopes + 1);
   }
   unlink(path);
   return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -220,7 +239,8 @@ static void hangscope_find_build_id(struct hangscope_header* header) {
       const char* const id = name + ((head->n_namesz + 3) & ~3u);
       if (id + head->n_descsz > end) break;
       if (head->n_type == NT_GNU_BUILD_ID && head->n_namesz == 4 && memcmp(name, "GNU", 4) == 0) {
-        memcpy(header->build_id, id, head->n_descsz < sizeof header->build_id ? head->n_descsz : sizeof header->build_id);
+        memcpy(header->build_id, id,
+               head->n_descsz < sizeof header->build_id ? head->n_descsz : sizeof header->build_id);
         return;
       }
       note = id + ((head->n_descsz + 3) & ~3u);
@@ -242,13 +262,15 @@ static uint32_t hangscope_features_of(const char* word, size_t length) {
     char name[12];
     uint32_t features;
   } known[] = {
-      {"all", HANGSCOPE_WATCH_FEATURES},       {"waypoints", HANGSCOPE_WATCH_WAYPOINTS}, {"waits", HANGSCOPE_WATCH_WAITS},
-      {"asserts", HANGSCOPE_WATCH_ASSERTS},    {"pauses", HANGSCOPE_WATCH_PAUSES},       {"debug", HANGSCOPE_WATCH_DEBUG},
-      {"delays", HANGSCOPE_WATCH_DELAYS},      {"bus", HANGSCOPE_WATCH_BUS},             {"stacks", HANGSCOPE_WATCH_STACKS},
-      {"guards", HANGSCOPE_WATCH_GUARDS},
+      {"all", HANGSCOPE_WATCH_FEATURES},  {"waypoints", HANGSCOPE_WATCH_WAYPOINTS},
+      {"waits", HANGSCOPE_WATCH_WAITS},   {"asserts", HANGSCOPE_WATCH_ASSERTS},
+      {"pauses", HANGSCOPE_WATCH_PAUSES}, {"debug", HANGSCOPE_WATCH_DEBUG},
+      {"delays", HANGSCOPE_WATCH_DELAYS}, {"bus", HANGSCOPE_WATCH_BUS},
+      {"stacks", HANGSCOPE_WATCH_STACKS}, {"guards", HANGSCOPE_WATCH_GUARDS},
   };
   for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-    if (strlen(known[i].name) == length && memcmp(known[i].name, word, length) == 0) return known[i].features;
+    if (strlen(known[i].name) == length && memcmp(known[i].name, word, length) == 0)
+      return known[i].features;
   }
   return 0;
 }
@@ -307,7 +329,8 @@ static void hangscope_open(void) {
 #if HANGSCOPE_HAS_MAILBOXES
   hangscope_obey_environment(scope);
 #endif
-  for (uint32_t i = 0; i < HANGSCOPE_CORES; i++) hangscope_port_store(&scope->cores[i].ring.mask, HANGSCOPE_FIRST_MASK);
+  for (uint32_t i = 0; i < HANGSCOPE_CORES; i++)
+    hangscope_port_store(&scope->cores[i].ring.mask, HANGSCOPE_FIRST_MASK);
   hangscope_port_publish(&header->check, hangscope_header_check(header));
   hangscope_process.next_ring = 0;
   /* Publishes the scope: pairs with hangscope_enter_thread's load. */
@@ -318,16 +341,20 @@ static int hangscope_is_dead(uint32_t thread) {
   return syscall(SYS_tgkill, getpid(), (pid_t)thread, 0) != 0 && errno == ESRCH;
 }
 
-/* Takes a ring that is free, or whose thread ended: `of_the_dead`. An owner changes only while the ring is
- * claimed: another thread that saw the same dead owner may have been faster, and owns it now. */
-static struct hangscope_core* hangscope_claim(struct hangscope_scope* scope, uint32_t thread, int of_the_dead) {
+/* Takes a ring that is free, or whose thread ended: `of_the_dead`. An owner changes only while the
+ * ring is claimed: another thread that saw the same dead owner may have been faster, and owns it
+ * now. */
+static struct hangscope_core* hangscope_claim(struct hangscope_scope* scope, uint32_t thread,
+                                              int of_the_dead) {
   const uint32_t first = hangscope_port_load(&hangscope_process.next_ring);
   for (uint32_t n = 0; n < HANGSCOPE_CORES; n++) {
     const uint32_t i = (first + n) % HANGSCOPE_CORES;
     struct hangscope_ring* const ring = &scope->cores[i].ring;
     const uint32_t owner = hangscope_port_load(&ring->owner);
     if (of_the_dead) {
-      if (hangscope_port_load(&ring->state) != HANGSCOPE_RING_LIVE || (owner != thread && !hangscope_is_dead(owner))) continue;
+      if (hangscope_port_load(&ring->state) != HANGSCOPE_RING_LIVE ||
+          (owner != thread && !hangscope_is_dead(owner)))
+        continue;
     }
     const uint32_t expected = of_the_dead ? HANGSCOPE_RING_LIVE : HANGSCOPE_RING_FREE;
     if (!hangscope_port_swap_if(&ring->state, expected, HANGSCOPE_RING_CLAIMED)) continue;
@@ -365,8 +392,8 @@ static void hangscope_make_mine(struct hangscope_core* core, uint32_t thread) {
   hangscope_port_publish(&ring->state, HANGSCOPE_RING_LIVE); /* pairs with a reader of who it is */
 }
 
-/* The calling thread's ring; hangscope_no_core if it gets none. Signals wait meanwhile: a handler would
- * look for a ring, too. */
+/* The calling thread's ring; hangscope_no_core if it gets none. Signals wait meanwhile: a handler
+ * would look for a ring, too. */
 struct hangscope_core* hangscope_enter_thread(void) {
   struct hangscope_scope* const scope = __atomic_load_n(&hangscope_mapped_scope, __ATOMIC_ACQUIRE);
   if (scope == 0) return &hangscope_no_core;
@@ -390,7 +417,8 @@ struct hangscope_core* hangscope_enter_thread(void) {
       hangscope_thread_core = core;
 #if HANGSCOPE_HAS_MAILBOXES
       hangscope_thread_mailbox = &scope->mailboxes[core - scope->cores];
-      if (hangscope_thread_end_is_told) (void)pthread_setspecific(hangscope_thread_end, hangscope_thread_mailbox);
+      if (hangscope_thread_end_is_told)
+        (void)pthread_setspecific(hangscope_thread_end, hangscope_thread_mailbox);
 #endif
       hangscope_look_at_clocks(&scope->header);
     } else if (hangscope_lost_events == 0) {
@@ -408,7 +436,8 @@ struct hangscope_mailbox* hangscope_enter_mailbox(void) {
   (void)hangscope_enter_thread();
   return hangscope_thread_mailbox;
 }
-/* Says that a thread is no more; what it holds stays written. In a child of fork it is the child's. */
+/* Says that a thread is no more; what it holds stays written. In a child of fork it is the child's.
+ */
 static void hangscope_thread_ends(void* mailbox) {
   if (mailbox == hangscope_thread_mailbox && hangscope_thread_mailbox != &hangscope_no_mailbox) {
     hangscope_port_publish(&hangscope_thread_mailbox->launch, HANGSCOPE_LAUNCH_ENDED);
@@ -422,7 +451,8 @@ int hangscope_stack_paint_thread(void) {
   void* lowest = 0;
   size_t bytes = 0;
   if (pthread_getattr_np(pthread_self(), &attributes) != 0) return 0;
-  const int known = pthread_attr_getstack(&attributes, &lowest, &bytes) == 0 && bytes <= HANGSCOPE_LARGEST_STACK;
+  const int known =
+      pthread_attr_getstack(&attributes, &lowest, &bytes) == 0 && bytes <= HANGSCOPE_LARGEST_STACK;
   (void)pthread_attr_destroy(&attributes);
   return known ? hangscope_stack_paint(lowest, (uint32_t)bytes) : 0;
 }
@@ -435,7 +465,9 @@ static void hangscope_before_fork(void) {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &hangscope_mask_before_fork);
 }
-static void hangscope_after_fork(void) { pthread_sigmask(SIG_SETMASK, &hangscope_mask_before_fork, 0); }
+static void hangscope_after_fork(void) {
+  pthread_sigmask(SIG_SETMASK, &hangscope_mask_before_fork, 0);
+}
 static void hangscope_in_child(void) {
   struct hangscope_scope* const parents = hangscope_mapped_scope;
   hangscope_thread_core = &hangscope_no_core;
@@ -454,9 +486,11 @@ __attribute__((constructor(101))) static void hangscope_begin(void) {
   if (hangscope_mapped_scope != 0) return; /* a program and a library that share these variables */
   hangscope_open();
 #if HANGSCOPE_HAS_MAILBOXES
-  /* A thread's first look may be in a signal handler: the C library keeps the first 32 keys' values in the thread
-   * itself, and takes memory for the others, which a handler must not. */
-  hangscope_thread_end_is_told = pthread_key_create(&hangscope_thread_end, hangscope_thread_ends) == 0 && hangscope_thread_end < 32;
+  /* A thread's first look may be in a signal handler: the C library keeps the first 32 keys' values
+   * in the thread itself, and takes memory for the others, which a handler must not. */
+  hangscope_thread_end_is_told =
+      pthread_key_create(&hangscope_thread_end, hangscope_thread_ends) == 0 &&
+      hangscope_thread_end < 32;
 #endif
   (void)pthread_atfork(hangscope_before_fork, hangscope_after_fork, hangscope_in_child);
 }
@@ -465,7 +499,8 @@ __attribute__((constructor(101))) static void hangscope_begin(void) {
 __attribute__((destructor(101))) static void hangscope_end(void) {
   if (hangscope_mapped_scope == 0) return;
   hangscope_look_at_clocks(&hangscope_mapped_scope->header);
-  hangscope_port_publish(&hangscope_mapped_scope->header.exiting, 1); /* pairs with a host's look after the end */
+  /* pairs with a host's look after the end */
+  hangscope_port_publish(&hangscope_mapped_scope->header.exiting, 1);
 }
 
 /* It is there already. */

@@ -1,5 +1,5 @@
-/* Marks round a piece of code, for `hangscope cost --mark NAME` to count what it executes. They cost
- * the target nothing: no instruction, and an entry in a section that is not loaded.
+/* Marks round a piece of code, for `hangscope cost --mark NAME` to count what it executes. They
+ * cost the target nothing: no instruction, and an entry in a section that is not loaded.
  *
  *   HANGSCOPE_MARK_BEGIN(push);
  *   queue_push(queue, item);   // may be inlined
@@ -21,12 +21,15 @@
 #define HANGSCOPE_MARK_WORD_ ".4byte"
 #endif
 
-#define HANGSCOPE_MARK_(kind, name)                                          \
-  __asm__ volatile("777:\n"                                                  \
-                   ".pushsection .hangscope_marks,\"\",%%progbits\n"         \
-                   ".4byte " #kind "\n" HANGSCOPE_MARK_WORD_ " 777b\n"       \
-                   ".asciz \"" #name "\"\n"                                  \
-                   ".balign 4\n"                                             \
-                   ".popsection" ::)
+#define HANGSCOPE_MARK_(kind, name)                     \
+  __asm__ volatile(                                     \
+      "777:\n"                                          \
+      ".pushsection .hangscope_marks,\"\",%%progbits\n" \
+      ".4byte " #kind "\n" HANGSCOPE_MARK_WORD_         \
+      " 777b\n"                                         \
+      ".asciz \"" #name                                 \
+      "\"\n"                                            \
+      ".balign 4\n"                                     \
+      ".popsection" ::)
 
 #endif

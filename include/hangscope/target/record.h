@@ -1,5 +1,5 @@
-/* How a record is written: abi/record.h has the protocol. Any context, interrupt and signal handlers
- * included; wait-free: no lock, no loop.
+/* How a record is written: abi/record.h has the protocol. Any context, interrupt and signal
+ * handlers included; wait-free: no lock, no loop.
  *
  * Use the typed writers of target/events.h; they end here. */
 #ifndef HANGSCOPE_TARGET_RECORD_H
@@ -31,7 +31,7 @@ HANGSCOPE_INLINE void hangscope_no_parameters(struct hangscope_parameters* param
 #if HANGSCOPE_PARAMETERS == 2
 #define HANGSCOPE_COLD_PARAMETERS uint32_t word0, uint32_t word1
 #define HANGSCOPE_COLD_ARGUMENTS(parameters) (parameters)->words[0], (parameters)->words[1]
-#define HANGSCOPE_COLD_RECEIVED()                                      \
+#define HANGSCOPE_COLD_RECEIVED()                                       \
   const struct hangscope_parameters hangscope_words = {{word0, word1}}; \
   const struct hangscope_parameters* const parameters = &hangscope_words
 #else
@@ -43,12 +43,14 @@ void hangscope_refused(struct hangscope_core* core, uint32_t ticket);
 void hangscope_turn_began(struct hangscope_core* core);
 void hangscope_new_epoch(struct hangscope_core* core, uint32_t epoch);
 uint32_t hangscope_write_anew(struct hangscope_core* core, uint32_t id, HANGSCOPE_COLD_PARAMETERS);
-void hangscope_masked(struct hangscope_core* core, uint32_t id, uint32_t classes, HANGSCOPE_COLD_PARAMETERS);
+void hangscope_masked(struct hangscope_core* core, uint32_t id, uint32_t classes,
+                      HANGSCOPE_COLD_PARAMETERS);
 #ifdef HANGSCOPE_PORT_THREADS
 struct hangscope_core* hangscope_enter_thread(void); /* target/linux.h */
 #endif
 
-HANGSCOPE_INLINE void hangscope_fill(uint32_t* record, uint32_t time, const struct hangscope_parameters* parameters) {
+HANGSCOPE_INLINE void hangscope_fill(uint32_t* record, uint32_t time,
+                                     const struct hangscope_parameters* parameters) {
   hangscope_port_store(&record[1], time);
   hangscope_port_store(&record[2], parameters->words[0]);
   hangscope_port_store(&record[3], parameters->words[1]);
@@ -58,13 +60,16 @@ HANGSCOPE_INLINE void hangscope_fill(uint32_t* record, uint32_t time, const stru
 #endif
 #if HANGSCOPE_PARAMETERS > 4
 #pragma GCC unroll 16
-  for (int i = 4; i < HANGSCOPE_PARAMETERS; i++) hangscope_port_store(&record[2 + i], parameters->words[i]);
+  for (int i = 4; i < HANGSCOPE_PARAMETERS; i++)
+    hangscope_port_store(&record[2 + i], parameters->words[i]);
 #endif
 }
 
-/* Records with this time, whatever the mask says. Returns the record's mark; 0 if it was refused. */
+/* Records with this time, whatever the mask says. Returns the record's mark; 0 if it was refused.
+ */
 HANGSCOPE_INLINE uint32_t hangscope_write_at(struct hangscope_core* core, uint32_t id,
-                                             const struct hangscope_parameters* parameters, uint32_t time) {
+                                             const struct hangscope_parameters* parameters,
+                                             uint32_t time) {
 #ifdef HANGSCOPE_PORT_MASKS_INTERRUPTS
   const uintptr_t before = hangscope_port_enter();
 #endif
@@ -111,9 +116,11 @@ HANGSCOPE_INLINE uint32_t hangscope_write(struct hangscope_core* core, uint32_t 
 }
 
 /* Records if one of `classes` is switched on. `id`: 1 to 2047. */
-HANGSCOPE_INLINE void hangscope_record(uint32_t id, uint32_t classes, const struct hangscope_parameters* parameters) {
+HANGSCOPE_INLINE void hangscope_record(uint32_t id, uint32_t classes,
+                                       const struct hangscope_parameters* parameters) {
   struct hangscope_core* const core = hangscope_this_core();
-#if HANGSCOPE_MASK || defined(HANGSCOPE_PORT_THREADS) /* a thread's first event finds the mask of no ring */
+#if HANGSCOPE_MASK || \
+    defined(HANGSCOPE_PORT_THREADS) /* a thread's first event finds the mask of no ring */
   if (HANGSCOPE_UNLIKELY((hangscope_port_load(&core->ring.mask) & classes) == 0)) {
     hangscope_masked(core, id, classes, HANGSCOPE_COLD_ARGUMENTS(parameters));
     return;
@@ -135,8 +142,9 @@ HANGSCOPE_COLD void hangscope_refused(struct hangscope_core* core, uint32_t tick
 }
 
 /* The newest record dates those that follow. Where it is an anchor already, it is renewed: a long
- * silence must not push history out of the ring. `epoch` is stored last: until then, whoever interrupts
- * this writes an anchor of its own, and so none of its records lies before the one that dates it. */
+ * silence must not push history out of the ring. `epoch` is stored last: until then, whoever
+ * interrupts this writes an anchor of its own, and so none of its records lies before the one that
+ * dates it. */
 HANGSCOPE_COLD void hangscope_new_epoch(struct hangscope_core* core, uint32_t epoch) {
   const uint32_t previous = hangscope_port_load(&core->ring.epoch);
   const uint32_t anchor = hangscope_port_load(&core->ring.anchor);
@@ -155,13 +163,15 @@ HANGSCOPE_COLD void hangscope_new_epoch(struct hangscope_core* core, uint32_t ep
   parameters.words[0] = epoch;
   parameters.words[1] = previous;
   hangscope_port_store(&core->ring.anchor,
-                       hangscope_write_at(core, HANGSCOPE_ID_ANCHOR, &parameters, (uint32_t)hangscope_port_clock64()));
+                       hangscope_write_at(core, HANGSCOPE_ID_ANCHOR, &parameters,
+                                          (uint32_t)hangscope_port_clock64()));
   hangscope_port_store(&core->ring.epoch, epoch);
 }
 
 #if HANGSCOPE_PORT_WIDE_CLOCK
 /* The first record in a new epoch: behind an anchor. */
-HANGSCOPE_COLD uint32_t hangscope_write_anew(struct hangscope_core* core, uint32_t id, HANGSCOPE_COLD_PARAMETERS) {
+HANGSCOPE_COLD uint32_t hangscope_write_anew(struct hangscope_core* core, uint32_t id,
+                                             HANGSCOPE_COLD_PARAMETERS) {
   HANGSCOPE_COLD_RECEIVED();
   uint32_t epoch;
   const uint32_t time = hangscope_port_now(&epoch);

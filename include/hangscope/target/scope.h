@@ -1,7 +1,7 @@
 /* The scope's memory, as this build lays it out, and who is who in it.
  *
- * One file of the program defines HANGSCOPE_DEFINE before it includes hangscope/hangscope.h: that is
- * where the scope and the rarely used functions are. */
+ * One file of the program defines HANGSCOPE_DEFINE before it includes hangscope/hangscope.h: that
+ * is where the scope and the rarely used functions are. */
 #ifndef HANGSCOPE_TARGET_SCOPE_H
 #define HANGSCOPE_TARGET_SCOPE_H
 
@@ -22,7 +22,8 @@ struct hangscope_core {
 #define HANGSCOPE_CLAIM_WORDS ((HANGSCOPE_HOLDS + HANGSCOPE_PROVIDES_MOST + 1 + 1) / 2 * 2)
 struct hangscope_claims {
   uint32_t holds[HANGSCOPE_HOLDS];
-  uint32_t provides[HANGSCOPE_CLAIM_WORDS - HANGSCOPE_HOLDS]; /* after PROVIDES_MOST: how many did not fit */
+  /* after PROVIDES_MOST: how many did not fit */
+  uint32_t provides[HANGSCOPE_CLAIM_WORDS - HANGSCOPE_HOLDS];
 };
 
 struct hangscope_core_detail {
@@ -61,19 +62,24 @@ struct hangscope_scope {
 
 #if defined(HANGSCOPE_PORT_THREADS)
 
-/* Mapped from a file when the program starts. Null before that, and when there was no file to be had. */
+/* Mapped from a file when the program starts. Null before that, and when there was no file to be
+ * had. */
 extern struct hangscope_scope* hangscope_mapped_scope;
 /* Where threads record that have no ring (yet): its mask is 0. */
 extern struct hangscope_core hangscope_no_core;
-extern __thread struct hangscope_core* hangscope_thread_core __attribute__((tls_model("initial-exec")));
+extern __thread struct hangscope_core* hangscope_thread_core
+    __attribute__((tls_model("initial-exec")));
 
 HANGSCOPE_INLINE struct hangscope_core* hangscope_this_core(void) { return hangscope_thread_core; }
-HANGSCOPE_INLINE struct hangscope_scope* hangscope_the_scope(void) { return hangscope_mapped_scope; }
+HANGSCOPE_INLINE struct hangscope_scope* hangscope_the_scope(void) {
+  return hangscope_mapped_scope;
+}
 
 #if HANGSCOPE_HAS_MAILBOXES
 /* Where threads write that have none (yet), all of them; nobody reads it. */
 extern struct hangscope_mailbox hangscope_no_mailbox;
-extern __thread struct hangscope_mailbox* hangscope_thread_mailbox __attribute__((tls_model("initial-exec")));
+extern __thread struct hangscope_mailbox* hangscope_thread_mailbox
+    __attribute__((tls_model("initial-exec")));
 struct hangscope_mailbox* hangscope_enter_mailbox(void); /* target/linux.h */
 
 /* The calling thread's; from its first look on, if there is one to be had. Never null. */
@@ -83,7 +89,8 @@ HANGSCOPE_INLINE struct hangscope_mailbox* hangscope_this_mailbox(void) {
 }
 /* Whose mailbox it is; HANGSCOPE_CORES where it is nobody's. */
 HANGSCOPE_INLINE uint32_t hangscope_core_of(const struct hangscope_mailbox* mailbox) {
-  return mailbox == &hangscope_no_mailbox ? HANGSCOPE_CORES : (uint32_t)(mailbox - hangscope_mapped_scope->mailboxes);
+  return mailbox == &hangscope_no_mailbox ? HANGSCOPE_CORES
+                                          : (uint32_t)(mailbox - hangscope_mapped_scope->mailboxes);
 }
 #endif
 
@@ -123,7 +130,8 @@ HANGSCOPE_INLINE struct hangscope_detail* hangscope_this_detail(void) {
 #endif
 
 #if HANGSCOPE_HAS_MAILBOXES
-/* Whether a feature is switched on: enum hangscope_watch_feature. Where there is no scope, it is not. */
+/* Whether a feature is switched on: enum hangscope_watch_feature. Where there is no scope, it is
+ * not. */
 HANGSCOPE_INLINE int hangscope_is_on(uint32_t feature) {
   const struct hangscope_scope* const scope = hangscope_the_scope();
   return scope != 0 && (hangscope_port_load(&scope->watch.switches) & feature) != 0;
@@ -136,7 +144,8 @@ HANGSCOPE_INLINE uint32_t hangscope_place(uint32_t ticket) {
   /* Two shifts: the slot's number to the top, then down to where it counts bytes. */
   const unsigned capacity_bits = (unsigned)__builtin_ctz(HANGSCOPE_RING_CAPACITY);
   const unsigned record_bits = 2 + (unsigned)__builtin_ctz(HANGSCOPE_RECORD_WORDS);
-  return ticket << (32 - HANGSCOPE_TICKET_SHIFT - capacity_bits) >> (32 - capacity_bits - record_bits);
+  return ticket << (32 - HANGSCOPE_TICKET_SHIFT - capacity_bits) >>
+         (32 - capacity_bits - record_bits);
 #else
   return (ticket >> HANGSCOPE_TICKET_SHIFT) % HANGSCOPE_RING_CAPACITY * HANGSCOPE_RECORD_WORDS * 4;
 #endif
@@ -144,17 +153,21 @@ HANGSCOPE_INLINE uint32_t hangscope_place(uint32_t ticket) {
 
 HANGSCOPE_INLINE uint32_t* hangscope_slot(struct hangscope_core* core, uint32_t ticket) {
   /* In this order, so that where the records begin goes into the offsets of the stores. */
-  struct hangscope_core* const moved = (struct hangscope_core*)(void*)((char*)core + hangscope_place(ticket));
+  struct hangscope_core* const moved =
+      (struct hangscope_core*)(void*)((char*)core + hangscope_place(ticket));
   return moved->records;
 }
 
-/* How many records a core began since its ring was made. Any context; exact when no writer is at work. */
+/* How many records a core began since its ring was made. Any context; exact when no writer is at
+ * work. */
 HANGSCOPE_INLINE uint64_t hangscope_begun_by(const struct hangscope_core* core) {
 #if __SIZEOF_POINTER__ == 8
-  return __atomic_load_n((const uint64_t*)(const void*)core->ring.head, __ATOMIC_ACQUIRE) >> HANGSCOPE_TICKET_SHIFT;
+  return __atomic_load_n((const uint64_t*)(const void*)core->ring.head, __ATOMIC_ACQUIRE) >>
+         HANGSCOPE_TICKET_SHIFT;
 #else
   const uint32_t turns = hangscope_port_load_acquire(&core->ring.head[1]);
-  return hangscope_begun(hangscope_port_load_acquire(&core->ring.head[0]), turns, HANGSCOPE_RING_CAPACITY);
+  return hangscope_begun(hangscope_port_load_acquire(&core->ring.head[0]), turns,
+                         HANGSCOPE_RING_CAPACITY);
 #endif
 }
 

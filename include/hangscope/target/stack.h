@@ -1,14 +1,16 @@
 /* How much of each core's stack was never used.
  *
- *   hangscope_stack_paint(stack, sizeof stack);   early, on that stack, by the core whose stack it is
+ *   hangscope_stack_paint(stack, sizeof stack);   early, on that stack, by the core whose stack it
+ *                                                 is
  *   hangscope_stack_look();                       at a kernel's end, or each so many rounds
  *
- * A look searches from the lowest byte up for the first that lost its paint, so it takes the longer the
- * less was used: it belongs in no heartbeat and in no interrupt handler. A stack that has not one painted
- * word left has overflowed, or is about to: a fault, once; the core goes on. What was used and holds the
- * paint's pattern by chance counts as free.
+ * A look searches from the lowest byte up for the first that lost its paint, so it takes the longer
+ * the less was used: it belongs in no heartbeat and in no interrupt handler. A stack that has not
+ * one painted word left has overflowed, or is about to: a fault, once; the core goes on. What was
+ * used and holds the paint's pattern by chance counts as free.
  *
- * Painted again, for the next kernel, it counts anew; details[].stack_lowest keeps the least of all. */
+ * Painted again, for the next kernel, it counts anew; details[].stack_lowest keeps the least of
+ * all. */
 #ifndef HANGSCOPE_TARGET_STACK_H
 #define HANGSCOPE_TARGET_STACK_H
 
@@ -25,15 +27,15 @@ extern "C" {
 
 #if HANGSCOPE_ENABLE && HANGSCOPE_STACKS
 
-/* Paints the calling core's stack of so many bytes, from its lowest one to where it is in use. Whole words
- * count. Returns 1, or 0 where it did nothing: the caller runs on another stack, the thread has no
- * mailbox, or there is no whole word. */
+/* Paints the calling core's stack of so many bytes, from its lowest one to where it is in use.
+ * Whole words count. Returns 1, or 0 where it did nothing: the caller runs on another stack, the
+ * thread has no mailbox, or there is no whole word. */
 int hangscope_stack_paint(void* lowest, uint32_t bytes);
-/* The same, where the kernel has painted it already, with HANGSCOPE_STACK_PAINT; which stack the caller is on
- * is not looked at. */
+/* The same, where the kernel has painted it already, with HANGSCOPE_STACK_PAINT; which stack the
+ * caller is on is not looked at. */
 int hangscope_stack_is(void* lowest, uint32_t bytes);
-/* Writes how many bytes are free to the calling core's mailbox and details; does nothing for a stack that
- * is not painted, or when stacks are switched off. */
+/* Writes how many bytes are free to the calling core's mailbox and details; does nothing for a
+ * stack that is not painted, or when stacks are switched off. */
 void hangscope_stack_look(void);
 
 #ifdef HANGSCOPE_DEFINE
@@ -46,11 +48,16 @@ struct hangscope_stack {
   uint32_t words;
 };
 #ifdef HANGSCOPE_PORT_THREADS
-static __thread struct hangscope_stack hangscope_own_stack __attribute__((tls_model("initial-exec")));
-HANGSCOPE_INLINE struct hangscope_stack* hangscope_stack_of(uint32_t core) { return (void)core, &hangscope_own_stack; }
+static __thread struct hangscope_stack hangscope_own_stack
+    __attribute__((tls_model("initial-exec")));
+HANGSCOPE_INLINE struct hangscope_stack* hangscope_stack_of(uint32_t core) {
+  return (void)core, &hangscope_own_stack;
+}
 #else
 static struct hangscope_stack hangscope_stacks[HANGSCOPE_CORES];
-HANGSCOPE_INLINE struct hangscope_stack* hangscope_stack_of(uint32_t core) { return &hangscope_stacks[core]; }
+HANGSCOPE_INLINE struct hangscope_stack* hangscope_stack_of(uint32_t core) {
+  return &hangscope_stacks[core];
+}
 #endif
 
 HANGSCOPE_COLD int hangscope_stack_is(void* lowest, uint32_t bytes) {
@@ -65,13 +72,14 @@ HANGSCOPE_COLD int hangscope_stack_is(void* lowest, uint32_t bytes) {
   return 1;
 }
 
-/* Sanitizers know nothing of a stack's unused part. An interrupt's frames come and go below this one's:
- * what they leave there is painted over. */
+/* Sanitizers know nothing of a stack's unused part. An interrupt's frames come and go below this
+ * one's: what they leave there is painted over. */
 HANGSCOPE_UNCHECKED HANGSCOPE_COLD int hangscope_stack_paint(void* lowest, uint32_t bytes) {
   const uintptr_t begin = (uintptr_t)lowest;
   const uintptr_t used = (uintptr_t)__builtin_frame_address(0);
   if (used < begin || used - begin > bytes || !hangscope_stack_is(lowest, bytes)) return 0;
-  for (uintptr_t at = (begin + 3) & ~(uintptr_t)3; at + 4 + HANGSCOPE_STACK_MARGIN <= used; at += 4) {
+  for (uintptr_t at = (begin + 3) & ~(uintptr_t)3; at + 4 + HANGSCOPE_STACK_MARGIN <= used;
+       at += 4) {
     *(volatile uint32_t*)at = HANGSCOPE_STACK_PAINT;
   }
   return 1;
@@ -91,7 +99,8 @@ HANGSCOPE_UNCHECKED HANGSCOPE_COLD void hangscope_stack_look(void) {
     hangscope_port_store(&detail->stack_lowest, words * 4);
     hangscope_port_store(&detail->stack_kernel, hangscope_port_load(&mailbox->kernel));
   }
-  hangscope_port_store(&detail->stack_bytes, stack->words * 4); /* a child of fork has other details */
+  /* a child of fork has other details */
+  hangscope_port_store(&detail->stack_bytes, stack->words * 4);
   /* Publishes the details: pairs with a host's look at the mailbox before it reads them. */
   hangscope_port_publish(&mailbox->stack_free, words * 4);
   if (words == 0 && was_free) {
@@ -108,8 +117,12 @@ HANGSCOPE_UNCHECKED HANGSCOPE_COLD void hangscope_stack_look(void) {
 #else
 
 HANGSCOPE_OFF_BEGIN
-HANGSCOPE_OFF int hangscope_stack_paint(void* lowest, uint32_t bytes) { return (void)lowest, (void)bytes, 0; }
-HANGSCOPE_OFF int hangscope_stack_is(void* lowest, uint32_t bytes) { return (void)lowest, (void)bytes, 0; }
+HANGSCOPE_OFF int hangscope_stack_paint(void* lowest, uint32_t bytes) {
+  return (void)lowest, (void)bytes, 0;
+}
+HANGSCOPE_OFF int hangscope_stack_is(void* lowest, uint32_t bytes) {
+  return (void)lowest, (void)bytes, 0;
+}
 HANGSCOPE_OFF void hangscope_stack_look(void) {}
 HANGSCOPE_OFF_END
 

@@ -2,22 +2,24 @@
  *
  * Cores (threads, harts) say so where they wait:
  *
- *   HANGSCOPE_WAIT(resource);                       before the loop; HANGSCOPE_WAIT_FOR also says the kind
+ *   HANGSCOPE_WAIT(resource);                       before the loop; HANGSCOPE_WAIT_FOR also says
+ *                                                   the kind
  *   while (!ready()) {}
  *   HANGSCOPE_WAIT_DONE();
  *   HANGSCOPE_HOLD(lock); ... HANGSCOPE_RELEASE(lock);   of what one at a time can have
- *   HANGSCOPE_PROVIDES(channel);                    this core fills it, posts it: once, for as long as it does
+ *   HANGSCOPE_PROVIDES(channel);                    this core fills it, posts it: once, for as long
+ *                                                   as it does
  *
- * A resource is any number but 0 that is the same for all who use it: its address, for example, of which
- * 32 bits are kept. A core waits for one thing at a time: an interrupt handler that waits
+ * A resource is any number but 0 that is the same for all who use it: its address, for example, of
+ * which 32 bits are kept. A core waits for one thing at a time: an interrupt handler that waits
  * while its core does says nothing. Each core writes its own words only.
  *
- * Tasks of an OS have a record each. The kernel calls these on the blocking path only: a lock that is
- * free costs nothing.
+ * Tasks of an OS have a record each. The kernel calls these on the blocking path only: a lock that
+ * is free costs nothing.
  *
  * `index` is the task's record, 0 to HANGSCOPE_TASKS - 1, any other is ignored; only one context
- * writes a record at a time, which is so where a kernel blocks a task. A resource is any number that
- * is the same for all who use it: its address, for example. */
+ * writes a record at a time, which is so where a kernel blocks a task. A resource is any number
+ * that is the same for all who use it: its address, for example. */
 #ifndef HANGSCOPE_TARGET_WAIT_H
 #define HANGSCOPE_TARGET_WAIT_H
 
@@ -29,13 +31,16 @@ extern "C" {
 
 #if HANGSCOPE_ENABLE && HANGSCOPE_WAITS
 
-#define HANGSCOPE_WAIT(resource) hangscope_wait_begins((uint32_t)(uintptr_t)(resource), (enum hangscope_resource_kind)0)
-#define HANGSCOPE_WAIT_FOR(kind, resource) hangscope_wait_begins((uint32_t)(uintptr_t)(resource), kind)
+#define HANGSCOPE_WAIT(resource) \
+  hangscope_wait_begins((uint32_t)(uintptr_t)(resource), (enum hangscope_resource_kind)0)
+#define HANGSCOPE_WAIT_FOR(kind, resource) \
+  hangscope_wait_begins((uint32_t)(uintptr_t)(resource), kind)
 #define HANGSCOPE_WAIT_DONE() hangscope_wait_ends()
 #define HANGSCOPE_HOLD(resource) hangscope_holds((uint32_t)(uintptr_t)(resource))
 #define HANGSCOPE_RELEASE(resource) hangscope_releases((uint32_t)(uintptr_t)(resource))
 #define HANGSCOPE_PROVIDES(resource) hangscope_provides((uint32_t)(uintptr_t)(resource))
-#define HANGSCOPE_PROVIDES_NO_MORE(resource) hangscope_provides_no_more((uint32_t)(uintptr_t)(resource))
+#define HANGSCOPE_PROVIDES_NO_MORE(resource) \
+  hangscope_provides_no_more((uint32_t)(uintptr_t)(resource))
 
 /* Any context that is not inside another wait of its core. */
 HANGSCOPE_CALLED void hangscope_wait_begins(uint32_t resource, enum hangscope_resource_kind kind);
@@ -46,18 +51,22 @@ HANGSCOPE_CALLED void hangscope_wait_begins(uint32_t resource, enum hangscope_re
   if (HANGSCOPE_UNLIKELY(!hangscope_is_on(HANGSCOPE_WATCH_WAITS))) return;
   struct hangscope_mailbox* const mailbox = hangscope_this_mailbox();
   const uint64_t now = hangscope_port_clock64();
-  hangscope_port_stores_in_order(); /* behind the store that ended the wait before: a reader looks at that last */
+  /* behind the store that ended the wait before: a reader looks at that last */
+  hangscope_port_stores_in_order();
   hangscope_port_store(&mailbox->wait_resource, resource);
   hangscope_port_store(&mailbox->wait_kind, kind);
   hangscope_port_store(&mailbox->wait_since, (uint32_t)now);
   hangscope_port_store(&mailbox->wait_epoch, (uint32_t)(now >> 30));
-  /* Publishes the wait. Pairs with the reader's look at the sequence before it reads the rest, and after. */
-  hangscope_port_publish(&mailbox->wait_sequence, (hangscope_port_load(&mailbox->wait_sequence) + 1) | 1u);
+  /* Publishes the wait. Pairs with the reader's look at the sequence before it reads the rest, and
+   * after. */
+  hangscope_port_publish(&mailbox->wait_sequence,
+                         (hangscope_port_load(&mailbox->wait_sequence) + 1) | 1u);
 }
 /* Switched off or not: what began before ends. */
 HANGSCOPE_CALLED void hangscope_wait_ends(void) {
   struct hangscope_mailbox* const mailbox = hangscope_this_mailbox();
-  hangscope_port_store(&mailbox->wait_sequence, (hangscope_port_load(&mailbox->wait_sequence) + 1) & ~1u);
+  hangscope_port_store(&mailbox->wait_sequence,
+                       (hangscope_port_load(&mailbox->wait_sequence) + 1) & ~1u);
 }
 #endif
 
@@ -75,19 +84,25 @@ HANGSCOPE_INLINE struct hangscope_claims* hangscope_my_claims(void) {
   return core >= HANGSCOPE_CORES ? 0 : hangscope_claims_of(core);
 }
 HANGSCOPE_INLINE void hangscope_claims_hold(struct hangscope_claims* claims, uint32_t resource) {
-  if (claims != 0) hangscope_claim_in(claims->holds, HANGSCOPE_HOLDS, &claims->provides[HANGSCOPE_PROVIDES_MOST], resource);
+  if (claims != 0)
+    hangscope_claim_in(claims->holds, HANGSCOPE_HOLDS, &claims->provides[HANGSCOPE_PROVIDES_MOST],
+                       resource);
 }
 HANGSCOPE_INLINE void hangscope_claims_provide(struct hangscope_claims* claims, uint32_t resource) {
   if (claims != 0) {
-    hangscope_claim_in(claims->provides, HANGSCOPE_PROVIDES_MOST, &claims->provides[HANGSCOPE_PROVIDES_MOST], resource);
+    hangscope_claim_in(claims->provides, HANGSCOPE_PROVIDES_MOST,
+                       &claims->provides[HANGSCOPE_PROVIDES_MOST], resource);
   }
 }
-/* Switched off, nothing new is held; what is released or provided is still said: what is not known then is not
- * known when it is switched on. */
+/* Switched off, nothing new is held; what is released or provided is still said: what is not known
+ * then is not known when it is switched on. */
 HANGSCOPE_INLINE void hangscope_holds(uint32_t resource) {
-  if (hangscope_is_on(HANGSCOPE_WATCH_WAITS)) hangscope_claims_hold(hangscope_my_claims(), resource);
+  if (hangscope_is_on(HANGSCOPE_WATCH_WAITS))
+    hangscope_claims_hold(hangscope_my_claims(), resource);
 }
-HANGSCOPE_INLINE void hangscope_provides(uint32_t resource) { hangscope_claims_provide(hangscope_my_claims(), resource); }
+HANGSCOPE_INLINE void hangscope_provides(uint32_t resource) {
+  hangscope_claims_provide(hangscope_my_claims(), resource);
+}
 HANGSCOPE_INLINE void hangscope_releases(uint32_t resource) {
   struct hangscope_claims* const claims = hangscope_my_claims();
   if (claims != 0) hangscope_unclaim_in(claims->holds, HANGSCOPE_HOLDS, resource);
@@ -99,7 +114,8 @@ HANGSCOPE_INLINE void hangscope_provides_no_more(uint32_t resource) {
 
 #ifdef HANGSCOPE_DEFINE
 
-HANGSCOPE_COLD void hangscope_claim_in(uint32_t* slots, uint32_t count, uint32_t* lost, uint32_t resource) {
+HANGSCOPE_COLD void hangscope_claim_in(uint32_t* slots, uint32_t count, uint32_t* lost,
+                                       uint32_t resource) {
   for (uint32_t i = 0; i < count; i++) {
     if (hangscope_port_load(&slots[i]) == 0) {
       hangscope_port_store(&slots[i], resource);
@@ -147,10 +163,11 @@ HANGSCOPE_INLINE void hangscope_task_changed(struct hangscope_task* record) {
   hangscope_port_publish(&record->sequence, hangscope_port_load(&record->sequence) + 1);
 }
 
-/* The task is about to block. `holder`: the task that has the resource, HANGSCOPE_NO_TASK if the kernel
- * does not know or nobody has it. */
-HANGSCOPE_INLINE void hangscope_task_waits(uint32_t index, uint32_t task, enum hangscope_resource_kind kind,
-                                           uint32_t resource, uint32_t holder) {
+/* The task is about to block. `holder`: the task that has the resource, HANGSCOPE_NO_TASK if the
+ * kernel does not know or nobody has it. */
+HANGSCOPE_INLINE void hangscope_task_waits(uint32_t index, uint32_t task,
+                                           enum hangscope_resource_kind kind, uint32_t resource,
+                                           uint32_t holder) {
   struct hangscope_task* const record = hangscope_task_record(index);
   if (record == 0) return;
   const uint64_t now = hangscope_port_clock64();
@@ -165,7 +182,8 @@ HANGSCOPE_INLINE void hangscope_task_waits(uint32_t index, uint32_t task, enum h
   hangscope_task_changed(record);
 }
 
-HANGSCOPE_INLINE void hangscope_task_state_is(uint32_t index, uint32_t task, enum hangscope_task_state state) {
+HANGSCOPE_INLINE void hangscope_task_state_is(uint32_t index, uint32_t task,
+                                              enum hangscope_task_state state) {
   struct hangscope_task* const record = hangscope_task_record(index);
   if (record == 0) return;
   const uint64_t now = hangscope_port_clock64();
@@ -202,13 +220,18 @@ HANGSCOPE_INLINE void hangscope_holder_is(uint32_t resource, uint32_t holder) {
   }
 }
 
-/* The kernel gave this core to the task: on the switch itself. One that is ready and never runs is starved. */
-HANGSCOPE_INLINE void hangscope_task_runs(uint32_t task) { hangscope_port_store(&hangscope_this_core()->ring.last_task, task); }
+/* The kernel gave this core to the task: on the switch itself. One that is ready and never runs is
+ * starved. */
+HANGSCOPE_INLINE void hangscope_task_runs(uint32_t task) {
+  hangscope_port_store(&hangscope_this_core()->ring.last_task, task);
+}
 
 #if HANGSCOPE_WAITS
-/* The task fills, posts or otherwise provides `resource`, from now on. Only the task itself, or whoever makes it. */
+/* The task fills, posts or otherwise provides `resource`, from now on. Only the task itself, or
+ * whoever makes it. */
 HANGSCOPE_INLINE void hangscope_task_provides(uint32_t index, uint32_t resource) {
-  if (index < HANGSCOPE_TASKS) hangscope_claims_provide(hangscope_claims_of(HANGSCOPE_CORES + index), resource);
+  if (index < HANGSCOPE_TASKS)
+    hangscope_claims_provide(hangscope_claims_of(HANGSCOPE_CORES + index), resource);
 }
 #endif
 
@@ -216,20 +239,25 @@ HANGSCOPE_INLINE void hangscope_task_provides(uint32_t index, uint32_t resource)
 
 HANGSCOPE_OFF_BEGIN
 HANGSCOPE_OFF void hangscope_task_runs(uint32_t task) { (void)task; }
-HANGSCOPE_OFF void hangscope_task_waits(uint32_t index, uint32_t task, enum hangscope_resource_kind kind,
-                                        uint32_t resource, uint32_t holder) {
+HANGSCOPE_OFF void hangscope_task_waits(uint32_t index, uint32_t task,
+                                        enum hangscope_resource_kind kind, uint32_t resource,
+                                        uint32_t holder) {
   (void)index, (void)task, (void)kind, (void)resource, (void)holder;
 }
 HANGSCOPE_OFF void hangscope_task_ready(uint32_t index, uint32_t task) { (void)index, (void)task; }
 HANGSCOPE_OFF void hangscope_task_gone(uint32_t index, uint32_t task) { (void)index, (void)task; }
-HANGSCOPE_OFF void hangscope_holder_is(uint32_t resource, uint32_t holder) { (void)resource, (void)holder; }
+HANGSCOPE_OFF void hangscope_holder_is(uint32_t resource, uint32_t holder) {
+  (void)resource, (void)holder;
+}
 HANGSCOPE_OFF_END
 
 #endif
 
 #if !HANGSCOPE_ENABLE || !HANGSCOPE_WAITS || HANGSCOPE_TASKS == 0
 HANGSCOPE_OFF_BEGIN
-HANGSCOPE_OFF void hangscope_task_provides(uint32_t index, uint32_t resource) { (void)index, (void)resource; }
+HANGSCOPE_OFF void hangscope_task_provides(uint32_t index, uint32_t resource) {
+  (void)index, (void)resource;
+}
 HANGSCOPE_OFF_END
 #endif
 

@@ -3,9 +3,9 @@
  *   HANGSCOPE_WAYPOINT("CRBW");                          one 32-bit store
  *   HANGSCOPE_WAYPOINT_NAMED("CRBW", "reserve back");    the same; the catalog has the long name
  *
- * By convention the last character says what the core does there: W waits at a loop's top, D is done, R
- * runs. The catalog knows the line and function of each. A waypoint's text is one to four characters
- * in quotes, none of them a quote, a backslash or a percent sign; a long name's neither.
+ * By convention the last character says what the core does there: W waits at a loop's top, D is
+ * done, R runs. The catalog knows the line and function of each. A waypoint's text is one to four
+ * characters in quotes, none of them a quote, a backslash or a percent sign; a long name's neither.
  *
  * Any context; each core writes its own mailbox only. */
 #ifndef HANGSCOPE_TARGET_WAYPOINT_H
@@ -20,24 +20,26 @@ extern "C" {
 #endif
 
 /* The first character in the low byte. `text` is a literal: all of this is a constant. */
-#define HANGSCOPE_WAYPOINT_WORD(text)                                                              \
-  ((uint32_t)(unsigned char)(text)[0] | (uint32_t)(unsigned char)(sizeof(text) > 2 ? (text)[1] : 0) << 8 | \
-   (uint32_t)(unsigned char)(sizeof(text) > 3 ? (text)[2] : 0) << 16 |                             \
+#define HANGSCOPE_WAYPOINT_WORD(text)                                  \
+  ((uint32_t)(unsigned char)(text)[0] |                                \
+   (uint32_t)(unsigned char)(sizeof(text) > 2 ? (text)[1] : 0) << 8 |  \
+   (uint32_t)(unsigned char)(sizeof(text) > 3 ? (text)[2] : 0) << 16 | \
    (uint32_t)(unsigned char)(sizeof(text) > 4 ? (text)[3] : 0) << 24)
 
 #define HANGSCOPE_WAYPOINT(text) HANGSCOPE_WAYPOINT_NAMED(text, "")
 
 #if HANGSCOPE_ENABLE && HANGSCOPE_WAYPOINTS
 
-#define HANGSCOPE_WAYPOINT_NAMED(text, long_name)                                                  \
-  do {                                                                                             \
-    HANGSCOPE_STATIC_ASSERT(sizeof(text) >= 2 && sizeof(text) <= 5, "a waypoint has one to four characters"); \
-    HANGSCOPE_CATALOG_HERE(HANGSCOPE_CATALOG_WAYPOINT, "1b", "0", text, long_name);                \
-    hangscope_port_store(&hangscope_this_mailbox()->waypoint, HANGSCOPE_WAYPOINT_WORD(text));      \
+#define HANGSCOPE_WAYPOINT_NAMED(text, long_name)                                             \
+  do {                                                                                        \
+    HANGSCOPE_STATIC_ASSERT(sizeof(text) >= 2 && sizeof(text) <= 5,                           \
+                            "a waypoint has one to four characters");                         \
+    HANGSCOPE_CATALOG_HERE(HANGSCOPE_CATALOG_WAYPOINT, "1b", "0", text, long_name);           \
+    hangscope_port_store(&hangscope_this_mailbox()->waypoint, HANGSCOPE_WAYPOINT_WORD(text)); \
   } while (0)
 
-/* Once in each round of a core's main loop: a core whose heartbeat stands still while it does not wait
- * is stuck. A pause point, too, where pauses are built in. */
+/* Once in each round of a core's main loop: a core whose heartbeat stands still while it does not
+ * wait is stuck. A pause point, too, where pauses are built in. */
 HANGSCOPE_INLINE void hangscope_heartbeat(void) {
   struct hangscope_mailbox* const mailbox = hangscope_this_mailbox();
   hangscope_port_store(&mailbox->heartbeat, hangscope_port_load(&mailbox->heartbeat) + 1);
@@ -47,7 +49,9 @@ HANGSCOPE_INLINE void hangscope_heartbeat(void) {
 }
 
 /* Which program the core runs, for one that is given several; 0: none. */
-HANGSCOPE_INLINE void hangscope_kernel_is(uint32_t kernel) { hangscope_port_store(&hangscope_this_mailbox()->kernel, kernel); }
+HANGSCOPE_INLINE void hangscope_kernel_is(uint32_t kernel) {
+  hangscope_port_store(&hangscope_this_mailbox()->kernel, kernel);
+}
 HANGSCOPE_INLINE void hangscope_launch_is(enum hangscope_launch state) {
   hangscope_port_store(&hangscope_this_mailbox()->launch, state);
 }
@@ -65,8 +69,8 @@ HANGSCOPE_OFF_END
 
 #if HANGSCOPE_ENABLE && HANGSCOPE_HAS_MAILBOXES
 
-/* Who is where: on one core, after hangscope_init and before the others begin, or each for itself. Numbers
- * that do not exist are ignored. */
+/* Who is where: on one core, after hangscope_init and before the others begin, or each for itself.
+ * Numbers that do not exist are ignored. */
 HANGSCOPE_INLINE void hangscope_core_is(uint32_t core, uint32_t node, uint32_t role) {
   struct hangscope_scope* const scope = hangscope_the_scope();
   if (scope == 0 || core >= HANGSCOPE_CORES || node >= HANGSCOPE_NODES) return;
@@ -83,8 +87,12 @@ HANGSCOPE_INLINE void hangscope_node_is(uint32_t node, uint32_t x, uint32_t y) {
 #else
 
 HANGSCOPE_OFF_BEGIN
-HANGSCOPE_OFF void hangscope_core_is(uint32_t core, uint32_t node, uint32_t role) { (void)core, (void)node, (void)role; }
-HANGSCOPE_OFF void hangscope_node_is(uint32_t node, uint32_t x, uint32_t y) { (void)node, (void)x, (void)y; }
+HANGSCOPE_OFF void hangscope_core_is(uint32_t core, uint32_t node, uint32_t role) {
+  (void)core, (void)node, (void)role;
+}
+HANGSCOPE_OFF void hangscope_node_is(uint32_t node, uint32_t x, uint32_t y) {
+  (void)node, (void)x, (void)y;
+}
 HANGSCOPE_OFF_END
 
 #endif

@@ -1,6 +1,6 @@
 // usage: abba [SECONDS]
-// Two threads that take two locks in opposite orders, and say so; a third that waits for the first of
-// them. Prints "stuck" when they are, and waits.
+// Two threads that take two locks in opposite orders, and say so; a third that waits for the first
+// of them. Prints "stuck" when they are, and waits.
 #define HANGSCOPE_DEFINE
 #include <pthread.h>
 #include <stdatomic.h>
@@ -75,7 +75,8 @@ int main(int count, char** words) {
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   pthread_barrier_init(&both_hold_one, nullptr, 2);
   pthread_t thread;
-  for (void* (*const run)(void*) : {Left, Right, Reader}) pthread_create(&thread, nullptr, run, nullptr);
+  for (void* (*const run)(void*) : {Left, Right, Reader})
+    pthread_create(&thread, nullptr, run, nullptr);
   while (!IsStuck()) usleep(1000);
   puts("stuck");
   fflush(stdout);

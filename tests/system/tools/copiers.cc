@@ -1,5 +1,6 @@
-// Two threads that copy blocks and take two locks for it: `copiers deadlock` in opposite orders, otherwise in the
-// same. Prints the path of its scope; a byte on standard input ends it: e with status 3, a by abort, others well.
+// Two threads that copy blocks and take two locks for it: `copiers deadlock` in opposite orders,
+// otherwise in the same. Prints the path of its scope; a byte on standard input ends it: e with
+// status 3, a by abort, others well.
 #define HANGSCOPE_DEFINE
 #include <hangscope/hangscope.h>
 #include <pthread.h>

@@ -1,9 +1,11 @@
-// hopping_threads LOG THREADS ENTRIES [SPINNERS]: threads that hop from CPU to CPU, and tell the truth about it.
+// hopping_threads LOG THREADS ENTRIES [SPINNERS]: threads that hop from CPU to CPU, and tell the
+// truth about it.
 //
-// Each hop is three marked system calls, prctl(0x48530000 + thread, serial), which the kernel refuses. What really
-// happened is in LOG, mapped: for each thread ENTRIES times {uint64 before, uint64 after} in nanoseconds of
-// CLOCK_MONOTONIC, the time before and after the call of that serial; after = 0: it has not come back. Serials
-// begin with 1, which has the entry 0. A thread stops when its entries are full. SPINNERS threads only burn time.
+// Each hop is three marked system calls, prctl(0x48530000 + thread, serial), which the kernel
+// refuses. What really happened is in LOG, mapped: for each thread ENTRIES times {uint64 before,
+// uint64 after} in nanoseconds of CLOCK_MONOTONIC, the time before and after the call of that
+// serial; after = 0: it has not come back. Serials begin with 1, which has the entry 0. A thread
+// stops when its entries are full. SPINNERS threads only burn time.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -70,7 +72,8 @@ int main(int argc, char** argv) {
   if (log == MAP_FAILED) return 1;
   const size_t cpus = static_cast<size_t>(sysconf(_SC_NPROCESSORS_ONLN));
   std::vector<std::thread> running;
-  for (size_t i = 0; i < threads; ++i) running.emplace_back(Hop, i, static_cast<Entry*>(log) + i * entries, entries, cpus);
+  for (size_t i = 0; i < threads; ++i)
+    running.emplace_back(Hop, i, static_cast<Entry*>(log) + i * entries, entries, cpus);
   for (size_t i = 0; i < spinners; ++i) {
     running.emplace_back([] {
       volatile uint64_t rounds = 0;

@@ -1,9 +1,9 @@
-// Standard input is the data of a report, standard output the page with it: hangscope's page for tests that make
-// the data themselves.
+// Standard input is the data of a report, standard output the page with it: hangscope's page for
+// tests that make the data themselves.
+#include "report/report_page.h"
+
 #include <iostream>
 #include <sstream>
-
-#include "report/report_page.h"
 
 int main() {
   std::ios::sync_with_stdio(false);

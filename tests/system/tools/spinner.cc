@@ -1,4 +1,5 @@
-// Runs in one of several ways, for ever; or until its standard input ends, which a thread of its own looks out for.
+// Runs in one of several ways, for ever; or until its standard input ends, which a thread of its
+// own looks out for.
 #include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
@@ -63,8 +64,9 @@ struct Way {
   const char* name;
   void (*run)();
 };
-const Way kWays[] = {{"flag", SpinOnFlag},  {"yield", YieldOnFlag},  {"lock", SpinOnLock},     {"compute", Compute},
-                     {"count", Count},      {"float", ComputeFloat}, {"threads", StartThreads}, {"nothing", SpinOnNothing}};
+const Way kWays[] = {{"flag", SpinOnFlag},      {"yield", YieldOnFlag},    {"lock", SpinOnLock},
+                     {"compute", Compute},      {"count", Count},          {"float", ComputeFloat},
+                     {"threads", StartThreads}, {"nothing", SpinOnNothing}};
 
 }  // namespace
 

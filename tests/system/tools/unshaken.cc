@@ -1,5 +1,6 @@
-// A program that would notice if somebody stopped it: system calls that a stop may end too early, and a loop that
-// measures its longest pause. Prints "ready", then for each line on stdin: "PAUSE_US INTERRUPTED", since the line before.
+// A program that would notice if somebody stopped it: system calls that a stop may end too early,
+// and a loop that measures its longest pause. Prints "ready", then for each line on stdin:
+// "PAUSE_US INTERRUPTED", since the line before.
 #include <pthread.h>
 #include <semaphore.h>
 #include <sys/epoll.h>
@@ -17,7 +18,8 @@ namespace {
 std::atomic<long> longest_us{0};
 std::atomic<long> interrupted{0};
 
-// None of these is restarted after a signal with a handler; who is stopped without one must not see it.
+// None of these is restarted after a signal with a handler; who is stopped without one must not see
+// it.
 void WaitInEpoll() {
   const int epoll = epoll_create1(0);
   for (epoll_event event;;) {
@@ -52,7 +54,8 @@ void MeasurePauses() {
 }  // namespace
 
 int main() {
-  for (const auto what : {WaitInEpoll, WaitForSemaphore, Nap, MeasurePauses}) std::thread(what).detach();
+  for (const auto what : {WaitInEpoll, WaitForSemaphore, Nap, MeasurePauses})
+    std::thread(what).detach();
   puts("ready");
   fflush(stdout);
   for (int byte; (byte = getchar()) != EOF;) {

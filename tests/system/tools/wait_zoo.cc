@@ -1,5 +1,6 @@
-// One thread for each way to wait, for ever; or as many as its argument says. Prints "NAME TID" for each and then "ready"; a thread that its wait lets
-// go although nobody has woken it prints "woke NAME ERRNO". Ends when its standard input does.
+// One thread for each way to wait, for ever; or as many as its argument says. Prints "NAME TID" for
+// each and then "ready"; a thread that its wait lets go although nobody has woken it prints "woke
+// NAME ERRNO". Ends when its standard input does.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -39,7 +40,7 @@ pthread_rwlock_t read_lock = PTHREAD_RWLOCK_INITIALIZER;
 pthread_barrier_t barrier;
 sem_t semaphore;
 sem_t* shared_semaphore;  // of the same mapping; nobody ever posts it
-sem_t introduced;  // once for each thread that has said its name
+sem_t introduced;         // once for each thread that has said its name
 std::mutex standard_mutex;
 std::condition_variable standard_condition;
 pthread_mutex_t* shared_mutex;  // of a mapping that a child has, too; the child holds it
@@ -170,14 +171,39 @@ struct Animal {
 };
 
 const Animal kAnimals[] = {
-    {"mutex", WaitMutex}, {"timed-mutex", WaitTimedMutex}, {"recursive", WaitRecursive}, {"robust", WaitRobust},
-    {"priority", WaitPriority}, {"abandoned", WaitAbandoned}, {"shared", WaitShared}, {"std-mutex", WaitStandardMutex},
-    {"condition", WaitCondition}, {"timed-condition", WaitTimedCondition}, {"std-condition", WaitStandardCondition},
-    {"rwlock-read", WaitWrittenLock}, {"rwlock-write", WaitReadLock}, {"barrier", WaitBarrier},
-    {"semaphore", WaitSemaphore}, {"shared-sem", WaitSharedSemaphore}, {"join", WaitJoin}, {"futex", WaitRawFutex}, {"pipe", WaitPipe},
-    {"full-pipe", WaitFullPipe}, {"unix", WaitUnix}, {"accept", WaitAccept}, {"tcp", WaitTcp}, {"udp", WaitUdp},
-    {"poll", WaitPoll}, {"select", WaitSelect}, {"epoll", WaitEpoll}, {"event", WaitEvent}, {"sleep", WaitNanosleep},
-    {"pause", WaitPause}, {"signal", WaitSignal}, {"child", WaitChild}, {"flock", WaitFlock},
+    {"mutex", WaitMutex},
+    {"timed-mutex", WaitTimedMutex},
+    {"recursive", WaitRecursive},
+    {"robust", WaitRobust},
+    {"priority", WaitPriority},
+    {"abandoned", WaitAbandoned},
+    {"shared", WaitShared},
+    {"std-mutex", WaitStandardMutex},
+    {"condition", WaitCondition},
+    {"timed-condition", WaitTimedCondition},
+    {"std-condition", WaitStandardCondition},
+    {"rwlock-read", WaitWrittenLock},
+    {"rwlock-write", WaitReadLock},
+    {"barrier", WaitBarrier},
+    {"semaphore", WaitSemaphore},
+    {"shared-sem", WaitSharedSemaphore},
+    {"join", WaitJoin},
+    {"futex", WaitRawFutex},
+    {"pipe", WaitPipe},
+    {"full-pipe", WaitFullPipe},
+    {"unix", WaitUnix},
+    {"accept", WaitAccept},
+    {"tcp", WaitTcp},
+    {"udp", WaitUdp},
+    {"poll", WaitPoll},
+    {"select", WaitSelect},
+    {"epoll", WaitEpoll},
+    {"event", WaitEvent},
+    {"sleep", WaitNanosleep},
+    {"pause", WaitPause},
+    {"signal", WaitSignal},
+    {"child", WaitChild},
+    {"flock", WaitFlock},
     {"record-lock", WaitRecordLock},
 };
 
@@ -255,7 +281,8 @@ int TemporaryFile() {
   return fd;
 }
 
-// Holds the shared mutex and both file locks. `flock` belongs to an open file, so the child opens it anew.
+// Holds the shared mutex and both file locks. `flock` belongs to an open file, so the child opens
+// it anew.
 pid_t StartChild(int ready) {
   const pid_t child = fork();
   if (child != 0) return child;
@@ -279,12 +306,17 @@ int main(int count, char** arguments) {
   sigemptyset(&blocked);
   sigaddset(&blocked, SIGUSR1);
   pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
-  InitMutex(&recursive_mutex, PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_STALLED, PTHREAD_PRIO_NONE, PTHREAD_PROCESS_PRIVATE);
-  InitMutex(&robust_mutex, PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_ROBUST, PTHREAD_PRIO_NONE, PTHREAD_PROCESS_PRIVATE);
-  InitMutex(&priority_mutex, PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_STALLED, PTHREAD_PRIO_INHERIT, PTHREAD_PROCESS_PRIVATE);
-  void* const shared = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  InitMutex(&recursive_mutex, PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_STALLED, PTHREAD_PRIO_NONE,
+            PTHREAD_PROCESS_PRIVATE);
+  InitMutex(&robust_mutex, PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_ROBUST, PTHREAD_PRIO_NONE,
+            PTHREAD_PROCESS_PRIVATE);
+  InitMutex(&priority_mutex, PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_STALLED, PTHREAD_PRIO_INHERIT,
+            PTHREAD_PROCESS_PRIVATE);
+  void* const shared =
+      mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   shared_mutex = static_cast<pthread_mutex_t*>(shared) + 1;
-  InitMutex(shared_mutex, PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_STALLED, PTHREAD_PRIO_NONE, PTHREAD_PROCESS_SHARED);
+  InitMutex(shared_mutex, PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_STALLED, PTHREAD_PRIO_NONE,
+            PTHREAD_PROCESS_SHARED);
   shared_semaphore = reinterpret_cast<sem_t*>(static_cast<char*>(shared) + 1024);
   sem_init(shared_semaphore, 1, 0);
   pthread_barrier_init(&barrier, nullptr, 1000);

@@ -1,18 +1,18 @@
-/* Each hart records without pause, interrupted at random instructions by handlers that record, too, and
- * are interrupted themselves. Each level counts what it records in `ledger`. Now and then a handler
- * stops, with whatever it interrupted unfinished, until the test has looked at everything. When level
- * 0 of all harts has recorded as many as the test asked for, QEMU ends.
+/* Each hart records without pause, interrupted at random instructions by handlers that record, too,
+ * and are interrupted themselves. Each level counts what it records in `ledger`. Now and then a
+ * handler stops, with whatever it interrupted unfinished, until the test has looked at everything.
+ * When level 0 of all harts has recorded as many as the test asked for, QEMU ends.
  *
  * A record's second parameter is a hash of its first, which is unique: a mix of two shows. */
 #define HANGSCOPE_DEFINE
 #include "hangscope/hangscope.h"
-
 #include "platform.h"
 #include "work.h"
 
-#define LEVELS 4 /* the loop, a handler, one that interrupts it, one that interrupts that */
+#define LEVELS 4         /* the loop, a handler, one that interrupts it, one that interrupts that */
 #define MOST_IN_A_ROW 12 /* more than a ring of 8 holds: a handler may lap whom it interrupts */
-#define MOST_TICKS 256 /* until the next timer interrupt; a handler takes some 50 where a tick is 12 instructions */
+/* Until the next timer interrupt; a handler takes some 50 where a tick is 12 instructions. */
+#define MOST_TICKS 256
 
 #define MSIP 0x02000000u
 #define CAUSE_SOFTWARE 3u
@@ -27,7 +27,7 @@ HANGSCOPE_EVENTS(nested, HANGSCOPE_FIRST_USER_ID, NESTED_EVENTS);
 struct ledger {
   uint32_t recorded[LEVELS];
   uint32_t stops;
-  uint32_t goes; /* as many as there were stops: go on */
+  uint32_t goes;  /* as many as there were stops: go on */
   uint32_t level; /* where it stopped */
   uint32_t done;
 };
@@ -74,7 +74,7 @@ void trap_handler(uintptr_t cause) {
   const unsigned hart = this_hart();
   const uint32_t level = ++harts[hart].level;
   const uint32_t random = next_random(&harts[hart].random);
-  volatile uint32_t *const software = (volatile uint32_t *)(uintptr_t)(MSIP + 4 * hart);
+  volatile uint32_t* const software = (volatile uint32_t*)(uintptr_t)(MSIP + 4 * hart);
   switch (cause & 0xff) {
     case CAUSE_SOFTWARE:
       *software = 0;

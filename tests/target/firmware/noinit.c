@@ -1,15 +1,14 @@
-/* A scope that survives resets (HANGSCOPE_NOINIT=1, section .noinit). What it does at each start is up to
- * the word that the test leaves at 0x83f00000:
+/* A scope that survives resets (HANGSCOPE_NOINIT=1, section .noinit). What it does at each start is
+ * up to the word that the test leaves at 0x83f00000:
  *
  *   1          records 5, resets the machine; records 3, jumps to the reset vector; ends
- *   2          RESETS times: records until a timer interrupt, at any instruction, jumps to the reset
- *              vector; ends
+ *   2          RESETS times: records until a timer interrupt, at any instruction, jumps to the
+ *              reset vector; ends
  *   3 + 256 n  records 5, inverts bit n of the scope's header, resets; ends
  *
  * Each start prints what it found. */
 #define HANGSCOPE_DEFINE
 #include "hangscope/hangscope.h"
-
 #include "platform.h"
 #include "work.h"
 
@@ -31,11 +30,11 @@ static struct {
 
 _Noreturn void _start(void);
 
-static void print(const char *text) {
+static void print(const char* text) {
   while (*text != '\0') platform_put(*text++);
 }
 
-static void print_number(const char *what, uint32_t number) {
+static void print_number(const char* what, uint32_t number) {
   print(what);
   hangscope_put_decimal(platform_put, number);
 }
@@ -47,7 +46,8 @@ static void record_steps(uint32_t count) {
 static uint32_t count_unfinished(void) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < HANGSCOPE_RING_CAPACITY; i++) {
-    count += (uint32_t)hangscope_is_busy(hangscope_scope.cores[0].records[i * HANGSCOPE_RECORD_WORDS]);
+    count +=
+        (uint32_t)hangscope_is_busy(hangscope_scope.cores[0].records[i * HANGSCOPE_RECORD_WORDS]);
   }
   return count;
 }
@@ -91,7 +91,7 @@ void hart_main(unsigned hart) {
   if ((mode & 0xff) == 3 && life.starts == 1) {
     const uint32_t bit = mode >> 8;
     record_steps(5);
-    ((uint32_t *)&hangscope_scope)[bit / 32] ^= (uint32_t)1 << bit % 32;
+    ((uint32_t*)&hangscope_scope)[bit / 32] ^= (uint32_t)1 << bit % 32;
     platform_reset();
   }
   print_number("found unfinished ", life.found_unfinished);

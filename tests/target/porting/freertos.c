@@ -1,5 +1,5 @@
-/* Stands in for FreeRTOS: its types as far as examples/porting/freertos_trace.h uses them, and the macros
- * called as tasks.c and queue.c call them. */
+/* Stands in for FreeRTOS: its types as far as examples/porting/freertos_trace.h uses them, and the
+ * macros called as tasks.c and queue.c call them. */
 #include "platform.h"
 
 typedef uint32_t UBaseType_t;
@@ -10,7 +10,7 @@ typedef struct tskTaskControlBlock {
   UBaseType_t uxTCBNumber;
   UBaseType_t uxTaskNumber;
 } TCB_t;
-typedef TCB_t *TaskHandle_t;
+typedef TCB_t* TaskHandle_t;
 
 typedef struct QueueDefinition {
   union {
@@ -22,16 +22,18 @@ typedef struct QueueDefinition {
   uint8_t ucQueueType;
 } Queue_t;
 
-static TCB_t *volatile pxCurrentTCB;
+static TCB_t* volatile pxCurrentTCB;
 static TickType_t xTickCount;
 
-static inline UBaseType_t uxTaskGetTaskNumber(TaskHandle_t task) { return task == 0 ? 0 : task->uxTaskNumber; }
+static inline UBaseType_t uxTaskGetTaskNumber(TaskHandle_t task) {
+  return task == 0 ? 0 : task->uxTaskNumber;
+}
 
 #define HANGSCOPE_DEFINE
 #include "freertos_trace.h"
 
 #if HANGSCOPE_ENABLE
-static void switch_to(TCB_t *task) {
+static void switch_to(TCB_t* task) {
   pxCurrentTCB = task;
   traceTASK_SWITCHED_IN();
 }
@@ -45,7 +47,8 @@ void hart_main(unsigned hart) {
   (void)xTickCount, (void)pxCurrentTCB, (void)uxTaskGetTaskNumber(0);
 #if HANGSCOPE_ENABLE
   static TCB_t one = {5, 1, 0}, two = {6, 2, 0};
-  static Queue_t mutex = {.uxMessagesWaiting = 1, .ucQueueType = 1}, semaphore = {.ucQueueType = 3}, queue;
+  static Queue_t mutex = {.uxMessagesWaiting = 1, .ucQueueType = 1}, semaphore = {.ucQueueType = 3},
+                 queue;
   traceTASK_CREATE(&one);
   traceTASK_CREATE(&two);
   switch_to(&one);

@@ -5,7 +5,7 @@
 #include "platform.h"
 
 static struct k_thread one = {5}, two = {6};
-static struct k_thread *current = &one;
+static struct k_thread* current = &one;
 
 int k_thread_priority_get(k_tid_t thread) { return thread->priority; }
 k_tid_t k_sched_current_thread_query(void) { return current; }

@@ -12,10 +12,13 @@ struct Head {
   int value = 0;
   size_t sequence = 0;
 
-  bool operator>(const Head& other) const { return value != other.value ? value > other.value : sequence > other.sequence; }
+  bool operator>(const Head& other) const {
+    return value != other.value ? value > other.value : sequence > other.sequence;
+  }
 };
 
-// What comes of sequences that are merged: their values, and of equal ones the first sequence's first.
+// What comes of sequences that are merged: their values, and of equal ones the first sequence's
+// first.
 std::vector<int> Merged(const std::vector<std::vector<int>>& sequences) {
   MergeHeap<Head> heap;
   std::vector<size_t> next(sequences.size(), 0);
@@ -27,8 +30,10 @@ std::vector<int> Merged(const std::vector<std::vector<int>>& sequences) {
     const Head least = heap.least();
     merged.push_back(least.value);
     const std::vector<int>& from = sequences[least.sequence];
-    if (++next[least.sequence] < from.size()) heap.ReplaceLeast({from[next[least.sequence]], least.sequence});
-    else heap.RemoveLeast();
+    if (++next[least.sequence] < from.size())
+      heap.ReplaceLeast({from[next[least.sequence]], least.sequence});
+    else
+      heap.RemoveLeast();
   }
   return merged;
 }

@@ -19,15 +19,24 @@ TEST(ParseSize, RefusesNonsenseWithTheReasonAndAnExample) {
     const char* text;
     const char* reason;
   } kCases[] = {
-      {"0", "holds nothing"},          {"-5M", "negative"},           {"0.0001", "less than one byte"},
-      {"99999999999T", "larger than"}, {"", "not a size"},            {"M", "not a size"},
-      {"5X", "unknown suffix 'X'"},    {"1.2.3", "not a size"},       {"1e3", "unknown suffix"},
-      {"nan", "not a size"},           {"0x10", "unknown suffix"},    {"18446744073709551616", "larger than"},
+      {"0", "holds nothing"},
+      {"-5M", "negative"},
+      {"0.0001", "less than one byte"},
+      {"99999999999T", "larger than"},
+      {"", "not a size"},
+      {"M", "not a size"},
+      {"5X", "unknown suffix 'X'"},
+      {"1.2.3", "not a size"},
+      {"1e3", "unknown suffix"},
+      {"nan", "not a size"},
+      {"0x10", "unknown suffix"},
+      {"18446744073709551616", "larger than"},
   };
   for (const auto& c : kCases) {
     const auto result = ParseSize("--size", c.text);
     ASSERT_FALSE(result.ok()) << c.text;
-    EXPECT_NE(result.status().message().find(c.reason), std::string::npos) << result.status().message();
+    EXPECT_NE(result.status().message().find(c.reason), std::string::npos)
+        << result.status().message();
     EXPECT_NE(result.status().message().find("for example --size 500M"), std::string::npos);
   }
 }

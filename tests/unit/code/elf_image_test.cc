@@ -1,5 +1,7 @@
 // ELF files that contradict themselves. What a sound one says is in
 // tests/system/test_qemu.py.
+#include "code/elf_image.h"
+
 #include <elf.h>
 #include <gtest/gtest.h>
 #include <link.h>
@@ -9,8 +11,6 @@
 #include <cstring>
 #include <fstream>
 #include <vector>
-
-#include "code/elf_image.h"
 
 namespace hangscope {
 namespace {
@@ -36,7 +36,8 @@ class ElfImageTest : public ::testing::Test {
     const std::string path = ::testing::TempDir() + "elf_image_test." + std::to_string(getpid());
     std::ofstream file(path, std::ios::binary);
     file.write(reinterpret_cast<const char*>(&header), sizeof header);
-    file.write(reinterpret_cast<const char*>(segments.data()), segments.size() * sizeof(Elf64_Phdr));
+    file.write(reinterpret_cast<const char*>(segments.data()),
+               segments.size() * sizeof(Elf64_Phdr));
     file.write(reinterpret_cast<const char*>(&kNop), sizeof kNop);
     file.close();
     auto image = ElfImage::Open(path);
@@ -85,10 +86,12 @@ TEST_F(ElfImageTest, NamesWhatLiesInAProgramThatCanLieAnywhere) {
   auto image = ElfImage::Open("/proc/self/exe");
   ASSERT_TRUE(image.ok()) << image.status().message();
   const uint64_t base = WhereThisProgramLies();
-  const Location location = (*image)->Locate(reinterpret_cast<uint64_t>(&elf_image_test_function) - base);
+  const Location location =
+      (*image)->Locate(reinterpret_cast<uint64_t>(&elf_image_test_function) - base);
   EXPECT_EQ(location.function, "elf_image_test_function");
   EXPECT_EQ(location.file, "elf_image_test.cc");
-  EXPECT_EQ((*image)->Variable(reinterpret_cast<uint64_t>(&elf_image_test_variable) - base), "elf_image_test_variable");
+  EXPECT_EQ((*image)->Variable(reinterpret_cast<uint64_t>(&elf_image_test_variable) - base),
+            "elf_image_test_variable");
 }
 
 TEST_F(ElfImageTest, TakesNoMoreMemoryThanTheFileHasBytes) {

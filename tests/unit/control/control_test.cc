@@ -12,10 +12,10 @@
 #include <future>
 #include <nlohmann/json.hpp>
 
+#include "control/control_client.h"
 #include "control/recorder_table.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_file_system.h"
-#include "control/control_client.h"
 #include "snapshot/snapshot_syncer.h"
 
 namespace hangscope {
@@ -44,13 +44,20 @@ TEST(ControlProtocol, UnknownFieldsAreIgnoredAndWrongTypesAreAbsent) {
 
 TEST(ControlProtocol, RefusalsSayWhy) {
   for (const auto& [line, why] : std::map<std::string, std::string>{
-           {"", "no JSON object"}, {"snap", "no JSON object"}, {"[1]", "no JSON object"}, {"{", "no JSON object"},
-           {"{}", "no version"}, {R"({"version":2,"command":"snap"})", "version 2; this hangscope speaks 1"},
-           {R"({"version":1})", "unknown command ''"}, {R"({"version":1,"command":"stop"})", "unknown command 'stop'"},
-           {std::string(2000, '['), "no JSON object"}, {"\xff\xfe", "no JSON object"}}) {
+           {"", "no JSON object"},
+           {"snap", "no JSON object"},
+           {"[1]", "no JSON object"},
+           {"{", "no JSON object"},
+           {"{}", "no version"},
+           {R"({"version":2,"command":"snap"})", "version 2; this hangscope speaks 1"},
+           {R"({"version":1})", "unknown command ''"},
+           {R"({"version":1,"command":"stop"})", "unknown command 'stop'"},
+           {std::string(2000, '['), "no JSON object"},
+           {"\xff\xfe", "no JSON object"}}) {
     auto request = ParseRequest(line);
     ASSERT_FALSE(request.ok()) << line;
-    EXPECT_NE(request.status().message().find(why), std::string::npos) << request.status().message();
+    EXPECT_NE(request.status().message().find(why), std::string::npos)
+        << request.status().message();
   }
 }
 
@@ -97,7 +104,8 @@ TEST(RecorderTable, AlignsAndFits) {
   silent.answered = false;
   EXPECT_EQ(RecorderTable({SomeStatus(), silent}, 0),
             "  PID  CHILD  NAME     AGE     BYTES       RATE  SNAPSHOTS  STATE\n"
-            "  100    101  fw    41.2 s  5.00 MiB  56.1 MB/s          2  HANG: looping, 3 of 3 cores spin\n"
+            "  100    101  fw    41.2 s  5.00 MiB  56.1 MB/s          2  HANG: looping, 3 of 3 "
+            "cores spin\n"
             "77777      -  -          -         -          -          -  does not answer\n");
   const std::string cut = RecorderTable({SomeStatus()}, 70);
   EXPECT_NE(cut.find("HANG: loopi…\n"), std::string::npos) << cut;
@@ -277,7 +285,8 @@ TEST_F(ControlServerTest, LinkIsNoFolder) {
 
 TEST_F(ControlServerTest, PathOfAnyLengthWillDo) {
   for (int i = 0; i < 5; ++i) {
-    folder_ = folder_.substr(0, folder_.rfind('/')) + "/" + std::string(60, static_cast<char>('a' + i));
+    folder_ =
+        folder_.substr(0, folder_.rfind('/')) + "/" + std::string(60, static_cast<char>('a' + i));
     ASSERT_EQ(mkdir(folder_.c_str(), 0700), 0);
     folder_ += "/hangscope";
   }
@@ -291,7 +300,8 @@ TEST_F(ControlServerTest, SocketOfADeadRecorderIsRemovedOnceLookedAt) {
   {
     auto folder = ControlFolderHandle::Open(folder_, false);
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const sockaddr_un address = folder->Address("1.sock");  // a process lives, but not this recorder
+    // a process lives, but not this recorder
+    const sockaddr_un address = folder->Address("1.sock");
     ASSERT_EQ(bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
     close(fd);
   }
@@ -309,7 +319,8 @@ TEST_F(ControlServerTest, RecorderThatDoesNotAnswerIsListedAfterAWhile) {
 
 TEST_F(ControlServerTest, ClientAndServerUnderstandEachOther) {
   Open();
-  auto asked = std::async(std::launch::async, [this] { return FindRecorders(folder_, 20 * kSecond); });
+  auto asked =
+      std::async(std::launch::async, [this] { return FindRecorders(folder_, 20 * kSecond); });
   std::vector<ControlServer::Call> calls;
   while (calls.empty()) calls = Poll();
   server_->Answer(calls[0].client, StatusReply(SomeStatus()));
@@ -317,7 +328,8 @@ TEST_F(ControlServerTest, ClientAndServerUnderstandEachOther) {
   ASSERT_EQ(recorders.found.size(), 1u);
   EXPECT_EQ(recorders.found[0].status.name, "fw");
 
-  auto snap = std::async(std::launch::async, [&] { return AskForSnapshot(recorders.found[0], true, false); });
+  auto snap = std::async(std::launch::async,
+                         [&] { return AskForSnapshot(recorders.found[0], true, false); });
   for (calls.clear(); calls.empty();) calls = Poll();
   EXPECT_TRUE(calls[0].request.now);
   server_->Answer(calls[0].client, SnapReply("/s"));
@@ -335,10 +347,13 @@ LiveRecorder Recorder(int pid, int child, const std::string& prefix) {
 }
 
 TEST(RecordersMatching, KnowsWhatPeopleCallARecorder) {
-  const std::vector<LiveRecorder> all = {Recorder(10, 11, "/w/trace/fw"), Recorder(11, 12, "/w/trace/boot"), Recorder(13, 14, "/v/fw")};
+  const std::vector<LiveRecorder> all = {Recorder(10, 11, "/w/trace/fw"),
+                                         Recorder(11, 12, "/w/trace/boot"),
+                                         Recorder(13, 14, "/v/fw")};
   const auto pids = [&](const std::string& target) {
     std::vector<int> found;
-    for (const LiveRecorder& recorder : RecordersMatching(all, target)) found.push_back(recorder.status.pid);
+    for (const LiveRecorder& recorder : RecordersMatching(all, target))
+      found.push_back(recorder.status.pid);
     return found;
   };
   EXPECT_EQ(pids("10"), std::vector<int>{10});
@@ -368,7 +383,8 @@ TEST(SnapshotSyncer, IsDurableOnceFilesAndFoldersAreSynced) {
   ASSERT_EQ(done.size(), 1u);
   EXPECT_EQ(done[0].ticket, 7);
   EXPECT_TRUE(done[0].status.ok());
-  EXPECT_EQ(disk.synced, (std::vector<std::string>{"dir/s/manifest.json", "dir/s/stdout.0", "dir/s", "dir"}));
+  EXPECT_EQ(disk.synced,
+            (std::vector<std::string>{"dir/s/manifest.json", "dir/s/stdout.0", "dir/s", "dir"}));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// AUX areas on simulated pages: heads of both kinds over wraps, snapshots, sinks of one and of several CPUs.
+// AUX areas on simulated pages: heads of both kinds over wraps, snapshots, sinks of one and of
+// several CPUs.
 #include "cpu/aux_ring.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +16,9 @@
 namespace hangscope {
 namespace {
 
-unsigned char ByteAt(uint64_t offset) { return static_cast<unsigned char>(1 + (offset * 31 + offset / 255) % 255); }
+unsigned char ByteAt(uint64_t offset) {
+  return static_cast<unsigned char>(1 + (offset * 31 + offset / 255) % 255);
+}
 
 void WriteBytes(SimulatedAux& aux, uint64_t count) {
   for (uint64_t i = 0; i < count; ++i) aux.Write(ByteAt(aux.written()));
@@ -24,13 +27,15 @@ void WriteBytes(SimulatedAux& aux, uint64_t count) {
 // The bytes are those that were written at their offsets.
 void ExpectTheBytesOfTheirOffsets(const AuxSnapshot& snapshot) {
   for (size_t i = 0; i < snapshot.ring.bytes.size(); ++i) {
-    ASSERT_EQ(static_cast<unsigned char>(snapshot.ring.bytes[i]), ByteAt(snapshot.begin_offset + i)) << "at " << i;
+    ASSERT_EQ(static_cast<unsigned char>(snapshot.ring.bytes[i]), ByteAt(snapshot.begin_offset + i))
+        << "at " << i;
   }
 }
 
 class AuxRingTest : public testing::TestWithParam<AuxHeadKind> {};
 
-// Steps of any size below a round, however often it wraps: head and bytes are those that were written.
+// Steps of any size below a round, however often it wraps: head and bytes are those that were
+// written.
 TEST_P(AuxRingTest, FollowsTheHeadOverWraps) {
   std::mt19937 random(1);
   SimulatedAux aux(1000, GetParam());
@@ -63,8 +68,11 @@ TEST_P(AuxRingTest, TakesNoByteTwiceSinceTheLast) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Heads, AuxRingTest, testing::Values(AuxHeadKind::kCountsAll, AuxHeadKind::kWithinArea),
-                         [](const auto& param) { return param.param == AuxHeadKind::kCountsAll ? "CountAll" : "StartOver"; });
+INSTANTIATE_TEST_SUITE_P(Heads, AuxRingTest,
+                         testing::Values(AuxHeadKind::kCountsAll, AuxHeadKind::kWithinArea),
+                         [](const auto& param) {
+                           return param.param == AuxHeadKind::kCountsAll ? "CountAll" : "StartOver";
+                         });
 
 TEST(AuxRing, SaysWhatWasOverwrittenSinceTheLast) {
   SimulatedAux aux(1000, AuxHeadKind::kCountsAll);
@@ -104,7 +112,8 @@ TEST(AuxRing, SeesAtTheFirstLookThatItWentRound) {
   EXPECT_EQ(AuxReader(fresh.area(), 0, -1).Take(false, 1, {}).ring.bytes.size(), 300u);
 }
 
-// A tracer that never stops: sooner or later a snapshot meets it, and keeps only what was not written over.
+// A tracer that never stops: sooner or later a snapshot meets it, and keeps only what was not
+// written over.
 TEST(AuxRing, DiscardsWhatWasLappedWhileItWasCopied) {
   const std::vector<unsigned char> bytes(1000, 1);
   uint64_t head = 1300;
@@ -160,8 +169,8 @@ TEST(AuxRing, KeepsWhatRecordsSayOfLosses) {
   EXPECT_EQ(held[1].end_offset, 1200u);
 }
 
-// In overwrite mode the kernel's records say where the head is, behind the bytes; and of Intel PT the whole area is told
-// as what was written.
+// In overwrite mode the kernel's records say where the head is, behind the bytes; and of Intel PT
+// the whole area is told as what was written.
 TEST(AuxRing, TakesOffsetsAsTheKernelTellsThemOfAnAreaThatOverwritesItself) {
   for (const AuxHeadKind kind : {AuxHeadKind::kCountsAll, AuxHeadKind::kWithinArea}) {
     SimulatedAux aux(1000, kind);
@@ -169,7 +178,8 @@ TEST(AuxRing, TakesOffsetsAsTheKernelTellsThemOfAnAreaThatOverwritesItself) {
     for (int i = 1; i <= 3; ++i) {
       WriteBytes(aux, 400);
       const bool all = kind == AuxHeadKind::kCountsAll;
-      reader.TakeRecord(At(i * 10), At(i * 10 + 5), all ? i * 400u : i * 400u % 1000, all ? 400 : 1000, PERF_AUX_FLAG_OVERWRITE, i);
+      reader.TakeRecord(At(i * 10), At(i * 10 + 5), all ? i * 400u : i * 400u % 1000,
+                        all ? 400 : 1000, PERF_AUX_FLAG_OVERWRITE, i);
     }
     reader.Take(false, At(40), {});
     const std::vector<AuxSpan> held = reader.held();
@@ -187,7 +197,8 @@ class Migration {
  public:
   Migration(bool one_sink, uint64_t sink_bytes, uint64_t ring_bytes, AuxHeadKind kind) {
     for (int cpu = 0; cpu < 4; ++cpu) areas_.emplace_back(ring_bytes, kind);
-    for (int cpu = 0; cpu < 4; ++cpu) readers_.emplace_back(areas_[static_cast<size_t>(cpu)].area(), cpu, -1);
+    for (int cpu = 0; cpu < 4; ++cpu)
+      readers_.emplace_back(areas_[static_cast<size_t>(cpu)].area(), cpu, -1);
     sinks_.assign(one_sink ? 1 : 4, SimulatedSink(sink_bytes));
   }
 
@@ -197,7 +208,8 @@ class Migration {
     for (int period = 0; period < 5; ++period) {
       const size_t cpu = kCpus[period];
       for (int us = 0; us < 10000; us += 100) {
-        SinkOf(cpu).Write(cpu, At(period * 10) + us * 1000, ByteAt(static_cast<uint64_t>(us / 100 + period * 77)));
+        SinkOf(cpu).Write(cpu, At(period * 10) + us * 1000,
+                          ByteAt(static_cast<uint64_t>(us / 100 + period * 77)));
       }
       input.runs.push_back({7, static_cast<int64_t>(cpu), Between(period * 10, period * 10 + 10)});
       if (drain) Drain(cpu, period);
@@ -219,7 +231,8 @@ class Migration {
     // A byte each 100 us: what the sink lost was the begin.
     const TimeNs since = At(period * 10 + 10) - static_cast<TimeNs>(bytes) * 100'000;
     const AuxArea area = areas_[cpu].area();
-    const uint64_t offset = area.head_kind == AuxHeadKind::kCountsAll ? before : before % area.capacity;
+    const uint64_t offset =
+        area.head_kind == AuxHeadKind::kCountsAll ? before : before % area.capacity;
     readers_[cpu].TakeRecord(since, At(period * 10 + 10), offset, bytes, 0, 7);
   }
 
@@ -232,7 +245,8 @@ class Migration {
     ring.recorded_until = At(50);
     ring.always_on = false;
     ring.sink = sinks_.size() == 1 ? 0 : cpu;
-    for (const AuxSpan& span : readers_[cpu].held()) ring.held.push_back({span.time, span.begin_offset, span.end_offset, span.task});
+    for (const AuxSpan& span : readers_[cpu].held())
+      ring.held.push_back({span.time, span.begin_offset, span.end_offset, span.task});
     return ring;
   }
 
@@ -249,7 +263,8 @@ TEST(AuxRing, GivesTheWindowOfAMigratingProgram) {
       EXPECT_EQ(ToldTime(Migration(one_sink, 400, 250, kind).Run(true)), "0..50 from the start");
       EXPECT_EQ(ToldTime(Migration(one_sink, 60, 250, kind).Run(true)), "44..50 by CPU1");
     }
-    // Never drained: the sink of all has P5 and the end of P4; each CPU's own has its newest period.
+    // Never drained: the sink of all has P5 and the end of P4; each CPU's own has its newest
+    // period.
     const Window shared = Migration(true, 140, 400, kind).Run(false);
     EXPECT_EQ(ToldTime(shared), "36..50 by CPU2");
     EXPECT_EQ(ToldTasks(shared), "7 breaks 39.900001..40,49.900001..50");

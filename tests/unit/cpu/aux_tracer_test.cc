@@ -1,5 +1,5 @@
-// Hardware traces from the tracer's events to the file: a kernel with a tracer is played, as the machines that tests run
-// on have none.
+// Hardware traces from the tracer's events to the file: a kernel with a tracer is played, as the
+// machines that tests run on have none.
 #include "cpu/aux_tracer.h"
 
 #include <gmock/gmock.h>
@@ -10,15 +10,15 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "hwtrace/auxtrace_info.h"
-#include "hwtrace/instruction_trace.h"
-#include "perf/perf_file.h"
-#include "perf/perf_file_writer.h"
 #include "fakes/etm_bytes.h"
 #include "fakes/fake_cpu_recorder.h"
 #include "fakes/fake_file_system.h"
 #include "fakes/fake_tracer.h"
 #include "fakes/fake_tracer_sysfs.h"
+#include "hwtrace/auxtrace_info.h"
+#include "hwtrace/instruction_trace.h"
+#include "perf/perf_file.h"
+#include "perf/perf_file_writer.h"
 #include "snapshot/ring_histories.h"
 #include "why/why_perf.h"
 
@@ -36,7 +36,9 @@ class AuxTracerTest : public testing::Test {
  protected:
   AuxTracerTest() { AddTracers(&files_); }
 
-  void Kernel(AuxHeadKind kind, uint64_t sink_bytes = 1 << 20, size_t cpus = 2) { kernel_ = std::make_unique<FakeTracerKernel>(clock_, cpus, kind, sink_bytes); }
+  void Kernel(AuxHeadKind kind, uint64_t sink_bytes = 1 << 20, size_t cpus = 2) {
+    kernel_ = std::make_unique<FakeTracerKernel>(clock_, cpus, kind, sink_bytes);
+  }
   // A tracer that may not be had.
   std::string WhyNot(const std::string& event) {
     auto tracer = Opened(event);
@@ -142,7 +144,8 @@ TEST_F(AuxTracerTest, TracesTwoCpusThroughOneSinkIntoTheFile) {
   ASSERT_EQ(file->aux().size(), 2u);
   const TraceSummary one = Decode(*file, 0);
   EXPECT_EQ(one.atoms, 2 * 7u);
-  EXPECT_EQ(one.bytes_of_cpu, (std::map<int, uint64_t>{{0, one.bytes_of_cpu.begin()->second}})) << "all of it is CPU 0's";
+  EXPECT_EQ(one.bytes_of_cpu, (std::map<int, uint64_t>{{0, one.bytes_of_cpu.begin()->second}}))
+      << "all of it is CPU 0's";
   const TraceSummary two = Decode(*file, 1);
   EXPECT_EQ(two.atoms, 2 * 7u);
   ASSERT_EQ(two.bytes_of_cpu.size(), 1u);
@@ -158,7 +161,8 @@ TEST_F(AuxTracerTest, TracesTwoCpusThroughOneSinkIntoTheFile) {
 }
 
 TEST_F(AuxTracerTest, WritesWhatPerfReads) {
-  if (system("perf --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "perf is not installed (package linux-perf)";
+  if (system("perf --version >/dev/null 2>&1") != 0)
+    GTEST_SKIP() << "perf is not installed (package linux-perf)";
   Kernel(AuxHeadKind::kCountsAll);
   OpenAndAttach("cs_etm/@tmc_etr0/u");
   RunOnce(0, 4711, Framed(0x10, A64Run()));
@@ -175,7 +179,8 @@ TEST_F(AuxTracerTest, WritesWhatPerfReads) {
   (void)PosixFileSystem().Remove(path).ok();
   const auto count = [&](const std::string& what) {
     size_t found = 0;
-    for (size_t at = said.find(what); at != std::string::npos; at = said.find(what, at + 1)) ++found;
+    for (size_t at = said.find(what); at != std::string::npos; at = said.find(what, at + 1))
+      ++found;
     return found;
   };
   EXPECT_EQ(count("PERF_RECORD_AUX offset: "), 3u) << said;
@@ -217,7 +222,8 @@ TEST_F(AuxTracerTest, KeepsTheNewestOfWhatWentRound) {
     std::string all;
     for (int i = 0; all.size() < 200'000; ++i) {
       std::string bytes;
-      for (int k = 0; k < 1000 + i; ++k) bytes.push_back(static_cast<char>(1 + (all.size() + k * 31 + k / 255) % 255));
+      for (int k = 0; k < 1000 + i; ++k)
+        bytes.push_back(static_cast<char>(1 + (all.size() + k * 31 + k / 255) % 255));
       all += bytes;
       RunOnce(1, 4711 + i % 2, bytes);
       if (i % 40 == 39) tracer_->Tick();
@@ -246,7 +252,8 @@ TEST_F(AuxTracerTest, GoesOnBehindASnapshot) {
   const CpuCapture second = Take();
   EXPECT_EQ(kernel_->untraced_bytes, 0u) << "it was switched on again";
   EXPECT_EQ(first.aux[0].head, kRunBytes);
-  EXPECT_EQ(second.aux[0].head - first.aux[0].head, second.aux[0].spans[1].end_offset - second.aux[0].spans[1].begin_offset);
+  EXPECT_EQ(second.aux[0].head - first.aux[0].head,
+            second.aux[0].spans[1].end_offset - second.aux[0].spans[1].begin_offset);
   EXPECT_EQ(second.aux[0].bytes.substr(0, first.aux[0].bytes.size()), first.aux[0].bytes);
   EXPECT_EQ(Written(second)->aux()[0].bytes, second.aux[0].bytes.size());
   uint64_t atoms = 0;
@@ -270,7 +277,8 @@ TEST_F(AuxTracerTest, TellsForHowLongItWasStopped) {
   AddCpuRings(capture, {}, 0, &input);
   bool told = false;
   for (const RingHistory& ring : input.rings) {
-    for (const KnownLoss& loss : ring.losses) told = told || (loss.reason == GapReason::kBlind && loss.time == capture.aux[0].blind);
+    for (const KnownLoss& loss : ring.losses)
+      told = told || (loss.reason == GapReason::kBlind && loss.time == capture.aux[0].blind);
   }
   EXPECT_TRUE(told);
   EXPECT_EQ(Take().aux[0].blind.from, clock_.Monotonic());
@@ -302,7 +310,8 @@ TEST_F(AuxTracerTest, TellsWhatTheTracerLost) {
   EXPECT_EQ(spans[1]["flags"], "truncated, snapshot");
 }
 
-// The ring beside the area was full: whose the bytes are is not known then, but that records are missing.
+// The ring beside the area was full: whose the bytes are is not known then, but that records are
+// missing.
 TEST_F(AuxTracerTest, GivesBytesToNobodyWhoseRecordsAreLost) {
   Kernel(AuxHeadKind::kWithinArea);
   kernel_->tells_whole_area = true;
@@ -321,7 +330,8 @@ TEST_F(AuxTracerTest, GivesBytesToNobodyWhoseRecordsAreLost) {
   EXPECT_EQ(ring.spans.back().begin_offset, 40'010u) << "and what came behind has an owner again";
 }
 
-// A piece of more than the area: where the newest ends is known, and that what was there before is gone.
+// A piece of more than the area: where the newest ends is known, and that what was there before is
+// gone.
 TEST_F(AuxTracerTest, DoesNotGiveAThreadWhatAnotherWroteOver) {
   Kernel(AuxHeadKind::kWithinArea);
   kernel_->tells_whole_area = true;
@@ -356,7 +366,10 @@ TEST_F(AuxTracerTest, LeavesOutCpusWithoutTheTracer) {
   options_.cpus = {0, 1, 2, 3};
   kernel_->open_errors[3] = ENODEV;
   OpenAndAttach("arm_spe//u");
-  EXPECT_THAT(warnings_, ElementsAre("'arm_spe_0//u' does not trace on CPU 0: they have no such tracer", "'arm_spe_0//u' does not trace on CPU 3: the kernel finds no tracer there"));
+  EXPECT_THAT(
+      warnings_,
+      ElementsAre("'arm_spe_0//u' does not trace on CPU 0: they have no such tracer",
+                  "'arm_spe_0//u' does not trace on CPU 3: the kernel finds no tracer there"));
   EXPECT_EQ(Take().aux.size(), 2u);
   options_.cpus = {0};
   EXPECT_EQ(WhyNot("arm_spe//u"), "no CPU that is online has this tracer");
@@ -370,13 +383,17 @@ TEST_F(AuxTracerTest, SaysWhyItIsRefused) {
   kernel_->kernel_is_forbidden = true;
   Open("cs_etm/@tmc_etr0/");
   ASSERT_EQ(warnings_.size(), 1u);
-  EXPECT_THAT(warnings_[0], HasSubstr("'cs_etm/@tmc_etr0/' is traced outside of the kernel only: kernel.perf_event_paranoid"));
+  EXPECT_THAT(
+      warnings_[0],
+      HasSubstr(
+          "'cs_etm/@tmc_etr0/' is traced outside of the kernel only: kernel.perf_event_paranoid"));
   EXPECT_EQ(kernel_->opened.back().exclude_kernel, 1u);
   kernel_->thread_errors = {{5, ESRCH}, {6, EBUSY}};
   EXPECT_EQ(tracer_->Attach(5).code(), Status::Code::kNotFound);
   EXPECT_EQ(tracer_->Attach(6).message(), "somebody else has the hardware");
   EXPECT_TRUE(tracer_->Attach(7).ok());
-  EXPECT_EQ(WhyNot("intel_bts//"), "hangscope records cs_etm, intel_pt and arm_spe; 'perf record -S' may record this");
+  EXPECT_EQ(WhyNot("intel_bts//"),
+            "hangscope records cs_etm, intel_pt and arm_spe; 'perf record -S' may record this");
 }
 
 TEST_F(AuxTracerTest, TakesAsMuchMemoryAsMayBeLocked) {
@@ -385,21 +402,28 @@ TEST_F(AuxTracerTest, TakesAsMuchMemoryAsMayBeLocked) {
   kernel_->lockable_bytes = 1500u << 10;
   OpenAndAttach("cs_etm/@tmc_etr0/u");
   ASSERT_EQ(warnings_.size(), 1u);
-  EXPECT_THAT(warnings_[0], HasSubstr("'cs_etm/@tmc_etr0/u' has 512 KiB a CPU in place of 4.00 MiB: no more may be locked in memory; as root, 'sysctl kernel.perf_event_mlock_kb="));
+  EXPECT_THAT(warnings_[0],
+              HasSubstr("'cs_etm/@tmc_etr0/u' has 512 KiB a CPU in place of 4.00 MiB: no more may "
+                        "be locked in memory; as root, 'sysctl kernel.perf_event_mlock_kb="));
   EXPECT_EQ(Take().aux[1].capacity_bytes, 512u << 10);
   tracer_.reset();
   kernel_->lockable_bytes = 100u << 10;
-  EXPECT_EQ(WhyNot("cs_etm/@tmc_etr0/u"), "cannot map the areas that the tracer writes into, of 2 CPUs: Operation not permitted; 'sysctl kernel.perf_event_mlock_kb' says how much may be locked");
+  EXPECT_EQ(WhyNot("cs_etm/@tmc_etr0/u"),
+            "cannot map the areas that the tracer writes into, of 2 CPUs: Operation not permitted; "
+            "'sysctl kernel.perf_event_mlock_kb' says how much may be locked");
 }
 
 TEST_F(AuxTracerTest, SaysWhichSinksThereAre) {
   Kernel(AuxHeadKind::kCountsAll);
   Open("cs_etm//u");
-  EXPECT_THAT(warnings_, ElementsAre("'cs_etm//u' names no sink, so the kernel chooses one of tmc_etf0, tmc_etr0; 'cs_etm/@tmc_etf0/' names one"));
-  EXPECT_EQ(WhyNot("cs_etm/@tmc/u"), "'cs_etm' has no sink 'tmc': its sinks are tmc_etf0, tmc_etr0");
+  EXPECT_THAT(warnings_, ElementsAre("'cs_etm//u' names no sink, so the kernel chooses one of "
+                                     "tmc_etf0, tmc_etr0; 'cs_etm/@tmc_etf0/' names one"));
+  EXPECT_EQ(WhyNot("cs_etm/@tmc/u"),
+            "'cs_etm' has no sink 'tmc': its sinks are tmc_etf0, tmc_etr0");
 }
 
-// Where everybody is recorded, the owner of the rings traces, as the kernel does not mix its events with threads'.
+// Where everybody is recorded, the owner of the rings traces, as the kernel does not mix its events
+// with threads'.
 TEST_F(AuxTracerTest, TracesTheWholeMachine) {
   Kernel(AuxHeadKind::kCountsAll);
   options_.whole_machine = true;

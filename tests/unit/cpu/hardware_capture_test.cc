@@ -1,19 +1,19 @@
-// Hardware traces all the way: two CPUs' trace units write into one sink; their AUX rings are read, captured, written as
-// perf.data, read again, decoded.
+// Hardware traces all the way: two CPUs' trace units write into one sink; their AUX rings are read,
+// captured, written as perf.data, read again, decoded.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "cpu/aux_ring.h"
-#include "hwtrace/instruction_trace.h"
-#include "perf/perf_file.h"
-#include "perf/perf_file_writer.h"
 #include "fakes/etm_bytes.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_cpu_recorder.h"
 #include "fakes/fake_file_system.h"
 #include "fakes/simulated_sink.h"
+#include "hwtrace/instruction_trace.h"
+#include "perf/perf_file.h"
+#include "perf/perf_file_writer.h"
 #include "snapshot/ring_histories.h"
 #include "why/why_perf.h"
 
@@ -23,7 +23,8 @@ namespace {
 class HardwareCaptureTest : public ::testing::Test {
  protected:
   void Trace(size_t cpu, const std::string& bytes) {
-    for (const char byte : bytes) sink_.Write(cpu, clock_.Monotonic(), static_cast<unsigned char>(byte));
+    for (const char byte : bytes)
+      sink_.Write(cpu, clock_.Monotonic(), static_cast<unsigned char>(byte));
   }
   // The program leaves the CPU, or the tracer is stopped: what is in the sink goes into the rings.
   void Drain() { sink_.Drain(areas_); }
@@ -41,7 +42,8 @@ class HardwareCaptureTest : public ::testing::Test {
     const TimeSpan blind{clock_.Monotonic(), clock_.Monotonic() + 3 * kMillisecond};
     Drain();
     clock_.Advance(3 * kMillisecond);
-    for (AuxReader& reader : readers_) capture.aux.push_back(reader.Take(false, blind.from, blind).ring);
+    for (AuxReader& reader : readers_)
+      capture.aux.push_back(reader.Take(false, blind.from, blind).ring);
     return capture;
   }
   std::unique_ptr<PerfFile> Written(const CpuCapture& capture) {
@@ -64,7 +66,8 @@ class HardwareCaptureTest : public ::testing::Test {
   FakeFileSystem files_;
   FakeCpus cpus_;
   SimulatedSink sink_{320};
-  std::vector<SimulatedAux> areas_ = {{4096, AuxHeadKind::kCountsAll}, {4096, AuxHeadKind::kWithinArea}};
+  std::vector<SimulatedAux> areas_ = {{4096, AuxHeadKind::kCountsAll},
+                                      {4096, AuxHeadKind::kWithinArea}};
   std::vector<AuxReader> readers_ = {{areas_[0].area(), 0, -1}, {areas_[1].area(), 1, -1}};
 };
 
@@ -87,7 +90,8 @@ TEST_F(HardwareCaptureTest, ComesOutOfTheFileAsItWasTraced) {
 }
 
 TEST_F(HardwareCaptureTest, ShowsWhatASharedSinkLost) {
-  // Eight runs are 384 bytes, more than the sink holds: the first CPU's first one is gone, and a part of its second.
+  // Eight runs are 384 bytes, more than the sink holds: the first CPU's first one is gone, and a
+  // part of its second.
   for (int i = 0; i < 4; ++i) Trace(0, Framed(0x10, A64Run()));
   for (int i = 0; i < 4; ++i) Trace(1, Framed(0x12, A64Run()));
   const auto file = Written(Capture());
@@ -111,7 +115,8 @@ TEST_F(HardwareCaptureTest, TellsInTheWindowThatNothingWasTracedWhileItWasCopied
   request.trigger = clock_.Monotonic();
   const Window window = FindWindow(input, request);
   bool told = false;
-  for (const Gap& gap : window.gaps) told = told || (gap.reason == GapReason::kBlind && gap.time == capture.aux[0].blind);
+  for (const Gap& gap : window.gaps)
+    told = told || (gap.reason == GapReason::kBlind && gap.time == capture.aux[0].blind);
   EXPECT_TRUE(told) << window.gaps.size() << " gaps";
 }
 

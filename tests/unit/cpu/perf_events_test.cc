@@ -10,10 +10,10 @@
 #include <cstring>
 #include <fstream>
 
+#include "code/elf_functions.h"
 #include "cpu/perf_permission.h"
 #include "cpu/perf_pmu.h"
 #include "fakes/fake_file_system.h"
-#include "code/elf_functions.h"
 
 namespace hangscope {
 
@@ -63,7 +63,8 @@ class PerfEventsTest : public ::testing::Test {
   }
 
   void Put(const std::string& path, const std::string& text) {
-    for (std::string folder = FolderOf(path); folder.size() > 1; folder = FolderOf(folder)) (void)files_.MakeFolders(folder);
+    for (std::string folder = FolderOf(path); folder.size() > 1; folder = FolderOf(folder))
+      (void)files_.MakeFolders(folder);
     EXPECT_TRUE(WriteWholeFile(files_, path, text).ok()) << path;
   }
   Result<std::vector<PerfEventSpec>> Find(const std::string& name) {
@@ -106,7 +107,8 @@ TEST_F(PerfEventsTest, KnowsWhatTheKernelCounts) {
   EXPECT_EQ(user.event.attr.exclude_user, 0u);
   EXPECT_EQ(FindOne("cs:k").event.attr.exclude_user, 1u);
   EXPECT_EQ(FindOne("cs:uk").event.attr.exclude_kernel, 0u);
-  EXPECT_EQ(Why("cs:z"), "'cs:z': 'z' is not understood; u and k choose the side, program or kernel");
+  EXPECT_EQ(Why("cs:z"),
+            "'cs:z': 'z' is not understood; u and k choose the side, program or kernel");
 }
 
 TEST_F(PerfEventsTest, FindsTracepointsWhereTheyAreMounted) {
@@ -126,16 +128,22 @@ TEST_F(PerfEventsTest, FindsTracepointsWhereTheyAreMounted) {
 }
 
 TEST_F(PerfEventsTest, SaysWhatWasMeantAndWhatToDo) {
-  EXPECT_EQ(Why("sched:sched_swich"), "this kernel has no event 'sched:sched_swich', did you mean 'sched:sched_switch'?");
-  EXPECT_EQ(Why("page-fault"), "this kernel has no event 'page-fault', did you mean 'page-faults'?");
-  EXPECT_EQ(Why("nothing_like_it"), "this kernel has no event 'nothing_like_it'; 'perf list' names those that it has");
-  EXPECT_EQ(Why("../secret:x"), "this kernel has no event '../secret:x'; 'perf list' names those that it has");
+  EXPECT_EQ(Why("sched:sched_swich"),
+            "this kernel has no event 'sched:sched_swich', did you mean 'sched:sched_switch'?");
+  EXPECT_EQ(Why("page-fault"),
+            "this kernel has no event 'page-fault', did you mean 'page-faults'?");
+  EXPECT_EQ(Why("nothing_like_it"),
+            "this kernel has no event 'nothing_like_it'; 'perf list' names those that it has");
+  EXPECT_EQ(Why("../secret:x"),
+            "this kernel has no event '../secret:x'; 'perf list' names those that it has");
   PerfSources nowhere;
   nowhere.tracefs = {"/not/mounted"};
   auto specs = PerfEventFinder(files_, nowhere).Find("sched:sched_switch");
   ASSERT_FALSE(specs.ok());
-  EXPECT_EQ(specs.status().message(), "no tracepoints: tracefs is not mounted or may not be read; as root, 'mount -t tracefs nodev /not/mounted' "
-                                      "mounts it and 'chmod -R a+rX /not/mounted' lets others read it");
+  EXPECT_EQ(specs.status().message(),
+            "no tracepoints: tracefs is not mounted or may not be read; as root, 'mount -t tracefs "
+            "nodev /not/mounted' "
+            "mounts it and 'chmod -R a+rX /not/mounted' lets others read it");
 }
 
 TEST_F(PerfEventsTest, SetsBreakpoints) {
@@ -147,13 +155,19 @@ TEST_F(PerfEventsTest, SetsBreakpoints) {
   EXPECT_EQ(FindOne("mem:4096").event.attr.bp_type, uint32_t{HW_BREAKPOINT_RW});
   EXPECT_EQ(FindOne("mem:4096").event.attr.bp_len, 4u);
   EXPECT_EQ(FindOne("mem:0x401000:x").event.attr.bp_len, sizeof(long));
-  for (const char* wrong : {"mem:", "mem:x", "mem:0x10/3", "mem:0x10/8:q", "mem:0x10/8rw", "mem:99999999999999999999"}) {
-    EXPECT_TRUE(Why(wrong).ends_with("is no breakpoint: mem:ADDRESS/LENGTH:ACCESS, a length of 1, 2, 4 or 8 and of r, w and x what counts")) << wrong;
+  for (const char* wrong : {"mem:", "mem:x", "mem:0x10/3", "mem:0x10/8:q", "mem:0x10/8rw",
+                            "mem:99999999999999999999"}) {
+    EXPECT_TRUE(
+        Why(wrong).ends_with("is no breakpoint: mem:ADDRESS/LENGTH:ACCESS, a length of 1, 2, 4 or "
+                             "8 and of r, w and x what counts"))
+        << wrong;
   }
 }
 
 TEST_F(PerfEventsTest, FindsFunctionsOfPrograms) {
-  EXPECT_EQ(perf_events_test_function(2) + perf_events_test::Twice(3) + perf_events_test::Twice('\1'), 16);
+  EXPECT_EQ(
+      perf_events_test_function(2) + perf_events_test::Twice(3) + perf_events_test::Twice('\1'),
+      16);
   const std::string self = "/proc/self/exe";
   const PerfEventSpec entry = FindOne("perf_events_test_function@" + self);
   EXPECT_EQ(entry.event.attr.type, 8u);
@@ -165,22 +179,27 @@ TEST_F(PerfEventsTest, FindsFunctionsOfPrograms) {
   file.seekg(static_cast<std::streamoff>(entry.event.attr.config2));
   char code[8] = {};
   file.read(code, sizeof(code));
-  EXPECT_EQ(std::string(code, sizeof(code)), std::string(reinterpret_cast<const char*>(&perf_events_test_function), sizeof(code)));
+  EXPECT_EQ(std::string(code, sizeof(code)),
+            std::string(reinterpret_cast<const char*>(&perf_events_test_function), sizeof(code)));
 
   const PerfEventSpec end = FindOne("probe:perf_events_test_function@" + self + ":return");
   EXPECT_EQ(end.event.attr.config, 1u);
   EXPECT_EQ(end.event.attr.config2, entry.event.attr.config2);
   EXPECT_NE(end.event.format.find("__probe_ret_ip"), std::string::npos);
-  EXPECT_EQ(FindOne("perf_events_test_function+0x4@" + self).event.attr.config2, entry.event.attr.config2 + 4);
+  EXPECT_EQ(FindOne("perf_events_test_function+0x4@" + self).event.attr.config2,
+            entry.event.attr.config2 + 4);
 
   // As C++ calls them; without parameters, all of that name.
-  const uint64_t of_int = FindOne("hangscope::perf_events_test::Twice(int)@" + self).event.attr.config2;
+  const uint64_t of_int =
+      FindOne("hangscope::perf_events_test::Twice(int)@" + self).event.attr.config2;
   EXPECT_EQ(FindOne("_ZN9hangscope16perf_events_test5TwiceEi@" + self).event.attr.config2, of_int);
   auto both = Find("hangscope::perf_events_test::Twice@" + self);
   ASSERT_TRUE(both.ok());
   EXPECT_EQ(both->size(), 2u);
 
-  EXPECT_EQ(Why("perf_events_test_funktion@" + self), "'/proc/self/exe' has no function 'perf_events_test_funktion', did you mean 'perf_events_test_function'?");
+  EXPECT_EQ(Why("perf_events_test_funktion@" + self),
+            "'/proc/self/exe' has no function 'perf_events_test_funktion', did you mean "
+            "'perf_events_test_function'?");
   EXPECT_EQ(Why("f@/does/not/exist"), "cannot open '/does/not/exist': No such file or directory");
   EXPECT_EQ(Why("f@/proc/self/status"), "'/proc/self/status' is no ELF file: it has no functions");
   EXPECT_TRUE(Why("f@").starts_with("'f@' is no function of a program"));
@@ -209,8 +228,22 @@ TEST_F(PerfEventsTest, CountsFromTheBeginOfTheFile) {
   elf.header.e_shoff = offsetof(decltype(elf), sections);
   elf.header.e_shentsize = sizeof(Elf64_Shdr);
   elf.header.e_shnum = 3;
-  elf.segments[0] = {.p_type = PT_NOTE, .p_flags = 0, .p_offset = 0, .p_vaddr = 0x500000, .p_paddr = 0, .p_filesz = 0x1000, .p_memsz = 0x1000, .p_align = 1};
-  elf.segments[1] = {.p_type = PT_LOAD, .p_flags = PF_X, .p_offset = 0x100, .p_vaddr = 0x500000, .p_paddr = 0, .p_filesz = 0x80, .p_memsz = 0x80, .p_align = 1};
+  elf.segments[0] = {.p_type = PT_NOTE,
+                     .p_flags = 0,
+                     .p_offset = 0,
+                     .p_vaddr = 0x500000,
+                     .p_paddr = 0,
+                     .p_filesz = 0x1000,
+                     .p_memsz = 0x1000,
+                     .p_align = 1};
+  elf.segments[1] = {.p_type = PT_LOAD,
+                     .p_flags = PF_X,
+                     .p_offset = 0x100,
+                     .p_vaddr = 0x500000,
+                     .p_paddr = 0,
+                     .p_filesz = 0x80,
+                     .p_memsz = 0x80,
+                     .p_align = 1};
   elf.sections[1].sh_type = SHT_SYMTAB;
   elf.sections[1].sh_offset = offsetof(decltype(elf), symbols);
   elf.sections[1].sh_size = sizeof(elf.symbols);
@@ -219,8 +252,18 @@ TEST_F(PerfEventsTest, CountsFromTheBeginOfTheFile) {
   elf.sections[2].sh_type = SHT_STRTAB;
   elf.sections[2].sh_offset = offsetof(decltype(elf), names);
   elf.sections[2].sh_size = sizeof(elf.names);
-  elf.symbols[1] = {.st_name = 1, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_other = 0, .st_shndx = 1, .st_value = 0x500020, .st_size = 4};
-  elf.symbols[2] = {.st_name = 8, .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_other = 0, .st_shndx = 1, .st_value = 0x500080, .st_size = 4};
+  elf.symbols[1] = {.st_name = 1,
+                    .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+                    .st_other = 0,
+                    .st_shndx = 1,
+                    .st_value = 0x500020,
+                    .st_size = 4};
+  elf.symbols[2] = {.st_name = 8,
+                    .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+                    .st_other = 0,
+                    .st_shndx = 1,
+                    .st_value = 0x500080,
+                    .st_size = 4};
   const std::string path = ::testing::TempDir() + "perf_events_test.elf";
   std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(&elf), sizeof(elf));
   auto inside = FunctionOffsets(path, "inside");
@@ -229,7 +272,8 @@ TEST_F(PerfEventsTest, CountsFromTheBeginOfTheFile) {
   EXPECT_FALSE(FunctionOffsets(path, "outside").ok()) << "no byte of the file holds it";
   // Cut anywhere, it says no more than it can.
   for (size_t bytes = 0; bytes < sizeof(elf); bytes += 7) {
-    std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(&elf), static_cast<std::streamsize>(bytes));
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(&elf), static_cast<std::streamsize>(bytes));
     EXPECT_FALSE(FunctionOffsets(path, "inside").ok()) << bytes;
   }
   std::remove(path.c_str());
@@ -244,9 +288,11 @@ TEST_F(PerfEventsTest, ChoosesSinksOfCoreSight) {
   EXPECT_EQ(spec.event.attr.config2, 0x1a2b3c4du);
   EXPECT_EQ(spec.event.attr.exclude_kernel, 1u);
   EXPECT_EQ(FindOne("cs_etm//").event.attr.config2, 0u) << "the driver chooses";
-  EXPECT_EQ(Why("cs_etm/@tmc_etr9/"), "'cs_etm' has no sink 'tmc_etr9': its sinks are tmc_etf0, tmc_etr0");
+  EXPECT_EQ(Why("cs_etm/@tmc_etr9/"),
+            "'cs_etm' has no sink 'tmc_etr9': its sinks are tmc_etf0, tmc_etr0");
   EXPECT_TRUE(files_.Remove("/pmus/cs_etm/format/sinkid").ok());
-  EXPECT_EQ(Why("cs_etm/@tmc_etr0/"), "the kernel does not say how 'cs_etm' is told its sink: Linux 5.2 or newer does");
+  EXPECT_EQ(Why("cs_etm/@tmc_etr0/"),
+            "the kernel does not say how 'cs_etm' is told its sink: Linux 5.2 or newer does");
 }
 
 TEST_F(PerfEventsTest, SwitchesTracersOnAsTheyAreDecoded) {
@@ -274,7 +320,9 @@ TEST_F(PerfEventsTest, UnderstandsTermsOfPmus) {
   EXPECT_EQ(Why("cpu/whatever/"), "'cpu' knows no 'whatever': its terms are .., event, umask");
   EXPECT_EQ(Why("cpu/loop/"), "'cpu' knows no 'loop': its terms are .., event, umask");
   EXPECT_EQ(Why("cpu/../x=1/"), "'cpu' knows no '../x': its terms are .., event, umask");
-  EXPECT_EQ(Why("arm_etm//"), "this machine has no 'arm_etm': '/pmus' has arm_spe_0, arm_spe_1, cpu, cs_etm, intel_pt, uprobe");
+  EXPECT_EQ(Why("arm_etm//"),
+            "this machine has no 'arm_etm': '/pmus' has arm_spe_0, arm_spe_1, cpu, cs_etm, "
+            "intel_pt, uprobe");
 }
 
 TEST(PmuBits, AreSetWhereTheFormatSays) {
@@ -284,7 +332,8 @@ TEST(PmuBits, AreSetWhereTheFormatSays) {
   EXPECT_EQ(attr.config, ~uint64_t{0xf0});
   EXPECT_TRUE(SetPmuBits("config1:0-63", ~uint64_t{0}, &attr).ok());
   EXPECT_EQ(attr.config1, ~uint64_t{0});
-  for (const char* wrong : {"", "config", "config:", "other:0", "config:7-4", "config:64", "config:x", "config:0-"}) {
+  for (const char* wrong :
+       {"", "config", "config:", "other:0", "config:7-4", "config:64", "config:x", "config:0-"}) {
     perf_event_attr same{};
     EXPECT_FALSE(SetPmuBits(wrong, 1, &same).ok()) << wrong;
     EXPECT_EQ(same.config, 0u) << wrong;
@@ -296,16 +345,21 @@ TEST(Refusals, AreSaidOncePerReason) {
   refusals.Add("a", "one reason");
   refusals.Add("b", "another");
   refusals.Add("c", "one reason");
-  EXPECT_EQ(refusals.Sentences(), (std::vector<std::string>{"'b' is not recorded: another", "'a', 'c' are not recorded: one reason"}));
+  EXPECT_EQ(refusals.Sentences(),
+            (std::vector<std::string>{"'b' is not recorded: another",
+                                      "'a', 'c' are not recorded: one reason"}));
   PerfPermission nobody;
   EXPECT_FALSE(nobody.kernel());
-  EXPECT_EQ(WhyRefused({}, EACCES, nobody), "kernel.perf_event_paranoid is 2 and CAP_PERFMON is missing; as root, 'sysctl kernel.perf_event_paranoid=-1' or "
-                                            "'setcap cap_perfmon,cap_ipc_lock+ep' on the hangscope binary grants it");
+  EXPECT_EQ(WhyRefused({}, EACCES, nobody),
+            "kernel.perf_event_paranoid is 2 and CAP_PERFMON is missing; as root, 'sysctl "
+            "kernel.perf_event_paranoid=-1' or "
+            "'setcap cap_perfmon,cap_ipc_lock+ep' on the hangscope binary grants it");
   PerfPermission some{1, false, false};
   EXPECT_TRUE(some.kernel());
   EXPECT_FALSE(some.tracepoints());
   PerfPermission contained{3, false, true};
-  EXPECT_NE(WhyRefused({}, EPERM, contained).find("CAP_PERFMON is missing, though this is root"), std::string::npos);
+  EXPECT_NE(WhyRefused({}, EPERM, contained).find("CAP_PERFMON is missing, though this is root"),
+            std::string::npos);
   EXPECT_EQ(WhyRefused({}, EPERM, contained).find("as root"), std::string::npos);
   PerfPermission root{3, true, true};
   EXPECT_TRUE(root.tracepoints());

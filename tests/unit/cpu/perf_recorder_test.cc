@@ -1,9 +1,9 @@
 // What the kernel of this machine really records of a child that counts what it does.
+#include <gmock/gmock.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
-
-#include <gmock/gmock.h>
 
 #include "cpu/aux_tracer.h"
 #include "fakes/fake_tracer.h"
@@ -42,7 +42,8 @@ TEST_F(PerfRecorderTest, SeesWhereAThreadRuns) {
     TimeNs from, to;
     int cpu;
   };
-  auto* stays = static_cast<Stay*>(mmap(nullptr, kHops * sizeof(Stay), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  auto* stays = static_cast<Stay*>(mmap(nullptr, kHops * sizeof(Stay), PROT_READ | PROT_WRITE,
+                                        MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(stays, MAP_FAILED);
   Fork([&](ChildCounts&) {
     SystemClock clock;
@@ -50,7 +51,8 @@ TEST_F(PerfRecorderTest, SeesWhereAThreadRuns) {
       stays[hop].cpu = cpus[hop % 2];
       GoToCpu(stays[hop].cpu);
       stays[hop].from = clock.Monotonic();
-      while (clock.Monotonic() < stays[hop].from + kMillisecond) {}
+      while (clock.Monotonic() < stays[hop].from + kMillisecond) {
+      }
       stays[hop].to = clock.Monotonic();
     }
   });
@@ -59,7 +61,8 @@ TEST_F(PerfRecorderTest, SeesWhereAThreadRuns) {
   Go();
   WaitForEnd();
   const std::vector<SeenRecord> all = AllOf(Take());
-  // Its runs (ThreadSanitizer has a thread of its own beside it): from where it is switched in to where it is switched out.
+  // Its runs (ThreadSanitizer has a thread of its own beside it): from where it is switched in to
+  // where it is switched out.
   struct Run {
     TimeNs from, to;
     uint32_t cpu;
@@ -67,12 +70,16 @@ TEST_F(PerfRecorderTest, SeesWhereAThreadRuns) {
   std::vector<Run> runs;
   for (const SeenRecord& seen : all) {
     if (seen.type != PERF_RECORD_SWITCH || seen.tid != program) continue;
-    if ((seen.misc & PERF_RECORD_MISC_SWITCH_OUT) == 0) runs.push_back({seen.time, INT64_MAX, seen.cpu});
-    else if (!runs.empty()) runs.back().to = seen.time;
+    if ((seen.misc & PERF_RECORD_MISC_SWITCH_OUT) == 0)
+      runs.push_back({seen.time, INT64_MAX, seen.cpu});
+    else if (!runs.empty())
+      runs.back().to = seen.time;
   }
   ASSERT_GE(runs.size(), static_cast<size_t>(kHops) / 2);
   for (int hop = 0; hop < kHops; ++hop) {
-    const auto run = std::find_if(runs.begin(), runs.end(), [&](const Run& each) { return each.from <= stays[hop].from && stays[hop].from < each.to; });
+    const auto run = std::find_if(runs.begin(), runs.end(), [&](const Run& each) {
+      return each.from <= stays[hop].from && stays[hop].from < each.to;
+    });
     ASSERT_NE(run, runs.end()) << "hop " << hop << ": not running, though it does";
     EXPECT_EQ(run->cpu, static_cast<uint32_t>(stays[hop].cpu)) << "hop " << hop;
   }
@@ -91,13 +98,16 @@ TEST_F(PerfRecorderTest, SetsProbesOnFunctionsAndMemory) {
   Fork([](ChildCounts& counts) {
     counts.tids[0] = Tid();
     for (int64_t i = 0; i < 30; ++i) counts.calls = perf_recorder_test_probed(i);
-    for (int64_t i = 0; i < 20; ++i) __atomic_store_n(&perf_recorder_test_watched, i, __ATOMIC_SEQ_CST);
+    for (int64_t i = 0; i < 20; ++i)
+      __atomic_store_n(&perf_recorder_test_watched, i, __ATOMIC_SEQ_CST);
   });
   CpuRecorderOptions options;
   char watch[64];
-  std::snprintf(watch, sizeof(watch), "mem:%p/8:w", static_cast<void*>(&perf_recorder_test_watched));
+  std::snprintf(watch, sizeof(watch), "mem:%p/8:w",
+                static_cast<void*>(&perf_recorder_test_watched));
   const std::string entered = "perf_recorder_test_probed@/proc/self/exe";
-  options.events = {entered, entered + ":return", watch, "cs_etm/@tmc_etr0/", "sched:sched_nonsense"};
+  options.events = {entered, entered + ":return", watch, "cs_etm/@tmc_etr0/",
+                    "sched:sched_nonsense"};
   Start(options);
   Go();
   WaitForEnd();
@@ -110,26 +120,33 @@ TEST_F(PerfRecorderTest, SetsProbesOnFunctionsAndMemory) {
   EXPECT_EQ(seen[entered], 30);
   EXPECT_EQ(seen[entered + ":return"], 30);
   EXPECT_EQ(At<uint64_t>(raw[entered], 8), reinterpret_cast<uintptr_t>(&perf_recorder_test_probed));
-  EXPECT_EQ(At<uint64_t>(raw[entered + ":return"], 8), reinterpret_cast<uintptr_t>(&perf_recorder_test_probed));
+  EXPECT_EQ(At<uint64_t>(raw[entered + ":return"], 8),
+            reinterpret_cast<uintptr_t>(&perf_recorder_test_probed));
   const std::vector<std::string>& warnings = recorder_->warnings();
-  const auto said = [&](const std::string& begin) { return std::any_of(warnings.begin(), warnings.end(), [&](const std::string& each) { return each.starts_with(begin); }); };
+  const auto said = [&](const std::string& begin) {
+    return std::any_of(warnings.begin(), warnings.end(),
+                       [&](const std::string& each) { return each.starts_with(begin); });
+  };
   // A machine without breakpoints says so.
   EXPECT_EQ(seen[watch], said(std::string("'") + watch) ? 0 : 20);
   EXPECT_TRUE(said("'sched:sched_nonsense' is not recorded: this kernel has no event"));
-  EXPECT_NE(said("'cs_etm/@tmc_etr0/' is not recorded: this machine has no 'cs_etm'"), PosixFileSystem().Exists("/sys/bus/event_source/devices/cs_etm"));
+  EXPECT_NE(said("'cs_etm/@tmc_etr0/' is not recorded: this machine has no 'cs_etm'"),
+            PosixFileSystem().Exists("/sys/bus/event_source/devices/cs_etm"));
 }
 
 // As somebody who may do nothing special: what the kernel allows is recorded, and the rest is said.
 TEST_F(PerfRecorderTest, RecordsWhatTheKernelAllowsToEverybody) {
   if (geteuid() != 0) GTEST_SKIP() << "not root: cannot become somebody else";
   auto paranoid = ReadWholeFile(PosixFileSystem(), "/proc/sys/kernel/perf_event_paranoid");
-  if (!paranoid.ok() || std::atoi(paranoid->c_str()) != 2) GTEST_SKIP() << "kernel.perf_event_paranoid is not 2";
+  if (!paranoid.ok() || std::atoi(paranoid->c_str()) != 2)
+    GTEST_SKIP() << "kernel.perf_event_paranoid is not 2";
   struct Found {
     char warnings[8192];
     int switches, faults, other;
     uint64_t capacity;
   };
-  auto* found = static_cast<Found*>(mmap(nullptr, sizeof(Found), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  auto* found = static_cast<Found*>(
+      mmap(nullptr, sizeof(Found), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(found, MAP_FAILED);
   const pid_t nobody = fork();
   if (nobody == 0) {
@@ -138,7 +155,8 @@ TEST_F(PerfRecorderTest, RecordsWhatTheKernelAllowsToEverybody) {
     Fork([](ChildCounts&) {
       for (int i = 0; i < 50; ++i) {
         usleep(100);
-        auto* page = static_cast<volatile char*>(mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        auto* page = static_cast<volatile char*>(
+            mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
         page[0] = 1;
       }
     });
@@ -152,9 +170,12 @@ TEST_F(PerfRecorderTest, RecordsWhatTheKernelAllowsToEverybody) {
     const CpuCapture capture = Take();
     found->capacity = capture.rings.front().capacity_bytes;
     for (const SeenRecord& seen : AllOf(capture)) {
-      if (seen.type == PERF_RECORD_SWITCH) ++found->switches;
-      else if (seen.event == "page-faults") ++found->faults;
-      else ++found->other;
+      if (seen.type == PERF_RECORD_SWITCH)
+        ++found->switches;
+      else if (seen.event == "page-faults")
+        ++found->faults;
+      else
+        ++found->other;
     }
     std::string all;
     for (const std::string& warning : recorder_->warnings()) all += warning + "\n";
@@ -170,16 +191,23 @@ TEST_F(PerfRecorderTest, RecordsWhatTheKernelAllowsToEverybody) {
   const std::string warnings = found->warnings;
   EXPECT_LT(found->capacity, 64u << 20);
   EXPECT_NE(warnings.find("kernel.perf_event_mlock_kb="), std::string::npos) << warnings;
-  EXPECT_NE(warnings.find("only the program is recorded and not the whole machine: kernel.perf_event_paranoid is 2 and CAP_PERFMON is missing"), std::string::npos) << warnings;
-  EXPECT_NE(warnings.find("'sched:sched_switch', 'sched:sched_waking'"), std::string::npos) << warnings;
-  EXPECT_NE(warnings.find("'page-faults' is recorded outside of the kernel only"), std::string::npos) << warnings;
+  EXPECT_NE(warnings.find("only the program is recorded and not the whole machine: "
+                          "kernel.perf_event_paranoid is 2 and CAP_PERFMON is missing"),
+            std::string::npos)
+      << warnings;
+  EXPECT_NE(warnings.find("'sched:sched_switch', 'sched:sched_waking'"), std::string::npos)
+      << warnings;
+  EXPECT_NE(warnings.find("'page-faults' is recorded outside of the kernel only"),
+            std::string::npos)
+      << warnings;
   munmap(found, sizeof(Found));
 }
 
 TEST_F(PerfRecorderTest, SaysThatThereIsNoSuchProcess) {
   auto recorder = StartCpuRecorder(clock_, 0x3ffffff, {});
   ASSERT_FALSE(recorder.ok());
-  EXPECT_NE(recorder.status().message().find("there is no process 67108863"), std::string::npos) << recorder.status().message();
+  EXPECT_NE(recorder.status().message().find("there is no process 67108863"), std::string::npos)
+      << recorder.status().message();
 }
 
 TEST_F(PerfRecorderTest, RecordsTheWholeMachine) {
@@ -217,13 +245,15 @@ TEST_F(PerfRecorderTest, TakesNoIdAndNoTimeOfAnotherRecorder) {
   constexpr int kPages = 200;
   Fork([](ChildCounts& counts) {
     counts.tids[0] = Tid();
-    auto* const pages = static_cast<volatile char*>(mmap(nullptr, kPages * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    auto* const pages = static_cast<volatile char*>(
+        mmap(nullptr, kPages * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     madvise(const_cast<char*>(pages), kPages * 4096, MADV_NOHUGEPAGE);
     for (int page = 0; page < kPages; ++page) pages[page * 4096] = 1;
   });
   const pid_t program = child_;
   CpuRecorderOptions options;
-  options.whole_machine = true;  // events of a thread are first at each of its turns, and theirs what the kernel keeps
+  // events of a thread are first at each of its turns, and theirs what the kernel keeps
+  options.whole_machine = true;
   Start(options);
   std::vector<PerfDescriptor> others;
   for (const int cpu : AllowedCpus()) {
@@ -234,7 +264,8 @@ TEST_F(PerfRecorderTest, TakesNoIdAndNoTimeOfAnotherRecorder) {
     attr.sample_period = 1;
     attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
     others.push_back(OpenPerfEvent(attr, -1, cpu));
-    if (!others.back().ok()) GTEST_SKIP() << "not allowed to count the faults of others: " << std::strerror(errno);
+    if (!others.back().ok())
+      GTEST_SKIP() << "not allowed to count the faults of others: " << std::strerror(errno);
   }
   Go();
   WaitForEnd();
@@ -251,8 +282,8 @@ TEST_F(PerfRecorderTest, TakesNoIdAndNoTimeOfAnotherRecorder) {
   EXPECT_EQ(disordered, 0);
 }
 
-// Two threads fill the rings as fast as they can: every record is whole, and the heads say how much lies between
-// two looks; where they overlap, they agree.
+// Two threads fill the rings as fast as they can: every record is whole, and the heads say how much
+// lies between two looks; where they overlap, they agree.
 TEST_F(PerfRecorderTest, ReadsRingsThatAreWritten) {
   NeedTracepoints();
   if (IsSkipped()) return;
@@ -271,12 +302,14 @@ TEST_F(PerfRecorderTest, ReadsRingsThatAreWritten) {
   int64_t disordered = 0;
   // On a busy machine it takes a while until the rings are full.
   const TimeNs end = clock_.Monotonic() + 20 * kSecond;
-  for (int look = 0; look < 50 || ((lapped == 0 || overlapping == 0) && clock_.Monotonic() < end); ++look) {
+  for (int look = 0; look < 50 || ((lapped == 0 || overlapping == 0) && clock_.Monotonic() < end);
+       ++look) {
     CpuCapture capture = Take();
     for (size_t i = 0; i < capture.rings.size(); ++i) {
       const PerfRing& ring = capture.rings[i];
       const std::vector<SeenRecord> records = Parse(ring.records, capture.events);
-      ASSERT_EQ(ring.records.size() + ring.discarded_bytes, std::min(ring.head, ring.capacity_bytes));
+      ASSERT_EQ(ring.records.size() + ring.discarded_bytes,
+                std::min(ring.head, ring.capacity_bytes));
       ASSERT_EQ(ring.lost_before, ring.records.size() < ring.head);
       for (size_t k = 0; k < records.size(); ++k) {
         ASSERT_EQ(records[k].cpu, static_cast<uint32_t>(ring.cpu));
@@ -288,10 +321,12 @@ TEST_F(PerfRecorderTest, ReadsRingsThatAreWritten) {
       ASSERT_GE(ring.head, before[i].head);
       const uint64_t fresh = ring.head - before[i].head;
       if (fresh >= ring.records.size()) continue;
-      const std::string_view again = std::string_view(ring.records).substr(0, ring.records.size() - fresh);
+      const std::string_view again =
+          std::string_view(ring.records).substr(0, ring.records.size() - fresh);
       const std::string_view old(before[i].records);
       const size_t common = std::min(again.size(), old.size());
-      ASSERT_TRUE(again.substr(again.size() - common) == old.substr(old.size() - common)) << "two looks disagree";
+      ASSERT_TRUE(again.substr(again.size() - common) == old.substr(old.size() - common))
+          << "two looks disagree";
       overlapping += common;
     }
     before = std::move(capture.rings);
@@ -337,7 +372,8 @@ class TracingRecorderTest : public RecordedChildTest {
 TEST_F(TracingRecorderTest, RecordsATracerBesideTheUsualEvents) {
   StartTracing({"cs_etm/@tmc_etr0/u", "cs_etm/@tmc_etr0/u", "intel_pt//u"});
   if (HasFatalFailure()) return;
-  EXPECT_THAT(Warnings(), testing::HasSubstr("'intel_pt//u' is not recorded: one hardware trace at a time, and 'cs_etm/@tmc_etr0/u' is recorded"));
+  EXPECT_THAT(Warnings(), testing::HasSubstr("'intel_pt//u' is not recorded: one hardware trace at "
+                                             "a time, and 'cs_etm/@tmc_etr0/u' is recorded"));
   kernel_.Run(0, child_);
   kernel_.Trace(0, "traced");
   kernel_.Leave(0);
@@ -359,7 +395,9 @@ TEST_F(TracingRecorderTest, RecordsTheRestWhereTheTracerIsRefused) {
   kernel_.open_errors[0] = EBUSY;
   StartTracing({"cs_etm/@tmc_etr0/u"});
   if (HasFatalFailure()) return;
-  EXPECT_THAT(Warnings(), testing::HasSubstr("'cs_etm/@tmc_etr0/u' is not recorded: somebody else has the hardware"));
+  EXPECT_THAT(
+      Warnings(),
+      testing::HasSubstr("'cs_etm/@tmc_etr0/u' is not recorded: somebody else has the hardware"));
   Go();
   WaitForEnd();
   const CpuCapture capture = Take();
@@ -375,7 +413,9 @@ TEST_F(TracingRecorderTest, SaysWhichThreadsAreNotTraced) {
   auto recorder = StartTracingCpuRecorder(clock_, child_, options, sources_, kernel_);
   ASSERT_TRUE(recorder.ok()) << recorder.status().message();
   recorder_ = std::move(*recorder);
-  EXPECT_THAT(Warnings(), testing::ContainsRegex("1 of [12] threads are not traced by hardware: 'cs_etm/@tmc_etr0/u': somebody else has the hardware"));
+  EXPECT_THAT(Warnings(),
+              testing::ContainsRegex("1 of [12] threads are not traced by hardware: "
+                                     "'cs_etm/@tmc_etr0/u': somebody else has the hardware"));
   Go();
   WaitForEnd();
 }
@@ -391,7 +431,8 @@ TEST_F(PerfRecorderTest, AsksTheKernelForAnAreaOnlyWhereThereIsATracer) {
   const auto event = KernelTracerPort().Open(attr, 0, AllowedCpus().front(), &error);
   ASSERT_NE(event, nullptr) << std::strerror(error);
   EXPECT_NE(event->id(), 0u);
-  EXPECT_EQ(event->Map(16u << 10, 64u << 10), EOPNOTSUPP) << "its ring is mapped, and this event has no area";
+  EXPECT_EQ(event->Map(16u << 10, 64u << 10), EOPNOTSUPP)
+      << "its ring is mapped, and this event has no area";
   EXPECT_EQ(event->pages().trace, nullptr);
   EXPECT_EQ(event->Start(), 0);
   EXPECT_EQ(event->Stop(), 0);

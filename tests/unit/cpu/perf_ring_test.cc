@@ -20,7 +20,8 @@ constexpr uint32_t kRecordType = PERF_RECORD_SAMPLE;
 // Writes as the kernel does: reserves, writes the words, publishes the head.
 class SimulatedRing {
  public:
-  explicit SimulatedRing(uint64_t capacity_bytes) : words_(capacity_bytes / 8), capacity_(capacity_bytes) {}
+  explicit SimulatedRing(uint64_t capacity_bytes)
+      : words_(capacity_bytes / 8), capacity_(capacity_bytes) {}
 
   PerfPages pages() { return {&control_, reinterpret_cast<const char*>(words_.data()), capacity_}; }
 
@@ -79,7 +80,8 @@ std::vector<uint64_t> Numbers(const std::string& records) {
     perf_event_header header;
     std::memcpy(&header, records.data() + at, sizeof(header));
     if (header.type != kRecordType || header.size < 16 || header.size > records.size() - at) {
-      ADD_FAILURE() << "no record at byte " << at << " of " << records.size() << ": type " << header.type << ", size " << header.size;
+      ADD_FAILURE() << "no record at byte " << at << " of " << records.size() << ": type "
+                    << header.type << ", size " << header.size;
       return numbers;
     }
     uint64_t first = 0;
@@ -106,7 +108,9 @@ bool Consecutive(const std::vector<uint64_t>& numbers) {
 }
 
 // As many bytes as a record with that number has: any multiple of 8.
-uint16_t SizeOf(uint64_t number) { return static_cast<uint16_t>(16 + 8 * ((number * 2654435761u >> 7) % 20)); }
+uint16_t SizeOf(uint64_t number) {
+  return static_cast<uint16_t>(16 + 8 * ((number * 2654435761u >> 7) % 20));
+}
 constexpr uint64_t kLargest = 16 + 8 * 19;
 
 PerfRing Read(SimulatedRing& simulated) {
@@ -151,7 +155,8 @@ TEST(BackwardRing, AccountsForEveryByteOfAFullOne) {
   EXPECT_EQ(ring.head, written);
   EXPECT_TRUE(ring.lost_before);
   EXPECT_EQ(ring.records.size() + ring.discarded_bytes, ring.capacity_bytes);
-  // A quarter may be in flight in a ring as small as this one, and one record is cut at the old end.
+  // A quarter may be in flight in a ring as small as this one, and one record is cut at the old
+  // end.
   EXPECT_GE(ring.records.size(), ring.capacity_bytes * 3 / 4 - kLargest);
 }
 
@@ -202,7 +207,8 @@ TEST(BackwardRing, GivesNothingFromBeforeItsBegin) {
 }
 
 TEST(BackwardRing, StopsAtWhatIsNoRecord) {
-  for (const uint64_t header : {uint64_t{0}, uint64_t{7} << 48, uint64_t{20} << 48, uint64_t{0xfff8} << 48}) {
+  for (const uint64_t header :
+       {uint64_t{0}, uint64_t{7} << 48, uint64_t{20} << 48, uint64_t{0xfff8} << 48}) {
     SimulatedRing simulated(64 << 10);
     for (uint64_t number = 1; number <= 9; ++number) simulated.WriteBackward(number, 64);
     simulated.PutWord(simulated.reserved() + 4 * 64, header);
@@ -212,8 +218,8 @@ TEST(BackwardRing, StopsAtWhatIsNoRecord) {
   }
 }
 
-// A writer at full speed, in bursts that are published together: whatever is read was written, is whole and
-// has no hole, and two looks agree with the heads that they say.
+// A writer at full speed, in bursts that are published together: whatever is read was written, is
+// whole and has no hole, and two looks agree with the heads that they say.
 TEST(BackwardRing, IsReadWhileItIsWritten) {
   constexpr uint64_t kCapacity = 512 << 10;
   SimulatedRing simulated(kCapacity);
@@ -247,7 +253,8 @@ TEST(BackwardRing, IsReadWhileItIsWritten) {
     ASSERT_GE(numbers.back(), at_least) << "the newest is missing";
     if (last_newest > 0) {  // as many bytes as the heads say lie between the newest of both looks
       uint64_t between = 0;
-      for (uint64_t number = last_newest + 1; number <= numbers.back(); ++number) between += SizeOf(number);
+      for (uint64_t number = last_newest + 1; number <= numbers.back(); ++number)
+        between += SizeOf(number);
       ASSERT_EQ(ring.head - last_head, between);
     }
     last_newest = numbers.back();

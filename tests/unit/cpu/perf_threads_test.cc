@@ -1,4 +1,5 @@
-// Whom a recorder records: threads and processes that are there, that come while it begins, and that come later.
+// Whom a recorder records: threads and processes that are there, that come while it begins, and
+// that come later.
 #include <set>
 #include <thread>
 
@@ -32,7 +33,8 @@ TEST_F(PerfThreadsTest, FollowsThreadsForksAndExecs) {
   const CpuCapture capture = Take();
   std::set<int> threads;
   for (const SeenRecord& seen : AllOf(capture)) threads.insert(seen.tid);
-  for (const int tid : {counts_->tids[0], counts_->tids[1], counts_->tids[2], counts_->child}) EXPECT_TRUE(threads.contains(tid)) << tid;
+  for (const int tid : {counts_->tids[0], counts_->tids[1], counts_->tids[2], counts_->child})
+    EXPECT_TRUE(threads.contains(tid)) << tid;
   // The side band says the same, and what the child has become.
   std::set<int> made;
   bool renamed = false, mapped = false;
@@ -41,10 +43,13 @@ TEST_F(PerfThreadsTest, FollowsThreadsForksAndExecs) {
     const auto header = At<perf_event_header>(side_band, at);
     ASSERT_GE(header.size, 8);
     if (header.type == PERF_RECORD_FORK) made.insert(At<int>(side_band, at + 16));
-    if (header.type == PERF_RECORD_COMM && At<int>(side_band, at + 8) == counts_->child) renamed = renamed || std::string(side_band.data() + at + 16) == "true";
-    if (header.type == PERF_RECORD_MMAP2 && At<int>(side_band, at + 8) == counts_->child) mapped = mapped || std::string(side_band.data() + at + 72).ends_with("/true");
+    if (header.type == PERF_RECORD_COMM && At<int>(side_band, at + 8) == counts_->child)
+      renamed = renamed || std::string(side_band.data() + at + 16) == "true";
+    if (header.type == PERF_RECORD_MMAP2 && At<int>(side_band, at + 8) == counts_->child)
+      mapped = mapped || std::string(side_band.data() + at + 72).ends_with("/true");
   }
-  for (const int tid : {counts_->tids[1], counts_->tids[2], counts_->child}) EXPECT_TRUE(made.contains(tid)) << tid;
+  for (const int tid : {counts_->tids[1], counts_->tids[2], counts_->child})
+    EXPECT_TRUE(made.contains(tid)) << tid;
   EXPECT_FALSE(made.contains(counts_->tids[0])) << "it was there before";
   EXPECT_TRUE(renamed);
   EXPECT_TRUE(mapped);
@@ -67,29 +72,38 @@ void MakeCalls(Caller* caller, int calls) {
     caller->last = clock.Monotonic();
     syscall(SYS_getppid, i);
   }
-  __atomic_store_n(&caller->ended, clock.Monotonic(), __ATOMIC_RELEASE);  // pairs with the test's load
+  // pairs with the test's load
+  __atomic_store_n(&caller->ended, clock.Monotonic(), __ATOMIC_RELEASE);
 }
 
 // The numbers of a thread's calls, as they were recorded: { common 8, long id, args[6] }.
 std::vector<int> CallsOf(const std::vector<SeenRecord>& all, int tid) {
   std::vector<int> calls;
   for (const SeenRecord& seen : all) {
-    if (seen.event == "raw_syscalls:sys_enter" && seen.tid == tid && At<int64_t>(seen.raw, 8) == SYS_getppid) calls.push_back(At<int>(seen.raw, 16));
+    if (seen.event == "raw_syscalls:sys_enter" && seen.tid == tid &&
+        At<int64_t>(seen.raw, 8) == SYS_getppid)
+      calls.push_back(At<int>(seen.raw, 16));
   }
   return calls;
 }
 
-// Threads that are there, that come while the recorder attaches to one after the other, and that come later.
+// Threads that are there, that come while the recorder attaches to one after the other, and that
+// come later.
 TEST_F(PerfThreadsTest, TakesInThreadsThatComeWhileItAttaches) {
   NeedTracepoints();
   if (IsSkipped()) return;
   constexpr int kStanding = 30;
   constexpr int kCallers = 3000;  // enough for a busy machine
   constexpr int kCalls = 20;
-  auto* callers = static_cast<Caller*>(mmap(nullptr, kCallers * sizeof(Caller), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  auto* callers =
+      static_cast<Caller*>(mmap(nullptr, kCallers * sizeof(Caller), PROT_READ | PROT_WRITE,
+                                MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(callers, MAP_FAILED);
   Fork([&](ChildCounts& counts) {
-    for (int i = 0; i < kStanding; ++i) std::thread([] { for (;;) pause(); }).detach();
+    for (int i = 0; i < kStanding; ++i)
+      std::thread([] {
+        for (;;) pause();
+      }).detach();
     // After those: threads come while they are attached, of a maker that is not yet.
     std::thread([&] {
       for (int i = 0; i < kCallers; ++i) {
@@ -114,13 +128,19 @@ TEST_F(PerfThreadsTest, TakesInThreadsThatComeWhileItAttaches) {
     const TimeNs since = capture.rings.front().recording_since;
     const std::vector<SeenRecord> all = AllOf(capture);
     recorder_.reset();
-    if (std::any_of(warnings.begin(), warnings.end(), [](const std::string& text) { return text.starts_with("the program made threads all the time"); })) continue;
+    if (std::any_of(warnings.begin(), warnings.end(), [](const std::string& text) {
+          return text.starts_with("the program made threads all the time");
+        }))
+      continue;
     for (int i = 0; i < until; ++i) {
       const TimeNs ended = __atomic_load_n(&callers[i].ended, __ATOMIC_ACQUIRE);
       if (ended == 0 || ended > capture.time || callers[i].last < since) continue;
       const std::vector<int> calls = CallsOf(all, callers[i].tid);
-      ASSERT_FALSE(calls.empty()) << "recording " << recording << ", thread " << i << ": nothing of it";
-      for (size_t k = 0; k < calls.size(); ++k) ASSERT_EQ(calls[k], kCalls - static_cast<int>(calls.size() - k)) << "recording " << recording << ", thread " << i;
+      ASSERT_FALSE(calls.empty()) << "recording " << recording << ", thread " << i
+                                  << ": nothing of it";
+      for (size_t k = 0; k < calls.size(); ++k)
+        ASSERT_EQ(calls[k], kCalls - static_cast<int>(calls.size() - k))
+            << "recording " << recording << ", thread " << i;
       ++complete;
     }
   }
@@ -169,7 +189,8 @@ TEST_F(PerfThreadsTest, AttachesToThreadsThatAreThere) {
   }
   Start();
   std::set<int> missing(counts_->tids, counts_->tids + 8);
-  for (const TimeNs end = clock_.Monotonic() + 20 * kSecond; !missing.empty() && clock_.Monotonic() < end;) {
+  for (const TimeNs end = clock_.Monotonic() + 20 * kSecond;
+       !missing.empty() && clock_.Monotonic() < end;) {
     for (const SeenRecord& seen : AllOf(Take())) missing.erase(seen.tid);
   }
   EXPECT_EQ(missing.size(), 0u) << "thread " << *missing.begin();

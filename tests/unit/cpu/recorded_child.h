@@ -49,7 +49,8 @@ Number At(const std::string& bytes, size_t at) {
 }
 
 // The records of `bytes`, each whole and with a known event. What is none fails the test.
-inline std::vector<SeenRecord> Parse(const std::string& bytes, const std::vector<PerfEvent>& events) {
+inline std::vector<SeenRecord> Parse(const std::string& bytes,
+                                     const std::vector<PerfEvent>& events) {
   std::map<uint64_t, const PerfEvent*> by_id;
   for (const PerfEvent& event : events) {
     for (const uint64_t id : event.ids) by_id[id] = &event;
@@ -77,7 +78,8 @@ inline std::vector<SeenRecord> Parse(const std::string& bytes, const std::vector
       fields = at + 16 + ((event.attr.sample_type & PERF_SAMPLE_IP) != 0 ? 8 : 0);
       size_t after = fields + 16 + ((event.attr.sample_type & PERF_SAMPLE_ADDR) != 0 ? 8 : 0);
       seen.cpu = At<uint32_t>(bytes, after);
-      if ((event.attr.sample_type & PERF_SAMPLE_RAW) != 0) seen.raw = bytes.substr(after + 12, At<uint32_t>(bytes, after + 8));
+      if ((event.attr.sample_type & PERF_SAMPLE_RAW) != 0)
+        seen.raw = bytes.substr(after + 12, At<uint32_t>(bytes, after + 8));
     } else {
       fields -= 8;
       seen.cpu = At<uint32_t>(bytes, fields + 16);
@@ -96,12 +98,13 @@ inline std::vector<SeenRecord> AllOf(const CpuCapture& capture) {
   for (const PerfRing& ring : capture.rings) {
     for (SeenRecord& seen : Parse(ring.records, capture.events)) all.push_back(std::move(seen));
   }
-  std::stable_sort(all.begin(), all.end(), [](const SeenRecord& a, const SeenRecord& b) { return a.time < b.time; });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const SeenRecord& a, const SeenRecord& b) { return a.time < b.time; });
   return all;
 }
 
-// A child that waits until the recorder has it, then does what the test says. What it counts lies in memory
-// that both see.
+// A child that waits until the recorder has it, then does what the test says. What it counts lies
+// in memory that both see.
 struct ChildCounts {
   int tids[8];
   int child;
@@ -116,8 +119,10 @@ class RecordedChildTest : public ::testing::Test {
     attr.type = PERF_TYPE_SOFTWARE;
     attr.config = PERF_COUNT_SW_DUMMY;
     attr.exclude_kernel = 1;
-    if (!OpenPerfEvent(attr, 0, -1).ok()) GTEST_SKIP() << "perf_event_open: " << std::strerror(errno);
-    counts_ = static_cast<ChildCounts*>(mmap(nullptr, sizeof(ChildCounts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    if (!OpenPerfEvent(attr, 0, -1).ok())
+      GTEST_SKIP() << "perf_event_open: " << std::strerror(errno);
+    counts_ = static_cast<ChildCounts*>(mmap(nullptr, sizeof(ChildCounts), PROT_READ | PROT_WRITE,
+                                             MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     ASSERT_NE(counts_, MAP_FAILED);
   }
   void TearDown() override {
@@ -129,7 +134,8 @@ class RecordedChildTest : public ::testing::Test {
   }
 
   void NeedTracepoints() {
-    if (!PosixFileSystem().Exists("/sys/kernel/tracing/events/sched/sched_switch/id")) GTEST_SKIP() << "tracefs is not mounted or may not be read";
+    if (!PosixFileSystem().Exists("/sys/kernel/tracing/events/sched/sched_switch/id"))
+      GTEST_SKIP() << "tracefs is not mounted or may not be read";
     if (geteuid() != 0) GTEST_SKIP() << "not root: tracepoints may not be recorded";
   }
 
@@ -195,8 +201,11 @@ inline std::vector<int> AllowedCpus() {
 }
 
 // sys_enter: { common 8, long id, ... }.
-inline int64_t CallsOf(const std::vector<SeenRecord>& all, const std::string& event, int64_t number, int tid) {
-  return std::count_if(all.begin(), all.end(), [&](const SeenRecord& seen) { return seen.event == event && seen.tid == tid && At<int64_t>(seen.raw, 8) == number; });
+inline int64_t CallsOf(const std::vector<SeenRecord>& all, const std::string& event, int64_t number,
+                       int tid) {
+  return std::count_if(all.begin(), all.end(), [&](const SeenRecord& seen) {
+    return seen.event == event && seen.tid == tid && At<int64_t>(seen.raw, 8) == number;
+  });
 }
 
 }  // namespace hangscope

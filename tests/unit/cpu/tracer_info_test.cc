@@ -7,12 +7,12 @@
 
 #include <cstdio>
 
-#include "hwtrace/auxtrace_info.h"
-#include "perf/perf_file_writer.h"
 #include "fakes/etm_bytes.h"
 #include "fakes/fake_cpu_recorder.h"
 #include "fakes/fake_file_system.h"
 #include "fakes/fake_tracer_sysfs.h"
+#include "hwtrace/auxtrace_info.h"
+#include "perf/perf_file_writer.h"
 
 namespace hangscope {
 namespace {
@@ -21,7 +21,8 @@ class TracerInfoTest : public testing::Test {
  protected:
   TracerInfoTest() { AddTracers(&files_); }
 
-  std::string Record(const std::string& pmu, uint32_t type, uint64_t config, const std::vector<int>& cpus = {0, 1}) {
+  std::string Record(const std::string& pmu, uint32_t type, uint64_t config,
+                     const std::vector<int>& cpus = {0, 1}) {
     perf_event_attr attr{};
     attr.type = type;
     attr.config = config;
@@ -37,7 +38,8 @@ class TracerInfoTest : public testing::Test {
     EXPECT_TRUE(info.ok()) << info.status().message();
     return info.ok() ? *info : AuxTraceInfo();
   }
-  // What perf report -D says of a file with the record and a trace of CPU 1; the test is skipped where there is no perf.
+  // What perf report -D says of a file with the record and a trace of CPU 1; the test is skipped
+  // where there is no perf.
   static std::string PerfSays(uint32_t type, const std::string& record, const std::string& trace) {
     char name[] = "/tmp/hangscope-tracer-XXXXXX";
     const std::string folder = mkdtemp(name);
@@ -54,7 +56,8 @@ class TracerInfoTest : public testing::Test {
     aux.bytes = trace;
     aux.head = trace.size();
     capture.aux = {aux};
-    EXPECT_TRUE(WritePerfFile(PosixFileSystem(), folder + "/perf.data", capture, ThisMachine()).ok());
+    EXPECT_TRUE(
+        WritePerfFile(PosixFileSystem(), folder + "/perf.data", capture, ThisMachine()).ok());
     FILE* const pipe = popen(("perf report -D -f -i " + folder + "/perf.data 2>&1").c_str(), "r");
     std::string said;
     char bytes[4096];
@@ -70,7 +73,8 @@ class TracerInfoTest : public testing::Test {
 
 TEST_F(TracerInfoTest, DescribesEtmV4AsItsDecoderWantsIt) {
   // Branch broadcast, cycles, context, virtual context, time stamps, return stack.
-  const AuxTraceInfo info = Parsed(Record("cs_etm", 8, uint64_t{1} << 8 | 1u << 12 | 1u << 14 | 1u << 15 | 1u << 28 | 1u << 29));
+  const AuxTraceInfo info = Parsed(
+      Record("cs_etm", 8, uint64_t{1} << 8 | 1u << 12 | 1u << 14 | 1u << 15 | 1u << 28 | 1u << 29));
   EXPECT_EQ(info.kind, AuxTraceKind::kCoreSight);
   ASSERT_EQ(info.cpus.size(), 2u);
   EXPECT_EQ(info.cpus[1].kind, EtmKind::kEtmV4);
@@ -108,14 +112,19 @@ TEST_F(TracerInfoTest, SaysWhichRegisterIsMissing) {
   EXPECT_TRUE(files_.Remove("/pmus/cs_etm/cpu1/trcidr/trcidr2").ok());
   const auto info = TracerInfo::Read(files_, "/pmus/cs_etm", TracerKind::kCoreSight, {}, {0, 1});
   ASSERT_FALSE(info.ok());
-  EXPECT_EQ(info.status().message(), "the kernel does not say how the trace of CPU 1 is decoded: cannot read '/pmus/cs_etm/cpu1/trcidr/trcidr2'");
+  EXPECT_EQ(info.status().message(),
+            "the kernel does not say how the trace of CPU 1 is decoded: cannot read "
+            "'/pmus/cs_etm/cpu1/trcidr/trcidr2'");
 }
 
 TEST_F(TracerInfoTest, TakesOnlyIdsThatThereCanBe) {
   auto info = TracerInfo::Read(files_, "/pmus/cs_etm", TracerKind::kCoreSight, {}, {0, 1});
   ASSERT_TRUE(info.ok());
-  info->TakeHardwareId(1, 0x6f | uint64_t{0x55} << 8 | uint64_t{1} << 56);  // with its sink, of the minor version 1
-  for (const uint64_t wrong : {uint64_t{0}, uint64_t{0x70}, uint64_t{0xff}, uint64_t{0x20} | uint64_t{1} << 60}) info->TakeHardwareId(0, wrong);
+  // with its sink, of the minor version 1
+  info->TakeHardwareId(1, 0x6f | uint64_t{0x55} << 8 | uint64_t{1} << 56);
+  for (const uint64_t wrong :
+       {uint64_t{0}, uint64_t{0x70}, uint64_t{0xff}, uint64_t{0x20} | uint64_t{1} << 60})
+    info->TakeHardwareId(0, wrong);
   info->TakeHardwareId(9, 0x20);
   const AuxTraceInfo parsed = Parsed(info->Record());
   EXPECT_EQ(parsed.cpus[0].trace_id, 0x10);
@@ -136,16 +145,26 @@ TEST_F(TracerInfoTest, DescribesIntelPtWithItsClock) {
 
 TEST_F(TracerInfoTest, IsReadByPerf) {
   if (!HasPerf()) GTEST_SKIP() << "perf is not installed (package linux-perf)";
-  const std::string pt = PerfSays(9, Record("intel_pt", 9, 0x2401), std::string("\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x23", 18));
-  for (const char* line : {"PERF_RECORD_AUXTRACE_INFO type: 1", "PMU Type            9", "Time Shift          2", "Time Muliplier      5", "Cap Time Zero       1", "TSC bit             0x400",
-                           "NoRETComp bit       0x800", "Have sched_switch   2", "Snapshot mode       1", "Per-cpu maps        1", "MTC bit             0x200", "MTC freq bits       0x3c000",
-                           "TSC:CTC numerator   166", "TSC:CTC denominator 2", "CYC bit             0x2", "Max non-turbo ratio 36", "PSBEND"}) {
+  const std::string pt = PerfSays(
+      9, Record("intel_pt", 9, 0x2401),
+      std::string("\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x23", 18));
+  for (const char* line :
+       {"PERF_RECORD_AUXTRACE_INFO type: 1", "PMU Type            9", "Time Shift          2",
+        "Time Muliplier      5", "Cap Time Zero       1", "TSC bit             0x400",
+        "NoRETComp bit       0x800", "Have sched_switch   2", "Snapshot mode       1",
+        "Per-cpu maps        1", "MTC bit             0x200", "MTC freq bits       0x3c000",
+        "TSC:CTC numerator   166", "TSC:CTC denominator 2", "CYC bit             0x2",
+        "Max non-turbo ratio 36", "PSBEND"}) {
     EXPECT_NE(pt.find(line), std::string::npos) << line << " is not in:\n" << pt;
   }
   const std::string spe = PerfSays(14, Record("arm_spe_0", 14, 1), std::string(64, '\0'));
-  for (const char* line : {"PERF_RECORD_AUXTRACE_INFO type: 4", "PMU Type           14", "ARM SPE data: size"}) EXPECT_NE(spe.find(line), std::string::npos) << line << " is not in:\n" << spe;
+  for (const char* line :
+       {"PERF_RECORD_AUXTRACE_INFO type: 4", "PMU Type           14", "ARM SPE data: size"})
+    EXPECT_NE(spe.find(line), std::string::npos) << line << " is not in:\n" << spe;
   const std::string etm = PerfSays(8, Record("cs_etm", 8, 1u << 14), Framed(0x12, A64Run()));
-  for (const char* line : {"PERF_RECORD_AUXTRACE_INFO type: 3", "TRCCONFIGR", "TRCTRACEIDR", "I_ADDR_CTXT_L_64IS0"}) EXPECT_NE(etm.find(line), std::string::npos) << line << " is not in:\n" << etm;
+  for (const char* line :
+       {"PERF_RECORD_AUXTRACE_INFO type: 3", "TRCCONFIGR", "TRCTRACEIDR", "I_ADDR_CTXT_L_64IS0"})
+    EXPECT_NE(etm.find(line), std::string::npos) << line << " is not in:\n" << etm;
 }
 
 }  // namespace

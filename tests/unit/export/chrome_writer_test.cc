@@ -29,7 +29,8 @@ std::string Written(TraceStory& story, FakeFileSystem& files) {
   return files.Save()["trace.json"];
 }
 
-// What the file says of each row, as TimelineRecorder does; and what of it no viewer could make sense of.
+// What the file says of each row, as TimelineRecorder does; and what of it no viewer could make
+// sense of.
 struct ReadBack {
   std::map<uint64_t, std::vector<std::string>> rows;
   std::map<uint64_t, std::string> names;
@@ -55,15 +56,20 @@ void AddEvent(const Json& event, ReadBack* read, std::map<uint64_t, int>* flows)
   if (phase == "s" || phase == "f") {
     sort = "F";
     int& ends = (*flows)[event.at("id")];
-    if (ends++ != (phase == "s" ? 0 : 1)) read->broken.push_back("a flow's ends are not two, one behind the other");
+    if (ends++ != (phase == "s" ? 0 : 1))
+      read->broken.push_back("a flow's ends are not two, one behind the other");
   }
   if (phase == "B") read->open[row].push_back(name + event.value("args", Json()).dump());
   if (phase == "E") {
-    if (read->open[row].empty() || read->open[row].back() != name + event.value("args", Json()).dump()) return read->broken.push_back("an end is called otherwise than its begin");
+    if (read->open[row].empty() ||
+        read->open[row].back() != name + event.value("args", Json()).dump())
+      return read->broken.push_back("an end is called otherwise than its begin");
     read->open[row].pop_back();
     return read->rows[row].push_back(fmt::format("E {}", time));
   }
-  if (phase == "C") return read->rows[row].push_back(fmt::format("C {} {}", time, event.at("args").at("value").get<uint64_t>()));
+  if (phase == "C")
+    return read->rows[row].push_back(
+        fmt::format("C {} {}", time, event.at("args").at("value").get<uint64_t>()));
   read->rows[row].push_back(fmt::format("{} {}{}{}", sort, time, name.empty() ? "" : " ", name));
 }
 
@@ -99,8 +105,10 @@ TEST(ChromeWriterTest, TellsOfEachRowWhatThePictureShows) {
     ASSERT_THAT(read.broken, IsEmpty());
     for (const TimelineRecorder::Row& row : picture.rows()) {
       const auto told = read.rows.find(row.track.id);
-      ASSERT_EQ(told == read.rows.end() ? 0 : told->second.size(), row.log.size()) << row.track.name;
-      for (size_t i = 0; i < row.log.size(); ++i) ASSERT_EQ(told->second[i], row.log[i]) << row.track.name << ", " << i;
+      ASSERT_EQ(told == read.rows.end() ? 0 : told->second.size(), row.log.size())
+          << row.track.name;
+      for (size_t i = 0; i < row.log.size(); ++i)
+        ASSERT_EQ(told->second[i], row.log[i]) << row.track.name << ", " << i;
     }
   }
 }
@@ -117,7 +125,8 @@ TEST(ChromeWriterTest, KeepsTextsOfTargetsTextsAndValidUtf8) {
   FakeFileSystem files;
   const std::string text = Written(story, files);
   const ReadBack read = Read(text);
-  const std::string kept = "\"}]</script>\\ \x1b[31m\n\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd caf\xc3\xa9";
+  const std::string kept =
+      "\"}]</script>\\ \x1b[31m\n\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd caf\xc3\xa9";
   EXPECT_EQ(read.names.at(1), kept);
   EXPECT_EQ(read.instants.at("mutex_lock")["args"]["t\""], kept);
   EXPECT_EQ(Json::parse(text)["otherData"]["verdict"], kept);
@@ -127,15 +136,28 @@ TEST(ChromeWriterTest, KeepsTextsOfTargetsTextsAndValidUtf8) {
 TEST(ChromeWriterTest, WritesValuesByTheirTypes) {
   TraceStory story(1);
   auto& fields = story.head.kinds[0].fields;
-  fields = {{.name = "small", .bits = 32}, {.name = "large", .bits = 64}, {.name = "minus", .type = TraceFieldType::kSigned}, {.name = "named", .names = {{1, "one"}}}, {.name = "small"}};
+  fields = {{.name = "small", .bits = 32},
+            {.name = "large", .bits = 64},
+            {.name = "minus", .type = TraceFieldType::kSigned},
+            {.name = "named", .names = {{1, "one"}}},
+            {.name = "small"}};
   TraceEvent event = story.At(1'234'567'890'123'456'789, TraceStory::kPlain, 0, 5);
-  event.values = {{.bits = 7}, {.bits = UINT64_MAX}, {.bits = static_cast<uint64_t>(-3)}, {.bits = 1}, {.bits = 0, .text = {}, .known = false}};
+  event.values = {{.bits = 7},
+                  {.bits = UINT64_MAX},
+                  {.bits = static_cast<uint64_t>(-3)},
+                  {.bits = 1},
+                  {.bits = 0, .text = {}, .known = false}};
   story.Add(event);
   story.end.time = event.time;
   FakeFileSystem files;
   const std::string text = Written(story, files);
   const Json args = Read(text).instants.at("mutex_lock")["args"];
-  EXPECT_EQ(args, (Json{{"small", 7}, {"large", "18446744073709551615"}, {"minus", -3}, {"named", "one"}, {"small 2", "?"}, {"task", 5}}));
+  EXPECT_EQ(args, (Json{{"small", 7},
+                        {"large", "18446744073709551615"},
+                        {"minus", -3},
+                        {"named", "one"},
+                        {"small 2", "?"},
+                        {"task", 5}}));
   EXPECT_THAT(text, HasSubstr(R"("ts":1234567890123456.789)"));
 }
 

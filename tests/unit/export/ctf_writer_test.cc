@@ -1,4 +1,5 @@
-// What readers do not tell: refusals, full disks, legal names. tests/system/test_ctf.py has babeltrace2 read traces.
+// What readers do not tell: refusals, full disks, legal names. tests/system/test_ctf.py has
+// babeltrace2 read traces.
 #include "export/ctf_writer.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +22,8 @@ class CtfWriterTest : public ::testing::Test {
     head_.tracks = {{{RingKind::kCore, 0, ""}, "core 0"}, {{RingKind::kCore, 1, ""}, "core 1"}};
     TraceEventKind kind;
     kind.name = "step";
-    kind.fields = {{"narrow", TraceFieldType::kUnsigned, 8, {}}, {"deep", TraceFieldType::kSigned, 16, {}}};
+    kind.fields = {{"narrow", TraceFieldType::kUnsigned, 8, {}},
+                   {"deep", TraceFieldType::kSigned, 16, {}}};
     head_.kinds.push_back(kind);
   }
 
@@ -87,7 +89,8 @@ TEST_F(CtfWriterTest, StopsAtThePacketThatCannotBeWritten) {
 TEST_F(CtfWriterTest, RefusesEventsAndLossesOfNoTrackOrKind) {
   CtfWriter writer(disk_, "out");
   ASSERT_TRUE(writer.Begin(head_).ok());
-  EXPECT_THAT(writer.Write(Step(0, 0, 0, 2)).message(), HasSubstr("track 2 and kind 0 is of none of the trace's 2 tracks"));
+  EXPECT_THAT(writer.Write(Step(0, 0, 0, 2)).message(),
+              HasSubstr("track 2 and kind 0 is of none of the trace's 2 tracks"));
   TraceEvent event = Step(0, 0, 0);
   event.kind = 1;
   EXPECT_EQ(writer.Write(event).code(), Status::Code::kCorrupt);
@@ -99,7 +102,8 @@ TEST_F(CtfWriterTest, RefusesEventsAndLossesOfNoTrackOrKind) {
 TEST_F(CtfWriterTest, CountsWhatDoesNotFit) {
   CtfWriter writer(disk_, "out");
   ASSERT_TRUE(writer.Begin(head_).ok());
-  for (const int64_t deep : {-32768, -1, 32767, 32768, -32769}) ASSERT_TRUE(writer.Write(Step(5, 255, deep)).ok());
+  for (const int64_t deep : {-32768, -1, 32767, 32768, -32769})
+    ASSERT_TRUE(writer.Write(Step(5, 255, deep)).ok());
   ASSERT_TRUE(writer.Write(Step(5, 256, 0)).ok());
   ASSERT_TRUE(writer.Write(Step(4, 0, 0)).ok());
   ASSERT_TRUE(writer.Write(Step(-1, 0, 0, 1)).ok());
@@ -124,7 +128,10 @@ TEST_F(CtfWriterTest, KeepsTroublesAndTheVerdict) {
   ASSERT_TRUE(writer.Begin(head_).ok());
   ASSERT_TRUE(writer.End(end).ok());
   EXPECT_THAT(Metadata(), HasSubstr("\tverdict = \"deadlock\";\n"));
-  EXPECT_THAT(Metadata(), HasSubstr("\ttrouble_0 = \"ring 3 could not be read\";\n\ttrouble_1 = \"the end is torn\";\n};"));
+  EXPECT_THAT(
+      Metadata(),
+      HasSubstr(
+          "\ttrouble_0 = \"ring 3 could not be read\";\n\ttrouble_1 = \"the end is torn\";\n};"));
 }
 
 TEST(CtfTextTest, LiteralsHoldOnlyWhatCanBeRead) {
@@ -157,7 +164,10 @@ TEST(CtfTextTest, StringsEndNowhereElse) {
   EXPECT_EQ(CtfString("\xff!", &made), "\\xff!");
   // Wherever it stands in a text of several words.
   for (size_t at = 0; at < 19; ++at) {
-    std::string text = "\x01" "bcdefghijklmnopq\x7f" "r";
+    std::string text =
+        "\x01"
+        "bcdefghijklmnopq\x7f"
+        "r";
     EXPECT_EQ(CtfString(text, &made).data(), text.data());  // as it is
     text[at] = '\0';
     EXPECT_THAT(std::string(CtfString(text, &made)), HasSubstr("\\x00")) << at;

@@ -32,7 +32,9 @@ struct Message {
     }
     return "";
   }
-  uint64_t Number(const std::string& name) const { return std::strtoull(Value(name).c_str(), nullptr, 10); }
+  uint64_t Number(const std::string& name) const {
+    return std::strtoull(Value(name).c_str(), nullptr, 10);
+  }
   std::vector<Message> All(const std::string& name) const {
     std::vector<Message> all;
     for (const auto& [key, message] : messages) {
@@ -82,7 +84,8 @@ Message Parse(std::istream& text) {
 class PerfettoWriterTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (std::system("protoc --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "protoc is missing: apt install protobuf-compiler";
+    if (std::system("protoc --version >/dev/null 2>&1") != 0)
+      GTEST_SKIP() << "protoc is missing: apt install protobuf-compiler";
     char name[] = "/tmp/hangscope-perfetto-XXXXXX";
     folder_ = mkdtemp(name);
   }
@@ -98,7 +101,9 @@ class PerfettoWriterTest : public ::testing::Test {
     const auto writer = MakePerfettoWriter(*file.value());
     const Status status = story.TellTo(*writer);
     EXPECT_TRUE(status.ok()) << status.message();
-    const std::string command = "protoc --decode=hangscope.test.Trace --proto_path='" TEST_DATA "' perfetto.proto <" + path + " >" + folder_ + "/text 2>&1";
+    const std::string command = "protoc --decode=hangscope.test.Trace --proto_path='" TEST_DATA
+                                "' perfetto.proto <" +
+                                path + " >" + folder_ + "/text 2>&1";
     EXPECT_EQ(std::system(command.c_str()), 0);
     Result<std::string> text = ReadWholeFile(PosixFileSystem(), folder_ + "/text");
     std::istringstream lines(text.value_or(""));
@@ -108,7 +113,8 @@ class PerfettoWriterTest : public ::testing::Test {
   std::string folder_;
 };
 
-// Of one: what each row tells, as TimelineRecorder does; and what of it no viewer could make sense of.
+// Of one: what each row tells, as TimelineRecorder does; and what of it no viewer could make sense
+// of.
 struct ReadBack {
   std::map<uint64_t, std::vector<std::string>> rows;  // by TimelineTrack::id
   std::map<uint64_t, std::string> names;
@@ -135,10 +141,12 @@ class Reader {
  private:
   void CheckKnown(const Message& message, const std::string& where) {
     for (const auto& [name, value] : message.values) {
-      if (name.find_first_not_of("0123456789") == std::string::npos) Break("an unknown field in " + where);
+      if (name.find_first_not_of("0123456789") == std::string::npos)
+        Break("an unknown field in " + where);
     }
     for (const auto& [name, inner] : message.messages) {
-      if (name.find_first_not_of("0123456789") == std::string::npos) Break("an unknown message in " + where);
+      if (name.find_first_not_of("0123456789") == std::string::npos)
+        Break("an unknown message in " + where);
       CheckKnown(inner, name);
     }
   }
@@ -150,18 +158,22 @@ class Reader {
     }
     if (const auto data = packet.One("interned_data")) {
       for (const auto& [sort, text] : data->messages) {
-        if (!numbers_.insert({sort, text.Number("iid")}).second) Break("a number of a text is used twice");
+        if (!numbers_.insert({sort, text.Number("iid")}).second)
+          Break("a number of a text is used twice");
         texts_[{sort, text.Number("iid")}] = text.Value("name");
         read_.longest_text = std::max(read_.longest_text, text.Value("name").size());
       }
     }
     if (const auto track = packet.One("track_descriptor")) ReadTrack(*track);
-    if (const auto event = packet.One("track_event")) ReadEvent(*event, static_cast<TimeNs>(packet.Number("timestamp")), packet);
+    if (const auto event = packet.One("track_event"))
+      ReadEvent(*event, static_cast<TimeNs>(packet.Number("timestamp")), packet);
   }
   void ReadTrack(const Message& track) {
     const uint64_t id = track.Number("uuid");
-    if (!tracks_.emplace(id, track.One("counter").has_value()).second) Break("a track is defined twice");
-    if (!track.Value("parent_uuid").empty() && !tracks_.contains(track.Number("parent_uuid"))) Break("an orphan track");
+    if (!tracks_.emplace(id, track.One("counter").has_value()).second)
+      Break("a track is defined twice");
+    if (!track.Value("parent_uuid").empty() && !tracks_.contains(track.Number("parent_uuid")))
+      Break("an orphan track");
     if (id > 16) read_.names[id - 16] = track.Value("name");
   }
   std::string Text(const std::string& sort, uint64_t number) {
@@ -174,8 +186,10 @@ class Reader {
     const uint64_t track = event.Number("track_uuid");
     const std::string type = event.Value("type");
     if (!tracks_.contains(track)) return Break("an event of no track");
-    if (tracks_[track] != (type == "TYPE_COUNTER")) Break("a counter's track with slices, or the other way round");
-    if (packet.Number("timestamp_clock_id") != 3 || packet.Number("sequence_flags") < 2) Break("a packet without its clock or flags");
+    if (tracks_[track] != (type == "TYPE_COUNTER"))
+      Break("a counter's track with slices, or the other way round");
+    if (packet.Number("timestamp_clock_id") != 3 || packet.Number("sequence_flags") < 2)
+      Break("a packet without its clock or flags");
     if (track > 16) {
       if (time < last_[track]) Break("a track goes backwards");
       last_[track] = time;
@@ -183,19 +197,30 @@ class Reader {
     if (type == "TYPE_SLICE_BEGIN") ++open_[track];
     if (type == "TYPE_SLICE_END" && open_[track]-- == 0) Break("an end without a begin");
     ReadFlows(event);
-    const std::string category = event.Value("category_iids").empty() ? "" : Text("event_categories", event.Number("category_iids"));
-    const std::string name = event.Value("name_iid").empty() ? event.Value("name") : Text("event_names", event.Number("name_iid"));
+    const std::string category = event.Value("category_iids").empty()
+                                     ? ""
+                                     : Text("event_categories", event.Number("category_iids"));
+    const std::string name = event.Value("name_iid").empty()
+                                 ? event.Value("name")
+                                 : Text("event_names", event.Number("name_iid"));
     ReadArguments(event, name);
     if (track <= 16) return;
-    const std::map<std::string, std::string> sorts = {{"TYPE_SLICE_BEGIN", "B"}, {"TYPE_SLICE_END", "E"}, {"TYPE_INSTANT", "I"}, {"TYPE_COUNTER", "C"}};
-    const std::string sort = category == "flow" ? "F" : category == "missing" ? "G" : sorts.at(type);
+    const std::map<std::string, std::string> sorts = {{"TYPE_SLICE_BEGIN", "B"},
+                                                      {"TYPE_SLICE_END", "E"},
+                                                      {"TYPE_INSTANT", "I"},
+                                                      {"TYPE_COUNTER", "C"}};
+    const std::string sort = category == "flow"      ? "F"
+                             : category == "missing" ? "G"
+                                                     : sorts.at(type);
     const std::string rest = type == "TYPE_COUNTER" ? event.Value("counter_value") : name;
-    read_.rows[track - 16].push_back(fmt::format("{} {}{}{}", sort, time, rest.empty() ? "" : " ", rest));
+    read_.rows[track - 16].push_back(
+        fmt::format("{} {}{}{}", sort, time, rest.empty() ? "" : " ", rest));
   }
   void ReadFlows(const Message& event) {
     for (const auto& [key, value] : event.values) {
       if (key != "flow_ids" && key != "terminating_flow_ids") continue;
-      if (flows_[value]++ != (key == "flow_ids" ? 0 : 1)) Break("a flow's ends are not two, one behind the other");
+      if (flows_[value]++ != (key == "flow_ids" ? 0 : 1))
+        Break("a flow's ends are not two, one behind the other");
     }
   }
   void ReadArguments(const Message& event, const std::string& name) {
@@ -203,9 +228,11 @@ class Reader {
     arguments.clear();
     for (const Message& argument : event.All("debug_annotations")) {
       std::string key = argument.Value("name");
-      if (!argument.Value("name_iid").empty()) key = Text("debug_annotation_names", argument.Number("name_iid"));
+      if (!argument.Value("name_iid").empty())
+        key = Text("debug_annotation_names", argument.Number("name_iid"));
       for (const auto& [type, value] : argument.values) {
-        if (type.ends_with("_value")) arguments[key] = type.substr(0, type.size() - 6) + " " + value;
+        if (type.ends_with("_value"))
+          arguments[key] = type.substr(0, type.size() - 6) + " " + value;
       }
     }
   }
@@ -225,8 +252,10 @@ TEST_F(PerfettoWriterTest, TellsOfEachTrackWhatThePictureShows) {
     SCOPED_TRACE(seed);
     RandomTrace trace(seed);
     for (TraceItem& item : trace.story.items) {  // times of Perfetto have no sign
-      if (auto* event = std::get_if<TraceEvent>(&item)) event->time = std::max<TimeNs>(event->time, 0);
-      if (auto* loss = std::get_if<TraceLoss>(&item)) loss->time.from = std::max<TimeNs>(loss->time.from, 0);
+      if (auto* event = std::get_if<TraceEvent>(&item))
+        event->time = std::max<TimeNs>(event->time, 0);
+      if (auto* loss = std::get_if<TraceLoss>(&item))
+        loss->time.from = std::max<TimeNs>(loss->time.from, 0);
     }
     TimelineRecorder picture;
     TimelineBuilder builder(picture);
@@ -236,8 +265,10 @@ TEST_F(PerfettoWriterTest, TellsOfEachTrackWhatThePictureShows) {
     for (const TimelineRecorder::Row& row : picture.rows()) {
       ASSERT_EQ(read.names.at(row.track.id), row.track.name);
       const auto told = read.rows.find(row.track.id);
-      ASSERT_EQ(told == read.rows.end() ? 0 : told->second.size(), row.log.size()) << row.track.name;
-      for (size_t i = 0; i < row.log.size(); ++i) ASSERT_EQ(told->second[i], row.log[i]) << row.track.name << ", " << i;
+      ASSERT_EQ(told == read.rows.end() ? 0 : told->second.size(), row.log.size())
+          << row.track.name;
+      for (size_t i = 0; i < row.log.size(); ++i)
+        ASSERT_EQ(told->second[i], row.log[i]) << row.track.name << ", " << i;
     }
   }
 }
@@ -246,15 +277,32 @@ TEST_F(PerfettoWriterTest, WritesValuesByTheirTypes) {
   TraceStory story(1);
   const std::string evil = "\"<b>\xff";
   auto& fields = story.head.kinds[0].fields;
-  fields = {{.name = "large", .bits = 64}, {.name = "minus", .type = TraceFieldType::kSigned}, {.name = "named", .names = {{1, "one"}}}, {.name = "lost"},
-            {.name = "text", .type = TraceFieldType::kText}, {.name = "yes", .type = TraceFieldType::kBool}, {.name = "at", .type = TraceFieldType::kPointer}};
+  fields = {{.name = "large", .bits = 64},
+            {.name = "minus", .type = TraceFieldType::kSigned},
+            {.name = "named", .names = {{1, "one"}}},
+            {.name = "lost"},
+            {.name = "text", .type = TraceFieldType::kText},
+            {.name = "yes", .type = TraceFieldType::kBool},
+            {.name = "at", .type = TraceFieldType::kPointer}};
   TraceEvent event = story.At(10, TraceStory::kPlain, 0, 5);
-  event.values = {{.bits = UINT64_MAX}, {.bits = static_cast<uint64_t>(-3)}, {.bits = 1}, {.bits = 0, .text = {}, .known = false}, {.bits = 0, .text = evil}, {.bits = 1}, {.bits = 0x80}};
+  event.values = {{.bits = UINT64_MAX},
+                  {.bits = static_cast<uint64_t>(-3)},
+                  {.bits = 1},
+                  {.bits = 0, .text = {}, .known = false},
+                  {.bits = 0, .text = evil},
+                  {.bits = 1},
+                  {.bits = 0x80}};
   story.Add(event);
   const ReadBack read = Reader().Read(Decode(story));
   EXPECT_THAT(read.broken, IsEmpty());
-  const std::map<std::string, std::string> expected = {{"large", "uint 18446744073709551615"}, {"minus", "int -3"}, {"named", "string one"}, {"lost", "string ?"},
-                                                       {"text", "string \"<b>\xef\xbf\xbd"}, {"yes", "bool true"}, {"at", "pointer 128"}, {"task", "int 5"}};
+  const std::map<std::string, std::string> expected = {{"large", "uint 18446744073709551615"},
+                                                       {"minus", "int -3"},
+                                                       {"named", "string one"},
+                                                       {"lost", "string ?"},
+                                                       {"text", "string \"<b>\xef\xbf\xbd"},
+                                                       {"yes", "bool true"},
+                                                       {"at", "pointer 128"},
+                                                       {"task", "int 5"}};
   EXPECT_EQ(read.arguments.at("mutex_lock"), expected);
 }
 
@@ -274,13 +322,16 @@ TEST_F(PerfettoWriterTest, SaysWhichWallTimeItWas) {
   EXPECT_EQ(clocks->All("clocks")[1].Number("timestamp"), 5100u);
   const ReadBack read = Reader().Read(trace);
   EXPECT_EQ(read.arguments.at("recording").at("host"), "string box");
-  EXPECT_EQ(read.arguments.at("end of the recording").at("trouble"), "string the last block is torn");
+  EXPECT_EQ(read.arguments.at("end of the recording").at("trouble"),
+            "string the last block is torn");
 }
 
 // What was told has to be kept by who writes and by who reads: both forget it from time to time.
 TEST_F(PerfettoWriterTest, KeepsNoMoreTextsThanItCanHold) {
   TraceStory story(1);
-  for (int i = 0; i < 10000; ++i) story.Enter(i, TraceStory::kFunctionEnter, 0, {}, "f" + std::to_string(i)).Leave(i, TraceStory::kFunctionLeave, 0, {});
+  for (int i = 0; i < 10000; ++i)
+    story.Enter(i, TraceStory::kFunctionEnter, 0, {}, "f" + std::to_string(i))
+        .Leave(i, TraceStory::kFunctionLeave, 0, {});
   story.Enter(10000, TraceStory::kFunctionEnter, 0, {}, std::string(5000, 'x'));
   story.end.time = 50000;
   const ReadBack read = Reader().Read(Decode(story));

@@ -33,10 +33,17 @@ class TimelineTest : public ::testing::Test {
 
 TEST_F(TimelineTest, ShowsWhoRunsWhoWaitsAndWhoIsReady) {
   Story story(1, true);
-  story.Switch(10, 0, {}, 5).Switch(20, 0, 5, 6).Wake(30, 0, 6, 5).Switch(40, 0, 6, 5, false).Switch(50, 0, 5, {}, true, "futex");
+  story.Switch(10, 0, {}, 5)
+      .Switch(20, 0, 5, 6)
+      .Wake(30, 0, 6, 5)
+      .Switch(40, 0, 6, 5, false)
+      .Switch(50, 0, 5, {}, true, "futex");
   Draw(story);
-  EXPECT_EQ(sink.Picture("CPU 0"), "10..20 thread 5 reader; 20..40 thread 6 writer; 40..50 thread 5 reader");
-  EXPECT_EQ(sink.Picture("thread 5 reader"), "10..20 running; 20..30 waiting; 30..40 ready; 40..50 running; 50..1000 waiting in futex");
+  EXPECT_EQ(sink.Picture("CPU 0"),
+            "10..20 thread 5 reader; 20..40 thread 6 writer; 40..50 thread 5 reader");
+  EXPECT_EQ(
+      sink.Picture("thread 5 reader"),
+      "10..20 running; 20..30 waiting; 30..40 ready; 40..50 running; 50..1000 waiting in futex");
   EXPECT_EQ(sink.Picture("thread 6 writer"), "20..40 running; 40..1000 ready");
   EXPECT_THAT(builder.troubles(), IsEmpty());
 }
@@ -74,18 +81,26 @@ TEST_F(TimelineTest, TakesATasksCallsWithItWhereItGoes) {
   story.Switch(10, 0, {}, 5).Enter(12, Story::kCallEnter, 0, 5, "read").Switch(20, 0, 5, 6);
   story.Switch(30, 1, {}, 5).Leave(40, Story::kCallLeave, 1, 5);
   Draw(story);
-  EXPECT_EQ(sink.Picture("thread 5 reader"), "10..20 running; >12..20 read; 20..30 waiting in read; 30..1000 running; >30..40 read");
-  EXPECT_THAT(sink.RowOf("thread 5 reader").slices[4].arguments, Contains(Pair("continued", "true")));
+  EXPECT_EQ(sink.Picture("thread 5 reader"),
+            "10..20 running; >12..20 read; 20..30 waiting in read; 30..1000 running; >30..40 read");
+  EXPECT_THAT(sink.RowOf("thread 5 reader").slices[4].arguments,
+              Contains(Pair("continued", "true")));
   EXPECT_EQ(sink.RowOf("thread 5 reader").slices[1].state, SliceState::kSystemCall);
 }
 
 TEST_F(TimelineTest, NestsInterruptsAndFunctionsInWhoRuns) {
   Story story(1, true);
-  story.Switch(10, 0, {}, 5).Enter(11, Story::kFunctionEnter, 0, 5, "main").Enter(12, Story::kIrqEnter, 0, 5, "timer");
-  story.Leave(14, Story::kIrqLeave, 0, 5).Switch(20, 0, 5, 6).Switch(30, 0, 6, 5).Leave(40, Story::kFunctionLeave, 0, 5);
+  story.Switch(10, 0, {}, 5)
+      .Enter(11, Story::kFunctionEnter, 0, 5, "main")
+      .Enter(12, Story::kIrqEnter, 0, 5, "timer");
+  story.Leave(14, Story::kIrqLeave, 0, 5)
+      .Switch(20, 0, 5, 6)
+      .Switch(30, 0, 6, 5)
+      .Leave(40, Story::kFunctionLeave, 0, 5);
   Draw(story);
   EXPECT_EQ(sink.Picture("CPU 0"),
-            "10..20 thread 5 reader; >11..20 main; >>12..14 timer; 20..30 thread 6 writer; 30..1000 thread 5 reader; >30..40 main");
+            "10..20 thread 5 reader; >11..20 main; >>12..14 timer; 20..30 thread 6 writer; "
+            "30..1000 thread 5 reader; >30..40 main");
   EXPECT_EQ(sink.RowOf("CPU 0").slices[2].state, SliceState::kInterrupt);
   EXPECT_EQ(sink.RowOf("CPU 0").slices[1].state, SliceState::kFunction);
 }
@@ -93,9 +108,13 @@ TEST_F(TimelineTest, NestsInterruptsAndFunctionsInWhoRuns) {
 // A kernel may switch inside an interrupt: the interrupt goes on, whoever was interrupted.
 TEST_F(TimelineTest, LetsAnInterruptGoOnThroughASwitch) {
   Story story(1);
-  story.Switch(10, 0, {}, 5).Enter(12, Story::kIrqEnter, 0, 5, "timer").Switch(14, 0, 5, 6, false).Leave(16, Story::kIrqLeave, 0, 6);
+  story.Switch(10, 0, {}, 5)
+      .Enter(12, Story::kIrqEnter, 0, 5, "timer")
+      .Switch(14, 0, 5, 6, false)
+      .Leave(16, Story::kIrqLeave, 0, 6);
   Draw(story);
-  EXPECT_EQ(sink.Picture("core 0"), "10..14 task 5 reader; >12..14 timer; 14..1000 task 6 writer; >14..16 timer");
+  EXPECT_EQ(sink.Picture("core 0"),
+            "10..14 task 5 reader; >12..14 timer; 14..1000 task 6 writer; >14..16 timer");
   EXPECT_THAT(builder.troubles(), IsEmpty());
 }
 
@@ -110,14 +129,20 @@ TEST_F(TimelineTest, SeesByAnEventWhoRunsWhereNoSwitchSaidSo) {
 
 TEST_F(TimelineTest, ClosesWhatIsOpenAtALossAndForgetsIt) {
   Story story(2, true);
-  story.Switch(10, 0, {}, 5).Enter(12, Story::kCallEnter, 0, 5, "read").Switch(13, 1, {}, 6).Enter(14, Story::kFunctionEnter, 0, {}, "idle");
+  story.Switch(10, 0, {}, 5)
+      .Enter(12, Story::kCallEnter, 0, 5, "read")
+      .Switch(13, 1, {}, 6)
+      .Enter(14, Story::kFunctionEnter, 0, {}, "idle");
   story.Lose(20, 40, 0, 12).Leave(50, Story::kCallLeave, 0, 5);
   Draw(story);
-  EXPECT_EQ(sink.Picture("CPU 0"), "10..20 thread 5 reader; >14..20 idle; 20..40 gap; 50..1000 thread 5 reader");
+  EXPECT_EQ(sink.Picture("CPU 0"),
+            "10..20 thread 5 reader; >14..20 idle; 20..40 gap; 50..1000 thread 5 reader");
   EXPECT_EQ(sink.Picture("thread 5 reader"), "10..20 running; >12..20 read; 50..1000 running");
-  EXPECT_EQ(sink.Picture("thread 6 writer"), "13..1000 running") << "another CPU's thread has nothing to do with it";
+  EXPECT_EQ(sink.Picture("thread 6 writer"), "13..1000 running")
+      << "another CPU's thread has nothing to do with it";
   EXPECT_THAT(sink.RowOf("CPU 0").gaps, ElementsAre(Pair(20, "overwritten: 12 records")));
-  EXPECT_THAT(sink.RowOf("CPU 0").instants, ElementsAre(Pair(50, "raw_syscalls:sys_exit"))) << "its begin was lost";
+  EXPECT_THAT(sink.RowOf("CPU 0").instants, ElementsAre(Pair(50, "raw_syscalls:sys_exit")))
+      << "its begin was lost";
   EXPECT_THAT(builder.troubles(), ElementsAre(HasSubstr("1 end of something")));
 }
 
@@ -129,7 +154,6 @@ TEST_F(TimelineTest, ShowsALossWithoutATimeOnce) {
   EXPECT_THAT(sink.RowOf("core 0").gaps, ElementsAre(Pair(20, "torn: 1 record")));
 }
 
-
 TEST_F(TimelineTest, PutsWhatIsStaleAroundWhatHappenedInIt) {
   Story story(2);
   story.head.window = WindowOf(story.head);
@@ -139,18 +163,22 @@ TEST_F(TimelineTest, PutsWhatIsStaleAroundWhatHappenedInIt) {
   EXPECT_EQ(sink.Picture("core 1"), "10..60 stale; >10..60 task 5 reader; 60..1000 task 5 reader");
   EXPECT_EQ(sink.RowOf("core 1").slices[0].state, SliceState::kStale);
   EXPECT_EQ(sink.Picture("task 5 reader"), "10..1000 running");
-  EXPECT_THAT(sink.RowOf("core 1").gaps, ElementsAre(Pair(10, "stale: older than the window by 40 ns")));
+  EXPECT_THAT(sink.RowOf("core 1").gaps,
+              ElementsAre(Pair(10, "stale: older than the window by 40 ns")));
 }
 
 TEST_F(TimelineTest, DrawsTheWindowsGapsWhereTheyLie) {
   Story story(2);
   story.head.window = WindowOf(story.head);
-  story.head.window->gaps = {{0, {}, {200, 300}, GapReason::kBlind, 0, AmountUnit::kUnknown}, {1, 5, {400, 400}, GapReason::kNoRoom, 3, AmountUnit::kRecords}};
+  story.head.window->gaps = {{0, {}, {200, 300}, GapReason::kBlind, 0, AmountUnit::kUnknown},
+                             {1, 5, {400, 400}, GapReason::kNoRoom, 3, AmountUnit::kRecords}};
   story.Plain(110, 0, 5).Plain(350, 1).Plain(360, 0, 5);
   Draw(story);
-  EXPECT_EQ(sink.Picture("core 0"), "110..200 task 5 reader; 200..300 gap; 360..1000 task 5 reader");
+  EXPECT_EQ(sink.Picture("core 0"),
+            "110..200 task 5 reader; 200..300 gap; 360..1000 task 5 reader");
   EXPECT_EQ(sink.Picture("task 5 reader"), "110..200 running; 360..1000 running");
-  EXPECT_THAT(sink.RowOf("core 1").gaps, ElementsAre(Pair(400, "dropped for want of room: 3 records, of task 5 reader")));
+  EXPECT_THAT(sink.RowOf("core 1").gaps,
+              ElementsAre(Pair(400, "dropped for want of room: 3 records, of task 5 reader")));
 }
 
 TEST_F(TimelineTest, ShowsALossThatTheWindowKnowsOnce) {
@@ -159,7 +187,8 @@ TEST_F(TimelineTest, ShowsALossThatTheWindowKnowsOnce) {
   story.head.window->gaps = {{0, {}, {200, 300}, GapReason::kOverwritten, 7, AmountUnit::kRecords}};
   story.Plain(110, 0).Lose(150, 300, 0, 7).Lose(400, 500, 0, 1).Plain(600, 0);
   Draw(story);
-  EXPECT_THAT(sink.RowOf("core 0").gaps, ElementsAre(Pair(150, "overwritten: 7 records"), Pair(400, "overwritten: 1 record")));
+  EXPECT_THAT(sink.RowOf("core 0").gaps,
+              ElementsAre(Pair(150, "overwritten: 7 records"), Pair(400, "overwritten: 1 record")));
   EXPECT_EQ(sink.Picture("core 0"), "150..300 gap; 400..500 gap");
 }
 
@@ -186,26 +215,58 @@ TEST_F(TimelineTest, CountsOnARowBelowTheCore) {
 TEST_F(TimelineTest, EndsWithHowEverybodyStandsAndForWhom) {
   Story story(2);
   story.Plain(10, 0).Plain(20, 1);
-  story.end.standings = {
-      {.who = {false, 0}, .activity = Activity::kWaiting, .since = 500, .waits_for = "cb3 of (1,2)", .by = {{false, 1}}, .place = "dataflow.c:88", .fault = ""},
-      {.who = {false, 1}, .activity = Activity::kHalted, .since = 400, .waits_for = "", .by = {}, .place = "", .fault = "assert"},
-      {.who = {true, 7}, .activity = Activity::kWaiting, .since = {}, .waits_for = "", .by = {{false, 0}}, .place = "", .fault = ""},
-      {.who = {false, 9}, .activity = Activity::kSilent, .since = 600, .waits_for = "", .by = {}, .place = "", .fault = ""}};
+  story.end.standings = {{.who = {false, 0},
+                          .activity = Activity::kWaiting,
+                          .since = 500,
+                          .waits_for = "cb3 of (1,2)",
+                          .by = {{false, 1}},
+                          .place = "dataflow.c:88",
+                          .fault = ""},
+                         {.who = {false, 1},
+                          .activity = Activity::kHalted,
+                          .since = 400,
+                          .waits_for = "",
+                          .by = {},
+                          .place = "",
+                          .fault = "assert"},
+                         {.who = {true, 7},
+                          .activity = Activity::kWaiting,
+                          .since = {},
+                          .waits_for = "",
+                          .by = {{false, 0}},
+                          .place = "",
+                          .fault = ""},
+                         {.who = {false, 9},
+                          .activity = Activity::kSilent,
+                          .since = 600,
+                          .waits_for = "",
+                          .by = {},
+                          .place = "",
+                          .fault = ""}};
   Draw(story);
   EXPECT_EQ(sink.Picture("core 0"), "500..1000 waiting for cb3 of (1,2)");
-  EXPECT_THAT(sink.RowOf("core 0").slices[0].arguments, ElementsAre(Pair("place", "dataflow.c:88")));
+  EXPECT_THAT(sink.RowOf("core 0").slices[0].arguments,
+              ElementsAre(Pair("place", "dataflow.c:88")));
   EXPECT_EQ(sink.Picture("core 1"), "400..1000 halted");
   EXPECT_EQ(sink.RowOf("core 1").slices[0].state, SliceState::kHalted);
-  EXPECT_EQ(sink.Picture("core 9"), "600..1000 silent") << "it has no ring, and stands all the same";
+  EXPECT_EQ(sink.Picture("core 9"), "600..1000 silent")
+      << "it has no ring, and stands all the same";
   ASSERT_EQ(sink.arrows.size(), 2u);
-  EXPECT_EQ(sink.arrows[0].from + " > " + sink.arrows[0].to + ": " + sink.arrows[0].name, "core 1 > core 0: waited for: cb3 of (1,2)");
+  EXPECT_EQ(sink.arrows[0].from + " > " + sink.arrows[0].to + ": " + sink.arrows[0].name,
+            "core 1 > core 0: waited for: cb3 of (1,2)");
   EXPECT_EQ(sink.arrows[1].from + " > " + sink.arrows[1].to, "core 0 > task 7");
 }
 
 TEST_F(TimelineTest, DoesNotBeginAStandingBeforeWhatHappenedLast) {
   Story story(1);
   story.Plain(700, 0);
-  story.end.standings = {{.who = {false, 0}, .activity = Activity::kWaiting, .since = 500, .waits_for = "", .by = {}, .place = "", .fault = ""}};
+  story.end.standings = {{.who = {false, 0},
+                          .activity = Activity::kWaiting,
+                          .since = 500,
+                          .waits_for = "",
+                          .by = {},
+                          .place = "",
+                          .fault = ""}};
   Draw(story);
   EXPECT_EQ(sink.Picture("core 0"), "700..1000 waiting");
   EXPECT_THAT(builder.troubles(), IsEmpty());
@@ -216,7 +277,13 @@ TEST_F(TimelineTest, DrawsAStandingOfUnknownAgeAsFarBackAsNothingElseIsKnown) {
   story.head.time = {5, 1000};
   story.Plain(700, 1);
   for (int64_t core = 0; core < 3; ++core) {
-    story.end.standings.push_back({.who = {false, core}, .activity = Activity::kHalted, .since = {}, .waits_for = "", .by = {}, .place = "", .fault = ""});
+    story.end.standings.push_back({.who = {false, core},
+                                   .activity = Activity::kHalted,
+                                   .since = {},
+                                   .waits_for = "",
+                                   .by = {},
+                                   .place = "",
+                                   .fault = ""});
   }
   story.end.standings[2].since = 5000;  // behind the end
   Draw(story);
@@ -238,10 +305,15 @@ TEST_F(TimelineTest, LetsATaskRunOnOneCoreOnly) {
 
 TEST_F(TimelineTest, TakesASwitchThatIsToldTwiceOnce) {
   Story story(1, true);
-  story.Switch(10, 0, {}, 6).Enter(12, Story::kCallEnter, 0, 6, "poll").Switch(15, 0, 6, 5).Switch(20, 0, 5, 6).Switch(20, 0, 5, 6);
+  story.Switch(10, 0, {}, 6)
+      .Enter(12, Story::kCallEnter, 0, 6, "poll")
+      .Switch(15, 0, 6, 5)
+      .Switch(20, 0, 5, 6)
+      .Switch(20, 0, 5, 6);
   story.Leave(30, Story::kCallLeave, 0, 6);
   Draw(story);
-  EXPECT_EQ(sink.Picture("thread 6 writer"), "10..15 running; >12..15 poll; 15..20 waiting in poll; 20..1000 running; >20..30 poll");
+  EXPECT_EQ(sink.Picture("thread 6 writer"),
+            "10..15 running; >12..15 poll; 15..20 waiting in poll; 20..1000 running; >20..30 poll");
   EXPECT_THAT(sink.RowOf("CPU 0").instants, ElementsAre(Pair(20, "sched:sched_switch")));
   EXPECT_THAT(builder.troubles(), ElementsAre(HasSubstr("1 switch says what is known already")));
 }
@@ -257,17 +329,23 @@ TEST_F(TimelineTest, ForgetsWhoRanWhenAnotherLeaves) {
 
 TEST_F(TimelineTest, TellsEndsWithoutABeginAndBeginsWithoutAnEnd) {
   Story story(1);
-  story.Leave(10, Story::kCallLeave, 0, 5).Leave(11, Story::kFunctionLeave, 0, {}).Enter(20, Story::kFunctionEnter, 0, {}, "main");
-  story.Enter(21, Story::kIrqEnter, 0, {}, "timer").Leave(30, Story::kFunctionLeave, 0, {}).Leave(40, Story::kIrqLeave, 0, {});
+  story.Leave(10, Story::kCallLeave, 0, 5)
+      .Leave(11, Story::kFunctionLeave, 0, {})
+      .Enter(20, Story::kFunctionEnter, 0, {}, "main");
+  story.Enter(21, Story::kIrqEnter, 0, {}, "timer")
+      .Leave(30, Story::kFunctionLeave, 0, {})
+      .Leave(40, Story::kIrqLeave, 0, {});
   Draw(story);
   EXPECT_EQ(sink.Picture("core 0"), "10..1000 task 5 reader; >20..30 main; >>21..30 timer");
   EXPECT_EQ(sink.instants, 3u);
-  EXPECT_THAT(builder.troubles(), ElementsAre(HasSubstr("3 ends of something"), HasSubstr("1 slice without an end")));
+  EXPECT_THAT(builder.troubles(),
+              ElementsAre(HasSubstr("3 ends of something"), HasSubstr("1 slice without an end")));
 }
 
 TEST_F(TimelineTest, DrawsNoDeeperThanItCanHold) {
   Story story(1);
-  for (TimeNs time = 1; time <= 300; ++time) story.Enter(time, Story::kFunctionEnter, 0, {}, "again");
+  for (TimeNs time = 1; time <= 300; ++time)
+    story.Enter(time, Story::kFunctionEnter, 0, {}, "again");
   for (TimeNs time = 301; time <= 600; ++time) story.Leave(time, Story::kFunctionLeave, 0, {});
   Draw(story);
   EXPECT_EQ(sink.RowOf("core 0").slices.size(), 256u);
@@ -280,7 +358,8 @@ TEST_F(TimelineTest, DrawsATimeThatGoesBackwardsLate) {
   Story story(1);
   story.Plain(20).Plain(10);
   Draw(story);
-  EXPECT_THAT(sink.RowOf("core 0").instants, ElementsAre(Pair(20, "mutex_lock"), Pair(20, "mutex_lock")));
+  EXPECT_THAT(sink.RowOf("core 0").instants,
+              ElementsAre(Pair(20, "mutex_lock"), Pair(20, "mutex_lock")));
   EXPECT_THAT(builder.troubles(), ElementsAre(HasSubstr("1 time lies before")));
 }
 
@@ -306,7 +385,8 @@ TEST_F(TimelineTest, StopsWhereTheSinkFails) {
 TEST_F(TimelineTest, GivesRowsToNoMoreTasksThanItCanHold) {
   Story story(1);
   ASSERT_TRUE(builder.Begin(story.head).ok());
-  for (int64_t task = 0; task < 65536 + 10; ++task) ASSERT_TRUE(builder.Write(story.At(task, Story::kPlain, 0, task)).ok());
+  for (int64_t task = 0; task < 65536 + 10; ++task)
+    ASSERT_TRUE(builder.Write(story.At(task, Story::kPlain, 0, task)).ok());
   story.end.time = 70000;
   ASSERT_TRUE(builder.End(story.end).ok());
   sink.Finish();

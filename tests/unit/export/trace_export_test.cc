@@ -1,20 +1,20 @@
-// Traces as text and JSON Lines, how a file comes to be whole, and what a snapshot's manifest says, read back.
+// Traces as text and JSON Lines, how a file comes to be whole, and what a snapshot's manifest says,
+// read back.
 #include "export/trace_export.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
 #include "export/ctf_notes.h"
-#include "verdict/json.h"
 #include "export/trace_jsonl.h"
 #include "export/trace_text.h"
 #include "fakes/fake_file_system.h"
 #include "fakes/fake_trace.h"
 #include "snapshot/snapshot_facts.h"
+#include "verdict/json.h"
 
 namespace hangscope {
 namespace {
@@ -32,8 +32,14 @@ FakeTrace Sample() {
   TraceHead& head = trace.its_head;
   const size_t core = trace.Track(RingKind::kCore, 3, "core 3 writer");
   const size_t cpu = trace.Track(RingKind::kCpu, 0, "CPU 0");
-  const size_t typed = trace.Kind("typed", {{"u", TraceFieldType::kUnsigned, 64}, {"i", TraceFieldType::kSigned, 32}, {"b", TraceFieldType::kBool, 1}, {"t", TraceFieldType::kText, 0}, {"p", TraceFieldType::kPointer, 64},
-                                            {"color", TraceFieldType::kUnsigned, 8, {{1, "red"}, {7, "green"}}}, {"none", TraceFieldType::kUnsigned, 32}});
+  const size_t typed =
+      trace.Kind("typed", {{"u", TraceFieldType::kUnsigned, 64},
+                           {"i", TraceFieldType::kSigned, 32},
+                           {"b", TraceFieldType::kBool, 1},
+                           {"t", TraceFieldType::kText, 0},
+                           {"p", TraceFieldType::kPointer, 64},
+                           {"color", TraceFieldType::kUnsigned, 8, {{1, "red"}, {7, "green"}}},
+                           {"none", TraceFieldType::kUnsigned, 32}});
   const size_t change = trace.Kind("sched:sched_switch");
   head.kinds[change].meaning = TraceMeaning::kSwitch;
   head.kinds[change].category = "sched";
@@ -41,7 +47,9 @@ FakeTrace Sample() {
   event.task = 4;
   event.sequence = 17;
   event.ambiguous = true;
-  event.values = {{UINT64_MAX}, {static_cast<uint64_t>(-5)}, {1}, {0, "say \"x\"\n"}, {0x1234}, {7}, {0, "", false}};
+  event.values = {
+      {UINT64_MAX},  {static_cast<uint64_t>(-5)}, {1}, {0, "say \"x\"\n"}, {0x1234}, {7},
+      {0, "", false}};
   trace.Loss(core, 2'000'000'000, 2'500'000'000, 9);
   TraceEvent& left = trace.Event(cpu, change, 3'000'000'000);
   left.from = 4;
@@ -52,13 +60,28 @@ FakeTrace Sample() {
   head.troubles = {"something is damaged"};
   head.window.emplace();
   head.window->time = {2'000'000'000, 3'000'000'000};
-  head.window->rings = {{head.tracks[0].ring, {}, 0, 0, false, {}, {}, {{{1'000'000'000, 1'490'000'000}, 510'000'000, 64}, {{1'491'000'000, 1'500'000'000}, 500'000'000, 64}}}};
-  head.window->gaps = {{0, {}, {2'600'000'000, 2'700'000'000}, GapReason::kTorn, 3, AmountUnit::kRecords}};
+  head.window->rings = {{head.tracks[0].ring,
+                         {},
+                         0,
+                         0,
+                         false,
+                         {},
+                         {},
+                         {{{1'000'000'000, 1'490'000'000}, 510'000'000, 64},
+                          {{1'491'000'000, 1'500'000'000}, 500'000'000, 64}}}};
+  head.window->gaps = {
+      {0, {}, {2'600'000'000, 2'700'000'000}, GapReason::kTorn, 3, AmountUnit::kRecords}};
   trace.its_end.time = 3'000'000'000;
   trace.its_end.events = 2;
   trace.its_end.losses = 1;
   trace.its_end.tasks = {{4, "main"}};
-  trace.its_end.standings = {{{false, 3}, Activity::kWaiting, 2'100'000'000, "cb3 of (1,2)", {{true, 4}}, "CRBW, dataflow.c:88", ""}};
+  trace.its_end.standings = {{{false, 3},
+                              Activity::kWaiting,
+                              2'100'000'000,
+                              "cb3 of (1,2)",
+                              {{true, 4}},
+                              "CRBW, dataflow.c:88",
+                              ""}};
   return trace;
 }
 
@@ -77,25 +100,31 @@ std::string Exported(const std::string& format, FakeTrace trace = Sample()) {
 }
 
 TEST(TraceText, LosesNothingAndTellsWhatIsMissingWhereItIs) {
-  EXPECT_EQ(Exported("text"),
-            "the trace: 2 tracks, 2.000000 to 3.000000\n"
-            "verdict: deadlock\\x1b[2J\n"
-            "window: 2.000000 to 3.000000\n"
-            "note: something is damaged\n"
-            "                  core 3 writer  stale: 1.000000 to 1.500000, older than the window by 0.5 s\n"
-            "       ~2.000000  core 3 writer  task 4    typed  u=18446744073709551615 i=-5 b=1 t=say \"x\"\\n p=0x1234 color=green none=?\n"
-            "                  core 3 writer  missing: 9 records (overwritten), 2.000000 to 2.500000\n"
-            "                  core 3 writer  gap: 2.600000 to 2.700000, 3 records (torn)\n"
-            "        3.000000  CPU 0          sched:sched_switch\n"
-            "at 3.000000:\n"
-            "core 3 writer: waiting since 2.100000 for cb3 of (1,2), from task 4 main; at CRBW, dataflow.c:88\n");
+  EXPECT_EQ(
+      Exported("text"),
+      "the trace: 2 tracks, 2.000000 to 3.000000\n"
+      "verdict: deadlock\\x1b[2J\n"
+      "window: 2.000000 to 3.000000\n"
+      "note: something is damaged\n"
+      "                  core 3 writer  stale: 1.000000 to 1.500000, older than the window by 0.5 "
+      "s\n"
+      "       ~2.000000  core 3 writer  task 4    typed  u=18446744073709551615 i=-5 b=1 t=say "
+      "\"x\"\\n p=0x1234 color=green none=?\n"
+      "                  core 3 writer  missing: 9 records (overwritten), 2.000000 to 2.500000\n"
+      "                  core 3 writer  gap: 2.600000 to 2.700000, 3 records (torn)\n"
+      "        3.000000  CPU 0          sched:sched_switch\n"
+      "at 3.000000:\n"
+      "core 3 writer: waiting since 2.100000 for cb3 of (1,2), from task 4 main; at CRBW, "
+      "dataflow.c:88\n");
 }
 
 // A window numbers streams; their tracks have the numbers of the cores whose lines they hold.
 FakeTrace OfTwoStreams() {
   FakeTrace trace;
   for (const char* stream : {"stdout", "stderr"}) {
-    for (const int64_t hart : {0, 1}) trace.its_head.tracks[trace.Track(RingKind::kStream, hart, fmt::format("hart {}", hart))].ring.what = stream;
+    for (const int64_t hart : {0, 1})
+      trace.its_head.tracks[trace.Track(RingKind::kStream, hart, fmt::format("hart {}", hart))]
+          .ring.what = stream;
   }
   const size_t plain = trace.Kind("plain");
   for (const TimeNs time : {10, 100}) {
@@ -103,7 +132,9 @@ FakeTrace OfTwoStreams() {
   }
   TraceHead& head = trace.its_head;
   head.window.emplace().time = {20, 100};
-  head.window->rings = {{{RingKind::kStream, 0, "stdout"}, {}, 0, 0, false, {}, {}, {}}, {{RingKind::kStream, 1, "stderr"}, {}, 0, 0, false, {}, {}, {{{10, 15}, 5, 64}}}};
+  head.window->rings = {
+      {{RingKind::kStream, 0, "stdout"}, {}, 0, 0, false, {}, {}, {}},
+      {{RingKind::kStream, 1, "stderr"}, {}, 0, 0, false, {}, {}, {{{10, 15}, 5, 64}}}};
   head.window->gaps = {{1, {}, {30, 40}, GapReason::kNoRoom, 7, AmountUnit::kBytes}};
   trace.its_end.time = 100;
   return trace;
@@ -114,13 +145,17 @@ TEST(TraceExport, WhatAStreamLostIsDrawnAtItsCoresAndAtNoOthers) {
   std::vector<std::string> drawn;
   for (const Json& event : chrome["traceEvents"]) {
     const std::string category = event.value("cat", "");
-    if (event["ph"] == "B" && (category == "gap" || category == "stale")) drawn.push_back(fmt::format("{} {}", category, event["tid"].get<int>()));
+    if (event["ph"] == "B" && (category == "gap" || category == "stale"))
+      drawn.push_back(fmt::format("{} {}", category, event["tid"].get<int>()));
   }
   EXPECT_THAT(drawn, ::testing::UnorderedElementsAre("gap 3", "gap 4", "stale 3", "stale 4"));
-  EXPECT_THAT(Exported("text", OfTwoStreams()), AllOf(HasSubstr("  stderr  gap: 0.000000 to 0.000000, 7 bytes (dropped"), HasSubstr("  stderr  stale: ")));
+  EXPECT_THAT(Exported("text", OfTwoStreams()),
+              AllOf(HasSubstr("  stderr  gap: 0.000000 to 0.000000, 7 bytes (dropped"),
+                    HasSubstr("  stderr  stale: ")));
   const CtfWindowNotes notes = NotesOfWindow(OfTwoStreams().its_head);
   EXPECT_EQ(notes.elsewhere, 0u);
-  EXPECT_THAT(notes.tracks, ElementsAre(IsEmpty(), IsEmpty(), ::testing::SizeIs(2), ::testing::SizeIs(2)));
+  EXPECT_THAT(notes.tracks,
+              ElementsAre(IsEmpty(), IsEmpty(), ::testing::SizeIs(2), ::testing::SizeIs(2)));
 }
 
 TEST(TraceText, ATimeIsACountWhereNobodyKnowsTheClocksRate) {
@@ -141,7 +176,13 @@ TEST(TraceJson, EachLineIsAnObjectWithTypedValues) {
   EXPECT_EQ(lines[0]["type"], "trace");
   EXPECT_EQ(lines[0]["tracks"][0]["name"], "core 3 writer");
   EXPECT_EQ(lines[0]["window"]["gaps"][0]["lost_records"], 3);
-  EXPECT_EQ(lines[1]["fields"], (Json{{"u", UINT64_MAX}, {"i", -5}, {"b", true}, {"t", "say \"x\"\n"}, {"p", "0x1234"}, {"color", 7}, {"none", nullptr}}));
+  EXPECT_EQ(lines[1]["fields"], (Json{{"u", UINT64_MAX},
+                                      {"i", -5},
+                                      {"b", true},
+                                      {"t", "say \"x\"\n"},
+                                      {"p", "0x1234"},
+                                      {"color", 7},
+                                      {"none", nullptr}}));
   EXPECT_THAT(text, HasSubstr("\"i\":-5,"));
   EXPECT_EQ(lines[1]["ambiguous"], true);
   EXPECT_EQ(lines[1]["sequence"], 17);
@@ -167,7 +208,8 @@ TEST(TraceExport, AFileIsWholeOrNotThere) {
   FakeFileSystem files;
   files.capacity = 300;
   FakeTrace trace = Sample();
-  EXPECT_THAT(ExportTrace(files, trace, To("text", "out")).status().message(), HasSubstr("No space left"));
+  EXPECT_THAT(ExportTrace(files, trace, To("text", "out")).status().message(),
+              HasSubstr("No space left"));
   EXPECT_FALSE(files.Exists("out"));
   EXPECT_FALSE(files.Exists("out.partial"));
 }
@@ -196,7 +238,8 @@ TEST(TraceExport, WhatIsThereIsReplacedOnlyWhereThatIsAskedFor) {
   FakeFileSystem files;
   ASSERT_TRUE(WriteWholeFile(files, "out", "somebody's").ok());
   FakeTrace first = Sample();
-  EXPECT_THAT(ExportTrace(files, first, To("text", "out")).status().message(), HasSubstr("--force"));
+  EXPECT_THAT(ExportTrace(files, first, To("text", "out")).status().message(),
+              HasSubstr("--force"));
   EXPECT_EQ(files.BytesOf("out"), "somebody's");
   TraceExportOptions options = To("text", "out");
   options.force = true;
@@ -218,9 +261,11 @@ TEST(TraceExport, AFolderIsNeverReplacedByAFile) {
 
 TEST(TraceExport, AFormatThatThereIsNotIsToldWithThoseThatThereAre) {
   FakeFileSystem files;
-  EXPECT_THAT(CheckTraceExport(files, To("pdf", "")).message(), AllOf(HasSubstr("'pdf'"), HasSubstr("jsonl"), HasSubstr("text")));
+  EXPECT_THAT(CheckTraceExport(files, To("pdf", "")).message(),
+              AllOf(HasSubstr("'pdf'"), HasSubstr("jsonl"), HasSubstr("text")));
   EXPECT_THAT(CheckTraceExport(files, To("", "")).message(), HasSubstr("text"));
-  for (const TraceFormatInfo& format : TraceFormats()) EXPECT_EQ(CheckTraceExport(files, To(format.name, "")).ok(), !format.is_folder) << format.name;
+  for (const TraceFormatInfo& format : TraceFormats())
+    EXPECT_EQ(CheckTraceExport(files, To(format.name, "")).ok(), !format.is_folder) << format.name;
 }
 
 Manifest FullManifest() {
@@ -252,7 +297,8 @@ Manifest FullManifest() {
   window.rings[0].covered = {{31 * kSecond, 35 * kSecond}, {36 * kSecond, 41 * kSecond}};
   window.rings[1].ring = {RingKind::kCore, 3, "scope"};
   window.rings[1].stale = {{{1 * kSecond, 2 * kSecond}, 29 * kSecond, 64}};
-  window.gaps = {{0, 42, {35 * kSecond, 36 * kSecond}, GapReason::kNoRoom, 7, AmountUnit::kRecords}, {1, {}, {32 * kSecond, 33 * kSecond}, GapReason::kTorn, 16, AmountUnit::kBytes}};
+  window.gaps = {{0, 42, {35 * kSecond, 36 * kSecond}, GapReason::kNoRoom, 7, AmountUnit::kRecords},
+                 {1, {}, {32 * kSecond, 33 * kSecond}, GapReason::kTorn, 16, AmountUnit::kBytes}};
   window.tasks = {{42, "decoder", true, {{31 * kSecond, 32 * kSecond}}, {}}};
   manifest.window = window;
   return manifest;
@@ -306,7 +352,8 @@ TEST(SnapshotFacts, ANewerManifestIsReadAsFarAsItIsKnown) {
 }
 
 TEST(SnapshotFacts, AManifestThatIsNoneIsToldInOneSentence) {
-  for (const char* bytes : {"", "{", "[1]", "{\"format\":\"other\"}", "\xff\xfe"}) EXPECT_THAT(Facts(bytes).status().message(), HasSubstr("snap/manifest.json")) << bytes;
+  for (const char* bytes : {"", "{", "[1]", "{\"format\":\"other\"}", "\xff\xfe"})
+    EXPECT_THAT(Facts(bytes).status().message(), HasSubstr("snap/manifest.json")) << bytes;
   FakeFileSystem files;
   EXPECT_THAT(ReadSnapshotFacts(files, "snap").status().message(), HasSubstr("snap/manifest.json"));
 }
@@ -315,7 +362,8 @@ TEST(SnapshotFacts, AManifestThatIsNoneIsToldInOneSentence) {
 TEST(SnapshotFacts, MembersOfOtherTypesAreLeftOut) {
   const Json whole = Json::parse(ManifestJson(FullManifest()));
   for (const auto& [name, value] : whole.items()) {
-    for (const Json& other : {Json(), Json(-7), Json("x"), Json::array({1, "x", nullptr}), Json{{"a", 1}}, Json(1e300)}) {
+    for (const Json& other : {Json(), Json(-7), Json("x"), Json::array({1, "x", nullptr}),
+                              Json{{"a", 1}}, Json(1e300)}) {
       Json json = whole;
       json[name] = other;
       EXPECT_EQ(Facts(json.dump()).ok(), name != "format") << name << " " << other;

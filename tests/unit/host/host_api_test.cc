@@ -47,7 +47,9 @@ class DeviceProbe final : public host::Probe {
     std::memcpy(device_.image.target.memory.data() + (address - kBegin), bytes, count);
     return {};
   }
-  std::vector<host::Range> Ranges() const override { return {{kBegin, device_.image.scope_bytes()}}; }
+  std::vector<host::Range> Ranges() const override {
+    return {{kBegin, device_.image.scope_bytes()}};
+  }
   host::Life Alive() override {
     const std::lock_guard lock(device_.mutex);
     return device_.life;
@@ -74,7 +76,8 @@ host::Options Quick() {
 }
 
 bool Until(const std::function<bool()>& condition) {
-  for (const auto end = std::chrono::steady_clock::now() + kGenerous; std::chrono::steady_clock::now() < end;) {
+  for (const auto end = std::chrono::steady_clock::now() + kGenerous;
+       std::chrono::steady_clock::now() < end;) {
     if (condition()) return true;
     std::this_thread::sleep_for(1ms);
   }
@@ -146,7 +149,8 @@ TEST(HostApi, FindsNothingWhereNothingIsWrong) {
 TEST(HostApi, WatcherCallsBackOnItsOwnThreadWithAllSignalsBlocked) {
   Device device;
   Heard heard;
-  auto watcher = host::Watcher::Start(std::make_unique<DeviceProbe>(device), Quick(), [&](const host::Finding& f) { heard.Take(f); });
+  auto watcher = host::Watcher::Start(std::make_unique<DeviceProbe>(device), Quick(),
+                                      [&](const host::Finding& f) { heard.Take(f); });
   ASSERT_TRUE(watcher.ok()) << watcher.status().message();
   ASSERT_TRUE(Until([&] { return watcher->looks() > 3; }));
   EXPECT_EQ(heard.count(), 0u);
@@ -181,12 +185,13 @@ TEST(HostApi, CallbackMayStopItsWatcherAndLookAtIt) {
   Deadlock(device);
   std::atomic<host::Watcher*> own{nullptr};
   std::atomic<int> calls{0};
-  auto watcher = host::Watcher::Start(std::make_unique<DeviceProbe>(device), Quick(), [&](const host::Finding&) {
-    while (own.load() == nullptr) std::this_thread::yield();
-    EXPECT_EQ(own.load()->Subjects().size(), 4u);
-    ++calls;
-    own.load()->Stop();
-  });
+  auto watcher = host::Watcher::Start(std::make_unique<DeviceProbe>(device), Quick(),
+                                      [&](const host::Finding&) {
+                                        while (own.load() == nullptr) std::this_thread::yield();
+                                        EXPECT_EQ(own.load()->Subjects().size(), 4u);
+                                        ++calls;
+                                        own.load()->Stop();
+                                      });
   ASSERT_TRUE(watcher.ok());
   own = &watcher.value();
   EXPECT_TRUE(watcher->Wait(kGenerous));
@@ -197,7 +202,8 @@ TEST(HostApi, WatcherThatIsDestroyedHasEnded) {
   Device device;
   std::atomic<int> calls{0};
   {
-    auto watcher = host::Watcher::Start(std::make_unique<DeviceProbe>(device), Quick(), [&](const host::Finding&) { ++calls; });
+    auto watcher = host::Watcher::Start(std::make_unique<DeviceProbe>(device), Quick(),
+                                        [&](const host::Finding&) { ++calls; });
     ASSERT_TRUE(Until([&] { return watcher->looks() > 0; }));
     auto other = std::move(*watcher);
     EXPECT_FALSE(other.Wait(1ms));
@@ -215,7 +221,8 @@ TEST(HostApi, WatcherEndsWithItsTarget) {
   Heard heard;
   auto options = Quick();
   options.stall = 1h;  // only the end is a reason to look closer
-  auto watcher = host::Watcher::Start(std::make_unique<DeviceProbe>(device), options, [&](const host::Finding& f) { heard.Take(f); });
+  auto watcher = host::Watcher::Start(std::make_unique<DeviceProbe>(device), options,
+                                      [&](const host::Finding& f) { heard.Take(f); });
   ASSERT_TRUE(Until([&] { return watcher->looks() > 1; }));
   {
     const std::lock_guard lock(device.mutex);
@@ -229,7 +236,8 @@ TEST(HostApi, WatcherEndsWithItsTarget) {
 TEST(HostApi, TargetThatCannotBeReadAnyMoreIsFoundDead) {
   Device device;
   Heard heard;
-  auto watcher = host::Watcher::Start(std::make_unique<DeviceProbe>(device), Quick(), [&](const host::Finding& f) { heard.Take(f); });
+  auto watcher = host::Watcher::Start(std::make_unique<DeviceProbe>(device), Quick(),
+                                      [&](const host::Finding& f) { heard.Take(f); });
   ASSERT_TRUE(Until([&] { return watcher->looks() > 1; }));
   {
     const std::lock_guard lock(device.mutex);
@@ -279,9 +287,18 @@ TEST(HostApi, SaysWhatIsWrong) {
   EXPECT_EQ(host::Watcher::Start("exec:false", Quick(), {}).status().code(), host::Code::kIo);
   host::Options options;
   options.interval = 0ns;
-  EXPECT_THAT(host::Watcher::Start(std::make_unique<DeviceProbe>(device), options, {}).status().message(), HasSubstr("Options::interval: 0 ns"));
-  EXPECT_THAT(host::Target::Open(std::make_unique<EmptyProbe>(std::vector<host::Range>{{0, 64}, {32, 64}})).status().message(), HasSubstr("do not overlap"));
-  EXPECT_THAT(host::Target::Open(std::make_unique<EmptyProbe>(std::vector<host::Range>{{0, 4096}})).status().message(), HasSubstr("has no scope"));
+  EXPECT_THAT(
+      host::Watcher::Start(std::make_unique<DeviceProbe>(device), options, {}).status().message(),
+      HasSubstr("Options::interval: 0 ns"));
+  EXPECT_THAT(
+      host::Target::Open(std::make_unique<EmptyProbe>(std::vector<host::Range>{{0, 64}, {32, 64}}))
+          .status()
+          .message(),
+      HasSubstr("do not overlap"));
+  EXPECT_THAT(host::Target::Open(std::make_unique<EmptyProbe>(std::vector<host::Range>{{0, 4096}}))
+                  .status()
+                  .message(),
+              HasSubstr("has no scope"));
   EXPECT_FALSE(std::string(host::Version()).empty());
   EXPECT_STREQ(host::FindingKindName(host::FindingKind::kStarved), "starved");
 }

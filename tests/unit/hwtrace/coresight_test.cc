@@ -1,14 +1,15 @@
-// CoreSight traces: recorded ones against what perf printed of them, and made ones over code whose run is known.
+// CoreSight traces: recorded ones against what perf printed of them, and made ones over code whose
+// run is known.
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <fstream>
 #include <iterator>
 
+#include "fakes/etm_bytes.h"
 #include "hwtrace/auxtrace_info.h"
 #include "hwtrace/coresight_trace.h"
 #include "hwtrace/instruction_trace.h"
-#include "fakes/etm_bytes.h"
 
 namespace hangscope {
 namespace {
@@ -27,7 +28,8 @@ size_t ReadA64(uint64_t address, std::span<char> bytes) {
   return count;
 }
 
-TraceSummary Decode(const std::string& info, std::string_view bytes, TraceDecodeOptions options = {}) {
+TraceSummary Decode(const std::string& info, std::string_view bytes,
+                    TraceDecodeOptions options = {}) {
   auto trace = OpenInstructionTrace(info, 0);
   EXPECT_TRUE(trace.ok()) << trace.status().message();
   return trace.ok() ? (*trace)->Decode(bytes, options) : TraceSummary{};
@@ -61,8 +63,15 @@ void ExpectKinds(const TraceSummary& summary, const Kinds& expected) {
 
 TEST(CoreSight, CountsAThreadsPacketsAsPerfDoes) {
   const TraceSummary summary = Decode(Data("thread.info"), Data("thread.aux"));
-  ExpectKinds(summary, {{"I_ADDR_CTXT_L_64IS0", 2}, {"I_ADDR_L_64IS0", 3}, {"I_ASYNC", 4}, {"I_ATOM_F1", 1},
-                        {"I_ATOM_F2", 1}, {"I_ATOM_F3", 1}, {"I_ATOM_F6", 9}, {"I_TRACE_INFO", 4}, {"I_TRACE_ON", 2}});
+  ExpectKinds(summary, {{"I_ADDR_CTXT_L_64IS0", 2},
+                        {"I_ADDR_L_64IS0", 3},
+                        {"I_ASYNC", 4},
+                        {"I_ATOM_F1", 1},
+                        {"I_ATOM_F2", 1},
+                        {"I_ATOM_F3", 1},
+                        {"I_ATOM_F6", 9},
+                        {"I_TRACE_INFO", 4},
+                        {"I_TRACE_ON", 2}});
   EXPECT_EQ(summary.atoms, 208u);
   EXPECT_EQ(summary.synchronisations, 4u);
   EXPECT_FALSE(summary.instructions_known);
@@ -75,20 +84,42 @@ TEST(CoreSight, CountsAThreadsPacketsAsPerfDoes) {
 
 TEST(CoreSight, CountsAKernelsPacketsAsPerfDoes) {
   const TraceSummary summary = Decode(Data("thread.info"), Data("cpu6.aux"));
-  ExpectKinds(summary, {{"I_ADDR_CTXT_L_64IS0", 31}, {"I_ADDR_L_32IS0", 287}, {"I_ADDR_L_64IS0", 36},
-                        {"I_ADDR_MATCH", 117}, {"I_ADDR_S_IS0", 363}, {"I_ASYNC", 3}, {"I_ATOM_F1", 223},
-                        {"I_ATOM_F2", 284}, {"I_ATOM_F3", 1532}, {"I_ATOM_F4", 151}, {"I_ATOM_F5", 281},
-                        {"I_ATOM_F6", 231}, {"I_EXCEPT_RTN", 15}, {"I_TRACE_INFO", 3}, {"I_TRACE_ON", 15}});
+  ExpectKinds(summary, {{"I_ADDR_CTXT_L_64IS0", 31},
+                        {"I_ADDR_L_32IS0", 287},
+                        {"I_ADDR_L_64IS0", 36},
+                        {"I_ADDR_MATCH", 117},
+                        {"I_ADDR_S_IS0", 363},
+                        {"I_ASYNC", 3},
+                        {"I_ATOM_F1", 223},
+                        {"I_ATOM_F2", 284},
+                        {"I_ATOM_F3", 1532},
+                        {"I_ATOM_F4", 151},
+                        {"I_ATOM_F5", 281},
+                        {"I_ATOM_F6", 231},
+                        {"I_EXCEPT_RTN", 15},
+                        {"I_TRACE_INFO", 3},
+                        {"I_TRACE_ON", 15}});
   EXPECT_EQ(summary.atoms, 8773u);
   EXPECT_EQ(summary.discontinuities.size(), 14u);  // each time tracing went on, but for the first
 }
 
 TEST(CoreSight, FindsTheFirstSynchronisationAsPerfDoes) {
   const TraceSummary summary = Decode(Data("thread.info"), Data("cpu0.aux"));
-  ExpectKinds(summary, {{"I_ADDR_CTXT_L_64IS0", 1}, {"I_ADDR_L_32IS0", 86}, {"I_ADDR_L_64IS0", 17},
-                        {"I_ADDR_MATCH", 205}, {"I_ADDR_S_IS0", 72}, {"I_ASYNC", 1}, {"I_ATOM_F1", 109},
-                        {"I_ATOM_F2", 73}, {"I_ATOM_F3", 1599}, {"I_ATOM_F4", 160}, {"I_ATOM_F5", 345},
-                        {"I_ATOM_F6", 41}, {"I_EXCEPT", 1}, {"I_NOT_SYNC", 1}, {"I_TRACE_INFO", 1}});
+  ExpectKinds(summary, {{"I_ADDR_CTXT_L_64IS0", 1},
+                        {"I_ADDR_L_32IS0", 86},
+                        {"I_ADDR_L_64IS0", 17},
+                        {"I_ADDR_MATCH", 205},
+                        {"I_ADDR_S_IS0", 72},
+                        {"I_ASYNC", 1},
+                        {"I_ATOM_F1", 109},
+                        {"I_ATOM_F2", 73},
+                        {"I_ATOM_F3", 1599},
+                        {"I_ATOM_F4", 160},
+                        {"I_ATOM_F5", 345},
+                        {"I_ATOM_F6", 41},
+                        {"I_EXCEPT", 1},
+                        {"I_NOT_SYNC", 1},
+                        {"I_TRACE_INFO", 1}});
   EXPECT_EQ(summary.atoms, 7608u);
   EXPECT_EQ(summary.exceptions, 1u);
   ASSERT_EQ(Reasons(summary), "before the first synchronisation");
@@ -131,7 +162,8 @@ TEST(CoreSight, TakesFramesApart) {
 }
 
 TEST(CoreSight, SaysWhoseTraceIsInASharedSink) {
-  const std::string mixed = Framed(0x10, A64Run()) + Framed(0x12, A64Run() + A64Run()) + Framed(0x55, std::string(28, 'x'));
+  const std::string mixed = Framed(0x10, A64Run()) + Framed(0x12, A64Run() + A64Run()) +
+                            Framed(0x55, std::string(28, 'x'));
   TraceDecodeOptions options;
   options.read_code = ReadA64;
   TraceSummary summary = Decode(EtmV4Info(2), mixed, options);
@@ -157,7 +189,8 @@ TEST(CoreSight, GoesOnAfterGarbageAtTheNextSynchronisation) {
   EtmBytes trace;
   trace.Sync().On().Enter(kA64Base).Atoms("EEN");
   const size_t garbage = trace.bytes.size();
-  trace.Put(std::string("\x00\x7e\x47\x4b", 4)).Put(A64Run());  // an extension that does not exist, reserved headers
+  // an extension that does not exist, reserved headers
+  trace.Put(std::string("\x00\x7e\x47\x4b", 4)).Put(A64Run());
   const TraceSummary summary = DecodeRaw(trace.bytes);
   ASSERT_FALSE(summary.discontinuities.empty());
   EXPECT_EQ(summary.discontinuities[0].reason, DiscontinuityReason::kBadData);
@@ -167,7 +200,8 @@ TEST(CoreSight, GoesOnAfterGarbageAtTheNextSynchronisation) {
 
 TEST(CoreSight, SaysWhereThereIsNoCode) {
   EtmBytes trace;
-  trace.Sync().On().Enter(kA64Base).Atoms("EEN").Enter(0x900000).Atoms("E").Enter(kA64Base).Atoms("E");
+  trace.Sync().On().Enter(kA64Base).Atoms("EEN").Enter(0x900000).Atoms("E").Enter(kA64Base).Atoms(
+      "E");
   const TraceSummary summary = DecodeRaw(trace.bytes);
   EXPECT_EQ(Reasons(summary), "no code");
   EXPECT_EQ(summary.instructions, 7u + 3u);
@@ -177,7 +211,8 @@ TEST(CoreSight, SaysWhereThereIsNoCode) {
     return Decode(Data("thread.info"), Data("thread.aux"), options);
   }();
   EXPECT_TRUE(none.instructions_known);
-  EXPECT_EQ(none.instructions, 0u);  // perf, too, prints no branch of this file without the binaries
+  // perf, too, prints no branch of this file without the binaries
+  EXPECT_EQ(none.instructions, 0u);
   EXPECT_EQ(Reasons(none), "no code, trace off, no code, no code");
 }
 
@@ -209,10 +244,12 @@ TEST(CoreSight, TakesATraceThatEndsAnywhere) {
     before = summary.instructions;
   }
   EXPECT_EQ(before, 12u);
-  EXPECT_EQ(DecodeRaw(std::string_view(whole).substr(0, 20)).packets, 3u);  // and a part of the fourth
+  // and a part of the fourth
+  EXPECT_EQ(DecodeRaw(std::string_view(whole).substr(0, 20)).packets, 3u);
   // What is no whole frame is said.
   const std::string frames = Framed(0x10, whole);
-  const TraceSummary cut = Decode(EtmV4Info(1), std::string_view(frames).substr(0, frames.size() - 3));
+  const TraceSummary cut =
+      Decode(EtmV4Info(1), std::string_view(frames).substr(0, frames.size() - 3));
   ASSERT_EQ(Reasons(cut), "bad data");
   EXPECT_EQ(cut.discontinuities[0].offset, frames.size() - 16);
 }
@@ -221,7 +258,8 @@ TEST(CoreSight, ReadsOldAndNewMetadata) {
   for (const uint64_t version : {0, 1, 2}) {
     TraceDecodeOptions options;
     options.read_code = ReadA64;
-    EXPECT_EQ(Decode(EtmV4Info(3, version), Framed(0x14, A64Run()), options).instructions, 12u) << version;
+    EXPECT_EQ(Decode(EtmV4Info(3, version), Framed(0x14, A64Run()), options).instructions, 12u)
+        << version;
   }
 }
 
@@ -240,7 +278,8 @@ TEST(CoreSight, RefusesDamagedMetadataWithAReason) {
   EXPECT_NE(with(2, 0).find("0 CPUs"), std::string::npos) << with(2, 0);
   EXPECT_NE(with(4, 0x1234).find("unknown mark 0x1234"), std::string::npos) << with(4, 0x1234);
   EXPECT_NE(with(5, 1).find("CPU 1 occurs twice"), std::string::npos) << with(5, 1);
-  EXPECT_NE(with(6, ~0ull).find("CPU 0 has 18446744073709551615 registers"), std::string::npos) << with(6, ~0ull);
+  EXPECT_NE(with(6, ~0ull).find("CPU 0 has 18446744073709551615 registers"), std::string::npos)
+      << with(6, ~0ull);
   EXPECT_NE(OpenInstructionTrace(good, 5).status().message().find("CPU 5"), std::string::npos);
 }
 
@@ -257,10 +296,12 @@ TEST(CoreSight, DecodesEteAndTheOlderTracers) {
   TraceDecodeOptions options;
   options.raw = true;
   options.read_code = ReadA64;
-  const std::string ete = OneTracer(0x5050505050505050, {0, 0x10, 0x28000ea1, 0x4100fff0, 0x20001088, 0, 0xcc, 0x47705a13});
+  const std::string ete = OneTracer(
+      0x5050505050505050, {0, 0x10, 0x28000ea1, 0x4100fff0, 0x20001088, 0, 0xcc, 0x47705a13});
   EXPECT_EQ(Decode(ete, A64Run(), options).instructions, 12u);
 
-  // Arm code: four moves, and a branch to the second. A-sync, I-sync (tracing on) at 0x8000, atoms E E N.
+  // Arm code: four moves, and a branch to the second. A-sync, I-sync (tracing on) at 0x8000, atoms
+  // E E N.
   options.read_code = [](uint64_t address, std::span<char> bytes) -> size_t {
     const uint32_t code[] = {0xe3a00001, 0xe3a00001, 0xe3a00001, 0xe3a00001, 0xeafffffb};
     if (address < 0x8000 || address >= 0x8000 + sizeof code) return 0;
@@ -278,7 +319,8 @@ TEST(CoreSight, DecodesEteAndTheOlderTracers) {
   EXPECT_EQ(summary.branches, 1u);
 
   const std::string etmv3 = OneTracer(0x3030303030303030, {0, 0x10, 0, 0x4114f250});
-  const std::string etmv3_trace = sync + std::string("\x08\x21\x00\x80\x00\x00", 6) + "\x94";  // five executed
+  // five executed
+  const std::string etmv3_trace = sync + std::string("\x08\x21\x00\x80\x00\x00", 6) + "\x94";
   const TraceSummary old = Decode(etmv3, etmv3_trace, options);
   EXPECT_EQ(old.synchronisations, 1u);
   EXPECT_EQ(old.atoms, 5u);

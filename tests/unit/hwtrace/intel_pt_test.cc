@@ -13,11 +13,12 @@
 namespace hangscope {
 namespace {
 
-// PERF_RECORD_AUXTRACE_INFO of intel_pt. Time: 500 ns + counter / 2. MTC every 8 ticks of a crystal of 4 counts, where
-// the event's config says so.
+// PERF_RECORD_AUXTRACE_INFO of intel_pt. Time: 500 ns + counter / 2. MTC every 8 ticks of a crystal
+// of 4 counts, where the event's config says so.
 constexpr uint64_t kMtcEvery8 = 3 << 14;
 std::string PtInfo(bool time_known = true) {
-  const uint64_t words[] = {1, 9, 1, 1, 500, time_known, 1 << 10, 1 << 11, 1, 1, 1, 1 << 9, 0xf << 14, 4, 1, 2, 0, 0};
+  const uint64_t words[] = {1, 9, 1,      1,         500, time_known, 1 << 10, 1 << 11, 1,
+                            1, 1, 1 << 9, 0xf << 14, 4,   1,          2,       0,       0};
   return {reinterpret_cast<const char*>(words), sizeof words};
 }
 
@@ -33,16 +34,15 @@ TEST(IntelPt, SaysThatTheLibraryIsMissing) {
 
 // Counts to 3, calls a function that returns at once, jumps to a register, spins.
 constexpr uint64_t kBase = 0x1000;
-constexpr unsigned char kCode[] = {
-    0x31, 0xc0,                    // 1000 xor eax, eax
-    0xff, 0xc0,                    // 1002 inc eax
-    0x83, 0xf8, 0x03,              // 1004 cmp eax, 3
-    0x75, 0xf9,                    // 1007 jne 1002
-    0xe8, 0x08, 0x00, 0x00, 0x00,  // 1009 call 1016
-    0xff, 0xe2,                    // 100e jmp rdx
-    0x90,                          // 1010 nop
-    0xeb, 0xfe,                    // 1011 jmp 1011
-    0xcc, 0xcc, 0xcc, 0xc3};       // 1016 ret
+constexpr unsigned char kCode[] = {0x31, 0xc0,                    // 1000 xor eax, eax
+                                   0xff, 0xc0,                    // 1002 inc eax
+                                   0x83, 0xf8, 0x03,              // 1004 cmp eax, 3
+                                   0x75, 0xf9,                    // 1007 jne 1002
+                                   0xe8, 0x08, 0x00, 0x00, 0x00,  // 1009 call 1016
+                                   0xff, 0xe2,                    // 100e jmp rdx
+                                   0x90,                          // 1010 nop
+                                   0xeb, 0xfe,                    // 1011 jmp 1011
+                                   0xcc, 0xcc, 0xcc, 0xc3};       // 1016 ret
 
 size_t ReadX86(uint64_t address, std::span<char> bytes) {
   if (address < kBase || address >= kBase + sizeof kCode) return 0;
@@ -76,7 +76,8 @@ class PtBytes {
   PtBytes& Tnt(std::string_view bits) {
     pt_packet packet = Packet(ppt_tnt_8);
     packet.payload.tnt.bit_size = static_cast<uint8_t>(bits.size());
-    for (const char bit : bits) packet.payload.tnt.payload = packet.payload.tnt.payload << 1 | (bit == 'T');
+    for (const char bit : bits)
+      packet.payload.tnt.payload = packet.payload.tnt.payload << 1 | (bit == 'T');
     return Put(packet);
   }
   PtBytes& Tsc(uint64_t tsc) {
@@ -107,8 +108,15 @@ class PtBytes {
     if (tsc != 0) Tsc(tsc);
     return Mode().Plain(ppt_psbend);
   }
-  // The whole program, until an interrupt takes it away from its spin: 14 instructions, 5 branches taken.
-  PtBytes& Run() { return Ip(ppt_tip_pge, kBase).Tnt("TTNT").Ip(ppt_tip, 0x1010).Ip(ppt_fup, 0x1011).Ip(ppt_tip_pgd, 0); }
+  // The whole program, until an interrupt takes it away from its spin: 14 instructions, 5 branches
+  // taken.
+  PtBytes& Run() {
+    return Ip(ppt_tip_pge, kBase)
+        .Tnt("TTNT")
+        .Ip(ppt_tip, 0x1010)
+        .Ip(ppt_fup, 0x1011)
+        .Ip(ppt_tip_pgd, 0);
+  }
 
   size_t size() const {
     uint64_t offset = 0;
@@ -131,7 +139,8 @@ class PtBytes {
   std::unique_ptr<pt_encoder, Free> encoder_;
 };
 
-TraceSummary Decode(std::string_view bytes, bool with_code = true, uint64_t config = 0, const std::string& info = PtInfo()) {
+TraceSummary Decode(std::string_view bytes, bool with_code = true, uint64_t config = 0,
+                    const std::string& info = PtInfo()) {
   auto trace = OpenInstructionTrace(info, 0, config);
   EXPECT_TRUE(trace.ok()) << trace.status().message();
   TraceDecodeOptions options;
@@ -154,7 +163,8 @@ std::string Branches(const TraceSummary& summary) {
     std::snprintf(text, sizeof text, "%llx", static_cast<unsigned long long>(address));
     return address == 0 ? std::string(none) : std::string(text);
   };
-  for (const TraceBranch& branch : summary.last_branches) branches += name(branch.from, "in") + ">" + name(branch.to, "out") + " ";
+  for (const TraceBranch& branch : summary.last_branches)
+    branches += name(branch.from, "in") + ">" + name(branch.to, "out") + " ";
   return branches;
 }
 
@@ -176,7 +186,8 @@ TEST(IntelPt, FollowsAProgramThroughItsCode) {
   ASSERT_TRUE(summary.instructions_known);
   EXPECT_EQ(summary.instructions, 14u);
   EXPECT_EQ(summary.branches, 5u);
-  EXPECT_EQ(Branches(summary), "in>1000 1007>1002 1007>1002 1009>1016 1016>100e 100e>1010 1011>out ");
+  EXPECT_EQ(Branches(summary),
+            "in>1000 1007>1002 1007>1002 1009>1016 1016>100e 100e>1010 1011>out ");
   EXPECT_EQ(Reasons(summary), "");
 }
 
@@ -184,7 +195,11 @@ TEST(IntelPt, SaysWhereAndWhenTheTracerLostSomething) {
   PtBytes trace;
   trace.Sync(2000).Ip(ppt_tip_pge, kBase).Tnt("TT");
   const size_t overflow = trace.size();
-  trace.Plain(ppt_ovf).Ip(ppt_fup, 0x100e).Ip(ppt_tip, 0x1010).Ip(ppt_fup, 0x1011).Ip(ppt_tip_pgd, 0);
+  trace.Plain(ppt_ovf)
+      .Ip(ppt_fup, 0x100e)
+      .Ip(ppt_tip, 0x1010)
+      .Ip(ppt_fup, 0x1011)
+      .Ip(ppt_tip_pgd, 0);
   const TraceSummary summary = Decode(trace.bytes());
   ASSERT_EQ(Reasons(summary), "overflow");
   EXPECT_EQ(summary.discontinuities[0].offset, overflow);
@@ -207,7 +222,8 @@ TEST(IntelPt, GoesOnAfterGarbageAtTheNextSynchronisation) {
   const TraceSummary summary = Decode(before.bytes() + garbage + PtBytes().Sync().Run().bytes());
   ASSERT_EQ(Reasons(summary), "no sync");
   EXPECT_EQ(summary.discontinuities[0].offset, before.size());
-  EXPECT_EQ(summary.instructions, 13u + 14u);  // libipt reads a packet ahead of the first run's last instruction
+  // libipt reads a packet ahead of the first run's last instruction
+  EXPECT_EQ(summary.instructions, 13u + 14u);
   EXPECT_EQ(Reasons(Decode(before.bytes() + garbage)), "bad data");
 }
 
@@ -243,15 +259,16 @@ TEST(IntelPt, TakesATraceThatEndsAnywhere) {
   for (size_t size = 0; size <= whole.size(); ++size) {
     const TraceSummary summary = Decode(std::string_view(whole).substr(0, size));
     EXPECT_GE(summary.instructions, before) << size;
-    EXPECT_EQ(Reasons(summary), size > 0 && size < 16 ? "before the first synchronisation" : "") << size;
+    EXPECT_EQ(Reasons(summary), size > 0 && size < 16 ? "before the first synchronisation" : "")
+        << size;
     before = summary.instructions;
   }
   EXPECT_EQ(before, 14u);
 }
 
 TEST(IntelPt, TellsTheTimeBetweenTimeStampsByTheCrystal) {
-  // At count 8000 the crystal, 4 counts a tick, is 20 ticks in, and 2 counts; MTC comes at 24, 32 and, after 256 of
-  // them, 2080.
+  // At count 8000 the crystal, 4 counts a tick, is 20 ticks in, and 2 counts; MTC comes at 24, 32
+  // and, after 256 of them, 2080.
   PtBytes trace;
   trace.Plain(ppt_psb).Tsc(8000).Tma(20, 2).Mode().Plain(ppt_psbend).Mtc(3).Mtc(4).Plain(ppt_ovf);
   const TraceSummary fine = Decode(trace.bytes(), false, kMtcEvery8);
@@ -275,7 +292,14 @@ TEST(IntelPt, GivesItsTimeStamps) {
 
 TEST(IntelPt, TellsWhenBranchesWere) {
   PtBytes trace;
-  trace.Sync(1000).Ip(ppt_tip_pge, kBase).Tnt("TT").Tsc(5000).Tnt("NT").Ip(ppt_tip, 0x1010).Ip(ppt_fup, 0x1011).Ip(ppt_tip_pgd, 0);
+  trace.Sync(1000)
+      .Ip(ppt_tip_pge, kBase)
+      .Tnt("TT")
+      .Tsc(5000)
+      .Tnt("NT")
+      .Ip(ppt_tip, 0x1010)
+      .Ip(ppt_fup, 0x1011)
+      .Ip(ppt_tip_pgd, 0);
   const TraceSummary summary = Decode(trace.bytes());
   ASSERT_EQ(summary.last_branches.size(), 7u);
   EXPECT_EQ(summary.last_branches.front().time, 500 + 500);
@@ -283,12 +307,14 @@ TEST(IntelPt, TellsWhenBranchesWere) {
 }
 
 TEST(IntelPt, RefusesDamagedMetadataWithAReason) {
-  for (size_t size = 0; size < 8 * 10; ++size) EXPECT_FALSE(OpenInstructionTrace(PtInfo().substr(0, size), 0).ok()) << size;
+  for (size_t size = 0; size < 8 * 10; ++size)
+    EXPECT_FALSE(OpenInstructionTrace(PtInfo().substr(0, size), 0).ok()) << size;
   std::string bad = PtInfo();
   bad[2 * 8] = 64;
   const auto refused = OpenInstructionTrace(bad, 0);
   ASSERT_FALSE(refused.ok());
-  EXPECT_NE(refused.status().message().find(">> 64"), std::string::npos) << refused.status().message();
+  EXPECT_NE(refused.status().message().find(">> 64"), std::string::npos)
+      << refused.status().message();
 }
 
 #endif
@@ -303,13 +329,16 @@ TEST(IntelPt, TellsItFromTheBranchTraceStore) {
     body[0] = static_cast<char>(other);
     const auto refused = ParseAuxTraceInfo(body);
     ASSERT_FALSE(refused.ok());
-    EXPECT_NE(refused.status().message().find("of perf's type " + std::to_string(other)), std::string::npos) << refused.status().message();
+    EXPECT_NE(refused.status().message().find("of perf's type " + std::to_string(other)),
+              std::string::npos)
+        << refused.status().message();
   }
 }
 
 TEST(IntelPt, ConvertsTheCounterAsPerfDoes) {
   // A zero before zero wraps. The product needs more than 64 bits.
-  EXPECT_EQ(PerfTimeOfTsc({31, 1u << 30, uint64_t{0} - 1000}, uint64_t{1} << 40), (int64_t{1} << 39) - 1000);
+  EXPECT_EQ(PerfTimeOfTsc({31, 1u << 30, uint64_t{0} - 1000}, uint64_t{1} << 40),
+            (int64_t{1} << 39) - 1000);
   EXPECT_EQ(PerfTimeOfTsc({31, 1u << 31, 7}, uint64_t{1} << 61), (int64_t{1} << 61) + 7);
   EXPECT_FALSE(PerfTimeOfTsc({0, 4, 0}, uint64_t{1} << 62));
   EXPECT_FALSE(PerfTimeOfTsc({31, 1u << 30, uint64_t{0} - 1000}, 100));

@@ -12,8 +12,10 @@ TEST(TraceTimes, BoundsAByteByTheStampsAroundIt) {
   const struct {
     uint64_t offset;
     TimeSpan expected;
-  } kCases[] = {{0, {100, 200}}, {10, {200, 300}}, {15, {200, 300}}, {20, {300, 400}}, {30, {400, 900}}, {99, {400, 900}}};
-  for (const auto& c : kCases) EXPECT_EQ(TimeOfOffset(piece, times, c.offset), c.expected) << c.offset;
+  } kCases[] = {{0, {100, 200}},  {10, {200, 300}}, {15, {200, 300}},
+                {20, {300, 400}}, {30, {400, 900}}, {99, {400, 900}}};
+  for (const auto& c : kCases)
+    EXPECT_EQ(TimeOfOffset(piece, times, c.offset), c.expected) << c.offset;
   EXPECT_EQ(TimeOfOffset(piece, {}, 15), piece);
 }
 

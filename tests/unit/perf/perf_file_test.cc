@@ -1,16 +1,16 @@
-// perf.data: of another's making, and built by hand in either form, compressed, cut at every byte and with bits
-// turned over. What is before the damage is read, and the damage is told.
-#include <gtest/gtest.h>
-#include <gmock/gmock.h>
+// perf.data: of another's making, and built by hand in either form, compressed, cut at every byte
+// and with bits turned over. What is before the damage is read, and the damage is told.
+#include "perf/perf_file.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <random>
 
-#include "perf/perf_file.h"
-#include "perf/perf_side_band.h"
 #include "fakes/fake_file_system.h"
 #include "fakes/perf_image.h"
+#include "perf/perf_side_band.h"
 
 namespace hangscope {
 namespace {
@@ -22,7 +22,9 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 constexpr char kFormat[] =
-    "name: tick\nID: 77\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\tfield:int count;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n";
+    "name: tick\nID: 77\nformat:\n\tfield:unsigned short "
+    "common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\tfield:int "
+    "count;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"\"\n";
 
 class PerfFileTest : public ::testing::Test {
  protected:
@@ -31,7 +33,8 @@ class PerfFileTest : public ::testing::Test {
     tick.name = "made:tick";
     tick.attr.type = PERF_TYPE_TRACEPOINT;
     tick.attr.config = 77;
-    tick.attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_RAW;
+    tick.attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+                            PERF_SAMPLE_CPU | PERF_SAMPLE_RAW;
     tick.attr.sample_id_all = 1;
     tick.ids = {10, 11};
     PerfEvent other = tick;
@@ -40,16 +43,23 @@ class PerfFileTest : public ::testing::Test {
     other.attr.sample_type &= ~uint64_t{PERF_SAMPLE_RAW};
     other.ids = {20};
     image_.events = {tick, other};
-    image_.features = {{kPerfFeatureHost, PerfSizedText("box")}, {kPerfFeatureCommand, PerfBytes(uint32_t{2}) + PerfSizedText("perf") + PerfSizedText("record")},
-                       {kPerfFeatureEventDescription, image_.EventNames()}, {kPerfFeatureTracingData, PerfTracingData("made", {"broken", kFormat})}};
+    image_.features = {{kPerfFeatureHost, PerfSizedText("box")},
+                       {kPerfFeatureCommand,
+                        PerfBytes(uint32_t{2}) + PerfSizedText("perf") + PerfSizedText("record")},
+                       {kPerfFeatureEventDescription, image_.EventNames()},
+                       {kPerfFeatureTracingData, PerfTracingData("made", {"broken", kFormat})}};
   }
   // One of the first event's samples: its count tells which.
   static std::string Tick(int count) {
-    return PerfRecordOf(PERF_RECORD_SAMPLE, PerfWord(11) + PerfIds(1, 2) + PerfWord(1000 + static_cast<uint64_t>(count)) + PerfBytes(count % 4, 0) +
-                                                PerfBytes(12u) + std::string(8, '\0') + PerfBytes(count));
+    return PerfRecordOf(PERF_RECORD_SAMPLE, PerfWord(11) + PerfIds(1, 2) +
+                                                PerfWord(1000 + static_cast<uint64_t>(count)) +
+                                                PerfBytes(count % 4, 0) + PerfBytes(12u) +
+                                                std::string(8, '\0') + PerfBytes(count));
   }
   static std::string Auxtrace(uint64_t said_bytes, const std::string& bytes, uint64_t offset = 0) {
-    return PerfRecordOf(kPerfAuxtrace, PerfWord(said_bytes) + PerfWord(offset) + PerfWord(5) + PerfBytes(3u, 44, 6, 0u)) + bytes;
+    return PerfRecordOf(kPerfAuxtrace, PerfWord(said_bytes) + PerfWord(offset) + PerfWord(5) +
+                                           PerfBytes(3u, 44, 6, 0u)) +
+           bytes;
   }
   Status Open(const std::string& bytes) {
     EXPECT_TRUE(WriteWholeFile(files_, "perf.data", bytes).ok());
@@ -66,10 +76,14 @@ class PerfFileTest : public ::testing::Test {
   std::vector<int> Ticks() {
     std::vector<int> counts;
     const auto format = TracepointFormat::Parse(kFormat);
-    EXPECT_TRUE(file_->ForEach([&](const PerfRecord& record) {
-      if (record.type == PERF_RECORD_SAMPLE && record.event == 0) counts.push_back(static_cast<int>(format->Number(record.raw, "count").value_or(-1)));
-      return true;
-    }).ok());
+    EXPECT_TRUE(file_
+                    ->ForEach([&](const PerfRecord& record) {
+                      if (record.type == PERF_RECORD_SAMPLE && record.event == 0)
+                        counts.push_back(
+                            static_cast<int>(format->Number(record.raw, "count").value_or(-1)));
+                      return true;
+                    })
+                    .ok());
     return counts;
   }
   static std::vector<int> UpTo(int end) {
@@ -92,13 +106,24 @@ TEST_F(PerfFileTest, TellsWhatPerfTellsOfARecordingOfCoreSight) {
   EXPECT_EQ((*file)->facts().auxtrace_info.size(), 0x2a8u - 8);
   std::map<uint32_t, int> count;
   std::vector<std::string> aux;
-  ASSERT_TRUE((*file)->ForEach([&](const PerfRecord& record) {
-    ++count[record.type];
-    if (const auto a = ParsePerfAux(record)) aux.push_back(fmt::format("{} {} {:#x} {:#x} {}", record.cpu, record.time, a->offset, a->bytes, a->flags));
-    return true;
-  }).ok());
-  EXPECT_EQ(count, (std::map<uint32_t, int>{{PERF_RECORD_COMM, 2}, {PERF_RECORD_EXIT, 1}, {PERF_RECORD_MMAP2, 59}, {PERF_RECORD_AUX, 4}, {PERF_RECORD_ITRACE_START, 2}, {70, 1}, {71, 1}}));
-  EXPECT_THAT(aux, ElementsAre("7 1118687117325 0x0 0x50 0", "7 1118688029825 0x50 0x50 0", "7 1118688983262 0xa0 0x50 0", "7 1118693749982 0xf0 0x90 0"));
+  ASSERT_TRUE((*file)
+                  ->ForEach([&](const PerfRecord& record) {
+                    ++count[record.type];
+                    if (const auto a = ParsePerfAux(record))
+                      aux.push_back(fmt::format("{} {} {:#x} {:#x} {}", record.cpu, record.time,
+                                                a->offset, a->bytes, a->flags));
+                    return true;
+                  })
+                  .ok());
+  EXPECT_EQ(count, (std::map<uint32_t, int>{{PERF_RECORD_COMM, 2},
+                                            {PERF_RECORD_EXIT, 1},
+                                            {PERF_RECORD_MMAP2, 59},
+                                            {PERF_RECORD_AUX, 4},
+                                            {PERF_RECORD_ITRACE_START, 2},
+                                            {70, 1},
+                                            {71, 1}}));
+  EXPECT_THAT(aux, ElementsAre("7 1118687117325 0x0 0x50 0", "7 1118688029825 0x50 0x50 0",
+                               "7 1118688983262 0xa0 0x50 0", "7 1118693749982 0xf0 0x90 0"));
   ASSERT_THAT((*file)->aux(), SizeIs(1));
   const AuxTrace trace = (*file)->aux()[0];
   EXPECT_EQ(trace.file_offset, 0x26a8u + 0x30);
@@ -158,14 +183,17 @@ TEST_F(PerfFileTest, InflatesOneStreamThatIsCutAnywhere) {
 TEST_F(PerfFileTest, ReadsCompressedRecordsUpToTheDamage) {
   for (int i = 0; i < 300; ++i) image_.records.push_back(Tick(i));
   image_.records = PerfCompressed(image_.records, 560);  // ten of them
-  for (char& byte : image_.records[20]) byte = static_cast<char>(&byte < &image_.records[20][8] ? byte : ~byte);
+  for (char& byte : image_.records[20])
+    byte = static_cast<char>(&byte < &image_.records[20][8] ? byte : ~byte);
   image_.records.push_back(Tick(4711));
   MustOpen(image_.File());
   const std::vector<int> ticks = Ticks();
   ASSERT_GE(ticks.size(), 201u);
   EXPECT_EQ(std::vector<int>(ticks.begin(), ticks.begin() + 200), UpTo(200));
   EXPECT_EQ(ticks.back(), 4711) << "what is not compressed can still be read";
-  EXPECT_THAT(Troubles(), testing::Contains(HasSubstr("is damaged: what was compressed from there on, 10 records, is not read")));
+  EXPECT_THAT(Troubles(),
+              testing::Contains(HasSubstr(
+                  "is damaged: what was compressed from there on, 10 records, is not read")));
 }
 
 TEST_F(PerfFileTest, StopsInflatingWhereNoRecordIs) {
@@ -186,7 +214,12 @@ TEST_F(PerfFileTest, TellsOfACompressedRecordWhoseRestIsMissing) {
 
 TEST_F(PerfFileTest, StepsOverTheBytesOfTraces) {
   const std::string trace(64, 'x');
-  image_.records = {Tick(0), PerfRecordOf(kPerfAuxtraceInfo, PerfWord(3) + PerfWord(9)), Auxtrace(64, trace, 128), Tick(1), Auxtrace(0, ""), Tick(2)};
+  image_.records = {Tick(0),
+                    PerfRecordOf(kPerfAuxtraceInfo, PerfWord(3) + PerfWord(9)),
+                    Auxtrace(64, trace, 128),
+                    Tick(1),
+                    Auxtrace(0, ""),
+                    Tick(2)};
   uint64_t at = 0;
   const std::string bytes = image_.File(&at);
   MustOpen(bytes);
@@ -231,7 +264,11 @@ TEST_F(PerfFileTest, ReadsEachWholeRecordBeforeTheCut) {
       const Status status = Open(whole.substr(0, cut));
       if (!status.ok()) {
         ASSERT_LT(cut, begin) << status.message();
-        ASSERT_THAT(status.message(), AllOf(HasSubstr("'perf.data'"), testing::AnyOf(HasSubstr("can be read"), HasSubstr("is no perf.data"), HasSubstr("tells no events")))) << cut;
+        ASSERT_THAT(status.message(),
+                    AllOf(HasSubstr("'perf.data'"),
+                          testing::AnyOf(HasSubstr("can be read"), HasSubstr("is no perf.data"),
+                                         HasSubstr("tells no events"))))
+            << cut;
         continue;
       }
       const size_t records = cut < begin ? 0 : std::min<size_t>((cut - begin) / each, 6);
@@ -249,7 +286,8 @@ TEST_F(PerfFileTest, TellsWhereTheFileWasCut) {
   const std::string whole = image_.File(&begin);
   MustOpen(whole.substr(0, begin + image_.records[0].size() + 20));
   EXPECT_EQ(Ticks(), UpTo(1));
-  const std::string where = fmt::format("the record at offset {} is not whole", begin + image_.records[0].size());
+  const std::string where =
+      fmt::format("the record at offset {} is not whole", begin + image_.records[0].size());
   EXPECT_THAT(Troubles(), testing::Contains(HasSubstr(where)));
   EXPECT_THAT(Troubles(), testing::Contains(HasSubstr("it was cut")));
 }
@@ -265,14 +303,21 @@ TEST_F(PerfFileTest, ReadsAFileWhoseRecorderWasKilled) {
 }
 
 TEST_F(PerfFileTest, LeavesOutRecordsThatContradictThemselves) {
-  image_.records = {Tick(0), PerfRecordOf(PERF_RECORD_SAMPLE, PerfWord(11)), Tick(1), PerfRecordOf(50, PerfWord(1) + PerfWord(2) + PerfWord(3) + PerfWord(4)), Tick(2)};
+  image_.records = {Tick(0), PerfRecordOf(PERF_RECORD_SAMPLE, PerfWord(11)), Tick(1),
+                    PerfRecordOf(50, PerfWord(1) + PerfWord(2) + PerfWord(3) + PerfWord(4)),
+                    Tick(2)};
   uint64_t begin = 0;
   MustOpen(image_.File(&begin));
   for (int again = 0; again < 2; ++again) EXPECT_EQ(Ticks(), UpTo(3));
   const uint64_t first = begin + image_.records[0].size();
-  EXPECT_THAT(Troubles(), testing::UnorderedElementsAre(
-      HasSubstr(fmt::format("1 records contradict their own sizes, the first, of type 9, at offset {}", first)),
-      HasSubstr(fmt::format("1 records are of types that are not known, the first, of type 50, at offset {}", first + 16 + image_.records[2].size()))));
+  EXPECT_THAT(
+      Troubles(),
+      testing::UnorderedElementsAre(
+          HasSubstr(fmt::format(
+              "1 records contradict their own sizes, the first, of type 9, at offset {}", first)),
+          HasSubstr(fmt::format(
+              "1 records are of types that are not known, the first, of type 50, at offset {}",
+              first + 16 + image_.records[2].size()))));
 }
 
 TEST_F(PerfFileTest, TellsWhereNoRecordIs) {
@@ -280,12 +325,15 @@ TEST_F(PerfFileTest, TellsWhereNoRecordIs) {
   uint64_t begin = 0;
   MustOpen(image_.File(&begin));
   EXPECT_EQ(Ticks(), UpTo(1));
-  EXPECT_THAT(Troubles(), ElementsAre(HasSubstr(fmt::format("at offset {} is no record", begin + image_.records[0].size()))));
+  EXPECT_THAT(Troubles(), ElementsAre(HasSubstr(fmt::format("at offset {} is no record",
+                                                            begin + image_.records[0].size()))));
 }
 
 // Bits turned over, one at a time: no crash, no endless loop, and never more than there was.
 TEST_F(PerfFileTest, BearsAnyBitTurnedOver) {
-  image_.records = {Tick(0), Auxtrace(16, std::string(16, 'x')), Tick(1), PerfRecordOf(PERF_RECORD_COMM, PerfIds(1, 2) + PerfText("name") + std::string(40, 't'))};
+  image_.records = {
+      Tick(0), Auxtrace(16, std::string(16, 'x')), Tick(1),
+      PerfRecordOf(PERF_RECORD_COMM, PerfIds(1, 2) + PerfText("name") + std::string(40, 't'))};
   const auto compressed = PerfCompressed({Tick(2), Tick(3)}, 50);
   image_.records.insert(image_.records.end(), compressed.begin(), compressed.end());
   std::mt19937 random(1);
@@ -307,7 +355,8 @@ TEST_F(PerfFileTest, BearsAnyBitTurnedOver) {
       if (!status.ok()) continue;
       ++opened;
       EXPECT_LE(Ticks().size(), 20u);
-      for (const AuxTrace& trace : file_->aux()) EXPECT_LE(file_->ReadAux(trace, 0, 1 << 20).value_or("").size(), bytes.size());
+      for (const AuxTrace& trace : file_->aux())
+        EXPECT_LE(file_->ReadAux(trace, 0, 1 << 20).value_or("").size(), bytes.size());
       troubled += !Troubles().empty();
     }
     EXPECT_GT(opened, kRounds * 2 / 3);
@@ -318,14 +367,17 @@ TEST_F(PerfFileTest, BearsAnyBitTurnedOver) {
 TEST_F(PerfFileTest, RefusesWhatItCannotRead) {
   EXPECT_THAT(Open("").message(), HasSubstr("does not begin with PERFILE2"));
   EXPECT_THAT(Open("2ELIFREP" + image_.File().substr(8)).message(), HasSubstr("other byte order"));
-  EXPECT_THAT(Open("PERFFILE" + image_.File().substr(8)).message(), HasSubstr("before Linux 2.6.37"));
+  EXPECT_THAT(Open("PERFFILE" + image_.File().substr(8)).message(),
+              HasSubstr("before Linux 2.6.37"));
   EXPECT_THAT(Open("PERFILE2" + PerfWord(16)).message(), HasSubstr("tells no events"));
   EXPECT_THAT(Open("PERFILE2" + PerfWord(104)).message(), HasSubstr("no whole header"));
   std::string bytes = image_.File();
   bytes.replace(16, 8, PerfWord(1 << 30));
   EXPECT_THAT(Open(bytes).message(), HasSubstr("1073741824 bytes, which cannot be"));
-  EXPECT_THAT(PerfFile::Open(PosixFileSystem(), TEST_DATA).status().message(), HasSubstr("is a folder"));
-  EXPECT_THAT(PerfFile::Open(PosixFileSystem(), "/none/such").status().message(), HasSubstr("No such file"));
+  EXPECT_THAT(PerfFile::Open(PosixFileSystem(), TEST_DATA).status().message(),
+              HasSubstr("is a folder"));
+  EXPECT_THAT(PerfFile::Open(PosixFileSystem(), "/none/such").status().message(),
+              HasSubstr("No such file"));
 }
 
 TEST_F(PerfFileTest, DoesNotBelieveIdsThatLieOutsideTheFile) {

@@ -25,7 +25,8 @@ std::string Said(const std::string& command) {
 
 size_t Count(const std::string& text, const std::string& what) {
   size_t count = 0;
-  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + what.size())) ++count;
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + what.size()))
+    ++count;
   return count;
 }
 
@@ -45,7 +46,9 @@ class PerfFileWriterTest : public ::testing::Test {
     ASSERT_TRUE(written.ok()) << written.status().message();
     EXPECT_EQ(*written, ReadWholeFile(PosixFileSystem(), Path())->size());
   }
-  std::string Script(const std::string& options = "") { return Said("perf script -f -i " + Path() + " " + options); }
+  std::string Script(const std::string& options = "") {
+    return Said("perf script -f -i " + Path() + " " + options);
+  }
   static bool HasPerf() { return system("perf --version >/dev/null 2>&1") == 0; }
 
   FakeCpus cpus_;
@@ -92,7 +95,8 @@ TEST_F(PerfFileWriterTest, PerfReadsWhereItIsFrom) {
 TEST_F(PerfFileWriterTest, WhatWasLostIsInTheFile) {
   NEED_PERF();
   Write(cpus_.Switch(0, 1000, 1, 2).Lost(0, 7).Take(2000));
-  EXPECT_NE(Script("--show-lost-events").find("PERF_RECORD_LOST lost 7"), std::string::npos) << Script("--show-lost-events");
+  EXPECT_NE(Script("--show-lost-events").find("PERF_RECORD_LOST lost 7"), std::string::npos)
+      << Script("--show-lost-events");
 }
 
 // tracefs may be unreadable; perf refuses a file with a tracepoint that it knows nothing of.
@@ -118,7 +122,10 @@ TEST_F(PerfFileWriterTest, PerfFindsHardwareTracesAndGoesOnBehindThem) {
   capture.aux[1].bytes = std::string(128, 'y');
   Write(capture);
   const std::string said = Said("perf report -D -f -i " + Path());
-  EXPECT_NE(said.find("PERF_RECORD_AUXTRACE size: 0x40  offset: 0x1348  ref: 0  idx: 0  tid: -1  cpu: 3"), std::string::npos) << said;
+  EXPECT_NE(
+      said.find("PERF_RECORD_AUXTRACE size: 0x40  offset: 0x1348  ref: 0  idx: 0  tid: -1  cpu: 3"),
+      std::string::npos)
+      << said;
   EXPECT_NE(said.find("PERF_RECORD_AUXTRACE size: 0x80"), std::string::npos) << said;
   EXPECT_EQ(Count(Script("--itrace=e"), "sched:sched_switch"), 1u) << Script("--itrace=e");
 }
@@ -129,7 +136,8 @@ TEST(PerfFileWriterDiskTest, FullDiskIsTold) {
   FakeCpus cpus;
   const auto written = WritePerfFile(disk, "x", cpus.Switch(0, 1, 2, 3).Take(4), {});
   ASSERT_FALSE(written.ok());
-  EXPECT_NE(written.status().message().find("No space left"), std::string::npos) << written.status().message();
+  EXPECT_NE(written.status().message().find("No space left"), std::string::npos)
+      << written.status().message();
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
-// The code of a recorded program, here of this one: found by path, build id and folder, and never another's.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+// The code of a recorded program, here of this one: found by path, build id and folder, and never
+// another's.
+#include "perf/recorded_code.h"
 
 #include <elf.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <link.h>
 #include <sys/mman.h>
 
@@ -11,7 +13,6 @@
 #include <fstream>
 
 #include "fakes/perf_bytes.h"
-#include "perf/recorded_code.h"
 
 namespace hangscope {
 namespace {
@@ -21,7 +22,9 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::MatchesRegex;
 
-extern "C" __attribute__((noinline)) int hangscope_test_recorded_function(int number) { return number * 17 + 3; }
+extern "C" __attribute__((noinline)) int hangscope_test_recorded_function(int number) {
+  return number * 17 + 3;
+}
 
 // Of the program itself: the first object.
 int FindBuildId(dl_phdr_info* info, size_t, void* to) {
@@ -32,7 +35,8 @@ int FindBuildId(dl_phdr_info* info, size_t, void* to) {
     for (const char* end = at + segment.p_memsz; at < end;) {
       const auto* note = reinterpret_cast<const ElfW(Nhdr)*>(at);
       const char* text = at + sizeof *note + (note->n_namesz + 3) / 4 * 4;
-      if (note->n_type == NT_GNU_BUILD_ID) *static_cast<std::string*>(to) = std::string(text, note->n_descsz);
+      if (note->n_type == NT_GNU_BUILD_ID)
+        *static_cast<std::string*>(to) = std::string(text, note->n_descsz);
       at = text + (note->n_descsz + 3) / 4 * 4;
     }
   }
@@ -48,21 +52,30 @@ class RecordedCodeTest : public ::testing::Test {
     const auto function = reinterpret_cast<uint64_t>(&hangscope_test_recorded_function);
     for (std::string line; std::getline(maps, line);) {
       unsigned long long begin, end, offset;
-      if (sscanf(line.c_str(), "%llx-%llx %*s %llx", &begin, &end, &offset) == 3 && begin <= function && function < end) map_ = {begin, end - begin, offset};
+      if (sscanf(line.c_str(), "%llx-%llx %*s %llx", &begin, &end, &offset) == 3 &&
+          begin <= function && function < end)
+        map_ = {begin, end - begin, offset};
     }
   }
-  PerfRecord Map(TimeNs time, const std::string& path, uint32_t protection = PROT_READ | PROT_EXEC) {
-    bytes_ = PerfRecordOf(PERF_RECORD_MMAP2, PerfIds(7, 7) + PerfWord(map_.begin) + PerfWord(map_.bytes) + PerfWord(map_.offset) + std::string(24, '\0') + PerfBytes(protection, 2u) + PerfText(path));
+  PerfRecord Map(TimeNs time, const std::string& path,
+                 uint32_t protection = PROT_READ | PROT_EXEC) {
+    bytes_ = PerfRecordOf(PERF_RECORD_MMAP2, PerfIds(7, 7) + PerfWord(map_.begin) +
+                                                 PerfWord(map_.bytes) + PerfWord(map_.offset) +
+                                                 std::string(24, '\0') + PerfBytes(protection, 2u) +
+                                                 PerfText(path));
     PerfRecord record = PerfRecordParser(events_).Parse(bytes_).value_or(PerfRecord());
     record.time = time;
     return record;
   }
   static std::string Read(RecordedCode& code, int pid, TimeNs time) {
     std::string bytes(16, '\0');
-    bytes.resize(code.CodeOf(pid, time)(reinterpret_cast<uint64_t>(&hangscope_test_recorded_function), bytes));
+    bytes.resize(code.CodeOf(pid, time)(
+        reinterpret_cast<uint64_t>(&hangscope_test_recorded_function), bytes));
     return bytes;
   }
-  static std::string Truth() { return {reinterpret_cast<const char*>(&hangscope_test_recorded_function), 16}; }
+  static std::string Truth() {
+    return {reinterpret_cast<const char*>(&hangscope_test_recorded_function), 16};
+  }
 
   struct {
     uint64_t begin = 0, bytes = 0, offset = 0;
@@ -80,7 +93,9 @@ TEST_F(RecordedCodeTest, ReadsTheFileWhoseBuildIdWasRecorded) {
   EXPECT_EQ(Read(code, 7, 100), Truth());
   EXPECT_EQ(Read(code, 7, 99), "") << "it was not mapped yet";
   EXPECT_EQ(Read(code, 8, 100), "") << "another process";
-  EXPECT_THAT(code.PlaceOf(7, 100, reinterpret_cast<uint64_t>(&hangscope_test_recorded_function) + 1), MatchesRegex("hangscope_test_recorded_function\\+0x1 recorded_code_test.cc:[0-9]+"));
+  EXPECT_THAT(
+      code.PlaceOf(7, 100, reinterpret_cast<uint64_t>(&hangscope_test_recorded_function) + 1),
+      MatchesRegex("hangscope_test_recorded_function\\+0x1 recorded_code_test.cc:[0-9]+"));
   EXPECT_EQ(code.PlaceOf(7, 100, 8), "");
   EXPECT_THAT(code.troubles(), IsEmpty());
 }
@@ -91,7 +106,8 @@ TEST_F(RecordedCodeTest, ReadsNoOtherFile) {
   code.Add(Map(0, path_));
   EXPECT_EQ(Read(code, 7, 100), "");
   EXPECT_THAT(code.troubles(), ElementsAre(HasSubstr("its build id is another")));
-  EXPECT_THAT(code.PlaceOf(7, 100, map_.begin), HasSubstr(std::filesystem::path(path_).filename().string() + "+0x"));
+  EXPECT_THAT(code.PlaceOf(7, 100, map_.begin),
+              HasSubstr(std::filesystem::path(path_).filename().string() + "+0x"));
 }
 
 TEST_F(RecordedCodeTest, BelievesAFileWithoutAnIdOnlyInTheFolderThatWasNamed) {

@@ -56,7 +56,8 @@ TEST(LifeOfProcess, OneWhoseFirstThreadHasEndedLives) {
       // Until the first thread is a zombie.
       char state = 'R';
       while (state != 'Z') {
-        FILE* const stat = fopen(("/proc/self/task/" + std::to_string(first) + "/stat").c_str(), "r");
+        FILE* const stat =
+            fopen(("/proc/self/task/" + std::to_string(first) + "/stat").c_str(), "r");
         if (stat == nullptr || fscanf(stat, "%*d %*s %c", &state) != 1) state = 'R';
         if (stat != nullptr) fclose(stat);
         usleep(1000);
@@ -73,7 +74,9 @@ TEST(LifeOfProcess, OneWhoseFirstThreadHasEndedLives) {
   close(ready[0]);
 }
 
-TEST(LifeOfProcess, ANumberThatNobodyHasIsDead) { EXPECT_EQ(LifeOfProcess(999999999), Life::kDead); }
+TEST(LifeOfProcess, ANumberThatNobodyHasIsDead) {
+  EXPECT_EQ(LifeOfProcess(999999999), Life::kDead);
+}
 
 }  // namespace
 }  // namespace hangscope

@@ -22,7 +22,8 @@ class ProcessExportTest : public ::testing::Test {
     look_.begin = 100 * kSecond, look_.end = look_.begin + kMillisecond;
     look_.longest_stop = 400'000;
     ProcessFacts process;
-    process.pid = 4711, process.parent = 1, process.name = "abba", process.state = ThreadState::kSleeping;
+    process.pid = 4711, process.parent = 1, process.name = "abba",
+    process.state = ThreadState::kSleeping;
     look_.processes.push_back(process);
     Add(4711, "abba", WaitKind::kJoin).wait.thread = 4712;
     Locks(4712, "worker-a", "lock_b", 4713);
@@ -33,9 +34,13 @@ class ProcessExportTest : public ::testing::Test {
     auto& threads = look_.processes[0].threads;
     threads.push_back({});
     ThreadFacts& thread = threads.back();
-    thread.pid = 4711, thread.tid = tid, thread.name = name, thread.state = ThreadState::kSleeping, thread.system_call = 202;
-    thread.system_call_name = "futex", thread.since = look_.end - 41 * kSecond, thread.wait.kind = kind;
-    thread.stack = {{0x1000, "__lll_lock_wait", "", "libc.so.6"}, {0x2000, "transfer(int*, int*)", "abba.c:31", "abba"}, {0x3000, "start_thread", "", "libc.so.6"}};
+    thread.pid = 4711, thread.tid = tid, thread.name = name, thread.state = ThreadState::kSleeping,
+    thread.system_call = 202;
+    thread.system_call_name = "futex", thread.since = look_.end - 41 * kSecond,
+    thread.wait.kind = kind;
+    thread.stack = {{0x1000, "__lll_lock_wait", "", "libc.so.6"},
+                    {0x2000, "transfer(int*, int*)", "abba.c:31", "abba"},
+                    {0x3000, "start_thread", "", "libc.so.6"}};
     return thread;
   }
   void Locks(int tid, const std::string& name, const std::string& lock, int owner) {
@@ -43,7 +48,8 @@ class ProcessExportTest : public ::testing::Test {
     thread.wait.variable = lock, thread.wait.owner = owner, thread.wait.address = 0x4000;
   }
   void AddIdle(int count) {
-    for (int i = 0; i < count; ++i) Add(5000 + i, "idle", WaitKind::kCondition).wait.variable = "work_came";
+    for (int i = 0; i < count; ++i)
+      Add(5000 + i, "idle", WaitKind::kCondition).wait.variable = "work_came";
   }
   ProcessScene Scene(size_t columns = 80) {
     SystemLook before = look_;
@@ -73,12 +79,16 @@ TEST_F(ProcessExportTest, TheVerdictComesFirstThenWhoWaitsForWhom) {
   const auto lines = Lines(ProcessText(Scene(100)));
   ASSERT_GE(lines.size(), 6u);
   EXPECT_EQ(lines[0], "HANG: deadlock, 2 of 3 threads wait for each other (certain)");
-  EXPECT_EQ(lines[1], "  4712 worker-a  waits 41.0 s for mutex lock_b, held by 4713  transfer  abba.c:31");
-  EXPECT_EQ(lines[2], "  4713 worker-b  waits 41.0 s for mutex lock_a, held by 4712  transfer  abba.c:31");
+  EXPECT_EQ(lines[1],
+            "  4712 worker-a  waits 41.0 s for mutex lock_b, held by 4713  transfer  abba.c:31");
+  EXPECT_EQ(lines[2],
+            "  4713 worker-b  waits 41.0 s for mutex lock_a, held by 4712  transfer  abba.c:31");
   EXPECT_EQ(lines[3], "  1 more waits for these: 4711 abba");
   EXPECT_EQ(lines[5], "process 4711 (abba), 3 threads: 3 wait; the longest was stopped for 0.4 ms");
   EXPECT_EQ(lines[6], "thread         state  for     waits for                   at");
-  EXPECT_THAT(lines[7], StartsWith("4712 worker-a  waits  41.0 s  mutex lock_b, held by 4713  transfer  abba.c:31"));
+  EXPECT_THAT(
+      lines[7],
+      StartsWith("4712 worker-a  waits  41.0 s  mutex lock_b, held by 4713  transfer  abba.c:31"));
 }
 
 TEST_F(ProcessExportTest, AllOfItFitsOnOneScreen) {
@@ -96,7 +106,8 @@ TEST_F(ProcessExportTest, AllOfItFitsOnOneScreen) {
 TEST_F(ProcessExportTest, WhatIsTooLongForALineStandsOnOneOfItsOwn) {
   look_.processes[0].threads[1].wait.variable = "the_lock_of_the_table_of_all_that_is_known";
   const auto lines = Lines(ProcessText(Scene(80)));
-  EXPECT_EQ(lines[1], "  4712 worker-a  waits 41.0 s for mutex the_lock_of_the_table_of_all_that_is_...");
+  EXPECT_EQ(lines[1],
+            "  4712 worker-a  waits 41.0 s for mutex the_lock_of_the_table_of_all_that_is_...");
   EXPECT_EQ(lines[2], "       transfer  abba.c:31");
 }
 
@@ -126,7 +137,8 @@ TEST_F(ProcessExportTest, WhatNamesHoldCannotReachTheTerminal) {
   ProcessScene scene = Scene();
   scene.all_stacks = true;
   const std::string text = ProcessText(scene) + ProcessJson(scene, 0);
-  for (const char c : text) EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20) << static_cast<int>(c);
+  for (const char c : text)
+    EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20) << static_cast<int>(c);
 }
 
 TEST_F(ProcessExportTest, WhereNothingIsWrongTheFirstLineSaysSo) {
@@ -168,7 +180,8 @@ TEST_F(ProcessExportTest, JsonHasTheVerdictTheFindingsAndTheThreads) {
 
 TEST_F(ProcessExportTest, JsonTakesNamesThatAreNoText) {
   look_.processes[0].threads[1].name = "\xff\xfe";
-  for (const std::string& line : Lines(ProcessJson(Scene(), 0))) EXPECT_TRUE(nlohmann::json::accept(line)) << line;
+  for (const std::string& line : Lines(ProcessJson(Scene(), 0)))
+    EXPECT_TRUE(nlohmann::json::accept(line)) << line;
 }
 
 }  // namespace

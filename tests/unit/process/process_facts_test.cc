@@ -8,9 +8,9 @@
 #include <cstring>
 #include <map>
 
+#include "proc/proc_text.h"
 #include "process/futex_kind.h"
 #include "process/system_call.h"
-#include "proc/proc_text.h"
 
 namespace hangscope {
 namespace {
@@ -18,7 +18,9 @@ namespace {
 using testing::ElementsAre;
 
 TEST(ProcText, ReadsNamesWithBracketsAndSpaces) {
-  const auto stat = ParseTaskStat("42 (a) S (b c)) T 7 40 40 34816 -1 4194304 1 0 0 0 5 6 0 0 20 0 2 0 100 1 1 1 0 0 0 0 0 0 0 6 0 1 0 0 17 3 0 0 0\n");
+  const auto stat = ParseTaskStat(
+      "42 (a) S (b c)) T 7 40 40 34816 -1 4194304 1 0 0 0 5 6 0 0 20 0 2 0 100 1 1 1 0 0 0 0 0 0 0 "
+      "6 0 1 0 0 17 3 0 0 0\n");
   ASSERT_TRUE(stat.has_value());
   EXPECT_EQ(stat->id, 42);
   EXPECT_EQ(stat->name, "a) S (b c)");
@@ -29,21 +31,25 @@ TEST(ProcText, ReadsNamesWithBracketsAndSpaces) {
   EXPECT_FALSE(stat->kernel_thread);
   EXPECT_EQ(stat->cpu_ticks, 11u) << "utime, stime, cutime, cstime";
   EXPECT_EQ(stat->wait_status, 0);
-  const auto killed = ParseTaskStat("42 (a) Z 7 40 40 34816 -1 4194304 1 0 0 0 1 2 4 8 20 0 2 0 100 1 1 1 0 0 0 0 0 0 0 6 0 1 0 0 17 3 0 0 0 0 0 0 0 0 0 0 0 0 9\n");
+  const auto killed = ParseTaskStat(
+      "42 (a) Z 7 40 40 34816 -1 4194304 1 0 0 0 1 2 4 8 20 0 2 0 100 1 1 1 0 0 0 0 0 0 0 6 0 1 0 "
+      "0 17 3 0 0 0 0 0 0 0 0 0 0 0 0 9\n");
   ASSERT_TRUE(killed.has_value());
   EXPECT_EQ(killed->cpu_ticks, 15u);
   EXPECT_EQ(killed->wait_status, 9) << "as wait(2) has it: by signal 9";
   const auto kernel = ParseTaskStat("2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0\n");
   ASSERT_TRUE(kernel.has_value());
   EXPECT_TRUE(kernel->kernel_thread);
-  for (const char* text : {"", "42", "42 (x", "42 (x)", "42 (x) S", "x (x) S 1 1 1 1 1 1", ") 42 (", "42 (x) SS 1 1 1 1 1 1"}) {
+  for (const char* text : {"", "42", "42 (x", "42 (x)", "42 (x) S", "x (x) S 1 1 1 1 1 1", ") 42 (",
+                           "42 (x) SS 1 1 1 1 1 1"}) {
     EXPECT_FALSE(ParseTaskStat(text).has_value()) << text;
   }
 }
 
 TEST(ProcText, ReadsWhoTracesAndHowOftenItSwitched) {
   const auto status = ParseTaskStatus(
-      "Name:\tTracerPid:\t99\nTgid:\t40\nTracerPid:\t7\nUid:\t1000\t1001\t1000\t1000\nNSpid:\t42\t3\nSigCgt:\t0000000180004002\n"
+      "Name:\tTracerPid:\t99\nTgid:\t40\nTracerPid:\t7\nUid:\t1000\t1001\t1000\t1000\nNSpid:"
+      "\t42\t3\nSigCgt:\t0000000180004002\n"
       "voluntary_ctxt_switches:\t31\nnonvoluntary_ctxt_switches:\t5\n");
   ASSERT_TRUE(status.has_value());
   EXPECT_EQ(status->tracer, 7);
@@ -57,7 +63,8 @@ TEST(ProcText, ReadsWhoTracesAndHowOftenItSwitched) {
 }
 
 TEST(ProcText, ReadsSystemCallsInAllForms) {
-  const auto call = ParseTaskSystemCall("202 0x55f1 0x80 0x2 0x0 0x0 0xffffffffffffffff 0x7ffe 0x7f29585f012b\n");
+  const auto call =
+      ParseTaskSystemCall("202 0x55f1 0x80 0x2 0x0 0x0 0xffffffffffffffff 0x7ffe 0x7f29585f012b\n");
   ASSERT_TRUE(call.has_value());
   EXPECT_EQ(call->number, 202);
   EXPECT_THAT(call->arguments, ElementsAre(0x55f1, 0x80, 2, 0, 0, ~uint64_t{0}));
@@ -70,15 +77,20 @@ TEST(ProcText, ReadsSystemCallsInAllForms) {
   const auto running = ParseTaskSystemCall("running\n");
   ASSERT_TRUE(running.has_value());
   EXPECT_TRUE(running->running);
-  for (const char* text : {"", "walking", "202 0x1", "202 0x1 0x2 0x3 0x4 0x5 0x6 0x7", "202 y 0x80 0x2 0x0 0x0 0x0 0x1 0x2"}) {
+  for (const char* text : {"", "walking", "202 0x1", "202 0x1 0x2 0x3 0x4 0x5 0x6 0x7",
+                           "202 y 0x80 0x2 0x0 0x0 0x0 0x1 0x2"}) {
     EXPECT_FALSE(ParseTaskSystemCall(text).has_value()) << text;
   }
 }
 
 TEST(ProcText, ReadsWhenAThreadLastRanToTheNanosecond) {
-  EXPECT_EQ(ParseLastRan("x (1, #threads: 1)\n---\nse.exec_start                :      49066365.416201\nse.vruntime : 1.0\n"), 49066365416201);
+  EXPECT_EQ(ParseLastRan("x (1, #threads: 1)\n---\nse.exec_start                :      "
+                         "49066365.416201\nse.vruntime : 1.0\n"),
+            49066365416201);
   EXPECT_EQ(ParseLastRan("se.exec_start : 0.000001\n"), 1);
-  for (const char* text : {"", "se.exec_start : \n", "se.exec_start : 5\n", "se.exec_start : 5.1\n", "se.exec_start : -5.000001\n", "se.exec_start : 99999999999999999.000000\n"}) {
+  for (const char* text :
+       {"", "se.exec_start : \n", "se.exec_start : 5\n", "se.exec_start : 5.1\n",
+        "se.exec_start : -5.000001\n", "se.exec_start : 99999999999999999.000000\n"}) {
     EXPECT_FALSE(ParseLastRan(text).has_value()) << text;
   }
   const auto times = ParseTaskRunTime("7645 5670 1\n");
@@ -111,7 +123,11 @@ TEST(ProcText, ReadsMappings) {
 
 TEST(ProcText, ReadsDescriptors) {
   EXPECT_EQ(ParseDescriptorInfo("pos:\t0\nflags:\t0100001\nmnt_id:\t24\n").flags, 0100001u);
-  EXPECT_THAT(ParseDescriptorInfo("flags:\t02\ntfd:       12 events:       19 data: 0 pos:0 ino:1\ntfd: 5 events: 1\n").epoll_files, ElementsAre(12, 5));
+  EXPECT_THAT(
+      ParseDescriptorInfo(
+          "flags:\t02\ntfd:       12 events:       19 data: 0 pos:0 ino:1\ntfd: 5 events: 1\n")
+          .epoll_files,
+      ElementsAre(12, 5));
   EXPECT_EQ(ParseDescriptorInfo("flags:\t02\nPid:\t4711\nNSpid:\t4711\n").process, 4711);
   EXPECT_EQ(ParseDescriptorInfo("eventfd-count: 0\neventfd-id: 9\n").event, 9u);
   EXPECT_FALSE(ParseDescriptorInfo("").process.has_value());
@@ -146,8 +162,10 @@ TEST(ProcText, NamesTcpAddresses) {
   EXPECT_TRUE(IsLoopback("00000000000000000000000001000000:0050"));
   EXPECT_FALSE(IsLoopback("0101A8C0:1F90"));
   const auto lines = ParseTcpTable(
-      "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
-      "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1 0 100 0 0 10 0\n");
+      "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout "
+      "inode\n"
+      "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 "
+      "4711 1 0 100 0 0 10 0\n");
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_TRUE(lines[0].listening);
   EXPECT_EQ(lines[0].inode, 4711u);
@@ -176,7 +194,8 @@ class WrittenMemory {
   std::map<uint64_t, char> bytes_;
 };
 
-TaskSystemCall Call(int number, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0, uint64_t d = 0, uint64_t e = 0) {
+TaskSystemCall Call(int number, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0, uint64_t d = 0,
+                    uint64_t e = 0) {
   TaskSystemCall call;
   call.number = number;
   call.arguments = {a, b, c, d, e, 0};
@@ -208,17 +227,20 @@ TEST(SystemCalls, MeanWaitsForFilesTimeAndChildren) {
   EXPECT_EQ(ExplainSystemCall(Call(SYS_pselect6, 9, 0x3000), read).kind, WaitKind::kSignal);
   EXPECT_EQ(ExplainSystemCall(Call(SYS_ppoll, 0, 0, 0x1000), read).kind, WaitKind::kTime);
 
-  EXPECT_EQ(ExplainSystemCall(Call(SYS_nanosleep, 0x1000), read).timeout, 2 * kSecond + 500 * kMillisecond);
+  EXPECT_EQ(ExplainSystemCall(Call(SYS_nanosleep, 0x1000), read).timeout,
+            2 * kSecond + 500 * kMillisecond);
   const CallMeaning until = ExplainSystemCall(Call(SYS_clock_nanosleep, 0, 1, 0x1000), read);
   EXPECT_TRUE(until.has_timeout);
   EXPECT_FALSE(until.timeout.has_value());
 
-  EXPECT_EQ(ExplainSystemCall(Call(SYS_wait4, static_cast<uint64_t>(-1)), read).children, ChildChoice::kAny);
+  EXPECT_EQ(ExplainSystemCall(Call(SYS_wait4, static_cast<uint64_t>(-1)), read).children,
+            ChildChoice::kAny);
   EXPECT_EQ(ExplainSystemCall(Call(SYS_wait4, 42), read).child, 42);
   const CallMeaning group = ExplainSystemCall(Call(SYS_wait4, static_cast<uint64_t>(-42)), read);
   EXPECT_EQ(group.children, ChildChoice::kGroup);
   EXPECT_EQ(group.child, 42);
-  EXPECT_EQ(ExplainSystemCall(Call(SYS_wait4, static_cast<uint64_t>(INT32_MIN)), read).children, ChildChoice::kGroup);
+  EXPECT_EQ(ExplainSystemCall(Call(SYS_wait4, static_cast<uint64_t>(INT32_MIN)), read).children,
+            ChildChoice::kGroup);
 
   EXPECT_EQ(ExplainSystemCall(Call(SYS_fcntl, 3, 7), read).kind, WaitKind::kFileLock);
   EXPECT_EQ(ExplainSystemCall(Call(SYS_fcntl, 3, 1), read).kind, WaitKind::kOther);
@@ -232,7 +254,8 @@ TEST(SystemCalls, TakeHugeAndUnreadableArgumentsAsTheyAre) {
   const ReadMemory nothing = unwritten.reader();
   const uint64_t most = ~uint64_t{0};
   for (int number = 0; number < 500; ++number) {
-    const CallMeaning meaning = ExplainSystemCall(Call(number, most, most, most, most, most), nothing);
+    const CallMeaning meaning =
+        ExplainSystemCall(Call(number, most, most, most, most, most), nothing);
     EXPECT_LE(meaning.files.size(), 64u) << number;
     EXPECT_LE(meaning.futexes.size(), 128u) << number;
   }
@@ -241,7 +264,8 @@ TEST(SystemCalls, TakeHugeAndUnreadableArgumentsAsTheyAre) {
   const CallMeaning select = ExplainSystemCall(Call(SYS_pselect6, 1024, 0x9000), many.reader());
   EXPECT_EQ(select.files.size(), 64u);
   EXPECT_TRUE(select.files_cut);
-  for (uint64_t i = 0; i < 100; ++i) many.Put(0x1000 + i * sizeof(pollfd), pollfd{static_cast<int>(i), POLLIN, 0});
+  for (uint64_t i = 0; i < 100; ++i)
+    many.Put(0x1000 + i * sizeof(pollfd), pollfd{static_cast<int>(i), POLLIN, 0});
   const CallMeaning poll = ExplainSystemCall(Call(SYS_ppoll, 0x1000, 100), many.reader());
   EXPECT_EQ(poll.files.size(), 64u);
   EXPECT_TRUE(poll.files_cut);
@@ -254,7 +278,8 @@ TEST(SystemCalls, AreStillWhatTheyWereAfterAnInterruption) {
   memory.Put(0x400000, code);
   EXPECT_EQ(SystemCallAskedFor(SYS_restart_syscall, 0x400007, memory.reader()), SYS_poll);
   EXPECT_EQ(SystemCallAskedFor(SYS_futex, 0x400007, memory.reader()), SYS_futex);
-  EXPECT_EQ(SystemCallAskedFor(SYS_restart_syscall, 0x400006, memory.reader()), SYS_restart_syscall);
+  EXPECT_EQ(SystemCallAskedFor(SYS_restart_syscall, 0x400006, memory.reader()),
+            SYS_restart_syscall);
 }
 #endif
 
@@ -276,8 +301,10 @@ std::vector<StackFrame> StackIn(const char* function) {
   return {frame};
 }
 
-FutexMeaning Explain(const WrittenMemory& memory, uint32_t expected, bool is_private, const char* function, FutexUse use = FutexUse::kWait) {
-  return ExplainFutexWord({kWord, expected, is_private}, use, StackIn(function), memory.reader(), kOnlyThread42);
+FutexMeaning Explain(const WrittenMemory& memory, uint32_t expected, bool is_private,
+                     const char* function, FutexUse use = FutexUse::kWait) {
+  return ExplainFutexWord({kWord, expected, is_private}, use, StackIn(function), memory.reader(),
+                          kOnlyThread42);
 }
 
 TEST(Futexes, HaveAnOwnerWhereTheMutexNamesAThreadThatIsThere) {
@@ -336,7 +363,8 @@ TEST(Futexes, OfJoinsNameTheFirstThreadsOfAContainer) {
     WrittenMemory memory;
     memory.Put(kWord, id);
     const auto explain = [&](const char* function) {
-      return ExplainFutexWord({kWord, id, false}, FutexUse::kWait, {{0, function, "", "libc.so.6"}}, memory.reader(), is_thread);
+      return ExplainFutexWord({kWord, id, false}, FutexUse::kWait, {{0, function, "", "libc.so.6"}},
+                              memory.reader(), is_thread);
     };
     EXPECT_EQ(explain("__pthread_clockjoin_ex").joined, static_cast<int>(id));
     EXPECT_NE(explain("").kind, WaitKind::kJoin);

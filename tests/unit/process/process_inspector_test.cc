@@ -1,14 +1,14 @@
 // Looking at real little programs from outside.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <fcntl.h>
+#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
-#include <pthread.h>
 #include <sys/ptrace.h>
-#include <sys/syscall.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,13 +22,13 @@
 #include <set>
 #include <thread>
 
-#include "process/stack_walker.h"
 #include "fakes/started_program.h"
 #include "proc/open_files.h"
 #include "proc/thread_reader.h"
 #include "proc/thread_stop.h"
 #include "process/linux_inspector.h"
 #include "process/process_look.h"
+#include "process/stack_walker.h"
 
 namespace hangscope {
 namespace {
@@ -59,7 +59,8 @@ const ThreadFacts* FindThread(const SystemLook& look, int tid) {
   return nullptr;
 }
 
-// Once the thread is back in its system call: between a stop's end and that it is in none for a moment.
+// Once the thread is back in its system call: between a stop's end and that it is in none for a
+// moment.
 bool SleepsInACall(int pid, int tid) {
   const ProcFolder proc("/proc");
   const TimeNs end = system_clock.Monotonic() + kGenerous;
@@ -67,7 +68,8 @@ bool SleepsInACall(int pid, int tid) {
     // Whom a stop has just let go of still has its call there, until it runs and begins that again.
     const auto stat = proc.Stat(tid);
     const auto call = proc.Read(fmt::format("{}/task/{}/syscall", pid, tid));
-    const bool in_call = call.has_value() && !call->empty() && std::isdigit(static_cast<unsigned char>(call->front())) != 0;
+    const bool in_call = call.has_value() && !call->empty() &&
+                         std::isdigit(static_cast<unsigned char>(call->front())) != 0;
     if (in_call && stat && stat->state == ThreadState::kSleeping) return true;
     system_clock.Sleep(kMillisecond);
   }
@@ -81,7 +83,8 @@ SystemLook LookWhenAllWait(const StartedProgram& program, const InspectOptions& 
   do {
     look = Look(program.pid(), options);
     bool all = !look.processes.empty();
-    for (const ThreadFacts& thread : look.processes.empty() ? std::vector<ThreadFacts>() : look.processes[0].threads) {
+    for (const ThreadFacts& thread :
+         look.processes.empty() ? std::vector<ThreadFacts>() : look.processes[0].threads) {
       all = all && thread.state == ThreadState::kSleeping && thread.wait.kind != WaitKind::kNone;
     }
     if (all) return look;
@@ -95,7 +98,7 @@ struct Expected {
   const char* name;
   WaitKind kind;
   const char* variable = "";
-  const char* owner = "";   // the name of a thread; "?": one that has ended
+  const char* owner = "";  // the name of a thread; "?": one that has ended
   const char* function = nullptr;
 };
 
@@ -165,7 +168,9 @@ TEST_P(WaitZoo, SaysOfEachThreadWhatItWaitsForAndWhoHoldsIt) {
     const ThreadFacts& thread = Thread(look, expected.name);
     EXPECT_EQ(thread.name, expected.name);
     EXPECT_EQ(WaitKindName(thread.wait.kind), WaitKindName(expected.kind)) << expected.name;
-    const std::string variable = *expected.variable != '\0' ? std::string("(anonymous namespace)::") + expected.variable : "";
+    const std::string variable = *expected.variable != '\0'
+                                     ? std::string("(anonymous namespace)::") + expected.variable
+                                     : "";
     if (!variable.empty()) {
       EXPECT_EQ(thread.wait.variable, variable) << expected.name;
     }
@@ -177,7 +182,8 @@ TEST_P(WaitZoo, SaysOfEachThreadWhatItWaitsForAndWhoHoldsIt) {
     }
   }
   EXPECT_EQ(Thread(look, "join").wait.thread, program.Tid("joined"));
-  EXPECT_THAT(Thread(look, "child").wait.children, testing::ElementsAre(program.Tid("stopped-child")));
+  EXPECT_THAT(Thread(look, "child").wait.children,
+              testing::ElementsAre(program.Tid("stopped-child")));
   EXPECT_TRUE(Thread(look, "shared").wait.shared);
   EXPECT_THAT(Thread(look, "shared").wait.shared_name, HasSubstr("+0x28"));
   EXPECT_THAT(Thread(look, "shared-sem").wait.shared_name, HasSubstr("+0x400"));
@@ -192,13 +198,16 @@ TEST_P(WaitZoo, FindsTheOtherEnds) {
     return processes;
   };
   const std::set<int> both = {program.pid(), program.Tid("stopped-child")};
-  for (const char* name : {"pipe", "full-pipe", "unix", "tcp", "poll", "select", "epoll", "event"}) {
+  for (const char* name :
+       {"pipe", "full-pipe", "unix", "tcp", "poll", "select", "epoll", "event"}) {
     EXPECT_EQ(ends_here(name), both) << name;
     EXPECT_FALSE(OnlyFile(look, name).outside) << name;
   }
   // The end that is waited on does not end the wait.
   for (const char* name : {"pipe", "full-pipe", "unix", "tcp", "poll", "select", "epoll"}) {
-    EXPECT_THAT(OnlyFile(look, name).others, Not(Contains(testing::Pair(program.pid(), OnlyFile(look, name).fd)))) << name;
+    EXPECT_THAT(OnlyFile(look, name).others,
+                Not(Contains(testing::Pair(program.pid(), OnlyFile(look, name).fd))))
+        << name;
   }
   EXPECT_EQ(OnlyFile(look, "full-pipe").wants_read, false);
   EXPECT_EQ(OnlyFile(look, "pipe").kind, FileKind::kPipe);
@@ -222,12 +231,14 @@ TEST_P(WaitZoo, KnowsWhichWaitsEndByThemselvesAndSinceWhenAllWait) {
   constexpr TimeNs kPause = 200 * kMillisecond;
   system_clock.Sleep(kPause);
   const SystemLook later = LookWhenAllWait(program);
-  if (!Thread(later, "mutex").since) GTEST_SKIP() << "this kernel has no /proc/PID/sched, which tells when a thread last ran";
+  if (!Thread(later, "mutex").since)
+    GTEST_SKIP() << "this kernel has no /proc/PID/sched, which tells when a thread last ran";
   for (const Expected& expected : kZoo) {
     const TimeNs first = Thread(look, expected.name).since.value_or(0);
     const TimeNs second = Thread(later, expected.name).since.value_or(0);
     // The clocks' comparison may drift by what interrupts and other machines take.
-    EXPECT_NEAR(static_cast<double>(first), static_cast<double>(second), 50.0 * kMillisecond) << expected.name;
+    EXPECT_NEAR(static_cast<double>(first), static_cast<double>(second), 50.0 * kMillisecond)
+        << expected.name;
     EXPECT_GE(first, started - 50 * kMillisecond) << expected.name;
     EXPECT_GE(later.begin - second, kPause - 50 * kMillisecond) << expected.name;
   }
@@ -259,7 +270,10 @@ TEST_P(WaitZoo, IsNotDisturbedByStopsAndGivesTheSameStacksThen) {
   const auto maps = proc.Read(std::to_string(program.pid()) + "/maps");
   ASSERT_TRUE(maps.has_value());
   const ProcessMemory memory(program.pid());
-  auto walker = StackWalker::Open("/proc", program.pid(), ParseMemoryMappings(*maps), [&](uint64_t address, void* into, size_t bytes) { return memory.ReadInto(address, into, bytes); });
+  auto walker = StackWalker::Open("/proc", program.pid(), ParseMemoryMappings(*maps),
+                                  [&](uint64_t address, void* into, size_t bytes) {
+                                    return memory.ReadInto(address, into, bytes);
+                                  });
   ASSERT_TRUE(walker.ok()) << walker.status().message();
   size_t stopped = 0;
   for (const Expected& expected : kZoo) {
@@ -280,7 +294,8 @@ TEST_P(WaitZoo, IsNotDisturbedByStopsAndGivesTheSameStacksThen) {
     image.stack_begin = image.registers.stack_pointer();
     const StackWalk walk = (*walker)->Walk(image, 64);
     ASSERT_EQ(walk.frames.size(), thread.stack.size()) << expected.name;
-    for (size_t i = 0; i < walk.frames.size(); ++i) EXPECT_EQ(walk.frames[i].function, thread.stack[i].function) << expected.name;
+    for (size_t i = 0; i < walk.frames.size(); ++i)
+      EXPECT_EQ(walk.frames[i].function, thread.stack[i].function) << expected.name;
   }
   EXPECT_GE(stopped, 20u);
   // Interrupted sleeps go on under another number; they are still what they were.
@@ -290,7 +305,8 @@ TEST_P(WaitZoo, IsNotDisturbedByStopsAndGivesTheSameStacksThen) {
   EXPECT_EQ(program.Printed(), "");
 }
 
-// The main thread's memory, mappings and descriptors are gone with it; those of the others are the same.
+// The main thread's memory, mappings and descriptors are gone with it; those of the others are the
+// same.
 TEST(Looks, SeeThreadsThatOutliveTheMainOne) {
   static pthread_mutex_t left_locked = PTHREAD_MUTEX_INITIALIZER;
   const pid_t child = fork();
@@ -305,7 +321,8 @@ TEST(Looks, SeeThreadsThatOutliveTheMainOne) {
   while (waiting.wait.kind != WaitKind::kMutex && system_clock.Monotonic() < end) {
     system_clock.Sleep(10 * kMillisecond);
     const SystemLook look = Look(child);
-    for (const ThreadFacts& thread : look.processes.empty() ? std::vector<ThreadFacts>() : look.processes[0].threads) {
+    for (const ThreadFacts& thread :
+         look.processes.empty() ? std::vector<ThreadFacts>() : look.processes[0].threads) {
       if (thread.wait.kind == WaitKind::kMutex) waiting = thread;
     }
   }
@@ -331,19 +348,25 @@ TEST_P(WaitZoo, LeadsToTheProcessThatOthersWaitFor) {
 TEST_P(WaitZoo, SharesItsMemoryWithTheProcessesThatMapIt) {
   const ProcFolder proc("/proc");
   const SystemLook look = LookWhenAllWait(program);
-  const auto mappings = ParseMemoryMappings(proc.Read(std::to_string(program.pid()) + "/maps").value_or(""));
-  const MemoryMapping* const shared = FindMapping(mappings, Thread(look, "shared-sem").wait.address);
+  const auto mappings =
+      ParseMemoryMappings(proc.Read(std::to_string(program.pid()) + "/maps").value_or(""));
+  const MemoryMapping* const shared =
+      FindMapping(mappings, Thread(look, "shared-sem").wait.address);
   ASSERT_NE(shared, nullptr);
   const OpenFiles files(proc);
-  EXPECT_THAT(files.ProcessesThatMap(shared->device, shared->inode), testing::UnorderedElementsAre(program.pid(), program.Tid("stopped-child")));
+  EXPECT_THAT(files.ProcessesThatMap(shared->device, shared->inode),
+              testing::UnorderedElementsAre(program.pid(), program.Tid("stopped-child")));
   EXPECT_THAT(files.ProcessesThatMap(shared->device, shared->inode + 1'000'000'007), IsEmpty());
 }
 
 INSTANTIATE_TEST_SUITE_P(, WaitZoo, testing::Values(WAIT_ZOO, WAIT_ZOO "_fast"),
-                         [](const auto& zoo) { return std::string(zoo.param).ends_with("_fast") ? "Fast" : "Plain"; });
+                         [](const auto& zoo) {
+                           return std::string(zoo.param).ends_with("_fast") ? "Fast" : "Plain";
+                         });
 
 // The thread that spins, once it is seen in its loop.
-ThreadFacts LookAtSpinner(const StartedProgram& program, const char* function, bool goes_in_circles = false) {
+ThreadFacts LookAtSpinner(const StartedProgram& program, const char* function,
+                          bool goes_in_circles = false) {
   EXPECT_TRUE(program.is_ready());
   const TimeNs end = system_clock.Monotonic() + kGenerous;
   while (program.is_ready() && system_clock.Monotonic() < end) {
@@ -367,7 +390,9 @@ TEST(Steps, ShowThatASpinComesBackToItsStateAndWhatItReads) {
     const char* variable;
     bool calls_kernel;
   };
-  for (const Way& way : {Way{"flag", "SpinOnFlag", "flag", false}, Way{"lock", "SpinOnLock", "spin_lock", false}, Way{"yield", "YieldOnFlag", "flag", true}}) {
+  for (const Way& way :
+       {Way{"flag", "SpinOnFlag", "flag", false}, Way{"lock", "SpinOnLock", "spin_lock", false},
+        Way{"yield", "YieldOnFlag", "flag", true}}) {
     const StartedProgram program(SPINNER, way.name);
     const ThreadFacts thread = LookAtSpinner(program, way.function, true);
     ASSERT_TRUE(thread.spin.has_value()) << way.name;
@@ -588,9 +613,11 @@ TEST(Looks, SayWhatHasEnded) {
 
 TEST(Looks, SayWhatIsLackingAndNotMore) {
   const Capabilities none("Name:\tx CapEff:\tffffffff\nCapEff:\t0000000000000000\n");
-  EXPECT_EQ(WhatGrantsLooking(none, false, 1000), "run hangscope as root, or as user 1000 with kernel.yama.ptrace_scope=0");
+  EXPECT_EQ(WhatGrantsLooking(none, false, 1000),
+            "run hangscope as root, or as user 1000 with kernel.yama.ptrace_scope=0");
   EXPECT_EQ(WhatGrantsLooking(none, false, 0), "run hangscope as root");
-  EXPECT_THAT(WhatGrantsLooking(none, true, 0), AllOf(HasSubstr("root without CAP_SYS_PTRACE"), Not(HasSubstr("run hangscope as root"))));
+  EXPECT_THAT(WhatGrantsLooking(none, true, 0), AllOf(HasSubstr("root without CAP_SYS_PTRACE"),
+                                                      Not(HasSubstr("run hangscope as root"))));
   const Capabilities all("Name:\tx\nCapEff:\t0000000000080000\n");
   EXPECT_THAT(WhatGrantsLooking(all, true, 0), HasSubstr("security module"));
 }
@@ -606,7 +633,9 @@ TEST(Looks, SayWhatAnotherUsersProcessKeepsToItself) {
     auto inspector = OpenLinuxInspector(system_clock);
     auto look = (*inspector)->Look(program.pid(), {});
     if (!look.ok() || look->processes.empty() || look->processes[0].threads.empty()) _exit(3);
-    _exit(testing::Matches(Contains(HasSubstr("may not be looked at")))(look->processes[0].troubles) ? 0 : 4);
+    _exit(testing::Matches(Contains(HasSubstr("may not be looked at")))(look->processes[0].troubles)
+              ? 0
+              : 4);
   }
   int status = 0;
   waitpid(child, &status, 0);
@@ -633,7 +662,8 @@ TEST(Looks, TakeLittleTimeForAHundredThreads) {
   RecordProperty("threads", static_cast<int>(look.processes[0].threads.size()));
   RecordProperty("processor_ms", static_cast<int>(took / kMillisecond));
   RecordProperty("elapsed_ms", static_cast<int>((system_clock.Monotonic() - begin) / kMillisecond));
-  printf("%zu threads: %.1f ms of a processor\n", look.processes[0].threads.size(), static_cast<double>(took) / 1e6);
+  printf("%zu threads: %.1f ms of a processor\n", look.processes[0].threads.size(),
+         static_cast<double>(took) / 1e6);
   constexpr TimeNs kMost = kSecond;  // with sanitizers
   EXPECT_LT(took, kMost);
 }

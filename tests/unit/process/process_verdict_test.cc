@@ -1,10 +1,11 @@
 // Why a process hangs, from looks at it that were written down by hand.
+#include "process/process_verdict.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
 
-#include "process/process_verdict.h"
 #include "process/process_words.h"
 
 namespace hangscope {
@@ -26,7 +27,8 @@ class World {
   ProcessFacts& Process(int pid, const char* name = "program") {
     look_.processes.push_back({});
     ProcessFacts& process = look_.processes.back();
-    process.pid = pid, process.parent = 1, process.name = name, process.state = ThreadState::kSleeping;
+    process.pid = pid, process.parent = 1, process.name = name,
+    process.state = ThreadState::kSleeping;
     return process;
   }
   ThreadFacts& Thread(int pid, int tid, WaitKind kind, const char* name = "") {
@@ -66,7 +68,8 @@ class World {
     ThreadFacts& thread = Thread(pid, tid, WaitKind::kNone);
     thread.state = ThreadState::kRunning, thread.system_call = -1;
     thread.spin = ThreadFacts::Spin{};
-    thread.spin->steps = 5000, thread.spin->period = 2, thread.spin->polls = {0x4010}, thread.spin->polled_variable = "ready";
+    thread.spin->steps = 5000, thread.spin->period = 2, thread.spin->polls = {0x4010},
+    thread.spin->polled_variable = "ready";
     return thread;
   }
   ThreadFacts& Stopped(int pid, int tid, ThreadState state = ThreadState::kStopped) {
@@ -105,7 +108,8 @@ World Abba() {
 
 ::testing::AssertionResult IsSilent(const ProcessJudgement& judgement) {
   if (judgement.findings.empty()) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << judgement.findings[0].summary << " (" << ConfidenceName(judgement.findings[0].confidence) << ")";
+  return ::testing::AssertionFailure() << judgement.findings[0].summary << " ("
+                                       << ConfidenceName(judgement.findings[0].confidence) << ")";
 }
 
 // The only finding.
@@ -122,9 +126,12 @@ TEST(ProcessVerdict, TwoThreadsThatHoldWhatTheOtherWantsAreADeadlockForCertain) 
   EXPECT_THAT(finding.threads, ElementsAre(11, 12));
   EXPECT_THAT(finding.victims, ElementsAre(10));
   EXPECT_EQ(finding.summary, "deadlock, 2 of 3 threads wait for each other");
-  EXPECT_THAT(finding.lines, ElementsAre(HasSubstr("11  waits 41.0 s for mutex lock_b, held by 12"), HasSubstr("12  waits 41.0 s for mutex lock_a, held by 11")));
+  EXPECT_THAT(finding.lines,
+              ElementsAre(HasSubstr("11  waits 41.0 s for mutex lock_b, held by 12"),
+                          HasSubstr("12  waits 41.0 s for mutex lock_a, held by 11")));
   EXPECT_TRUE(finding.doubts.empty());
-  EXPECT_THAT(finding.evidence, ElementsAre("each of these waits is the same in 2 looks, 50 ms apart, and nobody in it ran meanwhile"));
+  EXPECT_THAT(finding.evidence, ElementsAre("each of these waits is the same in 2 looks, 50 ms "
+                                            "apart, and nobody in it ran meanwhile"));
 }
 
 TEST(ProcessVerdict, OneLookMakesNothingCertain) {
@@ -139,7 +146,10 @@ TEST(ProcessVerdict, WhoRanBetweenTheLooksIsNotStuck) {
     return Abba().Judge([&](SystemLook* first) { how(&first->processes[0].threads[1]); });
   };
   EXPECT_TRUE(IsSilent(change([](ThreadFacts* t) { t->voluntary_switches = 6; })));
-  EXPECT_TRUE(IsSilent(change([](ThreadFacts* t) { t->involuntary_switches = 1; t->wait.address = 0x1000; })));
+  EXPECT_TRUE(IsSilent(change([](ThreadFacts* t) {
+    t->involuntary_switches = 1;
+    t->wait.address = 0x1000;
+  })));
   EXPECT_TRUE(IsSilent(change([](ThreadFacts* t) { t->state = ThreadState::kRunning; })));
   EXPECT_TRUE(IsSilent(change([](ThreadFacts* t) { t->wait.address = 0x2000; })));
   EXPECT_TRUE(IsSilent(change([](ThreadFacts* t) { t->system_call = 1; })));
@@ -234,7 +244,9 @@ TEST(ProcessVerdict, ASignalThatNobodyIsLeftToGiveIsLost) {
   EXPECT_EQ(finding.confidence, Confidence::kLikely);
   EXPECT_THAT(finding.threads, ElementsAre(11));
   EXPECT_THAT(finding.victims, ElementsAre(10));
-  EXPECT_EQ(finding.summary, "lost wakeup, 1 of 2 threads waits for condition work_came, and nobody is left to signal it");
+  EXPECT_EQ(
+      finding.summary,
+      "lost wakeup, 1 of 2 threads waits for condition work_came, and nobody is left to signal it");
 }
 
 TEST(ProcessVerdict, AnIdlePoolOfWhichOneWaitsForTheOutsideIsAtWork) {
@@ -246,33 +258,43 @@ TEST(ProcessVerdict, AnIdlePoolOfWhichOneWaitsForTheOutsideIsAtWork) {
       {"waits for a signal", [](World* w) { w->Thread(10, 10, WaitKind::kSignal); }},
       {"sleeps", [](World* w) { w->Thread(10, 10, WaitKind::kTime).wait.has_timeout = true; }},
       {"runs", [](World* w) { w->Thread(10, 10, WaitKind::kNone).state = ThreadState::kRunning; }},
-      {"is in a system call that nobody knows", [](World* w) { w->Thread(10, 10, WaitKind::kOther); }},
+      {"is in a system call that nobody knows",
+       [](World* w) { w->Thread(10, 10, WaitKind::kOther); }},
       {"cannot be looked into", [](World* w) { w->Thread(10, 10, WaitKind::kNone); }},
-      {"waits for the disk", [](World* w) { w->Thread(10, 10, WaitKind::kNone).state = ThreadState::kDiskSleep; }},
-      {"polls a listening socket", [](World* w) {
+      {"waits for the disk",
+       [](World* w) { w->Thread(10, 10, WaitKind::kNone).state = ThreadState::kDiskSleep; }},
+      {"polls a listening socket",
+       [](World* w) {
          WaitFile file;
          file.kind = FileKind::kSocket, file.listening = true, file.others = {{10, 4}};
          w->Thread(10, 10, WaitKind::kPoll).wait.files = {file};
        }},
-      {"reads a socket of the network", [](World* w) {
+      {"reads a socket of the network",
+       [](World* w) {
          WaitFile file;
          file.kind = FileKind::kSocket, file.outside = true, file.others = {{10, 4}};
          w->Thread(10, 10, WaitKind::kRead).wait.files = {file};
        }},
       {"reads what nobody knows", [](World* w) { w->Thread(10, 10, WaitKind::kRead); }},
-      {"reads a terminal", [](World* w) {
+      {"reads a terminal",
+       [](World* w) {
          WaitFile file;
          file.kind = FileKind::kTerminal, file.outside = true;
          w->Thread(10, 10, WaitKind::kRead).wait.files = {file};
        }},
-      {"waits with a timeout", [](World* w) { w->Signals(10, 10, "tick").wait.has_timeout = true; }},
-      {"reads a pipe whose writers are not known", [](World* w) { w->Reads(10, 10, {10}).wait.files[0].others_unknown = true; }},
-      {"waits for a child that runs", [](World* w) {
+      {"waits with a timeout",
+       [](World* w) { w->Signals(10, 10, "tick").wait.has_timeout = true; }},
+      {"reads a pipe whose writers are not known",
+       [](World* w) { w->Reads(10, 10, {10}).wait.files[0].others_unknown = true; }},
+      {"waits for a child that runs",
+       [](World* w) {
          w->Thread(10, 10, WaitKind::kChild).wait.children = {20};
          w->Thread(20, 20, WaitKind::kNone).state = ThreadState::kRunning;
        }},
-      {"waits for a child that was not looked at", [](World* w) { w->Thread(10, 10, WaitKind::kChild).wait.children = {20}; }},
-      {"waits for a word that others have, too", [](World* w) { w->Thread(10, 10, WaitKind::kSemaphore).wait.shared = true; }},
+      {"waits for a child that was not looked at",
+       [](World* w) { w->Thread(10, 10, WaitKind::kChild).wait.children = {20}; }},
+      {"waits for a word that others have, too",
+       [](World* w) { w->Thread(10, 10, WaitKind::kSemaphore).wait.shared = true; }},
   };
   for (const auto& c : cases) {
     World world;
@@ -304,7 +326,9 @@ TEST(ProcessVerdict, WhereOneOfThemMayBeWokenByAHandlerNoneIsStuckForSure) {
   world.Signals(10, 11, "work");
   const ProcessFinding finding = Only(world.Judge());
   EXPECT_EQ(finding.confidence, Confidence::kPossible);
-  EXPECT_EQ(finding.summary, "lost wakeup, 2 of 2 threads wait for 2 different signals, and nobody is left to give one");
+  EXPECT_EQ(
+      finding.summary,
+      "lost wakeup, 2 of 2 threads wait for 2 different signals, and nobody is left to give one");
 }
 
 TEST(ProcessVerdict, WhoeverAHandlerMayWakeMaySignalTheOthers) {
@@ -321,7 +345,8 @@ TEST(ProcessVerdict, WhoeverAHandlerMayWakeMaySignalTheOthers) {
 TEST(ProcessVerdict, PythonHandlesSignalsInNoneOfItsLocks) {
   World world;
   world.Process(10).handles_signals = true;
-  world.Thread(10, 10, WaitKind::kSemaphore).stack = {{1, "sem_wait", "", "libc.so.6"}, {2, "PyThread_acquire_lock_timed", "", "python3"}};
+  world.Thread(10, 10, WaitKind::kSemaphore).stack = {
+      {1, "sem_wait", "", "libc.so.6"}, {2, "PyThread_acquire_lock_timed", "", "python3"}};
   EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kLikely);
 }
 
@@ -361,7 +386,8 @@ TEST(ProcessVerdict, APipeThatProcessesOutOfSightMayWriteIsPossibleOnly) {
   const ProcessJudgement judgement = world.Judge();
   EXPECT_EQ(Only(judgement).kind, Kind::kNoWriter);
   EXPECT_EQ(Only(judgement).confidence, Confidence::kPossible);
-  EXPECT_THAT(Only(judgement).doubts, testing::Contains(HasSubstr("might have the other end open")));
+  EXPECT_THAT(Only(judgement).doubts,
+              testing::Contains(HasSubstr("might have the other end open")));
   EXPECT_FALSE(judgement.IsBad());
   file.others_hidden = false;
   EXPECT_TRUE(IsSilent(world.Judge()));
@@ -393,7 +419,8 @@ TEST(ProcessVerdict, ALockOfAFileMayBeGivenBackByAnyThreadOfItsProcess) {
   wants(20, 10);
   EXPECT_EQ(Only(world.Judge()).kind, Kind::kDeadlock);
   EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kCertain);
-  EXPECT_THAT(Only(world.Judge()).lines, testing::Contains(HasSubstr("the lock of /var/lib/db (fd 3), held by 20")));
+  EXPECT_THAT(Only(world.Judge()).lines,
+              testing::Contains(HasSubstr("the lock of /var/lib/db (fd 3), held by 20")));
   world.Signals(20, 21, "work");
   EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kLikely);
   world.Thread(20, 22, WaitKind::kNone).state = ThreadState::kRunning;
@@ -425,9 +452,9 @@ TEST(ProcessVerdict, ACycleThroughAPipeIsFoundThoughOtherThreadsOfTheWriterIdle)
 
 TEST(ProcessVerdict, ACycleThroughLocksAndPipes) {
   World world;
-  world.Reads(10, 10, {20});          // from 20, which waits
-  world.Locks(20, 20, "lock", 21);    // for a lock of 21,
-  world.Reads(20, 21, {10});          // which reads from 10
+  world.Reads(10, 10, {20});        // from 20, which waits
+  world.Locks(20, 20, "lock", 21);  // for a lock of 21,
+  world.Reads(20, 21, {10});        // which reads from 10
   const ProcessFinding finding = Only(world.Judge());
   EXPECT_EQ(finding.kind, Kind::kDeadlock);
   EXPECT_THAT(finding.threads, UnorderedElementsAre(10, 21));
@@ -471,7 +498,8 @@ TEST(ProcessVerdict, AHangThatTheAskedProcessDoesNotWaitForIsItsOwnAffair) {
   const ProcessFinding finding = Only(world.Judge());
   EXPECT_EQ(finding.kind, Kind::kDeadlock);
   EXPECT_EQ(finding.confidence, Confidence::kPossible);
-  EXPECT_THAT(finding.doubts, ElementsAre("no thread of process 10 (program) waits for these alone"));
+  EXPECT_THAT(finding.doubts,
+              ElementsAre("no thread of process 10 (program) waits for these alone"));
 }
 
 TEST(ProcessVerdict, AStoppedChildIsWaitedForInVain) {
@@ -486,7 +514,8 @@ TEST(ProcessVerdict, AStoppedChildIsWaitedForInVain) {
   EXPECT_EQ(finding.confidence, Confidence::kCertain);
   EXPECT_THAT(finding.threads, ElementsAre(10));
   EXPECT_THAT(finding.partners, ElementsAre(20));
-  EXPECT_EQ(finding.summary, "stopped child, its only thread waits for process 20 (job), which is stopped");
+  EXPECT_EQ(finding.summary,
+            "stopped child, its only thread waits for process 20 (job), which is stopped");
 }
 
 TEST(ProcessVerdict, OfTwoChildrenOneThatRunsIsEnough) {
@@ -539,7 +568,8 @@ TEST(ProcessVerdict, ASpinThatNobodyIsLeftToEndIsForEver) {
   const ProcessFinding finding = Only(world.Judge());
   EXPECT_EQ(finding.kind, Kind::kSpin);
   EXPECT_EQ(finding.confidence, Confidence::kCertain);
-  EXPECT_EQ(finding.summary, "spin, its only thread spins for ready, and nobody is left to end that");
+  EXPECT_EQ(finding.summary,
+            "spin, its only thread spins for ready, and nobody is left to end that");
   world.Signals(10, 11, "work");
   EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kCertain);
   EXPECT_THAT(Only(world.Judge()).victims, ElementsAre(11));
@@ -630,7 +660,9 @@ TEST(ProcessWords, NamesOfTargetsCannotReachTheTerminal) {
 
 TEST(ProcessWords, WhereAThreadIsIsInItsProgramAndNotInTheLibraryBelow) {
   ThreadFacts thread;
-  thread.stack = {{1, "__lll_lock_wait", "", "libc.so.6"}, {2, "std::mutex::lock", "std_mutex.h:100", "abba"}, {3, "Transfer", "abba.cc:20", "abba"}};
+  thread.stack = {{1, "__lll_lock_wait", "", "libc.so.6"},
+                  {2, "std::mutex::lock", "std_mutex.h:100", "abba"},
+                  {3, "Transfer", "abba.cc:20", "abba"}};
   EXPECT_EQ(FrameText(OwnFrame(thread)), "Transfer  abba.cc:20");
   thread.stack.resize(1);
   EXPECT_EQ(FrameText(OwnFrame(thread)), "__lll_lock_wait  libc.so.6");

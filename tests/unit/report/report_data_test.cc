@@ -1,4 +1,6 @@
 // The data of a report: what a snapshot says, whatever it looks like.
+#include "report/report_data.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,14 +8,13 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "ring/ring_store.h"
-#include "verdict/json.h"
-#include "report/report_data.h"
-#include "report/report_timeline.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_file_system.h"
 #include "report/read_report.h"
+#include "report/report_timeline.h"
+#include "ring/ring_store.h"
 #include "run/report_writer.h"
+#include "verdict/json.h"
 
 namespace hangscope {
 namespace {
@@ -50,7 +51,9 @@ std::vector<T> Column(const json& columns, const char* name) {
 }
 
 TEST(Base64, IsThatOfRfc4648) {
-  const std::pair<const char*, const char*> kPairs[] = {{"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"foobar", "Zm9vYmFy"}};
+  const std::pair<const char*, const char*> kPairs[] = {
+      {"", ""},        {"f", "Zg=="},        {"fo", "Zm8="},
+      {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"foobar", "Zm9vYmFy"}};
   for (const auto& [bytes, text] : kPairs) EXPECT_EQ(Base64(bytes), text);
   EXPECT_EQ(Base64(std::string("\xff\xfe\xfd\0", 4)), "//79AA==");
 }
@@ -111,7 +114,9 @@ class Timeline : public ::testing::Test {
 TEST_F(Timeline, HasSpansAndEventsInColumnsFromTheEnd) {
   ReportTimeline& sink = Make({});
   EXPECT_TRUE(sink.Begin(1, 900, SliceState::kRunning, "task 7", {}).ok());
-  EXPECT_TRUE(sink.Begin(1, 920, SliceState::kFunction, "cb_push", {{"function", "cb_push"}, {"source", ""}, {"at", "cb.c:41"}}).ok());
+  EXPECT_TRUE(sink.Begin(1, 920, SliceState::kFunction, "cb_push",
+                         {{"function", "cb_push"}, {"source", ""}, {"at", "cb.c:41"}})
+                  .ok());
   Push(930, 5);
   EXPECT_TRUE(sink.Begin(2, 935, SliceState::kWaiting, "cb3", {}).ok());
   EXPECT_TRUE(sink.End(1, 950).ok());
@@ -136,7 +141,8 @@ TEST_F(Timeline, HasSpansAndEventsInColumnsFromTheEnd) {
   EXPECT_EQ(data["kinds"][0]["name"], "push");
   EXPECT_EQ(core["covered"], json::parse("[[-100,0]]"));
   EXPECT_EQ(core["stale"], json::parse("[[-900,-800]]"));
-  EXPECT_EQ(core["gaps"], json::parse(R"([{"from":-60,"to":-55,"why":"overwritten","amount":"12 records"}])"));
+  EXPECT_EQ(core["gaps"],
+            json::parse(R"([{"from":-60,"to":-55,"why":"overwritten","amount":"12 records"}])"));
 }
 
 TEST_F(Timeline, KeepsTheNewestAndCountsTheRest) {
@@ -209,17 +215,22 @@ class Woken : public Timeline {
     end.standings.push_back({{true, 7}, Activity::kWaiting, 960, "futex", {}, "", ""});
     end.standings.push_back({{true, 8}, Activity::kRunning, {}, "", {}, "", ""});
   }
-  void Wake(TimelineTrackId by, TimeNs time) { EXPECT_TRUE(timeline->Flow(1, by, time, 2, time, "wakes task 7").ok()); }
+  void Wake(TimelineTrackId by, TimeNs time) {
+    EXPECT_TRUE(timeline->Flow(1, by, time, 2, time, "wakes task 7").ok());
+  }
 };
 
 TEST_F(Woken, IsJoinedToWhoeverWokeItLast) {
   Wake(4, 900);
   Wake(4, 950);
-  EXPECT_TRUE(timeline->Flow(2, 1, 1000, 2, 1000, "waited for: futex").ok());  // nobody woke it by that
+  // nobody woke it by that
+  EXPECT_TRUE(timeline->Flow(2, 1, 1000, 2, 1000, "waited for: futex").ok());
   const json graph = Data()["graph"];
   ASSERT_EQ(graph["nodes"].size(), 2u);
-  EXPECT_EQ(graph["nodes"][1], json::parse(R"({"id":1,"name":"thread 8 waker","state":"running"})"));
-  EXPECT_EQ(graph["edges"], json::parse(R"([{"from":0,"to":1,"kind":"wakes","label":"5e-05 ms before the end"}])"));
+  EXPECT_EQ(graph["nodes"][1],
+            json::parse(R"({"id":1,"name":"thread 8 waker","state":"running"})"));
+  EXPECT_EQ(graph["edges"],
+            json::parse(R"([{"from":0,"to":1,"kind":"wakes","label":"5e-05 ms before the end"}])"));
 }
 
 TEST_F(Woken, IsNotWhereItIsKnownForWhomItWaits) {
@@ -242,7 +253,8 @@ TEST_F(Timeline, HasEachTextOnce) {
 
 TEST_F(Timeline, SaysHowEverybodyStoodAtTheEnd) {
   Make({});
-  end.standings.push_back({{false, 3}, Activity::kWaiting, 940, "cb3 of (1,2)", {}, "CRBW, dataflow.c:88", ""});
+  end.standings.push_back(
+      {{false, 3}, Activity::kWaiting, 940, "cb3 of (1,2)", {}, "CRBW, dataflow.c:88", ""});
   end.standings.push_back({{true, 7}, Activity::kCorrupt, {}, "", {}, "", ""});
   end.standings.push_back({{true, 99}, Activity::kRunning, {}, "", {}, "", ""});
   ReportNode node;
@@ -279,7 +291,8 @@ class OfSnapshot : public ::testing::Test {
     CoreVerdict core;
     core.name = "hart 0";
     core.state = State::kLooping;
-    core.loop = Loop{{{0x80000408, "spin", "loop.c:7"}}, LoopBasis::kBody, 12, false, 0, false, {}, false};
+    core.loop =
+        Loop{{{0x80000408, "spin", "loop.c:7"}}, LoopBasis::kBody, 12, false, 0, false, {}, false};
     manifest.verdict.cores.push_back(core);
   }
   void Print(const std::string& text) {
@@ -296,7 +309,9 @@ class OfSnapshot : public ::testing::Test {
     EXPECT_TRUE(ring_->Freeze(kFolder).ok());
     Write("manifest.json", ManifestJson(manifest));
   }
-  void Write(const std::string& name, const std::string& bytes) { EXPECT_TRUE(WriteWholeFile(files, std::string(kFolder) + "/" + name, bytes).ok()); }
+  void Write(const std::string& name, const std::string& bytes) {
+    EXPECT_TRUE(WriteWholeFile(files, std::string(kFolder) + "/" + name, bytes).ok());
+  }
   Result<Report> Read() {
     ReportOptions options;
     options.source.target = kFolder;
@@ -307,7 +322,9 @@ class OfSnapshot : public ::testing::Test {
     EXPECT_TRUE(report.ok()) << report.status().message();
     return report.ok() ? json::parse(ReportDataJson(*report)) : json();
   }
-  std::string& BytesOf(const std::string& name) { return files.BytesOf(std::string(kFolder) + "/" + name); }
+  std::string& BytesOf(const std::string& name) {
+    return files.BytesOf(std::string(kFolder) + "/" + name);
+  }
 
   FakeFileSystem files;
   FakeClock clock;
@@ -371,7 +388,8 @@ TEST_F(OfSnapshot, SaysOfANewerManifestWhatMayBeMissingAndShowsTheRest) {
   const json data = Data();
   EXPECT_EQ(data["state"], "bewitched");
   EXPECT_EQ(data["streams"].size(), 1u);
-  EXPECT_THAT(data["troubles"].dump(), HasSubstr("of version 2, and this hangscope knows version 1"));
+  EXPECT_THAT(data["troubles"].dump(),
+              HasSubstr("of version 2, and this hangscope knows version 1"));
   EXPECT_THAT(data["troubles"].dump(), HasSubstr("'../../etc/passwd', which is no name of one"));
   EXPECT_THAT(data["troubles"].dump(), HasSubstr("window whose times cannot be right"));
 }
@@ -446,7 +464,8 @@ TEST_F(OfSnapshot, GetsItsPageFromAThreadOfItsOwn) {
   writer.Finish();
   EXPECT_THAT(writer.TakeTroubles(), IsEmpty());
   EXPECT_THAT(BytesOf("report.html"), HasSubstr("looping, the only core seen spins"));
-  for (const std::string& name : files.List("trace")) EXPECT_FALSE(name.ends_with(".partial")) << name;
+  for (const std::string& name : files.List("trace"))
+    EXPECT_FALSE(name.ends_with(".partial")) << name;
 }
 
 TEST_F(OfSnapshot, SaysWhyItsPageCouldNotBeWritten) {
@@ -456,7 +475,9 @@ TEST_F(OfSnapshot, SaysWhyItsPageCouldNotBeWritten) {
   files.write_error = ENOSPC;
   writer.Write(kFolder);
   writer.Finish();
-  EXPECT_THAT(writer.TakeTroubles(), ElementsAre(AllOf(HasSubstr("trace/fw.snapshot-0001/report.html'"), HasSubstr("No space left"))));
+  EXPECT_THAT(writer.TakeTroubles(),
+              ElementsAre(AllOf(HasSubstr("trace/fw.snapshot-0001/report.html'"),
+                                HasSubstr("No space left"))));
   EXPECT_FALSE(files.Exists(std::string(kFolder) + "/report.html"));
   EXPECT_THAT(writer.TakeTroubles(), IsEmpty());
   // One that is gone meanwhile is missed by nobody.

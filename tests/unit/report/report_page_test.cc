@@ -9,7 +9,8 @@
 namespace hangscope {
 namespace {
 
-// What the page's script finds between the tags that hold the data, up to where a browser ends them.
+// What the page's script finds between the tags that hold the data, up to where a browser ends
+// them.
 std::string DataIn(const std::string& page) {
   const std::string begin = "<script type=\"application/json\" id=\"hangscope-data\">";
   const size_t at = page.find(begin) + begin.size();
@@ -23,12 +24,14 @@ size_t Count(const std::string& text, std::string_view word) {
 }
 
 TEST(ReportPage, HoldsItsDataAsItIs) {
-  const nlohmann::json data = {{"version", 1}, {"headline", "deadlock, 2 of 3 cores wait for each other"}};
+  const nlohmann::json data = {{"version", 1},
+                               {"headline", "deadlock, 2 of 3 cores wait for each other"}};
   EXPECT_EQ(nlohmann::json::parse(DataIn(ReportPage(data.dump()))), data);
 }
 
 TEST(ReportPage, TextOfATargetCannotEndTheDataNorBeginAComment) {
-  const nlohmann::json data = {{"headline", "</script><script>alert(1)</script><!--<script>"}, {"title", "a < b"}};
+  const nlohmann::json data = {{"headline", "</script><script>alert(1)</script><!--<script>"},
+                               {"title", "a < b"}};
   const std::string page = ReportPage(data.dump());
   EXPECT_EQ(nlohmann::json::parse(DataIn(page)), data);
   EXPECT_EQ(DataIn(page).find('<'), std::string::npos);
@@ -51,8 +54,10 @@ TEST(ReportPage, HasItsStyleAndItsScriptsInItAndNothingFromElsewhere) {
   EXPECT_NE(page.find("class Timeline {"), std::string::npos) << "timeline.js is missing";
   EXPECT_NE(page.find("new Page();"), std::string::npos) << "main.js is missing";
   EXPECT_EQ(page.find("/*! "), std::string::npos) << "a place was not filled";
-  EXPECT_NE(page.find("default-src 'none'"), std::string::npos) << "the browser is not told to fetch nothing";
-  for (const char* source : {"src=", "@import", "url(http", "fetch(", "innerHTML", "insertAdjacentHTML", "document.write"}) {
+  EXPECT_NE(page.find("default-src 'none'"), std::string::npos)
+      << "the browser is not told to fetch nothing";
+  for (const char* source : {"src=", "@import", "url(http", "fetch(", "innerHTML",
+                             "insertAdjacentHTML", "document.write"}) {
     EXPECT_EQ(page.find(source), std::string::npos) << source;
   }
 }

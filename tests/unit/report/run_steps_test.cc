@@ -12,7 +12,8 @@ RunSteps RunOf(const std::vector<std::pair<std::string, std::string>>& names) {
 }
 
 TEST(RunSteps, ACoreIsComparedWithTheOneOfItsNumberAndName) {
-  const RunSteps run = RunOf({{"core 1 alpha", "alpha"}, {"core 2 beta", "beta"}, {"core 3", ""}, {"stdout", ""}});
+  const RunSteps run =
+      RunOf({{"core 1 alpha", "alpha"}, {"core 2 beta", "beta"}, {"core 3", ""}, {"stdout", ""}});
   for (const auto& [name, sequence] : run.sequences) EXPECT_EQ(CounterpartOf(name, run, run), name);
 }
 

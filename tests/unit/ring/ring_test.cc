@@ -5,10 +5,10 @@
 
 #include <random>
 
-#include "ring/block_reader.h"
-#include "ring/ring_store.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_file_system.h"
+#include "ring/block_reader.h"
+#include "ring/ring_store.h"
 
 namespace hangscope {
 namespace {
@@ -24,7 +24,8 @@ std::string OffsetBytes(uint64_t begin, uint64_t count) {
   return bytes.substr(begin % 8, count);
 }
 
-// What is tried at every byte needs no sanitizer, which makes it take minutes: there at every so many bytes.
+// What is tried at every byte needs no sanitizer, which makes it take minutes: there at every so
+// many bytes.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr uint64_t kStride = 13;
 #else
@@ -103,7 +104,9 @@ class RingTest : public RingFixture, public ::testing::TestWithParam<Compress> {
   RingTest() : RingFixture(GetParam()) {}
 };
 INSTANTIATE_TEST_SUITE_P(, RingTest, ::testing::Values(Compress::kNone, Compress::kZstd),
-                         [](const auto& instance) { return instance.param == Compress::kNone ? "plain" : "zstd"; });
+                         [](const auto& instance) {
+                           return instance.param == Compress::kNone ? "plain" : "zstd";
+                         });
 
 class PlainRingTest : public RingFixture, public ::testing::Test {
  protected:
@@ -131,10 +134,12 @@ TEST_F(PlainRingTest, SegmentsHoldStreamBytesAndNothingElse) {
 // 95 % of it is history once the ring has been full, whatever the chunks.
 TEST_P(RingTest, BoundAndHistoryForAnyChunk) {
   for (const uint64_t chunk : {1u, 7u, 100u, 4096u, 65536u, 1048576u}) {
-    for (const auto& [size, keep] : {std::pair("64K", "1"), {"64K", "3"}, {"1M", "1"}, {"700000", "3"}}) {
+    for (const auto& [size, keep] :
+         {std::pair("64K", "1"), {"64K", "3"}, {"1M", "1"}, {"700000", "3"}}) {
       SCOPED_TRACE(std::to_string(chunk) + " bytes at a time into " + size + " x " + keep);
       // Small ones fill the larger rings no differently, in hundreds of times as many steps.
-      if (chunk < 4096 && (std::string(size) != "64K" || (chunk < 100 && std::string(keep) != "1"))) continue;
+      if (chunk < 4096 && (std::string(size) != "64K" || (chunk < 100 && std::string(keep) != "1")))
+        continue;
       store_.reset();
       disk_.Clear();
       produced_ = 0;
@@ -313,7 +318,8 @@ TEST_P(RingTest, ManySnapshotsInARowCostNoHistory) {
 }
 
 TEST_P(RingTest, EarlierRunsFilesAreGone) {
-  for (const char* name : {"dir/ring.0", "dir/ring.77", "dir/ring.snapshot", "dir/ring.3.zst", "dir/ringer.1"}) {
+  for (const char* name :
+       {"dir/ring.0", "dir/ring.77", "dir/ring.snapshot", "dir/ring.3.zst", "dir/ringer.1"}) {
     ASSERT_TRUE(WriteWholeFile(disk_, name, "stale").ok());
   }
   Create("64K", "1");
@@ -540,7 +546,8 @@ TEST_F(ZstdRingTest, SegmentsAreValidZstdAtEveryInstant) {
       ASSERT_TRUE(Decompress(disk_.BytesOf("dir/" + name))) << name << " after " << produced_;
     }
   };
-  for (int i = 0; i < 100; i += kStride == 1 ? 1 : 5) Produce(1 + static_cast<uint64_t>(i) * 37 % 3000);
+  for (int i = 0; i < 100; i += kStride == 1 ? 1 : 5)
+    Produce(1 + static_cast<uint64_t>(i) * 37 % 3000);
   disk_.after_write = nullptr;
   EXPECT_GT(looks, 1000u / (kStride * kStride));
 }
@@ -668,10 +675,15 @@ TEST(PlanRing, RefusesNonsense) {
     const char* keep;
     const char* reason;
   } kCases[] = {
-      {"500M", "0", "at least one"}, {"500M", "-1", "at least one"}, {"500M", "1.5", "whole number"},
-      {"500M", "x", "whole number"}, {"1K", "3", "smallest is 64 KiB"}, {"1000000T", "1000000", "larger than any disk"},
+      {"500M", "0", "at least one"},
+      {"500M", "-1", "at least one"},
+      {"500M", "1.5", "whole number"},
+      {"500M", "x", "whole number"},
+      {"1K", "3", "smallest is 64 KiB"},
+      {"1000000T", "1000000", "larger than any disk"},
       {"129T", "1", "larger than any disk"},
-      {"0", "3", "holds nothing"},   {"500M", "99999999999999999999", "whole number"},
+      {"0", "3", "holds nothing"},
+      {"500M", "99999999999999999999", "whole number"},
   };
   for (const auto& c : kCases) {
     const auto plan = PlanRing(c.size, c.keep, 10);
@@ -688,7 +700,8 @@ TEST(PlanRing, FitsTheBoundFromTheSmallestToTheLargest) {
     EXPECT_LE(plan->index_bytes() + plan->segment_count * plan->segment_bytes + 2 * 40, size);
     EXPECT_GE(plan->segment_count, 32u);
     EXPECT_LE(plan->segment_count, kMostSegments);
-    EXPECT_GE(plan->segment_count * plan->segment_bytes - plan->reserve_bytes, size / 100 * 95) << size;
+    EXPECT_GE(plan->segment_count * plan->segment_bytes - plan->reserve_bytes, size / 100 * 95)
+        << size;
   }
 }
 

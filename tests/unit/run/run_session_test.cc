@@ -6,12 +6,12 @@
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
 
-#include "ring/block_reader.h"
 #include "fakes/fake_child.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_cpu_recorder.h"
 #include "fakes/fake_file_system.h"
 #include "fakes/fake_process_inspector.h"
+#include "ring/block_reader.h"
 
 namespace hangscope {
 namespace {
@@ -24,7 +24,8 @@ class RunSessionTest : public ::testing::Test {
     environment_.signal_fd = eventfd(0, EFD_NONBLOCK);
     environment_.narrator.write = [this](std::string_view text) { said_ += text; };
     environment_.check_program = [](const std::string&) { return Status(); };
-    environment_.start_child = [this](const ChildOptions&) -> Result<std::unique_ptr<ChildProcess>> {
+    environment_.start_child =
+        [this](const ChildOptions&) -> Result<std::unique_ptr<ChildProcess>> {
       return std::unique_ptr<ChildProcess>(child_);
     };
     options_.observer.command = {"fw"};
@@ -62,7 +63,8 @@ TEST_F(RunSessionTest, EachStreamHasARingOfItsName) {
   options_.streams[1].captured = {"fd3", 3};
   options_.launcher = {"stdbuf", "-oL"};
   ChildOptions started;
-  environment_.start_child = [&](const ChildOptions& options) -> Result<std::unique_ptr<ChildProcess>> {
+  environment_.start_child =
+      [&](const ChildOptions& options) -> Result<std::unique_ptr<ChildProcess>> {
     started = options;
     return std::unique_ptr<ChildProcess>(child_);
   };
@@ -158,12 +160,15 @@ TEST_F(RunSessionTest, FailureTakesASnapshotWithTheLastWordsAndSuccessNone) {
   child_->Print("last words\n");
   child_->End({7, 0});
   EXPECT_EQ(Run().exit_status, 7);
-  EXPECT_NE(disk_.BytesOf("dir/fw.snapshot-0001/manifest.json").find("status 7"), std::string::npos);
+  EXPECT_NE(disk_.BytesOf("dir/fw.snapshot-0001/manifest.json").find("status 7"),
+            std::string::npos);
   auto reader = BlockReader::Open(disk_, "dir/fw.snapshot-0001/stdout");
   ASSERT_TRUE(reader.ok());
   ASSERT_EQ(reader->Next(), BlockReader::Event::kBlock);
   EXPECT_EQ(reader->block(), "last words\n");
-  EXPECT_NE(said_.find("snapshot: dir/fw.snapshot-0001/   (11 B of stdout, report.html)"), std::string::npos) << said_;
+  EXPECT_NE(said_.find("snapshot: dir/fw.snapshot-0001/   (11 B of stdout, report.html)"),
+            std::string::npos)
+      << said_;
 
   disk_.Clear();
   child_ = new FakeChild;
@@ -178,7 +183,8 @@ TEST_F(RunSessionTest, LineThatMatchesTakesASnapshotWhileTheProgramRuns) {
   options_.observer.patterns = *LinePatterns::Compile("--trigger", {"panic"});
   child_->Print("kernel panic: 7\n");
   child_->on_poll = [this] {
-    if (said_.find("regex: panic (stdout: kernel panic: 7)") != std::string::npos) child_->End({0, 0});
+    if (said_.find("regex: panic (stdout: kernel panic: 7)") != std::string::npos)
+      child_->End({0, 0});
   };
   EXPECT_EQ(Run().exit_status, 0);
   EXPECT_TRUE(disk_.Exists("dir/fw.snapshot-0001/manifest.json"));
@@ -189,21 +195,29 @@ TEST_F(RunSessionTest, WithoutARoomForItsSocketItRecords) {
   child_->Print("hello\n");
   child_->End({0, 0});
   EXPECT_EQ(Run().exit_status, 0);
-  EXPECT_NE(said_.find("hangscope ls and snap do not find this recorder"), std::string::npos) << said_;
+  EXPECT_NE(said_.find("hangscope ls and snap do not find this recorder"), std::string::npos)
+      << said_;
 }
 
 TEST_F(RunSessionTest, SnapshotHasWhatTheCpusDidFromBeforeTheProgramBegan) {
   std::vector<std::string> order;
-  environment_.start_child = [&](const ChildOptions& options) -> Result<std::unique_ptr<ChildProcess>> {
+  environment_.start_child =
+      [&](const ChildOptions& options) -> Result<std::unique_ptr<ChildProcess>> {
     options.before_exec(4711);
     order.push_back("program");
     return std::unique_ptr<ChildProcess>(child_);
   };
   FakeCpus cpus;
   int ticks = 0;
-  environment_.record_cpus = [&](Clock&, pid_t pid, const CpuRecorderOptions& options) -> Result<std::unique_ptr<CpuRecorder>> {
-    order.push_back("recorder of " + std::to_string(pid) + (options.call_stacks ? " with stacks" : ""));
-    auto recorder = std::make_unique<FakeCpuRecorder>([&] { return Result<CpuCapture>(cpus.Call(0, clock_.Monotonic(), 4711, 39, 0).Take(clock_.Monotonic())); });
+  environment_.record_cpus =
+      [&](Clock&, pid_t pid,
+          const CpuRecorderOptions& options) -> Result<std::unique_ptr<CpuRecorder>> {
+    order.push_back("recorder of " + std::to_string(pid) +
+                    (options.call_stacks ? " with stacks" : ""));
+    auto recorder = std::make_unique<FakeCpuRecorder>([&] {
+      return Result<CpuCapture>(
+          cpus.Call(0, clock_.Monotonic(), 4711, 39, 0).Take(clock_.Monotonic()));
+    });
     recorder->told = {"no tracepoints here"};
     recorder->on_tick = [&] { ++ticks; };
     return std::unique_ptr<CpuRecorder>(std::move(recorder));
@@ -225,23 +239,29 @@ TEST_F(RunSessionTest, SnapshotHasWhatTheCpusDidFromBeforeTheProgramBegan) {
 }
 
 TEST_F(RunSessionTest, ProgramWhoseCpusCannotBeRecordedRunsAllTheSame) {
-  environment_.start_child = [&](const ChildOptions& options) -> Result<std::unique_ptr<ChildProcess>> {
+  environment_.start_child =
+      [&](const ChildOptions& options) -> Result<std::unique_ptr<ChildProcess>> {
     options.before_exec(4711);
     return std::unique_ptr<ChildProcess>(child_);
   };
-  environment_.record_cpus = [&](Clock&, pid_t, const CpuRecorderOptions&) -> Result<std::unique_ptr<CpuRecorder>> {
+  environment_.record_cpus =
+      [&](Clock&, pid_t, const CpuRecorderOptions&) -> Result<std::unique_ptr<CpuRecorder>> {
     return Status::Io("perf_event_paranoid is 3");
   };
   options_.record_cpus = true;
   child_->End({7, 0});
   EXPECT_EQ(Run().exit_status, 7);
-  EXPECT_NE(said_.find("warning: --cpu: perf_event_paranoid is 3; the program runs without"), std::string::npos) << said_;
+  EXPECT_NE(said_.find("warning: --cpu: perf_event_paranoid is 3; the program runs without"),
+            std::string::npos)
+      << said_;
   EXPECT_TRUE(disk_.Exists("dir/fw.snapshot-0001/manifest.json"));
   EXPECT_FALSE(disk_.Exists("dir/fw.snapshot-0001/cpu.perf.data"));
 }
 
 TEST_F(RunSessionTest, ProgramThatCannotStartTouchesNothing) {
-  environment_.check_program = [](const std::string& program) { return Status::FromErrno(ENOENT, "start", program); };
+  environment_.check_program = [](const std::string& program) {
+    return Status::FromErrno(ENOENT, "start", program);
+  };
   const RunOutcome outcome = Run();
   EXPECT_EQ(outcome.exit_status, kRunNotFound);
   EXPECT_FALSE(disk_.Exists("dir/fw.stdout.index"));

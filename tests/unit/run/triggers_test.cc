@@ -237,7 +237,8 @@ TEST_F(TriggersTest, RateDropFiresOnceAndAgainAfterARecovery) {
   ASSERT_EQ(due.size(), 1u);
   EXPECT_EQ(due[0].trigger.kind, TriggerKind::kRate);
   EXPECT_EQ(due[0].trigger.name, "rate: 10%");
-  EXPECT_NE(due[0].trigger.detail.find("100 kB/s is usual"), std::string::npos) << due[0].trigger.detail;
+  EXPECT_NE(due[0].trigger.detail.find("100 kB/s is usual"), std::string::npos)
+      << due[0].trigger.detail;
   EXPECT_TRUE(Pass(6 * kSecond, 100000).empty());
   EXPECT_EQ(Pass(6 * kSecond, 0).size(), 1u);
 }
@@ -260,7 +261,8 @@ TEST(RunningMedian, IsThatOfAllValuesAlsoWhenItKeepsFewer) {
 
 TEST(RateMeter, KeepsFewSamplesAndMeasuresTheWindow) {
   RateMeter meter(10 * kSecond);
-  for (TimeNs now = 0; now <= 60 * kSecond; now += kMillisecond) meter.Add(now, static_cast<uint64_t>(now / kMillisecond));
+  for (TimeNs now = 0; now <= 60 * kSecond; now += kMillisecond)
+    meter.Add(now, static_cast<uint64_t>(now / kMillisecond));
   EXPECT_TRUE(meter.covers_window());
   EXPECT_NEAR(meter.bytes_per_second(), 1000, 20);
 }
@@ -282,7 +284,8 @@ class LineMatcherTest : public ::testing::Test {
   void Watch(const std::vector<std::string>& patterns) {
     auto compiled = LinePatterns::Compile("--trigger", patterns);
     ASSERT_TRUE(compiled.ok()) << compiled.status().message();
-    matcher_ = std::make_unique<LineMatcher>(*compiled, [this](const LineHit& hit) { hits_.push_back(hit); });
+    matcher_ = std::make_unique<LineMatcher>(*compiled,
+                                             [this](const LineHit& hit) { hits_.push_back(hit); });
   }
   void Print(std::string_view text) {
     matcher_->Add(text, offset_);

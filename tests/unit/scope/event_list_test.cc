@@ -23,7 +23,9 @@ ScopeEvent EventAt(uint64_t sequence, uint64_t time, uint32_t age = 0) {
   return event;
 }
 
-EventLoss LossOf(uint64_t begin, uint64_t end, EventLossReason reason = EventLossReason::kTorn) { return {kCore, begin, end, reason, 0, 50}; }
+EventLoss LossOf(uint64_t begin, uint64_t end, EventLossReason reason = EventLossReason::kTorn) {
+  return {kCore, begin, end, reason, 0, 50};
+}
 
 std::vector<uint64_t> Records(const EventList& list) {
   std::vector<uint64_t> records;
@@ -78,7 +80,9 @@ TEST(EventList, ALossGoesOnWithTheNextRecordThatIsLostForTheSameReason) {
 TEST(EventList, IsSortedByStartThenTimeThenRecordFromSomePlaceOn) {
   EventList list(kCore, 14);
   list.Add(EventAt(9, 90));
-  for (const auto& [record, time, age] : {std::tuple{5, 30, 0}, {4, 20, 0}, {3, 20, 0}, {2, 99, 1}}) list.Add(EventAt(static_cast<uint64_t>(record), static_cast<uint64_t>(time), static_cast<uint32_t>(age)));
+  for (const auto& [record, time, age] : {std::tuple{5, 30, 0}, {4, 20, 0}, {3, 20, 0}, {2, 99, 1}})
+    list.Add(EventAt(static_cast<uint64_t>(record), static_cast<uint64_t>(time),
+                     static_cast<uint32_t>(age)));
   list.SortByTime(1);
   EXPECT_THAT(Records(list), ElementsAre(9, 2, 3, 4, 5));
   EXPECT_EQ(list.event(1).parameters, EventAt(2, 0).parameters);  // they go with their events

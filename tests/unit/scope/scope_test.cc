@@ -5,11 +5,11 @@
 #include <map>
 #include <random>
 
+#include "fakes/scope_writer.h"
+#include "hangscope/abi/kernel_events.h"
 #include "scope/event_reader.h"
 #include "scope/scope_catalog.h"
 #include "scope/scope_reader.h"
-#include "fakes/scope_writer.h"
-#include "hangscope/abi/kernel_events.h"
 #include "target/hex_dump.h"
 
 namespace hangscope {
@@ -43,7 +43,8 @@ class ScopeTest : public ::testing::Test {
   }
   void CheckLedger() {
     const EventCounts counts = reader_->core().counts;
-    EXPECT_EQ(counts.emitted, counts.returned + counts.overwritten + counts.torn + counts.refused + counts.pending);
+    EXPECT_EQ(counts.emitted,
+              counts.returned + counts.overwritten + counts.torn + counts.refused + counts.pending);
   }
   // What a target does that looks at its clock with each record.
   void WriteAt(uint64_t time, uint32_t first = 0) {
@@ -94,7 +95,8 @@ TEST_F(ScopeTest, EachHeaderThatCannotBeRightIsRefusedInOneSentence) {
       {"rings that begin at offset 193", [](auto& h) { h.rings_at = 193; }},
       {"from offset 4294967292 on", [](auto& h) { h.rings_at = UINT32_MAX - 3; }},
       {"1 task records", [](auto& h) { h.task_count = 1; }},
-      {"4294967295 task records", [](auto& h) { h.task_count = UINT32_MAX, h.tasks_at = 192, h.task_stride = 32; }},
+      {"4294967295 task records",
+       [](auto& h) { h.task_count = UINT32_MAX, h.tasks_at = 192, h.task_stride = 32; }},
       {"not all of them are there", [](auto& h) { h.scope_bytes += 4; }},
   };
   for (const Case& one : cases) {
@@ -103,7 +105,8 @@ TEST_F(ScopeTest, EachHeaderThatCannotBeRightIsRefusedInOneSentence) {
     writer_->PutHeader();
     const auto scope = ScopeReader::Open(target_, std::nullopt);
     ASSERT_FALSE(scope.ok()) << one.said;
-    EXPECT_NE(scope.status().message().find(one.said), std::string::npos) << scope.status().message();
+    EXPECT_NE(scope.status().message().find(one.said), std::string::npos)
+        << scope.status().message();
     EXPECT_EQ(scope.status().message().find('\n'), std::string::npos);
   }
 }
@@ -120,9 +123,11 @@ TEST_F(ScopeTest, NewerMinorVersionIsRead) {
 TEST_F(ScopeTest, HeaderWithoutItsCheckIsNotReadyAndOneWithAWrongCheckIsDamaged) {
   Make(1, 8);
   target_.memory.replace(188, 4, std::string(4, '\0'));
-  EXPECT_NE(ScopeReader::Open(target_, std::nullopt).status().message().find("not ready yet"), std::string::npos);
+  EXPECT_NE(ScopeReader::Open(target_, std::nullopt).status().message().find("not ready yet"),
+            std::string::npos);
   target_.memory[188] = 1;
-  EXPECT_NE(ScopeReader::Open(target_, std::nullopt).status().message().find("is damaged"), std::string::npos);
+  EXPECT_NE(ScopeReader::Open(target_, std::nullopt).status().message().find("is damaged"),
+            std::string::npos);
   target_.Set("nothing at all, and this for longer than a header would be");
   EXPECT_EQ(ScopeReader::Open(target_, std::nullopt).status().code(), Status::Code::kNotFound);
 }
@@ -191,8 +196,8 @@ TEST_F(ScopeTest, NoRecordIsMixedFromTwoWhileTheTargetWrites) {
   }
 }
 
-// Each of the reader's last two looks is what tells, where the other cannot: a writer that takes no slot
-// (no nesting) shows by the head alone; one whose head becomes visible late, by the mark.
+// Each of the reader's last two looks is what tells, where the other cannot: a writer that takes no
+// slot (no nesting) shows by the head alone; one whose head becomes visible late, by the mark.
 TEST_F(ScopeTest, EitherOfTheLastLooksTellsThatARecordWasOverwritten) {
   for (const bool by_head : {true, false}) {
     for (int overtaken_at = 1; overtaken_at < 6; ++overtaken_at) {
@@ -202,11 +207,14 @@ TEST_F(ScopeTest, EitherOfTheLastLooksTellsThatARecordWasOverwritten) {
       int reads = 0;
       target_.before_read = [&](uint64_t) {
         if (++reads != overtaken_at) return;
-        if (by_head) writer_->Reserve(0);
-        else writer_->Put(0, writer_->Slot(8), HANGSCOPE_MARK_TAKEN);
+        if (by_head)
+          writer_->Reserve(0);
+        else
+          writer_->Put(0, writer_->Slot(8), HANGSCOPE_MARK_TAKEN);
         writer_->Put(0, writer_->Slot(8) + 8, 4711);
       };
-      for (const ScopeEvent& event : Look()) EXPECT_EQ(event.parameters[1], ~event.parameters[0]) << by_head << overtaken_at;
+      for (const ScopeEvent& event : Look())
+        EXPECT_EQ(event.parameters[1], ~event.parameters[0]) << by_head << overtaken_at;
       target_.before_read = nullptr;
     }
   }
@@ -217,7 +225,8 @@ TEST_F(ScopeTest, LedgerOfNestedWritersIsAccountedForRecordByRecord) {
   for (uint32_t seed = 0; seed < 400; ++seed) {
     std::minstd_rand random(seed + 1);
     Make(1, 8, seed % 2 == 0 ? 8 : 4);
-    const uint64_t first = seed % 3 == 0 ? 0 : (uint64_t{1} << 20) * (seed % 5) - (seed % 5 == 0 ? 0 : 20);
+    const uint64_t first =
+        seed % 3 == 0 ? 0 : (uint64_t{1} << 20) * (seed % 5) - (seed % 5 == 0 ? 0 : 20);
     writer_->SetBegun(0, first);
     writer_->Put(0, offsetof(hangscope_ring, base), static_cast<uint32_t>(first));
     Open();
@@ -236,20 +245,24 @@ TEST_F(ScopeTest, LedgerOfNestedWritersIsAccountedForRecordByRecord) {
           ledger[sequence] = Fate::kOpen;
           unfinished.push_back(sequence);
         } else {
-          writer_->Finish(0, sequence, kStep, sequence, static_cast<uint32_t>(sequence), ~static_cast<uint32_t>(sequence));
+          writer_->Finish(0, sequence, kStep, sequence, static_cast<uint32_t>(sequence),
+                          ~static_cast<uint32_t>(sequence));
           ledger[sequence] = Fate::kWhole;
         }
       } else if (choice == 5 && !unfinished.empty()) {
         const uint64_t sequence = unfinished.back();  // the innermost one first
         unfinished.pop_back();
-        writer_->Finish(0, sequence, kStep, sequence, static_cast<uint32_t>(sequence), ~static_cast<uint32_t>(sequence));
+        writer_->Finish(0, sequence, kStep, sequence, static_cast<uint32_t>(sequence),
+                        ~static_cast<uint32_t>(sequence));
         ledger[sequence] = Fate::kWhole;
       } else if (choice == 6 && follows) {
-        for (const ScopeEvent& event : Look()) EXPECT_TRUE(returned.emplace(event.sequence, event).second) << "twice";
+        for (const ScopeEvent& event : Look())
+          EXPECT_TRUE(returned.emplace(event.sequence, event).second) << "twice";
         CheckLedger();
       }
     }
-    for (const ScopeEvent& event : Look(true)) EXPECT_TRUE(returned.emplace(event.sequence, event).second) << "twice";
+    for (const ScopeEvent& event : Look(true))
+      EXPECT_TRUE(returned.emplace(event.sequence, event).second) << "twice";
     reader_->CheckCounts();
     EXPECT_TRUE(reader_->corruptions().empty());
     CheckLedger();
@@ -277,7 +290,8 @@ TEST_F(ScopeTest, LedgerOfNestedWritersIsAccountedForRecordByRecord) {
 
 TEST_F(ScopeTest, SilencesOfManyWrapsAreUndone) {
   Make(1, 16);
-  const uint64_t times[] = {5, 3 * kQuarter + 1, 4000 * kQuarter + 7, 4000 * kQuarter + 9, 99'999 * kQuarter + kQuarter - 1};
+  const uint64_t times[] = {5, 3 * kQuarter + 1, 4000 * kQuarter + 7, 4000 * kQuarter + 9,
+                            99'999 * kQuarter + kQuarter - 1};
   for (const uint64_t time : times) WriteAt(time);
   Anchor(120'000, 120'000 * kQuarter);
   Anchor(250'001, 250'001 * kQuarter);  // nothing was recorded between: it is renewed
@@ -396,7 +410,8 @@ TEST_F(ScopeTest, NanosecondsComeFromTheFrequencyOrFromTwoLooksAtBothClocks) {
   EXPECT_EQ(layout.Nanoseconds(UINT64_MAX), std::nullopt);
 }
 
-std::string Entry(uint32_t id, const std::string& name, const std::string& format, const std::string& fields, uint32_t kind = 1) {
+std::string Entry(uint32_t id, const std::string& name, const std::string& format,
+                  const std::string& fields, uint32_t kind = 1) {
   std::string entry;
   for (const uint32_t word : {kind, id, 16u}) entry.append(reinterpret_cast<const char*>(&word), 4);
   entry += name + '\0' + format + '\0' + fields + '\0';
@@ -405,7 +420,8 @@ std::string Entry(uint32_t id, const std::string& name, const std::string& forma
 }
 std::string List(const std::string& entries) {
   std::string list;
-  for (const uint32_t word : {0x6c746163u, 1u, static_cast<uint32_t>(12 + entries.size())}) list.append(reinterpret_cast<const char*>(&word), 4);
+  for (const uint32_t word : {0x6c746163u, 1u, static_cast<uint32_t>(12 + entries.size())})
+    list.append(reinterpret_cast<const char*>(&word), 4);
   return list + entries;
 }
 ScopeEvent EventOf(uint32_t id, std::vector<uint32_t> parameters) {
@@ -428,11 +444,16 @@ TEST(ScopeCatalog, KnowsTheKernelsEventsWithoutBeingTold) {
 
 TEST(ScopeCatalog, FormatsByItself) {
   ScopeCatalog catalog;
-  const std::string section = List(Entry(64, "all", "%u %d|%04x|%-4u|%5d|%c|%s|%p|%% %q %lu", "u8 a,i16 b,u32 c,u32 d,i32 e,u32 f,char4 g,ptr h,u64 i,") +
-                                   Entry(65, "bare", "no conversions", "u32 x,bool y,") + Entry(66, "many", "%s%n%s%d", "")) +
-                              std::string(8, '\0') + List(Entry(67, "later", "", "", 9));
+  const std::string section =
+      List(Entry(64, "all", "%u %d|%04x|%-4u|%5d|%c|%s|%p|%% %q %lu",
+                 "u8 a,i16 b,u32 c,u32 d,i32 e,u32 f,char4 g,ptr h,u64 i,") +
+           Entry(65, "bare", "no conversions", "u32 x,bool y,") +
+           Entry(66, "many", "%s%n%s%d", "")) +
+      std::string(8, '\0') + List(Entry(67, "later", "", "", 9));
   ASSERT_TRUE(catalog.Add(section).ok());
-  EXPECT_EQ(catalog.Format(EventOf(64, {0x1ff, 0xffff, 0xab, 7, static_cast<uint32_t>(-42), 'z', 0x64636261, 0x1000, 0x2000, 5, 1}), 8),
+  EXPECT_EQ(catalog.Format(EventOf(64, {0x1ff, 0xffff, 0xab, 7, static_cast<uint32_t>(-42), 'z',
+                                        0x64636261, 0x1000, 0x2000, 5, 1}),
+                           8),
             "255 -1|00ab|7   |  -42|z|abcd|0x200000001000|% %q 4294967301");
   EXPECT_EQ(catalog.Format(EventOf(64, {1, 2, 3}), 4), "1 2|0003|?   |    ?|?|?|?|% %q ?");
   EXPECT_EQ(catalog.Format(EventOf(65, {9, 1}), 4), "no conversions x=9 y=1");
@@ -442,10 +463,16 @@ TEST(ScopeCatalog, FormatsByItself) {
 
 TEST(ScopeCatalog, EachThatIsDamagedIsRefusedInOneSentence) {
   const std::string sound = List(Entry(64, "sound", "", ""));
-  const std::string cases[] = {
-      "hello, catalog", sound.substr(0, 10), sound.substr(0, sound.size() - 4), List(Entry(0, "x", "", "")), List(Entry(2048, "x", "", "")),
-      List(Entry(64, "x", "", "u33 y,")), List(Entry(64, "x", "", "u32 y")), List(Entry(64, "x", "", "u32 ,")), List(std::string(12, 'x') + "no end"),
-      List("short")};
+  const std::string cases[] = {"hello, catalog",
+                               sound.substr(0, 10),
+                               sound.substr(0, sound.size() - 4),
+                               List(Entry(0, "x", "", "")),
+                               List(Entry(2048, "x", "", "")),
+                               List(Entry(64, "x", "", "u33 y,")),
+                               List(Entry(64, "x", "", "u32 y")),
+                               List(Entry(64, "x", "", "u32 ,")),
+                               List(std::string(12, 'x') + "no end"),
+                               List("short")};
   for (const std::string& bytes : cases) {
     ScopeCatalog catalog;
     const Status status = catalog.Add(sound + bytes);

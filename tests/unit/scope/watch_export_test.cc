@@ -3,9 +3,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "watch/metrics.h"
 #include "scope/watch_json.h"
 #include "scope/watch_text.h"
+#include "watch/metrics.h"
 
 namespace hangscope {
 namespace {
@@ -16,7 +16,8 @@ constexpr TimeNs kNow = 100 * kSecond;
 
 uint32_t Waypoint(std::string_view text) {
   uint32_t word = 0;
-  for (size_t i = 0; i < text.size(); ++i) word |= static_cast<uint32_t>(static_cast<uint8_t>(text[i])) << 8 * i;
+  for (size_t i = 0; i < text.size(); ++i)
+    word |= static_cast<uint32_t>(static_cast<uint8_t>(text[i])) << 8 * i;
   return word;
 }
 
@@ -45,7 +46,8 @@ class WatchExportTest : public ::testing::Test {
       subjects_.push_back(subject);
     }
   }
-  void Wait(uint32_t subject, uint32_t resource, TimeNs age, ResourceKind kind = ResourceKind::kChannel) {
+  void Wait(uint32_t subject, uint32_t resource, TimeNs age,
+            ResourceKind kind = ResourceKind::kChannel) {
     subjects_[subject].activity = Activity::kWaiting;
     subjects_[subject].wait = WaitState{7, resource, kind, 0};
     subjects_[subject].since = kNow - age;
@@ -68,7 +70,9 @@ class WatchExportTest : public ::testing::Test {
     return finding;
   }
   WatchScene Scene() { return {"fw", false, &subjects_, &names_, &nodes_, kNow, false}; }
-  std::string Text(const Finding& finding, const FindingHistory& history = {}) { return FindingText(finding, Scene(), history); }
+  std::string Text(const Finding& finding, const FindingHistory& history = {}) {
+    return FindingText(finding, Scene(), history);
+  }
   nlohmann::json Json(const Finding& finding, const FindingHistory& history = {}) {
     const std::string line = FindingJson(finding, Scene(), history, 0);
     EXPECT_EQ(line.find('\n'), line.size() - 1);
@@ -106,15 +110,17 @@ TEST_F(WatchExportTest, StarvationNamesWhoShouldProvide) {
   Wait(3, 0x5, 6 * kSecond);
   Finding finding = Found(FindingKind::kStarved, {3});
   finding.resource = 5;
-  EXPECT_EQ(FindingSummary(finding, Scene()), "starved, core 3 (1,0) waits for 0x5, which nobody provides");
+  EXPECT_EQ(FindingSummary(finding, Scene()),
+            "starved, core 3 (1,0) waits for 0x5, which nobody provides");
   finding.partners = {{Kind::kCore, 2}};
   finding.confidence = Confidence::kLikely;
   finding.doubts = {"core 2 may be slow"};
-  EXPECT_EQ(Text(finding),
-            "HANG: starved, core 3 (1,0) waits for 0x5, which never comes from core 2 (1,0) (likely)\n"
-            "  core 3 (1,0)  waits 6.0 s at CRBW for 0x5 (provided by core 2)\n"
-            "  core 2 (1,0)  runs at MULR\n"
-            "  not certain: core 2 may be slow\n");
+  EXPECT_EQ(
+      Text(finding),
+      "HANG: starved, core 3 (1,0) waits for 0x5, which never comes from core 2 (1,0) (likely)\n"
+      "  core 3 (1,0)  waits 6.0 s at CRBW for 0x5 (provided by core 2)\n"
+      "  core 2 (1,0)  runs at MULR\n"
+      "  not certain: core 2 may be slow\n");
   finding.resource = 0;
   finding.subjects = {{Kind::kTask, 1}};
   EXPECT_EQ(FindingSummary(finding, Scene()), "starved, task 70002 is ready and never runs");
@@ -149,21 +155,25 @@ TEST_F(WatchExportTest, CorruptionIsSaidOnceAndMadePrintable) {
 TEST_F(WatchExportTest, SeveralTargetsAreToldApart) {
   WatchScene scene = Scene();
   scene.of_several = true;
-  EXPECT_EQ(FindingText(Found(FindingKind::kSilent, {0}), scene, {}).substr(0, 17), "fw: HANG: silent,");
+  EXPECT_EQ(FindingText(Found(FindingKind::kSilent, {0}), scene, {}).substr(0, 17),
+            "fw: HANG: silent,");
 }
 
 TEST_F(WatchExportTest, OfADeadTargetNoWaitIsCalledShort) {
   Wait(1, 0x77, 0);
   WatchScene scene = Scene();
   scene.is_dead = true;
-  EXPECT_NE(FindingText(Found(FindingKind::kDeadlock, {1}), scene, {}).find("waits at CRBW for 0x77"), std::string::npos);
+  EXPECT_NE(
+      FindingText(Found(FindingKind::kDeadlock, {1}), scene, {}).find("waits at CRBW for 0x77"),
+      std::string::npos);
 }
 
 TEST_F(WatchExportTest, DebugValuesComeEightARowEachWithItsCore) {
   std::vector<DebugValue> values;
   for (uint32_t i = 0; i < 10; ++i) values.push_back({20 - i, i % 2, 0xab00 + i});
   EXPECT_EQ(DebugRingText(values),
-            "    0:0000ab00 1:0000ab01 0:0000ab02 1:0000ab03 0:0000ab04 1:0000ab05 0:0000ab06 1:0000ab07\n"
+            "    0:0000ab00 1:0000ab01 0:0000ab02 1:0000ab03 0:0000ab04 1:0000ab05 0:0000ab06 "
+            "1:0000ab07\n"
             "    0:0000ab08 1:0000ab09\n");
   values.resize(2);
   values[1].core = 0;
@@ -175,10 +185,12 @@ TEST_F(WatchExportTest, TheTableIsAlignedAndLeavesOutWhatIsEmpty) {
   subjects_.resize(4);
   subjects_[3].activity = Activity::kUnused;
   const WatchTable table(Scene(), false);
-  EXPECT_EQ(table.Head(),                       "core  node   activity  at    waits for   since\n");
+  EXPECT_EQ(table.Head(), "core  node   activity  at    waits for   since\n");
   EXPECT_EQ(table.Line(subjects_[0], Scene()), "0     (0,0)  running   MULR  -           -\n");
   EXPECT_EQ(table.Line(subjects_[1], Scene()), "1     (0,0)  waiting   CRBW  0x1003      31.0 s\n");
-  EXPECT_EQ(WatchTable(Scene(), true).Head(), "core      node   role    activity  at    waits for               since     kernel      stack\n");
+  EXPECT_EQ(WatchTable(Scene(), true).Head(),
+            "core      node   role    activity  at    waits for               since     kernel     "
+            " stack\n");
 }
 
 TEST_F(WatchExportTest, TasksHaveTheirLineAndTheColumnSaysSo) {
@@ -205,7 +217,8 @@ TEST_F(WatchExportTest, AFindingInJsonHasTheFieldsThatProgramsRelyOn) {
   EXPECT_EQ(json["for_s"], 31.0);
   EXPECT_EQ(json["last_events"][0], "PUSH");
   EXPECT_EQ(json["debug_ring"][0]["value"], 0xab);
-  for (const char* absent : {"resource", "fault", "corruption"}) EXPECT_FALSE(json.contains(absent)) << absent;
+  for (const char* absent : {"resource", "fault", "corruption"})
+    EXPECT_FALSE(json.contains(absent)) << absent;
 }
 
 TEST_F(WatchExportTest, FaultResourceCorruptionAndTasksAreInTheirFields) {
@@ -233,8 +246,10 @@ TEST_F(WatchExportTest, BytesThatAreNoTextDoNotBreakTheJson) {
 }
 
 TEST(MetricNamesTest, OnlyWhatTheFormatAllowsIsAName) {
-  for (const char* good : {"a", "_x", ":rate", "hangscope_polls_total", "a9"}) EXPECT_TRUE(IsMetricName(good)) << good;
-  for (const char* bad : {"", "9a", "a-b", "a b", "a\n", "\xc3\xa4"}) EXPECT_FALSE(IsMetricName(bad)) << bad;
+  for (const char* good : {"a", "_x", ":rate", "hangscope_polls_total", "a9"})
+    EXPECT_TRUE(IsMetricName(good)) << good;
+  for (const char* bad : {"", "9a", "a-b", "a b", "a\n", "\xc3\xa4"})
+    EXPECT_FALSE(IsMetricName(bad)) << bad;
   EXPECT_TRUE(IsLabelName("core"));
   for (const char* bad : {"__name__", "a:b", "", "1"}) EXPECT_FALSE(IsLabelName(bad)) << bad;
 }
@@ -254,7 +269,8 @@ MetricLine ParseLine(const std::string& line) {
     const size_t equals = line.find('=', ++at);
     std::string value;
     size_t i = equals + 2;
-    for (; line.at(i) != '"'; ++i) value.push_back(line[i] == '\\' ? (line.at(++i) == 'n' ? '\n' : line[i]) : line[i]);
+    for (; line.at(i) != '"'; ++i)
+      value.push_back(line[i] == '\\' ? (line.at(++i) == 'n' ? '\n' : line[i]) : line[i]);
     parsed.labels.emplace_back(line.substr(at, equals - at), value);
     at = line.at(i + 1) == '}' ? i + 2 : i + 1;
   }
@@ -267,7 +283,8 @@ TEST_F(WatchExportTest, EveryMetricIsWellFormedAndBelongsToTheFamilyBeforeIt) {
   subjects_[0].sample.stack_free = 512;
   WatchScene scene = Scene();
   scene.target = "a \"quoted\\name\"\nof two lines";
-  const std::string text = WatchMetrics({{scene, true, {{FindingKind::kDeadlock, 2}}}}, WatchCost{});
+  const std::string text =
+      WatchMetrics({{scene, true, {{FindingKind::kDeadlock, 2}}}}, WatchCost{});
   std::string family;
   std::map<std::string, int> families;
   std::map<std::string, int> samples;
@@ -294,8 +311,10 @@ TEST_F(WatchExportTest, EveryMetricIsWellFormedAndBelongsToTheFamilyBeforeIt) {
     }
   }
   EXPECT_EQ(families.size(), 11u);
-  EXPECT_NE(text.find(R"x(core="1",name="core 1 (0,0)",activity="waiting"} 1)x"), std::string::npos);
-  EXPECT_NE(text.find(R"x(core="1",name="core 1 (0,0)",activity="running"} 0)x"), std::string::npos);
+  EXPECT_NE(text.find(R"x(core="1",name="core 1 (0,0)",activity="waiting"} 1)x"),
+            std::string::npos);
+  EXPECT_NE(text.find(R"x(core="1",name="core 1 (0,0)",activity="running"} 0)x"),
+            std::string::npos);
   EXPECT_NE(text.find(R"x(hangscope_wait_seconds{)x"), std::string::npos);
   EXPECT_NE(text.find("name=\"core 1 (0,0)\"} 31\n"), std::string::npos);
   EXPECT_NE(text.find(R"x(kind="deadlock"} 2)x"), std::string::npos);

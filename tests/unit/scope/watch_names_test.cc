@@ -1,7 +1,8 @@
 // What a watcher calls things: by the catalog, the ELF, and by number where both are silent.
+#include "scope/watch_names.h"
+
 #include <gtest/gtest.h>
 
-#include "scope/watch_names.h"
 #include "hangscope/abi/catalog.h"
 #include "hangscope/abi/watch.h"
 
@@ -15,7 +16,8 @@ class TinyCode final : public CodeSource {
  public:
   std::optional<uint32_t> InsnAt(uint64_t) override { return std::nullopt; }
   Location Locate(uint64_t pc) override {
-    if (pc >= 0x4000 && pc < 0x5000) return {pc == 0x4000 ? "_ZN4Lock7AcquireEv" : "_Znonsense", 0x4000, "sync.cc", 52};
+    if (pc >= 0x4000 && pc < 0x5000)
+      return {pc == 0x4000 ? "_ZN4Lock7AcquireEv" : "_Znonsense", 0x4000, "sync.cc", 52};
     return pc >= 0x1000 && pc < 0x2000 ? Location{"cb_push", 0x1000, "cb.h", 7} : Location{};
   }
   bool InMemory(uint64_t) override { return true; }
@@ -25,7 +27,8 @@ class TinyCode final : public CodeSource {
 
 class WatchNamesTest : public ::testing::Test {
  protected:
-  void Entry(uint32_t kind, uint32_t id, const std::string& name, const std::string& text = "", const std::string& where = "") {
+  void Entry(uint32_t kind, uint32_t id, const std::string& name, const std::string& text = "",
+             const std::string& where = "") {
     std::string entry;
     const auto word = [&](std::string* to, uint32_t value) {
       for (int i = 0; i < 4; ++i) to->push_back(static_cast<char>(value >> 8 * i));
@@ -53,7 +56,8 @@ TEST_F(WatchNamesTest, FunctionsReadAsTheyWereWritten) {
   EXPECT_EQ(names.Place(kProgramAt + 0x4000), "sync.cc:52 in Lock::Acquire()");
   EXPECT_EQ(names.Place(kProgramAt + 0x4001), "sync.cc:52 in _Znonsense");
   Entry(HANGSCOPE_CATALOG_WAYPOINT, 0x4000, "LCKW", "take a lock", "src/sync.cc:52");
-  EXPECT_EQ(Names().WaypointPlace('L' | 'C' << 8 | 'K' << 16 | 'W' << 24), "take a lock, sync.cc:52 in Lock::Acquire()");
+  EXPECT_EQ(Names().WaypointPlace('L' | 'C' << 8 | 'K' << 16 | 'W' << 24),
+            "take a lock, sync.cc:52 in Lock::Acquire()");
 }
 
 TEST_F(WatchNamesTest, AResourceIsNamedByCatalogNodeVariableOrNumber) {
@@ -79,7 +83,9 @@ TEST_F(WatchNamesTest, ACoreIsNamedByItsThreadOrByNumberRoleAndNode) {
   EXPECT_EQ(names.Core(3, sample), "core 3 writer");
   ScopeCore thread;
   thread.index = 4;
-  thread.name = "deco\x1b" "der";
+  thread.name =
+      "deco\x1b"
+      "der";
   names.SetCores({thread}, {{0, 0, {}, 0}, {1, 2, {}, 0}});
   EXPECT_EQ(names.Core(3, sample), "core 3 writer (1,2)");
   EXPECT_EQ(names.Core(4, sample), "thread deco\\x1bder");
@@ -87,7 +93,8 @@ TEST_F(WatchNamesTest, ACoreIsNamedByItsThreadOrByNumberRoleAndNode) {
 
 TEST_F(WatchNamesTest, AWaypointIsNamedWithAllPlacesWhereItStands) {
   Entry(HANGSCOPE_CATALOG_WAYPOINT, 0x1008, "CRBW", "reserve back", "src/cb.c:41");
-  Entry(HANGSCOPE_CATALOG_WAYPOINT, 0x1108, "CRBW", "reserve back", "src/cb.c:41");  // inlined a second time
+  // inlined a second time
+  Entry(HANGSCOPE_CATALOG_WAYPOINT, 0x1108, "CRBW", "reserve back", "src/cb.c:41");
   Entry(HANGSCOPE_CATALOG_WAYPOINT, 0x9000, "CRBW", "", "other.c:3");
   EXPECT_EQ(Names().WaypointPlace(0x57425243), "reserve back, cb.c:41 in cb_push or other.c:3");
   EXPECT_EQ(Names().WaypointPlace(0x58), "");
@@ -129,11 +136,14 @@ TEST_F(WatchNamesTest, EachTypeOfFaultIsOneSentence) {
   EXPECT_EQ(Names().Fault(fault), "write of 64 bytes to (3,1) 0x1000 from 0x200: zero length");
   fault.kind = HANGSCOPE_BUS_READ;
   fault.reason = 99;
-  EXPECT_EQ(Names().Fault(fault), "read of 64 bytes from (3,1) 0x1000 to 0x200: for a reason that is not known");
+  EXPECT_EQ(Names().Fault(fault),
+            "read of 64 bytes from (3,1) 0x1000 to 0x200: for a reason that is not known");
   fault.kind = HANGSCOPE_BUS_MULTICAST;
   fault.reason = HANGSCOPE_BUS_MULTICAST_RANGE;
   fault.where |= 4u << 16 | 5u << 24;
-  EXPECT_EQ(Names().Fault(fault), "multicast of 64 bytes to (3,1)-(4,5) 0x1000 from 0x200: a rectangle over the edge, or turned round");
+  EXPECT_EQ(Names().Fault(fault),
+            "multicast of 64 bytes to (3,1)-(4,5) 0x1000 from 0x200: a rectangle over the edge, or "
+            "turned round");
   fault = {};
   fault.type = FaultType::kGuard;
   fault.kind = 1;

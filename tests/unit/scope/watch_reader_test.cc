@@ -1,8 +1,9 @@
-// Mailboxes, claims, details and debug rings as they lie in memory: of either byte order and word size, while the
-// target writes, and with every word damaged in turn.
-#include <gtest/gtest.h>
+// Mailboxes, claims, details and debug rings as they lie in memory: of either byte order and word
+// size, while the target writes, and with every word damaged in turn.
+#include "scope/watch_reader.h"
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
@@ -10,7 +11,6 @@
 #include <iterator>
 #include <sstream>
 
-#include "scope/watch_reader.h"
 #include "fakes/watch_image.h"
 
 namespace hangscope {
@@ -66,7 +66,8 @@ TEST_F(WatchReaderTest, ReadsEachWordOfAMailboxInEitherByteOrderAndWordSize) {
       Open();
       const CoreSample& core = Poll().cores[1];
       EXPECT_TRUE(core.in_use);
-      EXPECT_FALSE(core.corrupt) << (sample_.corruptions.empty() ? "" : sample_.corruptions[0].what);
+      EXPECT_FALSE(core.corrupt) << (sample_.corruptions.empty() ? ""
+                                                                 : sample_.corruptions[0].what);
       EXPECT_EQ(core.waypoint, 0x57425243u);
       EXPECT_EQ(core.heartbeat, 77u);
       ASSERT_TRUE(core.wait);
@@ -110,8 +111,8 @@ struct Damage {
 TEST_F(WatchReaderTest, ReportsEachWordThatCannotBeRightByCoreFieldAndValue) {
   const Damage damages[] = {
       {"waypoint", MAILBOX(waypoint), 0x07000001, true},
-      {"waypoint", MAILBOX(waypoint), 0x41004141, true},   // a zero in the middle
-      {"waypoint", MAILBOX(waypoint), 0x0000417f, true},   // DEL
+      {"waypoint", MAILBOX(waypoint), 0x41004141, true},  // a zero in the middle
+      {"waypoint", MAILBOX(waypoint), 0x0000417f, true},  // DEL
       {"waypoint", MAILBOX(waypoint), 0x80414141, true},
       {"waypoint", MAILBOX(waypoint), 0x7e7e207e, false},
       {"waypoint", MAILBOX(waypoint), 0x00000041, false},
@@ -146,8 +147,10 @@ TEST_F(WatchReaderTest, ReportsEachWordThatCannotBeRightByCoreFieldAndValue) {
     Open();
     const WatchSample& sample = Poll();
     EXPECT_EQ(sample.cores[2].corrupt, damage.is_wrong) << damage.field << " " << damage.value;
-    ASSERT_EQ(sample.corruptions.size(), damage.is_wrong ? 1u : 0u) << damage.field << " " << damage.value;
-    for (const uint32_t other : {0u, 1u, 3u}) EXPECT_TRUE(sample.cores[other].in_use && !sample.cores[other].corrupt) << other;
+    ASSERT_EQ(sample.corruptions.size(), damage.is_wrong ? 1u : 0u)
+        << damage.field << " " << damage.value;
+    for (const uint32_t other : {0u, 1u, 3u})
+      EXPECT_TRUE(sample.cores[other].in_use && !sample.cores[other].corrupt) << other;
     if (!damage.is_wrong) continue;
     EXPECT_EQ(sample.corruptions[0].where, "core 2");
     EXPECT_TRUE(sample.corruptions[0].what.starts_with(damage.field)) << sample.corruptions[0].what;
@@ -160,7 +163,8 @@ TEST_F(WatchReaderTest, SaysInOneSentenceWhatIsWrong) {
   Open();
   ASSERT_EQ(Poll().corruptions.size(), 1u);
   EXPECT_EQ(sample_.corruptions[0].where, "core 3");
-  EXPECT_EQ(sample_.corruptions[0].what, "waypoint 0x07000001: four printable characters are possible");
+  EXPECT_EQ(sample_.corruptions[0].what,
+            "waypoint 0x07000001: four printable characters are possible");
 }
 
 TEST_F(WatchReaderTest, FindsAWaitDamagedOnlyWhileTheCoreWaits) {
@@ -171,7 +175,8 @@ TEST_F(WatchReaderTest, FindsAWaitDamagedOnlyWhileTheCoreWaits) {
   image_->Put(0, MAILBOX(wait_epoch), 77);
   EXPECT_TRUE(Poll().cores[0].corrupt);
   ASSERT_EQ(sample_.corruptions.size(), 1u);
-  EXPECT_TRUE(sample_.corruptions[0].what.starts_with("wait_epoch 0x0000004d")) << sample_.corruptions[0].what;
+  EXPECT_TRUE(sample_.corruptions[0].what.starts_with("wait_epoch 0x0000004d"))
+      << sample_.corruptions[0].what;
   image_->WaitDone(0);
   EXPECT_FALSE(Poll().cores[0].corrupt);
   image_->Wait(0, 0, 0, 1);
@@ -216,7 +221,8 @@ TEST_F(WatchReaderTest, LooksAgainAtACorruptMailboxOnlyOnce) {
   EXPECT_EQ(sample_.corruptions.size(), 1u);
 }
 
-// The poll finds a task record in the middle of a change, whose words are half of one and half of another.
+// The poll finds a task record in the middle of a change, whose words are half of one and half of
+// another.
 TEST_F(WatchReaderTest, ATaskThatChangesItsRecordIsNotCorrupt) {
   WatchImageOptions options;
   options.tasks = 2;
@@ -239,7 +245,9 @@ TEST_F(WatchReaderTest, ATaskThatChangesItsRecordIsNotCorrupt) {
   // It was even when the poll read it; now somebody changes it without an end.
   image_->PutTask(1, offsetof(hangscope_task, sequence), 4);
   uint32_t sequence = 4;
-  image_->target.before_read = [&](uint64_t) { image_->PutTask(1, offsetof(hangscope_task, sequence), sequence += 2); };
+  image_->target.before_read = [&](uint64_t) {
+    image_->PutTask(1, offsetof(hangscope_task, sequence), sequence += 2);
+  };
   Poll();
   EXPECT_FALSE(sample_.tasks[1].corrupt) << sample_.corruptions[0].what;
   EXPECT_EQ(sample_.tasks[1].record.sequence & 1, 1u);
@@ -274,7 +282,8 @@ TEST_F(WatchReaderTest, RefusesABlockThatContradictsItselfInOneSentence) {
     const char* says;
   } cases[] = {
       {offsetof(hangscope_watch, watch_bytes), 60, "a watch of 60 bytes"},
-      {offsetof(hangscope_watch, nodes_at), 0x7fffffff, "1 nodes of 32 bytes from offset 2147483647"},
+      {offsetof(hangscope_watch, nodes_at), 0x7fffffff,
+       "1 nodes of 32 bytes from offset 2147483647"},
       {offsetof(hangscope_watch, nodes_at), 4, "nodes"},  // in the header
       {offsetof(hangscope_watch, node_count), 0, "0 nodes"},
       {offsetof(hangscope_watch, node_count), 0xffffffff, "nodes"},
@@ -316,18 +325,21 @@ TEST_F(WatchReaderTest, RefusesABlockWhoseCheckIsWrongAndAHeaderThatPointsAstray
   EXPECT_EQ(WhyNot().code(), Status::Code::kNotFound);
 }
 
-// Each word of a mailbox set to each of some values: either it is reported, or what comes of it is a state
-// that exists; never does it reach another core.
+// Each word of a mailbox set to each of some values: either it is reported, or what comes of it is
+// a state that exists; never does it reach another core.
 TEST_F(WatchReaderTest, NoWordOfAMailboxReachesAnother) {
-  const uint32_t values[] = {0, 1, 2, 7, 0x7f, 0xff, 0x41414141, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff};
+  const uint32_t values[] = {0,          1,          2,          7,          0x7f,      0xff,
+                             0x41414141, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff};
   for (size_t at = 0; at < sizeof(hangscope_mailbox); at += 4) {
     for (const uint32_t value : values) {
       Make();
-      for (uint32_t core = 0; core < 4; ++core) image_->Wait(core, 5, HANGSCOPE_RESOURCE_CHANNEL, 77);
+      for (uint32_t core = 0; core < 4; ++core)
+        image_->Wait(core, 5, HANGSCOPE_RESOURCE_CHANNEL, 77);
       image_->Put(1, at, value);
       Open();
       Poll();
-      for (const uint32_t other : {0u, 2u, 3u}) EXPECT_TRUE(sample_.cores[other].wait) << at << " " << value;
+      for (const uint32_t other : {0u, 2u, 3u})
+        EXPECT_TRUE(sample_.cores[other].wait) << at << " " << value;
       EXPECT_EQ(sample_.cores[1].corrupt, !sample_.corruptions.empty()) << at << " " << value;
       EXPECT_LE(sample_.cores[1].launch, LaunchState::kEnded);
       EXPECT_LE(sample_.cores[1].fault, FaultType::kGuard);
@@ -352,20 +364,28 @@ class GoldenWatch : public ::testing::TestWithParam<std::string> {
   static std::string Text(const CoreSample& core) {
     if (core.corrupt) return "corrupt";
     if (!core.in_use) return "unused";
-    std::string text = fmt::format("waypoint={:x} heartbeat={:x} sequence={:x} kernel={:x} launch={} asked={} paused={} fault={} node={} role={}",
-                                   core.waypoint, core.heartbeat, core.wait_sequence, core.kernel, static_cast<int>(core.launch),
-                                   static_cast<int>(core.pause_asked), static_cast<int>(core.paused), static_cast<int>(core.fault), core.node, core.role);
+    std::string text = fmt::format(
+        "waypoint={:x} heartbeat={:x} sequence={:x} kernel={:x} launch={} asked={} paused={} "
+        "fault={} node={} role={}",
+        core.waypoint, core.heartbeat, core.wait_sequence, core.kernel,
+        static_cast<int>(core.launch), static_cast<int>(core.pause_asked),
+        static_cast<int>(core.paused), static_cast<int>(core.fault), core.node, core.role);
     if (core.stack_free) text += fmt::format(" stack={:x}", *core.stack_free);
-    if (core.wait) text += fmt::format(" wait={:x}:{}:{:x}", core.wait->resource, static_cast<int>(core.wait->kind), core.wait->since);
+    if (core.wait)
+      text += fmt::format(" wait={:x}:{}:{:x}", core.wait->resource,
+                          static_cast<int>(core.wait->kind), core.wait->since);
     return text;
   }
   static std::string Text(const CoreDetail& d) {
     const CoreFault& f = d.fault;
     const std::string lowest = d.stack_lowest ? fmt::format("{:x}", *d.stack_lowest) : "none";
-    return fmt::format("fault={:x}:{:x}:{:x}:{:x}:{:x}:{:x}:{:x}:{:x}:{:x}:{:x}:{:x}:{:x} delays={:x},{:x},{:x} seed={:x} done={:x},{:x},{:x} stack={:x}:{}:{:x}",
-                       static_cast<int>(f.type), f.reason, f.line, f.kind, f.pc, f.address, f.local, f.length, f.where, f.value, f.time, f.faults,
-                       d.delays[0], d.delays[1], d.delays[2], d.delay_seed, d.delays_done[0], d.delays_done[1], d.delays_done[2], d.stack_bytes,
-                       lowest, d.stack_kernel);
+    return fmt::format(
+        "fault={:x}:{:x}:{:x}:{:x}:{:x}:{:x}:{:x}:{:x}:{:x}:{:x}:{:x}:{:x} delays={:x},{:x},{:x} "
+        "seed={:x} done={:x},{:x},{:x} stack={:x}:{}:{:x}",
+        static_cast<int>(f.type), f.reason, f.line, f.kind, f.pc, f.address, f.local, f.length,
+        f.where, f.value, f.time, f.faults, d.delays[0], d.delays[1], d.delays[2], d.delay_seed,
+        d.delays_done[0], d.delays_done[1], d.delays_done[2], d.stack_bytes, lowest,
+        d.stack_kernel);
   }
 };
 
@@ -378,18 +398,24 @@ TEST_P(GoldenWatch, BothReadersFindTheSame) {
   ASSERT_TRUE(reader.ok()) << reader.status().message();
   WatchSample sample;
   ASSERT_TRUE(reader->Poll(&sample).ok());
-  std::erase_if(sample.corruptions, [](const Corruption& c) { return !c.where.starts_with("core"); });  // of tasks: show has them
+  // of tasks: show has them
+  std::erase_if(sample.corruptions,
+                [](const Corruption& c) { return !c.where.starts_with("core"); });
   std::vector<std::string> lines;
-  for (size_t i = 0; i < sample.cores.size(); ++i) lines.push_back(fmt::format("core {} {}", i, Text(sample.cores[i])));
+  for (size_t i = 0; i < sample.cores.size(); ++i)
+    lines.push_back(fmt::format("core {} {}", i, Text(sample.cores[i])));
   const auto claims = reader->ReadClaims();
   for (size_t i = 0; i < claims.value().size(); ++i) {
     const ClaimRow& row = claims.value()[i];
-    lines.push_back(fmt::format("claims {} holds={} provides={} lost={}", i, Text(row.holds), Text(row.provides), row.lost));
+    lines.push_back(fmt::format("claims {} holds={} provides={} lost={}", i, Text(row.holds),
+                                Text(row.provides), row.lost));
   }
   const auto nodes = reader->ReadNodes(&sample.corruptions);
   for (size_t i = 0; i < nodes.value().size(); ++i) {
     const NodeSample& node = nodes.value()[i];
-    lines.push_back(fmt::format("node {} {},{} first={} values={:x}", i, node.x, node.y, node.first_fault ? std::to_string(*node.first_fault) : "none", node.debug_values));
+    lines.push_back(fmt::format("node {} {},{} first={} values={:x}", i, node.x, node.y,
+                                node.first_fault ? std::to_string(*node.first_fault) : "none",
+                                node.debug_values));
   }
   for (uint32_t i = 0; i < sample.cores.size(); ++i) {
     const auto detail = reader->ReadDetail(i, &sample.corruptions);
@@ -398,11 +424,13 @@ TEST_P(GoldenWatch, BothReadersFindTheSame) {
   for (uint32_t i = 0; i < nodes.value().size(); ++i) {
     std::string line = fmt::format("debug {}", i);
     const auto values = reader->ReadDebugRing(i, sample);
-    for (const DebugValue& value : values.value()) line += fmt::format(" {:x}:{}:{:x}", value.order, value.core, value.value);
+    for (const DebugValue& value : values.value())
+      line += fmt::format(" {:x}:{}:{:x}", value.order, value.core, value.value);
     lines.push_back(line);
   }
   for (const Corruption& corruption : sample.corruptions) {
-    lines.push_back(fmt::format("corrupt {} {}", corruption.where, corruption.what.substr(0, corruption.what.find(' '))));
+    lines.push_back(fmt::format("corrupt {} {}", corruption.where,
+                                corruption.what.substr(0, corruption.what.find(' '))));
   }
   std::istringstream expected(ReadAll(stem + ".txt"));
   std::string line;
@@ -416,8 +444,9 @@ TEST_P(GoldenWatch, BothReadersFindTheSame) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Images, GoldenWatch,
-                         ::testing::Values("watched-little32", "watched-little64", "watched-big32", "watched-big64", "damaged-little32",
-                                           "damaged-little64", "damaged-big32", "damaged-big64"),
+                         ::testing::Values("watched-little32", "watched-little64", "watched-big32",
+                                           "watched-big64", "damaged-little32", "damaged-little64",
+                                           "damaged-big32", "damaged-big64"),
                          [](const auto& instance) {
                            std::string name = instance.param;
                            std::replace(name.begin(), name.end(), '-', '_');

@@ -1,9 +1,9 @@
 // A target over time: what is a hang, and what only looks like one.
+#include "scope/watcher.h"
+
 #include <gtest/gtest.h>
 
 #include <map>
-
-#include "scope/watcher.h"
 
 namespace hangscope {
 namespace {
@@ -107,7 +107,8 @@ TEST_F(WatcherTest, AWaitThatOneLookFoundIsNoHang) {
   Look();
   EXPECT_TRUE(found_.empty());
   Look();
-  EXPECT_TRUE(found_.empty()) << "who holds what was asked after this look: the waits may have ended before";
+  EXPECT_TRUE(found_.empty())
+      << "who holds what was asked after this look: the waits may have ended before";
   Look();
   EXPECT_EQ(Bad().size(), 1u);
 }
@@ -133,7 +134,8 @@ TEST_F(WatcherTest, ACycleOfFiveIsReportedOnceAndInItsOrder) {
   }
   Run(5 * kStall, [&] { Beat(5); });
   ASSERT_EQ(Bad().size(), 1u);
-  EXPECT_EQ(Bad()[0].subjects, (std::vector<WatchSubject>{Core(0), Core(4), Core(1), Core(2), Core(3)}));
+  EXPECT_EQ(Bad()[0].subjects,
+            (std::vector<WatchSubject>{Core(0), Core(4), Core(1), Core(2), Core(3)}));
   EXPECT_TRUE(Bad()[0].victims.empty());
   EXPECT_EQ(watcher_.standing().size(), 1u);
 }
@@ -202,8 +204,10 @@ TEST_F(WatcherTest, WhoStoppedFirstIsToldByTheTargetsClock) {
     core(1).wait->since = 1000;
     Run(3 * kStall);
     ASSERT_EQ(Bad().size(), 1u);
-    if (shared) EXPECT_EQ(Bad()[0].first, Core(1));
-    else EXPECT_FALSE(Bad()[0].first) << "both began between two looks";
+    if (shared)
+      EXPECT_EQ(Bad()[0].first, Core(1));
+    else
+      EXPECT_FALSE(Bad()[0].first) << "both began between two looks";
   }
 }
 
@@ -292,7 +296,8 @@ TEST_F(WatcherTest, AFaultAndAllWhoWaitForItAreOneFinding) {
   EXPECT_EQ(found_[0].fault.type, FaultType::kAssert);
   EXPECT_EQ(found_[0].subjects, (std::vector<WatchSubject>{Core(2)}));
   ASSERT_EQ(watcher_.standing().size(), 1u);
-  EXPECT_EQ(watcher_.standing()[0].victims, (std::vector<WatchSubject>{Core(0), Core(1), Core(3), Core(4)}));
+  EXPECT_EQ(watcher_.standing()[0].victims,
+            (std::vector<WatchSubject>{Core(0), Core(1), Core(3), Core(4)}));
   EXPECT_EQ(watcher_.subjects()[2].activity, Activity::kHalted);
 }
 
@@ -516,7 +521,8 @@ TEST_F(WatcherTest, ACorruptMailboxIsFoundOnceAndTheRestGoesOn) {
   uint32_t value = 0;
   Run(10 * kStall, [&] {
     Beat(0);
-    sample_.corruptions = {{"core 2", "waypoint " + std::to_string(++value) + ": four printable characters are possible"}};
+    sample_.corruptions = {{"core 2", "waypoint " + std::to_string(++value) +
+                                          ": four printable characters are possible"}};
   });
   ASSERT_EQ(found_.size(), 1u);
   EXPECT_EQ(found_[0].kind, FindingKind::kCorrupt);
@@ -613,7 +619,8 @@ class TaskWatcherTest : public WatcherTest {
     }
   }
   TaskWait& task(uint32_t index) { return sample_.tasks[index].record; }
-  void TaskWaits(uint32_t index, uint32_t resource, ResourceKind kind, std::optional<uint32_t> holder = {}) {
+  void TaskWaits(uint32_t index, uint32_t resource, ResourceKind kind,
+                 std::optional<uint32_t> holder = {}) {
     TaskWait& t = task(index);
     t.sequence += 2;
     t.state = TaskState::kWaiting;
@@ -804,7 +811,8 @@ TEST_F(DeadTargetTest, AProgramThatEndedByItselfHasOnlyDeadlocksOfLocks) {
     sample_.ended_by_itself = true;
     LookAtDead();
     ASSERT_EQ(found_.size(), 1u);
-    EXPECT_EQ(found_[0].confidence, kind == ResourceKind::kChannel ? Confidence::kPossible : Confidence::kCertain);
+    EXPECT_EQ(found_[0].confidence,
+              kind == ResourceKind::kChannel ? Confidence::kPossible : Confidence::kCertain);
   }
 }
 
@@ -842,7 +850,8 @@ TEST_F(DeadTargetTest, NothingGrowsOlder) {
 
 // It ran when it died, and had long not delivered: how long tells.
 TEST_F(DeadTargetTest, AProviderThatRanIsBlamedByTheAgeOfTheWait) {
-  for (const auto& [stalls, confidence] : {std::pair{2, Confidence::kPossible}, std::pair{20, Confidence::kLikely}}) {
+  for (const auto& [stalls, confidence] :
+       {std::pair{2, Confidence::kPossible}, std::pair{20, Confidence::kLikely}}) {
     options_.shared_clock = true;
     options_.clock_hz = 1'000'000'000;
     watcher_ = Watcher(options_);

@@ -4,9 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "perf/perf_file.h"
 #include "fakes/fake_cpu_recorder.h"
 #include "fakes/fake_file_system.h"
+#include "perf/perf_file.h"
 
 namespace hangscope {
 namespace {
@@ -15,7 +15,8 @@ class CpuRecordingTest : public ::testing::Test {
  protected:
   void Start(const std::string& window = "coherent") {
     auto recorder = std::make_unique<FakeCpuRecorder>([this] { return taken_; });
-    recording_ = std::make_unique<CpuRecording>(disk_, std::move(recorder), std::vector<std::string>{"fw"});
+    recording_ =
+        std::make_unique<CpuRecording>(disk_, std::move(recorder), std::vector<std::string>{"fw"});
     windows_.emplace(disk_, *ParseWindowChoice("--window", window));
   }
   // A snapshot at `time` of what happened so far.
@@ -35,10 +36,13 @@ class CpuRecordingTest : public ::testing::Test {
       ADD_FAILURE() << file.status().message();
       return records;
     }
-    EXPECT_TRUE((*file)->ForEach([&](const PerfRecord& record) {
-      if (record.type == PERF_RECORD_SAMPLE) records.emplace_back(record.cpu, record.time);
-      return true;
-    }).ok());
+    EXPECT_TRUE((*file)
+                    ->ForEach([&](const PerfRecord& record) {
+                      if (record.type == PERF_RECORD_SAMPLE)
+                        records.emplace_back(record.cpu, record.time);
+                      return true;
+                    })
+                    .ok());
     return records;
   }
   static const RingCoverage& Ring(const Manifest& manifest, int cpu) {
@@ -59,7 +63,8 @@ TEST_F(CpuRecordingTest, FileHasAllRecordsAndTheWindowBeginsWithTheRecording) {
   Start();
   cpus_.Call(0, 1000, 4711, 1, 0).Call(1, 1500, 4712, 2, 0).Call(0, 2000, 4711, 3, 0);
   const Manifest manifest = Snapshot(3000);
-  EXPECT_THAT(Records(), ::testing::UnorderedElementsAre(std::pair(0, 1000), std::pair(0, 2000), std::pair(1, 1500)));
+  EXPECT_THAT(Records(), ::testing::UnorderedElementsAre(std::pair(0, 1000), std::pair(0, 2000),
+                                                         std::pair(1, 1500)));
   ASSERT_TRUE(manifest.window.has_value());
   EXPECT_EQ(manifest.window->time.to, 3000);
   EXPECT_TRUE(manifest.window->from_the_start);
@@ -70,7 +75,8 @@ TEST_F(CpuRecordingTest, FileHasAllRecordsAndTheWindowBeginsWithTheRecording) {
 
 TEST_F(CpuRecordingTest, RingThatOverwroteItselfLimitsTheWindowAndOlderRecordsOfOthersAreStale) {
   Start();
-  for (TimeNs time = 1000; time <= 5000; time += 1000) cpus_.Call(0, time, 4711, 1, 0).Call(1, time + 10, 4712, 1, 0);
+  for (TimeNs time = 1000; time <= 5000; time += 1000)
+    cpus_.Call(0, time, 4711, 1, 0).Call(1, time + 10, 4712, 1, 0);
   cpus_.Overwrite(1, 3);
   const Manifest manifest = Snapshot(6000);
   EXPECT_EQ(manifest.window->time.from, 4010);
@@ -83,11 +89,14 @@ TEST_F(CpuRecordingTest, RingThatOverwroteItselfLimitsTheWindowAndOlderRecordsOf
 TEST_F(CpuRecordingTest, LastTimeLeavesOutWhatIsOlderAndSaysWhereLessIsThere) {
   Start("2ms");
   constexpr TimeNs kMs = kMillisecond;
-  for (TimeNs time = kMs; time <= 5 * kMs; time += kMs) cpus_.Call(0, time, 4711, 1, 0).Call(1, time + 10, 4712, 1, 0);
+  for (TimeNs time = kMs; time <= 5 * kMs; time += kMs)
+    cpus_.Call(0, time, 4711, 1, 0).Call(1, time + 10, 4712, 1, 0);
   cpus_.Overwrite(1, 4);
   const Manifest manifest = Snapshot(5 * kMs + 500'000);
   EXPECT_EQ(manifest.window->length(), 2 * kMs);
-  EXPECT_THAT(Records(), ::testing::UnorderedElementsAre(std::pair(0, 4 * kMs), std::pair(0, 5 * kMs), std::pair(1, 5 * kMs + 10)));
+  EXPECT_THAT(Records(),
+              ::testing::UnorderedElementsAre(std::pair(0, 4 * kMs), std::pair(0, 5 * kMs),
+                                              std::pair(1, 5 * kMs + 10)));
   ASSERT_EQ(manifest.window->gaps.size(), 1u);
   EXPECT_EQ(manifest.window->gaps[0].reason, GapReason::kOverwritten);
   EXPECT_EQ(manifest.window->gaps[0].time, (TimeSpan{3 * kMs + 500'000, 5 * kMs + 10}));
@@ -129,7 +138,8 @@ TEST_F(CpuRecordingTest, TasksRunWhereTheirSwitchesSay) {
   const Manifest manifest = Snapshot(4000);
   ASSERT_EQ(manifest.window->tasks.size(), 2u);
   EXPECT_EQ(manifest.window->tasks[0].name, "server");
-  EXPECT_THAT(manifest.window->tasks[0].ran, ::testing::ElementsAre(TimeSpan{1000, 2000}, TimeSpan{2100, 2600}));
+  EXPECT_THAT(manifest.window->tasks[0].ran,
+              ::testing::ElementsAre(TimeSpan{1000, 2000}, TimeSpan{2100, 2600}));
   EXPECT_THAT(manifest.window->tasks[1].ran, ::testing::ElementsAre(TimeSpan{3000, 4000}));
   EXPECT_TRUE(manifest.window->tasks[0].continuous);
 }
@@ -166,7 +176,9 @@ TEST(WindowChoiceTest, IsATimeASizeOrAWord) {
   EXPECT_EQ(ParseWindowChoice("--window", "since-last")->policy, WindowPolicy::kSinceLast);
   EXPECT_EQ(ParseWindowChoice("--window", "coherent")->policy, WindowPolicy::kCoherent);
   const auto wrong = ParseWindowChoice("--window", "sometimes");
-  EXPECT_THAT(wrong.status().message(), ::testing::HasSubstr("--window 'sometimes': a time, a size, all, since-last or coherent"));
+  EXPECT_THAT(
+      wrong.status().message(),
+      ::testing::HasSubstr("--window 'sometimes': a time, a size, all, since-last or coherent"));
 }
 
 }  // namespace

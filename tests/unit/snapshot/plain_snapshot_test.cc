@@ -6,9 +6,9 @@
 #include <memory>
 #include <string>
 
-#include "ring/ring_store.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_file_system.h"
+#include "ring/ring_store.h"
 
 namespace hangscope {
 namespace {

@@ -1,4 +1,5 @@
-// A scope's cores in the window: their clock against the host's, their rings beside those of CPUs and streams.
+// A scope's cores in the window: their clock against the host's, their rings beside those of CPUs
+// and streams.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -8,8 +9,6 @@
 #include <optional>
 #include <string>
 
-#include "verdict/json.h"
-#include "verdict/text.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_cpu_recorder.h"
 #include "fakes/fake_file_system.h"
@@ -17,6 +16,8 @@
 #include "snapshot/cpu_recording.h"
 #include "snapshot/scope_capture.h"
 #include "snapshot/scope_rings.h"
+#include "verdict/json.h"
+#include "verdict/text.h"
 
 namespace hangscope {
 namespace {
@@ -40,13 +41,17 @@ class ScopeWindowTest : public ::testing::Test {
   // An event at that instant, as the target's clock has it.
   void Event(uint32_t core, TimeNs host) {
     const uint64_t count = CountAt(host);
-    if (writer_->Begun(core) == 0) writer_->Put(core, offsetof(hangscope_ring, epoch), static_cast<uint32_t>(count >> 30));
+    if (writer_->Begun(core) == 0)
+      writer_->Put(core, offsetof(hangscope_ring, epoch), static_cast<uint32_t>(count >> 30));
     writer_->Write(core, kStep, count);
   }
-  // Tells the epoch on both sides of it: without one a torn record may have been one that changed it.
+  // Tells the epoch on both sides of it: without one a torn record may have been one that changed
+  // it.
   void Anchor(uint32_t core, TimeNs host) {
     const auto epoch = static_cast<uint32_t>(CountAt(host) >> 30);
-    writer_->Put(core, offsetof(hangscope_ring, anchor), static_cast<uint32_t>(writer_->Begun(core) << HANGSCOPE_TICKET_SHIFT) + HANGSCOPE_ID_ANCHOR);
+    writer_->Put(core, offsetof(hangscope_ring, anchor),
+                 static_cast<uint32_t>(writer_->Begun(core) << HANGSCOPE_TICKET_SHIFT) +
+                     HANGSCOPE_ID_ANCHOR);
     writer_->Write(core, HANGSCOPE_ID_ANCHOR, CountAt(host), epoch, epoch);
   }
   void ReadMachineAt(TimeNs host) {
@@ -56,7 +61,9 @@ class ScopeWindowTest : public ::testing::Test {
   ScopeRings Rings(TimeNs read_at) {
     ScopeSource source;
     source.target = "test";
-    source.open = [&]() -> Result<std::unique_ptr<Target>> { return std::unique_ptr<Target>(std::make_unique<FakeTarget>(target_.memory)); };
+    source.open = [&]() -> Result<std::unique_ptr<Target>> {
+      return std::unique_ptr<Target>(std::make_unique<FakeTarget>(target_.memory));
+    };
     auto view = ScopeView::Open(disk_, source);
     EXPECT_TRUE(view.ok()) << view.status().message();
     auto rings = ReadScopeRings(**view, scope_clock_, read_at);
@@ -106,8 +113,10 @@ TEST_F(ScopeWindowTest, AScopeThatCountsAnotherClockStaysOutAndSaysSo) {
   Manifest manifest;
   manifest.scope.image = "scope.bin";
   manifest.scope.not_in_window = found.left_out;
-  EXPECT_THAT(ManifestJson(manifest), ::testing::HasSubstr("\"not_in_window\": \"the scope does not count"));
-  EXPECT_THAT(ReportText(manifest), ::testing::HasSubstr("cores are not in the window: the scope does not count"));
+  EXPECT_THAT(ManifestJson(manifest),
+              ::testing::HasSubstr("\"not_in_window\": \"the scope does not count"));
+  EXPECT_THAT(ReportText(manifest),
+              ::testing::HasSubstr("cores are not in the window: the scope does not count"));
 }
 
 TEST_F(ScopeWindowTest, FirmwareOfWhichNoEventCameStaysOut) {
@@ -129,8 +138,10 @@ TEST_F(ScopeWindowTest, ErrorOfFirmwareIsThatOfTwoLooksAndTrueTimesLieWithin) {
   const TimeNs error = found.clock_error;
   EXPECT_GE(error, 100 * kMillisecond);
   EXPECT_LE(error, 250 * kMillisecond);
-  EXPECT_NEAR(static_cast<double>(found.rings[0].held[0].time.from), static_cast<double>(At(1300)), static_cast<double>(error));
-  EXPECT_NEAR(static_cast<double>(found.rings[0].held.back().time.to), static_cast<double>(At(1900)), static_cast<double>(error));
+  EXPECT_NEAR(static_cast<double>(found.rings[0].held[0].time.from), static_cast<double>(At(1300)),
+              static_cast<double>(error));
+  EXPECT_NEAR(static_cast<double>(found.rings[0].held.back().time.to),
+              static_cast<double>(At(1900)), static_cast<double>(error));
 }
 
 TEST_F(ScopeWindowTest, LooksAtFirmwareTakeWhatIsNewAndForgetWhatWasBeforeItBeganAnew) {
@@ -156,7 +167,8 @@ TEST_F(ScopeWindowTest, LooksAtFirmwareTakeWhatIsNewAndForgetWhatWasBeforeItBega
   const ScopeRings found = Rings(At(200));
   ASSERT_EQ(found.rings.size(), 2u) << found.left_out;
   EXPECT_GE(found.clock_error, 100 * kMillisecond);
-  EXPECT_NEAR(static_cast<double>(found.rings[0].held.back().time.to), static_cast<double>(At(150)), static_cast<double>(found.clock_error));
+  EXPECT_NEAR(static_cast<double>(found.rings[0].held.back().time.to), static_cast<double>(At(150)),
+              static_cast<double>(found.clock_error));
   ++writer_->header().boots;
   writer_->PutHeader();
   store();
@@ -179,7 +191,7 @@ TEST_F(ScopeWindowTest, OverwrittenAndTornRecordsAreMissingWithTheirAmounts) {
   for (TimeNs ms = 110; ms < 117; ++ms) Event(0, At(ms));
   Anchor(0, At(117));
   for (TimeNs ms = 118; ms < 122; ++ms) Event(0, At(ms));
-  writer_->Take(0, writer_->Reserve(0));                   // never finished
+  writer_->Take(0, writer_->Reserve(0));  // never finished
   Event(0, At(130));
   const ScopeRings found = Rings(At(1001));
   const RingHistory& ring = found.rings[0];
@@ -200,11 +212,15 @@ TEST_F(ScopeWindowTest, OneWindowOverCpusAndCoresBeginsWhereACoreWasOverwrittenA
   ScopeRings scope = Rings(At(1001));
   FakeCpus cpus;
   cpus.Call(0, At(105), 4711, 1, 0).Call(0, At(500), 4711, 2, 0);
-  CpuRecording recording(disk_, std::make_unique<FakeCpuRecorder>([&] { return Result<CpuCapture>(cpus.Take(At(1000))); }), {"fw"});
+  CpuRecording recording(disk_, std::make_unique<FakeCpuRecorder>([&] {
+                           return Result<CpuCapture>(cpus.Take(At(1000)));
+                         }),
+                         {"fw"});
   ASSERT_TRUE(recording.Capture().ok());
   WindowFinder windows(disk_, {});
   Manifest manifest;
-  ASSERT_TRUE(recording.Write("snapshot", false, scope.rings, scope.clock_error, &windows, &manifest).ok());
+  ASSERT_TRUE(
+      recording.Write("snapshot", false, scope.rings, scope.clock_error, &windows, &manifest).ok());
   const Window& window = *manifest.window;
   EXPECT_NEAR(static_cast<double>(window.time.from), static_cast<double>(At(114)), 5);
   EXPECT_EQ(window.time.to, At(1000));

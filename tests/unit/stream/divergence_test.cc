@@ -1,12 +1,12 @@
 // Where a hung run left the way of a healthy one.
+#include "stream/divergence.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 #include <string>
-
-#include "stream/divergence.h"
 
 namespace hangscope {
 namespace {
@@ -22,7 +22,9 @@ std::string Repeat(const std::string& text, int times) {
   return all;
 }
 
-Divergence Find(const std::string& hung, const std::string& healthy) { return FindDivergence(Of(hung), Of(healthy)); }
+Divergence Find(const std::string& hung, const std::string& healthy) {
+  return FindDivergence(Of(hung), Of(healthy));
+}
 
 TEST(Divergence, IsWhereTheHealthyRunWentOn) {
   const Divergence found = Find("xxPUSHwaitLOCK", "yyPUSHwaitLOCKdonePUSH");
@@ -58,7 +60,8 @@ TEST(Divergence, TellsHowOftenTheHealthyRunDidThatAndThenTheSame) {
 }
 
 TEST(Divergence, OfALoopIsWhereTheHealthyRunLeftIt) {
-  const Divergence found = Find("setupGO" + Repeat("spin", 500), "setupGO" + Repeat("spin", 3) + "doneREST");
+  const Divergence found =
+      Find("setupGO" + Repeat("spin", 500), "setupGO" + Repeat("spin", 3) + "doneREST");
   EXPECT_EQ(found.kind, Divergence::Kind::kDiverged);
   EXPECT_EQ(found.loop_steps, 4u);
   EXPECT_EQ(found.loop_rounds, 500u);
@@ -69,7 +72,8 @@ TEST(Divergence, OfALoopIsWhereTheHealthyRunLeftIt) {
 }
 
 TEST(Divergence, OfALoopThatTheHealthyRunEndsInTooIsNone) {
-  EXPECT_EQ(Find("setup" + Repeat("poll", 50), "setup" + Repeat("poll", 9)).kind, Divergence::Kind::kSameEnd);
+  EXPECT_EQ(Find("setup" + Repeat("poll", 50), "setup" + Repeat("poll", 9)).kind,
+            Divergence::Kind::kSameEnd);
 }
 
 TEST(Divergence, IsNoneWhereTheHealthyRecordingEndsThere) {
@@ -101,7 +105,9 @@ TEST(EndLoop, IsTheOneThatReachesFarthestBack) {
 size_t LongestMatchAt(const Steps& within, const Steps& text, size_t end) {
   for (size_t length = end; length > 0; --length) {
     const auto from = text.begin() + static_cast<ptrdiff_t>(end - length);
-    if (std::search(within.begin(), within.end(), from, from + static_cast<ptrdiff_t>(length)) != within.end()) return length;
+    if (std::search(within.begin(), within.end(), from, from + static_cast<ptrdiff_t>(length)) !=
+        within.end())
+      return length;
   }
   return 0;
 }
@@ -129,7 +135,8 @@ TEST(DivergenceProperty, MatchesAreThoseOfTryingAll) {
     const std::vector<size_t> matches = LongestMatches(within, text);
     ASSERT_EQ(matches.size(), text.size());
     for (size_t end = 1; end <= text.size(); ++end) {
-      ASSERT_EQ(matches[end - 1], LongestMatchAt(within, text, end)) << "round " << round << ", step " << end;
+      ASSERT_EQ(matches[end - 1], LongestMatchAt(within, text, end))
+          << "round " << round << ", step " << end;
     }
   }
 }
@@ -144,7 +151,8 @@ TEST(DivergenceProperty, WhatIsSaidOfAPlaceIsTrueThere) {
     SCOPED_TRACE(round);
     if (found.kind == Divergence::Kind::kNothingCommon) {
       ASSERT_EQ(found.matched, 0u);
-      for (const StepNumber step : hung) ASSERT_EQ(std::count(healthy.begin(), healthy.end(), step), 0);
+      for (const StepNumber step : hung)
+        ASSERT_EQ(std::count(healthy.begin(), healthy.end(), step), 0);
       continue;
     }
     ASSERT_LE(found.hung_next, hung.size());
@@ -154,8 +162,10 @@ TEST(DivergenceProperty, WhatIsSaidOfAPlaceIsTrueThere) {
     ASSERT_EQ(found.kind == Divergence::Kind::kSameEnd, found.healthy_next == healthy.size());
     if (found.loop_steps > 0) continue;  // has a test of its own
     ASSERT_GE(found.healthy_next, found.matched);
-    ASSERT_TRUE(std::equal(hung.begin() + static_cast<ptrdiff_t>(found.hung_next - found.matched), hung.begin() + static_cast<ptrdiff_t>(found.hung_next),
-                           healthy.begin() + static_cast<ptrdiff_t>(found.healthy_next - found.matched)));
+    ASSERT_TRUE(
+        std::equal(hung.begin() + static_cast<ptrdiff_t>(found.hung_next - found.matched),
+                   hung.begin() + static_cast<ptrdiff_t>(found.hung_next),
+                   healthy.begin() + static_cast<ptrdiff_t>(found.healthy_next - found.matched)));
     if (found.hung_next < hung.size() && found.healthy_next < healthy.size() && found.places == 1) {
       ASSERT_NE(hung[found.hung_next], healthy[found.healthy_next]);
     }
@@ -170,11 +180,14 @@ TEST(DivergenceProperty, AnEndLoopRepeatsAndNoneIsMissed) {
     SCOPED_TRACE(round);
     const auto rounds_of = [&](size_t period) {
       size_t same = 0;
-      while (same + period < steps.size() && steps[steps.size() - 1 - same] == steps[steps.size() - 1 - same - period]) ++same;
+      while (same + period < steps.size() &&
+             steps[steps.size() - 1 - same] == steps[steps.size() - 1 - same - period])
+        ++same;
       return same / period + 1;
     };
     bool any = false;
-    for (size_t period = 1; period <= 8 && period <= steps.size(); ++period) any = any || rounds_of(period) >= 3;
+    for (size_t period = 1; period <= 8 && period <= steps.size(); ++period)
+      any = any || rounds_of(period) >= 3;
     ASSERT_EQ(loop.steps > 0, any);
     if (!any) continue;
     ASSERT_EQ(loop.rounds, rounds_of(loop.steps));

@@ -23,7 +23,8 @@ class FunctionTrackerTest : public ::testing::Test {
     code_.Add(0x4000, {kNop, kJumpByRegister}, "tail");
     code_.Add(0x5000, {kNop, kMret}, "handler");
   }
-  // "main(leaf())": what is open, and what was, as the places are gone through. Each is an instruction.
+  // "main(leaf())": what is open, and what was, as the places are gone through. Each is an
+  // instruction.
   std::string Told(std::initializer_list<uint64_t> places) {
     for (const uint64_t pc : places) {
       Step step;
@@ -37,17 +38,22 @@ class FunctionTrackerTest : public ::testing::Test {
   FakeCode code_;
   std::string told_;
   bool blocks_ = false;
-  FunctionTracker tracker_{code_, [this](const TrackedFunction& function, uint64_t) { told_ += function.name + "("; }, [this] { told_ += ")"; }};
+  FunctionTracker tracker_{
+      code_, [this](const TrackedFunction& function, uint64_t) { told_ += function.name + "("; },
+      [this] { told_ += ")"; }};
 };
 
 TEST_F(FunctionTrackerTest, FollowsCallsAndReturns) {
-  EXPECT_EQ(Told({0x1000, 0x1004, 0x2000, 0x2004, 0x3000, 0x3004, 0x2008, 0x1008, 0x100c, 0x3000, 0x3004, 0x1010}), "main(middle(leaf())leaf()");
+  EXPECT_EQ(Told({0x1000, 0x1004, 0x2000, 0x2004, 0x3000, 0x3004, 0x2008, 0x1008, 0x100c, 0x3000,
+                  0x3004, 0x1010}),
+            "main(middle(leaf())leaf()");
   EXPECT_EQ(tracker_.depth(), 1u);
 }
 
 TEST_F(FunctionTrackerTest, FollowsBlocksAsWell) {
   blocks_ = true;
-  EXPECT_EQ(Told({0x1000, 0x2000, 0x3000, 0x2008, 0x1008, 0x3000, 0x1010}), "main(middle(leaf())leaf()");
+  EXPECT_EQ(Told({0x1000, 0x2000, 0x3000, 0x2008, 0x1008, 0x3000, 0x1010}),
+            "main(middle(leaf())leaf()");
 }
 
 TEST_F(FunctionTrackerTest, TakesTheCallerThatItReturnsIntoFirst) {
@@ -60,7 +66,8 @@ TEST_F(FunctionTrackerTest, PutsATailCallInTheCallersPlace) {
 }
 
 TEST_F(FunctionTrackerTest, OpensAFunctionThatCallsItselfTwice) {
-  EXPECT_EQ(Told({0x2000, 0x2004, 0x2000, 0x2004, 0x3000, 0x3004, 0x2008, 0x2008}), "middle(middle(leaf())");
+  EXPECT_EQ(Told({0x2000, 0x2004, 0x2000, 0x2004, 0x3000, 0x3004, 0x2008, 0x2008}),
+            "middle(middle(leaf())");
   EXPECT_EQ(tracker_.depth(), 1u);
 }
 

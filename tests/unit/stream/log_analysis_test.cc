@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include "ring/ring_store.h"
-#include "stream/log_reader.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_file_system.h"
+#include "ring/ring_store.h"
+#include "stream/log_reader.h"
 #include "stream/stream_analyst.h"
 
 namespace hangscope {
@@ -17,7 +17,8 @@ using Motion = CoreFinding::Motion;
 std::vector<Step> StepsOf(const std::string& text) {
   CoreNames names;
   std::vector<Step> steps;
-  LogReader reader(&names, nullptr, nullptr, "stdout", [&](uint32_t, const Step& step) { steps.push_back(step); });
+  LogReader reader(&names, nullptr, nullptr, "stdout",
+                   [&](uint32_t, const Step& step) { steps.push_back(step); });
   reader.Feed(text, 0);
   return steps;
 }
@@ -70,7 +71,9 @@ TEST(AnalyzeLog, LongRepetitionOfPlacesWinsOverAYoungOneOfValues) {
 
 TEST(AnalyzeLog, GrowingLogHasNoLoop) {
   std::string text;
-  for (int i = 0; i < 50; ++i) text += std::string("building ") + static_cast<char>('a' + i % 26) + static_cast<char>('a' + i / 26) + "\n";
+  for (int i = 0; i < 50; ++i)
+    text += std::string("building ") + static_cast<char>('a' + i % 26) +
+            static_cast<char>('a' + i / 26) + "\n";
   EXPECT_EQ(Analyze(text, 100).motion, Motion::kMoving);
 }
 
@@ -83,7 +86,8 @@ TEST(AnalyzeLog, LongRoundOnlyRepeats) {
 TEST(AnalyzeLog, LinesThatCameBetweenOthersBeforeAreASignOfLife) {
   std::string text;
   for (char c = 'a'; c <= 'f'; ++c) text += std::string("work ") + c + "\nalive\n";
-  const CoreFinding finding = Analyze(text + "end of work\n" + Times("alive\n", 10), text.size() + 12);
+  const CoreFinding finding =
+      Analyze(text + "end of work\n" + Times("alive\n", 10), text.size() + 12);
   EXPECT_EQ(finding.motion, Motion::kSpinning);
   EXPECT_TRUE(finding.came_before);
 }
@@ -137,7 +141,8 @@ TEST_F(LogStreamTest, SlowLoopIsAsOldAsItsFirstLine) {
   EXPECT_TRUE(analyst_->is_log());
   EXPECT_EQ(Log().finding.motion, Motion::kSpinning);
   EXPECT_EQ(LoopAge(), 11 * kSecond);
-  const auto proofs = analyst_->Prove(analyst_->OffsetAt(clock_.Monotonic() - 10 * kSecond), [] { return false; });
+  const auto proofs =
+      analyst_->Prove(analyst_->OffsetAt(clock_.Monotonic() - 10 * kSecond), [] { return false; });
   EXPECT_EQ(proofs[0].rounds, 12u);
   EXPECT_EQ(analyst_->TimeOf(proofs[0].entered_offset), Log().loop_since);
   EXPECT_EQ(analyst_->texts().Find(Log().finding.loop.at(0)), "waiting for eth0");
@@ -179,7 +184,8 @@ TEST_F(LogStreamTest, RuleCountsPlacesAloneCoreByCore) {
   auto rule = PlaceRule::Compile(R"(core (?P<core>\d+) (?P<place>\w+))");
   Open(rule->get());
   for (int i = 0; i < 15; ++i) {
-    Print("core 0 WAIT " + std::to_string(i) + "\nunrelated " + std::to_string(i * 7) + "\ncore 0 POLL 1\n");
+    Print("core 0 WAIT " + std::to_string(i) + "\nunrelated " + std::to_string(i * 7) +
+          "\ncore 0 POLL 1\n");
     Print("core 1 w" + std::to_string(i) + "\n");
   }
   ASSERT_EQ(analyst_->cores().size(), 2u);

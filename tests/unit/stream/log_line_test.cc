@@ -111,7 +111,8 @@ TEST(LogLine, WhatTheCarriageReturnOverwritesIsGone) {
 
 TEST(LogLine, RulersAndDotsAndMereTimesSayNothing) {
   std::string text;
-  for (const char* line : {"", "   ", "-----", "=== ... ===", "........", "12:31:54", "[   12.345678]"}) {
+  for (const char* line :
+       {"", "   ", "-----", "=== ... ===", "........", "12:31:54", "[   12.345678]"}) {
     EXPECT_FALSE(NormalizeLogLine(line, &text).has_place) << line;
   }
   EXPECT_TRUE(NormalizeLogLine("7", &text).has_place);
@@ -124,9 +125,11 @@ TEST(LogLine, AnyBytesAreTaken) {
     uint32_t state = static_cast<uint32_t>(seed) * 2654435761u + 1;
     for (int i = 0; i < 300; ++i) {
       state = state * 1664525 + 1013904223;
-      line += static_cast<char>(seed % 2 == 0 ? state >> 24 : "0123456789abcxf:-./[]@ \033\rT"[(state >> 24) % 26]);
+      line += static_cast<char>(
+          seed % 2 == 0 ? state >> 24 : "0123456789abcxf:-./[]@ \033\rT"[(state >> 24) % 26]);
     }
-    for (size_t length = 0; length < line.size(); length += 7) NormalizeLogLine(std::string_view(line).substr(0, length), &text);
+    for (size_t length = 0; length < line.size(); length += 7)
+      NormalizeLogLine(std::string_view(line).substr(0, length), &text);
   }
 }
 
@@ -171,7 +174,8 @@ TEST_F(PlaceRuleTest, ErrorsSayWhatIsWrongAndGiveAnExample) {
   };
   for (const auto& [pattern, why] : cases) {
     const std::string error = ErrorOf(pattern);
-    EXPECT_NE(error.find(std::string("--place-regex '") + pattern + "'"), std::string::npos) << error;
+    EXPECT_NE(error.find(std::string("--place-regex '") + pattern + "'"), std::string::npos)
+        << error;
     if (std::string(pattern) != "(?<place>x)") {
       EXPECT_NE(error.find(why), std::string::npos) << error;
     }
@@ -182,7 +186,8 @@ TEST_F(PlaceRuleTest, ErrorsSayWhatIsWrongAndGiveAnExample) {
 class LogReaderTest : public ::testing::Test {
  protected:
   void Read(std::string_view text, const PlaceRule* rule = nullptr, size_t chunk = 1000) {
-    LogReader reader(&names_, rule, &texts_, "stdout", [this](uint32_t core, const Step& step) { steps_.emplace_back(core, step); });
+    LogReader reader(&names_, rule, &texts_, "stdout",
+                     [this](uint32_t core, const Step& step) { steps_.emplace_back(core, step); });
     for (size_t at = 0; at < text.size(); at += chunk) reader.Feed(text.substr(at, chunk), at);
     reader.Flush();
   }
@@ -237,7 +242,8 @@ TEST_F(LogReaderTest, LineThatIsTooLongIsNeverTheSameAgain) {
 TEST_F(LogReaderTest, CoresAndTextsAreBounded) {
   auto rule = PlaceRule::Compile(R"((?P<core>\w+) (?P<place>\w+))");
   std::string text;
-  for (int i = 0; i < 20'000; ++i) text += "c" + std::to_string(i) + " p" + std::to_string(i) + "\n";
+  for (int i = 0; i < 20'000; ++i)
+    text += "c" + std::to_string(i) + " p" + std::to_string(i) + "\n";
   Read(text, rule->get());
   EXPECT_LE(names_.size(), kMostCores + 1);
   EXPECT_LE(texts_.size(), 2 * PlaceTexts::kMostInGeneration);

@@ -9,7 +9,8 @@
 namespace hangscope {
 namespace {
 
-std::vector<uint64_t> Repeat(std::vector<uint64_t> before, const std::vector<uint64_t>& round, int times) {
+std::vector<uint64_t> Repeat(std::vector<uint64_t> before, const std::vector<uint64_t>& round,
+                             int times) {
   for (int i = 0; i < times; ++i) before.insert(before.end(), round.begin(), round.end());
   return before;
 }
@@ -55,7 +56,8 @@ TEST(FindPeriod, AgreesWithTheDefinition) {
       size_t best_covered = 0;
       for (size_t p = 1; p < length; ++p) {
         size_t covered = p;
-        while (covered < length && tokens[length - 1 - covered] == tokens[length - 1 - covered + p]) ++covered;
+        while (covered < length && tokens[length - 1 - covered] == tokens[length - 1 - covered + p])
+          ++covered;
         if (covered / p >= 3 && covered > best_covered) {
           best_covered = covered;
           best_period = p;
@@ -98,7 +100,9 @@ TEST_F(LoopBodyTest, PollingAKnownAddress) {
   EXPECT_TRUE(body_.polls_known);
   EXPECT_EQ(body_.polls, std::vector<uint64_t>{0x2010});
 }
-TEST_F(LoopBodyTest, CountingWhilePolling) { EXPECT_EQ(Examine({0x0505, 0x431c, 0xdff5}), kComputes); }
+TEST_F(LoopBodyTest, CountingWhilePolling) {
+  EXPECT_EQ(Examine({0x0505, 0x431c, 0xdff5}), kComputes);
+}
 TEST_F(LoopBodyTest, StackFrameOfACallIsNoProgress) {
   // addi sp,-16; sw ra,12(sp); lw a5,0(a4); lw ra,12(sp); addi sp,16; beqz
   EXPECT_EQ(Examine({0x1141, 0xc606, 0x431c, 0x40b2, 0x0141, 0xdbfd}), kSpins);
@@ -106,7 +110,9 @@ TEST_F(LoopBodyTest, StackFrameOfACallIsNoProgress) {
 TEST_F(LoopBodyTest, CountingInMemory) {
   EXPECT_EQ(Examine({0x431c, 0x0785, 0xc31c, 0xbfed}), kComputes);  // lw; addi 1; sw; j
 }
-TEST_F(LoopBodyTest, StoringTheSameAgainIsNoProgress) { EXPECT_EQ(Examine({0x4785, 0xc31c, 0xbff5}), kSpins); }
+TEST_F(LoopBodyTest, StoringTheSameAgainIsNoProgress) {
+  EXPECT_EQ(Examine({0x4785, 0xc31c, 0xbff5}), kSpins);
+}
 TEST_F(LoopBodyTest, SwapLock) { EXPECT_EQ(Examine({0x08d727af, 0xfff5}), kSpins); }
 TEST_F(LoopBodyTest, TestAndSetByOr) { EXPECT_EQ(Examine({0x40d727af, 0xfff5}), kSpins); }
 TEST_F(LoopBodyTest, TicketByAdd) { EXPECT_EQ(Examine({0x00d727af, 0xfff5}), kComputes); }
@@ -131,9 +137,9 @@ TEST_F(LoopBodyTest, AccumulatingInAFloat) { EXPECT_EQ(Examine({0x50c5f543, 0xbf
 TEST_F(LoopBodyTest, ArithmeticAtTheEdgeOfTheNumbers) {
   constexpr uint64_t kBegin = 0x7ffffffffffffff8;
   code_.register_bits = 64;
-  code_.Add(kBegin, {0x7ffff717, 0x008002ef,  // auipc a4,0x7ffff; jal t0,.+8
-                     0x00000013, 0xfff00793, 0x03f79793, 0x40f60533,  // li a5,-1; slli a5,a5,63; sub a0,a2,a5
-                     0xfe5ff06f});
+  // auipc a4,0x7ffff; jal t0,.+8; nop; li a5,-1; slli a5,a5,63; sub a0,a2,a5; j
+  code_.Add(kBegin,
+            {0x7ffff717, 0x008002ef, 0x00000013, 0xfff00793, 0x03f79793, 0x40f60533, 0xfe5ff06f});
   const std::vector<Step> round = {{kBegin, 0, 0, false, true}, {kBegin + 12, 0, 0, false, true}};
   EXPECT_EQ(ExamineLoopBody(round, code_).kind, kSpins);
 }
@@ -152,7 +158,7 @@ TEST_F(LoopBodyTest, BlocksRunToTheirEnd) {
 }
 
 TEST_F(LoopBodyTest, WhatLedInTellsWhatIsPolled) {
-  const auto before = code_.Add(0x1000, {0x00001717});  // auipc a4,1
+  const auto before = code_.Add(0x1000, {0x00001717});    // auipc a4,1
   const auto loop = code_.Add(0x1004, {0x4b1c, 0xdffd});  // lw a5,16(a4); beqz
   const std::vector<Step> lead_in = {{before[0], 0, 0, false, false}};
   const std::vector<Step> round = {{loop[0], 0, 0, false, false}, {loop[1], 0, 0, false, false}};
@@ -164,7 +170,7 @@ TEST_F(LoopBodyTest, WhatLedInTellsWhatIsPolled) {
 }
 
 TEST_F(LoopBodyTest, WhatLedInTellsThatAClockIsPolled) {
-  const auto before = code_.Add(0x1000, {0x0200c737});          // lui a4,0x200c
+  const auto before = code_.Add(0x1000, {0x0200c737});            // lui a4,0x200c
   const auto loop = code_.Add(0x1004, {0xff872783, 0xfed7eee3});  // lw a5,-8(a4); bltu a5,a3
   const std::vector<Step> lead_in = {{before[0], 0, 0, false, false}};
   const std::vector<Step> round = {{loop[0], 0, 0, false, false}, {loop[1], 0, 0, false, false}};

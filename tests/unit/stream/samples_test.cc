@@ -5,9 +5,9 @@
 #include <fstream>
 #include <iterator>
 
-#include "ring/ring_store.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_file_system.h"
+#include "ring/ring_store.h"
 #include "stream/stream_analyst.h"
 
 namespace hangscope {
@@ -44,7 +44,9 @@ class SamplesTest : public ::testing::Test {
     ADD_FAILURE() << "no core " << name;
     return analyst_->cores().front().finding;
   }
-  std::string FunctionOf(const std::string& core) { return analyst_->code().PlaceOf(Core(core).loop.at(0)).function; }
+  std::string FunctionOf(const std::string& core) {
+    return analyst_->code().PlaceOf(Core(core).loop.at(0)).function;
+  }
 
   FakeFileSystem disk_;
   FakeClock clock_;
@@ -73,14 +75,16 @@ TEST_F(SamplesTest, GvsocProgress) {
 TEST_F(SamplesTest, QemuHangIsOnlyRepeatingWithoutAnElf) {
   Load("qemu-exec-3hart-hang");
   EXPECT_EQ(analyst_->format(), TraceFormat::kQemuExec);
-  for (const char* hart : {"hart 0", "hart 1", "hart 2"}) EXPECT_EQ(Core(hart).motion, Motion::kRepeating) << hart;
+  for (const char* hart : {"hart 0", "hart 1", "hart 2"})
+    EXPECT_EQ(Core(hart).motion, Motion::kRepeating) << hart;
   EXPECT_EQ(FunctionOf("hart 0"), "cb_wait_front");
   EXPECT_EQ(FunctionOf("hart 1"), "noc_wait");
 }
 
 TEST_F(SamplesTest, QemuProgress) {
   Load("qemu-exec-3hart-progress");
-  for (const char* hart : {"hart 0", "hart 1", "hart 2"}) EXPECT_NE(Core(hart).motion, Motion::kSpinning) << hart;
+  for (const char* hart : {"hart 0", "hart 1", "hart 2"})
+    EXPECT_NE(Core(hart).motion, Motion::kSpinning) << hart;
 }
 
 TEST_F(SamplesTest, SpikeHang) {

@@ -8,7 +8,8 @@ namespace {
 class StepReaderTest : public ::testing::Test {
  protected:
   void Read(std::string_view text, size_t chunk = 1000) {
-    StepReader reader(&names_, StepReader::Learn::kAll, [this](uint32_t core, const Step& step) { steps_.emplace_back(core, step); });
+    StepReader reader(&names_, StepReader::Learn::kAll,
+                      [this](uint32_t core, const Step& step) { steps_.emplace_back(core, step); });
     for (size_t at = 0; at < text.size(); at += chunk) reader.Feed(text.substr(at, chunk), at);
     reader.Flush();
     code_ = reader.code();
@@ -54,21 +55,24 @@ TEST_F(StepReaderTest, CommitsAloneAreSteps) {
 
 TEST_F(StepReaderTest, OneInstructionLoopIsAStepARound) {
   std::string text;
-  for (int i = 0; i < 5; ++i) text += "core   0: 0x80000010 (0x0000a001) c.j     pc + 0\ncore   0: 3 0x80000010 (0xa001)\n";
+  for (int i = 0; i < 5; ++i)
+    text += "core   0: 0x80000010 (0x0000a001) c.j     pc + 0\ncore   0: 3 0x80000010 (0xa001)\n";
   Read(text);
   EXPECT_EQ(steps_.size(), 5u);
 }
 
 TEST_F(StepReaderTest, RegistersBelongToTheStepBeforeOrToTheHartTheyName) {
   // Two harts' lines and dumps interleave.
-  Read("Trace 0: 0x7f [0/80000000/0/0] a\nTrace 1: 0x7f [0/80000100/0/0] b\n"
-       " pc       80000000\n mhartid  00000000\n x1/ra    00000001 x2/sp 00000000\n"
-       " pc       80000100\n mhartid  00000001\n x1/ra    00000002 x2/sp 00000000\n"
-       "Trace 0: 0x7f [0/80000000/0/0] a\n mhartid  00000000\n x1/ra    00000001 x2/sp 00000000\n"
-       "Trace 1: 0x7f [0/80000100/0/0] b\n mhartid  00000001\n x1/ra    00000003 x2/sp 00000000\n");
+  Read(
+      "Trace 0: 0x7f [0/80000000/0/0] a\nTrace 1: 0x7f [0/80000100/0/0] b\n"
+      " pc       80000000\n mhartid  00000000\n x1/ra    00000001 x2/sp 00000000\n"
+      " pc       80000100\n mhartid  00000001\n x1/ra    00000002 x2/sp 00000000\n"
+      "Trace 0: 0x7f [0/80000000/0/0] a\n mhartid  00000000\n x1/ra    00000001 x2/sp 00000000\n"
+      "Trace 1: 0x7f [0/80000100/0/0] b\n mhartid  00000001\n x1/ra    00000003 x2/sp 00000000\n");
   std::vector<uint64_t> zero;
   std::vector<uint64_t> one;
-  for (const auto& [core, step] : steps_) (names_.name(core) == "hart 0" ? zero : one).push_back(step.values);
+  for (const auto& [core, step] : steps_)
+    (names_.name(core) == "hart 0" ? zero : one).push_back(step.values);
   ASSERT_EQ(zero.size(), 2u);
   ASSERT_EQ(one.size(), 2u);
   EXPECT_EQ(zero[0], zero[1]);
@@ -76,8 +80,9 @@ TEST_F(StepReaderTest, RegistersBelongToTheStepBeforeOrToTheHartTheyName) {
 }
 
 TEST_F(StepReaderTest, DumpThatTheEndCutsTellsNothing) {
-  Read("Trace 0: 0x7f [0/80000000/0/0] a\n x1/ra    00000001 x2/sp 00000000\n"
-       "Trace 0: 0x7f [0/80000004/0/0] a\n x1/ra    00000001 x2/sp 00000000\n");
+  Read(
+      "Trace 0: 0x7f [0/80000000/0/0] a\n x1/ra    00000001 x2/sp 00000000\n"
+      "Trace 0: 0x7f [0/80000004/0/0] a\n x1/ra    00000001 x2/sp 00000000\n");
   ASSERT_EQ(steps_.size(), 2u);
   EXPECT_TRUE(steps_[0].second.has_values);
   EXPECT_FALSE(steps_[1].second.has_values);
@@ -93,8 +98,9 @@ TEST_F(StepReaderTest, OnlyRiscvListingsAreCode) {
 }
 
 TEST_F(StepReaderTest, SixteenDigitsAre64Bits) {
-  for (const char* line : {"Trace 0: 0x7f [0/0000000080000000/0/0] a\n", "core   0: 3 0x0000000080000010 (0x0001)\n",
-                           "5: 5: [/s/insn] f:1 M 0000000080000108 c.ld a5, 0(a4)\n"}) {
+  for (const char* line :
+       {"Trace 0: 0x7f [0/0000000080000000/0/0] a\n", "core   0: 3 0x0000000080000010 (0x0001)\n",
+        "5: 5: [/s/insn] f:1 M 0000000080000108 c.ld a5, 0(a4)\n"}) {
     StepReader reader(&names_, StepReader::Learn::kAll, [](uint32_t, const Step&) {});
     reader.Feed(line, 0);
     EXPECT_TRUE(reader.wide()) << line;
@@ -105,13 +111,16 @@ TEST_F(StepReaderTest, SixteenDigitsAre64Bits) {
 }
 
 TEST_F(StepReaderTest, BlockThatWasStoppedDidNotRun) {
-  Read("Trace 0: 0x7f [0/80000000/0/0] a\nTrace 0: 0x7f [0/80000010/0/0] a\n"
-       "Stopped execution of TB chain before 0x7f [80000010] a\nTrace 0: 0x7f [0/80000020/0/0] handler\n");
+  Read(
+      "Trace 0: 0x7f [0/80000000/0/0] a\nTrace 0: 0x7f [0/80000010/0/0] a\n"
+      "Stopped execution of TB chain before 0x7f [80000010] a\nTrace 0: 0x7f [0/80000020/0/0] "
+      "handler\n");
   EXPECT_EQ(Pcs("hart 0"), (std::vector<uint64_t>{0x80000000, 0x80000020}));
 }
 
 TEST_F(StepReaderTest, LineCutByAGapIsDropped) {
-  StepReader reader(&names_, StepReader::Learn::kListings, [this](uint32_t core, const Step& step) { steps_.emplace_back(core, step); });
+  StepReader reader(&names_, StepReader::Learn::kListings,
+                    [this](uint32_t core, const Step& step) { steps_.emplace_back(core, step); });
   reader.Feed("80000036 (0x1) x\ncore   0: 3 0x80000010 (0x0001)\ncore   0: 3 0x8000", 500);
   reader.Feed("0012 (0x0001)\ncore   0: 3 0x80000014 (0x0001)\n", 1000);
   reader.Flush();
@@ -120,7 +129,8 @@ TEST_F(StepReaderTest, LineCutByAGapIsDropped) {
 
 TEST_F(StepReaderTest, LogIsNoTrace) {
   std::string text;
-  for (int i = 0; i < 100; ++i) text += "[  12.345] booting step " + std::to_string(i) + "\n pc 80000000\n";
+  for (int i = 0; i < 100; ++i)
+    text += "[  12.345] booting step " + std::to_string(i) + "\n pc 80000000\n";
   Read(text);
   EXPECT_FALSE(is_trace_);
   EXPECT_TRUE(steps_.empty());
@@ -133,7 +143,8 @@ TEST_F(StepReaderTest, EndlessLineIsSkippedAndTheNextOneRead) {
 
 TEST_F(StepReaderTest, CoresFromDamagedLinesAreBounded) {
   std::string text;
-  for (int i = 0; i < 20000; ++i) text += "core   " + std::to_string(i) + ": 3 0x80000010 (0x0001)\n";
+  for (int i = 0; i < 20000; ++i)
+    text += "core   " + std::to_string(i) + ": 3 0x80000010 (0x0001)\n";
   Read(text);
   EXPECT_LE(names_.size(), 4096u);
 }

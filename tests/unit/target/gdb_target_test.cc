@@ -1,4 +1,6 @@
 // gdb: debug servers that do what they should, and hostile ones.
+#include "target/gdb_target.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -10,7 +12,6 @@
 #include <thread>
 
 #include "fakes/fake_channel.h"
-#include "target/gdb_target.h"
 
 namespace hangscope {
 namespace {
@@ -27,8 +28,10 @@ Result<std::unique_ptr<Target>> Over(std::unique_ptr<ByteChannel> channel) {
   return GdbTarget::Open("debug server 'x'", std::move(channel), kPatience);
 }
 
-// What comes of reading so many bytes from a server that answers qSupported with turns[1], and so on.
-Status Reading(std::vector<std::string> turns, size_t count, std::string* bytes, size_t piece = 4096) {
+// What comes of reading so many bytes from a server that answers qSupported with turns[1], and so
+// on.
+Status Reading(std::vector<std::string> turns, size_t count, std::string* bytes,
+               size_t piece = 4096) {
   turns.insert(turns.begin(), "");
   auto target = Over(std::make_unique<FakeChannel>(std::move(turns), piece));
   if (!target.ok()) return target.status();
@@ -54,9 +57,9 @@ TEST(GdbTarget, ReadsHoweverTheAnswersAreCutAndPacked) {
 TEST(GdbTarget, UndoesEscapesAndRepetitions) {
   EXPECT_EQ(ExpandGdbPacket("0* "), "0000");
   EXPECT_EQ(ExpandGdbPacket("a}\x03z"), "a#z");
-  EXPECT_EQ(ExpandGdbPacket("*x"), "*x");      // repeats nothing
-  EXPECT_EQ(ExpandGdbPacket("0*"), "0*");      // without a count
-  EXPECT_EQ(ExpandGdbPacket("0*\x01"), "0");   // a count below the least
+  EXPECT_EQ(ExpandGdbPacket("*x"), "*x");     // repeats nothing
+  EXPECT_EQ(ExpandGdbPacket("0*"), "0*");     // without a count
+  EXPECT_EQ(ExpandGdbPacket("0*\x01"), "0");  // a count below the least
   EXPECT_EQ(ExpandGdbPacket("0*\xff"), std::string(1 + 255 - 29, '0'));
   std::string bomb = "0";
   for (int i = 0; i < 20000; ++i) bomb += "*~";
@@ -92,12 +95,14 @@ TEST(GdbTarget, SaysWhatIsWrongWithAServer) {
   for (const Case& one : cases) {
     std::string bytes;
     const Status status = Reading(one.turns, 4, &bytes);
-    EXPECT_THAT(status.message(), AllOf(HasSubstr(one.said), Not(HasSubstr("\x1b")))) << one.turns[0].substr(0, 40);
+    EXPECT_THAT(status.message(), AllOf(HasSubstr(one.said), Not(HasSubstr("\x1b"))))
+        << one.turns[0].substr(0, 40);
   }
 }
 
 TEST(GdbTarget, OutOfStepIsAskedNothingMore) {
-  auto channel = std::make_unique<FakeChannel>(std::vector<std::string>{"", kHello, "+$61#00$61#01$61#02", Packet("62"), Packet("63"), Packet("64")});
+  auto channel = std::make_unique<FakeChannel>(std::vector<std::string>{
+      "", kHello, "+$61#00$61#01$61#02", Packet("62"), Packet("63"), Packet("64")});
   FakeChannel& seen = *channel;
   auto target = Over(std::move(channel));
   ASSERT_TRUE(target.ok());
@@ -111,10 +116,16 @@ TEST(GdbTarget, OutOfStepIsAskedNothingMore) {
 }
 
 TEST(GdbTarget, WhateverPacketSizeIsClaimedAsksForAReasonableNumberOfBytes) {
-  const std::pair<const char*, const char*> cases[] = {{"PacketSize=48", "$m0,20#"}, {"PacketSize=ffffffffffffffff", "$m0,64#"}, {"PacketSize=0", "$m0,8#"},
-                                                       {"PacketSize=", "$m0,64#"}, {"PacketSize=99999999999999999999", "$m0,64#"}, {"nothing", "$m0,64#"}};
+  const std::pair<const char*, const char*> cases[] = {
+      {"PacketSize=48", "$m0,20#"},
+      {"PacketSize=ffffffffffffffff", "$m0,64#"},
+      {"PacketSize=0", "$m0,8#"},
+      {"PacketSize=", "$m0,64#"},
+      {"PacketSize=99999999999999999999", "$m0,64#"},
+      {"nothing", "$m0,64#"}};
   for (const auto& [claim, request] : cases) {
-    auto channel = std::make_unique<FakeChannel>(std::vector<std::string>{"", Packet(claim), "", ""});
+    auto channel =
+        std::make_unique<FakeChannel>(std::vector<std::string>{"", Packet(claim), "", ""});
     FakeChannel& seen = *channel;
     auto target = Over(std::move(channel));
     ASSERT_TRUE(target.ok());
@@ -144,7 +155,9 @@ Status ReadingFrom(const std::function<void(int)>& server) {
   return status;
 }
 
-bool Say(int fd, std::string_view text) { return send(fd, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size()); }
+bool Say(int fd, std::string_view text) {
+  return send(fd, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
+}
 
 uint64_t PeakBytes() {
   rusage usage{};
@@ -155,17 +168,48 @@ uint64_t PeakBytes() {
 TEST(GdbTarget, HostileServersAreLeftWithinThePatience) {
   const uint64_t before = PeakBytes();
   // Silence.
-  EXPECT_THAT(ReadingFrom([](int fd) { char byte; while (read(fd, &byte, 1) > 0) {} }).message(), HasSubstr("does not answer"));
+  EXPECT_THAT(ReadingFrom([](int fd) {
+                char byte;
+                while (read(fd, &byte, 1) > 0) {
+                }
+              }).message(),
+              HasSubstr("does not answer"));
   // A byte now and then, for ever.
-  EXPECT_THAT(ReadingFrom([](int fd) { for (SystemClock clock; Say(fd, "$"); Say(fd, "a")) clock.Sleep(10 * kMillisecond); }).message(), HasSubstr("does not answer"));
+  EXPECT_THAT(ReadingFrom([](int fd) {
+                for (SystemClock clock; Say(fd, "$"); Say(fd, "a")) clock.Sleep(10 * kMillisecond);
+              }).message(),
+              HasSubstr("does not answer"));
   // Acknowledgements, garbage, a packet, all without an end and as fast as they go.
-  EXPECT_THAT(ReadingFrom([](int fd) { while (Say(fd, std::string(4096, '+'))) {} }).message(), HasSubstr("is it"));
-  EXPECT_THAT(ReadingFrom([](int fd) { while (Say(fd, std::string(4096, '\x80'))) {} }).message(), HasSubstr("is it"));
-  EXPECT_THAT(ReadingFrom([](int fd) { Say(fd, "$"); while (Say(fd, std::string(4096, 'a'))) {} }).message(), HasSubstr("without an end"));
-  EXPECT_THAT(ReadingFrom([](int fd) { Say(fd, "$a"); const std::string bomb(4096, '*'); while (Say(fd, bomb)) {} }).message(), HasSubstr("without an end"));
+  EXPECT_THAT(ReadingFrom([](int fd) {
+                while (Say(fd, std::string(4096, '+'))) {
+                }
+              }).message(),
+              HasSubstr("is it"));
+  EXPECT_THAT(ReadingFrom([](int fd) {
+                while (Say(fd, std::string(4096, '\x80'))) {
+                }
+              }).message(),
+              HasSubstr("is it"));
+  EXPECT_THAT(ReadingFrom([](int fd) {
+                Say(fd, "$");
+                while (Say(fd, std::string(4096, 'a'))) {
+                }
+              }).message(),
+              HasSubstr("without an end"));
+  EXPECT_THAT(ReadingFrom([](int fd) {
+                Say(fd, "$a");
+                const std::string bomb(4096, '*');
+                while (Say(fd, bomb)) {
+                }
+              }).message(),
+              HasSubstr("without an end"));
   // It goes at once; in the middle.
-  EXPECT_THAT(ReadingFrom([](int) {}).message(), testing::AnyOf(HasSubstr("has closed the connection"), HasSubstr("takes no requests")));
-  EXPECT_THAT(ReadingFrom([](int fd) { Say(fd, "+$Pack"); }).message(), testing::AnyOf(HasSubstr("has closed the connection"), HasSubstr("takes no requests")));
+  EXPECT_THAT(
+      ReadingFrom([](int) {}).message(),
+      testing::AnyOf(HasSubstr("has closed the connection"), HasSubstr("takes no requests")));
+  EXPECT_THAT(
+      ReadingFrom([](int fd) { Say(fd, "+$Pack"); }).message(),
+      testing::AnyOf(HasSubstr("has closed the connection"), HasSubstr("takes no requests")));
   EXPECT_LT(PeakBytes() - before, 64u << 20);
 }
 

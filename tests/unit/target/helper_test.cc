@@ -53,7 +53,10 @@ std::string ReadingFails(const std::string& command) {
 
 TEST(Helper, ServesMemoryHoweverItsAnswersAreCut) {
   for (size_t piece = 1; piece < 20; ++piece) {
-    auto target = Scripted({"hangscope-probe 1\r\nrange 0x1000 64\nrange 0x2000 16\nscope 0x1004\nready\n", "ok 5\na\ncde", "ok 0\n"}, piece);
+    auto target =
+        Scripted({"hangscope-probe 1\r\nrange 0x1000 64\nrange 0x2000 16\nscope 0x1004\nready\n",
+                  "ok 5\na\ncde", "ok 0\n"},
+                 piece);
     ASSERT_TRUE(target.ok()) << target.status().message();
     EXPECT_EQ((*target)->scope_address(), 0x1004u);
     ASSERT_EQ((*target)->ranges().size(), 2u);
@@ -66,7 +69,10 @@ TEST(Helper, ServesMemoryHoweverItsAnswersAreCut) {
 }
 
 TEST(Helper, IsAskedForNoMoreAtOnceThanItCan) {
-  auto channel = std::make_unique<FakeChannel>(std::vector<std::string>{"hangscope-probe 1\nmost 4\nready\n", "ok 4\nabcd", "ok 2\nef", "ok 0\n", "ok 0\n"}, 1);
+  auto channel = std::make_unique<FakeChannel>(
+      std::vector<std::string>{"hangscope-probe 1\nmost 4\nready\n", "ok 4\nabcd", "ok 2\nef",
+                               "ok 0\n", "ok 0\n"},
+      1);
   FakeChannel& seen = *channel;
   auto target = Over(std::move(channel));
   ASSERT_TRUE(target.ok());
@@ -79,7 +85,10 @@ TEST(Helper, IsAskedForNoMoreAtOnceThanItCan) {
 }
 
 TEST(Helper, SaysWhetherItsTargetLives) {
-  const std::pair<const char*, Life> cases[] = {{"live\n", Life::kLive}, {"dead\n", Life::kDead}, {"unknown\n", Life::kUnknown}, {"maybe\n", Life::kUnknown}};
+  const std::pair<const char*, Life> cases[] = {{"live\n", Life::kLive},
+                                                {"dead\n", Life::kDead},
+                                                {"unknown\n", Life::kUnknown},
+                                                {"maybe\n", Life::kUnknown}};
   for (const auto& [said, life] : cases) {
     auto target = Scripted({kHello, said}, 1);
     ASSERT_TRUE(target.ok());
@@ -100,7 +109,8 @@ TEST(Helper, GoesOnAfterAnErrorThatItReports) {
   auto target = Scripted({kHello, "error bus \x1b[31mfault\n", "ok 1\nx"}, 1);
   char byte = 0;
   const Status status = (*target)->Read(0x1000, {&byte, 1});
-  EXPECT_THAT(status.message(), AllOf(HasSubstr("cannot read 0x1000 1: bus "), HasSubstr("fault"), Not(HasSubstr("\x1b"))));
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("cannot read 0x1000 1: bus "), HasSubstr("fault"),
+                                      Not(HasSubstr("\x1b"))));
   EXPECT_TRUE((*target)->Read(0x1000, {&byte, 1}).ok());
   EXPECT_EQ(byte, 'x');
 }
@@ -154,14 +164,18 @@ TEST(Helper, OutOfStepIsAskedNothingMore) {
 }
 
 TEST(Helper, ThatDoesNotAnswerIsNotWaitedForLongerThanThePatience) {
-  EXPECT_THAT(ReadingFails("sleep 60"), AllOf(HasSubstr("opening"), HasSubstr("did not answer within 0.6 s")));
-  EXPECT_THAT(ReadingFails(Helper("sleep 60")), AllOf(HasSubstr("did not answer within 0.3 s"), Not(HasSubstr("opening"))));
+  EXPECT_THAT(ReadingFails("sleep 60"),
+              AllOf(HasSubstr("opening"), HasSubstr("did not answer within 0.6 s")));
+  EXPECT_THAT(ReadingFails(Helper("sleep 60")),
+              AllOf(HasSubstr("did not answer within 0.3 s"), Not(HasSubstr("opening"))));
   // A byte now and then is no answer.
-  EXPECT_THAT(ReadingFails(Helper("read request; while :; do printf o; sleep 0.02; done")), HasSubstr("did not answer within"));
+  EXPECT_THAT(ReadingFails(Helper("read request; while :; do printf o; sleep 0.02; done")),
+              HasSubstr("did not answer within"));
 }
 
 TEST(Helper, ThatEndsIsNamedWithItsLastWords) {
-  EXPECT_THAT(ReadingFails("echo one >&2; echo two >&2; exit 3"), HasSubstr("(it ended with status 3; it said 'two')"));
+  EXPECT_THAT(ReadingFails("echo one >&2; echo two >&2; exit 3"),
+              HasSubstr("(it ended with status 3; it said 'two')"));
   EXPECT_THAT(ReadingFails(Helper("kill -9 $$")), HasSubstr("(signal 9 ended it)"));
   EXPECT_THAT(ReadingFails("/nonexistent/helper"), HasSubstr("status 127"));
   EXPECT_THAT(ReadingFails("echo line1; exec sleep 60"), HasSubstr("begins with 'line1'"));
@@ -170,14 +184,17 @@ TEST(Helper, ThatEndsIsNamedWithItsLastWords) {
 TEST(Helper, ThatSaysTooMuchIsCutOff) {
   EXPECT_THAT(ReadingFails("head -c 100000000 /dev/zero"), HasSubstr("line without an end"));
   // More on its standard error than a pipe holds, before it answers.
-  EXPECT_THAT(ReadingFails(Helper("head -c 1000000 /dev/zero >&2; echo done >&2; read request; printf 'sorry\\n'")), HasSubstr("answers 'sorry'"));
+  EXPECT_THAT(ReadingFails(Helper(
+                  "head -c 1000000 /dev/zero >&2; echo done >&2; read request; printf 'sorry\\n'")),
+              HasSubstr("answers 'sorry'"));
 }
 
 TEST(Helper, ThatReadsNothingDoesNotBlockAWrite) {
   auto target = ExecTarget::Open("printf 'hangscope-probe 1\\nready\\n'; exec sleep 60", kPatience);
   ASSERT_TRUE(target.ok()) << target.status().message();
   Status status;
-  for (int i = 0; i < 64 && status.ok(); ++i) status = (*target)->Write(0, std::string(1 << 20, 'x'));
+  for (int i = 0; i < 64 && status.ok(); ++i)
+    status = (*target)->Write(0, std::string(1 << 20, 'x'));
   EXPECT_THAT(status.message(), HasSubstr("did not answer within"));
 }
 
@@ -210,7 +227,8 @@ TEST(Helper, LeavesNoProcessBehind) {
   ASSERT_TRUE(std::ifstream(note) >> sleeper);
   std::remove(note.c_str());
   SystemClock clock;
-  for (const TimeNs end = clock.Monotonic() + kGenerous; Runs(sleeper) && clock.Monotonic() < end;) clock.Sleep(kMillisecond);
+  for (const TimeNs end = clock.Monotonic() + kGenerous; Runs(sleeper) && clock.Monotonic() < end;)
+    clock.Sleep(kMillisecond);
   EXPECT_FALSE(Runs(sleeper));
   (void)ReadingFails("exit 1");
   {

@@ -1,6 +1,4 @@
 // What `hangscope cost` makes of an ELF's marks, of its command line and of the plugin's counts.
-#include "tools/count_cost.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 #include "base/near_name.h"
 #include "code/cost_marks.h"
 #include "tools/cost_table.h"
+#include "tools/count_cost.h"
 
 namespace hangscope {
 namespace {
@@ -33,12 +32,14 @@ class Marks {
     return *this;
   }
   Result<std::map<std::string, MarkedCode>> Read(size_t cut = 0) const {
-    return ReadCostMarks(std::string_view(bytes_).substr(0, bytes_.size() - cut), xlen_, big_endian_);
+    return ReadCostMarks(std::string_view(bytes_).substr(0, bytes_.size() - cut), xlen_,
+                         big_endian_);
   }
 
  private:
   void Number(size_t size, uint64_t value) {
-    for (size_t i = 0; i < size; ++i) bytes_ += static_cast<char>(value >> 8 * (big_endian_ ? size - 1 - i : i));
+    for (size_t i = 0; i < size; ++i)
+      bytes_ += static_cast<char>(value >> 8 * (big_endian_ ? size - 1 - i : i));
   }
 
   const int xlen_;
@@ -50,7 +51,10 @@ TEST(CostMarks, OfEachNameAndOfBothWordSizesAndByteOrders) {
   for (const int xlen : {32, 64}) {
     for (const bool big_endian : {false, true}) {
       Marks marks(xlen, big_endian);
-      marks.Add(kBegin, 0x80000010, "push").Add(kEnd, 0x80000020, "push").Add(kBegin, 0x80000100, "pop").Add(kEnd, 0x80000104, "pop");
+      marks.Add(kBegin, 0x80000010, "push")
+          .Add(kEnd, 0x80000020, "push")
+          .Add(kBegin, 0x80000100, "pop")
+          .Add(kEnd, 0x80000104, "pop");
       marks.Add(kBegin, 0x80000030, "push").Add(kEnd, 0x80000040, "push");
       auto read = marks.Read();
       ASSERT_TRUE(read.ok());
@@ -63,14 +67,24 @@ TEST(CostMarks, OfEachNameAndOfBothWordSizesAndByteOrders) {
 }
 
 TEST(CostMarks, APairRoundNothingIsNone) {
-  auto read = Marks(32, false).Add(kBegin, 16, "x").Add(kEnd, 16, "x").Add(kBegin, 32, "x").Add(kEnd, 48, "x").Read();
+  auto read = Marks(32, false)
+                  .Add(kBegin, 16, "x")
+                  .Add(kEnd, 16, "x")
+                  .Add(kBegin, 32, "x")
+                  .Add(kEnd, 48, "x")
+                  .Read();
   ASSERT_TRUE(read.ok());
   EXPECT_THAT(read->at("x").begins, ElementsAre(32));
   EXPECT_THAT(read->at("x").ends, ElementsAre(48));
 }
 
 TEST(CostMarks, WhereOneCopyEndsTheNextMayBegin) {
-  auto read = Marks(32, false).Add(kBegin, 16, "x").Add(kEnd, 32, "x").Add(kBegin, 32, "x").Add(kEnd, 48, "x").Read();
+  auto read = Marks(32, false)
+                  .Add(kBegin, 16, "x")
+                  .Add(kEnd, 32, "x")
+                  .Add(kBegin, 32, "x")
+                  .Add(kEnd, 48, "x")
+                  .Read();
   ASSERT_TRUE(read.ok());
   EXPECT_THAT(read->at("x").begins, ElementsAre(16, 32));
   EXPECT_THAT(read->at("x").ends, ElementsAre(32, 48));
@@ -84,28 +98,39 @@ TEST(CostMarks, DamageIsSaidAndNoSectionIsNone) {
 }
 
 TEST(NearNames, TheNearestComesFirstAndTheFarDoNotCome) {
-  EXPECT_THAT(NearNames("emti", {"omit", "emit", "emits", "hangscope_masked", "emit"}, 2, 3), ElementsAre("emit", "emits"));
+  EXPECT_THAT(NearNames("emti", {"omit", "emit", "emits", "hangscope_masked", "emit"}, 2, 3),
+              ElementsAre("emit", "emits"));
   EXPECT_THAT(NearNames("emi", {"omit", "emit", "far"}, 2, 3), ElementsAre("emit", "omit"));
   EXPECT_TRUE(NearNames("x", {"symbols"}, 3, 3).empty());
   EXPECT_EQ(NameDistance("kitten", "sitting"), 3u);
 }
 
-CostSubject Function(const std::string& name, uint64_t begin, uint64_t end) { return {name, false, {{begin, end}}, {}, {}}; }
+CostSubject Function(const std::string& name, uint64_t begin, uint64_t end) {
+  return {name, false, {{begin, end}}, {}, {}};
+}
 
 TEST(AddPlugin, ComesBehindTheNameOfQemuWhereverThatIs) {
   const CostSubject mark = {"mark", true, {}, {{0x40}, {0x50, 0x60}}, {}};
-  auto command = AddPlugin({"timeout", "5", "/usr/bin/qemu-system-riscv32", "-nographic"}, "/a,b/count.so", 7, {Function("f", 0x10, 0x20), mark});
+  auto command = AddPlugin({"timeout", "5", "/usr/bin/qemu-system-riscv32", "-nographic"},
+                           "/a,b/count.so", 7, {Function("f", 0x10, 0x20), mark});
   ASSERT_TRUE(command.ok());
-  EXPECT_THAT(*command, ElementsAre("timeout", "5", "/usr/bin/qemu-system-riscv32", "-plugin",
-                                    "/a,,b/count.so,fd=7,range=0:0x10:0x20,begin=1:0x40,end=1:0x50,end=1:0x60", "-nographic"));
-  EXPECT_THAT(AddPlugin({"make", "qemu"}, "p", 7, {mark}).status().message(), HasSubstr("'make qemu' is no QEMU"));
-  EXPECT_FALSE(AddPlugin({"qemu-riscv32", "program"}, "p", 7, {mark}).ok());  // no harts, but a process
+  EXPECT_THAT(
+      *command,
+      ElementsAre("timeout", "5", "/usr/bin/qemu-system-riscv32", "-plugin",
+                  "/a,,b/count.so,fd=7,range=0:0x10:0x20,begin=1:0x40,end=1:0x50,end=1:0x60",
+                  "-nographic"));
+  EXPECT_THAT(AddPlugin({"make", "qemu"}, "p", 7, {mark}).status().message(),
+              HasSubstr("'make qemu' is no QEMU"));
+  // no harts, but a process
+  EXPECT_FALSE(AddPlugin({"qemu-riscv32", "program"}, "p", 7, {mark}).ok());
 }
 
 constexpr char kCounts[] =
     "{\"type\":\"loaded\",\"target\":\"riscv32\",\"harts\":2,\"api\":[0,1]}\n"
-    "{\"type\":\"count\",\"piece\":0,\"hart\":0,\"entered\":10,\"instructions\":150,\"loads\":0,\"stores\":50}\n"
-    "{\"type\":\"count\",\"piece\":0,\"hart\":1,\"entered\":2000,\"instructions\":30001,\"loads\":7,\"stores\":10000}\n"
+    "{\"type\":\"count\",\"piece\":0,\"hart\":0,\"entered\":10,\"instructions\":150,\"loads\":0,"
+    "\"stores\":50}\n"
+    "{\"type\":\"count\",\"piece\":0,\"hart\":1,\"entered\":2000,\"instructions\":30001,\"loads\":"
+    "7,\"stores\":10000}\n"
     "{\"type\":\"end\"}\n";
 
 CostReport ReportOf(std::string_view text, Status* status) {
@@ -132,7 +157,10 @@ TEST(ReadCounts, WhatIsCutOrOfAnotherPieceIsNoCount) {
     ReportOf(text.substr(0, length), &status);
     EXPECT_FALSE(status.ok()) << length;
   }
-  for (const char* other : {"{\"type\":\"count\",\"piece\":1,\"hart\":0}\n", "{\"type\":\"count\",\"piece\":0,\"hart\":2}\n", "{\"type\":\"count\",\"piece\":\"0\",\"hart\":0}\n", "[]\n", "7\n", "{\"type\":3}\n"}) {
+  for (const char* other :
+       {"{\"type\":\"count\",\"piece\":1,\"hart\":0}\n",
+        "{\"type\":\"count\",\"piece\":0,\"hart\":2}\n",
+        "{\"type\":\"count\",\"piece\":\"0\",\"hart\":0}\n", "[]\n", "7\n", "{\"type\":3}\n"}) {
     ReportOf(text.substr(0, text.find('\n') + 1) + other + "{\"type\":\"end\"}\n", &status);
     EXPECT_FALSE(status.ok()) << other;
   }

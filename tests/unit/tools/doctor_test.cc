@@ -1,6 +1,4 @@
 // What is missing on machines of all kinds, and the command that grants it.
-#include "tools/diagnose.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "tools/diagnose.h"
 #include "tools/doctor_text.h"
 
 namespace hangscope {
@@ -26,11 +25,14 @@ class FakeMachine final : public Machine {
       {"/proc/sys/kernel/yama/ptrace_scope", "0\n"},
       {"/sys/kernel/tracing/events/sched/sched_switch/id", "314\n"},
       {"/proc/self/status", "Name:\thangscope\nCapEff:\t0000000000000000\n"},
-      {"/proc/self/limits", "Max locked memory         8388608              8388608              bytes\n"
-                            "Max open files            1024                 1048576              files\n"},
+      {"/proc/self/limits",
+       "Max locked memory         8388608              8388608              bytes\n"
+       "Max open files            1024                 1048576              files\n"},
       {"/proc/mounts", "tracefs /sys/kernel/tracing tracefs rw 0 0\n"},
   };
-  std::set<std::string> there = {"/sys/kernel/tracing/events", "/sys/bus/event_source/devices/uprobe", "/usr/lib/debug/.build-id/ab/cdef.debug"};
+  std::set<std::string> there = {"/sys/kernel/tracing/events",
+                                 "/sys/bus/event_source/devices/uprobe",
+                                 "/usr/lib/debug/.build-id/ab/cdef.debug"};
   std::string build_id = "abcdef";
   bool perf = true;
   int processors = 2;
@@ -68,7 +70,8 @@ class DoctorTest : public ::testing::Test {
     return {name, "no such check", CheckState::kWorks, "", {}};
   }
   // That it is in `state`, says `why`, and offers `command`, unless that is empty.
-  void Expect(const std::string& name, CheckState state, const std::string& why, const std::string& command) {
+  void Expect(const std::string& name, CheckState state, const std::string& why,
+              const std::string& command) {
     const DoctorCheck check = Check(name);
     EXPECT_EQ(CheckStateName(check.state), CheckStateName(state)) << name << ": " << check.why;
     EXPECT_THAT(check.why, HasSubstr(why)) << name;
@@ -88,37 +91,49 @@ TEST_F(DoctorTest, FindsNothingWhereNothingIsMissing) {
   for (const DoctorCheck& check : report.checks) {
     if (check.name == "hardware-trace") continue;
     const bool wants_a_capability = check.name == "user-probes";  // whatever the level is
-    EXPECT_EQ(CheckStateName(check.state), CheckStateName(wants_a_capability ? CheckState::kOptional : CheckState::kWorks)) << check.name << ": " << check.why;
+    EXPECT_EQ(CheckStateName(check.state),
+              CheckStateName(wants_a_capability ? CheckState::kOptional : CheckState::kWorks))
+        << check.name << ": " << check.why;
   }
-  EXPECT_EQ(DoctorText(report).find("hangscope doctor: all that is needed works here"), 0u) << DoctorText(report);
+  EXPECT_EQ(DoctorText(report).find("hangscope doctor: all that is needed works here"), 0u)
+      << DoctorText(report);
 }
 
 TEST_F(DoctorTest, ParanoidLevelThatForbidsOnesOwnProcesses) {
   machine_.Paranoid("3\n");
   machine_.own_error = EACCES;
-  Expect("own-processes", CheckState::kMissing, "kernel.perf_event_paranoid is 3: this wants 2 at most", "sysctl kernel.perf_event_paranoid=2");
+  Expect("own-processes", CheckState::kMissing,
+         "kernel.perf_event_paranoid is 3: this wants 2 at most",
+         "sysctl kernel.perf_event_paranoid=2");
 }
 
 TEST_F(DoctorTest, ParanoidLevelThatForbidsTracepoints) {
   machine_.Paranoid("2\n");
   machine_.tracepoint_error = EACCES;
-  Expect("kernel-events", CheckState::kMissing, "kernel.perf_event_paranoid is 2: this wants -1 at most, or CAP_PERFMON", "sysctl kernel.perf_event_paranoid=-1");
+  Expect("kernel-events", CheckState::kMissing,
+         "kernel.perf_event_paranoid is 2: this wants -1 at most, or CAP_PERFMON",
+         "sysctl kernel.perf_event_paranoid=-1");
   Expect("kernel-events", CheckState::kMissing, "", "setcap cap_perfmon+ep");
 }
 
 TEST_F(DoctorTest, TracefsThatIsNotMounted) {
   machine_.there.erase("/sys/kernel/tracing/events");
   machine_.files["/proc/mounts"] = "proc /proc proc rw 0 0\n";
-  Expect("kernel-events", CheckState::kMissing, "is not mounted", "mount -t tracefs nodev /sys/kernel/tracing");
+  Expect("kernel-events", CheckState::kMissing, "is not mounted",
+         "mount -t tracefs nodev /sys/kernel/tracing");
 }
 
 TEST_F(DoctorTest, RootIsOfferedNoSudo) {
   machine_.there.erase("/sys/kernel/tracing/events");
   machine_.files["/proc/mounts"] = "proc /proc proc rw 0 0\n";
-  machine_.files["/proc/self/status"] = "Name:\thangscope\nUid:\t0\t0\t0\t0\nCapEff:\t0000000000000000\n";
-  EXPECT_THAT(Check("kernel-events").commands, Contains("mount -t tracefs nodev /sys/kernel/tracing"));
-  machine_.files["/proc/self/status"] = "Name:\thangscope\nUid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\n";
-  EXPECT_THAT(Check("kernel-events").commands, Contains("sudo mount -t tracefs nodev /sys/kernel/tracing"));
+  machine_.files["/proc/self/status"] =
+      "Name:\thangscope\nUid:\t0\t0\t0\t0\nCapEff:\t0000000000000000\n";
+  EXPECT_THAT(Check("kernel-events").commands,
+              Contains("mount -t tracefs nodev /sys/kernel/tracing"));
+  machine_.files["/proc/self/status"] =
+      "Name:\thangscope\nUid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\n";
+  EXPECT_THAT(Check("kernel-events").commands,
+              Contains("sudo mount -t tracefs nodev /sys/kernel/tracing"));
 }
 
 TEST_F(DoctorTest, TracefsInItsOldPlaceIsFound) {
@@ -131,10 +146,12 @@ TEST_F(DoctorTest, TracefsInItsOldPlaceIsFound) {
 TEST_F(DoctorTest, TracefsThatThisUserMayNotRead) {
   machine_.files.erase("/sys/kernel/tracing/events/sched/sched_switch/id");
   machine_.there.erase("/sys/kernel/tracing/events");
-  Expect("kernel-events", CheckState::kMissing, "this user may not read '/sys/kernel/tracing'", "mount -o remount,mode=750,gid=$(id -g) /sys/kernel/tracing");
+  Expect("kernel-events", CheckState::kMissing, "this user may not read '/sys/kernel/tracing'",
+         "mount -o remount,mode=750,gid=$(id -g) /sys/kernel/tracing");
   EXPECT_THAT(Check("kernel-events").why, ::testing::Not(HasSubstr("paranoid")));
   machine_.Paranoid("2\n");
-  Expect("kernel-events", CheckState::kMissing, "kernel.perf_event_paranoid is 2", "perf_event_paranoid=-1");
+  Expect("kernel-events", CheckState::kMissing, "kernel.perf_event_paranoid is 2",
+         "perf_event_paranoid=-1");
 }
 
 TEST_F(DoctorTest, ContainerThatForbidsWhatTheLevelAllows) {
@@ -150,10 +167,15 @@ TEST_F(DoctorTest, KernelWithoutPerfEvents) {
 
 TEST_F(DoctorTest, RingsThatThisUserMayNotLock) {
   machine_.Paranoid("1\n");
-  machine_.files["/proc/self/limits"] = "Max locked memory         65536                65536                bytes\n";
-  Expect("ring-memory", CheckState::kMissing, "perf_event_mlock_kb is 516, ulimit -l 64; --cpu-size 512K fits", "sysctl kernel.perf_event_mlock_kb=4100");
-  machine_.files["/proc/self/limits"] = "Max locked memory         0                    0                    bytes\n";
-  machine_.files["/proc/sys/kernel/perf_event_mlock_kb"] = "512\n";  // a page beside the ring counts, too
+  machine_.files["/proc/self/limits"] =
+      "Max locked memory         65536                65536                bytes\n";
+  Expect("ring-memory", CheckState::kMissing,
+         "perf_event_mlock_kb is 516, ulimit -l 64; --cpu-size 512K fits",
+         "sysctl kernel.perf_event_mlock_kb=4100");
+  machine_.files["/proc/self/limits"] =
+      "Max locked memory         0                    0                    bytes\n";
+  // a page beside the ring counts, too
+  machine_.files["/proc/sys/kernel/perf_event_mlock_kb"] = "512\n";
   Expect("ring-memory", CheckState::kMissing, "--cpu-size 256K fits", "");
   machine_.Capable("0000004000000000");  // CAP_PERFMON
   Expect("ring-memory", CheckState::kWorks, "4 MiB a CPU", "");
@@ -161,9 +183,11 @@ TEST_F(DoctorTest, RingsThatThisUserMayNotLock) {
 
 TEST_F(DoctorTest, YamaThatForbidsToLookIntoProcesses) {
   machine_.files["/proc/sys/kernel/yama/ptrace_scope"] = "1\n";
-  Expect("stacks", CheckState::kMissing, "kernel.yama.ptrace_scope is 1", "sysctl kernel.yama.ptrace_scope=0");
+  Expect("stacks", CheckState::kMissing, "kernel.yama.ptrace_scope is 1",
+         "sysctl kernel.yama.ptrace_scope=0");
   machine_.files["/proc/sys/kernel/yama/ptrace_scope"] = "2\n";
-  Expect("stacks", CheckState::kMissing, "kernel.yama.ptrace_scope is 2", "setcap cap_sys_ptrace+ep");
+  Expect("stacks", CheckState::kMissing, "kernel.yama.ptrace_scope is 2",
+         "setcap cap_sys_ptrace+ep");
   machine_.files["/proc/sys/kernel/yama/ptrace_scope"] = "3\n";
   Expect("stacks", CheckState::kMissing, "until the next boot", "");
   EXPECT_TRUE(Check("stacks").commands.empty());
@@ -175,7 +199,8 @@ TEST_F(DoctorTest, YamaThatForbidsToLookIntoProcesses) {
 TEST_F(DoctorTest, WholeMachineIsOptional) {
   machine_.Paranoid("1\n");
   machine_.machine_error = EACCES;
-  Expect("whole-machine", CheckState::kOptional, "perf_event_paranoid is 1: this wants 0 at most", "perf_event_paranoid=0");
+  Expect("whole-machine", CheckState::kOptional, "perf_event_paranoid is 1: this wants 0 at most",
+         "perf_event_paranoid=0");
 }
 
 TEST_F(DoctorTest, UserProbesWantACapabilityAndAKernelWithThem) {
@@ -188,12 +213,14 @@ TEST_F(DoctorTest, UserProbesWantACapabilityAndAKernelWithThem) {
 
 TEST_F(DoctorTest, KernelSymbolsThatAreHidden) {
   machine_.files["/proc/sys/kernel/kptr_restrict"] = "1\n";
-  Expect("kernel-symbols", CheckState::kOptional, "kernel.kptr_restrict is 1", "sysctl kernel.kptr_restrict=0");
+  Expect("kernel-symbols", CheckState::kOptional, "kernel.kptr_restrict is 1",
+         "sysctl kernel.kptr_restrict=0");
 }
 
 TEST_F(DoctorTest, TooFewDescriptorsForTheCpus) {
   machine_.processors = 128;
-  Expect("descriptors", CheckState::kMissing, "ulimit -n is 1024, and 128 CPUs may want 2112", "ulimit -n 2112");
+  Expect("descriptors", CheckState::kMissing, "ulimit -n is 1024, and 128 CPUs may want 2112",
+         "ulimit -n 2112");
 }
 
 TEST_F(DoctorTest, HardwareTracersAreTried) {
@@ -202,17 +229,20 @@ TEST_F(DoctorTest, HardwareTracersAreTried) {
   machine_.files["/sys/bus/event_source/devices/cs_etm/type"] = "8\n";
   Expect("hardware-trace", CheckState::kWorks, "cs_etm: the program's side with -e cs_etm//u", "");
   machine_.tracer_error = EBUSY;
-  Expect("hardware-trace", CheckState::kOptional, "cs_etm: the kernel refuses it: Device or resource busy", "");
+  Expect("hardware-trace", CheckState::kOptional,
+         "cs_etm: the kernel refuses it: Device or resource busy", "");
   machine_.tracer_error = EACCES;
   machine_.Paranoid("3\n");
-  EXPECT_EQ(Check("hardware-trace").why, "cs_etm: kernel.perf_event_paranoid is 3: this wants 2 at most, or CAP_PERFMON");
+  EXPECT_EQ(Check("hardware-trace").why,
+            "cs_etm: kernel.perf_event_paranoid is 3: this wants 2 at most, or CAP_PERFMON");
 }
 
 TEST_F(DoctorTest, PackagesThatAreMissing) {
   machine_.perf = false;
   Expect("perf", CheckState::kOptional, "not installed", "apt install linux-perf");
   machine_.build_id = "abcd00";
-  Expect("libc-symbols", CheckState::kOptional, "no debug symbols for libc", "apt install libc6-dbg");
+  Expect("libc-symbols", CheckState::kOptional, "no debug symbols for libc",
+         "apt install libc6-dbg");
 }
 
 TEST_F(DoctorTest, TextSaysFirstWhatWorksAndThenWhatIsMissing) {
@@ -223,7 +253,8 @@ TEST_F(DoctorTest, TextSaysFirstWhatWorksAndThenWhatIsMissing) {
   EXPECT_EQ(text.find("hangscope doctor: "), 0u);
   EXPECT_THAT(text.substr(0, text.find('\n')), HasSubstr("1 that is needed does not"));
   EXPECT_LT(text.find("MISSING     run --cpu: switches"), text.find("works       ")) << text;
-  EXPECT_THAT(text, HasSubstr("               $ sudo sysctl kernel.perf_event_paranoid=-1\n")) << text;
+  EXPECT_THAT(text, HasSubstr("               $ sudo sysctl kernel.perf_event_paranoid=-1\n"))
+      << text;
 }
 
 TEST_F(DoctorTest, JsonHasAllOfIt) {

@@ -1,14 +1,15 @@
-// A perf.data as a trace: its records in the order of time, whatever the file's order; and what they mean.
+// A perf.data as a trace: its records in the order of time, whatever the file's order; and what
+// they mean.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 
-#include "perf/perf_sorter.h"
 #include "fakes/fake_file_system.h"
 #include "fakes/fake_trace.h"
 #include "fakes/perf_story.h"
+#include "perf/perf_sorter.h"
 #include "trace/trace_of_cpus.h"
 
 namespace hangscope {
@@ -38,8 +39,10 @@ struct Opened {
     trace = std::move(*opened);
     TraceItem item;
     while (trace->Next(&item).value_or(false)) {
-      if (const auto* event = std::get_if<TraceEvent>(&item)) events.push_back(*event);
-      else losses.push_back(std::get<TraceLoss>(item));
+      if (const auto* event = std::get_if<TraceEvent>(&item))
+        events.push_back(*event);
+      else
+        losses.push_back(std::get<TraceLoss>(item));
     }
   }
   std::vector<TimeNs> Times() const {
@@ -47,7 +50,9 @@ struct Opened {
     for (const TraceEvent& event : events) times.push_back(event.time);
     return times;
   }
-  const TraceEventKind& KindOf(const TraceEvent& event) const { return trace->head().kinds.at(event.kind); }
+  const TraceEventKind& KindOf(const TraceEvent& event) const {
+    return trace->head().kinds.at(event.kind);
+  }
   const TraceStanding* Standing(int64_t tid) const {
     for (const TraceStanding& standing : trace->end().standings) {
       if (standing.who == TraceWho{true, tid}) return &standing;
@@ -57,7 +62,8 @@ struct Opened {
 };
 
 // What a sorter returns of a file, as times.
-std::vector<TimeNs> Sorted(const std::string& bytes, PerfSorterOptions options, uint64_t* late = nullptr) {
+std::vector<TimeNs> Sorted(const std::string& bytes, PerfSorterOptions options,
+                           uint64_t* late = nullptr) {
   FakeFileSystem files;
   EXPECT_TRUE(WriteWholeFile(files, "perf.data", bytes).ok());
   auto file = PerfFile::Open(files, "perf.data");
@@ -66,7 +72,10 @@ std::vector<TimeNs> Sorted(const std::string& bytes, PerfSorterOptions options, 
     return {};
   }
   PerfSorter sorter(**file, options);
-  const Status status = (*file)->ForEachPlaced([&](const PerfRecord& record, const PerfRecordPlace& place, std::string_view own) { return sorter.Add(record, place, own).ok(); });
+  const Status status = (*file)->ForEachPlaced(
+      [&](const PerfRecord& record, const PerfRecordPlace& place, std::string_view own) {
+        return sorter.Add(record, place, own).ok();
+      });
   EXPECT_TRUE(status.ok());
   std::vector<TimeNs> times;
   PerfRecord record;
@@ -106,7 +115,8 @@ TEST(PerfSorter, AnyOrderOfTheFileComesInTheOrderOfTime) {
       std::vector<TimeNs> expected = orders[i];
       std::sort(expected.begin(), expected.end());
       uint64_t late = 0;
-      EXPECT_TRUE(Sorted(FileOf(orders[i]), {block_bytes, 1u << 30}, &late) == expected) << "order " << i << ", blocks of " << block_bytes;
+      EXPECT_TRUE(Sorted(FileOf(orders[i]), {block_bytes, 1u << 30}, &late) == expected)
+          << "order " << i << ", blocks of " << block_bytes;
       EXPECT_EQ(late, 0u);
     }
   }
@@ -145,9 +155,9 @@ TEST(PerfSorter, TooLittleOrderForTheMemoryIsCounted) {
 
 TEST(TraceOfCpus, SwitchesSayWhoLeftWhoCameAndInWhatItWaits) {
   PerfStory story;
-  story.Call(100, 1, 7, 202);                 // futex
+  story.Call(100, 1, 7, 202);  // futex
   story.Switch(110, 1, 7, kSleeps, 8);
-  story.Switch(120, 1, 8, 0, 0);              // preempted, and nobody comes
+  story.Switch(120, 1, 8, 0, 0);  // preempted, and nobody comes
   story.Wake(130, 0, 9, 7);
   story.Switch(140, 1, 0, 0, 7);
   story.Return(150, 1, 7, 202);
@@ -181,9 +191,12 @@ TEST(TraceOfCpus, FieldsAreTypedByTheirFormat) {
   const TraceEventKind& kind = opened.KindOf(opened.events[0]);
   for (size_t i = 0; i < kind.fields.size(); ++i) {
     const TraceValue& value = opened.events[0].values.at(i);
-    told.push_back(kind.fields[i].name + "=" + (kind.fields[i].type == TraceFieldType::kText ? value.text : std::to_string(value.bits)));
+    told.push_back(
+        kind.fields[i].name + "=" +
+        (kind.fields[i].type == TraceFieldType::kText ? value.text : std::to_string(value.bits)));
   }
-  EXPECT_THAT(told, ElementsAre("prev_comm=task7", "prev_pid=7", "prev_state=1", "next_comm=task8", "next_pid=8"));
+  EXPECT_THAT(told, ElementsAre("prev_comm=task7", "prev_pid=7", "prev_state=1", "next_comm=task8",
+                                "next_pid=8"));
 }
 
 TEST(TraceOfCpus, EachCpuIsATrackAndThreadsHaveNames) {
@@ -269,13 +282,17 @@ TEST(TraceOfCpus, SwitchRecordsCountOnceWhereNoTracepointTellsTheSame) {
   event.name = "dummy:u";
   event.attr.type = PERF_TYPE_SOFTWARE;
   event.attr.config = PERF_COUNT_SW_DUMMY;
-  event.attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
+  event.attr.sample_type =
+      PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
   event.attr.sample_id_all = 1;
   event.ids = {1};
   image.events = {event};
-  const auto trailer = [](TimeNs time, int tid) { return PerfIds(tid, tid) + PerfBytes(time) + PerfBytes(0, 0) + PerfWord(1); };
+  const auto trailer = [](TimeNs time, int tid) {
+    return PerfIds(tid, tid) + PerfBytes(time) + PerfBytes(0, 0) + PerfWord(1);
+  };
   const auto record = [&](TimeNs time, int tid, int other, uint16_t misc) {
-    image.records.push_back(PerfRecordOf(PERF_RECORD_SWITCH_CPU_WIDE, PerfIds(other, other) + trailer(time, tid), misc));
+    image.records.push_back(PerfRecordOf(PERF_RECORD_SWITCH_CPU_WIDE,
+                                         PerfIds(other, other) + trailer(time, tid), misc));
   };
   record(10, 7, 8, PERF_RECORD_MISC_SWITCH_OUT);
   record(11, 8, 7, 0);
@@ -292,7 +309,8 @@ TEST(TraceOfCpus, SwitchRecordsCountOnceWhereNoTracepointTellsTheSame) {
 TEST(TraceOfCpus, AFileThatIsNoneIsRefusedInOneSentence) {
   FakeFileSystem files;
   EXPECT_TRUE(WriteWholeFile(files, "x", "no perf.data").ok());
-  EXPECT_THAT(OpenCpuTrace(files, "x").status().message(), AllOf(HasSubstr("'x'"), HasSubstr("no perf.data")));
+  EXPECT_THAT(OpenCpuTrace(files, "x").status().message(),
+              AllOf(HasSubstr("'x'"), HasSubstr("no perf.data")));
 }
 
 }  // namespace

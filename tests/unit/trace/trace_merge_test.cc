@@ -29,11 +29,14 @@ std::unique_ptr<FakeTrace> Sample() {
   trace->Event(one, change, 60).from = 2;
   trace->its_head.tasks = {{1, "first"}, {2, "second"}};
   trace->its_end.time = 60;
-  trace->its_end.standings = {{{false, 0}, Activity::kWaiting, 30, "cb3", {}, "", ""}, {{false, 1}, Activity::kRunning, {}, "", {}, "", ""}, {{true, 2}, Activity::kIdle, {}, "", {}, "", ""}};
+  trace->its_end.standings = {{{false, 0}, Activity::kWaiting, 30, "cb3", {}, "", ""},
+                              {{false, 1}, Activity::kRunning, {}, "", {}, "", ""},
+                              {{true, 2}, Activity::kIdle, {}, "", {}, "", ""}};
   return trace;
 }
 
-std::vector<std::string> Filtered(const TraceRequest& request, std::unique_ptr<TraceSource>* kept = nullptr) {
+std::vector<std::string> Filtered(const TraceRequest& request,
+                                  std::unique_ptr<TraceSource>* kept = nullptr) {
   auto filtered = FilterTrace(Sample(), request);
   if (!filtered.ok()) return {filtered.status().message()};
   auto lines = LinesOf(**filtered);
@@ -41,7 +44,8 @@ std::vector<std::string> Filtered(const TraceRequest& request, std::unique_ptr<T
   return lines;
 }
 
-std::unique_ptr<TraceSource> Merged(std::unique_ptr<FakeTrace> a, std::unique_ptr<FakeTrace> b, int64_t shift) {
+std::unique_ptr<TraceSource> Merged(std::unique_ptr<FakeTrace> a, std::unique_ptr<FakeTrace> b,
+                                    int64_t shift) {
   std::vector<TracePart> parts;
   parts.push_back({std::move(a), 0});
   parts.push_back({std::move(b), shift});
@@ -49,7 +53,10 @@ std::unique_ptr<TraceSource> Merged(std::unique_ptr<FakeTrace> a, std::unique_pt
 }
 
 TEST(TraceMerge, AHangLastsUntilTheWindowEndsWhereTheClockIsTheWindows) {
-  for (const auto& [window, end] : {std::pair(TimeSpan{5, 1000}, TimeNs{1000}), {TimeSpan{70, 1000}, 60}, {TimeSpan{5, 40}, 60}, {TimeSpan{5, INT64_MAX}, 60}}) {
+  for (const auto& [window, end] : {std::pair(TimeSpan{5, 1000}, TimeNs{1000}),
+                                    {TimeSpan{70, 1000}, 60},
+                                    {TimeSpan{5, 40}, 60},
+                                    {TimeSpan{5, INT64_MAX}, 60}}) {
     TraceHead head;
     head.window.emplace().time = window;
     std::vector<TracePart> parts;
@@ -67,8 +74,12 @@ TEST(TraceMerge, PartsComeInTheOrderOfTimeAndThoseOfOneTimeInTheirs) {
   const size_t tick = a->Kind("tick");
   for (const TimeNs time : {5, 20, 60}) a->Event(cpu, tick, time);
   const auto merged = Merged(std::move(a), Sample(), 0);
-  EXPECT_THAT(LinesOf(*merged), ElementsAre("5 CPU 0 tick", "10 core 0 reader plain", "20 CPU 0 tick", "20 core 1 writer plain", "30 core 0 reader sched:switch",
-                                            "40 core 1 writer lost 7", "40 core 1 writer plain", "50 core 0 reader plain", "60 CPU 0 tick", "60 core 1 writer sched:switch"));
+  EXPECT_THAT(
+      LinesOf(*merged),
+      ElementsAre("5 CPU 0 tick", "10 core 0 reader plain", "20 CPU 0 tick",
+                  "20 core 1 writer plain", "30 core 0 reader sched:switch",
+                  "40 core 1 writer lost 7", "40 core 1 writer plain", "50 core 0 reader plain",
+                  "60 CPU 0 tick", "60 core 1 writer sched:switch"));
   EXPECT_EQ(merged->end().events, 9u);
   EXPECT_EQ(merged->end().losses, 1u);
   EXPECT_EQ(merged->head().time, (TimeSpan{5, 60}));
@@ -134,23 +145,28 @@ TEST(TraceMerge, FailsWhereNoPartCanBeReadOn) {
   a->failure = Status::Io("the disk is gone");
   std::vector<TracePart> parts;
   parts.push_back({std::move(a), 0});
-  EXPECT_THAT(LinesOf(*MergeTraces(TraceHead(), std::move(parts))), ElementsAre("the disk is gone"));
+  EXPECT_THAT(LinesOf(*MergeTraces(TraceHead(), std::move(parts))),
+              ElementsAre("the disk is gone"));
 }
 
 TEST(TraceFilter, TimesAreOfTheClockOrBackFromTheEnd) {
   TraceRequest request;
   request.from = 30;
   request.to = 50;
-  EXPECT_THAT(Filtered(request), ElementsAre("30 core 0 reader sched:switch", "40 core 1 writer lost 7", "40 core 1 writer plain", "50 core 0 reader plain"));
+  EXPECT_THAT(Filtered(request),
+              ElementsAre("30 core 0 reader sched:switch", "40 core 1 writer lost 7",
+                          "40 core 1 writer plain", "50 core 0 reader plain"));
   request.from = -10;
   request.to.reset();
-  EXPECT_THAT(Filtered(request), ElementsAre("50 core 0 reader plain", "60 core 1 writer sched:switch"));
+  EXPECT_THAT(Filtered(request),
+              ElementsAre("50 core 0 reader plain", "60 core 1 writer sched:switch"));
 }
 
 TEST(TraceFilter, ALossThatReachesIntoTheTimeIsKept) {
   TraceRequest request;
   request.to = 25;
-  EXPECT_THAT(Filtered(request), ElementsAre("10 core 0 reader plain", "20 core 1 writer plain", "40 core 1 writer lost 7"));
+  EXPECT_THAT(Filtered(request), ElementsAre("10 core 0 reader plain", "20 core 1 writer plain",
+                                             "40 core 1 writer lost 7"));
 }
 
 TEST(TraceFilter, HowItStoodLaterIsNoPartOfATimeBefore) {
@@ -168,20 +184,27 @@ TEST(TraceFilter, CoresByNumberRangeAndName) {
     TraceRequest request;
     request.cores = cores;
     std::unique_ptr<TraceSource> kept;
-    EXPECT_THAT(Filtered(request, &kept), ElementsAre("20 core 1 writer plain", "40 core 1 writer lost 7", "40 core 1 writer plain", "60 core 1 writer sched:switch")) << cores;
+    EXPECT_THAT(Filtered(request, &kept),
+                ElementsAre("20 core 1 writer plain", "40 core 1 writer lost 7",
+                            "40 core 1 writer plain", "60 core 1 writer sched:switch"))
+        << cores;
     EXPECT_EQ(kept->head().tracks.size(), 1u);
     EXPECT_EQ(kept->end().standings.size(), 2u);  // the core's, and the task's
   }
   TraceRequest request;
   request.cores = "7";
-  EXPECT_THAT(Filtered(request), ElementsAre(AllOf(HasSubstr("--core '7'"), HasSubstr("core 0 reader, core 1 writer"))));
+  EXPECT_THAT(Filtered(request), ElementsAre(AllOf(HasSubstr("--core '7'"),
+                                                   HasSubstr("core 0 reader, core 1 writer"))));
 }
 
 TEST(TraceFilter, ATaskIsWhoRanWhoLeftAndWhoCame) {
   for (const char* task : {"2", "second"}) {
     TraceRequest request;
     request.task = task;
-    EXPECT_THAT(Filtered(request), ElementsAre("20 core 1 writer plain", "30 core 0 reader sched:switch", "40 core 1 writer lost 7", "60 core 1 writer sched:switch")) << task;
+    EXPECT_THAT(Filtered(request),
+                ElementsAre("20 core 1 writer plain", "30 core 0 reader sched:switch",
+                            "40 core 1 writer lost 7", "60 core 1 writer sched:switch"))
+        << task;
   }
   TraceRequest request;
   request.task = "secnd";
@@ -192,7 +215,10 @@ TEST(TraceFilter, AnEventByItsNameWithItsSystemOrWithout) {
   for (const char* name : {"sched:switch", "switch"}) {
     TraceRequest request;
     request.event = name;
-    EXPECT_THAT(Filtered(request), ElementsAre("30 core 0 reader sched:switch", "40 core 1 writer lost 7", "60 core 1 writer sched:switch")) << name;
+    EXPECT_THAT(Filtered(request),
+                ElementsAre("30 core 0 reader sched:switch", "40 core 1 writer lost 7",
+                            "60 core 1 writer sched:switch"))
+        << name;
   }
   TraceRequest request;
   request.event = "plane";
@@ -205,7 +231,9 @@ TEST(TraceFilter, TheNewestEventsWithTheLossesAmongThem) {
   TraceRequest request;
   request.most_events = 3;
   std::unique_ptr<TraceSource> kept;
-  EXPECT_THAT(Filtered(request, &kept), ElementsAre("40 core 1 writer lost 7", "40 core 1 writer plain", "50 core 0 reader plain", "60 core 1 writer sched:switch"));
+  EXPECT_THAT(Filtered(request, &kept),
+              ElementsAre("40 core 1 writer lost 7", "40 core 1 writer plain",
+                          "50 core 0 reader plain", "60 core 1 writer sched:switch"));
   EXPECT_EQ(kept->end().events, 3u);
   EXPECT_EQ(kept->end().losses, 1u);
 }
@@ -213,7 +241,8 @@ TEST(TraceFilter, TheNewestEventsWithTheLossesAmongThem) {
 TEST(TraceFilter, TimesThatHoldNothingAreRefused) {
   TraceRequest request;
   request.from = 70;
-  EXPECT_THAT(Filtered(request), ElementsAre(HasSubstr("nothing is held of the time that is asked for")));
+  EXPECT_THAT(Filtered(request),
+              ElementsAre(HasSubstr("nothing is held of the time that is asked for")));
   request.from = 50;
   request.to = 40;
   EXPECT_THAT(Filtered(request), ElementsAre(HasSubstr("ends before it begins")));

@@ -19,9 +19,19 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-enum KernelId : uint32_t { kTaskSwitch = 18, kTaskSuspend = 19, kTaskResume = 20, kTaskDelay = 21, kSemaphoreWait = 23, kMutexLock = 25, kIsrEnter = 31, kIsrExit = 32 };
+enum KernelId : uint32_t {
+  kTaskSwitch = 18,
+  kTaskSuspend = 19,
+  kTaskResume = 20,
+  kTaskDelay = 21,
+  kSemaphoreWait = 23,
+  kMutexLock = 25,
+  kIsrEnter = 31,
+  kIsrExit = 32
+};
 
-ScopeEvent EventOf(uint32_t id, std::vector<uint32_t> parameters, std::optional<uint32_t> task = std::nullopt) {
+ScopeEvent EventOf(uint32_t id, std::vector<uint32_t> parameters,
+                   std::optional<uint32_t> task = std::nullopt) {
   ScopeEvent event;
   event.id = id;
   event.task = task;
@@ -37,10 +47,15 @@ std::string Padded(std::string bytes) {
 
 // A catalog of events that have these names and a u32 each.
 std::string CatalogOf(const std::vector<std::pair<uint32_t, std::string>>& names) {
-  const auto word = [](uint32_t value) { return std::string(reinterpret_cast<const char*>(&value), 4); };
+  const auto word = [](uint32_t value) {
+    return std::string(reinterpret_cast<const char*>(&value), 4);
+  };
   std::string entries;
-  for (const auto& [id, name] : names) entries += Padded(word(HANGSCOPE_CATALOG_EVENT) + word(id) + word(0) + name + '\0' + "at %u" + '\0' + "u32 place," + '\0');
-  return word(HANGSCOPE_CATALOG_MAGIC) + word(HANGSCOPE_CATALOG_VERSION) + word(static_cast<uint32_t>(12 + entries.size())) + entries;
+  for (const auto& [id, name] : names)
+    entries += Padded(word(HANGSCOPE_CATALOG_EVENT) + word(id) + word(0) + name + '\0' + "at %u" +
+                      '\0' + "u32 place," + '\0');
+  return word(HANGSCOPE_CATALOG_MAGIC) + word(HANGSCOPE_CATALOG_VERSION) +
+         word(static_cast<uint32_t>(12 + entries.size())) + entries;
 }
 
 class Kinds {
@@ -64,7 +79,15 @@ class Kinds {
 };
 
 TEST(ScopeKinds, WhatBeginsAndEndsIsToldByNamesOfWhichBothAreThere) {
-  Kinds kinds({{64, "dma_begin"}, {65, "dma_end"}, {66, "flush_enter"}, {67, "flush_exit"}, {68, "bus_start"}, {69, "bus_done"}, {70, "alone_begin"}, {71, "_begin"}, {72, "_end"}});
+  Kinds kinds({{64, "dma_begin"},
+               {65, "dma_end"},
+               {66, "flush_enter"},
+               {67, "flush_exit"},
+               {68, "bus_start"},
+               {69, "bus_done"},
+               {70, "alone_begin"},
+               {71, "_begin"},
+               {72, "_end"}});
   EXPECT_EQ(kinds.Of(64).meaning, TraceMeaning::kEnter);
   EXPECT_EQ(kinds.Of(65).meaning, TraceMeaning::kLeave);
   EXPECT_EQ(kinds.Of(67).meaning, TraceMeaning::kLeave);
@@ -92,7 +115,8 @@ TEST(ScopeKinds, ASwitchSaysWhoAndInWhatTheTaskWaitsThatSaidSoLast) {
   EXPECT_EQ(waits.to, 9);
   EXPECT_TRUE(waits.from_waits);
   EXPECT_EQ(waits.what, "mutex 0x2000");
-  EXPECT_FALSE(kinds.Fill(EventOf(kTaskSwitch, {4, 9}, 4)).from_waits);  // that was said of the switch before
+  // that was said of the switch before
+  EXPECT_FALSE(kinds.Fill(EventOf(kTaskSwitch, {4, 9}, 4)).from_waits);
 }
 
 TEST(ScopeKinds, ATaskThatGotWhatItWantedDoesNotWait) {
@@ -164,7 +188,9 @@ TEST_F(TraceOfScope, EventsOfAllCoresComeInTheOrderOfTime) {
   for (const uint64_t time : {200, 300, 400}) writer_.Write(1, 900, time);
   const auto trace = Open();
   EXPECT_EQ(trace->head().time, (TimeSpan{100, 500}));
-  EXPECT_THAT(LinesOf(*trace), ElementsAre("100 core 0 event 900", "200 core 1 event 900", "300 core 0 event 900", "300 core 1 event 900", "400 core 1 event 900", "500 core 0 event 900"));
+  EXPECT_THAT(LinesOf(*trace),
+              ElementsAre("100 core 0 event 900", "200 core 1 event 900", "300 core 0 event 900",
+                          "300 core 1 event 900", "400 core 1 event 900", "500 core 0 event 900"));
   EXPECT_EQ(trace->end().events, 6u);
   EXPECT_EQ(trace->end().time, 500);
   EXPECT_EQ(trace->progress(), 1);
@@ -173,8 +199,10 @@ TEST_F(TraceOfScope, EventsOfAllCoresComeInTheOrderOfTime) {
 
 TEST_F(TraceOfScope, WhatIsOverwrittenOrTornIsALossWhereItWas) {
   for (uint64_t i = 0; i < 12; ++i) {
-    if (i == 9) (void)writer_.Take(0, writer_.Reserve(0));  // begun, and never finished
-    else writer_.Write(0, 900, 1000 + i * 10);
+    if (i == 9)
+      (void)writer_.Take(0, writer_.Reserve(0));  // begun, and never finished
+    else
+      writer_.Write(0, 900, 1000 + i * 10);
   }
   const auto trace = Open();
   std::vector<TraceLoss> losses;
@@ -201,14 +229,16 @@ TEST_F(TraceOfScope, WhatIsOverwrittenOrTornIsALossWhereItWas) {
 // Handlers that interrupt one another record out of order, by little.
 TEST_F(TraceOfScope, TimesOfATrackNeverFall) {
   for (const uint64_t time : {100, 90, 120}) writer_.Write(0, 900, time);
-  EXPECT_THAT(LinesOf(*Open()), ElementsAre("100 core 0 event 900", "100 core 0 event 900", "120 core 0 event 900"));
+  EXPECT_THAT(LinesOf(*Open()),
+              ElementsAre("100 core 0 event 900", "100 core 0 event 900", "120 core 0 event 900"));
 }
 
 TEST_F(TraceOfScope, TimesAreMonotonicWhereItIsKnownHowTheClocksWentTogether) {
   writer_.Write(0, 900, 1000);
   writer_.Write(1, 900, 3000);
   const auto trace = Open({{{0, 2000, 7'000'000, 2.0, 10}}, false});
-  EXPECT_THAT(LinesOf(*trace), ElementsAre("6998000 core 0 event 900", "7002000 core 1 event 900"));  // a shared clock
+  // a shared clock
+  EXPECT_THAT(LinesOf(*trace), ElementsAre("6998000 core 0 event 900", "7002000 core 1 event 900"));
 }
 
 TEST_F(TraceOfScope, AClockOfUnknownRateCounts) {
@@ -249,7 +279,8 @@ TEST(TraceOfScopeEnd, WhoWaitsForWhatAndWhoHasIt) {
   ASSERT_TRUE(trace.ok()) << trace.status().message();
   EXPECT_THAT(LinesOf(*trace->source), IsEmpty());
   std::map<TraceWho, TraceStanding> by_who;
-  for (const TraceStanding& standing : trace->source->end().standings) by_who[standing.who] = standing;
+  for (const TraceStanding& standing : trace->source->end().standings)
+    by_who[standing.who] = standing;
   ASSERT_EQ(by_who.size(), 4u);
   EXPECT_EQ((by_who[{false, 0}].activity), Activity::kRunning);
   const TraceStanding& core = by_who[{false, 1}];
@@ -266,13 +297,16 @@ TEST(TraceOfScopeEnd, WhoWaitsForWhatAndWhoHasIt) {
 TEST(TraceOfScopeEnd, AFaultIsTold) {
   WatchImage image;
   image.Put(2, offsetof(hangscope_mailbox, fault), HANGSCOPE_FAULT_ASSERT);
-  image.PutDetail(2, offsetof(hangscope_detail, fault) + offsetof(hangscope_fault, type), HANGSCOPE_FAULT_ASSERT);
+  image.PutDetail(2, offsetof(hangscope_detail, fault) + offsetof(hangscope_fault, type),
+                  HANGSCOPE_FAULT_ASSERT);
   image.PutDetail(2, offsetof(hangscope_detail, fault) + offsetof(hangscope_fault, line), 41);
   FakeFileSystem files;
   FakeClock clock;
   ScopeSource source;
   source.target = "the target";
-  source.open = [&image]() -> Result<std::unique_ptr<Target>> { return std::unique_ptr<Target>(std::make_unique<FakeTarget>(image.target.memory)); };
+  source.open = [&image]() -> Result<std::unique_ptr<Target>> {
+    return std::unique_ptr<Target>(std::make_unique<FakeTarget>(image.target.memory));
+  };
   auto trace = OpenScopeTrace(files, clock, source, {});
   ASSERT_TRUE(trace.ok()) << trace.status().message();
   ASSERT_EQ(trace->source->end().standings.size(), 1u);

@@ -4,15 +4,15 @@
 #include <nlohmann/json.hpp>
 
 #include "base/utf8.h"
-#include "ring/ring_store.h"
+#include "fakes/fake_clock.h"
+#include "fakes/fake_file_system.h"
 #include "ring/history.h"
+#include "ring/ring_store.h"
+#include "run/narrator.h"
+#include "snapshot/snapshots.h"
 #include "verdict/json.h"
 #include "verdict/junit.h"
 #include "verdict/text.h"
-#include "fakes/fake_clock.h"
-#include "fakes/fake_file_system.h"
-#include "run/narrator.h"
-#include "snapshot/snapshots.h"
 
 namespace hangscope {
 namespace {
@@ -64,7 +64,8 @@ TEST(VerdictText, SaysAtLeastWhereTheStartIsOverwritten) {
   Verdict verdict = Hang();
   verdict.cores[0].since_at_least = verdict.cores[0].loop->at_least = true;
   const std::string text = VerdictText(verdict, kStart, "");
-  EXPECT_NE(text.find("spins at least 31.0 s, at least 1 234 567 times"), std::string::npos) << text;
+  EXPECT_NE(text.find("spins at least 31.0 s, at least 1 234 567 times"), std::string::npos)
+      << text;
 }
 
 TEST(VerdictText, WhatNobodyCouldLookIntoOnlyRepeats) {
@@ -95,7 +96,9 @@ TEST(VerdictText, QuotesLogLinesAndEscapesThem) {
   Heartbeat beat;
   beat.verdict = LogHang();
   beat.now = kStart + 41 * kSecond;
-  EXPECT_NE(HeartbeatText(beat).find("stdout repeats 31.0 s \"wait \\x1b[2Jfor link\""), std::string::npos) << HeartbeatText(beat);
+  EXPECT_NE(HeartbeatText(beat).find("stdout repeats 31.0 s \"wait \\x1b[2Jfor link\""),
+            std::string::npos)
+      << HeartbeatText(beat);
 }
 
 TEST(VerdictText, NamesFromTheTargetAreEscaped) {
@@ -105,21 +108,29 @@ TEST(VerdictText, NamesFromTheTargetAreEscaped) {
   verdict.cores[0].loop->places[1].function = "poll\r";
   verdict.doubts = {verdict.cores[0].name + ": prints nothing any more"};
   const std::string text = VerdictText(verdict, kStart, "");
-  EXPECT_EQ(std::count_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\n'; }), 0) << text;
+  EXPECT_EQ(std::count_if(text.begin(), text.end(),
+                          [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\n'; }),
+            0)
+      << text;
 }
 
 TEST(ValidUtf8, ReplacesWhatStrictReadersRefuse) {
   EXPECT_EQ(ValidUtf8("caf\xc3\xa9 \xf0\x9f\x99\x82\n"), "caf\xc3\xa9 \xf0\x9f\x99\x82\n");
   EXPECT_EQ(ValidUtf8("a\xff"), "a\xef\xbf\xbd");
   // Overlong, half of a pair, beyond the last character: a mark for each byte.
-  for (const char* bad : {"\xe0\x9f\xbf", "\xed\xa0\x80", "\xed\xbf\xbf"}) EXPECT_EQ(ValidUtf8(bad), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
-  for (const char* bad : {"\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80"}) EXPECT_EQ(ValidUtf8(bad).size(), 12u);
-  for (const char* good : {"\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"}) EXPECT_EQ(ValidUtf8(good), good);
+  for (const char* bad : {"\xe0\x9f\xbf", "\xed\xa0\x80", "\xed\xbf\xbf"})
+    EXPECT_EQ(ValidUtf8(bad), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+  for (const char* bad : {"\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80"})
+    EXPECT_EQ(ValidUtf8(bad).size(), 12u);
+  for (const char* good :
+       {"\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"})
+    EXPECT_EQ(ValidUtf8(good), good);
 }
 
 TEST(Printable, EscapesWhatATerminalWouldObey) {
   EXPECT_EQ(Printable("a\n\t\r\x1b\x7f"), "a\\n\\t\\r\\x1b\\x7f");
-  EXPECT_EQ(Printable("caf\xc3\xa9 \xc2\x9b \xe2\x80\xae \xff"), "caf\xc3\xa9 \\xc2\\x9b \\xe2\\x80\\xae \\xff");
+  EXPECT_EQ(Printable("caf\xc3\xa9 \xc2\x9b \xe2\x80\xae \xff"),
+            "caf\xc3\xa9 \\xc2\\x9b \\xe2\\x80\\xae \\xff");
   EXPECT_EQ(Printable("abcdef", 3), "abc...");
   EXPECT_EQ(Printable("ab\xc3\xa9", 3), "ab...");
 }
@@ -128,7 +139,8 @@ TEST(VerdictJson, PlaceOfALogLineIsItsText) {
   const Json json = Json::parse(VerdictJson(LogHang(), kStart, 0));
   EXPECT_EQ(json["cores"][0]["text"], "wait \033[2Jfor link");
   EXPECT_FALSE(json["cores"][0].contains("pc"));
-  EXPECT_EQ(json["cores"][0]["loop"]["places"][1], Json::parse(R"({"text": "no link, retry <n>"})"));
+  EXPECT_EQ(json["cores"][0]["loop"]["places"][1],
+            Json::parse(R"({"text": "no link, retry <n>"})"));
   EXPECT_EQ(json["cores"][0]["loop"]["basis"], "lines");
 }
 
@@ -160,7 +172,8 @@ TEST(HeartbeatText, TellsLifeAlsoWhenNothingArrives) {
   pulse.bound_bytes = 1572864000;
   beat.streams.push_back(pulse);
   beat.child_cpu = 0.98;
-  EXPECT_EQ(HeartbeatText(beat), "15.0 s  stdout 0 B, nothing yet, ring 0 % of 1.46 GiB  child 98 % CPU  progressing");
+  EXPECT_EQ(HeartbeatText(beat),
+            "15.0 s  stdout 0 B, nothing yet, ring 0 % of 1.46 GiB  child 98 % CPU  progressing");
   beat.streams[0].total_bytes = 1 << 20;
   beat.streams[0].last_byte_age = 7 * kSecond;
   beat.streams[0].lost_bytes = 2048;
@@ -276,7 +289,14 @@ TEST_F(SnapshotTest, SaysWhatFiredAndWhen) {
   Snapshots snapshots(disk_, "dir/fw", 2);
   Manifest manifest;
   manifest.start = manifest.start_wall = 1000 * kSecond;
-  manifest.trigger = {TriggerKind::kRegex, "regex: panic", "kernel panic\x1b[2J: 7", 1041 * kSecond, "stdout", 4, 19, 1234};
+  manifest.trigger = {TriggerKind::kRegex,
+                      "regex: panic",
+                      "kernel panic\x1b[2J: 7",
+                      1041 * kSecond,
+                      "stdout",
+                      4,
+                      19,
+                      1234};
   manifest.post.time = 2 * kSecond;
   manifest.since_last = true;
   manifest.time = manifest.wall = 1043 * kSecond;
@@ -294,8 +314,13 @@ TEST_F(SnapshotTest, SaysWhatFiredAndWhen) {
   EXPECT_EQ(json["post_s"], 2.0);
   EXPECT_EQ(json["since_last"], true);
   const std::string report = disk_.BytesOf("dir/fw.snapshot-0001/report.txt");
-  EXPECT_NE(report.find("trigger: regex: panic (stdout: kernel panic\\x1b[2J: 7), 1 234 more since the last at "
-                        "1970-01-01T00:17:21.000Z, 41.0 s after the start\ntaken 2.0 s later, for --post 2.0 s\n"), std::string::npos) << report;
+  EXPECT_NE(
+      report.find(
+          "trigger: regex: panic (stdout: kernel panic\\x1b[2J: 7), 1 234 more since the last at "
+          "1970-01-01T00:17:21.000Z, 41.0 s after the start\ntaken 2.0 s later, for --post 2.0 "
+          "s\n"),
+      std::string::npos)
+      << report;
 }
 
 TEST(HistoryPrinter, LeavesOutHalfLinesAroundALoss) {
@@ -314,8 +339,13 @@ TEST(HistoryPrinter, LeavesOutHalfLinesAroundALoss) {
   ASSERT_TRUE(reader.ok());
   std::string printed;
   uint64_t lost = 0;
-  HistoryPrinter printer(&*reader, [&](std::string_view text) { printed += text; return true; },
-                         [&](const Loss& loss) { lost += loss.bytes(); });
+  HistoryPrinter printer(
+      &*reader,
+      [&](std::string_view text) {
+        printed += text;
+        return true;
+      },
+      [&](const Loss& loss) { lost += loss.bytes(); });
   EXPECT_TRUE(printer.PrintAvailable());
   EXPECT_EQ(printed, "whole 1\nwhole 2\n");
   EXPECT_EQ(lost, 17u);

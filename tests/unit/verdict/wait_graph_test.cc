@@ -1,11 +1,11 @@
 // Who waits for whom, without time: what is stuck, and why.
+#include "verdict/wait_graph.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 #include <set>
-
-#include "verdict/wait_graph.h"
 
 namespace hangscope {
 namespace {
@@ -35,7 +35,8 @@ std::vector<WaitCause> Causes(Nodes nodes, const std::vector<ClaimRow>& claims) 
 }
 
 TEST(WaitGraph, TwoThatHoldWhatTheOtherWantsAreADeadlock) {
-  const auto causes = Causes({Waits(kLock), Waits(kOtherLock), Is(WaitRole::kMoves)}, {{{kOtherLock}, {}, 0}, {{kLock}, {}, 0}, {}});
+  const auto causes = Causes({Waits(kLock), Waits(kOtherLock), Is(WaitRole::kMoves)},
+                             {{{kOtherLock}, {}, 0}, {{kLock}, {}, 0}, {}});
   ASSERT_EQ(causes.size(), 1u);
   EXPECT_EQ(causes[0].kind, Kind::kCycle);
   EXPECT_EQ(causes[0].members, (std::vector<uint32_t>{0, 1}));
@@ -47,8 +48,12 @@ TEST(WaitGraph, AHolderThatMovesMayLetGo) {
 
 TEST(WaitGraph, OfTwoProvidersOneThatMovesIsEnough) {
   const std::vector<ClaimRow> claims = {{}, {{}, {kLock}, 0}, {{}, {kLock}, 0}};
-  EXPECT_TRUE(Causes({Waits(kLock, ResourceKind::kChannel), Is(WaitRole::kEnded), Is(WaitRole::kMoves)}, claims).empty());
-  const auto causes = Causes({Waits(kLock, ResourceKind::kChannel), Is(WaitRole::kEnded), Is(WaitRole::kEnded)}, claims);
+  EXPECT_TRUE(
+      Causes({Waits(kLock, ResourceKind::kChannel), Is(WaitRole::kEnded), Is(WaitRole::kMoves)},
+             claims)
+          .empty());
+  const auto causes = Causes(
+      {Waits(kLock, ResourceKind::kChannel), Is(WaitRole::kEnded), Is(WaitRole::kEnded)}, claims);
   ASSERT_EQ(causes.size(), 1u);
   EXPECT_EQ(causes[0].kind, Kind::kSupplier);
   EXPECT_EQ(causes[0].members, (std::vector<uint32_t>{0}));
@@ -79,7 +84,8 @@ TEST(WaitGraph, AResourceOfNoKindIsALockIfSomebodyHoldsIt) {
 }
 
 TEST(WaitGraph, TheHolderThatTheRecordNamesCountsAsOneThatClaims) {
-  Nodes nodes = {Waits(kLock, ResourceKind::kExclusive), Is(WaitRole::kMoves), Is(WaitRole::kMoves)};
+  Nodes nodes = {Waits(kLock, ResourceKind::kExclusive), Is(WaitRole::kMoves),
+                 Is(WaitRole::kMoves)};
   nodes[0].holder = 2;
   FindSuppliers({{}, {{kLock}, {}, 0}, {{kLock}, {}, 0}}, &nodes);
   ASSERT_EQ(nodes[0].suppliers.size(), 2u);
@@ -88,8 +94,9 @@ TEST(WaitGraph, TheHolderThatTheRecordNamesCountsAsOneThatClaims) {
 
 TEST(WaitGraph, ACycleThatAFaultKeepsFromEndingIsTheFaultsDoing) {
   // 0 and 1 wait for each other; 2, who provides the same as 1, is halted.
-  const auto causes = Causes({Waits(1, ResourceKind::kChannel), Waits(2, ResourceKind::kChannel), Is(WaitRole::kHalted)},
-                             {{{}, {2}, 0}, {{}, {1}, 0}, {{}, {1}, 0}});
+  const auto causes = Causes(
+      {Waits(1, ResourceKind::kChannel), Waits(2, ResourceKind::kChannel), Is(WaitRole::kHalted)},
+      {{{}, {2}, 0}, {{}, {1}, 0}, {{}, {1}, 0}});
   ASSERT_EQ(causes.size(), 1u);
   EXPECT_EQ(causes[0].kind, Kind::kNode);
   EXPECT_EQ(causes[0].members, (std::vector<uint32_t>{2}));
@@ -129,8 +136,9 @@ class WaitGraphProperty : public ::testing::TestWithParam<uint32_t> {
   static constexpr uint32_t kMost = 7;
 
   Nodes RandomNodes() {
-    constexpr WaitRole kRoles[] = {WaitRole::kMoves, WaitRole::kUnknown, WaitRole::kExcused, WaitRole::kHalted,
-                                   WaitRole::kSilent, WaitRole::kNeverRuns, WaitRole::kIdle, WaitRole::kEnded};
+    constexpr WaitRole kRoles[] = {WaitRole::kMoves,  WaitRole::kUnknown, WaitRole::kExcused,
+                                   WaitRole::kHalted, WaitRole::kSilent,  WaitRole::kNeverRuns,
+                                   WaitRole::kIdle,   WaitRole::kEnded};
     const uint32_t count = Below(kMost) + 1;
     Nodes nodes(count);
     for (WaitNode& node : nodes) {
@@ -150,7 +158,8 @@ class WaitGraphProperty : public ::testing::TestWithParam<uint32_t> {
     const bool forsaken = to.role == WaitRole::kWaits && to.suppliers.empty();
     return edge.never_delivers || forsaken || to.role >= WaitRole::kHalted;
   }
-  // Whether all in `set` (bits) wait, each only for members of it or, if `inert`, for who never delivers.
+  // Whether all in `set` (bits) wait, each only for members of it or, if `inert`, for who never
+  // delivers.
   static bool IsClosed(const Nodes& nodes, uint32_t set, bool inert) {
     for (uint32_t i = 0; i < nodes.size(); ++i) {
       if ((set >> i & 1) == 0) continue;
@@ -169,12 +178,14 @@ class WaitGraphProperty : public ::testing::TestWithParam<uint32_t> {
     }
     return largest;
   }
-  // Members of the smallest closed sets that are not empty: each waits for all others, and for nobody else.
+  // Members of the smallest closed sets that are not empty: each waits for all others, and for
+  // nobody else.
   static std::set<uint32_t> Knots(const Nodes& nodes) {
     std::set<uint32_t> knots;
     for (uint32_t set = 1; set < 1u << nodes.size(); ++set) {
       if (!IsClosed(nodes, set, false)) continue;
-      const bool smallest = std::none_of(knots.begin(), knots.end(), [&](uint32_t knot) { return (knot & set) == knot; });
+      const bool smallest = std::none_of(knots.begin(), knots.end(),
+                                         [&](uint32_t knot) { return (knot & set) == knot; });
       if (!smallest) continue;
       std::erase_if(knots, [&](uint32_t knot) { return (knot & set) == set; });
       knots.insert(set);
@@ -183,7 +194,8 @@ class WaitGraphProperty : public ::testing::TestWithParam<uint32_t> {
   }
   static bool Waits(const Nodes& nodes, uint32_t waiter, uint32_t supplier) {
     const auto& all = nodes[waiter].suppliers;
-    return std::any_of(all.begin(), all.end(), [&](const WaitEdge& edge) { return edge.to == supplier; });
+    return std::any_of(all.begin(), all.end(),
+                       [&](const WaitEdge& edge) { return edge.to == supplier; });
   }
 
   std::mt19937 random_{GetParam()};
@@ -198,7 +210,8 @@ TEST_P(WaitGraphProperty, EachStuckWaitIsInOneCauseAndNobodyElseIs) {
     for (const WaitCause& cause : causes) {
       for (const auto* list : {&cause.members, &cause.victims}) {
         for (const uint32_t node : *list) {
-          ASSERT_EQ(in_causes >> node & 1, 0u) << "in two causes: " << node << " in round " << round;
+          ASSERT_EQ(in_causes >> node & 1, 0u)
+              << "in two causes: " << node << " in round " << round;
           in_causes |= 1u << node;
         }
       }
@@ -224,12 +237,16 @@ TEST_P(WaitGraphProperty, ACycleIsReportedForEachKnotAndIsOne) {
       uint32_t members = 0;
       for (size_t i = 0; i < cause.members.size(); ++i) {
         const uint32_t member = cause.members[i];
-        ASSERT_TRUE(Waits(nodes, member, cause.members[(i + 1) % cause.members.size()])) << "round " << round;
+        ASSERT_TRUE(Waits(nodes, member, cause.members[(i + 1) % cause.members.size()]))
+            << "round " << round;
         members |= 1u << member;
       }
-      ASSERT_EQ(static_cast<size_t>(__builtin_popcount(members)), cause.members.size()) << "round " << round;
-      const auto knot = std::find_if(knots.begin(), knots.end(), [&](uint32_t all) { return (all & members) == members; });
-      ASSERT_NE(knot, knots.end()) << "a cycle that is in no knot, or the second of one; round " << round;
+      ASSERT_EQ(static_cast<size_t>(__builtin_popcount(members)), cause.members.size())
+          << "round " << round;
+      const auto knot = std::find_if(knots.begin(), knots.end(),
+                                     [&](uint32_t all) { return (all & members) == members; });
+      ASSERT_NE(knot, knots.end())
+          << "a cycle that is in no knot, or the second of one; round " << round;
       knots.erase(knot);
     }
     ASSERT_TRUE(knots.empty()) << "a knot without a cycle, round " << round;
@@ -243,7 +260,9 @@ TEST_P(WaitGraphProperty, ACauseHasWhatItsKindPromises) {
       ASSERT_FALSE(cause.members.empty());
       for (const uint32_t member : cause.members) {
         if (cause.kind == Kind::kNode) {
-          ASSERT_TRUE(nodes[member].role == WaitRole::kHalted || nodes[member].role == WaitRole::kSilent || nodes[member].role == WaitRole::kNeverRuns);
+          ASSERT_TRUE(nodes[member].role == WaitRole::kHalted ||
+                      nodes[member].role == WaitRole::kSilent ||
+                      nodes[member].role == WaitRole::kNeverRuns);
           continue;
         }
         ASSERT_EQ(nodes[member].role, WaitRole::kWaits);
@@ -251,7 +270,8 @@ TEST_P(WaitGraphProperty, ACauseHasWhatItsKindPromises) {
         ASSERT_EQ(cause.kind == Kind::kNobody, nodes[member].suppliers.empty());
         if (cause.kind != Kind::kSupplier) continue;
         const auto named = [&](uint32_t partner) { return Waits(nodes, member, partner); };
-        ASSERT_TRUE(std::any_of(cause.partners.begin(), cause.partners.end(), named)) << "round " << round;
+        ASSERT_TRUE(std::any_of(cause.partners.begin(), cause.partners.end(), named))
+            << "round " << round;
       }
       ASSERT_TRUE(cause.kind != Kind::kNode || !cause.victims.empty());
     }

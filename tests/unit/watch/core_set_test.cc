@@ -77,9 +77,12 @@ TEST_F(CoreSetTest, ErrorsNameThePartThatIsWrong) {
   EXPECT_EQ(WhyNot("1,2,8"), "cores '8': there are cores 0 to 7");
   EXPECT_EQ(WhyNot("3-1"), "cores '3-1': a range begins with the smaller number: 1-3");
   EXPECT_EQ(WhyNot("1x"), "cores '1x': a core's number, or a range of them; for example 1-3");
-  EXPECT_EQ(WhyNot("0 wrter"), "cores 'wrter': no core has this role or name; did you mean writer?");
-  EXPECT_EQ(WhyNot("(2,0)"), "cores '(2,0)': no core is there; the target has nodes from (0,0) to (1,1)");
-  EXPECT_EQ(WhyNot("4294967296"), "cores '4294967296': a core's number, or a range of them; for example 1-3");
+  EXPECT_EQ(WhyNot("0 wrter"),
+            "cores 'wrter': no core has this role or name; did you mean writer?");
+  EXPECT_EQ(WhyNot("(2,0)"),
+            "cores '(2,0)': no core is there; the target has nodes from (0,0) to (1,1)");
+  EXPECT_EQ(WhyNot("4294967296"),
+            "cores '4294967296': a core's number, or a range of them; for example 1-3");
   for (const char* word : {"(0,0", "(0)", "()", "(0,0)-(1)", "(0,0)-", "(a,b)"}) {
     EXPECT_NE(WhyNot(word).find("a rectangle of them (x1,y1)-(x2,y2)"), std::string::npos) << word;
   }
@@ -103,9 +106,12 @@ TEST(DelaySettingsTest, ZeroAndOffAreOff) {
 }
 
 TEST(DelaySettingsTest, WhatIsUnknownOrOutOfRangeIsNamed) {
-  EXPECT_EQ(ParseDelaySettings({"wrote=1"}).status().message(), "unknown setting 'wrote', did you mean 'write'?");
-  EXPECT_EQ(ParseDelaySettings({"cycles=1"}).status().message(), "unknown setting 'cycles'; there are read, write, atomic, seed");
-  for (const char* word : {"read=2147483648", "read=", "read=random:", "read=1,2", "read=-1", "read=random:2147483648", "seed=x", "seed="}) {
+  EXPECT_EQ(ParseDelaySettings({"wrote=1"}).status().message(),
+            "unknown setting 'wrote', did you mean 'write'?");
+  EXPECT_EQ(ParseDelaySettings({"cycles=1"}).status().message(),
+            "unknown setting 'cycles'; there are read, write, atomic, seed");
+  for (const char* word : {"read=2147483648", "read=", "read=random:", "read=1,2", "read=-1",
+                           "read=random:2147483648", "seed=x", "seed="}) {
     EXPECT_EQ(ParseDelaySettings({word}).status().code(), Status::Code::kUsage) << word;
   }
   EXPECT_FALSE(ParseDelaySettings({}).ok());
@@ -117,9 +123,12 @@ TEST(MaskSettingTest, ClassesAreNamesNumbersAndMasks) {
   EXPECT_EQ(ParseMaskSetting({"classes=0x15"}).value_or(0), 0x15u);
   EXPECT_EQ(ParseMaskSetting({"classes=all"}).value_or(0), 0x7fffffffu);
   EXPECT_EQ(ParseMaskSetting({"classes=0"}).value_or(1), 0u);
-  EXPECT_EQ(ParseMaskSetting({"clases=all"}).status().message(), "unknown setting 'clases', did you mean 'classes'?");
-  EXPECT_NE(ParseMaskSetting({"classes=tsk"}).status().message().find("did you mean 'task'?"), std::string::npos);
-  for (const char* word : {"classes=31", "classes=0x80000000", "classes=", "classes=task,,isr"}) EXPECT_FALSE(ParseMaskSetting({word}).ok()) << word;
+  EXPECT_EQ(ParseMaskSetting({"clases=all"}).status().message(),
+            "unknown setting 'clases', did you mean 'classes'?");
+  EXPECT_NE(ParseMaskSetting({"classes=tsk"}).status().message().find("did you mean 'task'?"),
+            std::string::npos);
+  for (const char* word : {"classes=31", "classes=0x80000000", "classes=", "classes=task,,isr"})
+    EXPECT_FALSE(ParseMaskSetting({word}).ok()) << word;
   EXPECT_FALSE(ParseMaskSetting({}).ok());
 }
 
@@ -127,18 +136,24 @@ TEST(FreezeSettingTest, RecordsToComeMayBeGiven) {
   EXPECT_EQ(ParseFreezeSetting({}).value_or(1), 0u);
   EXPECT_EQ(ParseFreezeSetting({"after=100"}).value_or(0), 100u);
   EXPECT_FALSE(ParseFreezeSetting({"after=2147483648"}).ok());
-  EXPECT_EQ(ParseFreezeSetting({"afte=1"}).status().message(), "unknown setting 'afte', did you mean 'after'?");
+  EXPECT_EQ(ParseFreezeSetting({"afte=1"}).status().message(),
+            "unknown setting 'afte', did you mean 'after'?");
 }
 
 TEST(FeatureSettingsTest, SwitchesChangeWhatIsNamedAndNothingElse) {
   constexpr uint32_t kBuilt = HANGSCOPE_WATCH_WAITS | HANGSCOPE_WATCH_BUS | HANGSCOPE_WATCH_PAUSES;
-  EXPECT_EQ(ParseFeatureSettings({"waits=0"}, kBuilt, kBuilt).value_or(0), kBuilt & ~uint32_t{HANGSCOPE_WATCH_WAITS});
-  EXPECT_EQ(ParseFeatureSettings({"all=off,bus=on"}, kBuilt, kBuilt).value_or(0), uint32_t{HANGSCOPE_WATCH_BUS});
+  EXPECT_EQ(ParseFeatureSettings({"waits=0"}, kBuilt, kBuilt).value_or(0),
+            kBuilt & ~uint32_t{HANGSCOPE_WATCH_WAITS});
+  EXPECT_EQ(ParseFeatureSettings({"all=off,bus=on"}, kBuilt, kBuilt).value_or(0),
+            uint32_t{HANGSCOPE_WATCH_BUS});
   EXPECT_EQ(ParseFeatureSettings({"all=1"}, kBuilt, 0).value_or(0), kBuilt);
-  EXPECT_EQ(ParseFeatureSettings({"delays=1"}, kBuilt, 0).status().message(), "'delays=1': the target was built without it");
+  EXPECT_EQ(ParseFeatureSettings({"delays=1"}, kBuilt, 0).status().message(),
+            "'delays=1': the target was built without it");
   EXPECT_EQ(ParseFeatureSettings({"delays=0"}, kBuilt, kBuilt).value_or(0), kBuilt);
-  EXPECT_EQ(ParseFeatureSettings({"wait=0"}, kBuilt, 0).status().message(), "unknown setting 'wait', did you mean 'waits'?");
-  EXPECT_EQ(ParseFeatureSettings({"waits=2"}, kBuilt, 0).status().message(), "'waits=2': 1 or on, 0 or off");
+  EXPECT_EQ(ParseFeatureSettings({"wait=0"}, kBuilt, 0).status().message(),
+            "unknown setting 'wait', did you mean 'waits'?");
+  EXPECT_EQ(ParseFeatureSettings({"waits=2"}, kBuilt, 0).status().message(),
+            "'waits=2': 1 or on, 0 or off");
   EXPECT_EQ(FeaturesText(kBuilt, HANGSCOPE_WATCH_BUS), "waits off, pauses off, bus on");
 }
 

@@ -1,4 +1,7 @@
-// The live view without a terminal: layout at sizes, picking, sorting, pages, and how often it draws.
+// The live view without a terminal: layout at sizes, picking, sorting, pages, and how often it
+// draws.
+#include "watch/live_view.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -9,7 +12,6 @@
 #include "fakes/fake_clock.h"
 #include "fakes/fake_live_screen.h"
 #include "watch/live_display.h"
-#include "watch/live_view.h"
 
 namespace hangscope {
 namespace {
@@ -23,7 +25,8 @@ constexpr TimeNs kNow = 100 * kSecond;
 
 uint32_t Waypoint(std::string_view text) {
   uint32_t word = 0;
-  for (size_t i = 0; i < text.size(); ++i) word |= static_cast<uint32_t>(static_cast<uint8_t>(text[i])) << 8 * i;
+  for (size_t i = 0; i < text.size(); ++i)
+    word |= static_cast<uint32_t>(static_cast<uint8_t>(text[i])) << 8 * i;
   return word;
 }
 
@@ -71,7 +74,9 @@ class LiveViewTest : public ::testing::Test {
   }
   LiveData Data() {
     LiveData data = data_;
-    data.targets.push_back({{"fw", false, &subjects_, &names_, &nodes_, kNow, false}, &findings_, LiveTarget::State::kWatched});
+    data.targets.push_back({{"fw", false, &subjects_, &names_, &nodes_, kNow, false},
+                            &findings_,
+                            LiveTarget::State::kWatched});
     return data;
   }
   std::vector<std::string> Lines(LiveSize size = {24, 80}) {
@@ -87,7 +92,8 @@ class LiveViewTest : public ::testing::Test {
   LiveAction Press(Kind kind) { return view_.OnKey({kind, 0}, kNow); }
   LiveAction Press(std::string_view characters) {
     LiveAction action = LiveAction::kNone;
-    for (const char c : characters) action = view_.OnKey({Kind::kCharacter, static_cast<char32_t>(c)}, kNow);
+    for (const char c : characters)
+      action = view_.OnKey({Kind::kCharacter, static_cast<char32_t>(c)}, kNow);
     return action;
   }
   // The number of the picked core.
@@ -128,7 +134,9 @@ TEST_F(LiveViewTest, FewCoresAreALineEachWithStateWaypointWaitAndSinceWhen) {
   EXPECT_THAT(lines[20], HasSubstr("core 0: runs at MULR"));
 }
 
-TEST_F(LiveViewTest, WithoutAFindingItSaysThatThereWasNone) { EXPECT_THAT(Screen(), HasSubstr("no hang and no fault found so far")); }
+TEST_F(LiveViewTest, WithoutAFindingItSaysThatThereWasNone) {
+  EXPECT_THAT(Screen(), HasSubstr("no hang and no fault found so far"));
+}
 
 TEST_F(LiveViewTest, AFindingThatDoesNotHoldAnyMoreIsSaidToBeOver) {
   Deadlock({1, 2});
@@ -162,7 +170,17 @@ TEST_F(LiveViewTest, EverySizeFits) {
   Wait(3, 90 * 86400 * kSecond);
   for (const uint32_t cores : {4u, 1024u}) {
     if (cores == 1024) Cores(1024, 5);
-    for (const auto& [rows, columns] : std::vector<std::pair<int, int>>{{5, 20}, {6, 21}, {7, 33}, {9, 40}, {10, 40}, {16, 61}, {24, 80}, {60, 200}, {3, 30}, {24, 10}, {1, 1}}) {
+    for (const auto& [rows, columns] : std::vector<std::pair<int, int>>{{5, 20},
+                                                                        {6, 21},
+                                                                        {7, 33},
+                                                                        {9, 40},
+                                                                        {10, 40},
+                                                                        {16, 61},
+                                                                        {24, 80},
+                                                                        {60, 200},
+                                                                        {3, 30},
+                                                                        {24, 10},
+                                                                        {1, 1}}) {
       for (const char* page : {"", "m", "?"}) {
         for (int form = 0; form < 4; ++form) {
           Press("v");
@@ -176,12 +194,16 @@ TEST_F(LiveViewTest, EverySizeFits) {
   }
 }
 
-TEST_F(LiveViewTest, AScreenThatIsTooSmallSaysSo) { EXPECT_EQ(Lines({4, 60})[0], "60x4 is too small, 20x5 will do"); }
+TEST_F(LiveViewTest, AScreenThatIsTooSmallSaysSo) {
+  EXPECT_EQ(Lines({4, 60})[0], "60x4 is too small, 20x5 will do");
+}
 
 TEST_F(LiveViewTest, A1024CoresAreSeenAtOnceWhereThereIsRoom) {
   Cores(1024);
   const std::string screen = Screen({60, 200});
-  for (const uint32_t core : {0u, 511u, 1023u}) EXPECT_THAT(screen, HasSubstr("R" + std::string(4 - std::to_string(core).size(), ' ') + std::to_string(core)));
+  for (const uint32_t core : {0u, 511u, 1023u})
+    EXPECT_THAT(screen, HasSubstr("R" + std::string(4 - std::to_string(core).size(), ' ') +
+                                  std::to_string(core)));
   EXPECT_THAT(screen, HasSubstr("1024 cores  R 1024 running"));
 }
 
@@ -192,8 +214,11 @@ TEST_F(LiveViewTest, Of1024CoresEachIsReachedByScrollingAt80x24) {
   for (int page = 0; page < 40; ++page) {
     const std::string screen = Screen();
     for (uint32_t core = 0; core < 1024; ++core) {
-      const std::string label = std::string(4 - std::to_string(core).size(), ' ') + std::to_string(core);
-      if (screen.find("R" + label + " MULR") != std::string::npos || screen.find("W" + label + " CRBW 3.0s") != std::string::npos) seen.insert(label);
+      const std::string label =
+          std::string(4 - std::to_string(core).size(), ' ') + std::to_string(core);
+      if (screen.find("R" + label + " MULR") != std::string::npos ||
+          screen.find("W" + label + " CRBW 3.0s") != std::string::npos)
+        seen.insert(label);
     }
     Press(Kind::kPageDown);
   }
@@ -314,9 +339,11 @@ TEST_F(LiveViewTest, EnterOpensDetailsAndNothingElseAndEscapeLeadsBack) {
   details.debug = {{2, 1, 0xabcd}, {1, 1, 0x1234}};
   view_.SetDetails(*view_.WantsDetails(), details);
   const std::string screen = Screen();
-  EXPECT_THAT(screen, StartsWith("core 1 of fw\nHANG: deadlock, 2 of 4 cores wait for each other (certain)\nwaits 31.0 s at CRBW for 0x1003\n"));
+  EXPECT_THAT(screen, StartsWith("core 1 of fw\nHANG: deadlock, 2 of 4 cores wait for each other "
+                                 "(certain)\nwaits 31.0 s at CRBW for 0x1003\n"));
   EXPECT_THAT(screen, HasSubstr("provided   by core 2\n"));
-  EXPECT_THAT(screen, HasSubstr("ring       100 emitted: 6 there, 90 overwritten, 1 torn, 2 refused, 1 being\n    written\n"));
+  EXPECT_THAT(screen, HasSubstr("ring       100 emitted: 6 there, 90 overwritten, 1 torn, 2 "
+                                "refused, 1 being\n    written\n"));
   EXPECT_THAT(screen, HasSubstr("  12.5  copied block 7\n   1.5  older\n"));
   EXPECT_THAT(screen, HasSubstr("0000abcd 00001234   (core 1)"));
   EXPECT_EQ(Press(Kind::kEnter), LiveAction::kNone);
@@ -371,7 +398,8 @@ TEST_F(LiveViewTest, SeveralTargetsAreToldApart) {
   data.targets[1].scene.target = "other";
   data.targets[1].state = LiveTarget::State::kOver;
   view_.Update(data);
-  std::vector<std::string> lines = FakeLiveScreen::LinesOf(view_.Frame({24, 80}, FakeLiveScreen::Columns, {}));
+  std::vector<std::string> lines =
+      FakeLiveScreen::LinesOf(view_.Frame({24, 80}, FakeLiveScreen::Columns, {}));
   EXPECT_THAT(lines[0], HasSubstr("1: fw, 2: other (ended)"));
   EXPECT_THAT(lines[4], StartsWith(">  1:0 "));
   EXPECT_THAT(lines[8], StartsWith("   2:0 "));
@@ -379,9 +407,12 @@ TEST_F(LiveViewTest, SeveralTargetsAreToldApart) {
 
 TEST_F(LiveViewTest, TextOfTheTargetStaysText) {
   data_.headline_holds = true;
-  data_.headline = "FAULT: \x1b[2J\x9b" "31m \xe2\x80\xae \xe4\xb8\xad\xe6\x96\x87 e\xcc\x81";
+  data_.headline =
+      "FAULT: \x1b[2J\x9b"
+      "31m \xe2\x80\xae \xe4\xb8\xad\xe6\x96\x87 e\xcc\x81";
   const std::string line = Lines()[1];
-  EXPECT_THAT(line, StartsWith("FAULT: \\x1b[2J\\x9b31m \\xe2\\x80\\xae \xe4\xb8\xad\xe6\x96\x87 e?"));
+  EXPECT_THAT(line,
+              StartsWith("FAULT: \\x1b[2J\\x9b31m \\xe2\\x80\\xae \xe4\xb8\xad\xe6\x96\x87 e?"));
 }
 
 TEST(LivePainter, CutsAndSaysSo) {
@@ -389,13 +420,15 @@ TEST(LivePainter, CutsAndSaysSo) {
   EXPECT_EQ(painter.Put(0, 0, "abcdefg"), 5);
   EXPECT_EQ(painter.Take().rows[0][0].text, "abcd~");
   LivePainter wide({1, 4}, FakeLiveScreen::Columns);
-  EXPECT_EQ(wide.Put(0, 0, "\xe4\xb8\xad\xe6\x96\x87\xe4\xb8\xad"), 3) << "half a character is none";
+  EXPECT_EQ(wide.Put(0, 0, "\xe4\xb8\xad\xe6\x96\x87\xe4\xb8\xad"), 3)
+      << "half a character is none";
 }
 
 TEST(LivePainter, WrapsBetweenWordsAndThroughLongOnes) {
   const LivePainter painter({1, 10}, FakeLiveScreen::Columns);
   EXPECT_EQ(painter.Wrap("one two three", 2), (std::vector<std::string>{"one two", "  three"}));
-  EXPECT_EQ(painter.Wrap("0123456789abcdefghij", 2), (std::vector<std::string>{"0123456789", "  abcdefgh", "  ij"}));
+  EXPECT_EQ(painter.Wrap("0123456789abcdefghij", 2),
+            (std::vector<std::string>{"0123456789", "  abcdefgh", "  ij"}));
   EXPECT_EQ(painter.Wrap("exactlyten x", 0), (std::vector<std::string>{"exactlyten", "x"}));
   EXPECT_EQ(painter.Wrap("", 2), std::vector<std::string>{""});
 }
@@ -413,18 +446,20 @@ TEST(ShortElapsed, FitsFourColumns) {
 class LiveDisplayTest : public LiveViewTest {
  protected:
   LiveDisplayTest()
-      : display_(screen_, clock_, LiveCallbacks{[this] { return Data(); },
-                                                [this](const LiveSubject&) {
-                                                  ++details_read_;
-                                                  clock_.Advance(details_take_);
-                                                  return LiveDetails();
-                                                },
-                                                [this] { ++resumed_; }}) {
+      : display_(screen_, clock_,
+                 LiveCallbacks{[this] { return Data(); },
+                               [this](const LiveSubject&) {
+                                 ++details_read_;
+                                 clock_.Advance(details_take_);
+                                 return LiveDetails();
+                               },
+                               [this] { ++resumed_; }}) {
     EXPECT_TRUE(display_.Open().ok());
   }
   // As a watcher that polls every 10 ms.
   void Run(TimeNs length) {
-    for (const TimeNs end = clock_.Monotonic() + length; clock_.Monotonic() < end; clock_.Advance(10 * kMillisecond)) {
+    for (const TimeNs end = clock_.Monotonic() + length; clock_.Monotonic() < end;
+         clock_.Advance(10 * kMillisecond)) {
       data_.elapsed = clock_.Monotonic();
       display_.Tick();
     }
@@ -439,7 +474,8 @@ class LiveDisplayTest : public LiveViewTest {
 };
 
 TEST_F(LiveDisplayTest, ItDrawsAtMostTenTimesASecondHoweverMuchIsNew) {
-  for (const TimeNs end = clock_.Monotonic() + 5 * kSecond; clock_.Monotonic() < end; clock_.Advance(kMillisecond)) {
+  for (const TimeNs end = clock_.Monotonic() + 5 * kSecond; clock_.Monotonic() < end;
+       clock_.Advance(kMillisecond)) {
     data_.elapsed += kSecond;
     screen_.keys.push_back({Kind::kCharacter, 's'});
     display_.OnInput();

@@ -13,8 +13,9 @@ namespace {
 class RotatedLogTest : public ::testing::Test {
  protected:
   void Open(uint64_t size_bytes, int keep, bool append = false) {
-    log_ = std::make_unique<RotatedLog>(files_, RotatedLogOptions{"watch.log", size_bytes, keep, append}, [this] { return head_; },
-                                        [](uint64_t lines) { return "lost " + std::to_string(lines) + "\n"; });
+    log_ = std::make_unique<RotatedLog>(
+        files_, RotatedLogOptions{"watch.log", size_bytes, keep, append}, [this] { return head_; },
+        [](uint64_t lines) { return "lost " + std::to_string(lines) + "\n"; });
     const Status status = log_->Open();
     ASSERT_TRUE(status.ok()) << status.message();
   }

@@ -1,18 +1,18 @@
-// What hangscope why tells of a perf.data: stories of threads that sleep, starve and go on; rings with what is missing
-// in them.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+// What hangscope why tells of a perf.data: stories of threads that sleep, starve and go on; rings
+// with what is missing in them.
+#include "why/why_perf.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "perf/perf_file.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_file_system.h"
 #include "fakes/perf_story.h"
-#include "why/why_perf.h"
+#include "perf/perf_file.h"
 
 namespace hangscope {
 namespace {
@@ -94,16 +94,20 @@ TEST_F(WhyPerfTest, ClaimsNothingOfThreadsThatWereNotRecorded) {
   UntilSecond(4);
   EXPECT_EQ(ThreadObject(44)["state"], "seen");
   EXPECT_TRUE(ThreadObject(44)["since_ns"].is_null());
-  EXPECT_THAT(Ask().text, AllOf(HasSubstr("perhaps a hang: all 1 threads are blocked"), Not(HasSubstr("task44"))));
+  EXPECT_THAT(Ask().text, AllOf(HasSubstr("perhaps a hang: all 1 threads are blocked"),
+                                Not(HasSubstr("task44"))));
 }
 
 // A program that hangs leaves no records: from the newest one on, nothing is known of how long.
 TEST_F(WhyPerfTest, JudgesFromTheTriggerWhereThatIsKnown) {
   story_.Call(kSecond, 0, 7, kFutex);
   story_.Switch(kSecond + 10, 0, 7, kSleeps, 0);
-  EXPECT_THAT(Ask().text, AllOf(HasSubstr("no hang found"), HasSubstr("up to the newest record, at 1.000000010")));
+  EXPECT_THAT(Ask().text, AllOf(HasSubstr("no hang found"),
+                                HasSubstr("up to the newest record, at 1.000000010")));
   trigger_ = 5 * kSecond;
-  EXPECT_THAT(Ask().text, AllOf(HasSubstr("all 1 threads are blocked, the last since 4.0 s"), HasSubstr("up to the trigger, at 5.000000000"), HasSubstr("-4.000000")));
+  EXPECT_THAT(Ask().text,
+              AllOf(HasSubstr("all 1 threads are blocked, the last since 4.0 s"),
+                    HasSubstr("up to the trigger, at 5.000000000"), HasSubstr("-4.000000")));
   trigger_ = kSecond;  // before the newest record
   EXPECT_THAT(Ask().text, HasSubstr("up to the newest record"));
   trigger_ = INT64_MAX;
@@ -122,7 +126,8 @@ TEST_F(WhyPerfTest, LetsNobodyRunWhereSomebodyElseDoes) {
 TEST_F(WhyPerfTest, ShowsTheProgramBeforeTheRestOfTheMachine) {
   story_.WholeMachine();
   story_.Command({"/usr/bin/perf", "record", "-a", "--", "/opt/bin/server"});
-  for (const int tid : {7, 8, 9}) story_.Comm(tid, tid == 7 ? "server" : tid == 8 ? "other" : "job");
+  for (const int tid : {7, 8, 9})
+    story_.Comm(tid, tid == 7 ? "server" : tid == 8 ? "other" : "job");
   story_.Fork(kSecond, 0, 9, 7);
   for (int tid = 7; tid < 10; ++tid) story_.Switch((11 - tid) * kSecond, 0, tid, kSleeps, 0);
   const std::string text = Ask().text;
@@ -153,7 +158,8 @@ TEST_F(WhyPerfTest, FindsWhoWantsACpuAndGetsNone) {
   UntilSecond(4);
   const WhyReport report = Ask();
   EXPECT_TRUE(report.is_bad);
-  EXPECT_THAT(report.text, StartsWith("HANG: task7 7 wants a CPU for 3.0 s and gets none (likely)\n"));
+  EXPECT_THAT(report.text,
+              StartsWith("HANG: task7 7 wants a CPU for 3.0 s and gets none (likely)\n"));
 }
 
 TEST_F(WhyPerfTest, DoubtsWhereRecordsWereLost) {
@@ -162,7 +168,8 @@ TEST_F(WhyPerfTest, DoubtsWhereRecordsWereLost) {
   UntilSecond(4);
   const WhyReport report = Ask();
   EXPECT_FALSE(report.is_bad);
-  EXPECT_THAT(report.text, AllOf(StartsWith("perhaps a hang: task7 7 wants a CPU"), HasSubstr("doubt: 33 records were lost")));
+  EXPECT_THAT(report.text, AllOf(StartsWith("perhaps a hang: task7 7 wants a CPU"),
+                                 HasSubstr("doubt: 33 records were lost")));
 }
 
 TEST_F(WhyPerfTest, FindsWhomNoSignalWouldWake) {
@@ -174,7 +181,8 @@ TEST_F(WhyPerfTest, FindsWhomNoSignalWouldWake) {
   UntilSecond(12);
   const WhyReport report = Ask();
   EXPECT_TRUE(report.is_bad);
-  EXPECT_THAT(report.text, AllOf(HasSubstr("task7 7 sleeps in the kernel for 11.0 s"), Not(HasSubstr("task6 6 sleeps in the kernel for"))));
+  EXPECT_THAT(report.text, AllOf(HasSubstr("task7 7 sleeps in the kernel for 11.0 s"),
+                                 Not(HasSubstr("task6 6 sleeps in the kernel for"))));
 }
 
 TEST_F(WhyPerfTest, LeavesSleepersAlone) {
@@ -224,7 +232,8 @@ TEST_F(WhyPerfTest, TellsTheWindowOverTheEventsOfAllCpus) {
   EXPECT_EQ(windows[0]["gaps"][0]["why"], "dropped for want of room");
   EXPECT_EQ(windows[0]["gaps"][0]["lost_records"], 12);
   EXPECT_EQ(windows[0]["gaps"][0]["ring"]["number"], 1);
-  for (const auto& task : windows[0]["threads"]) EXPECT_EQ(task["continuous"], task["thread"] == 7) << task.dump();
+  for (const auto& task : windows[0]["threads"])
+    EXPECT_EQ(task["continuous"], task["thread"] == 7) << task.dump();
 }
 
 // Rings that overwrite may have lost anything before what they have.
@@ -242,11 +251,12 @@ TEST_F(WhyPerfTest, BeginsTheWindowWhereEachOverwriteRingHasData) {
 TEST_F(WhyPerfTest, PlacesTheSpansOfTraces) {
   story_.TraceStart(100, 3, 7);
   story_.Aux(200, 3, 7, 0, 50);
-  story_.Aux(300, 3, 7, 50, 30, PERF_AUX_FLAG_TRUNCATED);     // goes on where the last one ended
+  story_.Aux(300, 3, 7, 50, 30, PERF_AUX_FLAG_TRUNCATED);  // goes on where the last one ended
   story_.TraceStart(350, 3, 8);
-  story_.Aux(400, 3, 8, 100, 60, PERF_AUX_FLAG_PARTIAL | PERF_AUX_FLAG_COLLISION);  // 20 bytes are missing before it
+  // 20 bytes are missing before it
+  story_.Aux(400, 3, 8, 100, 60, PERF_AUX_FLAG_PARTIAL | PERF_AUX_FLAG_COLLISION);
   story_.Auxtrace(3, 0, 80);
-  story_.Auxtrace(3, 100, 40);                                // and 20 of its own
+  story_.Auxtrace(3, 100, 40);  // and 20 of its own
   const auto spans = Objects("trace_span");
   ASSERT_EQ(spans.size(), 3u);
   EXPECT_EQ(spans[0]["from_ns"], 100);
@@ -265,7 +275,8 @@ TEST_F(WhyPerfTest, PlacesTheSpansOfTraces) {
   const auto window = Objects("window").at(0);
   std::vector<std::string> reasons;
   for (const auto& gap : window["gaps"]) reasons.push_back(gap["why"]);
-  EXPECT_THAT(reasons, AllOf(testing::Contains("dropped for want of room"), testing::Contains("unreadable")));
+  EXPECT_THAT(reasons, AllOf(testing::Contains("dropped for want of room"),
+                             testing::Contains("unreadable")));
   EXPECT_THAT(Ask().text, HasSubstr("20 B not in the file"));
 }
 
@@ -290,7 +301,8 @@ TEST_F(WhyPerfTest, CountsWhatSnapshotsHaveTwice) {
 
 TEST_F(WhyPerfTest, BearsOffsetsThatCannotBe) {
   for (const uint64_t offset : {~uint64_t{0}, uint64_t{1} << 63, uint64_t{0}}) {
-    for (int i = 0; i < 20; ++i) story_.Aux(100 + i, 3, 7, offset - static_cast<uint64_t>(i), ~uint64_t{0} >> i);
+    for (int i = 0; i < 20; ++i)
+      story_.Aux(100 + i, 3, 7, offset - static_cast<uint64_t>(i), ~uint64_t{0} >> i);
     story_.Auxtrace(3, offset, 64);
   }
   for (const auto& span : Objects("trace_span")) {
@@ -305,7 +317,9 @@ TEST_F(WhyPerfTest, TellsOfARecordingOfCoreSight) {
   auto report = AskWhyPerf(PosixFileSystem(), clock_, options);
   ASSERT_TRUE(report.ok()) << report.status().message();
   EXPECT_FALSE(report->is_bad);
-  EXPECT_THAT(report->text, AllOf(HasSubstr("4 spans of traces in 1 rings, 384 B held; 0 B twice, 0 restarts"), HasSubstr("208 atoms"), HasSubstr("17235 etm_test_loop")));
+  EXPECT_THAT(report->text,
+              AllOf(HasSubstr("4 spans of traces in 1 rings, 384 B held; 0 B twice, 0 restarts"),
+                    HasSubstr("208 atoms"), HasSubstr("17235 etm_test_loop")));
 }
 
 TEST_F(WhyPerfTest, CountsNoInstructionsWithoutTheirCode) {

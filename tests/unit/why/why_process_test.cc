@@ -1,4 +1,6 @@
 // hangscope why pid:N with looks that were written down.
+#include "why/why_process.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,7 +8,6 @@
 
 #include "fakes/fake_clock.h"
 #include "fakes/fake_process_inspector.h"
-#include "why/why_process.h"
 
 namespace hangscope {
 namespace {
@@ -81,7 +82,8 @@ TEST(WhyProcess, AProcessThatIsNotThereOrHasEndedMeanwhile) {
   FakeProcessInspector ends;
   ends.Add(Locked());
   ends.Add(SystemLook{});
-  EXPECT_EQ(AskWhyProcess(clock, ends, Options()).status().message(), "process 10 has ended while it was looked at");
+  EXPECT_EQ(AskWhyProcess(clock, ends, Options()).status().message(),
+            "process 10 has ended while it was looked at");
   FakeProcessInspector other;
   other.Add(Locked());
   SystemLook another = Locked();
@@ -112,7 +114,8 @@ TEST(WhyProcess, OfWhatMayNotBeLookedAtItDoesNotSayThatItIsFine) {
   look.processes[0].threads[0].wait = {};
   look.processes[0].troubles.push_back("process 10 may not be looked at; run hangscope as root");
   inspector.Add(look);
-  EXPECT_EQ(AskWhyProcess(clock, inspector, Options()).status().message(), "process 10 may not be looked at; run hangscope as root");
+  EXPECT_EQ(AskWhyProcess(clock, inspector, Options()).status().message(),
+            "process 10 may not be looked at; run hangscope as root");
   FakeProcessInspector in_part;
   ThreadFacts known = look.processes[0].threads[0];
   known.tid = 11, known.wait.kind = WaitKind::kTime;
@@ -123,7 +126,9 @@ TEST(WhyProcess, OfWhatMayNotBeLookedAtItDoesNotSayThatItIsFine) {
 
 TEST(WhyProcess, TargetsThatAreProcesses) {
   EXPECT_EQ(PidOfTarget("pid:4711"), 4711);
-  for (const char* other : {"pid:", "pid:0", "pid:-1", "pid:1x", "pid:99999999999", "4711", "file:pid:1", ""}) EXPECT_EQ(PidOfTarget(other), std::nullopt) << other;
+  for (const char* other :
+       {"pid:", "pid:0", "pid:-1", "pid:1x", "pid:99999999999", "4711", "file:pid:1", ""})
+    EXPECT_EQ(PidOfTarget(other), std::nullopt) << other;
 }
 
 }  // namespace

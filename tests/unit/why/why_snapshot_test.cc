@@ -1,13 +1,14 @@
 // hangscope why SNAPSHOT: whatever of it can be read is told, and what cannot is said.
+#include "why/why_snapshot.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "verdict/json.h"
-#include "verdict/text.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_file_system.h"
 #include "fakes/perf_story.h"
-#include "why/why_snapshot.h"
+#include "verdict/json.h"
+#include "verdict/text.h"
 
 namespace hangscope {
 namespace {
@@ -22,7 +23,9 @@ class WhySnapshot : public ::testing::Test {
     options.source.target = "trace/fw.snapshot-0001";
   }
 
-  void Write(const std::string& name, const std::string& bytes) { EXPECT_TRUE(WriteWholeFile(files, options.source.target + "/" + name, bytes).ok()); }
+  void Write(const std::string& name, const std::string& bytes) {
+    EXPECT_TRUE(WriteWholeFile(files, options.source.target + "/" + name, bytes).ok());
+  }
 
   void WriteVerdict(State state) {
     Manifest manifest;
@@ -56,7 +59,8 @@ TEST_F(WhySnapshot, TellsTheVerdictItWasTakenWithAndNothingOfTheRest) {
   ASSERT_TRUE(IsSnapshot(files, options.source.target));
   auto report = Ask();
   ASSERT_TRUE(report.ok()) << report.status().message();
-  EXPECT_THAT(report->text, StartsWith("hangscope: HANG after 10.0 s: silent, child asleep in futex (likely)\n"));
+  EXPECT_THAT(report->text,
+              StartsWith("hangscope: HANG after 10.0 s: silent, child asleep in futex (likely)\n"));
   EXPECT_EQ(report->text.find("--fast"), std::string::npos) << report->text;
   EXPECT_TRUE(report->is_bad);
   WriteVerdict(State::kProgressing);
@@ -71,7 +75,8 @@ TEST_F(WhySnapshot, TellsWhatItsCpuRingsHoldBehindTheVerdict) {
   EXPECT_LT(report->text.find("HANG after"), report->text.find("\n7 worker")) << report->text;
   options.json = true;
   EXPECT_THAT(AskWhySnapshot(files, clock, options, {"", kSecond, true, "", 0})->text,
-              AllOf(StartsWith(R"({"type":"verdict","version":1,"state":"silent")"), HasSubstr(R"("type":"window")")));
+              AllOf(StartsWith(R"({"type":"verdict","version":1,"state":"silent")"),
+                    HasSubstr(R"("type":"window")")));
 }
 
 TEST_F(WhySnapshot, LooksAtItsCpuRingsFromTheTriggerOn) {
@@ -82,8 +87,10 @@ TEST_F(WhySnapshot, LooksAtItsCpuRingsFromTheTriggerOn) {
   Write("manifest.json", R"({"verdict": {"hang": true}, "window": {"to_ns": 6000000000}})");
   EXPECT_EQ(TriggerOf(files, recording), 6 * kSecond);
   EXPECT_EQ(TriggerOf(files, options.source.target + "/other.data"), std::nullopt);
-  EXPECT_THAT(Ask()->text, AllOf(HasSubstr("all 1 threads are blocked, the last since 4.0 s"), HasSubstr("up to the trigger")));
-  for (const char* broken : {"", "[]", R"({"window": 3})", R"({"window": {"to_ns": "x"}})", R"({"window": {"to_ns": -4}})"}) {
+  EXPECT_THAT(Ask()->text, AllOf(HasSubstr("all 1 threads are blocked, the last since 4.0 s"),
+                                 HasSubstr("up to the trigger")));
+  for (const char* broken : {"", "[]", R"({"window": 3})", R"({"window": {"to_ns": "x"}})",
+                             R"({"window": {"to_ns": -4}})"}) {
     Write("manifest.json", broken);
     EXPECT_EQ(TriggerOf(files, recording), std::nullopt) << broken;
   }

@@ -13,10 +13,12 @@ namespace {
 // Runs at its own rate from any count on, and is read through a channel that takes its time.
 class SkewedClock {
  public:
-  SkewedClock(uint64_t seed, uint64_t start, double counts_per_ns) : random_(seed), start_(start), rate_(counts_per_ns) {}
+  SkewedClock(uint64_t seed, uint64_t start, double counts_per_ns)
+      : random_(seed), start_(start), rate_(counts_per_ns) {}
 
   uint64_t CountAt(TimeNs host) const {
-    return start_ + static_cast<uint64_t>(static_cast<int64_t>(std::floor(static_cast<double>(host - kBegin) * rate_)));
+    return start_ + static_cast<uint64_t>(static_cast<int64_t>(
+                        std::floor(static_cast<double>(host - kBegin) * rate_)));
   }
   ClockSample Read(TimeNs at) {
     const TimeNs before = at - static_cast<TimeNs>(random_() % 3000);
@@ -32,28 +34,34 @@ class SkewedClock {
   double rate_;
 };
 
-// The stated error holds for every instant between the first and the last sample, over the wrap, too.
+// The stated error holds for every instant between the first and the last sample, over the wrap,
+// too.
 TEST(ClockAlignment, IsNeverFurtherOffThanItSays) {
   for (uint64_t seed = 0; seed < 400; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
-    const double rate = (0.001 + static_cast<double>(random() % 4000) / 1000) * (1 + static_cast<double>(random() % 200) * 1e-6);
+    const double rate = (0.001 + static_cast<double>(random() % 4000) / 1000) *
+                        (1 + static_cast<double>(random() % 200) * 1e-6);
     const uint64_t start = seed % 3 == 0 ? UINT64_MAX - random() % 1'000'000 : random();
     SkewedClock clock(seed, start, rate);
     std::vector<ClockSample> samples;
     TimeNs at = SkewedClock::kBegin;
-    for (uint64_t n = 2 + random() % 8; n > 0; --n) samples.push_back(clock.Read(at += static_cast<TimeNs>(20'000 + random() % 500'000'000)));
+    for (uint64_t n = 2 + random() % 8; n > 0; --n)
+      samples.push_back(clock.Read(at += static_cast<TimeNs>(20'000 + random() % 500'000'000)));
     const auto alignment = AlignClocks(samples, 0);
     ASSERT_TRUE(alignment.has_value());
     // A count is an instant's down to one count.
     const TimeNs count_length = static_cast<TimeNs>(std::ceil(1 / rate));
     for (int i = 0; i <= 20; ++i) {
-      const TimeNs truth = samples.front().after + (samples.back().before - samples.front().after) * i / 20;
-      EXPECT_LE(std::abs(alignment->HostTime(clock.CountAt(truth)) - truth), alignment->error + count_length);
+      const TimeNs truth =
+          samples.front().after + (samples.back().before - samples.front().after) * i / 20;
+      EXPECT_LE(std::abs(alignment->HostTime(clock.CountAt(truth)) - truth),
+                alignment->error + count_length);
     }
     // No worse than the slower of two readings, which is what one could do with a single one.
     TimeNs longest = 0;
-    for (const ClockSample& sample : samples) longest = std::max(longest, sample.after - sample.before);
+    for (const ClockSample& sample : samples)
+      longest = std::max(longest, sample.after - sample.before);
     EXPECT_LE(alignment->error, longest + count_length);
   }
 }
@@ -90,10 +98,12 @@ TEST(ClockAlignment, RefusesClocksThatContradictThemselves) {
       {"it stood still", {{0, 100, 10}, {1000, 100, 1010}}},
       {"the host's ran backwards", {{1000, 100, 1010}, {0, 200, 10}}},
       {"read after it was read", {{10, 100, 0}}},
-      {"it stopped for a while", {{0, 0, 10}, {1000, 1000, 1010}, {5000, 1010, 5010}, {6000, 2010, 6010}}},
+      {"it stopped for a while",
+       {{0, 0, 10}, {1000, 1000, 1010}, {5000, 1010, 5010}, {6000, 2010, 6010}}},
       {"beyond all times", {{INT64_MIN, 0, INT64_MAX}}},
   };
-  for (const auto& c : kCases) EXPECT_FALSE(AlignClocks(c.samples, 1'000'000'000).has_value()) << c.what;
+  for (const auto& c : kCases)
+    EXPECT_FALSE(AlignClocks(c.samples, 1'000'000'000).has_value()) << c.what;
 }
 
 // Two readings so close that they say nothing of the rate.
@@ -113,13 +123,15 @@ TEST(ClockAlignment, OfAnyCountIsATime) {
   EXPECT_LT(alignment->HostTime(uint64_t{1} << 63), -kSecond);
 }
 
-// As of firmware whose newest event is looked at now and then: half a period wide, the samples allow for any rate.
+// As of firmware whose newest event is looked at now and then: half a period wide, the samples
+// allow for any rate.
 TEST(ClockAlignment, BelievesWhatAClockSaysOfItsRateWhereSamplesTellLess) {
   std::vector<ClockSample> samples;
   for (TimeNs n = 1; n <= 4; ++n) {
     const TimeNs at = n * 200 * kMillisecond + (n % 2 == 0 ? -100 : 90) * kMillisecond;
     const TimeNs late = n == 1 ? 190 * kMillisecond : 110 * kMillisecond;
-    samples.push_back({at - late, static_cast<uint64_t>(at / 1000), at - late + 215 * kMillisecond});
+    samples.push_back(
+        {at - late, static_cast<uint64_t>(at / 1000), at - late + 215 * kMillisecond});
   }
   const auto said = AlignClocks(samples, 1'000'000);
   ASSERT_TRUE(said.has_value());

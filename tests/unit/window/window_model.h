@@ -1,6 +1,7 @@
-// A machine of a few CPUs, simulated instant by instant and byte by byte, that knows what became of every byte:
-// held in a ring, held in a sink, or lost, and how. What rings and sinks would tell of it is the input of a
-// window; the truth is what the window is measured by. Shares no code with src/window.
+// A machine of a few CPUs, simulated instant by instant and byte by byte, that knows what became of
+// every byte: held in a ring, held in a sink, or lost, and how. What rings and sinks would tell of
+// it is the input of a window; the truth is what the window is measured by. Shares no code with
+// src/window.
 #ifndef HANGSCOPE_TESTS_UNIT_WINDOW_WINDOW_MODEL_H
 #define HANGSCOPE_TESTS_UNIT_WINDOW_WINDOW_MODEL_H
 
@@ -18,25 +19,25 @@ constexpr TimeNs kModelBegin = 1'000'000;
 constexpr int kInstantsPerTick = 12;
 
 enum class Fate {
-  kHeld,          // in the ring
-  kInSink,        // not drained yet
-  kOverwritten,   // in the ring, or damaged there without a word
-  kOwnSink,       // in the sink, by newer data of its own ring
-  kOthersSink,    // in the sink, by another ring's
-  kReported,      // dropped, torn or blind; the recorder says so
-  kNotRecorded,   // before or after the recording, or without a word
+  kHeld,         // in the ring
+  kInSink,       // not drained yet
+  kOverwritten,  // in the ring, or damaged there without a word
+  kOwnSink,      // in the sink, by newer data of its own ring
+  kOthersSink,   // in the sink, by another ring's
+  kReported,     // dropped, torn or blind; the recorder says so
+  kNotRecorded,  // before or after the recording, or without a word
 };
 
 struct ModelByte {
-  int from = 0;           // instants
+  int from = 0;  // instants
   int to = 0;
   Fate fate = Fate::kNotRecorded;
-  bool counted = false;   // has an offset in the ring
+  bool counted = false;  // has an offset in the ring
   uint64_t offset = 0;
 };
 
 struct ModelRing {
-  RingHistory history;         // all but the held spans, until Tell()
+  RingHistory history;  // all but the held spans, until Tell()
   uint64_t capacity = 0;
   std::vector<ModelByte> bytes;  // that a perfect recorder would have, by time
   std::deque<size_t> in_ring;
@@ -52,7 +53,7 @@ struct ModelSink {
 };
 
 struct ModelOptions {
-  bool clean = false;        // nothing but overwriting
+  bool clean = false;  // nothing but overwriting
   bool runs_trusted = true;
 };
 
@@ -67,14 +68,16 @@ class WindowModel {
 
   WindowInput input;
   std::vector<ModelRing> rings;
-  int end = 0;                 // instants simulated
+  int end = 0;  // instants simulated
   bool shared_sink = false;
   std::vector<std::vector<int64_t>> task_on;  // [cpu][instant]; -1: nobody that is looked at
 
   int Pick(int from, int to) { return std::uniform_int_distribution<int>(from, to)(random_); }
   bool Chance(int percent) { return Pick(1, 100) <= percent; }
 
-  static bool IsLost(const ModelByte& byte) { return byte.fate != Fate::kHeld && byte.fate != Fate::kInSink; }
+  static bool IsLost(const ModelByte& byte) {
+    return byte.fate != Fate::kHeld && byte.fate != Fate::kInSink;
+  }
 
  private:
   void MakeMachine() {
@@ -119,7 +122,8 @@ class WindowModel {
       if (place_[task] >= 0 && !always_on_) Leave(place_[task]);
       place_[task] = to;
     }
-    if (Chance(10) && !sinks_.empty()) Drain(static_cast<size_t>(Pick(0, static_cast<int>(sinks_.size()) - 1)));
+    if (Chance(10) && !sinks_.empty())
+      Drain(static_cast<size_t>(Pick(0, static_cast<int>(sinks_.size()) - 1)));
     std::vector<std::vector<ModelByte>> made(rings.size());
     for (size_t cpu = 0; cpu < rings.size(); ++cpu) made[cpu] = MakeBytes(cpu, tick);
     // In the order of time, for they may meet in a sink.
@@ -154,7 +158,8 @@ class WindowModel {
       blind_now_ &= ~(uint64_t{1} << cpu);
     }
     silent_[cpu] = !options_.clean && options_.runs_trusted && !always_on_ && Chance(5);
-    // A tracer writes while its program runs; a ring of all that happens may have nothing for a while.
+    // A tracer writes while its program runs; a ring of all that happens may have nothing for a
+    // while.
     const int count = always_on_ ? Pick(0, 3) : runs ? Pick(1, 3) : 0;
     std::vector<ModelByte> bytes;
     for (int i = 0; i < count; ++i) {
@@ -259,12 +264,14 @@ class WindowModel {
         continue;
       }
       auto& held = ring.history.held;
-      const bool touches = open && (quiet_is_known || held.back().time.to == kModelBegin + byte.from);
+      const bool touches =
+          open && (quiet_is_known || held.back().time.to == kModelBegin + byte.from);
       if (touches && !Chance(20)) {
         held.back().time.to = kModelBegin + byte.to;
         ++held.back().end_offset;
       } else {
-        held.push_back({{kModelBegin + byte.from, kModelBegin + byte.to}, byte.offset, byte.offset + 1, {}});
+        held.push_back(
+            {{kModelBegin + byte.from, kModelBegin + byte.to}, byte.offset, byte.offset + 1, {}});
       }
       open = true;
     }
@@ -286,12 +293,16 @@ class WindowModel {
     for (size_t cpu = 0; cpu < rings.size(); ++cpu) {
       for (int from = 0; from < end;) {
         int to = from + 1;
-        while (to < end && task_on[cpu][static_cast<size_t>(to)] == task_on[cpu][static_cast<size_t>(from)]) ++to;
+        while (to < end &&
+               task_on[cpu][static_cast<size_t>(to)] == task_on[cpu][static_cast<size_t>(from)])
+          ++to;
         const int64_t task = task_on[cpu][static_cast<size_t>(from)];
-        const bool told = options_.runs_trusted ? to > known_since : !LostWithItsRing(rings[cpu], from, to);
+        const bool told =
+            options_.runs_trusted ? to > known_since : !LostWithItsRing(rings[cpu], from, to);
         if (task >= 0 && told) {
           const int begin = options_.runs_trusted ? std::max(from, known_since) : from;
-          input.runs.push_back({task, static_cast<int64_t>(cpu), {kModelBegin + begin, kModelBegin + to}});
+          input.runs.push_back(
+              {task, static_cast<int64_t>(cpu), {kModelBegin + begin, kModelBegin + to}});
         }
         from = to;
       }
@@ -303,7 +314,8 @@ class WindowModel {
   bool LostWithItsRing(const ModelRing& ring, int from, int to) {
     if (ring.history.sink || !Chance(50)) return false;
     return std::all_of(ring.bytes.begin(), ring.bytes.end(), [&](const ModelByte& byte) {
-      return byte.to <= from || byte.from >= to || (byte.counted && byte.fate == Fate::kOverwritten);
+      return byte.to <= from || byte.from >= to ||
+             (byte.counted && byte.fate == Fate::kOverwritten);
     });
   }
 
@@ -312,8 +324,8 @@ class WindowModel {
   int ticks_ = 0;
   bool always_on_ = false;
   std::vector<ModelSink> sinks_;
-  std::vector<int> place_;      // by task: its CPU, -1: none
-  std::vector<int> blind_;      // by CPU: ticks left
+  std::vector<int> place_;  // by task: its CPU, -1: none
+  std::vector<int> blind_;  // by CPU: ticks left
   std::vector<bool> silent_;
   uint64_t blind_now_ = 0;
 };

@@ -15,7 +15,8 @@ constexpr uint64_t kSeeds = 4000;
 
 Instants InstantsOf(const TimeSpan& span) {
   Instants instants;
-  for (TimeNs t = std::max<TimeNs>(span.from - kModelBegin, 0); t < std::min<TimeNs>(span.to - kModelBegin, kMaxInstants); ++t) {
+  for (TimeNs t = std::max<TimeNs>(span.from - kModelBegin, 0);
+       t < std::min<TimeNs>(span.to - kModelBegin, kMaxInstants); ++t) {
     instants.set(static_cast<size_t>(t));
   }
   return instants;
@@ -27,11 +28,13 @@ Instants InstantsOf(const std::vector<TimeSpan>& spans) {
   return instants;
 }
 
-Instants InstantsOf(const ModelByte& byte) { return InstantsOf(TimeSpan{kModelBegin + byte.from, kModelBegin + byte.to}); }
+Instants InstantsOf(const ModelByte& byte) {
+  return InstantsOf(TimeSpan{kModelBegin + byte.from, kModelBegin + byte.to});
+}
 
 // The truth of one ring.
 struct Truth {
-  Instants written;   // by a perfect recorder
+  Instants written;  // by a perfect recorder
   Instants lost;
   Instants recording;
   Instants ran;
@@ -41,15 +44,19 @@ struct Truth {
     const ModelRing& ring = model.rings[cpu];
     for (const ModelByte& byte : ring.bytes) {
       if (byte.counted && byte.offset < last_head) continue;
-      // Bytes follow on each other without a break, but what a sink that others use overwrites are single ones.
-      const bool single = model.shared_sink && (byte.fate == Fate::kOwnSink || byte.fate == Fate::kOthersSink);
-      const Instants instants = single ? InstantsOf(TimeSpan{kModelBegin + byte.from, kModelBegin + byte.from + 1})
-                                       : InstantsOf(byte);
+      // Bytes follow on each other without a break, but what a sink that others use overwrites are
+      // single ones.
+      const bool single =
+          model.shared_sink && (byte.fate == Fate::kOwnSink || byte.fate == Fate::kOthersSink);
+      const Instants instants =
+          single ? InstantsOf(TimeSpan{kModelBegin + byte.from, kModelBegin + byte.from + 1})
+                 : InstantsOf(byte);
       written |= instants;
       if (WindowModel::IsLost(byte)) lost |= instants;
     }
     recording = InstantsOf(TimeSpan{kModelBegin + ring.since, kModelBegin + ring.until});
-    for (int x = 0; x < model.end; ++x) ran[static_cast<size_t>(x)] = model.task_on[cpu][static_cast<size_t>(x)] >= 0;
+    for (int x = 0; x < model.end; ++x)
+      ran[static_cast<size_t>(x)] = model.task_on[cpu][static_cast<size_t>(x)] >= 0;
   }
 };
 
@@ -70,25 +77,32 @@ void ExpectNothingIsCoveredThatIsNot(const WindowModel& model, const Window& win
     const Instants idle = InstantsOf(window.rings[cpu].idle);
     const Instants gaps = GapsOf(window, cpu);
     EXPECT_TRUE((covered & truth.lost).none()) << "CPU " << cpu << " covers what was lost";
-    EXPECT_TRUE((covered & ~truth.recording).none()) << "CPU " << cpu << " covers what it did not record";
+    EXPECT_TRUE((covered & ~truth.recording).none())
+        << "CPU " << cpu << " covers what it did not record";
     EXPECT_TRUE((covered & ~inside).none()) << "CPU " << cpu << " covers more than the window";
-    EXPECT_TRUE((idle & truth.written).none()) << "CPU " << cpu << " had something to record where it is idle";
+    EXPECT_TRUE((idle & truth.written).none())
+        << "CPU " << cpu << " had something to record where it is idle";
     if (model.rings[cpu].history.always_on) {
-      EXPECT_TRUE((idle & ~truth.recording).none()) << "CPU " << cpu << " idle where it did not record";
+      EXPECT_TRUE((idle & ~truth.recording).none())
+          << "CPU " << cpu << " idle where it did not record";
     } else {
       EXPECT_TRUE((idle & truth.ran).none()) << "CPU " << cpu << " idle where somebody ran";
     }
-    EXPECT_TRUE((truth.lost & inside & ~gaps).none()) << "CPU " << cpu << " lost something that no gap shows";
+    EXPECT_TRUE((truth.lost & inside & ~gaps).none())
+        << "CPU " << cpu << " lost something that no gap shows";
     EXPECT_TRUE((gaps & ~inside).none()) << "CPU " << cpu << " has a gap outside the window";
-    EXPECT_TRUE((covered & gaps).none() && (idle & (covered | gaps)).none()) << "CPU " << cpu << " says two things of one instant";
+    EXPECT_TRUE((covered & gaps).none() && (idle & (covered | gaps)).none())
+        << "CPU " << cpu << " says two things of one instant";
   }
 }
 
 // Every instant inside is covered, idle or in a gap, but for what an earlier snapshot has.
 void ExpectEveryInstantIsTold(const WindowModel& model, const Window& window) {
-  const Instants inside = InstantsOf(window.time) & InstantsOf(TimeSpan{kModelBegin, kModelBegin + model.end});
+  const Instants inside =
+      InstantsOf(window.time) & InstantsOf(TimeSpan{kModelBegin, kModelBegin + model.end});
   for (size_t cpu = 0; cpu < model.rings.size(); ++cpu) {
-    const Instants told = InstantsOf(window.rings[cpu].covered) | InstantsOf(window.rings[cpu].idle) | GapsOf(window, cpu);
+    const Instants told = InstantsOf(window.rings[cpu].covered) |
+                          InstantsOf(window.rings[cpu].idle) | GapsOf(window, cpu);
     EXPECT_TRUE((inside & ~told).none()) << "CPU " << cpu << " says nothing of an instant";
   }
 }
@@ -104,12 +118,15 @@ void ExpectTasksAreJudgedRight(const WindowModel& model, const Window& window) {
     Instants lost;
     for (size_t cpu = 0; cpu < model.rings.size(); ++cpu) {
       Instants on_cpu;
-      for (int x = 0; x < model.end; ++x) on_cpu[static_cast<size_t>(x)] = model.task_on[cpu][static_cast<size_t>(x)] == task.task;
+      for (int x = 0; x < model.end; ++x)
+        on_cpu[static_cast<size_t>(x)] = model.task_on[cpu][static_cast<size_t>(x)] == task.task;
       lost |= on_cpu & Truth(model, cpu).lost & known & inside;
     }
     const Instants breaks = InstantsOf(task.breaks);
-    EXPECT_TRUE((lost & ~breaks).none()) << "task " << task.task << " lost something where it does not break";
-    EXPECT_TRUE((breaks & ~InstantsOf(task.ran)).none()) << "task " << task.task << " breaks where it did not run";
+    EXPECT_TRUE((lost & ~breaks).none())
+        << "task " << task.task << " lost something where it does not break";
+    EXPECT_TRUE((breaks & ~InstantsOf(task.ran)).none())
+        << "task " << task.task << " breaks where it did not run";
     EXPECT_TRUE(lost.none() || !task.continuous) << "task " << task.task << " is called continuous";
   }
 }
@@ -138,7 +155,8 @@ void ExpectSound(const WindowModel& model, const Window& window) {
 WindowRequest RandomRequest(WindowModel& model, WindowPolicy policy) {
   WindowRequest request;
   request.policy = policy;
-  request.trigger = kModelBegin + (model.Chance(70) ? model.end : model.Pick(model.end / 2, model.end));
+  request.trigger =
+      kModelBegin + (model.Chance(70) ? model.end : model.Pick(model.end / 2, model.end));
   request.length = model.Pick(0, model.end + 20);
   request.bytes = static_cast<uint64_t>(model.Pick(0, 120));
   return request;
@@ -150,20 +168,22 @@ TEST(WindowProperties, NothingIsDeclaredCoveredThatIsNot) {
   for (uint64_t seed = 0; seed < kSeeds && !HasFailure(); ++seed) {
     WindowModel model(seed, OptionsOf(seed));
     const WindowPolicy policy = static_cast<WindowPolicy>(seed % 4);
-    SCOPED_TRACE("seed " + std::to_string(seed) + ", policy " + std::string(WindowPolicyName(policy)));
+    SCOPED_TRACE("seed " + std::to_string(seed) + ", policy " +
+                 std::string(WindowPolicyName(policy)));
     ExpectSound(model, FindWindow(model.input, RandomRequest(model, policy)));
   }
 }
 
-// One instant earlier something that was overwritten would be inside. Where nobody knows at which of many
-// instants it was, the latest of them counts.
+// One instant earlier something that was overwritten would be inside. Where nobody knows at which
+// of many instants it was, the latest of them counts.
 TEST(WindowProperties, ACoherentWindowIsAsLongAsItCanBe) {
   int limited = 0;
   for (uint64_t seed = 0; seed < kSeeds && !HasFailure(); ++seed) {
     WindowModel model(seed, {true, true});
     if (model.shared_sink) continue;
     const bool always_on = model.rings[0].history.always_on;
-    if (always_on && !model.input.sinks.empty()) continue;  // nobody knows what was lost in the sink, or when
+    // nobody knows what was lost in the sink, or when
+    if (always_on && !model.input.sinks.empty()) continue;
     SCOPED_TRACE("seed " + std::to_string(seed));
     WindowRequest request = RandomRequest(model, WindowPolicy::kCoherent);
     // What was lost between two that are held may have been before or after a trigger between them.
@@ -181,7 +201,9 @@ TEST(WindowProperties, ACoherentWindowIsAsLongAsItCanBe) {
         if (!before && !counts) continue;
         overwritten |= counts;
         int to = std::min(byte.to, before ? ring.since : byte.to);
-        if (always_on) to = i + 1 < ring.bytes.size() ? std::min(ring.bytes[i + 1].from, ring.until) : ring.until;
+        if (always_on)
+          to =
+              i + 1 < ring.bytes.size() ? std::min(ring.bytes[i + 1].from, ring.until) : ring.until;
         if (always_on && before) to = ring.since;
         begin = std::max(begin, std::min(to, trigger));
       }
@@ -193,9 +215,9 @@ TEST(WindowProperties, ACoherentWindowIsAsLongAsItCanBe) {
       ASSERT_TRUE(window.limited_by.has_value());
     } else {
       // A ring whose begin is not known may have lost something before all that is.
-      const bool begin_known = std::all_of(model.input.rings.begin(), model.input.rings.end(), [](const RingHistory& r) {
-        return r.recording_since != 0;
-      });
+      const bool begin_known =
+          std::all_of(model.input.rings.begin(), model.input.rings.end(),
+                      [](const RingHistory& r) { return r.recording_since != 0; });
       EXPECT_TRUE(window.from_the_start || !begin_known);
       EXPECT_TRUE(!window.limited_by || !begin_known);
       EXPECT_GE(window.time.from - kModelBegin, begin);
@@ -238,11 +260,14 @@ TEST(WindowProperties, AmountsOfGapsAddUpToWhatWasLost) {
       uint64_t bytes = 0, records = 0, lost_bytes = 0;
       bool all_known = true;
       for (const Gap& gap : window.gaps) {
-        if (gap.ring == cpu && gap.unit == AmountUnit::kUnknown && gap.reason != GapReason::kNotRecorded) all_known = false;
+        if (gap.ring == cpu && gap.unit == AmountUnit::kUnknown &&
+            gap.reason != GapReason::kNotRecorded)
+          all_known = false;
         if (gap.ring == cpu && gap.unit == AmountUnit::kBytes) bytes += gap.amount;
         if (gap.ring == cpu && gap.unit == AmountUnit::kRecords) records += gap.amount;
       }
-      for (const ModelByte& byte : model.rings[cpu].bytes) lost_bytes += byte.counted && WindowModel::IsLost(byte) ? 1 : 0;
+      for (const ModelByte& byte : model.rings[cpu].bytes)
+        lost_bytes += byte.counted && WindowModel::IsLost(byte) ? 1 : 0;
       EXPECT_LE(bytes, lost_bytes) << "CPU " << cpu;
       if (all_known) {
         EXPECT_EQ(bytes, lost_bytes) << "CPU " << cpu;
@@ -291,7 +316,8 @@ TEST(WindowProperties, SnapshotsSinceTheLastShareNoByte) {
       }
       // Bytes that were still in the sink then have later offsets than ones that were not.
       for (const ModelByte& byte : model.rings[cpu].bytes) {
-        newer[cpu] += byte.fate == Fate::kInSink || (byte.fate == Fate::kHeld && byte.offset >= head) ? 1 : 0;
+        newer[cpu] +=
+            byte.fate == Fate::kInSink || (byte.fate == Fate::kHeld && byte.offset >= head) ? 1 : 0;
       }
       request.last_heads.push_back(head);
     }
@@ -313,7 +339,9 @@ TEST(WindowProperties, NonsenseNeitherCrashesNorLeavesTheWindow) {
   std::mt19937_64 random(1);
   const auto any = [&](std::initializer_list<int64_t> few) {
     const uint64_t r = random();
-    return r % 3 == 0 ? few.begin()[(r >> 8) % few.size()] : r % 3 == 1 ? static_cast<int64_t>(random()) : static_cast<int64_t>(random() % 100);
+    return r % 3 == 0   ? few.begin()[(r >> 8) % few.size()]
+           : r % 3 == 1 ? static_cast<int64_t>(random())
+                        : static_cast<int64_t>(random() % 100);
   };
   const auto time = [&] { return any({0, INT64_MIN, INT64_MAX, -1, 50}); };
   const auto number = [&] { return static_cast<uint64_t>(any({0, -1, 1, INT64_MIN, INT64_MAX})); };
@@ -328,22 +356,35 @@ TEST(WindowProperties, NonsenseNeitherCrashesNorLeavesTheWindow) {
       ring.recorded_until = time();
       ring.always_on = random() % 2 == 0;
       if (random() % 2 == 0) ring.sink = random() % 3;
-      for (uint64_t i = random() % 5; i > 0; --i) ring.held.push_back({{time(), time()}, number(), number(), {}});
+      for (uint64_t i = random() % 5; i > 0; --i)
+        ring.held.push_back({{time(), time()}, number(), number(), {}});
       for (uint64_t i = random() % 3; i > 0; --i) {
-        ring.losses.push_back({{time(), time()}, static_cast<GapReason>(random() % 8), number(), AmountUnit::kBytes, {}});
+        ring.losses.push_back({{time(), time()},
+                               static_cast<GapReason>(random() % 8),
+                               number(),
+                               AmountUnit::kBytes,
+                               {}});
       }
       input.rings.push_back(ring);
     }
     input.sinks.resize(random() % 3);
     for (SinkHistory& sink : input.sinks) {
       sink.capacity_bytes = number();
-      for (uint64_t i = random() % 3; i > 0; --i) sink.rest.push_back({random() % 5, {time(), time()}, number()});
+      for (uint64_t i = random() % 3; i > 0; --i)
+        sink.rest.push_back({random() % 5, {time(), time()}, number()});
     }
     for (uint64_t i = random() % 4; i > 0; --i) {
-      input.runs.push_back({static_cast<int64_t>(random() % 3), static_cast<int64_t>(random() % 3), {time(), time()}});
+      input.runs.push_back({static_cast<int64_t>(random() % 3),
+                            static_cast<int64_t>(random() % 3),
+                            {time(), time()}});
     }
     if (random() % 2 == 0) input.runs_known_since = time();
-    WindowRequest request{static_cast<WindowPolicy>(random() % 5), time(), time(), number(), {number(), number()}, time()};
+    WindowRequest request{static_cast<WindowPolicy>(random() % 5),
+                          time(),
+                          time(),
+                          number(),
+                          {number(), number()},
+                          time()};
     const Window window = FindWindow(input, request);
     ASSERT_LE(window.time.from, window.time.to);
     for (const RingCoverage& ring : window.rings) {
@@ -353,7 +394,8 @@ TEST(WindowProperties, NonsenseNeitherCrashesNorLeavesTheWindow) {
         last = span.to;
       }
     }
-    for (const Gap& gap : window.gaps) EXPECT_TRUE(gap.time.from >= window.time.from && gap.time.to <= window.time.to);
+    for (const Gap& gap : window.gaps)
+      EXPECT_TRUE(gap.time.from >= window.time.from && gap.time.to <= window.time.to);
   }
 }
 

@@ -1,4 +1,5 @@
-// Windows told in a line, so that a test reads as a story; times in milliseconds after some instant.
+// Windows told in a line, so that a test reads as a story; times in milliseconds after some
+// instant.
 #ifndef HANGSCOPE_TESTS_UNIT_WINDOW_WINDOW_STORY_H
 #define HANGSCOPE_TESTS_UNIT_WINDOW_WINDOW_STORY_H
 
@@ -23,7 +24,9 @@ inline std::string Told(const TimeSpan& span) {
   return span.from == span.to ? "@" + Told(span.from) : Told(span.from) + ".." + Told(span.to);
 }
 
-inline std::string Told(const RingName& ring) { return std::string(RingKindName(ring.kind)) + std::to_string(ring.number); }
+inline std::string Told(const RingName& ring) {
+  return std::string(RingKindName(ring.kind)) + std::to_string(ring.number);
+}
 
 inline std::string Told(const std::vector<TimeSpan>& spans) {
   std::string text;
@@ -57,7 +60,8 @@ inline std::string ToldGaps(const Window& window) {
   std::string text;
   for (const Gap& gap : window.gaps) {
     if (!text.empty()) text += "; ";
-    text += Told(window.rings[gap.ring].ring) + " " + Told(gap.time) + " " + std::string(GapReasonName(gap.reason));
+    text += Told(window.rings[gap.ring].ring) + " " + Told(gap.time) + " " +
+            std::string(GapReasonName(gap.reason));
     if (gap.task) text += " of " + std::to_string(*gap.task);
     if (gap.unit == AmountUnit::kBytes) text += " " + std::to_string(gap.amount) + " bytes";
     if (gap.unit == AmountUnit::kRecords) text += " " + std::to_string(gap.amount) + " records";

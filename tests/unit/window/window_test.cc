@@ -24,11 +24,13 @@ void Hold(RingHistory& ring, int64_t from, int64_t to, uint64_t bytes, uint64_t 
   ring.head = begin + bytes;
 }
 
-KnownLoss Loss(int64_t from, int64_t to, GapReason reason, uint64_t amount = 0, AmountUnit unit = AmountUnit::kUnknown) {
+KnownLoss Loss(int64_t from, int64_t to, GapReason reason, uint64_t amount = 0,
+               AmountUnit unit = AmountUnit::kUnknown) {
   return {Between(from, to), reason, amount, unit, {}};
 }
 
-Window Find(const WindowInput& input, WindowPolicy policy = WindowPolicy::kCoherent, int64_t trigger = 100) {
+Window Find(const WindowInput& input, WindowPolicy policy = WindowPolicy::kCoherent,
+            int64_t trigger = 100) {
   WindowRequest request;
   request.policy = policy;
   request.trigger = At(trigger);
@@ -114,12 +116,15 @@ TEST(Window, DropsNothingThatWasLostInsideAHeldSpan) {
   input.rings = {Cpu(0), Cpu(1)};
   Hold(input.rings[0], 0, 100, 1000);
   Hold(input.rings[1], 0, 100, 1000);
-  input.rings[0].losses = {Loss(20, 20, GapReason::kNoRoom, 3, AmountUnit::kRecords), Loss(40, 45, GapReason::kBlind)};
+  input.rings[0].losses = {Loss(20, 20, GapReason::kNoRoom, 3, AmountUnit::kRecords),
+                           Loss(40, 45, GapReason::kBlind)};
   input.runs = {{7, 0, Between(10, 60)}, {8, 1, Between(10, 60)}};
   input.runs_known_since = At(0);
   const Window window = Find(input);
   EXPECT_EQ(ToldTime(window), "0..100 from the start");
-  EXPECT_EQ(ToldGaps(window), "CPU0 @20 dropped for want of room of 7 3 records; CPU0 40..45 blind while copying of 7");
+  EXPECT_EQ(
+      ToldGaps(window),
+      "CPU0 @20 dropped for want of room of 7 3 records; CPU0 40..45 blind while copying of 7");
   EXPECT_EQ(ToldRing(window, 0), "covered 0..20,20..40,45..100");
   EXPECT_EQ(ToldTasks(window), "7 breaks @20,40..45; 8 continuous");
 }
@@ -269,16 +274,17 @@ TEST(Window, KnowsWhatASinkThatIsNotFullStillHas) {
   input.rings = {Cpu(0), Cpu(1)};
   input.rings[0].sink = input.rings[1].sink = 0;
   input.sinks.resize(1);
-  input.sinks[0].rest = {{1, Between(50, 60), 100}, {0, Between(60, 70), 100}, {9, Between(70, 80), 100}};
+  input.sinks[0].rest = {
+      {1, Between(50, 60), 100}, {0, Between(60, 70), 100}, {9, Between(70, 80), 100}};
   input.sinks[0].capacity_bytes = 301;
   EXPECT_EQ(ToldTime(Find(input)), "0..100 from the start");
   EXPECT_EQ(ToldRing(Find(input), 0), "covered 60..70 idle 0..60,70..100");
   input.sinks[0].capacity_bytes = 300;  // full: what came before its oldest is gone
   // Of CPU 0, too, but for what it wrote at the very same instant.
   EXPECT_EQ(Find(input).time, (TimeSpan{At(50) + 1, At(100)}));
-  input.sinks[0].capacity_bytes = 0;    // not known: as if it were full
+  input.sinks[0].capacity_bytes = 0;  // not known: as if it were full
   EXPECT_EQ(Find(input).time, (TimeSpan{At(50) + 1, At(100)}));
-  input.rings[0].sink = 5;              // one that nobody described
+  input.rings[0].sink = 5;  // one that nobody described
   EXPECT_EQ(ToldTime(Find(input)), "100..100 by CPU0");
 }
 
@@ -295,13 +301,18 @@ TEST(Window, BelievesNothingThatContradictsItself) {
       {"overlap in time", {{Between(20, 60), 0, 50, {}}, {Between(50, 80), 50, 100, {}}}, 100},
       {"overlap in offsets", {{Between(20, 50), 0, 60, {}}, {Between(50, 80), 50, 100, {}}}, 100},
       {"the second is older", {{Between(50, 80), 0, 50, {}}, {Between(20, 50), 50, 100, {}}}, 100},
-      {"one contains the other", {{Between(20, 80), 0, 100, {}}, {Between(30, 40), 20, 30, {}}}, 100},
-      {"beyond all numbers", {{{INT64_MIN, INT64_MAX}, 0, UINT64_MAX, {}}, {Between(1, 2), 1, 2, {}}}, UINT64_MAX},
+      {"one contains the other",
+       {{Between(20, 80), 0, 100, {}}, {Between(30, 40), 20, 30, {}}},
+       100},
+      {"beyond all numbers",
+       {{{INT64_MIN, INT64_MAX}, 0, UINT64_MAX, {}}, {Between(1, 2), 1, 2, {}}},
+       UINT64_MAX},
   };
   for (const auto& c : kCases) {
     SCOPED_TRACE(c.what);
-    for (const WindowPolicy policy : {WindowPolicy::kCoherent, WindowPolicy::kEverything, WindowPolicy::kLastTime,
-                                      WindowPolicy::kLastBytes, WindowPolicy::kSinceLast}) {
+    for (const WindowPolicy policy :
+         {WindowPolicy::kCoherent, WindowPolicy::kEverything, WindowPolicy::kLastTime,
+          WindowPolicy::kLastBytes, WindowPolicy::kSinceLast}) {
       WindowInput input;
       input.rings = {Cpu(0)};
       input.rings[0].held = c.held;
@@ -313,7 +324,8 @@ TEST(Window, BelievesNothingThatContradictsItself) {
       request.bytes = 1000;
       request.last_trigger = At(0);
       const Window window = FindWindow(input, request);
-      for (const TimeSpan& covered : window.rings[0].covered) ADD_FAILURE() << "covered " << Told(covered);
+      for (const TimeSpan& covered : window.rings[0].covered)
+        ADD_FAILURE() << "covered " << Told(covered);
       if (window.time == Between(0, 100)) {
         EXPECT_NE(ToldGaps(window).find("unreadable"), std::string::npos);
       }
@@ -359,9 +371,15 @@ TEST(Window, OfTheLastBytesCountsOverAllRings) {
   WindowRequest request;
   request.policy = WindowPolicy::kLastBytes;
   request.trigger = At(100);
-  for (const auto& [bytes, time] : std::vector<std::pair<uint64_t, const char*>>{
-           {0, "100..100"}, {100, "90..100"}, {200, "80..100"}, {500, "70..100"}, {800, "60..100"}, {900, "50..100"},
-           {1400, "0..100 from the start"}, {9999, "0..100 from the start"}}) {
+  for (const auto& [bytes, time] :
+       std::vector<std::pair<uint64_t, const char*>>{{0, "100..100"},
+                                                     {100, "90..100"},
+                                                     {200, "80..100"},
+                                                     {500, "70..100"},
+                                                     {800, "60..100"},
+                                                     {900, "50..100"},
+                                                     {1400, "0..100 from the start"},
+                                                     {9999, "0..100 from the start"}}) {
     request.bytes = bytes;
     const Window window = FindWindow(input, request);
     EXPECT_EQ(ToldTime(window), time) << bytes;

@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "window/window_json.h"
 #include "unit/window/window_story.h"
+#include "window/window_json.h"
 
 namespace hangscope {
 namespace {
@@ -14,13 +14,15 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// Two seconds up to 10 s: CPU 1 was overwritten before, and lost something twice; CPU 0 has something stale.
+// Two seconds up to 10 s: CPU 1 was overwritten before, and lost something twice; CPU 0 has
+// something stale.
 Window TwoSeconds() {
   Window window;
   window.time = {8 * kSecond, 10 * kSecond};
   window.limited_by = 1;
   window.rings.resize(3);
-  for (size_t i = 0; i < 3; ++i) window.rings[i].ring = {RingKind::kCpu, static_cast<int64_t>(i), {}};
+  for (size_t i = 0; i < 3; ++i)
+    window.rings[i].ring = {RingKind::kCpu, static_cast<int64_t>(i), {}};
   window.rings[0].stale = {{{kSecond, 2 * kSecond}, 6 * kSecond, 2048}};
   window.rings[0].idle = {{8 * kSecond, 10 * kSecond}};
   window.rings[1].covered = {{8 * kSecond, 9 * kSecond}, {9500 * kMillisecond, 10 * kSecond}};
@@ -28,11 +30,18 @@ Window TwoSeconds() {
   window.rings[2].covered = {{9 * kSecond, 10 * kSecond}};
   window.rings[2].idle = {{8 * kSecond, 9 * kSecond}};
   window.rings[2].ring.what = "cs_\x1b[1metm";
-  window.gaps = {{1, 7, {9 * kSecond, 9500 * kMillisecond}, GapReason::kSharedSink, 4096, AmountUnit::kBytes},
-                 {1, {}, {9700 * kMillisecond, 9700 * kMillisecond}, GapReason::kNoRoom, 0, AmountUnit::kUnknown}};
-  window.tasks = {{7, "worker", false, {{8 * kSecond, 10 * kSecond}}, {{9 * kSecond, 9500 * kMillisecond}}},
-                  {8, "other", true, {{9 * kSecond, 10 * kSecond}}, {}},
-                  {9, "", false, {}, {}}};
+  window.gaps = {
+      {1, 7, {9 * kSecond, 9500 * kMillisecond}, GapReason::kSharedSink, 4096, AmountUnit::kBytes},
+      {1,
+       {},
+       {9700 * kMillisecond, 9700 * kMillisecond},
+       GapReason::kNoRoom,
+       0,
+       AmountUnit::kUnknown}};
+  window.tasks = {
+      {7, "worker", false, {{8 * kSecond, 10 * kSecond}}, {{9 * kSecond, 9500 * kMillisecond}}},
+      {8, "other", true, {{9 * kSecond, 10 * kSecond}}, {}},
+      {9, "", false, {}, {}}};
   return window;
 }
 
@@ -44,14 +53,18 @@ WindowTextOptions Narrow() {
 
 TEST(WindowText, SaysFirstHowLongAndWhyItBeginsThere) {
   Window window = TwoSeconds();
-  EXPECT_EQ(WindowLine(window, {}), "window 2.00 s: -2.000000 s .. trigger, begins where CPU 1 was overwritten");
+  EXPECT_EQ(WindowLine(window, {}),
+            "window 2.00 s: -2.000000 s .. trigger, begins where CPU 1 was overwritten");
   WindowTextOptions options;
   options.wall_minus_monotonic = 36000 * kSecond - 7 * kSecond;
-  EXPECT_EQ(WindowLine(window, options), "window 2.00 s: 10:00:01.000 .. trigger, begins where CPU 1 was overwritten");
+  EXPECT_EQ(WindowLine(window, options),
+            "window 2.00 s: 10:00:01.000 .. trigger, begins where CPU 1 was overwritten");
   window.time.from = window.time.to - 20 * kMillisecond;
   window.limited_by.reset();
   window.from_the_start = true;
-  EXPECT_EQ(WindowLine(window, {}), "window 20.0 ms: -0.020000 s .. trigger, from the recording's start: nothing was overwritten");
+  EXPECT_EQ(WindowLine(window, {}),
+            "window 20.0 ms: -0.020000 s .. trigger, from the recording's start: nothing was "
+            "overwritten");
 }
 
 TEST(WindowText, DrawsEachRingOverTheWindow) {
@@ -59,14 +72,20 @@ TEST(WindowText, DrawsEachRingOverTheWindow) {
   EXPECT_THAT(text, HasSubstr("2.00 KiB stale, 6.0 s old |....................| 0 B\n"));
   EXPECT_THAT(text, HasSubstr("|##########sssss##d##| 1.00 MiB\n"));
   EXPECT_THAT(text, HasSubstr("|..........##########| 0 B\n"));
-  EXPECT_THAT(text, HasSubstr("  # covered, . idle, s shared sink overwritten, d dropped for want of room\n"));
-  EXPECT_EQ(text.find('\x1b'), std::string::npos) << "a target's name reaches the terminal as it is";
+  EXPECT_THAT(
+      text,
+      HasSubstr("  # covered, . idle, s shared sink overwritten, d dropped for want of room\n"));
+  EXPECT_EQ(text.find('\x1b'), std::string::npos)
+      << "a target's name reaches the terminal as it is";
 }
 
 TEST(WindowText, TellsEachGapWithWhoWhenWhyAndHowMuch) {
   const std::string text = WindowText(TwoSeconds(), Narrow());
-  EXPECT_THAT(text, HasSubstr("  gap: CPU 1, -1.000000 .. -0.500000 s (500.0 ms), task worker (7): shared sink overwritten, 4.00 KiB\n"
-                              "  gap: CPU 1, at -0.300000 s: dropped for want of room, how much is not known\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("  gap: CPU 1, -1.000000 .. -0.500000 s (500.0 ms), task worker (7): shared sink "
+                "overwritten, 4.00 KiB\n"
+                "  gap: CPU 1, at -0.300000 s: dropped for want of room, how much is not known\n"));
   EXPECT_THAT(text, HasSubstr("  1 of 3 tasks covered without a break\n"
                               "  task worker (7) breaks -1.000000 .. -0.500000 s (500.0 ms)\n"
                               "  task 9 may have run where nobody knows\n"));
@@ -78,7 +97,9 @@ TEST(WindowText, TellsEachGapWithWhoWhenWhyAndHowMuch) {
 }
 
 TEST(WindowText, SaysWhatTheKernelGivesToNoRing) {
-  const char* const unrecorded = "  not in CPU rings: wake-ups by interrupts on idle CPUs; without --all-cpus, by other programs, too\n";
+  const char* const unrecorded =
+      "  not in CPU rings: wake-ups by interrupts on idle CPUs; without --all-cpus, by other "
+      "programs, too\n";
   Window window = TwoSeconds();
   EXPECT_EQ(WindowText(window, Narrow()).find(unrecorded), std::string::npos) << "of traces";
   window.rings[0].ring.what = "events";
@@ -88,14 +109,21 @@ TEST(WindowText, SaysWhatTheKernelGivesToNoRing) {
 TEST(WindowText, FitsOnAScreenHoweverManyRingsThereAre) {
   Window window = TwoSeconds();
   window.rings.resize(1000, window.rings[2]);
-  for (size_t i = 0; i < 1000; ++i) window.rings[i].ring = {RingKind::kCpu, static_cast<int64_t>(i), {}};
+  for (size_t i = 0; i < 1000; ++i)
+    window.rings[i].ring = {RingKind::kCpu, static_cast<int64_t>(i), {}};
   for (size_t i = 900; i < 1000; ++i) {
-    window.gaps.push_back({i, {}, {9900 * kMillisecond, 9950 * kMillisecond}, GapReason::kTorn, 1, AmountUnit::kRecords});
+    window.gaps.push_back({i,
+                           {},
+                           {9900 * kMillisecond, 9950 * kMillisecond},
+                           GapReason::kTorn,
+                           1,
+                           AmountUnit::kRecords});
   }
   for (int64_t task = 100; task < 300; ++task) window.tasks.push_back({task, "", false, {}, {}});
   const std::string text = WindowText(window, {});
   EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 45);
-  EXPECT_THAT(text, HasSubstr("  CPU 1  "));    // that limits it, and those with gaps, before those without
+  // that limits it, and those with gaps, before those without
+  EXPECT_THAT(text, HasSubstr("  CPU 1  "));
   EXPECT_THAT(text, HasSubstr("  CPU 914  "));
   EXPECT_THAT(text, Not(HasSubstr("  CPU 2  ")));
   EXPECT_THAT(text, HasSubstr("  and 984 more rings, 85 of them with gaps\n"));
@@ -117,7 +145,8 @@ TEST(WindowJson, HasAllOfAWindow) {
   EXPECT_EQ(json["to_ns"], 10 * kSecond);
   EXPECT_EQ(json["policy"], "coherent");
   EXPECT_EQ(json["from_the_start"], false);
-  EXPECT_EQ(json["limited_by"], (nlohmann::ordered_json{{"kind", "CPU"}, {"number", 1}, {"what", ""}}));
+  EXPECT_EQ(json["limited_by"],
+            (nlohmann::ordered_json{{"kind", "CPU"}, {"number", 1}, {"what", ""}}));
   EXPECT_EQ(json["clock_error_ns"], 5);
   ASSERT_EQ(json["gaps"].size(), 2u);
   EXPECT_EQ(json["gaps"][0]["why"], "shared sink overwritten");
