@@ -16,9 +16,11 @@ if(PROJECT_IS_TOP_LEVEL)
 endif()
 
 install(TARGETS hangscope_target EXPORT hangscopeTargets)
-install(TARGETS hangscope EXPORT hangscopeTargets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-# The executable looks for it in ../libexec/hangscope, seen from where it is itself.
-install(TARGETS hangscope_count LIBRARY DESTINATION ${CMAKE_INSTALL_BINDIR}/../libexec/hangscope)
+if(HANGSCOPE_COMMAND)
+  install(TARGETS hangscope EXPORT hangscopeTargets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  # The executable looks for it in ../libexec/hangscope, seen from where it is itself.
+  install(TARGETS hangscope_count LIBRARY DESTINATION ${CMAKE_INSTALL_BINDIR}/../libexec/hangscope)
+endif()
 # The host library has a file of its own: who wants the executable only, perhaps without a compiler, does not
 # need what it is linked with.
 install(TARGETS hangscope_host EXPORT hangscopeHostTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
