@@ -62,6 +62,12 @@ class Choices {
   std::string_view rest_;
 };
 
+// A view of a part of `whole`, or of nothing.
+inline bool PointsInto(std::string_view whole, std::string_view part) {
+  return part.empty() ||
+         (part.data() >= whole.data() && part.data() + part.size() <= whole.data() + whole.size());
+}
+
 }  // namespace hangscope::fuzz
 
 #endif

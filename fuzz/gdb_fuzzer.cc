@@ -24,7 +24,7 @@ std::string WithChecksums(std::string_view bytes) {
   return fixed + std::string(bytes);
 }
 
-void CheckStatus(const Status& status) {
+void CheckGdbStatus(const Status& status) {
   FUZZ_REQUIRE(status.ok() || (!status.message().empty() && status.message().size() < 1000));
 }
 
@@ -42,13 +42,13 @@ void FuzzGdb(std::string_view input) {
   auto target = GdbTarget::Open(
       "the server",
       std::make_unique<FakeChannel>(std::vector<std::string>{"", script}, 1 + (how >> 1)), kSecond);
-  CheckStatus(target.status());
+  CheckGdbStatus(target.status());
   if (!target.ok()) return;
   std::string bytes(300, '\0');
   for (int i = 0; i < 4; ++i) {
     const Status status = (*target)->Read(0x80000000, bytes);
-    CheckStatus(status);
-    CheckStatus((*target)->Write(0x80000000, bytes));
+    CheckGdbStatus(status);
+    CheckGdbStatus((*target)->Write(0x80000000, bytes));
   }
 }
 

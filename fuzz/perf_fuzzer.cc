@@ -15,11 +15,6 @@
 namespace hangscope::fuzz {
 namespace {
 
-bool PointsInto(std::string_view whole, std::string_view part) {
-  return part.empty() ||
-         (part.data() >= whole.data() && part.data() + part.size() <= whole.data() + whole.size());
-}
-
 // Each record's parts are its own; how many there are.
 uint64_t ReadThrough(PerfFile& file, size_t file_bytes) {
   uint64_t records = 0;

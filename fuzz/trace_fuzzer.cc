@@ -12,13 +12,7 @@
 namespace hangscope::fuzz {
 namespace {
 
-// Views into the line, or of nothing.
-bool PointsInto(std::string_view line, std::string_view view) {
-  return view.empty() ||
-         (view.data() >= line.data() && view.data() + view.size() <= line.data() + line.size());
-}
-
-void CheckLine(std::string_view text) {
+void CheckTraceLine(std::string_view text) {
   const TraceLine line = ParseTraceLine(text);
   for (const std::string_view view : {line.core_path, line.mnemonic, line.function})
     FUZZ_REQUIRE(PointsInto(text, view));
@@ -70,7 +64,7 @@ void FuzzTrace(std::string_view input) {
   Choices choices(input);
   const auto choice = choices.Take<uint8_t>();
   const std::string_view text = choices.rest();
-  for (Choices lines(text); !lines.empty();) CheckLine(lines.TakeUntil('\n'));
+  for (Choices lines(text); !lines.empty();) CheckTraceLine(lines.TakeUntil('\n'));
 
   const auto learn = (choice & 1) != 0 ? StepReader::Learn::kAll : StepReader::Learn::kListings;
   Reading whole(learn);

@@ -14,7 +14,7 @@
 namespace hangscope::fuzz {
 namespace {
 
-constexpr uint32_t kMostCores = 64;
+constexpr uint32_t kMostWatchedCores = 64;
 constexpr uint32_t kMostNodes = 64;
 constexpr size_t kChangeBytes = 4;  // of the input: where (3), what (1)
 constexpr size_t kMostChanges = 16;
@@ -36,7 +36,7 @@ uint32_t Fnv(const std::string& image, size_t begin, size_t end) {
 }
 
 // Checks that fit, or no mutation gets past them.
-void Sign(std::string* image) {
+void SignAll(std::string* image) {
   if (image->size() < sizeof(hangscope_header)) return;
   const bool big = (*image)[0] == 'g';
   Store(image, offsetof(hangscope_header, check), Fnv(*image, 0, HANGSCOPE_CHECKED_BYTES), big);
@@ -138,10 +138,10 @@ void FuzzWatch(std::string_view input) {
   const std::string_view changes = input.substr(
       0, std::min<size_t>(input.size(), static_cast<size_t>(how >> 2 & 15) * kChangeBytes));
   std::string bytes(input.substr(changes.size()));
-  if ((how & 1) != 0) Sign(&bytes);
+  if ((how & 1) != 0) SignAll(&bytes);
   FakeTarget target(std::move(bytes));
   auto scope = ScopeReader::Open(target, std::nullopt);
-  if (!scope.ok() || scope->layout().core_count > kMostCores) return;
+  if (!scope.ok() || scope->layout().core_count > kMostWatchedCores) return;
   auto reader = WatchReader::Open(*scope);
   FUZZ_REQUIRE(reader.ok() || !reader.status().message().empty());
   if (!reader.ok()) return;

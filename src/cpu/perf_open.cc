@@ -7,14 +7,10 @@
 #include <unistd.h>
 
 namespace hangscope {
-namespace {
-
 uint64_t PageBytes() {
   static const auto bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   return bytes;
 }
-
-}  // namespace
 
 void PerfDescriptor::Close() {
   if (fd_ >= 0) close(fd_);

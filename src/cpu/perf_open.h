@@ -12,6 +12,9 @@
 
 namespace hangscope {
 
+// Of this machine: what a mapping is counted in.
+uint64_t PageBytes();
+
 // Owns a file descriptor.
 class PerfDescriptor {
  public:

@@ -36,7 +36,7 @@ std::string Text(FileSystem& files, const std::string& path) {
   return text->substr(0, text->find_last_not_of(" \t\r\n") + 1);
 }
 
-std::optional<uint64_t> Number(const std::string& text, int base) {
+std::optional<uint64_t> NumberIn(const std::string& text, int base) {
   char* end = nullptr;
   errno = 0;
   const uint64_t number = std::strtoull(text.c_str(), &end, base);
@@ -117,7 +117,7 @@ Status TracerInfo::AddCoreSight(FileSystem& files, const std::string& folder,
 Status TracerInfo::AddEtm(FileSystem& files, const std::string& folder, uint64_t config, int cpu) {
   std::string missing;
   const auto read = [&](const std::string& name) {
-    const auto value = Number(Text(files, folder + "/" + name), 16);
+    const auto value = NumberIn(Text(files, folder + "/" + name), 16);
     if (!value) missing = name;
     return value.value_or(0);
   };
@@ -133,7 +133,8 @@ Status TracerInfo::AddEtm(FileSystem& files, const std::string& folder, uint64_t
                  read("trcidr/trcidr2"),
                  read("trcidr/trcidr8"),
                  read("mgmt/trcauthstatus")};
-    const uint64_t architecture = Number(Text(files, folder + "/mgmt/trcdevarch"), 16).value_or(0);
+    const uint64_t architecture =
+        NumberIn(Text(files, folder + "/mgmt/trcdevarch"), 16).value_or(0);
     magic = IsEte(architecture) ? kMagicEte : kMagicEtmV4;
     if (magic == kMagicEte) registers.push_back(architecture);
   } else {
@@ -154,8 +155,8 @@ void TracerInfo::AddIntelPt(FileSystem& files, const std::string& folder,
   uint64_t tsc_per_crystal = 0, crystal = 0;
   const std::string ratio = Text(files, folder + "/tsc_art_ratio");  // "166:2"
   if (const size_t colon = ratio.find(':'); colon != std::string::npos) {
-    tsc_per_crystal = Number(ratio.substr(0, colon), 10).value_or(0);
-    crystal = Number(ratio.substr(colon + 1), 10).value_or(0);
+    tsc_per_crystal = NumberIn(ratio.substr(0, colon), 10).value_or(0);
+    crystal = NumberIn(ratio.substr(colon + 1), 10).value_or(0);
   }
   words_ = {attr.type,
             0,
@@ -172,9 +173,9 @@ void TracerInfo::AddIntelPt(FileSystem& files, const std::string& folder,
             tsc_per_crystal,
             crystal,
             BitsOfTerm(files, folder, "cyc"),
-            Number(Text(files, folder + "/max_nonturbo_ratio"), 10).value_or(0),
+            NumberIn(Text(files, folder + "/max_nonturbo_ratio"), 10).value_or(0),
             0,  // bytes of the address filter that would follow
-            Number(Text(files, folder + "/caps/event_trace"), 10).value_or(0)};
+            NumberIn(Text(files, folder + "/caps/event_trace"), 10).value_or(0)};
 }
 
 void TracerInfo::TakeHardwareId(int cpu, uint64_t hardware_id) {

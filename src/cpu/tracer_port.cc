@@ -16,11 +16,6 @@
 namespace hangscope {
 namespace {
 
-uint64_t PageBytes() {
-  static const auto bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  return bytes;
-}
-
 class Mapping {
  public:
   Mapping() = default;

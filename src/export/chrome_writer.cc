@@ -18,7 +18,7 @@ namespace hangscope {
 namespace {
 
 // The format knows processes and their threads: a sort of rows is a process, a row a thread.
-constexpr int kCores = 1, kTasks = 2;
+constexpr int kCoresProcess = 1, kTasksProcess = 2;
 
 std::string Quoted(std::string_view text) {
   std::string quoted = "\"";
@@ -96,7 +96,7 @@ class ChromeSink final : public TimelineSink {
 
  private:
   struct Row {
-    int process = kCores;
+    int process = kCoresProcess;
     std::string name;
     std::string counter;                 // kCounter: as it is called among all
     std::vector<std::string> open = {};  // names and arguments of slices, as written
@@ -117,8 +117,8 @@ class ChromeSink final : public TimelineSink {
 Status ChromeSink::Begin(const TraceHead& head) {
   facts_ = FactsOf(head);
   Status status = output_.Add("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
-  for (const auto& [process, name] :
-       {std::pair(kCores, std::string("cores")), std::pair(kTasks, std::string("tasks"))}) {
+  for (const auto& [process, name] : {std::pair(kCoresProcess, std::string("cores")),
+                                      std::pair(kTasksProcess, std::string("tasks"))}) {
     JsonObject arguments;
     arguments.Text("name", name + TimesRemark(head));
     if (status.ok()) status = Metadata("process_name", process, 0, arguments);
@@ -126,7 +126,7 @@ Status ChromeSink::Begin(const TraceHead& head) {
   if (head.trigger && status.ok()) {
     status = Line(fmt::format(
         R"({{"ph":"i","s":"g","pid":{},"tid":0,"ts":{},"name":"trigger","cat":"hangscope"}})",
-        kCores, Microseconds(*head.trigger)));
+        kCoresProcess, Microseconds(*head.trigger)));
   }
   return status;
 }
@@ -156,7 +156,7 @@ Status ChromeSink::Metadata(const char* what, int process, TimelineTrackId track
 }
 
 Status ChromeSink::Define(const TimelineTrack& track) {
-  Row row{track.row == TimelineRow::kTask ? kTasks : kCores, track.name, ""};
+  Row row{track.row == TimelineRow::kTask ? kTasksProcess : kCoresProcess, track.name, ""};
   // Counters are told apart by their names alone.
   if (track.row == TimelineRow::kCounter)
     row.counter = track.parent == 0 ? track.name : rows_[track.parent - 1].name + ": " + track.name;

@@ -15,16 +15,16 @@ namespace {
 constexpr uint64_t kMostStraightBytes = 1u << 16;
 // One byte of trace stands for 24 branches at most; a program whose branches are a thousand
 // instructions apart on average is made up, and must not cost hours.
-constexpr uint64_t kMostInstructionsPerByte = 24 * 1024;
-constexpr uint64_t kInstructionsAtLeast = 1u << 16;
+constexpr uint64_t kMostEtmInstructionsPerByte = 24 * 1024;
+constexpr uint64_t kEtmInstructionsAtLeast = 1u << 16;
 
-class Flow {
+class EtmFlow {
  public:
-  Flow(CoreSightTree* tree, const TraceDecodeOptions& options, uint64_t bytes,
-       TraceSummary* summary)
+  EtmFlow(CoreSightTree* tree, const TraceDecodeOptions& options, uint64_t bytes,
+          TraceSummary* summary)
       : tree_(tree),
         options_(options),
-        most_instructions_(kInstructionsAtLeast + bytes * kMostInstructionsPerByte),
+        most_instructions_(kEtmInstructionsAtLeast + bytes * kMostEtmInstructionsPerByte),
         summary_(summary),
         tally_(summary, options) {
     for (const Discontinuity& known : summary->discontinuities) known_.insert(known.offset);
@@ -32,16 +32,16 @@ class Flow {
 
   void Name(unsigned char id, int cpu) { of_id_[id].cpu = cpu; }
 
-  // For libopencsd; `context` is a Flow.
+  // For libopencsd; `context` is an EtmFlow.
   static ocsd_datapath_resp_t TakeElement(const void* context, ocsd_trc_index_t index, uint8_t id,
                                           const ocsd_generic_trace_elem* element) {
-    auto* self = static_cast<Flow*>(const_cast<void*>(context));
+    auto* self = static_cast<EtmFlow*>(const_cast<void*>(context));
     self->Take(self->tree_->Offset(index), &self->of_id_[id], *element);
     return self->tree_->stopped() ? OCSD_RESP_FATAL_SYS_ERR : OCSD_RESP_CONT;
   }
   static uint32_t ReadCode(const void* context, ocsd_vaddr_t address, ocsd_mem_space_acc_t,
                            uint32_t count, uint8_t* bytes) {
-    return static_cast<Flow*>(const_cast<void*>(context))
+    return static_cast<EtmFlow*>(const_cast<void*>(context))
         ->Read(address, {reinterpret_cast<char*>(bytes), count});
   }
 
@@ -147,7 +147,7 @@ class Flow {
 void FollowCoreSightFlow(std::string_view bytes, const std::vector<EtmSetting>& cpus,
                          const TraceDecodeOptions& options, TraceSummary* summary) {
   CoreSightTree tree(options.raw, true);
-  Flow flow(&tree, options, bytes.size(), summary);
+  EtmFlow flow(&tree, options, bytes.size(), summary);
   std::set<uint8_t> ids;
   for (const EtmSetting& etm : cpus) {
     unsigned char id = 0;
@@ -155,7 +155,7 @@ void FollowCoreSightFlow(std::string_view bytes, const std::vector<EtmSetting>& 
     ids.insert(id);
     flow.Name(id, etm.cpu);
   }
-  if (ids.empty() || !tree.OnElements(&Flow::TakeElement, &Flow::ReadCode, &flow)) return;
+  if (ids.empty() || !tree.OnElements(&EtmFlow::TakeElement, &EtmFlow::ReadCode, &flow)) return;
   summary->instructions_known = true;
   tree.Decode(bytes,
               [&](uint64_t offset) { flow.Lost(offset, DiscontinuityReason::kBadData, -1); });

@@ -14,8 +14,8 @@ namespace {
 constexpr uint64_t kMostInstructionsWithoutPacket = 1u << 16;
 // A byte stands for 8 branches at most; a program whose branches are a thousand instructions apart
 // on average is made up, and must not cost hours.
-constexpr uint64_t kMostInstructionsPerByte = 8 * 1024;
-constexpr uint64_t kInstructionsAtLeast = 1u << 16;
+constexpr uint64_t kMostPtInstructionsPerByte = 8 * 1024;
+constexpr uint64_t kPtInstructionsAtLeast = 1u << 16;
 
 bool AlwaysBranches(pt_insn_class kind) {
   switch (kind) {
@@ -31,23 +31,24 @@ bool AlwaysBranches(pt_insn_class kind) {
   }
 }
 
-class Flow {
+class PtFlow {
  public:
-  Flow(const pt_config& config, const IntelPtClock& clock, const TraceDecodeOptions& options,
-       TraceSummary* summary)
+  PtFlow(const pt_config& config, const IntelPtClock& clock, const TraceDecodeOptions& options,
+         TraceSummary* summary)
       : clock_(clock),
         options_(options),
         summary_(summary),
         tally_(summary, options),
         decoder_(pt_insn_alloc_decoder(&config), &pt_insn_free_decoder),
-        most_instructions_(kInstructionsAtLeast + static_cast<uint64_t>(config.end - config.begin) *
-                                                      kMostInstructionsPerByte) {
+        most_instructions_(kPtInstructionsAtLeast +
+                           static_cast<uint64_t>(config.end - config.begin) *
+                               kMostPtInstructionsPerByte) {
     for (const Discontinuity& known : summary->discontinuities) known_.insert(known.offset);
   }
 
   void Run() {
     if (decoder_ == nullptr ||
-        pt_image_set_callback(pt_insn_get_image(decoder_.get()), &Flow::Read, this) < 0)
+        pt_image_set_callback(pt_insn_get_image(decoder_.get()), &PtFlow::Read, this) < 0)
       return;
     summary_->instructions_known = true;
     uint64_t before = 0;
@@ -177,7 +178,7 @@ class Flow {
   }
 
   static int Read(uint8_t* bytes, size_t count, const pt_asid*, uint64_t address, void* context) {
-    const size_t got = static_cast<Flow*>(context)->options_.read_code(
+    const size_t got = static_cast<PtFlow*>(context)->options_.read_code(
         address, {reinterpret_cast<char*>(bytes), count});
     return got == 0 ? -pte_nomap : static_cast<int>(std::min(got, count));
   }
@@ -202,7 +203,7 @@ class Flow {
 
 void FollowIntelPtFlow(const pt_config& config, const IntelPtClock& clock,
                        const TraceDecodeOptions& options, TraceSummary* summary) {
-  Flow(config, clock, options, summary).Run();
+  PtFlow(config, clock, options, summary).Run();
 }
 
 }  // namespace hangscope

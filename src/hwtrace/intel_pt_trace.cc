@@ -69,10 +69,10 @@ const char* KindName(const pt_packet& packet) {
   }
 }
 
-class PacketCounter {
+class PtPacketCounter {
  public:
-  PacketCounter(const pt_config& config, const IntelPtClock& clock,
-                const TraceDecodeOptions& options, TraceSummary* summary)
+  PtPacketCounter(const pt_config& config, const IntelPtClock& clock,
+                  const TraceDecodeOptions& options, TraceSummary* summary)
       : clock_(clock),
         summary_(summary),
         tally_(summary, options),
@@ -214,7 +214,7 @@ class IntelPtTrace final : public InstructionTrace {
     summary.bytes = bytes.size();
     if (bytes.empty()) return summary;
     const pt_config config = Config(bytes);
-    PacketCounter(config, clock_, options, &summary).Run();
+    PtPacketCounter(config, clock_, options, &summary).Run();
     if (options.read_code) FollowIntelPtFlow(config, clock_, options, &summary);
     return summary;
   }

@@ -11,9 +11,9 @@ constexpr uint16_t kMiscBuildIdSize = 1 << 15;
 constexpr size_t kBuildIdBytes = 20;
 
 // Takes one thing after the other; from the first that does not fit, there is nothing more.
-class Cursor {
+class HeaderCursor {
  public:
-  explicit Cursor(std::string_view bytes) : rest_(bytes) {}
+  explicit HeaderCursor(std::string_view bytes) : rest_(bytes) {}
 
   template <typename Number>
   Number Take() {
@@ -51,7 +51,7 @@ class Cursor {
   bool ok_ = true;
 };
 
-PerfSection TakeSection(Cursor& cursor) {
+PerfSection TakeSection(HeaderCursor& cursor) {
   const auto offset = cursor.Take<uint64_t>();
   return {offset, cursor.Take<uint64_t>()};
 }
@@ -65,7 +65,7 @@ PerfMagic FindPerfMagic(std::string_view bytes) {
 }
 
 std::optional<PerfHeader> ParsePerfHeader(std::string_view bytes) {
-  Cursor cursor(bytes);
+  HeaderCursor cursor(bytes);
   (void)cursor.Take<uint64_t>();
   PerfHeader header;
   const auto size = cursor.Take<uint64_t>();
@@ -81,7 +81,7 @@ std::optional<PerfHeader> ParsePerfHeader(std::string_view bytes) {
 }
 
 std::optional<PerfSection> ParsePerfSection(std::string_view bytes) {
-  Cursor cursor(bytes);
+  HeaderCursor cursor(bytes);
   const PerfSection section = TakeSection(cursor);
   return cursor.ok() ? std::optional(section) : std::nullopt;
 }
@@ -97,14 +97,14 @@ std::optional<perf_event_attr> ParsePerfAttribute(std::string_view bytes) {
 }
 
 std::optional<std::string> ParsePerfText(std::string_view section) {
-  Cursor cursor(section);
+  HeaderCursor cursor(section);
   const std::string_view text = cursor.SizedText();
   if (!cursor.ok()) return std::nullopt;
   return std::string(text);
 }
 
 std::optional<std::string> ParsePerfTexts(std::string_view section) {
-  Cursor cursor(section);
+  HeaderCursor cursor(section);
   std::string all;
   const auto count = cursor.Take<uint32_t>();
   for (uint32_t i = 0; i < count && cursor.ok(); ++i) {
@@ -115,7 +115,7 @@ std::optional<std::string> ParsePerfTexts(std::string_view section) {
 }
 
 bool ParsePerfEventNames(std::string_view section, std::vector<PerfEventName>* names) {
-  Cursor cursor(section);
+  HeaderCursor cursor(section);
   const auto count = cursor.Take<uint32_t>();
   const auto attribute_bytes = cursor.Take<uint32_t>();
   for (uint32_t i = 0; i < count; ++i) {
@@ -134,7 +134,7 @@ bool ParsePerfEventNames(std::string_view section, std::vector<PerfEventName>* n
 
 bool ParsePerfTracers(std::string_view section,
                       std::vector<std::pair<uint32_t, std::string>>* tracers) {
-  Cursor cursor(section);
+  HeaderCursor cursor(section);
   for (auto count = cursor.Take<uint32_t>(); count > 0 && cursor.ok(); --count) {
     const auto type = cursor.Take<uint32_t>();
     const std::string_view name = cursor.SizedText();
@@ -145,7 +145,7 @@ bool ParsePerfTracers(std::string_view section,
 
 std::optional<std::pair<std::string, std::string>> ParsePerfBuildId(std::string_view body,
                                                                     uint16_t misc) {
-  Cursor cursor(body);
+  HeaderCursor cursor(body);
   (void)cursor.Take<uint32_t>();  // the machine: of guests
   const std::string_view bytes = cursor.Bytes(kBuildIdBytes);
   const std::string_view size = cursor.Bytes(4);
@@ -158,7 +158,7 @@ std::optional<std::pair<std::string, std::string>> ParsePerfBuildId(std::string_
 
 bool ParsePerfBuildIds(std::string_view section,
                        std::vector<std::pair<std::string, std::string>>* build_ids) {
-  Cursor cursor(section);
+  HeaderCursor cursor(section);
   while (!cursor.rest().empty()) {
     const auto header = cursor.Take<perf_event_header>();
     if (!cursor.ok() || header.size < sizeof header) return false;
@@ -173,7 +173,7 @@ bool ParsePerfBuildIds(std::string_view section,
 // "header_event" with their texts; ftrace's own formats; then the systems with their tracepoints,
 // and more that nobody needs here.
 bool ParsePerfTracingData(std::string_view section, std::vector<PerfTracepoint>* tracepoints) {
-  Cursor cursor(section);
+  HeaderCursor cursor(section);
   if (cursor.Bytes(10) != "\x17\x08\x44tracing") return false;
   (void)cursor.Text();
   (void)cursor.Bytes(2 + sizeof(uint32_t));

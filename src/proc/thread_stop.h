@@ -13,6 +13,9 @@
 
 namespace hangscope {
 
+// A thread that runs stops within a time slice.
+constexpr TimeNs kLongestWaitForStop = 50 * kMillisecond;
+
 class ThreadStop {
  public:
   // Stops it; waits up to `limit` for that (a thread in uninterruptible sleep does not stop). Only

@@ -16,7 +16,6 @@ constexpr size_t kMostThreads = 16384;
 constexpr size_t kStackBytes = 64 << 10;  // copied of each
 constexpr uint64_t kBelowStack = 256;     // leaf functions use so much below the stack pointer
 constexpr size_t kMostCommand = 4096;
-constexpr TimeNs kLongestWaitForStop = 50 * kMillisecond;
 
 // glibc's own, for cancelling threads and changing their user.
 constexpr uint64_t kLibrarySignals = uint64_t{3} << 31;

@@ -21,7 +21,6 @@ namespace hangscope {
 namespace {
 
 constexpr size_t kMostSteps = 8192;
-constexpr TimeNs kLongestWaitForStop = 50 * kMillisecond;
 constexpr TimeNs kLongestWaitForHelper = kSecond;  // besides its steps; the machine may be busy
 constexpr size_t kMostReads = 512;
 

@@ -19,8 +19,8 @@ using Json = nlohmann::json;
 constexpr uint64_t kLargestFile = 64u << 20;
 constexpr size_t kMostThreads = 4096;
 constexpr size_t kMostFrames = 128;
-constexpr size_t kMostNodes = 512;
-constexpr size_t kMostEdges = 4096;
+constexpr size_t kMostThreadNodes = 512;
+constexpr size_t kMostThreadEdges = 4096;
 
 // As the graph calls what a thread does for those who wait for it.
 std::string StateOf(const std::string& stand, const std::string& state) {
@@ -191,7 +191,7 @@ class ThreadsReader {
 
   void AddNode(const Json& thread) {
     const auto tid = CountField(thread, "tid");
-    if (!tid || report_.graph.nodes.size() == kMostNodes || ids_.count(*tid) != 0) return;
+    if (!tid || report_.graph.nodes.size() == kMostThreadNodes || ids_.count(*tid) != 0) return;
     ReportNode node;
     node.id = report_.graph.nodes.size();
     node.name = NameOf(thread);
@@ -221,7 +221,7 @@ class ThreadsReader {
     }
     for (const uint64_t tid : whom) {
       const auto to = ids_.find(tid);
-      if (to == ids_.end() || report_.graph.edges.size() >= kMostEdges ||
+      if (to == ids_.end() || report_.graph.edges.size() >= kMostThreadEdges ||
           IsEdge(from->second, to->second))
         continue;
       report_.graph.edges.push_back({from->second, to->second, label, false});

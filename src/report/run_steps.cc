@@ -18,11 +18,11 @@ namespace {
 
 constexpr size_t kMostValues = 8;
 constexpr size_t kMostDistinct = 64;  // of a field that says what, and not how many
-constexpr size_t kLongestText = 300;
+constexpr size_t kLongestStep = 300;
 constexpr std::string_view kAnchor = "anchor";
 
-std::string Cut(const std::string& text) {
-  return text.size() <= kLongestText ? text : text.substr(0, kLongestText) + "...";
+std::string CutStep(const std::string& text) {
+  return text.size() <= kLongestStep ? text : text.substr(0, kLongestStep) + "...";
 }
 
 class StepsReader {
@@ -82,18 +82,18 @@ class StepsReader {
     step.time = event.time;
     step.place = event.where;
     if (kind.meaning == TraceMeaning::kFunctionEnter) {  // its fields say the same, and an address
-      step.kind = "function " + Cut(event.what);
-      step.text = Cut(event.what);
+      step.kind = "function " + CutStep(event.what);
+      step.text = CutStep(event.what);
       Add(name, std::move(step), track.own_name);
       return;
     }
-    step.kind = kind.name + (event.what.empty() ? "" : " " + Cut(event.what));
+    step.kind = kind.name + (event.what.empty() ? "" : " " + CutStep(event.what));
     for (const TraceValue& value : event.values) {
       if (step.values.size() == kMostValues) break;
       step.values.push_back(value.text.empty() ? value.bits : HashBytes(value.text));
     }
     const std::string values = FormatFields(kind.format, kind.fields, event.values);
-    step.text = Cut(step.kind + (values.empty() ? "" : " " + values));
+    step.text = CutStep(step.kind + (values.empty() ? "" : " " + values));
     Add(name, std::move(step), track.own_name);
   }
 
@@ -122,7 +122,7 @@ class LogSteps final : public LineReader {
     if (ParseTraceLine(line).kind != TraceLine::Kind::kOther) return;
     RunStep step;
     if (!NormalizeLogLine(line, &step.kind).has_place) return;
-    step.text = Cut(VisibleText(line, nullptr));
+    step.text = CutStep(VisibleText(line, nullptr));
     steps_.Add(name_, std::move(step));
   }
   void TakeOverlongLine(uint64_t) override {}

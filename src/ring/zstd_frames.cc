@@ -13,7 +13,7 @@ constexpr uint32_t kHeadSkips = sizeof(FrameHead) - kSkippableHeaderBytes;
 constexpr uint32_t kAlignment = 8;
 // Of the fast levels the one that finds most in traces (docs/performance.md).
 constexpr int kLevel = 3;
-constexpr uint32_t kLargestBlock = 64u << 20;
+constexpr uint32_t kLargestFrame = 64u << 20;
 
 }  // namespace
 
@@ -42,7 +42,7 @@ std::optional<FrameRef> ParseFrameHead(std::string_view head_bytes, uint64_t at,
   std::memcpy(&head, head_bytes.data(), sizeof head);
   const bool sane = head.magic == kBlockMagic && head.run_id == run_id &&
                     head.skip_bytes >= kHeadSkips && head.skip_bytes < kHeadSkips + kAlignment &&
-                    head.stream_bytes > 0 && head.stream_bytes <= kLargestBlock &&
+                    head.stream_bytes > 0 && head.stream_bytes <= kLargestFrame &&
                     head.frame_bytes > 0 &&
                     head.frame_bytes <= LargestFramedBlock(head.stream_bytes);
   if (!sane) return std::nullopt;

@@ -14,7 +14,7 @@
 namespace hangscope {
 namespace {
 
-constexpr TimeNs kPollInterval = 50 * kMillisecond;
+constexpr TimeNs kCpuPollInterval = 50 * kMillisecond;
 constexpr TimeNs kNever = 1'000'000 * kSecond;  // without streams, their silence says nothing
 
 class CpuWatch {
@@ -58,7 +58,7 @@ class CpuWatch {
   CpuWatchEnd Watch(Observer* observer, TimeNs start) {
     for (;;) {
       pollfd events[] = {{environment_.signal_fd, POLLIN, 0}, {observer->control_fd(), POLLIN, 0}};
-      poll(events, std::size(events), static_cast<int>(kPollInterval / kMillisecond));
+      poll(events, std::size(events), static_cast<int>(kCpuPollInterval / kMillisecond));
       if (IsInterrupted(observer)) return CpuWatchEnd::kInterrupted;
       (void)observer->Tick({}, options_.pid);
       if (LifeOfProcess(options_.pid) == Life::kDead) return CpuWatchEnd::kProcessEnded;

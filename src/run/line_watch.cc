@@ -12,7 +12,7 @@ constexpr auto kLookInterval = std::chrono::milliseconds(20);
 constexpr size_t kBlockBytes = 256 * 1024;  // stays in the cache while it is searched
 constexpr TimeNs kOpenLineAge = kSecond / 2;
 constexpr TimeNs kLongestRest = 5 * kSecond;  // nobody waits for the end of a run that is over
-constexpr TimeNs kNever = std::numeric_limits<TimeNs>::max();
+constexpr TimeNs kNoDeadline = std::numeric_limits<TimeNs>::max();
 
 }  // namespace
 
@@ -63,7 +63,7 @@ void LineWatch::Run() {
       std::unique_lock lock(mutex_);
       finishing = wake_.wait_for(lock, kLookInterval, [this] { return finishing_; });
     }
-    const TimeNs deadline = finishing ? clock_.Monotonic() + kLongestRest : kNever;
+    const TimeNs deadline = finishing ? clock_.Monotonic() + kLongestRest : kNoDeadline;
     for (Stream& stream : streams_) {
       Follow(&stream, clock_.Monotonic(), deadline);
       if (finishing) stream.matcher->LookAtOpenLine();

@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kControlBytes = sizeof(hangscope_ring);
 constexpr size_t kRefusedKept = 8;
 
-#define FIELD(field) offsetof(hangscope_ring, field)
+#define RING_FIELD(field) offsetof(hangscope_ring, field)
 
 // Records of one core may be out of order by as much as one was interrupted for.
 constexpr uint32_t kDisorder = 1u << 28;
@@ -103,25 +103,25 @@ Result<EventReader::Control> EventReader::ReadControl() const {
   const auto u32 = [&](size_t at) { return Load32(bytes + at, layout_.order); };
   const auto pair = [&](size_t at) { return u32(at) | uint64_t{u32(at + 4)} << 32; };
   Control control;
-  control.begun =
-      layout_.word_bytes == 8
-          ? Load64(bytes + FIELD(head), layout_.order) >> HANGSCOPE_TICKET_SHIFT
-          : hangscope_begun(u32(FIELD(head)), u32(FIELD(head) + 4), layout_.ring_capacity);
-  control.base = pair(FIELD(base));
-  control.boot = pair(FIELD(boot));
-  control.mask = u32(FIELD(mask));
-  control.armed = u32(FIELD(armed));
-  control.remaining = u32(FIELD(remaining));
-  control.refused = u32(FIELD(refused));
+  control.begun = layout_.word_bytes == 8
+                      ? Load64(bytes + RING_FIELD(head), layout_.order) >> HANGSCOPE_TICKET_SHIFT
+                      : hangscope_begun(u32(RING_FIELD(head)), u32(RING_FIELD(head) + 4),
+                                        layout_.ring_capacity);
+  control.base = pair(RING_FIELD(base));
+  control.boot = pair(RING_FIELD(boot));
+  control.mask = u32(RING_FIELD(mask));
+  control.armed = u32(RING_FIELD(armed));
+  control.remaining = u32(RING_FIELD(remaining));
+  control.refused = u32(RING_FIELD(refused));
   for (size_t i = 0; i < kRefusedKept; ++i)
-    control.refused_tickets[i] = u32(FIELD(refused_tickets) + 4 * i);
-  control.epoch = u32(FIELD(epoch));
-  control.ticks = u32(FIELD(ticks));
-  control.anchor = u32(FIELD(anchor));
-  control.state = u32(FIELD(state));
-  control.owner = u32(FIELD(owner));
-  control.generation = u32(FIELD(generation));
-  control.name.assign(bytes + FIELD(name), strnlen(bytes + FIELD(name), 16));
+    control.refused_tickets[i] = u32(RING_FIELD(refused_tickets) + 4 * i);
+  control.epoch = u32(RING_FIELD(epoch));
+  control.ticks = u32(RING_FIELD(ticks));
+  control.anchor = u32(RING_FIELD(anchor));
+  control.state = u32(RING_FIELD(state));
+  control.owner = u32(RING_FIELD(owner));
+  control.generation = u32(RING_FIELD(generation));
+  control.name.assign(bytes + RING_FIELD(name), strnlen(bytes + RING_FIELD(name), 16));
   return control;
 }
 
@@ -203,15 +203,16 @@ Status EventReader::Look(bool last) {
   const uint64_t ring = layout_.RingAddress(index_);
   // What no record can be told without. The part between is all zeros in many rings, and left out
   // of a dump then, so that its loss cannot be told from that.
-  if (!target.IsKnown(ring, FIELD(mask)) ||
-      !target.IsKnown(ring + FIELD(state), FIELD(owner) - FIELD(state))) {
+  if (!target.IsKnown(ring, RING_FIELD(mask)) ||
+      !target.IsKnown(ring + RING_FIELD(state), RING_FIELD(owner) - RING_FIELD(state))) {
     if (!looked_) Report("its control did not arrive, and without it no record can be told");
     looked_ = true;
     return {};
   }
-  if (!looked_ && !target.IsKnown(ring + FIELD(name), 16)) Report("its name did not arrive");
-  epoch_is_known_ = target.IsKnown(ring + FIELD(epoch), 4);
-  if (!looked_ && !target.IsKnown(ring + FIELD(refused), FIELD(anchor) - FIELD(refused)))
+  if (!looked_ && !target.IsKnown(ring + RING_FIELD(name), 16)) Report("its name did not arrive");
+  epoch_is_known_ = target.IsKnown(ring + RING_FIELD(epoch), 4);
+  if (!looked_ &&
+      !target.IsKnown(ring + RING_FIELD(refused), RING_FIELD(anchor) - RING_FIELD(refused)))
     Report("its refused_tickets, epoch and ticks did not arrive, or are zero");
   auto first = ReadControl();
   if (!first.ok()) return first.status();

@@ -18,7 +18,7 @@ constexpr size_t kSearchedAtOnce = 1u << 20;
 // of address space: a core of a large machine
 constexpr uint64_t kMostSearched = uint64_t{64} << 30;
 
-#define FIELD(field) offsetof(hangscope_header, field)
+#define HEADER_FIELD(field) offsetof(hangscope_header, field)
 #define TASK_FIELD(field) offsetof(hangscope_task, field)
 
 bool HasMagic(const char* bytes, ByteOrder order) {
@@ -175,7 +175,7 @@ Status ScopeReader::ReadHeader(uint64_t address) {
   // The check tells whether what it covers is sound; the rest may be lost.
   const bool whole = target_->IsKnown(address, HANGSCOPE_CHECKED_BYTES);
   const auto order = OrderOf(header);
-  if ((!order || Load32(header + FIELD(check), *order) != Check(header)) && !whole) {
+  if ((!order || Load32(header + HEADER_FIELD(check), *order) != Check(header)) && !whole) {
     return Status::Corrupt(
         fmt::format("the header of {} did not arrive whole; dump it again", Where(address)));
   }
@@ -186,32 +186,32 @@ Status ScopeReader::ReadHeader(uint64_t address) {
   layout_.address = address;
   layout_.order = *order;
   if (Status status = CheckVersion(header); !status.ok()) return status;
-  layout_.major = Load16(header + FIELD(major), *order);
-  layout_.minor = Load16(header + FIELD(minor), *order);
+  layout_.major = Load16(header + HEADER_FIELD(major), *order);
+  layout_.minor = Load16(header + HEADER_FIELD(minor), *order);
   const auto u32 = [&](size_t at) { return Load32(header + at, *order); };
   const auto u64 = [&](size_t at) { return Load64(header + at, *order); };
-  layout_.word_bytes = static_cast<uint8_t>(header[FIELD(word_bytes)]);
-  layout_.record_bytes = static_cast<uint8_t>(header[FIELD(record_bytes)]);
-  layout_.scope_bytes = u32(FIELD(scope_bytes));
-  layout_.features = u32(FIELD(features));
-  layout_.core_count = u32(FIELD(core_count));
-  layout_.ring_capacity = u32(FIELD(ring_capacity));
-  layout_.rings_at = u32(FIELD(rings_at));
-  layout_.ring_stride = u32(FIELD(ring_stride));
-  layout_.task_count = u32(FIELD(task_count));
-  layout_.tasks_at = u32(FIELD(tasks_at));
-  layout_.task_stride = u32(FIELD(task_stride));
-  layout_.clock_kind = u32(FIELD(clock_kind));
-  layout_.clock_hz = u64(FIELD(clock_hz));
-  layout_.boots = u32(FIELD(boots));
-  layout_.pid = u32(FIELD(pid));
-  layout_.build_id.assign(header + FIELD(build_id), 20);
+  layout_.word_bytes = static_cast<uint8_t>(header[HEADER_FIELD(word_bytes)]);
+  layout_.record_bytes = static_cast<uint8_t>(header[HEADER_FIELD(record_bytes)]);
+  layout_.scope_bytes = u32(HEADER_FIELD(scope_bytes));
+  layout_.features = u32(HEADER_FIELD(features));
+  layout_.core_count = u32(HEADER_FIELD(core_count));
+  layout_.ring_capacity = u32(HEADER_FIELD(ring_capacity));
+  layout_.rings_at = u32(HEADER_FIELD(rings_at));
+  layout_.ring_stride = u32(HEADER_FIELD(ring_stride));
+  layout_.task_count = u32(HEADER_FIELD(task_count));
+  layout_.tasks_at = u32(HEADER_FIELD(tasks_at));
+  layout_.task_stride = u32(HEADER_FIELD(task_stride));
+  layout_.clock_kind = u32(HEADER_FIELD(clock_kind));
+  layout_.clock_hz = u64(HEADER_FIELD(clock_hz));
+  layout_.boots = u32(HEADER_FIELD(boots));
+  layout_.pid = u32(HEADER_FIELD(pid));
+  layout_.build_id.assign(header + HEADER_FIELD(build_id), 20);
   if (layout_.build_id == std::string(20, '\0')) layout_.build_id.clear();
-  layout_.sync_time = u64(FIELD(sync_time));
-  layout_.sync_ns = u64(FIELD(sync_ns));
+  layout_.sync_time = u64(HEADER_FIELD(sync_time));
+  layout_.sync_ns = u64(HEADER_FIELD(sync_ns));
   ReadLastClocks();
-  layout_.lost_threads = u32(FIELD(lost_threads));
-  layout_.unknown_settings = u32(FIELD(unknown_settings));
+  layout_.lost_threads = u32(HEADER_FIELD(lost_threads));
+  layout_.unknown_settings = u32(HEADER_FIELD(unknown_settings));
   if (Status status = CheckSizes(); !status.ok()) return status;
   CheckRest();
   return {};
@@ -224,11 +224,13 @@ void ScopeReader::ReadLastClocks() {
   char pair[16];
   char after[4] = {};
   const uint64_t at = layout_.address;
-  if (!target_->IsKnown(at + FIELD(last_time), FIELD(watch_at) - FIELD(last_time))) return;
+  if (!target_->IsKnown(at + HEADER_FIELD(last_time),
+                        HEADER_FIELD(watch_at) - HEADER_FIELD(last_time)))
+    return;
   for (int look = 0; look < kLooks; ++look) {
-    const bool read = target_->Read(at + FIELD(last_sequence), before).ok() &&
-                      target_->Read(at + FIELD(last_time), pair).ok() &&
-                      target_->Read(at + FIELD(last_sequence), after).ok();
+    const bool read = target_->Read(at + HEADER_FIELD(last_sequence), before).ok() &&
+                      target_->Read(at + HEADER_FIELD(last_time), pair).ok() &&
+                      target_->Read(at + HEADER_FIELD(last_sequence), after).ok();
     const uint32_t sequence = Load32(before, layout_.order);
     if (!read || (sequence & 1) != 0 || sequence != Load32(after, layout_.order)) continue;
     layout_.last_time = Load64(pair, layout_.order);
@@ -242,9 +244,9 @@ void ScopeReader::ReadLastClocks() {
 // The version comes first: what a later one changed is not to be called damage.
 Status ScopeReader::CheckVersion(const char* header) const {
   const ByteOrder order = layout_.order;
-  const uint16_t major = Load16(header + FIELD(major), order);
-  const uint16_t minor = Load16(header + FIELD(minor), order);
-  const uint32_t check = Load32(header + FIELD(check), order);
+  const uint16_t major = Load16(header + HEADER_FIELD(major), order);
+  const uint16_t minor = Load16(header + HEADER_FIELD(minor), order);
+  const uint32_t check = Load32(header + HEADER_FIELD(check), order);
   const uint32_t computed = Check(header);
   const std::string where = Where(layout_.address);
   if (check == 0 && computed != 0) {
@@ -265,7 +267,7 @@ Status ScopeReader::CheckVersion(const char* header) const {
         fmt::format("the header of {} is damaged: its check is {:#010x} and should be {:#010x}",
                     where, check, computed));
   }
-  const uint16_t header_bytes = Load16(header + FIELD(header_bytes), order);
+  const uint16_t header_bytes = Load16(header + HEADER_FIELD(header_bytes), order);
   if (header_bytes < kHeaderBytes) {
     return Status::Corrupt(fmt::format("{} says that its header has {} bytes; it has {} at least",
                                        where, header_bytes, kHeaderBytes));
@@ -333,7 +335,7 @@ void ScopeReader::CheckRest() {
 
 bool ScopeReader::ReadExiting() const {
   char word[4];
-  const uint64_t at = layout_.address + FIELD(exiting);
+  const uint64_t at = layout_.address + HEADER_FIELD(exiting);
   return target_->IsKnown(at, sizeof word) && target_->Read(at, word).ok() &&
          Load32(word, layout_.order) == 1;
 }

@@ -21,7 +21,7 @@ Json Typed(const char* type, const std::string& target, TimeNs wall) {
 }
 
 // Names come from targets: replace what is no UTF-8 instead of failing.
-std::string Line(const Json& json) {
+std::string JsonLine(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -117,7 +117,7 @@ std::string FindingJson(const Finding& finding, const WatchScene& scene,
   json["debug_ring"] = Json::array();
   for (const DebugValue& value : history.debug)
     json["debug_ring"].push_back({{"core", value.core}, {"value", value.value}});
-  return Line(json);
+  return JsonLine(json);
 }
 
 std::string SubjectJson(const SubjectWatch& subject, const WatchScene& scene, TimeNs wall) {
@@ -128,7 +128,7 @@ std::string SubjectJson(const SubjectWatch& subject, const WatchScene& scene, Ti
     if (subject.sample.kernel != 0) json["kernel"] = scene.names->Kernel(subject.sample.kernel);
     if (subject.sample.stack_free) json["stack_free_bytes"] = *subject.sample.stack_free;
   }
-  return Line(json);
+  return JsonLine(json);
 }
 
 std::string WatchNoteJson(const std::string& target, const std::string& event,
@@ -136,7 +136,7 @@ std::string WatchNoteJson(const std::string& target, const std::string& event,
   Json json = Typed("note", target, wall);
   json["event"] = event;
   json["text"] = text;
-  return Line(json);
+  return JsonLine(json);
 }
 
 std::string WatchEndJson(const WatchCost& cost, size_t findings, size_t bad, TimeNs wall) {
@@ -150,7 +150,7 @@ std::string WatchEndJson(const WatchCost& cost, size_t findings, size_t bad, Tim
   json["longest_poll_s"] = Seconds(cost.longest_poll);
   json["interval_s"] = Seconds(cost.shortest_interval);
   json["longest_interval_s"] = Seconds(cost.longest_interval);
-  return Line(json);
+  return JsonLine(json);
 }
 
 std::string WatchCostText(const WatchCost& cost) {

@@ -32,7 +32,7 @@ enum Word : size_t {
   kWaitKind = offsetof(hangscope_mailbox, wait_kind) / 4,
   kWaitSince = offsetof(hangscope_mailbox, wait_since) / 4,
   kWaitEpoch = offsetof(hangscope_mailbox, wait_epoch) / 4,
-  kKernel = offsetof(hangscope_mailbox, kernel) / 4,
+  kKernelId = offsetof(hangscope_mailbox, kernel) / 4,
   kLaunch = offsetof(hangscope_mailbox, launch) / 4,
   kPause = offsetof(hangscope_mailbox, pause) / 4,
   kPaused = offsetof(hangscope_mailbox, paused) / 4,
@@ -147,7 +147,7 @@ void Decode(const MailboxWords& mailbox, CoreSample* sample) {
     sample->wait = WaitState{word[kWaitSequence], word[kWaitResource],
                              static_cast<ResourceKind>(word[kWaitKind]), since};
   }
-  sample->kernel = word[kKernel];
+  sample->kernel = word[kKernelId];
   sample->launch = static_cast<LaunchState>(word[kLaunch]);
   sample->pause_asked = word[kPause] != 0;
   sample->paused = static_cast<PausedState>(word[kPaused]);
@@ -156,7 +156,7 @@ void Decode(const MailboxWords& mailbox, CoreSample* sample) {
   sample->node = mailbox.node;
   sample->role = mailbox.role;
   sample->corrupt = false;
-  sample->in_use = (word[kWaypoint] | word[kHeartbeat] | word[kWaitSequence] | word[kKernel] |
+  sample->in_use = (word[kWaypoint] | word[kHeartbeat] | word[kWaitSequence] | word[kKernelId] |
                     word[kLaunch] | word[kPaused] | word[kFault]) != 0 ||
                    stack_known;
 }

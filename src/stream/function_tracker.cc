@@ -5,8 +5,8 @@
 namespace hangscope {
 namespace {
 
-constexpr int kLongestBlock = 512;        // instructions; QEMU's blocks are shorter
-constexpr size_t kMostPlaces = 1u << 20;  // whose functions are kept
+constexpr int kLongestTracedBlock = 512;         // instructions; QEMU's blocks are shorter
+constexpr size_t kMostTrackedPlaces = 1u << 20;  // whose functions are kept
 
 bool IsLink(uint8_t number) { return number == 1 || number == 5; }
 
@@ -17,7 +17,7 @@ bool Same(const TrackedFunction& a, const TrackedFunction& b) {
 }  // namespace
 
 const TrackedFunction* FunctionTracker::FunctionAt(uint64_t pc) {
-  if (functions_.size() >= kMostPlaces) functions_.clear();
+  if (functions_.size() >= kMostTrackedPlaces) functions_.clear();
   const auto [at, is_new] = functions_.try_emplace(pc);
   if (is_new) {
     const Location location = code_.Locate(pc);
@@ -29,7 +29,7 @@ const TrackedFunction* FunctionTracker::FunctionAt(uint64_t pc) {
 // How control left the step; the code may not be known, or be no RISC-V.
 FunctionTracker::Way FunctionTracker::WayFrom(const Step& step) {
   uint64_t pc = step.pc;
-  for (int count = 0; count < kLongestBlock; ++count) {
+  for (int count = 0; count < kLongestTracedBlock; ++count) {
     const auto bits = code_.InsnAt(pc);
     if (!bits) return Way::kUnknown;
     const riscv::Insn insn = riscv::Decode(*bits, code_.xlen());

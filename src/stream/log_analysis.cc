@@ -8,7 +8,7 @@
 namespace hangscope {
 namespace {
 
-constexpr size_t kFewestSteps = 3;
+constexpr size_t kFewestLogSteps = 3;
 constexpr int kStintsOfAHeartbeat = 3;
 
 std::vector<uint64_t> Tokens(std::span<const Step> steps, bool with_values) {
@@ -38,7 +38,7 @@ CoreFinding AnalyzeLog(std::span<const Step> steps, uint64_t old_offset) {
   if (steps.empty()) return finding;
   finding.last = steps.back();
   for (const Step& step : steps) finding.seen_places.insert(step.pc);
-  if (steps.size() < kFewestSteps) return finding;
+  if (steps.size() < kFewestLogSteps) return finding;
 
   finding.motion = CoreFinding::Motion::kMoving;
   const auto begin_of = [&](const Period& period) { return steps.size() - period.covered; };

@@ -16,7 +16,7 @@ using riscv::Op;
 
 constexpr int kMostRounds = 4;          // a state may need a round or two to settle
 constexpr size_t kMostInsns = 200'000;  // a round longer than this is not examined
-constexpr size_t kLongestBlock = 600;
+constexpr size_t kLongestBodyBlock = 600;
 
 // A value: unknown `base` plus a known `offset`; base 0 is the number `offset`.
 // Equal symbols are equal values; unequal ones may be.
@@ -91,7 +91,7 @@ class Machine {
   // From one step to the next: one instruction, or a block of them.
   bool Block(const Step& step, uint64_t next) {
     uint64_t pc = step.pc;
-    for (size_t count = 0; count < kLongestBlock; ++count) {
+    for (size_t count = 0; count < kLongestBodyBlock; ++count) {
       const auto bits = code_.InsnAt(pc);
       if (!bits || ++executed_ > kMostInsns) return false;
       const Insn insn = riscv::Decode(*bits, xlen_);

@@ -16,9 +16,9 @@
 namespace hangscope {
 namespace {
 
-constexpr size_t kMostAtOnce = 4096;
+constexpr size_t kMostPerRequest = 4096;
 constexpr size_t kLeastAtOnce = 8;
-constexpr size_t kMostShown = 16;
+constexpr size_t kMostOfAnswer = 16;
 constexpr size_t kFrame = 8;  // what frames a packet, generously
 
 // Bounds connecting and sending.
@@ -119,7 +119,7 @@ Status GdbTarget::Greet() {
       std::from_chars(answer->data() + at + 11, answer->data() + answer->size(), size, 16);
   // Two digits a byte.
   if (error == std::errc())
-    most_at_once_ = std::clamp((size - std::min(size, kFrame)) / 2, kLeastAtOnce, kMostAtOnce);
+    most_at_once_ = std::clamp((size - std::min(size, kFrame)) / 2, kLeastAtOnce, kMostPerRequest);
   return {};
 }
 
@@ -148,14 +148,14 @@ Status GdbTarget::Read(uint64_t address, std::span<char> bytes) {
     if (answer->starts_with("E") || answer->empty() || answer->size() % 2 != 0 ||
         answer->size() / 2 > count) {
       return Status::NotFound(fmt::format("{} cannot read {} bytes at {:#x} (it says '{}')", name_,
-                                          count, address, Printable(*answer, kMostShown)));
+                                          count, address, Printable(*answer, kMostOfAnswer)));
     }
     const size_t got = answer->size() / 2;
     for (size_t i = 0; i < got; ++i) {
       const auto byte = GdbHexByte(std::string_view(*answer).substr(2 * i, 2));
       if (!byte)
         return GiveUp(Status::Corrupt(fmt::format("{} answers with something else than bytes: '{}'",
-                                                  name_, Printable(*answer, kMostShown))));
+                                                  name_, Printable(*answer, kMostOfAnswer))));
       bytes[i] = static_cast<char>(*byte);
     }
     bytes = bytes.subspan(got);
@@ -175,7 +175,7 @@ Status GdbTarget::Write(uint64_t address, std::string_view bytes) {
     if (!answer.ok()) return answer.status();
     if (*answer != "OK")
       return Status::Io(fmt::format("{} cannot write {} bytes at {:#x} (it says '{}')", name_,
-                                    count, address, Printable(*answer, kMostShown)));
+                                    count, address, Printable(*answer, kMostOfAnswer)));
     bytes.remove_prefix(count);
     address += count;
   }

@@ -20,7 +20,7 @@ namespace hangscope {
 namespace {
 
 constexpr size_t kMostSaid = 4096;
-constexpr size_t kMostShown = 200;
+constexpr size_t kMostOfLastWords = 200;
 constexpr TimeNs kTimeToEnd = kSecond;
 constexpr TimeNs kTimeToDie = 100 * kMillisecond;  // for its last words, when its output has ended
 
@@ -184,7 +184,8 @@ std::string HelperProcess::LastWords() {
   while (!last.empty() && (last.back() == '\n' || last.back() == '\r')) last.remove_suffix(1);
   last.remove_prefix(std::min(last.size(), last.rfind('\n') + 1));  // npos + 1 is 0
   if (!last.empty())
-    how += fmt::format("{}it said '{}'", how.empty() ? "" : "; ", Printable(last, kMostShown));
+    how +=
+        fmt::format("{}it said '{}'", how.empty() ? "" : "; ", Printable(last, kMostOfLastWords));
   return how.empty() ? "" : fmt::format(" ({})", how);
 }
 

@@ -24,7 +24,7 @@ constexpr std::array<uint32_t, 256> kCrcTable = [] {
 }();
 
 // The next word, which it takes.
-std::string_view TakeWord(std::string_view* text) {
+std::string_view NextWord(std::string_view* text) {
   const size_t begin = std::min(text->find_first_not_of(" \t\r"), text->size());
   const size_t end = std::min(text->find_first_of(" \t\r", begin), text->size());
   const std::string_view word = text->substr(begin, end - begin);
@@ -58,10 +58,10 @@ struct Line {
 
 // Nothing: damaged.
 std::optional<Line> ParseLine(std::string_view text) {
-  const auto offset = Hex(TakeWord(&text));
+  const auto offset = Hex(NextWord(&text));
   if (!offset) return std::nullopt;
   std::vector<std::string_view> words;
-  for (std::string_view word = TakeWord(&text); !word.empty(); word = TakeWord(&text)) {
+  for (std::string_view word = NextWord(&text); !word.empty(); word = NextWord(&text)) {
     words.push_back(word);
     if (words.size() > kMostInALine + 1) return std::nullopt;
   }
@@ -101,8 +101,8 @@ Result<std::unique_ptr<HexDumpTarget>> HexDumpTarget::Parse(std::string name,
     if (at == std::string_view::npos) continue;
     std::string_view rest = line.substr(at + 4);
     std::string_view after = rest;
-    if (TakeWord(&after) == "end") {
-      const auto count = Hex(TakeWord(&after));
+    if (NextWord(&after) == "end") {
+      const auto count = Hex(NextWord(&after));
       if (!count) {
         ++dump->damaged_;
         continue;

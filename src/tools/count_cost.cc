@@ -19,7 +19,7 @@
 namespace hangscope {
 namespace {
 
-using Json = nlohmann::json;
+using ParsedJson = nlohmann::json;
 
 constexpr char kPluginFile[] = "hangscope_count.so";
 constexpr size_t kMostSubjects = 64;  // of the plugin
@@ -215,12 +215,12 @@ Status NoCounts(const QemuRun& run, const ChildExit& exit, bool was_loaded) {
       HowItEnded(exit)));
 }
 
-std::string TypeOf(const Json& json) {
+std::string TypeOf(const ParsedJson& json) {
   const auto type = json.is_object() ? json.find("type") : json.end();
   return type != json.end() && type->is_string() ? type->get<std::string>() : std::string();
 }
 
-uint64_t NumberOf(const Json& json, const char* key, uint64_t otherwise) {
+uint64_t NumberOf(const ParsedJson& json, const char* key, uint64_t otherwise) {
   const auto number = json.find(key);
   return number != json.end() && number->is_number_unsigned() ? number->get<uint64_t>() : otherwise;
 }
@@ -308,7 +308,7 @@ Status ReadCounts(std::string_view text, CostReport* report) {
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
-    const Json json = Json::parse(line, nullptr, false);
+    const ParsedJson json = ParsedJson::parse(line, nullptr, false);
     const std::string type = TypeOf(json);
     if (type == "end") return {};
     if (type == "loaded") {

@@ -28,13 +28,13 @@ std::string_view Mark(CheckState state) {
 
 // Lines of words, each behind the indentation.
 std::string Wrapped(std::string_view text) {
-  constexpr size_t kColumns = 84;
+  constexpr size_t kLineColumns = 84;
   std::string lines;
   while (!text.empty()) {
     size_t end = text.size();
-    if (end > kColumns) {
-      const size_t space = text.rfind(' ', kColumns);
-      end = space == std::string_view::npos ? kColumns : space;
+    if (end > kLineColumns) {
+      const size_t space = text.rfind(' ', kLineColumns);
+      end = space == std::string_view::npos ? kLineColumns : space;
     }
     lines += fmt::format("{}{}\n", kIndent, text.substr(0, end));
     text.remove_prefix(std::min(text.size(), text.find_first_not_of(' ', end)));

@@ -15,7 +15,7 @@ namespace hangscope {
 namespace {
 
 constexpr uint64_t kRecordsBetweenQuestions = 65'536;
-constexpr size_t kMostNames = 200'000;
+constexpr size_t kMostTaskNames = 200'000;
 constexpr size_t kMostCpus = 16'384;  // Linux allows 8192
 
 // Sleeps that are meant to take as long as they take: the world's doing, or time's.
@@ -83,7 +83,7 @@ class CpuTrace final : public TraceSource {
 void CpuTrace::NameThread(int tid, std::string_view name, bool own_word) {
   if (tid <= 0 || name.empty()) return;
   const auto known = head_.tasks.find(tid);
-  if (known == head_.tasks.end() && head_.tasks.size() < kMostNames)
+  if (known == head_.tasks.end() && head_.tasks.size() < kMostTaskNames)
     head_.tasks.emplace(tid, name);
   else if (known != head_.tasks.end() && own_word)
     known->second = name;

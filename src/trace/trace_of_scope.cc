@@ -32,11 +32,11 @@ struct Lane {
 };
 
 // A lane's next item.
-struct Place {
+struct Cursor {
   TimeNs time = 0;
   size_t track = 0;
 
-  bool operator>(const Place& other) const {
+  bool operator>(const Cursor& other) const {
     return time != other.time ? time > other.time : track > other.track;
   }
 };
@@ -83,7 +83,7 @@ class ScopeTrace final : public TraceSource {
   TraceEnd end_;
   std::vector<uint32_t> owners_;  // by track
   std::vector<Lane> lanes_;       // by track
-  MergeHeap<Place> order_;
+  MergeHeap<Cursor> order_;
   uint64_t earlier_ = 0;  // events of starts before the newest
   size_t items_ = 0;
   size_t taken_ = 0;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMostCoresInLine = 4;
 constexpr size_t kMostPlacesListed = 8;
-constexpr size_t kMostOfALine = 100;
+constexpr size_t kMostOfATrigger = 100;
 constexpr size_t kMostTextsInReport = 3;
 constexpr size_t kLongestText = 72;        // of a log line in the report
 constexpr size_t kLongestTextInLine = 32;  // in the heartbeat
@@ -231,10 +231,10 @@ std::string VerdictText(const Verdict& verdict, TimeNs start, const std::string&
 }
 
 std::string TriggerText(const Trigger& trigger) {
-  std::string text = Printable(trigger.name, kMostOfALine);
+  std::string text = Printable(trigger.name, kMostOfATrigger);
   if (!trigger.detail.empty()) {
     const std::string where = trigger.stream.empty() ? "" : trigger.stream + ": ";
-    text += fmt::format(" ({}{})", where, Printable(trigger.detail, kMostOfALine));
+    text += fmt::format(" ({}{})", where, Printable(trigger.detail, kMostOfATrigger));
   }
   if (trigger.suppressed > 0)
     text += fmt::format(", {} more since the last", FormatCount(trigger.suppressed));

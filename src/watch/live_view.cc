@@ -8,7 +8,7 @@
 namespace hangscope {
 namespace {
 
-using Kind = LiveKey::Kind;
+using KeyKind = LiveKey::Kind;
 
 constexpr TimeNs kNumberAge = 1500 * kMillisecond;  // a digit that comes later begins a new number
 constexpr size_t kLongestNumber = 9;
@@ -37,19 +37,19 @@ void RemoveLast(std::string* text) {
 }
 
 // vi's letters for arrows.
-Kind WithLetters(const LiveKey& key) {
-  if (key.kind != Kind::kCharacter) return key.kind;
+KeyKind WithLetters(const LiveKey& key) {
+  if (key.kind != KeyKind::kCharacter) return key.kind;
   switch (key.character) {
     case 'h':
-      return Kind::kLeft;
+      return KeyKind::kLeft;
     case 'j':
-      return Kind::kDown;
+      return KeyKind::kDown;
     case 'k':
-      return Kind::kUp;
+      return KeyKind::kUp;
     case 'l':
-      return Kind::kRight;
+      return KeyKind::kRight;
     default:
-      return Kind::kCharacter;
+      return KeyKind::kCharacter;
   }
 }
 
@@ -150,15 +150,15 @@ void LiveView::NextForm() {
 bool LiveView::OnFilterKey(const LiveKey& key) {
   if (!types_filter_) return false;
   switch (key.kind) {
-    case Kind::kCharacter:
+    case KeyKind::kCharacter:
       if (key.character >= ' ' && filter_.size() < kLongestFilter)
         AppendUtf8(key.character, &filter_);
       break;
-    case Kind::kBackspace:
+    case KeyKind::kBackspace:
       if (filter_.empty()) types_filter_ = false;
       RemoveLast(&filter_);
       break;
-    case Kind::kEscape:
+    case KeyKind::kEscape:
       filter_.clear();
       types_filter_ = false;
       break;
@@ -196,9 +196,10 @@ void LiveView::OnDigit(char32_t digit, TimeNs now) {
 LiveAction LiveView::OnKey(const LiveKey& key, TimeNs now) {
   note_.clear();
   if (OnFilterKey(key)) return LiveAction::kNone;
-  const bool digit = key.kind == Kind::kCharacter && key.character >= '0' && key.character <= '9';
+  const bool digit =
+      key.kind == KeyKind::kCharacter && key.character >= '0' && key.character <= '9';
   if (!digit) number_.clear();
-  if (key.kind != Kind::kCharacter || key.character != 'f') jumps_ = false;
+  if (key.kind != KeyKind::kCharacter || key.character != 'f') jumps_ = false;
   if (page_ == Page::kOverview && digit) {
     OnDigit(key.character, now);
     return LiveAction::kNone;
@@ -210,41 +211,41 @@ LiveAction LiveView::OnOverviewKey(const LiveKey& key, TimeNs) {
   const bool list = grid_.form == LiveForm::kList;
   const int in_row = grid_.cells_in_row;
   switch (WithLetters(key)) {
-    case Kind::kUp:
+    case KeyKind::kUp:
       Move(-in_row);
       break;
-    case Kind::kDown:
+    case KeyKind::kDown:
       Move(in_row);
       break;
-    case Kind::kLeft:
+    case KeyKind::kLeft:
       Move(list ? 0 : -1);
       break;
-    case Kind::kRight:
+    case KeyKind::kRight:
       if (list && picked_)
         Open(Page::kDetails);
       else if (!list)
         Move(1);
       break;
-    case Kind::kPageUp:
+    case KeyKind::kPageUp:
       Move(-in_row * grid_.rows);
       break;
-    case Kind::kPageDown:
+    case KeyKind::kPageDown:
       Move(in_row * grid_.rows);
       break;
-    case Kind::kHome:
+    case KeyKind::kHome:
       Move(-static_cast<int>(items_.size()));
       break;
-    case Kind::kEnd:
+    case KeyKind::kEnd:
       Move(static_cast<int>(items_.size()));
       break;
-    case Kind::kEnter:
+    case KeyKind::kEnter:
       if (picked_) Open(Page::kDetails);
       break;
-    case Kind::kEscape:
+    case KeyKind::kEscape:
       filter_.clear();
       Relist();
       break;
-    case Kind::kCharacter:
+    case KeyKind::kCharacter:
       if (key.character == 'q') return LiveAction::kQuit;
       return OnAnyKey(key.character);
     default:
@@ -260,30 +261,30 @@ LiveAction LiveView::OnPageKey(const LiveKey& key) {
         std::clamp<int64_t>(static_cast<int64_t>(line_) + by, 0, static_cast<int64_t>(last)));
   };
   switch (WithLetters(key)) {
-    case Kind::kUp:
+    case KeyKind::kUp:
       scroll(-1);
       break;
-    case Kind::kDown:
+    case KeyKind::kDown:
       scroll(1);
       break;
-    case Kind::kPageUp:
+    case KeyKind::kPageUp:
       scroll(-static_cast<int64_t>(page_lines_));
       break;
-    case Kind::kPageDown:
+    case KeyKind::kPageDown:
       scroll(static_cast<int64_t>(page_lines_));
       break;
-    case Kind::kHome:
+    case KeyKind::kHome:
       line_ = 0;
       break;
-    case Kind::kEnd:
+    case KeyKind::kEnd:
       line_ = last;
       break;
-    case Kind::kLeft:
-    case Kind::kBackspace:
-    case Kind::kEscape:
+    case KeyKind::kLeft:
+    case KeyKind::kBackspace:
+    case KeyKind::kEscape:
       Open(Page::kOverview);
       break;
-    case Kind::kCharacter:
+    case KeyKind::kCharacter:
       if (key.character != 'q') return OnAnyKey(key.character);
       Open(Page::kOverview);
       break;

@@ -16,7 +16,7 @@ namespace hangscope {
 namespace {
 
 constexpr uint32_t kMostRounds = 0x7fffffffu;
-constexpr size_t kNearDistance = 2;
+constexpr size_t kNearSetting = 2;
 constexpr uint32_t kAllClasses = 0x7fffffffu;
 constexpr int kLastClass = 30;
 
@@ -40,7 +40,7 @@ constexpr Feature kFeatures[] = {{"waypoints", HANGSCOPE_WATCH_WAYPOINTS},
                                  {"guards", HANGSCOPE_WATCH_GUARDS}};
 constexpr const char* kClasses[] = {"task", "sync", "isr", "meta", "user"};
 
-std::optional<uint32_t> Number(std::string_view text) {
+std::optional<uint32_t> SettingNumber(std::string_view text) {
   const bool hex = text.starts_with("0x") || text.starts_with("0X");
   if (hex) text.remove_prefix(2);
   uint32_t value = 0;
@@ -77,7 +77,7 @@ Status Wrong(const Setting& setting, const std::string& why) {
 }
 
 Status Unknown(const Setting& setting, const std::vector<std::string>& known) {
-  const std::vector<std::string> near = NearNames(setting.name, known, kNearDistance, 1);
+  const std::vector<std::string> near = NearNames(setting.name, known, kNearSetting, 1);
   if (!near.empty())
     return Status::Usage(
         fmt::format("unknown setting '{}', did you mean '{}'?", Printable(setting.name), near[0]));
@@ -91,7 +91,7 @@ Result<uint32_t> ParseDelay(const Setting& setting) {
   constexpr std::string_view kRandom = "random:";
   const bool random = text.starts_with(kRandom);
   if (random) text.remove_prefix(kRandom.size());
-  const auto rounds = Number(text);
+  const auto rounds = SettingNumber(text);
   if (!rounds || *rounds > kMostRounds)
     return Wrong(setting, "how many rounds of a loop, or random:500 for up to so many; 0 is off");
   return random && *rounds != 0 ? *rounds | HANGSCOPE_DELAY_RANDOM : *rounds;
@@ -101,10 +101,10 @@ Result<uint32_t> ParseClass(const Setting& setting, const std::string& name) {
   for (size_t i = 0; i < std::size(kClasses); ++i) {
     if (name == kClasses[i]) return 1u << i;
   }
-  const auto number = Number(name);
+  const auto number = SettingNumber(name);
   if (number && *number <= kLastClass) return 1u << *number;
   const std::vector<std::string> near =
-      NearNames(name, {std::begin(kClasses), std::end(kClasses)}, kNearDistance, 1);
+      NearNames(name, {std::begin(kClasses), std::end(kClasses)}, kNearSetting, 1);
   if (!near.empty())
     return Wrong(setting, fmt::format("there is no class '{}', did you mean '{}'?", Printable(name),
                                       near[0]));
@@ -124,7 +124,7 @@ Result<DelaySettings> ParseDelaySettings(const std::vector<std::string>& words) 
   DelaySettings delays;
   for (const Setting& setting : Split(words)) {
     if (setting.name == "seed") {
-      delays.seed = Number(setting.value);
+      delays.seed = SettingNumber(setting.value);
       if (!delays.seed) return Wrong(setting, "a number below 2^32; for example seed=7");
       continue;
     }
@@ -155,7 +155,7 @@ Result<uint32_t> ParseMaskSetting(const std::vector<std::string>& words) {
   if (setting.value == "0" || setting.value == "off") return 0u;
   // A number alone is the mask; in a list it is a class.
   if (setting.value.starts_with("0x")) {
-    const auto mask = Number(setting.value);
+    const auto mask = SettingNumber(setting.value);
     return mask && *mask <= kAllClasses ? Result<uint32_t>(*mask)
                                         : Wrong(setting, "a mask of classes, 0 to 0x7fffffff");
   }
@@ -174,7 +174,7 @@ Result<uint32_t> ParseFreezeSetting(const std::vector<std::string>& words) {
   uint32_t after = 0;
   for (const Setting& setting : Split(words)) {
     if (setting.name != "after") return Unknown(setting, {"after"});
-    const auto records = Number(setting.value);
+    const auto records = SettingNumber(setting.value);
     if (!records || *records > kMostRounds)
       return Wrong(setting, "how many more records; for example after=100");
     after = *records;

@@ -18,7 +18,6 @@ namespace {
 constexpr TimeNs kShortestInterval = 10 * kMillisecond;
 constexpr TimeNs kLongestInterval = 100 * kMillisecond;
 constexpr int kLooksAfterwards = 3;  // a finding takes a second look
-constexpr size_t kScreenLines = 23;
 constexpr size_t kLeastTableLines = 6;
 
 class Why {

@@ -2,6 +2,7 @@
 #ifndef HANGSCOPE_WHY_WHY_H
 #define HANGSCOPE_WHY_WHY_H
 
+#include <cstddef>
 #include <string>
 
 #include "base/clock.h"
@@ -9,6 +10,9 @@
 #include "scope/scope_view.h"
 
 namespace hangscope {
+
+// Of a terminal: what a text for people keeps to.
+constexpr size_t kScreenLines = 23;
 
 struct WhyOptions {
   ScopeSource source;

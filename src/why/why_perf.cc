@@ -14,7 +14,6 @@
 namespace hangscope {
 namespace {
 
-constexpr size_t kScreenLines = 23;
 constexpr TimeNs kLongestSilence = 365 * 86400 * kSecond;  // before a trigger that is believed
 constexpr uint64_t kMostSpanBytes = 64u << 20;             // decoded of one span: its newest
 

@@ -5,10 +5,6 @@
 namespace hangscope {
 namespace {
 
-TimeNs InTime(TimeNs time) { return std::clamp(time, kBeginOfTime, kEndOfTime); }
-
-TimeSpan InTime(TimeSpan span) { return {InTime(span.from), InTime(span.to)}; }
-
 RingPiece PieceOf(const HeldSpan& span) {
   return {InTime(span.time), span.end_offset - span.begin_offset,
           span.task,         true,

@@ -5,8 +5,6 @@
 namespace hangscope {
 namespace {
 
-TimeNs InTime(TimeNs time) { return std::clamp(time, kBeginOfTime, kEndOfTime); }
-
 // Since when all that was written to a sink, and not drained, is still in it.
 TimeNs CompleteSince(const WindowInput& input, size_t number) {
   const SinkHistory& sink = input.sinks[number];

@@ -2,6 +2,7 @@
 #ifndef HANGSCOPE_WINDOW_SPANS_H
 #define HANGSCOPE_WINDOW_SPANS_H
 
+#include <algorithm>
 #include <vector>
 
 #include "model/rings_window.h"
@@ -14,6 +15,9 @@ using Spans = std::vector<TimeSpan>;
 // subtracted.
 constexpr TimeNs kBeginOfTime = -(TimeNs{1} << 61);
 constexpr TimeNs kEndOfTime = TimeNs{1} << 61;
+
+constexpr TimeNs InTime(TimeNs time) { return std::clamp(time, kBeginOfTime, kEndOfTime); }
+constexpr TimeSpan InTime(TimeSpan span) { return {InTime(span.from), InTime(span.to)}; }
 
 // Sorted and joined; spans that are empty or run backwards are left out.
 Spans MakeSpans(std::vector<TimeSpan> spans);

@@ -115,7 +115,7 @@ class PerfettoWriterTest : public ::testing::Test {
 
 // Of one: what each row tells, as TimelineRecorder does; and what of it no viewer could make sense
 // of.
-struct ReadBack {
+struct ReadPackets {
   std::map<uint64_t, std::vector<std::string>> rows;  // by TimelineTrack::id
   std::map<uint64_t, std::string> names;
   std::map<std::string, std::map<std::string, std::string>> arguments;  // of the last of each name
@@ -126,7 +126,7 @@ struct ReadBack {
 
 class Reader {
  public:
-  ReadBack Read(const Message& trace) {
+  ReadPackets Read(const Message& trace) {
     CheckKnown(trace, "Trace");
     for (const Message& packet : trace.All("packet")) ReadPacket(packet);
     for (const auto& [id, ends] : flows_) {
@@ -238,7 +238,7 @@ class Reader {
   }
   void Break(const std::string& what) { read_.broken.push_back(what); }
 
-  ReadBack read_;
+  ReadPackets read_;
   std::map<uint64_t, bool> tracks_;  // whether it counts
   std::map<std::pair<std::string, uint64_t>, std::string> texts_;
   std::set<std::pair<std::string, uint64_t>> numbers_;
@@ -260,7 +260,7 @@ TEST_F(PerfettoWriterTest, TellsOfEachTrackWhatThePictureShows) {
     TimelineRecorder picture;
     TimelineBuilder builder(picture);
     ASSERT_TRUE(trace.story.TellTo(builder).ok());
-    const ReadBack read = Reader().Read(Decode(trace.story));
+    const ReadPackets read = Reader().Read(Decode(trace.story));
     ASSERT_THAT(read.broken, IsEmpty());
     for (const TimelineRecorder::Row& row : picture.rows()) {
       ASSERT_EQ(read.names.at(row.track.id), row.track.name);
@@ -293,7 +293,7 @@ TEST_F(PerfettoWriterTest, WritesValuesByTheirTypes) {
                   {.bits = 1},
                   {.bits = 0x80}};
   story.Add(event);
-  const ReadBack read = Reader().Read(Decode(story));
+  const ReadPackets read = Reader().Read(Decode(story));
   EXPECT_THAT(read.broken, IsEmpty());
   const std::map<std::string, std::string> expected = {{"large", "uint 18446744073709551615"},
                                                        {"minus", "int -3"},
@@ -320,7 +320,7 @@ TEST_F(PerfettoWriterTest, SaysWhichWallTimeItWas) {
   ASSERT_EQ(clocks->All("clocks").size(), 2u);
   EXPECT_EQ(clocks->All("clocks")[0].Number("timestamp"), 100u);
   EXPECT_EQ(clocks->All("clocks")[1].Number("timestamp"), 5100u);
-  const ReadBack read = Reader().Read(trace);
+  const ReadPackets read = Reader().Read(trace);
   EXPECT_EQ(read.arguments.at("recording").at("host"), "string box");
   EXPECT_EQ(read.arguments.at("end of the recording").at("trouble"),
             "string the last block is torn");
@@ -334,7 +334,7 @@ TEST_F(PerfettoWriterTest, KeepsNoMoreTextsThanItCanHold) {
         .Leave(i, TraceStory::kFunctionLeave, 0, {});
   story.Enter(10000, TraceStory::kFunctionEnter, 0, {}, std::string(5000, 'x'));
   story.end.time = 50000;
-  const ReadBack read = Reader().Read(Decode(story));
+  const ReadPackets read = Reader().Read(Decode(story));
   EXPECT_THAT(read.broken, IsEmpty());
   EXPECT_LT(read.longest_text, 2000u);
   EXPECT_EQ(read.resets, 2u) << "at the begin, and once where there were too many";

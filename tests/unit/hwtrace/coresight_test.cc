@@ -10,6 +10,7 @@
 #include "hwtrace/auxtrace_info.h"
 #include "hwtrace/coresight_trace.h"
 #include "hwtrace/instruction_trace.h"
+#include "unit/hwtrace/reasons.h"
 
 namespace hangscope {
 namespace {
@@ -40,14 +41,6 @@ TraceSummary DecodeRaw(std::string_view bytes) {
   options.raw = true;
   options.read_code = ReadA64;
   return Decode(EtmV4Info(1), bytes, options);
-}
-
-std::string Reasons(const TraceSummary& summary) {
-  std::string reasons;
-  for (const Discontinuity& one : summary.discontinuities) {
-    reasons += (reasons.empty() ? "" : ", ") + std::string(DiscontinuityReasonName(one.reason));
-  }
-  return reasons;
 }
 
 void ExpectKinds(const TraceSummary& summary, const Kinds& expected) {

@@ -5,6 +5,7 @@
 
 #include "hwtrace/auxtrace_info.h"
 #include "hwtrace/instruction_trace.h"
+#include "unit/hwtrace/reasons.h"
 
 #ifdef HANGSCOPE_HAS_LIBIPT
 #include <intel-pt.h>
@@ -146,14 +147,6 @@ TraceSummary Decode(std::string_view bytes, bool with_code = true, uint64_t conf
   TraceDecodeOptions options;
   if (with_code) options.read_code = ReadX86;
   return trace.ok() ? (*trace)->Decode(bytes, options) : TraceSummary{};
-}
-
-std::string Reasons(const TraceSummary& summary) {
-  std::string reasons;
-  for (const Discontinuity& one : summary.discontinuities) {
-    reasons += (reasons.empty() ? "" : ", ") + std::string(DiscontinuityReasonName(one.reason));
-  }
-  return reasons;
 }
 
 std::string Branches(const TraceSummary& summary) {

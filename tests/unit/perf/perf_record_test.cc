@@ -359,7 +359,7 @@ TEST_F(PerfSideBandTest, TakesNoBodyThatIsTooShortOrOfAnotherType) {
   }
 }
 
-constexpr char kFormat[] =
+constexpr char kTracepointFormat[] =
     "name: made_up\n"
     "ID: 372\n"
     "format:\n"
@@ -384,7 +384,7 @@ std::string RawOfFormat() {
 }
 
 TEST(TracepointFormat, TellsNumbersAndTexts) {
-  const auto format = TracepointFormat::Parse(kFormat);
+  const auto format = TracepointFormat::Parse(kTracepointFormat);
   ASSERT_TRUE(format);
   EXPECT_EQ(format->name(), "made_up");
   EXPECT_EQ(format->id(), 372u);
@@ -405,7 +405,7 @@ TEST(TracepointFormat, TellsNumbersAndTexts) {
 }
 
 TEST(TracepointFormat, ReadsNothingBehindTheRecord) {
-  const auto format = TracepointFormat::Parse(kFormat);
+  const auto format = TracepointFormat::Parse(kTracepointFormat);
   ASSERT_TRUE(format);
   const std::string raw = RawOfFormat();
   for (size_t size = 0; size <= raw.size(); ++size) {
@@ -420,7 +420,7 @@ TEST(TracepointFormat, ReadsNothingBehindTheRecord) {
 }
 
 TEST(TracepointFormat, TakesNoFormatThatSaysTooLittle) {
-  const std::string text = kFormat;
+  const std::string text = kTracepointFormat;
   EXPECT_FALSE(TracepointFormat::Parse(text.substr(text.find("ID:"))));
   EXPECT_FALSE(TracepointFormat::Parse(
       "name: x\nID: many\nformat:\n\tfield:int a;\toffset:0;\tsize:4;\tsigned:1;\n"));

@@ -13,7 +13,7 @@
 namespace hangscope {
 namespace {
 
-std::string Sample(const std::string& name) {
+std::string ReadSample(const std::string& name) {
   std::ifstream file(std::string(TEST_DATA) + "/" + name + ".log.zst", std::ios::binary);
   const std::string packed((std::istreambuf_iterator<char>(file)), {});
   std::string text(64 << 20, '\0');
@@ -30,7 +30,7 @@ class SamplesTest : public ::testing::Test {
   void Load(const std::string& name) {
     auto plan = PlanRing("16M", "1", 10);
     auto store = RingStore::Create(disk_, clock_, "dir/" + name, "stdout", *plan, 7);
-    (*store)->Append(Sample(name), clock_.Monotonic());
+    (*store)->Append(ReadSample(name), clock_.Monotonic());
     auto reader = BlockReader::Open(disk_, "dir/" + name);
     ASSERT_TRUE(reader.ok());
     analyst_ = std::make_unique<StreamAnalyst>(std::move(*reader), nullptr, nullptr, 10 * kSecond);

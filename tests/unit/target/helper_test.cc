@@ -18,9 +18,9 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr TimeNs kPatience = 300 * kMillisecond;
-constexpr TimeNs kGenerous = 20 * kSecond;
-constexpr char kHello[] = "hangscope-probe 1\nrange 0x1000 64\nready\n";
+constexpr TimeNs kHelperPatience = 300 * kMillisecond;
+constexpr TimeNs kHelperGenerous = 20 * kSecond;
+constexpr char kHelperHello[] = "hangscope-probe 1\nrange 0x1000 64\nready\n";
 
 std::string Quoted(const std::string& text) {
   std::string quoted = "printf '";
@@ -29,10 +29,10 @@ std::string Quoted(const std::string& text) {
 }
 
 // Greets, then runs `rest`.
-std::string Helper(const std::string& rest) { return Quoted(kHello) + "; " + rest; }
+std::string Helper(const std::string& rest) { return Quoted(kHelperHello) + "; " + rest; }
 
 Result<std::unique_ptr<Target>> Over(std::unique_ptr<FakeChannel> channel) {
-  return ExecTarget::Open("helper 'x'", std::move(channel), kPatience, [] { return ""; });
+  return ExecTarget::Open("helper 'x'", std::move(channel), kHelperPatience, [] { return ""; });
 }
 Result<std::unique_ptr<Target>> Scripted(std::vector<std::string> turns, size_t piece = 4096) {
   return Over(std::make_unique<FakeChannel>(std::move(turns), piece));
@@ -42,11 +42,11 @@ Result<std::unique_ptr<Target>> Scripted(std::vector<std::string> turns, size_t 
 std::string ReadingFails(const std::string& command) {
   SystemClock clock;
   const TimeNs begin = clock.Monotonic();
-  auto target = ExecTarget::Open(command, kPatience);
+  auto target = ExecTarget::Open(command, kHelperPatience);
   if (!target.ok()) return "opening: " + target.status().message();
   char bytes[8];
   const Status status = (*target)->Read(0x1000, bytes);
-  EXPECT_LT(clock.Monotonic() - begin, kGenerous);
+  EXPECT_LT(clock.Monotonic() - begin, kHelperGenerous);
   EXPECT_EQ(status.message().find('\n'), std::string::npos);
   return status.message();
 }
@@ -90,14 +90,14 @@ TEST(Helper, SaysWhetherItsTargetLives) {
                                                 {"unknown\n", Life::kUnknown},
                                                 {"maybe\n", Life::kUnknown}};
   for (const auto& [said, life] : cases) {
-    auto target = Scripted({kHello, said}, 1);
+    auto target = Scripted({kHelperHello, said}, 1);
     ASSERT_TRUE(target.ok());
     EXPECT_EQ((*target)->life(), life) << said;
   }
 }
 
 TEST(Helper, IsNotAskedForWhatItDoesNotHave) {
-  auto channel = std::make_unique<FakeChannel>(std::vector<std::string>{kHello});
+  auto channel = std::make_unique<FakeChannel>(std::vector<std::string>{kHelperHello});
   FakeChannel& seen = *channel;
   auto target = Over(std::move(channel));
   char bytes[8];
@@ -106,7 +106,7 @@ TEST(Helper, IsNotAskedForWhatItDoesNotHave) {
 }
 
 TEST(Helper, GoesOnAfterAnErrorThatItReports) {
-  auto target = Scripted({kHello, "error bus \x1b[31mfault\n", "ok 1\nx"}, 1);
+  auto target = Scripted({kHelperHello, "error bus \x1b[31mfault\n", "ok 1\nx"}, 1);
   char byte = 0;
   const Status status = (*target)->Read(0x1000, {&byte, 1});
   EXPECT_THAT(status.message(), AllOf(HasSubstr("cannot read 0x1000 1: bus "), HasSubstr("fault"),
@@ -146,7 +146,7 @@ TEST(Helper, OutOfStepIsAskedNothingMore) {
       {"sure\n", "answers 'sure'"},
   };
   for (const auto& [answer, said] : cases) {
-    auto channel = std::make_unique<FakeChannel>(std::vector<std::string>{kHello, answer});
+    auto channel = std::make_unique<FakeChannel>(std::vector<std::string>{kHelperHello, answer});
     FakeChannel& seen = *channel;
     auto target = Over(std::move(channel));
     char bytes[8];
@@ -157,7 +157,7 @@ TEST(Helper, OutOfStepIsAskedNothingMore) {
     EXPECT_EQ((*target)->life(), Life::kUnknown);
     EXPECT_EQ(seen.sent_bytes, sent);
   }
-  auto target = Scripted({kHello, "ok 1\nxok 1\ny"});
+  auto target = Scripted({kHelperHello, "ok 1\nxok 1\ny"});
   char byte = 0;
   ASSERT_TRUE((*target)->Read(0x1000, {&byte, 1}).ok());
   EXPECT_THAT((*target)->Read(0x1000, {&byte, 1}).message(), HasSubstr("more than it was asked"));
@@ -190,7 +190,8 @@ TEST(Helper, ThatSaysTooMuchIsCutOff) {
 }
 
 TEST(Helper, ThatReadsNothingDoesNotBlockAWrite) {
-  auto target = ExecTarget::Open("printf 'hangscope-probe 1\\nready\\n'; exec sleep 60", kPatience);
+  auto target =
+      ExecTarget::Open("printf 'hangscope-probe 1\\nready\\n'; exec sleep 60", kHelperPatience);
   ASSERT_TRUE(target.ok()) << target.status().message();
   Status status;
   for (int i = 0; i < 64 && status.ok(); ++i)
@@ -227,12 +228,13 @@ TEST(Helper, LeavesNoProcessBehind) {
   ASSERT_TRUE(std::ifstream(note) >> sleeper);
   std::remove(note.c_str());
   SystemClock clock;
-  for (const TimeNs end = clock.Monotonic() + kGenerous; Runs(sleeper) && clock.Monotonic() < end;)
+  for (const TimeNs end = clock.Monotonic() + kHelperGenerous;
+       Runs(sleeper) && clock.Monotonic() < end;)
     clock.Sleep(kMillisecond);
   EXPECT_FALSE(Runs(sleeper));
   (void)ReadingFails("exit 1");
   {
-    auto target = ExecTarget::Open(Helper("exec cat"), kPatience);
+    auto target = ExecTarget::Open(Helper("exec cat"), kHelperPatience);
     ASSERT_TRUE(target.ok());
     EXPECT_EQ(Children(), before + 1);
   }
