@@ -123,6 +123,11 @@ struct IndexSlot {
 };
 static_assert(sizeof(IndexSlot) == 64);
 
+// What this round has written into the file so far.
+constexpr uint64_t FileBytesOf(const IndexSlot& slot) {
+  return slot.encoding == Encoding::kZstd ? slot.touched_end : slot.length;
+}
+
 // The bytes from `offset` on arrived at `time` or later; time 0: unused.
 struct IndexStamp {
   uint64_t offset;

@@ -1,5 +1,9 @@
 // The ring on disk, writer's side: append with a stamp, freeze into a snapshot.
 //
+// The stream is in three pieces, one behind the other: the segments (ring/ring_segments.h), the
+// tail (ring/ring_tail.h) where the ring is compressed, and a gap of bytes that are lost. The index
+// (ring/ring_index.h) says what the first two hold.
+//
 // Thread safety: every member may be called from any thread. What changes the ring
 // waits for the disk, and a slow one makes that long: whoever must not wait hands its
 // bytes to a thread that may (ring/stage.h). fill, head and last_error never wait.
@@ -12,11 +16,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/clock.h"
 #include "base/file_system.h"
+#include "ring/disk_refusals.h"
 #include "ring/ring_format.h"
+#include "ring/ring_index.h"
+#include "ring/ring_segments.h"
+#include "ring/ring_tail.h"
 #include "ring/zstd_frames.h"
 
 namespace hangscope {
@@ -78,57 +85,21 @@ class RingStore {
  private:
   class Change;
 
-  RingStore(FileSystem& files, Clock& clock, std::string prefix);
-
-  // Bytes of one segment.
-  struct Held {
-    uint64_t history = 0;
-    uint64_t disk = 0;
-  };
-
-  void Tell();
-  static Held HeldBy(const IndexSlot& slot);
-  void CountSlot(uint32_t segment);
-  Status RemoveStale();
-  Status WriteIndex();
+  RingStore(FileSystem& files, Clock& clock, const std::string& prefix, std::string stream_name,
+            const RingGeometry& geometry);
   Status ReadBack();
-  void ReadBackSlots();
-  void ReadBackCurrent();
-  Status ReadBackTail();
-  void AdoptPublishedFrames();
+  Status WriteIndex();
   Status Reinstate();
+  Encoding NextEncoding() const;
+  bool PrepareSegment(Encoding encoding, TimeNs stamp);
   size_t AppendPlain(std::string_view bytes, TimeNs stamp);
   size_t AppendCompressed(std::string_view bytes, TimeNs stamp);
-  size_t AddToTail(std::string_view bytes, TimeNs stamp);
-  bool FlushTail();
   bool WriteFrame(std::string_view block, TimeNs stamp);
-  bool WriteFramed(std::string_view framed, uint64_t stream_bytes, TimeNs stamp);
-  bool PrepareSegment(Encoding encoding, TimeNs stamp);
-  Encoding NextEncoding() const;
-  bool HasRoom() const;
-  Status OpenNextSegment(Encoding encoding);
-  Status OpenSegment(uint32_t segment, Encoding encoding);
-  Status CreateCompressed(const std::string& path);
-  bool NextMayFit(const Status& refusal);
-  std::optional<uint32_t> ChooseSegment();
-  bool IsPinned(uint32_t segment);
-  void CloseCurrent();
+  bool FlushTail();
   bool CloseBeforeGap();
-  void Refuse(const Status& why);
-  void AddStamp(uint64_t offset, TimeNs stamp);
-  void ThinStamps();
-  void ResetTail();
-  void PublishTail();
-  void PublishSlot(uint32_t segment);
-  void PublishStamps();
-  void PublishHeader();
-  void WriteToIndex(uint64_t offset, const void* bytes, size_t count);
-  // The slots of what was pinned.
-  Result<std::vector<IndexSlot>> PinSegments(const std::string& pinned_prefix,
-                                             uint64_t first_offset);
-  Status LinkSegment(uint32_t segment, const std::string& pinned_prefix);
-  Status CopySegment(uint32_t segment, const std::string& pinned_prefix);
-  IndexSlot& current() { return slots_[current_]; }
+  std::optional<uint32_t> CloseForPin();
+  uint64_t EndOffset() const { return segments_.end() + tail_.bytes().size() + gap_; }
+  void PublishFill();
 
   FileSystem& files_;
   Clock& clock_;
@@ -137,34 +108,18 @@ class RingStore {
   RingGeometry geometry_;
   std::atomic<bool> pressed_{false};
 
-  mutable std::mutex told_mutex_;  // guards these two; nobody writes to disk under it
-  RingFill told_;
-  int told_error_ = 0;
+  mutable std::mutex fill_mutex_;  // guards these two; nobody writes to disk under it
+  RingFill fill_;
+  int last_error_ = 0;
 
   std::mutex mutex_;  // guards everything below
-  std::unique_ptr<File> index_;
-  std::unique_ptr<File> segment_;  // the current one
-  std::unique_ptr<File> tail_file_;
-  IndexHeader header_{};
-  IndexTail tail_{};
-  std::vector<IndexSlot> slots_;
-  std::vector<Held> held_;  // by each of them
-  Held held_in_all_;
-  uint64_t head_ = 0;               // stream offset of the next byte
-  uint64_t gap_ = 0;                // bytes behind the head that will never come
-  uint64_t sequence_ = 0;           // of the current segment; 0: none yet
-  uint32_t current_ = 0;            // the current segment
-  std::vector<IndexStamp> stamps_;  // of the current segment
-  TimeNs stamp_interval_ = 0;
-  std::string tail_bytes_;  // what P.tail holds
-  TimeNs tail_stamp_ = 0;   // when its first byte arrived
+  DiskRefusals refusals_;
+  RingIndex index_;
+  RingSegments segments_;
+  RingTail tail_;
   FrameEncoder encoder_;
-  bool failing_ = false;    // the latest append was refused
-  bool disk_full_ = false;  // a new segment found no room: reuse the oldest
-  TimeNs full_since_ = 0;
-  size_t barren_ = 0;  // segments in a row that took no byte
+  uint64_t gap_ = 0;  // bytes behind segments and tail that will never come
   bool gave_up_compression_ = false;
-  int last_error_ = 0;
 };
 
 }  // namespace hangscope
