@@ -9,7 +9,10 @@
 #include "base/status.h"
 #include "code/elf_image.h"
 #include "options.h"
-#include "run/observer.h"
+#include "ring/ring_format.h"
+#include "run/drain.h"
+#include "run/observer_options.h"
+#include "run/recording.h"
 #include "stream/place_rule.h"
 
 namespace hangscope::cli {

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <optional>
 
+#include "run/observer.h"
 #include "scope/scope_view.h"
 #include "target/process_target.h"
 

@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include "run/observer.h"
+#include "run/observer_options.h"
 
 namespace hangscope {
 

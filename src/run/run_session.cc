@@ -9,8 +9,8 @@
 #include <algorithm>
 
 #include "base/units.h"
-#include "proc/child_process.h"
 #include "run/guard.h"
+#include "run/observer.h"
 #include "verdict/junit.h"
 #include "verdict/text.h"
 

@@ -7,8 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "proc/child_process.h"
 #include "ring/ring_format.h"
-#include "run/observer.h"
+#include "run/drain.h"
+#include "run/observer_options.h"
+#include "run/recording.h"
 
 namespace hangscope {
 

@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "run/guard.h"
+#include "run/observer.h"
 
 namespace hangscope {
 namespace {

@@ -5,7 +5,9 @@
 #include <string>
 
 #include "ring/ring_format.h"
-#include "run/observer.h"
+#include "run/drain.h"
+#include "run/observer_options.h"
+#include "run/recording.h"
 
 namespace hangscope {
 
