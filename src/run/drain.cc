@@ -70,7 +70,8 @@ Drain::~Drain() {
 }
 
 void Drain::Start() {
-  total_ = stage_->head();  // a stream that is taken over has a past
+  // A stream that is taken over has a past. The threads that begin below see the store.
+  total_.store(stage_->head(), std::memory_order_relaxed);
   if (out_.fd >= 0) passer_ = std::thread([this] { PassAllOn(); });
   reader_ = std::thread([this] { Read(); });
   writer_ = std::thread([this] { WriteRing(); });  // joins the passer, so it is the last
@@ -84,7 +85,7 @@ void Drain::CatchUp(TimeNs longest) const {
   const bool is_pipe = !ended() && fcntl(input_, F_GETPIPE_SZ) > 0;
   if (!is_pipe || ioctl(input_, FIONREAD, &in_pipe) != 0) in_pipe = 0;
   const uint64_t target = stage_->head() + static_cast<uint64_t>(in_pipe);
-  while (ring_->head() < target && !ended() && !disk_fails_ && clock_->Monotonic() < deadline) {
+  while (ring_->head() < target && !ended() && !DiskFails() && clock_->Monotonic() < deadline) {
     clock_->Sleep(kMillisecond / 4);
   }
 }
@@ -127,14 +128,13 @@ void Drain::Read() {
 
 // False if there will never be room: nobody is left who would make it.
 bool Drain::MakeRoom() {
-  Stage::Room room =
-      stage_->WaitForRoom(disk_fails_.load(std::memory_order_relaxed) ? 0 : kLongestWait);
-  if (room == Stage::Room::kLater && lossless_ && !disk_fails_) {
+  Stage::Room room = stage_->WaitForRoom(DiskFails() ? 0 : kLongestWait);
+  if (room == Stage::Room::kLater && lossless_ && !DiskFails()) {
     blocked_.store(true, std::memory_order_relaxed);
     pollfd stop = {stop_event_, POLLIN, 0};
     do {
       room = stage_->WaitForRoom(kDiskPause);
-    } while (room == Stage::Room::kLater && !disk_fails_ && poll(&stop, 1, 0) == 0);
+    } while (room == Stage::Room::kLater && !DiskFails() && poll(&stop, 1, 0) == 0);
     blocked_.store(false, std::memory_order_relaxed);
   }
   if (room == Stage::Room::kLater) stage_->DropOldest();
@@ -169,7 +169,7 @@ void Drain::WriteRing() {
     if (!piece) continue;
     const uint64_t head = ring_->head();
     if (piece->offset > head)
-      ring_->Lose(piece->offset - head, disk_fails_ ? ring_->last_error() : 0);
+      ring_->Lose(piece->offset - head, DiskFails() ? ring_->last_error() : 0);
     ring_->SetPressed(stage_->backlog() > kPressed);
     const size_t taken = ring_->Append({piece->data, piece->size}, piece->time);
     stage_->Advance(kMe, piece->offset + taken);
@@ -205,7 +205,8 @@ void Drain::PassAllOn() {
   while (!passthrough_closed_ && !stage_->ended(kMe)) {
     const auto next = stage_->CopyNext(kMe, kForever, kPassBytes, &piece);
     if (!next) continue;
-    if (!first && next->offset > at) not_passed_on_ += next->offset - at;
+    if (!first && next->offset > at)
+      not_passed_on_.fetch_add(next->offset - at, std::memory_order_relaxed);
     first = false;
     PassOn(piece);
     at = next->offset + piece.size();
@@ -271,7 +272,7 @@ bool Drain::WaitForReader() {
 }
 
 void Drain::WriteOut(std::string_view bytes) {
-  if (out_.live_line != nullptr && out_.live_line->exchange(false)) {
+  if (out_.live_line != nullptr && out_.live_line->exchange(false, std::memory_order_acquire)) {
     (void)!write(out_.fd, kClearLine.data(), kClearLine.size());
   }
   while (!bytes.empty() && !passthrough_closed_) {

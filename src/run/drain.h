@@ -56,6 +56,7 @@ class Drain {
  private:
   void Read();
   bool WaitForInput();
+  bool DiskFails() const { return disk_fails_.load(std::memory_order_relaxed); }
   bool MakeRoom();
   void KeepClose(ssize_t got);
   void Pause(ssize_t got, TimeNs now);
@@ -87,14 +88,17 @@ class Drain {
   std::string partial_line_;  // of a passthrough that is filtered
   bool hid_trace_ = false;
   bool passthrough_closed_ = false;
-  std::atomic<bool> disk_fails_{false};
-  // ended_ is stored after the ring was finished (release) and pairs with ended().
+  // The writer's last store, after the ring is finished and the other threads have ended (release):
+  // pairs with the acquire in ended(), behind which the ring and all that follows here are final.
   std::atomic<bool> ended_{false};
-  std::atomic<uint64_t> total_{0};
-  std::atomic<TimeNs> last_byte_{0};
-  std::atomic<bool> blocked_{false};
-  std::atomic<uint64_t> not_passed_on_{0};
-  std::atomic<uint64_t> gone_at_{UINT64_MAX};  // stream offset where the passthrough was given up
+  // Each of these has one writing thread, and whoever loads one learns its value and nothing else:
+  // no store before it is relied upon. So nothing pairs with them, and all accesses are relaxed.
+  std::atomic<uint64_t> total_{0};             // the reader's
+  std::atomic<TimeNs> last_byte_{0};           // the reader's
+  std::atomic<bool> blocked_{false};           // the reader's
+  std::atomic<bool> disk_fails_{false};        // the writer's
+  std::atomic<uint64_t> not_passed_on_{0};     // the passer's
+  std::atomic<uint64_t> gone_at_{UINT64_MAX};  // the passer's: where it gave the passthrough up
 };
 
 }  // namespace hangscope

@@ -14,7 +14,8 @@ void Narrator::Say(const std::string& text, const std::string& json) {
     return;
   }
   if (text.empty()) return;
-  const std::string message(options_.live_line->exchange(false) ? kClearLine : "");
+  const std::string message(
+      options_.live_line->exchange(false, std::memory_order_relaxed) ? kClearLine : "");
   options_.write(message + text + "\n");
 }
 
@@ -33,7 +34,7 @@ void Narrator::Beat(const Heartbeat& beat) {
     if (!text.empty() && static_cast<unsigned char>(text.back()) >= 0xc0) text.pop_back();
   }
   options_.write(std::string(kClearLine) + text);
-  options_.live_line->store(true);
+  options_.live_line->store(true, std::memory_order_release);
 }
 
 void Narrator::Tell(const Verdict& verdict, TimeNs wall, const std::string& snapshot,
@@ -61,7 +62,7 @@ void Narrator::Note(const std::string& text, TimeNs wall) {
 }
 
 void Narrator::Close() {
-  if (options_.live_line->exchange(false)) options_.write(kClearLine);
+  if (options_.live_line->exchange(false, std::memory_order_relaxed)) options_.write(kClearLine);
 }
 
 }  // namespace hangscope

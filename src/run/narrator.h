@@ -22,7 +22,8 @@ struct NarratorOptions {
   bool json = false;
   bool live = false;   // rewrite one line instead of adding lines
   bool quiet = false;  // no heartbeats
-  // Whether the live line stands on the screen; shared with who else writes there.
+  // Whether the live line stands on the screen; shared with who else writes there. Set after the
+  // line is written (release), which pairs with the exchange in Drain::WriteOut (acquire).
   std::shared_ptr<std::atomic<bool>> live_line = std::make_shared<std::atomic<bool>>(false);
 };
 
