@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/numbers.h"
 #include "base/units.h"
 #include "commands.h"
 #include "options.h"
@@ -38,13 +38,9 @@ int Fail(const Status& status) {
 
 Result<uint64_t> ParsePer(const std::string& text) {
   if (text == "calls") return uint64_t{1};
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number == 0) {
-    return Status::Usage(fmt::format(
-        "--per '{}': how many events each time entered is, or calls; for example --per 100", text));
-  }
-  return number;
+  if (const auto number = ParseWhole<uint64_t>(text, 1)) return *number;
+  return Status::Usage(fmt::format(
+      "--per '{}': how many events each time entered is, or calls; for example --per 100", text));
 }
 
 // The executable's own path; its folder tells where the plugin is.

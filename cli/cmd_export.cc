@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "base/clock.h"
+#include "base/numbers.h"
 #include "base/units.h"
 #include "commands.h"
 #include "export/trace_export.h"
@@ -144,13 +145,11 @@ Status Resolve(ExportWords* words) {
   words->request.streams = !words->no_streams;
   if (words->options.path == "-") words->options.path.clear();
   if (words->last.empty()) return {};
-  const auto [end, error] = std::from_chars(
-      words->last.data(), words->last.data() + words->last.size(), words->request.most_events);
-  if (error != std::errc() || end != words->last.data() + words->last.size() ||
-      words->request.most_events == 0) {
+  const auto last = ParseWhole<size_t>(words->last, 1);
+  if (!last)
     return Status::Usage(
         fmt::format("--last '{}': how many events; for example --last 100", words->last));
-  }
+  words->request.most_events = *last;
   return {};
 }
 

@@ -2,9 +2,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <charconv>
-
 #include "base/clock.h"
+#include "base/numbers.h"
 #include "commands.h"
 #include "options.h"
 #include "report/read_report.h"
@@ -49,12 +48,8 @@ int Fail(const Status& status) {
   return status.code() == Status::Code::kUsage ? kExitUsage : kExitFailed;
 }
 
-Status ParseEvents(const std::string& text, size_t* events) {
-  if (text.empty()) return {};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *events);
-  if (error == std::errc() && end == text.data() + text.size() && *events > 0 &&
-      *events <= kMostEvents)
-    return {};
+Result<size_t> ParseEvents(const std::string& text) {
+  if (const auto events = ParseWhole<size_t>(text, 1, kMostEvents)) return *events;
   return Status::Usage(fmt::format(
       "--events '{}': a number from 1 to {}; for example --events 100000", text, kMostEvents));
 }
@@ -99,8 +94,11 @@ int ReportCommand(const std::vector<std::string>& words) {
   }
   while (options.source.target.size() > 1 && options.source.target.ends_with('/'))
     options.source.target.pop_back();
-  if (Status status = ParseEvents(given.events, &options.most_events); !status.ok())
-    return Fail(status);
+  if (!given.events.empty()) {
+    auto events = ParseEvents(given.events);
+    if (!events.ok()) return Fail(events.status());
+    options.most_events = *events;
+  }
   const bool chosen = !given.output.empty();
   const std::string output =
       chosen ? given.output : DefaultOutput(options.source.target, !options.against.empty());

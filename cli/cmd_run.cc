@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
+#include "base/numbers.h"
 #include "commands.h"
 #include "cpu_options.h"
 #include "process/linux_inspector.h"
@@ -77,18 +77,15 @@ std::string DefaultPrefix(const std::string& elf, const std::string& program) {
 
 // N of fd:N. The limit of open files (ulimit -n) holds for the program, too.
 Result<int> ParseDescriptor(const std::string& name) {
-  int fd = 0;
-  const char* end = name.data() + name.size();
-  const auto parsed = std::from_chars(name.data() + 3, end, fd);
-  if (parsed.ec != std::errc() || parsed.ptr != end || fd <= STDERR_FILENO) {
+  const auto fd = ParseWhole<int>(std::string_view(name).substr(3), STDERR_FILENO + 1);
+  if (!fd)
     return Status::Usage(
         fmt::format("--capture '{}': a descriptor from 3 on; for example --capture fd:3", name));
-  }
-  if (const long limit = sysconf(_SC_OPEN_MAX); limit > 0 && fd >= limit) {
+  if (const long limit = sysconf(_SC_OPEN_MAX); limit > 0 && *fd >= limit) {
     return Status::Usage(
         fmt::format("--capture '{}': the descriptors here end at {} (ulimit -n)", name, limit - 1));
   }
-  return fd;
+  return *fd;
 }
 
 Result<CapturedStream> ParseStream(const std::string& name) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/numbers.h"
 #include "base/units.h"
 #include "commands.h"
 #include "cpu_options.h"
@@ -86,16 +87,13 @@ Status ResolveSizes(const WatchWords& words, WatchOptions* options) {
   if (*size < kLeastLog)
     return Status::Usage(
         fmt::format("--log-size '{}': the legend and a table want 64K at least", words.log_size));
-  int keep = 0;
-  const char* const end = words.log_keep.data() + words.log_keep.size();
-  const auto [stop, error] = std::from_chars(words.log_keep.data(), end, keep);
-  if (error != std::errc() || stop != end || keep < 1 || keep > 1000) {
+  const auto keep = ParseWhole<int>(words.log_keep, 1, 1000);
+  if (!keep)
     return Status::Usage(fmt::format(
         "--log-keep '{}': how many files, 1 to 1000; for example --log-keep 3", words.log_keep));
-  }
   options->budget_bytes_per_s = *budget;
   options->log.size_bytes = *size;
-  options->log.keep = keep;
+  options->log.keep = *keep;
   return {};
 }
 

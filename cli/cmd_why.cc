@@ -3,9 +3,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <charconv>
-
 #include "base/clock.h"
+#include "base/numbers.h"
 #include "base/units.h"
 #include "commands.h"
 #include "options.h"
@@ -90,10 +89,7 @@ std::string PathOf(const std::string& target) {
 }
 
 Result<size_t> ParseBranches(const std::string& text) {
-  size_t branches = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), branches);
-  if (error == std::errc() && end == text.data() + text.size() && branches <= kMostBranches)
-    return branches;
+  if (const auto branches = ParseWhole<size_t>(text, 0, kMostBranches)) return *branches;
   return Status::Usage(fmt::format("--branches '{}': a number up to {}; for example --branches 64",
                                    text, kMostBranches));
 }

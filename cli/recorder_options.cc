@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 
 #include "base/file_system.h"
+#include "base/numbers.h"
 #include "base/units.h"
 #include "commands.h"
 #include "control/control_folder.h"
@@ -33,14 +33,9 @@ Result<uint64_t> ParseMemory(const std::string& text) {
 }
 
 Result<int> ParseMaxSnapshots(const std::string& text) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < 1 || number > 9999) {
-    return Status::Usage(fmt::format(
-        "--max-snapshots '{}': a whole number from 1 to 9999; for example --max-snapshots 2",
-        text));
-  }
-  return number;
+  if (const auto number = ParseWhole<int>(text, 1, 9999)) return *number;
+  return Status::Usage(fmt::format(
+      "--max-snapshots '{}': a whole number from 1 to 9999; for example --max-snapshots 2", text));
 }
 
 Status ResolveTriggers(const RecorderWords& words, ObserverOptions* observer) {

@@ -9,10 +9,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
+
+#include "base/numbers.h"
 
 namespace hangscope {
 namespace {
@@ -84,11 +85,8 @@ std::vector<int> ControlFolderHandle::Pids() const {
   while (const dirent* entry = readdir(stream)) {
     const std::string_view name = entry->d_name;
     if (!name.ends_with(kSuffix)) continue;
-    int pid = 0;
-    const char* stop = name.data() + name.size() - kSuffix.size();
-    const auto [end, error] = std::from_chars(name.data(), stop, pid);
-    if (error == std::errc() && end == stop && pid > 0 && SocketName(pid) == name)
-      pids.push_back(pid);
+    const auto pid = ParseWhole<int>(name.substr(0, name.size() - kSuffix.size()), 1);
+    if (pid && SocketName(*pid) == name) pids.push_back(*pid);
   }
   closedir(stream);
   std::sort(pids.begin(), pids.end());

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "base/numbers.h"
+
 namespace hangscope {
 namespace {
 
@@ -17,11 +19,12 @@ std::string Trimmed(const std::string& text) {
   return text.substr(begin, text.find_last_not_of(kSpaces) - begin + 1);
 }
 
-std::optional<uint64_t> Number(const std::string& text, int base = 0) {
+// As C writes numbers: 31, 037, 0x1f.
+std::optional<uint64_t> ParseTermValue(const std::string& text) {
   if (text.empty() || text[0] == '-') return std::nullopt;
   char* end = nullptr;
   errno = 0;
-  const uint64_t number = std::strtoull(text.c_str(), &end, base);
+  const uint64_t number = std::strtoull(text.c_str(), &end, 0);
   if (errno != 0 || *end != '\0') return std::nullopt;
   return number;
 }
@@ -67,7 +70,7 @@ class Pmu {
   Result<PerfEventSpec> Event(const std::string& terms) {
     PerfEventSpec spec;
     auto type = Read("type");
-    const std::optional<uint64_t> number = Number(type.value_or(""));
+    const std::optional<uint64_t> number = ParseWhole<uint64_t>(type.value_or(""));
     if (!number) return Status::NotFound("cannot read '" + folder_ + "/type'");
     spec.event.attr.type = static_cast<uint32_t>(*number);
     spec.event.attr.sample_period = 1;
@@ -78,7 +81,7 @@ class Pmu {
       for (const std::string& term : tracer.terms) {
         if (Read("format/" + term).ok()) (void)SetTerm(term, "1", 0, &spec.event.attr);
       }
-      if (auto interval = Number(Read("caps/min_interval").value_or("")))
+      if (auto interval = ParseWhole<uint64_t>(Read("caps/min_interval").value_or("")))
         spec.event.attr.sample_period = *interval;
     }
     for (const std::string& term : Split(terms, ',')) {
@@ -101,7 +104,7 @@ class Pmu {
 
   Status SetTerm(const std::string& term, const std::string& value, int depth,
                  perf_event_attr* attr) {
-    const std::optional<uint64_t> number = Number(value);
+    const std::optional<uint64_t> number = ParseTermValue(value);
     if (!number)
       return Status::Usage("'" + name_ + "/" + term + "=" + value + "/': the value is no number");
     if (term == "config")
@@ -145,7 +148,7 @@ class Pmu {
       return Status::Usage("'" + name_ + "' has no sink '" + sink + "': its sinks are " +
                            Joined(sinks));
     auto text = Read("sinks/" + sink);
-    const std::optional<uint64_t> id = Number(text.value_or(""), 16);
+    const std::optional<uint64_t> id = ParseHex<uint64_t>(text.value_or(""));
     auto format = Read("format/sinkid");
     if (!id || !format.ok())
       return Status::NotFound("the kernel does not say how '" + name_ +
@@ -218,9 +221,9 @@ Status SetPmuBits(const std::string& format, uint64_t value, perf_event_attr* at
   uint64_t rest = value;
   for (const std::string& range : Split(format.substr(colon + 1), ',')) {
     const size_t dash = range.find('-');
-    const std::optional<uint64_t> first = Number(range.substr(0, dash), 10);
+    const std::optional<uint64_t> first = ParseWhole<uint64_t>(range.substr(0, dash));
     const std::optional<uint64_t> last =
-        dash == std::string::npos ? first : Number(range.substr(dash + 1), 10);
+        dash == std::string::npos ? first : ParseWhole<uint64_t>(range.substr(dash + 1));
     if (!first || !last || *first > *last || *last > 63) return wrong;
     const uint64_t width = *last - *first + 1;
     const uint64_t mask = width == 64 ? ~uint64_t{0} : (uint64_t{1} << width) - 1;

@@ -2,10 +2,9 @@
 
 #include <linux/perf_event.h>
 
-#include <cerrno>
-#include <cstdlib>
 #include <utility>
 
+#include "base/numbers.h"
 #include "cpu/perf_pmu.h"
 
 namespace hangscope {
@@ -34,14 +33,6 @@ std::string Text(FileSystem& files, const std::string& path) {
   auto text = ReadWholeFile(files, path);
   if (!text.ok()) return {};
   return text->substr(0, text->find_last_not_of(" \t\r\n") + 1);
-}
-
-std::optional<uint64_t> NumberIn(const std::string& text, int base) {
-  char* end = nullptr;
-  errno = 0;
-  const uint64_t number = std::strtoull(text.c_str(), &end, base);
-  if (text.empty() || errno != 0 || *end != '\0') return std::nullopt;
-  return number;
 }
 
 // The bits of the event's config that a term sets: all of them.
@@ -117,7 +108,7 @@ Status TracerInfo::AddCoreSight(FileSystem& files, const std::string& folder,
 Status TracerInfo::AddEtm(FileSystem& files, const std::string& folder, uint64_t config, int cpu) {
   std::string missing;
   const auto read = [&](const std::string& name) {
-    const auto value = NumberIn(Text(files, folder + "/" + name), 16);
+    const auto value = ParseHex<uint64_t>(Text(files, folder + "/" + name));
     if (!value) missing = name;
     return value.value_or(0);
   };
@@ -134,7 +125,7 @@ Status TracerInfo::AddEtm(FileSystem& files, const std::string& folder, uint64_t
                  read("trcidr/trcidr8"),
                  read("mgmt/trcauthstatus")};
     const uint64_t architecture =
-        NumberIn(Text(files, folder + "/mgmt/trcdevarch"), 16).value_or(0);
+        ParseHex<uint64_t>(Text(files, folder + "/mgmt/trcdevarch")).value_or(0);
     magic = IsEte(architecture) ? kMagicEte : kMagicEtmV4;
     if (magic == kMagicEte) registers.push_back(architecture);
   } else {
@@ -155,8 +146,8 @@ void TracerInfo::AddIntelPt(FileSystem& files, const std::string& folder,
   uint64_t tsc_per_crystal = 0, crystal = 0;
   const std::string ratio = Text(files, folder + "/tsc_art_ratio");  // "166:2"
   if (const size_t colon = ratio.find(':'); colon != std::string::npos) {
-    tsc_per_crystal = NumberIn(ratio.substr(0, colon), 10).value_or(0);
-    crystal = NumberIn(ratio.substr(colon + 1), 10).value_or(0);
+    tsc_per_crystal = ParseWhole<uint64_t>(ratio.substr(0, colon)).value_or(0);
+    crystal = ParseWhole<uint64_t>(ratio.substr(colon + 1)).value_or(0);
   }
   words_ = {attr.type,
             0,
@@ -173,9 +164,9 @@ void TracerInfo::AddIntelPt(FileSystem& files, const std::string& folder,
             tsc_per_crystal,
             crystal,
             BitsOfTerm(files, folder, "cyc"),
-            NumberIn(Text(files, folder + "/max_nonturbo_ratio"), 10).value_or(0),
+            ParseWhole<uint64_t>(Text(files, folder + "/max_nonturbo_ratio")).value_or(0),
             0,  // bytes of the address filter that would follow
-            NumberIn(Text(files, folder + "/caps/event_trace"), 10).value_or(0)};
+            ParseWhole<uint64_t>(Text(files, folder + "/caps/event_trace")).value_or(0)};
 }
 
 void TracerInfo::TakeHardwareId(int cpu, uint64_t hardware_id) {

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstring>
 
+#include "base/numbers.h"
 #include "base/utf8.h"
 
 namespace hangscope {
@@ -21,11 +21,7 @@ std::string_view Trim(std::string_view text) {
 }
 
 std::optional<uint32_t> ParseNumber(std::string_view text) {
-  text = Trim(text);
-  uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
+  return ParseWhole<uint32_t>(Trim(text));
 }
 
 // The value of "key:value;" in a line of a format file.

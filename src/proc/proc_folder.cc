@@ -9,8 +9,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <climits>
+
+#include "base/numbers.h"
 
 namespace hangscope {
 namespace {
@@ -28,11 +29,7 @@ std::vector<int> ProcFolder::Numbers(const std::string& folder, int* error) cons
     return numbers;
   }
   while (const dirent* entry = readdir(list)) {
-    const std::string_view name = entry->d_name;
-    int number = 0;
-    const auto result = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (result.ec == std::errc() && result.ptr == name.data() + name.size())
-      numbers.push_back(number);
+    if (const auto number = ParseWhole<int>(entry->d_name)) numbers.push_back(*number);
   }
   closedir(list);
   std::sort(numbers.begin(), numbers.end());

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/numbers.h"
 #include "base/units.h"
 
 namespace hangscope {
@@ -21,21 +21,19 @@ constexpr uint64_t kLargestBlock = 256 * 1024;
 constexpr uint64_t kSmallestAutoBlock = 16 * 1024;
 
 Result<uint64_t> ParseKeep(std::string_view text) {
-  int64_t keep = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), keep);
-  if (error != std::errc() || end != text.data() + text.size()) {
+  const auto keep = ParseWhole<int64_t>(text);
+  if (!keep)
     return Status::Usage(
         fmt::format("--keep '{}': not a whole number; for example --keep 3", text));
-  }
-  if (keep < 1) {
+  if (*keep < 1) {
     return Status::Usage(fmt::format(
         "--keep '{}': at least one file's worth must be kept; for example --keep 3", text));
   }
-  if (keep > 1'000'000) {
+  if (*keep > 1'000'000) {
     return Status::Usage(
         fmt::format("--keep '{}': the most is 1000000; for example --keep 3", text));
   }
-  return static_cast<uint64_t>(keep);
+  return static_cast<uint64_t>(*keep);
 }
 
 }  // namespace

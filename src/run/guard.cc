@@ -11,10 +11,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <ctime>
 
 #include "base/file_lock.h"
+#include "base/numbers.h"
 #include "ring/ring_store.h"
 #include "ring/stage.h"
 #include "run/drain.h"
@@ -109,10 +109,10 @@ class Successor {
 bool TakeNumber(std::string_view* text, int* number) {
   const size_t comma = text->find(',');
   if (comma == std::string_view::npos) return false;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + comma, *number);
-  const bool whole = error == std::errc() && end == text->data() + comma;
+  const auto parsed = ParseWhole<int>(text->substr(0, comma));
+  *number = parsed.value_or(0);
   text->remove_prefix(comma + 1);
-  return whole;
+  return parsed.has_value();
 }
 
 }  // namespace

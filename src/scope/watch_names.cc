@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <memory>
 
+#include "base/numbers.h"
 #include "base/utf8.h"
 #include "hangscope/abi/catalog.h"
 #include "hangscope/abi/watch.h"
@@ -250,12 +250,10 @@ std::optional<SourceLine> WatchNames::FaultSource(const CoreFault& fault) const 
   if (const CatalogEntry* entry = FindAssert(fault);
       entry != nullptr && entry->where.find(':') != std::string::npos) {
     const std::string number(Behind(entry->where, ':'));
-    uint32_t line = 0;
-    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), line);
-    if (error == std::errc() && *end == '\0' && line != 0)
+    if (const auto line = ParseWhole<uint32_t>(number, 1))
       return SourceLine{
           WholePath(entry->where.substr(0, entry->where.size() - number.size() - 1), fault.pc),
-          line};
+          *line};
   }
   if (code_ == nullptr || fault.pc == 0) return std::nullopt;
   const Location location = code_->Locate(fault.pc - program_at_);

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/numbers.h"
 #include "ring/block_reader.h"
 #include "verdict/json.h"
 #include "verdict/text.h"
@@ -63,10 +63,8 @@ std::vector<std::pair<int, std::string>> Snapshots::Existing() const {
   const std::string stem = NameOf(prefix_) + ".snapshot-";
   for (const std::string& name : files_.List(folder)) {
     if (!name.starts_with(stem)) continue;
-    int number = 0;
-    const char* end = name.data() + name.size();
-    const auto [stop, error] = std::from_chars(name.data() + stem.size(), end, number);
-    if (error == std::errc() && stop == end) found.emplace_back(number, folder + "/" + name);
+    if (const auto number = ParseWhole<int>(std::string_view(name).substr(stem.size())))
+      found.emplace_back(*number, folder + "/" + name);
   }
   std::sort(found.begin(), found.end());
   return found;

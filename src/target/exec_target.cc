@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/numbers.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "target/helper_process.h"
@@ -25,15 +25,9 @@ std::string_view TakeWord(std::string_view* text) {
   return word;
 }
 
+// Of the protocol: 31 or 0x1f, with a small x.
 std::optional<uint64_t> Number(std::string_view text) {
-  const bool hex = text.starts_with("0x");
-  if (hex) text.remove_prefix(2);
-  uint64_t value = 0;
-  const auto [stop, error] =
-      std::from_chars(text.data(), text.data() + text.size(), value, hex ? 16 : 10);
-  if (text.empty() || error != std::errc() || stop != text.data() + text.size())
-    return std::nullopt;
-  return value;
+  return text.starts_with("0x") ? ParseHex<uint64_t>(text) : ParseWhole<uint64_t>(text);
 }
 
 }  // namespace

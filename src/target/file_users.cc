@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/file_system.h"
+#include "base/numbers.h"
 
 namespace hangscope {
 
@@ -21,11 +21,10 @@ std::vector<int> ProcessesThatMap(const std::string& path) {
   FileSystem& files = PosixFileSystem();
   std::vector<int> found;
   for (const std::string& name : files.List("/proc")) {
-    int pid = 0;
-    const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (error != std::errc() || stop != name.data() + name.size() || pid == getpid()) continue;
+    const auto pid = ParseWhole<int>(name);
+    if (!pid || *pid == getpid()) continue;
     auto maps = ReadWholeFile(files, "/proc/" + name + "/maps");
-    if (maps.ok() && maps->find(mapped) != std::string::npos) found.push_back(pid);
+    if (maps.ok() && maps->find(mapped) != std::string::npos) found.push_back(*pid);
   }
   std::sort(found.begin(), found.end());
   return found;

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include "base/numbers.h"
 
 namespace hangscope {
 namespace {
@@ -24,10 +24,7 @@ std::string FrameGdbPacket(std::string_view data) {
 }
 
 std::optional<uint8_t> GdbHexByte(std::string_view two) {
-  uint8_t value = 0;
-  const auto [stop, error] = std::from_chars(two.data(), two.data() + two.size(), value, 16);
-  if (two.size() != 2 || error != std::errc() || stop != two.data() + 2) return std::nullopt;
-  return value;
+  return two.size() == 2 ? ParseHex<uint8_t>(two) : std::nullopt;
 }
 
 std::optional<std::string> ExpandGdbPacket(std::string_view raw) {

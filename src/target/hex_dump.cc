@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
+
+#include "base/numbers.h"
 
 namespace hangscope {
 namespace {
@@ -33,20 +34,15 @@ std::string_view NextWord(std::string_view* text) {
 }
 
 std::optional<uint32_t> Hex(std::string_view word) {
-  uint32_t value = 0;
-  const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), value, 16);
-  if (word.size() != 8 || error != std::errc() || stop != word.data() + word.size())
-    return std::nullopt;
-  return value;
+  return word.size() == 8 && !HasHexPrefix(word) ? ParseHex<uint32_t>(word) : std::nullopt;
 }
 
 bool AppendBytes(std::string_view word, std::string* bytes) {
   if (word.size() % 2 != 0) return false;
   for (size_t i = 0; i < word.size(); i += 2) {
-    unsigned value = 0;
-    const auto [stop, error] = std::from_chars(word.data() + i, word.data() + i + 2, value, 16);
-    if (error != std::errc() || stop != word.data() + i + 2) return false;
-    bytes->push_back(static_cast<char>(value));
+    const auto value = ParseHex<uint8_t>(word.substr(i, 2));
+    if (!value) return false;
+    bytes->push_back(static_cast<char>(*value));
   }
   return bytes->size() <= kMostInALine;
 }

@@ -1,8 +1,7 @@
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "base/file_system.h"
+#include "base/numbers.h"
 #include "target/core_target.h"
 #include "target/exec_target.h"
 #include "target/file_target.h"
@@ -13,27 +12,13 @@
 namespace hangscope {
 namespace {
 
-// "0x1000", "4096"; nothing where it is no number.
-std::optional<uint64_t> ParseNumber(std::string_view text) {
-  int base = 10;
-  if (text.starts_with("0x") || text.starts_with("0X")) {
-    text.remove_prefix(2);
-    base = 16;
-  }
-  uint64_t value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (text.empty() || error != std::errc() || stop != text.data() + text.size())
-    return std::nullopt;
-  return value;
-}
-
 // PATH[@OFFSET]; a file whose name has an @ is found by its name.
 Result<std::unique_ptr<Target>> OpenFile(const std::string& text) {
   FileSystem& files = PosixFileSystem();
   const size_t at = text.rfind('@');
   if (at == std::string::npos || files.Exists(text))
     return FileTarget::Open(files, text, std::nullopt);
-  const auto offset = ParseNumber(std::string_view(text).substr(at + 1));
+  const auto offset = ParseDecimalOrHex<uint64_t>(std::string_view(text).substr(at + 1));
   if (!offset) {
     return Status::Usage(fmt::format(
         "'{}': behind @ stands where the scope begins, in bytes; for example file:ram.bin@0x1000",
@@ -82,7 +67,7 @@ Result<std::unique_ptr<Target>> OpenServer(const std::string& where, const Targe
 }
 
 Result<std::unique_ptr<Target>> OpenProcess(const std::string& text, const TargetOptions& options) {
-  const auto pid = ParseNumber(text);
+  const auto pid = ParseDecimalOrHex<uint64_t>(text);
   if (!pid || *pid == 0 || *pid > INT32_MAX) {
     return Status::Usage(fmt::format("pid:{}: a process's number; for example pid:4711", text));
   }

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <deque>
 #include <numeric>
 
+#include "base/numbers.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "code/elf_image.h"
@@ -171,12 +171,7 @@ bool ComesBefore(std::string_view a, std::string_view b) {
 // N of "hart N".
 std::optional<int64_t> HartOf(std::string_view name) {
   constexpr std::string_view kHart = "hart ";
-  int64_t number = 0;
-  if (!name.starts_with(kHart)) return std::nullopt;
-  const auto [end, error] =
-      std::from_chars(name.data() + kHart.size(), name.data() + name.size(), number);
-  return error == std::errc() && end == name.data() + name.size() ? std::optional(number)
-                                                                  : std::nullopt;
+  return name.starts_with(kHart) ? ParseWhole<int64_t>(name.substr(kHart.size())) : std::nullopt;
 }
 
 // The functions of all cores of a stream.

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <optional>
 #include <set>
 #include <string_view>
 
 #include "base/near_name.h"
+#include "base/numbers.h"
 #include "base/utf8.h"
 
 namespace hangscope {
@@ -17,20 +17,12 @@ namespace {
 
 constexpr size_t kNearDistance = 2;
 
-std::optional<uint32_t> Number(std::string_view text) {
-  uint32_t value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || stop != text.data() + text.size())
-    return std::nullopt;
-  return value;
-}
-
 // "x,y".
 std::optional<NodePlace> Pair(std::string_view text) {
   const size_t comma = text.find(',');
   if (comma == std::string_view::npos) return std::nullopt;
-  const auto x = Number(text.substr(0, comma));
-  const auto y = Number(text.substr(comma + 1));
+  const auto x = ParseWhole<uint32_t>(text.substr(0, comma));
+  const auto y = ParseWhole<uint32_t>(text.substr(comma + 1));
   if (!x || !y) return std::nullopt;
   return NodePlace{*x, *y};
 }
@@ -78,8 +70,9 @@ class CoreSet {
 
   Status AddRange(std::string_view part) {
     const size_t dash = part.find('-');
-    const auto first = Number(part.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : Number(part.substr(dash + 1));
+    const auto first = ParseWhole<uint32_t>(part.substr(0, dash));
+    const auto last =
+        dash == std::string_view::npos ? first : ParseWhole<uint32_t>(part.substr(dash + 1));
     if (!first || !last) return Wrong(part, "a core's number, or a range of them; for example 1-3");
     if (*first > *last)
       return Wrong(part,

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "base/near_name.h"
+#include "base/numbers.h"
 #include "base/utf8.h"
 #include "hangscope/abi/watch.h"
 
@@ -39,17 +39,6 @@ constexpr Feature kFeatures[] = {{"waypoints", HANGSCOPE_WATCH_WAYPOINTS},
                                  {"stacks", HANGSCOPE_WATCH_STACKS},
                                  {"guards", HANGSCOPE_WATCH_GUARDS}};
 constexpr const char* kClasses[] = {"task", "sync", "isr", "meta", "user"};
-
-std::optional<uint32_t> SettingNumber(std::string_view text) {
-  const bool hex = text.starts_with("0x") || text.starts_with("0X");
-  if (hex) text.remove_prefix(2);
-  uint32_t value = 0;
-  const auto [stop, error] =
-      std::from_chars(text.data(), text.data() + text.size(), value, hex ? 16 : 10);
-  if (text.empty() || error != std::errc() || stop != text.data() + text.size())
-    return std::nullopt;
-  return value;
-}
 
 // "a=1,b=2": two; "a=1,2": one whose value is a list.
 std::vector<Setting> Split(const std::vector<std::string>& words) {
@@ -91,7 +80,7 @@ Result<uint32_t> ParseDelay(const Setting& setting) {
   constexpr std::string_view kRandom = "random:";
   const bool random = text.starts_with(kRandom);
   if (random) text.remove_prefix(kRandom.size());
-  const auto rounds = SettingNumber(text);
+  const auto rounds = ParseDecimalOrHex<uint32_t>(text);
   if (!rounds || *rounds > kMostRounds)
     return Wrong(setting, "how many rounds of a loop, or random:500 for up to so many; 0 is off");
   return random && *rounds != 0 ? *rounds | HANGSCOPE_DELAY_RANDOM : *rounds;
@@ -101,7 +90,7 @@ Result<uint32_t> ParseClass(const Setting& setting, const std::string& name) {
   for (size_t i = 0; i < std::size(kClasses); ++i) {
     if (name == kClasses[i]) return 1u << i;
   }
-  const auto number = SettingNumber(name);
+  const auto number = ParseDecimalOrHex<uint32_t>(name);
   if (number && *number <= kLastClass) return 1u << *number;
   const std::vector<std::string> near =
       NearNames(name, {std::begin(kClasses), std::end(kClasses)}, kNearSetting, 1);
@@ -124,7 +113,7 @@ Result<DelaySettings> ParseDelaySettings(const std::vector<std::string>& words) 
   DelaySettings delays;
   for (const Setting& setting : Split(words)) {
     if (setting.name == "seed") {
-      delays.seed = SettingNumber(setting.value);
+      delays.seed = ParseDecimalOrHex<uint32_t>(setting.value);
       if (!delays.seed) return Wrong(setting, "a number below 2^32; for example seed=7");
       continue;
     }
@@ -155,7 +144,7 @@ Result<uint32_t> ParseMaskSetting(const std::vector<std::string>& words) {
   if (setting.value == "0" || setting.value == "off") return 0u;
   // A number alone is the mask; in a list it is a class.
   if (setting.value.starts_with("0x")) {
-    const auto mask = SettingNumber(setting.value);
+    const auto mask = ParseDecimalOrHex<uint32_t>(setting.value);
     return mask && *mask <= kAllClasses ? Result<uint32_t>(*mask)
                                         : Wrong(setting, "a mask of classes, 0 to 0x7fffffff");
   }
@@ -174,7 +163,7 @@ Result<uint32_t> ParseFreezeSetting(const std::vector<std::string>& words) {
   uint32_t after = 0;
   for (const Setting& setting : Split(words)) {
     if (setting.name != "after") return Unknown(setting, {"after"});
-    const auto records = SettingNumber(setting.value);
+    const auto records = ParseDecimalOrHex<uint32_t>(setting.value);
     if (!records || *records > kMostRounds)
       return Wrong(setting, "how many more records; for example after=100");
     after = *records;
