@@ -44,10 +44,7 @@ void TellDamage(uint32_t segments) {
 
 int Print(const std::string& prefix, bool follow) {
   auto reader = BlockReader::Open(PosixFileSystem(), prefix);
-  if (!reader.ok()) {
-    PrintError(reader.status().message());
-    return kExitFailed;
-  }
+  if (!reader.ok()) return Fail(reader.status());
   HistoryPrinter printer(
       &*reader, [](std::string_view text) { return WriteAll(STDOUT_FILENO, text); }, TellLoss);
   int looks_without_writer = 0;
@@ -75,25 +72,14 @@ int CatCommand(const std::vector<std::string>& words) {
   parser.Positional("target", &target);
   parser.Option("--stream", &stream);
   parser.Flag("--follow,-f", &follow);
-  switch (parser.Parse(words)) {
-    case OptionParser::Outcome::kHelp:
-      return kExitClean;
-    case OptionParser::Outcome::kError:
-      return kExitUsage;
-    case OptionParser::Outcome::kGo:
-      break;
-  }
-  if (target.empty()) {
-    PrintError("no ring or snapshot given; for example hangscope cat trace/fw");
-    return kExitUsage;
-  }
+  if (const auto exit = parser.Parse(words)) return *exit;
+  if (target.empty())
+    return Fail(Status::Usage("no ring or snapshot given; for example hangscope cat trace/fw"));
   std::vector<HistorySource> sources = FindHistory(PosixFileSystem(), target);
-  if (sources.empty()) {
-    PrintError(fmt::format(
+  if (sources.empty())
+    return Fail(Status::NotFound(fmt::format(
         "'{}' is no ring and no snapshot: there is no '{}.index' and no folder of that name",
-        target, target));
-    return kExitFailed;
-  }
+        target, target)));
   if (!stream.empty())
     std::erase_if(sources, [&](const HistorySource& s) { return s.stream != stream; });
   // A stream on which nothing came is no choice.
@@ -109,11 +95,10 @@ int CatCommand(const std::vector<std::string>& words) {
     std::string names;
     for (const HistorySource& source : sources)
       names += (names.empty() ? "" : ", ") + source.stream;
-    PrintError(sources.empty()
-                   ? fmt::format("'{}' has no stream '{}'", target, stream)
-                   : fmt::format("'{}' has several streams ({}); choose one with --stream", target,
-                                 names));
-    return kExitUsage;
+    return Fail(Status::Usage(
+        sources.empty() ? fmt::format("'{}' has no stream '{}'", target, stream)
+                        : fmt::format("'{}' has several streams ({}); choose one with --stream",
+                                      target, names)));
   }
   return Print(sources[0].prefix, follow);
 }

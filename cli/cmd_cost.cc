@@ -31,11 +31,6 @@ cost for each hart and event: instructions, loads, stores; an AMO is one store.
 Status: 0; 2 usage; 3 nothing was counted, or something was never entered.
 )";
 
-int Fail(const Status& status) {
-  PrintError(status.message());
-  return status.code() == Status::Code::kUsage ? kExitUsage : kExitFailed;
-}
-
 Result<uint64_t> ParsePer(const std::string& text) {
   if (text == "calls") return uint64_t{1};
   if (const auto number = ParseWhole<uint64_t>(text, 1)) return *number;
@@ -92,14 +87,7 @@ int CostCommand(const std::vector<std::string>& words, const StartSignals& signa
   parser.Option("--per", &per);
   parser.Option("--seconds", &seconds);
   parser.Flag("--json", &json);
-  switch (parser.Parse({words.begin(), dashes})) {
-    case OptionParser::Outcome::kHelp:
-      return kExitClean;
-    case OptionParser::Outcome::kError:
-      return kExitUsage;
-    case OptionParser::Outcome::kGo:
-      break;
-  }
+  if (const auto exit = parser.Parse({words.begin(), dashes})) return *exit;
   if (dashes != words.end()) options.command.assign(dashes + 1, words.end());
   if (Status status = Check(options, elf_path); !status.ok()) return Fail(status);
   auto events = ParsePer(per);

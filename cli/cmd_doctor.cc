@@ -26,14 +26,7 @@ int DoctorCommand(const std::vector<std::string>& words) {
   OptionParser parser("doctor", kHelp);
   bool json = false;
   parser.Flag("--json", &json);
-  switch (parser.Parse(words)) {
-    case OptionParser::Outcome::kHelp:
-      return kExitClean;
-    case OptionParser::Outcome::kError:
-      return kExitUsage;
-    case OptionParser::Outcome::kGo:
-      break;
-  }
+  if (const auto exit = parser.Parse(words)) return *exit;
   const DoctorReport report = Diagnose(RealMachine());
   (void)WriteAll(STDOUT_FILENO, json ? DoctorJson(report) : DoctorText(report));
   return report.all_work() ? kExitClean : kExitMissing;

@@ -153,11 +153,6 @@ Status Resolve(ExportWords* words) {
   return {};
 }
 
-int Fail(const Status& status) {
-  PrintError(status.message());
-  return status.code() == Status::Code::kUsage ? kExitUsage : kExitFailed;
-}
-
 std::string SummaryText(const TraceExportSummary& summary, const std::string& path) {
   // Of a damaged recording the two may be farther from one another than a time can be.
   const uint64_t length =
@@ -222,19 +217,10 @@ int ExportCommand(const std::vector<std::string>& words) {
   parser.Flag("--no-streams", &wanted.no_streams);
   parser.Option("--elf", &request.source.elf);
   parser.Flag("--intrusive", &request.source.intrusive);
-  switch (parser.Parse(words)) {
-    case OptionParser::Outcome::kHelp:
-      return kExitClean;
-    case OptionParser::Outcome::kError:
-      return kExitUsage;
-    case OptionParser::Outcome::kGo:
-      break;
-  }
-  if (request.source.target.empty()) {
-    PrintError(
-        "nothing to export given; for example hangscope export --to text trace/fw.snapshot-0001");
-    return kExitUsage;
-  }
+  if (const auto exit = parser.Parse(words)) return *exit;
+  if (request.source.target.empty())
+    return Fail(Status::Usage(
+        "nothing to export given; for example hangscope export --to text trace/fw.snapshot-0001"));
   return Export(wanted);
 }
 

@@ -13,10 +13,9 @@
 namespace hangscope::cli {
 
 int GuardCommand(const std::vector<std::string>& words) {
-  if (words.size() < 3) {
-    PrintError("guard is started by run and tee; there is nothing to do for it here");
-    return kExitUsage;
-  }
+  if (words.size() < 3)
+    return Fail(
+        Status::Usage("guard is started by run and tee; there is nothing to do for it here"));
   for (const int number :
        {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGTTOU, SIGTTIN, SIGTSTP}) {
     signal(number, SIG_IGN);
@@ -26,10 +25,7 @@ int GuardCommand(const std::vector<std::string>& words) {
   std::vector<GuardedStream> streams;
   for (size_t i = 2; i < words.size(); ++i) {
     auto stream = ParseGuardedStream(words[i]);
-    if (!stream.ok()) {
-      PrintError(stream.status().message());
-      return kExitUsage;
-    }
+    if (!stream.ok()) return Fail(stream.status());
     streams.push_back(*stream);
   }
   SystemClock clock;

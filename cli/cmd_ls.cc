@@ -26,14 +26,7 @@ int LsCommand(const std::vector<std::string>& words) {
   OptionParser parser("ls", kHelp);
   bool json = false;
   parser.Flag("--json", &json);
-  switch (parser.Parse(words)) {
-    case OptionParser::Outcome::kHelp:
-      return kExitClean;
-    case OptionParser::Outcome::kError:
-      return kExitUsage;
-    case OptionParser::Outcome::kGo:
-      break;
-  }
+  if (const auto exit = parser.Parse(words)) return *exit;
   const std::vector<LiveRecorder> recorders = FindLiveRecorders();
   if (recorders.empty()) {
     PrintNote("no recorder is running");

@@ -43,11 +43,6 @@ struct Words {
   bool data = false;
 };
 
-int Fail(const Status& status) {
-  PrintError(status.message());
-  return status.code() == Status::Code::kUsage ? kExitUsage : kExitFailed;
-}
-
 Result<size_t> ParseEvents(const std::string& text) {
   if (const auto events = ParseWhole<size_t>(text, 1, kMostEvents)) return *events;
   return Status::Usage(fmt::format(
@@ -80,18 +75,10 @@ int ReportCommand(const std::vector<std::string>& words) {
   parser.Option("--events", &given.events);
   parser.Flag("--force", &given.force);
   parser.Flag("--data", &given.data);
-  switch (parser.Parse(words)) {
-    case OptionParser::Outcome::kHelp:
-      return kExitClean;
-    case OptionParser::Outcome::kError:
-      return kExitUsage;
-    case OptionParser::Outcome::kGo:
-      break;
-  }
-  if (options.source.target.empty()) {
-    PrintError("no snapshot given; for example hangscope report trace/fw.snapshot-0001");
-    return kExitUsage;
-  }
+  if (const auto exit = parser.Parse(words)) return *exit;
+  if (options.source.target.empty())
+    return Fail(
+        Status::Usage("no snapshot given; for example hangscope report trace/fw.snapshot-0001"));
   while (options.source.target.size() > 1 && options.source.target.ends_with('/'))
     options.source.target.pop_back();
   if (!given.events.empty()) {

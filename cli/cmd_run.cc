@@ -185,7 +185,7 @@ Status ParseOnExit(const std::string& text, ObserverOptions* options) {
   return {};
 }
 
-int Fail(const Status& status) {
+int FailRun(const Status& status) {
   PrintError(status.message());
   return kRunFailed;
 }
@@ -197,7 +197,7 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   const auto dashes = std::find(words.begin(), words.end(), "--");
   const std::vector<std::string> mine(words.begin(), dashes);
   if (dashes == words.end() && !words.empty() && !words.front().starts_with("-")) {
-    return Fail(Status::Usage(
+    return FailRun(Status::Usage(
         fmt::format("put -- before the program: hangscope run -- {}", fmt::join(words, " "))));
   }
   OptionParser parser("run", kHelp);
@@ -222,23 +222,16 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   parser.Flag("--no-passthrough", &no_passthrough);
   parser.Flag("--pty", &pty);
   parser.Flag("--line-buffered", &line_buffered);
-  switch (parser.Parse(mine)) {
-    case OptionParser::Outcome::kHelp:
-      return kExitClean;
-    case OptionParser::Outcome::kError:
-      return kRunFailed;
-    case OptionParser::Outcome::kGo:
-      break;
-  }
+  if (const auto exit = parser.Parse(mine, kRunFailed)) return *exit;
   if (dashes == words.end() || dashes + 1 == words.end()) {
-    return Fail(Status::Usage("no program to run; for example hangscope run -- make test"));
+    return FailRun(Status::Usage("no program to run; for example hangscope run -- make test"));
   }
   options.observer.command.assign(dashes + 1, words.end());
   auto streams = ResolveStreams(capture, pty);
-  if (!streams.ok()) return Fail(streams.status());
+  if (!streams.ok()) return FailRun(streams.status());
   options.streams = std::move(*streams);
   if (line_buffered) {
-    if (Status status = LaunchLineBuffered(&options); !status.ok()) return Fail(status);
+    if (Status status = LaunchLineBuffered(&options); !status.ok()) return FailRun(status);
   }
   if (recorder_words.prefix.empty()) {
     recorder_words.prefix = DefaultPrefix(recorder_words.elf, options.observer.command[0]);
@@ -248,18 +241,18 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   const size_t longest_name =
       NameOf(recorder_words.prefix).size() + 1 + LongestName(options.streams);
   if (Status status = Resolve(recorder_words, longest_name, &recorder); !status.ok())
-    return Fail(status);
+    return FailRun(status);
   std::vector<std::string> command = std::move(options.observer.command);
   options.observer = recorder.observer;
   options.observer.command = std::move(command);
   options.observer.scope = scope == "pid" ? "pid:" : scope;
   auto cpus = cpu_words.Resolve();
-  if (!cpus.ok()) return Fail(cpus.status());
+  if (!cpus.ok()) return FailRun(cpus.status());
   options.record_cpus = cpus->on;
   options.cpus = cpus->recorder;
   options.observer.window = cpus->window;
-  if (Status status = ParseOnHang(on_hang, &options); !status.ok()) return Fail(status);
-  if (Status status = ParseOnExit(on_exit, &options.observer); !status.ok()) return Fail(status);
+  if (Status status = ParseOnHang(on_hang, &options); !status.ok()) return FailRun(status);
+  if (Status status = ParseOnExit(on_exit, &options.observer); !status.ok()) return FailRun(status);
   options.ring_prefix = recorder_words.prefix;
   options.geometry = recorder.geometry;
   options.stages = recorder.stages;

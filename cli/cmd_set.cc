@@ -58,11 +58,6 @@ struct SetWords {
   std::vector<std::string> settings;
 };
 
-int Fail(const Status& status) {
-  PrintError(status.message());
-  return status.code() == Status::Code::kUsage ? kExitUsage : kExitFailed;
-}
-
 Result<std::vector<uint32_t>> ResolveCores(WatchView& view, const SetWords& words) {
   std::vector<Corruption> corruptions;
   auto nodes = view.reader().ReadNodes(&corruptions);
@@ -169,31 +164,20 @@ int SetCommand(const std::vector<std::string>& words) {
   parser.Option("--elf", &set.source.elf);
   parser.Flag("--intrusive", &set.source.intrusive);
   parser.Positionals("words", &rest);
-  switch (parser.Parse(words)) {
-    case OptionParser::Outcome::kHelp:
-      return kExitClean;
-    case OptionParser::Outcome::kError:
-      return kExitUsage;
-    case OptionParser::Outcome::kGo:
-      break;
-  }
-  if (rest.empty()) {
-    PrintError("nothing to set; for example hangscope set pause pid:4711 all");
-    return kExitUsage;
-  }
+  if (const auto exit = parser.Parse(words)) return *exit;
+  if (rest.empty())
+    return Fail(Status::Usage("nothing to set; for example hangscope set pause pid:4711 all"));
   set.action = rest[0];
   if (std::find(kActions.begin(), kActions.end(), set.action) == kActions.end()) {
     const std::vector<std::string> near = NearNames(set.action, kActions, 2, 1);
-    PrintError(fmt::format("cannot set '{}'; {}", Printable(set.action),
-                           near.empty() ? fmt::format("there are {}", fmt::join(kActions, ", "))
-                                        : "did you mean '" + near[0] + "'?"));
-    return kExitUsage;
+    return Fail(Status::Usage(
+        fmt::format("cannot set '{}'; {}", Printable(set.action),
+                    near.empty() ? fmt::format("there are {}", fmt::join(kActions, ", "))
+                                 : "did you mean '" + near[0] + "'?")));
   }
-  if (rest.size() < 2) {
-    PrintError(
-        fmt::format("no target given; for example hangscope set {} pid:4711 all", set.action));
-    return kExitUsage;
-  }
+  if (rest.size() < 2)
+    return Fail(Status::Usage(
+        fmt::format("no target given; for example hangscope set {} pid:4711 all", set.action)));
   set.source.target = rest[1];
   for (size_t i = 2; i < rest.size(); ++i)
     (rest[i].find('=') != std::string::npos ? set.settings : set.cores).push_back(rest[i]);

@@ -213,11 +213,6 @@ class Shower {
   const bool json_;
 };
 
-int Fail(const Status& status) {
-  PrintError(status.message());
-  return status.code() == Status::Code::kUsage ? kExitUsage : kExitFailed;
-}
-
 volatile sig_atomic_t interrupted = 0;
 
 // Until the target ends, nobody listens, or somebody interrupts.
@@ -270,22 +265,12 @@ int ShowCommand(const std::vector<std::string>& words) {
   parser.Flag("--follow,-f", &show.follow);
   parser.Flag("--json", &show.json);
   parser.Flag("--intrusive", &show.source.intrusive);
-  switch (parser.Parse(words)) {
-    case OptionParser::Outcome::kHelp:
-      return kExitClean;
-    case OptionParser::Outcome::kError:
-      return kExitUsage;
-    case OptionParser::Outcome::kGo:
-      break;
-  }
-  if (show.source.target.empty()) {
-    PrintError("no target given; for example hangscope show pid:4711");
-    return kExitUsage;
-  }
+  if (const auto exit = parser.Parse(words)) return *exit;
+  if (show.source.target.empty())
+    return Fail(Status::Usage("no target given; for example hangscope show pid:4711"));
   const int status = Show(show);
   if (output_error == 0) return status;
-  PrintError(Status::FromErrno(output_error, "write", "standard output").message());
-  return kExitFailed;
+  return Fail(Status::FromErrno(output_error, "write", "standard output"));
 }
 
 }  // namespace hangscope::cli

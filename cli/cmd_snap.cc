@@ -37,14 +37,7 @@ int SnapCommand(const std::vector<std::string>& words) {
   parser.Positional("target", &target);
   parser.Flag("--now", &now);
   parser.Flag("--since-last", &since_last);
-  switch (parser.Parse(words)) {
-    case OptionParser::Outcome::kHelp:
-      return kExitClean;
-    case OptionParser::Outcome::kError:
-      return kExitUsage;
-    case OptionParser::Outcome::kGo:
-      break;
-  }
+  if (const auto exit = parser.Parse(words)) return *exit;
   const std::vector<LiveRecorder> recorders = FindLiveRecorders();
   if (target.empty()) {
     PrintError(

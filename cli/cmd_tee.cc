@@ -49,25 +49,13 @@ int TeeCommand(const std::vector<std::string>& words, const StartSignals& signal
   std::string on_hang = "snapshot";
   parser.Flag("--passthrough", &passthrough);
   parser.Option("--on-hang", &on_hang);
-  switch (parser.Parse(words)) {
-    case OptionParser::Outcome::kHelp:
-      return kExitClean;
-    case OptionParser::Outcome::kError:
-      return kExitUsage;
-    case OptionParser::Outcome::kGo:
-      break;
-  }
-  if (on_hang != "snapshot" && on_hang != "none") {
-    PrintError("--on-hang '" + on_hang +
-               "': tee knows snapshot and none; it has no program to kill");
-    return kExitUsage;
-  }
+  if (const auto exit = parser.Parse(words)) return *exit;
+  if (on_hang != "snapshot" && on_hang != "none")
+    return Fail(Status::Usage("--on-hang '" + on_hang +
+                              "': tee knows snapshot and none; it has no program to kill"));
   Recorder recorder;
   const Status status = Resolve(recorder_words, NameOf(recorder_words.prefix).size(), &recorder);
-  if (!status.ok()) {
-    PrintError(status.message());
-    return status.code() == Status::Code::kUsage ? kExitUsage : kExitFailed;
-  }
+  if (!status.ok()) return Fail(status);
   TeeOptions options;
   options.observer = recorder.observer;
   options.observer.snapshot_on_hang = on_hang == "snapshot";

@@ -177,10 +177,7 @@ Status CheckWithCpu(const OptionParser& parser, bool cpu) {
 }
 
 int CpuWatchStatus(Result<CpuWatchEnd> end) {
-  if (!end.ok()) {
-    PrintError(end.status().message());
-    return end.status().code() == Status::Code::kUsage ? kExitUsage : kExitFailed;
-  }
+  if (!end.ok()) return Fail(end.status());
   return *end == CpuWatchEnd::kInterrupted ? kExitInterrupted : kExitClean;
 }
 
@@ -209,27 +206,14 @@ int WatchCommand(const std::vector<std::string>& words, const StartSignals& sign
   parser.Flag("--json", &options.json);
   parser.Flag("--plain", &watch.plain);
   parser.Flag("--intrusive", &watch.intrusive);
-  switch (parser.Parse(words)) {
-    case OptionParser::Outcome::kHelp:
-      return kExitClean;
-    case OptionParser::Outcome::kError:
-      return kExitUsage;
-    case OptionParser::Outcome::kGo:
-      break;
-  }
+  if (const auto exit = parser.Parse(words)) return *exit;
   for (const auto resolve : {ResolveSources, ResolveTimes, ResolveSizes}) {
-    if (const Status status = resolve(watch, &options); !status.ok()) {
-      PrintError(status.message());
-      return kExitUsage;
-    }
+    if (const Status status = resolve(watch, &options); !status.ok()) return Fail(status);
   }
   if (const Status status = CheckWithCpu(parser, cpu_words.cpu); !status.ok())
     return CpuWatchStatus(status);
   if (cpu_words.cpu) return CpuWatchStatus(RunCpuWatch(watch, cpu_words, options, prefix, signals));
-  if (auto without = cpu_words.Resolve(); !without.ok()) {
-    PrintError(without.status().message());
-    return kExitUsage;
-  }
+  if (auto without = cpu_words.Resolve(); !without.ok()) return Fail(without.status());
   SystemClock clock;
   WatchEnvironment environment;
   environment.files = &PosixFileSystem();

@@ -78,11 +78,6 @@ Result<WhyReport> Ask(const WhyOptions& options, WhyProcessOptions process) {
   return AskWhyPid(PosixFileSystem(), clock, **inspector, options, process);
 }
 
-int Fail(const Status& status) {
-  PrintError(status.message());
-  return status.code() == Status::Code::kUsage ? kExitUsage : kExitFailed;
-}
-
 // file:PATH, or PATH alone.
 std::string PathOf(const std::string& target) {
   return target.starts_with("file:") ? target.substr(5) : target;
@@ -125,18 +120,9 @@ int WhyCommand(const std::vector<std::string>& words) {
   parser.Flag("--no-stop", &no_stop);
   parser.Flag("--all", &process.all_threads);
   parser.Flag("--stacks", &process.all_stacks);
-  switch (parser.Parse(words)) {
-    case OptionParser::Outcome::kHelp:
-      return kExitClean;
-    case OptionParser::Outcome::kError:
-      return kExitUsage;
-    case OptionParser::Outcome::kGo:
-      break;
-  }
-  if (options.source.target.empty()) {
-    PrintError("no target given; for example hangscope why pid:4711");
-    return kExitUsage;
-  }
+  if (const auto exit = parser.Parse(words)) return *exit;
+  if (options.source.target.empty())
+    return Fail(Status::Usage("no target given; for example hangscope why pid:4711"));
   if (!stall.empty()) {
     auto time = ParseDuration("--stall", stall);
     if (!time.ok()) return Fail(time.status());

@@ -9,16 +9,6 @@
 
 namespace hangscope::cli {
 
-// Exit statuses of all commands but `run`, which follows timeout(1).
-enum Exit {
-  kExitClean = 0,
-  kExitHang = 1,
-  kExitMissing = 1,  // of doctor
-  kExitUsage = 2,
-  kExitFailed = 3,
-  kExitInterrupted = 130,
-};
-
 // This very program, whatever has become of its file.
 constexpr char kOwnProgram[] = "/proc/self/exe";
 

@@ -13,15 +13,15 @@
 namespace hangscope::cli {
 namespace {
 
-std::string UnknownOption(const CLI::App& app, const std::string& command, std::string word) {
+std::string UnknownOption(const CLI::App& app, std::string word) {
   word = word.substr(0, word.find('='));
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
   const std::vector<std::string> near = NearNames(word, names, 3, 1);
-  return fmt::format("unknown option '{}'{}; see hangscope {} --help", word,
-                     near.empty() ? "" : fmt::format(", did you mean '{}'?", near[0]), command);
+  return fmt::format("unknown option '{}'{}", word,
+                     near.empty() ? "" : fmt::format(", did you mean '{}'?", near[0]));
 }
 
 }  // namespace
@@ -47,6 +47,11 @@ void PrintError(const std::string& message) {
 
 void PrintNote(const std::string& message) {
   WriteAll(STDERR_FILENO, "hangscope: " + message + "\n");
+}
+
+int Fail(const Status& status) {
+  PrintError(status.message());
+  return status.code() == Status::Code::kUsage ? kExitUsage : kExitFailed;
 }
 
 struct OptionParser::Library {
@@ -79,32 +84,30 @@ void OptionParser::Positional(const std::string& name, std::string* target) {
   library_->app.add_option(name, *target);
 }
 
-OptionParser::Outcome OptionParser::Parse(const std::vector<std::string>& words) {
+std::optional<int> OptionParser::Parse(const std::vector<std::string>& words, int error_status) {
+  const auto refuse = [&](const std::string& why) {
+    PrintError(fmt::format("{}; see hangscope {} --help", why, command_));
+    return error_status;
+  };
   std::vector<std::string> reversed(words.rbegin(), words.rend());
   try {
     library_->app.parse(reversed);
   } catch (const CLI::ArgumentMismatch& error) {
     const std::string text = error.what();  // "--stall: 1 required TEXT missing"
-    PrintError(fmt::format("{} wants a value; see hangscope {} --help",
-                           text.substr(0, text.find(':')), command_));
-    return Outcome::kError;
+    return refuse(text.substr(0, text.find(':')) + " wants a value");
   } catch (const CLI::ParseError& error) {
     std::string message = error.what();
     std::replace(message.begin(), message.end(), '\n', ' ');
-    PrintError(fmt::format("{}; see hangscope {} --help", message, command_));
-    return Outcome::kError;
+    return refuse(message);
   }
   if (library_->wants_help) {
     WriteAll(STDOUT_FILENO, help_);
-    return Outcome::kHelp;
+    return kExitClean;
   }
   const auto extras = library_->app.remaining();
-  if (extras.empty()) return Outcome::kGo;
-  PrintError(
-      extras[0].starts_with("-")
-          ? UnknownOption(library_->app, command_, extras[0])
-          : fmt::format("unexpected argument '{}'; see hangscope {} --help", extras[0], command_));
-  return Outcome::kError;
+  if (extras.empty()) return std::nullopt;
+  return refuse(extras[0].starts_with("-") ? UnknownOption(library_->app, extras[0])
+                                           : fmt::format("unexpected argument '{}'", extras[0]));
 }
 
 bool OptionParser::IsGiven(const std::string& name) const { return library_->app.count(name) > 0; }

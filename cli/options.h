@@ -3,11 +3,24 @@
 #define HANGSCOPE_CLI_OPTIONS_H
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
+
 namespace hangscope::cli {
+
+// Exit statuses of all commands but `run`, which follows timeout(1).
+enum Exit {
+  kExitClean = 0,
+  kExitHang = 1,
+  kExitMissing = 1,  // of doctor
+  kExitUsage = 2,
+  kExitFailed = 3,
+  kExitInterrupted = 130,
+};
 
 // Writes all of `text`; false where nobody listens any more.
 bool WriteAll(int fd, std::string_view text);
@@ -15,6 +28,8 @@ bool WriteAll(int fd, std::string_view text);
 void PrintError(const std::string& message);
 // The same without "error".
 void PrintNote(const std::string& message);
+// Prints the error and returns the exit status of a command that it ends.
+int Fail(const Status& status);
 
 // Of the terminal `fd`; 80 where that cannot be told.
 int TerminalColumns(int fd);
@@ -23,8 +38,6 @@ int TerminalColumns(int fd);
 // large header of the library behind it.)
 class OptionParser {
  public:
-  enum class Outcome { kGo, kHelp, kError };
-
   OptionParser(const std::string& command, const std::string& help);
   ~OptionParser();
   OptionParser(const OptionParser&) = delete;
@@ -40,9 +53,9 @@ class OptionParser {
   // All of them.
   void Positionals(const std::string& name, std::vector<std::string>* target);
 
-  // -h prints the help. Errors are told in one sentence, with the nearest option
-  // there is.
-  Outcome Parse(const std::vector<std::string>& words);
+  // Returns the exit status of a command that ends here: after -h, which prints the help, or after
+  // an error, which is one sentence with the nearest option there is.
+  std::optional<int> Parse(const std::vector<std::string>& words, int error_status = kExitUsage);
   // After Parse: the option `name`, one of those above, was among the words.
   bool IsGiven(const std::string& name) const;
 
