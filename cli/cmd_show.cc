@@ -5,16 +5,17 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <deque>
 
 #include "base/clock.h"
+#include "base/numbers.h"
 #include "base/utf8.h"
 #include "commands.h"
 #include "hangscope/abi/record.h"
 #include "options.h"
 #include "scope/scope_text.h"
 #include "scope/scope_view.h"
+#include "trace/trace_filter.h"
 
 namespace hangscope::cli {
 namespace {
@@ -57,14 +58,6 @@ bool WriteOut(std::string_view text) {
   return false;
 }
 
-std::optional<uint32_t> ParseNumber(std::string_view text) {
-  uint32_t value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || stop != text.data() + text.size())
-    return std::nullopt;
-  return value;
-}
-
 struct ShowWords {
   ScopeSource source;
   std::string core;
@@ -77,43 +70,26 @@ struct ShowWords {
 
 // What of a scope is shown.
 struct Filter {
-  std::optional<std::pair<uint32_t, uint32_t>> cores;  // first and last
-  std::string core_name;
-  std::optional<uint32_t> task;
-  std::optional<uint32_t> event;
-  std::optional<uint32_t> last;
+  CoreChoice cores;
+  std::optional<uint32_t> task, event, last;
 
-  bool TakesCore(const ScopeCore& core) const {
-    if (cores) return core.index >= cores->first && core.index <= cores->second;
-    return core_name.empty() || core.name == core_name;
-  }
+  bool TakesCore(const ScopeCore& core) const { return cores.Includes(core.index, core.name); }
 };
 
 Result<Filter> ParseFilter(const ShowWords& words, const ScopeView& view,
                            const std::vector<ScopeCore>& cores) {
-  Filter filter;
-  if (!words.core.empty()) {
-    const size_t dash = words.core.find('-');
-    const auto first = ParseNumber(std::string_view(words.core).substr(0, dash));
-    const auto last = dash == std::string::npos
-                          ? first
-                          : ParseNumber(std::string_view(words.core).substr(dash + 1));
-    if (first && last)
-      filter.cores = {*first, *last};
-    else
-      filter.core_name = words.core;
-    if (std::none_of(cores.begin(), cores.end(),
-                     [&](const ScopeCore& core) { return filter.TakesCore(core); })) {
-      std::string names;
-      for (const ScopeCore& core : cores) {
-        if (!core.name.empty() && names.size() < 200) names += ", " + Printable(core.name);
-      }
-      return Status::Usage(fmt::format("--core '{}': there are cores 0 to {}{}", words.core,
-                                       cores.size() - 1, names));
+  Filter filter{CoreChoice(words.core), {}, {}, {}};
+  const auto takes = [&](const ScopeCore& core) { return filter.TakesCore(core); };
+  if (!words.core.empty() && std::none_of(cores.begin(), cores.end(), takes)) {
+    std::string names;
+    for (const ScopeCore& core : cores) {
+      if (!core.name.empty() && names.size() < 200) names += ", " + Printable(core.name);
     }
+    return Status::Usage(
+        fmt::format("--core '{}': there are cores 0 to {}{}", words.core, cores.size() - 1, names));
   }
   if (!words.task.empty()) {
-    filter.task = ParseNumber(words.task);
+    filter.task = ParseWhole<uint32_t>(words.task);
     if (!filter.task)
       return Status::Usage(
           fmt::format("--task '{}': a task's number; for example --task 3", words.task));
@@ -123,14 +99,14 @@ Result<Filter> ParseFilter(const ShowWords& words, const ScopeView& view,
     if (view.catalog().FindName(words.event, &id) != nullptr)
       filter.event = id;
     else
-      filter.event = ParseNumber(words.event);
+      filter.event = ParseWhole<uint32_t>(words.event);
     if (!filter.event)
       return Status::Usage(fmt::format(
           "--event '{}': the catalog has no event of this name{}; its number does, too",
           words.event, words.source.elf.empty() ? " (it is in the program: --elf)" : ""));
   }
   if (!words.last.empty()) {
-    filter.last = ParseNumber(words.last);
+    filter.last = ParseWhole<uint32_t>(words.last);
     if (!filter.last)
       return Status::Usage(
           fmt::format("--last '{}': how many events; for example --last 100", words.last));

@@ -4,10 +4,12 @@
 
 #include <charconv>
 #include <concepts>
+#include <cstddef>
 #include <limits>
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace hangscope {
 
@@ -40,6 +42,17 @@ std::optional<Number> ParseHex(std::string_view text) {
 template <std::unsigned_integral Number>
 std::optional<Number> ParseDecimalOrHex(std::string_view text) {
   return HasHexPrefix(text) ? ParseHex<Number>(text) : ParseWhole<Number>(text);
+}
+
+// "3" is from 3 to 3, "0-7" from 0 to 7. The first may be the greater one.
+template <std::integral Number>
+std::optional<std::pair<Number, Number>> ParseRange(std::string_view text) {
+  const size_t dash = text.find('-');
+  const auto first = ParseWhole<Number>(text.substr(0, dash));
+  const auto last =
+      dash == std::string_view::npos ? first : ParseWhole<Number>(text.substr(dash + 1));
+  if (!first || !last) return std::nullopt;
+  return std::pair(*first, *last);
 }
 
 }  // namespace hangscope

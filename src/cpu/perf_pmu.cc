@@ -219,15 +219,13 @@ Status SetPmuBits(const std::string& format, uint64_t value, perf_event_attr* at
                                         : nullptr;
   if (bits == nullptr) return wrong;
   uint64_t rest = value;
-  for (const std::string& range : Split(format.substr(colon + 1), ',')) {
-    const size_t dash = range.find('-');
-    const std::optional<uint64_t> first = ParseWhole<uint64_t>(range.substr(0, dash));
-    const std::optional<uint64_t> last =
-        dash == std::string::npos ? first : ParseWhole<uint64_t>(range.substr(dash + 1));
-    if (!first || !last || *first > *last || *last > 63) return wrong;
-    const uint64_t width = *last - *first + 1;
+  for (const std::string& part : Split(format.substr(colon + 1), ',')) {
+    const auto range = ParseRange<uint64_t>(part);
+    if (!range || range->first > range->second || range->second > 63) return wrong;
+    const auto [first, last] = *range;
+    const uint64_t width = last - first + 1;
     const uint64_t mask = width == 64 ? ~uint64_t{0} : (uint64_t{1} << width) - 1;
-    *bits = (*bits & ~(mask << *first)) | (rest & mask) << *first;
+    *bits = (*bits & ~(mask << first)) | (rest & mask) << first;
     rest = width == 64 ? 0 : rest >> width;
   }
   if (rest != 0)

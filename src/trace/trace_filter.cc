@@ -1,34 +1,20 @@
+#include "trace/trace_filter.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <deque>
+#include <variant>
+#include <vector>
 
 #include "base/near_name.h"
+#include "base/numbers.h"
 #include "base/utf8.h"
-#include "trace/trace_merge.h"
 
 namespace hangscope {
 namespace {
 
 constexpr size_t kMostNames = 12;  // told where one is asked for that there is not
-
-std::optional<int64_t> ParseNumber(std::string_view text) {
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
-// "3", "0-7", a whole name, or a name behind its "core 3 ".
-bool IsTrack(const TraceTrack& track, const std::string& wanted) {
-  const size_t dash = wanted.find('-');
-  const auto first = ParseNumber(std::string_view(wanted).substr(0, dash));
-  const auto last =
-      dash == std::string::npos ? first : ParseNumber(std::string_view(wanted).substr(dash + 1));
-  if (first && last) return track.ring.number >= *first && track.ring.number <= *last;
-  return track.name == wanted || track.name.ends_with(" " + wanted);
-}
 
 // "sched:sched_switch" is "sched_switch", too.
 bool IsKind(const TraceEventKind& kind, const std::string& wanted) {
@@ -42,7 +28,7 @@ class Filter final : public TraceSource {
 
   Status Prepare(const TraceRequest& request) {
     request_ = request;
-    task_ = ParseNumber(request.task);
+    task_ = ParseWhole<int64_t>(request.task);
     const TimeSpan held = head_.time;
     if (request.from) from_ = *request.from < 0 ? held.to + *request.from : *request.from;
     if (request.to) to_ = *request.to < 0 ? held.to + *request.to : *request.to;
@@ -79,9 +65,10 @@ class Filter final : public TraceSource {
   Status ChooseTracks() {
     std::vector<TraceTrack> chosen;
     std::string names;
+    const CoreChoice cores(request_.cores);
     for (size_t i = 0; i < head_.tracks.size(); ++i) {
       const TraceTrack& track = head_.tracks[i];
-      const bool wanted = request_.cores.empty() || IsTrack(track, request_.cores);
+      const bool wanted = cores.Includes(track.ring.number, track.name);
       tracks_.push_back(wanted ? std::optional(chosen.size()) : std::nullopt);
       if (wanted) chosen.push_back(track);
       if (i < kMostNames) names += (i > 0 ? ", " : "") + Printable(track.name);
@@ -217,6 +204,14 @@ class Filter final : public TraceSource {
 };
 
 }  // namespace
+
+CoreChoice::CoreChoice(std::string text)
+    : text_(std::move(text)), numbers_(ParseRange<int64_t>(text_)) {}
+
+bool CoreChoice::Includes(int64_t number, std::string_view name) const {
+  if (numbers_) return number >= numbers_->first && number <= numbers_->second;
+  return text_.empty() || name == text_ || name.ends_with(" " + text_);
+}
 
 Result<std::unique_ptr<TraceSource>> FilterTrace(std::unique_ptr<TraceSource> source,
                                                  const TraceRequest& request) {

@@ -1,4 +1,4 @@
-// Several traces as one, in the order of time; and a trace without what nobody asked for.
+// Several traces as one, in the order of time.
 #ifndef HANGSCOPE_TRACE_TRACE_MERGE_H
 #define HANGSCOPE_TRACE_TRACE_MERGE_H
 
@@ -19,11 +19,6 @@ struct TracePart {
 // added. A part that cannot be read on ends there, which becomes a trouble of the end; fails where
 // that is so of all of them.
 std::unique_ptr<TraceSource> MergeTraces(TraceHead head, std::vector<TracePart> parts);
-
-// What `request` asks for of `source`: times, cores, task, event, the newest. Fails with kUsage
-// where there can be none of that, in one sentence.
-Result<std::unique_ptr<TraceSource>> FilterTrace(std::unique_ptr<TraceSource> source,
-                                                 const TraceRequest& request);
 
 }  // namespace hangscope
 

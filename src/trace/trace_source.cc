@@ -11,6 +11,7 @@
 #include "snapshot/cpu_recording.h"
 #include "snapshot/snapshot_facts.h"
 #include "snapshot/snapshots.h"
+#include "trace/trace_filter.h"
 #include "trace/trace_merge.h"
 #include "trace/trace_of_cpus.h"
 #include "trace/trace_of_scope.h"

@@ -69,17 +69,14 @@ class CoreSet {
   }
 
   Status AddRange(std::string_view part) {
-    const size_t dash = part.find('-');
-    const auto first = ParseWhole<uint32_t>(part.substr(0, dash));
-    const auto last =
-        dash == std::string_view::npos ? first : ParseWhole<uint32_t>(part.substr(dash + 1));
-    if (!first || !last) return Wrong(part, "a core's number, or a range of them; for example 1-3");
-    if (*first > *last)
-      return Wrong(part,
-                   fmt::format("a range begins with the smaller number: {}-{}", *last, *first));
-    if (*last >= cores_.size())
+    const auto range = ParseRange<uint32_t>(part);
+    if (!range) return Wrong(part, "a core's number, or a range of them; for example 1-3");
+    const auto [first, last] = *range;
+    if (first > last)
+      return Wrong(part, fmt::format("a range begins with the smaller number: {}-{}", last, first));
+    if (last >= cores_.size())
       return Wrong(part, fmt::format("there are cores 0 to {}", cores_.size() - 1));
-    for (uint32_t core = *first; core <= *last; ++core) found_.insert(core);
+    for (uint32_t core = first; core <= last; ++core) found_.insert(core);
     return {};
   }
 

@@ -50,5 +50,13 @@ TEST(ParseDecimalOrHex, TellsThemApartByThePrefix) {
   EXPECT_EQ(ParseDecimalOrHex<uint64_t>("1f"), std::nullopt);
 }
 
+TEST(ParseRange, TakesANumberOrTwo) {
+  EXPECT_EQ(ParseRange<int>("3"), std::pair(3, 3));
+  EXPECT_EQ(ParseRange<int>("0-7"), std::pair(0, 7));
+  EXPECT_EQ(ParseRange<int>("7-0"), std::pair(7, 0));
+  for (const char* text : {"", "-", "3-", "-3", "0-7-9", "0 - 7", "a-b"})
+    EXPECT_EQ(ParseRange<int>(text), std::nullopt) << text;
+}
+
 }  // namespace
 }  // namespace hangscope

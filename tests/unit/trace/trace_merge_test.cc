@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "fakes/fake_trace.h"
+#include "trace/trace_filter.h"
 
 namespace hangscope {
 namespace {
