@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "cpu/perf_open.h"
 #include "cpu/side_band_recorder.h"
+#include "model/perf_format.h"
 
 namespace hangscope {
 namespace {
@@ -18,7 +19,6 @@ namespace {
 constexpr uint64_t kRecordBytes = 256u << 10;
 constexpr uint64_t kSmallestTrace = 64u << 10;
 constexpr size_t kMostKept = 512u << 10;
-constexpr uint32_t kRecordHardwareId = 21;  // PERF_RECORD_AUX_OUTPUT_HW_ID, of Linux 5.16
 
 std::string PmuOf(const PerfEvent& event) { return event.name.substr(0, event.name.find('/')); }
 
@@ -272,7 +272,7 @@ void AuxTracer::TakeRecord(std::string_view record, CpuTrace* trace) {
     if ((header.misc & PERF_RECORD_MISC_SWITCH_OUT) == 0) trace->since = end.time;
   } else {
     if (header.type == PERF_RECORD_ITRACE_START) trace->since = end.time;
-    if (header.type == kRecordHardwareId && body_bytes >= 8)
+    if (header.type == kPerfAuxOutputHardwareId && body_bytes >= 8)
       info_.TakeHardwareId(end.cpu, Word(record, 0));
     if (kept_.size() + record.size() > kMostKept)
       ++kept_lost_;

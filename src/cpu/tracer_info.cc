@@ -6,28 +6,13 @@
 
 #include "base/numbers.h"
 #include "cpu/perf_pmu.h"
+#include "model/perf_format.h"
 
 namespace hangscope {
 namespace {
 
-constexpr uint32_t kRecordAuxTraceInfo = 70;  // perf's own
-constexpr uint64_t kSnapshot = 1;             // the area overwrites itself
-constexpr uint64_t kMagicEtmV3 = 0x3030303030303030;
-constexpr uint64_t kMagicEtmV4 = 0x4040404040404040;
-constexpr uint64_t kMagicEte = 0x5050505050505050;
+constexpr uint64_t kSnapshot = 1;    // the area overwrites itself
 constexpr size_t kMostWords = 8000;  // a record has 64 KiB
-
-uint32_t PerfType(TracerKind kind) {
-  switch (kind) {
-    case TracerKind::kIntelPt:
-      return 1;
-    case TracerKind::kCoreSight:
-      return 3;
-    case TracerKind::kArmSpe:
-      return 4;
-  }
-  return 0;
-}
 
 std::string Text(FileSystem& files, const std::string& path) {
   auto text = ReadWholeFile(files, path);
@@ -114,7 +99,7 @@ Status TracerInfo::AddEtm(FileSystem& files, const std::string& folder, uint64_t
   };
   const uint64_t trace_id = 0x10 + 2 * static_cast<uint64_t>(cpu);
   std::vector<uint64_t> registers;
-  uint64_t magic = kMagicEtmV3;
+  uint64_t magic = kEtmV3Magic;
   const uint64_t id0 = read("trcidr/trcidr0");
   if (missing.empty()) {
     registers = {EtmV4Control(config),
@@ -126,8 +111,8 @@ Status TracerInfo::AddEtm(FileSystem& files, const std::string& folder, uint64_t
                  read("mgmt/trcauthstatus")};
     const uint64_t architecture =
         ParseHex<uint64_t>(Text(files, folder + "/mgmt/trcdevarch")).value_or(0);
-    magic = IsEte(architecture) ? kMagicEte : kMagicEtmV4;
-    if (magic == kMagicEte) registers.push_back(architecture);
+    magic = IsEte(architecture) ? kEteMagic : kEtmV4Magic;
+    if (magic == kEteMagic) registers.push_back(architecture);
   } else {
     missing.clear();
     registers = {config, trace_id, read("mgmt/etmccer"), read("mgmt/etmidr")};
@@ -191,9 +176,9 @@ void TracerInfo::SetSwitches(ToldSwitches switches) {
 
 std::string TracerInfo::Record() const {
   perf_event_header header{};
-  header.type = kRecordAuxTraceInfo;
+  header.type = kPerfAuxtraceInfo;
   header.size = static_cast<uint16_t>(sizeof header + 8 + words_.size() * 8);
-  const uint64_t type = PerfType(kind_);
+  const auto type = static_cast<uint64_t>(kind_);
   std::string record(reinterpret_cast<const char*>(&header), sizeof header);
   record.append(reinterpret_cast<const char*>(&type), sizeof type);
   record.append(reinterpret_cast<const char*>(words_.data()), words_.size() * 8);

@@ -14,10 +14,9 @@
 #include "base/file_system.h"
 #include "base/status.h"
 #include "cpu/tracer_port.h"
+#include "hwtrace/auxtrace_info.h"
 
 namespace hangscope {
-
-enum class TracerKind { kCoreSight, kIntelPt, kArmSpe };
 
 // `pmu`: "cs_etm", "arm_spe_0"; nothing: no tracer that hangscope records.
 std::optional<TracerKind> TracerKindOf(std::string_view pmu);

@@ -10,11 +10,6 @@
 namespace hangscope {
 namespace {
 
-constexpr uint32_t kTypeIntelPt = 1;
-constexpr uint32_t kTypeCoreSight = 3;
-constexpr uint64_t kMagicEtmV3 = 0x3030303030303030;
-constexpr uint64_t kMagicEtmV4 = 0x4040404040404040;
-constexpr uint64_t kMagicEte = 0x5050505050505050;
 constexpr uint64_t kNewestCoreSightVersion = 2;
 constexpr uint64_t kMostCpus = 1u << 16;
 
@@ -74,11 +69,11 @@ Result<EtmSetting> TakeCpu(uint64_t version, Words* words) {
   if (words->left() < 2) return Damaged("it ends before its last CPU");
   const uint64_t magic = words->Take();
   const uint64_t cpu = words->Take();
-  if (magic != kMagicEtmV3 && magic != kMagicEtmV4 && magic != kMagicEte) {
+  if (magic != kEtmV3Magic && magic != kEtmV4Magic && magic != kEteMagic) {
     return Damaged(fmt::format("the tracer of a CPU has the unknown mark {:#x}", magic));
   }
   if (cpu >= kMostCpus) return Damaged(fmt::format("it speaks of CPU {}", cpu));
-  const size_t needed = magic == kMagicEtmV3 ? 4 : magic == kMagicEtmV4 ? 7 : 8;
+  const size_t needed = magic == kEtmV3Magic ? 4 : magic == kEtmV4Magic ? 7 : 8;
   const uint64_t count = version == 0 ? needed : words->Take();
   if (count < needed || count > words->left()) {
     return Damaged(fmt::format("CPU {} has {} registers, of {} words that are left", cpu, count,
@@ -86,10 +81,10 @@ Result<EtmSetting> TakeCpu(uint64_t version, Words* words) {
   }
   EtmSetting etm;
   etm.cpu = static_cast<int>(cpu);
-  if (magic == kMagicEtmV3)
+  if (magic == kEtmV3Magic)
     TakeEtmV3(*words, &etm);
   else
-    TakeEtmV4(*words, magic == kMagicEte ? EtmKind::kEte : EtmKind::kEtmV4, &etm);
+    TakeEtmV4(*words, magic == kEteMagic ? EtmKind::kEte : EtmKind::kEtmV4, &etm);
   words->Skip(count);
   return etm;
 }
@@ -108,7 +103,7 @@ Result<AuxTraceInfo> ParseCoreSight(Words words) {
   }
   if (cpus == 0 || cpus > kMostCpus) return Damaged(fmt::format("it counts {} CPUs", cpus));
   AuxTraceInfo info;
-  info.kind = AuxTraceKind::kCoreSight;
+  info.kind = TracerKind::kCoreSight;
   info.pmu_type = static_cast<uint32_t>(pmu_and_cpus >> 32);
   for (uint64_t i = 0; i < cpus; ++i) {
     auto etm = TakeCpu(version, &words);
@@ -127,7 +122,7 @@ Result<AuxTraceInfo> ParseCoreSight(Words words) {
 Result<AuxTraceInfo> ParseIntelPt(Words words) {
   if (words.left() < 9) return Damaged("it ends within its words");
   AuxTraceInfo info;
-  info.kind = AuxTraceKind::kIntelPt;
+  info.kind = TracerKind::kIntelPt;
   info.pmu_type = static_cast<uint32_t>(words.Peek(0));
   const uint64_t shift = words.Peek(1);
   const uint64_t multiplier = words.Peek(2);
@@ -153,8 +148,8 @@ Result<AuxTraceInfo> ParseAuxTraceInfo(std::string_view body) {
   if (body.size() < 8) return Damaged(fmt::format("it has {} bytes", body.size()));
   const uint32_t type = Load32(body.data(), ByteOrder::kLittle);
   const Words words(body.substr(8));
-  if (type == kTypeCoreSight) return ParseCoreSight(words);
-  if (type == kTypeIntelPt) return ParseIntelPt(words);
+  if (TracerKind{type} == TracerKind::kCoreSight) return ParseCoreSight(words);
+  if (TracerKind{type} == TracerKind::kIntelPt) return ParseIntelPt(words);
   return Status::NotFound(
       fmt::format("the hardware trace is of perf's type {}; hangscope decodes intel_pt (1) and "
                   "cs_etm (3)",

@@ -1,18 +1,17 @@
 // PERF_RECORD_AUXTRACE_INFO: which hardware tracer perf recorded with, and how it was set. Nothing
 // in it is trusted. Source of the format: cs_etm and intel_pt of Linux's tools/perf/util.
 //
-//   u32 type (1: intel_pt, 2: intel_bts, 3: cs_etm, 4: arm_spe), u32 reserved, then words of 64
-//   bits.
+//   u32 type (TracerKind; 2 is intel_bts), u32 reserved, then words of 64 bits.
 //
 // CoreSight: header version (0, 1 or 2), PMU type << 32 | number of CPUs, snapshot mode; then for
 // each CPU
 //
 //   magic, CPU, from version 1 on the number of registers that follow, registers
 //
-//   ETMv3, PTM (magic 0x3030303030303030): ETMCR, ETMTRACEIDR, ETMCCER, ETMIDR
-//   ETMv4      (magic 0x4040404040404040): TRCCONFIGR, TRCTRACEIDR, TRCIDR0, 1, 2 and 8,
+//   ETMv3, PTM (kEtmV3Magic): ETMCR, ETMTRACEIDR, ETMCCER, ETMIDR
+//   ETMv4      (kEtmV4Magic): TRCCONFIGR, TRCTRACEIDR, TRCIDR0, 1, 2 and 8,
 //              TRCAUTHSTATUS
-//   ETE        (magic 0x5050505050505050): as ETMv4, then TRCDEVARCH
+//   ETE        (kEteMagic):   as ETMv4, then TRCDEVARCH
 //
 // Intel PT: PMU type, time shift, multiplier and zero, whether those are right, bits of the event's
 // `config` (TSC, no return compression), whether switches are recorded, snapshot mode, whether a
@@ -30,7 +29,11 @@
 
 namespace hangscope {
 
-enum class AuxTraceKind { kIntelPt, kCoreSight };
+enum class TracerKind : uint32_t { kIntelPt = 1, kCoreSight = 3, kArmSpe = 4 };
+
+constexpr uint64_t kEtmV3Magic = 0x3030303030303030;
+constexpr uint64_t kEtmV4Magic = 0x4040404040404040;
+constexpr uint64_t kEteMagic = 0x5050505050505050;
 
 enum class EtmKind { kEtmV3, kPtm, kEtmV4, kEte };
 
@@ -64,7 +67,7 @@ struct IntelPtSetting {
 };
 
 struct AuxTraceInfo {
-  AuxTraceKind kind = AuxTraceKind::kCoreSight;
+  TracerKind kind = TracerKind::kCoreSight;
   uint32_t pmu_type = 0;         // of the event that traced: perf_event_attr::type
   std::vector<EtmSetting> cpus;  // CoreSight; each CPU once
   IntelPtSetting intel_pt;

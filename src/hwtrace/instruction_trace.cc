@@ -10,8 +10,8 @@ Result<std::unique_ptr<InstructionTrace>> OpenInstructionTrace(std::string_view 
                                                                int cpu, uint64_t config) {
   auto info = ParseAuxTraceInfo(auxtrace_info);
   if (!info.ok()) return info.status();
-  return info->kind == AuxTraceKind::kIntelPt ? OpenIntelPtTrace(info->intel_pt, config)
-                                              : OpenCoreSightTrace(*info, cpu);
+  return info->kind == TracerKind::kIntelPt ? OpenIntelPtTrace(info->intel_pt, config)
+                                            : OpenCoreSightTrace(*info, cpu);
 }
 
 }  // namespace hangscope

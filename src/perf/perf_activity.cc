@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "model/perf_format.h"
 #include "perf/perf_side_band.h"
 
 namespace hangscope {
@@ -15,7 +16,6 @@ constexpr size_t kMostCpus = 16'384;  // Linux allows 8192
 constexpr size_t kMostSwitches = 4'000'000;
 constexpr size_t kMostLosses = 1000;   // told one by one of a CPU
 constexpr size_t kMostRawBytes = 512;  // kept of a thread's newest sample
-constexpr uint32_t kThreadMap = 73;    // PERF_RECORD_THREAD_MAP
 
 bool IsNewer(const PerfInstant& instant, TimeNs time) { return time >= 0 && time >= instant.time; }
 
@@ -74,12 +74,12 @@ PerfThreadActivity* PerfActivity::Thread(int tid) {
 
 void PerfActivity::Add(const PerfRecord& record) {
   ++records_;
-  if (record.type == kThreadMap && record.body.size() >= 16) {
+  if (record.type == kPerfThreadMap && record.body.size() >= 16) {
     int64_t first;
     std::memcpy(&first, record.body.data() + 8, sizeof first);
     if (first == -1) whole_machine_ = true;
   }
-  if (record.type >= 64) return;
+  if (record.type >= kPerfToolRecordsBegin) return;
   if (const auto lost = ParsePerfLost(record)) AddLoss(record, *lost);
   AddTimes(record);
   if (record.type == PERF_RECORD_SAMPLE)

@@ -10,6 +10,7 @@
 
 #include "base/utf8.h"
 #include "code/file_window.h"
+#include "model/perf_format.h"
 #include "perf/perf_header.h"
 #include "perf/perf_inflater.h"
 
@@ -21,9 +22,6 @@ constexpr uint64_t kMostSectionBytes = 256u << 20;  // of one feature, of the id
 constexpr uint64_t kMostAttributeBytes = 4096;
 constexpr size_t kRecordHeaderBytes = sizeof(perf_event_header);
 constexpr size_t kMostRecordBytes = 65535;  // its size has 16 bits
-// PERF_RECORD_MAX of Linux 6.12; newer ones are counted, not read
-constexpr uint32_t kKernelRecordsEnd = 22;
-constexpr uint32_t kFirstToolRecord = 64;
 constexpr size_t kMostBuildIds = 100'000;
 constexpr size_t kMostTroubles = 50;
 constexpr uint64_t kMostFormatBytes = 64u << 20;
@@ -36,9 +34,10 @@ Number At(std::string_view bytes, size_t offset) {
   return number;
 }
 
+// Newer ones are counted, not read.
 bool IsKnownType(uint32_t type) {
-  return (type > 0 && type < kKernelRecordsEnd) ||
-         (type >= kFirstToolRecord && type < kPerfToolRecordsEnd);
+  return (type > 0 && type < kPerfKernelRecordsEnd) ||
+         (type >= kPerfToolRecordsBegin && type < kPerfToolRecordsEnd);
 }
 
 // Of a record that is there as a whole: its body is not looked into.
@@ -197,13 +196,13 @@ Status PerfFile::Impl::Open() {
     return Status::Corrupt(fmt::format(
         "'{}' has {} bytes and no whole header in them: it was cut, and nothing of it can be read",
         shown, size));
-  facts.pipe = header->pipe;
+  facts.pipe = header->header_bytes == kPerfPipeHeaderBytes;
   begin = kPerfPipeHeaderBytes;
   end = size;
-  if (Status status = header->pipe ? Status() : ReadFileForm(*header); !status.ok()) return status;
+  if (Status status = facts.pipe ? Status() : ReadFileForm(*header); !status.ok()) return status;
   Status taken;
   const auto tool_records = [&](uint64_t at, uint32_t type, std::string_view record) {
-    if (type < kFirstToolRecord) return true;
+    if (type < kPerfToolRecordsBegin) return true;
     taken = TakeToolRecord(at, HeaderOf(record));
     return taken.ok();
   };
@@ -494,16 +493,17 @@ void PerfFile::Impl::TakeUpdate(std::string_view body) {
 }
 
 void PerfFile::Impl::TakeAuxtrace(uint64_t at, const PerfRecord& record) {
-  constexpr size_t kBodyBytes = 40;
-  if (record.body.size() < kBodyBytes)
+  PerfAuxtraceBody body;
+  if (record.body.size() < sizeof body)
     return Trouble(fmt::format("the AUXTRACE record at offset {} is too short", at));
+  std::memcpy(&body, record.body.data(), sizeof body);
   AuxTrace trace;
-  trace.bytes = At<uint64_t>(record.body, 0);
-  trace.offset = At<uint64_t>(record.body, 8);
-  trace.reference = At<uint64_t>(record.body, 16);
-  trace.index = At<uint32_t>(record.body, 24);
-  trace.tid = At<int>(record.body, 28);
-  trace.cpu = At<int>(record.body, 32);
+  trace.bytes = body.bytes;
+  trace.offset = body.offset;
+  trace.reference = body.reference;
+  trace.index = body.index;
+  trace.tid = body.tid;
+  trace.cpu = body.cpu;
   trace.file_offset = at + kRecordHeaderBytes + record.body.size();
   const uint64_t there = std::min(trace.bytes, end - trace.file_offset);
   trace.missing_bytes = trace.bytes - there;

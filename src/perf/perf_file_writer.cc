@@ -11,55 +11,13 @@
 #include <string_view>
 
 #include "hangscope/version.h"
+#include "model/perf_format.h"
 
 namespace hangscope {
 namespace {
 
 static_assert(std::endian::native == std::endian::little,
               "written in this machine's order, which is said to be this");
-
-struct Section {
-  uint64_t offset = 0;
-  uint64_t size = 0;
-};
-
-struct FileHeader {
-  char magic[8] = {'P', 'E', 'R', 'F', 'I', 'L', 'E', '2'};
-  uint64_t size = sizeof(FileHeader);
-  uint64_t attribute_size = sizeof(perf_event_attr) + sizeof(Section);
-  Section attributes;
-  Section data;
-  Section event_types;  // of old files
-  uint64_t features[4] = {};
-};
-static_assert(sizeof(FileHeader) == 104);
-
-// Bits of FileHeader::features, and the order of the table behind the data.
-enum Feature {
-  kTracingData = 1,
-  kHostName = 3,
-  kRelease = 4,
-  kVersion = 5,
-  kArchitecture = 6,
-  kCpus = 7,
-  kCommandLine = 11,
-  kEvents = 12
-};
-
-// Record types that perf adds to the kernel's.
-constexpr uint32_t kRecordAuxTrace = 71;
-
-struct AuxTraceRecord {
-  perf_event_header header{};
-  uint64_t size = 0;
-  uint64_t offset = 0;
-  uint64_t reference = 0;
-  uint32_t index = 0;
-  uint32_t tid = 0;
-  uint32_t cpu = 0;
-  uint32_t reserved = 0;
-};
-static_assert(sizeof(AuxTraceRecord) == 48);
 
 template <typename T>
 void Add(std::string* bytes, const T& value) {
@@ -160,7 +118,7 @@ std::string TracingDataFeature(const std::vector<PerfEvent>& events) {
   }
   std::string bytes;
   if (systems.empty()) return bytes;
-  bytes.append("\x17\x08\x44tracing0.6");
+  bytes.append(kPerfTracingMagic).append("0.6");
   bytes.append(2, '\0');  // the version's end; little-endian
   bytes.push_back(static_cast<char>(sizeof(long)));
   Add(&bytes, static_cast<uint32_t>(sysconf(_SC_PAGESIZE)));
@@ -235,11 +193,11 @@ class Writer {
 };
 
 // The ids in front of the attributes, which point at them.
-void WriteAttributes(const std::vector<PerfEvent>& events, FileHeader* header, Writer* out) {
+void WriteAttributes(const std::vector<PerfEvent>& events, PerfHeader* header, Writer* out) {
   std::string attributes;
   for (const PerfEvent& event : events) {
-    const Section ids{out->at(), event.ids.size() * sizeof(uint64_t)};
-    out->Append({reinterpret_cast<const char*>(event.ids.data()), ids.size});
+    const PerfSection ids{out->at(), event.ids.size() * sizeof(uint64_t)};
+    out->Append({reinterpret_cast<const char*>(event.ids.data()), ids.bytes});
     Add(&attributes, AttributeOf(event));
     Add(&attributes, ids);
   }
@@ -249,21 +207,23 @@ void WriteAttributes(const std::vector<PerfEvent>& events, FileHeader* header, W
 
 void WriteAux(const AuxRing& ring, uint32_t index, Writer* out) {
   if (ring.bytes.empty()) return;
-  AuxTraceRecord record;
-  record.header.type = kRecordAuxTrace;
-  record.header.size = sizeof record;
-  record.size = ring.bytes.size();
-  record.offset = ring.head - ring.bytes.size();
-  record.reference = static_cast<uint64_t>(ring.taken);
-  record.index = index;
-  record.tid = static_cast<uint32_t>(ring.tid);
-  record.cpu = static_cast<uint32_t>(ring.cpu);
-  out->Append({reinterpret_cast<const char*>(&record), sizeof record});
+  perf_event_header header{};
+  header.type = kPerfAuxtrace;
+  PerfAuxtraceBody body;
+  header.size = sizeof header + sizeof body;
+  body.bytes = ring.bytes.size();
+  body.offset = ring.head - ring.bytes.size();
+  body.reference = static_cast<uint64_t>(ring.taken);
+  body.index = index;
+  body.tid = ring.tid;
+  body.cpu = ring.cpu;
+  out->Append({reinterpret_cast<const char*>(&header), sizeof header});
+  out->Append({reinterpret_cast<const char*>(&body), sizeof body});
   out->Append(ring.bytes);
 }
 
-void WriteData(const CpuCapture& capture, FileHeader* header, Writer* out) {
-  header->data.offset = out->at();
+void WriteData(const CpuCapture& capture, PerfHeader* header, Writer* out) {
+  header->records.offset = out->at();
   out->Append(capture.side_band);
   out->Append(LostRecord(capture.events, capture.side_band_lost, capture.time, -1));
   for (const PerfRing& ring : capture.rings) {
@@ -272,20 +232,21 @@ void WriteData(const CpuCapture& capture, FileHeader* header, Writer* out) {
   }
   for (size_t i = 0; i < capture.aux.size(); ++i)
     WriteAux(capture.aux[i], static_cast<uint32_t>(i), out);
-  header->data.size = out->at() - header->data.offset;
+  header->records.bytes = out->at() - header->records.offset;
 }
 
 // The table comes first, in the order of the bits.
-void WriteFeatures(const std::map<Feature, std::string>& features, FileHeader* header,
+void WriteFeatures(const std::map<PerfFeature, std::string>& features, PerfHeader* header,
                    Writer* out) {
   std::string table;
   std::string bytes;
   uint64_t begin = out->at();
-  for (const auto& [feature, content] : features) begin += content.empty() ? 0 : sizeof(Section);
+  for (const auto& [feature, content] : features)
+    begin += content.empty() ? 0 : sizeof(PerfSection);
   for (const auto& [feature, content] : features) {
     if (content.empty()) continue;
-    header->features[feature / 64] |= uint64_t{1} << (feature % 64);
-    Add(&table, Section{begin + bytes.size(), content.size()});
+    header->Set(feature);
+    Add(&table, PerfSection{begin + bytes.size(), content.size()});
     bytes += content;
   }
   out->Append(table);
@@ -313,18 +274,18 @@ Result<uint64_t> WritePerfFile(FileSystem& files, const std::string& path,
   auto file = files.Open(path, FileSystem::Mode::kCreate);
   if (!file.ok()) return file.status();
   Writer out(std::move(*file));
-  FileHeader header;
+  PerfHeader header;
   out.Append({reinterpret_cast<const char*>(&header), sizeof header});
   WriteAttributes(capture.events, &header, &out);
   WriteData(capture, &header, &out);
-  WriteFeatures({{kTracingData, TracingDataFeature(capture.events)},
-                 {kHostName, TextFeature(origin.host)},
-                 {kRelease, TextFeature(origin.release)},
-                 {kVersion, TextFeature("hangscope " HANGSCOPE_VERSION)},
-                 {kArchitecture, TextFeature(origin.architecture)},
-                 {kCpus, CpusFeature(origin)},
-                 {kCommandLine, CommandFeature(origin.command)},
-                 {kEvents, EventsFeature(capture.events)}},
+  WriteFeatures({{kPerfFeatureTracingData, TracingDataFeature(capture.events)},
+                 {kPerfFeatureHost, TextFeature(origin.host)},
+                 {kPerfFeatureRelease, TextFeature(origin.release)},
+                 {kPerfFeatureVersion, TextFeature("hangscope " HANGSCOPE_VERSION)},
+                 {kPerfFeatureArchitecture, TextFeature(origin.architecture)},
+                 {kPerfFeatureCpus, CpusFeature(origin)},
+                 {kPerfFeatureCommand, CommandFeature(origin.command)},
+                 {kPerfFeatureEventDescription, EventsFeature(capture.events)}},
                 &header, &out);
   out.PutAt(0, {reinterpret_cast<const char*>(&header), sizeof header});
   if (!out.status().ok()) return out.status();

@@ -51,11 +51,6 @@ class HeaderCursor {
   bool ok_ = true;
 };
 
-PerfSection TakeSection(HeaderCursor& cursor) {
-  const auto offset = cursor.Take<uint64_t>();
-  return {offset, cursor.Take<uint64_t>()};
-}
-
 }  // namespace
 
 PerfMagic FindPerfMagic(std::string_view bytes) {
@@ -65,24 +60,17 @@ PerfMagic FindPerfMagic(std::string_view bytes) {
 }
 
 std::optional<PerfHeader> ParsePerfHeader(std::string_view bytes) {
-  HeaderCursor cursor(bytes);
-  (void)cursor.Take<uint64_t>();
   PerfHeader header;
-  const auto size = cursor.Take<uint64_t>();
-  header.pipe = size == kPerfPipeHeaderBytes;
-  if (!cursor.ok() || (!header.pipe && size < kPerfHeaderBytes)) return std::nullopt;
-  if (header.pipe) return header;
-  header.attribute_bytes = cursor.Take<uint64_t>();
-  header.attributes = TakeSection(cursor);
-  header.records = TakeSection(cursor);
-  (void)TakeSection(cursor);
-  for (uint64_t& features : header.features) features = cursor.Take<uint64_t>();
-  return cursor.ok() ? std::optional(header) : std::nullopt;
+  if (bytes.size() < kPerfPipeHeaderBytes) return std::nullopt;
+  std::memcpy(&header, bytes.data(), std::min(bytes.size(), sizeof header));
+  const bool is_whole = header.header_bytes == kPerfPipeHeaderBytes ||
+                        (header.header_bytes >= sizeof header && bytes.size() >= sizeof header);
+  return is_whole ? std::optional(header) : std::nullopt;
 }
 
 std::optional<PerfSection> ParsePerfSection(std::string_view bytes) {
   HeaderCursor cursor(bytes);
-  const PerfSection section = TakeSection(cursor);
+  const auto section = cursor.Take<PerfSection>();
   return cursor.ok() ? std::optional(section) : std::nullopt;
 }
 
@@ -174,7 +162,7 @@ bool ParsePerfBuildIds(std::string_view section,
 // and more that nobody needs here.
 bool ParsePerfTracingData(std::string_view section, std::vector<PerfTracepoint>* tracepoints) {
   HeaderCursor cursor(section);
-  if (cursor.Bytes(10) != "\x17\x08\x44tracing") return false;
+  if (cursor.Bytes(kPerfTracingMagic.size()) != kPerfTracingMagic) return false;
   (void)cursor.Text();
   (void)cursor.Bytes(2 + sizeof(uint32_t));
   for (int file = 0; file < 2; ++file) {

@@ -1,20 +1,9 @@
 // The parts of a perf.data that are no records: its header, attributes and feature sections; and
 // the same as records, in the form that goes through a pipe. Nothing in them is trusted: what does
-// not fit is left out, and the function says so.
-//
-//   offset  bytes   of the file's header
-//        0      8   "PERFILE2"
-//        8      8   its size: 104; 16 in the form for pipes, where records follow at once
-//       16      8   size of an attribute with the place of its ids
-//       24     16   attributes: offset, size
-//       40     16   records: offset, size
-//       56     16   unused
-//       72     32   which features there are: a bit each; the table of their places is behind the
-//                   records
+// not fit is left out, and the function says so. model/perf_format.h describes the header.
 #ifndef HANGSCOPE_PERF_PERF_HEADER_H
 #define HANGSCOPE_PERF_PERF_HEADER_H
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,62 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "model/perf_event.h"
+#include "model/perf_format.h"
 
 namespace hangscope {
-
-constexpr size_t kPerfPipeHeaderBytes = 16;
-constexpr size_t kPerfHeaderBytes = 104;
-constexpr size_t kPerfSectionBytes = 16;
-
-// perf's own records: PERF_RECORD_HEADER_ATTR and so on, of tools/lib/perf/include/perf/event.h of
-// Linux.
-enum PerfToolRecord : uint32_t {
-  kPerfHeaderAttr = 64,
-  kPerfHeaderTracingData = 66,
-  kPerfHeaderBuildId = 67,
-  kPerfFinishedRound = 68,
-  kPerfAuxtraceInfo = 70,
-  kPerfAuxtrace = 71,
-  kPerfAuxtraceError = 72,
-  kPerfEventUpdate = 78,
-  kPerfHeaderFeature = 80,
-  kPerfCompressed = 81,
-  kPerfFinishedInit = 82,
-  kPerfCompressed2 = 83,
-  kPerfToolRecordsEnd = 84,
-};
-
-// HEADER_* of tools/perf/util/header.h of Linux.
-enum PerfFeature : uint32_t {
-  kPerfFeatureTracingData = 1,
-  kPerfFeatureBuildId = 2,
-  kPerfFeatureHost = 3,
-  kPerfFeatureRelease = 4,
-  kPerfFeatureVersion = 5,
-  kPerfFeatureArchitecture = 6,
-  kPerfFeatureCommand = 11,
-  kPerfFeatureEventDescription = 12,
-  kPerfFeatureTracers = 16,  // PMU_MAPPINGS
-  kPerfFeatureDirectory = 24,
-  kPerfFeatureCompressed = 27,
-  kPerfFeatures = 256,
-};
-
-struct PerfSection {
-  uint64_t offset = 0;
-  uint64_t bytes = 0;
-};
-
-struct PerfHeader {
-  bool pipe = false;
-  uint64_t attribute_bytes = 0;
-  PerfSection attributes;
-  PerfSection records;
-  std::array<uint64_t, 4> features{};
-
-  bool Has(uint32_t feature) const { return (features[feature / 64] >> (feature % 64) & 1) != 0; }
-};
 
 enum class PerfMagic { kNone, kThis, kOtherByteOrder, kOld };
 PerfMagic FindPerfMagic(std::string_view bytes);

@@ -5,11 +5,11 @@
 #include <cstring>
 #include <utility>
 
+#include "model/perf_format.h"
+
 namespace hangscope {
 namespace {
 
-// PERF_RECORD_USER_TYPE_START: perf's own records, without a trailer
-constexpr uint32_t kFirstTypeOfTools = 64;
 constexpr size_t kWord = 8;
 // What a trailer may hold, in its order (sample_id_all).
 constexpr uint64_t kTrailer = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
@@ -260,7 +260,7 @@ bool PerfRecordParser::Parse(std::string_view bytes, PerfRecord* record) const {
   record->type = header.type;
   record->misc = header.misc;
   record->body = bytes.substr(sizeof header, size - sizeof header);
-  if (header.type >= kFirstTypeOfTools) return true;
+  if (header.type >= kPerfToolRecordsBegin) return true;
   if (size % kWord != 0) return false;
   if (events_.empty()) return header.type != PERF_RECORD_SAMPLE;
   record->event = EventOf(header.type, record->body);

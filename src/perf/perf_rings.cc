@@ -2,12 +2,11 @@
 
 #include <algorithm>
 
-#include "perf/perf_header.h"
+#include "model/perf_format.h"
 
 namespace hangscope {
 namespace {
 
-constexpr size_t kAuxtraceBodyBytes = 40;
 constexpr size_t kMostRuns = 1'000'000;  // the newest are what a window is about
 
 // What offsets and sizes may be: a file can say anything, and sums must not overflow.
@@ -63,7 +62,7 @@ PerfRingsReader::PerfRingsReader(const PerfFile& file, std::string tracer)
 
 void PerfRingsReader::Add(const PerfRecord& record) {
   newest_ = std::max(newest_, record.time);
-  if (record.type == kPerfAuxtrace && record.body.size() >= kAuxtraceBodyBytes &&
+  if (record.type == kPerfAuxtrace && record.body.size() >= sizeof(PerfAuxtraceBody) &&
       next_trace_ < file_.aux().size()) {
     const AuxTrace& trace = file_.aux()[next_trace_];
     pieces_[KeyOf(trace.cpu, trace.tid)].push_back(

@@ -6,7 +6,6 @@
 #include <deque>
 
 #include "hwtrace/auxtrace_info.h"
-#include "perf/perf_header.h"
 #include "perf/perf_rings.h"
 #include "perf/perf_text.h"
 #include "perf/recorded_code.h"

@@ -11,7 +11,7 @@
 
 #include "fakes/perf_bytes.h"
 #include "model/perf_event.h"
-#include "perf/perf_header.h"
+#include "model/perf_format.h"
 
 namespace hangscope {
 

@@ -10,8 +10,6 @@
 
 namespace hangscope {
 
-constexpr uint32_t kPerfThreadMap = 73;  // PERF_RECORD_THREAD_MAP
-
 class PerfStory {
  public:
   PerfImage image;

@@ -12,6 +12,7 @@
 #include "fakes/fake_file_system.h"
 #include "fakes/simulated_sink.h"
 #include "hwtrace/instruction_trace.h"
+#include "model/perf_format.h"
 #include "perf/perf_file.h"
 #include "perf/perf_file_writer.h"
 #include "snapshot/ring_histories.h"
@@ -35,7 +36,7 @@ class HardwareCaptureTest : public ::testing::Test {
     CpuCapture capture = cpus_.Take(clock_.Monotonic());
     const std::string info = EtmV4Info(2);
     perf_event_header header{};
-    header.type = 70;  // PERF_RECORD_AUXTRACE_INFO
+    header.type = kPerfAuxtraceInfo;
     header.size = static_cast<uint16_t>(sizeof header + info.size());
     capture.side_band.append(reinterpret_cast<const char*>(&header), sizeof header);
     capture.side_band += info;

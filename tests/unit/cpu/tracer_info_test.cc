@@ -75,7 +75,7 @@ TEST_F(TracerInfoTest, DescribesEtmV4AsItsDecoderWantsIt) {
   // Branch broadcast, cycles, context, virtual context, time stamps, return stack.
   const AuxTraceInfo info = Parsed(
       Record("cs_etm", 8, uint64_t{1} << 8 | 1u << 12 | 1u << 14 | 1u << 15 | 1u << 28 | 1u << 29));
-  EXPECT_EQ(info.kind, AuxTraceKind::kCoreSight);
+  EXPECT_EQ(info.kind, TracerKind::kCoreSight);
   ASSERT_EQ(info.cpus.size(), 2u);
   EXPECT_EQ(info.cpus[1].kind, EtmKind::kEtmV4);
   EXPECT_EQ(info.cpus[1].cpu, 1);
@@ -134,7 +134,7 @@ TEST_F(TracerInfoTest, TakesOnlyIdsThatThereCanBe) {
 TEST_F(TracerInfoTest, DescribesIntelPtWithItsClock) {
   const std::string record = Record("intel_pt", 9, 0x2401);
   const AuxTraceInfo info = Parsed(record);
-  EXPECT_EQ(info.kind, AuxTraceKind::kIntelPt);
+  EXPECT_EQ(info.kind, TracerKind::kIntelPt);
   ASSERT_TRUE(info.intel_pt.time);
   EXPECT_EQ(PerfTimeOfTsc(*info.intel_pt.time, 4000), 4000 * 5 / 4 - 1000);
   EXPECT_TRUE(info.intel_pt.snapshot);

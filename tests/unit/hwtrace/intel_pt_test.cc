@@ -316,7 +316,7 @@ TEST(IntelPt, RefusesDamagedMetadataWithAReason) {
 TEST(IntelPt, TellsItFromTheBranchTraceStore) {
   const auto info = ParseAuxTraceInfo(PtInfo());
   ASSERT_TRUE(info.ok()) << info.status().message();
-  EXPECT_EQ(info->kind, AuxTraceKind::kIntelPt);
+  EXPECT_EQ(info->kind, TracerKind::kIntelPt);
   for (const int other : {2, 4}) {
     std::string body = PtInfo();
     body[0] = static_cast<char>(other);
