@@ -101,12 +101,6 @@ Status ElfImage::ReadSymbols() {
   if (dwfl_module_getelf(module_, &bias_) == nullptr) {
     return Status::Corrupt(fmt::format("cannot read '{}': {}", path_, dwfl_errmsg(-1)));
   }
-  GElf_Addr bias = 0;
-  Dwarf* dwarf = dwfl_module_getdwarf(module_, &bias);
-  Dwarf_Off next = 0;
-  size_t header_size = 0;
-  has_lines_ = dwarf != nullptr &&
-               dwarf_nextcu(dwarf, 0, &next, &header_size, nullptr, nullptr, nullptr) == 0;
   return {};
 }
 

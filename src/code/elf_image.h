@@ -44,7 +44,6 @@ class ElfImage final : public CodeSource {
   const std::string& path() const { return path_; }
   bool big_endian() const { return big_endian_; }
   bool riscv() const { return riscv_; }
-  bool has_lines() const { return has_lines_; }
 
  private:
   struct Segment {
@@ -62,7 +61,6 @@ class ElfImage final : public CodeSource {
   int xlen_ = 64;
   bool riscv_ = false;
   bool big_endian_ = false;
-  bool has_lines_ = false;
   std::vector<Segment> segments_;
   Dwfl* dwfl_ = nullptr;
   Dwfl_Module* module_ = nullptr;

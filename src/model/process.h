@@ -167,8 +167,6 @@ struct ThreadFacts {
   int cpu = -1;                   // that it ran on last
   std::vector<StackFrame> stack;  // innermost first
   bool stack_incomplete = false;
-  // the thread was not stopped, and a frame pointer found on the stack stands for the register
-  bool stack_guessed = false;
   std::string stack_trouble;  // why there is none, or no more; a sentence; empty: nothing
   ThreadWait wait;
   // Of a thread that runs: what its steps showed; see SpinFacts.

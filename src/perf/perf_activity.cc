@@ -205,7 +205,7 @@ void PerfActivity::AddSample(const PerfRecord& record) {
     case Kind::kWakeup: {
       const auto tid = kind.format->Number(record.raw, "pid");
       PerfThreadActivity* woken = tid ? Thread(static_cast<int>(*tid)) : nullptr;
-      if (woken != nullptr && Take(&woken->woken, record)) woken->woken_by = record.tid;
+      if (woken != nullptr) Take(&woken->woken, record);
       break;
     }
   }

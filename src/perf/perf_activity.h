@@ -37,7 +37,6 @@ struct PerfThreadActivity {
   int64_t state_when_out = -1;
   bool preempted = false;
   PerfInstant woken;
-  int woken_by = -1;
   PerfInstant ended;
   PerfInstant entered;  // a system call
   PerfInstant left;     // one

@@ -15,8 +15,7 @@
 namespace hangscope {
 namespace {
 
-constexpr uint8_t kListenState = 10;      // TCP_LISTEN, which unix sockets use, too
-constexpr uint8_t kEstablishedState = 1;  // TCP_ESTABLISHED
+constexpr uint8_t kListenState = 10;  // TCP_LISTEN, which unix sockets use, too
 constexpr size_t kMostSockets = 1 << 20;
 
 std::string_view Payload(const rtattr* attribute) {
@@ -48,7 +47,6 @@ SocketFacts FactsOfUnix(const nlmsghdr* header) {
   const auto* const about = static_cast<const unix_diag_msg*>(NLMSG_DATA(header));
   SocketFacts facts;
   facts.listening = about->udiag_state == kListenState;
-  facts.connected = about->udiag_state == kEstablishedState;
   facts.name = "unix";
   int rest = static_cast<int>(header->nlmsg_len - NLMSG_LENGTH(sizeof *about));
   for (auto* attribute = reinterpret_cast<const rtattr*>(about + 1); RTA_OK(attribute, rest);
@@ -70,10 +68,7 @@ SocketTable SocketTable::Read(const ProcFolder& proc, int pid) {
   SocketTable table;
   const auto own = proc.Link("self/ns/net");
   const auto theirs = proc.Link(fmt::format("{}/ns/net", pid));
-  if (own && theirs && *own != *theirs)
-    table.unix_unknown_ = true;
-  else
-    table.unix_unknown_ = !table.ReadUnix();
+  if (!own || !theirs || *own == *theirs) table.ReadUnix();
   for (const char* family : {"tcp", "tcp6"}) {
     if (const auto text = proc.Read(fmt::format("{}/net/{}", pid, family)))
       table.AddTcp(*text, family);
@@ -82,9 +77,9 @@ SocketTable SocketTable::Read(const ProcFolder& proc, int pid) {
   return table;
 }
 
-bool SocketTable::ReadUnix() {
+void SocketTable::ReadUnix() {
   const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-  if (fd < 0) return false;
+  if (fd < 0) return;
   // The kernel answers at once; what never comes must not hang whoever looks for hangs.
   const timeval limit = {1, 0};
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
@@ -110,7 +105,6 @@ bool SocketTable::ReadUnix() {
     }
   }
   close(fd);
-  return complete;
 }
 
 void SocketTable::AddTcp(std::string_view text, std::string_view family) {
@@ -120,7 +114,6 @@ void SocketTable::AddTcp(std::string_view text, std::string_view family) {
     const std::string local = TcpAddressName(line.local);
     const std::string remote = TcpAddressName(line.remote);
     facts.listening = line.listening;
-    facts.connected = !line.listening;
     facts.name = line.listening ? fmt::format("{} {}", family, local)
                                 : fmt::format("{} {} - {}", family, local, remote);
     facts.outside = !line.listening;

@@ -14,7 +14,6 @@ namespace hangscope {
 struct SocketFacts {
   std::string name;  // "unix '/run/x.sock'", "tcp 127.0.0.1:80 - 127.0.0.1:4242"
   bool listening = false;
-  bool connected = false;
   // the inode of the other end's socket, where it is one of this machine
   std::optional<uint64_t> peer;
   bool outside = false;  // the other end is on another machine
@@ -28,18 +27,16 @@ class SocketTable {
 
   // By inode; null: a socket of another kind.
   const SocketFacts* Find(uint64_t inode) const;
-  bool unix_unknown() const { return unix_unknown_; }
 
   // For tests: from texts.
   void AddTcp(std::string_view table, std::string_view family);
 
  private:
-  bool ReadUnix();
+  void ReadUnix();
   void LinkTcp();
 
   std::map<uint64_t, SocketFacts> sockets_;
   std::map<std::string, uint64_t> tcp_ends_;  // "local remote" to inode
-  bool unix_unknown_ = false;
 };
 
 }  // namespace hangscope

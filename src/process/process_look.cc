@@ -235,7 +235,6 @@ std::string ProcessLook::StackBytes(uint64_t from) const {
 void ProcessLook::TakeWalk(StackWalk walk, ThreadFacts* thread) {
   thread->stack = std::move(walk.frames);
   thread->stack_incomplete = !walk.complete;
-  thread->stack_guessed = walk.guessed;
   thread->stack_trouble = std::move(walk.trouble);
 }
 

@@ -103,7 +103,6 @@ class ProcessLook {
   void TakeThread(RawThread raw);
   void FindLivingThread();
   void SayWhatCannotBeSeen();
-  void OpenWalker();
   void ExplainThread(size_t i);
   ThreadImage ImageOf(const RawThread& raw) const;
   std::string StackBytes(uint64_t from) const;

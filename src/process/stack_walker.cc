@@ -301,7 +301,6 @@ bool StackWalker::GuessFramePointer(const ThreadImage& image, size_t most_frames
     attempt.registers.values[ThreadRegisters::kFramePointer] = candidate;
     StackWalk walk = WalkOnce(attempt, most_frames);
     if (!walk.complete) continue;
-    walk.guessed = true;
     *best = std::move(walk);
     return true;
   }
@@ -419,7 +418,7 @@ std::vector<StackFrame> StackWalker::FindNames(uint64_t pc) {
     outer.module = BaseName(name);
   const ModuleSymbols::Symbol* const symbol = ModuleSymbols::Find(SymbolsOf(module).functions, pc);
   if (symbol != nullptr) outer.function = Demangle(symbol->name);
-  if (!want_lines_ || !HasLines(module)) return {outer};
+  if (!HasLines(module)) return {outer};
 
   std::string source;
   if (Dwfl_Line* line = dwfl_module_getsrc(module, pc)) {

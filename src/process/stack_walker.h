@@ -25,9 +25,7 @@ namespace hangscope {
 struct StackWalk {
   std::vector<StackFrame> frames;  // innermost first
   bool complete = false;           // down to where the thread began
-  // a register was missing, and what was found in its place on the stack fits
-  bool guessed = false;
-  std::string trouble;  // why it is not complete; a sentence
+  std::string trouble;             // why it is not complete; a sentence
 };
 
 // One thread. Not movable: libdw knows where it is.
@@ -46,8 +44,6 @@ class StackWalker {
   StackWalk Walk(const ThreadImage& image, size_t most_frames);
   // The variable that `address` is in: "lock_a", "queue+16"; empty: nobody says.
   std::string Variable(uint64_t address);
-  // From now on, without source lines, which take longest.
-  void LeaveOutLines() { want_lines_ = false; }
 
   // For libdw's callbacks.
   bool ReadWord(uint64_t address, uint64_t* word) const;
@@ -71,7 +67,6 @@ class StackWalker {
   const int pid_;
   const std::vector<MemoryMapping> mappings_;
   const ReadMemory read_;
-  bool want_lines_ = true;
   Dwfl* dwfl_ = nullptr;
   const ThreadImage* image_ = nullptr;  // that is being walked
   // by pc: what is inlined there first

@@ -57,8 +57,6 @@ class LineMatcher {
   // What comes next does not follow on what came before.
   void Cut();
 
-  bool has_open_line() const { return !open_.empty(); }
-
  private:
   void Search(std::string_view text, uint64_t offset);
   void Keep(std::string_view open, uint64_t offset);

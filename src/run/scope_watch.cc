@@ -37,7 +37,6 @@ void ScopeWatch::Look(TimeNs now) {
     return;
   }
   if (!view_->Poll(now).ok()) return;
-  last_look_ = now;
   TellFindings(now);
   opinion_.progresses.clear();
   for (const SubjectWatch& subject : view_->watcher().subjects()) {

@@ -37,7 +37,6 @@ class ScopeWatch {
   std::unique_ptr<WatchView> view_;
   TimeNs next_look_ = 0;
   TimeNs opened_ = 0;  // monotonic
-  TimeNs last_look_ = 0;
   int tries_ = 0;
   size_t told_ = 0;  // findings that stood when their texts were made
   ScopeOpinion opinion_;

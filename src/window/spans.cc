@@ -52,8 +52,6 @@ Spans Subtract(const Spans& a, const Spans& b) {
   return rest;
 }
 
-TimeSpan Hull(const Spans& spans) { return {spans.front().from, spans.back().to}; }
-
 TimeSpan Clip(TimeSpan a, TimeSpan b) { return {std::max(a.from, b.from), std::min(a.to, b.to)}; }
 
 }  // namespace hangscope

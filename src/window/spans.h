@@ -26,9 +26,6 @@ Spans Union(const Spans& a, const Spans& b);
 Spans Intersect(const Spans& a, TimeSpan b);
 Spans Subtract(const Spans& a, const Spans& b);
 
-// From the first to the last; `spans` is not empty.
-TimeSpan Hull(const Spans& spans);
-
 // The instants of a that b has, too; empty (from >= to) where there are none.
 TimeSpan Clip(TimeSpan a, TimeSpan b);
 
