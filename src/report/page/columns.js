@@ -68,7 +68,9 @@ function columns(fields, types) {
     all = all.map(values => values.subarray(0, n));
   }
   if (!isAscending(all[0])) {
-    fields.troubles.add(`Damaged: ${fields.where.slice(0, -1)} are not in the order of time; shown as if they were.`);
+    fields.troubles.add(
+      `Damaged: ${fields.where.slice(0, -1)} are not in the order of time; shown as if they were.`
+    );
     const order = Array.from(all[0].keys())
       .filter(i => !Number.isNaN(all[0][i]))
       .sort((a, b) => all[0][a] - all[0][b]);
@@ -113,7 +115,8 @@ class Lane {
     this.slots = new Uint8Array(kStates.length).fill(kNoSlot);
     this.used = [];
     for (let i = 0; i < this.size; ++i) {
-      if (this.slots[this.state[i]] === kNoSlot) this.slots[this.state[i]] = this.used.push(this.state[i]) - 1;
+      if (this.slots[this.state[i]] === kNoSlot)
+        this.slots[this.state[i]] = this.used.push(this.state[i]) - 1;
     }
     const wide = this.used.length;
     const blocks = Math.floor(this.size / kBlock);
@@ -167,7 +170,9 @@ class Lane {
 // Times [from, to] that may lie over each other, as many as there are: those of a gap, of what is stale.
 class Ranges {
   constructor(pairs) {
-    const sorted = pairs.map(([from, to]) => [bounded(from), bounded(to)]).sort((a, b) => a[0] - b[0]);
+    const sorted = pairs
+      .map(([from, to]) => [bounded(from), bounded(to)])
+      .sort((a, b) => a[0] - b[0]);
     this.size = sorted.length;
     this.from = Float64Array.from(sorted, pair => pair[0]);
     // The latest end of all up to each.
@@ -178,7 +183,7 @@ class Ranges {
   // Calls draw(from, to) for what is seen of them; those that begin less than `least` behind one another become one, so
   // that there are never more than find room.
   each(view, least, draw) {
-    for (let i = firstFrom(this.reach, view.from); i < this.size && this.from[i] <= view.to; ) {
+    for (let i = firstFrom(this.reach, view.from); i < this.size && this.from[i] <= view.to;) {
       const begin = this.from[i];
       i = firstFrom(this.from, Math.max(begin + least, view.from), i + 1);
       draw(begin, this.reach[i - 1]);
@@ -189,7 +194,13 @@ class Ranges {
 // A lane for each depth. `last`: a span that goes on behind the others, as far as they leave it room.
 function readLanes(fields, last) {
   const {from, to, state, depth, text} = fields
-    ? columns(fields, {from: Float64Array, to: Float64Array, state: Uint8Array, depth: Uint8Array, text: Uint32Array})
+    ? columns(fields, {
+        from: Float64Array,
+        to: Float64Array,
+        state: Uint8Array,
+        depth: Uint8Array,
+        text: Uint32Array,
+      })
     : {from: [], depth: []};
   const sizes = new Array(kDeepest + 1).fill(0);
   let end = -Infinity;
@@ -199,15 +210,24 @@ function readLanes(fields, last) {
   }
   const goes_on = last && end < last.to;
   if (goes_on) ++sizes[0];
-  const lanes = sizes.slice(0, 1 + sizes.findLastIndex(size => size > 0)).map(size => new Lane(size));
-  for (let i = 0; i < from.length; ++i) lanes[Math.min(depth[i], kDeepest)].add(from[i], to[i], state[i], text[i]);
+  const lanes = sizes
+    .slice(0, 1 + sizes.findLastIndex(size => size > 0))
+    .map(size => new Lane(size));
+  for (let i = 0; i < from.length; ++i)
+    lanes[Math.min(depth[i], kDeepest)].add(from[i], to[i], state[i], text[i]);
   if (goes_on) lanes[0].add(Math.max(end, last.from), last.to, last.state, last.text);
   for (const lane of lanes) lane.summarise();
   return lanes;
 }
 
 function readEvents(fields) {
-  if (!fields) return {time: new Float64Array(0), kind: new Uint32Array(0), text: new Uint32Array(0), omitted: 0};
+  if (!fields)
+    return {
+      time: new Float64Array(0),
+      kind: new Uint32Array(0),
+      text: new Uint32Array(0),
+      omitted: 0,
+    };
   return {
     ...columns(fields, {time: Float64Array, kind: Uint32Array, text: Uint32Array}),
     omitted: fields.number("omitted") ?? 0,

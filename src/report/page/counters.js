@@ -37,7 +37,7 @@ class Counter {
   bounds(first, last) {
     this.low = Infinity;
     this.high = -Infinity;
-    for (let i = first; i < last; ) {
+    for (let i = first; i < last;) {
       const whole = i % kCounterBlock === 0 && i + kCounterBlock <= last;
       this.low = Math.min(this.low, whole ? this.lows[i / kCounterBlock] : this.value[i]);
       this.high = Math.max(this.high, whole ? this.highs[i / kCounterBlock] : this.value[i]);
@@ -60,7 +60,8 @@ function counterLines(counter, view, scale, strip, colour, height) {
     const low = Math.min(counter.low, held ?? Infinity);
     if (low === Infinity) continue;
     const bottom = y(low);
-    for (let at = y(Math.max(counter.high, held ?? -Infinity)); at <= bottom; ++at) pixels[(line + at) * width + x] = colour;
+    for (let at = y(Math.max(counter.high, held ?? -Infinity)); at <= bottom; ++at)
+      pixels[(line + at) * width + x] = colour;
     if (next > i) held = value[next - 1];
     i = next;
   }
@@ -119,14 +120,25 @@ const kEndingStates = [1, 2]; // waiting, ready: what somebody else ends
 
 // The flows of the wait that is selected; none where something else is.
 function flowsOf(report, selection) {
-  const lane = selection?.depth >= 0 && selection.index >= 0 ? selection.track.lanes[selection.depth] : undefined;
+  const lane =
+    selection?.depth >= 0 && selection.index >= 0
+      ? selection.track.lanes[selection.depth]
+      : undefined;
   if (!lane || !kEndingStates.includes(lane.state[selection.index])) return [];
-  return report.flows.of_wait(selection.track.id, lane.from[selection.index], lane.to[selection.index], kMostArrows);
+  return report.flows.of_wait(
+    selection.track.id,
+    lane.from[selection.index],
+    lane.to[selection.index],
+    kMostArrows
+  );
 }
 
 function flowWords(report, selection) {
   return flowsOf(report, selection)
     .slice(-3)
-    .map(flow => `${shortened(visible(report.string(flow.text)), 120)} ← ${shortened(visible(report.name_of(flow.from_track)), 60)}`)
+    .map(
+      flow =>
+        `${shortened(visible(report.string(flow.text)), 120)} ← ${shortened(visible(report.name_of(flow.from_track)), 60)}`
+    )
     .join(", ");
 }

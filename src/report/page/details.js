@@ -24,10 +24,14 @@ function findingsPart(report) {
               .join("\n")
           ),
         finding.list("evidence").length > 0 && texts(finding.texts("evidence")),
-        finding.list("doubts").length > 0 && [element("p", {}, "Not certain:"), texts(finding.texts("doubts"))]
+        finding.list("doubts").length > 0 && [
+          element("p", {}, "Not certain:"),
+          texts(finding.texts("doubts")),
+        ]
       )
     ),
-    findings.length > 100 && element("p", {class: "quiet"}, `and ${plural(findings.length - 100, "more finding")}`)
+    findings.length > 100 &&
+      element("p", {class: "quiet"}, `and ${plural(findings.length - 100, "more finding")}`)
   );
 }
 
@@ -48,12 +52,15 @@ function faultsPart(report) {
             "p",
             {class: "quiet"},
             code(fault.text("place"), {most: 200}),
-            fault.number("time") !== undefined ? ` ${report.times.length(fault.number("time"))} before the end` : ""
+            fault.number("time") !== undefined
+              ? ` ${report.times.length(fault.number("time"))} before the end`
+              : ""
           ),
           sourceExcerpt(fault)
         )
       ),
-    faults.length > 100 && element("p", {class: "quiet"}, `and ${plural(faults.length - 100, "more fault")}`)
+    faults.length > 100 &&
+      element("p", {class: "quiet"}, `and ${plural(faults.length - 100, "more fault")}`)
   );
 }
 
@@ -69,18 +76,33 @@ function sourceExcerpt(fault) {
       const number = first + i;
       return element(
         "span",
-        number === here ? {class: "here", role: "mark", "aria-label": `line ${number}, where it happened`} : {},
-        element("span", {class: "number"}, `${number === here ? "▶" : " "}${String(number).padStart(5)} `),
+        number === here
+          ? {class: "here", role: "mark", "aria-label": `line ${number}, where it happened`}
+          : {},
+        element(
+          "span",
+          {class: "number"},
+          `${number === here ? "▶" : " "}${String(number).padStart(5)} `
+        ),
         shortened(text.split("\t").map(visible).join("    "), 300)
       );
     });
   return element(
     "figure",
     {class: "source"},
-    element("figcaption", {}, said(source.text("file"), {most: 200}), here === undefined ? "" : `:${here}`),
+    element(
+      "figcaption",
+      {},
+      said(source.text("file"), {most: 200}),
+      here === undefined ? "" : `:${here}`
+    ),
     element(
       "pre",
-      {tabindex: 0, role: "region", "aria-label": `Source of ${shortened(visible(source.text("file")))}`},
+      {
+        tabindex: 0,
+        role: "region",
+        "aria-label": `Source of ${shortened(visible(source.text("file")))}`,
+      },
       lines.map(line => [line, "\n"])
     )
   );
@@ -100,7 +122,9 @@ function threadsPart(report) {
           thread.text("id") ? [said(thread.text("id"), {most: 20}), " "] : "",
           said(thread.text("state"), {most: 30}),
           thread.text("wait") ? [": ", said(thread.text("wait"), {most: 160})] : "",
-          thread.number("since") !== undefined ? `, for ${report.times.length(thread.number("since"))}` : ""
+          thread.number("since") !== undefined
+            ? `, for ${report.times.length(thread.number("since"))}`
+            : ""
         ),
       ],
       threads.length <= 4,
@@ -121,7 +145,11 @@ function threadsPart(report) {
                   element(
                     "span",
                     {class: "quiet"},
-                    [frame.text("source"), frame.text("module"), frame.text("function") ? frame.text("pc") : ""]
+                    [
+                      frame.text("source"),
+                      frame.text("module"),
+                      frame.text("function") ? frame.text("pc") : "",
+                    ]
                       .filter(Boolean)
                       .map(text => [said(text), " "])
                   )
@@ -134,7 +162,9 @@ function threadsPart(report) {
     "Threads",
     threads.slice(0, 60).map(one),
     threads.length > 60 &&
-      laterFolded(plural(threads.length - 60, "more thread"), () => element("div", {}, threads.slice(60).map(one)))
+      laterFolded(plural(threads.length - 60, "more thread"), () =>
+        element("div", {}, threads.slice(60).map(one))
+      )
   );
 }
 
@@ -151,7 +181,8 @@ function listPart(report, name, heading, columns, most = 500) {
       columns.map(([title]) => title),
       rows
     ),
-    list.length > most && element("p", {class: "quiet"}, `and ${plural(list.length - most, "more", "more")}`)
+    list.length > most &&
+      element("p", {class: "quiet"}, `and ${plural(list.length - most, "more", "more")}`)
   );
 }
 
@@ -198,7 +229,9 @@ function stacksPart(report) {
 
 function busPart(report) {
   const when = item =>
-    item.number("time") === undefined ? "" : `${report.times.length(item.number("time"))} before the end`;
+    item.number("time") === undefined
+      ? ""
+      : `${report.times.length(item.number("time"))} before the end`;
   return listPart(report, "bus", "Bus violations", [
     ["Who", item => said(item.text("who"))],
     ["What", item => said(item.text("text"), {most: 300})],
@@ -211,7 +244,11 @@ const kDebugValues = 32; // of a ring, before somebody asks for more
 function debugPart(report) {
   const rings = report.data.objects("debug");
   if (rings.length === 0) return undefined;
-  const row = value => [said(value.text("order")), said(value.text("core")), code(value.text("value"))];
+  const row = value => [
+    said(value.text("order")),
+    said(value.text("core")),
+    code(value.text("value")),
+  ];
   const values = (ring, title, from, to) =>
     table(
       `Debug ring of ${shortened(visible(ring.text("who")))}, ${title}`,
@@ -221,10 +258,19 @@ function debugPart(report) {
   const one = ring => {
     const count = ring.objects("values").length;
     return folded(
-      [said(ring.text("who")), " ", element("span", {class: "quiet"}, plural(ring.list("values").length, "value"))],
+      [
+        said(ring.text("who")),
+        " ",
+        element("span", {class: "quiet"}, plural(ring.list("values").length, "value")),
+      ],
       rings.length <= 2,
       values(ring, "newest first", 0, kDebugValues),
-      count > kDebugValues && folded(`${count - kDebugValues} older ones`, false, values(ring, "older ones", kDebugValues, 500))
+      count > kDebugValues &&
+        folded(
+          `${count - kDebugValues} older ones`,
+          false,
+          values(ring, "older ones", kDebugValues, 500)
+        )
     );
   };
   return part("debug", "Debug rings", rings.slice(0, 200).map(one));
@@ -243,7 +289,11 @@ function divergencePart(report) {
       .slice(0, 64)
       .map((core, i) =>
         folded(
-          [said(core.text("name")), " ", element("span", {class: "quiet"}, said(core.text("verdict"), {most: 240}))],
+          [
+            said(core.text("name")),
+            " ",
+            element("span", {class: "quiet"}, said(core.text("verdict"), {most: 240})),
+          ],
           i < 4,
           divergedCore(report, core)
         )
@@ -259,7 +309,11 @@ function divergedCore(report, core) {
     const cell = element("td", differs ? {class: "differs"} : {});
     if (fields) {
       if (differs) cell.append(element("span", {class: "badge hang"}, "first difference"), " ");
-      cell.append(said(fields.text("text"), {most: 160}), " ", code(fields.text("place"), {most: 100}));
+      cell.append(
+        said(fields.text("text"), {most: 160}),
+        " ",
+        code(fields.text("place"), {most: 100})
+      );
     } else if (first && matched) {
       cell.append(
         element("span", {class: "badge hang"}, "first difference"),
@@ -290,7 +344,8 @@ function divergedCore(report, core) {
   for (let i = 0; i < Math.min(100, Math.max(healthy.length, hung.length)); ++i)
     rows.push(element("tr", {}, step(healthy[i], i === 0), step(hung[i], i === 0)));
   const note = [
-    core.number("matched") !== undefined && `${plural(core.number("matched"), "step")} in common before`,
+    core.number("matched") !== undefined &&
+      `${plural(core.number("matched"), "step")} in common before`,
     visible(core.text("note")),
   ]
     .filter(Boolean)
@@ -304,7 +359,11 @@ function divergedCore(report, core) {
         element(
           "table",
           {class: "divergence"},
-          element("caption", {class: "unseen"}, `Steps of ${shortened(visible(core.text("name")))}`),
+          element(
+            "caption",
+            {class: "unseen"},
+            `Steps of ${shortened(visible(core.text("name")))}`
+          ),
           element(
             "thead",
             {},
@@ -331,7 +390,10 @@ function runPart(report) {
     element(
       "dl",
       {},
-      pairs.flatMap(([name, value]) => [said(name, {tag: "dt"}), said(value, {tag: "dd", most: 2000})])
+      pairs.flatMap(([name, value]) => [
+        said(name, {tag: "dt"}),
+        said(value, {tag: "dd", most: 2000}),
+      ])
     )
   );
 }
@@ -340,7 +402,9 @@ function triggerPair({trigger, times}) {
   if (!trigger) return undefined;
   return [
     "trigger",
-    [trigger.text, trigger.time !== undefined && `at ${times.exact(trigger.time)}`].filter(Boolean).join(", "),
+    [trigger.text, trigger.time !== undefined && `at ${times.exact(trigger.time)}`]
+      .filter(Boolean)
+      .join(", "),
   ];
 }
 
@@ -348,5 +412,10 @@ function windowPair({window, times}) {
   if (!window || window.from === undefined) return undefined;
   const range = `${times.exact(window.from)} to ${times.exact(window.to)}`;
   const policy = window.policy && `policy "${window.policy}"`;
-  return ["window", [range, policy, window.limited_by && `limited by ${window.limited_by}`].filter(Boolean).join(", ")];
+  return [
+    "window",
+    [range, policy, window.limited_by && `limited by ${window.limited_by}`]
+      .filter(Boolean)
+      .join(", "),
+  ];
 }

@@ -41,7 +41,11 @@ function part(id, heading, ...children) {
 }
 
 function button(text, name, onclick, attributes = {}) {
-  return element("button", {type: "button", "aria-label": name, title: name, onclick, ...attributes}, text);
+  return element(
+    "button",
+    {type: "button", "aria-label": name, title: name, onclick, ...attributes},
+    text
+  );
 }
 
 // Something that may be long, closed at first.
@@ -75,7 +79,9 @@ function table(caption, headings, rows, attributes = {}) {
           element(
             "tr",
             {},
-            row.map((content, i) => (i === 0 ? cell("th", content, {scope: "row"}) : cell("td", content, {})))
+            row.map((content, i) =>
+              i === 0 ? cell("th", content, {scope: "row"}) : cell("td", content, {})
+            )
           )
         )
       )

@@ -32,7 +32,9 @@ class Fields {
   }
 
   text(name) {
-    return String(this.get(name, value => ["string", "number", "boolean"].includes(typeof value), "text") ?? "");
+    return String(
+      this.get(name, value => ["string", "number", "boolean"].includes(typeof value), "text") ?? ""
+    );
   }
 
   number(name) {
@@ -132,9 +134,12 @@ function readData(text, troubles) {
   try {
     object = JSON.parse(text);
   } catch (error) {
-    throw new Error(`The data of this page is damaged, and none of it can be shown: ${visible(error.message)}.`);
+    throw new Error(
+      `The data of this page is damaged, and none of it can be shown: ${visible(error.message)}.`
+    );
   }
-  if (!isObject(object)) throw new Error("The data of this page is no object, and none of it can be shown.");
+  if (!isObject(object))
+    throw new Error("The data of this page is no object, and none of it can be shown.");
   const data = new Fields(object, "", troubles);
   const unknown = Object.keys(object).filter(name => !kKnown.includes(name));
   if ((data.number("version") ?? kVersion) > kVersion || unknown.length > 0) {

@@ -40,7 +40,10 @@ class EventFinder {
     if (this.hits) {
       const has = text => typeof text === "string" && text.toLowerCase().includes(want);
       const texts = Uint8Array.from(this.report.strings, has);
-      const kinds = Uint8Array.from(this.report.kinds, kind => has(kind.name) || has(kind.category));
+      const kinds = Uint8Array.from(
+        this.report.kinds,
+        kind => has(kind.name) || has(kind.category)
+      );
       for (const track of this.timeline.tracks) found += this.search_track(track, texts, kinds);
     }
     this.count.value = this.hits ? plural(found, "event") : "";
@@ -66,12 +69,18 @@ class EventFinder {
   // To the next one found in the order of time, over all rows; the first behind the last.
   go(by) {
     if (!this.hits || this.hits.size === 0) return;
-    const rows = this.timeline.rows.list.map(row => row.track).filter(track => this.hits.has(track));
+    const rows = this.timeline.rows.list
+      .map(row => row.track)
+      .filter(track => this.hits.has(track));
     const here = this.timeline.selection;
     const at =
       here?.time === undefined
         ? undefined
-        : {time: here.time, row: rows.indexOf(here.track), event: here.depth === -1 ? here.index : -1};
+        : {
+            time: here.time,
+            row: rows.indexOf(here.track),
+            event: here.depth === -1 ? here.index : -1,
+          };
     const found = this.beside(rows, by, at) ?? this.beside(rows, by, undefined);
     if (found) this.timeline.go(this.timeline.event_of(found.track, found.event));
   }

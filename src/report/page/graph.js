@@ -27,7 +27,9 @@ function graphPart(report) {
   cycle.forEach((node, i) => {
     node.cycle = true;
     const next = cycle[(i + 1) % cycle.length];
-    const edge = edges.find(each => each.from === node && each.to === next && each.kind !== "wakes");
+    const edge = edges.find(
+      each => each.from === node && each.to === next && each.kind !== "wakes"
+    );
     if (edge) edge.cycle = true;
     else edges.push({from: node, to: next, label: "", kind: "waits", cycle: true});
   });
@@ -40,13 +42,20 @@ function graphPart(report) {
     element(
       "p",
       {},
-      cycle.length > 0 ? element("strong", {class: "cycle-words"}, "Cycle: ") : "There is no cycle. ",
+      cycle.length > 0
+        ? element("strong", {class: "cycle-words"}, "Cycle: ")
+        : "There is no cycle. ",
       cycle.length > 0 ? cycleWords(cycle) : ""
     ),
     withCycleInView(
       element(
         "div",
-        {class: "scroll", tabindex: 0, role: "group", "aria-label": "The graph, which may be wider than the page"},
+        {
+          class: "scroll",
+          tabindex: 0,
+          role: "group",
+          "aria-label": "The graph, which may be wider than the page",
+        },
         graphDrawing(
           columns,
           edges.filter(edge => shown.has(edge.from) && shown.has(edge.to)),
@@ -55,7 +64,11 @@ function graphPart(report) {
       )
     ),
     left_out > 0 &&
-      element("p", {class: "quiet"}, `${plural(left_out, "more", "more")} would not fit; the table has them.`)
+      element(
+        "p",
+        {class: "quiet"},
+        `${plural(left_out, "more", "more")} would not fit; the table has them.`
+      )
   );
 }
 
@@ -85,13 +98,18 @@ function sized(nodes) {
 }
 
 function bothNames(node, most) {
-  return shortened(visible(node.name), most) + (node.also ? ` (${shortened(visible(node.also), most)})` : "");
+  return (
+    shortened(visible(node.name), most) +
+    (node.also ? ` (${shortened(visible(node.also), most)})` : "")
+  );
 }
 
 function cycleWords(cycle) {
   const names = cycle.slice(0, 20).map(node => bothNames(node, 40));
   return (
-    names.join(" waits for ") + (cycle.length > 20 ? ` … ${cycle.length - 20} more` : "") + ` waits for ${names[0]}.`
+    names.join(" waits for ") +
+    (cycle.length > 20 ? ` … ${cycle.length - 20} more` : "") +
+    ` waits for ${names[0]}.`
   );
 }
 
@@ -100,7 +118,10 @@ function intoColumns(nodes, edges, cycle) {
   const waits = edges.filter(edge => edge.kind !== "wakes");
   const waiting = new Set(waits.map(edge => edge.from));
   const concerned = new Set(edges.flatMap(edge => [edge.from, edge.to]));
-  const ends = [...cycle, ...nodes.filter(node => !node.cycle && !waiting.has(node) && concerned.has(node))];
+  const ends = [
+    ...cycle,
+    ...nodes.filter(node => !node.cycle && !waiting.has(node) && concerned.has(node)),
+  ];
   if (ends.length === 0) ends.push(...nodes.filter(node => concerned.has(node)).slice(0, 1));
   const far = new Map(ends.map(node => [node, 0]));
   const before = new Map();
@@ -109,14 +130,16 @@ function intoColumns(nodes, edges, cycle) {
     else before.set(edge.to, [edge.from]);
   }
   for (const node of far.keys()) {
-    for (const waiter of before.get(node) ?? []) if (!far.has(waiter)) far.set(waiter, far.get(node) + 1);
+    for (const waiter of before.get(node) ?? [])
+      if (!far.has(waiter)) far.set(waiter, far.get(node) + 1);
   }
   // Others stand alone, beside those that wait for nobody.
   for (const node of nodes) if (!far.has(node)) far.set(node, concerned.has(node) ? 1 : 0);
   const columns = [];
   for (const node of [...far.keys()].sort((a, b) => concerned.has(b) - concerned.has(a))) {
     const column = (columns[far.get(node)] ??= []);
-    if (node.cycle || column.length < kMostInAColumn + (far.get(node) === 0 ? cycle.length : 0)) column.push(node);
+    if (node.cycle || column.length < kMostInAColumn + (far.get(node) === 0 ? cycle.length : 0))
+      column.push(node);
   }
   return columns.filter(Boolean).slice(0, kMostColumns);
 }
@@ -135,7 +158,10 @@ function lay(columns, cycle) {
   let left = 10;
   for (const list of lists) {
     list.forEach((node, i) =>
-      Object.assign(node, {x: left + kBoxWide / 2, y: (high - high_of(list)) / 2 + (i + 0.5) * (box_high + 22)})
+      Object.assign(node, {
+        x: left + kBoxWide / 2,
+        y: (high - high_of(list)) / 2 + (i + 0.5) * (box_high + 22),
+      })
     );
     left += kBoxWide + gap;
   }
@@ -145,7 +171,10 @@ function lay(columns, cycle) {
   const turn = cycle.length === 2 ? -Math.PI / 2 : 0;
   cycle.forEach((node, i) => {
     const angle = turn + (2 * Math.PI * i) / cycle.length;
-    Object.assign(node, {x: centre + rx * Math.sin(angle), y: top + ring_high / 2 - ry * Math.cos(angle)});
+    Object.assign(node, {
+      x: centre + rx * Math.sin(angle),
+      y: top + ring_high / 2 - ry * Math.cos(angle),
+    });
   });
   alone.forEach((node, i) =>
     Object.assign(node, {
@@ -153,7 +182,10 @@ function lay(columns, cycle) {
       y: top + ring_high + (i + 0.5) * (box_high + 22),
     })
   );
-  const wide = (cycle.length > 0 ? centre + rx : left + kBoxWide / 2) + kBoxWide / 2 + (cycle.length === 1 ? 70 : 10);
+  const wide =
+    (cycle.length > 0 ? centre + rx : left + kBoxWide / 2) +
+    kBoxWide / 2 +
+    (cycle.length === 1 ? 70 : 10);
   return {wide, high, centre: {x: centre, y: top + ring_high / 2}};
 }
 
@@ -173,11 +205,24 @@ function graphDrawing(columns, edges, cycle) {
   const parts = edges.flatMap(edge => edgeDrawing(edge, centre, cycle.length));
   const words =
     cycle.length > 0
-      ? [drawing("text", {x: centre.x + (cycle.length === 1 ? 130 : 0), y: centre.y + 5, class: "cycle-word"}, "cycle")]
+      ? [
+          drawing(
+            "text",
+            {x: centre.x + (cycle.length === 1 ? 130 : 0), y: centre.y + 5, class: "cycle-word"},
+            "cycle"
+          ),
+        ]
       : [];
   return drawing(
     "svg",
-    {viewBox: `0 0 ${wide} ${high}`, width: wide, height: high, role: "img", "aria-label": label, class: "graph"},
+    {
+      viewBox: `0 0 ${wide} ${high}`,
+      width: wide,
+      height: high,
+      role: "img",
+      "aria-label": label,
+      class: "graph",
+    },
     arrowHead("arrow"),
     arrowHead("red-arrow"),
     parts,
@@ -189,7 +234,12 @@ function graphDrawing(columns, edges, cycle) {
 function line(x, y, text, most, more) {
   const whole = visible(text);
   const short = shortened(whole, most);
-  return drawing("text", {x, y, ...more}, short, short === whole ? "" : drawing("title", {}, whole));
+  return drawing(
+    "text",
+    {x, y, ...more},
+    short,
+    short === whole ? "" : drawing("title", {}, whole)
+  );
 }
 
 // `centre`: of the ring; what is written over a box keeps away from the arrows on its inner side.
@@ -207,7 +257,12 @@ function nodeDrawing(node, centre) {
     node.first &&
       drawing(
         "text",
-        {x: outer ? left + kBoxWide - 2 : left + 2, y: top - 5, class: "first", "text-anchor": outer ? "end" : "start"},
+        {
+          x: outer ? left + kBoxWide - 2 : left + 2,
+          y: top - 5,
+          class: "first",
+          "text-anchor": outer ? "end" : "start",
+        },
         "first to stop"
       ),
     node.also && line(left + 9, top + 32, node.also, 27, {class: "small"}),
@@ -220,7 +275,10 @@ function nodeDrawing(node, centre) {
 function border(node, x, y) {
   const dx = x - node.x,
     dy = y - node.y;
-  const scale = Math.min(1, 1 / Math.max(Math.abs(dx) / (kBoxWide / 2 + 3), Math.abs(dy) / (node.high / 2 + 3), 1e-9));
+  const scale = Math.min(
+    1,
+    1 / Math.max(Math.abs(dx) / (kBoxWide / 2 + 3), Math.abs(dy) / (node.high / 2 + 3), 1e-9)
+  );
   return [node.x + dx * scale, node.y + dy * scale];
 }
 
@@ -260,7 +318,10 @@ function forwards({from, to, label}, style) {
     x1 = to.x - kBoxWide / 2 - 3;
   const reach = Math.max(50, (x1 - x0) / 2);
   return [
-    drawing("path", {...style, d: `M${x0} ${from.y}C${x0 + reach} ${from.y} ${x1 - reach} ${to.y} ${x1} ${to.y}`}),
+    drawing("path", {
+      ...style,
+      d: `M${x0} ${from.y}C${x0 + reach} ${from.y} ${x1 - reach} ${to.y} ${x1} ${to.y}`,
+    }),
     edgeLabel(x0 + 60, from.y, label, 16),
   ];
 }

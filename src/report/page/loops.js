@@ -57,9 +57,11 @@ function loopFigure(report, loop) {
   const long = loop.number("for_s");
   const facts = [
     rounds,
-    long !== undefined && `for ${report.times.counts ? `${long} s` : report.times.length(long * 1e9)}`,
+    long !== undefined &&
+      `for ${report.times.counts ? `${long} s` : report.times.length(long * 1e9)}`,
     kBases[loop.text("basis")] ?? visible(loop.text("basis")),
-    loop.number("interrupts") > 0 && plural(loop.number("interrupts"), "interrupt") + " inside, taken out",
+    loop.number("interrupts") > 0 &&
+      plural(loop.number("interrupts"), "interrupt") + " inside, taken out",
   ];
   return element(
     "figure",
@@ -85,12 +87,15 @@ function loopFigure(report, loop) {
                 "span",
                 {class: "quiet"},
                 said(place.text("source")),
-                place.text("pc") && placeName(place) !== place.text("pc") ? [" ", said(place.text("pc"))] : ""
+                place.text("pc") && placeName(place) !== place.text("pc")
+                  ? [" ", said(place.text("pc"))]
+                  : ""
               )
             )
           )
       ),
-      places.length > 40 && element("p", {class: "quiet"}, `and ${plural(places.length - 40, "more place")}`)
+      places.length > 40 &&
+        element("p", {class: "quiet"}, `and ${plural(places.length - 40, "more place")}`)
     )
   );
 }
@@ -102,7 +107,10 @@ function roundsText(loop) {
 }
 
 function loopDrawing(name, places, loop) {
-  const shown = places.slice(0, places.length > kMostOnACircle ? kMostOnACircle - 1 : kMostOnACircle);
+  const shown = places.slice(
+    0,
+    places.length > kMostOnACircle ? kMostOnACircle - 1 : kMostOnACircle
+  );
   const labels = shown.map(placeName);
   if (shown.length < places.length) labels.push(`… ${places.length - shown.length} more`);
   const wide = 520,
@@ -121,7 +129,9 @@ function loopDrawing(name, places, loop) {
     drawing(
       "text",
       {x: wide / 2, y: high / 2 - 4, class: "rounds"},
-      loop.number("rounds") ? (loop.flag("at_least") ? "≥ " : "") + grouped(loop.number("rounds")) : "?"
+      loop.number("rounds")
+        ? (loop.flag("at_least") ? "≥ " : "") + grouped(loop.number("rounds"))
+        : "?"
     ),
     drawing(
       "text",
@@ -131,7 +141,14 @@ function loopDrawing(name, places, loop) {
   );
   return drawing(
     "svg",
-    {viewBox: `0 0 ${wide} ${high}`, width: wide, height: high, role: "img", "aria-label": label, class: "circle"},
+    {
+      viewBox: `0 0 ${wide} ${high}`,
+      width: wide,
+      height: high,
+      role: "img",
+      "aria-label": label,
+      class: "circle",
+    },
     arrowHead("turn"),
     parts
   );
@@ -165,7 +182,10 @@ function loopPlace([x, y], text, head, wide) {
   });
   label.append(shortened(visible(text), right || left ? 20 : 40));
   if (label.textContent !== visible(text)) label.append(drawing("title", {}, visible(text)));
-  return [drawing("circle", {cx: x, cy: y, r: head ? 6 : 4.5, class: head ? "dot head" : "dot"}), label];
+  return [
+    drawing("circle", {cx: x, cy: y, r: head ? 6 : 4.5, class: head ? "dot head" : "dot"}),
+    label,
+  ];
 }
 
 function arrowHead(id) {

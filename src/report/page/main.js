@@ -44,7 +44,9 @@ class Page {
     this.parts = document.getElementById("parts");
     this.troubles = new Troubles();
     this.help = helpDialog();
-    this.parts.append(button("?", "Keys", () => this.help.showModal(), {id: "help-button", class: "help"}));
+    this.parts.append(
+      button("?", "Keys", () => this.help.showModal(), {id: "help-button", class: "help"})
+    );
     document.addEventListener("keydown", event => this.key(event));
     this.load();
   }
@@ -64,8 +66,9 @@ class Page {
     }
     document.title = shortened(
       visible(
-        [this.report.data.text("title"), this.report.data.text("headline")].filter(Boolean).join(": ") ||
-          "hangscope report"
+        [this.report.data.text("title"), this.report.data.text("headline")]
+          .filter(Boolean)
+          .join(": ") || "hangscope report"
       ),
       160
     );
@@ -137,8 +140,13 @@ class Page {
   }
 
   footer() {
-    const redraws = element("output", {id: "redraw-times", "aria-label": "Time that redraws of the timeline took"});
-    document.getElementById("footer").append("Made by hangscope. This file needs nothing besides itself. ", redraws);
+    const redraws = element("output", {
+      id: "redraw-times",
+      "aria-label": "Time that redraws of the timeline took",
+    });
+    document
+      .getElementById("footer")
+      .append("Made by hangscope. This file needs nothing besides itself. ", redraws);
     if (!this.timeline) return;
     let told;
     this.timeline.redraws.onmore = () => {

@@ -132,7 +132,10 @@ class Painter {
     const [first, last] = lane.range(view.from, view.to);
     const spans = [];
     if (last - first > strip.width / 8)
-      return {line: yield* crowdLine(lane, first, last, view, scale, strip, palette.pixels, spans), spans};
+      return {
+        line: yield* crowdLine(lane, first, last, view, scale, strip, palette.pixels, spans),
+        spans,
+      };
     for (let i = first; i < last; ++i) spans.push(i);
     return {line: -1, spans};
   }
@@ -147,7 +150,13 @@ class Painter {
   *row(row, selection, hits) {
     const {context, palette, gutter, width, lines} = this;
     const {track} = row;
-    this.box(selection?.track === track ? palette.selected : palette.ground, 0, row.top, width, row.height);
+    this.box(
+      selection?.track === track ? palette.selected : palette.ground,
+      0,
+      row.top,
+      width,
+      row.height
+    );
     this.box(palette.line, 0, row.top + row.height - 1, width, 1);
     this.name(row);
     context.save();
@@ -158,7 +167,12 @@ class Painter {
     this.spans(palette.covered, track.ranges.covered, top, kLane);
     this.spans(palette.idle, track.ranges.idle, top + kLane / 2 - 1, 2);
     for (const [depth, lane] of track.lanes.entries()) {
-      this.lane(lane, lines.get(lane), this.rows.lane_top(row, depth), depth === 0 ? kLane : kNestedLane);
+      this.lane(
+        lane,
+        lines.get(lane),
+        this.rows.lane_top(row, depth),
+        depth === 0 ? kLane : kNestedLane
+      );
       yield;
     }
     for (const [number, counter] of row.counters.entries()) {
@@ -168,7 +182,12 @@ class Painter {
     this.spans(palette.fills[4], track.ranges.stale, top, kLane, "stale");
     this.spans(palette.fills[5], track.ranges.gaps, top, kLane, "gap");
     const found = hits?.get(track);
-    if (row.ticks) this.ticks(lines.get(track.events), found && lines.get(found), row.top + row.height - kPad - kTicks);
+    if (row.ticks)
+      this.ticks(
+        lines.get(track.events),
+        found && lines.get(found),
+        row.top + row.height - kPad - kTicks
+      );
     if (selection?.track === track) this.mark(row, selection);
     context.restore();
   }
@@ -196,7 +215,13 @@ class Painter {
     context.font = height < kLane ? kFonts.small : kFonts.text;
     const words = shortened(text, Math.max(4, Math.floor(room / (height < kLane ? 5 : 6.2))));
     if (plate && typeof plate !== "string")
-      this.box(this.palette.ground, left + 2, y + 2, Math.min(room, context.measureText(words).width) + 4, height - 4);
+      this.box(
+        this.palette.ground,
+        left + 2,
+        y + 2,
+        Math.min(room, context.measureText(words).width) + 4,
+        height - 4
+      );
     context.fillStyle = colour;
     context.fillText(words, left + 4, y + height / 2 + 0.5, room);
   }
@@ -208,7 +233,8 @@ class Painter {
       const list = this.rectangles[state];
       if (list.length === 0) continue;
       this.context.fillStyle = this.palette.fills[state];
-      for (let i = 0; i < list.length; i += 2) this.context.fillRect(list[i], y, list[i + 1], height);
+      for (let i = 0; i < list.length; i += 2)
+        this.context.fillRect(list[i], y, list[i + 1], height);
       list.length = 0;
     }
     for (const i of spans) this.span_caption(lane, i, y, height);
@@ -218,7 +244,10 @@ class Painter {
     const left = Math.max(this.x(lane.from[i]), this.gutter - 10);
     const right = Math.min(this.x(lane.to[i]), this.width + 10);
     // A pixel between neighbours, where there is room for it.
-    this.rectangles[lane.state[i]].push(left, Math.max(right - left - (right - left > 4 ? 1 : 0), 1));
+    this.rectangles[lane.state[i]].push(
+      left,
+      Math.max(right - left - (right - left > 4 ? 1 : 0), 1)
+    );
   }
 
   span_caption(lane, i, y, height) {
@@ -227,18 +256,42 @@ class Painter {
     if (Math.min(right, this.width) - Math.max(left, this.gutter) < 40) return;
     const state = lane.state[i];
     const text = this.visible_string(lane.text[i]) || kStates[state];
-    this.caption(text, this.palette.label[state], left, right, y, height, this.palette.fills[state]);
+    this.caption(
+      text,
+      this.palette.label[state],
+      left,
+      right,
+      y,
+      height,
+      this.palette.fills[state]
+    );
   }
 
   counter(counter, line, y) {
-    this.strip.draw(this.context, line, kCounter - 2, this.gutter, y + 1, this.strip.width, kCounter - 2);
+    this.strip.draw(
+      this.context,
+      line,
+      kCounter - 2,
+      this.gutter,
+      y + 1,
+      this.strip.width,
+      kCounter - 2
+    );
   }
 
   // The events of a row; those that were searched for stand out.
   ticks(line, found, y) {
     this.strip.draw(this.context, line, kTicks, this.gutter, y, this.strip.width, kTicks);
     if (found !== undefined)
-      this.strip.draw(this.context, found, kTicks, this.gutter, y - 3, this.strip.width, kTicks + 3);
+      this.strip.draw(
+        this.context,
+        found,
+        kTicks,
+        this.gutter,
+        y - 3,
+        this.strip.width,
+        kTicks + 3
+      );
   }
 
   mark(row, selection) {
@@ -278,7 +331,11 @@ class Painter {
     context.font = kFonts.small;
     row.counters.forEach((counter, number) => {
       const words = `${visible(counter.name)}, ${grouped(counter.least)} to ${grouped(counter.most)}`;
-      context.fillText(this.cut(words, gutter - left - 18), left + 10, this.rows.counter_top(row, number) + kCounter / 2);
+      context.fillText(
+        this.cut(words, gutter - left - 18),
+        left + 10,
+        this.rows.counter_top(row, number) + kCounter / 2
+      );
     });
     this.box(palette.line, gutter - 1, row.top, 1, row.height);
   }
@@ -321,7 +378,8 @@ class Painter {
     context.globalAlpha = 0.55;
     const begin = Math.min(this.x(window.from), width);
     const end = Math.max(this.x(window.to), gutter);
-    if (begin > gutter) this.box(this.palette.panel, gutter, kRuler, begin - gutter, height - kRuler);
+    if (begin > gutter)
+      this.box(this.palette.panel, gutter, kRuler, begin - gutter, height - kRuler);
     if (end < width) this.box(this.palette.panel, end, kRuler, width - end, height - kRuler);
     context.globalAlpha = 1;
   }
@@ -341,7 +399,11 @@ class Painter {
     yield;
     const step = roundStep((view.to - view.from) / Math.max(2, (width - gutter) / 110));
     const around = Math.max(Math.abs(view.from), Math.abs(view.to));
-    for (let time = Math.ceil(view.from / step) * step, n = 0; time <= view.to && n < 100; time += step, ++n) {
+    for (
+      let time = Math.ceil(view.from / step) * step, n = 0;
+      time <= view.to && n < 100;
+      time += step, ++n
+    ) {
       const x = Math.round(this.x(time));
       this.box(palette.line, x, kRuler - 6, 1, 6);
       context.fillStyle = palette.quiet;

@@ -26,7 +26,12 @@ class Palette {
     this.hit_pixel = pixelOf(this.hit);
     this.counter_pixel = pixelOf(this.counter);
     this.label = kStates.map(state => colour("on-" + state.replace(" ", "-")) || this.text);
-    const hatchings = {waiting: this.stripes, halted: this.checks, stale: this.dots, gap: this.crosses};
+    const hatchings = {
+      waiting: this.stripes,
+      halted: this.checks,
+      stale: this.dots,
+      gap: this.crosses,
+    };
     this.fills = kStates.map((state, i) =>
       hatchings[state] ? this.pattern(context, this.state[i], hatchings[state]) : this.state[i]
     );

@@ -14,10 +14,17 @@ class RecentEvents {
     );
     // Who is in trouble comes first; else the order of the data stays.
     this.tracks = this.tracks
-      .map((track, i) => ({track, rank: track.first ? 0 : track.in_trouble || this.cycle.has(track.name) ? 1 : 2, i}))
+      .map((track, i) => ({
+        track,
+        rank: track.first ? 0 : track.in_trouble || this.cycle.has(track.name) ? 1 : 2,
+        i,
+      }))
       .sort((a, b) => a.rank - b.rank || a.i - b.i)
       .map(each => each.track);
-    this.columns = Math.max(2, Math.min(8, Math.floor((Math.min(window.innerWidth, 1480) - 230) / 170)));
+    this.columns = Math.max(
+      2,
+      Math.min(8, Math.floor((Math.min(window.innerWidth, 1480) - 230) / 170))
+    );
     this.page = 0;
     this.rows = kRows;
     if (this.tracks.length === 0) return;
@@ -35,7 +42,10 @@ class RecentEvents {
       element(
         "div",
         {class: "tools"},
-        many && [button("◀", "Cores before", () => turn(-1)), button("▶", "Cores behind", () => turn(1))],
+        many && [
+          button("◀", "Cores before", () => turn(-1)),
+          button("▶", "Cores behind", () => turn(1)),
+        ],
         this.words
       ),
       this.box
@@ -50,7 +60,10 @@ class RecentEvents {
     while (rows.length < this.rows) {
       let newest = -1;
       for (let i = 0; i < tracks.length; ++i) {
-        if (next[i] >= 0 && (newest < 0 || tracks[i].events.time[next[i]] > tracks[newest].events.time[next[newest]]))
+        if (
+          next[i] >= 0 &&
+          (newest < 0 || tracks[i].events.time[next[i]] > tracks[newest].events.time[next[newest]])
+        )
           newest = i;
       }
       if (newest < 0) return {rows, more: false};
@@ -152,7 +165,11 @@ class RecentEvents {
     const cells = Array.from({length: columns}, () => element("td", {}));
     const name = this.report.kind(track.events.kind[event]).name;
     const text = this.report.string(track.events.text[event]);
-    cells[column].append(said(name, {tag: "b", most: 60}), text ? " " : "", text ? said(text, {most: 100}) : "");
+    cells[column].append(
+      said(name, {tag: "b", most: 60}),
+      text ? " " : "",
+      text ? said(text, {most: 100}) : ""
+    );
     return element("tr", {}, element("th", {scope: "row"}, time), cells);
   }
 }

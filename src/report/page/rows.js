@@ -16,7 +16,12 @@ class Rows {
       const lanes = Math.max(1, track.lanes.length);
       const ticks = track.events.time.length > 0;
       const counters = track.counters.slice(0, kMostCounters);
-      const height = 2 * kPad + kLane + (lanes - 1) * kNestedLane + counters.length * kCounter + (ticks ? kTicks + 1 : 0);
+      const height =
+        2 * kPad +
+        kLane +
+        (lanes - 1) * kNestedLane +
+        counters.length * kCounter +
+        (ticks ? kTicks + 1 : 0);
       this.list.push({track, top, height, ticks, counters});
       top += height;
     }
@@ -48,9 +53,13 @@ class Rows {
     const below = y - row.top - kPad;
     if (row.ticks && below >= row.height - 2 * kPad - kTicks - 1) return -1;
     const counter = Math.floor((y - this.counter_top(row, 0)) / kCounter);
-    if (counter >= 0 && row.counters.length > 0) return kFirstCounter - Math.min(counter, row.counters.length - 1);
+    if (counter >= 0 && row.counters.length > 0)
+      return kFirstCounter - Math.min(counter, row.counters.length - 1);
     return below < kLane
       ? 0
-      : Math.min(1 + Math.floor((below - kLane) / kNestedLane), Math.max(0, row.track.lanes.length - 1));
+      : Math.min(
+          1 + Math.floor((below - kLane) / kNestedLane),
+          Math.max(0, row.track.lanes.length - 1)
+        );
   }
 }

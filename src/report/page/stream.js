@@ -17,7 +17,9 @@ class StreamView {
 
   // A line or a loss each.
   read(fields) {
-    const lost = new Map(fields.objects("lost").map(loss => [loss.number("before") ?? 0, loss.text("text")]));
+    const lost = new Map(
+      fields.objects("lost").map(loss => [loss.number("before") ?? 0, loss.text("text")])
+    );
     this.rows = [];
     fields.list("lines").forEach((line, i) => {
       if (lost.has(i)) this.rows.push({lost: lost.get(i)});
@@ -26,7 +28,11 @@ class StreamView {
     });
     const end = fields.list("lines").length;
     for (const [before, text] of lost) if (before >= end) this.rows.push({lost: text});
-    this.cores = [...new Set(this.rows.map(row => row.line?.core).filter(core => this.report.track_of.has(core)))];
+    this.cores = [
+      ...new Set(
+        this.rows.map(row => row.line?.core).filter(core => this.report.track_of.has(core))
+      ),
+    ];
   }
 
   build(fields) {
@@ -49,7 +55,9 @@ class StreamView {
       element("option", {value: ""}, "all cores"),
       this.cores
         .slice(0, 2000)
-        .map(core => element("option", {value: core}, shortened(visible(this.report.name_of(core)), 60)))
+        .map(core =>
+          element("option", {value: core}, shortened(visible(this.report.name_of(core)), 60))
+        )
     );
     this.space = element("div", {class: "space"});
     this.list = element(
@@ -69,7 +77,13 @@ class StreamView {
       count === 0 && !bytes
         ? "nothing came"
         : `${count === 0 ? "no line" : count === 1 ? "the last line" : `the last ${plural(count, "line")}`}${bytes ? ` of ${bytesText(bytes)}` : ""}`;
-    const heading = element("h3", {}, said(this.name), " ", element("span", {class: "quiet"}, words));
+    const heading = element(
+      "h3",
+      {},
+      said(this.name),
+      " ",
+      element("span", {class: "quiet"}, words)
+    );
     if (this.rows.length === 0) return element("div", {class: "stream", id: this.id}, heading);
     return element(
       "div",
@@ -77,7 +91,11 @@ class StreamView {
       heading,
       element(
         "div",
-        {class: "tools", role: "toolbar", "aria-label": `Lines of ${shortened(visible(this.name))}`},
+        {
+          class: "tools",
+          role: "toolbar",
+          "aria-label": `Lines of ${shortened(visible(this.name))}`,
+        },
         this.cores.length > 0 && this.core,
         this.field,
         button("↑", "Previous line found", () => this.go(-1)),
@@ -120,7 +138,8 @@ class StreamView {
 
   filter() {
     const core = this.core.value === "" ? undefined : Number(this.core.value);
-    this.shown = core === undefined ? this.rows : this.rows.filter(row => !row.line || row.line.core === core);
+    this.shown =
+      core === undefined ? this.rows : this.rows.filter(row => !row.line || row.line.core === core);
     this.lay();
     this.search();
     this.list.scrollTop = this.list.scrollHeight;
@@ -133,7 +152,8 @@ class StreamView {
     this.hits = [];
     if (want !== "")
       this.shown.forEach(
-        (row, i) => (row.lower ??= this.text_of(row).toLowerCase()).includes(want) && this.hits.push(i)
+        (row, i) =>
+          (row.lower ??= this.text_of(row).toLowerCase()).includes(want) && this.hits.push(i)
       );
     this.current = -1;
     this.tell();
@@ -171,7 +191,8 @@ class StreamView {
     const row = this.hits[this.current];
     const first = this.first();
     const room = Math.floor(this.list.clientHeight / kLineHigh);
-    if (row < first || row >= first + room - 1) this.list.scrollTop = Math.max(0, row - room / 2) * this.pixels_a_row();
+    if (row < first || row >= first + room - 1)
+      this.list.scrollTop = Math.max(0, row - room / 2) * this.pixels_a_row();
     this.show();
   }
 
@@ -195,7 +216,8 @@ class StreamView {
 
   draw(row, i) {
     const current = this.current >= 0 && this.hits[this.current] === i;
-    if (!row.line) return element("div", {class: "line lost" + (current ? " current" : "")}, this.text_of(row));
+    if (!row.line)
+      return element("div", {class: "line lost" + (current ? " current" : "")}, this.text_of(row));
     const {time, core, text, offset} = row.line;
     return element(
       "div",
@@ -203,9 +225,18 @@ class StreamView {
         class: "line" + (current ? " current" : ""),
         title: Number.isFinite(offset) && `at byte ${grouped(offset)} of the stream`,
       },
-      element("span", {class: "when"}, Number.isFinite(time) ? this.report.times.exact(time, 1e9) : ""),
-      this.cores.length > 0 && element("span", {class: "whose"}, shortened(visible(this.report.name_of(core)), 24)),
-      element("span", {class: "text"}, this.marked(shortened(visible(typeof text === "string" ? text : ""), 2000)))
+      element(
+        "span",
+        {class: "when"},
+        Number.isFinite(time) ? this.report.times.exact(time, 1e9) : ""
+      ),
+      this.cores.length > 0 &&
+        element("span", {class: "whose"}, shortened(visible(this.report.name_of(core)), 24)),
+      element(
+        "span",
+        {class: "text"},
+        this.marked(shortened(visible(typeof text === "string" ? text : ""), 2000))
+      )
     );
   }
 
@@ -215,8 +246,15 @@ class StreamView {
     const pieces = [];
     const lower = text.toLowerCase();
     let at = 0;
-    for (let hit = lower.indexOf(this.want); hit >= 0 && pieces.length < 100; hit = lower.indexOf(this.want, at)) {
-      pieces.push(text.slice(at, hit), element("mark", {}, text.slice(hit, hit + this.want.length)));
+    for (
+      let hit = lower.indexOf(this.want);
+      hit >= 0 && pieces.length < 100;
+      hit = lower.indexOf(this.want, at)
+    ) {
+      pieces.push(
+        text.slice(at, hit),
+        element("mark", {}, text.slice(hit, hit + this.want.length))
+      );
       at = hit + this.want.length;
     }
     return [...pieces, text.slice(at)];

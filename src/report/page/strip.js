@@ -31,7 +31,16 @@ class Strip {
 
   // To be called before `draw`, once all lines are filled: handing pixels over costs little when it is done once.
   end() {
-    if (this.used > this.shown) this.context.putImageData(this.image, 0, 0, 0, this.shown, this.width, this.used - this.shown);
+    if (this.used > this.shown)
+      this.context.putImageData(
+        this.image,
+        0,
+        0,
+        0,
+        this.shown,
+        this.width,
+        this.used - this.shown
+      );
     this.shown = this.used;
   }
 
@@ -56,7 +65,19 @@ const kPiece = 128; // pixels of a line that are set at once
 function* crowdLine(lane, first, last, view, scale, strip, colours, long) {
   const line = strip.take(1);
   for (let x = 0, i = first; x < strip.width; x += kPiece) {
-    i = crowdPiece(lane, i, last, x, Math.min(strip.width, x + kPiece), view, scale, strip, line, colours, long);
+    i = crowdPiece(
+      lane,
+      i,
+      last,
+      x,
+      Math.min(strip.width, x + kPiece),
+      view,
+      scale,
+      strip,
+      line,
+      colours,
+      long
+    );
     yield;
   }
   return line;
@@ -69,8 +90,10 @@ function crowdPiece(lane, i, last, x, end, view, scale, strip, line, colours, lo
     const next = advance(lane.from, view.from + (x + 1) / scale, i, last);
     if (next > i) pixels[line * width + x] = colours[lane.state_of(i, next)];
     // Nothing begins in this pixel: what began before may still last.
-    else if (i > 0 && lane.to[i - 1] > view.from + x / scale) pixels[line * width + x] = colours[lane.state[i - 1]];
-    if (next > i && (lane.to[next - 1] - Math.max(view.from, lane.from[next - 1])) * scale >= kLong) long.push(next - 1);
+    else if (i > 0 && lane.to[i - 1] > view.from + x / scale)
+      pixels[line * width + x] = colours[lane.state[i - 1]];
+    if (next > i && (lane.to[next - 1] - Math.max(view.from, lane.from[next - 1])) * scale >= kLong)
+      long.push(next - 1);
     i = next;
   }
   return i;
@@ -87,7 +110,8 @@ function tickLines(times, view, scale, strip, colour, height) {
     const x = Math.min(width - 1, Math.floor((times[i] - view.from) * scale));
     const end = Math.max(i + 1, advance(times, view.from + (x + 1) / scale, i, last));
     const tall = few ? height : Math.min(height, 3 + ((31 - Math.clz32(end - i)) >> 1));
-    for (let at = (line + height - tall) * width + x, y = 0; y < tall; ++y, at += width) pixels[at] = colour;
+    for (let at = (line + height - tall) * width + x, y = 0; y < tall; ++y, at += width)
+      pixels[at] = colour;
     i = end;
   }
   return line;

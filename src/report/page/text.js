@@ -31,7 +31,9 @@ function shortened(text, most = kMostOfAName) {
 function grouped(number) {
   const [whole, part] = String(Math.abs(number)).split(".");
   if (whole.includes("e")) return String(number);
-  return (number < 0 ? "−" : "") + whole.replace(/\B(?=(\d{3})+$)/g, "\u00a0") + (part ? "." + part : "");
+  return (
+    (number < 0 ? "−" : "") + whole.replace(/\B(?=(\d{3})+$)/g, "\u00a0") + (part ? "." + part : "")
+  );
 }
 
 function plural(number, one, many = one + "s") {
@@ -75,7 +77,8 @@ class Times {
     if (this.counts) return grouped(Math.round(ns));
     const unit = this.unit(around);
     const [whole, part] = (Math.abs(ns) / unit.ns).toFixed(unit.digits).split(".");
-    const text = grouped(Number(whole)) + (part ? "." + part.replace(/(\d{3})(?=\d)/g, "$1\u202f") : "");
+    const text =
+      grouped(Number(whole)) + (part ? "." + part.replace(/(\d{3})(?=\d)/g, "$1\u202f") : "");
     return `${ns < 0 ? "−" : ""}${text} ${unit.name}`;
   }
 

@@ -8,7 +8,10 @@ class Timeline {
     this.report = report;
     this.tracks = report.tracks.filter(
       track =>
-        track.kind !== "stream" || track.lanes.length > 0 || track.events.time.length > 0 || track.counters.length > 0
+        track.kind !== "stream" ||
+        track.lanes.length > 0 ||
+        track.events.time.length > 0 ||
+        track.counters.length > 0
     );
     this.rows = new Rows(this.tracks);
     this.whole = extent(report);
@@ -42,7 +45,14 @@ class Timeline {
       "Point at something, or focus the timeline and press the arrow keys."
     );
     this.range = element("output", {id: "timeline-range", "aria-label": "Time shown"});
-    this.section = part("timeline", "Timeline", this.toolbar(), this.frame, this.readout, this.legend());
+    this.section = part(
+      "timeline",
+      "Timeline",
+      this.toolbar(),
+      this.frame,
+      this.readout,
+      this.legend()
+    );
     this.listen();
   }
 
@@ -71,11 +81,7 @@ class Timeline {
   }
 
   legend() {
-    const used = new Set(
-      this.tracks.flatMap(track =>
-        track.lanes.flatMap(lane => lane.used)
-      )
-    );
+    const used = new Set(this.tracks.flatMap(track => track.lanes.flatMap(lane => lane.used)));
     if (this.tracks.some(track => track.stale.length > 0)) used.add(4);
     if (this.tracks.some(track => track.gaps.length > 0)) used.add(5);
     const names = [...used]
@@ -84,16 +90,30 @@ class Timeline {
         element(
           "li",
           {},
-          element("span", {class: "swatch " + kStates[state].replace(" ", "-"), "aria-hidden": "true"}),
+          element("span", {
+            class: "swatch " + kStates[state].replace(" ", "-"),
+            "aria-hidden": "true",
+          }),
           kStates[state]
         )
       );
     if (this.tracks.some(track => track.idle.length > 0))
-      names.push(element("li", {}, element("span", {class: "swatch idle", "aria-hidden": "true"}), "idle"));
+      names.push(
+        element("li", {}, element("span", {class: "swatch idle", "aria-hidden": "true"}), "idle")
+      );
     if (this.tracks.some(track => track.events.time.length > 0))
-      names.push(element("li", {}, element("span", {class: "swatch event", "aria-hidden": "true"}), "events"));
+      names.push(
+        element("li", {}, element("span", {class: "swatch event", "aria-hidden": "true"}), "events")
+      );
     if (this.tracks.some(track => track.counters.length > 0))
-      names.push(element("li", {}, element("span", {class: "swatch counter", "aria-hidden": "true"}), "counters"));
+      names.push(
+        element(
+          "li",
+          {},
+          element("span", {class: "swatch counter", "aria-hidden": "true"}),
+          "counters"
+        )
+      );
     const most = Math.max(0, ...this.tracks.map(track => track.counters.length));
     const omitted = this.tracks.reduce((sum, track) => sum + track.events.omitted, 0);
     return element(
@@ -106,7 +126,11 @@ class Timeline {
         "Click into it, then the wheel zooms; drag moves; Shift-drag zooms to what is marked; ? lists the keys."
       ),
       most > kMostCounters &&
-        element("p", {class: "quiet"}, `Of the counters of a row the first ${kMostCounters} are drawn; hangscope export has all.`),
+        element(
+          "p",
+          {class: "quiet"},
+          `Of the counters of a row the first ${kMostCounters} are drawn; hangscope export has all.`
+        ),
       omitted > 0 &&
         element(
           "p",
@@ -265,7 +289,10 @@ class Timeline {
 
   time_at(x) {
     const {gutter, width} = this.painter;
-    return this.view.from + (Math.max(0, x - gutter) / (width - gutter)) * (this.view.to - this.view.from);
+    return (
+      this.view.from +
+      (Math.max(0, x - gutter) / (width - gutter)) * (this.view.to - this.view.from)
+    );
   }
 
   wheel(event) {
@@ -275,17 +302,28 @@ class Timeline {
         ? event.deltaX
         : 0;
     // A page that is scrolled past the timeline must not be caught by it.
-    if (document.activeElement !== this.canvas && !event.ctrlKey && !event.metaKey && across === 0) return;
+    if (document.activeElement !== this.canvas && !event.ctrlKey && !event.metaKey && across === 0)
+      return;
     event.preventDefault();
     const pixels = event.deltaMode === 1 ? 16 : 1;
     if (across !== 0) this.pan((across * pixels) / this.painter.width);
-    else this.zoom(Math.exp(Math.max(-1, Math.min(1, event.deltaY * pixels * 0.002))), this.time_at(event.offsetX));
+    else
+      this.zoom(
+        Math.exp(Math.max(-1, Math.min(1, event.deltaY * pixels * 0.002))),
+        this.time_at(event.offsetX)
+      );
   }
 
   press(event) {
     if (event.button !== 0) return;
     this.canvas.setPointerCapture(event.pointerId);
-    this.drag = {x: event.offsetX, from: this.view.from, to: this.view.to, moved: false, mark: event.shiftKey};
+    this.drag = {
+      x: event.offsetX,
+      from: this.view.from,
+      to: this.view.to,
+      moved: false,
+      mark: event.shiftKey,
+    };
   }
 
   move(event) {
@@ -349,7 +387,9 @@ class Timeline {
     const times = track.events.time;
     const behind = firstFrom(times, time);
     if (behind === 0) return times.length > 0 ? 0 : -1;
-    return behind < times.length && times[behind] - time < time - times[behind - 1] ? behind : behind - 1;
+    return behind < times.length && times[behind] - time < time - times[behind - 1]
+      ? behind
+      : behind - 1;
   }
 
   select(found) {
@@ -395,7 +435,9 @@ class Timeline {
     const time = this.selected_in_view() ?? (this.view.from + this.view.to) / 2;
     this.reveal(row);
     this.select(
-      row.ticks ? this.event_of(row.track, this.nearest(row.track, time)) : this.span_at(row.track, kDeepest, time)
+      row.ticks
+        ? this.event_of(row.track, this.nearest(row.track, time))
+        : this.span_at(row.track, kDeepest, time)
     );
   }
 
@@ -406,7 +448,8 @@ class Timeline {
   reveal(row) {
     const room = this.painter.height - kRuler;
     if (row.top < this.view.scroll) this.frame.scrollTop = row.top;
-    else if (row.top + row.height > this.view.scroll + room) this.frame.scrollTop = row.top + row.height - room;
+    else if (row.top + row.height > this.view.scroll + room)
+      this.frame.scrollTop = row.top + row.height - room;
   }
 
   // The next or previous event of the row, else span.
@@ -414,8 +457,13 @@ class Timeline {
     if (!this.selection) return this.choose(0);
     const {track, depth, index} = this.selection;
     if (track.events.time.length > 0) {
-      const next = depth === -1 && index >= 0 ? index + by : this.nearest(track, this.selection.time ?? this.view.to);
-      return this.go(this.event_of(track, Math.max(0, Math.min(track.events.time.length - 1, next))));
+      const next =
+        depth === -1 && index >= 0
+          ? index + by
+          : this.nearest(track, this.selection.time ?? this.view.to);
+      return this.go(
+        this.event_of(track, Math.max(0, Math.min(track.events.time.length - 1, next)))
+      );
     }
     const lane = track.lanes[Math.max(0, depth)];
     if (!lane || lane.size === 0) return;
@@ -434,7 +482,9 @@ class Timeline {
   filter(words) {
     const want = words.trim().toLowerCase();
     this.rows = new Rows(
-      this.tracks.filter(track => `${track.name} ${track.state} ${track.kind}`.toLowerCase().includes(want))
+      this.tracks.filter(track =>
+        `${track.name} ${track.state} ${track.kind}`.toLowerCase().includes(want)
+      )
     );
     this.frame.scrollTop = this.view.scroll = 0;
     this.selection = undefined;

@@ -13,7 +13,8 @@ function extent(report) {
     for (const gap of track.gaps) take(gap.from, gap.to);
     for (const lane of track.lanes) if (lane.size > 0) take(lane.from[0], lane.to[lane.size - 1]);
     if (track.events.time.length > 0) take(track.events.time[0], track.events.time.at(-1));
-    for (const counter of track.counters) if (counter.time.length > 0) take(counter.time[0], counter.time.at(-1));
+    for (const counter of track.counters)
+      if (counter.time.length > 0) take(counter.time[0], counter.time.at(-1));
   }
   const room = Math.max((to - from) * 0.02, kLeastNs);
   return {from: from - room, to: to + room};
@@ -25,7 +26,13 @@ function describe(report, found) {
   const {times} = report;
   const name = shortened(visible(track.name));
   if (index < 0)
-    return [name, track.state, visible(track.what), shortened(visible(track.place)), gapAt(report, track, time)]
+    return [
+      name,
+      track.state,
+      visible(track.what),
+      shortened(visible(track.place)),
+      gapAt(report, track, time),
+    ]
       .filter(Boolean)
       .join(" · ");
   if (depth === -1)
@@ -54,6 +61,7 @@ function gapAt(report, track, time) {
   const gap = track.gaps.find(each => time >= each.from && time <= each.to);
   if (gap)
     return `gap of ${report.times.length(gap.to - gap.from)}: ${[visible(gap.why), visible(gap.amount)].filter(Boolean).join(", ")}`;
-  if (track.stale.some(([from, to]) => time >= from && time <= to)) return "stale: older than the window's other cores";
+  if (track.stale.some(([from, to]) => time >= from && time <= to))
+    return "stale: older than the window's other cores";
   return track.idle.some(([from, to]) => time >= from && time <= to) ? "idle" : "";
 }

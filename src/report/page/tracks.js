@@ -61,7 +61,9 @@ class Report {
     this.data = data;
     this.times = new Times(data.text("clock") === "counts");
     this.strings = [...data.list("strings")];
-    this.kinds = data.objects("kinds").map(kind => ({name: kind.text("name"), category: kind.text("category")}));
+    this.kinds = data
+      .objects("kinds")
+      .map(kind => ({name: kind.text("name"), category: kind.text("category")}));
     this.tracks = inTree(data.objects("tracks").map((fields, i) => new Track(fields, i)));
     this.track_of = new Map(this.tracks.map(track => [track.id, track]));
     const window = data.object_of("window");
@@ -119,7 +121,8 @@ function inTree(tracks) {
       if (ordered.has(track)) continue;
       track.depth = Math.min(level, 4);
       ordered.add(track);
-      for (const child of (children.get(track.id) ?? []).toReversed()) open.push([child, level + 1]);
+      for (const child of (children.get(track.id) ?? []).toReversed())
+        open.push([child, level + 1]);
     }
   };
   for (const root of roots) walk(root, 0);

@@ -22,7 +22,8 @@ function verdictPart(report, troubles) {
 // Where there is no graph: who waits for whom, as the first finding says it.
 function findingLines(data) {
   const lines = data.objects("findings")[0]?.texts("lines") ?? [];
-  if (lines.length === 0 || (data.object_of("graph")?.list("nodes") ?? []).length > 0) return undefined;
+  if (lines.length === 0 || (data.object_of("graph")?.list("nodes") ?? []).length > 0)
+    return undefined;
   return element(
     "div",
     {id: "who-says"},
@@ -47,7 +48,12 @@ function verdictHead(report) {
   return element(
     "header",
     {},
-    element("p", {class: "program"}, said(data.text("title") || "a recording", {most: 160}), windowWords(report)),
+    element(
+      "p",
+      {class: "program"},
+      said(data.text("title") || "a recording", {most: 160}),
+      windowWords(report)
+    ),
     element("h1", {id: "headline"}, said(headline, {most: 240})),
     element(
       "p",
@@ -62,9 +68,18 @@ function verdictHead(report) {
 function stateBadge(hang, state) {
   const unsure = !hang && ["looping", "silent", "starved", "deadlock", "fault"].includes(state);
   const well = !hang && ["progressing", "slow", "finished"].includes(state);
-  const words = [hang ? "hang" : unsure ? "perhaps a hang" : well ? "no hang" : "", said(state, {most: 24})];
+  const words = [
+    hang ? "hang" : unsure ? "perhaps a hang" : well ? "no hang" : "",
+    said(state, {most: 24}),
+  ];
   const look = hang ? "hang" : well ? "well" : "";
-  return element("span", {class: "badge " + look, id: "state"}, words[0], words[0] && state ? ": " : "", words[1]);
+  return element(
+    "span",
+    {class: "badge " + look, id: "state"},
+    words[0],
+    words[0] && state ? ": " : "",
+    words[1]
+  );
 }
 
 function windowWords(report) {
@@ -82,7 +97,9 @@ function windowWords(report) {
 
 function evidence(data) {
   const rests =
-    data.list("evidence").length > 0 ? data.texts("evidence") : (data.objects("findings")[0]?.texts("evidence") ?? []);
+    data.list("evidence").length > 0
+      ? data.texts("evidence")
+      : (data.objects("findings")[0]?.texts("evidence") ?? []);
   const doubts = data.texts("doubts");
   return element(
     "div",
@@ -103,7 +120,9 @@ function missing(data, troubles) {
   );
   const show = () => {
     box.hidden = troubles.list.length === 0;
-    box.querySelector("ul").replaceChildren(...troubles.list.map(text => said(text, {tag: "li", most: 400})));
+    box
+      .querySelector("ul")
+      .replaceChildren(...troubles.list.map(text => said(text, {tag: "li", most: 400})));
   };
   troubles.onmore = show;
   show();
@@ -159,7 +178,9 @@ function standings(report) {
     });
   }
   const rank = node =>
-    (node.cycle ? 0 : 4) + (node.first ? 0 : 2) + (["waiting", "halted", "silent"].includes(node.state) ? 0 : 1);
+    (node.cycle ? 0 : 4) +
+    (node.first ? 0 : 2) +
+    (["waiting", "halted", "silent"].includes(node.state) ? 0 : 1);
   return nodes.sort((a, b) => rank(a) - rank(b));
 }
 
@@ -186,7 +207,9 @@ function standingTable(report, waits_are_told) {
     element("span", {class: "state"}, stateMark(node.state), said(node.state || "?", {most: 24})),
     said(node.waits_for, {most: 72}),
     code(node.place, {most: 72}),
-    node.since === undefined ? element("span", {class: "quiet"}, "not known") : report.times.length(node.since),
+    node.since === undefined
+      ? element("span", {class: "quiet"}, "not known")
+      : report.times.length(node.since),
   ];
   const box = element(
     "div",
@@ -194,15 +217,21 @@ function standingTable(report, waits_are_told) {
     element("h2", {}, waiting && !waits_are_told ? "Who waits for whom" : "Who is where")
   );
   box.append(
-    table("Who waits for whom, since when, and where in the code", headings, all.slice(0, kFewStandings).map(row), {
-      class: "who",
-    })
+    table(
+      "Who waits for whom, since when, and where in the code",
+      headings,
+      all.slice(0, kFewStandings).map(row),
+      {
+        class: "who",
+      }
+    )
   );
   if (all.length > kFewStandings) {
     const rest = all.slice(kFewStandings);
     const more = folded(`${plural(rest.length, "more", "more")}`, false);
     more.addEventListener("toggle", () => {
-      if (more.childElementCount === 1) more.append(table("The others", headings, rest.map(row), {class: "who"}));
+      if (more.childElementCount === 1)
+        more.append(table("The others", headings, rest.map(row), {class: "who"}));
     });
     box.append(more);
   }
@@ -225,5 +254,9 @@ function stateMark(state) {
       paused: "❚❚",
       unused: "–",
     }[state] ?? "?";
-  return element("span", {class: "mark " + (/^[a-z]+$/.test(state) ? state : ""), "aria-hidden": "true"}, sign);
+  return element(
+    "span",
+    {class: "mark " + (/^[a-z]+$/.test(state) ? state : ""), "aria-hidden": "true"},
+    sign
+  );
 }
