@@ -1,35 +1,35 @@
-"""The scripts of the report's page, each read by node: what does not parse would leave the page empty."""
-import glob
+"""The scripts of the report's page: node reads each, since what does not parse would leave the page empty."""
 import shutil
 import subprocess
 import unittest
 
+import npm
 from support import ROOT, main
 
 NODE = shutil.which("node")
+SCRIPTS = sorted((ROOT / "src/report/page").glob("*.js"))
 
 
 class Scripts(unittest.TestCase):
-    def run_on_all(self, program):
-        done = subprocess.run(
-            [NODE, "-e", program, *sorted(glob.glob(str(ROOT / "src/report/page/*.js")))],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        self.assertEqual(done.returncode, 0, done.stderr)
+    def run_on_all(self, *program):
+        done = subprocess.run([NODE, *program, *SCRIPTS], capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     @unittest.skipUnless(NODE, "node is missing: Debian 12 has it in nodejs")
     def test_each_is_whole_for_itself(self):
         check = "for (const file of process.argv.slice(1)) new vm.Script(fs.readFileSync(file), {filename: file})"
-        self.run_on_all(check)
+        self.run_on_all("-e", check)
 
     @unittest.skipUnless(NODE, "node is missing: Debian 12 has it in nodejs")
     def test_no_two_use_one_name(self):
         """In the page they are one script."""
         check = "new vm.Script('{' + process.argv.slice(1).map(file => fs.readFileSync(file)).join('\\n') + '}')"
-        self.run_on_all(check)
+        self.run_on_all("-e", check)
+
+    @unittest.skipUnless(NODE, "node is missing: Debian 12 has it in nodejs")
+    def test_prettier_has_nothing_to_change(self):
+        """It finds its options in src/report/page/.prettierrc; --write instead of --check changes the scripts."""
+        self.run_on_all(npm.package("prettier") / "bin/prettier.cjs", "--check")
 
 
 if __name__ == "__main__":

@@ -1,41 +1,10 @@
-"""The Chrome JSON of hangscope export, opened by speedscope in a headless Chromium.
-
-speedscope comes from npm, in the version that tests/web/package.json names, and lies in the build folder then.
-"""
+"""The Chrome JSON of hangscope export, opened by speedscope in a headless Chromium."""
 import base64
-import fcntl
 import json
-import pathlib
-import shutil
-import subprocess
-import unittest
 
 import chromium
-from support import BUILD, DATA, ROOT, Case, main
-
-MANIFEST = ROOT / "tests/web/package.json"
-
-
-def speedscope():
-    """The folder of its page; skips the test where it cannot be had."""
-    if not shutil.which("npm"):
-        raise unittest.SkipTest("npm is missing: it comes with Node.js, from Debian or from elsewhere")
-    version = json.loads(MANIFEST.read_text())["devDependencies"]["speedscope"]
-    folder = pathlib.Path(BUILD) / "web"
-    folder.mkdir(parents=True, exist_ok=True)
-    installed = folder / "node_modules/speedscope"
-    with open(folder / "lock", "w") as lock:  # tests run beside each other
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (installed / "dist/release/index.html").exists() or json.loads((installed / "package.json").read_text())["version"] != version:
-            shutil.copy(MANIFEST, folder)
-            try:
-                done = subprocess.run(["npm", "install", "--no-package-lock", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"],
-                                      cwd=folder, capture_output=True, text=True, timeout=60)
-            except subprocess.TimeoutExpired:
-                raise unittest.SkipTest("npm did not install speedscope within a minute")
-            if done.returncode != 0:
-                raise unittest.SkipTest(f"npm cannot install speedscope: {done.stderr.strip().splitlines()[-1:]}")
-    return installed / "dist/release"
+import npm
+from support import DATA, Case, main
 
 
 class TestSpeedscope(Case):
@@ -43,7 +12,7 @@ class TestSpeedscope(Case):
         super().setUp()
         if chromium.WHY_NOT:
             self.skipTest(chromium.WHY_NOT)
-        self.page_folder = speedscope()
+        self.page_folder = npm.package("speedscope") / "dist/release"
 
     def show(self, browser, trace):
         """Speedscope's page with a file in it; a page from disk takes one as a script."""
