@@ -1,4 +1,5 @@
 """The scripts of the report's page: node reads each, since what does not parse would leave the page empty."""
+import re
 import shutil
 import subprocess
 import unittest
@@ -25,6 +26,12 @@ class Scripts(unittest.TestCase):
         """In the page they are one script."""
         check = "new vm.Script('{' + process.argv.slice(1).map(file => fs.readFileSync(file)).join('\\n') + '}')"
         self.run_on_all("-e", check)
+
+    def test_names_are_in_camel_case_but_for_fields_of_the_data(self):
+        fields = set(re.findall(r"\w+", (ROOT / "docs/report-data.md").read_text()))
+        for script in SCRIPTS:
+            snakes = set(re.findall(r"[a-z0-9]+(?:_[a-z0-9]+)+", script.read_text()))
+            self.assertEqual(snakes - fields, set(), script.name)
 
     @unittest.skipUnless(NODE, "node is missing: Debian 12 has it in nodejs")
     def test_prettier_has_nothing_to_change(self):

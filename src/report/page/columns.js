@@ -14,12 +14,12 @@ const kStates = [
   "other",
 ];
 const kOther = kStates.length - 1;
-const kBlock = 8;
+const kBlockSize = 8;
 const kDeepest = 7;
 const kNoSlot = 255;
 
 // The first index from `begin` whose value is not below `time`.
-function firstFrom(values, time, begin = 0, end = values.length) {
+function lowerBound(values, time, begin = 0, end = values.length) {
   while (begin < end) {
     const middle = (begin + end) >> 1;
     if (values[middle] < time) begin = middle + 1;
@@ -29,7 +29,7 @@ function firstFrom(values, time, begin = 0, end = values.length) {
 }
 
 // The first index whose value is above `time`.
-function firstAfter(values, time, begin = 0, end = values.length) {
+function upperBound(values, time, begin = 0, end = values.length) {
   while (begin < end) {
     const middle = (begin + end) >> 1;
     if (values[middle] <= time) begin = middle + 1;
@@ -38,7 +38,7 @@ function firstAfter(values, time, begin = 0, end = values.length) {
   return begin;
 }
 
-function bytesOf(text) {
+function decodeBase64(text) {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
   const raw = atob(text);
   const bytes = new Uint8Array(raw.length);
@@ -50,7 +50,7 @@ function bytesOf(text) {
 function column(fields, name, Type) {
   const text = fields.get(name, value => typeof value === "string", "text") ?? "";
   try {
-    const bytes = bytesOf(text);
+    const bytes = decodeBase64(text);
     return new Type(bytes.buffer, 0, Math.floor(bytes.length / Type.BYTES_PER_ELEMENT));
   } catch {
     fields.troubles.add(`Not shown: ${fields.where}${name} is damaged.`);
@@ -99,7 +99,7 @@ class Lane {
     this.size = 0;
   }
 
-  add(from, to, state, text) {
+  append(from, to, state, text) {
     const i = this.size++;
     from = bounded(from);
     to = bounded(to);
@@ -119,39 +119,39 @@ class Lane {
         this.slots[this.state[i]] = this.used.push(this.state[i]) - 1;
     }
     const wide = this.used.length;
-    const blocks = Math.floor(this.size / kBlock);
+    const blocks = Math.floor(this.size / kBlockSize);
     this.sums = new Float64Array((blocks + 1) * wide);
     this.totals = new Float64Array(wide);
     for (let block = 0; block < blocks; ++block) {
-      this.add_times(block * kBlock, (block + 1) * kBlock);
+      this.addTimes(block * kBlockSize, (block + 1) * kBlockSize);
       this.sums.set(this.totals, (block + 1) * wide);
     }
   }
 
   // Those that overlap [from, to): [first, last).
   range(from, to) {
-    return [firstAfter(this.to, from), firstFrom(this.from, to)];
+    return [upperBound(this.to, from), lowerBound(this.from, to)];
   }
 
   at(time) {
-    const i = firstAfter(this.from, time) - 1;
+    const i = upperBound(this.from, time) - 1;
     return i >= 0 && (this.to[i] > time || this.from[i] === time) ? i : -1;
   }
 
   // The state that takes the most time of the spans [first, last); one that must not be overlooked comes before all.
-  state_of(first, last) {
+  dominantState(first, last) {
     const {used, totals, sums} = this;
     const wide = used.length;
     if (wide === 1 || last === first + 1) return this.state[first];
     totals.fill(0);
-    const begin = Math.ceil(first / kBlock);
-    const end = Math.floor(last / kBlock);
+    const begin = Math.ceil(first / kBlockSize);
+    const end = Math.floor(last / kBlockSize);
     if (begin < end) {
       for (let u = 0; u < wide; ++u) totals[u] = sums[end * wide + u] - sums[begin * wide + u];
-      this.add_times(first, begin * kBlock);
-      this.add_times(end * kBlock, last);
+      this.addTimes(first, begin * kBlockSize);
+      this.addTimes(end * kBlockSize, last);
     } else {
-      this.add_times(first, last);
+      this.addTimes(first, last);
     }
     let most = this.slots[this.state[first]];
     for (let u = 0; u < wide; ++u) {
@@ -161,7 +161,7 @@ class Lane {
     return used[most];
   }
 
-  add_times(first, last) {
+  addTimes(first, last) {
     const {totals, slots, state, from, to} = this;
     for (let i = first; i < last; ++i) totals[slots[state[i]]] += to[i] - from[i];
   }
@@ -182,10 +182,10 @@ class Ranges {
 
   // Calls draw(from, to) for what is seen of them; those that begin less than `least` behind one another become one, so
   // that there are never more than find room.
-  each(view, least, draw) {
-    for (let i = firstFrom(this.reach, view.from); i < this.size && this.from[i] <= view.to;) {
+  forEachVisible(view, least, draw) {
+    for (let i = lowerBound(this.reach, view.from); i < this.size && this.from[i] <= view.to;) {
       const begin = this.from[i];
-      i = firstFrom(this.from, Math.max(begin + least, view.from), i + 1);
+      i = lowerBound(this.from, Math.max(begin + least, view.from), i + 1);
       draw(begin, this.reach[i - 1]);
     }
   }
@@ -208,14 +208,14 @@ function readLanes(fields, last) {
     ++sizes[Math.min(depth[i], kDeepest)];
     if (depth[i] === 0) end = Math.max(end, bounded(to[i]));
   }
-  const goes_on = last && end < last.to;
-  if (goes_on) ++sizes[0];
+  const continues = last && end < last.to;
+  if (continues) ++sizes[0];
   const lanes = sizes
     .slice(0, 1 + sizes.findLastIndex(size => size > 0))
     .map(size => new Lane(size));
   for (let i = 0; i < from.length; ++i)
-    lanes[Math.min(depth[i], kDeepest)].add(from[i], to[i], state[i], text[i]);
-  if (goes_on) lanes[0].add(Math.max(end, last.from), last.to, last.state, last.text);
+    lanes[Math.min(depth[i], kDeepest)].append(from[i], to[i], state[i], text[i]);
+  if (continues) lanes[0].append(Math.max(end, last.from), last.to, last.state, last.text);
   for (const lane of lanes) lane.summarise();
   return lanes;
 }

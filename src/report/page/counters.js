@@ -1,6 +1,6 @@
 // Numbers that change, as thin steps in the row of their core; and who ends a wait, or should: an arrow to who waits.
 
-const kCounter = 14; // pixels of a row
+const kCounterHeight = 14; // pixels of a row
 const kMostCounters = 6; // of a row
 const kCounterBlock = 64;
 
@@ -30,11 +30,11 @@ class Counter {
 
   // Which value holds at a time; -1: none is known yet.
   at(time) {
-    return firstAfter(this.time, time) - 1;
+    return upperBound(this.time, time) - 1;
   }
 
   // low and high: of the values [first, last).
-  bounds(first, last) {
+  findBounds(first, last) {
     this.low = Infinity;
     this.high = -Infinity;
     for (let i = first; i < last;) {
@@ -47,16 +47,16 @@ class Counter {
 }
 
 // Steps of a counter in `height` lines of a strip: from each pixel's value up or down to the next one's.
-function counterLines(counter, view, scale, strip, colour, height) {
-  const line = strip.take(height);
+function fillCounter(counter, view, scale, strip, colour, height) {
+  const line = strip.reserve(height);
   const {width, pixels} = strip;
   const {time, value, least, most} = counter;
   const y = number => Math.round(((most - number) / (most - least || 1)) * (height - 1));
-  let i = firstFrom(time, view.from);
+  let i = lowerBound(time, view.from);
   let held = i > 0 ? value[i - 1] : undefined;
   for (let x = 0; x < width; ++x) {
     const next = advance(time, view.from + (x + 1) / scale, i, time.length);
-    counter.bounds(i, next);
+    counter.findBounds(i, next);
     const low = Math.min(counter.low, held ?? Infinity);
     if (low === Infinity) continue;
     const bottom = y(low);
@@ -89,11 +89,11 @@ class Flows {
   }
 
   // Those that end a wait of this track in (from, to], at most `most` of them, the newest.
-  of_wait(track, from, to, most) {
+  endingWait(track, from, to, most) {
     const {to_time, to_track, from_time, from_track, text} = this.all;
     const numbers = this.to.get(track) ?? [];
-    const first = firstBy(i => to_time[numbers[i]] > from, numbers.length);
-    const last = firstBy(i => to_time[numbers[i]] > to, numbers.length);
+    const first = partitionPoint(i => to_time[numbers[i]] > from, numbers.length);
+    const last = partitionPoint(i => to_time[numbers[i]] > to, numbers.length);
     return numbers.slice(Math.max(first, last - most), last).map(i => ({
       from_track: from_track[i],
       from_time: bounded(from_time[i]),
@@ -105,7 +105,7 @@ class Flows {
 }
 
 // The first number below `end` of which something is true, as of all behind it.
-function firstBy(is, end) {
+function partitionPoint(is, end) {
   let begin = 0;
   while (begin < end) {
     const middle = (begin + end) >> 1;
@@ -125,7 +125,7 @@ function flowsOf(report, selection) {
       ? selection.track.lanes[selection.depth]
       : undefined;
   if (!lane || !kEndingStates.includes(lane.state[selection.index])) return [];
-  return report.flows.of_wait(
+  return report.flows.endingWait(
     selection.track.id,
     lane.from[selection.index],
     lane.to[selection.index],
@@ -138,7 +138,7 @@ function flowWords(report, selection) {
     .slice(-3)
     .map(
       flow =>
-        `${shortened(visible(report.string(flow.text)), 120)} ← ${shortened(visible(report.name_of(flow.from_track)), 60)}`
+        `${shortened(visible(report.string(flow.text)), 120)} ← ${shortened(visible(report.trackName(flow.from_track)), 60)}`
     )
     .join(", ");
 }

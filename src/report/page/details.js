@@ -9,9 +9,9 @@ function findingsPart(report) {
     findings.slice(0, 100).map((finding, i) =>
       folded(
         [
-          said(finding.text("summary") || finding.text("kind"), {most: 300}),
+          targetText(finding.text("summary") || finding.text("kind"), {most: 300}),
           " ",
-          said(finding.text("confidence"), {class: "quiet"}),
+          targetText(finding.text("confidence"), {class: "quiet"}),
         ],
         i < 3,
         finding.list("lines").length > 0 &&
@@ -23,10 +23,10 @@ function findingsPart(report) {
               .map(text => shortened(visible(text), 1000))
               .join("\n")
           ),
-        finding.list("evidence").length > 0 && texts(finding.texts("evidence")),
+        finding.list("evidence").length > 0 && textList(finding.texts("evidence")),
         finding.list("doubts").length > 0 && [
           element("p", {}, "Not certain:"),
-          texts(finding.texts("doubts")),
+          textList(finding.texts("doubts")),
         ]
       )
     ),
@@ -47,7 +47,13 @@ function faultsPart(report) {
         element(
           "div",
           {class: "fault"},
-          element("h3", {}, said(fault.text("who")), ": ", said(fault.text("text"), {most: 400})),
+          element(
+            "h3",
+            {},
+            targetText(fault.text("who")),
+            ": ",
+            targetText(fault.text("text"), {most: 400})
+          ),
           element(
             "p",
             {class: "quiet"},
@@ -65,7 +71,7 @@ function faultsPart(report) {
 }
 
 function sourceExcerpt(fault) {
-  const source = fault.object_of("source");
+  const source = fault.object("source");
   if (!source) return "";
   const first = source.number("first") ?? 1;
   const here = source.number("line");
@@ -93,7 +99,7 @@ function sourceExcerpt(fault) {
     element(
       "figcaption",
       {},
-      said(source.text("file"), {most: 200}),
+      targetText(source.text("file"), {most: 200}),
       here === undefined ? "" : `:${here}`
     ),
     element(
@@ -114,14 +120,14 @@ function threadsPart(report) {
   const one = thread =>
     folded(
       [
-        said(thread.text("name") || "thread"),
+        targetText(thread.text("name") || "thread"),
         " ",
         element(
           "span",
           {class: "quiet"},
-          thread.text("id") ? [said(thread.text("id"), {most: 20}), " "] : "",
-          said(thread.text("state"), {most: 30}),
-          thread.text("wait") ? [": ", said(thread.text("wait"), {most: 160})] : "",
+          thread.text("id") ? [targetText(thread.text("id"), {most: 20}), " "] : "",
+          targetText(thread.text("state"), {most: 30}),
+          thread.text("wait") ? [": ", targetText(thread.text("wait"), {most: 160})] : "",
           thread.number("since") !== undefined
             ? `, for ${report.times.length(thread.number("since"))}`
             : ""
@@ -151,7 +157,7 @@ function threadsPart(report) {
                       frame.text("function") ? frame.text("pc") : "",
                     ]
                       .filter(Boolean)
-                      .map(text => [said(text), " "])
+                      .map(text => [targetText(text), " "])
                   )
                 )
               )
@@ -162,7 +168,7 @@ function threadsPart(report) {
     "Threads",
     threads.slice(0, 60).map(one),
     threads.length > 60 &&
-      laterFolded(plural(threads.length - 60, "more thread"), () =>
+      foldedLazily(plural(threads.length - 60, "more thread"), () =>
         element("div", {}, threads.slice(60).map(one))
       )
   );
@@ -199,9 +205,9 @@ function bytesText(number) {
 
 function kernelsPart(report) {
   return listPart(report, "kernels", "Kernels", [
-    ["Who", item => said(item.text("who"))],
+    ["Who", item => targetText(item.text("who"))],
     ["Kernel", item => code(item.text("name"), {most: 160})],
-    ["Launch", item => said(item.text("launch"))],
+    ["Launch", item => targetText(item.text("launch"))],
   ]);
 }
 
@@ -210,16 +216,16 @@ function stacksPart(report) {
     const whole = item.number("bytes"),
       free = item.number("lowest") ?? item.number("free");
     if (!whole || free === undefined) return "";
-    const part_used = Math.max(0, Math.min(1, 1 - free / whole));
+    const usedPart = Math.max(0, Math.min(1, 1 - free / whole));
     return element(
       "span",
       {class: "used"},
-      element("meter", {min: 0, max: 1, value: part_used, high: 0.9, "aria-label": "used at most"}),
-      ` ${Math.round(part_used * 100)} %`
+      element("meter", {min: 0, max: 1, value: usedPart, high: 0.9, "aria-label": "used at most"}),
+      ` ${Math.round(usedPart * 100)} %`
     );
   };
   return listPart(report, "stacks", "Stacks", [
-    ["Who", item => said(item.text("who"))],
+    ["Who", item => targetText(item.text("who"))],
     ["Size", item => bytesText(item.number("bytes"))],
     ["Free now", item => bytesText(item.number("free"))],
     ["Free at the least", item => bytesText(item.number("lowest"))],
@@ -233,8 +239,8 @@ function busPart(report) {
       ? ""
       : `${report.times.length(item.number("time"))} before the end`;
   return listPart(report, "bus", "Bus violations", [
-    ["Who", item => said(item.text("who"))],
-    ["What", item => said(item.text("text"), {most: 300})],
+    ["Who", item => targetText(item.text("who"))],
+    ["What", item => targetText(item.text("text"), {most: 300})],
     ["When", when],
   ]);
 }
@@ -245,8 +251,8 @@ function debugPart(report) {
   const rings = report.data.objects("debug");
   if (rings.length === 0) return undefined;
   const row = value => [
-    said(value.text("order")),
-    said(value.text("core")),
+    targetText(value.text("order")),
+    targetText(value.text("core")),
     code(value.text("value")),
   ];
   const values = (ring, title, from, to) =>
@@ -259,7 +265,7 @@ function debugPart(report) {
     const count = ring.objects("values").length;
     return folded(
       [
-        said(ring.text("who")),
+        targetText(ring.text("who")),
         " ",
         element("span", {class: "quiet"}, plural(ring.list("values").length, "value")),
       ],
@@ -277,22 +283,22 @@ function debugPart(report) {
 }
 
 function divergencePart(report) {
-  const divergence = report.data.object_of("divergence");
+  const divergence = report.data.object("divergence");
   if (!divergence) return undefined;
   const healthy = divergence.text("healthy") || "the healthy run";
   return part(
     "divergence",
     "Where it left the healthy run",
-    element("p", {class: "quiet"}, "Compared with ", said(healthy, {most: 160})),
+    element("p", {class: "quiet"}, "Compared with ", targetText(healthy, {most: 160})),
     divergence
       .objects("cores")
       .slice(0, 64)
       .map((core, i) =>
         folded(
           [
-            said(core.text("name")),
+            targetText(core.text("name")),
             " ",
-            element("span", {class: "quiet"}, said(core.text("verdict"), {most: 240})),
+            element("span", {class: "quiet"}, targetText(core.text("verdict"), {most: 240})),
           ],
           i < 4,
           divergedCore(report, core)
@@ -310,7 +316,7 @@ function divergedCore(report, core) {
     if (fields) {
       if (differs) cell.append(element("span", {class: "badge hang"}, "first difference"), " ");
       cell.append(
-        said(fields.text("text"), {most: 160}),
+        targetText(fields.text("text"), {most: 160}),
         " ",
         code(fields.text("place"), {most: 100})
       );
@@ -335,7 +341,7 @@ function divergedCore(report, core) {
         element(
           "td",
           {colspan: 2},
-          said(fields.text("text"), {most: 160}),
+          targetText(fields.text("text"), {most: 160}),
           " ",
           code(fields.text("place"), {most: 100})
         )
@@ -391,8 +397,8 @@ function runPart(report) {
       "dl",
       {},
       pairs.flatMap(([name, value]) => [
-        said(name, {tag: "dt"}),
-        said(value, {tag: "dd", most: 2000}),
+        targetText(name, {tag: "dt"}),
+        targetText(value, {tag: "dd", most: 2000}),
       ])
     )
   );

@@ -19,19 +19,19 @@ function element(tag, attributes = {}, ...children) {
   return fill(document.createElement(tag), attributes, children);
 }
 
-function drawing(tag, attributes = {}, ...children) {
+function svgElement(tag, attributes = {}, ...children) {
   return fill(document.createElementNS(kSvg, tag), attributes, children);
 }
 
 // A target's text: made visible; a long one is cut, and whole in its title.
-function said(text, {most = kMostOfAName, tag = "span", ...attributes} = {}) {
+function targetText(text, {most = kMostOfAName, tag = "span", ...attributes} = {}) {
   const whole = visible(text);
   const short = shortened(whole, most);
   return element(tag, short === whole ? attributes : {...attributes, title: whole}, short);
 }
 
 function code(text, options = {}) {
-  return text === "" ? "" : said(text, {tag: "code", ...options});
+  return text === "" ? "" : targetText(text, {tag: "code", ...options});
 }
 
 // A part of the report with a heading.
@@ -89,10 +89,10 @@ function table(caption, headings, rows, attributes = {}) {
   );
 }
 
-function texts(list) {
+function textList(list) {
   return element(
     "ul",
     {},
-    list.map(text => said(text, {tag: "li", most: 600}))
+    list.map(text => targetText(text, {tag: "li", most: 600}))
   );
 }

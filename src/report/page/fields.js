@@ -3,14 +3,14 @@
 class Troubles {
   constructor() {
     this.list = [];
-    this.onmore = () => {};
+    this.onChange = () => {};
   }
 
   // One sentence each, said once; of many only the first.
   add(text) {
     if (this.list.includes(text) || this.list.length > 40) return;
     this.list.push(this.list.length === 40 ? "and more of the kind" : text);
-    this.onmore();
+    this.onChange();
   }
 }
 
@@ -18,13 +18,13 @@ class Troubles {
 // which is a trouble.
 class Fields {
   constructor(object, where, troubles) {
-    this.object = object;
+    this.raw = object;
     this.where = where;
     this.troubles = troubles;
   }
 
   get(name, fits, what) {
-    const value = Object.hasOwn(this.object, name) ? this.object[name] : undefined;
+    const value = Object.hasOwn(this.raw, name) ? this.raw[name] : undefined;
     if (value === undefined || value === null) return undefined;
     if (fits(value)) return value;
     this.troubles.add(`Not shown: ${this.where}${name} is no ${what}.`);
@@ -52,7 +52,9 @@ class Fields {
   // Of texts and numbers; others are left out, and named.
   texts(name) {
     return this.list(name)
-      .filter((value, i) => this.fits(name, i, "text", ["string", "number"].includes(typeof value)))
+      .filter((value, i) =>
+        this.check(name, i, "text", ["string", "number"].includes(typeof value))
+      )
       .map(String);
   }
 
@@ -61,12 +63,12 @@ class Fields {
       .map((value, i) =>
         isObject(value)
           ? new Fields(value, `${this.where}${name}[${i}].`, this.troubles)
-          : this.fits(name, i, "object", false)
+          : this.check(name, i, "object", false)
       )
       .filter(Boolean);
   }
 
-  object_of(name) {
+  object(name) {
     const value = this.get(name, isObject, "object");
     return value && new Fields(value, `${this.where}${name}.`, this.troubles);
   }
@@ -75,7 +77,7 @@ class Fields {
   ranges(name) {
     return this.list(name)
       .filter((value, i) =>
-        this.fits(
+        this.check(
           name,
           i,
           "range",
@@ -85,9 +87,9 @@ class Fields {
       .map(([from, to]) => [Math.min(from, to), Math.max(from, to)]);
   }
 
-  fits(name, i, what, does) {
-    if (!does) this.troubles.add(`Not shown: ${this.where}${name}[${i}] is no ${what}.`);
-    return does;
+  check(name, i, what, holds) {
+    if (!holds) this.troubles.add(`Not shown: ${this.where}${name}[${i}] is no ${what}.`);
+    return holds;
   }
 }
 
@@ -95,8 +97,8 @@ function isObject(value) {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-const kVersion = 1;
-const kKnown = [
+const kDataVersion = 1;
+const kKnownFields = [
   "version",
   "title",
   "headline",
@@ -141,8 +143,8 @@ function readData(text, troubles) {
   if (!isObject(object))
     throw new Error("The data of this page is no object, and none of it can be shown.");
   const data = new Fields(object, "", troubles);
-  const unknown = Object.keys(object).filter(name => !kKnown.includes(name));
-  if ((data.number("version") ?? kVersion) > kVersion || unknown.length > 0) {
+  const unknown = Object.keys(object).filter(name => !kKnownFields.includes(name));
+  if ((data.number("version") ?? kDataVersion) > kDataVersion || unknown.length > 0) {
     const what =
       unknown.length > 0
         ? `, which does not show: ${unknown

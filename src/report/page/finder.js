@@ -12,7 +12,7 @@ class EventFinder {
       placeholder: "find events",
       "aria-label": "Find events by name or text",
       oninput: () => this.search(this.field.value),
-      onkeydown: event => this.key(event),
+      onkeydown: event => this.onKey(event),
     });
   }
 
@@ -21,36 +21,36 @@ class EventFinder {
       "span",
       {class: "search"},
       this.field,
-      button("↑", "Previous event found", () => this.go(-1)),
-      button("↓", "Next event found", () => this.go(1)),
+      button("↑", "Previous event found", () => this.step(-1)),
+      button("↓", "Next event found", () => this.step(1)),
       this.count
     );
   }
 
-  key(event) {
+  onKey(event) {
     if (event.key !== "Enter") return;
     event.preventDefault();
-    this.go(event.shiftKey ? -1 : 1);
+    this.step(event.shiftKey ? -1 : 1);
   }
 
   search(words) {
-    const want = words.trim().toLowerCase();
-    this.hits = want === "" ? undefined : new Map();
+    const query = words.trim().toLowerCase();
+    this.hits = query === "" ? undefined : new Map();
     let found = 0;
     if (this.hits) {
-      const has = text => typeof text === "string" && text.toLowerCase().includes(want);
+      const has = text => typeof text === "string" && text.toLowerCase().includes(query);
       const texts = Uint8Array.from(this.report.strings, has);
       const kinds = Uint8Array.from(
         this.report.kinds,
         kind => has(kind.name) || has(kind.category)
       );
-      for (const track of this.timeline.tracks) found += this.search_track(track, texts, kinds);
+      for (const track of this.timeline.tracks) found += this.searchTrack(track, texts, kinds);
     }
     this.count.value = this.hits ? plural(found, "event") : "";
     this.timeline.redraw();
   }
 
-  search_track(track, texts, kinds) {
+  searchTrack(track, texts, kinds) {
     const {time, kind, text} = track.events;
     const matches = i => texts[text[i]] === 1 || kinds[kind[i]] === 1;
     let found = 0;
@@ -67,7 +67,7 @@ class EventFinder {
   }
 
   // To the next one found in the order of time, over all rows; the first behind the last.
-  go(by) {
+  step(by) {
     if (!this.hits || this.hits.size === 0) return;
     const rows = this.timeline.rows.list
       .map(row => row.track)
@@ -81,11 +81,11 @@ class EventFinder {
             row: rows.indexOf(here.track),
             event: here.depth === -1 ? here.index : -1,
           };
-    const found = this.beside(rows, by, at) ?? this.beside(rows, by, undefined);
-    if (found) this.timeline.go(this.timeline.event_of(found.track, found.event));
+    const found = this.nearest(rows, by, at) ?? this.nearest(rows, by, undefined);
+    if (found) this.timeline.goTo(this.timeline.eventAt(found.track, found.event));
   }
 
-  beside(rows, by, at) {
+  nearest(rows, by, at) {
     let best;
     rows.forEach((track, row) => {
       const {times, events} = this.hits.get(track);
@@ -101,14 +101,14 @@ class EventFinder {
 // Events of one time are in the order of the rows, then of their numbers.
 function nextHit(times, events, row, at) {
   if (!at) return 0;
-  if (row > at.row) return firstFrom(times, at.time);
-  if (row < at.row || at.event < 0) return firstAfter(times, at.time);
-  return firstAfter(events, at.event);
+  if (row > at.row) return lowerBound(times, at.time);
+  if (row < at.row || at.event < 0) return upperBound(times, at.time);
+  return upperBound(events, at.event);
 }
 
 function previousHit(times, events, row, at) {
   if (!at) return times.length - 1;
-  if (row < at.row) return firstAfter(times, at.time) - 1;
-  if (row > at.row || at.event < 0) return firstFrom(times, at.time) - 1;
-  return firstFrom(events, at.event) - 1;
+  if (row < at.row) return upperBound(times, at.time) - 1;
+  if (row > at.row || at.event < 0) return lowerBound(times, at.time) - 1;
+  return lowerBound(events, at.event) - 1;
 }

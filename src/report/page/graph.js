@@ -2,13 +2,13 @@
 
 const kMostInAColumn = 14;
 const kMostColumns = 8;
-const kBoxWide = 200;
-const kSecondName = 14; // the line of one
-const kBoxHigh = 54; // of three lines
+const kBoxWidth = 200;
+const kSecondNameHeight = 14; // the line of one
+const kBoxHeight = 54; // of three lines
 
 function graphPart(report) {
-  const graph = report.data.object_of("graph");
-  const nodes = graph ? sized(graph.objects("nodes").map(readNode)) : [];
+  const graph = report.data.object("graph");
+  const nodes = graph ? withHeights(graph.objects("nodes").map(readNode)) : [];
   if (nodes.length === 0) return undefined;
   const known = new Map(nodes.map(node => [node.id, node]));
   const edges = graph
@@ -35,7 +35,7 @@ function graphPart(report) {
   });
   const columns = intoColumns(nodes, edges, cycle);
   const shown = new Set(columns.flat());
-  const left_out = nodes.length - shown.size;
+  const omitted = nodes.length - shown.size;
   return part(
     "graph",
     "Waits-for graph",
@@ -63,11 +63,11 @@ function graphPart(report) {
         )
       )
     ),
-    left_out > 0 &&
+    omitted > 0 &&
       element(
         "p",
         {class: "quiet"},
-        `${plural(left_out, "more", "more")} would not fit; the table has them.`
+        `${plural(omitted, "more", "more")} would not fit; the table has them.`
       )
   );
 }
@@ -92,9 +92,9 @@ function readNode(node) {
 }
 
 // All of one height: a line more where somebody has a second name.
-function sized(nodes) {
-  const high = kBoxHigh + (nodes.some(node => node.also) ? kSecondName : 0);
-  return nodes.map(node => Object.assign(node, {high}));
+function withHeights(nodes) {
+  const height = kBoxHeight + (nodes.some(node => node.also) ? kSecondNameHeight : 0);
+  return nodes.map(node => Object.assign(node, {height}));
 }
 
 function bothNames(node, most) {
@@ -123,74 +123,78 @@ function intoColumns(nodes, edges, cycle) {
     ...nodes.filter(node => !node.cycle && !waiting.has(node) && concerned.has(node)),
   ];
   if (ends.length === 0) ends.push(...nodes.filter(node => concerned.has(node)).slice(0, 1));
-  const far = new Map(ends.map(node => [node, 0]));
-  const before = new Map();
+  const distance = new Map(ends.map(node => [node, 0]));
+  const waiters = new Map();
   for (const edge of waits) {
-    if (before.has(edge.to)) before.get(edge.to).push(edge.from);
-    else before.set(edge.to, [edge.from]);
+    if (waiters.has(edge.to)) waiters.get(edge.to).push(edge.from);
+    else waiters.set(edge.to, [edge.from]);
   }
-  for (const node of far.keys()) {
-    for (const waiter of before.get(node) ?? [])
-      if (!far.has(waiter)) far.set(waiter, far.get(node) + 1);
+  for (const node of distance.keys()) {
+    for (const waiter of waiters.get(node) ?? [])
+      if (!distance.has(waiter)) distance.set(waiter, distance.get(node) + 1);
   }
   // Others stand alone, beside those that wait for nobody.
-  for (const node of nodes) if (!far.has(node)) far.set(node, concerned.has(node) ? 1 : 0);
+  for (const node of nodes)
+    if (!distance.has(node)) distance.set(node, concerned.has(node) ? 1 : 0);
   const columns = [];
-  for (const node of [...far.keys()].sort((a, b) => concerned.has(b) - concerned.has(a))) {
-    const column = (columns[far.get(node)] ??= []);
-    if (node.cycle || column.length < kMostInAColumn + (far.get(node) === 0 ? cycle.length : 0))
+  for (const node of [...distance.keys()].sort((a, b) => concerned.has(b) - concerned.has(a))) {
+    const column = (columns[distance.get(node)] ??= []);
+    if (
+      node.cycle ||
+      column.length < kMostInAColumn + (distance.get(node) === 0 ? cycle.length : 0)
+    )
       column.push(node);
   }
   return columns.filter(Boolean).slice(0, kMostColumns);
 }
 
 // Places every node and returns the size of the whole.
-function lay(columns, cycle) {
+function layOut(columns, cycle) {
   const gap = 140;
-  const box_high = columns.flat()[0].high;
+  const boxHeight = columns.flat()[0].height;
   const alone = columns[0].filter(node => !node.cycle);
   const rx = cycle.length > 1 ? Math.max(150, cycle.length * 44) : 0;
   const ry = cycle.length > 2 ? Math.max(80, cycle.length * 26) : 0;
-  const ring_high = cycle.length > 0 ? 2 * ry + box_high + 70 : 0;
+  const ringHeight = cycle.length > 0 ? 2 * ry + boxHeight + 70 : 0;
   const lists = columns.slice(1).toReversed();
-  const high_of = list => list.length * (box_high + 22);
-  const high = Math.max(ring_high + high_of(alone), ...lists.map(high_of)) + 20;
+  const heightOf = list => list.length * (boxHeight + 22);
+  const height = Math.max(ringHeight + heightOf(alone), ...lists.map(heightOf)) + 20;
   let left = 10;
   for (const list of lists) {
     list.forEach((node, i) =>
       Object.assign(node, {
-        x: left + kBoxWide / 2,
-        y: (high - high_of(list)) / 2 + (i + 0.5) * (box_high + 22),
+        x: left + kBoxWidth / 2,
+        y: (height - heightOf(list)) / 2 + (i + 0.5) * (boxHeight + 22),
       })
     );
-    left += kBoxWide + gap;
+    left += kBoxWidth + gap;
   }
-  const centre = left + kBoxWide / 2 + rx;
-  const top = (high - ring_high - high_of(alone)) / 2;
+  const centre = left + kBoxWidth / 2 + rx;
+  const top = (height - ringHeight - heightOf(alone)) / 2;
   // Two stand beside each other, more from the top on, in the order of waiting.
   const turn = cycle.length === 2 ? -Math.PI / 2 : 0;
   cycle.forEach((node, i) => {
     const angle = turn + (2 * Math.PI * i) / cycle.length;
     Object.assign(node, {
       x: centre + rx * Math.sin(angle),
-      y: top + ring_high / 2 - ry * Math.cos(angle),
+      y: top + ringHeight / 2 - ry * Math.cos(angle),
     });
   });
   alone.forEach((node, i) =>
     Object.assign(node, {
-      x: cycle.length > 0 ? centre : left + kBoxWide / 2,
-      y: top + ring_high + (i + 0.5) * (box_high + 22),
+      x: cycle.length > 0 ? centre : left + kBoxWidth / 2,
+      y: top + ringHeight + (i + 0.5) * (boxHeight + 22),
     })
   );
-  const wide =
-    (cycle.length > 0 ? centre + rx : left + kBoxWide / 2) +
-    kBoxWide / 2 +
+  const width =
+    (cycle.length > 0 ? centre + rx : left + kBoxWidth / 2) +
+    kBoxWidth / 2 +
     (cycle.length === 1 ? 70 : 10);
-  return {wide, high, centre: {x: centre, y: top + ring_high / 2}};
+  return {width, height, centre: {x: centre, y: top + ringHeight / 2}};
 }
 
 function graphDrawing(columns, edges, cycle) {
-  const {wide, high, centre} = lay(columns, cycle);
+  const {width, height, centre} = layOut(columns, cycle);
   const label =
     "Waits-for graph. " +
     edges
@@ -206,19 +210,19 @@ function graphDrawing(columns, edges, cycle) {
   const words =
     cycle.length > 0
       ? [
-          drawing(
+          svgElement(
             "text",
             {x: centre.x + (cycle.length === 1 ? 130 : 0), y: centre.y + 5, class: "cycle-word"},
             "cycle"
           ),
         ]
       : [];
-  return drawing(
+  return svgElement(
     "svg",
     {
-      viewBox: `0 0 ${wide} ${high}`,
-      width: wide,
-      height: high,
+      viewBox: `0 0 ${width} ${height}`,
+      width,
+      height,
       role: "img",
       "aria-label": label,
       class: "graph",
@@ -231,53 +235,53 @@ function graphDrawing(columns, edges, cycle) {
   );
 }
 
-function line(x, y, text, most, more) {
+function textLine(x, y, text, most, more) {
   const whole = visible(text);
   const short = shortened(whole, most);
-  return drawing(
+  return svgElement(
     "text",
     {x, y, ...more},
     short,
-    short === whole ? "" : drawing("title", {}, whole)
+    short === whole ? "" : svgElement("title", {}, whole)
   );
 }
 
 // `centre`: of the ring; what is written over a box keeps away from the arrows on its inner side.
 function nodeDrawing(node, centre) {
   const outer = node.cycle && node.x > centre.x + 1;
-  const left = node.x - kBoxWide / 2,
-    top = node.y - node.high / 2;
-  const below = node.also ? kSecondName : 0;
+  const left = node.x - kBoxWidth / 2,
+    top = node.y - node.height / 2;
+  const below = node.also ? kSecondNameHeight : 0;
   const state = [node.state, node.waits_for].filter(Boolean).join(": ");
-  return drawing(
+  return svgElement(
     "g",
     {class: "node" + (node.cycle ? " in-cycle" : "")},
-    drawing("rect", {x: left, y: top, width: kBoxWide, height: node.high, rx: 6}),
-    line(left + 9, top + 17, node.name, 24, {class: "name"}),
+    svgElement("rect", {x: left, y: top, width: kBoxWidth, height: node.height, rx: 6}),
+    textLine(left + 9, top + 17, node.name, 24, {class: "name"}),
     node.first &&
-      drawing(
+      svgElement(
         "text",
         {
-          x: outer ? left + kBoxWide - 2 : left + 2,
+          x: outer ? left + kBoxWidth - 2 : left + 2,
           y: top - 5,
           class: "first",
           "text-anchor": outer ? "end" : "start",
         },
         "first to stop"
       ),
-    node.also && line(left + 9, top + 32, node.also, 27, {class: "small"}),
-    line(left + 9, top + 32 + below, state, 27, {class: "small"}),
-    line(left + 9, top + 46 + below, node.place, 24, {class: "small where"})
+    node.also && textLine(left + 9, top + 32, node.also, 27, {class: "small"}),
+    textLine(left + 9, top + 32 + below, state, 27, {class: "small"}),
+    textLine(left + 9, top + 46 + below, node.place, 24, {class: "small where"})
   );
 }
 
 // Where a line from `node` towards a point leaves its box.
-function border(node, x, y) {
+function borderPoint(node, x, y) {
   const dx = x - node.x,
     dy = y - node.y;
   const scale = Math.min(
     1,
-    1 / Math.max(Math.abs(dx) / (kBoxWide / 2 + 3), Math.abs(dy) / (node.high / 2 + 3), 1e-9)
+    1 / Math.max(Math.abs(dx) / (kBoxWidth / 2 + 3), Math.abs(dy) / (node.height / 2 + 3), 1e-9)
   );
   return [node.x + dx * scale, node.y + dy * scale];
 }
@@ -289,22 +293,22 @@ function edgeDrawing(edge, centre, size) {
     "marker-end": edge.cycle ? "url(#red-arrow)" : "url(#arrow)",
   };
   if (from === to) {
-    const x = from.x + kBoxWide / 2;
+    const x = from.x + kBoxWidth / 2;
     return [
-      drawing("path", {
+      svgElement("path", {
         ...style,
         d: `M${x} ${from.y - 12}C${x + 60} ${from.y - 30} ${x + 60} ${from.y + 30} ${x + 4} ${from.y + 12}`,
       }),
       edgeLabel(x + 30, from.y + 36, edge.label),
     ];
   }
-  if (!edge.cycle && to.x - from.x > kBoxWide) return forwards(edge, style);
+  if (!edge.cycle && to.x - from.x > kBoxWidth) return forwardEdge(edge, style);
   const bend = bendOf(edge, centre, size);
-  const [x0, y0] = border(from, ...bend),
-    [x1, y1] = border(to, ...bend);
+  const [x0, y0] = borderPoint(from, ...bend),
+    [x1, y1] = borderPoint(to, ...bend);
   const middle = [(x0 + 2 * bend[0] + x1) / 4, (y0 + 2 * bend[1] + y1) / 4];
   return [
-    drawing("path", {
+    svgElement("path", {
       ...style,
       d: `M${x0.toFixed(1)} ${y0.toFixed(1)}Q${bend[0].toFixed(1)} ${bend[1].toFixed(1)} ${x1.toFixed(1)} ${y1.toFixed(1)}`,
     }),
@@ -313,12 +317,12 @@ function edgeDrawing(edge, centre, size) {
 }
 
 // From a column to one at its right.
-function forwards({from, to, label}, style) {
-  const x0 = from.x + kBoxWide / 2 + 2,
-    x1 = to.x - kBoxWide / 2 - 3;
+function forwardEdge({from, to, label}, style) {
+  const x0 = from.x + kBoxWidth / 2 + 2,
+    x1 = to.x - kBoxWidth / 2 - 3;
   const reach = Math.max(50, (x1 - x0) / 2);
   return [
-    drawing("path", {
+    svgElement("path", {
       ...style,
       d: `M${x0} ${from.y}C${x0 + reach} ${from.y} ${x1 - reach} ${to.y} ${x1} ${to.y}`,
     }),
@@ -336,5 +340,5 @@ function bendOf({from, to, cycle}, centre, size) {
 }
 
 function edgeLabel(x, y, label, most = 22) {
-  return label ? line(x, y - 4, label, most, {class: "edge-label"}) : "";
+  return label ? textLine(x, y - 4, label, most, {class: "edge-label"}) : "";
 }

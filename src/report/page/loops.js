@@ -16,7 +16,7 @@ function loopsPart(report) {
       few.map(loop => loopFigure(report, loop))
     ),
     rest.length > 0 &&
-      laterFolded(plural(rest.length, "more loop"), () =>
+      foldedLazily(plural(rest.length, "more loop"), () =>
         element(
           "div",
           {class: "loops"},
@@ -27,7 +27,7 @@ function loopsPart(report) {
 }
 
 // Closed, and made when it is opened for the first time.
-function laterFolded(summary, make) {
+function foldedLazily(summary, make) {
   const box = folded(summary, false);
   box.addEventListener("toggle", () => {
     if (box.open && box.childElementCount === 1) box.append(make());
@@ -35,7 +35,7 @@ function laterFolded(summary, make) {
   return box;
 }
 
-const kBases = {
+const kBasisTexts = {
   values: "registers and addresses repeat exactly",
   body: "the code between the places reproduces its own state",
   places: "only the places repeat; nothing tells a spin from a computation",
@@ -43,7 +43,7 @@ const kBases = {
 };
 
 function loopName(report, loop) {
-  return loop.text("name") || report.name_of(loop.number("track")) || "a core";
+  return loop.text("name") || report.trackName(loop.number("track")) || "a core";
 }
 
 function placeName(place) {
@@ -54,12 +54,12 @@ function loopFigure(report, loop) {
   const name = loopName(report, loop);
   const places = loop.objects("places");
   const rounds = roundsText(loop);
-  const long = loop.number("for_s");
+  const duration = loop.number("for_s");
   const facts = [
     rounds,
-    long !== undefined &&
-      `for ${report.times.counts ? `${long} s` : report.times.length(long * 1e9)}`,
-    kBases[loop.text("basis")] ?? visible(loop.text("basis")),
+    duration !== undefined &&
+      `for ${report.times.counts ? `${duration} s` : report.times.length(duration * 1e9)}`,
+    kBasisTexts[loop.text("basis")] ?? visible(loop.text("basis")),
     loop.number("interrupts") > 0 &&
       plural(loop.number("interrupts"), "interrupt") + " inside, taken out",
   ];
@@ -70,7 +70,7 @@ function loopFigure(report, loop) {
     element(
       "figcaption",
       {},
-      element("h3", {}, said(name)),
+      element("h3", {}, targetText(name)),
       element("p", {class: "quiet"}, facts.filter(Boolean).join("; ")),
       element(
         "ol",
@@ -86,9 +86,9 @@ function loopFigure(report, loop) {
               element(
                 "span",
                 {class: "quiet"},
-                said(place.text("source")),
+                targetText(place.text("source")),
                 place.text("pc") && placeName(place) !== place.text("pc")
-                  ? [" ", said(place.text("pc"))]
+                  ? [" ", targetText(place.text("pc"))]
                   : ""
               )
             )
@@ -113,38 +113,40 @@ function loopDrawing(name, places, loop) {
   );
   const labels = shown.map(placeName);
   if (shown.length < places.length) labels.push(`… ${places.length - shown.length} more`);
-  const wide = 520,
-    high = Math.max(170, 34 * labels.length + 60),
+  const width = 520,
+    height = Math.max(170, 34 * labels.length + 60),
     rx = 96,
-    ry = high / 2 - 34;
-  const point = angle => [wide / 2 + rx * Math.sin(angle), high / 2 - ry * Math.cos(angle)];
+    ry = height / 2 - 34;
+  const point = angle => [width / 2 + rx * Math.sin(angle), height / 2 - ry * Math.cos(angle)];
   const angles = labels.map((_, i) => (2 * Math.PI * i) / labels.length);
   const label = `Loop of ${visible(name)}: ${plural(places.length, "place")}, ${roundsText(loop)}; ${labels
     .map(visible)
     .map(text => shortened(text, 40))
     .join(", then ")}, and again`;
-  const parts = angles.map((angle, i) => arc(point, angle, angle + (2 * Math.PI) / labels.length));
-  angles.forEach((angle, i) => parts.push(...loopPlace(point(angle), labels[i], i === 0, wide)));
+  const parts = angles.map(angle => arc(point, angle, angle + (2 * Math.PI) / labels.length));
+  angles.forEach((angle, i) =>
+    parts.push(...placeDrawing(point(angle), labels[i], i === 0, width))
+  );
   parts.push(
-    drawing(
+    svgElement(
       "text",
-      {x: wide / 2, y: high / 2 - 4, class: "rounds"},
+      {x: width / 2, y: height / 2 - 4, class: "rounds"},
       loop.number("rounds")
         ? (loop.flag("at_least") ? "≥ " : "") + grouped(loop.number("rounds"))
         : "?"
     ),
-    drawing(
+    svgElement(
       "text",
-      {x: wide / 2, y: high / 2 + 15, class: "small"},
+      {x: width / 2, y: height / 2 + 15, class: "small"},
       loop.number("rounds") === 1 ? "time round" : "times round"
     )
   );
-  return drawing(
+  return svgElement(
     "svg",
     {
-      viewBox: `0 0 ${wide} ${high}`,
-      width: wide,
-      height: high,
+      viewBox: `0 0 ${width} ${height}`,
+      width,
+      height,
       role: "img",
       "aria-label": label,
       class: "circle",
@@ -162,37 +164,37 @@ function arc(point, from, to) {
     point(from + room + ((to - from - 2 * room) * i) / steps)
       .map(value => value.toFixed(1))
       .join(" ");
-  return drawing("path", {
+  return svgElement("path", {
     class: "turn",
     "marker-end": "url(#turn)",
     d: "M" + Array.from({length: steps + 1}, (_, i) => at(i)).join("L"),
   });
 }
 
-function loopPlace([x, y], text, head, wide) {
-  const right = x > wide / 2 + 5,
-    left = x < wide / 2 - 5;
+function placeDrawing([x, y], text, head, width) {
+  const right = x > width / 2 + 5,
+    left = x < width / 2 - 5;
   const anchor = right ? "start" : left ? "end" : "middle";
   const above = !right && !left && y < 80;
-  const label = drawing("text", {
+  const label = svgElement("text", {
     x: x + (right ? 11 : left ? -11 : 0),
     y: y + (right || left ? 4 : above ? -12 : 22),
     "text-anchor": anchor,
     class: "place",
   });
   label.append(shortened(visible(text), right || left ? 20 : 40));
-  if (label.textContent !== visible(text)) label.append(drawing("title", {}, visible(text)));
+  if (label.textContent !== visible(text)) label.append(svgElement("title", {}, visible(text)));
   return [
-    drawing("circle", {cx: x, cy: y, r: head ? 6 : 4.5, class: head ? "dot head" : "dot"}),
+    svgElement("circle", {cx: x, cy: y, r: head ? 6 : 4.5, class: head ? "dot head" : "dot"}),
     label,
   ];
 }
 
 function arrowHead(id) {
-  return drawing(
+  return svgElement(
     "defs",
     {},
-    drawing(
+    svgElement(
       "marker",
       {
         id,
@@ -205,7 +207,7 @@ function arrowHead(id) {
         markerUnits: "userSpaceOnUse",
         class: id,
       },
-      drawing("path", {d: "M0 0L8 4L0 8Z"})
+      svgElement("path", {d: "M0 0L8 4L0 8Z"})
     )
   );
 }

@@ -47,7 +47,7 @@ class Page {
     this.parts.append(
       button("?", "Keys", () => this.help.showModal(), {id: "help-button", class: "help"})
     );
-    document.addEventListener("keydown", event => this.key(event));
+    document.addEventListener("keydown", event => this.onKey(event));
     this.load();
   }
 
@@ -72,54 +72,54 @@ class Page {
       ),
       160
     );
-    this.add("Verdict", () => verdictPart(this.report, this.troubles));
+    this.addPart("Verdict", () => verdictPart(this.report, this.troubles));
     document.getElementById("loading")?.remove();
     const waiting = element("p", {id: "waiting", class: "quiet"}, "Reading the recording …");
     this.main.append(waiting);
     // Behind the next frame, so that the verdict is seen before.
     requestAnimationFrame(() =>
       setTimeout(() => {
-        this.rest();
+        this.addRecording();
         waiting.remove();
         document.documentElement.dataset.ready = "";
       })
     );
   }
 
-  rest() {
+  addRecording() {
     const {report} = this;
-    this.add("Divergence", () => divergencePart(report));
+    this.addPart("Divergence", () => divergencePart(report));
     for (const track of report.tracks)
       this.attempt(`the columns of ${visible(track.name)}`, () => track.decode(report.strings));
-    this.attempt("the flows", () => report.decode_flows());
-    this.add("Timeline", () => {
+    this.attempt("the flows", () => report.decodeFlows());
+    this.addPart("Timeline", () => {
       this.timeline = new Timeline(report);
       return this.timeline.tracks.length > 0 ? this.timeline.section : undefined;
     });
     this.attempt("the timeline", () => this.timeline?.section.isConnected && this.timeline.start());
-    this.add("Loops", () => loopsPart(report));
-    this.add("Graph", () => graphPart(report));
+    this.addPart("Loops", () => loopsPart(report));
+    this.addPart("Graph", () => graphPart(report));
     let recent;
-    this.add("Events", () => {
+    this.addPart("Events", () => {
       recent = new RecentEvents(report);
       return recent.section;
     });
-    if (recent?.section) recent.to_the_end();
-    this.add("Faults", () => faultsPart(report));
-    this.add("Findings", () => findingsPart(report));
-    this.add("Threads", () => threadsPart(report));
-    this.add("Output", () => {
+    if (recent?.section) recent.scrollToEnd();
+    this.addPart("Faults", () => faultsPart(report));
+    this.addPart("Findings", () => findingsPart(report));
+    this.addPart("Threads", () => threadsPart(report));
+    this.addPart("Output", () => {
       const streams = streamsPart(report);
       this.streams = streams?.views ?? [];
       return streams?.section;
     });
     for (const view of this.streams ?? []) this.attempt("a stream", () => view.start());
-    this.add("Kernels", () => kernelsPart(report));
-    this.add("Stacks", () => stacksPart(report));
-    this.add("Bus", () => busPart(report));
-    this.add("Debug rings", () => debugPart(report));
-    this.add("Run", () => runPart(report));
-    this.footer();
+    this.addPart("Kernels", () => kernelsPart(report));
+    this.addPart("Stacks", () => stacksPart(report));
+    this.addPart("Bus", () => busPart(report));
+    this.addPart("Debug rings", () => debugPart(report));
+    this.addPart("Run", () => runPart(report));
+    this.addFooter();
   }
 
   // A part that cannot be made is named; the others are shown.
@@ -132,14 +132,14 @@ class Page {
     }
   }
 
-  add(name, make) {
+  addPart(name, make) {
     const section = this.attempt(`the part "${name}"`, make);
     if (!section) return;
     this.main.append(section);
     this.parts.insertBefore(element("a", {href: "#" + section.id}, name), this.parts.lastChild);
   }
 
-  footer() {
+  addFooter() {
     const redraws = element("output", {
       id: "redraw-times",
       "aria-label": "Time that redraws of the timeline took",
@@ -148,12 +148,12 @@ class Page {
       .getElementById("footer")
       .append("Made by hangscope. This file needs nothing besides itself. ", redraws);
     if (!this.timeline) return;
-    let told;
-    this.timeline.redraws.onmore = () => {
-      told ??= setTimeout(() => {
-        told = undefined;
-        const {first, count, slowest, at_once} = this.timeline.redraws;
-        redraws.value = `The timeline was first drawn in ${first.toFixed(1)} ms; the slowest of ${plural(count - 1, "redraw")} since took ${slowest.toFixed(1)} ms; no frame more than ${at_once.toFixed(1)} ms.`;
+    let pending;
+    this.timeline.redraws.onChange = () => {
+      pending ??= setTimeout(() => {
+        pending = undefined;
+        const {first, count, slowest, longestFrame} = this.timeline.redraws;
+        redraws.value = `The timeline was first drawn in ${first.toFixed(1)} ms; the slowest of ${plural(count - 1, "redraw")} since took ${slowest.toFixed(1)} ms; no frame more than ${longestFrame.toFixed(1)} ms.`;
       }, 300);
     };
     window.addEventListener("beforeprint", () =>
@@ -170,7 +170,7 @@ class Page {
     );
   }
 
-  key(event) {
+  onKey(event) {
     if (
       event.ctrlKey ||
       event.altKey ||

@@ -15,15 +15,15 @@ class Painter {
     this.report = report;
     this.rectangles = kStates.map(() => []);
     this.strip = new Strip();
-    this.lines = new Map(); // of lanes, of events, of those found: where in the strip they are
-    this.kept = {};
-    this.shown = new Map();
+    this.stripLines = new Map(); // of lanes, of events, of those found: where in the strip they are
+    this.stripView = {};
+    this.shownTexts = new Map();
     this.restyle();
-    this.fetch_fonts();
+    this.loadFonts();
   }
 
   // What is written first in a font waits for it.
-  fetch_fonts() {
+  loadFonts() {
     for (const font of Object.values(kFonts)) {
       this.context.font = font;
       this.context.measureText("0 −1.5 µs …①");
@@ -32,7 +32,7 @@ class Painter {
 
   restyle() {
     this.palette = new Palette(this.context);
-    this.kept = {};
+    this.stripView = {};
   }
 
   resize(width, height) {
@@ -45,7 +45,7 @@ class Painter {
     this.canvas.style.height = height + "px";
     this.ratio = ratio;
     this.strip.resize(Math.floor(width - this.gutter), 2 * height);
-    this.kept = {};
+    this.stripView = {};
   }
 
   x(time) {
@@ -59,81 +59,87 @@ class Painter {
     this.view = view;
     this.scale = (width - this.gutter) / (view.to - view.from);
     this.rows = rows;
-    const last = firstFrom(rows.tops, view.scroll + height - kRuler);
-    const seen = rows.list.slice(Math.max(0, firstAfter(rows.tops, view.scroll) - 1), last);
+    const last = lowerBound(rows.tops, view.scroll + height - kRulerHeight);
+    const seen = rows.list.slice(Math.max(0, upperBound(rows.tops, view.scroll) - 1), last);
     yield* this.prepare(seen, hits);
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     context.textBaseline = "middle";
-    yield* this.ruler();
+    yield* this.drawRuler();
     for (const row of seen) {
       context.save();
       context.beginPath();
-      context.rect(0, kRuler, width, height - kRuler);
+      context.rect(0, kRulerHeight, width, height - kRulerHeight);
       context.clip();
-      context.translate(0, kRuler - view.scroll);
-      yield* this.row(row, selection, hits);
+      context.translate(0, kRulerHeight - view.scroll);
+      yield* this.drawRow(row, selection, hits);
       context.restore();
       yield;
     }
-    const end = kRuler + rows.height - view.scroll;
-    if (end < height) this.box(this.palette.ground, 0, end, width, height - end);
-    this.outside();
-    this.lines_over(selection);
-    this.arrows(rows, selection);
+    const end = kRulerHeight + rows.height - view.scroll;
+    if (end < height) this.fillBox(this.palette.ground, 0, end, width, height - end);
+    this.dimOutside();
+    this.drawTimeLines(selection);
+    this.drawArrows(rows, selection);
   }
 
   // What goes through the strip, of all rows at once: it is handed over only once.
   *prepare(rows, hits) {
-    const {view, strip, lines, palette} = this;
-    const {from, to} = this.kept;
-    if (from !== view.from || to !== view.to) this.keep(view);
-    const fresh = rows.flatMap(row => this.crowds(row, hits)).filter(crowd => !lines.has(crowd.of));
-    if (strip.used + fresh.reduce((sum, crowd) => sum + crowd.lines, 0) > strip.capacity) {
-      this.keep(view);
+    const {view, strip, stripLines} = this;
+    const {from, to} = this.stripView;
+    if (from !== view.from || to !== view.to) this.resetStrip(view);
+    const fresh = rows
+      .flatMap(row => this.stripJobs(row, hits))
+      .filter(job => !stripLines.has(job.source));
+    if (strip.used + fresh.reduce((sum, job) => sum + job.lines, 0) > strip.capacity) {
+      this.resetStrip(view);
       return yield* this.prepare(rows, hits);
     }
     yield;
-    for (const crowd of fresh) {
-      lines.set(crowd.of, yield* crowd.make());
+    for (const job of fresh) {
+      stripLines.set(job.source, yield* job.fill());
       yield;
     }
-    strip.end();
+    strip.flush();
     yield;
   }
 
-  crowds({track, ticks, counters}, hits) {
+  stripJobs({track, ticks, counters}, hits) {
     const {view, scale, strip, palette} = this;
     const found = ticks ? hits?.get(track) : undefined;
-    const crowds = track.lanes.map(lane => ({of: lane, lines: 1, make: () => this.crowd(lane)}));
-    const tick = (of, times, pixel) =>
-      crowds.push({
-        of,
-        lines: kTicks,
-        *make() {
-          return tickLines(times, view, scale, strip, pixel, kTicks);
+    const jobs = track.lanes.map(lane => ({
+      source: lane,
+      lines: 1,
+      fill: () => this.layOutLane(lane),
+    }));
+    const tick = (source, times, pixel) =>
+      jobs.push({
+        source,
+        lines: kTickHeight,
+        *fill() {
+          return fillTicks(times, view, scale, strip, pixel, kTickHeight);
         },
       });
     for (const counter of counters) {
-      crowds.push({
-        of: counter,
-        lines: kCounter - 2,
-        *make() {
-          return counterLines(counter, view, scale, strip, palette.counter_pixel, kCounter - 2);
+      jobs.push({
+        source: counter,
+        lines: kCounterHeight - 2,
+        *fill() {
+          return fillCounter(counter, view, scale, strip, palette.counterPixel, kCounterHeight - 2);
         },
       });
     }
-    if (ticks) tick(track.events, track.events.time, palette.event_pixel);
-    if (found) tick(found, found.times, palette.hit_pixel);
-    return crowds;
+    if (ticks) tick(track.events, track.events.time, palette.eventPixel);
+    if (found) tick(found, found.times, palette.hitPixel);
+    return jobs;
   }
 
-  *crowd(lane) {
+  *layOutLane(lane) {
     const {view, scale, strip, palette} = this;
     const [first, last] = lane.range(view.from, view.to);
     const spans = [];
     if (last - first > strip.width / 8)
       return {
-        line: yield* crowdLine(lane, first, last, view, scale, strip, palette.pixels, spans),
+        line: yield* fillLane(lane, first, last, view, scale, strip, palette.pixels, spans),
         spans,
       };
     for (let i = first; i < last; ++i) spans.push(i);
@@ -141,81 +147,81 @@ class Painter {
   }
 
   // What is in the strip is of this time from now on.
-  keep({from, to}) {
+  resetStrip({from, to}) {
     this.strip.clear();
-    this.lines.clear();
-    this.kept = {from, to};
+    this.stripLines.clear();
+    this.stripView = {from, to};
   }
 
-  *row(row, selection, hits) {
-    const {context, palette, gutter, width, lines} = this;
+  *drawRow(row, selection, hits) {
+    const {context, palette, gutter, width, stripLines} = this;
     const {track} = row;
-    this.box(
+    this.fillBox(
       selection?.track === track ? palette.selected : palette.ground,
       0,
       row.top,
       width,
       row.height
     );
-    this.box(palette.line, 0, row.top + row.height - 1, width, 1);
-    this.name(row);
+    this.fillBox(palette.line, 0, row.top + row.height - 1, width, 1);
+    this.drawName(row);
     context.save();
     context.beginPath();
     context.rect(gutter, row.top, width - gutter, row.height);
     context.clip();
-    const top = row.top + kPad;
-    this.spans(palette.covered, track.ranges.covered, top, kLane);
-    this.spans(palette.idle, track.ranges.idle, top + kLane / 2 - 1, 2);
+    const top = row.top + kRowPadding;
+    this.drawRanges(palette.covered, track.ranges.covered, top, kLaneHeight);
+    this.drawRanges(palette.idle, track.ranges.idle, top + kLaneHeight / 2 - 1, 2);
     for (const [depth, lane] of track.lanes.entries()) {
-      this.lane(
+      this.drawLane(
         lane,
-        lines.get(lane),
-        this.rows.lane_top(row, depth),
-        depth === 0 ? kLane : kNestedLane
+        stripLines.get(lane),
+        this.rows.laneTop(row, depth),
+        depth === 0 ? kLaneHeight : kNestedLaneHeight
       );
       yield;
     }
     for (const [number, counter] of row.counters.entries()) {
-      this.counter(counter, lines.get(counter), this.rows.counter_top(row, number));
+      this.drawCounter(counter, stripLines.get(counter), this.rows.counterTop(row, number));
       yield;
     }
-    this.spans(palette.fills[4], track.ranges.stale, top, kLane, "stale");
-    this.spans(palette.fills[5], track.ranges.gaps, top, kLane, "gap");
+    this.drawRanges(palette.fills[4], track.ranges.stale, top, kLaneHeight, "stale");
+    this.drawRanges(palette.fills[5], track.ranges.gaps, top, kLaneHeight, "gap");
     const found = hits?.get(track);
     if (row.ticks)
-      this.ticks(
-        lines.get(track.events),
-        found && lines.get(found),
-        row.top + row.height - kPad - kTicks
+      this.drawTicks(
+        stripLines.get(track.events),
+        found && stripLines.get(found),
+        row.top + row.height - kRowPadding - kTickHeight
       );
-    if (selection?.track === track) this.mark(row, selection);
+    if (selection?.track === track) this.drawSelection(row, selection);
     context.restore();
   }
 
-  box(fill, x, y, width, height) {
+  fillBox(fill, x, y, width, height) {
     this.context.fillStyle = fill;
     this.context.fillRect(x, y, width, height);
   }
 
   // What is short is drawn all the same.
-  spans(fill, ranges, y, height, label) {
-    ranges.each(this.view, kLeastWide / this.scale, (from, to) => {
+  drawRanges(fill, ranges, y, height, label) {
+    ranges.forEachVisible(this.view, kLeastWidth / this.scale, (from, to) => {
       const left = Math.max(this.x(from), this.gutter - 10);
       const right = Math.min(this.x(to), this.width + 10);
-      this.box(fill, left, y, Math.max(right - left, kLeastWide), height);
-      if (label) this.caption(label, this.palette.text, left, right, y, height, fill);
+      this.fillBox(fill, left, y, Math.max(right - left, kLeastWidth), height);
+      if (label) this.drawCaption(label, this.palette.text, left, right, y, height, fill);
     });
   }
 
-  caption(text, colour, left, right, y, height, plate) {
+  drawCaption(text, colour, left, right, y, height, plate) {
     left = Math.max(left, this.gutter);
     const room = Math.min(right, this.width) - left - 6;
     if (room < 34) return;
     const {context} = this;
-    context.font = height < kLane ? kFonts.small : kFonts.text;
-    const words = shortened(text, Math.max(4, Math.floor(room / (height < kLane ? 5 : 6.2))));
+    context.font = height < kLaneHeight ? kFonts.small : kFonts.text;
+    const words = shortened(text, Math.max(4, Math.floor(room / (height < kLaneHeight ? 5 : 6.2))));
     if (plate && typeof plate !== "string")
-      this.box(
+      this.fillBox(
         this.palette.ground,
         left + 2,
         y + 2,
@@ -226,9 +232,9 @@ class Painter {
     context.fillText(words, left + 4, y + height / 2 + 0.5, room);
   }
 
-  lane(lane, {line, spans}, y, height) {
+  drawLane(lane, {line, spans}, y, height) {
     if (line >= 0) this.strip.draw(this.context, line, 1, this.gutter, y, this.strip.width, height);
-    for (const i of spans) this.single(lane, i);
+    for (const i of spans) this.addRectangle(lane, i);
     for (let state = 0; state < kStates.length; ++state) {
       const list = this.rectangles[state];
       if (list.length === 0) continue;
@@ -237,10 +243,10 @@ class Painter {
         this.context.fillRect(list[i], y, list[i + 1], height);
       list.length = 0;
     }
-    for (const i of spans) this.span_caption(lane, i, y, height);
+    for (const i of spans) this.drawSpanCaption(lane, i, y, height);
   }
 
-  single(lane, i) {
+  addRectangle(lane, i) {
     const left = Math.max(this.x(lane.from[i]), this.gutter - 10);
     const right = Math.min(this.x(lane.to[i]), this.width + 10);
     // A pixel between neighbours, where there is room for it.
@@ -250,13 +256,13 @@ class Painter {
     );
   }
 
-  span_caption(lane, i, y, height) {
+  drawSpanCaption(lane, i, y, height) {
     const left = this.x(lane.from[i]);
     const right = this.x(lane.to[i]);
     if (Math.min(right, this.width) - Math.max(left, this.gutter) < 40) return;
     const state = lane.state[i];
-    const text = this.visible_string(lane.text[i]) || kStates[state];
-    this.caption(
+    const text = this.visibleString(lane.text[i]) || kStates[state];
+    this.drawCaption(
       text,
       this.palette.label[state],
       left,
@@ -267,55 +273,60 @@ class Painter {
     );
   }
 
-  counter(counter, line, y) {
+  drawCounter(counter, line, y) {
     this.strip.draw(
       this.context,
       line,
-      kCounter - 2,
+      kCounterHeight - 2,
       this.gutter,
       y + 1,
       this.strip.width,
-      kCounter - 2
+      kCounterHeight - 2
     );
   }
 
   // The events of a row; those that were searched for stand out.
-  ticks(line, found, y) {
-    this.strip.draw(this.context, line, kTicks, this.gutter, y, this.strip.width, kTicks);
+  drawTicks(line, found, y) {
+    this.strip.draw(this.context, line, kTickHeight, this.gutter, y, this.strip.width, kTickHeight);
     if (found !== undefined)
       this.strip.draw(
         this.context,
         found,
-        kTicks,
+        kTickHeight,
         this.gutter,
         y - 3,
         this.strip.width,
-        kTicks + 3
+        kTickHeight + 3
       );
   }
 
-  mark(row, selection) {
+  drawSelection(row, selection) {
     const {context, palette} = this;
     const {track, depth, index} = selection;
-    if (depth <= kFirstCounter) return;
+    if (depth <= kFirstCounterDepth) return;
     context.strokeStyle = palette.accent;
     context.lineWidth = 2;
     if (depth === -1 && index >= 0) {
       const x = Math.round(this.x(track.events.time[index]));
-      context.strokeRect(x - 3, row.top + row.height - kPad - kTicks - 2, 7, kTicks + 3);
+      context.strokeRect(
+        x - 3,
+        row.top + row.height - kRowPadding - kTickHeight - 2,
+        7,
+        kTickHeight + 3
+      );
     } else if (index >= 0) {
       const lane = track.lanes[depth];
       const left = Math.max(this.x(lane.from[index]), this.gutter);
       context.strokeRect(
         left,
-        this.rows.lane_top(row, depth),
+        this.rows.laneTop(row, depth),
         Math.max(3, Math.min(this.x(lane.to[index]), this.width - 1) - left),
-        depth === 0 ? kLane : kNestedLane
+        depth === 0 ? kLaneHeight : kNestedLaneHeight
       );
     }
   }
 
-  name(row) {
+  drawName(row) {
     const {context, palette, gutter} = this;
     const {track} = row;
     const left = 6 + track.depth * 12;
@@ -323,26 +334,26 @@ class Painter {
     context.font = kFonts.name;
     const suffix = track.first ? " ①" : "";
     context.fillText(
-      this.cut(visible(track.name), gutter - left - 8 - (suffix ? 16 : 0)) + suffix,
+      this.fittingText(visible(track.name), gutter - left - 8 - (suffix ? 16 : 0)) + suffix,
       left,
-      row.top + kPad + kLane / 2 + 0.5
+      row.top + kRowPadding + kLaneHeight / 2 + 0.5
     );
     context.fillStyle = palette.quiet;
     context.font = kFonts.small;
     row.counters.forEach((counter, number) => {
       const words = `${visible(counter.name)}, ${grouped(counter.least)} to ${grouped(counter.most)}`;
       context.fillText(
-        this.cut(words, gutter - left - 18),
+        this.fittingText(words, gutter - left - 18),
         left + 10,
-        this.rows.counter_top(row, number) + kCounter / 2
+        this.rows.counterTop(row, number) + kCounterHeight / 2
       );
     });
-    this.box(palette.line, gutter - 1, row.top, 1, row.height);
+    this.fillBox(palette.line, gutter - 1, row.top, 1, row.height);
   }
 
-  cut(text, room) {
+  fittingText(text, room) {
     const key = text + "\0" + room;
-    let cut = this.shown.get(key);
+    let cut = this.shownTexts.get(key);
     if (cut !== undefined) return cut;
     const fits = most => this.context.measureText(shortened(text, most)).width <= room;
     let most = Math.min(text.length, 60);
@@ -356,22 +367,22 @@ class Painter {
       most = least;
     }
     cut = shortened(text, most);
-    if (this.shown.size > 20000) this.shown.clear();
-    this.shown.set(key, cut);
+    if (this.shownTexts.size > 20000) this.shownTexts.clear();
+    this.shownTexts.set(key, cut);
     return cut;
   }
 
-  visible_string(index) {
-    let text = this.shown.get(index);
+  visibleString(index) {
+    let text = this.shownTexts.get(index);
     if (text !== undefined) return text;
     text = visible(this.report.string(index).slice(0, 300));
-    if (this.shown.size > 20000) this.shown.clear();
-    this.shown.set(index, text);
+    if (this.shownTexts.size > 20000) this.shownTexts.clear();
+    this.shownTexts.set(index, text);
     return text;
   }
 
   // Time outside of the window is dimmed.
-  outside() {
+  dimOutside() {
     const {window} = this.report;
     if (!window || window.from === undefined) return;
     const {context, gutter, width, height} = this;
@@ -379,21 +390,22 @@ class Painter {
     const begin = Math.min(this.x(window.from), width);
     const end = Math.max(this.x(window.to), gutter);
     if (begin > gutter)
-      this.box(this.palette.panel, gutter, kRuler, begin - gutter, height - kRuler);
-    if (end < width) this.box(this.palette.panel, end, kRuler, width - end, height - kRuler);
+      this.fillBox(this.palette.panel, gutter, kRulerHeight, begin - gutter, height - kRulerHeight);
+    if (end < width)
+      this.fillBox(this.palette.panel, end, kRulerHeight, width - end, height - kRulerHeight);
     context.globalAlpha = 1;
   }
 
-  *ruler() {
+  *drawRuler() {
     const {context, palette, view, width, gutter} = this;
-    this.box(palette.panel, 0, 0, width, kRuler);
-    this.box(palette.line, 0, kRuler - 1, width, 1);
+    this.fillBox(palette.panel, 0, 0, width, kRulerHeight);
+    this.fillBox(palette.line, 0, kRulerHeight - 1, width, 1);
     context.font = kFonts.text;
     context.fillStyle = palette.quiet;
     context.fillText(
       this.report.times.counts ? "counts before the end" : "time before the end",
       6,
-      kRuler / 2,
+      kRulerHeight / 2,
       gutter - 12
     );
     yield;
@@ -405,37 +417,37 @@ class Painter {
       time += step, ++n
     ) {
       const x = Math.round(this.x(time));
-      this.box(palette.line, x, kRuler - 6, 1, 6);
+      this.fillBox(palette.line, x, kRulerHeight - 6, 1, 6);
       context.fillStyle = palette.quiet;
       const words = Math.abs(time) < step / 2 ? "end" : this.report.times.mark(time, step, around);
-      context.fillText(words, Math.min(x + 4, width - 6 * words.length - 4), kRuler / 2);
+      context.fillText(words, Math.min(x + 4, width - 6 * words.length - 4), kRulerHeight / 2);
       yield;
     }
   }
 
   // From who ends the wait that is selected, or should.
-  arrows(rows, selection) {
+  drawArrows(rows, selection) {
     const {context, palette, view, width, height, gutter} = this;
     const flows = flowsOf(this.report, selection);
     if (flows.length === 0) return;
     context.save();
     context.beginPath();
-    context.rect(gutter, kRuler, width - gutter, height - kRuler);
+    context.rect(gutter, kRulerHeight, width - gutter, height - kRulerHeight);
     context.clip();
     context.strokeStyle = context.fillStyle = palette.accent;
     context.lineWidth = 2;
     for (const flow of flows) {
-      const from = rows.of(flow.from_track);
-      const to = rows.of(flow.to_track);
+      const from = rows.ofTrack(flow.from_track);
+      const to = rows.ofTrack(flow.to_track);
       if (!from || !to) continue;
-      const y = row => kRuler - view.scroll + row.top + kPad + kLane / 2;
+      const y = row => kRulerHeight - view.scroll + row.top + kRowPadding + kLaneHeight / 2;
       const x = time => Math.max(gutter + 6, Math.min(this.x(time), width - 6));
-      this.arrow(x(flow.from_time), y(from), x(flow.to_time), y(to));
+      this.drawArrow(x(flow.from_time), y(from), x(flow.to_time), y(to));
     }
     context.restore();
   }
 
-  arrow(x0, y0, x1, y1) {
+  drawArrow(x0, y0, x1, y1) {
     const {context} = this;
     const up = y1 < y0 ? 1 : -1;
     context.beginPath();
@@ -454,7 +466,7 @@ class Painter {
     context.fill();
   }
 
-  lines_over(selection) {
+  drawTimeLines(selection) {
     const {context, palette, view, height, gutter} = this;
     const line = (time, colour, dash, label) => {
       if (time === undefined || time < view.from || time > view.to) return;
@@ -463,7 +475,7 @@ class Painter {
       context.lineWidth = 1;
       context.setLineDash(dash);
       context.beginPath();
-      context.moveTo(x, label ? 4 : kRuler);
+      context.moveTo(x, label ? 4 : kRulerHeight);
       context.lineTo(x, height);
       context.stroke();
       context.setLineDash([]);
@@ -471,7 +483,7 @@ class Painter {
       context.font = kFonts.strong;
       const wide = context.measureText(label).width + 8;
       const left = Math.min(x, this.width - wide);
-      this.box(colour, left, 3, wide, 16);
+      this.fillBox(colour, left, 3, wide, 16);
       context.fillStyle = palette.ground;
       context.fillText(label, left + 4, 11.5);
     };

@@ -22,9 +22,9 @@ class Palette {
     this.hatch = colour("hatch");
     this.state = kStates.map(state => colour("state-" + state.replace(" ", "-")));
     this.pixels = Uint32Array.from(this.state, pixelOf);
-    this.event_pixel = pixelOf(this.event);
-    this.hit_pixel = pixelOf(this.hit);
-    this.counter_pixel = pixelOf(this.counter);
+    this.eventPixel = pixelOf(this.event);
+    this.hitPixel = pixelOf(this.hit);
+    this.counterPixel = pixelOf(this.counter);
     this.label = kStates.map(state => colour("on-" + state.replace(" ", "-")) || this.text);
     const hatchings = {
       waiting: this.stripes,

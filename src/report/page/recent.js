@@ -1,14 +1,14 @@
 // The last events, a column for each core, a row for each event in the order of time.
 
-const kRows = 60;
+const kFirstRows = 60;
 const kMostRows = 2000;
 
 class RecentEvents {
   constructor(report) {
     this.report = report;
     this.tracks = report.tracks.filter(track => track.events.time.length > 0);
-    this.cycle = new Set(
-      (report.data.object_of("graph")?.objects("nodes") ?? [])
+    this.waitingNames = new Set(
+      (report.data.object("graph")?.objects("nodes") ?? [])
         .filter(node => node.text("state") === "waiting")
         .map(node => node.text("name"))
     );
@@ -16,7 +16,7 @@ class RecentEvents {
     this.tracks = this.tracks
       .map((track, i) => ({
         track,
-        rank: track.first ? 0 : track.in_trouble || this.cycle.has(track.name) ? 1 : 2,
+        rank: track.first ? 0 : track.inTrouble || this.waitingNames.has(track.name) ? 1 : 2,
         i,
       }))
       .sort((a, b) => a.rank - b.rank || a.i - b.i)
@@ -26,7 +26,7 @@ class RecentEvents {
       Math.min(8, Math.floor((Math.min(window.innerWidth, 1480) - 230) / 170))
     );
     this.page = 0;
-    this.rows = kRows;
+    this.rows = kFirstRows;
     if (this.tracks.length === 0) return;
     this.box = element("div", {});
     this.words = element("span", {class: "quiet", "aria-live": "polite"});
@@ -85,7 +85,7 @@ class RecentEvents {
     const body = element("tbody", {});
     let trigger = report.trigger?.time;
     if (trigger !== undefined && trigger < oldest) trigger = undefined;
-    const trigger_row = () =>
+    const triggerRow = () =>
       element(
         "tr",
         {class: "trigger"},
@@ -94,19 +94,21 @@ class RecentEvents {
           "td",
           {colspan: tracks.length},
           "trigger",
-          report.trigger.text ? [": ", said(report.trigger.text, {most: 200})] : ""
+          report.trigger.text ? [": ", targetText(report.trigger.text, {most: 200})] : ""
         )
       );
     for (const {column, event} of rows) {
       const track = tracks[column];
       const time = track.events.time[event];
       if (trigger !== undefined && time > trigger) {
-        body.append(trigger_row());
+        body.append(triggerRow());
         trigger = undefined;
       }
-      body.append(this.row(tracks.length, column, report.times.exact(time, oldest), track, event));
+      body.append(
+        this.eventRow(tracks.length, column, report.times.exact(time, oldest), track, event)
+      );
     }
-    if (trigger !== undefined) body.append(trigger_row());
+    if (trigger !== undefined) body.append(triggerRow());
     const older =
       more &&
       this.rows < kMostRows &&
@@ -142,7 +144,7 @@ class RecentEvents {
                   element(
                     "th",
                     {scope: "col"},
-                    said(track.name, {most: 40}),
+                    targetText(track.name, {most: 40}),
                     track.first ? element("span", {class: "badge first"}, "first to stop") : ""
                   )
                 )
@@ -153,22 +155,22 @@ class RecentEvents {
         ),
       ].filter(Boolean)
     );
-    this.to_the_end();
+    this.scrollToEnd();
   }
 
   // The newest are looked at first. Once more when it is in the page.
-  to_the_end() {
+  scrollToEnd() {
     this.box.lastChild.scrollTop = this.box.lastChild.scrollHeight;
   }
 
-  row(columns, column, time, track, event) {
+  eventRow(columns, column, time, track, event) {
     const cells = Array.from({length: columns}, () => element("td", {}));
     const name = this.report.kind(track.events.kind[event]).name;
     const text = this.report.string(track.events.text[event]);
     cells[column].append(
-      said(name, {tag: "b", most: 60}),
+      targetText(name, {tag: "b", most: 60}),
       text ? " " : "",
-      text ? said(text, {most: 100}) : ""
+      text ? targetText(text, {most: 100}) : ""
     );
     return element("tr", {}, element("th", {scope: "row"}, time), cells);
   }

@@ -1,6 +1,6 @@
 // The last lines of a stream: only those that are seen are in the page, however many there are.
 
-const kLineHigh = 18;
+const kLineHeight = 18;
 const kLinesPrinted = 60;
 
 class StreamView {
@@ -24,13 +24,13 @@ class StreamView {
     fields.list("lines").forEach((line, i) => {
       if (lost.has(i)) this.rows.push({lost: lost.get(i)});
       if (isObject(line)) this.rows.push({line});
-      else fields.fits("lines", i, "object", false);
+      else fields.check("lines", i, "object", false);
     });
     const end = fields.list("lines").length;
     for (const [before, text] of lost) if (before >= end) this.rows.push({lost: text});
     this.cores = [
       ...new Set(
-        this.rows.map(row => row.line?.core).filter(core => this.report.track_of.has(core))
+        this.rows.map(row => row.line?.core).filter(core => this.report.trackById.has(core))
       ),
     ];
   }
@@ -42,7 +42,7 @@ class StreamView {
       placeholder: "find in the lines",
       "aria-label": `Find in the lines of ${shortened(visible(this.name))}`,
       oninput: () => this.search(),
-      onkeydown: event => this.key(event),
+      onkeydown: event => this.onKey(event),
     });
     this.count = element("output", {class: "stream-hits", "aria-live": "polite"});
     this.core = element(
@@ -56,7 +56,7 @@ class StreamView {
       this.cores
         .slice(0, 2000)
         .map(core =>
-          element("option", {value: core}, shortened(visible(this.report.name_of(core)), 60))
+          element("option", {value: core}, shortened(visible(this.report.trackName(core)), 60))
         )
     );
     this.space = element("div", {class: "space"});
@@ -80,7 +80,7 @@ class StreamView {
     const heading = element(
       "h3",
       {},
-      said(this.name),
+      targetText(this.name),
       " ",
       element("span", {class: "quiet"}, words)
     );
@@ -98,8 +98,8 @@ class StreamView {
         },
         this.cores.length > 0 && this.core,
         this.field,
-        button("↑", "Previous line found", () => this.go(-1)),
-        button("↓", "Next line found", () => this.go(1)),
+        button("↑", "Previous line found", () => this.step(-1)),
+        button("↓", "Next line found", () => this.step(1)),
         this.count
       ),
       this.list,
@@ -110,7 +110,7 @@ class StreamView {
   // Once it is in the page.
   start() {
     if (this.rows.length === 0) return;
-    this.lay();
+    this.layOut();
     this.list.scrollTop = this.list.scrollHeight;
     new ResizeObserver(() => this.show()).observe(this.list);
     this.show();
@@ -118,53 +118,53 @@ class StreamView {
       this.box.querySelector(".printed").replaceChildren(
         this.shown
           .slice(-kLinesPrinted)
-          .map(row => this.text_of(row))
+          .map(row => this.rowText(row))
           .join("\n")
       )
     );
   }
 
-  text_of(row) {
+  rowText(row) {
     return row.line
       ? visible(typeof row.line.text === "string" ? row.line.text : "")
       : `— ${visible(row.lost) || "something is missing"} —`;
   }
 
-  lay() {
+  layOut() {
     // Browsers lay out nothing that is higher than some 30 million pixels.
-    this.space.style.height = Math.min(this.shown.length * kLineHigh, 2e7) + "px";
-    this.list.style.height = Math.min(Math.max(3, this.shown.length), 24) * kLineHigh + 14 + "px";
+    this.space.style.height = Math.min(this.shown.length * kLineHeight, 2e7) + "px";
+    this.list.style.height = Math.min(Math.max(3, this.shown.length), 24) * kLineHeight + 14 + "px";
   }
 
   filter() {
     const core = this.core.value === "" ? undefined : Number(this.core.value);
     this.shown =
       core === undefined ? this.rows : this.rows.filter(row => !row.line || row.line.core === core);
-    this.lay();
+    this.layOut();
     this.search();
     this.list.scrollTop = this.list.scrollHeight;
     this.show();
   }
 
   search() {
-    const want = this.field.value.toLowerCase();
-    this.want = want;
+    const query = this.field.value.toLowerCase();
+    this.query = query;
     this.hits = [];
-    if (want !== "")
+    if (query !== "")
       this.shown.forEach(
         (row, i) =>
-          (row.lower ??= this.text_of(row).toLowerCase()).includes(want) && this.hits.push(i)
+          (row.lower ??= this.rowText(row).toLowerCase()).includes(query) && this.hits.push(i)
       );
     this.current = -1;
-    this.tell();
+    this.showCount();
     // The newest first: that is where one looks.
-    if (this.hits.length > 0) this.go(-1);
+    if (this.hits.length > 0) this.step(-1);
     else this.show();
   }
 
-  tell() {
+  showCount() {
     this.count.value =
-      this.want === "" || this.want === undefined
+      this.query === "" || this.query === undefined
         ? ""
         : this.hits.length === 0
           ? "not found"
@@ -173,13 +173,13 @@ class StreamView {
             : `${grouped(this.current + 1)} of ${plural(this.hits.length, "line")}`;
   }
 
-  key(event) {
+  onKey(event) {
     if (event.key !== "Enter") return;
     event.preventDefault();
-    this.go(event.shiftKey ? 1 : -1);
+    this.step(event.shiftKey ? 1 : -1);
   }
 
-  go(by) {
+  step(by) {
     if (this.hits.length === 0) return;
     this.current =
       this.current < 0
@@ -187,37 +187,39 @@ class StreamView {
           ? this.hits.length - 1
           : 0
         : (this.current + by + this.hits.length) % this.hits.length;
-    this.tell();
+    this.showCount();
     const row = this.hits[this.current];
-    const first = this.first();
-    const room = Math.floor(this.list.clientHeight / kLineHigh);
+    const first = this.firstVisible();
+    const room = Math.floor(this.list.clientHeight / kLineHeight);
     if (row < first || row >= first + room - 1)
-      this.list.scrollTop = Math.max(0, row - room / 2) * this.pixels_a_row();
+      this.list.scrollTop = Math.max(0, row - room / 2) * this.pixelsPerRow();
     this.show();
   }
 
-  pixels_a_row() {
-    return Math.min(kLineHigh, 2e7 / Math.max(1, this.shown.length));
+  pixelsPerRow() {
+    return Math.min(kLineHeight, 2e7 / Math.max(1, this.shown.length));
   }
 
-  first() {
-    return Math.floor(this.list.scrollTop / this.pixels_a_row());
+  firstVisible() {
+    return Math.floor(this.list.scrollTop / this.pixelsPerRow());
   }
 
   show() {
-    const first = this.first();
-    const count = Math.ceil(this.list.clientHeight / kLineHigh) + 2;
-    const top = this.list.scrollTop - (this.list.scrollTop % this.pixels_a_row());
-    const rows = this.shown.slice(first, first + count).map((row, i) => this.draw(row, first + i));
+    const first = this.firstVisible();
+    const count = Math.ceil(this.list.clientHeight / kLineHeight) + 2;
+    const top = this.list.scrollTop - (this.list.scrollTop % this.pixelsPerRow());
+    const rows = this.shown
+      .slice(first, first + count)
+      .map((row, i) => this.rowElement(row, first + i));
     const pane = element("div", {class: "pane"}, rows);
     pane.style.top = top + "px";
     this.space.replaceChildren(pane);
   }
 
-  draw(row, i) {
+  rowElement(row, i) {
     const current = this.current >= 0 && this.hits[this.current] === i;
     if (!row.line)
-      return element("div", {class: "line lost" + (current ? " current" : "")}, this.text_of(row));
+      return element("div", {class: "line lost" + (current ? " current" : "")}, this.rowText(row));
     const {time, core, text, offset} = row.line;
     return element(
       "div",
@@ -231,7 +233,7 @@ class StreamView {
         Number.isFinite(time) ? this.report.times.exact(time, 1e9) : ""
       ),
       this.cores.length > 0 &&
-        element("span", {class: "whose"}, shortened(visible(this.report.name_of(core)), 24)),
+        element("span", {class: "whose"}, shortened(visible(this.report.trackName(core)), 24)),
       element(
         "span",
         {class: "text"},
@@ -242,20 +244,20 @@ class StreamView {
 
   // What was searched for, marked.
   marked(text) {
-    if (!this.want) return text;
+    if (!this.query) return text;
     const pieces = [];
     const lower = text.toLowerCase();
     let at = 0;
     for (
-      let hit = lower.indexOf(this.want);
+      let hit = lower.indexOf(this.query);
       hit >= 0 && pieces.length < 100;
-      hit = lower.indexOf(this.want, at)
+      hit = lower.indexOf(this.query, at)
     ) {
       pieces.push(
         text.slice(at, hit),
-        element("mark", {}, text.slice(hit, hit + this.want.length))
+        element("mark", {}, text.slice(hit, hit + this.query.length))
       );
-      at = hit + this.want.length;
+      at = hit + this.query.length;
     }
     return [...pieces, text.slice(at)];
   }

@@ -5,7 +5,7 @@ class Strip {
   constructor() {
     this.canvas = document.createElement("canvas");
     this.context = this.canvas.getContext("2d");
-    this.used = this.shown = 0;
+    this.used = this.flushed = 0;
   }
 
   // Room for `lines` lines of `width` pixels; what was in it is gone.
@@ -14,34 +14,34 @@ class Strip {
     this.canvas.height = this.capacity = Math.max(1, lines);
     this.image = this.context.createImageData(this.width, this.capacity);
     this.pixels = new Uint32Array(this.image.data.buffer);
-    this.used = this.shown = 0;
+    this.used = this.flushed = 0;
   }
 
   clear() {
     this.pixels.fill(0, 0, this.used * this.width);
-    this.used = this.shown = 0;
+    this.used = this.flushed = 0;
   }
 
   // The first of `count` lines that are clear. The caller sees to it that there is room.
-  take(count) {
+  reserve(count) {
     const first = this.used;
     this.used += count;
     return first;
   }
 
   // To be called before `draw`, once all lines are filled: handing pixels over costs little when it is done once.
-  end() {
-    if (this.used > this.shown)
+  flush() {
+    if (this.used > this.flushed)
       this.context.putImageData(
         this.image,
         0,
         0,
         0,
-        this.shown,
+        this.flushed,
         this.width,
-        this.used - this.shown
+        this.used - this.flushed
       );
-    this.shown = this.used;
+    this.flushed = this.used;
   }
 
   draw(context, first, count, x, y, width, height) {
@@ -56,27 +56,27 @@ function pixelOf(colour) {
   return (0xff000000 | ((rgb & 0xff) << 16) | (rgb & 0xff00) | (rgb >> 16)) >>> 0;
 }
 
-const kLong = 24; // pixels from which on a span is shown for itself
+const kLongSpanWidth = 24; // pixels from which on a span is shown for itself
 
-const kPiece = 128; // pixels of a line that are set at once
+const kPieceWidth = 128; // pixels of a line that are set at once
 
 // One state for each pixel of a line; the numbers of the long spans go to `long`. Gives the line, behind as many pauses as
 // there are pieces.
-function* crowdLine(lane, first, last, view, scale, strip, colours, long) {
-  const line = strip.take(1);
-  for (let x = 0, i = first; x < strip.width; x += kPiece) {
-    i = crowdPiece(
+function* fillLane(lane, first, last, view, scale, strip, colours, longSpans) {
+  const line = strip.reserve(1);
+  for (let x = 0, i = first; x < strip.width; x += kPieceWidth) {
+    i = fillLanePiece(
       lane,
       i,
       last,
       x,
-      Math.min(strip.width, x + kPiece),
+      Math.min(strip.width, x + kPieceWidth),
       view,
       scale,
       strip,
       line,
       colours,
-      long
+      longSpans
     );
     yield;
   }
@@ -84,27 +84,30 @@ function* crowdLine(lane, first, last, view, scale, strip, colours, long) {
 }
 
 // The pixels [x, end) of a line; `i`: the first span that begins in them or behind. Gives the first that begins behind.
-function crowdPiece(lane, i, last, x, end, view, scale, strip, line, colours, long) {
+function fillLanePiece(lane, i, last, x, end, view, scale, strip, line, colours, longSpans) {
   const {width, pixels} = strip;
   for (; x < end; ++x) {
     const next = advance(lane.from, view.from + (x + 1) / scale, i, last);
-    if (next > i) pixels[line * width + x] = colours[lane.state_of(i, next)];
+    if (next > i) pixels[line * width + x] = colours[lane.dominantState(i, next)];
     // Nothing begins in this pixel: what began before may still last.
     else if (i > 0 && lane.to[i - 1] > view.from + x / scale)
       pixels[line * width + x] = colours[lane.state[i - 1]];
-    if (next > i && (lane.to[next - 1] - Math.max(view.from, lane.from[next - 1])) * scale >= kLong)
-      long.push(next - 1);
+    if (
+      next > i &&
+      (lane.to[next - 1] - Math.max(view.from, lane.from[next - 1])) * scale >= kLongSpanWidth
+    )
+      longSpans.push(next - 1);
     i = next;
   }
   return i;
 }
 
 // Ticks, the higher the more of them there are in a pixel.
-function tickLines(times, view, scale, strip, colour, height) {
-  const line = strip.take(height);
+function fillTicks(times, view, scale, strip, colour, height) {
+  const line = strip.reserve(height);
   const {width, pixels} = strip;
-  let i = firstFrom(times, view.from);
-  const last = firstAfter(times, view.to);
+  let i = lowerBound(times, view.from);
+  const last = upperBound(times, view.to);
   const few = last - i <= width;
   while (i < last) {
     const x = Math.min(width - 1, Math.floor((times[i] - view.from) * scale));
@@ -117,9 +120,9 @@ function tickLines(times, view, scale, strip, colour, height) {
   return line;
 }
 
-// Like firstFrom, for steps that are mostly short.
+// Like lowerBound, for steps that are mostly short.
 function advance(values, time, begin, end) {
   let step = 1;
   while (begin + step < end && values[begin + step] < time) step *= 2;
-  return firstFrom(values, time, begin + (step >> 1), Math.min(end, begin + step));
+  return lowerBound(values, time, begin + (step >> 1), Math.min(end, begin + step));
 }

@@ -1,7 +1,7 @@
 // The timeline: what is looked at, moved by wheel, mouse, keys and buttons, and told as text.
 
 const kLeastNs = 8; // the shortest time that fills the width
-const kSlice = 6; // ms of a frame that a drawing may take; what is left of it waits for the next frame
+const kSliceMs = 6; // ms of a frame that a drawing may take; what is left of it waits for the next frame
 
 class Timeline {
   constructor(report) {
@@ -22,7 +22,7 @@ class Timeline {
       this.show(window.from - room, window.to + room);
     }
     this.selection = undefined;
-    this.redraws = {first: 0, count: 0, slowest: 0, at_once: 0, onmore: () => {}};
+    this.redraws = {first: 0, count: 0, slowest: 0, longestFrame: 0, onChange: () => {}};
     this.finder = new EventFinder(this);
     this.build();
   }
@@ -142,16 +142,16 @@ class Timeline {
 
   listen() {
     const {canvas} = this;
-    canvas.addEventListener("wheel", event => this.wheel(event), {passive: false});
-    canvas.addEventListener("pointerdown", event => this.press(event));
-    canvas.addEventListener("pointermove", event => this.move(event));
-    canvas.addEventListener("pointerup", event => this.release(event));
+    canvas.addEventListener("wheel", event => this.onWheel(event), {passive: false});
+    canvas.addEventListener("pointerdown", event => this.onPress(event));
+    canvas.addEventListener("pointermove", event => this.onMove(event));
+    canvas.addEventListener("pointerup", event => this.onRelease(event));
     canvas.addEventListener("pointercancel", () => {
       this.drag = undefined;
     });
     canvas.addEventListener("pointerleave", () => this.hover(undefined));
-    canvas.addEventListener("dblclick", event => this.zoom(0.25, this.time_at(event.offsetX)));
-    canvas.addEventListener("keydown", event => this.key(event));
+    canvas.addEventListener("dblclick", event => this.zoom(0.25, this.timeAt(event.offsetX)));
+    canvas.addEventListener("keydown", event => this.onKey(event));
     canvas.addEventListener("focus", () => this.redraw());
     this.frame.addEventListener("scroll", () => {
       this.view.scroll = this.frame.scrollTop;
@@ -179,65 +179,65 @@ class Timeline {
   print(on) {
     if (!this.painter) return;
     document.documentElement.classList.toggle("printing", on);
-    this.frame.style.height = on ? Math.min(this.rows.height + kRuler, 1200) + "px" : "";
+    this.frame.style.height = on ? Math.min(this.rows.height + kRulerHeight, 1200) + "px" : "";
     this.painter.restyle();
     this.resize();
-    this.begin_drawing();
-    this.go_on(Infinity);
+    this.beginDrawing();
+    this.continueDrawing(Infinity);
   }
 
   resize() {
     const most = document.documentElement.classList.contains("printing")
       ? 1200
       : Math.max(260, Math.round(window.innerHeight * 0.6));
-    const height = Math.min(this.rows.height + kRuler, most);
+    const height = Math.min(this.rows.height + kRulerHeight, most);
     this.frame.style.height = height + "px";
-    this.spacer.style.height = this.rows.height + kRuler + "px";
+    this.spacer.style.height = this.rows.height + kRulerHeight + "px";
     this.painter.resize(this.spacer.clientWidth, height);
     this.drawing = undefined;
     this.redraw();
   }
 
   redraw() {
-    this.stale = true;
-    this.ask();
+    this.outdated = true;
+    this.requestFrame();
   }
 
-  ask() {
-    if (this.asked || !this.painter) return;
-    this.asked = true;
-    requestAnimationFrame(() => this.frame_begins());
+  requestFrame() {
+    if (this.frameRequested || !this.painter) return;
+    this.frameRequested = true;
+    requestAnimationFrame(() => this.drawFrame());
   }
 
   // What was begun is finished first: who moves on all the time sees something all the time.
-  frame_begins() {
-    this.asked = false;
+  drawFrame() {
+    this.frameRequested = false;
     const begin = performance.now();
-    if (!this.drawing && this.stale) this.begin_drawing();
-    this.go_on(begin + kSlice);
+    if (!this.drawing && this.outdated) this.beginDrawing();
+    this.continueDrawing(begin + kSliceMs);
     const took = performance.now() - begin;
-    this.took += took;
-    this.redraws.at_once = Math.max(this.redraws.at_once, took);
-    if (!this.drawing) this.count_redraw(this.took);
-    this.canvas.toggleAttribute("data-drawing", this.drawing !== undefined || this.stale);
-    if (this.drawing || this.stale) this.ask();
+    this.drawingMs += took;
+    this.redraws.longestFrame = Math.max(this.redraws.longestFrame, took);
+    if (!this.drawing) this.countRedraw(this.drawingMs);
+    this.canvas.toggleAttribute("data-drawing", this.drawing !== undefined || this.outdated);
+    if (this.drawing || this.outdated) this.requestFrame();
   }
 
-  begin_drawing() {
-    this.stale = false;
-    this.took = 0;
+  beginDrawing() {
+    this.outdated = false;
+    this.drawingMs = 0;
     this.drawing = this.painter.draw({...this.view}, this.rows, this.selection, this.finder.hits);
-    this.tell_range();
+    this.showRange();
   }
 
-  go_on(until) {
+  continueDrawing(until) {
     while (this.drawing) {
       if (this.drawing.next().done) this.drawing = undefined;
       else if (performance.now() >= until) return;
     }
   }
 
-  tell_range() {
+  showRange() {
     const {times} = this.report;
     const {from, to} = this.view;
     const step = (to - from) / 200,
@@ -248,12 +248,12 @@ class Timeline {
   }
 
   // The first one also fetches fonts and the like.
-  count_redraw(took) {
+  countRedraw(took) {
     const {redraws} = this;
     if (redraws.first === 0) redraws.first = took;
     else redraws.slowest = Math.max(redraws.slowest, took);
     ++redraws.count;
-    redraws.onmore();
+    redraws.onChange();
   }
 
   show(from, to) {
@@ -265,19 +265,19 @@ class Timeline {
     this.redraw();
   }
 
-  pan(part_of_width) {
-    const step = (this.view.to - this.view.from) * part_of_width;
+  pan(share) {
+    const step = (this.view.to - this.view.from) * share;
     this.show(this.view.from + step, this.view.to + step);
   }
 
   // `at`: stays where it is.
-  zoom(factor, at = this.selected_in_view() ?? (this.view.from + this.view.to) / 2) {
+  zoom(factor, at = this.selectedTimeInView() ?? (this.view.from + this.view.to) / 2) {
     const least = kLeastNs / (this.view.to - this.view.from);
     const by = Math.max(factor, least);
     this.show(at - (at - this.view.from) * by, at + (this.view.to - at) * by);
   }
 
-  selected_in_view() {
+  selectedTimeInView() {
     const time = this.selection?.time;
     return time !== undefined && time >= this.view.from && time <= this.view.to ? time : undefined;
   }
@@ -287,7 +287,7 @@ class Timeline {
     this.show(time - half, time + half);
   }
 
-  time_at(x) {
+  timeAt(x) {
     const {gutter, width} = this.painter;
     return (
       this.view.from +
@@ -295,7 +295,7 @@ class Timeline {
     );
   }
 
-  wheel(event) {
+  onWheel(event) {
     const across = event.shiftKey
       ? event.deltaY || event.deltaX
       : Math.abs(event.deltaX) > Math.abs(event.deltaY)
@@ -310,11 +310,11 @@ class Timeline {
     else
       this.zoom(
         Math.exp(Math.max(-1, Math.min(1, event.deltaY * pixels * 0.002))),
-        this.time_at(event.offsetX)
+        this.timeAt(event.offsetX)
       );
   }
 
-  press(event) {
+  onPress(event) {
     if (event.button !== 0) return;
     this.canvas.setPointerCapture(event.pointerId);
     this.drag = {
@@ -326,7 +326,7 @@ class Timeline {
     };
   }
 
-  move(event) {
+  onMove(event) {
     const {drag} = this;
     if (!drag) return this.hover(event);
     const shift = event.offsetX - drag.x;
@@ -336,38 +336,43 @@ class Timeline {
     this.show(drag.from - time, drag.to - time);
   }
 
-  release(event) {
+  onRelease(event) {
     const {drag} = this;
     this.drag = undefined;
     if (!drag) return;
     if (drag.moved && drag.mark) {
-      const ends = [this.time_at(drag.x), this.time_at(event.offsetX)].sort((a, b) => a - b);
+      const ends = [this.timeAt(drag.x), this.timeAt(event.offsetX)].sort((a, b) => a - b);
       this.show(ends[0], ends[1]);
     } else if (!drag.moved) {
-      this.select(this.find_at(event.offsetX, event.offsetY));
+      this.select(this.findAt(event.offsetX, event.offsetY));
     }
   }
 
   hover(event) {
     this.view.pointer = event?.offsetX;
-    const found = event && this.find_at(event.offsetX, event.offsetY);
+    const found = event && this.findAt(event.offsetX, event.offsetY);
     this.canvas.style.cursor = found && found.index >= 0 ? "pointer" : "";
-    this.tell(found && found.index >= 0 ? found : (this.selection ?? found));
+    this.showReadout(found && found.index >= 0 ? found : (this.selection ?? found));
     this.redraw();
   }
 
   // What lies at a point of the canvas: a row, an event or a span of it.
-  find_at(x, y) {
-    if (y < kRuler || this.rows.list.length === 0) return undefined;
-    const below = y - kRuler + this.view.scroll;
+  findAt(x, y) {
+    if (y < kRulerHeight || this.rows.list.length === 0) return undefined;
+    const below = y - kRulerHeight + this.view.scroll;
     if (below >= this.rows.height) return undefined;
     const row = this.rows.at(below);
-    const time = this.time_at(x);
-    const depth = this.rows.depth_at(row, below);
+    const time = this.timeAt(x);
+    const depth = this.rows.depthAt(row, below);
     if (x < this.painter.gutter) return {track: row.track, depth: 0, index: -1, time: undefined};
-    if (depth >= 0) return this.span_at(row.track, depth, time);
-    if (depth <= kFirstCounter)
-      return {track: row.track, depth, index: row.counters[kFirstCounter - depth].at(time), time};
+    if (depth >= 0) return this.spanAt(row.track, depth, time);
+    if (depth <= kFirstCounterDepth)
+      return {
+        track: row.track,
+        depth,
+        index: row.counters[kFirstCounterDepth - depth].at(time),
+        time,
+      };
     const near = this.nearest(row.track, time);
     const far = (6 * (this.view.to - this.view.from)) / (this.painter.width - this.painter.gutter);
     if (near < 0 || Math.abs(row.track.events.time[near] - time) > far)
@@ -375,7 +380,7 @@ class Timeline {
     return {track: row.track, depth, index: near, time: row.track.events.time[near]};
   }
 
-  span_at(track, depth, time) {
+  spanAt(track, depth, time) {
     for (let d = depth; d >= 0; --d) {
       const index = track.lanes[d]?.at(time) ?? -1;
       if (index >= 0) return {track, depth: d, index, time};
@@ -385,7 +390,7 @@ class Timeline {
 
   nearest(track, time) {
     const times = track.events.time;
-    const behind = firstFrom(times, time);
+    const behind = lowerBound(times, time);
     if (behind === 0) return times.length > 0 ? 0 : -1;
     return behind < times.length && times[behind] - time < time - times[behind - 1]
       ? behind
@@ -394,22 +399,22 @@ class Timeline {
 
   select(found) {
     this.selection = found;
-    this.tell(found);
+    this.showReadout(found);
     this.redraw();
   }
 
-  tell(found) {
+  showReadout(found) {
     const words = found ? describe(this.report, found) : "Nothing there.";
     if (this.readout.textContent !== words) this.readout.textContent = words;
   }
 
-  key(event) {
+  onKey(event) {
     if (event.ctrlKey || event.altKey || event.metaKey) return;
     const actions = {
       ArrowLeft: () => this.pan(event.shiftKey ? -0.5 : -0.1),
       ArrowRight: () => this.pan(event.shiftKey ? 0.5 : 0.1),
-      ArrowUp: () => this.choose(-1),
-      ArrowDown: () => this.choose(1),
+      ArrowUp: () => this.moveRow(-1),
+      ArrowDown: () => this.moveRow(1),
       "+": () => this.zoom(0.5),
       "=": () => this.zoom(0.5),
       "-": () => this.zoom(2),
@@ -427,26 +432,26 @@ class Timeline {
   }
 
   // Another row, at the same time.
-  choose(by) {
+  moveRow(by) {
     const list = this.rows.list;
     if (list.length === 0) return;
     const now = list.findIndex(row => row.track === this.selection?.track);
     const row = list[now < 0 ? 0 : Math.max(0, Math.min(list.length - 1, now + by))];
-    const time = this.selected_in_view() ?? (this.view.from + this.view.to) / 2;
+    const time = this.selectedTimeInView() ?? (this.view.from + this.view.to) / 2;
     this.reveal(row);
     this.select(
       row.ticks
-        ? this.event_of(row.track, this.nearest(row.track, time))
-        : this.span_at(row.track, kDeepest, time)
+        ? this.eventAt(row.track, this.nearest(row.track, time))
+        : this.spanAt(row.track, kDeepest, time)
     );
   }
 
-  event_of(track, index) {
+  eventAt(track, index) {
     return {track, depth: -1, index, time: track.events.time[index]};
   }
 
   reveal(row) {
-    const room = this.painter.height - kRuler;
+    const room = this.painter.height - kRulerHeight;
     if (row.top < this.view.scroll) this.frame.scrollTop = row.top;
     else if (row.top + row.height > this.view.scroll + room)
       this.frame.scrollTop = row.top + row.height - room;
@@ -454,25 +459,25 @@ class Timeline {
 
   // The next or previous event of the row, else span.
   step(by) {
-    if (!this.selection) return this.choose(0);
+    if (!this.selection) return this.moveRow(0);
     const {track, depth, index} = this.selection;
     if (track.events.time.length > 0) {
       const next =
         depth === -1 && index >= 0
           ? index + by
           : this.nearest(track, this.selection.time ?? this.view.to);
-      return this.go(
-        this.event_of(track, Math.max(0, Math.min(track.events.time.length - 1, next)))
+      return this.goTo(
+        this.eventAt(track, Math.max(0, Math.min(track.events.time.length - 1, next)))
       );
     }
     const lane = track.lanes[Math.max(0, depth)];
     if (!lane || lane.size === 0) return;
     const next = Math.max(0, Math.min(lane.size - 1, (index >= 0 ? index : lane.size) + by));
-    this.go({track, depth: Math.max(0, depth), index: next, time: lane.from[next]});
+    this.goTo({track, depth: Math.max(0, depth), index: next, time: lane.from[next]});
   }
 
   // Selects, and brings it into view.
-  go(found) {
+  goTo(found) {
     const row = this.rows.list.find(candidate => candidate.track === found.track);
     if (row) this.reveal(row);
     if (found.time < this.view.from || found.time > this.view.to) this.centre(found.time);
@@ -480,10 +485,10 @@ class Timeline {
   }
 
   filter(words) {
-    const want = words.trim().toLowerCase();
+    const query = words.trim().toLowerCase();
     this.rows = new Rows(
       this.tracks.filter(track =>
-        `${track.name} ${track.state} ${track.kind}`.toLowerCase().includes(want)
+        `${track.name} ${track.state} ${track.kind}`.toLowerCase().includes(query)
       )
     );
     this.frame.scrollTop = this.view.scroll = 0;

@@ -36,9 +36,9 @@ function describe(report, found) {
       .filter(Boolean)
       .join(" · ");
   if (depth === -1)
-    return `${name} · ${times.exact(time)} · ${shortened(visible(report.event_text(track, index)), 600)}`;
-  if (depth <= kFirstCounter) {
-    const counter = track.counters[kFirstCounter - depth];
+    return `${name} · ${times.exact(time)} · ${shortened(visible(report.eventText(track, index)), 600)}`;
+  if (depth <= kFirstCounterDepth) {
+    const counter = track.counters[kFirstCounterDepth - depth];
     return `${name} · ${shortened(visible(counter.name))} ${grouped(counter.value[index])} from ${times.exact(counter.time[index])} on · between ${grouped(counter.least)} and ${grouped(counter.most)}`;
   }
   const lane = track.lanes[depth];

@@ -35,23 +35,23 @@ class Track {
 
   // Takes time where there are many.
   decode(strings) {
-    this.lanes = readLanes(this.fields.object_of("spans"), this.standing(strings));
-    this.events = readEvents(this.fields.object_of("events"));
+    this.lanes = readLanes(this.fields.object("spans"), this.finalSpan(strings));
+    this.events = readEvents(this.fields.object("events"));
     this.counters = this.fields.objects("counters").map(fields => new Counter(fields));
   }
 
   // How it stands at the end lasts until the end, also where no event says so.
-  standing(strings) {
+  finalSpan(strings) {
     const state = ["waiting", "halted"].includes(this.state) ? kStates.indexOf(this.state) : -1;
     if (state < 0 || !(this.since < 0)) return undefined;
     return {from: this.since, to: 0, state, text: strings.push(this.what) - 1};
   }
 
-  get stands() {
+  get hasState() {
     return this.kind !== "stream" && (this.state !== "" || this.place !== "" || this.what !== "");
   }
 
-  get in_trouble() {
+  get inTrouble() {
     return this.first || ["waiting", "halted", "silent"].includes(this.state);
   }
 }
@@ -65,8 +65,8 @@ class Report {
       .objects("kinds")
       .map(kind => ({name: kind.text("name"), category: kind.text("category")}));
     this.tracks = inTree(data.objects("tracks").map((fields, i) => new Track(fields, i)));
-    this.track_of = new Map(this.tracks.map(track => [track.id, track]));
-    const window = data.object_of("window");
+    this.trackById = new Map(this.tracks.map(track => [track.id, track]));
+    const window = data.object("window");
     this.window = window && {
       from: window.number("from"),
       to: window.number("to") ?? 0,
@@ -74,13 +74,13 @@ class Report {
       limited_by: window.text("limited_by"),
     };
     this.flows = new Flows(undefined);
-    const trigger = data.object_of("trigger");
+    const trigger = data.object("trigger");
     this.trigger = trigger && {time: trigger.number("time"), text: trigger.text("text")};
   }
 
   // Takes time where there are many.
-  decode_flows() {
-    this.flows = new Flows(this.data.object_of("flows"));
+  decodeFlows() {
+    this.flows = new Flows(this.data.object("flows"));
   }
 
   string(index) {
@@ -92,11 +92,11 @@ class Report {
     return this.kinds[index] ?? {name: `event ${index}`, category: ""};
   }
 
-  name_of(track) {
-    return this.track_of.get(track)?.name ?? "";
+  trackName(track) {
+    return this.trackById.get(track)?.name ?? "";
   }
 
-  event_text(track, i) {
+  eventText(track, i) {
     const text = this.string(track.events.text[i]);
     const {name, category} = this.kind(track.events.kind[i]);
     return name + (text === "" ? "" : "  " + text) + (category === "" ? "" : `  (${category})`);

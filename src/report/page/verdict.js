@@ -1,6 +1,6 @@
 // Above the fold: what hangs, how sure that is, what it rests on, what is missing; who waits for whom.
 
-const kSureness = {
+const kConfidenceTexts = {
   possible: "possible: a guess that nothing acts on",
   likely: "likely: nothing seen speaks against it",
   certain: "certain: it cannot be otherwise",
@@ -12,17 +12,17 @@ function verdictPart(report, troubles) {
     "section",
     {id: "verdict", "aria-labelledby": "headline"},
     verdictHead(report),
-    element("div", {class: "basis"}, evidence(data), missing(data, troubles))
+    element("div", {class: "basis"}, evidenceSection(data), lostSection(data, troubles))
   );
   const lines = findingLines(data);
-  section.append(...[lines, standingTable(report, lines !== undefined)].filter(Boolean));
+  section.append(...[lines, subjectTable(report, lines !== undefined)].filter(Boolean));
   return section;
 }
 
 // Where there is no graph: who waits for whom, as the first finding says it.
 function findingLines(data) {
   const lines = data.objects("findings")[0]?.texts("lines") ?? [];
-  if (lines.length === 0 || (data.object_of("graph")?.list("nodes") ?? []).length > 0)
+  if (lines.length === 0 || (data.object("graph")?.list("nodes") ?? []).length > 0)
     return undefined;
   return element(
     "div",
@@ -51,15 +51,16 @@ function verdictHead(report) {
     element(
       "p",
       {class: "program"},
-      said(data.text("title") || "a recording", {most: 160}),
+      targetText(data.text("title") || "a recording", {most: 160}),
       windowWords(report)
     ),
-    element("h1", {id: "headline"}, said(headline, {most: 240})),
+    element("h1", {id: "headline"}, targetText(headline, {most: 240})),
     element(
       "p",
       {class: "badges"},
       stateBadge(hang, state),
-      confidence && element("span", {id: "confidence"}, said(kSureness[confidence] ?? confidence))
+      confidence &&
+        element("span", {id: "confidence"}, targetText(kConfidenceTexts[confidence] ?? confidence))
     )
   );
 }
@@ -70,12 +71,12 @@ function stateBadge(hang, state) {
   const well = !hang && ["progressing", "slow", "finished"].includes(state);
   const words = [
     hang ? "hang" : unsure ? "perhaps a hang" : well ? "no hang" : "",
-    said(state, {most: 24}),
+    targetText(state, {most: 24}),
   ];
-  const look = hang ? "hang" : well ? "well" : "";
+  const badgeClass = hang ? "hang" : well ? "well" : "";
   return element(
     "span",
-    {class: "badge " + look, id: "state"},
+    {class: "badge " + badgeClass, id: "state"},
     words[0],
     words[0] && state ? ": " : "",
     words[1]
@@ -86,7 +87,7 @@ function windowWords(report) {
   const {window, times} = report;
   if (!window || window.from === undefined) return "";
   const cores = report.tracks.filter(track => ["core", "cpu"].includes(track.kind)).length;
-  const limit = window.limited_by ? [", limited by ", said(window.limited_by)] : "";
+  const limit = window.limited_by ? [", limited by ", targetText(window.limited_by)] : "";
   return [
     " · the last ",
     times.length(window.to - window.from),
@@ -95,7 +96,7 @@ function windowWords(report) {
   ];
 }
 
-function evidence(data) {
+function evidenceSection(data) {
   const rests =
     data.list("evidence").length > 0
       ? data.texts("evidence")
@@ -105,12 +106,12 @@ function evidence(data) {
     "div",
     {id: "evidence"},
     element("h2", {}, "What it rests on"),
-    rests.length > 0 ? texts(rests) : element("p", {class: "quiet"}, "No evidence is given."),
-    doubts.length > 0 && [element("h2", {}, "Not certain"), texts(doubts)]
+    rests.length > 0 ? textList(rests) : element("p", {class: "quiet"}, "No evidence is given."),
+    doubts.length > 0 && [element("h2", {}, "Not certain"), textList(doubts)]
   );
 }
 
-function missing(data, troubles) {
+function lostSection(data, troubles) {
   const lost = data.texts("lost");
   const box = element(
     "div",
@@ -122,22 +123,22 @@ function missing(data, troubles) {
     box.hidden = troubles.list.length === 0;
     box
       .querySelector("ul")
-      .replaceChildren(...troubles.list.map(text => said(text, {tag: "li", most: 400})));
+      .replaceChildren(...troubles.list.map(text => targetText(text, {tag: "li", most: 400})));
   };
-  troubles.onmore = show;
+  troubles.onChange = show;
   show();
   return element(
     "div",
     {id: "lost"},
     element("h2", {}, "What was lost"),
-    lost.length > 0 ? texts(lost) : element("p", {class: "quiet"}, "Nothing that is known of."),
+    lost.length > 0 ? textList(lost) : element("p", {class: "quiet"}, "Nothing that is known of."),
     box
   );
 }
 
 // Who stands where: of the waits-for graph, and of those tracks and loops that it does not have.
-function standings(report) {
-  const graph = report.data.object_of("graph");
+function subjects(report) {
+  const graph = report.data.object("graph");
   const cycle = new Set(graph ? graph.list("cycle").map(String) : []);
   const nodes = (graph?.objects("nodes") ?? []).map(node => ({
     name: node.text("name") || node.text("id"),
@@ -155,7 +156,7 @@ function standings(report) {
     named.add(node.name);
   };
   for (const track of report.tracks) {
-    if (track.stands)
+    if (track.hasState)
       add({
         name: track.name,
         state: track.state,
@@ -167,12 +168,12 @@ function standings(report) {
   }
   for (const loop of report.data.objects("loops")) {
     const head = loop.objects("places")[0];
-    const long = loop.number("for_s");
+    const duration = loop.number("for_s");
     const place = head ? [placeName(head), head.text("source")].filter(Boolean).join(", ") : "";
     add({
       name: loopName(report, loop),
       state: "looping",
-      since: long === undefined || report.times.counts ? undefined : -long * 1e9,
+      since: duration === undefined || report.times.counts ? undefined : -duration * 1e9,
       waits_for: roundsText(loop),
       place,
     });
@@ -184,10 +185,10 @@ function standings(report) {
   return nodes.sort((a, b) => rank(a) - rank(b));
 }
 
-const kFewStandings = 12;
+const kMostSubjects = 12;
 
-function standingTable(report, waits_are_told) {
-  const all = standings(report);
+function subjectTable(report, waitsShown) {
+  const all = subjects(report);
   if (all.length === 0) return undefined;
   const waiting = all.some(node => node.state === "waiting");
   const headings = [
@@ -199,13 +200,18 @@ function standingTable(report, waits_are_told) {
   ];
   const row = node => [
     [
-      said(node.name, {most: 48}),
-      node.also ? [" ", said(node.also, {most: 48, class: "quiet"})] : "",
+      targetText(node.name, {most: 48}),
+      node.also ? [" ", targetText(node.also, {most: 48, class: "quiet"})] : "",
       node.first ? element("span", {class: "badge first"}, "first to stop") : "",
       node.cycle ? element("span", {class: "badge hang"}, "cycle") : "",
     ],
-    element("span", {class: "state"}, stateMark(node.state), said(node.state || "?", {most: 24})),
-    said(node.waits_for, {most: 72}),
+    element(
+      "span",
+      {class: "state"},
+      stateMark(node.state),
+      targetText(node.state || "?", {most: 24})
+    ),
+    targetText(node.waits_for, {most: 72}),
     code(node.place, {most: 72}),
     node.since === undefined
       ? element("span", {class: "quiet"}, "not known")
@@ -214,20 +220,20 @@ function standingTable(report, waits_are_told) {
   const box = element(
     "div",
     {id: "who"},
-    element("h2", {}, waiting && !waits_are_told ? "Who waits for whom" : "Who is where")
+    element("h2", {}, waiting && !waitsShown ? "Who waits for whom" : "Who is where")
   );
   box.append(
     table(
       "Who waits for whom, since when, and where in the code",
       headings,
-      all.slice(0, kFewStandings).map(row),
+      all.slice(0, kMostSubjects).map(row),
       {
         class: "who",
       }
     )
   );
-  if (all.length > kFewStandings) {
-    const rest = all.slice(kFewStandings);
+  if (all.length > kMostSubjects) {
+    const rest = all.slice(kMostSubjects);
     const more = folded(`${plural(rest.length, "more", "more")}`, false);
     more.addEventListener("toggle", () => {
       if (more.childElementCount === 1)
