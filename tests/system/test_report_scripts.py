@@ -30,8 +30,16 @@ class Scripts(unittest.TestCase):
     def test_names_are_in_camel_case_but_for_fields_of_the_data(self):
         fields = set(re.findall(r"\w+", (ROOT / "docs/report-data.md").read_text()))
         for script in SCRIPTS:
-            snakes = set(re.findall(r"[a-z0-9]+(?:_[a-z0-9]+)+", script.read_text()))
+            code = re.sub("//.*", "", script.read_text())
+            snakes = set(re.findall(r"[a-z0-9]+(?:_[a-z0-9]+)+", code))
             self.assertEqual(snakes - fields, set(), script.name)
+
+    def test_states_have_the_numbers_of_the_data(self):
+        row = next(line for line in (ROOT / "docs/report-data.md").read_text().splitlines() if "`state` | uint8 |" in line)
+        names = re.findall(r"`([^`]+)`", row.split("index into")[1])
+        script = (ROOT / "src/report/page/columns.js").read_text()
+        lines = re.search(r"const kState = {\n(.*?)\n};", script, re.DOTALL)[1].splitlines()
+        self.assertEqual([line.strip().replace('"', "") for line in lines], [f"{name}: {i}," for i, name in enumerate(names)])
 
     @unittest.skipUnless(NODE, "node is missing: Debian 12 has it in nodejs")
     def test_prettier_has_nothing_to_change(self):

@@ -1,19 +1,21 @@
 // The columns of spans and events: typed arrays in the order of time. What is visible is found by binary search;
 // which state a pixel has that covers many spans, from sums over blocks of them.
 
-const kStates = [
-  "running",
-  "waiting",
-  "ready",
-  "halted",
-  "stale",
-  "gap",
-  "function",
-  "system call",
-  "interrupt",
-  "other",
-];
-const kOther = kStates.length - 1;
+// The states of spans and their names. docs/report-data.md gives the numbers, which
+// src/report/report_timeline.cc writes: those of SliceState in src/export/timeline.h.
+const kState = {
+  running: 0,
+  waiting: 1,
+  ready: 2,
+  halted: 3,
+  stale: 4,
+  gap: 5,
+  function: 6,
+  "system call": 7,
+  interrupt: 8,
+  other: 9,
+};
+const kStateNames = Object.keys(kState);
 const kBlockSize = 8;
 const kDeepest = 7;
 const kNoSlot = 255;
@@ -106,13 +108,13 @@ class Lane {
     if (i > 0 && this.to[i - 1] > from) this.to[i - 1] = from;
     this.from[i] = from;
     this.to[i] = Math.max(from, to);
-    this.state[i] = Math.min(state, kOther);
+    this.state[i] = Math.min(state, kState.other);
     this.text[i] = text;
   }
 
   // `used`: the states that there are. sums[block * used.length + u]: the time in the state used[u] before the block.
   summarise() {
-    this.slots = new Uint8Array(kStates.length).fill(kNoSlot);
+    this.slots = new Uint8Array(kStateNames.length).fill(kNoSlot);
     this.used = [];
     for (let i = 0; i < this.size; ++i) {
       if (this.slots[this.state[i]] === kNoSlot)
@@ -155,7 +157,7 @@ class Lane {
     }
     let most = this.slots[this.state[first]];
     for (let u = 0; u < wide; ++u) {
-      if (totals[u] > 0 && (used[u] === 3 || used[u] === 5)) return used[u];
+      if (totals[u] > 0 && (used[u] === kState.halted || used[u] === kState.gap)) return used[u];
       if (totals[u] > totals[most]) most = u;
     }
     return used[most];

@@ -116,7 +116,7 @@ function partitionPoint(is, end) {
 }
 
 const kMostArrows = 16;
-const kEndingStates = [1, 2]; // waiting, ready: what somebody else ends
+const kEndingStates = [kState.waiting, kState.ready]; // what somebody else ends
 
 // The flows of the wait that is selected; none where something else is.
 function flowsOf(report, selection) {

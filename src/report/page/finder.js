@@ -79,7 +79,7 @@ class EventFinder {
         : {
             time: here.time,
             row: rows.indexOf(here.track),
-            event: here.depth === -1 ? here.index : -1,
+            event: here.depth === kEventDepth ? here.index : -1,
           };
     const found = this.nearest(rows, by, at) ?? this.nearest(rows, by, undefined);
     if (found) this.timeline.goTo(this.timeline.eventAt(found.track, found.event));

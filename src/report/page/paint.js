@@ -13,7 +13,7 @@ class Painter {
     this.canvas = canvas;
     this.context = canvas.getContext("2d", {alpha: false});
     this.report = report;
-    this.rectangles = kStates.map(() => []);
+    this.rectangles = kStateNames.map(() => []);
     this.strip = new Strip();
     this.stripLines = new Map(); // of lanes, of events, of those found: where in the strip they are
     this.stripView = {};
@@ -143,7 +143,7 @@ class Painter {
         spans,
       };
     for (let i = first; i < last; ++i) spans.push(i);
-    return {line: -1, spans};
+    return {line: undefined, spans};
   }
 
   // What is in the strip is of this time from now on.
@@ -185,8 +185,8 @@ class Painter {
       this.drawCounter(counter, stripLines.get(counter), this.rows.counterTop(row, number));
       yield;
     }
-    this.drawRanges(palette.fills[4], track.ranges.stale, top, kLaneHeight, "stale");
-    this.drawRanges(palette.fills[5], track.ranges.gaps, top, kLaneHeight, "gap");
+    this.drawRanges(palette.fills[kState.stale], track.ranges.stale, top, kLaneHeight, "stale");
+    this.drawRanges(palette.fills[kState.gap], track.ranges.gaps, top, kLaneHeight, "gap");
     const found = hits?.get(track);
     if (row.ticks)
       this.drawTicks(
@@ -233,9 +233,10 @@ class Painter {
   }
 
   drawLane(lane, {line, spans}, y, height) {
-    if (line >= 0) this.strip.draw(this.context, line, 1, this.gutter, y, this.strip.width, height);
+    if (line !== undefined)
+      this.strip.draw(this.context, line, 1, this.gutter, y, this.strip.width, height);
     for (const i of spans) this.addRectangle(lane, i);
-    for (let state = 0; state < kStates.length; ++state) {
+    for (let state = 0; state < kStateNames.length; ++state) {
       const list = this.rectangles[state];
       if (list.length === 0) continue;
       this.context.fillStyle = this.palette.fills[state];
@@ -261,7 +262,7 @@ class Painter {
     const right = this.x(lane.to[i]);
     if (Math.min(right, this.width) - Math.max(left, this.gutter) < 40) return;
     const state = lane.state[i];
-    const text = this.visibleString(lane.text[i]) || kStates[state];
+    const text = this.visibleString(lane.text[i]) || kStateNames[state];
     this.drawCaption(
       text,
       this.palette.label[state],
@@ -306,7 +307,7 @@ class Painter {
     if (depth <= kFirstCounterDepth) return;
     context.strokeStyle = palette.accent;
     context.lineWidth = 2;
-    if (depth === -1 && index >= 0) {
+    if (depth === kEventDepth && index >= 0) {
       const x = Math.round(this.x(track.events.time[index]));
       context.strokeRect(
         x - 3,

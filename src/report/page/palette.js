@@ -20,19 +20,19 @@ class Palette {
     ])
       this[name] = colour(name);
     this.hatch = colour("hatch");
-    this.state = kStates.map(state => colour("state-" + state.replace(" ", "-")));
+    this.state = kStateNames.map(state => colour("state-" + state.replace(" ", "-")));
     this.pixels = Uint32Array.from(this.state, pixelOf);
     this.eventPixel = pixelOf(this.event);
     this.hitPixel = pixelOf(this.hit);
     this.counterPixel = pixelOf(this.counter);
-    this.label = kStates.map(state => colour("on-" + state.replace(" ", "-")) || this.text);
+    this.label = kStateNames.map(state => colour("on-" + state.replace(" ", "-")) || this.text);
     const hatchings = {
       waiting: this.stripes,
       halted: this.checks,
       stale: this.dots,
       gap: this.crosses,
     };
-    this.fills = kStates.map((state, i) =>
+    this.fills = kStateNames.map((state, i) =>
       hatchings[state] ? this.pattern(context, this.state[i], hatchings[state]) : this.state[i]
     );
   }

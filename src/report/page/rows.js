@@ -5,7 +5,9 @@ const kRowPadding = 3;
 const kLaneHeight = 15;
 const kNestedLaneHeight = 10;
 const kTickHeight = 9;
-const kFirstCounterDepth = -2; // as depths are
+// Depths of a row below its lanes, which have theirs from 0.
+const kEventDepth = -1;
+const kFirstCounterDepth = -2; // the counters behind it have -3, -4, ...
 const kLeastWidth = 3; // pixels of what must not be overlooked
 
 class Rows {
@@ -53,7 +55,7 @@ class Rows {
   // Which lane `y` is in; -1: in the events; -2 and less: in a counter, kFirstCounterDepth minus its number.
   depthAt(row, y) {
     const below = y - row.top - kRowPadding;
-    if (row.ticks && below >= row.height - 2 * kRowPadding - kTickHeight - 1) return -1;
+    if (row.ticks && below >= row.height - 2 * kRowPadding - kTickHeight - 1) return kEventDepth;
     const counter = Math.floor((y - this.counterTop(row, 0)) / kCounterHeight);
     if (counter >= 0 && row.counters.length > 0)
       return kFirstCounterDepth - Math.min(counter, row.counters.length - 1);

@@ -2,6 +2,7 @@
 
 const kLeastNs = 8; // the shortest time that fills the width
 const kSliceMs = 6; // ms of a frame that a drawing may take; what is left of it waits for the next frame
+const kPrimaryButton = 0; // of a PointerEvent
 
 class Timeline {
   constructor(report) {
@@ -82,8 +83,8 @@ class Timeline {
 
   legend() {
     const used = new Set(this.tracks.flatMap(track => track.lanes.flatMap(lane => lane.used)));
-    if (this.tracks.some(track => track.stale.length > 0)) used.add(4);
-    if (this.tracks.some(track => track.gaps.length > 0)) used.add(5);
+    if (this.tracks.some(track => track.stale.length > 0)) used.add(kState.stale);
+    if (this.tracks.some(track => track.gaps.length > 0)) used.add(kState.gap);
     const names = [...used]
       .sort((a, b) => a - b)
       .map(state =>
@@ -91,10 +92,10 @@ class Timeline {
           "li",
           {},
           element("span", {
-            class: "swatch " + kStates[state].replace(" ", "-"),
+            class: "swatch " + kStateNames[state].replace(" ", "-"),
             "aria-hidden": "true",
           }),
-          kStates[state]
+          kStateNames[state]
         )
       );
     if (this.tracks.some(track => track.idle.length > 0))
@@ -305,7 +306,7 @@ class Timeline {
     if (document.activeElement !== this.canvas && !event.ctrlKey && !event.metaKey && across === 0)
       return;
     event.preventDefault();
-    const pixels = event.deltaMode === 1 ? 16 : 1;
+    const pixels = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1;
     if (across !== 0) this.pan((across * pixels) / this.painter.width);
     else
       this.zoom(
@@ -315,7 +316,7 @@ class Timeline {
   }
 
   onPress(event) {
-    if (event.button !== 0) return;
+    if (event.button !== kPrimaryButton) return;
     this.canvas.setPointerCapture(event.pointerId);
     this.drag = {
       x: event.offsetX,
@@ -447,7 +448,7 @@ class Timeline {
   }
 
   eventAt(track, index) {
-    return {track, depth: -1, index, time: track.events.time[index]};
+    return {track, depth: kEventDepth, index, time: track.events.time[index]};
   }
 
   reveal(row) {
@@ -463,7 +464,7 @@ class Timeline {
     const {track, depth, index} = this.selection;
     if (track.events.time.length > 0) {
       const next =
-        depth === -1 && index >= 0
+        depth === kEventDepth && index >= 0
           ? index + by
           : this.nearest(track, this.selection.time ?? this.view.to);
       return this.goTo(

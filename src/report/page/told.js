@@ -35,7 +35,7 @@ function describe(report, found) {
     ]
       .filter(Boolean)
       .join(" · ");
-  if (depth === -1)
+  if (depth === kEventDepth)
     return `${name} · ${times.exact(time)} · ${shortened(visible(report.eventText(track, index)), 600)}`;
   if (depth <= kFirstCounterDepth) {
     const counter = track.counters[kFirstCounterDepth - depth];
@@ -47,7 +47,7 @@ function describe(report, found) {
   const text = visible(report.string(lane.text[index]));
   return [
     name,
-    kStates[lane.state[index]] + (text ? " " + shortened(text, 300) : ""),
+    kStateNames[lane.state[index]] + (text ? " " + shortened(text, 300) : ""),
     `${times.length(to - from)}, from ${times.exact(from)} to ${times.exact(to)}`,
     flowWords(report, found),
     gapAt(report, track, time),

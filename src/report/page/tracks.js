@@ -1,5 +1,8 @@
 // The tracks of the data: cores, CPUs, tasks, threads; and what all parts of the report need to know.
 
+// States of tracks, not of spans, that need a reader's attention.
+const kStuckStates = ["waiting", "halted", "silent"];
+
 class Track {
   constructor(fields, index) {
     this.fields = fields;
@@ -42,9 +45,8 @@ class Track {
 
   // How it stands at the end lasts until the end, also where no event says so.
   finalSpan(strings) {
-    const state = ["waiting", "halted"].includes(this.state) ? kStates.indexOf(this.state) : -1;
-    if (state < 0 || !(this.since < 0)) return undefined;
-    return {from: this.since, to: 0, state, text: strings.push(this.what) - 1};
+    if (!["waiting", "halted"].includes(this.state) || !(this.since < 0)) return undefined;
+    return {from: this.since, to: 0, state: kState[this.state], text: strings.push(this.what) - 1};
   }
 
   get hasState() {
@@ -52,7 +54,7 @@ class Track {
   }
 
   get inTrouble() {
-    return this.first || ["waiting", "halted", "silent"].includes(this.state);
+    return this.first || kStuckStates.includes(this.state);
   }
 }
 

@@ -179,9 +179,7 @@ function subjects(report) {
     });
   }
   const rank = node =>
-    (node.cycle ? 0 : 4) +
-    (node.first ? 0 : 2) +
-    (["waiting", "halted", "silent"].includes(node.state) ? 0 : 1);
+    (node.cycle ? 0 : 4) + (node.first ? 0 : 2) + (kStuckStates.includes(node.state) ? 0 : 1);
   return nodes.sort((a, b) => rank(a) - rank(b));
 }
 
