@@ -30,8 +30,7 @@ function findingsPart(report) {
         ]
       )
     ),
-    findings.length > 100 &&
-      element("p", {class: "quiet"}, `and ${plural(findings.length - 100, "more finding")}`)
+    omittedNote(findings, 100, "more finding")
   );
 }
 
@@ -65,8 +64,7 @@ function faultsPart(report) {
           sourceExcerpt(fault)
         )
       ),
-    faults.length > 100 &&
-      element("p", {class: "quiet"}, `and ${plural(faults.length - 100, "more fault")}`)
+    omittedNote(faults, 100, "more fault")
   );
 }
 
@@ -187,8 +185,7 @@ function listPart(report, name, heading, columns, most = 500) {
       columns.map(([title]) => title),
       rows
     ),
-    list.length > most &&
-      element("p", {class: "quiet"}, `and ${plural(list.length - most, "more", "more")}`)
+    omittedNote(list, most, "more", "more")
   );
 }
 

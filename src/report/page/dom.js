@@ -53,6 +53,15 @@ function folded(summary, open, ...children) {
   return element("details", {open}, element("summary", {}, summary), children);
 }
 
+// Closed, and made when it is opened for the first time.
+function foldedLazily(summary, make) {
+  const box = folded(summary, false);
+  box.addEventListener("toggle", () => {
+    if (box.open && box.childElementCount === 1) box.append(make());
+  });
+  return box;
+}
+
 // `rows`: lists of cells. The first cell of a row is its heading.
 function table(caption, headings, rows, attributes = {}) {
   const cell = (tag, content, more) => element(tag, more, content);
@@ -95,4 +104,10 @@ function textList(list) {
     {},
     list.map(text => targetText(text, {tag: "li", most: 600}))
   );
+}
+
+// Says how many items of a list there are beyond the first `most`, which are shown.
+function omittedNote(list, most, one, many) {
+  if (list.length <= most) return "";
+  return element("p", {class: "quiet"}, `and ${plural(list.length - most, one, many)}`);
 }

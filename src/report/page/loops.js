@@ -26,15 +26,6 @@ function loopsPart(report) {
   );
 }
 
-// Closed, and made when it is opened for the first time.
-function foldedLazily(summary, make) {
-  const box = folded(summary, false);
-  box.addEventListener("toggle", () => {
-    if (box.open && box.childElementCount === 1) box.append(make());
-  });
-  return box;
-}
-
 const kBasisTexts = {
   values: "registers and addresses repeat exactly",
   body: "the code between the places reproduces its own state",
@@ -94,8 +85,7 @@ function loopFigure(report, loop) {
             )
           )
       ),
-      places.length > 40 &&
-        element("p", {class: "quiet"}, `and ${plural(places.length - 40, "more place")}`)
+      omittedNote(places, 40, "more place")
     )
   );
 }

@@ -7,6 +7,7 @@ const kFonts = {
   small: "9px system-ui, sans-serif",
   strong: "bold 11px system-ui, sans-serif",
 };
+const kMostCachedTexts = 20000;
 
 class Painter {
   constructor(canvas, report) {
@@ -17,7 +18,7 @@ class Painter {
     this.strip = new Strip();
     this.stripLines = new Map(); // of lanes, of events, of those found: where in the strip they are
     this.stripView = {};
-    this.shownTexts = new Map();
+    this.texts = new Map();
     this.restyle();
     this.loadFonts();
   }
@@ -352,33 +353,33 @@ class Painter {
     this.fillBox(palette.line, gutter - 1, row.top, 1, row.height);
   }
 
+  // The text cut to what fits into `room` pixels.
   fittingText(text, room) {
-    const key = text + "\0" + room;
-    let cut = this.shownTexts.get(key);
-    if (cut !== undefined) return cut;
-    const fits = most => this.context.measureText(shortened(text, most)).width <= room;
-    let most = Math.min(text.length, 60);
-    if (!fits(most)) {
+    return this.cached(text + "\0" + room, () => {
+      const fits = most => this.context.measureText(shortened(text, most)).width <= room;
+      let most = Math.min(text.length, 60);
+      if (fits(most)) return shortened(text, most);
       let least = 3;
       while (least + 1 < most) {
         const middle = (least + most) >> 1;
         if (fits(middle)) least = middle;
         else most = middle;
       }
-      most = least;
-    }
-    cut = shortened(text, most);
-    if (this.shownTexts.size > 20000) this.shownTexts.clear();
-    this.shownTexts.set(key, cut);
-    return cut;
+      return shortened(text, least);
+    });
   }
 
   visibleString(index) {
-    let text = this.shownTexts.get(index);
+    return this.cached(index, () => visible(this.report.string(index).slice(0, 300)));
+  }
+
+  // Makes a text only once; forgets all of them where they become too many.
+  cached(key, make) {
+    let text = this.texts.get(key);
     if (text !== undefined) return text;
-    text = visible(this.report.string(index).slice(0, 300));
-    if (this.shownTexts.size > 20000) this.shownTexts.clear();
-    this.shownTexts.set(index, text);
+    text = make();
+    if (this.texts.size > kMostCachedTexts) this.texts.clear();
+    this.texts.set(key, text);
     return text;
   }
 

@@ -2,6 +2,7 @@
 
 const kLineHeight = 18;
 const kLinesPrinted = 60;
+const kMostPixels = 2e7; // Browsers lay out nothing that is higher than some 30 million.
 
 class StreamView {
   constructor(report, fields, index) {
@@ -131,8 +132,7 @@ class StreamView {
   }
 
   layOut() {
-    // Browsers lay out nothing that is higher than some 30 million pixels.
-    this.space.style.height = Math.min(this.shown.length * kLineHeight, 2e7) + "px";
+    this.space.style.height = Math.min(this.shown.length * kLineHeight, kMostPixels) + "px";
     this.list.style.height = Math.min(Math.max(3, this.shown.length), 24) * kLineHeight + 14 + "px";
   }
 
@@ -197,7 +197,7 @@ class StreamView {
   }
 
   pixelsPerRow() {
-    return Math.min(kLineHeight, 2e7 / Math.max(1, this.shown.length));
+    return Math.min(kLineHeight, kMostPixels / Math.max(1, this.shown.length));
   }
 
   firstVisible() {

@@ -2,6 +2,7 @@
 
 const kLeastNs = 8; // the shortest time that fills the width
 const kSliceMs = 6; // ms of a frame that a drawing may take; what is left of it waits for the next frame
+const kPrintHeight = 1200; // pixels at most
 const kPrimaryButton = 0; // of a PointerEvent
 
 class Timeline {
@@ -180,7 +181,9 @@ class Timeline {
   print(on) {
     if (!this.painter) return;
     document.documentElement.classList.toggle("printing", on);
-    this.frame.style.height = on ? Math.min(this.rows.height + kRulerHeight, 1200) + "px" : "";
+    this.frame.style.height = on
+      ? Math.min(this.rows.height + kRulerHeight, kPrintHeight) + "px"
+      : "";
     this.painter.restyle();
     this.resize();
     this.beginDrawing();
@@ -189,7 +192,7 @@ class Timeline {
 
   resize() {
     const most = document.documentElement.classList.contains("printing")
-      ? 1200
+      ? kPrintHeight
       : Math.max(260, Math.round(window.innerHeight * 0.6));
     const height = Math.min(this.rows.height + kRulerHeight, most);
     this.frame.style.height = height + "px";

@@ -225,19 +225,16 @@ function subjectTable(report, waitsShown) {
       "Who waits for whom, since when, and where in the code",
       headings,
       all.slice(0, kMostSubjects).map(row),
-      {
-        class: "who",
-      }
+      {class: "who"}
     )
   );
   if (all.length > kMostSubjects) {
     const rest = all.slice(kMostSubjects);
-    const more = folded(`${plural(rest.length, "more", "more")}`, false);
-    more.addEventListener("toggle", () => {
-      if (more.childElementCount === 1)
-        more.append(table("The others", headings, rest.map(row), {class: "who"}));
-    });
-    box.append(more);
+    box.append(
+      foldedLazily(plural(rest.length, "more", "more"), () =>
+        table("The others", headings, rest.map(row), {class: "who"})
+      )
+    );
   }
   return box;
 }

@@ -1,24 +1,4 @@
-// What the timeline shows, as text; and how far it reaches.
-
-// From the oldest to the newest that there is, and a little room.
-function extent(report) {
-  let from = Math.min(report.window?.from ?? 0, report.trigger?.time ?? 0);
-  let to = Math.max(report.window?.to ?? 0, report.trigger?.time ?? 0);
-  const take = (begin, end) => {
-    if (Number.isFinite(begin)) from = Math.min(from, begin);
-    if (Number.isFinite(end)) to = Math.max(to, end);
-  };
-  for (const track of report.tracks) {
-    for (const [begin, end] of [...track.covered, ...track.stale]) take(begin, end);
-    for (const gap of track.gaps) take(gap.from, gap.to);
-    for (const lane of track.lanes) if (lane.size > 0) take(lane.from[0], lane.to[lane.size - 1]);
-    if (track.events.time.length > 0) take(track.events.time[0], track.events.time.at(-1));
-    for (const counter of track.counters)
-      if (counter.time.length > 0) take(counter.time[0], counter.time.at(-1));
-  }
-  const room = Math.max((to - from) * 0.02, kLeastNs);
-  return {from: from - room, to: to + room};
-}
+// What the timeline shows at one point, as text.
 
 // What was pointed at, as text.
 function describe(report, found) {
