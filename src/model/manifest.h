@@ -16,6 +16,7 @@
 
 namespace hangscope {
 
+constexpr char kManifestFormat[] = "hangscope-snapshot";
 constexpr int kManifestVersion = 1;
 
 // Where a core's clock and CLOCK_MONOTONIC meet: `count` was at `at`, and `ns_per_count` goes on

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "snapshot/manifest_writer.h"
 #include "verdict/json.h"
 #include "verdict/text.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/numbers.h"
 #include "ring/block_reader.h"
-#include "verdict/json.h"
+#include "snapshot/manifest_writer.h"
 #include "verdict/text.h"
 
 namespace hangscope {

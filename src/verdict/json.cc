@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
-#include "window/window_json.h"
 
 namespace hangscope {
 namespace {
@@ -18,12 +16,6 @@ std::string Hex(uint64_t value) { return fmt::format("{:#x}", value); }
 // Names come from traces and ELFs: replace what is no UTF-8 instead of failing.
 std::string Line(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-// Seconds with a millisecond's precision.
-double Rounded(TimeNs ns) {
-  const TimeNs milliseconds = ns / kMillisecond;
-  return static_cast<double>(milliseconds) / 1000;
 }
 
 Json PlaceObject(const Place& place) {
@@ -52,20 +44,28 @@ Json CoreObject(const CoreVerdict& core, TimeNs now, bool with_loop) {
             {"stream", core.stream},
             {"state", StateName(core.state)},
             {"confidence", ConfidenceName(core.confidence)},
-            {"for_s", Rounded(now - core.since)}};
+            {"for_s", RoundedSeconds(now - core.since)}};
   json.update(PlaceObject(core.place));
   if (core.asleep) json["asleep"] = true;
   if (core.loop && with_loop) json["loop"] = LoopObject(*core.loop);
   return json;
 }
 
+Json Typed(const char* type, TimeNs wall) {
+  return {{"type", type}, {"version", kJsonVersion}, {"time", FormatWallTime(wall)}};
+}
+
+}  // namespace
+
+double RoundedSeconds(TimeNs ns) { return static_cast<double>(ns / kMillisecond) / 1000; }
+
 Json VerdictObject(const Verdict& verdict, TimeNs start) {
   Json json{{"state", StateName(verdict.state)},
             {"confidence", ConfidenceName(verdict.confidence)},
             {"hang", verdict.IsHang()},
             {"summary", verdict.summary},
-            {"elapsed_s", Rounded(verdict.time - start)},
-            {"since_s", Rounded(verdict.since - start)},
+            {"elapsed_s", RoundedSeconds(verdict.time - start)},
+            {"since_s", RoundedSeconds(verdict.since - start)},
             {"evidence", verdict.evidence},
             {"doubts", verdict.doubts}};
   json["cores"] = Json::array();
@@ -93,77 +93,9 @@ Json VerdictObject(const Verdict& verdict, TimeNs start) {
   return json;
 }
 
-Json Typed(const char* type, TimeNs wall) {
-  return {{"type", type}, {"version", kJsonVersion}, {"time", FormatWallTime(wall)}};
-}
-
-Json ScopeObject(const ScopeManifest& scope) {
-  Json json{{"image", scope.image}};
-  if (!scope.catalog.empty()) json["catalog"] = scope.catalog;
-  json["cores"] = Json::array();
-  for (const ScopeCore& core : scope.cores) {
-    if (!core.in_use) continue;
-    const EventCounts& counts = core.counts;
-    json["cores"].push_back({{"core", core.index},
-                             {"name", core.name},
-                             {"owner", core.owner},
-                             {"emitted", counts.emitted},
-                             {"returned", counts.returned},
-                             {"overwritten", counts.overwritten},
-                             {"torn", counts.torn},
-                             {"refused", counts.refused},
-                             {"pending", counts.pending}});
-  }
-  for (Json& core : json["cores"]) {
-    for (const ScopeClockFit& fit : scope.clocks) {
-      if (core["core"] != fit.core) continue;
-      core["clock"] = {{"count", fit.count},
-                       {"at_ns", fit.at},
-                       {"ns_per_count", fit.ns_per_count},
-                       {"error_ns", fit.error}};
-    }
-  }
-  if (!scope.not_in_window.empty()) json["not_in_window"] = scope.not_in_window;
-  return json;
-}
-
-Json CpuObject(const CpuManifest& cpu) {
-  Json json{{"file", cpu.file},
-            {"file_bytes", cpu.file_bytes},
-            {"rings", cpu.rings},
-            {"ring_bytes", cpu.ring_bytes},
-            {"bytes", cpu.bytes},
-            {"read_s", Rounded(cpu.took)},
-            {"discarded_bytes", cpu.discarded_bytes},
-            {"side_band_lost", cpu.side_band_lost}};
-  json["events"] = cpu.events;
-  return json;
-}
-
-constexpr size_t kMostOfALine = 4096;
-
-void AddTrigger(const Manifest& manifest, Json* json) {
-  const Trigger& trigger = manifest.trigger;
-  (*json)["trigger"] = trigger.name;
-  (*json)["trigger_kind"] = TriggerKindName(trigger.kind);
-  if (!trigger.detail.empty()) (*json)["trigger_detail"] = trigger.detail.substr(0, kMostOfALine);
-  if (trigger.kind == TriggerKind::kRegex) {
-    (*json)["trigger_stream"] = trigger.stream;
-    (*json)["trigger_offset"] = trigger.begin_offset;
-  }
-  (*json)["trigger_time"] = FormatWallTime(manifest.wall - (manifest.time - trigger.time));
-  (*json)["trigger_s"] = Rounded(trigger.time - manifest.start);
-  if (trigger.suppressed > 0) (*json)["suppressed"] = trigger.suppressed;
-  if (manifest.post.time != 0) (*json)["post_s"] = Rounded(manifest.post.time);
-  if (manifest.post.bytes != 0) (*json)["post_bytes"] = manifest.post.bytes;
-  if (manifest.since_last) (*json)["since_last"] = true;
-}
-
-}  // namespace
-
 std::string HeartbeatJson(const Heartbeat& beat, TimeNs start) {
   Json json = Typed("heartbeat", beat.wall);
-  json["elapsed_s"] = Rounded(beat.now - start);
+  json["elapsed_s"] = RoundedSeconds(beat.now - start);
   uint64_t total = 0;
   double rate = 0;
   TimeNs age = -1;
@@ -182,13 +114,13 @@ std::string HeartbeatJson(const Heartbeat& beat, TimeNs start) {
               {"disk_bytes", stream.disk_bytes},
               {"bound_bytes", stream.bound_bytes},
               {"lost_bytes", stream.lost_bytes}};
-    if (stream.last_byte_age >= 0) mine["last_byte_age_s"] = Rounded(stream.last_byte_age);
+    if (stream.last_byte_age >= 0) mine["last_byte_age_s"] = RoundedSeconds(stream.last_byte_age);
     streams.push_back(mine);
   }
   json["total_bytes"] = total;
   json["bytes_per_s"] = rate;
   json["last_byte_age_s"] = nullptr;
-  if (age >= 0) json["last_byte_age_s"] = Rounded(age);
+  if (age >= 0) json["last_byte_age_s"] = RoundedSeconds(age);
   json["child_cpu"] = nullptr;
   if (beat.child_cpu >= 0) json["child_cpu"] = beat.child_cpu;
   json["state"] = StateName(beat.verdict.state);
@@ -206,16 +138,6 @@ std::string VerdictJson(const Verdict& verdict, TimeNs start, TimeNs wall) {
   return Line(json);
 }
 
-std::string SnapshotJson(const Manifest& manifest, const std::string& path) {
-  Json json = Typed("snapshot", manifest.wall);
-  json["path"] = path;
-  AddTrigger(manifest, &json);
-  uint64_t bytes = 0;
-  for (const StreamWindow& stream : manifest.streams) bytes += stream.bytes();
-  json["bytes"] = bytes;
-  return Line(json);
-}
-
 std::string LossJson(const std::string& stream, uint64_t bytes, const std::string& why,
                      TimeNs wall) {
   Json json = Typed("loss", wall);
@@ -229,40 +151,6 @@ std::string NoteJson(const std::string& text, TimeNs wall) {
   Json json = Typed("note", wall);
   json["text"] = text;
   return Line(json);
-}
-
-std::string ManifestJson(const Manifest& manifest) {
-  Json json{{"format", "hangscope-snapshot"},
-            {"version", kManifestVersion},
-            {"run_id", Hex(manifest.run_id)}};
-  AddTrigger(manifest, &json);
-  json.update(Json{{"time", FormatWallTime(manifest.wall)},
-                   {"start", FormatWallTime(manifest.start_wall)},
-                   {"elapsed_s", Rounded(manifest.time - manifest.start)},
-                   {"host", manifest.host},
-                   {"command", manifest.command},
-                   {"pid", manifest.pid},
-                   {"elf", manifest.elf}});
-  json["streams"] = Json::array();
-  for (const StreamWindow& stream : manifest.streams) {
-    Json mine{{"name", stream.name},
-              {"begin_offset", stream.begin_offset},
-              {"end_offset", stream.end_offset},
-              {"bytes", stream.bytes()},
-              {"begin_s", Rounded(std::max<TimeNs>(0, stream.begin_time - manifest.start))},
-              {"end_s", Rounded(manifest.time - manifest.start)}};
-    mine["losses"] = Json::array();
-    for (const Loss& loss : stream.losses) {
-      mine["losses"].push_back(
-          {{"begin", loss.begin}, {"end", loss.end}, {"reason", LossReasonName(loss.reason)}});
-    }
-    json["streams"].push_back(mine);
-  }
-  if (!manifest.scope.image.empty()) json["scope"] = ScopeObject(manifest.scope);
-  if (!manifest.cpu.file.empty()) json["cpu"] = CpuObject(manifest.cpu);
-  if (manifest.window) json["window"] = WindowObject(*manifest.window);
-  json["verdict"] = VerdictObject(manifest.verdict, manifest.start);
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace hangscope

@@ -13,8 +13,8 @@
 #include "export/trace_text.h"
 #include "fakes/fake_file_system.h"
 #include "fakes/fake_trace.h"
+#include "snapshot/manifest_writer.h"
 #include "snapshot/snapshot_facts.h"
-#include "verdict/json.h"
 
 namespace hangscope {
 namespace {

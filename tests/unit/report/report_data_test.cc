@@ -14,7 +14,7 @@
 #include "report/report_timeline.h"
 #include "ring/ring_store.h"
 #include "run/report_writer.h"
-#include "verdict/json.h"
+#include "snapshot/manifest_writer.h"
 
 namespace hangscope {
 namespace {

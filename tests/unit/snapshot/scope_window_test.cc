@@ -14,9 +14,9 @@
 #include "fakes/fake_file_system.h"
 #include "fakes/scope_writer.h"
 #include "snapshot/cpu_recording.h"
+#include "snapshot/manifest_writer.h"
 #include "snapshot/scope_capture.h"
 #include "snapshot/scope_rings.h"
-#include "verdict/json.h"
 #include "verdict/text.h"
 
 namespace hangscope {

@@ -7,7 +7,7 @@
 #include "fakes/fake_clock.h"
 #include "fakes/fake_file_system.h"
 #include "fakes/perf_story.h"
-#include "verdict/json.h"
+#include "snapshot/manifest_writer.h"
 #include "verdict/text.h"
 
 namespace hangscope {
