@@ -1,5 +1,5 @@
-// The columns of spans and events: typed arrays in the order of time. What is visible is found by binary search;
-// which state a pixel has that covers many spans, from sums over blocks of them.
+// The columns of spans and events: typed arrays in the order of time. A binary search finds the
+// visible part; sums over blocks of spans give the state of a pixel that covers many of them.
 
 // The states of spans and their names. docs/report-data.md gives the numbers, which
 // src/report/report_timeline.cc writes: those of SliceState in src/export/timeline.h.
@@ -16,11 +16,11 @@ const kState = {
   other: 9,
 };
 const kStateNames = Object.keys(kState);
-const kBlockSize = 8;
-const kDeepest = 7;
+const kBlockSize = 8; // spans
+const kDeepest = 7; // A span that is nested deeper is drawn at this depth.
 const kNoSlot = 255;
 
-// The first index from `begin` whose value is not below `time`.
+// Returns the first index from `begin` whose value is not below `time`.
 function lowerBound(values, time, begin = 0, end = values.length) {
   while (begin < end) {
     const middle = (begin + end) >> 1;
@@ -30,7 +30,7 @@ function lowerBound(values, time, begin = 0, end = values.length) {
   return begin;
 }
 
-// The first index whose value is above `time`.
+// Returns the first index whose value is above `time`.
 function upperBound(values, time, begin = 0, end = values.length) {
   while (begin < end) {
     const middle = (begin + end) >> 1;
@@ -48,7 +48,8 @@ function decodeBase64(text) {
   return bytes;
 }
 
-// A column; little-endian, as is every machine that runs a browser. Empty where it is damaged.
+// Decodes a column. Its bytes are little-endian, as is every machine that runs a browser. A damaged
+// column is empty.
 function column(fields, name, Type) {
   const text = fields.get(name, value => typeof value === "string", "text") ?? "";
   try {
@@ -60,7 +61,7 @@ function column(fields, name, Type) {
   }
 }
 
-// Columns of one length, sorted by the first.
+// Returns the columns cut to one length and sorted by the first of them.
 function columns(fields, types) {
   let all = Object.entries(types).map(([name, Type]) => column(fields, name, Type));
   const claimed = fields.number("n");
@@ -86,12 +87,12 @@ function isAscending(values) {
   return values.length === 0 || !Number.isNaN(values[0]);
 }
 
-// A time that can be reckoned with.
+// Limits a number so that arithmetic on it stays finite.
 function bounded(time) {
   return Math.max(-1e18, Math.min(1e18, time)) || 0;
 }
 
-// Spans of one depth: none overlaps the next.
+// The spans of one depth. None overlaps the next.
 class Lane {
   constructor(size) {
     this.from = new Float64Array(size);
@@ -112,7 +113,8 @@ class Lane {
     this.text[i] = text;
   }
 
-  // `used`: the states that there are. sums[block * used.length + u]: the time in the state used[u] before the block.
+  // `used` lists the states that occur. sums[block * used.length + u] is the time in the state
+  // used[u] before the block.
   summarise() {
     this.slots = new Uint8Array(kStateNames.length).fill(kNoSlot);
     this.used = [];
@@ -130,17 +132,19 @@ class Lane {
     }
   }
 
-  // Those that overlap [from, to): [first, last).
+  // Returns [first, last), the spans that overlap [from, to).
   range(from, to) {
     return [upperBound(this.to, from), lowerBound(this.from, to)];
   }
 
+  // Returns the span at a time; -1 where there is none.
   at(time) {
     const i = upperBound(this.from, time) - 1;
     return i >= 0 && (this.to[i] > time || this.from[i] === time) ? i : -1;
   }
 
-  // The state that takes the most time of the spans [first, last); one that must not be overlooked comes before all.
+  // Returns the state in which the spans [first, last) spend the most time. Halts and gaps win over
+  // every other state, since a reader must not overlook them.
   dominantState(first, last) {
     const {used, totals, sums} = this;
     const wide = used.length;
@@ -169,7 +173,7 @@ class Lane {
   }
 }
 
-// Times [from, to] that may lie over each other, as many as there are: those of a gap, of what is stale.
+// Ranges of time [from, to] that may overlap, such as gaps and stale parts.
 class Ranges {
   constructor(pairs) {
     const sorted = pairs
@@ -177,13 +181,13 @@ class Ranges {
       .sort((a, b) => a[0] - b[0]);
     this.size = sorted.length;
     this.from = Float64Array.from(sorted, pair => pair[0]);
-    // The latest end of all up to each.
+    // reach[i] is the latest end of the ranges 0 to i.
     this.reach = Float64Array.from(sorted, pair => pair[1]);
     for (let i = 1; i < this.size; ++i) this.reach[i] = Math.max(this.reach[i], this.reach[i - 1]);
   }
 
-  // Calls draw(from, to) for what is seen of them; those that begin less than `least` behind one another become one, so
-  // that there are never more than find room.
+  // Calls draw(from, to) for the visible ranges. Ranges that begin less than `least` apart become
+  // one, so that the calls are never more than the pixels have room for.
   forEachVisible(view, least, draw) {
     for (let i = lowerBound(this.reach, view.from); i < this.size && this.from[i] <= view.to;) {
       const begin = this.from[i];
@@ -193,7 +197,8 @@ class Ranges {
   }
 }
 
-// A lane for each depth. `last`: a span that goes on behind the others, as far as they leave it room.
+// Returns a lane for each depth. `last` is a span that continues after the others, as far as they
+// leave it room.
 function readLanes(fields, last) {
   const {from, to, state, depth, text} = fields
     ? columns(fields, {

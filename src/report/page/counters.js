@@ -1,8 +1,8 @@
-// Numbers that change, as thin steps in the row of their core.
+// Counters: numbers that change over time, drawn as thin steps in the row of their core.
 
-const kCounterHeight = 14; // pixels of a row
-const kMostCounters = 6; // of a row
-const kCounterBlock = 64;
+const kCounterHeight = 14; // pixels
+const kMostCounters = 6; // drawn in a row
+const kCounterBlock = 64; // values
 
 class Counter {
   constructor(fields) {
@@ -14,7 +14,7 @@ class Counter {
     this.summarise();
   }
 
-  // The least and the most of each block, so that a pixel of many values costs little.
+  // Keeps the bounds of each block of values, so that a pixel of many values costs little.
   summarise() {
     const blocks = Math.ceil(this.value.length / kCounterBlock);
     this.lows = new Float64Array(blocks).fill(Infinity);
@@ -28,12 +28,12 @@ class Counter {
     this.most = this.highs.reduce((a, b) => Math.max(a, b), 0);
   }
 
-  // Which value holds at a time; -1: none is known yet.
+  // Returns the index of the value that holds at a time; -1 before the first.
   at(time) {
     return upperBound(this.time, time) - 1;
   }
 
-  // low and high: of the values [first, last).
+  // Sets low and high to the bounds of the values [first, last).
   findBounds(first, last) {
     this.low = Infinity;
     this.high = -Infinity;
@@ -46,7 +46,8 @@ class Counter {
   }
 }
 
-// Steps of a counter in `height` lines of a strip: from each pixel's value up or down to the next one's.
+// Fills `height` lines of a strip with the steps of a counter, from each pixel's value up or down
+// to the next one's. Returns the first line.
 function fillCounter(counter, view, scale, strip, colour, height) {
   const line = strip.reserve(height);
   const {width, pixels} = strip;

@@ -1,4 +1,5 @@
-// Everything else that the snapshot holds: faults, threads, stacks, kernels, the bus, debug rings; how it was run.
+// The other parts of the report: findings, faults, threads, kernels, stacks, the bus, debug rings,
+// the divergence from a healthy run, and how the program was run.
 
 function findingsPart(report) {
   const findings = report.data.objects("findings");
@@ -172,7 +173,7 @@ function threadsPart(report) {
   );
 }
 
-// A list of objects as a table, cut where it is long.
+// Shows a list of objects as a table of at most `most` rows.
 function listPart(report, name, heading, columns, most = 500) {
   const list = report.data.objects(name);
   if (list.length === 0) return undefined;
@@ -242,7 +243,7 @@ function busPart(report) {
   ]);
 }
 
-const kDebugValues = 32; // of a ring, before somebody asks for more
+const kDebugValues = 32; // shown of a ring at first
 
 function debugPart(report) {
   const rings = report.data.objects("debug");
@@ -305,7 +306,7 @@ function divergencePart(report) {
 }
 
 function divergedCore(report, core) {
-  // Where nothing is common there is no first difference.
+  // Runs with no common step have no first difference.
   const matched = (core.number("matched") ?? core.list("common").length) > 0;
   const step = (fields, first) => {
     const differs = first && fields && matched;

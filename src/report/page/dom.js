@@ -1,4 +1,4 @@
-// Elements. Texts become text nodes, never markup.
+// Makes elements. Texts become text nodes, never markup.
 
 const kSvg = "http://www.w3.org/2000/svg";
 
@@ -23,7 +23,7 @@ function svgElement(tag, attributes = {}, ...children) {
   return fill(document.createElementNS(kSvg, tag), attributes, children);
 }
 
-// A target's text: made visible; a long one is cut, and whole in its title.
+// Shows a target's text, with unseen characters escaped. The title of a cut text has all of it.
 function targetText(text, {most = kMostOfAName, tag = "span", ...attributes} = {}) {
   const whole = visible(text);
   const short = shortened(whole, most);
@@ -34,7 +34,7 @@ function code(text, options = {}) {
   return text === "" ? "" : targetText(text, {tag: "code", ...options});
 }
 
-// A part of the report with a heading.
+// Makes a part of the report, with its heading.
 function part(id, heading, ...children) {
   const title = element("h2", {id: id + "-heading"}, heading);
   return element("section", {id, "aria-labelledby": id + "-heading"}, title, children);
@@ -48,12 +48,12 @@ function button(text, name, onclick, attributes = {}) {
   );
 }
 
-// Something that may be long, closed at first.
+// Makes an element that a reader can open and close.
 function folded(summary, open, ...children) {
   return element("details", {open}, element("summary", {}, summary), children);
 }
 
-// Closed, and made when it is opened for the first time.
+// Makes a closed element whose content is made when a reader first opens it.
 function foldedLazily(summary, make) {
   const box = folded(summary, false);
   box.addEventListener("toggle", () => {
@@ -62,7 +62,7 @@ function foldedLazily(summary, make) {
   return box;
 }
 
-// `rows`: lists of cells. The first cell of a row is its heading.
+// Makes a table. `rows` are lists of cells; the first cell of a row is its heading.
 function table(caption, headings, rows, attributes = {}) {
   const cell = (tag, content, more) => element(tag, more, content);
   return element(

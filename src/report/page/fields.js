@@ -1,4 +1,5 @@
-// The data, of which nothing is trusted: it may be newer than this page, or damaged. What cannot be shown is named.
+// Reads the data and trusts none of it: it may be damaged, or newer than this page. The page names
+// each part that it cannot show.
 
 class Troubles {
   constructor() {
@@ -6,7 +7,7 @@ class Troubles {
     this.onChange = () => {};
   }
 
-  // One sentence each, said once; of many only the first.
+  // Keeps a sentence once, and only the first 40 different ones.
   add(text) {
     if (this.list.includes(text) || this.list.length > 40) return;
     this.list.push(this.list.length === 40 ? "and more of the kind" : text);
@@ -14,8 +15,8 @@ class Troubles {
   }
 }
 
-// An object of the data. A field that is absent or null is "", undefined or an empty list; so is one of another type,
-// which is a trouble.
+// An object of the data. An absent field reads as "", undefined or an empty list, and so does null.
+// A field of a wrong type reads like an absent one and adds a trouble.
 class Fields {
   constructor(object, where, troubles) {
     this.raw = object;
@@ -49,7 +50,7 @@ class Fields {
     return this.get(name, Array.isArray, "list") ?? [];
   }
 
-  // Of texts and numbers; others are left out, and named.
+  // Returns texts and numbers as texts. Other values are left out, with a trouble for each.
   texts(name) {
     return this.list(name)
       .filter((value, i) =>
@@ -73,7 +74,7 @@ class Fields {
     return value && new Fields(value, `${this.where}${name}.`, this.troubles);
   }
 
-  // Pairs of finite numbers, the smaller first.
+  // Returns pairs of finite numbers, the smaller first.
   ranges(name) {
     return this.list(name)
       .filter((value, i) =>
@@ -130,7 +131,7 @@ const kKnownFields = [
   "divergence",
 ];
 
-// Throws a sentence where there is nothing to show at all.
+// Throws an error, whose message is a sentence, where there is nothing to show at all.
 function readData(text, troubles) {
   let object;
   try {

@@ -1,10 +1,10 @@
-// Finds events by their text: the texts are few, and each is looked at once.
+// Finds events by their text. It searches each text once, however many events have it.
 
 class EventFinder {
   constructor(timeline) {
     this.timeline = timeline;
     this.report = timeline.report;
-    this.hits = undefined; // of a track: times, and numbers of events
+    this.hits = undefined; // by track: the times and indices of events; undefined: no search
     this.count = element("output", {id: "event-hits", "aria-live": "polite"});
     this.field = element("input", {
       id: "event-search",
@@ -66,7 +66,7 @@ class EventFinder {
     return found;
   }
 
-  // To the next one found in the order of time, over all rows; the first behind the last.
+  // Goes to the next hit in the order of time over all rows. After the last comes the first.
   step(by) {
     if (!this.hits || this.hits.size === 0) return;
     const rows = this.timeline.rows.list
@@ -98,7 +98,7 @@ class EventFinder {
   }
 }
 
-// Events of one time are in the order of the rows, then of their numbers.
+// Events of one time are in the order of their rows, then of their indices.
 function nextHit(times, events, row, at) {
   if (!at) return 0;
   if (row > at.row) return lowerBound(times, at.time);

@@ -1,6 +1,5 @@
-// Who ends a wait, or should: an arrow to who waits.
+// Flows: who ends a wait, or should. The timeline draws an arrow from there to the waiter.
 
-// Who provides, or holds, what somebody waits for.
 class Flows {
   constructor(fields) {
     const none = {to_time: [], to_track: [], from_time: [], from_track: [], text: []};
@@ -13,14 +12,14 @@ class Flows {
           text: Uint32Array,
         })
       : none;
-    this.to = new Map(); // by the track of who waits: numbers, in the order of time
+    this.to = new Map(); // by the waiter's track: indices of flows, in the order of time
     this.all.to_track.forEach((track, i) => {
       if (this.to.has(track)) this.to.get(track).push(i);
       else this.to.set(track, [i]);
     });
   }
 
-  // Those that end a wait of this track in (from, to], at most `most` of them, the newest.
+  // Returns the newest flows, at most `most`, that end a wait of this track in (from, to].
   endingWait(track, from, to, most) {
     const {to_time, to_track, from_time, from_track, text} = this.all;
     const numbers = this.to.get(track) ?? [];
@@ -36,7 +35,7 @@ class Flows {
   }
 }
 
-// The first number below `end` of which something is true, as of all behind it.
+// Returns the first number below `end` for which is() holds, as it does for all numbers after it.
 function partitionPoint(is, end) {
   let begin = 0;
   while (begin < end) {
@@ -48,9 +47,9 @@ function partitionPoint(is, end) {
 }
 
 const kMostArrows = 16;
-const kEndingStates = [kState.waiting, kState.ready]; // what somebody else ends
+const kEndingStates = [kState.waiting, kState.ready]; // Another subject ends these.
 
-// The flows of the wait that is selected; none where something else is.
+// Returns the flows of the selected wait; none where something else is selected.
 function flowsOf(report, selection) {
   const lane =
     selection?.depth >= 0 && selection.index >= 0

@@ -1,10 +1,10 @@
-// The waits-for graph: the cycle as a ring at the right, who waits for it in columns to the left.
+// Draws the waits-for graph: the cycle as a ring at the right, its waiters in columns to the left.
 
 const kMostInAColumn = 14;
 const kMostColumns = 8;
 const kBoxWidth = 200;
-const kSecondNameHeight = 14; // the line of one
-const kBoxHeight = 54; // of three lines
+const kSecondNameHeight = 14; // pixels of its line
+const kBoxHeight = 54; // pixels of three lines
 
 function graphPart(report) {
   const graph = report.data.object("graph");
@@ -72,7 +72,7 @@ function graphPart(report) {
   );
 }
 
-// It is at the right, and who waits for it would be all that a narrow window shows.
+// Scrolls to the cycle. It is at the right, where a narrow window does not reach.
 function withCycleInView(box) {
   const middle = box.querySelector(".cycle-word")?.getAttribute("x");
   if (middle) requestAnimationFrame(() => (box.scrollLeft = Number(middle) - box.clientWidth / 2));
@@ -91,7 +91,7 @@ function readNode(node) {
   };
 }
 
-// All of one height: a line more where somebody has a second name.
+// Gives all nodes one height, with room for a second name if a node has one.
 function withHeights(nodes) {
   const height = kBoxHeight + (nodes.some(node => node.also) ? kSecondNameHeight : 0);
   return nodes.map(node => Object.assign(node, {height}));
@@ -113,7 +113,8 @@ function cycleWords(cycle) {
   );
 }
 
-// The last column: the cycle, and who waits for nobody. Each before: who waits for one of the column behind.
+// Returns the columns from right to left. The first holds the cycle and the nodes that wait for
+// none; each other holds the waiters of the column before it.
 function intoColumns(nodes, edges, cycle) {
   const waits = edges.filter(edge => edge.kind !== "wakes");
   const waiting = new Set(waits.map(edge => edge.from));
@@ -133,7 +134,7 @@ function intoColumns(nodes, edges, cycle) {
     for (const waiter of waiters.get(node) ?? [])
       if (!distance.has(waiter)) distance.set(waiter, distance.get(node) + 1);
   }
-  // Others stand alone, beside those that wait for nobody.
+  // Nodes without an edge stand beside those that wait for none.
   for (const node of nodes)
     if (!distance.has(node)) distance.set(node, concerned.has(node) ? 1 : 0);
   const columns = [];
@@ -148,7 +149,7 @@ function intoColumns(nodes, edges, cycle) {
   return columns.filter(Boolean).slice(0, kMostColumns);
 }
 
-// Places every node and returns the size of the whole.
+// Places every node; returns the size of the drawing and the centre of the ring.
 function layOut(columns, cycle) {
   const gap = 140;
   const boxHeight = columns.flat()[0].height;
@@ -171,7 +172,7 @@ function layOut(columns, cycle) {
   }
   const centre = left + kBoxWidth / 2 + rx;
   const top = (height - ringHeight - heightOf(alone)) / 2;
-  // Two stand beside each other, more from the top on, in the order of waiting.
+  // Two nodes stand beside each other. More go round from the top, in the order of waiting.
   const turn = cycle.length === 2 ? -Math.PI / 2 : 0;
   cycle.forEach((node, i) => {
     const angle = turn + (2 * Math.PI * i) / cycle.length;
@@ -246,7 +247,8 @@ function textLine(x, y, text, most, more) {
   );
 }
 
-// `centre`: of the ring; what is written over a box keeps away from the arrows on its inner side.
+// `centre` is that of the ring. The words over a box stand at its outer side, away from the arrows
+// on its inner side.
 function nodeDrawing(node, centre) {
   const outer = node.cycle && node.x > centre.x + 1;
   const left = node.x - kBoxWidth / 2,
@@ -275,7 +277,7 @@ function nodeDrawing(node, centre) {
   );
 }
 
-// Where a line from `node` towards a point leaves its box.
+// Returns where a line from `node` towards a point leaves its box.
 function borderPoint(node, x, y) {
   const dx = x - node.x,
     dy = y - node.y;
@@ -316,7 +318,7 @@ function edgeDrawing(edge, centre, size) {
   ];
 }
 
-// From a column to one at its right.
+// Draws an edge to a column further right.
 function forwardEdge({from, to, label}, style) {
   const x0 = from.x + kBoxWidth / 2 + 2,
     x1 = to.x - kBoxWidth / 2 - 3;
@@ -330,7 +332,8 @@ function forwardEdge({from, to, label}, style) {
   ];
 }
 
-// Those of the cycle bow outwards; two that go back and forth keep apart.
+// Returns the control point of an edge's curve. Edges of the cycle bow outwards; two edges between
+// the same nodes keep apart.
 function bendOf({from, to, cycle}, centre, size) {
   const x = (from.x + to.x) / 2,
     y = (from.y + to.y) / 2;

@@ -1,4 +1,4 @@
-// The loop that a core is in, drawn as one: its places in a circle, and how often it went round.
+// Draws the loop that a core is in: its places in a circle, and how often the core went round.
 
 const kMostOnACircle = 12;
 
@@ -146,7 +146,7 @@ function loopDrawing(name, places, loop) {
   );
 }
 
-// A piece of the circle with its arrow, and room for the places at its ends.
+// Draws an arc of the circle with an arrow. It leaves room for the places at both ends.
 function arc(point, from, to) {
   const room = Math.min(0.22, (to - from) / 5);
   const steps = 72;

@@ -1,4 +1,4 @@
-// Puts the report together: the verdict first, what takes time behind it.
+// Puts the report together: the verdict first, then the parts that take time.
 
 const kHelp = [
   ["/", "find in the lines of the stream; else events"],
@@ -76,7 +76,7 @@ class Page {
     document.getElementById("loading")?.remove();
     const waiting = element("p", {id: "waiting", class: "quiet"}, "Reading the recording …");
     this.main.append(waiting);
-    // Behind the next frame, so that the verdict is seen before.
+    // The rest waits until the verdict is on the screen.
     requestAnimationFrame(() =>
       setTimeout(() => {
         this.addRecording();
@@ -122,7 +122,7 @@ class Page {
     this.addFooter();
   }
 
-  // A part that cannot be made is named; the others are shown.
+  // Names a part that fails as a trouble, so that the others are still shown.
   attempt(what, make) {
     try {
       return make();

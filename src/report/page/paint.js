@@ -1,5 +1,6 @@
-// Paints the timeline: only what is visible, and at most a few rectangles for each pixel, however much there is. A drawing
-// is made in slices, so that no frame waits for a long one; what belongs to a time that is still shown is kept.
+// Paints the visible part of the timeline, with at most a few rectangles for each pixel, however
+// long the recording is. A drawing is made in slices, so that no frame waits for a long one. Lanes
+// are filled again only when another time is shown.
 
 const kFonts = {
   name: "12px system-ui, sans-serif",
@@ -16,14 +17,14 @@ class Painter {
     this.report = report;
     this.rectangles = kStateNames.map(() => []);
     this.strip = new Strip();
-    this.stripLines = new Map(); // of lanes, of events, of those found: where in the strip they are
+    this.stripLines = new Map(); // by lane, counter, events or hits: their first line in the strip
     this.stripView = {};
     this.texts = new Map();
     this.restyle();
     this.loadFonts();
   }
 
-  // What is written first in a font waits for it.
+  // The first text in a font waits until the font is loaded.
   loadFonts() {
     for (const font of Object.values(kFonts)) {
       this.context.font = font;
@@ -53,8 +54,9 @@ class Painter {
     return this.gutter + (time - this.view.from) * this.scale;
   }
 
-  // To be gone on with until it is done, unless the canvas was resized or the style changed: then to be begun anew. `view`:
-  // from, to, scroll, pointer; `selection`: a row and what of it.
+  // Draws a slice at each step, until it is done. The caller drops the drawing and begins another
+  // one when the canvas is resized or the style changes. `view` has from, to, scroll and pointer;
+  // `selection` has track, depth, index and time, as Timeline.findAt returns them.
   *draw(view, rows, selection, hits) {
     const {context, width, height} = this;
     this.view = view;
@@ -83,7 +85,7 @@ class Painter {
     this.drawArrows(rows, selection);
   }
 
-  // What goes through the strip, of all rows at once: it is handed over only once.
+  // Fills the strip for all rows, so that its pixels reach the canvas in one call.
   *prepare(rows, hits) {
     const {view, strip, stripLines} = this;
     const {from, to} = this.stripView;
@@ -104,6 +106,7 @@ class Painter {
     yield;
   }
 
+  // Returns what a row needs of the strip: for which source, how many lines, and how to fill them.
   stripJobs({track, ticks, counters}, hits) {
     const {view, scale, strip, palette} = this;
     const found = ticks ? hits?.get(track) : undefined;
@@ -134,6 +137,7 @@ class Painter {
     return jobs;
   }
 
+  // Few spans are drawn one by one; many share a line of the strip, but for the long ones.
   *layOutLane(lane) {
     const {view, scale, strip, palette} = this;
     const [first, last] = lane.range(view.from, view.to);
@@ -147,7 +151,7 @@ class Painter {
     return {line: undefined, spans};
   }
 
-  // What is in the strip is of this time from now on.
+  // Empties the strip for another time.
   resetStrip({from, to}) {
     this.strip.clear();
     this.stripLines.clear();
@@ -204,7 +208,7 @@ class Painter {
     this.context.fillRect(x, y, width, height);
   }
 
-  // What is short is drawn all the same.
+  // Draws each range at least kLeastWidth pixels wide.
   drawRanges(fill, ranges, y, height, label) {
     ranges.forEachVisible(this.view, kLeastWidth / this.scale, (from, to) => {
       const left = Math.max(this.x(from), this.gutter - 10);
@@ -251,7 +255,7 @@ class Painter {
   addRectangle(lane, i) {
     const left = Math.max(this.x(lane.from[i]), this.gutter - 10);
     const right = Math.min(this.x(lane.to[i]), this.width + 10);
-    // A pixel between neighbours, where there is room for it.
+    // One pixel stays free between neighbours where there is room for it.
     this.rectangles[lane.state[i]].push(
       left,
       Math.max(right - left - (right - left > 4 ? 1 : 0), 1)
@@ -287,7 +291,7 @@ class Painter {
     );
   }
 
-  // The events of a row; those that were searched for stand out.
+  // Draws the events of a row. Those that a search found stand out.
   drawTicks(line, found, y) {
     this.strip.draw(this.context, line, kTickHeight, this.gutter, y, this.strip.width, kTickHeight);
     if (found !== undefined)
@@ -353,7 +357,7 @@ class Painter {
     this.fillBox(palette.line, gutter - 1, row.top, 1, row.height);
   }
 
-  // The text cut to what fits into `room` pixels.
+  // Returns the text cut to what fits into `room` pixels.
   fittingText(text, room) {
     return this.cached(text + "\0" + room, () => {
       const fits = most => this.context.measureText(shortened(text, most)).width <= room;
@@ -373,7 +377,7 @@ class Painter {
     return this.cached(index, () => visible(this.report.string(index).slice(0, 300)));
   }
 
-  // Makes a text only once; forgets all of them where they become too many.
+  // Makes a text only once; forgets all of them when they become too many.
   cached(key, make) {
     let text = this.texts.get(key);
     if (text !== undefined) return text;
@@ -383,7 +387,7 @@ class Painter {
     return text;
   }
 
-  // Time outside of the window is dimmed.
+  // Dims the time outside of the window.
   dimOutside() {
     const {window} = this.report;
     if (!window || window.from === undefined) return;
@@ -427,7 +431,7 @@ class Painter {
     }
   }
 
-  // From who ends the wait that is selected, or should.
+  // Draws arrows to the selected wait, from who ends it, or should.
   drawArrows(rows, selection) {
     const {context, palette, view, width, height, gutter} = this;
     const flows = flowsOf(this.report, selection);
@@ -497,7 +501,7 @@ class Painter {
   }
 }
 
-// 1, 2 or 5 times a power of ten, not below `least`.
+// Returns 1, 2 or 5 times a power of ten, not below `least`.
 function roundStep(least) {
   const power = 10 ** Math.floor(Math.log10(least));
   return power * [1, 2, 5, 10].find(factor => factor * power >= least * 0.999);

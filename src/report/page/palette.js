@@ -1,4 +1,4 @@
-// The style sheet's colours, and patterns, so that states differ without colour, too.
+// The style sheet's colours. Patterns tell states apart without colour, too.
 class Palette {
   constructor(context) {
     const style = getComputedStyle(document.documentElement);

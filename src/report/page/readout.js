@@ -1,6 +1,6 @@
-// What the timeline shows at one point, as text.
+// Describes in words what the timeline shows at one point.
 
-// What was pointed at, as text.
+// `found` has track, depth, index and time, as Timeline.findAt returns them.
 function describe(report, found) {
   const {track, depth, index, time} = found;
   const {times} = report;

@@ -1,4 +1,4 @@
-// The last events, a column for each core, a row for each event in the order of time.
+// The last events side by side: a column for each core, a row for each event in the order of time.
 
 const kFirstRows = 60;
 const kMostRows = 2000;
@@ -12,7 +12,7 @@ class RecentEvents {
         .filter(node => node.text("state") === "waiting")
         .map(node => node.text("name"))
     );
-    // Who is in trouble comes first; else the order of the data stays.
+    // Cores in trouble come first; the others keep the order of the data.
     this.tracks = this.tracks
       .map((track, i) => ({
         track,
@@ -53,7 +53,7 @@ class RecentEvents {
     this.show();
   }
 
-  // The newest of the shown columns, newest first.
+  // Returns the newest events of these tracks, newest first, and whether there are more.
   newest(tracks) {
     const next = tracks.map(track => track.events.time.length - 1);
     const rows = [];
@@ -158,7 +158,7 @@ class RecentEvents {
     this.scrollToEnd();
   }
 
-  // The newest are looked at first. Once more when it is in the page.
+  // Shows the newest events. The page calls this again once the table is in it.
   scrollToEnd() {
     this.box.lastChild.scrollTop = this.box.lastChild.scrollHeight;
   }

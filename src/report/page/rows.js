@@ -1,14 +1,14 @@
-// Where each row lies, from the top of the first.
+// The rows of the timeline: where each lies, in pixels from the top of the first.
 
 const kRulerHeight = 26;
 const kRowPadding = 3;
 const kLaneHeight = 15;
 const kNestedLaneHeight = 10;
 const kTickHeight = 9;
-// Depths of a row below its lanes, which have theirs from 0.
+const kLeastWidth = 3; // of what a reader must not overlook
+// The depths of a row: its lanes count from 0 up, its counters from kFirstCounterDepth down.
 const kEventDepth = -1;
-const kFirstCounterDepth = -2; // the counters behind it have -3, -4, ...
-const kLeastWidth = 3; // pixels of what must not be overlooked
+const kFirstCounterDepth = -2;
 
 class Rows {
   constructor(tracks) {
@@ -31,7 +31,7 @@ class Rows {
     this.height = top;
   }
 
-  // The row at `y` from the top of the first.
+  // Returns the row at `y` from the top of the first.
   at(y) {
     return this.list[Math.max(0, upperBound(this.tops, y) - 1)];
   }
@@ -46,13 +46,13 @@ class Rows {
     return this.laneTop(row, Math.max(1, row.track.lanes.length)) + number * kCounterHeight;
   }
 
-  // The row of a track; nothing: it is not shown.
+  // Returns the row of a track; undefined where it is not shown.
   ofTrack(track) {
     this.rowByTrack ??= new Map(this.list.map(row => [row.track.id, row]));
     return this.rowByTrack.get(track);
   }
 
-  // Which lane `y` is in; -1: in the events; -2 and less: in a counter, kFirstCounterDepth minus its number.
+  // Returns the depth of the lane, the events or the counter at `y`.
   depthAt(row, y) {
     const below = y - row.top - kRowPadding;
     if (row.ticks && below >= row.height - 2 * kRowPadding - kTickHeight - 1) return kEventDepth;

@@ -1,4 +1,4 @@
-// The last lines of a stream: only those that are seen are in the page, however many there are.
+// The last lines of a stream. Only the visible ones are in the page, however many there are.
 
 const kLineHeight = 18;
 const kLinesPrinted = 60;
@@ -10,13 +10,13 @@ class StreamView {
     this.name = fields.text("name") || "stream";
     this.id = `stream-${index}`;
     this.read(fields);
-    this.shown = this.rows; // that the filter leaves
-    this.hits = []; // places in `shown`
+    this.shown = this.rows; // what the filter leaves
+    this.hits = []; // indices into `shown`
     this.current = -1;
     this.box = this.build(fields);
   }
 
-  // A line or a loss each.
+  // Makes a row of each line and of each loss.
   read(fields) {
     const lost = new Map(
       fields.objects("lost").map(loss => [loss.number("before") ?? 0, loss.text("text")])
@@ -108,7 +108,7 @@ class StreamView {
     );
   }
 
-  // Once it is in the page.
+  // The page calls this once the view is in it.
   start() {
     if (this.rows.length === 0) return;
     this.layOut();
@@ -157,7 +157,7 @@ class StreamView {
       );
     this.current = -1;
     this.showCount();
-    // The newest first: that is where one looks.
+    // A search begins with the newest line.
     if (this.hits.length > 0) this.step(-1);
     else this.show();
   }
@@ -242,7 +242,7 @@ class StreamView {
     );
   }
 
-  // What was searched for, marked.
+  // Marks the hits in a text.
   marked(text) {
     if (!this.query) return text;
     const pieces = [];

@@ -1,5 +1,6 @@
-// Where there is more than a canvas can be told of in time, pixels are set by hand: a strip holds a line of them for
-// each crowded lane, and several for the events of a row. A line stays as long as the same time is shown.
+// A strip is an image whose pixels are set by hand, where the rectangles would be too many for a
+// canvas. It holds a line for each crowded lane and several lines for the events of a row. A line
+// stays as long as the same time is shown.
 
 class Strip {
   constructor() {
@@ -8,7 +9,7 @@ class Strip {
     this.used = this.flushed = 0;
   }
 
-  // Room for `lines` lines of `width` pixels; what was in it is gone.
+  // Makes room for `lines` lines of `width` pixels. The former lines are gone.
   resize(width, lines) {
     this.canvas.width = this.width = Math.max(1, width);
     this.canvas.height = this.capacity = Math.max(1, lines);
@@ -22,14 +23,14 @@ class Strip {
     this.used = this.flushed = 0;
   }
 
-  // The first of `count` lines that are clear. The caller sees to it that there is room.
+  // Returns the first of `count` clear lines. The caller makes sure that there is room.
   reserve(count) {
     const first = this.used;
     this.used += count;
     return first;
   }
 
-  // To be called before `draw`, once all lines are filled: handing pixels over costs little when it is done once.
+  // Must be called between filling and drawing. One call for all lines costs little.
   flush() {
     if (this.used > this.flushed)
       this.context.putImageData(
@@ -50,18 +51,17 @@ class Strip {
   }
 }
 
-// "#aabbcc" as a pixel of an image, on a machine that keeps the lowest byte first, as all do.
+// Returns "#aabbcc" as a pixel of an image on a little-endian machine, as all are.
 function pixelOf(colour) {
   const rgb = parseInt(colour.slice(1), 16);
   return (0xff000000 | ((rgb & 0xff) << 16) | (rgb & 0xff00) | (rgb >> 16)) >>> 0;
 }
 
-const kLongSpanWidth = 24; // pixels from which on a span is shown for itself
+const kLongSpanWidth = 24; // A span of so many pixels is drawn by itself.
+const kPieceWidth = 128; // pixels of a line that are set without a pause
 
-const kPieceWidth = 128; // pixels of a line that are set at once
-
-// One state for each pixel of a line; the numbers of the long spans go to `long`. Gives the line, behind as many pauses as
-// there are pieces.
+// Fills a line, one state for each pixel, and pauses after each piece of it. Adds the indices of
+// the long spans to `longSpans`. Returns the line.
 function* fillLane(lane, first, last, view, scale, strip, colours, longSpans) {
   const line = strip.reserve(1);
   for (let x = 0, i = first; x < strip.width; x += kPieceWidth) {
@@ -83,13 +83,14 @@ function* fillLane(lane, first, last, view, scale, strip, colours, longSpans) {
   return line;
 }
 
-// The pixels [x, end) of a line; `i`: the first span that begins in them or behind. Gives the first that begins behind.
+// Fills the pixels [x, end) of a line. `i` is the first span that begins in them or later. Returns
+// the first span that begins after them.
 function fillLanePiece(lane, i, last, x, end, view, scale, strip, line, colours, longSpans) {
   const {width, pixels} = strip;
   for (; x < end; ++x) {
     const next = advance(lane.from, view.from + (x + 1) / scale, i, last);
     if (next > i) pixels[line * width + x] = colours[lane.dominantState(i, next)];
-    // Nothing begins in this pixel: what began before may still last.
+    // No span begins in this pixel, but the one before may still last.
     else if (i > 0 && lane.to[i - 1] > view.from + x / scale)
       pixels[line * width + x] = colours[lane.state[i - 1]];
     if (
@@ -102,7 +103,7 @@ function fillLanePiece(lane, i, last, x, end, view, scale, strip, line, colours,
   return i;
 }
 
-// Ticks, the higher the more of them there are in a pixel.
+// Fills `height` lines with ticks; a tick is taller where its pixel has more events.
 function fillTicks(times, view, scale, strip, colour, height) {
   const line = strip.reserve(height);
   const {width, pixels} = strip;
@@ -120,7 +121,7 @@ function fillTicks(times, view, scale, strip, colour, height) {
   return line;
 }
 
-// Like lowerBound, for steps that are mostly short.
+// Does what lowerBound does, faster where the result is near `begin`.
 function advance(values, time, begin, end) {
   let step = 1;
   while (begin + step < end && values[begin + step] < time) step *= 2;

@@ -1,6 +1,6 @@
-// Texts and numbers as they are shown.
+// Formats texts and numbers for the page.
 
-// What would move a cursor, turn the direction of reading, or not be seen at all.
+// Characters that would move a cursor, turn the direction of reading, or not be seen at all.
 const kUnseen = new RegExp(
   "[\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u115f\\u1160\\u180e\\u200b-\\u200f\\u2028-\\u202e" +
     "\\u2060-\\u206f\\u3164\\ufeff\\uffa0\\ufff9-\\ufffb\\ud800-\\udfff\\u{e0000}-\\u{e01ef}]",
@@ -15,19 +15,19 @@ function escaped(character) {
   return code < 256 ? "\\x" + code.toString(16).padStart(2, "0") : "\\u{" + code.toString(16) + "}";
 }
 
-// A target's text, with everything in it that cannot be seen written out.
+// Escapes the characters of a target's text that cannot be seen.
 function visible(text) {
   return String(text).replace(kUnseen, escaped);
 }
 
-// The beginning and the end of a text that is longer than `most`.
+// Keeps the beginning and the end of a text that is longer than `most`.
 function shortened(text, most = kMostOfAName) {
   if (text.length <= most) return text;
   const end = Math.floor(most / 3);
   return text.slice(0, most - end - 1) + "…" + text.slice(-end);
 }
 
-// 1234567 as 1 234 567.
+// Writes 1234567 as 1 234 567.
 function grouped(number) {
   const [whole, part] = String(Math.abs(number)).split(".");
   if (whole.includes("e")) return String(number);
@@ -47,7 +47,7 @@ const kUnits = [
   {name: "s", ns: 1e9, digits: 9},
 ];
 
-// Of the target's clock: nanoseconds, or counts where nobody knows its rate.
+// Formats times of the target's clock: nanoseconds, or counts where its rate is not known.
 class Times {
   constructor(counts) {
     this.counts = counts;
@@ -57,7 +57,7 @@ class Times {
     return kUnits.findLast(unit => unit.ns <= Math.abs(size)) ?? kUnits[0];
   }
 
-  // To three digits or so: 12.3 ms.
+  // Writes a length of time with about three digits: 12.3 ms.
   length(ns) {
     if (this.counts) return plural(Math.round(ns), "count");
     const size = Math.abs(ns);
@@ -72,7 +72,7 @@ class Times {
     return `${value.toFixed(digits)} ${unit.name}`;
   }
 
-  // A point in time to the last digit, in the unit that suits `around`: -1.234 567 890 s.
+  // Writes a time to the last digit, in the unit that suits `around`: -1.234 567 890 s.
   exact(ns, around = ns) {
     if (this.counts) return grouped(Math.round(ns));
     const unit = this.unit(around);
@@ -82,7 +82,7 @@ class Times {
     return `${ns < 0 ? "−" : ""}${text} ${unit.name}`;
   }
 
-  // A mark of a scale with marks `step` apart that reaches as far as `around`.
+  // Writes a mark of a scale that reaches as far as `around`, with marks `step` apart.
   mark(ns, step, around) {
     if (this.counts) return grouped(Math.round(ns));
     const unit = this.unit(around);

@@ -1,9 +1,10 @@
-// The timeline: what is looked at, moved by wheel, mouse, keys and buttons, and told as text.
+// The timeline: which time and rows it shows, how wheel, mouse, keys and buttons change that, and
+// what they select.
 
 const kLeastNs = 8; // the shortest time that fills the width
-const kSliceMs = 6; // ms of a frame that a drawing may take; what is left of it waits for the next frame
+const kSliceMs = 6; // A drawing that takes longer continues in the next frame.
 const kPrintHeight = 1200; // pixels at most
-const kPrimaryButton = 0; // of a PointerEvent
+const kPrimaryButton = 0; // PointerEvent.button
 
 class Timeline {
   constructor(report) {
@@ -164,7 +165,7 @@ class Timeline {
     window.addEventListener("afterprint", () => this.print(false));
   }
 
-  // Once it is in the page.
+  // The page calls this once the timeline is in it.
   start() {
     this.painter = new Painter(this.canvas, this.report);
     new ResizeObserver(() => this.resize()).observe(this.frame);
@@ -177,7 +178,7 @@ class Timeline {
     this.redraw();
   }
 
-  // A printer gets every row, as many as fit on a page, in the colours of the light scheme.
+  // Gives a printer as many rows as fit on a page, in the colours of the light scheme.
   print(on) {
     if (!this.painter) return;
     document.documentElement.classList.toggle("printing", on);
@@ -213,7 +214,7 @@ class Timeline {
     requestAnimationFrame(() => this.drawFrame());
   }
 
-  // What was begun is finished first: who moves on all the time sees something all the time.
+  // Finishes a drawing before it begins the next, so that constant movement still shows drawings.
   drawFrame() {
     this.frameRequested = false;
     const begin = performance.now();
@@ -251,7 +252,7 @@ class Timeline {
     this.range.dataset.to = to;
   }
 
-  // The first one also fetches fonts and the like.
+  // Counts the first redraw by itself: it also loads fonts.
   countRedraw(took) {
     const {redraws} = this;
     if (redraws.first === 0) redraws.first = took;
@@ -274,7 +275,7 @@ class Timeline {
     this.show(this.view.from + step, this.view.to + step);
   }
 
-  // `at`: stays where it is.
+  // The time `at` stays where it is.
   zoom(factor, at = this.selectedTimeInView() ?? (this.view.from + this.view.to) / 2) {
     const least = kLeastNs / (this.view.to - this.view.from);
     const by = Math.max(factor, least);
@@ -305,7 +306,7 @@ class Timeline {
       : Math.abs(event.deltaX) > Math.abs(event.deltaY)
         ? event.deltaX
         : 0;
-    // A page that is scrolled past the timeline must not be caught by it.
+    // A wheel that scrolls the page past the timeline must not zoom it.
     if (document.activeElement !== this.canvas && !event.ctrlKey && !event.metaKey && across === 0)
       return;
     event.preventDefault();
@@ -360,7 +361,8 @@ class Timeline {
     this.redraw();
   }
 
-  // What lies at a point of the canvas: a row, an event or a span of it.
+  // Returns what lies at a point of the canvas: a track, the depth in its row, the index of the
+  // span, event or value there (-1: none), and the time.
   findAt(x, y) {
     if (y < kRulerHeight || this.rows.list.length === 0) return undefined;
     const below = y - kRulerHeight + this.view.scroll;
@@ -435,7 +437,7 @@ class Timeline {
     action();
   }
 
-  // Another row, at the same time.
+  // Selects another row at the same time.
   moveRow(by) {
     const list = this.rows.list;
     if (list.length === 0) return;
@@ -461,7 +463,7 @@ class Timeline {
       this.frame.scrollTop = row.top + row.height - room;
   }
 
-  // The next or previous event of the row, else span.
+  // Goes to the next or previous event of the row; to a span where the row has no events.
   step(by) {
     if (!this.selection) return this.moveRow(0);
     const {track, depth, index} = this.selection;
@@ -480,7 +482,7 @@ class Timeline {
     this.goTo({track, depth: Math.max(0, depth), index: next, time: lane.from[next]});
   }
 
-  // Selects, and brings it into view.
+  // Selects something and brings it into view.
   goTo(found) {
     const row = this.rows.list.find(candidate => candidate.track === found.track);
     if (row) this.reveal(row);

@@ -1,6 +1,6 @@
-// The tracks of the data: cores, CPUs, tasks, threads; and what all parts of the report need to know.
+// The tracks of the data: cores, CPUs, tasks and threads; and the report, which all parts read.
 
-// States of tracks, not of spans, that need a reader's attention.
+// The states of tracks, not of spans, that need a reader's attention.
 const kStuckStates = ["waiting", "halted", "silent"];
 
 class Track {
@@ -36,14 +36,14 @@ class Track {
     this.depth = 0;
   }
 
-  // Takes time where there are many.
+  // Decodes the columns, which takes time where there are many spans and events.
   decode(strings) {
     this.lanes = readLanes(this.fields.object("spans"), this.finalSpan(strings));
     this.events = readEvents(this.fields.object("events"));
     this.counters = this.fields.objects("counters").map(fields => new Counter(fields));
   }
 
-  // How it stands at the end lasts until the end, also where no event says so.
+  // Returns the span of the state at the end, which lasts until then even if no event says so.
   finalSpan(strings) {
     if (!["waiting", "halted"].includes(this.state) || !(this.since < 0)) return undefined;
     return {from: this.since, to: 0, state: kState[this.state], text: strings.push(this.what) - 1};
@@ -80,7 +80,7 @@ class Report {
     this.trigger = trigger && {time: trigger.number("time"), text: trigger.text("text")};
   }
 
-  // Takes time where there are many.
+  // Decodes the columns of the flows, which takes time where there are many.
   decodeFlows() {
     this.flows = new Flows(this.data.object("flows"));
   }
@@ -105,7 +105,7 @@ class Report {
   }
 }
 
-// Each track behind its parent. One whose parents are missing, or go round, is a root.
+// Puts each track after its parent. A track whose parents are missing, or form a cycle, is a root.
 function inTree(tracks) {
   const known = new Map(tracks.map(track => [track.id, track]));
   const children = new Map();
@@ -132,21 +132,22 @@ function inTree(tracks) {
   return [...ordered];
 }
 
-// From the oldest to the newest that there is, and a little room.
+// Returns the time from the oldest to the newest entry, and a little room on both sides.
 function extent(report) {
   let from = Math.min(report.window?.from ?? 0, report.trigger?.time ?? 0);
   let to = Math.max(report.window?.to ?? 0, report.trigger?.time ?? 0);
-  const take = (begin, end) => {
+  const include = (begin, end) => {
     if (Number.isFinite(begin)) from = Math.min(from, begin);
     if (Number.isFinite(end)) to = Math.max(to, end);
   };
   for (const track of report.tracks) {
-    for (const [begin, end] of [...track.covered, ...track.stale]) take(begin, end);
-    for (const gap of track.gaps) take(gap.from, gap.to);
-    for (const lane of track.lanes) if (lane.size > 0) take(lane.from[0], lane.to[lane.size - 1]);
-    if (track.events.time.length > 0) take(track.events.time[0], track.events.time.at(-1));
+    for (const [begin, end] of [...track.covered, ...track.stale]) include(begin, end);
+    for (const gap of track.gaps) include(gap.from, gap.to);
+    for (const lane of track.lanes)
+      if (lane.size > 0) include(lane.from[0], lane.to[lane.size - 1]);
+    if (track.events.time.length > 0) include(track.events.time[0], track.events.time.at(-1));
     for (const counter of track.counters)
-      if (counter.time.length > 0) take(counter.time[0], counter.time.at(-1));
+      if (counter.time.length > 0) include(counter.time[0], counter.time.at(-1));
   }
   const room = Math.max((to - from) * 0.02, kLeastNs);
   return {from: from - room, to: to + room};

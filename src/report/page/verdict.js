@@ -1,4 +1,4 @@
-// Above the fold: what hangs, how sure that is, what it rests on, what is missing; who waits for whom.
+// The top of the page: what hangs, how sure that is and why, what is missing, who waits for whom.
 
 const kConfidenceTexts = {
   possible: "possible: a guess that nothing acts on",
@@ -19,7 +19,7 @@ function verdictPart(report, troubles) {
   return section;
 }
 
-// Where there is no graph: who waits for whom, as the first finding says it.
+// Shows who waits for whom in the words of the first finding, where there is no graph.
 function findingLines(data) {
   const lines = data.objects("findings")[0]?.texts("lines") ?? [];
   if (lines.length === 0 || (data.object("graph")?.list("nodes") ?? []).length > 0)
@@ -65,7 +65,7 @@ function verdictHead(report) {
   );
 }
 
-// A state that would be a hang, were it surer, is not called none.
+// A state that would be a hang if it were surer is "perhaps a hang", not "no hang".
 function stateBadge(hang, state) {
   const unsure = !hang && ["looping", "silent", "starved", "deadlock", "fault"].includes(state);
   const well = !hang && ["progressing", "slow", "finished"].includes(state);
@@ -136,7 +136,8 @@ function lostSection(data, troubles) {
   );
 }
 
-// Who stands where: of the waits-for graph, and of those tracks and loops that it does not have.
+// Returns the subjects of the waits-for graph, and the tracks and loops that it does not have.
+// Those in a cycle come first.
 function subjects(report) {
   const graph = report.data.object("graph");
   const cycle = new Set(graph ? graph.list("cycle").map(String) : []);
@@ -239,7 +240,7 @@ function subjectTable(report, waitsShown) {
   return box;
 }
 
-// A small sign besides the word; colour alone would not do.
+// Puts a sign beside the word, since colour alone is not enough.
 function stateMark(state) {
   const sign =
     {
