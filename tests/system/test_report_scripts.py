@@ -27,6 +27,11 @@ class Scripts(unittest.TestCase):
         check = "new vm.Script('{' + process.argv.slice(1).map(file => fs.readFileSync(file)).join('\\n') + '}')"
         self.run_on_all("-e", check)
 
+    def test_no_line_is_longer_than_100_columns(self):
+        """Prettier leaves texts and comments as they are."""
+        long = [f"{script.name}: {line}" for script in SCRIPTS for line in script.read_text().splitlines() if len(line) > 100]
+        self.assertEqual(long, [])
+
     def test_names_are_in_camel_case_but_for_fields_of_the_data(self):
         fields = set(re.findall(r"\w+", (ROOT / "docs/report-data.md").read_text()))
         for script in SCRIPTS:

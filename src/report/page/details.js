@@ -21,7 +21,7 @@ function findingsPart(report) {
             {},
             finding
               .texts("lines")
-              .map(text => shortened(visible(text), 1000))
+              .map(text => shortText(text, 1000))
               .join("\n")
           ),
         finding.list("evidence").length > 0 && textList(finding.texts("evidence")),
@@ -103,11 +103,7 @@ function sourceExcerpt(fault) {
     ),
     element(
       "pre",
-      {
-        tabindex: 0,
-        role: "region",
-        "aria-label": `Source of ${shortened(visible(source.text("file")))}`,
-      },
+      {tabindex: 0, role: "region", "aria-label": `Source of ${shortText(source.text("file"))}`},
       lines.map(line => [line, "\n"])
     )
   );
@@ -255,7 +251,7 @@ function debugPart(report) {
   ];
   const values = (ring, title, from, to) =>
     table(
-      `Debug ring of ${shortened(visible(ring.text("who")))}, ${title}`,
+      `Debug ring of ${shortText(ring.text("who"))}, ${title}`,
       ["Order", "Core", "Value"],
       ring.objects("values").slice(from, to).map(row)
     );
@@ -363,11 +359,7 @@ function divergedCore(report, core) {
         element(
           "table",
           {class: "divergence"},
-          element(
-            "caption",
-            {class: "unseen"},
-            `Steps of ${shortened(visible(core.text("name")))}`
-          ),
+          element("caption", {class: "unseen"}, `Steps of ${shortText(core.text("name"))}`),
           element(
             "thead",
             {},

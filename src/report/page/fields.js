@@ -150,7 +150,7 @@ function readData(text, troubles) {
       unknown.length > 0
         ? `, which does not show: ${unknown
             .slice(0, 20)
-            .map(name => shortened(visible(name), 40))
+            .map(name => shortText(name, 40))
             .join(", ")}`
         : "";
     troubles.add(`The data is of a newer hangscope than this page${what}.`);

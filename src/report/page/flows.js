@@ -69,7 +69,9 @@ function flowWords(report, selection) {
     .slice(-3)
     .map(
       flow =>
-        `${shortened(visible(report.string(flow.text)), 120)} ← ${shortened(visible(report.trackName(flow.from_track)), 60)}`
+        shortText(report.string(flow.text), 120) +
+        " ← " +
+        shortText(report.trackName(flow.from_track), 60)
     )
     .join(", ");
 }

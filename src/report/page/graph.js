@@ -98,10 +98,7 @@ function withHeights(nodes) {
 }
 
 function bothNames(node, most) {
-  return (
-    shortened(visible(node.name), most) +
-    (node.also ? ` (${shortened(visible(node.also), most)})` : "")
-  );
+  return shortText(node.name, most) + (node.also ? ` (${shortText(node.also, most)})` : "");
 }
 
 function cycleWords(cycle) {
@@ -202,8 +199,10 @@ function graphDrawing(columns, edges, cycle) {
       .slice(0, 60)
       .map(
         edge =>
-          `${shortened(visible(edge.from.name), 40)} ${edge.kind === "wakes" ? "is woken by" : "waits for"} ${shortened(visible(edge.to.name), 40)}` +
-          (edge.label ? ` (${shortened(visible(edge.label), 40)})` : "") +
+          shortText(edge.from.name, 40) +
+          (edge.kind === "wakes" ? " is woken by " : " waits for ") +
+          shortText(edge.to.name, 40) +
+          (edge.label ? ` (${shortText(edge.label, 40)})` : "") +
           (edge.cycle ? ", part of the cycle" : "")
       )
       .join("; ");
@@ -299,7 +298,9 @@ function edgeDrawing(edge, centre, size) {
     return [
       svgElement("path", {
         ...style,
-        d: `M${x} ${from.y - 12}C${x + 60} ${from.y - 30} ${x + 60} ${from.y + 30} ${x + 4} ${from.y + 12}`,
+        d:
+          `M${x} ${from.y - 12}C${x + 60} ${from.y - 30} ` +
+          `${x + 60} ${from.y + 30} ${x + 4} ${from.y + 12}`,
       }),
       edgeLabel(x + 30, from.y + 36, edge.label),
     ];
@@ -308,12 +309,10 @@ function edgeDrawing(edge, centre, size) {
   const bend = bendOf(edge, centre, size);
   const [x0, y0] = borderPoint(from, ...bend),
     [x1, y1] = borderPoint(to, ...bend);
+  const point = (...xy) => xy.map(value => value.toFixed(1)).join(" ");
   const middle = [(x0 + 2 * bend[0] + x1) / 4, (y0 + 2 * bend[1] + y1) / 4];
   return [
-    svgElement("path", {
-      ...style,
-      d: `M${x0.toFixed(1)} ${y0.toFixed(1)}Q${bend[0].toFixed(1)} ${bend[1].toFixed(1)} ${x1.toFixed(1)} ${y1.toFixed(1)}`,
-    }),
+    svgElement("path", {...style, d: `M${point(x0, y0)}Q${point(...bend)} ${point(x1, y1)}`}),
     edgeLabel(...middle, edge.label),
   ];
 }

@@ -109,10 +109,9 @@ function loopDrawing(name, places, loop) {
     ry = height / 2 - 34;
   const point = angle => [width / 2 + rx * Math.sin(angle), height / 2 - ry * Math.cos(angle)];
   const angles = labels.map((_, i) => (2 * Math.PI * i) / labels.length);
-  const label = `Loop of ${visible(name)}: ${plural(places.length, "place")}, ${roundsText(loop)}; ${labels
-    .map(visible)
-    .map(text => shortened(text, 40))
-    .join(", then ")}, and again`;
+  const label =
+    `Loop of ${visible(name)}: ${plural(places.length, "place")}, ${roundsText(loop)}; ` +
+    `${labels.map(text => shortText(text, 40)).join(", then ")}, and again`;
   const parts = angles.map(angle => arc(point, angle, angle + (2 * Math.PI) / labels.length));
   angles.forEach((angle, i) =>
     parts.push(...placeDrawing(point(angle), labels[i], i === 0, width))
@@ -172,7 +171,7 @@ function placeDrawing([x, y], text, head, width) {
     "text-anchor": anchor,
     class: "place",
   });
-  label.append(shortened(visible(text), right || left ? 20 : 40));
+  label.append(shortText(text, right || left ? 20 : 40));
   if (label.textContent !== visible(text)) label.append(svgElement("title", {}, visible(text)));
   return [
     svgElement("circle", {cx: x, cy: y, r: head ? 6 : 4.5, class: head ? "dot head" : "dot"}),

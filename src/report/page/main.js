@@ -64,12 +64,10 @@ class Page {
       );
       return;
     }
-    document.title = shortened(
-      visible(
-        [this.report.data.text("title"), this.report.data.text("headline")]
-          .filter(Boolean)
-          .join(": ") || "hangscope report"
-      ),
+    document.title = shortText(
+      [this.report.data.text("title"), this.report.data.text("headline")]
+        .filter(Boolean)
+        .join(": ") || "hangscope report",
       160
     );
     this.addPart("Verdict", () => verdictPart(this.report, this.troubles));
@@ -153,7 +151,10 @@ class Page {
       pending ??= setTimeout(() => {
         pending = undefined;
         const {first, count, slowest, longestFrame} = this.timeline.redraws;
-        redraws.value = `The timeline was first drawn in ${first.toFixed(1)} ms; the slowest of ${plural(count - 1, "redraw")} since took ${slowest.toFixed(1)} ms; no frame more than ${longestFrame.toFixed(1)} ms.`;
+        redraws.value =
+          `The timeline was first drawn in ${first.toFixed(1)} ms; ` +
+          `the slowest of ${plural(count - 1, "redraw")} since took ${slowest.toFixed(1)} ms; ` +
+          `no frame more than ${longestFrame.toFixed(1)} ms.`;
       }, 300);
     };
     window.addEventListener("beforeprint", () =>

@@ -347,9 +347,9 @@ class Painter {
     context.fillStyle = palette.quiet;
     context.font = kFonts.small;
     row.counters.forEach((counter, number) => {
-      const words = `${visible(counter.name)}, ${grouped(counter.least)} to ${grouped(counter.most)}`;
+      const range = `${grouped(counter.least)} to ${grouped(counter.most)}`;
       context.fillText(
-        this.fittingText(words, gutter - left - 18),
+        this.fittingText(`${visible(counter.name)}, ${range}`, gutter - left - 18),
         left + 10,
         this.rows.counterTop(row, number) + kCounterHeight / 2
       );

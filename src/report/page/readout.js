@@ -4,22 +4,25 @@
 function describe(report, found) {
   const {track, depth, index, time} = found;
   const {times} = report;
-  const name = shortened(visible(track.name));
+  const name = shortText(track.name);
   if (index < 0)
     return [
       name,
       track.state,
       visible(track.what),
-      shortened(visible(track.place)),
+      shortText(track.place),
       gapAt(report, track, time),
     ]
       .filter(Boolean)
       .join(" · ");
   if (depth === kEventDepth)
-    return `${name} · ${times.exact(time)} · ${shortened(visible(report.eventText(track, index)), 600)}`;
+    return [name, times.exact(time), shortText(report.eventText(track, index), 600)].join(" · ");
   if (depth <= kFirstCounterDepth) {
     const counter = track.counters[kFirstCounterDepth - depth];
-    return `${name} · ${shortened(visible(counter.name))} ${grouped(counter.value[index])} from ${times.exact(counter.time[index])} on · between ${grouped(counter.least)} and ${grouped(counter.most)}`;
+    const value = `${shortText(counter.name)} ${grouped(counter.value[index])}`;
+    const since = times.exact(counter.time[index]);
+    const range = `between ${grouped(counter.least)} and ${grouped(counter.most)}`;
+    return `${name} · ${value} from ${since} on · ${range}`;
   }
   const lane = track.lanes[depth];
   const from = lane.from[index],
@@ -39,8 +42,10 @@ function describe(report, found) {
 function gapAt(report, track, time) {
   if (time === undefined) return "";
   const gap = track.gaps.find(each => time >= each.from && time <= each.to);
-  if (gap)
-    return `gap of ${report.times.length(gap.to - gap.from)}: ${[visible(gap.why), visible(gap.amount)].filter(Boolean).join(", ")}`;
+  if (gap) {
+    const why = [gap.why, gap.amount].filter(Boolean).map(visible).join(", ");
+    return `gap of ${report.times.length(gap.to - gap.from)}: ${why}`;
+  }
   if (track.stale.some(([from, to]) => time >= from && time <= to))
     return "stale: older than the window's other cores";
   return track.idle.some(([from, to]) => time >= from && time <= to) ? "idle" : "";

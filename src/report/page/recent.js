@@ -74,10 +74,12 @@ class RecentEvents {
 
   show() {
     const {report} = this;
-    const tracks = this.tracks.slice(this.page * this.columns, (this.page + 1) * this.columns);
+    const before = this.page * this.columns;
+    const tracks = this.tracks.slice(before, before + this.columns);
+    const all = `${plural(this.tracks.length, "row")} with events`;
     this.words.textContent =
       this.tracks.length > this.columns
-        ? `${this.page * this.columns + 1} to ${this.page * this.columns + tracks.length} of ${plural(this.tracks.length, "row")} with events`
+        ? `${before + 1} to ${before + tracks.length} of ${all}`
         : "";
     const {rows, more} = this.newest(tracks);
     rows.reverse();

@@ -41,7 +41,7 @@ class StreamView {
       type: "search",
       class: "stream-search",
       placeholder: "find in the lines",
-      "aria-label": `Find in the lines of ${shortened(visible(this.name))}`,
+      "aria-label": `Find in the lines of ${shortText(this.name)}`,
       oninput: () => this.search(),
       onkeydown: event => this.onKey(event),
     });
@@ -50,15 +50,13 @@ class StreamView {
       "select",
       {
         class: "stream-core",
-        "aria-label": `Show only lines of ${shortened(visible(this.name))} from this core`,
+        "aria-label": `Show only lines of ${shortText(this.name)} from this core`,
         onchange: () => this.filter(),
       },
       element("option", {value: ""}, "all cores"),
       this.cores
         .slice(0, 2000)
-        .map(core =>
-          element("option", {value: core}, shortened(visible(this.report.trackName(core)), 60))
-        )
+        .map(core => element("option", {value: core}, shortText(this.report.trackName(core), 60)))
     );
     this.space = element("div", {class: "space"});
     this.list = element(
@@ -67,17 +65,17 @@ class StreamView {
         class: "lines",
         tabindex: 0,
         role: "region",
-        "aria-label": `Last lines of ${shortened(visible(this.name))}`,
+        "aria-label": `Last lines of ${shortText(this.name)}`,
         onscroll: () => this.show(),
       },
       this.space
     );
     const bytes = fields.number("bytes");
     const count = fields.list("lines").length;
-    const words =
-      count === 0 && !bytes
-        ? "nothing came"
-        : `${count === 0 ? "no line" : count === 1 ? "the last line" : `the last ${plural(count, "line")}`}${bytes ? ` of ${bytesText(bytes)}` : ""}`;
+    const lines =
+      count === 0 ? "no line" : count === 1 ? "the last line" : `the last ${plural(count, "line")}`;
+    const some = lines + (bytes ? ` of ${bytesText(bytes)}` : "");
+    const words = count === 0 && !bytes ? "nothing came" : some;
     const heading = element(
       "h3",
       {},
@@ -92,11 +90,7 @@ class StreamView {
       heading,
       element(
         "div",
-        {
-          class: "tools",
-          role: "toolbar",
-          "aria-label": `Lines of ${shortened(visible(this.name))}`,
-        },
+        {class: "tools", role: "toolbar", "aria-label": `Lines of ${shortText(this.name)}`},
         this.cores.length > 0 && this.core,
         this.field,
         button("↑", "Previous line found", () => this.step(-1)),
@@ -233,11 +227,11 @@ class StreamView {
         Number.isFinite(time) ? this.report.times.exact(time, 1e9) : ""
       ),
       this.cores.length > 0 &&
-        element("span", {class: "whose"}, shortened(visible(this.report.trackName(core)), 24)),
+        element("span", {class: "whose"}, shortText(this.report.trackName(core), 24)),
       element(
         "span",
         {class: "text"},
-        this.marked(shortened(visible(typeof text === "string" ? text : ""), 2000))
+        this.marked(shortText(typeof text === "string" ? text : "", 2000))
       )
     );
   }

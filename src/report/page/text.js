@@ -2,8 +2,9 @@
 
 // Characters that would move a cursor, turn the direction of reading, or not be seen at all.
 const kUnseen = new RegExp(
-  "[\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u115f\\u1160\\u180e\\u200b-\\u200f\\u2028-\\u202e" +
-    "\\u2060-\\u206f\\u3164\\ufeff\\uffa0\\ufff9-\\ufffb\\ud800-\\udfff\\u{e0000}-\\u{e01ef}]",
+  "[\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u115f\\u1160\\u180e\\u200b-\\u200f" +
+    "\\u2028-\\u202e\\u2060-\\u206f\\u3164\\ufeff\\uffa0\\ufff9-\\ufffb" +
+    "\\ud800-\\udfff\\u{e0000}-\\u{e01ef}]",
   "gu"
 );
 const kMostOfAName = 80;
@@ -25,6 +26,11 @@ function shortened(text, most = kMostOfAName) {
   if (text.length <= most) return text;
   const end = Math.floor(most / 3);
   return text.slice(0, most - end - 1) + "…" + text.slice(-end);
+}
+
+// Makes a short text of a target's.
+function shortText(text, most) {
+  return shortened(visible(text), most);
 }
 
 // Writes 1234567 as 1 234 567.

@@ -37,7 +37,8 @@ class Timeline {
       role: "application",
       "aria-describedby": "timeline-readout",
       "aria-label":
-        `Timeline of ${plural(this.tracks.length, "row")}. Left and right arrows move in time, up and down choose a row, plus and minus zoom, ` +
+        `Timeline of ${plural(this.tracks.length, "row")}. Left and right arrows move in time, ` +
+        "up and down choose a row, plus and minus zoom, " +
         "comma and full stop go from event to event.",
     });
     this.spacer = element("div", {class: "spacer"}, this.canvas);
@@ -126,7 +127,8 @@ class Timeline {
       element(
         "p",
         {class: "quiet hint"},
-        "Click into it, then the wheel zooms; drag moves; Shift-drag zooms to what is marked; ? lists the keys."
+        "Click into it, then the wheel zooms; drag moves; Shift-drag zooms to what is marked; " +
+          "? lists the keys."
       ),
       most > kMostCounters &&
         element(
@@ -138,7 +140,8 @@ class Timeline {
         element(
           "p",
           {class: "quiet"},
-          `${plural(omitted, "older event")} of the snapshot ${omitted === 1 ? "is" : "are"} not in this report.`
+          `${plural(omitted, "older event")} of the snapshot ` +
+            `${omitted === 1 ? "is" : "are"} not in this report.`
         )
     );
   }
@@ -247,7 +250,8 @@ class Timeline {
     const {from, to} = this.view;
     const step = (to - from) / 200,
       around = Math.max(Math.abs(from), Math.abs(to));
-    this.range.value = `${times.mark(from, step, around)} to ${times.mark(to, step, around)} (${times.length(to - from)})`;
+    const [begin, end] = [from, to].map(time => times.mark(time, step, around));
+    this.range.value = `${begin} to ${end} (${times.length(to - from)})`;
     this.range.dataset.from = from;
     this.range.dataset.to = to;
   }

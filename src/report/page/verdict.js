@@ -33,7 +33,7 @@ function findingLines(data) {
       {},
       lines
         .slice(0, 12)
-        .map(text => shortened(visible(text), 300))
+        .map(text => shortText(text, 300))
         .join("\n")
     )
   );
