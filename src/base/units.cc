@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <ctime>
 
 namespace hangscope {
@@ -138,6 +139,19 @@ std::string FormatWallTime(TimeNs wall) {
   return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", utc.tm_year + 1900,
                      utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
                      wall % kSecond / kMillisecond);
+}
+
+std::optional<TimeNs> ParseWallTime(const std::string& text) {
+  tm utc{};
+  int milliseconds = 0;
+  char zone = 0;
+  const int fields =
+      std::sscanf(text.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d.%3d%c", &utc.tm_year, &utc.tm_mon,
+                  &utc.tm_mday, &utc.tm_hour, &utc.tm_min, &utc.tm_sec, &milliseconds, &zone);
+  if (fields != 8 || zone != 'Z' || utc.tm_year < 1970 || utc.tm_year > 2200) return std::nullopt;
+  utc.tm_year -= 1900;
+  utc.tm_mon -= 1;
+  return static_cast<TimeNs>(timegm(&utc)) * kSecond + milliseconds * kMillisecond;
 }
 
 }  // namespace hangscope

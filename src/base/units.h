@@ -3,6 +3,7 @@
 #define HANGSCOPE_BASE_UNITS_H
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -36,6 +37,9 @@ std::string FormatRate(double bytes_per_second);  // "56.1 MB/s"
 std::string FormatElapsed(TimeNs ns);             // "41.2 s", "3 m 07 s", "2 h 05 m"
 std::string FormatCount(uint64_t count);          // "1 203 345"
 std::string FormatWallTime(TimeNs wall);          // "2026-01-31T12:00:00.123Z"
+
+// What FormatWallTime writes, of the years 1970 to 2200.
+std::optional<TimeNs> ParseWallTime(const std::string& text);
 
 }  // namespace hangscope
 

@@ -3,6 +3,7 @@
 #ifndef HANGSCOPE_MODEL_RINGS_WINDOW_H
 #define HANGSCOPE_MODEL_RINGS_WINDOW_H
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -38,7 +39,7 @@ struct RingName {
   // "events", "cs_etm", "stdout"; tells rings of one number apart; may be empty
   std::string what = {};
 
-  bool operator==(const RingName&) const = default;
+  auto operator<=>(const RingName&) const = default;
 };
 
 enum class GapReason {

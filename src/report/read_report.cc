@@ -37,7 +37,7 @@ class ReportReader {
       ReadScope();
     }
     if (!snapshot || files_.Exists(Part(kScopeImageName)) || files_.Exists(Part(kCpuFileName)) ||
-        !facts_.trace_streams.empty())
+        HasTraces())
       ReadTracks();
     if (parts_ == 0)
       return trouble_.ok() ? Status::NotFound(fmt::format(
@@ -69,33 +69,37 @@ class ReportReader {
   }
 
   void ReadManifest() {
-    const Status status = AddManifest(files_, folder(), &report_, &facts_);
+    const Status status = AddManifest(files_, folder(), &report_, &manifest_);
     Take(status);
     if (!status.ok()) FindStreams();
-    if (facts_.end || !facts_.taken_wall) return;
-    for (const std::string& name : facts_.streams) {
-      if (!facts_.end) facts_.end = MonotonicOf(files_, Part(name), *facts_.taken_wall);
+    for (const SavedStream& stream : manifest_.streams) streams_.push_back(stream.name);
+    if (manifest_.window && manifest_.window->has_times()) end_ = manifest_.window->to;
+    const auto taken = ParseWallTime(manifest_.taken);
+    for (const std::string& name : streams_) {
+      if (!end_ && taken) end_ = MonotonicOf(files_, Part(name), *taken);
     }
   }
+
+  bool HasTraces() const { return manifest_.verdict && !manifest_.verdict->trace_streams.empty(); }
 
   // Without a manifest: by their indexes.
   void FindStreams() {
     constexpr std::string_view kIndex = ".index";
     for (const std::string& name : files_.List(folder())) {
-      if (name.ends_with(kIndex))
-        facts_.streams.push_back(name.substr(0, name.size() - kIndex.size()));
+      if (name.ends_with(kIndex)) streams_.push_back(name.substr(0, name.size() - kIndex.size()));
     }
-    std::sort(facts_.streams.begin(), facts_.streams.end());
+    std::sort(streams_.begin(), streams_.end());
   }
 
   void ReadStreams() {
-    for (const std::string& name : facts_.streams)
-      Take(AddStreamLines(files_, Part(name), name, facts_.end, {}, &report_));
+    for (const std::string& name : streams_)
+      Take(AddStreamLines(files_, Part(name), name, end_, {}, &report_));
   }
 
   void ReadScope() {
-    const Status status =
-        AddScopeWatch(files_, clock_, Source(), {facts_.end, facts_.scope_clock}, &report_);
+    ReportScopeTimes times{end_, {}};
+    if (!manifest_.scope.clocks.empty()) times.clock = manifest_.scope.clocks.front();
+    const Status status = AddScopeWatch(files_, clock_, Source(), times, &report_);
     // A scope without mailboxes has events all the same.
     const bool has_events = status.code() == Status::Code::kNotFound && files_.IsFolder(folder()) &&
                             ScopeView::Open(files_, Source()).ok();
@@ -105,16 +109,16 @@ class ReportReader {
 
   void ReadTracks() {
     const TrackLimits limits{options_.most_events, options_.most_time};
-    const Status status = AddTracks(files_, clock_, Source(), limits, &facts_.end, &report_);
+    const Status status = AddTracks(files_, clock_, Source(), limits, &end_, &report_);
     Take(status);
     if (status.ok() || !files_.IsFolder(folder()) || !files_.Exists(Part(kCpuFileName))) return;
     // Why the one part that nobody else has looked at gives nothing.
-    Take(AddTracks(files_, clock_, {Part(kCpuFileName), ""}, limits, &facts_.end, &report_));
+    Take(AddTracks(files_, clock_, {Part(kCpuFileName), ""}, limits, &end_, &report_));
   }
 
   ScopeSource Source() const {
     ScopeSource source = options_.source;
-    if (source.elf.empty()) source.elf = facts_.elf;
+    if (source.elf.empty()) source.elf = manifest_.elf;
     return source;
   }
 
@@ -155,7 +159,9 @@ class ReportReader {
   Clock& clock_;
   const ReportOptions& options_;
   Report report_;
-  ReportFacts facts_;
+  SavedManifest manifest_;            // empty where there is none
+  std::vector<std::string> streams_;  // their names
+  ReportTime end_;                    // monotonic; nothing: not known
   int parts_ = 0;
   Status trouble_;
 };

@@ -3,65 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <utility>
 
 #include "base/units.h"
-#include "model/manifest.h"
 #include "snapshot/json_fields.h"
-#include "snapshot/snapshots.h"
 
 namespace hangscope {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr uint64_t kLongestManifest = 16u << 20;
 constexpr size_t kMostTexts = 1000;
-constexpr size_t kMostLoopPlaces = 4096;
 constexpr size_t kMostGapsTold = 8;
 
-ReportPlace PlaceOf(const Json& json) {
-  return {TextField(json, "function"), TextField(json, "source"), "", TextField(json, "pc"),
-          TextField(json, "text")};
-}
-
-// "CPU 1 events", "stream 0 stdout".
-std::string RingText(const Json& ring) {
-  const auto number = NumberField(ring, "number");
-  const std::string what = TextField(ring, "what");
-  return fmt::format("{} {}{}{}", TextField(ring, "kind"),
-                     number ? fmt::format("{:.0f}", *number) : "?", what.empty() ? "" : " ", what);
-}
-
-std::optional<ScopeClockFit> ClockOf(const Json& core) {
-  const Json& json = ObjectField(core, "clock");
-  const auto count = CountField(json, "count");
-  const auto at = TimeField(json, "at_ns");
-  const auto rate = NumberField(json, "ns_per_count");
-  if (!count || !at || !rate || *rate <= 0) return std::nullopt;
-  return ScopeClockFit{0, *count, *at, *rate, TimeField(json, "error_ns").value_or(0)};
-}
-
-// UTC with milliseconds, "2026-11-21T12:31:54.518Z".
-std::optional<TimeNs> ParseWallTime(const std::string& text) {
-  tm parts{};
-  int milliseconds = 0;
-  char end = 0;
-  const int read = std::sscanf(text.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d.%3d%c", &parts.tm_year,
-                               &parts.tm_mon, &parts.tm_mday, &parts.tm_hour, &parts.tm_min,
-                               &parts.tm_sec, &milliseconds, &end);
-  if (read != 8 || end != 'Z' || parts.tm_year < 1970 || parts.tm_year > 2200) return std::nullopt;
-  parts.tm_year -= 1900;
-  parts.tm_mon -= 1;
-  return static_cast<TimeNs>(timegm(&parts)) * kSecond + milliseconds * kMillisecond;
-}
-
-class ManifestReader {
+class ManifestParts {
  public:
-  ManifestReader(const Json& json, Report* report, ReportFacts* facts)
-      : json_(json), report_(*report), facts_(*facts) {}
+  ManifestParts(SavedManifest* manifest, Report* report) : manifest_(*manifest), report_(*report) {}
 
-  void Read() {
+  void Add() {
     CheckVersion();
     AddVerdict();
     AddRun();
@@ -76,9 +34,9 @@ class ManifestReader {
   void Trouble(std::string text) { report_.troubles.push_back(std::move(text)); }
 
   void CheckVersion() {
-    if (TextField(json_, "format") != "hangscope-snapshot")
+    const auto version = manifest_.version;
+    if (manifest_.format != kManifestFormat)
       Trouble("manifest.json does not say that it is of a snapshot of hangscope");
-    const auto version = NumberField(json_, "version");
     if (!version) Trouble("manifest.json does not say its version");
     if (version && *version > kManifestVersion) {
       Trouble(
@@ -89,48 +47,16 @@ class ManifestReader {
   }
 
   void AddVerdict() {
-    const Json& verdict = ObjectField(json_, "verdict");
-    if (verdict.empty()) return Trouble("manifest.json has no verdict in it");
-    report_.headline = TextField(verdict, "summary");
-    report_.state = TextField(verdict, "state");
-    report_.confidence = TextField(verdict, "confidence");
-    report_.hang = TrueField(verdict, "hang");
-    report_.evidence = TextsField(verdict, "evidence", kMostTexts);
-    report_.doubts = TextsField(verdict, "doubts", kMostTexts);
-    for (const Json& finding : ListField(verdict, "findings")) AddFinding(finding);
-    for (const Json& core : ListField(verdict, "cores")) AddLoop(core);
-    for (const Json& stream : ListField(verdict, "streams")) {
-      if (!TextField(stream, "trace").empty())
-        facts_.trace_streams.push_back(TextField(stream, "name"));
-    }
-  }
-
-  void AddFinding(const Json& json) {
-    ReportFinding finding{TextField(json, "kind"),
-                          TextField(json, "confidence"),
-                          TextField(json, "summary"),
-                          TextsField(json, "lines", kMostTexts),
-                          {},
-                          {}};
-    if (!finding.summary.empty() && report_.findings.size() < kMostTexts)
-      report_.findings.push_back(std::move(finding));
-  }
-
-  void AddLoop(const Json& core) {
-    const Json& json = ObjectField(core, "loop");
-    if (json.empty() || report_.loops.size() == kMostTexts) return;
-    ReportLoop loop;
-    loop.name = TextField(core, "name");
-    loop.rounds = CountField(json, "rounds").value_or(0);
-    loop.at_least = TrueField(json, "at_least");
-    loop.basis = TextField(json, "basis");
-    loop.interrupts = CountField(json, "interrupts").value_or(0);
-    loop.for_s = NumberField(core, "for_s");
-    for (const Json& place : ListField(json, "places")) {
-      if (loop.places.size() == kMostLoopPlaces) break;
-      loop.places.push_back(PlaceOf(place));
-    }
-    report_.loops.push_back(std::move(loop));
+    if (!manifest_.verdict) return Trouble("manifest.json has no verdict in it");
+    const SavedVerdict& verdict = *manifest_.verdict;
+    report_.headline = verdict.summary;
+    report_.state = verdict.state;
+    report_.confidence = verdict.confidence;
+    report_.hang = verdict.hang;
+    report_.evidence = verdict.evidence;
+    report_.doubts = verdict.doubts;
+    report_.findings = verdict.findings;
+    report_.loops = verdict.loops;
   }
 
   void Run(const char* name, const std::string& value) {
@@ -138,165 +64,130 @@ class ManifestReader {
   }
 
   void AddRun() {
-    const std::vector<std::string> command = TextsField(json_, "command", kMostTexts);
+    const std::vector<std::string>& command = manifest_.command;
     std::string words;
-    for (const std::string& word : command) words += (words.empty() ? "" : " ") + word;
-    facts_.elf = TextField(json_, "elf");
-    if (!facts_.elf.empty())
-      report_.title = NameOf(facts_.elf);
+    for (size_t i = 0; i < std::min(command.size(), kMostTexts); ++i)
+      words += (words.empty() ? "" : " ") + CutText(command[i]);
+    if (!manifest_.elf.empty())
+      report_.title = NameOf(manifest_.elf);
     else if (!command.empty())
-      report_.title = NameOf(command[0]);
+      report_.title = NameOf(CutText(command[0]));
     Run("command", words);
-    Run("program", facts_.elf);
-    Run("host", TextField(json_, "host"));
-    Run("started", TextField(json_, "start"));
-    Run("taken", TextField(json_, "time"));
-    if (const auto elapsed = SecondsField(json_, "elapsed_s"))
-      Run("taken after", FormatElapsed(*elapsed));
-    if (const auto pid = CountField(json_, "pid"); pid && *pid != 0)
-      Run("process", std::to_string(*pid));
-    if (TextField(json_, "trigger_kind") == "exit")
-      Run("ended by", TextField(json_, "trigger_detail"));
-    Run("run id", TextField(json_, "run_id"));
-    facts_.taken_wall = ParseWallTime(TextField(json_, "time"));
+    Run("program", manifest_.elf);
+    Run("host", manifest_.host);
+    Run("started", manifest_.start);
+    Run("taken", manifest_.taken);
+    if (manifest_.elapsed) Run("taken after", FormatElapsed(*manifest_.elapsed));
+    if (manifest_.pid != 0) Run("process", std::to_string(manifest_.pid));
+    if (manifest_.trigger_kind == "exit") Run("ended by", manifest_.trigger_detail);
+    Run("run id", manifest_.run_id);
   }
 
   void AddTrigger() {
+    if (manifest_.trigger.empty() && manifest_.trigger_detail.empty()) return;
     ReportTrigger trigger;
-    trigger.text = TextField(json_, "trigger");
-    const std::string detail = TextField(json_, "trigger_detail");
-    const std::string stream = TextField(json_, "trigger_stream");
-    if (!detail.empty())
-      trigger.text += fmt::format(" ({}{}{})", stream, stream.empty() ? "" : ": ", detail);
-    const auto after = SecondsField(json_, "trigger_s");
-    const auto end = SecondsField(json_, "elapsed_s");
-    if (after && end) trigger.time = *after - *end;
-    if (!trigger.text.empty()) report_.trigger = std::move(trigger);
+    trigger.text = manifest_.trigger;
+    const std::string& stream = manifest_.trigger_stream;
+    if (!manifest_.trigger_detail.empty())
+      trigger.text +=
+          fmt::format(" ({}{}{})", stream, stream.empty() ? "" : ": ", manifest_.trigger_detail);
+    if (manifest_.trigger_after && manifest_.elapsed)
+      trigger.time = *manifest_.trigger_after - *manifest_.elapsed;
+    report_.trigger = std::move(trigger);
   }
 
   void AddStreams() {
-    for (const Json& stream : ListField(json_, "streams")) {
-      const std::string name = TextField(stream, "name");
+    std::erase_if(manifest_.streams, [this](const SavedStream& stream) {
+      const std::string& name = stream.name;
       // It becomes part of a path.
-      if (name.empty() || name.find('/') != std::string::npos || name.starts_with('.')) {
-        Trouble(fmt::format("manifest.json names a stream '{}', which is no name of one", name));
-        continue;
-      }
-      if (facts_.streams.size() == kMostTexts) break;
-      facts_.streams.push_back(name);
-      const uint64_t begin = CountField(stream, "begin_offset").value_or(0);
-      if (begin > 0)
-        report_.lost.push_back(
-            fmt::format("{}: the first {} are overwritten", name, FormatSize(begin)));
-      AddLosses(name, ListField(stream, "losses"));
+      if (!name.empty() && name.find('/') == std::string::npos && !name.starts_with('.'))
+        return false;
+      Trouble(fmt::format("manifest.json names a stream '{}', which is no name of one", name));
+      return true;
+    });
+    manifest_.streams.resize(std::min(manifest_.streams.size(), kMostTexts));
+    for (const SavedStream& stream : manifest_.streams) {
+      if (stream.begin_offset > 0)
+        report_.lost.push_back(fmt::format("{}: the first {} are overwritten", stream.name,
+                                           FormatSize(stream.begin_offset)));
+      AddLosses(stream);
     }
   }
 
-  void AddLosses(const std::string& stream, const Json& losses) {
+  void AddLosses(const SavedStream& stream) {
+    const std::vector<SavedLoss>& losses = stream.losses;
     for (size_t i = 0; i < std::min(losses.size(), kMostGapsTold); ++i) {
-      const uint64_t begin = CountField(losses[i], "begin").value_or(0);
-      const uint64_t end = CountField(losses[i], "end").value_or(0);
-      report_.lost.push_back(fmt::format("{}: bytes {} to {} are missing: {}", stream, begin, end,
-                                         TextField(losses[i], "reason")));
+      report_.lost.push_back(fmt::format("{}: bytes {} to {} are missing: {}", stream.name,
+                                         losses[i].begin, losses[i].end, losses[i].reason));
     }
     if (losses.size() > kMostGapsTold)
-      report_.lost.push_back(fmt::format("{}: {} more places where bytes are missing", stream,
+      report_.lost.push_back(fmt::format("{}: {} more places where bytes are missing", stream.name,
                                          losses.size() - kMostGapsTold));
   }
 
   // Which records of which core are missing.
   void AddScope() {
-    const Json& scope = ObjectField(json_, "scope");
-    for (const Json& core : ListField(scope, "cores")) {
-      if (!facts_.scope_clock) facts_.scope_clock = ClockOf(core);
+    for (const ScopeCore& core : manifest_.scope.cores) {
+      const std::pair<uint64_t, const char*> losses[] = {{core.counts.overwritten, "overwritten"},
+                                                         {core.counts.torn, "torn"},
+                                                         {core.counts.refused, "refused"}};
       std::string text;
-      for (const char* reason : {"overwritten", "torn", "refused"}) {
-        const uint64_t count = CountField(core, reason).value_or(0);
+      for (const auto& [count, reason] : losses) {
         if (count > 0)
           text += fmt::format("{}{} {}", text.empty() ? "" : ", ", FormatCount(count), reason);
       }
       if (text.empty() || report_.lost.size() >= kMostTexts) continue;
-      const std::string name = TextField(core, "name");
-      report_.lost.push_back(
-          fmt::format("core {}{}{}: of {} events {}", CountField(core, "core").value_or(0),
-                      name.empty() ? "" : " ", name,
-                      FormatCount(CountField(core, "emitted").value_or(0)), text));
+      report_.lost.push_back(fmt::format("core {}{}{}: of {} events {}", core.index,
+                                         core.name.empty() ? "" : " ", core.name,
+                                         FormatCount(core.counts.emitted), text));
     }
-    const std::string why = TextField(scope, "not_in_window");
+    const std::string& why = manifest_.scope.not_in_window;
     if (!why.empty()) report_.lost.push_back("the scope's cores are not in the window: " + why);
   }
 
   void AddCpus() {
-    const Json& cpu = ObjectField(json_, "cpu");
-    const uint64_t discarded = CountField(cpu, "discarded_bytes").value_or(0);
-    const uint64_t names = CountField(cpu, "side_band_lost").value_or(0);
-    if (discarded > 0)
-      report_.lost.push_back(
-          fmt::format("CPUs: {} were overwritten while they were read", FormatSize(discarded)));
-    if (names > 0)
-      report_.lost.push_back(
-          fmt::format("CPUs: {} names and mappings found no room", FormatCount(names)));
+    const CpuManifest& cpu = manifest_.cpu;
+    if (cpu.discarded_bytes > 0)
+      report_.lost.push_back(fmt::format("CPUs: {} were overwritten while they were read",
+                                         FormatSize(cpu.discarded_bytes)));
+    if (cpu.side_band_lost > 0)
+      report_.lost.push_back(fmt::format("CPUs: {} names and mappings found no room",
+                                         FormatCount(cpu.side_band_lost)));
   }
 
   void AddWindow() {
-    const Json& json = ObjectField(json_, "window");
-    const auto from = TimeField(json, "from_ns");
-    const auto to = TimeField(json, "to_ns");
-    if (!from || !to || *from > *to) {
-      if (!json.empty()) Trouble("manifest.json has a window whose times cannot be right");
-      return;
-    }
-    facts_.end = *to;
-    report_.window = ReportWindow{{*from - *to, 0}, TextField(json, "policy"), ""};
-    const Json& limit = ObjectField(json, "limited_by");
-    if (!limit.empty()) report_.window->limited_by = RingText(limit);
-    AddGaps(ListField(json, "gaps"));
-  }
-
-  // How often what is missing where; the tracks show each.
-  void AddGaps(const Json& gaps) {
-    std::map<std::string, size_t> counts;
-    for (const Json& gap : gaps)
-      ++counts[fmt::format("{}: {}", RingText(ObjectField(gap, "ring")), TextField(gap, "why"))];
+    if (!manifest_.window) return;
+    const SavedWindow& window = *manifest_.window;
+    if (!window.has_times())
+      return Trouble("manifest.json has a window whose times cannot be right");
+    report_.window = ReportWindow{{*window.from - *window.to, 0}, window.policy, window.limited_by};
+    // How often what is missing where; the tracks show each.
     size_t told = 0;
-    for (const auto& [text, count] : counts) {
+    for (const auto& [text, count] : window.gaps) {
       if (++told > kMostGapsTold) break;
       report_.lost.push_back(fmt::format(
           "{}{}", text, count > 1 ? fmt::format(", {} times", FormatCount(count)) : ""));
     }
-    if (counts.size() > kMostGapsTold)
+    if (window.gaps.size() > kMostGapsTold)
       report_.lost.push_back(
-          fmt::format("gaps of {} more kinds and rings", counts.size() - kMostGapsTold));
+          fmt::format("gaps of {} more kinds and rings", window.gaps.size() - kMostGapsTold));
   }
 
-  const Json& json_;
+  SavedManifest& manifest_;
   Report& report_;
-  ReportFacts& facts_;
 };
-
-Result<std::string> ReadBounded(FileSystem& files, const std::string& path, uint64_t most) {
-  auto file = files.Open(path, FileSystem::Mode::kRead);
-  if (!file.ok()) return file.status();
-  auto size = (*file)->Size();
-  if (!size.ok()) return size.status();
-  if (*size > most)
-    return Status::Corrupt(fmt::format("'{}' has {}, more than a manifest can have: it is damaged",
-                                       path, FormatSize(*size)));
-  return ReadWholeFile(files, path);
-}
 
 }  // namespace
 
 Status AddManifest(FileSystem& files, const std::string& folder, Report* report,
-                   ReportFacts* facts) {
-  const std::string path = folder + "/" + kManifestName;
-  auto text = ReadBounded(files, path, kLongestManifest);
-  if (!text.ok()) return text.status();
-  const Json json = Json::parse(*text, nullptr, false);
-  if (!json.is_object())
+                   SavedManifest* manifest) {
+  auto read = ReadManifest(files, folder, kLongestManifest);
+  if (!read.ok()) return read.status();
+  if (!read->is_object)
     return Status::Corrupt(fmt::format(
-        "'{}' is no JSON object: it is damaged, or was not written by hangscope", path));
-  ManifestReader(json, report, facts).Read();
+        "'{}' is no JSON object: it is damaged, or was not written by hangscope", read->path));
+  *manifest = std::move(*read);
+  ManifestParts(manifest, report).Add();
   return {};
 }
 

@@ -9,10 +9,6 @@ using Json = nlohmann::json;
 
 constexpr double kLongestTime = 2e18;  // ns, 63 years; two of them can be added
 
-std::string Cut(const std::string& text) {
-  return text.size() <= kLongestField ? text : text.substr(0, kLongestField) + "...";
-}
-
 std::optional<TimeNs> Bounded(double ns) {
   if (!std::isfinite(ns) || std::abs(ns) > kLongestTime) return std::nullopt;
   return static_cast<TimeNs>(ns);
@@ -40,12 +36,19 @@ const Json& ListField(const Json& object, const char* name) {
 
 std::string TextField(const Json& object, const char* name) {
   const Json* const field = FindField(object, name);
-  return field != nullptr && field->is_string() ? Cut(field->get_ref<const std::string&>()) : "";
+  return field != nullptr && field->is_string() ? CutText(field->get_ref<const std::string&>())
+                                                : "";
 }
 
 bool TrueField(const Json& object, const char* name) {
   const Json* const field = FindField(object, name);
   return field != nullptr && field->is_boolean() && field->get<bool>();
+}
+
+std::optional<int64_t> IntegerField(const Json& object, const char* name) {
+  const Json* const field = FindField(object, name);
+  if (field == nullptr || !field->is_number_integer()) return std::nullopt;
+  return field->get<int64_t>();
 }
 
 std::optional<uint64_t> CountField(const Json& object, const char* name) {
@@ -78,9 +81,13 @@ std::vector<std::string> TextsField(const Json& object, const char* name, size_t
   std::vector<std::string> texts;
   for (const Json& item : ListField(object, name)) {
     if (texts.size() == most) break;
-    if (item.is_string()) texts.push_back(Cut(item.get_ref<const std::string&>()));
+    if (item.is_string()) texts.push_back(CutText(item.get_ref<const std::string&>()));
   }
   return texts;
+}
+
+std::string CutText(const std::string& text) {
+  return text.size() <= kLongestField ? text : text.substr(0, kLongestField) + "...";
 }
 
 }  // namespace hangscope

@@ -23,6 +23,7 @@ const nlohmann::json& ListField(const nlohmann::json& object, const char* name);
 
 std::string TextField(const nlohmann::json& object, const char* name);
 bool TrueField(const nlohmann::json& object, const char* name);
+std::optional<int64_t> IntegerField(const nlohmann::json& object, const char* name);
 std::optional<uint64_t> CountField(const nlohmann::json& object, const char* name);
 std::optional<double> NumberField(const nlohmann::json& object, const char* name);
 // Nanoseconds that can be added and subtracted without leaving their type.
@@ -31,6 +32,8 @@ std::optional<TimeNs> TimeField(const nlohmann::json& object, const char* name);
 std::optional<TimeNs> SecondsField(const nlohmann::json& object, const char* name);
 // Those of a list that are texts.
 std::vector<std::string> TextsField(const nlohmann::json& object, const char* name, size_t most);
+// What such a field has of `text`.
+std::string CutText(const std::string& text);
 
 }  // namespace hangscope
 

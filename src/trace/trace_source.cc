@@ -4,12 +4,13 @@
 
 #include <algorithm>
 
+#include "base/units.h"
 #include "base/utf8.h"
 #include "hangscope/version.h"
 #include "perf/perf_file.h"
 #include "ring/history.h"
 #include "snapshot/cpu_recording.h"
-#include "snapshot/snapshot_facts.h"
+#include "snapshot/manifest_reader.h"
 #include "snapshot/snapshots.h"
 #include "trace/trace_filter.h"
 #include "trace/trace_merge.h"
@@ -70,37 +71,33 @@ class Opener {
   }
 
   void OpenSnapshot(const std::string& folder) {
-    SnapshotFacts facts;
-    if (auto read = ReadSnapshotFacts(files_, folder); read.ok())
-      facts = std::move(*read);
-    else
-      head_.troubles.push_back(read.status().message());
-    TakeFacts(facts);
+    const SavedManifest manifest = ManifestOf(folder);
+    DescribeRun(manifest);
     const std::string cpu = folder + "/" + kCpuFileName;
     const size_t before = parts_.size();
     if (files_.Exists(cpu)) Take(OpenCpuTrace(files_, cpu, request_.go_on));
     const bool has_threads = parts_.size() > before;
-    if (files_.Exists(folder + "/" + kScopeImageName)) OpenScope(folder, facts, has_threads);
-    (void)OpenStreams(folder, facts.elf);
+    if (files_.Exists(folder + "/" + kScopeImageName)) OpenScope(folder, manifest, has_threads);
+    (void)OpenStreams(folder, manifest.elf);
   }
 
-  void OpenScope(const std::string& folder, const SnapshotFacts& facts, bool has_threads) {
+  void OpenScope(const std::string& folder, const SavedManifest& manifest, bool has_threads) {
+    const ScopeManifest& scope = manifest.scope;
     ScopeSource source = request_.source;
     source.target = folder;
     // As the recorder was given it, if it is still there.
-    if (source.elf.empty() && !facts.elf.empty() && files_.Exists(facts.elf))
-      source.elf = facts.elf;
-    if (has_threads && facts.clocks.empty()) {
-      head_.troubles.push_back(
-          fmt::format("the scope's times cannot be told beside the CPUs': {}",
-                      facts.scope_not_in_window.empty()
-                          ? "the manifest does not say how their clocks went together"
-                          : facts.scope_not_in_window));
+    if (source.elf.empty() && !manifest.elf.empty() && files_.Exists(manifest.elf))
+      source.elf = manifest.elf;
+    if (has_threads && scope.clocks.empty()) {
+      head_.troubles.push_back(fmt::format(
+          "the scope's times cannot be told beside the CPUs': {}",
+          scope.not_in_window.empty() ? "the manifest does not say how their clocks went together"
+                                      : scope.not_in_window));
     }
-    auto opened = OpenScopeTrace(files_, clock_, source, {facts.clocks, has_threads});
+    auto opened = OpenScopeTrace(files_, clock_, source, {scope.clocks, has_threads});
     if (!opened.ok() && source.elf != request_.source.elf) {
       source.elf = request_.source.elf;
-      opened = OpenScopeTrace(files_, clock_, source, {facts.clocks, has_threads});
+      opened = OpenScopeTrace(files_, clock_, source, {scope.clocks, has_threads});
     }
     if (opened.ok())
       TakePart(std::move(opened->source), has_threads && !opened->of_threads ? kTaskShift : 0);
@@ -127,15 +124,29 @@ class Opener {
     return !streams.empty();
   }
 
-  void TakeFacts(const SnapshotFacts& facts) {
-    head_.host = facts.host;
-    head_.command = facts.command;
-    head_.program = facts.elf.empty() && !facts.command.empty() ? facts.command.front() : facts.elf;
-    head_.wall_minus_monotonic = facts.wall_minus_monotonic;
-    head_.trigger = facts.trigger;
-    head_.verdict = facts.verdict;
-    head_.window = facts.window;
-    head_.troubles.insert(head_.troubles.end(), facts.troubles.begin(), facts.troubles.end());
+  // Nothing of what cannot be trusted to be one.
+  SavedManifest ManifestOf(const std::string& folder) {
+    auto manifest = ReadManifest(files_, folder);
+    if (!manifest.ok()) head_.troubles.push_back(manifest.status().message());
+    if (!manifest.ok()) return {};
+    if (!manifest->trouble.empty()) head_.troubles.push_back(manifest->trouble);
+    return manifest->format == kManifestFormat ? std::move(*manifest) : SavedManifest();
+  }
+
+  void DescribeRun(const SavedManifest& manifest) {
+    const bool by_command = manifest.elf.empty() && !manifest.command.empty();
+    head_.host = manifest.host;
+    head_.command = manifest.command;
+    head_.program = by_command ? manifest.command.front() : manifest.elf;
+    if (const auto& verdict = manifest.verdict)
+      head_.verdict = verdict->summary.empty() ? verdict->state : verdict->summary;
+    if (!manifest.window) return;
+    head_.window = manifest.window->window;
+    head_.trigger = head_.window->time.to;
+    const auto wall = ParseWallTime(manifest.trigger_time);
+    TimeNs ahead = 0;
+    if (wall && !__builtin_sub_overflow(*wall, *head_.trigger, &ahead))
+      head_.wall_minus_monotonic = ahead;
   }
 
   void TakePart(std::unique_ptr<TraceSource> part, int64_t task_shift) {

@@ -230,6 +230,10 @@ std::string VerdictText(const Verdict& verdict, TimeNs start, const std::string&
   return text;
 }
 
+std::string VerdictInReport(const std::string& report) {
+  return report.substr(0, report.find("\n\n") + 1);
+}
+
 std::string TriggerText(const Trigger& trigger) {
   std::string text = Printable(trigger.name, kMostOfATrigger);
   if (!trigger.detail.empty()) {

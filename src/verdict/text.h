@@ -19,8 +19,11 @@ std::string LiveHeartbeatText(const Heartbeat& beat);
 // (monotonic); `snapshot` names the folder and its contents, or is empty.
 std::string VerdictText(const Verdict& verdict, TimeNs start, const std::string& snapshot);
 
-// report.txt of a snapshot.
+// report.txt of a snapshot: the verdict as above, a blank line, what the snapshot is of.
 std::string ReportText(const Manifest& manifest);
+// The verdict in such a text. Only there is all of it: manifest.json has rounded times, and neither
+// when a stream's last byte came nor whether the beginning of a loop is known.
+std::string VerdictInReport(const std::string& report);
 
 // "regex: panic (stdout: kernel panic at cb.c:8)", one line.
 std::string TriggerText(const Trigger& trigger);

@@ -7,7 +7,9 @@
 #include "scope/scope_view.h"
 #include "scope/watch_json.h"
 #include "snapshot/cpu_recording.h"
+#include "snapshot/manifest_reader.h"
 #include "snapshot/snapshots.h"
+#include "verdict/text.h"
 
 namespace hangscope {
 namespace {
@@ -34,30 +36,24 @@ class WhySnapshot {
  private:
   const std::string& folder() const { return options_.source.target; }
 
-  // The verdict in the manifest, which is a file like any other: what is in it may be anything.
   Result<WhyReport> TakenWith() {
-    auto text = ReadWholeFile(files_, Part(folder(), kManifestName));
-    if (!text.ok()) return text.status();
-    const Json manifest = Json::parse(*text, nullptr, false);
-    if (!manifest.is_object() || !manifest.contains("verdict") ||
-        !manifest["verdict"].is_object()) {
+    auto manifest = ReadManifest(files_, folder());
+    if (!manifest.ok()) return manifest.status();
+    if (!manifest->verdict) {
       return Status::Corrupt(
           fmt::format("'{}' has no verdict in it: it is damaged, or was not written by hangscope",
-                      Part(folder(), kManifestName)));
+                      manifest->path));
     }
-    const Json& verdict = manifest["verdict"];
-    WhyReport report;
-    report.is_bad = verdict.contains("hang") && verdict["hang"] == true;
-    if (options_.json) {
-      Json line{{"type", "verdict"}, {"version", 1}};
-      line.update(verdict);
-      report.text = line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-      return report;
-    }
-    auto told = ReadWholeFile(files_, Part(folder(), kReportName));
-    if (!told.ok()) return told.status();
-    report.text = told->substr(0, told->find("\n\n") + 1);  // without what the snapshot is of
-    return report;
+    if (options_.json) return WhyReport{VerdictLine(), manifest->verdict->hang};
+    auto report = ReadWholeFile(files_, Part(folder(), kReportName));
+    if (!report.ok()) return report.status();
+    return WhyReport{VerdictInReport(*report), manifest->verdict->hang};
+  }
+
+  std::string VerdictLine() {
+    Json line{{"type", "verdict"}, {"version", 1}};
+    line.update(ReadVerdictMembers(files_, folder()));
+    return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   }
 
   void Add(const Result<WhyReport>& part) {
@@ -84,18 +80,11 @@ class WhySnapshot {
 }  // namespace
 
 std::optional<TimeNs> TriggerOf(FileSystem& files, const std::string& recording) {
-  const size_t slash = recording.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : recording.substr(0, slash);
-  if (recording.substr(slash == std::string::npos ? 0 : slash + 1) != kCpuFileName)
-    return std::nullopt;
-  auto text = ReadWholeFile(files, Part(folder, kManifestName));
-  const Json manifest = text.ok() ? Json::parse(*text, nullptr, false) : Json();
-  if (!manifest.is_object() || !manifest.contains("window") || !manifest["window"].is_object())
-    return std::nullopt;
-  const Json& window = manifest["window"];
-  if (!window.contains("to_ns") || !window["to_ns"].is_number_integer()) return std::nullopt;
-  const auto trigger = window["to_ns"].get<TimeNs>();
-  return trigger > 0 ? std::optional(trigger) : std::nullopt;
+  if (NameOf(recording) != kCpuFileName) return std::nullopt;
+  const auto manifest = ReadManifest(files, FolderOf(recording));
+  if (!manifest.ok() || !manifest->window) return std::nullopt;
+  const std::optional<TimeNs> trigger = manifest->window->to;
+  return trigger > 0 ? trigger : std::nullopt;
 }
 
 bool IsSnapshot(FileSystem& files, const std::string& folder) {

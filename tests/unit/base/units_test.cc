@@ -66,6 +66,14 @@ TEST(Format, ReadsWell) {
   EXPECT_EQ(FormatWallTime(0), "1970-01-01T00:00:00.000Z");
 }
 
+TEST(ParseWallTime, TakesWhatFormatWallTimeWrites) {
+  const TimeNs wall = 1'700'000'041 * kSecond + 7 * kMillisecond;
+  EXPECT_EQ(ParseWallTime(FormatWallTime(wall)), wall);
+  for (const char* text :
+       {"", "soon", "2023-11-14", "1969-01-01T00:00:00.000Z", "2023-11-14T22:14:01.007"})
+    EXPECT_EQ(ParseWallTime(text), std::nullopt) << text;
+}
+
 TEST(ParseTimeOrSize, TakesATimeOrASize) {
   EXPECT_EQ(ParseTimeOrSize("--post", "2")->time, 2 * kSecond);
   EXPECT_EQ(ParseTimeOrSize("--post", "500ms")->time, 500 * kMillisecond);

@@ -1,5 +1,4 @@
-// Traces as text and JSON Lines, how a file comes to be whole, and what a snapshot's manifest says,
-// read back.
+// Traces as text and JSON Lines, and how a file comes to be whole.
 #include "export/trace_export.h"
 
 #include <fmt/format.h>
@@ -13,8 +12,6 @@
 #include "export/trace_text.h"
 #include "fakes/fake_file_system.h"
 #include "fakes/fake_trace.h"
-#include "snapshot/manifest_writer.h"
-#include "snapshot/snapshot_facts.h"
 
 namespace hangscope {
 namespace {
@@ -266,114 +263,6 @@ TEST(TraceExport, AFormatThatThereIsNotIsToldWithThoseThatThereAre) {
   EXPECT_THAT(CheckTraceExport(files, To("", "")).message(), HasSubstr("text"));
   for (const TraceFormatInfo& format : TraceFormats())
     EXPECT_EQ(CheckTraceExport(files, To(format.name, "")).ok(), !format.is_folder) << format.name;
-}
-
-Manifest FullManifest() {
-  Manifest manifest;
-  manifest.trigger.name = "hang";
-  manifest.trigger.time = 41 * kSecond;
-  manifest.time = 41 * kSecond;
-  manifest.wall = 1'700'000'041 * kSecond;
-  manifest.start = 1 * kSecond;
-  manifest.host = "machine";
-  manifest.command = {"fw", "-x"};
-  manifest.elf = "fw.elf";
-  manifest.pid = 77;
-  manifest.verdict.summary = "deadlock, 2 of 5 cores";
-  manifest.scope.image = "scope.bin";
-  ScopeCore core;
-  core.index = 3;
-  core.in_use = true;
-  manifest.scope.cores = {core};
-  manifest.scope.clocks = {{3, 123456789012345, 40 * kSecond, 0.5, 1000}};
-  Window window;
-  window.policy = WindowPolicy::kLastTime;
-  window.time = {31 * kSecond, 41 * kSecond};
-  window.clock_error = 1000;
-  window.limited_by = 1;
-  window.rings.resize(2);
-  window.rings[0].ring = {RingKind::kCpu, 0, "events"};
-  window.rings[0].held = TimeSpan{30 * kSecond, 41 * kSecond};
-  window.rings[0].covered = {{31 * kSecond, 35 * kSecond}, {36 * kSecond, 41 * kSecond}};
-  window.rings[1].ring = {RingKind::kCore, 3, "scope"};
-  window.rings[1].stale = {{{1 * kSecond, 2 * kSecond}, 29 * kSecond, 64}};
-  window.gaps = {{0, 42, {35 * kSecond, 36 * kSecond}, GapReason::kNoRoom, 7, AmountUnit::kRecords},
-                 {1, {}, {32 * kSecond, 33 * kSecond}, GapReason::kTorn, 16, AmountUnit::kBytes}};
-  window.tasks = {{42, "decoder", true, {{31 * kSecond, 32 * kSecond}}, {}}};
-  manifest.window = window;
-  return manifest;
-}
-
-Result<SnapshotFacts> Facts(const std::string& manifest) {
-  FakeFileSystem files;
-  EXPECT_TRUE(WriteWholeFile(files, "snap/manifest.json", manifest).ok());
-  return ReadSnapshotFacts(files, "snap");
-}
-
-TEST(SnapshotFacts, ReadsBackWhatAManifestSays) {
-  const Manifest manifest = FullManifest();
-  const auto facts = Facts(ManifestJson(manifest));
-  ASSERT_TRUE(facts.ok()) << facts.status().message();
-  EXPECT_EQ(facts->host, "machine");
-  EXPECT_THAT(facts->command, ElementsAre("fw", "-x"));
-  EXPECT_EQ(facts->elf, "fw.elf");
-  EXPECT_EQ(facts->pid, 77);
-  EXPECT_EQ(facts->verdict, "deadlock, 2 of 5 cores");
-  EXPECT_EQ(facts->trigger, 41 * kSecond);
-  EXPECT_EQ(facts->wall_minus_monotonic, 1'700'000'000 * kSecond);
-  ASSERT_EQ(facts->clocks.size(), 1u);
-  EXPECT_EQ(facts->clocks[0].count, 123456789012345u);
-  EXPECT_EQ(facts->clocks[0].ns_per_count, 0.5);
-  EXPECT_THAT(facts->troubles, IsEmpty());
-  ASSERT_TRUE(facts->window);
-  EXPECT_EQ(facts->window->policy, WindowPolicy::kLastTime);
-  EXPECT_EQ(facts->window->time, manifest.window->time);
-  EXPECT_EQ(facts->window->limited_by, 1u);
-  EXPECT_EQ(facts->window->rings[0].covered, manifest.window->rings[0].covered);
-  EXPECT_EQ(facts->window->rings[0].held, manifest.window->rings[0].held);
-  EXPECT_EQ(facts->window->rings[1].stale[0].age, 29 * kSecond);
-  ASSERT_EQ(facts->window->gaps.size(), 2u);
-  EXPECT_EQ(facts->window->gaps[0].task, 42);
-  EXPECT_EQ(facts->window->gaps[0].reason, GapReason::kNoRoom);
-  EXPECT_EQ(facts->window->gaps[0].unit, AmountUnit::kRecords);
-  EXPECT_EQ(facts->window->gaps[1].ring, 1u);
-  EXPECT_EQ(facts->window->gaps[1].unit, AmountUnit::kBytes);
-  EXPECT_EQ(facts->window->tasks[0].name, "decoder");
-}
-
-TEST(SnapshotFacts, ANewerManifestIsReadAsFarAsItIsKnown) {
-  Json json = Json::parse(ManifestJson(FullManifest()));
-  json["version"] = kManifestVersion + 1;
-  json["news"] = {1, 2};
-  const auto facts = Facts(json.dump());
-  ASSERT_TRUE(facts.ok());
-  EXPECT_EQ(facts->host, "machine");
-  EXPECT_THAT(facts->troubles, ElementsAre(HasSubstr("version 2")));
-}
-
-TEST(SnapshotFacts, AManifestThatIsNoneIsToldInOneSentence) {
-  for (const char* bytes : {"", "{", "[1]", "{\"format\":\"other\"}", "\xff\xfe"})
-    EXPECT_THAT(Facts(bytes).status().message(), HasSubstr("snap/manifest.json")) << bytes;
-  FakeFileSystem files;
-  EXPECT_THAT(ReadSnapshotFacts(files, "snap").status().message(), HasSubstr("snap/manifest.json"));
-}
-
-// Each member by another type: nothing of it is believed, and nothing breaks.
-TEST(SnapshotFacts, MembersOfOtherTypesAreLeftOut) {
-  const Json whole = Json::parse(ManifestJson(FullManifest()));
-  for (const auto& [name, value] : whole.items()) {
-    for (const Json& other : {Json(), Json(-7), Json("x"), Json::array({1, "x", nullptr}),
-                              Json{{"a", 1}}, Json(1e300)}) {
-      Json json = whole;
-      json[name] = other;
-      EXPECT_EQ(Facts(json.dump()).ok(), name != "format") << name << " " << other;
-    }
-  }
-  Json json = whole;
-  json["window"]["gaps"][0]["ring"]["number"] = 99;
-  EXPECT_EQ(Facts(json.dump()).value().window->gaps.size(), 1u);  // of no ring that there is
-  json["scope"]["cores"][0]["clock"]["ns_per_count"] = 0;
-  EXPECT_THAT(Facts(json.dump()).value().clocks, IsEmpty());
 }
 
 }  // namespace

@@ -48,6 +48,14 @@ Verdict Hang() {
   return verdict;
 }
 
+TEST(VerdictText, IsFoundInAReport) {
+  Manifest manifest;
+  manifest.start = kStart;
+  manifest.verdict = Hang();
+  manifest.command = {"fw"};
+  EXPECT_EQ(VerdictInReport(ReportText(manifest)), VerdictText(Hang(), kStart, ""));
+}
+
 TEST(VerdictText, NamesTheLoop) {
   const std::string text = VerdictText(Hang(), kStart, "trace/fw.snapshot-0001/");
   EXPECT_EQ(text,
