@@ -10,7 +10,7 @@
 #include "report/report_data.h"
 #include "report/report_divergence.h"
 #include "report/report_page.h"
-#include "why/why_snapshot.h"
+#include "snapshot/recording_kind.h"
 
 namespace hangscope::cli {
 namespace {
@@ -52,7 +52,8 @@ Result<size_t> ParseEvents(const std::string& text) {
 // Of a snapshot into its folder, of anything else beside where one stands.
 std::string DefaultOutput(const std::string& target, bool against) {
   const std::string ending = against ? ".against.html" : ".html";
-  if (IsSnapshot(PosixFileSystem(), target)) return target + "/report" + ending;
+  if (KindOf(PosixFileSystem(), target) == RecordingKind::kSnapshot)
+    return target + "/report" + ending;
   const std::string path =
       target.substr(target.find(':') == std::string::npos ? 0 : target.find(':') + 1);
   return NameOf(path.ends_with('/') ? path.substr(0, path.size() - 1) : path) + ".report" + ending;

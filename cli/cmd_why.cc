@@ -8,8 +8,8 @@
 #include "base/units.h"
 #include "commands.h"
 #include "options.h"
-#include "perf/perf_file.h"
 #include "process/linux_inspector.h"
+#include "snapshot/recording_kind.h"
 #include "why/why.h"
 #include "why/why_perf.h"
 #include "why/why_process.h"
@@ -94,8 +94,9 @@ std::optional<Result<WhyReport>> AskRecording(const WhyOptions& options, WhyPerf
   SystemClock clock;
   perf.path = PathOf(options.source.target);
   perf.trigger = TriggerOf(PosixFileSystem(), perf.path);
-  if (IsPerfData(PosixFileSystem(), perf.path)) return AskWhyPerf(PosixFileSystem(), clock, perf);
-  if (IsSnapshot(PosixFileSystem(), options.source.target))
+  const RecordingKind kind = KindOf(PosixFileSystem(), perf.path);
+  if (kind == RecordingKind::kPerfData) return AskWhyPerf(PosixFileSystem(), clock, perf);
+  if (kind == RecordingKind::kSnapshot && perf.path == options.source.target)
     return AskWhySnapshot(PosixFileSystem(), clock, options, perf);
   return std::nullopt;
 }

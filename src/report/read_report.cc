@@ -6,7 +6,6 @@
 
 #include "base/units.h"
 #include "hangscope/version.h"
-#include "perf/perf_file.h"
 #include "report/report_data.h"
 #include "report/report_divergence.h"
 #include "report/report_manifest.h"
@@ -16,6 +15,7 @@
 #include "report/report_threads.h"
 #include "report/report_tracks.h"
 #include "snapshot/cpu_recording.h"
+#include "snapshot/recording_kind.h"
 #include "snapshot/snapshots.h"
 
 namespace hangscope {
@@ -27,16 +27,17 @@ class ReportReader {
       : files_(files), clock_(clock), options_(options) {}
 
   Result<Report> Read() {
-    const bool snapshot = files_.IsFolder(folder());
-    if (snapshot) {
+    const RecordingKind kind = KindOf(files_, folder());
+    is_folder_ = IsFolder(kind);
+    if (is_folder_) {
       ReadManifest();
       ReadStreams();
       if (files_.Exists(Part(kScopeImageName))) ReadScope();
       if (files_.Exists(Part(kThreadsName))) Take(AddThreads(files_, Part(kThreadsName), &report_));
-    } else if (!IsPerfData(files_, folder())) {
+    } else if (kind != RecordingKind::kPerfData) {
       ReadScope();
     }
-    if (!snapshot || files_.Exists(Part(kScopeImageName)) || files_.Exists(Part(kCpuFileName)) ||
+    if (!is_folder_ || files_.Exists(Part(kScopeImageName)) || files_.Exists(Part(kCpuFileName)) ||
         HasTraces())
       ReadTracks();
     if (parts_ == 0)
@@ -101,7 +102,7 @@ class ReportReader {
     if (!manifest_.scope.clocks.empty()) times.clock = manifest_.scope.clocks.front();
     const Status status = AddScopeWatch(files_, clock_, Source(), times, &report_);
     // A scope without mailboxes has events all the same.
-    const bool has_events = status.code() == Status::Code::kNotFound && files_.IsFolder(folder()) &&
+    const bool has_events = status.code() == Status::Code::kNotFound && is_folder_ &&
                             ScopeView::Open(files_, Source()).ok();
     if (has_events) return;
     Take(status);
@@ -111,7 +112,7 @@ class ReportReader {
     const TrackLimits limits{options_.most_events, options_.most_time};
     const Status status = AddTracks(files_, clock_, Source(), limits, &end_, &report_);
     Take(status);
-    if (status.ok() || !files_.IsFolder(folder()) || !files_.Exists(Part(kCpuFileName))) return;
+    if (status.ok() || !is_folder_ || !files_.Exists(Part(kCpuFileName))) return;
     // Why the one part that nobody else has looked at gives nothing.
     Take(AddTracks(files_, clock_, {Part(kCpuFileName), ""}, limits, &end_, &report_));
   }
@@ -159,6 +160,7 @@ class ReportReader {
   Clock& clock_;
   const ReportOptions& options_;
   Report report_;
+  bool is_folder_ = false;
   SavedManifest manifest_;            // empty where there is none
   std::vector<std::string> streams_;  // their names
   ReportTime end_;                    // monotonic; nothing: not known

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "model/event_format.h"
 #include "ring/block_reader.h"
+#include "snapshot/recording_kind.h"
 #include "stream/line_reader.h"
 #include "stream/log_line.h"
 #include "stream/trace_line.h"
@@ -205,7 +206,7 @@ Result<RunSteps> ReadRunSteps(FileSystem& files, Clock& clock, const ScopeSource
   StepsReader reader(limits, &run);
   Status status = reader.ReadTrace(files, clock, source);
   bool any = status.ok();
-  if (files.IsFolder(source.target)) {
+  if (IsFolder(KindOf(files, source.target))) {
     constexpr std::string_view kIndex = ".index";
     std::vector<std::string> names = files.List(source.target);
     std::sort(names.begin(), names.end());

@@ -2,15 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/units.h"
 #include "base/utf8.h"
 #include "hangscope/version.h"
-#include "perf/perf_file.h"
 #include "ring/history.h"
 #include "snapshot/cpu_recording.h"
 #include "snapshot/manifest_reader.h"
+#include "snapshot/recording_kind.h"
 #include "snapshot/snapshots.h"
 #include "trace/trace_filter.h"
 #include "trace/trace_merge.h"
@@ -32,42 +30,50 @@ class Opener {
   Result<std::unique_ptr<TraceSource>> Open() {
     const std::string& target = request_.source.target;
     head_.name = target;
-    if (!request_.source.open && files_.IsFolder(target))
-      OpenSnapshot(target.substr(0, target.find_last_not_of('/') + 1));
-    else if (!request_.source.open && IsPerfData(files_, target))
-      Take(OpenCpuTrace(files_, target, request_.go_on));
-    else if (!request_.source.open && OpenStreams(target, {}))
-      return Finish();
-    else
-      OpenTarget(target);
+    switch (request_.source.open ? RecordingKind::kOther : KindOf(files_, target)) {
+      case RecordingKind::kSnapshot:
+      case RecordingKind::kFolder:
+        OpenSnapshot(target.substr(0, target.find_last_not_of('/') + 1));
+        break;
+      case RecordingKind::kPerfData:
+        Take(OpenCpuTrace(files_, target, request_.go_on));
+        break;
+      case RecordingKind::kRing:
+        OpenStreams(target, {});
+        break;
+      case RecordingKind::kText:
+        OpenText(target);
+        break;
+      case RecordingKind::kOther:
+        OpenTarget(target);
+        break;
+    }
     return Finish();
   }
 
  private:
-  // A scope; or a file of lines that are a trace. All of a file is searched for a scope: of text
-  // that is the last resort.
+  // All of a file is searched for a scope: of text that is the last resort.
+  void OpenText(const std::string& target) {
+    auto trace = OpenLines(target);
+    if (!trace.ok() || *trace != nullptr) return Take(std::move(trace));
+    OpenTarget(target);
+  }
+
+  // Null: a file whose lines are no trace.
+  Result<std::unique_ptr<TraceSource>> OpenLines(const std::string& target) {
+    return MakeStreamTracer()->Open(files_, {NameOf(target), {}, target}, request_);
+  }
+
+  // A scope; or a file of lines that are a trace.
   void OpenTarget(const std::string& target) {
-    if (IsText(target)) {
-      auto trace = MakeStreamTracer()->Open(files_, {NameOf(target), {}, target}, request_);
-      if (!trace.ok() || *trace != nullptr) return Take(std::move(trace));
-    }
     auto scope = OpenScopeTrace(files_, clock_, request_.source, {});
     if (scope.ok()) return TakePart(std::move(scope->source), 0);
     if (request_.source.open || !files_.Exists(target)) return TakeFailure(scope.status());
-    auto trace = MakeStreamTracer()->Open(files_, {NameOf(target), {}, target}, request_);
+    auto trace = OpenLines(target);
     if (trace.ok() && *trace == nullptr)
       TakeFailure(scope.status());
     else
       Take(std::move(trace));
-  }
-
-  bool IsText(const std::string& target) {
-    if (request_.source.open || !files_.Exists(target) || files_.IsFolder(target)) return false;
-    auto file = files_.Open(target, FileSystem::Mode::kRead);
-    if (!file.ok()) return false;
-    char begin[4096];
-    auto got = (*file)->ReadAt(0, begin);
-    return got.ok() && *got > 0 && std::find(begin, begin + *got, '\0') == begin + *got;
   }
 
   void OpenSnapshot(const std::string& folder) {
@@ -78,7 +84,7 @@ class Opener {
     if (files_.Exists(cpu)) Take(OpenCpuTrace(files_, cpu, request_.go_on));
     const bool has_threads = parts_.size() > before;
     if (files_.Exists(folder + "/" + kScopeImageName)) OpenScope(folder, manifest, has_threads);
-    (void)OpenStreams(folder, manifest.elf);
+    OpenStreams(folder, manifest.elf);
   }
 
   void OpenScope(const std::string& folder, const SavedManifest& manifest, bool has_threads) {
@@ -105,10 +111,9 @@ class Opener {
       TakeFailure(opened.status());
   }
 
-  // False: there is no stream by that name.
-  bool OpenStreams(const std::string& target, const std::string& recorded_elf) {
+  void OpenStreams(const std::string& target, const std::string& recorded_elf) {
     const std::vector<HistorySource> streams = FindHistory(files_, target);
-    if (!request_.streams) return !streams.empty();
+    if (!request_.streams) return;
     const std::unique_ptr<StreamTracer> tracer = MakeStreamTracer();
     TraceRequest request = request_;
     if (request.source.elf.empty() && files_.Exists(recorded_elf))
@@ -121,7 +126,6 @@ class Opener {
         failure_ = Status::NotFound(
             fmt::format("'{}' has lines of text, and nothing to export", Printable(stream.prefix)));
     }
-    return !streams.empty();
   }
 
   // Nothing of what cannot be trusted to be one.

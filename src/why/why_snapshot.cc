@@ -87,10 +87,6 @@ std::optional<TimeNs> TriggerOf(FileSystem& files, const std::string& recording)
   return trigger > 0 ? trigger : std::nullopt;
 }
 
-bool IsSnapshot(FileSystem& files, const std::string& folder) {
-  return files.IsFolder(folder) && files.Exists(Part(folder, kManifestName));
-}
-
 Result<WhyReport> AskWhySnapshot(FileSystem& files, Clock& clock, const WhyOptions& options,
                                  WhyPerfOptions perf) {
   return WhySnapshot(files, clock, options).Ask(std::move(perf));

@@ -11,9 +11,6 @@
 
 namespace hangscope {
 
-// Whether it is a folder with a manifest.
-bool IsSnapshot(FileSystem& files, const std::string& folder);
-
 // When the snapshot was asked for that `recording`, the CPUs' file in it, is part of: by the clock
 // of its records, as the manifest beside it says. Nothing where there is none, or for another file.
 std::optional<TimeNs> TriggerOf(FileSystem& files, const std::string& recording);

@@ -8,6 +8,7 @@
 #include "fakes/fake_file_system.h"
 #include "fakes/perf_story.h"
 #include "snapshot/manifest_writer.h"
+#include "snapshot/recording_kind.h"
 #include "verdict/text.h"
 
 namespace hangscope {
@@ -56,7 +57,7 @@ class WhySnapshot : public ::testing::Test {
 
 TEST_F(WhySnapshot, TellsTheVerdictItWasTakenWithAndNothingOfTheRest) {
   WriteVerdict(State::kSilent);
-  ASSERT_TRUE(IsSnapshot(files, options.source.target));
+  ASSERT_EQ(KindOf(files, options.source.target), RecordingKind::kSnapshot);
   auto report = Ask();
   ASSERT_TRUE(report.ok()) << report.status().message();
   EXPECT_THAT(report->text,

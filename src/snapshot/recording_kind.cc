@@ -1,0 +1,32 @@
+#include "snapshot/recording_kind.h"
+
+#include <algorithm>
+
+#include "perf/perf_file.h"
+#include "ring/history.h"
+#include "snapshot/snapshots.h"
+
+namespace hangscope {
+namespace {
+
+bool IsText(FileSystem& files, const std::string& path) {
+  if (!files.Exists(path)) return false;
+  auto file = files.Open(path, FileSystem::Mode::kRead);
+  if (!file.ok()) return false;
+  char begin[4096];
+  auto got = (*file)->ReadAt(0, begin);
+  return got.ok() && *got > 0 && std::find(begin, begin + *got, '\0') == begin + *got;
+}
+
+}  // namespace
+
+RecordingKind KindOf(FileSystem& files, const std::string& path) {
+  if (files.IsFolder(path))
+    return files.Exists(path + "/" + kManifestName) ? RecordingKind::kSnapshot
+                                                    : RecordingKind::kFolder;
+  if (IsPerfData(files, path)) return RecordingKind::kPerfData;
+  if (!FindHistory(files, path).empty()) return RecordingKind::kRing;
+  return IsText(files, path) ? RecordingKind::kText : RecordingKind::kOther;
+}
+
+}  // namespace hangscope
