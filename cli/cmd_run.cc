@@ -245,7 +245,7 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   std::vector<std::string> command = std::move(options.observer.command);
   options.observer = recorder.observer;
   options.observer.command = std::move(command);
-  options.observer.scope = scope == "pid" ? "pid:" : scope;
+  options.observer.scope = ParseScopePlace(scope);
   auto cpus = cpu_words.Resolve();
   if (!cpus.ok()) return FailRun(cpus.status());
   options.record_cpus = cpus->on;

@@ -11,6 +11,7 @@
 #include "cpu_options.h"
 #include "recorder_options.h"
 #include "run/cpu_watch_session.h"
+#include "target/target_spec.h"
 #include "terminal_screen.h"
 #include "watch/watch_session.h"
 
@@ -119,15 +120,13 @@ bool TerminalIsOurs() { return tcgetpgrp(STDIN_FILENO) == getpgrp(); }
 // N of the only target, pid:N.
 Result<pid_t> ProcessOf(const WatchWords& watch) {
   const std::string target = watch.targets.size() == 1 ? watch.targets[0] : "";
-  int pid = 0;
-  const char* const end = target.data() + target.size();
-  if (!target.starts_with("pid:"))
+  const TargetSpec spec = ParseTargetSpec(PosixFileSystem(), target);
+  if (spec.kind != TargetSpec::Kind::kProcess)
     return Status::Usage("--cpu records one process; for example hangscope watch pid:4711 --cpu");
-  const auto [stop, error] = std::from_chars(target.data() + 4, end, pid);
-  if (error != std::errc() || stop != end || pid <= 0)
+  if (spec.pid == 0)
     return Status::Usage(
         fmt::format("'{}': pid: and the number of a process; for example pid:4711", target));
-  return pid;
+  return spec.pid;
 }
 
 Result<CpuWatchEnd> RunCpuWatch(const WatchWords& watch, const CpuWords& cpu_words,

@@ -10,6 +10,7 @@
 #include "options.h"
 #include "process/linux_inspector.h"
 #include "snapshot/recording_kind.h"
+#include "target/target_spec.h"
 #include "why/why.h"
 #include "why/why_perf.h"
 #include "why/why_process.h"
@@ -61,26 +62,15 @@ void SetScreen(int fd, WhyProcessOptions* options) {
   if (known) options->lines = static_cast<size_t>(size.ws_row - 2);
 }
 
-// A number is a process, where there is no file of that name.
-std::string TargetOf(const std::string& word) {
-  const bool number = !word.empty() && word.find_first_not_of("0123456789") == std::string::npos;
-  return number && access(word.c_str(), F_OK) != 0 ? "pid:" + word : word;
-}
-
 Result<WhyReport> Ask(const WhyOptions& options, WhyProcessOptions process) {
   SystemClock clock;
-  const auto pid = PidOfTarget(options.source.target);
-  if (!pid) return AskWhy(PosixFileSystem(), clock, options);
+  const TargetSpec spec = ParseTargetSpec(PosixFileSystem(), options.source.target);
+  if (spec.pid == 0) return AskWhy(PosixFileSystem(), clock, options);
   auto inspector = OpenLinuxInspector(clock);
   if (!inspector.ok()) return inspector.status();
-  process.pid = *pid;
+  process.pid = spec.pid;
   process.json = options.json;
   return AskWhyPid(PosixFileSystem(), clock, **inspector, options, process);
-}
-
-// file:PATH, or PATH alone.
-std::string PathOf(const std::string& target) {
-  return target.starts_with("file:") ? target.substr(5) : target;
 }
 
 Result<size_t> ParseBranches(const std::string& text) {
@@ -92,7 +82,8 @@ Result<size_t> ParseBranches(const std::string& text) {
 // Of a file, or a folder with files, that tell what they are.
 std::optional<Result<WhyReport>> AskRecording(const WhyOptions& options, WhyPerfOptions perf) {
   SystemClock clock;
-  perf.path = PathOf(options.source.target);
+  const TargetSpec spec = ParseTargetSpec(PosixFileSystem(), options.source.target);
+  perf.path = spec.kind == TargetSpec::Kind::kFile ? spec.name : options.source.target;
   perf.trigger = TriggerOf(PosixFileSystem(), perf.path);
   const RecordingKind kind = KindOf(PosixFileSystem(), perf.path);
   if (kind == RecordingKind::kPerfData) return AskWhyPerf(PosixFileSystem(), clock, perf);
@@ -133,7 +124,7 @@ int WhyCommand(const std::vector<std::string>& words) {
   if (!last_branches.ok()) return Fail(last_branches.status());
   auto recorded =
       AskRecording(options, {"", options.stall, options.json, binaries, *last_branches});
-  options.source.target = TargetOf(options.source.target);
+  options.source.target = SpecOfWord(PosixFileSystem(), options.source.target);
   process.stop = !no_stop;
   SetScreen(STDOUT_FILENO, &process);
   auto report = recorded ? std::move(*recorded) : Ask(options, process);

@@ -50,9 +50,9 @@ class CpuWatch {
   ObserverOptions ObservedAs() const {
     ObserverOptions observed = options_.observer;
     observed.stall = kNever;
-    const std::string target = fmt::format("pid:{}", options_.pid);
+    const std::string target = ProcessSpec(options_.pid);
     if (ScopeView::Open(*environment_.files, {target, observed.elf_path, false}).ok())
-      observed.scope = target;
+      observed.scope.target = target;
     return observed;
   }
 

@@ -69,10 +69,9 @@ bool Observer::Tick(const ChildView& child, int pid) {
 void Observer::SampleScope() {
   if (!snapshots_.found_scope()) return;  // one search of the program's memory is enough
   if (scope_watch_ == nullptr) {
-    const std::string target =
-        options_.scope == "pid:" ? fmt::format("pid:{}", pid_) : options_.scope;
     scope_watch_ = std::make_unique<ScopeWatch>(
-        files_, ScopeSource{target, options_.elf_path, false}, options_.stall);
+        files_, ScopeSource{options_.scope.TargetOf(pid_), options_.elf_path, false},
+        options_.stall);
   }
   scope_watch_->Look(clock_.Monotonic());
 }

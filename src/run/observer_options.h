@@ -18,6 +18,7 @@
 #include "run/triggers.h"
 #include "snapshot/window_finder.h"
 #include "stream/place_rule.h"
+#include "target/target_spec.h"
 
 namespace hangscope {
 
@@ -34,9 +35,8 @@ struct ObserverOptions {
   bool plain_snapshot = false;
   uint64_t bound_bytes = 0;  // of a ring, for that
   std::string elf_path;      // for the manifest
-  // where the program's scope is, as for hangscope show; empty: nowhere
-  std::string scope;
-  WindowChoice window;  // that snapshots declare, where CPUs are recorded
+  ScopePlace scope;          // the program's
+  WindowChoice window;       // that snapshots declare, where CPUs are recorded
   std::vector<std::string> command;
 };
 

@@ -48,7 +48,7 @@ SnapshotTaker::SnapshotTaker(FileSystem& files, Clock& clock, const ObserverOpti
       reports_(files),
       windows_(files, options.window),
       scope_clock_(clock) {
-  if (!options.scope.empty())
+  if (!options.scope.none())
     scope_ = std::make_unique<ScopeCapture>(files, options.scope, options.elf_path);
 }
 

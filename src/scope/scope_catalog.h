@@ -36,7 +36,7 @@ struct CatalogEntry {
   uint32_t classes = 0;
   std::string name;
   std::string text;   // a long name, a message, a path
-  std::string where;  // "file:line"
+  std::string where;  // FILE:LINE
 };
 
 // A field of one record. `known` is false where the record has too few parameters.

@@ -8,6 +8,7 @@
 #include "hangscope/abi/scope.h"
 #include "scope/scope_elf.h"
 #include "target/process_target.h"
+#include "target/target_spec.h"
 
 namespace hangscope {
 namespace {
@@ -42,8 +43,9 @@ Result<std::unique_ptr<ScopeView>> ScopeView::Open(FileSystem& files, const Scop
   std::string catalog = elf ? elf->catalog : "";
   if (!source.open && files.IsFolder(spec)) {
     const std::string folder = spec.substr(0, spec.find_last_not_of('/') + 1);
-    spec = fmt::format("file:{}/{}", folder, kScopeImageName);
-    if (!files.Exists(spec.substr(5))) {
+    const std::string image = fmt::format("{}/{}", folder, kScopeImageName);
+    spec = FileSpec(image);
+    if (!files.Exists(image)) {
       return Status::NotFound(
           fmt::format("'{}' has no scope: there is no '{}' in it", folder, kScopeImageName));
     }

@@ -12,6 +12,7 @@
 #include "scope/scope_elf.h"
 #include "target/file_users.h"
 #include "target/process_target.h"
+#include "target/target_spec.h"
 
 namespace hangscope {
 namespace {
@@ -19,21 +20,16 @@ namespace {
 constexpr size_t kLastEvents = 6;
 
 // The process that a target is, or whose file it is.
-int ProcessOf(const std::string& spec, const ScopeLayout& layout) {
-  if (spec.starts_with("pid:")) return std::atoi(spec.c_str() + 4);
+int ProcessOf(const TargetSpec& spec, const ScopeLayout& layout) {
+  if (spec.kind == TargetSpec::Kind::kProcess) return spec.pid;
   const bool of_a_process = (layout.features & HANGSCOPE_FEATURE_THREADS) != 0;
   return of_a_process ? static_cast<int>(layout.pid) : 0;
 }
 
 // Who has the file mapped, if it is one; 0: nobody that is known.
-int OwnerOf(FileSystem& files, const std::string& spec) {
-  for (const char* other : {"core:", "gdb:", "exec:", "pid:"}) {
-    if (spec.starts_with(other)) return 0;
-  }
-  std::string path = spec.starts_with("file:") ? spec.substr(5) : spec;
-  if (!files.Exists(path)) path = path.substr(0, path.rfind('@'));
-  if (files.IsFolder(path)) return 0;
-  const std::vector<int> users = ProcessesThatMap(path);
+int OwnerOf(FileSystem& files, const TargetSpec& spec) {
+  if (spec.kind != TargetSpec::Kind::kFile || files.IsFolder(spec.where)) return 0;
+  const std::vector<int> users = ProcessesThatMap(spec.where);
   return users.empty() ? 0 : users[0];
 }
 
@@ -56,17 +52,13 @@ void Keep(const ScopeEvent& event, size_t most, std::deque<ScopeEvent>* events) 
   if (events->size() > most) events->pop_front();
 }
 
-std::string NameOfTarget(const std::string& spec) {
-  if (spec.starts_with("pid:")) return "process " + spec.substr(4);
-  return spec.starts_with("file:") ? spec.substr(5) : spec;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<WatchView>> WatchView::Open(FileSystem& files, const ScopeSource& source,
                                                    const WatcherOptions& options) {
   std::unique_ptr<WatchView> watch(new WatchView);
-  watch->name_ = NameOfTarget(source.target);
+  const TargetSpec spec = ParseTargetSpec(files, source.target);
+  watch->name_ = spec.name;
   auto view = ScopeView::Open(files, source);
   if (!view.ok()) return view.status();
   watch->view_ = std::move(*view);
@@ -74,8 +66,8 @@ Result<std::unique_ptr<WatchView>> WatchView::Open(FileSystem& files, const Scop
   auto reader = WatchReader::Open(watch->view_->scope());
   if (!reader.ok()) return reader.status();
   watch->reader_ = std::move(*reader);
-  watch->pid_ = ProcessOf(source.target, watch->layout());
-  watch->owner_ = watch->pid_ != 0 ? watch->pid_ : OwnerOf(files, source.target);
+  watch->pid_ = ProcessOf(spec, watch->layout());
+  watch->owner_ = watch->pid_ != 0 ? watch->pid_ : OwnerOf(files, spec);
   auto identity = watch->ReadIdentity();
   if (!identity.ok()) return identity.status();
   watch->identity_ = std::move(*identity);

@@ -138,7 +138,7 @@ TimeSpan SpanOf(const Json& json) {
   return {from, std::max(from, TimeField(json, "to_ns").value_or(from))};
 }
 
-std::vector<TimeSpan> Spans(const Json& json, const char* name) {
+std::vector<TimeSpan> ReadSpans(const Json& json, const char* name) {
   std::vector<TimeSpan> spans;
   for (const Json* span : Objects(json, name)) spans.push_back(SpanOf(*span));
   return spans;
@@ -169,8 +169,8 @@ RingCoverage CoverageOf(const Json& json) {
   ring.bytes_held = Count(json, "held_bytes");
   ring.bytes_inside = Count(json, "inside_bytes");
   ring.lost_any = TrueField(json, "lost_any");
-  ring.covered = Spans(json, "covered");
-  ring.idle = Spans(json, "idle");
+  ring.covered = ReadSpans(json, "covered");
+  ring.idle = ReadSpans(json, "idle");
   for (const Json* stale : Objects(json, "stale"))
     ring.stale.push_back(
         {SpanOf(*stale), TimeField(*stale, "age_ns").value_or(0), Count(*stale, "bytes")});
@@ -203,8 +203,8 @@ class WindowReader {
     for (const Json* gap : Objects(json_, "gaps")) ReadGap(*gap);
     for (const Json* task : Objects(json_, "threads")) {
       window_.tasks.push_back({IntegerField(*task, "thread").value_or(0), TextField(*task, "name"),
-                               TrueField(*task, "continuous"), Spans(*task, "ran"),
-                               Spans(*task, "breaks")});
+                               TrueField(*task, "continuous"), ReadSpans(*task, "ran"),
+                               ReadSpans(*task, "breaks")});
     }
     return std::move(saved_);
   }

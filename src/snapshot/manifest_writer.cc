@@ -12,12 +12,12 @@
 namespace hangscope {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-Json ScopeObject(const ScopeManifest& scope) {
-  Json json{{"image", scope.image}};
+OrderedJson ScopeObject(const ScopeManifest& scope) {
+  OrderedJson json{{"image", scope.image}};
   if (!scope.catalog.empty()) json["catalog"] = scope.catalog;
-  json["cores"] = Json::array();
+  json["cores"] = OrderedJson::array();
   for (const ScopeCore& core : scope.cores) {
     if (!core.in_use) continue;
     const EventCounts& counts = core.counts;
@@ -31,7 +31,7 @@ Json ScopeObject(const ScopeManifest& scope) {
                              {"refused", counts.refused},
                              {"pending", counts.pending}});
   }
-  for (Json& core : json["cores"]) {
+  for (OrderedJson& core : json["cores"]) {
     for (const ScopeClockFit& fit : scope.clocks) {
       if (core["core"] != fit.core) continue;
       core["clock"] = {{"count", fit.count},
@@ -44,22 +44,22 @@ Json ScopeObject(const ScopeManifest& scope) {
   return json;
 }
 
-Json CpuObject(const CpuManifest& cpu) {
-  Json json{{"file", cpu.file},
-            {"file_bytes", cpu.file_bytes},
-            {"rings", cpu.rings},
-            {"ring_bytes", cpu.ring_bytes},
-            {"bytes", cpu.bytes},
-            {"read_s", RoundedSeconds(cpu.took)},
-            {"discarded_bytes", cpu.discarded_bytes},
-            {"side_band_lost", cpu.side_band_lost}};
+OrderedJson CpuObject(const CpuManifest& cpu) {
+  OrderedJson json{{"file", cpu.file},
+                   {"file_bytes", cpu.file_bytes},
+                   {"rings", cpu.rings},
+                   {"ring_bytes", cpu.ring_bytes},
+                   {"bytes", cpu.bytes},
+                   {"read_s", RoundedSeconds(cpu.took)},
+                   {"discarded_bytes", cpu.discarded_bytes},
+                   {"side_band_lost", cpu.side_band_lost}};
   json["events"] = cpu.events;
   return json;
 }
 
 constexpr size_t kMostOfALine = 4096;
 
-void AddTrigger(const Manifest& manifest, Json* json) {
+void AddTrigger(const Manifest& manifest, OrderedJson* json) {
   const Trigger& trigger = manifest.trigger;
   (*json)["trigger"] = trigger.name;
   (*json)["trigger_kind"] = TriggerKindName(trigger.kind);
@@ -79,26 +79,27 @@ void AddTrigger(const Manifest& manifest, Json* json) {
 }  // namespace
 
 std::string ManifestJson(const Manifest& manifest) {
-  Json json{{"format", kManifestFormat},
-            {"version", kManifestVersion},
-            {"run_id", fmt::format("{:#x}", manifest.run_id)}};
+  OrderedJson json{{"format", kManifestFormat},
+                   {"version", kManifestVersion},
+                   {"run_id", fmt::format("{:#x}", manifest.run_id)}};
   AddTrigger(manifest, &json);
-  json.update(Json{{"time", FormatWallTime(manifest.wall)},
-                   {"start", FormatWallTime(manifest.start_wall)},
-                   {"elapsed_s", RoundedSeconds(manifest.time - manifest.start)},
-                   {"host", manifest.host},
-                   {"command", manifest.command},
-                   {"pid", manifest.pid},
-                   {"elf", manifest.elf}});
-  json["streams"] = Json::array();
+  json.update(OrderedJson{{"time", FormatWallTime(manifest.wall)},
+                          {"start", FormatWallTime(manifest.start_wall)},
+                          {"elapsed_s", RoundedSeconds(manifest.time - manifest.start)},
+                          {"host", manifest.host},
+                          {"command", manifest.command},
+                          {"pid", manifest.pid},
+                          {"elf", manifest.elf}});
+  json["streams"] = OrderedJson::array();
   for (const StreamWindow& stream : manifest.streams) {
-    Json mine{{"name", stream.name},
-              {"begin_offset", stream.begin_offset},
-              {"end_offset", stream.end_offset},
-              {"bytes", stream.bytes()},
-              {"begin_s", RoundedSeconds(std::max<TimeNs>(0, stream.begin_time - manifest.start))},
-              {"end_s", RoundedSeconds(manifest.time - manifest.start)}};
-    mine["losses"] = Json::array();
+    OrderedJson mine{
+        {"name", stream.name},
+        {"begin_offset", stream.begin_offset},
+        {"end_offset", stream.end_offset},
+        {"bytes", stream.bytes()},
+        {"begin_s", RoundedSeconds(std::max<TimeNs>(0, stream.begin_time - manifest.start))},
+        {"end_s", RoundedSeconds(manifest.time - manifest.start)}};
+    mine["losses"] = OrderedJson::array();
     for (const Loss& loss : stream.losses) {
       mine["losses"].push_back(
           {{"begin", loss.begin}, {"end", loss.end}, {"reason", LossReasonName(loss.reason)}});
@@ -109,19 +110,19 @@ std::string ManifestJson(const Manifest& manifest) {
   if (!manifest.cpu.file.empty()) json["cpu"] = CpuObject(manifest.cpu);
   if (manifest.window) json["window"] = WindowObject(*manifest.window);
   json["verdict"] = VerdictObject(manifest.verdict, manifest.start);
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 std::string SnapshotJson(const Manifest& manifest, const std::string& path) {
-  Json json{{"type", "snapshot"},
-            {"version", kJsonVersion},
-            {"time", FormatWallTime(manifest.wall)},
-            {"path", path}};
+  OrderedJson json{{"type", "snapshot"},
+                   {"version", kJsonVersion},
+                   {"time", FormatWallTime(manifest.wall)},
+                   {"path", path}};
   AddTrigger(manifest, &json);
   uint64_t bytes = 0;
   for (const StreamWindow& stream : manifest.streams) bytes += stream.bytes();
   json["bytes"] = bytes;
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 }  // namespace hangscope

@@ -18,8 +18,7 @@ constexpr TimeNs kBetweenLooks = 200 * kMillisecond;
 
 void ScopeCapture::Find(int pid) {
   if (view_ != nullptr) return;
-  const std::string target = spec_ == "pid:" ? fmt::format("pid:{}", pid) : spec_;
-  auto view = ScopeView::Open(files_, {target, elf_, false});
+  auto view = ScopeView::Open(files_, {place_.TargetOf(pid), elf_, false});
   if (view.ok())
     view_ = std::move(*view);
   else

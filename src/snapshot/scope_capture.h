@@ -10,6 +10,7 @@
 
 #include "scope/scope_view.h"
 #include "snapshot/scope_clock.h"
+#include "target/target_spec.h"
 
 namespace hangscope {
 
@@ -22,9 +23,8 @@ struct ScopeParts {
 
 class ScopeCapture {
  public:
-  // `spec`: as for hangscope show; "pid:" is the program itself.
-  ScopeCapture(FileSystem& files, std::string spec, std::string elf)
-      : files_(files), spec_(std::move(spec)), elf_(std::move(elf)) {}
+  ScopeCapture(FileSystem& files, ScopePlace place, std::string elf)
+      : files_(files), place_(std::move(place)), elf_(std::move(elf)) {}
 
   // A few times a second: a program needs a moment before it has a scope, and its mapping is
   // gone with it. Once found, it is kept open.
@@ -38,7 +38,7 @@ class ScopeCapture {
 
  private:
   FileSystem& files_;
-  const std::string spec_;
+  const ScopePlace place_;
   const std::string elf_;
   std::unique_ptr<ScopeView> view_;
   void SeeNewest(TimeNs before, TimeNs after, ScopeClock* scope_clock);

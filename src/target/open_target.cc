@@ -8,34 +8,16 @@
 #include "target/gdb_target.h"
 #include "target/process_target.h"
 #include "target/target.h"
+#include "target/target_spec.h"
 
 namespace hangscope {
 namespace {
-
-// PATH[@OFFSET]; a file whose name has an @ is found by its name.
-Result<std::unique_ptr<Target>> OpenFile(const std::string& text) {
-  FileSystem& files = PosixFileSystem();
-  const size_t at = text.rfind('@');
-  if (at == std::string::npos || files.Exists(text))
-    return FileTarget::Open(files, text, std::nullopt);
-  const auto offset = ParseDecimalOrHex<uint64_t>(std::string_view(text).substr(at + 1));
-  if (!offset) {
-    return Status::Usage(fmt::format(
-        "'{}': behind @ stands where the scope begins, in bytes; for example file:ram.bin@0x1000",
-        text));
-  }
-  return FileTarget::Open(files, text.substr(0, at), offset);
-}
 
 // Reading JTAG is slow, and so is starting what does it.
 constexpr TimeNs kPatienceWithHelpers = 10 * kSecond;
 
 Result<std::unique_ptr<Target>> OpenHelper(const std::string& command,
                                            const TargetOptions& options) {
-  if (command.empty())
-    return Status::Usage(
-        "exec: wants a command that reaches the target's memory; for example 'exec:./jtag_helper "
-        "--port 3'");
   auto target = ExecTarget::Open(command, kPatienceWithHelpers);
   if (!target.ok()) return target;
   const bool can_be_searched = static_cast<const ExecTarget&>(**target).has_ranges();
@@ -50,39 +32,41 @@ Result<std::unique_ptr<Target>> OpenHelper(const std::string& command,
 
 constexpr TimeNs kPatienceWithServers = 5 * kSecond;
 
-Result<std::unique_ptr<Target>> OpenServer(const std::string& where, const TargetOptions& options) {
+Result<std::unique_ptr<Target>> OpenServer(const TargetSpec& spec, const TargetOptions& options) {
   if (!options.intrusive) {
     return Status::Usage(
-        fmt::format("gdb:{}: a debug server stops its target when one connects, until one leaves; "
+        fmt::format("{}: a debug server stops its target when one connects, until one leaves; "
                     "--intrusive says that it may",
-                    where));
+                    spec.name));
   }
   if (!options.symbol) {
     return Status::Usage(
-        fmt::format("gdb:{}: a debug server does not tell where the scope is; --elf FILE with the "
+        fmt::format("{}: a debug server does not tell where the scope is; --elf FILE with the "
                     "symbol hangscope_scope does",
-                    where));
+                    spec.name));
   }
-  return GdbTarget::Open(where, kPatienceWithServers);
-}
-
-Result<std::unique_ptr<Target>> OpenProcess(const std::string& text, const TargetOptions& options) {
-  const auto pid = ParseDecimalOrHex<uint64_t>(text);
-  if (!pid || *pid == 0 || *pid > INT32_MAX) {
-    return Status::Usage(fmt::format("pid:{}: a process's number; for example pid:4711", text));
-  }
-  return ProcessTarget::Open(PosixFileSystem(), static_cast<int>(*pid), options);
+  return GdbTarget::Open(spec.where, kPatienceWithServers);
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Target>> OpenTarget(const std::string& spec, const TargetOptions& options) {
-  if (spec.starts_with("file:")) return OpenFile(spec.substr(5));
-  if (spec.starts_with("pid:")) return OpenProcess(spec.substr(4), options);
-  if (spec.starts_with("core:")) return CoreTarget::Open(PosixFileSystem(), spec.substr(5));
-  if (spec.starts_with("gdb:")) return OpenServer(spec.substr(4), options);
-  if (spec.starts_with("exec:")) return OpenHelper(spec.substr(5), options);
-  return OpenFile(spec);
+Result<std::unique_ptr<Target>> OpenTarget(const std::string& text, const TargetOptions& options) {
+  FileSystem& files = PosixFileSystem();
+  const TargetSpec spec = ParseTargetSpec(files, text);
+  if (!spec.status.ok()) return spec.status;
+  switch (spec.kind) {
+    case TargetSpec::Kind::kFile:
+      return FileTarget::Open(files, spec.where, spec.offset);
+    case TargetSpec::Kind::kProcess:
+      return ProcessTarget::Open(files, spec.pid, options);
+    case TargetSpec::Kind::kCore:
+      return CoreTarget::Open(files, spec.where);
+    case TargetSpec::Kind::kServer:
+      return OpenServer(spec, options);
+    case TargetSpec::Kind::kHelper:
+      return OpenHelper(spec.where, options);
+  }
+  return Status::Usage(fmt::format("'{}' is no target", text));
 }
 
 }  // namespace hangscope

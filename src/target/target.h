@@ -74,9 +74,8 @@ struct TargetOptions {
   bool elf_moves = false;          // position-independent
 };
 
-// `spec`: file:PATH[@OFFSET], pid:N, core:FILE, gdb:HOST:PORT, gdb:PATH, exec:COMMAND, or the path
-// of a file.
-Result<std::unique_ptr<Target>> OpenTarget(const std::string& spec, const TargetOptions& options);
+// `text`: as ParseTargetSpec takes it.
+Result<std::unique_ptr<Target>> OpenTarget(const std::string& text, const TargetOptions& options);
 
 }  // namespace hangscope
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <vector>
 
 #include "process/process_json.h"
@@ -14,8 +13,6 @@
 
 namespace hangscope {
 namespace {
-
-constexpr std::string_view kPidPrefix = "pid:";
 
 // Nothing is known of what it waits for, and why is said: then "no hang found" would be a lie.
 Status CheckKnown(const SystemLook& look, const ProcessJudgement& judgement) {
@@ -96,15 +93,6 @@ ProcessHangs FindProcessHangs(Clock& clock, ProcessInspector& inspector, int pid
   });
   std::string threads = ProcessJson(SceneOf(*two, options), clock.Wall());
   return {std::move(two->judgement.findings), std::move(threads)};
-}
-
-std::optional<int> PidOfTarget(const std::string& target) {
-  if (!target.starts_with(kPidPrefix)) return std::nullopt;
-  int pid = 0;
-  const char* const end = target.data() + target.size();
-  const auto [at, error] = std::from_chars(target.data() + kPidPrefix.size(), end, pid);
-  if (error != std::errc() || at != end || pid <= 0) return std::nullopt;
-  return pid;
 }
 
 Result<WhyReport> AskWhyProcess(Clock& clock, ProcessInspector& inspector,

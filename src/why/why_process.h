@@ -2,7 +2,6 @@
 #ifndef HANGSCOPE_WHY_WHY_PROCESS_H
 #define HANGSCOPE_WHY_WHY_PROCESS_H
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,9 +29,6 @@ struct ProcessHangs {
   std::string threads;
 };
 ProcessHangs FindProcessHangs(Clock& clock, ProcessInspector& inspector, int pid);
-
-// "pid:4711"; nothing where `target` is something else.
-std::optional<int> PidOfTarget(const std::string& target);
 
 // Looks twice. Fails where there is no such process, or it ends meanwhile, or nothing of it may be
 // looked at.

@@ -124,12 +124,5 @@ TEST(WhyProcess, OfWhatMayNotBeLookedAtItDoesNotSayThatItIsFine) {
   EXPECT_TRUE(AskWhyProcess(clock, in_part, Options()).ok());
 }
 
-TEST(WhyProcess, TargetsThatAreProcesses) {
-  EXPECT_EQ(PidOfTarget("pid:4711"), 4711);
-  for (const char* other :
-       {"pid:", "pid:0", "pid:-1", "pid:1x", "pid:99999999999", "4711", "file:pid:1", ""})
-    EXPECT_EQ(PidOfTarget(other), std::nullopt) << other;
-}
-
 }  // namespace
 }  // namespace hangscope
