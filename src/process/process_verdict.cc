@@ -53,9 +53,9 @@ bool HandlerMayEnd(const ThreadFacts& thread) {
   return thread.wait.kind == WaitKind::kSemaphore || thread.wait.kind == WaitKind::kFutex;
 }
 
-class Judge {
+class ProcessJudge {
  public:
-  explicit Judge(const std::vector<SystemLook>& looks)
+  explicit ProcessJudge(const std::vector<SystemLook>& looks)
       : looks_(looks), look_(looks.back()), graph_(looks) {}
 
   ProcessJudgement Take();
@@ -109,7 +109,7 @@ class Judge {
   std::vector<ProcessFinding> findings_;
 };
 
-void Judge::FindStuck() {
+void ProcessJudge::FindStuck() {
   stuck_.assign(graph_.nodes().size(), false);
   for (const WaitCause& cause : FindCauses(graph_.waits())) {
     for (const auto* list : {&cause.members, &cause.victims}) {
@@ -118,7 +118,7 @@ void Judge::FindStuck() {
   }
 }
 
-std::vector<uint32_t> Judge::WhoWaitsFor(uint32_t halted) const {
+std::vector<uint32_t> ProcessJudge::WhoWaitsFor(uint32_t halted) const {
   std::vector<uint32_t> who;
   for (uint32_t i = 0; i < graph_.nodes().size(); ++i) {
     if (!stuck_[i] || node(i).kind != NodeKind::kThread) continue;
@@ -133,7 +133,7 @@ std::vector<uint32_t> Judge::WhoWaitsFor(uint32_t halted) const {
   return who;
 }
 
-void Judge::AddDraft(Draft draft) {
+void ProcessJudge::AddDraft(Draft draft) {
   std::vector<uint32_t> victims;
   for (const uint32_t i : draft.victims) {
     const bool is_member = std::count(draft.members.begin(), draft.members.end(), i) != 0;
@@ -146,7 +146,7 @@ void Judge::AddDraft(Draft draft) {
   drafts_.push_back(std::move(draft));
 }
 
-void Judge::JudgeCause(const WaitCause& cause) {
+void ProcessJudge::JudgeCause(const WaitCause& cause) {
   Draft draft;
   draft.victims = cause.victims;
   if (cause.kind == WaitCause::Kind::kCycle) {
@@ -178,7 +178,7 @@ void Judge::JudgeCause(const WaitCause& cause) {
 }
 
 // Whoever waits for the process as a whole waits for all of its idle threads alike.
-void Judge::AddWeakCause(uint32_t who, const std::vector<uint32_t>& waiters) {
+void ProcessJudge::AddWeakCause(uint32_t who, const std::vector<uint32_t>& waiters) {
   const int pid = node(who).pid;
   weak_roots_[pid].push_back(who);
   auto& victims = weak_victims_[pid];
@@ -191,7 +191,7 @@ void Judge::AddWeakCause(uint32_t who, const std::vector<uint32_t>& waiters) {
   }
 }
 
-void Judge::JoinVictims(int pid, const std::vector<uint32_t>& more) {
+void ProcessJudge::JoinVictims(int pid, const std::vector<uint32_t>& more) {
   auto& victims = drafts_[explained_[pid]].victims;
   for (const uint32_t i : more) {
     if (node(i).kind == NodeKind::kThread) victims.push_back(i);
@@ -200,7 +200,7 @@ void Judge::JoinVictims(int pid, const std::vector<uint32_t>& more) {
 
 // Those whom something else of the process waits for first: they tell why it stands still. Where
 // the process is part of another finding, that one is why.
-void Judge::AddWeak() {
+void ProcessJudge::AddWeak() {
   for (const auto& [pid, roots] : weak_roots_) {
     if (!IsExplained(pid))
       AddWeakOf(pid, roots, weak_victims_[pid]);
@@ -226,7 +226,7 @@ void Judge::AddWeak() {
 
 // Of a pool of threads that wait for one signal, a join leads to the last alone: the others are no
 // less the reason.
-void Judge::AddWhoWaitsAlike(int pid, std::vector<uint32_t>* roots) const {
+void ProcessJudge::AddWhoWaitsAlike(int pid, std::vector<uint32_t>* roots) const {
   std::set<std::string> waited;
   for (const uint32_t i : *roots) {
     if (node(i).facts->wait.kind == WaitKind::kCondition)
@@ -242,7 +242,8 @@ void Judge::AddWhoWaitsAlike(int pid, std::vector<uint32_t>* roots) const {
 
 // Who spins, or reads what nobody writes, is no part of how threads usually idle: these come before
 // those who wait for a signal.
-void Judge::AddWeakOf(int pid, std::vector<uint32_t> roots, const std::vector<uint32_t>& victims) {
+void ProcessJudge::AddWeakOf(int pid, std::vector<uint32_t> roots,
+                             const std::vector<uint32_t>& victims) {
   std::map<FindingKind, Draft> drafts;
   const auto kind_of = [&](uint32_t i) {
     if (node(i).stand == ThreadStand::kSpins) return FindingKind::kSpin;
@@ -284,13 +285,13 @@ void Judge::AddWeakOf(int pid, std::vector<uint32_t> roots, const std::vector<ui
   for (auto& [kind, draft] : drafts) AddDraft(std::move(draft));
 }
 
-std::set<int> Judge::PidsOf(const std::vector<uint32_t>& members) const {
+std::set<int> ProcessJudge::PidsOf(const std::vector<uint32_t>& members) const {
   std::set<int> pids;
   for (const uint32_t i : members) pids.insert(node(i).pid);
   return pids;
 }
 
-size_t Judge::LiveThreads(const std::set<int>& pids) const {
+size_t ProcessJudge::LiveThreads(const std::set<int>& pids) const {
   return static_cast<size_t>(
       std::count_if(graph_.nodes().begin(), graph_.nodes().end(), [&](const ProcessNode& node) {
         return node.kind == NodeKind::kThread && node.stand != ThreadStand::kEnded &&
@@ -299,7 +300,7 @@ size_t Judge::LiveThreads(const std::set<int>& pids) const {
 }
 
 // "2 of 3 threads", "its only thread", "2 threads of 2 processes".
-std::string Judge::CountText(const Draft& draft) const {
+std::string ProcessJudge::CountText(const Draft& draft) const {
   const std::set<int> pids = PidsOf(draft.members);
   if (pids.size() > 1)
     return fmt::format("{} threads of {} processes", draft.members.size(), pids.size());
@@ -307,13 +308,13 @@ std::string Judge::CountText(const Draft& draft) const {
   return all == 1 ? "its only thread" : fmt::format("{} of {} threads", draft.members.size(), all);
 }
 
-size_t Judge::DifferentWaits(const Draft& draft) const {
+size_t ProcessJudge::DifferentWaits(const Draft& draft) const {
   std::set<std::string> waits;
   for (const uint32_t i : draft.members) waits.insert(WaitedFor(*node(i).facts, look_));
   return waits.size();
 }
 
-std::string Judge::Summary(const Draft& draft) const {
+std::string ProcessJudge::Summary(const Draft& draft) const {
   const ThreadFacts& first = *node(draft.members[0]).facts;
   const bool one = draft.members.size() == 1;
   const std::string count = CountText(draft);
@@ -354,7 +355,8 @@ std::string Judge::Summary(const Draft& draft) const {
 }
 
 // A handler may do what nothing else in the process can; or the read returns with EINTR.
-void Judge::DoubtSignals(const Draft& draft, Confidence most, ProcessFinding* finding) const {
+void ProcessJudge::DoubtSignals(const Draft& draft, Confidence most,
+                                ProcessFinding* finding) const {
   for (const int pid : PidsOf(draft.members)) {
     const ProcessFacts* const process = FindProcess(look_, pid);
     if (process == nullptr || !process->handles_signals) continue;
@@ -366,7 +368,7 @@ void Judge::DoubtSignals(const Draft& draft, Confidence most, ProcessFinding* fi
 }
 
 // Whoever holds the other end of a pipe, or a lock of a file, may use it from any of its threads.
-void Judge::DoubtFiles(const Draft& draft, ProcessFinding* finding) const {
+void ProcessJudge::DoubtFiles(const Draft& draft, ProcessFinding* finding) const {
   bool locks = false;
   bool files = false;
   for (const uint32_t i : draft.members) {
@@ -394,7 +396,7 @@ void Judge::DoubtFiles(const Draft& draft, ProcessFinding* finding) const {
         finding);
 }
 
-void Judge::DoubtWords(const Draft& draft, ProcessFinding* finding) const {
+void ProcessJudge::DoubtWords(const Draft& draft, ProcessFinding* finding) const {
   for (const uint32_t i : draft.members) {
     const ThreadFacts::Spin& spin = *node(i).facts->spin;
     if (!spin.polls.empty() && spin.polled_variable.empty()) {
@@ -406,7 +408,7 @@ void Judge::DoubtWords(const Draft& draft, ProcessFinding* finding) const {
   }
 }
 
-Confidence Judge::ConfidenceOf(const Draft& draft, ProcessFinding* finding) const {
+Confidence ProcessJudge::ConfidenceOf(const Draft& draft, ProcessFinding* finding) const {
   finding->confidence = Confidence::kCertain;
   if (looks_.size() < 2) Lower(Confidence::kLikely, "it was looked at once only", finding);
   const auto weak = [&](uint32_t i) { return node(i).weak; };
@@ -448,7 +450,7 @@ Confidence Judge::ConfidenceOf(const Draft& draft, ProcessFinding* finding) cons
   return finding->confidence;
 }
 
-void Judge::AddEvidence(const Draft& draft, ProcessFinding* finding) const {
+void ProcessJudge::AddEvidence(const Draft& draft, ProcessFinding* finding) const {
   const std::string apart =
       fmt::format("{:.0f} ms", Seconds(look_.begin - looks_.front().begin) * 1e3);
   const bool spins = draft.kind == FindingKind::kSpin;
@@ -468,7 +470,7 @@ void Judge::AddEvidence(const Draft& draft, ProcessFinding* finding) const {
   }
 }
 
-void Judge::AddFinding(const Draft& draft) {
+void ProcessJudge::AddFinding(const Draft& draft) {
   ProcessFinding finding;
   finding.kind = draft.kind;
   for (const uint32_t i : draft.members) finding.threads.push_back(node(i).tid);
@@ -485,7 +487,7 @@ void Judge::AddFinding(const Draft& draft) {
 
 // A finding in a process that one of the waits led to counts only where the asked process waits for
 // it.
-bool Judge::IsAsked(const ProcessFinding& finding) const {
+bool ProcessJudge::IsAsked(const ProcessFinding& finding) const {
   const int asked = look_.processes[0].pid;
   for (const auto* list : {&finding.threads, &finding.victims}) {
     for (const int tid : *list) {
@@ -496,7 +498,7 @@ bool Judge::IsAsked(const ProcessFinding& finding) const {
   return std::count(finding.threads.begin(), finding.threads.end(), asked) != 0;
 }
 
-void Judge::Finish(ProcessFinding finding) {
+void ProcessJudge::Finish(ProcessFinding finding) {
   if (!IsAsked(finding))
     Lower(Confidence::kPossible,
           fmt::format("no thread of {} waits for these alone",
@@ -514,7 +516,7 @@ void Judge::Finish(ProcessFinding finding) {
 }
 
 // What the asked process is, whatever its threads wait for.
-void Judge::AddStates() {
+void ProcessJudge::AddStates() {
   const ProcessFacts& asked = look_.processes[0];
   const std::string label = ProcessLabel(look_, asked.pid);
   size_t halted = 0;
@@ -548,7 +550,7 @@ void Judge::AddStates() {
 }
 
 // Those that others could still release: burning a CPU in one state is worth saying all the same.
-void Judge::AddSpinners() {
+void ProcessJudge::AddSpinners() {
   for (uint32_t i = 0; i < graph_.nodes().size(); ++i) {
     if (node(i).stand != ThreadStand::kSpins || stuck_[i]) continue;
     ProcessFinding finding;
@@ -564,7 +566,7 @@ void Judge::AddSpinners() {
   }
 }
 
-ProcessJudgement Judge::Take() {
+ProcessJudgement ProcessJudge::Take() {
   FindStuck();
   for (const WaitCause& cause : FindCauses(graph_.Reduced(stuck_))) JudgeCause(cause);
   AddWeak();
@@ -591,11 +593,11 @@ bool ProcessJudgement::IsBad() const {
 
 ProcessJudgement JudgeProcess(const std::vector<SystemLook>& looks) {
   if (looks.empty() || looks.back().processes.empty()) return {};
-  ProcessJudgement judgement = Judge(looks).Take();
+  ProcessJudgement judgement = ProcessJudge(looks).Take();
   std::vector<SystemLook> visible = judgement.findings.empty() ? looks : std::vector<SystemLook>();
   if (visible.empty() || !LeaveHiddenOut(&visible)) return judgement;
   // To whom others' descriptors are closed, silence would look as if all were well.
-  judgement.findings = Judge(visible).Take().findings;
+  judgement.findings = ProcessJudge(visible).Take().findings;
   for (ProcessFinding& finding : judgement.findings) {
     Lower(Confidence::kPossible,
           "processes of other users, which may not be looked into, might have the other end open, "

@@ -73,7 +73,7 @@ class Analysis {
   const TimeNs stall_;
   const TimeNs tick_;
   bool chained_ = false;
-  Judge judge_;
+  StreamJudge judge_;
   ProgramCode no_code_;
   std::vector<Stream> streams_;
   std::thread thread_;

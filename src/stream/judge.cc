@@ -177,7 +177,7 @@ void DoubtLog(const StreamView& stream, TimeNs stall, Doubts* doubts, LogTally* 
 
 }  // namespace
 
-bool Judge::SuspectsLoop(const StreamView& stream, TimeNs now) const {
+bool StreamJudge::SuspectsLoop(const StreamView& stream, TimeNs now) const {
   bool any = false;
   for (const CoreView& core : stream.cores) {
     if (!Active(core, now)) continue;
@@ -187,7 +187,7 @@ bool Judge::SuspectsLoop(const StreamView& stream, TimeNs now) const {
   return any;
 }
 
-bool Judge::SuspectsLongLoop(const StreamView& stream, TimeNs now) const {
+bool StreamJudge::SuspectsLongLoop(const StreamView& stream, TimeNs now) const {
   bool any = false;
   for (const CoreView& core : stream.cores) {
     if (!Active(core, now)) continue;
@@ -197,8 +197,8 @@ bool Judge::SuspectsLongLoop(const StreamView& stream, TimeNs now) const {
   return any;
 }
 
-void Judge::NoteActivity(TimeNs now, const std::vector<StreamView>& streams,
-                         const ChildView& child) {
+void StreamJudge::NoteActivity(TimeNs now, const std::vector<StreamView>& streams,
+                               const ChildView& child) {
   uint64_t total = 0;
   TimeNs last_byte = 0;
   for (const StreamView& stream : streams) {
@@ -225,8 +225,8 @@ void Judge::NoteActivity(TimeNs now, const std::vector<StreamView>& streams,
   }
 }
 
-Verdict Judge::Assess(TimeNs now, const std::vector<StreamView>& streams, const ChildView& child,
-                      ProgramCode* code) {
+Verdict StreamJudge::Assess(TimeNs now, const std::vector<StreamView>& streams,
+                            const ChildView& child, ProgramCode* code) {
   NoteActivity(now, streams, child);
   Verdict verdict;
   verdict.time = now;
@@ -273,8 +273,8 @@ Verdict Judge::Assess(TimeNs now, const std::vector<StreamView>& streams, const 
   return verdict;
 }
 
-CoreVerdict Judge::DescribeCore(const StreamView& stream, size_t index, TimeNs now, bool ended,
-                                ProgramCode* code) const {
+CoreVerdict StreamJudge::DescribeCore(const StreamView& stream, size_t index, TimeNs now,
+                                      bool ended, ProgramCode* code) const {
   const CoreView& view = stream.cores[index];
   const CoreFinding& finding = *view.finding;
   CoreVerdict core;
@@ -305,7 +305,7 @@ CoreVerdict Judge::DescribeCore(const StreamView& stream, size_t index, TimeNs n
   return core;
 }
 
-void Judge::JudgeEnd(const ChildView& child, Verdict* verdict) const {
+void StreamJudge::JudgeEnd(const ChildView& child, Verdict* verdict) const {
   verdict->confidence = Confidence::kCertain;
   if (child.exit_signal != 0) {
     verdict->state = State::kDead;
@@ -318,7 +318,7 @@ void Judge::JudgeEnd(const ChildView& child, Verdict* verdict) const {
 }
 
 // Whether all cores of a trace are proven to spin.
-bool Judge::JudgeLoops(const StreamView& stream, ProgramCode* code, Verdict* verdict) const {
+bool StreamJudge::JudgeLoops(const StreamView& stream, ProgramCode* code, Verdict* verdict) const {
   const TimeNs now = verdict->time;
   if (stream.proof == nullptr || !SuspectsLoop(stream, now)) return false;
   verdict->confidence = Confidence::kCertain;
@@ -392,13 +392,13 @@ bool Judge::JudgeLoops(const StreamView& stream, ProgramCode* code, Verdict* ver
 }
 
 // Who got out of it by himself before is given longer.
-TimeNs Judge::Patience(TimeNs longest_earlier) const {
+TimeNs StreamJudge::Patience(TimeNs longest_earlier) const {
   return std::min(std::max(stall_, 3 * longest_earlier), kLongestPatience * stall_);
 }
 
 // Whether every core of a log that still says something repeats itself, and has
 // for long enough.
-bool Judge::LogLoops(const StreamView& stream, TimeNs now) const {
+bool StreamJudge::LogLoops(const StreamView& stream, TimeNs now) const {
   if (!SuspectsLoop(stream, now)) return false;
   for (size_t i = 0; i < stream.cores.size(); ++i) {
     const CoreView& core = stream.cores[i];
@@ -412,7 +412,7 @@ bool Judge::LogLoops(const StreamView& stream, TimeNs now) const {
 
 // Whether nothing comes any more but log lines that repeat. Beside a trace, log
 // lines say nothing, unless the user said which ones do.
-bool Judge::JudgeLogs(const std::vector<StreamView>& streams, Verdict* verdict) const {
+bool StreamJudge::JudgeLogs(const std::vector<StreamView>& streams, Verdict* verdict) const {
   const TimeNs now = verdict->time;
   std::vector<const StreamView*> looping;
   for (const StreamView& stream : streams) {
@@ -444,8 +444,8 @@ bool Judge::JudgeLogs(const std::vector<StreamView>& streams, Verdict* verdict) 
   return true;
 }
 
-bool Judge::JudgeSilence(const std::vector<StreamView>& streams, const ChildView& child,
-                         Verdict* verdict) const {
+bool StreamJudge::JudgeSilence(const std::vector<StreamView>& streams, const ChildView& child,
+                               Verdict* verdict) const {
   const TimeNs now = verdict->time;
   const TimeNs silence = now - (last_byte_ == 0 ? start_ : last_byte_);
   if (silence < Patience(longest_gap_)) return false;
@@ -500,13 +500,13 @@ bool Judge::JudgeSilence(const std::vector<StreamView>& streams, const ChildView
   return true;
 }
 
-void Judge::DoubtIfInterrupted(Verdict* verdict) const {
+void StreamJudge::DoubtIfInterrupted(Verdict* verdict) const {
   if (verdict->time >= trusted_from_) return;
   Doubts(verdict).AtMost(Confidence::kPossible,
                          "the recorder or the program was stopped a moment ago");
 }
 
-void Judge::JudgeRate(Verdict* verdict) const {
+void StreamJudge::JudgeRate(Verdict* verdict) const {
   verdict->state = State::kProgressing;
   verdict->summary = "progressing";
   verdict->confidence = Confidence::kLikely;

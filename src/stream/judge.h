@@ -1,4 +1,4 @@
-// Judges a run: progressing, slow, looping, silent, dead or finished.
+// Judges a run by its streams: progressing, slow, looping, silent, dead or finished.
 //
 // Pure: it is told the time, what the streams did and what the child does, and
 // keeps only its own memory of earlier calls. The rules of confidence are in
@@ -74,9 +74,9 @@ struct ChildView {
   std::string waits_in;          // "futex", "read" ...: what its main thread waits in
 };
 
-class Judge {
+class StreamJudge {
  public:
-  Judge(TimeNs stall, TimeNs start) : stall_(stall), start_(start) {}
+  StreamJudge(TimeNs stall, TimeNs start) : stall_(stall), start_(start) {}
 
   // Whether every core that still prints has been in one loop for the whole
   // stall time: worth reading the ring back.

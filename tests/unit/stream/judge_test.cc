@@ -64,7 +64,7 @@ class JudgeTest : public ::testing::Test {
   }
 
   PlaceTexts texts_;
-  Judge judge_;
+  StreamJudge judge_;
   FakeCode code_;
   ProgramCode program_;
   std::vector<StreamView> streams_;
