@@ -123,11 +123,11 @@ void Analysis::LookAt(Stream* stream, TimeNs now, bool final_look) {
   const StreamView view = ViewOf(*stream);
   if ((trace || ruled_log) && now >= stream->next_deep_sample &&
       judge_.SuspectsLongLoop(view, now)) {
-    stream->analyst->SampleDeeply(now);
     // Again soon after the program came to a new part, else ever more rarely.
-    TimeNs newest_place = 0;
-    for (const CoreView& core : view.cores)
+    TimeNs newest_place = 0;  // before this sample, which may bring one to light
+    for (const CoreTrack& core : view.cores)
       newest_place = std::max(newest_place, core.places_since);
+    stream->analyst->SampleDeeply(now);
     if (newest_place > stream->last_deep_sample) stream->deep_pause = 0;
     stream->last_deep_sample = now;
     stream->deep_pause = std::clamp(2 * stream->deep_pause, stall_, kLongestDeepPause * stall_);
@@ -184,37 +184,32 @@ std::function<bool()> Analysis::StopAfter(TimeNs longest) {
 void Analysis::MakeProof(Stream* stream, TimeNs now, TimeNs longest) {
   StreamAnalyst& analyst = *stream->analyst;
   const uint64_t back_to = analyst.OffsetAt(now - stall_);
-  const std::vector<CoreProof> read_back = analyst.Prove(back_to, StopAfter(longest));
   Proof proof;
   proof.time = now;
+  proof.cores = analyst.Prove(back_to, StopAfter(longest));
   proof.lost_bytes = analyst.LostSince(back_to);
   TimeNs newest_entry = 0;
   bool all_old_enough = true;
-  for (size_t i = 0; i < read_back.size(); ++i) {
-    const CoreProof& facts = read_back[i];
-    ProvenCore core;
-    core.looping = analyst.cores()[i].finding.IsLoop() && facts.rounds > 0;
-    const uint64_t at = core.looping ? facts.entered_offset : facts.last ? facts.last->offset : 0;
+  for (size_t i = 0; i < proof.cores.size(); ++i) {
+    CoreProof& core = proof.cores[i];
+    const CoreTrack& track = analyst.cores()[i];
+    core.looping = track.finding.IsLoop() && core.rounds > 0;
+    const uint64_t at = core.looping ? core.entered_offset : core.last ? core.last->offset : 0;
     const std::optional<TimeNs> time = analyst.TimeOf(at);
-    core.since = time.value_or(analyst.cores()[i].loop_since);
-    core.at_least = facts.at_least;
-    if (core.looping && core.at_least && (!time || *time > analyst.cores()[i].loop_since)) {
+    core.since = time.value_or(track.loop_since);
+    if (core.looping && core.at_least && (!time || *time > track.loop_since)) {
       // The ring is shorter than the stall time: what it holds is proven, and
       // before that each sample showed the same loop.
       proof.only_sampled_before = std::max(proof.only_sampled_before, time.value_or(now));
-      core.since = analyst.cores()[i].loop_since;
+      core.since = track.loop_since;
     }
-    core.rounds = facts.rounds;
-    core.traps = facts.traps;
-    const CoreTrack& track = analyst.cores()[i];
-    core.nothing_else = facts.entered_offset == 0 ||
-                        (facts.at_least && track.places.size() <= track.finding.loop_places.size());
+    core.nothing_else = core.entered_offset == 0 ||
+                        (core.at_least && track.places.size() <= track.finding.loop_places.size());
     if (core.looping) {
       newest_entry = std::max(newest_entry, core.since);
-    } else if (facts.last && core.since > now - stall_) {
+    } else if (core.last && core.since > now - stall_) {
       all_old_enough = false;  // another core did something meanwhile
     }
-    proof.cores.push_back(core);
   }
   stream->proof = std::move(proof);
   stream->proven = all_old_enough && newest_entry != 0 && now - newest_entry >= stall_;
@@ -253,10 +248,7 @@ StreamView Analysis::ViewOf(const Stream& stream) const {
   } else {
     return view;
   }
-  for (const CoreTrack& track : analyst.cores()) {
-    view.cores.push_back({track.name, &track.finding, track.last_seen, track.loop_since,
-                          track.places_since, track.longest_loop});
-  }
+  view.cores = analyst.cores();
   if (stream.proven) view.proof = &stream.proof;
   return view;
 }

@@ -86,6 +86,13 @@ Loop DescribeLoop(const StreamView& stream, const CoreFinding& finding, ProgramC
   return loop;
 }
 
+// The proof that a core loops; null where there is none.
+const CoreProof* LoopProofOf(const StreamView& stream, size_t core) {
+  if (stream.proof == nullptr || core >= stream.proof->cores.size()) return nullptr;
+  const CoreProof& proof = stream.proof->cores[core];
+  return proof.looping ? &proof : nullptr;
+}
+
 // What was not read back.
 void DoubtProof(const Proof& proof, Doubts* doubts) {
   if (proof.only_sampled_before != 0) {
@@ -126,8 +133,8 @@ std::string RuleSummary(const LogTally& tally) {
 }
 
 void DoubtLogCore(const StreamView& stream, size_t index, Doubts* doubts) {
-  const CoreView& core = stream.cores[index];
-  const CoreFinding& finding = *core.finding;
+  const CoreTrack& core = stream.cores[index];
+  const CoreFinding& finding = core.finding;
   if (stream.by_rule) return;  // the user said what counts
   if (finding.motion == CoreFinding::Motion::kRepeating) {
     doubts->AtMost(Confidence::kPossible, core.name,
@@ -151,21 +158,19 @@ void DoubtLog(const StreamView& stream, TimeNs stall, Doubts* doubts, LogTally* 
               Verdict* verdict) {
   tally->streams.push_back(stream.name);
   for (size_t i = 0; i < stream.cores.size(); ++i) {
-    const CoreView& core = stream.cores[i];
+    const CoreTrack& core = stream.cores[i];
     ++tally->cores;
     if (core.last_seen == 0 || verdict->time - core.last_seen >= stall) {
       doubts->AtMost(Confidence::kLikely, core.name, "prints nothing any more");
       continue;
     }
-    const bool proven =
-        stream.proof != nullptr && i < stream.proof->cores.size() && stream.proof->cores[i].looping;
+    const CoreProof* proof = LoopProofOf(stream, i);
     ++tally->looping;
-    tally->lines += core.finding->loop.size();
-    const bool changing = core.finding->motion == CoreFinding::Motion::kRepeating &&
-                          core.finding->basis == LoopBasis::kPlaces;
+    tally->lines += core.finding.loop.size();
+    const bool changing = core.finding.motion == CoreFinding::Motion::kRepeating &&
+                          core.finding.basis == LoopBasis::kPlaces;
     tally->changing = tally->changing || changing;
-    verdict->since =
-        std::max(verdict->since, proven ? stream.proof->cores[i].since : core.loop_since);
+    verdict->since = std::max(verdict->since, proof != nullptr ? proof->since : core.loop_since);
     DoubtLogCore(stream, i, doubts);
   }
   if (stream.proof == nullptr) return;
@@ -179,9 +184,9 @@ void DoubtLog(const StreamView& stream, TimeNs stall, Doubts* doubts, LogTally* 
 
 bool StreamJudge::SuspectsLoop(const StreamView& stream, TimeNs now) const {
   bool any = false;
-  for (const CoreView& core : stream.cores) {
+  for (const CoreTrack& core : stream.cores) {
     if (!Active(core, now)) continue;
-    if (!core.finding->IsLoop() || now - core.loop_since < stall_) return false;
+    if (!core.finding.IsLoop() || now - core.loop_since < stall_) return false;
     any = true;
   }
   return any;
@@ -189,10 +194,10 @@ bool StreamJudge::SuspectsLoop(const StreamView& stream, TimeNs now) const {
 
 bool StreamJudge::SuspectsLongLoop(const StreamView& stream, TimeNs now) const {
   bool any = false;
-  for (const CoreView& core : stream.cores) {
+  for (const CoreTrack& core : stream.cores) {
     if (!Active(core, now)) continue;
     if (now - core.places_since < stall_) return false;
-    if (!core.finding->IsLoop()) any = true;
+    if (!core.finding.IsLoop()) any = true;
   }
   return any;
 }
@@ -275,31 +280,29 @@ Verdict StreamJudge::Assess(TimeNs now, const std::vector<StreamView>& streams,
 
 CoreVerdict StreamJudge::DescribeCore(const StreamView& stream, size_t index, TimeNs now,
                                       bool ended, ProgramCode* code) const {
-  const CoreView& view = stream.cores[index];
-  const CoreFinding& finding = *view.finding;
+  const CoreTrack& track = stream.cores[index];
+  const CoreFinding& finding = track.finding;
   CoreVerdict core;
-  core.name = view.name;
+  core.name = track.name;
   core.stream = stream.name;
   core.place = PlaceAt(stream, finding.IsLoop() ? finding.loop.front() : finding.last.pc, code);
-  core.since = view.last_seen;
-  if (!Active(view, now) || now - stream.last_byte >= stall_) {
+  core.since = track.last_seen;
+  if (!Active(track, now) || now - stream.last_byte >= stall_) {
     core.state = State::kSilent;
     core.asleep = finding.sleeps;
     if (!ended) return core;
   }
-  const bool proven = stream.proof != nullptr && index < stream.proof->cores.size() &&
-                      stream.proof->cores[index].looping;
-  if (!finding.IsLoop() || (!proven && now - view.loop_since < stall_)) return core;
+  const CoreProof* proof = LoopProofOf(stream, index);
+  if (!finding.IsLoop() || (proof == nullptr && now - track.loop_since < stall_)) return core;
   core.state = State::kLooping;
-  core.since = view.loop_since;
+  core.since = track.loop_since;
   core.loop = DescribeLoop(stream, finding, code);
   core.confidence = Confidence::kPossible;
-  if (proven) {
-    const ProvenCore& facts = stream.proof->cores[index];
-    core.since = facts.since;
-    core.since_at_least = core.loop->at_least = facts.at_least;
-    core.loop->rounds = facts.rounds;
-    core.loop->traps = facts.traps;
+  if (proof != nullptr) {
+    core.since = proof->since;
+    core.since_at_least = core.loop->at_least = proof->at_least;
+    core.loop->rounds = proof->rounds;
+    core.loop->traps = proof->traps;
     if (finding.motion == CoreFinding::Motion::kSpinning) core.confidence = Confidence::kLikely;
   }
   return core;
@@ -328,20 +331,19 @@ bool StreamJudge::JudgeLoops(const StreamView& stream, ProgramCode* code, Verdic
   TimeNs since = 0;
   uint64_t traps = 0;
   for (size_t i = 0; i < stream.cores.size(); ++i) {
-    const CoreView& core = stream.cores[i];
-    const CoreFinding& finding = *core.finding;
+    const CoreTrack& core = stream.cores[i];
+    const CoreFinding& finding = core.finding;
     if (!Active(core, now)) {
       doubts.AtMost(Confidence::kLikely, core.name,
                     finding.sleeps ? "asleep in a wfi, and an interrupt may wake it"
                                    : "prints nothing any more");
       continue;
     }
-    if (i >= stream.proof->cores.size()) return false;
-    const ProvenCore& facts = stream.proof->cores[i];
-    if (!facts.looping || now - facts.since < stall_) return false;
+    const CoreProof* proof = LoopProofOf(stream, i);
+    if (proof == nullptr || now - proof->since < stall_) return false;
     ++spinning;
-    since = std::max(since, facts.since);
-    traps += facts.traps;
+    since = std::max(since, proof->since);
+    traps += proof->traps;
     if (SleepsInLoop(finding, code)) {
       ++idle;
       doubts.AtMost(Confidence::kLikely, core.name, "waits for an interrupt in each round");
@@ -401,11 +403,10 @@ TimeNs StreamJudge::Patience(TimeNs longest_earlier) const {
 bool StreamJudge::LogLoops(const StreamView& stream, TimeNs now) const {
   if (!SuspectsLoop(stream, now)) return false;
   for (size_t i = 0; i < stream.cores.size(); ++i) {
-    const CoreView& core = stream.cores[i];
-    if (!Active(core, now) || core.finding->motion == CoreFinding::Motion::kRepeating) continue;
-    const bool proven =
-        stream.proof != nullptr && i < stream.proof->cores.size() && stream.proof->cores[i].looping;
-    if (!proven || now - stream.proof->cores[i].since < Patience(core.longest_loop)) return false;
+    const CoreTrack& core = stream.cores[i];
+    if (!Active(core, now) || core.finding.motion == CoreFinding::Motion::kRepeating) continue;
+    const CoreProof* proof = LoopProofOf(stream, i);
+    if (proof == nullptr || now - proof->since < Patience(core.longest_loop)) return false;
   }
   return true;
 }

@@ -8,44 +8,27 @@
 
 #include <cstdint>
 #include <deque>
-#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "model/verdict.h"
-#include "stream/core_analysis.h"
+#include "stream/core_track.h"
 #include "stream/place_texts.h"
 
 namespace hangscope {
 
-// One core of a trace or of a log as the judge sees it.
-struct CoreView {
-  std::string name;
-  const CoreFinding* finding = nullptr;
-  TimeNs last_seen = 0;     // monotonic; 0: never
-  TimeNs loop_since = 0;    // each sample since then showed the same loop
-  TimeNs places_since = 0;  // no new place since then
-  TimeNs longest_loop = 0;  // of a log: the longest it ever got out of by itself
-};
-
-// What reading the ring back said, in times.
-struct ProvenCore {
-  bool looping = false;
-  TimeNs since = 0;  // entry into the loop, or arrival of the latest step
-  bool at_least = false;
-  uint64_t rounds = 0;
-  uint64_t traps = 0;
-  bool nothing_else = false;  // as far as anybody saw, it never did anything but this
-};
-
+// What reading the ring back said of a stream.
 struct Proof {
   TimeNs time = 0;                 // when it was made
   uint64_t lost_bytes = 0;         // missing in what was read
   TimeNs only_sampled_before = 0;  // 0: all of the stall time was read back
-  std::vector<ProvenCore> cores;   // parallel to StreamView::cores
+  std::vector<CoreProof> cores;    // dated; parallel to StreamView::cores
 };
 
+// A stream as of the latest sample. It points into what the stream's analyst keeps, and so holds
+// until the next sample.
 struct StreamView {
   std::string name;
   uint64_t total_bytes = 0;
@@ -56,7 +39,7 @@ struct StreamView {
   bool by_rule = false;               // of a log: the user said what a place is
   const PlaceTexts* texts = nullptr;  // of a log: what its places say; null: it is none
   std::string format;
-  std::vector<CoreView> cores;
+  std::span<const CoreTrack> cores;  // of the trace or of the log
   bool blocked = false;          // the reader of its passthrough does not read: nothing can come
   const Proof* proof = nullptr;  // the latest, while its loops still run
 };
@@ -95,7 +78,7 @@ class StreamJudge {
 
  private:
   void NoteActivity(TimeNs now, const std::vector<StreamView>& streams, const ChildView& child);
-  bool Active(const CoreView& core, TimeNs now) const {
+  bool Active(const CoreTrack& core, TimeNs now) const {
     return core.last_seen != 0 && now - core.last_seen < stall_;
   }
   void JudgeEnd(const ChildView& child, Verdict* verdict) const;

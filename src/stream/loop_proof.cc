@@ -10,6 +10,7 @@ constexpr uint64_t kChunk = 8u << 20;
 constexpr uint64_t kLongestRecord = 64 * 1024;  // a trace line with its register dump
 // how far to look for the last word of a silent core
 constexpr uint64_t kSearchForSilent = 128u << 20;
+constexpr size_t kLeadIn = 4096;             // steps
 constexpr uint64_t kLongestOpenTrap = 4096;  // steps; a handler that takes longer hangs itself
 
 // One core's way through one chunk, oldest step first.

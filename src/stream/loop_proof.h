@@ -4,27 +4,13 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "ring/block_reader.h"
-#include "stream/core_analysis.h"
+#include "stream/core_track.h"
 #include "stream/step_reader.h"
 
 namespace hangscope {
-
-constexpr size_t kLeadIn = 4096;
-
-// What reading back said of one core.
-struct CoreProof {
-  uint64_t entered_offset = 0;         // of the first step of the loop
-  std::optional<uint64_t> entered_at;  // its place, unless at_least
-  bool at_least = false;               // the ring holds nothing before it
-  uint64_t rounds = 0;
-  uint64_t traps = 0;
-  std::optional<Step> last;   // its newest step
-  std::vector<Step> lead_in;  // its steps before the entry, at most kLeadIn of them
-};
 
 // Makes a reader of the stream's steps that numbers cores as `findings` do.
 using StepSourceMaker = std::function<std::unique_ptr<StepSource>(StepSource::Sink)>;

@@ -312,6 +312,7 @@ std::vector<CoreProof> StreamAnalyst::Prove(uint64_t back_to, const std::functio
     }
     if (is_trace_) FindPolls(proofs[core].lead_in, &cores[core]);
     if (!is_trace_ && proofs[core].entered_at) BeginAt(*proofs[core].entered_at, &finding.loop);
+    proofs[core].lead_in = {};  // it has said what it can, and a proof may be kept for long
   }
   return proofs;
 }

@@ -12,31 +12,16 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "base/clock.h"
 #include "ring/block_reader.h"
-#include "stream/core_analysis.h"
+#include "stream/core_track.h"
 #include "stream/loop_proof.h"
 #include "stream/place_rule.h"
 #include "stream/place_texts.h"
 
 namespace hangscope {
-
-// What is known of one core after the latest sample.
-struct CoreTrack {
-  std::string name;
-  CoreFinding finding;                  // latest
-  TimeNs last_seen = 0;                 // when a sample last held a new step of it; 0: never
-  TimeNs loop_since = 0;                // since when each sample showed this very loop
-  TimeNs found_at = 0;                  // when a sample first showed it
-  TimeNs longest_loop = 0;              // of a log: the longest loop that it got out of by itself
-  TimeNs places_since = 0;              // since when no new place was seen
-  std::unordered_set<uint64_t> places;  // seen so far, bounded
-  // Of a loop that looks like a spin and, with what led into it, reads a clock.
-  std::unordered_set<uint64_t> computing_loop;
-};
 
 // When the bytes of a stream had arrived at the latest, as its samples saw it.
 // (The ring's stamps tell since when at the earliest, and get coarse on a slow

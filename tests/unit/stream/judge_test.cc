@@ -9,11 +9,13 @@ namespace {
 
 constexpr TimeNs kStart = 1000 * kSecond;
 constexpr TimeNs kStall = 10 * kSecond;
+constexpr size_t kMostCores = 8;
 
 // A run, told second by second.
 class JudgeTest : public ::testing::Test {
  protected:
   JudgeTest() : judge_(kStall, kStart), program_(&code_) {
+    tracks_.reserve(kMostCores);  // the stream and the tests point into them
     streams_.resize(1);
     streams_[0].name = "stdout";
     child_.known = true;
@@ -27,7 +29,7 @@ class JudgeTest : public ::testing::Test {
       if (bytes > 0) {
         streams_[0].total_bytes += bytes;
         streams_[0].last_byte = now_;
-        for (CoreView& core : streams_[0].cores) core.last_seen = now_;
+        for (CoreTrack& core : tracks_) core.last_seen = now_;
       }
       verdict_ = judge_.Assess(now_, streams_, child_, &program_);
       if (verdict_.IsHang()) ++hangs_;
@@ -39,16 +41,21 @@ class JudgeTest : public ::testing::Test {
     streams_[0].format = "Spike";
   }
   CoreFinding* AddCore(const std::string& name, CoreFinding::Motion motion) {
-    findings_.push_back(std::make_unique<CoreFinding>());
-    CoreFinding* finding = findings_.back().get();
+    CoreTrack& track = tracks_.emplace_back();
+    track.name = name;
+    track.last_seen = track.loop_since = track.places_since = now_;
+    CoreFinding* finding = &track.finding;
     finding->motion = motion;
     finding->loop = {0x1000, 0x1002};
     finding->loop_places = {0x1000, 0x1002};
     finding->polls = {0x2000};
     finding->polls_known = true;
     finding->basis = LoopBasis::kValues;
-    streams_[0].cores.push_back({name, finding, now_, now_, now_});
-    proof_.cores.push_back({true, now_, false, 1000, 0});
+    streams_[0].cores = tracks_;
+    CoreProof& proof = proof_.cores.emplace_back();
+    proof.looping = true;
+    proof.since = now_;
+    proof.rounds = 1000;
     return finding;
   }
   void Prove() { streams_[0].proof = &proof_; }
@@ -68,7 +75,7 @@ class JudgeTest : public ::testing::Test {
   FakeCode code_;
   ProgramCode program_;
   std::vector<StreamView> streams_;
-  std::vector<std::unique_ptr<CoreFinding>> findings_;
+  std::vector<CoreTrack> tracks_;  // of the first stream
   Proof proof_;
   ChildView child_;
   TimeNs now_ = kStart;
@@ -268,11 +275,11 @@ TEST_F(JudgeTest, CoreAsleepMayBeWokenAndLowersTheConfidence) {
   Prove();
   Pass(1, 1000);
   for (int i = 0; i < 12; ++i) {
-    streams_[0].cores[1].last_seen = kStart + kSecond;
+    tracks_[1].last_seen = kStart + kSecond;
     Pass(1, 1000);
-    streams_[0].cores[1].last_seen = kStart + kSecond;
+    tracks_[1].last_seen = kStart + kSecond;
   }
-  streams_[0].cores[1].last_seen = kStart + kSecond;
+  tracks_[1].last_seen = kStart + kSecond;
   verdict_ = judge_.Assess(now_, streams_, child_, &program_);
   EXPECT_EQ(verdict_.state, State::kLooping);
   EXPECT_EQ(verdict_.confidence, Confidence::kLikely);
@@ -399,7 +406,7 @@ TEST_F(JudgeTest, LogBesideATraceSaysNothingUnlessARuleSaysSo) {
 TEST_F(JudgeTest, LoopsThatEndedBeforeBuyPatience) {
   AddLog();
   Prove();
-  streams_[0].cores[0].longest_loop = 8 * kSecond;
+  tracks_[0].longest_loop = 8 * kSecond;
   Pass(23, 1000);
   EXPECT_EQ(hangs_, 0);
   Pass(2, 1000);
@@ -422,7 +429,7 @@ TEST_F(JudgeTest, LongLoopIsSuspectedWhenNoNewPlacesCome) {
   EXPECT_FALSE(judge_.SuspectsLongLoop(streams_[0], now_));
   Pass(6, 1000);
   EXPECT_TRUE(judge_.SuspectsLongLoop(streams_[0], now_));
-  streams_[0].cores[0].places_since = now_;
+  tracks_[0].places_since = now_;
   EXPECT_FALSE(judge_.SuspectsLongLoop(streams_[0], now_));
 }
 

@@ -1,0 +1,49 @@
+// What is known of one core of a trace or of a log: by samples, and by reading the ring back. Pure:
+// no files, no clock.
+#ifndef HANGSCOPE_STREAM_CORE_TRACK_H
+#define HANGSCOPE_STREAM_CORE_TRACK_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "base/clock.h"
+#include "stream/core_analysis.h"
+
+namespace hangscope {
+
+// After the latest sample.
+struct CoreTrack {
+  std::string name;
+  CoreFinding finding;                  // latest
+  TimeNs last_seen = 0;                 // when a sample last held a new step of it; 0: never
+  TimeNs loop_since = 0;                // since when each sample showed this very loop
+  TimeNs found_at = 0;                  // when a sample first showed it
+  TimeNs longest_loop = 0;              // of a log: the longest loop that it got out of by itself
+  TimeNs places_since = 0;              // since when no new place was seen
+  std::unordered_set<uint64_t> places;  // seen so far, bounded
+  // Of a loop that looks like a spin and, with what led into it, reads a clock.
+  std::unordered_set<uint64_t> computing_loop;
+};
+
+// After reading the ring back: first as offsets of the stream, then dated.
+struct CoreProof {
+  uint64_t entered_offset = 0;         // of the first step of the loop
+  std::optional<uint64_t> entered_at;  // its place, unless at_least
+  bool at_least = false;               // the ring holds nothing before it
+  uint64_t rounds = 0;
+  uint64_t traps = 0;
+  std::optional<Step> last;   // its newest step
+  std::vector<Step> lead_in;  // its newest steps before the entry
+
+  // Once dated, from when these offsets arrived:
+  bool looping = false;
+  TimeNs since = 0;           // entry into the loop, or arrival of the latest step
+  bool nothing_else = false;  // as far as anybody saw, it never did anything but this
+};
+
+}  // namespace hangscope
+
+#endif
