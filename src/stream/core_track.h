@@ -26,6 +26,16 @@ struct CoreTrack {
   std::unordered_set<uint64_t> places;  // seen so far, bounded
   // Of a loop that looks like a spin and, with what led into it, reads a clock.
   std::unordered_set<uint64_t> computing_loop;
+
+  // A sample of a trace shows `sample`.
+  void Update(CoreFinding sample, TimeNs now);
+  // A sample of a log does; if that is a loop, its lines have come since `began` at least.
+  void UpdateLog(CoreFinding sample, TimeNs began, TimeNs now);
+  // What led into the loop tells what its registers point at, and so what it polls.
+  void FindPolls(const std::vector<Step>& lead_in, ProgramCode& code);
+
+ private:
+  void NotePlaces(const CoreFinding& sample, TimeNs now);
 };
 
 // After reading the ring back: first as offsets of the stream, then dated.

@@ -4,7 +4,6 @@
 
 #include "stream/log_analysis.h"
 #include "stream/log_reader.h"
-#include "stream/loop_body.h"
 
 namespace hangscope {
 namespace {
@@ -15,34 +14,6 @@ constexpr int kPieces = 8;
 constexpr uint64_t kLogBytes = 128 * 1024;
 constexpr uint64_t kDeepBytes = 32u << 20;
 constexpr size_t kMostMarks = 512;
-constexpr size_t kMostPlaces = 50'000;
-
-bool SameLoop(const CoreFinding& a, const CoreFinding& b) {
-  return a.IsLoop() && b.IsLoop() && a.loop_places == b.loop_places;
-}
-
-bool IsWithin(const std::unordered_set<uint64_t>& inner, const std::unordered_set<uint64_t>& outer,
-              const std::unordered_set<uint64_t>& also = {}) {
-  return std::all_of(inner.begin(), inner.end(), [&](uint64_t item) {
-    return outer.count(item) != 0 || also.count(item) != 0;
-  });
-}
-
-// Whether a sample in which no loop was found shows nothing but the known one:
-// it was too short for a round, or a line of it was out of place.
-bool StaysInside(const CoreFinding& known, const CoreFinding& sample) {
-  if (!known.IsLoop() || sample.motion == CoreFinding::Motion::kComputing) return false;
-  if (sample.IsLoop() && sample.loop.size() >= known.loop.size()) return false;
-  if (!IsWithin(sample.seen_places, known.loop_places, known.trap_places)) return false;
-  const bool in_handler = !IsWithin(sample.seen_places, known.loop_places);
-  return known.loop_states.empty() || in_handler || IsWithin(sample.seen_states, known.loop_states);
-}
-
-// The same lines in the same way: one that repeats exactly is another than one whose
-// values change, and than one with other values.
-bool SameLogLoop(const CoreFinding& a, const CoreFinding& b) {
-  return SameLoop(a, b) && a.motion == b.motion && a.loop_states == b.loop_states;
-}
 
 // So that a loop is told from the line on with which it was entered.
 void BeginAt(uint64_t place, std::vector<uint64_t>* loop) {
@@ -178,7 +149,7 @@ CoreTrack* StreamAnalyst::TrackOf(Cores* cores, uint32_t core, const std::vector
 void StreamAnalyst::Absorb(const StepsByCore& steps, uint64_t new_from, TimeNs now) {
   for (uint32_t core = 0; core < steps.size(); ++core) {
     CoreTrack* track = TrackOf(&trace_, core, steps[core], new_from, now);
-    if (track != nullptr) Update(track, AnalyzeCore(steps[core], code_), now);
+    if (track != nullptr) track->Update(AnalyzeCore(steps[core], code_), now);
   }
 }
 
@@ -190,60 +161,9 @@ void StreamAnalyst::AbsorbLog(const StepsByCore& steps, uint64_t new_from, TimeN
   }
 }
 
-void StreamAnalyst::NotePlaces(CoreTrack* track, const CoreFinding& finding, TimeNs now) {
-  const size_t before = track->places.size();
-  track->places.insert(finding.seen_places.begin(), finding.seen_places.end());
-  if (track->places.size() > kMostPlaces) track->places = finding.seen_places;
-  if (track->places.size() != before) track->places_since = now;
-}
-
-void StreamAnalyst::Update(CoreTrack* track, CoreFinding finding, TimeNs now) {
-  NotePlaces(track, finding, now);
-  if (finding.IsLoop() && finding.loop_places == track->computing_loop) {
-    finding.motion = CoreFinding::Motion::kComputing;
-  }
-  if (StaysInside(track->finding, finding)) {
-    track->finding.last = finding.last;
-    return;
-  }
-  if (SameLoop(track->finding, finding)) {
-    finding.trap_places.insert(track->finding.trap_places.begin(),
-                               track->finding.trap_places.end());
-    finding.loop_states.insert(track->finding.loop_states.begin(),
-                               track->finding.loop_states.end());
-    finding.traps += track->finding.traps;
-    if (track->finding.polls_known && !finding.polls_known) {
-      finding.polls = track->finding.polls;
-      finding.polls_known = true;
-    }
-    finding.handler_writes_polls = track->finding.handler_writes_polls;
-  } else {
-    track->loop_since = track->found_at = now;
-  }
-  track->finding = std::move(finding);
-}
-
-void StreamAnalyst::UpdateLog(CoreTrack* track, CoreFinding finding, TimeNs now) {
-  NotePlaces(track, finding, now);
-  const CoreFinding& known = track->finding;
-  // Too few lines for three rounds of a loop that a longer look had found.
-  if (!finding.IsLoop() && finding.steps < 3 * known.loop.size() && StaysInside(known, finding)) {
-    track->finding.last = finding.last;
-    return;
-  }
-  const TimeNs began = arrivals_.ArrivedBy(finding.loop_begin).value_or(now);
-  if (SameLogLoop(known, finding)) {
-    if (finding.loop.size() == known.loop.size()) finding.loop = known.loop;
-    finding.came_before |= known.came_before;
-    track->loop_since = std::min(track->loop_since, began);
-  } else {
-    if (known.motion == CoreFinding::Motion::kSpinning) {
-      track->longest_loop = std::max(track->longest_loop, now - track->loop_since);
-    }
-    track->loop_since = finding.IsLoop() ? began : now;
-    track->found_at = now;
-  }
-  track->finding = std::move(finding);
+void StreamAnalyst::UpdateLog(CoreTrack* track, CoreFinding sample, TimeNs now) {
+  const TimeNs began = arrivals_.ArrivedBy(sample.loop_begin).value_or(now);
+  track->UpdateLog(std::move(sample), began, now);
 }
 
 // Of logs only those that have a rule are worth it: without one a round that does
@@ -260,10 +180,10 @@ void StreamAnalyst::SampleDeeply(TimeNs now) {
   std::vector<CoreTrack>& cores = trace_.cores;
   for (uint32_t core = 0; core < steps.size() && core < cores.size(); ++core) {
     if (steps[core].empty()) continue;
-    const TimeNs since = cores[core].places_since;
-    Update(&cores[core], AnalyzeCore(steps[core], code_), now);
-    // The places have not grown for longer than this sample is old.
     CoreTrack& track = cores[core];
+    const TimeNs since = track.places_since;
+    track.Update(AnalyzeCore(steps[core], code_), now);
+    // The places have not grown for longer than this sample is old.
     if (track.finding.IsLoop())
       track.loop_since = track.found_at = std::min(track.loop_since, since);
   }
@@ -310,38 +230,11 @@ std::vector<CoreProof> StreamAnalyst::Prove(uint64_t back_to, const std::functio
       finding.last = *last;
       finding.sleeps = code_.EndOf(finding.last).sleeps;
     }
-    if (is_trace_) FindPolls(proofs[core].lead_in, &cores[core]);
+    if (is_trace_) cores[core].FindPolls(proofs[core].lead_in, code_);
     if (!is_trace_ && proofs[core].entered_at) BeginAt(*proofs[core].entered_at, &finding.loop);
     proofs[core].lead_in = {};  // it has said what it can, and a proof may be kept for long
   }
   return proofs;
-}
-
-// What led into the loop tells what its registers point at.
-void StreamAnalyst::FindPolls(const std::vector<Step>& lead_in, CoreTrack* track) {
-  CoreFinding& finding = track->finding;
-  if (finding.motion != CoreFinding::Motion::kSpinning || finding.basis != LoopBasis::kBody) return;
-  std::vector<Step> round;
-  for (const uint64_t pc : finding.loop)
-    round.push_back({pc, 0, 0, false, finding.last.starts_block});
-  const LoopBody body = ExamineLoopBody(round, code_, lead_in);
-  if (body.kind == LoopBody::Kind::kComputes) {
-    finding.motion = CoreFinding::Motion::kComputing;
-    track->computing_loop = finding.loop_places;
-    return;
-  }
-  if (body.kind != LoopBody::Kind::kSpins) return;
-  if (body.polls_known) {
-    finding.polls = body.polls;
-    finding.polls_known = true;
-  }
-  std::vector<Step> handlers;
-  for (const uint64_t pc : finding.trap_places) handlers.push_back({pc, 0, 0, false, true});
-  for (const uint64_t stored : StoredAddresses(handlers, code_)) {
-    if (std::find(finding.polls.begin(), finding.polls.end(), stored) != finding.polls.end()) {
-      finding.handler_writes_polls = true;
-    }
-  }
 }
 
 std::optional<TimeNs> StreamAnalyst::TimeOf(uint64_t offset) {

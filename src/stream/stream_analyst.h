@@ -97,10 +97,7 @@ class StreamAnalyst {
   void SampleLogDeeply(uint64_t from, uint64_t end, TimeNs now);
   CoreTrack* TrackOf(Cores* cores, uint32_t core, const std::vector<Step>& steps, uint64_t new_from,
                      TimeNs now);
-  void FindPolls(const std::vector<Step>& lead_in, CoreTrack* track);
-  void NotePlaces(CoreTrack* track, const CoreFinding& finding, TimeNs now);
-  void Update(CoreTrack* track, CoreFinding finding, TimeNs now);
-  void UpdateLog(CoreTrack* track, CoreFinding finding, TimeNs now);
+  void UpdateLog(CoreTrack* track, CoreFinding sample, TimeNs now);
   std::unique_ptr<StepSource> MakeProofSource(StepSource::Sink sink);
 
   BlockReader reader_;

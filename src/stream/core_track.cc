@@ -1,0 +1,116 @@
+#include "stream/core_track.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "stream/loop_body.h"
+
+namespace hangscope {
+namespace {
+
+constexpr size_t kMostPlaces = 50'000;
+
+bool SameLoop(const CoreFinding& a, const CoreFinding& b) {
+  return a.IsLoop() && b.IsLoop() && a.loop_places == b.loop_places;
+}
+
+bool IsWithin(const std::unordered_set<uint64_t>& inner, const std::unordered_set<uint64_t>& outer,
+              const std::unordered_set<uint64_t>& also = {}) {
+  return std::all_of(inner.begin(), inner.end(), [&](uint64_t item) {
+    return outer.count(item) != 0 || also.count(item) != 0;
+  });
+}
+
+// Whether a sample in which no loop was found shows nothing but the known one:
+// it was too short for a round, or a line of it was out of place.
+bool StaysInside(const CoreFinding& known, const CoreFinding& sample) {
+  if (!known.IsLoop() || sample.motion == CoreFinding::Motion::kComputing) return false;
+  if (sample.IsLoop() && sample.loop.size() >= known.loop.size()) return false;
+  if (!IsWithin(sample.seen_places, known.loop_places, known.trap_places)) return false;
+  const bool in_handler = !IsWithin(sample.seen_places, known.loop_places);
+  return known.loop_states.empty() || in_handler || IsWithin(sample.seen_states, known.loop_states);
+}
+
+// The same lines in the same way: one that repeats exactly is another than one whose
+// values change, and than one with other values.
+bool SameLogLoop(const CoreFinding& a, const CoreFinding& b) {
+  return SameLoop(a, b) && a.motion == b.motion && a.loop_states == b.loop_states;
+}
+
+}  // namespace
+
+void CoreTrack::NotePlaces(const CoreFinding& sample, TimeNs now) {
+  const size_t before = places.size();
+  places.insert(sample.seen_places.begin(), sample.seen_places.end());
+  if (places.size() > kMostPlaces) places = sample.seen_places;
+  if (places.size() != before) places_since = now;
+}
+
+void CoreTrack::Update(CoreFinding sample, TimeNs now) {
+  NotePlaces(sample, now);
+  if (sample.IsLoop() && sample.loop_places == computing_loop)
+    sample.motion = CoreFinding::Motion::kComputing;
+  if (StaysInside(finding, sample)) {
+    finding.last = sample.last;
+    return;
+  }
+  if (SameLoop(finding, sample)) {
+    sample.trap_places.insert(finding.trap_places.begin(), finding.trap_places.end());
+    sample.loop_states.insert(finding.loop_states.begin(), finding.loop_states.end());
+    sample.traps += finding.traps;
+    if (finding.polls_known && !sample.polls_known) {
+      sample.polls = finding.polls;
+      sample.polls_known = true;
+    }
+    sample.handler_writes_polls = finding.handler_writes_polls;
+  } else {
+    loop_since = found_at = now;
+  }
+  finding = std::move(sample);
+}
+
+void CoreTrack::UpdateLog(CoreFinding sample, TimeNs began, TimeNs now) {
+  NotePlaces(sample, now);
+  // Too few lines for three rounds of a loop that a longer look had found.
+  if (!sample.IsLoop() && sample.steps < 3 * finding.loop.size() && StaysInside(finding, sample)) {
+    finding.last = sample.last;
+    return;
+  }
+  if (SameLogLoop(finding, sample)) {
+    if (sample.loop.size() == finding.loop.size()) sample.loop = finding.loop;
+    sample.came_before |= finding.came_before;
+    loop_since = std::min(loop_since, began);
+  } else {
+    if (finding.motion == CoreFinding::Motion::kSpinning)
+      longest_loop = std::max(longest_loop, now - loop_since);
+    loop_since = sample.IsLoop() ? began : now;
+    found_at = now;
+  }
+  finding = std::move(sample);
+}
+
+void CoreTrack::FindPolls(const std::vector<Step>& lead_in, ProgramCode& code) {
+  if (finding.motion != CoreFinding::Motion::kSpinning || finding.basis != LoopBasis::kBody) return;
+  std::vector<Step> round;
+  for (const uint64_t pc : finding.loop)
+    round.push_back({pc, 0, 0, false, finding.last.starts_block});
+  const LoopBody body = ExamineLoopBody(round, code, lead_in);
+  if (body.kind == LoopBody::Kind::kComputes) {
+    finding.motion = CoreFinding::Motion::kComputing;
+    computing_loop = finding.loop_places;
+    return;
+  }
+  if (body.kind != LoopBody::Kind::kSpins) return;
+  if (body.polls_known) {
+    finding.polls = body.polls;
+    finding.polls_known = true;
+  }
+  std::vector<Step> handlers;
+  for (const uint64_t pc : finding.trap_places) handlers.push_back({pc, 0, 0, false, true});
+  for (const uint64_t stored : StoredAddresses(handlers, code)) {
+    if (std::find(finding.polls.begin(), finding.polls.end(), stored) != finding.polls.end())
+      finding.handler_writes_polls = true;
+  }
+}
+
+}  // namespace hangscope
