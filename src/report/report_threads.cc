@@ -14,7 +14,7 @@
 namespace hangscope {
 namespace {
 
-using Json = nlohmann::json;
+using ReadJson = nlohmann::json;
 
 constexpr uint64_t kLargestFile = 64u << 20;
 constexpr size_t kMostThreads = 4096;
@@ -32,12 +32,12 @@ std::string StateOf(const std::string& stand, const std::string& state) {
                                                         : "";
 }
 
-ReportPlace FrameOf(const Json& json) {
+ReportPlace FrameOf(const ReadJson& json) {
   return {TextField(json, "function"), TextField(json, "source"), TextField(json, "module"),
           TextField(json, "pc"), ""};
 }
 
-ReportTime SinceOf(const Json& json) {
+ReportTime SinceOf(const ReadJson& json) {
   const auto age = SecondsField(json, "for_s");
   return age ? ReportTime(-*age) : std::nullopt;
 }
@@ -46,20 +46,20 @@ class ThreadsReader {
  public:
   explicit ThreadsReader(Report* report) : report_(*report) {}
 
-  void Take(const Json& line) {
+  void Take(const ReadJson& line) {
     const std::string type = TextField(line, "type");
     if (type == "thread") threads_.push_back(line);
     if (type == "finding") findings_.push_back(line);
   }
 
   void Finish() {
-    for (const Json& thread : threads_) AddThread(thread);
-    for (const Json& finding : findings_) AddFinding(finding);
+    for (const ReadJson& thread : threads_) AddThread(thread);
+    for (const ReadJson& finding : findings_) AddFinding(finding);
     AddGraph();
   }
 
  private:
-  void AddThread(const Json& json) {
+  void AddThread(const ReadJson& json) {
     const auto tid = CountField(json, "tid");
     if (!tid || report_.threads.size() == kMostThreads) return;
     ReportThread thread;
@@ -68,7 +68,7 @@ class ThreadsReader {
     thread.state = TextField(json, "state");
     thread.wait = TextField(json, "does");
     thread.since = SinceOf(json);
-    for (const Json& frame : ListField(json, "stack")) {
+    for (const ReadJson& frame : ListField(json, "stack")) {
       if (thread.frames.size() == kMostFrames) break;
       thread.frames.push_back(FrameOf(frame));
     }
@@ -78,7 +78,7 @@ class ThreadsReader {
   }
 
   // The manifest has it without evidence. A circle that the scope tells of, too, is one with that.
-  void AddFinding(const Json& json) {
+  void AddFinding(const ReadJson& json) {
     const std::string summary = TextField(json, "summary");
     if (summary.empty()) return;
     ReportFinding finding{TextField(json, "kind"),
@@ -106,12 +106,12 @@ class ThreadsReader {
   }
 
   // Of the threads that wait in a circle in the graph, which then is the scope's.
-  bool IsOfCycle(const Json& finding) const {
+  bool IsOfCycle(const ReadJson& finding) const {
     if (TextField(finding, "kind") != "deadlock" || report_.graph.cycle.empty()) return false;
     std::set<uint64_t> cycle, threads;
     for (const size_t id : report_.graph.cycle)
       cycle.insert(static_cast<uint64_t>(report_.graph.nodes[id].thread));
-    for (const Json& thread : ListField(finding, "threads"))
+    for (const ReadJson& thread : ListField(finding, "threads"))
       threads.insert(CountField(thread, "tid").value_or(0));
     return cycle == threads && cycle.count(0) == 0;
   }
@@ -155,16 +155,16 @@ class ThreadsReader {
       if (node.thread > 0) ids_.emplace(static_cast<uint64_t>(node.thread), node.id);
     }
     std::set<uint64_t> of_findings;
-    for (const Json& finding : findings_) {
-      for (const Json& thread : ListField(finding, "threads"))
+    for (const ReadJson& finding : findings_) {
+      for (const ReadJson& thread : ListField(finding, "threads"))
         of_findings.insert(CountField(thread, "tid").value_or(0));
       for (const char* list : {"partners", "victims"}) {
-        for (const Json& tid : ListField(finding, list))
+        for (const ReadJson& tid : ListField(finding, list))
           of_findings.insert(tid.is_number_unsigned() ? tid.get<uint64_t>() : 0);
       }
     }
     for (const bool wanted : {true, false}) {
-      for (const Json& thread : threads_) {
+      for (const ReadJson& thread : threads_) {
         const auto tid = CountField(thread, "tid").value_or(0);
         if (const auto known = ids_.find(tid); known != ids_.end())
           NameAlso(thread, &report_.graph.nodes[known->second]);
@@ -172,16 +172,16 @@ class ThreadsReader {
           AddNode(thread);
       }
     }
-    for (const Json& thread : threads_) AddEdges(thread);
-    for (const Json& finding : findings_) MarkCycle(finding);
+    for (const ReadJson& thread : threads_) AddEdges(thread);
+    for (const ReadJson& finding : findings_) MarkCycle(finding);
   }
 
-  static std::string NameOf(const Json& thread) {
+  static std::string NameOf(const ReadJson& thread) {
     return fmt::format("{} {}", CountField(thread, "tid").value_or(0), TextField(thread, "name"));
   }
 
   // Of a core of the scope, what it is to the system, and what that knows of its wait.
-  static void NameAlso(const Json& thread, ReportNode* node) {
+  static void NameAlso(const ReadJson& thread, ReportNode* node) {
     if (node->thread == 0 || !node->also.empty()) return;
     node->also = "thread " + NameOf(thread);
     const std::string wait = TextField(ObjectField(thread, "waits_for"), "text");
@@ -189,7 +189,7 @@ class ThreadsReader {
       node->waits_for += (node->waits_for.empty() ? "" : "; ") + wait;
   }
 
-  void AddNode(const Json& thread) {
+  void AddNode(const ReadJson& thread) {
     const auto tid = CountField(thread, "tid");
     if (!tid || report_.graph.nodes.size() == kMostThreadNodes || ids_.count(*tid) != 0) return;
     ReportNode node;
@@ -206,17 +206,17 @@ class ThreadsReader {
     report_.graph.nodes.push_back(std::move(node));
   }
 
-  void AddEdges(const Json& thread) {
-    const Json& wait = ObjectField(thread, "waits_for");
+  void AddEdges(const ReadJson& thread) {
+    const ReadJson& wait = ObjectField(thread, "waits_for");
     const auto from = ids_.find(CountField(thread, "tid").value_or(0));
     if (from == ids_.end()) return;
     const std::string label = TextField(wait, "text");
     std::set<uint64_t> whom;
     for (const char* field : {"owner", "thread"}) whom.insert(CountField(wait, field).value_or(0));
-    for (const Json& child : ListField(wait, "children"))
+    for (const ReadJson& child : ListField(wait, "children"))
       whom.insert(child.is_number_unsigned() ? child.get<uint64_t>() : 0);
-    for (const Json& file : ListField(wait, "files")) {
-      for (const Json& other : ListField(file, "others"))
+    for (const ReadJson& file : ListField(wait, "files")) {
+      for (const ReadJson& other : ListField(file, "others"))
         whom.insert(CountField(other, "pid").value_or(0));
     }
     for (const uint64_t tid : whom) {
@@ -234,10 +234,10 @@ class ThreadsReader {
                        [&](const ReportEdge& each) { return each.from == from && each.to == to; });
   }
 
-  void MarkCycle(const Json& finding) {
+  void MarkCycle(const ReadJson& finding) {
     if (TextField(finding, "kind") != "deadlock" || !report_.graph.cycle.empty()) return;
     std::vector<size_t> cycle;
-    for (const Json& thread : ListField(finding, "threads")) {
+    for (const ReadJson& thread : ListField(finding, "threads")) {
       const auto at = ids_.find(CountField(thread, "tid").value_or(0));
       if (at == ids_.end()) return;
       cycle.push_back(at->second);
@@ -246,8 +246,8 @@ class ThreadsReader {
   }
 
   Report& report_;
-  std::vector<Json> threads_;
-  std::vector<Json> findings_;
+  std::vector<ReadJson> threads_;
+  std::vector<ReadJson> findings_;
   std::map<uint64_t, size_t> ids_;  // of nodes, by thread
 };
 
@@ -267,7 +267,7 @@ Status AddThreads(FileSystem& files, const std::string& path, Report* report) {
   std::istringstream in(*text);
   size_t damaged = 0;
   for (std::string line; std::getline(in, line);) {
-    const Json json = Json::parse(line, nullptr, false);
+    const ReadJson json = ReadJson::parse(line, nullptr, false);
     if (json.is_object())
       reader.Take(json);
     else

@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "base/utf8.h"
 #include "hangscope/abi/record.h"
 #include "hangscope/abi/scope.h"
-#include "scope/event_reader.h"
 #include "scope/scope_elf.h"
 #include "target/file_users.h"
 #include "target/process_target.h"
@@ -16,8 +14,6 @@
 
 namespace hangscope {
 namespace {
-
-constexpr size_t kLastEvents = 6;
 
 // The process that a target is, or whose file it is.
 int ProcessOf(const TargetSpec& spec, const ScopeLayout& layout) {
@@ -46,10 +42,50 @@ uint64_t ClockRate(const ScopeLayout& layout) {
                                1'000'000'000u / span);
 }
 
-// The newest are kept.
-void Keep(const ScopeEvent& event, size_t most, std::deque<ScopeEvent>* events) {
-  events->push_back(event);
-  if (events->size() > most) events->pop_front();
+// What the header's check covers, and the check: another run has another pid, count of boots or
+// clock.
+Result<std::string> ReadIdentity(ScopeView& view) {
+  std::string bytes(sizeof(hangscope_header), '\0');
+  if (Status status = view.scope().target().Read(view.layout().address, bytes); !status.ok())
+    return status;
+  return bytes.substr(0, HANGSCOPE_CHECKED_BYTES) +
+         bytes.substr(offsetof(hangscope_header, check), 4);
+}
+
+// Counters of harts only grow: where they do not, the target began anew without a trace in its
+// header. A thread's mailbox goes to another thread, and begins anew without that.
+bool WentBack(const ScopeLayout& layout, const WatchSample& before, const WatchSample& after) {
+  if ((layout.features & HANGSCOPE_FEATURE_THREADS) != 0) return false;
+  const auto fell = [](uint32_t old, uint32_t now) {
+    return now < old && old - now < UINT32_MAX / 2;
+  };
+  for (size_t i = 0; i < std::min(before.cores.size(), after.cores.size()); ++i) {
+    const CoreSample& was = before.cores[i];
+    const CoreSample& is = after.cores[i];
+    if (!was.corrupt && !is.corrupt && fell(was.wait_sequence, is.wait_sequence)) return true;
+  }
+  return false;
+}
+
+// A live process's clock goes on as CLOCK_MONOTONIC does.
+std::optional<uint64_t> TargetTime(const ScopeLayout& layout, int pid, TimeNs now) {
+  const uint64_t rate = ClockRate(layout);
+  const auto last_ns = static_cast<TimeNs>(layout.last_ns);
+  if (rate == 0 || pid == 0 || layout.last_ns == 0 || layout.last_ns > INT64_MAX || now < last_ns)
+    return std::nullopt;
+  return layout.last_time + static_cast<uint64_t>(static_cast<unsigned __int128>(now - last_ns) *
+                                                  rate / 1'000'000'000u);
+}
+
+// The latest of which there is a trace.
+std::optional<uint64_t> LastTime(const ScopeLayout& layout, uint64_t newest_event,
+                                 const WatchSample& sample) {
+  if (!layout.shared_clock()) return std::nullopt;
+  uint64_t last = std::max(layout.last_time, newest_event);
+  for (const CoreSample& core : sample.cores) {
+    if (core.wait) last = std::max(last, core.wait->since);
+  }
+  return last == 0 ? std::nullopt : std::optional(last);
 }
 
 }  // namespace
@@ -68,7 +104,7 @@ Result<std::unique_ptr<WatchView>> WatchView::Open(FileSystem& files, const Scop
   watch->reader_ = std::move(*reader);
   watch->pid_ = ProcessOf(spec, watch->layout());
   watch->owner_ = watch->pid_ != 0 ? watch->pid_ : OwnerOf(files, spec);
-  auto identity = watch->ReadIdentity();
+  auto identity = ReadIdentity(*watch->view_);
   if (!identity.ok()) return identity.status();
   watch->identity_ = std::move(*identity);
   watch->FindCode(files, source);
@@ -76,6 +112,7 @@ Result<std::unique_ptr<WatchView>> WatchView::Open(FileSystem& files, const Scop
   watcher.shared_clock = watch->layout().shared_clock();
   watcher.clock_hz = ClockRate(watch->layout());
   watch->watcher_.emplace(watcher);
+  watch->events_.emplace(*watch->view_, watch->Catalog(), *watch->watcher_);
   if (Status status = watch->RefreshNames(); !status.ok()) return status;
   return watch;
 }
@@ -133,76 +170,30 @@ int WatchView::ThreadOf(const WatchSubject& core) const {
   return 0;
 }
 
-// What the header's check covers, and the check: another run has another pid, count of boots or
-// clock.
-Result<std::string> WatchView::ReadIdentity() const {
-  std::string bytes(sizeof(hangscope_header), '\0');
-  if (Status status = view_->scope().target().Read(layout().address, bytes); !status.ok())
-    return status;
-  return bytes.substr(0, HANGSCOPE_CHECKED_BYTES) +
-         bytes.substr(offsetof(hangscope_header, check), 4);
-}
-
 Result<bool> WatchView::IsSame() {
-  auto now = ReadIdentity();
+  auto now = ReadIdentity(*view_);
   if (!now.ok()) return now.status();
   return *now == identity_ && !went_back_;
 }
 
-// Counters of harts only grow: where they do not, the target began anew without a trace in its
-// header. A thread's mailbox goes to another thread, and begins anew without that.
-bool WatchView::WentBack(const WatchSample& before) const {
-  if ((layout().features & HANGSCOPE_FEATURE_THREADS) != 0) return false;
-  const auto fell = [](uint32_t old, uint32_t now) {
-    return now < old && old - now < UINT32_MAX / 2;
-  };
-  for (size_t i = 0; i < std::min(before.cores.size(), sample_.cores.size()); ++i) {
-    const CoreSample& was = before.cores[i];
-    const CoreSample& is = sample_.cores[i];
-    if (!was.corrupt && !is.corrupt && fell(was.wait_sequence, is.wait_sequence)) return true;
-  }
-  return false;
-}
-
-// A live process's clock goes on as CLOCK_MONOTONIC does.
-std::optional<uint64_t> WatchView::TargetTime(TimeNs now) const {
-  const uint64_t rate = ClockRate(layout());
-  const auto last_ns = static_cast<TimeNs>(layout().last_ns);
-  if (rate == 0 || pid_ == 0 || layout().last_ns == 0 || layout().last_ns > INT64_MAX ||
-      now < last_ns)
-    return std::nullopt;
-  return layout().last_time + static_cast<uint64_t>(static_cast<unsigned __int128>(now - last_ns) *
-                                                    rate / 1'000'000'000u);
-}
-
-// The latest of which there is a trace.
-std::optional<uint64_t> WatchView::LastTime() const {
-  if (!layout().shared_clock()) return std::nullopt;
-  uint64_t last = std::max(layout().last_time, newest_time_);
-  for (const CoreSample& core : sample_.cores) {
-    if (core.wait) last = std::max(last, core.wait->since);
-  }
-  return last == 0 ? std::nullopt : std::optional(last);
-}
-
 Status WatchView::Poll(TimeNs now) {
-  events_of_tasks_.reset();
+  events_->Forget();
   std::swap(before_, sample_);
   if (Status status = reader_->Poll(&sample_); !status.ok()) return status;
-  if (WentBack(before_)) {
+  if (WentBack(layout(), before_, sample_)) {
     went_back_ = true;
     return {};
   }
-  sample_.target_time = TargetTime(now);
+  sample_.target_time = TargetTime(layout(), pid_, now);
   watcher_->See(sample_, now, *this);
   return {};
 }
 
 Status WatchView::PollDead(TimeNs now) {
   is_dead_ = true;
-  events_of_tasks_.reset();
+  events_->Forget();
   if (Status status = reader_->Poll(&sample_); !status.ok()) return status;
-  sample_.target_time = LastTime();
+  sample_.target_time = LastTime(layout(), newest_time_, sample_);
   sample_.ended_by_itself = EndedByItself();
   watcher_->SeeDead(sample_, now, *this);
   return {};
@@ -233,96 +224,16 @@ const ScopeCatalog& WatchView::Catalog() const {
   return view_->catalog_bytes().empty() ? own_catalog_ : view_->catalog();
 }
 
-std::vector<RingLook::Event> WatchView::Describe(const std::deque<ScopeEvent>& events) const {
-  std::vector<RingLook::Event> described;
-  for (const ScopeEvent& event : events) {
-    const auto ns = layout().Nanoseconds(event.time);
-    const std::string parameters = Catalog().Format(event, layout().word_bytes);
-    described.push_back(
-        {fmt::format("{}{}", event.ambiguous ? "~" : "",
-                     ns ? fmt::format("{:.6f}", static_cast<double>(*ns) / 1e9)
-                        : std::to_string(event.time)),
-         Printable(Catalog().Name(event.id)) + (parameters.empty() ? "" : " " + parameters)});
-  }
-  return described;
-}
-
-RingLook WatchView::LookAtRing(const WatchSubject& subject, size_t most) {
-  const bool of_a_core = subject.kind == WatchSubject::Kind::kCore;
-  const size_t at = layout().core_count + subject.index;
-  const auto& subjects = watcher_->subjects();
-  RingLook look;
-  if (!of_a_core && at >= subjects.size()) return look;
-  std::deque<ScopeEvent> events;
-  const uint32_t first = of_a_core ? subject.index : 0;
-  const uint32_t end = of_a_core ? subject.index + 1 : layout().core_count;
-  for (uint32_t core = first; core < std::min(end, layout().core_count); ++core) {
-    const auto ring = ForEachEvent(core, [&](const ScopeEvent& event) {
-      if (of_a_core || event.task == subjects[at].task) Keep(event, most, &events);
-    });
-    if (of_a_core) look.ring = ring;
-  }
-  look.events = Describe(events);
-  return look;
-}
-
-// Those that the target's newest start recorded; what the ring says of itself, unless it cannot be
-// read.
-std::optional<ScopeCore> WatchView::ForEachEvent(
-    uint32_t core, const std::function<void(const ScopeEvent&)>& take) {
-  EventReader reader(view_->scope(), core);
-  if (!reader.Look(!view_->IsLive()).ok()) return std::nullopt;
-  const ScopeCore ring = reader.core();
-  while (auto item = reader.Next()) {
-    const auto* event = std::get_if<ScopeEvent>(&*item);
-    if (event != nullptr && event->id != HANGSCOPE_ID_ANCHOR && event->age == 0) take(*event);
-  }
-  return ring;
-}
-
-const std::deque<ScopeEvent>& WatchView::LastEventsOfTask(uint32_t task) {
-  if (!events_of_tasks_) {
-    events_of_tasks_.emplace();
-    for (const SubjectWatch& subject : watcher_->subjects()) {
-      if (subject.subject.kind == WatchSubject::Kind::kTask)
-        events_of_tasks_->try_emplace(subject.task);
-    }
-    for (uint32_t core = 0; core < layout().core_count; ++core) {
-      ForEachEvent(core, [this](const ScopeEvent& event) {
-        const auto known =
-            event.task ? events_of_tasks_->find(*event.task) : events_of_tasks_->end();
-        if (known != events_of_tasks_->end()) Keep(event, kLastEvents, &known->second);
-      });
-    }
-  }
-  return (*events_of_tasks_)[task];
-}
-
-std::vector<std::string> WatchView::LastEvents(const WatchSubject& subject) {
-  const size_t at = layout().core_count + subject.index;
-  const bool of_a_task =
-      subject.kind == WatchSubject::Kind::kTask && at < watcher_->subjects().size();
-  std::vector<std::string> lines;
-  std::vector<RingLook::Event> events =
-      of_a_task ? Describe(LastEventsOfTask(watcher_->subjects()[at].task))
-                : LookAtRing(subject, kLastEvents).events;
-  for (RingLook::Event& event : events) lines.push_back(std::move(event.text));
-  return lines;
-}
-
 FindingHistory WatchView::History(const Finding& finding) {
-  if (finding.first) return History(*finding.first);
-  return finding.subjects.size() == 1 ? History(finding.subjects[0]) : FindingHistory();
+  if (!finding.first && finding.subjects.size() != 1) return {};
+  const WatchSubject& subject = finding.first ? *finding.first : finding.subjects[0];
+  return {events_->LastTexts(subject), DebugRing(subject)};
 }
 
 std::vector<DebugValue> WatchView::DebugRing(const WatchSubject& core) {
   if (core.kind != WatchSubject::Kind::kCore || core.index >= sample_.cores.size()) return {};
   auto values = reader_->ReadDebugRing(sample_.cores[core.index].node, sample_);
   return values.ok() ? std::move(*values) : std::vector<DebugValue>();
-}
-
-FindingHistory WatchView::History(const WatchSubject& subject) {
-  return {LastEvents(subject), DebugRing(subject)};
 }
 
 }  // namespace hangscope

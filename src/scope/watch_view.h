@@ -3,15 +3,13 @@
 #ifndef HANGSCOPE_SCOPE_WATCH_VIEW_H
 #define HANGSCOPE_SCOPE_WATCH_VIEW_H
 
-#include <deque>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "code/elf_image.h"
+#include "scope/recent_events.h"
 #include "scope/scope_view.h"
 #include "scope/watch_names.h"
 #include "scope/watch_reader.h"
@@ -19,17 +17,6 @@
 #include "scope/watcher.h"
 
 namespace hangscope {
-
-// The newest events of a core or task, and how many records its ring had.
-struct RingLook {
-  struct Event {
-    // "12.000345" where the clock's rate is known; "~" before one that may be wrong
-    std::string time;
-    std::string text;
-  };
-  std::vector<Event> events;      // the oldest first
-  std::optional<ScopeCore> ring;  // of a core; nothing: it cannot be read
-};
 
 class WatchView final : public WatchSource {
  public:
@@ -39,9 +26,10 @@ class WatchView final : public WatchSource {
 
   ScopeView& view() { return *view_; }
   WatchReader& reader() { return *reader_; }
-  const WatchReader& reader() const { return *reader_; }
   const WatchNames& names() const { return *names_; }
   Watcher& watcher() { return *watcher_; }
+  // The newest events, read from the rings when they are asked for.
+  RecentEvents& events() { return *events_; }
   const WatchSample& sample() const { return sample_; }
   const ScopeLayout& layout() const { return view_->layout(); }
   // Of the target's clock; 0: not known.
@@ -73,14 +61,10 @@ class WatchView final : public WatchSource {
 
   // What texts about it are made from, at `now`.
   WatchScene Scene(TimeNs now) const;
-  // Reads a core's whole ring, or for a task those of all cores; tells of the newest `most` events.
-  RingLook LookAtRing(const WatchSubject& subject, size_t most);
   // What the debug ring of a core's node holds, the newest first.
   std::vector<DebugValue> DebugRing(const WatchSubject& core);
-  // What the core or task did last, oldest first, as text; and what its node's debug ring holds.
-  FindingHistory History(const WatchSubject& subject);
-  // Of whom the finding is about, where that is one; else of who stopped first, where that is
-  // known.
+  // What the core or task did last, oldest first, as text; and what its node's debug ring holds. Of
+  // whom the finding is about, where that is one; else of who stopped first, where that is known.
   FindingHistory History(const Finding& finding);
 
   Result<std::vector<ClaimRow>> Claims() override { return reader_->ReadClaims(); }
@@ -89,16 +73,7 @@ class WatchView final : public WatchSource {
 
  private:
   WatchView() = default;
-  std::optional<uint64_t> TargetTime(TimeNs now) const;
-  std::optional<uint64_t> LastTime() const;
   void FindCode(FileSystem& files, const ScopeSource& source);
-  Result<std::string> ReadIdentity() const;
-  bool WentBack(const WatchSample& before) const;
-  std::vector<std::string> LastEvents(const WatchSubject& subject);
-  std::optional<ScopeCore> ForEachEvent(uint32_t core,
-                                        const std::function<void(const ScopeEvent&)>& take);
-  const std::deque<ScopeEvent>& LastEventsOfTask(uint32_t task);
-  std::vector<RingLook::Event> Describe(const std::deque<ScopeEvent>& events) const;
   const ScopeCatalog& Catalog() const;
 
   std::string name_;
@@ -115,9 +90,7 @@ class WatchView final : public WatchSource {
   bool went_back_ = false;
   bool is_dead_ = false;
   uint64_t newest_time_ = 0;  // of an event
-  // Of each task the newest events, as of one look: a thousand findings about tasks read the rings
-  // once.
-  std::optional<std::unordered_map<uint32_t, std::deque<ScopeEvent>>> events_of_tasks_;
+  std::optional<RecentEvents> events_;
   std::vector<NodeSample> nodes_;
   std::string identity_;  // the header's fixed bytes
   std::vector<std::string> warnings_;

@@ -175,7 +175,7 @@ LiveDetails ReadDetails(WatchView& view, const WatchSubject& subject, TimeNs now
   if (const SubjectWatch* const found = scene.Find(subject))
     FindSuppliers(view, *found, scene, &details);
   FindHolder(view, subject, scene, &details);
-  details.ring = view.LookAtRing(subject, kMostEvents);
+  details.ring = view.events().Read(subject, kMostEvents);
   if (subject.kind != Kind::kCore) return details;
   if (!details.ring.ring) details.problems.push_back("its ring cannot be read");
   auto core = view.Detail(subject.index);
