@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <utility>
 
 #include "base/file_system.h"
@@ -6,16 +5,8 @@
 #include "host/translation.h"
 #include "scope/target_control.h"
 #include "scope/watch_view.h"
-#include "target/process_target.h"
 
 namespace hangscope::host {
-namespace {
-
-constexpr TimeNs kShortestInterval = kMillisecond;
-constexpr TimeNs kLongestInterval = 100 * kMillisecond;
-constexpr int kLooksAfterwards = 3;  // a finding takes a second look
-
-}  // namespace
 
 struct Target::Inner {
   std::unique_ptr<WatchView> view;
@@ -23,26 +14,14 @@ struct Target::Inner {
   TimeNs looked = 0;
   SystemClock clock;
 
-  // Nobody writes to it any more, for certain.
-  bool IsDead() {
-    if (view->view().scope().target().life() == hangscope::Life::kDead) return true;
-    return view->pid() > 0 && LifeOfProcess(view->pid()) == hangscope::Life::kDead;
-  }
   hangscope::Status Look() {
-    const TimeNs now = clock.Monotonic();
-    const bool dead = IsDead();
-    hangscope::Status status = dead ? view->PollDead(now) : view->Poll(now);
-    looked = now;
-    return status;
+    looked = clock.Monotonic();
+    return view->PollLiveOrDead(looked);
   }
   hangscope::Status LookForLong() {
-    const TimeNs interval = std::clamp(stall / 10, kShortestInterval, kLongestInterval);
-    const TimeNs end = clock.Monotonic() + stall + kLooksAfterwards * interval;
-    for (;;) {
-      if (hangscope::Status status = Look(); !status.ok() || IsDead() || clock.Monotonic() >= end)
-        return status;
-      clock.Sleep(interval);
-    }
+    hangscope::Status status = view->PollFor(clock, stall, nullptr);
+    looked = clock.Monotonic();
+    return status;
   }
 };
 

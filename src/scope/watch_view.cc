@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "hangscope/abi/record.h"
 #include "hangscope/abi/scope.h"
@@ -14,6 +15,10 @@
 
 namespace hangscope {
 namespace {
+
+constexpr TimeNs kShortestInterval = kMillisecond;
+constexpr TimeNs kLongestInterval = 100 * kMillisecond;
+constexpr int kLooksAfterwards = 3;
 
 // The process that a target is, or whose file it is.
 int ProcessOf(const TargetSpec& spec, const ScopeLayout& layout) {
@@ -95,6 +100,7 @@ Result<std::unique_ptr<WatchView>> WatchView::Open(FileSystem& files, const Scop
   std::unique_ptr<WatchView> watch(new WatchView);
   const TargetSpec spec = ParseTargetSpec(files, source.target);
   watch->name_ = spec.name;
+  watch->is_folder_ = !source.open && files.IsFolder(source.target);
   auto view = ScopeView::Open(files, source);
   if (!view.ok()) return view.status();
   watch->view_ = std::move(*view);
@@ -107,7 +113,7 @@ Result<std::unique_ptr<WatchView>> WatchView::Open(FileSystem& files, const Scop
   auto identity = ReadIdentity(*watch->view_);
   if (!identity.ok()) return identity.status();
   watch->identity_ = std::move(*identity);
-  watch->FindCode(files, source);
+  watch->FindCode(source);
   WatcherOptions watcher = options;
   watcher.shared_clock = watch->layout().shared_clock();
   watcher.clock_hz = ClockRate(watch->layout());
@@ -121,10 +127,9 @@ uint64_t WatchView::clock_hz() const { return ClockRate(layout()); }
 
 // The program that the user names; else the one that runs there, if it is the one that made the
 // scope.
-void WatchView::FindCode(FileSystem& files, const ScopeSource& source) {
+void WatchView::FindCode(const ScopeSource& source) {
   std::string path = source.elf;
-  if (path.empty() && !files.IsFolder(source.target) && pid_ > 0 &&
-      LifeOfProcess(pid_) == Life::kLive) {
+  if (path.empty() && !is_folder_ && pid_ > 0 && LifeOfProcess(pid_) == Life::kLive) {
     const std::string own = fmt::format("/proc/{}/exe", pid_);
     const std::string& built = layout().build_id;
     auto elf = ScopeElf::Read(own);
@@ -197,6 +202,24 @@ Status WatchView::PollDead(TimeNs now) {
   sample_.ended_by_itself = EndedByItself();
   watcher_->SeeDead(sample_, now, *this);
   return {};
+}
+
+bool WatchView::IsDead() const {
+  return is_folder_ || view_->scope().target().life() == Life::kDead ||
+         (pid_ > 0 && LifeOfProcess(pid_) == Life::kDead);
+}
+
+Status WatchView::PollLiveOrDead(TimeNs now) { return IsDead() ? PollDead(now) : Poll(now); }
+
+Status WatchView::PollFor(Clock& clock, TimeNs stall, WatchSample* first) {
+  const TimeNs interval = std::clamp(stall / 10, kShortestInterval, kLongestInterval);
+  const TimeNs end = clock.Monotonic() + stall + kLooksAfterwards * interval;
+  for (;;) {
+    if (Status status = PollLiveOrDead(clock.Monotonic()); !status.ok()) return status;
+    if (first != nullptr) *std::exchange(first, nullptr) = sample_;
+    if (IsDead() || clock.Monotonic() >= end) return {};
+    clock.Sleep(interval);
+  }
 }
 
 WatchScene WatchView::Scene(TimeNs now) const {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "code/elf_image.h"
 #include "scope/recent_events.h"
 #include "scope/scope_view.h"
@@ -48,6 +49,13 @@ class WatchView final : public WatchSource {
   Status Poll(TimeNs now);
   // The only look at what does not change any more.
   Status PollDead(TimeNs now);
+  // Nobody writes to it any more, for certain.
+  bool IsDead() const;
+  // One look, of the kind that fits.
+  Status PollLiveOrDead(TimeNs now);
+  // Looks for `stall` and a little longer, since a finding takes a second look; less long where it
+  // dies. `first`: what the first look saw; may be null.
+  Status PollFor(Clock& clock, TimeNs stall, WatchSample* first);
   // Of a process that is no more: by exit, or a return from main, as it said itself.
   bool EndedByItself() const { return view_->scope().ReadExiting(); }
   // Whether the target is still what it was when it was opened: another start of it, or something
@@ -73,12 +81,13 @@ class WatchView final : public WatchSource {
 
  private:
   WatchView() = default;
-  void FindCode(FileSystem& files, const ScopeSource& source);
+  void FindCode(const ScopeSource& source);
   const ScopeCatalog& Catalog() const;
 
   std::string name_;
   int pid_ = 0;
   int owner_ = 0;
+  bool is_folder_ = false;  // of a snapshot
   std::unique_ptr<ScopeView> view_;
   std::optional<WatchReader> reader_;
   std::unique_ptr<ElfImage> code_;

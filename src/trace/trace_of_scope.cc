@@ -10,7 +10,6 @@
 #include "scope/watch_view.h"
 #include "snapshot/scope_items.h"
 #include "snapshot/scope_times.h"
-#include "target/process_target.h"
 #include "trace/scope_kinds.h"
 #include "trace/scope_standings.h"
 
@@ -73,7 +72,6 @@ class ScopeTrace final : public TraceSource {
 
   Clock& clock_;
   const ScopeTraceOptions options_;
-  bool is_folder_ = false;
   std::unique_ptr<ScopeView> view_;   // where there are no mailboxes
   std::unique_ptr<WatchView> watch_;  // else
   std::optional<ScopeTimes> times_;
@@ -90,7 +88,6 @@ class ScopeTrace final : public TraceSource {
 };
 
 Status ScopeTrace::Open(FileSystem& files, const ScopeSource& source) {
-  is_folder_ = !source.open && files.IsFolder(source.target);
   if (auto watch = WatchView::Open(files, source, WatcherOptions()); watch.ok()) {
     watch_ = std::move(*watch);
   } else {
@@ -114,10 +111,7 @@ Status ScopeTrace::Open(FileSystem& files, const ScopeSource& source) {
 
 // One look, after that at the events: how it stands at their end.
 Status ScopeTrace::LookAtMailboxes() {
-  if (watch_ == nullptr) return {};
-  const bool dead = is_folder_ || view().scope().target().life() == Life::kDead ||
-                    (watch_->pid() > 0 && LifeOfProcess(watch_->pid()) == Life::kDead);
-  return dead ? watch_->PollDead(clock_.Monotonic()) : watch_->Poll(clock_.Monotonic());
+  return watch_ == nullptr ? Status() : watch_->PollLiveOrDead(clock_.Monotonic());
 }
 
 void ScopeTrace::DescribeTarget(const ScopeSource& source) {

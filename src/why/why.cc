@@ -10,14 +10,10 @@
 #include "scope/watch_json.h"
 #include "scope/watch_text.h"
 #include "scope/watch_view.h"
-#include "target/process_target.h"
 
 namespace hangscope {
 namespace {
 
-constexpr TimeNs kShortestInterval = 10 * kMillisecond;
-constexpr TimeNs kLongestInterval = 100 * kMillisecond;
-constexpr int kLooksAfterwards = 3;  // a finding takes a second look
 constexpr size_t kLeastTableLines = 6;
 
 class Why {
@@ -28,7 +24,6 @@ class Why {
   Result<WhyReport> Ask();
 
  private:
-  bool IsDead();
   Status LookAtLive();
   Status LookAtDead();
   bool NothingChanged(const WatchSample& first) const;
@@ -46,13 +41,6 @@ class Why {
   std::string how_looked_;
 };
 
-// Nobody writes to it any more, for certain.
-bool Why::IsDead() {
-  if (files_.IsFolder(options_.source.target)) return true;
-  if (view_->view().scope().target().life() == Life::kDead) return true;
-  return view_->pid() > 0 && LifeOfProcess(view_->pid()) == Life::kDead;
-}
-
 bool Why::NothingChanged(const WatchSample& first) const {
   const WatchSample& now = view_->sample();
   for (size_t i = 0; i < std::min(first.cores.size(), now.cores.size()); ++i) {
@@ -69,14 +57,8 @@ bool Why::NothingChanged(const WatchSample& first) const {
 }
 
 Status Why::LookAtLive() {
-  const TimeNs interval = std::clamp(options_.stall / 10, kShortestInterval, kLongestInterval);
-  const TimeNs end = clock_.Monotonic() + options_.stall + kLooksAfterwards * interval;
-  if (Status status = view_->Poll(clock_.Monotonic()); !status.ok()) return status;
-  const WatchSample first = view_->sample();
-  while (clock_.Monotonic() < end) {
-    clock_.Sleep(interval);
-    if (Status status = view_->Poll(clock_.Monotonic()); !status.ok()) return status;
-  }
+  WatchSample first;
+  if (Status status = view_->PollFor(clock_, options_.stall, &first); !status.ok()) return status;
   // In a dump all waits last as long as one looks, those of a target that was at work, too.
   const bool may_be_a_dump =
       view_->view().scope().target().life() == Life::kUnknown && view_->owner() == 0;
@@ -183,7 +165,7 @@ Result<WhyReport> Why::Ask() {
   if (!view.ok()) return view.status();
   view_ = std::move(*view);
   how_looked_ = "it does not change any more";
-  if (Status status = IsDead() ? LookAtDead() : LookAtLive(); !status.ok()) return status;
+  if (Status status = view_->IsDead() ? LookAtDead() : LookAtLive(); !status.ok()) return status;
   return Report();
 }
 
