@@ -77,7 +77,7 @@ void NameAll(const WatchNames& names, const Watcher& watcher, const WatchSample&
     }
     if (subject.wait) RequirePrintable(names.Resource(subject.wait->resource));
   }
-  for (const Finding& finding : watcher.standing()) {
+  for (const ScopeFinding& finding : watcher.standing()) {
     FUZZ_REQUIRE(!finding.subjects.empty() || finding.kind == FindingKind::kCorrupt);
     for (const auto* list : {&finding.subjects, &finding.partners, &finding.victims}) {
       for (const WatchSubject& subject : *list) {

@@ -78,7 +78,7 @@ Result<std::vector<Finding>> Target::Why() {
   if (hangscope::Status status = inner_->LookForLong(); !status.ok()) return ToHost(status);
   (void)inner_->view->watcher().TakeFindings();  // those that still hold are all there is to say
   std::vector<Finding> findings;
-  for (const hangscope::Finding& finding : inner_->view->watcher().standing()) {
+  for (const hangscope::ScopeFinding& finding : inner_->view->watcher().standing()) {
     findings.push_back(FindingOf(finding, *inner_->view, inner_->looked));
   }
   return findings;

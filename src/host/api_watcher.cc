@@ -74,7 +74,7 @@ struct Watcher::Inner {
       target->Poll(now);
     looked = now;
     RefreshNames();
-    for (const hangscope::Finding& finding : target->TakeFindings())
+    for (const hangscope::ScopeFinding& finding : target->TakeFindings())
       findings->push_back(FindingOf(finding, target->view(), now));
     (void)target->TakeNotes();
     return !dead && !target->is_over();

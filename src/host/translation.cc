@@ -106,7 +106,7 @@ std::vector<host::Subject> SubjectsOf(const WatchView& view, TimeNs now) {
   return subjects;
 }
 
-host::Finding FindingOf(const Finding& finding, WatchView& view, TimeNs now) {
+host::Finding FindingOf(const ScopeFinding& finding, WatchView& view, TimeNs now) {
   const WatchScene scene = view.Scene(now);
   const FindingHistory history = view.History(finding);
   host::Finding to;

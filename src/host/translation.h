@@ -23,7 +23,7 @@ Result<WatcherOptions> WatcherOptionsOf(const host::Options& options);
 
 // As the view's latest look found them.
 std::vector<host::Subject> SubjectsOf(const WatchView& view, TimeNs now);
-host::Finding FindingOf(const Finding& finding, WatchView& view, TimeNs now);
+host::Finding FindingOf(const ScopeFinding& finding, WatchView& view, TimeNs now);
 
 }  // namespace hangscope
 

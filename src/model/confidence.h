@@ -20,6 +20,13 @@ constexpr std::string_view ConfidenceName(Confidence confidence) {
   return "possible";
 }
 
+// As a recording has it; what is none of these names is no more than possible.
+constexpr Confidence ConfidenceFromName(std::string_view name) {
+  return name == "certain"  ? Confidence::kCertain
+         : name == "likely" ? Confidence::kLikely
+                            : Confidence::kPossible;
+}
+
 }  // namespace hangscope
 
 #endif

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "model/confidence.h"
+#include "model/finding.h"
 
 namespace hangscope {
 
@@ -206,55 +206,12 @@ struct SystemLook {
   bool whole_process_stopped = false;
 };
 
-enum class ProcessFindingKind {
-  kDeadlock,    // a cycle of waits
-  kOwnerDied,   // a lock whose holder is no more
-  kLostWakeup,  // waits for a signal that nobody is left to give
-  kNoWriter,    // reads from what nobody writes
-  kStoppedChild,
-  kStopped,  // it is stopped itself
-  kHeld,     // waits for somebody who stands still for another reason
-  kSpin,
-  kZombie,
-};
-
-constexpr std::string_view ProcessFindingKindName(ProcessFindingKind kind) {
-  switch (kind) {
-    case ProcessFindingKind::kDeadlock:
-      return "deadlock";
-    case ProcessFindingKind::kOwnerDied:
-      return "owner-died";
-    case ProcessFindingKind::kLostWakeup:
-      return "lost-wakeup";
-    case ProcessFindingKind::kNoWriter:
-      return "no-writer";
-    case ProcessFindingKind::kStoppedChild:
-      return "stopped-child";
-    case ProcessFindingKind::kStopped:
-      return "stopped";
-    case ProcessFindingKind::kHeld:
-      return "held";
-    case ProcessFindingKind::kSpin:
-      return "spin";
-    case ProcessFindingKind::kZombie:
-      return "zombie";
-  }
-  return "unknown";
-}
-
-struct ProcessFinding {
-  ProcessFindingKind kind = ProcessFindingKind::kHeld;
-  Confidence confidence = Confidence::kPossible;
+struct ProcessFinding : Finding {
+  FindingKind kind = FindingKind::kHeld;
   // kDeadlock: the cycle, each waits for the next, the last for the first; else who
   std::vector<int> threads;
-  std::vector<int> partners;       // threads or processes that would have to act
-  std::vector<int> victims;        // threads that wait for these, directly or not
-  std::string summary;             // "deadlock, 2 of 3 threads wait for each other"
-  std::vector<std::string> lines;  // who waits for what, since when, where
-  std::vector<std::string> evidence;
-  std::vector<std::string> doubts;
-
-  bool IsBad() const { return confidence > Confidence::kPossible; }
+  std::vector<int> partners;  // threads or processes that would have to act
+  std::vector<int> victims;   // threads that wait for these, directly or not
 };
 
 }  // namespace hangscope

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "model/finding.h"
 #include "model/rings_window.h"
 #include "model/trace.h"
 
@@ -117,9 +118,12 @@ struct ReportGraph {
   std::vector<size_t> cycle;  // of ids
 };
 
-struct ReportFinding {
-  std::string kind, confidence, summary;
-  std::vector<std::string> lines, evidence, doubts;
+struct ReportFinding : Finding {
+  std::string kind;  // its name: a recording may have one that this hangscope does not know
+
+  // A manifest keeps no more of a finding than kind, confidence, summary and lines. Confidence and
+  // lines change from one look to the next; the summary names what the finding is about.
+  bool IsSameAs(const ReportFinding& other) const { return summary == other.summary; }
 };
 
 struct ReportExcerpt {

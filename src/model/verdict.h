@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "model/confidence.h"
+#include "model/finding.h"
 #include "model/process.h"
 #include "model/watch.h"
 
@@ -115,24 +115,10 @@ struct StreamVerdict {
   uint64_t total_bytes = 0;
 };
 
-// What the watcher of the program's scope found, in words.
-struct ScopeFinding {
-  Finding finding;
-  std::string summary;             // one line: "deadlock, 2 of 5 cores wait for each other"
-  std::vector<std::string> lines;  // who waits for whom, where, since when
-  // Of whom it is about, in the same order, where the scope's cores are the threads of a program:
-  // their ids, 0 where one is not known. Else empty.
-  std::vector<int> threads = {};
-};
-
-struct Verdict {
+struct Verdict : Conclusion {
   State state = State::kProgressing;
-  Confidence confidence = Confidence::kPossible;
-  TimeNs time = 0;                    // monotonic; when it was reached
-  TimeNs since = 0;                   // monotonic; when the state began
-  std::string summary;                // one line
-  std::vector<std::string> evidence;  // what it rests on
-  std::vector<std::string> doubts;    // what lowers the confidence
+  TimeNs time = 0;   // monotonic; when it was reached
+  TimeNs since = 0;  // monotonic; when the state began
   std::vector<CoreVerdict> cores;
   std::vector<StreamVerdict> streams;
   // of the scope, where there is one; the summary names the first

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "model/confidence.h"
+#include "model/finding.h"
 #include "model/scope.h"
 
 namespace hangscope {
@@ -211,40 +211,10 @@ struct SubjectWatch {
   uint32_t task = 0;  // its id
 };
 
-enum class FindingKind {
-  kDeadlock,  // a cycle of waits
-  kStarved,   // a wait, or a ready task, whose holder or providers never deliver
-  kSilent,    // a core stands still and does not wait
-  kFault,     // assert, bus, hardware, stack, guard, pending
-  kStackLow,  // under 64 bytes were ever free; a warning
-  kCorrupt,   // a word of a mailbox or record cannot be right
-  kDead,      // the target is gone
-};
-
-constexpr std::string_view FindingKindName(FindingKind kind) {
-  switch (kind) {
-    case FindingKind::kDeadlock:
-      return "deadlock";
-    case FindingKind::kStarved:
-      return "starved";
-    case FindingKind::kSilent:
-      return "silent";
-    case FindingKind::kFault:
-      return "fault";
-    case FindingKind::kStackLow:
-      return "stack";
-    case FindingKind::kCorrupt:
-      return "corrupt";
-    case FindingKind::kDead:
-      return "dead";
-  }
-  return "unknown";
-}
-
-// Each is found once.
-struct Finding {
+// What the watcher of a scope finds; each is found once. Summary and lines are empty until somebody
+// who knows names writes them (scope/watch_text.h).
+struct ScopeFinding : Finding {
   FindingKind kind = FindingKind::kDead;
-  Confidence confidence = Confidence::kPossible;
   TimeNs time = 0;   // monotonic; when it was found
   TimeNs since = 0;  // monotonic; when it began, as far as the watcher saw
   bool since_at_least = false;
@@ -256,13 +226,9 @@ struct Finding {
   uint32_t resource = 0;               // kStarved: which; 0: none
   CoreFault fault;                     // kFault
   Corruption corruption;               // kCorrupt
-  std::vector<std::string> evidence;
-  std::vector<std::string> doubts;  // what lowers the confidence
-
-  // Worth an exit status of 1.
-  bool IsBad() const {
-    return kind != FindingKind::kStackLow && confidence > Confidence::kPossible;
-  }
+  // By subject, where the scope's cores are the threads of a program: their ids, 0 where one is not
+  // known. Else empty.
+  std::vector<int> threads;
 };
 
 }  // namespace hangscope

@@ -142,12 +142,14 @@ class Analyst {
   }
 
   void Find(int tid, std::string summary) {
-    PerfFinding finding{Confidence::kLikely, tid, std::move(summary), {}};
-    if (activity_.lost_records() > 0) {
-      finding.confidence = Confidence::kPossible;
-      finding.doubts.push_back(fmt::format("{} records were lost: it may have run since",
-                                           FormatCount(activity_.lost_records())));
-    }
+    PerfFinding finding;
+    finding.tid = tid;
+    finding.summary = std::move(summary);
+    finding.confidence = Confidence::kLikely;
+    if (activity_.lost_records() > 0)
+      finding.Lower(Confidence::kPossible,
+                    fmt::format("{} records were lost: it may have run since",
+                                FormatCount(activity_.lost_records())));
     analysis_.findings.push_back(std::move(finding));
   }
 
@@ -162,11 +164,11 @@ class Analyst {
       newest = std::max(newest, view.since);
     }
     if (blocked == 0 || end_ - newest < stall_) return;
-    analysis_.findings.push_back({Confidence::kPossible,
-                                  -1,
-                                  fmt::format("all {} threads are blocked, the last since {}",
-                                              blocked, FormatElapsed(end_ - newest)),
-                                  {"whether somebody would have woken them, records do not tell"}});
+    PerfFinding finding;
+    finding.summary = fmt::format("all {} threads are blocked, the last since {}", blocked,
+                                  FormatElapsed(end_ - newest));
+    finding.doubts = {"whether somebody would have woken them, records do not tell"};
+    analysis_.findings.push_back(std::move(finding));
   }
 
   const PerfActivity& activity_;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "model/confidence.h"
+#include "model/finding.h"
 #include "perf/perf_activity.h"
 
 namespace hangscope {
@@ -25,13 +25,8 @@ struct PerfThreadView {
   bool is_other = false;
 };
 
-struct PerfFinding {
-  Confidence confidence = Confidence::kPossible;
-  int tid = -1;         // -1: of all
-  std::string summary;  // one sentence without an end
-  std::vector<std::string> doubts;
-
-  bool IsBad() const { return confidence > Confidence::kPossible; }
+struct PerfFinding : Finding {
+  int tid = -1;  // -1: of all
 };
 
 struct PerfAnalysis {

@@ -118,7 +118,7 @@ Json ThreadList(const std::vector<int>& tids, const ProcessScene& scene) {
 
 std::string FindingLine(const ProcessFinding& finding, const ProcessScene& scene, TimeNs wall) {
   Json json = Typed("finding", scene, wall);
-  json["kind"] = ProcessFindingKindName(finding.kind);
+  json["kind"] = FindingKindName(finding.kind);
   json["confidence"] = ConfidenceName(finding.confidence);
   json["hang"] = finding.IsBad();
   json["threads"] = ThreadList(finding.threads, scene);

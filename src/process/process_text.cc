@@ -106,8 +106,8 @@ std::string Wrapped(const std::string& text, size_t columns) {
   return result + CutToColumns(line, columns) + "\n";
 }
 
-bool IsHang(ProcessFindingKind kind) {
-  return kind != ProcessFindingKind::kStopped && kind != ProcessFindingKind::kZombie;
+bool IsHang(FindingKind kind) {
+  return kind != FindingKind::kStopped && kind != FindingKind::kZombie;
 }
 
 std::string Headline(const ProcessFinding& finding) {

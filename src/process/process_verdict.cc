@@ -12,18 +12,11 @@ namespace hangscope {
 namespace {
 
 using NodeKind = ProcessNode::Kind;
-using FindingKind = ProcessFindingKind;
 
 constexpr size_t kMostLines = 16;
 
 bool IsFileWait(WaitKind kind) {
   return kind == WaitKind::kRead || kind == WaitKind::kWrite || kind == WaitKind::kPoll;
-}
-
-void Lower(Confidence most, std::string why, ProcessFinding* finding) {
-  finding->confidence = std::min(finding->confidence, most);
-  if (std::count(finding->doubts.begin(), finding->doubts.end(), why) == 0)
-    finding->doubts.push_back(std::move(why));
 }
 
 // The looks as they would be if no process that may not be looked into had the other end of a pipe;
@@ -360,10 +353,8 @@ void ProcessJudge::DoubtSignals(const Draft& draft, Confidence most,
   for (const int pid : PidsOf(draft.members)) {
     const ProcessFacts* const process = FindProcess(look_, pid);
     if (process == nullptr || !process->handles_signals) continue;
-    Lower(
-        most,
-        fmt::format("{} handles signals: a handler could end this wait", ProcessLabel(look_, pid)),
-        finding);
+    finding->Lower(most, fmt::format("{} handles signals: a handler could end this wait",
+                                     ProcessLabel(look_, pid)));
   }
 }
 
@@ -371,16 +362,18 @@ void ProcessJudge::DoubtSignals(const Draft& draft, Confidence most,
 void ProcessJudge::DoubtFiles(const Draft& draft, ProcessFinding* finding) const {
   bool locks = false;
   bool files = false;
+  size_t events = 0;
+  size_t named_pipes = 0;
   for (const uint32_t i : draft.members) {
     const ThreadWait& wait = node(i).facts->wait;
     locks = locks || wait.kind == WaitKind::kFileLock;
     files = files || IsFileWait(wait.kind);
     for (const WaitFile& file : wait.files) {
-      if (file.kind == FileKind::kEvent)
-        Lower(Confidence::kLikely,
-              "the kernel signals an eventfd, too, for asynchronous I/O and devices", finding);
-      if (IsNamedPipe(file))
-        Lower(Confidence::kLikely, "whoever opens the named pipe may use its other end", finding);
+      if (file.kind == FileKind::kEvent && events++ == 0)
+        finding->Lower(Confidence::kLikely,
+                       "the kernel signals an eventfd, too, for asynchronous I/O and devices");
+      if (IsNamedPipe(file) && named_pipes++ == 0)
+        finding->Lower(Confidence::kLikely, "whoever opens the named pipe may use its other end");
     }
   }
   if (!files && !locks) return;
@@ -389,36 +382,35 @@ void ProcessJudge::DoubtFiles(const Draft& draft, ProcessFinding* finding) const
   if (LiveThreads(pids) <= draft.members.size()) return;
   const char* const may =
       files ? "use its end of a pipe or socket" : "give back its lock of a file";
-  Lower(Confidence::kLikely,
-        fmt::format("any thread of a process may {}; those that are left here are stuck, too, as "
-                    "far as can be told",
-                    may),
-        finding);
+  finding->Lower(
+      Confidence::kLikely,
+      fmt::format("any thread of a process may {}; those that are left here are stuck, too, as "
+                  "far as can be told",
+                  may));
 }
 
 void ProcessJudge::DoubtWords(const Draft& draft, ProcessFinding* finding) const {
   for (const uint32_t i : draft.members) {
     const ThreadFacts::Spin& spin = *node(i).facts->spin;
     if (!spin.polls.empty() && spin.polled_variable.empty()) {
-      return Lower(
+      return finding->Lower(
           Confidence::kLikely,
-          "what it polls has no name: another process, or a device, may be able to change it",
-          finding);
+          "what it polls has no name: another process, or a device, may be able to change it");
     }
   }
 }
 
 Confidence ProcessJudge::ConfidenceOf(const Draft& draft, ProcessFinding* finding) const {
   finding->confidence = Confidence::kCertain;
-  if (looks_.size() < 2) Lower(Confidence::kLikely, "it was looked at once only", finding);
+  if (looks_.size() < 2) finding->Lower(Confidence::kLikely, "it was looked at once only");
   const auto weak = [&](uint32_t i) { return node(i).weak; };
   switch (draft.kind) {
     case FindingKind::kDeadlock:
       if (std::any_of(draft.members.begin(), draft.members.end(), weak)) {
-        Lower(Confidence::kLikely,
-              "who holds a lock for reading is not recorded: it is one of these threads, as there "
-              "are no others that run",
-              finding);
+        finding->Lower(
+            Confidence::kLikely,
+            "who holds a lock for reading is not recorded: it is one of these threads, as there "
+            "are no others that run");
       }
       DoubtFiles(draft, finding);
       break;
@@ -438,9 +430,9 @@ Confidence ProcessJudge::ConfidenceOf(const Draft& draft, ProcessFinding* findin
       };
       const bool may = std::any_of(draft.members.begin(), draft.members.end(), may_end) ||
                        std::any_of(draft.victims.begin(), draft.victims.end(), may_end);
-      Lower(Confidence::kLikely,
-            "all that could signal it stand still themselves; what else might is not known",
-            finding);
+      finding->Lower(
+          Confidence::kLikely,
+          "all that could signal it stand still themselves; what else might is not known");
       DoubtSignals(draft, may ? Confidence::kPossible : Confidence::kLikely, finding);
       break;
     }
@@ -500,10 +492,8 @@ bool ProcessJudge::IsAsked(const ProcessFinding& finding) const {
 
 void ProcessJudge::Finish(ProcessFinding finding) {
   if (!IsAsked(finding))
-    Lower(Confidence::kPossible,
-          fmt::format("no thread of {} waits for these alone",
-                      ProcessLabel(look_, look_.processes[0].pid)),
-          &finding);
+    finding.Lower(Confidence::kPossible, fmt::format("no thread of {} waits for these alone",
+                                                     ProcessLabel(look_, look_.processes[0].pid)));
   for (const int tid : finding.threads) {
     const ThreadFacts* const thread = FindThread(look_, tid);
     if (thread == nullptr || finding.lines.size() == kMostLines) continue;
@@ -561,7 +551,7 @@ void ProcessJudge::AddSpinners() {
                                   ThreadLabel(*node(i).facts), DoesWhat(*node(i).facts, look_));
     AddEvidence({FindingKind::kSpin, {i}, {}, {}, 0}, &finding);
     finding.doubts.push_back("other threads move, and one of them may end it");
-    if (looks_.size() < 2) Lower(Confidence::kPossible, "it was looked at once only", &finding);
+    if (looks_.size() < 2) finding.Lower(Confidence::kPossible, "it was looked at once only");
     Finish(std::move(finding));
   }
 }
@@ -599,10 +589,10 @@ ProcessJudgement JudgeProcess(const std::vector<SystemLook>& looks) {
   // To whom others' descriptors are closed, silence would look as if all were well.
   judgement.findings = ProcessJudge(visible).Take().findings;
   for (ProcessFinding& finding : judgement.findings) {
-    Lower(Confidence::kPossible,
-          "processes of other users, which may not be looked into, might have the other end open, "
-          "too; root sees them",
-          &finding);
+    finding.Lower(
+        Confidence::kPossible,
+        "processes of other users, which may not be looked into, might have the other end open, "
+        "too; root sees them");
   }
   return judgement;
 }

@@ -134,26 +134,22 @@ class ReportReader {
     report_.run.emplace_back("report by", "hangscope " HANGSCOPE_VERSION);
     if (!report_.headline.empty()) return;
     // No verdict was taken along: the surest finding is one.
+    const auto rank = [](const ReportFinding& finding) {
+      return finding.IsBad() ? finding.confidence : Confidence::kPossible;
+    };
     const auto worst =
         std::max_element(report_.findings.begin(), report_.findings.end(),
-                         [](const auto& a, const auto& b) { return Rank(a) < Rank(b); });
+                         [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
     if (worst == report_.findings.end()) {
       report_.headline = "no verdict was taken along, and no hang and no fault is found";
       return;
     }
     report_.headline = worst->summary;
     report_.state = worst->kind;
-    report_.confidence = worst->confidence;
-    report_.hang = Rank(*worst) > 0;
+    report_.confidence = ConfidenceName(worst->confidence);
+    report_.hang = worst->IsBad();
     report_.evidence = worst->evidence;
     report_.doubts = worst->doubts;
-  }
-
-  static int Rank(const ReportFinding& finding) {
-    if (finding.kind == FindingKindName(FindingKind::kStackLow)) return 0;
-    return finding.confidence == ConfidenceName(Confidence::kCertain)  ? 2
-           : finding.confidence == ConfidenceName(Confidence::kLikely) ? 1
-                                                                       : 0;
   }
 
   FileSystem& files_;

@@ -146,8 +146,9 @@ Json EdgeObject(const ReportEdge& edge) {
 }
 
 Json FindingObject(const ReportFinding& finding) {
-  Json json{
-      {"kind", finding.kind}, {"confidence", finding.confidence}, {"summary", finding.summary}};
+  Json json{{"kind", finding.kind},
+            {"confidence", ConfidenceName(finding.confidence)},
+            {"summary", finding.summary}};
   Put(&json, "lines", finding.lines);
   Put(&json, "evidence", finding.evidence);
   Put(&json, "doubts", finding.doubts);

@@ -75,20 +75,16 @@ class ScopeReport {
   }
 
   void AddFindings() {
-    for (const Finding& finding : view_.watcher().standing()) {
-      const FindingHistory history = view_.History(finding);
-      ReportFinding mine{std::string(FindingKindName(finding.kind)),
-                         std::string(ConfidenceName(finding.confidence)),
-                         FindingSummary(finding, scene_),
-                         FindingLines(finding, scene_, history),
-                         FindingEvidence(finding),
-                         finding.doubts};
+    for (const ScopeFinding& finding : view_.watcher().standing()) {
+      ReportFinding mine{finding, std::string(FindingKindName(finding.kind))};
+      mine.summary = FindingSummary(finding, scene_);
+      mine.lines = FindingLines(finding, scene_, view_.History(finding));
+      mine.evidence = FindingEvidence(finding);
       if (mine.evidence.empty() && scene_.is_dead)
         mine.evidence = {"so it stands in what is left of it"};
       // The watcher that followed it while it lived is surer, and says the same of it.
-      const auto known =
-          std::find_if(report_.findings.begin(), report_.findings.end(),
-                       [&](const ReportFinding& f) { return f.summary == mine.summary; });
+      const auto known = std::find_if(report_.findings.begin(), report_.findings.end(),
+                                      [&](const ReportFinding& f) { return f.IsSameAs(mine); });
       if (known == report_.findings.end()) {
         if (report_.findings.size() < kMostRows) report_.findings.push_back(std::move(mine));
         continue;
@@ -112,7 +108,7 @@ class ScopeReport {
       const SubjectWatch* const found = scene_.Find(who);
       if (found != nullptr) take(static_cast<size_t>(found - subjects.data()));
     };
-    for (const Finding& finding : view_.watcher().standing()) {
+    for (const ScopeFinding& finding : view_.watcher().standing()) {
       for (const auto* list : {&finding.subjects, &finding.partners, &finding.victims})
         std::for_each(list->begin(), list->end(), take_subject);
     }
@@ -196,8 +192,8 @@ class ScopeReport {
 
   // Of the surest deadlock; and who stopped first, whatever it is.
   void MarkCycle(const std::map<WatchSubject, size_t>& ids) {
-    const Finding* best = nullptr;
-    for (const Finding& finding : view_.watcher().standing()) {
+    const ScopeFinding* best = nullptr;
+    for (const ScopeFinding& finding : view_.watcher().standing()) {
       if (finding.first) {
         if (const auto at = ids.find(*finding.first); at != ids.end())
           report_.graph.nodes[at->second].first = true;

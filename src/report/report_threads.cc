@@ -79,24 +79,24 @@ class ThreadsReader {
 
   // The manifest has it without evidence. A circle that the scope tells of, too, is one with that.
   void AddFinding(const ReadJson& json) {
-    const std::string summary = TextField(json, "summary");
-    if (summary.empty()) return;
-    ReportFinding finding{TextField(json, "kind"),
-                          TextField(json, "confidence"),
-                          summary,
-                          TextsField(json, "lines", kMostThreads),
-                          TextsField(json, "evidence", kMostThreads),
-                          TextsField(json, "doubts", kMostThreads)};
+    ReportFinding finding;
+    finding.kind = TextField(json, "kind");
+    finding.confidence = ConfidenceFromName(TextField(json, "confidence"));
+    finding.summary = TextField(json, "summary");
+    finding.lines = TextsField(json, "lines", kMostThreads);
+    finding.evidence = TextsField(json, "evidence", kMostThreads);
+    finding.doubts = TextsField(json, "doubts", kMostThreads);
+    if (finding.summary.empty()) return;
     if (ReportFinding* const same =
-            IsOfCycle(json) || IsEvidence(finding) ? ScopesDeadlock(summary) : nullptr) {
+            IsOfCycle(json) || IsEvidence(finding) ? ScopesDeadlock(finding) : nullptr) {
       Unite(finding, same);
       std::erase_if(report_.findings, [&](const ReportFinding& f) {
-        return &f != same && f.kind == "deadlock" && f.summary == summary;
+        return &f != same && f.kind == "deadlock" && f.IsSameAs(finding);
       });
       return;
     }
     const auto known = std::find_if(report_.findings.begin(), report_.findings.end(),
-                                    [&](const ReportFinding& f) { return f.summary == summary; });
+                                    [&](const ReportFinding& f) { return f.IsSameAs(finding); });
     if (known == report_.findings.end()) {
       if (report_.findings.size() < kMostThreads) report_.findings.push_back(std::move(finding));
     } else if (known->evidence.empty() && known->doubts.empty()) {
@@ -125,11 +125,10 @@ class ThreadsReader {
            });
   }
 
-  ReportFinding* ScopesDeadlock(const std::string& summary_of_threads) {
-    const auto at =
-        std::find_if(report_.findings.begin(), report_.findings.end(), [&](const ReportFinding& f) {
-          return f.kind == "deadlock" && f.summary != summary_of_threads;
-        });
+  ReportFinding* ScopesDeadlock(const ReportFinding& of_threads) {
+    const auto at = std::find_if(
+        report_.findings.begin(), report_.findings.end(),
+        [&](const ReportFinding& f) { return f.kind == "deadlock" && !f.IsSameAs(of_threads); });
     return at == report_.findings.end() ? nullptr : &*at;
   }
 

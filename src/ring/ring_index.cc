@@ -31,6 +31,13 @@ HeldBytes HeldBy(const IndexSlot& slot) {
   return {slot.length + before, FileBytesOf(slot) + before};
 }
 
+// Makes room for stamps that are spaced wider.
+void ForgetEverySecond(std::vector<IndexStamp>* stamps) {
+  size_t kept = 0;
+  for (size_t i = 0; i < stamps->size(); i += 2) (*stamps)[kept++] = (*stamps)[i];
+  stamps->resize(kept);
+}
+
 }  // namespace
 
 Status RingIndex::Create() {
@@ -116,7 +123,7 @@ Status RingIndex::Recreate() {
 
 Status RingIndex::WriteAll(const IndexTail& tail, uint64_t end_offset) {
   header_.end_offset = end_offset;
-  std::string image(size_bytes(), '\0');
+  std::string image(StampsOf(header_.segment_count), '\0');
   PutRecords(header_, tail, slots_, &image);
   size_t written = 0;
   return file_->WriteAt(0, image, &written);
@@ -157,17 +164,12 @@ void RingIndex::AddStamp(uint64_t offset, TimeNs stamp) {
   if (!stamps_.empty() &&
       (stamp - stamps_.back().time < stamp_interval_ || offset <= stamps_.back().offset))
     return;
-  if (stamps_.size() == header_.stamps_per_segment) ThinStamps();
+  if (stamps_.size() == header_.stamps_per_segment) {
+    ForgetEverySecond(&stamps_);
+    stamp_interval_ *= 2;
+  }
   if (stamps_.size() < header_.stamps_per_segment) stamps_.push_back({offset, stamp});
   PublishStamps();
-}
-
-// Makes room by forgetting every second stamp and spacing later ones wider.
-void RingIndex::ThinStamps() {
-  size_t kept = 0;
-  for (size_t i = 0; i < stamps_.size(); i += 2) stamps_[kept++] = stamps_[i];
-  stamps_.resize(kept);
-  stamp_interval_ *= 2;
 }
 
 void RingIndex::PublishStamps() {
@@ -194,7 +196,7 @@ void RingIndex::CountSlot(uint32_t segment) {
 
 Result<std::string> RingIndex::ImageOf(const IndexHeader& header, const IndexTail& tail,
                                        const std::vector<IndexSlot>& slots) {
-  std::string image(size_bytes(), '\0');
+  std::string image(StampsOf(header_.segment_count), '\0');
   auto got = file_->ReadAt(0, {image.data(), image.size()});
   if (!got.ok()) return got.status();
   PutRecords(header, tail, slots, &image);

@@ -70,10 +70,9 @@ class RingIndex {
   void ReadBackStamps();
   void PublishSlot(uint32_t segment);
   void PublishStamps();
-  void ThinStamps();
   void CountSlot(uint32_t segment);
   void Write(uint64_t offset, const void* bytes, size_t count);
-  uint64_t size_bytes() const { return StampsOf(header_.segment_count); }
+  // Where a segment's stamps are; of the segment behind the last: the file's size.
   uint64_t StampsOf(uint32_t segment) const {
     return StampsAt(header_.segment_count, header_.stamps_per_segment, segment);
   }

@@ -59,22 +59,22 @@ void ScopeWatch::Open(TimeNs now) {
 
 // Texts of findings that stand are made once: they say how it was when they were found.
 void ScopeWatch::TellFindings(TimeNs now) {
-  const std::vector<Finding> fresh = view_->watcher().TakeFindings();
-  const std::vector<Finding>& standing = view_->watcher().standing();
+  const std::vector<ScopeFinding> fresh = view_->watcher().TakeFindings();
+  const std::vector<ScopeFinding>& standing = view_->watcher().standing();
   if (fresh.empty() && standing.size() == told_) return;
   told_ = standing.size();
   opinion_.findings.clear();
   (void)view_->RefreshNames().ok();
-  for (const Finding& finding : standing) {
+  for (ScopeFinding finding : standing) {
     const WatchScene scene = view_->Scene(now);
-    opinion_.findings.push_back(
-        {finding, FindingSummary(finding, scene),
-         LinesBehindTheFirst(FindingText(finding, scene, view_->History(finding))),
-         ThreadsOf(finding)});
+    finding.summary = FindingSummary(finding, scene);
+    finding.lines = LinesBehindTheFirst(FindingText(finding, scene, view_->History(finding)));
+    finding.threads = ThreadsOf(finding);
+    opinion_.findings.push_back(std::move(finding));
   }
 }
 
-std::vector<int> ScopeWatch::ThreadsOf(const Finding& finding) const {
+std::vector<int> ScopeWatch::ThreadsOf(const ScopeFinding& finding) const {
   std::vector<int> threads;
   for (const WatchSubject& subject : finding.subjects) threads.push_back(view_->ThreadOf(subject));
   const bool any =

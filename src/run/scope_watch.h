@@ -28,7 +28,7 @@ class ScopeWatch {
  private:
   void Open(TimeNs now);
   void TellFindings(TimeNs now);
-  std::vector<int> ThreadsOf(const Finding& finding) const;
+  std::vector<int> ThreadsOf(const ScopeFinding& finding) const;
   bool MadeProgress(const SubjectWatch& subject, TimeNs now) const;
 
   FileSystem& files_;

@@ -42,11 +42,6 @@ std::string Text(TimeNs time, bool at_least) {
   return fmt::format("{}{:.1f} s", at_least ? "at least " : "", Seconds(time));
 }
 
-void Lower(Confidence most, std::string why, Finding* finding) {
-  finding->confidence = std::min(finding->confidence, most);
-  finding->doubts.push_back(std::move(why));
-}
-
 }  // namespace
 
 void Watcher::BuildGraph(Look& look) {
@@ -208,7 +203,7 @@ void Watcher::FindAll(Look& look) {
 
 // A deadlock, or a wait for somebody who never delivers.
 void Watcher::FindStuck(Look& look, const WaitCause& cause) const {
-  Finding finding;
+  ScopeFinding finding;
   const bool deadlock = cause.kind == WaitCause::Kind::kCycle;
   finding.kind = deadlock ? FindingKind::kDeadlock : FindingKind::kStarved;
   finding.confidence = Confidence::kCertain;
@@ -229,7 +224,7 @@ void Watcher::FindStuck(Look& look, const WaitCause& cause) const {
   look.Add(std::move(finding), std::move(key));
 }
 
-void Watcher::AddPartners(const Look& look, const WaitCause& cause, Finding* finding) const {
+void Watcher::AddPartners(const Look& look, const WaitCause& cause, ScopeFinding* finding) const {
   for (const uint32_t partner : cause.partners) {
     const SubjectWatch& subject = subjects_[partner];
     finding->partners.push_back(subject.subject);
@@ -261,7 +256,7 @@ Confidence Watcher::PartnerConfidence(const Look& look, uint32_t waiter, uint32_
 
 // By the target's clock where all of them say when and it can be compared, else by what the watcher
 // saw.
-void Watcher::AddFirst(const WaitCause& cause, Finding* finding) const {
+void Watcher::AddFirst(const WaitCause& cause, ScopeFinding* finding) const {
   std::vector<uint32_t> all = cause.members;
   for (const uint32_t partner : cause.partners) {
     const Activity activity = subjects_[partner].activity;
@@ -289,33 +284,33 @@ void Watcher::AddFirst(const WaitCause& cause, Finding* finding) const {
   }
 }
 
-void Watcher::AddDoubts(const Look& look, const WaitCause& cause, Finding* finding) const {
+void Watcher::AddDoubts(const Look& look, const WaitCause& cause, ScopeFinding* finding) const {
   if (cause.kind == WaitCause::Kind::kNobody) {
-    Lower(Confidence::kPossible,
-          "nobody is known to hold or provide it: what ends the wait may lie outside", finding);
+    finding->Lower(Confidence::kPossible,
+                   "nobody is known to hold or provide it: what ends the wait may lie outside");
   }
   const auto lost = std::count_if(look.claims.begin(), look.claims.end(),
                                   [](const ClaimRow& row) { return row.lost != 0; });
   if (lost != 0)
-    Lower(Confidence::kLikely,
-          fmt::format("{} rows of claims ran over: somebody else may hold or provide it", lost),
-          finding);
+    finding->Lower(
+        Confidence::kLikely,
+        fmt::format("{} rows of claims ran over: somebody else may hold or provide it", lost));
   if (!look.claims_known)
-    Lower(Confidence::kPossible, "what is held and provided could not be read", finding);
+    finding->Lower(Confidence::kPossible, "what is held and provided could not be read");
   if (!look.dead || (WaitedForLong(look, cause) && !look.sample.ended_by_itself)) return;
   const bool locks = std::all_of(cause.members.begin(), cause.members.end(), [&](uint32_t i) {
     return look.nodes[i].kind == ResourceKind::kExclusive || look.nodes[i].holder;
   });
   if (locks && cause.kind == WaitCause::Kind::kCycle) return;
   if (look.sample.ended_by_itself)
-    return Lower(Confidence::kPossible, "the program ended by itself, while it waited", finding);
+    return finding->Lower(Confidence::kPossible, "the program ended by itself, while it waited");
   const bool nobody_ran =
       std::none_of(look.nodes.begin(), look.nodes.end(),
                    [](const WaitNode& node) { return node.role == WaitRole::kMoves; });
-  Lower(nobody_ran ? Confidence::kLikely : Confidence::kPossible,
-        "the target is dead, and for how long it had waited is not known: it may have been in the "
-        "middle of a hand-over",
-        finding);
+  finding->Lower(
+      nobody_ran ? Confidence::kLikely : Confidence::kPossible,
+      "the target is dead, and for how long it had waited is not known: it may have been in the "
+      "middle of a hand-over");
 }
 
 bool Watcher::WaitedForLong(const Look& look, const WaitCause& cause) const {
@@ -335,9 +330,9 @@ std::string Watcher::WaitText(const Look& look, uint32_t index) const {
 }
 
 // What all findings about one subject have in common.
-Finding Watcher::FindingAbout(const Look& look, uint32_t index) const {
+ScopeFinding Watcher::FindingAbout(const Look& look, uint32_t index) const {
   const SubjectWatch& subject = subjects_[index];
-  Finding finding;
+  ScopeFinding finding;
   finding.subjects = {subject.subject};
   finding.first = subject.subject;
   finding.since = subject.since;
@@ -354,7 +349,7 @@ Finding Watcher::FindingAbout(const Look& look, uint32_t index) const {
 void Watcher::FindFault(Look& look, uint32_t core) {
   History& history = histories_[core];
   const FaultType type = subjects_[core].sample.fault;
-  Finding finding = FindingAbout(look, core);
+  ScopeFinding finding = FindingAbout(look, core);
   finding.kind = FindingKind::kFault;
   finding.confidence = Confidence::kCertain;
   if (!history.fault) {
@@ -381,7 +376,7 @@ void Watcher::FindSilence(Look& look, uint32_t core) const {
   const bool rhythm = history.changes >= kFewChanges && history.longest_gap > 0;
   const TimeNs patience = rhythm ? std::max(options_.stall, kPatience * history.longest_gap)
                                  : kPatience * options_.stall;
-  Finding finding = FindingAbout(look, core);
+  ScopeFinding finding = FindingAbout(look, core);
   finding.kind = FindingKind::kSilent;
   finding.confidence = Confidence::kLikely;
   finding.evidence.push_back(
@@ -392,12 +387,11 @@ void Watcher::FindSilence(Look& look, uint32_t core) const {
     finding.evidence.push_back(fmt::format("until then, something changed every {} at least",
                                            Text(history.longest_gap, false)));
   if (sample.heartbeat == 0)
-    Lower(Confidence::kPossible, "it never had a heartbeat: it may compute", &finding);
+    finding.Lower(Confidence::kPossible, "it never had a heartbeat: it may compute");
   else if (silence < patience)
-    Lower(Confidence::kPossible,
-          rhythm ? "it has been still for nearly as long before: it may compute"
-                 : "its rhythm is not known yet: it may compute",
-          &finding);
+    finding.Lower(Confidence::kPossible,
+                  rhythm ? "it has been still for nearly as long before: it may compute"
+                         : "its rhythm is not known yet: it may compute");
   look.Add(std::move(finding),
            fmt::format("silent {} {} {}", core, sample.heartbeat, sample.wait_sequence));
 }
@@ -405,7 +399,7 @@ void Watcher::FindSilence(Look& look, uint32_t core) const {
 void Watcher::FindStarvedTask(Look& look, uint32_t index) const {
   const History& history = histories_[index];
   const TimeNs starved = look.now - history.not_run_since;
-  Finding finding = FindingAbout(look, index);
+  ScopeFinding finding = FindingAbout(look, index);
   finding.kind = FindingKind::kStarved;
   finding.confidence = Confidence::kLikely;
   finding.since = history.not_run_since;
@@ -419,10 +413,10 @@ void Watcher::FindStarvedTask(Look& look, uint32_t index) const {
                                          Name(subjects_[index].subject), history.ready_looks,
                                          Text(starved, false)));
   if (!history.waited_once)
-    Lower(Confidence::kPossible, "it never waited: it may be the idle task", &finding);
+    finding.Lower(Confidence::kPossible, "it never waited: it may be the idle task");
   if (history.ran_instead.size() > 1 && starved < kPatience * options_.stall) {
-    Lower(Confidence::kPossible, "several tasks ran meanwhile: looks may have missed this one",
-          &finding);
+    finding.Lower(Confidence::kPossible,
+                  "several tasks ran meanwhile: looks may have missed this one");
   }
   look.Add(std::move(finding), fmt::format("never runs {} {}", index, history.sequence));
 }
@@ -432,8 +426,9 @@ void Watcher::FindLowStack(Look& look, uint32_t core) const {
   if (!sample.stack_free || *sample.stack_free >= kLeastStackFree ||
       sample.fault == FaultType::kStack)
     return;
-  Finding finding;
+  ScopeFinding finding;
   finding.kind = FindingKind::kStackLow;
+  finding.is_warning = true;
   finding.confidence = Confidence::kCertain;
   finding.subjects = {subjects_[core].subject};
   finding.since = look.now;
@@ -445,7 +440,7 @@ void Watcher::FindLowStack(Look& look, uint32_t core) const {
 
 void Watcher::FindCorruptions(Look& look) const {
   for (const Corruption& corruption : look.sample.corruptions) {
-    Finding finding;
+    ScopeFinding finding;
     finding.kind = FindingKind::kCorrupt;
     finding.confidence = Confidence::kCertain;
     finding.corruption = corruption;
@@ -464,10 +459,10 @@ void Watcher::FindCorruptions(Look& look) const {
 // once.
 void Watcher::Publish(Look& look) {
   std::set<std::string> suspected;
-  std::vector<Finding> standing;
+  std::vector<ScopeFinding> standing;
   std::map<std::string, size_t> keys;
   for (size_t i = 0; i < look.findings.size(); ++i) {
-    Finding& finding = look.findings[i];
+    ScopeFinding& finding = look.findings[i];
     const std::string& key = look.keys[i];
     const bool judged =
         finding.kind == FindingKind::kDeadlock || finding.kind == FindingKind::kStarved;
@@ -476,7 +471,7 @@ void Watcher::Publish(Look& look) {
     const auto before = standing_keys_.find(key);
     bool fresh = before == standing_keys_.end();
     if (!fresh) {
-      const Finding& old = standing_[before->second];
+      const ScopeFinding& old = standing_[before->second];
       fresh = finding.IsBad() && !old.IsBad();
       if (!fresh) finding.time = old.time;
       if (finding.kind == FindingKind::kCorrupt || finding.kind == FindingKind::kStackLow)

@@ -29,10 +29,10 @@ struct Watcher::Look {
   std::map<uint32_t, std::vector<uint32_t>> victims = {};
 
   // Findings and what tells them apart: the same key in two looks is the same finding.
-  std::vector<Finding> findings = {};
+  std::vector<ScopeFinding> findings = {};
   std::vector<std::string> keys = {};
 
-  void Add(Finding finding, std::string key) {
+  void Add(ScopeFinding finding, std::string key) {
     finding.time = now;
     findings.push_back(std::move(finding));
     keys.push_back(std::move(key));

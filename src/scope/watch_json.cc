@@ -95,7 +95,7 @@ Json FaultObject(const CoreFault& fault, const WatchScene& scene) {
 
 }  // namespace
 
-std::string FindingJson(const Finding& finding, const WatchScene& scene,
+std::string FindingJson(const ScopeFinding& finding, const WatchScene& scene,
                         const FindingHistory& history, TimeNs wall) {
   Json json = Typed("finding", scene.target, wall);
   json["kind"] = FindingKindName(finding.kind);

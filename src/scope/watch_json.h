@@ -9,7 +9,7 @@
 namespace hangscope {
 
 // `wall`: when it was found.
-std::string FindingJson(const Finding& finding, const WatchScene& scene,
+std::string FindingJson(const ScopeFinding& finding, const WatchScene& scene,
                         const FindingHistory& history, TimeNs wall);
 // What a core or task does now.
 std::string SubjectJson(const SubjectWatch& subject, const WatchScene& scene, TimeNs wall);

@@ -157,7 +157,7 @@ size_t NameWidth(const std::vector<WatchSubject>& subjects, const WatchScene& sc
   return width;
 }
 
-std::string MembersText(const Finding& finding, const WatchScene& scene) {
+std::string MembersText(const ScopeFinding& finding, const WatchScene& scene) {
   std::vector<WatchSubject> all = finding.subjects;
   all.insert(all.end(), finding.partners.begin(), finding.partners.end());
   const size_t width = NameWidth(all, scene);
@@ -173,7 +173,7 @@ std::string MembersText(const Finding& finding, const WatchScene& scene) {
   return text;
 }
 
-std::string FirstText(const Finding& finding, const WatchScene& scene,
+std::string FirstText(const ScopeFinding& finding, const WatchScene& scene,
                       const FindingHistory& history) {
   const bool whose = finding.first || finding.subjects.size() == 1;
   if (!whose) return "";
@@ -195,7 +195,7 @@ std::string FirstText(const Finding& finding, const WatchScene& scene,
   return text;
 }
 
-std::string Headline(const Finding& finding, const WatchScene& scene) {
+std::string Headline(const ScopeFinding& finding, const WatchScene& scene) {
   const std::string summary = FindingSummary(finding, scene);
   const std::string_view confidence = ConfidenceName(finding.confidence);
   const std::string where = scene.of_several ? Printable(scene.target) + ": " : "";
@@ -215,7 +215,7 @@ std::string Headline(const Finding& finding, const WatchScene& scene) {
 }
 
 // Who does what, who else waits, and what led up to it.
-std::string BodyText(const Finding& finding, const WatchScene& scene,
+std::string BodyText(const ScopeFinding& finding, const WatchScene& scene,
                      const FindingHistory& history) {
   std::string text;
   if (finding.kind != FindingKind::kCorrupt && finding.kind != FindingKind::kStackLow)
@@ -228,7 +228,7 @@ std::string BodyText(const Finding& finding, const WatchScene& scene,
 }
 
 // What the headline and the members' lines say already, and with more names.
-bool IsSaid(const std::string& evidence, const Finding& finding) {
+bool IsSaid(const std::string& evidence, const ScopeFinding& finding) {
   const bool of_one = evidence.starts_with("core ") || evidence.starts_with("task ");
   if (finding.kind == FindingKind::kCorrupt && evidence.ends_with(finding.corruption.what))
     return true;
@@ -300,7 +300,7 @@ std::string SubjectDoing(const SubjectWatch& subject, const WatchScene& scene) {
   return DoesWhat(subject, scene);
 }
 
-std::string FindingHeadline(const Finding& finding, const WatchScene& scene) {
+std::string FindingHeadline(const ScopeFinding& finding, const WatchScene& scene) {
   return Headline(finding, scene);
 }
 
@@ -326,7 +326,7 @@ std::string SubjectPlace(const WatchSubject& subject, const WatchScene& scene) {
   return scene.names->WaypointPlace(found->sample.waypoint);
 }
 
-std::string FindingSummary(const Finding& finding, const WatchScene& scene) {
+std::string FindingSummary(const ScopeFinding& finding, const WatchScene& scene) {
   const std::string who = Names(finding.subjects, scene);
   const bool one = finding.subjects.size() == 1;
   switch (finding.kind) {
@@ -360,13 +360,13 @@ std::string FindingSummary(const Finding& finding, const WatchScene& scene) {
     case FindingKind::kCorrupt:
       return fmt::format("{}: {}", Printable(finding.corruption.where),
                          Printable(finding.corruption.what));
-    case FindingKind::kDead:
+    default:
       break;
   }
   return finding.evidence.empty() ? "the target is gone" : finding.evidence[0];
 }
 
-std::vector<std::string> FindingEvidence(const Finding& finding) {
+std::vector<std::string> FindingEvidence(const ScopeFinding& finding) {
   std::vector<std::string> evidence;
   for (const std::string& one : finding.evidence) {
     if (!IsSaid(one, finding)) evidence.push_back(one);
@@ -374,7 +374,7 @@ std::vector<std::string> FindingEvidence(const Finding& finding) {
   return evidence;
 }
 
-std::string FindingText(const Finding& finding, const WatchScene& scene,
+std::string FindingText(const ScopeFinding& finding, const WatchScene& scene,
                         const FindingHistory& history) {
   std::string text = Headline(finding, scene) + "\n" + BodyText(finding, scene, history);
   const size_t begin = finding.kind == FindingKind::kDead ? 1 : 0;  // the first is the summary
@@ -387,7 +387,7 @@ std::string FindingText(const Finding& finding, const WatchScene& scene,
   return text;
 }
 
-std::vector<std::string> FindingLines(const Finding& finding, const WatchScene& scene,
+std::vector<std::string> FindingLines(const ScopeFinding& finding, const WatchScene& scene,
                                       const FindingHistory& history) {
   std::vector<std::string> lines;
   std::istringstream in(BodyText(finding, scene, history));

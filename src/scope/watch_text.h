@@ -41,18 +41,18 @@ std::string SubjectPlace(const WatchSubject& subject, const WatchScene& scene);
 std::string SubjectDoing(const SubjectWatch& subject, const WatchScene& scene);
 
 // "HANG: deadlock, 2 of 5 cores wait for each other (certain)"; one line without an end.
-std::string FindingHeadline(const Finding& finding, const WatchScene& scene);
+std::string FindingHeadline(const ScopeFinding& finding, const WatchScene& scene);
 // "deadlock, 2 of 5 cores wait for each other"; one line without an end.
-std::string FindingSummary(const Finding& finding, const WatchScene& scene);
+std::string FindingSummary(const ScopeFinding& finding, const WatchScene& scene);
 // The finding with all that is known of it, in lines.
-std::string FindingText(const Finding& finding, const WatchScene& scene,
+std::string FindingText(const ScopeFinding& finding, const WatchScene& scene,
                         const FindingHistory& history);
 // Of that, who does what, who else waits, and what led up to it: without headline, evidence and
 // doubts; a text a line.
-std::vector<std::string> FindingLines(const Finding& finding, const WatchScene& scene,
+std::vector<std::string> FindingLines(const ScopeFinding& finding, const WatchScene& scene,
                                       const FindingHistory& history);
 // What it rests on beside what those lines say.
-std::vector<std::string> FindingEvidence(const Finding& finding);
+std::vector<std::string> FindingEvidence(const ScopeFinding& finding);
 // Eight values a row, the newest first, each with the core that wrote it; in lines.
 std::string DebugRingText(const std::vector<DebugValue>& values);
 

@@ -247,10 +247,13 @@ const ScopeCatalog& WatchView::Catalog() const {
   return view_->catalog_bytes().empty() ? own_catalog_ : view_->catalog();
 }
 
-FindingHistory WatchView::History(const Finding& finding) {
-  if (!finding.first && finding.subjects.size() != 1) return {};
-  const WatchSubject& subject = finding.first ? *finding.first : finding.subjects[0];
+FindingHistory WatchView::History(const WatchSubject& subject) {
   return {events_->LastTexts(subject), DebugRing(subject)};
+}
+
+FindingHistory WatchView::History(const ScopeFinding& finding) {
+  if (finding.first) return History(*finding.first);
+  return finding.subjects.size() == 1 ? History(finding.subjects[0]) : FindingHistory();
 }
 
 std::vector<DebugValue> WatchView::DebugRing(const WatchSubject& core) {

@@ -71,9 +71,11 @@ class WatchView final : public WatchSource {
   WatchScene Scene(TimeNs now) const;
   // What the debug ring of a core's node holds, the newest first.
   std::vector<DebugValue> DebugRing(const WatchSubject& core);
-  // What the core or task did last, oldest first, as text; and what its node's debug ring holds. Of
-  // whom the finding is about, where that is one; else of who stopped first, where that is known.
-  FindingHistory History(const Finding& finding);
+  // What the core or task did last, oldest first, as text; and what its node's debug ring holds.
+  FindingHistory History(const WatchSubject& subject);
+  // Of whom the finding is about, where that is one; else of who stopped first, where that is
+  // known.
+  FindingHistory History(const ScopeFinding& finding);
 
   Result<std::vector<ClaimRow>> Claims() override { return reader_->ReadClaims(); }
   Result<CoreDetail> Detail(uint32_t core) override;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 namespace hangscope {
 namespace {
@@ -61,7 +62,7 @@ void WatchedTarget::LookAtLive(TimeNs now) {
   if (!*same) return GoAway("something else is in its place", now);
   if (Status status = view_->Poll(now); !status.ok())
     return ended ? End(now) : GoAway(status.message(), now);
-  for (Finding& finding : view_->watcher().TakeFindings()) findings_.push_back(std::move(finding));
+  std::ranges::move(view_->watcher().TakeFindings(), std::back_inserter(findings_));
   if (ended) End(now);
 }
 
@@ -110,7 +111,7 @@ void WatchedTarget::End(TimeNs now) {
 }
 
 void WatchedTarget::FindDead(const std::string& what, Confidence confidence, TimeNs now) {
-  Finding finding;
+  ScopeFinding finding;
   finding.kind = FindingKind::kDead;
   finding.confidence = confidence;
   finding.time = now;
@@ -122,8 +123,8 @@ void WatchedTarget::FindDead(const std::string& what, Confidence confidence, Tim
   findings_.push_back(std::move(finding));
 }
 
-std::vector<Finding> WatchedTarget::TakeFindings() {
-  for (Finding& finding : view_->watcher().TakeFindings()) findings_.push_back(std::move(finding));
+std::vector<ScopeFinding> WatchedTarget::TakeFindings() {
+  std::ranges::move(view_->watcher().TakeFindings(), std::back_inserter(findings_));
   return std::exchange(findings_, {});
 }
 

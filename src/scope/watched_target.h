@@ -28,7 +28,7 @@ class WatchedTarget {
   void Poll(TimeNs now);
 
   // New since the last call.
-  std::vector<Finding> TakeFindings();
+  std::vector<ScopeFinding> TakeFindings();
   std::vector<Note> TakeNotes();
 
   // There is nothing more to look at.
@@ -66,7 +66,7 @@ class WatchedTarget {
   TimeNs away_since_ = 0;
   std::string away_why_;
   TimeNs next_try_ = 0;
-  std::vector<Finding> findings_;
+  std::vector<ScopeFinding> findings_;
   std::vector<Note> notes_;
 };
 

@@ -53,7 +53,7 @@ void Watcher::SeeDead(const WatchSample& sample, TimeNs now, WatchSource& source
   Judge(sample, *died_, source, true);
 }
 
-std::vector<Finding> Watcher::TakeFindings() { return std::exchange(fresh_, {}); }
+std::vector<ScopeFinding> Watcher::TakeFindings() { return std::exchange(fresh_, {}); }
 
 void Watcher::Judge(const WatchSample& sample, TimeNs now, WatchSource& source, bool dead) {
   Look look{sample, now, source, dead, looks_ == 0};

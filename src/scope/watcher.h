@@ -50,9 +50,9 @@ class Watcher {
   const std::vector<SubjectWatch>& subjects() const { return subjects_; }
   // New since the last call; each finding comes once. One that ended and came back is a new one,
   // and so is one that was merely possible and is not any more.
-  std::vector<Finding> TakeFindings();
+  std::vector<ScopeFinding> TakeFindings();
   // All that still hold, as the latest look found them.
-  const std::vector<Finding>& standing() const { return standing_; }
+  const std::vector<ScopeFinding>& standing() const { return standing_; }
 
  private:
   // What one look at a subject does not tell.
@@ -109,11 +109,11 @@ class Watcher {
   void FindStarvedTask(Look& look, uint32_t subject) const;
   void FindLowStack(Look& look, uint32_t core) const;
   void FindCorruptions(Look& look) const;
-  Finding FindingAbout(const Look& look, uint32_t subject) const;
-  void AddPartners(const Look& look, const WaitCause& cause, Finding* finding) const;
+  ScopeFinding FindingAbout(const Look& look, uint32_t subject) const;
+  void AddPartners(const Look& look, const WaitCause& cause, ScopeFinding* finding) const;
   Confidence PartnerConfidence(const Look& look, uint32_t waiter, uint32_t partner) const;
-  void AddFirst(const WaitCause& cause, Finding* finding) const;
-  void AddDoubts(const Look& look, const WaitCause& cause, Finding* finding) const;
+  void AddFirst(const WaitCause& cause, ScopeFinding* finding) const;
+  void AddDoubts(const Look& look, const WaitCause& cause, ScopeFinding* finding) const;
   bool WaitedForLong(const Look& look, const WaitCause& cause) const;
   std::string WaitText(const Look& look, uint32_t subject) const;
   void Publish(Look& look);
@@ -128,9 +128,9 @@ class Watcher {
   std::optional<TimeNs> died_;  // the first look at it as a dead one
   std::map<std::pair<uint32_t, uint32_t>, Baseline> baselines_;  // by waiter and supplier
   std::set<std::string> suspected_;  // keys of what the look before found
-  std::vector<Finding> standing_;
+  std::vector<ScopeFinding> standing_;
   std::map<std::string, size_t> standing_keys_;  // where in standing_
-  std::vector<Finding> fresh_;
+  std::vector<ScopeFinding> fresh_;
 };
 
 }  // namespace hangscope

@@ -55,12 +55,12 @@ void ReadLoop(const Json& core, std::vector<ReportLoop>* loops) {
 }
 
 void ReadFinding(const Json& json, std::vector<ReportFinding>* findings) {
-  ReportFinding finding{TextField(json, "kind"),
-                        TextField(json, "confidence"),
-                        TextField(json, "summary"),
-                        TextsField(json, "lines", kMostTexts),
-                        {},
-                        {}};
+  ReportFinding finding;
+  finding.kind = TextField(json, "kind");
+  finding.confidence = ConfidenceFromName(TextField(json, "confidence"));
+  finding.is_warning = finding.kind == FindingKindName(FindingKind::kStackLow);
+  finding.summary = TextField(json, "summary");
+  finding.lines = TextsField(json, "lines", kMostTexts);
   if (!finding.summary.empty() && findings->size() < kMostTexts)
     findings->push_back(std::move(finding));
 }

@@ -16,17 +16,12 @@ constexpr size_t kRatesNeeded = 3;
 constexpr TimeNs kLongestPatience = 10;  // stall times that earlier gaps can buy
 constexpr double kAsleep = 0.05;         // of a CPU: less is no work
 
-Confidence Lower(Confidence confidence) {
-  return confidence == Confidence::kCertain ? Confidence::kLikely : Confidence::kPossible;
-}
-
 // "hart 2" before "hart 10".
 bool NameBefore(const std::string& a, const std::string& b) {
   return a.size() != b.size() ? a.size() < b.size() : a < b;
 }
 
-// Collects what lowers a confidence, and says so; the same doubt about several
-// cores is one line.
+// Lowers a verdict's confidence; the same doubt about several cores becomes one line.
 class Doubts {
  public:
   explicit Doubts(Verdict* verdict) : verdict_(verdict) {}
@@ -39,19 +34,17 @@ class Doubts {
   Doubts(const Doubts&) = delete;
   Doubts& operator=(const Doubts&) = delete;
 
-  void AtMost(Confidence limit, std::string why) {
-    Limit(limit);
-    verdict_->doubts.push_back(std::move(why));
-  }
+  void AtMost(Confidence limit, std::string why) { verdict_->Lower(limit, std::move(why)); }
   void AtMost(Confidence limit, const std::string& core, std::string why) {
-    Limit(limit);
+    verdict_->confidence = std::min(verdict_->confidence, limit);
     by_core_[std::move(why)].push_back(core);
   }
-  void Lowered(std::string why) { AtMost(Lower(verdict_->confidence), std::move(why)); }
+  void Lowered(std::string why) {
+    const bool certain = verdict_->confidence == Confidence::kCertain;
+    AtMost(certain ? Confidence::kLikely : Confidence::kPossible, std::move(why));
+  }
 
  private:
-  void Limit(Confidence limit) { verdict_->confidence = std::min(verdict_->confidence, limit); }
-
   Verdict* verdict_;
   std::map<std::string, std::vector<std::string>> by_core_;
 };
@@ -463,7 +456,6 @@ bool StreamJudge::JudgeSilence(const std::vector<StreamView>& streams, const Chi
   verdict->state = State::kSilent;
   verdict->since = last_byte_ == 0 ? start_ : last_byte_;
   verdict->confidence = Confidence::kLikely;
-  Doubts doubts(verdict);
 
   std::string how = !child.known ? ""
                     : burning    ? fmt::format(", child uses {:.0f} % of a CPU", load * 100)
@@ -472,39 +464,39 @@ bool StreamJudge::JudgeSilence(const std::vector<StreamView>& streams, const Chi
     how += fmt::format(" in {}", child.waits_in);
   verdict->summary = fmt::format("silent{}", how);
   if (last_byte_ == 0) {
-    doubts.AtMost(Confidence::kPossible,
-                  "it never printed anything: perhaps it is still starting, or quiet by nature");
+    verdict->Lower(Confidence::kPossible,
+                   "it never printed anything: perhaps it is still starting, or quiet by nature");
   } else if (is_trace && trace->only_translations) {
-    doubts.AtMost(Confidence::kPossible,
-                  "-d in_asm prints code once, when it is translated; add exec,nochain");
+    verdict->Lower(Confidence::kPossible,
+                   "-d in_asm prints code once, when it is translated; add exec,nochain");
   } else if (is_trace && trace->chained && (burning || !child.known)) {
-    doubts.AtMost(Confidence::kPossible,
-                  "QEMU prints nothing for blocks it has linked: add nochain to -d exec");
+    verdict->Lower(Confidence::kPossible,
+                   "QEMU prints nothing for blocks it has linked: add nochain to -d exec");
   } else if (!is_trace && burning) {
-    doubts.AtMost(Confidence::kPossible, "it may be computing: its output is no instruction trace");
+    verdict->Lower(Confidence::kPossible,
+                   "it may be computing: its output is no instruction trace");
   } else if (!is_trace && !child.known) {
-    doubts.AtMost(Confidence::kPossible,
-                  "the writer is unknown and its output is no instruction trace");
+    verdict->Lower(Confidence::kPossible,
+                   "the writer is unknown and its output is no instruction trace");
   }
   if (child.waits_for_input && !is_trace)
-    doubts.AtMost(Confidence::kPossible, "it waits for its own input");
+    verdict->Lower(Confidence::kPossible, "it waits for its own input");
   if (std::any_of(streams.begin(), streams.end(), [](const StreamView& s) { return s.blocked; })) {
-    doubts.AtMost(Confidence::kPossible, "whoever reads its output does not read");
+    verdict->Lower(Confidence::kPossible, "whoever reads its output does not read");
   }
   if (child.timed_sleep)
-    doubts.AtMost(Confidence::kPossible, "it sleeps for a set time and will wake");
+    verdict->Lower(Confidence::kPossible, "it sleeps for a set time and will wake");
   if (child.stopped)
-    doubts.AtMost(Confidence::kPossible, "the child is stopped, by a signal or a debugger");
+    verdict->Lower(Confidence::kPossible, "the child is stopped, by a signal or a debugger");
   if (last_byte_ != 0)
-    doubts.AtMost(Confidence::kLikely,
-                  "the newest lines may still sit in the program's output buffer");
+    verdict->Lower(Confidence::kLikely,
+                   "the newest lines may still sit in the program's output buffer");
   return true;
 }
 
 void StreamJudge::DoubtIfInterrupted(Verdict* verdict) const {
   if (verdict->time >= trusted_from_) return;
-  Doubts(verdict).AtMost(Confidence::kPossible,
-                         "the recorder or the program was stopped a moment ago");
+  verdict->Lower(Confidence::kPossible, "the recorder or the program was stopped a moment ago");
 }
 
 void StreamJudge::JudgeRate(Verdict* verdict) const {

@@ -18,45 +18,37 @@ State StateOf(FindingKind kind) {
       return State::kFault;
     case FindingKind::kDeadlock:
       return State::kDeadlock;
-    case FindingKind::kStarved:
-      return State::kStarved;
-    default:
-      return State::kSilent;
-  }
-}
-
-State StateOf(ProcessFindingKind kind) {
-  switch (kind) {
-    case ProcessFindingKind::kDeadlock:
-      return State::kDeadlock;
-    case ProcessFindingKind::kSpin:
+    case FindingKind::kSpin:
       return State::kLooping;
-    case ProcessFindingKind::kStopped:
-    case ProcessFindingKind::kZombie:
-      return State::kSilent;
-    default:
+    case FindingKind::kStarved:
+    case FindingKind::kOwnerDied:
+    case FindingKind::kLostWakeup:
+    case FindingKind::kNoWriter:
+    case FindingKind::kStoppedChild:
+    case FindingKind::kHeld:
       return State::kStarved;
+    default:
+      return State::kSilent;
   }
 }
 
 int Weight(const ScopeFinding& found) {
-  const auto at = std::find(kWeightiest.begin(), kWeightiest.end(), found.finding.kind);
+  const auto at = std::find(kWeightiest.begin(), kWeightiest.end(), found.kind);
   if (at == kWeightiest.end()) return 0;
-  return (found.finding.IsBad() ? 100 : 1) + static_cast<int>(kWeightiest.end() - at);
+  return (found.IsBad() ? 100 : 1) + static_cast<int>(kWeightiest.end() - at);
 }
 
 // Whoever waits in a circle: the same threads, from whichever of them it is told.
 bool IsOfThreads(const ScopeFinding& found, const std::vector<int>& threads) {
-  if (found.finding.kind != FindingKind::kDeadlock || found.threads.size() != threads.size() ||
-      threads.empty())
-    return false;
-  return std::is_permutation(threads.begin(), threads.end(), found.threads.begin());
+  return found.kind == FindingKind::kDeadlock && !threads.empty() &&
+         std::is_permutation(threads.begin(), threads.end(), found.threads.begin(),
+                             found.threads.end());
 }
 
 const ProcessFinding* WitnessOf(const ScopeFinding& found,
                                 const std::vector<ProcessFinding>& threads) {
   const auto at = std::find_if(threads.begin(), threads.end(), [&](const ProcessFinding& each) {
-    return each.kind == ProcessFindingKind::kDeadlock && IsOfThreads(found, each.threads);
+    return each.kind == FindingKind::kDeadlock && IsOfThreads(found, each.threads);
   });
   return at == threads.end() ? nullptr : &*at;
 }
@@ -75,7 +67,7 @@ Verdict WithSecondWitness(Verdict verdict, ScopeFinding* same,
   const ProcessFinding& witness = *WitnessOf(*same, threads);
   verdict.evidence.push_back(kSecondWitness);
   for (const std::string& line : witness.lines) verdict.evidence.push_back("  " + line);
-  same->finding.confidence = verdict.confidence = std::max(verdict.confidence, witness.confidence);
+  same->confidence = verdict.confidence = std::max(verdict.confidence, witness.confidence);
   verdict.threads.clear();
   for (const ProcessFinding& other : threads) {
     if (&other != &witness) verdict.threads.push_back(other);
@@ -97,10 +89,10 @@ Verdict Combine(Verdict verdict, const ScopeOpinion& scope) {
       verdict.evidence.insert(verdict.evidence.begin(), "the streams: " + verdict.summary);
     else
       verdict.doubts.clear();  // they were about why the streams alone say too little
-    verdict.state = StateOf(first->finding.kind);
-    verdict.confidence = first->finding.confidence;
-    verdict.since = first->finding.since;
-    verdict.time = std::max(verdict.time, first->finding.time);
+    verdict.state = StateOf(first->kind);
+    verdict.confidence = first->confidence;
+    verdict.since = first->since;
+    verdict.time = std::max(verdict.time, first->time);
     verdict.summary = first->summary;
     return verdict;
   }

@@ -71,17 +71,14 @@ Json VerdictObject(const Verdict& verdict, TimeNs start) {
   json["cores"] = Json::array();
   for (const CoreVerdict& core : verdict.cores)
     json["cores"].push_back(CoreObject(core, verdict.time, true));
-  const auto add = [&json](std::string_view kind, Confidence confidence, const std::string& summary,
-                           const std::vector<std::string>& lines) {
-    json["findings"].push_back({{"kind", kind},
-                                {"confidence", ConfidenceName(confidence)},
-                                {"summary", summary},
-                                {"lines", lines}});
+  const auto add = [&json](FindingKind kind, const Finding& found) {
+    json["findings"].push_back({{"kind", FindingKindName(kind)},
+                                {"confidence", ConfidenceName(found.confidence)},
+                                {"summary", found.summary},
+                                {"lines", found.lines}});
   };
-  for (const ScopeFinding& found : verdict.findings)
-    add(FindingKindName(found.finding.kind), found.finding.confidence, found.summary, found.lines);
-  for (const ProcessFinding& found : verdict.threads)
-    add(ProcessFindingKindName(found.kind), found.confidence, found.summary, found.lines);
+  for (const ScopeFinding& found : verdict.findings) add(found.kind, found);
+  for (const ProcessFinding& found : verdict.threads) add(found.kind, found);
   json["streams"] = Json::array();
   for (const StreamVerdict& stream : verdict.streams) {
     Json mine{{"name", stream.name},

@@ -91,12 +91,12 @@ std::string LoopText(const CoreVerdict& core, const std::string& age) {
 }
 
 // What the headline says already is not said again.
-std::string FindingText(const std::string& summary, Confidence confidence,
-                        const std::vector<std::string>& lines, const std::string& headline) {
+std::string FindingText(const Finding& finding, const std::string& headline) {
   std::string text;
-  if (summary != headline)
-    text += fmt::format("  also: {} ({})\n", Printable(summary), ConfidenceName(confidence));
-  for (const std::string& line : lines) text += "  " + Printable(line) + "\n";
+  if (finding.summary != headline)
+    text += fmt::format("  also: {} ({})\n", Printable(finding.summary),
+                        ConfidenceName(finding.confidence));
+  for (const std::string& line : finding.lines) text += "  " + Printable(line) + "\n";
   return text;
 }
 
@@ -205,10 +205,8 @@ std::string LiveHeartbeatText(const Heartbeat& beat) {
 
 std::string VerdictText(const Verdict& verdict, TimeNs start, const std::string& snapshot) {
   std::string text = "hangscope: " + Headline(verdict, start) + "\n";
-  for (const ScopeFinding& found : verdict.findings)
-    text += FindingText(found.summary, found.finding.confidence, found.lines, verdict.summary);
-  for (const ProcessFinding& found : verdict.threads)
-    text += FindingText(found.summary, found.confidence, found.lines, verdict.summary);
+  for (const ScopeFinding& found : verdict.findings) text += FindingText(found, verdict.summary);
+  for (const ProcessFinding& found : verdict.threads) text += FindingText(found, verdict.summary);
   for (const CoreVerdict& core : verdict.cores) text += "  " + CoreText(core, verdict.time) + "\n";
   for (const StreamVerdict& stream : verdict.streams)
     text += "  " + StreamText(stream, verdict.time) + "\n";

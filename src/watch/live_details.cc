@@ -61,7 +61,7 @@ std::string SupplierText(const LiveDetails& details) {
 void AddFindings(const WatchSubject& subject, const LiveTarget& target,
                  std::vector<LiveLine>* lines) {
   if (target.findings == nullptr) return;
-  for (const Finding& finding : *target.findings) {
+  for (const ScopeFinding& finding : *target.findings) {
     const auto among = [&](const std::vector<WatchSubject>& all) {
       return std::find(all.begin(), all.end(), subject) != all.end();
     };

@@ -47,7 +47,7 @@ std::vector<Marks> MarksOf(const LiveTarget& target) {
   std::vector<Marks> marks(subjects.size());
   if (target.findings == nullptr) return marks;
   const Places places(subjects);
-  for (const Finding& finding : *target.findings) {
+  for (const ScopeFinding& finding : *target.findings) {
     for (const WatchSubject& subject : finding.subjects) {
       if (const auto at = places.Find(subject)) {
         marks[*at].found = true;

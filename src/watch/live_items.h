@@ -15,7 +15,7 @@ namespace hangscope {
 struct LiveTarget {
   enum class State { kWatched, kAway, kOver };
   WatchScene scene;
-  const std::vector<Finding>* findings = nullptr;  // that hold now
+  const std::vector<ScopeFinding>* findings = nullptr;  // that hold now
   State state = State::kWatched;
 };
 

@@ -132,7 +132,7 @@ void LiveView::TogglePause() {
     frozen_.push_back(
         {*target.scene.subjects,
          target.scene.nodes == nullptr ? std::vector<NodeSample>() : *target.scene.nodes,
-         target.findings == nullptr ? std::vector<Finding>() : *target.findings});
+         target.findings == nullptr ? std::vector<ScopeFinding>() : *target.findings});
   }
   for (size_t i = 0; i < frozen_.size(); ++i) {
     data_.targets[i].scene.subjects = &frozen_[i].subjects;

@@ -47,7 +47,7 @@ class LiveView {
   struct Frozen {
     std::vector<SubjectWatch> subjects;
     std::vector<NodeSample> nodes;
-    std::vector<Finding> findings;
+    std::vector<ScopeFinding> findings;
   };
 
   // live_view.cc: keys.

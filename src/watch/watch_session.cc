@@ -69,11 +69,11 @@ class WatchSession {
   void Start();
   void OpenDisplay();
   LiveData DataForDisplay();
-  bool StillHolds(const Watched& watched, const Finding& finding) const;
+  bool StillHolds(const Watched& watched, const ScopeFinding& finding) const;
   void Say(const std::string& text);
   void PollAll();
   void Tell(Watched& watched);
-  void TellFinding(Watched& watched, const Finding& finding);
+  void TellFinding(Watched& watched, const ScopeFinding& finding);
   void Note(const std::string& target, const std::string& event, const std::string& text);
   void Log(Watched& watched);
   void WriteLog(const std::string& lines);
@@ -109,7 +109,7 @@ class WatchSession {
   // The newest finding that is bad; else the newest.
   struct Newest {
     size_t target = 0;
-    Finding finding;
+    ScopeFinding finding;
     std::string headline;
   };
   std::optional<Newest> newest_;
@@ -228,7 +228,7 @@ void WatchSession::WriteLog(const std::string& lines) {
                     : fmt::format("hangscope: {}\n", text));
 }
 
-void WatchSession::TellFinding(Watched& watched, const Finding& finding) {
+void WatchSession::TellFinding(Watched& watched, const ScopeFinding& finding) {
   ++findings_;
   ++watched.findings[finding.kind];
   if (finding.IsBad()) ++bad_;
@@ -246,11 +246,11 @@ void WatchSession::TellFinding(Watched& watched, const Finding& finding) {
 
 void WatchSession::Tell(Watched& watched) {
   WatchedTarget& target = *watched.target;
-  const std::vector<Finding> findings = target.TakeFindings();
+  const std::vector<ScopeFinding> findings = target.TakeFindings();
   // Threads may have got names, and a target's cores their nodes, after it was opened. It reads all
   // rings.
   if (!findings.empty()) (void)target.view().RefreshNames().ok();
-  for (const Finding& finding : findings) TellFinding(watched, finding);
+  for (const ScopeFinding& finding : findings) TellFinding(watched, finding);
   for (const WatchedTarget::Note& note : target.TakeNotes())
     Note(target.name(), note.event, note.text);
 }
@@ -430,10 +430,10 @@ void WatchSession::OpenDisplay() {
   Note("", "warning", "no live view: " + status.message());
 }
 
-bool WatchSession::StillHolds(const Watched& watched, const Finding& finding) const {
+bool WatchSession::StillHolds(const Watched& watched, const ScopeFinding& finding) const {
   if (!watched.target->is_watched()) return true;  // it ended so
-  const std::vector<Finding>& standing = watched.target->view().watcher().standing();
-  return std::any_of(standing.begin(), standing.end(), [&](const Finding& f) {
+  const std::vector<ScopeFinding>& standing = watched.target->view().watcher().standing();
+  return std::any_of(standing.begin(), standing.end(), [&](const ScopeFinding& f) {
     return f.kind == finding.kind && f.subjects == finding.subjects;
   });
 }

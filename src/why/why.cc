@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -37,7 +38,7 @@ class Why {
   Clock& clock_;
   const WhyOptions& options_;
   std::unique_ptr<WatchView> view_;
-  std::vector<Finding> findings_;
+  std::vector<ScopeFinding> findings_;
   std::string how_looked_;
 };
 
@@ -83,9 +84,10 @@ Status Why::LookAtDead() {
 
 // The worst first.
 void Why::TakeFindings() {
-  for (Finding& finding : view_->watcher().TakeFindings()) findings_.push_back(std::move(finding));
-  std::stable_sort(findings_.begin(), findings_.end(),
-                   [](const Finding& a, const Finding& b) { return a.IsBad() > b.IsBad(); });
+  std::ranges::move(view_->watcher().TakeFindings(), std::back_inserter(findings_));
+  std::stable_sort(
+      findings_.begin(), findings_.end(),
+      [](const ScopeFinding& a, const ScopeFinding& b) { return a.IsBad() > b.IsBad(); });
 }
 
 std::string Why::Head(const WatchScene& scene) const {
@@ -101,7 +103,7 @@ std::string Why::Head(const WatchScene& scene) const {
 
 std::string Why::FindingsText(const WatchScene& scene) {
   std::string text;
-  for (const Finding& finding : findings_) {
+  for (const ScopeFinding& finding : findings_) {
     const FindingHistory history = view_->History(finding);
     text += options_.json ? FindingJson(finding, scene, history, clock_.Wall())
                           : FindingText(finding, scene, history);
@@ -112,7 +114,7 @@ std::string Why::FindingsText(const WatchScene& scene) {
 // Those that the findings are about first; of the rest, as many as fit.
 std::string Why::TableText(const WatchScene& scene, size_t most) const {
   std::set<WatchSubject> involved;
-  for (const Finding& finding : findings_) {
+  for (const ScopeFinding& finding : findings_) {
     for (const auto* list : {&finding.subjects, &finding.partners, &finding.victims})
       involved.insert(list->begin(), list->end());
   }
@@ -138,8 +140,8 @@ WhyReport Why::Report() {
   (void)view_->RefreshNames().ok();
   const WatchScene scene = view_->Scene(clock_.Monotonic());
   WhyReport report;
-  report.is_bad =
-      std::any_of(findings_.begin(), findings_.end(), [](const Finding& f) { return f.IsBad(); });
+  report.is_bad = std::any_of(findings_.begin(), findings_.end(),
+                              [](const ScopeFinding& f) { return f.IsBad(); });
   const std::string found = FindingsText(scene);
   const std::string how = fmt::format("{}: {}: {}", view_->name(), how_looked_, Head(scene));
   if (options_.json) {

@@ -88,9 +88,8 @@ ProcessHangs FindProcessHangs(Clock& clock, ProcessInspector& inspector, int pid
   auto two = LookTwice(clock, inspector, options);
   if (!two.ok()) return {};
   // Who started the program, and asks here, collects it in a moment.
-  std::erase_if(two->judgement.findings, [](const ProcessFinding& each) {
-    return each.kind == ProcessFindingKind::kZombie;
-  });
+  std::erase_if(two->judgement.findings,
+                [](const ProcessFinding& each) { return each.kind == FindingKind::kZombie; });
   std::string threads = ProcessJson(SceneOf(*two, options), clock.Wall());
   return {std::move(two->judgement.findings), std::move(threads)};
 }

@@ -14,7 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
-using Kind = ProcessFindingKind;
+using Kind = FindingKind;
 
 constexpr int kFutex = 202;
 constexpr int kReadCall = 0;

@@ -53,27 +53,27 @@ class WatchExportTest : public ::testing::Test {
     subjects_[subject].since = kNow - age;
     subjects_[subject].sample.waypoint = Waypoint("CRBW");
   }
-  Finding Found(FindingKind kind, const std::vector<uint32_t>& cores) {
-    Finding finding;
+  ScopeFinding Found(FindingKind kind, const std::vector<uint32_t>& cores) {
+    ScopeFinding finding;
     finding.kind = kind;
     finding.confidence = Confidence::kCertain;
     finding.since = kNow - 31 * kSecond;
     for (const uint32_t core : cores) finding.subjects.push_back({Kind::kCore, core});
     return finding;
   }
-  Finding Deadlock() {
+  ScopeFinding Deadlock() {
     Wait(1, 0x1003, 31 * kSecond);
     Wait(2, 0x1001, 30 * kSecond);
-    Finding finding = Found(FindingKind::kDeadlock, {1, 2});
+    ScopeFinding finding = Found(FindingKind::kDeadlock, {1, 2});
     finding.first = WatchSubject{Kind::kCore, 2};
     finding.victims = {{Kind::kCore, 0}};
     return finding;
   }
   WatchScene Scene() { return {"fw", false, &subjects_, &names_, &nodes_, kNow, false}; }
-  std::string Text(const Finding& finding, const FindingHistory& history = {}) {
+  std::string Text(const ScopeFinding& finding, const FindingHistory& history = {}) {
     return FindingText(finding, Scene(), history);
   }
-  nlohmann::json Json(const Finding& finding, const FindingHistory& history = {}) {
+  nlohmann::json Json(const ScopeFinding& finding, const FindingHistory& history = {}) {
     const std::string line = FindingJson(finding, Scene(), history, 0);
     EXPECT_EQ(line.find('\n'), line.size() - 1);
     return nlohmann::json::parse(line);
@@ -108,7 +108,7 @@ TEST_F(WatchExportTest, LocksAreHeldAndOneThatWaitsForItselfIsNamed) {
 
 TEST_F(WatchExportTest, StarvationNamesWhoShouldProvide) {
   Wait(3, 0x5, 6 * kSecond);
-  Finding finding = Found(FindingKind::kStarved, {3});
+  ScopeFinding finding = Found(FindingKind::kStarved, {3});
   finding.resource = 5;
   EXPECT_EQ(FindingSummary(finding, Scene()),
             "starved, core 3 (1,0) waits for 0x5, which nobody provides");
@@ -136,7 +136,7 @@ TEST_F(WatchExportTest, ABusyDebugRingTakesFourRows) {
 }
 
 TEST_F(WatchExportTest, WhatIsOnlyPossibleIsNotCalledAHang) {
-  Finding finding = Found(FindingKind::kSilent, {0});
+  ScopeFinding finding = Found(FindingKind::kSilent, {0});
   finding.confidence = Confidence::kPossible;
   subjects_[0].activity = Activity::kSilent;
   EXPECT_EQ(Text(finding),
@@ -146,7 +146,7 @@ TEST_F(WatchExportTest, WhatIsOnlyPossibleIsNotCalledAHang) {
 }
 
 TEST_F(WatchExportTest, CorruptionIsSaidOnceAndMadePrintable) {
-  Finding finding = Found(FindingKind::kCorrupt, {0});
+  ScopeFinding finding = Found(FindingKind::kCorrupt, {0});
   finding.corruption = {"core 0", "launch \x1b[31m77"};
   finding.evidence = {"core 0: launch \x1b[31m77"};
   EXPECT_EQ(Text(finding), "CORRUPT: core 0: launch \\x1b[31m77 (certain)\n");
@@ -222,25 +222,25 @@ TEST_F(WatchExportTest, AFindingInJsonHasTheFieldsThatProgramsRelyOn) {
 }
 
 TEST_F(WatchExportTest, FaultResourceCorruptionAndTasksAreInTheirFields) {
-  Finding fault = Found(FindingKind::kFault, {0});
+  ScopeFinding fault = Found(FindingKind::kFault, {0});
   fault.fault.type = FaultType::kBus;
   fault.fault.reason = 1;
   EXPECT_EQ(Json(fault)["fault"]["type"], "bus");
   EXPECT_EQ(Json(fault)["fault"]["reason"], "zero length");
-  Finding starved = Found(FindingKind::kStarved, {});
+  ScopeFinding starved = Found(FindingKind::kStarved, {});
   starved.subjects = {{Kind::kTask, 1}};
   starved.resource = 5;
   EXPECT_EQ(Json(starved)["subjects"][0]["task"], 70002);
   EXPECT_EQ(Json(starved)["subjects"][0]["record"], 1);
   EXPECT_EQ(Json(starved)["resource"]["name"], "0x5");
-  Finding corrupt = Found(FindingKind::kCorrupt, {0});
+  ScopeFinding corrupt = Found(FindingKind::kCorrupt, {0});
   corrupt.corruption = {"core 0", "launch 77"};
   EXPECT_EQ(Json(corrupt)["corruption"]["where"], "core 0");
   EXPECT_EQ(Json(corrupt)["corruption"]["what"], "launch 77");
 }
 
 TEST_F(WatchExportTest, BytesThatAreNoTextDoNotBreakTheJson) {
-  Finding corrupt = Found(FindingKind::kCorrupt, {0});
+  ScopeFinding corrupt = Found(FindingKind::kCorrupt, {0});
   corrupt.corruption = {"core 0", std::string("\xff\0\n\"", 4)};
   EXPECT_EQ(Json(corrupt)["kind"], "corrupt");
 }

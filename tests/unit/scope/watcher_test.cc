@@ -46,7 +46,7 @@ class WatcherTest : public ::testing::Test, public WatchSource {
   void Beat(uint32_t index) { ++core(index).heartbeat; }
   void Look() {
     watcher_.See(sample_, now_, *this);
-    for (Finding& finding : watcher_.TakeFindings()) found_.push_back(std::move(finding));
+    for (ScopeFinding& finding : watcher_.TakeFindings()) found_.push_back(std::move(finding));
     now_ += kPoll;
   }
   // `each` before each look.
@@ -60,9 +60,9 @@ class WatcherTest : public ::testing::Test, public WatchSource {
   void Run(TimeNs time) {
     Run(time, [] {});
   }
-  std::vector<Finding> Bad() const {
-    std::vector<Finding> bad;
-    for (const Finding& finding : found_) {
+  std::vector<ScopeFinding> Bad() const {
+    std::vector<ScopeFinding> bad;
+    for (const ScopeFinding& finding : found_) {
       if (finding.IsBad()) bad.push_back(finding);
     }
     return bad;
@@ -76,7 +76,7 @@ class WatcherTest : public ::testing::Test, public WatchSource {
   std::vector<ClaimRow> claims_;
   int claims_read_ = 0;
   std::map<uint32_t, uint64_t> emitted_;
-  std::vector<Finding> found_;
+  std::vector<ScopeFinding> found_;
   TimeNs now_ = 100 * kSecond;
 };
 
@@ -765,7 +765,7 @@ class DeadTargetTest : public WatcherTest {
  protected:
   void LookAtDead() {
     watcher_.SeeDead(sample_, now_, *this);
-    for (Finding& finding : watcher_.TakeFindings()) found_.push_back(std::move(finding));
+    for (ScopeFinding& finding : watcher_.TakeFindings()) found_.push_back(std::move(finding));
   }
   void TwoWait(ResourceKind kind) {
     Cores(3);

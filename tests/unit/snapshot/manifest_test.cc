@@ -34,8 +34,8 @@ Verdict FullVerdict() {
   verdict.cores = {core};
   verdict.streams = {{"stdout", State::kSilent, "qemu", 0, 90}, {"stderr", State::kSilent, {}}};
   ScopeFinding finding;
-  finding.finding.kind = FindingKind::kDeadlock;
-  finding.finding.confidence = Confidence::kLikely;
+  finding.kind = FindingKind::kDeadlock;
+  finding.confidence = Confidence::kLikely;
   finding.summary = "cores 1 and 2 wait";
   finding.lines = {"core 1 waits", "core 2 waits"};
   verdict.findings = {finding};
@@ -140,7 +140,7 @@ TEST(SavedManifest, HasTheVerdictThatWasWritten) {
   EXPECT_THAT(verdict.trace_streams, ElementsAre("stdout"));
   ASSERT_THAT(verdict.findings, SizeIs(1));
   EXPECT_EQ(verdict.findings[0].kind, "deadlock");
-  EXPECT_EQ(verdict.findings[0].confidence, "likely");
+  EXPECT_EQ(verdict.findings[0].confidence, Confidence::kLikely);
   EXPECT_EQ(verdict.findings[0].summary, "cores 1 and 2 wait");
   EXPECT_THAT(verdict.findings[0].lines, ElementsAre("core 1 waits", "core 2 waits"));
   ASSERT_THAT(verdict.loops, SizeIs(1));

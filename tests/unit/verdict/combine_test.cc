@@ -18,10 +18,10 @@ Verdict Streams(State state, Confidence confidence) {
 
 ScopeFinding Found(FindingKind kind, Confidence confidence, const std::string& summary) {
   ScopeFinding found;
-  found.finding.kind = kind;
-  found.finding.confidence = confidence;
-  found.finding.time = 101 * kSecond;
-  found.finding.since = 70 * kSecond;
+  found.kind = kind;
+  found.confidence = confidence;
+  found.time = 101 * kSecond;
+  found.since = 70 * kSecond;
   found.summary = summary;
   found.lines = {"core 1  waits for cb3"};
   return found;
@@ -106,7 +106,7 @@ TEST(Combine, WithoutAScopeNothingChanges) {
 
 ProcessFinding Locked(Confidence confidence) {
   ProcessFinding finding;
-  finding.kind = ProcessFindingKind::kDeadlock;
+  finding.kind = FindingKind::kDeadlock;
   finding.confidence = confidence;
   finding.summary = "deadlock, 2 of 3 threads wait for each other";
   finding.lines = {"7 worker  waits for mutex lock"};

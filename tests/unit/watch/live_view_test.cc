@@ -60,7 +60,7 @@ class LiveViewTest : public ::testing::Test {
     subjects_[core].sample.waypoint = Waypoint("CRBW");
   }
   void Deadlock(const std::vector<uint32_t>& cores) {
-    Finding finding;
+    ScopeFinding finding;
     finding.kind = FindingKind::kDeadlock;
     finding.confidence = Confidence::kCertain;
     for (const uint32_t core : cores) {
@@ -116,7 +116,7 @@ class LiveViewTest : public ::testing::Test {
   WatchNames names_;
   std::vector<NodeSample> nodes_;
   std::vector<SubjectWatch> subjects_;
-  std::vector<Finding> findings_;
+  std::vector<ScopeFinding> findings_;
   LiveData data_;
   std::vector<std::string> messages_;
   LiveView view_;
