@@ -23,6 +23,7 @@
 
 #include "base/file_system.h"
 #include "fakes/watch_image.h"
+#include "scope/scope_text.h"
 #include "scope/watch_reader.h"
 #include "scope/watcher.h"
 #include "target/file_target.h"
@@ -81,7 +82,8 @@ void PollTarget(benchmark::State& state, Target& target, uint64_t address) {
     if (!reader->Poll(&sample).ok()) return state.SkipWithError("a poll failed");
     benchmark::DoNotOptimize(sample.cores.data());
   }
-  if (!sample.corruptions.empty()) return state.SkipWithError(sample.corruptions[0].what.c_str());
+  if (!sample.corruptions.empty())
+    return state.SkipWithError(CorruptField(sample.corruptions[0]).c_str());
   CountPerPoll(state);
 }
 

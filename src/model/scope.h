@@ -115,10 +115,16 @@ struct TaskWait {
   uint64_t since = 0;
 };
 
-// A field of the target that cannot be right: never trusted, and said.
+// What the target says and cannot be right: never trusted, and reported. scope/scope_text.h has its
+// words.
 struct Corruption {
-  std::string where;  // "core 3", "task record 2"
-  std::string what;   // "state 77: 0 to 2 are states"
+  enum class Part { kHeader, kCore, kTaskRecord, kNode };
+
+  Part part = Part::kHeader;
+  uint32_t index = 0;      // of the core, record or node
+  std::string why;         // "0 to 2 are states"
+  std::string field = {};  // "state"; empty: the whole part
+  std::string value = {};  // "77"; empty: it does not matter
 };
 
 }  // namespace hangscope

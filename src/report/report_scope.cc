@@ -8,6 +8,7 @@
 #include <set>
 
 #include "report/source_excerpt.h"
+#include "scope/scope_text.h"
 #include "verdict/wait_graph.h"
 
 namespace hangscope {
@@ -35,7 +36,8 @@ class ScopeReport {
     AddDebugRings();
     for (const Corruption& corruption : view_.sample().corruptions) {
       if (report_.troubles.size() < kMostRows)
-        report_.troubles.push_back(fmt::format("scope: {}: {}", corruption.where, corruption.what));
+        report_.troubles.push_back(
+            fmt::format("scope: {}: {}", CorruptPart(corruption), CorruptField(corruption)));
     }
   }
 

@@ -125,22 +125,25 @@ Result<EventReader::Control> EventReader::ReadControl() const {
   return control;
 }
 
-void EventReader::Report(std::string what) {
-  corruptions_.push_back({fmt::format("core {}", index_), std::move(what)});
+void EventReader::Report(std::string why, const char* field, std::string value) {
+  corruptions_.push_back(
+      {Corruption::Part::kCore, index_, std::move(why), field, std::move(value)});
 }
 
 // What cannot be right is not used.
 void EventReader::CheckControl(Control* control) {
   if (control->base > control->begun) {
-    Report(fmt::format("base {}: {} records were begun", control->base, control->begun));
+    Report(fmt::format("{} records were begun", control->begun), "base",
+           std::to_string(control->base));
     control->base = 0;
   }
   if (control->boot > control->begun) {
-    Report(fmt::format("boot {}: {} records were begun", control->boot, control->begun));
+    Report(fmt::format("{} records were begun", control->begun), "boot",
+           std::to_string(control->boot));
     control->boot = 0;
   }
   if (control->state > HANGSCOPE_RING_LIVE)
-    Report(fmt::format("state {}: 0 to 2 are states", control->state));
+    Report("0 to 2 are states", "state", std::to_string(control->state));
 }
 
 // The first `count` slots from that of record `first` on, in the order of records.
@@ -266,7 +269,8 @@ void EventReader::CheckCounts() {
   const uint64_t missing = refused_seen_ + lapped_ + torn_ + unread_;
   // After a clear it has those from before, too.
   if (start_ == 0 && refused_total_ > missing)
-    Report(fmt::format("refused {}: only {} records are missing", refused_total_, missing));
+    Report(fmt::format("only {} records are missing", missing), "refused",
+           std::to_string(refused_total_));
 }
 
 EventReader::Found EventReader::Judge(uint64_t sequence, const Copies& copies, const Control& now,

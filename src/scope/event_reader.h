@@ -91,7 +91,7 @@ class EventReader {
   void Queue(const Founds& found, const Copies& copies);
   void Count(EventLossReason why, uint64_t records);
   void Lose(uint64_t begin, uint64_t end, EventLossReason why);
-  void Report(std::string what);
+  void Report(std::string why, const char* field = "", std::string value = "");
 
   const ScopeReader* reader_;
   const ScopeLayout& layout_;

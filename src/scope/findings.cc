@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <unordered_map>
 
 #include "scope/look.h"
+#include "scope/scope_text.h"
 #include "scope/watcher.h"
 
 namespace hangscope {
@@ -21,21 +21,6 @@ constexpr uint32_t kLeastLooks = 3;  // at a task that never runs
 std::string Name(const WatchSubject& subject) {
   return fmt::format("{} {}", subject.kind == WatchSubject::Kind::kCore ? "core" : "task record",
                      subject.index);
-}
-
-// "core 3" or "task record 7", as the reader says where.
-std::optional<WatchSubject> SubjectOf(std::string_view where) {
-  constexpr std::pair<std::string_view, WatchSubject::Kind> kKinds[] = {
-      {"core ", WatchSubject::Kind::kCore}, {"task record ", WatchSubject::Kind::kTask}};
-  for (const auto& [prefix, kind] : kKinds) {
-    if (!where.starts_with(prefix)) continue;
-    uint32_t index = 0;
-    const auto [end, error] =
-        std::from_chars(where.data() + prefix.size(), where.data() + where.size(), index);
-    if (error == std::errc() && end == where.data() + where.size())
-      return WatchSubject{kind, index};
-  }
-  return std::nullopt;
 }
 
 std::string Text(TimeNs time, bool at_least) {
@@ -446,11 +431,14 @@ void Watcher::FindCorruptions(Look& look) const {
     finding.corruption = corruption;
     finding.since = look.now;
     finding.since_at_least = true;
-    if (const auto subject = SubjectOf(corruption.where)) finding.subjects = {*subject};
-    finding.evidence.push_back(corruption.where + ": " + corruption.what);
+    if (corruption.part == Corruption::Part::kCore)
+      finding.subjects = {{WatchSubject::Kind::kCore, corruption.index}};
+    if (corruption.part == Corruption::Part::kTaskRecord)
+      finding.subjects = {{WatchSubject::Kind::kTask, corruption.index}};
+    finding.evidence.push_back(CorruptPart(corruption) + ": " + CorruptField(corruption));
     // The same word with another value is the same finding.
-    look.Add(std::move(finding), fmt::format("corrupt {} {}", corruption.where,
-                                             corruption.what.substr(0, corruption.what.find(' '))));
+    look.Add(std::move(finding),
+             fmt::format("corrupt {} {}", CorruptPart(corruption), corruption.field));
   }
 }
 

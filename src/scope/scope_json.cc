@@ -137,8 +137,8 @@ std::string EventLossJson(const EventLoss& loss) {
 
 std::string CorruptionJson(const Corruption& corruption) {
   Json json = Typed("corruption");
-  json["where"] = corruption.where;
-  json["what"] = corruption.what;
+  json["where"] = CorruptPart(corruption);
+  json["what"] = CorruptField(corruption);
   return Line(json);
 }
 

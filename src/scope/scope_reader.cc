@@ -53,6 +53,13 @@ std::optional<int64_t> Scaled(__int128 a, uint64_t b, uint64_t c) {
   return static_cast<int64_t>(quotient);
 }
 
+TaskRecord WrongTask(uint32_t index, const char* why, const char* field = "",
+                     std::string value = "") {
+  TaskRecord record;
+  record.wrong = Corruption{Corruption::Part::kTaskRecord, index, why, field, std::move(value)};
+  return record;
+}
+
 // Where the magic occurs in the target's memory, aligned to 4.
 class MagicSearch {
  public:
@@ -237,8 +244,9 @@ void ScopeReader::ReadLastClocks() {
     layout_.last_ns = Load64(pair + 8, layout_.order);
     return;
   }
-  corruptions_.push_back(
-      {"header", "last_sequence: somebody was in the middle of writing last_time and last_ns"});
+  corruptions_.push_back({Corruption::Part::kHeader, 0,
+                          "somebody was in the middle of writing last_time and last_ns",
+                          "last_sequence"});
 }
 
 // The version comes first: what a later one changed is not to be called damage.
@@ -328,8 +336,8 @@ Status ScopeReader::CheckSizes() const {
 // What nothing else depends on.
 void ScopeReader::CheckRest() {
   if (layout_.clock_kind < HANGSCOPE_CLOCK_CYCLES || layout_.clock_kind > HANGSCOPE_CLOCK_SHARED) {
-    corruptions_.push_back(
-        {"header", fmt::format("clock_kind {}: 1 to 3 are kinds", layout_.clock_kind)});
+    corruptions_.push_back({Corruption::Part::kHeader, 0, "1 to 3 are kinds", "clock_kind",
+                            std::to_string(layout_.clock_kind)});
   }
 }
 
@@ -346,7 +354,7 @@ Result<std::string> ScopeReader::ReadImage() const {
   return image;
 }
 
-Result<TaskWait> ScopeReader::DecodeTask(uint32_t index, const char* bytes) const {
+TaskRecord ScopeReader::DecodeTask(uint32_t index, const char* bytes) const {
   const auto field = [&](size_t at) { return Load32(bytes + at, layout_.order); };
   TaskWait task;
   task.index = index;
@@ -354,34 +362,36 @@ Result<TaskWait> ScopeReader::DecodeTask(uint32_t index, const char* bytes) cons
   task.task = field(TASK_FIELD(task));
   const uint32_t state = field(TASK_FIELD(state));
   if (state > HANGSCOPE_TASK_WAITING)
-    return Status::Corrupt(fmt::format("state {}: 0 to 2 are states", state));
+    return WrongTask(index, "0 to 2 are states", "state", std::to_string(state));
   task.state = state == HANGSCOPE_TASK_WAITING ? TaskState::kWaiting : TaskState::kReady;
-  if (task.state != TaskState::kWaiting) return task;
+  if (task.state != TaskState::kWaiting) return {task};
   const uint32_t kind = field(TASK_FIELD(kind));
-  if (kind < HANGSCOPE_RESOURCE_EXCLUSIVE || kind > HANGSCOPE_RESOURCE_OUTSIDE) {
-    return Status::Corrupt(fmt::format("kind {} of a task that waits: 1 to 5 are kinds", kind));
-  }
+  if (kind < HANGSCOPE_RESOURCE_EXCLUSIVE || kind > HANGSCOPE_RESOURCE_OUTSIDE)
+    return WrongTask(index, "1 to 5 are kinds", "kind",
+                     fmt::format("{} of a task that waits", kind));
   task.kind = static_cast<ResourceKind>(kind);
   task.resource = field(TASK_FIELD(resource));
   if (const uint32_t holder = field(TASK_FIELD(holder)); holder != HANGSCOPE_NO_TASK)
     task.holder = holder;
+  const uint32_t since = field(TASK_FIELD(since));
+  const uint32_t epoch = field(TASK_FIELD(since_epoch));
   bool ambiguous = false;
-  task.since = TimeFromEpoch(field(TASK_FIELD(since_epoch)), field(TASK_FIELD(since)), &ambiguous);
+  task.since = TimeFromEpoch(epoch, since, &ambiguous);
   if (ambiguous)
-    return Status::Corrupt(fmt::format("since {:#x} in quarter-wrap {}: before the clock began",
-                                       field(TASK_FIELD(since)), field(TASK_FIELD(since_epoch))));
-  return task;
+    return WrongTask(index, "before the clock began", "since",
+                     fmt::format("{:#x} in quarter-wrap {}", since, epoch));
+  return {task};
 }
 
 // The sequence before and after; what is between is read between.
-Result<std::optional<TaskWait>> ScopeReader::ReadTask(uint32_t index) const {
+Result<TaskRecord> ScopeReader::ReadTask(uint32_t index) const {
   constexpr int kLooks = 4;
   const uint64_t address =
       layout_.address + layout_.tasks_at + uint64_t{index} * layout_.task_stride;
   char before[4];
   char record[sizeof(hangscope_task)];
   char after[4];
-  if (!target_->IsKnown(address, sizeof record)) return Status::Corrupt("it did not arrive");
+  if (!target_->IsKnown(address, sizeof record)) return WrongTask(index, "it did not arrive");
   for (int look = 0; look < kLooks; ++look) {
     for (const std::span<char> part :
          {std::span<char>(before), std::span<char>(record), std::span<char>(after)}) {
@@ -390,24 +400,26 @@ Result<std::optional<TaskWait>> ScopeReader::ReadTask(uint32_t index) const {
     const uint32_t sequence = Load32(before, layout_.order);
     if ((sequence & 1) != 0 || sequence != Load32(after, layout_.order)) continue;
     if (Load32(record + TASK_FIELD(state), layout_.order) == HANGSCOPE_TASK_NONE)
-      return std::optional<TaskWait>();
-    auto task = DecodeTask(index, record);
-    if (!task.ok()) return task.status();
-    return std::optional<TaskWait>(*task);
+      return TaskRecord{};
+    return DecodeTask(index, record);
   }
-  return Status::Busy(fmt::format("sequence {}: its task was in the middle of changing it",
-                                  Load32(after, layout_.order)));
+  TaskRecord changing = WrongTask(index, "its task was in the middle of changing it", "sequence",
+                                  std::to_string(Load32(after, layout_.order)));
+  changing.is_changing = true;
+  return changing;
 }
 
 Result<std::vector<TaskWait>> ScopeReader::ReadTasks(std::vector<Corruption>* corruptions) const {
   std::vector<TaskWait> tasks;
   for (uint32_t i = 0; i < layout_.task_count; ++i) {
-    auto task = ReadTask(i);
-    if (task.ok() && *task) tasks.push_back(**task);
-    if (task.ok()) continue;
-    const Status::Code code = task.status().code();
-    if (code != Status::Code::kCorrupt && code != Status::Code::kBusy) return task.status();
-    corruptions->push_back({fmt::format("task record {}", i), task.status().message()});
+    auto record = ReadTask(i);
+    if (!record.ok() && record.status().code() != Status::Code::kCorrupt) return record.status();
+    if (!record.ok())
+      corruptions->push_back({Corruption::Part::kTaskRecord, i, record.status().message()});
+    else if (record->wrong)
+      corruptions->push_back(*record->wrong);
+    else if (record->wait)
+      tasks.push_back(*record->wait);
   }
   return tasks;
 }

@@ -55,6 +55,13 @@ struct ScopeLayout {
   std::optional<int64_t> Nanoseconds(uint64_t time) const;
 };
 
+// A task record. With neither `wait` nor `wrong` nobody uses it.
+struct TaskRecord {
+  std::optional<TaskWait> wait = {};
+  std::optional<Corruption> wrong = {};  // what cannot be right in it
+  bool is_changing = false;              // all the time; then that is what is wrong
+};
+
 class ScopeReader {
  public:
   // `symbol`: the scope's address in the target, from its ELF. Without it the target may know, or
@@ -71,11 +78,10 @@ class ScopeReader {
   bool ReadExiting() const;
   // Tasks that have a record in use. What is wrong with others is added to `corruptions`.
   Result<std::vector<TaskWait>> ReadTasks(std::vector<Corruption>* corruptions) const;
-  // Task record `index`, below task_count; nothing where nobody uses it. kBusy: its task changes it
-  // all the time; kCorrupt: it cannot be right.
-  Result<std::optional<TaskWait>> ReadTask(uint32_t index) const;
+  // Task record `index`, below task_count.
+  Result<TaskRecord> ReadTask(uint32_t index) const;
   // The bytes of a record in use that nobody changes.
-  Result<TaskWait> DecodeTask(uint32_t index, const char* bytes) const;
+  TaskRecord DecodeTask(uint32_t index, const char* bytes) const;
 
  private:
   explicit ScopeReader(Target& target) : target_(&target) {}

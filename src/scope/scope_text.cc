@@ -73,7 +73,22 @@ std::string EventLossText(const EventLoss& loss) {
 }
 
 std::string CorruptionText(const Corruption& corruption) {
-  return fmt::format("corrupt: {}: {}\n", Printable(corruption.where), Printable(corruption.what));
+  return fmt::format("corrupt: {}: {}\n", Printable(CorruptPart(corruption)),
+                     Printable(CorruptField(corruption)));
+}
+
+std::string CorruptPart(const Corruption& corruption) {
+  constexpr const char* kParts[] = {"header", "core", "task record", "node"};
+  const char* const part = kParts[static_cast<size_t>(corruption.part)];
+  return corruption.part == Corruption::Part::kHeader
+             ? part
+             : fmt::format("{} {}", part, corruption.index);
+}
+
+std::string CorruptField(const Corruption& corruption) {
+  if (corruption.field.empty()) return corruption.why;
+  const char* const space = corruption.value.empty() ? "" : " ";
+  return fmt::format("{}{}{}: {}", corruption.field, space, corruption.value, corruption.why);
 }
 
 }  // namespace hangscope

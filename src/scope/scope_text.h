@@ -19,6 +19,11 @@ std::string ScopeEventText(const ScopeEvent& event, const ScopeLayout& layout,
 std::string EventLossText(const EventLoss& loss);
 std::string CorruptionText(const Corruption& corruption);
 
+// Of a corruption, as it is, the part of the target: "core 3"; and what is wrong in it: "state 77:
+// 0 to 2 are states".
+std::string CorruptPart(const Corruption& corruption);
+std::string CorruptField(const Corruption& corruption);
+
 // The same as JSON Lines (docs/json.md).
 std::string ScopeJson(const ScopeLayout& layout);
 std::string ScopeCoreJson(const ScopeCore& core);

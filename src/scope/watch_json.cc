@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "hangscope/abi/watch.h"
+#include "scope/scope_text.h"
 #include "verdict/json.h"
 
 namespace hangscope {
@@ -108,7 +109,8 @@ std::string FindingJson(const ScopeFinding& finding, const WatchScene& scene,
   if (finding.resource != 0) json["resource"] = ResourceObject(finding.resource, scene);
   if (finding.kind == FindingKind::kFault) json["fault"] = FaultObject(finding.fault, scene);
   if (finding.kind == FindingKind::kCorrupt)
-    json["corruption"] = {{"where", finding.corruption.where}, {"what", finding.corruption.what}};
+    json["corruption"] = {{"where", CorruptPart(finding.corruption)},
+                          {"what", CorruptField(finding.corruption)}};
   json["for_s"] = Rounded(std::max<TimeNs>(0, scene.now - finding.since));
   json["summary"] = FindingSummary(finding, scene);
   json["evidence"] = finding.evidence;

@@ -86,36 +86,37 @@ bool IsBlank(const MailboxWords& mailbox) {
 // The wait's time: both words are of one clock's reading, whose bits 30 and 31 both have.
 bool IsTime(uint32_t low, uint32_t epoch) { return low >> 30 == (epoch & 3); }
 
-struct Wrong {
-  const char* field;
-  uint32_t value;
-  std::string why;
-};
+Corruption WrongField(uint32_t core, const char* field, uint32_t value, std::string why) {
+  return {Corruption::Part::kCore, core, std::move(why), field, fmt::format("{:#010x}", value)};
+}
 
 // The first word that cannot be right; `node_count` as the layout says.
-std::optional<Wrong> FindWrong(const MailboxWords& mailbox, uint32_t core, uint32_t node_count) {
+std::optional<Corruption> FindWrong(const MailboxWords& mailbox, uint32_t core,
+                                    uint32_t node_count) {
   const auto& word = mailbox.word;
   const uint32_t guard = HANGSCOPE_MAILBOX_GUARD ^ core;
   if (word[kGuard] != guard)
-    return Wrong{"guard", word[kGuard], fmt::format("{:#010x} is written there", guard)};
+    return WrongField(core, "guard", word[kGuard], fmt::format("{:#010x} is written there", guard));
   if (!IsWaypoint(word[kWaypoint]))
-    return Wrong{"waypoint", word[kWaypoint], "four printable characters are possible"};
+    return WrongField(core, "waypoint", word[kWaypoint], "four printable characters are possible");
   if (word[kWaitKind] > HANGSCOPE_RESOURCE_OUTSIDE)
-    return Wrong{"wait_kind", word[kWaitKind], "0 to 5 are kinds"};
+    return WrongField(core, "wait_kind", word[kWaitKind], "0 to 5 are kinds");
   if (word[kLaunch] > HANGSCOPE_LAUNCH_ENDED)
-    return Wrong{"launch", word[kLaunch], "0 to 4 are states"};
-  if (word[kPause] > 1) return Wrong{"pause", word[kPause], "0 and 1 are possible"};
+    return WrongField(core, "launch", word[kLaunch], "0 to 4 are states");
+  if (word[kPause] > 1) return WrongField(core, "pause", word[kPause], "0 and 1 are possible");
   if (word[kPaused] > HANGSCOPE_PAUSED_BY_HOST)
-    return Wrong{"paused", word[kPaused], "0 to 2 are states"};
-  if (word[kFault] > HANGSCOPE_FAULT_GUARD) return Wrong{"fault", word[kFault], "0 to 7 are types"};
+    return WrongField(core, "paused", word[kPaused], "0 to 2 are states");
+  if (word[kFault] > HANGSCOPE_FAULT_GUARD)
+    return WrongField(core, "fault", word[kFault], "0 to 7 are types");
   if (mailbox.node >= node_count)
-    return Wrong{"node", mailbox.node, fmt::format("there are {}", node_count)};
+    return WrongField(core, "node", mailbox.node, fmt::format("there are {}", node_count));
   if (!mailbox.waits()) return std::nullopt;
   if (word[kWaitResource] == 0)
-    return Wrong{"wait_resource", 0, "a core that waits names what for"};
+    return WrongField(core, "wait_resource", 0, "a core that waits names what for");
   if (!IsTime(word[kWaitSince], word[kWaitEpoch])) {
-    return Wrong{"wait_epoch", word[kWaitEpoch],
-                 fmt::format("wait_since {:#010x} is not of that quarter-wrap", word[kWaitSince])};
+    return WrongField(
+        core, "wait_epoch", word[kWaitEpoch],
+        fmt::format("wait_since {:#010x} is not of that quarter-wrap", word[kWaitSince]));
   }
   return std::nullopt;
 }
@@ -176,8 +177,6 @@ uint64_t ClaimBytes(const WatchLayout& layout) {
 uint64_t DetailBytes(const WatchLayout& layout) {
   return sizeof(hangscope_detail) + uint64_t{layout.debug_slots} * sizeof(hangscope_debug_value);
 }
-
-std::string CoreName(uint32_t core) { return fmt::format("core {}", core); }
 
 }  // namespace
 
@@ -321,11 +320,11 @@ void WatchReader::LookAgain(uint32_t core, const char* first, WatchSample* sampl
       return;
     }
     auto wrong = FindWrong(mailbox, core, layout_.node_count);
-    if (!whole) wrong = Wrong{"mailbox", 0, "it did not arrive"};
+    if (!whole) wrong = WrongField(core, "mailbox", 0, "it did not arrive");
     const uint32_t stack_free = mailbox.word[kStackFree];
     if (!wrong && stack_free != HANGSCOPE_NOT_KNOWN && stack_free > StackBytes(core)) {
-      wrong = Wrong{"stack_free", stack_free,
-                    fmt::format("the stack has {} bytes", stack_bytes_[core])};
+      wrong = WrongField(core, "stack_free", stack_free,
+                         fmt::format("the stack has {} bytes", stack_bytes_[core]));
     }
     if (!wrong) {
       Decode(mailbox, &into);
@@ -337,8 +336,7 @@ void WatchReader::LookAgain(uint32_t core, const char* first, WatchSample* sampl
       into = CoreSample{};
       into.in_use = into.corrupt = true;
       suspect_[core] = true;
-      sample->corruptions.push_back(
-          {CoreName(core), fmt::format("{} {:#010x}: {}", wrong->field, wrong->value, wrong->why)});
+      sample->corruptions.push_back(std::move(*wrong));
       return;
     }
     mailbox = LoadMailbox(bytes, scope_->layout().order);
@@ -394,23 +392,24 @@ void WatchReader::ReadTask(uint32_t index, WatchSample* sample) {
   }
   if (state == HANGSCOPE_TASK_NONE) return;
   task.in_use = true;
-  auto decoded = scope_->DecodeTask(index, bytes);
-  if (decoded.ok()) {
-    task.record = *decoded;
-    return;
+  TaskRecord record = scope_->DecodeTask(index, bytes);
+  if (record.wrong) {
+    ++reads_;
+    bytes_read_ += sizeof(hangscope_task);
+    auto steady = scope_->ReadTask(index);
+    if (steady.ok())
+      record = std::move(*steady);
+    else
+      record.wrong = Corruption{Corruption::Part::kTaskRecord, index, steady.status().message()};
   }
-  ++reads_;
-  bytes_read_ += sizeof(hangscope_task);
-  const auto steady = scope_->ReadTask(index);
-  if (steady.ok()) {
-    task.in_use = steady.value().has_value();
-    if (task.in_use) task.record = *steady.value();
-  } else if (steady.status().code() == Status::Code::kBusy) {
+  if (record.is_changing) {
     task.record.sequence |= 1;
-  } else {
+  } else if (record.wrong) {
     task.corrupt = true;
-    sample->corruptions.push_back(
-        {fmt::format("task record {}", index), steady.status().message()});
+    sample->corruptions.push_back(std::move(*record.wrong));
+  } else {
+    task.in_use = record.wait.has_value();
+    task.record = record.wait.value_or(task.record);
   }
 }
 
@@ -428,7 +427,7 @@ Result<CoreDetail> WatchReader::ReadDetail(uint32_t core, std::vector<Corruption
   const auto u32 = [&](size_t at) { return Load32(bytes + at, scope.order); };
   const auto wide = [&](size_t at) { return u32(at) | uint64_t{u32(at + 4)} << 32; };
   const auto report = [&](const char* field, uint32_t value, const std::string& why) {
-    corruptions->push_back({CoreName(core), fmt::format("{} {:#010x}: {}", field, value, why)});
+    corruptions->push_back(WrongField(core, field, value, why));
   };
   CoreDetail detail;
   CoreFault& fault = detail.fault;
@@ -495,9 +494,9 @@ Result<std::vector<NodeSample>> WatchReader::ReadNodes(std::vector<Corruption>* 
     nodes[i].debug_values = Load32(node + offsetof(hangscope_node, debug_order), scope.order);
     const uint32_t first = Load32(node + offsetof(hangscope_node, first_fault), scope.order);
     if (first > scope.core_count) {
-      corruptions->push_back(
-          {fmt::format("node {}", i),
-           fmt::format("first_fault {:#010x}: there are {} cores", first, scope.core_count)});
+      corruptions->push_back({Corruption::Part::kNode, i,
+                              fmt::format("there are {} cores", scope.core_count), "first_fault",
+                              fmt::format("{:#010x}", first)});
     } else if (first != 0) {
       nodes[i].first_fault = first - 1;
     }

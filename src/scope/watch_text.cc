@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "base/utf8.h"
+#include "scope/scope_text.h"
 
 namespace hangscope {
 namespace {
@@ -230,7 +231,7 @@ std::string BodyText(const ScopeFinding& finding, const WatchScene& scene,
 // What the headline and the members' lines say already, and with more names.
 bool IsSaid(const std::string& evidence, const ScopeFinding& finding) {
   const bool of_one = evidence.starts_with("core ") || evidence.starts_with("task ");
-  if (finding.kind == FindingKind::kCorrupt && evidence.ends_with(finding.corruption.what))
+  if (finding.kind == FindingKind::kCorrupt && evidence.ends_with(CorruptField(finding.corruption)))
     return true;
   return of_one && evidence.find(" waits ") != std::string::npos;
 }
@@ -358,8 +359,8 @@ std::string FindingSummary(const ScopeFinding& finding, const WatchScene& scene)
                          Plural(*subject->sample.stack_free, "byte"));
     }
     case FindingKind::kCorrupt:
-      return fmt::format("{}: {}", Printable(finding.corruption.where),
-                         Printable(finding.corruption.what));
+      return fmt::format("{}: {}", Printable(CorruptPart(finding.corruption)),
+                         Printable(CorruptField(finding.corruption)));
     default:
       break;
   }

@@ -7,6 +7,7 @@
 #include "base/merge_heap.h"
 #include "hangscope/abi/scope.h"
 #include "hangscope/version.h"
+#include "scope/scope_text.h"
 #include "scope/watch_view.h"
 #include "snapshot/scope_items.h"
 #include "snapshot/scope_times.h"
@@ -214,7 +215,8 @@ void ScopeTrace::AddTroubles() {
     corruptions.insert(corruptions.end(), watch_->sample().corruptions.begin(),
                        watch_->sample().corruptions.end());
   for (const Corruption& corruption : corruptions)
-    head_.troubles.push_back(fmt::format("corrupt: {}: {}", corruption.where, corruption.what));
+    head_.troubles.push_back(
+        fmt::format("corrupt: {}: {}", CorruptPart(corruption), CorruptField(corruption)));
 }
 
 void ScopeTrace::MakeEnd() {

@@ -147,7 +147,7 @@ TEST_F(WatchExportTest, WhatIsOnlyPossibleIsNotCalledAHang) {
 
 TEST_F(WatchExportTest, CorruptionIsSaidOnceAndMadePrintable) {
   ScopeFinding finding = Found(FindingKind::kCorrupt, {0});
-  finding.corruption = {"core 0", "launch \x1b[31m77"};
+  finding.corruption = {Corruption::Part::kCore, 0, "launch \x1b[31m77"};
   finding.evidence = {"core 0: launch \x1b[31m77"};
   EXPECT_EQ(Text(finding), "CORRUPT: core 0: launch \\x1b[31m77 (certain)\n");
 }
@@ -234,14 +234,14 @@ TEST_F(WatchExportTest, FaultResourceCorruptionAndTasksAreInTheirFields) {
   EXPECT_EQ(Json(starved)["subjects"][0]["record"], 1);
   EXPECT_EQ(Json(starved)["resource"]["name"], "0x5");
   ScopeFinding corrupt = Found(FindingKind::kCorrupt, {0});
-  corrupt.corruption = {"core 0", "launch 77"};
+  corrupt.corruption = {Corruption::Part::kCore, 0, "launch 77"};
   EXPECT_EQ(Json(corrupt)["corruption"]["where"], "core 0");
   EXPECT_EQ(Json(corrupt)["corruption"]["what"], "launch 77");
 }
 
 TEST_F(WatchExportTest, BytesThatAreNoTextDoNotBreakTheJson) {
   ScopeFinding corrupt = Found(FindingKind::kCorrupt, {0});
-  corrupt.corruption = {"core 0", std::string("\xff\0\n\"", 4)};
+  corrupt.corruption = {Corruption::Part::kCore, 0, std::string("\xff\0\n\"", 4)};
   EXPECT_EQ(Json(corrupt)["kind"], "corrupt");
 }
 

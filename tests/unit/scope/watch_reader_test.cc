@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "fakes/watch_image.h"
+#include "scope/scope_text.h"
 
 namespace hangscope {
 namespace {
@@ -66,8 +67,9 @@ TEST_F(WatchReaderTest, ReadsEachWordOfAMailboxInEitherByteOrderAndWordSize) {
       Open();
       const CoreSample& core = Poll().cores[1];
       EXPECT_TRUE(core.in_use);
-      EXPECT_FALSE(core.corrupt) << (sample_.corruptions.empty() ? ""
-                                                                 : sample_.corruptions[0].what);
+      EXPECT_FALSE(core.corrupt) << (sample_.corruptions.empty()
+                                         ? ""
+                                         : CorruptField(sample_.corruptions[0]));
       EXPECT_EQ(core.waypoint, 0x57425243u);
       EXPECT_EQ(core.heartbeat, 77u);
       ASSERT_TRUE(core.wait);
@@ -152,8 +154,9 @@ TEST_F(WatchReaderTest, ReportsEachWordThatCannotBeRightByCoreFieldAndValue) {
     for (const uint32_t other : {0u, 1u, 3u})
       EXPECT_TRUE(sample.cores[other].in_use && !sample.cores[other].corrupt) << other;
     if (!damage.is_wrong) continue;
-    EXPECT_EQ(sample.corruptions[0].where, "core 2");
-    EXPECT_TRUE(sample.corruptions[0].what.starts_with(damage.field)) << sample.corruptions[0].what;
+    EXPECT_EQ(CorruptPart(sample.corruptions[0]), "core 2");
+    EXPECT_TRUE(CorruptField(sample.corruptions[0]).starts_with(damage.field))
+        << CorruptField(sample.corruptions[0]);
   }
 }
 
@@ -162,8 +165,8 @@ TEST_F(WatchReaderTest, SaysInOneSentenceWhatIsWrong) {
   image_->Put(3, MAILBOX(waypoint), 0x07000001);
   Open();
   ASSERT_EQ(Poll().corruptions.size(), 1u);
-  EXPECT_EQ(sample_.corruptions[0].where, "core 3");
-  EXPECT_EQ(sample_.corruptions[0].what,
+  EXPECT_EQ(CorruptPart(sample_.corruptions[0]), "core 3");
+  EXPECT_EQ(CorruptField(sample_.corruptions[0]),
             "waypoint 0x07000001: four printable characters are possible");
 }
 
@@ -175,8 +178,8 @@ TEST_F(WatchReaderTest, FindsAWaitDamagedOnlyWhileTheCoreWaits) {
   image_->Put(0, MAILBOX(wait_epoch), 77);
   EXPECT_TRUE(Poll().cores[0].corrupt);
   ASSERT_EQ(sample_.corruptions.size(), 1u);
-  EXPECT_TRUE(sample_.corruptions[0].what.starts_with("wait_epoch 0x0000004d"))
-      << sample_.corruptions[0].what;
+  EXPECT_TRUE(CorruptField(sample_.corruptions[0]).starts_with("wait_epoch 0x0000004d"))
+      << CorruptField(sample_.corruptions[0]);
   image_->WaitDone(0);
   EXPECT_FALSE(Poll().cores[0].corrupt);
   image_->Wait(0, 0, 0, 1);
@@ -236,7 +239,7 @@ TEST_F(WatchReaderTest, ATaskThatChangesItsRecordIsNotCorrupt) {
   EXPECT_EQ(sample_.tasks[0].record.resource, 5u);
   EXPECT_TRUE(sample_.tasks[1].corrupt);
   ASSERT_EQ(sample_.corruptions.size(), 1u);
-  EXPECT_EQ(sample_.corruptions[0].where, "task record 1");
+  EXPECT_EQ(CorruptPart(sample_.corruptions[0]), "task record 1");
   image_->PutTask(1, offsetof(hangscope_task, sequence), 3);
   Poll();
   EXPECT_TRUE(sample_.tasks[1].in_use);
@@ -249,7 +252,7 @@ TEST_F(WatchReaderTest, ATaskThatChangesItsRecordIsNotCorrupt) {
     image_->PutTask(1, offsetof(hangscope_task, sequence), sequence += 2);
   };
   Poll();
-  EXPECT_FALSE(sample_.tasks[1].corrupt) << sample_.corruptions[0].what;
+  EXPECT_FALSE(sample_.tasks[1].corrupt) << CorruptField(sample_.corruptions[0]);
   EXPECT_EQ(sample_.tasks[1].record.sequence & 1, 1u);
 }
 
@@ -400,7 +403,7 @@ TEST_P(GoldenWatch, BothReadersFindTheSame) {
   ASSERT_TRUE(reader->Poll(&sample).ok());
   // of tasks: show has them
   std::erase_if(sample.corruptions,
-                [](const Corruption& c) { return !c.where.starts_with("core"); });
+                [](const Corruption& c) { return c.part != Corruption::Part::kCore; });
   std::vector<std::string> lines;
   for (size_t i = 0; i < sample.cores.size(); ++i)
     lines.push_back(fmt::format("core {} {}", i, Text(sample.cores[i])));
@@ -429,8 +432,7 @@ TEST_P(GoldenWatch, BothReadersFindTheSame) {
     lines.push_back(line);
   }
   for (const Corruption& corruption : sample.corruptions) {
-    lines.push_back(fmt::format("corrupt {} {}", corruption.where,
-                                corruption.what.substr(0, corruption.what.find(' '))));
+    lines.push_back(fmt::format("corrupt {} {}", CorruptPart(corruption), corruption.field));
   }
   std::istringstream expected(ReadAll(stem + ".txt"));
   std::string line;

@@ -521,8 +521,8 @@ TEST_F(WatcherTest, ACorruptMailboxIsFoundOnceAndTheRestGoesOn) {
   uint32_t value = 0;
   Run(10 * kStall, [&] {
     Beat(0);
-    sample_.corruptions = {{"core 2", "waypoint " + std::to_string(++value) +
-                                          ": four printable characters are possible"}};
+    sample_.corruptions = {{Corruption::Part::kCore, 2, "four printable characters are possible",
+                            "waypoint", std::to_string(++value)}};
   });
   ASSERT_EQ(found_.size(), 1u);
   EXPECT_EQ(found_[0].kind, FindingKind::kCorrupt);
