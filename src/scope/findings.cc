@@ -193,12 +193,12 @@ void Watcher::FindStuck(Look& look, const WaitCause& cause) const {
   finding.kind = deadlock ? FindingKind::kDeadlock : FindingKind::kStarved;
   finding.confidence = Confidence::kCertain;
   finding.resource = cause.resource;
-  std::string key = fmt::format("{} {}", FindingKindName(finding.kind), cause.resource);
+  std::vector<uint32_t> numbers = {cause.resource};
   for (const uint32_t member : cause.members) {
     const SubjectWatch& subject = subjects_[member];
     finding.subjects.push_back(subject.subject);
     finding.evidence.push_back(WaitText(look, member));
-    key += fmt::format(", {} {}", Name(subject.subject), subject.wait->sequence);
+    numbers.push_back(subject.wait->sequence);
   }
   if (deadlock && !look.dead)
     finding.evidence.push_back("each of these waits is the same in two looks");
@@ -206,7 +206,7 @@ void Watcher::FindStuck(Look& look, const WaitCause& cause) const {
   AddPartners(look, cause, &finding);
   AddFirst(cause, &finding);
   AddDoubts(look, cause, &finding);
-  look.Add(std::move(finding), std::move(key));
+  look.Add(std::move(finding), std::move(numbers));
 }
 
 void Watcher::AddPartners(const Look& look, const WaitCause& cause, ScopeFinding* finding) const {
@@ -350,7 +350,7 @@ void Watcher::FindFault(Look& look, uint32_t core) {
     finding.doubts.push_back("the details are of another fault than the mailbox says");
   finding.fault.type = type;
   if (history.moved_after_fault) finding.evidence.push_back("the core went on after it");
-  look.Add(std::move(finding), fmt::format("fault {} {}", core, FaultTypeName(type)));
+  look.Add(std::move(finding), {static_cast<uint32_t>(type)});
 }
 
 // A long computation looks the same: the core's own rhythm tells, if it has one.
@@ -377,8 +377,7 @@ void Watcher::FindSilence(Look& look, uint32_t core) const {
     finding.Lower(Confidence::kPossible,
                   rhythm ? "it has been still for nearly as long before: it may compute"
                          : "its rhythm is not known yet: it may compute");
-  look.Add(std::move(finding),
-           fmt::format("silent {} {} {}", core, sample.heartbeat, sample.wait_sequence));
+  look.Add(std::move(finding), {sample.heartbeat, sample.wait_sequence});
 }
 
 void Watcher::FindStarvedTask(Look& look, uint32_t index) const {
@@ -403,7 +402,7 @@ void Watcher::FindStarvedTask(Look& look, uint32_t index) const {
     finding.Lower(Confidence::kPossible,
                   "several tasks ran meanwhile: looks may have missed this one");
   }
-  look.Add(std::move(finding), fmt::format("never runs {} {}", index, history.sequence));
+  look.Add(std::move(finding), {history.sequence});
 }
 
 void Watcher::FindLowStack(Look& look, uint32_t core) const {
@@ -420,7 +419,7 @@ void Watcher::FindLowStack(Look& look, uint32_t core) const {
   finding.since_at_least = true;
   finding.evidence.push_back(
       fmt::format("{} bytes of its stack were never used", *sample.stack_free));
-  look.Add(std::move(finding), fmt::format("stack {}", core));
+  look.Add(std::move(finding), {});
 }
 
 void Watcher::FindCorruptions(Look& look) const {
@@ -436,9 +435,7 @@ void Watcher::FindCorruptions(Look& look) const {
     if (corruption.part == Corruption::Part::kTaskRecord)
       finding.subjects = {{WatchSubject::Kind::kTask, corruption.index}};
     finding.evidence.push_back(CorruptPart(corruption) + ": " + CorruptField(corruption));
-    // The same word with another value is the same finding.
-    look.Add(std::move(finding),
-             fmt::format("corrupt {} {}", CorruptPart(corruption), corruption.field));
+    look.Add(std::move(finding), {});  // the same word with another value is the same finding
   }
 }
 
@@ -446,12 +443,12 @@ void Watcher::FindCorruptions(Look& look) const {
 // provided was read after the look. What the target says of itself, or will never change, counts at
 // once.
 void Watcher::Publish(Look& look) {
-  std::set<std::string> suspected;
+  std::set<Key> suspected;
   std::vector<ScopeFinding> standing;
-  std::map<std::string, size_t> keys;
+  std::map<Key, size_t> keys;
   for (size_t i = 0; i < look.findings.size(); ++i) {
     ScopeFinding& finding = look.findings[i];
-    const std::string& key = look.keys[i];
+    const Key& key = look.keys[i];
     const bool judged =
         finding.kind == FindingKind::kDeadlock || finding.kind == FindingKind::kStarved;
     suspected.insert(key);

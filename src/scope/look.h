@@ -28,14 +28,13 @@ struct Watcher::Look {
   // of one who is halted, silent, or never runs
   std::map<uint32_t, std::vector<uint32_t>> victims = {};
 
-  // Findings and what tells them apart: the same key in two looks is the same finding.
   std::vector<ScopeFinding> findings = {};
-  std::vector<std::string> keys = {};
+  std::vector<Key> keys = {};  // by finding
 
-  void Add(ScopeFinding finding, std::string key) {
+  void Add(ScopeFinding finding, std::vector<uint32_t> numbers) {
     finding.time = now;
+    keys.push_back({finding.kind, finding.subjects, std::move(numbers), finding.corruption.field});
     findings.push_back(std::move(finding));
-    keys.push_back(std::move(key));
   }
 };
 

@@ -85,6 +85,16 @@ class Watcher {
     uint64_t rounds = 0;
   };
   struct Look;  // one call of See, scope/look.h
+  // What makes the findings of two looks the same one.
+  struct Key {
+    FindingKind kind = FindingKind::kDead;
+    std::vector<WatchSubject> subjects;
+    // that change where it is another finding: of a wait, a resource, a heartbeat, a type of fault
+    std::vector<uint32_t> numbers;
+    std::string field;  // kCorrupt
+
+    auto operator<=>(const Key&) const = default;
+  };
 
   void Judge(const WatchSample& sample, TimeNs now, WatchSource& source, bool dead);
   // scope/watcher.cc: what the look says, and since when.
@@ -127,9 +137,9 @@ class Watcher {
   size_t corruptions_ = 0;      // of the latest look
   std::optional<TimeNs> died_;  // the first look at it as a dead one
   std::map<std::pair<uint32_t, uint32_t>, Baseline> baselines_;  // by waiter and supplier
-  std::set<std::string> suspected_;  // keys of what the look before found
+  std::set<Key> suspected_;                                      // what the look before found
   std::vector<ScopeFinding> standing_;
-  std::map<std::string, size_t> standing_keys_;  // where in standing_
+  std::map<Key, size_t> standing_keys_;  // where in standing_
   std::vector<ScopeFinding> fresh_;
 };
 
