@@ -80,37 +80,6 @@ std::string WaypointOf(const SubjectWatch& subject) {
   return subject.subject.kind == Kind::kCore ? WatchNames::Waypoint(subject.sample.waypoint) : "";
 }
 
-// "waits 31.0 s at CRBW for cb3 of (1,2)", "is silent for 5.0 s at MULR".
-std::string DoesWhat(const SubjectWatch& subject, const WatchScene& scene) {
-  const std::string waypoint = WaypointOf(subject);
-  const std::string at = waypoint.empty() ? "" : " at " + waypoint;
-  if (subject.wait && subject.activity != Activity::kPaused &&
-      subject.activity != Activity::kHalted) {
-    // Of a dead target the time may be known no further than to the beginning of its latest wait.
-    const bool lasted = !scene.is_dead || scene.now - subject.since >= kSaidAtLeast;
-    return fmt::format("waits{}{} for {}", lasted ? " " + Duration(subject, scene) : "", at,
-                       scene.names->WaitedFor(subject.wait->kind, subject.wait->resource));
-  }
-  switch (subject.activity) {
-    case Activity::kRunning:
-      return "runs" + at;
-    case Activity::kIdle:
-      return fmt::format("is idle for {}{}", Duration(subject, scene), at);
-    case Activity::kPaused:
-      return fmt::format("is paused for {}{}", Duration(subject, scene), at);
-    case Activity::kHalted:
-      return fmt::format("is halted{}", at);
-    case Activity::kEnded:
-      return "has ended" + at;
-    case Activity::kCorrupt:
-      return "has a mailbox that cannot be right";
-    case Activity::kUnused:
-      return "never said anything";
-    default:
-      return fmt::format("stands still for {}{}", Duration(subject, scene), at);
-  }
-}
-
 // Where a line of its own gives the whole name: "core 2" of "core 2 writer (0,0)".
 std::string ShortNames(const std::vector<WatchSubject>& subjects, const WatchScene& scene) {
   std::string text;
@@ -146,7 +115,7 @@ std::string SubjectLine(const WatchSubject& who, const std::vector<WatchSubject>
   const SubjectWatch* const subject = scene.Find(who);
   if (subject == nullptr) return fmt::format("  {}\n", SubjectName(who, scene));
   std::string text = fmt::format("  {:<{}}  {}{}", SubjectName(who, scene), name_width,
-                                 DoesWhat(*subject, scene), From(*subject, others, scene));
+                                 SubjectDoing(*subject, scene), From(*subject, others, scene));
   const std::string place = ShortPlace(SubjectPlace(who, scene));
   return text + (place.empty() ? "" : "   " + place) + "\n";
 }
@@ -196,25 +165,6 @@ std::string FirstText(const ScopeFinding& finding, const WatchScene& scene,
   return text;
 }
 
-std::string Headline(const ScopeFinding& finding, const WatchScene& scene) {
-  const std::string summary = FindingSummary(finding, scene);
-  const std::string_view confidence = ConfidenceName(finding.confidence);
-  const std::string where = scene.of_several ? Printable(scene.target) + ": " : "";
-  if (finding.confidence == Confidence::kPossible)
-    return fmt::format("{}perhaps {} ({})", where, summary, confidence);
-  switch (finding.kind) {
-    case FindingKind::kDeadlock:
-    case FindingKind::kStarved:
-    case FindingKind::kSilent:
-      return fmt::format("{}HANG: {} ({})", where, summary, confidence);
-    case FindingKind::kStackLow:
-      return fmt::format("{}WARNING: {}", where, summary);
-    default:
-      return fmt::format("{}{}: {} ({})", where, Capitals(FindingKindName(finding.kind)), summary,
-                         confidence);
-  }
-}
-
 // Who does what, who else waits, and what led up to it.
 std::string BodyText(const ScopeFinding& finding, const WatchScene& scene,
                      const FindingHistory& history) {
@@ -256,28 +206,6 @@ std::string Who(const SubjectWatch& subject, const WatchScene& scene) {
 // "7 matmul (kernels/matmul.cc)" without the path.
 std::string ShortKernel(const std::string& name) { return name.substr(0, name.find(" (")); }
 
-std::vector<std::string> Cells(const SubjectWatch& subject, const WatchScene& scene) {
-  std::vector<std::string> cells(kColumns);
-  cells[kWho] = Who(subject, scene);
-  cells[kActivity] = ActivityName(subject.activity);
-  if (subject.wait)
-    cells[kWaitsFor] = scene.names->WaitedFor(subject.wait->kind, subject.wait->resource);
-  const bool lasts = subject.activity != Activity::kRunning &&
-                     subject.activity != Activity::kUnused &&
-                     subject.activity != Activity::kCorrupt;
-  if (lasts && (!scene.is_dead || scene.now - subject.since >= kSaidAtLeast))
-    cells[kSince] = (subject.since_at_least ? ">" : "") +
-                    FormatElapsed(std::max<TimeNs>(0, scene.now - subject.since));
-  if (subject.subject.kind == Kind::kTask || subject.activity == Activity::kCorrupt) return cells;
-  cells[kNode] = NodeText(subject, scene);
-  cells[kRole] = scene.names->Role(subject.sample.role);
-  cells[kAt] = WaypointOf(subject);
-  if (subject.sample.kernel != 0)
-    cells[kKernel] = ShortKernel(scene.names->Kernel(subject.sample.kernel));
-  if (subject.sample.stack_free) cells[kStack] = std::to_string(*subject.sample.stack_free);
-  return cells;
-}
-
 std::string JoinCells(const std::vector<std::string>& cells, const std::vector<size_t>& widths) {
   std::string text;
   for (size_t i = 0; i < cells.size(); ++i) {
@@ -298,11 +226,52 @@ const SubjectWatch* WatchScene::Find(const WatchSubject& subject) const {
 }
 
 std::string SubjectDoing(const SubjectWatch& subject, const WatchScene& scene) {
-  return DoesWhat(subject, scene);
+  const std::string waypoint = WaypointOf(subject);
+  const std::string at = waypoint.empty() ? "" : " at " + waypoint;
+  if (subject.wait && subject.activity != Activity::kPaused &&
+      subject.activity != Activity::kHalted) {
+    // Of a dead target the time may be known no further than to the beginning of its latest wait.
+    const bool lasted = !scene.is_dead || scene.now - subject.since >= kSaidAtLeast;
+    return fmt::format("waits{}{} for {}", lasted ? " " + Duration(subject, scene) : "", at,
+                       scene.names->WaitedFor(subject.wait->kind, subject.wait->resource));
+  }
+  switch (subject.activity) {
+    case Activity::kRunning:
+      return "runs" + at;
+    case Activity::kIdle:
+      return fmt::format("is idle for {}{}", Duration(subject, scene), at);
+    case Activity::kPaused:
+      return fmt::format("is paused for {}{}", Duration(subject, scene), at);
+    case Activity::kHalted:
+      return fmt::format("is halted{}", at);
+    case Activity::kEnded:
+      return "has ended" + at;
+    case Activity::kCorrupt:
+      return "has a mailbox that cannot be right";
+    case Activity::kUnused:
+      return "never said anything";
+    default:
+      return fmt::format("stands still for {}{}", Duration(subject, scene), at);
+  }
 }
 
 std::string FindingHeadline(const ScopeFinding& finding, const WatchScene& scene) {
-  return Headline(finding, scene);
+  const std::string summary = FindingSummary(finding, scene);
+  const std::string_view confidence = ConfidenceName(finding.confidence);
+  const std::string where = scene.of_several ? Printable(scene.target) + ": " : "";
+  if (finding.confidence == Confidence::kPossible)
+    return fmt::format("{}perhaps {} ({})", where, summary, confidence);
+  switch (finding.kind) {
+    case FindingKind::kDeadlock:
+    case FindingKind::kStarved:
+    case FindingKind::kSilent:
+      return fmt::format("{}HANG: {} ({})", where, summary, confidence);
+    case FindingKind::kStackLow:
+      return fmt::format("{}WARNING: {}", where, summary);
+    default:
+      return fmt::format("{}{}: {} ({})", where, Capitals(FindingKindName(finding.kind)), summary,
+                         confidence);
+  }
 }
 
 static_assert(kColumns == kWatchColumns && kStack == static_cast<int>(WatchColumn::kStack));
@@ -310,7 +279,25 @@ static_assert(kColumns == kWatchColumns && kStack == static_cast<int>(WatchColum
 const char* WatchColumnTitle(WatchColumn column) { return kTitles[static_cast<size_t>(column)]; }
 
 std::vector<std::string> WatchCells(const SubjectWatch& subject, const WatchScene& scene) {
-  return Cells(subject, scene);
+  std::vector<std::string> cells(kColumns);
+  cells[kWho] = Who(subject, scene);
+  cells[kActivity] = ActivityName(subject.activity);
+  if (subject.wait)
+    cells[kWaitsFor] = scene.names->WaitedFor(subject.wait->kind, subject.wait->resource);
+  const bool lasts = subject.activity != Activity::kRunning &&
+                     subject.activity != Activity::kUnused &&
+                     subject.activity != Activity::kCorrupt;
+  if (lasts && (!scene.is_dead || scene.now - subject.since >= kSaidAtLeast))
+    cells[kSince] = (subject.since_at_least ? ">" : "") +
+                    FormatElapsed(std::max<TimeNs>(0, scene.now - subject.since));
+  if (subject.subject.kind == Kind::kTask || subject.activity == Activity::kCorrupt) return cells;
+  cells[kNode] = NodeText(subject, scene);
+  cells[kRole] = scene.names->Role(subject.sample.role);
+  cells[kAt] = WaypointOf(subject);
+  if (subject.sample.kernel != 0)
+    cells[kKernel] = ShortKernel(scene.names->Kernel(subject.sample.kernel));
+  if (subject.sample.stack_free) cells[kStack] = std::to_string(*subject.sample.stack_free);
+  return cells;
 }
 
 std::string SubjectName(const WatchSubject& subject, const WatchScene& scene) {
@@ -377,7 +364,7 @@ std::vector<std::string> FindingEvidence(const ScopeFinding& finding) {
 
 std::string FindingText(const ScopeFinding& finding, const WatchScene& scene,
                         const FindingHistory& history) {
-  std::string text = Headline(finding, scene) + "\n" + BodyText(finding, scene, history);
+  std::string text = FindingHeadline(finding, scene) + "\n" + BodyText(finding, scene, history);
   const size_t begin = finding.kind == FindingKind::kDead ? 1 : 0;  // the first is the summary
   for (size_t i = begin; i < std::min(finding.evidence.size(), kMostEvidence); ++i) {
     if (!IsSaid(finding.evidence[i], finding))
@@ -426,7 +413,7 @@ WatchTable::WatchTable(const WatchScene& scene, bool all_columns) : widths_(kCol
   for (const SubjectWatch& subject : *scene.subjects) {
     has_tasks_ = has_tasks_ || subject.subject.kind == Kind::kTask;
     if (subject.activity == Activity::kUnused && !all_columns) continue;
-    const std::vector<std::string> cells = Cells(subject, scene);
+    const std::vector<std::string> cells = WatchCells(subject, scene);
     for (size_t i = 0; i < kColumns; ++i) widths_[i] = std::max(widths_[i], cells[i].size());
   }
   for (size_t i = 0; i < kColumns; ++i) {
@@ -444,7 +431,7 @@ std::string WatchTable::Head() const {
 }
 
 std::string WatchTable::Line(const SubjectWatch& subject, const WatchScene& scene) const {
-  return JoinCells(Cells(subject, scene), widths_);
+  return JoinCells(WatchCells(subject, scene), widths_);
 }
 
 }  // namespace hangscope
