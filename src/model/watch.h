@@ -226,6 +226,9 @@ struct ScopeFinding : Finding {
   uint32_t resource = 0;               // kStarved: which; 0: none
   CoreFault fault;                     // kFault
   Corruption corruption;               // kCorrupt
+  // Evidence that comes before the rest, and that summary and lines say with more names: texts
+  // leave it out.
+  std::vector<std::string> repeated_evidence;
   // By subject, where the scope's cores are the threads of a program: their ids, 0 where one is not
   // known. Else empty.
   std::vector<int> threads;

@@ -81,7 +81,6 @@ class ScopeReport {
       ReportFinding mine{finding, std::string(FindingKindName(finding.kind))};
       mine.summary = FindingSummary(finding, scene_);
       mine.lines = FindingLines(finding, scene_, view_.History(finding));
-      mine.evidence = FindingEvidence(finding);
       if (mine.evidence.empty() && scene_.is_dead)
         mine.evidence = {"so it stands in what is left of it"};
       // The watcher that followed it while it lived is surer, and says the same of it.

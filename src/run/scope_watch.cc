@@ -1,7 +1,6 @@
 #include "run/scope_watch.h"
 
 #include <algorithm>
-#include <sstream>
 
 namespace hangscope {
 namespace {
@@ -10,16 +9,6 @@ constexpr TimeNs kInterval = 100 * kMillisecond;
 // Its scope is there already: what has no mailboxes then will have none. Opening may search all of
 // its memory.
 constexpr int kMostTries = 10;
-
-// The lines behind the headline, each without its indentation.
-std::vector<std::string> LinesBehindTheFirst(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  std::string line;
-  std::getline(in, line);
-  while (std::getline(in, line)) lines.push_back(line.starts_with("  ") ? line.substr(2) : line);
-  return lines;
-}
 
 }  // namespace
 
@@ -68,7 +57,7 @@ void ScopeWatch::TellFindings(TimeNs now) {
   for (ScopeFinding finding : standing) {
     const WatchScene scene = view_->Scene(now);
     finding.summary = FindingSummary(finding, scene);
-    finding.lines = LinesBehindTheFirst(FindingText(finding, scene, view_->History(finding)));
+    finding.lines = LinesBelowHeadline(finding, scene, view_->History(finding));
     finding.threads = ThreadsOf(finding);
     opinion_.findings.push_back(std::move(finding));
   }

@@ -197,7 +197,7 @@ void Watcher::FindStuck(Look& look, const WaitCause& cause) const {
   for (const uint32_t member : cause.members) {
     const SubjectWatch& subject = subjects_[member];
     finding.subjects.push_back(subject.subject);
-    finding.evidence.push_back(WaitText(look, member));
+    finding.repeated_evidence.push_back(WaitText(look, member));
     numbers.push_back(subject.wait->sequence);
   }
   if (deadlock && !look.dead)
@@ -326,7 +326,7 @@ ScopeFinding Watcher::FindingAbout(const Look& look, uint32_t index) const {
   if (at == look.victims.end()) return finding;
   for (const uint32_t victim : at->second) {
     finding.victims.push_back(subjects_[victim].subject);
-    finding.evidence.push_back(WaitText(look, victim));
+    finding.repeated_evidence.push_back(WaitText(look, victim));
   }
   return finding;
 }
@@ -434,7 +434,7 @@ void Watcher::FindCorruptions(Look& look) const {
       finding.subjects = {{WatchSubject::Kind::kCore, corruption.index}};
     if (corruption.part == Corruption::Part::kTaskRecord)
       finding.subjects = {{WatchSubject::Kind::kTask, corruption.index}};
-    finding.evidence.push_back(CorruptPart(corruption) + ": " + CorruptField(corruption));
+    finding.repeated_evidence = {CorruptPart(corruption) + ": " + CorruptField(corruption)};
     look.Add(std::move(finding), {});  // the same word with another value is the same finding
   }
 }

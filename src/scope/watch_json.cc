@@ -113,7 +113,8 @@ std::string FindingJson(const ScopeFinding& finding, const WatchScene& scene,
                           {"what", CorruptField(finding.corruption)}};
   json["for_s"] = Rounded(std::max<TimeNs>(0, scene.now - finding.since));
   json["summary"] = FindingSummary(finding, scene);
-  json["evidence"] = finding.evidence;
+  json["evidence"] = finding.repeated_evidence;
+  for (const std::string& evidence : finding.evidence) json["evidence"].push_back(evidence);
   json["doubts"] = finding.doubts;
   json["last_events"] = history.events;
   json["debug_ring"] = Json::array();

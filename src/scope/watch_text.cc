@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "base/units.h"
 #include "base/utf8.h"
@@ -113,11 +112,11 @@ std::string From(const SubjectWatch& subject, const std::vector<WatchSubject>& o
 std::string SubjectLine(const WatchSubject& who, const std::vector<WatchSubject>& others,
                         const WatchScene& scene, size_t name_width) {
   const SubjectWatch* const subject = scene.Find(who);
-  if (subject == nullptr) return fmt::format("  {}\n", SubjectName(who, scene));
-  std::string text = fmt::format("  {:<{}}  {}{}", SubjectName(who, scene), name_width,
+  if (subject == nullptr) return SubjectName(who, scene);
+  std::string text = fmt::format("{:<{}}  {}{}", SubjectName(who, scene), name_width,
                                  SubjectDoing(*subject, scene), From(*subject, others, scene));
   const std::string place = ShortPlace(SubjectPlace(who, scene));
-  return text + (place.empty() ? "" : "   " + place) + "\n";
+  return text + (place.empty() ? "" : "   " + place);
 }
 
 size_t NameWidth(const std::vector<WatchSubject>& subjects, const WatchScene& scene) {
@@ -127,63 +126,38 @@ size_t NameWidth(const std::vector<WatchSubject>& subjects, const WatchScene& sc
   return width;
 }
 
-std::string MembersText(const ScopeFinding& finding, const WatchScene& scene) {
+void AddMembers(const ScopeFinding& finding, const WatchScene& scene,
+                std::vector<std::string>* lines) {
   std::vector<WatchSubject> all = finding.subjects;
   all.insert(all.end(), finding.partners.begin(), finding.partners.end());
   const size_t width = NameWidth(all, scene);
   const bool cycle = finding.kind == FindingKind::kDeadlock;
-  std::string text;
   for (size_t i = 0; i < finding.subjects.size(); ++i) {
     std::vector<WatchSubject> others = finding.partners;
     if (cycle) others = {finding.subjects[(i + 1) % finding.subjects.size()]};
-    text += SubjectLine(finding.subjects[i], others, scene, width);
+    lines->push_back(SubjectLine(finding.subjects[i], others, scene, width));
   }
   for (const WatchSubject& partner : finding.partners)
-    text += SubjectLine(partner, {}, scene, width);
-  return text;
+    lines->push_back(SubjectLine(partner, {}, scene, width));
 }
 
-std::string FirstText(const ScopeFinding& finding, const WatchScene& scene,
-                      const FindingHistory& history) {
+void AddHistory(const ScopeFinding& finding, const WatchScene& scene, const FindingHistory& history,
+                std::vector<std::string>* lines) {
   const bool whose = finding.first || finding.subjects.size() == 1;
-  if (!whose) return "";
-  const WatchSubject& first = finding.first ? *finding.first : finding.subjects[0];
-  std::string text;
-  if (finding.first && finding.subjects.size() > 1) {
-    text = fmt::format("  first to stop: {}{}\n", SubjectName(first, scene),
-                       history.events.empty() ? "" : ", after " + history.events.back());
-  }
+  if (!whose) return;
+  if (finding.first && finding.subjects.size() > 1)
+    lines->push_back(fmt::format("first to stop: {}{}", SubjectName(*finding.first, scene),
+                                 history.events.empty() ? "" : ", after " + history.events.back()));
   if (!history.events.empty())
-    text += fmt::format("  its last events: {}\n", fmt::join(history.events, "; "));
+    lines->push_back(fmt::format("its last events: {}", fmt::join(history.events, "; ")));
   const size_t shown = std::min(history.debug.size(), kMostDebugValues);
-  if (shown != 0)
-    text += "  debug ring, the newest first:\n" +
-            DebugRingText(
-                {history.debug.begin(), history.debug.begin() + static_cast<ptrdiff_t>(shown)});
+  if (shown == 0) return;
+  lines->push_back("debug ring, the newest first:");
+  for (const std::string& row : DebugRingRows(
+           {history.debug.begin(), history.debug.begin() + static_cast<ptrdiff_t>(shown)}))
+    lines->push_back("  " + row);
   if (shown < history.debug.size())
-    text += fmt::format("    and {} older ones\n", history.debug.size() - shown);
-  return text;
-}
-
-// Who does what, who else waits, and what led up to it.
-std::string BodyText(const ScopeFinding& finding, const WatchScene& scene,
-                     const FindingHistory& history) {
-  std::string text;
-  if (finding.kind != FindingKind::kCorrupt && finding.kind != FindingKind::kStackLow)
-    text += MembersText(finding, scene);
-  if (!finding.victims.empty())
-    text +=
-        fmt::format("  also waiting for {}: {}\n", finding.subjects.size() == 1 ? "it" : "these",
-                    Names(finding.victims, scene));
-  return text + FirstText(finding, scene, history);
-}
-
-// What the headline and the members' lines say already, and with more names.
-bool IsSaid(const std::string& evidence, const ScopeFinding& finding) {
-  const bool of_one = evidence.starts_with("core ") || evidence.starts_with("task ");
-  if (finding.kind == FindingKind::kCorrupt && evidence.ends_with(CorruptField(finding.corruption)))
-    return true;
-  return of_one && evidence.find(" waits ") != std::string::npos;
+    lines->push_back(fmt::format("  and {} older ones", history.debug.size() - shown));
 }
 
 std::string NodeText(const SubjectWatch& subject, const WatchScene& scene) {
@@ -351,52 +325,54 @@ std::string FindingSummary(const ScopeFinding& finding, const WatchScene& scene)
     default:
       break;
   }
-  return finding.evidence.empty() ? "the target is gone" : finding.evidence[0];
-}
-
-std::vector<std::string> FindingEvidence(const ScopeFinding& finding) {
-  std::vector<std::string> evidence;
-  for (const std::string& one : finding.evidence) {
-    if (!IsSaid(one, finding)) evidence.push_back(one);
-  }
-  return evidence;
+  return finding.summary;
 }
 
 std::string FindingText(const ScopeFinding& finding, const WatchScene& scene,
                         const FindingHistory& history) {
-  std::string text = FindingHeadline(finding, scene) + "\n" + BodyText(finding, scene, history);
-  const size_t begin = finding.kind == FindingKind::kDead ? 1 : 0;  // the first is the summary
-  for (size_t i = begin; i < std::min(finding.evidence.size(), kMostEvidence); ++i) {
-    if (!IsSaid(finding.evidence[i], finding))
-      text += fmt::format("  {}\n", Printable(finding.evidence[i]));
-  }
-  for (const std::string& doubt : finding.doubts)
-    text += fmt::format("  not certain: {}\n", Printable(doubt));
+  std::string text = FindingHeadline(finding, scene) + "\n";
+  for (const std::string& line : LinesBelowHeadline(finding, scene, history))
+    text += "  " + line + "\n";
   return text;
+}
+
+std::vector<std::string> LinesBelowHeadline(const ScopeFinding& finding, const WatchScene& scene,
+                                            const FindingHistory& history) {
+  std::vector<std::string> lines = FindingLines(finding, scene, history);
+  const size_t left = kMostEvidence - std::min(kMostEvidence, finding.repeated_evidence.size());
+  for (size_t i = 0; i < std::min(left, finding.evidence.size()); ++i)
+    lines.push_back(Printable(finding.evidence[i]));
+  for (const std::string& doubt : finding.doubts)
+    lines.push_back("not certain: " + Printable(doubt));
+  return lines;
 }
 
 std::vector<std::string> FindingLines(const ScopeFinding& finding, const WatchScene& scene,
                                       const FindingHistory& history) {
   std::vector<std::string> lines;
-  std::istringstream in(BodyText(finding, scene, history));
-  for (std::string line; std::getline(in, line);)
-    lines.push_back(line.starts_with("  ") ? line.substr(2) : line);
+  if (finding.kind != FindingKind::kCorrupt && finding.kind != FindingKind::kStackLow)
+    AddMembers(finding, scene, &lines);
+  if (!finding.victims.empty())
+    lines.push_back(fmt::format("also waiting for {}: {}",
+                                finding.subjects.size() == 1 ? "it" : "these",
+                                Names(finding.victims, scene)));
+  AddHistory(finding, scene, history, &lines);
   return lines;
 }
 
-std::string DebugRingText(const std::vector<DebugValue>& values) {
+std::vector<std::string> DebugRingRows(const std::vector<DebugValue>& values) {
   const bool one_core = std::all_of(values.begin(), values.end(),
                                     [&](const DebugValue& v) { return v.core == values[0].core; });
-  std::string text;
+  std::vector<std::string> rows;
   for (size_t i = 0; i < values.size(); ++i) {
-    if (i % kDebugValuesInRow == 0) text += "   ";
-    text += one_core ? fmt::format(" {:08x}", values[i].value)
-                     : fmt::format(" {}:{:08x}", values[i].core, values[i].value);
-    if (i % kDebugValuesInRow == kDebugValuesInRow - 1 || i + 1 == values.size()) text += "\n";
+    if (i % kDebugValuesInRow == 0) rows.emplace_back();
+    std::string& row = rows.back();
+    if (!row.empty()) row += " ";
+    if (!one_core) row += fmt::format("{}:", values[i].core);
+    row += fmt::format("{:08x}", values[i].value);
   }
-  if (one_core && !values.empty())
-    text.insert(text.size() - 1, fmt::format("   (core {})", values[0].core));
-  return text;
+  if (one_core && !rows.empty()) rows.back() += fmt::format("   (core {})", values[0].core);
+  return rows;
 }
 
 std::string WatchLegend() {

@@ -51,10 +51,11 @@ std::string FindingText(const ScopeFinding& finding, const WatchScene& scene,
 // doubts; a text a line.
 std::vector<std::string> FindingLines(const ScopeFinding& finding, const WatchScene& scene,
                                       const FindingHistory& history);
-// What it rests on beside what those lines say.
-std::vector<std::string> FindingEvidence(const ScopeFinding& finding);
-// Eight values a row, the newest first, each with the core that wrote it; in lines.
-std::string DebugRingText(const std::vector<DebugValue>& values);
+// Those lines, then evidence and doubts.
+std::vector<std::string> LinesBelowHeadline(const ScopeFinding& finding, const WatchScene& scene,
+                                            const FindingHistory& history);
+// Eight values a row, the newest first, each with the core that wrote it.
+std::vector<std::string> DebugRingRows(const std::vector<DebugValue>& values);
 
 // What the columns and their words mean, in lines.
 std::string WatchLegend();

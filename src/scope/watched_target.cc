@@ -117,7 +117,8 @@ void WatchedTarget::FindDead(const std::string& what, Confidence confidence, Tim
   finding.time = now;
   finding.since = now;
   finding.subjects = AtWork(view_->watcher().subjects());
-  finding.evidence = {what};
+  finding.summary = what;
+  finding.repeated_evidence = {what};
   if (confidence != Confidence::kCertain)
     finding.doubts = {"this kernel does not tell how a process ended that is not one's own"};
   findings_.push_back(std::move(finding));

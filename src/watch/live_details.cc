@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
 
 namespace hangscope {
 namespace {
@@ -160,9 +159,9 @@ void AddDebugRing(const LiveDetails& details, std::vector<LiveLine>* lines) {
   if (details.debug.empty()) return;
   lines->push_back({"debug ring of its node, the newest first:", LiveStyle::kTitle});
   const size_t shown = std::min(details.debug.size(), kMostDebugValues);
-  std::istringstream text(DebugRingText(
-      {details.debug.begin(), details.debug.begin() + static_cast<ptrdiff_t>(shown)}));
-  for (std::string line; std::getline(text, line);) lines->push_back({line});
+  for (const std::string& row : DebugRingRows(
+           {details.debug.begin(), details.debug.begin() + static_cast<ptrdiff_t>(shown)}))
+    lines->push_back({"    " + row});
   if (shown < details.debug.size())
     lines->push_back({fmt::format("    and {} older ones", details.debug.size() - shown)});
 }
