@@ -94,15 +94,19 @@ void WatchNames::SetCores(const std::vector<ScopeCore>& cores,
 }
 
 std::string WatchNames::Core(uint32_t core, const CoreSample& sample) const {
-  const auto named = std::find_if(cores_.begin(), cores_.end(), [&](const ScopeCore& known) {
-    return known.index == core && !known.name.empty();
-  });
-  if (named != cores_.end()) return fmt::format("thread {}", Clean(named->name));
+  if (const std::string thread = Thread(core); !thread.empty()) return "thread " + thread;
   std::string text = fmt::format("core {}", core);
   if (const std::string role = Role(sample.role); !role.empty()) text += " " + role;
   if (nodes_.size() > 1 && sample.node < nodes_.size())
     text += " " + Coordinates(nodes_[sample.node].x, nodes_[sample.node].y);
   return text;
+}
+
+std::string WatchNames::Thread(uint32_t core) const {
+  const auto named = std::find_if(cores_.begin(), cores_.end(), [&](const ScopeCore& known) {
+    return known.index == core && !known.name.empty();
+  });
+  return named == cores_.end() ? std::string() : Clean(named->name);
 }
 
 std::string WatchNames::Task(uint32_t id) const { return fmt::format("task {}", id); }
@@ -114,10 +118,14 @@ std::string WatchNames::Role(uint16_t role) const {
 
 std::string WatchNames::Kernel(uint32_t kernel) const {
   const CatalogEntry* entry = catalog_.FindEntry(HANGSCOPE_CATALOG_KERNEL, kernel);
-  std::string text = fmt::format("{}", kernel);
-  if (entry == nullptr) return text;
-  text += " " + Clean(entry->name);
-  return entry->text.empty() ? text : fmt::format("{} ({})", text, Clean(entry->text));
+  const bool has_path = entry != nullptr && !entry->text.empty();
+  return ShortKernel(kernel) + (has_path ? fmt::format(" ({})", Clean(entry->text)) : "");
+}
+
+std::string WatchNames::ShortKernel(uint32_t kernel) const {
+  const CatalogEntry* entry = catalog_.FindEntry(HANGSCOPE_CATALOG_KERNEL, kernel);
+  return entry == nullptr ? std::to_string(kernel)
+                          : fmt::format("{} {}", kernel, Clean(entry->name));
 }
 
 std::string WatchNames::Resource(uint32_t resource) const {
@@ -168,9 +176,19 @@ std::string WatchNames::Waypoint(uint32_t waypoint) {
   return text;
 }
 
-// The same waypoint may stand at several places, and one place may be compiled into several
-// functions.
 std::string WatchNames::WaypointPlace(uint32_t waypoint) const {
+  const auto [name, source] = FindWaypoint(waypoint);
+  return name + (name.empty() || source.empty() ? "" : ", ") + source;
+}
+
+std::string WatchNames::ShortWaypointPlace(uint32_t waypoint) const {
+  const auto [name, source] = FindWaypoint(waypoint);
+  return source.empty() ? name : source;
+}
+
+// "reserve back", "cb.c:41 in cb_push". The same waypoint may stand at several places, and one
+// place may be compiled into several functions.
+std::pair<std::string, std::string> WatchNames::FindWaypoint(uint32_t waypoint) const {
   const std::string characters = Waypoint(waypoint);
   std::string long_name;
   std::vector<std::string> places;
@@ -184,13 +202,11 @@ std::string WatchNames::WaypointPlace(uint32_t waypoint) const {
     if (std::find(places.begin(), places.end(), place) == places.end())
       places.push_back(std::move(place));
   }
-  std::string text = long_name;
-  for (size_t i = 0; i < std::min(kMostPlaces, places.size()); ++i) {
-    if (!text.empty()) text += i == 0 ? ", " : " or ";
-    text += places[i];
-  }
-  if (places.size() > kMostPlaces) text += fmt::format(" or {} more", places.size() - kMostPlaces);
-  return text;
+  const size_t all = places.size();
+  places.resize(std::min(kMostPlaces, all));
+  std::string source = fmt::format("{}", fmt::join(places, " or "));
+  if (all > kMostPlaces) source += fmt::format(" or {} more", all - kMostPlaces);
+  return {long_name, source};
 }
 
 std::string WatchNames::Place(uint64_t pc) const {
@@ -218,24 +234,18 @@ const CatalogEntry* WatchNames::FindAssert(const CoreFault& fault) const {
   return best;
 }
 
-std::string WatchNames::At(const CoreFault& fault) const {
+std::string WatchNames::FaultPlace(const CoreFault& fault) const {
   const CatalogEntry* entry = FindAssert(fault);
   const std::string place = Place(fault.pc);
   if (entry == nullptr || entry->where.empty()) {
-    if (!place.empty()) return " at " + place;
-    if (fault.line != 0) return fmt::format(" at line {}", fault.line);
-    return fault.pc == 0 ? std::string() : fmt::format(" at {:#x}", fault.pc);
+    if (!place.empty()) return place;
+    if (fault.line != 0) return fmt::format("line {}", fault.line);
+    return fault.pc == 0 ? std::string() : fmt::format("{:#x}", fault.pc);
   }
   const std::string function = code_ == nullptr
                                    ? std::string()
                                    : FunctionName(code_->Locate(fault.pc - program_at_).function);
-  return " at " + WithoutFolder(entry->where) + (function.empty() ? "" : " in " + function);
-}
-
-std::string WatchNames::FaultPlace(const CoreFault& fault) const {
-  constexpr std::string_view kAt = " at ";
-  const std::string at = At(fault);
-  return at.starts_with(kAt) ? at.substr(kAt.size()) : at;
+  return WithoutFolder(entry->where) + (function.empty() ? "" : " in " + function);
 }
 
 // __FILE__ is as the compiler was given it, which may be from a folder of its own; the ELF says
@@ -309,7 +319,8 @@ std::string WatchNames::Fault(const CoreFault& fault) const {
       break;
     }
   }
-  return text + At(fault);
+  const std::string place = FaultPlace(fault);
+  return text + (place.empty() ? "" : " at " + place);
 }
 
 }  // namespace hangscope

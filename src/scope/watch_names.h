@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "code/code_source.h"
@@ -29,10 +30,12 @@ class WatchNames {
 
   // "core 3", "core 3 writer (1,2)", "thread decoder".
   std::string Core(uint32_t core, const CoreSample& sample) const;
+  std::string Thread(uint32_t core) const;  // "decoder"; empty: it has no name
   std::string Task(uint32_t id) const;
-  std::string Role(uint16_t role) const;          // empty: it has no name
-  std::string Kernel(uint32_t kernel) const;      // "7 matmul (kernels/matmul.cc)", "7"
-  std::string Resource(uint32_t resource) const;  // "cb3 of (1,2)", "queue_lock", "0x80001234"
+  std::string Role(uint16_t role) const;           // empty: it has no name
+  std::string Kernel(uint32_t kernel) const;       // "7 matmul (kernels/matmul.cc)", "7"
+  std::string ShortKernel(uint32_t kernel) const;  // "7 matmul", "7"
+  std::string Resource(uint32_t resource) const;   // "cb3 of (1,2)", "queue_lock", "0x80001234"
   // Behind "waits for": the resource, or a word where the kind is what is waited for: "time to
   // pass", "being resumed".
   std::string WaitedFor(ResourceKind kind, uint32_t resource) const;
@@ -40,6 +43,8 @@ class WatchNames {
   static std::string Waypoint(uint32_t waypoint);
   // "reserve back, dataflow.c:88 in cb_reserve_back", as far as it is known; or empty.
   std::string WaypointPlace(uint32_t waypoint) const;
+  // Of that, where it is known, only "dataflow.c:88 in cb_reserve_back".
+  std::string ShortWaypointPlace(uint32_t waypoint) const;
   // One sentence: "assert 'count below capacity' tripped at cb.c:41 in cb_push", "write of 64 bytes
   // to (3,1) 0x1000 from 0x200: zero length".
   std::string Fault(const CoreFault& fault) const;
@@ -53,7 +58,7 @@ class WatchNames {
 
  private:
   const CatalogEntry* FindAssert(const CoreFault& fault) const;
-  std::string At(const CoreFault& fault) const;
+  std::pair<std::string, std::string> FindWaypoint(uint32_t waypoint) const;
   std::string WholePath(std::string path, uint64_t pc) const;
   std::string BusFault(const CoreFault& fault) const;
 

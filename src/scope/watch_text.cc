@@ -81,21 +81,12 @@ std::string WaypointOf(const SubjectWatch& subject) {
 
 // Where a line of its own gives the whole name: "core 2" of "core 2 writer (0,0)".
 std::string ShortNames(const std::vector<WatchSubject>& subjects, const WatchScene& scene) {
-  std::string text;
+  std::vector<std::string> names;
   for (const WatchSubject& subject : subjects) {
-    const std::string name = SubjectName(subject, scene);
-    const std::string number = fmt::format("core {}", subject.index);
-    text += (text.empty() ? "" : ", ") + (name.starts_with(number) ? number : name);
+    const bool is_plain = subject.kind == Kind::kCore && scene.names->Thread(subject.index).empty();
+    names.push_back(is_plain ? fmt::format("core {}", subject.index) : SubjectName(subject, scene));
   }
-  return text;
-}
-
-// "cb.c:41 in cb_push" of "push a block, cb.c:41 in cb_push": the waypoint stands beside it.
-std::string ShortPlace(const std::string& place) {
-  const size_t comma = place.rfind(", ");
-  return comma != std::string::npos && place.find(':', comma) != std::string::npos
-             ? place.substr(comma + 2)
-             : place;
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 // "held by core 2", "provided by core 2".
@@ -115,7 +106,8 @@ std::string SubjectLine(const WatchSubject& who, const std::vector<WatchSubject>
   if (subject == nullptr) return SubjectName(who, scene);
   std::string text = fmt::format("{:<{}}  {}{}", SubjectName(who, scene), name_width,
                                  SubjectDoing(*subject, scene), From(*subject, others, scene));
-  const std::string place = ShortPlace(SubjectPlace(who, scene));
+  const std::string place =
+      who.kind == Kind::kCore ? scene.names->ShortWaypointPlace(subject->sample.waypoint) : "";
   return text + (place.empty() ? "" : "   " + place);
 }
 
@@ -171,14 +163,10 @@ std::string NodeText(const SubjectWatch& subject, const WatchScene& scene) {
 // "3", or with the name that a thread has.
 std::string Who(const SubjectWatch& subject, const WatchScene& scene) {
   if (subject.subject.kind == Kind::kTask) return scene.names->Task(subject.task);
-  const std::string name = scene.names->Core(subject.subject.index, subject.sample);
-  constexpr std::string_view kThread = "thread ";
   const std::string number = std::to_string(subject.subject.index);
-  return name.starts_with(kThread) ? number + " " + name.substr(kThread.size()) : number;
+  const std::string thread = scene.names->Thread(subject.subject.index);
+  return thread.empty() ? number : number + " " + thread;
 }
-
-// "7 matmul (kernels/matmul.cc)" without the path.
-std::string ShortKernel(const std::string& name) { return name.substr(0, name.find(" (")); }
 
 std::string JoinCells(const std::vector<std::string>& cells, const std::vector<size_t>& widths) {
   std::string text;
@@ -268,8 +256,7 @@ std::vector<std::string> WatchCells(const SubjectWatch& subject, const WatchScen
   cells[kNode] = NodeText(subject, scene);
   cells[kRole] = scene.names->Role(subject.sample.role);
   cells[kAt] = WaypointOf(subject);
-  if (subject.sample.kernel != 0)
-    cells[kKernel] = ShortKernel(scene.names->Kernel(subject.sample.kernel));
+  if (subject.sample.kernel != 0) cells[kKernel] = scene.names->ShortKernel(subject.sample.kernel);
   if (subject.sample.stack_free) cells[kStack] = std::to_string(*subject.sample.stack_free);
   return cells;
 }
