@@ -121,8 +121,9 @@ struct Verdict : Conclusion {
   TimeNs since = 0;  // monotonic; when the state began
   std::vector<CoreVerdict> cores;
   std::vector<StreamVerdict> streams;
-  // of the scope, where there is one; the summary names the first
+  // of the scope, where there is one
   std::vector<ScopeFinding> findings;
+  bool of_scope = false;  // the first of these is what the verdict is about
   // of the threads of the program, likewise, where the scope does not say the same
   std::vector<ProcessFinding> threads;
 

@@ -53,21 +53,12 @@ const ProcessFinding* WitnessOf(const ScopeFinding& found,
   return at == threads.end() ? nullptr : &*at;
 }
 
-// The scope's finding that the verdict is about; null: the threads say nothing of it.
-ScopeFinding* SameHang(Verdict* verdict, const std::vector<ProcessFinding>& threads) {
-  const bool of_scope =
-      verdict->IsHang() && verdict->state == State::kDeadlock && !verdict->findings.empty();
-  if (!of_scope || verdict->findings.front().summary != verdict->summary) return nullptr;
-  return WitnessOf(verdict->findings.front(), threads) == nullptr ? nullptr
-                                                                  : &verdict->findings.front();
-}
-
-Verdict WithSecondWitness(Verdict verdict, ScopeFinding* same,
+Verdict WithSecondWitness(Verdict verdict, const ProcessFinding& witness,
                           const std::vector<ProcessFinding>& threads) {
-  const ProcessFinding& witness = *WitnessOf(*same, threads);
   verdict.evidence.push_back(kSecondWitness);
   for (const std::string& line : witness.lines) verdict.evidence.push_back("  " + line);
-  same->confidence = verdict.confidence = std::max(verdict.confidence, witness.confidence);
+  verdict.confidence = std::max(verdict.confidence, witness.confidence);
+  verdict.findings.front().confidence = verdict.confidence;
   verdict.threads.clear();
   for (const ProcessFinding& other : threads) {
     if (&other != &witness) verdict.threads.push_back(other);
@@ -94,6 +85,7 @@ Verdict Combine(Verdict verdict, const ScopeOpinion& scope) {
     verdict.since = first->since;
     verdict.time = std::max(verdict.time, first->time);
     verdict.summary = first->summary;
+    verdict.of_scope = true;
     return verdict;
   }
   if (!scope.progresses.empty() &&
@@ -106,8 +98,9 @@ Verdict Combine(Verdict verdict, const ScopeOpinion& scope) {
 }
 
 Verdict CombineThreads(Verdict verdict, const std::vector<ProcessFinding>& threads) {
-  if (ScopeFinding* const same = SameHang(&verdict, threads))
-    return WithSecondWitness(std::move(verdict), same, threads);
+  const ProcessFinding* const witness =
+      verdict.of_scope ? WitnessOf(verdict.findings.front(), threads) : nullptr;
+  if (witness != nullptr) return WithSecondWitness(std::move(verdict), *witness, threads);
   if (!verdict.IsHang() || verdict.state != State::kSilent || !verdict.cores.empty())
     return verdict;
   if (threads.empty() || !threads.front().IsBad()) return verdict;
@@ -119,6 +112,7 @@ Verdict CombineThreads(Verdict verdict, const std::vector<ProcessFinding>& threa
   verdict.state = StateOf(first.kind);
   verdict.confidence = first.confidence;
   verdict.summary = first.summary;
+  verdict.of_scope = false;
   return verdict;
 }
 
