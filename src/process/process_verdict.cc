@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "base/units.h"
 #include "process/process_words.h"
@@ -44,6 +45,11 @@ bool HandlerMayEnd(const ThreadFacts& thread) {
   };
   if (std::any_of(thread.stack.begin(), thread.stack.end(), is_python)) return false;
   return thread.wait.kind == WaitKind::kSemaphore || thread.wait.kind == WaitKind::kFutex;
+}
+
+// Equal for two threads of one process that wait for the same thing.
+std::tuple<WaitKind, uint64_t, std::string, int> ObjectOf(const ThreadWait& wait) {
+  return {wait.kind, wait.address, wait.variable, wait.files.empty() ? -1 : wait.files[0].fd};
 }
 
 class ProcessJudge {
@@ -220,16 +226,16 @@ void ProcessJudge::AddWeak() {
 // Of a pool of threads that wait for one signal, a join leads to the last alone: the others are no
 // less the reason.
 void ProcessJudge::AddWhoWaitsAlike(int pid, std::vector<uint32_t>* roots) const {
-  std::set<std::string> waited;
+  std::set<decltype(ObjectOf({}))> waited;
   for (const uint32_t i : *roots) {
     if (node(i).facts->wait.kind == WaitKind::kCondition)
-      waited.insert(WaitedFor(*node(i).facts, look_));
+      waited.insert(ObjectOf(node(i).facts->wait));
   }
   if (waited.empty()) return;
   for (uint32_t i = 0; i < graph_.nodes().size(); ++i) {
     const bool is_idle = node(i).pid == pid && stuck_[i] && node(i).weak &&
                          node(i).facts->wait.kind == WaitKind::kCondition;
-    if (is_idle && waited.count(WaitedFor(*node(i).facts, look_)) != 0) roots->push_back(i);
+    if (is_idle && waited.contains(ObjectOf(node(i).facts->wait))) roots->push_back(i);
   }
 }
 
@@ -302,8 +308,8 @@ std::string ProcessJudge::CountText(const Draft& draft) const {
 }
 
 size_t ProcessJudge::DifferentWaits(const Draft& draft) const {
-  std::set<std::string> waits;
-  for (const uint32_t i : draft.members) waits.insert(WaitedFor(*node(i).facts, look_));
+  std::set<decltype(ObjectOf({}))> waits;
+  for (const uint32_t i : draft.members) waits.insert(ObjectOf(node(i).facts->wait));
   return waits.size();
 }
 
