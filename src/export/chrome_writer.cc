@@ -91,8 +91,8 @@ class ChromeSink final : public TimelineSink {
                  const TraceEventKind& kind) override;
   Status Count(TimelineTrackId track, TimeNs time, uint64_t value) override;
   Status Flow(uint64_t id, TimelineTrackId from, TimeNs from_time, TimelineTrackId to,
-              TimeNs to_time, const std::string& name) override;
-  Status Gap(TimelineTrackId track, const TimeSpan& time, const std::string& what) override;
+              TimeNs to_time, const std::string& name, bool wakes) override;
+  Status Gap(TimelineTrackId track, const TimeSpan& time, const TimelineGap& gap) override;
 
  private:
   struct Row {
@@ -221,17 +221,17 @@ Status ChromeSink::Count(TimelineTrackId track, TimeNs time, uint64_t value) {
 }
 
 Status ChromeSink::Flow(uint64_t id, TimelineTrackId from, TimeNs from_time, TimelineTrackId to,
-                        TimeNs to_time, const std::string& name) {
+                        TimeNs to_time, const std::string& name, bool) {
   const std::string rest = fmt::format(R"(,"id":{},"name":{},"cat":"flow")", id, Quoted(name));
   const Status told = Event('s', from, from_time, rest);
   // e: in the slice around it, not the next
   return told.ok() ? Event('f', to, to_time, rest + ",\"bp\":\"e\"") : told;
 }
 
-Status ChromeSink::Gap(TimelineTrackId track, const TimeSpan& time, const std::string& what) {
+Status ChromeSink::Gap(TimelineTrackId track, const TimeSpan& time, const TimelineGap& gap) {
   return Event('i', track, time.from,
                fmt::format(R"(,"s":"t","name":{},"cat":"missing","args":{{"length_ns":{}}})",
-                           Quoted(what), time.to - time.from));
+                           Quoted(gap.Text()), time.to - time.from));
 }
 
 }  // namespace

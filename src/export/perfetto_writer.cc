@@ -32,8 +32,8 @@ class PerfettoSink final : public TimelineSink {
                  const TraceEventKind& kind) override;
   Status Count(TimelineTrackId track, TimeNs time, uint64_t value) override;
   Status Flow(uint64_t id, TimelineTrackId from, TimeNs from_time, TimelineTrackId to,
-              TimeNs to_time, const std::string& name) override;
-  Status Gap(TimelineTrackId track, const TimeSpan& time, const std::string& what) override;
+              TimeNs to_time, const std::string& name, bool wakes) override;
+  Status Gap(TimelineTrackId track, const TimeSpan& time, const TimelineGap& gap) override;
 
  private:
   void Remark(TimeNs time, const char* name, const TraceFacts& facts);
@@ -150,7 +150,7 @@ Status PerfettoSink::Count(TimelineTrackId track, TimeNs time, uint64_t value) {
 }
 
 Status PerfettoSink::Flow(uint64_t id, TimelineTrackId from, TimeNs from_time, TimelineTrackId to,
-                          TimeNs to_time, const std::string& name) {
+                          TimeNs to_time, const std::string& name, bool) {
   // An arrow joins events. Of two at one time the first in the file is the earlier.
   EventAt(from, from_time, PerfettoEventType::kInstant, name, "flow");
   packets_.FlowOut(id);
@@ -159,8 +159,8 @@ Status PerfettoSink::Flow(uint64_t id, TimelineTrackId from, TimeNs from_time, T
   return packets_.status();
 }
 
-Status PerfettoSink::Gap(TimelineTrackId track, const TimeSpan& time, const std::string& what) {
-  EventAt(track, time.from, PerfettoEventType::kInstant, what, "missing");
+Status PerfettoSink::Gap(TimelineTrackId track, const TimeSpan& time, const TimelineGap& gap) {
+  EventAt(track, time.from, PerfettoEventType::kInstant, gap.Text(), "missing");
   packets_.Signed("length", time.to - time.from);
   return packets_.status();
 }

@@ -39,7 +39,7 @@ class TimelineBuilder::Impl {
     TimeSpan time;
     SliceState state = SliceState::kGap;
     GapReason reason = GapReason::kOverwritten;
-    std::string what;
+    TimelineGap gap;
     bool has_amount = false;
     bool told = false;
   };
@@ -60,7 +60,7 @@ class TimelineBuilder::Impl {
   Missing* FindMissing(const TraceLoss& loss);  // null: the window does not know of it
   void AdvanceTo(TimeNs time);
   void BeginMissing(Missing& missing);
-  void Lose(size_t core, const TimeSpan& time, const std::string& what);
+  void Lose(size_t core, const TimeSpan& time, const TimelineGap& gap);
   void Forget(size_t core, TimeNs time);
 
   // What begins or ends with an event.
@@ -143,16 +143,16 @@ void TimelineBuilder::Impl::PlanWindow(const Window& window) {
               stale.time,
               SliceState::kStale,
               {},
-              fmt::format("stale: older than the window by {} ns", stale.age)});
+              {"stale", fmt::format("older than the window by {} ns", stale.age)}});
     }
   }
   for (const Gap& gap : window.gaps) {
     if (gap.ring >= cores.size()) continue;
-    std::string what = LossText(gap.reason, gap.amount, gap.unit);
-    if (gap.task) what += ", of " + NameOf(*gap.task);
+    TimelineGap drawn = GapOf(gap.reason, gap.amount, gap.unit);
+    if (gap.task) (drawn.amount.empty() ? drawn.why : drawn.amount) += ", of " + NameOf(*gap.task);
     for (const size_t core : cores[gap.ring]) {
       gaps_[core].push_back(missing_.size());
-      Plan({core, gap.time, SliceState::kGap, gap.reason, what, gap.amount > 0});
+      Plan({core, gap.time, SliceState::kGap, gap.reason, drawn, gap.amount > 0});
     }
   }
 }
@@ -176,22 +176,22 @@ void TimelineBuilder::Impl::AdvanceTo(TimeNs time) {
 
 void TimelineBuilder::Impl::BeginMissing(Missing& missing) {
   if (std::exchange(missing.told, true)) return;
-  if (missing.state == SliceState::kGap) return Lose(missing.core, missing.time, missing.what);
+  if (missing.state == SliceState::kGap) return Lose(missing.core, missing.time, missing.gap);
   CoreRow& core = cores_[missing.core];
-  core.lane.Gap(missing.time, missing.what);
+  core.lane.Gap(missing.time, missing.gap);
   const TimeNs from = core.lane.last();
   if (missing.time.to <= from) return;
-  core.Cover(from, missing.time.to, {SliceState::kStale, "stale", {{"why", missing.what}}});
+  core.Cover(from, missing.time.to, {SliceState::kStale, "stale", {{"why", missing.gap.Text()}}});
   turns_.push({missing.time.to, turns_made_++, true, missing.core});
 }
 
-void TimelineBuilder::Impl::Lose(size_t index, const TimeSpan& time, const std::string& what) {
+void TimelineBuilder::Impl::Lose(size_t index, const TimeSpan& time, const TimelineGap& gap) {
   CoreRow& core = cores_[index];
   Forget(index, time.from);
-  core.lane.Gap(time, what);
+  core.lane.Gap(time, gap);
   const TimeNs from = core.lane.last();
   if (time.to <= from) return;
-  core.Cover(from, time.to, {SliceState::kGap, "gap", {{"why", what}}});
+  core.Cover(from, time.to, {SliceState::kGap, "gap", {{"why", gap.Text()}}});
   turns_.push({time.to, turns_made_++, true, index});
 }
 
@@ -222,11 +222,11 @@ Status TimelineBuilder::Impl::Write(const TraceLoss& loss) {
   Missing* const known = FindMissing(loss);
   if (known != nullptr && known->told) {  // it is one gap
     if (!known->has_amount && loss.amount > 0)
-      cores_[loss.track].lane.Gap(loss.time, LossText(loss.reason, loss.amount, loss.unit));
+      cores_[loss.track].lane.Gap(loss.time, GapOf(loss.reason, loss.amount, loss.unit));
     return pen_.status();
   }
   if (known != nullptr) known->told = true;
-  Lose(loss.track, loss.time, LossText(loss.reason, loss.amount, loss.unit));
+  Lose(loss.track, loss.time, GapOf(loss.reason, loss.amount, loss.unit));
   return pen_.status();
 }
 
@@ -336,7 +336,7 @@ void TimelineBuilder::Impl::Wake(const TraceEvent& event, const TraceEventKind& 
   const TimeNs time = std::max(core.lane.Drawn(event.time), task->lane.Drawn(event.time));
   TimelineLane& doer = Doer(event, kind, time);
   task->BeReady(time);
-  doer.Flow(task->lane, time, std::string(kWakes) + task->name);
+  doer.Flow(task->lane, time, "wakes " + task->name, true);
 }
 
 TimelineBuilder::Impl::Sort TimelineBuilder::Impl::SortOf(const TraceEvent& event) {
@@ -457,7 +457,7 @@ void TimelineBuilder::Impl::DrawClaims(const TraceStanding& standing, TimeNs end
       if (lane->open() == 0)
         lane->Begin(lane->Drawn(end), {SliceState::kOther, lane == &from ? name : "waits"});
     }
-    from.Flow(to, end, name);
+    from.Flow(to, end, name, false);
   }
 }
 

@@ -52,7 +52,13 @@ const char* SliceStateName(SliceState state);
 
 using TimelineArguments = std::vector<std::pair<std::string, std::string>>;
 
-inline constexpr std::string_view kWakes = "wakes ";
+// Why nothing is known of some time.
+struct TimelineGap {
+  std::string why;     // "overwritten"
+  std::string amount;  // "12 records"; empty: not known
+
+  std::string Text() const { return why + (amount.empty() ? "" : ": ") + amount; }
+};
 
 // Told in the order of time, of each track: slices nest and are balanced, what is open at the end
 // is closed there.
@@ -66,12 +72,12 @@ class TimelineSink {
   virtual Status Instant(TimelineTrackId track, TimeNs time, const TraceEvent& event,
                          const TraceEventKind& kind) = 0;
   virtual Status Count(TimelineTrackId track, TimeNs time, uint64_t value) = 0;
-  // From who ends a wait, or should, to who waits: both ends lie in slices. `id` is its own; the
-  // name of one that ended a wait begins with kWakes.
+  // From who ends a wait (`wakes`), or should, to who waits: both ends lie in slices. `id` is its
+  // own.
   virtual Status Flow(uint64_t id, TimelineTrackId from, TimeNs from_time, TimelineTrackId to,
-                      TimeNs to_time, const std::string& name) = 0;
+                      TimeNs to_time, const std::string& name, bool wakes) = 0;
   // Of a track; also where it lies in a slice of kGap or kStale.
-  virtual Status Gap(TimelineTrackId track, const TimeSpan& time, const std::string& what) = 0;
+  virtual Status Gap(TimelineTrackId track, const TimeSpan& time, const TimelineGap& gap) = 0;
 };
 
 // Draws a trace into `sink`, which outlives it.

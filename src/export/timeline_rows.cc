@@ -46,19 +46,20 @@ void TimelineLane::Count(TimeNs time, uint64_t value) {
   pen_->Tell([&](TimelineSink& sink) { return sink.Count(id_, at, value); });
 }
 
-void TimelineLane::Gap(const TimeSpan& time, const std::string& what) {
+void TimelineLane::Gap(const TimeSpan& time, const TimelineGap& gap) {
   const TimeNs from = Advance(Drawn(time.from));
   pen_->Tell([&](TimelineSink& sink) {
-    return sink.Gap(id_, {from, std::max(from, time.to)}, what);
+    return sink.Gap(id_, {from, std::max(from, time.to)}, gap);
   });
 }
 
-void TimelineLane::Flow(TimelineLane& to, TimeNs time, const std::string& name) {
+void TimelineLane::Flow(TimelineLane& to, TimeNs time, const std::string& name, bool wakes) {
   const TimeNs at = std::max(Drawn(time), to.Drawn(time));
   Advance(at);
   to.Advance(at);
-  pen_->Tell(
-      [&](TimelineSink& sink) { return sink.Flow(pen_->NewFlow(), id_, at, to.id_, at, name); });
+  pen_->Tell([&](TimelineSink& sink) {
+    return sink.Flow(pen_->NewFlow(), id_, at, to.id_, at, name, wakes);
+  });
 }
 
 bool NestedSlices::Enter(TimelineLane& lane, TimeNs time, NestedSlice nested) {

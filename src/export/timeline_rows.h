@@ -54,9 +54,9 @@ class TimelineLane {
   void EndTo(size_t depth, TimeNs time);
   void Instant(TimeNs time, const TraceEvent& event, const TraceEventKind& kind);
   void Count(TimeNs time, uint64_t value);
-  void Gap(const TimeSpan& time, const std::string& what);
+  void Gap(const TimeSpan& time, const TimelineGap& gap);
   // From what is open here to what is open there.
-  void Flow(TimelineLane& to, TimeNs time, const std::string& name);
+  void Flow(TimelineLane& to, TimeNs time, const std::string& name, bool wakes);
 
   TimelineTrackId id() const { return id_; }
   size_t open() const { return open_; }

@@ -64,11 +64,12 @@ SliceState SliceStateOf(const TraceEventKind& kind) {
   return SliceState::kOther;
 }
 
-std::string LossText(GapReason reason, uint64_t amount, AmountUnit unit) {
-  const std::string_view name = GapReasonName(reason);
-  if (amount == 0 || unit == AmountUnit::kUnknown) return std::string(name);
-  return fmt::format("{}: {} {}{}", name, amount, unit == AmountUnit::kBytes ? "byte" : "record",
-                     amount == 1 ? "" : "s");
+TimelineGap GapOf(GapReason reason, uint64_t amount, AmountUnit unit) {
+  TimelineGap gap{std::string(GapReasonName(reason)), ""};
+  if (amount != 0 && unit != AmountUnit::kUnknown)
+    gap.amount = fmt::format("{} {}{}", amount, unit == AmountUnit::kBytes ? "byte" : "record",
+                             amount == 1 ? "" : "s");
+  return gap;
 }
 
 TimelineArguments ArgumentsOf(const TraceEvent& event, const TraceEventKind& kind) {

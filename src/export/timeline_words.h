@@ -14,8 +14,7 @@ namespace hangscope {
 // "raw_syscalls:sys_exit".
 SliceState SliceStateOf(const TraceEventKind& kind);
 
-// "overwritten: 12 records".
-std::string LossText(GapReason reason, uint64_t amount, AmountUnit unit);
+TimelineGap GapOf(GapReason reason, uint64_t amount, AmountUnit unit);
 
 // The event's fields and place.
 TimelineArguments ArgumentsOf(const TraceEvent& event, const TraceEventKind& kind);

@@ -221,13 +221,13 @@ Status ReportTimeline::Count(TimelineTrackId track, TimeNs time, uint64_t value)
 }
 
 Status ReportTimeline::Flow(uint64_t, TimelineTrackId from, TimeNs from_time, TimelineTrackId to,
-                            TimeNs to_time, const std::string& name) {
+                            TimeNs to_time, const std::string& name, bool wakes) {
   const Track* const begin = Find(from);
   const Track* const end = Find(to);
   if (begin == nullptr || end == nullptr || limits_.spans == 0) return {};
   const auto from_track = static_cast<uint32_t>(begin - tracks_.data());
   const auto to_track = static_cast<uint32_t>(end - tracks_.data());
-  if (name.starts_with(kWakes)) woken_[to_track] = {from_track, Since(from_time, end_)};
+  if (wakes) woken_[to_track] = {from_track, Since(from_time, end_)};
   flows_.push_back(
       {from_track, to_track, texts_.Take(Cut(name)), Since(from_time, end_), Since(to_time, end_)});
   if (flows_.size() <= limits_.spans) return {};
@@ -237,17 +237,13 @@ Status ReportTimeline::Flow(uint64_t, TimelineTrackId from, TimeNs from_time, Ti
   return {};
 }
 
-Status ReportTimeline::Gap(TimelineTrackId track, const TimeSpan& time, const std::string& what) {
+Status ReportTimeline::Gap(TimelineTrackId track, const TimeSpan& time, const TimelineGap& gap) {
   Track* const mine = Find(track);
   if (mine == nullptr) return {};
   auto& gaps = mine->shown.gaps;
   // The newest are next to the hang.
   if (gaps.size() == kMostGaps) gaps.erase(gaps.begin());
-  const size_t colon = what.find(": ");
-  ReportGap gap{{Since(time.from, end_), Since(time.to, end_)},
-                what.substr(0, colon),
-                colon == std::string::npos ? "" : what.substr(colon + 2)};
-  gaps.push_back(std::move(gap));
+  gaps.push_back({{Since(time.from, end_), Since(time.to, end_)}, gap.why, gap.amount});
   return {};
 }
 

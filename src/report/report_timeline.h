@@ -36,8 +36,8 @@ class ReportTimeline final : public TimelineSink {
                  const TraceEventKind& kind) override;
   Status Count(TimelineTrackId track, TimeNs time, uint64_t value) override;
   Status Flow(uint64_t id, TimelineTrackId from, TimeNs from_time, TimelineTrackId to,
-              TimeNs to_time, const std::string& name) override;
-  Status Gap(TimelineTrackId track, const TimeSpan& time, const std::string& what) override;
+              TimeNs to_time, const std::string& name, bool wakes) override;
+  Status Gap(TimelineTrackId track, const TimeSpan& time, const TimelineGap& gap) override;
 
   // Behind all the others, once: adds tracks, kinds and strings to `report`, and what was left out
   // to its `lost`. Who stands how is taken from `trace_end`, and of who is in the report's graph,

@@ -86,7 +86,7 @@ class TimelineRecorder final : public TimelineSink {
     return fail;
   }
   Status Flow(uint64_t id, TimelineTrackId from, TimeNs from_time, TimelineTrackId to,
-              TimeNs to_time, const std::string& name) override {
+              TimeNs to_time, const std::string& name, bool /*wakes*/) override {
     if (!flows_.insert(id).second) Break("a flow's id is used twice", id);
     if (from_time > to_time) Break("a flow goes backwards", id);
     if (!LiesInSlice(from, from_time) || !LiesInSlice(to, to_time))
@@ -96,10 +96,10 @@ class TimelineRecorder final : public TimelineSink {
     arrows.push_back({NameOf(from), NameOf(to), name, from_time, to_time});
     return fail;
   }
-  Status Gap(TimelineTrackId track, const TimeSpan& time, const std::string& what) override {
+  Status Gap(TimelineTrackId track, const TimeSpan& time, const TimelineGap& gap) override {
     Row& row = Advance(track, time.from);
-    row.gaps.emplace_back(time.from, what);
-    row.log.push_back(fmt::format("G {} {}", time.from, what));
+    row.gaps.emplace_back(time.from, gap.Text());
+    row.log.push_back(fmt::format("G {} {}", time.from, gap.Text()));
     return fail;
   }
 

@@ -121,7 +121,7 @@ TEST_F(Timeline, HasSpansAndEventsInColumnsFromTheEnd) {
   EXPECT_TRUE(sink.Begin(2, 935, SliceState::kWaiting, "cb3", {}).ok());
   EXPECT_TRUE(sink.End(1, 950).ok());
   EXPECT_TRUE(sink.End(1, 1000).ok());
-  EXPECT_TRUE(sink.Gap(1, {940, 945}, "overwritten: 12 records").ok());
+  EXPECT_TRUE(sink.Gap(1, {940, 945}, {"overwritten", "12 records"}).ok());
   end.time = 1000;  // what is open is closed there
   const json data = Data();
   const json& core = data["tracks"][0];
@@ -185,10 +185,10 @@ TEST_F(Timeline, HasCountersInTheRowOfTheirCore) {
 
 TEST_F(Timeline, HasTheNewestFlowsByTheirEnds) {
   ReportTimeline& sink = Make({10, 2, 2000});
-  EXPECT_TRUE(sink.Flow(1, 1, 900, 2, 905, "wakes old").ok());
-  EXPECT_TRUE(sink.Flow(2, 1, 980, 2, 990, "waited for: cb3").ok());
-  EXPECT_TRUE(sink.Flow(3, 2, 950, 1, 960, "wakes core 3").ok());
-  EXPECT_TRUE(sink.Flow(4, 77, 950, 1, 960, "from nowhere").ok());
+  EXPECT_TRUE(sink.Flow(1, 1, 900, 2, 905, "wakes old", true).ok());
+  EXPECT_TRUE(sink.Flow(2, 1, 980, 2, 990, "waited for: cb3", false).ok());
+  EXPECT_TRUE(sink.Flow(3, 2, 950, 1, 960, "wakes core 3", true).ok());
+  EXPECT_TRUE(sink.Flow(4, 77, 950, 1, 960, "from nowhere", false).ok());
   const json data = Data();
   const json& flows = data["flows"];
   EXPECT_EQ(flows["omitted"], 1);
@@ -216,7 +216,7 @@ class Woken : public Timeline {
     end.standings.push_back({{true, 8}, Activity::kRunning, {}, "", {}, "", ""});
   }
   void Wake(TimelineTrackId by, TimeNs time) {
-    EXPECT_TRUE(timeline->Flow(1, by, time, 2, time, "wakes task 7").ok());
+    EXPECT_TRUE(timeline->Flow(1, by, time, 2, time, "wakes task 7", true).ok());
   }
 };
 
@@ -224,7 +224,7 @@ TEST_F(Woken, IsJoinedToWhoeverWokeItLast) {
   Wake(4, 900);
   Wake(4, 950);
   // nobody woke it by that
-  EXPECT_TRUE(timeline->Flow(2, 1, 1000, 2, 1000, "waited for: futex").ok());
+  EXPECT_TRUE(timeline->Flow(2, 1, 1000, 2, 1000, "waited for: futex", false).ok());
   const json graph = Data()["graph"];
   ASSERT_EQ(graph["nodes"].size(), 2u);
   EXPECT_EQ(graph["nodes"][1],
