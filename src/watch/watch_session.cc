@@ -209,7 +209,7 @@ void WatchSession::Start() {
 
 void WatchSession::Note(const std::string& target, const std::string& event,
                         const std::string& text) {
-  const bool several = targets_.size() > 1 && !text.starts_with("watching");
+  const bool several = targets_.size() > 1 && event != "watching";
   const std::string json = WatchNoteJson(target, event, text, clock_.Wall());
   const std::string line = several && !target.empty() ? fmt::format("{}: {}", target, text) : text;
   Say(options_.json ? json : fmt::format("hangscope: {}\n", line));
