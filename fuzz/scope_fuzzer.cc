@@ -17,7 +17,7 @@
 namespace hangscope::fuzz {
 namespace {
 
-constexpr uint32_t kMostCores = 64;
+constexpr uint32_t kMostReadCores = 64;
 
 // A check that fits, or no mutation gets past it. Byte order by the magic.
 void Sign(std::string* image) {
@@ -60,7 +60,7 @@ void ReadAll(Target& target, bool follow) {
   auto scope = ScopeReader::Open(target, std::nullopt);
   FUZZ_REQUIRE(scope.ok() || !scope.status().message().empty());
   if (!scope.ok()) return;
-  for (uint32_t core = 0; core < std::min(kMostCores, scope->layout().core_count); ++core)
+  for (uint32_t core = 0; core < std::min(kMostReadCores, scope->layout().core_count); ++core)
     ReadCore(*scope, core, follow);
   std::vector<Corruption> corruptions;
   const auto tasks = scope->ReadTasks(&corruptions);

@@ -31,7 +31,7 @@
 namespace hangscope {
 namespace {
 
-constexpr uint64_t kSmallestRing = 16u << 10;
+constexpr uint64_t kSmallestPerfRing = 16u << 10;
 constexpr uint64_t kLargestRing = uint64_t{1} << 40;
 constexpr uint64_t kMostSideBand = 8u << 20;
 // in which threads are looked for that came while others were attached
@@ -49,13 +49,13 @@ constexpr const char* kUsualEvents[] = {
 };
 
 uint64_t RingBytes(uint64_t asked) {
-  uint64_t bytes = std::max(static_cast<uint64_t>(sysconf(_SC_PAGESIZE)), kSmallestRing);
+  uint64_t bytes = std::max(static_cast<uint64_t>(sysconf(_SC_PAGESIZE)), kSmallestPerfRing);
   while (bytes < asked && bytes < kLargestRing) bytes *= 2;
   return bytes;
 }
 
 uint64_t SideBandBytes(uint64_t ring_bytes) {
-  return std::clamp<uint64_t>(ring_bytes / 8, kSmallestRing, 512u << 10);
+  return std::clamp<uint64_t>(ring_bytes / 8, kSmallestPerfRing, 512u << 10);
 }
 
 PerfEventSpec Dummy() {
@@ -228,7 +228,7 @@ Status PerfRecorder::OpenRings() {
 // As large as may be locked in memory.
 Status PerfRecorder::MapRings() {
   const uint64_t asked = RingBytes(options_.ring_bytes);
-  for (uint64_t bytes = asked; bytes >= kSmallestRing; bytes /= 2) {
+  for (uint64_t bytes = asked; bytes >= kSmallestPerfRing; bytes /= 2) {
     if (MapRings(bytes)) {
       if (bytes == asked) return {};
       const uint64_t needed =

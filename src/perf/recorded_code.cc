@@ -16,7 +16,7 @@ namespace hangscope {
 namespace {
 
 constexpr size_t kMostMappings = 200'000;
-constexpr uint64_t kMostBytes = 512u << 20;  // of all files together
+constexpr uint64_t kMostFileBytes = 512u << 20;  // of all files together
 
 std::string BuildIdOf(Elf* elf) {
   const void* bytes = nullptr;
@@ -74,7 +74,7 @@ bool RecordedCode::Take(const std::string& path, const PerfMapping& mapping, Bin
   const std::string recorded = RecordedId(mapping);
   const std::string here = BuildIdOf(elf);
   bool taken = elf != nullptr && elf_kind(elf) == ELF_K_ELF && size > 0 &&
-               static_cast<uint64_t>(size) <= kMostBytes - bytes_held_;
+               static_cast<uint64_t>(size) <= kMostFileBytes - bytes_held_;
   const bool same = recorded.empty() ? !binaries_.empty() : IsSameId(here, recorded);
   if (taken && !same) {
     troubles_.push_back(

@@ -11,7 +11,7 @@
 namespace hangscope {
 namespace {
 
-constexpr size_t kMostSegments = 1u << 20;
+constexpr size_t kMostCoreSegments = 1u << 20;
 
 // Where the fields lie in an ELF of 32 and of 64 bits.
 struct ElfShape {
@@ -70,7 +70,7 @@ Status CoreTarget::ReadHeaders(uint64_t file_bytes) {
   const uint64_t table = word(header + shape.table_at);
   const size_t entry = Load16(header + shape.entry_at, order);
   uint64_t count = Load16(header + shape.count_at, order);
-  if (count == PN_XNUM) count = kMostSegments;  // more than 65534: as many as the file has
+  if (count == PN_XNUM) count = kMostCoreSegments;  // more than 65534: as many as the file has
   if (entry < shape.entry_bytes)
     return Status::Corrupt(fmt::format("{} has segment headers of {} bytes", name_, entry));
   std::vector<char> bytes(entry);

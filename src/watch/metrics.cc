@@ -35,9 +35,9 @@ Labels LabelsOf(const SubjectWatch& subject, const WatchScene& scene) {
           {"name", SubjectName(subject.subject, scene)}};
 }
 
-constexpr Activity kActivities[] = {Activity::kRunning, Activity::kIdle,   Activity::kWaiting,
-                                    Activity::kPaused,  Activity::kHalted, Activity::kSilent,
-                                    Activity::kEnded,   Activity::kCorrupt};
+constexpr Activity kMetricActivities[] = {Activity::kRunning, Activity::kIdle,   Activity::kWaiting,
+                                          Activity::kPaused,  Activity::kHalted, Activity::kSilent,
+                                          Activity::kEnded,   Activity::kCorrupt};
 
 // One of each kind of sample for every subject that is in use.
 template <typename Add>
@@ -53,7 +53,7 @@ void AddSubjects(const std::vector<WatchedMetrics>& targets, MetricsText* metric
   metrics->Family("hangscope_activity", "gauge",
                   "1 for what a core or task does now, 0 for all else.");
   EachSubject(targets, [&](const SubjectWatch& subject, const WatchScene& scene) {
-    for (const Activity activity : kActivities) {
+    for (const Activity activity : kMetricActivities) {
       Labels labels = LabelsOf(subject, scene);
       labels.emplace_back("activity", ActivityName(activity));
       metrics->Sample(labels, subject.activity == activity ? 1 : 0);

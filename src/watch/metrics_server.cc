@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kMostClients = 16;
 constexpr int kBacklog = 16;
-constexpr size_t kLongestRequest = 8192;
+constexpr size_t kLongestScrape = 8192;
 constexpr TimeNs kPatience = 5 * kSecond;  // from the connection to the last byte
 
 std::string Response(const char* status, const std::string& type, const std::string& body) {
@@ -144,7 +144,7 @@ void MetricsServer::Read(int id) {
   const int fd = clients_.Descriptor(id);
   if (fd < 0) return;
   Exchange& exchange = exchanges_[id];
-  char buffer[kLongestRequest];
+  char buffer[kLongestScrape];
   const ssize_t got = recv(fd, buffer, sizeof buffer, MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got <= 0) return clients_.HangUp(id);
@@ -152,7 +152,7 @@ void MetricsServer::Read(int id) {
   exchange.input.append(buffer, static_cast<size_t>(got));
   const bool whole = exchange.input.find("\r\n\r\n") != std::string::npos ||
                      exchange.input.find("\n\n") != std::string::npos;
-  if (!whole && exchange.input.size() < kLongestRequest) return;
+  if (!whole && exchange.input.size() < kLongestScrape) return;
   exchange.output = whole ? Answer(exchange.input)
                           : Response("400 Bad Request", "text/plain", "the request is too long\n");
   exchange.answered = true;

@@ -81,6 +81,11 @@ class CheckLayers(Case):
         self.write("roof/stone.cc", "")
         self.assertEqual(self.offences(), ["stone: in src/ground and in src/roof"])
 
+    def test_constant_that_hides_one_of_a_header(self):
+        self.write("ground/stone.h", "constexpr size_t kMostStones = 4;\n")
+        self.write("roof/tile.cc", "constexpr uint32_t kMostStones = 8;\n")
+        self.assertEqual(self.offences(), ["src/roof/tile.cc: kMostStones is also in src/ground/stone.h"])
+
 
 if __name__ == "__main__":
     main()

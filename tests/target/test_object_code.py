@@ -230,7 +230,8 @@ class ObjectCode(Case):
 
     def test_rv32_without_atomic_instructions(self):
         """As many are masked as port/riscv.h says."""
-        stated = int(re.search(r"to its commit, (\d+) instructions", (INCLUDE / "hangscope/port/riscv.h").read_text())[1])
+        text = re.sub(r"\s*\n \* ", " ", (INCLUDE / "hangscope/port/riscv.h").read_text())  # a comment over lines
+        stated = int(re.search(r"to its commit, (\d+) instructions", text)[1])
         self.assertEqual(self.check_masking(RV32_WITHOUT_A), stated)
 
     def test_rv64_without_atomic_instructions(self):
@@ -262,7 +263,8 @@ class ObjectCode(Case):
             (atomic, RV32, "target/record.h", "  hangscope_fill(record, time, parameters);\n",
              "  while (hangscope_port_load(&record[1]) == time) {\n  }\n  hangscope_fill(record, time, parameters);\n"),
             (wait, RV32, "port/generic.h", release, "  hangscope_port_store(mark, value);"),
-            (wait, RV64, "target/wait.h", "  hangscope_port_stores_in_order(); /* behind the store", "  /* behind the store"),
+            (wait, RV64, "target/wait.h", "a reader looks at that last */\n  hangscope_port_stores_in_order();",
+             "a reader looks at that last */"),
             (fault, RV32, "port/generic.h", release, "  hangscope_port_store(mark, value);"),
             (fault, RV64, "target/fault.h", "  hangscope_port_publish(&mailbox->fault, type);",
              "  hangscope_port_publish(&mailbox->fault, type);\n  hangscope_port_store(&detail->fault.line, from[2]);"),

@@ -269,7 +269,7 @@ TEST_F(Watched, AnAssertThatTripsIsRecordedAndHalts) {
   hangscope_core_is(4, 1, 0);
   uint32_t line = 0;
   EXPECT_EQ(Halts([&] {
-              line = __LINE__;
+              line = __LINE__ + 1;
               HANGSCOPE_ASSERT(test_core == 3, "core is 3");
             }),
             kHalts);
@@ -335,7 +335,7 @@ int InterruptAssert(int at, uint32_t core, const std::function<void()>& code,
     seen();
   };
   Halts([&] {
-    *line = __LINE__;
+    *line = __LINE__ + 1;
     HANGSCOPE_ASSERT_ARGUMENT(false, "interrupted", 7);
   });
   interrupt = nullptr;

@@ -9,13 +9,13 @@ namespace {
 
 constexpr TimeNs kStart = 1000 * kSecond;
 constexpr TimeNs kStall = 10 * kSecond;
-constexpr size_t kMostCores = 8;
+constexpr size_t kMostTracks = 8;
 
 // A run, told second by second.
 class JudgeTest : public ::testing::Test {
  protected:
   JudgeTest() : judge_(kStall, kStart), program_(&code_) {
-    tracks_.reserve(kMostCores);  // the stream and the tests point into them
+    tracks_.reserve(kMostTracks);  // the stream and the tests point into them
     streams_.resize(1);
     streams_[0].name = "stdout";
     child_.known = true;
