@@ -37,7 +37,7 @@ void Poll(benchmark::State& state, Target& target) {
   if (!scope.ok()) return state.SkipWithError(scope.status().message().c_str());
   auto reader = WatchReader::Open(*scope);
   if (!reader.ok()) return state.SkipWithError(reader.status().message().c_str());
-  WatchSample sample;
+  ScopeSample sample;
   for (auto _ : state) {
     if (Status status = reader->Poll(&sample); !status.ok())
       return state.SkipWithError(status.message().c_str());

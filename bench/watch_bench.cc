@@ -77,7 +77,7 @@ void PollTarget(benchmark::State& state, Target& target, uint64_t address) {
   if (!scope.ok()) return state.SkipWithError(scope.status().message().c_str());
   auto reader = WatchReader::Open(*scope);
   if (!reader.ok()) return state.SkipWithError(reader.status().message().c_str());
-  WatchSample sample;
+  ScopeSample sample;
   for (auto _ : state) {
     if (!reader->Poll(&sample).ok()) return state.SkipWithError("a poll failed");
     benchmark::DoNotOptimize(sample.cores.data());
@@ -139,7 +139,7 @@ void Look(benchmark::State& state, uint32_t cores, bool stuck) {
   auto reader = WatchReader::Open(*scope);
   ReaderSource source(*reader);
   Watcher watcher({});
-  WatchSample sample;
+  ScopeSample sample;
   TimeNs now = kSecond;
   for (auto _ : state) {
     if (!reader->Poll(&sample).ok()) return state.SkipWithError("a poll failed");

@@ -30,12 +30,12 @@ What is missing is told on stderr. Status: 0; 2 usage; 3 nothing could be read.
 constexpr int kLooksForHeir = 20;  // a guard takes over from a recorder that was killed
 constexpr auto kFollowInterval = std::chrono::milliseconds(50);
 
-void TellLoss(const Loss& loss) {
+void AnnounceLoss(const Loss& loss) {
   PrintNote(fmt::format("{} missing, bytes {}..{} of the stream ({})", FormatSize(loss.bytes()),
                         loss.begin, loss.end, LossReasonName(loss.reason)));
 }
 
-void TellDamage(uint32_t segments) {
+void AnnounceDamage(uint32_t segments) {
   if (segments == 0) return;
   PrintNote(segments == 1
                 ? "1 segment is damaged, and its bytes are left out"
@@ -46,7 +46,7 @@ int Print(const std::string& prefix, bool follow) {
   auto reader = BlockReader::Open(PosixFileSystem(), prefix);
   if (!reader.ok()) return Fail(reader.status());
   HistoryPrinter printer(
-      &*reader, [](std::string_view text) { return WriteAll(STDOUT_FILENO, text); }, TellLoss);
+      &*reader, [](std::string_view text) { return WriteAll(STDOUT_FILENO, text); }, AnnounceLoss);
   int looks_without_writer = 0;
   while (follow) {
     if (!printer.PrintAvailable()) return kExitClean;
@@ -58,7 +58,7 @@ int Print(const std::string& prefix, bool follow) {
     if (ended) break;
     std::this_thread::sleep_for(kFollowInterval);
   }
-  if (printer.PrintRest()) TellDamage(reader->damaged_segments());
+  if (printer.PrintRest()) AnnounceDamage(reader->damaged_segments());
   return kExitClean;
 }
 

@@ -186,14 +186,14 @@ int Export(ExportWords& words) {
   if (!source.ok() && interrupted != 0) return kExitInterrupted;
   bar->Begin("writing");
   if (!source.ok()) return Fail(source.status());
-  for (const std::string& trouble : (*source)->head().troubles) PrintNote("warning: " + trouble);
+  for (const std::string& warning : (*source)->head().warnings) PrintNote("warning: " + warning);
   StandardOutput output;
   words.options.standard_output = &output;
   auto summary = ExportTrace(PosixFileSystem(), **source, words.options);
   bar.reset();
   if (!summary.ok()) return output.nobody_listens() ? kExitClean : Fail(summary.status());
   if (summary->stopped) return kExitInterrupted;
-  for (const std::string& trouble : (*source)->end().troubles) PrintNote("warning: " + trouble);
+  for (const std::string& warning : (*source)->end().warnings) PrintNote("warning: " + warning);
   PrintNote(SummaryText(*summary, words.options.path));
   return kExitClean;
 }

@@ -8,7 +8,7 @@
 
 #include "commands.h"
 #include "options.h"
-#include "run/guard.h"
+#include "run/standby.h"
 
 namespace hangscope::cli {
 
@@ -22,7 +22,7 @@ int GuardCommand(const std::vector<std::string>& words) {
   }
   // So that `killall hangscope` finds the recorders.
   prctl(PR_SET_NAME, "hs-guard");
-  std::vector<GuardedStream> streams;
+  std::vector<StandbyStream> streams;
   for (size_t i = 2; i < words.size(); ++i) {
     auto stream = ParseGuardedStream(words[i]);
     if (!stream.ok()) return Fail(stream.status());

@@ -8,9 +8,9 @@
 #include "base/utf8.h"
 #include "commands.h"
 #include "options.h"
+#include "scope/live_scope.h"
 #include "scope/target_control.h"
 #include "scope/watch_text.h"
-#include "scope/watch_view.h"
 #include "watch/core_set.h"
 #include "watch/target_settings.h"
 
@@ -58,7 +58,7 @@ struct SetWords {
   std::vector<std::string> settings;
 };
 
-Result<std::vector<uint32_t>> ResolveCores(WatchView& view, const SetWords& words) {
+Result<std::vector<uint32_t>> ResolveCores(LiveScope& view, const SetWords& words) {
   std::vector<Corruption> corruptions;
   auto nodes = view.reader().ReadNodes(&corruptions);
   if (!nodes.ok()) return nodes.status();
@@ -106,7 +106,7 @@ Status Apply(TargetControl& control, const SetWords& words, const Change& change
   return control.FreezeAfter(core, change.number);
 }
 
-std::string NamesOf(const WatchView& view, const std::vector<uint32_t>& cores) {
+std::string NamesOf(const LiveScope& view, const std::vector<uint32_t>& cores) {
   constexpr size_t kMost = 6;
   std::string text;
   for (size_t i = 0; i < std::min(cores.size(), kMost); ++i) {
@@ -116,7 +116,7 @@ std::string NamesOf(const WatchView& view, const std::vector<uint32_t>& cores) {
   return text;
 }
 
-int SetFeatures(WatchView& view, const SetWords& words) {
+int SetFeatures(LiveScope& view, const SetWords& words) {
   if (!words.cores.empty())
     return Fail(Status::Usage(fmt::format(
         "'{}': features are of the whole target; for example hangscope set features TARGET waits=0",
@@ -138,7 +138,7 @@ int Set(const SetWords& words) {
   auto change = ParseChange(words);
   if (!change.ok()) return Fail(change.status());
   SystemClock clock;
-  auto view = WatchView::Open(PosixFileSystem(), words.source, {});
+  auto view = LiveScope::Open(PosixFileSystem(), words.source, {});
   if (!view.ok()) return Fail(view.status());
   for (const std::string& warning : (*view)->warnings()) PrintNote("warning: " + warning);
   if (Status status = (*view)->Poll(clock.Monotonic()); !status.ok()) return Fail(status);

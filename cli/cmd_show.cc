@@ -215,7 +215,7 @@ int Show(const ShowWords& words) {
   if (!opened.ok()) return Fail(opened.status());
   ScopeView& view = **opened;
   for (const std::string& warning : view.warnings()) PrintNote("warning: " + warning);
-  const Status looked = words.follow ? view.Look(false) : view.LookOnce(clock);
+  const Status looked = words.follow ? view.Look(false) : view.SampleOnce(clock);
   if (!looked.ok()) return Fail(looked);
   const std::vector<ScopeCore> cores = view.Cores();
   auto filter = ParseFilter(words, view, cores);

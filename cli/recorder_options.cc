@@ -25,9 +25,9 @@ Result<Compress> ParseCompress(const std::string& text) {
 
 Result<uint64_t> ParseMemory(const std::string& text) {
   auto bytes = ParseSize("--memory", text);
-  if (bytes.ok() && (*bytes < Stage::kSmallest || *bytes > Stage::kLargest)) {
+  if (bytes.ok() && (*bytes < StagingBuffer::kSmallest || *bytes > StagingBuffer::kLargest)) {
     return Status::Usage(fmt::format("--memory '{}': from 1M to {}; for example --memory 64M", text,
-                                     FormatSize(Stage::kLargest)));
+                                     FormatSize(StagingBuffer::kLargest)));
   }
   return bytes;
 }

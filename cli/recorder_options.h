@@ -44,7 +44,7 @@ struct RecorderWords {
 // The resolved ones, and what they keep alive.
 struct Recorder {
   RingGeometry geometry;
-  StageOptions stages;
+  StagingOptions stages;
   ObserverOptions observer;
   std::unique_ptr<ElfImage> elf;
   std::unique_ptr<PlaceRule> place_rule;

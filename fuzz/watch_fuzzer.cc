@@ -67,9 +67,9 @@ void RequirePrintable(const std::string& text) {
   }));
 }
 
-void NameAll(const WatchNames& names, const Watcher& watcher, const WatchSample& sample) {
-  for (const SubjectWatch& subject : watcher.subjects()) {
-    if (subject.subject.kind == WatchSubject::Kind::kCore) {
+void NameAll(const WatchNames& names, const Watcher& watcher, const ScopeSample& sample) {
+  for (const SubjectState& subject : watcher.subjects()) {
+    if (subject.subject.kind == SubjectId::Kind::kCore) {
       RequirePrintable(names.Core(subject.subject.index, subject.sample));
       RequirePrintable(WatchNames::Waypoint(subject.sample.waypoint));
       RequirePrintable(names.WaypointPlace(subject.sample.waypoint));
@@ -80,10 +80,10 @@ void NameAll(const WatchNames& names, const Watcher& watcher, const WatchSample&
   for (const ScopeFinding& finding : watcher.standing()) {
     FUZZ_REQUIRE(!finding.subjects.empty() || finding.kind == FindingKind::kCorrupt);
     for (const auto* list : {&finding.subjects, &finding.partners, &finding.victims}) {
-      for (const WatchSubject& subject : *list) {
-        FUZZ_REQUIRE(subject.index < (subject.kind == WatchSubject::Kind::kCore
-                                          ? sample.cores.size()
-                                          : sample.tasks.size()));
+      for (const SubjectId& subject : *list) {
+        FUZZ_REQUIRE(
+            subject.index <
+            (subject.kind == SubjectId::Kind::kCore ? sample.cores.size() : sample.tasks.size()));
       }
     }
     if (finding.kind == FindingKind::kFault) RequirePrintable(names.Fault(finding.fault));
@@ -99,7 +99,7 @@ void Follow(FakeTarget& target, WatchReader& reader, std::string_view changes, b
   options.clock_hz = reader.scope().layout().clock_hz;
   Watcher watcher(options);
   Source source(reader);
-  WatchSample sample;
+  ScopeSample sample;
   TimeNs now = kSecond;
   const ScopeCatalog catalog;
   WatchNames names(catalog, nullptr, reader.layout().program_at);
@@ -146,7 +146,7 @@ void FuzzWatch(std::string_view input) {
   FUZZ_REQUIRE(reader.ok() || !reader.status().message().empty());
   if (!reader.ok()) return;
   std::vector<Corruption> corruptions;
-  WatchSample sample;
+  ScopeSample sample;
   FUZZ_REQUIRE(reader->Poll(&sample).ok() && sample.cores.size() == scope->layout().core_count);
   FUZZ_REQUIRE(reader->ReadSwitches().ok() && reader->ReadClaims().ok() &&
                reader->ReadNodes(&corruptions).ok());

@@ -27,7 +27,7 @@
 
 #include "base/clock.h"
 #include "model/perf_event.h"
-#include "model/rings_window.h"
+#include "model/window.h"
 
 namespace hangscope {
 

@@ -308,15 +308,15 @@ void AuxTracer::Take(CpuCapture* capture) {
   capture->side_band_lost += kept_lost_;
 }
 
-ToldSwitches AuxTracer::SwitchesIn(const CpuCapture& capture) const {
+ReportedSwitches AuxTracer::SwitchesIn(const CpuCapture& capture) const {
   const auto any = [&](auto has) {
     return std::any_of(capture.events.begin(), capture.events.end(), has);
   };
   if (any([](const PerfEvent& event) { return event.attr.context_switch != 0; }))
-    return options_.whole_machine ? ToldSwitches::kRecordsOfAll : ToldSwitches::kRecords;
+    return options_.whole_machine ? ReportedSwitches::kRecordsOfAll : ReportedSwitches::kRecords;
   return any([](const PerfEvent& event) { return event.name == "sched:sched_switch"; })
-             ? ToldSwitches::kTracepoint
-             : ToldSwitches::kNone;
+             ? ReportedSwitches::kTracepoint
+             : ReportedSwitches::kNone;
 }
 
 // The records of what is held, with offsets that count all bytes, as those of the areas in a file

@@ -88,7 +88,7 @@ class AuxTracer {
   void Drain(CpuTrace* trace);
   void TakeRecord(std::string_view record, CpuTrace* trace);
   bool Switch(bool on);
-  ToldSwitches SwitchesIn(const CpuCapture& capture) const;
+  ReportedSwitches SwitchesIn(const CpuCapture& capture) const;
   void AppendRecords(const CpuTrace& trace, const std::vector<AuxSpan>& spans,
                      CpuCapture* capture) const;
 

@@ -141,7 +141,7 @@ void TracerInfo::AddIntelPt(FileSystem& files, const std::string& folder,
             0,  // time: SetTime
             BitsOfTerm(files, folder, "tsc"),
             BitsOfTerm(files, folder, "noretcomp"),
-            static_cast<uint64_t>(ToldSwitches::kNone),
+            static_cast<uint64_t>(ReportedSwitches::kNone),
             kSnapshot,
             1,  // a ring belongs to a CPU
             BitsOfTerm(files, folder, "mtc"),
@@ -170,7 +170,7 @@ void TracerInfo::SetTime(const CounterTime& time) {
   words_[4] = 1;
 }
 
-void TracerInfo::SetSwitches(ToldSwitches switches) {
+void TracerInfo::SetSwitches(ReportedSwitches switches) {
   if (kind_ == TracerKind::kIntelPt) words_[7] = static_cast<uint64_t>(switches);
 }
 

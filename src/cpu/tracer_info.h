@@ -23,7 +23,12 @@ std::optional<TracerKind> TracerKindOf(std::string_view pmu);
 
 // How perf is told who ran when: by sched:sched_switch, by PERF_RECORD_SWITCH, or by the latter of
 // everybody.
-enum class ToldSwitches : uint64_t { kNone = 0, kTracepoint = 1, kRecords = 2, kRecordsOfAll = 3 };
+enum class ReportedSwitches : uint64_t {
+  kNone = 0,
+  kTracepoint = 1,
+  kRecords = 2,
+  kRecordsOfAll = 3
+};
 
 // One thread.
 class TracerInfo {
@@ -38,7 +43,7 @@ class TracerInfo {
   void TakeHardwareId(int cpu, uint64_t hardware_id);
   // Intel PT.
   void SetTime(const CounterTime& time);
-  void SetSwitches(ToldSwitches switches);
+  void SetSwitches(ReportedSwitches switches);
 
   // With its header.
   std::string Record() const;

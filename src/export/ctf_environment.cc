@@ -63,13 +63,13 @@ std::string StandingText(const TraceHead& head, const TraceEnd& end,
 }
 
 void AddTroubles(const TraceHead& head, const TraceEnd& end, Environment* environment) {
-  std::vector<std::string> troubles = head.troubles;
-  for (const std::string& trouble : end.troubles) {
-    if (std::find(troubles.begin(), troubles.end(), trouble) == troubles.end())
-      troubles.push_back(trouble);
+  std::vector<std::string> warnings = head.warnings;
+  for (const std::string& warning : end.warnings) {
+    if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end())
+      warnings.push_back(warning);
   }
-  for (size_t i = 0; i < troubles.size(); ++i)
-    environment->Add(fmt::format("trouble_{}", i), troubles[i]);
+  for (size_t i = 0; i < warnings.size(); ++i)
+    environment->Add(fmt::format("trouble_{}", i), warnings[i]);
 }
 
 void AddWindow(const TraceHead& head, Environment* environment) {

@@ -30,7 +30,7 @@ class TimelineBuilder::Impl {
   Status Write(const TraceEvent& event);
   Status Write(const TraceLoss& loss);
   Status End(const TraceEnd& end);
-  std::vector<std::string> troubles() const;
+  std::vector<std::string> warnings() const;
 
  private:
   // Of the head's window: known before it is reached.
@@ -471,10 +471,10 @@ Status TimelineBuilder::Impl::End(const TraceEnd& end) {
   return pen_.status();
 }
 
-std::vector<std::string> TimelineBuilder::Impl::troubles() const {
-  std::vector<std::string> troubles;
+std::vector<std::string> TimelineBuilder::Impl::warnings() const {
+  std::vector<std::string> warnings;
   const auto tell = [&](uint64_t count, std::string_view one, std::string_view many) {
-    if (count > 0) troubles.push_back(fmt::format("{} {}", count, count == 1 ? one : many));
+    if (count > 0) warnings.push_back(fmt::format("{} {}", count, count == 1 ? one : many));
   };
   tell(no_begin_, "end of something whose begin is not in the trace is drawn as an event",
        "ends of something whose begin is not in the trace are drawn as events");
@@ -494,7 +494,7 @@ std::vector<std::string> TimelineBuilder::Impl::troubles() const {
        "events of no track or kind are left out");
   tell(pen_.late, "time lies before the one before it, and is drawn there",
        "times lie before the ones before them, and are drawn there");
-  return troubles;
+  return warnings;
 }
 
 TimelineBuilder::TimelineBuilder(TimelineSink& sink) : impl_(std::make_unique<Impl>(sink)) {}
@@ -503,6 +503,6 @@ Status TimelineBuilder::Begin(const TraceHead& head) { return impl_->Begin(head)
 Status TimelineBuilder::Write(const TraceEvent& event) { return impl_->Write(event); }
 Status TimelineBuilder::Write(const TraceLoss& loss) { return impl_->Write(loss); }
 Status TimelineBuilder::End(const TraceEnd& end) { return impl_->End(end); }
-std::vector<std::string> TimelineBuilder::troubles() const { return impl_->troubles(); }
+std::vector<std::string> TimelineBuilder::warnings() const { return impl_->warnings(); }
 
 }  // namespace hangscope

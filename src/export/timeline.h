@@ -90,7 +90,7 @@ class TimelineBuilder final : public TraceWriter {
   Status Write(const TraceLoss& loss) override;
   Status End(const TraceEnd& end) override;
   // Behind End: what of the trace contradicts itself, and what became of it; one sentence each.
-  std::vector<std::string> troubles() const;
+  std::vector<std::string> warnings() const;
 
  private:
   class Impl;

@@ -24,7 +24,7 @@ class TimelineWriter final : public TraceWriter {
   Status Write(const TraceLoss& loss) override { return builder_.Write(loss); }
   Status End(const TraceEnd& end) override {
     const Status drawn = builder_.End(end);
-    return drawn.ok() ? sink_.End(end, builder_.troubles()) : drawn;
+    return drawn.ok() ? sink_.End(end, builder_.warnings()) : drawn;
   }
 
  private:

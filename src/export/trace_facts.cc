@@ -60,15 +60,15 @@ TraceFacts FactsOf(const TraceHead& head) {
     add("window policy", std::string(WindowPolicyName(head.window->policy)));
   }
   if (head.trigger) add("trigger", fmt::format("{} ns", *head.trigger));
-  for (const std::string& trouble : head.troubles) add("trouble", trouble);
+  for (const std::string& warning : head.warnings) add("trouble", warning);
   return facts;
 }
 
 TraceFacts FactsOf(const TraceEnd& end, const std::vector<std::string>& contradictions) {
   TraceFacts facts = {{"events", std::to_string(end.events)},
                       {"losses", std::to_string(end.losses)}};
-  for (const auto* troubles : {&end.troubles, &contradictions}) {
-    for (const std::string& trouble : *troubles) facts.emplace_back("trouble", trouble);
+  for (const auto* warnings : {&end.warnings, &contradictions}) {
+    for (const std::string& warning : *warnings) facts.emplace_back("trouble", warning);
   }
   return facts;
 }

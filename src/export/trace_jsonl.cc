@@ -158,7 +158,7 @@ Status TraceJsonWriter::Begin(const TraceHead& head) {
   }
   json["tasks"] = TaskList(head.tasks);
   json["window"] = head.window ? WindowObject(*head.window) : Json();
-  json["troubles"] = head.troubles;
+  json["troubles"] = head.warnings;
   return output_.Add(Dump(json) + "\n");
 }
 
@@ -203,7 +203,7 @@ Status TraceJsonWriter::End(const TraceEnd& end) {
   for (const TraceStanding& standing : end.standings)
     json["standings"].push_back(StandingObject(standing));
   json["tasks"] = TaskList(end.tasks);
-  json["troubles"] = end.troubles;
+  json["troubles"] = end.warnings;
   if (Status status = output_.Add(Dump(json) + "\n"); !status.ok()) return status;
   return output_.Flush();
 }

@@ -115,8 +115,8 @@ Status TraceTextWriter::Begin(const TraceHead& head) {
     text += fmt::format("window: {}\n", SpanText(head.window->time));
     MakeNotes(*head.window);
   }
-  for (const std::string& trouble : head.troubles)
-    text += fmt::format("note: {}\n", Printable(trouble));
+  for (const std::string& warning : head.warnings)
+    text += fmt::format("note: {}\n", Printable(warning));
   return output_.Add(text);
 }
 
@@ -180,8 +180,8 @@ Status TraceTextWriter::End(const TraceEnd& end) {
   std::string text = fmt::format("at {}:\n", TimeText(end.time, false));
   if (end.standings.empty()) text.clear();
   for (const TraceStanding& standing : end.standings) text += StandingText(standing, end);
-  for (const std::string& trouble : end.troubles)
-    text += fmt::format("note: {}\n", Printable(trouble));
+  for (const std::string& warning : end.warnings)
+    text += fmt::format("note: {}\n", Printable(warning));
   if (Status status = output_.Add(text); !status.ok()) return status;
   return output_.Flush();
 }

@@ -3,13 +3,13 @@
 #include "base/file_system.h"
 #include "hangscope/host/hangscope.hpp"
 #include "host/translation.h"
+#include "scope/live_scope.h"
 #include "scope/target_control.h"
-#include "scope/watch_view.h"
 
 namespace hangscope::host {
 
 struct Target::Inner {
-  std::unique_ptr<WatchView> view;
+  std::unique_ptr<LiveScope> view;
   TimeNs stall = 0;
   TimeNs looked = 0;
   SystemClock clock;
@@ -18,7 +18,7 @@ struct Target::Inner {
     looked = clock.Monotonic();
     return view->PollLiveOrDead(looked);
   }
-  hangscope::Status LookForLong() {
+  hangscope::Status SampleForLong() {
     hangscope::Status status = view->PollFor(clock, stall, nullptr);
     looked = clock.Monotonic();
     return status;
@@ -27,17 +27,17 @@ struct Target::Inner {
 
 namespace {
 
-Result<std::unique_ptr<WatchView>> OpenView(const std::string& specification,
+Result<std::unique_ptr<LiveScope>> OpenView(const std::string& specification,
                                             std::shared_ptr<Probe> probe, const Options& options) {
   auto watcher = WatcherOptionsOf(options);
   if (!watcher.ok()) return ToHost(watcher.status());
-  auto view = WatchView::Open(PosixFileSystem(), SourceOf(specification, std::move(probe), options),
+  auto view = LiveScope::Open(PosixFileSystem(), SourceOf(specification, std::move(probe), options),
                               *watcher);
   if (!view.ok()) return ToHost(view.status());
   return std::move(*view);
 }
 
-Status CheckCore(WatchView& view, uint32_t core) {
+Status CheckCore(LiveScope& view, uint32_t core) {
   if (core < view.layout().core_count) return {};
   return {Code::kUsage, "there are cores 0 to " + std::to_string(view.layout().core_count - 1)};
 }
@@ -75,7 +75,7 @@ Status Target::Look() { return ToHost(inner_->Look()); }
 std::vector<Subject> Target::Subjects() const { return SubjectsOf(*inner_->view, inner_->looked); }
 
 Result<std::vector<Finding>> Target::Why() {
-  if (hangscope::Status status = inner_->LookForLong(); !status.ok()) return ToHost(status);
+  if (hangscope::Status status = inner_->SampleForLong(); !status.ok()) return ToHost(status);
   (void)inner_->view->watcher().TakeFindings();  // those that still hold are all there is to say
   std::vector<Finding> findings;
   for (const hangscope::ScopeFinding& finding : inner_->view->watcher().standing()) {

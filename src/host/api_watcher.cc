@@ -42,14 +42,14 @@ struct Watcher::Inner {
   TimeNs interval = 0;
   OnFinding on_finding;
 
-  // Guards the target and what is behind it; held while the target is looked at, not while the
+  // Standby the target and what is behind it; held while the target is looked at, not while the
   // callback runs.
   std::mutex looking;
   std::unique_ptr<WatchedTarget> target;
   TimeNs looked = 0;
   size_t named = 0;  // how many subjects were in use when names were read
 
-  // Guards the words below.
+  // Standby the words below.
   mutable std::mutex stating;
   std::condition_variable changed;
   bool stop = false;
@@ -83,7 +83,7 @@ struct Watcher::Inner {
   // Threads come while it is watched, and are called by their names.
   void RefreshNames() {
     size_t in_use = 0;
-    for (const SubjectWatch& subject : target->view().watcher().subjects())
+    for (const SubjectState& subject : target->view().watcher().subjects())
       in_use += subject.activity != hangscope::Activity::kUnused;
     // else they are called as before
     if (in_use != named) (void)target->view().RefreshNames().ok();

@@ -16,10 +16,9 @@ static_assert(static_cast<int>(host::Confidence::kCertain) ==
                   static_cast<int>(Confidence::kCertain),
               "the same, in the same order");
 
-std::vector<std::string> NamesOf(const std::vector<WatchSubject>& subjects,
-                                 const WatchScene& scene) {
+std::vector<std::string> NamesOf(const std::vector<SubjectId>& subjects, const WatchScene& scene) {
   std::vector<std::string> names;
-  for (const WatchSubject& subject : subjects) names.push_back(SubjectName(subject, scene));
+  for (const SubjectId& subject : subjects) names.push_back(SubjectName(subject, scene));
   return names;
 }
 
@@ -86,13 +85,13 @@ Result<WatcherOptions> WatcherOptionsOf(const host::Options& options) {
   return watcher;
 }
 
-std::vector<host::Subject> SubjectsOf(const WatchView& view, TimeNs now) {
+std::vector<host::Subject> SubjectsOf(const LiveScope& view, TimeNs now) {
   const WatchScene scene = view.Scene(now);
   std::vector<host::Subject> subjects;
-  for (const SubjectWatch& from : *scene.subjects) {
+  for (const SubjectState& from : *scene.subjects) {
     host::Subject& to = subjects.emplace_back();
     to.name = SubjectName(from.subject, scene);
-    to.is_task = from.subject.kind == WatchSubject::Kind::kTask;
+    to.is_task = from.subject.kind == SubjectId::Kind::kTask;
     to.index = from.subject.index;
     to.activity = static_cast<host::Activity>(from.activity);
     to.for_at_least = std::chrono::nanoseconds(std::max<TimeNs>(0, now - from.since));
@@ -106,7 +105,7 @@ std::vector<host::Subject> SubjectsOf(const WatchView& view, TimeNs now) {
   return subjects;
 }
 
-host::Finding FindingOf(const ScopeFinding& finding, WatchView& view, TimeNs now) {
+host::Finding FindingOf(const ScopeFinding& finding, LiveScope& view, TimeNs now) {
   const WatchScene scene = view.Scene(now);
   const FindingHistory history = view.History(finding);
   host::Finding to;

@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "hangscope/host/hangscope.hpp"
-#include "scope/watch_view.h"
+#include "scope/live_scope.h"
 
 namespace hangscope {
 
@@ -22,8 +22,8 @@ ScopeSource SourceOf(const std::string& specification, std::shared_ptr<host::Pro
 Result<WatcherOptions> WatcherOptionsOf(const host::Options& options);
 
 // As the view's latest look found them.
-std::vector<host::Subject> SubjectsOf(const WatchView& view, TimeNs now);
-host::Finding FindingOf(const ScopeFinding& finding, WatchView& view, TimeNs now);
+std::vector<host::Subject> SubjectsOf(const LiveScope& view, TimeNs now);
+host::Finding FindingOf(const ScopeFinding& finding, LiveScope& view, TimeNs now);
 
 }  // namespace hangscope
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "hwtrace/instruction_trace.h"
-#include "model/rings_window.h"
+#include "model/window.h"
 
 namespace hangscope {
 

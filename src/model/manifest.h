@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "model/rings_window.h"
 #include "model/scope.h"
+#include "model/stream_window.h"
 #include "model/trigger.h"
 #include "model/verdict.h"
 #include "model/window.h"

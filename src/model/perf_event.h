@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "model/rings_window.h"
+#include "model/window.h"
 
 namespace hangscope {
 

@@ -167,7 +167,7 @@ struct ThreadFacts {
   int cpu = -1;                   // that it ran on last
   std::vector<StackFrame> stack;  // innermost first
   bool stack_incomplete = false;
-  std::string stack_trouble;  // why there is none, or no more; a sentence; empty: nothing
+  std::string stack_warning;  // why there is none, or no more; a sentence; empty: nothing
   ThreadWait wait;
   // Of a thread that runs: what its steps showed; see SpinFacts.
   struct Spin {
@@ -194,11 +194,11 @@ struct ProcessFacts {
   std::vector<ThreadFacts> threads;
   bool handles_signals = false;  // it has handlers, timers: something may wake it
   // what could not be looked at, and how to grant it; a sentence each
-  std::vector<std::string> troubles;
+  std::vector<std::string> warnings;
 };
 
 // All of one look. The asked process first; then those that its waits led to.
-struct SystemLook {
+struct SystemSample {
   TimeNs begin = 0;  // monotonic
   TimeNs end = 0;
   std::vector<ProcessFacts> processes;

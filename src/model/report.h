@@ -13,8 +13,8 @@
 
 #include "base/clock.h"
 #include "model/finding.h"
-#include "model/rings_window.h"
 #include "model/trace.h"
+#include "model/window.h"
 
 namespace hangscope {
 
@@ -209,7 +209,7 @@ struct ReportWindow {
 struct Report {
   std::string title, headline, state, confidence;
   bool hang = false;
-  std::vector<std::string> evidence, doubts, lost, troubles;
+  std::vector<std::string> evidence, doubts, lost, warnings;
   bool counts_clock = false;
   std::optional<ReportWindow> window;
   std::optional<ReportTrigger> trigger;

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "model/rings_window.h"
 #include "model/watch.h"
+#include "model/window.h"
 
 namespace hangscope {
 
@@ -138,7 +138,7 @@ struct TraceHead {
   std::vector<TraceTrack> tracks;
   std::vector<TraceEventKind> kinds;
   std::map<int64_t, std::string> tasks;  // their names, as far as known beforehand
-  std::vector<std::string> troubles;     // what could not be read, one sentence each
+  std::vector<std::string> warnings;     // what could not be read, one sentence each
 };
 
 // Known behind the last.
@@ -146,7 +146,7 @@ struct TraceEnd {
   TimeNs time = 0;
   std::vector<TraceStanding> standings;
   std::map<int64_t, std::string> tasks;  // as TraceHead's, and those seen since
-  std::vector<std::string> troubles;     // likewise
+  std::vector<std::string> warnings;     // likewise
   uint64_t events = 0;
   uint64_t losses = 0;
 };

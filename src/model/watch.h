@@ -18,12 +18,12 @@ namespace hangscope {
 
 // Who does something or waits: a core, or a task of an OS (by the number of its record, not its
 // id).
-struct WatchSubject {
+struct SubjectId {
   enum class Kind { kCore, kTask };
   Kind kind = Kind::kCore;
   uint32_t index = 0;
 
-  auto operator<=>(const WatchSubject&) const = default;
+  auto operator<=>(const SubjectId&) const = default;
 };
 
 // The same number in two looks, and odd: the same wait.
@@ -120,7 +120,7 @@ struct TaskSample {
 };
 
 // One look at a target.
-struct WatchSample {
+struct ScopeSample {
   std::vector<CoreSample> cores;
   std::vector<TaskSample> tasks;        // by record
   std::vector<Corruption> corruptions;  // of this look
@@ -199,8 +199,8 @@ constexpr std::string_view ActivityName(Activity activity) {
 }
 
 // A core or task over all looks so far.
-struct SubjectWatch {
-  WatchSubject subject;
+struct SubjectState {
+  SubjectId subject;
   Activity activity = Activity::kUnused;
   TimeNs since = 0;             // monotonic: this activity, and where it waits, this wait
   bool since_at_least = false;  // it was so at the first look
@@ -219,13 +219,13 @@ struct ScopeFinding : Finding {
   TimeNs since = 0;  // monotonic; when it began, as far as the watcher saw
   bool since_at_least = false;
   // kDeadlock: the cycle, each waits for the next, the last for the first; else who
-  std::vector<WatchSubject> subjects;
-  std::vector<WatchSubject> partners;  // kStarved: who holds it, or would provide it
-  std::vector<WatchSubject> victims;   // who else waits for these, directly or not
-  std::optional<WatchSubject> first;   // who stopped first
-  uint32_t resource = 0;               // kStarved: which; 0: none
-  CoreFault fault;                     // kFault
-  Corruption corruption;               // kCorrupt
+  std::vector<SubjectId> subjects;
+  std::vector<SubjectId> partners;  // kStarved: who holds it, or would provide it
+  std::vector<SubjectId> victims;   // who else waits for these, directly or not
+  std::optional<SubjectId> first;   // who stopped first
+  uint32_t resource = 0;            // kStarved: which; 0: none
+  CoreFault fault;                  // kFault
+  Corruption corruption;            // kCorrupt
   // Evidence that comes before the rest, and that summary and lines say with more names: texts
   // leave it out.
   std::vector<std::string> repeated_evidence;

@@ -109,7 +109,7 @@ struct PerfFile::Impl {
   void TakeAuxtrace(uint64_t at, const PerfRecord& record);
   Status ForEach(const TakePlaced& take);
   void AddEvent(const perf_event_attr& attr, std::vector<uint64_t> ids);
-  void Trouble(std::string sentence);
+  void Warn(std::string sentence);
   void TellCounts(const Count& unknown, const Count& contradicting);
 
   std::unique_ptr<File> file;
@@ -139,10 +139,10 @@ Result<std::string_view> PerfFile::Impl::RecordAt(uint64_t at, bool first_time) 
   const size_t bytes = PerfRecordBytes(*most);
   if (bytes != 0 && bytes <= most->size()) return most->substr(0, bytes);
   if (first_time && bytes == 0 && most->size() >= kRecordHeaderBytes)
-    Trouble(fmt::format("at offset {} is no record: the {} bytes from there on are not read", at,
-                        end - at));
+    Warn(fmt::format("at offset {} is no record: the {} bytes from there on are not read", at,
+                     end - at));
   else if (first_time)
-    Trouble(
+    Warn(
         fmt::format("the record at offset {} is not whole: the file or its records end there", at));
   return std::string_view();
 }
@@ -161,7 +161,7 @@ Status PerfFile::Impl::Walk(bool first_time, const Take& take) {
     if (!take(at, type, bytes)) return {};
     if (following > end - at - bytes.size()) {
       if (first_time)
-        Trouble(
+        Warn(
             fmt::format("of the {} bytes that belong to the record at offset {}, only {} are "
                         "there: the file ends before",
                         following, at, end - at - bytes.size()));
@@ -222,16 +222,15 @@ Status PerfFile::Impl::Open() {
 Status PerfFile::Impl::ReadFileForm(const PerfHeader& header) {
   begin = header.records.offset;
   if (begin > size) {
-    Trouble(
-        fmt::format("the records should begin at offset {}, but the file has {} bytes: it was cut",
-                    begin, size));
+    Warn(fmt::format("the records should begin at offset {}, but the file has {} bytes: it was cut",
+                     begin, size));
     begin = size;
   } else if (header.records.bytes == 0) {
-    Trouble(
+    Warn(
         "the header tells no records, as when perf was killed: all up to the file's end is read as "
         "records");
   } else if (header.records.bytes > size - begin) {
-    Trouble(fmt::format(
+    Warn(fmt::format(
         "the file ends at offset {}, {} bytes before the end of its records: it was cut", size,
         header.records.bytes - (size - begin)));
   } else {
@@ -255,7 +254,7 @@ Status PerfFile::Impl::ReadIds(const PerfSection& section, std::vector<uint64_t>
   id_bytes += std::min(section.bytes, size);
   if (section.offset > size || section.bytes > size - section.offset ||
       section.bytes % sizeof(uint64_t) != 0 || id_bytes > std::min(size, kMostSectionBytes)) {
-    Trouble(
+    Warn(
         fmt::format("the ids of an event should be at offset {}, {} bytes, which cannot be: "
                     "records of it may be taken for another's",
                     section.offset, section.bytes));
@@ -279,16 +278,16 @@ Status PerfFile::Impl::ReadAttributes(const PerfHeader& header) {
   auto section = ReadSection(header.attributes);
   if (!section.ok()) return section.status();
   if (section->size() != header.attributes.bytes || section->size() % each != 0)
-    Trouble(fmt::format("of the {} bytes of events' attributes at offset {}, only {} can be read",
-                        header.attributes.bytes, header.attributes.offset,
-                        section->size() / each * each));
+    Warn(fmt::format("of the {} bytes of events' attributes at offset {}, only {} can be read",
+                     header.attributes.bytes, header.attributes.offset,
+                     section->size() / each * each));
   for (uint64_t at = 0; at + each <= section->size(); at += each) {
     const std::string_view bytes = std::string_view(*section).substr(at, each);
     const auto attr = ParsePerfAttribute(bytes.substr(0, each - kPerfSectionBytes));
     const auto ids = ParsePerfSection(bytes.substr(each - kPerfSectionBytes));
     if (!attr) {
-      Trouble(fmt::format("the event's attributes at offset {} cannot be: the event is left out",
-                          header.attributes.offset + at));
+      Warn(fmt::format("the event's attributes at offset {} cannot be: the event is left out",
+                       header.attributes.offset + at));
       continue;
     }
     std::vector<uint64_t> numbers;
@@ -320,7 +319,7 @@ Status PerfFile::Impl::ReadFeatures(const PerfHeader& header) {
     TakeFeature(feature, *bytes);
   }
   if (missing > 0)
-    Trouble(fmt::format(
+    Warn(fmt::format(
         "{} parts that describe the recording (its machine, the events' names) are not in the file",
         missing));
   return {};
@@ -368,8 +367,7 @@ void PerfFile::Impl::TakeFeature(uint32_t feature, std::string_view bytes) {
     default:
       break;
   }
-  if (!whole)
-    Trouble(fmt::format("the description of the recording, part {}, is damaged", feature));
+  if (!whole) Warn(fmt::format("the description of the recording, part {}, is damaged", feature));
 }
 
 // By their ids; where an event has none, by their order.
@@ -400,9 +398,9 @@ void PerfFile::Impl::AddEvent(const perf_event_attr& attr, std::vector<uint64_t>
   events.push_back({PlainName(attr), attr, std::move(ids), {}, {}});
 }
 
-void PerfFile::Impl::Trouble(std::string sentence) {
-  if (facts.troubles.size() > kMostTroubles) return;
-  facts.troubles.push_back(facts.troubles.size() == kMostTroubles
+void PerfFile::Impl::Warn(std::string sentence) {
+  if (facts.warnings.size() > kMostTroubles) return;
+  facts.warnings.push_back(facts.warnings.size() == kMostTroubles
                                ? "there is more damage than is told here"
                                : std::move(sentence));
 }
@@ -420,7 +418,7 @@ void PerfFile::Impl::TakeTracepoints() {
     if (event.attr.type != PERF_TYPE_TRACEPOINT || known == of_id.end()) continue;
     const PerfTracepoint& tracepoint = *known->second;
     if (tracepoint.format.size() > room)
-      return Trouble("the tracepoints' formats are too long: some events have none");
+      return Warn("the tracepoints' formats are too long: some events have none");
     room -= tracepoint.format.size();
     event.format = tracepoint.format;
     event.system = tracepoint.system;
@@ -464,7 +462,7 @@ Status PerfFile::Impl::TakeToolRecord(uint64_t at, const PerfRecord& record) {
           ReadSection({at + kRecordHeaderBytes + record.body.size(), At<uint32_t>(record.body, 0)});
       if (!section.ok()) return section.status();
       if (!ParsePerfTracingData(*section, &tracepoints))
-        Trouble(fmt::format("the tracepoints' formats at offset {} are damaged", at));
+        Warn(fmt::format("the tracepoints' formats at offset {} are damaged", at));
       break;
     }
     default:
@@ -476,7 +474,7 @@ Status PerfFile::Impl::TakeToolRecord(uint64_t at, const PerfRecord& record) {
 void PerfFile::Impl::TakeAttributeRecord(uint64_t at, std::string_view body) {
   const auto attr = ParsePerfAttribute(body);
   if (!attr)
-    return Trouble(
+    return Warn(
         fmt::format("the event's attributes at offset {} cannot be: the event is left out", at));
   const std::string_view bytes = body.substr(std::max<uint32_t>(attr->size, PERF_ATTR_SIZE_VER0));
   std::vector<uint64_t> ids(bytes.size() / sizeof(uint64_t));
@@ -495,7 +493,7 @@ void PerfFile::Impl::TakeUpdate(std::string_view body) {
 void PerfFile::Impl::TakeAuxtrace(uint64_t at, const PerfRecord& record) {
   PerfAuxtraceBody body;
   if (record.body.size() < sizeof body)
-    return Trouble(fmt::format("the AUXTRACE record at offset {} is too short", at));
+    return Warn(fmt::format("the AUXTRACE record at offset {} is too short", at));
   std::memcpy(&body, record.body.data(), sizeof body);
   AuxTrace trace;
   trace.bytes = body.bytes;
@@ -544,25 +542,24 @@ Status PerfFile::Impl::ForEach(const TakePlaced& take) {
   told_counts = true;
   TellCounts(unknown, contradicting);
   if (damaged.count > 0)
-    Trouble(
+    Warn(
         fmt::format("the compressed record at offset {} is damaged: what was compressed from there "
                     "on, {} records, is not read",
                     damaged.first_at, damaged.count));
   else if (inflater.left_over_bytes() > 0)
-    Trouble(
-        fmt::format("the compressed records end in the middle of a record: {} bytes are left over",
-                    inflater.left_over_bytes()));
+    Warn(fmt::format("the compressed records end in the middle of a record: {} bytes are left over",
+                     inflater.left_over_bytes()));
   return status;
 }
 
 void PerfFile::Impl::TellCounts(const Count& unknown, const Count& contradicting) {
   if (unknown.count > 0)
-    Trouble(
+    Warn(
         fmt::format("{} records are of types that are not known, the first, of type {}, at offset "
                     "{}: a newer perf wrote them, or the file is damaged",
                     unknown.count, unknown.first_type, unknown.first_at));
   if (contradicting.count > 0)
-    Trouble(
+    Warn(
         fmt::format("{} records contradict their own sizes, the first, of type {}, at offset {}: "
                     "they are left out",
                     contradicting.count, contradicting.first_type, contradicting.first_at));

@@ -55,7 +55,7 @@ struct PerfFileFacts {
   std::string host, release, version, architecture, command;  // may be empty
   // a sentence each: truncated, corrupted, not understood; those in records are known when ForEach
   // has read them
-  std::vector<std::string> troubles;
+  std::vector<std::string> warnings;
   std::string auxtrace_info;                                   // the record's body; empty: none
   std::vector<std::pair<std::string, std::string>> build_ids;  // path, bytes
 };

@@ -49,7 +49,7 @@ std::string FileLine(const PerfScene& scene, TimeNs wall) {
   for (size_t i = 0; i < scene.file->events().size(); ++i)
     json["events"].push_back(
         {{"name", scene.file->events()[i].name}, {"samples", scene.activity->samples_of()[i]}});
-  json["troubles"] = facts.troubles;
+  json["troubles"] = facts.warnings;
   json["first_ns"] = Instant(scene.activity->first());
   json["last_ns"] = Instant(scene.activity->last());
   return Line(json);

@@ -114,9 +114,9 @@ void PerfRingsReader::MakeRing(int64_t key) {
     end = std::max(end, piece.end_offset);
     ring.pieces.push_back(piece);
   }
-  std::vector<Told>& told = told_[key];
+  std::vector<Reported>& told = told_[key];
   std::stable_sort(told.begin(), told.end(),
-                   [](const Told& a, const Told& b) { return a.time < b.time; });
+                   [](const Reported& a, const Reported& b) { return a.time < b.time; });
   std::vector<Start>& starts = starts_[key];
   std::stable_sort(starts.begin(), starts.end());
   if (told.empty())
@@ -131,12 +131,12 @@ void PerfRingsReader::MakeRing(int64_t key) {
 // A span begins when its tracer was switched on: when its thread came to the CPU, or the trace
 // began. Where nothing says so, but no byte is missing since the span before, it has all since
 // then.
-void PerfRingsReader::MakeSpans(const std::vector<Told>& told, const std::vector<Start>& starts,
+void PerfRingsReader::MakeSpans(const std::vector<Reported>& told, const std::vector<Start>& starts,
                                 PerfAuxRing* ring) const {
   Unwrapper offsets;
   TimeNs before = -1;
   uint64_t end = 0;
-  for (const Told& one : told) {
+  for (const Reported& one : told) {
     PerfAuxSpan span;
     const uint64_t restarts = ring->restarts;
     span.begin_offset = offsets.Begin(one.aux.offset, one.aux.bytes, &ring->restarts);

@@ -62,7 +62,7 @@ class PerfRingsReader {
   const WindowInput& input() const { return input_; }
 
  private:
-  struct Told {
+  struct Reported {
     PerfAux aux;
     TimeNs time = 0;
     int pid = -1;
@@ -76,7 +76,7 @@ class PerfRingsReader {
 
   int64_t KeyOf(int cpu, int tid) const { return per_thread_ ? tid : cpu; }
   void MakeRing(int64_t key);
-  void MakeSpans(const std::vector<Told>& told, const std::vector<Start>& starts,
+  void MakeSpans(const std::vector<Reported>& told, const std::vector<Start>& starts,
                  PerfAuxRing* ring) const;
   void MakeSpansOfPieces(PerfAuxRing* ring) const;
   void CountHeld(PerfAuxRing* ring) const;
@@ -90,7 +90,7 @@ class PerfRingsReader {
   bool whole_machine_ = false;
   size_t next_trace_ = 0;
   TimeNs newest_ = -1;
-  std::map<int64_t, std::vector<Told>> told_;
+  std::map<int64_t, std::vector<Reported>> told_;
   std::map<int64_t, std::vector<Start>> starts_;
   std::map<int64_t, std::vector<PerfAuxPiece>> pieces_;
   std::set<int> traced_;

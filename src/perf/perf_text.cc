@@ -49,7 +49,7 @@ class Screen {
     Verdict();
     WindowLine();
     Origin();
-    Troubles();
+    Warnings();
     Gaps();
     Spans();
     Cpus();
@@ -124,12 +124,12 @@ class Screen {
     if (!origin.empty()) Add("recorded on " + origin);
   }
 
-  void Troubles() {
-    const auto& troubles = scene_.file->facts().troubles;
-    for (size_t i = 0; i < std::min(troubles.size(), kMostTroubleLines); ++i)
-      Add("damaged: " + Printable(troubles[i]));
-    if (troubles.size() > kMostTroubleLines)
-      Add(fmt::format("and {} more troubles: --json has all", troubles.size() - kMostTroubleLines));
+  void Warnings() {
+    const auto& warnings = scene_.file->facts().warnings;
+    for (size_t i = 0; i < std::min(warnings.size(), kMostTroubleLines); ++i)
+      Add("damaged: " + Printable(warnings[i]));
+    if (warnings.size() > kMostTroubleLines)
+      Add(fmt::format("and {} more troubles: --json has all", warnings.size() - kMostTroubleLines));
     if (scene_.activity->more_switches() > 0)
       Add(fmt::format("{} switches more than are kept: who ran when is not known of all",
                       FormatCount(scene_.activity->more_switches())));

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "hwtrace/instruction_trace.h"
-#include "model/rings_window.h"
+#include "model/window.h"
 #include "perf/perf_activity.h"
 #include "perf/perf_analysis.h"
 #include "perf/perf_file.h"

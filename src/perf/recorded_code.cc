@@ -77,7 +77,7 @@ bool RecordedCode::Take(const std::string& path, const PerfMapping& mapping, Bin
                static_cast<uint64_t>(size) <= kMostFileBytes - bytes_held_;
   const bool same = recorded.empty() ? !binaries_.empty() : IsSameId(here, recorded);
   if (taken && !same) {
-    troubles_.push_back(
+    warnings_.push_back(
         recorded.empty()
             ? fmt::format("'{}' has no build id in the recording: only files in --binaries are "
                           "taken for it",

@@ -33,7 +33,7 @@ class RecordedCode {
   // "function+0x10 file.c:3", "libc.so.6+0x1234"; empty: nothing is mapped there.
   std::string PlaceOf(int pid, TimeNs time, uint64_t address);
   // Why code is missing; a sentence each, once.
-  const std::vector<std::string>& troubles() const { return troubles_; }
+  const std::vector<std::string>& warnings() const { return warnings_; }
   bool any() const { return !mappings_.empty(); }
 
  private:
@@ -61,7 +61,7 @@ class RecordedCode {
   size_t mapping_count_ = 0;
   std::map<std::string, Binary> binaries_of_path_;
   uint64_t bytes_held_ = 0;
-  std::vector<std::string> troubles_;
+  std::vector<std::string> warnings_;
 };
 
 }  // namespace hangscope

@@ -18,10 +18,10 @@ class LinuxInspector final : public ProcessInspector {
   LinuxInspector(Clock& clock, std::string proc_root)
       : clock_(clock), proc_root_(proc_root), proc_(std::move(proc_root)) {}
 
-  Result<SystemLook> Look(int pid, const InspectOptions& options) override;
+  Result<SystemSample> Look(int pid, const InspectOptions& options) override;
 
  private:
-  std::vector<std::unique_ptr<ProcessLook>> ReadAll(int pid, LookContext& context,
+  std::vector<std::unique_ptr<ProcessLook>> ReadAll(int pid, InspectionContext& context,
                                                     size_t* left_out);
 
   Clock& clock_;
@@ -32,7 +32,8 @@ class LinuxInspector final : public ProcessInspector {
 
 // The process, then those that its waits lead to, then those that theirs do; *left_out: how many
 // were too many.
-std::vector<std::unique_ptr<ProcessLook>> LinuxInspector::ReadAll(int pid, LookContext& context,
+std::vector<std::unique_ptr<ProcessLook>> LinuxInspector::ReadAll(int pid,
+                                                                  InspectionContext& context,
                                                                   size_t* left_out) {
   std::vector<std::unique_ptr<ProcessLook>> looks;
   std::set<int> known = {pid};
@@ -51,13 +52,13 @@ std::vector<std::unique_ptr<ProcessLook>> LinuxInspector::ReadAll(int pid, LookC
   return looks;
 }
 
-Result<SystemLook> LinuxInspector::Look(int pid, const InspectOptions& options) {
+Result<SystemSample> LinuxInspector::Look(int pid, const InspectOptions& options) {
   // A thread's number leads to its process.
   const auto status = proc_.Read(fmt::format("{}/status", pid));
   const auto parsed = status ? ParseTaskStatus(*status) : std::nullopt;
   if (!parsed) return Status::NotFound(fmt::format("there is no process {}", pid));
-  SystemLook look;
-  LookContext context(clock_, proc_, options, proc_root_);
+  SystemSample look;
+  InspectionContext context(clock_, proc_, options, proc_root_);
   look.begin = clock_.Monotonic();
   size_t left_out = 0;
   auto processes = ReadAll(parsed->process > 0 ? parsed->process : pid, context, &left_out);
@@ -71,7 +72,7 @@ Result<SystemLook> LinuxInspector::Look(int pid, const InspectOptions& options) 
   for (auto& process : processes) process->Verify();
   for (auto& process : processes) look.processes.push_back(process->TakeFacts());
   if (left_out > 0) {
-    look.processes[0].troubles.push_back(
+    look.processes[0].warnings.push_back(
         fmt::format("the waits lead to more processes: {} {} not looked at, as {} is the most at a "
                     "time; ask for one of them by its own number",
                     left_out, left_out == 1 ? "is" : "are", kMostProcesses));

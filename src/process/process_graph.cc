@@ -51,7 +51,7 @@ ThreadStand StandOfSleeper(const ThreadFacts& thread) {
 
 using ThreadsById = std::map<int, const ThreadFacts*>;
 
-ThreadsById ById(const SystemLook& look) {
+ThreadsById ById(const SystemSample& look) {
   ThreadsById threads;
   for (const ProcessFacts& process : look.processes) {
     for (const ThreadFacts& thread : process.threads) threads.emplace(thread.tid, &thread);
@@ -120,7 +120,7 @@ bool IsSameWait(const ThreadFacts& before, const ThreadFacts& now) {
          before.involuntary_switches == now.involuntary_switches;
 }
 
-ProcessGraph::ProcessGraph(const std::vector<SystemLook>& looks) {
+ProcessGraph::ProcessGraph(const std::vector<SystemSample>& looks) {
   AddNodes(looks);
   for (uint32_t i = 0; i < nodes_.size(); ++i) {
     if (nodes_[i].kind == ProcessNode::Kind::kThread) AddEdges(i);
@@ -137,7 +137,7 @@ ProcessGraph::ProcessGraph(const std::vector<SystemLook>& looks) {
 }
 
 // The threads of a process first, then the process itself, which is as stuck as all of them.
-void ProcessGraph::AddNodes(const std::vector<SystemLook>& looks) {
+void ProcessGraph::AddNodes(const std::vector<SystemSample>& looks) {
   const auto add = [&](ProcessNode node) {
     nodes_.push_back(node);
     waits_.emplace_back();

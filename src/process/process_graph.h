@@ -66,7 +66,7 @@ struct ProcessNode {
 class ProcessGraph {
  public:
   // The newest look last; one at least. They outlive this.
-  explicit ProcessGraph(const std::vector<SystemLook>& looks);
+  explicit ProcessGraph(const std::vector<SystemSample>& looks);
 
   const std::vector<ProcessNode>& nodes() const { return nodes_; }
   // With every wait, and all who could end it: what is stuck here is stuck.
@@ -76,7 +76,7 @@ class ProcessGraph {
   std::vector<WaitNode> Reduced(const std::vector<bool>& stuck) const;
 
  private:
-  void AddNodes(const std::vector<SystemLook>& looks);
+  void AddNodes(const std::vector<SystemSample>& looks);
   void AddEdges(uint32_t node);
   void AddFileEdges(uint32_t node);
   uint32_t ProcessNodeOf(int pid);

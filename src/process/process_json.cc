@@ -69,7 +69,7 @@ Json FileObject(const WaitFile& file) {
   return json;
 }
 
-Json WaitObject(const ThreadFacts& thread, const SystemLook& look) {
+Json WaitObject(const ThreadFacts& thread, const SystemSample& look) {
   const ThreadWait& wait = thread.wait;
   Json json{{"kind", WaitKindName(wait.kind)}, {"text", WaitedFor(thread, look)}};
   if (wait.address != 0) json["address"] = Address(wait.address);
@@ -141,7 +141,7 @@ std::string ThreadLine(const ThreadFacts& thread, const ProcessScene& scene, Tim
   if (thread.spin) json["spin"] = SpinObject(*thread.spin);
   json["stack"] = Json::array();
   for (const StackFrame& frame : thread.stack) json["stack"].push_back(FrameObject(frame));
-  if (!thread.stack_trouble.empty()) json["stack_trouble"] = thread.stack_trouble;
+  if (!thread.stack_warning.empty()) json["stack_trouble"] = thread.stack_warning;
   return Line(json);
 }
 
@@ -154,7 +154,7 @@ std::string ProcessLine(const ProcessFacts& process, const ProcessScene& scene, 
                {"state", StateName(process.state)}});
   json["threads"] = process.threads.size();
   json["handles_signals"] = process.handles_signals;
-  json["troubles"] = process.troubles;
+  json["troubles"] = process.warnings;
   return Line(json);
 }
 

@@ -83,7 +83,7 @@ Result<StackWalker*> WalkerCache::Get(const std::string& proc_root, int pid,
   return entry.walker.get();
 }
 
-ProcessLook::ProcessLook(LookContext& context, WalkerCache& walkers, int pid)
+ProcessLook::ProcessLook(InspectionContext& context, WalkerCache& walkers, int pid)
     : context_(context), walkers_(walkers), pid_(pid), living_(pid), memory_(pid) {
   read_memory_ = [this](uint64_t address, void* into, size_t bytes) {
     return memory_.ReadInto(address, into, bytes);
@@ -91,9 +91,9 @@ ProcessLook::ProcessLook(LookContext& context, WalkerCache& walkers, int pid)
   facts_.pid = pid;
 }
 
-void ProcessLook::Trouble(std::string sentence) {
-  if (std::find(facts_.troubles.begin(), facts_.troubles.end(), sentence) == facts_.troubles.end())
-    facts_.troubles.push_back(std::move(sentence));
+void ProcessLook::Warn(std::string sentence) {
+  if (std::find(facts_.warnings.begin(), facts_.warnings.end(), sentence) == facts_.warnings.end())
+    facts_.warnings.push_back(std::move(sentence));
 }
 
 bool ProcessLook::Read() {
@@ -104,9 +104,8 @@ bool ProcessLook::Read() {
   facts_.state = stat->state;
   facts_.command = CommandLine(context_.proc, pid_);
   if (stat->kernel_thread)
-    Trouble(
-        fmt::format("process {} ({}) is a thread of the kernel, which has no program to look at",
-                    pid_, facts_.name));
+    Warn(fmt::format("process {} ({}) is a thread of the kernel, which has no program to look at",
+                     pid_, facts_.name));
   const std::vector<int> tids = context_.proc.Threads(pid_);
   for (const int tid : tids) {
     if (work_.size() >= kMostThreads) break;
@@ -114,7 +113,7 @@ bool ProcessLook::Read() {
     if (auto raw = ReadThread(context_.proc, pid_, tid)) TakeThread(std::move(*raw));
   }
   if (tids.size() > kMostThreads)
-    Trouble(fmt::format("only {} of {} threads are looked at", kMostThreads, tids.size()));
+    Warn(fmt::format("only {} of {} threads are looked at", kMostThreads, tids.size()));
   FindLivingThread();
   SayWhatCannotBeSeen();
   return true;
@@ -156,19 +155,18 @@ void ProcessLook::FindLivingThread() {
 
 void ProcessLook::SayWhatCannotBeSeen() {
   if (facts_.state == ThreadState::kZombie && work_.size() <= 1) {
-    Trouble(fmt::format("process {} has ended, and its parent {} has not collected it", pid_,
-                        facts_.parent));
+    Warn(fmt::format("process {} has ended, and its parent {} has not collected it", pid_,
+                     facts_.parent));
     return;
   }
   for (const Work& work : work_) {
     const bool denied = work.raw.call_error == EPERM || work.raw.call_error == EACCES;
     if (denied)
-      Trouble(
-          fmt::format("what the threads of process {} wait for may not be looked at: {}; {}", pid_,
-                      ErrorText(work.raw.call_error),
-                      WhatGrantsLooking(OwnCapabilities(), geteuid() == 0, work.raw.status.user)));
+      Warn(fmt::format("what the threads of process {} wait for may not be looked at: {}; {}", pid_,
+                       ErrorText(work.raw.call_error),
+                       WhatGrantsLooking(OwnCapabilities(), geteuid() == 0, work.raw.status.user)));
     if (work.raw.status.tracer != 0)
-      Trouble(
+      Warn(
           fmt::format("process {} is traced by process {}, a debugger or strace, so its threads "
                       "cannot be stopped",
                       pid_, work.raw.status.tracer));
@@ -181,8 +179,8 @@ void ProcessLook::SayWhatCannotBeSeen() {
     if (readable && std::string_view(ident, 5) ==
                         "\x7f"
                         "ELF\x01")
-      Trouble(fmt::format("process {} is a 32-bit program, whose system calls are not understood",
-                          pid_));
+      Warn(fmt::format("process {} is a 32-bit program, whose system calls are not understood",
+                       pid_));
     if (mappings_.empty()) return;
     auto walker = context_.options.stacks ? walkers_.Get(context_.proc_root, living_, mappings_)
                                           : Result<StackWalker*>(nullptr);
@@ -195,7 +193,7 @@ void ProcessLook::SayWhatCannotBeSeen() {
 
 void ProcessLook::Explain() {
   for (size_t i = 0; i < work_.size(); ++i) ExplainThread(i);
-  if (!walker_trouble_.empty()) Trouble(walker_trouble_);
+  if (!walker_trouble_.empty()) Warn(walker_trouble_);
 }
 
 void ProcessLook::ExplainThread(size_t i) {
@@ -211,7 +209,7 @@ void ProcessLook::ExplainThread(size_t i) {
   if (walker_ != nullptr && !context_.IsLate())
     TakeWalk(walker_->Walk(ImageOf(work.raw), context_.options.most_frames), &thread);
   else if (context_.options.stacks)
-    thread.stack_trouble = walker_ == nullptr ? walker_trouble_ : "the time for looking was up";
+    thread.stack_warning = walker_ == nullptr ? walker_trouble_ : "the time for looking was up";
   ExplainWait(work, &thread);
 }
 
@@ -235,7 +233,7 @@ std::string ProcessLook::StackBytes(uint64_t from) const {
 void ProcessLook::TakeWalk(StackWalk walk, ThreadFacts* thread) {
   thread->stack = std::move(walk.frames);
   thread->stack_incomplete = !walk.complete;
-  thread->stack_trouble = std::move(walk.trouble);
+  thread->stack_warning = std::move(walk.warning);
 }
 
 void ProcessLook::ExplainWait(const Work& work, ThreadFacts* thread) {
@@ -362,7 +360,7 @@ void ProcessLook::ExplainFiles(const CallMeaning& meaning, ThreadWait* wait) {
       wait->files.push_back(context_.files.Describe(living_, fd, true));
   }
   if (meaning.files_cut)
-    Trouble(fmt::format(
+    Warn(fmt::format(
         "a thread of process {} waits on so many files that only {} of them are looked at", pid_,
         meaning.files.size()));
   if (meaning.kind == WaitKind::kFileLock && !meaning.files.empty()) {
@@ -411,7 +409,7 @@ void ProcessLook::StopThread(Work* work, ThreadFacts* thread) {
     auto stop = ThreadStop::Stop(context_.clock, work->raw.tid, kLongestWaitForStop);
     auto registers = stop.ok() ? (*stop)->Registers() : Result<ThreadRegisters>(stop.status());
     if (!registers.ok()) {
-      thread->stack_trouble = registers.status().message();
+      thread->stack_warning = registers.status().message();
       return;
     }
     image.registers = *registers;
@@ -444,7 +442,7 @@ void ProcessLook::StepThread(ThreadFacts* thread) {
   const auto loop =
       StepInHelper(context_.clock, thread->tid, context_.options.step_time, read_memory_);
   if (!loop.ok()) {
-    Trouble(loop.status().message());
+    Warn(loop.status().message());
     return;
   }
   context_.longest_stop = std::max(context_.longest_stop, loop.value().held);
@@ -483,7 +481,7 @@ void ProcessLook::Verify() {
     thread.state = ThreadState::kRunning;
     thread.since.reset();
     thread.stack.clear();
-    thread.stack_trouble = "it went on while it was looked at";
+    thread.stack_warning = "it went on while it was looked at";
   }
 }
 

@@ -40,7 +40,7 @@ class ProcessTree {
 };
 
 // What all processes of a look share.
-struct LookContext {
+struct InspectionContext {
   Clock& clock;
   const ProcFolder& proc;
   const InspectOptions& options;
@@ -52,8 +52,8 @@ struct LookContext {
   TimeNs longest_stop = 0;
   size_t stepped = 0;
 
-  LookContext(Clock& its_clock, const ProcFolder& folder, const InspectOptions& its_options,
-              std::string root)
+  InspectionContext(Clock& its_clock, const ProcFolder& folder, const InspectOptions& its_options,
+                    std::string root)
       : clock(its_clock),
         proc(folder),
         options(its_options),
@@ -81,7 +81,7 @@ class WalkerCache {
 
 class ProcessLook {
  public:
-  ProcessLook(LookContext& context, WalkerCache& walkers, int pid);
+  ProcessLook(InspectionContext& context, WalkerCache& walkers, int pid);
 
   // These in this order; other processes' steps of the same name before the next.
   bool Read();     // false: there is no such process
@@ -118,9 +118,9 @@ class ProcessLook {
   void StepThread(ThreadFacts* thread);
   void TakePolls(const LoopAccess& access, uint64_t stack_pointer, ThreadFacts::Spin* spin);
   std::string VariableName(uint64_t address);
-  void Trouble(std::string sentence);
+  void Warn(std::string sentence);
 
-  LookContext& context_;
+  InspectionContext& context_;
   WalkerCache& walkers_;
   const int pid_;
   // the thread through which its memory, mappings and descriptors are reached

@@ -46,7 +46,7 @@ size_t CountLines(const std::string& text) {
 }
 
 // A thread of another process than the asked one says so.
-std::string Label(const ThreadFacts& thread, const SystemLook& look) {
+std::string Label(const ThreadFacts& thread, const SystemSample& look) {
   const bool of_other = thread.pid != look.processes[0].pid && thread.tid != thread.pid;
   return ThreadLabel(thread) + (of_other ? fmt::format(" of {}", thread.pid) : "");
 }
@@ -122,7 +122,7 @@ std::string WrappedHead(const std::string& text, size_t columns) {
   return wrapped.substr(wrapped.find_first_not_of(' '));
 }
 
-std::string VictimsText(const ProcessFinding& finding, const SystemLook& look) {
+std::string VictimsText(const ProcessFinding& finding, const SystemSample& look) {
   std::string text;
   for (size_t i = 0; i < std::min(finding.victims.size(), kMostVictims); ++i) {
     const ThreadFacts* const thread = FindThread(look, finding.victims[i]);
@@ -136,7 +136,7 @@ std::string VictimsText(const ProcessFinding& finding, const SystemLook& look) {
 
 // Threads first, then the processes they wait for.
 std::vector<std::vector<std::string>> MemberRows(const ProcessFinding& finding,
-                                                 const SystemLook& look) {
+                                                 const SystemSample& look) {
   std::vector<std::vector<std::string>> rows;
   const auto add = [&](const ThreadFacts* thread) {
     if (thread != nullptr && rows.size() < kMostRows)
@@ -273,8 +273,8 @@ std::string Stack(const ThreadFacts& thread, size_t most, const ProcessScene& sc
     text +=
         CutToColumns(fmt::format("  #{:<2} {}", i, FrameText(&thread.stack[i])), scene.columns) +
         "\n";
-  if (!thread.stack_trouble.empty() && last == thread.stack.size())
-    text += Wrapped(Printable(thread.stack_trouble), scene.columns);
+  if (!thread.stack_warning.empty() && last == thread.stack.size())
+    text += Wrapped(Printable(thread.stack_warning), scene.columns);
   return text;
 }
 
@@ -345,8 +345,8 @@ std::string ProcessText(const ProcessScene& asked) {
   if (text.empty()) text = "no hang found\n";
   text += WrappedHead(ProcessHead(scene), scene.columns);
   for (const ProcessFacts& process : scene.look->processes) {
-    for (const std::string& trouble : process.troubles)
-      text += Wrapped(Printable(trouble), scene.columns);
+    for (const std::string& warning : process.warnings)
+      text += Wrapped(Printable(warning), scene.columns);
   }
   std::set<int> involved;
   const std::vector<const ThreadFacts*> threads = ThreadsInOrder(scene, &involved);

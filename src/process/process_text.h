@@ -13,7 +13,7 @@ namespace hangscope {
 
 // What a text about processes is made from. All of it outlives this.
 struct ProcessScene {
-  const SystemLook* look = nullptr;  // the newest; with one process at least, the asked one first
+  const SystemSample* look = nullptr;  // the newest; with one process at least, the asked one first
   const ProcessJudgement* judgement = nullptr;
   bool all_threads = false;  // rather than as many as fit
   bool all_stacks = false;

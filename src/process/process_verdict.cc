@@ -22,9 +22,9 @@ bool IsFileWait(WaitKind kind) {
 
 // The looks as they would be if no process that may not be looked into had the other end of a pipe;
 // whether that makes any difference.
-bool LeaveHiddenOut(std::vector<SystemLook>* looks) {
+bool LeaveHiddenOut(std::vector<SystemSample>* looks) {
   bool is_other = false;
-  for (SystemLook& look : *looks) {
+  for (SystemSample& look : *looks) {
     for (ProcessFacts& process : look.processes) {
       for (ThreadFacts& thread : process.threads) {
         for (WaitFile& file : thread.wait.files) {
@@ -54,7 +54,7 @@ std::tuple<WaitKind, uint64_t, std::string, int> ObjectOf(const ThreadWait& wait
 
 class ProcessJudge {
  public:
-  explicit ProcessJudge(const std::vector<SystemLook>& looks)
+  explicit ProcessJudge(const std::vector<SystemSample>& looks)
       : looks_(looks), look_(looks.back()), graph_(looks) {}
 
   ProcessJudgement Take();
@@ -97,8 +97,8 @@ class ProcessJudge {
   bool IsAsked(const ProcessFinding& finding) const;
   void Finish(ProcessFinding finding);
 
-  const std::vector<SystemLook>& looks_;
-  const SystemLook& look_;
+  const std::vector<SystemSample>& looks_;
+  const SystemSample& look_;
   const ProcessGraph graph_;
   std::vector<bool> stuck_;
   std::vector<Draft> drafts_;
@@ -587,10 +587,11 @@ bool ProcessJudgement::IsBad() const {
                      [](const ProcessFinding& finding) { return finding.IsBad(); });
 }
 
-ProcessJudgement JudgeProcess(const std::vector<SystemLook>& looks) {
+ProcessJudgement JudgeProcess(const std::vector<SystemSample>& looks) {
   if (looks.empty() || looks.back().processes.empty()) return {};
   ProcessJudgement judgement = ProcessJudge(looks).Take();
-  std::vector<SystemLook> visible = judgement.findings.empty() ? looks : std::vector<SystemLook>();
+  std::vector<SystemSample> visible =
+      judgement.findings.empty() ? looks : std::vector<SystemSample>();
   if (visible.empty() || !LeaveHiddenOut(&visible)) return judgement;
   // To whom others' descriptors are closed, silence would look as if all were well.
   judgement.findings = ProcessJudge(visible).Take().findings;

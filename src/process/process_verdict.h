@@ -20,7 +20,7 @@ struct ProcessJudgement {
 
 // `looks`: one or more at the same process, the newest last. From one alone nothing is certain: who
 // waits in it may have been about to go on. A thread that ran between two is not stuck.
-ProcessJudgement JudgeProcess(const std::vector<SystemLook>& looks);
+ProcessJudgement JudgeProcess(const std::vector<SystemSample>& looks);
 
 }  // namespace hangscope
 

@@ -33,7 +33,7 @@ std::string HeldBy(const ThreadFacts& thread) {
                                    : fmt::format(", held by {}", *wait.owner);
 }
 
-std::string Processes(const std::set<int>& pids, int own, const SystemLook& look) {
+std::string Processes(const std::set<int>& pids, int own, const SystemSample& look) {
   std::string text;
   size_t shown = 0;
   for (const int pid : pids) {
@@ -74,7 +74,7 @@ const char* FileKindText(FileKind kind) {
 }
 
 // "a pipe (fd 3) that only 4713 server writes".
-std::string FileText(const WaitFile& file, int own, const SystemLook& look) {
+std::string FileText(const WaitFile& file, int own, const SystemSample& look) {
   const bool named = !file.name.empty() && file.kind != FileKind::kEvent &&
                      (file.kind != FileKind::kPipe || IsNamedPipe(file));
   std::string text = named ? Short(file.name) : FileKindText(file.kind);
@@ -87,13 +87,13 @@ std::string FileText(const WaitFile& file, int own, const SystemLook& look) {
   return text + fmt::format(" {} {}", file.wants_read ? "written by" : "read by", who);
 }
 
-std::string ChildText(const ThreadWait& wait, const SystemLook& look) {
+std::string ChildText(const ThreadWait& wait, const SystemSample& look) {
   if (wait.children.size() != 1)
     return fmt::format("the end of one of {} children", wait.children.size());
   return "the end of child " + Processes({wait.children[0]}, 0, look);
 }
 
-std::string FilesText(const ThreadFacts& thread, const SystemLook& look) {
+std::string FilesText(const ThreadFacts& thread, const SystemSample& look) {
   const ThreadWait& wait = thread.wait;
   if (wait.files.empty()) return wait.kind == WaitKind::kAccept ? "a connection" : "files";
   const std::string first = FileText(wait.files[0], thread.pid, look);
@@ -130,7 +130,7 @@ bool IsOfLibraries(const StackFrame& frame) {
 
 }  // namespace
 
-const ThreadFacts* FindThread(const SystemLook& look, int tid) {
+const ThreadFacts* FindThread(const SystemSample& look, int tid) {
   for (const ProcessFacts& process : look.processes) {
     for (const ThreadFacts& thread : process.threads) {
       if (thread.tid == tid) return &thread;
@@ -139,7 +139,7 @@ const ThreadFacts* FindThread(const SystemLook& look, int tid) {
   return nullptr;
 }
 
-const ProcessFacts* FindProcess(const SystemLook& look, int pid) {
+const ProcessFacts* FindProcess(const SystemSample& look, int pid) {
   for (const ProcessFacts& process : look.processes) {
     if (process.pid == pid) return &process;
   }
@@ -151,13 +151,13 @@ std::string ThreadLabel(const ThreadFacts& thread) {
                              : fmt::format("{} {}", thread.tid, Short(thread.name));
 }
 
-std::string ProcessLabel(const SystemLook& look, int pid) {
+std::string ProcessLabel(const SystemSample& look, int pid) {
   const ProcessFacts* const process = FindProcess(look, pid);
   if (process == nullptr || process->name.empty()) return fmt::format("process {}", pid);
   return fmt::format("process {} ({})", pid, Short(process->name));
 }
 
-std::string WaitedFor(const ThreadFacts& thread, const SystemLook& look) {
+std::string WaitedFor(const ThreadFacts& thread, const SystemSample& look) {
   const ThreadWait& wait = thread.wait;
   switch (wait.kind) {
     case WaitKind::kNone:
@@ -199,11 +199,11 @@ std::string WaitedFor(const ThreadFacts& thread, const SystemLook& look) {
                                          : Printable(thread.system_call_name);
 }
 
-std::string ForHowLong(const ThreadFacts& thread, const SystemLook& look) {
+std::string ForHowLong(const ThreadFacts& thread, const SystemSample& look) {
   return thread.since ? FormatElapsed(std::max<TimeNs>(0, look.end - *thread.since)) : "";
 }
 
-std::string DoesWhat(const ThreadFacts& thread, const SystemLook& look) {
+std::string DoesWhat(const ThreadFacts& thread, const SystemSample& look) {
   const std::string time = ForHowLong(thread, look);
   const std::string lasted = time.empty() ? "" : " " + time;
   switch (thread.state) {

@@ -10,20 +10,20 @@
 namespace hangscope {
 
 // Null: `look` has no such thread, process.
-const ThreadFacts* FindThread(const SystemLook& look, int tid);
-const ProcessFacts* FindProcess(const SystemLook& look, int pid);
+const ThreadFacts* FindThread(const SystemSample& look, int tid);
+const ProcessFacts* FindProcess(const SystemSample& look, int pid);
 
 // "4712 worker-a"; "4712" where it has no name.
 std::string ThreadLabel(const ThreadFacts& thread);
 // "process 4712 (server)".
-std::string ProcessLabel(const SystemLook& look, int pid);
+std::string ProcessLabel(const SystemSample& look, int pid);
 
 // "mutex lock_b, held by 4713"; "time to pass". Of threads that wait; empty: not known for what.
-std::string WaitedFor(const ThreadFacts& thread, const SystemLook& look);
+std::string WaitedFor(const ThreadFacts& thread, const SystemSample& look);
 // "waits 41.0 s for mutex lock_b, held by 4713", "spins for table_ready", "runs", "is stopped".
-std::string DoesWhat(const ThreadFacts& thread, const SystemLook& look);
+std::string DoesWhat(const ThreadFacts& thread, const SystemSample& look);
 // How long it has done that; empty: not known.
-std::string ForHowLong(const ThreadFacts& thread, const SystemLook& look);
+std::string ForHowLong(const ThreadFacts& thread, const SystemSample& look);
 
 // The innermost frame of the program itself: what the libraries do below it is how one waits, not
 // where. Null: the stack has no frame.

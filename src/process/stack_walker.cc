@@ -259,13 +259,13 @@ StackWalk StackWalker::WalkOnce(const ThreadImage& image, size_t most_frames) {
     walk.complete = false;
   }
   if (ended < 0)
-    walk.trouble = fmt::format("the stack cannot be followed behind {} frames: {}",
+    walk.warning = fmt::format("the stack cannot be followed behind {} frames: {}",
                                places.pcs.size(), dwfl_errmsg(-1));
-  if (walk.complete || !walk.trouble.empty()) return walk;
+  if (walk.complete || !walk.warning.empty()) return walk;
   if (places.pcs.size() >= most_frames || walk.frames.size() >= most_frames)
-    walk.trouble = fmt::format("the stack has more than {} frames", most_frames);
+    walk.warning = fmt::format("the stack has more than {} frames", most_frames);
   else
-    walk.trouble =
+    walk.warning =
         fmt::format("the stack cannot be followed behind {} frames without the thread's registers",
                     places.pcs.size());
   return walk;

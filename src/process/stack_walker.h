@@ -25,7 +25,7 @@ namespace hangscope {
 struct StackWalk {
   std::vector<StackFrame> frames;  // innermost first
   bool complete = false;           // down to where the thread began
-  std::string trouble;             // why it is not complete; a sentence
+  std::string warning;             // why it is not complete; a sentence
 };
 
 // One thread. Not movable: libdw knows where it is.

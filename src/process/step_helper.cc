@@ -130,14 +130,14 @@ std::string ReadUntil(Clock& clock, int fd, TimeNs end) {
 }
 
 Result<SteppedLoop> Understand(const std::string& bytes, int tid) {
-  const Status trouble = Status::Io(fmt::format(
+  const Status warning = Status::Io(fmt::format(
       "whether thread {} goes in circles was not seen: nothing came of its steps", tid));
   Report report = {};
-  if (bytes.size() < sizeof report) return trouble;
+  if (bytes.size() < sizeof report) return warning;
   std::memcpy(&report, bytes.data(), sizeof report);
   if (report.reads > kMostReads ||
       bytes.size() != sizeof report + report.reads * sizeof(LoopAccess::Range) || report.steps == 0)
-    return trouble;
+    return warning;
   SteppedLoop loop;
   loop.steps = report.steps;
   loop.period = report.period;

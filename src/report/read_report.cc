@@ -41,9 +41,9 @@ class ReportReader {
         HasTraces())
       ReadTracks();
     if (parts_ == 0)
-      return trouble_.ok() ? Status::NotFound(fmt::format(
+      return warning_.ok() ? Status::NotFound(fmt::format(
                                  "'{}' is neither a snapshot nor a recording", folder()))
-                           : trouble_;
+                           : warning_;
     Finish();
     if (!options_.against.empty()) {
       const Status status =
@@ -63,10 +63,10 @@ class ReportReader {
       ++parts_;
       return;
     }
-    trouble_ = status;
+    warning_ = status;
     const auto known =
-        std::find(report_.troubles.begin(), report_.troubles.end(), status.message());
-    if (known == report_.troubles.end()) report_.troubles.push_back(status.message());
+        std::find(report_.warnings.begin(), report_.warnings.end(), status.message());
+    if (known == report_.warnings.end()) report_.warnings.push_back(status.message());
   }
 
   void ReadManifest() {
@@ -161,7 +161,7 @@ class ReportReader {
   std::vector<std::string> streams_;  // their names
   ReportTime end_;                    // monotonic; nothing: not known
   int parts_ = 0;
-  Status trouble_;
+  Status warning_;
 };
 
 }  // namespace

@@ -309,7 +309,7 @@ std::string ReportDataJson(const Report& report) {
   Put(&json, "evidence", report.evidence);
   Put(&json, "doubts", report.doubts);
   Put(&json, "lost", report.lost);
-  Put(&json, "troubles", report.troubles);
+  Put(&json, "troubles", report.warnings);
   json["clock"] = report.counts_clock ? "counts" : "ns";
   PutWindow(report, &json);
   PutTrigger(report, &json);

@@ -118,10 +118,10 @@ class Comparison {
 };
 
 void AddTroubles(const RunSteps& run, const std::string& name, Report* report) {
-  for (const std::string& trouble : run.troubles) {
-    const bool known = std::find(report->troubles.begin(), report->troubles.end(), trouble) !=
-                       report->troubles.end();
-    if (!known) report->troubles.push_back(fmt::format("{}: {}", name, trouble));
+  for (const std::string& warning : run.warnings) {
+    const bool known = std::find(report->warnings.begin(), report->warnings.end(), warning) !=
+                       report->warnings.end();
+    if (!known) report->warnings.push_back(fmt::format("{}: {}", name, warning));
   }
 }
 

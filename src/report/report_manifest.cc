@@ -31,15 +31,15 @@ class ManifestParts {
   }
 
  private:
-  void Trouble(std::string text) { report_.troubles.push_back(std::move(text)); }
+  void Warn(std::string text) { report_.warnings.push_back(std::move(text)); }
 
   void CheckVersion() {
     const auto version = manifest_.version;
     if (manifest_.format != kManifestFormat)
-      Trouble("manifest.json does not say that it is of a snapshot of hangscope");
-    if (!version) Trouble("manifest.json does not say its version");
+      Warn("manifest.json does not say that it is of a snapshot of hangscope");
+    if (!version) Warn("manifest.json does not say its version");
     if (version && *version > kManifestVersion) {
-      Trouble(
+      Warn(
           fmt::format("manifest.json is of version {:.0f}, and this hangscope knows version {}: "
                       "what is new in it is not shown",
                       *version, kManifestVersion));
@@ -47,7 +47,7 @@ class ManifestParts {
   }
 
   void AddVerdict() {
-    if (!manifest_.verdict) return Trouble("manifest.json has no verdict in it");
+    if (!manifest_.verdict) return Warn("manifest.json has no verdict in it");
     const SavedVerdict& verdict = *manifest_.verdict;
     report_.headline = verdict.summary;
     report_.state = verdict.state;
@@ -102,7 +102,7 @@ class ManifestParts {
       // It becomes part of a path.
       if (!name.empty() && name.find('/') == std::string::npos && !name.starts_with('.'))
         return false;
-      Trouble(fmt::format("manifest.json names a stream '{}', which is no name of one", name));
+      Warn(fmt::format("manifest.json names a stream '{}', which is no name of one", name));
       return true;
     });
     manifest_.streams.resize(std::min(manifest_.streams.size(), kMostTexts));
@@ -158,8 +158,7 @@ class ManifestParts {
   void AddWindow() {
     if (!manifest_.window) return;
     const SavedWindow& window = *manifest_.window;
-    if (!window.has_times())
-      return Trouble("manifest.json has a window whose times cannot be right");
+    if (!window.has_times()) return Warn("manifest.json has a window whose times cannot be right");
     report_.window = ReportWindow{{*window.from - *window.to, 0}, window.policy, window.limited_by};
     // How often what is missing where; the tracks show each.
     size_t told = 0;

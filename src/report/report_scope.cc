@@ -23,20 +23,19 @@ constexpr TimeNs kSaidAtLeast = 100 * kMillisecond;
 
 class ScopeReport {
  public:
-  ScopeReport(WatchView& view, TimeNs now, const ReportScopeTimes& times, Report* report)
+  ScopeReport(LiveScope& view, TimeNs now, const ReportScopeTimes& times, Report* report)
       : view_(view), scene_(view.Scene(now)), times_(times), report_(*report) {}
 
   void Add() {
     AddFindings();
     AddGraph();
-    for (const SubjectWatch& subject : *scene_.subjects) {
-      if (subject.subject.kind == WatchSubject::Kind::kCore && subject.sample.in_use)
-        AddCore(subject);
+    for (const SubjectState& subject : *scene_.subjects) {
+      if (subject.subject.kind == SubjectId::Kind::kCore && subject.sample.in_use) AddCore(subject);
     }
     AddDebugRings();
     for (const Corruption& corruption : view_.sample().corruptions) {
-      if (report_.troubles.size() < kMostRows)
-        report_.troubles.push_back(
+      if (report_.warnings.size() < kMostRows)
+        report_.warnings.push_back(
             fmt::format("scope: {}: {}", CorruptPart(corruption), CorruptField(corruption)));
     }
   }
@@ -66,7 +65,7 @@ class ScopeReport {
     return at && *at < 0 ? -*at : 0;
   }
 
-  ReportTime Since(const SubjectWatch& subject) const {
+  ReportTime Since(const SubjectState& subject) const {
     const TimeNs age = std::max<TimeNs>(0, scene_.now - subject.since);
     const bool lasts = subject.activity != Activity::kRunning &&
                        subject.activity != Activity::kUnused &&
@@ -105,8 +104,8 @@ class ScopeReport {
       if (i < subjects.size() && chosen.size() < kMostNodes && seen.insert(i).second)
         chosen.push_back(i);
     };
-    const auto take_subject = [&](const WatchSubject& who) {
-      const SubjectWatch* const found = scene_.Find(who);
+    const auto take_subject = [&](const SubjectId& who) {
+      const SubjectState* const found = scene_.Find(who);
       if (found != nullptr) take(static_cast<size_t>(found - subjects.data()));
     };
     for (const ScopeFinding& finding : view_.watcher().standing()) {
@@ -147,7 +146,7 @@ class ScopeReport {
     }
     auto claims = view_.Claims();
     if (!claims.ok())
-      report_.troubles.push_back("scope: who holds what cannot be read: " +
+      report_.warnings.push_back("scope: who holds what cannot be read: " +
                                  claims.status().message());
     FindSuppliers(claims.value_or({}), &nodes);
     return nodes;
@@ -156,7 +155,7 @@ class ScopeReport {
   void AddGraph() {
     const std::vector<WaitNode> nodes = Waits();
     const auto& subjects = *scene_.subjects;
-    std::map<WatchSubject, size_t> ids;
+    std::map<SubjectId, size_t> ids;
     const std::vector<size_t> chosen = ChooseSubjects(nodes);
     for (const size_t i : chosen) {
       ids.emplace(subjects[i].subject, report_.graph.nodes.size());
@@ -173,11 +172,11 @@ class ScopeReport {
     MarkCycle(ids);
   }
 
-  std::string WaitsFor(const SubjectWatch& subject) const {
+  std::string WaitsFor(const SubjectState& subject) const {
     return subject.wait ? scene_.names->WaitedFor(subject.wait->kind, subject.wait->resource) : "";
   }
 
-  ReportNode NodeOf(const SubjectWatch& subject, size_t id) const {
+  ReportNode NodeOf(const SubjectState& subject, size_t id) const {
     ReportNode node;
     node.id = id;
     node.name = SubjectName(subject.subject, scene_);
@@ -185,14 +184,14 @@ class ScopeReport {
     node.place = SubjectPlace(subject.subject, scene_);
     node.waits_for = WaitsFor(subject);
     node.since = Since(subject);
-    const bool is_task = subject.subject.kind == WatchSubject::Kind::kTask;
+    const bool is_task = subject.subject.kind == SubjectId::Kind::kTask;
     node.who = TraceWho{is_task, is_task ? subject.task : subject.subject.index};
     node.thread = view_.ThreadOf(subject.subject);
     return node;
   }
 
   // Of the surest deadlock; and who stopped first, whatever it is.
-  void MarkCycle(const std::map<WatchSubject, size_t>& ids) {
+  void MarkCycle(const std::map<SubjectId, size_t>& ids) {
     const ScopeFinding* best = nullptr;
     for (const ScopeFinding& finding : view_.watcher().standing()) {
       if (finding.first) {
@@ -204,14 +203,14 @@ class ScopeReport {
         best = &finding;
     }
     if (best == nullptr) return;
-    for (const WatchSubject& member : best->subjects) {
+    for (const SubjectId& member : best->subjects) {
       if (const auto at = ids.find(member); at != ids.end())
         report_.graph.cycle.push_back(at->second);
     }
     if (report_.graph.cycle.size() != best->subjects.size()) report_.graph.cycle.clear();
   }
 
-  void AddCore(const SubjectWatch& subject) {
+  void AddCore(const SubjectState& subject) {
     const CoreSample& sample = subject.sample;
     const std::string who = SubjectName(subject.subject, scene_);
     if (sample.kernel != 0 && report_.kernels.size() < kMostRows)
@@ -220,7 +219,7 @@ class ScopeReport {
     auto detail = view_.Detail(subject.subject.index);
     if (!detail.ok()) {
       if (sample.fault != FaultType::kNone)
-        report_.troubles.push_back(fmt::format("scope: the fault of {} cannot be read: {}", who,
+        report_.warnings.push_back(fmt::format("scope: the fault of {} cannot be read: {}", who,
                                                detail.status().message()));
       return;
     }
@@ -248,7 +247,7 @@ class ScopeReport {
     for (uint32_t node = 0; node < nodes && report_.debug.size() < kMostRows; ++node) {
       auto values = view_.reader().ReadDebugRing(node, view_.sample());
       if (!values.ok()) {
-        report_.troubles.push_back(
+        report_.warnings.push_back(
             fmt::format("scope: the debug ring of node {} cannot be read: {}", node,
                         values.status().message()));
         continue;
@@ -265,13 +264,13 @@ class ScopeReport {
                    : fmt::format("node {}", node);
     for (size_t i = 0; i < std::min(values.size(), kMostDebugValues); ++i) {
       ring.values.push_back({values[i].order,
-                             SubjectName({WatchSubject::Kind::kCore, values[i].core}, scene_),
+                             SubjectName({SubjectId::Kind::kCore, values[i].core}, scene_),
                              fmt::format("{:#010x}", values[i].value)});
     }
     return ring;
   }
 
-  WatchView& view_;
+  LiveScope& view_;
   const WatchScene scene_;
   const ReportScopeTimes& times_;
   Report& report_;
@@ -281,12 +280,12 @@ class ScopeReport {
 
 Status AddScopeWatch(FileSystem& files, Clock& clock, const ScopeSource& source,
                      const ReportScopeTimes& times, Report* report) {
-  auto view = WatchView::Open(files, source, WatcherOptions{});
+  auto view = LiveScope::Open(files, source, WatcherOptions{});
   if (!view.ok()) return view.status();
   const TimeNs now = clock.Monotonic();
   if (Status status = (*view)->PollDead(now); !status.ok()) return status;
   for (const std::string& warning : (*view)->warnings())
-    report->troubles.push_back("scope: " + warning);
+    report->warnings.push_back("scope: " + warning);
   ScopeReport(**view, now, times, report).Add();
   return {};
 }

@@ -9,7 +9,7 @@
 #include "base/file_system.h"
 #include "model/manifest.h"
 #include "model/report.h"
-#include "scope/watch_view.h"
+#include "scope/live_scope.h"
 
 namespace hangscope {
 

@@ -132,7 +132,7 @@ Status AddStreamLines(FileSystem& files, const std::string& prefix, const std::s
   lines.AddRest(rest, rest_offset);
   lines.DropOldest();
   if (reader->damaged_segments() > 0) {
-    report->troubles.push_back(
+    report->warnings.push_back(
         fmt::format("{}: the index of {} segments is damaged: what they hold is unknown", name,
                     reader->damaged_segments()));
   }

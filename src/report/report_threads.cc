@@ -273,7 +273,7 @@ Status AddThreads(FileSystem& files, const std::string& path, Report* report) {
       ++damaged;
   }
   if (damaged > 0)
-    report->troubles.push_back(fmt::format("'{}': {} lines in it are damaged", path, damaged));
+    report->warnings.push_back(fmt::format("'{}': {} lines in it are damaged", path, damaged));
   reader.Finish();
   return {};
 }

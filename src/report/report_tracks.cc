@@ -29,7 +29,7 @@ class TrackReader {
     TraceItem item;
     for (uint64_t items = 1;; ++items) {
       auto next = source_.Next(&item);
-      if (!next.ok()) trouble_ = next.status().message();
+      if (!next.ok()) warning_ = next.status().message();
       if (!next.ok() || !*next) break;
       const Status status =
           std::visit([this](const auto& one) { return builder_.Write(one); }, item);
@@ -45,10 +45,10 @@ class TrackReader {
     if (Status status = builder_.End(end); !status.ok()) return status;
     timeline_.Finish(end, report);
     report->counts_clock = source_.head().counts_clock;
-    for (const auto& troubles : {source_.head().troubles, end.troubles, builder_.troubles()}) {
-      for (const std::string& trouble : troubles) AddOnce(trouble, report);
+    for (const auto& warnings : {source_.head().warnings, end.warnings, builder_.warnings()}) {
+      for (const std::string& warning : warnings) AddOnce(warning, report);
     }
-    if (!trouble_.empty()) AddOnce(trouble_, report);
+    if (!warning_.empty()) AddOnce(warning_, report);
     return {};
   }
 
@@ -56,11 +56,11 @@ class TrackReader {
   static constexpr size_t kMostTracks = 2000;
 
   // Another part of the report may have met the same.
-  static void AddOnce(const std::string& trouble, Report* report) {
-    for (const std::string& known : report->troubles) {
-      if (known == trouble) return;
+  static void AddOnce(const std::string& warning, Report* report) {
+    for (const std::string& known : report->warnings) {
+      if (known == warning) return;
     }
-    report->troubles.push_back(trouble);
+    report->warnings.push_back(warning);
   }
 
   Clock& clock_;
@@ -68,7 +68,7 @@ class TrackReader {
   TraceSource& source_;
   ReportTimeline timeline_;
   TimelineBuilder builder_;
-  std::string trouble_;
+  std::string warning_;
 };
 
 }  // namespace

@@ -38,13 +38,13 @@ class StepsReader {
     TraceItem item;
     for (;;) {
       auto next = (*trace)->Next(&item);
-      if (!next.ok()) run_.troubles.push_back(next.status().message());
+      if (!next.ok()) run_.warnings.push_back(next.status().message());
       if (!next.ok() || !*next) break;
       if (const auto* event = std::get_if<TraceEvent>(&item)) Take(*event, (*trace)->head());
     }
     run_.end = (*trace)->head().time.to;
-    run_.troubles.insert(run_.troubles.end(), (*trace)->head().troubles.begin(),
-                         (*trace)->head().troubles.end());
+    run_.warnings.insert(run_.warnings.end(), (*trace)->head().warnings.begin(),
+                         (*trace)->head().warnings.end());
     return {};
   }
 
@@ -214,7 +214,7 @@ Result<RunSteps> ReadRunSteps(FileSystem& files, Clock& clock, const ScopeSource
       if (!name.ends_with(kIndex)) continue;
       const std::string stream = name.substr(0, name.size() - kIndex.size());
       const Status log = reader.ReadLog(files, source.target + "/" + stream, stream);
-      if (!log.ok()) run.troubles.push_back(log.message());
+      if (!log.ok()) run.warnings.push_back(log.message());
       any = any || log.ok();
     }
   }

@@ -37,7 +37,7 @@ struct RunSteps {
   std::map<std::string, RunSequence> sequences;  // by the name of core, thread or stream
   std::vector<std::string> order;                // of them, as the recording has it
   TimeNs end = 0;                                // of the recording
-  std::vector<std::string> troubles;             // what could not be read, a sentence each
+  std::vector<std::string> warnings;             // what could not be read, a sentence each
 };
 
 struct RunStepsLimits {

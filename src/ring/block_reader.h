@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/file_system.h"
-#include "model/window.h"
+#include "model/stream_window.h"
 #include "ring/ring_format.h"
 #include "ring/zstd_frames.h"
 

@@ -42,7 +42,7 @@ std::vector<HistorySource> FindHistory(FileSystem& files, const std::string& giv
   return {};
 }
 
-HistoryPrinter::HistoryPrinter(BlockReader* reader, Write write, TellLoss tell_loss)
+HistoryPrinter::HistoryPrinter(BlockReader* reader, Write write, AnnounceLoss tell_loss)
     : reader_(reader),
       write_(std::move(write)),
       tell_loss_(std::move(tell_loss)),

@@ -29,9 +29,9 @@ std::vector<HistorySource> FindHistory(FileSystem& files, const std::string& tar
 class HistoryPrinter {
  public:
   using Write = std::function<bool(std::string_view)>;  // false: stop
-  using TellLoss = std::function<void(const Loss&)>;
+  using AnnounceLoss = std::function<void(const Loss&)>;
 
-  HistoryPrinter(BlockReader* reader, Write write, TellLoss tell_loss);
+  HistoryPrinter(BlockReader* reader, Write write, AnnounceLoss tell_loss);
 
   // False once `write` said stop.
   bool PrintAvailable();
@@ -43,7 +43,7 @@ class HistoryPrinter {
 
   BlockReader* reader_;
   Write write_;
-  TellLoss tell_loss_;
+  AnnounceLoss tell_loss_;
   std::string partial_;
   bool cut_;  // the line at the position began before it
 };

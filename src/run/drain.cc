@@ -40,7 +40,7 @@ void AddOne(int event) {
 
 }  // namespace
 
-Drain::Drain(int input_fd, bool owns_input, RingStore* ring, std::unique_ptr<Stage> stage,
+Drain::Drain(int input_fd, bool owns_input, RingStore* ring, std::unique_ptr<StagingBuffer> stage,
              Clock* clock, const PassthroughOptions& out, bool lossless, int done_event)
     : input_(input_fd),
       owns_input_(owns_input),
@@ -128,17 +128,17 @@ void Drain::Read() {
 
 // False if there will never be room: nobody is left who would make it.
 bool Drain::MakeRoom() {
-  Stage::Room room = stage_->WaitForRoom(DiskFails() ? 0 : kLongestWait);
-  if (room == Stage::Room::kLater && lossless_ && !DiskFails()) {
+  StagingBuffer::Room room = stage_->WaitForRoom(DiskFails() ? 0 : kLongestWait);
+  if (room == StagingBuffer::Room::kLater && lossless_ && !DiskFails()) {
     blocked_.store(true, std::memory_order_relaxed);
     pollfd stop = {stop_event_, POLLIN, 0};
     do {
       room = stage_->WaitForRoom(kDiskPause);
-    } while (room == Stage::Room::kLater && !DiskFails() && poll(&stop, 1, 0) == 0);
+    } while (room == StagingBuffer::Room::kLater && !DiskFails() && poll(&stop, 1, 0) == 0);
     blocked_.store(false, std::memory_order_relaxed);
   }
-  if (room == Stage::Room::kLater) stage_->DropOldest();
-  return room != Stage::Room::kNever;
+  if (room == StagingBuffer::Room::kLater) stage_->DropOldest();
+  return room != StagingBuffer::Room::kNever;
 }
 
 // A reader that runs ahead as far as the memory goes makes every copy of a byte slow:
@@ -162,7 +162,7 @@ void Drain::Pause(ssize_t got, TimeNs now) {
 
 void Drain::WriteRing() {
   NameThread("hs-write");
-  constexpr auto kMe = Stage::Consumer::kRing;
+  constexpr auto kMe = StagingBuffer::Consumer::kRing;
   int tries_left = kLastTries;
   while (!stage_->ended(kMe)) {
     const auto piece = stage_->Next(kMe, kForever);
@@ -187,7 +187,7 @@ void Drain::WriteRing() {
 void Drain::GiveUpOnDisk() {
   const uint64_t end = stage_->head();
   ring_->Lose(end - ring_->head(), ring_->last_error());
-  stage_->Advance(Stage::Consumer::kRing, end);
+  stage_->Advance(StagingBuffer::Consumer::kRing, end);
 }
 
 uint64_t Drain::not_passed_on() const {
@@ -198,7 +198,7 @@ uint64_t Drain::not_passed_on() const {
 
 void Drain::PassAllOn() {
   NameThread("hs-pass");
-  constexpr auto kMe = Stage::Consumer::kPassthrough;
+  constexpr auto kMe = StagingBuffer::Consumer::kPassthrough;
   std::string piece;
   uint64_t at = 0;
   bool first = true;

@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "ring/ring_store.h"
-#include "ring/stage.h"
+#include "ring/staging_buffer.h"
 
 namespace hangscope {
 
@@ -32,8 +32,8 @@ class Drain {
   // Reads `input_fd` until its end and closes it if `owns_input`; then adds one to
   // the eventfd `done_event`. `lossless`: the stream waits for its readers instead of
   // losing bytes. `ring` and `clock` outlive the drain.
-  Drain(int input_fd, bool owns_input, RingStore* ring, std::unique_ptr<Stage> stage, Clock* clock,
-        const PassthroughOptions& out, bool lossless, int done_event);
+  Drain(int input_fd, bool owns_input, RingStore* ring, std::unique_ptr<StagingBuffer> stage,
+        Clock* clock, const PassthroughOptions& out, bool lossless, int done_event);
   ~Drain();  // stops and joins
   Drain(const Drain&) = delete;
   Drain& operator=(const Drain&) = delete;
@@ -71,7 +71,7 @@ class Drain {
   const int input_;
   const bool owns_input_;
   RingStore* const ring_;
-  const std::unique_ptr<Stage> stage_;
+  const std::unique_ptr<StagingBuffer> stage_;
   Clock* const clock_;
   const PassthroughOptions out_;
   const bool lossless_;

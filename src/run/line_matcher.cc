@@ -131,7 +131,7 @@ void LineMatcher::Add(std::string_view bytes, uint64_t offset) {
   Keep(bytes.substr(whole), offset + whole);
 }
 
-void LineMatcher::LookAtOpenLine() {
+void LineMatcher::MatchOpenLine() {
   if (open_.empty()) return;
   std::vector<size_t> matched;
   const uint64_t begin = open_offset_;

@@ -53,7 +53,7 @@ class LineMatcher {
   void Add(std::string_view bytes, uint64_t offset);
   // Nothing more came for a while: looks at the open line as it is. Whatever of
   // it matches now does not match again when it ends.
-  void LookAtOpenLine();
+  void MatchOpenLine();
   // What comes next does not follow on what came before.
   void Cut();
 

@@ -66,7 +66,7 @@ void LineWatch::Run() {
     const TimeNs deadline = finishing ? clock_.Monotonic() + kLongestRest : kNoDeadline;
     for (Stream& stream : streams_) {
       Follow(&stream, clock_.Monotonic(), deadline);
-      if (finishing) stream.matcher->LookAtOpenLine();
+      if (finishing) stream.matcher->MatchOpenLine();
     }
     if (finishing) return;
   }
@@ -81,7 +81,7 @@ void LineWatch::Follow(Stream* stream, TimeNs now, TimeNs deadline) {
   if (read) {
     stream->looked_at_open_line = false;
   } else if (!stream->looked_at_open_line && now - drain.last_byte() >= kOpenLineAge) {
-    stream->matcher->LookAtOpenLine();
+    stream->matcher->MatchOpenLine();
     stream->looked_at_open_line = true;
   }
   stream->last_look = now;

@@ -46,14 +46,14 @@ void Narrator::Tell(const Verdict& verdict, TimeNs wall, const std::string& snap
   Say(text, VerdictJson(verdict, start_, wall));
 }
 
-void Narrator::TellSnapshot(const Manifest& manifest, const std::string& path, bool with_text) {
+void Narrator::AnnounceSnapshot(const Manifest& manifest, const std::string& path, bool with_text) {
   const std::string text = fmt::format("hangscope: snapshot: {}/   {}, {}", path,
                                        ContentsText(manifest), TriggerText(manifest.trigger));
   if (with_text || options_.json) Say(text, SnapshotJson(manifest, path));
 }
 
-void Narrator::TellLoss(const std::string& stream, uint64_t bytes, const std::string& why,
-                        TimeNs wall) {
+void Narrator::AnnounceLoss(const std::string& stream, uint64_t bytes, const std::string& why,
+                            TimeNs wall) {
   Say(fmt::format("hangscope: LOST {} of {}: {}", FormatSize(bytes), stream, why),
       LossJson(stream, bytes, why, wall));
 }

@@ -36,8 +36,8 @@ class Narrator {
   // `snapshot` is the folder taken for it, or empty; `contents` what is in it.
   void Tell(const Verdict& verdict, TimeNs wall, const std::string& snapshot,
             const std::string& contents);
-  void TellSnapshot(const Manifest& manifest, const std::string& path, bool with_text);
-  void TellLoss(const std::string& stream, uint64_t bytes, const std::string& why, TimeNs wall);
+  void AnnounceSnapshot(const Manifest& manifest, const std::string& path, bool with_text);
+  void AnnounceLoss(const std::string& stream, uint64_t bytes, const std::string& why, TimeNs wall);
   // "warning: ..." or a plain remark.
   void Note(const std::string& text, TimeNs wall);
   // Takes the live line away.

@@ -17,7 +17,7 @@ uint64_t RandomId() {
 
 }  // namespace
 
-Recording::Recording(FileSystem& files, Clock& clock, const StageOptions& stages)
+Recording::Recording(FileSystem& files, Clock& clock, const StagingOptions& stages)
     : files_(files),
       clock_(clock),
       stages_(stages),
@@ -31,7 +31,7 @@ Recording::~Recording() {
 
 Status Recording::AddRing(const std::string& name, const std::string& prefix,
                           const RingGeometry& geometry, bool passthrough) {
-  auto stage = Stage::Create(stages_.memory_bytes, passthrough);
+  auto stage = StagingBuffer::Create(stages_.memory_bytes, passthrough);
   if (!stage.ok()) return stage.status();
   auto ring = RingStore::Create(files_, clock_, prefix, name, geometry, run_id_);
   if (!ring.ok()) return ring.status();
@@ -43,7 +43,7 @@ Status Recording::AddRing(const std::string& name, const std::string& prefix,
   return {};
 }
 
-GuardedStream Recording::Guarded(size_t index, int fd,
+StandbyStream Recording::Guarded(size_t index, int fd,
                                  const PassthroughOptions& passthrough) const {
   const RecordedStream& stream = streams_[index];
   return {fd,

@@ -11,18 +11,18 @@
 #include "model/heartbeat.h"
 #include "ring/ring_store.h"
 #include "run/drain.h"
-#include "run/guard.h"
+#include "run/standby.h"
 
 namespace hangscope {
 
 struct RecordedStream {
   std::unique_ptr<RingStore> ring;
-  std::unique_ptr<Stage> stage;  // until the drain has it
-  int stage_fd = -1;             // as long as the drain lives
+  std::unique_ptr<StagingBuffer> stage;  // until the drain has it
+  int stage_fd = -1;                     // as long as the drain lives
   std::unique_ptr<Drain> drain;
 };
 
-struct StageOptions {
+struct StagingOptions {
   uint64_t memory_bytes = 64u << 20;  // that may wait for a slow disk or reader, a stream
   bool lossless = false;              // the program waits for its readers instead
 };
@@ -30,7 +30,7 @@ struct StageOptions {
 class Recording {
  public:
   // gives the run a random id
-  Recording(FileSystem& files, Clock& clock, const StageOptions& stages = {});
+  Recording(FileSystem& files, Clock& clock, const StagingOptions& stages = {});
   ~Recording();
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
@@ -41,7 +41,7 @@ class Recording {
   Status AddRing(const std::string& name, const std::string& prefix, const RingGeometry& geometry,
                  bool passthrough);
   // What a guard needs to drain `fd` into the ring added i-th.
-  GuardedStream Guarded(size_t index, int fd, const PassthroughOptions& passthrough) const;
+  StandbyStream Guarded(size_t index, int fd, const PassthroughOptions& passthrough) const;
   // Starts draining `fd` into the ring added i-th.
   void Drain(size_t index, int fd, bool owns_fd, const PassthroughOptions& passthrough);
 
@@ -58,7 +58,7 @@ class Recording {
  private:
   FileSystem& files_;
   Clock& clock_;
-  const StageOptions stages_;
+  const StagingOptions stages_;
   const uint64_t run_id_;
   const int done_event_;
   std::vector<RecordedStream> streams_;

@@ -24,16 +24,16 @@ ReportWriter::ReportWriter(FileSystem& files)
              // of that thread alone; without it, no matter
              [] { (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice); }) {}
 
-std::vector<std::string> ReportWriter::TakeTroubles() {
+std::vector<std::string> ReportWriter::TakeWarnings() {
   const std::lock_guard lock(mutex_);
-  return std::exchange(troubles_, {});
+  return std::exchange(warnings_, {});
 }
 
 void ReportWriter::WriteOrTell(const std::string& folder) {
   const Status status = WriteOne(folder);
   if (status.ok() || !files_.IsFolder(folder)) return;
   const std::lock_guard lock(mutex_);
-  troubles_.push_back(fmt::format("cannot write '{}/{}': {}; hangscope report {} draws it", folder,
+  warnings_.push_back(fmt::format("cannot write '{}/{}': {}; hangscope report {} draws it", folder,
                                   kReportPageName, status.message(), folder));
 }
 

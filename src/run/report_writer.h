@@ -27,7 +27,7 @@ class ReportWriter {
   void Write(const std::string& folder) { queue_.Add(folder); }
   // Why pages could not be written since the last call, one sentence each. That the snapshot is no
   // more is no reason.
-  std::vector<std::string> TakeTroubles();
+  std::vector<std::string> TakeWarnings();
   // Waits for all that was asked for.
   void Finish() { queue_.Finish(); }
 
@@ -38,7 +38,7 @@ class ReportWriter {
   FileSystem& files_;
   SystemClock clock_;  // of drawing: how long it takes is no affair of a test's clock
   std::mutex mutex_;   // guards the one below
-  std::vector<std::string> troubles_;
+  std::vector<std::string> warnings_;
   BackgroundQueue<std::string> queue_;  // the last: its thread uses the others
 };
 

@@ -9,8 +9,8 @@
 #include <algorithm>
 
 #include "base/units.h"
-#include "run/guard.h"
 #include "run/observer.h"
+#include "run/standby.h"
 #include "verdict/junit.h"
 #include "verdict/text.h"
 
@@ -101,11 +101,11 @@ class Runner {
   // From before the program starts, so that there is no instant without them.
   void PostGuards(const std::vector<int>& stream_fds) {
     if (environment_.guard_program.empty()) return;
-    std::vector<GuardedStream> streams;
+    std::vector<StandbyStream> streams;
     for (size_t i = 0; i < stream_fds.size(); ++i) {
       streams.push_back(recording_.Guarded(i, stream_fds[i], options_.streams[i].passthrough));
     }
-    auto posted = Guards::Post(environment_.guard_program, streams);
+    auto posted = Standby::Post(environment_.guard_program, streams);
     guard_status_ = posted.status();
     if (posted.ok()) guards_ = std::move(*posted);
   }
@@ -149,7 +149,7 @@ class Runner {
       const TimeNs now = clock_.Monotonic();
       if (now >= next_activity) {
         if (guards_ != nullptr) guards_->Check();
-        LookAtChild();
+        SampleChild();
         next_activity = now + kActivityInterval;
       }
       if (exit_ && recording_.ended()) break;
@@ -187,7 +187,7 @@ class Runner {
     }
   }
 
-  void LookAtChild() {
+  void SampleChild() {
     const ChildActivity activity = child_->Activity();
     view_.known = true;
     view_.cpu_time = activity.cpu_time;
@@ -242,7 +242,7 @@ class Runner {
   int Conclude() {
     ReadSignals();
     guards_.reset();
-    LookAtChild();
+    SampleChild();
     view_.ended = true;
     view_.exit_status = exit_->status;
     view_.exit_signal = exit_->signal;
@@ -284,7 +284,7 @@ class Runner {
   const RunOptions& options_;
   Clock& clock_;
   Recording recording_;
-  std::unique_ptr<Guards> guards_;
+  std::unique_ptr<Standby> guards_;
   Status guard_status_;
   std::unique_ptr<CpuRecorder> recorder_;  // until the observer has it
   Status recorder_status_;

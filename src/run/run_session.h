@@ -26,7 +26,7 @@ struct RunOptions {
   ObserverOptions observer;  // its command is the one that is run
   std::string ring_prefix;   // rings are RING_PREFIX.STREAM
   RingGeometry geometry;
-  StageOptions stages;
+  StagingOptions stages;
   std::vector<RunStream> streams = {{{"stdout", 1}, {}}, {{"stderr", 2}, {}}};
   std::vector<std::string> launcher;  // words before the command, which they become by exec
   OnHang on_hang = OnHang::kSnapshot;

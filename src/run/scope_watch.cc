@@ -26,9 +26,9 @@ void ScopeWatch::Look(TimeNs now) {
     return;
   }
   if (!view_->Poll(now).ok()) return;
-  TellFindings(now);
+  AnnounceFindings(now);
   opinion_.progresses.clear();
-  for (const SubjectWatch& subject : view_->watcher().subjects()) {
+  for (const SubjectState& subject : view_->watcher().subjects()) {
     if (!MadeProgress(subject, now)) continue;
     opinion_.progresses = SubjectName(subject.subject, view_->Scene(now));
     break;
@@ -40,14 +40,14 @@ void ScopeWatch::Open(TimeNs now) {
   ++tries_;
   WatcherOptions options;
   options.stall = stall_;
-  auto view = WatchView::Open(files_, source_, options);
+  auto view = LiveScope::Open(files_, source_, options);
   if (!view.ok()) return;
   view_ = std::move(*view);
   opened_ = now;
 }
 
 // Texts of findings that stand are made once: they say how it was when they were found.
-void ScopeWatch::TellFindings(TimeNs now) {
+void ScopeWatch::AnnounceFindings(TimeNs now) {
   const std::vector<ScopeFinding> fresh = view_->watcher().TakeFindings();
   const std::vector<ScopeFinding>& standing = view_->watcher().standing();
   if (fresh.empty() && standing.size() == told_) return;
@@ -65,14 +65,14 @@ void ScopeWatch::TellFindings(TimeNs now) {
 
 std::vector<int> ScopeWatch::ThreadsOf(const ScopeFinding& finding) const {
   std::vector<int> threads;
-  for (const WatchSubject& subject : finding.subjects) threads.push_back(view_->ThreadOf(subject));
+  for (const SubjectId& subject : finding.subjects) threads.push_back(view_->ThreadOf(subject));
   const bool any =
       std::any_of(threads.begin(), threads.end(), [](int thread) { return thread != 0; });
   return any ? threads : std::vector<int>();
 }
 
 // Only after the stall time is a core that runs known to have done something in it.
-bool ScopeWatch::MadeProgress(const SubjectWatch& subject, TimeNs now) const {
+bool ScopeWatch::MadeProgress(const SubjectState& subject, TimeNs now) const {
   if (now - opened_ < stall_) return false;
   if (subject.activity == Activity::kRunning) return true;
   return subject.activity == Activity::kWaiting && now - subject.since < stall_;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "scope/watch_view.h"
+#include "scope/live_scope.h"
 #include "verdict/combine.h"
 
 namespace hangscope {
@@ -27,14 +27,14 @@ class ScopeWatch {
 
  private:
   void Open(TimeNs now);
-  void TellFindings(TimeNs now);
+  void AnnounceFindings(TimeNs now);
   std::vector<int> ThreadsOf(const ScopeFinding& finding) const;
-  bool MadeProgress(const SubjectWatch& subject, TimeNs now) const;
+  bool MadeProgress(const SubjectState& subject, TimeNs now) const;
 
   FileSystem& files_;
   const ScopeSource source_;
   const TimeNs stall_;
-  std::unique_ptr<WatchView> view_;
+  std::unique_ptr<LiveScope> view_;
   TimeNs next_look_ = 0;
   TimeNs opened_ = 0;  // monotonic
   int tries_ = 0;

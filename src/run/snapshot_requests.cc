@@ -24,7 +24,7 @@ SnapshotRequests::SnapshotRequests(FileSystem& files, Clock& clock, const Record
   lines_->Start();
 }
 
-void SnapshotRequests::LookAtStreams() {
+void SnapshotRequests::SampleStreams() {
   std::vector<StreamProgress> streams;
   uint64_t total = 0;
   for (const RecordedStream& stream : recording_.streams()) {
@@ -38,7 +38,7 @@ void SnapshotRequests::LookAtStreams() {
 }
 
 void SnapshotRequests::OnSignal(const std::string& name) {
-  LookAtStreams();
+  SampleStreams();
   Trigger trigger;
   trigger.kind = TriggerKind::kSignal;
   trigger.name = name;
@@ -70,8 +70,8 @@ void SnapshotRequests::FireOnLines() {
   }
 }
 
-void SnapshotRequests::Look(const TellStatus& status) {
-  LookAtStreams();
+void SnapshotRequests::Look(const AnnounceStatus& status) {
+  SampleStreams();
   FireOnLines();
   for (const RemoteControl::SnapRequest& request : remote_.Poll(clock_.Monotonic(), status)) {
     Trigger trigger;
@@ -86,7 +86,7 @@ void SnapshotRequests::Taken(const DueSnapshot& snapshot, const Result<std::stri
   if (snapshot.ticket != 0) remote_.Taken(snapshot.ticket, folder);
 }
 
-std::vector<DueSnapshot> SnapshotRequests::Finish(const TellStatus& status) {
+std::vector<DueSnapshot> SnapshotRequests::Finish(const AnnounceStatus& status) {
   if (lines_ != nullptr) lines_->Finish();
   Look(status);
   return triggers_.TakeAll();

@@ -19,7 +19,7 @@ namespace hangscope {
 // One thread.
 class SnapshotRequests {
  public:
-  using TellStatus = std::function<RecorderStatus()>;
+  using AnnounceStatus = std::function<RecorderStatus()>;
 
   // `recording` is draining already; it and `clock` outlive this. `patterns` may be null.
   SnapshotRequests(FileSystem& files, Clock& clock, const Recording& recording,
@@ -32,7 +32,7 @@ class SnapshotRequests {
   void OnSignal(const std::string& name);
   void OnExit(const std::string& how);
   // To be called a few times a second.
-  void Look(const TellStatus& status);
+  void Look(const AnnounceStatus& status);
   // Those to be taken now; each is owed a Taken.
   std::vector<DueSnapshot> TakeDue() { return triggers_.TakeDue(); }
   // Those that wait for their --post since the last call.
@@ -41,7 +41,7 @@ class SnapshotRequests {
   void Taken(const DueSnapshot& snapshot, const Result<std::string>& folder);
 
   // The streams ended: looks at the rest of them; all that is still wanted.
-  std::vector<DueSnapshot> Finish(const TellStatus& status);
+  std::vector<DueSnapshot> Finish(const AnnounceStatus& status);
   // Answers who still waits.
   void Close() { remote_.Close(); }
 
@@ -50,7 +50,7 @@ class SnapshotRequests {
   double bytes_per_second() const { return rate_.bytes_per_second(); }
 
  private:
-  void LookAtStreams();
+  void SampleStreams();
   void FireOnLines();
 
   Clock& clock_;

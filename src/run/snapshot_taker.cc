@@ -64,7 +64,7 @@ void SnapshotTaker::Tick(int pid) {
   if (scope_ == nullptr) return;
   scope_clock_.ReadMachine();  // from the start on: the longer, the better its rate is known
   scope_->Find(pid);
-  if (scope_->found()) scope_->LookAtClock(clock_, &scope_clock_);
+  if (scope_->found()) scope_->SampleClock(clock_, &scope_clock_);
 }
 
 Manifest SnapshotTaker::NewManifest(const DueSnapshot& due, const Verdict& verdict) const {
@@ -187,7 +187,7 @@ Result<std::string> SnapshotTaker::Take(const DueSnapshot& due, const Verdict& v
   reports_.Write(*folder);
   last_ = *folder;
   contents_ = ContentsText(manifest);
-  narrator_.TellSnapshot(manifest, *folder, with_text);
+  narrator_.AnnounceSnapshot(manifest, *folder, with_text);
   return folder;
 }
 
@@ -209,7 +209,7 @@ void SnapshotTaker::FinishPlainSnapshot() {
 }
 
 void SnapshotTaker::ReportUnwrittenReports() {
-  for (const std::string& trouble : reports_.TakeTroubles()) narrator_.Note(trouble, clock_.Wall());
+  for (const std::string& warning : reports_.TakeWarnings()) narrator_.Note(warning, clock_.Wall());
 }
 
 void SnapshotTaker::FinishReports() {

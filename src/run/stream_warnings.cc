@@ -60,8 +60,8 @@ void StreamWarnings::ReportLost(const RecordedStream& stream, const RingFill& fi
   const std::string why =
       fill.lost_errno == 0 ? fmt::format("the disk of '{}' is slower than the stream", ring)
                            : fmt::format("cannot write '{}': {}", ring, ErrorText(fill.lost_errno));
-  narrator_.TellLoss(stream.ring->stream_name(), fill.lost_bytes - reported->lost, why,
-                     clock_.Wall());
+  narrator_.AnnounceLoss(stream.ring->stream_name(), fill.lost_bytes - reported->lost, why,
+                         clock_.Wall());
   reported->lost = fill.lost_bytes;
 }
 

@@ -8,8 +8,8 @@
 
 #include <iterator>
 
-#include "run/guard.h"
 #include "run/observer.h"
+#include "run/standby.h"
 
 namespace hangscope {
 namespace {
@@ -39,11 +39,11 @@ TeeOutcome RunTee(const Environment& environment, const TeeOptions& options) {
   const TimeNs start = environment.clock->Monotonic();
   const TimeNs start_wall = environment.clock->Wall();
   (void)fcntl(options.input_fd, F_SETPIPE_SZ, kPipeBytes);  // fewer wake-ups; no pipe, no matter
-  std::unique_ptr<Guards> guards;
+  std::unique_ptr<Standby> guards;
   Status guarded;
   if (!environment.guard_program.empty()) {
-    auto posted = Guards::Post(environment.guard_program,
-                               {recording.Guarded(0, options.input_fd, options.out)});
+    auto posted = Standby::Post(environment.guard_program,
+                                {recording.Guarded(0, options.input_fd, options.out)});
     guarded = posted.status();
     if (posted.ok()) guards = std::move(*posted);
   }

@@ -15,7 +15,7 @@ struct TeeOptions {
   ObserverOptions observer;
   std::string ring_prefix;
   RingGeometry geometry;
-  StageOptions stages;
+  StagingOptions stages;
   int input_fd = 0;
   PassthroughOptions out;
 };

@@ -248,7 +248,7 @@ Status EventReader::Look(bool last) {
     if (!again.ok()) return again.status();
     now = *again;
   }
-  LookAtPending(copies, now, last);
+  ReadPending(copies, now, last);
   if (anchor_was_newest) {
     // It may have been renewed since: a silence has one anchor, however long it is.
     const Found anchor = Judge(*reference_.anchor, copies, now, last);
@@ -317,7 +317,7 @@ ScopeEvent EventReader::EventOf(const Found& found, const Copies& copies) const 
 }
 
 // A record that was finished late comes late; its time says where it belongs.
-void EventReader::LookAtPending(const Copies& copies, const Control& now, bool last) {
+void EventReader::ReadPending(const Copies& copies, const Control& now, bool last) {
   for (auto at = pending_.begin(); at != pending_.end();) {
     Found found = Judge(at->first, copies, now, last);
     if (found.kind == Found::Kind::kPending) {

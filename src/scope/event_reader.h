@@ -79,7 +79,7 @@ class EventReader {
   Status ReadCopies(uint64_t first, Copies* copies);
   Found Judge(uint64_t sequence, const Copies& copies, const Control& now, bool last) const;
   ScopeEvent EventOf(const Found& found, const Copies& copies) const;
-  void LookAtPending(const Copies& copies, const Control& now, bool last);
+  void ReadPending(const Copies& copies, const Control& now, bool last);
   void CountStarts(const Control& control, Founds* found) const;
   void Date(const Control& first, const Control& now, Founds* found);
   void DateStart(const Control& control, bool epoch_is_steady, bool newest, std::span<Found> found);

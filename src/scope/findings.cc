@@ -18,8 +18,8 @@ constexpr uint64_t kManyRounds = 8;
 constexpr uint32_t kFewChanges = 2;  // are no rhythm yet
 constexpr uint32_t kLeastLooks = 3;  // at a task that never runs
 
-std::string Name(const WatchSubject& subject) {
-  return fmt::format("{} {}", subject.kind == WatchSubject::Kind::kCore ? "core" : "task record",
+std::string Name(const SubjectId& subject) {
+  return fmt::format("{} {}", subject.kind == SubjectId::Kind::kCore ? "core" : "task record",
                      subject.index);
 }
 
@@ -62,7 +62,7 @@ void Watcher::BuildGraph(Look& look) {
 }
 
 void Watcher::SetRole(const Look& look, uint32_t index, WaitNode* node) const {
-  const SubjectWatch& subject = subjects_[index];
+  const SubjectState& subject = subjects_[index];
   const bool old = look.dead || look.now - subject.since >= options_.stall;
   switch (subject.activity) {
     case Activity::kUnused:
@@ -139,7 +139,7 @@ std::optional<Confidence> Watcher::NeverDelivers(const Look& look, uint32_t wait
   const WaitNode& node = look.nodes[waiter];
   const History& history = histories_[waiter];
   const History& its = histories_[supplier];
-  const SubjectWatch& who = subjects_[supplier];
+  const SubjectState& who = subjects_[supplier];
   const WaitRole role = look.nodes[supplier].role;
   const TimeNs waited = look.now - subjects_[waiter].since;
   const bool exclusive = node.kind == ResourceKind::kExclusive || node.holder;
@@ -158,7 +158,7 @@ std::optional<Confidence> Watcher::NeverDelivers(const Look& look, uint32_t wait
   }
   const bool goes_round = its.rounds - baseline.rounds >= kManyRounds;
   const bool computes =
-      who.subject.kind == WatchSubject::Kind::kTask && who.activity == Activity::kRunning &&
+      who.subject.kind == SubjectId::Kind::kTask && who.activity == Activity::kRunning &&
       look.now - its.changed >= kPatience * std::max(options_.stall, its.longest_gap);
   if (waited < patience || (!goes_round && !computes)) return std::nullopt;
   return Confidence::kLikely;
@@ -195,7 +195,7 @@ void Watcher::FindStuck(Look& look, const WaitCause& cause) const {
   finding.resource = cause.resource;
   std::vector<uint32_t> numbers = {cause.resource};
   for (const uint32_t member : cause.members) {
-    const SubjectWatch& subject = subjects_[member];
+    const SubjectState& subject = subjects_[member];
     finding.subjects.push_back(subject.subject);
     finding.repeated_evidence.push_back(WaitText(look, member));
     numbers.push_back(subject.wait->sequence);
@@ -211,7 +211,7 @@ void Watcher::FindStuck(Look& look, const WaitCause& cause) const {
 
 void Watcher::AddPartners(const Look& look, const WaitCause& cause, ScopeFinding* finding) const {
   for (const uint32_t partner : cause.partners) {
-    const SubjectWatch& subject = subjects_[partner];
+    const SubjectState& subject = subjects_[partner];
     finding->partners.push_back(subject.subject);
     const bool moves = look.nodes[partner].role == WaitRole::kMoves;
     finding->evidence.push_back(
@@ -228,7 +228,7 @@ void Watcher::AddPartners(const Look& look, const WaitCause& cause, ScopeFinding
 
 // That `partner` never delivers what `waiter` waits for.
 Confidence Watcher::PartnerConfidence(const Look& look, uint32_t waiter, uint32_t partner) const {
-  const SubjectWatch& subject = subjects_[partner];
+  const SubjectState& subject = subjects_[partner];
   if (const auto at = look.edge_confidence.find({waiter, partner});
       at != look.edge_confidence.end())
     return at->second;
@@ -255,7 +255,7 @@ void Watcher::AddFirst(const WaitCause& cause, ScopeFinding* finding) const {
   };
   const auto before = [&](uint32_t a, uint32_t b) { return began(a) < began(b); };
   const uint32_t first = *std::min_element(all.begin(), all.end(), before);
-  const SubjectWatch& waiter = subjects_[*std::min_element(
+  const SubjectState& waiter = subjects_[*std::min_element(
       cause.members.begin(), cause.members.end(),
       [&](uint32_t a, uint32_t b) { return subjects_[a].since < subjects_[b].since; })];
   finding->since = waiter.since;
@@ -304,7 +304,7 @@ bool Watcher::WaitedForLong(const Look& look, const WaitCause& cause) const {
 }
 
 std::string Watcher::WaitText(const Look& look, uint32_t index) const {
-  const SubjectWatch& subject = subjects_[index];
+  const SubjectState& subject = subjects_[index];
   std::string text = fmt::format("{} waits {} for {:#x}", Name(subject.subject),
                                  Text(look.now - subject.since, subject.since_at_least),
                                  look.nodes[index].resource);
@@ -316,7 +316,7 @@ std::string Watcher::WaitText(const Look& look, uint32_t index) const {
 
 // What all findings about one subject have in common.
 ScopeFinding Watcher::FindingAbout(const Look& look, uint32_t index) const {
-  const SubjectWatch& subject = subjects_[index];
+  const SubjectState& subject = subjects_[index];
   ScopeFinding finding;
   finding.subjects = {subject.subject};
   finding.first = subject.subject;
@@ -431,9 +431,9 @@ void Watcher::FindCorruptions(Look& look) const {
     finding.since = look.now;
     finding.since_at_least = true;
     if (corruption.part == Corruption::Part::kCore)
-      finding.subjects = {{WatchSubject::Kind::kCore, corruption.index}};
+      finding.subjects = {{SubjectId::Kind::kCore, corruption.index}};
     if (corruption.part == Corruption::Part::kTaskRecord)
-      finding.subjects = {{WatchSubject::Kind::kTask, corruption.index}};
+      finding.subjects = {{SubjectId::Kind::kTask, corruption.index}};
     finding.repeated_evidence = {CorruptPart(corruption) + ": " + CorruptField(corruption)};
     look.Add(std::move(finding), {});  // the same word with another value is the same finding
   }

@@ -13,7 +13,7 @@
 namespace hangscope {
 
 struct Watcher::Look {
-  const WatchSample& sample;
+  const ScopeSample& sample;
   TimeNs now;
   WatchSource& source;
   bool dead;

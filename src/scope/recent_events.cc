@@ -23,16 +23,16 @@ void Keep(const ScopeEvent& event, size_t most, std::deque<ScopeEvent>* events) 
 
 }  // namespace
 
-const SubjectWatch* RecentEvents::TaskOf(const WatchSubject& subject) const {
+const SubjectState* RecentEvents::TaskOf(const SubjectId& subject) const {
   const size_t at = view_.layout().core_count + subject.index;
-  const bool known = subject.kind == WatchSubject::Kind::kTask && at < watcher_.subjects().size();
+  const bool known = subject.kind == SubjectId::Kind::kTask && at < watcher_.subjects().size();
   return known ? &watcher_.subjects()[at] : nullptr;
 }
 
-RingLook RecentEvents::Read(const WatchSubject& subject, size_t most) {
-  const bool of_a_core = subject.kind == WatchSubject::Kind::kCore;
-  const SubjectWatch* const task = TaskOf(subject);
-  RingLook look;
+RingSample RecentEvents::Read(const SubjectId& subject, size_t most) {
+  const bool of_a_core = subject.kind == SubjectId::Kind::kCore;
+  const SubjectState* const task = TaskOf(subject);
+  RingSample look;
   if (!of_a_core && task == nullptr) return look;
   Events events;
   const uint32_t cores = view_.layout().core_count;
@@ -65,8 +65,8 @@ std::optional<ScopeCore> RecentEvents::ForEachEvent(
 const RecentEvents::Events& RecentEvents::OfTask(uint32_t task) {
   if (!of_tasks_) {
     of_tasks_.emplace();
-    for (const SubjectWatch& subject : watcher_.subjects()) {
-      if (subject.subject.kind == WatchSubject::Kind::kTask) of_tasks_->try_emplace(subject.task);
+    for (const SubjectState& subject : watcher_.subjects()) {
+      if (subject.subject.kind == SubjectId::Kind::kTask) of_tasks_->try_emplace(subject.task);
     }
     for (uint32_t core = 0; core < view_.layout().core_count; ++core) {
       ForEachEvent(core, [this](const ScopeEvent& event) {
@@ -78,17 +78,17 @@ const RecentEvents::Events& RecentEvents::OfTask(uint32_t task) {
   return (*of_tasks_)[task];
 }
 
-std::vector<std::string> RecentEvents::LastTexts(const WatchSubject& subject) {
-  const SubjectWatch* const task = TaskOf(subject);
+std::vector<std::string> RecentEvents::LastTexts(const SubjectId& subject) {
+  const SubjectState* const task = TaskOf(subject);
   std::vector<std::string> texts;
-  for (RingLook::Event& event :
+  for (RingSample::Event& event :
        task != nullptr ? Describe(OfTask(task->task)) : Read(subject, kLastEvents).events)
     texts.push_back(std::move(event.text));
   return texts;
 }
 
-std::vector<RingLook::Event> RecentEvents::Describe(const Events& events) const {
-  std::vector<RingLook::Event> described;
+std::vector<RingSample::Event> RecentEvents::Describe(const Events& events) const {
+  std::vector<RingSample::Event> described;
   for (const ScopeEvent& event : events) {
     const auto ns = view_.layout().Nanoseconds(event.time);
     const std::string parameters = catalog_.Format(event, view_.layout().word_bytes);

@@ -18,7 +18,7 @@
 namespace hangscope {
 
 // The newest events of a core or task, and how many records its ring had.
-struct RingLook {
+struct RingSample {
   struct Event {
     // "12.000345" where the clock's rate is known; "~" before one that may be wrong
     std::string time;
@@ -35,9 +35,9 @@ class RecentEvents {
       : view_(view), catalog_(catalog), watcher_(watcher) {}
 
   // Reads a core's whole ring, or for a task those of all cores; returns the newest `most` events.
-  RingLook Read(const WatchSubject& subject, size_t most);
+  RingSample Read(const SubjectId& subject, size_t most);
   // The few newest ones as text, the oldest first.
-  std::vector<std::string> LastTexts(const WatchSubject& subject);
+  std::vector<std::string> LastTexts(const SubjectId& subject);
   // The target has run meanwhile: tasks are read anew.
   void Forget() { of_tasks_.reset(); }
 
@@ -45,11 +45,11 @@ class RecentEvents {
   using Events = std::deque<ScopeEvent>;
 
   // A task of the watcher; null: `subject` is none.
-  const SubjectWatch* TaskOf(const WatchSubject& subject) const;
+  const SubjectState* TaskOf(const SubjectId& subject) const;
   std::optional<ScopeCore> ForEachEvent(uint32_t core,
                                         const std::function<void(const ScopeEvent&)>& take);
   const Events& OfTask(uint32_t task);
-  std::vector<RingLook::Event> Describe(const Events& events) const;
+  std::vector<RingSample::Event> Describe(const Events& events) const;
 
   ScopeView& view_;
   const ScopeCatalog& catalog_;

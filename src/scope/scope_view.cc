@@ -56,8 +56,8 @@ Result<std::unique_ptr<ScopeView>> ScopeView::Open(FileSystem& files, const Scop
   auto target = source.open ? source.open() : OpenTarget(spec, options);
   if (!target.ok()) return target.status();
   view->target_ = std::move(*target);
-  if (const std::string trouble = view->target_->trouble(); !trouble.empty())
-    view->warnings_.push_back(trouble);
+  if (const std::string warning = view->target_->warning(); !warning.empty())
+    view->warnings_.push_back(warning);
   if (!elf && catalog.empty() && !view->target_->elf_path().empty()) {
     if (auto own = ScopeElf::Read(view->target_->elf_path()); own.ok()) catalog = own->catalog;
   }
@@ -100,7 +100,7 @@ void ScopeView::StartOver() {
 }
 
 // Each look begins anew, so that all that is taken is of one and in order.
-Status ScopeView::LookOnce(Clock& clock) {
+Status ScopeView::SampleOnce(Clock& clock) {
   const auto unfinished = [&] {
     return std::any_of(readers_.begin(), readers_.end(),
                        [](const EventReader& r) { return r.has_pending(); });

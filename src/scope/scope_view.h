@@ -47,7 +47,7 @@ class ScopeView {
   Status Look(bool last);
   // The whole window of what may be a live target: looks again for a moment at what is not
   // finished.
-  Status LookOnce(Clock& clock);
+  Status SampleOnce(Clock& clock);
   // What looks found since, oldest first: over all cores where their clocks can be compared, else
   // one core after the other.
   std::vector<EventOrLoss> Take();

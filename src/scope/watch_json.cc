@@ -32,10 +32,10 @@ Json ResourceObject(uint32_t resource, const WatchScene& scene) {
   return {{"number", resource}, {"name", scene.names->Resource(resource)}};
 }
 
-Json SubjectObject(const WatchSubject& subject, const WatchScene& scene) {
-  const SubjectWatch* const found = scene.Find(subject);
+Json SubjectObject(const SubjectId& subject, const WatchScene& scene) {
+  const SubjectState* const found = scene.Find(subject);
   Json json;
-  if (subject.kind == WatchSubject::Kind::kCore) {
+  if (subject.kind == SubjectId::Kind::kCore) {
     json["core"] = subject.index;
   } else {
     json["task"] = found == nullptr ? 0 : found->task;
@@ -44,7 +44,7 @@ Json SubjectObject(const WatchSubject& subject, const WatchScene& scene) {
   json["name"] = SubjectName(subject, scene);
   if (found == nullptr) return json;
   json["activity"] = ActivityName(found->activity);
-  if (subject.kind == WatchSubject::Kind::kCore && found->sample.waypoint != 0) {
+  if (subject.kind == SubjectId::Kind::kCore && found->sample.waypoint != 0) {
     json["waypoint"] = WatchNames::Waypoint(found->sample.waypoint);
     if (const std::string place = SubjectPlace(subject, scene); !place.empty())
       json["where"] = place;
@@ -56,9 +56,9 @@ Json SubjectObject(const WatchSubject& subject, const WatchScene& scene) {
   return json;
 }
 
-Json SubjectList(const std::vector<WatchSubject>& subjects, const WatchScene& scene) {
+Json SubjectList(const std::vector<SubjectId>& subjects, const WatchScene& scene) {
   Json list = Json::array();
-  for (const WatchSubject& subject : subjects) list.push_back(SubjectObject(subject, scene));
+  for (const SubjectId& subject : subjects) list.push_back(SubjectObject(subject, scene));
   return list;
 }
 
@@ -123,10 +123,10 @@ std::string FindingJson(const ScopeFinding& finding, const WatchScene& scene,
   return JsonLine(json);
 }
 
-std::string SubjectJson(const SubjectWatch& subject, const WatchScene& scene, TimeNs wall) {
+std::string SubjectJson(const SubjectState& subject, const WatchScene& scene, TimeNs wall) {
   Json json = Typed("change", scene.target, wall);
   json.update(SubjectObject(subject.subject, scene));
-  if (subject.subject.kind == WatchSubject::Kind::kCore) {
+  if (subject.subject.kind == SubjectId::Kind::kCore) {
     json["heartbeat"] = subject.sample.heartbeat;
     if (subject.sample.kernel != 0) json["kernel"] = scene.names->Kernel(subject.sample.kernel);
     if (subject.sample.stack_free) json["stack_free_bytes"] = *subject.sample.stack_free;

@@ -277,13 +277,13 @@ Status WatchReader::ReadLayout() {
   return {};
 }
 
-Status WatchReader::Poll(WatchSample* sample) {
+Status WatchReader::Poll(ScopeSample* sample) {
   sample->corruptions.clear();
   if (Status status = PollCores(sample); !status.ok()) return status;
   return PollTasks(sample);
 }
 
-Status WatchReader::PollCores(WatchSample* sample) {
+Status WatchReader::PollCores(ScopeSample* sample) {
   const ScopeLayout& scope = scope_->layout();
   const uint64_t bytes =
       uint64_t{scope.core_count - 1} * layout_.mailbox_stride + sizeof(hangscope_mailbox);
@@ -299,7 +299,7 @@ Status WatchReader::PollCores(WatchSample* sample) {
       Decode(mailbox, &sample->cores[core]);
       suspect_[core] = false;
     } else {
-      LookAgain(core, mailboxes_.data() + uint64_t{core} * layout_.mailbox_stride, sample);
+      SampleAgain(core, mailboxes_.data() + uint64_t{core} * layout_.mailbox_stride, sample);
     }
   }
   return {};
@@ -307,7 +307,7 @@ Status WatchReader::PollCores(WatchSample* sample) {
 
 // A mailbox that is wrong at first sight: it may have changed while it was read. What is wrong in
 // each of several looks is. One that was wrong in the poll before needs no more looks.
-void WatchReader::LookAgain(uint32_t core, const char* first, WatchSample* sample) {
+void WatchReader::SampleAgain(uint32_t core, const char* first, ScopeSample* sample) {
   MailboxWords mailbox = LoadMailbox(first, scope_->layout().order);
   CoreSample& into = sample->cores[core];
   const uint64_t address = layout_.mailboxes_at + uint64_t{core} * layout_.mailbox_stride;
@@ -355,7 +355,7 @@ uint32_t WatchReader::StackBytes(uint32_t core) {
   return stack_bytes_[core];
 }
 
-Status WatchReader::PollTasks(WatchSample* sample) {
+Status WatchReader::PollTasks(ScopeSample* sample) {
   const ScopeLayout& scope = scope_->layout();
   sample->tasks.resize(scope.task_count);
   sample->running_tasks.resize(scope.core_count);
@@ -377,7 +377,7 @@ Status WatchReader::PollTasks(WatchSample* sample) {
 // One that is in the middle of a change keeps its odd sequence: there is no wait in it. What is
 // wrong in it may be half of a change, too, and is looked at again between two looks at its
 // sequence.
-void WatchReader::ReadTask(uint32_t index, WatchSample* sample) {
+void WatchReader::ReadTask(uint32_t index, ScopeSample* sample) {
   const ScopeLayout& scope = scope_->layout();
   const char* const bytes = tasks_.data() + uint64_t{index} * scope.task_stride;
   TaskSample& task = sample->tasks[index];
@@ -529,7 +529,7 @@ Result<std::vector<ClaimRow>> WatchReader::ReadClaims() {
 // Each core's part is read twice: a value counts whose order is the same in both, for it is 0 while
 // the value changes.
 Result<std::vector<DebugValue>> WatchReader::ReadDebugRing(uint32_t node,
-                                                           const WatchSample& sample) {
+                                                           const ScopeSample& sample) {
   const ScopeLayout& scope = scope_->layout();
   std::vector<DebugValue> values;
   if (layout_.debug_slots == 0) return values;

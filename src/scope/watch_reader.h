@@ -46,7 +46,7 @@ class WatchReader {
 
   // Replaces `sample`, whose memory is used again. A task record with an odd sequence is in the
   // middle of a change: only its task's number is known.
-  Status Poll(WatchSample* sample);
+  Status Poll(ScopeSample* sample);
   // Bytes read so far, and in how many reads: what polling costs the target's memory.
   uint64_t bytes_read() const { return bytes_read_; }
   uint64_t reads() const { return reads_; }
@@ -56,17 +56,17 @@ class WatchReader {
   Result<std::vector<NodeSample>> ReadNodes(std::vector<Corruption>* corruptions);
   Result<std::vector<ClaimRow>> ReadClaims();
   // Of a node, the newest first; only what was written.
-  Result<std::vector<DebugValue>> ReadDebugRing(uint32_t node, const WatchSample& sample);
+  Result<std::vector<DebugValue>> ReadDebugRing(uint32_t node, const ScopeSample& sample);
   Result<uint32_t> ReadSwitches();
 
  private:
   explicit WatchReader(const ScopeReader& scope) : scope_(&scope) {}
   Status ReadLayout();
   Status ReadInto(uint64_t address, std::span<char> bytes);
-  Status PollCores(WatchSample* sample);
-  Status PollTasks(WatchSample* sample);
-  void LookAgain(uint32_t core, const char* first, WatchSample* sample);
-  void ReadTask(uint32_t index, WatchSample* sample);
+  Status PollCores(ScopeSample* sample);
+  Status PollTasks(ScopeSample* sample);
+  void SampleAgain(uint32_t core, const char* first, ScopeSample* sample);
+  void ReadTask(uint32_t index, ScopeSample* sample);
   uint32_t StackBytes(uint32_t core);
 
   const ScopeReader* scope_;

@@ -11,7 +11,7 @@
 namespace hangscope {
 namespace {
 
-using Kind = WatchSubject::Kind;
+using Kind = SubjectId::Kind;
 
 constexpr size_t kDebugValuesInRow = 8;
 constexpr size_t kMostDebugValues = 32;  // of a finding
@@ -40,9 +40,9 @@ std::string Capitals(std::string_view text) {
   return capitals;
 }
 
-std::string Names(const std::vector<WatchSubject>& subjects, const WatchScene& scene) {
+std::string Names(const std::vector<SubjectId>& subjects, const WatchScene& scene) {
   std::vector<std::string> names;
-  for (const WatchSubject& subject : subjects) names.push_back(SubjectName(subject, scene));
+  for (const SubjectId& subject : subjects) names.push_back(SubjectName(subject, scene));
   const size_t all = names.size();
   names.resize(std::min(all, kMostVictims));
   std::string text = fmt::format("{}", fmt::join(names, ", "));
@@ -51,18 +51,18 @@ std::string Names(const std::vector<WatchSubject>& subjects, const WatchScene& s
 }
 
 // "cores", "tasks", or both; and how many of them the target has.
-std::string NounFor(const std::vector<WatchSubject>& subjects) {
+std::string NounFor(const std::vector<SubjectId>& subjects) {
   const bool cores = std::any_of(subjects.begin(), subjects.end(),
-                                 [](const WatchSubject& s) { return s.kind == Kind::kCore; });
+                                 [](const SubjectId& s) { return s.kind == Kind::kCore; });
   const bool tasks = std::any_of(subjects.begin(), subjects.end(),
-                                 [](const WatchSubject& s) { return s.kind == Kind::kTask; });
+                                 [](const SubjectId& s) { return s.kind == Kind::kTask; });
   return cores && tasks ? "cores and tasks" : tasks ? "tasks" : "cores";
 }
 
-size_t InUse(const std::vector<WatchSubject>& like, const WatchScene& scene) {
+size_t InUse(const std::vector<SubjectId>& like, const WatchScene& scene) {
   size_t count = 0;
-  for (const SubjectWatch& subject : *scene.subjects) {
-    const bool same_kind = std::any_of(like.begin(), like.end(), [&](const WatchSubject& s) {
+  for (const SubjectState& subject : *scene.subjects) {
+    const bool same_kind = std::any_of(like.begin(), like.end(), [&](const SubjectId& s) {
       return s.kind == subject.subject.kind;
     });
     if (same_kind && subject.activity != Activity::kUnused) ++count;
@@ -70,19 +70,19 @@ size_t InUse(const std::vector<WatchSubject>& like, const WatchScene& scene) {
   return count;
 }
 
-std::string Duration(const SubjectWatch& subject, const WatchScene& scene) {
+std::string Duration(const SubjectState& subject, const WatchScene& scene) {
   return (subject.since_at_least ? ">" : "") +
          FormatElapsed(std::max<TimeNs>(0, scene.now - subject.since));
 }
 
-std::string WaypointOf(const SubjectWatch& subject) {
+std::string WaypointOf(const SubjectState& subject) {
   return subject.subject.kind == Kind::kCore ? WatchNames::Waypoint(subject.sample.waypoint) : "";
 }
 
 // Where a line of its own gives the whole name: "core 2" of "core 2 writer (0,0)".
-std::string ShortNames(const std::vector<WatchSubject>& subjects, const WatchScene& scene) {
+std::string ShortNames(const std::vector<SubjectId>& subjects, const WatchScene& scene) {
   std::vector<std::string> names;
-  for (const WatchSubject& subject : subjects) {
+  for (const SubjectId& subject : subjects) {
     const bool is_plain = subject.kind == Kind::kCore && scene.names->Thread(subject.index).empty();
     names.push_back(is_plain ? fmt::format("core {}", subject.index) : SubjectName(subject, scene));
   }
@@ -90,7 +90,7 @@ std::string ShortNames(const std::vector<WatchSubject>& subjects, const WatchSce
 }
 
 // "held by core 2", "provided by core 2".
-std::string From(const SubjectWatch& subject, const std::vector<WatchSubject>& others,
+std::string From(const SubjectState& subject, const std::vector<SubjectId>& others,
                  const WatchScene& scene) {
   if (others.empty()) return "";
   const ResourceKind kind = subject.wait ? subject.wait->kind : ResourceKind::kNone;
@@ -100,9 +100,9 @@ std::string From(const SubjectWatch& subject, const std::vector<WatchSubject>& o
   return fmt::format(" ({} {})", how, ShortNames(others, scene));
 }
 
-std::string SubjectLine(const WatchSubject& who, const std::vector<WatchSubject>& others,
+std::string SubjectLine(const SubjectId& who, const std::vector<SubjectId>& others,
                         const WatchScene& scene, size_t name_width) {
-  const SubjectWatch* const subject = scene.Find(who);
+  const SubjectState* const subject = scene.Find(who);
   if (subject == nullptr) return SubjectName(who, scene);
   std::string text = fmt::format("{:<{}}  {}{}", SubjectName(who, scene), name_width,
                                  SubjectDoing(*subject, scene), From(*subject, others, scene));
@@ -111,25 +111,25 @@ std::string SubjectLine(const WatchSubject& who, const std::vector<WatchSubject>
   return text + (place.empty() ? "" : "   " + place);
 }
 
-size_t NameWidth(const std::vector<WatchSubject>& subjects, const WatchScene& scene) {
+size_t NameWidth(const std::vector<SubjectId>& subjects, const WatchScene& scene) {
   size_t width = 0;
-  for (const WatchSubject& subject : subjects)
+  for (const SubjectId& subject : subjects)
     width = std::max(width, SubjectName(subject, scene).size());
   return width;
 }
 
 void AddMembers(const ScopeFinding& finding, const WatchScene& scene,
                 std::vector<std::string>* lines) {
-  std::vector<WatchSubject> all = finding.subjects;
+  std::vector<SubjectId> all = finding.subjects;
   all.insert(all.end(), finding.partners.begin(), finding.partners.end());
   const size_t width = NameWidth(all, scene);
   const bool cycle = finding.kind == FindingKind::kDeadlock;
   for (size_t i = 0; i < finding.subjects.size(); ++i) {
-    std::vector<WatchSubject> others = finding.partners;
+    std::vector<SubjectId> others = finding.partners;
     if (cycle) others = {finding.subjects[(i + 1) % finding.subjects.size()]};
     lines->push_back(SubjectLine(finding.subjects[i], others, scene, width));
   }
-  for (const WatchSubject& partner : finding.partners)
+  for (const SubjectId& partner : finding.partners)
     lines->push_back(SubjectLine(partner, {}, scene, width));
 }
 
@@ -152,7 +152,7 @@ void AddHistory(const ScopeFinding& finding, const WatchScene& scene, const Find
     lines->push_back(fmt::format("  and {} older ones", history.debug.size() - shown));
 }
 
-std::string NodeText(const SubjectWatch& subject, const WatchScene& scene) {
+std::string NodeText(const SubjectState& subject, const WatchScene& scene) {
   if (scene.nodes == nullptr || scene.nodes->size() < 2 ||
       subject.sample.node >= scene.nodes->size())
     return "";
@@ -161,7 +161,7 @@ std::string NodeText(const SubjectWatch& subject, const WatchScene& scene) {
 }
 
 // "3", or with the name that a thread has.
-std::string Who(const SubjectWatch& subject, const WatchScene& scene) {
+std::string Who(const SubjectState& subject, const WatchScene& scene) {
   if (subject.subject.kind == Kind::kTask) return scene.names->Task(subject.task);
   const std::string number = std::to_string(subject.subject.index);
   const std::string thread = scene.names->Thread(subject.subject.index);
@@ -181,13 +181,13 @@ std::string JoinCells(const std::vector<std::string>& cells, const std::vector<s
 
 }  // namespace
 
-const SubjectWatch* WatchScene::Find(const WatchSubject& subject) const {
+const SubjectState* WatchScene::Find(const SubjectId& subject) const {
   const auto at = std::find_if(subjects->begin(), subjects->end(),
-                               [&](const SubjectWatch& s) { return s.subject == subject; });
+                               [&](const SubjectState& s) { return s.subject == subject; });
   return at == subjects->end() ? nullptr : &*at;
 }
 
-std::string SubjectDoing(const SubjectWatch& subject, const WatchScene& scene) {
+std::string SubjectDoing(const SubjectState& subject, const WatchScene& scene) {
   const std::string waypoint = WaypointOf(subject);
   const std::string at = waypoint.empty() ? "" : " at " + waypoint;
   if (subject.wait && subject.activity != Activity::kPaused &&
@@ -240,7 +240,7 @@ static_assert(kColumns == kWatchColumns && kStack == static_cast<int>(WatchColum
 
 const char* WatchColumnTitle(WatchColumn column) { return kTitles[static_cast<size_t>(column)]; }
 
-std::vector<std::string> WatchCells(const SubjectWatch& subject, const WatchScene& scene) {
+std::vector<std::string> WatchCells(const SubjectState& subject, const WatchScene& scene) {
   std::vector<std::string> cells(kColumns);
   cells[kWho] = Who(subject, scene);
   cells[kActivity] = ActivityName(subject.activity);
@@ -261,16 +261,16 @@ std::vector<std::string> WatchCells(const SubjectWatch& subject, const WatchScen
   return cells;
 }
 
-std::string SubjectName(const WatchSubject& subject, const WatchScene& scene) {
-  const SubjectWatch* const found = scene.Find(subject);
+std::string SubjectName(const SubjectId& subject, const WatchScene& scene) {
+  const SubjectState* const found = scene.Find(subject);
   if (subject.kind == Kind::kTask)
     return found == nullptr ? fmt::format("task record {}", subject.index)
                             : scene.names->Task(found->task);
   return scene.names->Core(subject.index, found == nullptr ? CoreSample{} : found->sample);
 }
 
-std::string SubjectPlace(const WatchSubject& subject, const WatchScene& scene) {
-  const SubjectWatch* const found = scene.Find(subject);
+std::string SubjectPlace(const SubjectId& subject, const WatchScene& scene) {
+  const SubjectState* const found = scene.Find(subject);
   if (found == nullptr || subject.kind != Kind::kCore) return "";
   return scene.names->WaypointPlace(found->sample.waypoint);
 }
@@ -300,7 +300,7 @@ std::string FindingSummary(const ScopeFinding& finding, const WatchScene& scene)
     case FindingKind::kFault:
       return fmt::format("{}: {}", who, scene.names->Fault(finding.fault));
     case FindingKind::kStackLow: {
-      const SubjectWatch* const subject = one ? scene.Find(finding.subjects[0]) : nullptr;
+      const SubjectState* const subject = one ? scene.Find(finding.subjects[0]) : nullptr;
       if (subject == nullptr || !subject->sample.stack_free)
         return fmt::format("{}: little of the stack was ever free", who);
       return fmt::format("{}: only {} of the stack were ever free", who,
@@ -373,7 +373,7 @@ stack     bytes of it that were never used
 }
 
 WatchTable::WatchTable(const WatchScene& scene, bool all_columns) : widths_(kColumns) {
-  for (const SubjectWatch& subject : *scene.subjects) {
+  for (const SubjectState& subject : *scene.subjects) {
     has_tasks_ = has_tasks_ || subject.subject.kind == Kind::kTask;
     if (subject.activity == Activity::kUnused && !all_columns) continue;
     const std::vector<std::string> cells = WatchCells(subject, scene);
@@ -393,7 +393,7 @@ std::string WatchTable::Head() const {
   return JoinCells(titles, widths_);
 }
 
-std::string WatchTable::Line(const SubjectWatch& subject, const WatchScene& scene) const {
+std::string WatchTable::Line(const SubjectState& subject, const WatchScene& scene) const {
   return JoinCells(WatchCells(subject, scene), widths_);
 }
 

@@ -15,14 +15,14 @@ namespace hangscope {
 struct WatchScene {
   std::string target;                                   // as people call it
   bool of_several = false;                              // targets: texts begin with its name
-  const std::vector<SubjectWatch>* subjects = nullptr;  // cores, then tasks
+  const std::vector<SubjectState>* subjects = nullptr;  // cores, then tasks
   const WatchNames* names = nullptr;
   const std::vector<NodeSample>* nodes = nullptr;
   TimeNs now = 0;        // monotonic
   bool is_dead = false;  // the target does not change any more
 
   // Null: there is no such subject.
-  const SubjectWatch* Find(const WatchSubject& subject) const;
+  const SubjectState* Find(const SubjectId& subject) const;
 };
 
 // What led up to a finding.
@@ -32,13 +32,13 @@ struct FindingHistory {
 };
 
 // "core 1 writer (0,0)", "task 3".
-std::string SubjectName(const WatchSubject& subject, const WatchScene& scene);
+std::string SubjectName(const SubjectId& subject, const WatchScene& scene);
 // Where it is by its fault or waypoint: "dataflow.c:88 in cb_reserve_back"; empty: not known.
-std::string SubjectPlace(const WatchSubject& subject, const WatchScene& scene);
+std::string SubjectPlace(const SubjectId& subject, const WatchScene& scene);
 
 // What it does, with its wait where it has one: "waits 31.0 s at CRBW for cb3 of (1,2)", "runs at
 // MULR".
-std::string SubjectDoing(const SubjectWatch& subject, const WatchScene& scene);
+std::string SubjectDoing(const SubjectState& subject, const WatchScene& scene);
 
 // "HANG: deadlock, 2 of 5 cores wait for each other (certain)"; one line without an end.
 std::string FindingHeadline(const ScopeFinding& finding, const WatchScene& scene);
@@ -65,7 +65,7 @@ enum class WatchColumn { kWho, kNode, kRole, kActivity, kAt, kWaitsFor, kSince, 
 constexpr size_t kWatchColumns = 9;
 const char* WatchColumnTitle(WatchColumn column);
 // A subject's line by column; empty: nothing to say.
-std::vector<std::string> WatchCells(const SubjectWatch& subject, const WatchScene& scene);
+std::vector<std::string> WatchCells(const SubjectState& subject, const WatchScene& scene);
 
 // Aligned columns: one line for each core and task. The widths are those of what there is at the
 // beginning and what usually comes; a longer word pushes the rest of its line.
@@ -75,7 +75,7 @@ class WatchTable {
   WatchTable(const WatchScene& scene, bool all_columns);
 
   std::string Head() const;
-  std::string Line(const SubjectWatch& subject, const WatchScene& scene) const;
+  std::string Line(const SubjectState& subject, const WatchScene& scene) const;
 
  private:
   std::vector<size_t> widths_;  // 0: the column is left out

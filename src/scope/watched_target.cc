@@ -12,9 +12,9 @@ namespace {
 constexpr TimeNs kBetweenTries = 200 * kMillisecond;
 
 // Cores and tasks that were not at rest.
-std::vector<WatchSubject> AtWork(const std::vector<SubjectWatch>& subjects) {
-  std::vector<WatchSubject> found;
-  for (const SubjectWatch& subject : subjects) {
+std::vector<SubjectId> AtWork(const std::vector<SubjectState>& subjects) {
+  std::vector<SubjectId> found;
+  for (const SubjectState& subject : subjects) {
     const bool rests = subject.activity == Activity::kUnused ||
                        subject.activity == Activity::kEnded || subject.activity == Activity::kIdle;
     if (!rests) found.push_back(subject.subject);
@@ -40,7 +40,7 @@ Result<std::unique_ptr<WatchedTarget>> WatchedTarget::Open(FileSystem& files,
 }
 
 Status WatchedTarget::OpenView() {
-  auto view = WatchView::Open(files_, source_, options_);
+  auto view = LiveScope::Open(files_, source_, options_);
   if (!view.ok()) return view.status();
   if (view_ != nullptr) bytes_before_ += view_->reader().bytes_read();
   view_ = std::move(*view);
@@ -50,11 +50,11 @@ Status WatchedTarget::OpenView() {
 }
 
 void WatchedTarget::Poll(TimeNs now) {
-  if (state_ == State::kWatched) LookAtLive(now);
+  if (state_ == State::kWatched) SampleLive(now);
   if (state_ == State::kAway && now >= next_try_) TryAgain(now);
 }
 
-void WatchedTarget::LookAtLive(TimeNs now) {
+void WatchedTarget::SampleLive(TimeNs now) {
   // Asked before the look, so that the last look comes after the end.
   const bool ended = process_ != nullptr && process_->HasEnded();
   auto same = view_->IsSame();
@@ -100,7 +100,7 @@ void WatchedTarget::End(TimeNs now) {
         {"ended", fmt::format("process {} ended with status {}", pid, how.exit_status)});
     return;
   }
-  const std::vector<WatchSubject> at_work = AtWork(view_->watcher().subjects());
+  const std::vector<SubjectId> at_work = AtWork(view_->watcher().subjects());
   if (at_work.empty() || view_->EndedByItself()) {
     notes_.push_back({"ended", fmt::format("process {} ended", pid)});
   } else {

@@ -9,7 +9,7 @@
 
 #include "base/file_system.h"
 #include "proc/process_end.h"
-#include "scope/watch_view.h"
+#include "scope/live_scope.h"
 
 namespace hangscope {
 
@@ -35,7 +35,7 @@ class WatchedTarget {
   bool is_over() const { return state_ == State::kOver; }
   bool is_watched() const { return state_ == State::kWatched; }
   // The latest there was: never null.
-  WatchView& view() { return *view_; }
+  LiveScope& view() { return *view_; }
   const std::string& name() const { return view_->name(); }
   // Bytes read from it, over all its lives.
   uint64_t bytes_read() const { return bytes_before_ + view_->reader().bytes_read(); }
@@ -49,7 +49,7 @@ class WatchedTarget {
   WatchedTarget(FileSystem& files, ScopeSource source, WatcherOptions options)
       : files_(files), source_(std::move(source)), options_(options) {}
   Status OpenView();
-  void LookAtLive(TimeNs now);
+  void SampleLive(TimeNs now);
   void GoAway(const std::string& why, TimeNs now);
   void TryAgain(TimeNs now);
   void End(TimeNs now);
@@ -59,7 +59,7 @@ class WatchedTarget {
   const ScopeSource source_;
   const WatcherOptions options_;
   State state_ = State::kWatched;
-  std::unique_ptr<WatchView> view_;
+  std::unique_ptr<LiveScope> view_;
   std::unique_ptr<ProcessEnd> process_;  // null: it is none, or nobody knows which
   uint64_t bytes_before_ = 0;
   int life_ = 0;

@@ -43,19 +43,19 @@ bool IsWork(Activity activity) {
 
 }  // namespace
 
-void Watcher::See(const WatchSample& sample, TimeNs now, WatchSource& source) {
+void Watcher::See(const ScopeSample& sample, TimeNs now, WatchSource& source) {
   Judge(sample, now, source, false);
 }
 
 // Nothing grows older once the target is dead.
-void Watcher::SeeDead(const WatchSample& sample, TimeNs now, WatchSource& source) {
+void Watcher::SeeDead(const ScopeSample& sample, TimeNs now, WatchSource& source) {
   if (!died_) died_ = now;
   Judge(sample, *died_, source, true);
 }
 
 std::vector<ScopeFinding> Watcher::TakeFindings() { return std::exchange(fresh_, {}); }
 
-void Watcher::Judge(const WatchSample& sample, TimeNs now, WatchSource& source, bool dead) {
+void Watcher::Judge(const ScopeSample& sample, TimeNs now, WatchSource& source, bool dead) {
   Look look{sample, now, source, dead, looks_ == 0};
   if (options_.shared_clock && options_.clock_hz != 0) look.target_time = sample.target_time;
   cores_ = static_cast<uint32_t>(sample.cores.size());
@@ -76,10 +76,10 @@ void Watcher::Judge(const WatchSample& sample, TimeNs now, WatchSource& source, 
 
 // A change, when it came, and how long the core had worked without one.
 void Watcher::FollowCore(Look& look, uint32_t core) {
-  SubjectWatch& subject = subjects_[core];
+  SubjectState& subject = subjects_[core];
   History& history = histories_[core];
   const CoreSample& sample = look.sample.cores[core];
-  subject.subject = {WatchSubject::Kind::kCore, core};
+  subject.subject = {SubjectId::Kind::kCore, core};
   if (sample.corrupt) {
     FollowWait(look, core, std::nullopt);
     subject.sample = sample;
@@ -116,7 +116,7 @@ void Watcher::FollowCore(Look& look, uint32_t core) {
 
 // One wait is what two looks find with the same number; before that it is a suspicion.
 void Watcher::FollowWait(const Look& look, uint32_t index, const std::optional<WaitState>& wait) {
-  SubjectWatch& subject = subjects_[index];
+  SubjectState& subject = subjects_[index];
   History& history = histories_[index];
   if (subject.wait && wait && IsSameWait(*subject.wait, *wait)) {
     ++history.wait_looks;
@@ -179,10 +179,10 @@ Activity Watcher::CoreActivity(const Look& look, uint32_t core) const {
 
 void Watcher::FollowTask(Look& look, uint32_t index) {
   const uint32_t at = cores_ + index;
-  SubjectWatch& subject = subjects_[at];
+  SubjectState& subject = subjects_[at];
   History& history = histories_[at];
   const TaskSample& sample = look.sample.tasks[index];
-  subject.subject = {WatchSubject::Kind::kTask, index};
+  subject.subject = {SubjectId::Kind::kTask, index};
   if (sample.corrupt) {
     FollowWait(look, at, std::nullopt);
     history.seen = false;
@@ -238,7 +238,7 @@ void Watcher::FollowReady(const Look& look, uint32_t index, bool changed) {
 }
 
 void Watcher::SetActivity(const Look& look, uint32_t index, Activity activity, TimeNs since) {
-  SubjectWatch& subject = subjects_[index];
+  SubjectState& subject = subjects_[index];
   if (subject.activity == activity && !look.first) return;
   subject.activity = activity;
   subject.since = since;

@@ -41,13 +41,13 @@ class Watcher {
   explicit Watcher(const WatcherOptions& options) : options_(options) {}
 
   // Two looks at least are needed before anything counts as standing still.
-  void See(const WatchSample& sample, TimeNs now, WatchSource& source);
+  void See(const ScopeSample& sample, TimeNs now, WatchSource& source);
   // For what will never change any more (a dump, a dead process): judges at once, from one look;
   // waits count as long as the target's clock says.
-  void SeeDead(const WatchSample& sample, TimeNs now, WatchSource& source);
+  void SeeDead(const ScopeSample& sample, TimeNs now, WatchSource& source);
 
   // Cores, then tasks; unused ones, too.
-  const std::vector<SubjectWatch>& subjects() const { return subjects_; }
+  const std::vector<SubjectState>& subjects() const { return subjects_; }
   // New since the last call; each finding comes once. One that ended and came back is a new one,
   // and so is one that was merely possible and is not any more.
   std::vector<ScopeFinding> TakeFindings();
@@ -88,7 +88,7 @@ class Watcher {
   // What makes the findings of two looks the same one.
   struct Key {
     FindingKind kind = FindingKind::kDead;
-    std::vector<WatchSubject> subjects;
+    std::vector<SubjectId> subjects;
     // that change where it is another finding: of a wait, a resource, a heartbeat, a type of fault
     std::vector<uint32_t> numbers;
     std::string field;  // kCorrupt
@@ -96,7 +96,7 @@ class Watcher {
     auto operator<=>(const Key&) const = default;
   };
 
-  void Judge(const WatchSample& sample, TimeNs now, WatchSource& source, bool dead);
+  void Judge(const ScopeSample& sample, TimeNs now, WatchSource& source, bool dead);
   // scope/watcher.cc: what the look says, and since when.
   void FollowCore(Look& look, uint32_t core);
   void FollowTask(Look& look, uint32_t index);
@@ -129,7 +129,7 @@ class Watcher {
   void Publish(Look& look);
 
   WatcherOptions options_;
-  std::vector<SubjectWatch> subjects_;
+  std::vector<SubjectState> subjects_;
   std::vector<History> histories_;
   uint32_t cores_ = 0;
   uint64_t looks_ = 0;

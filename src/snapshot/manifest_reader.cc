@@ -307,7 +307,7 @@ Result<SavedManifest> ReadManifest(FileSystem& files, const std::string& folder,
   if (!text.ok()) return text.status();
   const Json json = Json::parse(*text, nullptr, false);
   if (json.is_object()) ReadMembers(json, &manifest);
-  manifest.trouble = TroubleOf(manifest);
+  manifest.warning = TroubleOf(manifest);
   return manifest;
 }
 

@@ -56,7 +56,7 @@ struct SavedManifest {
   std::string path;        // of the file, for messages
   bool is_object = false;  // false: it is no object of JSON, and nothing but its trouble is known
   // One sentence: it is damaged, not of hangscope, or newer than this one. Empty: none of them.
-  std::string trouble;
+  std::string warning;
   std::string format;  // kManifestFormat, unless something else wrote it
   std::optional<double> version;
   std::string run_id, host, elf;

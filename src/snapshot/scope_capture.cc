@@ -25,7 +25,7 @@ void ScopeCapture::Find(int pid) {
     why_not_ = view.status();
 }
 
-void ScopeCapture::LookAtClock(Clock& clock, ScopeClock* scope_clock) {
+void ScopeCapture::SampleClock(Clock& clock, ScopeClock* scope_clock) {
   if (view_ == nullptr || CountsAsMachine(view_->layout())) return;
   const TimeNs begun = clock.Monotonic();
   if (looked_ != 0 && begun - looked_ < kBetweenLooks) return;
@@ -75,7 +75,7 @@ Result<ScopeParts> ScopeCapture::Take(int pid) {
   ScopeParts parts{std::move(*image), view_->catalog_bytes(), {}};
   SystemClock clock;
   view_->StartOver();
-  if (Status status = view_->LookOnce(clock); !status.ok()) return status;
+  if (Status status = view_->SampleOnce(clock); !status.ok()) return status;
   (void)view_->Take();
   parts.cores = view_->Cores();
   return parts;

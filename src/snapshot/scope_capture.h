@@ -32,7 +32,7 @@ class ScopeCapture {
   bool found() const { return view_ != nullptr; }
   // To be called a few times a second; looks at the newest events when it is time to, where they
   // are all that tells of the target's clock.
-  void LookAtClock(Clock& clock, ScopeClock* scope_clock);
+  void SampleClock(Clock& clock, ScopeClock* scope_clock);
   // One read of the whole block, and what is in it.
   Result<ScopeParts> Take(int pid);
 

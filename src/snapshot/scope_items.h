@@ -2,8 +2,8 @@
 #ifndef HANGSCOPE_SNAPSHOT_SCOPE_ITEMS_H
 #define HANGSCOPE_SNAPSHOT_SCOPE_ITEMS_H
 
-#include "model/rings_window.h"
 #include "model/scope.h"
+#include "model/window.h"
 
 namespace hangscope {
 

@@ -68,16 +68,16 @@ Status ExecTarget::GiveUp(Status why) {
   const std::string said = why.message() + last_words_();
   switch (why.code()) {
     case Status::Code::kCorrupt:
-      trouble_ = Status::Corrupt(said);
+      warning_ = Status::Corrupt(said);
       break;
     case Status::Code::kUsage:
-      trouble_ = Status::Usage(said);
+      warning_ = Status::Usage(said);
       break;
     default:
-      trouble_ = Status::Io(said);
+      warning_ = Status::Io(said);
       break;
   }
-  return trouble_;
+  return warning_;
 }
 
 Status ExecTarget::GiveUp(ByteChannel::Outcome outcome) {
@@ -146,7 +146,7 @@ Status ExecTarget::AddRange(uint64_t begin, uint64_t size_bytes) {
 }
 
 Status ExecTarget::Send(std::string_view request, TimeNs deadline) {
-  if (!trouble_.ok()) return trouble_;
+  if (!warning_.ok()) return warning_;
   if (reader_.left() > 0)
     return GiveUp(Status::Corrupt(fmt::format("{} says more than it was asked", name_)));
   const auto outcome = channel_->Send(request, deadline);

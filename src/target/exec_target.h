@@ -72,7 +72,7 @@ class ExecTarget final : public Target {
   ByteReader reader_;
   const TimeNs patience_;
   std::function<std::string()> last_words_;
-  Status trouble_;  // not ok: it is out of step
+  Status warning_;  // not ok: it is out of step
   bool greeted_ = false;
   bool has_ranges_ = false;
   uint64_t most_at_once_ = 65536;

@@ -85,7 +85,7 @@ GdbTarget::GdbTarget(std::string name, std::unique_ptr<ByteChannel> channel, Tim
 // the connection. Who is out of step is told, and not listened to any more.
 GdbTarget::~GdbTarget() {
   SystemClock clock;
-  if (trouble_.ok())
+  if (warning_.ok())
     (void)Ask("D").ok();
   else
     (void)channel_->Send(FrameGdbPacket("D"), clock.Monotonic());
@@ -124,12 +124,12 @@ Status GdbTarget::Greet() {
 }
 
 Status GdbTarget::GiveUp(Status why) {
-  trouble_ = why;
+  warning_ = why;
   return why;
 }
 
 Result<std::string> GdbTarget::Ask(const std::string& packet) {
-  if (!trouble_.ok()) return trouble_;
+  if (!warning_.ok()) return warning_;
   SystemClock clock;
   const TimeNs deadline = clock.Monotonic() + patience_;
   if (channel_->Send(FrameGdbPacket(packet), deadline) != ByteChannel::Outcome::kDone) {

@@ -38,7 +38,7 @@ class GdbTarget final : public Target {
   GdbPacketReader packets_;
   const TimeNs patience_;
   size_t most_at_once_ = 256;  // bytes of memory in one answer
-  Status trouble_;             // not ok: it is out of step
+  Status warning_;             // not ok: it is out of step
   std::vector<MemoryRange> ranges_;
 };
 

@@ -178,7 +178,7 @@ bool HexDumpTarget::IsKnown(uint64_t address, uint64_t size_bytes) const {
   });
 }
 
-std::string HexDumpTarget::trouble() const {
+std::string HexDumpTarget::warning() const {
   if (damaged_ == 0 && missing_ == 0 && ended_) return {};
   std::string text = fmt::format("the dump has {} sound lines, {} damaged", taken_, damaged_);
   text += ended_ ? fmt::format(" and {} missing", missing_) : " and no end";

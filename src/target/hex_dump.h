@@ -29,7 +29,7 @@ class HexDumpTarget final : public Target {
   // Where lines are missing, what no line covers is either zero or was lost. A damaged one lies
   // between its neighbours, as offsets rise.
   bool IsKnown(uint64_t address, uint64_t size_bytes) const override;
-  std::string trouble() const override;
+  std::string warning() const override;
 
   uint64_t damaged() const { return damaged_; }
   uint64_t missing() const { return missing_; }

@@ -58,7 +58,7 @@ class Target {
     return true;
   }
   // One sentence on what is wrong with the whole, for people; empty: nothing.
-  virtual std::string trouble() const { return {}; }
+  virtual std::string warning() const { return {}; }
   // The program that runs there, where that is known without being told; else empty.
   virtual std::string elf_path() const { return {}; }
 

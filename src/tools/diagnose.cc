@@ -53,17 +53,17 @@ class Doctor {
   }
 
   DoctorReport Look() {
-    LookAtOwnProcesses();
-    LookAtKernelEvents();
-    LookAtRingMemory();
-    LookAtStacks();
-    LookAtWholeMachine();
-    LookAtUserProbes();
-    LookAtKernelSymbols();
-    LookAtDescriptors();
-    LookAtHardware();
-    LookAtLibcSymbols();
-    LookAtPerf();
+    CheckOwnProcesses();
+    CheckKernelEvents();
+    CheckRingMemory();
+    CheckStacks();
+    CheckWholeMachine();
+    CheckUserProbes();
+    CheckKernelSymbols();
+    CheckDescriptors();
+    CheckHardware();
+    CheckLibcSymbols();
+    CheckPerf();
     return report_;
   }
 
@@ -143,7 +143,7 @@ class Doctor {
     }
   }
 
-  void LookAtOwnProcesses() {
+  void CheckOwnProcesses() {
     DoctorCheck check{"own-processes", "run --cpu: which thread ran where and when, faults"};
     if (const int error = machine_.TryEvent(OwnEvent(), 0, -1); error != 0) {
       check.state = CheckState::kMissing;
@@ -154,7 +154,7 @@ class Doctor {
     Add(std::move(check));
   }
 
-  void LookAtKernelEvents() {
+  void CheckKernelEvents() {
     DoctorCheck check{"kernel-events", "run --cpu: switches, wake-ups, system calls, signals"};
     const auto id = tracefs_.empty() ? std::nullopt
                                      : Number(machine_, tracefs_ + "/events/sched/sched_switch/id");
@@ -186,7 +186,7 @@ class Doctor {
     }
   }
 
-  void LookAtRingMemory() {
+  void CheckRingMemory() {
     DoctorCheck check{"ring-memory", "run --cpu: memory of the rings"};
     const uint64_t wanted = CpuRecorderOptions().ring_bytes;
     const uint64_t per_cpu =
@@ -228,7 +228,7 @@ class Doctor {
   }
   uint64_t LockedMemoryLimit() { return Limit("Max locked memory"); }
 
-  void LookAtStacks() {
+  void CheckStacks() {
     DoctorCheck check{"stacks", "why pid:N: stacks and locks of running programs"};
     const int64_t scope = Number(machine_, "/proc/sys/kernel/yama/ptrace_scope").value_or(0);
     if (Has(Capability::kSysPtrace)) {
@@ -250,7 +250,7 @@ class Doctor {
     Add(std::move(check));
   }
 
-  void LookAtWholeMachine() {
+  void CheckWholeMachine() {
     DoctorCheck check{"whole-machine", "run --cpu --all-cpus: every process"};
     perf_event_attr attr = OwnEvent();
     attr.exclude_kernel = 0;
@@ -261,7 +261,7 @@ class Doctor {
     Add(std::move(check));
   }
 
-  void LookAtUserProbes() {
+  void CheckUserProbes() {
     DoctorCheck check{"user-probes", "run --cpu -e probe:FUNCTION@BINARY"};
     if (!machine_.Exists("/sys/bus/event_source/devices/uprobe")) {
       check.state = CheckState::kAbsent;
@@ -274,7 +274,7 @@ class Doctor {
     Add(std::move(check));
   }
 
-  void LookAtKernelSymbols() {
+  void CheckKernelSymbols() {
     DoctorCheck check{"kernel-symbols", "run --cpu --call-stacks: names of kernel functions"};
     const int64_t restrict_level = Number(machine_, "/proc/sys/kernel/kptr_restrict").value_or(0);
     if (restrict_level == 2 || (restrict_level == 1 && !Has(Capability::kSysAdmin))) {
@@ -290,7 +290,7 @@ class Doctor {
     Add(std::move(check));
   }
 
-  void LookAtDescriptors() {
+  void CheckDescriptors() {
     const uint64_t wanted =
         static_cast<uint64_t>(std::max(1, machine_.cpus())) * kEventsOfACpu + kOtherDescriptors;
     const uint64_t limit = Limit("Max open files");
@@ -303,7 +303,7 @@ class Doctor {
   }
 
   // What -e would do now: the tracer's event is opened on this process and closed again.
-  void LookAtHardware() {
+  void CheckHardware() {
     DoctorCheck check{"hardware-trace",
                       "run --cpu -e cs_etm//, intel_pt//, arm_spe_0//: every branch"};
     check.state = CheckState::kAbsent;
@@ -311,14 +311,14 @@ class Doctor {
     for (const char* name : {"cs_etm", "intel_pt", "arm_spe_0"}) {
       const std::string folder = fmt::format("/sys/bus/event_source/devices/{}", name);
       if (!machine_.Exists(folder)) continue;
-      LookAtTracer(name, static_cast<uint32_t>(Number(machine_, folder + "/type").value_or(0)),
-                   &check);
+      CheckTracer(name, static_cast<uint32_t>(Number(machine_, folder + "/type").value_or(0)),
+                  &check);
       break;
     }
     Add(std::move(check));
   }
 
-  void LookAtTracer(const std::string& name, uint32_t type, DoctorCheck* check) {
+  void CheckTracer(const std::string& name, uint32_t type, DoctorCheck* check) {
     perf_event_attr attr = OwnEvent();
     attr.type = type;
     attr.config = 0;
@@ -334,7 +334,7 @@ class Doctor {
     check->why = name + ": " + check->why;
   }
 
-  void LookAtLibcSymbols() {
+  void CheckLibcSymbols() {
     DoctorCheck check{"libc-symbols", "why pid:N: functions inside the C library"};
     const std::string id = machine_.LibcBuildId();
     const bool there =
@@ -349,7 +349,7 @@ class Doctor {
     Add(std::move(check));
   }
 
-  void LookAtPerf() {
+  void CheckPerf() {
     DoctorCheck check{"perf", "perf script -i cpu.perf.data, and perf's other views"};
     if (!machine_.HasProgram("perf")) {
       check.state = CheckState::kOptional;

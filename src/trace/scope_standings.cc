@@ -18,7 +18,7 @@ std::string PlaceOf(const CoreSample& sample, const WatchNames& names) {
 
 class Standings {
  public:
-  Standings(WatchView& view, const ScopeTimes& times)
+  Standings(LiveScope& view, const ScopeTimes& times)
       : view_(view), times_(times), subjects_(view.watcher().subjects()) {}
 
   std::vector<TraceStanding> All() {
@@ -32,8 +32,8 @@ class Standings {
 
  private:
   TraceWho WhoIs(size_t at) const {
-    const SubjectWatch& subject = subjects_[at];
-    if (subject.subject.kind == WatchSubject::Kind::kTask) return {true, subject.task};
+    const SubjectState& subject = subjects_[at];
+    if (subject.subject.kind == SubjectId::Kind::kTask) return {true, subject.task};
     return {false, subject.subject.index};
   }
 
@@ -56,8 +56,8 @@ class Standings {
   }
 
   TraceStanding One(size_t at) {
-    const SubjectWatch& subject = subjects_[at];
-    const bool is_core = subject.subject.kind == WatchSubject::Kind::kCore;
+    const SubjectState& subject = subjects_[at];
+    const bool is_core = subject.subject.kind == SubjectId::Kind::kCore;
     TraceStanding standing;
     standing.who = WhoIs(at);
     standing.activity = subject.activity;
@@ -79,15 +79,15 @@ class Standings {
     if (detail->fault.time != 0) standing->since = times_.Of(core, detail->fault.time);
   }
 
-  WatchView& view_;
+  LiveScope& view_;
   const ScopeTimes& times_;
-  const std::vector<SubjectWatch>& subjects_;
+  const std::vector<SubjectState>& subjects_;
   std::vector<WaitNode> nodes_;
 };
 
 }  // namespace
 
-std::vector<TraceStanding> StandingsOf(WatchView& view, const ScopeTimes& times) {
+std::vector<TraceStanding> StandingsOf(LiveScope& view, const ScopeTimes& times) {
   return Standings(view, times).All();
 }
 

@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "model/trace.h"
-#include "scope/watch_view.h"
+#include "scope/live_scope.h"
 #include "snapshot/scope_times.h"
 
 namespace hangscope {
 
 // Of what `view` has looked at once at least. What cannot be read is left out.
-std::vector<TraceStanding> StandingsOf(WatchView& view, const ScopeTimes& times);
+std::vector<TraceStanding> StandingsOf(LiveScope& view, const ScopeTimes& times);
 // Where there are no mailboxes: of the tasks' records alone.
 std::vector<TraceStanding> StandingsOf(const std::vector<TaskWait>& tasks, const WatchNames& names,
                                        const ScopeTimes& times);

@@ -174,7 +174,7 @@ class Filter final : public TraceSource {
     std::vector<std::string> names;
     for (const TraceEventKind& kind : head_.kinds) names.push_back(kind.name);
     const std::vector<std::string> near = NearNames(request_.event, names, 5, 3);
-    end_.troubles.push_back(
+    end_.warnings.push_back(
         fmt::format("there is no event '{}'{}", Printable(request_.event),
                     near.empty() ? "" : fmt::format("; there is '{}'", Printable(near.front()))));
   }

@@ -63,7 +63,7 @@ class Merge final : public TraceSource {
     added.task_shift = part.task_shift;
     added.first_track = head_.tracks.size();
     head_.tracks.insert(head_.tracks.end(), its.tracks.begin(), its.tracks.end());
-    head_.troubles.insert(head_.troubles.end(), its.troubles.begin(), its.troubles.end());
+    head_.warnings.insert(head_.warnings.end(), its.warnings.begin(), its.warnings.end());
     for (const auto& [task, name] : its.tasks) head_.tasks.emplace(task + part.task_shift, name);
     head_.counts_bytes = its.counts_bytes && (parts_.empty() || head_.counts_bytes);
     head_.counts_clock = head_.counts_clock || its.counts_clock;
@@ -164,8 +164,8 @@ class Merge final : public TraceSource {
       end_.time = std::max(end_.time, its.time);
       for (const auto& [task, name] : its.tasks)
         end_.tasks.insert_or_assign(task + part.task_shift, name);
-      end_.troubles.insert(end_.troubles.end(), its.troubles.begin(), its.troubles.end());
-      if (!part.failure.ok()) end_.troubles.push_back(part.failure.message());
+      end_.warnings.insert(end_.warnings.end(), its.warnings.begin(), its.warnings.end());
+      if (!part.failure.ok()) end_.warnings.push_back(part.failure.message());
       for (TraceStanding standing : its.standings) {
         if (standing.who.is_task) standing.who.number += part.task_shift;
         for (TraceWho& who : standing.by) who.number += who.is_task ? part.task_shift : 0;

@@ -54,7 +54,7 @@ class CpuTrace final : public TraceSource {
   };
 
   void LookAt(const PerfRecord& record);
-  void LookForNames(const PerfRecord& record);
+  void CollectNames(const PerfRecord& record);
   Cpu* FindCpu(int number);
   void NameThread(int tid, std::string_view name, bool own_word);
   void AddTracks();
@@ -90,7 +90,7 @@ void CpuTrace::NameThread(int tid, std::string_view name, bool own_word) {
 }
 
 // Most records name whom others named before.
-void CpuTrace::LookForNames(const PerfRecord& record) {
+void CpuTrace::CollectNames(const PerfRecord& record) {
   for (const PerfKinds::NameField& field : kinds_.NameFields(record)) {
     const auto tid = field.tid.Number(record.raw);
     if (!tid) continue;
@@ -116,7 +116,7 @@ CpuTrace::Cpu* CpuTrace::FindCpu(int number) {
 void CpuTrace::LookAt(const PerfRecord& record) {
   if (record.type >= PERF_RECORD_MAX) return;
   if (const auto comm = ParsePerfComm(record)) NameThread(comm->tid, comm->name, true);
-  if (record.type == PERF_RECORD_SAMPLE) LookForNames(record);
+  if (record.type == PERF_RECORD_SAMPLE) CollectNames(record);
   const bool told = record.type == PERF_RECORD_SAMPLE || record.type == PERF_RECORD_SWITCH ||
                     record.type == PERF_RECORD_SWITCH_CPU_WIDE || ParsePerfLost(record);
   if (!told) return;
@@ -173,18 +173,18 @@ Status CpuTrace::Open(uint64_t file_bytes, const std::function<bool(double)>& go
   if (!status.ok()) return status;
   if (stopped) return Status::Io("interrupted");
   if (!added.ok())
-    head_.troubles.push_back(added.message() + ": what was compressed behind that is left out");
+    head_.warnings.push_back(added.message() + ": what was compressed behind that is left out");
   AddTracks();
-  for (const std::string& trouble : facts.troubles) head_.troubles.push_back(trouble);
+  for (const std::string& warning : facts.warnings) head_.warnings.push_back(warning);
   if (timeless_ > 0)
-    head_.troubles.push_back(fmt::format(
+    head_.warnings.push_back(fmt::format(
         "{} records have no time, and are left out: record with perf record --timestamp",
         timeless_));
   if (odd_ > 0)
-    head_.troubles.push_back(
+    head_.warnings.push_back(
         fmt::format("{} records are of more CPUs than there can be, and are left out", odd_));
   if (!file_->aux().empty())
-    head_.troubles.push_back(fmt::format(
+    head_.warnings.push_back(fmt::format(
         "hardware traces in '{}' are not exported: hangscope why decodes them", Printable(path_)));
   end_.time = head_.time.to;
   return {};
@@ -266,7 +266,7 @@ void CpuTrace::Finish() {
   finished_ = true;
   end_.tasks = head_.tasks;
   if (sorter_.late() > 0)
-    end_.troubles.push_back(
+    end_.warnings.push_back(
         fmt::format("{} records come later than their times say: the file has them in too little "
                     "order for the memory that is taken",
                     sorter_.late()));

@@ -7,8 +7,8 @@
 #include "base/merge_heap.h"
 #include "hangscope/abi/scope.h"
 #include "hangscope/version.h"
+#include "scope/live_scope.h"
 #include "scope/scope_text.h"
-#include "scope/watch_view.h"
 #include "snapshot/scope_items.h"
 #include "snapshot/scope_times.h"
 #include "trace/scope_kinds.h"
@@ -57,7 +57,7 @@ class ScopeTrace final : public TraceSource {
  private:
   ScopeView& view() { return watch_ != nullptr ? watch_->view() : *view_; }
   const ScopeLayout& layout() { return view().layout(); }
-  Status LookAtMailboxes();
+  Status SampleMailboxes();
   void DescribeTarget(const ScopeSource& source);
   void SortItems();
   void AddTrack(const ScopeCore& core, Lane lane);
@@ -74,7 +74,7 @@ class ScopeTrace final : public TraceSource {
   Clock& clock_;
   const ScopeTraceOptions options_;
   std::unique_ptr<ScopeView> view_;   // where there are no mailboxes
-  std::unique_ptr<WatchView> watch_;  // else
+  std::unique_ptr<LiveScope> watch_;  // else
   std::optional<ScopeTimes> times_;
   std::optional<WatchNames> own_names_;
   std::optional<ScopeKinds> kinds_;
@@ -89,7 +89,7 @@ class ScopeTrace final : public TraceSource {
 };
 
 Status ScopeTrace::Open(FileSystem& files, const ScopeSource& source) {
-  if (auto watch = WatchView::Open(files, source, WatcherOptions()); watch.ok()) {
+  if (auto watch = LiveScope::Open(files, source, WatcherOptions()); watch.ok()) {
     watch_ = std::move(*watch);
   } else {
     auto view = ScopeView::Open(files, source);
@@ -97,8 +97,8 @@ Status ScopeTrace::Open(FileSystem& files, const ScopeSource& source) {
     view_ = std::move(*view);
   }
   view().StartOver();
-  if (Status status = view().LookOnce(clock_); !status.ok()) return status;
-  if (Status status = LookAtMailboxes(); !status.ok()) head_.troubles.push_back(status.message());
+  if (Status status = view().SampleOnce(clock_); !status.ok()) return status;
+  if (Status status = SampleMailboxes(); !status.ok()) head_.warnings.push_back(status.message());
   times_.emplace(layout(), options_.clocks);
   own_names_.emplace(view().catalog(), nullptr, 0);
   kinds_.emplace(view().catalog(), watch_ != nullptr ? &watch_->names() : &*own_names_,
@@ -111,7 +111,7 @@ Status ScopeTrace::Open(FileSystem& files, const ScopeSource& source) {
 }
 
 // One look, after that at the events: how it stands at their end.
-Status ScopeTrace::LookAtMailboxes() {
+Status ScopeTrace::SampleMailboxes() {
   return watch_ == nullptr ? Status() : watch_->PollLiveOrDead(clock_.Monotonic());
 }
 
@@ -122,7 +122,7 @@ void ScopeTrace::DescribeTarget(const ScopeSource& source) {
   head_.recorded_by = "hangscope " HANGSCOPE_VERSION;
   head_.counts_clock = times_->counts();
   for (const std::string& warning : watch_ != nullptr ? watch_->warnings() : view_->warnings())
-    head_.troubles.push_back(warning);
+    head_.warnings.push_back(warning);
 }
 
 void ScopeTrace::SortItems() {
@@ -167,7 +167,7 @@ void ScopeTrace::AddTrack(const ScopeCore& core, Lane lane) {
   GiveTimes(core.index, &lane);
   items_ += lane.items.size();
   if (!times_->knows(core.index))
-    head_.troubles.push_back(fmt::format(
+    head_.warnings.push_back(fmt::format(
         "how core {}'s clock goes beside the others' is not known: its times are its own",
         core.index));
   head_.tracks.push_back({{RingKind::kCore, core.index, "scope"}, NameOf(core), core.name});
@@ -200,13 +200,13 @@ void ScopeTrace::GiveTimes(uint32_t core, Lane* lane) {
 
 void ScopeTrace::AddTroubles() {
   if (earlier_ > 0) {
-    head_.troubles.push_back(
+    head_.warnings.push_back(
         fmt::format("{} events of earlier starts of the target are left out: its clock began anew "
                     "since; hangscope show prints them",
                     earlier_));
   }
   if (lanes_.size() > 1 && !layout().shared_clock() && options_.clocks.empty()) {
-    head_.troubles.push_back(
+    head_.warnings.push_back(
         "each core has a clock of its own, and how they went together is not known: times of "
         "different cores cannot be compared");
   }
@@ -215,7 +215,7 @@ void ScopeTrace::AddTroubles() {
     corruptions.insert(corruptions.end(), watch_->sample().corruptions.begin(),
                        watch_->sample().corruptions.end());
   for (const Corruption& corruption : corruptions)
-    head_.troubles.push_back(
+    head_.warnings.push_back(
         fmt::format("corrupt: {}: {}", CorruptPart(corruption), CorruptField(corruption)));
 }
 
@@ -227,7 +227,7 @@ void ScopeTrace::MakeEnd() {
   } else if (auto tasks = view().Tasks(); tasks.ok()) {
     end_.standings = StandingsOf(*tasks, *own_names_, *times_);
   } else {
-    head_.troubles.push_back(tasks.status().message());
+    head_.warnings.push_back(tasks.status().message());
   }
   LastUntilWaits();
   end_.time = head_.time.to;

@@ -318,21 +318,21 @@ void FunctionTrace::AddTracks() {
     tracked_.push_back(std::move(tracked));
   }
   if (head_.counts_bytes)
-    head_.troubles.push_back(
+    head_.warnings.push_back(
         fmt::format("'{}': nobody noted when its lines came, so the times of its functions are "
                     "offsets in its bytes; hangscope run and tee note it",
                     Printable(name_)));
   if (first_ > bytes_->begin())
-    head_.troubles.push_back(
+    head_.warnings.push_back(
         fmt::format("'{}': of its instruction trace only the last {} are shown", Printable(name_),
                     FormatSize(bytes_->end() - first_)));
   if (elf_ == nullptr)
-    head_.troubles.push_back(
+    head_.warnings.push_back(
         fmt::format("'{}': where functions begin is not known, so a return may be shown as a call; "
                     "--elf FILE, the program, tells",
                     Printable(name_)));
   if (reader_.chained()) {
-    head_.troubles.push_back(
+    head_.warnings.push_back(
         fmt::format("'{}': QEMU linked its blocks, so most steps were not printed and functions "
                     "are missing; -d exec,nochain prints all",
                     Printable(name_)));
@@ -448,11 +448,11 @@ void FunctionTrace::Finish() {
   uint64_t nameless = 0;
   for (const Core& core : tracked_) nameless += core.tracker->nameless();
   if (nameless > 0)
-    end_.troubles.push_back(
+    end_.warnings.push_back(
         fmt::format("'{}': {} steps lie where no symbol is; they count as the function before",
                     Printable(name_), nameless));
   if (steps_of_others_ > 0)
-    end_.troubles.push_back(
+    end_.warnings.push_back(
         fmt::format("'{}': {} steps of cores that came while it was read are left out",
                     Printable(name_), steps_of_others_));
 }

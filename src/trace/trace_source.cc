@@ -95,7 +95,7 @@ class Opener {
     if (source.elf.empty() && !manifest.elf.empty() && files_.Exists(manifest.elf))
       source.elf = manifest.elf;
     if (has_threads && scope.clocks.empty()) {
-      head_.troubles.push_back(fmt::format(
+      head_.warnings.push_back(fmt::format(
           "the scope's times cannot be told beside the CPUs': {}",
           scope.not_in_window.empty() ? "the manifest does not say how their clocks went together"
                                       : scope.not_in_window));
@@ -131,9 +131,9 @@ class Opener {
   // Nothing of what cannot be trusted to be one.
   SavedManifest ManifestOf(const std::string& folder) {
     auto manifest = ReadManifest(files_, folder);
-    if (!manifest.ok()) head_.troubles.push_back(manifest.status().message());
+    if (!manifest.ok()) head_.warnings.push_back(manifest.status().message());
     if (!manifest.ok()) return {};
-    if (!manifest->trouble.empty()) head_.troubles.push_back(manifest->trouble);
+    if (!manifest->warning.empty()) head_.warnings.push_back(manifest->warning);
     return manifest->format == kManifestFormat ? std::move(*manifest) : SavedManifest();
   }
 
@@ -159,7 +159,7 @@ class Opener {
 
   void TakeFailure(const Status& failure) {
     failure_ = failure;
-    head_.troubles.push_back(failure.message());
+    head_.warnings.push_back(failure.message());
   }
 
   void Take(Result<std::unique_ptr<TraceSource>> part) {

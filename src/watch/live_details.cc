@@ -7,14 +7,14 @@
 namespace hangscope {
 namespace {
 
-using Kind = WatchSubject::Kind;
+using Kind = SubjectId::Kind;
 
 constexpr size_t kMostEvents = 200;
 constexpr size_t kMostSuppliers = 8;
 constexpr size_t kMostDebugValues = 32;
 
 // By the claims, which a target may have overflowed; a task's record may name who holds it.
-void FindSuppliers(WatchView& view, const SubjectWatch& subject, const WatchScene& scene,
+void FindSuppliers(LiveScope& view, const SubjectState& subject, const WatchScene& scene,
                    LiveDetails* details) {
   if (!subject.wait) return;
   const WaitState& wait = *subject.wait;
@@ -35,7 +35,7 @@ void FindSuppliers(WatchView& view, const SubjectWatch& subject, const WatchScen
         fmt::format("who holds or provides it may be among {} claims that had no room", lost));
 }
 
-void FindHolder(WatchView& view, const WatchSubject& subject, const WatchScene& scene,
+void FindHolder(LiveScope& view, const SubjectId& subject, const WatchScene& scene,
                 LiveDetails* details) {
   const auto& tasks = view.sample().tasks;
   if (subject.kind != Kind::kTask || subject.index >= tasks.size() ||
@@ -57,11 +57,10 @@ std::string SupplierText(const LiveDetails& details) {
   return text;
 }
 
-void AddFindings(const WatchSubject& subject, const LiveTarget& target,
-                 std::vector<LiveLine>* lines) {
+void AddFindings(const SubjectId& subject, const LiveTarget& target, std::vector<LiveLine>* lines) {
   if (target.findings == nullptr) return;
   for (const ScopeFinding& finding : *target.findings) {
-    const auto among = [&](const std::vector<WatchSubject>& all) {
+    const auto among = [&](const std::vector<SubjectId>& all) {
       return std::find(all.begin(), all.end(), subject) != all.end();
     };
     if (among(finding.subjects))
@@ -73,7 +72,7 @@ void AddFindings(const WatchSubject& subject, const LiveTarget& target,
   }
 }
 
-void AddWait(const SubjectWatch& subject, const LiveDetails& details,
+void AddWait(const SubjectState& subject, const LiveDetails& details,
              std::vector<LiveLine>* lines) {
   if (!subject.wait) return;
   switch (subject.wait->kind) {
@@ -91,7 +90,7 @@ void AddWait(const SubjectWatch& subject, const LiveDetails& details,
   }
 }
 
-void AddStack(const SubjectWatch& subject, const LiveDetails& details,
+void AddStack(const SubjectState& subject, const LiveDetails& details,
               std::vector<LiveLine>* lines) {
   if (!subject.sample.stack_free) return;
   std::string text = fmt::format("stack      {} bytes were never used", *subject.sample.stack_free);
@@ -100,7 +99,7 @@ void AddStack(const SubjectWatch& subject, const LiveDetails& details,
   lines->push_back({text});
 }
 
-void AddCore(const SubjectWatch& subject, const WatchScene& scene, const LiveDetails& details,
+void AddCore(const SubjectState& subject, const WatchScene& scene, const LiveDetails& details,
              std::vector<LiveLine>* lines) {
   const CoreSample& sample = subject.sample;
   if (sample.fault != FaultType::kNone) {
@@ -168,10 +167,10 @@ void AddDebugRing(const LiveDetails& details, std::vector<LiveLine>* lines) {
 
 }  // namespace
 
-LiveDetails ReadDetails(WatchView& view, const WatchSubject& subject, TimeNs now) {
+LiveDetails ReadDetails(LiveScope& view, const SubjectId& subject, TimeNs now) {
   LiveDetails details;
   const WatchScene scene = view.Scene(now);
-  if (const SubjectWatch* const found = scene.Find(subject))
+  if (const SubjectState* const found = scene.Find(subject))
     FindSuppliers(view, *found, scene, &details);
   FindHolder(view, subject, scene, &details);
   details.ring = view.events().Read(subject, kMostEvents);
@@ -183,7 +182,7 @@ LiveDetails ReadDetails(WatchView& view, const WatchSubject& subject, TimeNs now
   return details;
 }
 
-std::vector<LiveLine> DetailLines(const SubjectWatch& subject, const LiveTarget& target,
+std::vector<LiveLine> DetailLines(const SubjectState& subject, const LiveTarget& target,
                                   const LiveDetails& details) {
   const WatchScene& scene = target.scene;
   std::vector<LiveLine> lines;

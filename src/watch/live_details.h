@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "scope/watch_view.h"
+#include "scope/live_scope.h"
 #include "watch/live_items.h"
 #include "watch/live_screen.h"
 
@@ -16,13 +16,13 @@ namespace hangscope {
 struct LiveDetails {
   std::vector<std::string> suppliers;  // who holds or provides what it waits for
   std::optional<CoreDetail> core;
-  RingLook ring;
+  RingSample ring;
   std::vector<DebugValue> debug;
   std::vector<std::string> problems;  // what could not be read, a sentence each
 };
 
 // Reads its ring as a whole (of a task: all rings): not for every poll.
-LiveDetails ReadDetails(WatchView& view, const WatchSubject& subject, TimeNs now);
+LiveDetails ReadDetails(LiveScope& view, const SubjectId& subject, TimeNs now);
 
 struct LiveLine {
   std::string text;
@@ -30,7 +30,7 @@ struct LiveLine {
 };
 
 // The page; what comes from the target is made printable by whoever shows it.
-std::vector<LiveLine> DetailLines(const SubjectWatch& subject, const LiveTarget& target,
+std::vector<LiveLine> DetailLines(const SubjectState& subject, const LiveTarget& target,
                                   const LiveDetails& details);
 
 }  // namespace hangscope

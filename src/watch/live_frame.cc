@@ -53,7 +53,7 @@ std::string StateText(const LiveTarget& target) {
 std::string CountText(const std::vector<LiveItem>& items, const LiveData& data) {
   const auto cores =
       static_cast<size_t>(std::count_if(items.begin(), items.end(), [&](const LiveItem& item) {
-        return SubjectOf(item, data).subject.kind == WatchSubject::Kind::kCore;
+        return SubjectOf(item, data).subject.kind == SubjectId::Kind::kCore;
       }));
   const size_t tasks = items.size() - cores;
   std::string text = fmt::format("{} core{}", cores, cores == 1 ? "" : "s");
@@ -128,7 +128,7 @@ void LiveView::DrawPicked(LivePainter* painter, int row, int rows) const {
   const auto at = PickedAt();
   if (!at) return;
   const LiveItem& item = items_[*at];
-  const SubjectWatch& subject = SubjectOf(item, data_);
+  const SubjectState& subject = SubjectOf(item, data_);
   const WatchScene& scene = data_.targets[item.target].scene;
   const std::string place = SubjectPlace(subject.subject, scene);
   const std::string text =

@@ -60,7 +60,7 @@ bool HoldsAll(const LiveGrid& grid, size_t items) {
 
 std::string CellText(const LiveItem& item, const LiveData& data, const LiveGrid& grid,
                      bool picked) {
-  const SubjectWatch& subject = SubjectOf(item, data);
+  const SubjectState& subject = SubjectOf(item, data);
   const WatchScene& scene = data.targets[item.target].scene;
   std::string text =
       fmt::format("{}{}{}{:>{}}", picked ? '>' : ' ', MarkOf(item),

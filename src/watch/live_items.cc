@@ -7,7 +7,7 @@
 namespace hangscope {
 namespace {
 
-using Kind = WatchSubject::Kind;
+using Kind = SubjectId::Kind;
 
 std::string Small(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), [](char c) {
@@ -19,20 +19,20 @@ std::string Small(std::string text) {
 // Where a subject stands: cores come first, then tasks, each by number.
 class Places {
  public:
-  explicit Places(const std::vector<SubjectWatch>& subjects) : subjects_(subjects) {
+  explicit Places(const std::vector<SubjectState>& subjects) : subjects_(subjects) {
     const auto first_task =
         std::find_if(subjects.begin(), subjects.end(),
-                     [](const SubjectWatch& s) { return s.subject.kind == Kind::kTask; });
+                     [](const SubjectState& s) { return s.subject.kind == Kind::kTask; });
     tasks_at_ = static_cast<size_t>(first_task - subjects.begin());
   }
-  std::optional<size_t> Find(const WatchSubject& subject) const {
+  std::optional<size_t> Find(const SubjectId& subject) const {
     const size_t at = subject.index + (subject.kind == Kind::kTask ? tasks_at_ : 0);
     return at < subjects_.size() && subjects_[at].subject == subject ? std::optional(at)
                                                                      : std::nullopt;
   }
 
  private:
-  const std::vector<SubjectWatch>& subjects_;
+  const std::vector<SubjectState>& subjects_;
   size_t tasks_at_ = 0;
 };
 
@@ -43,25 +43,25 @@ struct Marks {
 };
 
 std::vector<Marks> MarksOf(const LiveTarget& target) {
-  const std::vector<SubjectWatch>& subjects = *target.scene.subjects;
+  const std::vector<SubjectState>& subjects = *target.scene.subjects;
   std::vector<Marks> marks(subjects.size());
   if (target.findings == nullptr) return marks;
   const Places places(subjects);
   for (const ScopeFinding& finding : *target.findings) {
-    for (const WatchSubject& subject : finding.subjects) {
+    for (const SubjectId& subject : finding.subjects) {
       if (const auto at = places.Find(subject)) {
         marks[*at].found = true;
         marks[*at].bad = marks[*at].bad || finding.IsBad();
       }
     }
-    for (const WatchSubject& victim : finding.victims) {
+    for (const SubjectId& victim : finding.victims) {
       if (const auto at = places.Find(victim)) marks[*at].victim = true;
     }
   }
   return marks;
 }
 
-bool Matches(const SubjectWatch& subject, const WatchScene& scene,
+bool Matches(const SubjectState& subject, const WatchScene& scene,
              const std::string& small_filter) {
   if (small_filter.empty()) return true;
   const bool core = subject.subject.kind == Kind::kCore;
@@ -87,7 +87,7 @@ int Rank(const LiveItem& item, const LiveData& data) {
 
 }  // namespace
 
-const SubjectWatch& SubjectOf(const LiveItem& item, const LiveData& data) {
+const SubjectState& SubjectOf(const LiveItem& item, const LiveData& data) {
   return (*data.targets[item.target].scene.subjects)[item.index];
 }
 
@@ -124,7 +124,7 @@ char MarkOf(const LiveItem& item) {
 }
 
 std::string LabelOf(const LiveItem& item, const LiveData& data) {
-  const SubjectWatch& subject = SubjectOf(item, data);
+  const SubjectState& subject = SubjectOf(item, data);
   const std::string number = subject.subject.kind == Kind::kTask
                                  ? fmt::format("t{}", subject.task)
                                  : std::to_string(subject.subject.index);
@@ -148,7 +148,7 @@ std::vector<LiveItem> ListItems(const LiveData& data, const std::string& filter,
     const WatchScene& scene = data.targets[t].scene;
     const std::vector<Marks> marks = MarksOf(data.targets[t]);
     for (size_t i = 0; i < scene.subjects->size(); ++i) {
-      const SubjectWatch& subject = (*scene.subjects)[i];
+      const SubjectState& subject = (*scene.subjects)[i];
       if (subject.activity == Activity::kUnused || !Matches(subject, scene, small_filter)) continue;
       items.push_back({t, i, marks[i].found, marks[i].bad, marks[i].victim});
     }

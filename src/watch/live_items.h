@@ -32,7 +32,7 @@ struct LiveData {
 // A core or task wherever lists put it.
 struct LiveSubject {
   size_t target = 0;
-  WatchSubject subject;
+  SubjectId subject;
 
   bool operator==(const LiveSubject&) const = default;
 };
@@ -45,7 +45,7 @@ struct LiveItem {
   bool victim = false;  // it waits for one of these
 };
 
-const SubjectWatch& SubjectOf(const LiveItem& item, const LiveData& data);
+const SubjectState& SubjectOf(const LiveItem& item, const LiveData& data);
 LiveSubject IdentityOf(const LiveItem& item, const LiveData& data);
 
 // "R" runs ... A letter of its own for each activity.

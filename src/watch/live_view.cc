@@ -178,16 +178,16 @@ void LiveView::OnDigit(char32_t digit, TimeNs now) {
   number_typed_ = now;
   const auto number = static_cast<uint32_t>(std::stoul(number_));
   const size_t target = picked_ ? picked_->target : 0;
-  const auto has_number = [&](const LiveItem& item, WatchSubject::Kind kind) {
-    const SubjectWatch& subject = SubjectOf(item, data_);
-    const uint32_t own = kind == WatchSubject::Kind::kTask ? subject.task : subject.subject.index;
+  const auto has_number = [&](const LiveItem& item, SubjectId::Kind kind) {
+    const SubjectState& subject = SubjectOf(item, data_);
+    const uint32_t own = kind == SubjectId::Kind::kTask ? subject.task : subject.subject.index;
     return item.target == target && subject.subject.kind == kind && own == number;
   };
-  for (const auto kind : {WatchSubject::Kind::kCore, WatchSubject::Kind::kTask}) {
+  for (const auto kind : {SubjectId::Kind::kCore, SubjectId::Kind::kTask}) {
     const auto found = std::find_if(items_.begin(), items_.end(),
                                     [&](const LiveItem& item) { return has_number(item, kind); });
     if (found == items_.end()) continue;
-    note_ = fmt::format("{} {}", kind == WatchSubject::Kind::kCore ? "core" : "task", number);
+    note_ = fmt::format("{} {}", kind == SubjectId::Kind::kCore ? "core" : "task", number);
     return PickAt(static_cast<size_t>(found - items_.begin()));
   }
   note_ = fmt::format("no core or task {} is shown", number);

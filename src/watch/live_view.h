@@ -45,7 +45,7 @@ class LiveView {
   enum class Page { kOverview, kDetails, kMessages, kHelp };
   // What a paused display goes on to show of a target.
   struct Frozen {
-    std::vector<SubjectWatch> subjects;
+    std::vector<SubjectState> subjects;
     std::vector<NodeSample> nodes;
     std::vector<ScopeFinding> findings;
   };

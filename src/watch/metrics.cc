@@ -28,8 +28,8 @@ std::string Escaped(std::string_view text) {
 
 using Labels = MetricsText::Labels;
 
-Labels LabelsOf(const SubjectWatch& subject, const WatchScene& scene) {
-  const bool core = subject.subject.kind == WatchSubject::Kind::kCore;
+Labels LabelsOf(const SubjectState& subject, const WatchScene& scene) {
+  const bool core = subject.subject.kind == SubjectId::Kind::kCore;
   return {{"target", scene.target},
           {core ? "core" : "task", std::to_string(core ? subject.subject.index : subject.task)},
           {"name", SubjectName(subject.subject, scene)}};
@@ -43,7 +43,7 @@ constexpr Activity kMetricActivities[] = {Activity::kRunning, Activity::kIdle,  
 template <typename Add>
 void EachSubject(const std::vector<WatchedMetrics>& targets, Add add) {
   for (const WatchedMetrics& target : targets) {
-    for (const SubjectWatch& subject : *target.scene.subjects) {
+    for (const SubjectState& subject : *target.scene.subjects) {
       if (subject.activity != Activity::kUnused) add(subject, target.scene);
     }
   }
@@ -52,7 +52,7 @@ void EachSubject(const std::vector<WatchedMetrics>& targets, Add add) {
 void AddSubjects(const std::vector<WatchedMetrics>& targets, MetricsText* metrics) {
   metrics->Family("hangscope_activity", "gauge",
                   "1 for what a core or task does now, 0 for all else.");
-  EachSubject(targets, [&](const SubjectWatch& subject, const WatchScene& scene) {
+  EachSubject(targets, [&](const SubjectState& subject, const WatchScene& scene) {
     for (const Activity activity : kMetricActivities) {
       Labels labels = LabelsOf(subject, scene);
       labels.emplace_back("activity", ActivityName(activity));
@@ -61,30 +61,29 @@ void AddSubjects(const std::vector<WatchedMetrics>& targets, MetricsText* metric
   });
   metrics->Family("hangscope_wait_seconds", "gauge",
                   "How long the wait that goes on has lasted; 0 while there is none.");
-  EachSubject(targets, [&](const SubjectWatch& subject, const WatchScene& scene) {
+  EachSubject(targets, [&](const SubjectState& subject, const WatchScene& scene) {
     metrics->Sample(LabelsOf(subject, scene),
                     subject.wait ? Seconds(std::max<TimeNs>(0, scene.now - subject.since)) : 0);
   });
   const auto cores = [&](auto add) {
-    EachSubject(targets, [&](const SubjectWatch& subject, const WatchScene& scene) {
-      if (subject.subject.kind == WatchSubject::Kind::kCore &&
-          subject.activity != Activity::kCorrupt)
+    EachSubject(targets, [&](const SubjectState& subject, const WatchScene& scene) {
+      if (subject.subject.kind == SubjectId::Kind::kCore && subject.activity != Activity::kCorrupt)
         add(subject, scene);
     });
   };
   metrics->Family("hangscope_heartbeats_total", "counter",
                   "Rounds of a core's main loop, modulo 2^32.");
-  cores([&](const SubjectWatch& subject, const WatchScene& scene) {
+  cores([&](const SubjectState& subject, const WatchScene& scene) {
     metrics->Sample(LabelsOf(subject, scene), subject.sample.heartbeat);
   });
   metrics->Family("hangscope_waits_total", "counter", "Waits that a core began, modulo 2^31.");
-  cores([&](const SubjectWatch& subject, const WatchScene& scene) {
+  cores([&](const SubjectState& subject, const WatchScene& scene) {
     metrics->Sample(LabelsOf(subject, scene),
                     subject.sample.wait_sequence / 2 + subject.sample.wait_sequence % 2);
   });
   metrics->Family("hangscope_stack_free_bytes", "gauge",
                   "Bytes of a core's stack that were never used.");
-  cores([&](const SubjectWatch& subject, const WatchScene& scene) {
+  cores([&](const SubjectState& subject, const WatchScene& scene) {
     if (subject.sample.stack_free)
       metrics->Sample(LabelsOf(subject, scene), *subject.sample.stack_free);
   });

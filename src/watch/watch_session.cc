@@ -40,7 +40,7 @@ struct Said {
   bool operator==(const Said&) const = default;
 };
 
-Said SaidBy(const SubjectWatch& subject) {
+Said SaidBy(const SubjectState& subject) {
   return {subject.activity, subject.sample.waypoint, subject.wait ? subject.wait->resource : 0,
           subject.wait.has_value(), subject.sample.kernel};
 }
@@ -73,7 +73,7 @@ class WatchSession {
   void Say(const std::string& text);
   void PollAll();
   void Tell(Watched& watched);
-  void TellFinding(Watched& watched, const ScopeFinding& finding);
+  void AnnounceFinding(Watched& watched, const ScopeFinding& finding);
   void Note(const std::string& target, const std::string& event, const std::string& text);
   void Log(Watched& watched);
   void WriteLog(const std::string& lines);
@@ -86,7 +86,7 @@ class WatchSession {
   void ReadTerminal();
   void ReadKeys(bool terminal_is_gone);
   void ResumeAll();
-  void TellEnd();
+  void AnnounceEnd();
   std::string Metrics();
   WatchScene Scene(Watched& watched) const;
   std::string Stamp() const { return FormatWallTime(clock_.Wall()); }
@@ -164,7 +164,7 @@ std::string WatchSession::LogHead() {
     watched.table.emplace(scene, true);
     text += fmt::format("{:<24}  {}", "time", watched.table->Head());
     watched.said.clear();
-    for (const SubjectWatch& subject : *scene.subjects) {
+    for (const SubjectState& subject : *scene.subjects) {
       watched.said.push_back(SaidBy(subject));
       if (subject.activity != Activity::kUnused)
         text += fmt::format("{}  {}", Stamp(), watched.table->Line(subject, scene));
@@ -181,7 +181,7 @@ std::string WatchSession::Table() {
     const WatchTable table(scene, false);
     if (scene.of_several) text += fmt::format("{}\n", watched.target->name());
     text += table.Head();
-    for (const SubjectWatch& subject : *scene.subjects) {
+    for (const SubjectState& subject : *scene.subjects) {
       if (subject.activity != Activity::kUnused) text += table.Line(subject, scene);
     }
   }
@@ -193,7 +193,7 @@ void WatchSession::Start() {
   cpu_at_start_ = OwnCpuTime();
   cost_.shortest_interval = cost_.longest_interval = options_.interval;
   for (Watched& watched : targets_) {
-    const WatchView& view = watched.target->view();
+    const LiveScope& view = watched.target->view();
     for (const std::string& warning : view.warnings())
       Note(watched.target->name(), "warning", "warning: " + warning);
     std::string text = fmt::format("watching {}: room for {} cores", watched.target->name(),
@@ -228,7 +228,7 @@ void WatchSession::WriteLog(const std::string& lines) {
                     : fmt::format("hangscope: {}\n", text));
 }
 
-void WatchSession::TellFinding(Watched& watched, const ScopeFinding& finding) {
+void WatchSession::AnnounceFinding(Watched& watched, const ScopeFinding& finding) {
   ++findings_;
   ++watched.findings[finding.kind];
   if (finding.IsBad()) ++bad_;
@@ -250,7 +250,7 @@ void WatchSession::Tell(Watched& watched) {
   // Threads may have got names, and a target's cores their nodes, after it was opened. It reads all
   // rings.
   if (!findings.empty()) (void)target.view().RefreshNames().ok();
-  for (const ScopeFinding& finding : findings) TellFinding(watched, finding);
+  for (const ScopeFinding& finding : findings) AnnounceFinding(watched, finding);
   for (const WatchedTarget::Note& note : target.TakeNotes())
     Note(target.name(), note.event, note.text);
 }
@@ -339,8 +339,8 @@ void WatchSession::ResumeAll() {
     TargetControl control(watched.target->view().reader());
     std::string resumed;
     Status status;
-    for (const SubjectWatch& subject : watched.target->view().watcher().subjects()) {
-      if (subject.subject.kind != WatchSubject::Kind::kCore) continue;
+    for (const SubjectState& subject : watched.target->view().watcher().subjects()) {
+      if (subject.subject.kind != SubjectId::Kind::kCore) continue;
       if (subject.sample.paused == PausedState::kNot && !subject.sample.pause_asked) continue;
       status = control.Resume(subject.subject.index);
       if (!status.ok()) break;
@@ -405,7 +405,7 @@ std::string WatchSession::Metrics() {
   return WatchMetrics(targets, cost_);
 }
 
-void WatchSession::TellEnd() {
+void WatchSession::AnnounceEnd() {
   cost_.elapsed = clock_.Monotonic() - start_;
   cost_.cpu = OwnCpuTime() - cpu_at_start_;
   const std::string json = WatchEndJson(cost_, findings_, bad_, clock_.Wall());
@@ -472,7 +472,7 @@ WatchOutcome WatchSession::Run() {
     WaitUntil(std::min(next, end));
   }
   if (display_) display_->Close();
-  TellEnd();
+  AnnounceEnd();
   if (display_) environment_.say(display_->TakeSaid());
   if (bad_ > 0) return {WatchExit::kHang, {}};
   return {interrupted_ ? WatchExit::kInterrupted : WatchExit::kClean, {}};

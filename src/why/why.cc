@@ -8,9 +8,9 @@
 #include <set>
 
 #include "base/units.h"
+#include "scope/live_scope.h"
 #include "scope/watch_json.h"
 #include "scope/watch_text.h"
-#include "scope/watch_view.h"
 
 namespace hangscope {
 namespace {
@@ -25,9 +25,9 @@ class Why {
   Result<WhyReport> Ask();
 
  private:
-  Status LookAtLive();
-  Status LookAtDead();
-  bool NothingChanged(const WatchSample& first) const;
+  Status SampleLive();
+  Status SampleDead();
+  bool NothingChanged(const ScopeSample& first) const;
   void TakeFindings();
   std::string Head(const WatchScene& scene) const;
   std::string FindingsText(const WatchScene& scene);
@@ -37,13 +37,13 @@ class Why {
   FileSystem& files_;
   Clock& clock_;
   const WhyOptions& options_;
-  std::unique_ptr<WatchView> view_;
+  std::unique_ptr<LiveScope> view_;
   std::vector<ScopeFinding> findings_;
   std::string how_looked_;
 };
 
-bool Why::NothingChanged(const WatchSample& first) const {
-  const WatchSample& now = view_->sample();
+bool Why::NothingChanged(const ScopeSample& first) const {
+  const ScopeSample& now = view_->sample();
   for (size_t i = 0; i < std::min(first.cores.size(), now.cores.size()); ++i) {
     const CoreSample& a = first.cores[i];
     const CoreSample& b = now.cores[i];
@@ -57,8 +57,8 @@ bool Why::NothingChanged(const WatchSample& first) const {
   return true;
 }
 
-Status Why::LookAtLive() {
-  WatchSample first;
+Status Why::SampleLive() {
+  ScopeSample first;
   if (Status status = view_->PollFor(clock_, options_.stall, &first); !status.ok()) return status;
   // In a dump all waits last as long as one looks, those of a target that was at work, too.
   const bool may_be_a_dump =
@@ -70,13 +70,13 @@ Status Why::LookAtLive() {
   }
   how_looked_ = fmt::format("nothing in it changed for {}, so it is taken for a dump",
                             FormatElapsed(options_.stall));
-  auto again = WatchView::Open(files_, options_.source, WatcherOptions{options_.stall});
+  auto again = LiveScope::Open(files_, options_.source, WatcherOptions{options_.stall});
   if (!again.ok()) return again.status();
   view_ = std::move(*again);
-  return LookAtDead();
+  return SampleDead();
 }
 
-Status Why::LookAtDead() {
+Status Why::SampleDead() {
   if (Status status = view_->PollDead(clock_.Monotonic()); !status.ok()) return status;
   TakeFindings();
   return {};
@@ -92,7 +92,7 @@ void Why::TakeFindings() {
 
 std::string Why::Head(const WatchScene& scene) const {
   std::map<Activity, size_t> counts;
-  for (const SubjectWatch& subject : *scene.subjects) ++counts[subject.activity];
+  for (const SubjectState& subject : *scene.subjects) ++counts[subject.activity];
   std::string text;
   for (const auto& [activity, count] : counts) {
     if (activity != Activity::kUnused)
@@ -113,24 +113,24 @@ std::string Why::FindingsText(const WatchScene& scene) {
 
 // Those that the findings are about first; of the rest, as many as fit.
 std::string Why::TableText(const WatchScene& scene, size_t most) const {
-  std::set<WatchSubject> involved;
+  std::set<SubjectId> involved;
   for (const ScopeFinding& finding : findings_) {
     for (const auto* list : {&finding.subjects, &finding.partners, &finding.victims})
       involved.insert(list->begin(), list->end());
   }
-  std::vector<const SubjectWatch*> lines;
-  for (const SubjectWatch& subject : *scene.subjects) {
+  std::vector<const SubjectState*> lines;
+  for (const SubjectState& subject : *scene.subjects) {
     if (subject.activity != Activity::kUnused) lines.push_back(&subject);
   }
   const size_t all = lines.size();
   if (all > most) {
     std::stable_partition(lines.begin(), lines.end(),
-                          [&](const SubjectWatch* s) { return involved.count(s->subject) != 0; });
+                          [&](const SubjectState* s) { return involved.count(s->subject) != 0; });
     lines.resize(most);
   }
   const WatchTable table(scene, false);
   std::string text = table.Head();
-  for (const SubjectWatch* line : lines) text += table.Line(*line, scene);
+  for (const SubjectState* line : lines) text += table.Line(*line, scene);
   if (all > lines.size())
     text += fmt::format("and {} more: hangscope watch shows all\n", all - lines.size());
   return text;
@@ -147,7 +147,7 @@ WhyReport Why::Report() {
   if (options_.json) {
     report.text =
         WatchNoteJson(view_->name(), report.is_bad ? "bad" : "clean", how, clock_.Wall()) + found;
-    for (const SubjectWatch& subject : *scene.subjects) {
+    for (const SubjectState& subject : *scene.subjects) {
       if (subject.activity != Activity::kUnused)
         report.text += SubjectJson(subject, scene, clock_.Wall());
     }
@@ -163,11 +163,11 @@ WhyReport Why::Report() {
 }
 
 Result<WhyReport> Why::Ask() {
-  auto view = WatchView::Open(files_, options_.source, WatcherOptions{options_.stall});
+  auto view = LiveScope::Open(files_, options_.source, WatcherOptions{options_.stall});
   if (!view.ok()) return view.status();
   view_ = std::move(*view);
   how_looked_ = "it does not change any more";
-  if (Status status = view_->IsDead() ? LookAtDead() : LookAtLive(); !status.ok()) return status;
+  if (Status status = view_->IsDead() ? SampleDead() : SampleLive(); !status.ok()) return status;
   return Report();
 }
 

@@ -66,7 +66,7 @@ class WhyPerf {
 
   WhyReport Report() {
     const PerfScene scene{options_.path, file_.get(), &activity_, &analysis_, &rings_.aux(),
-                          &window_,      to_trigger_, &traces_,   trouble_,   &branches_};
+                          &window_,      to_trigger_, &traces_,   warning_,   &branches_};
     WhyReport report;
     report.is_bad = std::any_of(analysis_.findings.begin(), analysis_.findings.end(),
                                 [](const PerfFinding& finding) { return finding.IsBad(); });
@@ -90,7 +90,7 @@ class WhyPerf {
   };
   std::deque<LastBranch> last_branches_;  // of the ring that is decoded
   std::vector<PerfBranch> branches_;
-  std::string trouble_;
+  std::string warning_;
 };
 
 // The newest of the span's bytes that the file has in one piece.
@@ -137,7 +137,7 @@ void WhyPerf::DecodeSpan(InstructionTrace& decoder, size_t ring, size_t number) 
   const std::string bytes = BytesOf(rings_.aux()[ring], span);
   if (bytes.empty()) return;
   if (bytes.size() < span.held_bytes)
-    trouble_ = "of some spans only the newest bytes that lie together are decoded";
+    warning_ = "of some spans only the newest bytes that lie together are decoded";
   TraceDecodeOptions options;
   options.last_branches = options_.branches;
   options.raw = (span.flags & kRaw) != 0;
@@ -157,15 +157,15 @@ void WhyPerf::DecodeTraces() {
     auto decoder =
         OpenInstructionTrace(file_->facts().auxtrace_info, rings_.aux()[ring].cpu, TracerConfig());
     if (!decoder.ok()) {
-      trouble_ = decoder.status().message();
+      warning_ = decoder.status().message();
       return;
     }
     for (size_t span = 0; span < rings_.aux()[ring].spans.size(); ++span)
       DecodeSpan(**decoder, ring, span);
     TakeBranches(ring);
   }
-  for (const std::string& trouble : code_.troubles())
-    trouble_ += (trouble_.empty() ? "" : "; ") + trouble;
+  for (const std::string& warning : code_.warnings())
+    warning_ += (warning_.empty() ? "" : "; ") + warning;
 }
 
 }  // namespace

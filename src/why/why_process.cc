@@ -15,29 +15,29 @@ namespace hangscope {
 namespace {
 
 // Nothing is known of what it waits for, and why is said: then "no hang found" would be a lie.
-Status CheckKnown(const SystemLook& look, const ProcessJudgement& judgement) {
+Status CheckKnown(const SystemSample& look, const ProcessJudgement& judgement) {
   const ProcessFacts& process = look.processes[0];
-  if (process.troubles.empty() || !judgement.findings.empty() || process.threads.empty()) return {};
+  if (process.warnings.empty() || !judgement.findings.empty() || process.threads.empty()) return {};
   const auto is_known = [](const ThreadFacts& thread) {
     return thread.wait.kind != WaitKind::kNone || !thread.stack.empty() ||
            thread.state == ThreadState::kRunning;
   };
   if (std::any_of(process.threads.begin(), process.threads.end(), is_known)) return {};
-  return Status::Io(process.troubles[0]);
+  return Status::Io(process.warnings[0]);
 }
 
 struct TwoLooks {
-  std::vector<SystemLook> looks;
+  std::vector<SystemSample> looks;
   ProcessJudgement judgement;
 };
 
-bool IsOf(int pid, const SystemLook& look) {
+bool IsOf(int pid, const SystemSample& look) {
   return !look.processes.empty() && look.processes[0].pid == pid;
 }
 
 // The first only sees who sleeps in what, and stops nobody: whoever is stopped and goes on has run.
-Result<TwoLooks> LookTwice(Clock& clock, ProcessInspector& inspector,
-                           const WhyProcessOptions& options) {
+Result<TwoLooks> SampleTwice(Clock& clock, ProcessInspector& inspector,
+                             const WhyProcessOptions& options) {
   TwoLooks two;
   InspectOptions inspect;
   inspect.stop = inspect.step_running = inspect.stacks = false;
@@ -85,7 +85,7 @@ ProcessHangs FindProcessHangs(Clock& clock, ProcessInspector& inspector, int pid
   WhyProcessOptions options;
   options.pid = pid;
   options.stop = false;
-  auto two = LookTwice(clock, inspector, options);
+  auto two = SampleTwice(clock, inspector, options);
   if (!two.ok()) return {};
   // Who started the program, and asks here, collects it in a moment.
   std::erase_if(two->judgement.findings,
@@ -96,7 +96,7 @@ ProcessHangs FindProcessHangs(Clock& clock, ProcessInspector& inspector, int pid
 
 Result<WhyReport> AskWhyProcess(Clock& clock, ProcessInspector& inspector,
                                 const WhyProcessOptions& options) {
-  auto two = LookTwice(clock, inspector, options);
+  auto two = SampleTwice(clock, inspector, options);
   if (!two.ok()) return two.status();
   const ProcessScene scene = SceneOf(*two, options);
   return WhyReport{options.json ? ProcessJson(scene, clock.Wall()) : ProcessText(scene),
@@ -114,7 +114,7 @@ Result<WhyReport> AskWhyPid(FileSystem& files, Clock& clock, ProcessInspector& i
             &*without);
     return without;
   }
-  auto two = LookTwice(clock, inspector, options);
+  auto two = SampleTwice(clock, inspector, options);
   if (!two.ok()) {
     AddNote("its threads were not looked at: " + two.status().message(), clock, options, &*report);
     return report;

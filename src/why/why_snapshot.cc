@@ -29,7 +29,7 @@ class WhySnapshot {
     perf.path = Part(folder(), kCpuFileName);
     perf.trigger = TriggerOf(files_, perf.path);
     if (files_.Exists(perf.path)) Add(AskWhyPerf(files_, clock_, perf));
-    if (parts_ == 0) return trouble_;
+    if (parts_ == 0) return warning_;
     return std::move(report_);
   }
 
@@ -63,7 +63,7 @@ class WhySnapshot {
       report_.is_bad = report_.is_bad || part->is_bad;
       return;
     }
-    trouble_ = part.status();
+    warning_ = part.status();
     report_.text += options_.json
                         ? WatchNoteJson(folder(), "trouble", part.status().message(), clock_.Wall())
                         : part.status().message() + "\n";
@@ -74,7 +74,7 @@ class WhySnapshot {
   const WhyOptions& options_;
   WhyReport report_;
   int parts_ = 0;
-  Status trouble_;
+  Status warning_;
 };
 
 }  // namespace

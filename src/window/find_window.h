@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/rings_window.h"
+#include "model/window.h"
 
 namespace hangscope {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "model/rings_window.h"
+#include "model/window.h"
 
 namespace hangscope {
 

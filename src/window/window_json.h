@@ -5,7 +5,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "model/rings_window.h"
+#include "model/window.h"
 
 namespace hangscope {
 

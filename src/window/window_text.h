@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "model/rings_window.h"
+#include "model/window.h"
 
 namespace hangscope {
 

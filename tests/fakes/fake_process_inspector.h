@@ -13,12 +13,12 @@ namespace hangscope {
 class FakeProcessInspector final : public ProcessInspector {
  public:
   // The next look; the last one is what all later looks see, too.
-  void Add(SystemLook look) { looks_.push_back(std::move(look)); }
+  void Add(SystemSample look) { looks_.push_back(std::move(look)); }
 
-  Result<SystemLook> Look(int pid, const InspectOptions& options) override {
+  Result<SystemSample> Look(int pid, const InspectOptions& options) override {
     asked.emplace_back(pid, options);
     if (looks_.empty()) return Status::NotFound("there is no such process");
-    SystemLook look = looks_.front();
+    SystemSample look = looks_.front();
     if (looks_.size() > 1) looks_.pop_front();
     return look;
   }
@@ -26,7 +26,7 @@ class FakeProcessInspector final : public ProcessInspector {
   std::vector<std::pair<int, InspectOptions>> asked;
 
  private:
-  std::deque<SystemLook> looks_;
+  std::deque<SystemSample> looks_;
 };
 
 }  // namespace hangscope

@@ -109,7 +109,7 @@ class TraceStory {
     return Add(TraceLoss{core, {from, to}, reason, records, AmountUnit::kRecords});
   }
 
-  Status TellTo(TraceWriter& writer) {
+  Status AnnounceTo(TraceWriter& writer) {
     if (end.time == 0) end.time = 1000;
     end.tasks = head.tasks;
     Status status = writer.Begin(head);

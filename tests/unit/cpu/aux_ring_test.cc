@@ -259,15 +259,16 @@ TEST(AuxRing, GivesTheWindowOfAMigratingProgram) {
   for (const AuxHeadKind kind : {AuxHeadKind::kCountsAll, AuxHeadKind::kWithinArea}) {
     for (const bool one_sink : {false, true}) {
       // P5 goes over P3 in a ring of one period.
-      EXPECT_EQ(ToldTime(Migration(one_sink, 400, 100, kind).Run(true)), "30..50 by CPU1");
-      EXPECT_EQ(ToldTime(Migration(one_sink, 400, 250, kind).Run(true)), "0..50 from the start");
-      EXPECT_EQ(ToldTime(Migration(one_sink, 60, 250, kind).Run(true)), "44..50 by CPU1");
+      EXPECT_EQ(ReportedTime(Migration(one_sink, 400, 100, kind).Run(true)), "30..50 by CPU1");
+      EXPECT_EQ(ReportedTime(Migration(one_sink, 400, 250, kind).Run(true)),
+                "0..50 from the start");
+      EXPECT_EQ(ReportedTime(Migration(one_sink, 60, 250, kind).Run(true)), "44..50 by CPU1");
     }
     // Never drained: the sink of all has P5 and the end of P4; each CPU's own has its newest
     // period.
     const Window shared = Migration(true, 140, 400, kind).Run(false);
-    EXPECT_EQ(ToldTime(shared), "36..50 by CPU2");
-    EXPECT_EQ(ToldTasks(shared), "7 breaks 39.900001..40,49.900001..50");
+    EXPECT_EQ(ReportedTime(shared), "36..50 by CPU2");
+    EXPECT_EQ(ReportedTasks(shared), "7 breaks 39.900001..40,49.900001..50");
     EXPECT_EQ(shared.rings[1].bytes_inside, 100u);
     EXPECT_EQ(shared.rings[2].bytes_inside, 40u);
   }

@@ -87,7 +87,7 @@ class AuxTracerTest : public testing::Test {
     return decoder.ok() && bytes.ok() ? (*decoder)->Decode(*bytes, {}) : TraceSummary();
   }
   // What why tells of the file, of one type.
-  std::vector<nlohmann::json> Told(const std::string& type) {
+  std::vector<nlohmann::json> Reported(const std::string& type) {
     WhyPerfOptions options;
     options.path = "perf.data";
     options.json = true;
@@ -151,7 +151,7 @@ TEST_F(AuxTracerTest, TracesTwoCpusThroughOneSinkIntoTheFile) {
   ASSERT_EQ(two.bytes_of_cpu.size(), 1u);
   EXPECT_EQ(two.bytes_of_cpu.begin()->first, 1);
   // As why tells it: whose each piece is, and what is in it.
-  const auto spans = Told("trace_span");
+  const auto spans = Reported("trace_span");
   ASSERT_EQ(spans.size(), 3u);
   EXPECT_EQ(spans[0]["thread"], 4711);
   EXPECT_EQ(spans[0]["atoms"], 7);
@@ -257,7 +257,7 @@ TEST_F(AuxTracerTest, GoesOnBehindASnapshot) {
   EXPECT_EQ(second.aux[0].bytes.substr(0, first.aux[0].bytes.size()), first.aux[0].bytes);
   EXPECT_EQ(Written(second)->aux()[0].bytes, second.aux[0].bytes.size());
   uint64_t atoms = 0;
-  for (const auto& span : Told("trace_span")) atoms += span["atoms"].get<uint64_t>();
+  for (const auto& span : Reported("trace_span")) atoms += span["atoms"].get<uint64_t>();
   EXPECT_EQ(atoms, 3 * 7u);
 }
 
@@ -305,7 +305,7 @@ TEST_F(AuxTracerTest, TellsWhatTheTracerLost) {
   }
   EXPECT_EQ(losses, 1u);
   ASSERT_NE(Written(capture), nullptr);
-  const auto spans = Told("trace_span");
+  const auto spans = Reported("trace_span");
   ASSERT_EQ(spans.size(), 2u);
   EXPECT_EQ(spans[1]["flags"], "truncated, snapshot");
 }

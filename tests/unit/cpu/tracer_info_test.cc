@@ -30,7 +30,7 @@ class TracerInfoTest : public testing::Test {
     EXPECT_TRUE(info.ok()) << info.status().message();
     if (!info.ok()) return "";
     info->SetTime({2, 5, uint64_t{0} - 1000});
-    info->SetSwitches(ToldSwitches::kRecords);
+    info->SetSwitches(ReportedSwitches::kRecords);
     return info->Record();
   }
   static AuxTraceInfo Parsed(const std::string& record) {

@@ -24,7 +24,7 @@ std::string Written(TraceStory& story, FakeFileSystem& files) {
   const auto file = files.Open("trace.json", FileSystem::Mode::kCreate);
   EXPECT_TRUE(file.ok());
   const auto writer = MakeChromeWriter(*file.value());
-  const Status status = story.TellTo(*writer);
+  const Status status = story.AnnounceTo(*writer);
   EXPECT_TRUE(status.ok()) << status.message();
   return files.Save()["trace.json"];
 }
@@ -99,7 +99,7 @@ TEST(ChromeWriterTest, TellsOfEachRowWhatThePictureShows) {
     RandomTrace trace(seed);
     TimelineRecorder picture;
     TimelineBuilder builder(picture);
-    ASSERT_TRUE(trace.story.TellTo(builder).ok());
+    ASSERT_TRUE(trace.story.AnnounceTo(builder).ok());
     FakeFileSystem files;
     const ReadBack read = Read(Written(trace.story, files));
     ASSERT_THAT(read.broken, IsEmpty());
@@ -164,7 +164,7 @@ TEST(ChromeWriterTest, WritesValuesByTheirTypes) {
 TEST(ChromeWriterTest, SaysWhatIsKnownOfTheRecordingAndWhatIsNot) {
   TraceStory story(1);
   story.head.host = "box";
-  story.head.troubles = {"CPU 3 cannot be read"};
+  story.head.warnings = {"CPU 3 cannot be read"};
   story.head.trigger = 500;
   story.Leave(10, TraceStory::kCallLeave, 0, 5);
   story.end.losses = 4;
@@ -198,7 +198,7 @@ TEST(ChromeWriterTest, FailsWhereTheDiskIsFull) {
   files.capacity = 1'000'000;
   const auto file = files.Open("full.json", FileSystem::Mode::kCreate);
   const auto writer = MakeChromeWriter(*file.value());
-  EXPECT_THAT(story.TellTo(*writer).message(), HasSubstr("No space left on device"));
+  EXPECT_THAT(story.AnnounceTo(*writer).message(), HasSubstr("No space left on device"));
 }
 
 }  // namespace

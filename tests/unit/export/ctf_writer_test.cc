@@ -121,9 +121,9 @@ TEST_F(CtfWriterTest, CountsNothingWhereAllFits) {
 
 TEST_F(CtfWriterTest, KeepsTroublesAndTheVerdict) {
   head_.verdict = "deadlock";
-  head_.troubles = {"ring 3 could not be read"};
+  head_.warnings = {"ring 3 could not be read"};
   TraceEnd end;
-  end.troubles = {"ring 3 could not be read", "the end is torn"};
+  end.warnings = {"ring 3 could not be read", "the end is torn"};
   CtfWriter writer(disk_, "out");
   ASSERT_TRUE(writer.Begin(head_).ok());
   ASSERT_TRUE(writer.End(end).ok());

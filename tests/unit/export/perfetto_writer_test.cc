@@ -99,7 +99,7 @@ class PerfettoWriterTest : public ::testing::Test {
     const auto file = PosixFileSystem().Open(path, FileSystem::Mode::kCreate);
     EXPECT_TRUE(file.ok());
     const auto writer = MakePerfettoWriter(*file.value());
-    const Status status = story.TellTo(*writer);
+    const Status status = story.AnnounceTo(*writer);
     EXPECT_TRUE(status.ok()) << status.message();
     const std::string command = "protoc --decode=hangscope.test.Trace --proto_path='" TEST_DATA
                                 "' perfetto.proto <" +
@@ -259,7 +259,7 @@ TEST_F(PerfettoWriterTest, TellsOfEachTrackWhatThePictureShows) {
     }
     TimelineRecorder picture;
     TimelineBuilder builder(picture);
-    ASSERT_TRUE(trace.story.TellTo(builder).ok());
+    ASSERT_TRUE(trace.story.AnnounceTo(builder).ok());
     const ReadPackets read = Reader().Read(Decode(trace.story));
     ASSERT_THAT(read.broken, IsEmpty());
     for (const TimelineRecorder::Row& row : picture.rows()) {
@@ -312,7 +312,7 @@ TEST_F(PerfettoWriterTest, SaysWhichWallTimeItWas) {
   story.head.wall_minus_monotonic = 5000;
   story.head.host = "box";
   story.Plain(100);
-  story.end.troubles = {"the last block is torn"};
+  story.end.warnings = {"the last block is torn"};
   const Message trace = Decode(story);
   const auto clocks = trace.All("packet").front().One("clock_snapshot");
   ASSERT_TRUE(clocks);
@@ -351,7 +351,7 @@ TEST(PerfettoWriterFailureTest, FailsWhereTheDiskIsFull) {
   files.capacity = 100'000;
   const auto file = files.Open("full.pftrace", FileSystem::Mode::kCreate);
   const auto writer = MakePerfettoWriter(*file.value());
-  EXPECT_THAT(story.TellTo(*writer).message(), HasSubstr("No space left on device"));
+  EXPECT_THAT(story.AnnounceTo(*writer).message(), HasSubstr("No space left on device"));
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ using Story = TraceStory;
 class TimelineTest : public ::testing::Test {
  protected:
   void Draw(Story& story) {
-    const Status status = story.TellTo(builder);
+    const Status status = story.AnnounceTo(builder);
     EXPECT_TRUE(status.ok()) << status.message();
     sink.Finish();
     EXPECT_THAT(sink.broken, IsEmpty());
@@ -45,7 +45,7 @@ TEST_F(TimelineTest, ShowsWhoRunsWhoWaitsAndWhoIsReady) {
       sink.Picture("thread 5 reader"),
       "10..20 running; 20..30 waiting; 30..40 ready; 40..50 running; 50..1000 waiting in futex");
   EXPECT_EQ(sink.Picture("thread 6 writer"), "20..40 running; 40..1000 ready");
-  EXPECT_THAT(builder.troubles(), IsEmpty());
+  EXPECT_THAT(builder.warnings(), IsEmpty());
 }
 
 TEST_F(TimelineTest, DrawsAnArrowFromWhoWakesToTheEndOfTheWait) {
@@ -115,7 +115,7 @@ TEST_F(TimelineTest, LetsAnInterruptGoOnThroughASwitch) {
   Draw(story);
   EXPECT_EQ(sink.Picture("core 0"),
             "10..14 task 5 reader; >12..14 timer; 14..1000 task 6 writer; >14..16 timer");
-  EXPECT_THAT(builder.troubles(), IsEmpty());
+  EXPECT_THAT(builder.warnings(), IsEmpty());
 }
 
 TEST_F(TimelineTest, SeesByAnEventWhoRunsWhereNoSwitchSaidSo) {
@@ -124,7 +124,7 @@ TEST_F(TimelineTest, SeesByAnEventWhoRunsWhereNoSwitchSaidSo) {
   Draw(story);
   EXPECT_EQ(sink.Picture("core 0"), "10..30 task 5 reader; 30..1000 task 6 writer");
   EXPECT_EQ(sink.Picture("task 5 reader"), "10..30 running");
-  EXPECT_THAT(builder.troubles(), ElementsAre(HasSubstr("1 switch is not in the trace")));
+  EXPECT_THAT(builder.warnings(), ElementsAre(HasSubstr("1 switch is not in the trace")));
 }
 
 TEST_F(TimelineTest, ClosesWhatIsOpenAtALossAndForgetsIt) {
@@ -143,7 +143,7 @@ TEST_F(TimelineTest, ClosesWhatIsOpenAtALossAndForgetsIt) {
   EXPECT_THAT(sink.RowOf("CPU 0").gaps, ElementsAre(Pair(20, "overwritten: 12 records")));
   EXPECT_THAT(sink.RowOf("CPU 0").instants, ElementsAre(Pair(50, "raw_syscalls:sys_exit")))
       << "its begin was lost";
-  EXPECT_THAT(builder.troubles(), ElementsAre(HasSubstr("1 end of something")));
+  EXPECT_THAT(builder.warnings(), ElementsAre(HasSubstr("1 end of something")));
 }
 
 TEST_F(TimelineTest, ShowsALossWithoutATimeOnce) {
@@ -269,7 +269,7 @@ TEST_F(TimelineTest, DoesNotBeginAStandingBeforeWhatHappenedLast) {
                           .fault = ""}};
   Draw(story);
   EXPECT_EQ(sink.Picture("core 0"), "700..1000 waiting");
-  EXPECT_THAT(builder.troubles(), IsEmpty());
+  EXPECT_THAT(builder.warnings(), IsEmpty());
 }
 
 TEST_F(TimelineTest, DrawsAStandingOfUnknownAgeAsFarBackAsNothingElseIsKnown) {
@@ -300,7 +300,7 @@ TEST_F(TimelineTest, LetsATaskRunOnOneCoreOnly) {
   EXPECT_EQ(sink.Picture("CPU 0"), "10..20 thread 5 reader");
   EXPECT_EQ(sink.Picture("CPU 1"), "20..1000 thread 5 reader");
   EXPECT_EQ(sink.Picture("thread 5 reader"), "10..20 running; 20..1000 running");
-  EXPECT_THAT(builder.troubles(), ElementsAre(HasSubstr("1 time a task ran on two cores")));
+  EXPECT_THAT(builder.warnings(), ElementsAre(HasSubstr("1 time a task ran on two cores")));
 }
 
 TEST_F(TimelineTest, TakesASwitchThatIsToldTwiceOnce) {
@@ -315,7 +315,7 @@ TEST_F(TimelineTest, TakesASwitchThatIsToldTwiceOnce) {
   EXPECT_EQ(sink.Picture("thread 6 writer"),
             "10..15 running; >12..15 poll; 15..20 waiting in poll; 20..1000 running; >20..30 poll");
   EXPECT_THAT(sink.RowOf("CPU 0").instants, ElementsAre(Pair(20, "sched:sched_switch")));
-  EXPECT_THAT(builder.troubles(), ElementsAre(HasSubstr("1 switch says what is known already")));
+  EXPECT_THAT(builder.warnings(), ElementsAre(HasSubstr("1 switch says what is known already")));
 }
 
 TEST_F(TimelineTest, ForgetsWhoRanWhenAnotherLeaves) {
@@ -324,7 +324,7 @@ TEST_F(TimelineTest, ForgetsWhoRanWhenAnotherLeaves) {
   Draw(story);
   EXPECT_EQ(sink.Picture("thread 5 reader"), "10..20 running");
   EXPECT_EQ(sink.Picture("thread 6 writer"), "20..1000 waiting");
-  EXPECT_THAT(builder.troubles(), ElementsAre(HasSubstr("1 switch is not in the trace")));
+  EXPECT_THAT(builder.warnings(), ElementsAre(HasSubstr("1 switch is not in the trace")));
 }
 
 TEST_F(TimelineTest, TellsEndsWithoutABeginAndBeginsWithoutAnEnd) {
@@ -338,7 +338,7 @@ TEST_F(TimelineTest, TellsEndsWithoutABeginAndBeginsWithoutAnEnd) {
   Draw(story);
   EXPECT_EQ(sink.Picture("core 0"), "10..1000 task 5 reader; >20..30 main; >>21..30 timer");
   EXPECT_EQ(sink.instants, 3u);
-  EXPECT_THAT(builder.troubles(),
+  EXPECT_THAT(builder.warnings(),
               ElementsAre(HasSubstr("3 ends of something"), HasSubstr("1 slice without an end")));
 }
 
@@ -351,7 +351,7 @@ TEST_F(TimelineTest, DrawsNoDeeperThanItCanHold) {
   EXPECT_EQ(sink.RowOf("core 0").slices.size(), 256u);
   EXPECT_EQ(sink.RowOf("core 0").slices[0].to, 600);
   EXPECT_EQ(sink.instants, 88u) << "44 begins, 44 ends";
-  EXPECT_THAT(builder.troubles(), ElementsAre(HasSubstr("44 slices are nested too deeply")));
+  EXPECT_THAT(builder.warnings(), ElementsAre(HasSubstr("44 slices are nested too deeply")));
 }
 
 TEST_F(TimelineTest, DrawsATimeThatGoesBackwardsLate) {
@@ -360,21 +360,21 @@ TEST_F(TimelineTest, DrawsATimeThatGoesBackwardsLate) {
   Draw(story);
   EXPECT_THAT(sink.RowOf("core 0").instants,
               ElementsAre(Pair(20, "mutex_lock"), Pair(20, "mutex_lock")));
-  EXPECT_THAT(builder.troubles(), ElementsAre(HasSubstr("1 time lies before")));
+  EXPECT_THAT(builder.warnings(), ElementsAre(HasSubstr("1 time lies before")));
 }
 
 TEST_F(TimelineTest, LeavesOutEventsOfNoTrackAndSaysSo) {
   Story story(1);
   story.Plain(10, 7).Lose(20, 30, 8, 1);
   Draw(story);
-  EXPECT_THAT(builder.troubles(), ElementsAre(HasSubstr("2 events of no track")));
+  EXPECT_THAT(builder.warnings(), ElementsAre(HasSubstr("2 events of no track")));
 }
 
 TEST_F(TimelineTest, StopsWhereTheSinkFails) {
   Story story(1);
   story.Plain(10).Plain(20);
   sink.fail = Status::Io("the disk is full");
-  const Status status = story.TellTo(builder);
+  const Status status = story.AnnounceTo(builder);
   EXPECT_EQ(status.message(), "the disk is full");
   EXPECT_EQ(sink.instants, 0u);
   sink.fail = {};
@@ -393,7 +393,7 @@ TEST_F(TimelineTest, GivesRowsToNoMoreTasksThanItCanHold) {
   EXPECT_THAT(sink.broken, IsEmpty());
   EXPECT_EQ(sink.rows().size(), 65536u + 1);
   EXPECT_EQ(sink.instants, 65546u);
-  EXPECT_THAT(builder.troubles(), Contains(HasSubstr("10 events of tasks beyond the first 65536")));
+  EXPECT_THAT(builder.warnings(), Contains(HasSubstr("10 events of tasks beyond the first 65536")));
 }
 
 // What is drawn keeps its promises, and each event and loss is in it.
@@ -403,7 +403,7 @@ TEST(RandomTimelineTest, NestsBalancesAndSortsWhateverComes) {
     RandomTrace trace(seed);
     TimelineRecorder sink;
     TimelineBuilder builder(sink);
-    ASSERT_TRUE(trace.story.TellTo(builder).ok());
+    ASSERT_TRUE(trace.story.AnnounceTo(builder).ok());
     sink.Finish();
     ASSERT_THAT(sink.broken, IsEmpty());
     uint64_t plain = 0, wakes = 0, counts = 0, gaps = 0;

@@ -54,7 +54,7 @@ FakeTrace Sample() {
   left.what = "futex";
   head.name = "the trace";
   head.verdict = "deadlock\x1b[2J";
-  head.troubles = {"something is damaged"};
+  head.warnings = {"something is damaged"};
   head.window.emplace();
   head.window->time = {2'000'000'000, 3'000'000'000};
   head.window->rings = {{head.tracks[0].ring,

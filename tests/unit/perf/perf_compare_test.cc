@@ -127,7 +127,7 @@ class PerfCompareTest : public ::testing::Test {
                       return true;
                     })
                     .ok());
-    EXPECT_TRUE((*file)->facts().troubles.empty()) << (*file)->facts().troubles[0];
+    EXPECT_TRUE((*file)->facts().warnings.empty()) << (*file)->facts().warnings[0];
     std::sort(ours.begin(), ours.end());
     EXPECT_EQ(ours.size(), of_perf.size());
     const auto [mine, theirs] =

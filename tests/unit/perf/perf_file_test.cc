@@ -91,7 +91,7 @@ class PerfFileTest : public ::testing::Test {
     for (int i = 0; i < end; ++i) counts.push_back(i);
     return counts;
   }
-  const std::vector<std::string>& Troubles() { return file_->facts().troubles; }
+  const std::vector<std::string>& Warnings() { return file_->facts().warnings; }
 
   FakeFileSystem files_;
   PerfImage image_;
@@ -132,7 +132,7 @@ TEST_F(PerfFileTest, TellsWhatPerfTellsOfARecordingOfCoreSight) {
   const auto bytes = (*file)->ReadAux(trace, 0x10, 0x1000);
   ASSERT_TRUE(bytes.ok());
   EXPECT_EQ(bytes.value().size(), 0x170u);
-  EXPECT_THAT((*file)->facts().troubles, IsEmpty());
+  EXPECT_THAT((*file)->facts().warnings, IsEmpty());
 }
 
 TEST_F(PerfFileTest, ReadsTheSameInEitherForm) {
@@ -149,7 +149,7 @@ TEST_F(PerfFileTest, ReadsTheSameInEitherForm) {
     EXPECT_EQ(file_->events()[1].name, "cycles:u");
     EXPECT_THAT(file_->events()[0].ids, ElementsAre(10, 11));
     EXPECT_EQ(Ticks(), UpTo(5));
-    EXPECT_THAT(Troubles(), IsEmpty());
+    EXPECT_THAT(Warnings(), IsEmpty());
   }
 }
 
@@ -175,7 +175,7 @@ TEST_F(PerfFileTest, InflatesOneStreamThatIsCutAnywhere) {
       MustOpen(pipe ? image_.Pipe() : image_.File());
       EXPECT_TRUE(file_->facts().compressed);
       EXPECT_EQ(Ticks(), UpTo(300)) << piece;
-      EXPECT_THAT(Troubles(), IsEmpty());
+      EXPECT_THAT(Warnings(), IsEmpty());
     }
   }
 }
@@ -191,7 +191,7 @@ TEST_F(PerfFileTest, ReadsCompressedRecordsUpToTheDamage) {
   ASSERT_GE(ticks.size(), 201u);
   EXPECT_EQ(std::vector<int>(ticks.begin(), ticks.begin() + 200), UpTo(200));
   EXPECT_EQ(ticks.back(), 4711) << "what is not compressed can still be read";
-  EXPECT_THAT(Troubles(),
+  EXPECT_THAT(Warnings(),
               testing::Contains(HasSubstr(
                   "is damaged: what was compressed from there on, 10 records, is not read")));
 }
@@ -200,7 +200,7 @@ TEST_F(PerfFileTest, StopsInflatingWhereNoRecordIs) {
   image_.records = PerfCompressed({Tick(0), std::string(16, '\0'), Tick(1)}, 1000);
   MustOpen(image_.File());
   EXPECT_EQ(Ticks(), UpTo(1));
-  EXPECT_THAT(Troubles(), ElementsAre(HasSubstr("is damaged")));
+  EXPECT_THAT(Warnings(), ElementsAre(HasSubstr("is damaged")));
 }
 
 TEST_F(PerfFileTest, TellsOfACompressedRecordWhoseRestIsMissing) {
@@ -209,7 +209,7 @@ TEST_F(PerfFileTest, TellsOfACompressedRecordWhoseRestIsMissing) {
   image_.records.pop_back();
   MustOpen(image_.File());
   EXPECT_THAT(Ticks(), SizeIs(9));
-  EXPECT_THAT(Troubles(), ElementsAre(HasSubstr("end in the middle of a record")));
+  EXPECT_THAT(Warnings(), ElementsAre(HasSubstr("end in the middle of a record")));
 }
 
 TEST_F(PerfFileTest, StepsOverTheBytesOfTraces) {
@@ -241,7 +241,7 @@ TEST_F(PerfFileTest, StepsOverTheBytesOfTraces) {
   MustOpen(image_.File());
   ASSERT_THAT(file_->aux(), SizeIs(1));
   EXPECT_EQ(file_->aux()[0].bytes, 64u);
-  EXPECT_THAT(Troubles(), ElementsAre(HasSubstr("only 64 are there")));
+  EXPECT_THAT(Warnings(), ElementsAre(HasSubstr("only 64 are there")));
 }
 
 // The end of the file may be anywhere; each whole record before it is there.
@@ -275,7 +275,7 @@ TEST_F(PerfFileTest, ReadsEachWholeRecordBeforeTheCut) {
       ASSERT_EQ(Ticks(), UpTo(static_cast<int>(records))) << cut;
       // A stream may end behind any record.
       const bool within = !pipe || (cut > begin && (cut - begin) % each != 0);
-      ASSERT_TRUE(!within || !Troubles().empty()) << cut;
+      ASSERT_TRUE(!within || !Warnings().empty()) << cut;
     }
   }
 }
@@ -288,8 +288,8 @@ TEST_F(PerfFileTest, TellsWhereTheFileWasCut) {
   EXPECT_EQ(Ticks(), UpTo(1));
   const std::string where =
       fmt::format("the record at offset {} is not whole", begin + image_.records[0].size());
-  EXPECT_THAT(Troubles(), testing::Contains(HasSubstr(where)));
-  EXPECT_THAT(Troubles(), testing::Contains(HasSubstr("it was cut")));
+  EXPECT_THAT(Warnings(), testing::Contains(HasSubstr(where)));
+  EXPECT_THAT(Warnings(), testing::Contains(HasSubstr("it was cut")));
 }
 
 TEST_F(PerfFileTest, ReadsAFileWhoseRecorderWasKilled) {
@@ -299,7 +299,7 @@ TEST_F(PerfFileTest, ReadsAFileWhoseRecorderWasKilled) {
   bytes.replace(48, 8, PerfWord(0));
   MustOpen(bytes);
   EXPECT_EQ(Ticks(), UpTo(3));
-  EXPECT_THAT(Troubles(), ElementsAre(HasSubstr("as when perf was killed")));
+  EXPECT_THAT(Warnings(), ElementsAre(HasSubstr("as when perf was killed")));
 }
 
 TEST_F(PerfFileTest, LeavesOutRecordsThatContradictThemselves) {
@@ -311,7 +311,7 @@ TEST_F(PerfFileTest, LeavesOutRecordsThatContradictThemselves) {
   for (int again = 0; again < 2; ++again) EXPECT_EQ(Ticks(), UpTo(3));
   const uint64_t first = begin + image_.records[0].size();
   EXPECT_THAT(
-      Troubles(),
+      Warnings(),
       testing::UnorderedElementsAre(
           HasSubstr(fmt::format(
               "1 records contradict their own sizes, the first, of type 9, at offset {}", first)),
@@ -325,7 +325,7 @@ TEST_F(PerfFileTest, TellsWhereNoRecordIs) {
   uint64_t begin = 0;
   MustOpen(image_.File(&begin));
   EXPECT_EQ(Ticks(), UpTo(1));
-  EXPECT_THAT(Troubles(), ElementsAre(HasSubstr(fmt::format("at offset {} is no record",
+  EXPECT_THAT(Warnings(), ElementsAre(HasSubstr(fmt::format("at offset {} is no record",
                                                             begin + image_.records[0].size()))));
 }
 
@@ -357,7 +357,7 @@ TEST_F(PerfFileTest, BearsAnyBitTurnedOver) {
       EXPECT_LE(Ticks().size(), 20u);
       for (const AuxTrace& trace : file_->aux())
         EXPECT_LE(file_->ReadAux(trace, 0, 1 << 20).value_or("").size(), bytes.size());
-      troubled += !Troubles().empty();
+      troubled += !Warnings().empty();
     }
     EXPECT_GT(opened, kRounds * 2 / 3);
     EXPECT_GT(troubled, kRounds / 30);
@@ -386,7 +386,7 @@ TEST_F(PerfFileTest, DoesNotBelieveIdsThatLieOutsideTheFile) {
   const uint64_t second_ids = kPerfHeaderBytes + 24 + 2 * sizeof(perf_event_attr) + 16;
   bytes.replace(second_ids, 16, PerfWord(kPerfHeaderBytes) + PerfWord(uint64_t{1} << 40));
   MustOpen(bytes);
-  EXPECT_THAT(Troubles(), ElementsAre(HasSubstr("1099511627776 bytes, which cannot be")));
+  EXPECT_THAT(Warnings(), ElementsAre(HasSubstr("1099511627776 bytes, which cannot be")));
   EXPECT_EQ(Ticks(), UpTo(1));
 }
 

@@ -97,7 +97,7 @@ TEST_F(RecordedCodeTest, ReadsTheFileWhoseBuildIdWasRecorded) {
       code.PlaceOf(7, 100, reinterpret_cast<uint64_t>(&hangscope_test_recorded_function) + 1),
       MatchesRegex("hangscope_test_recorded_function\\+0x1 recorded_code_test.cc:[0-9]+"));
   EXPECT_EQ(code.PlaceOf(7, 100, 8), "");
-  EXPECT_THAT(code.troubles(), IsEmpty());
+  EXPECT_THAT(code.warnings(), IsEmpty());
 }
 
 TEST_F(RecordedCodeTest, ReadsNoOtherFile) {
@@ -105,7 +105,7 @@ TEST_F(RecordedCodeTest, ReadsNoOtherFile) {
   RecordedCode code(facts_, "");
   code.Add(Map(0, path_));
   EXPECT_EQ(Read(code, 7, 100), "");
-  EXPECT_THAT(code.troubles(), ElementsAre(HasSubstr("its build id is another")));
+  EXPECT_THAT(code.warnings(), ElementsAre(HasSubstr("its build id is another")));
   EXPECT_THAT(code.PlaceOf(7, 100, map_.begin),
               HasSubstr(std::filesystem::path(path_).filename().string() + "+0x"));
 }
@@ -114,7 +114,7 @@ TEST_F(RecordedCodeTest, BelievesAFileWithoutAnIdOnlyInTheFolderThatWasNamed) {
   RecordedCode here(facts_, "");
   here.Add(Map(0, path_));
   EXPECT_EQ(Read(here, 7, 100), "");
-  EXPECT_THAT(here.troubles(), ElementsAre(HasSubstr("only files in --binaries")));
+  EXPECT_THAT(here.warnings(), ElementsAre(HasSubstr("only files in --binaries")));
   RecordedCode by_name(facts_, std::filesystem::path(path_).parent_path());
   by_name.Add(Map(0, "/data/elsewhere/" + std::filesystem::path(path_).filename().string()));
   EXPECT_EQ(Read(by_name, 7, 100), Truth());

@@ -52,7 +52,7 @@ class ProcessExportTest : public ::testing::Test {
       Add(5000 + i, "idle", WaitKind::kCondition).wait.variable = "work_came";
   }
   ProcessScene Scene(size_t columns = 80) {
-    SystemLook before = look_;
+    SystemSample before = look_;
     before.begin -= 50 * kMillisecond, before.end -= 50 * kMillisecond;
     judgement_ = JudgeProcess({before, look_});
     ProcessScene scene;
@@ -71,7 +71,7 @@ class ProcessExportTest : public ::testing::Test {
     return longest;
   }
 
-  SystemLook look_;
+  SystemSample look_;
   ProcessJudgement judgement_;
 };
 
@@ -133,7 +133,7 @@ TEST_F(ProcessExportTest, WhatNamesHoldCannotReachTheTerminal) {
   look_.processes[0].threads[1].name = "\x1b]0;x\a";
   look_.processes[0].threads[1].stack[1].function = "f\x1b";
   look_.processes[0].threads[1].wait.variable = "l\n\x1b";
-  look_.processes[0].troubles.push_back("no \x1b");
+  look_.processes[0].warnings.push_back("no \x1b");
   ProcessScene scene = Scene();
   scene.all_stacks = true;
   const std::string text = ProcessText(scene) + ProcessJson(scene, 0);

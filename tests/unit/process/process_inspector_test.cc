@@ -43,14 +43,14 @@ constexpr TimeNs kGenerous = 20 * kSecond;
 
 SystemClock system_clock;
 
-SystemLook Look(int pid, const InspectOptions& options = {}) {
+SystemSample Look(int pid, const InspectOptions& options = {}) {
   auto inspector = OpenLinuxInspector(system_clock);
   auto look = (*inspector)->Look(pid, options);
   EXPECT_TRUE(look.ok()) << look.status().message();
-  return look.value_or(SystemLook());
+  return look.value_or(SystemSample());
 }
 
-const ThreadFacts* FindThread(const SystemLook& look, int tid) {
+const ThreadFacts* FindThread(const SystemSample& look, int tid) {
   for (const ProcessFacts& process : look.processes) {
     for (const ThreadFacts& thread : process.threads) {
       if (thread.tid == tid) return &thread;
@@ -77,9 +77,9 @@ bool SleepsInACall(int pid, int tid) {
 }
 
 // Once all threads of the program sleep in system calls.
-SystemLook LookWhenAllWait(const StartedProgram& program, const InspectOptions& options = {}) {
+SystemSample SampleWhenAllWait(const StartedProgram& program, const InspectOptions& options = {}) {
   const TimeNs end = system_clock.Monotonic() + kGenerous;
-  SystemLook look;
+  SystemSample look;
   do {
     look = Look(program.pid(), options);
     bool all = !look.processes.empty();
@@ -145,13 +145,13 @@ class WaitZoo : public testing::TestWithParam<const char*> {
  protected:
   WaitZoo() : program(GetParam()) {}
   void SetUp() override { ASSERT_TRUE(program.is_ready()); }
-  const ThreadFacts& Thread(const SystemLook& look, const std::string& name) {
+  const ThreadFacts& Thread(const SystemSample& look, const std::string& name) {
     const ThreadFacts* const thread = FindThread(look, program.Tid(name));
     if (thread == nullptr) ADD_FAILURE() << "there is no thread " << name;
     static const ThreadFacts kNone;
     return thread != nullptr ? *thread : kNone;
   }
-  const WaitFile& OnlyFile(const SystemLook& look, const std::string& name) {
+  const WaitFile& OnlyFile(const SystemSample& look, const std::string& name) {
     const ThreadFacts& thread = Thread(look, name);
     EXPECT_EQ(thread.wait.files.size(), 1u) << name;
     static const WaitFile kNone;
@@ -163,7 +163,7 @@ class WaitZoo : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(WaitZoo, SaysOfEachThreadWhatItWaitsForAndWhoHoldsIt) {
-  const SystemLook look = LookWhenAllWait(program);
+  const SystemSample look = SampleWhenAllWait(program);
   for (const Expected& expected : kZoo) {
     const ThreadFacts& thread = Thread(look, expected.name);
     EXPECT_EQ(thread.name, expected.name);
@@ -191,7 +191,7 @@ TEST_P(WaitZoo, SaysOfEachThreadWhatItWaitsForAndWhoHoldsIt) {
 }
 
 TEST_P(WaitZoo, FindsTheOtherEnds) {
-  const SystemLook look = LookWhenAllWait(program);
+  const SystemSample look = SampleWhenAllWait(program);
   const auto ends_here = [&](const std::string& name) {
     std::set<int> processes;
     for (const auto& [process, fd] : OnlyFile(look, name).others) processes.insert(process);
@@ -219,7 +219,7 @@ TEST_P(WaitZoo, FindsTheOtherEnds) {
 }
 
 TEST_P(WaitZoo, KnowsWhichWaitsEndByThemselvesAndSinceWhenAllWait) {
-  const SystemLook look = LookWhenAllWait(program);
+  const SystemSample look = SampleWhenAllWait(program);
   EXPECT_TRUE(Thread(look, "sleep").wait.has_timeout);
   EXPECT_EQ(Thread(look, "sleep").wait.timeout, 3600 * kSecond);
   EXPECT_EQ(Thread(look, "poll").wait.timeout, 3600 * kSecond);
@@ -230,7 +230,7 @@ TEST_P(WaitZoo, KnowsWhichWaitsEndByThemselvesAndSinceWhenAllWait) {
   }
   constexpr TimeNs kPause = 200 * kMillisecond;
   system_clock.Sleep(kPause);
-  const SystemLook later = LookWhenAllWait(program);
+  const SystemSample later = SampleWhenAllWait(program);
   if (!Thread(later, "mutex").since)
     GTEST_SKIP() << "this kernel has no /proc/PID/sched, which tells when a thread last ran";
   for (const Expected& expected : kZoo) {
@@ -245,11 +245,11 @@ TEST_P(WaitZoo, KnowsWhichWaitsEndByThemselvesAndSinceWhenAllWait) {
 }
 
 TEST_P(WaitZoo, FollowsStacksFromTheWaitToWhereTheThreadBeganWithoutAnyStop) {
-  const SystemLook look = LookWhenAllWait(program);
+  const SystemSample look = SampleWhenAllWait(program);
   EXPECT_EQ(look.longest_stop, 0);
   for (const Expected& expected : kZoo) {
     const ThreadFacts& thread = Thread(look, expected.name);
-    EXPECT_FALSE(thread.stack_incomplete) << expected.name << ": " << thread.stack_trouble;
+    EXPECT_FALSE(thread.stack_incomplete) << expected.name << ": " << thread.stack_warning;
     bool found = false;
     for (const StackFrame& frame : thread.stack) {
       if (frame.function.find(expected.function) == std::string::npos) continue;
@@ -265,7 +265,7 @@ TEST_P(WaitZoo, FollowsStacksFromTheWaitToWhereTheThreadBeganWithoutAnyStop) {
 }
 
 TEST_P(WaitZoo, IsNotDisturbedByStopsAndGivesTheSameStacksThen) {
-  const SystemLook look = LookWhenAllWait(program);
+  const SystemSample look = SampleWhenAllWait(program);
   const ProcFolder proc("/proc");
   const auto maps = proc.Read(std::to_string(program.pid()) + "/maps");
   ASSERT_TRUE(maps.has_value());
@@ -299,7 +299,7 @@ TEST_P(WaitZoo, IsNotDisturbedByStopsAndGivesTheSameStacksThen) {
   }
   EXPECT_GE(stopped, 20u);
   // Interrupted sleeps go on under another number; they are still what they were.
-  const SystemLook later = LookWhenAllWait(program);
+  const SystemSample later = SampleWhenAllWait(program);
   EXPECT_EQ(Thread(later, "sleep").system_call_name, Thread(look, "sleep").system_call_name);
   EXPECT_EQ(Thread(later, "poll").wait.kind, WaitKind::kPoll);
   EXPECT_EQ(program.Printed(), "");
@@ -320,7 +320,7 @@ TEST(Looks, SeeThreadsThatOutliveTheMainOne) {
   const TimeNs end = system_clock.Monotonic() + kGenerous;
   while (waiting.wait.kind != WaitKind::kMutex && system_clock.Monotonic() < end) {
     system_clock.Sleep(10 * kMillisecond);
-    const SystemLook look = Look(child);
+    const SystemSample look = Look(child);
     for (const ThreadFacts& thread :
          look.processes.empty() ? std::vector<ThreadFacts>() : look.processes[0].threads) {
       if (thread.wait.kind == WaitKind::kMutex) waiting = thread;
@@ -334,7 +334,7 @@ TEST(Looks, SeeThreadsThatOutliveTheMainOne) {
 }
 
 TEST_P(WaitZoo, LeadsToTheProcessThatOthersWaitFor) {
-  const SystemLook look = LookWhenAllWait(program);
+  const SystemSample look = SampleWhenAllWait(program);
   ASSERT_GE(look.processes.size(), 2u);
   EXPECT_EQ(look.processes[0].pid, program.pid());
   const ThreadFacts* const child = FindThread(look, program.Tid("stopped-child"));
@@ -347,7 +347,7 @@ TEST_P(WaitZoo, LeadsToTheProcessThatOthersWaitFor) {
 
 TEST_P(WaitZoo, SharesItsMemoryWithTheProcessesThatMapIt) {
   const ProcFolder proc("/proc");
-  const SystemLook look = LookWhenAllWait(program);
+  const SystemSample look = SampleWhenAllWait(program);
   const auto mappings =
       ParseMemoryMappings(proc.Read(std::to_string(program.pid()) + "/maps").value_or(""));
   const MemoryMapping* const shared =
@@ -365,12 +365,12 @@ INSTANTIATE_TEST_SUITE_P(, WaitZoo, testing::Values(WAIT_ZOO, WAIT_ZOO "_fast"),
                          });
 
 // The thread that spins, once it is seen in its loop.
-ThreadFacts LookAtSpinner(const StartedProgram& program, const char* function,
+ThreadFacts SampleSpinner(const StartedProgram& program, const char* function,
                           bool goes_in_circles = false) {
   EXPECT_TRUE(program.is_ready());
   const TimeNs end = system_clock.Monotonic() + kGenerous;
   while (program.is_ready() && system_clock.Monotonic() < end) {
-    const SystemLook look = Look(program.pid());
+    const SystemSample look = Look(program.pid());
     const ThreadFacts* const thread = FindThread(look, program.pid());
     if (thread == nullptr || !thread->spin) continue;
     // On a busy machine the time for steps may be over before the circle is closed.
@@ -394,7 +394,7 @@ TEST(Steps, ShowThatASpinComesBackToItsStateAndWhatItReads) {
        {Way{"flag", "SpinOnFlag", "flag", false}, Way{"lock", "SpinOnLock", "spin_lock", false},
         Way{"yield", "YieldOnFlag", "flag", true}}) {
     const StartedProgram program(SPINNER, way.name);
-    const ThreadFacts thread = LookAtSpinner(program, way.function, true);
+    const ThreadFacts thread = SampleSpinner(program, way.function, true);
     ASSERT_TRUE(thread.spin.has_value()) << way.name;
     EXPECT_EQ(thread.state, ThreadState::kRunning);
     EXPECT_GT(thread.spin->period, 0u) << way.name;
@@ -407,7 +407,7 @@ TEST(Steps, ShowThatASpinComesBackToItsStateAndWhatItReads) {
 
 TEST(Steps, SeeThatASpinReadsNothing) {
   const StartedProgram program(SPINNER, "nothing");
-  const ThreadFacts thread = LookAtSpinner(program, "SpinOnNothing", true);
+  const ThreadFacts thread = SampleSpinner(program, "SpinOnNothing", true);
   ASSERT_TRUE(thread.spin.has_value());
   EXPECT_FALSE(thread.spin->writes_memory);
   EXPECT_EQ(thread.spin->polled_variable, "");
@@ -417,11 +417,11 @@ TEST(Steps, DoNotTakeAComputationForASpin) {
   ThreadFacts::Spin circle;
   circle.period = 1;
   const StartedProgram compute(SPINNER, "compute");
-  EXPECT_EQ(LookAtSpinner(compute, "Compute").spin.value_or(circle).period, 0u);
+  EXPECT_EQ(SampleSpinner(compute, "Compute").spin.value_or(circle).period, 0u);
   const StartedProgram in_vectors(SPINNER, "float");
-  EXPECT_EQ(LookAtSpinner(in_vectors, "ComputeFloat").spin.value_or(circle).period, 0u);
+  EXPECT_EQ(SampleSpinner(in_vectors, "ComputeFloat").spin.value_or(circle).period, 0u);
   const StartedProgram count(SPINNER, "count");
-  const ThreadFacts counting = LookAtSpinner(count, "Count");
+  const ThreadFacts counting = SampleSpinner(count, "Count");
   ASSERT_TRUE(counting.spin.has_value());
   EXPECT_TRUE(counting.spin->period == 0 || counting.spin->writes_memory);
 }
@@ -431,7 +431,7 @@ TEST(Stops, AreShortAndLeftOutWhereNotWanted) {
   ASSERT_TRUE(program.is_ready());
   InspectOptions no_stop;
   no_stop.stop = false;
-  const SystemLook look = Look(program.pid(), no_stop);
+  const SystemSample look = Look(program.pid(), no_stop);
   EXPECT_EQ(look.longest_stop, 0);
   const ThreadFacts* const thread = FindThread(look, program.pid());
   ASSERT_NE(thread, nullptr);
@@ -504,7 +504,7 @@ class Child {
   ThreadFacts WhenItWaits(WaitKind kind) const {
     const TimeNs end = system_clock.Monotonic() + kGenerous;
     do {
-      const SystemLook look = Look(pid_);
+      const SystemSample look = Look(pid_);
       const ThreadFacts* const thread = FindThread(look, pid_);
       if (thread != nullptr && thread->wait.kind == kind) return *thread;
       system_clock.Sleep(10 * kMillisecond);
@@ -592,9 +592,9 @@ TEST(Looks, SayWhenADebuggerHasTheThreads) {
   const StartedProgram program(SPINNER, "flag");
   ASSERT_TRUE(program.is_ready());
   ASSERT_EQ(ptrace(PTRACE_SEIZE, program.pid(), nullptr, nullptr), 0);
-  const SystemLook look = Look(program.pid());
+  const SystemSample look = Look(program.pid());
   ASSERT_FALSE(look.processes.empty());
-  EXPECT_THAT(look.processes[0].troubles, Contains(HasSubstr("is traced by process")));
+  EXPECT_THAT(look.processes[0].warnings, Contains(HasSubstr("is traced by process")));
 }
 
 TEST(Looks, SayWhatHasEnded) {
@@ -602,10 +602,10 @@ TEST(Looks, SayWhatHasEnded) {
   if (child == 0) _exit(0);
   siginfo_t about;
   waitid(P_PID, static_cast<id_t>(child), &about, WEXITED | WNOWAIT);
-  const SystemLook look = Look(child);
+  const SystemSample look = Look(child);
   ASSERT_FALSE(look.processes.empty());
   EXPECT_EQ(look.processes[0].state, ThreadState::kZombie);
-  EXPECT_THAT(look.processes[0].troubles, Contains(HasSubstr("has not collected it")));
+  EXPECT_THAT(look.processes[0].warnings, Contains(HasSubstr("has not collected it")));
   waitpid(child, nullptr, 0);
   auto inspector = OpenLinuxInspector(system_clock);
   EXPECT_THAT((*inspector)->Look(child, {}).status().message(), HasSubstr("there is no process"));
@@ -633,7 +633,7 @@ TEST(Looks, SayWhatAnotherUsersProcessKeepsToItself) {
     auto inspector = OpenLinuxInspector(system_clock);
     auto look = (*inspector)->Look(program.pid(), {});
     if (!look.ok() || look->processes.empty() || look->processes[0].threads.empty()) _exit(3);
-    _exit(testing::Matches(Contains(HasSubstr("may not be looked at")))(look->processes[0].troubles)
+    _exit(testing::Matches(Contains(HasSubstr("may not be looked at")))(look->processes[0].warnings)
               ? 0
               : 4);
   }
@@ -655,7 +655,7 @@ TEST(Looks, TakeLittleTimeForAHundredThreads) {
   ASSERT_TRUE(program.is_ready());
   const TimeNs before = ProcessorTime();
   const TimeNs begin = system_clock.Monotonic();
-  const SystemLook look = Look(program.pid());
+  const SystemSample look = Look(program.pid());
   const TimeNs took = ProcessorTime() - before;
   ASSERT_FALSE(look.processes.empty());
   EXPECT_GE(look.processes[0].threads.size(), 100u);

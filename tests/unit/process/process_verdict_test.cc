@@ -79,14 +79,14 @@ class World {
   }
 
   // Two looks, the first of which was `otherwise`.
-  ProcessJudgement Judge(const std::function<void(SystemLook*)>& otherwise = nullptr) const {
-    SystemLook first = look_;
+  ProcessJudgement Judge(const std::function<void(SystemSample*)>& otherwise = nullptr) const {
+    SystemSample first = look_;
     first.begin -= 50 * kMillisecond, first.end -= 50 * kMillisecond;
     if (otherwise) otherwise(&first);
     return JudgeProcess({first, look_});
   }
   ProcessJudgement JudgeOnce() const { return JudgeProcess({look_}); }
-  const SystemLook& look() const { return look_; }
+  const SystemSample& look() const { return look_; }
 
  private:
   ProcessFacts& Of(int pid) {
@@ -95,7 +95,7 @@ class World {
     }
     return Process(pid);
   }
-  SystemLook look_;
+  SystemSample look_;
 };
 
 World Abba() {
@@ -143,7 +143,7 @@ TEST(ProcessVerdict, OneLookMakesNothingCertain) {
 
 TEST(ProcessVerdict, WhoRanBetweenTheLooksIsNotStuck) {
   const auto change = [](const std::function<void(ThreadFacts*)>& how) {
-    return Abba().Judge([&](SystemLook* first) { how(&first->processes[0].threads[1]); });
+    return Abba().Judge([&](SystemSample* first) { how(&first->processes[0].threads[1]); });
   };
   EXPECT_TRUE(IsSilent(change([](ThreadFacts* t) { t->voluntary_switches = 6; })));
   EXPECT_TRUE(IsSilent(change([](ThreadFacts* t) {
@@ -644,7 +644,7 @@ TEST(ProcessVerdict, EachOfThousandsOfThreadsIsJudgedInTime) {
 
 TEST(ProcessVerdict, NothingIsSaidOfNothing) {
   EXPECT_TRUE(IsSilent(JudgeProcess({})));
-  EXPECT_TRUE(IsSilent(JudgeProcess({SystemLook{}})));
+  EXPECT_TRUE(IsSilent(JudgeProcess({SystemSample{}})));
   World world;
   world.Process(10);
   EXPECT_TRUE(IsSilent(world.Judge()));

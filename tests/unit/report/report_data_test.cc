@@ -415,10 +415,10 @@ TEST_F(OfSnapshot, NamesEachPartThatCannotBeRead) {
   Write("cpu.perf.data", "PERFILE2 and no more");
   const json data = Data();
   EXPECT_EQ(data["headline"], "looping, the only core seen spins");
-  const std::string troubles = data["troubles"].dump();
-  EXPECT_THAT(troubles, HasSubstr("stdout.index"));
-  EXPECT_THAT(troubles, HasSubstr("scope.bin"));
-  EXPECT_THAT(troubles, HasSubstr("cpu.perf.data"));
+  const std::string warnings = data["troubles"].dump();
+  EXPECT_THAT(warnings, HasSubstr("stdout.index"));
+  EXPECT_THAT(warnings, HasSubstr("scope.bin"));
+  EXPECT_THAT(warnings, HasSubstr("cpu.perf.data"));
 }
 
 TEST_F(OfSnapshot, FailsWhereNothingCanBeRead) {
@@ -462,7 +462,7 @@ TEST_F(OfSnapshot, GetsItsPageFromAThreadOfItsOwn) {
   ReportWriter writer(files);
   writer.Write(kFolder);
   writer.Finish();
-  EXPECT_THAT(writer.TakeTroubles(), IsEmpty());
+  EXPECT_THAT(writer.TakeWarnings(), IsEmpty());
   EXPECT_THAT(BytesOf("report.html"), HasSubstr("looping, the only core seen spins"));
   for (const std::string& name : files.List("trace"))
     EXPECT_FALSE(name.ends_with(".partial")) << name;
@@ -475,16 +475,16 @@ TEST_F(OfSnapshot, SaysWhyItsPageCouldNotBeWritten) {
   files.write_error = ENOSPC;
   writer.Write(kFolder);
   writer.Finish();
-  EXPECT_THAT(writer.TakeTroubles(),
+  EXPECT_THAT(writer.TakeWarnings(),
               ElementsAre(AllOf(HasSubstr("trace/fw.snapshot-0001/report.html'"),
                                 HasSubstr("No space left"))));
   EXPECT_FALSE(files.Exists(std::string(kFolder) + "/report.html"));
-  EXPECT_THAT(writer.TakeTroubles(), IsEmpty());
+  EXPECT_THAT(writer.TakeWarnings(), IsEmpty());
   // One that is gone meanwhile is missed by nobody.
   EXPECT_TRUE(files.RemoveTree(kFolder).ok());
   writer.Write(kFolder);
   writer.Finish();
-  EXPECT_THAT(writer.TakeTroubles(), IsEmpty());
+  EXPECT_THAT(writer.TakeWarnings(), IsEmpty());
 }
 
 }  // namespace

@@ -131,7 +131,7 @@ TEST_F(RunSessionTest, HangIsOnlyToldWhereThatIsWanted) {
 }
 
 TEST_F(RunSessionTest, ThreadsOfASilentProgramSayWhyWithoutBeingStopped) {
-  SystemLook look;
+  SystemSample look;
   ProcessFacts process;
   process.pid = child_->pid();
   ThreadFacts thread;

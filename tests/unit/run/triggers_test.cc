@@ -361,11 +361,11 @@ TEST_F(LineMatcherTest, OpenLineMatchesOnceWhateverFollows) {
   Watch({"login:", "failed"});
   Print("x\nlogin: ");
   EXPECT_EQ(hits_.size(), 0u);
-  matcher_->LookAtOpenLine();
-  matcher_->LookAtOpenLine();
+  matcher_->MatchOpenLine();
+  matcher_->MatchOpenLine();
   EXPECT_EQ(hits_.size(), 1u);
   Print("root");
-  matcher_->LookAtOpenLine();
+  matcher_->MatchOpenLine();
   Print(" failed\nlogin:\n");
   ASSERT_EQ(hits_.size(), 3u);
   EXPECT_EQ(hits_[1].line, "login: root failed");

@@ -10,7 +10,7 @@
 namespace hangscope {
 namespace {
 
-using Kind = WatchSubject::Kind;
+using Kind = SubjectId::Kind;
 
 constexpr TimeNs kNow = 100 * kSecond;
 
@@ -29,7 +29,7 @@ class WatchExportTest : public ::testing::Test {
     nodes_[1].x = 1;
     names_.SetCores(std::vector<ScopeCore>(4), nodes_);
     for (uint32_t core = 0; core < 4; ++core) {
-      SubjectWatch subject;
+      SubjectState subject;
       subject.subject = {Kind::kCore, core};
       subject.activity = Activity::kRunning;
       subject.since = kNow - 2 * kSecond;
@@ -39,7 +39,7 @@ class WatchExportTest : public ::testing::Test {
       subjects_.push_back(subject);
     }
     for (uint32_t task = 0; task < 2; ++task) {
-      SubjectWatch subject;
+      SubjectState subject;
       subject.subject = {Kind::kTask, task};
       subject.activity = Activity::kRunning;
       subject.task = 70001 + task;
@@ -65,7 +65,7 @@ class WatchExportTest : public ::testing::Test {
     Wait(1, 0x1003, 31 * kSecond);
     Wait(2, 0x1001, 30 * kSecond);
     ScopeFinding finding = Found(FindingKind::kDeadlock, {1, 2});
-    finding.first = WatchSubject{Kind::kCore, 2};
+    finding.first = SubjectId{Kind::kCore, 2};
     finding.victims = {{Kind::kCore, 0}};
     return finding;
   }
@@ -82,7 +82,7 @@ class WatchExportTest : public ::testing::Test {
   ScopeCatalog catalog_;
   WatchNames names_;
   std::vector<NodeSample> nodes_;
-  std::vector<SubjectWatch> subjects_;
+  std::vector<SubjectState> subjects_;
 };
 
 TEST_F(WatchExportTest, ADeadlockNamesEachMemberWhatItWaitsForAndFromWhom) {

@@ -30,7 +30,7 @@ class WatchReaderTest : public ::testing::Test {
     ASSERT_TRUE(reader.ok()) << reader.status().message();
     reader_.emplace(std::move(*reader));
   }
-  const WatchSample& Poll() {
+  const ScopeSample& Poll() {
     const Status status = reader_->Poll(&sample_);
     EXPECT_TRUE(status.ok()) << status.message();
     return sample_;
@@ -44,7 +44,7 @@ class WatchReaderTest : public ::testing::Test {
   std::optional<WatchImage> image_;
   std::optional<ScopeReader> scope_;
   std::optional<WatchReader> reader_;
-  WatchSample sample_;
+  ScopeSample sample_;
 };
 
 TEST_F(WatchReaderTest, ReadsEachWordOfAMailboxInEitherByteOrderAndWordSize) {
@@ -147,7 +147,7 @@ TEST_F(WatchReaderTest, ReportsEachWordThatCannotBeRightByCoreFieldAndValue) {
     }
     image_->Put(2, damage.at, damage.value);
     Open();
-    const WatchSample& sample = Poll();
+    const ScopeSample& sample = Poll();
     EXPECT_EQ(sample.cores[2].corrupt, damage.is_wrong) << damage.field << " " << damage.value;
     ASSERT_EQ(sample.corruptions.size(), damage.is_wrong ? 1u : 0u)
         << damage.field << " " << damage.value;
@@ -399,7 +399,7 @@ TEST_P(GoldenWatch, BothReadersFindTheSame) {
   ASSERT_TRUE(scope.ok()) << scope.status().message();
   auto reader = WatchReader::Open(*scope);
   ASSERT_TRUE(reader.ok()) << reader.status().message();
-  WatchSample sample;
+  ScopeSample sample;
   ASSERT_TRUE(reader->Poll(&sample).ok());
   // of tasks: show has them
   std::erase_if(sample.corruptions,

@@ -67,12 +67,12 @@ class WatcherTest : public ::testing::Test, public WatchSource {
     }
     return bad;
   }
-  static WatchSubject Core(uint32_t index) { return {WatchSubject::Kind::kCore, index}; }
-  static WatchSubject Task(uint32_t index) { return {WatchSubject::Kind::kTask, index}; }
+  static SubjectId Core(uint32_t index) { return {SubjectId::Kind::kCore, index}; }
+  static SubjectId Task(uint32_t index) { return {SubjectId::Kind::kTask, index}; }
 
   WatcherOptions options_{kStall};
   Watcher watcher_{options_};
-  WatchSample sample_;
+  ScopeSample sample_;
   std::vector<ClaimRow> claims_;
   int claims_read_ = 0;
   std::map<uint32_t, uint64_t> emitted_;
@@ -92,7 +92,7 @@ TEST_F(WatcherTest, TwoCoresThatHoldWhatTheOtherWantsAreADeadlockForCertain) {
   ASSERT_EQ(bad.size(), 1u);
   EXPECT_EQ(bad[0].kind, FindingKind::kDeadlock);
   EXPECT_EQ(bad[0].confidence, Confidence::kCertain);
-  EXPECT_EQ(bad[0].subjects, (std::vector<WatchSubject>{Core(0), Core(1)}));
+  EXPECT_EQ(bad[0].subjects, (std::vector<SubjectId>{Core(0), Core(1)}));
   EXPECT_EQ(bad[0].first, Core(0));
 }
 
@@ -135,7 +135,7 @@ TEST_F(WatcherTest, ACycleOfFiveIsReportedOnceAndInItsOrder) {
   Run(5 * kStall, [&] { Beat(5); });
   ASSERT_EQ(Bad().size(), 1u);
   EXPECT_EQ(Bad()[0].subjects,
-            (std::vector<WatchSubject>{Core(0), Core(4), Core(1), Core(2), Core(3)}));
+            (std::vector<SubjectId>{Core(0), Core(4), Core(1), Core(2), Core(3)}));
   EXPECT_TRUE(Bad()[0].victims.empty());
   EXPECT_EQ(watcher_.standing().size(), 1u);
 }
@@ -151,8 +151,8 @@ TEST_F(WatcherTest, WhoWaitsForADeadlockIsItsVictimAndNoFindingOfItsOwn) {
   Wait(3, 30, ResourceKind::kChannel);
   Run(3 * kStall);
   ASSERT_EQ(found_.size(), 1u);
-  EXPECT_EQ(found_[0].subjects, (std::vector<WatchSubject>{Core(0), Core(1)}));
-  EXPECT_EQ(found_[0].victims, (std::vector<WatchSubject>{Core(2), Core(3)}));
+  EXPECT_EQ(found_[0].subjects, (std::vector<SubjectId>{Core(0), Core(1)}));
+  EXPECT_EQ(found_[0].victims, (std::vector<SubjectId>{Core(2), Core(3)}));
 }
 
 TEST_F(WatcherTest, ACoreThatWaitsForWhatItHoldsIsADeadlockOfOne) {
@@ -162,7 +162,7 @@ TEST_F(WatcherTest, ACoreThatWaitsForWhatItHoldsIsADeadlockOfOne) {
   Run(3 * kStall, [&] { Beat(1); });
   ASSERT_EQ(Bad().size(), 1u);
   EXPECT_EQ(Bad()[0].kind, FindingKind::kDeadlock);
-  EXPECT_EQ(Bad()[0].subjects, (std::vector<WatchSubject>{Core(0)}));
+  EXPECT_EQ(Bad()[0].subjects, (std::vector<SubjectId>{Core(0)}));
 }
 
 TEST_F(WatcherTest, TwoDeadlocksAreTwoFindings) {
@@ -294,10 +294,10 @@ TEST_F(WatcherTest, AFaultAndAllWhoWaitForItAreOneFinding) {
   EXPECT_EQ(found_[0].kind, FindingKind::kFault);
   EXPECT_EQ(found_[0].confidence, Confidence::kCertain);
   EXPECT_EQ(found_[0].fault.type, FaultType::kAssert);
-  EXPECT_EQ(found_[0].subjects, (std::vector<WatchSubject>{Core(2)}));
+  EXPECT_EQ(found_[0].subjects, (std::vector<SubjectId>{Core(2)}));
   ASSERT_EQ(watcher_.standing().size(), 1u);
   EXPECT_EQ(watcher_.standing()[0].victims,
-            (std::vector<WatchSubject>{Core(0), Core(1), Core(3), Core(4)}));
+            (std::vector<SubjectId>{Core(0), Core(1), Core(3), Core(4)}));
   EXPECT_EQ(watcher_.subjects()[2].activity, Activity::kHalted);
 }
 
@@ -331,8 +331,8 @@ TEST_F(WatcherTest, ACoreWhoseHeartbeatStandsStillIsSilent) {
   ASSERT_EQ(bad.size(), 1u);
   EXPECT_EQ(bad[0].kind, FindingKind::kSilent);
   EXPECT_EQ(bad[0].confidence, Confidence::kLikely);
-  EXPECT_EQ(bad[0].subjects, (std::vector<WatchSubject>{Core(0)}));
-  EXPECT_EQ(watcher_.standing()[0].victims, (std::vector<WatchSubject>{Core(1)}));
+  EXPECT_EQ(bad[0].subjects, (std::vector<SubjectId>{Core(0)}));
+  EXPECT_EQ(watcher_.standing()[0].victims, (std::vector<SubjectId>{Core(1)}));
 }
 
 TEST_F(WatcherTest, ASlowStageIsNoHang) {
@@ -388,9 +388,9 @@ TEST_F(WatcherTest, AWaitForAProviderThatEndedIsStarved) {
   ASSERT_EQ(found_.size(), 1u);
   EXPECT_EQ(found_[0].kind, FindingKind::kStarved);
   EXPECT_EQ(found_[0].confidence, Confidence::kCertain);
-  EXPECT_EQ(found_[0].subjects, (std::vector<WatchSubject>{Core(1)}));
-  EXPECT_EQ(found_[0].partners, (std::vector<WatchSubject>{Core(0)}));
-  EXPECT_EQ(found_[0].victims, (std::vector<WatchSubject>{Core(2)}));
+  EXPECT_EQ(found_[0].subjects, (std::vector<SubjectId>{Core(1)}));
+  EXPECT_EQ(found_[0].partners, (std::vector<SubjectId>{Core(0)}));
+  EXPECT_EQ(found_[0].victims, (std::vector<SubjectId>{Core(2)}));
   EXPECT_EQ(found_[0].resource, 10u);
 }
 
@@ -434,8 +434,8 @@ TEST_F(WatcherTest, AHolderThatRunsOnAndOnStarvesWhoWaits) {
   ASSERT_EQ(Bad().size(), 1u);
   EXPECT_EQ(Bad()[0].kind, FindingKind::kStarved);
   EXPECT_EQ(Bad()[0].confidence, Confidence::kLikely);
-  EXPECT_EQ(Bad()[0].subjects, (std::vector<WatchSubject>{Core(1)}));
-  EXPECT_EQ(Bad()[0].partners, (std::vector<WatchSubject>{Core(0)}));
+  EXPECT_EQ(Bad()[0].subjects, (std::vector<SubjectId>{Core(1)}));
+  EXPECT_EQ(Bad()[0].partners, (std::vector<SubjectId>{Core(0)}));
 }
 
 TEST_F(WatcherTest, AProviderThatGoesRoundWithoutDeliveringStarvesWhoWaits) {
@@ -450,7 +450,7 @@ TEST_F(WatcherTest, AProviderThatGoesRoundWithoutDeliveringStarvesWhoWaits) {
   Run(10 * kStall, [&] { Beat(0); });  // the push is missing
   ASSERT_EQ(Bad().size(), 1u);
   EXPECT_EQ(Bad()[0].kind, FindingKind::kStarved);
-  EXPECT_EQ(Bad()[0].partners, (std::vector<WatchSubject>{Core(0)}));
+  EXPECT_EQ(Bad()[0].partners, (std::vector<SubjectId>{Core(0)}));
 }
 
 TEST_F(WatcherTest, AProviderThatDeliversSeldomIsNoHang) {
@@ -501,7 +501,7 @@ TEST_F(WatcherTest, ABarrierThatOneNeverReachesIsThatOnesFault) {
   Run(3 * kStall);
   ASSERT_EQ(Bad().size(), 1u);
   EXPECT_EQ(Bad()[0].kind, FindingKind::kSilent);
-  EXPECT_EQ(Bad()[0].subjects, (std::vector<WatchSubject>{Core(3)}));
+  EXPECT_EQ(Bad()[0].subjects, (std::vector<SubjectId>{Core(3)}));
 }
 
 TEST_F(WatcherTest, ABarrierThatOneIsLateForIsNoHang) {
@@ -526,7 +526,7 @@ TEST_F(WatcherTest, ACorruptMailboxIsFoundOnceAndTheRestGoesOn) {
   });
   ASSERT_EQ(found_.size(), 1u);
   EXPECT_EQ(found_[0].kind, FindingKind::kCorrupt);
-  EXPECT_EQ(found_[0].subjects, (std::vector<WatchSubject>{Core(2)}));
+  EXPECT_EQ(found_[0].subjects, (std::vector<SubjectId>{Core(2)}));
   EXPECT_EQ(watcher_.subjects()[2].activity, Activity::kCorrupt);
   EXPECT_EQ(watcher_.subjects()[0].activity, Activity::kRunning);
 }
@@ -538,7 +538,7 @@ TEST_F(WatcherTest, AStackThatIsNearlyUsedUpIsAWarning) {
   Run(kStall, [&] { Beat(0), Beat(1); });
   ASSERT_EQ(found_.size(), 1u);
   EXPECT_EQ(found_[0].kind, FindingKind::kStackLow);
-  EXPECT_EQ(found_[0].subjects, (std::vector<WatchSubject>{Core(0)}));
+  EXPECT_EQ(found_[0].subjects, (std::vector<SubjectId>{Core(0)}));
   EXPECT_FALSE(found_[0].IsBad());
 }
 
@@ -644,7 +644,7 @@ TEST_F(TaskWatcherTest, TwoTasksThatHoldWhatTheOtherWantsAreADeadlock) {
   ASSERT_EQ(found_.size(), 1u);
   EXPECT_EQ(found_[0].kind, FindingKind::kDeadlock);
   EXPECT_EQ(found_[0].confidence, Confidence::kCertain);
-  EXPECT_EQ(found_[0].subjects, (std::vector<WatchSubject>{Task(0), Task(1)}));
+  EXPECT_EQ(found_[0].subjects, (std::vector<SubjectId>{Task(0), Task(1)}));
 }
 
 TEST_F(TaskWatcherTest, ATaskThatIsGoneGivesNoLockBack) {
@@ -655,8 +655,8 @@ TEST_F(TaskWatcherTest, ATaskThatIsGoneGivesNoLockBack) {
   ASSERT_EQ(found_.size(), 1u);
   EXPECT_EQ(found_[0].kind, FindingKind::kStarved);
   EXPECT_EQ(found_[0].confidence, Confidence::kCertain);
-  EXPECT_EQ(found_[0].subjects, (std::vector<WatchSubject>{Task(0)}));
-  EXPECT_EQ(found_[0].partners, (std::vector<WatchSubject>{Task(1)}));
+  EXPECT_EQ(found_[0].subjects, (std::vector<SubjectId>{Task(0)}));
+  EXPECT_EQ(found_[0].partners, (std::vector<SubjectId>{Task(1)}));
 }
 
 TEST_F(TaskWatcherTest, ATaskThatIsGonePostsNothing) {
@@ -667,7 +667,7 @@ TEST_F(TaskWatcherTest, ATaskThatIsGonePostsNothing) {
   Run(5 * kStall, [&] { Runs(2); });
   ASSERT_EQ(found_.size(), 1u);
   EXPECT_EQ(found_[0].kind, FindingKind::kStarved);
-  EXPECT_EQ(found_[0].partners, (std::vector<WatchSubject>{Task(1)}));
+  EXPECT_EQ(found_[0].partners, (std::vector<SubjectId>{Task(1)}));
 }
 
 TEST_F(TaskWatcherTest, AnIdThatIsUsedAgainIsTheNewTasks) {
@@ -710,10 +710,10 @@ TEST_F(TaskWatcherTest, AReadyTaskThatNeverRunsIsStarvedByTheOneThatDoes) {
   ASSERT_EQ(found_.size(), 1u);
   EXPECT_EQ(found_[0].kind, FindingKind::kStarved);
   EXPECT_EQ(found_[0].confidence, Confidence::kLikely);
-  EXPECT_EQ(found_[0].subjects, (std::vector<WatchSubject>{Task(0)}));
-  EXPECT_EQ(found_[0].partners, (std::vector<WatchSubject>{Task(2)}));
+  EXPECT_EQ(found_[0].subjects, (std::vector<SubjectId>{Task(0)}));
+  EXPECT_EQ(found_[0].partners, (std::vector<SubjectId>{Task(2)}));
   ASSERT_EQ(watcher_.standing().size(), 1u);
-  EXPECT_EQ(watcher_.standing()[0].victims, (std::vector<WatchSubject>{Task(1)}));
+  EXPECT_EQ(watcher_.standing()[0].victims, (std::vector<SubjectId>{Task(1)}));
 }
 
 TEST_F(TaskWatcherTest, ReadyTasksThatTakeTurnsAreNotStarved) {
@@ -747,8 +747,8 @@ TEST_F(TaskWatcherTest, ALostPostStarvesTheTaskWhoseProviderGoesOn) {
   Run(10 * kStall, round);
   ASSERT_EQ(Bad().size(), 1u);
   EXPECT_EQ(Bad()[0].kind, FindingKind::kStarved);
-  EXPECT_EQ(Bad()[0].subjects, (std::vector<WatchSubject>{Task(1)}));
-  EXPECT_EQ(Bad()[0].partners, (std::vector<WatchSubject>{Task(0)}));
+  EXPECT_EQ(Bad()[0].subjects, (std::vector<SubjectId>{Task(1)}));
+  EXPECT_EQ(Bad()[0].partners, (std::vector<SubjectId>{Task(0)}));
 }
 
 TEST_F(TaskWatcherTest, ARecordThatIsBeingChangedIsNoWait) {
@@ -763,7 +763,7 @@ TEST_F(TaskWatcherTest, ARecordThatIsBeingChangedIsNoWait) {
 // What died does not change any more: one look must do, and may have caught a hand-over.
 class DeadTargetTest : public WatcherTest {
  protected:
-  void LookAtDead() {
+  void SampleDead() {
     watcher_.SeeDead(sample_, now_, *this);
     for (ScopeFinding& finding : watcher_.TakeFindings()) found_.push_back(std::move(finding));
   }
@@ -778,7 +778,7 @@ class DeadTargetTest : public WatcherTest {
 
 TEST_F(DeadTargetTest, LocksThatAreHeldInACycleAreADeadlockForCertain) {
   TwoWait(ResourceKind::kExclusive);
-  LookAtDead();
+  SampleDead();
   ASSERT_EQ(found_.size(), 1u);
   EXPECT_EQ(found_[0].kind, FindingKind::kDeadlock);
   EXPECT_EQ(found_[0].confidence, Confidence::kCertain);
@@ -786,7 +786,7 @@ TEST_F(DeadTargetTest, LocksThatAreHeldInACycleAreADeadlockForCertain) {
 
 TEST_F(DeadTargetTest, ChannelsInACycleMayBeAHandOverWhileSomebodyRan) {
   TwoWait(ResourceKind::kChannel);
-  LookAtDead();
+  SampleDead();
   ASSERT_EQ(found_.size(), 1u);
   EXPECT_EQ(found_[0].confidence, Confidence::kPossible);
   EXPECT_EQ(found_[0].doubts.size(), 1u);
@@ -796,7 +796,7 @@ TEST_F(DeadTargetTest, ChannelsInACycleAreLikelyADeadlockWhereNobodyRan) {
   TwoWait(ResourceKind::kChannel);
   sample_.cores.pop_back();
   claims_.pop_back();
-  LookAtDead();
+  SampleDead();
   ASSERT_EQ(found_.size(), 1u);
   EXPECT_EQ(found_[0].confidence, Confidence::kLikely);
 }
@@ -809,7 +809,7 @@ TEST_F(DeadTargetTest, AProgramThatEndedByItselfHasOnlyDeadlocksOfLocks) {
     sample_.cores.pop_back();
     claims_.pop_back();
     sample_.ended_by_itself = true;
-    LookAtDead();
+    SampleDead();
     ASSERT_EQ(found_.size(), 1u);
     EXPECT_EQ(found_[0].confidence,
               kind == ResourceKind::kChannel ? Confidence::kPossible : Confidence::kCertain);
@@ -823,7 +823,7 @@ TEST_F(DeadTargetTest, ChannelsInACycleAreADeadlockForCertainWhereTheyWaitedForL
   TwoWait(ResourceKind::kChannel);
   now_ += 2 * kStall;
   sample_.target_time = static_cast<uint64_t>(now_);
-  LookAtDead();
+  SampleDead();
   ASSERT_EQ(found_.size(), 1u);
   EXPECT_EQ(found_[0].confidence, Confidence::kCertain);
 }
@@ -832,18 +832,18 @@ TEST_F(DeadTargetTest, WhatWasWatchedBeforeItDiedIsKnown) {
   TwoWait(ResourceKind::kChannel);
   Run(2 * kStall, [&] { Beat(2); });
   EXPECT_EQ(Bad().size(), 1u);
-  LookAtDead();
+  SampleDead();
   EXPECT_EQ(watcher_.standing()[0].confidence, Confidence::kCertain);
   now_ += 100 * kStall;
-  LookAtDead();
+  SampleDead();
   EXPECT_EQ(found_.size(), 1u) << "nothing grows older once the target is dead";
 }
 
 TEST_F(DeadTargetTest, NothingGrowsOlder) {
   TwoWait(ResourceKind::kChannel);
-  LookAtDead();
+  SampleDead();
   now_ += 100 * kStall;
-  LookAtDead();
+  SampleDead();
   ASSERT_EQ(found_.size(), 1u);
   EXPECT_EQ(watcher_.standing()[0].confidence, Confidence::kPossible);
 }
@@ -861,7 +861,7 @@ TEST_F(DeadTargetTest, AProviderThatRanIsBlamedByTheAgeOfTheWait) {
     Wait(1, 10, ResourceKind::kChannel);
     now_ += stalls * kStall;
     sample_.target_time = static_cast<uint64_t>(now_);
-    LookAtDead();
+    SampleDead();
     ASSERT_EQ(found_.size(), 1u);
     EXPECT_EQ(found_[0].kind, FindingKind::kStarved);
     EXPECT_EQ(found_[0].confidence, confidence);
@@ -873,7 +873,7 @@ TEST_F(DeadTargetTest, WhoWasSilentWhenItDiedStaysSo) {
   Run(5 * kStall, [&] { Beat(0); });
   Run(3 * kStall);
   ASSERT_EQ(Bad().size(), 1u);
-  LookAtDead();
+  SampleDead();
   ASSERT_EQ(watcher_.standing().size(), 1u);
   EXPECT_EQ(watcher_.standing()[0].kind, FindingKind::kSilent);
 }
@@ -882,7 +882,7 @@ TEST_F(DeadTargetTest, WhoWasKilledAtWorkIsNoHang) {
   Cores(2);
   claims_[0].provides = {10};
   Wait(1, 10, ResourceKind::kChannel);
-  LookAtDead();
+  SampleDead();
   EXPECT_TRUE(found_.empty());
 }
 

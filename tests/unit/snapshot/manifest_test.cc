@@ -100,7 +100,7 @@ TEST(SavedManifest, HasTheRunThatWasWritten) {
   const auto saved = Saved(ManifestJson(written));
   ASSERT_TRUE(saved.ok()) << saved.status().message();
   EXPECT_TRUE(saved->is_object);
-  EXPECT_EQ(saved->trouble, "");
+  EXPECT_EQ(saved->warning, "");
   EXPECT_EQ(saved->path, "snap/manifest.json");
   EXPECT_EQ(saved->format, kManifestFormat);
   EXPECT_EQ(saved->version, kManifestVersion);
@@ -214,12 +214,12 @@ TEST(SavedManifest, ANewerManifestIsReadAsFarAsItIsKnown) {
   ASSERT_TRUE(saved.ok());
   EXPECT_EQ(saved->host, "machine");
   EXPECT_EQ(saved->window->limited_by, "GPU 3 scope");
-  EXPECT_THAT(saved->trouble, HasSubstr("version 2"));
+  EXPECT_THAT(saved->warning, HasSubstr("version 2"));
 }
 
 TEST(SavedManifest, AManifestThatIsNoneIsToldInOneSentence) {
   for (const char* bytes : {"", "{", "[1]", "{\"format\":\"other\"}", "\xff\xfe"})
-    EXPECT_THAT(Saved(bytes)->trouble, HasSubstr("snap/manifest.json")) << bytes;
+    EXPECT_THAT(Saved(bytes)->warning, HasSubstr("snap/manifest.json")) << bytes;
   FakeFileSystem files;
   EXPECT_THAT(ReadManifest(files, "snap").status().message(), HasSubstr("snap/manifest.json"));
 }

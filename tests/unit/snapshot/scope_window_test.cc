@@ -156,7 +156,7 @@ TEST_F(ScopeWindowTest, LooksAtFirmwareTakeWhatIsNewAndForgetWhatWasBeforeItBega
   ASSERT_TRUE(capture.found());
   const auto look = [&](TimeNs at) {
     clock_.Advance(at - clock_.Monotonic());
-    capture.LookAtClock(clock_, &scope_clock_);
+    capture.SampleClock(clock_, &scope_clock_);
   };
   look(At(0));
   EXPECT_FALSE(Rings(At(0)).left_out.empty());  // how old that event is nobody knows

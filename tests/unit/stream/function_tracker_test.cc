@@ -25,7 +25,7 @@ class FunctionTrackerTest : public ::testing::Test {
   }
   // "main(leaf())": what is open, and what was, as the places are gone through. Each is an
   // instruction.
-  std::string Told(std::initializer_list<uint64_t> places) {
+  std::string Reported(std::initializer_list<uint64_t> places) {
     for (const uint64_t pc : places) {
       Step step;
       step.pc = pc;
@@ -44,69 +44,70 @@ class FunctionTrackerTest : public ::testing::Test {
 };
 
 TEST_F(FunctionTrackerTest, FollowsCallsAndReturns) {
-  EXPECT_EQ(Told({0x1000, 0x1004, 0x2000, 0x2004, 0x3000, 0x3004, 0x2008, 0x1008, 0x100c, 0x3000,
-                  0x3004, 0x1010}),
+  EXPECT_EQ(Reported({0x1000, 0x1004, 0x2000, 0x2004, 0x3000, 0x3004, 0x2008, 0x1008, 0x100c,
+                      0x3000, 0x3004, 0x1010}),
             "main(middle(leaf())leaf()");
   EXPECT_EQ(tracker_.depth(), 1u);
 }
 
 TEST_F(FunctionTrackerTest, FollowsBlocksAsWell) {
   blocks_ = true;
-  EXPECT_EQ(Told({0x1000, 0x2000, 0x3000, 0x2008, 0x1008, 0x3000, 0x1010}),
+  EXPECT_EQ(Reported({0x1000, 0x2000, 0x3000, 0x2008, 0x1008, 0x3000, 0x1010}),
             "main(middle(leaf())leaf()");
 }
 
 TEST_F(FunctionTrackerTest, TakesTheCallerThatItReturnsIntoFirst) {
   // The trace begins in the leaf: who called it shows when it returns.
-  EXPECT_EQ(Told({0x3004, 0x2008, 0x1008}), "leaf()middle()main(");
+  EXPECT_EQ(Reported({0x3004, 0x2008, 0x1008}), "leaf()middle()main(");
 }
 
 TEST_F(FunctionTrackerTest, PutsATailCallInTheCallersPlace) {
-  EXPECT_EQ(Told({0x1000, 0x1004, 0x4000, 0x4004, 0x3000, 0x3004, 0x1008}), "main(tail()leaf()");
+  EXPECT_EQ(Reported({0x1000, 0x1004, 0x4000, 0x4004, 0x3000, 0x3004, 0x1008}),
+            "main(tail()leaf()");
 }
 
 TEST_F(FunctionTrackerTest, OpensAFunctionThatCallsItselfTwice) {
-  EXPECT_EQ(Told({0x2000, 0x2004, 0x2000, 0x2004, 0x3000, 0x3004, 0x2008, 0x2008}),
+  EXPECT_EQ(Reported({0x2000, 0x2004, 0x2000, 0x2004, 0x3000, 0x3004, 0x2008, 0x2008}),
             "middle(middle(leaf())");
   EXPECT_EQ(tracker_.depth(), 1u);
 }
 
 TEST_F(FunctionTrackerTest, OpensAgainWhatIsOpenFurtherOut) {
-  EXPECT_EQ(Told({0x2000, 0x2004, 0x1000, 0x1004, 0x2000}), "middle(main(middle(");
+  EXPECT_EQ(Reported({0x2000, 0x2004, 0x1000, 0x1004, 0x2000}), "middle(main(middle(");
 }
 
 TEST_F(FunctionTrackerTest, LooksForTheWayAtABlocksEnd) {
   blocks_ = true;
-  EXPECT_EQ(Told({0x4000, 0x3000}), "tail()leaf(");
+  EXPECT_EQ(Reported({0x4000, 0x3000}), "tail()leaf(");
 }
 
 TEST_F(FunctionTrackerTest, PutsAnInterruptOnTopAndTakesItAway) {
-  EXPECT_EQ(Told({0x2000, 0x5000, 0x5004, 0x2004, 0x3000}), "middle(handler()leaf(");
+  EXPECT_EQ(Reported({0x2000, 0x5000, 0x5004, 0x2004, 0x3000}), "middle(handler()leaf(");
   EXPECT_EQ(tracker_.depth(), 2u);
 }
 
 TEST_F(FunctionTrackerTest, BeginsAnewWhereItIsThrownIntoTheMiddleOfAnother) {
-  EXPECT_EQ(Told({0x2000, 0x2004, 0x3000, 0x1010}), "middle(leaf())main(");
+  EXPECT_EQ(Reported({0x2000, 0x2004, 0x3000, 0x1010}), "middle(leaf())main(");
 }
 
 TEST_F(FunctionTrackerTest, KnowsNothingOfWhatWasOpenBeforeALoss) {
-  Told({0x2000, 0x2004, 0x3000});
+  Reported({0x2000, 0x2004, 0x3000});
   tracker_.Forget();
-  EXPECT_EQ(Told({0x1008}), "middle(leaf(main(");
+  EXPECT_EQ(Reported({0x1008}), "middle(leaf(main(");
   EXPECT_EQ(tracker_.depth(), 1u);
 }
 
 TEST_F(FunctionTrackerTest, CountsPlacesWithoutASymbol) {
-  EXPECT_EQ(Told({0x2000, 0x10, 0x14, 0x2004}), "middle(");
+  EXPECT_EQ(Reported({0x2000, 0x10, 0x14, 0x2004}), "middle(");
   EXPECT_EQ(tracker_.nameless(), 2u);
 }
 
 TEST_F(FunctionTrackerTest, IsBoundedInDepth) {
-  for (int i = 0; i < 1000; ++i) Told({0x2000, 0x2004});
+  for (int i = 0; i < 1000; ++i) Reported({0x2000, 0x2004});
   EXPECT_EQ(tracker_.depth(), FunctionTracker::kDeepest);
-  Told({0x3000, 0x3004});
+  Reported({0x3000, 0x3004});
   EXPECT_EQ(tracker_.depth(), FunctionTracker::kDeepest);
-  Told({0x2008});
+  Reported({0x2008});
   EXPECT_LE(tracker_.depth(), FunctionTracker::kDeepest);
 }
 

@@ -261,7 +261,7 @@ TEST(TraceOfCpus, WhatACutFileHasIsToldAndThatItWasCut) {
   bytes.resize(bytes.size() - story.image.records.back().size() - 3);
   const Opened opened(bytes);
   EXPECT_EQ(opened.events.size(), 98u);
-  EXPECT_THAT(opened.trace->head().troubles, Contains(HasSubstr("is not whole")));
+  EXPECT_THAT(opened.trace->head().warnings, Contains(HasSubstr("is not whole")));
 }
 
 TEST(TraceOfCpus, NothingBelowTheTimeOfTheEventBefore) {
@@ -272,7 +272,7 @@ TEST(TraceOfCpus, NothingBelowTheTimeOfTheEventBefore) {
   const std::vector<TimeNs> times = opened.Times();
   EXPECT_TRUE(std::is_sorted(times.begin(), times.end()));
   EXPECT_EQ(opened.trace->progress(), 1);
-  EXPECT_THAT(opened.trace->end().troubles, IsEmpty());
+  EXPECT_THAT(opened.trace->end().warnings, IsEmpty());
 }
 
 // Without tracepoints, records of switches tell who ran.

@@ -138,7 +138,7 @@ TEST(TraceMerge, APartThatCannotBeReadOnIsATroubleAndTheOtherGoesOn) {
   a->failure = Status::Io("the disk is gone");
   const auto merged = Merged(std::move(a), Sample(), 0);
   EXPECT_EQ(LinesOf(*merged).size(), 8u);
-  EXPECT_THAT(merged->end().troubles, ElementsAre("the disk is gone"));
+  EXPECT_THAT(merged->end().warnings, ElementsAre("the disk is gone"));
 }
 
 TEST(TraceMerge, FailsWhereNoPartCanBeReadOn) {
@@ -225,7 +225,7 @@ TEST(TraceFilter, AnEventByItsNameWithItsSystemOrWithout) {
   request.event = "plane";
   std::unique_ptr<TraceSource> kept;
   EXPECT_THAT(Filtered(request, &kept), ElementsAre("40 core 1 writer lost 7"));
-  EXPECT_THAT(kept->end().troubles, ElementsAre(HasSubstr("there is 'plain'")));
+  EXPECT_THAT(kept->end().warnings, ElementsAre(HasSubstr("there is 'plain'")));
 }
 
 TEST(TraceFilter, TheNewestEventsWithTheLossesAmongThem) {

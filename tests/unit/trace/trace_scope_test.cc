@@ -194,7 +194,7 @@ TEST_F(TraceOfScope, EventsOfAllCoresComeInTheOrderOfTime) {
   EXPECT_EQ(trace->end().events, 6u);
   EXPECT_EQ(trace->end().time, 500);
   EXPECT_EQ(trace->progress(), 1);
-  EXPECT_THAT(trace->head().troubles, IsEmpty());
+  EXPECT_THAT(trace->head().warnings, IsEmpty());
 }
 
 TEST_F(TraceOfScope, WhatIsOverwrittenOrTornIsALossWhereItWas) {
@@ -254,7 +254,7 @@ TEST_F(TraceOfScope, ClocksThatCannotBeComparedAreTold) {
   writer_.header().clock_kind = HANGSCOPE_CLOCK_CYCLES;
   writer_.PutHeader();
   writer_.Write(0, 900, 1);
-  EXPECT_THAT(Open()->head().troubles, Contains(HasSubstr("a clock of its own")));
+  EXPECT_THAT(Open()->head().warnings, Contains(HasSubstr("a clock of its own")));
 }
 
 TEST(TraceOfScopeEnd, WhoWaitsForWhatAndWhoHasIt) {

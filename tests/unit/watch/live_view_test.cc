@@ -37,8 +37,8 @@ class LiveViewTest : public ::testing::Test {
   void Cores(uint32_t count, uint32_t tasks = 0) {
     subjects_.clear();
     for (uint32_t core = 0; core < count; ++core) {
-      SubjectWatch subject;
-      subject.subject = {WatchSubject::Kind::kCore, core};
+      SubjectState subject;
+      subject.subject = {SubjectId::Kind::kCore, core};
       subject.activity = Activity::kRunning;
       subject.since = kNow - 2 * kSecond;
       subject.sample.in_use = true;
@@ -46,8 +46,8 @@ class LiveViewTest : public ::testing::Test {
       subjects_.push_back(subject);
     }
     for (uint32_t task = 0; task < tasks; ++task) {
-      SubjectWatch subject;
-      subject.subject = {WatchSubject::Kind::kTask, task};
+      SubjectState subject;
+      subject.subject = {SubjectId::Kind::kTask, task};
       subject.activity = Activity::kRunning;
       subject.task = 70 + task;
       subjects_.push_back(subject);
@@ -65,7 +65,7 @@ class LiveViewTest : public ::testing::Test {
     finding.confidence = Confidence::kCertain;
     for (const uint32_t core : cores) {
       Wait(core, 31 * kSecond);
-      finding.subjects.push_back({WatchSubject::Kind::kCore, core});
+      finding.subjects.push_back({SubjectId::Kind::kCore, core});
     }
     findings_.push_back(finding);
     data_.headline = "HANG: deadlock, 2 of 4 cores wait for each other (certain)";
@@ -115,7 +115,7 @@ class LiveViewTest : public ::testing::Test {
   ScopeCatalog catalog_;
   WatchNames names_;
   std::vector<NodeSample> nodes_;
-  std::vector<SubjectWatch> subjects_;
+  std::vector<SubjectState> subjects_;
   std::vector<ScopeFinding> findings_;
   LiveData data_;
   std::vector<std::string> messages_;

@@ -15,8 +15,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-SystemLook Locked() {
-  SystemLook look;
+SystemSample Locked() {
+  SystemSample look;
   ProcessFacts process;
   process.pid = 10, process.name = "program";
   ThreadFacts thread;
@@ -37,7 +37,7 @@ TEST(WhyProcess, TheFirstLookStopsNobodyAndTheSecondComesInTime) {
   FakeClock clock;
   FakeProcessInspector inspector;
   const TimeNs begin = clock.Monotonic();
-  SystemLook look = Locked();
+  SystemSample look = Locked();
   look.begin = begin;
   inspector.Add(look);
   const auto report = AskWhyProcess(clock, inspector, Options());
@@ -54,7 +54,7 @@ TEST(WhyProcess, TheFirstLookStopsNobodyAndTheSecondComesInTime) {
 TEST(WhyProcess, AProgramThatHasJustEndedIsNoHangToWhoStartedIt) {
   FakeClock clock;
   FakeProcessInspector inspector;
-  SystemLook look = Locked();
+  SystemSample look = Locked();
   inspector.Add(look);
   EXPECT_EQ(FindProcessHangs(clock, inspector, 10).findings.size(), 1u);
   FakeProcessInspector ended;
@@ -81,12 +81,12 @@ TEST(WhyProcess, AProcessThatIsNotThereOrHasEndedMeanwhile) {
   EXPECT_EQ(AskWhyProcess(clock, none, Options()).status().code(), Status::Code::kNotFound);
   FakeProcessInspector ends;
   ends.Add(Locked());
-  ends.Add(SystemLook{});
+  ends.Add(SystemSample{});
   EXPECT_EQ(AskWhyProcess(clock, ends, Options()).status().message(),
             "process 10 has ended while it was looked at");
   FakeProcessInspector other;
   other.Add(Locked());
-  SystemLook another = Locked();
+  SystemSample another = Locked();
   another.processes[0].pid = 11;
   other.Add(another);
   EXPECT_FALSE(AskWhyProcess(clock, other, Options()).ok());
@@ -96,7 +96,7 @@ TEST(WhyProcess, WhatWorksIsClean) {
   FakeClock clock;
   FakeProcessInspector inspector;
   inspector.Add(Locked());
-  SystemLook later = Locked();
+  SystemSample later = Locked();
   later.processes[0].threads[0].voluntary_switches = 1;
   inspector.Add(later);
   WhyProcessOptions options = Options();
@@ -110,9 +110,9 @@ TEST(WhyProcess, WhatWorksIsClean) {
 TEST(WhyProcess, OfWhatMayNotBeLookedAtItDoesNotSayThatItIsFine) {
   FakeClock clock;
   FakeProcessInspector inspector;
-  SystemLook look = Locked();
+  SystemSample look = Locked();
   look.processes[0].threads[0].wait = {};
-  look.processes[0].troubles.push_back("process 10 may not be looked at; run hangscope as root");
+  look.processes[0].warnings.push_back("process 10 may not be looked at; run hangscope as root");
   inspector.Add(look);
   EXPECT_EQ(AskWhyProcess(clock, inspector, Options()).status().message(),
             "process 10 may not be looked at; run hangscope as root");

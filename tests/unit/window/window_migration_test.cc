@@ -331,15 +331,15 @@ TEST(WindowOfAMigratingProgram, IsWhatAllRingsCoverTogether) {
     const Window window = FindWindow(
         row.arrangement.whole_machine ? WholeMachine(row.arrangement) : PerThread(row.arrangement),
         request);
-    EXPECT_EQ(ToldTime(window), row.time);
-    EXPECT_EQ(ToldRing(window, 0), row.cpu0);
-    EXPECT_EQ(ToldRing(window, 1), row.cpu1);
-    EXPECT_EQ(ToldRing(window, 2), row.cpu2);
-    EXPECT_EQ(ToldRing(window, 3), row.cpu3);
+    EXPECT_EQ(ReportedTime(window), row.time);
+    EXPECT_EQ(ReportedRing(window, 0), row.cpu0);
+    EXPECT_EQ(ReportedRing(window, 1), row.cpu1);
+    EXPECT_EQ(ReportedRing(window, 2), row.cpu2);
+    EXPECT_EQ(ReportedRing(window, 3), row.cpu3);
     // A coherent window has no hole here, and what the program did in it is all there, if it did
     // anything.
-    EXPECT_EQ(ToldGaps(window), "");
-    EXPECT_EQ(ToldTasks(window), window.time.from < At(50) ? "7 continuous" : "");
+    EXPECT_EQ(ReportedGaps(window), "");
+    EXPECT_EQ(ReportedTasks(window), window.time.from < At(50) ? "7 continuous" : "");
   }
 }
 
@@ -350,18 +350,18 @@ TEST(WindowOfAMigratingProgram, ShowsEveryHoleWhenAskedForEverything) {
   request.policy = WindowPolicy::kEverything;
   request.trigger = At(60);
   Window window = FindWindow(PerThread({kThread, kSinkEach, kSmaller, kEnded, kLost}), request);
-  EXPECT_EQ(ToldTime(window), "0..60");
-  EXPECT_EQ(ToldGaps(window), "CPU1 20..30 overwritten of 7 100 bytes");
-  EXPECT_EQ(ToldTasks(window), "7 breaks 20..30");
-  EXPECT_EQ(ToldRing(window, 1), "covered 40..50 idle 0..20,30..40,50..60");
+  EXPECT_EQ(ReportedTime(window), "0..60");
+  EXPECT_EQ(ReportedGaps(window), "CPU1 20..30 overwritten of 7 100 bytes");
+  EXPECT_EQ(ReportedTasks(window), "7 breaks 20..30");
+  EXPECT_EQ(ReportedRing(window, 1), "covered 40..50 idle 0..20,30..40,50..60");
 
   window = FindWindow(PerThread({kThread, kOneSink, kLarger, kEnded, kKept}), request);
-  EXPECT_EQ(ToldTime(window), "4..60");
+  EXPECT_EQ(ReportedTime(window), "4..60");
   EXPECT_EQ(
-      ToldGaps(window),
+      ReportedGaps(window),
       "CPU3 10..14 overwritten of 7; CPU1 20..24 overwritten of 7; CPU2 30..34 overwritten of 7; "
       "CPU1 40..44 overwritten of 7");
-  EXPECT_EQ(ToldTasks(window), "7 breaks 10..14,20..24,30..34,40..44");
+  EXPECT_EQ(ReportedTasks(window), "7 breaks 10..14,20..24,30..34,40..44");
 }
 
 // One sink for all that is drained only at the trigger: what is left in it is P5 and the end of P4.
@@ -374,23 +374,23 @@ TEST(WindowOfAMigratingProgram, AttributesWhatIsLeftInASharedSink) {
   WindowRequest request;
   request.trigger = At(50);
   Window window = FindWindow(input, request);
-  EXPECT_EQ(ToldTime(window), "36..50 by CPU2");
-  EXPECT_EQ(ToldGaps(window), "");
-  EXPECT_EQ(ToldRing(window, 2), "covered 36..40 idle 40..50");
-  EXPECT_EQ(ToldRing(window, 1), "covered 40..50 idle 36..40");
-  EXPECT_EQ(ToldRing(window, 0), "idle 36..50");
+  EXPECT_EQ(ReportedTime(window), "36..50 by CPU2");
+  EXPECT_EQ(ReportedGaps(window), "");
+  EXPECT_EQ(ReportedRing(window, 2), "covered 36..40 idle 40..50");
+  EXPECT_EQ(ReportedRing(window, 1), "covered 40..50 idle 36..40");
+  EXPECT_EQ(ReportedRing(window, 0), "idle 36..50");
   EXPECT_EQ(window.rings[1].bytes_inside, 100u);
   EXPECT_EQ(window.rings[2].bytes_inside, 40u);
-  EXPECT_EQ(ToldTasks(window), "7 continuous");
+  EXPECT_EQ(ReportedTasks(window), "7 continuous");
 
   request.policy = WindowPolicy::kLastTime;
   request.length = 35 * kMillisecond;
   window = FindWindow(input, request);
-  EXPECT_EQ(ToldTime(window), "15..50");
-  EXPECT_EQ(ToldGaps(window),
+  EXPECT_EQ(ReportedTime(window), "15..50");
+  EXPECT_EQ(ReportedGaps(window),
             "CPU3 15..20 shared sink overwritten of 7; CPU1 20..30 shared sink overwritten of 7; "
             "CPU2 30..36 shared sink overwritten of 7");
-  EXPECT_EQ(ToldTasks(window), "7 breaks 15..36");
+  EXPECT_EQ(ReportedTasks(window), "7 breaks 15..36");
 }
 
 }  // namespace

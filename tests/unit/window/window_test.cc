@@ -44,14 +44,14 @@ TEST(Window, BeginsAtTheLatestOfTheOldestOfRingsThatLostSomething) {
   Hold(input.rings[1], 60, 100, 400, 900);
   Hold(input.rings[2], 80, 100, 10);  // has all that it ever had: its late begin limits nothing
   const Window window = Find(input);
-  EXPECT_EQ(ToldTime(window), "60..100 by CPU1");
-  EXPECT_EQ(ToldRing(window, 0), "covered 60..100 stale 20..60(0)");
-  EXPECT_EQ(ToldRing(window, 2), "covered 80..100 idle 60..80");
+  EXPECT_EQ(ReportedTime(window), "60..100 by CPU1");
+  EXPECT_EQ(ReportedRing(window, 0), "covered 60..100 stale 20..60(0)");
+  EXPECT_EQ(ReportedRing(window, 2), "covered 80..100 idle 60..80");
   EXPECT_EQ(window.rings[0].bytes_held, 800u);
   EXPECT_EQ(window.rings[0].bytes_inside, 400u);
   EXPECT_TRUE(window.rings[0].lost_any);
   EXPECT_FALSE(window.rings[2].lost_any);
-  EXPECT_EQ(ToldGaps(window), "");
+  EXPECT_EQ(ReportedGaps(window), "");
 }
 
 TEST(Window, BeginsWhereTheRecordingBeganWhenNothingWasEverLost) {
@@ -61,15 +61,15 @@ TEST(Window, BeginsWhereTheRecordingBeganWhenNothingWasEverLost) {
   Hold(input.rings[0], 10, 100, 1);
   const Window window = Find(input);
   // CPU 1 did not record before 3, and nobody knows what happened there.
-  EXPECT_EQ(ToldTime(window), "3..100 from the start");
-  EXPECT_EQ(ToldRing(window, 1), "idle 3..100");
+  EXPECT_EQ(ReportedTime(window), "3..100 from the start");
+  EXPECT_EQ(ReportedRing(window, 1), "idle 3..100");
 }
 
 TEST(Window, OfNoRingsAtAllIsEmpty) {
   const Window window = Find({});
   EXPECT_EQ(window.time, Between(100, 100));
   EXPECT_TRUE(window.rings.empty());
-  EXPECT_EQ(ToldGaps(window), "");
+  EXPECT_EQ(ReportedGaps(window), "");
 }
 
 TEST(Window, ShowsAHoleThatNobodyReported) {
@@ -77,11 +77,11 @@ TEST(Window, ShowsAHoleThatNobodyReported) {
   input.rings = {Cpu(0)};
   Hold(input.rings[0], 0, 30, 300);
   Hold(input.rings[0], 50, 100, 500, 77);
-  EXPECT_EQ(ToldTime(Find(input)), "50..100 by CPU0");
+  EXPECT_EQ(ReportedTime(Find(input)), "50..100 by CPU0");
   const Window all = Find(input, WindowPolicy::kEverything);
-  EXPECT_EQ(ToldTime(all), "0..100");
-  EXPECT_EQ(ToldGaps(all), "CPU0 30..50 overwritten 77 bytes");
-  EXPECT_EQ(ToldRing(all, 0), "covered 0..30,50..100");
+  EXPECT_EQ(ReportedTime(all), "0..100");
+  EXPECT_EQ(ReportedGaps(all), "CPU0 30..50 overwritten 77 bytes");
+  EXPECT_EQ(ReportedRing(all, 0), "covered 0..30,50..100");
 }
 
 TEST(Window, TakesReasonAndPlaceOfAHoleFromWhoReportedIt) {
@@ -92,23 +92,24 @@ TEST(Window, TakesReasonAndPlaceOfAHoleFromWhoReportedIt) {
   // Placed and counted: the rest of the time between is quiet.
   input.rings[0].losses = {Loss(35, 40, GapReason::kTorn, 77, AmountUnit::kBytes)};
   Window window = Find(input);
-  EXPECT_EQ(ToldTime(window), "0..100 from the start");
-  EXPECT_EQ(ToldGaps(window), "CPU0 35..40 torn 77 bytes");
-  EXPECT_EQ(ToldRing(window, 0), "covered 0..30,50..100 idle 30..35,40..50");
+  EXPECT_EQ(ReportedTime(window), "0..100 from the start");
+  EXPECT_EQ(ReportedGaps(window), "CPU0 35..40 torn 77 bytes");
+  EXPECT_EQ(ReportedRing(window, 0), "covered 0..30,50..100 idle 30..35,40..50");
   // Counted in part: what is left may be anywhere between.
   input.rings[0].losses[0].amount = 70;
   window = Find(input, WindowPolicy::kEverything);
-  EXPECT_EQ(ToldGaps(window), "CPU0 30..50 overwritten 7 bytes; CPU0 35..40 torn 70 bytes");
-  EXPECT_EQ(ToldRing(window, 0), "covered 0..30,50..100");
+  EXPECT_EQ(ReportedGaps(window), "CPU0 30..50 overwritten 7 bytes; CPU0 35..40 torn 70 bytes");
+  EXPECT_EQ(ReportedRing(window, 0), "covered 0..30,50..100");
   // Not counted: it is the reason, and the hole is as large as it is.
   input.rings[0].losses[0].amount = 0;
   window = Find(input);
-  EXPECT_EQ(ToldGaps(window), "CPU0 30..50 torn 77 bytes");
+  EXPECT_EQ(ReportedGaps(window), "CPU0 30..50 torn 77 bytes");
   // While it was blind nothing was written that could be missing: those bytes were overwritten.
   input.rings[0].losses[0].reason = GapReason::kBlind;
-  EXPECT_EQ(ToldTime(Find(input)), "50..100 by CPU0");
+  EXPECT_EQ(ReportedTime(Find(input)), "50..100 by CPU0");
   window = Find(input, WindowPolicy::kEverything);
-  EXPECT_EQ(ToldGaps(window), "CPU0 30..50 overwritten 77 bytes; CPU0 35..40 blind while copying");
+  EXPECT_EQ(ReportedGaps(window),
+            "CPU0 30..50 overwritten 77 bytes; CPU0 35..40 blind while copying");
 }
 
 TEST(Window, DropsNothingThatWasLostInsideAHeldSpan) {
@@ -121,12 +122,12 @@ TEST(Window, DropsNothingThatWasLostInsideAHeldSpan) {
   input.runs = {{7, 0, Between(10, 60)}, {8, 1, Between(10, 60)}};
   input.runs_known_since = At(0);
   const Window window = Find(input);
-  EXPECT_EQ(ToldTime(window), "0..100 from the start");
+  EXPECT_EQ(ReportedTime(window), "0..100 from the start");
   EXPECT_EQ(
-      ToldGaps(window),
+      ReportedGaps(window),
       "CPU0 @20 dropped for want of room of 7 3 records; CPU0 40..45 blind while copying of 7");
-  EXPECT_EQ(ToldRing(window, 0), "covered 0..20,20..40,45..100");
-  EXPECT_EQ(ToldTasks(window), "7 breaks @20,40..45; 8 continuous");
+  EXPECT_EQ(ReportedRing(window, 0), "covered 0..20,20..40,45..100");
+  EXPECT_EQ(ReportedTasks(window), "7 breaks @20,40..45; 8 continuous");
 }
 
 TEST(Window, KnowsTheAmountOnlyOfAGapThatIsWhollyInside) {
@@ -138,10 +139,10 @@ TEST(Window, KnowsTheAmountOnlyOfAGapThatIsWhollyInside) {
   request.policy = WindowPolicy::kLastTime;
   request.trigger = At(100);
   request.length = 60 * kMs;
-  EXPECT_EQ(ToldGaps(FindWindow(input, request)), "CPU0 40..50 overwritten");
+  EXPECT_EQ(ReportedGaps(FindWindow(input, request)), "CPU0 40..50 overwritten");
   EXPECT_EQ(FindWindow(input, request).gaps[0].amount, 0u);
   request.length = 70 * kMs;
-  EXPECT_EQ(ToldGaps(FindWindow(input, request)), "CPU0 30..50 overwritten 77 bytes");
+  EXPECT_EQ(ReportedGaps(FindWindow(input, request)), "CPU0 30..50 overwritten 77 bytes");
 }
 
 TEST(Window, CoversNothingAfterARingWasRead) {
@@ -151,12 +152,12 @@ TEST(Window, CoversNothingAfterARingWasRead) {
   Hold(input.rings[1], 0, 60, 600);
   input.rings[1].recorded_until = At(70);
   Window window = Find(input);
-  EXPECT_EQ(ToldGaps(window), "CPU1 70..100 not recorded");
-  EXPECT_EQ(ToldRing(window, 1), "covered 0..60 idle 60..70");
+  EXPECT_EQ(ReportedGaps(window), "CPU1 70..100 not recorded");
+  EXPECT_EQ(ReportedRing(window, 1), "covered 0..60 idle 60..70");
   // A span that goes on after that is not believed beyond it.
   Hold(input.rings[1], 60, 90, 300);
   window = Find(input);
-  EXPECT_EQ(ToldRing(window, 1), "covered 0..70");
+  EXPECT_EQ(ReportedRing(window, 1), "covered 0..70");
 }
 
 TEST(Window, CallsARingIdleOnlyWhereTheRunsSaySo) {
@@ -167,29 +168,29 @@ TEST(Window, CallsARingIdleOnlyWhereTheRunsSaySo) {
   Hold(input.rings[1], 60, 100, 400);
   // Nobody knows who ran: no byte is missing, and still a run may have left none.
   Window window = Find(input, WindowPolicy::kEverything);
-  EXPECT_EQ(ToldRing(window, 0), "covered 0..50");
-  EXPECT_EQ(ToldGaps(window), "CPU1 0..60 not recorded; CPU0 50..100 not recorded");
+  EXPECT_EQ(ReportedRing(window, 0), "covered 0..50");
+  EXPECT_EQ(ReportedGaps(window), "CPU1 0..60 not recorded; CPU0 50..100 not recorded");
   input.runs = {{7, 0, Between(0, 50)}, {7, 1, Between(60, 100)}};
   window = Find(input);
-  EXPECT_EQ(ToldRing(window, 0), "covered 0..50 idle 50..100");
-  EXPECT_EQ(ToldRing(window, 1), "covered 60..100 idle 0..60");
-  EXPECT_EQ(ToldGaps(window), "");
+  EXPECT_EQ(ReportedRing(window, 0), "covered 0..50 idle 50..100");
+  EXPECT_EQ(ReportedRing(window, 1), "covered 60..100 idle 0..60");
+  EXPECT_EQ(ReportedGaps(window), "");
   // It ran there, and the ring has nothing of it.
   input.runs = {{7, 0, Between(0, 50)}, {7, 1, Between(55, 100)}};
   window = Find(input);
-  EXPECT_EQ(ToldGaps(window), "CPU1 55..60 not recorded of 7");
-  EXPECT_EQ(ToldTasks(window), "7 breaks 55..60");
+  EXPECT_EQ(ReportedGaps(window), "CPU1 55..60 not recorded of 7");
+  EXPECT_EQ(ReportedTasks(window), "7 breaks 55..60");
 }
 
 TEST(Window, KnowsThatNobodyRanOnlySinceTheRunsAreKnown) {
   WindowInput input;
   input.rings = {Cpu(0)};
   input.rings[0].always_on = false;
-  EXPECT_EQ(ToldTime(Find(input)), "100..100 from the start");
+  EXPECT_EQ(ReportedTime(Find(input)), "100..100 from the start");
   input.runs_known_since = At(30);  // and there were none: a program that hung all the time
   const Window window = Find(input);
-  EXPECT_EQ(ToldTime(window), "30..100 from the start");
-  EXPECT_EQ(ToldRing(window, 0), "idle 30..100");
+  EXPECT_EQ(ReportedTime(window), "30..100 from the start");
+  EXPECT_EQ(ReportedRing(window, 0), "idle 30..100");
 }
 
 // P3 ran on CPU 1 and was overwritten with its switch events, so that no run tells of it.
@@ -201,12 +202,12 @@ TEST(Window, DoesNotTakeIncompleteRunsForProofOfIdleness) {
   Hold(input.rings[1], 40, 50, 100, 100);
   Hold(input.rings[2], 30, 40, 100);
   input.runs = {{7, 0, Between(0, 10)}, {7, 2, Between(30, 40)}, {7, 1, Between(40, 50)}};
-  EXPECT_EQ(ToldTime(Find(input)), "40..100 by CPU1");
+  EXPECT_EQ(ReportedTime(Find(input)), "40..100 by CPU1");
   // An older run of the ring is no proof either, unless somebody vouches for the runs.
   input.runs.insert(input.runs.begin() + 1, {7, 1, Between(10, 12)});
-  EXPECT_EQ(ToldTime(Find(input)), "40..100 by CPU1");
+  EXPECT_EQ(ReportedTime(Find(input)), "40..100 by CPU1");
   input.runs_known_since = At(0);
-  EXPECT_EQ(ToldTime(Find(input)), "12..100 by CPU1");
+  EXPECT_EQ(ReportedTime(Find(input)), "12..100 by CPU1");
 }
 
 TEST(Window, FindsARunOnACpuThatNoRingRecords) {
@@ -216,10 +217,10 @@ TEST(Window, FindsARunOnACpuThatNoRingRecords) {
   input.runs = {{7, 0, Between(0, 50)}, {7, 5, Between(50, 70)}};
   input.task_names = {{7, "worker"}, {8, "elsewhere"}};
   const Window window = Find(input);
-  EXPECT_EQ(ToldTasks(window), "7 breaks 50..70");
+  EXPECT_EQ(ReportedTasks(window), "7 breaks 50..70");
   ASSERT_EQ(window.tasks.size(), 1u);
   EXPECT_EQ(window.tasks[0].name, "worker");
-  EXPECT_EQ(Told(window.tasks[0].ran), "0..70");
+  EXPECT_EQ(Reported(window.tasks[0].ran), "0..70");
 }
 
 TEST(Window, FollowsAThreadInItsOwnRing) {
@@ -235,9 +236,9 @@ TEST(Window, FollowsAThreadInItsOwnRing) {
   input.runs = {{70, 0, Between(0, 10)}, {70, 3, Between(20, 100)}, {71, 0, Between(60, 100)}};
   input.runs_known_since = At(0);
   const Window window = Find(input);
-  EXPECT_EQ(ToldTime(window), "10..100 by thread70");
-  EXPECT_EQ(ToldRing(window, 1), "covered 60..100 idle 10..60");
-  EXPECT_EQ(ToldTasks(window), "70 continuous; 71 continuous");
+  EXPECT_EQ(ReportedTime(window), "10..100 by thread70");
+  EXPECT_EQ(ReportedRing(window, 1), "covered 60..100 idle 10..60");
+  EXPECT_EQ(ReportedTasks(window), "70 continuous; 71 continuous");
 }
 
 TEST(Window, NeverCallsATaskContinuousWhoseRunsAreNotKnown) {
@@ -245,9 +246,9 @@ TEST(Window, NeverCallsATaskContinuousWhoseRunsAreNotKnown) {
   input.rings = {Cpu(0)};
   Hold(input.rings[0], 0, 100, 100);
   input.rings[0].held[0].task = 7;
-  EXPECT_EQ(ToldTasks(Find(input)), "7");
+  EXPECT_EQ(ReportedTasks(Find(input)), "7");
   input.runs_known_since = At(0);
-  EXPECT_EQ(ToldTasks(Find(input)), "7 continuous");
+  EXPECT_EQ(ReportedTasks(Find(input)), "7 continuous");
 }
 
 TEST(Window, OfTheWholeMachineDoesNotTrustSilenceBehindASink) {
@@ -261,12 +262,12 @@ TEST(Window, OfTheWholeMachineDoesNotTrustSilenceBehindASink) {
   input.sinks.resize(1);
   input.sinks[0].capacity_bytes = 1000;
   const Window window = Find(input);
-  EXPECT_EQ(ToldTime(window), "10..100 by CPU0");
-  EXPECT_EQ(ToldGaps(window), "CPU0 20..40 shared sink overwritten");
+  EXPECT_EQ(ReportedTime(window), "10..100 by CPU0");
+  EXPECT_EQ(ReportedGaps(window), "CPU0 20..40 shared sink overwritten");
   // Alone on a sink it was its own data; that is as if its ring had been too small.
   input.sinks.resize(2);
   input.rings[1].sink = 1;
-  EXPECT_EQ(ToldTime(Find(input)), "40..100 by CPU0");
+  EXPECT_EQ(ReportedTime(Find(input)), "40..100 by CPU0");
 }
 
 TEST(Window, KnowsWhatASinkThatIsNotFullStillHas) {
@@ -277,15 +278,15 @@ TEST(Window, KnowsWhatASinkThatIsNotFullStillHas) {
   input.sinks[0].rest = {
       {1, Between(50, 60), 100}, {0, Between(60, 70), 100}, {9, Between(70, 80), 100}};
   input.sinks[0].capacity_bytes = 301;
-  EXPECT_EQ(ToldTime(Find(input)), "0..100 from the start");
-  EXPECT_EQ(ToldRing(Find(input), 0), "covered 60..70 idle 0..60,70..100");
+  EXPECT_EQ(ReportedTime(Find(input)), "0..100 from the start");
+  EXPECT_EQ(ReportedRing(Find(input), 0), "covered 60..70 idle 0..60,70..100");
   input.sinks[0].capacity_bytes = 300;  // full: what came before its oldest is gone
   // Of CPU 0, too, but for what it wrote at the very same instant.
   EXPECT_EQ(Find(input).time, (TimeSpan{At(50) + 1, At(100)}));
   input.sinks[0].capacity_bytes = 0;  // not known: as if it were full
   EXPECT_EQ(Find(input).time, (TimeSpan{At(50) + 1, At(100)}));
   input.rings[0].sink = 5;  // one that nobody described
-  EXPECT_EQ(ToldTime(Find(input)), "100..100 by CPU0");
+  EXPECT_EQ(ReportedTime(Find(input)), "100..100 by CPU0");
 }
 
 // What contradicts itself is held, and covers nothing.
@@ -325,9 +326,9 @@ TEST(Window, BelievesNothingThatContradictsItself) {
       request.last_trigger = At(0);
       const Window window = FindWindow(input, request);
       for (const TimeSpan& covered : window.rings[0].covered)
-        ADD_FAILURE() << "covered " << Told(covered);
+        ADD_FAILURE() << "covered " << Reported(covered);
       if (window.time == Between(0, 100)) {
-        EXPECT_NE(ToldGaps(window).find("unreadable"), std::string::npos);
+        EXPECT_NE(ReportedGaps(window).find("unreadable"), std::string::npos);
       }
     }
   }
@@ -341,9 +342,9 @@ TEST(Window, OfWhatIsUnreadableSaysSoAndKeepsTheRest) {
   Hold(input.rings[0], 40, 60, 100);  // overlaps the one before
   Hold(input.rings[0], 70, 100, 300);
   const Window window = Find(input);
-  EXPECT_EQ(ToldTime(window), "0..100 from the start");
-  EXPECT_EQ(ToldRing(window, 0), "covered 0..20,70..100");
-  EXPECT_EQ(ToldGaps(window), "CPU0 20..70 unreadable 200 bytes; CPU0 30..60 unreadable");
+  EXPECT_EQ(ReportedTime(window), "0..100 from the start");
+  EXPECT_EQ(ReportedRing(window, 0), "covered 0..20,70..100");
+  EXPECT_EQ(ReportedGaps(window), "CPU0 20..70 unreadable 200 bytes; CPU0 30..60 unreadable");
 }
 
 TEST(Window, OfTheLastTimeIsAsLongAsAsked) {
@@ -356,11 +357,11 @@ TEST(Window, OfTheLastTimeIsAsLongAsAsked) {
   request.trigger = At(100);
   request.length = 50 * kMs;
   Window window = FindWindow(input, request);
-  EXPECT_EQ(ToldTime(window), "50..100");
-  EXPECT_EQ(ToldGaps(window), "CPU1 50..70 overwritten");
+  EXPECT_EQ(ReportedTime(window), "50..100");
+  EXPECT_EQ(ReportedGaps(window), "CPU1 50..70 overwritten");
   request.length = 500 * kMs;  // longer than it recorded
   window = FindWindow(input, request);
-  EXPECT_EQ(ToldTime(window), "0..100");
+  EXPECT_EQ(ReportedTime(window), "0..100");
 }
 
 TEST(Window, OfTheLastBytesCountsOverAllRings) {
@@ -382,7 +383,7 @@ TEST(Window, OfTheLastBytesCountsOverAllRings) {
                                                      {9999, "0..100 from the start"}}) {
     request.bytes = bytes;
     const Window window = FindWindow(input, request);
-    EXPECT_EQ(ToldTime(window), time) << bytes;
+    EXPECT_EQ(ReportedTime(window), time) << bytes;
     const uint64_t inside = window.rings[0].bytes_inside + window.rings[1].bytes_inside;
     EXPECT_EQ(inside, std::min<uint64_t>(bytes, 1400));
   }
@@ -400,26 +401,26 @@ TEST(Window, SinceTheLastSharesNoByteWithTheSnapshotBefore) {
   request.last_trigger = At(60);
   request.last_heads = {600, 450};
   Window window = FindWindow(input, request);
-  EXPECT_EQ(ToldTime(window), "60..100");
+  EXPECT_EQ(ReportedTime(window), "60..100");
   EXPECT_EQ(window.rings[0].bytes_inside, 400u);
   EXPECT_EQ(window.rings[0].bytes_held, 1000u);
-  EXPECT_EQ(ToldRing(window, 0), "covered 60..100 stale 0..60(0)");
-  EXPECT_EQ(ToldRing(window, 1), "covered 80..100");
+  EXPECT_EQ(ReportedRing(window, 0), "covered 60..100 stale 0..60(0)");
+  EXPECT_EQ(ReportedRing(window, 1), "covered 80..100");
   // 450 of the 700 were in that snapshot: only the others are missing.
-  EXPECT_EQ(ToldGaps(window), "CPU1 60..80 overwritten 250 bytes");
+  EXPECT_EQ(ReportedGaps(window), "CPU1 60..80 overwritten 250 bytes");
   // Two at once: nothing new, nothing lost.
   request.last_heads = {1000, 900};
   request.last_trigger = At(100);
   window = FindWindow(input, request);
-  EXPECT_EQ(ToldTime(window), "100..100");
+  EXPECT_EQ(ReportedTime(window), "100..100");
   EXPECT_EQ(window.rings[0].bytes_inside + window.rings[1].bytes_inside, 0u);
-  EXPECT_EQ(ToldGaps(window), "");
+  EXPECT_EQ(ReportedGaps(window), "");
   // A head that ran backwards: of what is held nobody can say what is new.
   request.last_heads = {1001, 900};
   request.last_trigger = At(60);
   window = FindWindow(input, request);
-  EXPECT_EQ(ToldRing(window, 0), "");
-  EXPECT_EQ(ToldGaps(window), "CPU0 60..100 unreadable");
+  EXPECT_EQ(ReportedRing(window, 0), "");
+  EXPECT_EQ(ReportedGaps(window), "CPU0 60..100 unreadable");
 }
 
 TEST(Window, CarriesTheErrorOfTheClocks) {

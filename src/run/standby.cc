@@ -1,4 +1,4 @@
-#include "run/guard.h"
+#include "run/standby.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -16,7 +16,7 @@
 #include "base/file_lock.h"
 #include "base/numbers.h"
 #include "ring/ring_store.h"
-#include "ring/stage.h"
+#include "ring/staging_buffer.h"
 #include "run/drain.h"
 
 namespace hangscope {
@@ -46,7 +46,7 @@ bool HasEnded(pid_t pid) {
 }
 
 // Nothing can be recorded any more; the program shall not suffer from it.
-void OnlyPassOn(const GuardedStream& stream) {
+void OnlyPassOn(const StandbyStream& stream) {
   std::vector<char> buffer(64 * 1024);
   for (;;) {
     const ssize_t got = read(stream.input_fd, buffer.data(), buffer.size());
@@ -67,10 +67,10 @@ class Successor {
     close(done_event_);
   }
 
-  Status GoOn(const GuardedStream& stream) {
+  Status GoOn(const StandbyStream& stream) {
     auto ring = RingStore::Resume(files_, clock_, stream.prefix);
     if (!ring.ok()) return Refuse(stream, ring.status());
-    auto stage = Stage::Attach(stream.stage_fd, (*ring)->head());
+    auto stage = StagingBuffer::Attach(stream.stage_fd, (*ring)->head());
     if (!stage.ok()) return Refuse(stream, stage.status());
     PassthroughOptions out;
     out.fd = stream.out_fd;
@@ -93,7 +93,7 @@ class Successor {
   }
 
  private:
-  Status Refuse(const GuardedStream& stream, const Status& why) {
+  Status Refuse(const StandbyStream& stream, const Status& why) {
     unrecorded_.emplace_back([stream] { OnlyPassOn(stream); });
     return why;
   }
@@ -117,13 +117,13 @@ bool TakeNumber(std::string_view* text, int* number) {
 
 }  // namespace
 
-std::string ToWord(const GuardedStream& stream) {
+std::string ToWord(const StandbyStream& stream) {
   return fmt::format("{},{},{},{},{},{}", stream.input_fd, stream.stage_fd, stream.out_fd,
                      int{stream.hide_traces}, int{stream.lossless}, stream.prefix);
 }
 
-Result<GuardedStream> ParseGuardedStream(const std::string& word) {
-  GuardedStream stream;
+Result<StandbyStream> ParseGuardedStream(const std::string& word) {
+  StandbyStream stream;
   std::string_view rest = word;
   int hide_traces = 0;
   int lossless = 0;
@@ -138,11 +138,11 @@ Result<GuardedStream> ParseGuardedStream(const std::string& word) {
   return stream;
 }
 
-Result<std::unique_ptr<Guards>> Guards::Post(const std::string& program,
-                                             const std::vector<GuardedStream>& streams) {
+Result<std::unique_ptr<Standby>> Standby::Post(const std::string& program,
+                                               const std::vector<StandbyStream>& streams) {
   const int baton = memfd_create("hangscope-baton", MFD_CLOEXEC);
   if (baton < 0) return Status::FromErrno(errno, "create", "a baton for the guards");
-  std::unique_ptr<Guards> guards(new Guards(program, baton));
+  std::unique_ptr<Standby> guards(new Standby(program, baton));
   struct flock lock = WholeFile();
   if (fcntl(baton, F_OFD_SETLK, &lock) != 0)
     return Status::FromErrno(errno, "lock", "the baton for the guards");
@@ -150,16 +150,16 @@ Result<std::unique_ptr<Guards>> Guards::Post(const std::string& program,
   return guards;
 }
 
-std::unique_ptr<Guards> Guards::Inherit(const std::string& program, int baton_fd) {
-  return std::unique_ptr<Guards>(new Guards(program, baton_fd));
+std::unique_ptr<Standby> Standby::Inherit(const std::string& program, int baton_fd) {
+  return std::unique_ptr<Standby>(new Standby(program, baton_fd));
 }
 
-Guards::~Guards() {
+Standby::~Standby() {
   Dismiss();
   close(baton_);
 }
 
-Status Guards::Start(const std::vector<GuardedStream>& streams, int count) {
+Status Standby::Start(const std::vector<StandbyStream>& streams, int count) {
   streams_ = streams;
   for (int i = 0; i < count; ++i) {
     auto pid = Spawn();
@@ -171,7 +171,7 @@ Status Guards::Start(const std::vector<GuardedStream>& streams, int count) {
 
 // In a session of its own: what is meant for the recorder's group, a Ctrl-C or a
 // kill of the whole job, is not meant for it.
-Result<pid_t> Guards::Spawn() const {
+Result<pid_t> Standby::Spawn() const {
   const int baton = OpenAnew(baton_);
   if (baton < 0) return Status::FromErrno(errno, "open", "the baton for a guard");
   std::vector<std::string> words = {"hangscope", "guard", std::to_string(baton),
@@ -180,9 +180,9 @@ Result<pid_t> Guards::Spawn() const {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, baton, baton);  // onto itself: stays open
-  std::vector<GuardedStream> streams = streams_;
+  std::vector<StandbyStream> streams = streams_;
   std::vector<int> moved;
-  for (GuardedStream& stream : streams) {
+  for (StandbyStream& stream : streams) {
     if (stream.input_fd == STDIN_FILENO) {
       stream.input_fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
       moved.push_back(stream.input_fd);
@@ -208,14 +208,14 @@ Result<pid_t> Guards::Spawn() const {
   return pid;
 }
 
-void Guards::Check() {
+void Standby::Check() {
   for (pid_t& pid : pids_) {
     if (!HasEnded(pid)) continue;
     if (auto next = Spawn(); next.ok()) pid = *next;
   }
 }
 
-void Guards::Dismiss() {
+void Standby::Dismiss() {
   if (pids_.empty()) return;
   SayOver(baton_);
   struct flock lock = WholeFile(F_UNLCK);
@@ -229,16 +229,16 @@ void Guards::Dismiss() {
   pids_.clear();
 }
 
-bool Guards::Has(pid_t pid) const {
+bool Standby::Has(pid_t pid) const {
   return std::find(pids_.begin(), pids_.end(), pid) != pids_.end();
 }
 
 void StandGuard(FileSystem& files, Clock& clock, const std::string& program, int baton_fd,
-                pid_t recorder, const std::vector<GuardedStream>& streams,
+                pid_t recorder, const std::vector<StandbyStream>& streams,
                 void (*tell)(const std::string&)) {
   // Inherited, they are not closed by exec: a guard of ours must not hold our baton.
   (void)fcntl(baton_fd, F_SETFD, FD_CLOEXEC);
-  for (const GuardedStream& stream : streams) {
+  for (const StandbyStream& stream : streams) {
     (void)fcntl(stream.input_fd, F_SETFD, FD_CLOEXEC);
     (void)fcntl(stream.stage_fd, F_SETFD, FD_CLOEXEC);
   }
@@ -247,10 +247,10 @@ void StandGuard(FileSystem& files, Clock& clock, const std::string& program, int
     if (errno != EINTR) return;
   }
   if (IsOver(baton_fd)) return;
-  const std::unique_ptr<Guards> guards = Guards::Inherit(program, baton_fd);
+  const std::unique_ptr<Standby> guards = Standby::Inherit(program, baton_fd);
   (void)guards->Start(streams, 1).ok();  // the other one waits for the baton still
   Successor successor(files, clock);
-  for (const GuardedStream& stream : streams) {
+  for (const StandbyStream& stream : streams) {
     const Status status = successor.GoOn(stream);
     if (!status.ok())
       tell(fmt::format("'{}' cannot be recorded any more: {}", stream.prefix, status.message()));

@@ -16,8 +16,8 @@
 // head (d), `filling` = 0 (e). Whoever finds `filling` set reads the position and
 // knows what (c) brought, whether (d) came about or not. Only one process at a time
 // uses the stage; within it any thread may, but for Fill, which has one.
-#ifndef HANGSCOPE_RING_STAGE_H
-#define HANGSCOPE_RING_STAGE_H
+#ifndef HANGSCOPE_RING_STAGING_BUFFER_H
+#define HANGSCOPE_RING_STAGING_BUFFER_H
 
 #include <sys/types.h>
 
@@ -37,7 +37,7 @@ namespace hangscope {
 struct StageHeader;
 struct StageBlock;
 
-class Stage {
+class StagingBuffer {
  public:
   enum class Consumer { kRing = 0, kPassthrough = 1 };
   enum class Room { kNow, kLater, kNever };
@@ -54,13 +54,13 @@ class Stage {
   static constexpr uint64_t kLargest = 512u << 20;
 
   // `memory_bytes`: how much may wait; kSmallest at least, taken only when needed.
-  static Result<std::unique_ptr<Stage>> Create(uint64_t memory_bytes, bool passthrough);
+  static Result<std::unique_ptr<StagingBuffer>> Create(uint64_t memory_bytes, bool passthrough);
   // Takes over the stage of a recorder that is dead. Owns `fd`. What lies before
   // `ring_head` is in the ring.
-  static Result<std::unique_ptr<Stage>> Attach(int fd, uint64_t ring_head);
-  ~Stage();
-  Stage(const Stage&) = delete;
-  Stage& operator=(const Stage&) = delete;
+  static Result<std::unique_ptr<StagingBuffer>> Attach(int fd, uint64_t ring_head);
+  ~StagingBuffer();
+  StagingBuffer(const StagingBuffer&) = delete;
+  StagingBuffer& operator=(const StagingBuffer&) = delete;
 
   int fd() const { return fd_; }
 
@@ -93,7 +93,7 @@ class Stage {
   double backlog() const;
 
  private:
-  Stage(int fd, void* memory, size_t bytes);
+  StagingBuffer(int fd, void* memory, size_t bytes);
 
   void Recover(uint64_t ring_head);
   uint64_t& cursor(Consumer consumer);

@@ -1,4 +1,4 @@
-#include "scope/watch_view.h"
+#include "scope/live_scope.h"
 
 #include <fmt/format.h>
 
@@ -59,7 +59,7 @@ Result<std::string> ReadIdentity(ScopeView& view) {
 
 // Counters of harts only grow: where they do not, the target began anew without a trace in its
 // header. A thread's mailbox goes to another thread, and begins anew without that.
-bool WentBack(const ScopeLayout& layout, const WatchSample& before, const WatchSample& after) {
+bool WentBack(const ScopeLayout& layout, const ScopeSample& before, const ScopeSample& after) {
   if ((layout.features & HANGSCOPE_FEATURE_THREADS) != 0) return false;
   const auto fell = [](uint32_t old, uint32_t now) {
     return now < old && old - now < UINT32_MAX / 2;
@@ -84,7 +84,7 @@ std::optional<uint64_t> TargetTime(const ScopeLayout& layout, int pid, TimeNs no
 
 // The latest of which there is a trace.
 std::optional<uint64_t> LastTime(const ScopeLayout& layout, uint64_t newest_event,
-                                 const WatchSample& sample) {
+                                 const ScopeSample& sample) {
   if (!layout.shared_clock()) return std::nullopt;
   uint64_t last = std::max(layout.last_time, newest_event);
   for (const CoreSample& core : sample.cores) {
@@ -95,9 +95,9 @@ std::optional<uint64_t> LastTime(const ScopeLayout& layout, uint64_t newest_even
 
 }  // namespace
 
-Result<std::unique_ptr<WatchView>> WatchView::Open(FileSystem& files, const ScopeSource& source,
+Result<std::unique_ptr<LiveScope>> LiveScope::Open(FileSystem& files, const ScopeSource& source,
                                                    const WatcherOptions& options) {
-  std::unique_ptr<WatchView> watch(new WatchView);
+  std::unique_ptr<LiveScope> watch(new LiveScope);
   const TargetSpec spec = ParseTargetSpec(files, source.target);
   watch->name_ = spec.name;
   watch->is_folder_ = !source.open && files.IsFolder(source.target);
@@ -123,11 +123,11 @@ Result<std::unique_ptr<WatchView>> WatchView::Open(FileSystem& files, const Scop
   return watch;
 }
 
-uint64_t WatchView::clock_hz() const { return ClockRate(layout()); }
+uint64_t LiveScope::clock_hz() const { return ClockRate(layout()); }
 
 // The program that the user names; else the one that runs there, if it is the one that made the
 // scope.
-void WatchView::FindCode(const ScopeSource& source) {
+void LiveScope::FindCode(const ScopeSource& source) {
   std::string path = source.elf;
   if (path.empty() && !is_folder_ && pid_ > 0 && LifeOfProcess(pid_) == Life::kLive) {
     const std::string own = fmt::format("/proc/{}/exe", pid_);
@@ -147,7 +147,7 @@ void WatchView::FindCode(const ScopeSource& source) {
   names_.emplace(Catalog(), code_.get(), reader_->layout().program_at);
 }
 
-Status WatchView::RefreshNames() {
+Status LiveScope::RefreshNames() {
   std::vector<Corruption> corruptions;
   auto nodes = reader_->ReadNodes(&corruptions);
   if (!nodes.ok()) return nodes.status();
@@ -165,9 +165,8 @@ Status WatchView::RefreshNames() {
   return {};
 }
 
-int WatchView::ThreadOf(const WatchSubject& core) const {
-  if (core.kind != WatchSubject::Kind::kCore ||
-      (layout().features & HANGSCOPE_FEATURE_THREADS) == 0)
+int LiveScope::ThreadOf(const SubjectId& core) const {
+  if (core.kind != SubjectId::Kind::kCore || (layout().features & HANGSCOPE_FEATURE_THREADS) == 0)
     return 0;
   for (const ScopeCore& each : view_->Cores()) {
     if (each.index == core.index && each.in_use) return static_cast<int>(each.owner);
@@ -175,13 +174,13 @@ int WatchView::ThreadOf(const WatchSubject& core) const {
   return 0;
 }
 
-Result<bool> WatchView::IsSame() {
+Result<bool> LiveScope::IsSame() {
   auto now = ReadIdentity(*view_);
   if (!now.ok()) return now.status();
   return *now == identity_ && !went_back_;
 }
 
-Status WatchView::Poll(TimeNs now) {
+Status LiveScope::Poll(TimeNs now) {
   events_->Forget();
   std::swap(before_, sample_);
   if (Status status = reader_->Poll(&sample_); !status.ok()) return status;
@@ -194,7 +193,7 @@ Status WatchView::Poll(TimeNs now) {
   return {};
 }
 
-Status WatchView::PollDead(TimeNs now) {
+Status LiveScope::PollDead(TimeNs now) {
   is_dead_ = true;
   events_->Forget();
   if (Status status = reader_->Poll(&sample_); !status.ok()) return status;
@@ -204,14 +203,14 @@ Status WatchView::PollDead(TimeNs now) {
   return {};
 }
 
-bool WatchView::IsDead() const {
+bool LiveScope::IsDead() const {
   return is_folder_ || view_->scope().target().life() == Life::kDead ||
          (pid_ > 0 && LifeOfProcess(pid_) == Life::kDead);
 }
 
-Status WatchView::PollLiveOrDead(TimeNs now) { return IsDead() ? PollDead(now) : Poll(now); }
+Status LiveScope::PollLiveOrDead(TimeNs now) { return IsDead() ? PollDead(now) : Poll(now); }
 
-Status WatchView::PollFor(Clock& clock, TimeNs stall, WatchSample* first) {
+Status LiveScope::PollFor(Clock& clock, TimeNs stall, ScopeSample* first) {
   const TimeNs interval = std::clamp(stall / 10, kShortestInterval, kLongestInterval);
   const TimeNs end = clock.Monotonic() + stall + kLooksAfterwards * interval;
   for (;;) {
@@ -222,16 +221,16 @@ Status WatchView::PollFor(Clock& clock, TimeNs stall, WatchSample* first) {
   }
 }
 
-WatchScene WatchView::Scene(TimeNs now) const {
+WatchScene LiveScope::Scene(TimeNs now) const {
   return {name_, false, &watcher_->subjects(), &*names_, &nodes_, now, is_dead_};
 }
 
-Result<CoreDetail> WatchView::Detail(uint32_t core) {
+Result<CoreDetail> LiveScope::Detail(uint32_t core) {
   std::vector<Corruption> corruptions;
   return reader_->ReadDetail(core, &corruptions);
 }
 
-Result<uint64_t> WatchView::Emitted(uint32_t core) {
+Result<uint64_t> LiveScope::Emitted(uint32_t core) {
   if (core >= layout().core_count) return Status::Usage(fmt::format("there is no core {}", core));
   char head[8];
   if (Status status = view_->scope().target().Read(
@@ -243,21 +242,21 @@ Result<uint64_t> WatchView::Emitted(uint32_t core) {
                          layout().ring_capacity);
 }
 
-const ScopeCatalog& WatchView::Catalog() const {
+const ScopeCatalog& LiveScope::Catalog() const {
   return view_->catalog_bytes().empty() ? own_catalog_ : view_->catalog();
 }
 
-FindingHistory WatchView::History(const WatchSubject& subject) {
+FindingHistory LiveScope::History(const SubjectId& subject) {
   return {events_->LastTexts(subject), DebugRing(subject)};
 }
 
-FindingHistory WatchView::History(const ScopeFinding& finding) {
+FindingHistory LiveScope::History(const ScopeFinding& finding) {
   if (finding.first) return History(*finding.first);
   return finding.subjects.size() == 1 ? History(finding.subjects[0]) : FindingHistory();
 }
 
-std::vector<DebugValue> WatchView::DebugRing(const WatchSubject& core) {
-  if (core.kind != WatchSubject::Kind::kCore || core.index >= sample_.cores.size()) return {};
+std::vector<DebugValue> LiveScope::DebugRing(const SubjectId& core) {
+  if (core.kind != SubjectId::Kind::kCore || core.index >= sample_.cores.size()) return {};
   auto values = reader_->ReadDebugRing(sample_.cores[core.index].node, sample_);
   return values.ok() ? std::move(*values) : std::vector<DebugValue>();
 }

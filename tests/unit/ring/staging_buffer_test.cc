@@ -1,6 +1,6 @@
 // The stage between a real pipe and two consumers. That it survives a kill at any
 // instant is tested with real processes (tests/system/test_crash.py).
-#include "ring/stage.h"
+#include "ring/staging_buffer.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@ namespace {
 constexpr TimeNs kSoon = kMillisecond;
 constexpr TimeNs kLong = 60 * kSecond;
 constexpr uint64_t kRoomy = 8u << 20;
-constexpr auto kRing = Stage::Consumer::kRing;
-constexpr auto kOut = Stage::Consumer::kPassthrough;
+constexpr auto kRing = StagingBuffer::Consumer::kRing;
+constexpr auto kOut = StagingBuffer::Consumer::kPassthrough;
 
 class StageTest : public ::testing::Test {
  protected:
@@ -30,8 +30,8 @@ class StageTest : public ::testing::Test {
     close(pipe_[1]);
   }
 
-  void Create(bool passthrough, uint64_t memory = Stage::kSmallest) {
-    auto stage = Stage::Create(memory, passthrough);
+  void Create(bool passthrough, uint64_t memory = StagingBuffer::kSmallest) {
+    auto stage = StagingBuffer::Create(memory, passthrough);
     ASSERT_TRUE(stage.ok()) << stage.status().message();
     stage_ = std::move(*stage);
   }
@@ -39,7 +39,7 @@ class StageTest : public ::testing::Test {
   void Attach(uint64_t ring_head) {
     const int fd = dup(stage_->fd());
     stage_.reset();
-    auto stage = Stage::Attach(fd, ring_head);
+    auto stage = StagingBuffer::Attach(fd, ring_head);
     ASSERT_TRUE(stage.ok()) << stage.status().message();
     stage_ = std::move(*stage);
   }
@@ -49,7 +49,7 @@ class StageTest : public ::testing::Test {
     for (uint64_t i = 0; i < count; ++i) bytes += ByteAt(written_ + i);
     ASSERT_EQ(write(pipe_[1], bytes.data(), bytes.size()), static_cast<ssize_t>(count));
     for (uint64_t filled = 0; filled < count;) {
-      ASSERT_EQ(stage_->WaitForRoom(0), Stage::Room::kNow) << "at " << written_ + filled;
+      ASSERT_EQ(stage_->WaitForRoom(0), StagingBuffer::Room::kNow) << "at " << written_ + filled;
       const ssize_t got = stage_->Fill(pipe_[0], 7);
       ASSERT_GT(got, 0);
       filled += static_cast<uint64_t>(got);
@@ -59,7 +59,8 @@ class StageTest : public ::testing::Test {
   static char ByteAt(uint64_t offset) { return static_cast<char>(offset % 251); }
 
   // Takes everything that is there; returns the offsets where bytes were missing.
-  std::vector<std::pair<uint64_t, uint64_t>> TakeAll(Stage::Consumer consumer, uint64_t from) {
+  std::vector<std::pair<uint64_t, uint64_t>> TakeAll(StagingBuffer::Consumer consumer,
+                                                     uint64_t from) {
     std::vector<std::pair<uint64_t, uint64_t>> gaps;
     uint64_t at = from;
     while (const auto piece = stage_->Next(consumer, kSoon)) {
@@ -82,7 +83,7 @@ class StageTest : public ::testing::Test {
   }
 
   int pipe_[2] = {-1, -1};
-  std::unique_ptr<Stage> stage_;
+  std::unique_ptr<StagingBuffer> stage_;
   uint64_t written_ = 0;
 };
 
@@ -98,7 +99,7 @@ TEST_F(StageTest, BytesComeOutAsTheyWentIn) {
 TEST_F(StageTest, IsFullWhenItsMemoryIs) {
   Create(false);
   for (int i = 0; i < 4; ++i) Write(256 * 1024);
-  EXPECT_EQ(stage_->WaitForRoom(0), Stage::Room::kLater);
+  EXPECT_EQ(stage_->WaitForRoom(0), StagingBuffer::Room::kLater);
   EXPECT_EQ(stage_->backlog(), 1);
 }
 
@@ -130,7 +131,7 @@ TEST_F(StageTest, PassthroughIsDroppedBeforeTheRecording) {
     Write(256 * 1024);
     EXPECT_TRUE(TakeAll(kRing, written_ - 256 * 1024).empty());
   }
-  EXPECT_EQ(stage_->WaitForRoom(0), Stage::Room::kLater);  // nobody passes on
+  EXPECT_EQ(stage_->WaitForRoom(0), StagingBuffer::Room::kLater);  // nobody passes on
   stage_->DropOldest();
   Write(100);
   EXPECT_TRUE(TakeAll(kRing, written_ - 100).empty());
@@ -197,7 +198,7 @@ TEST_F(StageTest, ReaderDoesNotWaitForAWriterThatHasLeft) {
 
 TEST_F(StageTest, ForeignMemoryIsRefused) {
   const int fd = memfd_create("not-a-stage", 0);
-  EXPECT_FALSE(Stage::Attach(fd, 0).ok());
+  EXPECT_FALSE(StagingBuffer::Attach(fd, 0).ok());
 }
 
 }  // namespace

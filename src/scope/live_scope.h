@@ -1,7 +1,7 @@
 // A target as watch, why and set see it: its scope and mailboxes, what all of it is called, and a
 // watcher that follows it. One thread.
-#ifndef HANGSCOPE_SCOPE_WATCH_VIEW_H
-#define HANGSCOPE_SCOPE_WATCH_VIEW_H
+#ifndef HANGSCOPE_SCOPE_LIVE_SCOPE_H
+#define HANGSCOPE_SCOPE_LIVE_SCOPE_H
 
 #include <memory>
 #include <optional>
@@ -19,10 +19,10 @@
 
 namespace hangscope {
 
-class WatchView final : public WatchSource {
+class LiveScope final : public WatchSource {
  public:
   // Fails where the target has no scope, or the scope no mailboxes.
-  static Result<std::unique_ptr<WatchView>> Open(FileSystem& files, const ScopeSource& source,
+  static Result<std::unique_ptr<LiveScope>> Open(FileSystem& files, const ScopeSource& source,
                                                  const WatcherOptions& options);
 
   ScopeView& view() { return *view_; }
@@ -31,7 +31,7 @@ class WatchView final : public WatchSource {
   Watcher& watcher() { return *watcher_; }
   // The newest events, read from the rings when they are asked for.
   RecentEvents& events() { return *events_; }
-  const WatchSample& sample() const { return sample_; }
+  const ScopeSample& sample() const { return sample_; }
   const ScopeLayout& layout() const { return view_->layout(); }
   // Of the target's clock; 0: not known.
   uint64_t clock_hz() const;
@@ -55,7 +55,7 @@ class WatchView final : public WatchSource {
   Status PollLiveOrDead(TimeNs now);
   // Looks for `stall` and a little longer, since a finding takes a second look; less long where it
   // dies. `first`: what the first look saw; may be null.
-  Status PollFor(Clock& clock, TimeNs stall, WatchSample* first);
+  Status PollFor(Clock& clock, TimeNs stall, ScopeSample* first);
   // Of a process that is no more: by exit, or a return from main, as it said itself.
   bool EndedByItself() const { return view_->scope().ReadExiting(); }
   // Whether the target is still what it was when it was opened: another start of it, or something
@@ -65,14 +65,14 @@ class WatchView final : public WatchSource {
   Status RefreshNames();
 
   // The thread that a core of the scope is; 0: none, or not known.
-  int ThreadOf(const WatchSubject& core) const;
+  int ThreadOf(const SubjectId& core) const;
 
   // What texts about it are made from, at `now`.
   WatchScene Scene(TimeNs now) const;
   // What the debug ring of a core's node holds, the newest first.
-  std::vector<DebugValue> DebugRing(const WatchSubject& core);
+  std::vector<DebugValue> DebugRing(const SubjectId& core);
   // What the core or task did last, oldest first, as text; and what its node's debug ring holds.
-  FindingHistory History(const WatchSubject& subject);
+  FindingHistory History(const SubjectId& subject);
   // Of whom the finding is about, where that is one; else of who stopped first, where that is
   // known.
   FindingHistory History(const ScopeFinding& finding);
@@ -82,7 +82,7 @@ class WatchView final : public WatchSource {
   Result<uint64_t> Emitted(uint32_t core) override;
 
  private:
-  WatchView() = default;
+  LiveScope() = default;
   void FindCode(const ScopeSource& source);
   const ScopeCatalog& Catalog() const;
 
@@ -96,8 +96,8 @@ class WatchView final : public WatchSource {
   ScopeCatalog own_catalog_;  // where the view has none, and the process's program does
   std::optional<WatchNames> names_;
   std::optional<Watcher> watcher_;
-  WatchSample sample_;
-  WatchSample before_;
+  ScopeSample sample_;
+  ScopeSample before_;
   bool went_back_ = false;
   bool is_dead_ = false;
   uint64_t newest_time_ = 0;  // of an event

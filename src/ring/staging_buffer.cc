@@ -1,4 +1,4 @@
-#include "ring/stage.h"
+#include "ring/staging_buffer.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -56,7 +56,8 @@ Result<void*> MapAll(int fd, size_t bytes) {
 
 }  // namespace
 
-Result<std::unique_ptr<Stage>> Stage::Create(uint64_t memory_bytes, bool passthrough) {
+Result<std::unique_ptr<StagingBuffer>> StagingBuffer::Create(uint64_t memory_bytes,
+                                                             bool passthrough) {
   const uint64_t count =
       std::clamp<uint64_t>(memory_bytes / kBlockBytes, kSmallest / kBlockBytes, kMostBlocks);
   const size_t bytes = kTableBytes + count * kBlockBytes;
@@ -72,14 +73,14 @@ Result<std::unique_ptr<Stage>> Stage::Create(uint64_t memory_bytes, bool passthr
     close(fd);
     return memory.status();
   }
-  std::unique_ptr<Stage> stage(new Stage(fd, *memory, bytes));
+  std::unique_ptr<StagingBuffer> stage(new StagingBuffer(fd, *memory, bytes));
   stage->header_->magic = kMagic;
   stage->header_->block_count = count;
   stage->header_->cursors[1] = passthrough ? 0 : kNoConsumer;
   return stage;
 }
 
-Result<std::unique_ptr<Stage>> Stage::Attach(int fd, uint64_t ring_head) {
+Result<std::unique_ptr<StagingBuffer>> StagingBuffer::Attach(int fd, uint64_t ring_head) {
   StageHeader header{};
   const bool sane = pread(fd, static_cast<void*>(&header), sizeof header, 0) == sizeof header &&
                     header.magic == kMagic && header.block_count <= kMostBlocks;
@@ -93,39 +94,41 @@ Result<std::unique_ptr<Stage>> Stage::Attach(int fd, uint64_t ring_head) {
     close(fd);
     return memory.status();
   }
-  std::unique_ptr<Stage> stage(new Stage(fd, *memory, bytes));
+  std::unique_ptr<StagingBuffer> stage(new StagingBuffer(fd, *memory, bytes));
   stage->Recover(ring_head);
   return stage;
 }
 
-Stage::Stage(int fd, void* memory, size_t bytes)
+StagingBuffer::StagingBuffer(int fd, void* memory, size_t bytes)
     : fd_(fd),
       memory_(memory),
       bytes_(bytes),
       header_(static_cast<StageHeader*>(memory)),
       blocks_(reinterpret_cast<StageBlock*>(static_cast<char*>(memory) + sizeof(StageHeader))) {}
 
-Stage::~Stage() {
+StagingBuffer::~StagingBuffer() {
   munmap(memory_, bytes_);
   close(fd_);
 }
 
-char* Stage::Address(uint32_t block) const {
+char* StagingBuffer::Address(uint32_t block) const {
   return static_cast<char*>(memory_) + kTableBytes + block * kBlockBytes;
 }
 
-off_t Stage::PositionOf(uint32_t block, uint64_t at) const {
+off_t StagingBuffer::PositionOf(uint32_t block, uint64_t at) const {
   return static_cast<off_t>(kTableBytes + block * kBlockBytes + at);
 }
 
-uint64_t& Stage::cursor(Consumer consumer) { return header_->cursors[static_cast<int>(consumer)]; }
-uint64_t Stage::cursor(Consumer consumer) const {
+uint64_t& StagingBuffer::cursor(Consumer consumer) {
+  return header_->cursors[static_cast<int>(consumer)];
+}
+uint64_t StagingBuffer::cursor(Consumer consumer) const {
   return header_->cursors[static_cast<int>(consumer)];
 }
 
 // After the death of the process that used it: the read it was at is finished, and
 // what the ring holds already is let go.
-void Stage::Recover(uint64_t ring_head) {
+void StagingBuffer::Recover(uint64_t ring_head) {
   if (const uint64_t filling = header_->filling.load(std::memory_order_acquire); filling != 0) {
     const auto block = static_cast<uint32_t>(filling - 1);
     const off_t position = lseek(fd_, 0, SEEK_CUR);
@@ -149,13 +152,13 @@ void Stage::Recover(uint64_t ring_head) {
   Release();
 }
 
-bool Stage::Wanted(uint32_t block) const {
+bool StagingBuffer::Wanted(uint32_t block) const {
   const uint64_t end = blocks_[block].begin + blocks_[block].length;
   return cursor(Consumer::kRing) < end || cursor(Consumer::kPassthrough) < end;
 }
 
 // Lets go of what nobody wants any more.
-void Stage::Release() {
+void StagingBuffer::Release() {
   bool any = false;
   std::erase_if(queue_, [&](uint32_t block) {
     if (block == target_ || block == busy_ || Wanted(block)) return false;
@@ -167,7 +170,7 @@ void Stage::Release() {
 
 // The newest block while it has room, else the first free one: a stream that is
 // emptied as fast as it comes stays in the same, cached memory.
-std::optional<uint32_t> Stage::BlockToFill() {
+std::optional<uint32_t> StagingBuffer::BlockToFill() {
   if (!queue_.empty() && blocks_[queue_.back()].length < kBlockBytes) {
     const StageBlock& newest = blocks_[queue_.back()];
     if (newest.begin + newest.length == header_->head) return queue_.back();
@@ -178,7 +181,7 @@ std::optional<uint32_t> Stage::BlockToFill() {
   return std::nullopt;
 }
 
-Stage::Room Stage::WaitForRoom(TimeNs longest) {
+StagingBuffer::Room StagingBuffer::WaitForRoom(TimeNs longest) {
   std::unique_lock lock(mutex_);
   if (BlockToFill()) return Room::kNow;
   released_.wait_for(lock, std::chrono::nanoseconds(longest),
@@ -187,24 +190,24 @@ Stage::Room Stage::WaitForRoom(TimeNs longest) {
   return closed_ ? Room::kNever : Room::kLater;
 }
 
-uint64_t Stage::waiting_for_ring() const {
+uint64_t StagingBuffer::waiting_for_ring() const {
   const uint64_t at = cursor(Consumer::kRing);
   return at == kNoConsumer ? 0 : header_->head - std::min(header_->head, at);
 }
 
-void Stage::LetRingCatchUp(TimeNs longest) {
+void StagingBuffer::LetRingCatchUp(TimeNs longest) {
   std::unique_lock lock(mutex_);
   if (waiting_for_ring() <= kMuch) return;
   caught_up_.wait_for(lock, std::chrono::nanoseconds(longest),
                       [this] { return waiting_for_ring() <= kLittle; });
 }
 
-void Stage::DropQueued(size_t at) {
+void StagingBuffer::DropQueued(size_t at) {
   blocks_[queue_[at]].length = 0;
   queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
-void Stage::DropOldest() {
+void StagingBuffer::DropOldest() {
   const std::lock_guard lock(mutex_);
   // Recording comes before passing on.
   uint64_t& out = cursor(Consumer::kPassthrough);
@@ -222,7 +225,7 @@ void Stage::DropOldest() {
   }
 }
 
-ssize_t Stage::Fill(int input_fd, TimeNs now) {
+ssize_t StagingBuffer::Fill(int input_fd, TimeNs now) {
   uint32_t block = 0;
   uint64_t from = 0;
   {
@@ -259,7 +262,7 @@ ssize_t Stage::Fill(int input_fd, TimeNs now) {
 }
 
 // (d)
-void Stage::Publish(uint32_t block, uint32_t count, TimeNs now) {
+void StagingBuffer::Publish(uint32_t block, uint32_t count, TimeNs now) {
   StageBlock& entry = blocks_[block];
   if (entry.length == 0) {
     entry.begin = header_->head;
@@ -275,14 +278,14 @@ void Stage::Publish(uint32_t block, uint32_t count, TimeNs now) {
   filled_.notify_all();
 }
 
-void Stage::Close() {
+void StagingBuffer::Close() {
   const std::lock_guard lock(mutex_);
   closed_ = true;
   filled_.notify_all();
   released_.notify_all();
 }
 
-std::optional<Stage::Piece> Stage::Look(Consumer consumer) {
+std::optional<StagingBuffer::Piece> StagingBuffer::Look(Consumer consumer) {
   const uint64_t at = cursor(consumer);
   if (at == kNoConsumer) return std::nullopt;
   for (const uint32_t block : queue_) {
@@ -294,7 +297,7 @@ std::optional<Stage::Piece> Stage::Look(Consumer consumer) {
   return std::nullopt;
 }
 
-std::optional<Stage::Piece> Stage::Next(Consumer consumer, TimeNs longest) {
+std::optional<StagingBuffer::Piece> StagingBuffer::Next(Consumer consumer, TimeNs longest) {
   std::unique_lock lock(mutex_);
   filled_.wait_for(lock, std::chrono::nanoseconds(longest),
                    [&] { return closed_ || Look(consumer); });
@@ -305,8 +308,8 @@ std::optional<Stage::Piece> Stage::Next(Consumer consumer, TimeNs longest) {
   return piece;
 }
 
-std::optional<Stage::Piece> Stage::CopyNext(Consumer consumer, TimeNs longest, size_t limit,
-                                            std::string* copy) {
+std::optional<StagingBuffer::Piece> StagingBuffer::CopyNext(Consumer consumer, TimeNs longest,
+                                                            size_t limit, std::string* copy) {
   std::unique_lock lock(mutex_);
   filled_.wait_for(lock, std::chrono::nanoseconds(longest),
                    [&] { return closed_ || Look(consumer); });
@@ -318,7 +321,7 @@ std::optional<Stage::Piece> Stage::CopyNext(Consumer consumer, TimeNs longest, s
   return piece;
 }
 
-void Stage::Advance(Consumer consumer, uint64_t offset) {
+void StagingBuffer::Advance(Consumer consumer, uint64_t offset) {
   const std::lock_guard lock(mutex_);
   if (consumer == Consumer::kRing) busy_.reset();
   cursor(consumer) = std::max(cursor(consumer), offset);
@@ -326,7 +329,7 @@ void Stage::Advance(Consumer consumer, uint64_t offset) {
   if (waiting_for_ring() <= kLittle) caught_up_.notify_one();
 }
 
-void Stage::Leave(Consumer consumer) {
+void StagingBuffer::Leave(Consumer consumer) {
   const std::lock_guard lock(mutex_);
   if (consumer == Consumer::kRing) busy_.reset();
   cursor(consumer) = kNoConsumer;
@@ -334,12 +337,12 @@ void Stage::Leave(Consumer consumer) {
   caught_up_.notify_one();
 }
 
-bool Stage::ended(Consumer consumer) const {
+bool StagingBuffer::ended(Consumer consumer) const {
   const std::lock_guard lock(mutex_);
   return cursor(consumer) == kNoConsumer || (closed_ && cursor(consumer) >= header_->head);
 }
 
-bool Stage::WaitForEnd(TimeNs longest) {
+bool StagingBuffer::WaitForEnd(TimeNs longest) {
   std::unique_lock lock(mutex_);
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(longest);
   if (closed_) {
@@ -350,12 +353,12 @@ bool Stage::WaitForEnd(TimeNs longest) {
   return filled_.wait_until(lock, deadline, [this] { return closed_; });
 }
 
-uint64_t Stage::head() const {
+uint64_t StagingBuffer::head() const {
   const std::lock_guard lock(mutex_);
   return header_->head;
 }
 
-double Stage::backlog() const {
+double StagingBuffer::backlog() const {
   const std::lock_guard lock(mutex_);
   return static_cast<double>(waiting_for_ring()) /
          static_cast<double>(header_->block_count * kBlockBytes);
