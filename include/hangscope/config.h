@@ -98,11 +98,19 @@
 #define HANGSCOPE_NODES 1
 #endif
 /* Exclusive resources that a core or task can hold, and channels that it can provide, at a time. */
-#ifndef HANGSCOPE_HOLDS
-#define HANGSCOPE_HOLDS 4
+#ifndef HANGSCOPE_HOLD_SLOTS
+#ifdef HANGSCOPE_HOLDS /* its former name, which goes with the next version */
+#define HANGSCOPE_HOLD_SLOTS HANGSCOPE_HOLDS
+#else
+#define HANGSCOPE_HOLD_SLOTS 4
 #endif
-#ifndef HANGSCOPE_PROVIDES_MOST
-#define HANGSCOPE_PROVIDES_MOST 4
+#endif
+#ifndef HANGSCOPE_PROVIDE_SLOTS
+#ifdef HANGSCOPE_PROVIDES_MOST /* likewise */
+#define HANGSCOPE_PROVIDE_SLOTS HANGSCOPE_PROVIDES_MOST
+#else
+#define HANGSCOPE_PROVIDE_SLOTS 4
+#endif
 #endif
 /* 1: what a feature does is in functions instead of in each place that uses it: smaller, slower. */
 #ifndef HANGSCOPE_OUT_OF_LINE

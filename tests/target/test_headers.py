@@ -73,6 +73,14 @@ class Headers(Case):
                     continue  # a process has a file
                 self.compile_includes(toolchain, language, ["hangscope/hangscope.h"], *how, *flags)
 
+    def test_former_names_are_accepted(self):
+        text = """#include "hangscope/target/config.h"
+#if HANGSCOPE_HOLD_SLOTS != 3 || HANGSCOPE_PROVIDE_SLOTS != 7
+#error "the former name was not taken"
+#endif
+"""
+        self.compile(RV32, "c", text, *STRICT, "-DHANGSCOPE_HOLDS=3", "-DHANGSCOPE_PROVIDES_MOST=7")
+
     def test_each_feature_of_the_watcher(self):
         """Off while the others are on, and on while they are off; the one on a device, the other on Linux."""
         for name in ("WAYPOINTS", "WAITS", "ASSERTS", "PAUSES", "DEBUG_RING", "DELAYS", "BUS", "STACKS", "GUARDS"):

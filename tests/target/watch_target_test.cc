@@ -22,8 +22,8 @@
 #define HANGSCOPE_CORES 6
 #define HANGSCOPE_NODES 2
 #define HANGSCOPE_DEBUG_RING 4
-#define HANGSCOPE_HOLDS 3
-#define HANGSCOPE_PROVIDES_MOST 2
+#define HANGSCOPE_HOLD_SLOTS 3
+#define HANGSCOPE_PROVIDE_SLOTS 2
 #define HANGSCOPE_GUARDS 3
 #define HANGSCOPE_DEFINE
 #include "hangscope/hangscope.h"
@@ -237,7 +237,7 @@ TEST_F(Watched, WhatIsHeldIsListedUntilReleasedAndWhatDoesNotFitIsCounted) {
   for (uint32_t lock = 10; lock < 15; lock++) HANGSCOPE_HOLD(lock);
   EXPECT_EQ(std::vector<uint32_t>(claims.holds, claims.holds + 3),
             (std::vector<uint32_t>{10, 11, 12}));
-  EXPECT_EQ(claims.provides[HANGSCOPE_PROVIDES_MOST], 2u);
+  EXPECT_EQ(claims.provides[HANGSCOPE_PROVIDE_SLOTS], 2u);
   HANGSCOPE_RELEASE(11);
   HANGSCOPE_RELEASE(99);
   HANGSCOPE_HOLD(10);  // again: a lock that its holder may take twice

@@ -122,8 +122,8 @@ HANGSCOPE_INLINE void hangscope_watch_anew(struct hangscope_scope* scope, uint64
 #if HANGSCOPE_HAS_CLAIMS
   watch->claims_at = __builtin_offsetof(struct hangscope_scope, claims);
   watch->claim_stride = sizeof(struct hangscope_claims);
-  watch->hold_slots = HANGSCOPE_HOLDS;
-  watch->provide_slots = HANGSCOPE_PROVIDES_MOST;
+  watch->hold_slots = HANGSCOPE_HOLD_SLOTS;
+  watch->provide_slots = HANGSCOPE_PROVIDE_SLOTS;
 #if HANGSCOPE_TASKS > 0
   hangscope_zero(&scope->claims[HANGSCOPE_CORES],
                  HANGSCOPE_TASKS * sizeof(struct hangscope_claims));

@@ -19,11 +19,11 @@ struct hangscope_core {
   uint32_t records[HANGSCOPE_RING_CAPACITY * HANGSCOPE_RECORD_WORDS];
 };
 
-#define HANGSCOPE_CLAIM_WORDS ((HANGSCOPE_HOLDS + HANGSCOPE_PROVIDES_MOST + 1 + 1) / 2 * 2)
+#define HANGSCOPE_CLAIM_WORDS ((HANGSCOPE_HOLD_SLOTS + HANGSCOPE_PROVIDE_SLOTS + 1 + 1) / 2 * 2)
 struct hangscope_claims {
-  uint32_t holds[HANGSCOPE_HOLDS];
+  uint32_t holds[HANGSCOPE_HOLD_SLOTS];
   /* after PROVIDES_MOST: how many did not fit */
-  uint32_t provides[HANGSCOPE_CLAIM_WORDS - HANGSCOPE_HOLDS];
+  uint32_t provides[HANGSCOPE_CLAIM_WORDS - HANGSCOPE_HOLD_SLOTS];
 };
 
 struct hangscope_core_detail {

@@ -85,13 +85,13 @@ HANGSCOPE_INLINE struct hangscope_claims* hangscope_my_claims(void) {
 }
 HANGSCOPE_INLINE void hangscope_claims_hold(struct hangscope_claims* claims, uint32_t resource) {
   if (claims != 0)
-    hangscope_claim_in(claims->holds, HANGSCOPE_HOLDS, &claims->provides[HANGSCOPE_PROVIDES_MOST],
-                       resource);
+    hangscope_claim_in(claims->holds, HANGSCOPE_HOLD_SLOTS,
+                       &claims->provides[HANGSCOPE_PROVIDE_SLOTS], resource);
 }
 HANGSCOPE_INLINE void hangscope_claims_provide(struct hangscope_claims* claims, uint32_t resource) {
   if (claims != 0) {
-    hangscope_claim_in(claims->provides, HANGSCOPE_PROVIDES_MOST,
-                       &claims->provides[HANGSCOPE_PROVIDES_MOST], resource);
+    hangscope_claim_in(claims->provides, HANGSCOPE_PROVIDE_SLOTS,
+                       &claims->provides[HANGSCOPE_PROVIDE_SLOTS], resource);
   }
 }
 /* Switched off, nothing new is held; what is released or provided is still said: what is not known
@@ -105,11 +105,11 @@ HANGSCOPE_INLINE void hangscope_provides(uint32_t resource) {
 }
 HANGSCOPE_INLINE void hangscope_releases(uint32_t resource) {
   struct hangscope_claims* const claims = hangscope_my_claims();
-  if (claims != 0) hangscope_unclaim_in(claims->holds, HANGSCOPE_HOLDS, resource);
+  if (claims != 0) hangscope_unclaim_in(claims->holds, HANGSCOPE_HOLD_SLOTS, resource);
 }
 HANGSCOPE_INLINE void hangscope_provides_no_more(uint32_t resource) {
   struct hangscope_claims* const claims = hangscope_my_claims();
-  if (claims != 0) hangscope_unclaim_in(claims->provides, HANGSCOPE_PROVIDES_MOST, resource);
+  if (claims != 0) hangscope_unclaim_in(claims->provides, HANGSCOPE_PROVIDE_SLOTS, resource);
 }
 
 #ifdef HANGSCOPE_DEFINE
