@@ -1,5 +1,5 @@
 // hangscope guard BATON RECORDER STREAM...: started by recorders only, see
-// src/run/guard.h; not in the help.
+// src/run/standby.h; not in the help.
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>

@@ -6,7 +6,7 @@
 //
 // Thread safety: every member may be called from any thread. What changes the ring
 // waits for the disk, and a slow one makes that long: whoever must not wait hands its
-// bytes to a thread that may (ring/stage.h). fill, head and last_error never wait.
+// bytes to a thread that may (ring/staging_buffer.h). fill, head and last_error never wait.
 #ifndef HANGSCOPE_RING_RING_STORE_H
 #define HANGSCOPE_RING_RING_STORE_H
 

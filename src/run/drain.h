@@ -1,6 +1,6 @@
 // Empties one descriptor into one ring, and passes the bytes on.
 //
-// Three threads and a stage (ring/stage.h) between them: the reader waits for
+// Three threads and a stage (ring/staging_buffer.h) between them: the reader waits for
 // nothing but its input; the writer may wait for the disk; the passthrough may wait
 // for whoever reads it. Where one of those is too slow for too long, what is oldest
 // is dropped, counted and located. Nothing that happens here can end the program.

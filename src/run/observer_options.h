@@ -49,7 +49,7 @@ struct Environment {
   // may be null: nobody looks at the threads of a silent program
   ProcessInspector* inspector = nullptr;
   int signal_fd = -1;          // a signalfd
-  std::string guard_program;   // this hangscope (run/guard.h); empty: no guards
+  std::string guard_program;   // this hangscope (run/standby.h); empty: no guards
   std::string control_folder;  // for the control socket; empty: none
   // How programs are looked for and started; tests put a fake child here.
   std::function<Status(const std::string&)> check_program = CheckProgram;
