@@ -14,7 +14,7 @@
 namespace hangscope::cli {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kCatHelp[] =
     R"(usage: hangscope cat [options] RING|SNAPSHOT
 
 Prints what a ring or a snapshot holds: oldest first, whole lines. RING is a recorder's
@@ -65,7 +65,7 @@ int Print(const std::string& prefix, bool follow) {
 }  // namespace
 
 int CatCommand(const std::vector<std::string>& words) {
-  OptionParser parser("cat", kHelp);
+  OptionParser parser("cat", kCatHelp);
   std::string target;
   std::string stream;
   bool follow = false;

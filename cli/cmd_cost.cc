@@ -14,7 +14,7 @@
 namespace hangscope::cli {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kCostHelp[] =
     R"(usage: hangscope cost [options] -- qemu-system-ARCH [ARGUMENT...]
 
 Runs QEMU with a plugin that counts, and prints what pieces of the program on the target
@@ -75,7 +75,7 @@ int Print(const CostReport& report, bool json) {
 
 int CostCommand(const std::vector<std::string>& words, const StartSignals& signals) {
   const auto dashes = std::find(words.begin(), words.end(), "--");
-  OptionParser parser("cost", kHelp);
+  OptionParser parser("cost", kCostHelp);
   CostOptions options;
   std::string elf_path;
   std::string per = "calls";

@@ -9,7 +9,7 @@
 namespace hangscope::cli {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kDoctorHelp[] =
     R"(usage: hangscope doctor [--json]
 
 Says what this machine lets this user record and look into, what is missing for what, and
@@ -23,7 +23,7 @@ Status: 0 all that is needed works; 1 something is missing; 2 usage.
 }  // namespace
 
 int DoctorCommand(const std::vector<std::string>& words) {
-  OptionParser parser("doctor", kHelp);
+  OptionParser parser("doctor", kDoctorHelp);
   bool json = false;
   parser.Flag("--json", &json);
   if (const auto exit = parser.Parse(words)) return *exit;

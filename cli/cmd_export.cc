@@ -18,7 +18,7 @@
 namespace hangscope::cli {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kExportHelp[] =
     R"(usage: hangscope export [options] --to FORMAT SNAPSHOT|TARGET
 
 Writes what was recorded, of all cores and CPUs in the order of time, for other programs.
@@ -109,7 +109,7 @@ class ProgressBar {
   TimeNs shown_ = 0;
 };
 
-volatile sig_atomic_t interrupted = 0;
+volatile sig_atomic_t export_interrupted = 0;
 
 struct ExportWords {
   TraceRequest request;
@@ -172,18 +172,18 @@ int Export(ExportWords& words) {
   if (Status status = CheckTraceExport(PosixFileSystem(), words.options); !status.ok())
     return Fail(status);
   struct sigaction action {};
-  action.sa_handler = [](int) { interrupted = 1; };
+  action.sa_handler = [](int) { export_interrupted = 1; };
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   SystemClock clock;
   auto bar = std::make_unique<ProgressBar>(clock, words.options.path.empty());
   words.request.go_on = words.options.go_on = [&](double part) {
     bar->Show(part);
-    return interrupted == 0;
+    return export_interrupted == 0;
   };
   bar->Begin("looking through it");
   auto source = OpenTraceSource(PosixFileSystem(), clock, words.request);
-  if (!source.ok() && interrupted != 0) return kExitInterrupted;
+  if (!source.ok() && export_interrupted != 0) return kExitInterrupted;
   bar->Begin("writing");
   if (!source.ok()) return Fail(source.status());
   for (const std::string& warning : (*source)->head().warnings) PrintNote("warning: " + warning);
@@ -201,7 +201,7 @@ int Export(ExportWords& words) {
 }  // namespace
 
 int ExportCommand(const std::vector<std::string>& words) {
-  OptionParser parser("export", kHelp);
+  OptionParser parser("export", kExportHelp);
   ExportWords wanted;
   TraceRequest& request = wanted.request;
   parser.Positional("target", &request.source.target);

@@ -9,7 +9,7 @@
 namespace hangscope::cli {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kLsHelp[] =
     R"(usage: hangscope ls [options]
 
 Lists the recorders (hangscope run and tee) that run now as this user, by name: process,
@@ -23,7 +23,7 @@ Status: 0, also where none runs; 2 usage.
 }  // namespace
 
 int LsCommand(const std::vector<std::string>& words) {
-  OptionParser parser("ls", kHelp);
+  OptionParser parser("ls", kLsHelp);
   bool json = false;
   parser.Flag("--json", &json);
   if (const auto exit = parser.Parse(words)) return *exit;

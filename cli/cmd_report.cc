@@ -15,7 +15,7 @@
 namespace hangscope::cli {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kReportHelp[] =
     R"(usage: hangscope report [options] SNAPSHOT
 
 One page about a hang: the verdict, who waits for whom, what happened when, faults, threads,
@@ -66,7 +66,7 @@ int Print(const std::string& text) {
 }  // namespace
 
 int ReportCommand(const std::vector<std::string>& words) {
-  OptionParser parser("report", kHelp);
+  OptionParser parser("report", kReportHelp);
   ReportOptions options;
   Words given;
   parser.Positional("snapshot", &options.source.target);

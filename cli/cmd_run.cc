@@ -16,7 +16,7 @@
 namespace hangscope::cli {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kRunHelp[] =
     R"(usage: hangscope run [options] -- PROGRAM [ARGUMENT...]
 
 Starts PROGRAM, records what it prints into bounded rings on disk, passes it on, and
@@ -200,7 +200,7 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
     return FailRun(Status::Usage(
         fmt::format("put -- before the program: hangscope run -- {}", fmt::join(words, " "))));
   }
-  OptionParser parser("run", kHelp);
+  OptionParser parser("run", kRunHelp);
   RecorderWords recorder_words;
   recorder_words.compress = "auto";
   recorder_words.AddTo(&parser);

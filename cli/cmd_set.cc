@@ -17,7 +17,7 @@
 namespace hangscope::cli {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kSetHelp[] =
     R"(usage: hangscope set WHAT [options] TARGET CORES... [SETTING=VALUE...]
 
 Changes what a target that runs does, by writing into its scope; it is not stopped for it.
@@ -158,7 +158,7 @@ int Set(const SetWords& words) {
 }  // namespace
 
 int SetCommand(const std::vector<std::string>& words) {
-  OptionParser parser("set", kHelp);
+  OptionParser parser("set", kSetHelp);
   SetWords set;
   std::vector<std::string> rest;
   parser.Option("--elf", &set.source.elf);

@@ -20,7 +20,7 @@
 namespace hangscope::cli {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kShowHelp[] =
     R"(usage: hangscope show [options] TARGET
 
 Prints the events that a program recorded with hangscope/hangscope.h, oldest first, and
@@ -47,7 +47,7 @@ what its tasks wait for. TARGET may be live, hung, or long dead:
 Status: 0; 2 usage; 3 the target cannot be read, or has no scope; 130 interrupted.
 )";
 
-constexpr TimeNs kFollowInterval = 50 * kMillisecond;
+constexpr TimeNs kShowInterval = 50 * kMillisecond;
 
 int output_error = 0;  // errno of a write, if it failed for more than want of a reader
 
@@ -189,13 +189,13 @@ class Shower {
   const bool json_;
 };
 
-volatile sig_atomic_t interrupted = 0;
+volatile sig_atomic_t show_interrupted = 0;
 
 // Until the target ends, nobody listens, or somebody interrupts.
 int Follow(ScopeView& view, Shower& shower, Clock& clock) {
   for (bool live = true; live;) {
-    if (interrupted != 0) return kExitInterrupted;
-    clock.Sleep(kFollowInterval);
+    if (show_interrupted != 0) return kExitInterrupted;
+    clock.Sleep(kShowInterval);
     // Asked before the look, so that nothing that it wrote in between is missed.
     live = view.IsLive();
     if (Status status = view.Look(!live); !status.ok()) return live ? Fail(status) : kExitClean;
@@ -208,7 +208,7 @@ int Show(const ShowWords& words) {
   SystemClock clock;
   if (words.follow) {
     struct sigaction action {};
-    action.sa_handler = [](int) { interrupted = 1; };
+    action.sa_handler = [](int) { show_interrupted = 1; };
     sigaction(SIGINT, &action, nullptr);
   }
   auto opened = ScopeView::Open(PosixFileSystem(), words.source);
@@ -230,7 +230,7 @@ int Show(const ShowWords& words) {
 }  // namespace
 
 int ShowCommand(const std::vector<std::string>& words) {
-  OptionParser parser("show", kHelp);
+  OptionParser parser("show", kShowHelp);
   ShowWords show;
   parser.Positional("target", &show.source.target);
   parser.Option("--elf", &show.source.elf);

@@ -10,7 +10,7 @@
 namespace hangscope::cli {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kSnapHelp[] =
     R"(usage: hangscope snap [options] PID|NAME|DIR
 
 Asks a recorder that runs now (hangscope ls) for a snapshot and prints its absolute path
@@ -30,7 +30,7 @@ void ListOnStderr(const std::vector<LiveRecorder>& recorders) {
 }  // namespace
 
 int SnapCommand(const std::vector<std::string>& words) {
-  OptionParser parser("snap", kHelp);
+  OptionParser parser("snap", kSnapHelp);
   std::string target;
   bool now = false;
   bool since_last = false;

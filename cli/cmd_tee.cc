@@ -8,7 +8,7 @@
 namespace hangscope::cli {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kTeeHelp[] =
     R"(usage: PROGRAM | hangscope tee [options]
 
 Records standard input into a bounded ring on disk and watches it like run does. It cannot
@@ -40,7 +40,7 @@ interrupted.
 }  // namespace
 
 int TeeCommand(const std::vector<std::string>& words, const StartSignals& signals) {
-  OptionParser parser("tee", kHelp);
+  OptionParser parser("tee", kTeeHelp);
   RecorderWords recorder_words;
   recorder_words.prefix = "trace/stdin";
   recorder_words.compress = "none";

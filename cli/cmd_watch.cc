@@ -18,7 +18,7 @@
 namespace hangscope::cli {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kWatchHelp[] =
     R"(usage: hangscope watch [options] TARGET...
 
 Watches targets that record with hangscope/hangscope.h, without stopping them, and says
@@ -183,7 +183,7 @@ int CpuWatchStatus(Result<CpuWatchEnd> end) {
 }  // namespace
 
 int WatchCommand(const std::vector<std::string>& words, const StartSignals& signals) {
-  OptionParser parser("watch", kHelp);
+  OptionParser parser("watch", kWatchHelp);
   WatchWords watch;
   WatchOptions options;
   CpuWords cpu_words;

@@ -19,7 +19,7 @@
 namespace hangscope::cli {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kWhyHelp[] =
     R"(usage: hangscope why [options] TARGET
 
 Says why a target hangs or died: who waits for whom, who stopped first and what it did then,
@@ -95,7 +95,7 @@ std::optional<Result<WhyReport>> AskRecording(const WhyOptions& options, WhyPerf
 }  // namespace
 
 int WhyCommand(const std::vector<std::string>& words) {
-  OptionParser parser("why", kHelp);
+  OptionParser parser("why", kWhyHelp);
   WhyOptions options;
   WhyProcessOptions process;
   std::string stall;

@@ -12,7 +12,7 @@
 namespace hangscope::cli {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kMainHelp[] =
     R"(hangscope says where a program stopped and what led up to that.
 
 usage: hangscope COMMAND [options]
@@ -63,11 +63,11 @@ int Dispatch(const std::vector<std::string>& words, const StartSignals& signals)
     return kExitClean;
   }
   if (command == "--help" || command == "-h" || command == "help") {
-    WriteAll(STDOUT_FILENO, kHelp);
+    WriteAll(STDOUT_FILENO, kMainHelp);
     return kExitClean;
   }
   if (command.empty()) {
-    WriteAll(STDERR_FILENO, kHelp);
+    WriteAll(STDERR_FILENO, kMainHelp);
   } else {
     PrintError("unknown command '" + command +
                "'; there are run, tee, ls, snap, cat, show, export, watch, why, report, set, "
