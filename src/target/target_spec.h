@@ -1,6 +1,5 @@
-// What the name of a target means: "pid:4711", "file:ram.bin@0x1000", "core:FILE",
-// "gdb:localhost:1234", "exec:./jtag_helper --port 3", or the path of a file. The one place that
-// knows these forms.
+// What the name of a target means: pid:4711, file:ram.bin@0x1000, core:FILE, gdb:localhost:1234,
+// exec:./jtag_helper --port 3, or the path of a file. The one place that knows these forms.
 #ifndef HANGSCOPE_TARGET_TARGET_SPEC_H
 #define HANGSCOPE_TARGET_TARGET_SPEC_H
 
@@ -21,7 +20,7 @@ struct TargetSpec {
   std::string where;
   std::optional<uint64_t> offset;  // of a file: where the scope begins
   int pid = 0;                     // of a process
-  // As people call it: "process 4711"; of a file what stands behind "file:", with the offset; else
+  // As people call it: "process 4711"; of a file what stands behind file: with the offset; else
   // the whole text.
   std::string name;
   Status status;  // kUsage: pid, offset or command makes no sense
@@ -44,7 +43,7 @@ struct ScopePlace {
   bool none() const { return !is_own && target.empty(); }
   std::string TargetOf(int pid) const { return is_own ? ProcessSpec(pid) : target; }
 };
-// "pid" and "pid:" are the program's own.
+// pid and pid: are the program's own.
 ScopePlace ParseScopePlace(const std::string& text);
 
 }  // namespace hangscope

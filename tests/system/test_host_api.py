@@ -1,6 +1,7 @@
 """A host program that watches with the library: examples/host_watcher, in this build and with the installed package."""
 import os
 import pathlib
+import shutil
 import subprocess
 import unittest.mock
 
@@ -50,18 +51,30 @@ class HostWatcher(Case):
         self.assertIn("'no device'", done.stderr)
         self.assertEqual(self.watch("pid:x").returncode, 2)
 
+    def few_packages(self):
+        """A folder for pkg-config on a machine that has libdw and libelf, and not what the command needs besides."""
+        folder = self.folder / "pkgconfig"
+        folder.mkdir()
+        for package in ("libdw", "libelf", "zlib", "liblzma"):
+            where = subprocess.run(["pkg-config", "--variable=pcfiledir", package], capture_output=True, text=True, check=True).stdout.strip()
+            shutil.copy(pathlib.Path(where) / f"{package}.pc", folder)
+        return str(folder)
+
     def test_program_of_somebody_else_with_the_installed_package(self):
         prefix, build = self.folder / "prefix", self.folder / "build"
+        environment = {**os.environ, "PKG_CONFIG_PATH": "", "PKG_CONFIG_LIBDIR": self.few_packages()}
         steps = ([CMAKE, "--install", BUILD, "--prefix", prefix],
                  [CMAKE, "-S", EXAMPLE, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror"],
                  [CMAKE, "--build", build])
         for step in steps:
-            done = subprocess.run(step, capture_output=True, text=True, timeout=100, check=False)
+            done = subprocess.run(step, capture_output=True, text=True, timeout=100, check=False, env=environment)
             self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr[-2000:])
         # Nothing of the libraries behind it is to be seen.
         header = (prefix / "include/hangscope/host/hangscope.hpp").read_text()
         self.assertEqual([line for line in header.splitlines() if line.startswith("#include \"")], [])
         self.program = build / "host_watcher"
+        needed = subprocess.run(["readelf", "--dynamic", "--wide", self.program], capture_output=True, text=True, check=True).stdout
+        self.assertNotRegex(needed, "NEEDED.*(re2|zstd|capstone|opencsd)")
         self.check_hang(self.watch("hang"))
 
 
