@@ -251,13 +251,13 @@ Status EventReader::Look(bool last) {
   ReadPending(copies, now, last);
   if (anchor_was_newest) {
     // It may have been renewed since: a silence has one anchor, however long it is.
-    const Found anchor = Judge(*reference_.anchor, copies, now, last);
-    if (anchor.kind == Found::Kind::kWhole && anchor.id == HANGSCOPE_ID_ANCHOR)
+    const Record anchor = ReadRecord(*reference_.anchor, copies, now, last);
+    if (anchor.kind == Record::Kind::kWhole && anchor.id == HANGSCOPE_ID_ANCHOR)
       reference_.epoch.number = anchor.parameters[0];
   }
-  Founds found;
+  Records found;
   found.reserve(begun_ - next_);
-  for (; next_ < begun_; ++next_) found.push_back(Judge(next_, copies, now, last));
+  for (; next_ < begun_; ++next_) found.push_back(ReadRecord(next_, copies, now, last));
   CountStarts(*first, &found);
   Date(*first, now, &found);
   InferTasks(&found);
@@ -273,21 +273,21 @@ void EventReader::CheckCounts() {
            std::to_string(refused_total_));
 }
 
-EventReader::Found EventReader::Judge(uint64_t sequence, const Copies& copies, const Control& now,
-                                      bool last) const {
+EventReader::Record EventReader::ReadRecord(uint64_t sequence, const Copies& copies,
+                                            const Control& now, bool last) const {
   const auto mark = [&](int copy) { return Load32(copies.At(copy, sequence), layout_.order); };
   const auto slot = [&] {
     return layout_.RingAddress(index_) + kControlBytes +
            sequence % layout_.ring_capacity * layout_.record_bytes;
   };
-  Found found;
+  Record found;
   found.sequence = sequence;
   if (!copies.known && !reader_->target().IsKnown(slot(), layout_.record_bytes)) {
     found.why = EventLossReason::kUnread;
   } else if (now.begun > sequence && now.begun - sequence > layout_.ring_capacity) {
     found.why = EventLossReason::kOverwritten;
   } else if (hangscope_is_committed(mark(0), sequence) != 0 && mark(0) == mark(2)) {
-    found.kind = Found::Kind::kWhole;
+    found.kind = Record::Kind::kWhole;
     const char* const record = copies.At(1, sequence);
     found.low = Load32(record + 4, layout_.order);
     found.id = static_cast<uint16_t>(mark(0) & HANGSCOPE_ID_MASK);
@@ -296,12 +296,12 @@ EventReader::Found EventReader::Judge(uint64_t sequence, const Copies& copies, c
   } else if (now.Refused(sequence)) {
     found.why = EventLossReason::kRefused;
   } else if (!last) {
-    found.kind = Found::Kind::kPending;
+    found.kind = Record::Kind::kPending;
   }
   return found;
 }
 
-ScopeEvent EventReader::EventOf(const Found& found, const Copies& copies) const {
+ScopeEvent EventReader::EventOf(const Record& found, const Copies& copies) const {
   ScopeEvent event;
   event.core = index_;
   event.sequence = found.sequence;
@@ -319,13 +319,13 @@ ScopeEvent EventReader::EventOf(const Found& found, const Copies& copies) const 
 // A record that was finished late comes late; its time says where it belongs.
 void EventReader::ReadPending(const Copies& copies, const Control& now, bool last) {
   for (auto at = pending_.begin(); at != pending_.end();) {
-    Found found = Judge(at->first, copies, now, last);
-    if (found.kind == Found::Kind::kPending) {
+    Record found = ReadRecord(at->first, copies, now, last);
+    if (found.kind == Record::Kind::kPending) {
       ++at;
       continue;
     }
     const Reference& before = at->second;
-    if (found.kind == Found::Kind::kLost) {
+    if (found.kind == Record::Kind::kLost) {
       Lose(found.sequence, found.sequence + 1, found.why);
     } else {
       found.ambiguous = !before.epoch.known || before.epoch.lost_between;
@@ -341,10 +341,10 @@ void EventReader::ReadPending(const Copies& copies, const Control& now, bool las
 }
 
 // A start shows by its record, and by the control where that record is lost.
-void EventReader::CountStarts(const Control& control, Founds* found) const {
+void EventReader::CountStarts(const Control& control, Records* found) const {
   uint32_t starts = 0;
-  for (Found& one : *found) {
-    const bool boot = one.kind == Found::Kind::kWhole && one.id == HANGSCOPE_ID_BOOT;
+  for (Record& one : *found) {
+    const bool boot = one.kind == Record::Kind::kWhole && one.id == HANGSCOPE_ID_BOOT;
     const bool marked = control.boot != 0 && one.sequence == control.boot;
     if ((boot || marked) && one.sequence != found->front().sequence) ++starts;
     one.start = starts;
@@ -352,7 +352,7 @@ void EventReader::CountStarts(const Control& control, Founds* found) const {
 }
 
 // An anchor that was renewed keeps its old time: only that it is before the new one is known.
-void EventReader::DateAnchor(Found* found) {
+void EventReader::DateAnchor(Record* found) {
   const uint32_t epoch = found->parameters[0];
   bool early = false;
   found->ambiguous = false;
@@ -366,21 +366,21 @@ void EventReader::DateAnchor(Found* found) {
 
 // A start sets the epoch to 0 and looks at the clock right after its record. If the anchor of this
 // look was renewed since, its epoch is a later one.
-void EventReader::DateBoot(const Found& anchor, Found* found) {
+void EventReader::DateBoot(const Record& anchor, Record* found) {
   found->time = Preceding(anchor.time, found->low);
   found->ambiguous = anchor.parameters[0] > 1;
 }
 
-void EventReader::Date(const Control& first, const Control& now, Founds* found) {
+void EventReader::Date(const Control& first, const Control& now, Records* found) {
   if (found->empty()) return;
   // An epoch that changes while the ring is read belongs to records that the copies do not have.
   const bool steady = epoch_is_known_ && first.epoch == now.epoch && first.anchor == now.anchor;
-  const std::span<Found> all(*found);
+  const std::span<Record> all(*found);
   for (size_t begin = 0; begin < all.size();) {
     size_t end = begin + 1;
     while (end < all.size() && all[end].start == all[begin].start) ++end;
     const bool boots =
-        begin > 0 || (all[0].kind == Found::Kind::kWhole && all[0].id == HANGSCOPE_ID_BOOT);
+        begin > 0 || (all[0].kind == Record::Kind::kWhole && all[0].id == HANGSCOPE_ID_BOOT);
     if (boots) reference_ = {};
     DateStart(first, steady, end == all.size(), all.subspan(begin, end - begin));
     begin = end;
@@ -391,9 +391,9 @@ void EventReader::Date(const Control& first, const Control& now, Founds* found) 
 // anchor that tells the epoch after it and one that tells the epoch before it; at the ring's end
 // the control takes the place of the latter.
 void EventReader::DateStart(const Control& control, bool epoch_is_steady, bool newest,
-                            std::span<Found> found) {
-  const auto is_anchor = [](const Found& f) {
-    return f.kind == Found::Kind::kWhole && f.id == HANGSCOPE_ID_ANCHOR;
+                            std::span<Record> found) {
+  const auto is_anchor = [](const Record& f) {
+    return f.kind == Record::Kind::kWhole && f.id == HANGSCOPE_ID_ANCHOR;
   };
   const bool looks_seldom = layout_.word_bytes == 4 && control.ticks == 0;
   for (size_t i = 0; i < found.size();) {
@@ -410,15 +410,15 @@ void EventReader::DateStart(const Control& control, bool epoch_is_steady, bool n
     }
     const size_t last_lost = [&] {
       size_t at = next;
-      while (at > i && found[at - 1].kind == Found::Kind::kWhole) --at;
+      while (at > i && found[at - 1].kind == Record::Kind::kWhole) --at;
       return at;  // the first behind it
     }();
     for (; i < next; ++i) {
-      Found& one = found[i];
-      if (one.kind == Found::Kind::kPending) pending_.emplace(one.sequence, reference_);
-      if (one.kind != Found::Kind::kWhole) {
+      Record& one = found[i];
+      if (one.kind == Record::Kind::kPending) pending_.emplace(one.sequence, reference_);
+      if (one.kind != Record::Kind::kWhole) {
         // What was overtaken while it was copied may have been anything.
-        if (one.kind == Found::Kind::kLost && one.why == EventLossReason::kOverwritten)
+        if (one.kind == Record::Kind::kLost && one.why == EventLossReason::kOverwritten)
           reference_ = {};
         reference_.epoch.lost_between = true;
         continue;
@@ -432,14 +432,15 @@ void EventReader::DateStart(const Control& control, bool epoch_is_steady, bool n
       reference_.time = one.time;
     }
     if (next == found.size()) break;
-    const Found& anchor = found[next];
+    const Record& anchor = found[next];
     reference_ = {{true, anchor.parameters[0], false}, anchor.sequence, anchor.time};
     i = next + 1;
   }
 }
 
 void EventReader::DateRecord(const Epoch& before, const Epoch& after,
-                             std::optional<uint32_t> next_anchor, bool looks_seldom, Found* found) {
+                             std::optional<uint32_t> next_anchor, bool looks_seldom,
+                             Record* found) {
   const bool by_before = before.known && !before.lost_between;
   const bool by_after = after.known && !after.lost_between;
   const bool agree = before.known && after.known && before.number == after.number;
@@ -459,13 +460,13 @@ void EventReader::DateRecord(const Epoch& before, const Epoch& after,
 }
 
 // In the order of records: a switch that is missing leaves the task unknown.
-void EventReader::InferTasks(Founds* found) {
+void EventReader::InferTasks(Records* found) {
   uint32_t start = 0;
-  for (Found& one : *found) {
-    if (one.kind != Found::Kind::kWhole || one.start != start || one.id == HANGSCOPE_ID_BOOT)
+  for (Record& one : *found) {
+    if (one.kind != Record::Kind::kWhole || one.start != start || one.id == HANGSCOPE_ID_BOOT)
       task_.reset();
     start = one.start;
-    if (one.kind != Found::Kind::kWhole) continue;
+    if (one.kind != Record::Kind::kWhole) continue;
     if (one.id == HANGSCOPE_ID_TASK_SWITCH) {
       one.task = one.parameters[0];
       task_ = one.parameters[1];
@@ -476,11 +477,11 @@ void EventReader::InferTasks(Founds* found) {
 }
 
 // In order of time, ties by record. A loss stands behind the record before it.
-void EventReader::Queue(const Founds& found, const Copies& copies) {
+void EventReader::Queue(const Records& found, const Copies& copies) {
   if (found.empty()) return;
   const uint32_t starts = found.back().start;
   const auto first_whole = std::find_if(
-      found.begin(), found.end(), [](const Found& f) { return f.kind == Found::Kind::kWhole; });
+      found.begin(), found.end(), [](const Record& f) { return f.kind == Record::Kind::kWhole; });
   const uint64_t first_time = first_whole == found.end() ? 0 : first_whole->time;
   // What was overwritten before this look comes before all of it.
   for (size_t place = queue_next_; place < queue_.size(); ++place) {
@@ -491,10 +492,10 @@ void EventReader::Queue(const Founds& found, const Copies& copies) {
   const size_t begin = queue_.size();
   queue_.Reserve(found.size());
   uint64_t time = first_time;
-  for (const Found& one : found) {
-    if (one.kind == Found::Kind::kPending) continue;
+  for (const Record& one : found) {
+    if (one.kind == Record::Kind::kPending) continue;
     const uint32_t age = starts - one.start;
-    if (one.kind == Found::Kind::kWhole) {
+    if (one.kind == Record::Kind::kWhole) {
       ScopeEvent event = EventOf(one, copies);
       event.age = age;
       time = event.time;

@@ -53,7 +53,7 @@ class EventReader {
     std::optional<uint64_t> anchor;  // that record
     uint64_t time = 0;               // of the record before
   };
-  struct Found {
+  struct Record {
     enum class Kind : uint8_t { kWhole, kLost, kPending };
 
     uint64_t sequence = 0;
@@ -68,7 +68,7 @@ class EventReader {
     bool ambiguous = false;
     EventLossReason why = EventLossReason::kTorn;  // it is lost
   };
-  using Founds = std::vector<Found>;
+  using Records = std::vector<Record>;
   struct Copies;
 
   Result<Control> ReadControl() const;
@@ -77,18 +77,19 @@ class EventReader {
   void Restart(const Control& control);
   void Forget(uint64_t oldest);
   Status ReadCopies(uint64_t first, Copies* copies);
-  Found Judge(uint64_t sequence, const Copies& copies, const Control& now, bool last) const;
-  ScopeEvent EventOf(const Found& found, const Copies& copies) const;
+  Record ReadRecord(uint64_t sequence, const Copies& copies, const Control& now, bool last) const;
+  ScopeEvent EventOf(const Record& found, const Copies& copies) const;
   void ReadPending(const Copies& copies, const Control& now, bool last);
-  void CountStarts(const Control& control, Founds* found) const;
-  void Date(const Control& first, const Control& now, Founds* found);
-  void DateStart(const Control& control, bool epoch_is_steady, bool newest, std::span<Found> found);
-  static void DateAnchor(Found* found);
-  static void DateBoot(const Found& anchor, Found* found);
+  void CountStarts(const Control& control, Records* found) const;
+  void Date(const Control& first, const Control& now, Records* found);
+  void DateStart(const Control& control, bool epoch_is_steady, bool newest,
+                 std::span<Record> found);
+  static void DateAnchor(Record* found);
+  static void DateBoot(const Record& anchor, Record* found);
   void DateRecord(const Epoch& before, const Epoch& after, std::optional<uint32_t> next_anchor,
-                  bool looks_seldom, Found* found);
-  void InferTasks(Founds* found);
-  void Queue(const Founds& found, const Copies& copies);
+                  bool looks_seldom, Record* found);
+  void InferTasks(Records* found);
+  void Queue(const Records& found, const Copies& copies);
   void Count(EventLossReason why, uint64_t records);
   void Lose(uint64_t begin, uint64_t end, EventLossReason why);
   void Report(std::string why, const char* field = "", std::string value = "");
