@@ -42,14 +42,14 @@ struct Watcher::Inner {
   TimeNs interval = 0;
   OnFinding on_finding;
 
-  // Standby the target and what is behind it; held while the target is looked at, not while the
+  // Guards the target and what is behind it; held while the target is looked at, not while the
   // callback runs.
   std::mutex looking;
   std::unique_ptr<WatchedTarget> target;
   TimeNs looked = 0;
   size_t named = 0;  // how many subjects were in use when names were read
 
-  // Standby the words below.
+  // Guards the words below.
   mutable std::mutex stating;
   std::condition_variable changed;
   bool stop = false;

@@ -60,7 +60,7 @@ class Runner {
     child.ignores_sigpipe = options_.inherited_sigpipe_ignored;
     child.before_start = [this](const std::vector<int>& stream_fds) { PostGuards(stream_fds); };
     if (options_.record_cpus) child.before_exec = [this](pid_t pid) { StartCpuRecording(pid); };
-    child.is_ours = [this](pid_t pid) { return guards_ != nullptr && guards_->Has(pid); };
+    child.is_ours = [this](pid_t pid) { return standby_ != nullptr && standby_->Has(pid); };
     const TimeNs start = clock_.Monotonic();
     const TimeNs start_wall = clock_.Wall();
     auto started = environment_.start_child(child);
@@ -107,7 +107,7 @@ class Runner {
     }
     auto posted = Standby::Post(environment_.guard_program, streams);
     guard_status_ = posted.status();
-    if (posted.ok()) guards_ = std::move(*posted);
+    if (posted.ok()) standby_ = std::move(*posted);
   }
 
   // Before the program's first instruction. That it cannot be recorded does not keep it from
@@ -148,7 +148,7 @@ class Runner {
       }
       const TimeNs now = clock_.Monotonic();
       if (now >= next_activity) {
-        if (guards_ != nullptr) guards_->Check();
+        if (standby_ != nullptr) standby_->Check();
         SampleChild();
         next_activity = now + kActivityInterval;
       }
@@ -241,7 +241,7 @@ class Runner {
 
   int Conclude() {
     ReadSignals();
-    guards_.reset();
+    standby_.reset();
     SampleChild();
     view_.ended = true;
     view_.exit_status = exit_->status;
@@ -284,7 +284,7 @@ class Runner {
   const RunOptions& options_;
   Clock& clock_;
   Recording recording_;
-  std::unique_ptr<Standby> guards_;
+  std::unique_ptr<Standby> standby_;
   Status guard_status_;
   std::unique_ptr<CpuRecorder> recorder_;  // until the observer has it
   Status recorder_status_;

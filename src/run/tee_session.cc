@@ -39,13 +39,13 @@ TeeOutcome RunTee(const Environment& environment, const TeeOptions& options) {
   const TimeNs start = environment.clock->Monotonic();
   const TimeNs start_wall = environment.clock->Wall();
   (void)fcntl(options.input_fd, F_SETPIPE_SZ, kPipeBytes);  // fewer wake-ups; no pipe, no matter
-  std::unique_ptr<Standby> guards;
+  std::unique_ptr<Standby> standby;
   Status guarded;
   if (!environment.guard_program.empty()) {
     auto posted = Standby::Post(environment.guard_program,
                                 {recording.Guarded(0, options.input_fd, options.out)});
     guarded = posted.status();
-    if (posted.ok()) guards = std::move(*posted);
+    if (posted.ok()) standby = std::move(*posted);
   }
   recording.Drain(0, options.input_fd, false, options.out);
   Observer observer(environment, options.observer, recording, start, start_wall);
@@ -68,10 +68,10 @@ TeeOutcome RunTee(const Environment& environment, const TeeOptions& options) {
       recording.Stop();
     }
     observer.Tick(nobody, 0);
-    if (guards != nullptr) guards->Check();
+    if (standby != nullptr) standby->Check();
   }
   interrupted |= ReadSignals(environment.signal_fd, &observer);
-  guards.reset();
+  standby.reset();
   ChildView ended;
   ended.ended = true;
   const Verdict verdict = observer.Conclude(ended);

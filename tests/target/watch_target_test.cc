@@ -887,9 +887,9 @@ TEST_F(Watched, AStackThatTheCallerIsNotOnIsLeftAlone) {
   EXPECT_EQ(Mailbox(0).stack_free, HANGSCOPE_NOT_KNOWN);
 }
 
-// --- Standby.
+// --- Guards.
 
-class Standby : public Watched {
+class Guards : public Watched {
  protected:
   void SetUp() override {
     Watched::SetUp();
@@ -905,7 +905,7 @@ class Standby : public Watched {
   uint32_t words_[HANGSCOPE_GUARDS] = {};
 };
 
-TEST_F(Standby, AWordThatChangedIsAFaultOnceAndTheCoreGoesOn) {
+TEST_F(Guards, AWordThatChangedIsAFaultOnceAndTheCoreGoesOn) {
   hangscope_guards_look();
   EXPECT_EQ(Mailbox(0).fault, 0u);
   words_[1] = 0xbad;
@@ -925,7 +925,7 @@ TEST_F(Standby, AWordThatChangedIsAFaultOnceAndTheCoreGoesOn) {
   EXPECT_EQ(Details(0).detail.faults, 2u);
 }
 
-TEST_F(Standby, EachLookReportsOne) {
+TEST_F(Guards, EachLookReportsOne) {
   words_[0] = words_[2] = 1;
   hangscope_guards_look();
   test_core = 1;
@@ -937,7 +937,7 @@ TEST_F(Standby, EachLookReportsOne) {
   EXPECT_EQ(Fault(1).kind, 2u);
 }
 
-TEST_F(Standby, WhatIsNotGuardedOrSwitchedOffIsNotLookedAt) {
+TEST_F(Guards, WhatIsNotGuardedOrSwitchedOffIsNotLookedAt) {
   hangscope_guard(HANGSCOPE_GUARDS, &words_[0], 99);
   hangscope_guard(0, nullptr, 0);
   words_[0] = 1;
@@ -950,7 +950,7 @@ TEST_F(Standby, WhatIsNotGuardedOrSwitchedOffIsNotLookedAt) {
 }
 
 // Whatever another core does in between any two accesses: set it anew, or find it, too.
-TEST_F(Standby, AGuardIsReportedByOneCoreAndNotWhileItIsSetAnew) {
+TEST_F(Guards, AGuardIsReportedByOneCoreAndNotWhileItIsSetAnew) {
   for (const bool anew : {false, true}) {
     int steps = 1;
     for (int at = 1; at <= steps; at++) {
@@ -996,7 +996,7 @@ __attribute__((no_sanitize("undefined"))) void WriteToAddressZero(uint32_t value
   *reinterpret_cast<volatile uint32_t*>(address) = value;
 }
 
-TEST_F(Standby, AddressZeroWhereThatIsMemory) {
+TEST_F(Guards, AddressZeroWhereThatIsMemory) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "ThreadSanitizer lets nobody map address 0";
 #endif
