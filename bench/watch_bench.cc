@@ -133,7 +133,7 @@ class ReaderSource final : public WatchSource {
   std::vector<Corruption> corruptions_;
 };
 
-void Look(benchmark::State& state, uint32_t cores, bool stuck) {
+void MeasureLook(benchmark::State& state, uint32_t cores, bool stuck) {
   const auto image = MakeImage(cores, false);
   auto scope = ScopeReader::Open(image->target, 0);
   auto reader = WatchReader::Open(*scope);
@@ -147,7 +147,7 @@ void Look(benchmark::State& state, uint32_t cores, bool stuck) {
       for (CoreSample& core : sample.cores) core.wait->sequence = static_cast<uint32_t>(now);
     }
     watcher.See(sample, now, source);
-    benchmark::DoNotOptimize(watcher.TakeFindings());
+    benchmark::DoNotOptimize(watcher.DrainFindings());
     now += 10 * kMillisecond;
   }
   CountPerPoll(state);
@@ -172,8 +172,9 @@ void RegisterAll() {
   for (const bool stuck : {false, true}) {
     for (const uint32_t cores : kCores) {
       const std::string row = std::string(stuck ? "stuck/" : "look/") + std::to_string(cores);
-      benchmark::RegisterBenchmark(
-          row.c_str(), [cores, stuck](benchmark::State& state) { Look(state, cores, stuck); });
+      benchmark::RegisterBenchmark(row.c_str(), [cores, stuck](benchmark::State& state) {
+        MeasureLook(state, cores, stuck);
+      });
     }
   }
 }

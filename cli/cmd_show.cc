@@ -73,13 +73,13 @@ struct Filter {
   CoreChoice cores;
   std::optional<uint32_t> task, event, last;
 
-  bool TakesCore(const ScopeCore& core) const { return cores.Includes(core.index, core.name); }
+  bool IncludesCore(const ScopeCore& core) const { return cores.Includes(core.index, core.name); }
 };
 
 Result<Filter> ParseFilter(const ShowWords& words, const ScopeView& view,
                            const std::vector<ScopeCore>& cores) {
   Filter filter{CoreChoice(words.core), {}, {}, {}};
-  const auto takes = [&](const ScopeCore& core) { return filter.TakesCore(core); };
+  const auto takes = [&](const ScopeCore& core) { return filter.IncludesCore(core); };
   if (!words.core.empty() && std::none_of(cores.begin(), cores.end(), takes)) {
     std::string names;
     for (const ScopeCore& core : cores) {
@@ -124,7 +124,7 @@ class Shower {
     if (json_) text += ScopeJson(view_.layout());
     for (const ScopeCore& core : cores) {
       if (!core.in_use && !json_) continue;
-      if (filter_.TakesCore(core)) text += json_ ? ScopeCoreJson(core) : ScopeCoreText(core);
+      if (filter_.IncludesCore(core)) text += json_ ? ScopeCoreJson(core) : ScopeCoreText(core);
     }
     if (!json_ && view_.layout().lost_threads != 0) {
       text += fmt::format("{} threads found no ring\n", view_.layout().lost_threads);
@@ -171,11 +171,11 @@ class Shower {
   // Empty: it is not wanted.
   std::string Line(const EventOrLoss& item, const std::vector<ScopeCore>& cores) const {
     if (const auto* loss = std::get_if<EventLoss>(&item)) {
-      if (!filter_.TakesCore(cores[loss->core]) || filter_.task || filter_.event) return {};
+      if (!filter_.IncludesCore(cores[loss->core]) || filter_.task || filter_.event) return {};
       return json_ ? EventLossJson(*loss) : EventLossText(*loss);
     }
     const ScopeEvent& event = std::get<ScopeEvent>(item);
-    if (!filter_.TakesCore(cores[event.core])) return {};
+    if (!filter_.IncludesCore(cores[event.core])) return {};
     if (filter_.event && event.id != *filter_.event) return {};
     // Its times are those of the others already.
     if (event.id == HANGSCOPE_ID_ANCHOR && !filter_.event && !json_) return {};
@@ -198,7 +198,7 @@ int Follow(ScopeView& view, Shower& shower, Clock& clock) {
     clock.Sleep(kShowInterval);
     // Asked before the look, so that nothing that it wrote in between is missed.
     live = view.IsLive();
-    if (Status status = view.Look(!live); !status.ok()) return live ? Fail(status) : kExitClean;
+    if (Status status = view.Poll(!live); !status.ok()) return live ? Fail(status) : kExitClean;
     if (!shower.ShowEvents(view.Cores(), false)) return kExitClean;
   }
   return kExitClean;
@@ -215,7 +215,7 @@ int Show(const ShowWords& words) {
   if (!opened.ok()) return Fail(opened.status());
   ScopeView& view = **opened;
   for (const std::string& warning : view.warnings()) PrintNote("warning: " + warning);
-  const Status looked = words.follow ? view.Look(false) : view.SampleOnce(clock);
+  const Status looked = words.follow ? view.Poll(false) : view.SampleOnce(clock);
   if (!looked.ok()) return Fail(looked);
   const std::vector<ScopeCore> cores = view.Cores();
   auto filter = ParseFilter(words, view, cores);

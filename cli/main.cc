@@ -81,7 +81,7 @@ int Dispatch(const std::vector<std::string>& words, const StartSignals& signals)
 
 int main(int argc, char** argv) {
   // before anything else
-  const hangscope::cli::StartSignals signals = hangscope::cli::TakeSignals();
+  const hangscope::cli::StartSignals signals = hangscope::cli::InstallSignals();
   hangscope::cli::FillStandardDescriptors();
   return hangscope::cli::Dispatch({argv + 1, argv + argc}, signals);
 }

@@ -25,7 +25,7 @@ StartSignals With(int number, StartSignals signals) {
 
 }  // namespace
 
-StartSignals TakeSignals() {
+StartSignals InstallSignals() {
   StartSignals signals;
   sigprocmask(SIG_BLOCK, nullptr, &signals.inherited_mask);
   sigemptyset(&signals.ours);

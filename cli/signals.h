@@ -14,7 +14,7 @@ struct StartSignals {
 
 // Blocks the signals, so that from here on none of them kills: they wait for the
 // signalfd. A signal that the caller had blocked or ignored (nohup) stays so.
-StartSignals TakeSignals();
+StartSignals InstallSignals();
 
 // Opens /dev/null in place of a standard descriptor that the caller closed, so
 // that no file of ours takes its number and is mistaken for it.

@@ -40,7 +40,7 @@ std::string Info(uint32_t kind, Choices* choices) {
       return Body<19>(
           {1, 9, 1, 1, 500, 1, 1 << 10, 1 << 11, 1, 1, 1, 1 << 9, 0xf << 14, 4, 1, 2, 0, 0, 0});
     default:
-      return std::string(choices->TakeBytes(choices->Take<uint16_t>()));
+      return std::string(choices->ReadBytes(choices->Take<uint16_t>()));
   }
 }
 
@@ -71,7 +71,7 @@ void Check(const TraceSummary& summary, std::string_view bytes, const TraceDecod
 void FuzzEtm(std::string_view input) {
   Choices choices(input.substr(0, kMostBytes));
   const auto flags = choices.Take<uint8_t>();
-  const std::string_view code = choices.TakeBytes(choices.Take<uint8_t>());
+  const std::string_view code = choices.ReadBytes(choices.Take<uint8_t>());
   TraceDecodeOptions options;
   options.raw = (flags & 16) != 0;
   options.most_discontinuities = kMostDiscontinuities;

@@ -34,7 +34,7 @@ void FuzzExec(std::string_view input) {
   if (input.empty()) return;
   Choices choices(input.substr(1));
   std::vector<std::string> turns;
-  while (!choices.empty() && turns.size() < 16) turns.emplace_back(choices.TakeUntil('\xff'));
+  while (!choices.empty() && turns.size() < 16) turns.emplace_back(choices.ScanUntil('\xff'));
   const size_t piece = 1 + static_cast<uint8_t>(input[0]);
   auto target =
       ExecTarget::Open("the helper", std::make_unique<FakeChannel>(std::move(turns), piece),

@@ -40,19 +40,19 @@ class Choices {
   template <typename Number>
   Number Take() {
     Number number{};
-    const std::string_view bytes = TakeBytes(sizeof number);
+    const std::string_view bytes = ReadBytes(sizeof number);
     std::memcpy(&number, bytes.data(), bytes.size());
     return number;
   }
   // 0 ... most
   uint32_t UpTo(uint8_t most) { return Take<uint8_t>() % (uint32_t{most} + 1); }
-  std::string_view TakeBytes(size_t most) {
+  std::string_view ReadBytes(size_t most) {
     const std::string_view bytes = rest_.substr(0, most);
     rest_.remove_prefix(bytes.size());
     return bytes;
   }
   // Up to the first `end`, which is taken, too.
-  std::string_view TakeUntil(char end) {
+  std::string_view ScanUntil(char end) {
     const std::string_view bytes = rest_.substr(0, rest_.find(end));
     rest_.remove_prefix(bytes.size() < rest_.size() ? bytes.size() + 1 : bytes.size());
     return bytes;

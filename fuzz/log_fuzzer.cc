@@ -52,7 +52,7 @@ std::vector<SeenStep> Read(std::string_view text, const PlaceRule* rule, size_t 
 
 void CheckRule(const PlaceRule& rule, std::string_view text) {
   for (Choices lines(text); !lines.empty();) {
-    const std::string line(lines.TakeUntil('\n'));
+    const std::string line(lines.ScanUntil('\n'));
     const auto match = rule.Find(line);
     FUZZ_REQUIRE(!match || (!match->place.empty() && match->place.size() <= line.size()));
   }
@@ -67,12 +67,12 @@ void FuzzLog(std::string_view input) {
   std::unique_ptr<PlaceRule> rule;
   if ((choice & 1) != 0) {
     auto compiled =
-        PlaceRule::Compile(std::string(choices.TakeUntil('\n').substr(0, kLongestPattern)));
+        PlaceRule::Compile(std::string(choices.ScanUntil('\n').substr(0, kLongestPattern)));
     FUZZ_REQUIRE(compiled.ok() || !compiled.status().message().empty());
     if (compiled.ok()) rule = std::move(*compiled);
   }
   const std::string_view text = choices.rest();
-  for (Choices lines(text); !lines.empty();) CheckLine(lines.TakeUntil('\n'));
+  for (Choices lines(text); !lines.empty();) CheckLine(lines.ScanUntil('\n'));
   if (rule != nullptr) CheckRule(*rule, text);
   FUZZ_REQUIRE(Read(text, rule.get(), text.size() + 1) ==
                Read(text, rule.get(), 1 + (choice >> 1)));

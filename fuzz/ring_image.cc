@@ -60,7 +60,7 @@ std::vector<Part> ParseParts(std::string_view input) {
     part.later = (kind & kLater) != 0;
     part.segment = choices.Take<uint8_t>();
     const auto length = choices.Take<uint16_t>();
-    part.bytes = choices.TakeBytes(length);
+    part.bytes = choices.ReadBytes(length);
     parts.push_back(std::move(part));
   }
   return parts;

@@ -33,8 +33,8 @@ void Sign(std::string* image) {
 void ReadCore(const ScopeReader& scope, uint32_t core, bool follow) {
   const ScopeCatalog catalog;
   EventReader reader(scope, core);
-  if (follow) FUZZ_REQUIRE(reader.Look(false).ok());
-  FUZZ_REQUIRE(reader.Look(true).ok());
+  if (follow) FUZZ_REQUIRE(reader.Poll(false).ok());
+  FUZZ_REQUIRE(reader.Poll(true).ok());
   uint64_t events = 0;
   while (const auto item = reader.Next()) {
     if (const auto* event = std::get_if<ScopeEvent>(&*item)) {

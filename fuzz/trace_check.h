@@ -26,7 +26,7 @@ class TraceCheck {
       const auto next = source_.Next(&item);
       FUZZ_REQUIRE(next.ok());
       if (!next.value()) break;
-      std::visit([this](const auto& one) { Look(one); }, item);
+      std::visit([this](const auto& one) { Check(one); }, item);
       FUZZ_REQUIRE(std::visit([&writer](const auto& one) { return writer.Write(one); }, item).ok());
     }
     FUZZ_REQUIRE(source_.end().events == events_ && source_.end().losses == losses_);
@@ -37,7 +37,7 @@ class TraceCheck {
   }
 
  private:
-  void Look(const TraceEvent& event) {
+  void Check(const TraceEvent& event) {
     ++events_;
     const TraceHead& head = source_.head();
     FUZZ_REQUIRE(event.track < head.tracks.size() && event.kind < head.kinds.size());
@@ -46,7 +46,7 @@ class TraceCheck {
     FUZZ_REQUIRE(first || event.time >= newest->second);
     newest->second = event.time;
   }
-  void Look(const TraceLoss& loss) {
+  void Check(const TraceLoss& loss) {
     ++losses_;
     FUZZ_REQUIRE(loss.track < source_.head().tracks.size() && loss.time.from <= loss.time.to);
   }

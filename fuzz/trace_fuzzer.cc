@@ -64,7 +64,7 @@ void FuzzTrace(std::string_view input) {
   Choices choices(input);
   const auto choice = choices.Take<uint8_t>();
   const std::string_view text = choices.rest();
-  for (Choices lines(text); !lines.empty();) CheckTraceLine(lines.TakeUntil('\n'));
+  for (Choices lines(text); !lines.empty();) CheckTraceLine(lines.ScanUntil('\n'));
 
   const auto learn = (choice & 1) != 0 ? StepReader::Learn::kAll : StepReader::Learn::kListings;
   Reading whole(learn);

@@ -23,9 +23,9 @@ void CheckPlan(const RingGeometry& plan, size_t name_bytes) {
 // SIZE, KEEP, DURATION, a line each; the rest chooses.
 void FuzzUnits(std::string_view input) {
   Choices choices(input);
-  const std::string_view size = choices.TakeUntil('\n');
-  const std::string_view keep = choices.TakeUntil('\n');
-  const std::string_view time = choices.TakeUntil('\n');
+  const std::string_view size = choices.ScanUntil('\n');
+  const std::string_view keep = choices.ScanUntil('\n');
+  const std::string_view time = choices.ScanUntil('\n');
   auto bytes = ParseSize("--size", size);
   if (bytes.ok()) {
     FUZZ_REQUIRE(*bytes >= 1 && *bytes <= uint64_t{1} << 60);

@@ -24,7 +24,7 @@ std::vector<RemoteControl::SnapRequest> RemoteControl::Poll(
   return snaps;
 }
 
-void RemoteControl::Taken(int ticket, const Result<std::string>& folder) {
+void RemoteControl::Answer(int ticket, const Result<std::string>& folder) {
   if (server_ == nullptr) return;
   if (folder.ok()) {
     syncer_.Sync(folder.value(), ticket);
@@ -34,7 +34,7 @@ void RemoteControl::Taken(int ticket, const Result<std::string>& folder) {
 }
 
 void RemoteControl::AnswerDurable() {
-  for (const SnapshotSyncer::Done& done : syncer_.TakeDone()) {
+  for (const SnapshotSyncer::Done& done : syncer_.DrainDone()) {
     server_->Answer(done.ticket,
                     done.status.ok() ? SnapReply(done.folder) : FailedReply(done.status.message()));
   }

@@ -35,7 +35,7 @@ class RemoteControl {
   // who wants a snapshot. Does not wait.
   std::vector<SnapRequest> Poll(TimeNs now, const std::function<RecorderStatus()>& status);
   // `ticket`'s snapshot is there, at an absolute path, or failed.
-  void Taken(int ticket, const Result<std::string>& folder);
+  void Answer(int ticket, const Result<std::string>& folder);
   // Waits for what is to become durable, answers, and goes.
   void Close();
 

@@ -18,8 +18,8 @@ AuxReader::AuxReader(const AuxArea& area, int cpu, int tid) : area_(area), cpu_(
 // Pairs with the kernel's release of aux_head, after the tracer's data is visible.
 uint64_t AuxReader::Load() const { return __atomic_load_n(area_.head, __ATOMIC_ACQUIRE); }
 
-void AuxReader::Look() {
-  if (follows_records_) return LookBack();
+void AuxReader::ReadHead() {
+  if (follows_records_) return ReadBack();
   const uint64_t raw = Load();
   if (area_.head_kind == AuxHeadKind::kCountsAll) {
     head_ = std::max(head_, raw);
@@ -52,7 +52,7 @@ void AuxReader::Advance(uint64_t head) {
 
 // Whether the tracer went round within a record since the last look. In which one, and so whose the
 // bytes are that are there now, nobody knows then.
-void AuxReader::LookBack() {
+void AuxReader::ReadBack() {
   if (ReferenceChanged(head_ - reference_head_)) {
     std::erase_if(spans_, [&](const AuxSpan& span) { return span.end_offset > reference_head_; });
     head_ += area_.capacity;
@@ -92,8 +92,8 @@ std::string AuxReader::Copy(uint64_t begin, uint64_t end) const {
   return bytes;
 }
 
-void AuxReader::TakeRecord(TimeNs since, TimeNs time, uint64_t offset, uint64_t size,
-                           uint64_t flags, std::optional<int64_t> task) {
+void AuxReader::HandleRecord(TimeNs since, TimeNs time, uint64_t offset, uint64_t size,
+                             uint64_t flags, std::optional<int64_t> task) {
   const TimeNs before = last_record_;
   last_record_ = std::max(last_record_, time);
   if ((flags & (PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_COLLISION | PERF_AUX_FLAG_PARTIAL)) != 0)
@@ -122,7 +122,7 @@ std::optional<uint64_t> AuxReader::EndOfRecord(uint64_t offset, uint64_t size, u
     Advance(end);
     return head_;
   }
-  Look();
+  ReadHead();
   if (area_.head_kind == AuxHeadKind::kCountsAll) return end;
   // The latest such place that the head has passed.
   const uint64_t back =
@@ -144,14 +144,14 @@ void AuxReader::Lose(TimeSpan time) {
 AuxSnapshot AuxReader::Take(bool since_last, TimeNs now, TimeSpan blind) {
   // Stopped: no record is on its way, and what none has told is nobody's.
   if (follows_records_ && blind.to > blind.from) Advance(Load());
-  Look();
+  ReadHead();
   AuxSnapshot snapshot;
   const uint64_t head = head_;
   uint64_t begin = head - std::min(head, area_.capacity);
   if (since_last) begin = std::max(begin, last_taken_);
   std::string bytes = Copy(begin, head);
   // Whatever was written since the first look was written over the oldest.
-  Look();
+  ReadHead();
   const uint64_t safe = head_ - std::min(head_, area_.capacity);
   if (safe > begin) {
     snapshot.lapped_bytes = std::min(safe, head) - begin;

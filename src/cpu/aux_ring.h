@@ -53,7 +53,7 @@ class AuxReader {
   AuxReader(const AuxArea& area, int cpu, int tid);
 
   // Follows the head. With kWithinArea to be called more often than the tracer can go round.
-  void Look();
+  void ReadHead();
 
   // A PERF_RECORD_AUX: `offset` and `size` as it has them, `flags` PERF_AUX_FLAG_*: with
   // PERF_AUX_FLAG_OVERWRITE `offset` is the end of the bytes, as the kernel writes it in overwrite
@@ -62,8 +62,8 @@ class AuxReader {
   // order in which they were written. Where the head starts over it is followed from record to
   // record, so that it counts rounds however seldom somebody looks; from the first such record on
   // nothing else moves it.
-  void TakeRecord(TimeNs since, TimeNs time, uint64_t offset, uint64_t size, uint64_t flags,
-                  std::optional<int64_t> task);
+  void HandleRecord(TimeNs since, TimeNs time, uint64_t offset, uint64_t size, uint64_t flags,
+                    std::optional<int64_t> task);
 
   // Records are lost: whose the bytes up to the next one are, is not known.
   void LoseRecords(TimeSpan time);
@@ -82,7 +82,7 @@ class AuxReader {
  private:
   uint64_t Load() const;
   void Advance(uint64_t head);
-  void LookBack();
+  void ReadBack();
   std::optional<uint64_t> EndOfRecord(uint64_t offset, uint64_t size, uint64_t flags);
   void Lose(TimeSpan time);
   bool ReferenceChanged(uint64_t advance) const;

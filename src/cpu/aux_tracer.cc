@@ -54,8 +54,8 @@ bool HasTracer(FileSystem& files, const std::string& folder, TracerKind kind, in
 
 // Where nobody names a sink, the driver takes one that it can reach: which ones there are, should
 // be known then.
-void TellSinks(FileSystem& files, const std::string& folder, const PerfEvent& event,
-               std::vector<std::string>* warnings) {
+void WarnOfSinks(FileSystem& files, const std::string& folder, const PerfEvent& event,
+                 std::vector<std::string>* warnings) {
   std::vector<std::string> sinks = files.List(folder + "/sinks");
   if (event.attr.config2 != 0 || sinks.size() < 2) return;
   std::sort(sinks.begin(), sinks.end());
@@ -117,7 +117,7 @@ Result<std::unique_ptr<AuxTracer>> AuxTracer::Open(FileSystem& files, TracerPort
   tracer->event_.attr.context_switch = !options.whole_machine;
   if (Status status = tracer->OpenCpus(cpus, warnings); !status.ok()) return status;
   if (Status status = tracer->MapCpus(warnings); !status.ok()) return status;
-  if (*kind == TracerKind::kCoreSight) TellSinks(files, folder, spec.event, warnings);
+  if (*kind == TracerKind::kCoreSight) WarnOfSinks(files, folder, spec.event, warnings);
   return tracer;
 }
 
@@ -183,7 +183,7 @@ int AuxTracer::Map(uint64_t trace_bytes) {
   }
   for (CpuTrace& trace : traces_) {
     trace.reader = std::make_unique<AuxReader>(AreaOf(trace.owner->pages(), kind_), trace.cpu, -1);
-    trace.reader->Look();
+    trace.reader->ReadHead();
     trace.since = trace.drained = clock_.Monotonic();
   }
   return 0;
@@ -249,13 +249,13 @@ void AuxTracer::Drain(CpuTrace* trace) {
   for (size_t at = 0; at < records.size();) {
     perf_event_header header;
     std::memcpy(&header, records.data() + at, sizeof header);
-    TakeRecord(std::string_view(records).substr(at, header.size), trace);
+    HandleRecord(std::string_view(records).substr(at, header.size), trace);
     at += header.size;
   }
-  trace->reader->Look();
+  trace->reader->ReadHead();
 }
 
-void AuxTracer::TakeRecord(std::string_view record, CpuTrace* trace) {
+void AuxTracer::HandleRecord(std::string_view record, CpuTrace* trace) {
   perf_event_header header;
   std::memcpy(&header, record.data(), sizeof header);
   if (record.size() < sizeof header + kPerfRecordEndBytes) return;
@@ -265,15 +265,15 @@ void AuxTracer::TakeRecord(std::string_view record, CpuTrace* trace) {
     process_of_[end.tid] = end.pid;
     const auto task =
         options_.whole_machine || end.tid <= 0 ? std::nullopt : std::optional<int64_t>(end.tid);
-    trace->reader->TakeRecord(trace->since, end.time, Word(record, 0), Word(record, 1),
-                              Word(record, 2), task);
+    trace->reader->HandleRecord(trace->since, end.time, Word(record, 0), Word(record, 1),
+                                Word(record, 2), task);
     trace->since = end.time;  // it may go on at once
   } else if (header.type == PERF_RECORD_SWITCH) {
     if ((header.misc & PERF_RECORD_MISC_SWITCH_OUT) == 0) trace->since = end.time;
   } else {
     if (header.type == PERF_RECORD_ITRACE_START) trace->since = end.time;
     if (header.type == kPerfAuxOutputHardwareId && body_bytes >= 8)
-      info_.TakeHardwareId(end.cpu, Word(record, 0));
+      info_.StoreHardwareId(end.cpu, Word(record, 0));
     if (kept_.size() + record.size() > kMostKept)
       ++kept_lost_;
     else

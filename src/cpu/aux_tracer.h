@@ -86,7 +86,7 @@ class AuxTracer {
   int Map(uint64_t trace_bytes);
   Status AttachAll();
   void Drain(CpuTrace* trace);
-  void TakeRecord(std::string_view record, CpuTrace* trace);
+  void HandleRecord(std::string_view record, CpuTrace* trace);
   bool Switch(bool on);
   ReportedSwitches SwitchesIn(const CpuCapture& capture) const;
   void AppendRecords(const CpuTrace& trace, const std::vector<AuxSpan>& spans,

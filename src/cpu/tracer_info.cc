@@ -154,7 +154,7 @@ void TracerInfo::AddIntelPt(FileSystem& files, const std::string& folder,
             ParseWhole<uint64_t>(Text(files, folder + "/caps/event_trace")).value_or(0)};
 }
 
-void TracerInfo::TakeHardwareId(int cpu, uint64_t hardware_id) {
+void TracerInfo::StoreHardwareId(int cpu, uint64_t hardware_id) {
   const auto found = trace_id_of_cpu_.find(cpu);
   const uint64_t version = hardware_id >> 60;
   const uint64_t trace_id = hardware_id & 0xff;

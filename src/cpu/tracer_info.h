@@ -40,7 +40,7 @@ class TracerInfo {
 
   // CoreSight, from PERF_RECORD_AUX_OUTPUT_HW_ID: which id a CPU's trace has. Older kernels do not
   // tell: 0x10 + 2 * cpu.
-  void TakeHardwareId(int cpu, uint64_t hardware_id);
+  void StoreHardwareId(int cpu, uint64_t hardware_id);
   // Intel PT.
   void SetTime(const CounterTime& time);
   void SetSwitches(ReportedSwitches switches);

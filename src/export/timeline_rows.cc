@@ -7,7 +7,7 @@ namespace hangscope {
 
 TimelineTrackId TimelinePen::Define(TimelineTrack track) {
   track.id = ++tracks_;
-  Tell([&](TimelineSink& sink) { return sink.Define(track); });
+  Emit([&](TimelineSink& sink) { return sink.Define(track); });
   return track.id;
 }
 
@@ -21,7 +21,7 @@ TimeNs TimelineLane::Advance(TimeNs time) {
 void TimelineLane::Begin(TimeNs time, const TimelineSlice& slice) {
   const TimeNs at = Advance(time);
   ++open_;
-  pen_->Tell([&](TimelineSink& sink) {
+  pen_->Emit([&](TimelineSink& sink) {
     return sink.Begin(id_, at, slice.state, slice.name, slice.arguments);
   });
 }
@@ -29,7 +29,7 @@ void TimelineLane::Begin(TimeNs time, const TimelineSlice& slice) {
 void TimelineLane::End(TimeNs time) {
   const TimeNs at = Advance(time);
   --open_;
-  pen_->Tell([&](TimelineSink& sink) { return sink.End(id_, at); });
+  pen_->Emit([&](TimelineSink& sink) { return sink.End(id_, at); });
 }
 
 void TimelineLane::EndTo(size_t depth, TimeNs time) {
@@ -38,17 +38,17 @@ void TimelineLane::EndTo(size_t depth, TimeNs time) {
 
 void TimelineLane::Instant(TimeNs time, const TraceEvent& event, const TraceEventKind& kind) {
   const TimeNs at = Advance(time);
-  pen_->Tell([&](TimelineSink& sink) { return sink.Instant(id_, at, event, kind); });
+  pen_->Emit([&](TimelineSink& sink) { return sink.Instant(id_, at, event, kind); });
 }
 
 void TimelineLane::Count(TimeNs time, uint64_t value) {
   const TimeNs at = Advance(time);
-  pen_->Tell([&](TimelineSink& sink) { return sink.Count(id_, at, value); });
+  pen_->Emit([&](TimelineSink& sink) { return sink.Count(id_, at, value); });
 }
 
 void TimelineLane::Gap(const TimeSpan& time, const TimelineGap& gap) {
   const TimeNs from = Advance(Drawn(time.from));
-  pen_->Tell([&](TimelineSink& sink) {
+  pen_->Emit([&](TimelineSink& sink) {
     return sink.Gap(id_, {from, std::max(from, time.to)}, gap);
   });
 }
@@ -57,7 +57,7 @@ void TimelineLane::Flow(TimelineLane& to, TimeNs time, const std::string& name, 
   const TimeNs at = std::max(Drawn(time), to.Drawn(time));
   Advance(at);
   to.Advance(at);
-  pen_->Tell([&](TimelineSink& sink) {
+  pen_->Emit([&](TimelineSink& sink) {
     return sink.Flow(pen_->NewFlow(), id_, at, to.id_, at, name, wakes);
   });
 }
@@ -112,7 +112,7 @@ void NestedSlices::Reopen(TimelineLane& lane, TimeNs time) {
   }
 }
 
-std::vector<NestedSlice> NestedSlices::TakeOfTask() {
+std::vector<NestedSlice> NestedSlices::ReleaseOfTask() {
   const auto of_row = std::stable_partition(
       nested_.begin(), nested_.end(), [](const NestedSlice& nested) { return nested.of_task; });
   std::vector<NestedSlice> taken(std::make_move_iterator(nested_.begin()),
@@ -175,7 +175,7 @@ void CoreRow::Reopen(TimeNs time) {
 
 void CoreRow::Run(TimeNs time, TaskRow* task, TimelineArguments arguments) {
   Close(time);
-  std::vector<NestedSlice> left = nested.TakeOfTask();
+  std::vector<NestedSlice> left = nested.ReleaseOfTask();
   if (running != nullptr) running->functions = std::move(left);
   running = task;
   run_arguments_ = std::move(arguments);

@@ -28,7 +28,7 @@ class TimelinePen {
   TimelineTrackId Define(TimelineTrack track);  // its id is given here
   uint64_t NewFlow() { return ++flows_; }
   template <typename Call>
-  void Tell(const Call& call) {
+  void Emit(const Call& call) {
     if (status_.ok()) status_ = call(sink_);
   }
   const Status& status() const { return status_; }
@@ -97,7 +97,7 @@ class NestedSlices {
   void Close(TimelineLane& lane, TimeNs time) const;
   void Reopen(TimelineLane& lane, TimeNs time);
   // While they are closed: takes those of the task out; puts them in again below those of the row.
-  std::vector<NestedSlice> TakeOfTask();
+  std::vector<NestedSlice> ReleaseOfTask();
   void PutOfTask(std::vector<NestedSlice> nested);
   void Clear();
   // The innermost; null: there is none.

@@ -76,7 +76,7 @@ std::vector<Subject> Target::Subjects() const { return SubjectsOf(*inner_->view,
 
 Result<std::vector<Finding>> Target::Why() {
   if (hangscope::Status status = inner_->SampleForLong(); !status.ok()) return ToHost(status);
-  (void)inner_->view->watcher().TakeFindings();  // those that still hold are all there is to say
+  (void)inner_->view->watcher().DrainFindings();  // those that still hold are all there is to say
   std::vector<Finding> findings;
   for (const hangscope::ScopeFinding& finding : inner_->view->watcher().standing()) {
     findings.push_back(FindingOf(finding, *inner_->view, inner_->looked));

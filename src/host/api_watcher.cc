@@ -62,7 +62,7 @@ struct Watcher::Inner {
   ~Inner() { Stop(); }
 
   // One look; what it found. False: there is nothing more to look at.
-  bool Look(std::vector<Finding>* findings) {
+  bool Poll(std::vector<Finding>* findings) {
     const std::lock_guard lock(looking);
     const TimeNs now = clock.Monotonic();
     // A probe may know; asked before the look, so that the last look comes after the end.
@@ -74,9 +74,9 @@ struct Watcher::Inner {
       target->Poll(now);
     looked = now;
     RefreshNames();
-    for (const hangscope::ScopeFinding& finding : target->TakeFindings())
+    for (const hangscope::ScopeFinding& finding : target->DrainFindings())
       findings->push_back(FindingOf(finding, target->view(), now));
-    (void)target->TakeNotes();
+    (void)target->DrainNotes();
     return !dead && !target->is_over();
   }
 
@@ -96,7 +96,7 @@ struct Watcher::Inner {
     for (bool goes_on = true; goes_on;) {
       std::vector<Finding> findings;
       const TimeNs begin = clock.Monotonic();
-      goes_on = Look(&findings);
+      goes_on = Poll(&findings);
       for (const Finding& finding : findings) {
         if (IsStopped()) break;
         if (on_finding) on_finding(finding);

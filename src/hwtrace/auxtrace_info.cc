@@ -45,7 +45,7 @@ uint8_t TraceId(uint64_t word) {
   return id < 0x70 ? id : 0;                          // those above are reserved
 }
 
-void TakeEtmV3(const Words& words, EtmSetting* etm) {
+void ParseEtmV3(const Words& words, EtmSetting* etm) {
   etm->control = static_cast<uint32_t>(words.Peek(0));
   etm->trace_id = TraceId(words.Peek(1));
   etm->code_extension = static_cast<uint32_t>(words.Peek(2));
@@ -54,7 +54,7 @@ void TakeEtmV3(const Words& words, EtmSetting* etm) {
   etm->kind = (etm->id0 & 0xf00) == 0x300 ? EtmKind::kPtm : EtmKind::kEtmV3;
 }
 
-void TakeEtmV4(const Words& words, EtmKind kind, EtmSetting* etm) {
+void ParseEtmV4(const Words& words, EtmKind kind, EtmSetting* etm) {
   etm->kind = kind;
   etm->control = static_cast<uint32_t>(words.Peek(0));
   etm->trace_id = TraceId(words.Peek(1));
@@ -65,7 +65,7 @@ void TakeEtmV4(const Words& words, EtmKind kind, EtmSetting* etm) {
   if (kind == EtmKind::kEte) etm->architecture = static_cast<uint32_t>(words.Peek(7));
 }
 
-Result<EtmSetting> TakeCpu(uint64_t version, Words* words) {
+Result<EtmSetting> ParseCpu(uint64_t version, Words* words) {
   if (words->left() < 2) return Damaged("it ends before its last CPU");
   const uint64_t magic = words->Take();
   const uint64_t cpu = words->Take();
@@ -82,9 +82,9 @@ Result<EtmSetting> TakeCpu(uint64_t version, Words* words) {
   EtmSetting etm;
   etm.cpu = static_cast<int>(cpu);
   if (magic == kEtmV3Magic)
-    TakeEtmV3(*words, &etm);
+    ParseEtmV3(*words, &etm);
   else
-    TakeEtmV4(*words, magic == kEteMagic ? EtmKind::kEte : EtmKind::kEtmV4, &etm);
+    ParseEtmV4(*words, magic == kEteMagic ? EtmKind::kEte : EtmKind::kEtmV4, &etm);
   words->Skip(count);
   return etm;
 }
@@ -106,7 +106,7 @@ Result<AuxTraceInfo> ParseCoreSight(Words words) {
   info.kind = TracerKind::kCoreSight;
   info.pmu_type = static_cast<uint32_t>(pmu_and_cpus >> 32);
   for (uint64_t i = 0; i < cpus; ++i) {
-    auto etm = TakeCpu(version, &words);
+    auto etm = ParseCpu(version, &words);
     if (!etm.ok()) return etm.status();
     info.cpus.push_back(*etm);
   }

@@ -33,8 +33,8 @@ class EtmFlow {
   void Name(unsigned char id, int cpu) { of_id_[id].cpu = cpu; }
 
   // For libopencsd; `context` is an EtmFlow.
-  static ocsd_datapath_resp_t TakeElement(const void* context, ocsd_trc_index_t index, uint8_t id,
-                                          const ocsd_generic_trace_elem* element) {
+  static ocsd_datapath_resp_t HandleElement(const void* context, ocsd_trc_index_t index, uint8_t id,
+                                            const ocsd_generic_trace_elem* element) {
     auto* self = static_cast<EtmFlow*>(const_cast<void*>(context));
     self->Take(self->tree_->Offset(index), &self->of_id_[id], *element);
     return self->tree_->stopped() ? OCSD_RESP_FATAL_SYS_ERR : OCSD_RESP_CONT;
@@ -60,7 +60,7 @@ class EtmFlow {
     straight_bytes_ = 0;
     switch (element.elem_type) {
       case OCSD_GEN_TRC_ELEM_INSTR_RANGE:
-        TakeRange(offset, cpu, element);
+        HandleRange(offset, cpu, element);
         break;
       case OCSD_GEN_TRC_ELEM_I_RANGE_NOPATH:
         Count(offset, element.num_instr_range);
@@ -90,7 +90,7 @@ class EtmFlow {
     }
   }
 
-  void TakeRange(uint64_t offset, Cpu* cpu, const ocsd_generic_trace_elem& element) {
+  void HandleRange(uint64_t offset, Cpu* cpu, const ocsd_generic_trace_elem& element) {
     if (!Count(offset, element.num_instr_range)) return;
     if (!cpu->entered && !cpu->pending)
       cpu->pending = TraceBranch{0, 0, offset, std::nullopt, cpu->cpu};
@@ -155,7 +155,7 @@ void FollowCoreSightFlow(std::string_view bytes, const std::vector<EtmSetting>& 
     ids.insert(id);
     flow.Name(id, etm.cpu);
   }
-  if (ids.empty() || !tree.OnElements(&EtmFlow::TakeElement, &EtmFlow::ReadCode, &flow)) return;
+  if (ids.empty() || !tree.OnElements(&EtmFlow::HandleElement, &EtmFlow::ReadCode, &flow)) return;
   summary->instructions_known = true;
   tree.Decode(bytes,
               [&](uint64_t offset) { flow.Lost(offset, DiscontinuityReason::kBadData, -1); });

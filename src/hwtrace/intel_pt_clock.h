@@ -23,12 +23,12 @@ class IntelPtClock {
   unsigned mtc_shift() const { return mtc_shift_; }
   bool mtc_known() const { return mtc_known_; }
 
-  void TakeTsc(uint64_t tsc) {
+  void HandleTsc(uint64_t tsc) {
     tsc_ = tsc;
     crystal_known_ = false;
   }
   // Which count of the crystal was at the last TSC, and how far the TSC was beyond its tick.
-  void TakeTma(uint16_t crystal, uint16_t beyond) {
+  void HandleTma(uint16_t crystal, uint16_t beyond) {
     if (!tsc_ || !mtc_known_) return;
     base_ = *tsc_ - beyond;
     base_crystal_ = crystal;
@@ -36,7 +36,7 @@ class IntelPtClock {
     crystal_known_ = true;
   }
   // Eight bits of the crystal's count.
-  void TakeMtc(uint8_t bits) {
+  void HandleMtc(uint8_t bits) {
     if (!crystal_known_) return;
     ticks_ += static_cast<uint8_t>(bits - static_cast<uint8_t>(ticks_));
     const uint64_t since = (ticks_ << mtc_shift_) - base_crystal_;

@@ -73,7 +73,7 @@ class PtFlow {
   // Until something goes wrong; the negative error.
   int RunFromSync(int status) {
     while (status >= 0) {
-      while (status >= 0 && (status & pts_event_pending) != 0) status = TakeEvent();
+      while (status >= 0 && (status & pts_event_pending) != 0) status = HandleEvents();
       if (status < 0) return status;
       if ((status & pts_eos) != 0) return -pte_eos;
       pt_insn instruction{};
@@ -111,7 +111,7 @@ class PtFlow {
     Push(Branch(from.ip), to);
   }
 
-  int TakeEvent() {
+  int HandleEvents() {
     pt_event event{};
     const int status = pt_insn_event(decoder_.get(), &event, sizeof event);
     if (status < 0) return status;

@@ -129,25 +129,25 @@ class PtPacketCounter {
         if (left_) Break(offset, DiscontinuityReason::kTraceOff);
         break;
       case ppt_tsc:
-        clock_.TakeTsc(packet.payload.tsc.tsc);
+        clock_.HandleTsc(packet.payload.tsc.tsc);
         Stamp(offset);
         break;
       case ppt_tma:
-        clock_.TakeTma(packet.payload.tma.ctc, packet.payload.tma.fc);
+        clock_.HandleTma(packet.payload.tma.ctc, packet.payload.tma.fc);
         break;
       case ppt_mtc:
-        clock_.TakeMtc(packet.payload.mtc.ctc);
+        clock_.HandleMtc(packet.payload.mtc.ctc);
         Stamp(offset);
         break;
       default:
         break;
     }
-    TakeException(packet);
+    HandleException(packet);
   }
 
   // An interruption is told by where it came from and where it went: FUP and TIP. A FUP behind some
   // packets only says where those were.
-  void TakeException(const pt_packet& packet) {
+  void HandleException(const pt_packet& packet) {
     switch (packet.type) {
       case ppt_fup:
         from_known_ = !in_psb_ && !bound_;

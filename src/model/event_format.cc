@@ -21,7 +21,7 @@ struct Conversion {
 };
 
 // `text` is behind the %, and what belongs to it is taken. Its type is 0 where it is none of ours.
-Conversion TakeConversion(std::string_view* text) {
+Conversion ScanConversion(std::string_view* text) {
   Conversion conversion;
   size_t at = 0;
   const auto peek = [&] { return at < text->size() ? (*text)[at] : '\0'; };
@@ -115,7 +115,7 @@ std::string FormatFields(std::string_view format, const std::vector<TraceField>&
     if (format.empty()) break;
     const std::string_view whole = format;
     format.remove_prefix(1);
-    const Conversion conversion = TakeConversion(&format);
+    const Conversion conversion = ScanConversion(&format);
     if (conversion.type == '%') {
       text += '%';
     } else if (conversion.type == '\0') {

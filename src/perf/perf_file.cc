@@ -96,21 +96,21 @@ struct PerfFile::Impl {
   Status ReadIds(const PerfSection& section, std::vector<uint64_t>* ids);
   Status ReadFeatures(const PerfHeader& header);
   Result<std::string> ReadSection(const PerfSection& section);
-  void TakeFeature(uint32_t feature, std::string_view bytes);
+  void StoreFeature(uint32_t feature, std::string_view bytes);
   void NameEvents(const std::vector<PerfEventName>& names);
-  void TakeTracepoints();
+  void LoadTracepoints();
   void NameTracers();
   Result<std::string_view> RecordAt(uint64_t at, bool first_time);
   template <typename Take>
   Status Walk(bool first_time, const Take& take);
-  Status TakeToolRecord(uint64_t at, const PerfRecord& record);
-  void TakeAttributeRecord(uint64_t at, std::string_view body);
-  void TakeUpdate(std::string_view body);
-  void TakeAuxtrace(uint64_t at, const PerfRecord& record);
-  Status ForEach(const TakePlaced& take);
+  Status ParseToolRecord(uint64_t at, const PerfRecord& record);
+  void ParseAttributeRecord(uint64_t at, std::string_view body);
+  void ParseUpdate(std::string_view body);
+  void ParseAuxtrace(uint64_t at, const PerfRecord& record);
+  Status ForEach(const ReadPlaced& take);
   void AddEvent(const perf_event_attr& attr, std::vector<uint64_t> ids);
   void Warn(std::string sentence);
-  void TellCounts(const Count& unknown, const Count& contradicting);
+  void WarnOfCounts(const Count& unknown, const Count& contradicting);
 
   std::unique_ptr<File> file;
   std::string path;
@@ -203,7 +203,7 @@ Status PerfFile::Impl::Open() {
   Status taken;
   const auto tool_records = [&](uint64_t at, uint32_t type, std::string_view record) {
     if (type < kPerfToolRecordsBegin) return true;
-    taken = TakeToolRecord(at, HeaderOf(record));
+    taken = ParseToolRecord(at, HeaderOf(record));
     return taken.ok();
   };
   if (Status status = Walk(true, tool_records); !status.ok()) return status;
@@ -213,7 +213,7 @@ Status PerfFile::Impl::Open() {
         fmt::format("'{}' tells no events, so nothing in it can be understood: it ends too early, "
                     "or is damaged",
                     shown));
-  TakeTracepoints();
+  LoadTracepoints();
   tracepoints.clear();
   NameTracers();
   return {};
@@ -316,7 +316,7 @@ Status PerfFile::Impl::ReadFeatures(const PerfHeader& header) {
     }
     auto bytes = ReadSection(*section);
     if (!bytes.ok()) return bytes.status();
-    TakeFeature(feature, *bytes);
+    StoreFeature(feature, *bytes);
   }
   if (missing > 0)
     Warn(fmt::format(
@@ -325,7 +325,7 @@ Status PerfFile::Impl::ReadFeatures(const PerfHeader& header) {
   return {};
 }
 
-void PerfFile::Impl::TakeFeature(uint32_t feature, std::string_view bytes) {
+void PerfFile::Impl::StoreFeature(uint32_t feature, std::string_view bytes) {
   const auto take = [](std::optional<std::string> text, std::string* to) {
     if (text) *to = std::move(*text);
     return text.has_value();
@@ -406,7 +406,7 @@ void PerfFile::Impl::Warn(std::string sentence) {
 }
 
 // Several events may have one tracepoint, with one copy of its format each: bounded.
-void PerfFile::Impl::TakeTracepoints() {
+void PerfFile::Impl::LoadTracepoints() {
   std::unordered_map<uint64_t, const PerfTracepoint*> of_id;
   for (const PerfTracepoint& tracepoint : tracepoints) {
     if (const auto format = TracepointFormat::Parse(tracepoint.format))
@@ -428,19 +428,19 @@ void PerfFile::Impl::TakeTracepoints() {
   }
 }
 
-Status PerfFile::Impl::TakeToolRecord(uint64_t at, const PerfRecord& record) {
+Status PerfFile::Impl::ParseToolRecord(uint64_t at, const PerfRecord& record) {
   switch (record.type) {
     case kPerfHeaderAttr:
-      TakeAttributeRecord(at, record.body);
+      ParseAttributeRecord(at, record.body);
       break;
     case kPerfEventUpdate:
-      TakeUpdate(record.body);
+      ParseUpdate(record.body);
       break;
     case kPerfAuxtraceInfo:
       if (facts.auxtrace_info.empty()) facts.auxtrace_info = record.body;
       break;
     case kPerfAuxtrace:
-      TakeAuxtrace(at, record);
+      ParseAuxtrace(at, record);
       break;
     case kPerfCompressed:
     case kPerfCompressed2:
@@ -448,7 +448,7 @@ Status PerfFile::Impl::TakeToolRecord(uint64_t at, const PerfRecord& record) {
       break;
     case kPerfHeaderFeature:
       if (record.body.size() < sizeof(uint64_t)) break;
-      TakeFeature(
+      StoreFeature(
           static_cast<uint32_t>(std::min<uint64_t>(At<uint64_t>(record.body, 0), kPerfFeatures)),
           record.body.substr(sizeof(uint64_t)));
       break;
@@ -471,7 +471,7 @@ Status PerfFile::Impl::TakeToolRecord(uint64_t at, const PerfRecord& record) {
   return {};
 }
 
-void PerfFile::Impl::TakeAttributeRecord(uint64_t at, std::string_view body) {
+void PerfFile::Impl::ParseAttributeRecord(uint64_t at, std::string_view body) {
   const auto attr = ParsePerfAttribute(body);
   if (!attr)
     return Warn(
@@ -483,14 +483,14 @@ void PerfFile::Impl::TakeAttributeRecord(uint64_t at, std::string_view body) {
 }
 
 // PERF_RECORD_EVENT_UPDATE: kind, id, and of the kind 2 a name.
-void PerfFile::Impl::TakeUpdate(std::string_view body) {
+void PerfFile::Impl::ParseUpdate(std::string_view body) {
   constexpr uint64_t kName = 2;
   if (body.size() < 16 || At<uint64_t>(body, 0) != kName) return;
   const std::string_view text = body.substr(16);
   NameEvents({{{At<uint64_t>(body, 8)}, std::string(text.substr(0, text.find('\0')))}});
 }
 
-void PerfFile::Impl::TakeAuxtrace(uint64_t at, const PerfRecord& record) {
+void PerfFile::Impl::ParseAuxtrace(uint64_t at, const PerfRecord& record) {
   PerfAuxtraceBody body;
   if (record.body.size() < sizeof body)
     return Warn(fmt::format("the AUXTRACE record at offset {} is too short", at));
@@ -509,7 +509,7 @@ void PerfFile::Impl::TakeAuxtrace(uint64_t at, const PerfRecord& record) {
   aux.push_back(trace);
 }
 
-Status PerfFile::Impl::ForEach(const TakePlaced& take) {
+Status PerfFile::Impl::ForEach(const ReadPlaced& take) {
   const PerfRecordParser parser(events);
   PerfInflater inflater;
   Count unknown, contradicting, damaged;
@@ -540,7 +540,7 @@ Status PerfFile::Impl::ForEach(const TakePlaced& take) {
   });
   if (stopped || told_counts) return status;
   told_counts = true;
-  TellCounts(unknown, contradicting);
+  WarnOfCounts(unknown, contradicting);
   if (damaged.count > 0)
     Warn(
         fmt::format("the compressed record at offset {} is damaged: what was compressed from there "
@@ -552,7 +552,7 @@ Status PerfFile::Impl::ForEach(const TakePlaced& take) {
   return status;
 }
 
-void PerfFile::Impl::TellCounts(const Count& unknown, const Count& contradicting) {
+void PerfFile::Impl::WarnOfCounts(const Count& unknown, const Count& contradicting) {
   if (unknown.count > 0)
     Warn(
         fmt::format("{} records are of types that are not known, the first, of type {}, at offset "
@@ -590,7 +590,7 @@ Status PerfFile::ForEach(const std::function<bool(const PerfRecord&)>& take) {
   return impl_->ForEach([&take](const PerfRecord& record, const PerfRecordPlace&,
                                 std::string_view) { return take(record); });
 }
-Status PerfFile::ForEachPlaced(const TakePlaced& take) { return impl_->ForEach(take); }
+Status PerfFile::ForEachPlaced(const ReadPlaced& take) { return impl_->ForEach(take); }
 Result<std::string> PerfFile::ReadAt(uint64_t offset, uint64_t bytes) {
   return impl_->ReadSection({offset, bytes});
 }

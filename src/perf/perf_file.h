@@ -75,9 +75,9 @@ class PerfFile {
   // where the file cannot be read.
   Status ForEach(const std::function<bool(const PerfRecord&)>& take);
   // The same, with where each is; `bytes` are the record's own, valid during the call.
-  using TakePlaced = std::function<bool(const PerfRecord& record, const PerfRecordPlace& place,
+  using ReadPlaced = std::function<bool(const PerfRecord& record, const PerfRecordPlace& place,
                                         std::string_view bytes)>;
-  Status ForEachPlaced(const TakePlaced& take);
+  Status ForEachPlaced(const ReadPlaced& take);
   // What the file holds at `offset`: fewer bytes only at its end.
   Result<std::string> ReadAt(uint64_t offset, uint64_t bytes);
   // The bytes of one AUX trace; at most `most` from `begin` on.

@@ -114,7 +114,7 @@ bool RestFits(Cursor cursor, const perf_event_attr& attr) {
   return cursor.ok();
 }
 
-bool TakeSample(const perf_event_attr& attr, PerfRecord* record) {
+bool ParseSample(const perf_event_attr& attr, PerfRecord* record) {
   const uint64_t has = attr.sample_type;
   Cursor cursor(record->body);
   if ((has & PERF_SAMPLE_IDENTIFIER) != 0) (void)cursor.Word();
@@ -136,7 +136,7 @@ bool TakeSample(const perf_event_attr& attr, PerfRecord* record) {
   return RestFits(cursor, attr);
 }
 
-bool TakeTrailer(const perf_event_attr& attr, PerfRecord* record) {
+bool ParseTrailer(const perf_event_attr& attr, PerfRecord* record) {
   if (attr.sample_id_all == 0) return true;
   const uint64_t has = attr.sample_type & kTrailer;
   const size_t bytes = Words(has) * kWord;
@@ -208,8 +208,8 @@ PerfRecordParser::Places PerfRecordParser::PlacesOf(const perf_event_attr& attr)
   return places;
 }
 
-// As TakeSample.
-bool PerfRecordParser::TakeSampleAt(const Places& places, PerfRecord* record) {
+// As ParseSample.
+bool PerfRecordParser::ParseSampleAt(const Places& places, PerfRecord* record) {
   const std::string_view body = record->body;
   const size_t fixed_bytes = places.words * kWord;
   if (body.size() < fixed_bytes) return false;
@@ -265,9 +265,9 @@ bool PerfRecordParser::Parse(std::string_view bytes, PerfRecord* record) const {
   if (events_.empty()) return header.type != PERF_RECORD_SAMPLE;
   record->event = EventOf(header.type, record->body);
   const perf_event_attr& attr = events_[record->event].attr;
-  if (header.type != PERF_RECORD_SAMPLE) return TakeTrailer(attr, record);
+  if (header.type != PERF_RECORD_SAMPLE) return ParseTrailer(attr, record);
   const Places& places = places_[record->event];
-  return places.fixed ? TakeSampleAt(places, record) : TakeSample(attr, record);
+  return places.fixed ? ParseSampleAt(places, record) : ParseSample(attr, record);
 }
 
 }  // namespace hangscope

@@ -66,7 +66,7 @@ class PerfRecordParser {
   };
 
   static Places PlacesOf(const perf_event_attr& attr);
-  static bool TakeSampleAt(const Places& places, PerfRecord* record);
+  static bool ParseSampleAt(const Places& places, PerfRecord* record);
   size_t EventOf(uint32_t type, std::string_view body) const;
 
   const std::vector<PerfEvent>& events_;

@@ -45,7 +45,7 @@ bool IsWriteBackward(const std::vector<PerfEvent>& events) {
                      [](const PerfEvent& event) { return event.attr.write_backward != 0; });
 }
 
-bool TellsSwitches(const std::vector<PerfEvent>& events) {
+bool ReportsSwitches(const std::vector<PerfEvent>& events) {
   return std::any_of(events.begin(), events.end(), [](const PerfEvent& event) {
     return event.attr.context_switch != 0 || event.name == "sched:sched_switch";
   });
@@ -284,7 +284,7 @@ void PerfRingsReader::AddRuns(const PerfActivity& activity) {
   for (const auto& [cpu, came] : running) end(came, newest_);
   if (input_.runs.size() > kMostRuns)
     input_.runs.erase(input_.runs.begin(), input_.runs.end() - kMostRuns);
-  else if (TellsSwitches(file_.events()) && activity.more_switches() == 0 &&
+  else if (ReportsSwitches(file_.events()) && activity.more_switches() == 0 &&
            activity.lost_records() == 0 && !IsWriteBackward(file_.events()) &&
            activity.first() >= 0)
     input_.runs_known_since = activity.first();

@@ -209,7 +209,7 @@ struct Pipes {
 };
 
 // Whether the process ignores the signal or has a handler for it.
-bool TakesSignal(pid_t pid, int signal_number) {
+bool HandlesSignal(pid_t pid, int signal_number) {
   std::istringstream file(ReadProcFile(fmt::format("/proc/{}/status", pid)));
   for (std::string line; std::getline(file, line);) {
     if (!line.starts_with("SigIgn:") && !line.starts_with("SigCgt:")) continue;
@@ -221,7 +221,7 @@ bool TakesSignal(pid_t pid, int signal_number) {
 // What Ctrl-Z does to a child that is the first of its session: nothing, since the
 // kernel lets SIGTSTP stop nobody who has no shell. Here we are the shell.
 void Suspend(pid_t child, int pty) {
-  if (tcgetpgrp(pty) == child && !TakesSignal(child, SIGTSTP)) kill(-child, SIGSTOP);
+  if (tcgetpgrp(pty) == child && !HandlesSignal(child, SIGTSTP)) kill(-child, SIGSTOP);
 }
 
 // What becomes of our terminal while the child runs.
@@ -248,7 +248,7 @@ class PosixChild final : public ChildProcess {
     }
   }
   ~PosixChild() override {
-    TakeTerminalBack();
+    ReclaimAfterEnd();
     if (pty_ >= 0) close(pty_);
   }
 
@@ -273,7 +273,7 @@ class PosixChild final : public ChildProcess {
       }
       exit_ = ChildExit{WIFEXITED(status) ? WEXITSTATUS(status) : 0,
                         WIFSIGNALED(status) ? WTERMSIG(status) : 0};
-      TakeTerminalBack();
+      ReclaimAfterEnd();
     }
     return exit_;
   }
@@ -335,18 +335,18 @@ class PosixChild final : public ChildProcess {
   }
   void StopToo() {
     if (keys_) keys_->Pause();
-    TakeBack();
+    ReclaimTerminal();
     kill(0, SIGTSTP);
     if (keys_) keys_->Resume();
   }
   void Lend() { lent_now_ = tcsetpgrp(STDIN_FILENO, pid_) == 0; }
-  void TakeBack() {
+  void ReclaimTerminal() {
     // SIGTTOU is blocked (session)
     if (std::exchange(lent_now_, false)) tcsetpgrp(STDIN_FILENO, getpgrp());
   }
-  void TakeTerminalBack() {
+  void ReclaimAfterEnd() {
     keys_.reset();
-    TakeBack();
+    ReclaimTerminal();
     terminal_use_ = TerminalUse::kNone;
   }
 

@@ -38,7 +38,7 @@ class ProcessInspector {
   //
   // Fails where there is no such process. What of it may not be looked at is in
   // ProcessFacts::troubles.
-  virtual Result<SystemSample> Look(int pid, const InspectOptions& options) = 0;
+  virtual Result<SystemSample> Inspect(int pid, const InspectOptions& options) = 0;
 };
 
 }  // namespace hangscope

@@ -61,7 +61,7 @@ KeyRelay::KeyRelay(int terminal, int leader, std::function<void()> suspend)
       suspend_(std::move(suspend)),
       stop_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   tcgetattr(terminal_, &modes_);
-  TakeIfOurs();  // before anything that the child prints can be seen and answered
+  ClaimIfOurs();  // before anything that the child prints can be seen and answered
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -99,7 +99,7 @@ void KeyRelay::SetModes(bool raw) {
   tcsetattr(terminal_, TCSANOW, &modes);
 }
 
-bool KeyRelay::TakeIfOurs() {
+bool KeyRelay::ClaimIfOurs() {
   const std::lock_guard lock(mutex_);
   const bool ours = !paused_ && tcgetpgrp(terminal_) == getpgrp();
   if (ours && !raw_) SetModes(true);
@@ -114,7 +114,7 @@ void KeyRelay::Run() {
   sigaddset(&background_read, SIGTTIN);
   pthread_sigmask(SIG_BLOCK, &background_read, nullptr);
   for (;;) {
-    const bool ours = TakeIfOurs();
+    const bool ours = ClaimIfOurs();
     pollfd events[2] = {{stop_event_, POLLIN, 0}, {ours ? terminal_ : -1, POLLIN, 0}};
     poll(events, 2, kForegroundPollMs);
     if (events[0].revents != 0) return;

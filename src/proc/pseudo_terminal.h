@@ -44,7 +44,7 @@ class KeyRelay {
 
  private:
   void Run();
-  bool TakeIfOurs();  // whether the keys are for the child now
+  bool ClaimIfOurs();  // whether the keys are for the child now
   bool Forward();
   bool HasSuspendKey(std::string_view keys) const;
   void SetModes(bool raw);

@@ -22,7 +22,7 @@ constexpr size_t kMostVectorBytes = 16384;
 
 #if defined(__aarch64__)
 constexpr uint64_t kStepFlags = 1u << 21;  // PSTATE.SS
-void TakeState(const user_regs_struct& raw, StepState* state) {
+void CopyState(const user_regs_struct& raw, StepState* state) {
   std::copy(std::begin(raw.regs), std::end(raw.regs), state->general.begin());
   state->general[31] = raw.sp;
   state->pc = raw.pc;
@@ -31,7 +31,7 @@ void TakeState(const user_regs_struct& raw, StepState* state) {
 constexpr int kVectorSet = NT_PRFPREG;
 #else
 constexpr uint64_t kStepFlags = 0x10100;  // trap and resume: of stepping, not of the program
-void TakeState(const user_regs_struct& raw, StepState* state) {
+void CopyState(const user_regs_struct& raw, StepState* state) {
   const std::array<uint64_t, 16> values = {raw.rax, raw.rdx, raw.rcx, raw.rbx, raw.rsi, raw.rdi,
                                            raw.rbp, raw.rsp, raw.r8,  raw.r9,  raw.r10, raw.r11,
                                            raw.r12, raw.r13, raw.r14, raw.r15};
@@ -116,7 +116,7 @@ bool ThreadStop::ReadState(StepState* state) const {
   iovec part = {&raw, sizeof raw};
   if (ptrace(PTRACE_GETREGSET, tid_, NT_PRSTATUS, &part) != 0 || part.iov_len != sizeof raw)
     return false;
-  TakeState(raw, state);
+  CopyState(raw, state);
   return true;
 }
 

@@ -18,7 +18,7 @@ class LinuxInspector final : public ProcessInspector {
   LinuxInspector(Clock& clock, std::string proc_root)
       : clock_(clock), proc_root_(proc_root), proc_(std::move(proc_root)) {}
 
-  Result<SystemSample> Look(int pid, const InspectOptions& options) override;
+  Result<SystemSample> Inspect(int pid, const InspectOptions& options) override;
 
  private:
   std::vector<std::unique_ptr<ProcessLook>> ReadAll(int pid, InspectionContext& context,
@@ -52,7 +52,7 @@ std::vector<std::unique_ptr<ProcessLook>> LinuxInspector::ReadAll(int pid,
   return looks;
 }
 
-Result<SystemSample> LinuxInspector::Look(int pid, const InspectOptions& options) {
+Result<SystemSample> LinuxInspector::Inspect(int pid, const InspectOptions& options) {
   // A thread's number leads to its process.
   const auto status = proc_.Read(fmt::format("{}/status", pid));
   const auto parsed = status ? ParseTaskStatus(*status) : std::nullopt;
@@ -70,7 +70,7 @@ Result<SystemSample> LinuxInspector::Look(int pid, const InspectOptions& options
     }).join();
   }
   for (auto& process : processes) process->Verify();
-  for (auto& process : processes) look.processes.push_back(process->TakeFacts());
+  for (auto& process : processes) look.processes.push_back(process->ReleaseFacts());
   if (left_out > 0) {
     look.processes[0].warnings.push_back(
         fmt::format("the waits lead to more processes: {} {} not looked at, as {} is the most at a "

@@ -110,7 +110,7 @@ bool ProcessLook::Read() {
   for (const int tid : tids) {
     if (work_.size() >= kMostThreads) break;
     // One that ends between the listing and this is no loss.
-    if (auto raw = ReadThread(context_.proc, pid_, tid)) TakeThread(std::move(*raw));
+    if (auto raw = ReadThread(context_.proc, pid_, tid)) StoreThread(std::move(*raw));
   }
   if (tids.size() > kMostThreads)
     Warn(fmt::format("only {} of {} threads are looked at", kMostThreads, tids.size()));
@@ -119,7 +119,7 @@ bool ProcessLook::Read() {
   return true;
 }
 
-void ProcessLook::TakeThread(RawThread raw) {
+void ProcessLook::StoreThread(RawThread raw) {
   ThreadFacts thread;
   thread.pid = pid_;
   thread.tid = raw.tid;
@@ -207,7 +207,7 @@ void ProcessLook::ExplainThread(size_t i) {
   if (call.number >= 0) thread.system_call_name = SystemCallName(call.number);
   if (work.raw.IsBlocked()) work.meaning = ExplainSystemCall(call, read_memory_);
   if (walker_ != nullptr && !context_.IsLate())
-    TakeWalk(walker_->Walk(ImageOf(work.raw), context_.options.most_frames), &thread);
+    StoreWalk(walker_->Walk(ImageOf(work.raw), context_.options.most_frames), &thread);
   else if (context_.options.stacks)
     thread.stack_warning = walker_ == nullptr ? walker_trouble_ : "the time for looking was up";
   ExplainWait(work, &thread);
@@ -230,7 +230,7 @@ std::string ProcessLook::StackBytes(uint64_t from) const {
       from, static_cast<size_t>(std::min<uint64_t>(kStackBytes, mapping->end - from)));
 }
 
-void ProcessLook::TakeWalk(StackWalk walk, ThreadFacts* thread) {
+void ProcessLook::StoreWalk(StackWalk walk, ThreadFacts* thread) {
   thread->stack = std::move(walk.frames);
   thread->stack_incomplete = !walk.complete;
   thread->stack_warning = std::move(walk.warning);
@@ -418,7 +418,7 @@ void ProcessLook::StopThread(Work* work, ThreadFacts* thread) {
     image.stack = StackBytes(image.stack_begin);
   }
   context_.longest_stop = std::max(context_.longest_stop, context_.clock.Monotonic() - begin);
-  TakeWalk(walker_->Walk(image, context_.options.most_frames), thread);
+  StoreWalk(walker_->Walk(image, context_.options.most_frames), thread);
   const bool was_blocked = work->raw.IsBlocked();
   if (!was_blocked) {
     if (interrupted < 0) StepThread(thread);
@@ -455,13 +455,13 @@ void ProcessLook::StepThread(ThreadFacts* thread) {
   spin.calls_kernel = access.calls_kernel;
   spin.reads_clock = access.reads_clock;
   spin.writes_memory = loop.value().changes_memory;
-  if (access.understood) TakePolls(access, loop.value().stack_pointer, &spin);
+  if (access.understood) CollectPolls(access, loop.value().stack_pointer, &spin);
   thread->spin = std::move(spin);
 }
 
 // What it reads outside of its own stack: others may change that.
-void ProcessLook::TakePolls(const LoopAccess& access, uint64_t stack_pointer,
-                            ThreadFacts::Spin* spin) {
+void ProcessLook::CollectPolls(const LoopAccess& access, uint64_t stack_pointer,
+                               ThreadFacts::Spin* spin) {
   const MemoryMapping* const stack = FindMapping(mappings_, stack_pointer);
   for (const LoopAccess::Range& range : access.reads) {
     const MemoryMapping* const mapping = FindMapping(mappings_, range.address);

@@ -91,7 +91,7 @@ class ProcessLook {
 
   // Processes that the waits lead to.
   std::set<int> LeadsTo() const;
-  ProcessFacts TakeFacts() { return std::move(facts_); }
+  ProcessFacts ReleaseFacts() { return std::move(facts_); }
 
  private:
   struct Work {
@@ -100,13 +100,13 @@ class ProcessLook {
     bool was_stopped = false;
   };
 
-  void TakeThread(RawThread raw);
+  void StoreThread(RawThread raw);
   void FindLivingThread();
   void SayWhatCannotBeSeen();
   void ExplainThread(size_t i);
   ThreadImage ImageOf(const RawThread& raw) const;
   std::string StackBytes(uint64_t from) const;
-  void TakeWalk(StackWalk walk, ThreadFacts* thread);
+  void StoreWalk(StackWalk walk, ThreadFacts* thread);
   void ExplainWait(const Work& work, ThreadFacts* thread);
   void ExplainFutexWait(const Work& work, ThreadFacts* thread);
   void ExplainSharedWord(const FutexWord& word, ThreadWait* wait);
@@ -116,7 +116,7 @@ class ProcessLook {
   bool WantsStop(const Work& work, const ThreadFacts& thread) const;
   void StopThread(Work* work, ThreadFacts* thread);
   void StepThread(ThreadFacts* thread);
-  void TakePolls(const LoopAccess& access, uint64_t stack_pointer, ThreadFacts::Spin* spin);
+  void CollectPolls(const LoopAccess& access, uint64_t stack_pointer, ThreadFacts::Spin* spin);
   std::string VariableName(uint64_t address);
   void Warn(std::string sentence);
 

@@ -129,8 +129,8 @@ class Examiner {
     if (instruction->id == X86_INS_SYSCALL) access->calls_kernel = true;
     if (instruction->id == X86_INS_RDTSC || instruction->id == X86_INS_RDTSCP)
       access->reads_clock = true;
-    TakeOperands(*instruction, state, next_pc, access);
-    TakeStack(*instruction, state, access);
+    CollectOperands(*instruction, state, next_pc, access);
+    CollectStack(*instruction, state, access);
   }
 
  private:
@@ -147,8 +147,8 @@ class Examiner {
     return instructions_[pc] = instruction;
   }
 
-  void TakeOperands(const cs_insn& instruction, const StepState& state, uint64_t next_pc,
-                    LoopAccess* access) {
+  void CollectOperands(const cs_insn& instruction, const StepState& state, uint64_t next_pc,
+                       LoopAccess* access) {
     if (OnlyNamesMemory(instruction.id)) return;
     const cs_x86& x86 = instruction.detail->x86;
     for (int i = 0; i < x86.op_count; ++i) {
@@ -168,7 +168,7 @@ class Examiner {
     }
   }
 
-  void TakeStack(const cs_insn& instruction, const StepState& state, LoopAccess* access) {
+  void CollectStack(const cs_insn& instruction, const StepState& state, LoopAccess* access) {
     constexpr uint64_t kWord = 8;
     const uint64_t sp = state.general[7];
     switch (instruction.id) {

@@ -105,7 +105,7 @@ struct PlaceList {
   size_t most = 0;
 };
 
-int TakeFrame(Dwfl_Frame* frame, void* list) {
+int CollectFrame(Dwfl_Frame* frame, void* list) {
   PlaceList& places = *static_cast<PlaceList*>(list);
   Dwarf_Addr pc = 0;
   bool is_activation = false;
@@ -247,7 +247,7 @@ StackWalk StackWalker::WalkOnce(const ThreadImage& image, size_t most_frames) {
   PlaceList places;
   places.most = most_frames;
   image_ = &image;
-  const int ended = dwfl_getthread_frames(dwfl_, image.tid, TakeFrame, &places);
+  const int ended = dwfl_getthread_frames(dwfl_, image.tid, CollectFrame, &places);
   image_ = nullptr;
   walk.complete = ended == 0 && !places.pcs.empty() && IsOutermost(places.pcs.back());
   for (const uint64_t pc : places.pcs) {

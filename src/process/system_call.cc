@@ -402,13 +402,13 @@ std::optional<TimeNs> ReadTime(const ReadMemory& read, uint64_t address) {
 }
 
 // `address` of the time is 0 where it waits for ever.
-void TakeTimeout(CallMeaning* meaning, uint64_t address, const ReadMemory& read) {
+void ReadTimeout(CallMeaning* meaning, uint64_t address, const ReadMemory& read) {
   meaning->has_timeout = address != 0;
   meaning->timeout = ReadTime(read, address);
 }
 
 // poll's and epoll's: negative waits for ever.
-void TakeMilliseconds(CallMeaning* meaning, uint64_t argument) {
+void SetMilliseconds(CallMeaning* meaning, uint64_t argument) {
   const int milliseconds = static_cast<int>(argument);
   meaning->has_timeout = milliseconds >= 0;
   if (meaning->has_timeout) meaning->timeout = milliseconds * kMillisecond;
@@ -428,7 +428,7 @@ CallMeaning OneFile(WaitKind kind, uint64_t fd) {
   return meaning;
 }
 
-void TakePollFiles(CallMeaning* meaning, uint64_t address, uint64_t count, const ReadMemory& read) {
+void ReadPollFiles(CallMeaning* meaning, uint64_t address, uint64_t count, const ReadMemory& read) {
   for (uint64_t i = 0; i < count && meaning->files.size() < kMostFiles; ++i) {
     pollfd file = {};
     if (!read(address + i * sizeof file, &file, sizeof file)) break;
@@ -439,7 +439,7 @@ void TakePollFiles(CallMeaning* meaning, uint64_t address, uint64_t count, const
   meaning->files_cut = meaning->files_cut || count > kMostFiles;
 }
 
-void TakeSelectFiles(CallMeaning* meaning, uint64_t set, int count, bool wants_read,
+void ReadSelectFiles(CallMeaning* meaning, uint64_t set, int count, bool wants_read,
                      const ReadMemory& read) {
   constexpr int kBits = 64;
   for (int word = 0; set != 0 && word * kBits < std::min(count, kMostDescriptors); ++word) {
@@ -543,26 +543,26 @@ CallMeaning ExplainPolls(const TaskSystemCall& call, const ReadMemory& read) {
   switch (call.number) {
 #if defined(__x86_64__)
     case SYS_poll:
-      TakePollFiles(&meaning, a[0], a[1], read);
-      TakeMilliseconds(&meaning, a[2]);
+      ReadPollFiles(&meaning, a[0], a[1], read);
+      SetMilliseconds(&meaning, a[2]);
       break;
     case SYS_epoll_wait:
 #endif
     case SYS_epoll_pwait:
       meaning.epoll = static_cast<int>(a[0]);
-      TakeMilliseconds(&meaning, a[3]);
+      SetMilliseconds(&meaning, a[3]);
       break;
     case SYS_epoll_pwait2:
       meaning.epoll = static_cast<int>(a[0]);
-      TakeTimeout(&meaning, a[3], read);
+      ReadTimeout(&meaning, a[3], read);
       break;
     case SYS_ppoll:
-      TakePollFiles(&meaning, a[0], a[1], read);
-      TakeTimeout(&meaning, a[2], read);
+      ReadPollFiles(&meaning, a[0], a[1], read);
+      ReadTimeout(&meaning, a[2], read);
       break;
     default:  // select and pselect6
-      TakeSelectFiles(&meaning, a[1], static_cast<int>(a[0]), true, read);
-      TakeSelectFiles(&meaning, a[2], static_cast<int>(a[0]), false, read);
+      ReadSelectFiles(&meaning, a[1], static_cast<int>(a[0]), true, read);
+      ReadSelectFiles(&meaning, a[2], static_cast<int>(a[0]), false, read);
       meaning.has_timeout = a[4] != 0;
       // select counts microseconds in it.
       if (call.number == SYS_pselect6) meaning.timeout = ReadTime(read, a[4]);
@@ -674,12 +674,12 @@ CallMeaning ExplainSystemCall(const TaskSystemCall& call, const ReadMemory& read
       return Other(WaitKind::kSignal);
     case SYS_rt_sigtimedwait: {
       CallMeaning meaning = Other(WaitKind::kSignal);
-      TakeTimeout(&meaning, a[2], read);
+      ReadTimeout(&meaning, a[2], read);
       return meaning;
     }
     case SYS_semtimedop: {
       CallMeaning meaning = Other();
-      TakeTimeout(&meaning, a[3], read);
+      ReadTimeout(&meaning, a[3], read);
       return meaning;
     }
     default:

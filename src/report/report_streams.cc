@@ -30,7 +30,7 @@ class LastLines final : public LineReader {
 
   // What follows the last newline.
   void AddRest(std::string_view rest, uint64_t offset) {
-    if (!rest.empty()) TakeLine(rest, offset);
+    if (!rest.empty()) HandleLine(rest, offset);
   }
 
   void DropOldest() {
@@ -43,7 +43,7 @@ class LastLines final : public LineReader {
   }
 
  private:
-  void TakeLine(std::string_view line, uint64_t offset) override {
+  void HandleLine(std::string_view line, uint64_t offset) override {
     ReportLine mine;
     mine.offset = offset;
     mine.core = CoreOf(line);
@@ -51,7 +51,7 @@ class LastLines final : public LineReader {
     if (line.size() > kMostOfALine) mine.text += "...";
     stream_.lines.push_back(std::move(mine));
   }
-  void TakeOverlongLine(uint64_t offset) override {
+  void HandleOverlongLine(uint64_t offset) override {
     stream_.lines.push_back({offset, std::nullopt, "", "(a line of more than 64 KiB)"});
   }
 

@@ -119,14 +119,14 @@ class LogSteps final : public LineReader {
   LogSteps(std::string name, StepsReader* steps) : name_(std::move(name)), steps_(*steps) {}
 
  private:
-  void TakeLine(std::string_view line, uint64_t) override {
+  void HandleLine(std::string_view line, uint64_t) override {
     if (ParseTraceLine(line).kind != TraceLine::Kind::kOther) return;
     RunStep step;
     if (!NormalizeLogLine(line, &step.kind).has_place) return;
     step.text = CutStep(VisibleText(line, nullptr));
     steps_.Add(name_, std::move(step));
   }
-  void TakeOverlongLine(uint64_t) override {}
+  void HandleOverlongLine(uint64_t) override {}
 
   const std::string name_;
   StepsReader& steps_;

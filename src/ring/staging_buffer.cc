@@ -285,7 +285,7 @@ void StagingBuffer::Close() {
   released_.notify_all();
 }
 
-std::optional<StagingBuffer::Piece> StagingBuffer::Look(Consumer consumer) {
+std::optional<StagingBuffer::Piece> StagingBuffer::Peek(Consumer consumer) {
   const uint64_t at = cursor(consumer);
   if (at == kNoConsumer) return std::nullopt;
   for (const uint32_t block : queue_) {
@@ -300,8 +300,8 @@ std::optional<StagingBuffer::Piece> StagingBuffer::Look(Consumer consumer) {
 std::optional<StagingBuffer::Piece> StagingBuffer::Next(Consumer consumer, TimeNs longest) {
   std::unique_lock lock(mutex_);
   filled_.wait_for(lock, std::chrono::nanoseconds(longest),
-                   [&] { return closed_ || Look(consumer); });
-  std::optional<Piece> piece = Look(consumer);
+                   [&] { return closed_ || Peek(consumer); });
+  std::optional<Piece> piece = Peek(consumer);
   if (piece && consumer == Consumer::kRing) {
     busy_ = static_cast<uint32_t>(static_cast<uint64_t>(piece->data - Address(0)) / kBlockBytes);
   }
@@ -312,8 +312,8 @@ std::optional<StagingBuffer::Piece> StagingBuffer::CopyNext(Consumer consumer, T
                                                             size_t limit, std::string* copy) {
   std::unique_lock lock(mutex_);
   filled_.wait_for(lock, std::chrono::nanoseconds(longest),
-                   [&] { return closed_ || Look(consumer); });
-  std::optional<Piece> piece = Look(consumer);
+                   [&] { return closed_ || Peek(consumer); });
+  std::optional<Piece> piece = Peek(consumer);
   if (!piece) return std::nullopt;
   copy->assign(piece->data, std::min(limit, piece->size));
   piece->data = copy->data();

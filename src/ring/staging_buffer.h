@@ -98,7 +98,7 @@ class StagingBuffer {
   void Recover(uint64_t ring_head);
   uint64_t& cursor(Consumer consumer);
   uint64_t cursor(Consumer consumer) const;
-  std::optional<Piece> Look(Consumer consumer);
+  std::optional<Piece> Peek(Consumer consumer);
   bool Wanted(uint32_t block) const;
   uint64_t waiting_for_ring() const;
   void Release();

@@ -71,21 +71,21 @@ void Analysis::Run() {
     }
     const TimeNs now = clock_.Monotonic();
     if (now - slept_from > kLongPause + 2 * tick_) judge_.Interrupted(now);
-    Look(now, false);
+    Sample(now, false);
   }
 }
 
 Verdict Analysis::Conclude(const ChildView& child) {
   SetChild(child);
-  Look(clock_.Monotonic(), true);
+  Sample(clock_.Monotonic(), true);
   return verdict();
 }
 
-void Analysis::Look(TimeNs now, bool final_look) {
+void Analysis::Sample(TimeNs now, bool final_look) {
   std::vector<StreamView> views;
   ProgramCode* code = &no_code_;
   for (Stream& stream : streams_) {
-    LookAt(&stream, now, final_look);
+    SampleStream(&stream, now, final_look);
     views.push_back(ViewOf(stream));
     if (stream.analyst != nullptr && stream.analyst->is_trace()) code = &stream.analyst->code();
   }
@@ -100,7 +100,7 @@ void Analysis::Look(TimeNs now, bool final_look) {
   verdict_ = std::move(verdict);
 }
 
-void Analysis::LookAt(Stream* stream, TimeNs now, bool final_look) {
+void Analysis::SampleStream(Stream* stream, TimeNs now, bool final_look) {
   if (stream->analyst == nullptr) {
     if (stream->recorded->drain->total_bytes() == 0) return;
     auto reader = BlockReader::Open(files_, stream->recorded->ring->prefix());

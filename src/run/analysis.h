@@ -55,8 +55,8 @@ class Analysis {
   };
 
   void Run();
-  void Look(TimeNs now, bool final_look);
-  void LookAt(Stream* stream, TimeNs now, bool final_look);
+  void Sample(TimeNs now, bool final_look);
+  void SampleStream(Stream* stream, TimeNs now, bool final_look);
   void MakeProof(Stream* stream, TimeNs now, TimeNs longest);
   void ReadLastSteps(Stream* stream, TimeNs now);
   void ReadListings(Stream* stream, TimeNs now);

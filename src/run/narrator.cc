@@ -38,8 +38,8 @@ void Narrator::Beat(const Heartbeat& beat) {
   options_.live_line->store(true, std::memory_order_release);
 }
 
-void Narrator::Tell(const Verdict& verdict, TimeNs wall, const std::string& snapshot,
-                    const std::string& contents) {
+void Narrator::Announce(const Verdict& verdict, TimeNs wall, const std::string& snapshot,
+                        const std::string& contents) {
   std::string text =
       VerdictText(verdict, start_, snapshot.empty() ? "" : snapshot + "/   " + contents);
   text.pop_back();

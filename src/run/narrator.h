@@ -34,8 +34,8 @@ class Narrator {
 
   void Beat(const Heartbeat& beat);
   // `snapshot` is the folder taken for it, or empty; `contents` what is in it.
-  void Tell(const Verdict& verdict, TimeNs wall, const std::string& snapshot,
-            const std::string& contents);
+  void Announce(const Verdict& verdict, TimeNs wall, const std::string& snapshot,
+                const std::string& contents);
   void AnnounceSnapshot(const Manifest& manifest, const std::string& path, bool with_text);
   void AnnounceLoss(const std::string& stream, uint64_t bytes, const std::string& why, TimeNs wall);
   // "warning: ..." or a plain remark.

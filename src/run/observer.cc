@@ -50,8 +50,8 @@ bool Observer::Tick(const ChildView& child, int pid) {
   const Verdict verdict = VerdictNow();
   warnings_.Report(IsBeatDue());
   warnings_.ReportUnsearched(requests_.unseen_bytes(), false);
-  requests_.Look([this] { return StatusNow(); });
-  TakeDue(requests_.TakeDue(), verdict);
+  requests_.Poll([this] { return StatusNow(); });
+  SnapshotAllOf(requests_.DrainDue(), verdict);
   ReportPutOff();
   snapshots_.ReportUnwrittenReports();
   if (IsBeatDue()) Beat(child, verdict);
@@ -73,7 +73,7 @@ void Observer::SampleScope() {
         files_, ScopeSource{options_.scope.TargetOf(pid_), options_.elf_path, false},
         options_.stall);
   }
-  scope_watch_->Look(clock_.Monotonic());
+  scope_watch_->Sample(clock_.Monotonic());
 }
 
 // A silence says little; what the threads of the program wait for says more. Where a scope tells of
@@ -126,7 +126,7 @@ void Observer::ReportHang(const Verdict& verdict) {
     auto folder = snapshots_.Take(due, verdict, threads_seen_, false);
     if (folder.ok()) snapshot = *folder;
   }
-  narrator_.Tell(verdict, clock_.Wall(), snapshot, snapshots_.contents());
+  narrator_.Announce(verdict, clock_.Wall(), snapshot, snapshots_.contents());
 }
 
 void Observer::ReportEndOfHang(const Verdict& verdict) {
@@ -141,7 +141,7 @@ void Observer::ReportEndOfHang(const Verdict& verdict) {
 bool Observer::OnSignal(int number) {
   if (number != SIGUSR1 && number != SIGUSR2) return false;
   requests_.OnSignal(number == SIGUSR1 ? "SIGUSR1" : "SIGUSR2");
-  TakeDue(requests_.TakeDue(), VerdictNow());
+  SnapshotAllOf(requests_.DrainDue(), VerdictNow());
   return true;
 }
 
@@ -154,16 +154,16 @@ void Observer::OnExit(const ChildExit& exit) {
     requests_.OnExit(fmt::format("status {}", exit.status));
 }
 
-void Observer::TakeDue(const std::vector<DueSnapshot>& due, const Verdict& verdict) {
+void Observer::SnapshotAllOf(const std::vector<DueSnapshot>& due, const Verdict& verdict) {
   for (const DueSnapshot& snapshot : due) {
     auto folder = snapshots_.Take(snapshot, verdict, threads_seen_, true);
-    requests_.Taken(snapshot,
-                    folder.ok() ? Result<std::string>(snapshots_.AbsolutePath(*folder)) : folder);
+    requests_.Answer(snapshot,
+                     folder.ok() ? Result<std::string>(snapshots_.AbsolutePath(*folder)) : folder);
   }
 }
 
 void Observer::ReportPutOff() {
-  for (const DueSnapshot& snapshot : requests_.TakePutOff()) {
+  for (const DueSnapshot& snapshot : requests_.DrainPutOff()) {
     if (snapshot.trigger.kind == TriggerKind::kExit) continue;
     const std::string when = snapshot.post.time != 0
                                  ? "in " + FormatElapsed(snapshot.post.time)
@@ -206,7 +206,7 @@ Verdict Observer::Conclude(const ChildView& child) {
   const auto exit = std::stable_partition(due.begin(), due.end(), [](const DueSnapshot& d) {
     return d.trigger.kind != TriggerKind::kExit;
   });
-  TakeDue({due.begin(), exit}, verdict);
+  SnapshotAllOf({due.begin(), exit}, verdict);
   // The report of the end names its snapshot.
   if (exit != due.end() && snapshots_.Take(*exit, verdict, threads_seen_, false).ok()) {
     exit_snapshot_ = snapshots_.last();

@@ -66,7 +66,7 @@ class Observer {
   void ReportHang(const Verdict& verdict);
   void ReportEndOfHang(const Verdict& verdict);
   void ReportPutOff();
-  void TakeDue(const std::vector<DueSnapshot>& due, const Verdict& verdict);
+  void SnapshotAllOf(const std::vector<DueSnapshot>& due, const Verdict& verdict);
   RecorderStatus StatusNow();
 
   FileSystem& files_;

@@ -24,7 +24,7 @@ ReportWriter::ReportWriter(FileSystem& files)
              // of that thread alone; without it, no matter
              [] { (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice); }) {}
 
-std::vector<std::string> ReportWriter::TakeWarnings() {
+std::vector<std::string> ReportWriter::DrainWarnings() {
   const std::lock_guard lock(mutex_);
   return std::exchange(warnings_, {});
 }

@@ -27,7 +27,7 @@ class ReportWriter {
   void Write(const std::string& folder) { queue_.Add(folder); }
   // Why pages could not be written since the last call, one sentence each. That the snapshot is no
   // more is no reason.
-  std::vector<std::string> TakeWarnings();
+  std::vector<std::string> DrainWarnings();
   // Waits for all that was asked for.
   void Finish() { queue_.Finish(); }
 

@@ -254,7 +254,8 @@ class Runner {
                                 FormatElapsed(verdict.time - observer_->start()), int{kRunHang}),
                     clock_.Wall());
     } else {
-      narrator.Tell(verdict, clock_.Wall(), observer_->exit_snapshot(), observer_->exit_contents());
+      narrator.Announce(verdict, clock_.Wall(), observer_->exit_snapshot(),
+                        observer_->exit_contents());
     }
     const int status = exit_->signal != 0 ? kRunSignalBase + exit_->signal : exit_->status;
     const int result = ended_by_hang_ ? kRunHang : status;

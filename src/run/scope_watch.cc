@@ -12,7 +12,7 @@ constexpr int kMostTries = 10;
 
 }  // namespace
 
-void ScopeWatch::Look(TimeNs now) {
+void ScopeWatch::Sample(TimeNs now) {
   if (now < next_look_) return;
   next_look_ = now + kInterval;
   if (view_ == nullptr) Open(now);
@@ -48,7 +48,7 @@ void ScopeWatch::Open(TimeNs now) {
 
 // Texts of findings that stand are made once: they say how it was when they were found.
 void ScopeWatch::AnnounceFindings(TimeNs now) {
-  const std::vector<ScopeFinding> fresh = view_->watcher().TakeFindings();
+  const std::vector<ScopeFinding> fresh = view_->watcher().DrainFindings();
   const std::vector<ScopeFinding>& standing = view_->watcher().standing();
   if (fresh.empty() && standing.size() == told_) return;
   told_ = standing.size();

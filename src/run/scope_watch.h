@@ -21,7 +21,7 @@ class ScopeWatch {
 
   // To be called a few times a second; looks when it is time to. A program that starts again is
   // followed from there; one without mailboxes is left alone after a while.
-  void Look(TimeNs now);
+  void Sample(TimeNs now);
   // As of the latest look.
   ScopeOpinion opinion() const;
 

@@ -33,7 +33,7 @@ void SnapshotRequests::SampleStreams() {
     total += streams.back().total_bytes;
   }
   const TimeNs now = clock_.Monotonic();
-  triggers_.Look(now, streams);
+  triggers_.Sample(now, streams);
   rate_.Add(now, total);
 }
 
@@ -70,7 +70,7 @@ void SnapshotRequests::FireOnLines() {
   }
 }
 
-void SnapshotRequests::Look(const AnnounceStatus& status) {
+void SnapshotRequests::Poll(const AnnounceStatus& status) {
   SampleStreams();
   FireOnLines();
   for (const RemoteControl::SnapRequest& request : remote_.Poll(clock_.Monotonic(), status)) {
@@ -82,14 +82,14 @@ void SnapshotRequests::Look(const AnnounceStatus& status) {
   }
 }
 
-void SnapshotRequests::Taken(const DueSnapshot& snapshot, const Result<std::string>& folder) {
-  if (snapshot.ticket != 0) remote_.Taken(snapshot.ticket, folder);
+void SnapshotRequests::Answer(const DueSnapshot& snapshot, const Result<std::string>& folder) {
+  if (snapshot.ticket != 0) remote_.Answer(snapshot.ticket, folder);
 }
 
 std::vector<DueSnapshot> SnapshotRequests::Finish(const AnnounceStatus& status) {
   if (lines_ != nullptr) lines_->Finish();
-  Look(status);
-  return triggers_.TakeAll();
+  Poll(status);
+  return triggers_.DrainAll();
 }
 
 }  // namespace hangscope

@@ -32,13 +32,13 @@ class SnapshotRequests {
   void OnSignal(const std::string& name);
   void OnExit(const std::string& how);
   // To be called a few times a second.
-  void Look(const AnnounceStatus& status);
+  void Poll(const AnnounceStatus& status);
   // Those to be taken now; each is owed a Taken.
-  std::vector<DueSnapshot> TakeDue() { return triggers_.TakeDue(); }
+  std::vector<DueSnapshot> DrainDue() { return triggers_.DrainDue(); }
   // Those that wait for their --post since the last call.
-  std::vector<DueSnapshot> TakePutOff() { return triggers_.TakePutOff(); }
+  std::vector<DueSnapshot> DrainPutOff() { return triggers_.DrainPutOff(); }
   // `folder` is absolute.
-  void Taken(const DueSnapshot& snapshot, const Result<std::string>& folder);
+  void Answer(const DueSnapshot& snapshot, const Result<std::string>& folder);
 
   // The streams ended: looks at the rest of them; all that is still wanted.
   std::vector<DueSnapshot> Finish(const AnnounceStatus& status);

@@ -92,7 +92,7 @@ Manifest SnapshotTaker::NewManifest(const DueSnapshot& due, const Verdict& verdi
 }
 
 // The files of the scope. That there are none is reported; the snapshot is taken all the same.
-SnapshotTaker::Parts SnapshotTaker::TakeScope(Manifest* manifest) {
+SnapshotTaker::Parts SnapshotTaker::CaptureScope(Manifest* manifest) {
   Parts parts;
   if (scope_ == nullptr) return parts;
   scope_clock_.ReadMachine();
@@ -172,7 +172,7 @@ Result<std::string> SnapshotTaker::Take(const DueSnapshot& due, const Verdict& v
   const bool since_last =
       due.since_last || (has_cpus && options_.window.policy == WindowPolicy::kSinceLast);
   const std::vector<RingStore*> rings = CatchUpStreams();
-  Parts parts = TakeScope(&manifest);
+  Parts parts = CaptureScope(&manifest);
   if (!threads.empty()) parts.emplace_back(kThreadsName, threads);
   const auto add_window = [&](const std::string& partial) {
     return AddWindow(partial, has_cpus, since_last, &manifest);
@@ -209,7 +209,8 @@ void SnapshotTaker::FinishPlainSnapshot() {
 }
 
 void SnapshotTaker::ReportUnwrittenReports() {
-  for (const std::string& warning : reports_.TakeWarnings()) narrator_.Note(warning, clock_.Wall());
+  for (const std::string& warning : reports_.DrainWarnings())
+    narrator_.Note(warning, clock_.Wall());
 }
 
 void SnapshotTaker::FinishReports() {

@@ -58,7 +58,7 @@ class SnapshotTaker {
   using Parts = std::vector<std::pair<std::string, std::string>>;  // names and bytes
 
   Manifest NewManifest(const DueSnapshot& due, const Verdict& verdict) const;
-  Parts TakeScope(Manifest* manifest);
+  Parts CaptureScope(Manifest* manifest);
   bool CaptureCpus();
   std::vector<RingStore*> CatchUpStreams();
   ScopeRings ScopeRingsIn(const std::string& folder, const Manifest& manifest) const;

@@ -106,7 +106,7 @@ class Successor {
   std::vector<std::thread> unrecorded_;
 };
 
-bool TakeNumber(std::string_view* text, int* number) {
+bool ScanNumber(std::string_view* text, int* number) {
   const size_t comma = text->find(',');
   if (comma == std::string_view::npos) return false;
   const auto parsed = ParseWhole<int>(text->substr(0, comma));
@@ -129,7 +129,7 @@ Result<StandbyStream> ParseGuardedStream(const std::string& word) {
   int lossless = 0;
   for (int* number :
        {&stream.input_fd, &stream.stage_fd, &stream.out_fd, &hide_traces, &lossless}) {
-    if (!TakeNumber(&rest, number))
+    if (!ScanNumber(&rest, number))
       return Status::Usage(fmt::format("'{}' describes no guarded stream", word));
   }
   stream.hide_traces = hide_traces != 0;

@@ -76,7 +76,7 @@ TeeOutcome RunTee(const Environment& environment, const TeeOptions& options) {
   ended.ended = true;
   const Verdict verdict = observer.Conclude(ended);
   observer.narrator().Close();
-  observer.narrator().Tell(verdict, environment.clock->Wall(), "", "");
+  observer.narrator().Announce(verdict, environment.clock->Wall(), "", "");
   outcome.exit = interrupted                       ? TeeExit::kInterrupted
                  : observer.last_hang() != nullptr ? TeeExit::kHang
                                                    : TeeExit::kClean;

@@ -84,7 +84,7 @@ double RunningMedian::Median() const {
   return *middle;
 }
 
-std::optional<std::string> RateWatch::Look(TimeNs now, uint64_t total_bytes) {
+std::optional<std::string> RateWatch::Sample(TimeNs now, uint64_t total_bytes) {
   meter_.Add(now, total_bytes);
   if (!meter_.covers_window()) return std::nullopt;
   const double rate = meter_.bytes_per_second();
@@ -137,9 +137,9 @@ void Triggers::Enqueue(const Trigger& trigger, const Post& post, bool since_last
   waiting_.push_back(std::move(snapshot));
 }
 
-std::vector<DueSnapshot> Triggers::TakePutOff() { return std::exchange(put_off_, {}); }
+std::vector<DueSnapshot> Triggers::DrainPutOff() { return std::exchange(put_off_, {}); }
 
-void Triggers::Look(TimeNs now, const std::vector<StreamProgress>& streams) {
+void Triggers::Sample(TimeNs now, const std::vector<StreamProgress>& streams) {
   if (now - now_ > kInterrupted) {
     silent_since_ = now;
     if (rate_) rate_->Interrupted();
@@ -170,7 +170,7 @@ void Triggers::WatchSilence() {
 
 void Triggers::WatchRate() {
   if (!rate_) return;
-  const auto drop = rate_->Look(now_, BytesOf(""));
+  const auto drop = rate_->Sample(now_, BytesOf(""));
   if (!drop) return;
   Trigger trigger;
   trigger.kind = TriggerKind::kRate;
@@ -206,7 +206,7 @@ bool Triggers::IsDue(const DueSnapshot& snapshot) const {
   return since >= kPostSilence && now_ - LastByteOf(trigger.stream) >= kPostSilence;
 }
 
-std::vector<DueSnapshot> Triggers::TakeDue() {
+std::vector<DueSnapshot> Triggers::DrainDue() {
   std::vector<DueSnapshot> due;
   for (auto at = waiting_.begin(); at != waiting_.end();) {
     if (IsDue(*at)) {
@@ -219,7 +219,7 @@ std::vector<DueSnapshot> Triggers::TakeDue() {
   return due;
 }
 
-std::vector<DueSnapshot> Triggers::TakeAll() {
+std::vector<DueSnapshot> Triggers::DrainAll() {
   std::vector<DueSnapshot> all(waiting_.begin(), waiting_.end());
   waiting_.clear();
   return all;

@@ -73,7 +73,7 @@ class RateWatch {
  public:
   RateWatch(double share, TimeNs window) : share_(share), window_(window), meter_(window) {}
   // What is to be told, once for each drop.
-  std::optional<std::string> Look(TimeNs now, uint64_t total_bytes);
+  std::optional<std::string> Sample(TimeNs now, uint64_t total_bytes);
   // Nobody looked for a while: what came meanwhile is no rate.
   void Interrupted();
 
@@ -105,14 +105,14 @@ class Triggers {
   void Request(const Trigger& trigger, bool at_once, bool since_last, int ticket);
 
   // To be called a few times a second; rate and silence are watched here.
-  void Look(TimeNs now, const std::vector<StreamProgress>& streams);
+  void Sample(TimeNs now, const std::vector<StreamProgress>& streams);
   // Those whose post is over, as of the last Look; in the order they fired.
-  std::vector<DueSnapshot> TakeDue();
+  std::vector<DueSnapshot> DrainDue();
   // The streams ended: all that wait.
-  std::vector<DueSnapshot> TakeAll();
+  std::vector<DueSnapshot> DrainAll();
 
   // Those that fired since the last call and are not due yet.
-  std::vector<DueSnapshot> TakePutOff();
+  std::vector<DueSnapshot> DrainPutOff();
   // By name: fired since the last snapshot of that trigger, and got none.
   std::map<std::string, uint64_t> Suppressed() const;
 

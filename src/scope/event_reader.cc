@@ -90,7 +90,7 @@ std::optional<EventOrLoss> EventReader::Next() {
   return std::nullopt;
 }
 
-EventList EventReader::TakeAll() {
+EventList EventReader::DrainAll() {
   queue_.RemoveFirst(queue_next_);
   queue_next_ = 0;
   return std::exchange(queue_, EventList(index_, layout_.parameters()));
@@ -201,7 +201,7 @@ void EventReader::Forget(uint64_t oldest) {
 
 // The protocol of abi/record.h, with whole copies of the ring in place of loads: the marks of
 // copy 0, the rest of copy 1, the marks of copy 2, then the head, each read after the one before.
-Status EventReader::Look(bool last) {
+Status EventReader::Poll(bool last) {
   Target& target = reader_->target();
   const uint64_t ring = layout_.RingAddress(index_);
   // What no record can be told without. The part between is all zeros in many rings, and left out

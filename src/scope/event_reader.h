@@ -25,11 +25,11 @@ class EventReader {
 
   // Looks at the ring and queues what is new. `last`: nobody writes any more, so a record
   // that is not finished never will be.
-  Status Look(bool last);
+  Status Poll(bool last);
   // The next of what looks found; nothing: look again.
   std::optional<EventOrLoss> Next();
   // All that is left of that at once; it is queued no more.
-  EventList TakeAll();
+  EventList DrainAll();
 
   // Of a target that does not write any more, after a look: reports counts that cannot be.
   void CheckCounts();

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "scope/look.h"
+#include "scope/judgement.h"
 #include "scope/scope_text.h"
 #include "scope/watcher.h"
 
@@ -29,7 +29,7 @@ std::string Text(TimeNs time, bool at_least) {
 
 }  // namespace
 
-void Watcher::BuildGraph(Look& look) {
+void Watcher::BuildGraph(Judgement& look) {
   std::unordered_map<uint32_t, uint32_t> records;  // subjects by the task's id
   for (uint32_t i = cores_; i < subjects_.size(); ++i) {
     // An id that is given to a second task is that one's.
@@ -61,7 +61,7 @@ void Watcher::BuildGraph(Look& look) {
   MarkEdges(look);
 }
 
-void Watcher::SetRole(const Look& look, uint32_t index, WaitNode* node) const {
+void Watcher::SetRole(const Judgement& look, uint32_t index, WaitNode* node) const {
   const SubjectState& subject = subjects_[index];
   const bool old = look.dead || look.now - subject.since >= options_.stall;
   switch (subject.activity) {
@@ -102,7 +102,7 @@ void Watcher::SetRole(const Look& look, uint32_t index, WaitNode* node) const {
   }
 }
 
-bool Watcher::NeverRuns(const Look& look, uint32_t index) const {
+bool Watcher::NeverRuns(const Judgement& look, uint32_t index) const {
   const History& history = histories_[index];
   return index >= cores_ && history.ready_looks >= kLeastLooks && !history.ran_instead.empty() &&
          look.now - history.not_run_since >= options_.stall;
@@ -110,7 +110,7 @@ bool Watcher::NeverRuns(const Look& look, uint32_t index) const {
 
 // Who moves may deliver at any time. But one who went round and round meanwhile, for much longer
 // than this wait used to take, does not.
-void Watcher::MarkEdges(Look& look) {
+void Watcher::MarkEdges(Judgement& look) {
   std::map<std::pair<uint32_t, uint32_t>, Baseline> still;
   for (uint32_t i = 0; i < look.nodes.size(); ++i) {
     for (WaitEdge& edge : look.nodes[i].suppliers) {
@@ -133,7 +133,7 @@ void Watcher::MarkEdges(Look& look) {
 }
 
 // How sure it is that one who may deliver will not; nothing: it may.
-std::optional<Confidence> Watcher::NeverDelivers(const Look& look, uint32_t waiter,
+std::optional<Confidence> Watcher::NeverDelivers(const Judgement& look, uint32_t waiter,
                                                  uint32_t supplier,
                                                  const Baseline& baseline) const {
   const WaitNode& node = look.nodes[waiter];
@@ -164,7 +164,7 @@ std::optional<Confidence> Watcher::NeverDelivers(const Look& look, uint32_t wait
   return Confidence::kLikely;
 }
 
-void Watcher::FindAll(Look& look) {
+void Watcher::FindAll(Judgement& look) {
   const bool any = std::any_of(look.nodes.begin(), look.nodes.end(),
                                [](const WaitNode& node) { return node.role == WaitRole::kWaits; });
   for (const WaitCause& cause : any ? FindCauses(look.nodes) : std::vector<WaitCause>()) {
@@ -187,7 +187,7 @@ void Watcher::FindAll(Look& look) {
 }
 
 // A deadlock, or a wait for somebody who never delivers.
-void Watcher::FindStuck(Look& look, const WaitCause& cause) const {
+void Watcher::FindStuck(Judgement& look, const WaitCause& cause) const {
   ScopeFinding finding;
   const bool deadlock = cause.kind == WaitCause::Kind::kCycle;
   finding.kind = deadlock ? FindingKind::kDeadlock : FindingKind::kStarved;
@@ -209,7 +209,8 @@ void Watcher::FindStuck(Look& look, const WaitCause& cause) const {
   look.Add(std::move(finding), std::move(numbers));
 }
 
-void Watcher::AddPartners(const Look& look, const WaitCause& cause, ScopeFinding* finding) const {
+void Watcher::AddPartners(const Judgement& look, const WaitCause& cause,
+                          ScopeFinding* finding) const {
   for (const uint32_t partner : cause.partners) {
     const SubjectState& subject = subjects_[partner];
     finding->partners.push_back(subject.subject);
@@ -227,7 +228,8 @@ void Watcher::AddPartners(const Look& look, const WaitCause& cause, ScopeFinding
 }
 
 // That `partner` never delivers what `waiter` waits for.
-Confidence Watcher::PartnerConfidence(const Look& look, uint32_t waiter, uint32_t partner) const {
+Confidence Watcher::PartnerConfidence(const Judgement& look, uint32_t waiter,
+                                      uint32_t partner) const {
   const SubjectState& subject = subjects_[partner];
   if (const auto at = look.edge_confidence.find({waiter, partner});
       at != look.edge_confidence.end())
@@ -269,7 +271,8 @@ void Watcher::AddFirst(const WaitCause& cause, ScopeFinding* finding) const {
   }
 }
 
-void Watcher::AddDoubts(const Look& look, const WaitCause& cause, ScopeFinding* finding) const {
+void Watcher::AddDoubts(const Judgement& look, const WaitCause& cause,
+                        ScopeFinding* finding) const {
   if (cause.kind == WaitCause::Kind::kNobody) {
     finding->Lower(Confidence::kPossible,
                    "nobody is known to hold or provide it: what ends the wait may lie outside");
@@ -298,12 +301,12 @@ void Watcher::AddDoubts(const Look& look, const WaitCause& cause, ScopeFinding* 
       "middle of a hand-over");
 }
 
-bool Watcher::WaitedForLong(const Look& look, const WaitCause& cause) const {
+bool Watcher::WaitedForLong(const Judgement& look, const WaitCause& cause) const {
   return std::all_of(cause.members.begin(), cause.members.end(),
                      [&](uint32_t i) { return look.now - subjects_[i].since >= options_.stall; });
 }
 
-std::string Watcher::WaitText(const Look& look, uint32_t index) const {
+std::string Watcher::WaitText(const Judgement& look, uint32_t index) const {
   const SubjectState& subject = subjects_[index];
   std::string text = fmt::format("{} waits {} for {:#x}", Name(subject.subject),
                                  Text(look.now - subject.since, subject.since_at_least),
@@ -315,7 +318,7 @@ std::string Watcher::WaitText(const Look& look, uint32_t index) const {
 }
 
 // What all findings about one subject have in common.
-ScopeFinding Watcher::FindingAbout(const Look& look, uint32_t index) const {
+ScopeFinding Watcher::FindingAbout(const Judgement& look, uint32_t index) const {
   const SubjectState& subject = subjects_[index];
   ScopeFinding finding;
   finding.subjects = {subject.subject};
@@ -331,7 +334,7 @@ ScopeFinding Watcher::FindingAbout(const Look& look, uint32_t index) const {
   return finding;
 }
 
-void Watcher::FindFault(Look& look, uint32_t core) {
+void Watcher::FindFault(Judgement& look, uint32_t core) {
   History& history = histories_[core];
   const FaultType type = subjects_[core].sample.fault;
   ScopeFinding finding = FindingAbout(look, core);
@@ -354,7 +357,7 @@ void Watcher::FindFault(Look& look, uint32_t core) {
 }
 
 // A long computation looks the same: the core's own rhythm tells, if it has one.
-void Watcher::FindSilence(Look& look, uint32_t core) const {
+void Watcher::FindSilence(Judgement& look, uint32_t core) const {
   const History& history = histories_[core];
   const CoreSample& sample = subjects_[core].sample;
   const TimeNs silence = look.now - history.changed;
@@ -380,7 +383,7 @@ void Watcher::FindSilence(Look& look, uint32_t core) const {
   look.Add(std::move(finding), {sample.heartbeat, sample.wait_sequence});
 }
 
-void Watcher::FindStarvedTask(Look& look, uint32_t index) const {
+void Watcher::FindStarvedTask(Judgement& look, uint32_t index) const {
   const History& history = histories_[index];
   const TimeNs starved = look.now - history.not_run_since;
   ScopeFinding finding = FindingAbout(look, index);
@@ -405,7 +408,7 @@ void Watcher::FindStarvedTask(Look& look, uint32_t index) const {
   look.Add(std::move(finding), {history.sequence});
 }
 
-void Watcher::FindLowStack(Look& look, uint32_t core) const {
+void Watcher::FindLowStack(Judgement& look, uint32_t core) const {
   const CoreSample& sample = subjects_[core].sample;
   if (!sample.stack_free || *sample.stack_free >= kLeastStackFree ||
       sample.fault == FaultType::kStack)
@@ -422,7 +425,7 @@ void Watcher::FindLowStack(Look& look, uint32_t core) const {
   look.Add(std::move(finding), {});
 }
 
-void Watcher::FindCorruptions(Look& look) const {
+void Watcher::FindCorruptions(Judgement& look) const {
   for (const Corruption& corruption : look.sample.corruptions) {
     ScopeFinding finding;
     finding.kind = FindingKind::kCorrupt;
@@ -442,7 +445,7 @@ void Watcher::FindCorruptions(Look& look) const {
 // A judgement on waits counts when the look after it comes to the same, for what is held and
 // provided was read after the look. What the target says of itself, or will never change, counts at
 // once.
-void Watcher::Publish(Look& look) {
+void Watcher::Publish(Judgement& look) {
   std::set<Key> suspected;
   std::vector<ScopeFinding> standing;
   std::map<Key, size_t> keys;

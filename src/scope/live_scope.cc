@@ -153,9 +153,9 @@ Status LiveScope::RefreshNames() {
   if (!nodes.ok()) return nodes.status();
   nodes_ = std::move(*nodes);
   view_->StartOver();
-  if (Status status = view_->Look(true); !status.ok()) return status;
+  if (Status status = view_->Poll(true); !status.ok()) return status;
   for (uint32_t core = 0; core < layout().core_count; ++core) {
-    const EventList items = view_->TakeCore(core);
+    const EventList items = view_->DrainCore(core);
     for (size_t i = 0; i < items.size(); ++i) {
       if (items.is_event(i) && items.age(i) == 0 && !items.ambiguous(i))
         newest_time_ = std::max(newest_time_, items.time(i));

@@ -53,7 +53,7 @@ RingSample RecentEvents::Read(const SubjectId& subject, size_t most) {
 std::optional<ScopeCore> RecentEvents::ForEachEvent(
     uint32_t core, const std::function<void(const ScopeEvent&)>& take) {
   EventReader reader(view_.scope(), core);
-  if (!reader.Look(!view_.IsLive()).ok()) return std::nullopt;
+  if (!reader.Poll(!view_.IsLive()).ok()) return std::nullopt;
   const ScopeCore ring = reader.core();
   while (auto item = reader.Next()) {
     const auto* event = std::get_if<ScopeEvent>(&*item);

@@ -83,7 +83,7 @@ EventKind FromBuiltIn(const BuiltIn& event) {
 }
 
 // Takes a text that ends with a zero byte; false: there is no end.
-bool TakeText(std::string_view* rest, std::string* text) {
+bool ScanText(std::string_view* rest, std::string* text) {
   const size_t end = rest->find('\0');
   if (end == std::string_view::npos) return false;
   text->assign(rest->substr(0, end));
@@ -158,8 +158,8 @@ Status ScopeCatalog::AddList(std::string_view list, bool big) {
     list.remove_prefix(kEntryHeaderBytes);
     EventKind event;
     std::string fields;
-    if (!TakeText(&list, &event.name) || !TakeText(&list, &event.format) ||
-        !TakeText(&list, &fields)) {
+    if (!ScanText(&list, &event.name) || !ScanText(&list, &event.format) ||
+        !ScanText(&list, &fields)) {
       return Status::Corrupt(
           fmt::format("the catalog's entry for id {} has a text without an end", id));
     }
@@ -232,7 +232,7 @@ std::vector<FieldValue> ScopeCatalog::Fields(const ScopeEvent& event, uint32_t w
   if (kind == nullptr) return values;
   uint32_t at = 0;
   for (const EventField& field : kind->fields) {
-    const FieldBits value = TakeField(field, event, word_bytes, &at);
+    const FieldBits value = ExtractField(field, event, word_bytes, &at);
     values.push_back({field.name, field.type, value.bits, value.known});
   }
   return values;

@@ -54,8 +54,8 @@ struct FieldBits {
 
 // The value of a field whose first word is the parameter *at, which goes on behind it.
 // `word_bytes`: of a pointer.
-inline FieldBits TakeField(const EventField& field, const ScopeEvent& event, uint32_t word_bytes,
-                           uint32_t* at) {
+inline FieldBits ExtractField(const EventField& field, const ScopeEvent& event, uint32_t word_bytes,
+                              uint32_t* at) {
   const int bits =
       field.type == EventField::Type::kPointer ? static_cast<int>(word_bytes) * 8 : field.bits;
   const uint32_t first = *at;

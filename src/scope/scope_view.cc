@@ -87,9 +87,9 @@ bool ScopeView::IsLive() const {
   return !of_a_process || LifeOfProcess(static_cast<int>(layout().pid)) == Life::kLive;
 }
 
-Status ScopeView::Look(bool last) {
+Status ScopeView::Poll(bool last) {
   for (EventReader& reader : readers_) {
-    if (Status status = reader.Look(last); !status.ok()) return status;
+    if (Status status = reader.Poll(last); !status.ok()) return status;
   }
   return {};
 }
@@ -108,7 +108,7 @@ Status ScopeView::SampleOnce(Clock& clock) {
   for (int look = 0;; ++look) {
     const Life life = target_->life();
     const bool last = life == Life::kDead || (life == Life::kUnknown && look == kLooksAtUnfinished);
-    if (Status status = Look(last); !status.ok()) return status;
+    if (Status status = Poll(last); !status.ok()) return status;
     if (!unfinished() || look == kLooksAtUnfinished) break;
     clock.Sleep(kBetweenLooks);
     StartOver();

@@ -44,7 +44,7 @@ class ScopeView {
   // Forgets what was read: the next look begins with the oldest record again.
   void StartOver();
   // One look at every core. `last`: what is not finished counts as torn.
-  Status Look(bool last);
+  Status Poll(bool last);
   // The whole window of what may be a live target: looks again for a moment at what is not
   // finished.
   Status SampleOnce(Clock& clock);
@@ -52,7 +52,7 @@ class ScopeView {
   // one core after the other.
   std::vector<EventOrLoss> Take();
   // Those of one core, in little memory.
-  EventList TakeCore(uint32_t core) { return readers_[core].TakeAll(); }
+  EventList DrainCore(uint32_t core) { return readers_[core].DrainAll(); }
   // As the latest look left them; of all, also those that nobody uses.
   std::vector<ScopeCore> Cores() const;
   Result<std::vector<TaskWait>> Tasks();

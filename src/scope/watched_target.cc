@@ -62,7 +62,7 @@ void WatchedTarget::SampleLive(TimeNs now) {
   if (!*same) return GoAway("something else is in its place", now);
   if (Status status = view_->Poll(now); !status.ok())
     return ended ? End(now) : GoAway(status.message(), now);
-  std::ranges::move(view_->watcher().TakeFindings(), std::back_inserter(findings_));
+  std::ranges::move(view_->watcher().DrainFindings(), std::back_inserter(findings_));
   if (ended) End(now);
 }
 
@@ -124,11 +124,11 @@ void WatchedTarget::FindDead(const std::string& what, Confidence confidence, Tim
   findings_.push_back(std::move(finding));
 }
 
-std::vector<ScopeFinding> WatchedTarget::TakeFindings() {
-  std::ranges::move(view_->watcher().TakeFindings(), std::back_inserter(findings_));
+std::vector<ScopeFinding> WatchedTarget::DrainFindings() {
+  std::ranges::move(view_->watcher().DrainFindings(), std::back_inserter(findings_));
   return std::exchange(findings_, {});
 }
 
-std::vector<WatchedTarget::Note> WatchedTarget::TakeNotes() { return std::exchange(notes_, {}); }
+std::vector<WatchedTarget::Note> WatchedTarget::DrainNotes() { return std::exchange(notes_, {}); }
 
 }  // namespace hangscope

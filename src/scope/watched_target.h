@@ -28,8 +28,8 @@ class WatchedTarget {
   void Poll(TimeNs now);
 
   // New since the last call.
-  std::vector<ScopeFinding> TakeFindings();
-  std::vector<Note> TakeNotes();
+  std::vector<ScopeFinding> DrainFindings();
+  std::vector<Note> DrainNotes();
 
   // There is nothing more to look at.
   bool is_over() const { return state_ == State::kOver; }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "scope/look.h"
+#include "scope/judgement.h"
 
 namespace hangscope {
 namespace {
@@ -53,10 +53,10 @@ void Watcher::SeeDead(const ScopeSample& sample, TimeNs now, WatchSource& source
   Judge(sample, *died_, source, true);
 }
 
-std::vector<ScopeFinding> Watcher::TakeFindings() { return std::exchange(fresh_, {}); }
+std::vector<ScopeFinding> Watcher::DrainFindings() { return std::exchange(fresh_, {}); }
 
 void Watcher::Judge(const ScopeSample& sample, TimeNs now, WatchSource& source, bool dead) {
-  Look look{sample, now, source, dead, looks_ == 0};
+  Judgement look{sample, now, source, dead, looks_ == 0};
   if (options_.shared_clock && options_.clock_hz != 0) look.target_time = sample.target_time;
   cores_ = static_cast<uint32_t>(sample.cores.size());
   const size_t count = sample.cores.size() + sample.tasks.size();
@@ -75,7 +75,7 @@ void Watcher::Judge(const ScopeSample& sample, TimeNs now, WatchSource& source, 
 }
 
 // A change, when it came, and how long the core had worked without one.
-void Watcher::FollowCore(Look& look, uint32_t core) {
+void Watcher::FollowCore(Judgement& look, uint32_t core) {
   SubjectState& subject = subjects_[core];
   History& history = histories_[core];
   const CoreSample& sample = look.sample.cores[core];
@@ -115,7 +115,8 @@ void Watcher::FollowCore(Look& look, uint32_t core) {
 }
 
 // One wait is what two looks find with the same number; before that it is a suspicion.
-void Watcher::FollowWait(const Look& look, uint32_t index, const std::optional<WaitState>& wait) {
+void Watcher::FollowWait(const Judgement& look, uint32_t index,
+                         const std::optional<WaitState>& wait) {
   SubjectState& subject = subjects_[index];
   History& history = histories_[index];
   if (subject.wait && wait && IsSameWait(*subject.wait, *wait)) {
@@ -134,7 +135,7 @@ void Watcher::FollowWait(const Look& look, uint32_t index, const std::optional<W
 
 // Who records events is alive, whatever the mailbox says. Asked only of cores that seem to stand
 // still.
-void Watcher::FollowEvents(Look& look, uint32_t core) {
+void Watcher::FollowEvents(Judgement& look, uint32_t core) {
   History& history = histories_[core];
   const CoreSample& sample = subjects_[core].sample;
   const bool works =
@@ -158,7 +159,7 @@ void Watcher::FollowEvents(Look& look, uint32_t core) {
   ++history.changes;
 }
 
-Activity Watcher::CoreActivity(const Look& look, uint32_t core) const {
+Activity Watcher::CoreActivity(const Judgement& look, uint32_t core) const {
   const CoreSample& sample = subjects_[core].sample;
   const History& history = histories_[core];
   if (!sample.in_use) return Activity::kUnused;
@@ -177,7 +178,7 @@ Activity Watcher::CoreActivity(const Look& look, uint32_t core) const {
   return Activity::kSilent;
 }
 
-void Watcher::FollowTask(Look& look, uint32_t index) {
+void Watcher::FollowTask(Judgement& look, uint32_t index) {
   const uint32_t at = cores_ + index;
   SubjectState& subject = subjects_[at];
   History& history = histories_[at];
@@ -218,7 +219,7 @@ void Watcher::FollowTask(Look& look, uint32_t index) {
 }
 
 // How long a task has been ready without running at any look, and who ran instead.
-void Watcher::FollowReady(const Look& look, uint32_t index, bool changed) {
+void Watcher::FollowReady(const Judgement& look, uint32_t index, bool changed) {
   History& history = histories_[cores_ + index];
   const TaskSample& sample = look.sample.tasks[index];
   const auto& running = look.sample.running_tasks;
@@ -237,7 +238,7 @@ void Watcher::FollowReady(const Look& look, uint32_t index, bool changed) {
   }
 }
 
-void Watcher::SetActivity(const Look& look, uint32_t index, Activity activity, TimeNs since) {
+void Watcher::SetActivity(const Judgement& look, uint32_t index, Activity activity, TimeNs since) {
   SubjectState& subject = subjects_[index];
   if (subject.activity == activity && !look.first) return;
   subject.activity = activity;

@@ -50,7 +50,7 @@ class Watcher {
   const std::vector<SubjectState>& subjects() const { return subjects_; }
   // New since the last call; each finding comes once. One that ended and came back is a new one,
   // and so is one that was merely possible and is not any more.
-  std::vector<ScopeFinding> TakeFindings();
+  std::vector<ScopeFinding> DrainFindings();
   // All that still hold, as the latest look found them.
   const std::vector<ScopeFinding>& standing() const { return standing_; }
 
@@ -84,7 +84,7 @@ class Watcher {
     uint32_t sequence = 0;  // of the wait
     uint64_t rounds = 0;
   };
-  struct Look;  // one call of See, scope/look.h
+  struct Judgement;  // one call of See, scope/judgement.h
   // What makes the findings of two looks the same one.
   struct Key {
     FindingKind kind = FindingKind::kDead;
@@ -98,35 +98,35 @@ class Watcher {
 
   void Judge(const ScopeSample& sample, TimeNs now, WatchSource& source, bool dead);
   // scope/watcher.cc: what the look says, and since when.
-  void FollowCore(Look& look, uint32_t core);
-  void FollowTask(Look& look, uint32_t index);
-  void FollowWait(const Look& look, uint32_t subject, const std::optional<WaitState>& wait);
-  void FollowEvents(Look& look, uint32_t core);
-  void FollowReady(const Look& look, uint32_t index, bool changed);
-  void SetActivity(const Look& look, uint32_t subject, Activity activity, TimeNs since);
-  Activity CoreActivity(const Look& look, uint32_t core) const;
+  void FollowCore(Judgement& look, uint32_t core);
+  void FollowTask(Judgement& look, uint32_t index);
+  void FollowWait(const Judgement& look, uint32_t subject, const std::optional<WaitState>& wait);
+  void FollowEvents(Judgement& look, uint32_t core);
+  void FollowReady(const Judgement& look, uint32_t index, bool changed);
+  void SetActivity(const Judgement& look, uint32_t subject, Activity activity, TimeNs since);
+  Activity CoreActivity(const Judgement& look, uint32_t core) const;
   // scope/findings.cc: what is wrong.
-  void BuildGraph(Look& look);
-  void SetRole(const Look& look, uint32_t subject, WaitNode* node) const;
-  bool NeverRuns(const Look& look, uint32_t subject) const;
-  void MarkEdges(Look& look);
-  std::optional<Confidence> NeverDelivers(const Look& look, uint32_t waiter, uint32_t supplier,
+  void BuildGraph(Judgement& look);
+  void SetRole(const Judgement& look, uint32_t subject, WaitNode* node) const;
+  bool NeverRuns(const Judgement& look, uint32_t subject) const;
+  void MarkEdges(Judgement& look);
+  std::optional<Confidence> NeverDelivers(const Judgement& look, uint32_t waiter, uint32_t supplier,
                                           const Baseline& baseline) const;
-  void FindAll(Look& look);
-  void FindStuck(Look& look, const WaitCause& cause) const;
-  void FindFault(Look& look, uint32_t core);
-  void FindSilence(Look& look, uint32_t core) const;
-  void FindStarvedTask(Look& look, uint32_t subject) const;
-  void FindLowStack(Look& look, uint32_t core) const;
-  void FindCorruptions(Look& look) const;
-  ScopeFinding FindingAbout(const Look& look, uint32_t subject) const;
-  void AddPartners(const Look& look, const WaitCause& cause, ScopeFinding* finding) const;
-  Confidence PartnerConfidence(const Look& look, uint32_t waiter, uint32_t partner) const;
+  void FindAll(Judgement& look);
+  void FindStuck(Judgement& look, const WaitCause& cause) const;
+  void FindFault(Judgement& look, uint32_t core);
+  void FindSilence(Judgement& look, uint32_t core) const;
+  void FindStarvedTask(Judgement& look, uint32_t subject) const;
+  void FindLowStack(Judgement& look, uint32_t core) const;
+  void FindCorruptions(Judgement& look) const;
+  ScopeFinding FindingAbout(const Judgement& look, uint32_t subject) const;
+  void AddPartners(const Judgement& look, const WaitCause& cause, ScopeFinding* finding) const;
+  Confidence PartnerConfidence(const Judgement& look, uint32_t waiter, uint32_t partner) const;
   void AddFirst(const WaitCause& cause, ScopeFinding* finding) const;
-  void AddDoubts(const Look& look, const WaitCause& cause, ScopeFinding* finding) const;
-  bool WaitedForLong(const Look& look, const WaitCause& cause) const;
-  std::string WaitText(const Look& look, uint32_t subject) const;
-  void Publish(Look& look);
+  void AddDoubts(const Judgement& look, const WaitCause& cause, ScopeFinding* finding) const;
+  bool WaitedForLong(const Judgement& look, const WaitCause& cause) const;
+  std::string WaitText(const Judgement& look, uint32_t subject) const;
+  void Publish(Judgement& look);
 
   WatcherOptions options_;
   std::vector<SubjectState> subjects_;

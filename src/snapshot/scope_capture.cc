@@ -35,7 +35,7 @@ void ScopeCapture::SampleClock(Clock& clock, ScopeClock* scope_clock) {
     looked_ = 0;
     view_->StartOver();
   }
-  if (!view_->Look(false).ok()) return;
+  if (!view_->Poll(false).ok()) return;
   SeeNewest(looked_, clock.Monotonic(), scope_clock);
   looked_ = begun;
 }

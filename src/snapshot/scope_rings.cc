@@ -120,10 +120,10 @@ class HistoryBuilder {
 
 Result<ScopeRings> ReadScopeRings(ScopeView& view, const ScopeClock& clock, TimeNs read_at) {
   view.StartOver();
-  if (Status status = view.Look(true); !status.ok()) return status;
+  if (Status status = view.Poll(true); !status.ok()) return status;
   ScopeRings found;
   for (const ScopeCore& core : view.Cores()) {
-    EventList items = view.TakeCore(core.index);
+    EventList items = view.DrainCore(core.index);
     if (!core.in_use && items.empty()) continue;
     auto aligned = clock.Align(view.layout(), core.index);
     if (!aligned.ok()) {

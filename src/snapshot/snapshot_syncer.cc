@@ -19,7 +19,7 @@ SnapshotSyncer::SnapshotSyncer(FileSystem& files)
         done_.push_back(std::move(next));
       }) {}
 
-std::vector<SnapshotSyncer::Done> SnapshotSyncer::TakeDone() {
+std::vector<SnapshotSyncer::Done> SnapshotSyncer::DrainDone() {
   const std::lock_guard lock(mutex_);
   return std::exchange(done_, {});
 }

@@ -26,7 +26,7 @@ class SnapshotSyncer {
 
   // One thread calls these.
   void Sync(const std::string& folder, int ticket) { queue_.Add({ticket, folder, {}}); }
-  std::vector<Done> TakeDone();
+  std::vector<Done> DrainDone();
   // Waits for all that was asked for.
   void Finish() { queue_.Finish(); }
 

@@ -23,7 +23,7 @@ void LineReader::Feed(std::string_view bytes, uint64_t offset) {
       if (partial_.size() > kLongestLine) {
         partial_.clear();
         skip_to_newline_ = true;
-        TakeOverlongLine(partial_offset_);
+        HandleOverlongLine(partial_offset_);
       }
     } else if (!partial_.empty()) {
       partial_.append(piece);
@@ -40,9 +40,9 @@ void LineReader::Feed(std::string_view bytes, uint64_t offset) {
 
 void LineReader::Take(std::string_view line, uint64_t offset) {
   if (line.size() > kLongestLine) {
-    TakeOverlongLine(offset);
+    HandleOverlongLine(offset);
   } else {
-    TakeLine(line, offset);
+    HandleLine(line, offset);
   }
 }
 

@@ -22,8 +22,8 @@ class LineReader {
  protected:
   LineReader() = default;
   // `line` has no newline and begins at stream offset `offset`.
-  virtual void TakeLine(std::string_view line, uint64_t offset) = 0;
-  virtual void TakeOverlongLine(uint64_t offset) = 0;
+  virtual void HandleLine(std::string_view line, uint64_t offset) = 0;
+  virtual void HandleOverlongLine(uint64_t offset) = 0;
   // Half a line at the end is dropped.
   void DropPartial() { partial_.clear(); }
 

@@ -35,31 +35,31 @@ class Scanner {
     rest_.remove_prefix(1);
     return true;
   }
-  bool TakeOneOf(std::string_view set) {
+  bool ScanOneOf(std::string_view set) {
     if (rest_.empty() || set.find(rest_[0]) == std::string_view::npos) return false;
     rest_.remove_prefix(1);
     return true;
   }
-  bool TakeWord(std::string_view word) {
+  bool ScanWord(std::string_view word) {
     if (!rest_.starts_with(word)) return false;
     rest_.remove_prefix(word.size());
     return true;
   }
-  bool TakeDigits(size_t least, size_t most) {
+  bool ScanDigits(size_t least, size_t most) {
     size_t count = 0;
     while (count < rest_.size() && IsDigit(rest_[count])) ++count;
     if (count < least || count > most) return false;
     rest_.remove_prefix(count);
     return true;
   }
-  bool TakeHexDigits(size_t count) {
+  bool ScanHexDigits(size_t count) {
     const std::string_view digits = rest_.substr(0, count);
     if (digits.size() < count || !std::all_of(digits.begin(), digits.end(), IsHex)) return false;
     rest_.remove_prefix(count);
     return true;
   }
   void SkipSpaces() {
-    while (TakeOneOf(" \t")) {
+    while (ScanOneOf(" \t")) {
     }
   }
 
@@ -75,48 +75,48 @@ constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
 constexpr std::string_view kWeekdays = "MonTueWedThuFriSatSun";
 
 // One of `names`, which have three letters each.
-bool TakeName(Scanner* in, std::string_view names) {
+bool ScanName(Scanner* in, std::string_view names) {
   const std::string_view word = in->rest().substr(0, 3);
   const size_t at = word.size() == 3 ? names.find(word) : std::string_view::npos;
-  return at != std::string_view::npos && at % 3 == 0 && in->TakeWord(word);
+  return at != std::string_view::npos && at % 3 == 0 && in->ScanWord(word);
 }
 
 // 12:31:54, 12:31:54.518, 12:31:54,518, 00:00:01.234,567
-bool TakeClock(Scanner* in) {
+bool ScanClock(Scanner* in) {
   Scanner at = *in;
-  if (!at.TakeDigits(1, 4) || !at.Take(':') || !at.TakeDigits(2, 2) || !at.Take(':') ||
-      !at.TakeDigits(2, 2)) {
+  if (!at.ScanDigits(1, 4) || !at.Take(':') || !at.ScanDigits(2, 2) || !at.Take(':') ||
+      !at.ScanDigits(2, 2)) {
     return false;
   }
   for (int i = 0; i < 2; ++i) {
     Scanner fraction = at;
-    if (fraction.TakeOneOf(".,:") && fraction.TakeDigits(1, 9)) at = fraction;
+    if (fraction.ScanOneOf(".,:") && fraction.ScanDigits(1, 9)) at = fraction;
   }
   *in = at;
   return true;
 }
 
-void TakeZone(Scanner* in) {
-  if (in->Take('Z') || in->TakeWord(" UTC") || in->TakeWord(" GMT")) return;
+void ScanZone(Scanner* in) {
+  if (in->Take('Z') || in->ScanWord(" UTC") || in->ScanWord(" GMT")) return;
   Scanner at = *in;
   at.SkipSpaces();
-  if (!at.TakeOneOf("+-") || !at.TakeDigits(2, 4)) return;
-  if (at.Take(':') && !at.TakeDigits(2, 2)) return;
+  if (!at.ScanOneOf("+-") || !at.ScanDigits(2, 4)) return;
+  if (at.Take(':') && !at.ScanDigits(2, 2)) return;
   *in = at;
 }
 
 // 2026-11-21, with a clock and a zone or without
-bool TakeDate(Scanner* in) {
+bool ScanDate(Scanner* in) {
   Scanner at = *in;
   if (!at.rest().starts_with("19") && !at.rest().starts_with("20")) return false;
   constexpr std::string_view kBetween = "-/.";
-  if (!at.TakeDigits(4, 4) || !at.TakeOneOf(kBetween) || !at.TakeDigits(2, 2) ||
-      !at.TakeOneOf(kBetween) || !at.TakeDigits(2, 2)) {
+  if (!at.ScanDigits(4, 4) || !at.ScanOneOf(kBetween) || !at.ScanDigits(2, 2) ||
+      !at.ScanOneOf(kBetween) || !at.ScanDigits(2, 2)) {
     return false;
   }
   Scanner clock = at;
-  if (clock.TakeOneOf("T _-") && TakeClock(&clock)) {
-    TakeZone(&clock);
+  if (clock.ScanOneOf("T _-") && ScanClock(&clock)) {
+    ScanZone(&clock);
     at = clock;
   }
   *in = at;
@@ -124,55 +124,55 @@ bool TakeDate(Scanner* in) {
 }
 
 // 21/Nov/2026:12:31:54 +0000
-bool TakeWebDate(Scanner* in) {
+bool ScanWebDate(Scanner* in) {
   Scanner at = *in;
-  if (!at.TakeDigits(2, 2) || !at.Take('/') || !TakeName(&at, kMonths) || !at.Take('/') ||
-      !at.TakeDigits(4, 4) || !at.Take(':') || !TakeClock(&at)) {
+  if (!at.ScanDigits(2, 2) || !at.Take('/') || !ScanName(&at, kMonths) || !at.Take('/') ||
+      !at.ScanDigits(4, 4) || !at.Take(':') || !ScanClock(&at)) {
     return false;
   }
-  TakeZone(&at);
+  ScanZone(&at);
   *in = at;
   return true;
 }
 
 // Fri Nov 21 12:31:54 2026, Nov 21 12:31:54
-bool TakeNamedDate(Scanner* in) {
+bool ScanNamedDate(Scanner* in) {
   Scanner at = *in;
-  if (TakeName(&at, kWeekdays)) {
+  if (ScanName(&at, kWeekdays)) {
     (void)at.Take(',');
     at.SkipSpaces();
   }
-  if (!TakeName(&at, kMonths) || !at.Take(' ')) return false;
+  if (!ScanName(&at, kMonths) || !at.Take(' ')) return false;
   at.SkipSpaces();
-  if (!at.TakeDigits(1, 2) || !at.Take(' ') || !TakeClock(&at)) return false;
+  if (!at.ScanDigits(1, 2) || !at.Take(' ') || !ScanClock(&at)) return false;
   Scanner year = at;
-  if (year.Take(' ') && year.TakeDigits(4, 4) && !IsWord(year.Peek())) at = year;
+  if (year.Take(' ') && year.ScanDigits(4, 4) && !IsWord(year.Peek())) at = year;
   *in = at;
   return true;
 }
 
-bool TakeUnitOfTime(Scanner* in) {
+bool ScanUnitOfTime(Scanner* in) {
   for (const std::string_view unit : {"ms", "us", "ns", "ps", "fs", "s"}) {
     if (in->rest().starts_with(unit) &&
         (in->rest().size() == unit.size() || !IsWord(in->rest()[unit.size()]))) {
-      return in->TakeWord(unit);
+      return in->ScanWord(unit);
     }
   }
   return false;
 }
 
 // Seconds since 1970 of our days: 1732191114, with a fraction or in milliseconds.
-bool TakeEpoch(Scanner* in, bool fraction_needed) {
+bool ScanEpoch(Scanner* in, bool fraction_needed) {
   Scanner at = *in;
   const std::string_view digits = at.rest();
   if (!(digits.starts_with("15") || digits.starts_with("16") || digits.starts_with("17") ||
         digits.starts_with("18") || digits.starts_with("19") || digits.starts_with("20"))) {
     return false;
   }
-  const bool milliseconds = at.TakeDigits(13, 13);
-  if (!milliseconds && !at.TakeDigits(10, 10)) return false;
+  const bool milliseconds = at.ScanDigits(13, 13);
+  if (!milliseconds && !at.ScanDigits(10, 10)) return false;
   Scanner fraction = at;
-  const bool has_fraction = fraction.Take('.') && fraction.TakeDigits(1, 9);
+  const bool has_fraction = fraction.Take('.') && fraction.ScanDigits(1, 9);
   if (has_fraction) at = fraction;
   if (IsWord(at.Peek()) || (fraction_needed && !has_fraction)) return false;
   *in = at;
@@ -190,10 +190,10 @@ class Normalizer {
   bool says_something() const { return says_something_; }
 
   void Run() {
-    (void)TakeLetterPrefix();
+    (void)ScanLetterPrefix();
     while (at_ < line_.size()) {
-      if (TakeTime() || TakeNumber() || TakeWord()) continue;
-      TakeOther();
+      if (ScanTime() || ScanNumber() || ScanWord()) continue;
+      ScanOther();
     }
     while (text_.ends_with(' ')) text_.pop_back();
   }
@@ -223,55 +223,55 @@ class Normalizer {
   }
 
   // "I (12345) wifi: ..." of ESP-IDF, "I1121 12:31:54.518123 ..." of glog.
-  bool TakeLetterPrefix() {
+  bool ScanLetterPrefix() {
     Scanner in(line_);
-    if (!in.TakeOneOf("EWIDVF")) return false;
+    if (!in.ScanOneOf("EWIDVF")) return false;
     Scanner glog = in;
-    if (glog.TakeDigits(4, 4) && glog.Take(' ') && TakeClock(&glog))
+    if (glog.ScanDigits(4, 4) && glog.Take(' ') && ScanClock(&glog))
       return TimeOf(Used(line_, glog));
-    if (!in.TakeWord(" (")) return false;
+    if (!in.ScanWord(" (")) return false;
     const size_t begin = Used(line_, in);
-    if (!in.TakeDigits(1, 12) || in.Peek() != ')') return false;
+    if (!in.ScanDigits(1, 12) || in.Peek() != ')') return false;
     text_ += line_.substr(0, begin);
     at_ = begin;
     return TimeOf(Used(line_, in) - begin);
   }
 
-  bool TakeTime() {
+  bool ScanTime() {
     const char first = Rest()[0];
     if (!AtWordStart() || (!IsDigit(first) && !IsLetter(first))) return false;
     Scanner in(Rest());
     if (IsLetter(first)) {
-      if (!in_head_ || !TakeNamedDate(&in)) return false;
-    } else if (!TakeDate(&in) && !TakeWebDate(&in) && !TakeEpoch(&in, !in_head_) &&
-               !TakeSimulationTime(&in) && !TakeUptime(&in) && !(in_head_ && TakeHeadTime(&in))) {
+      if (!in_head_ || !ScanNamedDate(&in)) return false;
+    } else if (!ScanDate(&in) && !ScanWebDate(&in) && !ScanEpoch(&in, !in_head_) &&
+               !ScanSimulationTime(&in) && !ScanUptime(&in) && !(in_head_ && ScanHeadTime(&in))) {
       return false;
     }
     return TimeOf(Used(Rest(), in));
   }
 
   // 12:31:54 or 11-21 12:31:54 before the first word
-  static bool TakeHeadTime(Scanner* in) {
-    if (TakeClock(in)) return true;
+  static bool ScanHeadTime(Scanner* in) {
+    if (ScanClock(in)) return true;
     Scanner at = *in;
-    if (!at.TakeDigits(2, 2) || !at.Take('-') || !at.TakeDigits(2, 2) || !at.Take(' ') ||
-        !TakeClock(&at))
+    if (!at.ScanDigits(2, 2) || !at.Take('-') || !at.ScanDigits(2, 2) || !at.Take(' ') ||
+        !ScanClock(&at))
       return false;
     *in = at;
     return true;
   }
 
   // "@ 12300 ns:", as simulators print it, and "12300 ns:" at the line's begin
-  bool TakeSimulationTime(Scanner* in) const {
+  bool ScanSimulationTime(Scanner* in) const {
     const bool after_at = BeforeBlanks() == '@';
     if (!after_at && !in_head_) return false;
     Scanner at = *in;
-    if (!at.TakeDigits(1, 19)) return false;
+    if (!at.ScanDigits(1, 19)) return false;
     Scanner fraction = at;
-    if (fraction.Take('.') && fraction.TakeDigits(1, 9)) at = fraction;
+    if (fraction.Take('.') && fraction.ScanDigits(1, 9)) at = fraction;
     Scanner unit = at;
     (void)unit.Take(' ');
-    const bool has_unit = TakeUnitOfTime(&unit);
+    const bool has_unit = ScanUnitOfTime(&unit);
     if (has_unit) at = unit;
     if (!has_unit && !after_at) return false;
     if (std::string_view(":])|").find(at.Peek()) == std::string_view::npos || at.AtEnd())
@@ -281,11 +281,11 @@ class Normalizer {
   }
 
   // [   12.345678] anywhere; 12.345678 before the first word
-  bool TakeUptime(Scanner* in) const {
+  bool ScanUptime(Scanner* in) const {
     Scanner at = *in;
-    if (!at.TakeDigits(1, 10) || !at.Take('.')) return false;
+    if (!at.ScanDigits(1, 10) || !at.Take('.')) return false;
     const Scanner fraction = at;
-    if (!at.TakeDigits(1, 9)) return false;
+    if (!at.ScanDigits(1, 9)) return false;
     const size_t decimals = Used(fraction.rest(), at);
     const char open = BeforeBlanks();
     const bool bracketed = (open == '[' && at.Peek() == ']') || (open == '(' && at.Peek() == ')');
@@ -299,17 +299,17 @@ class Normalizer {
   static bool IsSizeNext(Scanner at) {
     at.SkipSpaces();
     if (at.Peek() == '%') return true;
-    (void)at.TakeOneOf("kKMGT");
+    (void)at.ScanOneOf("kKMGT");
     (void)at.Take('i');
-    return at.TakeOneOf("Bb") && !IsLetter(at.Peek());
+    return at.ScanOneOf("Bb") && !IsLetter(at.Peek());
   }
 
-  bool TakeNumber() {
+  bool ScanNumber() {
     if (!IsHex(Rest()[0]) || IsLetter(Before())) return false;
     const std::string_view rest = Rest();
     if (const size_t length = UuidLength(rest); length > 0) return ValueOf(length, "<id>");
     Scanner in(rest);
-    if (in.TakeWord("0x") || in.TakeWord("0X")) {
+    if (in.ScanWord("0x") || in.ScanWord("0X")) {
       size_t digits = 0;
       while (digits < in.rest().size() && IsHex(in.rest()[digits])) ++digits;
       if (digits > 0) return ValueOf(2 + digits, "<hex>");
@@ -330,7 +330,7 @@ class Normalizer {
     Scanner in(text);
     constexpr std::array<size_t, 5> kGroups = {8, 4, 4, 4, 12};
     for (size_t i = 0; i < kGroups.size(); ++i) {
-      if ((i > 0 && !in.Take('-')) || !in.TakeHexDigits(kGroups[i])) return 0;
+      if ((i > 0 && !in.Take('-')) || !in.ScanHexDigits(kGroups[i])) return 0;
     }
     return IsWord(in.Peek()) ? 0 : Used(text, in);
   }
@@ -347,7 +347,7 @@ class Normalizer {
   }
 
   // A word keeps the digits that follow its letters: eth0, x86.
-  bool TakeWord() {
+  bool ScanWord() {
     const std::string_view rest = Rest();
     if (!IsLetter(rest[0])) return false;
     size_t length = 1;
@@ -373,7 +373,7 @@ class Normalizer {
   }
 
   // Blanks of any number are one: columns grow.
-  void TakeOther() {
+  void ScanOther() {
     const char c = line_[at_++];
     if (c != ' ' && c != '\t') {
       text_ += c;

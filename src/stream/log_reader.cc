@@ -21,23 +21,23 @@ LogReader::LogReader(CoreNames* cores, const PlaceRule* rule, PlaceTexts* texts,
       nobody_(std::move(nobody)),
       sink_(std::move(sink)) {}
 
-void LogReader::TakeLine(std::string_view line, uint64_t offset) {
+void LogReader::HandleLine(std::string_view line, uint64_t offset) {
   if (rule_ != nullptr) {
-    TakeMatch(line, offset);
+    HandleMatch(line, offset);
   } else {
-    TakeNormalized(line, offset);
+    HandleNormalized(line, offset);
   }
 }
 
 // Nobody knows what is in it, so it is never the same as another.
-void LogReader::TakeOverlongLine(uint64_t offset) {
+void LogReader::HandleOverlongLine(uint64_t offset) {
   if (rule_ != nullptr) return;
   const uint64_t place = HashBytes(kOverlong);
   if (texts_ != nullptr) texts_->Note(place, kOverlong);
   sink_(cores_->Number(nobody_), {place, offset, offset, true, false, true});
 }
 
-void LogReader::TakeMatch(std::string_view line, uint64_t offset) {
+void LogReader::HandleMatch(std::string_view line, uint64_t offset) {
   text_ = VisibleText(line, nullptr);
   const auto match = rule_->Find(text_);
   if (!match) return;
@@ -46,7 +46,7 @@ void LogReader::TakeMatch(std::string_view line, uint64_t offset) {
   sink_(CoreOf(match->core), {place, offset, 0, false, false, true});
 }
 
-void LogReader::TakeNormalized(std::string_view line, uint64_t offset) {
+void LogReader::HandleNormalized(std::string_view line, uint64_t offset) {
   const LogLine normalized = NormalizeLogLine(line, &text_);
   if (!normalized.has_place) return;
   if (texts_ != nullptr) texts_->Note(normalized.place, text_);

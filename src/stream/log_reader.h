@@ -23,10 +23,10 @@ class LogReader final : public StepSource {
   const Code& code() const override { return code_; }
 
  private:
-  void TakeLine(std::string_view line, uint64_t offset) override;
-  void TakeOverlongLine(uint64_t offset) override;
-  void TakeMatch(std::string_view line, uint64_t offset);
-  void TakeNormalized(std::string_view line, uint64_t offset);
+  void HandleLine(std::string_view line, uint64_t offset) override;
+  void HandleOverlongLine(uint64_t offset) override;
+  void HandleMatch(std::string_view line, uint64_t offset);
+  void HandleNormalized(std::string_view line, uint64_t offset);
   uint32_t CoreOf(std::string_view name);
 
   CoreNames* const cores_;

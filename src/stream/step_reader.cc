@@ -54,7 +54,7 @@ void StepReader::HandOut(uint32_t core) {
   sink_(core, pending.step);
 }
 
-void StepReader::TakeLine(std::string_view text, uint64_t offset) {
+void StepReader::HandleLine(std::string_view text, uint64_t offset) {
   ++lines_;
   const TraceLine line = ParseTraceLine(text);
   using Kind = TraceLine::Kind;

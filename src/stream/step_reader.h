@@ -101,8 +101,8 @@ class StepReader final : public StepSource {
     bool from_dump = false;  // ... from some lines of a register dump, perhaps not from all
   };
 
-  void TakeLine(std::string_view line, uint64_t offset) override;
-  void TakeOverlongLine(uint64_t) override { ++lines_; }
+  void HandleLine(std::string_view line, uint64_t offset) override;
+  void HandleOverlongLine(uint64_t) override { ++lines_; }
   void Begin(const TraceLine& line, uint64_t offset);
   void Cancel(uint64_t pc);
   void NoteCode(const TraceLine& line);

@@ -36,7 +36,7 @@ class Cursor {
     at_ += word.size();
     return true;
   }
-  bool TakeDecimal(uint64_t* value) {
+  bool ScanDecimal(uint64_t* value) {
     const char* from = at_;
     *value = 0;
     while (at_ != end_ && *at_ >= '0' && *at_ <= '9') {
@@ -45,7 +45,7 @@ class Cursor {
     return at_ != from;
   }
   // Bare hexadecimal digits; more than 16 are not a number of ours.
-  bool TakeHex(uint64_t* value, int* digits = nullptr) {
+  bool ScanHex(uint64_t* value, int* digits = nullptr) {
     const char* from = at_;
     *value = 0;
     int nibble = 0;
@@ -61,16 +61,16 @@ class Cursor {
   }
   bool TakeHex0x(uint64_t* value, int* digits = nullptr) {
     const char* from = at_;
-    if (Take("0x") && TakeHex(value, digits)) return true;
+    if (Take("0x") && ScanHex(value, digits)) return true;
     at_ = from;
     return false;
   }
-  std::string_view TakeToken() {
+  std::string_view ScanToken() {
     const char* from = at_;
     while (at_ != end_ && *at_ != ' ' && *at_ != '\t' && *at_ != '\033') ++at_;
     return {from, static_cast<size_t>(at_ - from)};
   }
-  std::string_view TakeUntil(char c) {
+  std::string_view ScanUntil(char c) {
     const char* from = at_;
     while (at_ != end_ && *at_ != c) ++at_;
     return {from, static_cast<size_t>(at_ - from)};
@@ -103,16 +103,16 @@ TraceLine ParseQemuTrace(Cursor in) {
   TraceLine line;
   uint64_t core = 0;
   uint64_t ignored = 0;
-  if (!in.TakeDecimal(&core) || !in.Take(": ") || !in.TakeHex0x(&ignored) || !in.Take(" ["))
+  if (!in.ScanDecimal(&core) || !in.Take(": ") || !in.TakeHex0x(&ignored) || !in.Take(" ["))
     return line;
   int digits = 0;
-  if (!in.TakeHex(&ignored) || !in.Take('/') || !in.TakeHex(&line.pc, &digits) || !in.Take('/'))
+  if (!in.ScanHex(&ignored) || !in.Take('/') || !in.ScanHex(&line.pc, &digits) || !in.Take('/'))
     return line;
   line.wide = digits > 8;
-  (void)in.TakeUntil(']');
+  (void)in.ScanUntil(']');
   if (!in.Take(']')) return line;
   in.SkipSpaces();
-  line.function = in.TakeToken();
+  line.function = in.ScanToken();
   line.core = static_cast<uint32_t>(core);
   line.kind = TraceLine::Kind::kStep;
   line.format = TraceFormat::kQemuExec;
@@ -124,7 +124,7 @@ TraceLine ParseQemuTrace(Cursor in) {
 TraceLine ParseQemuStopped(Cursor in) {
   TraceLine line;
   uint64_t ignored = 0;
-  if (!in.TakeHex0x(&ignored) || !in.Take(" [") || !in.TakeHex(&line.pc) || !in.Take(']'))
+  if (!in.TakeHex0x(&ignored) || !in.Take(" [") || !in.ScanHex(&line.pc) || !in.Take(']'))
     return line;
   line.kind = TraceLine::Kind::kCancel;
   line.format = TraceFormat::kQemuExec;
@@ -136,19 +136,19 @@ TraceLine ParseQemuState(Cursor in) {
   TraceLine line;
   in.SkipSpaces();
   const std::string_view all = in.rest();
-  const std::string_view name = in.TakeToken();
+  const std::string_view name = in.ScanToken();
   in.SkipSpaces();
   uint64_t value = 0;
   if (name.size() >= 3 && name[0] == 'x' && name.find('/') != std::string_view::npos &&
       name[1] >= '0' && name[1] <= '9') {
-    if (!in.TakeHex(&value)) return line;
+    if (!in.ScanHex(&value)) return line;
     line.kind = TraceLine::Kind::kState;
     line.values = HashVisible(all);
     line.has_values = true;
-  } else if (name == "mhartid" && in.TakeHex(&value)) {
+  } else if (name == "mhartid" && in.ScanHex(&value)) {
     line.kind = TraceLine::Kind::kHart;
     line.core = static_cast<uint32_t>(value);
-  } else if (name == "V" || in.TakeHex(&value)) {
+  } else if (name == "V" || in.ScanHex(&value)) {
     in.SkipSpaces();
     if (name != "V" && !in.AtEnd()) return line;
     line.kind = TraceLine::Kind::kDetail;
@@ -167,9 +167,9 @@ TraceLine ParseQemuInAsm(Cursor in) {
   if (!in.TakeHex0x(&line.pc, &digits) || !in.Take(':')) return line;
   line.wide = digits > 8;
   in.SkipSpaces();
-  if (!in.TakeHex(&bits, &digits) || (digits != 4 && digits != 8)) return line;
+  if (!in.ScanHex(&bits, &digits) || (digits != 4 && digits != 8)) return line;
   in.SkipSpaces();
-  line.mnemonic = in.TakeToken();
+  line.mnemonic = in.ScanToken();
   line.bits = static_cast<uint32_t>(bits);
   line.has_bits = true;
   line.kind = TraceLine::Kind::kCode;
@@ -183,7 +183,7 @@ TraceLine ParseSpike(Cursor in) {
   uint64_t core = 0;
   uint64_t bits = 0;
   in.SkipSpaces();
-  if (!in.TakeDecimal(&core) || !in.Take(": ")) return line;
+  if (!in.ScanDecimal(&core) || !in.Take(": ")) return line;
   line.core = static_cast<uint32_t>(core);
   if (in.rest().starts_with(">>>>") || in.rest().starts_with("exception") ||
       in.rest().starts_with("tval")) {
@@ -195,7 +195,7 @@ TraceLine ParseSpike(Cursor in) {
   int digits = 0;
   if (!in.TakeHex0x(&line.pc, &digits)) {
     uint64_t privilege = 0;
-    if (!in.TakeDecimal(&privilege) || !in.Take(' ') || !in.TakeHex0x(&line.pc, &digits))
+    if (!in.ScanDecimal(&privilege) || !in.Take(' ') || !in.TakeHex0x(&line.pc, &digits))
       return line;
     commit = true;
   }
@@ -206,7 +206,7 @@ TraceLine ParseSpike(Cursor in) {
   line.wide = digits > 8;
   if (!commit) {
     in.SkipSpaces();
-    line.mnemonic = in.TakeToken();
+    line.mnemonic = in.ScanToken();
     line.kind = TraceLine::Kind::kStep;
     return line;
   }
@@ -230,13 +230,13 @@ void ParseGvsocValues(std::string_view rest, TraceLine* line) {
   if (at != std::string_view::npos) {
     Cursor address(rest.substr(at + 3));
     uint64_t value = 0;
-    if (address.TakeHex(&value)) line->address = value;
+    if (address.ScanHex(&value)) line->address = value;
   }
   line->kind = TraceLine::Kind::kStep;
   line->format = TraceFormat::kGvsoc;
 }
 
-bool TakeMode(Cursor* in) {
+bool ScanMode(Cursor* in) {
   const std::string_view rest = in->rest();
   if (rest.size() < 2 || rest[1] != ' ' || rest[0] < 'A' || rest[0] > 'Z') return false;
   (void)in->Take(rest.substr(0, 1));
@@ -244,9 +244,9 @@ bool TakeMode(Cursor* in) {
   return true;
 }
 
-bool TakePc(Cursor* in, TraceLine* line) {
+bool ScanPc(Cursor* in, TraceLine* line) {
   int digits = 0;
-  if (!in->TakeHex(&line->pc, &digits) || (digits != 8 && digits != 16)) return false;
+  if (!in->ScanHex(&line->pc, &digits) || (digits != 8 && digits != 16)) return false;
   line->wide = digits == 16;
   return true;
 }
@@ -257,7 +257,7 @@ void SplitFunction(std::string_view token, TraceLine* line) {
   if (colon == std::string_view::npos) return;
   uint64_t number = 0;
   Cursor digits(token.substr(colon + 1));
-  if (!digits.TakeDecimal(&number)) return;
+  if (!digits.ScanDecimal(&number)) return;
   line->source_line = static_cast<uint32_t>(number);
   if (token.substr(0, colon) != "-") line->function = token.substr(0, colon);
 }
@@ -267,9 +267,9 @@ TraceLine ParseGvsocLong(Cursor in) {
   TraceLine line;
   in.SkipSpaces();
   uint64_t cycles = 0;
-  if (!in.TakeDecimal(&cycles) || !in.Take(": [")) return line;
+  if (!in.ScanDecimal(&cycles) || !in.Take(": [")) return line;
   in.SkipSpacesAndColours();
-  const std::string_view path = in.TakeToken();
+  const std::string_view path = in.ScanToken();
   in.SkipSpacesAndColours();
   // Without colours the bracket belongs to the token: "/chip/insn]".
   std::string_view core = path;
@@ -281,16 +281,16 @@ TraceLine ParseGvsocLong(Cursor in) {
   if (!core.ends_with("/insn")) return line;
   core.remove_suffix(5);
   in.SkipSpacesAndColours();
-  if (!TakeMode(&in)) {
-    SplitFunction(in.TakeToken(), &line);
+  if (!ScanMode(&in)) {
+    SplitFunction(in.ScanToken(), &line);
     in.SkipSpaces();
-    if (!TakeMode(&in)) return TraceLine{};
+    if (!ScanMode(&in)) return TraceLine{};
   }
-  if (!TakePc(&in, &line)) return TraceLine{};
+  if (!ScanPc(&in, &line)) return TraceLine{};
   in.SkipSpaces();
   line.core_path = core;
   ParseGvsocValues(in.rest(), &line);
-  line.mnemonic = in.TakeToken();
+  line.mnemonic = in.ScanToken();
   return line;
 }
 
@@ -300,24 +300,24 @@ TraceLine ParseGvsocShort(Cursor in) {
   uint64_t cycles = 0;
   uint64_t bits = 0;
   in.SkipSpaces();
-  if (!in.TakeDecimal(&cycles)) return line;
+  if (!in.ScanDecimal(&cycles)) return line;
   in.SkipSpaces();
-  if (!TakeMode(&in) || !TakePc(&in, &line)) return TraceLine{};
+  if (!ScanMode(&in) || !ScanPc(&in, &line)) return TraceLine{};
   in.SkipSpaces();
   int digits = 0;
-  if (in.TakeHex(&bits, &digits) && digits >= 4) {
+  if (in.ScanHex(&bits, &digits) && digits >= 4) {
     line.bits = static_cast<uint32_t>(bits);
     line.has_bits = true;
   }
   in.SkipSpaces();
   ParseGvsocValues(in.rest(), &line);
-  line.mnemonic = in.TakeToken();
+  line.mnemonic = in.ScanToken();
   return line;
 }
 
 TraceLine ParseGvsoc(Cursor in) {
   uint64_t picoseconds = 0;
-  if (!in.TakeDecimal(&picoseconds)) return {};
+  if (!in.ScanDecimal(&picoseconds)) return {};
   if (in.Take("ps ")) return ParseGvsocShort(in);
   if (in.Take(": ")) return ParseGvsocLong(in);
   return {};

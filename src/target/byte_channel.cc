@@ -41,7 +41,7 @@ bool DescriptorChannel::Await(int fd, short events, TimeNs deadline) {
     const int left = MillisecondsUntil(deadline);
     const int ready = poll(waits, aside_ >= 0 ? 2 : 1, left);
     if (ready < 0 && errno != EINTR && errno != EAGAIN) return false;
-    if (ready > 0 && waits[1].revents != 0) TakeAside();
+    if (ready > 0 && waits[1].revents != 0) DrainAside();
     // an error, too: the call that follows finds out
     if (ready > 0 && waits[0].revents != 0) return true;
     if (left == 0) return false;

@@ -39,9 +39,9 @@ class DescriptorChannel : public ByteChannel {
 
  protected:
   // Waits until `fd` has one of `events`; false: the deadline came. `aside` is a descriptor that is
-  // to be emptied by TakeAside meanwhile, -1: none.
+  // to be emptied by DrainAside meanwhile, -1: none.
   bool Await(int fd, short events, TimeNs deadline);
-  virtual void TakeAside() {}
+  virtual void DrainAside() {}
 
   int aside_ = -1;
 

@@ -18,7 +18,7 @@ constexpr size_t kMostShown = 100;
 constexpr std::string_view kGreeting = "hangscope-probe ";
 
 // Up to the next blank, which is taken, too.
-std::string_view TakeWord(std::string_view* text) {
+std::string_view ScanWord(std::string_view* text) {
   const size_t end = std::min(text->find(' '), text->size());
   const std::string_view word = text->substr(0, end);
   text->remove_prefix(std::min(end + 1, text->size()));
@@ -105,7 +105,7 @@ Status ExecTarget::Greet() {
     auto line = ReceiveLine(deadline);
     if (!line.ok()) return line.status();
     if (*line == "ready") break;
-    if (Status status = TakeGreeting(*line); !status.ok()) return GiveUp(status);
+    if (Status status = ParseGreeting(*line); !status.ok()) return GiveUp(status);
   }
   greeted_ = true;
   has_ranges_ = !ranges_.empty();
@@ -113,12 +113,12 @@ Status ExecTarget::Greet() {
   return {};
 }
 
-Status ExecTarget::TakeGreeting(std::string_view line) {
+Status ExecTarget::ParseGreeting(std::string_view line) {
   std::string_view rest = line;
-  const std::string_view word = TakeWord(&rest);
-  const auto first = Number(TakeWord(&rest));
+  const std::string_view word = ScanWord(&rest);
+  const auto first = Number(ScanWord(&rest));
   if (word == "range" && first) {
-    if (const auto size = Number(TakeWord(&rest)); size && rest.empty())
+    if (const auto size = Number(ScanWord(&rest)); size && rest.empty())
       return AddRange(*first, *size);
   } else if (word == "scope" && first && rest.empty()) {
     scope_address_ = first;
@@ -181,7 +181,7 @@ Result<uint64_t> ExecTarget::ReceiveOk(std::string_view request, uint64_t wanted
   auto line = ReceiveLine(deadline);
   if (!line.ok()) return line.status();
   std::string_view rest = *line;
-  const std::string_view word = TakeWord(&rest);
+  const std::string_view word = ScanWord(&rest);
   if (word == "error")
     return Status::NotFound(
         fmt::format("{} cannot {}: {}", name_, request, Printable(rest, 2 * kMostShown)));

@@ -55,7 +55,7 @@ class ExecTarget final : public Target {
   ExecTarget(std::string name, std::unique_ptr<ByteChannel> channel, TimeNs patience,
              std::function<std::string()> last_words);
   Status Greet();
-  Status TakeGreeting(std::string_view line);
+  Status ParseGreeting(std::string_view line);
   Status AddRange(uint64_t begin, uint64_t size_bytes);
   Status Send(std::string_view request, TimeNs deadline);
   Result<std::string> ReceiveLine(TimeNs deadline);

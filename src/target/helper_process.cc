@@ -123,7 +123,7 @@ HelperProcess::~HelperProcess() {
   if (aside_ >= 0) close(aside_);
 }
 
-void HelperProcess::TakeAside() {
+void HelperProcess::DrainAside() {
   char bytes[4096];
   const ssize_t got = read(aside_, bytes, sizeof bytes);
   if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
@@ -141,7 +141,7 @@ void HelperProcess::TakeAside() {
 bool HelperProcess::HasEnded(TimeNs deadline) {
   SystemClock clock;
   while (!reaped_) {
-    if (aside_ >= 0) TakeAside();
+    if (aside_ >= 0) DrainAside();
     siginfo_t info{};
     if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
       if (errno == EINTR) continue;
@@ -172,7 +172,7 @@ std::string HelperProcess::LastWords() {
   KillAndReap();
   while (aside_ >= 0) {  // what is still in the pipe
     const size_t before = said_.size();
-    TakeAside();
+    DrainAside();
     if (said_.size() == before || said_.size() == kMostSaid) break;
   }
   std::string how;

@@ -27,7 +27,7 @@ class HelperProcess final : public DescriptorChannel {
 
  private:
   HelperProcess(pid_t pid, int out, int in, int errors);
-  void TakeAside() override;
+  void DrainAside() override;
   // Whether it ended, waiting until `deadline`.
   bool HasEnded(TimeNs deadline);
   void KillAndReap();

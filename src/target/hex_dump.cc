@@ -103,11 +103,11 @@ Result<std::unique_ptr<HexDumpTarget>> HexDumpTarget::Parse(std::string name,
         ++dump->damaged_;
         continue;
       }
-      dump->TakeEnd(*count);
+      dump->HandleEnd(*count);
       last_ended = std::move(dump);
       dump.reset(new HexDumpTarget(name));
     } else {
-      dump->TakeLine(rest);
+      dump->HandleLine(rest);
     }
   }
   if (last_ended != nullptr && last_ended->taken_ > 0) dump = std::move(last_ended);
@@ -123,7 +123,7 @@ void HexDumpTarget::CloseHole(uint64_t end) {
   hole_is_open_ = false;
 }
 
-void HexDumpTarget::TakeLine(std::string_view line) {
+void HexDumpTarget::HandleLine(std::string_view line) {
   auto parsed = ParseLine(line);
   if (!parsed || uint64_t{parsed->offset} + parsed->bytes.size() > kMostBytes) {
     ++damaged_;
@@ -137,7 +137,7 @@ void HexDumpTarget::TakeLine(std::string_view line) {
 }
 
 // A damaged line is one of those that did not come: it is counted once.
-void HexDumpTarget::TakeEnd(uint64_t count) {
+void HexDumpTarget::HandleEnd(uint64_t count) {
   ended_ = true;
   CloseHole(kMostBytes);
   const uint64_t came = taken_ + damaged_;

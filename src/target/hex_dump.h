@@ -37,8 +37,8 @@ class HexDumpTarget final : public Target {
 
  private:
   explicit HexDumpTarget(std::string name) : name_(std::move(name)) {}
-  void TakeLine(std::string_view line);
-  void TakeEnd(uint64_t count);
+  void HandleLine(std::string_view line);
+  void HandleEnd(uint64_t count);
   void CloseHole(uint64_t end);
 
   const std::string name_;

@@ -52,7 +52,7 @@ class Doctor {
     tracefs_ = FindTracefs();
   }
 
-  DoctorReport Look() {
+  DoctorReport Run() {
     CheckOwnProcesses();
     CheckKernelEvents();
     CheckRingMemory();
@@ -429,6 +429,6 @@ Machine& RealMachine() {
   return machine;
 }
 
-DoctorReport Diagnose(Machine& machine) { return Doctor(machine).Look(); }
+DoctorReport Diagnose(Machine& machine) { return Doctor(machine).Run(); }
 
 }  // namespace hangscope

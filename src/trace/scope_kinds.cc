@@ -225,7 +225,7 @@ void ScopeKinds::FillValues(const ScopeEvent& event, const Known& known, TraceEv
   for (size_t i = 0; i < filled->values.size(); ++i) {
     TraceValue& value = filled->values[i];
     const EventField* const field = known.entry == nullptr ? nullptr : &known.entry->fields[i];
-    const FieldBits taken = field != nullptr            ? TakeField(*field, event, word_bytes_, &at)
+    const FieldBits taken = field != nullptr ? ExtractField(*field, event, word_bytes_, &at)
                             : i < event.parameter_count ? FieldBits{event.parameters[i], true}
                                                         : FieldBits();
     value.bits = taken.bits;

@@ -26,7 +26,7 @@ class Merge final : public TraceSource {
   const TraceEnd& end() const override { return end_; }
 
   Result<bool> Next(TraceItem* item) override {
-    Part* const first = parts_.size() == 1 ? FillOnly(item) : TakeFirst(item);
+    Part* const first = parts_.size() == 1 ? FillOnly(item) : PopFirst(item);
     if (first != nullptr) {
       Translate(first, item);
       return true;
@@ -126,7 +126,7 @@ class Merge final : public TraceSource {
   }
 
   // Null: there is none.
-  Part* TakeFirst(TraceItem* item) {
+  Part* PopFirst(TraceItem* item) {
     Part* first = nullptr;
     for (Part& part : parts_) {
       if (!part.waiting) part.waiting = Fill(&part, &part.item);

@@ -53,13 +53,13 @@ class CpuTrace final : public TraceSource {
     int64_t runs = -1;  // whom the last switch brought
   };
 
-  void LookAt(const PerfRecord& record);
+  void ReadRecord(const PerfRecord& record);
   void CollectNames(const PerfRecord& record);
   Cpu* FindCpu(int number);
   void NameThread(int tid, std::string_view name, bool own_word);
   void AddTracks();
-  bool TakeItem(const PerfRecord& record, TraceItem* item);
-  bool TakeSwitch(const PerfRecord& record, Cpu* cpu, TraceItem* item);
+  bool ConvertItem(const PerfRecord& record, TraceItem* item);
+  bool ConvertSwitch(const PerfRecord& record, Cpu* cpu, TraceItem* item);
   TraceEvent& EventOn(const PerfRecord& record, Cpu* cpu, TraceItem* item);
   TraceLoss LossOn(const PerfRecord& record, uint64_t records, Cpu* cpu);
   void Finish();
@@ -113,7 +113,7 @@ CpuTrace::Cpu* CpuTrace::FindCpu(int number) {
   return &known->second;
 }
 
-void CpuTrace::LookAt(const PerfRecord& record) {
+void CpuTrace::ReadRecord(const PerfRecord& record) {
   if (record.type >= PERF_RECORD_MAX) return;
   if (const auto comm = ParsePerfComm(record)) NameThread(comm->tid, comm->name, true);
   if (record.type == PERF_RECORD_SAMPLE) CollectNames(record);
@@ -162,7 +162,7 @@ Status CpuTrace::Open(uint64_t file_bytes, const std::function<bool(double)>& go
   bool stopped = false;
   const Status status = file_->ForEachPlaced(
       [&](const PerfRecord& record, const PerfRecordPlace& place, std::string_view bytes) {
-        LookAt(record);
+        ReadRecord(record);
         added = sorter_.Add(record, place, bytes);
         const bool ask = go_on && ++looked_at % kRecordsBetweenQuestions == 0;
         if (ask && !go_on(static_cast<double>(place.offset) /
@@ -209,7 +209,7 @@ TraceLoss CpuTrace::LossOn(const PerfRecord& record, uint64_t records, Cpu* cpu)
 }
 
 // Where it tells who comes when somebody leaves, the record of who came says the same again.
-bool CpuTrace::TakeSwitch(const PerfRecord& record, Cpu* cpu, TraceItem* item) {
+bool CpuTrace::ConvertSwitch(const PerfRecord& record, Cpu* cpu, TraceItem* item) {
   const auto change = ParsePerfSwitch(record);
   if (!change || kinds_.has_sched_switch()) return false;
   if (!change->out && cpu->runs == record.tid) return false;
@@ -229,7 +229,7 @@ bool CpuTrace::TakeSwitch(const PerfRecord& record, Cpu* cpu, TraceItem* item) {
 }
 
 // False: the record tells nothing that is exported.
-bool CpuTrace::TakeItem(const PerfRecord& record, TraceItem* item) {
+bool CpuTrace::ConvertItem(const PerfRecord& record, TraceItem* item) {
   if (record.type == PERF_RECORD_EXIT) {
     if (const auto task = ParsePerfTask(record)) kinds_.Ended(task->tid, record.time);
   }
@@ -242,7 +242,7 @@ bool CpuTrace::TakeItem(const PerfRecord& record, TraceItem* item) {
   }
   bool taken = false;
   if (record.type == PERF_RECORD_SWITCH || record.type == PERF_RECORD_SWITCH_CPU_WIDE)
-    taken = TakeSwitch(record, cpu, item);
+    taken = ConvertSwitch(record, cpu, item);
   else if (record.type == PERF_RECORD_SAMPLE)
     taken = kinds_.Fill(record, &EventOn(record, cpu, item));
   end_.events += taken;
@@ -255,7 +255,7 @@ Result<bool> CpuTrace::Next(TraceItem* item) {
     auto next = sorter_.Next(&record);
     if (!next.ok()) return next.status();
     if (!*next) break;
-    if (TakeItem(record, item)) return true;
+    if (ConvertItem(record, item)) return true;
   }
   Finish();
   return false;

@@ -68,7 +68,7 @@ class ScopeTrace final : public TraceSource {
   void LastUntilWaits();
   bool IsUsed(const ScopeCore& core) const;
   std::string NameOf(const ScopeCore& core) const;
-  void TakeEvent(size_t track, TraceItem* item);
+  void EmitEvent(size_t track, TraceItem* item);
   TraceLoss LossOf(size_t track) const;
 
   Clock& clock_;
@@ -127,7 +127,7 @@ void ScopeTrace::DescribeTarget(const ScopeSource& source) {
 
 void ScopeTrace::SortItems() {
   for (const ScopeCore& core : view().Cores()) {
-    Lane lane{view().TakeCore(core.index)};
+    Lane lane{view().DrainCore(core.index)};
     // Their clock began anew since: they have no place among the others.
     earlier_ += lane.items.RemoveEarlier();
     if (IsUsed(core) || !lane.items.empty()) AddTrack(core, std::move(lane));
@@ -260,7 +260,7 @@ void ScopeTrace::LastUntilWaits() {
   }
 }
 
-void ScopeTrace::TakeEvent(size_t track, TraceItem* item) {
+void ScopeTrace::EmitEvent(size_t track, TraceItem* item) {
   const Lane& lane = lanes_[track];
   const ScopeEvent event = lane.items.event(lane.next);
   TraceEvent& filled = BeginEvent(item);
@@ -286,7 +286,7 @@ Result<bool> ScopeTrace::Next(TraceItem* item) {
   const size_t track = order_.least().track;
   Lane& lane = lanes_[track];
   if (lane.items.is_event(lane.next)) {
-    TakeEvent(track, item);
+    EmitEvent(track, item);
     ++end_.events;
   } else {
     *item = LossOf(track);

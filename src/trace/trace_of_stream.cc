@@ -210,9 +210,9 @@ class FunctionTrace final : public TraceSource {
   double Part(uint64_t offset) const;
   void AddTracks();
   Status ReadPiece();
-  void TakeSteps(const StreamBytes::Piece& piece);
-  void TakeLatest();
-  void TakeLoss(const StreamBytes::Piece& piece);
+  void FollowSteps(const StreamBytes::Piece& piece);
+  void FollowLatest();
+  void HandleLoss(const StreamBytes::Piece& piece);
   void Entered(size_t core, const TrackedFunction& function, uint64_t pc);
   void Left(size_t core);
   TraceEvent& Add(size_t core, size_t kind);
@@ -385,7 +385,7 @@ void FunctionTrace::Entered(size_t core, const TrackedFunction& function, uint64
 
 void FunctionTrace::Left(size_t core) { Add(core, kLeave); }
 
-void FunctionTrace::TakeSteps(const StreamBytes::Piece& piece) {
+void FunctionTrace::FollowSteps(const StreamBytes::Piece& piece) {
   code_.Learn(reader_.code());
   for (const auto& [core, step] : steps_) {
     if (core >= tracked_.size()) {
@@ -400,15 +400,15 @@ void FunctionTrace::TakeSteps(const StreamBytes::Piece& piece) {
 
 // Each core's latest step waits in the reader for what the next line may say of it: of a core that
 // stands it is the one that matters.
-void FunctionTrace::TakeLatest() {
+void FunctionTrace::FollowLatest() {
   reader_.Flush();
   StreamBytes::Piece nothing;
   nothing.offset = read_to_;
   nothing.time = {now_, now_};
-  TakeSteps(nothing);
+  FollowSteps(nothing);
 }
 
-void FunctionTrace::TakeLoss(const StreamBytes::Piece& piece) {
+void FunctionTrace::HandleLoss(const StreamBytes::Piece& piece) {
   const TimeNs from = now_;
   now_ = std::max(now_, bytes_->has_times() ? piece.time.to : static_cast<TimeNs>(piece.loss.end));
   for (size_t core = 0; core < tracked_.size(); ++core) {
@@ -427,19 +427,19 @@ Status FunctionTrace::ReadPiece() {
   auto piece = bytes_->Next();
   if (!piece.ok()) return piece.status();
   if (!*piece) {
-    TakeLatest();
+    FollowLatest();
     done_ = true;
     return {};
   }
   if ((*piece)->bytes.empty()) {
     read_to_ = (*piece)->loss.end;
-    TakeLatest();
-    TakeLoss(**piece);
+    FollowLatest();
+    HandleLoss(**piece);
     return {};
   }
   read_to_ = (*piece)->offset + (*piece)->bytes.size();
   reader_.Feed((*piece)->bytes, (*piece)->offset);
-  TakeSteps(**piece);
+  FollowSteps(**piece);
   return {};
 }
 

@@ -67,11 +67,11 @@ class Opener {
   // A scope; or a file of lines that are a trace.
   void OpenTarget(const std::string& target) {
     auto scope = OpenScopeTrace(files_, clock_, request_.source, {});
-    if (scope.ok()) return TakePart(std::move(scope->source), 0);
-    if (request_.source.open || !files_.Exists(target)) return TakeFailure(scope.status());
+    if (scope.ok()) return AcceptPart(std::move(scope->source), 0);
+    if (request_.source.open || !files_.Exists(target)) return NoteFailure(scope.status());
     auto trace = OpenLines(target);
     if (trace.ok() && *trace == nullptr)
-      TakeFailure(scope.status());
+      NoteFailure(scope.status());
     else
       Take(std::move(trace));
   }
@@ -106,9 +106,9 @@ class Opener {
       opened = OpenScopeTrace(files_, clock_, source, {scope.clocks, has_threads});
     }
     if (opened.ok())
-      TakePart(std::move(opened->source), has_threads && !opened->of_threads ? kTaskShift : 0);
+      AcceptPart(std::move(opened->source), has_threads && !opened->of_threads ? kTaskShift : 0);
     else
-      TakeFailure(opened.status());
+      NoteFailure(opened.status());
   }
 
   void OpenStreams(const std::string& target, const std::string& recorded_elf) {
@@ -153,20 +153,20 @@ class Opener {
       head_.wall_minus_monotonic = ahead;
   }
 
-  void TakePart(std::unique_ptr<TraceSource> part, int64_t task_shift) {
+  void AcceptPart(std::unique_ptr<TraceSource> part, int64_t task_shift) {
     parts_.push_back({std::move(part), task_shift});
   }
 
-  void TakeFailure(const Status& failure) {
+  void NoteFailure(const Status& failure) {
     failure_ = failure;
     head_.warnings.push_back(failure.message());
   }
 
   void Take(Result<std::unique_ptr<TraceSource>> part) {
     if (part.ok())
-      TakePart(std::move(*part), 0);
+      AcceptPart(std::move(*part), 0);
     else
-      TakeFailure(part.status());
+      NoteFailure(part.status());
   }
 
   Result<std::unique_ptr<TraceSource>> Finish() {

@@ -41,7 +41,7 @@ void LiveDisplay::Say(std::string_view text) {
   Change();
 }
 
-std::string LiveDisplay::TakeSaid() {
+std::string LiveDisplay::DrainSaid() {
   std::string text;
   if (forgotten_ > 0)
     text = fmt::format("hangscope: {} older lines are left out here; --log FILE keeps them\n",

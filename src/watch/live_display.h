@@ -37,7 +37,7 @@ class LiveDisplay {
   // counted.
   void Say(std::string_view text);
   // What was said, in order. After Close.
-  std::string TakeSaid();
+  std::string DrainSaid();
 
   // Something worth a look came: it is drawn as soon as the bound of ten a second allows.
   void Change() { changed_ = true; }

@@ -72,7 +72,7 @@ class WatchSession {
   bool StillHolds(const Watched& watched, const ScopeFinding& finding) const;
   void Say(const std::string& text);
   void PollAll();
-  void Tell(Watched& watched);
+  void Announce(Watched& watched);
   void AnnounceFinding(Watched& watched, const ScopeFinding& finding);
   void Note(const std::string& target, const std::string& event, const std::string& text);
   void Log(Watched& watched);
@@ -244,14 +244,14 @@ void WatchSession::AnnounceFinding(Watched& watched, const ScopeFinding& finding
   WriteLog(options_.json ? told : fmt::format("{}  {}", Stamp(), told));
 }
 
-void WatchSession::Tell(Watched& watched) {
+void WatchSession::Announce(Watched& watched) {
   WatchedTarget& target = *watched.target;
-  const std::vector<ScopeFinding> findings = target.TakeFindings();
+  const std::vector<ScopeFinding> findings = target.DrainFindings();
   // Threads may have got names, and a target's cores their nodes, after it was opened. It reads all
   // rings.
   if (!findings.empty()) (void)target.view().RefreshNames().ok();
   for (const ScopeFinding& finding : findings) AnnounceFinding(watched, finding);
-  for (const WatchedTarget::Note& note : target.TakeNotes())
+  for (const WatchedTarget::Note& note : target.DrainNotes())
     Note(target.name(), note.event, note.text);
 }
 
@@ -306,7 +306,7 @@ void WatchSession::PollAll() {
   cost_.bytes += bytes;
   for (Watched& watched : targets_) {
     Log(watched);
-    Tell(watched);
+    Announce(watched);
   }
   KeepBudget(bytes);
   // hangs up on the slow, whether anybody else asks or not
@@ -473,7 +473,7 @@ WatchOutcome WatchSession::Run() {
   }
   if (display_) display_->Close();
   AnnounceEnd();
-  if (display_) environment_.say(display_->TakeSaid());
+  if (display_) environment_.say(display_->DrainSaid());
   if (bad_ > 0) return {WatchExit::kHang, {}};
   return {interrupted_ ? WatchExit::kInterrupted : WatchExit::kClean, {}};
 }

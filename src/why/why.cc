@@ -28,7 +28,7 @@ class Why {
   Status SampleLive();
   Status SampleDead();
   bool NothingChanged(const ScopeSample& first) const;
-  void TakeFindings();
+  void CollectFindings();
   std::string Head(const WatchScene& scene) const;
   std::string FindingsText(const WatchScene& scene);
   std::string TableText(const WatchScene& scene, size_t most) const;
@@ -65,7 +65,7 @@ Status Why::SampleLive() {
       view_->view().scope().target().life() == Life::kUnknown && view_->owner() == 0;
   if (!may_be_a_dump || !NothingChanged(first)) {
     how_looked_ = fmt::format("looked at for {}", FormatElapsed(options_.stall));
-    TakeFindings();
+    CollectFindings();
     return {};
   }
   how_looked_ = fmt::format("nothing in it changed for {}, so it is taken for a dump",
@@ -78,13 +78,13 @@ Status Why::SampleLive() {
 
 Status Why::SampleDead() {
   if (Status status = view_->PollDead(clock_.Monotonic()); !status.ok()) return status;
-  TakeFindings();
+  CollectFindings();
   return {};
 }
 
 // The worst first.
-void Why::TakeFindings() {
-  std::ranges::move(view_->watcher().TakeFindings(), std::back_inserter(findings_));
+void Why::CollectFindings() {
+  std::ranges::move(view_->watcher().DrainFindings(), std::back_inserter(findings_));
   std::stable_sort(
       findings_.begin(), findings_.end(),
       [](const ScopeFinding& a, const ScopeFinding& b) { return a.IsBad() > b.IsBad(); });

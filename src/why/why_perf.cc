@@ -60,7 +60,7 @@ class WhyPerf {
  private:
   void DecodeTraces();
   void DecodeSpan(InstructionTrace& decoder, size_t ring, size_t span);
-  void TakeBranches(size_t ring);
+  void CountBranches(size_t ring);
   uint64_t TracerConfig() const;
   std::string BytesOf(const PerfAuxRing& ring, const PerfAuxSpan& span);
 
@@ -116,7 +116,7 @@ uint64_t WhyPerf::TracerConfig() const {
 }
 
 // The newest of a ring, whichever spans they are in.
-void WhyPerf::TakeBranches(size_t ring) {
+void WhyPerf::CountBranches(size_t ring) {
   const size_t most = std::min(last_branches_.size(), options_.branches);
   for (auto last = last_branches_.end() - static_cast<ptrdiff_t>(most);
        last != last_branches_.end(); ++last) {
@@ -162,7 +162,7 @@ void WhyPerf::DecodeTraces() {
     }
     for (size_t span = 0; span < rings_.aux()[ring].spans.size(); ++span)
       DecodeSpan(**decoder, ring, span);
-    TakeBranches(ring);
+    CountBranches(ring);
   }
   for (const std::string& warning : code_.warnings())
     warning_ += (warning_.empty() ? "" : "; ") + warning;

@@ -41,7 +41,7 @@ Result<TwoLooks> SampleTwice(Clock& clock, ProcessInspector& inspector,
   TwoLooks two;
   InspectOptions inspect;
   inspect.stop = inspect.step_running = inspect.stacks = false;
-  auto first = inspector.Look(options.pid, inspect);
+  auto first = inspector.Inspect(options.pid, inspect);
   if (!first.ok()) return first.status();
   if (!IsOf(options.pid, *first))
     return Status::NotFound(fmt::format("there is no process {}", options.pid));
@@ -49,7 +49,7 @@ Result<TwoLooks> SampleTwice(Clock& clock, ProcessInspector& inspector,
   if (passed < options.apart) clock.Sleep(options.apart - passed);
   inspect.stop = inspect.step_running = options.stop;
   inspect.stacks = true;
-  auto second = inspector.Look(options.pid, inspect);
+  auto second = inspector.Inspect(options.pid, inspect);
   if (!second.ok() || !IsOf(options.pid, *second))
     return Status::NotFound(
         fmt::format("process {} has ended while it was looked at", options.pid));

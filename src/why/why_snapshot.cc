@@ -24,7 +24,7 @@ class WhySnapshot {
       : files_(files), clock_(clock), options_(options) {}
 
   Result<WhyReport> Ask(WhyPerfOptions perf) {
-    Add(TakenWith());
+    Add(WhyOfRecording());
     if (files_.Exists(Part(folder(), kScopeImageName))) Add(AskWhy(files_, clock_, options_));
     perf.path = Part(folder(), kCpuFileName);
     perf.trigger = TriggerOf(files_, perf.path);
@@ -36,7 +36,7 @@ class WhySnapshot {
  private:
   const std::string& folder() const { return options_.source.target; }
 
-  Result<WhyReport> TakenWith() {
+  Result<WhyReport> WhyOfRecording() {
     auto manifest = ReadManifest(files_, folder());
     if (!manifest.ok()) return manifest.status();
     if (!manifest->verdict) {

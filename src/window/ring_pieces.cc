@@ -21,7 +21,7 @@ bool Follows(const RingPiece& next, const RingPiece& last) {
 }
 
 // Of two that overlap neither is believed: which one is wrong cannot be known.
-void TakeOrDrop(const RingPiece& piece, RingPieces& pieces, std::vector<TimeSpan>& wrong) {
+void KeepOrDrop(const RingPiece& piece, RingPieces& pieces, std::vector<TimeSpan>& wrong) {
   TimeSpan hull = piece.time;
   bool fits = true;
   while (!pieces.good.empty() && !Follows(piece, pieces.good.back())) {
@@ -44,7 +44,7 @@ RingPieces FindPieces(const RingHistory& ring, const std::vector<RingPiece>& res
   std::vector<TimeSpan> wrong;
   for (const HeldSpan& span : ring.held) {
     if (Possible(span, ring.head)) {
-      TakeOrDrop(PieceOf(span), pieces, wrong);
+      KeepOrDrop(PieceOf(span), pieces, wrong);
     } else {
       wrong.push_back({InTime(std::min(span.time.from, span.time.to)),
                        InTime(std::max(span.time.from, span.time.to))});

@@ -28,7 +28,7 @@ class TimelineMaker {
     GoThroughPieces();
     AfterReading();
     for (size_t i = 0; i < losses_.size(); ++i) {
-      if (!told_[i]) Tell(i);
+      if (!told_[i]) Report(i);
     }
     Finish();
     return std::move(timeline_);
@@ -61,29 +61,29 @@ class TimelineMaker {
   // No piece is in `span`, and `missing` bytes that were written there are not held. The next of
   // the ring's data was drained from the sink at `drained`; kEndOfTime: none was.
   void Between(TimeSpan span, uint64_t missing, TimeNs drained) {
-    missing -= std::min(missing, TellCountedLossesIn(span));
+    missing -= std::min(missing, ReportCountedLossesIn(span));
     const std::vector<TimeSpan> holes = missing > 0 ? WhereMissing(span) : std::vector<TimeSpan>{};
-    const std::optional<GapReason> reason = TellOtherLossesIn(span, holes);
+    const std::optional<GapReason> reason = ReportOtherLossesIn(span, holes);
     LoseBytes(holes, reason.value_or(WhyMissing(span)), missing);
     const Spans quiet = Subtract(MakeSpans({span}), Union(MakeSpans(holes), TimesOfLossesIn(span)));
     for (const TimeSpan& part : quiet) Quiet(part, drained);
   }
 
   // Tells what the recorder says is missing there, and returns how many bytes of it.
-  uint64_t TellCountedLossesIn(TimeSpan span) {
+  uint64_t ReportCountedLossesIn(TimeSpan span) {
     uint64_t bytes = 0;
     ForLossesIn(span, [&](size_t i) {
       if (told_[i] || losses_[i].amount == 0) return;
       if (losses_[i].unit == AmountUnit::kBytes)
         bytes += std::min(losses_[i].amount, UINT64_MAX - bytes);
-      Tell(i);
+      Report(i);
     });
     return bytes;
   }
 
   // Those without an amount are the reason of the bytes that are missing in `holes`, if they can
   // be.
-  std::optional<GapReason> TellOtherLossesIn(TimeSpan span, const std::vector<TimeSpan>& holes) {
+  std::optional<GapReason> ReportOtherLossesIn(TimeSpan span, const std::vector<TimeSpan>& holes) {
     std::optional<GapReason> reason;
     ForLossesIn(span, [&](size_t i) {
       if (told_[i]) return;
@@ -93,7 +93,7 @@ class TimelineMaker {
       });
       // What was not even written has no offset that could be missing.
       if (!in_hole || loss.reason == GapReason::kBlind || loss.reason == GapReason::kNoRoom)
-        return Tell(i);
+        return Report(i);
       told_[i] = true;
       if (!reason) reason = loss.reason;
     });
@@ -188,7 +188,7 @@ class TimelineMaker {
 
   void Idle(const Spans& spans) { idle_.insert(idle_.end(), spans.begin(), spans.end()); }
 
-  void Tell(size_t i) {
+  void Report(size_t i) {
     told_[i] = true;
     const KnownLoss& loss = losses_[i];
     Lose(loss.time, loss.reason, loss.amount, loss.amount == 0 ? AmountUnit::kUnknown : loss.unit,

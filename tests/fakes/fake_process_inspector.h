@@ -15,7 +15,7 @@ class FakeProcessInspector final : public ProcessInspector {
   // The next look; the last one is what all later looks see, too.
   void Add(SystemSample look) { looks_.push_back(std::move(look)); }
 
-  Result<SystemSample> Look(int pid, const InspectOptions& options) override {
+  Result<SystemSample> Inspect(int pid, const InspectOptions& options) override {
     asked.emplace_back(pid, options);
     if (looks_.empty()) return Status::NotFound("there is no such process");
     SystemSample look = looks_.front();

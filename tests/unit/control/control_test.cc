@@ -379,7 +379,7 @@ TEST(SnapshotSyncer, IsDurableOnceFilesAndFoldersAreSynced) {
   SnapshotSyncer syncer(disk);
   syncer.Sync("dir/s", 7);
   syncer.Finish();
-  const auto done = syncer.TakeDone();
+  const auto done = syncer.DrainDone();
   ASSERT_EQ(done.size(), 1u);
   EXPECT_EQ(done[0].ticket, 7);
   EXPECT_TRUE(done[0].status.ok());

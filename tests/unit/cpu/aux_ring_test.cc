@@ -89,7 +89,7 @@ TEST(AuxRing, SeesAFullRoundByTheBytesThatChanged) {
   SimulatedAux aux(1000, AuxHeadKind::kWithinArea);
   AuxReader reader(aux.area(), 0, -1);
   WriteBytes(aux, 400);
-  reader.Look();
+  reader.ReadHead();
   WriteBytes(aux, 1100);  // the head is 100 further than it was
   const AuxSnapshot snapshot = reader.Take(true, 1, {});
   EXPECT_EQ(snapshot.ring.head, 1500u);
@@ -152,10 +152,10 @@ TEST(AuxRing, KeepsWhatRecordsSayOfLosses) {
   SimulatedAux aux(1000, AuxHeadKind::kCountsAll);
   AuxReader reader(aux.area(), 0, -1);
   WriteBytes(aux, 300);
-  reader.TakeRecord(At(0), At(10), 300, 300, PERF_AUX_FLAG_OVERWRITE, 7);
+  reader.HandleRecord(At(0), At(10), 300, 300, PERF_AUX_FLAG_OVERWRITE, 7);
   WriteBytes(aux, 900);
-  reader.TakeRecord(At(15), At(20), 300, 900, PERF_AUX_FLAG_TRUNCATED, 7);
-  reader.TakeRecord(At(20), At(30), 1200, 0, PERF_AUX_FLAG_COLLISION, 7);
+  reader.HandleRecord(At(15), At(20), 300, 900, PERF_AUX_FLAG_TRUNCATED, 7);
+  reader.HandleRecord(At(20), At(30), 1200, 0, PERF_AUX_FLAG_COLLISION, 7);
   ASSERT_EQ(reader.losses().size(), 2u);
   EXPECT_EQ(reader.losses()[0].time, Between(10, 20));
   EXPECT_EQ(reader.losses()[1].time, Between(20, 30));
@@ -178,8 +178,8 @@ TEST(AuxRing, TakesOffsetsAsTheKernelTellsThemOfAnAreaThatOverwritesItself) {
     for (int i = 1; i <= 3; ++i) {
       WriteBytes(aux, 400);
       const bool all = kind == AuxHeadKind::kCountsAll;
-      reader.TakeRecord(At(i * 10), At(i * 10 + 5), all ? i * 400u : i * 400u % 1000,
-                        all ? 400 : 1000, PERF_AUX_FLAG_OVERWRITE, i);
+      reader.HandleRecord(At(i * 10), At(i * 10 + 5), all ? i * 400u : i * 400u % 1000,
+                          all ? 400 : 1000, PERF_AUX_FLAG_OVERWRITE, i);
     }
     reader.Take(false, At(40), {});
     const std::vector<AuxSpan> held = reader.held();
@@ -233,7 +233,7 @@ class Migration {
     const AuxArea area = areas_[cpu].area();
     const uint64_t offset =
         area.head_kind == AuxHeadKind::kCountsAll ? before : before % area.capacity;
-    readers_[cpu].TakeRecord(since, At(period * 10 + 10), offset, bytes, 0, 7);
+    readers_[cpu].HandleRecord(since, At(period * 10 + 10), offset, bytes, 0, 7);
   }
 
   RingHistory History(size_t cpu) {

@@ -121,11 +121,11 @@ TEST_F(TracerInfoTest, TakesOnlyIdsThatThereCanBe) {
   auto info = TracerInfo::Read(files_, "/pmus/cs_etm", TracerKind::kCoreSight, {}, {0, 1});
   ASSERT_TRUE(info.ok());
   // with its sink, of the minor version 1
-  info->TakeHardwareId(1, 0x6f | uint64_t{0x55} << 8 | uint64_t{1} << 56);
+  info->StoreHardwareId(1, 0x6f | uint64_t{0x55} << 8 | uint64_t{1} << 56);
   for (const uint64_t wrong :
        {uint64_t{0}, uint64_t{0x70}, uint64_t{0xff}, uint64_t{0x20} | uint64_t{1} << 60})
-    info->TakeHardwareId(0, wrong);
-  info->TakeHardwareId(9, 0x20);
+    info->StoreHardwareId(0, wrong);
+  info->StoreHardwareId(9, 0x20);
   const AuxTraceInfo parsed = Parsed(info->Record());
   EXPECT_EQ(parsed.cpus[0].trace_id, 0x10);
   EXPECT_EQ(parsed.cpus[1].trace_id, 0x6f);

@@ -43,9 +43,9 @@ constexpr TimeNs kGenerous = 20 * kSecond;
 
 SystemClock system_clock;
 
-SystemSample Look(int pid, const InspectOptions& options = {}) {
+SystemSample Inspect(int pid, const InspectOptions& options = {}) {
   auto inspector = OpenLinuxInspector(system_clock);
-  auto look = (*inspector)->Look(pid, options);
+  auto look = (*inspector)->Inspect(pid, options);
   EXPECT_TRUE(look.ok()) << look.status().message();
   return look.value_or(SystemSample());
 }
@@ -81,7 +81,7 @@ SystemSample SampleWhenAllWait(const StartedProgram& program, const InspectOptio
   const TimeNs end = system_clock.Monotonic() + kGenerous;
   SystemSample look;
   do {
-    look = Look(program.pid(), options);
+    look = Inspect(program.pid(), options);
     bool all = !look.processes.empty();
     for (const ThreadFacts& thread :
          look.processes.empty() ? std::vector<ThreadFacts>() : look.processes[0].threads) {
@@ -320,7 +320,7 @@ TEST(Looks, SeeThreadsThatOutliveTheMainOne) {
   const TimeNs end = system_clock.Monotonic() + kGenerous;
   while (waiting.wait.kind != WaitKind::kMutex && system_clock.Monotonic() < end) {
     system_clock.Sleep(10 * kMillisecond);
-    const SystemSample look = Look(child);
+    const SystemSample look = Inspect(child);
     for (const ThreadFacts& thread :
          look.processes.empty() ? std::vector<ThreadFacts>() : look.processes[0].threads) {
       if (thread.wait.kind == WaitKind::kMutex) waiting = thread;
@@ -342,7 +342,7 @@ TEST_P(WaitZoo, LeadsToTheProcessThatOthersWaitFor) {
   EXPECT_EQ(child->state, ThreadState::kStopped);
   InspectOptions alone;
   alone.follow = false;
-  EXPECT_EQ(Look(program.pid(), alone).processes.size(), 1u);
+  EXPECT_EQ(Inspect(program.pid(), alone).processes.size(), 1u);
 }
 
 TEST_P(WaitZoo, SharesItsMemoryWithTheProcessesThatMapIt) {
@@ -370,7 +370,7 @@ ThreadFacts SampleSpinner(const StartedProgram& program, const char* function,
   EXPECT_TRUE(program.is_ready());
   const TimeNs end = system_clock.Monotonic() + kGenerous;
   while (program.is_ready() && system_clock.Monotonic() < end) {
-    const SystemSample look = Look(program.pid());
+    const SystemSample look = Inspect(program.pid());
     const ThreadFacts* const thread = FindThread(look, program.pid());
     if (thread == nullptr || !thread->spin) continue;
     // On a busy machine the time for steps may be over before the circle is closed.
@@ -431,12 +431,12 @@ TEST(Stops, AreShortAndLeftOutWhereNotWanted) {
   ASSERT_TRUE(program.is_ready());
   InspectOptions no_stop;
   no_stop.stop = false;
-  const SystemSample look = Look(program.pid(), no_stop);
+  const SystemSample look = Inspect(program.pid(), no_stop);
   EXPECT_EQ(look.longest_stop, 0);
   const ThreadFacts* const thread = FindThread(look, program.pid());
   ASSERT_NE(thread, nullptr);
   EXPECT_FALSE(thread->spin.has_value());
-  EXPECT_GT(Look(program.pid()).longest_stop, 0);
+  EXPECT_GT(Inspect(program.pid()).longest_stop, 0);
 }
 
 bool IsRunning(int pid, TimeNs more) {
@@ -475,7 +475,7 @@ TEST(Stops, DoNoHarmWhenTheInspectorIsKilledAtAnyInstant) {
     if (watcher == 0) {
       setpgid(0, 0);
       auto inspector = OpenLinuxInspector(system_clock);
-      for (;;) (void)(*inspector)->Look(program.pid(), {}).ok();
+      for (;;) (void)(*inspector)->Inspect(program.pid(), {}).ok();
     }
     setpgid(watcher, watcher);
     system_clock.Sleep((40 + 7 * i) * kMillisecond);
@@ -504,7 +504,7 @@ class Child {
   ThreadFacts WhenItWaits(WaitKind kind) const {
     const TimeNs end = system_clock.Monotonic() + kGenerous;
     do {
-      const SystemSample look = Look(pid_);
+      const SystemSample look = Inspect(pid_);
       const ThreadFacts* const thread = FindThread(look, pid_);
       if (thread != nullptr && thread->wait.kind == kind) return *thread;
       system_clock.Sleep(10 * kMillisecond);
@@ -592,7 +592,7 @@ TEST(Looks, SayWhenADebuggerHasTheThreads) {
   const StartedProgram program(SPINNER, "flag");
   ASSERT_TRUE(program.is_ready());
   ASSERT_EQ(ptrace(PTRACE_SEIZE, program.pid(), nullptr, nullptr), 0);
-  const SystemSample look = Look(program.pid());
+  const SystemSample look = Inspect(program.pid());
   ASSERT_FALSE(look.processes.empty());
   EXPECT_THAT(look.processes[0].warnings, Contains(HasSubstr("is traced by process")));
 }
@@ -602,13 +602,14 @@ TEST(Looks, SayWhatHasEnded) {
   if (child == 0) _exit(0);
   siginfo_t about;
   waitid(P_PID, static_cast<id_t>(child), &about, WEXITED | WNOWAIT);
-  const SystemSample look = Look(child);
+  const SystemSample look = Inspect(child);
   ASSERT_FALSE(look.processes.empty());
   EXPECT_EQ(look.processes[0].state, ThreadState::kZombie);
   EXPECT_THAT(look.processes[0].warnings, Contains(HasSubstr("has not collected it")));
   waitpid(child, nullptr, 0);
   auto inspector = OpenLinuxInspector(system_clock);
-  EXPECT_THAT((*inspector)->Look(child, {}).status().message(), HasSubstr("there is no process"));
+  EXPECT_THAT((*inspector)->Inspect(child, {}).status().message(),
+              HasSubstr("there is no process"));
 }
 
 TEST(Looks, SayWhatIsLackingAndNotMore) {
@@ -631,7 +632,7 @@ TEST(Looks, SayWhatAnotherUsersProcessKeepsToItself) {
     constexpr uid_t kNobody = 65534;
     if (setgid(kNobody) != 0 || setuid(kNobody) != 0) _exit(2);
     auto inspector = OpenLinuxInspector(system_clock);
-    auto look = (*inspector)->Look(program.pid(), {});
+    auto look = (*inspector)->Inspect(program.pid(), {});
     if (!look.ok() || look->processes.empty() || look->processes[0].threads.empty()) _exit(3);
     _exit(testing::Matches(Contains(HasSubstr("may not be looked at")))(look->processes[0].warnings)
               ? 0
@@ -655,7 +656,7 @@ TEST(Looks, TakeLittleTimeForAHundredThreads) {
   ASSERT_TRUE(program.is_ready());
   const TimeNs before = ProcessorTime();
   const TimeNs begin = system_clock.Monotonic();
-  const SystemSample look = Look(program.pid());
+  const SystemSample look = Inspect(program.pid());
   const TimeNs took = ProcessorTime() - before;
   ASSERT_FALSE(look.processes.empty());
   EXPECT_GE(look.processes[0].threads.size(), 100u);
@@ -673,7 +674,7 @@ TEST(Looks, BearThreadsThatComeAndGo) {
   ASSERT_TRUE(program.is_ready());
   auto inspector = OpenLinuxInspector(system_clock);
   for (int i = 0; i < 30; ++i) {
-    auto look = (*inspector)->Look(program.pid(), {});
+    auto look = (*inspector)->Inspect(program.pid(), {});
     ASSERT_TRUE(look.ok()) << look.status().message();
     EXPECT_NE(FindThread(*look, program.pid()), nullptr);
   }

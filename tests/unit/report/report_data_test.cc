@@ -462,7 +462,7 @@ TEST_F(OfSnapshot, GetsItsPageFromAThreadOfItsOwn) {
   ReportWriter writer(files);
   writer.Write(kFolder);
   writer.Finish();
-  EXPECT_THAT(writer.TakeWarnings(), IsEmpty());
+  EXPECT_THAT(writer.DrainWarnings(), IsEmpty());
   EXPECT_THAT(BytesOf("report.html"), HasSubstr("looping, the only core seen spins"));
   for (const std::string& name : files.List("trace"))
     EXPECT_FALSE(name.ends_with(".partial")) << name;
@@ -475,16 +475,16 @@ TEST_F(OfSnapshot, SaysWhyItsPageCouldNotBeWritten) {
   files.write_error = ENOSPC;
   writer.Write(kFolder);
   writer.Finish();
-  EXPECT_THAT(writer.TakeWarnings(),
+  EXPECT_THAT(writer.DrainWarnings(),
               ElementsAre(AllOf(HasSubstr("trace/fw.snapshot-0001/report.html'"),
                                 HasSubstr("No space left"))));
   EXPECT_FALSE(files.Exists(std::string(kFolder) + "/report.html"));
-  EXPECT_THAT(writer.TakeWarnings(), IsEmpty());
+  EXPECT_THAT(writer.DrainWarnings(), IsEmpty());
   // One that is gone meanwhile is missed by nobody.
   EXPECT_TRUE(files.RemoveTree(kFolder).ok());
   writer.Write(kFolder);
   writer.Finish();
-  EXPECT_THAT(writer.TakeWarnings(), IsEmpty());
+  EXPECT_THAT(writer.DrainWarnings(), IsEmpty());
 }
 
 }  // namespace

@@ -59,8 +59,8 @@ class StageTest : public ::testing::Test {
   static char ByteAt(uint64_t offset) { return static_cast<char>(offset % 251); }
 
   // Takes everything that is there; returns the offsets where bytes were missing.
-  std::vector<std::pair<uint64_t, uint64_t>> TakeAll(StagingBuffer::Consumer consumer,
-                                                     uint64_t from) {
+  std::vector<std::pair<uint64_t, uint64_t>> DrainAll(StagingBuffer::Consumer consumer,
+                                                      uint64_t from) {
     std::vector<std::pair<uint64_t, uint64_t>> gaps;
     uint64_t at = from;
     while (const auto piece = stage_->Next(consumer, kSoon)) {
@@ -91,7 +91,7 @@ TEST_F(StageTest, BytesComeOutAsTheyWentIn) {
   Create(false);
   for (const uint64_t count : {1u, 10u, 300'000u, 5u, 700'000u}) {
     Write(count);
-    EXPECT_TRUE(TakeAll(kRing, written_ - count).empty());
+    EXPECT_TRUE(DrainAll(kRing, written_ - count).empty());
   }
   EXPECT_EQ(stage_->backlog(), 0);
 }
@@ -108,7 +108,7 @@ TEST_F(StageTest, DropsTheOldestAndTheWriterFindsTheGap) {
   for (int i = 0; i < 4; ++i) Write(256 * 1024);
   stage_->DropOldest();
   Write(1000);
-  const auto gaps = TakeAll(kRing, 0);
+  const auto gaps = DrainAll(kRing, 0);
   ASSERT_EQ(gaps.size(), 1u);
   EXPECT_EQ(gaps[0], (std::pair<uint64_t, uint64_t>(0, 256 * 1024)));
 }
@@ -122,19 +122,19 @@ TEST_F(StageTest, NeverDropsWhatTheWriterLooksAt) {
   Write(256 * 1024);
   EXPECT_EQ(piece->data[0], ByteAt(0));
   stage_->Advance(kRing, piece->offset + piece->size);
-  EXPECT_EQ(TakeAll(kRing, piece->size).size(), 1u);
+  EXPECT_EQ(DrainAll(kRing, piece->size).size(), 1u);
 }
 
 TEST_F(StageTest, PassthroughIsDroppedBeforeTheRecording) {
   Create(true);
   for (int i = 0; i < 4; ++i) {
     Write(256 * 1024);
-    EXPECT_TRUE(TakeAll(kRing, written_ - 256 * 1024).empty());
+    EXPECT_TRUE(DrainAll(kRing, written_ - 256 * 1024).empty());
   }
   EXPECT_EQ(stage_->WaitForRoom(0), StagingBuffer::Room::kLater);  // nobody passes on
   stage_->DropOldest();
   Write(100);
-  EXPECT_TRUE(TakeAll(kRing, written_ - 100).empty());
+  EXPECT_TRUE(DrainAll(kRing, written_ - 100).empty());
   std::string copy;
   const auto next = stage_->CopyNext(kOut, kSoon, 64, &copy);
   ASSERT_TRUE(next);
@@ -146,10 +146,10 @@ TEST_F(StageTest, SuccessorGoesOnBehindWhatTheRingHolds) {
   Create(true);
   Write(300'000);
   Attach(123'456);
-  EXPECT_TRUE(TakeAll(kRing, 123'456).empty());
-  EXPECT_TRUE(TakeAll(kOut, 0).empty());
+  EXPECT_TRUE(DrainAll(kRing, 123'456).empty());
+  EXPECT_TRUE(DrainAll(kOut, 0).empty());
   Write(500);
-  EXPECT_TRUE(TakeAll(kRing, 300'000).empty());
+  EXPECT_TRUE(DrainAll(kRing, 300'000).empty());
 }
 
 TEST_F(StageTest, EndsForEachConsumerOnceItHasEverything) {
@@ -157,7 +157,7 @@ TEST_F(StageTest, EndsForEachConsumerOnceItHasEverything) {
   Write(10);
   stage_->Close();
   EXPECT_FALSE(stage_->ended(kRing));
-  TakeAll(kRing, 0);
+  DrainAll(kRing, 0);
   EXPECT_TRUE(stage_->ended(kRing));
   EXPECT_FALSE(stage_->ended(kOut));
   stage_->Leave(kOut);

@@ -16,7 +16,7 @@ class TriggersTest : public ::testing::Test {
 
   void Start(const TriggerOptions& options) {
     triggers_ = std::make_unique<Triggers>(options, clock_.Monotonic());
-    triggers_->Look(clock_.Monotonic(), streams_);
+    triggers_->Sample(clock_.Monotonic(), streams_);
   }
   void Print(uint64_t bytes, size_t stream = 0) {
     streams_[stream].total_bytes += bytes;
@@ -28,8 +28,8 @@ class TriggersTest : public ::testing::Test {
     for (TimeNs passed = 0; passed < time; passed += kTick) {
       clock_.Advance(kTick);
       if (rate > 0) Print(rate / 20);
-      triggers_->Look(clock_.Monotonic(), streams_);
-      for (DueSnapshot& snapshot : triggers_->TakeDue()) due.push_back(snapshot);
+      triggers_->Sample(clock_.Monotonic(), streams_);
+      for (DueSnapshot& snapshot : triggers_->DrainDue()) due.push_back(snapshot);
     }
     return due;
   }
@@ -59,8 +59,8 @@ class TriggersTest : public ::testing::Test {
 TEST_F(TriggersTest, LineIsDueAtOnce) {
   Start({});
   EXPECT_TRUE(triggers_->Fire(Line("a")));
-  EXPECT_EQ(triggers_->TakeDue().size(), 1u);
-  EXPECT_TRUE(triggers_->TakeDue().empty());
+  EXPECT_EQ(triggers_->DrainDue().size(), 1u);
+  EXPECT_TRUE(triggers_->DrainDue().empty());
 }
 
 TEST_F(TriggersTest, QuietPeriodIsEachTriggersOwnAndCountsWhatItSwallows) {
@@ -72,7 +72,7 @@ TEST_F(TriggersTest, QuietPeriodIsEachTriggersOwnAndCountsWhatItSwallows) {
   EXPECT_FALSE(triggers_->Fire(Line("a")));
   clock_.Advance(1);
   EXPECT_TRUE(triggers_->Fire(Line("a")));
-  const auto due = triggers_->TakeDue();
+  const auto due = triggers_->DrainDue();
   ASSERT_EQ(due.size(), 3u);
   EXPECT_EQ(due[0].trigger.suppressed, 0u);
   EXPECT_EQ(due[2].trigger.suppressed, 11u);
@@ -84,7 +84,7 @@ TEST_F(TriggersTest, QuietPeriodIsEachTriggersOwnAndCountsWhatItSwallows) {
 TEST_F(TriggersTest, WhoAsksIsNeverSuppressed) {
   Start({});
   for (int i = 1; i <= 3; ++i) triggers_->Request(Of(TriggerKind::kSnap), false, i == 2, i);
-  const auto due = triggers_->TakeDue();
+  const auto due = triggers_->DrainDue();
   ASSERT_EQ(due.size(), 3u);
   EXPECT_EQ(due[1].ticket, 2);
   EXPECT_TRUE(due[1].since_last);
@@ -104,8 +104,8 @@ TEST_F(TriggersTest, PostOfATimeGivesEachTriggerItsOwnSnapshot) {
   ASSERT_EQ(due.size(), 2u);
   EXPECT_EQ(due[0].trigger.time, first);
   EXPECT_EQ(due[1].trigger.time, second);
-  EXPECT_EQ(triggers_->TakePutOff().size(), 2u);
-  EXPECT_TRUE(triggers_->TakePutOff().empty());
+  EXPECT_EQ(triggers_->DrainPutOff().size(), 2u);
+  EXPECT_TRUE(triggers_->DrainPutOff().empty());
 }
 
 TEST_F(TriggersTest, PostOfBytesCountsTheStreamThatFiredFromItsLineOn) {
@@ -152,7 +152,7 @@ TEST_F(TriggersTest, NowIgnoresThePost) {
   options.post.time = kSecond;
   Start(options);
   triggers_->Request(Of(TriggerKind::kSnap), true, false, 1);
-  EXPECT_EQ(triggers_->TakeDue().size(), 1u);
+  EXPECT_EQ(triggers_->DrainDue().size(), 1u);
 }
 
 TEST_F(TriggersTest, EndTakesAllThatWait) {
@@ -161,15 +161,15 @@ TEST_F(TriggersTest, EndTakesAllThatWait) {
   Start(options);
   EXPECT_TRUE(triggers_->Fire(Line("a")));
   EXPECT_TRUE(triggers_->Fire(Line("b")));
-  EXPECT_TRUE(triggers_->TakeDue().empty());
-  EXPECT_EQ(triggers_->TakeAll().size(), 2u);
-  EXPECT_TRUE(triggers_->TakeAll().empty());
+  EXPECT_TRUE(triggers_->DrainDue().empty());
+  EXPECT_EQ(triggers_->DrainAll().size(), 2u);
+  EXPECT_TRUE(triggers_->DrainAll().empty());
 }
 
 TEST_F(TriggersTest, ExitWaitsForTheLastWords) {
   Start({});
   EXPECT_TRUE(triggers_->Fire(Of(TriggerKind::kExit)));
-  EXPECT_TRUE(triggers_->TakeDue().empty());
+  EXPECT_TRUE(triggers_->DrainDue().empty());
   EXPECT_EQ(Pass(kSecond).size(), 1u);
 }
 
@@ -219,8 +219,8 @@ TEST_F(TriggersTest, TimeInWhichNobodyLookedIsNeitherSilentNorSlow) {
   Start(options);
   EXPECT_TRUE(Pass(20 * kSecond, 10000).empty());
   clock_.Advance(3600 * kSecond);  // stopped
-  triggers_->Look(clock_.Monotonic(), streams_);
-  EXPECT_TRUE(triggers_->TakeDue().empty());
+  triggers_->Sample(clock_.Monotonic(), streams_);
+  EXPECT_TRUE(triggers_->DrainDue().empty());
   EXPECT_TRUE(Pass(9 * kSecond, 10000).empty());
   clock_.JumpWall(-7200 * kSecond);  // and what the wall clock does is no matter
   EXPECT_TRUE(Pass(2 * kSecond, 10000).empty());

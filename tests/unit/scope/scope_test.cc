@@ -29,8 +29,8 @@ class ScopeTest : public ::testing::Test {
     scope_.emplace(std::move(*scope));
     reader_.emplace(*scope_, 0);
   }
-  std::vector<ScopeEvent> Look(bool last = false) {
-    EXPECT_TRUE(reader_->Look(last).ok());
+  std::vector<ScopeEvent> Poll(bool last = false) {
+    EXPECT_TRUE(reader_->Poll(last).ok());
     std::vector<ScopeEvent> events;
     while (auto item = reader_->Next()) {
       if (const auto* event = std::get_if<ScopeEvent>(&*item)) events.push_back(*event);
@@ -39,7 +39,7 @@ class ScopeTest : public ::testing::Test {
   }
   std::vector<ScopeEvent> OpenAndLook() {
     Open();
-    return Look(true);
+    return Poll(true);
   }
   void CheckLedger() {
     const EventCounts counts = reader_->core().counts;
@@ -139,18 +139,18 @@ TEST_F(ScopeTest, UnfinishedRecordIsPendingWhileTheTargetLivesAndTornWhenItIsDea
   ASSERT_TRUE(writer_->Take(0, outer));
   writer_->Write(0, kStep, 3);
   Open();
-  EXPECT_EQ(Look().size(), 2u);
+  EXPECT_EQ(Poll().size(), 2u);
   EXPECT_EQ(reader_->core().counts.pending, 1u);
   CheckLedger();
   writer_->Finish(0, outer, kStep, 2, 42);
-  const auto late = Look();
+  const auto late = Poll();
   ASSERT_EQ(late.size(), 1u);
   EXPECT_EQ(late[0].parameters[0], 42u);
   EXPECT_EQ(late[0].sequence, outer);
   const uint64_t second = writer_->Reserve(0);
   ASSERT_TRUE(writer_->Take(0, second));
-  Look();
-  Look(true);
+  Poll();
+  Poll(true);
   EXPECT_EQ(reader_->core().counts.torn, 1u);
   EXPECT_EQ(reader_->core().counts.pending, 0u);
   CheckLedger();
@@ -161,9 +161,9 @@ TEST_F(ScopeTest, PendingRecordThatIsLappedIsOverwritten) {
   const uint64_t outer = writer_->Reserve(0);
   ASSERT_TRUE(writer_->Take(0, outer));
   Open();
-  Look();
+  Poll();
   for (uint32_t i = 0; i < 8; ++i) writer_->Write(0, kStep, 10 + i, i);
-  Look();
+  Poll();
   const EventCounts counts = reader_->core().counts;
   EXPECT_EQ(counts.overwritten, 1u);
   EXPECT_EQ(counts.refused, 1u);
@@ -185,13 +185,13 @@ TEST_F(ScopeTest, NoRecordIsMixedFromTwoWhileTheTargetWrites) {
       (void)writer_->Take(0, open);
       writer_->Put(0, writer_->Slot(open) + 8, 4711);
     };
-    for (const ScopeEvent& event : Look()) {
+    for (const ScopeEvent& event : Poll()) {
       EXPECT_EQ(event.parameters[0], event.sequence) << overtaken_at;
       EXPECT_EQ(event.parameters[1], ~event.parameters[0]) << overtaken_at;
     }
     CheckLedger();
     target_.before_read = nullptr;
-    Look();
+    Poll();
     CheckLedger();
   }
 }
@@ -213,7 +213,7 @@ TEST_F(ScopeTest, EitherOfTheLastLooksTellsThatARecordWasOverwritten) {
           writer_->Put(0, writer_->Slot(8), HANGSCOPE_MARK_TAKEN);
         writer_->Put(0, writer_->Slot(8) + 8, 4711);
       };
-      for (const ScopeEvent& event : Look())
+      for (const ScopeEvent& event : Poll())
         EXPECT_EQ(event.parameters[1], ~event.parameters[0]) << by_head << overtaken_at;
       target_.before_read = nullptr;
     }
@@ -256,12 +256,12 @@ TEST_F(ScopeTest, LedgerOfNestedWritersIsAccountedForRecordByRecord) {
                         ~static_cast<uint32_t>(sequence));
         ledger[sequence] = Fate::kWhole;
       } else if (choice == 6 && follows) {
-        for (const ScopeEvent& event : Look())
+        for (const ScopeEvent& event : Poll())
           EXPECT_TRUE(returned.emplace(event.sequence, event).second) << "twice";
         CheckLedger();
       }
     }
-    for (const ScopeEvent& event : Look(true))
+    for (const ScopeEvent& event : Poll(true))
       EXPECT_TRUE(returned.emplace(event.sequence, event).second) << "twice";
     reader_->CheckCounts();
     EXPECT_TRUE(reader_->corruptions().empty());
@@ -323,10 +323,10 @@ TEST_F(ScopeTest, AnchorThatIsRenewedWhileOneFollowsDatesWhatComesAfter) {
   WriteAt(10 * kQuarter);
   Anchor(11, 11 * kQuarter);
   Open();
-  Look();
+  Poll();
   Anchor(5000, 5000 * kQuarter);
   WriteAt(5000 * kQuarter + 3);
-  const auto events = Look();
+  const auto events = Poll();
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(events[0].time, 5000 * kQuarter + 3);
   EXPECT_FALSE(events[0].ambiguous);

@@ -44,9 +44,9 @@ class WatcherTest : public ::testing::Test, public WatchSource {
     core(index).wait.reset();
   }
   void Beat(uint32_t index) { ++core(index).heartbeat; }
-  void Look() {
+  void Sample() {
     watcher_.See(sample_, now_, *this);
-    for (ScopeFinding& finding : watcher_.TakeFindings()) found_.push_back(std::move(finding));
+    for (ScopeFinding& finding : watcher_.DrainFindings()) found_.push_back(std::move(finding));
     now_ += kPoll;
   }
   // `each` before each look.
@@ -54,7 +54,7 @@ class WatcherTest : public ::testing::Test, public WatchSource {
   void Run(TimeNs time, Each each) {
     for (const TimeNs end = now_ + time; now_ < end;) {
       each();
-      Look();
+      Sample();
     }
   }
   void Run(TimeNs time) {
@@ -85,7 +85,7 @@ TEST_F(WatcherTest, TwoCoresThatHoldWhatTheOtherWantsAreADeadlockForCertain) {
   claims_[0].holds = {10};
   claims_[1].holds = {20};
   Wait(0, 20);
-  Look();
+  Sample();
   Wait(1, 10);
   Run(2 * kStall, [&] { Beat(2); });
   const auto bad = Bad();
@@ -104,12 +104,12 @@ TEST_F(WatcherTest, AWaitThatOneLookFoundIsNoHang) {
   claims_[1].holds = {20};
   Wait(0, 20);
   Wait(1, 10);
-  Look();
+  Sample();
   EXPECT_TRUE(found_.empty());
-  Look();
+  Sample();
   EXPECT_TRUE(found_.empty())
       << "who holds what was asked after this look: the waits may have ended before";
-  Look();
+  Sample();
   EXPECT_EQ(Bad().size(), 1u);
 }
 
@@ -224,11 +224,11 @@ TEST_F(WatcherTest, ByTheTargetsClockAWaitIsAsOldAsItIs) {
   Wait(1, 10);
   now_ += 90 * kSecond;
   sample_.target_time = static_cast<uint64_t>(now_);
-  Look();
+  Sample();
   sample_.target_time = static_cast<uint64_t>(now_);
-  Look();
+  Sample();
   sample_.target_time = static_cast<uint64_t>(now_);
-  Look();
+  Sample();
   ASSERT_EQ(Bad().size(), 1u);
   EXPECT_EQ(Bad()[0].since, 100 * kSecond);
   EXPECT_FALSE(Bad()[0].since_at_least);
@@ -271,7 +271,7 @@ TEST_F(WatcherTest, ALockThatComesBetweenTheLookAndItsClaimsIsNoDeadlock) {
   found_.clear();
   // The look found it waiting; when the claims are read it has the lock.
   claims_[0].holds = {10};
-  Look();
+  Sample();
   WaitDone(0);
   Run(kStall, [&] { Beat(0), Beat(1); });
   EXPECT_TRUE(Bad().empty());
@@ -304,7 +304,7 @@ TEST_F(WatcherTest, AFaultAndAllWhoWaitForItAreOneFinding) {
 TEST_F(WatcherTest, AllFaultsAreReported) {
   Cores(3);
   core(0).fault = FaultType::kBus;
-  Look();
+  Sample();
   core(2).fault = FaultType::kHardware;
   Run(kStall, [&] { Beat(1); });
   ASSERT_EQ(Bad().size(), 2u);
@@ -765,7 +765,7 @@ class DeadTargetTest : public WatcherTest {
  protected:
   void SampleDead() {
     watcher_.SeeDead(sample_, now_, *this);
-    for (ScopeFinding& finding : watcher_.TakeFindings()) found_.push_back(std::move(finding));
+    for (ScopeFinding& finding : watcher_.DrainFindings()) found_.push_back(std::move(finding));
   }
   void TwoWait(ResourceKind kind) {
     Cores(3);

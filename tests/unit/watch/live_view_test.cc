@@ -504,9 +504,9 @@ TEST_F(LiveDisplayTest, WhatWasSaidIsKeptForTheEndWithinABound) {
   display_.Say("one\ntwo\n");
   display_.Close();
   EXPECT_FALSE(screen_.open);
-  EXPECT_EQ(display_.TakeSaid(), "one\ntwo\n");
+  EXPECT_EQ(display_.DrainSaid(), "one\ntwo\n");
   for (int i = 0; i < 6; ++i) display_.Say(std::string(1u << 20, 'x') + "\n");
-  const std::string said = display_.TakeSaid();
+  const std::string said = display_.DrainSaid();
   EXPECT_LT(said.size(), (4u << 20) + 200);
   EXPECT_THAT(said.substr(0, 80), HasSubstr("2 older lines are left out here"));
 }

@@ -1,6 +1,6 @@
 // One call of Watcher::See: what it was given, and what it makes of it. Of src/watch only.
-#ifndef HANGSCOPE_SCOPE_LOOK_H
-#define HANGSCOPE_SCOPE_LOOK_H
+#ifndef HANGSCOPE_SCOPE_JUDGEMENT_H
+#define HANGSCOPE_SCOPE_JUDGEMENT_H
 
 #include <map>
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace hangscope {
 
-struct Watcher::Look {
+struct Watcher::Judgement {
   const ScopeSample& sample;
   TimeNs now;
   WatchSource& source;
