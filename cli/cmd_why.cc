@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/numbers.h"
 #include "base/units.h"
+#include "code/debug_info.h"
 #include "commands.h"
 #include "options.h"
 #include "process/linux_inspector.h"
@@ -40,6 +41,7 @@ other TARGET records with hangscope/hangscope.h, and may be live or dead:
   --stall T             how long what may be alive is looked at, and what lasts so long
                         is a hang [1]; of pid:N without a scope, between two looks [0.05]
   --binaries DIR        of a perf.data: the recorded programs
+  --debuginfod          ask the servers of $DEBUGINFOD_URLS for what is not on this machine
   --branches N          of a perf.data: the last N branches of each hardware trace [0]
   --json                JSON Lines (docs/json.md)
   --intrusive           the target may be stopped for a moment
@@ -102,6 +104,7 @@ int WhyCommand(const std::vector<std::string>& words) {
   std::string binaries;
   std::string branches = "0";
   bool no_stop = false;
+  bool debuginfod = false;
   parser.Positional("target", &options.source.target);
   parser.Option("--elf", &options.source.elf);
   parser.Option("--stall", &stall);
@@ -110,11 +113,13 @@ int WhyCommand(const std::vector<std::string>& words) {
   parser.Flag("--json", &options.json);
   parser.Flag("--intrusive", &options.source.intrusive);
   parser.Flag("--no-stop", &no_stop);
+  parser.Flag("--debuginfod", &debuginfod);
   parser.Flag("--all", &process.all_threads);
   parser.Flag("--stacks", &process.all_stacks);
   if (const auto exit = parser.Parse(words)) return *exit;
   if (options.source.target.empty())
     return Fail(Status::Usage("no target given; for example hangscope why pid:4711"));
+  if (debuginfod) AskDebugInfoServers();
   if (!stall.empty()) {
     auto time = ParseDuration("--stall", stall);
     if (!time.ok()) return Fail(time.status());

@@ -114,8 +114,14 @@ Status Resolve(const RecorderWords& words, size_t longest_name, Recorder* record
   auto heartbeat = ParseDuration("--heartbeat", beats ? words.heartbeat : "5");
   if (!heartbeat.ok()) return heartbeat.status();
   if (!words.elf.empty()) {
-    auto elf = ElfImage::Open(words.elf);
+    auto elf = ElfReader::Open(words.elf);
     if (!elf.ok()) return elf.status();
+    recorder->observer.elf_copy = (*elf)->copy_path();
+    auto of_scope = ScopeElf::Read(recorder->observer.elf_copy);
+    if (of_scope.ok()) {
+      of_scope->path = words.elf;
+      recorder->observer.scope_elf = std::make_shared<const ScopeElf>(std::move(*of_scope));
+    }
     recorder->elf = std::move(*elf);
   }
   if (!words.place_regex.empty()) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "code/elf_image.h"
+#include "code/elf_reader.h"
 #include "options.h"
 #include "ring/ring_format.h"
 #include "run/drain.h"
@@ -46,7 +46,7 @@ struct Recorder {
   RingGeometry geometry;
   StagingOptions stages;
   ObserverOptions observer;
-  std::unique_ptr<ElfImage> elf;
+  std::unique_ptr<ElfReader> elf;
   std::unique_ptr<PlaceRule> place_rule;
   SystemClock clock;
   Environment environment;

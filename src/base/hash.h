@@ -1,9 +1,10 @@
-// FNV-1a, 64 bits: small and good enough for index checks and for telling
+// Checksums and hashes. FNV-1a, 64 bits: small and good enough for index checks and for telling
 // machine states apart. Not for anything an adversary chooses.
 // Source: Fowler, Noll, Vo, the constants of the 64-bit variant.
 #ifndef HANGSCOPE_BASE_HASH_H
 #define HANGSCOPE_BASE_HASH_H
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -26,6 +27,24 @@ constexpr uint64_t HashWord(uint64_t word, uint64_t hash = kHashSeed) {
   mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9u;
   mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebu;
   return mixed ^ (mixed >> 31);
+}
+
+constexpr std::array<uint32_t, 256> kCrcOfByte = [] {
+  std::array<uint32_t, 256> table{};
+  for (uint32_t byte = 0; byte < table.size(); ++byte) {
+    uint32_t crc = byte;
+    for (int i = 0; i < 8; ++i) crc = (crc >> 1) ^ (0xedb88320u & (0u - (crc & 1)));
+    table[byte] = crc;
+  }
+  return table;
+}();
+
+// CRC-32 of IEEE 802.3, as zlib's crc32(): `crc` is that of the bytes before, 0 at the beginning.
+constexpr uint32_t Crc32(std::string_view bytes, uint32_t crc = 0) {
+  crc = ~crc;
+  for (const char byte : bytes)
+    crc = (crc >> 8) ^ kCrcOfByte[(crc ^ static_cast<uint8_t>(byte)) & 0xff];
+  return ~crc;
 }
 
 }  // namespace hangscope

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "base/status.h"
+
 namespace hangscope {
 
 struct Location {
@@ -35,6 +37,10 @@ class CodeSource {
     (void)address;
     return {};
   }
+  // Whether the program's file is another by now than the one that is read here.
+  virtual bool HasChangedOnDisk() const { return false; }
+  // Why nothing is known any more; ok: what can be known is.
+  virtual Status status() const { return {}; }
   // Register width in bits: 32 or 64.
   virtual int xlen() const = 0;
 };

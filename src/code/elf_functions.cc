@@ -1,43 +1,19 @@
 #include "code/elf_functions.h"
 
 #include <cxxabi.h>
-#include <fcntl.h>
 #include <gelf.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <set>
 
 #include "base/near_name.h"
+#include "code/open_elf.h"
 
 namespace hangscope {
 namespace {
-
-class OpenElf {
- public:
-  explicit OpenElf(const std::string& path) : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (fd_ < 0) return;
-    elf_version(EV_CURRENT);
-    elf_ = elf_begin(fd_, ELF_C_READ_MMAP, nullptr);
-  }
-  ~OpenElf() {
-    elf_end(elf_);
-    if (fd_ >= 0) close(fd_);
-  }
-  OpenElf(const OpenElf&) = delete;
-  OpenElf& operator=(const OpenElf&) = delete;
-
-  bool opened() const { return fd_ >= 0; }
-  Elf* get() const { return elf_; }
-
- private:
-  const int fd_;
-  Elf* elf_ = nullptr;
-};
 
 std::string Demangled(const char* name) {
   int status = 0;
@@ -109,8 +85,8 @@ void SearchTable(Elf* elf, Elf_Scn* section, const GElf_Shdr& header, Search* se
 Result<std::vector<uint64_t>> FunctionOffsets(const std::string& path,
                                               const std::string& function) {
   const OpenElf file(path);
-  if (!file.opened()) return Status::FromErrno(errno, "open", path);
-  if (file.get() == nullptr || elf_kind(file.get()) != ELF_K_ELF)
+  if (!file.status().ok()) return file.status();
+  if (file.get() == nullptr)
     return Status::Corrupt("'" + path + "' is no ELF file: it has no functions");
   Search search{function, {}, {}};
   for (Elf_Scn* section = elf_nextscn(file.get(), nullptr); section != nullptr;

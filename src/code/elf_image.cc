@@ -1,14 +1,15 @@
 #include "code/elf_image.h"
 
-#include <elfutils/libdwfl.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <gelf.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+
+#include "code/debug_info.h"
 
 namespace hangscope {
 namespace {
@@ -20,7 +21,7 @@ char* debug_info_path = nullptr;
 
 const Dwfl_Callbacks kCallbacks = {
     .find_elf = dwfl_build_id_find_elf,
-    .find_debuginfo = dwfl_standard_find_debuginfo,
+    .find_debuginfo = CopyDebugInfo,
     .section_address = dwfl_offline_section_address,
     .debuginfo_path = &debug_info_path,
 };
@@ -28,13 +29,14 @@ const Dwfl_Callbacks kCallbacks = {
 }  // namespace
 
 Result<std::unique_ptr<ElfImage>> ElfImage::Open(const std::string& path) {
-  std::unique_ptr<ElfImage> image(new ElfImage);
-  image->path_ = path;
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return Status::FromErrno(errno, "open", path);
-  const Status status = image->ReadSegments(fd);
-  close(fd);
-  if (!status.ok()) return status;
+  auto file = ProgramFile::Copy(path);
+  if (!file.ok()) return file.status();
+  return OpenCopy(std::move(*file), path);
+}
+
+Result<std::unique_ptr<ElfImage>> ElfImage::OpenCopy(ProgramFile file, const std::string& path) {
+  std::unique_ptr<ElfImage> image(new ElfImage(path, std::move(file)));
+  if (Status status = image->ReadSegments(); !status.ok()) return status;
   if (Status symbols = image->ReadSymbols(); !symbols.ok()) return symbols;
   return image;
 }
@@ -43,7 +45,8 @@ ElfImage::~ElfImage() {
   if (dwfl_ != nullptr) dwfl_end(dwfl_);
 }
 
-Status ElfImage::ReadSegments(int fd) {
+Status ElfImage::ReadSegments() {
+  const int fd = file_.fd();
   elf_version(EV_CURRENT);
   Elf* elf = elf_begin(fd, ELF_C_READ, nullptr);
   GElf_Ehdr header;
@@ -57,8 +60,7 @@ Status ElfImage::ReadSegments(int fd) {
   big_endian_ = header.e_ident[EI_DATA] == ELFDATA2MSB;
   size_t count = 0;
   elf_getphdrnum(elf, &count);
-  const off_t end = lseek(fd, 0, SEEK_END);
-  const uint64_t file_bytes = end > 0 ? static_cast<uint64_t>(end) : 0;
+  const uint64_t file_bytes = file_.size_bytes();
   uint64_t room = kMostCode;
   for (size_t i = 0; i < count; ++i) {
     GElf_Phdr program;
@@ -93,9 +95,12 @@ Status ElfImage::ReadSymbols() {
   dwfl_ = dwfl_begin(&kCallbacks);
   if (dwfl_ == nullptr) return Status::Io("cannot start libdw");
   dwfl_report_begin(dwfl_);
-  module_ = dwfl_report_offline(dwfl_, "", path_.c_str(), -1);
+  const int fd = file_.Duplicate();
+  if (fd < 0) return Status::FromErrno(errno, "open", path_);
+  module_ = dwfl_report_offline(dwfl_, "", path_.c_str(), fd);
   dwfl_report_end(dwfl_, nullptr, nullptr);
   if (module_ == nullptr) {
+    close(fd);
     return Status::Corrupt(fmt::format("cannot read '{}': {}", path_, dwfl_errmsg(-1)));
   }
   if (dwfl_module_getelf(module_, &bias_) == nullptr) {
@@ -178,8 +183,7 @@ bool ElfImage::InMemory(uint64_t address) {
 }
 
 Location ElfImage::Locate(uint64_t pc) {
-  const auto known = known_.find(pc);
-  if (known != known_.end()) return known->second;
+  if (const Location* known = known_.Find(pc)) return *known;
   Location found;
   GElf_Off offset = 0;
   GElf_Sym symbol;
@@ -200,7 +204,7 @@ Location ElfImage::Locate(uint64_t pc) {
       found.path = folder == nullptr ? file : std::string(folder) + "/" + file;
     }
   }
-  known_.emplace(pc, found);
+  known_.Put(pc, found);
   return found;
 }
 

@@ -5,11 +5,13 @@
 
 #include <memory>
 #include <string>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "base/generations.h"
 #include "base/status.h"
 #include "code/code_source.h"
+#include "code/program_file.h"
 
 struct Dwfl;
 struct Dwfl_Module;
@@ -26,6 +28,8 @@ struct ElfSymbol {
 class ElfImage final : public CodeSource {
  public:
   static Result<std::unique_ptr<ElfImage>> Open(const std::string& path);
+  // Of a copy that was made of `path` before.
+  static Result<std::unique_ptr<ElfImage>> OpenCopy(ProgramFile file, const std::string& path);
   ~ElfImage() override;
   ElfImage(const ElfImage&) = delete;
   ElfImage& operator=(const ElfImage&) = delete;
@@ -35,6 +39,7 @@ class ElfImage final : public CodeSource {
   bool InMemory(uint64_t address) override;
   std::string Variable(uint64_t address) override;
   int xlen() const override { return xlen_; }
+  bool HasChangedOnDisk() const override { return file_.HasChanged(); }
 
   // Of the symbol table, those with a name and a place in memory.
   std::vector<ElfSymbol> Symbols() const;
@@ -53,11 +58,12 @@ class ElfImage final : public CodeSource {
     std::string bytes;
   };
 
-  ElfImage() = default;
-  Status ReadSegments(int fd);
+  ElfImage(std::string path, ProgramFile file) : path_(std::move(path)), file_(std::move(file)) {}
+  Status ReadSegments();
   Status ReadSymbols();
 
   std::string path_;
+  ProgramFile file_;
   int xlen_ = 64;
   bool riscv_ = false;
   bool big_endian_ = false;
@@ -66,7 +72,7 @@ class ElfImage final : public CodeSource {
   Dwfl_Module* module_ = nullptr;
   // libdw gives a file that can lie anywhere (PIE) a place, and counts addresses from there
   uint64_t bias_ = 0;
-  std::unordered_map<uint64_t, Location> known_;
+  Generations<uint64_t, Location, 16384> known_;
   // by address; read when they are first asked for
   std::optional<std::vector<ElfSymbol>> variables_;
 };

@@ -1,7 +1,6 @@
 #include "perf/recorded_code.h"
 
 #include <elfutils/libdwelf.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <gelf.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include <cstring>
 
 #include "base/utf8.h"
+#include "code/open_elf.h"
 #include "perf/perf_side_band.h"
 
 namespace hangscope {
@@ -66,15 +66,13 @@ std::string RecordedCode::RecordedId(const PerfMapping& mapping) const {
 }
 
 bool RecordedCode::Take(const std::string& path, const PerfMapping& mapping, Binary* binary) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return false;
-  elf_version(EV_CURRENT);
-  Elf* elf = elf_begin(fd, ELF_C_READ, nullptr);
-  const off_t size = lseek(fd, 0, SEEK_END);
+  const OpenElf file(path);
+  Elf* const elf = file.get();
+  if (elf == nullptr) return false;
+  const off_t size = lseek(file.fd(), 0, SEEK_END);
   const std::string recorded = RecordedId(mapping);
   const std::string here = BuildIdOf(elf);
-  bool taken = elf != nullptr && elf_kind(elf) == ELF_K_ELF && size > 0 &&
-               static_cast<uint64_t>(size) <= kMostFileBytes - bytes_held_;
+  bool taken = size > 0 && static_cast<uint64_t>(size) <= kMostFileBytes - bytes_held_;
   const bool same = recorded.empty() ? !binaries_.empty() : IsSameId(here, recorded);
   if (taken && !same) {
     warnings_.push_back(
@@ -96,12 +94,10 @@ bool RecordedCode::Take(const std::string& path, const PerfMapping& mapping, Bin
   if (taken) {
     binary->path = path;
     binary->code.resize(static_cast<size_t>(size));
-    const ssize_t got = pread(fd, binary->code.data(), binary->code.size(), 0);
+    const ssize_t got = pread(file.fd(), binary->code.data(), binary->code.size(), 0);
     binary->code.resize(got > 0 ? static_cast<size_t>(got) : 0);
     bytes_held_ += binary->code.size();
   }
-  elf_end(elf);
-  close(fd);
   return taken;
 }
 

@@ -14,6 +14,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "code/debug_info.h"
+#include "code/program_file.h"
+
 namespace hangscope {
 namespace {
 
@@ -49,12 +52,6 @@ int FindElf(Dwfl_Module* module, void** user, const char* name, Dwarf_Addr base,
   const int fd = static_cast<StackWalker*>(*user)->OpenModule(name, base);
   if (fd >= 0) *file_name = strdup(name);
   return fd;
-}
-
-// Only what lies on this machine: libdw's own search may ask servers.
-int FindDebugInfo(Dwfl_Module* module, void** user, const char* name, Dwarf_Addr base,
-                  const char* file, const char* link, GElf_Word checksum, char** found) {
-  return dwfl_build_id_find_debuginfo(module, user, name, base, file, link, checksum, found);
 }
 
 const Dwfl_Callbacks kCallbacks = {

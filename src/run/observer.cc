@@ -23,6 +23,7 @@ Observer::Observer(const Environment& environment, const ObserverOptions& option
     : files_(*environment.files),
       clock_(*environment.clock),
       inspector_(environment.inspector),
+      elf_(environment.elf),
       options_(options),
       recording_(recording),
       start_(start),
@@ -54,7 +55,10 @@ bool Observer::Tick(const ChildView& child, int pid) {
   SnapshotAllOf(requests_.DrainDue(), verdict);
   ReportPutOff();
   snapshots_.ReportUnwrittenReports();
-  if (IsBeatDue()) Beat(child, verdict);
+  if (IsBeatDue()) {
+    ReportCode();
+    Beat(child, verdict);
+  }
   const bool hung_before = std::exchange(hang_now_, verdict.IsHang());
   if (!hang_now_) {
     if (hung_before) ReportEndOfHang(verdict);
@@ -69,9 +73,7 @@ bool Observer::Tick(const ChildView& child, int pid) {
 void Observer::SampleScope() {
   if (!snapshots_.found_scope()) return;  // one search of the program's memory is enough
   if (scope_watch_ == nullptr) {
-    scope_watch_ = std::make_unique<ScopeWatch>(
-        files_, ScopeSource{options_.scope.TargetOf(pid_), options_.elf_path, false},
-        options_.stall);
+    scope_watch_ = std::make_unique<ScopeWatch>(files_, options_.ScopeOf(pid_), options_.stall);
   }
   scope_watch_->Sample(clock_.Monotonic());
 }
@@ -116,7 +118,26 @@ void Observer::Beat(const ChildView& child, const Verdict& verdict) {
   next_beat_ += beat_interval_ * ((beat.now - next_beat_) / beat_interval_ + 1);
 }
 
+// What befell the program's file, or who reads it: once each.
+void Observer::ReportCode() {
+  if (elf_ == nullptr) return;
+  if (!elf_changed_ && elf_->HasChangedOnDisk()) {
+    elf_changed_ = true;
+    narrator_.Note(fmt::format("warning: '{}' was changed since the start; functions and lines are "
+                               "those of the build that was there at the start",
+                               options_.elf_path),
+                   clock_.Wall());
+  }
+  if (!elf_failed_ && !elf_->status().ok()) {
+    elf_failed_ = true;
+    narrator_.Note(fmt::format("warning: '{}' cannot be read further: {}; new places have no names",
+                               options_.elf_path, elf_->status().message()),
+                   clock_.Wall());
+  }
+}
+
 void Observer::ReportHang(const Verdict& verdict) {
+  ReportCode();
   last_hang_ = verdict;
   std::string snapshot;
   if (options_.snapshot_on_hang) {

@@ -62,6 +62,7 @@ class Observer {
   void SampleThreads(const Verdict& verdict);
   Verdict VerdictNow() const;
   bool IsBeatDue() const { return clock_.Monotonic() >= next_beat_; }
+  void ReportCode();
   void Beat(const ChildView& child, const Verdict& verdict);
   void ReportHang(const Verdict& verdict);
   void ReportEndOfHang(const Verdict& verdict);
@@ -72,6 +73,7 @@ class Observer {
   FileSystem& files_;
   Clock& clock_;
   ProcessInspector* const inspector_;
+  const CodeSource* const elf_;
   const ObserverOptions options_;
   const Recording& recording_;
   const TimeNs start_;
@@ -89,6 +91,8 @@ class Observer {
   TimeNs last_cpu_ = 0;
   std::vector<uint64_t> last_totals_;
   bool hang_now_ = false;
+  bool elf_changed_ = false;                // and that was said
+  bool elf_failed_ = false;                 // likewise
   std::vector<ProcessFinding> of_threads_;  // of the hang that is on
   // likewise: all of them, for its snapshots; empty: not sampled
   std::string threads_seen_;

@@ -16,6 +16,7 @@
 #include "run/line_matcher.h"
 #include "run/narrator.h"
 #include "run/triggers.h"
+#include "scope/scope_view.h"
 #include "snapshot/window_finder.h"
 #include "stream/place_rule.h"
 #include "target/target_spec.h"
@@ -35,8 +36,16 @@ struct ObserverOptions {
   bool plain_snapshot = false;
   uint64_t bound_bytes = 0;  // of a ring, for that
   std::string elf_path;      // for the manifest
-  ScopePlace scope;          // the program's
-  WindowChoice window;       // that snapshots declare, where CPUs are recorded
+  // of the same file, as it was at the start
+  std::shared_ptr<const ScopeElf> scope_elf = {};
+  std::string elf_copy;  // its path
+
+  // The scope of process `pid`.
+  ScopeSource ScopeOf(int pid) const {
+    return {scope.TargetOf(pid), elf_path, false, {}, scope_elf, elf_copy};
+  }
+  ScopePlace scope;     // the program's
+  WindowChoice window;  // that snapshots declare, where CPUs are recorded
   std::vector<std::string> command;
 };
 

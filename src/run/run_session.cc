@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "base/side_process.h"
 #include "base/units.h"
 #include "run/observer.h"
 #include "run/standby.h"
@@ -60,7 +61,9 @@ class Runner {
     child.ignores_sigpipe = options_.inherited_sigpipe_ignored;
     child.before_start = [this](const std::vector<int>& stream_fds) { PostGuards(stream_fds); };
     if (options_.record_cpus) child.before_exec = [this](pid_t pid) { StartCpuRecording(pid); };
-    child.is_ours = [this](pid_t pid) { return standby_ != nullptr && standby_->Has(pid); };
+    child.is_ours = [this](pid_t pid) {
+      return (standby_ != nullptr && standby_->Has(pid)) || SideProcess::Is(pid);
+    };
     const TimeNs start = clock_.Monotonic();
     const TimeNs start_wall = clock_.Wall();
     auto started = environment_.start_child(child);

@@ -49,7 +49,8 @@ SnapshotTaker::SnapshotTaker(FileSystem& files, Clock& clock, const ObserverOpti
       windows_(files, options.window),
       scope_clock_(clock) {
   if (!options.scope.none())
-    scope_ = std::make_unique<ScopeCapture>(files, options.scope, options.elf_path);
+    scope_ =
+        std::make_unique<ScopeCapture>(files, [this](int pid) { return options_.ScopeOf(pid); });
 }
 
 void SnapshotTaker::RecordCpus(std::unique_ptr<CpuRecorder> recorder) {

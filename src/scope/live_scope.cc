@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "code/elf_reader.h"
 #include "hangscope/abi/record.h"
 #include "hangscope/abi/scope.h"
 #include "scope/scope_elf.h"
@@ -128,7 +129,7 @@ uint64_t LiveScope::clock_hz() const { return ClockRate(layout()); }
 // The program that the user names; else the one that runs there, if it is the one that made the
 // scope.
 void LiveScope::FindCode(const ScopeSource& source) {
-  std::string path = source.elf;
+  std::string path = source.elf_copy.empty() ? source.elf : source.elf_copy;
   if (path.empty() && !is_folder_ && pid_ > 0 && LifeOfProcess(pid_) == Life::kLive) {
     const std::string own = fmt::format("/proc/{}/exe", pid_);
     const std::string& built = layout().build_id;
@@ -142,7 +143,7 @@ void LiveScope::FindCode(const ScopeSource& source) {
     }
   }
   if (!path.empty()) {
-    if (auto code = ElfImage::Open(path); code.ok()) code_ = std::move(*code);
+    if (auto code = ElfReader::Open(path); code.ok()) code_ = std::move(*code);
   }
   names_.emplace(Catalog(), code_.get(), reader_->layout().program_at);
 }

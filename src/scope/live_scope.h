@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "code/elf_image.h"
+#include "code/code_source.h"
 #include "scope/recent_events.h"
 #include "scope/scope_view.h"
 #include "scope/watch_names.h"
@@ -92,7 +92,7 @@ class LiveScope final : public WatchSource {
   bool is_folder_ = false;  // of a snapshot
   std::unique_ptr<ScopeView> view_;
   std::optional<WatchReader> reader_;
-  std::unique_ptr<ElfImage> code_;
+  std::unique_ptr<CodeSource> code_;
   ScopeCatalog own_catalog_;  // where the view has none, and the process's program does
   std::optional<WatchNames> names_;
   std::optional<Watcher> watcher_;

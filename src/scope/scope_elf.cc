@@ -1,15 +1,16 @@
 #include "scope/scope_elf.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <gelf.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
+#include <cstring>
 #include <limits>
 #include <string_view>
 
+#include "base/side_process.h"
+#include "code/open_elf.h"
 #include "hangscope/abi/catalog.h"
 
 namespace hangscope {
@@ -17,30 +18,6 @@ namespace {
 
 constexpr size_t kMostCatalogBytes = 16u << 20;
 constexpr size_t kMostSymbols = 16u << 20;
-
-class ElfFile {
- public:
-  explicit ElfFile(const std::string& path)
-      : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)), error_(errno) {
-    elf_version(EV_CURRENT);
-    if (fd_ >= 0) elf_ = elf_begin(fd_, ELF_C_READ, nullptr);
-  }
-  ~ElfFile() {
-    elf_end(elf_);
-    if (fd_ >= 0) close(fd_);
-  }
-  ElfFile(const ElfFile&) = delete;
-  ElfFile& operator=(const ElfFile&) = delete;
-
-  bool is_open() const { return fd_ >= 0; }
-  int error() const { return error_; }
-  Elf* elf() const { return elf_; }
-
- private:
-  const int fd_;
-  const int error_;
-  Elf* elf_ = nullptr;
-};
 
 std::optional<uint64_t> FindSymbol(Elf_Scn* section, const GElf_Shdr& header, Elf* elf) {
   Elf_Data* data = elf_getdata(section, nullptr);
@@ -72,14 +49,11 @@ std::string BuildId(Elf_Scn* section) {
   return {};
 }
 
-}  // namespace
-
-Result<ScopeElf> ScopeElf::Read(const std::string& path) {
-  const ElfFile file(path);
-  if (!file.is_open()) return Status::FromErrno(file.error(), "open", path);
-  Elf* elf = file.elf();
+// `path` is named in errors.
+Result<ScopeElf> ReadHere(const OpenElf& file, const std::string& path) {
+  Elf* elf = file.get();
   GElf_Ehdr header;
-  if (elf == nullptr || elf_kind(elf) != ELF_K_ELF || gelf_getehdr(elf, &header) == nullptr) {
+  if (elf == nullptr || gelf_getehdr(elf, &header) == nullptr) {
     return Status::Corrupt(fmt::format(
         "'{}' is not an ELF file; --elf wants the program that runs on the target", path));
   }
@@ -116,6 +90,57 @@ Result<ScopeElf> ScopeElf::Read(const std::string& path) {
     }
   }
   return found;
+}
+
+// What a side process answers: this, then the build id, the catalog or, where it was not read, why.
+struct Packed {
+  uint64_t symbol;
+  uint64_t first_address;
+  uint32_t build_id_bytes;
+  bool is_read;
+  bool has_symbol;
+  bool moves;
+};
+
+std::string Pack(const Result<ScopeElf>& read) {
+  Packed head = {};
+  if (!read.ok())
+    return std::string(reinterpret_cast<const char*>(&head), sizeof head) + read.status().message();
+  const ScopeElf& elf = read.value();
+  head = {
+      elf.symbol.value_or(0), elf.first_address, static_cast<uint32_t>(elf.build_id.size()), true,
+      elf.symbol.has_value(), elf.moves};
+  return std::string(reinterpret_cast<const char*>(&head), sizeof head) + elf.build_id +
+         elf.catalog;
+}
+
+Result<ScopeElf> Unpack(const std::string& path, std::string_view bytes) {
+  Packed head = {};
+  if (bytes.size() < sizeof head) return Status::Corrupt("'" + path + "' cannot be read");
+  std::memcpy(&head, bytes.data(), sizeof head);
+  bytes.remove_prefix(sizeof head);
+  if (!head.is_read) return Status::Corrupt(std::string(bytes));
+  ScopeElf elf;
+  elf.path = path;
+  if (head.has_symbol) elf.symbol = head.symbol;
+  elf.first_address = head.first_address;
+  elf.moves = head.moves;
+  elf.build_id = bytes.substr(0, head.build_id_bytes);
+  elf.catalog = bytes.substr(elf.build_id.size());
+  return elf;
+}
+
+}  // namespace
+
+Result<ScopeElf> ScopeElf::Read(const std::string& path) {
+  auto fd = OpenRegularFile(path);
+  if (!fd.ok()) return fd.status();
+  const auto bytes =
+      AskSideProcess("elf-reader", {*fd}, [&] { return Pack(ReadHere(OpenElf(*fd), path)); });
+  close(*fd);
+  if (!bytes.ok())
+    return Status::Corrupt(fmt::format("'{}' cannot be read: {}", path, bytes.status().message()));
+  return Unpack(path, bytes.value());
 }
 
 }  // namespace hangscope

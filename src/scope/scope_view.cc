@@ -29,11 +29,13 @@ Result<std::unique_ptr<ScopeView>> ScopeView::Open(FileSystem& files, const Scop
   std::unique_ptr<ScopeView> view(new ScopeView);
   TargetOptions options;
   options.intrusive = source.intrusive;
-  std::optional<ScopeElf> elf;
+  std::shared_ptr<const ScopeElf> elf = source.read_elf;
   if (!source.elf.empty()) {
-    auto read = ScopeElf::Read(source.elf);
-    if (!read.ok()) return read.status();
-    elf = std::move(*read);
+    if (elf == nullptr) {
+      auto read = ScopeElf::Read(source.elf);
+      if (!read.ok()) return read.status();
+      elf = std::make_shared<const ScopeElf>(std::move(*read));
+    }
     options.symbol = elf->symbol;
     options.elf_path = elf->path;
     options.elf_first_address = elf->first_address;

@@ -11,6 +11,7 @@
 #include "base/file_system.h"
 #include "scope/event_reader.h"
 #include "scope/scope_catalog.h"
+#include "scope/scope_elf.h"
 #include "scope/scope_reader.h"
 #include "target/target.h"
 
@@ -22,6 +23,9 @@ struct ScopeSource {
   bool intrusive = false;
   // how, where not by `target`, which is its name then
   std::function<Result<std::unique_ptr<Target>>()> open = {};
+  // of `elf`, where it was read before; and a path of the same file as it was then
+  std::shared_ptr<const ScopeElf> read_elf = {};
+  std::string elf_copy = {};
 };
 
 // The names of a snapshot's parts.

@@ -18,7 +18,7 @@ constexpr TimeNs kBetweenLooks = 200 * kMillisecond;
 
 void ScopeCapture::Find(int pid) {
   if (view_ != nullptr) return;
-  auto view = ScopeView::Open(files_, {place_.TargetOf(pid), elf_, false});
+  auto view = ScopeView::Open(files_, place_(pid));
   if (view.ok())
     view_ = std::move(*view);
   else

@@ -23,8 +23,9 @@ struct ScopeParts {
 
 class ScopeCapture {
  public:
-  ScopeCapture(FileSystem& files, ScopePlace place, std::string elf)
-      : files_(files), place_(std::move(place)), elf_(std::move(elf)) {}
+  // `place`: where the scope of a process is.
+  ScopeCapture(FileSystem& files, std::function<ScopeSource(int pid)> place)
+      : files_(files), place_(std::move(place)) {}
 
   // A few times a second: a program needs a moment before it has a scope, and its mapping is
   // gone with it. Once found, it is kept open.
@@ -38,8 +39,7 @@ class ScopeCapture {
 
  private:
   FileSystem& files_;
-  const ScopePlace place_;
-  const std::string elf_;
+  const std::function<ScopeSource(int)> place_;
   std::unique_ptr<ScopeView> view_;
   void SeeNewest(TimeNs before, TimeNs after, ScopeClock* scope_clock);
   bool BeganAnew();

@@ -3,26 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
+#include "base/hash.h"
 #include "base/numbers.h"
 
 namespace hangscope {
 namespace {
 
 constexpr size_t kMostInALine = 32;
-
-constexpr std::array<uint32_t, 256> kCrcTable = [] {
-  std::array<uint32_t, 256> table{};
-  for (uint32_t i = 0; i < 256; ++i) {
-    uint32_t value = i;
-    for (int bit = 0; bit < 8; ++bit)
-      value = (value & 1) != 0 ? value >> 1 ^ 0xedb88320u : value >> 1;
-    table[i] = value;
-  }
-  return table;
-}();
 
 // The next word, which it takes.
 std::string_view NextWord(std::string_view* text) {
@@ -76,13 +65,6 @@ std::optional<Line> ParseLine(std::string_view text) {
 }
 
 }  // namespace
-
-uint32_t Crc32(std::string_view bytes) {
-  uint32_t value = ~0u;
-  for (const char byte : bytes)
-    value = value >> 8 ^ kCrcTable[(value ^ static_cast<uint8_t>(byte)) & 0xff];
-  return ~value;
-}
 
 // A dump begins with the scope's first bytes, or after the end of the one before.
 Result<std::unique_ptr<HexDumpTarget>> HexDumpTarget::Parse(std::string name,

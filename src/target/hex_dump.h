@@ -13,8 +13,6 @@
 
 namespace hangscope {
 
-uint32_t Crc32(std::string_view bytes);
-
 class HexDumpTarget final : public Target {
  public:
   // The last dump of the text that has an end; if none has, the last one.

@@ -5,6 +5,7 @@
 #include <map>
 #include <random>
 
+#include "base/hash.h"
 #include "fakes/scope_writer.h"
 #include "hangscope/abi/kernel_events.h"
 #include "scope/event_reader.h"

@@ -151,7 +151,7 @@ TEST_F(ScopeWindowTest, LooksAtFirmwareTakeWhatIsNewAndForgetWhatWasBeforeItBega
   const auto store = [&] { std::ofstream(ram, std::ios::binary) << target_.memory; };
   Event(0, At(-400));
   store();
-  ScopeCapture capture(disk_, {false, FileSpec(ram)}, "");
+  ScopeCapture capture(disk_, [&](int) { return ScopeSource{FileSpec(ram), ""}; });
   capture.Find(0);
   ASSERT_TRUE(capture.found());
   const auto look = [&](TimeNs at) {
