@@ -46,7 +46,7 @@ int Print(const std::string& prefix, bool follow) {
   auto reader = BlockReader::Open(PosixFileSystem(), prefix);
   if (!reader.ok()) return Fail(reader.status());
   HistoryPrinter printer(
-      &*reader, [](std::string_view text) { return WriteAll(STDOUT_FILENO, text); }, AnnounceLoss);
+      &*reader, [](std::string_view text) { return WriteOut(text); }, AnnounceLoss);
   int looks_without_writer = 0;
   while (follow) {
     if (!printer.PrintAvailable()) return kExitClean;

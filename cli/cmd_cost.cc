@@ -58,8 +58,8 @@ Status Check(const CostOptions& options, const std::string& elf_path) {
   return {};
 }
 
-int Print(const CostReport& report, bool json) {
-  WriteAll(STDOUT_FILENO, json ? CostJson(report) : CostTable(report));
+int WriteReport(const CostReport& report, bool json) {
+  WriteOut(json ? CostJson(report) : CostTable(report));
   if (!report.complete)
     PrintNote("QEMU was ended; the event that each hart was in the middle of is counted in part");
   int status = kExitClean;
@@ -110,7 +110,7 @@ int CostCommand(const std::vector<std::string>& words, const StartSignals& signa
   const CostEnvironment environment = {
       &clock, OpenSignalFd(signals), [](std::string_view text) { WriteAll(STDERR_FILENO, text); }};
   auto report = MeasureCost(environment, **elf, options);
-  return report.ok() ? Print(*report, json) : Fail(report.status());
+  return report.ok() ? WriteReport(*report, json) : Fail(report.status());
 }
 
 }  // namespace hangscope::cli

@@ -28,7 +28,7 @@ int DoctorCommand(const std::vector<std::string>& words) {
   parser.Flag("--json", &json);
   if (const auto exit = parser.Parse(words)) return *exit;
   const DoctorReport report = Diagnose(RealMachine());
-  (void)WriteAll(STDOUT_FILENO, json ? DoctorJson(report) : DoctorText(report));
+  WriteOut(json ? DoctorJson(report) : DoctorText(report));
   return report.all_work() ? kExitClean : kExitMissing;
 }
 

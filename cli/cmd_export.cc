@@ -173,6 +173,7 @@ int Export(ExportWords& words) {
     return Fail(status);
   struct sigaction action {};
   action.sa_handler = [](int) { export_interrupted = 1; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);  // the second ends it at once
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   SystemClock clock;

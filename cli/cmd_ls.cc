@@ -41,7 +41,7 @@ int LsCommand(const std::vector<std::string>& words) {
         isatty(STDOUT_FILENO) != 0 ? static_cast<size_t>(TerminalColumns(STDOUT_FILENO)) : 0;
     text = RecorderTable(statuses, columns);
   }
-  WriteAll(STDOUT_FILENO, text);
+  WriteOut(text);
   return kExitClean;
 }
 

@@ -59,10 +59,6 @@ std::string DefaultOutput(const std::string& target, bool against) {
   return NameOf(path.ends_with('/') ? path.substr(0, path.size() - 1) : path) + ".report" + ending;
 }
 
-int Print(const std::string& text) {
-  return WriteAll(STDOUT_FILENO, text) ? kExitClean : kExitFailed;
-}
-
 }  // namespace
 
 int ReportCommand(const std::vector<std::string>& words) {
@@ -93,20 +89,28 @@ int ReportCommand(const std::vector<std::string>& words) {
   const bool anew = given.force || (!options.against.empty() && !chosen);
   if (!given.data && output != "-" && !anew && PosixFileSystem().Exists(output)) {
     PrintNote(fmt::format("'{}' is there already; --force writes it anew", output));
-    return Print(output + "\n");
+    WriteOut(output + "\n");
+    return kExitClean;
   }
   SystemClock clock;
   auto report = ReadReport(PosixFileSystem(), clock, options);
   if (!report.ok()) return Fail(report.status());
-  if (given.data) return Print(ReportDataJson(*report) + "\n");
-  if (output == "-") return Print(ReportPage(ReportDataJson(*report)));
+  if (given.data) {
+    WriteOut(ReportDataJson(*report) + "\n");
+    return kExitClean;
+  }
+  if (output == "-") {
+    WriteOut(ReportPage(ReportDataJson(*report)));
+    return kExitClean;
+  }
   const Status written =
       WriteReportPage(PosixFileSystem(), *report, output, fmt::format("{}.{}~", output, getpid()));
   if (!written.ok()) {
     PrintError(written.message() + (chosen ? "" : "; -o FILE writes it elsewhere"));
     return kExitFailed;
   }
-  return Print((report->divergence ? DivergenceText(*report->divergence) : "") + output + "\n");
+  WriteOut((report->divergence ? DivergenceText(*report->divergence) : "") + output + "\n");
+  return kExitClean;
 }
 
 }  // namespace hangscope::cli

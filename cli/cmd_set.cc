@@ -130,7 +130,7 @@ int SetFeatures(LiveScope& view, const SetWords& words) {
     if (Status status = TargetControl(view.reader()).SetSwitches(*wanted); !status.ok())
       return Fail(status);
   }
-  WriteAll(STDOUT_FILENO, fmt::format("{}: {}\n", view.name(), FeaturesText(built, *wanted)));
+  WriteOut(fmt::format("{}: {}\n", view.name(), FeaturesText(built, *wanted)));
   return kExitClean;
 }
 
@@ -149,8 +149,7 @@ int Set(const SetWords& words) {
   for (const uint32_t core : *cores) {
     if (Status status = Apply(control, words, *change, core); !status.ok()) return Fail(status);
   }
-  WriteAll(STDOUT_FILENO,
-           fmt::format("{}: {} set for {} core{}: {}\n", (*view)->name(), words.action,
+  WriteOut(fmt::format("{}: {} set for {} core{}: {}\n", (*view)->name(), words.action,
                        cores->size(), cores->size() == 1 ? "" : "s", NamesOf(**view, *cores)));
   return kExitClean;
 }

@@ -49,15 +49,6 @@ Status: 0; 2 usage; 3 the target cannot be read, or has no scope; 130 interrupte
 
 constexpr TimeNs kShowInterval = 50 * kMillisecond;
 
-int output_error = 0;  // errno of a write, if it failed for more than want of a reader
-
-// False: nobody listens any more, or see above.
-bool WriteOut(std::string_view text) {
-  if (WriteAll(STDOUT_FILENO, text)) return true;
-  if (errno != EPIPE) output_error = errno;
-  return false;
-}
-
 struct ShowWords {
   ScopeSource source;
   std::string core;
@@ -149,7 +140,7 @@ class Shower {
     }
     for (const Corruption& corruption : view_.Corruptions())
       text += json_ ? CorruptionJson(corruption) : CorruptionText(corruption);
-    (void)WriteOut(text);
+    WriteOut(text);
     return {};
   }
 
@@ -209,6 +200,7 @@ int Show(const ShowWords& words) {
   if (words.follow) {
     struct sigaction action {};
     action.sa_handler = [](int) { show_interrupted = 1; };
+    action.sa_flags = static_cast<int>(SA_RESETHAND);  // the second ends it at once
     sigaction(SIGINT, &action, nullptr);
   }
   auto opened = ScopeView::Open(PosixFileSystem(), words.source);
@@ -244,9 +236,7 @@ int ShowCommand(const std::vector<std::string>& words) {
   if (const auto exit = parser.Parse(words)) return *exit;
   if (show.source.target.empty())
     return Fail(Status::Usage("no target given; for example hangscope show pid:4711"));
-  const int status = Show(show);
-  if (output_error == 0) return status;
-  return Fail(Status::FromErrno(output_error, "write", "standard output"));
+  return Show(show);
 }
 
 }  // namespace hangscope::cli

@@ -64,7 +64,7 @@ int SnapCommand(const std::vector<std::string>& words) {
                            folder.status().message()));
     return kExitFailed;
   }
-  WriteAll(STDOUT_FILENO, *folder + "\n");
+  WriteOut(*folder + "\n");
   return kExitClean;
 }
 

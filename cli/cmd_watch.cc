@@ -217,7 +217,7 @@ int WatchCommand(const std::vector<std::string>& words, const StartSignals& sign
   WatchEnvironment environment;
   environment.files = &PosixFileSystem();
   environment.clock = &clock;
-  environment.say = [](std::string_view text) { (void)WriteAll(STDOUT_FILENO, text); };
+  environment.say = WriteOut;
   environment.terminal_fd = isatty(STDIN_FILENO) != 0 ? STDIN_FILENO : -1;
   environment.terminal_may_be_read = TerminalIsOurs;
   TerminalScreen screen;

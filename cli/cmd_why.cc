@@ -134,7 +134,7 @@ int WhyCommand(const std::vector<std::string>& words) {
   SetScreen(STDOUT_FILENO, &process);
   auto report = recorded ? std::move(*recorded) : Ask(options, process);
   if (!report.ok()) return Fail(report.status());
-  (void)WriteAll(STDOUT_FILENO, report->text);
+  WriteOut(report->text);
   return report->is_bad ? kExitHang : kExitClean;
 }
 

@@ -59,11 +59,11 @@ int Dispatch(const std::vector<std::string>& words, const StartSignals& signals)
   if (command == "why") return WhyCommand(rest);
   if (command == "report") return ReportCommand(rest);
   if (command == "--version") {
-    WriteAll(STDOUT_FILENO, "hangscope " HANGSCOPE_VERSION "\n");
+    WriteOut("hangscope " HANGSCOPE_VERSION "\n");
     return kExitClean;
   }
   if (command == "--help" || command == "-h" || command == "help") {
-    WriteAll(STDOUT_FILENO, kMainHelp);
+    WriteOut(kMainHelp);
     return kExitClean;
   }
   if (command.empty()) {
@@ -83,5 +83,5 @@ int main(int argc, char** argv) {
   // before anything else
   const hangscope::cli::StartSignals signals = hangscope::cli::InstallSignals();
   hangscope::cli::FillStandardDescriptors();
-  return hangscope::cli::Dispatch({argv + 1, argv + argc}, signals);
+  return hangscope::cli::ConcludeOutput(hangscope::cli::Dispatch({argv + 1, argv + argc}, signals));
 }

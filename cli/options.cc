@@ -41,6 +41,25 @@ bool WriteAll(int fd, std::string_view text) {
   return true;
 }
 
+namespace {
+bool printed = false;
+int output_error = 0;  // errno of the write to standard output that failed, EPIPE included
+}  // namespace
+
+bool WriteOut(std::string_view text) {
+  if (output_error != 0) return false;
+  printed = true;
+  if (!WriteAll(STDOUT_FILENO, text)) output_error = errno;
+  return output_error == 0;
+}
+
+int ConcludeOutput(int status) {
+  // Where the last bytes wait for a server's disk, closing tells.
+  if (printed && output_error == 0 && close(STDOUT_FILENO) != 0) output_error = errno;
+  if (output_error == 0 || output_error == EPIPE) return status;
+  return Fail(Status::FromErrno(output_error, "write", "standard output"));
+}
+
 void PrintError(const std::string& message) {
   WriteAll(STDERR_FILENO, "hangscope: error: " + message + "\n");
 }
@@ -101,7 +120,7 @@ std::optional<int> OptionParser::Parse(const std::vector<std::string>& words, in
     return refuse(message);
   }
   if (library_->wants_help) {
-    WriteAll(STDOUT_FILENO, help_);
+    WriteOut(help_);
     return kExitClean;
   }
   const auto extras = library_->app.remaining();

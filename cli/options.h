@@ -24,6 +24,11 @@ enum Exit {
 
 // Writes all of `text`; false where nobody listens any more.
 bool WriteAll(int fd, std::string_view text);
+// To standard output. False: it cannot be written to any more, or nobody listens.
+bool WriteOut(std::string_view text);
+// The status to exit with: `status`, unless standard output could not be written (a full disk);
+// that is said then. Where nobody listened any more, nothing is.
+int ConcludeOutput(int status);
 // Prints "hangscope: error: MESSAGE" on stderr.
 void PrintError(const std::string& message);
 // The same without "error".

@@ -52,7 +52,6 @@ void FillStandardDescriptors() {
 
 void ReleaseSignals(const StartSignals& signals) {
   sigprocmask(SIG_SETMASK, &signals.inherited_mask, nullptr);
-  if (!signals.sigpipe_ignored) signal(SIGPIPE, SIG_DFL);
 }
 
 StartSignals WithTerminalSize(StartSignals signals) { return With(SIGWINCH, signals); }

@@ -20,7 +20,8 @@ StartSignals InstallSignals();
 // that no file of ours takes its number and is mistaken for it.
 void FillStandardDescriptors();
 
-// Gives the caller's state back; for commands that watch nothing.
+// Gives the caller's mask back; for commands that watch nothing. SIGPIPE stays ignored: whoever
+// stops listening (head) does not change the status.
 void ReleaseSignals(const StartSignals& signals);
 
 // With SIGWINCH, which is blocked by this.

@@ -74,14 +74,15 @@ void CloseAllBut(std::vector<int> kept) {
   std::sort(kept.begin(), kept.end());
   unsigned first = 0;
   for (const int fd : kept) {
-    if (static_cast<unsigned>(fd) > first) (void)close_range(first, static_cast<unsigned>(fd) - 1, 0);
+    if (static_cast<unsigned>(fd) > first)
+      (void)close_range(first, static_cast<unsigned>(fd) - 1, 0);
     first = std::max(first, static_cast<unsigned>(fd) + 1);
   }
   (void)close_range(first, ~0u, 0);
 }
 
-// In a session of its own: no Ctrl-C is meant for it. It ends with its socket, and by an alarm where
-// nobody is left to kill it.
+// In a session of its own: no Ctrl-C is meant for it. It ends with its socket, and by an alarm
+// where nobody is left to kill it.
 [[noreturn]] void Serve(const std::string& name, int socket, std::vector<int> files,
                         const SideProcess::Work& work) {
   setsid();

@@ -107,8 +107,7 @@ Result<std::unique_ptr<ElfReader>> ElfReader::Open(const std::string& path) {
   if (!side.ok()) return side.status();
   const auto opened = (*side)->Ask(BytesOf(Question{kOpen, 0}));
   if (!opened.ok())
-    return Status::Corrupt(
-        fmt::format("'{}' cannot be read: {}", path, opened.status().message()));
+    return Status::Corrupt(fmt::format("'{}' cannot be read: {}", path, opened.status().message()));
   if (opened.value().size() != 1) return Status::Corrupt(opened.value());
   std::unique_ptr<ElfReader> reader(new ElfReader(std::move(*file), std::move(*side)));
   reader->xlen_ = opened.value()[0];

@@ -40,8 +40,8 @@ Status CopySettled(int from, int into, const std::string& path, struct stat* ori
     const uint64_t bytes = static_cast<uint64_t>(original->st_size);
     if (bytes > ProgramFile::kMostBytes)
       return Status::Corrupt(fmt::format(
-          "'{}' has {}, and {} at most is read of a program's file; strip what is not needed",
-          path, FormatSize(bytes), FormatSize(ProgramFile::kMostBytes)));
+          "'{}' has {}, and {} at most is read of a program's file; strip what is not needed", path,
+          FormatSize(bytes), FormatSize(ProgramFile::kMostBytes)));
     if (ftruncate(into, 0) != 0 || lseek(into, 0, SEEK_SET) != 0)
       return Status::FromErrno(errno, "copy", path);
     auto whole = CopyBytes(from, into, bytes, path);

@@ -119,8 +119,8 @@ class WatchSession {
 void WatchSession::Say(const std::string& text) {
   if (display_)
     display_->Say(text);
-  else
-    environment_.say(text);
+  else if (!environment_.say(text))
+    quits_ = true;
 }
 
 WatchScene WatchSession::Scene(Watched& watched) const {

@@ -30,8 +30,8 @@ struct WatchOptions {
 struct WatchEnvironment {
   FileSystem* files = nullptr;
   Clock* clock = nullptr;
-  // whole lines, for whoever called; may be told that nobody listens
-  std::function<void(std::string_view)> say;
+  // whole lines, for whoever called; false: nobody listens, and the watch ends
+  std::function<bool(std::string_view)> say;
   std::function<bool()> terminal_may_be_read;  // by a process in the background it may not
   int terminal_fd = -1;                        // where ENTER resumes paused cores; -1: none
   // The live view's, which then has the terminal until the end: what there is to say is said behind

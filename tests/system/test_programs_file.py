@@ -109,7 +109,7 @@ class ProgramsFile(Case):
             return ""
 
     def server(self):
-        """A debuginfod that never answers; connections() counts who asked."""
+        """A debuginfod that hangs up at once; the list of who asked."""
         listener = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(listener.close)
         asked = []
@@ -117,7 +117,7 @@ class ProgramsFile(Case):
         def accept():
             try:
                 while True:
-                    asked.append(listener.accept()[0])
+                    asked.append(listener.accept()[1])
             except OSError:
                 return
 

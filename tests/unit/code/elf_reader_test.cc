@@ -56,8 +56,8 @@ TEST(SideProcess, KeepsTheFilesItIsGivenAndNoOthers) {
 TEST(SideProcess, IsKnownAsOursAndLeavesNoZombie) {
   pid_t pid = 0;
   {
-    auto side = SideProcess::Start("test", {},
-                                   [](std::string_view) { return std::to_string(getpid()); });
+    auto side =
+        SideProcess::Start("test", {}, [](std::string_view) { return std::to_string(getpid()); });
     ASSERT_TRUE(side.ok());
     pid = std::atoi((*side)->Ask("").value_or("0").c_str());
     EXPECT_TRUE(SideProcess::Is(pid));
