@@ -34,6 +34,9 @@ struct Heartbeat {
   double child_cpu = -1;  // CPUs in use since the heartbeat before; -1: unknown
   std::vector<StreamPulse> streams;
   Verdict verdict;
+  // The program has ended, and its output has not: with what status, and who is waited for; else
+  // empty.
+  std::string waits_for_output;
 };
 
 }  // namespace hangscope

@@ -224,24 +224,65 @@ void Suspend(pid_t child, int pty) {
   if (tcgetpgrp(pty) == child && !HandlesSignal(child, SIGTSTP)) kill(-child, SIGSTOP);
 }
 
+// What /proc/PID/fd says of the other ends of `streams`: a pipe is the same file at both.
+std::vector<std::string> LinksOf(const std::vector<int>& streams) {
+  std::vector<std::string> links;
+  for (const int fd : streams) {
+    char name[64] = {};
+    if (ptsname_r(fd, name, sizeof name) != 0)
+      (void)!readlink(fmt::format("/proc/self/fd/{}", fd).c_str(), name, sizeof name - 1);
+    links.emplace_back(name);
+  }
+  return links;
+}
+
 // What becomes of our terminal while the child runs.
 enum class TerminalUse {
-  kNone,    // there is none, or it is not ours to give
+  kNone,    // there is none
+  kShared,  // the child is in our group, in the foreground or not
   kLent,    // the child's group is in its foreground
   kRelayed  // the child has its own; what is typed at ours goes there
 };
 
+bool HasTerminal() {
+  const int fd = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  if (fd >= 0) close(fd);
+  return fd >= 0;
+}
+
+sigset_t TerminalStops() {
+  sigset_t stops;
+  sigemptyset(&stops);
+  for (const int number : {SIGTSTP, SIGTTIN, SIGTTOU}) sigaddset(&stops, number);
+  return stops;
+}
+
+// Stops this process as `signal_number` does, which is blocked, and was perhaps sent to it, too.
+// Comes back when it goes on; at once where there is no shell that would let it.
+void StopAs(int signal_number) {
+  sigset_t one;
+  sigset_t before;
+  sigemptyset(&one);
+  sigaddset(&one, signal_number);
+  kill(getpid(), signal_number);
+  pthread_sigmask(SIG_UNBLOCK, &one, &before);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
 class PosixChild final : public ChildProcess {
  public:
   // `pty`: the child's own terminal, -1 if it has none; owned.
+  // `mask_before`: of the signals that this thread had blocked before it started the child.
   PosixChild(pid_t pid, std::vector<int> streams, std::function<bool(pid_t)> is_ours,
-             TerminalUse terminal_use, int pty)
+             TerminalUse terminal_use, int pty, const sigset_t& mask_before)
       : pid_(pid),
         streams_(std::move(streams)),
+        outputs_(LinksOf(streams_)),
         is_ours_(std::move(is_ours)),
         terminal_use_(terminal_use),
         lent_now_(terminal_use == TerminalUse::kLent),
-        pty_(pty) {
+        pty_(pty),
+        mask_before_(mask_before) {
     if (terminal_use == TerminalUse::kRelayed) {
       keys_.emplace(STDIN_FILENO, fcntl(pty, F_DUPFD_CLOEXEC, 0),
                     [pid, pty] { Suspend(pid, pty); });
@@ -257,7 +298,7 @@ class PosixChild final : public ChildProcess {
   void FollowTerminalSize() override {
     if (pty_ < 0 || !hangscope::FollowTerminalSize(pty_)) return;
     // The kernel tells those who have it as their controlling terminal.
-    if (terminal_use_ != TerminalUse::kRelayed) Signal(SIGWINCH);
+    if (terminal_use_ != TerminalUse::kRelayed) Signal(SIGWINCH, SignalSource::kProcess);
   }
 
   std::optional<ChildExit> Poll() override {
@@ -268,7 +309,7 @@ class PosixChild final : public ChildProcess {
       if (pid <= 0) break;
       if (pid != pid_) continue;  // an orphan of the child
       if (WIFSTOPPED(status)) {
-        FollowStop();
+        FollowStop(WSTOPSIG(status));
         continue;
       }
       exit_ = ChildExit{WIFEXITED(status) ? WEXITSTATUS(status) : 0,
@@ -278,7 +319,18 @@ class PosixChild final : public ChildProcess {
     return exit_;
   }
 
-  void Signal(int signal_number) override { kill(-pid_, signal_number); }
+  void Signal(int signal_number, SignalSource source) override {
+    const bool shares_group = terminal_use_ == TerminalUse::kShared;
+    if (!exit_ && !shares_group) {
+      SendTo(-pid_, signal_number);
+      return;
+    }
+    for (const TaskStat& process : TheirDescendants()) {
+      const bool in_our_group = process.group == getpgrp();
+      if ((exit_ || in_our_group) && !(in_our_group && source == SignalSource::kTerminal))
+        SendTo(process.id, signal_number);
+    }
+  }
 
   void SignalDescendants(int signal_number) override {
     for (const TaskStat& process : TheirDescendants()) kill(process.id, signal_number);
@@ -305,6 +357,8 @@ class PosixChild final : public ChildProcess {
         if (IsTimedSleep(CallOf(thread))) activity.timed_sleep = true;
         if (!activity.runnable && IsRunnable(thread)) activity.runnable = true;
       }
+      if (exit_ && HoldsOutput(process.id))
+        activity.holds_output.push_back(fmt::format("{} (process {})", process.name, process.id));
     }
     cpu_of_ = std::move(now);
     activity.cpu_time = cpu_time_;
@@ -320,12 +374,32 @@ class PosixChild final : public ChildProcess {
     return found;
   }
 
+  bool HoldsOutput(pid_t pid) const {
+    int error = 0;
+    const std::vector<DescriptorLink> links = ProcFolder("/proc").Descriptors(pid, &error);
+    return std::any_of(links.begin(), links.end(), [this](const DescriptorLink& link) {
+      return std::find(outputs_.begin(), outputs_.end(), link.target) != outputs_.end();
+    });
+  }
+
+  // As a shell ends its jobs.
+  static void SendTo(pid_t target, int signal_number) {
+    kill(target, signal_number);
+    if (signal_number == SIGHUP || signal_number == SIGTERM) kill(target, SIGCONT);
+  }
+
   // Job control: Ctrl-Z stopped the child's group, which has the terminal. Stop
   // too, so that the shell comes back, and let both go on together. Our whole group
   // stops, as it would have without us: make may be in it. (Not SIGSTOP: where there
   // is no shell to come back, the kernel ignores SIGTSTP.)
-  void FollowStop() {
+  // Of a group that we share with the child the kernel has stopped whoever wanted to be.
+  void FollowStop(int signal_number) {
     if (terminal_use_ == TerminalUse::kNone) return;
+    if (terminal_use_ == TerminalUse::kShared) {
+      const bool from_terminal = signal_number == SIGTTIN || signal_number == SIGTTOU;
+      StopAs(from_terminal ? signal_number : SIGTSTP);
+      return;
+    }
     // After the shell's bg and fg, the child asked for a terminal that is ours again.
     const bool wants_terminal =
         terminal_use_ == TerminalUse::kLent && !lent_now_ && tcgetpgrp(STDIN_FILENO) == getpgrp();
@@ -347,15 +421,26 @@ class PosixChild final : public ChildProcess {
   void ReclaimAfterEnd() {
     keys_.reset();
     ReclaimTerminal();
+    if (terminal_use_ == TerminalUse::kShared) HeedStops();
     terminal_use_ = TerminalUse::kNone;
+  }
+  // From now on Ctrl-Z is for us alone. What came earlier and did not stop the child is forgotten.
+  void HeedStops() {
+    const sigset_t stops = TerminalStops();
+    const timespec now = {0, 0};
+    while (sigtimedwait(&stops, nullptr, &now) > 0) {
+    }
+    pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
   }
 
   const pid_t pid_;
   const std::vector<int> streams_;
+  const std::vector<std::string> outputs_;  // what the links of the child's ends of these say
   const std::function<bool(pid_t)> is_ours_;
   TerminalUse terminal_use_;
   bool lent_now_;  // of kLent: not while the shell keeps us in the background
   const int pty_;
+  const sigset_t mask_before_;
   std::optional<KeyRelay> keys_;
   std::optional<ChildExit> exit_;
   std::map<pid_t, TimeNs> cpu_of_;  // of each process, as of the last look
@@ -396,7 +481,7 @@ bool PlaceStream(const CapturedStream& stream, int write_end, TerminalUse termin
                          TerminalUse terminal_use) {
   if (terminal_use == TerminalUse::kRelayed) {
     setsid();  // or it could not have a terminal of its own
-  } else {
+  } else if (terminal_use != TerminalUse::kShared) {
     setpgid(0, 0);
   }
   if (terminal_use == TerminalUse::kLent) tcsetpgrp(STDIN_FILENO, getpid());
@@ -430,7 +515,7 @@ TerminalUse UseOfTerminal(bool pty) {
   // Not in a pipeline, whose other end would lose the terminal.
   const bool ours = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0 &&
                     tcgetpgrp(STDIN_FILENO) == getpgrp();
-  if (!ours) return TerminalUse::kNone;
+  if (!ours) return HasTerminal() ? TerminalUse::kShared : TerminalUse::kNone;
   return pty ? TerminalUse::kRelayed : TerminalUse::kLent;
 }
 
@@ -473,16 +558,21 @@ Result<std::unique_ptr<ChildProcess>> StartChild(const ChildOptions& options) {
   const auto pty = std::find_if(options.streams.begin(), options.streams.end(),
                                 [](const CapturedStream& s) { return s.pty; });
   const TerminalUse terminal_use = UseOfTerminal(pty != options.streams.end());
+  sigset_t mask_before;
+  const sigset_t stops = TerminalStops();
+  pthread_sigmask(SIG_BLOCK, terminal_use == TerminalUse::kShared ? &stops : nullptr, &mask_before);
 
   const pid_t pid = fork();
   if (pid < 0) {
     const int error = errno;
+    pthread_sigmask(SIG_SETMASK, &mask_before, nullptr);
     pipes.Close();
     return Status::FromErrno(error, "start", options.command[0]);
   }
   if (pid == 0) Become(options, arguments.data(), pipes, terminal_use);
 
-  if (terminal_use != TerminalUse::kRelayed) setpgid(pid, pid);  // whoever is first
+  if (terminal_use == TerminalUse::kNone || terminal_use == TerminalUse::kLent)
+    setpgid(pid, pid);  // whoever is first
   if (terminal_use == TerminalUse::kLent) tcsetpgrp(STDIN_FILENO, pid);
   pipes.CloseWriteEnds();
   if (options.before_exec) options.before_exec(pid);
@@ -490,6 +580,7 @@ Result<std::unique_ptr<ChildProcess>> StartChild(const ChildOptions& options) {
   if (const int error = WaitForExec(pipes.failure); error != 0) {
     waitpid(pid, nullptr, 0);
     if (terminal_use == TerminalUse::kLent) tcsetpgrp(STDIN_FILENO, getpgrp());
+    pthread_sigmask(SIG_SETMASK, &mask_before, nullptr);
     pipes.Close();
     return Status::FromErrno(error, "start", options.command[0]);
   }
@@ -499,7 +590,7 @@ Result<std::unique_ptr<ChildProcess>> StartChild(const ChildOptions& options) {
           ? -1
           : fcntl(streams[static_cast<size_t>(pty - options.streams.begin())], F_DUPFD_CLOEXEC, 0);
   return std::unique_ptr<ChildProcess>(std::make_unique<PosixChild>(
-      pid, std::move(streams), options.is_ours, terminal_use, terminal));
+      pid, std::move(streams), options.is_ours, terminal_use, terminal, mask_before));
 }
 
 }  // namespace hangscope

@@ -30,6 +30,15 @@ struct ChildActivity {
   bool stopped = false;          // by a signal or a debugger
   bool runnable = false;         // one of their threads runs, or would if it were given a processor
   std::string waits_in;          // the system call that the innermost one waits in; may be empty
+  // Once the program has ended: who still holds what it wrote to, "sleep (process 42)"; may be
+  // empty.
+  std::vector<std::string> holds_output;
+};
+
+// Where a signal for the child comes from.
+enum class SignalSource {
+  kProcess,  // sent to hangscope alone, as far as is known
+  kTerminal  // sent by the kernel, to hangscope's whole process group
 };
 
 // One thread at a time.
@@ -39,8 +48,10 @@ class ChildProcess {
   virtual pid_t pid() const = 0;
   // Collects whoever ended; the child's own end once it did. Does not wait.
   virtual std::optional<ChildExit> Poll() = 0;
-  // To its whole process group.
-  virtual void Signal(int signal_number) = 0;
+  // To its whole process group; once it has ended, to all that descends from this process. Not to
+  // those whom the terminal has sent it already. With SIGHUP and SIGTERM comes SIGCONT, as from a
+  // shell: a stopped process ends only once it goes on.
+  virtual void Signal(int signal_number, SignalSource source = SignalSource::kProcess) = 0;
   // To every process that descends from this one, in the group or not.
   virtual void SignalDescendants(int signal_number) = 0;
   virtual ChildActivity Activity() = 0;
@@ -80,10 +91,13 @@ struct ChildOptions {
 // can be known before anything is touched for its sake.
 Status CheckProgram(const std::string& program);
 
-// Starts the command in a process group of its own and makes this process the
-// reaper of its orphans. If this process group has the terminal, the child's
-// gets it, or what is typed there goes on to the child's own terminal. The code of the failed
-// Status: NotFound (127) or Io (126).
+// Starts the command and makes this process the reaper of its orphans. If this process group has
+// the terminal, and standard input and output are that, the child's own group gets it, or what is
+// typed there goes on to the child's own terminal. Else the child is in this process group where
+// there is a terminal at all, so that it is in the foreground exactly when it would be without us;
+// this thread blocks SIGTSTP, SIGTTIN and SIGTTOU then until the child's end, others must have been
+// started later or block them, too, and this process stops when the child does. Without a terminal
+// the child has a group of its own. The code of the failed Status: NotFound (127) or Io (126).
 Result<std::unique_ptr<ChildProcess>> StartChild(const ChildOptions& options);
 
 }  // namespace hangscope

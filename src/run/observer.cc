@@ -110,6 +110,7 @@ void Observer::Beat(const ChildView& child, const Verdict& verdict) {
                      static_cast<double>(interval);
   }
   beat.verdict = verdict;
+  beat.waits_for_output = child.waits_for_output;
   narrator_.Beat(beat);
   last_totals_.clear();
   for (const StreamPulse& pulse : beat.streams) last_totals_.push_back(pulse.total_bytes);

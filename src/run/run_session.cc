@@ -184,10 +184,34 @@ class Runner {
       if (number == SIGWINCH) {
         child_->FollowTerminalSize();
       } else if (number != SIGCHLD) {
-        child_->Signal(number);
-        if (exit_) child_->SignalDescendants(number);  // the rest of the family may be elsewhere
+        PassOn(number,
+               info.ssi_code == SI_KERNEL ? SignalSource::kTerminal : SignalSource::kProcess);
       }
     }
+  }
+
+  // Once the program has ended there are only those left who hold its output. They may ignore what
+  // they are sent; who asks a second time wants hangscope to end.
+  void PassOn(int number, SignalSource source) {
+    child_->Signal(number, source);
+    if (exit_ && (asked_to_end_ || exit_->signal == number)) recording_.Stop();
+    asked_to_end_ = true;
+  }
+
+  std::string WhoIsWaitedFor(const std::vector<std::string>& holders) const {
+    if (!exit_ || recording_.ended()) return {};
+    const std::string ended = exit_->signal != 0
+                                  ? fmt::format("was killed by signal {}", exit_->signal)
+                                  : fmt::format("ended with status {}", exit_->status);
+    constexpr size_t kMostNamed = 3;
+    const size_t named = std::min(kMostNamed, holders.size());
+    const std::string others =
+        holders.size() > named ? fmt::format(" and {} more", holders.size() - named) : "";
+    return fmt::format(
+        "the program {}; waiting for {}{}, which still hold{} its output", ended,
+        holders.empty() ? "another process"
+                        : fmt::to_string(fmt::join(holders.begin(), holders.begin() + named, ", ")),
+        others, holders.size() > 1 ? "" : "s");
   }
 
   void SampleChild() {
@@ -199,13 +223,13 @@ class Runner {
     view_.waits_for_input = activity.waits_for_input;
     view_.runnable = activity.runnable;
     view_.waits_in = activity.waits_in;
+    view_.waits_for_output = WhoIsWaitedFor(activity.holds_output);
   }
 
   void ActOnHang() {
     if (options_.on_hang == OnHang::kKill) {
       ended_by_hang_ = true;
       child_->Signal(SIGTERM);
-      child_->Signal(SIGCONT);  // a stopped process ends only once it goes on
       kill_at_ = clock_.Monotonic() + kKillGrace;
     }
     if (options_.on_hang == OnHang::kExec) StartHangCommand();
@@ -297,6 +321,7 @@ class Runner {
   std::optional<ChildExit> exit_;
   ChildView view_;
   TimeNs kill_at_ = 0;
+  bool asked_to_end_ = false;  // by a signal that was passed on
   bool ended_by_hang_ = false;
 };
 

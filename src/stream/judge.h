@@ -55,6 +55,8 @@ struct ChildView {
   bool waits_for_input = false;  // one of them reads its standard input
   bool runnable = false;         // one of its threads runs, or would if it were given a processor
   std::string waits_in;          // "futex", "read" ...: what its main thread waits in
+  // It has ended, and its output has not: a clause that says so, and why; else empty.
+  std::string waits_for_output;
 };
 
 class StreamJudge {

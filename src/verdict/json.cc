@@ -122,6 +122,7 @@ std::string HeartbeatJson(const Heartbeat& beat, TimeNs start) {
   if (beat.child_cpu >= 0) json["child_cpu"] = beat.child_cpu;
   json["state"] = StateName(beat.verdict.state);
   json["confidence"] = ConfidenceName(beat.verdict.confidence);
+  if (!beat.waits_for_output.empty()) json["waits_for_output"] = beat.waits_for_output;
   json["cores"] = Json::array();
   for (const CoreVerdict& core : beat.verdict.cores)
     json["cores"].push_back(CoreObject(core, beat.now, false));

@@ -186,6 +186,7 @@ std::string Numbers(const Heartbeat& beat) {
 }
 
 std::string StateInLine(const Heartbeat& beat) {
+  if (!beat.waits_for_output.empty()) return Printable(beat.waits_for_output);
   const std::string state = beat.verdict.summary.empty()
                                 ? std::string(StateName(beat.verdict.state))
                                 : beat.verdict.summary;

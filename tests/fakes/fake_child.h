@@ -32,7 +32,7 @@ class FakeChild final : public ChildProcess {
     if (on_poll) on_poll();
     return exit_;
   }
-  void Signal(int signal_number) override {
+  void Signal(int signal_number, SignalSource) override {
     signals.push_back(signal_number);
     if (signal_number == dies_of) End({0, signal_number});
   }
