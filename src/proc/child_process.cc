@@ -218,6 +218,8 @@ bool HandlesSignal(pid_t pid, int signal_number) {
   return false;
 }
 
+bool EndsJobs(int signal_number) { return signal_number == SIGHUP || signal_number == SIGTERM; }
+
 // What Ctrl-Z does to a child that is the first of its session: nothing, since the
 // kernel lets SIGTSTP stop nobody who has no shell. Here we are the shell.
 void Suspend(pid_t child, int pty) {
@@ -290,6 +292,7 @@ class PosixChild final : public ChildProcess {
   }
   ~PosixChild() override {
     ReclaimAfterEnd();
+    if (exit_) waitpid(pid_, nullptr, WNOHANG);
     if (pty_ >= 0) close(pty_);
   }
 
@@ -301,20 +304,22 @@ class PosixChild final : public ChildProcess {
     if (terminal_use_ != TerminalUse::kRelayed) Signal(SIGWINCH, SignalSource::kProcess);
   }
 
+  // The child itself is not collected before this object ends: as long as it is a zombie, nobody
+  // else gets the number that signals are sent to.
   std::optional<ChildExit> Poll() override {
-    for (;;) {
-      int status = 0;
-      const pid_t pid = waitpid(-1, &status, WNOHANG | WUNTRACED);
-      if (pid < 0 && errno == EINTR) continue;
-      if (pid <= 0) break;
-      if (pid != pid_) continue;  // an orphan of the child
-      if (WIFSTOPPED(status)) {
-        FollowStop(WSTOPSIG(status));
-        continue;
+    siginfo_t info = {};
+    while (!exit_ && waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid != 0) {
+      const pid_t pid = std::exchange(info.si_pid, 0);
+      if (pid == pid_ && info.si_code != CLD_STOPPED) {
+        const bool by_itself = info.si_code == CLD_EXITED;
+        exit_ = ChildExit{by_itself ? info.si_status : 0, by_itself ? 0 : info.si_status};
+        ReclaimAfterEnd();
+        break;
       }
-      exit_ = ChildExit{WIFEXITED(status) ? WEXITSTATUS(status) : 0,
-                        WIFSIGNALED(status) ? WTERMSIG(status) : 0};
-      ReclaimAfterEnd();
+      int status = 0;
+      if (waitpid(pid, &status, WNOHANG | WUNTRACED) != pid_) continue;  // an orphan of the child
+      if (WIFSTOPPED(status)) FollowStop(WSTOPSIG(status));
     }
     return exit_;
   }
@@ -322,24 +327,28 @@ class PosixChild final : public ChildProcess {
   void Signal(int signal_number, SignalSource source) override {
     const bool shares_group = terminal_use_ == TerminalUse::kShared;
     if (!exit_ && !shares_group) {
-      SendTo(-pid_, signal_number);
+      SendToGroup(signal_number);
       return;
     }
     for (const TaskStat& process : TheirDescendants()) {
       const bool in_our_group = process.group == getpgrp();
       if ((exit_ || in_our_group) && !(in_our_group && source == SignalSource::kTerminal))
-        SendTo(process.id, signal_number);
+        SendTo(process, signal_number);
     }
   }
 
   void SignalDescendants(int signal_number) override {
-    for (const TaskStat& process : TheirDescendants()) kill(process.id, signal_number);
+    for (const TaskStat& process : TheirDescendants()) SendTo(process, signal_number);
   }
 
   ChildActivity Activity() override {
     ChildActivity activity;
     std::map<pid_t, TimeNs> now;
     for (const TaskStat& process : TheirDescendants()) {
+      // The child, once it has ended, hides orphans that end later from Poll.
+      if (exit_ && process.state == ThreadState::kZombie && process.parent == getpid() &&
+          process.id != pid_)
+        waitpid(process.id, nullptr, WNOHANG);
       const auto used = static_cast<TimeNs>(process.cpu_ticks) * (kSecond / sysconf(_SC_CLK_TCK));
       now[process.id] = used;
       const auto before = cpu_of_.find(process.id);
@@ -383,9 +392,23 @@ class PosixChild final : public ChildProcess {
   }
 
   // As a shell ends its jobs.
-  static void SendTo(pid_t target, int signal_number) {
-    kill(target, signal_number);
-    if (signal_number == SIGHUP || signal_number == SIGTERM) kill(target, SIGCONT);
+  void SendToGroup(int signal_number) const {
+    kill(-pid_, signal_number);
+    if (EndsJobs(signal_number)) kill(-pid_, SIGCONT);
+  }
+  // Its parent may have collected it since it was listed: not to whom the number was given then.
+  static void SendTo(const TaskStat& process, int signal_number) {
+    const int fd = static_cast<int>(syscall(SYS_pidfd_open, process.id, 0));
+    if (fd < 0) {
+      if (errno != ESRCH) kill(process.id, signal_number);  // a sandbox without pidfds
+      return;
+    }
+    const auto now = ProcFolder("/proc").Stat(process.id);
+    if (now && (now->parent == process.parent || now->parent == getpid())) {
+      syscall(SYS_pidfd_send_signal, fd, signal_number, nullptr, 0);
+      if (EndsJobs(signal_number)) syscall(SYS_pidfd_send_signal, fd, SIGCONT, nullptr, 0);
+    }
+    close(fd);
   }
 
   // Job control: Ctrl-Z stopped the child's group, which has the terminal. Stop

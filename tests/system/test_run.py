@@ -212,6 +212,31 @@ class Processes(Case):
         process.send_signal(signal.SIGTERM)
         self.assertEqual(self.wait(process).status, 128 + signal.SIGTERM)
 
+    def test_a_number_that_was_the_programs_is_sent_no_signal(self):
+        # In a pid namespace one may say which number comes next: that of the program, which has ended.
+        script = (
+            "import pathlib, signal, subprocess, sys, time\n"
+            "run = subprocess.Popen([*sys.argv[1:], '--', 'sh', '-c', 'setsid sleep 30 & echo $$; exit 0'], stdout=subprocess.PIPE)\n"
+            "number = int(run.stdout.readline())\n"
+            "stat = pathlib.Path(f'/proc/{number}/stat')\n"
+            "while stat.exists() and ') Z ' not in stat.read_text(): time.sleep(0.01)\n"
+            "time.sleep(0.2)\n"
+            "pathlib.Path('/proc/sys/kernel/ns_last_pid').write_text(str(number - 1))\n"
+            "other = subprocess.Popen(['sleep', '30'], start_new_session=True)\n"
+            "print('the number was', 'taken' if other.pid == number else 'kept')\n"
+            "run.send_signal(signal.SIGTERM)\n"
+            "run.wait(20)\n"
+            "time.sleep(0.1)\n"
+            "print('the other process', 'lives' if other.poll() is None else f'ended with {other.poll()}')\n")
+        unshare = ["unshare", *([] if os.geteuid() == 0 else ["-Ur"]), "-p", "-f", "--mount-proc", "--kill-child"]
+        if subprocess.run([*unshare, "true"], capture_output=True).returncode != 0:
+            self.skipTest("no pid namespace may be made here (unshare -p)")
+        done = subprocess.run([*unshare, sys.executable, "-u", "-c", script, HANGSCOPE, "run", "--json", "--log", str(self.log),
+                               "--prefix", self.prefix], capture_output=True, text=True, timeout=60)
+        if "ns_last_pid" in done.stderr:
+            self.skipTest("ns_last_pid may not be written here")
+        self.assertEqual((done.stdout, done.stderr), ("the number was kept\nthe other process lives\n", ""))
+
     def test_orphans_are_adopted_recorded_and_waited_for(self):
         # The front end goes at once; its launcher still prints, as gvsoc's does.
         outcome = self.run_program(["sh", "-c", "(sleep 1; echo late) & echo early; exit 3"])

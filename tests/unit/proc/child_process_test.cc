@@ -6,6 +6,8 @@
 
 #include <filesystem>
 
+#include "proc/proc_folder.h"
+
 namespace hangscope {
 namespace {
 
@@ -20,6 +22,16 @@ std::optional<ChildExit> WaitFor(ChildProcess& child) {
     usleep(10'000);
   }
   return std::nullopt;
+}
+
+int ZombiesOf(pid_t parent) {
+  const ProcFolder proc("/proc");
+  int zombies = 0;
+  for (const int pid : proc.Processes()) {
+    const auto stat = proc.Stat(pid);
+    if (stat && stat->parent == parent && stat->state == ThreadState::kZombie) ++zombies;
+  }
+  return zombies;
 }
 
 TEST(ChildProcessTest, WaitsForWhoAttachesBeforeItBecomesTheProgram) {
@@ -39,6 +51,30 @@ TEST(ChildProcessTest, WaitsForWhoAttachesBeforeItBecomesTheProgram) {
   const auto exit = WaitFor(**child);
   ASSERT_TRUE(exit.has_value());
   EXPECT_EQ(exit->status, 0);
+}
+
+TEST(ChildProcessTest, KeepsTheNumberOfAChildThatHasEnded) {
+  ChildOptions options;
+  options.command = {"sh", "-c", "(sleep 0.1; exit 1) & exit 3"};
+  auto child = StartChild(options);
+  ASSERT_TRUE(child.ok()) << child.status().message();
+  const pid_t pid = (*child)->pid();
+  const auto exit = WaitFor(**child);
+  ASSERT_TRUE(exit.has_value());
+  EXPECT_EQ(exit->status, 3);
+  // Its orphan, too, is collected behind it.
+  for (int i = 0; i < 1000 && ZombiesOf(getpid()) > 1; ++i) {
+    usleep(10'000);
+    (void)(*child)->Poll();
+    (void)(*child)->Activity();
+  }
+  const auto stat = ProcFolder("/proc").Stat(pid);
+  ASSERT_TRUE(stat.has_value()) << "another process may have its number now";
+  EXPECT_EQ(stat->state, ThreadState::kZombie);
+  EXPECT_EQ(stat->parent, getpid());
+  EXPECT_EQ(ZombiesOf(getpid()), 1);
+  child->reset();
+  EXPECT_EQ(ZombiesOf(getpid()), 0);
 }
 
 }  // namespace
