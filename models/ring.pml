@@ -10,6 +10,7 @@
  * process `memory`). What makes them go:
  *   - an atomic instruction acts on memory itself, behind earlier stores to the same word; with .aq
  *     all that comes later comes behind it. Without .aq it is as late as any other store.
+ *     On Arm acquire orders the load of such an instruction only: a fence behind it (FENCE_BEHIND_TAKE).
  *   - a fence lets all earlier stores go before any later one. A core that waits there is a core
  *     that is slow, so the model lets them go at the fence.
  * At most one store to a word is on its way at any time, which is asserted: so two copies of memory
@@ -127,6 +128,9 @@ proctype writer(byte me) {
        skip
 #endif
      }
+#ifdef FENCE_BEHIND_TAKE
+     all_stores_go();
+#endif
      /* 3. time and parameters: a word that says whose it is. */
      atomic {
 #ifndef MUTANT

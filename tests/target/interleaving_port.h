@@ -65,6 +65,7 @@ HANGSCOPE_INLINE void hangscope_port_publish(uint32_t* mark, uint32_t value) {
   *mark = value;
 }
 HANGSCOPE_INLINE void hangscope_port_stores_in_order() {}
+HANGSCOPE_INLINE void hangscope_port_stores_behind_atomic() {}
 HANGSCOPE_INLINE void hangscope_port_loads_in_order() {}
 HANGSCOPE_INLINE uint32_t hangscope_port_load_acquire(const uint32_t* word) {
   return hangscope_port_load(word);

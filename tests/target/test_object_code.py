@@ -200,6 +200,17 @@ class ObjectCode(Case):
         stores = [i for i, instruction in enumerate(path) if instruction.is_store() and instruction.memory()[1] != "sp"]
         self.assertEqual([i < fence for i in stores], [True, False])
 
+    def check_anchor(self, toolchain, include=INCLUDE):
+        """What is stored behind the exchange of an anchor's mark lies behind a fence: sc.w orders nothing."""
+        code = self.functions(toolchain, include=include)["hangscope_new_epoch"]
+        exchange = at(code, lambda i: i.name.startswith("sc.w"))
+        fence = next(i for i, instruction in enumerate(code) if i > exchange and instruction.is_fence("w", "w"))
+        self.assertFalse([i for i in code[exchange + 1:fence] if i.is_store()])
+
+    def test_anchors(self):
+        self.check_anchor(RV32)
+        self.check_anchor(RV64)
+
     def test_waits(self):
         self.check_wait(RV32)
         self.check_wait(RV64)
@@ -243,7 +254,7 @@ class ObjectCode(Case):
 
     def test_each_instruction_is_missed(self):
         """The checks above can fail: each of the instructions left out is found out."""
-        atomic, masking, reader = self.check_atomic, self.check_masking, self.check_reader
+        atomic, masking, reader, anchor = self.check_atomic, self.check_masking, self.check_reader, self.check_anchor
         wait, fault, debug = self.check_wait, self.check_fault, self.check_debug
         release = "  __atomic_thread_fence(__ATOMIC_RELEASE);\n  hangscope_port_store(mark, value);"
         mutants = (
@@ -269,7 +280,8 @@ class ObjectCode(Case):
             (fault, RV64, "target/fault.h", "  hangscope_port_publish(&mailbox->fault, type);",
              "  hangscope_port_publish(&mailbox->fault, type);\n  hangscope_port_store(&detail->fault.line, from[2]);"),
             (debug, RV32, "port/generic.h", release, "  hangscope_port_store(mark, value);"),
-            (debug, RV64, "port/generic.h", "__atomic_exchange_n(word, value, __ATOMIC_ACQUIRE)", "__atomic_exchange_n(word, value, __ATOMIC_RELAXED)"),
+            (debug, RV64, "port/generic.h", "__atomic_exchange_n(word, value, HANGSCOPE_PORT_ATOMIC)", "__atomic_exchange_n(word, value, __ATOMIC_RELAXED)"),
+            (anchor, RV32, "target/record.h", "HANGSCOPE_MARK_TAKEN)) {\n      hangscope_port_stores_in_order();", "HANGSCOPE_MARK_TAKEN)) {"),
             (reader, RV32, "port/generic.h", "  __atomic_thread_fence(__ATOMIC_ACQUIRE);\n", ""),
             (reader, RV64, "target/control.h", "hangscope_port_load_acquire(&record[0])", "hangscope_port_load(&record[0])"),
         )
@@ -343,6 +355,82 @@ int check(uint32_t a, uint32_t b, uint32_t c) {
 
 def at_first(list_, what):
     return next(i for i, instruction in enumerate(list_) if what(instruction))
+
+
+class OnArm(Case):
+    """There acquire orders the load of an atomic instruction, and its store may still come late: a fence lies behind it."""
+
+    ATOMIC = re.compile(r"(swp|stxr|strex|ldadd|stlxr)")
+
+    def setUp(self):
+        super().setUp()
+        for toolchain in (AARCH64, ARMV7):
+            if shutil.which(toolchain.compiler("c")) is None:
+                self.skipTest(f"there is no {toolchain.compiler('c')}")
+
+    def function(self, name, toolchain, include, *flags):
+        source, output = self.folder / "code.c", self.folder / "code.o"
+        source.write_text(SOURCE)
+        subprocess.run([toolchain.compiler("c"), "-std=c11", *toolchain.flags, "-O2", *flags, "-I", str(include), "-c", str(source),
+                        "-o", str(output)], check=True)
+        listing = subprocess.run([toolchain.prefix + "objdump", "-d", "--no-show-raw-insn", f"--disassemble={name}", str(output)],
+                                 check=True, capture_output=True, text=True).stdout
+        return [match[1] for match in re.finditer(r"^\s*[0-9a-f]+:\s+(.*)", listing, re.M)]
+
+    def fences(self, code, begin, end):
+        return [line for line in code[begin:end] if re.match(r"dmb\s+ish\b", line)]
+
+    def check_record(self, toolchain, *flags, include=INCLUDE):
+        code = self.function("writer", toolchain, include, *flags)
+        stores = {}
+        for i, line in enumerate(code):
+            if match := re.match(r"str(?:\.w)?\s+\w+, \[(\w+), #(\d+)\]", line):
+                stores[match[1], int(match[2])] = i
+        marks = [(i, base, place) for (base, place), i in stores.items() if all((base, place + 4 * w) in stores for w in (1, 2, 3))]
+        self.assertEqual(len(marks), 1, code)
+        mark, base, place = marks[0]
+        words = [stores[base, place + 4 * w] for w in (1, 2, 3)]
+        taken = max(i for i, line in enumerate(code[:min(words)]) if self.ATOMIC.match(line))
+        self.assertLess(max(words), mark)
+        self.assertTrue(self.fences(code, taken, min(words)), "no fence behind the mark that says busy")
+        self.assertTrue(self.fences(code, max(words), mark), "no fence before the mark")
+
+    def check_debug(self, toolchain, include=INCLUDE):
+        code = self.function("debugger", toolchain, include)
+        taken = next(i for i, line in enumerate(code) if re.match(r"swp", line))
+        value = next(i for i, line in enumerate(code) if i > taken and re.match(r"str\s+\w+, \[", line))
+        self.assertTrue(self.fences(code, taken, value), "no fence behind the order that says busy")
+
+    def test_records(self):
+        for toolchain in (AARCH64, AARCH64_LSE, ARMV7):
+            for flags in ((), ("-DHANGSCOPE_NESTING=0",)):
+                with self.subTest(toolchain=toolchain.name, flags=flags):
+                    self.check_record(toolchain, *flags)
+
+    def check_anchor(self, toolchain, include=INCLUDE):
+        code = self.function("hangscope_new_epoch", toolchain, include)
+        taken = next(i for i, line in enumerate(code) if re.match(r"cas", line))
+        epoch = next(i for i, line in enumerate(code) if i > taken and re.match(r"str\s+\w+, \[", line))
+        self.assertTrue(self.fences(code, taken, epoch), "no fence behind the mark that says busy")
+
+    def test_debug_values(self):
+        self.check_debug(AARCH64_LSE)
+
+    def test_anchors(self):
+        self.check_anchor(AARCH64_LSE)
+
+    def test_each_fence_is_missed(self):
+        for number, (check, header, text, instead) in enumerate((
+                (self.check_record, "target/record.h", "  hangscope_port_stores_behind_atomic();\n", ""),
+                (self.check_record, "port/generic.h", "  __atomic_thread_fence(__ATOMIC_RELEASE);\n  hangscope_port_store(mark", "  hangscope_port_store(mark"),
+                (self.check_debug, "port/generic.h", "  hangscope_port_stores_behind_atomic();\n  return was;", "  return was;"))):
+            include = self.folder / f"include{number}"
+            shutil.copytree(INCLUDE, include)
+            path = include / "hangscope" / header
+            self.assertIn(text, path.read_text())
+            path.write_text(path.read_text().replace(text, instead))
+            with self.subTest(text=text), self.assertRaises(AssertionError):
+                check(AARCH64_LSE, include=include)
 
 
 if __name__ == "__main__":

@@ -33,6 +33,9 @@ RV32_WITHOUT_A = Toolchain("RV32 without A", RISCV, "-march=rv32imc_zicsr", "-ma
 RV64 = Toolchain("RV64 with A", RISCV, "-march=rv64imac_zicsr", "-mabi=lp64", "-ffreestanding")
 RV64_WITHOUT_A = Toolchain("RV64 without A", RISCV, "-march=rv64imc_zicsr", "-mabi=lp64", "-ffreestanding")
 LINUX = Toolchain("Linux", "", "-D_GNU_SOURCE")
+AARCH64 = Toolchain("AArch64", "aarch64-linux-gnu-", "-D_GNU_SOURCE", "-march=armv8-a", "-mno-outline-atomics")
+AARCH64_LSE = Toolchain("AArch64 with LSE", "aarch64-linux-gnu-", "-D_GNU_SOURCE", "-march=armv8.1-a")
+ARMV7 = Toolchain("ARMv7-A", "arm-linux-gnueabihf-", "-D_GNU_SOURCE", "-march=armv7-a", "-mfpu=neon")
 EXAMPLE = Toolchain("the example port", "", "-ffreestanding", '-DHANGSCOPE_PORT="hangscope/port/example.h"')
 
 STANDARDS = {"c": "-std=c11", "c++": "-std=c++20"}

@@ -56,6 +56,7 @@ HANGSCOPE_INLINE void hangscope_port_stores_in_order() {
   __atomic_thread_fence(__ATOMIC_RELEASE);
 #endif
 }
+HANGSCOPE_INLINE void hangscope_port_stores_behind_atomic() { hangscope_port_stores_in_order(); }
 HANGSCOPE_INLINE void hangscope_port_loads_in_order() {
 #ifndef __SANITIZE_THREAD__
   __atomic_thread_fence(__ATOMIC_ACQUIRE);

@@ -32,25 +32,50 @@ HANGSCOPE_INLINE void hangscope_port_store(uint32_t* word, uint32_t value) {
 }
 #endif
 
+HANGSCOPE_INLINE void hangscope_port_stores_in_order(void) {
+#ifndef __SANITIZE_THREAD__
+  __atomic_thread_fence(__ATOMIC_RELEASE);
+#endif
+}
+
+/* Where an atomic instruction is ordered as a whole (.aq on RISC-V, any on x86), that is enough;
+ * elsewhere, as on Arm, acquire orders its load alone, its store may still come late, and a fence
+ * behind it does both. */
+#if defined(HANGSCOPE_PORT_ATOMICS_ORDER_STORES) || defined(__SANITIZE_THREAD__)
+#define HANGSCOPE_PORT_ATOMIC __ATOMIC_ACQUIRE
+#else
+#define HANGSCOPE_PORT_ATOMIC __ATOMIC_RELAXED
+#endif
+
+/* Behind one of the atomic instructions below, before stores that are to come later for a reader.
+ */
+HANGSCOPE_INLINE void hangscope_port_stores_behind_atomic(void) {
+#ifndef HANGSCOPE_PORT_ATOMICS_ORDER_STORES
+  hangscope_port_stores_in_order();
+#endif
+}
+
 /* Reserves a slot: adds a step to the head and returns what it was, its low half where it is wider.
- * What the writer does later comes later for a reader. Pairs with the reader's second look at the
- * head. */
+ * What the writer stores behind hangscope_port_stores_behind_atomic() comes later for a reader.
+ * Pairs with the reader's second look at the head. */
 #ifndef HANGSCOPE_PORT_RESERVE_IS_PORTED
 HANGSCOPE_INLINE uint32_t hangscope_port_reserve(uint32_t* head) {
 #if __SIZEOF_POINTER__ == 8
   return (uint32_t)__atomic_fetch_add((uint64_t*)(void*)head, HANGSCOPE_TICKET_STEP,
-                                      __ATOMIC_ACQUIRE);
+                                      HANGSCOPE_PORT_ATOMIC);
 #else
-  return __atomic_fetch_add(head, HANGSCOPE_TICKET_STEP, __ATOMIC_ACQUIRE);
+  return __atomic_fetch_add(head, HANGSCOPE_TICKET_STEP, HANGSCOPE_PORT_ATOMIC);
 #endif
 }
 #endif
 
-/* Takes a slot: makes its mark a busy one; not 0 if it was busy already. What the writer does later
- * comes later for a reader. Pairs with the reader's second look at the mark. */
+/* Takes a slot: makes its mark a busy one; not 0 if it was busy already. What the writer stores
+ * behind hangscope_port_stores_behind_atomic() comes later for a reader. Pairs with the reader's
+ * second look at the mark. */
 #ifndef HANGSCOPE_PORT_TAKE_IS_PORTED
 HANGSCOPE_INLINE int hangscope_port_take(uint32_t* mark) {
-  return __atomic_exchange_n(mark, HANGSCOPE_MARK_TAKEN, __ATOMIC_ACQUIRE) == HANGSCOPE_MARK_TAKEN;
+  return __atomic_exchange_n(mark, HANGSCOPE_MARK_TAKEN, HANGSCOPE_PORT_ATOMIC) ==
+         HANGSCOPE_MARK_TAKEN;
 }
 #endif
 
@@ -67,12 +92,6 @@ HANGSCOPE_INLINE void hangscope_port_publish(uint32_t* mark, uint32_t value) {
 }
 #endif
 
-HANGSCOPE_INLINE void hangscope_port_stores_in_order(void) {
-#ifndef __SANITIZE_THREAD__
-  __atomic_thread_fence(__ATOMIC_RELEASE);
-#endif
-}
-
 /* The reader's sides of these. */
 HANGSCOPE_INLINE uint32_t hangscope_port_load_acquire(const uint32_t* word) {
   return __atomic_load_n(word, __ATOMIC_ACQUIRE);
@@ -83,10 +102,10 @@ HANGSCOPE_INLINE void hangscope_port_loads_in_order(void) {
 #endif
 }
 
-/* What rarely happens; all atomic. add and swap return what was there; what comes behind a swap
- * comes later for a reader, too. swap_if says whether `expected` was and now is `value`. It may
- * fail where it could have done it: where the hardware tries and fails, trying again would be a
- * loop. */
+/* What rarely happens; all atomic. add and swap return what was there; what is stored behind a swap
+ * comes later for a reader, too. swap_if says whether `expected` was and now is `value`, and orders
+ * no stores. It may fail where it could have done it: where the hardware tries and fails, trying
+ * again would be a loop. */
 #ifndef HANGSCOPE_PORT_ADD_IS_PORTED
 HANGSCOPE_INLINE uint32_t hangscope_port_add(uint32_t* word, uint32_t value) {
   return __atomic_fetch_add(word, value, __ATOMIC_RELAXED);
@@ -94,7 +113,9 @@ HANGSCOPE_INLINE uint32_t hangscope_port_add(uint32_t* word, uint32_t value) {
 #endif
 #ifndef HANGSCOPE_PORT_SWAP_IS_PORTED
 HANGSCOPE_INLINE uint32_t hangscope_port_swap(uint32_t* word, uint32_t value) {
-  return __atomic_exchange_n(word, value, __ATOMIC_ACQUIRE);
+  const uint32_t was = __atomic_exchange_n(word, value, HANGSCOPE_PORT_ATOMIC);
+  hangscope_port_stores_behind_atomic();
+  return was;
 }
 #endif
 #ifndef HANGSCOPE_PORT_SWAP_IF_IS_PORTED

@@ -16,6 +16,7 @@
 
 #define HANGSCOPE_PORT_RESERVE_IS_PORTED
 #define HANGSCOPE_PORT_TAKE_IS_PORTED
+#define HANGSCOPE_PORT_ATOMICS_ORDER_STORES
 
 /* x86 stores become visible in program order: the clobbers keep the compiler to it. */
 HANGSCOPE_INLINE uint32_t hangscope_port_reserve(uint32_t* head) {

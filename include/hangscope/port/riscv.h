@@ -15,6 +15,7 @@
 #define HANGSCOPE_PORT_RESERVE_IS_PORTED
 #define HANGSCOPE_PORT_TAKE_IS_PORTED
 #define HANGSCOPE_PORT_SWAP_IF_IS_PORTED
+#define HANGSCOPE_PORT_ATOMICS_ORDER_STORES /* by .aq, or a fence */
 
 #ifdef __riscv_atomic
 

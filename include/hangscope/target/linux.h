@@ -111,6 +111,7 @@ static void hangscope_look_at_clocks(struct hangscope_header* header) {
   if ((sequence & 1) != 0 ||
       !hangscope_port_swap_if(&header->last_sequence, sequence, sequence + 1))
     return;
+  hangscope_port_stores_in_order();
   clock_gettime(CLOCK_MONOTONIC, &now);
   __atomic_store_n(&header->last_time, hangscope_port_clock64(), __ATOMIC_RELAXED);
   __atomic_store_n(&header->last_ns, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,

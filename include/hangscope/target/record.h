@@ -81,6 +81,7 @@ HANGSCOPE_INLINE uint32_t hangscope_write_at(struct hangscope_core* core, uint32
     return 0;
   }
 #endif
+  hangscope_port_stores_behind_atomic();
 #if !HANGSCOPE_PORT_WIDE_CLOCK
   time = hangscope_port_clock(); /* the later the better: it is the order of records for a reader */
 #endif
@@ -152,6 +153,7 @@ HANGSCOPE_COLD void hangscope_new_epoch(struct hangscope_core* core, uint32_t ep
   if (anchor != 0 && hangscope_port_load(&core->ring.head[0]) - ticket == HANGSCOPE_TICKET_STEP) {
     uint32_t* const record = hangscope_slot(core, ticket);
     if (hangscope_port_swap_if(&record[0], anchor, HANGSCOPE_MARK_TAKEN)) {
+      hangscope_port_stores_in_order();
       hangscope_port_store(&record[2], epoch);
       hangscope_port_publish(&record[0], anchor);
       hangscope_port_store(&core->ring.epoch, epoch);
