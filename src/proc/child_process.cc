@@ -37,8 +37,9 @@ std::string ReadProcFile(const std::string& path) {
   return got > 0 ? std::string(buffer, static_cast<size_t>(got)) : std::string();
 }
 
-// All processes that descend from `root`, parents before children.
-std::vector<TaskStat> Descendants(pid_t root) {
+// All processes that descend from `root`, parents before children; without those for which
+// `leave_out` is true, if it is not empty, and what descends from them.
+std::vector<TaskStat> Descendants(pid_t root, const std::function<bool(pid_t)>& leave_out) {
   const ProcFolder proc("/proc");
   std::multimap<pid_t, TaskStat> by_parent;
   for (const int pid : proc.Processes()) {
@@ -51,6 +52,7 @@ std::vector<TaskStat> Descendants(pid_t root) {
     open.pop_back();
     const auto [from, to] = by_parent.equal_range(parent);
     for (auto at = from; at != to; ++at) {
+      if (leave_out && leave_out(at->second.id)) continue;
       found.push_back(at->second);
       open.push_back(at->first == at->second.id ? 0 : at->second.id);
     }
@@ -376,12 +378,7 @@ class PosixChild final : public ChildProcess {
 
  private:
   // All but what hangscope started for itself.
-  std::vector<TaskStat> TheirDescendants() const {
-    std::vector<TaskStat> found = Descendants(getpid());
-    if (is_ours_)
-      std::erase_if(found, [this](const TaskStat& process) { return is_ours_(process.id); });
-    return found;
-  }
+  std::vector<TaskStat> TheirDescendants() const { return Descendants(getpid(), is_ours_); }
 
   bool HoldsOutput(pid_t pid) const {
     int error = 0;

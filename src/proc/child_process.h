@@ -81,7 +81,7 @@ struct ChildOptions {
   // then misses nothing of the program. May be empty. If hangscope dies meanwhile, the child goes
   // on.
   std::function<void(pid_t child)> before_exec;
-  // Which descendants of ours are not the child's; may be empty.
+  // Which descendants of ours are not the child's, nor are theirs; may be empty.
   std::function<bool(pid_t)> is_ours;
   bool ignores_sigpipe = false;  // as that caller had it
   sigset_t signal_mask{};        // what the child gets: the mask of hangscope's own caller

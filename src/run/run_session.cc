@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 
 #include "base/side_process.h"
 #include "base/units.h"
+#include "proc/side_command.h"
 #include "run/observer.h"
 #include "run/standby.h"
 #include "verdict/junit.h"
@@ -61,9 +61,7 @@ class Runner {
     child.ignores_sigpipe = options_.inherited_sigpipe_ignored;
     child.before_start = [this](const std::vector<int>& stream_fds) { PostGuards(stream_fds); };
     if (options_.record_cpus) child.before_exec = [this](pid_t pid) { StartCpuRecording(pid); };
-    child.is_ours = [this](pid_t pid) {
-      return (standby_ != nullptr && standby_->Has(pid)) || SideProcess::Is(pid);
-    };
+    child.is_ours = [this](pid_t pid) { return IsOurs(pid); };
     const TimeNs start = clock_.Monotonic();
     const TimeNs start_wall = clock_.Wall();
     auto started = environment_.start_child(child);
@@ -152,6 +150,7 @@ class Runner {
       const TimeNs now = clock_.Monotonic();
       if (now >= next_activity) {
         if (standby_ != nullptr) standby_->Check();
+        if (hang_command_ != nullptr) (void)hang_command_->Runs();
         SampleChild();
         next_activity = now + kActivityInterval;
       }
@@ -236,34 +235,35 @@ class Runner {
   }
 
   void StartHangCommand() {
-    const std::vector<std::string> extra = {
+    if (hang_command_ != nullptr && hang_command_->Runs()) {
+      observer_->narrator().Note(
+          fmt::format("the --on-hang command of an earlier hang still runs below process {}, so it "
+                      "is not started again",
+                      hang_command_->pid()),
+          clock_.Wall());
+      return;
+    }
+    SideCommandOptions command;
+    command.command = options_.on_hang_command;
+    command.environment = {
         "HANGSCOPE_SNAPSHOT=" + observer_->last_snapshot(),
         "HANGSCOPE_PID=" + std::to_string(child_->pid()),
         "HANGSCOPE_VERDICT=" + observer_->last_hang()->summary,
     };
-    std::vector<char*> environment;
-    for (char** at = environ; *at != nullptr; ++at) environment.push_back(*at);
-    for (const std::string& variable : extra)
-      environment.push_back(const_cast<char*>(variable.c_str()));
-    environment.push_back(nullptr);
-    posix_spawnattr_t attributes;
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setsigmask(&attributes, &options_.inherited_mask);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", 0, 0);
-    posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-    const char* arguments[] = {"sh", "-c", options_.on_hang_command.c_str(), nullptr};
-    pid_t pid = 0;
-    const int error = posix_spawn(&pid, "/bin/sh", &actions, &attributes,
-                                  const_cast<char**>(arguments), environment.data());
-    if (error != 0)
-      observer_->narrator().Note("cannot start the --on-hang command: " +
-                                     Status::FromErrno(error, "start", "/bin/sh").message(),
-                                 clock_.Wall());
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
+    command.signal_mask = options_.inherited_mask;
+    command.ignores_sigpipe = options_.inherited_sigpipe_ignored;
+    auto started = SideCommand::Start(command);
+    if (started.ok()) {
+      hang_command_ = std::move(*started);
+    } else {
+      observer_->narrator().Note(
+          "cannot start the --on-hang command: " + started.status().message(), clock_.Wall());
+    }
+  }
+
+  bool IsOurs(pid_t pid) const {
+    return SideProcess::Is(pid) || (standby_ != nullptr && standby_->Has(pid)) ||
+           (hang_command_ != nullptr && hang_command_->pid() == pid);
   }
 
   int Conclude() {
@@ -313,6 +313,7 @@ class Runner {
   Clock& clock_;
   Recording recording_;
   std::unique_ptr<Standby> standby_;
+  std::unique_ptr<SideCommand> hang_command_;  // of the last hang; null: there was none
   Status guard_status_;
   std::unique_ptr<CpuRecorder> recorder_;  // until the observer has it
   Status recorder_status_;

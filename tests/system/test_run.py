@@ -337,6 +337,42 @@ class Hangs(Case):
         self.assertEqual(outcome.status, 128 + signal.SIGTERM)
         self.assertRegex(out.read_text(), r"ring.snapshot-0001 silent")
 
+    def test_exec_watches_the_program_and_not_its_own_command(self):
+        # What the command leaves behind sleeps for a set time, which in a program is no hang.
+        said = self.folder / "said"
+        process = self.recorder("run", "--stall", 0.5, "--on-hang",
+                                f"exec:echo begins >> {said}; grep SigIgn /proc/self/status >> {said}; (sleep 1.2; echo ends >> {said}) &",
+                                "--", *python(self.SILENT))
+        self.until(lambda: said.exists() and "ends" in said.read_text(), what="the command ended")
+        time.sleep(1)  # a second hang would come after half of that
+        process.send_signal(signal.SIGTERM)
+        outcome = self.wait(process)
+        self.assertEqual(len(outcome.hangs), 1, outcome.messages)
+        # Of signal 13, SIGPIPE, the bit is not set.
+        self.assertRegex(said.read_text(), r"\Abegins\nSigIgn:\t[0-9a-f]{12}[02468ace][0-9a-f]{3}\nends\n\Z")
+
+    def test_exec_starts_no_second_command_beside_the_first(self):
+        said, gate, done = (self.folder / name for name in ("said", "gate", "done"))
+        os.mkfifo(gate)
+        process = self.recorder("run", "--stall", 0.5, "--on-hang", f"exec:echo begins >> {said}; while ! test -e {done}; do sleep 0.02; done",
+                                "--", *python("import os,sys\ngate=os.open(sys.argv[1], os.O_RDWR)\nwhile True: print('working'); os.read(gate, 1)", gate))
+
+        def hang(number):
+            self.until(lambda: len([m for m in self.messages() if m["type"] == "verdict" and m["hang"]]) == number, what=f"hang {number}")
+        hang(1)
+        self.until(said.exists)
+        gate.write_bytes(b"x")
+        hang(2)
+        self.until(lambda: [m for m in self.messages() if "--on-hang command" in m.get("text", "")], what="it is said")
+        self.assertEqual(said.read_text(), "begins\n")
+        done.touch()
+        time.sleep(0.5)  # until it is known that the command ended
+        gate.write_bytes(b"x")
+        hang(3)
+        self.until(lambda: said.read_text() == "begins\nbegins\n", what="the command of the third hang")
+        process.send_signal(signal.SIGTERM)
+        self.wait(process)
+
     def test_none_tells_and_leaves_alone(self):
         process = self.recorder("run", "--stall", 1, "--on-hang", "none", "--", *python(self.SILENT))
         self.until(lambda: [m for m in self.messages() if m["type"] == "verdict"])
