@@ -139,6 +139,8 @@ std::optional<TaskStatus> ParseTaskStatus(std::string_view text) {
   status.involuntary_switches = NumberOf<uint64_t>(text, "nonvoluntary_ctxt_switches", 10, 0);
   status.process = NumberOf<int>(text, "Tgid", 10, 0);
   status.tracer = NumberOf<int>(text, "TracerPid", 10, 0);
+  status.blocked_signals = NumberOf<uint64_t>(text, "SigBlk", 16, 0);
+  status.ignored_signals = NumberOf<uint64_t>(text, "SigIgn", 16, 0);
   status.caught_signals = NumberOf<uint64_t>(text, "SigCgt", 16, 0);
   const std::vector<int> users = NumbersOf(text, "Uid");
   if (users.size() > 1) status.user = users[1];

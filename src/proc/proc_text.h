@@ -33,9 +33,12 @@ std::optional<TaskStat> ParseTaskStat(std::string_view text);
 
 // /proc/PID/status, as far as stat does not say it.
 struct TaskStatus {
-  int process = 0;              // that the thread belongs to
-  int tracer = 0;               // process id of its debugger; 0: none
-  uint64_t caught_signals = 0;  // bit N-1: it has a handler for signal N
+  int process = 0;  // that the thread belongs to
+  int tracer = 0;   // process id of its debugger; 0: none
+  // bit N-1 stands for signal N: the thread blocks it, the process ignores it, has a handler for it
+  uint64_t blocked_signals = 0;
+  uint64_t ignored_signals = 0;
+  uint64_t caught_signals = 0;
   uint64_t voluntary_switches = 0;
   uint64_t involuntary_switches = 0;
   int user = -1;  // effective

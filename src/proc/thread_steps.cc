@@ -13,6 +13,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "proc/proc_folder.h"
 #include "proc/thread_stop.h"
 
 namespace hangscope {
@@ -111,6 +112,15 @@ uint64_t HashOf(const StepState& state) {
 
 }  // namespace
 
+const char* WhyNotToStep(const TaskStatus& status) {
+  const uint64_t trap = uint64_t{1} << (SIGTRAP - 1);
+  if ((status.blocked_signals & trap) != 0)
+    return "it blocks SIGTRAP, and carrying it step by step would unblock that";
+  if ((status.ignored_signals & trap) != 0)
+    return "its process ignores SIGTRAP, and carrying it step by step would end that";
+  return nullptr;
+}
+
 bool ThreadStop::ReadState(StepState* state) const {
   user_regs_struct raw = {};
   iovec part = {&raw, sizeof raw};
@@ -146,7 +156,11 @@ bool ThreadStop::StepOnce(TimeNs until) {
 StepTrace ThreadStop::Step(TimeNs until, size_t most, const ReadMemory& read) {
   StepTrace trace;
   StepState state;
-  if (!ReadState(&state)) return trace;
+  // It is stopped, so its mask stays as it is; the few system calls that are stepped into change
+  // nothing of it.
+  const auto text = ProcFolder("/proc").Read(std::to_string(tid_) + "/status");
+  const auto status = text ? ParseTaskStatus(*text) : std::nullopt;
+  if (!status || WhyNotToStep(*status) != nullptr || !ReadState(&state)) return trace;
   CodeKinds kinds(read);
   std::unordered_map<uint64_t, size_t> seen;
   for (;;) {

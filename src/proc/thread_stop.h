@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "proc/proc_text.h"
 #include "proc/process_memory.h"
 #include "proc/step_trace.h"
 #include "proc/thread_image.h"
@@ -34,7 +35,7 @@ class ThreadStop {
 
   // Lets it carry out one instruction after another, until its state comes back or `until`
   // (monotonic) or after `most`. Stops before what must not be carried out in steps. A signal that
-  // comes ends it, and is delivered.
+  // comes ends it, and is delivered. Carries out nothing where WhyNotToStep says why.
   //
   // Whoever calls this must not be killed before this object ends: the kernel would leave the trap
   // flag on, of which the target would die. See process/step_helper.h.
@@ -59,6 +60,11 @@ class ThreadStop {
   TimeNs since_;              // monotonic: when it was asked to stop
   mutable int interrupted_call_ = -1;
 };
+
+// The kernel forces the SIGTRAP of each step upon the thread: where that is blocked or ignored, it
+// is neither afterwards, for good, and a handler for it is gone. The end of a sentence that says
+// which; null where steps change nothing.
+const char* WhyNotToStep(const TaskStatus& status);
 
 // Whether a stop leaves a thread that sleeps in system call `number` undisturbed: the kernel goes
 // on with it. Of others (epoll_wait, sigtimedwait, semop, ...) the program would see EINTR;

@@ -421,7 +421,7 @@ void ProcessLook::StopThread(Work* work, ThreadFacts* thread) {
   StoreWalk(walker_->Walk(image, context_.options.most_frames), thread);
   const bool was_blocked = work->raw.IsBlocked();
   if (!was_blocked) {
-    if (interrupted < 0) StepThread(thread);
+    if (interrupted < 0) StepThread(work->raw.status, thread);
     return;
   }
   work->was_stopped = true;
@@ -436,8 +436,13 @@ void ProcessLook::StopThread(Work* work, ThreadFacts* thread) {
 
 // What runs may go in circles. It does where it is in the same state again, memory included: then
 // nothing but what others do to the memory that it reads, or a signal, ends that.
-void ProcessLook::StepThread(ThreadFacts* thread) {
+void ProcessLook::StepThread(const TaskStatus& status, ThreadFacts* thread) {
   if (!context_.options.step_running || context_.stepped >= context_.options.most_stepped) return;
+  if (const char* const why_not = WhyNotToStep(status); why_not != nullptr) {
+    Warn(fmt::format("whether thread {} ({}) goes in circles was not seen: {}", thread->tid,
+                     thread->name, why_not));
+    return;
+  }
   ++context_.stepped;
   const auto loop =
       StepInHelper(context_.clock, thread->tid, context_.options.step_time, read_memory_);

@@ -115,7 +115,7 @@ class ProcessLook {
   std::optional<int> OuterThread(int inner, bool shared) const;
   bool WantsStop(const Work& work, const ThreadFacts& thread) const;
   void StopThread(Work* work, ThreadFacts* thread);
-  void StepThread(ThreadFacts* thread);
+  void StepThread(const TaskStatus& status, ThreadFacts* thread);
   void CollectPolls(const LoopAccess& access, uint64_t stack_pointer, ThreadFacts::Spin* spin);
   std::string VariableName(uint64_t address);
   void Warn(std::string sentence);

@@ -51,6 +51,18 @@ def spins(thread):
     return int(fields[11]) + int(fields[12]) >= 5  # hundredths of a second
 
 
+def signals(pid):
+    """What each thread of a process and of its children blocks, ignores, handles and has pending."""
+    found = {}
+    for thread in family(pid) or ():
+        try:
+            status = pathlib.Path(f"/proc/{thread}/status").read_text()
+        except OSError:
+            continue  # it ended
+        found[thread] = re.findall(r"((?:Sig|Shd)(?:Pnd|Blk|Ign|Cgt)):\t(\w+)", status)
+    return found
+
+
 class WhyCase(support.Case):
     def start(self, program, *words, stdin=subprocess.DEVNULL, **popen):
         """Starts an example and waits for its first line."""
@@ -309,6 +321,51 @@ class Harmless(WhyCase):
             used = self.cpu_ticks(process.pid)
             self.until(lambda: self.cpu_ticks(process.pid) > used + 2, what=f"'{mode}' goes on")
             self.assertIsNone(process.poll())
+
+    def leaves_signals_alone(self, zoo):
+        """A trap that the kernel sends for a step unblocks SIGTRAP, and takes away that it is ignored, for good."""
+        seen = 0
+        for words in zoo:
+            process = self.start(*words, stdin=subprocess.PIPE)
+            # Who starts a thread blocks all signals meanwhile.
+            self.until(lambda: (signals(process.pid), time.sleep(0.02))[0] == signals(process.pid), what="its threads have begun")
+            before = signals(process.pid)
+            outcome = self.hangscope("why", f"pid:{process.pid}")
+            after = signals(process.pid)
+            self.assertIsNone(process.poll(), words)
+            for thread in before.keys() & after.keys():
+                self.assertEqual(before[thread], after[thread], f"{words}, thread {thread}: {outcome.out.decode()}")
+                seen += 1
+            yield process, words[-1], outcome.out.decode()
+            self.finish(process)
+        print(f"{seen} threads of {len(zoo)} programs")
+        self.assertGreaterEqual(seen, len(zoo))
+
+    def test_what_hung_programs_do_with_signals_stays_as_it_was(self):
+        names = ("abba_locks", "busy_spin", "dead_owner", "lost_signal", "silent_pipe", "stopped_child", "two_processes")
+        for _ in self.leaves_signals_alone([(HUNG / name,) for name in names]):
+            pass
+
+    def test_what_working_programs_do_with_signals_stays_as_it_was(self):
+        modes = ("server", "compute", "busy", "sleep", "job", "poll")
+        for _ in self.leaves_signals_alone([*((HUNG / "controls", mode) for mode in modes), (TOOLS / "wait_zoo",), (TOOLS / "wait_zoo_fast",),
+                                            (TOOLS / "unshaken",)]):
+            pass
+
+    def test_what_spinning_programs_do_with_signals_stays_as_it_was(self):
+        ways = ("flag", "yield", "lock", "compute", "count", "float", "nothing")
+        for _ in self.leaves_signals_alone([(TOOLS / "spinner", way) for way in ways]):
+            pass
+
+    def test_who_blocks_ignores_or_handles_sigtrap_still_does_so(self):
+        for process, how, said in self.leaves_signals_alone([(TOOLS / "spinner", "flag", how) for how in ("blocks", "ignores", "handles")]):
+            if how == "handles":
+                self.assertRegex(said, "^HANG: spin")
+            else:
+                self.assertRegex(said, rf"thread {process.pid} .*{how} SIGTRAP")
+            process.send_signal(signal.SIGTRAP)
+            time.sleep(0.05)
+            self.assertIsNone(process.poll(), f"it died of a SIGTRAP that it {how}")
 
     @staticmethod
     def cpu_ticks(pid):

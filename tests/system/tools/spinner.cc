@@ -1,7 +1,9 @@
 // Runs in one of several ways, for ever; or until its standard input ends, which a thread of its
-// own looks out for.
+// own looks out for. A second argument says what it does with signals: "blocks" all, though it has
+// a handler for SIGTRAP, or only "handles" or "ignores" SIGTRAP.
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -60,6 +62,15 @@ void* EndWithInput(void*) {
   _exit(0);
 }
 
+void OnTrap(int) {}
+void SetSignals(const char* what) {
+  signal(SIGTRAP, strcmp(what, "ignores") == 0 ? SIG_IGN : OnTrap);
+  if (strcmp(what, "blocks") != 0) return;
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
 struct Way {
   const char* name;
   void (*run)();
@@ -75,6 +86,7 @@ int main(int count, char** arguments) {
   pthread_create(&thread, nullptr, EndWithInput, nullptr);
   for (const Way& way : kWays) {
     if (count < 2 || strcmp(way.name, arguments[1]) != 0) continue;
+    if (count > 2) SetSignals(arguments[2]);  // before it says that it is ready
     printf("spinner %d\nready\n", getpid());
     fflush(stdout);
     way.run();

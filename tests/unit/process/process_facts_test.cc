@@ -49,13 +49,15 @@ TEST(ProcText, ReadsNamesWithBracketsAndSpaces) {
 TEST(ProcText, ReadsWhoTracesAndHowOftenItSwitched) {
   const auto status = ParseTaskStatus(
       "Name:\tTracerPid:\t99\nTgid:\t40\nTracerPid:\t7\nUid:\t1000\t1001\t1000\t1000\nNSpid:"
-      "\t42\t3\nSigCgt:\t0000000180004002\n"
+      "\t42\t3\nSigBlk:\tfffffffe7ffbfeff\nSigIgn:\t0000000000001010\nSigCgt:\t0000000180004002\n"
       "voluntary_ctxt_switches:\t31\nnonvoluntary_ctxt_switches:\t5\n");
   ASSERT_TRUE(status.has_value());
   EXPECT_EQ(status->tracer, 7);
   EXPECT_EQ(status->process, 40);
   EXPECT_EQ(status->user, 1001);
   EXPECT_EQ(status->inner_id, 3);
+  EXPECT_EQ(status->blocked_signals, 0xfffffffe7ffbfeffu);
+  EXPECT_EQ(status->ignored_signals, 0x1010u);
   EXPECT_EQ(status->caught_signals, 0x180004002u);
   EXPECT_EQ(status->voluntary_switches, 31u);
   EXPECT_EQ(status->involuntary_switches, 5u);
