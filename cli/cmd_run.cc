@@ -262,6 +262,7 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   }
   options.inherited_mask = signals.inherited_mask;
   options.inherited_sigpipe_ignored = signals.sigpipe_ignored;
+  options.inherited_sigchld_ignored = signals.sigchld_ignored;
   recorder.environment.signal_fd =
       pty ? OpenSignalFd(WithTerminalSize(signals)) : OpenSignalFd(signals);
 

@@ -39,7 +39,8 @@ StartSignals InstallSignals() {
   sigprocmask(SIG_BLOCK, &blocked, nullptr);
   signals.sigpipe_ignored = IsIgnored(SIGPIPE);
   signal(SIGPIPE, SIG_IGN);
-  if (IsIgnored(SIGCHLD)) signal(SIGCHLD, SIG_DFL);  // else the child's status would be lost
+  signals.sigchld_ignored = IsIgnored(SIGCHLD);
+  if (signals.sigchld_ignored) signal(SIGCHLD, SIG_DFL);  // else the child's status would be lost
   return signals;
 }
 

@@ -9,6 +9,7 @@ namespace hangscope::cli {
 struct StartSignals {
   sigset_t inherited_mask{};     // what the caller had; the child gets it
   bool sigpipe_ignored = false;  // likewise
+  bool sigchld_ignored = false;  // likewise
   sigset_t ours{};               // those that are read from the signalfd
 };
 

@@ -512,8 +512,9 @@ bool PlaceStream(const CapturedStream& stream, int write_end, TerminalUse termin
   for (size_t i = 0; i < pipes.streams.size() && placed; ++i) {
     placed = PlaceStream(options.streams[i], pipes.streams[i].write_end, terminal_use);
   }
-  // hangscope ignores SIGPIPE for itself only.
+  // hangscope ignores SIGPIPE, and waits for children, for itself only.
   signal(SIGPIPE, options.ignores_sigpipe ? SIG_IGN : SIG_DFL);
+  if (options.ignores_sigchld) signal(SIGCHLD, SIG_IGN);
   sigprocmask(SIG_SETMASK, &options.signal_mask, nullptr);
   if (placed) execvp(arguments[0], arguments);
   const int error = errno;

@@ -83,8 +83,10 @@ struct ChildOptions {
   std::function<void(pid_t child)> before_exec;
   // Which descendants of ours are not the child's, nor are theirs; may be empty.
   std::function<bool(pid_t)> is_ours;
-  bool ignores_sigpipe = false;  // as that caller had it
-  sigset_t signal_mask{};        // what the child gets: the mask of hangscope's own caller
+  // What the child gets, as hangscope's own caller had it.
+  bool ignores_sigpipe = false;
+  bool ignores_sigchld = false;
+  sigset_t signal_mask{};
 };
 
 // Whether `program` can be found (along PATH, as execvp does) and executed: what

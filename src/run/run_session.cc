@@ -59,6 +59,7 @@ class Runner {
     for (const RunStream& stream : options_.streams) child.streams.push_back(stream.captured);
     child.signal_mask = options_.inherited_mask;
     child.ignores_sigpipe = options_.inherited_sigpipe_ignored;
+    child.ignores_sigchld = options_.inherited_sigchld_ignored;
     child.before_start = [this](const std::vector<int>& stream_fds) { PostGuards(stream_fds); };
     if (options_.record_cpus) child.before_exec = [this](pid_t pid) { StartCpuRecording(pid); };
     child.is_ours = [this](pid_t pid) { return IsOurs(pid); };

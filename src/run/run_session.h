@@ -36,6 +36,7 @@ struct RunOptions {
   CpuRecorderOptions cpus;
   sigset_t inherited_mask{};
   bool inherited_sigpipe_ignored = false;
+  bool inherited_sigchld_ignored = false;
 };
 
 // Exit statuses after timeout(1) and env(1).

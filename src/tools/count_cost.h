@@ -25,6 +25,7 @@ struct CostOptions {
   TimeNs time_limit = 0;  // 0: QEMU ends by itself
   sigset_t inherited_mask{};
   bool inherited_sigpipe_ignored = false;
+  bool inherited_sigchld_ignored = false;
 };
 
 struct CostEnvironment {

@@ -255,6 +255,15 @@ class Processes(Case):
         watched = self.run_program(python(code), preexec_fn=prepare, restore_signals=False)
         self.assertEqual(watched.out, direct.stdout)
 
+    def test_ignored_signals_are_ignored_by_the_program(self):
+        def prepare():
+            for number in (signal.SIGCHLD, signal.SIGHUP, signal.SIGPIPE, signal.SIGTSTP, signal.SIGUSR1):
+                signal.signal(number, signal.SIG_IGN)
+        words = ["grep", "Sig[BI]", "/proc/self/status"]
+        direct = subprocess.run(words, capture_output=True, preexec_fn=prepare, restore_signals=False)
+        watched = self.run_program(words, preexec_fn=prepare, restore_signals=False)
+        self.assertEqual((watched.status, watched.out), (0, direct.stdout))
+
     def test_nohup_is_respected(self):
         process = self.recorder("run", "--", *python("print('ready'); import time; time.sleep(1)"),
                                 preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
