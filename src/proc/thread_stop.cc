@@ -103,6 +103,15 @@ std::string WhyNotStopped(int tid, int error) {
 
 }  // namespace
 
+SuspensionPutOff::SuspensionPutOff() {
+  sigset_t suspends;
+  sigemptyset(&suspends);
+  for (const int number : {SIGTSTP, SIGTTIN, SIGTTOU}) sigaddset(&suspends, number);
+  pthread_sigmask(SIG_BLOCK, &suspends, &before_);
+}
+
+SuspensionPutOff::~SuspensionPutOff() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
 Result<std::unique_ptr<ThreadStop>> ThreadStop::Stop(Clock& clock, int tid, TimeNs limit) {
   if (ptrace(PTRACE_SEIZE, tid, nullptr, nullptr) != 0)
     return Status::Io(WhyNotStopped(tid, errno));

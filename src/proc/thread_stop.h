@@ -3,6 +3,8 @@
 #ifndef HANGSCOPE_PROC_THREAD_STOP_H
 #define HANGSCOPE_PROC_THREAD_STOP_H
 
+#include <signal.h>
+
 #include <memory>
 
 #include "base/clock.h"
@@ -16,6 +18,20 @@ namespace hangscope {
 
 // A thread that runs stops within a time slice.
 constexpr TimeNs kLongestWaitForStop = 50 * kMillisecond;
+
+// As long as one exists, Ctrl-Z and its like do not stop this process, which would leave threads
+// that it has stopped as they are until fg. They do so at its end. Of a process of several threads
+// this is true where the others were started by the one that made it, or block those signals, too.
+class SuspensionPutOff {
+ public:
+  SuspensionPutOff();
+  ~SuspensionPutOff();
+  SuspensionPutOff(const SuspensionPutOff&) = delete;
+  SuspensionPutOff& operator=(const SuspensionPutOff&) = delete;
+
+ private:
+  sigset_t before_;
+};
 
 class ThreadStop {
  public:

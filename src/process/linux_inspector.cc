@@ -64,6 +64,7 @@ Result<SystemSample> LinuxInspector::Inspect(int pid, const InspectOptions& opti
   auto processes = ReadAll(parsed->process > 0 ? parsed->process : pid, context, &left_out);
   if (processes.empty()) return Status::NotFound(fmt::format("process {} has just ended", pid));
   if (options.stop) {
+    const SuspensionPutOff put_off;
     // On a thread of its own: when that ends, the kernel lets go of whatever it still traces.
     std::thread([&] {
       for (auto& process : processes) process->Stop();

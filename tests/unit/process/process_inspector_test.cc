@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cctype>
 #include <cerrno>
 #include <csignal>
@@ -464,6 +465,43 @@ TEST(Stops, EndWhenWhoStoppedIsKilled) {
   waitpid(watcher, &status, 0);
   ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
   EXPECT_TRUE(IsRunning(program.pid(), 20 * kMillisecond));
+}
+
+// Has Ctrl-Z pressed while a thread is asked to stop.
+class SuspendingClock final : public Clock {
+ public:
+  TimeNs Monotonic() override { return system_clock.Monotonic(); }
+  TimeNs Wall() override { return system_clock.Wall(); }
+  void Sleep(TimeNs time) override {
+    if (!pressed.exchange(true)) kill(getpid(), SIGTSTP);
+    system_clock.Sleep(time);
+  }
+  std::atomic<bool> pressed = false;
+};
+
+TEST(Stops, EndBeforeCtrlZStopsTheInspector) {
+  const StartedProgram program(SPINNER, "flag");
+  ASSERT_TRUE(program.is_ready());
+  const pid_t watcher = fork();
+  if (watcher == 0) {
+    setpgid(0, 0);  // the shell of this job is the test
+    SuspendingClock clock;
+    auto inspector = OpenLinuxInspector(clock);
+    InspectOptions options;
+    options.step_running = false;  // only stops are slept for then, and not those that come at once
+    for (int i = 0; i < 200 && !clock.pressed; ++i)
+      (void)(*inspector)->Inspect(program.pid(), options).ok();
+    _exit(clock.pressed ? 0 : 1);
+  }
+  setpgid(watcher, watcher);
+  int status = 0;
+  waitpid(watcher, &status, WUNTRACED);
+  if (WIFEXITED(status)) GTEST_SKIP() << "no thread took its time to stop, or Ctrl-Z stops nobody";
+  ASSERT_TRUE(WIFSTOPPED(status));
+  EXPECT_TRUE(IsRunning(program.pid(), 20 * kMillisecond)) << "it is stopped until fg";
+  kill(watcher, SIGCONT);
+  waitpid(watcher, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
 TEST(Stops, DoNoHarmWhenTheInspectorIsKilledAtAnyInstant) {
