@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "commands.h"
 #include "control/recorder_table.h"
 #include "options.h"
@@ -61,10 +62,10 @@ int SnapCommand(const std::vector<std::string>& words) {
   auto folder = AskForSnapshot(meant[0], now, since_last);
   if (!folder.ok()) {
     PrintError(fmt::format("the recorder {} took no snapshot: {}", meant[0].status.pid,
-                           folder.status().message()));
+                           Printable(folder.status().message())));
     return kExitFailed;
   }
-  WriteOut(*folder + "\n");
+  WriteOut(Printable(*folder) + "\n");
   return kExitClean;
 }
 

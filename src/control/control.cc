@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -33,7 +34,7 @@ Result<std::unique_ptr<ControlServer>> ControlServer::Open(const std::string& pa
   const sockaddr_un address = folder->Address(unborn);
   const bool listens =
       bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
-      listen(listener, kBacklog) == 0 &&
+      fchmodat(folder->fd(), unborn.c_str(), 0600, 0) == 0 && listen(listener, kBacklog) == 0 &&
       renameat(folder->fd(), unborn.c_str(), folder->fd(), name.c_str()) == 0;
   if (!listens) {
     const Status status = Status::FromErrno(errno, "make a socket in", path);
@@ -46,8 +47,8 @@ Result<std::unique_ptr<ControlServer>> ControlServer::Open(const std::string& pa
 
 ControlServer::ControlServer(ControlFolderHandle folder, int listener)
     : folder_(std::move(folder)), clients_(listener, kMostClients, kRequestTimeout) {
-  clients_.SetAdmission([](int fd, bool full) {
-    if (!PeerIsTrusted(fd)) return false;
+  clients_.SetAdmission([owner = folder_.owner()](int fd, bool full) {
+    if (!PeerIsTrusted(fd, owner)) return false;
     if (full) Send(fd, FailedReply("too many ask at once"));
     return !full;
   });

@@ -32,7 +32,7 @@ class Conversation {
       if (errno == ECONNREFUSED) return Status::NotFound("its recorder is dead");
       return Status::FromErrno(errno, "connect to", SocketName(pid));
     }
-    if (!PeerIsTrusted(fd))
+    if (!PeerIsTrusted(fd, folder.owner()))
       return Status::Io(fmt::format("{} belongs to another user's process", SocketName(pid)));
     const std::string line = RequestLine(request) + "\n";
     if (send(fd, line.data(), line.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(line.size())) {

@@ -25,11 +25,18 @@ bool IsFolder(const std::string& path) {
   return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-Status CheckPrivate(int fd, const std::string& path) {
+bool OwnerHasParent(int fd, uid_t owner) {
+  struct stat parent {};
+  return fstatat(fd, "..", &parent, 0) == 0 && parent.st_uid == owner;
+}
+
+Status CheckPrivate(int fd, const std::string& path, bool make, uid_t* owner) {
   struct stat info {};
   if (fstat(fd, &info) != 0) return Status::FromErrno(errno, "examine", path);
-  if (info.st_uid != geteuid() && geteuid() != 0)
-    return Status::Io(fmt::format("'{}' belongs to another user", path));
+  *owner = info.st_uid;
+  const bool is_ours = info.st_uid == geteuid();
+  if (!is_ours && (make || geteuid() != 0 || !OwnerHasParent(fd, info.st_uid)))
+    return Status::Io(fmt::format("'{}' belongs to another user; remove it", path));
   if ((info.st_mode & 077) != 0) {
     return Status::Io(
         fmt::format("'{}' is open to other users (mode {:03o}); chmod 700 it, or remove it", path,
@@ -54,15 +61,16 @@ Result<ControlFolderHandle> ControlFolderHandle::Open(const std::string& path, b
   if (fd < 0 && (errno == ENOTDIR || errno == ELOOP))
     return Status::Io(fmt::format("'{}' is no folder", path));
   if (fd < 0) return Status::FromErrno(errno, "open", path);
-  ControlFolderHandle folder(fd);
-  if (Status status = CheckPrivate(fd, path); !status.ok()) return status;
+  ControlFolderHandle folder(fd, 0);
+  if (Status status = CheckPrivate(fd, path, make, &folder.owner_); !status.ok()) return status;
   return folder;
 }
 
 ControlFolderHandle::ControlFolderHandle(ControlFolderHandle&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)) {}
+    : fd_(std::exchange(other.fd_, -1)), owner_(other.owner_) {}
 ControlFolderHandle& ControlFolderHandle::operator=(ControlFolderHandle&& other) noexcept {
   std::swap(fd_, other.fd_);
+  std::swap(owner_, other.owner_);
   return *this;
 }
 ControlFolderHandle::~ControlFolderHandle() {
@@ -97,11 +105,11 @@ void ControlFolderHandle::Remove(const std::string& name) const { unlinkat(fd_, 
 
 std::string SocketName(int pid) { return std::to_string(pid) + std::string(kSuffix); }
 
-bool PeerIsTrusted(int socket) {
+bool PeerIsTrusted(int socket, uid_t owner) {
   ucred peer{};
   socklen_t size = sizeof peer;
   if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
-  return peer.uid == geteuid() || peer.uid == 0 || geteuid() == 0;
+  return peer.uid == owner || peer.uid == 0;
 }
 
 }  // namespace hangscope

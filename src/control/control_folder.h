@@ -2,6 +2,7 @@
 #ifndef HANGSCOPE_CONTROL_CONTROL_FOLDER_H
 #define HANGSCOPE_CONTROL_CONTROL_FOLDER_H
 
+#include <sys/types.h>
 #include <sys/un.h>
 
 #include <string>
@@ -19,7 +20,9 @@ std::string ControlFolder();
 class ControlFolderHandle {
  public:
   // Fails unless it is a folder, no link, that its owner alone may use, and the
-  // owner is this user. Where `make`, it is made if absent. Root may read others'.
+  // owner is this user. Where `make`, it is made if absent. Root may look into the folder
+  // of another user, too, where that user also owns the folder that it lies in
+  // (XDG_RUNTIME_DIR); in /tmp anybody may have made one under root's name.
   static Result<ControlFolderHandle> Open(const std::string& path, bool make);
   ControlFolderHandle(ControlFolderHandle&& other) noexcept;
   ControlFolderHandle& operator=(ControlFolderHandle&& other) noexcept;
@@ -28,6 +31,7 @@ class ControlFolderHandle {
   ~ControlFolderHandle();
 
   int fd() const { return fd_; }
+  uid_t owner() const { return owner_; }
   // The address of a socket in it, however long the folder's path is.
   sockaddr_un Address(const std::string& name) const;
   // The processes that have a socket here, dead ones too; sorted.
@@ -35,14 +39,15 @@ class ControlFolderHandle {
   void Remove(const std::string& name) const;
 
  private:
-  explicit ControlFolderHandle(int fd) : fd_(fd) {}
+  ControlFolderHandle(int fd, uid_t owner) : fd_(fd), owner_(owner) {}
   int fd_;
+  uid_t owner_;
 };
 
 std::string SocketName(int pid);  // "4711.sock"
 
-// Whether the process at the other end is this user's or root's.
-bool PeerIsTrusted(int socket);
+// Whether the process at the other end runs as `owner`, whose the folder is, or as root.
+bool PeerIsTrusted(int socket, uid_t owner);
 
 }  // namespace hangscope
 

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/units.h"
+#include "base/utf8.h"
 
 namespace hangscope {
 namespace {
@@ -33,7 +34,7 @@ std::string StateText(const RecorderStatus& recorder) {
   const std::string& summary = recorder.summary.empty() ? recorder.state : recorder.summary;
   const bool sure = recorder.confidence.empty() || recorder.confidence == "likely" ||
                     recorder.confidence == "certain";
-  return word + summary + (sure ? "" : " (" + recorder.confidence + ")");
+  return Printable(word + summary + (sure ? "" : " (" + recorder.confidence + ")"));
 }
 
 Row RowOf(const RecorderStatus& recorder) {
@@ -42,7 +43,7 @@ Row RowOf(const RecorderStatus& recorder) {
   const std::string child = recorder.child_pid == 0 ? "-" : std::to_string(recorder.child_pid);
   return {pid,
           child,
-          recorder.name,
+          Printable(recorder.name),
           FormatElapsed(recorder.age),
           FormatSize(recorder.total_bytes),
           FormatRate(recorder.bytes_per_second),

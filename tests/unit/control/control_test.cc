@@ -111,6 +111,17 @@ TEST(RecorderTable, AlignsAndFits) {
   EXPECT_NE(cut.find("HANG: loopi…\n"), std::string::npos) << cut;
 }
 
+TEST(RecorderTable, WhatARecorderSaysReachesNoTerminalAsItIs) {
+  RecorderStatus evil = SomeStatus();
+  evil.name = "fw\x1b]0;OWNED\a";
+  evil.summary = "a\nline \x1b[2J";
+  const std::string table = RecorderTable({evil}, 0);
+  EXPECT_NE(table.find("fw\\x1b]0;OWNED"), std::string::npos) << table;
+  EXPECT_NE(table.find("a\\nline \\x1b[2J"), std::string::npos) << table;
+  EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 2);
+  EXPECT_EQ(table.find('\x1b'), std::string::npos);
+}
+
 TEST(RecorderJson, IsOneObject) {
   const Json json = Json::parse(RecorderJson(SomeStatus()));
   EXPECT_EQ(json["type"], "recorder");
@@ -274,6 +285,57 @@ TEST_F(ControlServerTest, FolderThatOthersMayUseIsNotUsed) {
   EXPECT_NE(server.status().message().find("open to other users (mode 750)"), std::string::npos);
   const LiveRecorders recorders = FindRecorders(folder_, kSecond);
   EXPECT_NE(recorders.warning.find("open to other users"), std::string::npos);
+}
+
+// Under root's own name in /tmp, and anywhere else: whoever owns the folder may put another socket
+// in the place of ours.
+TEST_F(ControlServerTest, AnotherUsersFolderIsNotUsedByRootEither) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a folder to another user";
+  ASSERT_EQ(mkdir(folder_.c_str(), 0700), 0);
+  ASSERT_EQ(chown(folder_.c_str(), 65534, 65534), 0);
+  auto server = ControlServer::Open(folder_);
+  ASSERT_FALSE(server.ok());
+  EXPECT_NE(server.status().message().find("belongs to another user"), std::string::npos);
+  EXPECT_NE(FindRecorders(folder_, kSecond).warning.find("belongs to another user"),
+            std::string::npos);
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST_F(ControlServerTest, RootTrustsInAnotherUsersFolderOnlyThatUserAndRoot) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a folder to another user";
+  const std::string runtime = folder_ + "-runtime";  // as that user's XDG_RUNTIME_DIR
+  ASSERT_EQ(mkdir(runtime.c_str(), 0700), 0);
+  ASSERT_EQ(mkdir((runtime + "/hangscope").c_str(), 0700), 0);
+  for (const std::string& path : {runtime, runtime + "/hangscope"})
+    EXPECT_EQ(chown(path.c_str(), 65534, 65534), 0);
+  const auto folder = ControlFolderHandle::Open(runtime + "/hangscope", false);
+  EXPECT_TRUE(folder.ok()) << folder.status().message();
+  EXPECT_TRUE(folder.ok() && folder->owner() == 65534u);
+  EXPECT_FALSE(ControlFolderHandle::Open(runtime + "/hangscope", true).ok());
+  std::filesystem::remove_all(runtime);
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  EXPECT_TRUE(PeerIsTrusted(ends[0], 65534)) << "the peer is root";
+  close(ends[0]);
+  close(ends[1]);
+  // The peer of this pair is another user still.
+  ASSERT_EQ(seteuid(65534), 0);
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  ASSERT_EQ(seteuid(0), 0);
+  EXPECT_TRUE(PeerIsTrusted(ends[0], 65534));
+  EXPECT_FALSE(PeerIsTrusted(ends[0], 0));
+  EXPECT_FALSE(PeerIsTrusted(ends[0], 1));
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST_F(ControlServerTest, SocketIsForThisUserWhateverTheUmask) {
+  const mode_t before = umask(0);
+  Open();
+  umask(before);
+  struct stat info {};
+  ASSERT_EQ(stat((folder_ + "/" + SocketName(getpid())).c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
 }
 
 TEST_F(ControlServerTest, LinkIsNoFolder) {
