@@ -61,6 +61,7 @@ class StandardOutput final : public File {
   Result<uint64_t> LinkCount() override { return Refuse(); }
   Status Lock() override { return Refuse(); }
   bool IsLocked() override { return false; }
+  bool IsOursAlone() override { return false; }
 
   bool nobody_listens() const { return nobody_listens_; }
 

@@ -104,7 +104,8 @@ int ReportCommand(const std::vector<std::string>& words) {
     return kExitClean;
   }
   const Status written =
-      WriteReportPage(PosixFileSystem(), *report, output, fmt::format("{}.{}~", output, getpid()));
+      WriteReportPage(PosixFileSystem(), *report, output, fmt::format("{}.{}~", output, getpid()),
+                      FileSystem::Mode::kNew);
   if (!written.ok()) {
     PrintError(written.message() + (chosen ? "" : "; -o FILE writes it elsewhere"));
     return kExitFailed;

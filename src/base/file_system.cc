@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <filesystem>
 
 #include "base/file_lock.h"
 
@@ -76,6 +75,12 @@ class PosixFile final : public File {
     return fcntl(fd_, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
   }
 
+  bool IsOursAlone() override {
+    struct stat info {};
+    return fstat(fd_, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() &&
+           info.st_nlink == 1;
+  }
+
  private:
   int fd_;
   std::string path_;
@@ -84,11 +89,15 @@ class PosixFile final : public File {
 class PosixFiles final : public FileSystem {
  public:
   Result<std::unique_ptr<File>> Open(const std::string& path, Mode mode) override {
-    int flags = O_CLOEXEC;
-    if (mode == Mode::kRead) flags |= O_RDONLY;
-    if (mode == Mode::kReadWrite) flags |= O_RDWR;
-    if (mode == Mode::kCreate) flags |= O_RDWR | O_CREAT;
-    const int fd = open(path.c_str(), flags, 0644);
+    const bool recorded = mode == Mode::kRecorded || mode == Mode::kRecordedNew;
+    int flags = O_CLOEXEC | (mode == Mode::kRead ? O_RDONLY : O_RDWR);
+    if (mode == Mode::kCreate) flags |= O_CREAT;
+    if (mode == Mode::kNew || mode == Mode::kRecordedNew) flags |= O_CREAT | O_EXCL;
+    if (recorded) flags |= O_NOFOLLOW;
+    const int fd = open(path.c_str(), flags, recorded ? 0600 : 0644);
+    if (fd < 0 && errno == ELOOP && recorded)
+      return Status::Io("'" + path + "' is a link, and a recording is not written through one; " +
+                        "remove it, or record elsewhere with --prefix");
     if (fd < 0) return Status::FromErrno(errno, "open", path);
     return std::unique_ptr<File>(std::make_unique<PosixFile>(fd, path));
   }
@@ -103,18 +112,36 @@ class PosixFiles final : public FileSystem {
     if (unlink(path.c_str()) == 0 || errno == ENOENT) return {};
     return Status::FromErrno(errno, "remove", path);
   }
-  Status RemoveTree(const std::string& path) override {
-    std::error_code error;
-    std::filesystem::remove_all(path, error);
-    return error ? Status::FromErrno(error.value(), "remove", path) : Status();
+  Status RemoveFolder(const std::string& path) override {
+    const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT) return {};
+    if (fd < 0) return Status::FromErrno(errno, "open", path);
+    Status status = RemoveFilesIn(fd, path);
+    close(fd);
+    if (status.ok()) status = Check(rmdir(path.c_str()), "remove", path);
+    return status;
   }
   Status MakeFolders(const std::string& path) override {
-    std::error_code error;
-    std::filesystem::create_directories(path, error);
-    return error ? Status::FromErrno(error.value(), "create the folder", path) : Status();
+    struct stat info {};
+    if (stat(path.c_str(), &info) == 0) {
+      return S_ISDIR(info.st_mode) ? Status()
+                                   : Status::FromErrno(ENOTDIR, "create the folder", path);
+    }
+    if (Status status = MakeFolders(FolderOf(path)); !status.ok()) return status;
+    if (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return {};
+    return Status::FromErrno(errno, "create the folder", path);
+  }
+  Status MakeFolder(const std::string& path, Mode mode) override {
+    return Check(mkdir(path.c_str(), mode == Mode::kRecordedNew ? 0700 : 0777), "create the folder",
+                 path);
   }
   Status PointLink(const std::string& path, const std::string& target) override {
     const std::string fresh = path + "~";
+    for (const std::string& name : {fresh, path}) {
+      struct stat info {};
+      if (lstat(name.c_str(), &info) == 0 && !S_ISLNK(info.st_mode))
+        return Status::FromErrno(EEXIST, "create the link", name);
+    }
     unlink(fresh.c_str());
     if (symlink(target.c_str(), fresh.c_str()) != 0) {
       return Status::FromErrno(errno, "create the link", fresh);
@@ -153,6 +180,23 @@ class PosixFiles final : public FileSystem {
   }
 
  private:
+  static bool IsFolderIn(int fd, const std::string& name) {
+    struct stat info {};
+    return fstatat(fd, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode);
+  }
+  Status RemoveFilesIn(int fd, const std::string& path) {
+    const std::vector<std::string> names = List("/proc/self/fd/" + std::to_string(fd));
+    for (const std::string& name : names) {
+      if (IsFolderIn(fd, name))
+        return Status::Io("'" + path + "' is not removed: it has a folder, '" + name +
+                          "', which is not hangscope's");
+    }
+    for (const std::string& name : names) {
+      if (unlinkat(fd, name.c_str(), 0) != 0 && errno != ENOENT)
+        return Status::FromErrno(errno, "remove", path + "/" + name);
+    }
+    return {};
+  }
   static Status Check(int result, const char* what, const std::string& path) {
     return result == 0 ? Status() : Status::FromErrno(errno, what, path);
   }
@@ -189,8 +233,9 @@ Result<std::string> ReadWholeFile(FileSystem& files, const std::string& path) {
   }
 }
 
-Status WriteWholeFile(FileSystem& files, const std::string& path, std::string_view text) {
-  auto file = files.Open(path, FileSystem::Mode::kCreate);
+Status WriteWholeFile(FileSystem& files, const std::string& path, std::string_view text,
+                      FileSystem::Mode mode) {
+  auto file = files.Open(path, mode);
   if (!file.ok()) return file.status();
   if (Status status = (*file)->Truncate(0); !status.ok()) return status;
   size_t written = 0;

@@ -31,22 +31,39 @@ class File {
   virtual Status Lock() = 0;
   // Whether another has it; takes nothing.
   virtual bool IsLocked() = 0;
+  // Whether it is a plain file that belongs to this user and has one name.
+  virtual bool IsOursAlone() = 0;
 };
 
 // Any thread may call.
 class FileSystem {
  public:
-  // kCreate: read-write, made if absent, kept if not
-  enum class Mode { kRead, kReadWrite, kCreate };
+  // What a user named follows links and is as open to others as the umask says. What hangscope
+  // named itself, recordings, is for this user alone and never a link: in a folder where others may
+  // write, the name may be theirs.
+  enum class Mode {
+    kRead,
+    kReadWrite,
+    kCreate,      // read-write, made if absent, kept if not
+    kNew,         // read-write; fails where anything has the name
+    kRecorded,    // a recording's file, read-write, that is there
+    kRecordedNew  // one that is made; fails where anything has the name
+  };
 
   virtual ~FileSystem() = default;
   virtual Result<std::unique_ptr<File>> Open(const std::string& path, Mode mode) = 0;
   virtual Status Link(const std::string& from, const std::string& to) = 0;
   virtual Status Rename(const std::string& from, const std::string& to) = 0;
-  virtual Status Remove(const std::string& path) = 0;      // a file or a link; absent is ok
-  virtual Status RemoveTree(const std::string& path) = 0;  // a folder; absent is ok
+  virtual Status Remove(const std::string& path) = 0;  // a file or a link; absent is ok
+  // A folder and the files in it; absent is ok. One with a folder inside, and a link, stay as they
+  // are, and it fails: nothing that hangscope writes has one.
+  virtual Status RemoveFolder(const std::string& path) = 0;
+  // Those that are absent, for this user alone.
   virtual Status MakeFolders(const std::string& path) = 0;
-  // Points the symbolic link `path` at `target`, replacing an older one at once.
+  // kNew or kRecordedNew; fails where anything has the name.
+  virtual Status MakeFolder(const std::string& path, Mode mode) = 0;
+  // Points the symbolic link `path` at `target`, replacing an older one at once. Fails where the
+  // name is taken by anything else.
   virtual Status PointLink(const std::string& path, const std::string& target) = 0;
   // The names in a folder, unsorted; empty where there is none.
   virtual std::vector<std::string> List(const std::string& folder) = 0;
@@ -64,8 +81,9 @@ std::string FolderOf(const std::string& path);
 std::string NameOf(const std::string& path);
 
 Result<std::string> ReadWholeFile(FileSystem& files, const std::string& path);
-// Writes `path` anew; the folder must exist.
-Status WriteWholeFile(FileSystem& files, const std::string& path, std::string_view text);
+// Writes `path` anew; the folder must exist. `mode`: one that creates.
+Status WriteWholeFile(FileSystem& files, const std::string& path, std::string_view text,
+                      FileSystem::Mode mode = FileSystem::Mode::kCreate);
 
 }  // namespace hangscope
 

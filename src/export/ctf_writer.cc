@@ -180,7 +180,10 @@ Status CtfWriter::Impl::CheckEmpty() {
 
 Status CtfWriter::Impl::Begin(const TraceHead& trace) {
   if (Status status = CheckEmpty(); !status.ok()) return status;
-  if (Status status = files.MakeFolders(folder); !status.ok()) return status;
+  if (!files.IsFolder(folder)) {
+    Status status = files.MakeFolder(folder, FileSystem::Mode::kNew);
+    if (!status.ok()) return status;
+  }
   head = &trace;
   const TimeNs offset = trace.counts_clock ? 0 : trace.wall_minus_monotonic;
   latest = std::numeric_limits<TimeNs>::max() - 1 - std::max<TimeNs>(offset, 0);

@@ -1,8 +1,10 @@
 #include "export/trace_export.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/near_name.h"
 #include "base/utf8.h"
@@ -16,6 +18,7 @@ namespace hangscope {
 namespace {
 
 constexpr uint64_t kItemsBetweenQuestions = 4096;
+constexpr char kCtfBegin[] = "/* CTF 1.8 */";  // of the metadata
 
 struct Format {
   TraceFormatInfo info;
@@ -72,11 +75,23 @@ uint64_t BytesOf(FileSystem& files, const std::string& path) {
 // A folder that an export made, or could have: what else is in somebody's folder is not ours to
 // remove.
 bool IsExported(FileSystem& files, const std::string& folder) {
-  return files.List(folder).empty() || files.Exists(folder + "/metadata");
+  const std::vector<std::string> names = files.List(folder);
+  if (names.empty()) return true;
+  const auto is_ours = [&](const std::string& name) {
+    return (name == "metadata" || name.starts_with("stream_")) &&
+           !files.IsFolder(folder + "/" + name);
+  };
+  if (!std::all_of(names.begin(), names.end(), is_ours)) return false;
+  auto metadata = files.Open(folder + "/metadata", FileSystem::Mode::kRead);
+  std::string begin(std::size(kCtfBegin) - 1, '\0');
+  return metadata.ok() &&
+         (*metadata)->ReadAt(0, {begin.data(), begin.size()}).value_or(0) == begin.size() &&
+         begin == kCtfBegin;
 }
 
+// A name that nobody else uses.
 std::string Partial(const std::string& path) {
-  return path.substr(0, path.find_last_not_of('/') + 1) + ".partial";
+  return fmt::format("{}.{}.partial", path.substr(0, path.find_last_not_of('/') + 1), getpid());
 }
 
 Status Pump(TraceSource& source, TraceWriter& writer, const TraceExportOptions& options,
@@ -103,18 +118,38 @@ Status Pump(TraceSource& source, TraceWriter& writer, const TraceExportOptions& 
   return {};
 }
 
-// Into PATH.partial, which is `path` afterwards or nothing.
+// As the umask says: the user asked for them.
+Status MakeFoldersAbove(FileSystem& files, const std::string& path) {
+  const std::string folder = FolderOf(path);
+  if (folder == "." || files.Exists(folder)) return {};
+  if (Status status = MakeFoldersAbove(files, folder); !status.ok()) return status;
+  return files.MakeFolder(folder, FileSystem::Mode::kNew);
+}
+
+// What was there goes only once the new one is whole; it has been checked before anything was read,
+// and is again, for reading takes its time.
+Status PutInPlace(FileSystem& files, const Format& format, const std::string& partial,
+                  const TraceExportOptions& options) {
+  if (Status status = CheckTraceExport(files, options); !status.ok()) return status;
+  if (format.to_folder != nullptr && files.Exists(options.path)) {
+    if (Status status = files.RemoveFolder(options.path); !status.ok()) return status;
+  }
+  return files.Rename(partial, options.path);
+}
+
+// Into PATH.PID.partial, which is `path` afterwards or nothing.
 Status WriteToPath(FileSystem& files, TraceSource& source, const Format& format,
                    const TraceExportOptions& options, TraceExportSummary* summary) {
   const std::string partial = Partial(options.path);
   std::unique_ptr<File> file;
   std::unique_ptr<TraceWriter> writer;
   if (format.to_folder != nullptr) {
-    if (Status status = files.RemoveTree(partial); !status.ok()) return status;
+    Status status = MakeFoldersAbove(files, partial);
+    if (status.ok()) status = files.MakeFolder(partial, FileSystem::Mode::kNew);
+    if (!status.ok()) return status;
     writer = format.to_folder(files, partial);
   } else {
-    if (Status status = files.Remove(partial); !status.ok()) return status;
-    auto opened = files.Open(partial, FileSystem::Mode::kCreate);
+    auto opened = files.Open(partial, FileSystem::Mode::kNew);
     if (!opened.ok()) return opened.status();
     file = std::move(*opened);
     writer = format.to_file(*file);
@@ -123,13 +158,9 @@ Status WriteToPath(FileSystem& files, TraceSource& source, const Format& format,
   writer.reset();
   file.reset();
   summary->bytes = BytesOf(files, partial);
-  if (status.ok() && !summary->stopped) {
-    if (format.to_folder != nullptr && files.Exists(options.path))
-      status = files.RemoveTree(options.path);
-    if (status.ok()) status = files.Rename(partial, options.path);
-  }
+  if (status.ok() && !summary->stopped) status = PutInPlace(files, format, partial, options);
   if (status.ok() && !summary->stopped) return status;
-  (void)(format.to_folder != nullptr ? files.RemoveTree(partial) : files.Remove(partial)).ok();
+  (void)(format.to_folder != nullptr ? files.RemoveFolder(partial) : files.Remove(partial)).ok();
   return status;
 }
 

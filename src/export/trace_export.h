@@ -43,8 +43,8 @@ struct TraceExportSummary {
 // One sentence where the format is none, or its place is taken: before anything is read.
 Status CheckTraceExport(FileSystem& files, const TraceExportOptions& options);
 
-// What is at `path` is whole: it has another name (PATH.partial) until then, and is removed where
-// this fails.
+// What is at `path` is whole: it has another name (PATH.PID.partial) until then, and is removed
+// where this fails.
 Result<TraceExportSummary> ExportTrace(FileSystem& files, TraceSource& source,
                                        const TraceExportOptions& options);
 

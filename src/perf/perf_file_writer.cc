@@ -271,7 +271,7 @@ PerfFileOrigin ThisMachine() {
 Result<uint64_t> WritePerfFile(FileSystem& files, const std::string& path,
                                const CpuCapture& capture, const PerfFileOrigin& origin) {
   if (Status status = files.Remove(path); !status.ok()) return status;
-  auto file = files.Open(path, FileSystem::Mode::kCreate);
+  auto file = files.Open(path, FileSystem::Mode::kRecordedNew);
   if (!file.ok()) return file.status();
   Writer out(std::move(*file));
   PerfHeader header;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "base/units.h"
 #include "hangscope/version.h"
@@ -167,13 +168,14 @@ class ReportReader {
 }  // namespace
 
 Status WriteReportPage(FileSystem& files, const Report& report, const std::string& path,
-                       const std::string& fresh, uint64_t most_bytes) {
+                       const std::string& fresh, FileSystem::Mode mode, uint64_t most_bytes) {
   const std::string page = ReportPage(ReportDataJson(report));
   if (most_bytes != 0 && page.size() > most_bytes) {
     return Status::Usage(fmt::format("the page '{}' would have {}, and {} are the most", path,
                                      FormatSize(page.size()), FormatSize(most_bytes)));
   }
-  Status status = WriteWholeFile(files, fresh, page);
+  Status status = WriteWholeFile(files, fresh, page, mode);
+  if (status.error() == EEXIST) return status;  // somebody's
   if (status.ok()) status = files.Rename(fresh, path);
   if (!status.ok()) (void)files.Remove(fresh).ok();
   return status;

@@ -30,10 +30,11 @@ Result<Report> ReadReport(FileSystem& files, Clock& clock, const ReportOptions& 
 constexpr char kReportPageName[] = "report.html";
 
 // Writes the page of `report` to `path`, by way of `fresh`, a name on the same file system that
-// nobody else uses: whoever opens `path` finds a whole page. A page that is larger than
-// `most_bytes` is not written (kUsage); 0: any.
+// nobody else uses: whoever opens `path` finds a whole page. `mode`: kNew where a user asked for
+// it, kRecordedNew for a part of a recording. A page that is larger than `most_bytes` is not
+// written (kUsage); 0: any.
 Status WriteReportPage(FileSystem& files, const Report& report, const std::string& path,
-                       const std::string& fresh, uint64_t most_bytes = 0);
+                       const std::string& fresh, FileSystem::Mode mode, uint64_t most_bytes = 0);
 
 }  // namespace hangscope
 

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "ring/ring_files.h"
+
 namespace hangscope {
 namespace {
 
@@ -40,16 +42,11 @@ void ForgetEverySecond(std::vector<IndexStamp>* stamps) {
 
 }  // namespace
 
-Status RingIndex::Create() {
-  auto file = files_.Open(IndexPath(prefix_), FileSystem::Mode::kCreate);
+Status RingIndex::Create(uint32_t segment_count) {
+  auto file = ClaimRing(files_, prefix_, segment_count);
   if (!file.ok()) return file.status();
-  if (Status status = (*file)->Lock(); !status.ok()) {
-    if (status.code() != Status::Code::kBusy) return status;
-    return Status::Busy("the ring '" + prefix_ +
-                        "' is in use by a live recorder; give this one another --prefix");
-  }
   file_ = std::move(*file);
-  return file_->Truncate(0);
+  return {};
 }
 
 void RingIndex::Begin(const IndexHeader& header) {
@@ -59,7 +56,7 @@ void RingIndex::Begin(const IndexHeader& header) {
 }
 
 Status RingIndex::Inherit(Clock& clock) {
-  auto file = files_.Open(IndexPath(prefix_), FileSystem::Mode::kReadWrite);
+  auto file = files_.Open(IndexPath(prefix_), FileSystem::Mode::kRecorded);
   if (!file.ok()) return file.status();
   file_ = std::move(*file);
   // The kernel closes the files of a dead recorder one after the other.
@@ -106,7 +103,7 @@ void RingIndex::ReadBackStamps() {
 bool RingIndex::IsDeleted() { return file_->LinkCount().value_or(0) == 0; }
 
 Status RingIndex::Recreate() {
-  auto file = files_.Open(IndexPath(prefix_), FileSystem::Mode::kCreate);
+  auto file = files_.Open(IndexPath(prefix_), FileSystem::Mode::kRecordedNew);
   if (!file.ok()) return file.status();
   if (Status locked = (*file)->Lock(); !locked.ok()) return locked;
   for (uint32_t k = 0; k < slots_.size(); ++k) {

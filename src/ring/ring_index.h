@@ -26,9 +26,9 @@ class RingIndex {
  public:
   RingIndex(FileSystem& files, const std::string& prefix) : files_(files), prefix_(prefix) {}
 
-  // Locks the ring for a new run and empties the file, which stays because it carries the lock: at
-  // no instant does an old index describe the segments of the new run. kBusy: a recorder is alive.
-  Status Create();
+  // Takes the ring over for a new run of `segment_count` segments (ring/ring_files.h): at no
+  // instant does an old index describe the segments of the new run. kBusy: a recorder is alive.
+  Status Create(uint32_t segment_count);
   // Sets the header of the new run; none of its segments is used.
   void Begin(const IndexHeader& header);
   // Locks the ring of a recorder that was killed, and reads its index back.

@@ -13,7 +13,7 @@ Status CopySegment(FileSystem& files, const IndexSlot& slot, const std::string& 
   std::string bytes(std::max(FileBytesOf(slot), slot.prev_length), '\0');
   auto got = (*file)->ReadAt(0, {bytes.data(), bytes.size()});
   if (!got.ok()) return got.status();
-  return WriteWholeFile(files, to, {bytes.data(), *got});
+  return WriteWholeFile(files, to, {bytes.data(), *got}, FileSystem::Mode::kRecordedNew);
 }
 
 // FAT and some network disks have no hard links.

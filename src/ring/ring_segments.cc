@@ -13,7 +13,7 @@ void RingSegments::ReadBack() {
   if (!index_.has_current()) return;
   IndexSlot& slot = index_.current();
   auto file =
-      files_.Open(PathOf(index_.current_segment(), slot.encoding), FileSystem::Mode::kReadWrite);
+      files_.Open(PathOf(index_.current_segment(), slot.encoding), FileSystem::Mode::kRecorded);
   if (file.ok())
     file_ = std::move(*file);
   else
@@ -75,11 +75,11 @@ Status RingSegments::OpenOldest(Encoding encoding) {
   index_.Replace(next, fresh);
   const std::string path = PathOf(next, encoding);
   Status status;
-  if (!in_place) {
+  if (!in_place && before.sequence != 0) {  // else what has the name is not ours
     status = files_.Remove(PathOf(next, Encoding::kPlain));
     if (status.ok()) status = files_.Remove(PathOf(next, Encoding::kZstd));
   }
-  if (status.ok()) status = OpenFile(path, encoding);
+  if (status.ok()) status = in_place ? OpenAsItIs(path) : OpenNew(path, encoding);
   if (!status.ok()) {
     index_.Replace(next, IndexSlot{});
     return status;
@@ -106,31 +106,38 @@ std::optional<uint32_t> RingSegments::ChooseOldest() {
 // Whether a snapshot links to the segment, or somebody deleted it: it must not be written to again.
 bool RingSegments::IsPinned(uint32_t segment) {
   auto file =
-      files_.Open(PathOf(segment, index_.slots()[segment].encoding), FileSystem::Mode::kReadWrite);
+      files_.Open(PathOf(segment, index_.slots()[segment].encoding), FileSystem::Mode::kRecorded);
   if (!file.ok()) return true;
   return (*file)->LinkCount().value_or(0) != 1;
 }
 
-Status RingSegments::OpenFile(const std::string& path, Encoding encoding) {
-  if (encoding == Encoding::kZstd) {
-    if (Status status = CreateCompressed(path); !status.ok()) return status;
-  }
-  auto opened = files_.Open(path, FileSystem::Mode::kCreate);
-  if (!opened.ok()) return opened.status();
-  file_ = std::move(*opened);
-  return {};
+Status RingSegments::OpenAsItIs(const std::string& path) {
+  auto opened = files_.Open(path, FileSystem::Mode::kRecorded);
+  if (opened.ok()) file_ = std::move(*opened);
+  return opened.status();
+}
+
+Status RingSegments::OpenNew(const std::string& path, Encoding encoding) {
+  if (encoding == Encoding::kZstd) return OpenCompressed(path);
+  auto opened = files_.Open(path, FileSystem::Mode::kRecordedNew);
+  if (opened.ok()) file_ = std::move(*opened);
+  return opened.status();
 }
 
 // The file gets its name once it is valid: all of it one unused rest.
-Status RingSegments::CreateCompressed(const std::string& path) {
+Status RingSegments::OpenCompressed(const std::string& path) {
   const std::string next = prefix_ + ".next";
-  auto file = files_.Open(next, FileSystem::Mode::kCreate);
+  if (Status status = files_.Remove(next); !status.ok()) return status;  // of a killed recorder
+  auto file = files_.Open(next, FileSystem::Mode::kRecordedNew);
   if (!file.ok()) return file.status();
   size_t written = 0;
   Status status = (*file)->Truncate(geometry_.segment_bytes);
   if (status.ok()) status = (*file)->WriteAt(0, UnusedRest(geometry_.segment_bytes), &written);
   if (status.ok()) status = files_.Rename(next, path);
-  if (!status.ok()) (void)files_.Remove(next).ok();
+  if (status.ok())
+    file_ = std::move(*file);
+  else
+    (void)files_.Remove(next).ok();
   return status;
 }
 

@@ -56,8 +56,9 @@ class RingSegments {
   Status OpenOldest(Encoding encoding);
   std::optional<uint32_t> ChooseOldest();
   bool IsPinned(uint32_t segment);
-  Status OpenFile(const std::string& path, Encoding encoding);
-  Status CreateCompressed(const std::string& path);
+  Status OpenAsItIs(const std::string& path);
+  Status OpenNew(const std::string& path, Encoding encoding);
+  Status OpenCompressed(const std::string& path);
   void NoteRefusal(const Status& why);
   std::string PathOf(uint32_t segment, Encoding encoding) const {
     return SegmentPath(prefix_, segment, encoding);

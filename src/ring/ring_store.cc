@@ -1,7 +1,6 @@
 #include "ring/ring_store.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -14,30 +13,6 @@ namespace {
 // A segment that holds no more is copied into a snapshot; a fuller one is closed
 // early and linked.
 constexpr uint64_t kCheapCopy = 1u << 20;
-
-bool IsStaleFile(std::string_view name, std::string_view ring) {
-  if (!name.starts_with(ring) || name.size() <= ring.size() + 1 || name[ring.size()] != '.') {
-    return false;
-  }
-  std::string_view rest = name.substr(ring.size() + 1);
-  for (const std::string_view known :
-       {"index", "current", "current~", "snapshot", "snapshot~", "tail", "next"}) {
-    if (rest == known) return true;
-  }
-  if (rest.ends_with(".zst")) rest.remove_suffix(4);
-  return !rest.empty() && std::all_of(rest.begin(), rest.end(),
-                                      [](unsigned char c) { return std::isdigit(c) != 0; });
-}
-
-// What an earlier run left of the ring, but for the index.
-Status RemoveStale(FileSystem& files, const std::string& prefix) {
-  const std::string folder = FolderOf(prefix);
-  for (const std::string& name : files.List(folder)) {
-    if (!IsStaleFile(name, NameOf(prefix)) || name == NameOf(IndexPath(prefix))) continue;
-    if (Status status = files.Remove(folder + "/" + name); !status.ok()) return status;
-  }
-  return {};
-}
 
 IndexHeader HeaderOf(Clock& clock, const std::string& stream_name, const RingGeometry& geometry,
                      uint64_t run_id) {
@@ -80,8 +55,7 @@ Result<std::unique_ptr<RingStore>> RingStore::Create(FileSystem& files, Clock& c
                                                      uint64_t run_id) {
   if (Status status = files.MakeFolders(FolderOf(prefix)); !status.ok()) return status;
   std::unique_ptr<RingStore> store(new RingStore(files, clock, prefix, stream_name, geometry));
-  if (Status status = store->index_.Create(); !status.ok()) return status;
-  if (Status status = RemoveStale(files, prefix); !status.ok()) return status;
+  if (Status status = store->index_.Create(geometry.segment_count); !status.ok()) return status;
   store->index_.Begin(HeaderOf(clock, stream_name, geometry, run_id));
   if (Status status = store->WriteIndex(); !status.ok()) return status;
   store->PublishFill();
@@ -248,10 +222,12 @@ Status RingStore::Freeze(const std::string& folder, uint64_t first_offset) {
   auto index = index_.ImageOf(header, tail, *slots);
   if (!index.ok()) return index.status();
   if (tail_.exists()) {
-    if (Status status = WriteWholeFile(files_, TailPath(pinned), tail_.bytes()); !status.ok())
+    if (Status status =
+            WriteWholeFile(files_, TailPath(pinned), tail_.bytes(), FileSystem::Mode::kRecordedNew);
+        !status.ok())
       return status;
   }
-  return WriteWholeFile(files_, IndexPath(pinned), *index);
+  return WriteWholeFile(files_, IndexPath(pinned), *index, FileSystem::Mode::kRecordedNew);
 }
 
 // Of the segment that is being filled little is copied, so that many snapshots in a row cost the

@@ -47,8 +47,8 @@ struct RingFill {
 class RingStore {
  public:
   // Makes the ring `prefix`, removing what an earlier run left of it (its
-  // snapshot folders stay). Fails when the folder cannot be written or a live
-  // recorder has the same prefix.
+  // snapshot folders stay). Fails when the folder cannot be written, a live
+  // recorder has the same prefix, or a name is taken by what is no part of a ring.
   static Result<std::unique_ptr<RingStore>> Create(FileSystem& files, Clock& clock,
                                                    const std::string& prefix,
                                                    const std::string& stream_name,

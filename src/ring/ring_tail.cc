@@ -8,7 +8,8 @@ Status RingTail::WriteAll() {
   if (block_bytes_ == 0) return {};
   std::string bytes(block_bytes_, '\0');
   if (file_ != nullptr) (void)file_->ReadAt(0, bytes).ok();
-  auto file = files_.Open(TailPath(prefix_), FileSystem::Mode::kCreate);
+  if (Status status = files_.Remove(TailPath(prefix_)); !status.ok()) return status;
+  auto file = files_.Open(TailPath(prefix_), FileSystem::Mode::kRecordedNew);
   if (!file.ok()) return file.status();
   file_ = std::move(*file);
   size_t written = 0;
@@ -16,7 +17,7 @@ Status RingTail::WriteAll() {
 }
 
 Status RingTail::ReadBack(uint64_t begin, TimeNs now) {
-  auto file = files_.Open(TailPath(prefix_), FileSystem::Mode::kReadWrite);
+  auto file = files_.Open(TailPath(prefix_), FileSystem::Mode::kRecorded);
   if (!file.ok()) return file.status();
   file_ = std::move(*file);
   block_bytes_ = file_->Size().value_or(0);

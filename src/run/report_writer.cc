@@ -14,7 +14,9 @@ namespace {
 constexpr int kNice = 10;  // whoever records goes first
 // Beside the folder, not in it: who makes the snapshot durable lists what is in it. Under this name
 // the next recorder removes what a killed one left.
-constexpr const char* kFresh = ".report.partial";
+std::string FreshPageOf(const std::string& folder) {
+  return fmt::format("{}.report.{}.partial", folder, getpid());
+}
 
 }  // namespace
 
@@ -46,8 +48,8 @@ Status ReportWriter::WriteOne(const std::string& folder) {
   for (options.most_events = kMostEvents; options.most_events > 0; options.most_events /= 8) {
     auto report = ReadReport(files_, clock_, options);
     if (!report.ok()) return report.status();
-    status = WriteReportPage(files_, *report, folder + "/" + kReportPageName, folder + kFresh,
-                             kMostBytes);
+    status = WriteReportPage(files_, *report, folder + "/" + kReportPageName, FreshPageOf(folder),
+                             FileSystem::Mode::kRecordedNew, kMostBytes);
     if (status.code() != Status::Code::kUsage) return status;
   }
   return status;

@@ -59,7 +59,7 @@ Status PlainSnapshot::WriteOne(const std::string& ring_prefix) {
   if (Status status = files_.Remove(path_); !status.ok()) return status;
   const std::string draft = path_ + "~";
   if (Status status = files_.Remove(draft); !status.ok()) return status;
-  auto file = files_.Open(draft, FileSystem::Mode::kCreate);
+  auto file = files_.Open(draft, FileSystem::Mode::kRecordedNew);
   if (!file.ok()) return file.status();
   const uint64_t end = reader->end_offset();
   reader->Seek(std::max(reader->begin_offset(), end - std::min(end, limit_)));

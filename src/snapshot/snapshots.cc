@@ -1,8 +1,11 @@
 #include "snapshot/snapshots.h"
 
 #include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "base/numbers.h"
 #include "ring/block_reader.h"
@@ -12,21 +15,57 @@
 namespace hangscope {
 namespace {
 
-// A snapshot that is on its way in or out: no snapshot.
-constexpr const char* kPartial = ".partial";
+// A snapshot that is on its way in or out: no snapshot. Who is at it is in the name, so that it is
+// nobody else's.
+std::string PartialOf(const std::string& folder) {
+  return fmt::format("{}.{}.partial", folder, getpid());
+}
+
+// The process of NNNN.PID.partial, or of a page that is drawn, NNNN.report.PID.partial; 0: it is
+// neither.
+int ProcessOfPartial(std::string_view name) {
+  const size_t dot = name.find('.');
+  if (dot == std::string_view::npos || !ParseWhole<int>(name.substr(0, dot), 1)) return 0;
+  name.remove_prefix(dot + 1);
+  constexpr std::string_view kPage = "report.";
+  if (name.starts_with(kPage)) name.remove_prefix(kPage.size());
+  constexpr std::string_view kEnding = ".partial";
+  if (!name.ends_with(kEnding)) return 0;
+  name.remove_suffix(kEnding.size());
+  return ParseWhole<int>(name, 1).value_or(0);
+}
 
 }  // namespace
 
-SnapshotDraft::~SnapshotDraft() {
-  if (open_) (void)files_.RemoveTree(Partial()).ok();
+bool IsSnapshot(FileSystem& files, const std::string& folder) {
+  auto file = files.Open(folder + "/" + kManifestName, FileSystem::Mode::kRead);
+  if (!file.ok()) return false;
+  const std::string begin = fmt::format("{{\n  \"format\": \"{}\"", kManifestFormat);
+  std::string got(begin.size(), '\0');
+  return (*file)->ReadAt(0, {got.data(), got.size()}).value_or(0) == got.size() && got == begin;
 }
 
-std::string SnapshotDraft::Partial() const { return folder_ + kPartial; }
+Status RemoveSnapshot(FileSystem& files, const std::string& folder) {
+  if (!IsSnapshot(files, folder))
+    return Status::Io(fmt::format("'{}' is not removed: it is no snapshot", folder));
+  const std::string going = PartialOf(folder);
+  Status status = files.Rename(folder, going);
+  if (!status.ok()) return status;
+  status = files.RemoveFolder(going);
+  if (!status.ok()) (void)files.Rename(going, folder).ok();
+  return status;
+}
+
+SnapshotDraft::~SnapshotDraft() {
+  if (open_) (void)files_.RemoveFolder(Partial()).ok();
+}
+
+std::string SnapshotDraft::Partial() const { return PartialOf(folder_); }
 
 Status SnapshotDraft::Begin() {
-  if (Status status = files_.RemoveTree(Partial()); !status.ok()) return status;
-  open_ = true;
-  return files_.MakeFolders(Partial());
+  Status status = files_.MakeFolder(Partial(), FileSystem::Mode::kRecordedNew);
+  open_ = status.ok();
+  return status;
 }
 
 Result<StreamWindow> SnapshotDraft::AddStream(RingStore& ring, uint64_t first_offset) {
@@ -37,7 +76,7 @@ Result<StreamWindow> SnapshotDraft::AddStream(RingStore& ring, uint64_t first_of
 }
 
 Status SnapshotDraft::AddText(const std::string& name, std::string_view text) {
-  return WriteWholeFile(files_, Partial() + "/" + name, text);
+  return WriteWholeFile(files_, Partial() + "/" + name, text, FileSystem::Mode::kRecordedNew);
 }
 
 Status SnapshotDraft::Commit() {
@@ -50,10 +89,14 @@ Snapshots::Snapshots(FileSystem& files, std::string prefix, int most)
     : files_(files), prefix_(std::move(prefix)), most_(most) {
   // A draft that a killed recorder left behind is no snapshot.
   const std::string folder = FolderOf(prefix_);
+  const std::string stem = NameOf(prefix_) + ".snapshot-";
   for (const std::string& name : files_.List(folder)) {
-    if (name.starts_with(NameOf(prefix_) + ".snapshot-") && name.ends_with(kPartial)) {
-      (void)files_.RemoveTree(folder + "/" + name).ok();
-    }
+    if (!name.starts_with(stem)) continue;
+    const int pid = ProcessOfPartial(std::string_view(name).substr(stem.size()));
+    const bool is_left = pid == getpid() || (pid != 0 && kill(pid, 0) != 0 && errno == ESRCH);
+    if (!is_left) continue;
+    const std::string path = folder + "/" + name;
+    (void)(files_.IsFolder(path) ? files_.RemoveFolder(path) : files_.Remove(path)).ok();
   }
 }
 
@@ -70,23 +113,20 @@ std::vector<std::pair<int, std::string>> Snapshots::Existing() const {
   return found;
 }
 
-// Room for one more: earlier runs' go first, then this run's but its first.
-Status Snapshots::MakeRoom() {
+// Those beyond the most, but for `newest`: earlier runs' go first, then this run's but its first.
+// All of one goes at once: whoever reads it finds nothing rather than a part. One that cannot be
+// removed is tried again behind the next.
+void Snapshots::RemoveOldest(int newest) {
   auto existing = Existing();
-  while (static_cast<int>(existing.size()) >= most_ && !existing.empty()) {
+  std::erase_if(existing, [&](const auto& s) { return !IsSnapshot(files_, s.second); });
+  while (static_cast<int>(existing.size()) > most_) {
     const auto victim = std::find_if(existing.begin(), existing.end(), [&](const auto& s) {
-      return s.first != first_of_run_ || most_ == 1;
+      return s.first != newest && (s.first != first_of_run_ || most_ == 1);
     });
-    if (victim == existing.end()) break;
-    // All of it goes at once: whoever reads it finds nothing rather than a part.
-    const std::string going = victim->second + kPartial;
-    Status status = files_.RemoveTree(going);
-    if (status.ok()) status = files_.Rename(victim->second, going);
-    if (status.ok()) status = files_.RemoveTree(going);
-    if (!status.ok()) return status;
+    if (victim == existing.end()) return;
+    (void)RemoveSnapshot(files_, victim->second).ok();
     existing.erase(victim);
   }
-  return {};
 }
 
 Result<std::string> Snapshots::Take(const std::vector<RingStore*>& rings, Manifest* manifest,
@@ -95,7 +135,6 @@ Result<std::string> Snapshots::Take(const std::vector<RingStore*>& rings, Manife
                                     const std::function<Status(const std::string& folder)>& add) {
   const auto existing = Existing();
   const int number = existing.empty() ? 1 : existing.back().first + 1;
-  if (Status status = MakeRoom(); !status.ok()) return status;
   const std::string folder = fmt::format("{}.snapshot-{:04}", prefix_, number);
   SnapshotDraft draft(files_, folder);
   if (Status status = draft.Begin(); !status.ok()) return status;
@@ -120,6 +159,7 @@ Result<std::string> Snapshots::Take(const std::vector<RingStore*>& rings, Manife
   if (!status.ok()) return status;
   last_ends_ = std::move(ends);
   if (first_of_run_ == 0) first_of_run_ = number;
+  RemoveOldest(number);  // not before the new one is whole: there is always one
   return folder;
 }
 

@@ -19,7 +19,12 @@ constexpr char kReportName[] = "report.txt";
 // Of a program that stands still: what its threads waited for (docs/json.md, why of processes).
 constexpr char kThreadsName[] = "threads.jsonl";
 
-// Parts are added to FOLDER.partial, which becomes FOLDER at once or never.
+// Whether a recorder made the folder: its manifest says so.
+bool IsSnapshot(FileSystem& files, const std::string& folder);
+// Fails where it is none.
+Status RemoveSnapshot(FileSystem& files, const std::string& folder);
+
+// Parts are added to FOLDER.PID.partial, which becomes FOLDER at once or never.
 class SnapshotDraft {
  public:
   SnapshotDraft(FileSystem& files, std::string folder)
@@ -45,7 +50,7 @@ class SnapshotDraft {
 
 // PREFIX.snapshot-0001, -0002 ...: of those under one prefix at most `most` stay,
 // the first of this run and the newest before others, so that the disk is bounded
-// by (1 + most) times the ring.
+// by (1 + most) times the ring. An older one goes once the new one is there.
 class Snapshots {
  public:
   Snapshots(FileSystem& files, std::string prefix, int most);
@@ -62,7 +67,7 @@ class Snapshots {
 
  private:
   std::vector<std::pair<int, std::string>> Existing() const;
-  Status MakeRoom();
+  void RemoveOldest(int newest);
 
   FileSystem& files_;
   const std::string prefix_;

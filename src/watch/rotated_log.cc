@@ -14,7 +14,31 @@ std::string RotatedLog::NameOfOld(int number) const {
   return fmt::format("{}.{}", options_.path, number);
 }
 
+// FILE is what the user named; of the others only the number is ours.
+Status RotatedLog::CheckOld() const {
+  for (int i = 1; i < options_.keep && !options_.begins.empty(); ++i) {
+    const std::string path = NameOfOld(i);
+    if (!files_.Exists(path)) continue;
+    auto file = files_.Open(path, FileSystem::Mode::kRead);
+    if (!file.ok()) return file.status();
+    char buffer[64];
+    auto got = (*file)->ReadAt(0, buffer);
+    if (!got.ok()) return got.status();
+    const std::string_view begin(buffer, *got);
+    const bool is_ours =
+        std::any_of(options_.begins.begin(), options_.begins.end(),
+                    [&](const std::string& ours) { return begin.starts_with(ours); });
+    if (!is_ours)
+      return Status::Usage(fmt::format(
+          "'{}' is no log of hangscope watch, so that it is not written over; move it away, or "
+          "name another --log",
+          path));
+  }
+  return {};
+}
+
 Status RotatedLog::Open() {
+  if (Status status = CheckOld(); !status.ok()) return status;
   if (!options_.append) {
     for (int i = 1; i < options_.keep; ++i) {
       if (Status status = files_.Remove(NameOfOld(i)); !status.ok()) return status;

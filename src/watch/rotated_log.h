@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/file_system.h"
 
@@ -21,6 +22,8 @@ struct RotatedLogOptions {
   uint64_t size_bytes = 10u << 20;  // of each file at most
   int keep = 3;                     // files, FILE included; at least 1
   bool append = false;              // to what is there; else it is begun anew
+  // What a log begins with: a FILE.N that begins with none of these is somebody else's. Empty: any
+  std::vector<std::string> begins = {};
 };
 
 class RotatedLog {
@@ -30,7 +33,8 @@ class RotatedLog {
   RotatedLog(FileSystem& files, RotatedLogOptions options, std::function<std::string()> head,
              std::function<std::string(uint64_t)> lost);
 
-  // Fails where the file cannot be made; writes the head.
+  // Fails where the file cannot be made, or one that is to go is no log of this kind; writes the
+  // head.
   Status Open();
   // Whole lines; all of them or none. Begins a new file where they do not fit.
   Status Write(std::string_view lines);
@@ -38,6 +42,7 @@ class RotatedLog {
 
  private:
   std::string NameOfOld(int number) const;
+  Status CheckOld() const;
   Status Begin(bool keep_what_is_there);
   Status Rotate();
   Status Put(std::string_view text);

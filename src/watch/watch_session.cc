@@ -23,6 +23,8 @@
 namespace hangscope {
 namespace {
 
+constexpr const char* kLogBegins = "hangscope watch, log of ";
+
 TimeNs OwnCpuTime() {
   timespec time{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
@@ -143,8 +145,10 @@ Status WatchSession::Open() {
     metrics_ = std::move(*server);
   }
   if (options_.log.path.empty()) return {};
+  RotatedLogOptions log = options_.log;
+  log.begins = {kLogBegins, "{\"type\":\""};  // as text, as JSON
   log_.emplace(
-      *environment_.files, options_.log, [this] { return LogHead(); },
+      *environment_.files, log, [this] { return LogHead(); },
       [this](uint64_t lines) {
         return options_.json
                    ? WatchNoteJson("", "lost", fmt::format("{} lines could not be written", lines),
@@ -157,7 +161,7 @@ Status WatchSession::Open() {
 // So that a file of the log can be read by itself.
 std::string WatchSession::LogHead() {
   if (options_.json) return "";
-  std::string text = fmt::format("hangscope watch, log of {}\n", Stamp()) + WatchLegend();
+  std::string text = fmt::format("{}{}\n", kLogBegins, Stamp()) + WatchLegend();
   for (Watched& watched : targets_) {
     const WatchScene scene = Scene(watched);
     text += fmt::format("\n{}\n", watched.target->name());

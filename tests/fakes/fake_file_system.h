@@ -24,6 +24,7 @@ class FakeFileSystem final : public FileSystem {
     std::string bytes;
     int links = 0;
     bool locked = false;
+    bool foreign = false;  // another user's
   };
 
   // Writes beyond `capacity` bytes in all fail with ENOSPC after what still fits.
@@ -70,6 +71,7 @@ class FakeFileSystem final : public FileSystem {
       files_[name] = content;
     }
   }
+  void GiveAway(const std::string& path) { files_.at(path)->foreign = true; }
   std::string& BytesOf(const std::string& path) { return files_.at(path)->bytes; }
   uint64_t Used() const {
     std::set<const Content*> distinct;
@@ -82,8 +84,11 @@ class FakeFileSystem final : public FileSystem {
   Result<std::unique_ptr<File>> Open(const std::string& path, Mode mode) override {
     const std::lock_guard lock(mutex_);
     auto at = files_.find(path);
+    const bool makes = mode == Mode::kNew || mode == Mode::kRecordedNew;
+    if (makes && (at != files_.end() || folders_.count(path) != 0))
+      return Status::FromErrno(EEXIST, "open", path);
     if (at == files_.end()) {
-      if (mode != Mode::kCreate) return Status::FromErrno(ENOENT, "open", path);
+      if (!makes && mode != Mode::kCreate) return Status::FromErrno(ENOENT, "open", path);
       if (!Spend(1))
         return std::unique_ptr<File>(std::make_unique<FakeFile>(this, std::make_shared<Content>()));
       at = files_.emplace(path, std::make_shared<Content>()).first;
@@ -128,14 +133,24 @@ class FakeFileSystem final : public FileSystem {
     files_.erase(at);
     return {};
   }
-  Status RemoveTree(const std::string& path) override {
+  Status RemoveFolder(const std::string& path) override {
     const std::lock_guard lock(mutex_);
+    for (const std::string& name : List(path)) {
+      if (folders_.count(path + "/" + name) != 0 || !Below(path + "/" + name).empty())
+        return Status::FromErrno(ENOTEMPTY, "remove", path);
+    }
     for (const std::string& name : Below(path)) (void)Remove(name).ok();
     folders_.erase(path);
     return {};
   }
   Status MakeFolders(const std::string& path) override {
     const std::lock_guard lock(mutex_);
+    folders_.insert(path);
+    return {};
+  }
+  Status MakeFolder(const std::string& path, Mode) override {
+    const std::lock_guard lock(mutex_);
+    if (Exists(path)) return Status::FromErrno(EEXIST, "create the folder", path);
     folders_.insert(path);
     return {};
   }
@@ -231,6 +246,7 @@ class FakeFileSystem final : public FileSystem {
     }
 
     bool IsLocked() override { return content_->locked; }
+    bool IsOursAlone() override { return content_->links == 1 && !content_->foreign; }
 
    private:
     FakeFileSystem* disk_;
@@ -274,7 +290,7 @@ class FakeFileSystem final : public FileSystem {
   uint64_t budget_ = std::numeric_limits<uint64_t>::max();
   uint64_t rest_ = 0;
   uint64_t written_since_ = 0;
-  std::recursive_mutex mutex_;  // RemoveTree removes, too
+  std::recursive_mutex mutex_;  // RemoveFolder removes, too
   std::map<std::string, std::shared_ptr<Content>> files_;
   std::set<std::string> folders_;
 };

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <thread>
 
 #include "cpu/aux_tracer.h"
@@ -346,7 +347,7 @@ class TracingRecorderTest : public RecordedChildTest {
   }
   ~TracingRecorderTest() override {
     recorder_.reset();  // before the kernel that it records with
-    (void)PosixFileSystem().RemoveTree(sources_.pmus).ok();
+    std::filesystem::remove_all(sources_.pmus);
   }
 
   void StartTracing(std::vector<std::string> events) {

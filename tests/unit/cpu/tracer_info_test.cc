@@ -63,7 +63,7 @@ class TracerInfoTest : public testing::Test {
     char bytes[4096];
     while (const size_t got = fread(bytes, 1, sizeof bytes, pipe)) said.append(bytes, got);
     pclose(pipe);
-    (void)PosixFileSystem().RemoveTree(folder).ok();
+    (void)PosixFileSystem().RemoveFolder(folder).ok();
     return said;
   }
   static bool HasPerf() { return system("perf --version >/dev/null 2>&1") == 0; }

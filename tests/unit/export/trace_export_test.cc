@@ -248,6 +248,41 @@ TEST(TraceExport, WhatIsThereIsReplacedOnlyWhereThatIsAskedFor) {
   EXPECT_EQ(summary.value().events, 2u);
 }
 
+TEST(TraceExport, WhatIsCalledPartialIsNotTouched) {
+  FakeFileSystem files;
+  ASSERT_TRUE(WriteWholeFile(files, "out.partial", "mine").ok());
+  ASSERT_TRUE(files.MakeFolders("ctf.partial").ok());
+  ASSERT_TRUE(WriteWholeFile(files, "ctf.partial/main.c", "mine").ok());
+  FakeTrace first = Sample();
+  EXPECT_TRUE(ExportTrace(files, first, To("text", "out")).ok());
+  FakeTrace second = Sample();
+  EXPECT_TRUE(ExportTrace(files, second, To("ctf", "ctf")).ok());
+  EXPECT_EQ(files.BytesOf("out.partial"), "mine");
+  EXPECT_EQ(files.BytesOf("ctf.partial/main.c"), "mine");
+  EXPECT_EQ(files.List(".").size(), 4u);
+}
+
+TEST(TraceExport, OnlyAFolderThatIsATraceAndNothingElseIsReplaced) {
+  FakeFileSystem files;
+  TraceExportOptions options = To("ctf", "out");
+  FakeTrace first = Sample();
+  ASSERT_TRUE(ExportTrace(files, first, options).ok());
+  options.force = true;
+  EXPECT_TRUE(CheckTraceExport(files, options).ok());
+  const auto trace = files.Save();
+  for (const char* more : {"out/mine", "out/streams", "out/src/main.c", "out/stream_9/x"}) {
+    ASSERT_TRUE(WriteWholeFile(files, more, "mine").ok());
+    const bool is_deep = NameOf(FolderOf(more)) != "out";
+    if (is_deep) (void)files.MakeFolders(FolderOf(more)).ok();
+    EXPECT_THAT(CheckTraceExport(files, options).message(), HasSubstr("not replaced")) << more;
+    ASSERT_TRUE(files.Remove(more).ok());
+    if (is_deep) (void)files.RemoveFolder(FolderOf(more)).ok();
+  }
+  ASSERT_EQ(files.Save(), trace);
+  files.BytesOf("out/metadata") = "title: my project\n";
+  EXPECT_THAT(CheckTraceExport(files, options).message(), HasSubstr("not replaced"));
+}
+
 TEST(TraceExport, AFolderIsNeverReplacedByAFile) {
   FakeFileSystem files;
   ASSERT_TRUE(files.MakeFolders("out").ok());

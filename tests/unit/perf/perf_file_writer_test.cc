@@ -36,7 +36,7 @@ class PerfFileWriterTest : public ::testing::Test {
     char name[] = "/tmp/hangscope-perf-XXXXXX";
     folder_ = mkdtemp(name);
   }
-  ~PerfFileWriterTest() override { (void)PosixFileSystem().RemoveTree(folder_).ok(); }
+  ~PerfFileWriterTest() override { (void)PosixFileSystem().RemoveFolder(folder_).ok(); }
 
   std::string Path() const { return folder_ + "/cpu.perf.data"; }
   void Write(const CpuCapture& capture) {

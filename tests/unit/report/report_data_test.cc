@@ -481,7 +481,7 @@ TEST_F(OfSnapshot, SaysWhyItsPageCouldNotBeWritten) {
   EXPECT_FALSE(files.Exists(std::string(kFolder) + "/report.html"));
   EXPECT_THAT(writer.DrainWarnings(), IsEmpty());
   // One that is gone meanwhile is missed by nobody.
-  EXPECT_TRUE(files.RemoveTree(kFolder).ok());
+  EXPECT_TRUE(files.RemoveFolder(kFolder).ok());
   writer.Write(kFolder);
   writer.Finish();
   EXPECT_THAT(writer.DrainWarnings(), IsEmpty());

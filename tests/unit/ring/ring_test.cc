@@ -8,6 +8,7 @@
 #include "fakes/fake_clock.h"
 #include "fakes/fake_file_system.h"
 #include "ring/block_reader.h"
+#include "ring/ring_files.h"
 #include "ring/ring_store.h"
 
 namespace hangscope {
@@ -53,6 +54,11 @@ class RingFixture {
     auto store = RingStore::Create(disk_, clock_, kPrefix, "stdout", plan_, 7);
     ASSERT_TRUE(store.ok()) << store.status().message();
     store_ = std::move(*store);
+  }
+  Status TryCreate() {
+    store_.reset();
+    auto plan = PlanRing("64K", "1", NameOf(kPrefix).size(), compress_);
+    return RingStore::Create(disk_, clock_, kPrefix, "stdout", *plan, 8).status();
   }
   void Produce(uint64_t count) {
     const size_t taken = store_->Append(OffsetBytes(produced_, count), clock_.Monotonic());
@@ -310,7 +316,7 @@ TEST_P(RingTest, ManySnapshotsInARowCostNoHistory) {
     ASSERT_TRUE(store_->Freeze(folder).ok());
     const ReadBack pinned = ReadAll(folder + "/stdout");
     EXPECT_EQ(pinned.end, produced_);
-    ASSERT_TRUE(disk_.RemoveTree(folder).ok());
+    ASSERT_TRUE(disk_.RemoveFolder(folder).ok());
     Produce(100);
     EXPECT_GE(ReadAll().bytes * 100, plan_.bound_bytes * 95) << i;
   }
@@ -318,17 +324,62 @@ TEST_P(RingTest, ManySnapshotsInARowCostNoHistory) {
 }
 
 TEST_P(RingTest, EarlierRunsFilesAreGone) {
-  for (const char* name :
-       {"dir/ring.0", "dir/ring.77", "dir/ring.snapshot", "dir/ring.3.zst", "dir/ringer.1"}) {
-    ASSERT_TRUE(WriteWholeFile(disk_, name, "stale").ok());
+  Create("1M", "1");
+  Produce(plan_.bound_bytes);
+  store_.reset();
+  ASSERT_TRUE(WriteWholeFile(disk_, "dir/ring.snapshot", "of tee").ok());
+  for (const char* name : {"dir/ringer.1", "dir/ring.77", "dir/ring.07", "dir/ring.txt"})
+    ASSERT_TRUE(WriteWholeFile(disk_, name, "mine").ok());
+  Create("64K", "1");
+  produced_ = 0;
+  Produce(10);
+  EXPECT_FALSE(disk_.Exists("dir/ring.20"));
+  EXPECT_FALSE(disk_.Exists("dir/ring.20.zst"));
+  EXPECT_FALSE(disk_.Exists("dir/ring.snapshot"));
+  // The ring never had these.
+  for (const char* name : {"dir/ringer.1", "dir/ring.77", "dir/ring.07", "dir/ring.txt"})
+    EXPECT_TRUE(disk_.Exists(name)) << name;
+  EXPECT_EQ(ReadAll().bytes, 10u);
+}
+
+TEST_P(RingTest, NamesThatOthersHaveTakenAreRefusedAndLeftAsTheyAre) {
+  for (const char* name : {"dir/ring.0", "dir/ring.31", "dir/ring.3.zst", "dir/ring.tail",
+                           "dir/ring.next", "dir/ring.current", "dir/ring.snapshot"}) {
+    ASSERT_TRUE(WriteWholeFile(disk_, name, "mine").ok());
+    const Status status = TryCreate();
+    EXPECT_NE(status.message().find(name), std::string::npos) << status.message();
+    EXPECT_EQ(disk_.BytesOf(name), "mine");
+    EXPECT_FALSE(disk_.Exists("dir/ring.index"));
+    ASSERT_TRUE(disk_.Remove(name).ok());
   }
+  EXPECT_TRUE(TryCreate().ok());
+}
+
+TEST_P(RingTest, AnIndexThatIsNoneOrAnotherUsersIsRefused) {
+  ASSERT_TRUE(WriteWholeFile(disk_, "dir/ring.index", "a list of books").ok());
+  EXPECT_NE(TryCreate().message().find("'dir/ring.index' is not the index"), std::string::npos);
+  EXPECT_EQ(disk_.BytesOf("dir/ring.index"), "a list of books");
+  ASSERT_TRUE(disk_.Remove("dir/ring.index").ok());
   Create("64K", "1");
   Produce(10);
-  EXPECT_FALSE(disk_.Exists("dir/ring.77"));
-  EXPECT_FALSE(disk_.Exists("dir/ring.snapshot"));
-  EXPECT_FALSE(disk_.Exists("dir/ring.3.zst"));
-  EXPECT_TRUE(disk_.Exists("dir/ringer.1"));  // another ring's
-  EXPECT_EQ(ReadAll().bytes, 10u);
+  store_.reset();
+  const auto before = disk_.Save();
+  ASSERT_TRUE(disk_.Link("dir/ring.index", "elsewhere").ok());
+  EXPECT_NE(TryCreate().message().find("this user"), std::string::npos);
+  ASSERT_TRUE(disk_.Remove("elsewhere").ok());
+  disk_.GiveAway("dir/ring.index");
+  EXPECT_NE(TryCreate().message().find("this user"), std::string::npos);
+  EXPECT_EQ(disk_.Save(), before);
+}
+
+TEST_P(RingTest, OnlyARingThatNobodyRecordsIntoIsRemoved) {
+  Create("64K", "1");
+  Produce(plan_.bound_bytes);
+  ASSERT_TRUE(WriteWholeFile(disk_, "dir/ring.txt", "mine").ok());
+  EXPECT_EQ(RemoveRing(disk_, kPrefix).code(), Status::Code::kBusy);
+  store_.reset();
+  EXPECT_TRUE(RemoveRing(disk_, kPrefix).ok());
+  EXPECT_EQ(disk_.List("dir"), std::vector<std::string>{"ring.txt"});
 }
 
 TEST_P(RingTest, SecondRecorderOfTheSameRingIsRefused) {

@@ -1,5 +1,6 @@
 // What people, machines and CI get to read.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
@@ -287,10 +288,42 @@ TEST_F(SnapshotTest, FirstAndNewestStayEarlierRunsGoFirst) {
 }
 
 TEST_F(SnapshotTest, DraftThatAKilledRecorderLeftIsRemoved) {
-  ASSERT_TRUE(disk_.MakeFolders("dir/fw.snapshot-0001.partial").ok());
-  ASSERT_TRUE(WriteWholeFile(disk_, "dir/fw.snapshot-0001.partial/manifest.json", "{").ok());
+  // Of numbers that no process has; a page that was being drawn, too.
+  const std::string left = "dir/fw.snapshot-0001.2147483646.partial";
+  ASSERT_TRUE(
+      WriteWholeFile(disk_, "dir/fw.snapshot-0002.report.2147483645.partial", "<html>").ok());
+  const std::string live = "dir/fw.snapshot-0001." + std::to_string(getppid()) + ".partial";
+  const std::string mine = "dir/fw.snapshot-0001.partial";
+  for (const std::string& folder : {left, live, mine}) {
+    ASSERT_TRUE(disk_.MakeFolders(folder).ok());
+    ASSERT_TRUE(WriteWholeFile(disk_, folder + "/manifest.json", "{").ok());
+  }
   Snapshots snapshots(disk_, "dir/fw", 2);
-  EXPECT_FALSE(disk_.Exists("dir/fw.snapshot-0001.partial"));
+  EXPECT_FALSE(disk_.Exists(left));
+  EXPECT_FALSE(disk_.Exists("dir/fw.snapshot-0002.report.2147483645.partial"));
+  EXPECT_TRUE(disk_.Exists(live + "/manifest.json"));
+  EXPECT_TRUE(disk_.Exists(mine + "/manifest.json"));
+}
+
+TEST_F(SnapshotTest, WhatIsNoSnapshotStaysWhateverItsName) {
+  ASSERT_TRUE(disk_.MakeFolders("dir/fw.snapshot-0001").ok());
+  ASSERT_TRUE(WriteWholeFile(disk_, "dir/fw.snapshot-0001/manifest.json", "{}").ok());
+  Snapshots snapshots(disk_, "dir/fw", 1);
+  EXPECT_EQ(Take(&snapshots), "dir/fw.snapshot-0002");
+  EXPECT_EQ(Take(&snapshots), "dir/fw.snapshot-0003");
+  EXPECT_TRUE(disk_.Exists("dir/fw.snapshot-0001/manifest.json"));
+  EXPECT_FALSE(disk_.Exists("dir/fw.snapshot-0002"));
+}
+
+TEST_F(SnapshotTest, TheOlderOneStaysWhereTheNewOneFails) {
+  Snapshots snapshots(disk_, "dir/fw", 1);
+  EXPECT_EQ(Take(&snapshots), "dir/fw.snapshot-0001");
+  disk_.capacity = disk_.Used() + 100;  // no room for the index
+  EXPECT_EQ(Take(&snapshots).substr(0, 6), "failed");
+  EXPECT_TRUE(disk_.Exists("dir/fw.snapshot-0001/manifest.json"));
+  disk_.capacity = 1 << 30;
+  EXPECT_EQ(Take(&snapshots), "dir/fw.snapshot-0002");
+  EXPECT_FALSE(disk_.Exists("dir/fw.snapshot-0001"));
 }
 
 TEST_F(SnapshotTest, SaysWhatFiredAndWhen) {

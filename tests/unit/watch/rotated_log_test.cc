@@ -46,6 +46,22 @@ TEST_F(RotatedLogTest, AtNoInstantDoesItTakeMoreThanItsBound) {
   EXPECT_GE(files_.peak, 300u);  // it uses what it may
 }
 
+TEST_F(RotatedLogTest, WhatIsNoLogOfItsKindIsNotWrittenOver) {
+  ASSERT_TRUE(WriteWholeFile(files_, "watch.log.1", "head\nan older one\n").ok());
+  ASSERT_TRUE(WriteWholeFile(files_, "watch.log.2", "of logrotate").ok());
+  for (const bool append : {false, true}) {
+    RotatedLog log(
+        files_, RotatedLogOptions{"watch.log", 100, 3, append, {"tail", "head"}},
+        [this] { return head_; }, [](uint64_t) { return ""; });
+    EXPECT_NE(log.Open().message().find("'watch.log.2' is no log"), std::string::npos);
+    EXPECT_TRUE(files_.Exists("watch.log.1"));
+    EXPECT_EQ(files_.BytesOf("watch.log.2"), "of logrotate");
+  }
+  ASSERT_TRUE(files_.Remove("watch.log.2").ok());
+  Open(100, 3);
+  EXPECT_FALSE(files_.Exists("watch.log.1"));
+}
+
 TEST_F(RotatedLogTest, OneFileAloneBeginsAnew) {
   Open(20, 1);
   for (int i = 0; i < 3; ++i) Write("line " + std::to_string(i) + "\n");
