@@ -40,8 +40,9 @@ Result<uint64_t> ParseKeep(std::string_view text) {
 
 bool IsSane(const IndexHeader& header) {
   return header.header_bytes == sizeof header && header.segment_count >= 1 &&
-         header.segment_count <= kMostSegments && header.stamps_per_segment <= kMostStamps &&
-         header.bound_bytes <= kMostBytes && header.segment_bytes >= 1 &&
+         header.segment_count <= kMostSegments && header.stamps_per_segment >= 1 &&
+         header.stamps_per_segment <= kMostStamps && header.bound_bytes <= kMostBytes &&
+         header.segment_bytes >= 1 &&
          header.segment_bytes <= header.bound_bytes / header.segment_count;
 }
 

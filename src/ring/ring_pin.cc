@@ -27,6 +27,7 @@ Status LinkOrCopySegment(FileSystem& files, const IndexSlot& slot, const std::st
 Result<std::vector<IndexSlot>> PinSegments(FileSystem& files, const std::string& prefix,
                                            const std::string& pinned_prefix, uint64_t first_offset,
                                            std::optional<uint32_t> copied,
+                                           const std::function<void()>& close_copied,
                                            std::vector<IndexSlot> slots) {
   for (uint32_t k = 0; k < slots.size(); ++k) {
     IndexSlot& slot = slots[k];
@@ -39,8 +40,13 @@ Result<std::vector<IndexSlot>> PinSegments(FileSystem& files, const std::string&
     }
     const std::string from = SegmentPath(prefix, k, slot.encoding);
     const std::string to = SegmentPath(pinned_prefix, k, slot.encoding);
-    const Status status =
+    Status status =
         k == copied ? CopySegment(files, slot, from, to) : LinkOrCopySegment(files, slot, from, to);
+    if (k == copied && status.error() == ENOSPC) {
+      (void)files.Remove(to).ok();
+      close_copied();
+      status = files.Link(from, to);
+    }
     if (status.error() == ENOENT)
       slot = IndexSlot{};  // deleted under us: readers report the gap
     else if (!status.ok())

@@ -19,7 +19,11 @@ void RingSegments::ReadBack() {
   else
     slot.closed = 1;
   AdoptPublishedFrames();
-  end_ = std::max(end_, slot.begin_offset + slot.length);
+  end_ = std::max(end_, held_end());
+}
+
+uint64_t RingSegments::held_end() const {
+  return index_.has_current() ? index_.current().begin_offset + index_.current().length : 0;
 }
 
 // The recorder may have been killed between a frame and its slot.

@@ -31,6 +31,10 @@ class RingSegments {
 
   // Stream offset behind the last byte that segments hold, or that is lost.
   uint64_t end() const { return end_; }
+  // Stream offset behind the last byte that the current segment holds; 0: there is none.
+  uint64_t held_end() const;
+  // What a killed recorder left behind the segments begins at `offset`.
+  void GoOnAt(uint64_t offset) { end_ = offset; }
   // The next `bytes` of the stream are lost. The current segment is closed.
   void Skip(uint64_t bytes) { end_ += bytes; }
   // Whether the current segment takes more of this encoding.

@@ -96,7 +96,12 @@ Status RingStore::ReadBack() {
   segments_.ReadBack();
   if ((header.flags & kIndexZstd) == 0) return {};
   geometry_.compress = (header.flags & kIndexAuto) != 0 ? Compress::kAuto : Compress::kZstd;
-  return tail_.ReadBack(segments_.end(), clock_.Monotonic());
+  const uint64_t end = segments_.end();
+  Status status = tail_.ReadBack(segments_.held_end(), end, clock_.Monotonic());
+  if (!status.ok() || tail_.empty()) return status;
+  segments_.GoOnAt(tail_.record().begin_offset);
+  gap_ = end - std::min(end, EndOffset());  // lost behind a tail that could not be flushed
+  return {};
 }
 
 Status RingStore::WriteIndex() {
@@ -211,7 +216,8 @@ Status RingStore::Freeze(const std::string& folder, uint64_t first_offset) {
   const std::string pinned = folder + "/" + stream_name_;
   const Change change(this);
   const std::optional<uint32_t> copied = CloseForPin();
-  auto slots = PinSegments(files_, prefix_, pinned, first_offset, copied, index_.slots());
+  const auto close = [this] { segments_.Close(); };
+  auto slots = PinSegments(files_, prefix_, pinned, first_offset, copied, close, index_.slots());
   if (!slots.ok()) return slots.status();
   IndexHeader header = index_.header();
   header.end_offset = EndOffset();

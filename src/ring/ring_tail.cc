@@ -1,5 +1,6 @@
 #include "ring/ring_tail.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace hangscope {
@@ -16,14 +17,15 @@ Status RingTail::WriteAll() {
   return file_->WriteAt(0, bytes, &written);
 }
 
-Status RingTail::ReadBack(uint64_t begin, TimeNs now) {
+Status RingTail::ReadBack(uint64_t held_end, uint64_t stream_end, TimeNs now) {
   auto file = files_.Open(TailPath(prefix_), FileSystem::Mode::kRecorded);
   if (!file.ok()) return file.status();
   file_ = std::move(*file);
   block_bytes_ = file_->Size().value_or(0);
   const bool sound = index_.ReadTail(&record_) && record_.length <= block_bytes_;
   const uint64_t end = record_.begin_offset + record_.length;
-  if (!sound || end <= begin || record_.begin_offset > begin) return {};
+  if (!sound || end <= held_end || record_.begin_offset > stream_end) return {};
+  const uint64_t begin = std::max(held_end, record_.begin_offset);
   std::string bytes(end - begin, '\0');
   auto got = file_->ReadAt(begin - record_.begin_offset, {bytes.data(), bytes.size()});
   bytes.resize(got.value_or(0));

@@ -32,9 +32,10 @@ class RingTail {
   // Writes all of the file, so that a disk that fills later has room for every update: zeros, or
   // what the file held that somebody deleted.
   Status WriteAll();
-  // Reads back what a killed recorder left. `begin`: where the segments end; their frames may hold
-  // the first bytes of the tail already, and the rest moves to the front.
-  Status ReadBack(uint64_t begin, TimeNs now);
+  // Reads back what a killed recorder left. `held_end`: where the segments end; their frames may
+  // hold the first bytes of the tail already, and the rest moves to the front. `stream_end`:
+  // as far as index and segments tell, which may count the tail and what is lost behind it.
+  Status ReadBack(uint64_t held_end, uint64_t stream_end, TimeNs now);
 
   // Adds as much of `bytes` as there is room for, and returns how much the disk took. `begin`:
   // where the segments end.

@@ -298,6 +298,18 @@ TEST_P(RingTest, FreezeWithoutHardLinksCopies) {
   EXPECT_EQ(ReadAll("dir/snap/stdout").end, 100'000u);
 }
 
+TEST_F(PlainRingTest, FreezeOnAFullDiskLinksTheSegmentThatIsBeingFilled) {
+  Create("1M", "1");
+  Produce(20'000);
+  ASSERT_TRUE(disk_.MakeFolders("dir/snap").ok());
+  disk_.capacity = disk_.Used() + plan_.index_bytes() + 500;  // no room for a copy
+  ASSERT_TRUE(store_->Freeze("dir/snap").ok());
+  disk_.capacity = UINT64_MAX;
+  Produce(1'000);
+  EXPECT_EQ(ReadAll("dir/snap/stdout").bytes, 20'000u);
+  EXPECT_EQ(ReadAll().bytes, 21'000u);
+}
+
 TEST_P(RingTest, RingGoesOnWithItsHistoryAfterAFreeze) {
   Create("64K", "4");
   Produce(500'000);
@@ -469,12 +481,13 @@ TEST_P(RingTest, ImpossibleHeaderIsRefusedByReaderAndSuccessor) {
   IndexHeader good;
   std::string& index = disk_.BytesOf("dir/ring.index");
   std::memcpy(&good, index.data(), sizeof good);
-  std::vector<IndexHeader> bad(5, good);
+  std::vector<IndexHeader> bad(6, good);
   bad[0].segment_count = UINT32_MAX;
   bad[1].segment_count = 0;
   bad[2].stamps_per_segment = UINT32_MAX;
   bad[3].segment_bytes = uint64_t{1} << 62;
   bad[4].segment_bytes = bad[4].bound_bytes = uint64_t{1} << 63;
+  bad[5].stamps_per_segment = 0;  // each stamp would double the interval
   for (IndexHeader& header : bad) {
     header.check = CheckOf(header);
     std::memcpy(index.data(), &header, sizeof header);
@@ -586,6 +599,45 @@ class ZstdRingTest : public RingFixture, public ::testing::Test {
     return room.substr(0, got);
   }
 };
+
+// A loss behind a tail that the disk does not take: the header tells of bytes behind it.
+TEST_F(ZstdRingTest, TailBeforeALossThatWasNotFlushedIsGoneOnWith) {
+  Create("1M", "1");
+  Produce(1'000);
+  disk_.capacity = disk_.Used();  // what is there may change, and no segment is made
+  store_->Lose(100, ENOSPC);
+  produced_ += 100;
+  Resume();
+  EXPECT_EQ(store_->head(), 1'100u);
+  disk_.capacity = UINT64_MAX;
+  Produce(500);
+  const ReadBack back = ReadAll();
+  EXPECT_EQ(back.end, 1'600u);
+  EXPECT_EQ(back.bytes, 1'500u);
+  ASSERT_EQ(back.losses.size(), 1u);
+  EXPECT_EQ(back.losses[0].begin, 1'000u);
+  EXPECT_EQ(back.losses[0].end, 1'100u);
+  EXPECT_EQ(store_->fill().lost_bytes, 100u);
+}
+
+// The same where the ring was deleted under its recorder, which made a new index for the tail.
+TEST_F(ZstdRingTest, TailOfARingThatWasReinstatedIsGoneOnWith) {
+  Create("1M", "1");
+  Produce(1'000);
+  disk_.Clear();
+  disk_.capacity = plan_.index_bytes() + plan_.block_bytes;
+  const uint64_t taken = store_->Append(OffsetBytes(1'000, plan_.block_bytes), clock_.Monotonic());
+  EXPECT_EQ(taken, plan_.block_bytes - 1'000);
+  produced_ = plan_.block_bytes;
+  Resume();
+  EXPECT_EQ(store_->head(), produced_);
+  disk_.capacity = UINT64_MAX;
+  Produce(500);
+  const ReadBack back = ReadAll();
+  EXPECT_EQ(back.bytes, plan_.block_bytes + 500);
+  EXPECT_TRUE(back.losses.empty());
+  EXPECT_EQ(store_->fill().lost_bytes, 0u);
+}
 
 TEST_F(ZstdRingTest, SegmentsAreValidZstdAtEveryInstant) {
   Create("64K", "1");
