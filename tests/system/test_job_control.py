@@ -13,6 +13,13 @@ from terminal import TerminalCase
 ASK = "sh -c 'stty -echo; stty echo; echo read''y; read x; echo got $x; exit 9'"
 
 
+def state(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return None
+
+
 class Shell(TerminalCase):
     def setUp(self):
         super().setUp()
@@ -21,7 +28,11 @@ class Shell(TerminalCase):
 
     def end_all(self):
         for pid in self.ours():
-            os.kill(pid, signal.SIGKILL)
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # it ended
+        self.until(lambda: not self.ours(), what="all have ended")
 
     def open_shell(self):
         self.prompts = 0
@@ -32,11 +43,14 @@ class Shell(TerminalCase):
         self.prompts += 1
         self.expect(b"shell> ", times=self.prompts)
 
-    def assert_not_shown(self, text):
-        end = time.monotonic() + 0.3
+    def drain(self, time_s=0.1):
+        end = time.monotonic() + time_s
         while time.monotonic() < end:
             if select.select([self.terminal], [], [], 0.05)[0]:
                 self.seen += os.read(self.terminal, 65536)
+
+    def assert_not_shown(self, text):
+        self.drain(0.3)
         self.assertNotIn(text, self.seen)
 
     def enter(self, line):
@@ -56,9 +70,21 @@ class Shell(TerminalCase):
                 pass
         return found
 
+    def children(self):
+        """Those of hangscope that are not its guards."""
+        found = []
+        for pid in self.ours():
+            try:
+                found += map(int, pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+            except OSError:
+                pass
+        return set(found) - set(self.ours())
+
     def ticker(self):
-        """A program that writes on and on."""
-        return f"sh -c 'while :; do echo tick >> {self.file}; sleep 0.02; done'"
+        """A program that writes on and on, without children: a shell that has just begun one (vfork) does not stop."""
+        script = self.folder / "ticker.py"
+        script.write_text("import signal, sys, time\nsignal.signal(signal.SIGINT, signal.SIG_DFL)\nwhile True:\n    open(sys.argv[1], 'a').write('tick')\n    time.sleep(0.02)\n")
+        return f"{sys.executable} -S {script} {self.file}"
 
     def ticks(self):
         return self.file.stat().st_size if self.file.exists() else 0
@@ -76,17 +102,17 @@ class Reading(Shell):
 
     def test_into_a_pipe(self):
         self.open_shell()
-        self.enter(self.run_line(ASK) + " | cat; echo status ${PIPESTATUS[0]}")
+        self.enter(self.run_line(ASK) + " | cat; echo result ${PIPESTATUS[0]}")
         self.expect(b"ready")
         self.enter("word")
         self.expect(b"got word")
-        self.expect(b"status 9")
+        self.expect(b"result 9")
 
     def test_into_a_file(self):
         self.open_shell()
-        self.enter(self.run_line(f"sh -c 'stty -echo; stty echo; read x; echo got $x; exit 9'") + f" > {self.file}; echo status $?")
+        self.enter(self.run_line(f"sh -c 'stty -echo; stty echo; read x; echo got $x; exit 9'") + f" > {self.file}; echo result $?")
         self.enter("word")
-        self.expect(b"status 9")
+        self.expect(b"result 9")
         self.assertEqual(self.file.read_text(), "got word\n")
 
     def test_in_a_pipeline_through_its_terminal(self):
@@ -99,14 +125,12 @@ class Reading(Shell):
     def test_in_the_background_it_waits_for_fg(self):
         self.open_shell()
         self.enter(self.run_line("sh -c 'read x; echo got $x; exit 9'") + " &")
-        self.until(lambda: self.ours(), what="hangscope runs")
-        time.sleep(0.3)  # until the program has asked for its line, and was stopped for it
-        self.enter("")
-        self.expect(b"Stopped")
-        self.enter("fg; echo status $?")
+        self.until(lambda: "T" in map(state, self.ours()), what="hangscope is stopped, as its program is")
+        self.until(lambda: (self.enter("jobs"), self.drain(), b"Stopped" in self.seen)[-1], what="the shell knows")
+        self.enter("fg; echo result $?")
         self.enter("word")
         self.expect(b"got word")
-        self.expect(b"status 9")
+        self.expect(b"result 9")
 
 
 class Keys(Shell):
@@ -120,6 +144,7 @@ class Keys(Shell):
         self.enter("bg")
         self.until_ticks()
         self.enter("fg")
+        self.until(lambda: os.tcgetpgrp(self.terminal) != self.pid, what="fg")
         self.until_ticks()
         self.press(b"\x03")
         self.enter("echo the $((40+2)) shell")
@@ -134,7 +159,7 @@ class Keys(Shell):
 
     def test_ctrl_z_leaves_a_program_alone_that_does_not_want_it(self):
         self.open_shell()
-        self.enter(self.run_line(f"sh -c 'trap \"\" TSTP; while :; do echo tick >> {self.file}; sleep 0.02; done'") + " | cat")
+        self.enter(self.run_line(f"sh -c 'trap \"\" TSTP; exec {self.ticker()}'") + f" > {self.folder}/out")
         self.until_ticks()
         self.press(b"\x1a")
         self.assert_not_shown(b"Stopped")
@@ -151,20 +176,22 @@ class Keys(Shell):
             self.press(b"\x03")
             self.until(lambda: self.file.exists() and "end" in self.file.read_text(), what="the program's end")
             self.assertEqual(self.file.read_text(), "caught\nend\n")
+            self.end_all()
             self.file.unlink()
 
     def test_ctrl_c_twice_ends_the_wait_for_a_descendant_at_once(self):
         # A shell without job control has its background commands ignore Ctrl-C.
         for tail in ("", " | cat"):
             self.open_shell()
-            code = f"import signal, sys; signal.signal(2, signal.SIG_IGN); open(sys.argv[1], \\\"w\\\"); signal.pause()"
-            self.enter(self.run_line(f"sh -c '{sys.executable} -c \"{code}\" {self.file} & exit 3'") + tail + "; echo status ${PIPESTATUS[0]}")
-            self.until(self.file.exists)
-            self.assert_not_shown(b"status 3")
+            code = "import signal, sys; signal.signal(2, signal.SIG_IGN); open(sys.argv[1], \\\"w\\\"); signal.pause()"
+            self.enter(self.run_line(f"sh -c '{sys.executable} -c \"{code}\" {self.file} & exit 3'") + tail)
+            self.until(lambda: self.file.exists() and "Z" in map(state, self.children()), what="the program's end")
+            self.assert_not_shown(b"finished after")
             self.press(b"\x03")
-            self.assert_not_shown(b"status 3")
+            self.assert_not_shown(b"finished after")
             self.press(b"\x03")
-            self.expect(b"status 3")
+            self.expect(b"ended with status 3")
+            self.expect_prompt()
             self.end_all()
             self.file.unlink()
 
@@ -172,9 +199,9 @@ class Keys(Shell):
 class Closing(Shell):
     """The terminal is closed: bash and the kernel send SIGHUP, and SIGCONT to who is stopped."""
 
-    def close_terminal(self, tail, stop=False):
+    def close_terminal(self, tail, *options, stop=False):
         self.open_shell()
-        self.enter(self.run_line(self.ticker()) + tail)
+        self.enter(self.run_line(self.ticker(), "--heartbeat", "0", *options) + tail)
         self.until_ticks()
         if stop:
             self.press(b"\x1a")
@@ -189,6 +216,12 @@ class Closing(Shell):
     def test_ends_the_program_into_a_pipe(self):
         self.close_terminal(" | cat")
 
+    def test_ends_a_program_that_has_its_own_terminal(self):
+        self.close_terminal("", "--pty")
+
+    def test_ends_a_stopped_program_that_has_its_own_terminal(self):
+        self.close_terminal("", "--pty", stop=True)
+
     def test_ends_a_stopped_program(self):
         self.close_terminal("", stop=True)
 
@@ -200,7 +233,7 @@ class Closing(Shell):
         for number in (signal.SIGHUP, signal.SIGTERM):
             process = self.recorder("run", "--", "sh", "-c", f"echo $$; kill -STOP $$; : {self.folder}")
             child = int(process.stdout.readline())
-            self.until(lambda: ") T " in pathlib.Path(f"/proc/{child}/stat").read_text())
+            self.until(lambda: state(child) == "T", what="the program is stopped")
             process.send_signal(number)
             self.assertEqual(self.wait(process).status, 128 + number)
 
@@ -208,13 +241,13 @@ class Closing(Shell):
 class Waiting(Shell):
     def test_the_live_line_says_who_is_waited_for(self):
         self.open_shell()
-        self.enter(self.run_line("sh -c 'sleep 61 & exit 3'", "--heartbeat", "1") + "; echo status $?")
+        self.enter(self.run_line("sh -c 'sleep 61 & exit 3'", "--heartbeat", "1") + "; echo result $?")
         self.expect(b"the program ended with status 3; waiting for sleep (process ")
         self.expect(b"), which still holds its output")
         self.press(b"\x03")
-        self.assert_not_shown(b"status 3\r\n")
+        self.assert_not_shown(b"result 3\r\n")
         self.press(b"\x03")
-        self.expect(b"status 3\r\n")
+        self.expect(b"result 3\r\n")
 
 
 if __name__ == "__main__":

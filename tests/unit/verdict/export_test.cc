@@ -191,6 +191,17 @@ TEST(HeartbeatText, TellsLifeAlsoWhenNothingArrives) {
   EXPECT_NE(text.find("LOST 2.00 KiB"), std::string::npos);
 }
 
+TEST(HeartbeatText, SaysWhoIsWaitedForOnceTheProgramHasEnded) {
+  Heartbeat beat;
+  beat.elapsed = 15 * kSecond;
+  beat.verdict.summary = "silent";
+  EXPECT_FALSE(Json::parse(HeartbeatJson(beat, 0)).contains("waits_for_output"));
+  beat.waits_for_output = "the program ended with status 3; waiting for \x1bsleep (process 42)";
+  EXPECT_EQ(LiveHeartbeatText(beat),
+            "15.0 s  the program ended with status 3; waiting for \\x1bsleep (process 42)");
+  EXPECT_EQ(Json::parse(HeartbeatJson(beat, 0))["waits_for_output"], beat.waits_for_output);
+}
+
 TEST(Junit, HangIsAFailureAndACrashAnError) {
   JunitCase result;
   result.name = "qemu <fw> & \"more\"";
