@@ -184,8 +184,9 @@ class Runner {
       if (number == SIGWINCH) {
         child_->FollowTerminalSize();
       } else if (number != SIGCHLD) {
-        PassOn(number,
-               info.ssi_code == SI_KERNEL ? SignalSource::kTerminal : SignalSource::kProcess);
+        // Of the terminal's end the kernel may have told us alone, as the leader of the session.
+        const bool has_group_got_it = info.ssi_code == SI_KERNEL && number != SIGHUP;
+        PassOn(number, has_group_got_it ? SignalSource::kTerminal : SignalSource::kProcess);
       }
     }
   }

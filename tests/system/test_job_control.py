@@ -222,6 +222,13 @@ class Closing(Shell):
     def test_ends_a_stopped_program_that_has_its_own_terminal(self):
         self.close_terminal("", "--pty", stop=True)
 
+    def test_ends_the_program_of_a_session_that_hangscope_leads(self):
+        # As ssh -t does: the kernel tells the session's leader, and nobody else.
+        self.start("sh", "-c", f"exec {self.run_line(self.ticker())} > {self.folder}/out")
+        self.until_ticks()
+        os.close(self.terminal)
+        self.until(lambda: not self.ours(), what="all have ended")
+
     def test_ends_a_stopped_program(self):
         self.close_terminal("", stop=True)
 
