@@ -10,16 +10,18 @@
 #include "commands.h"
 #include "options.h"
 #include "ring/history.h"
+#include "run/recording_places.h"
 
 namespace hangscope::cli {
 namespace {
 
 constexpr char kCatHelp[] =
-    R"(usage: hangscope cat [options] RING|SNAPSHOT
+    R"(usage: hangscope cat [options] [RING|SNAPSHOT]
 
 Prints what a ring or a snapshot holds: oldest first, whole lines. RING is a recorder's
 prefix (trace/fw), one of its streams (trace/fw.stdout) or one of its files; it may be
-live, finished or left behind by a recorder that was killed.
+live, finished or left behind by a recorder that was killed. Without it, the newest of your
+recordings that has no place of its own (hangscope run without --prefix).
 
   --follow              go on as the recorder does, until it ends
   --stream NAME         stdout, stderr or fdN, where there are several
@@ -73,8 +75,12 @@ int CatCommand(const std::vector<std::string>& words) {
   parser.Option("--stream", &stream);
   parser.Flag("--follow,-f", &follow);
   if (const auto exit = parser.Parse(words)) return *exit;
-  if (target.empty())
-    return Fail(Status::Usage("no ring or snapshot given; for example hangscope cat trace/fw"));
+  if (target.empty()) {
+    auto newest = NewestRecording(PosixFileSystem());
+    if (!newest.ok()) return Fail(newest.status());
+    target = *newest;
+    PrintNote(fmt::format("the newest recording: {}", target));
+  }
   std::vector<HistorySource> sources = FindHistory(PosixFileSystem(), target);
   if (sources.empty())
     return Fail(Status::NotFound(fmt::format(

@@ -10,17 +10,19 @@
 #include "report/report_data.h"
 #include "report/report_divergence.h"
 #include "report/report_page.h"
+#include "run/recording_places.h"
 #include "snapshot/recording_kind.h"
 
 namespace hangscope::cli {
 namespace {
 
 constexpr char kReportHelp[] =
-    R"(usage: hangscope report [options] SNAPSHOT
+    R"(usage: hangscope report [options] [SNAPSHOT]
 
 One page about a hang: the verdict, who waits for whom, what happened when, faults, threads,
 the last lines. It is one HTML file that needs no network. SNAPSHOT is a snapshot's folder;
-or, as for hangscope why, a scope's file, a core dump, a perf.data.
+or, as for hangscope why, a scope's file, a core dump, a perf.data. Without it, the newest
+snapshot that hangscope run took without --prefix.
 
   -o FILE               where the page goes [SNAPSHOT/report.html, of others NAME.report.html];
                         - is standard output
@@ -73,9 +75,12 @@ int ReportCommand(const std::vector<std::string>& words) {
   parser.Flag("--force", &given.force);
   parser.Flag("--data", &given.data);
   if (const auto exit = parser.Parse(words)) return *exit;
-  if (options.source.target.empty())
-    return Fail(
-        Status::Usage("no snapshot given; for example hangscope report trace/fw.snapshot-0001"));
+  if (options.source.target.empty()) {
+    auto newest = NewestSnapshot(PosixFileSystem());
+    if (!newest.ok()) return Fail(newest.status());
+    options.source.target = *newest;
+    PrintNote(fmt::format("the newest snapshot: {}", *newest));
+  }
   while (options.source.target.size() > 1 && options.source.target.ends_with('/'))
     options.source.target.pop_back();
   if (!given.events.empty()) {

@@ -32,7 +32,8 @@ watching
   --on-hang WHAT        snapshot, kill (and end it: status 124), exec:COMMAND (and a shell
                         command), none [snapshot]
 recording
-  --prefix P            rings P.STREAM.*, snapshots P.snapshot-NNNN/ [trace/NAME of ELF or PROGRAM]
+  --prefix P            rings P.STREAM.*, snapshots P.snapshot-NNNN/ [~/.local/state/hangscope/...]
+  --keep-rings          without --prefix: they stay also where nothing happened
   --size S --keep N     each ring takes S times N bytes at most [500M, 3]
   --compress HOW        zstd, none, or auto: zstd as long as it keeps up [auto]
   --memory S            what may wait for a slow disk or reader, each stream [64M]
@@ -45,8 +46,7 @@ what the kernel does with it (hangscope doctor)
   --cpu                 switches, wake-ups, system calls, signals, faults of all its threads
                         into a ring for each CPU; snapshots have them as cpu.perf.data
   -e EVENT              this, too: as perf names it, or probe:FUNCTION@BINARY; repeatable
-  -a -g                 --all-cpus: of every process; --call-stacks: with each event
-  --cpu-size S          of each ring [4M]
+  -a -g --cpu-size S    --all-cpus: of all processes; --call-stacks: of events; of each ring [4M]
   --window W            what a snapshot covers: 2s, 16M, since-last, all, coherent: as far back
                         as all rings go [coherent]
 snapshots
@@ -67,12 +67,12 @@ Status: PROGRAM's own; 124 ended for a hang; 125 hangscope failed; 126, 127 PROG
 not be started; 128+N it died of signal N.
 )";
 
-// "trace/fw" for --elf build/fw.elf; without an ELF the program gives the name.
-std::string DefaultPrefix(const std::string& elf, const std::string& program) {
+// "fw" for --elf build/fw.elf; without an ELF the program gives the name.
+std::string DefaultName(const std::string& elf, const std::string& program) {
   std::string name = NameOf(elf.empty() ? program : elf);
   if (const size_t dot = name.rfind('.'); !elf.empty() && dot != std::string::npos && dot > 0)
     name.resize(dot);
-  return "trace/" + name;
+  return name;
 }
 
 // N of fd:N. The limit of open files (ulimit -n) holds for the program, too.
@@ -233,13 +233,12 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   if (line_buffered) {
     if (Status status = LaunchLineBuffered(&options); !status.ok()) return FailRun(status);
   }
-  if (recorder_words.prefix.empty()) {
-    recorder_words.prefix = DefaultPrefix(recorder_words.elf, options.observer.command[0]);
-  }
+  const std::string name = DefaultName(recorder_words.elf, options.observer.command[0]);
 
   Recorder recorder;
   const size_t longest_name =
-      NameOf(recorder_words.prefix).size() + 1 + LongestName(options.streams);
+      NameOf(recorder_words.prefix.empty() ? name : recorder_words.prefix).size() + 1 +
+      LongestName(options.streams);
   if (Status status = Resolve(recorder_words, longest_name, &recorder); !status.ok())
     return FailRun(status);
   std::vector<std::string> command = std::move(options.observer.command);
@@ -253,7 +252,6 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   options.observer.window = cpus->window;
   if (Status status = ParseOnHang(on_hang, &options); !status.ok()) return FailRun(status);
   if (Status status = ParseOnExit(on_exit, &options.observer); !status.ok()) return FailRun(status);
-  options.ring_prefix = recorder_words.prefix;
   options.geometry = recorder.geometry;
   options.stages = recorder.stages;
   for (RunStream& stream : options.streams) {
@@ -270,7 +268,13 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   auto inspector = OpenLinuxInspector(recorder.clock);
   if (inspector.ok()) recorder.environment.inspector = inspector->get();
 
+  auto place = MakePlaceUnlessNamed(&recorder_words, name, &options.observer);
+  if (!place.ok()) return FailRun(place.status());
+  options.ring_prefix = recorder_words.prefix;
+  options.keep_rings = recorder_words.keep_rings;
+  if (*place) options.place = (*place)->folder;
   const RunOutcome outcome = RunProgram(recorder.environment, options);
+  if (*place) LeavePlace(PosixFileSystem(), **place, outcome.keep_rings);
   if (!outcome.status.ok()) PrintError(outcome.status.message());
   return outcome.exit_status;
 }

@@ -14,7 +14,8 @@ constexpr char kTeeHelp[] =
 Records standard input into a bounded ring on disk and watches it like run does. It cannot
 see the program that writes; where you can, use hangscope run.
 
-  --prefix P            the ring P.*, snapshots P.snapshot-NNNN/ [trace/stdin]
+  --prefix P            the ring P.*, snapshots P.snapshot-NNNN/ [~/.local/state/hangscope/...]
+  --keep-rings          without --prefix: it stays also where nothing happened
   --size S --keep N     the ring takes S times N bytes at most [500M, 3]
   --compress HOW        none, zstd, or auto: zstd as long as it keeps up [none]
   --passthrough         copy standard input to standard output
@@ -42,7 +43,6 @@ interrupted.
 int TeeCommand(const std::vector<std::string>& words, const StartSignals& signals) {
   OptionParser parser("tee", kTeeHelp);
   RecorderWords recorder_words;
-  recorder_words.prefix = "trace/stdin";
   recorder_words.compress = "none";
   recorder_words.AddTo(&parser);
   bool passthrough = false;
@@ -54,20 +54,27 @@ int TeeCommand(const std::vector<std::string>& words, const StartSignals& signal
     return Fail(Status::Usage("--on-hang '" + on_hang +
                               "': tee knows snapshot and none; it has no program to kill"));
   Recorder recorder;
-  const Status status = Resolve(recorder_words, NameOf(recorder_words.prefix).size(), &recorder);
+  constexpr const char* kName = "stdin";
+  const std::string named = recorder_words.prefix.empty() ? kName : NameOf(recorder_words.prefix);
+  const Status status = Resolve(recorder_words, named.size(), &recorder);
   if (!status.ok()) return Fail(status);
   TeeOptions options;
   options.observer = recorder.observer;
   options.observer.snapshot_on_hang = on_hang == "snapshot";
   options.observer.plain_snapshot = true;
   options.observer.bound_bytes = recorder.geometry.bound_bytes;
-  options.ring_prefix = recorder_words.prefix;
   options.geometry = recorder.geometry;
   options.stages = recorder.stages;
   options.input_fd = STDIN_FILENO;
   options.out = PassTo(STDOUT_FILENO, passthrough, recorder.environment.narrator);
   recorder.environment.signal_fd = OpenSignalFd(signals);
+  auto place = MakePlaceUnlessNamed(&recorder_words, kName, &options.observer);
+  if (!place.ok()) return Fail(place.status());
+  options.ring_prefix = recorder_words.prefix;
+  options.keep_rings = recorder_words.keep_rings;
+  if (*place) options.place = (*place)->folder;
   const TeeOutcome outcome = RunTee(recorder.environment, options);
+  if (*place) LeavePlace(PosixFileSystem(), **place, outcome.keep_rings);
   if (!outcome.status.ok()) PrintError(outcome.status.message());
   return static_cast<int>(outcome.exit);
 }

@@ -45,7 +45,8 @@ gdb:HOST:PORT, which wants --intrusive.
   --cpu                 for one pid:N: record what the kernel does with it, with or without a
                         scope; SIGUSR1, SIGUSR2 and hangscope snap take a snapshot. With it -e, -a,
                         -g, --cpu-size, --window as for hangscope run
-  --prefix P            of these snapshots, P.snapshot-NNNN/ [trace/pid-N]
+  --prefix P            of these snapshots, P.snapshot-NNNN/ [~/.local/state/hangscope/
+                        pid-N-PID/pid-N, PID is hangscope's]
 
 On a terminal it shows the cores live; ? there says what keys do, q ends it, and what was
 found is printed then. Elsewhere findings are printed as they come, ENTER resumes paused
@@ -137,14 +138,15 @@ Result<CpuWatchEnd> RunCpuWatch(const WatchWords& watch, const CpuWords& cpu_wor
   auto cpus = cpu_words.Resolve();
   if (!cpus.ok()) return cpus.status();
   RecorderWords words;
-  words.prefix = prefix.empty() ? fmt::format("trace/pid-{}", *pid) : prefix;
+  words.prefix = prefix;
   words.heartbeat = "0";
   words.compress = "none";
   words.json = options.json;
   if (!watch.elfs.empty()) words.elf = watch.elfs[0];
   Recorder recorder;
-  if (Status status = Resolve(words, NameOf(words.prefix).size() + 1, &recorder); !status.ok())
-    return status;
+  const std::string name = fmt::format("pid-{}", *pid);
+  const std::string named = prefix.empty() ? name : NameOf(prefix);
+  if (Status status = Resolve(words, named.size() + 1, &recorder); !status.ok()) return status;
   CpuWatchOptions session;
   session.pid = *pid;
   session.recorder = cpus->recorder;
@@ -152,7 +154,14 @@ Result<CpuWatchEnd> RunCpuWatch(const WatchWords& watch, const CpuWords& cpu_wor
   session.observer.window = cpus->window;
   session.length = options.length;
   recorder.environment.signal_fd = OpenSignalFd(signals);
-  return WatchCpus(recorder.environment, session);
+  auto place = MakePlaceUnlessNamed(&words, name, &session.observer);
+  if (!place.ok()) return place.status();
+  auto end = WatchCpus(recorder.environment, session);
+  if (*place) {
+    FileSystem& files = PosixFileSystem();
+    LeavePlace(files, **place, !files.List((*place)->folder).empty());
+  }
+  return end;
 }
 
 // Nothing polls mailboxes there: whoever asks how often would take its silence for a program that

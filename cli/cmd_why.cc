@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "options.h"
 #include "process/linux_inspector.h"
+#include "run/recording_places.h"
 #include "snapshot/recording_kind.h"
 #include "target/target_spec.h"
 #include "why/why.h"
@@ -21,7 +22,7 @@ namespace hangscope::cli {
 namespace {
 
 constexpr char kWhyHelp[] =
-    R"(usage: hangscope why [options] TARGET
+    R"(usage: hangscope why [options] [TARGET]
 
 Says why a target hangs or died: who waits for whom, who stopped first and what it did then,
 faults, what is corrupt. A process of Linux needs nothing for that (docs/why-process.md); any
@@ -29,7 +30,8 @@ other TARGET records with hangscope/hangscope.h, and may be live or dead:
 
   file:PATH[@OFFSET]    a scope file, a dump of memory, guest RAM; or a console's log
                         with a dump in it; file: may be left out
-  SNAPSHOT              a snapshot's folder: its verdict, scope and CPU rings
+  SNAPSHOT              a snapshot's folder: its verdict, scope and CPU rings; without any TARGET,
+                        the newest that hangscope run took without --prefix
   pid:N                 a process; pid: may be left out
   core:FILE             a core dump
   gdb:HOST:PORT         a debug server, or gdb:PATH for its socket; it stops the target
@@ -117,8 +119,12 @@ int WhyCommand(const std::vector<std::string>& words) {
   parser.Flag("--all", &process.all_threads);
   parser.Flag("--stacks", &process.all_stacks);
   if (const auto exit = parser.Parse(words)) return *exit;
-  if (options.source.target.empty())
-    return Fail(Status::Usage("no target given; for example hangscope why pid:4711"));
+  if (options.source.target.empty()) {
+    auto newest = NewestSnapshot(PosixFileSystem());
+    if (!newest.ok()) return Fail(newest.status());
+    options.source.target = *newest;
+    PrintNote(fmt::format("the newest snapshot: {}", *newest));
+  }
   if (debuginfod) AskDebugInfoServers();
   if (!stall.empty()) {
     auto time = ParseDuration("--stall", stall);

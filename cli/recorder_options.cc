@@ -87,6 +87,17 @@ void RecorderWords::AddTo(OptionParser* options) {
   options->Option("--trigger-quiet", &trigger_quiet);
   options->Option("--post", &post);
   options->Flag("--json", &json);
+  options->Flag("--keep-rings", &keep_rings);
+}
+
+Result<std::optional<RecordingPlace>> MakePlaceUnlessNamed(RecorderWords* words,
+                                                           const std::string& name,
+                                                           ObserverOptions* observer) {
+  if (!words->prefix.empty()) return std::optional<RecordingPlace>();
+  auto place = MakePlace(PosixFileSystem(), name);
+  if (!place.ok()) return place.status();
+  words->prefix = observer->prefix = place->prefix;
+  return std::optional<RecordingPlace>(*place);
 }
 
 PassthroughOptions PassTo(int fd, bool wanted, const NarratorOptions& narrator) {

@@ -3,6 +3,7 @@
 #define HANGSCOPE_CLI_RECORDER_OPTIONS_H
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "run/drain.h"
 #include "run/observer_options.h"
 #include "run/recording.h"
+#include "run/recording_places.h"
 #include "stream/place_rule.h"
 
 namespace hangscope::cli {
@@ -37,6 +39,7 @@ struct RecorderWords {
   std::string trigger_quiet = "1";
   std::string post;
   bool json = false;
+  bool keep_rings = false;
 
   void AddTo(OptionParser* options);
 };
@@ -52,6 +55,13 @@ struct Recorder {
   Environment environment;
   int log_fd = 2;
 };
+
+// Where `words` name no prefix: makes the place of a recording called `name`, and sets the prefix
+// there. Nothing where they name one. To be called when all else is resolved, for it leaves a
+// folder.
+Result<std::optional<RecordingPlace>> MakePlaceUnlessNamed(RecorderWords* words,
+                                                           const std::string& name,
+                                                           ObserverOptions* observer);
 
 // Where a recorded stream goes on to, if wanted: traces are withheld from a
 // terminal, and the live line there makes room.

@@ -53,8 +53,8 @@ bool Accounts(const Described& ring, const RingName& name) {
 
 Status NotAnIndex(const std::string& path, const char* why) {
   return Status::Usage(
-      fmt::format("'{}' {}, so that nothing is recorded there; remove it, or record under another "
-                  "--prefix",
+      fmt::format("'{}' {}, so that nothing is recorded there; move it away, or record under "
+                  "another --prefix",
                   Printable(path), why));
 }
 

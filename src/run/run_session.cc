@@ -92,6 +92,7 @@ class Runner {
     observer.analysis().Start();
     Watch();
     outcome.exit_status = Conclude();
+    outcome.keep_rings = KeepsRings(outcome.exit_status);
     return outcome;
   }
 
@@ -289,7 +290,14 @@ class Runner {
     const int status = exit_->signal != 0 ? kRunSignalBase + exit_->signal : exit_->status;
     const int result = ended_by_hang_ ? kRunHang : status;
     if (!options_.junit_path.empty()) WriteJunit(verdict, result);
+    if (!options_.place.empty() && KeepsRings(result))
+      narrator.Note("recording: " + options_.place + "/", clock_.Wall());
     return result;
+  }
+
+  bool KeepsRings(int status) const {
+    return options_.keep_rings || status != 0 || observer_->last_hang() != nullptr ||
+           !observer_->last_snapshot().empty();
   }
 
   void WriteJunit(const Verdict& verdict, int status) {

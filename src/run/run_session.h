@@ -25,6 +25,8 @@ struct RunStream {
 struct RunOptions {
   ObserverOptions observer;  // its command is the one that is run
   std::string ring_prefix;   // rings are RING_PREFIX.STREAM
+  std::string place;         // the folder of the rings, told where they are kept; empty: not told
+  bool keep_rings = false;   // whatever the end; without, where there is something to look at
   RingGeometry geometry;
   StagingOptions stages;
   std::vector<RunStream> streams = {{{"stdout", 1}, {}}, {{"stderr", 2}, {}}};
@@ -50,7 +52,8 @@ enum RunExit {
 
 struct RunOutcome {
   int exit_status = kRunFailed;
-  Status status;  // why it could not be run, if so
+  Status status;            // why it could not be run, if so
+  bool keep_rings = false;  // as asked for; or for a hang, a snapshot, an end that is no success
 };
 
 RunOutcome RunProgram(const Environment& environment, const RunOptions& options);

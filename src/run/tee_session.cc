@@ -80,6 +80,10 @@ TeeOutcome RunTee(const Environment& environment, const TeeOptions& options) {
   outcome.exit = interrupted                       ? TeeExit::kInterrupted
                  : observer.last_hang() != nullptr ? TeeExit::kHang
                                                    : TeeExit::kClean;
+  outcome.keep_rings =
+      options.keep_rings || outcome.exit != TeeExit::kClean || !observer.last_snapshot().empty();
+  if (!options.place.empty() && outcome.keep_rings)
+    observer.narrator().Note("recording: " + options.place + "/", environment.clock->Wall());
   return outcome;
 }
 

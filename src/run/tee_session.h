@@ -14,6 +14,8 @@ namespace hangscope {
 struct TeeOptions {
   ObserverOptions observer;
   std::string ring_prefix;
+  std::string place;        // as of a run
+  bool keep_rings = false;  // as of a run
   RingGeometry geometry;
   StagingOptions stages;
   int input_fd = 0;
@@ -24,7 +26,8 @@ enum class TeeExit { kClean = 0, kHang = 1, kFailed = 3, kInterrupted = 130 };
 
 struct TeeOutcome {
   TeeExit exit = TeeExit::kFailed;
-  Status status;  // why it could not record, if so
+  Status status;            // why it could not record, if so
+  bool keep_rings = false;  // as of a run
 };
 
 // Until the input ends or SIGINT, SIGTERM or SIGHUP comes; what is in the pipe

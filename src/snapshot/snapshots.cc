@@ -85,19 +85,22 @@ Status SnapshotDraft::Commit() {
   return status;
 }
 
-Snapshots::Snapshots(FileSystem& files, std::string prefix, int most)
-    : files_(files), prefix_(std::move(prefix)), most_(most) {
-  // A draft that a killed recorder left behind is no snapshot.
-  const std::string folder = FolderOf(prefix_);
-  const std::string stem = NameOf(prefix_) + ".snapshot-";
-  for (const std::string& name : files_.List(folder)) {
+void RemoveLeftDrafts(FileSystem& files, const std::string& prefix) {
+  const std::string folder = FolderOf(prefix);
+  const std::string stem = NameOf(prefix) + ".snapshot-";
+  for (const std::string& name : files.List(folder)) {
     if (!name.starts_with(stem)) continue;
     const int pid = ProcessOfPartial(std::string_view(name).substr(stem.size()));
     const bool is_left = pid == getpid() || (pid != 0 && kill(pid, 0) != 0 && errno == ESRCH);
     if (!is_left) continue;
     const std::string path = folder + "/" + name;
-    (void)(files_.IsFolder(path) ? files_.RemoveFolder(path) : files_.Remove(path)).ok();
+    (void)(files.IsFolder(path) ? files.RemoveFolder(path) : files.Remove(path)).ok();
   }
+}
+
+Snapshots::Snapshots(FileSystem& files, std::string prefix, int most)
+    : files_(files), prefix_(std::move(prefix)), most_(most) {
+  RemoveLeftDrafts(files_, prefix_);
 }
 
 std::vector<std::pair<int, std::string>> Snapshots::Existing() const {

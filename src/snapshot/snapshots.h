@@ -23,6 +23,8 @@ constexpr char kThreadsName[] = "threads.jsonl";
 bool IsSnapshot(FileSystem& files, const std::string& folder);
 // Fails where it is none.
 Status RemoveSnapshot(FileSystem& files, const std::string& folder);
+// A draft that a killed recorder left behind is no snapshot: those under `prefix` go.
+void RemoveLeftDrafts(FileSystem& files, const std::string& prefix);
 
 // Parts are added to FOLDER.PID.partial, which becomes FOLDER at once or never.
 class SnapshotDraft {

@@ -65,6 +65,7 @@ class Case(unittest.TestCase):
         before = dict(os.environ)
         self.addCleanup(lambda: (os.environ.clear(), os.environ.update(before)))
         os.environ["XDG_RUNTIME_DIR"] = str(self.runtime)
+        os.environ["XDG_STATE_HOME"] = str(self.folder / "state")
         self.prefix = str(self.folder / "ring")
         self.log = self.folder / "log.jsonl"
 
