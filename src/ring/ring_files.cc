@@ -138,6 +138,7 @@ Result<std::unique_ptr<File>> ClaimRing(FileSystem& files, const std::string& pr
     if (!file.ok()) return status;
     if (status = Locked(**file, prefix); !status.ok()) return status;
     if ((*file)->LinkCount().value_or(1) == 0) continue;  // it was removed in between
+    if (!is_there) return file;
     auto earlier = Describe(**file, path);
     if (!earlier.ok()) return earlier.status();
     if (status = MakeWay(files, prefix, *earlier, segment_count); !status.ok()) return status;

@@ -128,7 +128,8 @@ Status RemovePlace(FileSystem& files, const RecordingPlace& place) {
   }
   RemoveLeftDrafts(files, place.prefix);
   if (!files.List(place.folder).empty())
-    return Status::Io(fmt::format("'{}' is not removed: not all of it is hangscope's", place.folder));
+    return Status::Io(
+        fmt::format("'{}' is not removed: not all of it is hangscope's", place.folder));
   return files.RemoveFolder(place.folder);
 }
 

@@ -1,5 +1,5 @@
-// Where recordings lie that nobody gave a place with --prefix: a folder for each run, so that two runs
-// at once do not meet and the current folder stays as it is.
+// Where recordings lie that nobody gave a place with --prefix: a folder for each run, so that two
+// runs at once do not meet and the current folder stays as it is.
 #ifndef HANGSCOPE_RUN_RECORDING_PLACES_H
 #define HANGSCOPE_RUN_RECORDING_PLACES_H
 
@@ -19,9 +19,9 @@ struct RecordingPlace {
 // So many of them are kept, beside those that are recorded into.
 constexpr size_t kKeptRecordings = 5;
 
-// Makes NAME-PID, for this user alone, in $XDG_STATE_HOME/hangscope, which is ~/.local/state/hangscope
-// where that is not set; where there is no home to write to, in /tmp/hangscope-UID/recordings. Older
-// ones than the newest go.
+// Makes NAME-PID, for this user alone, in $XDG_STATE_HOME/hangscope, which is
+// ~/.local/state/hangscope where that is not set; where there is no home to write to, in
+// /tmp/hangscope-UID/recordings. Older ones than the newest go.
 Result<RecordingPlace> MakePlace(FileSystem& files, const std::string& name);
 
 // To be called when the recording has ended: one that is not kept goes, and older ones than the

@@ -44,7 +44,8 @@ SnapshotTaker::SnapshotTaker(FileSystem& files, Clock& clock, const ObserverOpti
       start_(start),
       start_wall_(start_wall),
       absolute_folder_(Absolute(FolderOf(options.prefix))),
-      snapshots_(files, options.prefix, options.max_snapshots - (WritesPlain(options) ? 1 : 0)),
+      snapshots_(files, options.prefix, options.max_snapshots - (WritesPlain(options) ? 1 : 0),
+                 options.max_snapshots == 1),
       reports_(files),
       windows_(files, options.window),
       scope_clock_(clock) {

@@ -98,8 +98,8 @@ void RemoveLeftDrafts(FileSystem& files, const std::string& prefix) {
   }
 }
 
-Snapshots::Snapshots(FileSystem& files, std::string prefix, int most)
-    : files_(files), prefix_(std::move(prefix)), most_(most) {
+Snapshots::Snapshots(FileSystem& files, std::string prefix, int most, bool last_stays)
+    : files_(files), prefix_(std::move(prefix)), most_(most), last_stays_(last_stays) {
   RemoveLeftDrafts(files_, prefix_);
 }
 
@@ -116,16 +116,15 @@ std::vector<std::pair<int, std::string>> Snapshots::Existing() const {
   return found;
 }
 
-// Those beyond the most, but for `newest`: earlier runs' go first, then this run's but its first.
-// All of one goes at once: whoever reads it finds nothing rather than a part. One that cannot be
-// removed is tried again behind the next.
-void Snapshots::RemoveOldest(int newest) {
+// All but so many, earlier runs' first, and never `spared`. All of one goes at once: whoever reads
+// it finds nothing rather than a part. One that cannot be removed is tried again at the next
+// snapshot.
+void Snapshots::RemoveOldest(int leave, int spared) {
   auto existing = Existing();
   std::erase_if(existing, [&](const auto& s) { return !IsSnapshot(files_, s.second); });
-  while (static_cast<int>(existing.size()) > most_) {
-    const auto victim = std::find_if(existing.begin(), existing.end(), [&](const auto& s) {
-      return s.first != newest && (s.first != first_of_run_ || most_ == 1);
-    });
+  while (static_cast<int>(existing.size()) > leave) {
+    const auto victim = std::find_if(existing.begin(), existing.end(),
+                                     [&](const auto& s) { return s.first != spared; });
     if (victim == existing.end()) return;
     (void)RemoveSnapshot(files_, victim->second).ok();
     existing.erase(victim);
@@ -138,6 +137,7 @@ Result<std::string> Snapshots::Take(const std::vector<RingStore*>& rings, Manife
                                     const std::function<Status(const std::string& folder)>& add) {
   const auto existing = Existing();
   const int number = existing.empty() ? 1 : existing.back().first + 1;
+  if (!last_stays_) RemoveOldest(most_ - 1, most_ == 1 ? 0 : first_of_run_);
   const std::string folder = fmt::format("{}.snapshot-{:04}", prefix_, number);
   SnapshotDraft draft(files_, folder);
   if (Status status = draft.Begin(); !status.ok()) return status;
@@ -162,7 +162,7 @@ Result<std::string> Snapshots::Take(const std::vector<RingStore*>& rings, Manife
   if (!status.ok()) return status;
   last_ends_ = std::move(ends);
   if (first_of_run_ == 0) first_of_run_ = number;
-  RemoveOldest(number);  // not before the new one is whole: there is always one
+  if (last_stays_) RemoveOldest(most_, number);
   return folder;
 }
 

@@ -52,10 +52,12 @@ class SnapshotDraft {
 
 // PREFIX.snapshot-0001, -0002 ...: of those under one prefix at most `most` stay,
 // the first of this run and the newest before others, so that the disk is bounded
-// by (1 + most) times the ring. An older one goes once the new one is there.
+// by (1 + most) times the ring.
 class Snapshots {
  public:
-  Snapshots(FileSystem& files, std::string prefix, int most);
+  // `last_stays`: the older one goes only once the new one is whole, for nothing else would be left
+  // meanwhile. Without, the new one finds the room of an older one.
+  Snapshots(FileSystem& files, std::string prefix, int most, bool last_stays = false);
 
   // Fills in manifest->streams and commits. Returns the folder. `since_last`: only
   // what came after the snapshot before, whether that is still there or not.
@@ -69,11 +71,12 @@ class Snapshots {
 
  private:
   std::vector<std::pair<int, std::string>> Existing() const;
-  void RemoveOldest(int newest);
+  void RemoveOldest(int leave, int spared);
 
   FileSystem& files_;
   const std::string prefix_;
   const int most_;
+  const bool last_stays_;
   int first_of_run_ = 0;
   std::vector<uint64_t> last_ends_;  // of the streams, at the snapshot before
 };

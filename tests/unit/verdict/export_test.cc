@@ -327,7 +327,7 @@ TEST_F(SnapshotTest, WhatIsNoSnapshotStaysWhateverItsName) {
 }
 
 TEST_F(SnapshotTest, TheOlderOneStaysWhereTheNewOneFails) {
-  Snapshots snapshots(disk_, "dir/fw", 1);
+  Snapshots snapshots(disk_, "dir/fw", 1, true);
   EXPECT_EQ(Take(&snapshots), "dir/fw.snapshot-0001");
   disk_.capacity = disk_.Used() + 100;  // no room for the index
   EXPECT_EQ(Take(&snapshots).substr(0, 6), "failed");
