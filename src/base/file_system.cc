@@ -9,6 +9,7 @@
 #include <cstdio>
 
 #include "base/file_lock.h"
+#include "base/units.h"
 
 namespace hangscope {
 namespace {
@@ -56,6 +57,11 @@ class PosixFile final : public File {
     return static_cast<uint64_t>(info.st_size);
   }
 
+  uint64_t NextData(uint64_t offset) override {
+    const off_t at = lseek(fd_, static_cast<off_t>(offset), SEEK_DATA);
+    if (at >= 0) return static_cast<uint64_t>(at);
+    return errno == ENXIO ? Size().value_or(offset) : offset;
+  }
   Result<uint64_t> LinkCount() override {
     struct stat info {};
     if (fstat(fd_, &info) != 0) return Status::FromErrno(errno, "examine", path_);
@@ -75,6 +81,11 @@ class PosixFile final : public File {
     return fcntl(fd_, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
   }
 
+  bool IsRegular() {
+    struct stat info {};
+    return fstat(fd_, &info) == 0 && S_ISREG(info.st_mode);
+  }
+
   bool IsOursAlone() override {
     struct stat info {};
     return fstat(fd_, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid() &&
@@ -90,8 +101,9 @@ class PosixFiles final : public FileSystem {
  public:
   Result<std::unique_ptr<File>> Open(const std::string& path, Mode mode) override {
     const bool recorded = mode == Mode::kRecorded || mode == Mode::kRecordedNew;
-    int flags = O_CLOEXEC | (mode == Mode::kRead ? O_RDONLY : O_RDWR);
+    int flags = O_CLOEXEC | O_NOCTTY | (mode == Mode::kRead ? O_RDONLY : O_RDWR);
     if (mode == Mode::kCreate) flags |= O_CREAT;
+    if (mode != Mode::kCreate) flags |= O_NONBLOCK;
     if (mode == Mode::kNew || mode == Mode::kRecordedNew) flags |= O_CREAT | O_EXCL;
     if (recorded) flags |= O_NOFOLLOW;
     const int fd = open(path.c_str(), flags, recorded ? 0600 : 0644);
@@ -99,7 +111,10 @@ class PosixFiles final : public FileSystem {
       return Status::Io("'" + path + "' is a link, and a recording is not written through one; " +
                         "remove it, or record elsewhere with --prefix");
     if (fd < 0) return Status::FromErrno(errno, "open", path);
-    return std::unique_ptr<File>(std::make_unique<PosixFile>(fd, path));
+    auto file = std::make_unique<PosixFile>(fd, path);
+    if (mode != Mode::kCreate && !file->IsRegular())
+      return Status::Io("'" + path + "' is no file: a folder, a pipe, a terminal or a device");
+    return std::unique_ptr<File>(std::move(file));
   }
 
   Status Link(const std::string& from, const std::string& to) override {
@@ -220,7 +235,7 @@ std::string NameOf(const std::string& path) {
   return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
-Result<std::string> ReadWholeFile(FileSystem& files, const std::string& path) {
+Result<std::string> ReadWholeFile(FileSystem& files, const std::string& path, uint64_t most_bytes) {
   auto file = files.Open(path, FileSystem::Mode::kRead);
   if (!file.ok()) return file.status();
   std::string text;
@@ -230,6 +245,9 @@ Result<std::string> ReadWholeFile(FileSystem& files, const std::string& path) {
     if (!n.ok()) return n.status();
     if (*n == 0) return text;
     text.append(buffer, *n);
+    if (text.size() > most_bytes)
+      return Status::Corrupt("'" + path + "' has more than " + FormatSize(most_bytes) +
+                             ", more than it can have: it is damaged");
   }
 }
 

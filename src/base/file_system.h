@@ -25,6 +25,8 @@ class File {
   virtual Result<size_t> ReadAt(uint64_t offset, std::span<char> buffer) = 0;
   virtual Status Truncate(uint64_t size_bytes) = 0;
   virtual Result<uint64_t> Size() = 0;
+  // The first byte from `offset` on that is in no hole of the file; its size where there is none.
+  virtual uint64_t NextData(uint64_t offset) { return offset; }
   // How many names the file has: more than one means that a snapshot holds it.
   virtual Result<uint64_t> LinkCount() = 0;
   // Takes the advisory lock that marks a live writer; kBusy when another has it.
@@ -51,6 +53,8 @@ class FileSystem {
   };
 
   virtual ~FileSystem() = default;
+  // What is no regular file (a pipe, a terminal, a device) is refused and never waited for, unless
+  // the user names it as an output (kCreate).
   virtual Result<std::unique_ptr<File>> Open(const std::string& path, Mode mode) = 0;
   virtual Status Link(const std::string& from, const std::string& to) = 0;
   virtual Status Rename(const std::string& from, const std::string& to) = 0;
@@ -80,7 +84,9 @@ FileSystem& PosixFileSystem();
 std::string FolderOf(const std::string& path);
 std::string NameOf(const std::string& path);
 
-Result<std::string> ReadWholeFile(FileSystem& files, const std::string& path);
+// `most_bytes`: a larger file is refused.
+Result<std::string> ReadWholeFile(FileSystem& files, const std::string& path,
+                                  uint64_t most_bytes = uint64_t{1} << 30);
 // Writes `path` anew; the folder must exist. `mode`: one that creates.
 Status WriteWholeFile(FileSystem& files, const std::string& path, std::string_view text,
                       FileSystem::Mode mode = FileSystem::Mode::kCreate);

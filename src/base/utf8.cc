@@ -67,6 +67,17 @@ std::string Printable(std::string_view text, size_t most) {
   return printable;
 }
 
+std::string PrintableLines(std::string_view text) {
+  std::string printable;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    printable += Printable(text.substr(at, end - at));
+    if (end < text.size()) printable += '\n';
+    at = end + 1;
+  }
+  return printable;
+}
+
 std::string ValidUtf8(std::string_view text) {
   std::string valid;
   valid.reserve(text.size());

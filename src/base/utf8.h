@@ -17,6 +17,9 @@ size_t Utf8Length(std::string_view text, size_t at);
 // replaced by "...".
 std::string Printable(std::string_view text, size_t most = std::string_view::npos);
 
+// The same of each line; the ends of lines stay.
+std::string PrintableLines(std::string_view text);
+
 // `text` with U+FFFD for each byte that is no part of UTF-8 as RFC 3629 has it, strictly: formats
 // that must be UTF-8 are refused as a whole where one byte is not.
 std::string ValidUtf8(std::string_view text);

@@ -4,14 +4,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
+
 namespace hangscope {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string Line(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 // The member if it is there and has the type, else the default.
 template <typename T>
@@ -40,7 +38,7 @@ std::vector<std::string> Texts(const Json& json, const char* name) {
 
 // An object of a version that is understood.
 Result<Json> ParseObject(std::string_view line, const char* what) {
-  Json json = Json::parse(line, nullptr, false);
+  Json json = ParseForeignJson<Json>(line);
   if (json.is_discarded() || !json.is_object())
     return Status::Corrupt(fmt::format("the {} is no JSON object", what));
   const int version = Member(json, "version", 0);
@@ -93,7 +91,7 @@ std::string RequestLine(const ControlRequest& request) {
     json.update(
         Json{{"command", "snap"}, {"now", request.now}, {"since_last", request.since_last}});
   }
-  return Line(json);
+  return JsonText(json);
 }
 
 Result<ControlRequest> ParseRequest(std::string_view line) {
@@ -114,15 +112,15 @@ Result<ControlRequest> ParseRequest(std::string_view line) {
 std::string StatusReply(const RecorderStatus& status) {
   Json json{{"version", kControlVersion}, {"ok", true}};
   json.update(StatusObject(status));
-  return Line(json);
+  return JsonText(json);
 }
 
 std::string SnapReply(const std::string& folder) {
-  return Line({{"version", kControlVersion}, {"ok", true}, {"path", folder}});
+  return JsonText({{"version", kControlVersion}, {"ok", true}, {"path", folder}});
 }
 
 std::string FailedReply(const std::string& why) {
-  return Line({{"version", kControlVersion}, {"ok", false}, {"error", why}});
+  return JsonText({{"version", kControlVersion}, {"ok", false}, {"error", why}});
 }
 
 Result<RecorderStatus> ParseStatusReply(std::string_view line) {
@@ -158,7 +156,7 @@ Result<std::string> ParseSnapReply(std::string_view line) {
 std::string RecorderJson(const RecorderStatus& status) {
   Json json{{"type", "recorder"}, {"version", kControlVersion}};
   json.update(StatusObject(status));
-  return Line(json);
+  return JsonText(json);
 }
 
 }  // namespace hangscope

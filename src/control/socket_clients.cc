@@ -68,7 +68,7 @@ void SocketClients::Accept(TimeNs now) {
       continue;
     }
     const int id = ++last_id_;
-    clients_[id] = {fd, now, false};
+    clients_[id] = {fd, now};
     Follow(fd, id, EPOLL_CTL_ADD, EPOLLIN);
   }
 }
@@ -79,8 +79,16 @@ int SocketClients::Descriptor(int client) const {
 }
 
 void SocketClients::AwaitWriting(int client) {
-  if (const int fd = Descriptor(client); fd >= 0)
-    Follow(fd, client, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
+  const auto at = clients_.find(client);
+  if (at == clients_.end()) return;
+  at->second.asked = true;
+  Follow(at->second.fd, client, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
+}
+
+void SocketClients::HangUpOnIdlest() {
+  for (const auto& [id, client] : clients_) {  // in the order in which they came
+    if (!client.asked && !client.excused) return HangUp(id);
+  }
 }
 
 void SocketClients::Excuse(int client) {

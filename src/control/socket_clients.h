@@ -38,17 +38,21 @@ class SocketClients {
   std::vector<Event> Poll(TimeNs now);
   // -1: there is no such client any more.
   int Descriptor(int client) const;
+  size_t size() const { return clients_.size(); }
   bool Has(int client) const { return clients_.count(client) != 0; }
   void AwaitWriting(int client);  // and go on reading
   // It is not late from now on, and not read; that it goes is still noticed.
   void Excuse(int client);
   void HangUp(int client);
+  // On who has waited longest and asked nothing; makes room for somebody who may.
+  void HangUpOnIdlest();
 
  private:
   struct Client {
     int fd = -1;
     TimeNs since = 0;
     bool excused = false;
+    bool asked = false;
   };
 
   void Accept(TimeNs now);

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "export/trace_facts.h"
 #include "verdict/json.h"
 #include "window/window_json.h"
@@ -15,18 +16,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Texts come from targets: what is no UTF-8 is replaced.
-std::string Dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 Json Typed(const char* type) { return {{"type", type}, {"version", kJsonVersion}}; }
 
 // Events are many, and most texts in them plain.
 void AddText(std::string_view text, std::string* line) {
   const auto is_plain = [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; };
   if (!std::all_of(text.begin(), text.end(), is_plain)) {
-    *line += Dump(Json(text));
+    *line += JsonText(Json(text));
     return;
   }
   *line += '"';
@@ -159,7 +155,7 @@ Status TraceJsonWriter::Begin(const TraceHead& head) {
   json["tasks"] = TaskList(head.tasks);
   json["window"] = head.window ? WindowObject(*head.window) : Json();
   json["troubles"] = head.warnings;
-  return output_.Add(Dump(json) + "\n");
+  return output_.Add(JsonText(json) + "\n");
 }
 
 Status TraceJsonWriter::Write(const TraceEvent& event) {
@@ -193,7 +189,7 @@ Status TraceJsonWriter::Write(const TraceLoss& loss) {
   const bool known = loss.amount > 0;
   json["lost_records"] = known && loss.unit == AmountUnit::kRecords ? Json(loss.amount) : Json();
   json["lost_bytes"] = known && loss.unit == AmountUnit::kBytes ? Json(loss.amount) : Json();
-  return output_.Add(Dump(json) + "\n");
+  return output_.Add(JsonText(json) + "\n");
 }
 
 Status TraceJsonWriter::End(const TraceEnd& end) {
@@ -204,7 +200,7 @@ Status TraceJsonWriter::End(const TraceEnd& end) {
     json["standings"].push_back(StandingObject(standing));
   json["tasks"] = TaskList(end.tasks);
   json["troubles"] = end.warnings;
-  if (Status status = output_.Add(Dump(json) + "\n"); !status.ok()) return status;
+  if (Status status = output_.Add(JsonText(json) + "\n"); !status.ok()) return status;
   return output_.Flush();
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "base/units.h"
 #include "hwtrace/trace_times.h"
 #include "perf/perf_text.h"
@@ -20,11 +21,6 @@ Json Typed(const char* type, const PerfScene& scene, TimeNs wall) {
           {"version", kJsonVersion},
           {"time", FormatWallTime(wall)},
           {"target", scene.path}};
-}
-
-// Names come from files: replace what is no UTF-8 instead of failing.
-std::string Line(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 // Of the recorded clock; null: not known.
@@ -52,7 +48,7 @@ std::string FileLine(const PerfScene& scene, TimeNs wall) {
   json["troubles"] = facts.warnings;
   json["first_ns"] = Instant(scene.activity->first());
   json["last_ns"] = Instant(scene.activity->last());
-  return Line(json);
+  return JsonLine(json);
 }
 
 std::string FindingLine(const PerfFinding& finding, const PerfScene& scene, TimeNs wall) {
@@ -62,13 +58,13 @@ std::string FindingLine(const PerfFinding& finding, const PerfScene& scene, Time
   json["thread"] = finding.tid < 0 ? Json() : Json(finding.tid);
   json["summary"] = finding.summary;
   json["doubts"] = finding.doubts;
-  return Line(json);
+  return JsonLine(json);
 }
 
 std::string WindowLine(const PerfScene& scene, TimeNs wall) {
   Json json = Typed("window", scene, wall);
   json.update(WindowObject(*scene.window));
-  return Line(json);
+  return JsonLine(json);
 }
 
 // Where the trace itself has no time for it, it lies between the time stamps around it, or within
@@ -107,7 +103,7 @@ std::string SpanLines(const PerfScene& scene, TimeNs wall) {
     json["held_bytes"] = ring.bytes_held;
     json["twice_bytes"] = ring.bytes_twice;
     json["restarts"] = ring.restarts;
-    text += Line(json);
+    text += JsonLine(json);
     for (size_t s = 0; s < ring.spans.size(); ++s) {
       const PerfAuxSpan& span = ring.spans[s];
       Json line = Typed("trace_span", scene, wall);
@@ -122,7 +118,7 @@ std::string SpanLines(const PerfScene& scene, TimeNs wall) {
       for (const PerfSpanTrace& trace : *scene.traces) {
         if (trace.ring == r && trace.span == s) AddTrace(trace.summary, span, &line);
       }
-      text += Line(line);
+      text += JsonLine(line);
     }
   }
   return text;
@@ -136,7 +132,7 @@ std::string CpuLine(const PerfCpuActivity& cpu, const PerfScene& scene, TimeNs w
   json["last_ns"] = Instant(cpu.last);
   json["last_thread"] = cpu.last_tid < 0 ? Json() : Json(cpu.last_tid);
   json["lost_records"] = cpu.lost_records;
-  return Line(json);
+  return JsonLine(json);
 }
 
 std::string ThreadLine(const PerfThreadView& view, const PerfScene& scene, TimeNs wall) {
@@ -159,7 +155,7 @@ std::string ThreadLine(const PerfThreadView& view, const PerfScene& scene, TimeN
   json["last_event_ns"] = Instant(thread.last_sample);
   json["last_event_fields"] =
       thread.last_sample < 0 ? Json() : Json(scene.activity->Describe(thread));
-  return Line(json);
+  return JsonLine(json);
 }
 
 }  // namespace
@@ -180,12 +176,12 @@ std::string PerfJson(const PerfScene& scene, TimeNs wall) {
     json["to"] = Hex(branch.branch.to);
     json["to_place"] = branch.to;
     json["at_ns"] = branch.branch.time ? Json(*branch.branch.time) : Json();
-    text += Line(json);
+    text += JsonLine(json);
   }
   if (!scene.trace_trouble.empty()) {
     Json json = Typed("note", scene, wall);
     json["text"] = scene.trace_trouble;
-    text += Line(json);
+    text += JsonLine(json);
   }
   return text;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "base/units.h"
 #include "process/process_words.h"
 #include "verdict/json.h"
@@ -13,10 +14,6 @@ namespace hangscope {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string Line(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
 
 double Rounded(TimeNs ns) { return static_cast<double>(ns / 1000) / 1e6; }
 
@@ -128,7 +125,7 @@ std::string FindingLine(const ProcessFinding& finding, const ProcessScene& scene
   json["lines"] = finding.lines;
   json["evidence"] = finding.evidence;
   json["doubts"] = finding.doubts;
-  return Line(json);
+  return JsonLine(json);
 }
 
 std::string ThreadLine(const ThreadFacts& thread, const ProcessScene& scene, TimeNs wall) {
@@ -142,7 +139,7 @@ std::string ThreadLine(const ThreadFacts& thread, const ProcessScene& scene, Tim
   json["stack"] = Json::array();
   for (const StackFrame& frame : thread.stack) json["stack"].push_back(FrameObject(frame));
   if (!thread.stack_warning.empty()) json["stack_trouble"] = thread.stack_warning;
-  return Line(json);
+  return JsonLine(json);
 }
 
 std::string ProcessLine(const ProcessFacts& process, const ProcessScene& scene, TimeNs wall) {
@@ -155,7 +152,7 @@ std::string ProcessLine(const ProcessFacts& process, const ProcessScene& scene, 
   json["threads"] = process.threads.size();
   json["handles_signals"] = process.handles_signals;
   json["troubles"] = process.warnings;
-  return Line(json);
+  return JsonLine(json);
 }
 
 }  // namespace
@@ -172,7 +169,7 @@ std::string ProcessJson(const ProcessScene& scene, TimeNs wall) {
   note["event"] = scene.judgement->IsBad() ? "bad" : "clean";
   note["text"] = ProcessHead(scene);
   note["longest_stop_s"] = Rounded(scene.look->longest_stop);
-  std::string text = Line(note) + ProcessFindingsJson(scene, wall);
+  std::string text = JsonLine(note) + ProcessFindingsJson(scene, wall);
   for (const ProcessFacts& process : scene.look->processes) {
     text += ProcessLine(process, scene, wall);
     for (const ThreadFacts& thread : process.threads) text += ThreadLine(thread, scene, wall);

@@ -6,6 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/json_text.h"
+
 namespace hangscope {
 namespace {
 
@@ -334,7 +336,7 @@ std::string ReportDataJson(const Report& report) {
   PutList(&json, "streams", report.streams,
           [&](const ReportStream& stream) { return StreamObject(stream, tracks); });
   if (report.divergence) json["divergence"] = DivergenceObject(*report.divergence);
-  return WithoutTags(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+  return WithoutTags(JsonText(json));
 }
 
 }  // namespace hangscope

@@ -11,7 +11,6 @@
 namespace hangscope {
 namespace {
 
-constexpr uint64_t kLongestManifest = 16u << 20;
 constexpr size_t kMostTexts = 1000;
 constexpr size_t kMostGapsTold = 8;
 
@@ -180,7 +179,7 @@ class ManifestParts {
 
 Status AddManifest(FileSystem& files, const std::string& folder, Report* report,
                    SavedManifest* manifest) {
-  auto read = ReadManifest(files, folder, kLongestManifest);
+  auto read = ReadManifest(files, folder);
   if (!read.ok()) return read.status();
   if (!read->is_object)
     return Status::Corrupt(fmt::format(

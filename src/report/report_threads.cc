@@ -253,20 +253,13 @@ class ThreadsReader {
 }  // namespace
 
 Status AddThreads(FileSystem& files, const std::string& path, Report* report) {
-  auto file = files.Open(path, FileSystem::Mode::kRead);
-  if (!file.ok()) return file.status();
-  auto size = (*file)->Size();
-  if (!size.ok()) return size.status();
-  if (*size > kLargestFile)
-    return Status::Corrupt(
-        fmt::format("'{}' has {}, more than it can have: it is damaged", path, FormatSize(*size)));
-  auto text = ReadWholeFile(files, path);
+  auto text = ReadWholeFile(files, path, kLargestFile);
   if (!text.ok()) return text.status();
   ThreadsReader reader(report);
   std::istringstream in(*text);
   size_t damaged = 0;
   for (std::string line; std::getline(in, line);) {
-    const ReadJson json = ReadJson::parse(line, nullptr, false);
+    const ReadJson json = ParseForeignJson(line);
     if (json.is_object())
       reader.Take(json);
     else

@@ -21,16 +21,20 @@ constexpr TimeNs kShortestInterval = kMillisecond;
 constexpr TimeNs kLongestInterval = 100 * kMillisecond;
 constexpr int kLooksAfterwards = 3;
 
-// The process that a target is, or whose file it is.
+// The process that a target is, or by its header's word whose file it is.
 int ProcessOf(const TargetSpec& spec, const ScopeLayout& layout) {
   if (spec.kind == TargetSpec::Kind::kProcess) return spec.pid;
   const bool of_a_process = (layout.features & HANGSCOPE_FEATURE_THREADS) != 0;
   return of_a_process ? static_cast<int>(layout.pid) : 0;
 }
 
+bool IsFile(FileSystem& files, const TargetSpec& spec) {
+  return spec.kind == TargetSpec::Kind::kFile && !files.IsFolder(spec.where);
+}
+
 // Who has the file mapped, if it is one; 0: nobody that is known.
 int OwnerOf(FileSystem& files, const TargetSpec& spec) {
-  if (spec.kind != TargetSpec::Kind::kFile || files.IsFolder(spec.where)) return 0;
+  if (!IsFile(files, spec)) return 0;
   const std::vector<int> users = ProcessesThatMap(spec.where);
   return users.empty() ? 0 : users[0];
 }
@@ -110,6 +114,12 @@ Result<std::unique_ptr<LiveScope>> LiveScope::Open(FileSystem& files, const Scop
   if (!reader.ok()) return reader.status();
   watch->reader_ = std::move(*reader);
   watch->pid_ = ProcessOf(spec, watch->layout());
+  // Its number may be another's by now, or one of another container.
+  if (watch->pid_ != 0 && IsFile(files, spec) &&
+      !MapsFile(watch->pid_, spec.where).value_or(true)) {
+    watch->pid_ = OwnerOf(files, spec);
+    watch->owner_is_gone_ = watch->pid_ == 0;
+  }
   watch->owner_ = watch->pid_ != 0 ? watch->pid_ : OwnerOf(files, spec);
   auto identity = ReadIdentity(*watch->view_);
   if (!identity.ok()) return identity.status();
@@ -205,7 +215,7 @@ Status LiveScope::PollDead(TimeNs now) {
 }
 
 bool LiveScope::IsDead() const {
-  return is_folder_ || view_->scope().target().life() == Life::kDead ||
+  return is_folder_ || owner_is_gone_ || view_->scope().target().life() == Life::kDead ||
          (pid_ > 0 && LifeOfProcess(pid_) == Life::kDead);
 }
 

@@ -88,6 +88,7 @@ class LiveScope final : public WatchSource {
 
   std::string name_;
   int pid_ = 0;
+  bool owner_is_gone_ = false;
   int owner_ = 0;
   bool is_folder_ = false;  // of a snapshot
   std::unique_ptr<ScopeView> view_;

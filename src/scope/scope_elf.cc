@@ -16,7 +16,6 @@
 namespace hangscope {
 namespace {
 
-constexpr size_t kMostCatalogBytes = 16u << 20;
 constexpr size_t kMostSymbols = 16u << 20;
 
 std::optional<uint64_t> FindSymbol(Elf_Scn* section, const GElf_Shdr& header, Elf* elf) {

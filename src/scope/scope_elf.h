@@ -10,6 +10,8 @@
 
 namespace hangscope {
 
+constexpr size_t kMostCatalogBytes = 16u << 20;
+
 struct ScopeElf {
   std::string path;
   std::optional<uint64_t> symbol;  // address of hangscope_scope; none: it has no such symbol

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "scope/scope_text.h"
 #include "verdict/json.h"
 
@@ -11,11 +12,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json Typed(const char* type) { return {{"type", type}, {"version", kJsonVersion}}; }
-
-// Names come from targets: replace what is no UTF-8 instead of failing.
-std::string Line(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
 
 std::string Hex(uint64_t value) { return fmt::format("{:#x}", value); }
 
@@ -63,7 +59,7 @@ std::string ScopeJson(const ScopeLayout& layout) {
   json["pid"] = layout.pid;
   json["lost_threads"] = layout.lost_threads;
   json["unknown_settings"] = layout.unknown_settings;
-  return Line(json);
+  return JsonLine(json);
 }
 
 std::string ScopeCoreJson(const ScopeCore& core) {
@@ -82,7 +78,7 @@ std::string ScopeCoreJson(const ScopeCore& core) {
                    {"pending", counts.pending},
                    {"unread", counts.unread}});
   if (core.records_until_frozen) json["records_until_frozen"] = *core.records_until_frozen;
-  return Line(json);
+  return JsonLine(json);
 }
 
 std::string TaskWaitJson(const TaskWait& task, const ScopeLayout& layout) {
@@ -98,7 +94,7 @@ std::string TaskWaitJson(const TaskWait& task, const ScopeLayout& layout) {
     json["since_ticks"] = Hex(task.since);
     json["since_ns"] = NanosecondsOrNull(layout, task.since);
   }
-  return Line(json);
+  return JsonLine(json);
 }
 
 std::string ScopeEventJson(const ScopeEvent& event, const ScopeLayout& layout,
@@ -122,7 +118,7 @@ std::string ScopeEventJson(const ScopeEvent& event, const ScopeLayout& layout,
       json["fields"][field.name] = FieldJson(field);
     json["text"] = catalog.Format(event, layout.word_bytes);
   }
-  return Line(json);
+  return JsonLine(json);
 }
 
 std::string EventLossJson(const EventLoss& loss) {
@@ -132,14 +128,14 @@ std::string EventLossJson(const EventLoss& loss) {
                    {"end", loss.end},
                    {"age", loss.age},
                    {"reason", EventLossReasonName(loss.reason)}});
-  return Line(json);
+  return JsonLine(json);
 }
 
 std::string CorruptionJson(const Corruption& corruption) {
   Json json = Typed("corruption");
   json["where"] = CorruptPart(corruption);
   json["what"] = CorruptField(corruption);
-  return Line(json);
+  return JsonLine(json);
 }
 
 }  // namespace hangscope

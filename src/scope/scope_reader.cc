@@ -16,6 +16,9 @@ namespace {
 constexpr size_t kHeaderBytes = sizeof(hangscope_header);
 constexpr size_t kSearchedAtOnce = 1u << 20;
 // of address space: a core of a large machine
+// A file's holes cost its writer nothing, and who looks at it memory for each.
+constexpr uint32_t kMostScopeCores = 65536;
+constexpr uint32_t kMostScopeTasks = 65536;
 constexpr uint64_t kMostSearched = uint64_t{64} << 30;
 
 #define HEADER_FIELD(field) offsetof(hangscope_header, field)
@@ -82,7 +85,9 @@ class MagicSearch {
  private:
   // The last 4 bytes of a chunk may begin what the next one goes on with.
   void Advance(const MemoryRange& range) {
-    const uint64_t next = filled_ == 0 ? chunk_ : chunk_ + (filled_ - filled_ % 4) - 4;
+    uint64_t next = filled_ == 0 ? chunk_ : chunk_ + (filled_ - filled_ % 4) - 4;
+    const uint64_t data = target_.NextData(range.begin + next) - range.begin;
+    if (data > next + kSearchedAtOnce) next = data - data % 4;
     if (range.size_bytes < 8 || next + 8 > range.size_bytes) {
       ++range_;
       chunk_ = filled_ = at_ = 0;
@@ -322,6 +327,10 @@ Status ScopeReader::CheckSizes() const {
           fmt::format("{} task records of {} bytes from offset {} on in a scope of {} bytes",
                       l.task_count, l.task_stride, l.tasks_at, l.scope_bytes));
     }
+  }
+  if (l.core_count > kMostScopeCores || l.task_count > kMostScopeTasks) {
+    return refuse(fmt::format("{} cores and {} task records; up to {} of each are possible",
+                              l.core_count, l.task_count, kMostScopeCores));
   }
   const auto holds = [&](const MemoryRange& range) {
     return range.Contains(l.address, l.scope_bytes);

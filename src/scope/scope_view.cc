@@ -7,6 +7,7 @@
 
 #include "hangscope/abi/scope.h"
 #include "scope/scope_elf.h"
+#include "target/file_users.h"
 #include "target/process_target.h"
 #include "target/target_spec.h"
 
@@ -51,10 +52,12 @@ Result<std::unique_ptr<ScopeView>> ScopeView::Open(FileSystem& files, const Scop
       return Status::NotFound(
           fmt::format("'{}' has no scope: there is no '{}' in it", folder, kScopeImageName));
     }
-    if (auto kept = ReadWholeFile(files, folder + "/" + kScopeCatalogName);
+    if (auto kept = ReadWholeFile(files, folder + "/" + kScopeCatalogName, kMostCatalogBytes);
         kept.ok() && catalog.empty())
       catalog = *kept;
   }
+  const TargetSpec parsed = ParseTargetSpec(files, spec);
+  if (!source.open && parsed.kind == TargetSpec::Kind::kFile) view->path_ = parsed.where;
   auto target = source.open ? source.open() : OpenTarget(spec, options);
   if (!target.ok()) return target.status();
   view->target_ = std::move(*target);
@@ -83,10 +86,13 @@ Result<std::unique_ptr<ScopeView>> ScopeView::Open(FileSystem& files, const Scop
 
 bool ScopeView::IsLive() const {
   if (target_->life() != Life::kUnknown) return target_->life() == Life::kLive;
-  // A file: the process whose it is may be gone.
+  // A file: the process whose it is may be gone, and its number another's.
   const bool of_a_process =
       (layout().features & HANGSCOPE_FEATURE_THREADS) != 0 && layout().pid != 0;
-  return !of_a_process || LifeOfProcess(static_cast<int>(layout().pid)) == Life::kLive;
+  if (!of_a_process) return true;
+  const int pid = static_cast<int>(layout().pid);
+  return LifeOfProcess(pid) == Life::kLive &&
+         (path_.empty() || MapsFile(pid, path_).value_or(true));
 }
 
 Status ScopeView::Poll(bool last) {

@@ -66,6 +66,7 @@ class ScopeView {
  private:
   ScopeView() = default;
 
+  std::string path_;  // of the file that the target is; empty: it is none
   std::unique_ptr<Target> target_;
   std::optional<ScopeReader> scope_;
   ScopeCatalog catalog_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "base/units.h"
 #include "hangscope/abi/watch.h"
 #include "scope/scope_text.h"
@@ -19,11 +20,6 @@ Json Typed(const char* type, const std::string& target, TimeNs wall) {
   Json json{{"type", type}, {"version", kJsonVersion}, {"time", FormatWallTime(wall)}};
   if (!target.empty()) json["target"] = target;
   return json;
-}
-
-// Names come from targets: replace what is no UTF-8 instead of failing.
-std::string JsonLine(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 double Rounded(TimeNs ns) { return static_cast<double>(ns / kMillisecond) / 1000; }

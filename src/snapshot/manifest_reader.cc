@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/json_text.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "snapshot/json_fields.h"
@@ -19,6 +20,7 @@ using Json = nlohmann::json;
 // A list of more is damaged.
 constexpr size_t kMostEntries = 1'000'000;
 constexpr size_t kMostTexts = 1000;
+constexpr uint64_t kLongestManifest = 16u << 20;
 constexpr size_t kMostLoopPlaces = 4096;
 
 uint64_t Count(const Json& json, const char* name) { return CountField(json, name).value_or(0); }
@@ -284,28 +286,24 @@ std::string TroubleOf(const SavedManifest& manifest) {
       Printable(manifest.path), *manifest.version, kManifestVersion);
 }
 
-Result<std::string> ReadBounded(FileSystem& files, const std::string& path, uint64_t most_bytes) {
-  auto file = files.Open(path, FileSystem::Mode::kRead);
-  if (!file.ok()) return file.status();
-  auto size = (*file)->Size();
-  if (!size.ok()) return size.status();
-  if (*size > most_bytes)
-    return Status::Corrupt(fmt::format("'{}' has {}, more than a manifest can have: it is damaged",
-                                       path, FormatSize(*size)));
-  return ReadWholeFile(files, path);
+// An ordered_json takes quadratic time for an object of many.
+bool HasFewMembers(const Json& json) {
+  constexpr size_t kMostMembers = 1000;
+  if (!json.is_structured()) return true;
+  return (json.is_array() || json.size() <= kMostMembers) &&
+         std::all_of(json.begin(), json.end(), HasFewMembers);
 }
 
 std::string PathOf(const std::string& folder) { return folder + "/" + kManifestName; }
 
 }  // namespace
 
-Result<SavedManifest> ReadManifest(FileSystem& files, const std::string& folder,
-                                   uint64_t most_bytes) {
+Result<SavedManifest> ReadManifest(FileSystem& files, const std::string& folder) {
   SavedManifest manifest;
   manifest.path = PathOf(folder);
-  auto text = ReadBounded(files, manifest.path, most_bytes);
+  auto text = ReadWholeFile(files, manifest.path, kLongestManifest);
   if (!text.ok()) return text.status();
-  const Json json = Json::parse(*text, nullptr, false);
+  const Json json = ParseForeignJson(*text);
   if (json.is_object()) ReadMembers(json, &manifest);
   manifest.warning = TroubleOf(manifest);
   return manifest;
@@ -313,9 +311,10 @@ Result<SavedManifest> ReadManifest(FileSystem& files, const std::string& folder,
 
 nlohmann::ordered_json ReadVerdictMembers(FileSystem& files, const std::string& folder) {
   using OrderedJson = nlohmann::ordered_json;
-  auto text = ReadWholeFile(files, PathOf(folder));
-  const OrderedJson manifest =
-      text.ok() ? OrderedJson::parse(*text, nullptr, false) : OrderedJson();
+  auto text = ReadWholeFile(files, PathOf(folder), kLongestManifest);
+  OrderedJson manifest;
+  if (text.ok() && HasFewMembers(ParseForeignJson(*text)))
+    manifest = ParseForeignJson<OrderedJson>(*text);
   const bool has_verdict = manifest.is_object() && manifest.contains("verdict");
   return has_verdict && manifest["verdict"].is_object() ? manifest["verdict"]
                                                         : OrderedJson::object();

@@ -74,9 +74,8 @@ struct SavedManifest {
   std::optional<SavedVerdict> verdict;
 };
 
-// Fails where the file cannot be read, or has more than `most_bytes`.
-Result<SavedManifest> ReadManifest(FileSystem& files, const std::string& folder,
-                                   uint64_t most_bytes = UINT64_MAX);
+// Fails where the file cannot be read, or is larger than any manifest.
+Result<SavedManifest> ReadManifest(FileSystem& files, const std::string& folder);
 
 // All members of the verdict, in the order of the file, those included that this hangscope does not
 // know. Empty: there is none.

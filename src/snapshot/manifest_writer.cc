@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "base/units.h"
 #include "verdict/json.h"
 #include "window/window_json.h"
@@ -122,7 +123,7 @@ std::string SnapshotJson(const Manifest& manifest, const std::string& path) {
   uint64_t bytes = 0;
   for (const StreamWindow& stream : manifest.streams) bytes += stream.bytes();
   json["bytes"] = bytes;
-  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+  return JsonText(json);
 }
 
 }  // namespace hangscope

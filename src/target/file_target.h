@@ -19,6 +19,7 @@ class FileTarget final : public Target {
   Status Write(uint64_t address, std::string_view bytes) override;
   Life life() override { return Life::kUnknown; }
   const std::vector<MemoryRange>& ranges() const override { return ranges_; }
+  uint64_t NextData(uint64_t address) override { return file_->NextData(address); }
   std::optional<uint64_t> scope_address() const override { return scope_offset_; }
 
  private:

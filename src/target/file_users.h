@@ -2,6 +2,7 @@
 #ifndef HANGSCOPE_TARGET_FILE_USERS_H
 #define HANGSCOPE_TARGET_FILE_USERS_H
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,9 @@ namespace hangscope {
 // The processes, but this one, that have the file mapped, in ascending order; only those that may
 // be looked into. Reads all of /proc: milliseconds.
 std::vector<int> ProcessesThatMap(const std::string& path);
+
+// Whether process `pid` has the file mapped; nothing where that may not be known.
+std::optional<bool> MapsFile(int pid, const std::string& path);
 
 }  // namespace hangscope
 

@@ -44,6 +44,9 @@ class Target {
   virtual Life life() = 0;
   // What can be read, in ascending order.
   virtual const std::vector<MemoryRange>& ranges() const = 0;
+  // The first address from `address` on that may hold anything but zeros: holes of a file cost its
+  // writer nothing, and are not searched.
+  virtual uint64_t NextData(uint64_t address) { return address; }
   // Where the scope begins, if the target itself tells.
   virtual std::optional<uint64_t> scope_address() const { return std::nullopt; }
   // What an ELF's address is here; nothing where the target has no addresses but a file's offsets.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "verdict/json.h"
 
 namespace hangscope {
@@ -97,7 +98,7 @@ std::string DoctorJson(const DoctorReport& report) {
     mine["commands"] = check.commands;
     json["checks"].push_back(mine);
   }
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return JsonLine(json);
 }
 
 }  // namespace hangscope

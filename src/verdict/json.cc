@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "base/units.h"
 
 namespace hangscope {
@@ -12,11 +13,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string Hex(uint64_t value) { return fmt::format("{:#x}", value); }
-
-// Names come from traces and ELFs: replace what is no UTF-8 instead of failing.
-std::string Line(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 Json PlaceObject(const Place& place) {
   if (!place.text.empty()) return Json::object({{"text", place.text}});
@@ -127,13 +123,13 @@ std::string HeartbeatJson(const Heartbeat& beat, TimeNs start) {
   for (const CoreVerdict& core : beat.verdict.cores)
     json["cores"].push_back(CoreObject(core, beat.now, false));
   json["streams"] = streams;
-  return Line(json);
+  return JsonText(json);
 }
 
 std::string VerdictJson(const Verdict& verdict, TimeNs start, TimeNs wall) {
   Json json = Typed("verdict", wall);
   json.update(VerdictObject(verdict, start));
-  return Line(json);
+  return JsonText(json);
 }
 
 std::string LossJson(const std::string& stream, uint64_t bytes, const std::string& why,
@@ -142,13 +138,13 @@ std::string LossJson(const std::string& stream, uint64_t bytes, const std::strin
   json["stream"] = stream;
   json["bytes"] = bytes;
   json["why"] = why;
-  return Line(json);
+  return JsonText(json);
 }
 
 std::string NoteJson(const std::string& text, TimeNs wall) {
   Json json = Typed("note", wall);
   json["text"] = text;
-  return Line(json);
+  return JsonText(json);
 }
 
 }  // namespace hangscope

@@ -8,17 +8,10 @@
 namespace hangscope {
 namespace {
 
-// XML 1.0 allows no control characters but tab, newline and return.
+// XML 1.0 allows no control characters but tab, newline and return, and neither U+FFFE nor U+FFFF.
 std::string Escape(const std::string& text) {
   std::string escaped;
-  for (size_t at = 0; at < text.size(); ++at) {
-    const char c = text[at];
-    const size_t length = Utf8Length(text, at);
-    if (length != 1) {
-      escaped += length == 0 ? "?" : text.substr(at, length);
-      if (length > 1) at += length - 1;
-      continue;
-    }
+  for (const char c : ValidUtf8(text)) {
     switch (c) {
       case '<':
         escaped += "&lt;";
@@ -41,6 +34,10 @@ std::string Escape(const std::string& text) {
         escaped += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
         break;
     }
+  }
+  for (const char* each : {"\xef\xbf\xbe", "\xef\xbf\xbf"}) {
+    for (size_t at = 0; (at = escaped.find(each, at)) != std::string::npos;)
+      escaped.replace(at, 3, "?");
   }
   return escaped;
 }

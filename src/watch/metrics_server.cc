@@ -122,7 +122,13 @@ MetricsServer::MetricsServer(int listener, std::string address, std::string path
     : address_(std::move(address)),
       path_(std::move(path)),
       metrics_(std::move(metrics)),
-      clients_(listener, kMostClients, kPatience) {}
+      clients_(listener, kMostClients, kPatience) {
+  // Idle connections keep nobody out.
+  clients_.SetAdmission([this](int, bool full) {
+    if (full) clients_.HangUpOnIdlest();
+    return clients_.size() < kMostClients;
+  });
+}
 
 MetricsServer::~MetricsServer() {
   if (!path_.empty()) unlink(path_.c_str());

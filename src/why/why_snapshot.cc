@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
+#include "base/utf8.h"
 #include "scope/scope_view.h"
 #include "scope/watch_json.h"
 #include "snapshot/cpu_recording.h"
@@ -15,6 +17,8 @@ namespace hangscope {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr uint64_t kLongestReport = 16u << 20;
 
 std::string Part(const std::string& folder, const char* name) { return folder + "/" + name; }
 
@@ -45,15 +49,15 @@ class WhySnapshot {
                       manifest->path));
     }
     if (options_.json) return WhyReport{VerdictLine(), manifest->verdict->hang};
-    auto report = ReadWholeFile(files_, Part(folder(), kReportName));
+    auto report = ReadWholeFile(files_, Part(folder(), kReportName), kLongestReport);
     if (!report.ok()) return report.status();
-    return WhyReport{VerdictInReport(*report), manifest->verdict->hang};
+    return WhyReport{PrintableLines(VerdictInReport(*report)), manifest->verdict->hang};
   }
 
   std::string VerdictLine() {
     Json line{{"type", "verdict"}, {"version", 1}};
     line.update(ReadVerdictMembers(files_, folder()));
-    return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    return JsonLine(line);
   }
 
   void Add(const Result<WhyReport>& part) {

@@ -212,7 +212,12 @@ TEST(Junit, HangIsAFailureAndACrashAnError) {
   EXPECT_NE(xml.find("name=\"qemu &lt;fw&gt; &amp; &quot;more&quot;\""), std::string::npos);
   EXPECT_NE(xml.find(">a?&lt;b&gt;</failure>"), std::string::npos);
   result.name = "caf\xc3\xa9 \xff\xe2\x82";
-  EXPECT_NE(JunitXml(result).find("name=\"caf\xc3\xa9 ???\""), std::string::npos);
+  EXPECT_NE(JunitXml(result).find("name=\"caf\xc3\xa9 \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""),
+            std::string::npos);
+  // A surrogate, an overlong slash, U+FFFE, U+FFFF: no XML has any.
+  result.name = "\xed\xa0\x80 \xc0\xaf \xe0\x80\xaf \xef\xbf\xbe \xef\xbf\xbf";
+  for (const char* bad : {"\xed\xa0", "\xc0\xaf", "\x80\xaf", "\xef\xbf\xbe", "\xef\xbf\xbf"})
+    EXPECT_EQ(JunitXml(result).find(bad), std::string::npos) << bad;
   result.failure.clear();
   result.error = "killed by signal 11";
   EXPECT_NE(JunitXml(result).find("failures=\"0\" errors=\"1\""), std::string::npos);
