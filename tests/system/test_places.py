@@ -114,6 +114,23 @@ class Places(Case):
         run.communicate(b"\n", timeout=30)
         self.assertEqual(self.cat(folder / "sh"), b"up\n")
 
+    def test_what_a_guard_records_into_stays_too(self):
+        run = subprocess.Popen([HANGSCOPE, "run", "--heartbeat", "0", "--", "sh", "-c", "echo up; read x; echo on; read x; echo end"],
+                               cwd=self.work, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual(run.stdout.readline(), b"up\n")
+        folder, = self.kept()
+        run.kill()
+        run.wait()
+        run.stdin.write(b"\n")
+        run.stdin.flush()
+        self.until(lambda: self.cat(folder / "sh") == b"up\non\n", what="a guard that records")
+        os.utime(folder, (1, 1))
+        for _ in range(6):
+            self.fail_once()
+        self.assertTrue((folder / "sh.stdout.index").exists())
+        run.communicate(b"\n", timeout=30)
+        self.until(lambda: self.cat(folder / "sh") == b"up\non\nend\n", what="the end")
+
     def test_without_a_home(self):
         environment = {name: value for name, value in os.environ.items() if name not in ("HOME", "XDG_STATE_HOME")}
         for home in ({}, {"HOME": "/proc"}, {"XDG_STATE_HOME": "/proc/1"}):
