@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "commands.h"
 #include "export/trace_export.h"
+#include "limits.h"
 #include "options.h"
 
 namespace hangscope::cli {
@@ -200,6 +201,8 @@ int Export(ExportWords& words) {
   return kExitClean;
 }
 
+constexpr unsigned kMostCpuSecondsOfExport = 3600;
+
 }  // namespace
 
 int ExportCommand(const std::vector<std::string>& words) {
@@ -220,6 +223,7 @@ int ExportCommand(const std::vector<std::string>& words) {
   parser.Option("--elf", &request.source.elf);
   parser.Flag("--intrusive", &request.source.intrusive);
   if (const auto exit = parser.Parse(words)) return *exit;
+  LimitCost(kMostCpuSecondsOfExport);
   if (request.source.target.empty())
     return Fail(Status::Usage(
         "nothing to export given; for example hangscope export --to text trace/fw.snapshot-0001"));

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/numbers.h"
 #include "commands.h"
+#include "limits.h"
 #include "options.h"
 #include "report/read_report.h"
 #include "report/report_data.h"
@@ -61,6 +62,8 @@ std::string DefaultOutput(const std::string& target, bool against) {
   return NameOf(path.ends_with('/') ? path.substr(0, path.size() - 1) : path) + ".report" + ending;
 }
 
+constexpr unsigned kMostCpuSecondsOfReport = 600;
+
 }  // namespace
 
 int ReportCommand(const std::vector<std::string>& words) {
@@ -75,6 +78,7 @@ int ReportCommand(const std::vector<std::string>& words) {
   parser.Flag("--force", &given.force);
   parser.Flag("--data", &given.data);
   if (const auto exit = parser.Parse(words)) return *exit;
+  LimitCost(kMostCpuSecondsOfReport);
   if (options.source.target.empty()) {
     auto newest = NewestSnapshot(PosixFileSystem());
     if (!newest.ok()) return Fail(newest.status());

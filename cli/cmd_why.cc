@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "code/debug_info.h"
 #include "commands.h"
+#include "limits.h"
 #include "options.h"
 #include "process/linux_inspector.h"
 #include "run/recording_places.h"
@@ -96,6 +97,8 @@ std::optional<Result<WhyReport>> AskRecording(const WhyOptions& options, WhyPerf
   return std::nullopt;
 }
 
+constexpr unsigned kMostCpuSecondsOfWhy = 300;
+
 }  // namespace
 
 int WhyCommand(const std::vector<std::string>& words) {
@@ -119,6 +122,7 @@ int WhyCommand(const std::vector<std::string>& words) {
   parser.Flag("--all", &process.all_threads);
   parser.Flag("--stacks", &process.all_stacks);
   if (const auto exit = parser.Parse(words)) return *exit;
+  LimitCost(kMostCpuSecondsOfWhy);
   if (options.source.target.empty()) {
     auto newest = NewestSnapshot(PosixFileSystem());
     if (!newest.ok()) return Fail(newest.status());

@@ -79,6 +79,7 @@ std::optional<Found> ParseFolder(const std::string& base, const std::string& fol
   return found;
 }
 
+// In the first of the places where there is a folder.
 std::vector<Found> FindAll(FileSystem& files) {
   std::vector<Found> all;
   for (const std::string& base : Bases()) {
@@ -86,6 +87,7 @@ std::vector<Found> FindAll(FileSystem& files) {
     for (const std::string& name : files.List(base)) {
       if (auto found = ParseFolder(base, name)) all.push_back(std::move(*found));
     }
+    break;
   }
   std::sort(all.begin(), all.end(), [](const Found& a, const Found& b) {
     return a.changed.tv_sec != b.changed.tv_sec ? a.changed.tv_sec > b.changed.tv_sec

@@ -118,6 +118,34 @@ int main(int argc, char** argv) {{
         subprocess.run(["cc", "-D_GNU_SOURCE", "-DHANGSCOPE_WATCH=1", "-DHANGSCOPE_DEFINE", "-I", include, "-o", program, source, "-pthread"], check=True)
         subprocess.run([program, path], check=True)
 
+    def limited(self, what, limit, *words):
+        return subprocess.run([HANGSCOPE, *map(str, words)], capture_output=True, timeout=60,
+                              preexec_fn=lambda: resource.setrlimit(what, (limit, resource.RLIM_INFINITY)))
+
+    def test_a_limit_is_an_error_of_one_sentence(self):
+        line = b"Trace 0: 0x7f0000001000 [00000000/00000000800%d0000/00000101/ff000000] %s\n"
+        done = self.hangscope("tee", "--prefix", self.prefix, "--heartbeat", "0", "--size", "256M",
+                              stdin=(line % (0, b"main") + line % (1, b"other")) * 800000)
+        self.assertEqual(done.status, 0)
+        done = self.limited(resource.RLIMIT_CPU, 1, "export", "--to", "chrome", "-o", "/dev/null", "--force", self.prefix)
+        self.assertEqual((done.returncode, done.stderr.count(b"more CPU time than it may")), (3, 1), done.stderr)
+        if SANITIZED:
+            return
+        # How much the libraries alone take depends on the machine.
+        for mebibytes in range(24, 80, 4):
+            done = self.limited(resource.RLIMIT_AS, mebibytes << 20, "report", "--force", "-o", self.folder / "page", self.prefix)
+            if done.returncode != 127:
+                break
+        self.assertEqual((done.returncode, done.stderr.count(b"more memory than it may")), (3, 1), (mebibytes, done.stderr))
+
+    def test_who_reads_recordings_has_limits(self):
+        process = subprocess.Popen([HANGSCOPE, "why", "--stall", "30", SCOPE], stdout=subprocess.DEVNULL)
+        self.addCleanup(self.end, process)
+        limits = pathlib.Path(f"/proc/{process.pid}/limits")
+        self.until(lambda: " 300 " in limits.read_text(), what="a limit of CPU time")
+        if not SANITIZED:
+            self.assertIn(f" {8 << 30} ", limits.read_text())
+
     def test_the_second_interrupt_ends_an_export(self):
         """What it waits for then: a reader of its output that does not read."""
         reading, writing = os.pipe()
