@@ -267,6 +267,7 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   // Where there is none, what the streams say must do.
   auto inspector = OpenLinuxInspector(recorder.clock);
   if (inspector.ok()) recorder.environment.inspector = inspector->get();
+  recorder.environment.look_beside = true;
 
   auto place = MakePlaceUnlessNamed(&recorder_words, name, &options.observer);
   if (!place.ok()) return FailRun(place.status());

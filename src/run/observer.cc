@@ -23,6 +23,7 @@ Observer::Observer(const Environment& environment, const ObserverOptions& option
     : files_(*environment.files),
       clock_(*environment.clock),
       inspector_(environment.inspector),
+      look_beside_(environment.look_beside),
       elf_(environment.elf),
       options_(options),
       recording_(recording),
@@ -86,9 +87,15 @@ void Observer::SampleThreads(const Verdict& verdict) {
   if (inspector_ == nullptr || pid_ <= 0 ||
       (verdict.state != State::kSilent && !scope_tells_of_threads))
     return;
-  ProcessHangs found = FindProcessHangs(clock_, *inspector_, pid_);
-  of_threads_ = std::move(found.findings);
-  threads_seen_ = std::move(found.threads);
+  auto found = look_beside_ ? FindProcessHangsBeside(clock_, *inspector_, pid_)
+                            : FindProcessHangs(clock_, *inspector_, pid_);
+  if (!found.ok()) {
+    narrator_.Note("warning: the program's threads were not looked at: " + found.status().message(),
+                   clock_.Wall());
+    return;
+  }
+  of_threads_ = std::move(found->findings);
+  threads_seen_ = std::move(found->threads);
 }
 
 // Of streams, scope and threads together.

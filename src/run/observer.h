@@ -73,6 +73,7 @@ class Observer {
   FileSystem& files_;
   Clock& clock_;
   ProcessInspector* const inspector_;
+  const bool look_beside_;
   const CodeSource* const elf_;
   const ObserverOptions options_;
   const Recording& recording_;

@@ -53,7 +53,9 @@ struct ObserverOptions {
 struct Environment {
   FileSystem* files = nullptr;
   Clock* clock = nullptr;
-  CodeSource* elf = nullptr;              // may be null
+  CodeSource* elf = nullptr;  // may be null
+  // the inspector works in a process of its own: libdw may crash there
+  bool look_beside = false;
   const PlaceRule* place_rule = nullptr;  // what a place of a log is; may be null
   // may be null: nobody looks at the threads of a silent program
   ProcessInspector* inspector = nullptr;

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/capabilities.h"
+#include "base/json_text.h"
+#include "base/side_process.h"
 #include "process/process_json.h"
 #include "process/process_text.h"
 #include "process/process_verdict.h"
@@ -92,6 +95,58 @@ ProcessHangs FindProcessHangs(Clock& clock, ProcessInspector& inspector, int pid
                 [](const ProcessFinding& each) { return each.kind == FindingKind::kZombie; });
   std::string threads = ProcessJson(SceneOf(*two, options), clock.Wall());
   return {std::move(two->judgement.findings), std::move(threads)};
+}
+
+namespace {
+
+using PlainJson = nlohmann::json;
+
+// Both ends are the same program.
+std::string Packed(const ProcessHangs& hangs) {
+  PlainJson findings = PlainJson::array();
+  for (const ProcessFinding& each : hangs.findings) {
+    findings.push_back({static_cast<int>(each.kind), static_cast<int>(each.confidence),
+                        each.summary, each.evidence, each.doubts, each.threads, each.partners,
+                        each.victims});
+  }
+  return JsonText(PlainJson{std::move(findings), hangs.threads});
+}
+
+ProcessHangs Unpacked(const std::string& bytes) {
+  ProcessHangs hangs;
+  const PlainJson json = PlainJson::parse(bytes, nullptr, false);
+  if (!json.is_array() || json.size() != 2) return hangs;
+  for (const PlainJson& each : json[0]) {
+    ProcessFinding finding;
+    finding.kind = static_cast<FindingKind>(each[0].get<int>());
+    finding.confidence = static_cast<Confidence>(each[1].get<int>());
+    each[2].get_to(finding.summary);
+    each[3].get_to(finding.evidence);
+    each[4].get_to(finding.doubts);
+    each[5].get_to(finding.threads);
+    each[6].get_to(finding.partners);
+    each[7].get_to(finding.victims);
+    hangs.findings.push_back(std::move(finding));
+  }
+  json[1].get_to(hangs.threads);
+  return hangs;
+}
+
+// Whether a process beside the program's parent may look at it as well as the parent may.
+bool MayLookFromBeside() {
+  if (OwnCapabilities().Has(Capability::kSysPtrace)) return true;
+  const auto scope = ReadWholeFile(PosixFileSystem(), "/proc/sys/kernel/yama/ptrace_scope");
+  return !scope.ok() || scope.value().starts_with("0");
+}
+
+}  // namespace
+
+Result<ProcessHangs> FindProcessHangsBeside(Clock& clock, ProcessInspector& inspector, int pid) {
+  if (!MayLookFromBeside()) return FindProcessHangs(clock, inspector, pid);
+  const auto bytes = AskSideProcess(
+      "thread-reader", {}, [&] { return Packed(FindProcessHangs(clock, inspector, pid)); });
+  if (!bytes.ok()) return bytes.status();
+  return Unpacked(bytes.value());
 }
 
 Result<WhyReport> AskWhyProcess(Clock& clock, ProcessInspector& inspector,

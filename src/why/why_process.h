@@ -29,6 +29,10 @@ struct ProcessHangs {
   std::string threads;
 };
 ProcessHangs FindProcessHangs(Clock& clock, ProcessInspector& inspector, int pid);
+// The same, in a process of its own (base/side_process.h): for who records the program, whose ELF
+// and DWARF may bring libdw down. Where the kernel lets only a parent look (Yama), in this one.
+// Fails where that process broke off.
+Result<ProcessHangs> FindProcessHangsBeside(Clock& clock, ProcessInspector& inspector, int pid);
 
 // Looks twice. Fails where there is no such process, or it ends meanwhile, or nothing of it may be
 // looked at.

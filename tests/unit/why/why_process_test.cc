@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <functional>
 
@@ -63,6 +64,38 @@ TEST(WhyProcess, AProgramThatHasJustEndedIsNoHangToWhoStartedIt) {
   ended.Add(look);
   EXPECT_TRUE(FindProcessHangs(clock, ended, 10).findings.empty());
   EXPECT_THAT(AskWhyProcess(clock, ended, Options())->text, HasSubstr("zombie"));
+}
+
+TEST(WhyProcess, AnotherProcessFindsTheSame) {
+  FakeClock clock;
+  FakeProcessInspector inspector;
+  inspector.Add(Locked());
+  const ProcessHangs here = FindProcessHangs(clock, inspector, 10);
+  const auto beside = FindProcessHangsBeside(clock, inspector, 10);
+  ASSERT_TRUE(beside.ok()) << beside.status().message();
+  const std::vector<ProcessFinding>& found = beside.value().findings;
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].kind, here.findings[0].kind);
+  EXPECT_EQ(found[0].confidence, here.findings[0].confidence);
+  EXPECT_EQ(found[0].summary, here.findings[0].summary);
+  EXPECT_EQ(found[0].evidence, here.findings[0].evidence);
+  EXPECT_EQ(found[0].doubts, here.findings[0].doubts);
+  EXPECT_EQ(found[0].threads, here.findings[0].threads);
+  EXPECT_EQ(beside.value().threads.size(), here.threads.size());
+}
+
+class CrashingInspector final : public ProcessInspector {
+  Result<SystemSample> Inspect(int, const InspectOptions&) override {
+    raise(SIGSEGV);
+    return Status::NotFound("");
+  }
+};
+
+TEST(WhyProcess, WhatEndsTheOtherProcessIsSaid) {
+  FakeClock clock;
+  CrashingInspector inspector;
+  EXPECT_THAT(FindProcessHangsBeside(clock, inspector, 10).status().message(),
+              HasSubstr("signal 11"));
 }
 
 TEST(WhyProcess, WhoeverMayNotBeStoppedIsNot) {
