@@ -25,6 +25,7 @@ BUILD = os.environ.get("BUILD", str(ROOT / "build/dev"))
 CMAKE = os.environ.get("CMAKE", shutil.which("cmake"))
 DATA = ROOT / "tests/data"
 LONG = os.environ.get("HANGSCOPE_LONG") == "1"
+SEED = int(os.environ.get("HANGSCOPE_SEED", "0"))  # ./check takes another for each commit
 SANITIZED = os.environ.get("SANITIZED") == "1"  # the binary takes several times as long, and is the same
 
 
@@ -128,6 +129,18 @@ class Case(unittest.TestCase):
             return pty.openpty()
         except OSError as error:
             self.skipTest(f"no pseudo terminal to be had here ({error})")
+
+    def account(self, fault, times, lost):
+        """A row of the table of reliability (scripts/reliability): a fault that was injected, how often, and what was lost of the
+        recording. Called when it is proven that nothing was lost beyond what is said to be."""
+        self.account_for("", fault, times, lost)
+
+    def account_for(self, part, fault, times, lost):
+        """One row of several of a test."""
+        folder = pathlib.Path(BUILD) / "reliability"
+        folder.mkdir(exist_ok=True)
+        row = {"fault": fault, "times": times, "lost": lost}
+        (folder / f"{self.id().removeprefix('__main__.')}{part}.json").write_text(json.dumps(row) + "\n")
 
     def need_firmware(self):
         if shutil.which("qemu-system-riscv32") is None:

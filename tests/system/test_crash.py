@@ -11,7 +11,7 @@ import subprocess
 import time
 import unittest
 
-from support import HANGSCOPE, LONG, Case, main
+from support import HANGSCOPE, LONG, SEED, Case, main
 
 TOOLS = pathlib.Path(os.environ.get("TOOLS", str(pathlib.Path(HANGSCOPE).parent / "tests")))
 PRODUCER = TOOLS / "ledger_producer"
@@ -107,9 +107,12 @@ class Killed(Case):
         # On a busy machine many come before the start, or after the end: then there are more.
         outcomes = []
         while len(outcomes) < count or outcomes.count(wanted) < count // 4 and len(outcomes) < 4 * count:
-            outcomes.append(self.one_round(len(outcomes), encoding, victims, words))
+            outcomes.append(self.one_round(SEED + len(outcomes), encoding, victims, words))
         print(f"{outcomes.count(wanted)} of {len(outcomes)} {wanted}")
         self.assertGreaterEqual(outcomes.count(wanted), count // 4, outcomes)
+        killed = {"drain": "the recorder", "guard": "a guard", "both": "the recorder and a guard"}[victims]
+        encoded = {"none": "plain", "zstd": "zstd"}[encoding]
+        self.account(f"SIGKILL of {killed} at a random instant, {words[0]}, {encoded}", outcomes.count("killed" if victims != "guard" else wanted), "nothing")
 
     def test_recorder_killed_at_random_instants_plain(self):
         self.rounds("none", "drain", INSTANTS // 2)

@@ -94,6 +94,7 @@ class LoopDisk(Case):
         self.check_window(data, total)
         self.assertGreater(len(data), 30 * MIB)
         self.assertEqual([m for m in outcome.messages if m["type"] == "loss"], [])
+        self.account("a disk that is smaller than the ring", 1, f"the oldest: {len(data) // MIB} MiB stay")
 
     def test_disk_that_fills_and_is_freed_goes_on_with_everything(self):
         process = self.start(48 * MIB, 12 * MIB, "--size", "40M", "--keep", 1, "--compress", "none")
@@ -115,6 +116,7 @@ class LoopDisk(Case):
         outcome = self.wait(process, timeout=60)
         self.assertEqual(outcome.status, 0)
         self.assertEqual(self.check_window(self.raw_history(), 30 * MIB), 0, "ten megabytes fit the memory")
+        self.account("a disk that stands still for a second, 10 MiB meanwhile", 1, "nothing")
 
     def test_disk_that_stands_still_for_long_loses_the_oldest_and_says_where(self):
         process = self.start(40 * MIB, 10 * MIB, "--size", "100M", "--keep", 1, "--compress", "none", "--memory", "4M")
@@ -138,6 +140,7 @@ class LoopDisk(Case):
             at = end
         self.assertEqual(self.raw_history(whole=False) == bytes(wanted), True, "what is there is not what the ledger says")
         self.assertEqual(sum(m["bytes"] for m in outcome.of_type("loss")), lost)
+        self.account("a disk that stands still for longer than the memory lasts", 1, f"{lost / MIB:.1f} MiB, counted and located")
 
 
 class Vanished(Case):

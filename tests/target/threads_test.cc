@@ -233,6 +233,10 @@ void Storm(uint64_t events) {
   std::printf("%ju events, %ju signals, %ju refused; readers accepted %ju and %ju\n",
               uintmax_t{sum}, uintmax_t{signals}, uintmax_t{refused}, uintmax_t{mapped.accepted},
               uintmax_t{own.accepted});
+  // Rows of scripts/reliability.
+  ::testing::Test::RecordProperty("events", std::to_string(sum));
+  ::testing::Test::RecordProperty("signals", std::to_string(signals));
+  ::testing::Test::RecordProperty("refused", std::to_string(refused));
   EXPECT_GE(sum, events / kThreads * kThreads);
   if (kMustRefuse) {
     EXPECT_GT(refused, 0u);
