@@ -20,7 +20,16 @@ class Generations {
     if (young_.size() >= kMost) old_ = std::exchange(young_, {});
     young_.emplace(key, std::forward<From>(value));
   }
-  // Null: not there, or forgotten. Valid until the next Put.
+  // The value of `key`, an empty one where there is none or it was forgotten; it is among the
+  // newest then. Valid until the next call that may add one.
+  Value& At(const Key& key) {
+    if (const auto at = young_.find(key); at != young_.end()) return at->second;
+    Value value{};
+    if (const auto at = old_.find(key); at != old_.end()) value = std::move(at->second);
+    Put(key, std::move(value));
+    return young_.find(key)->second;
+  }
+  // Null: not there, or forgotten. Valid until the next call that may add one.
   const Value* Find(const Key& key) const {
     for (const auto* generation : {&young_, &old_}) {
       if (const auto at = generation->find(key); at != generation->end()) return &at->second;

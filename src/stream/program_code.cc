@@ -8,7 +8,6 @@ namespace hangscope {
 namespace {
 
 constexpr size_t kLongestBlock = 600;
-constexpr size_t kMostTracedPlaces = 1 << 20;
 
 // Whether a RISC-V mnemonic (gvsoc prints c.beqz, jalr, ...) may change the flow.
 bool MayJump(std::string_view mnemonic) {
@@ -28,16 +27,15 @@ bool IsTrapReturn(std::string_view mnemonic) {
 void ProgramCode::Learn(const std::unordered_map<uint64_t, TracedCode>& code) {
   for (const auto& [pc, traced] : code) {
     if (pc >> 32 != 0) wide_ = true;
-    if (traced_.size() >= kMostTracedPlaces && traced_.find(pc) == traced_.end()) continue;
-    TracedCode& known = traced_[pc];
+    TracedCode& known = traced_.At(pc);
     if (traced.has_bits && (!known.has_bits || known.bits != traced.bits)) {
       known.bits = traced.bits;
       known.has_bits = true;
-      ends_.clear();  // blocks may run over it
+      ends_ = {};  // blocks may run over it
     }
     if (known.mnemonic.empty() && !traced.mnemonic.empty()) {
       known.mnemonic = traced.mnemonic;
-      ends_.clear();
+      ends_ = {};
     }
     if (known.function.empty()) known.function = traced.function;
     if (traced.source_line != 0) known.source_line = traced.source_line;
@@ -54,9 +52,9 @@ std::optional<uint32_t> ProgramCode::InsnAt(uint64_t pc) {
   if (elf_ != nullptr) {
     if (auto bits = elf_->InsnAt(pc)) return bits;
   }
-  const auto at = traced_.find(pc);
-  if (at == traced_.end() || !at->second.has_bits) return std::nullopt;
-  return at->second.bits;
+  const TracedCode* const traced = traced_.Find(pc);
+  if (traced == nullptr || !traced->has_bits) return std::nullopt;
+  return traced->bits;
 }
 
 int ProgramCode::xlen() const {
@@ -70,10 +68,10 @@ Location ProgramCode::Locate(uint64_t pc) {
     if (!found.function.empty()) return found;
   }
   Location found;
-  const auto at = traced_.find(pc);
-  if (at == traced_.end()) return found;
-  found.function = at->second.function;
-  found.line = at->second.source_line;
+  const TracedCode* const traced = traced_.Find(pc);
+  if (traced == nullptr) return found;
+  found.function = traced->function;
+  found.line = traced->source_line;
   return found;
 }
 
@@ -86,17 +84,16 @@ Place ProgramCode::PlaceOf(uint64_t pc) {
 
 const std::vector<uint64_t>& ProgramCode::AddressesAt(uint64_t pc) const {
   static const std::vector<uint64_t> kNone;
-  const auto at = traced_.find(pc);
-  return at == traced_.end() ? kNone : at->second.addresses;
+  const TracedCode* const traced = traced_.Find(pc);
+  return traced == nullptr ? kNone : traced->addresses;
 }
 
 StepEnd ProgramCode::EndOf(const Step& step) {
   if (step.is_text) return {};
   const uint64_t key = step.pc << 1 | (step.starts_block ? 1 : 0);
-  const auto known = ends_.find(key);
-  if (known != ends_.end()) return known->second;
+  if (const StepEnd* known = ends_.Find(key)) return *known;
   const StepEnd end = ExamineEnd(step);
-  ends_.emplace(key, end);
+  ends_.Put(key, end);
   return end;
 }
 
@@ -144,9 +141,9 @@ StepEnd ProgramCode::ExamineEnd(const Step& step) {
 
 StepEnd ProgramCode::EndByMnemonic(uint64_t pc) const {
   StepEnd end;
-  const auto at = traced_.find(pc);
-  if (at == traced_.end() || at->second.mnemonic.empty()) return end;
-  const std::string& mnemonic = at->second.mnemonic;
+  const TracedCode* const traced = traced_.Find(pc);
+  if (traced == nullptr || traced->mnemonic.empty()) return end;
+  const std::string& mnemonic = traced->mnemonic;
   end.sleeps = mnemonic == "wfi";
   if (IsTrapReturn(mnemonic)) {
     end.kind = StepEnd::Kind::kReturnFromTrap;

@@ -5,6 +5,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "base/generations.h"
 #include "code/code_source.h"
 #include "model/verdict.h"
 #include "stream/step_reader.h"
@@ -69,8 +70,10 @@ class ProgramCode final : public CodeSource {
   StepEnd EndByMnemonic(uint64_t pc) const;
 
   CodeSource* elf_;
-  std::unordered_map<uint64_t, TracedCode> traced_;
-  std::unordered_map<uint64_t, StepEnd> ends_;
+  // A trace names any places, and a recorder runs for weeks: what was not seen for long is
+  // forgotten.
+  Generations<uint64_t, TracedCode, 65536> traced_;
+  Generations<uint64_t, StepEnd, 65536> ends_;
   bool wide_ = false;  // the code is RV64's, as far as the trace tells
 };
 

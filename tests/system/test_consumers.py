@@ -255,6 +255,20 @@ class Subdirectory(Consumer):
         done = self.build("instrumented")
         self.assertEqual(done.returncode, 0, done.stdout)
 
+    def test_the_host_library_alone_needs_nothing_of_the_command(self):
+        """Neither its libraries are looked for nor its targets built."""
+        build = self.folder / "host"
+        hidden = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("CLI11", "GTest", "benchmark")]
+        done = subprocess.run([CMAKE, "-S", ROOT, "-B", build, "-G", "Ninja", "-DHANGSCOPE_COMMAND=OFF", *hidden], capture_output=True,
+                              text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for name in ("re2", "zstd", "capstone", "opencsd", "ncursesw"):
+            self.assertNotIn(f"'{name}'", done.stdout)
+            self.assertNotIn(f"{name}_FOUND", (build / "CMakeCache.txt").read_text())
+        targets = subprocess.run(["ninja", "-C", build, "-t", "targets", "all"], capture_output=True, text=True, check=True).stdout
+        self.assertIn("libhangscope_host.a", targets)
+        self.assertNotIn("libhangscope_all.a", targets)
+
     def test_cross_compiling_project_is_told_what_to_do(self):
         said = self.configure("Ninja", f"-DHANGSCOPE_SOURCE={ROOT}", "-DCMAKE_SYSTEM_NAME=Generic",
                               f"-DCMAKE_CXX_COMPILER={os.environ.get('CXX', 'c++')}", expect=1)

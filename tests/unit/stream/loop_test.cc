@@ -303,5 +303,24 @@ TEST_F(CoreAnalysisTest, FewStepsSayNothing) {
   EXPECT_EQ(Analyze().motion, Motion::kTooShort);
 }
 
+// A trace names any places, for weeks.
+TEST(ProgramCode, ForgetsPlacesThatItHasNotSeenForLong) {
+  ProgramCode program(nullptr);
+  const auto learn = [&](uint64_t pc) {
+    TracedCode traced;
+    traced.bits = 0x13;
+    traced.has_bits = true;
+    program.Learn({{pc, traced}});
+  };
+  constexpr uint64_t kPlaces = 200'000;
+  for (uint64_t i = 0; i < kPlaces; ++i) {
+    learn(0x80000000 + 4 * i);
+    if (i % 1000 == 0) learn(0x1000);
+  }
+  EXPECT_EQ(program.InsnAt(0x80000000), std::nullopt);
+  EXPECT_EQ(program.InsnAt(0x80000000 + 4 * (kPlaces - 1)), 0x13u);
+  EXPECT_EQ(program.InsnAt(0x1000), 0x13u);
+}
+
 }  // namespace
 }  // namespace hangscope
