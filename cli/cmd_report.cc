@@ -96,7 +96,8 @@ int ReportCommand(const std::vector<std::string>& words) {
   const std::string output =
       chosen ? given.output : DefaultOutput(options.source.target, !options.against.empty());
   const bool anew = given.force || (!options.against.empty() && !chosen);
-  if (!given.data && output != "-" && !anew && PosixFileSystem().Exists(output)) {
+  if (!given.data && output != "-" && !anew && PosixFileSystem().Exists(output) &&
+      !PosixFileSystem().IsDevice(output)) {
     PrintNote(fmt::format("'{}' is there already; --force writes it anew", output));
     WriteOut(output + "\n");
     return kExitClean;

@@ -24,8 +24,9 @@ class PosixFile final : public File {
   Status WriteAt(uint64_t offset, std::string_view bytes, size_t* written) override {
     *written = 0;
     while (*written < bytes.size()) {
-      const ssize_t n = pwrite(fd_, bytes.data() + *written, bytes.size() - *written,
-                               static_cast<off_t>(offset + *written));
+      const std::string_view rest = bytes.substr(*written);
+      ssize_t n = pwrite(fd_, rest.data(), rest.size(), static_cast<off_t>(offset + *written));
+      if (n < 0 && errno == ESPIPE) n = write(fd_, rest.data(), rest.size());  // a terminal, a pipe
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0) return Status::FromErrno(n < 0 ? errno : ENOSPC, "write", path_);
       *written += static_cast<size_t>(n);
@@ -121,6 +122,8 @@ class PosixFiles final : public FileSystem {
     return Check(link(from.c_str(), to.c_str()), "link", to);
   }
   Status Rename(const std::string& from, const std::string& to) override {
+    if (IsDevice(to))
+      return Status::Io("'" + to + "' is a device, a pipe or a socket, and is not replaced");
     return Check(rename(from.c_str(), to.c_str()), "rename to", to);
   }
   Status Remove(const std::string& path) override {
@@ -174,6 +177,11 @@ class PosixFiles final : public FileSystem {
     }
     closedir(stream);
     return names;
+  }
+
+  bool IsDevice(const std::string& path) override {
+    struct stat info {};
+    return stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
   }
 
   bool IsFolder(const std::string& path) override {

@@ -57,6 +57,7 @@ class FileSystem {
   // the user names it as an output (kCreate).
   virtual Result<std::unique_ptr<File>> Open(const std::string& path, Mode mode) = 0;
   virtual Status Link(const std::string& from, const std::string& to) = 0;
+  // Replaces a file or a link; a device is refused.
   virtual Status Rename(const std::string& from, const std::string& to) = 0;
   virtual Status Remove(const std::string& path) = 0;  // a file or a link; absent is ok
   // A folder and the files in it; absent is ok. One with a folder inside, and a link, stay as they
@@ -73,6 +74,11 @@ class FileSystem {
   virtual std::vector<std::string> List(const std::string& folder) = 0;
   virtual bool IsFolder(const std::string& path) = 0;
   virtual bool Exists(const std::string& path) = 0;
+  // Whether a device, a pipe or a socket is there: written into, and never replaced.
+  virtual bool IsDevice(const std::string& path) {
+    (void)path;
+    return false;
+  }
   // Forces a file's or folder's contents to the disk.
   virtual Status Sync(const std::string& path) = 0;
 };

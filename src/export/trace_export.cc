@@ -137,10 +137,11 @@ Status PutInPlace(FileSystem& files, const Format& format, const std::string& pa
   return files.Rename(partial, options.path);
 }
 
-// Into PATH.PID.partial, which is `path` afterwards or nothing.
+// Into PATH.PID.partial, which is `path` afterwards or nothing; into a device (/dev/null) as it is.
 Status WriteToPath(FileSystem& files, TraceSource& source, const Format& format,
                    const TraceExportOptions& options, TraceExportSummary* summary) {
-  const std::string partial = Partial(options.path);
+  const bool is_device = format.to_folder == nullptr && files.IsDevice(options.path);
+  const std::string partial = is_device ? options.path : Partial(options.path);
   std::unique_ptr<File> file;
   std::unique_ptr<TraceWriter> writer;
   if (format.to_folder != nullptr) {
@@ -149,7 +150,8 @@ Status WriteToPath(FileSystem& files, TraceSource& source, const Format& format,
     if (!status.ok()) return status;
     writer = format.to_folder(files, partial);
   } else {
-    auto opened = files.Open(partial, FileSystem::Mode::kNew);
+    auto opened =
+        files.Open(partial, is_device ? FileSystem::Mode::kCreate : FileSystem::Mode::kNew);
     if (!opened.ok()) return opened.status();
     file = std::move(*opened);
     writer = format.to_file(*file);
@@ -157,7 +159,8 @@ Status WriteToPath(FileSystem& files, TraceSource& source, const Format& format,
   Status status = Pump(source, *writer, options, summary);
   writer.reset();
   file.reset();
-  summary->bytes = BytesOf(files, partial);
+  summary->bytes = is_device ? 0 : BytesOf(files, partial);
+  if (is_device) return status;
   if (status.ok() && !summary->stopped) status = PutInPlace(files, format, partial, options);
   if (status.ok() && !summary->stopped) return status;
   (void)(format.to_folder != nullptr ? files.RemoveFolder(partial) : files.Remove(partial)).ok();
@@ -191,6 +194,7 @@ Status CheckTraceExport(FileSystem& files, const TraceExportOptions& options) {
     return {};
   }
   if (!files.Exists(options.path)) return {};
+  if (!format->info.is_folder && files.IsDevice(options.path)) return {};
   const bool is_folder = files.IsFolder(options.path);
   if (!options.force)
     return Status::Usage(

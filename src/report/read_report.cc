@@ -174,6 +174,11 @@ Status WriteReportPage(FileSystem& files, const Report& report, const std::strin
     return Status::Usage(fmt::format("the page '{}' would have {}, and {} are the most", path,
                                      FormatSize(page.size()), FormatSize(most_bytes)));
   }
+  if (files.IsDevice(path)) {
+    auto device = files.Open(path, FileSystem::Mode::kCreate);
+    size_t written = 0;
+    return device.ok() ? (*device)->WriteAt(0, page, &written) : device.status();
+  }
   Status status = WriteWholeFile(files, fresh, page, mode);
   if (status.error() == EEXIST) return status;  // somebody's
   if (status.ok()) status = files.Rename(fresh, path);

@@ -30,6 +30,22 @@ class Output(Case):
                 self.assertEqual(done.returncode, 3, done.stderr)
                 self.assertEqual(done.stderr.count(b"error: cannot write 'standard output': No space left"), 1, done.stderr)
 
+    def test_into_a_device_goes_into_it_and_does_not_replace_it(self):
+        """A pipe stands for /dev/null, which a failing test would break for the whole machine."""
+        for words in (["export", "--to", "text"], ["report"]):
+            for force in ([], ["--force"]):
+                with self.subTest(words=words, force=force):
+                    pipe = self.folder / "pipe"
+                    os.mkfifo(pipe)
+                    reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
+                    self.addCleanup(self.end, reader)
+                    done = self.hangscope(*words, *force, "-o", pipe, IMAGE, timeout=10)
+                    self.assertEqual(done.status, 0, done.err)
+                    self.assertTrue(pipe.is_fifo(), "it was replaced")
+                    self.assertGreater(len(reader.communicate(timeout=10)[0]), 100)
+                    self.assertEqual([path.name for path in self.folder.iterdir() if "partial" in path.name or "~" in path.name], [])
+                    pipe.unlink()
+
     def test_of_live_recorders(self):
         recorder = self.recorder("run", "--", "sleep", "30")
         self.until(lambda: b"sleep" in self.hangscope("ls").out, what="ls to list it")
