@@ -424,6 +424,22 @@ class Metrics(Targets):
         self.assertGreater(before, 1)
         self.until(lambda: polls() > before + 5, what="more polls")
 
+    def test_idle_connections_keep_nobody_out(self):
+        target = self.start()
+        path = self.folder / "metrics.sock"
+        watcher = self.watch("--metrics", path, "--interval", "10ms", f"pid:{target.pid}")
+        self.lines_until(watcher, lambda m: m.get("event") == "metrics")
+        for _ in range(30):
+            idle = socket.socket(socket.AF_UNIX)
+            idle.connect(str(path))
+            self.addCleanup(idle.close)
+        time.sleep(0.2)  # they are in
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(3)
+            client.connect(str(path))
+            client.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+            self.assertIn(b"200 OK", client.recv(100))
+
     def test_they_are_served_on_a_socket_that_is_removed_in_the_end(self):
         target = self.start()
         path = self.folder / "metrics.sock"
