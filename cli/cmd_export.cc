@@ -12,8 +12,8 @@
 #include "base/numbers.h"
 #include "base/units.h"
 #include "commands.h"
+#include "cost_limits.h"
 #include "export/trace_export.h"
-#include "limits.h"
 #include "options.h"
 
 namespace hangscope::cli {

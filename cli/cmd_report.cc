@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/numbers.h"
 #include "commands.h"
-#include "limits.h"
+#include "cost_limits.h"
 #include "options.h"
 #include "report/read_report.h"
 #include "report/report_data.h"

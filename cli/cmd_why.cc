@@ -8,7 +8,7 @@
 #include "base/units.h"
 #include "code/debug_info.h"
 #include "commands.h"
-#include "limits.h"
+#include "cost_limits.h"
 #include "options.h"
 #include "process/linux_inspector.h"
 #include "run/recording_places.h"

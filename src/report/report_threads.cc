@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/json_text.h"
 #include "base/units.h"
 #include "snapshot/json_fields.h"
 #include "verdict/combine.h"

@@ -1,6 +1,6 @@
 // What a command may cost that reads what anybody may have written.
-#ifndef HANGSCOPE_CLI_LIMITS_H
-#define HANGSCOPE_CLI_LIMITS_H
+#ifndef HANGSCOPE_CLI_COST_LIMITS_H
+#define HANGSCOPE_CLI_COST_LIMITS_H
 
 namespace hangscope::cli {
 

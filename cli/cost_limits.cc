@@ -1,4 +1,4 @@
-#include "limits.h"
+#include "cost_limits.h"
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -9,7 +9,7 @@
 #include <new>
 #include <string_view>
 
-#include "commands.h"
+#include "options.h"
 
 namespace hangscope::cli {
 namespace {
