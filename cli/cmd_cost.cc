@@ -106,6 +106,7 @@ int CostCommand(const std::vector<std::string>& words, const StartSignals& signa
   options.inherited_mask = signals.inherited_mask;
   options.inherited_sigpipe_ignored = signals.sigpipe_ignored;
   options.inherited_sigchld_ignored = signals.sigchld_ignored;
+  options.inherited_sigxfsz_ignored = signals.sigxfsz_ignored;
 
   SystemClock clock;
   const CostEnvironment environment = {

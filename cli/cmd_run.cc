@@ -261,6 +261,7 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   options.inherited_mask = signals.inherited_mask;
   options.inherited_sigpipe_ignored = signals.sigpipe_ignored;
   options.inherited_sigchld_ignored = signals.sigchld_ignored;
+  options.inherited_sigxfsz_ignored = signals.sigxfsz_ignored;
   recorder.environment.signal_fd =
       pty ? OpenSignalFd(WithTerminalSize(signals)) : OpenSignalFd(signals);
 
@@ -277,6 +278,7 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   const RunOutcome outcome = RunProgram(recorder.environment, options);
   if (*place) LeavePlace(PosixFileSystem(), **place, outcome.keep_rings);
   if (!outcome.status.ok()) PrintError(outcome.status.message());
+  if (outcome.terminal_signal != 0) EndBySignal(outcome.terminal_signal);
   return outcome.exit_status;
 }
 

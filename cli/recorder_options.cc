@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 #include "base/file_system.h"
 #include "base/numbers.h"
@@ -161,7 +162,12 @@ Status Resolve(const RecorderWords& words, size_t longest_name, Recorder* record
   environment.place_rule = recorder->place_rule.get();
   environment.control_folder = ControlFolder();
   const int fd = recorder->log_fd;
-  environment.narrator.write = [fd](std::string_view text) { WriteAll(fd, text); };
+  environment.narrator.write = [fd, path = words.log, told = false](std::string_view text) mutable {
+    if (WriteAll(fd, text) || fd == STDERR_FILENO) return;
+    if (!std::exchange(told, true))
+      PrintError(Status::FromErrno(errno, "write", path).message() + "; what it lacks follows");
+    WriteAll(STDERR_FILENO, text);
+  };
   environment.narrator.columns = [fd] { return TerminalColumns(fd); };
   environment.narrator.json = words.json;
   environment.narrator.live = !words.json && isatty(fd) != 0;

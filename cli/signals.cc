@@ -1,6 +1,7 @@
 #include "signals.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -39,6 +40,9 @@ StartSignals InstallSignals() {
   sigprocmask(SIG_BLOCK, &blocked, nullptr);
   signals.sigpipe_ignored = IsIgnored(SIGPIPE);
   signal(SIGPIPE, SIG_IGN);
+  // A limit of file sizes is an error of a write, as a full disk is.
+  signals.sigxfsz_ignored = IsIgnored(SIGXFSZ);
+  signal(SIGXFSZ, SIG_IGN);
   signals.sigchld_ignored = IsIgnored(SIGCHLD);
   if (signals.sigchld_ignored) signal(SIGCHLD, SIG_DFL);  // else the child's status would be lost
   return signals;
@@ -49,6 +53,17 @@ void FillStandardDescriptors() {
     // The lowest free number is what open returns.
     if (fcntl(fd, F_GETFD) == -1) (void)open("/dev/null", fd == STDIN_FILENO ? O_RDONLY : O_WRONLY);
   }
+}
+
+void EndBySignal(int number) {
+  const rlimit no_core = {0, 0};
+  (void)setrlimit(RLIMIT_CORE, &no_core);
+  signal(number, SIG_DFL);
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, number);
+  sigprocmask(SIG_UNBLOCK, &one, nullptr);
+  kill(getpid(), number);
 }
 
 void ReleaseSignals(const StartSignals& signals) {

@@ -10,6 +10,7 @@ struct StartSignals {
   sigset_t inherited_mask{};     // what the caller had; the child gets it
   bool sigpipe_ignored = false;  // likewise
   bool sigchld_ignored = false;  // likewise
+  bool sigxfsz_ignored = false;  // likewise
   sigset_t ours{};               // those that are read from the signalfd
 };
 
@@ -20,6 +21,10 @@ StartSignals InstallSignals();
 // Opens /dev/null in place of a standard descriptor that the caller closed, so
 // that no file of ours takes its number and is mistaken for it.
 void FillStandardDescriptors();
+
+// Ends this process as that signal ends a program: a shell that waits for it gives up its loop or
+// script then. Returns where it is ignored.
+void EndBySignal(int number);
 
 // Gives the caller's mask back; for commands that watch nothing. SIGPIPE stays ignored: whoever
 // stops listening (head) does not change the status.

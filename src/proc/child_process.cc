@@ -244,7 +244,6 @@ std::vector<std::string> LinksOf(const std::vector<int>& streams) {
 enum class TerminalUse {
   kNone,    // there is none
   kShared,  // the child is in our group, in the foreground or not
-  kLent,    // the child's group is in its foreground
   kRelayed  // the child has its own; what is typed at ours goes there
 };
 
@@ -284,7 +283,6 @@ class PosixChild final : public ChildProcess {
         outputs_(LinksOf(streams_)),
         is_ours_(std::move(is_ours)),
         terminal_use_(terminal_use),
-        lent_now_(terminal_use == TerminalUse::kLent),
         pty_(pty),
         mask_before_(mask_before) {
     if (terminal_use == TerminalUse::kRelayed) {
@@ -334,7 +332,9 @@ class PosixChild final : public ChildProcess {
     }
     for (const TaskStat& process : TheirDescendants()) {
       const bool in_our_group = process.group == getpgrp();
-      if ((exit_ || in_our_group) && !(in_our_group && source == SignalSource::kTerminal))
+      // The child may have made a group of its own (timeout does): without us, that would be ours.
+      const bool is_childs = in_our_group || process.group == pid_;
+      if ((exit_ || is_childs) && !(in_our_group && source == SignalSource::kTerminal))
         SendTo(process, signal_number);
     }
   }
@@ -416,31 +416,18 @@ class PosixChild final : public ChildProcess {
   void FollowStop(int signal_number) {
     if (terminal_use_ == TerminalUse::kNone) return;
     if (terminal_use_ == TerminalUse::kShared) {
+      if (signal_number == SIGSTOP) return;  // meant for the child alone
       const bool from_terminal = signal_number == SIGTTIN || signal_number == SIGTTOU;
       StopAs(from_terminal ? signal_number : SIGTSTP);
       return;
     }
-    // After the shell's bg and fg, the child asked for a terminal that is ours again.
-    const bool wants_terminal =
-        terminal_use_ == TerminalUse::kLent && !lent_now_ && tcgetpgrp(STDIN_FILENO) == getpgrp();
-    if (!wants_terminal) StopToo();
-    if (terminal_use_ == TerminalUse::kLent && tcgetpgrp(STDIN_FILENO) == getpgrp()) Lend();
-    kill(-pid_, SIGCONT);
-  }
-  void StopToo() {
-    if (keys_) keys_->Pause();
-    ReclaimTerminal();
+    keys_->Pause();
     kill(0, SIGTSTP);
-    if (keys_) keys_->Resume();
-  }
-  void Lend() { lent_now_ = tcsetpgrp(STDIN_FILENO, pid_) == 0; }
-  void ReclaimTerminal() {
-    // SIGTTOU is blocked (session)
-    if (std::exchange(lent_now_, false)) tcsetpgrp(STDIN_FILENO, getpgrp());
+    keys_->Resume();
+    kill(-pid_, SIGCONT);
   }
   void ReclaimAfterEnd() {
     keys_.reset();
-    ReclaimTerminal();
     if (terminal_use_ == TerminalUse::kShared) HeedStops();
     terminal_use_ = TerminalUse::kNone;
   }
@@ -458,7 +445,6 @@ class PosixChild final : public ChildProcess {
   const std::vector<std::string> outputs_;  // what the links of the child's ends of these say
   const std::function<bool(pid_t)> is_ours_;
   TerminalUse terminal_use_;
-  bool lent_now_;  // of kLent: not while the shell keeps us in the background
   const int pty_;
   const sigset_t mask_before_;
   std::optional<KeyRelay> keys_;
@@ -504,7 +490,6 @@ bool PlaceStream(const CapturedStream& stream, int write_end, TerminalUse termin
   } else if (terminal_use != TerminalUse::kShared) {
     setpgid(0, 0);
   }
-  if (terminal_use == TerminalUse::kLent) tcsetpgrp(STDIN_FILENO, getpid());
   WaitUntilReleased(pipes.hold);
   const int failure = MoveAway(pipes.failure.write_end, options.streams);
   for (Pipe& pipe : pipes.streams) pipe.write_end = MoveAway(pipe.write_end, options.streams);
@@ -514,6 +499,7 @@ bool PlaceStream(const CapturedStream& stream, int write_end, TerminalUse termin
   }
   // hangscope ignores SIGPIPE, and waits for children, for itself only.
   signal(SIGPIPE, options.ignores_sigpipe ? SIG_IGN : SIG_DFL);
+  signal(SIGXFSZ, options.ignores_sigxfsz ? SIG_IGN : SIG_DFL);
   if (options.ignores_sigchld) signal(SIGCHLD, SIG_IGN);
   sigprocmask(SIG_SETMASK, &options.signal_mask, nullptr);
   if (placed) execvp(arguments[0], arguments);
@@ -536,8 +522,8 @@ TerminalUse UseOfTerminal(bool pty) {
   // Not in a pipeline, whose other end would lose the terminal.
   const bool ours = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0 &&
                     tcgetpgrp(STDIN_FILENO) == getpgrp();
-  if (!ours) return HasTerminal() ? TerminalUse::kShared : TerminalUse::kNone;
-  return pty ? TerminalUse::kRelayed : TerminalUse::kLent;
+  if (pty && ours) return TerminalUse::kRelayed;
+  return HasTerminal() ? TerminalUse::kShared : TerminalUse::kNone;
 }
 
 }  // namespace
@@ -592,15 +578,12 @@ Result<std::unique_ptr<ChildProcess>> StartChild(const ChildOptions& options) {
   }
   if (pid == 0) Become(options, arguments.data(), pipes, terminal_use);
 
-  if (terminal_use == TerminalUse::kNone || terminal_use == TerminalUse::kLent)
-    setpgid(pid, pid);  // whoever is first
-  if (terminal_use == TerminalUse::kLent) tcsetpgrp(STDIN_FILENO, pid);
+  if (terminal_use == TerminalUse::kNone) setpgid(pid, pid);  // whoever is first
   pipes.CloseWriteEnds();
   if (options.before_exec) options.before_exec(pid);
   pipes.hold.Close();
   if (const int error = WaitForExec(pipes.failure); error != 0) {
     waitpid(pid, nullptr, 0);
-    if (terminal_use == TerminalUse::kLent) tcsetpgrp(STDIN_FILENO, getpgrp());
     pthread_sigmask(SIG_SETMASK, &mask_before, nullptr);
     pipes.Close();
     return Status::FromErrno(error, "start", options.command[0]);

@@ -86,6 +86,7 @@ struct ChildOptions {
   // What the child gets, as hangscope's own caller had it.
   bool ignores_sigpipe = false;
   bool ignores_sigchld = false;
+  bool ignores_sigxfsz = false;
   sigset_t signal_mask{};
 };
 
@@ -93,13 +94,13 @@ struct ChildOptions {
 // can be known before anything is touched for its sake.
 Status CheckProgram(const std::string& program);
 
-// Starts the command and makes this process the reaper of its orphans. If this process group has
-// the terminal, and standard input and output are that, the child's own group gets it, or what is
-// typed there goes on to the child's own terminal. Else the child is in this process group where
-// there is a terminal at all, so that it is in the foreground exactly when it would be without us;
-// this thread blocks SIGTSTP, SIGTTIN and SIGTTOU then until the child's end, others must have been
-// started later or block them, too, and this process stops when the child does. Without a terminal
-// the child has a group of its own. The code of the failed Status: NotFound (127) or Io (126).
+// Starts the command and makes this process the reaper of its orphans. If a stream is a pseudo
+// terminal, and standard input and output are ours, what is typed goes on to the child's. Else the
+// child is in this process group where there is a terminal at all, so that it is in the foreground
+// exactly when it would be without us; this thread blocks SIGTSTP, SIGTTIN and SIGTTOU then until
+// the child's end, others must have been started later or block them, too, and this process stops
+// when the child does. Without a terminal the child has a group of its own. The code of the failed
+// Status: NotFound (127) or Io (126).
 Result<std::unique_ptr<ChildProcess>> StartChild(const ChildOptions& options);
 
 }  // namespace hangscope

@@ -285,6 +285,8 @@ void Drain::WriteOut(std::string_view bytes) {
       bytes.remove_prefix(static_cast<size_t>(written));
     } else if (errno != EINTR && errno != EAGAIN) {
       passthrough_closed_ = true;  // EPIPE, a full disk, ...
+      passthrough_error_.store(errno, std::memory_order_relaxed);
+      not_passed_on_.fetch_add(bytes.size(), std::memory_order_relaxed);
     }
   }
 }

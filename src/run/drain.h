@@ -52,6 +52,8 @@ class Drain {
   bool blocked() const { return blocked_.load(std::memory_order_relaxed); }
   // Bytes that were not passed on, their reader being too slow or gone.
   uint64_t not_passed_on() const;
+  // errno of the write that ended it; 0: none has
+  int passthrough_error() const { return passthrough_error_.load(std::memory_order_relaxed); }
 
  private:
   void Read();
@@ -97,6 +99,7 @@ class Drain {
   std::atomic<TimeNs> last_byte_{0};           // the reader's
   std::atomic<bool> blocked_{false};           // the reader's
   std::atomic<bool> disk_fails_{false};        // the writer's
+  std::atomic<int> passthrough_error_{0};      // likewise
   std::atomic<uint64_t> not_passed_on_{0};     // the passer's
   std::atomic<uint64_t> gone_at_{UINT64_MAX};  // the passer's: where it gave the passthrough up
 };

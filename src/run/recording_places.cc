@@ -22,10 +22,23 @@ constexpr std::string_view kIndex = ".index";
 constexpr size_t kLongestName = 100;
 constexpr int kMostOfOneNumber = 1000;  // recordings of processes with the same number
 
-// $NAME, or nothing where that is no absolute path.
+// The folder, or where it is not there yet the one that it would be made in.
+std::string Nearest(std::string path) {
+  struct stat info {};
+  while (path != "/" && stat(path.c_str(), &info) != 0) path = FolderOf(path);
+  return path;
+}
+
+// In another user's home (su without -, sudo -E) nothing is made.
+bool IsOurs(const std::string& path) {
+  struct stat info {};
+  return stat(Nearest(path).c_str(), &info) == 0 && info.st_uid == geteuid();
+}
+
+// $NAME, or nothing where that is no absolute path, or another user's folder.
 std::string FolderIn(const char* name) {
   const char* value = getenv(name);
-  return value != nullptr && value[0] == '/' ? value : "";
+  return value != nullptr && value[0] == '/' && IsOurs(value) ? value : "";
 }
 
 // As for sockets where there is no other place for them.
@@ -79,11 +92,14 @@ std::optional<Found> ParseFolder(const std::string& base, const std::string& fol
   return found;
 }
 
-// In the first of the places where there is a folder.
+// In the first of the places that can be used.
 std::vector<Found> FindAll(FileSystem& files) {
   std::vector<Found> all;
   for (const std::string& base : Bases()) {
-    if (!ControlFolderHandle::Open(base, false).ok()) continue;
+    if (!ControlFolderHandle::Open(base, false).ok()) {
+      if (access(Nearest(base).c_str(), W_OK) == 0) break;
+      continue;
+    }
     for (const std::string& name : files.List(base)) {
       if (auto found = ParseFolder(base, name)) all.push_back(std::move(*found));
     }

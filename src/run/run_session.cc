@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/side_process.h"
 #include "base/units.h"
@@ -60,6 +61,7 @@ class Runner {
     child.signal_mask = options_.inherited_mask;
     child.ignores_sigpipe = options_.inherited_sigpipe_ignored;
     child.ignores_sigchld = options_.inherited_sigchld_ignored;
+    child.ignores_sigxfsz = options_.inherited_sigxfsz_ignored;
     child.before_start = [this](const std::vector<int>& stream_fds) { PostGuards(stream_fds); };
     if (options_.record_cpus) child.before_exec = [this](pid_t pid) { StartCpuRecording(pid); };
     child.is_ours = [this](pid_t pid) { return IsOurs(pid); };
@@ -92,6 +94,7 @@ class Runner {
     observer.analysis().Start();
     Watch();
     outcome.exit_status = Conclude();
+    outcome.terminal_signal = TerminalSignal();
     outcome.keep_rings = KeepsRings(outcome.exit_status);
     return outcome;
   }
@@ -195,6 +198,7 @@ class Runner {
   // Once the program has ended there are only those left who hold its output. They may ignore what
   // they are sent; who asks a second time wants hangscope to end.
   void PassOn(int number, SignalSource source) {
+    if (source == SignalSource::kTerminal) terminal_signals_.insert(number);
     child_->Signal(number, source);
     if (exit_ && (asked_to_end_ || exit_->signal == number)) recording_.Stop();
     asked_to_end_ = true;
@@ -269,6 +273,17 @@ class Runner {
            (hang_command_ != nullptr && hang_command_->pid() == pid);
   }
 
+  // Typed where the program has a terminal of its own, it is ended by keys that went on to it.
+  int TerminalSignal() const {
+    const int number = exit_ ? exit_->signal : 0;
+    const bool typed = number == SIGINT || number == SIGQUIT;
+    const bool relayed = std::any_of(options_.streams.begin(), options_.streams.end(),
+                                     [](const RunStream& stream) { return stream.captured.pty; }) &&
+                         isatty(STDIN_FILENO) != 0;
+    return !ended_by_hang_ && typed && (relayed || terminal_signals_.count(number) != 0) ? number
+                                                                                         : 0;
+  }
+
   int Conclude() {
     ReadSignals();
     standby_.reset();
@@ -331,6 +346,7 @@ class Runner {
   Observer* observer_ = nullptr;
   std::optional<ChildExit> exit_;
   ChildView view_;
+  std::set<int> terminal_signals_;
   TimeNs kill_at_ = 0;
   bool asked_to_end_ = false;  // by a signal that was passed on
   bool ended_by_hang_ = false;

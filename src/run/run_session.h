@@ -39,6 +39,7 @@ struct RunOptions {
   sigset_t inherited_mask{};
   bool inherited_sigpipe_ignored = false;
   bool inherited_sigchld_ignored = false;
+  bool inherited_sigxfsz_ignored = false;
 };
 
 // Exit statuses after timeout(1) and env(1).
@@ -52,7 +53,9 @@ enum RunExit {
 
 struct RunOutcome {
   int exit_status = kRunFailed;
-  Status status;            // why it could not be run, if so
+  Status status;  // why it could not be run, if so
+  // The terminal's, which ended the program: who waits for hangscope is to see that, too. 0: none.
+  int terminal_signal = 0;
   bool keep_rings = false;  // as asked for; or for a hang, a snapshot, an end that is no success
 };
 

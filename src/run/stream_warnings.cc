@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <string>
 
 #include "base/status.h"
@@ -45,11 +46,13 @@ void StreamWarnings::ReportNotPassedOn(const RecordedStream& stream, bool with_g
                                        Reported* reported) {
   const uint64_t bytes = stream.drain->not_passed_on();
   if (bytes == reported->not_passed_on || (reported->not_passed_on != 0 && !with_growth)) return;
-  narrator_.Note(
-      fmt::format("{}: {} recorded but not passed on, whoever reads it is too slow or "
-                  "gone (--lossless waits)",
-                  stream.ring->stream_name(), FormatSize(bytes - reported->not_passed_on)),
-      clock_.Wall());
+  const int error = stream.drain->passthrough_error();
+  const std::string why = error == 0 || error == EPIPE
+                              ? "whoever reads it is too slow or gone (--lossless waits)"
+                              : "it cannot be written: " + ErrorText(error);
+  narrator_.Note(fmt::format("{}: {} recorded but not passed on, {}", stream.ring->stream_name(),
+                             FormatSize(bytes - reported->not_passed_on), why),
+                 clock_.Wall());
   reported->not_passed_on = bytes;
 }
 

@@ -117,6 +117,7 @@ class QemuRun {
     options.signal_mask = options_.inherited_mask;
     options.ignores_sigpipe = options_.inherited_sigpipe_ignored;
     options.ignores_sigchld = options_.inherited_sigchld_ignored;
+    options.ignores_sigxfsz = options_.inherited_sigxfsz_ignored;
     auto child = StartChild(options);
     if (!child.ok()) return child.status();
     child_ = std::move(*child);

@@ -26,6 +26,7 @@ struct CostOptions {
   sigset_t inherited_mask{};
   bool inherited_sigpipe_ignored = false;
   bool inherited_sigchld_ignored = false;
+  bool inherited_sigxfsz_ignored = false;
 };
 
 struct CostEnvironment {

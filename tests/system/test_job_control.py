@@ -167,6 +167,50 @@ class Keys(Shell):
         self.press(b"\x03")
         self.expect_prompt()
 
+    def test_ctrl_c_ends_a_loop_of_the_shell(self):
+        """It gives up where what it waits for was ended by the key, and would go round otherwise."""
+        self.open_shell()
+        self.enter("for i in 1 2; do echo round-$i; " + self.run_line("sleep 30") + "; done; echo b''ehind")
+        self.expect(b"round-1\r\n")
+        self.until(lambda: self.children(), what="the program")
+        time.sleep(0.1)
+        self.press(b"\x03")
+        self.expect_prompt()
+        self.assert_not_shown(b"round-2\r\n")
+
+    def test_ctrl_c_ends_a_script(self):
+        script = self.folder / "script.sh"
+        script.write_text(f"echo be''gun\n{self.run_line('sleep 30')}\necho be''hind\n")
+        self.open_shell()
+        self.enter(f"sh {script}")
+        self.expect(b"begun")
+        self.until(lambda: any("sleep" in pathlib.Path(f"/proc/{pid}/comm").read_text() for pid in self.children()), what="the program")
+        self.press(b"\x03")
+        self.expect_prompt()
+        self.assert_not_shown(b"behind")
+
+    def test_ctrl_c_ends_a_program_in_a_group_of_its_own(self):
+        """As timeout makes one, where it is not the first of its group already."""
+        self.open_shell()
+        self.enter(self.run_line("timeout 30 sleep 30") + " | cat")
+        self.until(lambda: len(self.children()) > 0, what="the program")
+        time.sleep(0.2)
+        self.press(b"\x03")
+        self.expect_prompt()
+
+    def test_a_stop_that_is_meant_for_the_program_alone_stops_nobody_else(self):
+        self.open_shell()
+        self.enter(self.run_line(self.ticker()) + "; echo en''ded")
+        self.until_ticks()
+        program = next(pid for pid in self.ours() if "ticker.py" in (words := pathlib.Path(f"/proc/{pid}/cmdline").read_text()) and "hangscope" not in words.split("\0")[0])
+        os.kill(program, signal.SIGSTOP)
+        self.assert_stands_still()
+        os.kill(program, signal.SIGCONT)
+        self.until_ticks()
+        os.kill(program, signal.SIGSTOP)
+        os.kill(program, signal.SIGKILL)
+        self.expect(b"ended")
+
     def test_ctrl_c_comes_once(self):
         for tail in ("", " | cat"):
             self.open_shell()

@@ -1,6 +1,7 @@
 """Standard output that cannot be written, or that nobody reads any more."""
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 import time
@@ -45,6 +46,28 @@ class Output(Case):
                     self.assertGreater(len(reader.communicate(timeout=10)[0]), 100)
                     self.assertEqual([path.name for path in self.folder.iterdir() if "partial" in path.name or "~" in path.name], [])
                     pipe.unlink()
+
+    def test_of_the_program_that_cannot_be_passed_on_is_said(self):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([HANGSCOPE, "run", "--heartbeat", "0", "--prefix", self.folder / "seq", "--", "seq", "5"], stdout=full,
+                                  stderr=subprocess.PIPE, timeout=60)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn(b"stdout: 10 B recorded but not passed on, it cannot be written: No space left", done.stderr)
+
+    def test_a_log_that_cannot_be_written_goes_to_standard_error(self):
+        done = self.hangscope("run", "--prefix", self.folder / "sh", "--log", "/dev/full", "--", "sh", "-c", "exit 3")
+        self.assertEqual(done.status, 3)
+        self.assertEqual(done.err.count(b"cannot write '/dev/full': No space left"), 1, done.err)
+        self.assertIn(b"ended with status 3", done.err)
+
+    def test_a_limit_of_file_sizes_is_said_before_the_program_starts(self):
+        done = self.hangscope("run", "--prefix", self.folder / "sh", "--", "sh", "-c", "echo out",
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)))
+        self.assertEqual((done.status, done.out), (125, b""), done.err)
+        self.assertIn(b"File too large", done.err)
+
+    def test_the_program_has_what_it_had_for_a_file_that_is_too_large(self):
+        self.assertEqual(self.hangscope("run", "--prefix", self.folder / "sh", "--", "sh", "-c", "kill -XFSZ $$").status, 128 + signal.SIGXFSZ)
 
     def test_of_live_recorders(self):
         recorder = self.recorder("run", "--", "sleep", "30")

