@@ -27,7 +27,6 @@ struct ReportOptions {
 Result<Report> ReadReport(FileSystem& files, Clock& clock, const ReportOptions& options);
 
 // The name of the page in a snapshot.
-constexpr char kReportPageName[] = "report.html";
 
 // Writes the page of `report` to `path`, by way of `fresh`, a name on the same file system that
 // nobody else uses: whoever opens `path` finds a whole page. `mode`: kNew where a user asked for

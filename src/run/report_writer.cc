@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "report/read_report.h"
+#include "snapshot/snapshots.h"
 
 namespace hangscope {
 namespace {

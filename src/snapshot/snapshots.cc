@@ -6,9 +6,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 
 #include "base/numbers.h"
 #include "ring/block_reader.h"
+#include "scope/scope_view.h"
+#include "snapshot/cpu_recording.h"
+#include "snapshot/manifest_reader.h"
 #include "snapshot/manifest_writer.h"
 #include "verdict/text.h"
 
@@ -35,6 +39,17 @@ int ProcessOfPartial(std::string_view name) {
   return ParseWhole<int>(name, 1).value_or(0);
 }
 
+// Whether hangscope wrote that into a snapshot: a part, or a file of a stream's ring.
+bool IsPart(const std::string& name, const SavedManifest& manifest) {
+  constexpr const char* kParts[] = {kManifestName, kReportName,     kReportPageName,
+                                    kThreadsName,  kScopeImageName, kScopeCatalogName,
+                                    kCpuFileName};
+  return std::find(std::begin(kParts), std::end(kParts), name) != std::end(kParts) ||
+         std::any_of(
+             manifest.streams.begin(), manifest.streams.end(),
+             [&](const SavedStream& stream) { return name.starts_with(stream.name + "."); });
+}
+
 }  // namespace
 
 bool IsSnapshot(FileSystem& files, const std::string& folder) {
@@ -48,6 +63,13 @@ bool IsSnapshot(FileSystem& files, const std::string& folder) {
 Status RemoveSnapshot(FileSystem& files, const std::string& folder) {
   if (!IsSnapshot(files, folder))
     return Status::Io(fmt::format("'{}' is not removed: it is no snapshot", folder));
+  const auto manifest = ReadManifest(files, folder);
+  if (!manifest.ok()) return manifest.status();
+  for (const std::string& name : files.List(folder)) {
+    if (!IsPart(name, manifest.value()))
+      return Status::Io(
+          fmt::format("'{}' is not removed: hangscope did not write its '{}'", folder, name));
+  }
   const std::string going = PartialOf(folder);
   Status status = files.Rename(folder, going);
   if (!status.ok()) return status;

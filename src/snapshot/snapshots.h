@@ -18,10 +18,11 @@ constexpr char kManifestName[] = "manifest.json";
 constexpr char kReportName[] = "report.txt";
 // Of a program that stands still: what its threads waited for (docs/json.md, why of processes).
 constexpr char kThreadsName[] = "threads.jsonl";
+constexpr char kReportPageName[] = "report.html";
 
 // Whether a recorder made the folder: its manifest says so.
 bool IsSnapshot(FileSystem& files, const std::string& folder);
-// Fails where it is none.
+// Fails where it is none, or has anything in it that hangscope did not write: then all of it stays.
 Status RemoveSnapshot(FileSystem& files, const std::string& folder);
 // A draft that a killed recorder left behind is no snapshot: those under `prefix` go.
 void RemoveLeftDrafts(FileSystem& files, const std::string& prefix);

@@ -331,6 +331,17 @@ TEST_F(SnapshotTest, WhatIsNoSnapshotStaysWhateverItsName) {
   EXPECT_FALSE(disk_.Exists("dir/fw.snapshot-0002"));
 }
 
+TEST_F(SnapshotTest, OneWithAFileOfSomebodyElseStays) {
+  Snapshots snapshots(disk_, "dir/fw", 1);
+  EXPECT_EQ(Take(&snapshots), "dir/fw.snapshot-0001");
+  ASSERT_TRUE(WriteWholeFile(disk_, "dir/fw.snapshot-0001/notes.txt", "mine").ok());
+  EXPECT_EQ(Take(&snapshots), "dir/fw.snapshot-0002");
+  EXPECT_EQ(Take(&snapshots), "dir/fw.snapshot-0003");
+  EXPECT_TRUE(disk_.Exists("dir/fw.snapshot-0001/notes.txt"));
+  EXPECT_TRUE(disk_.Exists("dir/fw.snapshot-0001/manifest.json"));
+  EXPECT_FALSE(disk_.Exists("dir/fw.snapshot-0002"));
+}
+
 TEST_F(SnapshotTest, TheOlderOneStaysWhereTheNewOneFails) {
   Snapshots snapshots(disk_, "dir/fw", 1, true);
   EXPECT_EQ(Take(&snapshots), "dir/fw.snapshot-0001");
