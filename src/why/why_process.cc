@@ -106,8 +106,8 @@ std::string Packed(const ProcessHangs& hangs) {
   PlainJson findings = PlainJson::array();
   for (const ProcessFinding& each : hangs.findings) {
     findings.push_back({static_cast<int>(each.kind), static_cast<int>(each.confidence),
-                        each.summary, each.evidence, each.doubts, each.threads, each.partners,
-                        each.victims});
+                        each.summary, each.evidence, each.doubts, each.is_warning, each.lines,
+                        each.threads, each.partners, each.victims});
   }
   return JsonText(PlainJson{std::move(findings), hangs.threads});
 }
@@ -123,9 +123,11 @@ ProcessHangs Unpacked(const std::string& bytes) {
     each[2].get_to(finding.summary);
     each[3].get_to(finding.evidence);
     each[4].get_to(finding.doubts);
-    each[5].get_to(finding.threads);
-    each[6].get_to(finding.partners);
-    each[7].get_to(finding.victims);
+    each[5].get_to(finding.is_warning);
+    each[6].get_to(finding.lines);
+    each[7].get_to(finding.threads);
+    each[8].get_to(finding.partners);
+    each[9].get_to(finding.victims);
     hangs.findings.push_back(std::move(finding));
   }
   json[1].get_to(hangs.threads);

@@ -80,7 +80,12 @@ TEST(WhyProcess, AnotherProcessFindsTheSame) {
   EXPECT_EQ(found[0].summary, here.findings[0].summary);
   EXPECT_EQ(found[0].evidence, here.findings[0].evidence);
   EXPECT_EQ(found[0].doubts, here.findings[0].doubts);
+  EXPECT_EQ(found[0].is_warning, here.findings[0].is_warning);
+  EXPECT_FALSE(here.findings[0].lines.empty());
+  EXPECT_EQ(found[0].lines, here.findings[0].lines);
   EXPECT_EQ(found[0].threads, here.findings[0].threads);
+  EXPECT_EQ(found[0].partners, here.findings[0].partners);
+  EXPECT_EQ(found[0].victims, here.findings[0].victims);
   EXPECT_EQ(beside.value().threads.size(), here.threads.size());
 }
 
