@@ -15,7 +15,7 @@ from support import HANGSCOPE, LONG, SEED, Case, main
 
 TOOLS = pathlib.Path(os.environ.get("TOOLS", str(pathlib.Path(HANGSCOPE).parent / "tests")))
 PRODUCER = TOOLS / "ledger_producer"
-INSTANTS = 1000 if LONG else 60
+INSTANTS = 1200 if LONG else 60  # some come before the start or after the end
 WRITES_MS = 60
 FINISHED = 1
 
