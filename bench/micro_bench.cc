@@ -28,7 +28,7 @@
 #include "base/clock.h"
 #include "base/file_system.h"
 #include "ring/ring_store.h"
-#include "run/line_matcher.h"
+#include "stream/line_matcher.h"
 #include "stream/log_reader.h"
 #include "stream/loop_finder.h"
 #include "stream/step_reader.h"

@@ -8,7 +8,11 @@
 //                          one in each look
 //   stuck/CORES            the same while all wait for each other in pairs for ever, with their
 //                          claims read in each look
+//   device/NODES           a look at so many memories of five cores each as one device, as look
+//   device-stuck/NODES     the same while each core waits for one of the next node, all around
+//                          for ever
 //
+// `bytes` are what a look reads.
 // `percent_at_100_hz` is of one CPU.
 #include <benchmark/benchmark.h>
 #include <signal.h>
@@ -16,12 +20,15 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
 
 #include "base/file_system.h"
+#include "device/live_device.h"
+#include "fakes/borrowed_target.h"
 #include "fakes/watch_image.h"
 #include "scope/scope_text.h"
 #include "scope/watch_reader.h"
@@ -34,6 +41,7 @@ namespace {
 
 constexpr uint32_t kPage = 4096;
 constexpr uint32_t kCores[] = {5, 64, 1024};
+constexpr uint32_t kNodes[] = {4, 128};
 
 void CountPerPoll(benchmark::State& state) {
   // The rate is per second of CPU time: seconds per poll, inverted.
@@ -127,6 +135,7 @@ class ReaderSource final : public WatchSource {
     return reader_.ReadDetail(core, &corruptions_);
   }
   Result<uint64_t> Emitted(uint32_t) override { return uint64_t{0}; }
+  Result<TaskNews> News() override { return TaskNews{}; }
 
  private:
   WatchReader& reader_;
@@ -153,6 +162,54 @@ void MeasureLook(benchmark::State& state, uint32_t cores, bool stuck) {
   CountPerPoll(state);
 }
 
+// Of five cores each, whose tables have their own node and the next one.
+std::deque<WatchImage> MakeNodes(uint32_t nodes) {
+  std::deque<WatchImage> images;
+  const auto of = [](uint32_t node, uint32_t core) { return (node + 1) << 16 | (core + 1); };
+  for (uint32_t node = 0; node < nodes; ++node) {
+    WatchImage& image = images.emplace_back(WatchImageOptions{.cores = 5, .nodes = 2});
+    image.PutNode(0, offsetof(hangscope_node, x), node + 1);
+    image.PutNode(1, offsetof(hangscope_node, x), (node + 1) % nodes + 1);
+    for (uint32_t core = 0; core < 5; ++core) {
+      image.Put(core, offsetof(hangscope_mailbox, waypoint), 0x57425243);
+      image.Put(core, offsetof(hangscope_mailbox, heartbeat), core + 1);
+      image.Wait(core, of(1, core), HANGSCOPE_RESOURCE_EXCLUSIVE, 1000 + core);
+      image.PutClaim(core, 0, of(0, core));
+    }
+  }
+  return images;
+}
+
+void MeasureDevice(benchmark::State& state, uint32_t nodes, bool stuck) {
+  std::deque<WatchImage> images = MakeNodes(nodes);
+  DeviceSpec spec{"bench", true, {}};
+  for (WatchImage& image : images) {
+    DeviceMemory& memory = spec.memories.emplace_back();
+    memory.name = std::to_string(spec.memories.size());
+    memory.source = SourceOf(image.target);
+  }
+  TimeNs now = kSecond;
+  auto device = LiveDevice::Open(PosixFileSystem(), spec, {}, now);
+  if (!device.ok()) return state.SkipWithError(device.status().message().c_str());
+  uint32_t sequence = 1;
+  size_t found = 0;
+  const uint64_t before = (*device)->bytes_read();
+  for (auto _ : state) {
+    sequence += stuck ? 0 : 2;
+    for (WatchImage& image : images) {
+      for (uint32_t core = 0; core < 5; ++core)
+        image.Put(core, offsetof(hangscope_mailbox, wait_sequence), sequence);
+    }
+    (*device)->Poll(now);
+    found += (*device)->DrainFindings().size();
+    now += 10 * kMillisecond;
+  }
+  if (!stuck && found != 0) return state.SkipWithError("something was found");
+  state.counters["bytes"] = static_cast<double>((*device)->bytes_read() - before) /
+                            static_cast<double>(state.iterations());
+  CountPerPoll(state);
+}
+
 void RegisterAll() {
   using Poll = void (*)(benchmark::State&, uint32_t, bool);
   const std::pair<const char*, Poll> probes[] = {
@@ -174,6 +231,13 @@ void RegisterAll() {
       const std::string row = std::string(stuck ? "stuck/" : "look/") + std::to_string(cores);
       benchmark::RegisterBenchmark(row.c_str(), [cores, stuck](benchmark::State& state) {
         MeasureLook(state, cores, stuck);
+      });
+    }
+    for (const uint32_t nodes : kNodes) {
+      const std::string row =
+          std::string(stuck ? "device-stuck/" : "device/") + std::to_string(nodes);
+      benchmark::RegisterBenchmark(row.c_str(), [nodes, stuck](benchmark::State& state) {
+        MeasureDevice(state, nodes, stuck);
       });
     }
   }

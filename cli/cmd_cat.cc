@@ -75,12 +75,8 @@ int CatCommand(const std::vector<std::string>& words) {
   parser.Option("--stream", &stream);
   parser.Flag("--follow,-f", &follow);
   if (const auto exit = parser.Parse(words)) return *exit;
-  if (target.empty()) {
-    auto newest = NewestRecording(PosixFileSystem());
-    if (!newest.ok()) return Fail(newest.status());
-    target = *newest;
-    PrintNote(fmt::format("the newest recording: {}", target));
-  }
+  if (Status status = ChooseNewest("recording", NewestRecording, &target); !status.ok())
+    return Fail(status);
   std::vector<HistorySource> sources = FindHistory(PosixFileSystem(), target);
   if (sources.empty())
     return Fail(Status::NotFound(fmt::format(

@@ -103,10 +103,7 @@ int CostCommand(const std::vector<std::string>& words, const StartSignals& signa
   auto plugin = FindCountPlugin(OwnPath());
   if (!plugin.ok()) return Fail(plugin.status());
   options.plugin_path = *plugin;
-  options.inherited_mask = signals.inherited_mask;
-  options.inherited_sigpipe_ignored = signals.sigpipe_ignored;
-  options.inherited_sigchld_ignored = signals.sigchld_ignored;
-  options.inherited_sigxfsz_ignored = signals.sigxfsz_ignored;
+  options.signals = signals.inherited;
 
   SystemClock clock;
   const CostEnvironment environment = {

@@ -1,5 +1,5 @@
 // hangscope guard BATON RECORDER STREAM...: started by recorders only, see
-// src/run/standby.h; not in the help.
+// src/observe/standby.h; not in the help.
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -7,8 +7,8 @@
 #include <cstdlib>
 
 #include "commands.h"
+#include "observe/standby.h"
 #include "options.h"
-#include "run/standby.h"
 
 namespace hangscope::cli {
 

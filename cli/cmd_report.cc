@@ -79,12 +79,9 @@ int ReportCommand(const std::vector<std::string>& words) {
   parser.Flag("--data", &given.data);
   if (const auto exit = parser.Parse(words)) return *exit;
   LimitCost(kMostCpuSecondsOfReport);
-  if (options.source.target.empty()) {
-    auto newest = NewestSnapshot(PosixFileSystem());
-    if (!newest.ok()) return Fail(newest.status());
-    options.source.target = *newest;
-    PrintNote(fmt::format("the newest snapshot: {}", *newest));
-  }
+  if (Status status = ChooseNewest("snapshot", NewestSnapshot, &options.source.target);
+      !status.ok())
+    return Fail(status);
   while (options.source.target.size() > 1 && options.source.target.ends_with('/'))
     options.source.target.pop_back();
   if (!given.events.empty()) {
@@ -99,20 +96,13 @@ int ReportCommand(const std::vector<std::string>& words) {
   if (!given.data && output != "-" && !anew && PosixFileSystem().Exists(output) &&
       !PosixFileSystem().IsDevice(output)) {
     PrintNote(fmt::format("'{}' is there already; --force writes it anew", output));
-    WriteOut(output + "\n");
-    return kExitClean;
+    return Succeed(output + "\n");
   }
   SystemClock clock;
   auto report = ReadReport(PosixFileSystem(), clock, options);
   if (!report.ok()) return Fail(report.status());
-  if (given.data) {
-    WriteOut(ReportDataJson(*report) + "\n");
-    return kExitClean;
-  }
-  if (output == "-") {
-    WriteOut(ReportPage(ReportDataJson(*report)));
-    return kExitClean;
-  }
+  if (given.data) return Succeed(ReportDataJson(*report) + "\n");
+  if (output == "-") return Succeed(ReportPage(ReportDataJson(*report)));
   const Status written =
       WriteReportPage(PosixFileSystem(), *report, output, fmt::format("{}.{}~", output, getpid()),
                       FileSystem::Mode::kNew);
@@ -120,8 +110,7 @@ int ReportCommand(const std::vector<std::string>& words) {
     PrintError(written.message() + (chosen ? "" : "; -o FILE writes it elsewhere"));
     return kExitFailed;
   }
-  WriteOut((report->divergence ? DivergenceText(*report->divergence) : "") + output + "\n");
-  return kExitClean;
+  return Succeed((report->divergence ? DivergenceText(*report->divergence) : "") + output + "\n");
 }
 
 }  // namespace hangscope::cli

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/comma_list.h"
 #include "base/numbers.h"
 #include "commands.h"
 #include "cpu_options.h"
@@ -19,18 +20,20 @@ namespace {
 constexpr char kRunHelp[] =
     R"(usage: hangscope run [options] -- PROGRAM [ARGUMENT...]
 
-Starts PROGRAM, records what it prints into bounded rings on disk, passes it on, and
-watches: when every core of an instruction trace loops, the log says nothing but the same
-lines, or everything is silent, for the stall time, it says where, and takes a snapshot.
+Starts PROGRAM, records what it prints into bounded rings on disk, passes it on, and watches: when
+its threads, or all cores of its trace, are stuck, or its log repeats itself, for the stall time, it
+says where, and takes a snapshot. One that waits for the outside, as a server does, is left alone.
 
 watching
   --elf FILE            the program on the target: functions, files, lines
-  --place-regex RE      what a place of a log is: the group (?P<place>...) of lines that match,
-                        and (?P<core>...) whose; without it, lines without numbers
-  --scope TARGET        PROGRAM's recorded events go into snapshots: pid:, file:PATH of RAM
+  --place-regex RE      what a place of a log is: (?P<place>...) of lines that match, (?P<core>...)
+  --scope TARGET        its mailboxes: pid:, file:PATH of RAM, none [found; a guest's with --elf]
   --stall T             time without progress that makes a hang [10] (2.5, 500ms, 2m)
-  --on-hang WHAT        snapshot, kill (and end it: status 124), exec:COMMAND (and a shell
-                        command), none [snapshot]
+  --on-hang WHAT        snapshot, kill (and end it: 124), exec:COMMAND (of a shell), none [snapshot]
+  --act-on WHICH        on hangs that are possible, likely or certain at least, and on partial ones,
+                        where others go on: likely,partial [likely]
+  --expect-output T     silence of T is a hang; --closed: a wait for somebody outside is one
+  --timeout T           after T it is ended, with all that is known (124)
 recording
   --prefix P            rings P.STREAM.*, snapshots P.snapshot-NNNN/ [~/.local/state/hangscope/...]
   --keep-rings          without --prefix: they stay also where nothing happened
@@ -43,17 +46,15 @@ recording
   --pty                 PROGRAM's stdout and stderr are one terminal: lines at once, colours
   --line-buffered       lines at once where PROGRAM uses C stdio, without a terminal
 what the kernel does with it (hangscope doctor)
-  --cpu                 switches, wake-ups, system calls, signals, faults of all its threads
-                        into a ring for each CPU; snapshots have them as cpu.perf.data
+  --cpu                 switches, wake-ups, calls, signals, faults of its threads: cpu.perf.data
   -e EVENT              this, too: as perf names it, or probe:FUNCTION@BINARY; repeatable
   -a -g --cpu-size S    --all-cpus: of all processes; --call-stacks: of events; of each ring [4M]
-  --window W            what a snapshot covers: 2s, 16M, since-last, all, coherent: as far back
-                        as all rings go [coherent]
+  --window W            what a snapshot covers: 2s, 16M, since-last, all, coherent [coherent]
+  --history none        no last switches and wake-ups for reports, kept where permitted [auto]
 snapshots
   --trigger RE          one for a line that matches RE (RE2); repeatable
   --trigger-rate P%[/T] one when less than P % of the usual rate comes, over T [5] seconds
-  --trigger-silence T   one when nothing comes for T
-  --trigger-quiet T     how long each of these rests after it fired [1]
+  --trigger-silence T   one when nothing comes for T; --trigger-quiet T: each then rests so long [1]
   --on-exit WHAT        snapshot (if PROGRAM dies or its status is not 0), none [snapshot]
   --post T|S            record on for a time (2s) or a size (16M) before taking one
   --max-snapshots M     how many are kept: the first and the newest [2]
@@ -63,8 +64,8 @@ reporting
   --junit FILE          the outcome as JUnit XML
 
 hangscope snap, SIGUSR1 and SIGUSR2 take one, too; SIGINT, SIGTERM, SIGHUP go to PROGRAM.
-Status: PROGRAM's own; 124 ended for a hang; 125 hangscope failed; 126, 127 PROGRAM could
-not be started; 128+N it died of signal N.
+Status: PROGRAM's own; 124 ended for a hang or --timeout; 125 hangscope failed; 126, 127
+PROGRAM could not be started; 128+N it died of signal N.
 )";
 
 // "fw" for --elf build/fw.elf; without an ELF the program gives the name.
@@ -105,12 +106,10 @@ Result<CapturedStream> ParseStream(const std::string& name) {
 // By descriptor, each once.
 Result<std::vector<CapturedStream>> ParseCapture(const std::string& text) {
   std::map<int, CapturedStream> streams;
-  for (size_t at = 0; at <= text.size();) {
-    const size_t comma = std::min(text.find(',', at), text.size());
-    auto stream = ParseStream(text.substr(at, comma - at));
+  for (const std::string& name : SplitAtCommas(text)) {
+    auto stream = ParseStream(name);
     if (!stream.ok()) return stream.status();
     streams[stream->child_fd] = *stream;
-    at = comma + 1;
   }
   std::vector<CapturedStream> sorted;
   for (const auto& [fd, stream] : streams) sorted.push_back(stream);
@@ -159,21 +158,16 @@ Status LaunchLineBuffered(RunOptions* options) {
   return {};
 }
 
-Status ParseOnHang(const std::string& text, RunOptions* options) {
-  if (text == "snapshot")
-    options->on_hang = OnHang::kSnapshot;
-  else if (text == "kill")
-    options->on_hang = OnHang::kKill;
-  else if (text == "none")
-    options->on_hang = OnHang::kNone;
-  else if (text.starts_with("exec:") && text.size() > 5)
-    options->on_hang = OnHang::kExec;
-  else
-    return Status::Usage(fmt::format(
-        "--on-hang '{}': snapshot, kill, exec:COMMAND or none; for example --on-hang kill", text));
-  if (options->on_hang == OnHang::kExec) options->on_hang_command = text.substr(5);
-  options->observer.snapshot_on_hang = options->on_hang != OnHang::kNone;
-  return {};
+Status ParseTimes(const std::string& timeout, const std::string& expect_output,
+                  RunOptions* options) {
+  const auto parse = [](const char* option, const std::string& text, TimeNs* time) {
+    if (text.empty()) return Status();
+    auto parsed = ParseDuration(option, text);
+    if (parsed.ok()) *time = *parsed;
+    return parsed.status();
+  };
+  if (Status status = parse("--timeout", timeout, &options->timeout); !status.ok()) return status;
+  return parse("--expect-output", expect_output, &options->observer.expect_output);
 }
 
 Status ParseOnExit(const std::string& text, ObserverOptions* options) {
@@ -214,9 +208,19 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   parser.Option("--capture", &capture);
   CpuWords cpu_words;
   cpu_words.AddTo(&parser);
+  std::string history = "auto";
+  parser.Option("--history", &history);
   std::string scope;
   parser.Option("--scope", &scope);
   parser.Option("--on-hang", &on_hang);
+  std::string act_on = "likely";
+  std::string timeout;
+  std::string expect_output;
+  bool closed = false;
+  parser.Option("--act-on", &act_on);
+  parser.Option("--timeout", &timeout);
+  parser.Option("--expect-output", &expect_output);
+  parser.Flag("--closed", &closed);
   parser.Option("--on-exit", &on_exit);
   parser.Option("--junit", &options.junit_path);
   parser.Flag("--no-passthrough", &no_passthrough);
@@ -250,18 +254,29 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
   options.record_cpus = cpus->on;
   options.cpus = cpus->recorder;
   options.observer.window = cpus->window;
-  if (Status status = ParseOnHang(on_hang, &options); !status.ok()) return FailRun(status);
+  auto action = ParseOnHang(on_hang);
+  if (!action.ok()) return FailRun(action.status());
+  options.on_hang = std::move(*action);
+  options.observer.snapshot_on_hang = options.on_hang.TakesSnapshot();
+  options.observer.acts = options.on_hang.Acts();
+  if (history != "auto" && history != "none")
+    return FailRun(Status::Usage(
+        fmt::format("--history '{}': auto or none; for example --history none", history)));
+  // Where the CPUs' rings have it all, it is not recorded twice.
+  options.observer.history = history == "auto" && !cpus->on;
   if (Status status = ParseOnExit(on_exit, &options.observer); !status.ok()) return FailRun(status);
+  if (Status status = ParseActOn(act_on, &options.observer.act_on); !status.ok())
+    return FailRun(status);
+  if (Status status = ParseTimes(timeout, expect_output, &options); !status.ok())
+    return FailRun(status);
+  options.observer.closed = closed;
   options.geometry = recorder.geometry;
   options.stages = recorder.stages;
   for (RunStream& stream : options.streams) {
     const int fd = stream.passthrough.fd;
     stream.passthrough = PassTo(fd, fd >= 0 && !no_passthrough, recorder.environment.narrator);
   }
-  options.inherited_mask = signals.inherited_mask;
-  options.inherited_sigpipe_ignored = signals.sigpipe_ignored;
-  options.inherited_sigchld_ignored = signals.sigchld_ignored;
-  options.inherited_sigxfsz_ignored = signals.sigxfsz_ignored;
+  options.signals = signals.inherited;
   recorder.environment.signal_fd =
       pty ? OpenSignalFd(WithTerminalSize(signals)) : OpenSignalFd(signals);
 

@@ -8,9 +8,13 @@
 #include "base/numbers.h"
 #include "base/units.h"
 #include "commands.h"
+#include "control/control_folder.h"
 #include "cpu_options.h"
+#include "process/linux_inspector.h"
 #include "recorder_options.h"
-#include "run/cpu_watch_session.h"
+#include "run/process_watch_session.h"
+#include "scope/scope_view.h"
+#include "target/process_target.h"
 #include "target/target_spec.h"
 #include "terminal_screen.h"
 #include "watch/watch_session.h"
@@ -23,44 +27,55 @@ constexpr char kWatchHelp[] =
 
 Watches targets that record with hangscope/hangscope.h, without stopping them, and says
 who hangs and who waits for whom: deadlocks, waits that never end, silence; faults,
-corruption.
+corruption. Of a process that does not record, its threads.
 TARGET: pid:N; a file with the scope or a guest's RAM, file:PATH[@OFFSET]; exec:COMMAND;
 gdb:HOST:PORT, which wants --intrusive.
 
   --elf FILE            the program: names, lines, where the scope is; one for all
                         targets, or one for each in the same order
+  --device FILE         several memories as one target: FILE lists nodes, memories and ELFs
+                        as JSON (docs/format.md); no TARGET is needed then
   --interval T          between polls [100ms]
   --stall T             what waits or stands still for so long is looked into [5]
   --budget S            bytes that polls may read in a second; they slow down for it [64M]
   --for T               end after this time; otherwise when the targets end
   --exit-on-hang        end at the first hang or fault
+  --on-hang WHAT        snapshot, kill (and end the process, or the simulator of the file),
+                        exec:COMMAND, none [none; with --prefix snapshot]
+  --act-on WHICH        as for hangscope run [likely]
+  --prefix P            snapshots P.snapshot-NNNN/ [~/.local/state/hangscope/...]
+  --max-snapshots M     how many of each target are kept: the first and the newest [2]
   --plain               no live view on a terminal, but lines as into a pipe
   --json                JSON Lines on standard output, and in the log (docs/json.md)
   --log FILE            what changes, line by line; FILE.1 ... are older
   --log-size S --log-keep N   the log takes S times N bytes at most [10M, 3]
   --append              to the log that is there
+  --junit FILE          the outcome as JUnit XML, a case for each target
   --metrics ADDR        GET /metrics for Prometheus at HOST:PORT, or on the socket PATH
   --intrusive           the target may be stopped for a moment
 
-  --cpu                 for one pid:N: record what the kernel does with it, with or without a
-                        scope; SIGUSR1, SIGUSR2 and hangscope snap take a snapshot. With it -e, -a,
-                        -g, --cpu-size, --window as for hangscope run
-  --prefix P            of these snapshots, P.snapshot-NNNN/ [~/.local/state/hangscope/
-                        pid-N-PID/pid-N, PID is hangscope's]
+  --cpu                 for one pid:N: its threads and mailboxes, and what the kernel does with it
+                        goes into snapshots; -e, -a, -g, --cpu-size, --window as for hangscope run
 
 On a terminal it shows the cores live; ? there says what keys do, q ends it, and what was
 found is printed then. Elsewhere findings are printed as they come, ENTER resumes paused
-cores (in the view r does), SIGUSR1 prints the table of cores, SIGINT ends it. Status: 0 clean; 1 a hang or a fault; 2 usage; 3 a target cannot be
-read, or has no scope; 130 interrupted, nothing found.
+cores (in the view r does), SIGUSR1 prints the table of cores, SIGUSR2 and hangscope snap
+take a snapshot, SIGINT ends it. Status: 0 clean; 1 a hang or a fault; 2 usage; 3 a target
+cannot be read, or has no scope; 130 interrupted, nothing found.
 )";
 
 struct WatchWords {
   std::vector<std::string> targets;
   std::vector<std::string> elfs;
+  std::vector<std::string> devices;
   std::string interval = "100ms";
   std::string stall = "5";
   std::string budget = "64M";
   std::string length;
+  std::string prefix;
+  std::string on_hang;  // empty: not given
+  std::string act_on = "likely";
+  std::string max_snapshots = "2";
   std::string log_size = "10M";
   std::string log_keep = "3";
   bool intrusive = false;
@@ -100,8 +115,16 @@ Status ResolveSizes(const WatchWords& words, WatchOptions* options) {
 }
 
 Status ResolveSources(const WatchWords& words, WatchOptions* options) {
-  if (words.targets.empty())
+  for (const std::string& path : words.devices) {
+    auto device = ReadDeviceFile(PosixFileSystem(), path);
+    if (!device.ok()) return device.status();
+    for (DeviceMemory& memory : device->memories) memory.source.intrusive = words.intrusive;
+    options->devices.push_back(std::move(*device));
+  }
+  if (words.targets.empty() && words.devices.empty())
     return Status::Usage("no target given; for example hangscope watch pid:4711");
+  if (words.targets.empty() && !words.elfs.empty())
+    return Status::Usage("--elf has no effect with --device: the file names the ELFs");
   if (words.elfs.size() > 1 && words.elfs.size() != words.targets.size()) {
     return Status::Usage(
         fmt::format("{} targets and {} times --elf: give one for all, or one for each",
@@ -113,6 +136,33 @@ Status ResolveSources(const WatchWords& words, WatchOptions* options) {
     options->sources.push_back({words.targets[i], elf, words.intrusive});
   }
   return {};
+}
+
+// Without a word about hangs nothing is written: who only looks leaves no trace.
+Status ResolveActs(const WatchWords& words, WatchOptions* options) {
+  const std::string unasked = words.prefix.empty() ? "none" : "snapshot";
+  auto on_hang = ParseOnHang(words.on_hang.empty() ? unasked : words.on_hang);
+  if (!on_hang.ok()) return on_hang.status();
+  auto most = ParseMaxSnapshots(words.max_snapshots);
+  if (!most.ok()) return most.status();
+  options->acts.on_hang = std::move(*on_hang);
+  options->acts.max_snapshots = *most;
+  return ParseActOn(words.act_on, &options->acts.act_on);
+}
+
+// Of snapshots that nobody gave a name: after the first target.
+std::string NameOfTarget(const std::string& target) {
+  const TargetSpec spec = ParseTargetSpec(PosixFileSystem(), target);
+  std::string name = spec.kind == TargetSpec::Kind::kProcess  ? fmt::format("pid-{}", spec.pid)
+                     : spec.kind == TargetSpec::Kind::kHelper ? "helper"
+                     : spec.kind == TargetSpec::Kind::kServer ? "gdb"
+                                                              : NameOf(spec.where);
+  for (char& c : name) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '.' || c == '_' || c == '-';
+    if (!plain) c = '_';
+  }
+  return name.empty() || name.front() == '.' ? "target" + name : name;
 }
 
 // Whoever reads a terminal from the background is stopped for it.
@@ -130,63 +180,94 @@ Result<pid_t> ProcessOf(const WatchWords& watch) {
   return spec.pid;
 }
 
-Result<CpuWatchEnd> RunCpuWatch(const WatchWords& watch, const CpuWords& cpu_words,
-                                const WatchOptions& options, const std::string& prefix,
-                                const StartSignals& signals) {
-  auto pid = ProcessOf(watch);
-  if (!pid.ok()) return pid.status();
+// A program without a scope, or one whose CPUs are recorded: what `hangscope run` watches of one
+// that it started.
+ProcessWatchOutcome RunProcessWatch(const WatchWords& watch, const CpuWords& cpu_words, pid_t pid,
+                                    const WatchOptions& options, const StartSignals& signals) {
   auto cpus = cpu_words.Resolve();
-  if (!cpus.ok()) return cpus.status();
+  if (!cpus.ok()) return {false, false, cpus.status()};
   RecorderWords words;
-  words.prefix = prefix;
-  words.heartbeat = "0";
+  words.prefix = watch.prefix;
+  words.stall = watch.stall;
+  words.max_snapshots = watch.max_snapshots;
+  const bool live = !watch.plain && !options.json && isatty(STDOUT_FILENO) != 0;
+  words.heartbeat = live ? "5" : "0";  // a line that is rewritten; elsewhere news alone is printed
   words.compress = "none";
   words.json = options.json;
   if (!watch.elfs.empty()) words.elf = watch.elfs[0];
   Recorder recorder;
-  const std::string name = fmt::format("pid-{}", *pid);
-  const std::string named = prefix.empty() ? name : NameOf(prefix);
-  if (Status status = Resolve(words, named.size() + 1, &recorder); !status.ok()) return status;
-  CpuWatchOptions session;
-  session.pid = *pid;
+  recorder.log_fd = STDOUT_FILENO;
+  const std::string name = fmt::format("pid-{}", pid);
+  const std::string named = watch.prefix.empty() ? name : NameOf(watch.prefix);
+  if (Status status = Resolve(words, named.size() + 1, &recorder); !status.ok())
+    return {false, false, status};
+  ProcessWatchOptions session;
+  session.pid = pid;
+  session.record_cpus = cpus->on;
   session.recorder = cpus->recorder;
   session.observer = recorder.observer;
   session.observer.window = cpus->window;
+  session.on_hang = options.acts.on_hang;
+  session.observer.act_on = options.acts.act_on;
+  session.observer.acts = session.on_hang.Acts();
+  session.observer.snapshot_on_hang = session.on_hang.TakesSnapshot();
+  session.signals = signals.inherited;
+  session.exit_on_hang = options.exit_on_hang;
+  session.junit_path = options.junit_path;
   session.length = options.length;
+  auto inspector = OpenLinuxInspector(recorder.clock);
+  if (!inspector.ok() && !cpus->on) return {false, false, inspector.status()};
+  if (inspector.ok()) recorder.environment.inspector = inspector->get();
+  recorder.environment.look_beside = true;
   recorder.environment.signal_fd = OpenSignalFd(signals);
   auto place = MakePlaceUnlessNamed(&words, name, &session.observer);
-  if (!place.ok()) return place.status();
-  auto end = WatchCpus(recorder.environment, session);
+  if (!place.ok()) return {false, false, place.status()};
+  const ProcessWatchOutcome outcome = WatchProcess(recorder.environment, session);
   if (*place) {
     FileSystem& files = PosixFileSystem();
     LeavePlace(files, **place, !files.List((*place)->folder).empty());
   }
-  return end;
+  return outcome;
 }
 
-// Nothing polls mailboxes there: whoever asks how often would take its silence for a program that
-// works.
-Status CheckWithCpu(const OptionParser& parser, bool cpu) {
-  if (!cpu)
-    return parser.IsGiven("--prefix")
-               ? Status::Usage("--prefix has no effect without --cpu: only that takes snapshots")
-               : Status();
-  for (const char* option :
-       {"--interval", "--stall", "--budget", "--log", "--log-size", "--log-keep", "--append",
-        "--metrics", "--exit-on-hang", "--intrusive"}) {
+Status CheckWithDevice(const OptionParser& parser) {
+  if (!parser.IsGiven("--device")) return {};
+  for (const char* option : {"--on-hang", "--act-on", "--prefix", "--max-snapshots", "--junit"}) {
     if (parser.IsGiven(option)) {
-      return Status::Usage(
-          fmt::format("{} has no effect with --cpu, which records and looks at no mailboxes; run a "
-                      "second hangscope watch without --cpu for these",
-                      option));
+      return Status::Usage(fmt::format(
+          "{} has no effect on a --device, of which only what is found is told; watch its memories "
+          "as TARGETs for that",
+          option));
     }
   }
   return {};
 }
 
-int CpuWatchStatus(Result<CpuWatchEnd> end) {
-  if (!end.ok()) return Fail(end.status());
-  return *end == CpuWatchEnd::kInterrupted ? kExitInterrupted : kExitClean;
+// The only target, where it is a process that is there and has no scope; else 0.
+pid_t ProcessWithoutScope(const WatchWords& watch) {
+  auto pid = ProcessOf(watch);
+  if (!watch.devices.empty() || !pid.ok() || LifeOfProcess(*pid) != Life::kLive) return 0;
+  const std::string elf = watch.elfs.empty() ? "" : watch.elfs[0];
+  const auto view = ScopeView::Open(PosixFileSystem(), {ProcessSpec(*pid), elf, false});
+  return !view.ok() && view.status().code() == Status::Code::kNotFound ? *pid : 0;
+}
+
+// They are about how mailboxes are polled and shown: whoever asks how often would take silence for
+// a program that works.
+Status CheckWithoutPolls(const OptionParser& parser, const std::string& why) {
+  for (const char* option : {"--interval", "--budget", "--log", "--log-size", "--log-keep",
+                             "--append", "--metrics", "--intrusive", "--device"}) {
+    if (parser.IsGiven(option))
+      return Status::Usage(
+          fmt::format("{} has no effect {}; it is about mailboxes alone", option, why));
+  }
+  return {};
+}
+
+int StatusOf(const ProcessWatchOutcome& outcome) {
+  if (!outcome.status.ok()) return Fail(outcome.status);
+  if (outcome.found) return kExitHang;
+  return outcome.interrupted ? kExitInterrupted : kExitClean;
 }
 
 }  // namespace
@@ -197,10 +278,13 @@ int WatchCommand(const std::vector<std::string>& words, const StartSignals& sign
   WatchOptions options;
   CpuWords cpu_words;
   cpu_words.AddTo(&parser);
-  std::string prefix;
-  parser.Option("--prefix", &prefix);
+  parser.Option("--prefix", &watch.prefix);
+  parser.Option("--on-hang", &watch.on_hang);
+  parser.Option("--act-on", &watch.act_on);
+  parser.Option("--max-snapshots", &watch.max_snapshots);
   parser.Positionals("targets", &watch.targets);
   parser.Options("--elf", &watch.elfs);
+  parser.Options("--device", &watch.devices);
   parser.Option("--interval", &watch.interval);
   parser.Option("--stall", &watch.stall);
   parser.Option("--budget", &watch.budget);
@@ -209,19 +293,32 @@ int WatchCommand(const std::vector<std::string>& words, const StartSignals& sign
   parser.Option("--log-size", &watch.log_size);
   parser.Option("--log-keep", &watch.log_keep);
   parser.Option("--metrics", &options.metrics);
+  parser.Option("--junit", &options.junit_path);
   parser.Flag("--append", &options.log.append);
   parser.Flag("--exit-on-hang", &options.exit_on_hang);
   parser.Flag("--json", &options.json);
   parser.Flag("--plain", &watch.plain);
   parser.Flag("--intrusive", &watch.intrusive);
   if (const auto exit = parser.Parse(words)) return *exit;
-  for (const auto resolve : {ResolveSources, ResolveTimes, ResolveSizes}) {
+  for (const auto resolve : {ResolveSources, ResolveTimes, ResolveSizes, ResolveActs}) {
     if (const Status status = resolve(watch, &options); !status.ok()) return Fail(status);
   }
-  if (const Status status = CheckWithCpu(parser, cpu_words.cpu); !status.ok())
-    return CpuWatchStatus(status);
-  if (cpu_words.cpu) return CpuWatchStatus(RunCpuWatch(watch, cpu_words, options, prefix, signals));
+  if (const Status status = CheckWithDevice(parser); !status.ok()) return Fail(status);
+  if (cpu_words.cpu) {
+    auto pid = ProcessOf(watch);
+    if (!pid.ok()) return Fail(pid.status());
+    if (const Status status = CheckWithoutPolls(parser, "with --cpu"); !status.ok())
+      return Fail(status);
+    if (watch.on_hang.empty()) options.acts.on_hang.what = OnHang::kSnapshot;  // it has a place
+    return StatusOf(RunProcessWatch(watch, cpu_words, *pid, options, signals));
+  }
   if (auto without = cpu_words.Resolve(); !without.ok()) return Fail(without.status());
+  if (const pid_t pid = ProcessWithoutScope(watch); pid != 0) {
+    if (const Status status = CheckWithoutPolls(parser, "on a process that has no scope");
+        !status.ok())
+      return Fail(status);
+    return StatusOf(RunProcessWatch(watch, cpu_words, pid, options, signals));
+  }
   SystemClock clock;
   WatchEnvironment environment;
   environment.files = &PosixFileSystem();
@@ -233,7 +330,19 @@ int WatchCommand(const std::vector<std::string>& words, const StartSignals& sign
   const bool live = !watch.plain && !options.json && TerminalCanShow();
   if (live) environment.screen = &screen;
   environment.signal_fd = OpenSignalFd(live ? WithTerminalView(signals) : signals);
+  environment.control_folder = ControlFolder();
+  options.acts.signals = signals.inherited;
+  std::optional<RecordingPlace> place;
+  environment.make_prefix = [&]() -> Result<std::string> {
+    if (!watch.prefix.empty()) return watch.prefix;
+    auto made = MakePlace(PosixFileSystem(),
+                          watch.targets.empty() ? "watch" : NameOfTarget(watch.targets[0]));
+    if (!made.ok()) return made.status();
+    place = std::move(*made);
+    return place->prefix;
+  };
   const WatchOutcome outcome = RunWatch(environment, options);
+  if (place) LeavePlace(PosixFileSystem(), *place, !PosixFileSystem().List(place->folder).empty());
   if (!outcome.status.ok()) PrintError(outcome.status.message());
   return static_cast<int>(outcome.exit);
 }

@@ -40,10 +40,14 @@ other TARGET records with hangscope/hangscope.h, and may be live or dead:
   exec:COMMAND          a helper that reaches the target's memory (docs/probes.md)
   PERF.DATA             what perf recorded: who ran last, what it covers (docs/perf-data.md)
 
+  --device FILE         several memories as one target, instead of TARGET: FILE lists nodes,
+                        memories and ELFs as JSON (docs/format.md)
   --elf FILE            the program: names, lines, and where the scope is
   --stall T             how long what may be alive is looked at, and what lasts so long
                         is a hang [1]; of pid:N without a scope, between two looks [0.05]
   --binaries DIR        of a perf.data: the recorded programs
+  --with FILE           of pid:N: what why --json said on another host, or a snapshot of there; who
+                        waits for a connection to it waits for those who hold its other end
   --debuginfod          ask the servers of $DEBUGINFOD_URLS for what is not on this machine
   --branches N          of a perf.data: the last N branches of each hardware trace [0]
   --json                JSON Lines (docs/json.md)
@@ -97,6 +101,25 @@ std::optional<Result<WhyReport>> AskRecording(const WhyOptions& options, WhyPerf
   return std::nullopt;
 }
 
+Result<WhyReport> AskDevice(const std::string& path, const std::string& stall, WhyOptions options) {
+  SystemClock clock;
+  if (!stall.empty()) {
+    auto time = ParseDuration("--stall", stall);
+    if (!time.ok()) return time.status();
+    options.stall = *time;
+  }
+  auto device = ReadDeviceFile(PosixFileSystem(), path);
+  if (!device.ok()) return device.status();
+  for (DeviceMemory& memory : device->memories) memory.source.intrusive = options.source.intrusive;
+  return AskWhyDevice(PosixFileSystem(), clock, *device, options);
+}
+
+int Report(const Result<WhyReport>& report) {
+  if (!report.ok()) return Fail(report.status());
+  WriteOut(report->text);
+  return report->is_bad ? kExitHang : kExitClean;
+}
+
 constexpr unsigned kMostCpuSecondsOfWhy = 300;
 
 }  // namespace
@@ -106,15 +129,19 @@ int WhyCommand(const std::vector<std::string>& words) {
   WhyOptions options;
   WhyProcessOptions process;
   std::string stall;
+  std::string device;
   std::string binaries;
   std::string branches = "0";
+  std::vector<std::string> with;
   bool no_stop = false;
   bool debuginfod = false;
   parser.Positional("target", &options.source.target);
   parser.Option("--elf", &options.source.elf);
+  parser.Option("--device", &device);
   parser.Option("--stall", &stall);
   parser.Option("--binaries", &binaries);
   parser.Option("--branches", &branches);
+  parser.Options("--with", &with);
   parser.Flag("--json", &options.json);
   parser.Flag("--intrusive", &options.source.intrusive);
   parser.Flag("--no-stop", &no_stop);
@@ -123,12 +150,13 @@ int WhyCommand(const std::vector<std::string>& words) {
   parser.Flag("--stacks", &process.all_stacks);
   if (const auto exit = parser.Parse(words)) return *exit;
   LimitCost(kMostCpuSecondsOfWhy);
-  if (options.source.target.empty()) {
-    auto newest = NewestSnapshot(PosixFileSystem());
-    if (!newest.ok()) return Fail(newest.status());
-    options.source.target = *newest;
-    PrintNote(fmt::format("the newest snapshot: {}", *newest));
-  }
+  if (!device.empty() && (!options.source.target.empty() || !options.source.elf.empty()))
+    return Fail(
+        Status::Usage("--device stands instead of a TARGET and --elf: its file names them"));
+  if (!device.empty()) return Report(AskDevice(device, stall, options));
+  if (Status status = ChooseNewest("snapshot", NewestSnapshot, &options.source.target);
+      !status.ok())
+    return Fail(status);
   if (debuginfod) AskDebugInfoServers();
   if (!stall.empty()) {
     auto time = ParseDuration("--stall", stall);
@@ -137,15 +165,18 @@ int WhyCommand(const std::vector<std::string>& words) {
   }
   auto last_branches = ParseBranches(branches);
   if (!last_branches.ok()) return Fail(last_branches.status());
+  for (const std::string& path : with) {
+    auto look = OpenHostLook(PosixFileSystem(), path);
+    if (!look.ok()) return Fail(look.status());
+    process.others.push_back(std::move(*look));
+  }
   auto recorded =
       AskRecording(options, {"", options.stall, options.json, binaries, *last_branches});
   options.source.target = SpecOfWord(PosixFileSystem(), options.source.target);
   process.stop = !no_stop;
   SetScreen(STDOUT_FILENO, &process);
   auto report = recorded ? std::move(*recorded) : Ask(options, process);
-  if (!report.ok()) return Fail(report.status());
-  WriteOut(report->text);
-  return report->is_bad ? kExitHang : kExitClean;
+  return Report(report);
 }
 
 }  // namespace hangscope::cli

@@ -1,12 +1,18 @@
 // hangscope: where did it stop, and what led up to that?
 #include <unistd.h>
 
+#include <cstdlib>
+#include <exception>
+#include <new>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "commands.h"
 #include "hangscope/version.h"
 #include "options.h"
+#include "run/run_session.h"
 #include "signals.h"
 
 namespace hangscope::cli {
@@ -39,6 +45,35 @@ example:
   hangscope run --elf fw.elf -- qemu-system-riscv32 -machine virt -bios none \
     -kernel fw.elf -nographic -monitor none -serial none -d exec,nochain
 )";
+
+std::string_view own_command;
+std::terminate_handler library_terminate = std::abort;  // says what it was, and aborts
+
+// Without memory of its own, of which there may be none. A guard's words would come after those of
+// its recorder, which had no more than it has.
+[[noreturn]] void EndFor(std::string_view sentence) {
+  if (own_command != "guard") (void)!write(STDERR_FILENO, sentence.data(), sentence.size());
+  _exit(own_command == "run" ? int{kRunFailed} : int{kExitFailed});
+}
+
+// For what is caught nowhere, in any thread: where this machine, or a limit of it, gives no more.
+// Else it is a defect, and ends as one.
+[[noreturn]] void EndUncaught() {
+  try {
+    if (const auto uncaught = std::current_exception()) std::rethrow_exception(uncaught);
+  } catch (const std::bad_alloc&) {
+    EndFor("hangscope: error: there is no memory left; ulimit -v or its container sets a limit\n");
+  } catch (const std::system_error& error) {
+    if (error.code() == std::errc::resource_unavailable_try_again) {
+      EndFor(
+          "hangscope: error: a thread cannot be started; ulimit -v, ulimit -u or its container "
+          "sets a limit\n");
+    }
+  } catch (...) {
+  }
+  library_terminate();
+  std::abort();
+}
 
 int Dispatch(const std::vector<std::string>& words, const StartSignals& signals) {
   const std::string command = words.empty() ? "" : words[0];
@@ -80,7 +115,9 @@ int Dispatch(const std::vector<std::string>& words, const StartSignals& signals)
 }  // namespace hangscope::cli
 
 int main(int argc, char** argv) {
-  // before anything else
+  hangscope::cli::own_command = argc > 1 ? argv[1] : "";
+  hangscope::cli::library_terminate = std::set_terminate(hangscope::cli::EndUncaught);
+  // before all that follows
   const hangscope::cli::StartSignals signals = hangscope::cli::InstallSignals();
   hangscope::cli::FillStandardDescriptors();
   return hangscope::cli::ConcludeOutput(hangscope::cli::Dispatch({argv + 1, argv + argc}, signals));

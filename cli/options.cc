@@ -26,6 +26,16 @@ std::string UnknownOption(const CLI::App& app, std::string word) {
 
 }  // namespace
 
+Status ChooseNewest(const char* what, Result<std::string> (*newest)(FileSystem&),
+                    std::string* target) {
+  if (!target->empty()) return {};
+  auto found = newest(PosixFileSystem());
+  if (!found.ok()) return found.status();
+  *target = *found;
+  PrintNote(fmt::format("the newest {}: {}", what, *found));
+  return {};
+}
+
 int TerminalColumns(int fd) {
   winsize size{};
   return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
@@ -51,6 +61,11 @@ bool WriteOut(std::string_view text) {
   printed = true;
   if (!WriteAll(STDOUT_FILENO, text)) output_error = errno;
   return output_error == 0;
+}
+
+int Succeed(std::string_view text) {
+  WriteOut(text);
+  return kExitClean;
 }
 
 int ConcludeOutput(int status) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file_system.h"
 #include "base/status.h"
 
 namespace hangscope::cli {
@@ -35,6 +36,12 @@ void PrintError(const std::string& message);
 void PrintNote(const std::string& message);
 // Prints the error and returns the exit status of a command that it ends.
 int Fail(const Status& status);
+// Writes `text` to standard output and returns the exit status of a command that ends well with it.
+int Succeed(std::string_view text);
+
+// Where nobody said which, `target` becomes the newest `what` ("recording"), and that is said.
+Status ChooseNewest(const char* what, Result<std::string> (*newest)(FileSystem&),
+                    std::string* target);
 
 // Of the terminal `fd`; 80 where that cannot be told.
 int TerminalColumns(int fd);

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/comma_list.h"
 #include "base/file_system.h"
 #include "base/numbers.h"
 #include "base/units.h"
@@ -31,12 +32,6 @@ Result<uint64_t> ParseMemory(const std::string& text) {
                                      FormatSize(StagingBuffer::kLargest)));
   }
   return bytes;
-}
-
-Result<int> ParseMaxSnapshots(const std::string& text) {
-  if (const auto number = ParseWhole<int>(text, 1, 9999)) return *number;
-  return Status::Usage(fmt::format(
-      "--max-snapshots '{}': a whole number from 1 to 9999; for example --max-snapshots 2", text));
 }
 
 Status ResolveTriggers(const RecorderWords& words, ObserverOptions* observer) {
@@ -101,6 +96,39 @@ Result<std::optional<RecordingPlace>> MakePlaceUnlessNamed(RecorderWords* words,
   return std::optional<RecordingPlace>(*place);
 }
 
+Result<int> ParseMaxSnapshots(const std::string& text) {
+  if (const auto number = ParseWhole<int>(text, 1, 9999)) return *number;
+  return Status::Usage(fmt::format(
+      "--max-snapshots '{}': a whole number from 1 to 9999; for example --max-snapshots 2", text));
+}
+
+Result<HangAction> ParseOnHang(const std::string& text) {
+  constexpr std::string_view kExecPrefix = "exec:";
+  if (text == "snapshot") return HangAction{OnHang::kSnapshot, ""};
+  if (text == "kill") return HangAction{OnHang::kKill, ""};
+  if (text == "none") return HangAction{OnHang::kNone, ""};
+  if (text.starts_with(kExecPrefix) && text.size() > kExecPrefix.size())
+    return HangAction{OnHang::kExec, text.substr(kExecPrefix.size())};
+  return Status::Usage(fmt::format(
+      "--on-hang '{}': snapshot, kill, exec:COMMAND or none; for example --on-hang kill", text));
+}
+
+Status ParseActOn(const std::string& text, ActOn* act_on) {
+  for (const std::string& word : SplitAtCommas(text)) {
+    if (word == "partial") {
+      act_on->partial = true;
+    } else if (word == "possible" || word == "likely" || word == "certain") {
+      act_on->least = ConfidenceFromName(word);
+    } else {
+      return Status::Usage(
+          fmt::format("--act-on '{}': possible, likely or certain, and partial; for example "
+                      "--act-on likely,partial",
+                      text));
+    }
+  }
+  return {};
+}
+
 PassthroughOptions PassTo(int fd, bool wanted, const NarratorOptions& narrator) {
   PassthroughOptions options;
   options.fd = wanted ? fd : -1;
@@ -129,11 +157,6 @@ Status Resolve(const RecorderWords& words, size_t longest_name, Recorder* record
     auto elf = ElfReader::Open(words.elf);
     if (!elf.ok()) return elf.status();
     recorder->observer.elf_copy = (*elf)->copy_path();
-    auto of_scope = ScopeElf::Read(recorder->observer.elf_copy);
-    if (of_scope.ok()) {
-      of_scope->path = words.elf;
-      recorder->observer.scope_elf = std::make_shared<const ScopeElf>(std::move(*of_scope));
-    }
     recorder->elf = std::move(*elf);
   }
   if (!words.place_regex.empty()) {

@@ -7,13 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "act/hang_action.h"
 #include "base/status.h"
 #include "code/elf_reader.h"
+#include "observe/drain.h"
+#include "observe/observer_options.h"
+#include "observe/recording.h"
 #include "options.h"
 #include "ring/ring_format.h"
-#include "run/drain.h"
-#include "run/observer_options.h"
-#include "run/recording.h"
 #include "run/recording_places.h"
 #include "stream/place_rule.h"
 
@@ -66,6 +67,10 @@ Result<std::optional<RecordingPlace>> MakePlaceUnlessNamed(RecorderWords* words,
 // Where a recorded stream goes on to, if wanted: traces are withheld from a
 // terminal, and the live line there makes room.
 PassthroughOptions PassTo(int fd, bool wanted, const NarratorOptions& narrator);
+
+Result<HangAction> ParseOnHang(const std::string& text);
+Status ParseActOn(const std::string& text, ActOn* act_on);
+Result<int> ParseMaxSnapshots(const std::string& text);
 
 // `longest_name` is the longest file name a ring will have.
 Status Resolve(const RecorderWords& words, size_t longest_name, Recorder* recorder);

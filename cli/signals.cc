@@ -28,23 +28,24 @@ StartSignals With(int number, StartSignals signals) {
 
 StartSignals InstallSignals() {
   StartSignals signals;
-  sigprocmask(SIG_BLOCK, nullptr, &signals.inherited_mask);
+  sigprocmask(SIG_BLOCK, nullptr, &signals.inherited.mask);
   sigemptyset(&signals.ours);
   for (const int number : {SIGUSR1, SIGUSR2, SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
-    if (sigismember(&signals.inherited_mask, number) == 0 && !IsIgnored(number))
+    if (sigismember(&signals.inherited.mask, number) == 0 && !IsIgnored(number))
       sigaddset(&signals.ours, number);
   }
   sigaddset(&signals.ours, SIGCHLD);
   sigset_t blocked = signals.ours;
   sigaddset(&blocked, SIGTTOU);  // giving the terminal to the child and taking it back
   sigprocmask(SIG_BLOCK, &blocked, nullptr);
-  signals.sigpipe_ignored = IsIgnored(SIGPIPE);
+  signals.inherited.sigpipe_ignored = IsIgnored(SIGPIPE);
   signal(SIGPIPE, SIG_IGN);
   // A limit of file sizes is an error of a write, as a full disk is.
-  signals.sigxfsz_ignored = IsIgnored(SIGXFSZ);
+  signals.inherited.sigxfsz_ignored = IsIgnored(SIGXFSZ);
   signal(SIGXFSZ, SIG_IGN);
-  signals.sigchld_ignored = IsIgnored(SIGCHLD);
-  if (signals.sigchld_ignored) signal(SIGCHLD, SIG_DFL);  // else the child's status would be lost
+  signals.inherited.sigchld_ignored = IsIgnored(SIGCHLD);
+  // Else the child's status would be lost.
+  if (signals.inherited.sigchld_ignored) signal(SIGCHLD, SIG_DFL);
   return signals;
 }
 
@@ -67,7 +68,7 @@ void EndBySignal(int number) {
 }
 
 void ReleaseSignals(const StartSignals& signals) {
-  sigprocmask(SIG_SETMASK, &signals.inherited_mask, nullptr);
+  sigprocmask(SIG_SETMASK, &signals.inherited.mask, nullptr);
 }
 
 StartSignals WithTerminalSize(StartSignals signals) { return With(SIGWINCH, signals); }

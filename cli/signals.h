@@ -4,14 +4,13 @@
 
 #include <signal.h>
 
+#include "proc/inherited_signals.h"
+
 namespace hangscope::cli {
 
 struct StartSignals {
-  sigset_t inherited_mask{};     // what the caller had; the child gets it
-  bool sigpipe_ignored = false;  // likewise
-  bool sigchld_ignored = false;  // likewise
-  bool sigxfsz_ignored = false;  // likewise
-  sigset_t ours{};               // those that are read from the signalfd
+  InheritedSignals inherited;
+  sigset_t ours{};  // those that are read from the signalfd
 };
 
 // Blocks the signals, so that from here on none of them kills: they wait for the

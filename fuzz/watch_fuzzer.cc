@@ -54,6 +54,7 @@ class Source final : public WatchSource {
     return reader_.ReadDetail(core, &corruptions);
   }
   Result<uint64_t> Emitted(uint32_t core) override { return uint64_t{core}; }
+  Result<TaskNews> News() override { return TaskNews{}; }
 
   std::vector<Corruption> corruptions;
 

@@ -5,30 +5,32 @@
 
     hangscope status          each core and task: where it is, what it waits for
     hangscope waits           who waits for whom, and the cycles
-    hangscope verdict         what kind of stop this is, in a sentence each
+    hangscope verdict         what kind of stop this is, as `hangscope why` says it
     hangscope events [N]      the last N events of all cores (20)
     hangscope ring [NODE]     the values of the nodes' debug rings, the newest first
 
 Reads memory and nothing else: of a live process, a core dump, a debug server's target (QEMU, OpenOCD), whether
 a watcher runs or not. The scope is where the symbols hangscope_mapped_scope or hangscope_scope say, or
 where `set var $hangscope_at = ADDRESS` does. docs/format.md has the bytes. Needs gdb 12 or newer with
-Python; what is read is never trusted: what cannot be right is said, in one sentence."""
+Python; what is read is never trusted: what cannot be right is said, in one sentence.
+
+What hangs is not decided here: verdict and waits ask `hangscope why`, which reads the target through gdb. It is
+the program of this script's installation, else that of $PATH, or what `set var $hangscope_program = "PATH"` says."""
+import json
+import os
+import shutil
 import struct
+import subprocess
+import tempfile
 
 import gdb
 
 FNV_SEED, FNV_PRIME = 0x811C9DC5, 0x01000193
 CATALOG_MAGIC = 0x6C746163
-EVENT, WAYPOINT, ASSERT, RESOURCE, NODE_RESOURCE, ROLE, KERNEL, GUARD = range(1, 9)
-EXCLUSIVE, CHANNEL, TIME, SUSPENDED, OUTSIDE = range(1, 6)
+EVENT, WAYPOINT, _, RESOURCE, NODE_RESOURCE, ROLE, KERNEL = range(1, 8)
+TIME, SUSPENDED = 3, 4
 KINDS = ["", "exclusive", "channel", "time", "suspended", "outside"]
 LAUNCHES = ["", "idle", "running", "done", "ended"]
-FAULTS = ["none", "assert", "argument", "hardware", "pending", "bus", "stack", "guard"]
-BUS_KINDS = ["access", "read", "write", "atomic", "multicast", "inline write"]
-BUS_REASONS = ["fine", "zero length", "below every region", "behind its region", "in no region", "no such node",
-               "multicast rectangle out of range", "a node that takes no multicast", "misaligned", "alignments differ",
-               "mixed coordinates", "inline write not supported", "protected", "a linked transaction is open",
-               "not in local memory", "leaves its circular buffer", "no right to", "another node's region"]
 MAILBOX_GUARD, NOT_KNOWN, NO_TASK = 0x686D6278, 0xFFFFFFFF, 0xFFFFFFFF
 ANCHOR, BOOT, SWITCH = 1, 2, 18
 DISORDER = 2**28
@@ -174,12 +176,6 @@ class Catalog:
             return f"{self.name(NODE_RESOURCE, low)} of ({x},{y})" if node < len(coordinates) else f"{self.name(NODE_RESOURCE, low)} of node {node}"
         return f"{number:#x}"
 
-    def resource_kind(self, number):
-        for key in ((RESOURCE, number), (NODE_RESOURCE, number & 0xFFFF)):
-            if key in self.entries and (key[0] == RESOURCE or number >> 16):
-                return self.entries[key][3]
-        return 0
-
     def event(self, identity, parameters, word_bytes):
         """Name and text of an event, as `hangscope show` prints it."""
         if (EVENT, identity) in self.entries:
@@ -296,6 +292,82 @@ def find_scope():
     return at
 
 
+def program_of_hangscope():
+    told = gdb.convenience_variable("hangscope_program")
+    if told is not None:
+        return told.string()
+    installed = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../../bin/hangscope")
+    found = installed if os.access(installed, os.X_OK) else shutil.which("hangscope")
+    if found is None:
+        raise Trouble('there is no program hangscope in $PATH to ask; where it is: set var $hangscope_program = "PATH"')
+    return found
+
+
+def file_of_program():
+    """With the names in it; empty: none."""
+    files = [objfile.filename for objfile in gdb.objfiles() if objfile.is_valid() and objfile.filename]
+    for path in files:
+        try:
+            if Elf(path).catalog:
+                return path
+        except (OSError, struct.error, IndexError):
+            pass
+    return files[0] if files and os.path.isfile(files[0]) else ""
+
+
+def answer(request):
+    """Of the protocol in docs/probes.md."""
+    word, *numbers = request.decode().split()
+    if word == "alive":
+        return b"dead\n"  # as far as why can tell: it stands still while gdb has it
+    if word != "read":
+        return b"error gdb only reads\n"
+    address, size = (int(number, 0) for number in numbers)
+    try:
+        data = Memory(address).read(0, size)
+    except Trouble as trouble:
+        return f"error {trouble}\n".encode()
+    return b"ok %d\n" % len(data) + data
+
+
+def ask_why(*options):
+    """What `hangscope why` prints of the target, whose memory it reads through gdb.
+
+    Its helper is two cats between it and our pipes, as gdb may be asked by its own thread only. No answer is
+    longer than fits into the pipe, so none waits for a reader that has ended; what why prints may be longer, and
+    goes to files."""
+    scope, program, file = find_scope(), program_of_hangscope(), file_of_program()
+    requests, to_requests = os.pipe()
+    from_answers, answers = os.pipe()
+    theirs = (to_requests, from_answers)
+    helper = f"cat /dev/fd/{from_answers} & cat >/dev/fd/{to_requests}; kill $!"
+    words = [program, "why", *options, *(["--elf", file] if file else []), "exec:" + helper]
+    with open(requests, "rb") as asked, open(answers, "wb", buffering=0) as told, \
+            tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        try:
+            told.write(f"hangscope-probe 1\nscope {scope:#x}\nmost 32768\nready\n".encode())
+            process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=err, pass_fds=theirs, start_new_session=True)
+            os.close(to_requests)
+            to_requests = -1
+            with process:
+                try:
+                    for request in iter(asked.readline, b""):
+                        told.write(answer(request))
+                    process.wait()
+                finally:
+                    process.kill()
+        except OSError as error:
+            raise Trouble(f"{program} cannot be started: {error.strerror}") from None
+        finally:
+            for fd in (to_requests, from_answers):
+                if fd >= 0:
+                    os.close(fd)
+        printed, said = (file.seek(0) or file.read().replace(f"helper '{helper}'", "gdb").replace("exec:" + helper, "gdb") for file in (out, err))
+    if process.returncode not in (0, 1) or not printed:
+        raise Trouble(said.strip().removeprefix("hangscope: error: ") or f"{program} ended with status {process.returncode}")
+    return printed
+
+
 class Scope:
     """What the scope says, checked."""
 
@@ -318,7 +390,7 @@ class Scope:
         self.word, self.record = header[14], header[15]
         self.size, self.features, self.core_count, self.capacity, self.rings_at, self.ring_stride = memory.unpack("6I", header, 16)
         self.mailboxes_at, self.mailbox_stride, self.task_count, self.tasks_at, self.task_stride, self.clock = memory.unpack("6I", header, 40)
-        self.hz, self.boots, self.pid = memory.unpack("QII", header, 64)
+        self.hz, = memory.unpack("Q", header, 64)
         self.sync = memory.unpack("4Q", header, 104)
         self.sync_is_steady = memory.unpack("I", header, 140)[0] % 2 == 0
         self.watch_at, = memory.unpack("I", header, 144)
@@ -329,7 +401,7 @@ class Scope:
         self.expect("rings", self.rings_at, self.core_count, self.ring_stride, 128 + self.capacity * self.record)
         self.expect("task records", self.tasks_at, self.task_count, self.task_stride, 32)
         self.nodes, self.cores, self.claims = [], [], []
-        self.debug_slots = self.details_at = self.program_at = 0
+        self.debug_slots = self.details_at = 0
         self.rings = self.read_rings()
         if self.watch_at and self.mailboxes_at:
             self.read_watch()
@@ -349,13 +421,12 @@ class Scope:
     def read_watch(self):
         data = self.memory.read(self.watch_at, 64)
         u = self.memory.unpack
-        check, size, self.watch_features, node_count, nodes_at, node_stride, self.details_at, self.detail_stride = u("8I", data)
-        claims_at, claim_stride, self.hold_slots, self.provide_slots, self.debug_slots, low, high = u("IIHHIII", data, 32)
+        check, size, _, node_count, nodes_at, node_stride, self.details_at, self.detail_stride = u("8I", data)
+        claims_at, claim_stride, self.hold_slots, self.provide_slots, self.debug_slots = u("IIHHI", data, 32)
         if size < 64 or check != fnv(data[4:56]):
             self.corrupt.append(f"watch: its check is {check:#010x} and should be {fnv(data[4:56]):#010x}; what cores do now is not known")
             self.details_at = self.debug_slots = 0
             return
-        self.program_at = low | high << 32
         self.expect("nodes", nodes_at, node_count, node_stride, 32)
         self.expect("mailboxes", self.mailboxes_at, self.core_count, self.mailbox_stride, 64)
         if self.details_at:
@@ -431,7 +502,7 @@ class Core:
                                     ("wait_epoch", epoch, not self.waits or since >> 30 == epoch & 3)):
             if not sound:
                 self.scope.corrupt.append(f"core {self.index}: {field} {value:#x} cannot be right; nothing is concluded from its mailbox")
-                self.waits, self.fault = False, 0
+                self.waits = False
                 return True
         return False
 
@@ -457,11 +528,8 @@ class Core:
             return " at " + ", ".join([text, *(printable(part) for part in known[0] if part)])
         return f" at {text}"
 
-    def idles(self):
-        return self.launch in (1, 3) or (self.waits and self.wait_kind in (TIME, OUTSIDE))
-
     def stopped(self):
-        """Why it will provide nothing more by itself; empty: it may."""
+        """Why it does nothing more by itself; empty: it may."""
         if self.fault:
             return "halted by a fault"
         return {1: "paused by its code", 2: "paused by the host"}.get(self.paused, "ended" if self.launch == 4 else "")
@@ -483,7 +551,7 @@ class Task:
         self.scope, self.index, self.kind = scope, index, "task"
         self.sequence, self.id, state, self.resource, self.wait_kind, holder, since, epoch = scope.memory.unpack("8I", data)
         self.in_use = state != 0 or self.sequence % 2 == 1
-        self.waits, self.fault, self.launch, self.paused = state == 2, 0, 0, 0
+        self.waits = state == 2
         self.holder = None if holder == NO_TASK else holder
         self.since = of_epoch(epoch, since)[0]
         wrong = next((name for name, bad in (("sequence", self.sequence % 2 == 1), ("state", state > 2),
@@ -502,12 +570,6 @@ class Task:
     def place(self):
         return ""
 
-    def idles(self):
-        return self.waits and self.wait_kind in (TIME, SUSPENDED, OUTSIDE)
-
-    def stopped(self):
-        return ""
-
     def does(self):
         return "corrupt" if self.corrupt else "waits" if self.waits else "ready"
 
@@ -520,12 +582,10 @@ class Ring:
         u = scope.memory.unpack
         low, turns = u("II", data)
         self.begun = u("Q", data)[0] >> 12 if scope.word == 8 else self.begun_of(low >> 12, turns)
-        self.tickets = u("8I", data, 24)
         self.epoch, self.ticks = u("II", data, 56)
-        self.state, base_low, base_high, boot_low, boot_high, self.owner = u("6I", data, 68)
+        base_low, base_high, boot_low, boot_high = u("4I", data, 72)
         self.base, self.boot = base_low | base_high << 32, boot_low | boot_high << 32
         self.name = printable(data[112:128].split(b"\0")[0].decode("utf-8", "replace"))
-        self.task_id, = u("I", data, 96)
         for field in ("base", "boot"):
             if getattr(self, field) > self.begun:
                 scope.corrupt.append(f"core {core}: {field} {getattr(self, field)}: only {self.begun} records were begun")
@@ -619,149 +679,33 @@ class Ring:
                 record["task"], task = record["parameters"][:2]
 
 
-class Graph:
-    """Who waits for whom, in the one instant at which the target stands still."""
-
-    def __init__(self, scope):
-        self.scope = scope
-        self.subjects = [s for s in scope.cores + scope.tasks if s.in_use]
-        # A core whose task has a record waits as that task.
-        self.targets = {s: self.targets_of(s) for s in self.subjects if s.waits and not s.idles()}
-        self.stuck = self.find_stuck()
-
-    def rows(self, which, resource):
-        """Who holds (0) or provides (1) it."""
-        found = []
-        for subject in self.subjects:
-            row = subject.index + (self.scope.core_count if subject.kind == "task" else 0)
-            if row < len(self.scope.claims) and resource in self.scope.claims[row][which] and not subject.corrupt:
-                found.append(subject)
-        return found
-
-    def is_lock(self, subject):
-        """Its holder is known, and lets go before it waits for anything: no wait for it outlasts that unnoticed."""
-        return (subject.wait_kind or self.scope.catalog.resource_kind(subject.resource)) == EXCLUSIVE
-
-    def targets_of(self, subject):
-        holder = [t for t in self.scope.tasks if subject.holder is not None and t.id == subject.holder]
-        kind = EXCLUSIVE if self.is_lock(subject) else subject.wait_kind or self.scope.catalog.resource_kind(subject.resource)
-        holders = holder or self.rows(0, subject.resource)
-        providers = self.rows(1, subject.resource)
-        if kind == EXCLUSIVE:
-            return holders
-        if kind == CHANNEL:
-            return [p for p in providers if p is not subject] or providers
-        return holders or providers
-
-    def find_stuck(self):
-        """Those that wait for nobody but each other: the most that can be said of them all at once."""
-        stuck = {s for s, targets in self.targets.items() if targets and not s.stopped()}
-        while True:
-            freed = {s for s in stuck if any(t not in stuck for t in self.targets[s])}
-            if not freed:
-                return stuck
-            stuck -= freed
-
-    def cycles(self):
-        """One for each group that waits in a circle: each waits for the next, the last for the first."""
-        cycles, seen = [], set()
-        for start in sorted(self.stuck, key=lambda s: (s.kind, s.index)):
-            path, at = [], start
-            while at not in path and at not in seen:
-                path.append(at)
-                at = self.targets[at][0]
-            if at in path:
-                cycles.append(path[path.index(at):])
-            seen.update(path)
-        return cycles
-
-    def starved(self):
-        """(who, for whom, why) where those will deliver nothing more, and no circle explains it."""
-        hopeless, found, more = set(self.stuck), [], True
-        while more:
-            more = False
-            for subject, targets in self.targets.items():
-                if subject in hopeless or subject.stopped() or not targets:
-                    continue
-                if all(t in hopeless or t.stopped() for t in targets):
-                    hopeless.add(subject)
-                    found.append((subject, targets))
-                    more = True
-        return found
-
-    def resource(self, subject):
-        if subject.wait_kind == TIME:
-            return "time to pass"
-        if subject.wait_kind == SUSPENDED:
-            return "somebody to resume it"
-        name = self.scope.catalog.resource(subject.resource, self.scope.coordinates())
-        kind = KINDS[subject.wait_kind] if subject.wait_kind < len(KINDS) else ""
-        return f"{name} ({kind})" if kind else name
-
-    def sentence(self, subject):
-        """core 1 reader waits for cb3 (channel) at CRBW: core 2 provides it"""
-        text = f"{subject.name()} waits for {self.resource(subject)}{subject.place()} since {self.scope.when(subject.since)}"
-        if subject.idles():
-            return text + ", which is not a hang by itself"
-        targets = self.targets.get(subject, [])
-        if not targets:
-            return text + ": nobody is known to hold or provide it"
-        return text + ": " + ", ".join(f"{t.name()} {t.does()}" for t in targets)
+def resource(scope, subject):
+    """lock_b (exclusive)"""
+    if subject.wait_kind == TIME:
+        return "time to pass"
+    if subject.wait_kind == SUSPENDED:
+        return "somebody to resume it"
+    name = scope.catalog.resource(subject.resource, scope.coordinates())
+    kind = KINDS[subject.wait_kind] if subject.wait_kind < len(KINDS) else ""
+    return f"{name} ({kind})" if kind else name
 
 
-def fault_sentence(scope, core):
-    """core 1 (0,0): assert 'count below capacity' tripped at cb.c:41"""
-    if not scope.details_at:
-        return f"{core.name()}: {FAULTS[core.fault]}, without details"
-    data = scope.memory.read(scope.details_at + core.index * scope.detail_stride, 68)
-    kind, reason, line, access, pc_low, pc_high, at_low, at_high, local_low, local_high, length, where, low, high, _, _, count = scope.memory.unpack("17I", data)
-    pc, address, local, value = pc_low | pc_high << 32, at_low | at_high << 32, local_low | local_high << 32, low | high << 32
-    if kind != core.fault:
-        return f"{core.name()}: {FAULTS[core.fault]}, whose details cannot be right"
-    text = f"{core.name()}: "
-    if kind in (1, 2):
-        message, place = assert_text(scope, pc, line)
-        text += f"assert {message}tripped{place}" if kind == 1 else f"argument out of bounds, {value:#x}: {message.strip()}{place}"
-    elif kind == 3:
-        text += f"hardware fault, cause {reason & 0x7FFFFFFF}{' (interrupt)' if reason >> 31 else ''}, value {value:#x}{code_place(pc)}"
-    elif kind == 4:
-        text += f"its kernel ended with {length} pending transactions"
-    elif kind == 5:
-        target = f"({where & 0xFF},{where >> 8 & 0xFF})" + (f"-({where >> 16 & 0xFF},{where >> 24})" if access == 4 else "")
-        why = BUS_REASONS[reason] if reason < len(BUS_REASONS) else f"reason {reason}"
-        text += f"{BUS_KINDS[access] if access < len(BUS_KINDS) else 'access'} of {length} bytes at {target} {address:#x}, at this end {local:#x}, was not issued: {why}{code_place(pc)}"
-    elif kind == 6:
-        text += "no byte of its stack is left"
-    else:
-        text += f"guard word {scope.catalog.name(GUARD, access) or access} at {address:#x} was overwritten with {value:#x}"
-    return text + core.place() + (f"; {count - 1} more faults after it" if count > 1 else "")
+def wait_sentence(scope, subject):
+    """core 1 reader waits for cb3 (channel) at CRBW since 1.25"""
+    return f"{subject.name()} waits for {resource(scope, subject)}{subject.place()} since {scope.when(subject.since)}"
 
 
-def assert_text(scope, pc, line):
-    """Message and place: the catalog's entry of that line that is the nearest before the return address."""
-    linked = pc - scope.program_at & 0xFFFFFFFF
-    found = [(linked - identity & 0xFFFFFFFF, entry) for (kind, identity), entry in scope.catalog.entries.items()
-             if kind == ASSERT and entry[2].rsplit(":", 1)[-1] == str(line)]
-    if not found:
-        return "", code_place(pc) or f" at line {line}"
-    _, (_, message, place, _) = min(found, key=lambda pair: pair[0])
-    return f"'{printable(message)}' ", f" at {printable(place)}"
-
-
-def code_place(pc):
-    if pc == 0:
-        return ""
-    line = gdb.find_pc_line(pc)
-    block = gdb.block_for_pc(pc)
-    # Of what was inlined, the program's own function: hangscope's checks are in its headers.
-    while block is not None and (block.function is None or str(block.function).startswith("hangscope_")):
-        block = block.superblock
-    function = f" in {block.function}" if block is not None else ""
-    return f" at {line.symtab.filename}:{line.line}{function}" if line.symtab is not None else f" at pc {pc:#x}"
+def claims_sentence(scope, subject):
+    """, which core 2 provides: what they say themselves"""
+    said = [f"task {subject.holder} holds"] if subject.holder is not None else []
+    for other in scope.cores + scope.tasks:
+        row = other.index + (scope.core_count if other.kind == "task" else 0)
+        if row < len(scope.claims) and not other.corrupt:
+            said += [f"{other.name()} {verb}" for verb, claimed in zip(("holds", "provides"), scope.claims[row]) if subject.resource in claimed]
+    return ", which " + ", ".join(dict.fromkeys(said)) if said and subject.resource else ""
 
 
 def status(scope, _):
-    graph = Graph(scope)
     by_index = {core.index: core for core in scope.cores}
     for ring in scope.rings:
         core = by_index.get(ring.core)
@@ -771,76 +715,38 @@ def status(scope, _):
         if core is None or not core.in_use:
             yield f"core {ring.core}{' ' + ring.name if ring.name else ''}: {emitted} events; it says nothing of what it does"
             continue
-        text = graph.sentence(core) if core.waits and not core.stopped() else f"{core.name()} {core.does()}{core.place()}"
+        text = wait_sentence(scope, core) if core.waits and not core.stopped() else f"{core.name()} {core.does()}{core.place()}"
         kernel = f", kernel {scope.catalog.name(KERNEL, core.kernel) or core.kernel}" if core.kernel else ""
         beats = f", heartbeat {core.heartbeat}" if core.heartbeat else ""
         stack = f", {core.stack_free} bytes of stack never used" if core.stack_free not in (0, NOT_KNOWN) and not core.corrupt else ""
         yield f"{text}{kernel}{beats}, {emitted} events{stack}"
-        if core.fault:
-            yield "  " + fault_sentence(scope, core)
     for task in scope.tasks:
-        yield graph.sentence(task) if task.waits else f"{task.name()} {task.does()}"
+        yield wait_sentence(scope, task) if task.waits else f"{task.name()} {task.does()}"
 
 
 def waits(scope, _):
-    graph = Graph(scope)
-    waiting = [s for s in graph.subjects if s.waits]
+    waiting = [s for s in scope.cores + scope.tasks if s.waits]
     for subject in waiting:
-        yield graph.sentence(subject)
-    for cycle in graph.cycles():
-        yield "cycle: " + " -> ".join(s.name() for s in cycle + cycle[:1])
+        yield wait_sentence(scope, subject) + claims_sentence(scope, subject)
     if not waiting:
         yield "nobody waits"
-
-
-class Looks:
-    """Which waits were seen before the target last ran: who waits for a channel may have got what it waits
-    for, and not looked yet, but not when it is the same wait after a while."""
-
-    runs = 0
-    seen = {}
-
-    @classmethod
-    def goes_on(cls, _):
-        cls.runs += 1
-
-    @classmethod
-    def certainty(cls, graph, subjects):
-        if all(graph.is_lock(s) for s in subjects):
-            return "(certain)"
-        waits_now = (graph.scope.memory.at, *((s.kind, s.index, s.sequence) for s in subjects))
-        if cls.seen.setdefault(waits_now, cls.runs) != cls.runs:
-            return "(certain: the same waits as before the target went on)"
-        return "(likely: one of them may have got it and not looked yet; continue, interrupt, ask again)"
-
-
-def verdict(scope, _):
-    graph = Graph(scope)
-    cycles = graph.cycles()
-    faulty = [core for core in scope.cores if core.fault]
-    in_cycles = {s for cycle in cycles for s in cycle}
-    hungry = [(s, t) for s, t in graph.starved() if s not in graph.stuck]
-    for core in faulty:
-        yield "fault: " + fault_sentence(scope, core)
-    for cycle in cycles:
-        chain = "; ".join(f"{s.name()} waits for {graph.resource(s)} from {t.name()}{s.place()}" for s, t in zip(cycle, cycle[1:] + cycle[:1]))
-        last = max(cycle, key=lambda s: s.since)
-        who = "waits for itself" if len(cycle) == 1 else f"{len(cycle)} wait for each other"
-        latest = f"; the last to close the circle was {last.name()}, {scope.when(last.since)}" if scope.clock != 1 else ""
-        yield f"deadlock: {who}: {chain}{latest} {Looks.certainty(graph, cycle)}"
-    for subject in sorted(graph.stuck - in_cycles, key=lambda s: (s.kind, s.index)):
-        yield f"starved: {graph.sentence(subject)} {Looks.certainty(graph, [subject])}"
-    for subject, _ in hungry:
-        yield f"starved: {graph.sentence(subject)} {Looks.certainty(graph, [subject])}"
-    if faulty or cycles or graph.stuck or hungry:
         return
-    waiting = [s for s in graph.targets if not s.stopped()]
-    if scope.corrupt:
-        yield "not known: what is sound of the scope does not hang; the rest of it cannot be right"
-    elif waiting:
-        yield f"none: nothing is stuck for certain, and {len(waiting)} wait for who may still deliver; whether they ever do is seen over time (hangscope watch)"
-    else:
-        yield "none: nobody waits for anything that cannot come"
+    verdict = json.loads(ask_why("--json").splitlines()[0])
+    for finding in verdict.get("findings", []):
+        if finding["kind"] == "deadlock":
+            names = [subject_name(scope, subject) for subject in finding["subjects"]]
+            yield "cycle: " + " -> ".join(names + names[:1])
+
+
+def subject_name(scope, subject):
+    """Of what a finding names."""
+    if "core" in subject:
+        return scope.cores[subject["core"]].name()
+    return f"task {subject['task']}"
+
+
+def verdict(_, __):
+    yield from ask_why().splitlines()
 
 
 def events(scope, words):
@@ -852,8 +758,7 @@ def events(scope, words):
             raise Trouble(f"'{words[0]}': how many events; for example hangscope events 100") from None
     found = []
     for ring in scope.rings:
-        merged = ring.events()
-        found += merged
+        found += ring.events()
     if scope.clock in (2, 3) or scope.core_count == 1:
         found.sort(key=lambda pair: pair[0][:2])
     shown = [record for _, record in found if record["id"] != ANCHOR]
@@ -903,10 +808,10 @@ class Hangscope(gdb.Command):
         if not words or words[0] not in SUBCOMMANDS:
             raise gdb.GdbError(f"hangscope {' '.join(words[:1]) or '?'}: there are {', '.join(SUBCOMMANDS)}; see help hangscope")
         try:
-            scope = Scope()
+            scope = Scope() if words[0] != "verdict" else None
             for line in SUBCOMMANDS[words[0]](scope, words[1:]):
                 gdb.write(line + "\n")
-            for line in scope.corrupt:
+            for line in scope.corrupt if scope else ():
                 gdb.write(f"corrupt: {line}\n")
         except Trouble as trouble:
             raise gdb.GdbError(f"hangscope: {trouble}") from None
@@ -915,5 +820,4 @@ class Hangscope(gdb.Command):
         return [name for name in SUBCOMMANDS if name.startswith(word)]
 
 
-gdb.events.cont.connect(Looks.goes_on)
 Hangscope()

@@ -11,6 +11,8 @@
 #include <stdint.h>
 
 #include "dataflow_names.h"
+#include "tiles.h"
+
 #include "hangscope/hangscope.h"
 #include "platform.h"
 
@@ -66,7 +68,21 @@ struct node_memory {
   struct private_memory own;
   struct shared_memory shared;
 };
+/* What all cores share beside it. */
+struct machine {
+  uint32_t nodes;                  /* that have all their harts */
+  uint32_t is_ready;               /* hart 0 has prepared everything but the scopes */
+  uint32_t scope_is_ready[NODES];  /* by the scope's first node */
+  uint32_t console_holder;
+  uint32_t cores_done;
+};
+#ifdef DEVICE_TILES
+#define node_memories ((struct node_memory*)(uintptr_t)TILES_SHARED_AT)
+#define the_machine (*(struct machine*)(uintptr_t)TILES_MACHINE_AT)
+#else
 extern struct node_memory node_memories[NODES];
+extern struct machine the_machine;
+#endif
 
 /* Where a program runs; the same on all cores but `core`, `node`, `role`. */
 struct place {
@@ -82,7 +98,7 @@ static inline uint32_t core_at(uint32_t node, uint32_t role) { return node * ROL
 static inline struct node_memory* memory_of(struct place place) { return &node_memories[place.node]; }
 
 /* How many nodes have all their harts. */
-uint32_t device_nodes(void);
+static inline uint32_t device_nodes(void) { return the_machine.nodes; }
 
 /* What the five roles do with `number`-th block: dataflow.c, compute.c. */
 void read_block(struct place place, uint32_t number);

@@ -39,14 +39,16 @@ void tell_planted(struct place place, uint32_t number) {
   console_give();
 }
 
-/* Until the other role of the node was here. */
-static void meet(struct place place, uint32_t other) {
-  struct node_memory* const memory = memory_of(place);
+/* Until that core was here, of the node or of another. */
+static void meet_at(struct node_memory* memory, struct place place, uint32_t core, uint32_t role) {
   (void)__atomic_fetch_or(&memory->own.at_rendezvous, 1u << place.role, __ATOMIC_RELEASE);
-  wake(core_at(place.node, other));
-  while ((LOAD_ACQUIRE(&memory->own.at_rendezvous) & 1u << other) == 0) {
+  wake(core);
+  while ((LOAD_ACQUIRE(&memory->own.at_rendezvous) & 1u << role) == 0) {
     doze(place.core);
   }
+}
+static void meet(struct place place, uint32_t other) {
+  meet_at(memory_of(place), place, core_at(place.node, other), other);
 }
 
 /* Both have their own lock when each asks for the other's: the one further on at the planned block, the
@@ -71,6 +73,25 @@ static void maybe_deadlock(struct place place, uint32_t number) {
   } else if (place.role == plan->other && number == plan->block + 1) {
     lock_in_turn(place, culprit.role, number);
   }
+}
+
+/* The reader has its lock before the block comes that the writer never hands on. */
+static void maybe_deadlock_across(struct place place, uint32_t number) {
+  const struct plan* const plan = the_plan();
+  const uint32_t node = plan->core / ROLES;
+  const int is_writer = place.core == core_at(node, WRITER) && number == plan->block;
+  const int is_reader = place.core == core_at(node + 1, READER) && number == plan->block - 1;
+  if (plan->fault != FAULT_DEADLOCK_NODES || (!is_writer && !is_reader)) {
+    return;
+  }
+  const uint32_t other = is_writer ? READER : WRITER;
+  const struct place there = {place.core, is_writer ? node + 1 : node, place.role};
+  lock_acquire(place, place.role);
+  meet_at(&node_memories[node], place, core_at(there.node, other), other);
+  if (is_writer) {
+    tell_planted(place, number);
+  }
+  lock_acquire(there, other);
 }
 
 __attribute__((noinline)) static void loop_for_ever(void) {
@@ -152,10 +173,11 @@ void maybe_fail(struct place place, uint32_t number) {
   const struct plan* const plan = the_plan();
   HANGSCOPE_DEBUG((uint32_t)place.role << 24 | number);
   maybe_deadlock(place, number);
+  maybe_deadlock_across(place, number);
   if (is_planned_from(FAULT_SLOW, place, number)) {
     work_until(place.core, platform_mtime() + platform_ms_to_ticks(plan->value));
   }
-  if (plan->fault > FAULT_HANDOVER && plan->core == place.core && plan->block == number) {
+  if (plan->fault > FAULT_HANDOVER && plan->fault != FAULT_DEADLOCK_NODES && plan->core == place.core && plan->block == number) {
     fail_now(place, number);
   }
 }

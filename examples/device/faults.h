@@ -23,6 +23,7 @@ enum fault {
   FAULT_ENDLESS = 14,      /* a loop without a waypoint */
   FAULT_CORRUPT = 15,      /* word number `other` of the core's mailbox becomes `value` */
   FAULT_KEPT_LOCK = 16,    /* the core ends with its lock, which `other` then wants */
+  FAULT_DEADLOCK_NODES = 17, /* the writer and the reader of the next node each have a lock and want the other's */
 };
 
 struct plan {

@@ -12,20 +12,15 @@ HANGSCOPE_NAMED(device_resources, HANGSCOPE_CATALOG_NODE_RESOURCE, DATAFLOW_RESO
 
 void device_trap(void);
 
-static uint32_t is_ready; /* hart 0 has prepared everything */
-static uint32_t console_holder;
-static uint32_t cores_done;
-
-uint32_t device_nodes(void) {
-  const uint32_t nodes = platform_hart_count() / ROLES;
-  return nodes < NODES ? nodes : NODES;
-}
+#ifndef DEVICE_TILES
+struct machine the_machine;
+#endif
 
 void console_take(void) {
-  while (__atomic_exchange_n(&console_holder, 1u, __ATOMIC_ACQUIRE) != 0) {
+  while (__atomic_exchange_n(&the_machine.console_holder, 1u, __ATOMIC_ACQUIRE) != 0) {
   }
 }
-void console_give(void) { STORE_RELEASE(&console_holder, 0u); }
+void console_give(void) { STORE_RELEASE(&the_machine.console_holder, 0u); }
 
 void print_text(const char* text) {
   while (*text != '\0') {
@@ -39,21 +34,31 @@ void print_number(uint32_t number) {
   platform_put((char)('0' + number % 10));
 }
 
-static void prepare(void) {
+static void prepare_machine(void) {
+  const uint32_t nodes = platform_hart_count() / ROLES;
+  the_machine.nodes = nodes < NODES ? nodes : NODES;
+  for (uint32_t node = 0; node < NODES; node++) {
+    node_memories[node].own.credits = CREDITS;
+    node_memories[node].own.guarded = GUARD_WORD;
+  }
+  noc_init();
+  STORE_RELEASE(&the_machine.is_ready, 1u); /* pairs with the load in hart_main */
+}
+
+/* It knows the places of all nodes: its cores wait for what others have. */
+static void prepare_scope(uint32_t first_node) {
   (void)hangscope_init();
-  for (uint32_t core = 0; core < device_nodes() * ROLES; core++) {
-    const struct place place = place_of(core);
-    hangscope_core_is(core, place.node, place.role);
+  for (uint32_t core = 0; core < SCOPE_NODES * ROLES && first_node + core / ROLES < device_nodes(); core++) {
+    hangscope_core_is(core, first_node + core / ROLES, core % ROLES);
   }
   for (uint32_t node = 0; node < NODES; node++) {
     const struct noc_node at = node_of(node);
     hangscope_node_is(node, at.x, at.y);
-    node_memories[node].own.credits = CREDITS;
-    node_memories[node].own.guarded = GUARD_WORD;
-    hangscope_guard(node, &node_memories[node].own.guarded, GUARD_WORD);
+    if (node - first_node < SCOPE_NODES) {
+      hangscope_guard(node, &node_memories[node].own.guarded, GUARD_WORD);
+    }
   }
-  noc_init();
-  STORE_RELEASE(&is_ready, 1u); /* pairs with the load in hart_main */
+  STORE_RELEASE(&the_machine.scope_is_ready[first_node], 1u); /* pairs with the load in hart_main */
 }
 
 /* What the core fills and empties, for whoever asks why another waits. */
@@ -122,7 +127,7 @@ static void finish(struct place place) {
   hangscope_stack_look();
   maybe_fail_at_end(place);
   hangscope_kernel_ends(0);
-  if (__atomic_add_fetch(&cores_done, 1, __ATOMIC_ACQ_REL) < cores) {
+  if (__atomic_add_fetch(&the_machine.cores_done, 1, __ATOMIC_ACQ_REL) < cores) {
     return;
   }
   console_take();
@@ -150,18 +155,24 @@ static void run(struct place place) {
 }
 
 void hart_main(unsigned hart) {
-  const struct place place = place_of(hart);
+  const struct place place = {hart, hart / ROLES, (enum role)ROLE_OF(hart)};
+  const uint32_t first_node = place.node - place.node % SCOPE_NODES;
   if (hart == 0) {
-    prepare();
+    prepare_machine();
   }
-  while (LOAD_ACQUIRE(&is_ready) == 0) {
+  while (LOAD_ACQUIRE(&the_machine.is_ready) == 0) {
   }
   if (place.node >= device_nodes()) {
     park();
   }
+  if (hart == core_at(first_node, READER)) {
+    prepare_scope(first_node);
+  }
+  while (LOAD_ACQUIRE(&the_machine.scope_is_ready[first_node]) == 0) {
+  }
   __asm__ volatile("csrw mtvec, %0" ::"r"((uintptr_t)device_trap));
   sync_init();
-  (void)hangscope_stack_paint(&hart_stacks[hart << STACK_SHIFT], 1u << STACK_SHIFT);
+  (void)hangscope_stack_paint(&hart_stacks[STACK_OF(hart) << STACK_SHIFT], 1u << STACK_SHIFT);
   say_what_it_provides(place);
   hangscope_kernel_is(place.role == READER || place.role == WRITER ? KERNEL_DATAFLOW : KERNEL_COMPUTE);
   hangscope_launch_is(HANGSCOPE_LAUNCH_RUNNING);

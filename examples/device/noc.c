@@ -10,7 +10,9 @@ enum node_type { TYPE_NONE = 0, TYPE_NODE = 1, TYPE_OUTSIDE = 2 };
 #define OUTSIDE_AT_NODE HANGSCOPE_BUS_AT(NODE_COLUMNS, 0)
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
+#ifndef DEVICE_TILES
 struct node_memory node_memories[NODES];
+#endif
 static struct block outside_input[OUTSIDE_BLOCKS];
 static struct block outside_output[OUTSIDE_BLOCKS];
 
@@ -98,7 +100,7 @@ static void* behind(uint32_t x, uint32_t y, uint64_t address) {
   return (char*)&node_memories[y * NODE_COLUMNS + x] + (address - NODE_MEMORY_AT);
 }
 
-static uint32_t node_here(void) { return hangscope_port_hart() / ROLES; }
+static uint32_t node_here(void) { return this_hart() / ROLES; }
 
 static void copy(volatile uint32_t* to, const volatile uint32_t* from, uint32_t bytes) {
   for (uint32_t i = 0; i < bytes / 4; i++) {

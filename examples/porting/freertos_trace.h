@@ -27,6 +27,7 @@ HANGSCOPE_INLINE void hangscope_freertos_switched_in(uint32_t next) {
   if (next == previous) return;
   HANGSCOPE_FREERTOS_SELF() = next;
   hangscope_task_switch(previous, next);
+  hangscope_task_runs(next);
 }
 HANGSCOPE_INLINE void hangscope_freertos_waits(enum hangscope_resource_kind kind, uint32_t resource, uint32_t holder) {
   const uint32_t self = HANGSCOPE_FREERTOS_SELF();
@@ -50,6 +51,7 @@ HANGSCOPE_INLINE void hangscope_freertos_sent(uint32_t type, uint32_t queue, uin
 HANGSCOPE_INLINE void hangscope_freertos_received(uint32_t type, uint32_t queue, uint32_t count) {
   if (hangscope_freertos_is_mutex(type)) {
     hangscope_mutex_lock(queue, HANGSCOPE_FREERTOS_SELF());
+    hangscope_holder_is(queue, HANGSCOPE_FREERTOS_SELF()); /* whoever else waits for it, waits for this one */
   } else if (hangscope_freertos_is_semaphore(type)) {
     hangscope_semaphore_wait(queue, (int32_t)count);
   } else {

@@ -30,6 +30,7 @@ enum sched_fault {
   SCHED_SUSPENDED = 9,    /* the task suspends itself with its mutex, which `other` then wants */
   SCHED_ASSERT = 10,
   SCHED_CORRUPT = 11,     /* word number `other` of the task's record becomes `value` */
+  SCHED_STUCK = 12,       /* the task loops with interrupts off */
 };
 
 struct sched_plan {
@@ -140,6 +141,11 @@ static void maybe_fail(uint32_t worker, uint32_t round) {
   }
   if (is_planned(SCHED_STARVATION, worker, round)) {
     tell_planted(round);
+    loop_for_ever();
+  }
+  if (is_planned(SCHED_STUCK, worker, round)) {
+    tell_planted(round);
+    (void)kernel_lock();
     loop_for_ever();
   }
   if (is_planned(SCHED_ASSERT, worker, round)) {

@@ -60,6 +60,11 @@
 #define HANGSCOPE_NOINIT 0
 #endif
 
+/* Where the ELF's address 0 lies, of a program that does not run where it was linked to. */
+#ifndef HANGSCOPE_PROGRAM_AT
+#define HANGSCOPE_PROGRAM_AT 0
+#endif
+
 /* What a watcher sees of each core (abi/watch.h): 1 or 0 for all of it, and for each part by
  * itself. */
 #ifndef HANGSCOPE_WATCH

@@ -1,10 +1,14 @@
-// Numbers in bytes of either order, as another machine left them.
+// Numbers in bytes of either order, as another machine left them; and values in bytes, for another
+// process of this program.
 #ifndef HANGSCOPE_BASE_BYTES_H
 #define HANGSCOPE_BASE_BYTES_H
 
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
 
 namespace hangscope {
 
@@ -31,6 +35,20 @@ inline uint32_t Load32(const char* bytes, ByteOrder order) {
 }
 inline uint64_t Load64(const char* bytes, ByteOrder order) {
   return LoadNumber<uint64_t>(bytes, order);
+}
+
+template <typename T>
+std::string BytesOf(const T& value) {
+  return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+
+// Nothing where the bytes are fewer.
+template <typename T>
+std::optional<T> ValueOf(std::string_view bytes) {
+  T value;
+  if (bytes.size() < sizeof value) return std::nullopt;
+  std::memcpy(&value, bytes.data(), sizeof value);
+  return value;
 }
 
 }  // namespace hangscope

@@ -2,6 +2,8 @@
 #ifndef HANGSCOPE_BASE_JSON_TEXT_H
 #define HANGSCOPE_BASE_JSON_TEXT_H
 
+#include <fmt/format.h>
+
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -9,10 +11,26 @@
 
 namespace hangscope {
 
-// In one line. Bytes that are no UTF-8 are replaced.
+// U+0080 to U+009F, which some terminals obey as they do ESC, as \u0080 to \u009f. They stand in
+// texts only, and c2 begins nothing else there.
+inline std::string EscapeC1(std::string text) {
+  constexpr char kLead = '\xc2';
+  size_t at = text.find(kLead);
+  if (at == std::string::npos) return text;
+  std::string escaped;
+  for (size_t done = 0;; at = text.find(kLead, done)) {
+    escaped.append(text, done, at - done);
+    if (at == std::string::npos) return escaped;
+    const auto last = static_cast<unsigned char>(text[at + 1]);
+    escaped += last < 0xa0 ? fmt::format("\\u{:04x}", last) : text.substr(at, 2);
+    done = at + 2;
+  }
+}
+
+// In one line, or with `indent` of that many spaces. Bytes that are no UTF-8 are replaced.
 template <typename Json = nlohmann::ordered_json>
-std::string JsonText(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+std::string JsonText(const Json& json, int indent = -1) {
+  return EscapeC1(json.dump(indent, ' ', false, Json::error_handler_t::replace));
 }
 template <typename Json = nlohmann::ordered_json>
 std::string JsonLine(const Json& json) {

@@ -14,25 +14,41 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <mutex>
 #include <set>
 #include <utility>
+
+#include "base/bytes.h"
+#include "base/resource_limits.h"
+#include "base/signal_text.h"
 
 namespace hangscope {
 namespace {
 
 constexpr unsigned kAlarmSeconds = 2 + static_cast<unsigned>(SideProcess::kLongestAnswer / kSecond);
-constexpr rlim_t kMostMemory = rlim_t{8} << 30;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kLimitsMemory = false;  // the shadow is larger than any limit
-#else
-constexpr bool kLimitsMemory = true;
-#endif
+constexpr int kLongestEndMs = 1000;
 
 std::mutex of_pids;
 std::set<pid_t> pids;
+// Those that were killed and are to be collected, with their descriptors.
+std::vector<std::pair<pid_t, int>> ended;
+
+// Whether there is nothing more to collect; who collects all children may have done it.
+bool IsCollected(int pidfd) {
+  siginfo_t end{};
+  return waitid(P_PIDFD, static_cast<id_t>(pidfd), &end, WEXITED | WNOHANG) != 0 || end.si_pid != 0;
+}
+
+void CollectEnded() {
+  const std::lock_guard lock(of_pids);
+  std::erase_if(ended, [](const auto& each) {
+    if (!IsCollected(each.second)) return false;
+    close(each.second);
+    pids.erase(each.first);
+    return true;
+  });
+}
 
 bool ReadAll(int fd, char* to, size_t bytes) {
   while (bytes > 0) {
@@ -56,8 +72,7 @@ bool WriteAll(int fd, std::string_view bytes) {
 }
 
 bool WriteMessage(int fd, std::string_view bytes) {
-  const uint64_t size = bytes.size();
-  return WriteAll(fd, {reinterpret_cast<const char*>(&size), sizeof size}) && WriteAll(fd, bytes);
+  return WriteAll(fd, BytesOf(uint64_t{bytes.size()})) && WriteAll(fd, bytes);
 }
 
 bool ReadMessage(int fd, std::string* bytes) {
@@ -81,11 +96,13 @@ void CloseAllBut(std::vector<int> kept) {
   (void)close_range(first, ~0u, 0);
 }
 
-// In a session of its own: no Ctrl-C is meant for it. It ends with its socket, and by an alarm
-// where nobody is left to kill it.
+// In a group of its own: no Ctrl-C is meant for it. Not in a session of its own: Linux shares the
+// CPUs out among sessions, and beside one whose threads wake each other all the time another one
+// may get nothing for half a minute. It ends with its socket, and by an alarm where nobody is left
+// to kill it.
 [[noreturn]] void Serve(const std::string& name, int socket, std::vector<int> files,
                         const SideProcess::Work& work) {
-  setsid();
+  (void)setpgid(0, 0);
   prctl(PR_SET_NAME, name.c_str());
   files.push_back(socket);
   CloseAllBut(std::move(files));
@@ -96,8 +113,7 @@ void CloseAllBut(std::vector<int> kept) {
   sigprocmask(SIG_SETMASK, &none, nullptr);
   const rlimit no_core = {0, 0};
   (void)setrlimit(RLIMIT_CORE, &no_core);
-  const rlimit memory = {kMostMemory, kMostMemory};
-  if (kLimitsMemory) (void)setrlimit(RLIMIT_AS, &memory);
+  LimitAddresses();
   std::string request;
   while (ReadMessage(socket, &request)) {
     alarm(kAlarmSeconds);
@@ -140,16 +156,19 @@ SideProcess::~SideProcess() {
   close(socket_);
 }
 
-// By its descriptor: who collects all children of this process may have collected it before.
+// By its descriptor: who collects all children of this process may have collected it before. To end
+// it needs a CPU, which a busy machine may not give it for long: it is collected with a later one
+// then, or by init.
 void SideProcess::End() {
   if (pid_ <= 0) return;
   (void)syscall(SYS_pidfd_send_signal, pidfd_, SIGKILL, nullptr, 0);
-  siginfo_t end;
-  while (waitid(P_PIDFD, static_cast<id_t>(pidfd_), &end, WEXITED) != 0 && errno == EINTR) {
+  pollfd end = {pidfd_, POLLIN, 0};
+  (void)poll(&end, 1, kLongestEndMs);
+  {
+    const std::lock_guard lock(of_pids);
+    ended.emplace_back(std::exchange(pid_, 0), std::exchange(pidfd_, -1));
   }
-  close(std::exchange(pidfd_, -1));
-  const std::lock_guard lock(of_pids);
-  pids.erase(std::exchange(pid_, 0));
+  CollectEnded();
 }
 
 Status SideProcess::WhatBefell() {
@@ -159,8 +178,7 @@ Status SideProcess::WhatBefell() {
   siginfo_t end{};
   const bool known = waitid(P_PIDFD, static_cast<id_t>(pidfd_), &end, WEXITED | WNOWAIT) == 0;
   if (!known || end.si_code == CLD_EXITED) return Status::Io("its reader ended");
-  return Status::Io(fmt::format("its reader was ended by signal {} ({})", end.si_status,
-                                strsignal(end.si_status)));
+  return Status::Io("its reader was ended by " + SignalText(end.si_status));
 }
 
 Result<std::string> SideProcess::Ask(std::string_view request) {

@@ -34,7 +34,7 @@ class SideProcess {
   // are closed in it.
   static Result<std::unique_ptr<SideProcess>> Start(const std::string& name,
                                                     const std::vector<int>& files, Work work);
-  // Ends it.
+  // Ends it, and waits a second for that at most.
   ~SideProcess();
   SideProcess(const SideProcess&) = delete;
   SideProcess& operator=(const SideProcess&) = delete;
@@ -49,7 +49,7 @@ class SideProcess {
 
  private:
   SideProcess(pid_t pid, int pidfd, int socket);
-  // Kills and collects it.
+  // Kills and collects it; does not wait long for its end.
   void End();
   // The same of one that broke off: how it ended.
   Status WhatBefell();

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
-
+#include "base/bytes.h"
 #include "code/elf_image.h"
 
 namespace hangscope {
@@ -19,20 +18,6 @@ constexpr char kInsn = 'i';
 constexpr char kPlace = 'p';
 constexpr char kMemory = 'm';
 constexpr char kVariable = 'v';
-
-template <typename T>
-std::string BytesOf(const T& value) {
-  return {reinterpret_cast<const char*>(&value), sizeof value};
-}
-
-// Nothing where the answer is shorter.
-template <typename T>
-std::optional<T> ValueOf(std::string_view bytes) {
-  T value;
-  if (bytes.size() < sizeof value) return std::nullopt;
-  std::memcpy(&value, bytes.data(), sizeof value);
-  return value;
-}
 
 // function_begin, line, and three texts, each with its end.
 std::string Packed(const Location& place) {

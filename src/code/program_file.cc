@@ -16,11 +16,6 @@ namespace {
 
 constexpr int kTries = 3;  // a linker may be writing it
 
-bool IsSame(const struct stat& a, const struct stat& b) {
-  return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_size == b.st_size &&
-         a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
-}
-
 // Whether `bytes` arrived; fewer: the file was cut short meanwhile.
 Result<bool> CopyBytes(int from, int to, uint64_t bytes, const std::string& path) {
   off_t offset = 0;
@@ -48,13 +43,18 @@ Status CopySettled(int from, int into, const std::string& path, struct stat* ori
     if (!whole.ok()) return whole.status();
     struct stat after {};
     if (fstat(from, &after) != 0) return Status::FromErrno(errno, "examine", path);
-    if (*whole && IsSame(*original, after)) return {};
+    if (*whole && IsSameFile(*original, after)) return {};
   }
   return Status::Busy(
       fmt::format("'{}' is being written to; try again when its build has ended", path));
 }
 
 }  // namespace
+
+bool IsSameFile(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_size == b.st_size &&
+         a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
+}
 
 Result<int> OpenRegularFile(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -99,7 +99,7 @@ int ProgramFile::Duplicate() const { return fcntl(fd_, F_DUPFD_CLOEXEC, 3); }
 
 bool ProgramFile::HasChanged() const {
   struct stat now {};
-  return stat(path_.c_str(), &now) == 0 && !IsSame(original_, now);
+  return stat(path_.c_str(), &now) == 0 && !IsSameFile(original_, now);
 }
 
 }  // namespace hangscope

@@ -46,6 +46,9 @@ class ProgramFile {
   struct stat original_;
 };
 
+// Whether both are of one file, and nobody wrote to it between them.
+bool IsSameFile(const struct stat& a, const struct stat& b);
+
 // Opens a regular file for reading, close-on-exec, without ever waiting for somebody at the other
 // end of it; the caller closes it.
 Result<int> OpenRegularFile(const std::string& path);

@@ -47,11 +47,13 @@ Status CheckPrivate(int fd, const std::string& path, bool make, uid_t* owner) {
 
 }  // namespace
 
+std::string TemporaryFolder() { return fmt::format("/tmp/hangscope-{}", geteuid()); }
+
 std::string ControlFolder() {
   const char* runtime = getenv("XDG_RUNTIME_DIR");
   if (runtime != nullptr && runtime[0] == '/' && IsFolder(runtime))
     return std::string(runtime) + "/hangscope";
-  return fmt::format("/tmp/hangscope-{}", geteuid());
+  return TemporaryFolder();
 }
 
 Result<ControlFolderHandle> ControlFolderHandle::Open(const std::string& path, bool make) {

@@ -12,6 +12,8 @@
 
 namespace hangscope {
 
+// /tmp/hangscope-UID: for what has no place of its own.
+std::string TemporaryFolder();
 // Where recorders of this user have their sockets: $XDG_RUNTIME_DIR/hangscope, or
 // /tmp/hangscope-UID where there is no such directory.
 std::string ControlFolder();

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/comma_list.h"
 #include "base/units.h"
 #include "cpu/perf_open.h"
 #include "cpu/side_band_recorder.h"
@@ -30,14 +31,11 @@ std::string Listed(const std::vector<int>& numbers) {
 
 // "0-3,6": as the kernel lists CPUs.
 bool IsInList(const std::string& list, int cpu) {
-  for (size_t begin = 0; begin < list.size();) {
-    const size_t end = std::min(list.find(',', begin), list.size());
-    const std::string range = list.substr(begin, end - begin);
+  for (const std::string& range : SplitAtCommas(list)) {
     const int first = std::atoi(range.c_str());
     const size_t dash = range.find('-');
     const int last = dash == std::string::npos ? first : std::atoi(range.c_str() + dash + 1);
     if (!range.empty() && cpu >= first && cpu <= last) return true;
-    begin = end + 1;
   }
   return false;
 }

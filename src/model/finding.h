@@ -1,14 +1,18 @@
-// What a judge finds wrong: the type that travels to texts, JSON, JUnit and the page. What the
-// finding is about is in the type of each judge: ScopeFinding, ProcessFinding, PerfFinding.
+// What is found wrong: Finding is what travels to the judge, to texts, JSON, JUnit and the page.
+// Until its source has told it, it is of a type that only the source understands: ScopeFinding,
+// ProcessFinding, PerfFinding.
 #ifndef HANGSCOPE_MODEL_FINDING_H
 #define HANGSCOPE_MODEL_FINDING_H
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "model/confidence.h"
 
 namespace hangscope {
@@ -83,12 +87,81 @@ struct Conclusion {
   }
 };
 
-struct Finding : Conclusion {
-  bool is_warning = false;         // no hang and no fault, however sure it is
-  std::vector<std::string> lines;  // who waits for whom, where, since when
+// Where the evidence comes from.
+enum class Source { kStreams, kScope, kThreads, kPerf };
+
+constexpr std::string_view SourceName(Source source) {
+  switch (source) {
+    case Source::kStreams:
+      return "streams";
+    case Source::kScope:
+      return "scope";
+    case Source::kThreads:
+      return "threads";
+    case Source::kPerf:
+      return "perf";
+  }
+  return "unknown";
+}
+
+// What the findings of all sources have.
+struct SourceFinding : Conclusion {
+  FindingKind kind = FindingKind::kHeld;
+  Source source = Source::kThreads;
+  bool is_warning = false;  // no hang and no fault, however sure it is
+  TimeNs since = 0;         // monotonic; when it began, as far as was seen; 0: not known
 
   // Worth an exit status of 1.
   bool IsBad() const { return !is_warning && confidence > Confidence::kPossible; }
+};
+
+// A look may hold processes of several hosts: those of the k-th other one have their numbers and k
+// times this, which is more than any number of Linux.
+constexpr int kIdsOfHost = 1 << 22;
+constexpr int kMostHosts = 500;  // in one look
+constexpr int IdOnHost(int id) { return id % kIdsOfHost; }
+
+// Whom a finding is about, who would have to act, or who waits for these: its numbers, and words.
+struct FindingSubject {
+  std::string name;                   // "4713 worker-b", "core 1 writer (0,0)"
+  std::optional<uint32_t> core = {};  // of a scope
+  std::optional<uint32_t> task = {};  // likewise: its id
+  int process = 0;                    // of Linux; 0: none, or not known
+  int thread = 0;                     // likewise
+  std::string host = {};              // where it runs; empty: where it is judged
+  std::string does = {};              // "waits 41.0 s for mutex lock_b, held by 4713"
+  std::string at = {};                // its waypoint
+  std::string where = {};             // "transfer  abba.c:31"
+  std::string waits_for = {};         // "mutex lock_b, held by 4713"; empty: nothing, or unknown
+  std::optional<TimeNs> lasts = {};   // since it began to do so
+  std::optional<uint32_t> hart = {};  // of a core of a scope: which no other core of it is
+  // Of a core or task of a device: its memory as the device's file names it, and its node.
+  std::string memory = {};
+  std::optional<std::pair<uint32_t, uint32_t>> node = {};  // x, y
+  // Of `where`, the nearest first, as far as they are known: "main  abba.c:40".
+  std::vector<std::string> callers = {};
+};
+
+inline constexpr size_t kMostCallers = 8;  // that are told of one
+
+// As it travels, in words: each source tells its own findings so (ToldFinding).
+struct Finding : SourceFinding {
+  Finding() = default;
+  explicit Finding(const SourceFinding& found) : SourceFinding(found) {}
+
+  // Whom it is about: of a deadlock each waits for the next, the last for the first. Those who are
+  // the same threads of Linux in two sources are the same.
+  std::vector<FindingSubject> subjects;
+  std::vector<FindingSubject>
+      partners;  // who would have to act: holds, or provides, what is waited for
+  std::vector<FindingSubject> victims;  // who else waits for these, directly or not
+  std::string resource;                 // what is waited for, where it is one thing; else empty
+  std::string first;                    // who stopped first; empty: not known
+  std::vector<std::string> lines;       // who waits for whom, where, since when
+  std::vector<std::string> history;     // the last events of the first to stop, the oldest first
+  bool of_two_sources = false;          // neither of which tells it alone
+  // What only its source knows, by name: of a fault its type, reason and place.
+  std::vector<std::pair<std::string, std::string>> facts;
 };
 
 }  // namespace hangscope

@@ -17,7 +17,7 @@
 namespace hangscope {
 
 constexpr char kManifestFormat[] = "hangscope-snapshot";
-constexpr int kManifestVersion = 1;
+constexpr int kManifestVersion = 2;
 
 // Where a core's clock and CLOCK_MONOTONIC meet: `count` was at `at`, and `ns_per_count` goes on
 // from there.

@@ -22,10 +22,35 @@ enum class ThreadState {
   kDiskSleep,  // blocked in the kernel; no signal would
   kStopped,    // by a signal
   kTraced,     // by a debugger
+  kFrozen,     // by its control group
   kZombie,     // ended, and nobody collected it
   kDead,
   kUnknown,
 };
+
+constexpr std::string_view ThreadStateName(ThreadState state) {
+  switch (state) {
+    case ThreadState::kRunning:
+      return "running";
+    case ThreadState::kSleeping:
+      return "sleeping";
+    case ThreadState::kDiskSleep:
+      return "disk sleep";
+    case ThreadState::kStopped:
+      return "stopped";
+    case ThreadState::kTraced:
+      return "traced";
+    case ThreadState::kFrozen:
+      return "frozen";
+    case ThreadState::kZombie:
+      return "zombie";
+    case ThreadState::kDead:
+      return "dead";
+    case ThreadState::kUnknown:
+      break;
+  }
+  return "unknown";
+}
 
 struct StackFrame {
   uint64_t pc = 0;
@@ -52,6 +77,7 @@ enum class WaitKind {
   kTime,      // for time to pass, only
   kSignal,    // sigwait, pause
   kFileLock,  // flock, fcntl
+  kOpen,      // somebody to open the other end of a named pipe
   kOther,     // another system call
 };
 
@@ -89,6 +115,8 @@ constexpr std::string_view WaitKindName(WaitKind kind) {
       return "signal";
     case WaitKind::kFileLock:
       return "file lock";
+    case WaitKind::kOpen:
+      return "open";
     case WaitKind::kOther:
       return "other";
   }
@@ -109,6 +137,34 @@ enum class FileKind {
   kDevice
 };
 
+constexpr std::string_view FileKindName(FileKind kind) {
+  switch (kind) {
+    case FileKind::kFile:
+      return "file";
+    case FileKind::kPipe:
+      return "pipe";
+    case FileKind::kSocket:
+      return "socket";
+    case FileKind::kTerminal:
+      return "terminal";
+    case FileKind::kEvent:
+      return "event";
+    case FileKind::kTimer:
+      return "timer";
+    case FileKind::kSignals:
+      return "signals";
+    case FileKind::kEpoll:
+      return "epoll";
+    case FileKind::kProcess:
+      return "process";
+    case FileKind::kDevice:
+      return "device";
+    case FileKind::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
 // A descriptor that a thread waits on.
 struct WaitFile {
   int fd = -1;
@@ -118,6 +174,7 @@ struct WaitFile {
   bool listening = false;  // a socket that takes connections
   bool outside = false;    // what it waits for comes from another machine, a device, a person
   bool wants_read = true;
+  uint64_t signals = 0;  // of kSignals: which ones it tells of
   // Who has the other end: process ids with the descriptors by which they could end this wait
   // (writers of a pipe that is read, the peer of a socket). Those whose descriptors could not be
   // looked at make `others_unknown`.
@@ -146,7 +203,10 @@ struct ThreadWait {
   std::optional<int> owner;
   bool owner_died = false;    // there is no such thread any more
   std::optional<int> thread;  // of kJoin: which
-  std::vector<int> children;  // of kChild: the processes it would take
+  // Of kChild: the processes it would take. Of other waits: those whose end interrupts it with
+  // SIGCHLD, which is handled, or makes one of its files ready.
+  std::vector<int> children;
+  uint64_t signals = 0;  // of kSignal: those that end it, as far as the call and the handlers tell
   std::vector<WaitFile> files;
   bool has_timeout = false;       // it ends by itself
   std::optional<TimeNs> timeout;  // how long it waits at most, where known
@@ -156,6 +216,9 @@ struct ThreadFacts {
   int pid = 0;
   int tid = 0;
   std::string name;
+  std::string host;  // where it runs; empty: on this machine
+  // When it was seen last, where that was in another look than the one it stands in; else 0.
+  TimeNs seen_until = 0;
   ThreadState state = ThreadState::kUnknown;
   // monotonic: when it last ran (blocked since), or wants to run since
   std::optional<TimeNs> since;
@@ -189,27 +252,56 @@ struct ProcessFacts {
   int pid = 0;
   int parent = 0;
   std::string name;                           // comm
+  std::string host;                           // as of its threads
   std::string command;                        // of cmdline; may be empty
   ThreadState state = ThreadState::kUnknown;  // of its main thread
   std::vector<ThreadFacts> threads;
-  bool handles_signals = false;  // it has handlers, timers: something may wake it
+  uint64_t caught_signals = 0;  // bit N-1: it has a handler for signal N
+  bool is_32_bit = false;       // its system calls have other numbers, which nobody here reads
+  bool is_hidden = false;       // what its threads wait for may not be seen
   // what could not be looked at, and how to grant it; a sentence each
   std::vector<std::string> warnings;
 };
 
-// All of one look. The asked process first; then those that its waits led to.
+// The end of a connection whose other end is on another machine, or in another network namespace.
+struct RemoteEnd {
+  std::string local, remote;                 // "10.0.0.1:80"
+  std::vector<std::pair<int, int>> holders;  // processes and their descriptors
+  bool others_unknown = false;               // there may be others who have it open
+
+  bool operator==(const RemoteEnd&) const = default;
+};
+
+// All of one look. The asked processes first; then those that their waits led to.
 struct SystemSample {
   TimeNs begin = 0;  // monotonic
   TimeNs end = 0;
   std::vector<ProcessFacts> processes;
+  std::vector<int> asked;     // whom the question is about; empty: the first process alone
+  bool asked_are_all = true;  // false: there are more whom it is about than could be looked at
+  std::string host, boot;     // where it was made: the host's name, the kernel's boot id
+  std::vector<RemoteEnd> remote_ends;  // of the processes in it
   TimeNs longest_stop = 0;  // how long the longest-stopped thread was held; 0: nobody was
   bool whole_process_stopped = false;
 };
 
-struct ProcessFinding : Finding {
-  FindingKind kind = FindingKind::kHeld;
-  // kDeadlock: the cycle, each waits for the next, the last for the first; else who
-  std::vector<int> threads;
+// How those stand whom the question was about, and whom they started, apart from what the findings
+// tell.
+struct ProcessStanding {
+  std::vector<int> moving;   // threads that ran between the looks or want to run, but for tickers
+  std::vector<int> tickers;  // asleep for a set time, or woken and asleep so again
+  // Who waits for what is shown to come from outside: "4711 nginx waits for a connection to tcp
+  // 0.0.0.0:80".
+  std::vector<std::string> outside;
+  std::vector<std::string>
+      unknown;                      // who stands still, and why it is not known what could end that
+  std::vector<std::string> halted;  // by a signal, a debugger
+  bool complete = false;            // each of the processes could be looked into
+  std::string hidden;               // why not, of the first that could not; empty: all could
+};
+
+struct ProcessFinding : SourceFinding {
+  std::vector<int> threads;   // whom it is about: of a deadlock in the order of the waits
   std::vector<int> partners;  // threads or processes that would have to act
   std::vector<int> victims;   // threads that wait for these, directly or not
 };

@@ -83,6 +83,10 @@ struct ReportEventKind {
   std::string name, category;
 };
 
+struct ReportWayStep : ReportPlace {
+  std::vector<std::string> callers;  // the innermost first
+};
+
 struct ReportLoop {
   std::optional<size_t> track;
   std::string name;
@@ -91,6 +95,7 @@ struct ReportLoop {
   std::string basis;
   uint64_t interrupts = 0;
   std::optional<double> for_s;
+  std::vector<ReportWayStep> way;  // how the core got there, the oldest first
   std::vector<ReportPlace> places;
 };
 
@@ -185,6 +190,13 @@ struct ReportStream {
   std::vector<std::pair<size_t, std::string>> lost;  // in front of which line
 };
 
+struct ReportLastOutput {
+  std::string stream;
+  std::vector<std::string> lines;  // the oldest first
+  bool unfinished = false;         // the last of them has no end
+  std::optional<double> age_s;     // of the last of them, before the verdict
+};
+
 struct ReportStep {
   ReportTime time;
   std::string text, place;
@@ -210,6 +222,7 @@ struct Report {
   std::string title, headline, state, confidence;
   bool hang = false;
   std::vector<std::string> evidence, doubts, lost, warnings;
+  std::vector<ReportLastOutput> last_output;
   bool counts_clock = false;
   std::optional<ReportWindow> window;
   std::optional<ReportTrigger> trigger;

@@ -125,6 +125,9 @@ struct Corruption {
   std::string why;         // "0 to 2 are states"
   std::string field = {};  // "state"; empty: the whole part
   std::string value = {};  // "77"; empty: it does not matter
+  // Of a device: which memory, and how many cores, or task records, of others come before its own.
+  std::string memory = {};
+  uint32_t first = 0;
 };
 
 }  // namespace hangscope

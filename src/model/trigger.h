@@ -11,7 +11,7 @@
 
 namespace hangscope {
 
-enum class TriggerKind { kHang, kSignal, kSnap, kRegex, kRate, kSilence, kExit };
+enum class TriggerKind { kHang, kSignal, kSnap, kRegex, kRate, kSilence, kExit, kTimeout };
 
 constexpr std::string_view TriggerKindName(TriggerKind kind) {
   switch (kind) {
@@ -29,6 +29,8 @@ constexpr std::string_view TriggerKindName(TriggerKind kind) {
       return "silence";
     case TriggerKind::kExit:
       return "exit";
+    case TriggerKind::kTimeout:
+      return "timeout";
   }
   return "unknown";
 }

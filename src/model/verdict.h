@@ -11,8 +11,6 @@
 
 #include "base/clock.h"
 #include "model/finding.h"
-#include "model/process.h"
-#include "model/watch.h"
 
 namespace hangscope {
 
@@ -24,6 +22,8 @@ enum class State {
   kStarved,
   kDeadlock,
   kFault,
+  kPartial,  // some hang for good while others go on
+  kIdle,     // all that stands still waits for the outside, by design
   kDead,
   kFinished
 };
@@ -43,6 +43,10 @@ constexpr std::string_view StateName(State state) {
       return "deadlock";
     case State::kFault:
       return "fault";
+    case State::kPartial:
+      return "partial";
+    case State::kIdle:
+      return "idle";
     case State::kDead:
       return "dead";
     case State::kFinished:
@@ -95,6 +99,12 @@ struct Loop {
   bool polls_memory_only = false;  // ... and none of them is a device
 };
 
+// A function that a core entered, or a line that a log printed.
+struct WayStep {
+  Place place;
+  std::vector<std::string> callers = {};  // their functions, the innermost first, as far as known
+};
+
 struct CoreVerdict {
   std::string name;  // "hart 0", "/chip/cluster/pe1"
   std::string stream;
@@ -102,9 +112,15 @@ struct CoreVerdict {
   Confidence confidence = Confidence::kPossible;
   TimeNs since = 0;  // monotonic; when this state began
   bool since_at_least = false;
-  Place place;               // the head of the loop, or the latest place
-  std::optional<Loop> loop;  // if looping
-  bool asleep = false;       // silent in a wfi
+  std::optional<uint64_t> since_cycle = {};  // the same in simulated time, where the trace has it
+  Place place;                               // the head of the loop, or the latest place
+  std::vector<std::string> callers;          // of the place, as FindingSubject's
+  std::optional<Loop> loop;                  // if looping
+  bool asleep = false;                       // silent in a wfi
+  std::optional<uint32_t> hart = {};         // by whose number the trace knows it
+  // If it loops or is silent: the last steps on its way there, each once, the oldest first.
+  std::vector<WayStep> way = {};
+  bool is_evidence = false;  // the headline's finding is about it, and says what it does
 };
 
 struct StreamVerdict {
@@ -115,24 +131,61 @@ struct StreamVerdict {
   uint64_t total_bytes = 0;
 };
 
+// The newest lines of a stream, without those of an instruction trace and those without a character
+// that can be seen.
+struct LastOutput {
+  std::string stream;
+  // The oldest first; as a terminal shows them, without colours. As the target printed them: escape
+  // them before they get to one.
+  std::vector<std::string> lines;
+  bool unfinished = false;  // the last of them has no end, as a prompt has none
+  bool of_trace = false;    // the stream carries a trace, too
+  TimeNs time = 0;          // monotonic; when the last of them came; 0: not known
+};
+
+// The stack of a thread that a finding is about, or who would have to act.
+struct SubjectStack {
+  int thread = 0;
+  std::string name;     // "28528 a-to-b"
+  std::string process;  // "28527 abba_locks"
+  std::string command;  // of that process: its words
+  std::vector<std::string>
+      frames;          // "function  file.c:12" or "function  libc.so.6", innermost first
+  size_t omitted = 0;  // frames further out
+};
+
 struct Verdict : Conclusion {
   State state = State::kProgressing;
   TimeNs time = 0;   // monotonic; when it was reached
   TimeNs since = 0;  // monotonic; when the state began
   std::vector<CoreVerdict> cores;
   std::vector<StreamVerdict> streams;
-  // of the scope, where there is one
-  std::vector<ScopeFinding> findings;
-  bool of_scope = false;  // the first of these is what the verdict is about
-  // of the threads of the program, likewise, where the scope does not say the same
-  std::vector<ProcessFinding> threads;
+  std::vector<Finding> findings;        // of all sources, the weightiest first
+  bool by_finding = false;              // the first of these is what the verdict is about
+  std::vector<LastOutput> last_output;  // of each stream; empty: not asked
+  std::vector<SubjectStack> stacks;     // as far as somebody looked
+  std::string goes_on;  // of kPartial: who goes on; of kProgressing, where it is known
+  // A source that was asked has not said all it may know: nothing is reported yet.
+  bool undecided = false;
 
-  // A hang that is worth acting on: a merely possible one triggers nothing.
-  bool IsHang() const {
-    const bool stands = state == State::kLooping || state == State::kSilent ||
-                        state == State::kStarved || state == State::kDeadlock ||
-                        state == State::kFault;
-    return stands && confidence > Confidence::kPossible;
+  // A hang that is worth reporting: a merely possible one triggers nothing.
+  bool IsHang() const { return StandsStill() && confidence > Confidence::kPossible; }
+  // All or some of it, however sure that is.
+  bool StandsStill() const {
+    return state == State::kLooping || state == State::kSilent || state == State::kStarved ||
+           state == State::kDeadlock || state == State::kFault || state == State::kPartial;
+  }
+};
+
+// Which hangs end a run, or start the user's command.
+struct ActOn {
+  Confidence least = Confidence::kLikely;
+  bool partial = false;  // where others go on, too
+
+  bool Covers(const Verdict& verdict) const {
+    if (verdict.state == State::kFault) return verdict.IsHang();
+    return verdict.StandsStill() && verdict.confidence >= least &&
+           (partial || verdict.state != State::kPartial);
   }
 };
 

@@ -99,6 +99,7 @@ struct CoreFault {
 struct CoreSample {
   bool in_use = false;    // it said something once
   bool corrupt = false;   // a word of it cannot be right: nothing is concluded from it
+  bool unread = false;    // its memory cannot be read now: likewise
   uint32_t waypoint = 0;  // characters, the first in the low byte
   uint32_t heartbeat = 0;
   std::optional<WaitState> wait;
@@ -116,7 +117,16 @@ struct CoreSample {
 struct TaskSample {
   bool in_use = false;
   bool corrupt = false;
-  TaskWait record;  // model/scope.h
+  bool unread = false;  // as a core's
+  TaskWait record;      // model/scope.h
+};
+
+// What a core's ring says of itself, beside its records.
+struct RingLook {
+  uint64_t emitted = 0;  // records so far
+  uint32_t ticks = 0;    // of the tick interrupt, where the kernel counts them; 0: it does not
+
+  bool operator==(const RingLook&) const = default;
 };
 
 // One look at a target.
@@ -127,6 +137,7 @@ struct ScopeSample {
   bool ended_by_itself = false;         // of a dead process: by exit, or a return from main
   // by core: the task that runs, where the kernel says; 0: not known
   std::vector<uint32_t> running_tasks;
+  std::vector<RingLook> rings;  // by core, where an OS has tasks; else empty
   // of the target's clock, now or at its end, where whoever looks knows it
   std::optional<uint64_t> target_time;
 };
@@ -149,6 +160,7 @@ struct NodeSample {
   uint16_t y = 0;
   std::optional<uint32_t> first_fault;  // the core
   uint32_t debug_values = 0;            // ever written
+  std::string name = {};                // where it has no coordinates; else empty
 };
 
 // What a core's details say besides its fault.
@@ -172,6 +184,7 @@ enum class Activity {
   kSilent,   // does not wait, and stands still
   kEnded,    // a thread that returned, a program that is done
   kCorrupt,  // its mailbox cannot be right
+  kUnread,   // of a device: its memory cannot be read
 };
 
 constexpr std::string_view ActivityName(Activity activity) {
@@ -194,6 +207,8 @@ constexpr std::string_view ActivityName(Activity activity) {
       return "ended";
     case Activity::kCorrupt:
       return "corrupt";
+    case Activity::kUnread:
+      return "unread";
   }
   return "unknown";
 }
@@ -205,18 +220,23 @@ struct SubjectState {
   TimeNs since = 0;             // monotonic: this activity, and where it waits, this wait
   bool since_at_least = false;  // it was so at the first look
   std::optional<WaitState> wait;
+  // Monotonic: when a look last found another word of its mailbox or record, or new events in its
+  // ring; nothing: none has yet. A task that is ready has not moved by that.
+  std::optional<TimeNs> moved;
   // Of cores.
   CoreSample sample;
   // Of tasks.
   uint32_t task = 0;  // its id
 };
 
-// What the watcher of a scope finds; each is found once. Summary and lines are empty until somebody
-// who knows names writes them (scope/watch_text.h).
-struct ScopeFinding : Finding {
-  FindingKind kind = FindingKind::kDead;
-  TimeNs time = 0;   // monotonic; when it was found
-  TimeNs since = 0;  // monotonic; when it began, as far as the watcher saw
+// What the watcher of a scope finds; each is found once. Of most the summary is empty until
+// somebody who knows names tells it (scope/watch_text.h).
+struct ScopeFinding : SourceFinding {
+  ScopeFinding() {
+    kind = FindingKind::kDead;
+    source = Source::kScope;
+  }
+  TimeNs time = 0;  // monotonic; when it was found
   bool since_at_least = false;
   // kDeadlock: the cycle, each waits for the next, the last for the first; else who
   std::vector<SubjectId> subjects;
@@ -226,12 +246,9 @@ struct ScopeFinding : Finding {
   uint32_t resource = 0;            // kStarved: which; 0: none
   CoreFault fault;                  // kFault
   Corruption corruption;            // kCorrupt
-  // Evidence that comes before the rest, and that summary and lines say with more names: texts
-  // leave it out.
+  // Evidence that comes before the rest, and that summary and lines say with more names: who tells
+  // it leaves it out.
   std::vector<std::string> repeated_evidence;
-  // By subject, where the scope's cores are the threads of a program: their ids, 0 where one is not
-  // known. Else empty.
-  std::vector<int> threads;
 };
 
 }  // namespace hangscope

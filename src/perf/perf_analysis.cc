@@ -130,19 +130,21 @@ class Analyst {
   void Judge(const PerfThreadView& view) {
     const std::string age = FormatElapsed(Age(view));
     if (view.state == PerfThreadState::kWaitsForCpu && Age(view) >= stall_) {
-      Find(view.thread->tid,
+      Find(FindingKind::kStarved, view.thread->tid,
            fmt::format("{} wants a CPU for {} and gets none", NameOf(*view.thread), age));
     }
     // Threads of the kernel itself may sleep so for ever.
     if (view.letter == 'D' && activity_.IsInSystemCall(*view.thread) &&
         Age(view) >= std::max(stall_, kLongInKernel)) {
-      Find(view.thread->tid, fmt::format("{} sleeps in the kernel for {}, where no signal wakes it",
-                                         NameOf(*view.thread), age));
+      Find(FindingKind::kHeld, view.thread->tid,
+           fmt::format("{} sleeps in the kernel for {}, where no signal wakes it",
+                       NameOf(*view.thread), age));
     }
   }
 
-  void Find(int tid, std::string summary) {
+  void Find(FindingKind kind, int tid, std::string summary) {
     PerfFinding finding;
+    finding.kind = kind;
     finding.tid = tid;
     finding.summary = std::move(summary);
     finding.confidence = Confidence::kLikely;

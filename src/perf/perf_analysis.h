@@ -25,7 +25,8 @@ struct PerfThreadView {
   bool is_other = false;
 };
 
-struct PerfFinding : Finding {
+struct PerfFinding : SourceFinding {
+  PerfFinding() { source = Source::kPerf; }
   int tid = -1;  // -1: of all
 };
 

@@ -17,10 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json Typed(const char* type, const PerfScene& scene, TimeNs wall) {
-  return {{"type", type},
-          {"version", kJsonVersion},
-          {"time", FormatWallTime(wall)},
-          {"target", scene.path}};
+  return TypedObject(type, scene.path, wall);
 }
 
 // Of the recorded clock; null: not known.
@@ -48,16 +45,6 @@ std::string FileLine(const PerfScene& scene, TimeNs wall) {
   json["troubles"] = facts.warnings;
   json["first_ns"] = Instant(scene.activity->first());
   json["last_ns"] = Instant(scene.activity->last());
-  return JsonLine(json);
-}
-
-std::string FindingLine(const PerfFinding& finding, const PerfScene& scene, TimeNs wall) {
-  Json json = Typed("finding", scene, wall);
-  json["confidence"] = ConfidenceName(finding.confidence);
-  json["hang"] = finding.IsBad();
-  json["thread"] = finding.tid < 0 ? Json() : Json(finding.tid);
-  json["summary"] = finding.summary;
-  json["doubts"] = finding.doubts;
   return JsonLine(json);
 }
 
@@ -162,8 +149,6 @@ std::string ThreadLine(const PerfThreadView& view, const PerfScene& scene, TimeN
 
 std::string PerfJson(const PerfScene& scene, TimeNs wall) {
   std::string text = FileLine(scene, wall);
-  for (const PerfFinding& finding : scene.analysis->findings)
-    text += FindingLine(finding, scene, wall);
   text += WindowLine(scene, wall);
   text += SpanLines(scene, wall);
   for (const auto& [number, cpu] : scene.activity->cpus()) text += CpuLine(cpu, scene, wall);

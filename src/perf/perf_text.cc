@@ -336,4 +336,24 @@ std::string_view PerfThreadStateName(PerfThreadState state) {
 
 std::string PerfText(const PerfScene& scene, size_t lines) { return Screen(scene, lines).Make(); }
 
+Sightings ToldSightings(const PerfScene& scene) {
+  Sightings told;
+  told.attached = true;
+  for (const PerfThreadView& view : scene.analysis->threads) {
+    if (view.state == PerfThreadState::kRunning && !view.is_other)
+      told.moving.push_back(fmt::format("{} {}", view.thread->tid, view.thread->name));
+  }
+  for (const PerfFinding& finding : scene.analysis->findings) {
+    Finding& mine = told.findings.emplace_back(Finding(finding));
+    const auto& threads = scene.activity->threads();
+    const auto thread = threads.find(finding.tid);
+    if (thread == threads.end()) continue;
+    FindingSubject subject{fmt::format("{} {}", finding.tid, thread->second.name)};
+    subject.process = std::max(0, thread->second.pid);
+    subject.thread = finding.tid;
+    mine.subjects.push_back(std::move(subject));
+  }
+  return told;
+}
+
 }  // namespace hangscope

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hwtrace/instruction_trace.h"
+#include "model/picture.h"
 #include "model/window.h"
 #include "perf/perf_activity.h"
 #include "perf/perf_analysis.h"
@@ -47,8 +48,11 @@ struct PerfScene {
 // Verdict, window, what is missing, spans of traces, who did what last, damage: on one screen of
 // `lines`, more only where branches were asked for.
 std::string PerfText(const PerfScene& scene, size_t lines);
-// The same, all of it, as JSON Lines (docs/json.md).
+// What the verdict rests on, all of it, as JSON Lines (docs/json.md).
 std::string PerfJson(const PerfScene& scene, TimeNs wall);
+
+// What these rings say to the judge of all sources.
+Sightings ToldSightings(const PerfScene& scene);
 
 // "truncated, partial"; empty: none.
 std::string PerfAuxFlagsText(uint64_t flags);

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -15,11 +16,14 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <set>
 #include <sstream>
 #include <utility>
 
+#include "proc/freezer.h"
 #include "proc/proc_folder.h"
 #include "proc/pseudo_terminal.h"
+#include "proc/terminal_stops.h"
 
 namespace hangscope {
 namespace {
@@ -35,29 +39,6 @@ std::string ReadProcFile(const std::string& path) {
   const ssize_t got = read(fd, buffer, sizeof buffer);
   close(fd);
   return got > 0 ? std::string(buffer, static_cast<size_t>(got)) : std::string();
-}
-
-// All processes that descend from `root`, parents before children; without those for which
-// `leave_out` is true, if it is not empty, and what descends from them.
-std::vector<TaskStat> Descendants(pid_t root, const std::function<bool(pid_t)>& leave_out) {
-  const ProcFolder proc("/proc");
-  std::multimap<pid_t, TaskStat> by_parent;
-  for (const int pid : proc.Processes()) {
-    if (auto stat = proc.Stat(pid)) by_parent.emplace(stat->parent, std::move(*stat));
-  }
-  std::vector<TaskStat> found;
-  std::vector<pid_t> open = {root};
-  while (!open.empty()) {
-    const pid_t parent = open.back();
-    open.pop_back();
-    const auto [from, to] = by_parent.equal_range(parent);
-    for (auto at = from; at != to; ++at) {
-      if (leave_out && leave_out(at->second.id)) continue;
-      found.push_back(at->second);
-      open.push_back(at->first == at->second.id ? 0 : at->second.id);
-    }
-  }
-  return found;
 }
 
 struct CurrentCall {
@@ -93,15 +74,30 @@ bool IsWaitForDescriptors(const CurrentCall& call) {
   return call.number == SYS_ppoll || call.number == SYS_pselect6 || call.number == SYS_epoll_pwait;
 }
 
-// A read of descriptor 0, or a wait for several while that is a terminal.
-bool WaitsForInput(pid_t pid, const CurrentCall& call) {
-  if (call.number == SYS_read) return call.argument == STDIN_FILENO;
-  if (!IsWaitForDescriptors(call)) return false;
+std::string LinkOfInput(pid_t pid) {
   char target[64] = {};
   const ssize_t length =
       readlink(fmt::format("/proc/{}/fd/0", pid).c_str(), target, sizeof target - 1);
-  return length > 0 &&
-         (strncmp(target, "/dev/pts/", 9) == 0 || strncmp(target, "/dev/tty", 8) == 0);
+  return length > 0 ? target : "";
+}
+
+// A read of descriptor 0, or a wait for several while that is a terminal.
+bool ReadsInput(pid_t pid, const CurrentCall& call) {
+  if (call.number == SYS_read) return call.argument == STDIN_FILENO;
+  if (!IsWaitForDescriptors(call)) return false;
+  const std::string target = LinkOfInput(pid);
+  return target.starts_with("/dev/pts/") || target.starts_with("/dev/tty");
+}
+
+bool HasWriteEnd(pid_t pid, const std::string& pipe) {
+  const ProcFolder proc("/proc");
+  int error = 0;
+  for (const DescriptorLink& link : proc.Descriptors(pid, &error)) {
+    if (link.target != pipe) continue;
+    const auto info = proc.Read(fmt::format("{}/fdinfo/{}", pid, link.fd));
+    if (info && (ParseDescriptorInfo(*info).flags & O_ACCMODE) != O_RDONLY) return true;
+  }
+  return false;
 }
 
 std::vector<std::string> ThreadFolders(pid_t pid) {
@@ -253,13 +249,6 @@ bool HasTerminal() {
   return fd >= 0;
 }
 
-sigset_t TerminalStops() {
-  sigset_t stops;
-  sigemptyset(&stops);
-  for (const int number : {SIGTSTP, SIGTTIN, SIGTTOU}) sigaddset(&stops, number);
-  return stops;
-}
-
 // Stops this process as `signal_number` does, which is blocked, and was perhaps sent to it, too.
 // Comes back when it goes on; at once where there is no shell that would let it.
 void StopAs(int signal_number) {
@@ -330,6 +319,11 @@ class PosixChild final : public ChildProcess {
       SendToGroup(signal_number);
       return;
     }
+    if (!exit_ && !sees_processes_ && source != SignalSource::kTerminal) {
+      kill(pid_, signal_number);
+      if (EndsJobs(signal_number)) kill(pid_, SIGCONT);
+      return;
+    }
     for (const TaskStat& process : TheirDescendants()) {
       const bool in_our_group = process.group == getpgrp();
       // The child may have made a group of its own (timeout does): without us, that would be ours.
@@ -346,7 +340,10 @@ class PosixChild final : public ChildProcess {
   ChildActivity Activity() override {
     ChildActivity activity;
     std::map<pid_t, TimeNs> now;
-    for (const TaskStat& process : TheirDescendants()) {
+    const std::vector<TaskStat> all = TheirDescendants();
+    const ProcFolder proc("/proc");
+    Freezer freezer(proc);
+    for (const TaskStat& process : all) {
       // The child, once it has ended, hides orphans that end later from Poll.
       if (exit_ && process.state == ThreadState::kZombie && process.parent == getpid() &&
           process.id != pid_)
@@ -357,10 +354,11 @@ class PosixChild final : public ChildProcess {
       cpu_time_ += std::max<TimeNs>(0, used - (before != cpu_of_.end() ? before->second : 0));
       if (process.state == ThreadState::kZombie) continue;
       ++activity.processes;
-      if (process.state == ThreadState::kStopped || process.state == ThreadState::kTraced)
+      activity.ids.push_back(process.id);
+      if (process.state == ThreadState::kStopped || process.state == ThreadState::kTraced ||
+          freezer.Holds(process.id))
         activity.stopped = true;
       const CurrentCall call = CallOf(fmt::format("/proc/{}", process.id));
-      if (WaitsForInput(process.id, call)) activity.waits_for_input = true;
       if (call.number >= 0 && call.number != SYS_wait4 && call.number != SYS_waitid) {
         activity.waits_in = SyscallName(call.number);
       }
@@ -373,12 +371,29 @@ class PosixChild final : public ChildProcess {
     }
     cpu_of_ = std::move(now);
     activity.cpu_time = cpu_time_;
+    // It is a zombie, at least.
+    activity.known = std::any_of(all.begin(), all.end(),
+                                 [this](const TaskStat& process) { return process.id == pid_; });
     return activity;
+  }
+
+  bool WaitsForInput(const std::vector<int>& processes) override {
+    std::set<std::string> inputs;  // that one of them reads
+    for (const int pid : processes) {
+      if (ReadsInput(pid, CallOf(fmt::format("/proc/{}", pid)))) inputs.insert(LinkOfInput(pid));
+    }
+    // A pipe that one of them writes is how they work together, and no user's input.
+    return std::any_of(inputs.begin(), inputs.end(), [&](const std::string& input) {
+      return std::none_of(processes.begin(), processes.end(),
+                          [&](int pid) { return HasWriteEnd(pid, input); });
+    });
   }
 
  private:
   // All but what hangscope started for itself.
-  std::vector<TaskStat> TheirDescendants() const { return Descendants(getpid(), is_ours_); }
+  std::vector<TaskStat> TheirDescendants() const {
+    return sees_processes_ ? Descendants(getpid(), is_ours_) : std::vector<TaskStat>();
+  }
 
   bool HoldsOutput(pid_t pid) const {
     int error = 0;
@@ -449,6 +464,7 @@ class PosixChild final : public ChildProcess {
   const sigset_t mask_before_;
   std::optional<KeyRelay> keys_;
   std::optional<ChildExit> exit_;
+  const bool sees_processes_ = ProcFolder("/proc").WhyBlind().empty();
   std::map<pid_t, TimeNs> cpu_of_;  // of each process, as of the last look
   TimeNs cpu_time_ = 0;
 };
@@ -497,11 +513,7 @@ bool PlaceStream(const CapturedStream& stream, int write_end, TerminalUse termin
   for (size_t i = 0; i < pipes.streams.size() && placed; ++i) {
     placed = PlaceStream(options.streams[i], pipes.streams[i].write_end, terminal_use);
   }
-  // hangscope ignores SIGPIPE, and waits for children, for itself only.
-  signal(SIGPIPE, options.ignores_sigpipe ? SIG_IGN : SIG_DFL);
-  signal(SIGXFSZ, options.ignores_sigxfsz ? SIG_IGN : SIG_DFL);
-  if (options.ignores_sigchld) signal(SIGCHLD, SIG_IGN);
-  sigprocmask(SIG_SETMASK, &options.signal_mask, nullptr);
+  options.signals.Restore();
   if (placed) execvp(arguments[0], arguments);
   const int error = errno;
   (void)!write(failure, &error, sizeof error);
@@ -527,6 +539,27 @@ TerminalUse UseOfTerminal(bool pty) {
 }
 
 }  // namespace
+
+std::vector<TaskStat> Descendants(pid_t root, const std::function<bool(pid_t)>& leave_out) {
+  const ProcFolder proc("/proc");
+  std::multimap<pid_t, TaskStat> by_parent;
+  for (const int pid : proc.Processes()) {
+    if (auto stat = proc.Stat(pid)) by_parent.emplace(stat->parent, std::move(*stat));
+  }
+  std::vector<TaskStat> found;
+  std::vector<pid_t> open = {root};
+  while (!open.empty()) {
+    const pid_t parent = open.back();
+    open.pop_back();
+    const auto [from, to] = by_parent.equal_range(parent);
+    for (auto at = from; at != to; ++at) {
+      if (leave_out && leave_out(at->second.id)) continue;
+      found.push_back(at->second);
+      open.push_back(at->first == at->second.id ? 0 : at->second.id);
+    }
+  }
+  return found;
+}
 
 Status CheckProgram(const std::string& program) {
   std::vector<std::string> candidates = {program};

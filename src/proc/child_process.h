@@ -2,7 +2,6 @@
 #ifndef HANGSCOPE_PROC_CHILD_PROCESS_H
 #define HANGSCOPE_PROC_CHILD_PROCESS_H
 
-#include <signal.h>
 #include <sys/types.h>
 
 #include <functional>
@@ -13,6 +12,8 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "proc/inherited_signals.h"
+#include "proc/proc_text.h"
 
 namespace hangscope {
 
@@ -23,13 +24,14 @@ struct ChildExit {
 
 // What the processes of the child do right now.
 struct ChildActivity {
-  int processes = 0;             // alive, the child's descendants included
-  TimeNs cpu_time = 0;           // of all there ever were; never falls
-  bool timed_sleep = false;      // one of their threads sleeps for a set time
-  bool waits_for_input = false;  // one of them waits for its standard input
-  bool stopped = false;          // by a signal or a debugger
-  bool runnable = false;         // one of their threads runs, or would if it were given a processor
-  std::string waits_in;          // the system call that the innermost one waits in; may be empty
+  bool known = true;         // false: /proc does not show them, and the rest says nothing
+  int processes = 0;         // alive, the child's descendants included
+  std::vector<int> ids;      // theirs
+  TimeNs cpu_time = 0;       // of all there ever were; never falls
+  bool timed_sleep = false;  // one of their threads sleeps for a set time
+  bool stopped = false;      // by a signal, a debugger or a freezer
+  bool runnable = false;     // one of their threads runs, or would if it were given a processor
+  std::string waits_in;      // the system call that the innermost one waits in; may be empty
   // Once the program has ended: who still holds what it wrote to, "sleep (process 42)"; may be
   // empty.
   std::vector<std::string> holds_output;
@@ -55,6 +57,9 @@ class ChildProcess {
   // To every process that descends from this one, in the group or not.
   virtual void SignalDescendants(int signal_number) = 0;
   virtual ChildActivity Activity() = 0;
+  // Whether one of `processes`, all that the child has, waits for its standard input, and that is
+  // no pipe that one of them writes. Reads every descriptor of them all once one of them waits so.
+  virtual bool WaitsForInput(const std::vector<int>& processes) = 0;
   // Where the streams of the ChildOptions are read, in their order. The caller of
   // Start owns and closes them. A stream on a terminal may end with EIO.
   virtual const std::vector<int>& stream_fds() const = 0;
@@ -83,12 +88,12 @@ struct ChildOptions {
   std::function<void(pid_t child)> before_exec;
   // Which descendants of ours are not the child's, nor are theirs; may be empty.
   std::function<bool(pid_t)> is_ours;
-  // What the child gets, as hangscope's own caller had it.
-  bool ignores_sigpipe = false;
-  bool ignores_sigchld = false;
-  bool ignores_sigxfsz = false;
-  sigset_t signal_mask{};
+  InheritedSignals signals;
 };
+
+// All processes that descend from `root`, parents before children; without those for which
+// `leave_out` is true, if it is not empty, and what descends from them.
+std::vector<TaskStat> Descendants(pid_t root, const std::function<bool(pid_t)>& leave_out);
 
 // Whether `program` can be found (along PATH, as execvp does) and executed: what
 // can be known before anything is touched for its sake.

@@ -2,6 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,7 +35,8 @@ FileKind AnonymousKind(std::string_view target) {
   constexpr std::pair<std::string_view, FileKind> kKinds[] = {
       {"[eventfd]", FileKind::kEvent},    {"[timerfd]", FileKind::kTimer},
       {"[signalfd]", FileKind::kSignals}, {"[eventpoll]", FileKind::kEpoll},
-      {"[pidfd]", FileKind::kProcess},
+      {"[pidfd]", FileKind::kProcess},    {"inotify", FileKind::kDevice},
+      {"[fanotify]", FileKind::kDevice},  {"[perf_event]", FileKind::kDevice},
   };
   for (const auto& [name, kind] : kKinds) {
     if (target.ends_with(name)) return kind;
@@ -105,6 +109,32 @@ WaitFile OpenFiles::Describe(int pid, int fd, bool wants_read) {
   return file;
 }
 
+std::optional<TimeNs> OpenFiles::SocketTimeout(int pid, int fd, bool reads) {
+  const int process = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  if (process < 0) return std::nullopt;
+  const int socket = static_cast<int>(syscall(SYS_pidfd_getfd, process, fd, 0));
+  close(process);
+  if (socket < 0) return std::nullopt;
+  timeval limit = {};
+  socklen_t size = sizeof limit;
+  const int failed =
+      getsockopt(socket, SOL_SOCKET, reads ? SO_RCVTIMEO : SO_SNDTIMEO, &limit, &size);
+  close(socket);
+  if (failed != 0 || (limit.tv_sec == 0 && limit.tv_usec == 0)) return std::nullopt;
+  return limit.tv_sec * kSecond + limit.tv_usec * (kMillisecond / 1000);
+}
+
+// In a container, what the process that was started from outside has open may be open there, too,
+// where nobody can be seen.
+bool OpenFiles::CameFromOutside(const Holders& holders) const {
+  constexpr std::string_view kOutermost = "pid:[4026531836]";  // of every kernel
+  if (proc_.Link("self/ns/pid").value_or(std::string(kOutermost)) == kOutermost) return false;
+  return std::any_of(holders.begin(), holders.end(), [&](const auto& holder) {
+    const auto stat = proc_.Stat(holder.first);
+    return stat && stat->parent == 0;
+  });
+}
+
 void OpenFiles::DescribePipe(int pid, const std::string& target, WaitFile* file) {
   file->kind = FileKind::kPipe;
   for (const auto& [holder, descriptor] : HoldersOf(target)) {
@@ -112,7 +142,7 @@ void OpenFiles::DescribePipe(int pid, const std::string& target, WaitFile* file)
     if (file->wants_read ? MayWrite(info.flags) : MayRead(info.flags))
       file->others.emplace_back(holder, descriptor);
   }
-  file->others_unknown = file->others_hidden = hidden_ > 0;
+  file->others_unknown = file->others_hidden = hidden_ > 0 || CameFromOutside(HoldersOf(target));
   // One that keeps a named pipe open for itself waits for those who will come to open it, as a
   // daemon does.
   const bool is_alone = std::all_of(file->others.begin(), file->others.end(),
@@ -152,6 +182,24 @@ void OpenFiles::DescribeSocket(int pid, const std::string& target, WaitFile* fil
   }
 }
 
+std::vector<RemoteEnd> OpenFiles::RemoteEndsOf(const std::vector<int>& pids) {
+  std::vector<RemoteEnd> ends;
+  std::set<std::string> known;
+  for (const int pid : pids) {
+    int error = 0;
+    for (const DescriptorLink& link : proc_.Descriptors(pid, &error)) {
+      if (!link.target.starts_with("socket:[") || !known.insert(link.target).second) continue;
+      const SocketFacts* const facts = SocketsOf(pid).Find(InodeIn(link.target));
+      if (facts == nullptr || facts->listening || !facts->outside || facts->remote.empty())
+        continue;
+      const Holders& holders = HoldersOf(link.target);
+      ends.push_back(
+          {facts->local, facts->remote, holders, hidden_ > 0 || CameFromOutside(holders)});
+    }
+  }
+  return ends;
+}
+
 void OpenFiles::DescribeEvent(int pid, int fd, const std::string& target, WaitFile* file) {
   file->kind = AnonymousKind(target);
   const DescriptorInfo info = Info(pid, fd);
@@ -162,8 +210,10 @@ void OpenFiles::DescribeEvent(int pid, int fd, const std::string& target, WaitFi
       file->others_unknown = true;
     return;
   }
+  file->signals = info.signals;
   if (file->kind != FileKind::kEvent) {
     file->others_unknown = file->kind == FileKind::kUnknown;
+    file->outside = file->kind == FileKind::kDevice;  // whoever changes a file, a counter
     return;
   }
   if (!info.event) {

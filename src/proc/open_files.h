@@ -23,6 +23,10 @@ class OpenFiles {
   WaitFile Describe(int pid, int fd, bool wants_read);
   // The descriptors that an epoll descriptor waits for.
   std::vector<int> EpollFiles(int pid, int fd) const;
+  // How long calls that read from a socket, or write to it, block at most (SO_RCVTIMEO,
+  // SO_SNDTIMEO); nothing: for ever, it is no socket, or it may not be looked at. Only the socket
+  // itself tells: this process has it open, too, for a moment.
+  static std::optional<TimeNs> SocketTimeout(int pid, int fd, bool reads);
   // The process behind a pidfd; 0: none, or not known.
   int ProcessBehind(int pid, int fd) const;
   // The process that holds the lock which `pid` waits for, on the file behind `fd`; 0: nobody that
@@ -30,6 +34,8 @@ class OpenFiles {
   int LockHolder(int pid, int fd);
   // The processes that have some of this file in their memory; only those that may be looked into.
   std::vector<int> ProcessesThatMap(const std::string& device, uint64_t inode) const;
+  // The connections of these processes that lead to other machines.
+  std::vector<RemoteEnd> RemoteEndsOf(const std::vector<int>& pids);
   // Processes whose descriptors this one may not see.
   size_t hidden() const { return hidden_; }
 
@@ -39,6 +45,7 @@ class OpenFiles {
   void Scan();
   const Holders& HoldersOf(const std::string& target);
   DescriptorInfo Info(int pid, int fd) const;
+  bool CameFromOutside(const Holders& holders) const;
   void DescribePipe(int pid, const std::string& target, WaitFile* file);
   void DescribeSocket(int pid, const std::string& target, WaitFile* file);
   void DescribeEvent(int pid, int fd, const std::string& target, WaitFile* file);

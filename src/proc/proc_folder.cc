@@ -84,6 +84,15 @@ std::vector<DescriptorLink> ProcFolder::Descriptors(int pid, int* error) const {
   return links;
 }
 
+// Where a PID namespace was made without a /proc of its own, its numbers mean other processes.
+std::string ProcFolder::WhyBlind() const {
+  const auto self = Link("self");
+  if (self && ParseWhole<int>(*self) == getpid()) return {};
+  return self || !Processes().empty()
+             ? "/proc shows the processes of another PID namespace: mount one of this"
+             : "/proc shows no processes: mount it";
+}
+
 std::optional<TaskStat> ProcFolder::Stat(int pid) const {
   const auto text = Read(fmt::format("{}/stat", pid));
   return text ? ParseTaskStat(*text) : std::nullopt;

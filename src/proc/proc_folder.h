@@ -43,6 +43,8 @@ class ProcFolder {
   std::vector<DescriptorLink> Descriptors(int pid, int* error) const;
 
   std::optional<TaskStat> Stat(int pid) const;
+  // Why what the folder shows says nothing of this process and its children; empty: it does.
+  std::string WhyBlind() const;
   std::string Path(const std::string& path) const { return root_ + "/" + path; }
 
  private:

@@ -255,6 +255,7 @@ DescriptorInfo ParseDescriptorInfo(std::string_view text) {
   info.flags = NumberOf<uint64_t>(text, "flags", 8, 0);
   info.process = ParseNumber<int>(ValueOf(text, "Pid"));
   info.event = ParseNumber<uint64_t>(ValueOf(text, "eventfd-id"));
+  info.signals = NumberOf<uint64_t>(text, "sigmask", 16, 0);
   for (const std::string_view line : Split(text, '\n')) {
     if (!line.starts_with("tfd:")) continue;
     const auto words = Words(line.substr(4));

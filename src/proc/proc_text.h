@@ -92,6 +92,7 @@ struct DescriptorInfo {
   std::vector<int> epoll_files;   // what an epoll descriptor waits for
   std::optional<int> process;     // of a pidfd: which; -1: it has ended
   std::optional<uint64_t> event;  // of an eventfd: its number, which all descriptors of it have
+  uint64_t signals = 0;           // of a signalfd: which ones it tells of; bit N-1: signal N
 };
 DescriptorInfo ParseDescriptorInfo(std::string_view text);
 

@@ -1,11 +1,13 @@
 #include "proc/process_end.h"
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <optional>
 
@@ -61,6 +63,12 @@ ProcessEnd::How ProcessEnd::how() {
   if (!code) return {};
   if (WIFSIGNALED(*code)) return {true, 0, WTERMSIG(*code)};
   return {true, WEXITSTATUS(*code), 0};
+}
+
+Status ProcessEnd::Signal(int number) {
+  if (syscall(SYS_pidfd_send_signal, fd_, number, nullptr, 0) == 0) return {};
+  return Status::Io(
+      fmt::format("cannot send signal {} to process {}: {}", number, pid_, ErrorText(errno)));
 }
 
 }  // namespace hangscope

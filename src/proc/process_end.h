@@ -6,6 +6,8 @@
 #include <memory>
 #include <optional>
 
+#include "base/status.h"
+
 namespace hangscope {
 
 // One thread.
@@ -28,6 +30,9 @@ class ProcessEnd {
   bool HasEnded();
   // Since Linux 6.15 of every process; before, only until its parent has asked, and of one's own.
   How how();
+  // To this process, never to another one with its number. Fails where it has been collected, or
+  // may not be signalled.
+  Status Signal(int number);
 
  private:
   ProcessEnd(int pid, int fd) : pid_(pid), fd_(fd) {}

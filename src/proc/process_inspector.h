@@ -6,6 +6,7 @@
 #define HANGSCOPE_PROC_PROCESS_INSPECTOR_H
 
 #include <cstddef>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/status.h"
@@ -21,6 +22,12 @@ struct InspectOptions {
   bool stacks = true;
   size_t most_frames = 64;  // of a stack; 1 or more
   bool follow = true;       // look at the processes, too, that waits lead to
+  // Ask all processes that descend from it, too, and from `also`: those whose parents have ended
+  // descend from whoever collects them now.
+  bool descendants = false;
+  std::vector<int> also;
+  // Find out, too, which of their connections lead to other machines.
+  bool remote_ends = false;
   // single-step what runs, to see whether it goes in circles; needs `stop`
   bool step_running = true;
   TimeNs step_time = 20 * kMillisecond;  // at most, for each of at most `most_stepped` threads

@@ -12,8 +12,7 @@ namespace {
 
 // In a fork of a process of several threads: only async-signal-safe calls, here and below.
 [[noreturn]] void BecomeShell(const SideCommandOptions& options, char** environment) {
-  signal(SIGPIPE, options.ignores_sigpipe ? SIG_IGN : SIG_DFL);
-  sigprocmask(SIG_SETMASK, &options.signal_mask, nullptr);
+  options.signals.Restore();
   char* const arguments[] = {const_cast<char*>("sh"), const_cast<char*>("-c"),
                              const_cast<char*>(options.command.c_str()), nullptr};
   execve("/bin/sh", arguments, environment);

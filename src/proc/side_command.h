@@ -2,7 +2,6 @@
 #ifndef HANGSCOPE_PROC_SIDE_COMMAND_H
 #define HANGSCOPE_PROC_SIDE_COMMAND_H
 
-#include <signal.h>
 #include <sys/types.h>
 
 #include <memory>
@@ -10,14 +9,14 @@
 #include <vector>
 
 #include "base/status.h"
+#include "proc/inherited_signals.h"
 
 namespace hangscope {
 
 struct SideCommandOptions {
   std::string command;                   // for sh -c
   std::vector<std::string> environment;  // "NAME=value", besides our own
-  sigset_t signal_mask{};                // what it gets: the mask of hangscope's own caller
-  bool ignores_sigpipe = false;          // likewise
+  InheritedSignals signals;
 };
 
 // The command and all that descends from it, be it orphaned, stays below one process of ours: so

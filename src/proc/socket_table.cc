@@ -59,6 +59,8 @@ SocketFacts FactsOfUnix(const nlmsghdr* header) {
       facts.peer = peer;
     }
   }
+  // Whoever knows its name may send.
+  facts.outside = about->udiag_type == SOCK_DGRAM && !facts.peer && facts.name != "unix";
   return facts;
 }
 
@@ -113,6 +115,8 @@ void SocketTable::AddTcp(std::string_view text, std::string_view family) {
     SocketFacts facts;
     const std::string local = TcpAddressName(line.local);
     const std::string remote = TcpAddressName(line.remote);
+    facts.local = local;
+    facts.remote = remote;
     facts.listening = line.listening;
     facts.name = line.listening ? fmt::format("{} {}", family, local)
                                 : fmt::format("{} {} - {}", family, local, remote);

@@ -12,11 +12,12 @@
 namespace hangscope {
 
 struct SocketFacts {
-  std::string name;  // "unix '/run/x.sock'", "tcp 127.0.0.1:80 - 127.0.0.1:4242"
+  std::string name;           // "unix '/run/x.sock'", "tcp 127.0.0.1:80 - 127.0.0.1:4242"
+  std::string local, remote;  // of tcp: "127.0.0.1:80"; else empty
   bool listening = false;
   // the inode of the other end's socket, where it is one of this machine
   std::optional<uint64_t> peer;
-  bool outside = false;  // the other end is on another machine
+  bool outside = false;  // the other end is on another machine, or whoever knows its name
 };
 
 class SocketTable {

@@ -13,6 +13,8 @@
 #include <array>
 #include <csignal>
 
+#include "proc/terminal_stops.h"
+
 namespace hangscope {
 namespace {
 
@@ -104,10 +106,8 @@ std::string WhyNotStopped(int tid, int error) {
 }  // namespace
 
 SuspensionPutOff::SuspensionPutOff() {
-  sigset_t suspends;
-  sigemptyset(&suspends);
-  for (const int number : {SIGTSTP, SIGTTIN, SIGTTOU}) sigaddset(&suspends, number);
-  pthread_sigmask(SIG_BLOCK, &suspends, &before_);
+  const sigset_t stops = TerminalStops();
+  pthread_sigmask(SIG_BLOCK, &stops, &before_);
 }
 
 SuspensionPutOff::~SuspensionPutOff() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }

@@ -33,6 +33,7 @@ struct RwLock {
   int32_t writer;
   int32_t shared;
 };
+constexpr uint64_t kRwLockAlignment = 8;  // only one of its two futexes fits a word's address
 constexpr uint64_t kPhaseFutexAt = 8;
 constexpr uint64_t kWritersFutexAt = 12;
 
@@ -115,6 +116,36 @@ class FutexReader {
     return meaning;
   }
 
+  // One that is given back to its waiters by priority, and that the kernel refused because its
+  // owner waits for this thread: glibc then waits for a word of its own stack that nobody knows,
+  // for ever. The mutex is among what lies beside that word.
+  std::optional<FutexMeaning> AsRefusedMutex() const {
+    constexpr uint64_t kWord = sizeof(uint64_t);
+    constexpr uint64_t kWordsBefore = 16;
+    constexpr uint64_t kWords = 64;
+    constexpr int32_t kMutexPriority = 32;
+    if (word_.expected != 0) return std::nullopt;
+    const uint64_t begin = (word_.address & ~(kWord - 1)) - kWordsBefore * kWord;
+    for (uint64_t i = 0; i < kWords; ++i) {
+      uint64_t address = 0;
+      Mutex mutex = {};
+      if (!read_(begin + i * kWord, &address, sizeof address) ||
+          !read_(address, &mutex, sizeof mutex))
+        continue;
+      const int owner = static_cast<int>(mutex.lock & FUTEX_TID_MASK);
+      const bool fits = (mutex.kind & ~kMutexKnownBits) == 0 &&
+                        (mutex.kind & kMutexPriority) != 0 && owner != 0 && mutex.owner == owner &&
+                        mutex.users > 0 && mutex.users <= kMostUsers && is_thread_(owner);
+      if (!fits) continue;
+      FutexMeaning meaning;
+      meaning.kind = WaitKind::kMutex;
+      meaning.object = address;
+      meaning.owner = owner;
+      return meaning;
+    }
+    return std::nullopt;
+  }
+
   // glibc waits for the thread's id in its descriptor to become 0; the kernel clears it and wakes
   // as for shared ones.
   std::optional<FutexMeaning> AsJoin(bool is_named) const {
@@ -142,7 +173,9 @@ class FutexReader {
   FutexMeaning AsRwLock() const {
     for (const uint64_t at : {kPhaseFutexAt, kWritersFutexAt}) {
       RwLock lock = {};
-      if (!read_(word_.address - at, &lock, sizeof lock)) continue;
+      if ((word_.address - at) % kRwLockAlignment != 0 ||
+          !read_(word_.address - at, &lock, sizeof lock))
+        continue;
       const bool fits = lock.phase_futex <= 3 && lock.writers_futex <= 3 &&
                         (lock.shared == 0 || lock.shared == 1) && lock.writer >= 0 &&
                         (lock.readers | lock.writers) != 0;
@@ -184,6 +217,23 @@ class FutexReader {
 
 }  // namespace
 
+bool InterruptedItself(const std::vector<StackFrame>& stack) {
+  const auto is_library = [](const StackFrame& frame) {
+    return frame.module.starts_with("libc.so");
+  };
+  const auto handler = std::find_if(stack.begin(), stack.end(), [](const StackFrame& frame) {
+    return frame.function == "__restore_rt";
+  });
+  if (handler == stack.end() || stack[0].function.find("lll_lock_wait") == std::string::npos)
+    return false;
+  const auto inner_end = std::find_if_not(stack.begin(), handler, is_library);
+  const auto outer_end = std::find_if_not(handler + 1, stack.end(), is_library);
+  return std::any_of(stack.begin() + 1, inner_end, [&](const StackFrame& inner) {
+    return std::any_of(handler + 1, outer_end,
+                       [&](const StackFrame& outer) { return outer.function == inner.function; });
+  });
+}
+
 FutexMeaning ExplainFutexWord(const FutexWord& word, FutexUse use,
                               const std::vector<StackFrame>& stack, const ReadMemory& read,
                               const std::function<bool(int)>& is_thread) {
@@ -196,6 +246,7 @@ FutexMeaning ExplainFutexWord(const FutexWord& word, FutexUse use,
   switch (named) {
     case WaitKind::kMutex:
       if (auto mutex = futex.AsMutex(true)) return *mutex;
+      if (auto mutex = futex.AsRefusedMutex()) return *mutex;
       break;
     case WaitKind::kCondition:
       return futex.AsCondition();

@@ -22,6 +22,10 @@ struct FutexMeaning {
   std::optional<int> joined;  // of kJoin: the thread
 };
 
+// Whether the thread waits for a lock of libc that it has itself: a handler interrupted a function
+// that had taken it, and calls the same function. `stack`: of one that waits in a futex.
+bool InterruptedItself(const std::vector<StackFrame>& stack);
+
 // `is_thread`: whether a thread, as the target counts them, is there and can have this word in its
 // memory.
 FutexMeaning ExplainFutexWord(const FutexWord& word, FutexUse use,

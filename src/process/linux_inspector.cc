@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
 #include <set>
 #include <thread>
@@ -11,7 +12,8 @@
 namespace hangscope {
 namespace {
 
-constexpr size_t kMostProcesses = 64;
+constexpr size_t kMostProcesses = 64;  // of one question about one process
+constexpr size_t kMostAsked = 256;
 
 class LinuxInspector final : public ProcessInspector {
  public:
@@ -21,8 +23,18 @@ class LinuxInspector final : public ProcessInspector {
   Result<SystemSample> Inspect(int pid, const InspectOptions& options) override;
 
  private:
-  std::vector<std::unique_ptr<ProcessLook>> ReadAll(int pid, InspectionContext& context,
-                                                    size_t* left_out);
+  struct Looks {
+    std::vector<std::unique_ptr<ProcessLook>> processes;
+    std::vector<int> asked;
+    bool asked_are_all = true;
+    // Processes that were too many, or for which there was no time.
+    size_t left_out = 0;
+  };
+  Looks ReadAll(int pid, InspectionContext& context);
+  std::string FirstLine(const char* name) const {
+    const std::string text = proc_.Read(name).value_or("");
+    return text.substr(0, text.find('\n'));
+  }
 
   Clock& clock_;
   const std::string proc_root_;
@@ -30,15 +42,38 @@ class LinuxInspector final : public ProcessInspector {
   WalkerCache walkers_;
 };
 
-// The process, then those that its waits lead to, then those that theirs do; *left_out: how many
-// were too many.
-std::vector<std::unique_ptr<ProcessLook>> LinuxInspector::ReadAll(int pid,
-                                                                  InspectionContext& context,
-                                                                  size_t* left_out) {
-  std::vector<std::unique_ptr<ProcessLook>> looks;
+// Whom the question is about: parents before children.
+std::vector<int> WhoIsAsked(int pid, InspectionContext& context) {
+  std::vector<int> asked = {pid};
+  if (!context.options.descendants) return asked;
   std::set<int> known = {pid};
-  std::deque<int> queue = {pid};
-  for (; !queue.empty() && looks.size() < kMostProcesses && !(context.IsLate() && !looks.empty());
+  const auto add = [&](int process) {
+    if (known.insert(process).second) asked.push_back(process);
+  };
+  for (const int other : context.options.also) add(other);
+  for (size_t i = 0; i < asked.size(); ++i) {
+    for (const TaskStat& child : context.tree.Children(asked[i])) {
+      if (child.state != ThreadState::kZombie) add(child.id);
+    }
+  }
+  return asked;
+}
+
+// Those that are asked, then those that their waits lead to, then those that theirs do.
+LinuxInspector::Looks LinuxInspector::ReadAll(int pid, InspectionContext& context) {
+  Looks looks;
+  std::vector<int> asked = WhoIsAsked(pid, context);
+  const size_t too_many = asked.size() - std::min(asked.size(), kMostAsked);
+  looks.asked_are_all = too_many == 0;
+  asked.resize(asked.size() - too_many);
+  std::set<int> known(asked.begin(), asked.end());
+  std::deque<int> queue(asked.begin(), asked.end());
+  const size_t most = asked.size() - 1 + kMostProcesses;
+  const auto is_asked = [&](int process) {
+    return std::count(asked.begin(), asked.end(), process) != 0;
+  };
+  auto& processes = looks.processes;
+  for (; !queue.empty() && processes.size() < most && !(context.IsLate() && !processes.empty());
        queue.pop_front()) {
     auto look = std::make_unique<ProcessLook>(context, walkers_, queue.front());
     if (!look->Read()) continue;
@@ -46,13 +81,17 @@ std::vector<std::unique_ptr<ProcessLook>> LinuxInspector::ReadAll(int pid,
     for (const int other : context.options.follow ? look->LeadsTo() : std::set<int>()) {
       if (known.insert(other).second) queue.push_back(other);
     }
-    looks.push_back(std::move(look));
+    if (is_asked(queue.front())) looks.asked.push_back(queue.front());
+    processes.push_back(std::move(look));
   }
-  *left_out = looks.size() == kMostProcesses ? queue.size() : 0;
+  looks.asked_are_all = looks.asked_are_all && std::none_of(queue.begin(), queue.end(), is_asked);
+  looks.left_out = queue.size() + too_many;
   return looks;
 }
 
 Result<SystemSample> LinuxInspector::Inspect(int pid, const InspectOptions& options) {
+  if (const std::string why = proc_.WhyBlind(); !why.empty())
+    return Status::Io(fmt::format("process {} cannot be looked at: {}", pid, why));
   // A thread's number leads to its process.
   const auto status = proc_.Read(fmt::format("{}/status", pid));
   const auto parsed = status ? ParseTaskStatus(*status) : std::nullopt;
@@ -60,23 +99,34 @@ Result<SystemSample> LinuxInspector::Inspect(int pid, const InspectOptions& opti
   SystemSample look;
   InspectionContext context(clock_, proc_, options, proc_root_);
   look.begin = clock_.Monotonic();
-  size_t left_out = 0;
-  auto processes = ReadAll(parsed->process > 0 ? parsed->process : pid, context, &left_out);
+  auto [processes, asked, asked_are_all, left_out] =
+      ReadAll(parsed->process > 0 ? parsed->process : pid, context);
   if (processes.empty()) return Status::NotFound(fmt::format("process {} has just ended", pid));
   if (options.stop) {
     const SuspensionPutOff put_off;
     // On a thread of its own: when that ends, the kernel lets go of whatever it still traces.
-    std::thread([&] {
-      for (auto& process : processes) process->Stop();
+    std::thread([&all = processes] {
+      for (auto& process : all) process->Stop();
     }).join();
   }
   for (auto& process : processes) process->Verify();
   for (auto& process : processes) look.processes.push_back(process->ReleaseFacts());
+  look.asked = std::move(asked);
+  look.host = FirstLine("sys/kernel/hostname");
+  look.boot = FirstLine("sys/kernel/random/boot_id");
+  if (options.remote_ends) {
+    std::vector<int> pids;
+    for (const ProcessFacts& process : look.processes) pids.push_back(process.pid);
+    look.remote_ends = context.files.RemoteEndsOf(pids);
+  }
+  look.asked_are_all = asked_are_all;
   if (left_out > 0) {
     look.processes[0].warnings.push_back(
-        fmt::format("the waits lead to more processes: {} {} not looked at, as {} is the most at a "
-                    "time; ask for one of them by its own number",
-                    left_out, left_out == 1 ? "is" : "are", kMostProcesses));
+        fmt::format("{} more of its descendants, or of those whom the waits lead to, {} not looked "
+                    "at, as {} and "
+                    "{} are the most at a time, in {:.0f} s; ask for one of them by its own number",
+                    left_out, left_out == 1 ? "is" : "are", kMostAsked, kMostProcesses,
+                    Seconds(options.budget)));
   }
   look.longest_stop = context.longest_stop;
   look.end = clock_.Monotonic();

@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "process/signal_sets.h"
+
 namespace hangscope {
 namespace {
 
@@ -13,6 +15,7 @@ WaitRole RoleOf(ThreadStand stand) {
     case ThreadStand::kTimed:
       return WaitRole::kMoves;
     case ThreadStand::kOutside:
+    case ThreadStand::kFrozen:
       return WaitRole::kExcused;
     case ThreadStand::kUnknown:
       return WaitRole::kUnknown;
@@ -37,14 +40,21 @@ bool Spins(const ThreadFacts& thread) {
   return !spin.writes_memory && !spin.reads_clock && (!spin.calls_kernel || YieldsOnly(thread));
 }
 
-bool WaitsForOutside(WaitKind kind) {
-  return kind == WaitKind::kAccept || kind == WaitKind::kSignal;
+// It waits for signals, and only those of its children are meant.
+bool HearsOfChildrenOnly(uint64_t signals, const ThreadWait& wait) {
+  return (signals & ~kOwnFaults) == SignalBit(SIGCHLD) && !wait.children.empty();
+}
+
+bool WaitsForOutside(const ThreadWait& wait) {
+  return wait.kind == WaitKind::kAccept ||
+         (wait.kind == WaitKind::kSignal && !HearsOfChildrenOnly(wait.signals, wait));
 }
 
 ThreadStand StandOfSleeper(const ThreadFacts& thread) {
   if (thread.wait.has_timeout || thread.wait.kind == WaitKind::kTime) return ThreadStand::kTimed;
-  if (WaitsForOutside(thread.wait.kind)) return ThreadStand::kOutside;
-  if (thread.wait.kind == WaitKind::kNone || thread.wait.kind == WaitKind::kOther)
+  if (WaitsForOutside(thread.wait)) return ThreadStand::kOutside;
+  if (thread.wait.kind == WaitKind::kNone || thread.wait.kind == WaitKind::kOther ||
+      thread.wait.kind == WaitKind::kOpen)
     return ThreadStand::kUnknown;
   return ThreadStand::kWaits;
 }
@@ -66,6 +76,8 @@ ThreadStand StandOf(const ThreadFacts& thread, const std::vector<ThreadsById>& e
     case ThreadState::kStopped:
     case ThreadState::kTraced:
       return ThreadStand::kHalted;
+    case ThreadState::kFrozen:
+      return ThreadStand::kFrozen;
     case ThreadState::kZombie:
     case ThreadState::kDead:
       return ThreadStand::kEnded;
@@ -85,7 +97,9 @@ ThreadStand StandOf(const ThreadFacts& thread, const std::vector<ThreadsById>& e
 // What a descriptor can be made ready by.
 enum class FileSource { kProcesses, kOwnProcess, kOutside, kUnknown };
 
-FileSource SourceOf(const WaitFile& file) {
+FileSource SourceOf(const WaitFile& file, const ThreadWait& wait) {
+  if (file.kind == FileKind::kSignals && HearsOfChildrenOnly(file.signals, wait))
+    return FileSource::kProcesses;
   if (file.outside || file.listening) return FileSource::kOutside;
   if (file.others_unknown) return FileSource::kUnknown;
   switch (file.kind) {
@@ -108,7 +122,37 @@ FileSource SourceOf(const WaitFile& file) {
   return FileSource::kUnknown;
 }
 
+bool IsOfPython(const ProcessFacts& process) {
+  for (const ThreadFacts& thread : process.threads) {
+    for (const StackFrame& frame : thread.stack) {
+      if (frame.module.starts_with("python") || frame.module.starts_with("libpython")) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
+
+uint64_t SignalsFromOutside(const ProcessFacts& process) {
+  // The end of a child is a supplier of its own where it counts. Python has a handler for SIGINT
+  // unless it is told otherwise.
+  return process.caught_signals & ~kOwnFaults & ~SignalBit(SIGCHLD) &
+         ~(IsOfPython(process) ? SignalBit(SIGINT) : 0);
+}
+
+bool IsFileWait(WaitKind kind) {
+  return kind == WaitKind::kRead || kind == WaitKind::kWrite || kind == WaitKind::kPoll;
+}
+
+bool HandlerMayEnd(const ThreadFacts& thread) {
+  const auto is_python = [](const StackFrame& frame) {
+    return frame.function.starts_with("PyThread_acquire_lock");
+  };
+  if (std::any_of(thread.stack.begin(), thread.stack.end(), is_python))
+    return thread.tid == thread.pid;
+  return thread.wait.kind == WaitKind::kSemaphore || thread.wait.kind == WaitKind::kFutex ||
+         IsFileWait(thread.wait.kind);
+}
 
 bool IsSameWait(const ThreadFacts& before, const ThreadFacts& now) {
   // What a word belongs to may be known in one look only, and then it is told by where that begins.
@@ -209,9 +253,10 @@ void ProcessGraph::WaitForDead(uint32_t node) {
 void ProcessGraph::AddFileEdges(uint32_t node) {
   const std::vector<WaitFile>& files = nodes_[node].facts->wait.files;
   bool only_own = true;
-  std::set<int> pids;
+  const std::vector<int>& children = nodes_[node].facts->wait.children;
+  std::set<int> pids(children.begin(), children.end());
   for (const WaitFile& file : files) {
-    const FileSource source = SourceOf(file);
+    const FileSource source = SourceOf(file, nodes_[node].facts->wait);
     if (source == FileSource::kOutside) return Stand(node, ThreadStand::kOutside);
     if (source == FileSource::kUnknown) return Unknown(node);
     if (source == FileSource::kOwnProcess) pids.insert(nodes_[node].pid);
@@ -237,6 +282,7 @@ void ProcessGraph::AddEdges(uint32_t node) {
   switch (wait.kind) {
     case WaitKind::kJoin:
       return wait.thread ? WaitForThread(node, *wait.thread) : Unknown(node);
+    case WaitKind::kSignal:  // of its children
     case WaitKind::kChild:
       for (const int child : wait.children)
         waits_[node].suppliers.push_back({ProcessNodeOf(child), false});
@@ -251,7 +297,10 @@ void ProcessGraph::AddEdges(uint32_t node) {
       break;
   }
   // A word that others may have mapped, too: nobody knows who.
-  return wait.shared ? Unknown(node) : WaitForOwnProcess(node);
+  if (wait.shared) return Unknown(node);
+  WaitForOwnProcess(node);
+  for (const int child : wait.children)
+    waits_[node].suppliers.push_back({ProcessNodeOf(child), false});
 }
 
 // A process whom nobody waits for, other than its own idle threads, is nobody's victim.

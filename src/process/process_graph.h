@@ -24,6 +24,7 @@ enum class ThreadStand {
   kWaits,    // in the same wait in all looks; others must end it
   kSpins,    // goes round a loop that only others can end
   kHalted,   // stopped by a signal or a debugger
+  kFrozen,   // by its control group: somebody will thaw it
   kEnded,
 };
 
@@ -43,6 +44,8 @@ constexpr std::string_view ThreadStandName(ThreadStand stand) {
       return "spins";
     case ThreadStand::kHalted:
       return "halted";
+    case ThreadStand::kFrozen:
+      return "frozen";
     case ThreadStand::kEnded:
       return "ended";
   }
@@ -95,6 +98,16 @@ class ProcessGraph {
   std::map<std::pair<int, uint64_t>, uint32_t> dead_owners_;  // by process and lock
   uint32_t nobody_knows_ = 0;
 };
+
+bool IsFileWait(WaitKind kind);
+
+// Signals that come from outside, for which the process has handlers: not those that a thread
+// raises itself.
+uint64_t SignalsFromOutside(const ProcessFacts& process);
+
+// A handler may post a semaphore, wake a futex, write a pipe or interrupt a read; it may not signal
+// a condition variable. Python's main thread runs its handlers while it waits for a lock, too.
+bool HandlerMayEnd(const ThreadFacts& thread);
 
 // The same sleep in both: it did not run in between.
 bool IsSameWait(const ThreadFacts& before, const ThreadFacts& now);

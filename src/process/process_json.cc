@@ -7,6 +7,7 @@
 
 #include "base/json_text.h"
 #include "base/units.h"
+#include "process/process_graph.h"
 #include "process/process_words.h"
 #include "verdict/json.h"
 
@@ -18,32 +19,7 @@ using Json = nlohmann::ordered_json;
 double Rounded(TimeNs ns) { return static_cast<double>(ns / 1000) / 1e6; }
 
 Json Typed(const char* type, const ProcessScene& scene, TimeNs wall) {
-  return {{"type", type},
-          {"version", kJsonVersion},
-          {"time", FormatWallTime(wall)},
-          {"target", fmt::format("process {}", scene.look->processes[0].pid)}};
-}
-
-const char* StateName(ThreadState state) {
-  switch (state) {
-    case ThreadState::kRunning:
-      return "running";
-    case ThreadState::kSleeping:
-      return "sleeping";
-    case ThreadState::kDiskSleep:
-      return "disk sleep";
-    case ThreadState::kStopped:
-      return "stopped";
-    case ThreadState::kTraced:
-      return "traced";
-    case ThreadState::kZombie:
-      return "zombie";
-    case ThreadState::kDead:
-      return "dead";
-    case ThreadState::kUnknown:
-      break;
-  }
-  return "unknown";
+  return TypedObject(type, TargetName(*scene.look), wall);
 }
 
 std::string Address(uint64_t address) { return fmt::format("{:#x}", address); }
@@ -56,14 +32,29 @@ Json FrameObject(const StackFrame& frame) {
   return json;
 }
 
+Json HolderObjects(const std::vector<std::pair<int, int>>& holders) {
+  Json list = Json::array();
+  for (const auto& [pid, fd] : holders) list.push_back({{"pid", IdOnHost(pid)}, {"fd", fd}});
+  return list;
+}
+
 Json FileObject(const WaitFile& file) {
   Json json{{"fd", file.fd},
+            {"kind", FileKindName(file.kind)},
             {"name", file.name},
             {"reads", file.wants_read},
-            {"others", Json::array()},
+            {"others", HolderObjects(file.others)},
             {"others_unknown", file.others_unknown}};
-  for (const auto& [pid, fd] : file.others) json["others"].push_back({{"pid", pid}, {"fd", fd}});
+  if (file.others_hidden) json["others_hidden"] = true;
+  if (file.listening) json["listens"] = true;
+  if (file.outside) json["outside"] = true;
+  if (file.signals != 0) json["signals"] = file.signals;
   return json;
+}
+
+std::vector<int> OnTheirHost(std::vector<int> ids) {
+  for (int& id : ids) id = IdOnHost(id);
+  return ids;
 }
 
 Json WaitObject(const ThreadFacts& thread, const SystemSample& look) {
@@ -71,10 +62,13 @@ Json WaitObject(const ThreadFacts& thread, const SystemSample& look) {
   Json json{{"kind", WaitKindName(wait.kind)}, {"text", WaitedFor(thread, look)}};
   if (wait.address != 0) json["address"] = Address(wait.address);
   if (!wait.variable.empty()) json["variable"] = wait.variable;
-  if (wait.owner) json["owner"] = *wait.owner;
+  if (wait.shared) json["shared"] = true;
+  if (!wait.shared_name.empty()) json["shared_name"] = wait.shared_name;
+  if (wait.owner) json["owner"] = IdOnHost(*wait.owner);
   if (wait.owner_died) json["owner_died"] = true;
-  if (wait.thread) json["thread"] = *wait.thread;
-  if (!wait.children.empty()) json["children"] = wait.children;
+  if (wait.thread) json["thread"] = IdOnHost(*wait.thread);
+  if (!wait.children.empty()) json["children"] = OnTheirHost(wait.children);
+  if (wait.signals != 0) json["signals"] = wait.signals;
   for (const WaitFile& file : wait.files) json["files"].push_back(FileObject(file));
   json["has_timeout"] = wait.has_timeout;
   return json;
@@ -92,40 +86,17 @@ Json SpinObject(const ThreadFacts::Spin& spin) {
 }
 
 Json ThreadObject(const ThreadFacts& thread, const ProcessScene& scene) {
-  Json json{{"pid", thread.pid},
-            {"tid", thread.tid},
+  Json json{{"pid", IdOnHost(thread.pid)},
+            {"tid", IdOnHost(thread.tid)},
             {"name", thread.name},
-            {"state", StateName(thread.state)}};
+            {"state", ThreadStateName(thread.state)}};
+  if (!thread.host.empty()) json["host"] = thread.host;
   const auto stand = scene.judgement->stands.find(thread.tid);
   if (stand != scene.judgement->stands.end()) json["stand"] = ThreadStandName(stand->second);
-  if (thread.since) json["for_s"] = Rounded(std::max<TimeNs>(0, scene.look->end - *thread.since));
+  if (const auto lasted = HasLasted(thread, *scene.look)) json["for_s"] = Rounded(*lasted);
   json["does"] = DoesWhat(thread, *scene.look);
   if (const StackFrame* const frame = OwnFrame(thread)) json["where"] = FrameObject(*frame);
   return json;
-}
-
-Json ThreadList(const std::vector<int>& tids, const ProcessScene& scene) {
-  Json list = Json::array();
-  for (const int tid : tids) {
-    const ThreadFacts* const thread = FindThread(*scene.look, tid);
-    list.push_back(thread == nullptr ? Json{{"tid", tid}} : ThreadObject(*thread, scene));
-  }
-  return list;
-}
-
-std::string FindingLine(const ProcessFinding& finding, const ProcessScene& scene, TimeNs wall) {
-  Json json = Typed("finding", scene, wall);
-  json["kind"] = FindingKindName(finding.kind);
-  json["confidence"] = ConfidenceName(finding.confidence);
-  json["hang"] = finding.IsBad();
-  json["threads"] = ThreadList(finding.threads, scene);
-  json["partners"] = finding.partners;
-  json["victims"] = finding.victims;
-  json["summary"] = finding.summary;
-  json["lines"] = finding.lines;
-  json["evidence"] = finding.evidence;
-  json["doubts"] = finding.doubts;
-  return JsonLine(json);
 }
 
 std::string ThreadLine(const ThreadFacts& thread, const ProcessScene& scene, TimeNs wall) {
@@ -142,38 +113,49 @@ std::string ThreadLine(const ThreadFacts& thread, const ProcessScene& scene, Tim
   return JsonLine(json);
 }
 
+std::string RemoteEndLine(const RemoteEnd& end, const ProcessScene& scene, TimeNs wall) {
+  Json json = Typed("connection", scene, wall);
+  json.update({{"local", end.local},
+               {"remote", end.remote},
+               {"holders", HolderObjects(end.holders)},
+               {"others_unknown", end.others_unknown}});
+  return JsonLine(json);
+}
+
 std::string ProcessLine(const ProcessFacts& process, const ProcessScene& scene, TimeNs wall) {
   Json json = Typed("process", scene, wall);
-  json.update({{"pid", process.pid},
-               {"parent", process.parent},
+  json.update({{"pid", IdOnHost(process.pid)},
+               {"parent", IdOnHost(process.parent)},
                {"name", process.name},
                {"command", process.command},
-               {"state", StateName(process.state)}});
+               {"state", ThreadStateName(process.state)}});
+  if (!process.host.empty()) json["host"] = process.host;
   json["threads"] = process.threads.size();
-  json["handles_signals"] = process.handles_signals;
+  json["handles_signals"] = SignalsFromOutside(process) != 0;
+  json["caught_signals"] = process.caught_signals;
+  if (process.is_hidden) json["hidden"] = true;
   json["troubles"] = process.warnings;
   return JsonLine(json);
 }
 
 }  // namespace
 
-std::string ProcessFindingsJson(const ProcessScene& scene, TimeNs wall) {
-  std::string text;
-  for (const ProcessFinding& finding : scene.judgement->findings)
-    text += FindingLine(finding, scene, wall);
-  return text;
-}
-
 std::string ProcessJson(const ProcessScene& scene, TimeNs wall) {
   Json note = Typed("note", scene, wall);
-  note["event"] = scene.judgement->IsBad() ? "bad" : "clean";
+  note["event"] = "looked";
   note["text"] = ProcessHead(scene);
   note["longest_stop_s"] = Rounded(scene.look->longest_stop);
-  std::string text = JsonLine(note) + ProcessFindingsJson(scene, wall);
+  note["wall_ns"] = wall;  // as `time`, to the nanosecond
+  note["host"] = scene.look->host;
+  note["boot_id"] = scene.look->boot;
+  note["asked"] = OnTheirHost(scene.look->asked);
+  note["asked_are_all"] = scene.look->asked_are_all;
+  std::string text = JsonLine(note);
   for (const ProcessFacts& process : scene.look->processes) {
     text += ProcessLine(process, scene, wall);
     for (const ThreadFacts& thread : process.threads) text += ThreadLine(thread, scene, wall);
   }
+  for (const RemoteEnd& end : scene.look->remote_ends) text += RemoteEndLine(end, scene, wall);
   return text;
 }
 

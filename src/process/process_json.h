@@ -9,11 +9,9 @@
 
 namespace hangscope {
 
-// A note with the verdict, then each finding, each process and each thread; one line each, with its
-// newline. `wall`: of the look.
+// How it was looked at, then each process and each thread; one line each, with its newline. `wall`:
+// of the look.
 std::string ProcessJson(const ProcessScene& scene, TimeNs wall);
-// The findings alone.
-std::string ProcessFindingsJson(const ProcessScene& scene, TimeNs wall);
 
 }  // namespace hangscope
 

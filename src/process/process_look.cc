@@ -1,12 +1,17 @@
 #include "process/process_look.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/kcmp.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <iterator>
 
+#include "process/signal_sets.h"
 #include "process/step_helper.h"
 
 namespace hangscope {
@@ -17,8 +22,12 @@ constexpr size_t kStackBytes = 64 << 10;  // copied of each
 constexpr uint64_t kBelowStack = 256;     // leaf functions use so much below the stack pointer
 constexpr size_t kMostCommand = 4096;
 
-// glibc's own, for cancelling threads and changing their user.
-constexpr uint64_t kLibrarySignals = uint64_t{3} << 31;
+// A handler that runs, or a signalfd that becomes ready, ends these.
+bool SignalsEnd(WaitKind kind) {
+  return kind == WaitKind::kRead || kind == WaitKind::kWrite || kind == WaitKind::kPoll ||
+         kind == WaitKind::kAccept || kind == WaitKind::kSignal || kind == WaitKind::kSemaphore ||
+         kind == WaitKind::kFutex || kind == WaitKind::kFileLock;
+}
 
 std::string CommandLine(const ProcFolder& proc, int pid) {
   std::string text = proc.Read(fmt::format("{}/cmdline", pid)).value_or("");
@@ -26,6 +35,19 @@ std::string CommandLine(const ProcFolder& proc, int pid) {
   if (text.size() > kMostCommand) text.resize(kMostCommand);
   std::replace(text.begin(), text.end(), '\0', ' ');
   return text;
+}
+
+// The user who, beside root, may look at a process of `user`; -1: nobody. Where that is the one who
+// asks here, and no security module refuses it, the process lets nobody look (prctl, not dumpable).
+int WhoElseMayLook(const ProcFolder& proc, int user) {
+  const auto scope = proc.Read("sys/kernel/yama/ptrace_scope");
+  const bool yama_refuses = scope && !scope->starts_with('0');
+  return user == static_cast<int>(geteuid()) && !yama_refuses ? -1 : user;
+}
+
+// Whether the child came of vfork, and has become no other program yet.
+bool HasMemoryOf(int parent, int child) {
+  return syscall(SYS_kcmp, parent, child, KCMP_VM, 0, 0) == 0;
 }
 
 // Those that functions are in, and the rest of their files. Stacks and heaps come and go.
@@ -39,6 +61,11 @@ std::vector<MemoryMapping> CodeMappings(const std::vector<MemoryMapping>& all) {
     return mapping.executable || files.count(mapping.path) != 0;
   });
   return code;
+}
+
+bool IsThisProgram(const ProcFolder& proc, int pid) {
+  const auto own = proc.Link("self/exe");
+  return pid != 0 && own && proc.Link(fmt::format("{}/exe", pid)) == own;
 }
 
 }  // namespace
@@ -125,12 +152,15 @@ void ProcessLook::StoreThread(RawThread raw) {
   thread.tid = raw.tid;
   thread.name = raw.stat.name;
   thread.state = raw.stat.state;
+  // Another hangscope looks at it, for a moment: that says nothing about the program.
+  if (thread.state == ThreadState::kTraced && IsThisProgram(context_.proc, raw.status.tracer))
+    thread.state = ThreadState::kUnknown;
   thread.cpu = raw.stat.cpu;
   thread.cpu_time = raw.run_time.ran;
   thread.voluntary_switches = raw.status.voluntary_switches;
   thread.involuntary_switches = raw.status.involuntary_switches;
   if (raw.last_ran) thread.since = context_.scheduler.Monotonic(raw.stat.cpu, *raw.last_ran);
-  if (raw.tid == pid_) facts_.handles_signals = (raw.status.caught_signals & ~kLibrarySignals) != 0;
+  if (raw.tid == pid_) facts_.caught_signals = raw.status.caught_signals & ~kLibrarySignals;
   const int inner = raw.status.inner_id > 0 ? raw.status.inner_id : raw.tid;
   outer_ids_[inner] = raw.tid;
   has_own_ids_ = has_own_ids_ || inner != raw.tid;
@@ -161,10 +191,12 @@ void ProcessLook::SayWhatCannotBeSeen() {
   }
   for (const Work& work : work_) {
     const bool denied = work.raw.call_error == EPERM || work.raw.call_error == EACCES;
+    facts_.is_hidden = facts_.is_hidden || denied;
     if (denied)
       Warn(fmt::format("what the threads of process {} wait for may not be looked at: {}; {}", pid_,
                        ErrorText(work.raw.call_error),
-                       WhatGrantsLooking(OwnCapabilities(), geteuid() == 0, work.raw.status.user)));
+                       WhatGrantsLooking(OwnCapabilities(), geteuid() == 0,
+                                         WhoElseMayLook(context_.proc, work.raw.status.user))));
     if (work.raw.status.tracer != 0)
       Warn(
           fmt::format("process {} is traced by process {}, a debugger or strace, so its threads "
@@ -178,9 +210,11 @@ void ProcessLook::SayWhatCannotBeSeen() {
         !mappings_.empty() && memory_.ReadInto(mappings_.front().begin, ident, sizeof ident);
     if (readable && std::string_view(ident, 5) ==
                         "\x7f"
-                        "ELF\x01")
+                        "ELF\x01") {
+      facts_.is_hidden = facts_.is_32_bit = true;
       Warn(fmt::format("process {} is a 32-bit program, whose system calls are not understood",
                        pid_));
+    }
     if (mappings_.empty()) return;
     auto walker = context_.options.stacks ? walkers_.Get(context_.proc_root, living_, mappings_)
                                           : Result<StackWalker*>(nullptr);
@@ -204,8 +238,9 @@ void ProcessLook::ExplainThread(size_t i) {
   TaskSystemCall call = *work.raw.call;
   call.number = SystemCallAskedFor(call.number, call.pc, read_memory_);
   thread.system_call = call.number;
-  if (call.number >= 0) thread.system_call_name = SystemCallName(call.number);
-  if (work.raw.IsBlocked()) work.meaning = ExplainSystemCall(call, read_memory_);
+  if (call.number >= 0 && !facts_.is_32_bit) thread.system_call_name = SystemCallName(call.number);
+  if (work.raw.IsBlocked() && !facts_.is_32_bit)
+    work.meaning = ExplainSystemCall(call, read_memory_);
   if (walker_ != nullptr && !context_.IsLate())
     StoreWalk(walker_->Walk(ImageOf(work.raw), context_.options.most_frames), &thread);
   else if (context_.options.stacks)
@@ -248,6 +283,9 @@ void ProcessLook::ExplainWait(const Work& work, ThreadFacts* thread) {
       break;
     case WaitKind::kChild:
       ExplainChildWait(work.meaning, &thread->wait);
+      // No signal wakes a caller of vfork, but who does is known.
+      if (work.meaning.children == ChildChoice::kOfVfork && !thread->wait.children.empty())
+        thread->state = ThreadState::kSleeping;
       break;
     case WaitKind::kRead:
     case WaitKind::kWrite:
@@ -256,8 +294,58 @@ void ProcessLook::ExplainWait(const Work& work, ThreadFacts* thread) {
     case WaitKind::kFileLock:
       ExplainFiles(work.meaning, &thread->wait);
       break;
+    case WaitKind::kSignal:
+      thread->wait.signals =
+          work.meaning.signals &
+          (work.meaning.needs_handlers ? facts_.caught_signals & ~work.raw.status.blocked_signals
+                                       : ~kLibrarySignals);
+      break;
+    case WaitKind::kOther:
+      ExplainOpen(*work.raw.call, &thread->wait);
+      break;
     default:
       break;
+  }
+  AddChildrenThatEnd(&thread->wait);
+}
+
+// To open a named pipe waits until somebody has its other end open.
+void ProcessLook::ExplainOpen(const TaskSystemCall& call, ThreadWait* wait) const {
+  size_t at = 1;  // of the path, among the arguments; the flags are next to it
+#if defined(__x86_64__)
+  if (call.number == SYS_open) at = 0;
+  if (call.number != SYS_open && call.number != SYS_openat) return;
+#else
+  if (call.number != SYS_openat) return;
+#endif
+  const std::string bytes = memory_.ReadUpTo(call.arguments[at], PATH_MAX);
+  const std::string name = bytes.substr(0, bytes.find('\0'));
+  if (name.empty() || name.size() == bytes.size()) return;
+  const int folder = static_cast<int>(call.arguments[0]);
+  const std::string from = name[0] == '/'                  ? "root"
+                           : at == 0 || folder == AT_FDCWD ? "cwd"
+                                                           : fmt::format("fd/{}", folder);
+  const auto identity = context_.proc.Identify(fmt::format("{}/{}/{}", living_, from, name));
+  if (!identity || !identity->is_fifo) return;
+  wait->kind = WaitKind::kOpen;
+  WaitFile file;
+  file.kind = FileKind::kPipe;
+  file.name = name;
+  file.wants_read = (call.arguments[at + 1] & O_ACCMODE) != O_WRONLY;
+  file.others_unknown = true;  // whoever knows the name
+  wait->files = {file};
+}
+
+// A child that ends or stops raises SIGCHLD: that ends the wait, or the handler does.
+void ProcessLook::AddChildrenThatEnd(ThreadWait* wait) {
+  if (!SignalsEnd(wait->kind)) return;
+  uint64_t heard = wait->kind == WaitKind::kSignal ? wait->signals : facts_.caught_signals;
+  for (const WaitFile& file : wait->files) heard |= file.signals;
+  if ((heard & SignalBit(SIGCHLD)) == 0) return;
+  for (const TaskStat& child : context_.tree.Children(pid_)) {
+    if (child.state == ThreadState::kZombie) continue;
+    wait->children.push_back(child.id);
+    leads_to_.insert(child.id);
   }
 }
 
@@ -291,6 +379,10 @@ void ProcessLook::ExplainFutexWait(const Work& work, ThreadFacts* thread) {
   wait.variable = VariableName(meaning.object);
   if (meaning.owner) wait.owner = OuterThread(*meaning.owner, wait.shared).value_or(*meaning.owner);
   wait.owner_died = meaning.owner_died;
+  if (!wait.shared && wait.owner && is_thread(*meaning.owner) &&
+      outer_ids_.count(*meaning.owner) == 0)
+    leads_to_.insert(facts_.parent);
+  if (!meaning.owner && InterruptedItself(thread->stack)) wait.owner = thread->tid;
   if (meaning.joined) wait.thread = OuterThread(*meaning.joined, false);
   if (wait.shared) ExplainSharedWord({meaning.object, word.expected, false}, &wait);
 }
@@ -315,7 +407,8 @@ void ProcessLook::ExplainSharedWord(const FutexWord& word, ThreadWait* wait) {
 }
 
 // The thread that the process calls `inner`; nothing where there is none. What a word that is
-// shared with other processes names may be a thread of any of them.
+// shared with other processes names may be a thread of any of them; and one of a child of vfork, a
+// thread of its parent.
 std::optional<int> ProcessLook::OuterThread(int inner, bool shared) const {
   const auto own = outer_ids_.find(inner);
   if (own != outer_ids_.end()) {
@@ -327,7 +420,13 @@ std::optional<int> ProcessLook::OuterThread(int inner, bool shared) const {
     if (context_.proc.Read(fmt::format("{}/task/{}/stat", pid_, own->second))) return own->second;
     return std::nullopt;
   }
-  if (!shared || has_own_ids_) return std::nullopt;
+  if (has_own_ids_) return std::nullopt;
+  if (!shared) {
+    const std::vector<int> its = context_.proc.Threads(facts_.parent);
+    const bool is_parents = std::count(its.begin(), its.end(), inner) != 0;
+    return is_parents && HasMemoryOf(facts_.parent, pid_) ? std::optional<int>(inner)
+                                                          : std::nullopt;
+  }
   const auto stat = context_.proc.Stat(inner);
   return stat && stat->state != ThreadState::kZombie && stat->state != ThreadState::kDead
              ? std::optional<int>(inner)
@@ -343,9 +442,10 @@ void ProcessLook::ExplainChildWait(const CallMeaning& meaning, ThreadWait* wait)
     wanted = own ? own->group : 0;
   }
   for (const TaskStat& child : context_.tree.Children(pid_)) {
-    const bool fits =
-        meaning.children == ChildChoice::kAny ||
-        (meaning.children == ChildChoice::kGroup ? child.group == wanted : child.id == wanted);
+    const bool fits = meaning.children == ChildChoice::kAny       ? true
+                      : meaning.children == ChildChoice::kGroup   ? child.group == wanted
+                      : meaning.children == ChildChoice::kOfVfork ? HasMemoryOf(pid_, child.id)
+                                                                  : child.id == wanted;
     if (!fits) continue;
     wait->children.push_back(child.id);
     leads_to_.insert(child.id);
@@ -358,6 +458,14 @@ void ProcessLook::ExplainFiles(const CallMeaning& meaning, ThreadWait* wait) {
   if (meaning.epoll >= 0) {
     for (const int fd : context_.files.EpollFiles(living_, meaning.epoll))
       wait->files.push_back(context_.files.Describe(living_, fd, true));
+  }
+  // One that waits for the outside is no part of a hang anyway.
+  const bool one_socket = (meaning.kind == WaitKind::kRead || meaning.kind == WaitKind::kWrite) &&
+                          wait->files.size() == 1 && wait->files[0].kind == FileKind::kSocket &&
+                          !wait->files[0].outside;
+  if (one_socket && !wait->has_timeout) {
+    wait->timeout = OpenFiles::SocketTimeout(pid_, wait->files[0].fd, wait->files[0].wants_read);
+    wait->has_timeout = wait->timeout.has_value();
   }
   if (meaning.files_cut)
     Warn(fmt::format(
@@ -457,7 +565,8 @@ void ProcessLook::StepThread(const TaskStatus& status, ThreadFacts* thread) {
   spin.period = loop.value().period;
   spin.begin = access.begin;
   spin.end = access.end;
-  spin.calls_kernel = access.calls_kernel;
+  spin.calls_kernel = access.calls_kernel || access.yields;
+  if (access.yields && !access.calls_kernel) thread->system_call_name = "sched_yield";
   spin.reads_clock = access.reads_clock;
   spin.writes_memory = loop.value().changes_memory;
   if (access.understood) CollectPolls(access, loop.value().stack_pointer, &spin);
@@ -477,11 +586,35 @@ void ProcessLook::CollectPolls(const LoopAccess& access, uint64_t stack_pointer,
   }
 }
 
+// Who woke from a wait for a set time and is in the same one again naps: it is seen to have moved
+// by its switches, and where it naps stays true.
+bool ProcessLook::NapsAgain(const Work& work, ThreadFacts* thread) const {
+  if (!thread->wait.has_timeout) return false;
+  const auto now = ReadThread(context_.proc, pid_, work.raw.tid);
+  if (!now || !now->IsBlocked() || now->call->number != work.raw.call->number ||
+      now->call->arguments[0] != work.raw.call->arguments[0] ||
+      !ExplainSystemCall(*now->call, read_memory_).has_timeout)
+    return false;
+  thread->voluntary_switches = now->status.voluntary_switches;
+  thread->involuntary_switches = now->status.involuntary_switches;
+  thread->cpu_time = now->run_time.ran;
+  thread->since.reset();
+  return true;
+}
+
 void ProcessLook::Verify() {
+  const bool is_frozen = context_.freezer.Holds(pid_);
   for (size_t i = 0; i < work_.size(); ++i) {
     const Work& work = work_[i];
     ThreadFacts& thread = facts_.threads[i];
-    if (!work.raw.IsBlocked() || work.was_stopped || StoodStill(context_.proc, work.raw)) continue;
+    if (is_frozen && thread.state != ThreadState::kZombie && thread.state != ThreadState::kDead) {
+      thread.state = ThreadState::kFrozen;
+      thread.wait = {};
+      continue;
+    }
+    if (!work.raw.IsBlocked() || work.was_stopped || StoodStill(context_.proc, work.raw) ||
+        NapsAgain(work, &thread))
+      continue;
     thread.wait = {};
     thread.state = ThreadState::kRunning;
     thread.since.reset();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/capabilities.h"
+#include "proc/freezer.h"
 #include "proc/open_files.h"
 #include "proc/process_inspector.h"
 #include "proc/process_memory.h"
@@ -49,6 +50,7 @@ struct InspectionContext {
   OpenFiles files;
   ProcessTree tree;
   SchedulerClock scheduler;
+  Freezer freezer;
   TimeNs longest_stop = 0;
   size_t stepped = 0;
 
@@ -61,7 +63,8 @@ struct InspectionContext {
         deadline(its_clock.Monotonic() + its_options.budget),
         files(folder),
         tree(folder),
-        scheduler(its_clock, folder) {}
+        scheduler(its_clock, folder),
+        freezer(folder) {}
   bool IsLate() { return clock.Monotonic() > deadline; }
 };
 
@@ -87,7 +90,7 @@ class ProcessLook {
   bool Read();     // false: there is no such process
   void Explain();  // what the threads wait for, and where they are; nothing is stopped
   void Stop();     // those that it takes; on the thread that will let go of them
-  void Verify();   // takes back what is said of threads that have moved meanwhile
+  void Verify();   // takes back what is said of threads that have moved meanwhile, or are frozen
 
   // Processes that the waits lead to.
   std::set<int> LeadsTo() const;
@@ -108,15 +111,18 @@ class ProcessLook {
   std::string StackBytes(uint64_t from) const;
   void StoreWalk(StackWalk walk, ThreadFacts* thread);
   void ExplainWait(const Work& work, ThreadFacts* thread);
+  void ExplainOpen(const TaskSystemCall& call, ThreadWait* wait) const;
   void ExplainFutexWait(const Work& work, ThreadFacts* thread);
   void ExplainSharedWord(const FutexWord& word, ThreadWait* wait);
   void ExplainChildWait(const CallMeaning& meaning, ThreadWait* wait);
+  void AddChildrenThatEnd(ThreadWait* wait);
   void ExplainFiles(const CallMeaning& meaning, ThreadWait* wait);
   std::optional<int> OuterThread(int inner, bool shared) const;
   bool WantsStop(const Work& work, const ThreadFacts& thread) const;
   void StopThread(Work* work, ThreadFacts* thread);
   void StepThread(const TaskStatus& status, ThreadFacts* thread);
   void CollectPolls(const LoopAccess& access, uint64_t stack_pointer, ThreadFacts::Spin* spin);
+  bool NapsAgain(const Work& work, ThreadFacts* thread) const;
   std::string VariableName(uint64_t address);
   void Warn(std::string sentence);
 

@@ -48,7 +48,7 @@ size_t CountLines(const std::string& text) {
 // A thread of another process than the asked one says so.
 std::string Label(const ThreadFacts& thread, const SystemSample& look) {
   const bool of_other = thread.pid != look.processes[0].pid && thread.tid != thread.pid;
-  return ThreadLabel(thread) + (of_other ? fmt::format(" of {}", thread.pid) : "");
+  return ThreadLabel(thread) + (of_other ? fmt::format(" of {}", IdOnHost(thread.pid)) : "");
 }
 
 // "Transfer  abba.cc:20", with the function's arguments left out.
@@ -179,6 +179,8 @@ const char* StateText(const ThreadFacts& thread, ThreadStand stand) {
       return "stopped";
     case ThreadState::kTraced:
       return "traced";
+    case ThreadState::kFrozen:
+      return "frozen";
     case ThreadState::kZombie:
     case ThreadState::kDead:
       return "ended";
@@ -330,8 +332,8 @@ std::string ProcessHead(const ProcessScene& scene) {
     states += fmt::format("{}{} {}", states.empty() ? "" : ", ", count, ForMany(state, count));
   const size_t threads = process.threads.size();
   std::string text =
-      fmt::format("process {} ({}), {} thread{}: {}", process.pid, Printable(process.name, 32),
-                  threads, threads == 1 ? "" : "s", states);
+      fmt::format("process {} ({}), {} thread{}: {}", IdOnHost(process.pid),
+                  Printable(process.name, 32), threads, threads == 1 ? "" : "s", states);
   if (scene.look->longest_stop == 0) return text + "; none was stopped";
   const char* const who = scene.look->whole_process_stopped ? "all were" : "the longest was";
   return text +
@@ -342,7 +344,8 @@ std::string ProcessText(const ProcessScene& asked) {
   ProcessScene scene = asked;
   scene.columns = std::max(scene.columns, kLeastColumns);
   std::string text = ProcessFindingsText(scene);
-  if (text.empty()) text = "no hang found\n";
+  if (text.empty() && scene.standing.empty()) scene.standing = "no hang found";
+  if (!scene.standing.empty()) text += Wrapped(scene.standing, scene.columns).substr(2);
   text += WrappedHead(ProcessHead(scene), scene.columns);
   for (const ProcessFacts& process : scene.look->processes) {
     for (const std::string& warning : process.warnings)

@@ -19,6 +19,8 @@ struct ProcessScene {
   bool all_stacks = false;
   size_t columns = 80;  // of a line; longer names are cut
   size_t lines = 22;    // of the screen
+  // How those stand of whom nothing is found; a line. Empty: the findings say it all.
+  std::string standing = {};
 };
 
 // The findings, in lines; empty: none.

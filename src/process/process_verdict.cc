@@ -4,21 +4,18 @@
 
 #include <algorithm>
 #include <set>
-#include <tuple>
+#include <utility>
 
 #include "base/units.h"
+#include "process/judged_processes.h"
+#include "process/process_doubts.h"
+#include "process/process_draft.h"
+#include "process/process_standing.h"
+#include "process/process_summary.h"
 #include "process/process_words.h"
 
 namespace hangscope {
 namespace {
-
-using NodeKind = ProcessNode::Kind;
-
-constexpr size_t kMostLines = 16;
-
-bool IsFileWait(WaitKind kind) {
-  return kind == WaitKind::kRead || kind == WaitKind::kWrite || kind == WaitKind::kPoll;
-}
 
 // The looks as they would be if no process that may not be looked into had the other end of a pipe;
 // whether that makes any difference.
@@ -37,426 +34,72 @@ bool LeaveHiddenOut(std::vector<SystemSample>* looks) {
   return is_other;
 }
 
-// A handler may post a semaphore or wake a futex; it may not signal a condition variable. Those of
-// Python run between its own instructions: in none of its locks.
-bool HandlerMayEnd(const ThreadFacts& thread) {
-  const auto is_python = [](const StackFrame& frame) {
-    return frame.function.starts_with("PyThread_acquire_lock");
-  };
-  if (std::any_of(thread.stack.begin(), thread.stack.end(), is_python)) return false;
-  return thread.wait.kind == WaitKind::kSemaphore || thread.wait.kind == WaitKind::kFutex;
+// Of equal confidence, what threads of the program do comes before how event loops idle.
+int RankOf(FindingKind kind) {
+  switch (kind) {
+    case FindingKind::kNoWriter:
+      return 2;
+    case FindingKind::kLostWakeup:
+      return 1;
+    default:
+      return 0;
+  }
 }
 
-// Equal for two threads of one process that wait for the same thing.
-std::tuple<WaitKind, uint64_t, std::string, int> ObjectOf(const ThreadWait& wait) {
-  return {wait.kind, wait.address, wait.variable, wait.files.empty() ? -1 : wait.files[0].fd};
+constexpr size_t kMostWaits = 256;
+constexpr size_t kMostWhom = 64;  // of one of them
+constexpr size_t kMostStill = 4096;
+
+bool IsStill(const ProcessNode& node) {
+  if (node.kind != ProcessNode::Kind::kThread || node.facts->state != ThreadState::kSleeping)
+    return false;
+  return node.stand == ThreadStand::kWaits || node.stand == ThreadStand::kOutside ||
+         node.stand == ThreadStand::kUnknown;
+}
+
+// Why others than those that are known might end it.
+std::string DoubtOf(const ThreadWait& wait) {
+  if (wait.kind == WaitKind::kFileLock)
+    return "any thread of a process may give back its lock of a file";
+  if (IsFileWait(wait.kind)) return "any thread of a process may use its end of a pipe or socket";
+  return wait.kind == WaitKind::kSignal ? "other signals may end this wait, too" : "";
 }
 
 class ProcessJudge {
  public:
-  explicit ProcessJudge(const std::vector<SystemSample>& looks)
-      : looks_(looks), look_(looks.back()), graph_(looks) {}
+  explicit ProcessJudge(const std::vector<SystemSample>& looks) : judged_(looks) {}
 
   ProcessJudgement Take();
 
  private:
-  // A finding in the making; of nodes rather than threads.
-  struct Draft {
-    FindingKind kind = FindingKind::kHeld;
-    std::vector<uint32_t> members;
-    std::vector<uint32_t> victims;
-    std::vector<int> partners;
-    int about = 0;  // kHeld, kStoppedChild: the process that stands still
-  };
-
-  const ProcessNode& node(uint32_t index) const { return graph_.nodes()[index]; }
-  void FindStuck();
-  void JudgeCause(const WaitCause& cause);
-  void AddWeakCause(uint32_t who, const std::vector<uint32_t>& waiters);
-  std::vector<uint32_t> WhoWaitsFor(uint32_t halted) const;
-  void AddWeak();
-  void AddWhoWaitsAlike(int pid, std::vector<uint32_t>* roots) const;
-  void AddWeakOf(int pid, std::vector<uint32_t> roots, const std::vector<uint32_t>& victims);
-  void JoinVictims(int pid, const std::vector<uint32_t>& more);
-  void AddDraft(Draft draft);
-  bool IsExplained(int pid) const { return explained_.count(pid) != 0; }
-
+  const ProcessNode& node(uint32_t index) const { return judged_.node(index); }
+  void FindWaited();
+  std::vector<std::string> WhoWaits(const ProcessFinding& finding) const;
   void AddStates();
   void AddSpinners();
-  void AddFinding(const Draft& draft);
-  Confidence ConfidenceOf(const Draft& draft, ProcessFinding* finding) const;
-  void DoubtFiles(const Draft& draft, ProcessFinding* finding) const;
-  void DoubtSignals(const Draft& draft, Confidence most, ProcessFinding* finding) const;
-  void DoubtWords(const Draft& draft, ProcessFinding* finding) const;
-  void AddEvidence(const Draft& draft, ProcessFinding* finding) const;
-  std::string Summary(const Draft& draft) const;
-  size_t DifferentWaits(const Draft& draft) const;
-  std::string CountText(const Draft& draft) const;
-  size_t LiveThreads(const std::set<int>& pids) const;
-  std::set<int> PidsOf(const std::vector<uint32_t>& members) const;
+  void AddFinding(const FindingDraft& draft);
+  void AddEvidence(const FindingDraft& draft, ProcessFinding* finding) const;
   bool IsAsked(const ProcessFinding& finding) const;
   void Finish(ProcessFinding finding);
+  std::vector<int> WhomFor(uint32_t waiter) const;
+  void TellWaits(ProcessJudgement* judgement) const;
 
-  const std::vector<SystemSample>& looks_;
-  const SystemSample& look_;
-  const ProcessGraph graph_;
-  std::vector<bool> stuck_;
-  std::vector<Draft> drafts_;
-  std::map<int, size_t> explained_;                  // processes with threads in a draft
-  std::map<int, std::vector<uint32_t>> weak_roots_;  // by process: those that somebody waits for
-  std::map<int, std::vector<uint32_t>> weak_victims_;
+  const JudgedProcesses judged_;
+  // Processes for which the asked ones wait, directly or over others: by whom.
+  std::map<int, int> waited_;
+  std::map<int, std::set<int>> waits_for_;  // by process: for which
   std::vector<ProcessFinding> findings_;
 };
 
-void ProcessJudge::FindStuck() {
-  stuck_.assign(graph_.nodes().size(), false);
-  for (const WaitCause& cause : FindCauses(graph_.waits())) {
-    for (const auto* list : {&cause.members, &cause.victims}) {
-      for (const uint32_t i : *list) stuck_[i] = true;
-    }
-  }
-}
-
-std::vector<uint32_t> ProcessJudge::WhoWaitsFor(uint32_t halted) const {
-  std::vector<uint32_t> who;
-  for (uint32_t i = 0; i < graph_.nodes().size(); ++i) {
-    if (!stuck_[i] || node(i).kind != NodeKind::kThread) continue;
-    const auto& suppliers = graph_.waits()[i].suppliers;
-    const auto is_it = [&](const WaitEdge& edge) {
-      const ProcessNode& to = node(edge.to);
-      return edge.to == halted || (to.kind == NodeKind::kProcess && to.pid == node(halted).pid &&
-                                   node(halted).kind == NodeKind::kThread);
-    };
-    if (std::any_of(suppliers.begin(), suppliers.end(), is_it)) who.push_back(i);
-  }
-  return who;
-}
-
-void ProcessJudge::AddDraft(Draft draft) {
-  std::vector<uint32_t> victims;
-  for (const uint32_t i : draft.victims) {
-    const bool is_member = std::count(draft.members.begin(), draft.members.end(), i) != 0;
-    if (node(i).kind == NodeKind::kThread && !is_member) victims.push_back(i);
-  }
-  draft.victims = std::move(victims);
-  for (const auto* list : {&draft.members, &draft.victims}) {
-    for (const uint32_t i : *list) explained_.emplace(node(i).pid, drafts_.size());
-  }
-  drafts_.push_back(std::move(draft));
-}
-
-void ProcessJudge::JudgeCause(const WaitCause& cause) {
-  Draft draft;
-  draft.victims = cause.victims;
-  if (cause.kind == WaitCause::Kind::kCycle) {
-    draft.kind = FindingKind::kDeadlock;
-    std::copy_if(cause.members.begin(), cause.members.end(), std::back_inserter(draft.members),
-                 [&](uint32_t i) { return node(i).kind == NodeKind::kThread; });
-    if (!draft.members.empty()) AddDraft(std::move(draft));
-    return;
-  }
-  if (cause.kind != WaitCause::Kind::kNode) return;
-  const uint32_t who = cause.members[0];
-  if (node(who).weak) return AddWeakCause(who, cause.victims);
-  draft.members = WhoWaitsFor(who);
-  if (draft.members.empty()) return;
-  if (node(who).kind == NodeKind::kDeadOwner) {
-    draft.kind = FindingKind::kOwnerDied;
-    if (node(who).tid != 0) draft.partners = {node(who).tid};
-  } else {
-    const auto waits_for_child = [&](uint32_t i) {
-      return node(i).facts->wait.kind == WaitKind::kChild;
-    };
-    draft.kind = std::all_of(draft.members.begin(), draft.members.end(), waits_for_child)
-                     ? FindingKind::kStoppedChild
-                     : FindingKind::kHeld;
-    draft.about = node(who).pid;
-    draft.partners = {draft.about};
-  }
-  AddDraft(std::move(draft));
-}
-
-// Whoever waits for the process as a whole waits for all of its idle threads alike.
-void ProcessJudge::AddWeakCause(uint32_t who, const std::vector<uint32_t>& waiters) {
-  const int pid = node(who).pid;
-  weak_roots_[pid].push_back(who);
-  auto& victims = weak_victims_[pid];
-  victims.insert(victims.end(), waiters.begin(), waiters.end());
-  const bool as_whole = std::any_of(waiters.begin(), waiters.end(), [&](uint32_t i) {
-    return node(i).kind == NodeKind::kProcess && node(i).pid == pid;
-  });
-  for (uint32_t i = 0; as_whole && i < graph_.nodes().size(); ++i) {
-    if (i != who && stuck_[i] && node(i).weak && node(i).pid == pid) weak_roots_[pid].push_back(i);
-  }
-}
-
-void ProcessJudge::JoinVictims(int pid, const std::vector<uint32_t>& more) {
-  auto& victims = drafts_[explained_[pid]].victims;
-  for (const uint32_t i : more) {
-    if (node(i).kind == NodeKind::kThread) victims.push_back(i);
-  }
-}
-
-// Those whom something else of the process waits for first: they tell why it stands still. Where
-// the process is part of another finding, that one is why.
-void ProcessJudge::AddWeak() {
-  for (const auto& [pid, roots] : weak_roots_) {
-    if (!IsExplained(pid))
-      AddWeakOf(pid, roots, weak_victims_[pid]);
-    else
-      JoinVictims(pid, roots), JoinVictims(pid, weak_victims_[pid]);
-  }
-  std::map<int, std::vector<uint32_t>> rest;
-  std::set<uint32_t> told;
-  for (const Draft& draft : drafts_) {
-    for (const auto* list : {&draft.members, &draft.victims})
-      told.insert(list->begin(), list->end());
-  }
-  for (uint32_t i = 0; i < graph_.nodes().size(); ++i) {
-    if (stuck_[i] && node(i).weak && told.count(i) == 0) rest[node(i).pid].push_back(i);
-  }
-  for (const auto& [pid, threads] : rest) {
-    if (IsExplained(pid))
-      JoinVictims(pid, threads);
-    else
-      AddWeakOf(pid, threads, {});
-  }
-}
-
-// Of a pool of threads that wait for one signal, a join leads to the last alone: the others are no
-// less the reason.
-void ProcessJudge::AddWhoWaitsAlike(int pid, std::vector<uint32_t>* roots) const {
-  std::set<decltype(ObjectOf({}))> waited;
-  for (const uint32_t i : *roots) {
-    if (node(i).facts->wait.kind == WaitKind::kCondition)
-      waited.insert(ObjectOf(node(i).facts->wait));
-  }
-  if (waited.empty()) return;
-  for (uint32_t i = 0; i < graph_.nodes().size(); ++i) {
-    const bool is_idle = node(i).pid == pid && stuck_[i] && node(i).weak &&
-                         node(i).facts->wait.kind == WaitKind::kCondition;
-    if (is_idle && waited.contains(ObjectOf(node(i).facts->wait))) roots->push_back(i);
-  }
-}
-
-// Who spins, or reads what nobody writes, is no part of how threads usually idle: these come before
-// those who wait for a signal.
-void ProcessJudge::AddWeakOf(int pid, std::vector<uint32_t> roots,
-                             const std::vector<uint32_t>& victims) {
-  std::map<FindingKind, Draft> drafts;
-  const auto kind_of = [&](uint32_t i) {
-    if (node(i).stand == ThreadStand::kSpins) return FindingKind::kSpin;
-    return IsFileWait(node(i).facts->wait.kind) ? FindingKind::kNoWriter : FindingKind::kLostWakeup;
-  };
-  for (uint32_t i = 0; i < graph_.nodes().size(); ++i) {
-    const bool is_special =
-        node(i).pid == pid && stuck_[i] && node(i).weak && kind_of(i) != FindingKind::kLostWakeup;
-    if (is_special) roots.push_back(i);
-  }
-  AddWhoWaitsAlike(pid, &roots);
-  std::sort(roots.begin(), roots.end());
-  roots.erase(std::unique(roots.begin(), roots.end()), roots.end());
-  for (const uint32_t i : roots) {
-    const FindingKind kind = kind_of(i);
-    drafts[kind].kind = kind;
-    drafts[kind].members.push_back(i);
-  }
-  // Where nobody can be told to hold a lock for reading, all of its threads wait: for each other.
-  const bool idle_only = drafts.size() == 1 && drafts.count(FindingKind::kLostWakeup) != 0;
-  const auto is_lock = [&](uint32_t i) {
-    return node(i).facts->wait.kind == WaitKind::kRwLock ||
-           node(i).facts->wait.kind == WaitKind::kMutex;
-  };
-  if (idle_only && std::any_of(roots.begin(), roots.end(), is_lock))
-    drafts[FindingKind::kLostWakeup].kind = FindingKind::kDeadlock;
-  if (!idle_only) {
-    if (const auto idle = drafts.find(FindingKind::kLostWakeup); idle != drafts.end()) {
-      Draft& first = drafts.begin()->first == FindingKind::kLostWakeup
-                         ? std::next(drafts.begin())->second
-                         : drafts.begin()->second;
-      first.victims = idle->second.members;
-      drafts.erase(idle);
-    }
-  }
-  if (drafts.empty()) return;
-  auto& all = drafts.begin()->second.victims;
-  all.insert(all.end(), victims.begin(), victims.end());
-  for (auto& [kind, draft] : drafts) AddDraft(std::move(draft));
-}
-
-std::set<int> ProcessJudge::PidsOf(const std::vector<uint32_t>& members) const {
-  std::set<int> pids;
-  for (const uint32_t i : members) pids.insert(node(i).pid);
-  return pids;
-}
-
-size_t ProcessJudge::LiveThreads(const std::set<int>& pids) const {
-  return static_cast<size_t>(
-      std::count_if(graph_.nodes().begin(), graph_.nodes().end(), [&](const ProcessNode& node) {
-        return node.kind == NodeKind::kThread && node.stand != ThreadStand::kEnded &&
-               pids.count(node.pid) != 0;
-      }));
-}
-
-// "2 of 3 threads", "its only thread", "2 threads of 2 processes".
-std::string ProcessJudge::CountText(const Draft& draft) const {
-  const std::set<int> pids = PidsOf(draft.members);
-  if (pids.size() > 1)
-    return fmt::format("{} threads of {} processes", draft.members.size(), pids.size());
-  const size_t all = LiveThreads(pids);
-  return all == 1 ? "its only thread" : fmt::format("{} of {} threads", draft.members.size(), all);
-}
-
-size_t ProcessJudge::DifferentWaits(const Draft& draft) const {
-  std::set<decltype(ObjectOf({}))> waits;
-  for (const uint32_t i : draft.members) waits.insert(ObjectOf(node(i).facts->wait));
-  return waits.size();
-}
-
-std::string ProcessJudge::Summary(const Draft& draft) const {
-  const ThreadFacts& first = *node(draft.members[0]).facts;
-  const bool one = draft.members.size() == 1;
-  const std::string count = CountText(draft);
-  switch (draft.kind) {
-    case FindingKind::kDeadlock:
-      if (one) return fmt::format("deadlock, a thread waits for itself");
-      return fmt::format("deadlock, {} wait for each other", count);
-    case FindingKind::kOwnerDied:
-      return fmt::format("owner died, {} wait{} for {}", count, one ? "s" : "",
-                         WaitedFor(first, look_));
-    case FindingKind::kLostWakeup:
-      if (DifferentWaits(draft) > 1)
-        return fmt::format(
-            "lost wakeup, {} wait for {} different signals, and nobody is left to give one", count,
-            DifferentWaits(draft));
-      return fmt::format("lost wakeup, {} wait{} for {}, and nobody is left to signal it", count,
-                         one ? "s" : "", WaitedFor(first, look_));
-    case FindingKind::kNoWriter: {
-      const bool reads = first.wait.kind != WaitKind::kWrite;
-      return fmt::format(
-          "no {}, {} {}{} a pipe or socket whose other end only this process has, and nobody there "
-          "can {}",
-          reads ? "writer" : "reader", count, reads ? "read" : "write", one ? "s" : "",
-          reads ? "write" : "read");
-    }
-    case FindingKind::kStoppedChild:
-      return fmt::format("stopped child, {} wait{} for {}, which is stopped", count, one ? "s" : "",
-                         ProcessLabel(look_, draft.about));
-    case FindingKind::kHeld:
-      return fmt::format("held, {} wait{} for {}, which is stopped", count, one ? "s" : "",
-                         ProcessLabel(look_, draft.about));
-    case FindingKind::kSpin:
-      return fmt::format("spin, {} {}, and nobody is left to end that", count,
-                         DoesWhat(first, look_));
-    default:
-      return count;
-  }
-}
-
-// A handler may do what nothing else in the process can; or the read returns with EINTR.
-void ProcessJudge::DoubtSignals(const Draft& draft, Confidence most,
-                                ProcessFinding* finding) const {
-  for (const int pid : PidsOf(draft.members)) {
-    const ProcessFacts* const process = FindProcess(look_, pid);
-    if (process == nullptr || !process->handles_signals) continue;
-    finding->Lower(most, fmt::format("{} handles signals: a handler could end this wait",
-                                     ProcessLabel(look_, pid)));
-  }
-}
-
-// Whoever holds the other end of a pipe, or a lock of a file, may use it from any of its threads.
-void ProcessJudge::DoubtFiles(const Draft& draft, ProcessFinding* finding) const {
-  bool locks = false;
-  bool files = false;
-  size_t events = 0;
-  size_t named_pipes = 0;
-  for (const uint32_t i : draft.members) {
-    const ThreadWait& wait = node(i).facts->wait;
-    locks = locks || wait.kind == WaitKind::kFileLock;
-    files = files || IsFileWait(wait.kind);
-    for (const WaitFile& file : wait.files) {
-      if (file.kind == FileKind::kEvent && events++ == 0)
-        finding->Lower(Confidence::kLikely,
-                       "the kernel signals an eventfd, too, for asynchronous I/O and devices");
-      if (IsNamedPipe(file) && named_pipes++ == 0)
-        finding->Lower(Confidence::kLikely, "whoever opens the named pipe may use its other end");
-    }
-  }
-  if (!files && !locks) return;
-  DoubtSignals(draft, Confidence::kLikely, finding);
-  std::set<int> pids = PidsOf(draft.members);
-  if (LiveThreads(pids) <= draft.members.size()) return;
-  const char* const may =
-      files ? "use its end of a pipe or socket" : "give back its lock of a file";
-  finding->Lower(
-      Confidence::kLikely,
-      fmt::format("any thread of a process may {}; those that are left here are stuck, too, as "
-                  "far as can be told",
-                  may));
-}
-
-void ProcessJudge::DoubtWords(const Draft& draft, ProcessFinding* finding) const {
-  for (const uint32_t i : draft.members) {
-    const ThreadFacts::Spin& spin = *node(i).facts->spin;
-    if (!spin.polls.empty() && spin.polled_variable.empty()) {
-      return finding->Lower(
-          Confidence::kLikely,
-          "what it polls has no name: another process, or a device, may be able to change it");
-    }
-  }
-}
-
-Confidence ProcessJudge::ConfidenceOf(const Draft& draft, ProcessFinding* finding) const {
-  finding->confidence = Confidence::kCertain;
-  if (looks_.size() < 2) finding->Lower(Confidence::kLikely, "it was looked at once only");
-  const auto weak = [&](uint32_t i) { return node(i).weak; };
-  switch (draft.kind) {
-    case FindingKind::kDeadlock:
-      if (std::any_of(draft.members.begin(), draft.members.end(), weak)) {
-        finding->Lower(
-            Confidence::kLikely,
-            "who holds a lock for reading is not recorded: it is one of these threads, as there "
-            "are no others that run");
-      }
-      DoubtFiles(draft, finding);
-      break;
-    case FindingKind::kHeld:
-      DoubtFiles(draft, finding);
-      break;
-    case FindingKind::kNoWriter:
-      DoubtFiles(draft, finding);
-      break;
-    case FindingKind::kSpin:
-      DoubtWords(draft, finding);
-      DoubtSignals(draft, Confidence::kLikely, finding);
-      break;
-    case FindingKind::kLostWakeup: {
-      const auto may_end = [&](uint32_t i) {
-        return node(i).weak && HandlerMayEnd(*node(i).facts);
-      };
-      const bool may = std::any_of(draft.members.begin(), draft.members.end(), may_end) ||
-                       std::any_of(draft.victims.begin(), draft.victims.end(), may_end);
-      finding->Lower(
-          Confidence::kLikely,
-          "all that could signal it stand still themselves; what else might is not known");
-      DoubtSignals(draft, may ? Confidence::kPossible : Confidence::kLikely, finding);
-      break;
-    }
-    default:
-      break;
-  }
-  return finding->confidence;
-}
-
-void ProcessJudge::AddEvidence(const Draft& draft, ProcessFinding* finding) const {
+void ProcessJudge::AddEvidence(const FindingDraft& draft, ProcessFinding* finding) const {
   const std::string apart =
-      fmt::format("{:.0f} ms", Seconds(look_.begin - looks_.front().begin) * 1e3);
+      fmt::format("{:.0f} ms", Seconds(judged_.look.begin - judged_.looks.front().begin) * 1e3);
   const bool spins = draft.kind == FindingKind::kSpin;
-  if (looks_.size() > 1 && !spins) {
-    finding->evidence.push_back(
-        fmt::format("{} the same in {} looks, {} apart, and nobody in it ran meanwhile",
-                    draft.members.size() == 1 ? "this wait is" : "each of these waits is",
-                    looks_.size(), apart));
+  if (judged_.looks.size() > 1 && !spins) {
+    finding->evidence.push_back(fmt::format(
+        "{} the same in {} looks{}, and nobody in it ran meanwhile",
+        draft.members.size() == 1 ? "this wait is" : "each of these waits is", judged_.looks.size(),
+        IsOfTwoLooks(draft, judged_) ? " on its host" : fmt::format(", {} apart", apart)));
   }
   for (const uint32_t i : draft.members) {
     if (!spins || !node(i).facts->spin) continue;
@@ -468,7 +111,7 @@ void ProcessJudge::AddEvidence(const Draft& draft, ProcessFinding* finding) cons
   }
 }
 
-void ProcessJudge::AddFinding(const Draft& draft) {
+void ProcessJudge::AddFinding(const FindingDraft& draft) {
   ProcessFinding finding;
   finding.kind = draft.kind;
   for (const uint32_t i : draft.members) finding.threads.push_back(node(i).tid);
@@ -477,105 +120,175 @@ void ProcessJudge::AddFinding(const Draft& draft) {
   for (const int tid : finding.threads) victims.erase(tid);
   finding.victims.assign(victims.begin(), victims.end());
   finding.partners = draft.partners;
-  finding.summary = Summary(draft);
-  ConfidenceOf(draft, &finding);
+  finding.summary = SummaryOf(draft, judged_);
+  JudgeConfidence(draft, judged_, &finding);
   AddEvidence(draft, &finding);
   Finish(std::move(finding));
 }
 
-// A finding in a process that one of the waits led to counts only where the asked process waits for
+// A finding in a process that one of the waits led to counts only where an asked process waits for
 // it.
 bool ProcessJudge::IsAsked(const ProcessFinding& finding) const {
-  const int asked = look_.processes[0].pid;
   for (const auto* list : {&finding.threads, &finding.victims}) {
     for (const int tid : *list) {
-      const ThreadFacts* const thread = FindThread(look_, tid);
-      if (thread != nullptr && thread->pid == asked) return true;
+      const ThreadFacts* const thread = FindThread(judged_.look, tid);
+      if (thread != nullptr && judged_.asked.count(thread->pid) != 0) return true;
     }
   }
-  return std::count(finding.threads.begin(), finding.threads.end(), asked) != 0;
+  return std::any_of(finding.threads.begin(), finding.threads.end(),
+                     [&](int id) { return judged_.asked.count(id) != 0; });
+}
+
+// Whom the asked processes wait for, and whom those do.
+void ProcessJudge::FindWaited() {
+  for (const ProcessFacts& process : judged_.look.processes) {
+    for (const ThreadFacts& thread : process.threads)
+      waits_for_[process.pid].merge(WaitsForProcesses(thread, judged_.look));
+  }
+  std::vector<int> open(judged_.asked.begin(), judged_.asked.end());
+  for (size_t i = 0; i < open.size(); ++i) {
+    for (const int pid : waits_for_[open[i]]) {
+      if (judged_.asked.count(pid) == 0 && waited_.emplace(pid, open[i]).second)
+        open.push_back(pid);
+    }
+  }
+}
+
+// From the process that hangs to an asked one; empty: none of these waits for it.
+std::vector<std::string> ProcessJudge::WhoWaits(const ProcessFinding& finding) const {
+  const ThreadFacts* const first =
+      finding.threads.empty() ? nullptr : FindThread(judged_.look, finding.threads[0]);
+  if (first == nullptr) return {};
+  std::vector<std::string> who;
+  for (auto at = waited_.find(first->pid); at != waited_.end(); at = waited_.find(at->second)) {
+    const size_t more = waits_for_.at(at->second).size() - 1;
+    who.push_back(fmt::format("{} waits for {}{}", ProcessLabel(judged_.look, at->second),
+                              who.empty() ? "it" : "that one",
+                              more == 0 ? "" : fmt::format(", and for {} more", more)));
+  }
+  return who;
 }
 
 void ProcessJudge::Finish(ProcessFinding finding) {
-  if (!IsAsked(finding))
-    finding.Lower(Confidence::kPossible, fmt::format("no thread of {} waits for these alone",
-                                                     ProcessLabel(look_, look_.processes[0].pid)));
-  for (const int tid : finding.threads) {
-    const ThreadFacts* const thread = FindThread(look_, tid);
-    if (thread == nullptr || finding.lines.size() == kMostLines) continue;
-    const std::string where = FrameText(OwnFrame(*thread));
-    finding.lines.push_back(fmt::format("{}  {}{}{}", ThreadLabel(*thread),
-                                        DoesWhat(*thread, look_), where.empty() ? "" : "   ",
-                                        where));
+  if (!IsAsked(finding)) {
+    const auto who =
+        finding.confidence == Confidence::kCertain ? WhoWaits(finding) : std::vector<std::string>();
+    finding.evidence.insert(finding.evidence.end(), who.begin(), who.end());
+    if (who.empty())
+      finding.Lower(Confidence::kPossible,
+                    fmt::format("no thread of {} waits for these alone",
+                                ProcessLabel(judged_.look, judged_.look.processes[0].pid)));
   }
   findings_.push_back(std::move(finding));
 }
 
 // What the asked process is, whatever its threads wait for.
 void ProcessJudge::AddStates() {
-  const ProcessFacts& asked = look_.processes[0];
-  const std::string label = ProcessLabel(look_, asked.pid);
+  const ProcessFacts& asked = judged_.look.processes[0];
+  const std::string label = ProcessLabel(judged_.look, asked.pid);
   size_t halted = 0;
   ProcessFinding finding;
   finding.confidence = Confidence::kCertain;
-  for (const ProcessNode& node : graph_.nodes()) {
-    if (node.kind != NodeKind::kThread || node.pid != asked.pid ||
+  for (const ProcessNode& node : judged_.graph.nodes()) {
+    if (node.kind != ProcessNode::Kind::kThread || node.pid != asked.pid ||
         node.stand == ThreadStand::kEnded)
       continue;
     finding.threads.push_back(node.tid);
-    if (node.stand == ThreadStand::kHalted) ++halted;
+    if (node.stand == ThreadStand::kHalted || node.stand == ThreadStand::kFrozen) ++halted;
   }
   if (finding.threads.empty() && asked.state == ThreadState::kZombie) {
     finding.kind = FindingKind::kZombie;
     finding.threads = {asked.pid};
     finding.partners = {asked.parent};
     finding.summary = fmt::format("zombie, {} has ended, and {}, its parent, has not collected it",
-                                  label, ProcessLabel(look_, asked.parent));
+                                  label, ProcessLabel(judged_.look, asked.parent));
     Finish(std::move(finding));
   } else if (!finding.threads.empty() && halted == finding.threads.size()) {
-    const bool traced =
-        std::any_of(asked.threads.begin(), asked.threads.end(),
-                    [](const ThreadFacts& t) { return t.state == ThreadState::kTraced; });
+    const auto any = [&](ThreadState state) {
+      return std::any_of(asked.threads.begin(), asked.threads.end(),
+                         [state](const ThreadFacts& t) { return t.state == state; });
+    };
+    const bool frozen = any(ThreadState::kFrozen);
+    const bool traced = any(ThreadState::kTraced);
     finding.kind = FindingKind::kStopped;
     finding.summary = fmt::format("stopped, {} is {}", label,
-                                  traced ? "held by a debugger" : "stopped by a signal");
-    finding.evidence.push_back(traced ? "it goes on when the debugger lets it"
-                                      : fmt::format("kill -CONT {} lets it go on", asked.pid));
+                                  frozen   ? "frozen by its control group"
+                                  : traced ? "held by a debugger"
+                                           : "stopped by a signal");
+    finding.evidence.push_back(frozen   ? "it goes on when the group is thawed"
+                               : traced ? "it goes on when the debugger lets it"
+                                        : fmt::format("kill -CONT {} lets it go on", asked.pid));
     Finish(std::move(finding));
   }
 }
 
 // Those that others could still release: burning a CPU in one state is worth saying all the same.
 void ProcessJudge::AddSpinners() {
-  for (uint32_t i = 0; i < graph_.nodes().size(); ++i) {
-    if (node(i).stand != ThreadStand::kSpins || stuck_[i]) continue;
+  for (uint32_t i = 0; i < judged_.graph.nodes().size(); ++i) {
+    if (node(i).stand != ThreadStand::kSpins || judged_.stuck[i]) continue;
     ProcessFinding finding;
     finding.kind = FindingKind::kSpin;
     finding.confidence = Confidence::kLikely;
     finding.threads = {node(i).tid};
-    finding.summary = fmt::format("spin, thread {} {} and does nothing else",
-                                  ThreadLabel(*node(i).facts), DoesWhat(*node(i).facts, look_));
+    finding.summary =
+        fmt::format("spin, thread {} {} and does nothing else", ThreadLabel(*node(i).facts),
+                    DoesWhat(*node(i).facts, judged_.look));
     AddEvidence({FindingKind::kSpin, {i}, {}, {}, 0}, &finding);
     finding.doubts.push_back("other threads move, and one of them may end it");
-    if (looks_.size() < 2) finding.Lower(Confidence::kPossible, "it was looked at once only");
+    if (judged_.looks.size() < 2)
+      finding.Lower(Confidence::kPossible, "it was looked at once only");
     Finish(std::move(finding));
   }
 }
 
+// Empty: it is not known, or they are too many to be told.
+std::vector<int> ProcessJudge::WhomFor(uint32_t waiter) const {
+  std::set<int> whom;
+  for (const WaitEdge& edge : judged_.graph.waits()[waiter].suppliers) {
+    const ProcessNode& to = node(edge.to);
+    if (to.kind == ProcessNode::Kind::kThread) {
+      whom.insert(to.tid);
+    } else if (to.kind == ProcessNode::Kind::kProcess) {
+      for (const WaitEdge& thread : judged_.graph.waits()[edge.to].suppliers)
+        whom.insert(node(thread.to).tid);
+    } else {
+      return {};
+    }
+    if (whom.size() > kMostWhom) return {};
+  }
+  return {whom.begin(), whom.end()};
+}
+
+// From one look alone it is not known who stands still.
+void ProcessJudge::TellWaits(ProcessJudgement* judgement) const {
+  if (judged_.looks.size() < 2) return;
+  for (uint32_t i = 0; i < judged_.graph.nodes().size(); ++i) {
+    if (!IsStill(node(i))) continue;
+    if (judgement->still.size() < kMostStill) judgement->still.push_back(node(i).tid);
+    if (node(i).stand != ThreadStand::kWaits || node(i).weak ||
+        judgement->waits.size() == kMostWaits)
+      continue;
+    std::vector<int> whom = WhomFor(i);
+    if (!whom.empty())
+      judgement->waits.push_back({node(i).tid, std::move(whom), DoubtOf(node(i).facts->wait)});
+  }
+}
+
 ProcessJudgement ProcessJudge::Take() {
-  FindStuck();
-  for (const WaitCause& cause : FindCauses(graph_.Reduced(stuck_))) JudgeCause(cause);
-  AddWeak();
+  FindWaited();
   AddStates();
-  for (const Draft& draft : drafts_) AddFinding(draft);
+  for (const FindingDraft& draft : DraftFindings(judged_)) AddFinding(draft);
   AddSpinners();
   std::stable_sort(
-      findings_.begin(), findings_.end(),
-      [](const ProcessFinding& a, const ProcessFinding& b) { return a.confidence > b.confidence; });
+      findings_.begin(), findings_.end(), [](const ProcessFinding& a, const ProcessFinding& b) {
+        return std::pair(b.confidence, RankOf(a.kind)) < std::pair(a.confidence, RankOf(b.kind));
+      });
   ProcessJudgement judgement;
+  judgement.standing = StandingOf(judged_.looks, judged_.graph, judged_.stuck, findings_);
   judgement.findings = std::move(findings_);
-  for (const ProcessNode& node : graph_.nodes()) {
-    if (node.kind == NodeKind::kThread) judgement.stands[node.tid] = node.stand;
+  TellWaits(&judgement);
+  for (const ProcessNode& node : judged_.graph.nodes()) {
+    if (node.kind == ProcessNode::Kind::kThread) judgement.stands[node.tid] = node.stand;
   }
   return judgement;
 }
@@ -598,8 +311,8 @@ ProcessJudgement JudgeProcess(const std::vector<SystemSample>& looks) {
   for (ProcessFinding& finding : judgement.findings) {
     finding.Lower(
         Confidence::kPossible,
-        "processes of other users, which may not be looked into, might have the other end open, "
-        "too; root sees them");
+        "processes that may not be looked into, of other users or outside of this container, might "
+        "have the other end open, too; root sees them there");
   }
   return judgement;
 }

@@ -4,6 +4,7 @@
 #define HANGSCOPE_PROCESS_PROCESS_VERDICT_H
 
 #include <map>
+#include <string>
 #include <vector>
 
 #include "model/process.h"
@@ -11,9 +12,19 @@
 
 namespace hangscope {
 
+// In all looks the same, of a thread of which it is known who could end it.
+struct KnownWait {
+  int thread = 0;
+  std::vector<int> whom;  // threads; never empty
+  std::string doubt;      // why others might, too; empty: nobody else can
+};
+
 struct ProcessJudgement {
   std::vector<ProcessFinding> findings;  // the surest first
   std::map<int, ThreadStand> stands;     // by thread
+  ProcessStanding standing;
+  std::vector<KnownWait> waits;  // not of all that there are, where there are very many
+  std::vector<int> still;        // threads that slept the same sleep in all looks
 
   bool IsBad() const;
 };

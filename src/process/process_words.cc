@@ -3,16 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
+#include <string_view>
 
 #include "base/units.h"
 #include "base/utf8.h"
+#include "verdict/text.h"
 
 namespace hangscope {
 namespace {
 
 constexpr size_t kMostName = 60;
 constexpr size_t kMostOthers = 3;
+constexpr size_t kMostLines = 16;  // of a finding
 
 std::string Short(const std::string& name) { return Printable(name, kMostName); }
 
@@ -26,12 +30,14 @@ std::string Variable(const char* what, const ThreadWait& wait) {
 std::string HeldBy(const ThreadFacts& thread) {
   const ThreadWait& wait = thread.wait;
   if (wait.owner_died)
-    return wait.owner ? fmt::format(", held by {}, which ended", *wait.owner)
+    return wait.owner ? fmt::format(", held by {}, which ended", IdOnHost(*wait.owner))
                       : ", whose holder ended";
   if (!wait.owner) return "";
   return *wait.owner == thread.tid ? ", which it holds itself"
-                                   : fmt::format(", held by {}", *wait.owner);
+                                   : fmt::format(", held by {}", IdOnHost(*wait.owner));
 }
+
+std::string OnHost(const std::string& host) { return host.empty() ? "" : " on " + Short(host); }
 
 std::string Processes(const std::set<int>& pids, int own, const SystemSample& look) {
   std::string text;
@@ -43,7 +49,9 @@ std::string Processes(const std::set<int>& pids, int own, const SystemSample& lo
     const std::string name =
         process == nullptr || process->name.empty() ? "" : " " + Short(process->name);
     text += (text.empty() ? "" : ", ") +
-            (pid == own ? std::string("itself") : fmt::format("{}{}", pid, name));
+            (pid == own ? std::string("itself")
+                        : fmt::format("{}{}{}", IdOnHost(pid), name,
+                                      process == nullptr ? "" : OnHost(process->host)));
   }
   return text;
 }
@@ -96,7 +104,12 @@ std::string ChildText(const ThreadWait& wait, const SystemSample& look) {
 std::string FilesText(const ThreadFacts& thread, const SystemSample& look) {
   const ThreadWait& wait = thread.wait;
   if (wait.files.empty()) return wait.kind == WaitKind::kAccept ? "a connection" : "files";
-  const std::string first = FileText(wait.files[0], thread.pid, look);
+  // Of several the one that tells that the outside may end it.
+  const auto outside = std::find_if(wait.files.begin(), wait.files.end(), [](const WaitFile& file) {
+    return file.outside || file.listening;
+  });
+  const WaitFile& shown = outside == wait.files.end() ? wait.files[0] : *outside;
+  const std::string first = FileText(shown, thread.pid, look);
   if (wait.files.size() > 1)
     return fmt::format("any of {} files, one is {}", wait.files.size(), first);
   switch (wait.kind) {
@@ -117,7 +130,31 @@ std::string SpinText(const ThreadFacts::Spin& spin) {
   return spin.polls.empty() ? "spins" : fmt::format("spins for {} words", spin.polls.size());
 }
 
+// What the compiler put into the program from a header of the C or C++ library. Those of C++ that a
+// program names have no dot.
+bool IsFromLibraryHeader(const StackFrame& frame) {
+  constexpr std::string_view kHeaders[] = {"std_mutex.h",
+                                           "unique_lock.h",
+                                           "std_thread.h",
+                                           "std_function.h",
+                                           "invoke.h",
+                                           "gthr-default.h",
+                                           "this_thread_sleep.h",
+                                           "atomic_base.h",
+                                           "atomic_wait.h",
+                                           "semaphore_base.h",
+                                           "poll2.h",
+                                           "socket2.h",
+                                           "unistd.h",
+                                           "select2.h"};
+  const std::string_view file = std::string_view(frame.source).substr(0, frame.source.rfind(':'));
+  if (file.empty()) return false;
+  return file.find('.') == std::string_view::npos ||
+         std::find(std::begin(kHeaders), std::end(kHeaders), file) != std::end(kHeaders);
+}
+
 bool IsOfLibraries(const StackFrame& frame) {
+  if (IsFromLibraryHeader(frame)) return true;
   for (const char* module : {"libc.so", "libc-", "libpthread", "ld-linux", "libstdc++", "libgcc",
                              "libc++", "[vdso]", "linux-vdso"}) {
     if (frame.module.starts_with(module)) return true;
@@ -126,6 +163,55 @@ bool IsOfLibraries(const StackFrame& frame) {
     if (frame.function.starts_with(prefix)) return true;
   }
   return false;
+}
+
+// Of the place that OwnFrame names; of libraries and of what starts the program none.
+std::vector<std::string> CallersOf(const ThreadFacts& thread) {
+  std::vector<std::string> callers;
+  const StackFrame* const own = OwnFrame(thread);
+  if (own == nullptr || IsOfLibraries(*own)) return callers;
+  for (const StackFrame* frame = own + 1; frame < thread.stack.data() + thread.stack.size();
+       ++frame) {
+    if (callers.size() == kMostCallers) break;
+    const bool starts = frame->function.empty() || frame->function == "_start";
+    if (!starts && !IsOfLibraries(*frame)) callers.push_back(FrameText(frame));
+  }
+  return callers;
+}
+
+FindingSubject ToldThread(const ThreadFacts& thread, const SystemSample& look) {
+  FindingSubject told{ThreadLabel(thread)};
+  told.process = thread.pid;
+  told.thread = thread.tid;
+  told.host = thread.host;
+  told.does = DoesWhat(thread, look);
+  told.where = FrameText(OwnFrame(thread));
+  told.callers = CallersOf(thread);
+  if (thread.state == ThreadState::kSleeping) told.waits_for = WaitedFor(thread, look);
+  told.lasts = HasLasted(thread, look);
+  return told;
+}
+
+std::string LineOf(const FindingSubject& subject) {
+  return fmt::format("{}  {}{}{}{}", subject.name, subject.does, subject.where.empty() ? "" : "   ",
+                     subject.where, CallersText(subject.callers));
+}
+
+Wait ToldWait(const KnownWait& wait, const SystemSample& look) {
+  Wait told;
+  const ThreadFacts& thread = *FindThread(look, wait.thread);
+  told.who = ToldThread(thread, look);
+  for (const int id : wait.whom) {
+    const ThreadFacts* const whom = FindThread(look, id);
+    FindingSubject& subject = told.whom.emplace_back();
+    subject.name = whom == nullptr ? std::to_string(IdOnHost(id)) : ThreadLabel(*whom);
+    subject.thread = id;
+    subject.process = whom == nullptr ? 0 : whom->pid;
+  }
+  told.doubt = wait.doubt;
+  told.line = LineOf(told.who);
+  told.since = thread.since.value_or(0);
+  return told;
 }
 
 }  // namespace
@@ -147,14 +233,15 @@ const ProcessFacts* FindProcess(const SystemSample& look, int pid) {
 }
 
 std::string ThreadLabel(const ThreadFacts& thread) {
-  return thread.name.empty() ? std::to_string(thread.tid)
-                             : fmt::format("{} {}", thread.tid, Short(thread.name));
+  return fmt::format("{}{}{}{}", IdOnHost(thread.tid), thread.name.empty() ? "" : " ",
+                     Short(thread.name), OnHost(thread.host));
 }
 
 std::string ProcessLabel(const SystemSample& look, int pid) {
   const ProcessFacts* const process = FindProcess(look, pid);
-  if (process == nullptr || process->name.empty()) return fmt::format("process {}", pid);
-  return fmt::format("process {} ({})", pid, Short(process->name));
+  if (process == nullptr || process->name.empty()) return fmt::format("process {}", IdOnHost(pid));
+  return fmt::format("process {} ({}){}", IdOnHost(pid), Short(process->name),
+                     OnHost(process->host));
 }
 
 std::string WaitedFor(const ThreadFacts& thread, const SystemSample& look) {
@@ -175,7 +262,7 @@ std::string WaitedFor(const ThreadFacts& thread, const SystemSample& look) {
     case WaitKind::kBarrier:
       return Variable("barrier", wait);
     case WaitKind::kJoin:
-      return wait.thread ? fmt::format("the end of thread {}", *wait.thread)
+      return wait.thread ? fmt::format("the end of thread {}", IdOnHost(*wait.thread))
                          : "the end of a thread";
     case WaitKind::kChild:
       return ChildText(wait, look);
@@ -192,6 +279,10 @@ std::string WaitedFor(const ThreadFacts& thread, const SystemSample& look) {
       return wait.files.empty()
                  ? "a file lock" + HeldBy(thread)
                  : "the lock of " + FileText(wait.files[0], thread.pid, look) + HeldBy(thread);
+    case WaitKind::kOpen:
+      return fmt::format("somebody to open {} for {}",
+                         wait.files.empty() ? "a named pipe" : Short(wait.files[0].name),
+                         wait.files.empty() || wait.files[0].wants_read ? "writing" : "reading");
     case WaitKind::kOther:
       break;
   }
@@ -199,8 +290,73 @@ std::string WaitedFor(const ThreadFacts& thread, const SystemSample& look) {
                                          : Printable(thread.system_call_name);
 }
 
+Finding ToldFinding(const ProcessFinding& finding, const SystemSample& look) {
+  // Who would have to act may be a process that was not looked at. Of many threads only the first
+  // are told in full.
+  const auto tell = [&](const std::vector<int>& ids) {
+    std::vector<FindingSubject> list;
+    for (const int id : ids) {
+      const ThreadFacts* const thread = FindThread(look, id);
+      const bool in_full = thread != nullptr && list.size() < kMostLines;
+      list.push_back(in_full             ? ToldThread(*thread, look)
+                     : thread != nullptr ? FindingSubject{ThreadLabel(*thread)}
+                                         : FindingSubject{std::to_string(IdOnHost(id))});
+      if (thread != nullptr) list.back().process = thread->pid;
+      list.back().thread = id;
+    }
+    return list;
+  };
+  Finding told(finding);
+  told.subjects = tell(finding.threads);
+  told.partners = tell(finding.partners);
+  told.victims = tell(finding.victims);
+  for (const FindingSubject& subject : told.subjects) {
+    if (told.lines.size() == kMostLines || subject.does.empty()) continue;
+    told.lines.push_back(LineOf(subject));
+  }
+  return told;
+}
+
+Sightings ToldSightings(const ProcessJudgement& judgement, const SystemSample& look) {
+  Sightings told;
+  told.attached = true;
+  told.as_of = look.begin;
+  for (const ProcessFinding& finding : judgement.findings)
+    told.findings.push_back(ToldFinding(finding, look));
+  if (!told.findings.empty()) told.found_at = look.end;
+  const auto names = [&](const std::vector<int>& threads) {
+    std::vector<std::string> list;
+    for (const int tid : threads) {
+      const ThreadFacts* const thread = FindThread(look, tid);
+      list.push_back(thread == nullptr ? std::to_string(IdOnHost(tid)) : ThreadLabel(*thread));
+    }
+    return list;
+  };
+  const ProcessStanding& standing = judgement.standing;
+  told.moving = names(standing.moving);
+  told.timed = names(standing.tickers);
+  told.outside = standing.outside;
+  told.unknown = standing.unknown;
+  told.halted = standing.halted;
+  if (!standing.complete) told.incomplete = "not all of its processes could be looked at";
+  for (const KnownWait& wait : judgement.waits) told.waits.push_back(ToldWait(wait, look));
+  told.still_threads = judgement.still;
+  return told;
+}
+
+std::string TargetName(const SystemSample& look) {
+  return fmt::format("process {}", IdOnHost(look.processes[0].pid));
+}
+
+std::optional<TimeNs> HasLasted(const ThreadFacts& thread, const SystemSample& look) {
+  if (!thread.since) return std::nullopt;
+  const TimeNs seen = thread.seen_until == 0 ? look.end : thread.seen_until;
+  return std::max<TimeNs>(0, seen - *thread.since);
+}
+
 std::string ForHowLong(const ThreadFacts& thread, const SystemSample& look) {
-  return thread.since ? FormatElapsed(std::max<TimeNs>(0, look.end - *thread.since)) : "";
+  const auto lasted = HasLasted(thread, look);
+  return lasted ? FormatElapsed(*lasted) : "";
 }
 
 std::string DoesWhat(const ThreadFacts& thread, const SystemSample& look) {
@@ -213,6 +369,8 @@ std::string DoesWhat(const ThreadFacts& thread, const SystemSample& look) {
       return "is stopped";
     case ThreadState::kTraced:
       return "is held by a debugger";
+    case ThreadState::kFrozen:
+      return "is frozen by its control group";
     case ThreadState::kZombie:
     case ThreadState::kDead:
       return "ended";

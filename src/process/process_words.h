@@ -3,9 +3,12 @@
 #ifndef HANGSCOPE_PROCESS_PROCESS_WORDS_H
 #define HANGSCOPE_PROCESS_PROCESS_WORDS_H
 
+#include <optional>
 #include <string>
 
+#include "model/picture.h"
 #include "model/process.h"
+#include "process/process_verdict.h"
 
 namespace hangscope {
 
@@ -22,7 +25,15 @@ std::string ProcessLabel(const SystemSample& look, int pid);
 std::string WaitedFor(const ThreadFacts& thread, const SystemSample& look);
 // "waits 41.0 s for mutex lock_b, held by 4713", "spins for table_ready", "runs", "is stopped".
 std::string DoesWhat(const ThreadFacts& thread, const SystemSample& look);
-// How long it has done that; empty: not known.
+// What travels of a finding. `look`: the newest of those it was made from.
+Finding ToldFinding(const ProcessFinding& finding, const SystemSample& look);
+// What one look says to the judge of all sources.
+Sightings ToldSightings(const ProcessJudgement& judgement, const SystemSample& look);
+// "process 4711": of whom the look is.
+std::string TargetName(const SystemSample& look);
+// How long it had done that when it was seen last; nothing: not known.
+std::optional<TimeNs> HasLasted(const ThreadFacts& thread, const SystemSample& look);
+// The same in words; empty: not known.
 std::string ForHowLong(const ThreadFacts& thread, const SystemSample& look);
 
 // The innermost frame of the program itself: what the libraries do below it is how one waits, not

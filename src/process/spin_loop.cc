@@ -1,6 +1,7 @@
 #include "process/spin_loop.h"
 
 #include <capstone/capstone.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
 #include <memory>
@@ -10,8 +11,9 @@
 namespace hangscope {
 namespace {
 
-constexpr size_t kMostRanges = 256;  // more of them, and the loop is not understood
+constexpr size_t kMostRanges = 256;  // more writes, and the loop is not understood
 
+// `understood`: becomes false where there are too many; null: the first ones will do.
 void AddRange(std::vector<LoopAccess::Range>* ranges, uint64_t address, uint64_t bytes,
               bool* understood) {
   for (const LoopAccess::Range& range : *ranges) {
@@ -19,7 +21,7 @@ void AddRange(std::vector<LoopAccess::Range>* ranges, uint64_t address, uint64_t
   }
   if (ranges->size() < kMostRanges)
     ranges->push_back({address, bytes});
-  else
+  else if (understood != nullptr)
     *understood = false;
 }
 
@@ -126,7 +128,8 @@ class Examiner {
     const uint64_t next_pc = state.pc + instruction->size;
     access->begin = access->begin == 0 ? state.pc : std::min(access->begin, state.pc);
     access->end = std::max(access->end, next_pc);
-    if (instruction->id == X86_INS_SYSCALL) access->calls_kernel = true;
+    if (instruction->id == X86_INS_SYSCALL)
+      (state.general[0] == SYS_sched_yield ? access->yields : access->calls_kernel) = true;
     if (instruction->id == X86_INS_RDTSC || instruction->id == X86_INS_RDTSCP)
       access->reads_clock = true;
     CollectOperands(*instruction, state, next_pc, access);
@@ -163,8 +166,7 @@ class Examiner {
       // worse is taken.
       const bool writes = operand.access != CS_AC_READ;
       if (writes) AddRange(&access->writes, *address, operand.size, &access->understood);
-      if (operand.access != CS_AC_WRITE)
-        AddRange(&access->reads, *address, operand.size, &access->understood);
+      if (operand.access != CS_AC_WRITE) AddRange(&access->reads, *address, operand.size, nullptr);
     }
   }
 
@@ -178,10 +180,10 @@ class Examiner {
         break;
       case X86_INS_POP:
       case X86_INS_RET:
-        AddRange(&access->reads, sp, kWord, &access->understood);
+        AddRange(&access->reads, sp, kWord, nullptr);
         break;
       case X86_INS_LEAVE:
-        AddRange(&access->reads, state.general[6], kWord, &access->understood);
+        AddRange(&access->reads, state.general[6], kWord, nullptr);
         break;
       default:
         break;

@@ -20,8 +20,9 @@ struct LoopAccess {
   // each place once, in the order of its first use; the stack's included
   std::vector<Range> reads;
   std::vector<Range> writes;
-  bool understood = true;  // false: there are instructions whose memory is not known
-  bool calls_kernel = false;
+  bool understood = true;     // false: there are instructions whose memory is not known
+  bool calls_kernel = false;  // for more than to give up the CPU
+  bool yields = false;
   bool reads_clock = false;
   uint64_t begin = 0;  // lowest address, and the highest instruction's end
   uint64_t end = 0;

@@ -36,6 +36,7 @@ struct Report {
   bool changes_memory;
   bool understood;
   bool calls_kernel;
+  bool yields;
   bool reads_clock;
 };
 static_assert(std::is_trivially_copyable_v<Report> &&
@@ -93,6 +94,7 @@ void Send(int fd, const SteppedLoop& loop) {
                          loop.changes_memory,
                          access.understood,
                          access.calls_kernel,
+                         access.yields,
                          access.reads_clock};
   std::string bytes(reinterpret_cast<const char*>(&report), sizeof report);
   bytes.append(reinterpret_cast<const char*>(access.reads.data()),
@@ -107,7 +109,7 @@ void Send(int fd, const SteppedLoop& loop) {
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_BLOCK, &all, nullptr);
-  setsid();
+  (void)setpgid(0, 0);
   prctl(PR_SET_NAME, "stepper");
   Send(fd, StepHere(clock, tid, time, read));
   _exit(0);
@@ -148,6 +150,7 @@ Result<SteppedLoop> Understand(const std::string& bytes, int tid) {
   loop.access.end = report.end;
   loop.access.understood = report.understood;
   loop.access.calls_kernel = report.calls_kernel;
+  loop.access.yields = report.yields;
   loop.access.reads_clock = report.reads_clock;
   loop.access.reads.resize(report.reads);
   // A loop that nothing was understood of has none, and memcpy takes no null, not even of no bytes.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -20,6 +21,9 @@ constexpr int kMostDescriptors = 1 << 16;
 
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 441
+#endif
+#ifndef SYS_clone3
+#define SYS_clone3 435
 #endif
 #ifndef SYS_futex_waitv
 #define SYS_futex_waitv 449
@@ -537,6 +541,20 @@ CallMeaning Other(WaitKind kind = WaitKind::kOther) {
   return meaning;
 }
 
+CallMeaning WaitForVforked() {
+  CallMeaning meaning;
+  meaning.kind = WaitKind::kChild;
+  meaning.children = ChildChoice::kOfVfork;
+  return meaning;
+}
+
+CallMeaning ExplainClone(const TaskSystemCall& call, const ReadMemory& read) {
+  uint64_t flags = call.arguments[0];  // of clone3: where they are
+  if (call.number == SYS_clone3 && !read(flags, &flags, sizeof flags))
+    return Other(WaitKind::kOther);
+  return (flags & CLONE_VFORK) != 0 ? WaitForVforked() : Other(WaitKind::kOther);
+}
+
 CallMeaning ExplainPolls(const TaskSystemCall& call, const ReadMemory& read) {
   CallMeaning meaning = Other(WaitKind::kPoll);
   const auto& a = call.arguments;
@@ -664,16 +682,34 @@ CallMeaning ExplainSystemCall(const TaskSystemCall& call, const ReadMemory& read
       return ExplainWait4(call);
     case SYS_waitid:
       return ExplainWaitid(call);
+#if defined(__x86_64__)
+    case SYS_vfork:
+      return WaitForVforked();
+#endif
+    case SYS_clone:
+    case SYS_clone3:
+      return ExplainClone(call, read);
     case SYS_nanosleep:
     case SYS_clock_nanosleep:
       return ExplainSleep(call, read);
 #if defined(__x86_64__)
-    case SYS_pause:
+    case SYS_pause: {
+      CallMeaning meaning = Other(WaitKind::kSignal);
+      meaning.signals = ~uint64_t{0};
+      meaning.needs_handlers = true;
+      return meaning;
+    }
 #endif
-    case SYS_rt_sigsuspend:
-      return Other(WaitKind::kSignal);
+    case SYS_rt_sigsuspend: {
+      CallMeaning meaning = Other(WaitKind::kSignal);
+      uint64_t blocked = 0;
+      if (read(a[0], &blocked, sizeof blocked)) meaning.signals = ~blocked;
+      meaning.needs_handlers = true;
+      return meaning;
+    }
     case SYS_rt_sigtimedwait: {
       CallMeaning meaning = Other(WaitKind::kSignal);
+      if (!read(a[0], &meaning.signals, sizeof meaning.signals)) meaning.signals = 0;
       ReadTimeout(&meaning, a[2], read);
       return meaning;
     }

@@ -24,7 +24,13 @@ struct FutexWord {
   bool is_private = true;
 };
 
-enum class ChildChoice { kAny, kProcess, kGroup, kDescriptor };
+enum class ChildChoice {
+  kAny,
+  kProcess,
+  kGroup,
+  kDescriptor,
+  kOfVfork,  // the one that still has the caller's memory
+};
 
 struct CallMeaning {
   WaitKind kind = WaitKind::kNone;
@@ -39,6 +45,10 @@ struct CallMeaning {
   int epoll = -1;           // of kPoll: its interest list is in this descriptor's fdinfo
   ChildChoice children = ChildChoice::kAny;
   int child = 0;  // process, group (0: the caller's) or descriptor
+  // Of kSignal: the signals that it waits for; or those that it does not block, and that end it
+  // where they have handlers.
+  uint64_t signals = 0;
+  bool needs_handlers = false;
   bool has_timeout = false;
   std::optional<TimeNs> timeout;  // from its beginning; not known where an instant was given
 };

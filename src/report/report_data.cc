@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/json_text.h"
+#include "verdict/json.h"
 
 namespace hangscope {
 namespace {
@@ -127,6 +128,11 @@ Json LoopObject(const ReportLoop& loop) {
                {"interrupts", loop.interrupts}});
   Put(&json, "for_s", loop.for_s);
   PutList(&json, "places", loop.places, PlaceObject);
+  PutList(&json, "way", loop.way, [](const ReportWayStep& step) {
+    Json object = PlaceObject(step);
+    Put(&object, "callers", step.callers);
+    return object;
+  });
   return json;
 }
 
@@ -147,13 +153,9 @@ Json EdgeObject(const ReportEdge& edge) {
   return json;
 }
 
-Json FindingObject(const ReportFinding& finding) {
-  Json json{{"kind", finding.kind},
-            {"confidence", ConfidenceName(finding.confidence)},
-            {"summary", finding.summary}};
-  Put(&json, "lines", finding.lines);
-  Put(&json, "evidence", finding.evidence);
-  Put(&json, "doubts", finding.doubts);
+Json ReportFindingObject(const ReportFinding& finding) {
+  Json json = FindingObject(finding);
+  json["kind"] = finding.kind;
   return json;
 }
 
@@ -219,6 +221,14 @@ Json StreamObject(const ReportStream& stream, const std::map<std::string, size_t
   PutList(&json, "lost", stream.lost, [](const auto& lost) {
     return Json{{"before", lost.first}, {"text", lost.second}};
   });
+  return json;
+}
+
+Json LastOutputObject(const ReportLastOutput& output) {
+  Json json{{"stream", output.stream}};
+  Put(&json, "lines", output.lines);
+  if (output.unfinished) json["unfinished"] = true;
+  Put(&json, "age_s", output.age_s);
   return json;
 }
 
@@ -310,6 +320,7 @@ std::string ReportDataJson(const Report& report) {
   json["hang"] = report.hang;
   Put(&json, "evidence", report.evidence);
   Put(&json, "doubts", report.doubts);
+  PutList(&json, "last_output", report.last_output, LastOutputObject);
   Put(&json, "lost", report.lost);
   Put(&json, "troubles", report.warnings);
   json["clock"] = report.counts_clock ? "counts" : "ns";
@@ -326,7 +337,7 @@ std::string ReportDataJson(const Report& report) {
   });
   PutList(&json, "loops", report.loops, LoopObject);
   PutGraph(report.graph, &json);
-  PutList(&json, "findings", report.findings, FindingObject);
+  PutList(&json, "findings", report.findings, ReportFindingObject);
   PutList(&json, "faults", report.faults, FaultObject);
   PutList(&json, "threads", report.threads, ThreadObject);
   PutList(&json, "stacks", report.stacks, StackObject);

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/json_fields.h"
 #include "base/units.h"
-#include "snapshot/json_fields.h"
 
 namespace hangscope {
 namespace {
@@ -55,6 +55,7 @@ class ManifestParts {
     report_.evidence = verdict.evidence;
     report_.doubts = verdict.doubts;
     report_.findings = verdict.findings;
+    report_.last_output = verdict.last_output;
     report_.loops = verdict.loops;
   }
 

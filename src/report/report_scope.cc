@@ -77,9 +77,8 @@ class ScopeReport {
 
   void AddFindings() {
     for (const ScopeFinding& finding : view_.watcher().standing()) {
-      ReportFinding mine{finding, std::string(FindingKindName(finding.kind))};
-      mine.summary = FindingSummary(finding, scene_);
-      mine.lines = FindingLines(finding, scene_, view_.History(finding));
+      ReportFinding mine{ToldFinding(finding, scene_, view_.History(finding)),
+                         std::string(FindingKindName(finding.kind))};
       if (mine.evidence.empty() && scene_.is_dead)
         mine.evidence = {"so it stands in what is left of it"};
       // The watcher that followed it while it lived is surer, and says the same of it.

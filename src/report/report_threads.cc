@@ -7,10 +7,11 @@
 #include <set>
 #include <sstream>
 
+#include "base/json_fields.h"
 #include "base/json_text.h"
 #include "base/units.h"
-#include "snapshot/json_fields.h"
-#include "verdict/combine.h"
+#include "snapshot/finding_reader.h"
+#include "verdict/judge_picture.h"
 
 namespace hangscope {
 namespace {
@@ -50,12 +51,14 @@ class ThreadsReader {
   void Take(const ReadJson& line) {
     const std::string type = TextField(line, "type");
     if (type == "thread") threads_.push_back(line);
-    if (type == "finding") findings_.push_back(line);
+    if (type != "verdict") return;
+    for (const ReadJson& finding : ListField(line, "findings"))
+      findings_.push_back(ReadFinding(finding));
   }
 
   void Finish() {
     for (const ReadJson& thread : threads_) AddThread(thread);
-    for (const ReadJson& finding : findings_) AddFinding(finding);
+    for (const ReportFinding& finding : findings_) AddFinding(finding);
     AddGraph();
   }
 
@@ -79,17 +82,10 @@ class ThreadsReader {
   }
 
   // The manifest has it without evidence. A circle that the scope tells of, too, is one with that.
-  void AddFinding(const ReadJson& json) {
-    ReportFinding finding;
-    finding.kind = TextField(json, "kind");
-    finding.confidence = ConfidenceFromName(TextField(json, "confidence"));
-    finding.summary = TextField(json, "summary");
-    finding.lines = TextsField(json, "lines", kMostThreads);
-    finding.evidence = TextsField(json, "evidence", kMostThreads);
-    finding.doubts = TextsField(json, "doubts", kMostThreads);
+  void AddFinding(ReportFinding finding) {
     if (finding.summary.empty()) return;
     if (ReportFinding* const same =
-            IsOfCycle(json) || IsEvidence(finding) ? ScopesDeadlock(finding) : nullptr) {
+            IsOfCycle(finding) || IsEvidence(finding) ? ScopesDeadlock(finding) : nullptr) {
       Unite(finding, same);
       std::erase_if(report_.findings, [&](const ReportFinding& f) {
         return &f != same && f.kind == "deadlock" && f.IsSameAs(finding);
@@ -107,13 +103,11 @@ class ThreadsReader {
   }
 
   // Of the threads that wait in a circle in the graph, which then is the scope's.
-  bool IsOfCycle(const ReadJson& finding) const {
-    if (TextField(finding, "kind") != "deadlock" || report_.graph.cycle.empty()) return false;
-    std::set<uint64_t> cycle, threads;
-    for (const size_t id : report_.graph.cycle)
-      cycle.insert(static_cast<uint64_t>(report_.graph.nodes[id].thread));
-    for (const ReadJson& thread : ListField(finding, "threads"))
-      threads.insert(CountField(thread, "tid").value_or(0));
+  bool IsOfCycle(const ReportFinding& finding) const {
+    if (finding.kind != "deadlock" || report_.graph.cycle.empty()) return false;
+    std::set<int> cycle, threads;
+    for (const size_t id : report_.graph.cycle) cycle.insert(report_.graph.nodes[id].thread);
+    for (const FindingSubject& subject : finding.subjects) threads.insert(subject.thread);
     return cycle == threads && cycle.count(0) == 0;
   }
 
@@ -155,12 +149,10 @@ class ThreadsReader {
       if (node.thread > 0) ids_.emplace(static_cast<uint64_t>(node.thread), node.id);
     }
     std::set<uint64_t> of_findings;
-    for (const ReadJson& finding : findings_) {
-      for (const ReadJson& thread : ListField(finding, "threads"))
-        of_findings.insert(CountField(thread, "tid").value_or(0));
-      for (const char* list : {"partners", "victims"}) {
-        for (const ReadJson& tid : ListField(finding, list))
-          of_findings.insert(tid.is_number_unsigned() ? tid.get<uint64_t>() : 0);
+    for (const ReportFinding& finding : findings_) {
+      for (const auto* list : {&finding.subjects, &finding.partners, &finding.victims}) {
+        for (const FindingSubject& subject : *list)
+          of_findings.insert(static_cast<uint64_t>(subject.thread));
       }
     }
     for (const bool wanted : {true, false}) {
@@ -173,7 +165,7 @@ class ThreadsReader {
       }
     }
     for (const ReadJson& thread : threads_) AddEdges(thread);
-    for (const ReadJson& finding : findings_) MarkCycle(finding);
+    for (const ReportFinding& finding : findings_) MarkCycle(finding);
   }
 
   static std::string NameOf(const ReadJson& thread) {
@@ -234,11 +226,11 @@ class ThreadsReader {
                        [&](const ReportEdge& each) { return each.from == from && each.to == to; });
   }
 
-  void MarkCycle(const ReadJson& finding) {
-    if (TextField(finding, "kind") != "deadlock" || !report_.graph.cycle.empty()) return;
+  void MarkCycle(const ReportFinding& finding) {
+    if (finding.kind != "deadlock" || !report_.graph.cycle.empty()) return;
     std::vector<size_t> cycle;
-    for (const ReadJson& thread : ListField(finding, "threads")) {
-      const auto at = ids_.find(CountField(thread, "tid").value_or(0));
+    for (const FindingSubject& subject : finding.subjects) {
+      const auto at = ids_.find(static_cast<uint64_t>(subject.thread));
       if (at == ids_.end()) return;
       cycle.push_back(at->second);
     }
@@ -247,7 +239,7 @@ class ThreadsReader {
 
   Report& report_;
   std::vector<ReadJson> threads_;
-  std::vector<ReadJson> findings_;
+  std::vector<ReportFinding> findings_;
   std::map<uint64_t, size_t> ids_;  // of nodes, by thread
 };
 

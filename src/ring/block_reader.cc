@@ -301,7 +301,7 @@ std::vector<IndexStamp> BlockReader::StampsOf(uint32_t segment) {
   // Keep the rising run that belongs to this round; anything else is older.
   const IndexSlot& slot = slots_[segment];
   size_t kept = 0;
-  while (kept < stamps.size() && stamps[kept].time != 0 &&
+  while (kept < stamps.size() && stamps[kept].time > 0 &&
          stamps[kept].offset >= slot.begin_offset && stamps[kept].offset <= kLargestOffset &&
          (kept == 0 || stamps[kept].offset > stamps[kept - 1].offset)) {
     ++kept;

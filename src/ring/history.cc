@@ -42,6 +42,32 @@ std::vector<HistorySource> FindHistory(FileSystem& files, const std::string& giv
   return {};
 }
 
+std::string LastLines(FileSystem& files, const std::string& prefix, size_t lines,
+                      uint64_t most_bytes) {
+  auto reader = BlockReader::Open(files, prefix);
+  if (!reader.ok()) return {};
+  const uint64_t end = reader->end_offset();
+  reader->Seek(std::max(reader->begin_offset(), end - std::min(end, most_bytes)));
+  bool cut = reader->position() > 0;
+  std::string text;
+  for (auto event = reader->Next(); event != BlockReader::Event::kEnd; event = reader->Next()) {
+    if (event == BlockReader::Event::kLoss) {
+      text.clear();
+      cut = true;
+    } else {
+      text += reader->block();
+    }
+  }
+  if (cut && text.find('\n') + 1 < text.size()) text.erase(0, text.find('\n') + 1);
+  size_t at = text.size();
+  for (size_t left = lines + (text.ends_with('\n') ? 1 : 0); left > 0; --left) {
+    const size_t newline = at == 0 ? std::string::npos : text.rfind('\n', at - 1);
+    if (newline == std::string::npos) return text;
+    at = newline;
+  }
+  return text.substr(at + 1);
+}
+
 HistoryPrinter::HistoryPrinter(BlockReader* reader, Write write, AnnounceLoss tell_loss)
     : reader_(reader),
       write_(std::move(write)),

@@ -23,6 +23,11 @@ struct HistorySource {
 // these.
 std::vector<HistorySource> FindHistory(FileSystem& files, const std::string& target);
 
+// The last `lines` lines of the ring `prefix`, or what fits into `most_bytes` of them: what no loss
+// parts from its end, without half a line before whole ones. Empty: there is none to be had.
+std::string LastLines(FileSystem& files, const std::string& prefix, size_t lines,
+                      uint64_t most_bytes);
+
 // Prints what the reader holds from its position on. Half a line at the start of
 // the window and around a loss is left out; one at the end is printed only when
 // the stream has ended, as it belongs to the window then.

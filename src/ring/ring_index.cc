@@ -94,8 +94,9 @@ void RingIndex::ReadBackStamps() {
   auto got = file_->ReadAt(StampsOf(current_), {reinterpret_cast<char*>(stamps_.data()),
                                                 stamps_.size() * sizeof(IndexStamp)});
   stamps_.resize(got.value_or(0) / sizeof(IndexStamp));
+  // 0 ends the list, and no clock counts from below it.
   const auto end =
-      std::find_if(stamps_.begin(), stamps_.end(), [](const IndexStamp& s) { return s.time == 0; });
+      std::find_if(stamps_.begin(), stamps_.end(), [](const IndexStamp& s) { return s.time <= 0; });
   stamps_.erase(end, stamps_.end());
   stamp_interval_ = kFirstStampInterval;
 }

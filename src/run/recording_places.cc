@@ -41,9 +41,6 @@ std::string FolderIn(const char* name) {
   return value != nullptr && value[0] == '/' && IsOurs(value) ? value : "";
 }
 
-// As for sockets where there is no other place for them.
-std::string TemporaryFolder() { return fmt::format("/tmp/hangscope-{}", geteuid()); }
-
 // The first that can be used is.
 std::vector<std::string> Bases() {
   std::vector<std::string> bases;
@@ -112,13 +109,17 @@ std::vector<Found> FindAll(FileSystem& files) {
   return all;
 }
 
-// Oldest first.
+// Oldest first. Of several targets, each has its number behind the name (NAME-2.snapshot-0001).
 std::vector<std::string> SnapshotsOf(FileSystem& files, const RecordingPlace& place) {
   std::vector<std::pair<int, std::string>> numbered;
-  const std::string stem = NameOf(place.prefix) + ".snapshot-";
+  constexpr std::string_view kSnapshot = ".snapshot-";
+  const std::string stem = NameOf(place.prefix);
   for (const std::string& name : files.List(place.folder)) {
-    if (!name.starts_with(stem)) continue;
-    const auto number = ParseWhole<int>(std::string_view(name).substr(stem.size()));
+    const size_t dot = name.rfind(kSnapshot);
+    if (dot == std::string::npos || !name.starts_with(stem)) continue;
+    const std::string_view target = std::string_view(name).substr(stem.size(), dot - stem.size());
+    if (!target.empty() && (target[0] != '-' || !ParseWhole<int>(target.substr(1), 1))) continue;
+    const auto number = ParseWhole<int>(std::string_view(name).substr(dot + kSnapshot.size()));
     const std::string path = place.folder + "/" + name;
     if (number && IsSnapshot(files, path)) numbered.emplace_back(*number, path);
   }

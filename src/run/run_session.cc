@@ -8,13 +8,13 @@
 #include <algorithm>
 #include <set>
 
+#include "act/hang_command.h"
 #include "base/side_process.h"
+#include "base/signal_text.h"
 #include "base/units.h"
-#include "proc/side_command.h"
-#include "run/observer.h"
-#include "run/standby.h"
-#include "verdict/junit.h"
-#include "verdict/text.h"
+#include "observe/observer.h"
+#include "observe/standby.h"
+#include "run/run_junit.h"
 
 namespace hangscope {
 namespace {
@@ -58,10 +58,7 @@ class Runner {
     child.command.insert(child.command.end(), options_.observer.command.begin(),
                          options_.observer.command.end());
     for (const RunStream& stream : options_.streams) child.streams.push_back(stream.captured);
-    child.signal_mask = options_.inherited_mask;
-    child.ignores_sigpipe = options_.inherited_sigpipe_ignored;
-    child.ignores_sigchld = options_.inherited_sigchld_ignored;
-    child.ignores_sigxfsz = options_.inherited_sigxfsz_ignored;
+    child.signals = options_.signals;
     child.before_start = [this](const std::vector<int>& stream_fds) { PostGuards(stream_fds); };
     if (options_.record_cpus) child.before_exec = [this](pid_t pid) { StartCpuRecording(pid); };
     child.is_ours = [this](pid_t pid) { return IsOurs(pid); };
@@ -149,18 +146,19 @@ class Runner {
       ReadSignals();
       if (exit_) {
         (void)child_->Poll();
-      } else if ((exit_ = child_->Poll()) && !ended_by_hang_) {
+      } else if ((exit_ = child_->Poll()) && !ended_by_hang_ && !timed_out_) {
         observer_->OnExit(*exit_);
       }
       const TimeNs now = clock_.Monotonic();
       if (now >= next_activity) {
         if (standby_ != nullptr) standby_->Check();
-        if (hang_command_ != nullptr) (void)hang_command_->Runs();
+        hang_command_.Collect();
         SampleChild();
         next_activity = now + kActivityInterval;
       }
       if (exit_ && recording_.ended()) break;
       if (observer_->Tick(view_, child_->pid())) ActOnHang();
+      if (options_.timeout != 0 && now - observer_->start() >= options_.timeout) TimeOut();
       if (kill_at_ != 0 && now >= kill_at_) {
         child_->Signal(SIGKILL);
         child_->SignalDescendants(SIGKILL);
@@ -207,7 +205,7 @@ class Runner {
   std::string WhoIsWaitedFor(const std::vector<std::string>& holders) const {
     if (!exit_ || recording_.ended()) return {};
     const std::string ended = exit_->signal != 0
-                                  ? fmt::format("was killed by signal {}", exit_->signal)
+                                  ? "was killed by " + SignalText(exit_->signal)
                                   : fmt::format("ended with status {}", exit_->status);
     constexpr size_t kMostNamed = 3;
     const size_t named = std::min(kMostNamed, holders.size());
@@ -222,55 +220,51 @@ class Runner {
 
   void SampleChild() {
     const ChildActivity activity = child_->Activity();
-    view_.known = true;
+    view_.known = activity.known;
     view_.cpu_time = activity.cpu_time;
     view_.timed_sleep = activity.timed_sleep;
     view_.stopped = activity.stopped;
-    view_.waits_for_input = activity.waits_for_input;
     view_.runnable = activity.runnable;
     view_.waits_in = activity.waits_in;
+    view_.is_looked_into = environment_.inspector != nullptr;
+    // The threads tell it better.
+    view_.waits_for_input = !view_.is_looked_into && child_->WaitsForInput(activity.ids);
+    view_.processes = activity.ids;
     view_.waits_for_output = WhoIsWaitedFor(activity.holds_output);
   }
 
+  void EndProgram() {
+    observer_->StopJudging();
+    child_->Signal(SIGTERM);
+    kill_at_ = clock_.Monotonic() + kKillGrace;
+  }
+
+  // With the same evidence as a hang: why it has not ended by now is what its user wants to know.
+  void TimeOut() {
+    if (std::exchange(is_time_over_, true) || ended_by_hang_) return;
+    timed_out_ = !exit_;  // else only those are left who hold its output
+    if (timed_out_) observer_->ReportTimeout(options_.timeout);
+    EndProgram();
+  }
+
   void ActOnHang() {
-    if (options_.on_hang == OnHang::kKill) {
+    if (timed_out_) return;
+    if (options_.on_hang.what == OnHang::kKill) {
       ended_by_hang_ = true;
-      child_->Signal(SIGTERM);
-      kill_at_ = clock_.Monotonic() + kKillGrace;
+      EndProgram();
     }
-    if (options_.on_hang == OnHang::kExec) StartHangCommand();
+    if (options_.on_hang.what == OnHang::kExec) StartHangCommand();
   }
 
   void StartHangCommand() {
-    if (hang_command_ != nullptr && hang_command_->Runs()) {
-      observer_->narrator().Note(
-          fmt::format("the --on-hang command of an earlier hang still runs below process {}, so it "
-                      "is not started again",
-                      hang_command_->pid()),
-          clock_.Wall());
-      return;
-    }
-    SideCommandOptions command;
-    command.command = options_.on_hang_command;
-    command.environment = {
-        "HANGSCOPE_SNAPSHOT=" + observer_->last_snapshot(),
-        "HANGSCOPE_PID=" + std::to_string(child_->pid()),
-        "HANGSCOPE_VERDICT=" + observer_->last_hang()->summary,
-    };
-    command.signal_mask = options_.inherited_mask;
-    command.ignores_sigpipe = options_.inherited_sigpipe_ignored;
-    auto started = SideCommand::Start(command);
-    if (started.ok()) {
-      hang_command_ = std::move(*started);
-    } else {
-      observer_->narrator().Note(
-          "cannot start the --on-hang command: " + started.status().message(), clock_.Wall());
-    }
+    const Status status = hang_command_.Start(
+        {observer_->last_snapshot(), child_->pid(), observer_->last_hang()->summary});
+    if (!status.ok()) observer_->narrator().Note(status.message(), clock_.Wall());
   }
 
   bool IsOurs(pid_t pid) const {
     return SideProcess::Is(pid) || (standby_ != nullptr && standby_->Has(pid)) ||
-           (hang_command_ != nullptr && hang_command_->pid() == pid);
+           hang_command_.pid() == pid;
   }
 
   // Typed where the program has a terminal of its own, it is ended by keys that went on to it.
@@ -280,8 +274,10 @@ class Runner {
     const bool relayed = std::any_of(options_.streams.begin(), options_.streams.end(),
                                      [](const RunStream& stream) { return stream.captured.pty; }) &&
                          isatty(STDIN_FILENO) != 0;
-    return !ended_by_hang_ && typed && (relayed || terminal_signals_.count(number) != 0) ? number
-                                                                                         : 0;
+    return !ended_by_hang_ && !timed_out_ && typed &&
+                   (relayed || terminal_signals_.count(number) != 0)
+               ? number
+               : 0;
   }
 
   int Conclude() {
@@ -291,10 +287,10 @@ class Runner {
     view_.ended = true;
     view_.exit_status = exit_->status;
     view_.exit_signal = exit_->signal;
-    const Verdict verdict = observer_->Conclude(view_);
+    const Verdict verdict = observer_->Conclude(view_, child_->pid());
     Narrator& narrator = observer_->narrator();
     narrator.Close();
-    if (ended_by_hang_) {
+    if (ended_by_hang_ || timed_out_) {
       narrator.Note(fmt::format("ended it after {}; status {}",
                                 FormatElapsed(verdict.time - observer_->start()), int{kRunHang}),
                     clock_.Wall());
@@ -303,11 +299,18 @@ class Runner {
                         observer_->exit_contents());
     }
     const int status = exit_->signal != 0 ? kRunSignalBase + exit_->signal : exit_->status;
-    const int result = ended_by_hang_ ? kRunHang : status;
+    const int result = ended_by_hang_ || timed_out_ ? int{kRunHang} : status;
     if (!options_.junit_path.empty()) WriteJunit(verdict, result);
     if (!options_.place.empty() && KeepsRings(result))
       narrator.Note("recording: " + options_.place + "/", clock_.Wall());
     return result;
+  }
+
+  void WriteJunit(const Verdict& verdict, int status) {
+    const RunEnd end = {child_->pid(), *exit_, ended_by_hang_, timed_out_, status, verdict};
+    const Status written =
+        WriteRunJunit(*environment_.files, options_, end, *observer_, recording_);
+    if (!written.ok()) observer_->narrator().Note("--junit: " + written.message(), clock_.Wall());
   }
 
   bool KeepsRings(int status) const {
@@ -315,30 +318,12 @@ class Runner {
            !observer_->last_snapshot().empty();
   }
 
-  void WriteJunit(const Verdict& verdict, int status) {
-    JunitCase result;
-    for (const std::string& word : options_.observer.command)
-      result.name += (result.name.empty() ? "" : " ") + word;
-    result.elapsed = verdict.time - observer_->start();
-    result.report = VerdictText(verdict, observer_->start(), observer_->last_snapshot());
-    if (const Verdict* hang = observer_->last_hang();
-        hang != nullptr && (ended_by_hang_ || observer_->hang_now())) {
-      result.failure = "hang: " + hang->summary;
-      result.report = VerdictText(*hang, observer_->start(), observer_->last_snapshot());
-    } else if (status != 0) {
-      result.error = verdict.summary;
-    }
-    const Status written =
-        WriteWholeFile(*environment_.files, options_.junit_path, JunitXml(result));
-    if (!written.ok()) observer_->narrator().Note("--junit: " + written.message(), clock_.Wall());
-  }
-
   const Environment& environment_;
   const RunOptions& options_;
   Clock& clock_;
   Recording recording_;
   std::unique_ptr<Standby> standby_;
-  std::unique_ptr<SideCommand> hang_command_;  // of the last hang; null: there was none
+  HangCommand hang_command_{options_.on_hang.command, options_.signals};
   Status guard_status_;
   std::unique_ptr<CpuRecorder> recorder_;  // until the observer has it
   Status recorder_status_;
@@ -350,6 +335,8 @@ class Runner {
   TimeNs kill_at_ = 0;
   bool asked_to_end_ = false;  // by a signal that was passed on
   bool ended_by_hang_ = false;
+  bool timed_out_ = false;
+  bool is_time_over_ = false;
 };
 
 }  // namespace

@@ -2,20 +2,18 @@
 #ifndef HANGSCOPE_RUN_RUN_SESSION_H
 #define HANGSCOPE_RUN_RUN_SESSION_H
 
-#include <signal.h>
-
 #include <string>
 #include <vector>
 
+#include "act/hang_action.h"
+#include "observe/drain.h"
+#include "observe/observer_options.h"
+#include "observe/recording.h"
 #include "proc/child_process.h"
+#include "proc/inherited_signals.h"
 #include "ring/ring_format.h"
-#include "run/drain.h"
-#include "run/observer_options.h"
-#include "run/recording.h"
 
 namespace hangscope {
-
-enum class OnHang { kSnapshot, kKill, kExec, kNone };
 
 struct RunStream {
   CapturedStream captured;
@@ -31,15 +29,12 @@ struct RunOptions {
   StagingOptions stages;
   std::vector<RunStream> streams = {{{"stdout", 1}, {}}, {{"stderr", 2}, {}}};
   std::vector<std::string> launcher;  // words before the command, which they become by exec
-  OnHang on_hang = OnHang::kSnapshot;
-  std::string on_hang_command;  // of kExec, for a shell
-  std::string junit_path;       // empty: none
-  bool record_cpus = false;     // what the kernel does with the program goes into snapshots, too
+  HangAction on_hang;
+  TimeNs timeout = 0;        // after that the program is ended; 0: never
+  std::string junit_path;    // empty: none
+  bool record_cpus = false;  // what the kernel does with the program goes into snapshots, too
   CpuRecorderOptions cpus;
-  sigset_t inherited_mask{};
-  bool inherited_sigpipe_ignored = false;
-  bool inherited_sigchld_ignored = false;
-  bool inherited_sigxfsz_ignored = false;
+  InheritedSignals signals;
 };
 
 // Exit statuses after timeout(1) and env(1).

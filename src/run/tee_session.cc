@@ -8,8 +8,8 @@
 
 #include <iterator>
 
-#include "run/observer.h"
-#include "run/standby.h"
+#include "observe/observer.h"
+#include "observe/standby.h"
 
 namespace hangscope {
 namespace {
@@ -74,7 +74,7 @@ TeeOutcome RunTee(const Environment& environment, const TeeOptions& options) {
   standby.reset();
   ChildView ended;
   ended.ended = true;
-  const Verdict verdict = observer.Conclude(ended);
+  const Verdict verdict = observer.Conclude(ended, 0);
   observer.narrator().Close();
   observer.narrator().Announce(verdict, environment.clock->Wall(), "", "");
   outcome.exit = interrupted                       ? TeeExit::kInterrupted

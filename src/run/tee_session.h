@@ -4,10 +4,10 @@
 
 #include <string>
 
+#include "observe/drain.h"
+#include "observe/observer_options.h"
+#include "observe/recording.h"
 #include "ring/ring_format.h"
-#include "run/drain.h"
-#include "run/observer_options.h"
-#include "run/recording.h"
 
 namespace hangscope {
 

@@ -103,10 +103,7 @@ Result<EventReader::Control> EventReader::ReadControl() const {
   const auto u32 = [&](size_t at) { return Load32(bytes + at, layout_.order); };
   const auto pair = [&](size_t at) { return u32(at) | uint64_t{u32(at + 4)} << 32; };
   Control control;
-  control.begun = layout_.word_bytes == 8
-                      ? Load64(bytes + RING_FIELD(head), layout_.order) >> HANGSCOPE_TICKET_SHIFT
-                      : hangscope_begun(u32(RING_FIELD(head)), u32(RING_FIELD(head) + 4),
-                                        layout_.ring_capacity);
+  control.begun = RecordsBegun(bytes + RING_FIELD(head), layout_);
   control.base = pair(RING_FIELD(base));
   control.boot = pair(RING_FIELD(boot));
   control.mask = u32(RING_FIELD(mask));

@@ -17,17 +17,20 @@ constexpr int kPatienceUnknown = 10;      // stalls, where nothing is known of w
 constexpr uint64_t kManyRounds = 8;
 constexpr uint32_t kFewChanges = 2;  // are no rhythm yet
 constexpr uint32_t kLeastLooks = 3;  // at a task that never runs
-
-std::string Name(const SubjectId& subject) {
-  return fmt::format("{} {}", subject.kind == SubjectId::Kind::kCore ? "core" : "task record",
-                     subject.index);
-}
+constexpr size_t kMostLasting = 256;
+constexpr size_t kMostWhom = 64;  // of one of these
 
 std::string Text(TimeNs time, bool at_least) {
   return fmt::format("{}{:.1f} s", at_least ? "at least " : "", Seconds(time));
 }
 
 }  // namespace
+
+std::string Watcher::Name(const SubjectId& subject) const {
+  if (options_.call) return options_.call(subject);
+  return fmt::format("{} {}", subject.kind == SubjectId::Kind::kCore ? "core" : "task record",
+                     subject.index);
+}
 
 void Watcher::BuildGraph(Judgement& look) {
   std::unordered_map<uint32_t, uint32_t> records;  // subjects by the task's id
@@ -59,6 +62,39 @@ void Watcher::BuildGraph(Judgement& look) {
     FindSuppliers(look.claims, &look.nodes);
   }
   MarkEdges(look);
+  KeepWaits(look);
+}
+
+// What is held and provided was read after the look, so it counts from the next judgement on.
+void Watcher::KeepWaits(const Judgement& look) {
+  std::vector<LastingWait> waits;
+  const bool lost = std::any_of(look.claims.begin(), look.claims.end(),
+                                [](const ClaimRow& row) { return row.lost != 0; });
+  for (uint32_t i = 0; i < look.nodes.size() && waits.size() < kMostLasting; ++i) {
+    const WaitNode& node = look.nodes[i];
+    if (node.role != WaitRole::kWaits || node.suppliers.empty() ||
+        node.suppliers.size() > kMostWhom || !look.claims_known)
+      continue;
+    LastingWait& wait = waits.emplace_back();
+    wait.who = i;
+    wait.sequence = subjects_[i].wait->sequence;
+    for (const WaitEdge& edge : node.suppliers) wait.whom.push_back(edge.to);
+    wait.may_be_others = lost;
+  }
+  lasting_ = waits;
+  std::erase_if(lasting_, [this](const LastingWait& wait) {
+    return std::find(waits_.begin(), waits_.end(), wait) == waits_.end();
+  });
+  waits_ = std::move(waits);
+}
+
+std::vector<LastingWait> Watcher::LastingWaits() const {
+  std::vector<LastingWait> lasting = lasting_;
+  std::erase_if(lasting, [this](const LastingWait& wait) {
+    const auto& now = subjects_[wait.who].wait;
+    return !now || now->sequence != wait.sequence;
+  });
+  return lasting;
 }
 
 void Watcher::SetRole(const Judgement& look, uint32_t index, WaitNode* node) const {
@@ -67,6 +103,7 @@ void Watcher::SetRole(const Judgement& look, uint32_t index, WaitNode* node) con
   switch (subject.activity) {
     case Activity::kUnused:
     case Activity::kCorrupt:
+    case Activity::kUnread:
       node->role = WaitRole::kUnknown;
       return;
     case Activity::kRunning:
@@ -104,8 +141,8 @@ void Watcher::SetRole(const Judgement& look, uint32_t index, WaitNode* node) con
 
 bool Watcher::NeverRuns(const Judgement& look, uint32_t index) const {
   const History& history = histories_[index];
-  return index >= cores_ && history.ready_looks >= kLeastLooks && !history.ran_instead.empty() &&
-         look.now - history.not_run_since >= options_.stall;
+  return index >= cores_ && !options_.is_device && history.ready_looks >= kLeastLooks &&
+         !history.ran_instead.empty() && look.now - history.not_run_since >= options_.stall;
 }
 
 // Who moves may deliver at any time. But one who went round and round meanwhile, for much longer
@@ -147,6 +184,8 @@ std::optional<Confidence> Watcher::NeverDelivers(const Judgement& look, uint32_t
   if (exclusive && role == WaitRole::kExcused && who.wait &&
       who.wait->kind == ResourceKind::kOutside)
     return Confidence::kPossible;
+  // Whether it would deliver cannot be seen.
+  if (who.activity == Activity::kUnread) return Confidence::kPossible;
   if (role != WaitRole::kMoves || supplier == waiter) return std::nullopt;
   const bool usual_known = exclusive || history.waits_ended > 0;
   const TimeNs patience = usual_known ? kPatience * std::max(options_.stall, history.longest_wait)
@@ -173,13 +212,18 @@ void Watcher::FindAll(Judgement& look) {
     else
       FindStuck(look, cause);
   }
+  FindStillCores(look);
+  const bool all_still = still_ && !still_->goes_on &&
+                         still_->doubt.empty();  // no task runs: none is starved by others
   for (uint32_t i = 0; i < subjects_.size(); ++i) {
     const Activity activity = subjects_[i].activity;
-    if (look.nodes[i].role == WaitRole::kNeverRuns) FindStarvedTask(look, i);
-    if (i >= cores_ || activity == Activity::kUnused || activity == Activity::kCorrupt) continue;
+    if (look.nodes[i].role == WaitRole::kNeverRuns && !all_still) FindStarvedTask(look, i);
+    if (i >= cores_ || activity == Activity::kUnused || activity == Activity::kCorrupt ||
+        activity == Activity::kUnread)
+      continue;
     if (subjects_[i].sample.fault != FaultType::kNone)
       FindFault(look, i);
-    else if (activity == Activity::kSilent)
+    else if (activity == Activity::kSilent && !IsStillCore(i))
       FindSilence(look, i);
     FindLowStack(look, i);
   }
@@ -215,6 +259,11 @@ void Watcher::AddPartners(const Judgement& look, const WaitCause& cause,
     const SubjectState& subject = subjects_[partner];
     finding->partners.push_back(subject.subject);
     const bool moves = look.nodes[partner].role == WaitRole::kMoves;
+    if (subject.activity == Activity::kUnread) {
+      finding->evidence.push_back(
+          fmt::format("the memory of {} cannot be read", Name(subject.subject)));
+      continue;
+    }
     finding->evidence.push_back(
         moves ? fmt::format("{} goes on and does not deliver it", Name(subject.subject))
               : fmt::format("{} is {}", Name(subject.subject), ActivityName(subject.activity)));
@@ -249,7 +298,7 @@ void Watcher::AddFirst(const WaitCause& cause, ScopeFinding* finding) const {
     const Activity activity = subjects_[partner].activity;
     if (activity == Activity::kEnded || activity == Activity::kIdle) all.push_back(partner);
   }
-  const bool by_target = options_.shared_clock &&
+  const bool by_target = options_.shared_clock && options_.one_clock &&
                          std::all_of(all.begin(), all.end(),
                                      [&](uint32_t i) { return subjects_[i].wait.has_value(); });
   const auto began = [&](uint32_t i) {
@@ -262,12 +311,16 @@ void Watcher::AddFirst(const WaitCause& cause, ScopeFinding* finding) const {
       [&](uint32_t a, uint32_t b) { return subjects_[a].since < subjects_[b].since; })];
   finding->since = waiter.since;
   finding->since_at_least = waiter.since_at_least;
-  if (std::count_if(all.begin(), all.end(), [&](uint32_t i) { return began(i) == began(first); }) ==
-      1) {
+  // Ages by clocks of different memories, each as of its own end, have no order.
+  const bool has_order = options_.one_clock || !died_;
+  if (has_order && std::count_if(all.begin(), all.end(),
+                                 [&](uint32_t i) { return began(i) == began(first); }) == 1) {
     finding->first = subjects_[first].subject;
   } else {
     finding->evidence.push_back(
-        "who stopped first is not known: several did at the same time, as far as can be told");
+        has_order
+            ? "who stopped first is not known: several did at the same time, as far as can be told"
+            : "who stopped first is not known: the memories have clocks of their own");
   }
 }
 
@@ -283,6 +336,7 @@ void Watcher::AddDoubts(const Judgement& look, const WaitCause& cause,
     finding->Lower(
         Confidence::kLikely,
         fmt::format("{} rows of claims ran over: somebody else may hold or provide it", lost));
+  AddSupplierDoubts(look, cause, finding);
   if (!look.claims_known)
     finding->Lower(Confidence::kPossible, "what is held and provided could not be read");
   if (!look.dead || (WaitedForLong(look, cause) && !look.sample.ended_by_itself)) return;
@@ -299,6 +353,24 @@ void Watcher::AddDoubts(const Judgement& look, const WaitCause& cause,
       nobody_ran ? Confidence::kLikely : Confidence::kPossible,
       "the target is dead, and for how long it had waited is not known: it may have been in the "
       "middle of a hand-over");
+}
+
+// Each once, of however many waits.
+void Watcher::AddSupplierDoubts(const Judgement& look, const WaitCause& cause,
+                                ScopeFinding* finding) const {
+  std::set<uint32_t> resources;
+  for (const uint32_t member : cause.members) {
+    const WaitNode& node = look.nodes[member];
+    if (!resources.insert(node.resource).second) continue;
+    const bool exclusive = node.kind == ResourceKind::kExclusive || node.holder;
+    const bool holder_known = exclusive && !node.suppliers.empty();
+    for (SupplierDoubt& doubt : look.source.Doubts(node.resource, holder_known)) {
+      const bool known = std::find(finding->doubts.begin(), finding->doubts.end(), doubt.why) !=
+                         finding->doubts.end();
+      finding->confidence = std::min(finding->confidence, doubt.limit);
+      if (!known) finding->doubts.push_back(std::move(doubt.why));
+    }
+  }
 }
 
 bool Watcher::WaitedForLong(const Judgement& look, const WaitCause& cause) const {
@@ -401,7 +473,13 @@ void Watcher::FindStarvedTask(Judgement& look, uint32_t index) const {
                                          Text(starved, false)));
   if (!history.waited_once)
     finding.Lower(Confidence::kPossible, "it never waited: it may be the idle task");
-  if (history.ran_instead.size() > 1 && starved < kPatience * options_.stall) {
+  if (!news_.tells_switches) {
+    finding.Lower(Confidence::kPossible,
+                  "no ring records which task runs: looks may have missed this one");
+  } else {
+    finding.evidence.push_back("no ring has a switch to it meanwhile");
+  }
+  if (news_.lost && history.ran_instead.size() > 1 && starved < kPatience * options_.stall) {
     finding.Lower(Confidence::kPossible,
                   "several tasks ran meanwhile: looks may have missed this one");
   }
@@ -438,7 +516,8 @@ void Watcher::FindCorruptions(Judgement& look) const {
     if (corruption.part == Corruption::Part::kTaskRecord)
       finding.subjects = {{SubjectId::Kind::kTask, corruption.index}};
     finding.repeated_evidence = {CorruptPart(corruption) + ": " + CorruptField(corruption)};
-    look.Add(std::move(finding), {});  // the same word with another value is the same finding
+    // The same word with another value is the same finding.
+    look.Add(std::move(finding), {corruption.first});
   }
 }
 

@@ -4,14 +4,16 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
+#include <map>
 #include <utility>
 
+#include "base/jitter.h"
 #include "code/elf_reader.h"
 #include "hangscope/abi/record.h"
 #include "hangscope/abi/scope.h"
 #include "scope/scope_elf.h"
 #include "target/file_users.h"
-#include "target/process_target.h"
 #include "target/target_spec.h"
 
 namespace hangscope {
@@ -21,20 +23,10 @@ constexpr TimeNs kShortestInterval = kMillisecond;
 constexpr TimeNs kLongestInterval = 100 * kMillisecond;
 constexpr int kLooksAfterwards = 3;
 
-// The process that a target is, or by its header's word whose file it is.
-int ProcessOf(const TargetSpec& spec, const ScopeLayout& layout) {
-  if (spec.kind == TargetSpec::Kind::kProcess) return spec.pid;
-  const bool of_a_process = (layout.features & HANGSCOPE_FEATURE_THREADS) != 0;
-  return of_a_process ? static_cast<int>(layout.pid) : 0;
-}
-
-bool IsFile(FileSystem& files, const TargetSpec& spec) {
-  return spec.kind == TargetSpec::Kind::kFile && !files.IsFolder(spec.where);
-}
-
-// Who has the file mapped, if it is one; 0: nobody that is known.
+// The simulator of a guest; who has the file mapped, if it is one; 0: nobody that is known.
 int OwnerOf(FileSystem& files, const TargetSpec& spec) {
-  if (!IsFile(files, spec)) return 0;
+  if (spec.kind == TargetSpec::Kind::kProcess) return spec.pid;
+  if (spec.kind != TargetSpec::Kind::kFile || files.IsFolder(spec.where)) return 0;
   const std::vector<int> users = ProcessesThatMap(spec.where);
   return users.empty() ? 0 : users[0];
 }
@@ -52,14 +44,39 @@ uint64_t ClockRate(const ScopeLayout& layout) {
                                1'000'000'000u / span);
 }
 
-// What the header's check covers, and the check: another run has another pid, count of boots or
-// clock.
-Result<std::string> ReadIdentity(ScopeView& view) {
+Result<std::string> ReadHeaderOf(ScopeView& view) {
   std::string bytes(sizeof(hangscope_header), '\0');
   if (Status status = view.scope().target().Read(view.layout().address, bytes); !status.ok())
     return status;
-  return bytes.substr(0, HANGSCOPE_CHECKED_BYTES) +
-         bytes.substr(offsetof(hangscope_header, check), 4);
+  return bytes;
+}
+
+// By what the header's check covers, and the check: another run has another pid, count of boots or
+// clock.
+bool IsSameHeader(const std::string& a, const std::string& b) {
+  constexpr size_t kCheck = offsetof(hangscope_header, check);
+  return a.compare(0, HANGSCOPE_CHECKED_BYTES, b, 0, HANGSCOPE_CHECKED_BYTES) == 0 &&
+         a.compare(kCheck, 4, b, kCheck, 4) == 0;
+}
+
+bool IsRegularFile(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error);
+}
+
+// What the target's cores and tasks write themselves.
+bool IsSameLook(const ScopeSample& a, const ScopeSample& b) {
+  const auto same_core = [](const CoreSample& x, const CoreSample& y) {
+    return x.waypoint == y.waypoint && x.heartbeat == y.heartbeat &&
+           x.wait_sequence == y.wait_sequence && x.fault == y.fault && x.paused == y.paused &&
+           x.corrupt == y.corrupt;
+  };
+  const auto same_task = [](const TaskSample& x, const TaskSample& y) {
+    return x.record.sequence == y.record.sequence;
+  };
+  return std::equal(a.cores.begin(), a.cores.end(), b.cores.begin(), b.cores.end(), same_core) &&
+         std::equal(a.tasks.begin(), a.tasks.end(), b.tasks.begin(), b.tasks.end(), same_task) &&
+         a.rings == b.rings;
 }
 
 // Counters of harts only grow: where they do not, the target began anew without a trace in its
@@ -69,10 +86,14 @@ bool WentBack(const ScopeLayout& layout, const ScopeSample& before, const ScopeS
   const auto fell = [](uint32_t old, uint32_t now) {
     return now < old && old - now < UINT32_MAX / 2;
   };
+  for (size_t i = 0; i < std::min(before.rings.size(), after.rings.size()); ++i) {
+    if (after.rings[i].emitted < before.rings[i].emitted) return true;
+  }
   for (size_t i = 0; i < std::min(before.cores.size(), after.cores.size()); ++i) {
     const CoreSample& was = before.cores[i];
     const CoreSample& is = after.cores[i];
-    if (!was.corrupt && !is.corrupt && fell(was.wait_sequence, is.wait_sequence)) return true;
+    if (was.corrupt || is.corrupt) continue;
+    if (fell(was.wait_sequence, is.wait_sequence) || fell(was.heartbeat, is.heartbeat)) return true;
   }
   return false;
 }
@@ -98,14 +119,53 @@ std::optional<uint64_t> LastTime(const ScopeLayout& layout, uint64_t newest_even
   return last == 0 ? std::nullopt : std::optional(last);
 }
 
+// That a task is ready, or a core runs, is no progress: only what moved is. Idling is none for a
+// core; a task that sleeps and wakes makes some.
+bool IsProgress(const SubjectState& moved) {
+  switch (moved.activity) {
+    case Activity::kRunning:
+    case Activity::kWaiting:
+    case Activity::kUnused:  // its mailbox is; its ring is not
+      return true;
+    case Activity::kIdle:
+      return moved.subject.kind == SubjectId::Kind::kTask;
+    default:
+      return false;
+  }
+}
+
+template <typename Do>
+void ForEachMoving(const WatchScene& scene, TimeNs time, Do do_it) {
+  for (const SubjectState& subject : *scene.subjects) {
+    if (subject.moved && scene.now - *subject.moved < time && IsProgress(subject))
+      do_it(subject.subject);
+  }
+}
+
 }  // namespace
+
+std::vector<std::string> MovingIn(const WatchScene& scene, TimeNs time) {
+  std::vector<std::string> names;
+  ForEachMoving(scene, time,
+                [&](const SubjectId& who) { names.push_back(SubjectName(who, scene)); });
+  return names;
+}
+
+std::vector<std::string> IdleIn(const WatchScene& scene) {
+  std::vector<std::string> clauses;
+  for (const SubjectState& subject : *scene.subjects) {
+    if (subject.activity == Activity::kIdle)
+      clauses.push_back(
+          fmt::format("{} {}", SubjectName(subject.subject, scene), SubjectDoing(subject, scene)));
+  }
+  return clauses;
+}
 
 Result<std::unique_ptr<LiveScope>> LiveScope::Open(FileSystem& files, const ScopeSource& source,
                                                    const WatcherOptions& options) {
   std::unique_ptr<LiveScope> watch(new LiveScope);
   const TargetSpec spec = ParseTargetSpec(files, source.target);
   watch->name_ = spec.name;
-  watch->is_folder_ = !source.open && files.IsFolder(source.target);
   auto view = ScopeView::Open(files, source);
   if (!view.ok()) return view.status();
   watch->view_ = std::move(*view);
@@ -113,17 +173,13 @@ Result<std::unique_ptr<LiveScope>> LiveScope::Open(FileSystem& files, const Scop
   auto reader = WatchReader::Open(watch->view_->scope());
   if (!reader.ok()) return reader.status();
   watch->reader_ = std::move(*reader);
-  watch->pid_ = ProcessOf(spec, watch->layout());
-  // Its number may be another's by now, or one of another container.
-  if (watch->pid_ != 0 && IsFile(files, spec) &&
-      !MapsFile(watch->pid_, spec.where).value_or(true)) {
-    watch->pid_ = OwnerOf(files, spec);
-    watch->owner_is_gone_ = watch->pid_ == 0;
-  }
-  watch->owner_ = watch->pid_ != 0 ? watch->pid_ : OwnerOf(files, spec);
-  auto identity = ReadIdentity(*watch->view_);
-  if (!identity.ok()) return identity.status();
-  watch->identity_ = std::move(*identity);
+  watch->owner_ = watch->pid() != 0 || watch->IsDead() ? watch->pid() : OwnerOf(files, spec);
+  auto header = ReadHeaderOf(*watch->view_);
+  if (!header.ok()) return header.status();
+  watch->header_ = std::move(*header);
+  watch->is_device_ = !source.open && spec.kind == TargetSpec::Kind::kFile &&
+                      !files.IsFolder(spec.where) && !IsRegularFile(spec.where);
+  watch->stall_ = options.stall;
   watch->FindCode(source);
   WatcherOptions watcher = options;
   watcher.shared_clock = watch->layout().shared_clock();
@@ -139,9 +195,9 @@ uint64_t LiveScope::clock_hz() const { return ClockRate(layout()); }
 // The program that the user names; else the one that runs there, if it is the one that made the
 // scope.
 void LiveScope::FindCode(const ScopeSource& source) {
-  std::string path = source.elf_copy.empty() ? source.elf : source.elf_copy;
-  if (path.empty() && !is_folder_ && pid_ > 0 && LifeOfProcess(pid_) == Life::kLive) {
-    const std::string own = fmt::format("/proc/{}/exe", pid_);
+  std::string path = source.elf_to_read();
+  if (path.empty() && pid() > 0 && view_->IsLive()) {
+    const std::string own = fmt::format("/proc/{}/exe", pid());
     const std::string& built = layout().build_id;
     auto elf = ScopeElf::Read(own);
     const bool fits =
@@ -185,10 +241,42 @@ int LiveScope::ThreadOf(const SubjectId& core) const {
   return 0;
 }
 
+std::optional<uint32_t> LiveScope::HartOf(const SubjectId& core) const {
+  if (core.kind != SubjectId::Kind::kCore || (layout().features & HANGSCOPE_FEATURE_THREADS) != 0)
+    return std::nullopt;
+  const std::vector<ScopeCore> cores = view_->Cores();
+  const auto mine = std::find_if(cores.begin(), cores.end(), [&](const ScopeCore& each) {
+    return each.index == core.index && each.in_use;
+  });
+  if (mine == cores.end()) return std::nullopt;
+  const auto of_hart = std::count_if(cores.begin(), cores.end(), [&](const ScopeCore& each) {
+    return each.in_use && each.owner == mine->owner;
+  });
+  return of_hart == 1 ? std::optional(mine->owner) : std::nullopt;
+}
+
 Result<bool> LiveScope::IsSame() {
-  auto now = ReadIdentity(*view_);
+  auto now = ReadHeaderOf(*view_);
   if (!now.ok()) return now.status();
-  return *now == identity_ && !went_back_;
+  if (went_back_) return false;
+  if (IsSameHeader(*now, header_)) {
+    wrong_header_.reset();
+    return true;
+  }
+  const ByteOrder order = layout().order;
+  if (HeaderChecks(now->data(), order)) return false;  // it is sound: another one's
+  auto there = reader_->IsThere();
+  if (!there.ok()) return there.status();
+  if (!*there) return false;
+  if (!wrong_header_) {
+    wrong_header_ = WrongHeaderWord(header_.data(), now->data(), order);
+    wrong_header_since_ = 0;
+  }
+  return true;
+}
+
+bool LiveScope::MayBeDump() const {
+  return !is_device_ && owner_ == 0 && !moved_ && view_->scope().target().life() == Life::kUnknown;
 }
 
 Status LiveScope::Poll(TimeNs now) {
@@ -199,7 +287,13 @@ Status LiveScope::Poll(TimeNs now) {
     went_back_ = true;
     return {};
   }
-  sample_.target_time = TargetTime(layout(), pid_, now);
+  moved_ = moved_ || (looked_ && !IsSameLook(before_, sample_));
+  looked_ = true;
+  if (wrong_header_ && wrong_header_since_ == 0) wrong_header_since_ = now;
+  // A start takes a moment in which the header is not sound.
+  if (wrong_header_ && now - wrong_header_since_ >= stall_)
+    sample_.corruptions.push_back(*wrong_header_);
+  sample_.target_time = TargetTime(layout(), pid(), now);
   watcher_->See(sample_, now, *this);
   return {};
 }
@@ -214,21 +308,17 @@ Status LiveScope::PollDead(TimeNs now) {
   return {};
 }
 
-bool LiveScope::IsDead() const {
-  return is_folder_ || owner_is_gone_ || view_->scope().target().life() == Life::kDead ||
-         (pid_ > 0 && LifeOfProcess(pid_) == Life::kDead);
-}
-
 Status LiveScope::PollLiveOrDead(TimeNs now) { return IsDead() ? PollDead(now) : Poll(now); }
 
 Status LiveScope::PollFor(Clock& clock, TimeNs stall, ScopeSample* first) {
   const TimeNs interval = std::clamp(stall / 10, kShortestInterval, kLongestInterval);
   const TimeNs end = clock.Monotonic() + stall + kLooksAfterwards * interval;
+  Jitter jitter;
   for (;;) {
     if (Status status = PollLiveOrDead(clock.Monotonic()); !status.ok()) return status;
     if (first != nullptr) *std::exchange(first, nullptr) = sample_;
     if (IsDead() || clock.Monotonic() >= end) return {};
-    clock.Sleep(interval);
+    clock.Sleep(jitter.Next(interval));
   }
 }
 
@@ -248,9 +338,12 @@ Result<uint64_t> LiveScope::Emitted(uint32_t core) {
           layout().RingAddress(core) + offsetof(hangscope_ring, head), head);
       !status.ok())
     return status;
-  if (layout().word_bytes == 8) return Load64(head, layout().order) >> HANGSCOPE_TICKET_SHIFT;
-  return hangscope_begun(Load32(head, layout().order), Load32(head + 4, layout().order),
-                         layout().ring_capacity);
+  return RecordsBegun(head, layout());
+}
+
+Result<TaskNews> LiveScope::News() {
+  if (!task_rings_) task_rings_.emplace(view_->scope());
+  return task_rings_->Poll();
 }
 
 const ScopeCatalog& LiveScope::Catalog() const {
@@ -264,6 +357,56 @@ FindingHistory LiveScope::History(const SubjectId& subject) {
 FindingHistory LiveScope::History(const ScopeFinding& finding) {
   if (finding.first) return History(*finding.first);
   return finding.subjects.size() == 1 ? History(finding.subjects[0]) : FindingHistory();
+}
+
+std::vector<int> LiveScope::MovingThreads(TimeNs now, TimeNs time) const {
+  std::vector<int> threads;
+  ForEachMoving(Scene(now), time, [&](const SubjectId& who) {
+    if (const int thread = ThreadOf(who); thread != 0) threads.push_back(thread);
+  });
+  return threads;
+}
+
+std::vector<Wait> LiveScope::Waits(TimeNs now) const {
+  std::vector<Wait> waits;
+  const WatchScene scene = Scene(now);
+  std::map<SubjectId, FindingSubject> told;
+  const auto tell = [&](uint32_t subject) {
+    const SubjectId id = watcher_->subjects()[subject].subject;
+    const auto [at, is_new] = told.emplace(id, FindingSubject());
+    if (is_new) {
+      at->second = ToldSubject(id, scene);
+      at->second.thread = ThreadOf(id);
+    }
+    return at->second;
+  };
+  for (const LastingWait& lasting : watcher_->LastingWaits()) {
+    Wait& wait = waits.emplace_back();
+    const SubjectState& who = watcher_->subjects()[lasting.who];
+    std::vector<SubjectId> from;
+    wait.who = tell(lasting.who);
+    for (const uint32_t whom : lasting.whom) {
+      wait.whom.push_back(tell(whom));
+      from.push_back(watcher_->subjects()[whom].subject);
+    }
+    if (lasting.may_be_others)
+      wait.doubt = "rows of claims ran over: somebody else may hold or provide it";
+    wait.line = WaitLine(who.subject, from, scene);
+    wait.since = who.since;
+  }
+  return waits;
+}
+
+Finding LiveScope::Tell(const ScopeFinding& finding, TimeNs now) {
+  Finding told = ToldFinding(finding, Scene(now), History(finding));
+  for (auto* list : {&told.subjects, &told.partners, &told.victims}) {
+    for (FindingSubject& subject : *list) {
+      if (!subject.core) continue;
+      subject.thread = ThreadOf({SubjectId::Kind::kCore, *subject.core});
+      subject.hart = HartOf({SubjectId::Kind::kCore, *subject.core});
+    }
+  }
+  return told;
 }
 
 std::vector<DebugValue> LiveScope::DebugRing(const SubjectId& core) {

@@ -10,14 +10,21 @@
 
 #include "base/clock.h"
 #include "code/code_source.h"
+#include "model/picture.h"
 #include "scope/recent_events.h"
 #include "scope/scope_view.h"
+#include "scope/task_rings.h"
 #include "scope/watch_names.h"
 #include "scope/watch_reader.h"
 #include "scope/watch_text.h"
 #include "scope/watcher.h"
 
 namespace hangscope {
+
+// Who made progress in the `time` before the scene's now, by name.
+std::vector<std::string> MovingIn(const WatchScene& scene, TimeNs time);
+// Who waits for what comes from outside, or for time to pass, by its design; in words.
+std::vector<std::string> IdleIn(const WatchScene& scene);
 
 class LiveScope final : public WatchSource {
  public:
@@ -35,10 +42,13 @@ class LiveScope final : public WatchSource {
   const ScopeLayout& layout() const { return view_->layout(); }
   // Of the target's clock; 0: not known.
   uint64_t clock_hz() const;
+  // Names by its program, which others may tell of other nodes. This outlives them.
+  WatchNames MakeNames() const { return {Catalog(), code_.get(), reader_->layout().program_at}; }
+  const std::vector<NodeSample>& nodes() const { return nodes_; }
   // How people call it.
   const std::string& name() const { return name_; }
   // The process whose memory or scope file it is; 0: none.
-  int pid() const { return pid_; }
+  int pid() const { return view_->pid(); }
   // The process without which nothing in it changes any more: that one, or who has the file mapped;
   // 0: not known.
   int owner() const { return owner_; }
@@ -49,8 +59,8 @@ class LiveScope final : public WatchSource {
   Status Poll(TimeNs now);
   // The only look at what does not change any more.
   Status PollDead(TimeNs now);
-  // Nobody writes to it any more, for certain.
-  bool IsDead() const;
+  // Nobody writes to it any more.
+  bool IsDead() const { return view_->life() == Life::kDead; }
   // One look, of the kind that fits.
   Status PollLiveOrDead(TimeNs now);
   // Looks for `stall` and a little longer, since a finding takes a second look; less long where it
@@ -59,13 +69,29 @@ class LiveScope final : public WatchSource {
   // Of a process that is no more: by exit, or a return from main, as it said itself.
   bool EndedByItself() const { return view_->scope().ReadExiting(); }
   // Whether the target is still what it was when it was opened: another start of it, or something
-  // else in its place, is not. Fails where it cannot be read.
+  // else in its place, is not. One whose header was written over while its mailboxes are where they
+  // were is: polls go on by the header as it was, and once it has stayed so for the stall time,
+  // find it corrupt. Fails where it cannot be read.
   Result<bool> IsSame();
+  // It may be a file that nobody writes to any more: nobody who may be looked into has it mapped,
+  // and no look so far found anything changed.
+  bool MayBeDump() const;
   // Reads again what cores and nodes are called; threads come and go.
   Status RefreshNames();
 
   // The thread that a core of the scope is; 0: none, or not known.
   int ThreadOf(const SubjectId& core) const;
+  // Likewise the hart, where no other core says that it is this one.
+  std::optional<uint32_t> HartOf(const SubjectId& core) const;
+
+  std::vector<std::string> Moving(TimeNs now, TimeNs time) const {
+    return MovingIn(Scene(now), time);
+  }
+  // Their Linux threads, as far as they are known.
+  std::vector<int> MovingThreads(TimeNs now, TimeNs time) const;
+  // The waits that last, with the Linux threads of all in them.
+  std::vector<Wait> Waits(TimeNs now) const;
+  std::vector<std::string> Idle(TimeNs now) const { return IdleIn(Scene(now)); }
 
   // What texts about it are made from, at `now`.
   WatchScene Scene(TimeNs now) const;
@@ -76,10 +102,13 @@ class LiveScope final : public WatchSource {
   // Of whom the finding is about, where that is one; else of who stopped first, where that is
   // known.
   FindingHistory History(const ScopeFinding& finding);
+  // What travels of it, with its history and the Linux threads of its subjects.
+  Finding Tell(const ScopeFinding& finding, TimeNs now);
 
   Result<std::vector<ClaimRow>> Claims() override { return reader_->ReadClaims(); }
   Result<CoreDetail> Detail(uint32_t core) override;
   Result<uint64_t> Emitted(uint32_t core) override;
+  Result<TaskNews> News() override;
 
  private:
   LiveScope() = default;
@@ -87,10 +116,7 @@ class LiveScope final : public WatchSource {
   const ScopeCatalog& Catalog() const;
 
   std::string name_;
-  int pid_ = 0;
-  bool owner_is_gone_ = false;
   int owner_ = 0;
-  bool is_folder_ = false;  // of a snapshot
   std::unique_ptr<ScopeView> view_;
   std::optional<WatchReader> reader_;
   std::unique_ptr<CodeSource> code_;
@@ -103,8 +129,15 @@ class LiveScope final : public WatchSource {
   bool is_dead_ = false;
   uint64_t newest_time_ = 0;  // of an event
   std::optional<RecentEvents> events_;
+  std::optional<TaskRings> task_rings_;  // once they are asked for
   std::vector<NodeSample> nodes_;
-  std::string identity_;  // the header's fixed bytes
+  std::string header_;                      // as it was when it was opened
+  std::optional<Corruption> wrong_header_;  // as it is
+  TimeNs wrong_header_since_ = 0;           // 0: since the next look
+  bool is_device_ = false;                  // a file that is no regular one
+  bool looked_ = false;
+  bool moved_ = false;  // any look found something changed
+  TimeNs stall_ = 0;
   std::vector<std::string> warnings_;
 };
 

@@ -2,15 +2,21 @@
 
 #include <fmt/format.h>
 #include <gelf.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
+#include <cerrno>
+#include <deque>
 #include <limits>
+#include <mutex>
 #include <string_view>
+#include <utility>
 
+#include "base/bytes.h"
 #include "base/side_process.h"
 #include "code/open_elf.h"
+#include "code/program_file.h"
 #include "hangscope/abi/catalog.h"
 
 namespace hangscope {
@@ -57,7 +63,6 @@ Result<ScopeElf> ReadHere(const OpenElf& file, const std::string& path) {
         "'{}' is not an ELF file; --elf wants the program that runs on the target", path));
   }
   ScopeElf found;
-  found.path = path;
   found.moves = header.e_type == ET_DYN;
   size_t segments = 0;
   elf_getphdrnum(elf, &segments);
@@ -103,29 +108,68 @@ struct Packed {
 
 std::string Pack(const Result<ScopeElf>& read) {
   Packed head = {};
-  if (!read.ok())
-    return std::string(reinterpret_cast<const char*>(&head), sizeof head) + read.status().message();
+  if (!read.ok()) return BytesOf(head) + read.status().message();
   const ScopeElf& elf = read.value();
   head = {
       elf.symbol.value_or(0), elf.first_address, static_cast<uint32_t>(elf.build_id.size()), true,
       elf.symbol.has_value(), elf.moves};
-  return std::string(reinterpret_cast<const char*>(&head), sizeof head) + elf.build_id +
-         elf.catalog;
+  return BytesOf(head) + elf.build_id + elf.catalog;
 }
 
 Result<ScopeElf> Unpack(const std::string& path, std::string_view bytes) {
-  Packed head = {};
-  if (bytes.size() < sizeof head) return Status::Corrupt("'" + path + "' cannot be read");
-  std::memcpy(&head, bytes.data(), sizeof head);
-  bytes.remove_prefix(sizeof head);
-  if (!head.is_read) return Status::Corrupt(std::string(bytes));
+  const auto head = ValueOf<Packed>(bytes);
+  if (!head) return Status::Corrupt("'" + path + "' cannot be read");
+  bytes.remove_prefix(sizeof *head);
+  if (!head->is_read) return Status::Corrupt(std::string(bytes));
   ScopeElf elf;
-  elf.path = path;
-  if (head.has_symbol) elf.symbol = head.symbol;
-  elf.first_address = head.first_address;
-  elf.moves = head.moves;
-  elf.build_id = bytes.substr(0, head.build_id_bytes);
+  if (head->has_symbol) elf.symbol = head->symbol;
+  elf.first_address = head->first_address;
+  elf.moves = head->moves;
+  elf.build_id = bytes.substr(0, head->build_id_bytes);
   elf.catalog = bytes.substr(elf.build_id.size());
+  return elf;
+}
+
+Result<ScopeElf> ReadBeside(int fd, const std::string& path) {
+  const auto bytes =
+      AskSideProcess("elf-reader", {fd}, [&] { return Pack(ReadHere(OpenElf(fd), path)); });
+  if (!bytes.ok())
+    return Status::Corrupt(fmt::format("'{}' cannot be read: {}", path, bytes.status().message()));
+  return Unpack(path, bytes.value());
+}
+
+// The programs that were read last, the newest first: a recorder asks several times a second until
+// its program has a scope, and each reading is a process of its own. Any thread.
+class KnownElfs {
+ public:
+  std::optional<ScopeElf> Find(const struct stat& file) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [known, elf] : known_) {
+      if (IsSameFile(known, file)) return elf;
+    }
+    return std::nullopt;
+  }
+
+  void Add(const struct stat& file, const ScopeElf& elf) {
+    const std::lock_guard lock(mutex_);
+    known_.emplace_front(file, elf);
+    if (known_.size() > kMostKnown) known_.pop_back();
+  }
+
+ private:
+  static constexpr size_t kMostKnown = 4;
+
+  std::mutex mutex_;
+  std::deque<std::pair<struct stat, ScopeElf>> known_;
+};
+
+Result<ScopeElf> ReadUnlessKnown(int fd, const std::string& path) {
+  static KnownElfs known;
+  struct stat file {};
+  if (fstat(fd, &file) != 0) return Status::FromErrno(errno, "examine", path);
+  if (auto elf = known.Find(file)) return *std::move(elf);
+  auto elf = ReadBeside(fd, path);
+  if (elf.ok()) known.Add(file, *elf);
   return elf;
 }
 
@@ -134,12 +178,9 @@ Result<ScopeElf> Unpack(const std::string& path, std::string_view bytes) {
 Result<ScopeElf> ScopeElf::Read(const std::string& path) {
   auto fd = OpenRegularFile(path);
   if (!fd.ok()) return fd.status();
-  const auto bytes =
-      AskSideProcess("elf-reader", {*fd}, [&] { return Pack(ReadHere(OpenElf(*fd), path)); });
+  auto elf = ReadUnlessKnown(*fd, path);
   close(*fd);
-  if (!bytes.ok())
-    return Status::Corrupt(fmt::format("'{}' cannot be read: {}", path, bytes.status().message()));
-  return Unpack(path, bytes.value());
+  return elf;
 }
 
 }  // namespace hangscope

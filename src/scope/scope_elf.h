@@ -13,13 +13,13 @@ namespace hangscope {
 constexpr size_t kMostCatalogBytes = 16u << 20;
 
 struct ScopeElf {
-  std::string path;
   std::optional<uint64_t> symbol;  // address of hangscope_scope; none: it has no such symbol
   std::string catalog;             // bytes of the section; empty: none
   std::string build_id;            // empty: none
   uint64_t first_address = 0;      // the lowest that is loaded
   bool moves = false;              // position-independent: addresses count from where it is loaded
 
+  // In a process of its own, but what was read before and has not changed since. Any thread.
   static Result<ScopeElf> Read(const std::string& path);
 };
 

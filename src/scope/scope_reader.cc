@@ -118,6 +118,58 @@ bool ScopeLayout::shared_clock() const {
          clock_kind == HANGSCOPE_CLOCK_TICKS;
 }
 
+bool HeaderChecks(const char* header, ByteOrder order) {
+  return Load32(header + HEADER_FIELD(check), order) == Check(header);
+}
+
+Corruption WrongHeaderWord(const char* before, const char* now, ByteOrder order) {
+  struct Field {
+    size_t at;
+    const char* name;
+  };
+  constexpr Field kFields[] = {
+      {HEADER_FIELD(magic), "magic"},
+      {HEADER_FIELD(major), "version"},
+      {HEADER_FIELD(header_bytes), "header_bytes"},
+      {HEADER_FIELD(scope_bytes), "scope_bytes"},
+      {HEADER_FIELD(features), "features"},
+      {HEADER_FIELD(core_count), "core_count"},
+      {HEADER_FIELD(ring_capacity), "ring_capacity"},
+      {HEADER_FIELD(rings_at), "rings_at"},
+      {HEADER_FIELD(ring_stride), "ring_stride"},
+      {HEADER_FIELD(mailboxes_at), "mailboxes_at"},
+      {HEADER_FIELD(mailbox_stride), "mailbox_stride"},
+      {HEADER_FIELD(task_count), "task_count"},
+      {HEADER_FIELD(tasks_at), "tasks_at"},
+      {HEADER_FIELD(task_stride), "task_stride"},
+      {HEADER_FIELD(clock_kind), "clock_kind"},
+      {HEADER_FIELD(clock_hz), "clock_hz"},
+      {HEADER_FIELD(boots), "boots"},
+      {HEADER_FIELD(pid), "pid"},
+      {HEADER_FIELD(build_id), "build_id"},
+      {HEADER_FIELD(sync_time), "sync_time"},
+      {HEADER_FIELD(sync_ns), "sync_ns"},
+      {HANGSCOPE_CHECKED_BYTES, "check"},
+  };
+  size_t at = 0;
+  while (at < HANGSCOPE_CHECKED_BYTES && Load32(before + at, order) == Load32(now + at, order))
+    at += 4;
+  if (at == HANGSCOPE_CHECKED_BYTES) at = HEADER_FIELD(check);
+  const Field* name = std::begin(kFields);
+  for (const Field& field : kFields) {
+    if (field.at <= at) name = &field;
+  }
+  return {Corruption::Part::kHeader, 0,
+          fmt::format("{:#010x} was written there", Load32(before + at, order)), name->name,
+          fmt::format("{:#010x}", Load32(now + at, order))};
+}
+
+uint64_t RecordsBegun(const char* ring, const ScopeLayout& layout) {
+  if (layout.word_bytes == 8) return Load64(ring, layout.order) >> HANGSCOPE_TICKET_SHIFT;
+  return hangscope_begun(Load32(ring, layout.order), Load32(ring + 4, layout.order),
+                         layout.ring_capacity);
+}
+
 std::optional<int64_t> ScopeLayout::Nanoseconds(uint64_t time) const {
   if (clock_hz != 0) return Scaled(time, 1'000'000'000u, clock_hz);
   constexpr uint64_t kLongest = uint64_t{1} << 62;  // keeps the product in range

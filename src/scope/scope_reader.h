@@ -98,6 +98,15 @@ class ScopeReader {
   std::vector<Corruption> corruptions_;
 };
 
+// Whether a header's check is that of its words. `header`: all of its bytes.
+bool HeaderChecks(const char* header, ByteOrder order);
+// The first word that is another one in `now` than in `before`, headers of which only the second is
+// sound.
+Corruption WrongHeaderWord(const char* before, const char* now, ByteOrder order);
+
+// How many records were begun in a ring, by the first 8 bytes of its control.
+uint64_t RecordsBegun(const char* ring, const ScopeLayout& layout);
+
 // `time` in full width: the one nearest to the beginning of quarter-wrap `epoch` with these low
 // bits. *ambiguous is set where there is none.
 uint64_t TimeFromEpoch(uint32_t epoch, uint32_t low, bool* ambiguous);

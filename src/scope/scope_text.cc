@@ -80,9 +80,10 @@ std::string CorruptionText(const Corruption& corruption) {
 std::string CorruptPart(const Corruption& corruption) {
   constexpr const char* kParts[] = {"header", "core", "task record", "node"};
   const char* const part = kParts[static_cast<size_t>(corruption.part)];
+  const std::string of = corruption.memory.empty() ? "" : " of " + corruption.memory;
   return corruption.part == Corruption::Part::kHeader
-             ? part
-             : fmt::format("{} {}", part, corruption.index);
+             ? part + of
+             : fmt::format("{} {}{}", part, corruption.index - corruption.first, of);
 }
 
 std::string CorruptField(const Corruption& corruption) {

@@ -7,7 +7,9 @@
 
 #include "hangscope/abi/scope.h"
 #include "scope/scope_elf.h"
+#include "scope/watch_reader.h"
 #include "target/file_users.h"
+#include "target/guest_ram.h"
 #include "target/process_target.h"
 #include "target/target_spec.h"
 
@@ -24,27 +26,61 @@ std::tuple<uint32_t, uint64_t> PlaceInTime(const EventOrLoss& item) {
   return {~loss.age, loss.time};
 }
 
+// Not known of both: they do.
+bool BuildsFit(const ScopeElf& elf, const ScopeLayout& layout) {
+  const std::string& built = layout.build_id;
+  return built.empty() || elf.build_id.empty() ||
+         elf.build_id.starts_with(built.substr(0, elf.build_id.size()));
+}
+
+// A copy of a header, or one whose rest lies elsewhere, is no scope: the mailboxes behind it are
+// sound where it is one.
+bool IsSound(const ScopeReader& scope) {
+  auto mailboxes = WatchReader::Open(scope);
+  if (!mailboxes.ok()) return mailboxes.status().code() == Status::Code::kNotFound;  // has none
+  ScopeSample sample;
+  return mailboxes->Poll(&sample).ok() && sample.corruptions.empty();
+}
+
+// The simulator `pid`, and where in it the scope of the guest that runs `elf` is.
+Result<std::unique_ptr<Target>> OpenGuest(FileSystem& files, int pid, const ScopeElf& elf,
+                                          GuestScopes how) {
+  const GuestSearch search = {*elf.symbol, elf.first_address, how == GuestScopes::kEverywhere};
+  const auto is_scope = [&](uint64_t address) {
+    auto target = OpenTarget(GuestSpec(pid, address), {});
+    if (!target.ok()) return false;
+    auto scope = ScopeReader::Open(**target, std::nullopt);
+    return scope.ok() && BuildsFit(elf, scope->layout()) && IsSound(*scope);
+  };
+  auto found = FindInGuestRam(files, pid, search, is_scope);
+  if (!found.ok()) return found.status();
+  if (!*found)
+    return Status::NotFound(fmt::format(
+        "process {} does not run that program, and no guest in its memory has the scope of one yet",
+        pid));
+  return OpenTarget(GuestSpec(pid, **found), {});
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ScopeView>> ScopeView::Open(FileSystem& files, const ScopeSource& source) {
   std::unique_ptr<ScopeView> view(new ScopeView);
   TargetOptions options;
   options.intrusive = source.intrusive;
-  std::shared_ptr<const ScopeElf> elf = source.read_elf;
+  std::optional<ScopeElf> elf;
   if (!source.elf.empty()) {
-    if (elf == nullptr) {
-      auto read = ScopeElf::Read(source.elf);
-      if (!read.ok()) return read.status();
-      elf = std::make_shared<const ScopeElf>(std::move(*read));
-    }
+    auto read = ScopeElf::Read(source.elf_to_read());
+    if (!read.ok()) return read.status();
+    elf = std::move(*read);
     options.symbol = elf->symbol;
-    options.elf_path = elf->path;
+    options.elf_path = source.elf;
     options.elf_first_address = elf->first_address;
     options.elf_moves = elf->moves;
   }
   std::string spec = source.target;
   std::string catalog = elf ? elf->catalog : "";
-  if (!source.open && files.IsFolder(spec)) {
+  view->is_over_ = !source.open && files.IsFolder(spec);
+  if (view->is_over_) {
     const std::string folder = spec.substr(0, spec.find_last_not_of('/') + 1);
     const std::string image = fmt::format("{}/{}", folder, kScopeImageName);
     spec = FileSpec(image);
@@ -56,8 +92,6 @@ Result<std::unique_ptr<ScopeView>> ScopeView::Open(FileSystem& files, const Scop
         kept.ok() && catalog.empty())
       catalog = *kept;
   }
-  const TargetSpec parsed = ParseTargetSpec(files, spec);
-  if (!source.open && parsed.kind == TargetSpec::Kind::kFile) view->path_ = parsed.where;
   auto target = source.open ? source.open() : OpenTarget(spec, options);
   if (!target.ok()) return target.status();
   view->target_ = std::move(*target);
@@ -69,30 +103,55 @@ Result<std::unique_ptr<ScopeView>> ScopeView::Open(FileSystem& files, const Scop
   std::optional<uint64_t> address;
   if (elf && elf->symbol) address = view->target_->AddressOf(*elf->symbol);
   auto scope = ScopeReader::Open(*view->target_, address);
+  if (!scope.ok() && view->target_->may_simulate() && source.guests != GuestScopes::kNot) {
+    const int simulator = ParseTargetSpec(files, spec).pid;
+    auto guest = OpenGuest(files, simulator, *elf, source.guests);
+    if (!guest.ok()) return guest.status();
+    view->target_ = std::move(*guest);
+    scope = ScopeReader::Open(*view->target_, std::nullopt);
+  }
   if (!scope.ok()) return scope.status();
   view->scope_ = std::move(*scope);
   view->catalog_bytes_ = catalog;
   if (Status status = view->catalog_.Add(catalog); !status.ok())
     view->warnings_.push_back(status.message());
-  const std::string& built = view->layout().build_id;
-  if (elf && !built.empty() && !elf->build_id.empty() &&
-      !elf->build_id.starts_with(built.substr(0, elf->build_id.size()))) {
+  if (elf && !source.elf_is_one_of_several && !BuildsFit(*elf, view->layout())) {
     view->warnings_.push_back(fmt::format(
         "'{}' is not what runs there: the build ids differ, so names may be wrong", source.elf));
   }
+  const TargetSpec parsed = ParseTargetSpec(files, spec);
+  view->FindProcess(parsed, !source.open && parsed.kind == TargetSpec::Kind::kFile);
   view->StartOver();
   return view;
 }
 
-bool ScopeView::IsLive() const {
-  if (target_->life() != Life::kUnknown) return target_->life() == Life::kLive;
-  // A file: the process whose it is may be gone, and its number another's.
-  const bool of_a_process =
-      (layout().features & HANGSCOPE_FEATURE_THREADS) != 0 && layout().pid != 0;
-  if (!of_a_process) return true;
-  const int pid = static_cast<int>(layout().pid);
-  return LifeOfProcess(pid) == Life::kLive &&
-         (path_.empty() || MapsFile(pid, path_).value_or(true));
+// The number in the header may be another's by now, or that of another container; and who has the
+// file mapped tells nothing of a copy, which nobody has.
+void ScopeView::FindProcess(const TargetSpec& spec, bool is_file) {
+  const bool of_threads = (layout().features & HANGSCOPE_FEATURE_THREADS) != 0;
+  if (is_guest()) return;
+  if (spec.kind == TargetSpec::Kind::kProcess)
+    pid_ = spec.pid;
+  else if (of_threads)
+    pid_ = static_cast<int>(layout().pid);
+  if (pid_ == 0 || is_over_) return;
+  const bool lives = LifeOfProcess(pid_) == Life::kLive;
+  if (is_file && !(lives && MapsFile(pid_, spec.where).value_or(true))) {
+    const std::vector<int> users = ProcessesThatMap(spec.where);
+    is_over_ = users.empty();
+    if (!users.empty())
+      pid_ = users[0];
+    else if (lives)
+      pid_ = 0;
+  }
+  if (!is_over_) process_ = ProcessEnd::Watch(pid_);
+}
+
+Life ScopeView::life() const {
+  if (is_over_) return Life::kDead;
+  if (target_->life() != Life::kUnknown || pid_ == 0) return target_->life();
+  if (process_ == nullptr) return LifeOfProcess(pid_);
+  return process_->HasEnded() ? Life::kDead : Life::kLive;
 }
 
 Status ScopeView::Poll(bool last) {

@@ -9,13 +9,21 @@
 
 #include "base/clock.h"
 #include "base/file_system.h"
+#include "proc/process_end.h"
 #include "scope/event_reader.h"
 #include "scope/scope_catalog.h"
-#include "scope/scope_elf.h"
 #include "scope/scope_reader.h"
 #include "target/target.h"
+#include "target/target_spec.h"
 
 namespace hangscope {
+
+// How far the scope of a guest is searched for, in a simulator's memory (target/guest_ram.h).
+enum class GuestScopes {
+  kNot,
+  kByPages,     // some 10 ms
+  kEverywhere,  // up to half a second
+};
 
 struct ScopeSource {
   std::string target;  // as OpenTarget takes it, or the folder of a snapshot
@@ -23,9 +31,13 @@ struct ScopeSource {
   bool intrusive = false;
   // how, where not by `target`, which is its name then
   std::function<Result<std::unique_ptr<Target>>()> open = {};
-  // of `elf`, where it was read before; and a path of the same file as it was then
-  std::shared_ptr<const ScopeElf> read_elf = {};
-  std::string elf_copy = {};
+  std::string elf_copy = {};  // a path of `elf` as it was at the start; empty: there is no copy
+  // of pid:N that does not run `elf` itself
+  GuestScopes guests = GuestScopes::kEverywhere;
+  bool elf_is_one_of_several = false;  // another one may have made the scope
+
+  // What is read of the ELF.
+  const std::string& elf_to_read() const { return elf_copy.empty() ? elf : elf_copy; }
 };
 
 // The names of a snapshot's parts.
@@ -43,8 +55,14 @@ class ScopeView {
   // What people should know of the source, a sentence each.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
-  // Whether the target may go on writing.
-  bool IsLive() const;
+  // Whether it is a guest's, in the memory of its simulator.
+  bool is_guest() const { return target_->is_guest(); }
+  // The process whose scope it is: the target, or who has the file mapped that the target is; else
+  // the one that the header names, if that is no more. 0: none (a guest's), or not known.
+  int pid() const { return pid_; }
+  // Whether the target may go on writing; of a file, whether its process may, where it is one's.
+  Life life() const;
+  bool IsLive() const { return life() != Life::kDead; }
   // Forgets what was read: the next look begins with the oldest record again.
   void StartOver();
   // One look at every core. `last`: what is not finished counts as torn.
@@ -65,8 +83,8 @@ class ScopeView {
 
  private:
   ScopeView() = default;
+  void FindProcess(const TargetSpec& spec, bool is_file);
 
-  std::string path_;  // of the file that the target is; empty: it is none
   std::unique_ptr<Target> target_;
   std::optional<ScopeReader> scope_;
   ScopeCatalog catalog_;
@@ -74,6 +92,9 @@ class ScopeView {
   std::vector<EventReader> readers_;
   std::vector<Corruption> task_corruptions_;
   std::vector<std::string> warnings_;
+  int pid_ = 0;
+  std::unique_ptr<ProcessEnd> process_;  // null: there is none, or it cannot be watched
+  bool is_over_ = false;                 // nobody writes to it any more: since it was opened
 };
 
 }  // namespace hangscope

@@ -8,10 +8,7 @@
 
 namespace hangscope {
 
-// `wall`: when it was found.
-std::string FindingJson(const ScopeFinding& finding, const WatchScene& scene,
-                        const FindingHistory& history, TimeNs wall);
-// What a core or task does now.
+// `wall`: when it was found. What a core or task does now.
 std::string SubjectJson(const SubjectState& subject, const WatchScene& scene, TimeNs wall);
 // `event`: a word for programs, "restarted", "ended"; `text`: one sentence for people.
 std::string WatchNoteJson(const std::string& target, const std::string& event,

@@ -41,6 +41,9 @@ std::string WithoutFolder(const std::string& where) {
 }
 
 std::string Coordinates(uint32_t x, uint32_t y) { return fmt::format("({},{})", x, y); }
+std::string PlaceOf(const NodeSample& node) {
+  return node.name.empty() ? Coordinates(node.x, node.y) : fmt::format("({})", Clean(node.name));
+}
 
 std::string_view BusVerb(uint32_t kind) {
   switch (kind) {
@@ -94,12 +97,17 @@ void WatchNames::SetCores(const std::vector<ScopeCore>& cores,
 }
 
 std::string WatchNames::Core(uint32_t core, const CoreSample& sample) const {
-  if (const std::string thread = Thread(core); !thread.empty()) return "thread " + thread;
+  const std::string node = Node(sample.node);
+  const std::string place = node.empty() ? "" : " " + node;
+  if (const std::string thread = Thread(core); !thread.empty())
+    return "thread " + thread + (of_device_ ? place : "");
   std::string text = fmt::format("core {}", core);
   if (const std::string role = Role(sample.role); !role.empty()) text += " " + role;
-  if (nodes_.size() > 1 && sample.node < nodes_.size())
-    text += " " + Coordinates(nodes_[sample.node].x, nodes_[sample.node].y);
-  return text;
+  return text + place;
+}
+
+std::string WatchNames::Node(uint32_t node) const {
+  return nodes_.size() > 1 && node < nodes_.size() ? PlaceOf(nodes_[node]) : std::string();
 }
 
 std::string WatchNames::Thread(uint32_t core) const {
@@ -132,14 +140,22 @@ std::string WatchNames::Resource(uint32_t resource) const {
   if (const CatalogEntry* entry = catalog_.FindEntry(HANGSCOPE_CATALOG_RESOURCE, resource))
     return Clean(entry->name);
   const uint32_t node = (resource >> 16) - 1;
+  const bool is_place = of_device_ && resource >> 16 != 0 && node < nodes_.size();
   const CatalogEntry* of_node =
       resource >> 16 == 0 ? nullptr
                           : catalog_.FindEntry(HANGSCOPE_CATALOG_NODE_RESOURCE, resource & 0xffffu);
   if (of_node != nullptr && (nodes_.empty() || node < nodes_.size())) {
-    const std::string where =
-        nodes_.empty() ? fmt::format("node {}", node) : Coordinates(nodes_[node].x, nodes_[node].y);
+    const std::string where = nodes_.empty() ? fmt::format("node {}", node) : PlaceOf(nodes_[node]);
     return fmt::format("{} of {}", Clean(of_node->name), where);
   }
+  // The node's number is the device's and not the target's.
+  if (is_place) return fmt::format("resource {} of {}", resource & 0xffffu, PlaceOf(nodes_[node]));
+  return LocalResource(resource);
+}
+
+std::string WatchNames::LocalResource(uint32_t resource) const {
+  if (const CatalogEntry* entry = catalog_.FindEntry(HANGSCOPE_CATALOG_RESOURCE, resource))
+    return Clean(entry->name);
   if (code_ != nullptr) {
     // Of an address the low half is all that is kept; programs lie within one.
     const std::string variable =

@@ -27,15 +27,20 @@ class WatchNames {
 
   // The names that the scope's rings give (threads), and where nodes lie; others are numbered.
   void SetCores(const std::vector<ScopeCore>& cores, const std::vector<NodeSample>& nodes);
+  // The nodes are a device's, of which the scope is one: threads are told with theirs, too.
+  void SetOfDevice() { of_device_ = true; }
 
   // "core 3", "core 3 writer (1,2)", "thread decoder".
   std::string Core(uint32_t core, const CoreSample& sample) const;
+  std::string Node(uint32_t node) const;    // "(1,2)"; empty: there is one only
   std::string Thread(uint32_t core) const;  // "decoder"; empty: it has no name
   std::string Task(uint32_t id) const;
   std::string Role(uint16_t role) const;           // empty: it has no name
   std::string Kernel(uint32_t kernel) const;       // "7 matmul (kernels/matmul.cc)", "7"
   std::string ShortKernel(uint32_t kernel) const;  // "7 matmul", "7"
   std::string Resource(uint32_t resource) const;   // "cb3 of (1,2)", "queue_lock", "0x80001234"
+  // Of a number that is no node's.
+  std::string LocalResource(uint32_t resource) const;
   // Behind "waits for": the resource, or a word where the kind is what is waited for: "time to
   // pass", "being resumed".
   std::string WaitedFor(ResourceKind kind, uint32_t resource) const;
@@ -67,6 +72,7 @@ class WatchNames {
   const uint64_t program_at_;
   std::vector<ScopeCore> cores_;
   std::vector<NodeSample> nodes_;
+  bool of_device_ = false;
 };
 
 }  // namespace hangscope

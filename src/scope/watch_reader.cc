@@ -22,6 +22,8 @@ namespace {
 constexpr size_t kMailboxWords = sizeof(hangscope_mailbox) / 4;
 constexpr uint32_t kMostStride = 1u << 20;
 constexpr int kLooks = 4;  // at what may be in the middle of a change
+// Of a ring's control, up to the task that runs.
+constexpr size_t kRingBytes = offsetof(hangscope_ring, last_task) + 4;
 
 // A mailbox's words by their place.
 enum Word : size_t {
@@ -305,6 +307,20 @@ Status WatchReader::PollCores(ScopeSample* sample) {
   return {};
 }
 
+Result<bool> WatchReader::IsThere() {
+  const ScopeLayout& scope = scope_->layout();
+  for (uint32_t core = 0; core < scope.core_count; ++core) {
+    char bytes[sizeof(hangscope_mailbox)];
+    if (Status status =
+            ReadInto(layout_.mailboxes_at + uint64_t{core} * layout_.mailbox_stride, bytes);
+        !status.ok())
+      return status;
+    const uint32_t guard = LoadMailbox(bytes, scope.order).word[kGuard];
+    if (guard == (HANGSCOPE_MAILBOX_GUARD ^ core)) return true;
+  }
+  return false;
+}
+
 // A mailbox that is wrong at first sight: it may have changed while it was read. What is wrong in
 // each of several looks is. One that was wrong in the poll before needs no more looks.
 void WatchReader::SampleAgain(uint32_t core, const char* first, ScopeSample* sample) {
@@ -360,16 +376,16 @@ Status WatchReader::PollTasks(ScopeSample* sample) {
   sample->tasks.resize(scope.task_count);
   sample->running_tasks.resize(scope.core_count);
   if (scope.task_count == 0) return {};
+  sample->rings.resize(scope.core_count);
   tasks_.resize(uint64_t{scope.task_count - 1} * scope.task_stride + sizeof(hangscope_task));
   if (Status status = ReadInto(scope.address + scope.tasks_at, tasks_); !status.ok()) return status;
   for (uint32_t i = 0; i < scope.task_count; ++i) ReadTask(i, sample);
   for (uint32_t core = 0; core < scope.core_count; ++core) {
-    char bytes[4];
-    if (Status status =
-            ReadInto(scope.RingAddress(core) + offsetof(hangscope_ring, last_task), bytes);
-        !status.ok())
-      return status;
-    sample->running_tasks[core] = Load32(bytes, scope.order);
+    char bytes[kRingBytes];
+    if (Status status = ReadInto(scope.RingAddress(core), bytes); !status.ok()) return status;
+    sample->running_tasks[core] = Load32(bytes + offsetof(hangscope_ring, last_task), scope.order);
+    sample->rings[core] = {RecordsBegun(bytes, scope),
+                           Load32(bytes + offsetof(hangscope_ring, ticks), scope.order)};
   }
   return {};
 }

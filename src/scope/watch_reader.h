@@ -1,9 +1,9 @@
 // Reads what cores say of themselves: mailboxes, claims, faults, debug rings (abi/watch.h).
 //
-// A poll is one read of all mailboxes and, where an OS has tasks, one of all their records and a
-// word of each core's ring: which task runs. Nothing that comes from the target is an index or a
-// length before it is checked; a word that cannot be right is reported, with core, field and value,
-// and nothing is concluded from its mailbox.
+// A poll is one read of all mailboxes and, where an OS has tasks, one of all their records and
+// one of each core's ring: which task runs, how many events there were. Nothing that comes from the
+// target is an index or a length before it is checked; a word that cannot be right is reported,
+// with core, field and value, and nothing is concluded from its mailbox.
 #ifndef HANGSCOPE_SCOPE_WATCH_READER_H
 #define HANGSCOPE_SCOPE_WATCH_READER_H
 
@@ -47,6 +47,9 @@ class WatchReader {
   // Replaces `sample`, whose memory is used again. A task record with an odd sequence is in the
   // middle of a change: only its task's number is known.
   Status Poll(ScopeSample* sample);
+  // Whether the mailboxes are still where they were: a guard word of one at least is right. Reads
+  // them.
+  Result<bool> IsThere();
   // Bytes read so far, and in how many reads: what polling costs the target's memory.
   uint64_t bytes_read() const { return bytes_read_; }
   uint64_t reads() const { return reads_; }

@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "base/utf8.h"
+#include "hangscope/abi/watch.h"
 #include "scope/scope_text.h"
 
 namespace hangscope {
@@ -83,7 +84,8 @@ std::string WaypointOf(const SubjectState& subject) {
 std::string ShortNames(const std::vector<SubjectId>& subjects, const WatchScene& scene) {
   std::vector<std::string> names;
   for (const SubjectId& subject : subjects) {
-    const bool is_plain = subject.kind == Kind::kCore && scene.names->Thread(subject.index).empty();
+    const bool is_plain = subject.kind == Kind::kCore && scene.homes == nullptr &&
+                          scene.names->Thread(subject.index).empty();
     names.push_back(is_plain ? fmt::format("core {}", subject.index) : SubjectName(subject, scene));
   }
   return fmt::format("{}", fmt::join(names, ", "));
@@ -106,8 +108,10 @@ std::string SubjectLine(const SubjectId& who, const std::vector<SubjectId>& othe
   if (subject == nullptr) return SubjectName(who, scene);
   std::string text = fmt::format("{:<{}}  {}{}", SubjectName(who, scene), name_width,
                                  SubjectDoing(*subject, scene), From(*subject, others, scene));
-  const std::string place =
-      who.kind == Kind::kCore ? scene.names->ShortWaypointPlace(subject->sample.waypoint) : "";
+  const std::string place = who.kind != Kind::kCore
+                                ? ""
+                                : scene.NamesOf(who, subject->sample.waypoint)
+                                      .ShortWaypointPlace(subject->sample.waypoint);
   return text + (place.empty() ? "" : "   " + place);
 }
 
@@ -157,14 +161,14 @@ std::string NodeText(const SubjectState& subject, const WatchScene& scene) {
       subject.sample.node >= scene.nodes->size())
     return "";
   const NodeSample& node = (*scene.nodes)[subject.sample.node];
-  return fmt::format("({},{})", node.x, node.y);
+  return node.name.empty() ? fmt::format("({},{})", node.x, node.y) : Printable(node.name);
 }
 
 // "3", or with the name that a thread has.
 std::string Who(const SubjectState& subject, const WatchScene& scene) {
-  if (subject.subject.kind == Kind::kTask) return scene.names->Task(subject.task);
-  const std::string number = std::to_string(subject.subject.index);
-  const std::string thread = scene.names->Thread(subject.subject.index);
+  if (subject.subject.kind == Kind::kTask) return SubjectName(subject.subject, scene);
+  const std::string number = std::to_string(scene.NumberOf(subject));
+  const std::string thread = scene.NamesOf(subject.subject).Thread(scene.NumberOf(subject));
   return thread.empty() ? number : number + " " + thread;
 }
 
@@ -179,12 +183,122 @@ std::string JoinCells(const std::vector<std::string>& cells, const std::vector<s
   return text.substr(0, text.find_last_not_of(' ') + 1) + "\n";
 }
 
+// Who does what, who else waits, and what led up to it; a text a line.
+std::vector<std::string> FindingLines(const ScopeFinding& finding, const WatchScene& scene,
+                                      const FindingHistory& history) {
+  std::vector<std::string> lines;
+  if (finding.kind != FindingKind::kCorrupt && finding.kind != FindingKind::kStackLow)
+    AddMembers(finding, scene, &lines);
+  if (!finding.victims.empty())
+    lines.push_back(fmt::format("also waiting for {}: {}",
+                                finding.subjects.size() == 1 ? "it" : "these",
+                                Names(finding.victims, scene)));
+  AddHistory(finding, scene, history, &lines);
+  return lines;
+}
+
+const char* BusReasonName(uint32_t reason) {
+  constexpr const char* kNames[HANGSCOPE_BUS_REASONS] = {"fine",
+                                                         "zero length",
+                                                         "underflow",
+                                                         "overflow",
+                                                         "no region",
+                                                         "bad coordinates",
+                                                         "multicast range",
+                                                         "multicast target",
+                                                         "misaligned",
+                                                         "alignment mismatch",
+                                                         "mixed coordinates",
+                                                         "inline write unsupported",
+                                                         "protected",
+                                                         "linked",
+                                                         "local overflow",
+                                                         "buffer bounds",
+                                                         "rights",
+                                                         "owner"};
+  return reason < HANGSCOPE_BUS_REASONS ? kNames[reason] : "unknown";
+}
+
+std::vector<std::pair<std::string, std::string>> FactsOf(const CoreFault& fault,
+                                                         const WatchNames& names) {
+  std::vector<std::pair<std::string, std::string>> facts{
+      {"fault", std::string(FaultTypeName(fault.type))}};
+  if (fault.type == FaultType::kBus) facts.emplace_back("reason", BusReasonName(fault.reason));
+  if (fault.type == FaultType::kHardware)
+    facts.emplace_back("reason", fmt::format("cause {:#x}", fault.reason));
+  facts.emplace_back("text", names.Fault(fault));
+  if (fault.pc != 0) facts.emplace_back("where", names.Place(fault.pc));
+  facts.emplace_back("faults", std::to_string(fault.faults));
+  return facts;
+}
+
+// Which of a device's memories it is in.
+void AddPlace(const SubjectId& subject, const WatchScene& scene, FindingSubject* told) {
+  const SubjectHome* const home = scene.HomeOf(subject);
+  if (home == nullptr) return;
+  told->memory = home->memory;
+  const SubjectState* const found = scene.Find(subject);
+  if (subject.kind != Kind::kCore || found->sample.node >= scene.nodes->size()) return;
+  const NodeSample& node = (*scene.nodes)[found->sample.node];
+  if (node.name.empty()) told->node = {node.x, node.y};
+}
+
 }  // namespace
 
 const SubjectState* WatchScene::Find(const SubjectId& subject) const {
+  // cores come first
+  if (subject.kind == Kind::kCore && subject.index < subjects->size() &&
+      (*subjects)[subject.index].subject == subject)
+    return &(*subjects)[subject.index];
   const auto at = std::find_if(subjects->begin(), subjects->end(),
                                [&](const SubjectState& s) { return s.subject == subject; });
   return at == subjects->end() ? nullptr : &*at;
+}
+
+const SubjectHome* WatchScene::HomeOf(const SubjectId& subject) const {
+  if (homes == nullptr) return nullptr;
+  if (subject.kind == Kind::kCore && subject.index < homes->size()) return &(*homes)[subject.index];
+  const SubjectState* const found = Find(subject);
+  const auto at = found == nullptr ? homes->size() : static_cast<size_t>(found - subjects->data());
+  return at < homes->size() ? &(*homes)[at] : nullptr;
+}
+
+const WatchNames& WatchScene::NamesOf(const SubjectId& subject) const {
+  const SubjectHome* const home = HomeOf(subject);
+  return home == nullptr ? *names : *home->names;
+}
+
+const WatchNames& WatchScene::NamesOf(const SubjectId& subject, uint32_t waypoint) const {
+  const SubjectHome* const home = HomeOf(subject);
+  const bool in_kernel = home != nullptr && home->kernel != nullptr &&
+                         !home->kernel->ShortWaypointPlace(waypoint).empty();
+  return in_kernel ? *home->kernel : NamesOf(subject);
+}
+
+const WatchNames& WatchScene::NamesOf(const SubjectId& subject, const CoreFault& fault) const {
+  const SubjectHome* const home = HomeOf(subject);
+  const bool in_kernel =
+      home != nullptr && home->kernel != nullptr && !home->kernel->Place(fault.pc).empty();
+  return in_kernel ? *home->kernel : NamesOf(subject);
+}
+
+uint32_t WatchScene::NumberOf(const SubjectState& subject) const {
+  if (const SubjectHome* const home = HomeOf(subject.subject)) return home->index;
+  return subject.subject.kind == Kind::kCore ? subject.subject.index : subject.task;
+}
+
+std::string WatchScene::ResourceOf(const SubjectId& who, uint32_t resource) const {
+  const auto at = resources == nullptr ? std::map<uint32_t, ResourceHome>::const_iterator()
+                                       : resources->find(resource);
+  if (resources == nullptr || at == resources->end()) return NamesOf(who).Resource(resource);
+  return at->second.names->LocalResource(at->second.number) + " " + at->second.place;
+}
+
+std::string WatchScene::WaitedForBy(const SubjectState& subject) const {
+  const WaitState& wait = *subject.wait;
+  if (resources != nullptr && resources->contains(wait.resource))
+    return ResourceOf(subject.subject, wait.resource);
+  return NamesOf(subject.subject).WaitedFor(wait.kind, wait.resource);
 }
 
 std::string SubjectDoing(const SubjectState& subject, const WatchScene& scene) {
@@ -195,7 +309,7 @@ std::string SubjectDoing(const SubjectState& subject, const WatchScene& scene) {
     // Of a dead target the time may be known no further than to the beginning of its latest wait.
     const bool lasted = !scene.is_dead || scene.now - subject.since >= kSaidAtLeast;
     return fmt::format("waits{}{} for {}", lasted ? " " + Duration(subject, scene) : "", at,
-                       scene.names->WaitedFor(subject.wait->kind, subject.wait->resource));
+                       scene.WaitedForBy(subject));
   }
   switch (subject.activity) {
     case Activity::kRunning:
@@ -210,6 +324,8 @@ std::string SubjectDoing(const SubjectState& subject, const WatchScene& scene) {
       return "has ended" + at;
     case Activity::kCorrupt:
       return "has a mailbox that cannot be right";
+    case Activity::kUnread:
+      return "is in memory that cannot be read";
     case Activity::kUnused:
       return "never said anything";
     default:
@@ -244,8 +360,7 @@ std::vector<std::string> WatchCells(const SubjectState& subject, const WatchScen
   std::vector<std::string> cells(kColumns);
   cells[kWho] = Who(subject, scene);
   cells[kActivity] = ActivityName(subject.activity);
-  if (subject.wait)
-    cells[kWaitsFor] = scene.names->WaitedFor(subject.wait->kind, subject.wait->resource);
+  if (subject.wait) cells[kWaitsFor] = scene.WaitedForBy(subject);
   const bool lasts = subject.activity != Activity::kRunning &&
                      subject.activity != Activity::kUnused &&
                      subject.activity != Activity::kCorrupt;
@@ -254,25 +369,30 @@ std::vector<std::string> WatchCells(const SubjectState& subject, const WatchScen
                     FormatElapsed(std::max<TimeNs>(0, scene.now - subject.since));
   if (subject.subject.kind == Kind::kTask || subject.activity == Activity::kCorrupt) return cells;
   cells[kNode] = NodeText(subject, scene);
-  cells[kRole] = scene.names->Role(subject.sample.role);
+  const WatchNames& names = scene.NamesOf(subject.subject);
+  cells[kRole] = names.Role(subject.sample.role);
   cells[kAt] = WaypointOf(subject);
-  if (subject.sample.kernel != 0) cells[kKernel] = scene.names->ShortKernel(subject.sample.kernel);
+  if (subject.sample.kernel != 0) cells[kKernel] = names.ShortKernel(subject.sample.kernel);
   if (subject.sample.stack_free) cells[kStack] = std::to_string(*subject.sample.stack_free);
   return cells;
 }
 
 std::string SubjectName(const SubjectId& subject, const WatchScene& scene) {
   const SubjectState* const found = scene.Find(subject);
+  const SubjectHome* const home = scene.HomeOf(subject);
+  if (subject.kind == Kind::kTask && found == nullptr)
+    return fmt::format("task record {}", subject.index);
   if (subject.kind == Kind::kTask)
-    return found == nullptr ? fmt::format("task record {}", subject.index)
-                            : scene.names->Task(found->task);
-  return scene.names->Core(subject.index, found == nullptr ? CoreSample{} : found->sample);
+    return scene.NamesOf(subject).Task(scene.NumberOf(*found)) +
+           (home == nullptr ? "" : " " + home->place);
+  return scene.NamesOf(subject).Core(home == nullptr ? subject.index : home->index,
+                                     found == nullptr ? CoreSample{} : found->sample);
 }
 
 std::string SubjectPlace(const SubjectId& subject, const WatchScene& scene) {
   const SubjectState* const found = scene.Find(subject);
   if (found == nullptr || subject.kind != Kind::kCore) return "";
-  return scene.names->WaypointPlace(found->sample.waypoint);
+  return scene.NamesOf(subject, found->sample.waypoint).WaypointPlace(found->sample.waypoint);
 }
 
 std::string FindingSummary(const ScopeFinding& finding, const WatchScene& scene) {
@@ -287,10 +407,11 @@ std::string FindingSummary(const ScopeFinding& finding, const WatchScene& scene)
       if (finding.resource == 0)
         return fmt::format("starved, {} {} ready and never run{}", who, one ? "is" : "are",
                            one ? "s" : "");
-      const std::string what = scene.names->Resource(finding.resource);
+      const std::string what = scene.ResourceOf(finding.subjects[0], finding.resource);
       if (finding.partners.empty())
-        return fmt::format("starved, {} wait{} for {}, which nobody provides", who, one ? "s" : "",
-                           what);
+        return fmt::format("starved, {} wait{} for {}, which nobody {}provides", who,
+                           one ? "s" : "", what,
+                           scene.is_partly_unread ? "in what can be read " : "");
       return fmt::format("starved, {} wait{} for {}, which never comes from {}", who,
                          one ? "s" : "", what, Names(finding.partners, scene));
     }
@@ -298,7 +419,8 @@ std::string FindingSummary(const ScopeFinding& finding, const WatchScene& scene)
       return fmt::format("silent, {} stand{} still and wait{} for nothing", who, one ? "s" : "",
                          one ? "s" : "");
     case FindingKind::kFault:
-      return fmt::format("{}: {}", who, scene.names->Fault(finding.fault));
+      return fmt::format("{}: {}", who,
+                         scene.NamesOf(finding.subjects[0], finding.fault).Fault(finding.fault));
     case FindingKind::kStackLow: {
       const SubjectState* const subject = one ? scene.Find(finding.subjects[0]) : nullptr;
       if (subject == nullptr || !subject->sample.stack_free)
@@ -315,36 +437,65 @@ std::string FindingSummary(const ScopeFinding& finding, const WatchScene& scene)
   return finding.summary;
 }
 
+std::string WaitLine(const SubjectId& who, const std::vector<SubjectId>& from,
+                     const WatchScene& scene) {
+  return SubjectLine(who, from, scene, 0);
+}
+
 std::string FindingText(const ScopeFinding& finding, const WatchScene& scene,
                         const FindingHistory& history) {
   std::string text = FindingHeadline(finding, scene) + "\n";
-  for (const std::string& line : LinesBelowHeadline(finding, scene, history))
-    text += "  " + line + "\n";
+  for (const std::string& line : FindingLines(finding, scene, history)) text += "  " + line + "\n";
+  const size_t left = kMostEvidence - std::min(kMostEvidence, finding.repeated_evidence.size());
+  for (size_t i = 0; i < std::min(left, finding.evidence.size()); ++i)
+    text += "  " + Printable(finding.evidence[i]) + "\n";
+  for (const std::string& doubt : finding.doubts)
+    text += "  not certain: " + Printable(doubt) + "\n";
   return text;
 }
 
-std::vector<std::string> LinesBelowHeadline(const ScopeFinding& finding, const WatchScene& scene,
-                                            const FindingHistory& history) {
-  std::vector<std::string> lines = FindingLines(finding, scene, history);
-  const size_t left = kMostEvidence - std::min(kMostEvidence, finding.repeated_evidence.size());
-  for (size_t i = 0; i < std::min(left, finding.evidence.size()); ++i)
-    lines.push_back(Printable(finding.evidence[i]));
-  for (const std::string& doubt : finding.doubts)
-    lines.push_back("not certain: " + Printable(doubt));
-  return lines;
+FindingSubject ToldSubject(const SubjectId& subject, const WatchScene& scene) {
+  const SubjectState* const found = scene.Find(subject);
+  FindingSubject told{SubjectName(subject, scene)};
+  if (subject.kind == Kind::kCore)
+    told.core = found == nullptr ? subject.index : scene.NumberOf(*found);
+  else if (found != nullptr)
+    told.task = scene.NumberOf(*found);
+  AddPlace(subject, scene, &told);
+  if (found == nullptr) return told;
+  told.does = SubjectDoing(*found, scene);
+  told.at = WaypointOf(*found);
+  told.where = SubjectPlace(subject, scene);
+  if (!found->wait) return told;
+  told.waits_for = scene.ResourceOf(subject, found->wait->resource);
+  told.lasts = std::max<TimeNs>(0, scene.now - found->since);
+  return told;
 }
 
-std::vector<std::string> FindingLines(const ScopeFinding& finding, const WatchScene& scene,
-                                      const FindingHistory& history) {
-  std::vector<std::string> lines;
-  if (finding.kind != FindingKind::kCorrupt && finding.kind != FindingKind::kStackLow)
-    AddMembers(finding, scene, &lines);
-  if (!finding.victims.empty())
-    lines.push_back(fmt::format("also waiting for {}: {}",
-                                finding.subjects.size() == 1 ? "it" : "these",
-                                Names(finding.victims, scene)));
-  AddHistory(finding, scene, history, &lines);
-  return lines;
+Finding ToldFinding(const ScopeFinding& finding, const WatchScene& scene,
+                    const FindingHistory& history) {
+  Finding told(finding);
+  const auto tell = [&](const std::vector<SubjectId>& subjects) {
+    std::vector<FindingSubject> list;
+    for (const SubjectId& subject : subjects) list.push_back(ToldSubject(subject, scene));
+    return list;
+  };
+  told.subjects = tell(finding.subjects);
+  told.partners = tell(finding.partners);
+  told.victims = tell(finding.victims);
+  told.summary = FindingSummary(finding, scene);
+  told.lines = FindingLines(finding, scene, history);
+  if (finding.resource != 0)
+    told.resource = scene.ResourceOf(finding.subjects[0], finding.resource);
+  if (finding.first) told.first = SubjectName(*finding.first, scene);
+  told.history = history.events;
+  if (finding.kind == FindingKind::kFault)
+    told.facts = FactsOf(finding.fault, scene.NamesOf(finding.subjects[0], finding.fault));
+  if (finding.kind == FindingKind::kCorrupt) {
+    told.facts = {{"where", CorruptPart(finding.corruption)},
+                  {"what", CorruptField(finding.corruption)}};
+  }
+  return told;
 }
 
 std::vector<std::string> DebugRingRows(const std::vector<DebugValue>& values) {

@@ -3,13 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
+#include <utility>
+
+#include "base/signal_text.h"
+#include "base/units.h"
+#include "target/target_spec.h"
 
 namespace hangscope {
 namespace {
 
 constexpr TimeNs kBetweenTries = 200 * kMillisecond;
+constexpr int kRestartLoop = 4;  // starts
+constexpr TimeNs kSoon = 3;      // stalls
 
 // Cores and tasks that were not at rest.
 std::vector<SubjectId> AtWork(const std::vector<SubjectState>& subjects) {
@@ -30,22 +36,37 @@ Result<std::unique_ptr<WatchedTarget>> WatchedTarget::Open(FileSystem& files,
                                                            TimeNs now) {
   std::unique_ptr<WatchedTarget> target(new WatchedTarget(files, source, options));
   if (Status status = target->OpenView(); !status.ok()) return status;
-  if (target->view_->pid() > 0 && target->process_ == nullptr) {
-    (void)target->view_->PollDead(now).ok();
-    target->notes_.push_back({"ended", fmt::format("process {} is no more; this is how it ended",
-                                                   target->view_->pid())});
-    target->state_ = State::kOver;
-  }
+  const int pid = target->view_->pid();
+  const bool no_more = pid > 0 && target->process_ == nullptr;
+  // Of a process that ended a moment ago the next look says how.
+  if (target->process_ != nullptr || (!no_more && !target->view_->IsDead())) return target;
+  (void)target->view_->PollDead(now).ok();
+  target->was_found_dead_ = true;
+  target->is_dump_ = !no_more;
+  target->notes_.push_back(
+      {"ended", no_more ? fmt::format("process {} is no more; this is how it ended", pid)
+                        : "nobody writes to it any more; this is how it ended"});
+  target->state_ = State::kOver;
   return target;
 }
 
 Status WatchedTarget::OpenView() {
+  // Before all else: it may end meanwhile, and how is not known of a process that is no more.
+  const TargetSpec spec = ParseTargetSpec(files_, source_.target);
+  std::unique_ptr<ProcessEnd> process;
+  if (spec.kind == TargetSpec::Kind::kProcess && spec.pid > 0)
+    process = ProcessEnd::Watch(spec.pid);
   auto view = LiveScope::Open(files_, source_, options_);
   if (!view.ok()) return view.status();
   if (view_ != nullptr) bytes_before_ += view_->reader().bytes_read();
   view_ = std::move(*view);
-  process_ = view_->owner() > 0 ? ProcessEnd::Watch(view_->owner()) : nullptr;
+  const int owner = view_->owner();
+  if (process == nullptr || process->pid() != owner)
+    process = owner > 0 ? ProcessEnd::Watch(owner) : nullptr;
+  process_ = std::move(process);
   ++life_;
+  first_look_.reset();
+  found_.clear();
   return {};
 }
 
@@ -62,8 +83,38 @@ void WatchedTarget::SampleLive(TimeNs now) {
   if (!*same) return GoAway("something else is in its place", now);
   if (Status status = view_->Poll(now); !status.ok())
     return ended ? End(now) : GoAway(status.message(), now);
-  std::ranges::move(view_->watcher().DrainFindings(), std::back_inserter(findings_));
+  if (!first_look_) first_look_ = now;
+  if (!ended && TakesItForDump(now)) return;
+  TakeFindings();
   if (ended) End(now);
+}
+
+void WatchedTarget::TakeFindings() {
+  for (ScopeFinding& finding : view_->watcher().DrainFindings()) {
+    found_.emplace_back(finding.kind, finding.subjects);
+    findings_.push_back(std::move(finding));
+  }
+}
+
+// In a dump all waits last as long as one looks, those of a target that was at work, too: it is
+// judged as one, once, and as hangscope why does.
+bool WatchedTarget::TakesItForDump(TimeNs now) {
+  if (!view_->MayBeDump() || now - *first_look_ < options_.stall) return false;
+  const auto found = std::move(found_);
+  if (!OpenView().ok() || !view_->MayBeDump()) return false;  // somebody has it mapped meanwhile
+  if (!view_->PollDead(now).ok()) return false;
+  notes_.push_back(
+      {"dump", fmt::format("nobody has it mapped, and nothing in it changed for {}: it "
+                           "is taken for a dump",
+                           FormatElapsed(options_.stall))});
+  for (ScopeFinding& finding : view_->watcher().DrainFindings()) {
+    const std::pair key{finding.kind, finding.subjects};
+    if (std::find(found.begin(), found.end(), key) == found.end())
+      findings_.push_back(std::move(finding));
+  }
+  is_dump_ = was_found_dead_ = true;
+  state_ = State::kOver;
+  return true;
 }
 
 void WatchedTarget::GoAway(const std::string& why, TimeNs now) {
@@ -78,12 +129,28 @@ void WatchedTarget::TryAgain(TimeNs now) {
   next_try_ = now + kBetweenTries;
   if (OpenView().ok()) {
     state_ = State::kWatched;
-    notes_.push_back({"restarted", "it started again: " + away_why_});
+    NoteRestart(now);
     return;
   }
   if (now - away_since_ < options_.stall) return;
-  FindDead("it is gone: " + away_why_, Confidence::kCertain, away_since_);
+  FindDead("it is gone: " + away_why_, Confidence::kCertain, "", away_since_);
   state_ = State::kOver;
+}
+
+// A target that starts again and again is one finding; who starts one by hand takes longer.
+void WatchedTarget::NoteRestart(TimeNs now) {
+  const bool soon = restarts_ != 0 && now - last_restart_ <= kSoon * options_.stall;
+  if (!soon) {
+    restarts_ = 0;
+    first_restart_ = now;
+  }
+  last_restart_ = now;
+  ++restarts_;
+  if (restarts_ < kRestartLoop) notes_.push_back({"restarted", "it started again: " + away_why_});
+  if (restarts_ != kRestartLoop) return;
+  FindDead(fmt::format("it starts again and again, {} times in {}", restarts_,
+                       FormatElapsed(now - first_restart_)),
+           Confidence::kLikely, "somebody may start it again by hand", first_restart_);
 }
 
 void WatchedTarget::End(TimeNs now) {
@@ -91,9 +158,8 @@ void WatchedTarget::End(TimeNs now) {
   const int pid = process_->pid();
   const ProcessEnd::How how = process_->how();
   if (how.known && how.signal_number != 0) {
-    return FindDead(fmt::format("process {} was killed by signal {} ({})", pid, how.signal_number,
-                                strsignal(how.signal_number)),
-                    Confidence::kCertain, now);
+    return FindDead(fmt::format("process {} was killed by {}", pid, SignalText(how.signal_number)),
+                    Confidence::kCertain, "", now);
   }
   if (how.known) {
     notes_.push_back(
@@ -106,11 +172,13 @@ void WatchedTarget::End(TimeNs now) {
   } else {
     FindDead(fmt::format("process {} ended while {} of its cores and tasks were at work", pid,
                          at_work.size()),
-             Confidence::kLikely, now);
+             Confidence::kLikely,
+             "this kernel does not tell how a process ended that is not one's own", now);
   }
 }
 
-void WatchedTarget::FindDead(const std::string& what, Confidence confidence, TimeNs now) {
+void WatchedTarget::FindDead(const std::string& what, Confidence confidence, std::string doubt,
+                             TimeNs now) {
   ScopeFinding finding;
   finding.kind = FindingKind::kDead;
   finding.confidence = confidence;
@@ -119,8 +187,7 @@ void WatchedTarget::FindDead(const std::string& what, Confidence confidence, Tim
   finding.subjects = AtWork(view_->watcher().subjects());
   finding.summary = what;
   finding.repeated_evidence = {what};
-  if (confidence != Confidence::kCertain)
-    finding.doubts = {"this kernel does not tell how a process ended that is not one's own"};
+  if (!doubt.empty()) finding.doubts = {std::move(doubt)};
   findings_.push_back(std::move(finding));
 }
 

@@ -37,6 +37,11 @@ std::optional<WaitState> WaitOf(const TaskSample& task) {
   return WaitState{record.sequence, record.resource, record.kind, record.since};
 }
 
+bool IsReady(const TaskSample& task) {
+  return task.in_use && !task.corrupt && (task.record.sequence & 1) == 0 &&
+         task.record.state == TaskState::kReady;
+}
+
 bool IsWork(Activity activity) {
   return activity == Activity::kRunning || activity == Activity::kSilent;
 }
@@ -63,8 +68,11 @@ void Watcher::Judge(const ScopeSample& sample, TimeNs now, WatchSource& source, 
   subjects_.resize(count);
   histories_.resize(count);
   for (uint32_t core = 0; core < cores_; ++core) FollowCore(look, core);
+  AskForNews(look, false);
   for (uint32_t task = 0; task < sample.tasks.size(); ++task) FollowTask(look, task);
+  FollowStillCores(look);
   ++looks_;
+  if (options_.only_follows) return;
   const bool news = standing_.empty() || sample.corruptions.size() != corruptions_;
   corruptions_ = sample.corruptions.size();
   if (!dead && !news && now - judged_ < options_.stall / kJudgementsPerStall) return;
@@ -80,11 +88,11 @@ void Watcher::FollowCore(Judgement& look, uint32_t core) {
   History& history = histories_[core];
   const CoreSample& sample = look.sample.cores[core];
   subject.subject = {SubjectId::Kind::kCore, core};
-  if (sample.corrupt) {
+  if (sample.corrupt || sample.unread) {
     FollowWait(look, core, std::nullopt);
     subject.sample = sample;
     history.seen = false;  // what comes after it is compared with nothing
-    SetActivity(look, core, Activity::kCorrupt, look.now);
+    SetActivity(look, core, sample.unread ? Activity::kUnread : Activity::kCorrupt, look.now);
     return;
   }
   // A heartbeat that falls is another owner's: a thread that was given the mailbox of one that
@@ -100,6 +108,7 @@ void Watcher::FollowCore(Judgement& look, uint32_t core) {
       history.longest_gap = std::max(history.longest_gap, look.now - history.changed);
     history.changed = look.now;
     history.changed_at_least = false;
+    subject.moved = look.now;
     ++history.changes;
     history.rounds += sample.heartbeat - subject.sample.heartbeat;
     history.moved_after_fault =
@@ -109,6 +118,7 @@ void Watcher::FollowCore(Judgement& look, uint32_t core) {
   if (sample.fault == FaultType::kNone) history.fault.reset();
   FollowWait(look, core, sample.wait);
   subject.sample = sample;
+  FollowRing(look, core);
   FollowEvents(look, core);
   const Activity activity = CoreActivity(look, core);
   SetActivity(look, core, activity, activity == Activity::kSilent ? history.changed : look.now);
@@ -127,10 +137,26 @@ void Watcher::FollowWait(const Judgement& look, uint32_t index,
     ++history.waits_ended;
     ++history.rounds;
     history.longest_wait = std::max(history.longest_wait, look.now - subject.since);
+    if (subject.wait->kind == ResourceKind::kTime)
+      history.longest_sleep = std::max(history.longest_sleep, look.now - subject.since);
   }
   subject.wait = wait;
   history.wait_looks = wait ? 1 : 0;
   if (wait) subject.activity = Activity::kUnused;  // one wait after another: the second begins anew
+}
+
+// What a ring says of itself comes with each look at a target with tasks.
+void Watcher::FollowRing(const Judgement& look, uint32_t core) {
+  if (core >= look.sample.rings.size()) return;
+  History& history = histories_[core];
+  const RingLook& ring = look.sample.rings[core];
+  if (history.ring && history.ring->emitted != ring.emitted) subjects_[core].moved = look.now;
+  if (history.ring != ring) {
+    history.ring_since = look.now;
+    history.ring_looks = 0;
+  }
+  ++history.ring_looks;
+  history.ring = ring;
 }
 
 // Who records events is alive, whatever the mailbox says. Asked only of cores that seem to stand
@@ -157,6 +183,7 @@ void Watcher::FollowEvents(Judgement& look, uint32_t core) {
   history.changed = look.now;
   history.changed_at_least = false;
   ++history.changes;
+  subjects_[core].moved = look.now;
 }
 
 Activity Watcher::CoreActivity(const Judgement& look, uint32_t core) const {
@@ -184,10 +211,10 @@ void Watcher::FollowTask(Judgement& look, uint32_t index) {
   History& history = histories_[at];
   const TaskSample& sample = look.sample.tasks[index];
   subject.subject = {SubjectId::Kind::kTask, index};
-  if (sample.corrupt) {
+  if (sample.corrupt || sample.unread) {
     FollowWait(look, at, std::nullopt);
     history.seen = false;
-    SetActivity(look, at, Activity::kCorrupt, look.now);
+    SetActivity(look, at, sample.unread ? Activity::kUnread : Activity::kCorrupt, look.now);
     return;
   }
   if (subject.task != sample.record.task || !history.seen) history = History{};
@@ -198,6 +225,7 @@ void Watcher::FollowTask(Judgement& look, uint32_t index) {
       history.longest_gap = std::max(history.longest_gap, look.now - history.changed);
     }
     history.changes += history.seen;
+    if (history.seen) subject.moved = look.now;
     history.changed = look.now;
     history.changed_at_least = !history.seen;
   }
@@ -218,14 +246,33 @@ void Watcher::FollowTask(Judgement& look, uint32_t index) {
     SetActivity(look, at, IsByDesign(wait->kind) ? Activity::kIdle : Activity::kWaiting, look.now);
 }
 
+// A ready task that no look sees running may have run between two of them: its ring knows. That is
+// a read of its own, and so is what the ring knows of sleeps.
+void Watcher::AskForNews(Judgement& look, bool sleeps) {
+  news_.switched_in.clear();
+  if (options_.is_device) return;
+  const auto& running = look.sample.running_tasks;
+  const auto missed = [&](const TaskSample& task) {
+    return IsReady(task) &&
+           std::find(running.begin(), running.end(), task.record.task) == running.end();
+  };
+  const auto& tasks = look.sample.tasks;
+  if (look.dead || (!sleeps && std::none_of(tasks.begin(), tasks.end(), missed))) return;
+  if (!look.first && look.now - news_asked_ < options_.stall / kEventLooksPerStall) return;
+  news_asked_ = look.now;
+  auto news = look.source.News();
+  news_ = news.ok() ? std::move(*news) : TaskNews{};
+}
+
 // How long a task has been ready without running at any look, and who ran instead.
 void Watcher::FollowReady(const Judgement& look, uint32_t index, bool changed) {
   History& history = histories_[cores_ + index];
   const TaskSample& sample = look.sample.tasks[index];
   const auto& running = look.sample.running_tasks;
-  const bool ready = sample.in_use && (sample.record.sequence & 1) == 0 &&
-                     sample.record.state == TaskState::kReady;
-  const bool runs = std::find(running.begin(), running.end(), sample.record.task) != running.end();
+  const bool ready = IsReady(sample);
+  const bool runs =
+      std::find(running.begin(), running.end(), sample.record.task) != running.end() ||
+      news_.switched_in.contains(sample.record.task);
   if (!ready || runs || changed) {
     history.ready_looks = 0;
     history.ran_instead.clear();
@@ -236,6 +283,7 @@ void Watcher::FollowReady(const Judgement& look, uint32_t index, bool changed) {
   for (const uint32_t task : running) {
     if (task != 0) history.ran_instead.insert(task);
   }
+  history.ran_instead.insert(news_.switched_in.begin(), news_.switched_in.end());
 }
 
 void Watcher::SetActivity(const Judgement& look, uint32_t index, Activity activity, TimeNs since) {

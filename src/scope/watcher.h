@@ -5,6 +5,7 @@
 #ifndef HANGSCOPE_SCOPE_WATCHER_H
 #define HANGSCOPE_SCOPE_WATCHER_H
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -17,6 +18,21 @@
 
 namespace hangscope {
 
+// What the rings tell of an OS's tasks.
+struct TaskNews {
+  bool tells_switches = false;          // which task is given a core is recorded
+  bool lost = false;                    // records that would be news are not to be had
+  std::set<uint32_t> switched_in = {};  // tasks that were given a core since the last time
+  // Of tasks that sleep for a set time: for how long, by what earlier sleeps took.
+  std::map<uint32_t, TimeNs> sleeps = {};
+};
+
+// Somebody else may hold or provide it.
+struct SupplierDoubt {
+  Confidence limit = Confidence::kPossible;
+  std::string why;  // a sentence
+};
+
 // The rest of a target, read only when something stands still. Implemented over WatchReader, and by
 // a fake.
 class WatchSource {
@@ -27,6 +43,15 @@ class WatchSource {
   // Core `core`'s records so far: a core that records is not silent. Fails where that is not to be
   // had.
   virtual Result<uint64_t> Emitted(uint32_t core) = 0;
+  // The first time, since the oldest record there is.
+  virtual Result<TaskNews> News() = 0;
+  // What lowers a conclusion that rests on knowing all who could deliver `resource`; of a lock
+  // whose holder is known nobody else can.
+  virtual std::vector<SupplierDoubt> Doubts(uint32_t resource, bool holder_known) {
+    (void)resource;
+    (void)holder_known;
+    return {};
+  }
 };
 
 struct WatcherOptions {
@@ -34,6 +59,24 @@ struct WatcherOptions {
   bool shared_clock = false;   // the target's times can be compared between its cores
   // of the target's clock; 0: not known, and waits are as old as the watcher saw them
   uint64_t clock_hz = 0;
+  // Of a device of several memories. Of its OS's tasks only waits are judged: who runs and who does
+  // not is a matter of each memory.
+  bool is_device = false;
+  bool one_clock = true;  // false: how old waits are is known, and not which came first
+  // What evidence calls a subject; empty: by its number.
+  std::function<std::string(const SubjectId&)> call = {};
+  // Nothing is judged, only what each does: somebody else judges several of these together.
+  bool only_follows = false;
+};
+
+// A wait of at least the stall time that two judgements saw alike. Subjects, by number.
+struct LastingWait {
+  uint32_t who = 0;
+  uint32_t sequence = 0;
+  std::vector<uint32_t> whom;  // who holds or provides it, ascending; never empty
+  bool may_be_others = false;  // claims were lost
+
+  bool operator==(const LastingWait&) const = default;
 };
 
 class Watcher {
@@ -53,6 +96,8 @@ class Watcher {
   std::vector<ScopeFinding> DrainFindings();
   // All that still hold, as the latest look found them.
   const std::vector<ScopeFinding>& standing() const { return standing_; }
+  // That have not ended since; not of all that there are, where there are very many.
+  std::vector<LastingWait> LastingWaits() const;
 
  private:
   // What one look at a subject does not tell.
@@ -65,11 +110,15 @@ class Watcher {
     uint64_t rounds = 0;      // heartbeats, and waits that ended
     uint32_t wait_looks = 0;  // at the same wait
     uint32_t waits_ended = 0;
-    TimeNs longest_wait = 0;  // of those that ended
+    TimeNs longest_wait = 0;   // of those that ended
+    TimeNs longest_sleep = 0;  // of those that were for time to pass; 0: none ended
     // Of cores.
     std::optional<uint64_t> emitted;  // events, at the latest look at them
     TimeNs emitted_looked = 0;
     TimeNs emitted_since = 0;  // none came since
+    std::optional<RingLook> ring;
+    TimeNs ring_since = 0;    // it did not change since
+    uint32_t ring_looks = 0;  // that found it so
     std::optional<CoreFault> fault;
     bool moved_after_fault = false;
     // Of tasks.
@@ -83,6 +132,15 @@ class Watcher {
   struct Baseline {
     uint32_t sequence = 0;  // of the wait
     uint64_t rounds = 0;
+  };
+  // A core of an OS that is dead: nothing of it moves, and time that tasks wait for has passed.
+  struct StillCores {
+    std::vector<uint32_t> cores;
+    std::optional<uint32_t> goes_on;  // another core that runs tasks and is alive
+    std::vector<uint32_t> overdue;    // subjects: tasks that should have woken
+    Confidence confidence = Confidence::kPossible;
+    std::vector<std::string> evidence;
+    std::string doubt;
   };
   struct Judgement;  // one call of See, scope/judgement.h
   // What makes the findings of two looks the same one.
@@ -101,8 +159,18 @@ class Watcher {
   void FollowCore(Judgement& look, uint32_t core);
   void FollowTask(Judgement& look, uint32_t index);
   void FollowWait(const Judgement& look, uint32_t subject, const std::optional<WaitState>& wait);
+  void FollowRing(const Judgement& look, uint32_t core);
   void FollowEvents(Judgement& look, uint32_t core);
   void FollowReady(const Judgement& look, uint32_t index, bool changed);
+  void AskForNews(Judgement& look, bool sleeps);
+  // scope/still_cores.cc: an OS whose cores are dead.
+  void FollowStillCores(Judgement& look);
+  bool ShowsStillness(const Judgement& look) const;
+  bool IsStill(const Judgement& look, uint32_t core) const;
+  StillCores CoresOf(const Judgement& look) const;
+  bool MayBeOverdue(const Judgement& look, uint32_t task) const;
+  void AddOverdue(const Judgement& look, uint32_t task, bool works, StillCores* still) const;
+  std::optional<uint32_t> WorkingTask(const Judgement& look, const StillCores& still) const;
   void SetActivity(const Judgement& look, uint32_t subject, Activity activity, TimeNs since);
   Activity CoreActivity(const Judgement& look, uint32_t core) const;
   // scope/findings.cc: what is wrong.
@@ -110,12 +178,15 @@ class Watcher {
   void SetRole(const Judgement& look, uint32_t subject, WaitNode* node) const;
   bool NeverRuns(const Judgement& look, uint32_t subject) const;
   void MarkEdges(Judgement& look);
+  void KeepWaits(const Judgement& look);
   std::optional<Confidence> NeverDelivers(const Judgement& look, uint32_t waiter, uint32_t supplier,
                                           const Baseline& baseline) const;
   void FindAll(Judgement& look);
   void FindStuck(Judgement& look, const WaitCause& cause) const;
   void FindFault(Judgement& look, uint32_t core);
   void FindSilence(Judgement& look, uint32_t core) const;
+  bool IsStillCore(uint32_t subject) const;
+  void FindStillCores(Judgement& look) const;
   void FindStarvedTask(Judgement& look, uint32_t subject) const;
   void FindLowStack(Judgement& look, uint32_t core) const;
   void FindCorruptions(Judgement& look) const;
@@ -126,6 +197,9 @@ class Watcher {
   void AddDoubts(const Judgement& look, const WaitCause& cause, ScopeFinding* finding) const;
   bool WaitedForLong(const Judgement& look, const WaitCause& cause) const;
   std::string WaitText(const Judgement& look, uint32_t subject) const;
+  std::string Name(const SubjectId& subject) const;
+  void AddSupplierDoubts(const Judgement& look, const WaitCause& cause,
+                         ScopeFinding* finding) const;
   void Publish(Judgement& look);
 
   WatcherOptions options_;
@@ -134,9 +208,14 @@ class Watcher {
   uint32_t cores_ = 0;
   uint64_t looks_ = 0;
   TimeNs judged_ = 0;
-  size_t corruptions_ = 0;      // of the latest look
-  std::optional<TimeNs> died_;  // the first look at it as a dead one
+  TimeNs news_asked_ = 0;
+  TaskNews news_;                    // of the latest time
+  std::optional<StillCores> still_;  // as of the latest look
+  size_t corruptions_ = 0;           // of the latest look
+  std::optional<TimeNs> died_;       // the first look at it as a dead one
   std::map<std::pair<uint32_t, uint32_t>, Baseline> baselines_;  // by waiter and supplier
+  std::vector<LastingWait> waits_;                               // of the latest judgement
+  std::vector<LastingWait> lasting_;                             // of that and the one before
   std::set<Key> suspected_;                                      // what the look before found
   std::vector<ScopeFinding> standing_;
   std::map<Key, size_t> standing_keys_;  // where in standing_

@@ -6,10 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/json_fields.h"
 #include "base/json_text.h"
 #include "base/units.h"
 #include "base/utf8.h"
-#include "snapshot/json_fields.h"
+#include "snapshot/finding_reader.h"
 #include "snapshot/snapshots.h"
 
 namespace hangscope {
@@ -53,18 +54,21 @@ void ReadLoop(const Json& core, std::vector<ReportLoop>* loops) {
     if (loop.places.size() == kMostLoopPlaces) break;
     loop.places.push_back(PlaceOf(place));
   }
+  for (const Json* step : Objects(core, "way")) {
+    if (loop.way.size() == kMostTexts) break;
+    loop.way.push_back({PlaceOf(*step), TextsField(*step, "callers", kMostTexts)});
+  }
   loops->push_back(std::move(loop));
 }
 
-void ReadFinding(const Json& json, std::vector<ReportFinding>* findings) {
-  ReportFinding finding;
-  finding.kind = TextField(json, "kind");
-  finding.confidence = ConfidenceFromName(TextField(json, "confidence"));
-  finding.is_warning = finding.kind == FindingKindName(FindingKind::kStackLow);
-  finding.summary = TextField(json, "summary");
-  finding.lines = TextsField(json, "lines", kMostTexts);
-  if (!finding.summary.empty() && findings->size() < kMostTexts)
-    findings->push_back(std::move(finding));
+std::vector<ReportLastOutput> LastOutputOf(const Json& verdict) {
+  std::vector<ReportLastOutput> outputs;
+  for (const Json* json : Objects(verdict, "last_output")) {
+    if (outputs.size() == kMostTexts) break;
+    outputs.push_back({TextField(*json, "stream"), TextsField(*json, "lines", kMostTexts),
+                       TrueField(*json, "unfinished"), NumberField(*json, "age_s")});
+  }
+  return outputs;
 }
 
 std::optional<SavedVerdict> VerdictOf(const Json& manifest) {
@@ -77,7 +81,12 @@ std::optional<SavedVerdict> VerdictOf(const Json& manifest) {
   verdict.hang = TrueField(json, "hang");
   verdict.evidence = TextsField(json, "evidence", kMostTexts);
   verdict.doubts = TextsField(json, "doubts", kMostTexts);
-  for (const Json& finding : ListField(json, "findings")) ReadFinding(finding, &verdict.findings);
+  for (const Json& each : ListField(json, "findings")) {
+    ReportFinding finding = ReadFinding(each);
+    if (!finding.summary.empty() && verdict.findings.size() < kMostTexts)
+      verdict.findings.push_back(std::move(finding));
+  }
+  verdict.last_output = LastOutputOf(json);
   for (const Json& core : ListField(json, "cores")) ReadLoop(core, &verdict.loops);
   for (const Json& stream : ListField(json, "streams")) {
     if (!TextField(stream, "trace").empty())

@@ -25,6 +25,7 @@ struct SavedVerdict {
   bool hang = false;
   std::vector<std::string> evidence, doubts;
   std::vector<ReportFinding> findings;
+  std::vector<ReportLastOutput> last_output;
   std::vector<ReportLoop> loops;           // of the cores that have one
   std::vector<std::string> trace_streams;  // the streams that carry an instruction trace
 };

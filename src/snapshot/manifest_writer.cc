@@ -111,7 +111,7 @@ std::string ManifestJson(const Manifest& manifest) {
   if (!manifest.cpu.file.empty()) json["cpu"] = CpuObject(manifest.cpu);
   if (manifest.window) json["window"] = WindowObject(*manifest.window);
   json["verdict"] = VerdictObject(manifest.verdict, manifest.start);
-  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  return JsonText(json, 2) + "\n";
 }
 
 std::string SnapshotJson(const Manifest& manifest, const std::string& path) {

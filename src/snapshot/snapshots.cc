@@ -25,14 +25,22 @@ std::string PartialOf(const std::string& folder) {
   return fmt::format("{}.{}.partial", folder, getpid());
 }
 
-// The process of NNNN.PID.partial, or of a page that is drawn, NNNN.report.PID.partial; 0: it is
-// neither.
+// What a file of a snapshot is written as before it has its name: beside the folder, not in it.
+std::string FreshPartOf(const std::string& folder) {
+  return fmt::format("{}.part.{}.partial", folder, getpid());
+}
+
+// The process of NNNN.PID.partial, or of a file that is written beside the folder: a page,
+// NNNN.report.PID.partial, or another part, NNNN.part.PID.partial; 0: it is none of these.
 int ProcessOfPartial(std::string_view name) {
   const size_t dot = name.find('.');
   if (dot == std::string_view::npos || !ParseWhole<int>(name.substr(0, dot), 1)) return 0;
   name.remove_prefix(dot + 1);
-  constexpr std::string_view kPage = "report.";
-  if (name.starts_with(kPage)) name.remove_prefix(kPage.size());
+  for (const std::string_view kind : {"report.", "part."}) {
+    if (!name.starts_with(kind)) continue;
+    name.remove_prefix(kind.size());
+    break;
+  }
   constexpr std::string_view kEnding = ".partial";
   if (!name.ends_with(kEnding)) return 0;
   name.remove_suffix(kEnding.size());
@@ -87,6 +95,30 @@ std::string SnapshotDraft::Partial() const { return PartialOf(folder_); }
 Status SnapshotDraft::Begin() {
   Status status = files_.MakeFolder(Partial(), FileSystem::Mode::kRecordedNew);
   open_ = status.ok();
+  return status;
+}
+
+namespace {
+
+// A recorder that is killed here leaves nothing in the folder, and what it leaves beside it the
+// next one removes.
+Status ReplacePart(FileSystem& files, const std::string& folder, const std::string& name,
+                   std::string_view text) {
+  const std::string fresh = FreshPartOf(folder);
+  Status status = WriteWholeFile(files, fresh, text, FileSystem::Mode::kRecordedNew);
+  if (status.ok()) status = files.Rename(fresh, folder + "/" + name);
+  if (!status.ok()) (void)files.Remove(fresh).ok();
+  return status;
+}
+
+}  // namespace
+
+Status AmendSnapshot(FileSystem& files, const std::string& folder, const Manifest& manifest,
+                     const std::string& threads) {
+  Status status;
+  if (!threads.empty()) status = ReplacePart(files, folder, kThreadsName, threads);
+  if (status.ok()) status = ReplacePart(files, folder, kReportName, ReportText(manifest));
+  if (status.ok()) status = ReplacePart(files, folder, kManifestName, ManifestJson(manifest));
   return status;
 }
 

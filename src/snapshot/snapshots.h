@@ -24,6 +24,10 @@ constexpr char kReportPageName[] = "report.html";
 bool IsSnapshot(FileSystem& files, const std::string& folder);
 // Fails where it is none, or has anything in it that hangscope did not write: then all of it stays.
 Status RemoveSnapshot(FileSystem& files, const std::string& folder);
+// Says in a snapshot what is known better since it was taken: the verdict of `manifest`, and
+// `threads` where there is some. Each of its files is the old or the new one, never a part.
+Status AmendSnapshot(FileSystem& files, const std::string& folder, const Manifest& manifest,
+                     const std::string& threads);
 // A draft that a killed recorder left behind is no snapshot: those under `prefix` go.
 void RemoveLeftDrafts(FileSystem& files, const std::string& prefix);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "stream/function_tracker.h"
 #include "stream/loop_body.h"
 
 namespace hangscope {
@@ -65,6 +66,7 @@ void CoreTrack::Update(CoreFinding sample, TimeNs now) {
     sample.handler_writes_polls = finding.handler_writes_polls;
   } else {
     loop_since = found_at = now;
+    callers.clear();
   }
   finding = std::move(sample);
 }
@@ -87,6 +89,30 @@ void CoreTrack::UpdateLog(CoreFinding sample, TimeNs began, TimeNs now) {
     found_at = now;
   }
   finding = std::move(sample);
+}
+
+// From the entry on through the loop to its head, where the core is said to be.
+void CoreTrack::FindCallers(const CoreProof& proof, ProgramCode& code) {
+  callers.clear();
+  if (proof.lead_in.empty() || !code.has_elf()) return;
+  FunctionTracker tracker(
+      code, [](const TrackedFunction&, uint64_t) {}, [] {});
+  for (const Step& step : proof.lead_in) {
+    if (!finding.IsLoop() && step.offset > finding.last.offset) break;  // of a trap
+    tracker.Take(step);
+  }
+  if (finding.IsLoop()) {
+    if (!proof.entered_at) return;
+    const std::vector<uint64_t>& loop = finding.loop;
+    auto at = std::find(loop.begin(), loop.end(), *proof.entered_at);
+    for (; at != loop.end(); ++at) tracker.Take({*at, 0, 0, false, finding.last.starts_block});
+    tracker.Take({loop.front(), 0, 0, false, finding.last.starts_block});
+  }
+  for (const uint64_t site : tracker.CallSites()) {
+    if (callers.size() == kMostCallers) break;
+    const Place place = code.PlaceOf(site);
+    callers.push_back(place.source.empty() ? place.function : place.function + "  " + place.source);
+  }
 }
 
 void CoreTrack::FindPolls(const std::vector<Step>& lead_in, ProgramCode& code) {

@@ -14,30 +14,6 @@
 
 namespace hangscope {
 
-// After the latest sample.
-struct CoreTrack {
-  std::string name;
-  CoreFinding finding;                  // latest
-  TimeNs last_seen = 0;                 // when a sample last held a new step of it; 0: never
-  TimeNs loop_since = 0;                // since when each sample showed this very loop
-  TimeNs found_at = 0;                  // when a sample first showed it
-  TimeNs longest_loop = 0;              // of a log: the longest loop that it got out of by itself
-  TimeNs places_since = 0;              // since when no new place was seen
-  std::unordered_set<uint64_t> places;  // seen so far, bounded
-  // Of a loop that looks like a spin and, with what led into it, reads a clock.
-  std::unordered_set<uint64_t> computing_loop;
-
-  // A sample of a trace shows `sample`.
-  void Update(CoreFinding sample, TimeNs now);
-  // A sample of a log does; if that is a loop, its lines have come since `began` at least.
-  void UpdateLog(CoreFinding sample, TimeNs began, TimeNs now);
-  // What led into the loop tells what its registers point at, and so what it polls.
-  void FindPolls(const std::vector<Step>& lead_in, ProgramCode& code);
-
- private:
-  void NotePlaces(const CoreFinding& sample, TimeNs now);
-};
-
 // After reading the ring back: first as offsets of the stream, then dated.
 struct CoreProof {
   uint64_t entered_offset = 0;         // of the first step of the loop
@@ -45,13 +21,49 @@ struct CoreProof {
   bool at_least = false;               // the ring holds nothing before it
   uint64_t rounds = 0;
   uint64_t traps = 0;
-  std::optional<Step> last;   // its newest step
-  std::vector<Step> lead_in;  // its newest steps before the entry
+  std::optional<Step> last;  // its newest step
+  std::vector<Step>
+      lead_in;  // its newest steps before the entry, or, of one that is in no loop, at all
 
   // Once dated, from when these offsets arrived:
   bool looping = false;
   TimeNs since = 0;           // entry into the loop, or arrival of the latest step
   bool nothing_else = false;  // as far as anybody saw, it never did anything but this
+};
+
+// After the latest sample.
+struct CoreTrack {
+  std::string name;
+  std::optional<uint32_t> hart;         // by which the trace knows it
+  CoreFinding finding;                  // latest
+  TimeNs last_seen = 0;                 // when a sample last held a new step of it; 0: never
+  TimeNs loop_since = 0;                // since when each sample showed this very loop
+  TimeNs found_at = 0;                  // when a sample first showed it
+  TimeNs longest_loop = 0;              // of a log: the longest loop that it got out of by itself
+  TimeNs places_since = 0;              // since when no new place was seen
+  std::unordered_set<uint64_t> places;  // seen so far, bounded
+  std::vector<std::string> callers;     // of where it is, as CoreVerdict's
+  // Of a loop that looks like a spin and, with what led into it, reads a clock.
+  std::unordered_set<uint64_t> computing_loop;
+
+  // A sample of a trace shows `sample`.
+  void Update(CoreFinding sample, TimeNs now);
+  // A sample of a log does; if that is a loop, its lines have come since `began` at least.
+  void UpdateLog(CoreFinding sample, TimeNs began, TimeNs now);
+  // What led there tells who called the function that it is in.
+  void FindCallers(const CoreProof& proof, ProgramCode& code);
+  // What led into the loop tells what its registers point at, and so what it polls.
+  void FindPolls(const std::vector<Step>& lead_in, ProgramCode& code);
+
+ private:
+  void NotePlaces(const CoreFinding& sample, TimeNs now);
+};
+
+// How a core got to the step at stream offset `at`.
+struct CoreWay {
+  uint64_t at = 0;
+  std::vector<WayStep> steps;          // the oldest first; empty: not known
+  std::optional<uint64_t> cycle = {};  // of simulated time at that step
 };
 
 }  // namespace hangscope

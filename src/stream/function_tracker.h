@@ -13,11 +13,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "code/code_source.h"
+#include "model/verdict.h"
+#include "stream/program_code.h"
 #include "stream/step_reader.h"
 
 namespace hangscope {
@@ -44,7 +47,11 @@ class FunctionTracker {
 
   void Take(const Step& step);
   // What the core did meanwhile is lost: nothing is known to be open.
-  void Forget() { open_.clear(), has_previous_ = false; }
+  void Forget() { open_.clear(), sites_.clear(), has_previous_ = false; }
+
+  // The places of the calls that led into the innermost function, that one's first; as far as each
+  // was seen to be a call.
+  std::vector<uint64_t> CallSites() const;
 
   size_t depth() const { return open_.size(); }
   // Steps at places that no symbol covers; they belong to the function before.
@@ -54,8 +61,14 @@ class FunctionTracker {
   enum class Way { kUnknown, kCall, kReturn, kJump, kReturnFromTrap };
 
   const TrackedFunction* FunctionAt(uint64_t pc);
-  Way WayFrom(const Step& step);
-  void Open(const TrackedFunction& function, uint64_t pc);
+  struct Exit {
+    Way way = Way::kUnknown;
+    uint64_t pc = 0;  // of the instruction that leaves
+  };
+
+  Exit ExitOf(const Step& step);
+  // `site`: of the call; 0: nobody is known to have called it.
+  void Open(const TrackedFunction& function, uint64_t pc, uint64_t site);
   void CloseTo(size_t depth);
   void Move(const TrackedFunction& function, const Step& step);
   void Stay(const TrackedFunction& function, const Step& step);
@@ -65,10 +78,16 @@ class FunctionTracker {
   const Leave leave_;
   std::unordered_map<uint64_t, TrackedFunction> functions_;  // by place
   std::vector<TrackedFunction> open_;                        // the innermost last
+  std::vector<uint64_t> sites_;                              // where each was called; 0: not known
   Step previous_;
   bool has_previous_ = false;
   uint64_t nameless_ = 0;
 };
+
+// The last `most` functions that a core entered on the way through `steps`, the oldest first: each
+// chain of callers once, where it was last. The last one is where it was at the end. Where no
+// function has a name, its last places.
+std::vector<WayStep> FindWay(std::span<const Step> steps, ProgramCode& code, size_t most);
 
 }  // namespace hangscope
 

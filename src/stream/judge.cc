@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/signal_text.h"
 #include "base/units.h"
 
 namespace hangscope {
@@ -84,6 +85,23 @@ const CoreProof* LoopProofOf(const StreamView& stream, size_t core) {
   if (stream.proof == nullptr || core >= stream.proof->cores.size()) return nullptr;
   const CoreProof& proof = stream.proof->cores[core];
   return proof.looping ? &proof : nullptr;
+}
+
+// Where the core has been elsewhere since, the way is another loop's.
+CoreWay WayToLoop(const StreamView& stream, size_t core, const CoreProof& proof) {
+  const bool is_it = core < stream.ways.size() && stream.ways[core].at == proof.entered_offset;
+  return is_it ? stream.ways[core] : CoreWay();
+}
+
+CoreWay WayToLast(const StreamView& stream, size_t core) {
+  const uint64_t last = stream.cores[core].finding.last.offset;
+  const bool is_it = core < stream.ways.size() && stream.ways[core].at >= last;
+  return is_it ? stream.ways[core] : CoreWay();
+}
+
+void TellWay(CoreWay way, CoreVerdict* core) {
+  core->way = std::move(way.steps);
+  core->since_cycle = way.cycle;
 }
 
 // What was not read back.
@@ -277,12 +295,15 @@ CoreVerdict StreamJudge::DescribeCore(const StreamView& stream, size_t index, Ti
   const CoreFinding& finding = track.finding;
   CoreVerdict core;
   core.name = track.name;
+  core.hart = track.hart;
   core.stream = stream.name;
   core.place = PlaceAt(stream, finding.IsLoop() ? finding.loop.front() : finding.last.pc, code);
+  core.callers = track.callers;
   core.since = track.last_seen;
   if (!Active(track, now) || now - stream.last_byte >= stall_) {
     core.state = State::kSilent;
     core.asleep = finding.sleeps;
+    TellWay(WayToLast(stream, index), &core);
     if (!ended) return core;
   }
   const CoreProof* proof = LoopProofOf(stream, index);
@@ -292,6 +313,7 @@ CoreVerdict StreamJudge::DescribeCore(const StreamView& stream, size_t index, Ti
   core.loop = DescribeLoop(stream, finding, code);
   core.confidence = Confidence::kPossible;
   if (proof != nullptr) {
+    TellWay(WayToLoop(stream, index, *proof), &core);
     core.since = proof->since;
     core.since_at_least = core.loop->at_least = proof->at_least;
     core.loop->rounds = proof->rounds;
@@ -305,7 +327,7 @@ void StreamJudge::JudgeEnd(const ChildView& child, Verdict* verdict) const {
   verdict->confidence = Confidence::kCertain;
   if (child.exit_signal != 0) {
     verdict->state = State::kDead;
-    verdict->summary = fmt::format("killed by signal {}", child.exit_signal);
+    verdict->summary = "killed by " + SignalText(child.exit_signal);
     return;
   }
   verdict->state = State::kFinished;
@@ -463,6 +485,7 @@ bool StreamJudge::JudgeSilence(const std::vector<StreamView>& streams, const Chi
   if (child.known && !burning && !child.waits_in.empty())
     how += fmt::format(" in {}", child.waits_in);
   verdict->summary = fmt::format("silent{}", how);
+  const bool only_child_tells = !is_trace && child.is_looked_into;
   if (last_byte_ == 0) {
     verdict->Lower(Confidence::kPossible,
                    "it never printed anything: perhaps it is still starting, or quiet by nature");
@@ -472,22 +495,26 @@ bool StreamJudge::JudgeSilence(const std::vector<StreamView>& streams, const Chi
   } else if (is_trace && trace->chained && (burning || !child.known)) {
     verdict->Lower(Confidence::kPossible,
                    "QEMU prints nothing for blocks it has linked: add nochain to -d exec");
-  } else if (!is_trace && burning) {
+  } else if (!is_trace && burning && !only_child_tells) {
     verdict->Lower(Confidence::kPossible,
                    "it may be computing: its output is no instruction trace");
-  } else if (!is_trace && !child.known) {
+  } else if (is_trace && !child.known && child.is_looked_into) {
+    verdict->Lower(Confidence::kPossible,
+                   "whether its processes run, sleep or are stopped is not seen");
+  } else if (!is_trace && !child.known && !only_child_tells) {
     verdict->Lower(Confidence::kPossible,
                    "the writer is unknown and its output is no instruction trace");
   }
-  if (child.waits_for_input && !is_trace)
+  if (child.waits_for_input && !is_trace && !only_child_tells)
     verdict->Lower(Confidence::kPossible, "it waits for its own input");
   if (std::any_of(streams.begin(), streams.end(), [](const StreamView& s) { return s.blocked; })) {
     verdict->Lower(Confidence::kPossible, "whoever reads its output does not read");
   }
-  if (child.timed_sleep)
+  if (child.timed_sleep && !only_child_tells)
     verdict->Lower(Confidence::kPossible, "it sleeps for a set time and will wake");
   if (child.stopped)
-    verdict->Lower(Confidence::kPossible, "the child is stopped, by a signal or a debugger");
+    verdict->Lower(Confidence::kPossible,
+                   "the child is stopped, by a signal, a debugger or a freezer");
   if (last_byte_ != 0)
     verdict->Lower(Confidence::kLikely,
                    "the newest lines may still sit in the program's output buffer");

@@ -39,21 +39,25 @@ struct StreamView {
   bool by_rule = false;               // of a log: the user said what a place is
   const PlaceTexts* texts = nullptr;  // of a log: what its places say; null: it is none
   std::string format;
-  std::span<const CoreTrack> cores;  // of the trace or of the log
+  std::span<const CoreTrack> cores;    // of the trace or of the log
+  std::span<const CoreWay> ways = {};  // likewise: to where they were when the ring was read back
   bool blocked = false;          // the reader of its passthrough does not read: nothing can come
   const Proof* proof = nullptr;  // the latest, while its loops still run
 };
 
 struct ChildView {
-  bool known = false;  // false: nobody knows the process (tee)
+  bool known = false;  // false: nobody knows the process (tee), or /proc does not show it
   bool ended = false;
-  int exit_status = 0;           // if ended by itself
-  int exit_signal = 0;           // if killed by one
-  TimeNs cpu_time = 0;           // of all its processes so far
-  bool timed_sleep = false;      // a main thread sleeps for a set time
-  bool stopped = false;          // by a signal or a debugger
-  bool waits_for_input = false;  // one of them reads its standard input
-  bool runnable = false;         // one of its threads runs, or would if it were given a processor
+  int exit_status = 0;       // if ended by itself
+  int exit_signal = 0;       // if killed by one
+  TimeNs cpu_time = 0;       // of all its processes so far
+  bool timed_sleep = false;  // a main thread sleeps for a set time
+  bool stopped = false;      // by a signal, a debugger or a freezer
+  bool runnable = false;     // one of its threads runs, or would if it were given a processor
+  // Somebody looks at what its threads wait for: what their silence means is not judged here.
+  bool is_looked_into = false;
+  bool waits_for_input = false;  // one of them reads its standard input; if nobody looks
+  std::vector<int> processes;    // all that live
   std::string waits_in;          // "futex", "read" ...: what its main thread waits in
   // It has ended, and its output has not: a clause that says so, and why; else empty.
   std::string waits_for_output;

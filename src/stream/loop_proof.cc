@@ -151,14 +151,23 @@ std::vector<CoreProof> ProveLoops(BlockReader& reader, const StepSourceMaker& ma
     const uint64_t from = to - std::min(kChunk, to - begin);
     std::vector<ChunkWalk> walks;
     walks.reserve(count);
+    std::vector<std::deque<Step>> latest(count);
     for (const CoreFinding* finding : findings) walks.emplace_back(*finding, code);
 
     ReadChunk(reader, make_source, code, from, to, end, [&](uint32_t core, const Step& step) {
       if (core >= proofs.size()) proofs.resize(core + 1);
       CoreProof& proof = proofs[core];
-      if (!proof.last || proof.last->offset < step.offset) proof.last = step;
+      if (!proof.last || proof.last->offset < step.offset) {
+        proof.last = step;
+        if (core < count && !findings[core]->IsLoop()) latest[core].push_back(step);
+      }
       if (core < count && open[core]) walks[core].Take(step);
+      if (core < count && latest[core].size() > kLeadIn) latest[core].pop_front();
     });
+    // What a core did last is in the newest chunk that has anything of it.
+    for (size_t i = 0; i < count; ++i) {
+      if (!latest[i].empty()) proofs[i].lead_in.assign(latest[i].begin(), latest[i].end());
+    }
 
     bool all_found = true;
     for (size_t i = 0; i < count; ++i) {

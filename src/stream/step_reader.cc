@@ -6,28 +6,31 @@
 
 namespace hangscope {
 
-uint32_t CoreNames::Add(std::string name) {
+uint32_t CoreNames::Add(std::string name, std::optional<uint32_t> hart) {
   const auto number = static_cast<uint32_t>(names_.size());
   by_name_.emplace(name, number);
   names_.push_back(std::move(name));
+  harts_.push_back(hart);
   return number;
 }
 
 uint32_t CoreNames::Number(const TraceLine& line) {
   if (line.core_path.empty()) {
+    const auto name = [&] { return "hart " + std::to_string(line.core); };
     if (line.core < by_number_.size()) {
       uint32_t& known = by_number_[line.core];
-      if (known == 0) known = Add("hart " + std::to_string(line.core)) + 1;
+      if (known == 0) known = Add(name(), line.core) + 1;
       return known - 1;
     }
-    return Number("hart " + std::to_string(line.core));
+    const auto at = by_name_.find(name());
+    return at != by_name_.end() ? at->second : Add(name(), line.core);
   }
   return Number(line.core_path);
 }
 
 uint32_t CoreNames::Number(std::string_view name) {
   const auto at = by_name_.find(name);
-  return at != by_name_.end() ? at->second : Add(std::string(name));
+  return at != by_name_.end() ? at->second : Add(std::string(name), {});
 }
 
 StepReader::StepReader(CoreNames* cores, Learn learn, Sink sink)

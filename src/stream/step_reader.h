@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -47,12 +48,15 @@ class CoreNames {
   uint32_t Number(const TraceLine& line);
   uint32_t Number(std::string_view name);
   const std::string& name(uint32_t core) const { return names_[core]; }
+  // The number that the trace gives it; nothing: it names its cores otherwise.
+  std::optional<uint32_t> hart(uint32_t core) const { return harts_[core]; }
   size_t size() const { return names_.size(); }
 
  private:
-  uint32_t Add(std::string name);
+  uint32_t Add(std::string name, std::optional<uint32_t> hart);
 
   std::vector<std::string> names_;
+  std::vector<std::optional<uint32_t>> harts_;
   std::array<uint32_t, 64> by_number_{};  // core number -> index + 1; the common, small numbers
   std::map<std::string, uint32_t, std::less<>> by_name_;
 };

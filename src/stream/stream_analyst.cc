@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "stream/function_tracker.h"
+#include "stream/last_output.h"
 #include "stream/log_analysis.h"
 #include "stream/log_reader.h"
 
@@ -14,6 +16,9 @@ constexpr int kPieces = 8;
 constexpr uint64_t kLogBytes = 128 * 1024;
 constexpr uint64_t kDeepBytes = 32u << 20;
 constexpr size_t kMostMarks = 512;
+constexpr uint64_t kWayBytes = 4u << 20;
+constexpr uint64_t kLongestStepBytes = 64 * 1024;  // a trace line with its register dump
+constexpr size_t kMostWaySteps = 8;
 
 // So that a loop is told from the line on with which it was entered.
 void BeginAt(uint64_t place, std::vector<uint64_t>* loop) {
@@ -140,7 +145,10 @@ CoreTrack* StreamAnalyst::TrackOf(Cores* cores, uint32_t core, const std::vector
                                   uint64_t new_from, TimeNs now) {
   if (core >= cores->cores.size()) cores->cores.resize(core + 1);
   CoreTrack& track = cores->cores[core];
-  if (track.name.empty() && core < cores->names.size()) track.name = cores->names.name(core);
+  if (track.name.empty() && core < cores->names.size()) {
+    track.name = cores->names.name(core);
+    track.hart = cores->names.hart(core);
+  }
   if (steps.empty() || steps.back().offset < new_from) return nullptr;
   track.last_seen = now;
   return &track;
@@ -218,6 +226,7 @@ std::vector<CoreProof> StreamAnalyst::Prove(uint64_t back_to, const std::functio
   for (size_t core = cores.size(); core < proofs.size(); ++core) {
     CoreTrack track;
     track.name = mine.names.name(static_cast<uint32_t>(core));
+    track.hart = mine.names.hart(static_cast<uint32_t>(core));
     if (proofs[core].last) track.last_seen = TimeOf(proofs[core].last->offset).value_or(0);
     cores.push_back(std::move(track));
   }
@@ -230,11 +239,51 @@ std::vector<CoreProof> StreamAnalyst::Prove(uint64_t back_to, const std::functio
       finding.last = *last;
       finding.sleeps = code_.EndOf(finding.last).sleeps;
     }
+    if (is_trace_) cores[core].FindCallers(proofs[core], code_);
     if (is_trace_) cores[core].FindPolls(proofs[core].lead_in, code_);
     if (!is_trace_ && proofs[core].entered_at) BeginAt(*proofs[core].entered_at, &finding.loop);
     proofs[core].lead_in = {};  // it has said what it can, and a proof may be kept for long
   }
   return proofs;
+}
+
+std::vector<CoreWay> StreamAnalyst::FindWays(const std::vector<CoreProof>& proofs,
+                                             const std::function<bool()>& stop) {
+  std::vector<CoreWay> ways(proofs.size());
+  for (size_t core = 0; core < proofs.size() && !stop(); ++core) {
+    const CoreProof& proof = proofs[core];
+    if (proof.looping && proof.at_least) continue;
+    if (!proof.looping && (!is_trace_ || !proof.last)) continue;
+    const uint64_t at = proof.looping ? proof.entered_offset : proof.last->offset;
+    if (is_trace_) {
+      ways[core] = {at, WayTo(core, at), CycleAt(at)};
+    } else {
+      ways[core].at = at;
+      for (std::string& line : ReadLinesBefore(reader_, at))
+        ways[core].steps.push_back({Place{0, "", "", std::move(line)}});
+    }
+  }
+  return ways;
+}
+
+// Of the line of a trace that begins there.
+std::optional<uint64_t> StreamAnalyst::CycleAt(uint64_t offset) {
+  reader_.Seek(offset);
+  if (reader_.Next(kLongestStepBytes) != BlockReader::Event::kBlock ||
+      reader_.block_offset() != offset)
+    return std::nullopt;
+  const std::string_view bytes = reader_.block();
+  return ParseTraceLine(bytes.substr(0, bytes.find('\n'))).cycle;
+}
+
+std::vector<WayStep> StreamAnalyst::WayTo(size_t core, uint64_t at) {
+  const uint64_t from = std::max(reader_.begin_offset(), at - std::min(at, kWayBytes));
+  const StepsByCore all = ReadTrace(from, std::min(reader_.end_offset(), at + kLongestStepBytes));
+  if (core >= all.size()) return {};
+  std::span<const Step> steps = all[core];
+  const auto end = std::partition_point(steps.begin(), steps.end(),
+                                        [at](const Step& step) { return step.offset <= at; });
+  return FindWay({steps.begin(), end}, code_, kMostWaySteps);
 }
 
 std::optional<TimeNs> StreamAnalyst::TimeOf(uint64_t offset) {

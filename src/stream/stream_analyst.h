@@ -56,6 +56,12 @@ class StreamAnalyst {
   // says so.
   std::vector<CoreProof> Prove(uint64_t back_to, const std::function<bool()>& stop);
 
+  // How each core came into the loop that `proofs` found, or, of one that is in none, to its last
+  // step: of a trace functions, of a log lines. Reads 4 MiB of the trace before that for each core,
+  // as long as `stop` does not say so.
+  std::vector<CoreWay> FindWays(const std::vector<CoreProof>& proofs,
+                                const std::function<bool()>& stop);
+
   // Of the trace; where there is none, of the log.
   const std::vector<CoreTrack>& cores() const { return is_trace_ ? trace_.cores : log_.cores; }
   const std::string& name() const { return name_; }
@@ -98,6 +104,8 @@ class StreamAnalyst {
   CoreTrack* TrackOf(Cores* cores, uint32_t core, const std::vector<Step>& steps, uint64_t new_from,
                      TimeNs now);
   void UpdateLog(CoreTrack* track, CoreFinding sample, TimeNs now);
+  std::vector<WayStep> WayTo(size_t core, uint64_t at);
+  std::optional<uint64_t> CycleAt(uint64_t offset);
   std::unique_ptr<StepSource> MakeProofSource(StepSource::Sink sink);
 
   BlockReader reader_;

@@ -289,6 +289,7 @@ TraceLine ParseGvsocLong(Cursor in) {
   if (!ScanPc(&in, &line)) return TraceLine{};
   in.SkipSpaces();
   line.core_path = core;
+  line.cycle = cycles;
   ParseGvsocValues(in.rest(), &line);
   line.mnemonic = in.ScanToken();
   return line;
@@ -303,6 +304,7 @@ TraceLine ParseGvsocShort(Cursor in) {
   if (!in.ScanDecimal(&cycles)) return line;
   in.SkipSpaces();
   if (!ScanMode(&in) || !ScanPc(&in, &line)) return TraceLine{};
+  line.cycle = cycles;
   in.SkipSpaces();
   int digits = 0;
   if (in.ScanHex(&bits, &digits) && digits >= 4) {

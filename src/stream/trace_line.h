@@ -53,6 +53,7 @@ struct TraceLine {
   uint32_t bits = 0;    // the instruction word
   bool has_bits = false;
   std::optional<uint64_t> address;  // of its memory access
+  std::optional<uint64_t> cycle;    // of simulated time, where the trace has it
   std::string_view core_path;       // "/soc/host", without "/insn"; points into the line
   std::string_view mnemonic;
   std::string_view function;  // as the trace names it; may be empty

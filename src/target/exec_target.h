@@ -47,7 +47,10 @@ class ExecTarget final : public Target {
   Life life() override;
   const std::vector<MemoryRange>& ranges() const override { return ranges_; }
   std::optional<uint64_t> scope_address() const override { return scope_address_; }
-  std::optional<uint64_t> AddressOf(uint64_t elf_address) const override { return elf_address; }
+  // Of the scope's symbol: a helper that knows where the scope is knows better than the program.
+  std::optional<uint64_t> AddressOf(uint64_t elf_address) const override {
+    return scope_address_.value_or(elf_address);
+  }
   // Whether the helper said what can be read, so that it can be searched.
   bool has_ranges() const { return has_ranges_; }
 

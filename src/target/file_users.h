@@ -12,6 +12,9 @@ namespace hangscope {
 // be looked into. Reads all of /proc: milliseconds.
 std::vector<int> ProcessesThatMap(const std::string& path);
 
+// Those of them whose mapping is shared and may be written: whoever only looks on has none.
+std::vector<int> ProcessesThatWrite(const std::string& path);
+
 // Whether process `pid` has the file mapped; nothing where that may not be known.
 std::optional<bool> MapsFile(int pid, const std::string& path);
 

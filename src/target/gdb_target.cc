@@ -19,7 +19,8 @@ namespace {
 constexpr size_t kMostPerRequest = 4096;
 constexpr size_t kLeastAtOnce = 8;
 constexpr size_t kMostOfAnswer = 16;
-constexpr size_t kFrame = 8;  // what frames a packet, generously
+constexpr int kMostStops = 16;  // that are told before an answer
+constexpr size_t kFrame = 8;    // what frames a packet, generously
 
 // Bounds connecting and sending.
 void SetPatience(int fd) {
@@ -70,6 +71,12 @@ int ConnectHost(const std::string& host, const std::string& port) {
   freeaddrinfo(found);
   errno = error;
   return fd;
+}
+
+// "T05thread:01;", "S05": no answer to anything that is asked here begins so.
+bool IsStop(const std::string& answer) {
+  return answer.size() >= 3 && (answer[0] == 'T' || answer[0] == 'S') &&
+         GdbHexByte(answer.substr(1, 2));
 }
 
 }  // namespace
@@ -128,6 +135,7 @@ Status GdbTarget::GiveUp(Status why) {
   return why;
 }
 
+// A server that stopped the target for us says so unasked, perhaps between two answers.
 Result<std::string> GdbTarget::Ask(const std::string& packet) {
   if (!warning_.ok()) return warning_;
   SystemClock clock;
@@ -135,8 +143,11 @@ Result<std::string> GdbTarget::Ask(const std::string& packet) {
   if (channel_->Send(FrameGdbPacket(packet), deadline) != ByteChannel::Outcome::kDone) {
     return GiveUp(Status::Io(fmt::format("{} takes no requests", name_)));
   }
-  auto answer = packets_.Next(deadline);
-  return answer.ok() ? answer : GiveUp(answer.status());
+  for (int skipped = 0;; ++skipped) {
+    auto answer = packets_.Next(deadline);
+    if (!answer.ok()) return GiveUp(answer.status());
+    if (!IsStop(*answer) || skipped == kMostStops) return answer;
+  }
 }
 
 Status GdbTarget::Read(uint64_t address, std::span<char> bytes) {

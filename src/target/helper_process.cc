@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/signal_text.h"
 #include "base/utf8.h"
 
 extern char** environ;
@@ -179,7 +180,7 @@ std::string HelperProcess::LastWords() {
   if (by_itself && status_ && WIFEXITED(*status_))
     how = fmt::format("it ended with status {}", WEXITSTATUS(*status_));
   if (by_itself && status_ && WIFSIGNALED(*status_))
-    how = fmt::format("signal {} ended it", WTERMSIG(*status_));
+    how = SignalText(WTERMSIG(*status_)) + " ended it";
   std::string_view last = said_;
   while (!last.empty() && (last.back() == '\n' || last.back() == '\r')) last.remove_suffix(1);
   last.remove_prefix(std::min(last.size(), last.rfind('\n') + 1));  // npos + 1 is 0

@@ -58,7 +58,8 @@ Result<std::unique_ptr<Target>> OpenTarget(const std::string& text, const Target
     case TargetSpec::Kind::kFile:
       return FileTarget::Open(files, spec.where, spec.offset);
     case TargetSpec::Kind::kProcess:
-      return ProcessTarget::Open(files, spec.pid, options);
+      return spec.offset ? ProcessTarget::OpenAt(files, spec.pid, *spec.offset)
+                         : ProcessTarget::Open(files, spec.pid, options);
     case TargetSpec::Kind::kCore:
       return CoreTarget::Open(files, spec.where);
     case TargetSpec::Kind::kServer:

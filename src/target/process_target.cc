@@ -6,50 +6,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <climits>
 #include <cstdlib>
 
 #include "proc/process_end.h"
+#include "target/process_maps.h"
 
 namespace hangscope {
 namespace {
-
-struct Mapping {
-  uint64_t begin = 0;
-  uint64_t end = 0;
-  bool readable = false;
-  std::string path;
-  std::string range;  // as in /proc/PID/map_files
-};
-
-// "55d0-55e0 r-xp 00000000 08:01 42    /usr/bin/x"
-std::optional<Mapping> ParseMapping(std::string_view line) {
-  Mapping mapping;
-  const char* end = line.data() + line.size();
-  auto first = std::from_chars(line.data(), end, mapping.begin, 16);
-  if (first.ec != std::errc() || first.ptr == end || *first.ptr != '-') return std::nullopt;
-  auto second = std::from_chars(first.ptr + 1, end, mapping.end, 16);
-  if (second.ec != std::errc() || mapping.end <= mapping.begin) return std::nullopt;
-  const size_t range_end = static_cast<size_t>(second.ptr - line.data());
-  mapping.range = line.substr(0, range_end);
-  mapping.readable = range_end + 1 < line.size() && line[range_end + 1] == 'r';
-  if (const size_t slash = line.find('/'); slash != std::string_view::npos)
-    mapping.path = line.substr(slash);
-  return mapping;
-}
-
-Result<std::vector<Mapping>> Mappings(FileSystem& files, int pid) {
-  auto text = ReadWholeFile(files, fmt::format("/proc/{}/maps", pid));
-  if (!text.ok()) return text.status();
-  std::vector<Mapping> mappings;
-  for (std::string_view rest = *text; !rest.empty();) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    if (auto mapping = ParseMapping(rest.substr(0, end))) mappings.push_back(std::move(*mapping));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return mappings;
-}
 
 // What the kernel appends to the path of a file that was removed meanwhile.
 constexpr std::string_view kDeleted = " (deleted)";
@@ -61,7 +25,8 @@ bool IsScopeFile(std::string_view path) {
 
 // Through the mapping, which is right whatever has become of the name; that takes rights the path
 // may do without.
-Result<std::unique_ptr<File>> OpenMapped(FileSystem& files, int pid, const Mapping& mapping) {
+Result<std::unique_ptr<File>> OpenMapped(FileSystem& files, int pid,
+                                         const ProcessMapping& mapping) {
   const std::string link = fmt::format("/proc/{}/map_files/{}", pid, mapping.range);
   for (const FileSystem::Mode mode : {FileSystem::Mode::kReadWrite, FileSystem::Mode::kRead}) {
     if (auto file = files.Open(link, mode); file.ok()) return file;
@@ -77,17 +42,34 @@ std::string RealPath(const std::string& path) {
   return text;
 }
 
+Status NotThere(int pid, const Status& why) {
+  return Status::NotFound(
+      fmt::format("there is no process {} that may be looked into: {}", pid, why.message()));
+}
+
+// Neighbours are one range: a scope may lie across them.
+std::vector<MemoryRange> ReadableRanges(const std::vector<ProcessMapping>& mappings) {
+  std::vector<MemoryRange> ranges;
+  for (const ProcessMapping& mapping : mappings) {
+    if (!mapping.readable) continue;
+    const bool goes_on =
+        !ranges.empty() && ranges.back().begin + ranges.back().size_bytes == mapping.begin;
+    if (goes_on)
+      ranges.back().size_bytes += mapping.size_bytes();
+    else
+      ranges.push_back({mapping.begin, mapping.size_bytes()});
+  }
+  return ranges;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Target>> ProcessTarget::Open(FileSystem& files, int pid,
                                                     const TargetOptions& options) {
   std::unique_ptr<ProcessTarget> target(new ProcessTarget(pid, fmt::format("process {}", pid)));
-  auto mappings = Mappings(files, pid);
-  if (!mappings.ok()) {
-    return Status::NotFound(fmt::format("there is no process {} that may be looked into: {}", pid,
-                                        mappings.status().message()));
-  }
-  for (const Mapping& mapping : *mappings) {
+  auto mappings = ReadMappings(files, pid);
+  if (!mappings.ok()) return NotThere(pid, mappings.status());
+  for (const ProcessMapping& mapping : *mappings) {
     if (!IsScopeFile(mapping.path)) continue;
     auto file = OpenMapped(files, pid, mapping);
     if (!file.ok()) return file.status();
@@ -106,37 +88,46 @@ Result<std::unique_ptr<Target>> ProcessTarget::Open(FileSystem& files, int pid,
   }
   const std::string program = RealPath(options.elf_path);
   const auto first = std::find_if(mappings->begin(), mappings->end(),
-                                  [&](const Mapping& m) { return m.path == program; });
+                                  [&](const ProcessMapping& m) { return m.path == program; });
+  // A simulator may have its file mapped, too, to load it.
+  const bool runs_it = std::any_of(
+      mappings->begin(), mappings->end(),
+      [&](const ProcessMapping& mapping) { return mapping.path == program && mapping.executable; });
+  target->may_simulate_ = !runs_it && !options.elf_moves;
   if (options.elf_moves) {
     if (first == mappings->end())
       return Status::NotFound(fmt::format("process {} does not run '{}'", pid, options.elf_path));
     constexpr uint64_t kPage = 4096;
     target->moved_by_ = first->begin - options.elf_first_address / kPage * kPage;
   }
-  for (const Mapping& mapping : *mappings) {
-    if (!mapping.readable) continue;
-    // Neighbours are one range: a scope may lie across them.
-    if (!target->ranges_.empty() &&
-        target->ranges_.back().begin + target->ranges_.back().size_bytes == mapping.begin) {
-      target->ranges_.back().size_bytes += mapping.end - mapping.begin;
-    } else {
-      target->ranges_.push_back({mapping.begin, mapping.end - mapping.begin});
-    }
-  }
+  target->ranges_ = ReadableRanges(*mappings);
+  return std::unique_ptr<Target>(std::move(target));
+}
+
+Result<std::unique_ptr<Target>> ProcessTarget::OpenAt(FileSystem& files, int pid,
+                                                      uint64_t address) {
+  auto mappings = ReadMappings(files, pid);
+  if (!mappings.ok()) return NotThere(pid, mappings.status());
+  std::unique_ptr<ProcessTarget> target(new ProcessTarget(pid, fmt::format("process {}", pid)));
+  target->guest_scope_ = address;
+  target->ranges_ = ReadableRanges(*mappings);
   return std::unique_ptr<Target>(std::move(target));
 }
 
 std::optional<uint64_t> ProcessTarget::scope_address() const {
   if (file_ != nullptr) return 0;
-  return std::nullopt;
+  return guest_scope_;
 }
 
 std::optional<uint64_t> ProcessTarget::AddressOf(uint64_t elf_address) const {
-  if (file_ != nullptr) return std::nullopt;
+  if (file_ != nullptr || guest_scope_) return std::nullopt;
   return elf_address + moved_by_;
 }
 
-std::string ProcessTarget::elf_path() const { return fmt::format("/proc/{}/exe", pid_); }
+// What a guest runs, its simulator does not tell.
+std::string ProcessTarget::elf_path() const {
+  return guest_scope_ ? std::string() : fmt::format("/proc/{}/exe", pid_);
+}
 
 // A zombie has a number, and is dead. One whose first thread alone has ended looks like a zombie,
 // and lives.

@@ -65,6 +65,11 @@ class Target {
   // The program that runs there, where that is known without being told; else empty.
   virtual std::string elf_path() const { return {}; }
 
+  // A process that does not run the ELF itself: it may simulate what does.
+  virtual bool may_simulate() const { return false; }
+  // Its scope is a guest's, in the memory of the simulator.
+  virtual bool is_guest() const { return false; }
+
   // Whether there are such bytes; fails with the sentence that all targets share.
   Status CheckRange(uint64_t address, uint64_t size_bytes) const;
 };

@@ -45,6 +45,11 @@ void ParseFile(FileSystem& files, TargetSpec* spec) {
 }
 
 void ParseProcess(const std::string& text, TargetSpec* spec) {
+  const size_t at = spec->where.find('@');
+  if (at != std::string::npos) {
+    spec->offset = ParseNumber(std::string_view(spec->where).substr(at + 1));
+    if (spec->offset) spec->where.resize(at);
+  }
   spec->name = "process " + spec->where;
   const auto pid = ParseNumber(spec->where);
   if (pid && *pid != 0 && *pid <= INT32_MAX)
@@ -76,6 +81,10 @@ TargetSpec ParseTargetSpec(FileSystem& files, const std::string& text) {
 
 std::string ProcessSpec(int pid) { return fmt::format("{}{}", kProcessPrefix, pid); }
 
+std::string GuestSpec(int pid, uint64_t address) {
+  return fmt::format("{}{}@{:#x}", kProcessPrefix, pid, address);
+}
+
 std::string FileSpec(const std::string& path) { return fmt::format("{}{}", kFilePrefix, path); }
 
 std::string SpecOfWord(FileSystem& files, const std::string& word) {
@@ -86,7 +95,8 @@ std::string SpecOfWord(FileSystem& files, const std::string& word) {
 ScopePlace ParseScopePlace(const std::string& text) {
   if (text == kProcessPrefix || text == kProcessPrefix.substr(0, kProcessPrefix.size() - 1))
     return {true, ""};
-  return {false, text};
+  if (text == "none") return {};
+  return {false, text, text.empty()};
 }
 
 }  // namespace hangscope

@@ -1,5 +1,6 @@
-// What the name of a target means: pid:4711, file:ram.bin@0x1000, core:FILE, gdb:localhost:1234,
-// exec:./jtag_helper --port 3, or the path of a file. The one place that knows these forms.
+// What the name of a target means: pid:4711, pid:4711@0x7f0000001000, file:ram.bin@0x1000,
+// core:FILE, gdb:localhost:1234, exec:./jtag_helper --port 3, or the path of a file. The one place
+// that knows these forms.
 #ifndef HANGSCOPE_TARGET_TARGET_SPEC_H
 #define HANGSCOPE_TARGET_TARGET_SPEC_H
 
@@ -18,8 +19,9 @@ struct TargetSpec {
   Kind kind = Kind::kFile;
   // The path of a file or a core dump, the address of a debug server, the command of a helper.
   std::string where;
-  std::optional<uint64_t> offset;  // of a file: where the scope begins
-  int pid = 0;                     // of a process
+  // Where the scope begins: in a file; of a simulator's guest, in the simulator's memory.
+  std::optional<uint64_t> offset;
+  int pid = 0;  // of a process
   // As people call it: "process 4711"; of a file what stands behind file: with the offset; else
   // the whole text.
   std::string name;
@@ -31,19 +33,21 @@ TargetSpec ParseTargetSpec(FileSystem& files, const std::string& text);
 
 // The texts that mean a process, or a file whatever its name looks like.
 std::string ProcessSpec(int pid);
+std::string GuestSpec(int pid, uint64_t address);
 std::string FileSpec(const std::string& path);
 // `word`; the process of that number where it is one, and no file has that name.
 std::string SpecOfWord(FileSystem& files, const std::string& word);
 
 // Where the scope of a program is that hangscope observes.
 struct ScopePlace {
-  bool is_own = false;  // in the program's own memory, or the file that it made for it
-  std::string target;   // else: as for ParseTargetSpec; empty: nowhere
+  bool is_own = false;       // in the program's own memory, or the file that it made for it
+  std::string target;        // else: as for ParseTargetSpec; empty: nowhere
+  bool is_searched = false;  // nobody says where: in the program and its descendants
 
   bool none() const { return !is_own && target.empty(); }
   std::string TargetOf(int pid) const { return is_own ? ProcessSpec(pid) : target; }
 };
-// pid and pid: are the program's own.
+// pid and pid: are the program's own, none is nowhere; what is empty is searched for.
 ScopePlace ParseScopePlace(const std::string& text);
 
 }  // namespace hangscope

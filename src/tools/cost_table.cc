@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/json_text.h"
 #include "base/units.h"
 
 namespace hangscope {
@@ -102,7 +103,7 @@ std::string CostJson(const CostReport& report) {
     one["all"] = JsonOf(subject.Total(), report.events_per_entry);
     json["subjects"].push_back(one);
   }
-  return json.dump() + "\n";
+  return JsonLine(json);
 }
 
 }  // namespace hangscope

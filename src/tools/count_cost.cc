@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "base/near_name.h"
+#include "base/signal_text.h"
 #include "base/units.h"
 #include "code/cost_marks.h"
 #include "proc/child_process.h"
@@ -114,10 +115,7 @@ class QemuRun {
     ChildOptions options;
     options.command = command;
     options.streams = {{"stderr", STDERR_FILENO, false}};
-    options.signal_mask = options_.inherited_mask;
-    options.ignores_sigpipe = options_.inherited_sigpipe_ignored;
-    options.ignores_sigchld = options_.inherited_sigchld_ignored;
-    options.ignores_sigxfsz = options_.inherited_sigxfsz_ignored;
+    options.signals = options_.signals;
     auto child = StartChild(options);
     if (!child.ok()) return child.status();
     child_ = std::move(*child);
@@ -196,7 +194,7 @@ class QemuRun {
 };
 
 std::string HowItEnded(const ChildExit& exit) {
-  return exit.signal != 0 ? fmt::format("was killed by signal {}", exit.signal)
+  return exit.signal != 0 ? "was killed by " + SignalText(exit.signal)
                           : fmt::format("ended with status {}", exit.status);
 }
 

@@ -2,8 +2,6 @@
 #ifndef HANGSCOPE_TOOLS_COUNT_COST_H
 #define HANGSCOPE_TOOLS_COUNT_COST_H
 
-#include <signal.h>
-
 #include <functional>
 #include <string>
 #include <string_view>
@@ -13,6 +11,7 @@
 #include "base/status.h"
 #include "code/elf_image.h"
 #include "model/cost.h"
+#include "proc/inherited_signals.h"
 
 namespace hangscope {
 
@@ -23,10 +22,7 @@ struct CostOptions {
   std::string plugin_path;
   uint64_t events_per_entry = 1;
   TimeNs time_limit = 0;  // 0: QEMU ends by itself
-  sigset_t inherited_mask{};
-  bool inherited_sigpipe_ignored = false;
-  bool inherited_sigchld_ignored = false;
-  bool inherited_sigxfsz_ignored = false;
+  InheritedSignals signals;
 };
 
 struct CostEnvironment {

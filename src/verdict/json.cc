@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
@@ -35,25 +36,93 @@ Json LoopObject(const Loop& loop) {
   return json;
 }
 
+Json WayObject(const WayStep& step) {
+  Json json = PlaceObject(step.place);
+  if (!step.callers.empty()) json["callers"] = step.callers;
+  return json;
+}
+
 Json CoreObject(const CoreVerdict& core, TimeNs now, bool with_loop) {
   Json json{{"name", core.name},
             {"stream", core.stream},
             {"state", StateName(core.state)},
             {"confidence", ConfidenceName(core.confidence)},
             {"for_s", RoundedSeconds(now - core.since)}};
+  if (core.since_cycle) json["since_cycle"] = *core.since_cycle;
   json.update(PlaceObject(core.place));
+  if (!core.callers.empty()) json["callers"] = core.callers;
   if (core.asleep) json["asleep"] = true;
   if (core.loop && with_loop) json["loop"] = LoopObject(*core.loop);
+  if (!with_loop) return json;
+  for (const WayStep& step : core.way) json["way"].push_back(WayObject(step));
   return json;
 }
 
-Json Typed(const char* type, TimeNs wall) {
-  return {{"type", type}, {"version", kJsonVersion}, {"time", FormatWallTime(wall)}};
+Json LastOutputObject(const LastOutput& output, TimeNs now) {
+  Json json{{"stream", output.stream}, {"lines", output.lines}};
+  if (output.unfinished) json["unfinished"] = true;
+  if (output.time != 0) json["age_s"] = RoundedSeconds(std::max<TimeNs>(0, now - output.time));
+  return json;
+}
+
+Json SubjectList(const std::vector<FindingSubject>& subjects) {
+  Json list = Json::array();
+  for (const FindingSubject& subject : subjects) list.push_back(SubjectObject(subject));
+  return list;
 }
 
 }  // namespace
 
+nlohmann::ordered_json TypedObject(const char* type, const std::string& target, TimeNs wall) {
+  Json json{{"type", type}, {"version", kJsonVersion}, {"time", FormatWallTime(wall)}};
+  if (!target.empty()) json["target"] = target;
+  return json;
+}
+
 double RoundedSeconds(TimeNs ns) { return static_cast<double>(ns / kMillisecond) / 1000; }
+
+nlohmann::ordered_json SubjectObject(const FindingSubject& subject) {
+  Json json{{"name", subject.name}};
+  if (subject.core) json["core"] = *subject.core;
+  if (subject.task) json["task"] = *subject.task;
+  if (!subject.memory.empty()) json["memory"] = subject.memory;
+  if (subject.node) json["node"] = {subject.node->first, subject.node->second};
+  if (subject.process != 0) json["process"] = IdOnHost(subject.process);
+  if (subject.thread != 0) json["thread"] = IdOnHost(subject.thread);
+  if (!subject.host.empty()) json["host"] = subject.host;
+  if (!subject.does.empty()) json["does"] = subject.does;
+  if (subject.lasts) json["for_s"] = RoundedSeconds(*subject.lasts);
+  if (!subject.at.empty()) json["at"] = subject.at;
+  if (!subject.where.empty()) json["where"] = subject.where;
+  if (!subject.callers.empty()) json["callers"] = subject.callers;
+  if (!subject.waits_for.empty()) json["waits_for"] = subject.waits_for;
+  return json;
+}
+
+nlohmann::ordered_json FindingObject(const Finding& finding) {
+  Json json{{"kind", FindingKindName(finding.kind)},
+            {"source", SourceName(finding.source)},
+            {"confidence", ConfidenceName(finding.confidence)},
+            {"hang", finding.IsBad()},
+            {"summary", finding.summary},
+            {"subjects", SubjectList(finding.subjects)},
+            {"partners", SubjectList(finding.partners)},
+            {"victims", SubjectList(finding.victims)}};
+  if (!finding.resource.empty()) json["resource"] = finding.resource;
+  if (!finding.first.empty()) json["first"] = finding.first;
+  json["lines"] = finding.lines;
+  json["evidence"] = finding.evidence;
+  json["doubts"] = finding.doubts;
+  if (!finding.history.empty()) json["last_events"] = finding.history;
+  for (const auto& [name, value] : finding.facts) json["facts"][name] = value;
+  return json;
+}
+
+std::string FindingJson(const Finding& finding, const std::string& target, TimeNs wall) {
+  Json json = TypedObject("finding", target, wall);
+  json.update(FindingObject(finding));
+  return JsonLine(json);
+}
 
 Json VerdictObject(const Verdict& verdict, TimeNs start) {
   Json json{{"state", StateName(verdict.state)},
@@ -61,20 +130,15 @@ Json VerdictObject(const Verdict& verdict, TimeNs start) {
             {"hang", verdict.IsHang()},
             {"summary", verdict.summary},
             {"elapsed_s", RoundedSeconds(verdict.time - start)},
-            {"since_s", RoundedSeconds(verdict.since - start)},
+            {"for_s", RoundedSeconds(verdict.time - verdict.since)},
             {"evidence", verdict.evidence},
             {"doubts", verdict.doubts}};
+  if (!verdict.goes_on.empty()) json["goes_on"] = verdict.goes_on;
   json["cores"] = Json::array();
   for (const CoreVerdict& core : verdict.cores)
     json["cores"].push_back(CoreObject(core, verdict.time, true));
-  const auto add = [&json](FindingKind kind, const Finding& found) {
-    json["findings"].push_back({{"kind", FindingKindName(kind)},
-                                {"confidence", ConfidenceName(found.confidence)},
-                                {"summary", found.summary},
-                                {"lines", found.lines}});
-  };
-  for (const ScopeFinding& found : verdict.findings) add(found.kind, found);
-  for (const ProcessFinding& found : verdict.threads) add(found.kind, found);
+  for (const Finding& finding : verdict.findings)
+    json["findings"].push_back(FindingObject(finding));
   json["streams"] = Json::array();
   for (const StreamVerdict& stream : verdict.streams) {
     Json mine{{"name", stream.name},
@@ -83,11 +147,15 @@ Json VerdictObject(const Verdict& verdict, TimeNs start) {
     if (!stream.format.empty()) mine["trace"] = stream.format;
     json["streams"].push_back(mine);
   }
+  for (const LastOutput& output : verdict.last_output) {
+    if (!output.lines.empty())
+      json["last_output"].push_back(LastOutputObject(output, verdict.time));
+  }
   return json;
 }
 
 std::string HeartbeatJson(const Heartbeat& beat, TimeNs start) {
-  Json json = Typed("heartbeat", beat.wall);
+  Json json = TypedObject("heartbeat", "", beat.wall);
   json["elapsed_s"] = RoundedSeconds(beat.now - start);
   uint64_t total = 0;
   double rate = 0;
@@ -126,15 +194,16 @@ std::string HeartbeatJson(const Heartbeat& beat, TimeNs start) {
   return JsonText(json);
 }
 
-std::string VerdictJson(const Verdict& verdict, TimeNs start, TimeNs wall) {
-  Json json = Typed("verdict", wall);
+std::string VerdictJson(const Verdict& verdict, const std::string& target, TimeNs start,
+                        TimeNs wall) {
+  Json json = TypedObject("verdict", target, wall);
   json.update(VerdictObject(verdict, start));
   return JsonText(json);
 }
 
 std::string LossJson(const std::string& stream, uint64_t bytes, const std::string& why,
                      TimeNs wall) {
-  Json json = Typed("loss", wall);
+  Json json = TypedObject("loss", "", wall);
   json["stream"] = stream;
   json["bytes"] = bytes;
   json["why"] = why;
@@ -142,7 +211,7 @@ std::string LossJson(const std::string& stream, uint64_t bytes, const std::strin
 }
 
 std::string NoteJson(const std::string& text, TimeNs wall) {
-  Json json = Typed("note", wall);
+  Json json = TypedObject("note", "", wall);
   json["text"] = text;
   return JsonText(json);
 }

@@ -11,16 +11,25 @@
 
 namespace hangscope {
 
-constexpr int kJsonVersion = 1;
+constexpr int kJsonVersion = 2;
 
 // One line each, no newline. `start` is the run's start (monotonic).
 std::string HeartbeatJson(const Heartbeat& beat, TimeNs start);
-std::string VerdictJson(const Verdict& verdict, TimeNs start, TimeNs wall);
+// `target`: as people call it; empty: the program that is run.
+std::string VerdictJson(const Verdict& verdict, const std::string& target, TimeNs start,
+                        TimeNs wall);
 std::string LossJson(const std::string& stream, uint64_t bytes, const std::string& why,
                      TimeNs wall);
 std::string NoteJson(const std::string& text, TimeNs wall);
 
-// The parts that a snapshot's manifest shares with them.
+// What somebody found, whoever it is; one line with its newline. `target`: as people call it;
+// empty: there is one only.
+std::string FindingJson(const Finding& finding, const std::string& target, TimeNs wall);
+
+// The parts that these share with a snapshot's manifest and with what else is told of a target.
+nlohmann::ordered_json TypedObject(const char* type, const std::string& target, TimeNs wall);
+nlohmann::ordered_json SubjectObject(const FindingSubject& subject);
+nlohmann::ordered_json FindingObject(const Finding& finding);
 double RoundedSeconds(TimeNs ns);  // to a millisecond
 nlohmann::ordered_json VerdictObject(const Verdict& verdict, TimeNs start);
 

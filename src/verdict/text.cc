@@ -14,6 +14,10 @@ namespace {
 
 constexpr size_t kMostCoresInLine = 4;
 constexpr size_t kMostPlacesListed = 8;
+constexpr size_t kMostHistoryTold = 8;
+constexpr size_t kMostOfACommand = 200;
+constexpr size_t kMostWaysTold = 16;  // in a report
+constexpr size_t kMostCallersInLine = 4;
 constexpr size_t kMostOfATrigger = 100;
 constexpr size_t kMostTextsInReport = 3;
 constexpr size_t kLongestText = 72;        // of a log line in the report
@@ -75,6 +79,10 @@ std::string OtherFunctions(const Loop& loop) {
 }
 
 // "31.0 s, 62 times round 2 lines ..." of a loop.
+std::string SinceCycle(const CoreVerdict& core) {
+  return core.since_cycle ? ", since cycle " + FormatCount(*core.since_cycle) : "";
+}
+
 std::string LoopText(const CoreVerdict& core, const std::string& age) {
   const Loop& loop = *core.loop;
   const bool lines = OfLogLines(loop);
@@ -82,12 +90,31 @@ std::string LoopText(const CoreVerdict& core, const std::string& age) {
   // Where nobody could look into the loop, it only repeats.
   const char* word = loop.basis == LoopBasis::kPlaces || lines ? "repeats" : "spins";
   std::string text = fmt::format("{}  {} {}{}", Printable(core.name), word, at_least, age);
+  text += SinceCycle(core);
   if (loop.rounds > 0) text += fmt::format(", {}{} times", at_least, FormatCount(loop.rounds));
   const char* noun = loop.basis == LoopBasis::kLines ? "line" : "place";
   text +=
       fmt::format(" round {} {}{}", loop.places.size(), noun, loop.places.size() == 1 ? "" : "s");
   if (lines) return text + "  " + Lines(loop);
-  return text + " (" + AddressRange(loop) + ")  " + Where(core.place) + OtherFunctions(loop);
+  return text + " (" + AddressRange(loop) + ")  " + Where(core.place) + CallersText(core.callers) +
+         OtherFunctions(loop);
+}
+
+std::string WayText(const CoreVerdict& core) {
+  std::string text = fmt::format("  how {} got there, the oldest first:\n", Printable(core.name));
+  for (const WayStep& step : core.way) {
+    text += "    " + Where(step.place) + CallersText(step.callers) + "\n";
+  }
+  return text;
+}
+
+// Whose way is told with the verdict: the first to stop's.
+const CoreVerdict* FirstWithAWay(const Verdict& verdict) {
+  const CoreVerdict* first = nullptr;
+  for (const CoreVerdict& core : verdict.cores) {
+    if (!core.way.empty() && (first == nullptr || core.since < first->since)) first = &core;
+  }
+  return first;
 }
 
 // What the headline says already is not said again.
@@ -97,18 +124,13 @@ std::string FindingText(const Finding& finding, const std::string& headline) {
     text += fmt::format("  also: {} ({})\n", Printable(finding.summary),
                         ConfidenceName(finding.confidence));
   for (const std::string& line : finding.lines) text += "  " + Printable(line) + "\n";
+  if (finding.source != Source::kThreads || finding.history.empty()) return text;
+  // A scope's own lines have them.
+  text += "  what came before, the oldest first:\n";
+  const size_t shown = std::min(finding.history.size(), kMostHistoryTold);
+  for (size_t i = finding.history.size() - shown; i < finding.history.size(); ++i)
+    text += "    " + Printable(finding.history[i]) + "\n";
   return text;
-}
-
-std::string CoreText(const CoreVerdict& core, TimeNs now) {
-  const std::string age = FormatElapsed(now - core.since);
-  if (core.state == State::kLooping && core.loop) return LoopText(core, age);
-  const std::string name = Printable(core.name);
-  if (core.state == State::kSilent) {
-    return fmt::format("{}  {} since {}  {}", name, core.asleep ? "sleeps (wfi)" : "silent", age,
-                       Where(core.place));
-  }
-  return fmt::format("{}  {}, last at  {}", name, StateName(core.state), Where(core.place));
 }
 
 std::string StreamText(const StreamVerdict& stream, TimeNs now) {
@@ -119,6 +141,39 @@ std::string StreamText(const StreamVerdict& stream, TimeNs now) {
               : "alive";
   text += fmt::format(", {}", FormatSize(stream.total_bytes));
   if (!stream.format.empty()) text += fmt::format(" of {} trace", stream.format);
+  return text;
+}
+
+std::string HowLastOutputCame(const LastOutput& output, TimeNs now) {
+  std::string text = output.stream;
+  if (output.time != 0)
+    text += fmt::format(", {} ago", FormatElapsed(std::max<TimeNs>(0, now - output.time)));
+  return text + (output.unfinished ? ", without an end of line" : "");
+}
+
+// The newest line of all streams; one beside a trace only where there is no other.
+std::string LastOutputText(const Verdict& verdict) {
+  const LastOutput* last = nullptr;
+  for (const LastOutput& output : verdict.last_output) {
+    if (output.lines.empty()) continue;
+    const bool newer =
+        last == nullptr ||
+        (output.of_trace == last->of_trace ? output.time > last->time : last->of_trace);
+    if (newer) last = &output;
+  }
+  if (last == nullptr) return {};
+  return fmt::format("  last output: {}  ({})\n", Quoted(last->lines.back(), kLongestText),
+                     HowLastOutputCame(*last, verdict.time));
+}
+
+// The newest lines of each stream.
+std::string LastLinesText(const Verdict& verdict) {
+  std::string text;
+  for (const LastOutput& output : verdict.last_output) {
+    if (output.lines.empty()) continue;
+    text += fmt::format("\nprinted last ({}):\n", HowLastOutputCame(output, verdict.time));
+    for (const std::string& line : output.lines) text += "  " + Printable(line) + "\n";
+  }
   return text;
 }
 
@@ -133,8 +188,11 @@ std::string Headline(const Verdict& verdict, TimeNs start) {
       (verdict.state == State::kProgressing || verdict.state == State::kSlow)) {
     return fmt::format("{} after {}", verdict.summary, after);
   }
-  return fmt::format("{} after {}: {} ({})", verdict.IsHang() ? word : "not progressing", after,
-                     verdict.summary, ConfidenceName(verdict.confidence));
+  const char* const part = verdict.state == State::kPartial ? "partial: " : "";
+  const bool idle = verdict.state == State::kIdle;
+  const char* const headline = verdict.IsHang() ? word : idle ? "no hang" : "not progressing";
+  return fmt::format("{} after {}: {}{} ({})", headline, after, part, verdict.summary,
+                     ConfidenceName(verdict.confidence));
 }
 
 // "2 progressing, hart 1 spins 3.1 s cb_wait_front".
@@ -187,14 +245,51 @@ std::string Numbers(const Heartbeat& beat) {
 
 std::string StateInLine(const Heartbeat& beat) {
   if (!beat.waits_for_output.empty()) return Printable(beat.waits_for_output);
-  const std::string state = beat.verdict.summary.empty()
-                                ? std::string(StateName(beat.verdict.state))
-                                : beat.verdict.summary;
+  const Verdict& verdict = beat.verdict;
+  std::string state =
+      verdict.summary.empty() ? std::string(StateName(verdict.state)) : verdict.summary;
   const std::string cores = CoresInLine(beat);
-  return cores.empty() ? state : state + ": " + cores;
+  if (!cores.empty()) state += ": " + cores;
+  if (verdict.state == State::kPartial) return "partial: " + state + "; others go on; no action";
+  if (!verdict.StandsStill() || verdict.IsHang()) return state;
+  // Why nothing is done about it.
+  const std::string why = verdict.doubts.empty() ? "" : ": " + Printable(verdict.doubts.front());
+  return fmt::format("possible: {}{}; no action", state, why);
 }
 
 }  // namespace
+
+std::string StacksText(const Verdict& verdict) {
+  std::string text;
+  for (const SubjectStack& stack : verdict.stacks) {
+    text += fmt::format("\nstack of {}, of process {}: {}\n", Printable(stack.name),
+                        Printable(stack.process), Printable(stack.command, kMostOfACommand));
+    for (const std::string& frame : stack.frames) text += "  " + Printable(frame) + "\n";
+    if (stack.omitted > 0) text += fmt::format("  ... {} more\n", stack.omitted);
+  }
+  return text;
+}
+
+std::string CallersText(const std::vector<std::string>& callers) {
+  std::string text;
+  for (size_t i = 0; i < std::min(callers.size(), kMostCallersInLine); ++i)
+    text += " <- " + Printable(callers[i].substr(0, callers[i].find("  ")));
+  if (callers.size() > kMostCallersInLine) text += " <- ...";
+  return text.empty() ? text : " " + text;
+}
+
+std::string CoreText(const CoreVerdict& core, TimeNs now) {
+  const std::string age = FormatElapsed(now - core.since);
+  if (core.state == State::kLooping && core.loop) return LoopText(core, age);
+  const std::string name = Printable(core.name);
+  if (core.state == State::kSilent) {
+    return fmt::format(
+        "{}  {} since {}{}  {}{}", name, core.asleep ? "sleeps (wfi)" : "silent", age,
+        core.since_cycle ? fmt::format(", cycle {},", FormatCount(*core.since_cycle)) : "",
+        Where(core.place), CallersText(core.callers));
+  }
+  return fmt::format("{}  {}, last at  {}", name, StateName(core.state), Where(core.place));
+}
 
 std::string HeartbeatText(const Heartbeat& beat) {
   return FormatElapsed(beat.elapsed) + Numbers(beat) + "  " + StateInLine(beat);
@@ -206,9 +301,10 @@ std::string LiveHeartbeatText(const Heartbeat& beat) {
 
 std::string VerdictText(const Verdict& verdict, TimeNs start, const std::string& snapshot) {
   std::string text = "hangscope: " + Headline(verdict, start) + "\n";
-  for (const ScopeFinding& found : verdict.findings) text += FindingText(found, verdict.summary);
-  for (const ProcessFinding& found : verdict.threads) text += FindingText(found, verdict.summary);
-  for (const CoreVerdict& core : verdict.cores) text += "  " + CoreText(core, verdict.time) + "\n";
+  for (const Finding& found : verdict.findings) text += FindingText(found, verdict.summary);
+  for (const CoreVerdict& core : verdict.cores) {
+    if (!core.is_evidence) text += "  " + CoreText(core, verdict.time) + "\n";
+  }
   for (const StreamVerdict& stream : verdict.streams)
     text += "  " + StreamText(stream, verdict.time) + "\n";
   // With one core its own line says it all.
@@ -222,11 +318,23 @@ std::string VerdictText(const Verdict& verdict, TimeNs start, const std::string&
                         FormatElapsed(first->since - start),
                         first->since_at_least ? " or earlier" : "");
   }
+  if (verdict.state == State::kPartial)
+    text += fmt::format("  others go on: {}\n", Printable(verdict.goes_on));
+  if (const CoreVerdict* const core = FirstWithAWay(verdict)) text += WayText(*core);
+  text += LastOutputText(verdict);
   for (const std::string& line : verdict.evidence) text += "  " + line + "\n";
   for (const std::string& doubt : verdict.doubts)
     text += "  not certain: " + Printable(doubt) + "\n";
   if (!snapshot.empty()) text += "  snapshot: " + snapshot + "\n";
   return text;
+}
+
+std::string StandingText(const Verdict& verdict) {
+  if (verdict.state == State::kPartial)
+    return "partial, others go on: " + Printable(verdict.goes_on);
+  if (!verdict.findings.empty()) return "";
+  const bool is_known = verdict.state == State::kIdle || verdict.state == State::kProgressing;
+  return is_known ? "no hang found: " + Printable(verdict.summary) : "no hang found";
 }
 
 std::string VerdictInReport(const std::string& report) {
@@ -263,6 +371,7 @@ std::string ContentsText(const Manifest& manifest) {
 
 std::string ReportText(const Manifest& manifest) {
   std::string text = VerdictText(manifest.verdict, manifest.start, "");
+  text += StacksText(manifest.verdict) + LastLinesText(manifest.verdict);
   text += "\n";
   if (!manifest.command.empty()) {
     text += "command:";
@@ -300,7 +409,10 @@ std::string ReportText(const Manifest& manifest) {
     text +=
         "\nthe scope's cores are not in the window: " + Printable(manifest.scope.not_in_window) +
         "\n";
+  size_t ways = 0;
   for (const CoreVerdict& core : manifest.verdict.cores) {
+    const bool told = core.way.empty() || &core == FirstWithAWay(manifest.verdict);
+    if (!told && ++ways < kMostWaysTold) text += "\n" + WayText(core);
     if (!core.loop) continue;
     text += fmt::format("\nthe loop of {}, in order:\n", Printable(core.name));
     const auto& places = core.loop->places;

@@ -3,6 +3,7 @@
 #define HANGSCOPE_VERDICT_TEXT_H
 
 #include <string>
+#include <vector>
 
 #include "model/heartbeat.h"
 #include "model/manifest.h"
@@ -18,6 +19,19 @@ std::string LiveHeartbeatText(const Heartbeat& beat);
 // The report: headline, a line per core, streams, doubts. `start` is the run's
 // (monotonic); `snapshot` names the folder and its contents, or is empty.
 std::string VerdictText(const Verdict& verdict, TimeNs start, const std::string& snapshot);
+
+// The stacks of those whom the verdict is about, each after a blank line; empty: none is known.
+std::string StacksText(const Verdict& verdict);
+
+// "  <- compute <- main", for the end of a line: functions alone, the nearest first; empty: none.
+std::string CallersText(const std::vector<std::string>& callers);
+
+// What a core does, for how long by `now`, and where: one line without an end.
+std::string CoreText(const CoreVerdict& core, TimeNs now);
+
+// Where there is no finding, or one of a part: how the rest stands. One line without an end; empty:
+// the findings say it all.
+std::string StandingText(const Verdict& verdict);
 
 // report.txt of a snapshot: the verdict as above, a blank line, what the snapshot is of.
 std::string ReportText(const Manifest& manifest);

@@ -14,12 +14,12 @@ constexpr size_t kMostSuppliers = 8;
 constexpr size_t kMostDebugValues = 32;
 
 // By the claims, which a target may have overflowed; a task's record may name who holds it.
-void FindSuppliers(LiveScope& view, const SubjectState& subject, const WatchScene& scene,
+void FindSuppliers(WatchSource& source, const SubjectState& subject, const WatchScene& scene,
                    LiveDetails* details) {
   if (!subject.wait) return;
   const WaitState& wait = *subject.wait;
   if (wait.kind != ResourceKind::kExclusive && wait.kind != ResourceKind::kChannel) return;
-  auto claims = view.Claims();
+  auto claims = source.Claims();
   if (!claims.ok())
     return details->problems.push_back("who holds it cannot be read: " + claims.status().message());
   uint32_t lost = 0;
@@ -35,13 +35,12 @@ void FindSuppliers(LiveScope& view, const SubjectState& subject, const WatchScen
         fmt::format("who holds or provides it may be among {} claims that had no room", lost));
 }
 
-void FindHolder(LiveScope& view, const SubjectId& subject, const WatchScene& scene,
-                LiveDetails* details) {
+void FindHolder(LiveScope& view, const SubjectId& subject, LiveDetails* details) {
   const auto& tasks = view.sample().tasks;
   if (subject.kind != Kind::kTask || subject.index >= tasks.size() ||
       !tasks[subject.index].record.holder)
     return;
-  const std::string holder = scene.names->Task(*tasks[subject.index].record.holder);
+  const std::string holder = view.names().Task(*tasks[subject.index].record.holder);
   if (std::find(details->suppliers.begin(), details->suppliers.end(), holder) ==
       details->suppliers.end())
     details->suppliers.push_back(holder);
@@ -103,9 +102,10 @@ void AddCore(const SubjectState& subject, const WatchScene& scene, const LiveDet
              std::vector<LiveLine>* lines) {
   const CoreSample& sample = subject.sample;
   if (sample.fault != FaultType::kNone) {
-    const std::string fault = details.core && details.core->fault.type != FaultType::kNone
-                                  ? scene.names->Fault(details.core->fault)
-                                  : std::string(FaultTypeName(sample.fault));
+    const std::string fault =
+        details.core && details.core->fault.type != FaultType::kNone
+            ? scene.NamesOf(subject.subject, details.core->fault).Fault(details.core->fault)
+            : std::string(FaultTypeName(sample.fault));
     lines->push_back({"fault      " + fault, LiveStyle::kBad});
   }
   if (sample.paused != PausedState::kNot || sample.pause_asked) {
@@ -117,8 +117,9 @@ void AddCore(const SubjectState& subject, const WatchScene& scene, const LiveDet
   }
   if (sample.kernel != 0) {
     const std::string_view launch = LaunchName(sample.launch);
-    lines->push_back({fmt::format("kernel     {}{}{}", scene.names->Kernel(sample.kernel),
-                                  launch.empty() ? "" : ", ", launch)});
+    lines->push_back(
+        {fmt::format("kernel     {}{}{}", scene.NamesOf(subject.subject).Kernel(sample.kernel),
+                     launch.empty() ? "" : ", ", launch)});
   }
   AddStack(subject, details, lines);
   lines->push_back({fmt::format("heartbeat  {}, waits so far {}", sample.heartbeat,
@@ -167,12 +168,18 @@ void AddDebugRing(const LiveDetails& details, std::vector<LiveLine>* lines) {
 
 }  // namespace
 
-LiveDetails ReadDetails(LiveScope& view, const SubjectId& subject, TimeNs now) {
+LiveDetails ReadDetails(Watchable& target, const SubjectId& whom, TimeNs now) {
   LiveDetails details;
-  const WatchScene scene = view.Scene(now);
-  if (const SubjectState* const found = scene.Find(subject))
-    FindSuppliers(view, *found, scene, &details);
-  FindHolder(view, subject, scene, &details);
+  const WatchScene scene = target.Scene(now);
+  if (const SubjectState* const found = scene.Find(whom))
+    FindSuppliers(target.source(), *found, scene, &details);
+  const auto [scope, subject] = target.HomeOf(whom);
+  if (scope == nullptr) {
+    details.problems.push_back("its memory cannot be read");
+    return details;
+  }
+  LiveScope& view = *scope;
+  FindHolder(view, subject, &details);
   details.ring = view.events().Read(subject, kMostEvents);
   if (subject.kind != Kind::kCore) return details;
   if (!details.ring.ring) details.problems.push_back("its ring cannot be read");

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "scope/live_scope.h"
+#include "scope/watched_target.h"
 #include "watch/live_items.h"
 #include "watch/live_screen.h"
 
@@ -22,7 +22,7 @@ struct LiveDetails {
 };
 
 // Reads its ring as a whole (of a task: all rings): not for every poll.
-LiveDetails ReadDetails(LiveScope& view, const SubjectId& subject, TimeNs now);
+LiveDetails ReadDetails(Watchable& target, const SubjectId& subject, TimeNs now);
 
 struct LiveLine {
   std::string text;

@@ -32,7 +32,7 @@ constexpr const char* kHelp[] = {
     "Ctrl-L     paints all anew",
     "",
     "R running  I idle  W waiting  P paused  H halted by a fault",
-    "S silent: stands still, waits for nothing  E ended  C corrupt",
+    "S silent: stands still, waits for nothing  E ended  C corrupt  X unread",
     "! a bad finding is about it  + another finding  * waits for one of these",
     "> picked   ~ cut off here   since >2 s: so from the first look",
 };
@@ -109,8 +109,7 @@ std::vector<LiveLine> LiveView::HeadLines(const LivePainter& painter) const {
     head.push_back({fmt::format("hangscope watch, {}, {}", FormatElapsed(data_.elapsed), names),
                     LiveStyle::kTitle});
   }
-  std::string headline =
-      data_.headline.empty() ? "no hang and no fault found so far" : data_.headline;
+  std::string headline = data_.headline.empty() ? "no hang found so far" : data_.headline;
   if (!data_.headline.empty() && !data_.headline_holds)
     headline = "it was, and is over: " + headline;
   if (data_.bad_findings > 1)

@@ -9,6 +9,8 @@ namespace {
 
 using Kind = SubjectId::Kind;
 
+constexpr size_t kLongestPlace = 9;  // "(127,127)"
+
 std::string Small(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -65,8 +67,7 @@ bool Matches(const SubjectState& subject, const WatchScene& scene,
              const std::string& small_filter) {
   if (small_filter.empty()) return true;
   const bool core = subject.subject.kind == Kind::kCore;
-  const std::string name = core ? scene.names->Core(subject.subject.index, subject.sample)
-                                : scene.names->Task(subject.task);
+  const std::string name = SubjectName(subject.subject, scene);
   const std::string at = core ? WatchNames::Waypoint(subject.sample.waypoint) : "";
   return Small(fmt::format("{} {} {}", name, ActivityName(subject.activity), at))
              .find(small_filter) != std::string::npos;
@@ -115,6 +116,8 @@ char ActivityLetter(Activity activity) {
       return 'E';
     case Activity::kCorrupt:
       return 'C';
+    case Activity::kUnread:
+      return 'X';
   }
   return '?';
 }
@@ -125,9 +128,12 @@ char MarkOf(const LiveItem& item) {
 
 std::string LabelOf(const LiveItem& item, const LiveData& data) {
   const SubjectState& subject = SubjectOf(item, data);
-  const std::string number = subject.subject.kind == Kind::kTask
-                                 ? fmt::format("t{}", subject.task)
-                                 : std::to_string(subject.subject.index);
+  const WatchScene& scene = data.targets[item.target].scene;
+  const SubjectHome* const home = scene.HomeOf(subject.subject);
+  // Each memory of a device has a core 0; a long name would leave no room.
+  const bool has_place = home != nullptr && home->place.size() <= kLongestPlace;
+  const std::string number = fmt::format("{}{}{}", subject.subject.kind == Kind::kTask ? "t" : "",
+                                         scene.NumberOf(subject), has_place ? home->place : "");
   return data.targets.size() > 1 ? fmt::format("{}:{}", item.target + 1, number) : number;
 }
 

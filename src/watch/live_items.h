@@ -62,7 +62,7 @@ std::string ShortElapsed(TimeNs elapsed);
 std::vector<LiveItem> ListItems(const LiveData& data, const std::string& filter, bool worst_first);
 
 // By activity.
-constexpr size_t kActivities = 9;
+constexpr size_t kActivities = 10;
 std::array<size_t, kActivities> CountActivities(const std::vector<LiveItem>& items,
                                                 const LiveData& data);
 

@@ -170,8 +170,8 @@ bool LiveView::OnFilterKey(const LiveKey& key) {
   return true;
 }
 
-// Each digit picks the core with the number so far. Of several targets it is one of the picked
-// core's.
+// Each digit picks the core with the number so far. Of several targets, or memories of a device, it
+// is one of the picked core's.
 void LiveView::OnDigit(char32_t digit, TimeNs now) {
   if (now - number_typed_ > kNumberAge || number_.size() >= kLongestNumber) number_.clear();
   number_ += static_cast<char>(digit);
@@ -180,8 +180,12 @@ void LiveView::OnDigit(char32_t digit, TimeNs now) {
   const size_t target = picked_ ? picked_->target : 0;
   const auto has_number = [&](const LiveItem& item, SubjectId::Kind kind) {
     const SubjectState& subject = SubjectOf(item, data_);
-    const uint32_t own = kind == SubjectId::Kind::kTask ? subject.task : subject.subject.index;
-    return item.target == target && subject.subject.kind == kind && own == number;
+    const WatchScene& scene = data_.targets[item.target].scene;
+    if (item.target != target || subject.subject.kind != kind || scene.NumberOf(subject) != number)
+      return false;
+    const SubjectHome* const home = scene.HomeOf(subject.subject);
+    const SubjectHome* const picked = picked_ ? scene.HomeOf(picked_->subject) : nullptr;
+    return home == nullptr || picked == nullptr || home->memory == picked->memory;
   };
   for (const auto kind : {SubjectId::Kind::kCore, SubjectId::Kind::kTask}) {
     const auto found = std::find_if(items_.begin(), items_.end(),

@@ -31,13 +31,13 @@ using Labels = MetricsText::Labels;
 Labels LabelsOf(const SubjectState& subject, const WatchScene& scene) {
   const bool core = subject.subject.kind == SubjectId::Kind::kCore;
   return {{"target", scene.target},
-          {core ? "core" : "task", std::to_string(core ? subject.subject.index : subject.task)},
+          {core ? "core" : "task", std::to_string(scene.NumberOf(subject))},
           {"name", SubjectName(subject.subject, scene)}};
 }
 
-constexpr Activity kMetricActivities[] = {Activity::kRunning, Activity::kIdle,   Activity::kWaiting,
-                                          Activity::kPaused,  Activity::kHalted, Activity::kSilent,
-                                          Activity::kEnded,   Activity::kCorrupt};
+constexpr Activity kMetricActivities[] = {
+    Activity::kRunning, Activity::kIdle,  Activity::kWaiting, Activity::kPaused, Activity::kHalted,
+    Activity::kSilent,  Activity::kEnded, Activity::kCorrupt, Activity::kUnread};
 
 // One of each kind of sample for every subject that is in use.
 template <typename Add>
@@ -67,7 +67,8 @@ void AddSubjects(const std::vector<WatchedMetrics>& targets, MetricsText* metric
   });
   const auto cores = [&](auto add) {
     EachSubject(targets, [&](const SubjectState& subject, const WatchScene& scene) {
-      if (subject.subject.kind == SubjectId::Kind::kCore && subject.activity != Activity::kCorrupt)
+      if (subject.subject.kind == SubjectId::Kind::kCore &&
+          subject.activity != Activity::kCorrupt && subject.activity != Activity::kUnread)
         add(subject, scene);
     });
   };

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/comma_list.h"
 #include "base/near_name.h"
 #include "base/numbers.h"
 #include "base/utf8.h"
@@ -44,17 +45,16 @@ constexpr const char* kClasses[] = {"task", "sync", "isr", "meta", "user"};
 std::vector<Setting> Split(const std::vector<std::string>& words) {
   std::vector<Setting> settings;
   for (const std::string& word : words) {
-    for (size_t begin = 0; begin <= word.size();) {
-      const size_t end = std::min(word.find(',', begin), word.size());
-      const std::string part = word.substr(begin, end - begin);
+    bool is_first = true;
+    for (const std::string& part : SplitAtCommas(word)) {
       const size_t equals = part.find('=');
       if (equals != std::string::npos)
         settings.push_back({part.substr(0, equals), part.substr(equals + 1)});
-      else if (!settings.empty() && begin > 0)
+      else if (!settings.empty() && !is_first)
         settings.back().value += "," + part;
       else
         settings.push_back({part, ""});
-      begin = end + 1;
+      is_first = false;
     }
   }
   return settings;
@@ -149,12 +149,10 @@ Result<uint32_t> ParseMaskSetting(const std::vector<std::string>& words) {
                                         : Wrong(setting, "a mask of classes, 0 to 0x7fffffff");
   }
   uint32_t mask = 0;
-  for (size_t begin = 0; begin <= setting.value.size();) {
-    const size_t end = std::min(setting.value.find(',', begin), setting.value.size());
-    auto one = ParseClass(setting, setting.value.substr(begin, end - begin));
+  for (const std::string& word : SplitAtCommas(setting.value)) {
+    auto one = ParseClass(setting, word);
     if (!one.ok()) return one.status();
     mask |= *one;
-    begin = end + 1;
   }
   return mask;
 }

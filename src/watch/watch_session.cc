@@ -11,11 +11,16 @@
 #include <map>
 #include <optional>
 
+#include "base/jitter.h"
 #include "base/units.h"
+#include "control/remote_control.h"
+#include "device/live_device.h"
 #include "scope/target_control.h"
 #include "scope/watch_json.h"
 #include "scope/watch_text.h"
 #include "scope/watched_target.h"
+#include "target/target_spec.h"
+#include "verdict/json.h"
 #include "watch/live_display.h"
 #include "watch/metrics.h"
 #include "watch/metrics_server.h"
@@ -49,7 +54,8 @@ Said SaidBy(const SubjectState& subject) {
 
 // One target and what was said of it.
 struct Watched {
-  std::unique_ptr<WatchedTarget> target;
+  std::unique_ptr<Watchable> target;
+  std::unique_ptr<TargetActs> acts;  // null: a device, about which nothing is done
   std::vector<Said> said;
   std::optional<WatchTable> table;
   int life = 0;
@@ -62,16 +68,20 @@ class WatchSession {
       : environment_(environment),
         clock_(*environment.clock),
         options_(options),
-        interval_(options.interval) {}
+        interval_(options.interval),
+        remote_(*environment.files) {}
 
   WatchOutcome Run();
 
  private:
   Status Open();
+  Status FindProcesses();
+  Status OpenActs();
   void Start();
   void OpenDisplay();
   LiveData DataForDisplay();
   bool StillHolds(const Watched& watched, const ScopeFinding& finding) const;
+  Status WithAdvice(const Status& status, const ScopeSource& source) const;
   void Say(const std::string& text);
   void PollAll();
   void Announce(Watched& watched);
@@ -89,6 +99,12 @@ class WatchSession {
   void ReadKeys(bool terminal_is_gone);
   void ResumeAll();
   void AnnounceEnd();
+  NarratorOptions Narrating();
+  Result<std::string> PrefixOf(size_t target);
+  Result<std::string> SnapshotAll(TriggerKind kind, const std::string& name, bool since_last);
+  void AnswerControl();
+  void WriteJunit();
+  RecorderStatus StatusNow();
   std::string Metrics();
   WatchScene Scene(Watched& watched) const;
   std::string Stamp() const { return FormatWallTime(clock_.Wall()); }
@@ -101,7 +117,8 @@ class WatchSession {
   bool log_fails_ = false;
   std::unique_ptr<MetricsServer> metrics_;
   TimeNs start_ = 0;
-  TimeNs interval_;  // as the budget makes it
+  TimeNs interval_;  // as the budget makes it; the mean
+  Jitter jitter_;
   WatchCost cost_;
   TimeNs cpu_at_start_ = 0;
   size_t findings_ = 0;
@@ -116,6 +133,20 @@ class WatchSession {
   };
   std::optional<Newest> newest_;
   std::optional<LiveDisplay> display_;
+  // What acts on the targets.
+  std::vector<std::unique_ptr<TargetProcess>>
+      processes_;  // to be ended; until the targets are open
+  RemoteControl remote_;
+  std::optional<std::string> prefix_;                 // of snapshots; nothing: nobody has asked yet
+  Recording recording_{*environment_.files, clock_};  // of no streams
+  Narrator narrator_{Narrating(), clock_.Monotonic()};
+  const WatchWorld world_{*environment_.files,
+                          clock_,
+                          recording_,
+                          narrator_,
+                          [this](const std::string& target, const std::string& event,
+                                 const std::string& text) { Note(target, event, text); },
+                          [this](size_t target) { return PrefixOf(target); }};
 };
 
 void WatchSession::Say(const std::string& text) {
@@ -126,24 +157,56 @@ void WatchSession::Say(const std::string& text) {
 }
 
 WatchScene WatchSession::Scene(Watched& watched) const {
-  WatchScene scene = watched.target->view().Scene(clock_.Monotonic());
+  WatchScene scene = watched.target->Scene(clock_.Monotonic());
   scene.of_several = targets_.size() > 1;
   return scene;
 }
 
+// A program that records nothing is for others to explain.
+Status WatchSession::WithAdvice(const Status& status, const ScopeSource& source) const {
+  const TargetSpec spec = ParseTargetSpec(*environment_.files, source.target);
+  const bool is_process = spec.kind == TargetSpec::Kind::kProcess && spec.status.ok();
+  if (!is_process || status.code() != Status::Code::kNotFound || kill(spec.pid, 0) != 0)
+    return status;
+  return Status::NotFound(fmt::format(
+      "{}; of a program that does not record, 'hangscope why pid:{}' says why it hangs, and "
+      "'hangscope watch pid:{}' without other targets watches its threads",
+      status.message(), spec.pid, spec.pid));
+}
+
+// Before all else, so that nobody else has got its number by then.
+Status WatchSession::FindProcesses() {
+  processes_.resize(options_.sources.size());
+  if (options_.acts.on_hang.what != OnHang::kKill) return {};
+  for (size_t i = 0; i < processes_.size(); ++i) {
+    auto process = TargetProcess::Find(*environment_.files, options_.sources[i].target);
+    if (!process.ok()) return process.status();
+    processes_[i] = std::move(*process);
+  }
+  return {};
+}
+
 Status WatchSession::Open() {
+  if (Status status = FindProcesses(); !status.ok()) return status;
   const WatcherOptions watcher{options_.stall};
   for (const ScopeSource& source : options_.sources) {
     auto target = WatchedTarget::Open(*environment_.files, source, watcher, clock_.Monotonic());
-    if (!target.ok()) return target.status();
-    targets_.push_back({std::move(*target), {}, {}, 0, {}});
+    if (!target.ok()) return WithAdvice(target.status(), source);
+    targets_.push_back({std::move(*target), {}, {}, {}, 0, {}});
     targets_.back().target->Poll(clock_.Monotonic());  // the log begins with how they are
+  }
+  for (const DeviceSpec& spec : options_.devices) {
+    auto device = LiveDevice::Open(*environment_.files, spec, watcher, clock_.Monotonic());
+    if (!device.ok()) return device.status();
+    targets_.push_back({std::move(*device), {}, {}, {}, 0, {}});
+    targets_.back().target->Poll(clock_.Monotonic());
   }
   if (!options_.metrics.empty()) {
     auto server = MetricsServer::Open(options_.metrics, [this] { return Metrics(); });
     if (!server.ok()) return server.status();
     metrics_ = std::move(*server);
   }
+  if (Status status = OpenActs(); !status.ok()) return status;
   if (options_.log.path.empty()) return {};
   RotatedLogOptions log = options_.log;
   log.begins = {kLogBegins, "{\"type\":\""};  // as text, as JSON
@@ -156,6 +219,103 @@ Status WatchSession::Open() {
                    : fmt::format("{}  {} lines could not be written\n", Stamp(), lines);
       });
   return log_->Open();
+}
+
+Status WatchSession::OpenActs() {
+  for (size_t i = 0; i < options_.sources.size(); ++i) {  // devices come behind
+    auto& target = static_cast<WatchedTarget&>(*targets_[i].target);
+    targets_[i].acts = std::make_unique<TargetActs>(world_, options_.acts, target,
+                                                    options_.sources[i], i, options_.stall);
+    if (Status status = targets_[i].acts->Start(std::move(processes_[i])); !status.ok())
+      return status;
+  }
+  return {};
+}
+
+// Snapshots are told as all else is.
+NarratorOptions WatchSession::Narrating() {
+  NarratorOptions options;
+  options.json = options_.json;
+  options.write = [this](std::string_view message) {
+    Say(std::string(message));
+    WriteLog(options_.json ? std::string(message) : fmt::format("{}  {}", Stamp(), message));
+  };
+  return options;
+}
+
+// Of several targets each has its own number behind it, so that none takes the room of another.
+Result<std::string> WatchSession::PrefixOf(size_t target) {
+  if (!prefix_) {
+    auto prefix = environment_.make_prefix();
+    if (!prefix.ok()) return prefix.status();
+    prefix_ = std::move(*prefix);
+  }
+  return targets_.size() == 1 ? *prefix_ : fmt::format("{}-{}", *prefix_, target + 1);
+}
+
+// One of each target; returns the last folder, or why there is none of one of them.
+Result<std::string> WatchSession::SnapshotAll(TriggerKind kind, const std::string& name,
+                                              bool since_last) {
+  Result<std::string> last = Status::NotFound("nothing is watched");
+  Status failed;
+  for (Watched& watched : targets_) {
+    last = watched.acts != nullptr
+               ? watched.acts->Snapshot(kind, name, since_last)
+               : Status::Usage(fmt::format("{}: a --device has no snapshots; watch one of its "
+                                           "memories by itself for them",
+                                           watched.target->name()));
+    if (!last.ok()) failed = last.status();
+  }
+  return failed.ok() ? last : Result<std::string>(failed);
+}
+
+void WatchSession::AnswerControl() {
+  for (const RemoteControl::SnapRequest& request :
+       remote_.Poll(clock_.Monotonic(), [this] { return StatusNow(); }))
+    remote_.Answer(request.ticket, SnapshotAll(TriggerKind::kSnap, "snap", request.since_last));
+}
+
+// A case for each target.
+void WatchSession::WriteJunit() {
+  if (options_.junit_path.empty()) return;
+  std::vector<JunitCase> cases;
+  for (const Watched& watched : targets_) {
+    if (watched.acts != nullptr) cases.push_back(watched.acts->Junit());
+  }
+  const Status status = WriteWholeFile(*environment_.files, options_.junit_path, JunitXml(cases));
+  if (!status.ok()) Note("", "warning", "--junit: " + status.message());
+}
+
+// Of several targets, of the first that hangs.
+RecorderStatus WatchSession::StatusNow() {
+  RecorderStatus status;
+  status.pid = getpid();
+  status.age = clock_.Monotonic() - start_;
+  status.name = targets_.front().target->name();
+  status.state = StateName(State::kProgressing);
+  Watched* watched = nullptr;
+  for (Watched& each : targets_) {
+    if (each.acts == nullptr) continue;  // of a device its findings are told, and no verdict
+    if (watched == nullptr || (each.acts->hang().is_on() && !watched->acts->hang().is_on()))
+      watched = &each;
+  }
+  if (watched == nullptr) return status;
+  const Verdict verdict = watched->acts->VerdictNow();
+  status.child_pid = static_cast<WatchedTarget&>(*watched->target).view().owner();
+  status.name = prefix_ ? NameOf(*prefix_) : watched->target->name();
+  status.state = StateName(verdict.state);
+  status.confidence = ConfidenceName(verdict.confidence);
+  status.hang = verdict.IsHang();
+  status.summary = verdict.summary;
+  for (const Watched& each : targets_) {
+    const SnapshotTaker* const snapshots = each.acts == nullptr ? nullptr : each.acts->snapshots();
+    if (snapshots == nullptr) continue;
+    status.snapshots += snapshots->count();
+    status.prefix = snapshots->AbsolutePath(*prefix_);
+    if (!snapshots->last().empty())
+      status.last_snapshot = snapshots->AbsolutePath(snapshots->last());
+  }
+  return status;
 }
 
 // So that a file of the log can be read by itself.
@@ -197,18 +357,26 @@ void WatchSession::Start() {
   cpu_at_start_ = OwnCpuTime();
   cost_.shortest_interval = cost_.longest_interval = options_.interval;
   for (Watched& watched : targets_) {
-    const LiveScope& view = watched.target->view();
-    for (const std::string& warning : view.warnings())
+    for (const std::string& warning : watched.target->warnings())
       Note(watched.target->name(), "warning", "warning: " + warning);
+    const auto& subjects = watched.target->watcher().subjects();
+    const auto tasks = static_cast<size_t>(
+        std::count_if(subjects.begin(), subjects.end(), [](const SubjectState& subject) {
+          return subject.subject.kind == SubjectId::Kind::kTask;
+        }));
     std::string text = fmt::format("watching {}: room for {} cores", watched.target->name(),
-                                   view.sample().cores.size());
-    if (view.layout().task_count > 0)
-      text += fmt::format(" and {} tasks", view.layout().task_count);
+                                   subjects.size() - tasks);
+    if (tasks > 0) text += fmt::format(" and {} tasks", tasks);
     text += fmt::format(", every {:.0f} ms", Seconds(options_.interval) * 1e3);
     if (environment_.terminal_fd >= 0 && !display_) text += "; ENTER resumes paused cores";
     Note(watched.target->name(), "watching", text);
   }
   if (metrics_ != nullptr) Note("", "metrics", "metrics at " + metrics_->address());
+  if (environment_.control_folder.empty()) return;
+  if (const Status status = remote_.Open(environment_.control_folder); !status.ok()) {
+    Note("", "warning",
+         "warning: hangscope ls and snap do not find this watcher: " + status.message());
+  }
 }
 
 void WatchSession::Note(const std::string& target, const std::string& event,
@@ -241,22 +409,31 @@ void WatchSession::AnnounceFinding(Watched& watched, const ScopeFinding& finding
     newest_ = {static_cast<size_t>(&watched - targets_.data()), finding,
                FindingHeadline(finding, scene)};
   }
-  const FindingHistory history = watched.target->view().History(finding);
-  const std::string told = options_.json ? FindingJson(finding, scene, history, clock_.Wall())
-                                         : FindingText(finding, scene, history);
+  Watchable& target = *watched.target;
+  const std::string told =
+      options_.json ? FindingJson(target.Tell(finding, scene.now), scene.target, clock_.Wall())
+                    : FindingText(finding, scene, target.History(finding));
   Say(options_.json ? told : "hangscope: " + told);
   WriteLog(options_.json ? told : fmt::format("{}  {}", Stamp(), told));
 }
 
 void WatchSession::Announce(Watched& watched) {
-  WatchedTarget& target = *watched.target;
-  const std::vector<ScopeFinding> findings = target.DrainFindings();
+  Watchable& target = *watched.target;
+  std::vector<ScopeFinding> findings = target.DrainFindings();
+  if (watched.acts != nullptr && watched.acts->EndedTarget()) {
+    for (const ScopeFinding& finding : findings) {
+      if (finding.kind == FindingKind::kDead)
+        Note(target.name(), "ended", "ended by hangscope (--on-hang kill): " + finding.summary);
+    }
+    std::erase_if(findings, [](const ScopeFinding& f) { return f.kind == FindingKind::kDead; });
+  }
   // Threads may have got names, and a target's cores their nodes, after it was opened. It reads all
   // rings.
-  if (!findings.empty()) (void)target.view().RefreshNames().ok();
+  if (!findings.empty()) (void)target.RefreshNames().ok();
   for (const ScopeFinding& finding : findings) AnnounceFinding(watched, finding);
-  for (const WatchedTarget::Note& note : target.DrainNotes())
+  for (const Watchable::Note& note : target.DrainNotes())
     Note(target.name(), note.event, note.text);
+  if (watched.acts != nullptr) watched.acts->Follow(findings);
 }
 
 // What changed between two looks.
@@ -315,10 +492,15 @@ void WatchSession::PollAll() {
   KeepBudget(bytes);
   // hangs up on the slow, whether anybody else asks or not
   if (metrics_ != nullptr) metrics_->Poll(clock_.Monotonic());
+  AnswerControl();
 }
 
 bool WatchSession::IsOver() const {
-  if (interrupted_ || quits_ || (options_.exit_on_hang && bad_ > 0)) return true;
+  if (interrupted_ || quits_) return true;
+  const bool acts = std::any_of(targets_.begin(), targets_.end(), [](const Watched& w) {
+    return w.acts != nullptr && w.acts->IsActing();
+  });
+  if (options_.exit_on_hang && bad_ > 0 && !acts) return true;
   if (options_.length > 0 && clock_.Monotonic() - start_ >= options_.length) return true;
   return std::all_of(targets_.begin(), targets_.end(),
                      [](const Watched& w) { return w.target->is_over(); });
@@ -327,8 +509,10 @@ bool WatchSession::IsOver() const {
 void WatchSession::ReadSignals() {
   signalfd_siginfo info{};
   while (read(environment_.signal_fd, &info, sizeof info) == sizeof info) {
-    if (info.ssi_signo == SIGUSR1 || info.ssi_signo == SIGUSR2) {
+    if (info.ssi_signo == SIGUSR1) {
       if (!options_.json) Say(Table());
+    } else if (info.ssi_signo == SIGUSR2) {
+      (void)SnapshotAll(TriggerKind::kSignal, "SIGUSR2", false).ok();  // reported there
     } else if (display_ && display_->OnSignal(static_cast<int>(info.ssi_signo))) {
       continue;
     } else if (info.ssi_signo != SIGCHLD) {
@@ -340,13 +524,14 @@ void WatchSession::ReadSignals() {
 void WatchSession::ResumeAll() {
   for (Watched& watched : targets_) {
     if (!watched.target->is_watched()) continue;
-    TargetControl control(watched.target->view().reader());
     std::string resumed;
     Status status;
-    for (const SubjectState& subject : watched.target->view().watcher().subjects()) {
+    for (const SubjectState& subject : watched.target->watcher().subjects()) {
       if (subject.subject.kind != SubjectId::Kind::kCore) continue;
       if (subject.sample.paused == PausedState::kNot && !subject.sample.pause_asked) continue;
-      status = control.Resume(subject.subject.index);
+      const auto [scope, core] = watched.target->HomeOf(subject.subject);
+      if (scope == nullptr) continue;
+      status = TargetControl(scope->reader()).Resume(core.index);
       if (!status.ok()) break;
       resumed += (resumed.empty() ? "" : ", ") + SubjectName(subject.subject, Scene(watched));
     }
@@ -380,7 +565,8 @@ void WatchSession::WaitUntil(TimeNs time) {
                      : shows ? display_->input_fd()
                              : -1,
                      POLLIN, 0},
-                    {metrics_ == nullptr ? -1 : metrics_->event_fd(), POLLIN, 0}};
+                    {metrics_ == nullptr ? -1 : metrics_->event_fd(), POLLIN, 0},
+                    {remote_.event_fd(), POLLIN, 0}};
     const timespec wait = {left / kSecond, left % kSecond};
     if (ppoll(fds, std::size(fds), &wait, nullptr) <= 0) continue;
     if (fds[0].revents != 0) ReadSignals();
@@ -389,6 +575,7 @@ void WatchSession::WaitUntil(TimeNs time) {
     else if (fds[1].revents != 0)
       ReadTerminal();
     if (fds[2].revents != 0) metrics_->Poll(clock_.Monotonic());
+    if (fds[3].revents != 0) AnswerControl();
   }
 }
 
@@ -424,7 +611,7 @@ void WatchSession::OpenDisplay() {
   display_.emplace(*environment_.screen, clock_,
                    LiveCallbacks{[this] { return DataForDisplay(); },
                                  [this](const LiveSubject& subject) {
-                                   return ReadDetails(targets_[subject.target].target->view(),
+                                   return ReadDetails(*targets_[subject.target].target,
                                                       subject.subject, clock_.Monotonic());
                                  },
                                  [this] { ResumeAll(); }});
@@ -436,7 +623,7 @@ void WatchSession::OpenDisplay() {
 
 bool WatchSession::StillHolds(const Watched& watched, const ScopeFinding& finding) const {
   if (!watched.target->is_watched()) return true;  // it ended so
-  const std::vector<ScopeFinding>& standing = watched.target->view().watcher().standing();
+  const std::vector<ScopeFinding>& standing = watched.target->watcher().standing();
   return std::any_of(standing.begin(), standing.end(), [&](const ScopeFinding& f) {
     return f.kind == finding.kind && f.subjects == finding.subjects;
   });
@@ -448,7 +635,7 @@ LiveData WatchSession::DataForDisplay() {
     const LiveTarget::State state = watched.target->is_watched() ? LiveTarget::State::kWatched
                                     : watched.target->is_over()  ? LiveTarget::State::kOver
                                                                  : LiveTarget::State::kAway;
-    data.targets.push_back({Scene(watched), &watched.target->view().watcher().standing(), state});
+    data.targets.push_back({Scene(watched), &watched.target->watcher().standing(), state});
   }
   if (newest_) {
     data.headline = newest_->headline;
@@ -471,11 +658,16 @@ WatchOutcome WatchSession::Run() {
     if (first && !options_.json && !display_) Say(Table());
     if (IsOver()) break;
     // After a pause of our own the missed polls are not made up for.
-    next = std::max(next + interval_, clock_.Monotonic());
+    next = std::max(next + jitter_.Next(interval_), clock_.Monotonic());
     const TimeNs end = options_.length > 0 ? start_ + options_.length : next;
     WaitUntil(std::min(next, end));
   }
+  for (Watched& watched : targets_) {
+    if (watched.acts != nullptr) watched.acts->Finish();
+  }
+  WriteJunit();
   if (display_) display_->Close();
+  remote_.Close();
   AnnounceEnd();
   if (display_) environment_.say(display_->DrainSaid());
   if (bad_ > 0) return {WatchExit::kHang, {}};

@@ -9,14 +9,17 @@
 
 #include "base/clock.h"
 #include "base/file_system.h"
+#include "device/device_file.h"
 #include "scope/scope_view.h"
 #include "watch/live_screen.h"
 #include "watch/rotated_log.h"
+#include "watch/target_acts.h"
 
 namespace hangscope {
 
 struct WatchOptions {
   std::vector<ScopeSource> sources;
+  std::vector<DeviceSpec> devices;
   TimeNs interval = 100 * kMillisecond;
   TimeNs stall = 5 * kSecond;
   TimeNs length = 0;                        // 0: until the targets end
@@ -25,6 +28,8 @@ struct WatchOptions {
   bool json = false;
   RotatedLogOptions log;  // without a path: none
   std::string metrics;    // HOST:PORT or a path; empty: none
+  WatchActOptions acts;
+  std::string junit_path;  // empty: none
 };
 
 struct WatchEnvironment {
@@ -38,8 +43,12 @@ struct WatchEnvironment {
   // it, and terminal_fd is not read. Null: none.
   LiveScreen* screen = nullptr;
   // SIGWINCH, SIGTSTP, SIGCONT are for the screen; SIGINT, SIGTERM, SIGHUP, SIGQUIT end it;
-  // SIGUSR1, SIGUSR2 print the table; -1: none
+  // SIGUSR1 prints the table, SIGUSR2 takes a snapshot; -1: none
   int signal_fd = -1;
+  std::string control_folder;  // for the control socket; empty: none
+  // The prefix of snapshots: called once, when there is something to keep, or may be. May make a
+  // folder.
+  std::function<Result<std::string>()> make_prefix;
 };
 
 enum class WatchExit { kClean = 0, kHang = 1, kUsage = 2, kFailed = 3, kInterrupted = 130 };

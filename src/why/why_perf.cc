@@ -35,7 +35,7 @@ class WhyPerf {
         rings_(*file_, TracerOf(*file_)),
         code_(file_->facts(), options.binaries) {}
 
-  Result<WhyReport> Ask() {
+  Result<WhyPart> Look() {
     const Status status = file_->ForEach([this](const PerfRecord& record) {
       activity_.Add(record);
       rings_.Add(record);
@@ -54,7 +54,7 @@ class WhyPerf {
     window_ = FindWindow(rings_.input(), request);
     analysis_ = AnalysePerf(activity_, {options_.stall, end, file_->facts().command});
     DecodeTraces();
-    return Report();
+    return Part();
   }
 
  private:
@@ -64,14 +64,12 @@ class WhyPerf {
   uint64_t TracerConfig() const;
   std::string BytesOf(const PerfAuxRing& ring, const PerfAuxSpan& span);
 
-  WhyReport Report() {
+  WhyPart Part() {
     const PerfScene scene{options_.path, file_.get(), &activity_, &analysis_, &rings_.aux(),
                           &window_,      to_trigger_, &traces_,   warning_,   &branches_};
-    WhyReport report;
-    report.is_bad = std::any_of(analysis_.findings.begin(), analysis_.findings.end(),
-                                [](const PerfFinding& finding) { return finding.IsBad(); });
-    report.text = options_.json ? PerfJson(scene, clock_.Wall()) : PerfText(scene, kScreenLines);
-    return report;
+    WhyPart part{options_.path, clock_.Monotonic(), ToldSightings(scene), "", ""};
+    part.evidence = options_.json ? PerfJson(scene, clock_.Wall()) : PerfText(scene, kScreenLines);
+    return part;
   }
 
   Clock& clock_;
@@ -170,10 +168,20 @@ void WhyPerf::DecodeTraces() {
 
 }  // namespace
 
-Result<WhyReport> AskWhyPerf(FileSystem& files, Clock& clock, const WhyPerfOptions& options) {
+Result<WhyPart> LookAtPerf(FileSystem& files, Clock& clock, const WhyPerfOptions& options) {
   auto file = PerfFile::Open(files, options.path);
   if (!file.ok()) return file.status();
-  return WhyPerf(clock, options, std::move(*file)).Ask();
+  return WhyPerf(clock, options, std::move(*file)).Look();
+}
+
+Result<WhyReport> AskWhyPerf(FileSystem& files, Clock& clock, const WhyPerfOptions& options) {
+  auto part = LookAtPerf(files, clock, options);
+  if (!part.ok()) return part.status();
+  Picture picture;
+  picture.cpus = part->sightings;
+  const Verdict verdict = JudgeLook(clock, std::move(picture), part->begin);
+  const std::string first = options.json ? WhyVerdictLine(clock, verdict, *part) : "";
+  return WhyReport{first + part->evidence, IsBad(verdict)};
 }
 
 }  // namespace hangscope

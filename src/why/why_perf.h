@@ -24,6 +24,7 @@ struct WhyPerfOptions {
 
 // Reads the file through, once and a little; fails where nothing of it can be read. What is damaged
 // is told.
+Result<WhyPart> LookAtPerf(FileSystem& files, Clock& clock, const WhyPerfOptions& options);
 Result<WhyReport> AskWhyPerf(FileSystem& files, Clock& clock, const WhyPerfOptions& options);
 
 }  // namespace hangscope

@@ -3,19 +3,29 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "base/capabilities.h"
 #include "base/json_text.h"
 #include "base/side_process.h"
+#include "base/utf8.h"
 #include "process/process_json.h"
 #include "process/process_text.h"
 #include "process/process_verdict.h"
+#include "process/process_words.h"
 #include "scope/watch_json.h"
+#include "snapshot/finding_reader.h"
+#include "snapshot/snapshots.h"
 #include "target/process_target.h"
+#include "verdict/json.h"
+#include "verdict/judge_picture.h"
+#include "verdict/text.h"
 
 namespace hangscope {
 namespace {
+
+constexpr uint64_t kLargestLook = 256u << 20;  // of a file
 
 // Nothing is known of what it waits for, and why is said: then "no hang found" would be a lie.
 Status CheckKnown(const SystemSample& look, const ProcessJudgement& judgement) {
@@ -25,7 +35,8 @@ Status CheckKnown(const SystemSample& look, const ProcessJudgement& judgement) {
     return thread.wait.kind != WaitKind::kNone || !thread.stack.empty() ||
            thread.state == ThreadState::kRunning;
   };
-  if (std::any_of(process.threads.begin(), process.threads.end(), is_known)) return {};
+  if (!process.is_32_bit && std::any_of(process.threads.begin(), process.threads.end(), is_known))
+    return {};
   return Status::Io(process.warnings[0]);
 }
 
@@ -38,11 +49,22 @@ bool IsOf(int pid, const SystemSample& look) {
   return !look.processes.empty() && look.processes[0].pid == pid;
 }
 
+bool HasEnded(const SystemSample& look) {
+  const ProcessFacts& process = look.processes[0];
+  return process.state == ThreadState::kZombie &&
+         std::all_of(process.threads.begin(), process.threads.end(), [](const ThreadFacts& thread) {
+           return thread.state == ThreadState::kZombie || thread.state == ThreadState::kDead;
+         });
+}
+
+Status EndedMeanwhile(int pid) {
+  return Status::NotFound(fmt::format("process {} has ended while it was looked at", pid));
+}
+
 // The first only sees who sleeps in what, and stops nobody: whoever is stopped and goes on has run.
 Result<TwoLooks> SampleTwice(Clock& clock, ProcessInspector& inspector,
-                             const WhyProcessOptions& options) {
+                             const WhyProcessOptions& options, InspectOptions inspect = {}) {
   TwoLooks two;
-  InspectOptions inspect;
   inspect.stop = inspect.step_running = inspect.stacks = false;
   auto first = inspector.Inspect(options.pid, inspect);
   if (!first.ok()) return first.status();
@@ -53,13 +75,28 @@ Result<TwoLooks> SampleTwice(Clock& clock, ProcessInspector& inspector,
   inspect.stop = inspect.step_running = options.stop;
   inspect.stacks = true;
   auto second = inspector.Inspect(options.pid, inspect);
-  if (!second.ok() || !IsOf(options.pid, *second))
-    return Status::NotFound(
-        fmt::format("process {} has ended while it was looked at", options.pid));
+  if (!second.ok() || !IsOf(options.pid, *second) || (HasEnded(*second) && !HasEnded(*first)))
+    return EndedMeanwhile(options.pid);
   two.looks.push_back(std::move(*first));
+  const TimeNs wall = clock.Wall();
   two.looks.push_back(std::move(*second));
+  if (!options.others.empty()) {
+    auto joined = JoinLooks(std::move(two.looks), wall, options.others);
+    if (!joined.ok()) return joined.status();
+    two.looks = std::move(*joined);
+  }
   two.judgement = JudgeProcess(two.looks);
-  if (Status status = CheckKnown(two.looks.back(), two.judgement); !status.ok()) return status;
+  return two;
+}
+
+Result<TwoLooks> SampleKnown(Clock& clock, ProcessInspector& inspector,
+                             const WhyProcessOptions& options) {
+  InspectOptions inspect;
+  inspect.descendants = true;  // as whoever runs the program asks
+  inspect.remote_ends = options.json || !options.others.empty();
+  auto two = SampleTwice(clock, inspector, options, inspect);
+  if (!two.ok()) return two;
+  if (Status status = CheckKnown(two->looks.back(), two->judgement); !status.ok()) return status;
   return two;
 }
 
@@ -73,64 +110,158 @@ bool MayHaveScope(FileSystem& files, const WhyOptions& scope, int pid) {
   return !scope.source.elf.empty() || ProcessTarget::Open(files, pid, {}).ok();
 }
 
-void AddNote(const std::string& sentence, Clock& clock, const WhyProcessOptions& options,
-             WhyReport* report) {
-  if (options.json)
-    report->text +=
-        WatchNoteJson(fmt::format("process {}", options.pid), "trouble", sentence, clock.Wall());
-  else
-    report->text += sentence + "\n";
+std::string NoteText(const std::string& sentence, Clock& clock, const WhyProcessOptions& options) {
+  if (!options.json) return sentence + "\n";
+  return WatchNoteJson(fmt::format("process {}", options.pid), "trouble", sentence, clock.Wall());
+}
+
+// The quickest look: nobody is stopped.
+std::optional<SystemSample> LookBriefly(ProcessInspector& inspector, int pid) {
+  InspectOptions inspect;
+  inspect.stop = inspect.step_running = inspect.stacks = false;
+  auto look = inspector.Inspect(pid, inspect);
+  return look.ok() ? std::optional(std::move(*look)) : std::nullopt;
+}
+
+// What two sources say of the same threads is of one time where these sleep in all looks of both.
+void KeepStill(const std::optional<SystemSample>& before, const SystemSample& look,
+               Sightings* threads) {
+  std::erase_if(threads->still_threads, [&](int thread) {
+    const ThreadFacts* const first = before ? FindThread(*before, thread) : nullptr;
+    const ThreadFacts* const last = FindThread(look, thread);
+    return first == nullptr || last == nullptr || !IsSameWait(*first, *last);
+  });
+}
+
+// As FindingText of a scope's.
+std::string JoinedText(const Verdict& verdict) {
+  std::string text;
+  for (const Finding& finding : verdict.findings) {
+    if (!finding.of_two_sources) continue;
+    text += fmt::format("{}: {} ({})\n", finding.IsBad() ? "HANG" : "perhaps a hang",
+                        finding.summary, ConfidenceName(finding.confidence));
+    for (const auto* lines : {&finding.lines, &finding.evidence}) {
+      for (const std::string& line : *lines) text += "  " + Printable(line) + "\n";
+    }
+    for (const std::string& doubt : finding.doubts)
+      text += "  not certain: " + Printable(doubt) + "\n";
+  }
+  return text;
+}
+
+Verdict JudgeThreads(Clock& clock, const TwoLooks& two) {
+  Picture picture;
+  picture.threads = ToldSightings(two.judgement, two.looks.back());
+  return JudgeLook(clock, std::move(picture), two.looks.front().begin);
+}
+
+std::string JsonOf(Clock& clock, const TwoLooks& two, const WhyProcessOptions& options) {
+  const WhyPart part{TargetName(two.looks.back()), two.looks.front().begin, {}, "", ""};
+  return WhyVerdictLine(clock, JudgeThreads(clock, two), part) +
+         ProcessJson(SceneOf(two, options), clock.Wall());
 }
 
 }  // namespace
 
-ProcessHangs FindProcessHangs(Clock& clock, ProcessInspector& inspector, int pid) {
+ProcessHangs FindProcessHangs(Clock& clock, ProcessInspector& inspector,
+                              const HangQuestion& question) {
   WhyProcessOptions options;
-  options.pid = pid;
-  options.stop = false;
-  auto two = SampleTwice(clock, inspector, options);
+  options.pid = question.pid;
+  options.stop = question.step;
+  InspectOptions inspect;
+  inspect.descendants = question.descendants;
+  inspect.also = question.also;
+  inspect.remote_ends = true;  // for a snapshot, which another host may be asked about
+  auto two = SampleTwice(clock, inspector, options, inspect);
   if (!two.ok()) return {};
   // Who started the program, and asks here, collects it in a moment.
   std::erase_if(two->judgement.findings,
                 [](const ProcessFinding& each) { return each.kind == FindingKind::kZombie; });
-  std::string threads = ProcessJson(SceneOf(*two, options), clock.Wall());
-  return {std::move(two->judgement.findings), std::move(threads)};
+  std::string threads =
+      CheckKnown(two->looks.back(), two->judgement).ok() ? JsonOf(clock, *two, options) : "";
+  Sightings told = ToldSightings(two->judgement, two->looks.back());
+  return {std::move(told.findings), std::move(two->judgement.standing), std::move(told.waits),
+          std::move(told.still_threads), std::move(threads)};
 }
 
 namespace {
 
 using PlainJson = nlohmann::json;
 
+PlainJson PackedWho(const FindingSubject& who) {
+  return {who.name, who.process, who.thread, who.does, who.where, who.waits_for, who.callers};
+}
+
+FindingSubject UnpackedWho(const PlainJson& json) {
+  FindingSubject who;
+  json[0].get_to(who.name);
+  json[1].get_to(who.process);
+  json[2].get_to(who.thread);
+  json[3].get_to(who.does);
+  json[4].get_to(who.where);
+  json[5].get_to(who.waits_for);
+  json[6].get_to(who.callers);
+  return who;
+}
+
+PlainJson PackedWaits(const std::vector<Wait>& waits) {
+  PlainJson list = PlainJson::array();
+  for (const Wait& wait : waits) {
+    PlainJson whom = PlainJson::array();
+    for (const FindingSubject& each : wait.whom) whom.push_back(PackedWho(each));
+    list.push_back({PackedWho(wait.who), std::move(whom), wait.doubt, wait.line, wait.since});
+  }
+  return list;
+}
+
+std::vector<Wait> UnpackedWaits(const PlainJson& list) {
+  std::vector<Wait> waits;
+  for (const PlainJson& json : list) {
+    Wait& wait = waits.emplace_back();
+    wait.who = UnpackedWho(json[0]);
+    for (const PlainJson& each : json[1]) wait.whom.push_back(UnpackedWho(each));
+    json[2].get_to(wait.doubt);
+    json[3].get_to(wait.line);
+    json[4].get_to(wait.since);
+  }
+  return waits;
+}
+
 // Both ends are the same program.
 std::string Packed(const ProcessHangs& hangs) {
   PlainJson findings = PlainJson::array();
-  for (const ProcessFinding& each : hangs.findings) {
-    findings.push_back({static_cast<int>(each.kind), static_cast<int>(each.confidence),
-                        each.summary, each.evidence, each.doubts, each.is_warning, each.lines,
-                        each.threads, each.partners, each.victims});
+  for (const Finding& each : hangs.findings) {
+    findings.push_back(PlainJson(FindingObject(each)));
+    findings.back()["is_warning"] = each.is_warning;
   }
-  return JsonText(PlainJson{std::move(findings), hangs.threads});
+  const ProcessStanding& standing = hangs.standing;
+  return JsonText(PlainJson{std::move(findings),
+                            {standing.moving, standing.tickers, standing.outside, standing.unknown,
+                             standing.halted, standing.complete, standing.hidden},
+                            hangs.threads,
+                            PackedWaits(hangs.waits),
+                            hangs.still_threads});
 }
 
 ProcessHangs Unpacked(const std::string& bytes) {
   ProcessHangs hangs;
   const PlainJson json = PlainJson::parse(bytes, nullptr, false);
-  if (!json.is_array() || json.size() != 2) return hangs;
+  if (!json.is_array() || json.size() != 5) return hangs;
   for (const PlainJson& each : json[0]) {
-    ProcessFinding finding;
-    finding.kind = static_cast<FindingKind>(each[0].get<int>());
-    finding.confidence = static_cast<Confidence>(each[1].get<int>());
-    each[2].get_to(finding.summary);
-    each[3].get_to(finding.evidence);
-    each[4].get_to(finding.doubts);
-    each[5].get_to(finding.is_warning);
-    each[6].get_to(finding.lines);
-    each[7].get_to(finding.threads);
-    each[8].get_to(finding.partners);
-    each[9].get_to(finding.victims);
-    hangs.findings.push_back(std::move(finding));
+    hangs.findings.push_back(ReadFinding(each));
+    each["is_warning"].get_to(hangs.findings.back().is_warning);
   }
-  json[1].get_to(hangs.threads);
+  const PlainJson& standing = json[1];
+  standing[0].get_to(hangs.standing.moving);
+  standing[1].get_to(hangs.standing.tickers);
+  standing[2].get_to(hangs.standing.outside);
+  standing[3].get_to(hangs.standing.unknown);
+  standing[4].get_to(hangs.standing.halted);
+  standing[5].get_to(hangs.standing.complete);
+  standing[6].get_to(hangs.standing.hidden);
+  json[2].get_to(hangs.threads);
+  hangs.waits = UnpackedWaits(json[3]);
+  json[4].get_to(hangs.still_threads);
   return hangs;
 }
 
@@ -143,44 +274,73 @@ bool MayLookFromBeside() {
 
 }  // namespace
 
-Result<ProcessHangs> FindProcessHangsBeside(Clock& clock, ProcessInspector& inspector, int pid) {
-  if (!MayLookFromBeside()) return FindProcessHangs(clock, inspector, pid);
+Result<ProcessHangs> FindProcessHangsBeside(Clock& clock, ProcessInspector& inspector,
+                                            const HangQuestion& question) {
+  if (!MayLookFromBeside()) return FindProcessHangs(clock, inspector, question);
   const auto bytes = AskSideProcess(
-      "thread-reader", {}, [&] { return Packed(FindProcessHangs(clock, inspector, pid)); });
+      "thread-reader", {}, [&] { return Packed(FindProcessHangs(clock, inspector, question)); });
   if (!bytes.ok()) return bytes.status();
   return Unpacked(bytes.value());
 }
 
+Result<HostLook> OpenHostLook(FileSystem& files, const std::string& path) {
+  const std::string of_snapshot = path + "/" + kThreadsName;
+  const std::string& file = files.Exists(of_snapshot) ? of_snapshot : path;
+  auto text = ReadWholeFile(files, file, kLargestLook);
+  if (!text.ok()) return text.status();
+  return ReadHostLook(*text, file);
+}
+
 Result<WhyReport> AskWhyProcess(Clock& clock, ProcessInspector& inspector,
                                 const WhyProcessOptions& options) {
-  auto two = SampleTwice(clock, inspector, options);
+  auto two = SampleKnown(clock, inspector, options);
   if (!two.ok()) return two.status();
-  const ProcessScene scene = SceneOf(*two, options);
-  return WhyReport{options.json ? ProcessJson(scene, clock.Wall()) : ProcessText(scene),
-                   two->judgement.IsBad()};
+  const Verdict verdict = JudgeThreads(clock, *two);
+  if (options.json) return WhyReport{JsonOf(clock, *two, options), IsBad(verdict)};
+  ProcessScene scene = SceneOf(*two, options);
+  scene.standing = StandingText(verdict);
+  return WhyReport{ProcessText(scene), IsBad(verdict)};
 }
 
 Result<WhyReport> AskWhyPid(FileSystem& files, Clock& clock, ProcessInspector& inspector,
                             const WhyOptions& scope, const WhyProcessOptions& options) {
   if (!MayHaveScope(files, scope, options.pid)) return AskWhyProcess(clock, inspector, options);
-  auto report = AskWhy(files, clock, scope);
-  if (!report.ok()) {
+  const std::optional<SystemSample> before = LookBriefly(inspector, options.pid);
+  auto part = LookAtScope(files, clock, scope);
+  if (!part.ok()) {
     auto without = AskWhyProcess(clock, inspector, options);
-    if (!without.ok()) return report;
-    AddNote("what it records was not read: " + report.status().message(), clock, options,
-            &*without);
+    if (!without.ok()) return part.status();
+    without->text +=
+        NoteText("what it records was not read: " + part.status().message(), clock, options);
     return without;
   }
-  auto two = SampleTwice(clock, inspector, options);
-  if (!two.ok()) {
-    AddNote("its threads were not looked at: " + two.status().message(), clock, options, &*report);
-    return report;
+  auto two = SampleKnown(clock, inspector, options);
+  // Its scope was read, so it was no zombie when it was asked about.
+  if (two.ok() && HasEnded(two->looks.back())) two = EndedMeanwhile(options.pid);
+  Picture picture;
+  picture.scope = part->sightings;
+  if (two.ok()) {
+    picture.threads = ToldSightings(two->judgement, two->looks.back());
+    KeepStill(before, two->looks.back(), &picture.threads);
   }
-  const ProcessScene scene = SceneOf(*two, options);
-  report->text +=
-      options.json ? ProcessFindingsJson(scene, clock.Wall()) : ProcessFindingsText(scene);
-  report->is_bad = report->is_bad || two->judgement.IsBad();
-  return report;
+  const Verdict verdict = JudgeLook(clock, std::move(picture), part->begin);
+  const std::string not_looked =
+      two.ok()
+          ? ""
+          : NoteText("its threads were not looked at: " + two.status().message(), clock, options);
+  if (options.json)
+    return WhyReport{WhyVerdictLine(clock, verdict, *part) + part->evidence + not_looked,
+                     IsBad(verdict)};
+  std::string text = JoinedText(verdict) + part->found + part->evidence + not_looked;
+  if (two.ok()) {
+    // The scope says the same with better names.
+    std::erase_if(two->judgement.findings, [&](const ProcessFinding& finding) {
+      return IsToldBy(part->sightings.findings, ToldFinding(finding, two->looks.back()));
+    });
+    text += ProcessFindingsText(SceneOf(*two, options));
+  }
+  const std::string standing = StandingText(verdict);
+  return WhyReport{(standing.empty() ? "" : standing + "\n") + text, IsBad(verdict)};
 }
 
 }  // namespace hangscope

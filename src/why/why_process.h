@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "proc/process_inspector.h"
+#include "process/host_look.h"
 #include "why/why.h"
 
 namespace hangscope {
@@ -17,22 +18,44 @@ struct WhyProcessOptions {
   bool all_threads = false;
   bool all_stacks = false;
   bool json = false;
+  std::vector<HostLook> others;  // on other hosts, made at about the same time
   size_t columns = 80;
   size_t lines = 22;
 };
 
-// Why process `pid` stands still, the surest first; empty: nothing is known to be wrong, or it
-// cannot be looked at. Stops nobody.
+// Whom a recorder asks about.
+struct HangQuestion {
+  int pid = 0;
+  bool descendants = false;  // all processes that descend from it, too,
+  std::vector<int> also;     // and from these, as its orphans are
+  // What runs may be stopped for a moment, to be seen going in circles; else nobody is.
+  bool step = false;
+
+  // Of one process alone.
+  HangQuestion(int its_pid) : pid(its_pid) {}
+};
+
+// Why these processes stand still, the surest first; empty: nothing is known to be wrong, or they
+// cannot be looked at.
 struct ProcessHangs {
-  std::vector<ProcessFinding> findings;
+  std::vector<Finding> findings;
+  ProcessStanding standing;
+  std::vector<Wait> waits;         // as in Sightings
+  std::vector<int> still_threads;  // likewise
   // all that was seen, with stacks, as of hangscope why --json; empty: it cannot be looked at
   std::string threads;
 };
-ProcessHangs FindProcessHangs(Clock& clock, ProcessInspector& inspector, int pid);
+ProcessHangs FindProcessHangs(Clock& clock, ProcessInspector& inspector,
+                              const HangQuestion& question);
 // The same, in a process of its own (base/side_process.h): for who records the program, whose ELF
 // and DWARF may bring libdw down. Where the kernel lets only a parent look (Yama), in this one.
 // Fails where that process broke off.
-Result<ProcessHangs> FindProcessHangsBeside(Clock& clock, ProcessInspector& inspector, int pid);
+Result<ProcessHangs> FindProcessHangsBeside(Clock& clock, ProcessInspector& inspector,
+                                            const HangQuestion& question);
+
+// What `hangscope why pid:N --json` wrote into the file `path`, or hangscope run into the snapshot
+// of that name.
+Result<HostLook> OpenHostLook(FileSystem& files, const std::string& path);
 
 // Looks twice. Fails where there is no such process, or it ends meanwhile, or nothing of it may be
 // looked at.

@@ -11,6 +11,7 @@
 #include "snapshot/cpu_recording.h"
 #include "snapshot/manifest_reader.h"
 #include "snapshot/snapshots.h"
+#include "verdict/json.h"
 #include "verdict/text.h"
 
 namespace hangscope {
@@ -28,11 +29,16 @@ class WhySnapshot {
       : files_(files), clock_(clock), options_(options) {}
 
   Result<WhyReport> Ask(WhyPerfOptions perf) {
-    Add(WhyOfRecording());
-    if (files_.Exists(Part(folder(), kScopeImageName))) Add(AskWhy(files_, clock_, options_));
+    AddRecording();
+    if (!about_manifest_.empty()) Note(about_manifest_);
+    if (files_.Exists(Part(folder(), kScopeImageName))) {
+      WhyOptions of_image = options_;
+      of_image.recorded = recorded_;
+      Add(LookAtScope(files_, clock_, of_image));
+    }
     perf.path = Part(folder(), kCpuFileName);
     perf.trigger = TriggerOf(files_, perf.path);
-    if (files_.Exists(perf.path)) Add(AskWhyPerf(files_, clock_, perf));
+    if (files_.Exists(perf.path)) Add(LookAtPerf(files_, clock_, perf));
     if (parts_ == 0) return warning_;
     return std::move(report_);
   }
@@ -40,45 +46,81 @@ class WhySnapshot {
  private:
   const std::string& folder() const { return options_.source.target; }
 
-  Result<WhyReport> WhyOfRecording() {
+  // What was judged while it was alive comes first.
+  void AddRecording() {
     auto manifest = ReadManifest(files_, folder());
-    if (!manifest.ok()) return manifest.status();
+    if (!manifest.ok()) return Warn(manifest.status());
+    about_manifest_ = manifest->warning;
     if (!manifest->verdict) {
-      return Status::Corrupt(
+      return Warn(Status::Corrupt(
           fmt::format("'{}' has no verdict in it: it is damaged, or was not written by hangscope",
-                      manifest->path));
+                      manifest->path)));
     }
-    if (options_.json) return WhyReport{VerdictLine(), manifest->verdict->hang};
+    recorded_ = manifest->verdict->findings;
+    if (options_.json) return AddText(VerdictLine(*manifest), manifest->verdict->hang);
     auto report = ReadWholeFile(files_, Part(folder(), kReportName), kLongestReport);
-    if (!report.ok()) return report.status();
-    return WhyReport{PrintableLines(VerdictInReport(*report)), manifest->verdict->hang};
+    if (!report.ok()) return Warn(report.status());
+    AddText(PrintableLines(VerdictInReport(*report)), manifest->verdict->hang);
   }
 
-  std::string VerdictLine() {
-    Json line{{"type", "verdict"}, {"version", 1}};
+  std::string VerdictLine(const SavedManifest& manifest) {
+    Json line = TypedObject("verdict", folder(), clock_.Wall());
+    if (!manifest.taken.empty()) line["time"] = manifest.taken;
     line.update(ReadVerdictMembers(files_, folder()));
+    if (manifest.version.value_or(0) < kManifestVersion) Renew(&line);
     return JsonLine(line);
   }
 
-  void Add(const Result<WhyReport>& part) {
-    if (part.ok()) {
-      ++parts_;
-      report_.text += (report_.text.empty() || options_.json ? "" : "\n") + part->text;
-      report_.is_bad = report_.is_bad || part->is_bad;
-      return;
+  // Of version 1.
+  void Renew(Json* verdict) {
+    if (verdict->contains("since_s") && (*verdict)["since_s"].is_number() &&
+        verdict->contains("elapsed_s") && (*verdict)["elapsed_s"].is_number()) {
+      (*verdict)["for_s"] =
+          (*verdict)["elapsed_s"].get<double>() - (*verdict)["since_s"].get<double>();
     }
-    warning_ = part.status();
-    report_.text += options_.json
-                        ? WatchNoteJson(folder(), "trouble", part.status().message(), clock_.Wall())
-                        : part.status().message() + "\n";
+    verdict->erase("since_s");
+    verdict->erase("findings");
+    for (const ReportFinding& finding : recorded_)
+      (*verdict)["findings"].push_back(FindingObject(finding));
+  }
+
+  // What is left of it says more, or again.
+  void Add(const Result<WhyPart>& part) {
+    if (!part.ok()) return Warn(part.status());
+    std::string text;
+    bool is_bad = false;
+    for (const Finding& finding : part->sightings.findings) {
+      is_bad = is_bad || finding.IsBad();
+      if (options_.json) text += FindingJson(finding, part->target, clock_.Wall());
+    }
+    if (!options_.json) text = part->found;
+    AddText(text + part->evidence, is_bad);
+  }
+
+  void AddText(const std::string& text, bool is_bad) {
+    ++parts_;
+    report_.text += (report_.text.empty() || options_.json ? "" : "\n") + text;
+    report_.is_bad = report_.is_bad || is_bad;
+  }
+
+  void Warn(Status status) {
+    warning_ = std::move(status);
+    Note(warning_.message());
+  }
+
+  void Note(const std::string& sentence) {
+    report_.text += options_.json ? WatchNoteJson(folder(), "trouble", sentence, clock_.Wall())
+                                  : sentence + "\n";
   }
 
   FileSystem& files_;
   Clock& clock_;
   const WhyOptions& options_;
+  std::vector<ReportFinding> recorded_;
   WhyReport report_;
   int parts_ = 0;
   Status warning_;
+  std::string about_manifest_;  // that it is newer than this hangscope; or empty
 };
 
 }  // namespace

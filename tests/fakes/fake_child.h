@@ -38,14 +38,20 @@ class FakeChild final : public ChildProcess {
   }
   void SignalDescendants(int) override {}
   ChildActivity Activity() override { return activity; }
+  bool WaitsForInput(const std::vector<int>&) override {
+    if (on_question_for_input) on_question_for_input();
+    return waits_for_input;
+  }
   const std::vector<int>& stream_fds() const override { return stream_fds_; }
   void FollowTerminalSize() override { ++terminal_sizes_seen; }
 
   ChildActivity activity;
+  bool waits_for_input = false;
   std::vector<int> signals;
   int dies_of = 0;
   int terminal_sizes_seen = 0;
   std::function<void()> on_poll;  // each time hangscope looks
+  std::function<void()> on_question_for_input;
 
  private:
   void CloseOutput() {

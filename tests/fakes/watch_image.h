@@ -84,6 +84,14 @@ class WatchImage {
     Put32(at, order);
     Put32(at + 4, value);
   }
+  // `at`: offsetof(hangscope_ring, ...), of a 32-bit word.
+  void PutRing(uint32_t core, size_t at, uint32_t value) {
+    Put32(rings_at_ + core * ring_bytes_ + at, value);
+  }
+  // The core has recorded so many events.
+  void PutEmitted(uint32_t core, uint32_t count) {
+    PutRing(core, offsetof(hangscope_ring, head), count << HANGSCOPE_TICKET_SHIFT);
+  }
   void PutRunning(uint32_t core, uint32_t task) {
     Put32(rings_at_ + core * ring_bytes_ + offsetof(hangscope_ring, last_task), task);
   }
@@ -106,6 +114,12 @@ class WatchImage {
     PutTask(index, offsetof(hangscope_task, resource), resource);
     PutTask(index, offsetof(hangscope_task, kind), kind);
     PutTask(index, offsetof(hangscope_task, holder), holder);
+    PutTask(index, offsetof(hangscope_task, sequence),
+            GetTask(index, offsetof(hangscope_task, sequence)) + 2);
+  }
+  void TaskIsReady(uint32_t index, uint32_t task) {
+    PutTask(index, offsetof(hangscope_task, task), task);
+    PutTask(index, offsetof(hangscope_task, state), HANGSCOPE_TASK_READY);
     PutTask(index, offsetof(hangscope_task, sequence),
             GetTask(index, offsetof(hangscope_task, sequence)) + 2);
   }

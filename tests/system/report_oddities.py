@@ -150,6 +150,10 @@ def findings_only():
                 "evidence": ["the same in 2 looks"],
             }
         ],
+        "last_output": [
+            {"stream": "stdout", "lines": ["block 4711 sent", "Go on? \x1b[2J"], "unfinished": True, "age_s": 31.0},
+            {"stream": "stderr", "lines": ["a <b>warning</b>"]},
+        ],
     }
 
 

@@ -34,6 +34,15 @@ class Elf:
     def text(self, at):
         return self.data[at:self.data.index(b"\0", at)].decode()
 
+    def loaded(self):
+        """Address and bytes of each piece that is loaded, of a 32-bit ELF."""
+        at, = struct.unpack_from("<I", self.data, 0x1c)
+        size, count = struct.unpack_from("<HH", self.data, 0x2a)
+        for i in range(count):
+            kind, where, _, address, length = struct.unpack_from("<IIIII", self.data, at + i * size)
+            if kind == 1 and length:
+                yield address, self.data[where:where + length]
+
     def catalog(self):
         """Id -> name, how many parameters."""
         words = {"u64": 2, "i64": 2, "ptr": 2 if self.data[4] == 2 else 1}

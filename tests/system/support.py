@@ -54,6 +54,17 @@ class Outcome:
         return {m["state"] for m in self.messages if m["type"] in ("heartbeat", "verdict")}
 
 
+def until(condition, timeout):
+    """What `condition` gives once that is something; None if it is nothing for `timeout` seconds."""
+    end = time.monotonic() + timeout
+    while time.monotonic() < end:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.02)
+    return None
+
+
 class Case(unittest.TestCase):
     """A test with an empty folder, where recorders do not see those of the tests beside it."""
 
@@ -116,12 +127,9 @@ class Case(unittest.TestCase):
         return [json.loads(line) for line in lines[:-1]]
 
     def until(self, condition, timeout=20, what="the condition"):
-        end = time.monotonic() + timeout
-        while time.monotonic() < end:
-            found = condition()
-            if found:
-                return found
-            time.sleep(0.02)
+        found = until(condition, timeout)
+        if found:
+            return found
         self.fail(f"{what} did not come true in {timeout} s; log: {self.messages()[-3:]}")
 
     def open_terminal(self):
@@ -141,6 +149,15 @@ class Case(unittest.TestCase):
         folder.mkdir(exist_ok=True)
         row = {"fault": fault, "times": times, "lost": lost}
         (folder / f"{self.id().removeprefix('__main__.')}{part}.json").write_text(json.dumps(row) + "\n")
+
+    def account_verdicts(self, sources, asked, hangs, controls, runs, told, right, wanted, seconds, since):
+        """A row of the table of verdicts (scripts/verdicts). `told`: hangs that were told, of them so many `right` in kind, subjects,
+        resource and confidence, of `wanted`; `seconds` from `since` to each verdict."""
+        folder = pathlib.Path(BUILD) / "verdicts"
+        folder.mkdir(exist_ok=True)
+        row = dict(sources=sources, asked=asked, hangs=hangs, controls=controls, runs=runs, told=told, right=right, wanted=wanted,
+                   seconds=sorted(seconds), since=since)
+        (folder / f"{sources}.json").write_text(json.dumps(row) + "\n")
 
     def need_firmware(self):
         if shutil.which("qemu-system-riscv32") is None:

@@ -1,6 +1,7 @@
 """A person at a terminal: a pseudo terminal with a command, mostly a shell, as the leader of its session."""
 import fcntl
 import os
+import pathlib
 import pty
 import select
 import signal
@@ -14,6 +15,14 @@ from support import Case
 
 def set_size(terminal, rows, columns):
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+
+def state(pid):
+    """The letter of a process's state, None if there is no such process."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return None
 
 
 class TerminalCase(Case):

@@ -124,14 +124,14 @@ class Programs(Case):
         if self.compiler is None:
             self.skipTest("there is no C compiler here (package gcc)")
 
-    def start(self, *flags):
+    def start(self, *flags, before=()):
         """The program, compiled and run until it is done and waits; a line of its own is asked for."""
         source, self.program = self.folder / "net.c", self.folder / "net"
         source.write_text(PROGRAM.replace(" of %s", " bytes"))
         (self.folder / "port.h").write_text(PORT)
         subprocess.run([self.compiler, "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}",
                         f"-I{self.folder}", *flags, str(source), "-o", str(self.program), "-pthread"], check=True)
-        process = subprocess.Popen([str(self.program)], stdout=subprocess.PIPE)
+        process = subprocess.Popen([*before, str(self.program)], stdout=subprocess.PIPE)
         self.addCleanup(self.end, process)
         self.assertEqual(process.stdout.readline(), b"done\n")
         return process
@@ -179,6 +179,19 @@ class Programs(Case):
         process.wait()
         done = self.hangscope("show", "--follow", self.scope_file(process), timeout=20)
         self.assertEqual(done.status, 0, done.err)
+
+    def test_the_file_of_a_program_in_another_container_is_followed_until_it_ends(self):
+        unshare = ["unshare", *([] if os.geteuid() == 0 else ["-Ur"]), "-p", "-f", "--kill-child"]
+        if subprocess.run([*unshare, "true"], capture_output=True).returncode != 0:
+            self.skipTest("no pid namespace may be made here (unshare -p)")
+        process = self.start(before=[*unshare, "sh", "-c", "\"$0\"; wait"])
+        scope, = (self.runtime / "hangscope").glob("net.*.scope")  # by its number there
+        show = subprocess.Popen([HANGSCOPE, "show", "--follow", scope], stdout=subprocess.DEVNULL)
+        self.addCleanup(self.end, show)
+        with self.assertRaises(subprocess.TimeoutExpired):
+            show.wait(0.5)
+        process.kill()
+        self.assertEqual(show.wait(20), 0)
 
     def test_output_that_cannot_be_written_is_said(self):
         process = self.start()

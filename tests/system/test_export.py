@@ -285,7 +285,7 @@ class Snapshots(ExportCase):
         self.assertEqual(len(lines["trace_event"]), whole)
         self.assertTrue(any("manifest.json" in w for w in lines["warnings"]), lines["warnings"])
         self.assertTrue(any("clocks" in w for w in lines["warnings"]), lines["warnings"])
-        (copy / "manifest.json").write_text(manifest.replace('"version": 1', '"version": 7', 1))
+        (copy / "manifest.json").write_text(json.dumps({**json.loads(manifest), "version": 7}))
         self.assertIn("version 7", "".join(self.export(copy)["warnings"]))
         (copy / "manifest.json").write_text(manifest)
         with open(copy / "cpu.perf.data", "r+b") as file:

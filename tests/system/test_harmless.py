@@ -22,7 +22,10 @@ class Harmless(Case):
             watcher = subprocess.Popen([HANGSCOPE, "watch", "--json", "--interval", "10ms", "--log", changes, "--elf", started.elf, *options,
                                         started.target], stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT)
         self.addCleanup(self.end, watcher)
-        self.until(lambda: changes.exists() and '"change"' in changes.read_text(), what="a watcher's first look")
+        try:
+            self.until(lambda: changes.exists() and '"change"' in changes.read_text(), what="a watcher's first look")
+        except self.failureException as error:
+            self.fail(f"{error}; its status is {watcher.poll()}, and it said {out.read_text()[-500:]!r}")
         return watcher, out
 
     def begin(self, start, **words):

@@ -144,7 +144,7 @@ int main(int argc, char** argv) {{
         limits = pathlib.Path(f"/proc/{process.pid}/limits")
         self.until(lambda: " 300 " in limits.read_text(), what="a limit of CPU time")
         if not SANITIZED:
-            self.assertIn(f" {8 << 30} ", limits.read_text())
+            self.until(lambda: f" {8 << 30} " in limits.read_text(), what="a limit of memory")
 
     def test_the_second_interrupt_ends_an_export(self):
         """What it waits for then: a reader of its output that does not read."""

@@ -8,16 +8,9 @@ import sys
 import time
 
 from support import HANGSCOPE, main
-from terminal import TerminalCase
+from terminal import TerminalCase, state
 
 ASK = "sh -c 'stty -echo; stty echo; echo read''y; read x; echo got $x; exit 9'"
-
-
-def state(pid):
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return None
 
 
 class Shell(TerminalCase):

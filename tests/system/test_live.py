@@ -1,4 +1,5 @@
 """The live view of hangscope watch, in tmux: what is on the screen, and what is left of it afterwards."""
+import mmap
 import os
 import pathlib
 import re
@@ -92,7 +93,7 @@ class View(Live):
         target = self.target("deadlock")
         self.start_shell()
         self.watch("--stall", "2", f"pid:{target.pid}")
-        self.until_screen(r"^no hang and no fault found so far$", r"core +role +activity +at +waits for +since", r"^> +\d+ \w+")
+        self.until_screen(r"^no hang found so far$", r"core +role +activity +at +waits for +since", r"^> +\d+ \w+")
         screen = self.until_screen(r"^HANG: deadlock, 2 of 3 cores wait for each other \(certain\)$", r"^3 cores +I 1 idle +W 2 waiting$")
         rows = re.findall(r"^ ! +\d+ (alpha|beta) +copier +waiting +LCKW +(queue|table) +\d+\.\d s$", screen, re.MULTILINE)
         self.assertEqual(sorted(name for name, _ in rows), ["alpha", "beta"])
@@ -130,6 +131,11 @@ class View(Live):
         self.until_screen(r"STATUS=1\.$")
         self.check_restored()
 
+    def map(self, image):
+        """As a simulator does: a file that nobody has mapped is a dump, and its view would close."""
+        with open(image, "r+b") as file:
+            self.addCleanup(mmap.mmap(file.fileno(), 0).close)
+
     def test_1024_cores_are_cells_that_scroll_and_are_found_by_number_and_by_what_is_wrong(self):
         scope = Scope("<", 8, minor=1)
         scope.watch = watch = Watch(scope, [(0, 0)])
@@ -141,6 +147,7 @@ class View(Live):
             watch.claims[core] = ((held,), (), 0)
         image = self.folder / "ram"
         image.write_bytes(scope.bytes())
+        self.map(image)
         self.start_shell()
         self.watch("--stall", "2", "--interval", "20ms", image)
         screen = self.until_screen(r"^1-\d+ of 1024  ", r"^>.R   0 MULR")
@@ -175,6 +182,7 @@ class View(Live):
             scope.task(4, task, 2, 0x1000 + task, 2, 2**32 - 1, 2500, 0)
         image = self.folder / "ram"
         image.write_bytes(scope.bytes())
+        self.map(image)
         self.start_shell()
         begin = time.monotonic()
         self.watch("--stall", "300ms", image)
@@ -205,7 +213,7 @@ class Terminal(Live):
         for how, status in ((signal.SIGTERM, 130), (signal.SIGSEGV, r"[1-9]\d*"), (signal.SIGABRT, r"[1-9]\d*")):
             with self.subTest(how):
                 self.watch(f"pid:{target.pid}")
-                self.until_screen("^no hang and no fault found so far$")
+                self.until_screen("^no hang found so far$")
                 self.assertTrue(self.in_view())
                 os.kill(self.pid_of_watch(target), how)
                 self.until_screen(rf"STATUS={status}\.$")
@@ -215,12 +223,12 @@ class Terminal(Live):
         target = self.target("healthy")
         self.start_shell()
         self.watch(f"pid:{target.pid}")
-        self.until_screen("^no hang and no fault found so far$")
+        self.until_screen("^no hang found so far$")
         self.type("C-z")
         self.until_screen("Stopped", "ready>")
         self.check_restored()
         self.type("-l", "fg\n")
-        self.until_screen("^no hang and no fault found so far$", r"^q quit")
+        self.until_screen("^no hang found so far$", r"^q quit")
         self.assertTrue(self.in_view())
         self.type("q")
         self.until_screen("^hangscope: .* polls in", "^ready>$")
@@ -230,7 +238,7 @@ class Terminal(Live):
         target = self.target("healthy")
         self.start_shell()
         self.watch("--interval", "20ms", f"pid:{target.pid}")
-        self.until_screen("^no hang and no fault found so far$")
+        self.until_screen("^no hang found so far$")
         self.assertEqual(self.hangscope("set", "pause", f"pid:{target.pid}", "beta").status, 0)
         self.until_screen("^1 paused: r lets it go on$")
         self.type("Enter")

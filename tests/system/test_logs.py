@@ -186,8 +186,8 @@ class Controls(Logs):
         self.assertEqual(states, {"pe0": "looping", "pe1": "progressing"})
 
     def test_pause_that_was_got_over_before(self):
-        # It waited for 1 s twice and went on; then 2 s are not yet too long.
-        code = ("import time\nfor n in (20, 20, 40):\n print('connecting', chr(97 + n))\n"
+        # It waited for 0.8 s twice and went on; then 1.6 s are not yet too long.
+        code = ("import time\nfor n in (16, 16, 32):\n print('connecting', chr(97 + n))\n"
                 " for i in range(n): print('waiting for peer'); time.sleep(0.05)\n print('connected')")
         outcome = self.run_program(python(code), "--stall", 1, "--on-hang", "kill", "--heartbeat", 0.1)
         self.assertEqual((outcome.status, outcome.hangs), (0, []))

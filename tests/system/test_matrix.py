@@ -34,6 +34,7 @@ AT_ONCE = 10  # most of them sleep
 STALL_S = 1.0
 CONTROL_S = 60 if LONG else 5
 FOUND_WITHIN_S = 40  # on a busy machine
+MOST_LATE = 4
 # After a finding, for others that would be wrong.
 AFTERWARDS_S = 1.5 * STALL_S
 HANDOVERS = 500000 if LONG else 10 ** 9  # rounds, two each; the end comes before, or the control's
@@ -62,7 +63,7 @@ class Expected:
 @dataclasses.dataclass
 class Scenario:
     """What to start, and from what it says it did, what is expected."""
-    start: typing.Callable  # folder -> Started
+    start: typing.Callable  # folder, how often nobody watched in time -> Started
     expect: typing.Callable = lambda planted: []  # of a control, nothing
     plants: bool = True  # it says so
     kills: bool = False  # by the test, in mid-flight
@@ -105,16 +106,16 @@ def differences(finding, wanted):
     by_name = {name_of(subject): subject for subject in finding["subjects"]}
     for subject, (waypoint, function) in wanted.at.items():
         found = by_name.get(subject, {})
-        check("waypoint", found.get("waypoint") == waypoint, found.get("waypoint"))
+        check("waypoint", found.get("at") == waypoint, found.get("at"))
         check("place", function in found.get("where", ""), found.get("where"))
     for subject, name in wanted.waits_for.items():
-        found = by_name.get(subject, {}).get("waits_for", {}).get("name", "")
+        found = by_name.get(subject, {}).get("waits_for", "")
         check("resource", found.startswith(name), found)
     for word, text in wanted.fault.items():
-        found = finding.get("fault", {}).get(word, "")
-        check(f"fault {word}", text == found if word in ("type", "reason") else text in found, found)
+        found = finding.get("facts", {}).get(word, "")
+        check(f"fault {word}", text == found if word in ("fault", "reason") else text in found, found)
     if wanted.corruption:
-        found = finding.get("corruption", {})
+        found = finding.get("facts", {})
         where, field = wanted.corruption
         check("corruption", found.get("where") == where and found.get("what", "").startswith(field), found)
     return wrong
@@ -144,7 +145,7 @@ def device(fault, draw, expect=None, plants=True):
             # What was asked for is what was done.
             assert told == (place.get("core", 0), place.get("other", 0), place.get("value", 0)), planted
             return [expect(place)] if expect else []
-        return Scenario(lambda folder: start_device(folder, fault=fault, **place), expected, plants)
+        return Scenario(lambda folder, late: start_device(folder, fault=fault, **place), expected, plants)
     return scenario
 
 
@@ -240,7 +241,7 @@ def expect_kept_lock(place):
 
 
 def expect_fault(kind, **words):
-    return lambda place: Expected("fault", [place["core"]], fault={"type": kind, **words})
+    return lambda place: Expected("fault", [place["core"]], fault={"fault": kind, **words})
 
 
 def expect_silent(place):
@@ -260,7 +261,7 @@ def expect_low_stack(place):
 
 def expect_guard(place):
     """The one core that looks after them says which."""
-    return Expected("fault", [WRITER], fault={"type": "guard", "text": f"guard of node {place['core'] // 5}"})
+    return Expected("fault", [WRITER], fault={"fault": "guard", "text": f"guard of node {place['core'] // 5}"})
 
 
 def nothing(rng, place, node):
@@ -336,7 +337,9 @@ def pipeline(fault, expect=None, plants=True, kills=False, **options):
     def scenario(rng):
         words = dict(fault=fault, seed=rng.getrandbits(30), nodes=1 + rng.getrandbits(1), **{k: v(rng) if callable(v) else v for k, v in options.items()})
         expected = lambda planted: [expect(Threads(planted) if plants else None)] if expect else []
-        return Scenario(lambda folder: start_pipeline(folder, **words), expected, plants, kills)
+        # One that ends of its fault does so later where a busy machine let nobody watch in time.
+        later = lambda late: {"block": 100 * 3 ** late} if late and "block" not in words else {}
+        return Scenario(lambda folder, late: start_pipeline(folder, **words, **later(late)), expected, plants, kills)
     return scenario
 
 
@@ -379,7 +382,7 @@ def threads_kept_lock(t):
 
 
 def thread_fault(kind, **words):
-    return lambda t: Expected("fault", [t.core], fault={"type": kind, **words})
+    return lambda t: Expected("fault", [t.core], fault={"fault": kind, **words})
 
 
 def pipeline_cases():
@@ -418,7 +421,7 @@ def sched(fault, draw, expect=None, plants=True):
         plan = dict(isa=rng.choice(["rv32", "rv64"]), round=rng.randint(20, 80))
         draw(rng, plan)
         expected = lambda planted: [expect(plan, f"t{planted['task']}", f"t{planted['other']}")] if expect else []
-        return Scenario(lambda folder: start_sched(folder, fault=fault, **plan), expected, plants)
+        return Scenario(lambda folder, late: start_sched(folder, fault=fault, **plan), expected, plants)
     return scenario
 
 
@@ -460,7 +463,7 @@ def sched_cases():
                                      lambda plan, task, other: Expected("starved", [f"t{70001 + i}" for i in range(5)], [task], any_subject=True)),
         "kept mutex": sched("KEPT_MUTEX", with_words(two_tasks, **at_the_end), lambda plan, task, other: Expected("starved", [other], [task])),
         "suspended with mutex": sched("SUSPENDED", with_words(two_tasks, **at_the_end), lambda plan, task, other: Expected("starved", [other], [task])),
-        "assert": sched("ASSERT", a_task, lambda plan, task, other: Expected("fault", [0], fault={"type": "assert", "text": "the round is in order", "where": "faults.c"})),
+        "assert": sched("ASSERT", a_task, lambda plan, task, other: Expected("fault", [0], fault={"fault": "assert", "text": "the round is in order", "where": "faults.c"})),
     }
 
 
@@ -511,7 +514,8 @@ class Run:
 
 def read_findings(text):
     lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
-    return [line for line in lines if line["type"] == "finding"]
+    return [line for line in lines if line["type"] == "finding"] + [
+        finding for line in lines if line["type"] == "verdict" for finding in line.get("findings", [])]
 
 
 class TooLate(Exception):
@@ -549,6 +553,9 @@ def follow(run, scenario, started, watcher, log):
         run.problem = f"nothing was planted: {started.said()!r}"
         return
     if scenario.kills:
+        end = time.monotonic() + FOUND_WITHIN_S
+        while '"watching"' not in log.read_text(errors="replace") and watcher.poll() is None and time.monotonic() < end:
+            time.sleep(0.02)
         time.sleep(0.3)
         started.kill()
     begin = time.monotonic()
@@ -594,12 +601,12 @@ def ask_why(run, scenario, started, folder):
 NOT_BY_WHY = ("endless loop", "priority starvation", "crash", "abort", "SIGKILL", "corrupt*", "stack*", "guard word")
 
 
-def perform(target, case, make, seed, place, tries=5):
+def perform(target, case, make, seed, place, late=0):
     run = Run(target, case, seed)
     scenario = make(random.Random(f"{target}/{case}/{seed}"))
     folder = new_folder(place)
     try:
-        started = scenario.start(folder)
+        started = scenario.start(folder, late)
         try:
             started.until_recording()
             is_hang = scenario.plants and not any(fnmatch.fnmatch(case, pattern) for pattern in NOT_BY_WHY) and case not in CONTROLS
@@ -608,8 +615,8 @@ def perform(target, case, make, seed, place, tries=5):
         finally:
             started.kill()
     except TooLate as error:
-        if tries > 1:
-            return perform(target, case, make, seed, place, tries - 1)
+        if late < MOST_LATE:
+            return perform(target, case, make, seed, place, late + 1)
         run.problem = str(error)
     except Exception as error:  # a table with a hole is better than none
         run.problem = f"{type(error).__name__}: {error}"
@@ -671,6 +678,10 @@ class Matrix(Case):
         # For ./check to print: a line for each case.
         brief = "\n".join([*by_case(runs), *table[totals_from:]]) + "\n"
         (pathlib.Path(BUILD) / "matrix.txt").write_text(brief)
+        of_cases = {(run.target, run.case): bool(run.expected) for run in runs}
+        self.account_verdicts("scope", "watch, why", sum(of_cases.values()), sum(not hang for hang in of_cases.values()), len(runs),
+                              sum(run.hits + run.false_alarms for run in runs), sum(run.hits for run in runs), sum(run.hits + run.misses for run in runs),
+                              [run.verdict_s for run in runs if run.verdict_s is not None and run.how == "watch"], "the watcher's start")
         wrong = [f"{run.target}, {run.case}, seed {run.seed}: {'; '.join([run.problem] * bool(run.problem) + run.wrong)}" for run in runs if not run.ok]
         self.assertFalse(wrong, "\n" + "\n".join(wrong))
         controls = sum(run.case in CONTROLS for run in runs)

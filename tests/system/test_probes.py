@@ -312,6 +312,22 @@ class Probes(Case):
         self.assertNotIn("scope", manifest)
         self.assertIn("--scope", self.log.read_text())
 
+    def test_run_finds_the_scope_of_a_descendant_by_itself(self):
+        """Only while that lives: what it waited for at its end is no hang of whom it leaves behind."""
+        path = self.write("program.scope", self.image)
+        holds = f"import mmap, time; f = open({str(path)!r}, 'r+b'); scope = mmap.mmap(f.fileno(), 0); time.sleep(1)"
+        launcher = f"import subprocess, sys, time; subprocess.run([sys.executable, '-c', {holds!r}]); time.sleep(1); sys.exit(7)"
+        done = self.run_program(python(launcher))
+        self.assertEqual(done.status, 7, done.err)
+        self.assertRegex(str(done.messages), r"scope found in process \d+, \d+ cores?")
+        self.assertNotIn("warning", str(done.messages))
+        self.assertNotIn("scope", json.loads((self.snapshots()[0] / "manifest.json").read_text()))
+
+    def test_run_does_not_look_for_a_scope_that_nobody_wants(self):
+        path = self.write("program.scope", self.image)
+        holds = f"import mmap, time; f = open({str(path)!r}, 'r+b'); scope = mmap.mmap(f.fileno(), 0); time.sleep(1)"
+        self.assertNotIn("scope found", str(self.run_program(python(holds), "--scope", "none").messages))
+
     def test_run_reads_a_simulators_memory(self):
         ram = self.write("ram.bin", bytes(4096) + self.image)
         folder, manifest = self.snapshot_of("--scope", f"file:{ram}@4096", code="raise SystemExit(7)")

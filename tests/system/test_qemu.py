@@ -55,7 +55,7 @@ class Hangs(Qemu):
         outcome = self.watch("handshake-hang", options=("--junit", self.folder / "junit.xml"))
         verdict, _ = self.assert_spins(
             outcome, {0: "cb_reserve_back", 1: "noc_semaphore_wait", 2: "cb_wait_front"}, places=1)
-        self.assertGreater(verdict["since_s"], 0)
+        self.assertGreater(verdict["for_s"], 0)
         (snapshot,) = self.snapshots()
         report = (snapshot / "report.txt").read_text()
         for function in ("cb_reserve_back", "noc_semaphore_wait", "cb_wait_front"):

@@ -172,6 +172,10 @@ class ReportPage(ReportCase):
         page = self.page(report_oddities.findings_only)
         self.assertIn("12024 waits 1.1 s for mutex lock_b, held by 12025", page.text("#verdict #who-says"))
         self.assertIn("the same in 2 looks", page.text("#evidence"))
+        printed = page.text("#verdict #last-output")
+        self.assertIn("stdout, 31.0 s before the verdict, without an end of line\n\nblock 4711 sent\nGo on? \\x1b[2J", printed)
+        self.assertIn("stderr\n\na <b>warning</b>", printed)
+        self.assertNotIn("newer hangscope", page.text("#verdict"))
         self.assertEqual(
             page.value("[...document.querySelectorAll('#parts a')].map(link => link.textContent)"),
             ["Verdict", "Findings"],

@@ -375,11 +375,11 @@ class Porting(Target):
             ("task_delay", 9, 0), ("task_suspend", 1, 0), ("task_resume", 1, 0), ("task_resume", 1, 0),
             ("mutex_lock", mutex, 2), ("mutex_unlock", mutex, 0), ("semaphore_post", semaphore, 1),
             ("semaphore_wait", semaphore, 0), ("queue_send", queue, 1), ("queue_receive", queue, 0), ("task_destroy", 1, 0),
-            ("task_create", 1, 5)])
-        # Wait records: one was destroyed, two waits for the mutex that one has.
+            ("task_create", 1, 5), ("task_create", 3, 7), ("task_switch", 2, 3), ("mutex_lock", mutex, 3)])
+        # Wait records: one was destroyed, two waits for the mutex that one had and three has.
         one, two, *rest = self.scope().tasks()
         self.assertEqual((one.task, one.state), (1, 0))
-        self.assertEqual((two.task, two.state, two.kind, two.resource, two.holder), (2, 2, 1, mutex, 1))
+        self.assertEqual((two.task, two.state, two.kind, two.resource, two.holder), (2, 2, 1, mutex, 3))
         self.assertEqual([task.sequence for task in rest], [0, 0])
 
     def test_zephyr(self):

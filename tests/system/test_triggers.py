@@ -185,7 +185,7 @@ class Rates(Triggered):
 
 class Exit(Triggered):
     def test_a_crash_and_a_failure_take_one_with_the_last_words(self):
-        for command, detail in (("echo last words; exit 7", "status 7"), ("echo last words; kill -SEGV $$", "signal 11")):
+        for command, detail in (("echo last words; exit 7", "status 7"), ("echo last words; kill -SEGV $$", "signal 11 (Segmentation fault)")):
             outcome = self.run_program(["sh", "-c", command])
             self.assertEqual([m["trigger"] for m in outcome.of_type("snapshot")], ["exit"])
             manifest = self.manifests()[-1]

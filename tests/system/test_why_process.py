@@ -63,6 +63,11 @@ def signals(pid):
     return found
 
 
+def begins_threads(pid):
+    """Who starts a thread blocks all signals meanwhile, those of the C library, too, which nobody else can; so does the thread."""
+    return any(name == "SigBlk" and int(mask, 16) >> 31 & 3 == 3 for thread in signals(pid).values() for name, mask in thread)
+
+
 class WhyCase(support.Case):
     def start(self, program, *words, stdin=subprocess.DEVNULL, **popen):
         """Starts an example and waits for its first line."""
@@ -93,11 +98,11 @@ class WhyCase(support.Case):
         return process
 
     def why(self, pid, *words, **popen):
-        """The status, the note and the findings."""
+        """The status, the note on how it was looked at, and the findings."""
         outcome = self.hangscope("why", f"pid:{pid}", "--json", *words, **popen)
         lines = [json.loads(line) for line in outcome.out.splitlines()]
         self.assertTrue(lines, outcome.err)
-        return outcome.status, lines[0], [line for line in lines if line["type"] == "finding"], lines
+        return outcome.status, next((line for line in lines if line["type"] == "note"), None), lines[0].get("findings", []), lines
 
     def only_finding(self, pid, kind, confidence):
         status, _, findings, lines = self.why(pid)
@@ -107,7 +112,7 @@ class WhyCase(support.Case):
 
     @staticmethod
     def names(finding):
-        return {thread["name"] for thread in finding["threads"]}
+        return {thread["name"].split(maxsplit=1)[1] for thread in finding["subjects"]}
 
     def source_line(self, program, text):
         """Where `text` stands in the source of an example: "abba_locks.cc:20"."""
@@ -120,31 +125,33 @@ class HungPrograms(WhyCase):
         found = self.only_finding(self.hung("abba_locks").pid, "deadlock", "certain")
         self.assertEqual({"a-to-b", "b-to-a"}, self.names(found))
         self.assertEqual("deadlock, 2 of 3 threads wait for each other", found["summary"])
-        first, other = found["threads"]
-        self.assertIn(f"held by {other['tid']}", first["does"])
-        self.assertIn(f"held by {first['tid']}", other["does"])
+        first, other = found["subjects"]
+        self.assertIn(f"held by {other['thread']}", first["does"])
+        self.assertIn(f"held by {first['thread']}", other["does"])
         self.assertEqual({"lock_a", "lock_b"}, set(re.findall(r"mutex (lock_.)", first["does"] + other["does"])))
-        for thread in found["threads"]:
-            self.assertIn("Transfer", thread["where"]["function"])
-            self.assertIn(thread["where"]["source"], self.source_line("abba_locks.cc", "to.lock()"))
+        for thread in found["subjects"]:
+            self.assertIn("Transfer", thread["where"])
+            self.assertIn(thread["where"].split()[-1], self.source_line("abba_locks.cc", "to.lock()"))
+            self.assertRegex(thread["callers"][0], r"\S+  abba_locks\.cc:\d+$")
+            self.assertNotRegex(" ".join(thread["callers"]), "std::|pthread|clone")
 
     def test_a_signal_that_came_too_early_is_lost(self):
         found = self.only_finding(self.hung("lost_signal").pid, "lost-wakeup", "likely")
         self.assertEqual({"consumer"}, self.names(found))
-        self.assertIn("condition work_came", found["threads"][0]["does"])
-        self.assertIn(found["threads"][0]["where"]["source"], self.source_line("lost_signal.cc", "pthread_cond_wait(&work"))
+        self.assertIn("condition work_came", found["subjects"][0]["does"])
+        self.assertIn(found["subjects"][0]["where"].split()[-1], self.source_line("lost_signal.cc", "pthread_cond_wait(&work"))
 
     def test_a_reader_of_a_pipe_that_it_could_only_write_itself(self):
         process = self.hung("silent_pipe")
         found = self.only_finding(process.pid, "no-writer", "certain")
-        self.assertEqual([process.pid], [thread["tid"] for thread in found["threads"]])
-        self.assertIn("a pipe (fd 3) written by itself", found["threads"][0]["does"])
-        self.assertIn(found["threads"][0]["where"]["source"], self.source_line("silent_pipe.cc", "while (read("))
+        self.assertEqual([process.pid], [thread["thread"] for thread in found["subjects"]])
+        self.assertIn("a pipe (fd 3) written by itself", found["subjects"][0]["does"])
+        self.assertIn(found["subjects"][0]["where"].split()[-1], self.source_line("silent_pipe.cc", "while (read("))
 
     def test_a_mutex_whose_owner_ended(self):
         found = self.only_finding(self.hung("dead_owner").pid, "owner-died", "certain")
         self.assertRegex(found["summary"], r"mutex table_lock, held by \d+, which ended")
-        self.assertEqual("look_up()", found["threads"][0]["where"]["function"])
+        self.assertEqual("look_up()", found["subjects"][0]["where"].split("  ")[0])
 
     def test_a_spin_for_a_flag_that_nobody_sets(self):
         process = self.hung("busy_spin")
@@ -152,34 +159,34 @@ class HungPrograms(WhyCase):
         found = self.until(lambda: self.why(process.pid)[2], what="a circle")[0]
         self.assertEqual(("spin", "certain"), (found["kind"], found["confidence"]), found)
         self.assertIn("spins for table_ready", found["summary"])
-        self.assertEqual("wait_for_table()", found["threads"][0]["where"]["function"])
+        self.assertEqual("wait_for_table()", found["subjects"][0]["where"].split("  ")[0])
 
     def test_a_child_that_is_stopped(self):
         process = self.hung("stopped_child")
         found = self.only_finding(process.pid, "stopped-child", "certain")
-        child, = found["partners"]
+        child, = (partner["process"] for partner in found["partners"])
         self.assertIn(f"process {child} (stopped_child), which is stopped", found["summary"])
         self.assertEqual("T", states(child)[child][0])
-        self.assertEqual("wait_for_job(int)", found["threads"][0]["where"]["function"])
+        self.assertEqual("wait_for_job(int)", found["subjects"][0]["where"].split("  ")[0])
 
     def test_two_processes_that_wait_for_each_other(self):
         found = self.only_finding(self.hung("two_processes").pid, "deadlock", "certain")
         self.assertEqual({"two_processes", "server"}, self.names(found))
         self.assertEqual("deadlock, 2 threads of 2 processes wait for each other", found["summary"])
-        self.assertEqual({"ask()", "serve()"}, {thread["where"]["function"] for thread in found["threads"]})
+        self.assertEqual({"ask()", "serve()"}, {thread["where"].split("  ")[0] for thread in found["subjects"]})
 
     def test_the_same_from_the_other_end(self):
-        server, = self.only_finding(self.hung("two_processes").pid, "deadlock", "certain")["threads"][1:]
-        self.assertEqual(server["pid"], self.only_finding(server["pid"], "deadlock", "certain")["threads"][0]["pid"])
+        server, = self.only_finding(self.hung("two_processes").pid, "deadlock", "certain")["subjects"][1:]
+        self.assertEqual(server["process"], self.only_finding(server["process"], "deadlock", "certain")["subjects"][0]["process"])
 
     def test_of_a_long_chain_of_processes_it_says_how_many_it_left_out(self):
         links = 70  # each reads what the one before it writes
         shell = self.start("sh", "-c", "(echo begun; sleep 1000) | " + "cat | " * links + "cat", start_new_session=True)
         self.addCleanup(os.killpg, shell.pid, signal.SIGKILL)
         self.settled(shell.pid)
-        processes = [line for line in self.why(shell.pid)[3] if line["type"] == "process"]
+        processes = [line for line in self.why(max(family(shell.pid)))[3] if line["type"] == "process"]
         self.assertEqual(len(processes), 64)
-        self.assertRegex(" ".join(processes[0]["troubles"]), r"the waits lead to more processes: \d+ (is|are) not looked at, as 64 is the most")
+        self.assertRegex(" ".join(processes[0]["troubles"]), r"\d+ more of its descendants, or of those whom the waits lead to, (is|are) not looked at")
 
     def test_without_stopping_anybody(self):
         process = self.hung("abba_locks")
@@ -214,7 +221,7 @@ class Controls(WhyCase):
         for _ in range(times):
             status, note, findings, lines = self.why(pid)
             self.assertEqual((0, []), (status, [f["summary"] for f in findings]), lines)
-            self.assertEqual("clean", note["event"])
+            self.assertNotIn(lines[0]["state"], ("deadlock", "starved", "looping", "fault", "partial"))
 
     def control(self, mode, **popen):
         return self.start(HUNG / "controls", mode, **popen)
@@ -257,6 +264,195 @@ class Controls(WhyCase):
         children = self.until(lambda: pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split())
         self.settled(process.pid)
         self.assert_silent(process.pid)
+
+
+class Launchers(WhyCase):
+    """Those who start others, and wait for them: they are idle while these work, and what hangs among these is named."""
+    def launch(self, *words, **popen):
+        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                   start_new_session=True, cwd=self.folder, **popen)
+        self.addCleanup(process.wait)
+        self.addCleanup(os.killpg, process.pid, signal.SIGKILL)
+        return process
+
+    def makefile(self, name, text):
+        path = pathlib.Path(self.folder, name)
+        path.write_text(text.replace("    ", "\t"))
+        return path.name
+
+    def names(self, pid):
+        return sorted(pathlib.Path(f"/proc/{thread}/comm").read_text().strip() for thread in family(pid) or ())
+
+    def assert_idle(self, process, names):
+        self.until(lambda: self.names(process.pid) == sorted(names), what=f"{names} run")
+        self.settled(process.pid)
+        status, _, findings, lines = self.why(process.pid)
+        self.assertEqual((0, []), (status, findings), lines)
+
+    def test_make_of_many_jobs(self):
+        self.makefile("Makefile", "all: a b c d\na b c d:\n    sleep 1000\n")  # one of them has to wait
+        self.assert_idle(self.launch("make", "-j3"), ["make", "sleep", "sleep", "sleep"])
+
+    def test_make_of_make(self):
+        self.makefile("inner", "all: a b c d\na b c d:\n    sleep 1000\n")
+        outer = self.makefile("outer", "all:\n    +$(MAKE) -f inner\n")
+        self.assert_idle(self.launch("make", "-j3", "-f", outer), ["make", "make", "sleep", "sleep", "sleep"])
+
+    def test_a_loop_that_its_own_handlers_wake(self):
+        script = ("import asyncio, signal\n"
+                  "async def main():\n"
+                  "    stop = asyncio.Event()\n"
+                  "    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)\n"
+                  "    await stop.wait()\n"
+                  "asyncio.run(main())\n")
+        process = self.launch("python3", "-c", script)
+        self.until(lambda: self.handles_term(process.pid), what="it handles SIGTERM")
+        self.settled(process.pid)
+        self.assertEqual(0, self.why(process.pid)[0])
+
+    @staticmethod
+    def handles_term(pid):
+        caught = [int(mask, 16) for name, mask in signals(pid)[pid] if name == "SigCgt"]
+        return caught[0] >> (signal.SIGTERM - 1) & 1
+
+    def assert_leads_to_the_locks(self, process):
+        self.until(lambda: any(name.startswith("b-to-a") for name in self.names(process.pid)), what="the locks are taken")
+        self.settled(process.pid)
+        status, _, findings, lines = self.why(process.pid)
+        self.assertEqual((1, "certain"), (status, findings[0]["confidence"]), lines)
+        self.assertRegex(findings[0]["summary"], r"^deadlock, 2 of 3 threads of process \d+ \(abba_locks\) wait for each other "
+                                                 r"\(mutex lock_a, mutex lock_b\)$")
+
+    def test_of_two_jobs_of_make_one_hangs(self):
+        self.makefile("Makefile", f"all: a b\na:\n    sleep 1000\nb:\n    {HUNG / 'abba_locks'}\n")
+        self.assert_leads_to_the_locks(self.launch("make", "-j2"))
+
+    def test_of_the_commands_of_a_shell_one_hangs(self):
+        self.assert_leads_to_the_locks(self.launch("sh", "-c", f"sleep 1000 & {HUNG / 'abba_locks'} & wait"))
+
+    def test_a_command_with_a_time_limit_hangs(self):
+        self.assert_leads_to_the_locks(self.launch("timeout", "1000", HUNG / "abba_locks"))
+
+    def test_a_hang_that_is_only_likely_is_so_behind_a_launcher_too(self):
+        for words in (("timeout", "1000", HUNG / "lost_signal"), ("sh", "-c", f"sleep 1000 & {HUNG / 'lost_signal'} & wait")):
+            process = self.launch(*words)
+            self.until(lambda: "consumer" in self.names(process.pid), what="it waits")
+            self.settled(process.pid)
+            status, _, findings, lines = self.why(process.pid)
+            self.assertEqual((1, "lost-wakeup", "likely"), (status, findings[0]["kind"], findings[0]["confidence"]), lines)
+
+
+class Unseen(WhyCase):
+    """Who may have the other end of a pipe, and cannot be seen."""
+    def test_others_of_another_user(self):
+        if os.getuid() != 0:
+            self.skipTest("only root can be another user here")
+        nobody = pwd.getpwnam("nobody").pw_uid
+        if subprocess.run(["test", "-x", support.HANGSCOPE], user=nobody).returncode != 0:
+            self.skipTest(f"{support.HANGSCOPE} may not be run by nobody here")
+        process = self.start(HUNG / "silent_pipe", user=nobody)
+        self.settled(process.pid)
+        self.only_finding(process.pid, "no-writer", "certain")
+        status, _, findings, _ = self.why(process.pid, user=nobody)
+        self.assertEqual((0, ["possible"]), (status, [f["confidence"] for f in findings]))
+
+    def test_others_outside_of_a_container(self):
+        if os.getuid() != 0 or shutil.which("nsenter") is None:
+            self.skipTest("only root can make a process namespace here, and nsenter enter it (package util-linux)")
+        ends = os.pipe()
+        self.addCleanup(lambda: [os.close(end) for end in ends])
+        outer = subprocess.Popen(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "cat"], stdin=ends[0],
+                                 pass_fds=[ends[1]], stdout=subprocess.DEVNULL)
+        self.addCleanup(outer.wait)
+        self.addCleanup(outer.kill)
+        inner = self.until(lambda: [pid for pid in family(outer.pid) or () if pathlib.Path(f"/proc/{pid}/comm").read_text() == "cat\n"],
+                           what="cat runs")[0]
+        self.settled(inner)
+        done = subprocess.run(["nsenter", "-t", str(inner), "-p", "-m", support.HANGSCOPE, "why", "pid:1"], capture_output=True, timeout=60)
+        self.assertRegex(done.stdout.decode(), r"^perhaps no writer(.|\n)*outside of this\s+container")
+        self.assertEqual(0, done.returncode)
+
+
+class Hosts(WhyCase):
+    """Two network namespaces for two hosts: either sees of a connection its own end."""
+    SPACES = tuple(f"hangscope{os.getpid()}{end}" for end in "ab")
+    SPEAKS = ("import socket, sys\n"
+              "if sys.argv[1] == 'a':\n"
+              "    listening = socket.create_server(('10.99.0.1', 7000))\n"
+              "    print('listening', flush=True)\n"
+              "    end = listening.accept()[0]\n"
+              "    listening.close()\n"
+              "else:\n"
+              "    end = socket.create_connection(('10.99.0.1', 7000), 10)\n"
+              "    end.settimeout(None)\n"
+              "print('connected', flush=True)\n"
+              "end.recv(1)")
+
+    def setUp(self):
+        super().setUp()
+        if shutil.which("ip") is None or os.getuid() != 0:
+            self.skipTest("only root, with ip, makes network namespaces")
+        ends = [f"hs{os.getpid() % 100000}{end}" for end in "ab"]
+        steps = [f"netns add {space}" for space in self.SPACES]
+        steps.append(f"link add {ends[0]} netns {self.SPACES[0]} type veth peer name {ends[1]} netns {self.SPACES[1]}")
+        for number, (space, end) in enumerate(zip(self.SPACES, ends), 1):
+            steps += [f"-n {space} addr add 10.99.0.{number}/24 dev {end}", f"-n {space} link set {end} up"]
+        for space in self.SPACES:
+            self.addCleanup(subprocess.run, ["ip", "netns", "del", space], stderr=subprocess.DEVNULL)
+        for step in steps:
+            made = subprocess.run(["ip", *step.split()], capture_output=True, text=True)
+            if made.returncode != 0:
+                self.skipTest(f"no network namespaces here: {made.stderr.strip()}")
+
+    def speaker(self, number, *launcher):
+        words = ["ip", "netns", "exec", self.SPACES[number], *launcher, *support.python(self.SPEAKS, "ab"[number])]
+        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        self.addCleanup(self.finish, process)
+        return process
+
+    def speakers(self, *launcher):
+        a = self.speaker(0)
+        self.assertEqual(a.stdout.readline(), b"listening\n")
+        b = self.speaker(1, *launcher)
+        for process in (a, b):
+            self.assertEqual(process.stdout.readline(), b"connected\n")
+        return a, b
+
+    def looked_at(self, pid):
+        path = pathlib.Path(self.folder, f"{pid}.jsonl")
+        path.write_bytes(self.hangscope("why", f"pid:{pid}", "--json").out)
+        return path
+
+    def test_a_connection_whose_ends_are_both_waited_for(self):
+        a, b = self.speakers()
+        time.sleep(1.3)  # what two clocks show is sure to within a second
+        self.assertEqual((0, []), self.why(a.pid)[::2])
+        far = self.looked_at(b.pid)
+        status, _, findings, lines = self.why(a.pid, "--with", far)
+        self.assertEqual((1, [("deadlock", "likely")]), (status, [(finding["kind"], finding["confidence"]) for finding in findings]), lines)
+        self.assertEqual([a.pid, b.pid], [subject["process"] for subject in findings[0]["subjects"]])
+        other = far.read_text().replace(lines[1]["boot_id"], "another").replace(json.dumps(lines[1]["host"]), '"far"')
+        far.write_text(other)
+        subjects = self.why(a.pid, "--with", far)[2][0]["subjects"]
+        self.assertEqual([(a.pid, None), (b.pid, "far")], [(subject["process"], subject.get("host")) for subject in subjects])
+        self.assertIn(f"written by {b.pid} python3 on far", subjects[0]["does"])
+        b.kill()
+        self.until(lambda: a.poll() is not None, what="the end of the one ends the other")
+
+    def test_with_a_snapshot_of_the_other_host(self):
+        self.speakers(support.HANGSCOPE, "run", "--stall", "1", "--timeout", "3", "--heartbeat", "0", "--prefix", pathlib.Path(self.folder, "far"), "--")
+        snapshot = pathlib.Path(self.folder, "far.snapshot-0001")
+        self.until((snapshot / "threads.jsonl").exists, what="there is a snapshot")
+        self.assertIn("connection", {json.loads(line)["type"] for line in (snapshot / "threads.jsonl").read_text().splitlines()})
+
+    def test_what_is_no_look_is_refused(self):
+        process = self.start(HUNG / "controls", "sleep")
+        path = pathlib.Path(self.folder, "notes.txt")
+        for text, reason in (("", "has no look at processes in it"), ("hello\n", "line 1: this is no object of JSON")):
+            path.write_text(text)
+            outcome = self.hangscope("why", f"pid:{process.pid}", "--with", path)
+            self.assertEqual(outcome.status, 3)
+            self.assertIn(reason, outcome.err.decode())
 
 
 class Harmless(WhyCase):
@@ -327,8 +523,8 @@ class Harmless(WhyCase):
         seen = 0
         for words in zoo:
             process = self.start(*words, stdin=subprocess.PIPE)
-            # Who starts a thread blocks all signals meanwhile.
-            self.until(lambda: (signals(process.pid), time.sleep(0.02))[0] == signals(process.pid), what="its threads have begun")
+            self.until(lambda: (signals(process.pid), time.sleep(0.02))[0] == signals(process.pid) and not begins_threads(process.pid),
+                       what="its threads have begun")
             before = signals(process.pid)
             outcome = self.hangscope("why", f"pid:{process.pid}")
             after = signals(process.pid)
@@ -360,7 +556,9 @@ class Harmless(WhyCase):
     def test_who_blocks_ignores_or_handles_sigtrap_still_does_so(self):
         for process, how, said in self.leaves_signals_alone([(TOOLS / "spinner", "flag", how) for how in ("blocks", "ignores", "handles")]):
             if how == "handles":
-                self.assertRegex(said, "^HANG: spin")
+                # On a busy machine the time for its steps may be over before the circle is closed.
+                again = lambda: self.hangscope("why", f"pid:{process.pid}").out.startswith(b"HANG: spin")
+                self.assertTrue(said.startswith("HANG: spin") or support.until(again, 20), said)
             else:
                 self.assertRegex(said, rf"thread {process.pid} .*{how} SIGTRAP")
             process.send_signal(signal.SIGTRAP)
@@ -419,7 +617,7 @@ class Harmless(WhyCase):
         child = subprocess.Popen(["true"])
         self.until(lambda: states(child.pid)[child.pid][0] == "Z", what="it ended")
         found = self.only_finding(child.pid, "zombie", "certain")
-        self.assertEqual([os.getpid()], found["partners"])
+        self.assertEqual([os.getpid()], [partner["thread"] for partner in found["partners"]])
         child.wait()
         self.assertEqual(3, self.hangscope("why", f"pid:{child.pid}").status)
 

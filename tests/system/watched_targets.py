@@ -3,6 +3,7 @@
 Each runs until it is stopped, says on its console what it did wrong when it does it ("planted: ..."), and
 keeps its scope in a file that outlives it.
 """
+import json
 import os
 import pathlib
 import re
@@ -93,24 +94,100 @@ def new_folder(where):
     return pathlib.Path(tempfile.mkdtemp(prefix="hangscope-test-", dir=shm if os.access(shm, os.W_OK) else where))
 
 
-def start_guest(folder, name, isa, harts, plan, options=()):
-    """A firmware of examples/ in QEMU; `plan`: the words that it finds at PLAN_AT."""
+def guest_command(folder, name, isa, harts, plan, options=(), ram_in_file=True):
+    """How to start a firmware of examples/ in QEMU, with `plan`, the words that it finds at PLAN_AT; its ELF; the file of its RAM."""
     elf = FIRMWARE / f"{isa}-{name}.elf"
     ram, words = folder / "ram", folder / "plan"
-    with open(ram, "wb") as file:
-        file.truncate(RAM_BYTES)
+    machine = ["-machine", "virt", "-m", "64M"]
+    if ram_in_file:
+        with open(ram, "wb") as file:
+            file.truncate(RAM_BYTES)
+        machine = ["-machine", "virt,memory-backend=ram", "-m", "64M", "-object", f"memory-backend-file,id=ram,size=64M,mem-path={ram},share=on"]
     words.write_bytes(struct.pack(f"<{len(plan)}I", *plan))
-    command = [f"qemu-system-riscv{isa[2:4]}", "-machine", "virt,memory-backend=ram", "-m", "64M", "-object",
-               f"memory-backend-file,id=ram,size=64M,mem-path={ram},share=on", "-bios", "none", "-kernel", elf,
+    command = [f"qemu-system-riscv{isa[2:4]}", *machine, "-bios", "none", "-kernel", elf,
                "-smp", harts, "-nographic", "-monitor", "none", "-serial", "stdio",
                "-device", f"loader,file={words},addr={PLAN_AT:#x},force-raw=on", *options]
+    return [str(word) for word in command], elf, ram
+
+
+def start_guest(folder, name, isa, harts, plan, options=()):
+    command, elf, ram = guest_command(folder, name, isa, harts, plan, options)
     return Started(command, folder, f"file:{ram}", elf, ram, Elf(elf).symbols["hangscope_scope"] - RAM_BASE)
+
+
+def device_command(folder, fault="NONE", core=0, other=0, value=0, block=0, blocks=0, pace_us=1000, power_off=False,
+                   nodes=1, isa="rv32", options=(), ram_in_file=True):
+    plan = [DEVICE_FAULTS[fault], core, other, value, block, blocks, pace_us, int(power_off)]
+    return guest_command(folder, "device", isa, 5 * nodes, plan, options, ram_in_file)
 
 
 def start_device(folder, fault="NONE", core=0, other=0, value=0, block=0, blocks=0, pace_us=1000, power_off=False,
                  nodes=1, isa="rv32", options=()):
     plan = [DEVICE_FAULTS[fault], core, other, value, block, blocks, pace_us, int(power_off)]
     return start_guest(folder, "device", isa, 5 * nodes, plan, options)
+
+
+def hex_numbers_of(path):
+    """NAME -> number of a file's lines `#define NAME 0x...`."""
+    return {name: int(number, 16) for name, number in re.findall(r"#define (\w+) (0x[0-9a-f]+)\b", (ROOT / path).read_text())}
+
+
+TILES = hex_numbers_of("examples/device/tiles.h")
+
+
+class StartedTiles(Started):
+    """The device with a scope in each of four nodes' memory. `file` lists its memories for --device."""
+
+    def __init__(self, command, folder, ram, file):
+        super().__init__(command, folder, str(file), "", ram, TILES["TILE_SCOPE_AT"])
+        self.folder, self.ram, self.file = folder, ram, file
+
+    def write_file(self, name="grid.json", lost=(), ram=lambda node: "file:ram", elfs=None):
+        """A file for --device; the memories of the nodes `lost` are not to be read."""
+        elfs = elfs or {"elfs": {role: str(tile_elf(role)) for role in ROLES}}
+        memories = []
+        for node in range(4):
+            where = "file:nothing" if node in lost else ram(node)
+            at = node * TILES["TILE_BYTES"] + TILES["TILE_SCOPE_AT"]
+            memories.append({"node": [node % 2, node // 2], "memory": f"{where}@{at:#x}", **elfs})
+        file = self.folder / name
+        file.write_text(json.dumps({"name": "grid", "clock": "shared", "memories": memories}, indent=1))
+        return file
+
+    def dump(self):
+        """A file for --device of copies of each node's memory, as it is now."""
+        for node in range(4):
+            at = node * TILES["TILE_BYTES"]
+            with open(self.ram, "rb") as ram, open(self.folder / f"dump{node}", "wb") as dump:
+                ram.seek(at)
+                dump.seek(at)
+                dump.write(ram.read(TILES["TILE_BYTES"]))
+        return self.write_file("dumps.json", ram=lambda node: f"file:dump{node}")
+
+
+def tile_elf(role):
+    return FIRMWARE / f"rv32-tile-{role}.elf"
+
+
+def start_tiles(folder, fault="NONE", core=0, other=0, value=0, block=0, blocks=0, pace_us=1000):
+    """2 x 2 nodes, five ELFs in each, in QEMU. Their images lie in the guest's RAM before it starts."""
+    ram = folder / "ram"
+    plan = [DEVICE_FAULTS[fault], core, other, value, block, blocks, pace_us, 0]
+    with open(ram, "wb") as file:
+        file.truncate(RAM_BYTES)
+        for node in range(4):
+            for role in ROLES:
+                for address, image in Elf(tile_elf(role)).loaded():
+                    file.seek(address - RAM_BASE + node * TILES["TILE_BYTES"])
+                    file.write(image)
+        file.seek(PLAN_AT - RAM_BASE)
+        file.write(struct.pack(f"<{len(plan)}I", *plan))
+    command = ["qemu-system-riscv32", "-machine", "virt,memory-backend=ram", "-m", "64M", "-object",
+               f"memory-backend-file,id=ram,size=64M,mem-path={ram},share=on", "-bios", "none", "-smp", "20",
+               "-nographic", "-monitor", "none", "-serial", "stdio"]
+    started = StartedTiles(command, folder, ram, folder / "grid.json")
+    started.write_file()
+    return started
 
 
 def start_sched(folder, fault="NONE", task=0, other=0, value=0, round=0, rounds=0, pace_ms=2, isa="rv32"):

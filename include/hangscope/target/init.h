@@ -198,7 +198,7 @@ uint32_t hangscope_init(void) {
   header->check = 0;
   hangscope_describe(header);
   header->boots = boots;
-  hangscope_watch_anew(&hangscope_scope, 0);
+  hangscope_watch_anew(&hangscope_scope, HANGSCOPE_PROGRAM_AT);
   uint32_t kept = 0;
   for (uint32_t i = 0; i < HANGSCOPE_CORES; i++) {
     struct hangscope_core* const core = &hangscope_scope.cores[i];

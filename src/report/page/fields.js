@@ -108,6 +108,7 @@ const kKnownFields = [
   "hang",
   "evidence",
   "doubts",
+  "last_output",
   "lost",
   "troubles",
   "clock",

@@ -41,6 +41,35 @@ function placeName(place) {
   return place.text("text") || place.text("function") || place.text("pc") || "?";
 }
 
+// What the core did last before the loop.
+function wayList(loop) {
+  const steps = loop.objects("way");
+  if (steps.length === 0) return undefined;
+  return element(
+    "div",
+    {class: "way"},
+    element("p", {class: "quiet"}, "How it got there, the oldest first:"),
+    element(
+      "ol",
+      {},
+      steps.slice(-20).map(step =>
+        element(
+          "li",
+          {},
+          code(placeName(step), {most: 120}),
+          " ",
+          element("span", {class: "quiet"}, targetText(step.text("source"))),
+          step
+            .texts("callers")
+            .slice(0, 8)
+            .map(caller => [" ← ", code(caller, {most: 60})])
+        )
+      )
+    ),
+    element("p", {class: "quiet"}, "The loop:")
+  );
+}
+
 function loopFigure(report, loop) {
   const name = loopName(report, loop);
   const places = loop.objects("places");
@@ -62,6 +91,7 @@ function loopFigure(report, loop) {
       "figcaption",
       {},
       element("h3", {}, targetText(name)),
+      wayList(loop),
       element("p", {class: "quiet"}, facts.filter(Boolean).join("; ")),
       element(
         "ol",

@@ -15,8 +15,45 @@ function verdictPart(report, troubles) {
     element("div", {class: "basis"}, evidenceSection(data), lostSection(data, troubles))
   );
   const lines = findingLines(data);
-  section.append(...[lines, subjectTable(report, lines !== undefined)].filter(Boolean));
+  section.append(
+    ...[lines, subjectTable(report, lines !== undefined), lastOutput(report)].filter(Boolean)
+  );
   return section;
+}
+
+// Shows the newest lines of each stream.
+function lastOutput(report) {
+  const outputs = report.data
+    .objects("last_output")
+    .filter(output => output.list("lines").length > 0);
+  if (outputs.length === 0) return undefined;
+  return element(
+    "div",
+    {id: "last-output"},
+    element("h2", {}, "Printed last"),
+    outputs.slice(0, 8).map(output => {
+      const age = output.number("age_s");
+      const unfinished = output.flag("unfinished") ? ", without an end of line" : "";
+      return [
+        element(
+          "p",
+          {class: "quiet"},
+          targetText(output.text("stream"), {most: 48}),
+          age === undefined ? "" : [", ", report.times.length(-age * 1e9), " before the verdict"],
+          unfinished
+        ),
+        element(
+          "pre",
+          {},
+          output
+            .texts("lines")
+            .slice(-5)
+            .map(text => shortText(text, 240))
+            .join("\n")
+        ),
+      ];
+    })
+  );
 }
 
 // Shows who waits for whom in the words of the first finding, where there is no graph.

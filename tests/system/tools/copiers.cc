@@ -37,6 +37,7 @@ static void* copier(void* argument) {
   const int second = strcmp(name, "beta") == 0;
   pthread_setname_np(pthread_self(), name);
   hangscope_core_is(hangscope_core_of(hangscope_this_mailbox()), 0, 1);
+  HANGSCOPE_WAYPOINT("COPR");
   pthread_barrier_wait(&all);
   for (uint32_t block = 0;; block++) {
     HANGSCOPE_WAYPOINT("COPR");
@@ -63,7 +64,7 @@ int main(int argc, char** argv) {
   HANGSCOPE_WAYPOINT("MAIN");
   pthread_create(&threads[0], nullptr, copier, const_cast<char*>("alpha"));
   pthread_create(&threads[1], nullptr, copier, const_cast<char*>("beta"));
-  pthread_barrier_wait(&all);  // both are known by name and role
+  pthread_barrier_wait(&all);  // both are in use, and known by name and role
   puts(hangscope_scope_path());
   fflush(stdout);
   HANGSCOPE_WAIT_FOR(HANGSCOPE_RESOURCE_OUTSIDE, 1);

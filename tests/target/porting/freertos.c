@@ -46,7 +46,7 @@ void hart_main(unsigned hart) {
   (void)hangscope_init();
   (void)xTickCount, (void)pxCurrentTCB, (void)uxTaskGetTaskNumber(0);
 #if HANGSCOPE_ENABLE
-  static TCB_t one = {5, 1, 0}, two = {6, 2, 0};
+  static TCB_t one = {5, 1, 0}, two = {6, 2, 0}, three = {7, 3, 0};
   static Queue_t mutex = {.uxMessagesWaiting = 1, .ucQueueType = 1}, semaphore = {.ucQueueType = 3},
                  queue;
   traceTASK_CREATE(&one);
@@ -73,11 +73,15 @@ void hart_main(unsigned hart) {
   traceQUEUE_RECEIVE(&queue);
   traceTASK_DELETE(&one);
   traceTASK_CREATE(&one);
-  /* In the end two waits for a mutex that one has. */
+  /* In the end two waits for a mutex that one has, and then three. */
   mutex.u.xSemaphore.xMutexHolder = &one;
   traceBLOCKING_ON_QUEUE_SEND(&queue);
   traceBLOCKING_ON_QUEUE_RECEIVE(&semaphore);
   traceBLOCKING_ON_QUEUE_RECEIVE(&mutex);
+  /* One gives it back, and three is quicker. */
+  traceTASK_CREATE(&three);
+  switch_to(&three);
+  traceQUEUE_RECEIVE(&mutex);
   hangscope_dump(platform_put, 0);
 #endif
   platform_power_off();

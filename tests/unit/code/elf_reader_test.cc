@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -65,6 +67,48 @@ TEST(SideProcess, IsKnownAsOursAndLeavesNoZombie) {
   }
   EXPECT_FALSE(SideProcess::Is(pid));
   EXPECT_EQ(waitpid(pid, nullptr, WNOHANG), -1);
+}
+
+// Linux shares the CPUs out among sessions: in one of its own it may get nothing for long while
+// this one's processes work.
+TEST(SideProcess, IsInAGroupOfItsOwnInThisSession) {
+  const auto where = Answer([] {
+    return std::to_string(getsid(0)) + (getpgrp() == getpid() ? " alone" : " with others");
+  });
+  EXPECT_EQ(where.value_or(""), std::to_string(getsid(0)) + " alone");
+}
+
+// One that gets no CPU ends late; here it ends late for who traces it, too.
+TEST(SideProcess, OneThatEndsLateIsNotWaitedForAndCollectedLater) {
+  auto side = SideProcess::Start("test", {}, [](std::string_view) {
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+    return std::to_string(getpid());
+  });
+  ASSERT_TRUE(side.ok());
+  const pid_t pid = std::atoi((*side)->Ask("").value_or("0").c_str());
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t tracer = fork();
+  if (tracer == 0) {
+    const char traces = ptrace(PTRACE_SEIZE, pid, nullptr, nullptr) == 0 ? 'y' : 'n';
+    if (write(ends[1], &traces, 1) == 1) sleep(3);
+    _exit(0);
+  }
+  char traces = 'n';
+  EXPECT_EQ(read(ends[0], &traces, 1), 1);
+  close(ends[0]);
+  close(ends[1]);
+  SystemClock clock;
+  const TimeNs begin = clock.Monotonic();
+  side->reset();
+  EXPECT_LT(clock.Monotonic() - begin, 2 * kSecond);
+  EXPECT_EQ(SideProcess::Is(pid), traces == 'y') << "until it is collected";
+  kill(tracer, SIGKILL);
+  waitpid(tracer, nullptr, 0);
+  (void)Answer([] { return std::string(); }).ok();
+  EXPECT_FALSE(SideProcess::Is(pid));
+  EXPECT_EQ(waitpid(pid, nullptr, WNOHANG), -1);
+  if (traces != 'y') GTEST_SKIP() << "no process may trace another here";
 }
 
 TEST(ElfReader, KnowsWhatAnImageKnows) {

@@ -1,6 +1,7 @@
 // Real children.
 #include "proc/child_process.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -75,6 +76,33 @@ TEST(ChildProcessTest, KeepsTheNumberOfAChildThatHasEnded) {
   EXPECT_EQ(ZombiesOf(getpid()), 1);
   child->reset();
   EXPECT_EQ(ZombiesOf(getpid()), 0);
+}
+
+TEST(ChildProcessTest, APipeBetweenTheProcessesIsNoInput) {
+  int input[2];
+  ASSERT_EQ(pipe2(input, O_CLOEXEC), 0);
+  const int before = dup(STDIN_FILENO);
+  const auto waits_for_input = [](const char* script) {
+    ChildOptions options;
+    options.command = {"sh", "-c", script};
+    auto child = StartChild(options);
+    EXPECT_TRUE(child.ok()) << child.status().message();
+    ChildActivity activity;
+    for (int i = 0; i < 1000 && activity.waits_in != "read"; ++i) {
+      usleep(10'000);
+      activity = (*child)->Activity();
+    }
+    EXPECT_EQ(activity.waits_in, "read");
+    const bool waits = (*child)->WaitsForInput(activity.ids);
+    (*child)->SignalDescendants(SIGKILL);
+    EXPECT_TRUE(WaitFor(**child));
+    return waits;
+  };
+  dup2(input[0], STDIN_FILENO);
+  EXPECT_FALSE(waits_for_input("sleep 1000 | cat"));
+  EXPECT_TRUE(waits_for_input("exec cat"));
+  dup2(before, STDIN_FILENO);
+  close(before), close(input[0]), close(input[1]);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "process/process_json.h"
 #include "process/process_text.h"
+#include "process/process_words.h"
 
 namespace hangscope {
 namespace {
@@ -156,26 +157,42 @@ TEST_F(ProcessExportTest, CutsByCharactersNotBytes) {
   EXPECT_EQ(CutToColumns("abc", 0), "");
 }
 
-TEST_F(ProcessExportTest, JsonHasTheVerdictTheFindingsAndTheThreads) {
+TEST_F(ProcessExportTest, JsonHasTheProcessesAndTheThreads) {
   const auto lines = Lines(ProcessJson(Scene(), 0));
-  ASSERT_EQ(lines.size(), 1u + 1 + 1 + 3);
+  ASSERT_EQ(lines.size(), 1u + 1 + 3);
   const auto note = nlohmann::json::parse(lines[0]);
-  EXPECT_EQ(note["event"], "bad");
+  EXPECT_EQ(note["event"], "looked");
   EXPECT_EQ(note["longest_stop_s"], 0.0004);
-  const auto finding = nlohmann::json::parse(lines[1]);
-  EXPECT_EQ(finding["type"], "finding");
-  EXPECT_EQ(finding["kind"], "deadlock");
-  EXPECT_EQ(finding["hang"], true);
-  EXPECT_EQ(finding["threads"][0]["tid"], 4712);
-  EXPECT_EQ(finding["threads"][0]["where"]["source"], "abba.c:31");
-  EXPECT_EQ(finding["victims"][0], 4711);
-  const auto thread = nlohmann::json::parse(lines[4]);
+  const auto thread = nlohmann::json::parse(lines[3]);
   EXPECT_EQ(thread["type"], "thread");
   EXPECT_EQ(thread["stand"], "waits");
   EXPECT_EQ(thread["for_s"], 41.0);
   EXPECT_EQ(thread["waits_for"]["variable"], "lock_b");
   EXPECT_EQ(thread["waits_for"]["owner"], 4713);
   EXPECT_EQ(thread["stack"].size(), 3u);
+}
+
+TEST_F(ProcessExportTest, AFindingTravelsWithItsThreads) {
+  std::vector<StackFrame>& stack = look_.processes[0].threads[1].stack;
+  stack.insert(stack.begin() + 2, {{0x2800, "worker", "abba.c:52", "abba"},
+                                   {0x2900, "__invoke<worker>", "invoke.h:9", "abba"},
+                                   {0x2980, "operator()", "std_thread.h:259", "abba"},
+                                   {0x2a00, "main", "abba.c:70", "abba"}});
+  stack.push_back({0x3100, "_start", "", "abba"});
+  // The compiler put these into transfer.
+  stack.insert(stack.begin() + 1, {{0x1800, "lock", "std_mutex.h:103", "abba"},
+                                   {0x1900, "wait_until<>", "condition_variable:151", "abba"}});
+  const ProcessScene scene = Scene();
+  const Finding finding = ToldSightings(*scene.judgement, *scene.look).findings.at(0);
+  ASSERT_EQ(finding.subjects.size(), 2u);
+  EXPECT_EQ(finding.subjects[0].thread, 4712);
+  EXPECT_THAT(finding.subjects[0].where, HasSubstr("abba.c:31"));
+  EXPECT_EQ(finding.subjects[0].callers,
+            (std::vector<std::string>{"worker  abba.c:52", "main  abba.c:70"}));
+  EXPECT_THAT(finding.subjects[0].waits_for, HasSubstr("mutex lock_b"));
+  EXPECT_EQ(finding.subjects[0].lasts, 41 * kSecond);
+  ASSERT_EQ(finding.victims.size(), 1u);
+  EXPECT_EQ(finding.victims[0].thread, 4711);
 }
 
 TEST_F(ProcessExportTest, JsonTakesNamesThatAreNoText) {

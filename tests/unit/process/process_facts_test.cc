@@ -132,6 +132,7 @@ TEST(ProcText, ReadsDescriptors) {
       ElementsAre(12, 5));
   EXPECT_EQ(ParseDescriptorInfo("flags:\t02\nPid:\t4711\nNSpid:\t4711\n").process, 4711);
   EXPECT_EQ(ParseDescriptorInfo("eventfd-count: 0\neventfd-id: 9\n").event, 9u);
+  EXPECT_EQ(ParseDescriptorInfo("flags:\t02\nsigmask:\t0000000000010000\n").signals, 0x10000u);
   EXPECT_FALSE(ParseDescriptorInfo("").process.has_value());
 }
 
@@ -349,6 +350,43 @@ TEST(Futexes, OfPriorityAndRobustMutexesHoldTheirOwner) {
   EXPECT_TRUE(Explain(memory, 0, true, "", FutexUse::kPriority).owner_died);
 }
 
+TEST(Futexes, OfMutexesThatTheKernelRefusedAreFoundBesideTheWordOnTheStack) {
+  constexpr uint64_t kMutex = 0x9000;
+  constexpr int32_t kPriority = 32;
+  const auto beside = [&](const WrittenMutex& mutex) {
+    WrittenMemory memory;
+    memory.Put(kWord, uint64_t{0});
+    memory.Put(kWord + 24, kMutex);
+    memory.Put(kMutex, mutex);
+    return Explain(memory, 0, true, "__pthread_mutex_lock_full");
+  };
+  const FutexMeaning refused = beside({FUTEX_WAITERS | 42, 0, 42, 1, kPriority});
+  EXPECT_EQ(refused.kind, WaitKind::kMutex);
+  EXPECT_EQ(refused.object, kMutex);
+  EXPECT_EQ(refused.owner, 42);
+  EXPECT_FALSE(beside({FUTEX_WAITERS | 43, 0, 43, 1, kPriority}).owner.has_value());
+  EXPECT_FALSE(beside({FUTEX_WAITERS | 42, 0, 41, 1, kPriority}).owner.has_value());
+  EXPECT_FALSE(beside({FUTEX_WAITERS | 42, 0, 42, 1, 0}).owner.has_value());
+}
+
+TEST(Futexes, OfLibcAreTheThreadsOwnWhereItsHandlerCallsWhatItInterrupted) {
+  const auto stack = [](std::vector<const char*> functions) {
+    std::vector<StackFrame> frames;
+    for (const char* function : functions)
+      frames.push_back({0, function, "", *function == 'O' ? "program" : "libc.so.6"});
+    return frames;
+  };
+  EXPECT_TRUE(InterruptedItself(stack({"__lll_lock_wait_private", "malloc", "OnAlarm",
+                                       "__restore_rt", "_int_malloc", "malloc", "Own"})));
+  EXPECT_FALSE(InterruptedItself(stack({"__lll_lock_wait_private", "malloc", "OnAlarm",
+                                        "__restore_rt", "printf", "Own", "malloc"})));
+  EXPECT_FALSE(InterruptedItself(
+      stack({"__lll_lock_wait_private", "malloc", "OnAlarm", "Own", "_int_malloc", "malloc"})));
+  EXPECT_FALSE(InterruptedItself(
+      stack({"pthread_cond_wait", "malloc", "OnAlarm", "__restore_rt", "_int_malloc", "malloc"})));
+  EXPECT_FALSE(InterruptedItself({}));
+}
+
 TEST(Futexes, OfJoinsNameTheThread) {
   WrittenMemory memory;
   memory.Put(kWord, uint32_t{42});
@@ -387,6 +425,21 @@ TEST(Futexes, OfConditionsBarriersAndLocksAreInsideTheirObject) {
   EXPECT_EQ(written.kind, WaitKind::kRwLock);
   EXPECT_EQ(written.object, kWord - 8);
   EXPECT_EQ(written.owner, 42);
+}
+
+// The words of a lock look like those of another one that begins four bytes later.
+TEST(Futexes, OfWritersNameTheWriterAndTheLockByItsBeginning) {
+  WrittenMemory memory;
+  const uint64_t begin = kWord - 16;
+  const uint32_t lock[14] = {10, 1, 3, 3, 0, 0, 42, 0};
+  memory.Put(begin, lock);
+  const FutexMeaning written = ExplainFutexWord({begin + 12, 3, true}, FutexUse::kWait,
+                                                {{0, "pthread_rwlock_wrlock", "", "libc.so.6"}},
+                                                memory.reader(), [](int id) { return id == 42; });
+  EXPECT_EQ(written.kind, WaitKind::kRwLock);
+  EXPECT_EQ(written.object, begin);
+  EXPECT_EQ(written.owner, 42);
+  EXPECT_FALSE(written.owner_died);
 }
 
 }  // namespace

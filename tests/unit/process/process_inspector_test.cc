@@ -7,8 +7,10 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +19,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <ctime>
 #include <functional>
 #include <map>
@@ -24,11 +27,14 @@
 #include <thread>
 
 #include "fakes/started_program.h"
+#include "proc/child_process.h"
 #include "proc/open_files.h"
 #include "proc/thread_reader.h"
 #include "proc/thread_stop.h"
 #include "process/linux_inspector.h"
 #include "process/process_look.h"
+#include "process/process_words.h"
+#include "process/spin_loop.h"
 #include "process/stack_walker.h"
 
 namespace hangscope {
@@ -49,15 +55,6 @@ SystemSample Inspect(int pid, const InspectOptions& options = {}) {
   auto look = (*inspector)->Inspect(pid, options);
   EXPECT_TRUE(look.ok()) << look.status().message();
   return look.value_or(SystemSample());
-}
-
-const ThreadFacts* FindThread(const SystemSample& look, int tid) {
-  for (const ProcessFacts& process : look.processes) {
-    for (const ThreadFacts& thread : process.threads) {
-      if (thread.tid == tid) return &thread;
-    }
-  }
-  return nullptr;
 }
 
 // Once the thread is back in its system call: between a stop's end and that it is in none for a
@@ -346,6 +343,39 @@ TEST_P(WaitZoo, LeadsToTheProcessThatOthersWaitFor) {
   EXPECT_EQ(Inspect(program.pid(), alone).processes.size(), 1u);
 }
 
+TEST(ProcessInspector, AsksTheWholeTreeAndThoseWhoseParentsHaveEnded) {
+  ChildOptions command;
+  command.command = {"sh", "-c", "(sleep 1000 &); sleep 1001 & sh -c 'sleep 1002; :'; :"};
+  auto child = StartChild(command);
+  ASSERT_TRUE(child.ok()) << child.status().message();
+  const auto names = [](const SystemSample& look) {
+    std::multiset<std::string> text;
+    for (const int pid : look.asked) text.insert(FindProcess(look, pid)->command);
+    return text;
+  };
+  const std::multiset<std::string> whole = {command.command[0] + " -c " + command.command[2],
+                                            "sh -c sleep 1002; :", "sleep 1000", "sleep 1001",
+                                            "sleep 1002"};
+  InspectOptions options;
+  options.descendants = true;
+  SystemSample look;
+  const TimeNs end = system_clock.Monotonic() + kGenerous;
+  do {
+    options.also.clear();
+    for (const int pid : (*child)->Activity().ids) {
+      const auto stat = ProcFolder("/proc").Stat(pid);
+      if (stat && stat->parent == getpid() && pid != (*child)->pid()) options.also.push_back(pid);
+    }
+    look = Inspect((*child)->pid(), options);
+  } while (names(look) != whole && system_clock.Monotonic() < end);
+  EXPECT_EQ(names(look), whole);
+  EXPECT_TRUE(look.asked_are_all);
+  EXPECT_EQ(look.processes[0].pid, (*child)->pid());
+  EXPECT_THAT(Inspect((*child)->pid()).asked, testing::ElementsAre((*child)->pid()));
+  (*child)->SignalDescendants(SIGKILL);
+  while (!(*child)->Poll()) system_clock.Sleep(kMillisecond);
+}
+
 TEST_P(WaitZoo, SharesItsMemoryWithTheProcessesThatMapIt) {
   const ProcFolder proc("/proc");
   const SystemSample look = SampleWhenAllWait(program);
@@ -358,6 +388,19 @@ TEST_P(WaitZoo, SharesItsMemoryWithTheProcessesThatMapIt) {
   EXPECT_THAT(files.ProcessesThatMap(shared->device, shared->inode),
               testing::UnorderedElementsAre(program.pid(), program.Tid("stopped-child")));
   EXPECT_THAT(files.ProcessesThatMap(shared->device, shared->inode + 1'000'000'007), IsEmpty());
+}
+
+TEST(OpenFilesOfLinux, AskASocketHowLongItsCallsBlock) {
+  int ends[2] = {};
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  const timeval limit = {3, 500'000};
+  ASSERT_EQ(setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit), 0);
+  EXPECT_EQ(OpenFiles::SocketTimeout(getpid(), ends[0], true), 3500 * kMillisecond);
+  EXPECT_EQ(OpenFiles::SocketTimeout(getpid(), ends[0], false), std::nullopt);
+  EXPECT_EQ(OpenFiles::SocketTimeout(getpid(), ends[1], true), std::nullopt);
+  close(ends[0]);
+  close(ends[1]);
+  EXPECT_EQ(OpenFiles::SocketTimeout(getpid(), ends[0], true), std::nullopt);
 }
 
 INSTANTIATE_TEST_SUITE_P(, WaitZoo, testing::Values(WAIT_ZOO, WAIT_ZOO "_fast"),
@@ -401,10 +444,40 @@ TEST(Steps, ShowThatASpinComesBackToItsStateAndWhatItReads) {
     EXPECT_GT(thread.spin->period, 0u) << way.name;
     EXPECT_FALSE(thread.spin->writes_memory) << way.name;
     EXPECT_EQ(thread.spin->calls_kernel, way.calls_kernel) << way.name;
+    EXPECT_EQ(thread.system_call_name, way.calls_kernel ? "sched_yield" : "");
     EXPECT_EQ(thread.spin->polled_variable, way.variable);
     EXPECT_LT(thread.spin->begin, thread.spin->end);
   }
 }
+
+#if defined(__x86_64__)
+TEST(Steps, ManyReadsAreNoWrites) {
+  // mov (%rdi), %rax; mov %rax, (%rdi); syscall
+  const std::map<uint64_t, std::string> code = {
+      {0x1000, "\x48\x8b\x07"}, {0x2000, "\x48\x89\x07"}, {0x3000, "\x0f\x05"}};
+  const ReadMemory read = [&](uint64_t address, void* into, size_t bytes) {
+    const auto at = code.find(address);
+    if (at == code.end() || at->second.size() != bytes) return false;
+    memcpy(into, at->second.data(), bytes);
+    return true;
+  };
+  const auto examine = [&](uint64_t pc, uint64_t rax) {
+    std::vector<StepState> states(300);
+    for (size_t i = 0; i < states.size(); ++i) {
+      states[i].pc = pc;
+      states[i].general[0] = rax;
+      states[i].general[5] = 0x5000 + 8 * i;
+    }
+    return ExamineSteps(states, read);
+  };
+  EXPECT_TRUE(examine(0x1000, 0).understood);
+  EXPECT_TRUE(examine(0x1000, 0).writes.empty());
+  EXPECT_FALSE(examine(0x2000, 0).understood);
+  EXPECT_TRUE(examine(0x3000, SYS_sched_yield).yields);
+  EXPECT_FALSE(examine(0x3000, SYS_sched_yield).calls_kernel);
+  EXPECT_TRUE(examine(0x3000, SYS_read).calls_kernel);
+}
+#endif
 
 TEST(Steps, SeeThatASpinReadsNothing) {
   const StartedProgram program(SPINNER, "nothing");
@@ -626,6 +699,17 @@ TEST(Looks, TakeANamedPipeThatIsKeptOpenForOthersAsTheOutside) {
   EXPECT_FALSE(later.wait.files.at(0).outside) << "nobody can open it any more";
 }
 
+TEST(Looks, NameThePipeWhoseOtherEndNobodyOpens) {
+  const std::string path = "/tmp/hangscope-unopened-" + std::to_string(getpid());
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const Child reader([&] { (void)!open(path.c_str(), O_RDONLY); });
+  const ThreadFacts thread = reader.WhenItWaits(WaitKind::kOpen);
+  unlink(path.c_str());
+  ASSERT_EQ(thread.wait.files.size(), 1u);
+  EXPECT_EQ(thread.wait.files[0].name, path);
+  EXPECT_TRUE(thread.wait.files[0].wants_read);
+}
+
 TEST(Looks, SayWhenADebuggerHasTheThreads) {
   const StartedProgram program(SPINNER, "flag");
   ASSERT_TRUE(program.is_ready());
@@ -633,6 +717,17 @@ TEST(Looks, SayWhenADebuggerHasTheThreads) {
   const SystemSample look = Inspect(program.pid());
   ASSERT_FALSE(look.processes.empty());
   EXPECT_THAT(look.processes[0].warnings, Contains(HasSubstr("is traced by process")));
+}
+
+TEST(Looks, TakeNoThreadForStoppedThatAnotherLookHolds) {
+  const StartedProgram program(SPINNER, "flag");
+  ASSERT_TRUE(program.is_ready());
+  ASSERT_EQ(ptrace(PTRACE_SEIZE, program.pid(), nullptr, nullptr), 0);
+  ASSERT_EQ(ptrace(PTRACE_INTERRUPT, program.pid(), nullptr, nullptr), 0);
+  ASSERT_EQ(waitpid(program.pid(), nullptr, __WALL), program.pid());
+  const SystemSample look = Inspect(program.pid());
+  ASSERT_FALSE(look.processes.empty());
+  EXPECT_EQ(look.processes[0].threads[0].state, ThreadState::kUnknown);
 }
 
 TEST(Looks, SayWhatHasEnded) {

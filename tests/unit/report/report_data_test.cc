@@ -10,10 +10,10 @@
 
 #include "fakes/fake_clock.h"
 #include "fakes/fake_file_system.h"
+#include "observe/report_writer.h"
 #include "report/read_report.h"
 #include "report/report_timeline.h"
 #include "ring/ring_store.h"
-#include "run/report_writer.h"
 #include "snapshot/manifest_writer.h"
 
 namespace hangscope {
@@ -360,6 +360,14 @@ TEST_F(OfSnapshot, HasTheVerdictTheRunAndTheLastLines) {
   EXPECT_NEAR(lines[1]["time"].get<double>(), -1e9, 1e6);
 }
 
+TEST_F(OfSnapshot, HasWhatWasPrintedLast) {
+  manifest.verdict.last_output = {{"stdout", {"ready", "Go on? "}, true, false, 0}};
+  Take();
+  const json data = Data();
+  EXPECT_EQ(data["last_output"],
+            json::parse(R"([{"stream":"stdout","lines":["ready","Go on? "],"unfinished":true}])"));
+}
+
 TEST_F(OfSnapshot, TakesColoursOutOfTheLines) {
   Print("\x1b[31mred\x1b[0m\n");
   Take();
@@ -379,7 +387,7 @@ TEST_F(OfSnapshot, SaysOfANewerManifestWhatMayBeMissingAndShowsTheRest) {
   Print("boot\n");
   Take();
   json newer = json::parse(BytesOf("manifest.json"));
-  newer["version"] = 2;
+  newer["version"] = 3;
   newer["verdict"]["state"] = "bewitched";
   newer["streams"].push_back({{"name", "../../etc/passwd"}});
   newer["streams"].push_back(7);
@@ -389,7 +397,7 @@ TEST_F(OfSnapshot, SaysOfANewerManifestWhatMayBeMissingAndShowsTheRest) {
   EXPECT_EQ(data["state"], "bewitched");
   EXPECT_EQ(data["streams"].size(), 1u);
   EXPECT_THAT(data["troubles"].dump(),
-              HasSubstr("of version 2, and this hangscope knows version 1"));
+              HasSubstr("of version 3, and this hangscope knows version 2"));
   EXPECT_THAT(data["troubles"].dump(), HasSubstr("'../../etc/passwd', which is no name of one"));
   EXPECT_THAT(data["troubles"].dump(), HasSubstr("window whose times cannot be right"));
 }

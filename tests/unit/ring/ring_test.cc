@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <zstd.h>
 
+#include <limits>
 #include <random>
 
 #include "fakes/fake_clock.h"
@@ -127,6 +128,22 @@ TEST_P(RingTest, ShortStreamComesBackWhole) {
   EXPECT_EQ(back.end, 1000u);
   EXPECT_EQ(back.bytes, 1000u);
   EXPECT_TRUE(back.losses.empty());
+}
+
+TEST_F(PlainRingTest, AStampBeforeAllTimeDoesNotKeepTheNextOnesOut) {
+  Create("1M", "1");
+  Produce(1'000);
+  std::string& index = disk_.BytesOf("dir/ring.index");
+  IndexHeader header;
+  std::memcpy(&header, index.data(), sizeof header);
+  const size_t at = StampsAt(header.segment_count, header.stamps_per_segment, 0);
+  IndexStamp stamp{0, std::numeric_limits<TimeNs>::min()};
+  std::memcpy(index.data() + at, &stamp, sizeof stamp);
+  Resume();
+  clock_.Advance(100 * kSecond);
+  Produce(1'000);
+  std::memcpy(&stamp, disk_.BytesOf("dir/ring.index").data() + at, sizeof stamp);
+  EXPECT_EQ(stamp.time, clock_.Monotonic());
 }
 
 TEST_F(PlainRingTest, SegmentsHoldStreamBytesAndNothingElse) {

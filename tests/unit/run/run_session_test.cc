@@ -104,7 +104,7 @@ TEST_F(RunSessionTest, DeathBySignal) {
 }
 
 TEST_F(RunSessionTest, HangEndsAChildThatObeys) {
-  options_.on_hang = OnHang::kKill;
+  options_.on_hang.what = OnHang::kKill;
   child_->Print("working\n");
   child_->dies_of = SIGTERM;
   EXPECT_EQ(Run().exit_status, kRunHang);
@@ -113,14 +113,14 @@ TEST_F(RunSessionTest, HangEndsAChildThatObeys) {
 }
 
 TEST_F(RunSessionTest, HangKillsAChildThatDoesNot) {
-  options_.on_hang = OnHang::kKill;
+  options_.on_hang.what = OnHang::kKill;
   child_->Print("working\n");
   child_->dies_of = SIGKILL;
   EXPECT_EQ(Run().exit_status, kRunHang);
 }
 
 TEST_F(RunSessionTest, HangIsOnlyToldWhereThatIsWanted) {
-  options_.on_hang = OnHang::kNone;
+  options_.on_hang.what = OnHang::kNone;
   options_.observer.snapshot_on_hang = false;
   child_->Print("working\n");
   child_->on_poll = [this] {
@@ -146,14 +146,28 @@ TEST_F(RunSessionTest, ThreadsOfASilentProgramSayWhyWithoutBeingStopped) {
   FakeProcessInspector inspector;
   inspector.Add(look);
   environment_.inspector = &inspector;
-  options_.on_hang = OnHang::kKill;
+  options_.on_hang.what = OnHang::kKill;
   child_->Print("working\n");
   child_->dies_of = SIGTERM;
+  // Asked every 250 ms, it would cost what nobody uses: the threads tell it, too.
+  child_->on_question_for_input = [] { ADD_FAILURE() << "it was asked for its input"; };
   EXPECT_EQ(Run().exit_status, kRunHang);
   EXPECT_NE(said_.find("s: deadlock, "), std::string::npos) << said_;
   EXPECT_NE(said_.find("mutex lock"), std::string::npos) << said_;
   ASSERT_FALSE(inspector.asked.empty());
   for (const auto& [pid, how] : inspector.asked) EXPECT_FALSE(how.stop || how.step_running);
+}
+
+TEST_F(RunSessionTest, WithoutAViewOfItsThreadsItIsAskedWhetherItWaitsForInput) {
+  child_->waits_for_input = true;
+  child_->Print("name? ");
+  child_->on_poll = [this] {
+    if (said_.find("silent") != std::string::npos) child_->End({0, 0});
+  };
+  options_.observer.heartbeat = 100 * kMillisecond;
+  EXPECT_EQ(Run().exit_status, 0);
+  EXPECT_NE(said_.find("it waits for its own input"), std::string::npos) << said_;
+  EXPECT_EQ(said_.find("HANG"), std::string::npos) << said_;
 }
 
 TEST_F(RunSessionTest, FailureTakesASnapshotWithTheLastWordsAndSuccessNone) {

@@ -5,6 +5,7 @@
 
 #include "scope/watch_json.h"
 #include "scope/watch_text.h"
+#include "verdict/json.h"
 #include "watch/metrics.h"
 
 namespace hangscope {
@@ -74,7 +75,7 @@ class WatchExportTest : public ::testing::Test {
     return FindingText(finding, Scene(), history);
   }
   nlohmann::json Json(const ScopeFinding& finding, const FindingHistory& history = {}) {
-    const std::string line = FindingJson(finding, Scene(), history, 0);
+    const std::string line = FindingJson(ToldFinding(finding, Scene(), history), "fw", 0);
     EXPECT_EQ(line.find('\n'), line.size() - 1);
     return nlohmann::json::parse(line);
   }
@@ -203,41 +204,39 @@ TEST_F(WatchExportTest, TasksHaveTheirLineAndTheColumnSaysSo) {
 TEST_F(WatchExportTest, AFindingInJsonHasTheFieldsThatProgramsRelyOn) {
   const nlohmann::json json = Json(Deadlock(), {{"PUSH"}, {{1, 2, 0xab}}});
   EXPECT_EQ(json["type"], "finding");
-  EXPECT_EQ(json["version"], 1);
+  EXPECT_EQ(json["version"], 2);
+  EXPECT_EQ(json["source"], "scope");
   EXPECT_EQ(json["kind"], "deadlock");
   EXPECT_EQ(json["confidence"], "certain");
   EXPECT_EQ(json["hang"], true);
   ASSERT_EQ(json["subjects"].size(), 2u);
   EXPECT_EQ(json["subjects"][0]["core"], 1);
   EXPECT_EQ(json["subjects"][0]["name"], "core 1 (0,0)");
-  EXPECT_EQ(json["subjects"][0]["waypoint"], "CRBW");
-  EXPECT_EQ(json["subjects"][0]["waits_for"]["number"], 0x1003);
-  EXPECT_EQ(json["first"]["core"], 2);
+  EXPECT_EQ(json["subjects"][0]["at"], "CRBW");
+  EXPECT_EQ(json["subjects"][0]["waits_for"], "0x1003");
+  EXPECT_EQ(json["subjects"][0]["for_s"], 31.0);
+  EXPECT_EQ(json["first"], "core 2 (1,0)");
   EXPECT_EQ(json["victims"][0]["core"], 0);
   EXPECT_EQ(json["partners"].size(), 0u);
-  EXPECT_EQ(json["for_s"], 31.0);
   EXPECT_EQ(json["last_events"][0], "PUSH");
-  EXPECT_EQ(json["debug_ring"][0]["value"], 0xab);
-  for (const char* absent : {"resource", "fault", "corruption"})
-    EXPECT_FALSE(json.contains(absent)) << absent;
+  for (const char* absent : {"resource", "facts"}) EXPECT_FALSE(json.contains(absent)) << absent;
 }
 
 TEST_F(WatchExportTest, FaultResourceCorruptionAndTasksAreInTheirFields) {
   ScopeFinding fault = Found(FindingKind::kFault, {0});
   fault.fault.type = FaultType::kBus;
   fault.fault.reason = 1;
-  EXPECT_EQ(Json(fault)["fault"]["type"], "bus");
-  EXPECT_EQ(Json(fault)["fault"]["reason"], "zero length");
+  EXPECT_EQ(Json(fault)["facts"]["fault"], "bus");
+  EXPECT_EQ(Json(fault)["facts"]["reason"], "zero length");
   ScopeFinding starved = Found(FindingKind::kStarved, {});
   starved.subjects = {{Kind::kTask, 1}};
   starved.resource = 5;
   EXPECT_EQ(Json(starved)["subjects"][0]["task"], 70002);
-  EXPECT_EQ(Json(starved)["subjects"][0]["record"], 1);
-  EXPECT_EQ(Json(starved)["resource"]["name"], "0x5");
+  EXPECT_EQ(Json(starved)["resource"], "0x5");
   ScopeFinding corrupt = Found(FindingKind::kCorrupt, {0});
   corrupt.corruption = {Corruption::Part::kCore, 0, "launch 77"};
-  EXPECT_EQ(Json(corrupt)["corruption"]["where"], "core 0");
-  EXPECT_EQ(Json(corrupt)["corruption"]["what"], "launch 77");
+  EXPECT_EQ(Json(corrupt)["facts"]["where"], "core 0");
+  EXPECT_EQ(Json(corrupt)["facts"]["what"], "launch 77");
 }
 
 TEST_F(WatchExportTest, BytesThatAreNoTextDoNotBreakTheJson) {

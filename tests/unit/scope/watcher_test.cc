@@ -1,84 +1,10 @@
 // A target over time: what is a hang, and what only looks like one.
-#include "scope/watcher.h"
-
 #include <gtest/gtest.h>
 
-#include <map>
+#include "unit/scope/watcher_story.h"
 
 namespace hangscope {
 namespace {
-
-constexpr TimeNs kStall = kSecond;
-constexpr TimeNs kPoll = 100 * kMillisecond;
-
-// Cores and tasks that a test moves by hand; looked at each kPoll.
-class WatcherTest : public ::testing::Test, public WatchSource {
- protected:
-  Result<std::vector<ClaimRow>> Claims() override {
-    ++claims_read_;
-    return claims_;
-  }
-  Result<CoreDetail> Detail(uint32_t core) override {
-    CoreDetail detail;
-    detail.fault.type = sample_.cores[core].fault;
-    return detail;
-  }
-  Result<uint64_t> Emitted(uint32_t core) override { return emitted_[core]; }
-
-  void Cores(uint32_t count) {
-    sample_.cores.resize(count);
-    for (CoreSample& core : sample_.cores) {
-      core.in_use = true;
-      core.heartbeat = 1;
-    }
-    claims_.resize(count + sample_.tasks.size());
-  }
-  CoreSample& core(uint32_t index) { return sample_.cores[index]; }
-  void Wait(uint32_t index, uint32_t resource, ResourceKind kind = ResourceKind::kNone) {
-    CoreSample& c = core(index);
-    c.wait_sequence = (c.wait_sequence + 1) | 1;
-    c.wait = WaitState{c.wait_sequence, resource, kind, static_cast<uint64_t>(now_)};
-  }
-  void WaitDone(uint32_t index) {
-    core(index).wait_sequence = (core(index).wait_sequence + 1) & ~1u;
-    core(index).wait.reset();
-  }
-  void Beat(uint32_t index) { ++core(index).heartbeat; }
-  void Sample() {
-    watcher_.See(sample_, now_, *this);
-    for (ScopeFinding& finding : watcher_.DrainFindings()) found_.push_back(std::move(finding));
-    now_ += kPoll;
-  }
-  // `each` before each look.
-  template <typename Each>
-  void Run(TimeNs time, Each each) {
-    for (const TimeNs end = now_ + time; now_ < end;) {
-      each();
-      Sample();
-    }
-  }
-  void Run(TimeNs time) {
-    Run(time, [] {});
-  }
-  std::vector<ScopeFinding> Bad() const {
-    std::vector<ScopeFinding> bad;
-    for (const ScopeFinding& finding : found_) {
-      if (finding.IsBad()) bad.push_back(finding);
-    }
-    return bad;
-  }
-  static SubjectId Core(uint32_t index) { return {SubjectId::Kind::kCore, index}; }
-  static SubjectId Task(uint32_t index) { return {SubjectId::Kind::kTask, index}; }
-
-  WatcherOptions options_{kStall};
-  Watcher watcher_{options_};
-  ScopeSample sample_;
-  std::vector<ClaimRow> claims_;
-  int claims_read_ = 0;
-  std::map<uint32_t, uint64_t> emitted_;
-  std::vector<ScopeFinding> found_;
-  TimeNs now_ = 100 * kSecond;
-};
 
 TEST_F(WatcherTest, TwoCoresThatHoldWhatTheOtherWantsAreADeadlockForCertain) {
   Cores(3);
@@ -123,6 +49,24 @@ TEST_F(WatcherTest, AWaitIsLookedIntoOnceItHasLastedForTheStallTime) {
   EXPECT_TRUE(found_.empty());
   Run(3 * kPoll);
   EXPECT_EQ(Bad().size(), 1u);
+}
+
+TEST_F(WatcherTest, AWaitLastsWhereTwoJudgementsSawItAlike) {
+  Cores(2);
+  claims_[1].provides = {30};
+  Wait(0, 30, ResourceKind::kChannel);
+  Run(kStall, [&] { Beat(1); });
+  EXPECT_TRUE(watcher_.LastingWaits().empty());
+  Run(3 * kPoll, [&] { Beat(1); });
+  const uint32_t sequence = core(0).wait_sequence;
+  EXPECT_EQ(watcher_.LastingWaits(), (std::vector<LastingWait>{{0, sequence, {1}, false}}));
+  claims_[0].lost = 1;
+  Run(2 * kPoll);
+  EXPECT_EQ(watcher_.LastingWaits(), (std::vector<LastingWait>{{0, sequence, {1}, true}}));
+  WaitDone(0);
+  Wait(0, 30, ResourceKind::kChannel);
+  Sample();
+  EXPECT_TRUE(watcher_.LastingWaits().empty()) << "it is another one";
 }
 
 TEST_F(WatcherTest, ACycleOfFiveIsReportedOnceAndInItsOrder) {
@@ -601,289 +545,6 @@ TEST_F(WatcherTest, AThreadThatGotTheMailboxOfAnotherBeginsAnew) {
   core(0).heartbeat = 0;  // and not four thousand million rounds further
   Run(3 * kStall / 2, [&] { core(0).waypoint ^= 1; });
   EXPECT_TRUE(Bad().empty());
-}
-
-// Tasks: their records have the sequences; odd numbers are changes under way.
-class TaskWatcherTest : public WatcherTest {
- protected:
-  void Tasks(uint32_t count) {
-    sample_.cores.resize(1);
-    sample_.tasks.resize(count);
-    sample_.running_tasks = {1};
-    claims_.resize(1 + count);
-    for (uint32_t i = 0; i < count; ++i) {
-      sample_.tasks[i].in_use = true;
-      sample_.tasks[i].record.index = i;
-      sample_.tasks[i].record.task = i + 1;
-      sample_.tasks[i].record.sequence = 4;
-    }
-  }
-  TaskWait& task(uint32_t index) { return sample_.tasks[index].record; }
-  void TaskWaits(uint32_t index, uint32_t resource, ResourceKind kind,
-                 std::optional<uint32_t> holder = {}) {
-    TaskWait& t = task(index);
-    t.sequence += 2;
-    t.state = TaskState::kWaiting;
-    t.resource = resource;
-    t.kind = kind;
-    t.holder = holder;
-  }
-  void TaskIsReady(uint32_t index) {
-    task(index).sequence += 2;
-    task(index).state = TaskState::kReady;
-  }
-  void Runs(uint32_t index) { sample_.running_tasks = {task(index).task}; }
-};
-
-TEST_F(TaskWatcherTest, TwoTasksThatHoldWhatTheOtherWantsAreADeadlock) {
-  Tasks(3);
-  sample_.cores[0].in_use = true;
-  TaskWaits(0, 10, ResourceKind::kExclusive, 2);
-  TaskWaits(1, 20, ResourceKind::kExclusive, 1);
-  Run(5 * kStall, [&] { Runs(2); });
-  ASSERT_EQ(found_.size(), 1u);
-  EXPECT_EQ(found_[0].kind, FindingKind::kDeadlock);
-  EXPECT_EQ(found_[0].confidence, Confidence::kCertain);
-  EXPECT_EQ(found_[0].subjects, (std::vector<SubjectId>{Task(0), Task(1)}));
-}
-
-TEST_F(TaskWatcherTest, ATaskThatIsGoneGivesNoLockBack) {
-  Tasks(3);
-  sample_.tasks[1].in_use = false;
-  TaskWaits(0, 10, ResourceKind::kExclusive, 2);
-  Run(5 * kStall, [&] { Runs(2); });
-  ASSERT_EQ(found_.size(), 1u);
-  EXPECT_EQ(found_[0].kind, FindingKind::kStarved);
-  EXPECT_EQ(found_[0].confidence, Confidence::kCertain);
-  EXPECT_EQ(found_[0].subjects, (std::vector<SubjectId>{Task(0)}));
-  EXPECT_EQ(found_[0].partners, (std::vector<SubjectId>{Task(1)}));
-}
-
-TEST_F(TaskWatcherTest, ATaskThatIsGonePostsNothing) {
-  Tasks(3);
-  sample_.tasks[1].in_use = false;
-  claims_[2].provides = {10};
-  TaskWaits(0, 10, ResourceKind::kChannel);
-  Run(5 * kStall, [&] { Runs(2); });
-  ASSERT_EQ(found_.size(), 1u);
-  EXPECT_EQ(found_[0].kind, FindingKind::kStarved);
-  EXPECT_EQ(found_[0].partners, (std::vector<SubjectId>{Task(1)}));
-}
-
-TEST_F(TaskWatcherTest, AnIdThatIsUsedAgainIsTheNewTasks) {
-  Tasks(3);
-  task(2).task = task(1).task;
-  sample_.tasks[2].in_use = false;
-  TaskWaits(0, 10, ResourceKind::kExclusive, task(1).task);
-  Run(5 * kStall, [&] {
-    Runs(1);
-    TaskIsReady(1);
-  });
-  EXPECT_TRUE(found_.empty());
-}
-
-TEST_F(TaskWatcherTest, ARecordThatWasNeverUsedProvidesNothing) {
-  Tasks(3);
-  sample_.tasks[1].in_use = false;
-  task(1).sequence = 0;
-  claims_[2].provides = {10};
-  TaskWaits(0, 10, ResourceKind::kChannel);
-  Run(5 * kStall, [&] { Runs(2); });
-  EXPECT_TRUE(Bad().empty());
-}
-
-TEST_F(TaskWatcherTest, ACoreIsNotSilentBecauseItsTasksWait) {
-  Tasks(1);
-  sample_.cores[0].in_use = true;
-  sample_.cores[0].heartbeat = 1;
-  Run(5 * kStall, [&] { ++sample_.cores[0].heartbeat; });
-  TaskWaits(0, 10, ResourceKind::kOutside);
-  Run(100 * kStall);
-  EXPECT_TRUE(found_.empty());
-}
-
-TEST_F(TaskWatcherTest, AReadyTaskThatNeverRunsIsStarvedByTheOneThatDoes) {
-  Tasks(3);
-  TaskWaits(1, 10, ResourceKind::kExclusive, 1);  // for the lock of task 1, which never runs
-  TaskIsReady(0);
-  Run(3 * kStall, [&] { Runs(2); });
-  ASSERT_EQ(found_.size(), 1u);
-  EXPECT_EQ(found_[0].kind, FindingKind::kStarved);
-  EXPECT_EQ(found_[0].confidence, Confidence::kLikely);
-  EXPECT_EQ(found_[0].subjects, (std::vector<SubjectId>{Task(0)}));
-  EXPECT_EQ(found_[0].partners, (std::vector<SubjectId>{Task(2)}));
-  ASSERT_EQ(watcher_.standing().size(), 1u);
-  EXPECT_EQ(watcher_.standing()[0].victims, (std::vector<SubjectId>{Task(1)}));
-}
-
-TEST_F(TaskWatcherTest, ReadyTasksThatTakeTurnsAreNotStarved) {
-  Tasks(2);
-  TaskIsReady(0);
-  TaskIsReady(1);
-  int look = 0;
-  Run(20 * kStall, [&] { Runs(++look / 5 % 2); });
-  EXPECT_TRUE(found_.empty());
-}
-
-TEST_F(TaskWatcherTest, TheIdleTaskIsReadyAndNobodyMissesIt) {
-  Tasks(2);
-  task(0).sequence = 2;  // made, and never waited
-  Run(100 * kStall, [&] { Runs(1); });
-  EXPECT_TRUE(Bad().empty());
-}
-
-TEST_F(TaskWatcherTest, ALostPostStarvesTheTaskWhoseProviderGoesOn) {
-  Tasks(2);
-  claims_[1].provides = {10};  // row 1: task record 0
-  const auto round = [&] {
-    TaskWaits(0, 77, ResourceKind::kTime);
-    Runs(0);
-  };
-  TaskWaits(1, 10, ResourceKind::kChannel);
-  Run(5 * kStall, [&] {
-    round();
-    TaskWaits(1, 10, ResourceKind::kChannel);
-  });
-  Run(10 * kStall, round);
-  ASSERT_EQ(Bad().size(), 1u);
-  EXPECT_EQ(Bad()[0].kind, FindingKind::kStarved);
-  EXPECT_EQ(Bad()[0].subjects, (std::vector<SubjectId>{Task(1)}));
-  EXPECT_EQ(Bad()[0].partners, (std::vector<SubjectId>{Task(0)}));
-}
-
-TEST_F(TaskWatcherTest, ARecordThatIsBeingChangedIsNoWait) {
-  Tasks(2);
-  TaskWaits(0, 10, ResourceKind::kExclusive, 2);
-  TaskWaits(1, 20, ResourceKind::kExclusive, 1);
-  task(1).sequence |= 1;
-  Run(20 * kStall, [&] { task(1).sequence += 2; });
-  EXPECT_TRUE(Bad().empty());
-}
-
-// What died does not change any more: one look must do, and may have caught a hand-over.
-class DeadTargetTest : public WatcherTest {
- protected:
-  void SampleDead() {
-    watcher_.SeeDead(sample_, now_, *this);
-    for (ScopeFinding& finding : watcher_.DrainFindings()) found_.push_back(std::move(finding));
-  }
-  void TwoWait(ResourceKind kind) {
-    Cores(3);
-    claims_[0] = {{10}, {10}, 0};
-    claims_[1] = {{20}, {20}, 0};
-    Wait(0, 20, kind);
-    Wait(1, 10, kind);
-  }
-};
-
-TEST_F(DeadTargetTest, LocksThatAreHeldInACycleAreADeadlockForCertain) {
-  TwoWait(ResourceKind::kExclusive);
-  SampleDead();
-  ASSERT_EQ(found_.size(), 1u);
-  EXPECT_EQ(found_[0].kind, FindingKind::kDeadlock);
-  EXPECT_EQ(found_[0].confidence, Confidence::kCertain);
-}
-
-TEST_F(DeadTargetTest, ChannelsInACycleMayBeAHandOverWhileSomebodyRan) {
-  TwoWait(ResourceKind::kChannel);
-  SampleDead();
-  ASSERT_EQ(found_.size(), 1u);
-  EXPECT_EQ(found_[0].confidence, Confidence::kPossible);
-  EXPECT_EQ(found_[0].doubts.size(), 1u);
-}
-
-TEST_F(DeadTargetTest, ChannelsInACycleAreLikelyADeadlockWhereNobodyRan) {
-  TwoWait(ResourceKind::kChannel);
-  sample_.cores.pop_back();
-  claims_.pop_back();
-  SampleDead();
-  ASSERT_EQ(found_.size(), 1u);
-  EXPECT_EQ(found_[0].confidence, Confidence::kLikely);
-}
-
-TEST_F(DeadTargetTest, AProgramThatEndedByItselfHasOnlyDeadlocksOfLocks) {
-  for (const ResourceKind kind : {ResourceKind::kChannel, ResourceKind::kExclusive}) {
-    found_.clear();
-    watcher_ = Watcher(options_);
-    TwoWait(kind);
-    sample_.cores.pop_back();
-    claims_.pop_back();
-    sample_.ended_by_itself = true;
-    SampleDead();
-    ASSERT_EQ(found_.size(), 1u);
-    EXPECT_EQ(found_[0].confidence,
-              kind == ResourceKind::kChannel ? Confidence::kPossible : Confidence::kCertain);
-  }
-}
-
-TEST_F(DeadTargetTest, ChannelsInACycleAreADeadlockForCertainWhereTheyWaitedForLong) {
-  options_.shared_clock = true;
-  options_.clock_hz = 1'000'000'000;
-  watcher_ = Watcher(options_);
-  TwoWait(ResourceKind::kChannel);
-  now_ += 2 * kStall;
-  sample_.target_time = static_cast<uint64_t>(now_);
-  SampleDead();
-  ASSERT_EQ(found_.size(), 1u);
-  EXPECT_EQ(found_[0].confidence, Confidence::kCertain);
-}
-
-TEST_F(DeadTargetTest, WhatWasWatchedBeforeItDiedIsKnown) {
-  TwoWait(ResourceKind::kChannel);
-  Run(2 * kStall, [&] { Beat(2); });
-  EXPECT_EQ(Bad().size(), 1u);
-  SampleDead();
-  EXPECT_EQ(watcher_.standing()[0].confidence, Confidence::kCertain);
-  now_ += 100 * kStall;
-  SampleDead();
-  EXPECT_EQ(found_.size(), 1u) << "nothing grows older once the target is dead";
-}
-
-TEST_F(DeadTargetTest, NothingGrowsOlder) {
-  TwoWait(ResourceKind::kChannel);
-  SampleDead();
-  now_ += 100 * kStall;
-  SampleDead();
-  ASSERT_EQ(found_.size(), 1u);
-  EXPECT_EQ(watcher_.standing()[0].confidence, Confidence::kPossible);
-}
-
-// It ran when it died, and had long not delivered: how long tells.
-TEST_F(DeadTargetTest, AProviderThatRanIsBlamedByTheAgeOfTheWait) {
-  for (const auto& [stalls, confidence] :
-       {std::pair{2, Confidence::kPossible}, std::pair{20, Confidence::kLikely}}) {
-    options_.shared_clock = true;
-    options_.clock_hz = 1'000'000'000;
-    watcher_ = Watcher(options_);
-    found_.clear();
-    Cores(2);
-    claims_[0].provides = {10};
-    Wait(1, 10, ResourceKind::kChannel);
-    now_ += stalls * kStall;
-    sample_.target_time = static_cast<uint64_t>(now_);
-    SampleDead();
-    ASSERT_EQ(found_.size(), 1u);
-    EXPECT_EQ(found_[0].kind, FindingKind::kStarved);
-    EXPECT_EQ(found_[0].confidence, confidence);
-  }
-}
-
-TEST_F(DeadTargetTest, WhoWasSilentWhenItDiedStaysSo) {
-  Cores(1);
-  Run(5 * kStall, [&] { Beat(0); });
-  Run(3 * kStall);
-  ASSERT_EQ(Bad().size(), 1u);
-  SampleDead();
-  ASSERT_EQ(watcher_.standing().size(), 1u);
-  EXPECT_EQ(watcher_.standing()[0].kind, FindingKind::kSilent);
-}
-
-TEST_F(DeadTargetTest, WhoWasKilledAtWorkIsNoHang) {
-  Cores(2);
-  claims_[0].provides = {10};
-  Wait(1, 10, ResourceKind::kChannel);
-  SampleDead();
-  EXPECT_TRUE(found_.empty());
 }
 
 }  // namespace

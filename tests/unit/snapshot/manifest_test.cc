@@ -7,6 +7,7 @@
 #include "fakes/fake_file_system.h"
 #include "snapshot/manifest_reader.h"
 #include "snapshot/manifest_writer.h"
+#include "snapshot/snapshots.h"
 
 namespace hangscope {
 namespace {
@@ -33,7 +34,8 @@ Verdict FullVerdict() {
   core.loop = Loop{{{0x80, "poll", "cb.c:9"}}, LoopBasis::kBody, 12, true, 3, false, {}, false};
   verdict.cores = {core};
   verdict.streams = {{"stdout", State::kSilent, "qemu", 0, 90}, {"stderr", State::kSilent, {}}};
-  ScopeFinding finding;
+  Finding finding;
+  finding.source = Source::kScope;
   finding.kind = FindingKind::kDeadlock;
   finding.confidence = Confidence::kLikely;
   finding.summary = "cores 1 and 2 wait";
@@ -93,6 +95,61 @@ Result<SavedManifest> Saved(const std::string& bytes) {
   FakeFileSystem files;
   EXPECT_TRUE(WriteWholeFile(files, "snap/manifest.json", bytes).ok());
   return ReadManifest(files, "snap");
+}
+
+TEST(AmendSnapshot, SaysTheBetterVerdictInAllItsFiles) {
+  FakeFileSystem files;
+  Manifest manifest = FullManifest();
+  ASSERT_TRUE(WriteWholeFile(files, "snap/manifest.json", ManifestJson(manifest)).ok());
+  ASSERT_TRUE(WriteWholeFile(files, "snap/report.txt", "old").ok());
+  manifest.verdict.summary = "starved, core 1 waits for cb3";
+  ASSERT_TRUE(AmendSnapshot(files, "snap", manifest, "{}\n").ok());
+  const auto saved = ReadManifest(files, "snap");
+  ASSERT_TRUE(saved.ok() && saved->verdict);
+  EXPECT_EQ(saved->verdict->summary, "starved, core 1 waits for cb3");
+  EXPECT_THAT(files.BytesOf("snap/report.txt"), HasSubstr("starved, core 1 waits for cb3"));
+  EXPECT_EQ(files.BytesOf("snap/threads.jsonl"), "{}\n");
+  EXPECT_EQ(files.List("snap").size(), 3u) << "nothing is left over";
+  // Threads that nobody looked at again stay as they were.
+  ASSERT_TRUE(AmendSnapshot(files, "snap", manifest, "").ok());
+  EXPECT_EQ(files.BytesOf("snap/threads.jsonl"), "{}\n");
+}
+
+TEST(AmendSnapshot, LeavesNothingInTheFolderWhereverItsProcessIsKilled) {
+  const std::string folder = "kept/run.snapshot-0001";
+  const Manifest manifest;
+  FakeFileSystem files;
+  for (const char* part : {kManifestName, kReportName, kThreadsName})
+    ASSERT_TRUE(WriteWholeFile(files, folder + "/" + part, ManifestJson(manifest)).ok());
+  const FakeFileSystem::Files before = files.Save();
+  files.CrashAfter(UINT64_MAX);
+  ASSERT_TRUE(AmendSnapshot(files, folder, manifest, "{}\n").ok());
+  const uint64_t whole = files.written_since();
+  ASSERT_GT(whole, 500u);
+  for (uint64_t cut = 0; cut <= whole; ++cut) {
+    SCOPED_TRACE("killed after " + std::to_string(cut) + " of " + std::to_string(whole) + " bytes");
+    files.Restore(before);
+    files.CrashAfter(cut);
+    (void)AmendSnapshot(files, folder, manifest, "{}\n").ok();
+    files.CrashAfter(UINT64_MAX);
+    ASSERT_EQ(files.List(folder).size(), 3u) << "each file is the old or the new one";
+    const Status removed = RemoveSnapshot(files, folder);
+    ASSERT_TRUE(removed.ok()) << removed.message();
+    RemoveLeftDrafts(files, "kept/run");
+    ASSERT_THAT(files.List("kept"), IsEmpty());
+  }
+}
+
+TEST(RemoveSnapshot, KeepsAFileThatAUserNamedLikeAPart) {
+  for (const char* name : {"manifest.json.new", "report.txt.new", "notes.new"}) {
+    FakeFileSystem files;
+    ASSERT_TRUE(WriteWholeFile(files, "snap/manifest.json", ManifestJson(FullManifest())).ok());
+    const std::string theirs = std::string("snap/") + name;
+    ASSERT_TRUE(WriteWholeFile(files, theirs, "mine").ok());
+    EXPECT_THAT(RemoveSnapshot(files, "snap").message(), HasSubstr(name));
+    EXPECT_TRUE(AmendSnapshot(files, "snap", FullManifest(), "").ok()) << "it is in nobody's way";
+    EXPECT_EQ(files.BytesOf(theirs), "mine");
+  }
 }
 
 TEST(SavedManifest, HasTheRunThatWasWritten) {

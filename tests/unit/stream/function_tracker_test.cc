@@ -1,12 +1,17 @@
 // From places to open functions.
 #include "stream/function_tracker.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fakes/fake_code.h"
+#include "stream/core_track.h"
 
 namespace hangscope {
 namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
 
 constexpr uint32_t kNop = 0x00000013;
 constexpr uint32_t kReturn = 0x00008067;
@@ -48,6 +53,39 @@ TEST_F(FunctionTrackerTest, FollowsCallsAndReturns) {
                       0x3000, 0x3004, 0x1010}),
             "main(middle(leaf())leaf()");
   EXPECT_EQ(tracker_.depth(), 1u);
+}
+
+// "main", "leaf<-main": the way to the last of these places.
+std::vector<std::string> Way(CodeSource* code, const std::vector<uint64_t>& places, size_t most) {
+  std::vector<Step> steps;
+  for (const uint64_t pc : places) steps.push_back({.pc = pc});
+  ProgramCode program(code);
+  std::vector<std::string> way;
+  for (const WayStep& step : FindWay(steps, program, most)) {
+    way.push_back(step.place.function.empty() ? std::to_string(step.place.pc)
+                                              : step.place.function);
+    for (const std::string& caller : step.callers) way.back() += "<-" + caller;
+  }
+  return way;
+}
+
+TEST_F(FunctionTrackerTest, AWayHasEachChainOfCallersWhereItWasLast) {
+  const std::vector<uint64_t> there = {0x1000, 0x1004, 0x2000, 0x2004, 0x3000,
+                                       0x3004, 0x2008, 0x1008, 0x100c, 0x3000};
+  EXPECT_THAT(Way(&code_, there, 8),
+              ElementsAre("main", "middle<-main", "leaf<-middle<-main", "leaf<-main"));
+  EXPECT_THAT(Way(&code_, there, 2), ElementsAre("leaf<-middle<-main", "leaf<-main"));
+  // Many times round, and back in main at last.
+  std::vector<uint64_t> rounds = {0x1000};
+  for (int i = 0; i < 100; ++i)
+    rounds.insert(rounds.end(), {0x1004, 0x2000, 0x2004, 0x3000, 0x3004, 0x2008, 0x1008});
+  EXPECT_THAT(Way(&code_, rounds, 8),
+              ElementsAre("main", "middle<-main", "leaf<-middle<-main", "main"));
+  EXPECT_THAT(Way(&code_, {}, 8), IsEmpty());
+}
+
+TEST_F(FunctionTrackerTest, AWayWithoutNamesHasPlaces) {
+  EXPECT_THAT(Way(nullptr, {0x10, 0x20, 0x10, 0x30}, 8), ElementsAre("32", "16", "48"));
 }
 
 TEST_F(FunctionTrackerTest, FollowsBlocksAsWell) {
@@ -109,6 +147,46 @@ TEST_F(FunctionTrackerTest, IsBoundedInDepth) {
   EXPECT_EQ(tracker_.depth(), FunctionTracker::kDeepest);
   Reported({0x2008});
   EXPECT_LE(tracker_.depth(), FunctionTracker::kDeepest);
+}
+
+TEST_F(FunctionTrackerTest, KnowsThePlacesOfTheCalls) {
+  (void)Reported({0x1000, 0x1004, 0x2000, 0x2004, 0x3000});
+  EXPECT_EQ(tracker_.CallSites(), (std::vector<uint64_t>{0x2004, 0x1004}));
+  (void)Reported({0x3004, 0x2008, 0x1008, 0x100c, 0x3000});
+  EXPECT_EQ(tracker_.CallSites(), (std::vector<uint64_t>{0x100c}));
+}
+
+TEST_F(FunctionTrackerTest, KnowsThePlacesOfTheCallsOfBlocks) {
+  blocks_ = true;
+  (void)Reported({0x1000, 0x2000, 0x3000});
+  EXPECT_EQ(tracker_.CallSites(), (std::vector<uint64_t>{0x2004, 0x1004}));
+}
+
+// A handler was called by nobody; who jumps somewhere leaves its own caller behind.
+TEST_F(FunctionTrackerTest, TakesNobodyForACallerWhoWasNotSeenToCall) {
+  (void)Reported({0x1000, 0x1004, 0x2000, 0x5000});
+  EXPECT_TRUE(tracker_.CallSites().empty());
+  (void)Reported({0x5004, 0x2004, 0x4000, 0x4004, 0x3000});
+  EXPECT_EQ(tracker_.CallSites(), (std::vector<uint64_t>{0x2004, 0x1004}));
+}
+
+// The core went from the leaf's entry into a loop there.
+TEST_F(FunctionTrackerTest, TellsTheCallersOfALoop) {
+  ProgramCode code(&code_);
+  CoreTrack core;
+  core.finding.motion = CoreFinding::Motion::kSpinning;
+  core.finding.loop = {0x3000, 0x3004};
+  CoreProof proof;
+  for (const uint64_t pc : {0x1000, 0x1004, 0x2000, 0x2004})
+    proof.lead_in.push_back({pc, 0, 0, false, false});
+  proof.entered_at = 0x3000;
+  core.FindCallers(proof, code);
+  EXPECT_EQ(core.callers, (std::vector<std::string>{"middle  middle.c:5", "main  main.c:5"}));
+  CoreFinding moving;
+  moving.motion = CoreFinding::Motion::kMoving;
+  moving.seen_places = {0x1000};
+  core.Update(moving, kSecond);
+  EXPECT_TRUE(core.callers.empty());
 }
 
 }  // namespace

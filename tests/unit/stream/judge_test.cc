@@ -85,6 +85,21 @@ class JudgeTest : public ::testing::Test {
 
 using Motion = CoreFinding::Motion;
 
+TEST_F(JudgeTest, AWayIsToldOnlyWhileItLeadsThere) {
+  BeTrace();
+  AddCore("hart 0", Motion::kSpinning)->last.offset = 500;
+  proof_.cores[0].entered_offset = 400;
+  std::vector<CoreWay> ways = {{400, {WayStep{Place{0x10, "main", ""}}}}};
+  streams_[0].ways = ways;
+  Prove();
+  EXPECT_EQ(Pass(12, 1000).cores[0].way.size(), 1u);
+  proof_.cores[0].entered_offset = 450;  // another loop
+  EXPECT_EQ(Pass(1, 1000).cores[0].way.size(), 0u);
+  EXPECT_EQ(Pass(12, 0).cores[0].way.size(), 0u);  // silent, and it has gone on since
+  ways[0].at = 500;
+  EXPECT_EQ(Pass(1, 0).cores[0].way.size(), 1u);
+}
+
 TEST_F(JudgeTest, OutputIsProgress) {
   EXPECT_EQ(Pass(60, 1000).state, State::kProgressing);
   EXPECT_EQ(hangs_, 0);
@@ -419,7 +434,7 @@ TEST_F(JudgeTest, EndsAreToldApart) {
   EXPECT_EQ(Pass(1, 0).state, State::kFinished);
   child_.exit_signal = 11;
   EXPECT_EQ(Pass(1, 0).state, State::kDead);
-  EXPECT_EQ(verdict_.summary, "killed by signal 11");
+  EXPECT_EQ(verdict_.summary, "killed by signal 11 (Segmentation fault)");
 }
 
 TEST_F(JudgeTest, LongLoopIsSuspectedWhenNoNewPlacesCome) {

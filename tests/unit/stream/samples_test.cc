@@ -64,6 +64,9 @@ TEST_F(SamplesTest, GvsocHang) {
   EXPECT_EQ(core.polls, std::vector<uint64_t>{0x8000b210});
   EXPECT_EQ(FunctionOf("/soc/host"), "cb_wait_front");
   EXPECT_GT(proofs_[0].rounds, 1000u);
+  proofs_[0].looping = true;
+  const auto ways = analyst_->FindWays(proofs_, [] { return false; });
+  EXPECT_EQ(ways.at(0).cycle, 281566u) << "of the first step of the loop";
 }
 
 TEST_F(SamplesTest, GvsocProgress) {

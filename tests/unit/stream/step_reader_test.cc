@@ -48,6 +48,13 @@ TEST_F(StepReaderTest, AnnouncementAndCommitAreOneStep) {
   EXPECT_EQ(code_.at(0x80000010).addresses, std::vector<uint64_t>{0x8000b210});
 }
 
+TEST_F(StepReaderTest, AHartIsKnownByItsNumberAndACoreWithAPathByThatAlone) {
+  Read(kSpike);
+  ASSERT_EQ(names_.size(), 2u);
+  EXPECT_EQ(names_.hart(1), 1u);
+  EXPECT_EQ(names_.hart(names_.Number("/soc/host")), std::nullopt);
+}
+
 TEST_F(StepReaderTest, CommitsAloneAreSteps) {
   Read("core   0: 3 0x80000010 (0x0001)\ncore   0: 3 0x80000010 (0x0001)\n");
   EXPECT_EQ(steps_.size(), 2u);

@@ -91,6 +91,7 @@ TEST(TraceLine, GvsocLongWithColours) {
   EXPECT_EQ(line.function, "cb_wait_front");
   EXPECT_EQ(line.source_line, 12u);
   EXPECT_EQ(line.mnemonic, "c.ld");
+  EXPECT_EQ(line.cycle, 284564u);
   EXPECT_EQ(line.address, 0x8000b210u);
 }
 
@@ -126,6 +127,7 @@ TEST(TraceLine, GvsocShort) {
   EXPECT_EQ(line.kind, Kind::kStep);
   EXPECT_EQ(line.pc, 0x80000036u);
   EXPECT_EQ(line.bits, 0x28023u);
+  EXPECT_EQ(line.cycle, 203u);
   EXPECT_TRUE(line.has_bits);
   EXPECT_EQ(line.mnemonic, "sb");
   EXPECT_EQ(line.address, 0x80000135u);

@@ -73,6 +73,18 @@ TEST(GdbTarget, AsksAgainForWhatArrivedDamaged) {
   EXPECT_EQ(bytes, "a");
 }
 
+// QEMU stops a running guest for whoever connects, and says so unasked, at once or a little later.
+TEST(GdbTarget, TakesNoNewsOfAStopForAnAnswer) {
+  const std::string stopped = FrameGdbPacket("T02thread:01;");
+  for (const std::vector<std::string>& turns :
+       {std::vector{stopped + kHello, Packet("6162")}, {kHello, stopped + Packet("6162")}}) {
+    std::string bytes;
+    const Status status = Reading(turns, 2, &bytes);
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(bytes, "ab");
+  }
+}
+
 TEST(GdbTarget, SaysWhatIsWrongWithAServer) {
   struct Case {
     std::vector<std::string> turns;

@@ -176,7 +176,7 @@ TEST(Helper, ThatDoesNotAnswerIsNotWaitedForLongerThanThePatience) {
 TEST(Helper, ThatEndsIsNamedWithItsLastWords) {
   EXPECT_THAT(ReadingFails("echo one >&2; echo two >&2; exit 3"),
               HasSubstr("(it ended with status 3; it said 'two')"));
-  EXPECT_THAT(ReadingFails(Helper("kill -9 $$")), HasSubstr("(signal 9 ended it)"));
+  EXPECT_THAT(ReadingFails(Helper("kill -9 $$")), HasSubstr("(signal 9 (Killed) ended it)"));
   EXPECT_THAT(ReadingFails("/nonexistent/helper"), HasSubstr("status 127"));
   EXPECT_THAT(ReadingFails("echo line1; exec sleep 60"), HasSubstr("begins with 'line1'"));
 }

@@ -52,6 +52,14 @@ TEST_F(TargetSpecTest, NumberOfAProcess) {
   for (const char* other : {"4711", "file:pid:1", ""}) EXPECT_EQ(Parse(other).pid, 0) << other;
 }
 
+TEST_F(TargetSpecTest, ScopeOfAGuestInASimulator) {
+  const TargetSpec spec = Parse(GuestSpec(4711, 0x7f0000012340));
+  EXPECT_EQ(spec.pid, 4711);
+  EXPECT_EQ(spec.offset, 0x7f0000012340u);
+  EXPECT_EQ(spec.name, "process 4711");
+  EXPECT_EQ(Parse("pid:4711@x").status.code(), Status::Code::kUsage);
+}
+
 TEST_F(TargetSpecTest, OffsetStandsBehindTheLastAt) {
   const TargetSpec spec = Parse("file:a@b/ram.bin@0x1000");
   EXPECT_EQ(spec.where, "a@b/ram.bin");
@@ -108,6 +116,9 @@ TEST_F(TargetSpecTest, ScopeOfAnObservedProgram) {
     EXPECT_EQ(ParseScopePlace(own).TargetOf(7), "pid:7");
   }
   EXPECT_TRUE(ParseScopePlace("").none());
+  EXPECT_TRUE(ParseScopePlace("").is_searched);
+  EXPECT_TRUE(ParseScopePlace("none").none());
+  EXPECT_FALSE(ParseScopePlace("none").is_searched);
   EXPECT_FALSE(ParseScopePlace("pid").none());
   EXPECT_EQ(ParseScopePlace("pid:8").TargetOf(7), "pid:8");
 }

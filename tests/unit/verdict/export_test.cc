@@ -7,9 +7,9 @@
 #include "base/utf8.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_file_system.h"
+#include "observe/narrator.h"
 #include "ring/history.h"
 #include "ring/ring_store.h"
-#include "run/narrator.h"
 #include "snapshot/snapshots.h"
 #include "verdict/json.h"
 #include "verdict/junit.h"
@@ -69,12 +69,76 @@ TEST(VerdictText, NamesTheLoop) {
             "  snapshot: trace/fw.snapshot-0001/\n");
 }
 
+Verdict HangWithOutput() {
+  Verdict verdict = Hang();
+  verdict.last_output = {
+      {"stdout", {"ready", "block \033[2J4711 sent"}, false, false, kStart + 10 * kSecond},
+      {"stderr", {"warning"}, false, false, kStart + 9 * kSecond},
+      {"trace", {"in between"}, false, true, kStart + 40 * kSecond}};
+  return verdict;
+}
+
+TEST(VerdictText, SaysWhatWasPrintedLast) {
+  const auto line = [](const Verdict& verdict) {
+    const std::string text = VerdictText(verdict, kStart, "");
+    const size_t at = text.find("  last output: ");
+    return at == std::string::npos ? "" : text.substr(at, text.find('\n', at) - at);
+  };
+  Verdict verdict = HangWithOutput();
+  EXPECT_EQ(line(verdict), "  last output: \"block \\x1b[2J4711 sent\"  (stdout, 31.0 s ago)");
+  verdict.last_output[1].time = kStart + 11 * kSecond;
+  verdict.last_output[1].unfinished = true;
+  EXPECT_EQ(line(verdict),
+            "  last output: \"warning\"  (stderr, 30.0 s ago, without an end of line)");
+  verdict.last_output[0].lines.clear();
+  verdict.last_output[1].lines.clear();
+  EXPECT_EQ(line(verdict), "  last output: \"in between\"  (trace, 1.0 s ago)");
+  verdict.last_output[2].lines.clear();
+  EXPECT_EQ(line(verdict), "");
+}
+
+TEST(VerdictText, AReportHasTheLastLinesOfEachStream) {
+  Manifest manifest;
+  manifest.start = kStart;
+  manifest.verdict = HangWithOutput();
+  const std::string text = ReportText(manifest);
+  EXPECT_NE(text.find("\n\nprinted last (stdout, 31.0 s ago):\n  ready\n  block \\x1b[2J4711 sent\n"
+                      "\nprinted last (stderr, 32.0 s ago):\n  warning\n"),
+            std::string::npos)
+      << text;
+}
+
+TEST(VerdictJson, HasWhatWasPrintedLast) {
+  Verdict verdict = HangWithOutput();
+  verdict.last_output[1].lines.clear();
+  verdict.last_output[2].unfinished = true;
+  const Json json = Json::parse(VerdictJson(verdict, "", kStart, 0));
+  EXPECT_EQ(
+      json["last_output"],
+      Json::parse(R"([{"stream":"stdout","lines":["ready","block \u001b[2J4711 sent"],"age_s":31.0},
+                            {"stream":"trace","lines":["in between"],"unfinished":true,"age_s":1.0}])"));
+  EXPECT_FALSE(Json::parse(VerdictJson(Hang(), "", kStart, 0)).contains("last_output"));
+}
+
 TEST(VerdictText, SaysAtLeastWhereTheStartIsOverwritten) {
   Verdict verdict = Hang();
   verdict.cores[0].since_at_least = verdict.cores[0].loop->at_least = true;
   const std::string text = VerdictText(verdict, kStart, "");
   EXPECT_NE(text.find("spins at least 31.0 s, at least 1 234 567 times"), std::string::npos)
       << text;
+}
+
+TEST(VerdictText, SaysSinceWhenInSimulatedTime) {
+  Verdict verdict = Hang();
+  verdict.cores[0].since_cycle = 284564;
+  EXPECT_NE(VerdictText(verdict, kStart, "").find("spins 31.0 s, since cycle 284 564, 1 234 567"),
+            std::string::npos);
+  const Json json = Json::parse(VerdictJson(verdict, "", kStart, 0));
+  EXPECT_EQ(json["cores"][0]["since_cycle"], 284564);
+  verdict.cores[0].loop.reset();
+  verdict.cores[0].state = State::kSilent;
+  EXPECT_NE(VerdictText(verdict, kStart, "").find("silent since 31.0 s, cycle 284 564,"),
+            std::string::npos);
 }
 
 TEST(VerdictText, WhatNobodyCouldLookIntoOnlyRepeats) {
@@ -145,7 +209,7 @@ TEST(Printable, EscapesWhatATerminalWouldObey) {
 }
 
 TEST(VerdictJson, PlaceOfALogLineIsItsText) {
-  const Json json = Json::parse(VerdictJson(LogHang(), kStart, 0));
+  const Json json = Json::parse(VerdictJson(LogHang(), "", kStart, 0));
   EXPECT_EQ(json["cores"][0]["text"], "wait \033[2Jfor link");
   EXPECT_FALSE(json["cores"][0].contains("pc"));
   EXPECT_EQ(json["cores"][0]["loop"]["places"][1],
@@ -154,13 +218,13 @@ TEST(VerdictJson, PlaceOfALogLineIsItsText) {
 }
 
 TEST(VerdictJson, HasTheDocumentedFields) {
-  const Json json = Json::parse(VerdictJson(Hang(), kStart, 0));
+  const Json json = Json::parse(VerdictJson(Hang(), "", kStart, 0));
   EXPECT_EQ(json["type"], "verdict");
-  EXPECT_EQ(json["version"], 1);
+  EXPECT_EQ(json["version"], 2);
   EXPECT_EQ(json["state"], "looping");
   EXPECT_EQ(json["confidence"], "likely");
   EXPECT_EQ(json["hang"], true);
-  EXPECT_EQ(json["since_s"], 10.0);
+  EXPECT_EQ(json["for_s"], 31.0);
   EXPECT_EQ(json["cores"][0]["state"], "looping");
   EXPECT_EQ(json["cores"][0]["loop"]["rounds"], 1234567);
   EXPECT_EQ(json["cores"][0]["loop"]["places"][1]["pc"], "0x8000080c");
@@ -170,7 +234,7 @@ TEST(VerdictJson, HasTheDocumentedFields) {
 TEST(VerdictJson, NamesThatAreNoUtf8DoNotBreakIt) {
   Verdict verdict = Hang();
   verdict.cores[0].place.function = "\xff\xfe";
-  EXPECT_NO_THROW({ const Json json = Json::parse(VerdictJson(verdict, kStart, 0)); });
+  EXPECT_NO_THROW({ const Json json = Json::parse(VerdictJson(verdict, "", kStart, 0)); });
 }
 
 TEST(HeartbeatText, TellsLifeAlsoWhenNothingArrives) {
@@ -225,6 +289,43 @@ TEST(Junit, HangIsAFailureAndACrashAnError) {
   EXPECT_EQ(JunitXml(result).find("<failure"), std::string::npos);
 }
 
+TEST(Junit, TheEndOfTheOutputFollowsTheFailure) {
+  JunitCase result;
+  result.failure = "hang: silent";
+  result.out = "a <b>\x1b[0m\xc2\x9b\t\r\n\tcaf\xc3\xa9\r";
+  EXPECT_NE(JunitXml(result).find("</failure>\n    <system-out>a &lt;b&gt;\\x1b[0m\\xc2\\x9b\t\n"
+                                  "\tcaf\xc3\xa9\\r</system-out>\n  </testcase>"),
+            std::string::npos);
+  EXPECT_EQ(JunitXml(result).find("system-err"), std::string::npos);
+  result.err = "]]> &";
+  EXPECT_NE(JunitXml(result).find("</system-out>\n    <system-err>]]&gt; &amp;</system-err>\n"),
+            std::string::npos);
+}
+
+TEST(Junit, HeadlineNamesTheFirstSubject) {
+  Verdict verdict;
+  verdict.state = State::kSilent;
+  verdict.summary = "silent";
+  EXPECT_EQ(HeadlineWithSubject(verdict), "silent");
+  for (const auto& [name, since] : {std::pair("hart 0", TimeNs{9}), {"hart 1", 5}, {"hart 2", 1}}) {
+    CoreVerdict core;
+    core.name = name;
+    core.since = since;
+    core.state = since == 1 ? State::kProgressing : State::kLooping;
+    core.place = {0x80, "cb_wait_front", "cb.c:8"};
+    verdict.cores.push_back(core);
+  }
+  EXPECT_EQ(HeadlineWithSubject(verdict), "silent: hart 1  cb_wait_front  cb.c:8");
+  verdict.findings.emplace_back();
+  verdict.by_finding = true;
+  EXPECT_EQ(HeadlineWithSubject(verdict), "silent");
+  verdict.findings[0].lines = {
+      "19772 \x1b"
+      "abba  waits for mutex b",
+      "19773 abba"};
+  EXPECT_EQ(HeadlineWithSubject(verdict), "silent: 19772 \\x1babba  waits for mutex b");
+}
+
 TEST(Narrator, LiveLineIsRewrittenAndMadeRoomFor) {
   std::string screen;
   NarratorOptions options;
@@ -266,7 +367,7 @@ TEST_F(SnapshotTest, IsCompleteWithManifestStreamsAndReport) {
   EXPECT_EQ(Take(&snapshots), "dir/fw.snapshot-0001");
   const Json manifest = Json::parse(disk_.BytesOf("dir/fw.snapshot-0001/manifest.json"));
   EXPECT_EQ(manifest["format"], "hangscope-snapshot");
-  EXPECT_EQ(manifest["version"], 1);
+  EXPECT_EQ(manifest["version"], 2);
   EXPECT_EQ(manifest["streams"][0]["end_offset"], 8);
   EXPECT_TRUE(disk_.Exists("dir/fw.snapshot-0001/report.txt"));
   auto reader = BlockReader::Open(disk_, "dir/fw.snapshot-0001/stdout");

@@ -6,9 +6,11 @@
 #include <signal.h>
 
 #include <functional>
+#include <nlohmann/json.hpp>
 
 #include "fakes/fake_clock.h"
 #include "fakes/fake_process_inspector.h"
+#include "verdict/json.h"
 
 namespace hangscope {
 namespace {
@@ -73,7 +75,7 @@ TEST(WhyProcess, AnotherProcessFindsTheSame) {
   const ProcessHangs here = FindProcessHangs(clock, inspector, 10);
   const auto beside = FindProcessHangsBeside(clock, inspector, 10);
   ASSERT_TRUE(beside.ok()) << beside.status().message();
-  const std::vector<ProcessFinding>& found = beside.value().findings;
+  const std::vector<Finding>& found = beside.value().findings;
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].kind, here.findings[0].kind);
   EXPECT_EQ(found[0].confidence, here.findings[0].confidence);
@@ -83,10 +85,62 @@ TEST(WhyProcess, AnotherProcessFindsTheSame) {
   EXPECT_EQ(found[0].is_warning, here.findings[0].is_warning);
   EXPECT_FALSE(here.findings[0].lines.empty());
   EXPECT_EQ(found[0].lines, here.findings[0].lines);
-  EXPECT_EQ(found[0].threads, here.findings[0].threads);
-  EXPECT_EQ(found[0].partners, here.findings[0].partners);
-  EXPECT_EQ(found[0].victims, here.findings[0].victims);
+  EXPECT_EQ(FindingObject(found[0]), FindingObject(here.findings[0]));
   EXPECT_EQ(beside.value().threads.size(), here.threads.size());
+}
+
+TEST(WhyProcess, AnotherProcessTellsTheSameOfHowAllStand) {
+  FakeClock clock;
+  FakeProcessInspector inspector;
+  SystemSample look = Locked();
+  const auto add = [&](int tid, WaitKind kind, ThreadState state) {
+    ThreadFacts thread;
+    thread.pid = 10, thread.tid = tid, thread.wait.kind = kind, thread.state = state;
+    look.processes[0].threads.push_back(thread);
+  };
+  add(11, WaitKind::kTime, ThreadState::kSleeping);
+  add(12, WaitKind::kAccept, ThreadState::kSleeping);
+  add(13, WaitKind::kOther, ThreadState::kSleeping);
+  add(14, WaitKind::kNone, ThreadState::kStopped);
+  add(15, WaitKind::kNone, ThreadState::kRunning);
+  inspector.Add(look);
+  HangQuestion question = 10;
+  question.descendants = true;
+  question.also = {20};
+  const ProcessHangs hangs = FindProcessHangs(clock, inspector, question);
+  const ProcessStanding& here = hangs.standing;
+  const auto beside = FindProcessHangsBeside(clock, inspector, question);
+  ASSERT_TRUE(beside.ok()) << beside.status().message();
+  const ProcessStanding& there = beside.value().standing;
+  EXPECT_THAT(here.tickers, testing::ElementsAre(11));
+  EXPECT_EQ(there.tickers, here.tickers);
+  EXPECT_THAT(here.moving, testing::ElementsAre(15));
+  EXPECT_EQ(there.moving, here.moving);
+  EXPECT_EQ(here.outside.size(), 1u);
+  EXPECT_EQ(there.outside, here.outside);
+  EXPECT_EQ(here.unknown.size(), 1u);
+  EXPECT_EQ(there.unknown, here.unknown);
+  EXPECT_EQ(here.halted.size(), 1u);
+  EXPECT_EQ(there.halted, here.halted);
+  EXPECT_TRUE(here.complete && there.complete);
+  EXPECT_EQ(beside.value().still_threads, hangs.still_threads);
+  ASSERT_EQ(hangs.waits.size(), 1u);
+  ASSERT_EQ(beside.value().waits.size(), 1u);
+  const Wait& wait = beside.value().waits[0];
+  EXPECT_EQ(wait.line, hangs.waits[0].line);
+  EXPECT_EQ(wait.since, hangs.waits[0].since);
+  EXPECT_EQ(wait.who.name, hangs.waits[0].who.name);
+  EXPECT_EQ(wait.who.waits_for, hangs.waits[0].who.waits_for);
+  EXPECT_EQ(wait.who.thread, 10);
+  ASSERT_EQ(wait.whom.size(), 1u);
+  EXPECT_EQ(wait.whom[0].thread, hangs.waits[0].whom[0].thread);
+  for (const auto& [pid, asked] : inspector.asked) {
+    EXPECT_TRUE(asked.descendants && !asked.stop && !asked.step_running);
+    EXPECT_THAT(asked.also, testing::ElementsAre(20));
+  }
+  question.step = true;
+  FindProcessHangs(clock, inspector, question);
+  EXPECT_TRUE(inspector.asked.back().second.step_running);
 }
 
 class CrashingInspector final : public ProcessInspector {
@@ -130,6 +184,32 @@ TEST(WhyProcess, AProcessThatIsNotThereOrHasEndedMeanwhile) {
   EXPECT_FALSE(AskWhyProcess(clock, other, Options()).ok());
 }
 
+TEST(WhyProcess, AProcessThatEndsMeanwhileIsNoZombieThatItsParentForgot) {
+  FakeClock clock;
+  FakeProcessInspector inspector;
+  SystemSample look = Locked();
+  inspector.Add(look);
+  look.processes[0].state = look.processes[0].threads[0].state = ThreadState::kZombie;
+  look.processes[0].threads[0].wait = {};
+  inspector.Add(look);
+  EXPECT_EQ(AskWhyProcess(clock, inspector, Options()).status().message(),
+            "process 10 has ended while it was looked at");
+}
+
+TEST(WhyProcess, OfAProgramOfAnotherWidthItDoesNotSayThatItIsFine) {
+  FakeClock clock;
+  FakeProcessInspector inspector;
+  SystemSample look = Locked();
+  ProcessFacts& process = look.processes[0];
+  process.is_32_bit = true;
+  process.threads[0].wait = {};
+  process.threads[0].stack = {{0x1000, "", "", "program"}};
+  process.warnings.push_back("process 10 is a 32-bit program");
+  inspector.Add(look);
+  EXPECT_EQ(AskWhyProcess(clock, inspector, Options()).status().message(),
+            "process 10 is a 32-bit program");
+}
+
 TEST(WhyProcess, WhatWorksIsClean) {
   FakeClock clock;
   FakeProcessInspector inspector;
@@ -142,7 +222,7 @@ TEST(WhyProcess, WhatWorksIsClean) {
   const auto report = AskWhyProcess(clock, inspector, options);
   ASSERT_TRUE(report.ok());
   EXPECT_FALSE(report->is_bad);
-  EXPECT_THAT(report->text, HasSubstr(R"("event":"clean")"));
+  EXPECT_THAT(report->text, HasSubstr(R"("state":"progressing")"));
 }
 
 TEST(WhyProcess, OfWhatMayNotBeLookedAtItDoesNotSayThatItIsFine) {

@@ -76,8 +76,41 @@ TEST_F(WhySnapshot, TellsWhatItsCpuRingsHoldBehindTheVerdict) {
   EXPECT_LT(report->text.find("HANG after"), report->text.find("\n7 worker")) << report->text;
   options.json = true;
   EXPECT_THAT(AskWhySnapshot(files, clock, options, {"", kSecond, true, "", 0})->text,
-              AllOf(StartsWith(R"({"type":"verdict","version":1,"state":"silent")"),
+              AllOf(StartsWith(R"({"type":"verdict","version":2,"time":"1970-01-01T00:00:00.000Z",)"
+                               R"("target":"trace/fw.snapshot-0001","state":"silent")"),
                     HasSubstr(R"("type":"window")")));
+}
+
+TEST_F(WhySnapshot, TellsAnOldVerdictInTheFormOfToday) {
+  Write(
+      "manifest.json",
+      R"({"format":"hangscope-snapshot","version":1,"time":"2026-11-21T14:35:44.675Z","verdict":{"state":"deadlock",)"
+      R"("confidence":"certain","hang":true,"summary":"s","elapsed_s":9.5,"since_s":7.25,)"
+      R"("findings":[{"kind":"deadlock","source":"threads","confidence":"certain",)"
+      R"("summary":"s","lines":["l"],"evidence":[],"doubts":[],"threads":[7,8]}]}})");
+  options.json = true;
+  EXPECT_EQ(Ask()->text,
+            R"({"type":"verdict","version":2,"time":"2026-11-21T14:35:44.675Z",)"
+            R"("target":"trace/fw.snapshot-0001","state":"deadlock","confidence":"certain",)"
+            R"("hang":true,"summary":"s","elapsed_s":9.5,"for_s":2.25,)"
+            R"("findings":[{"kind":"deadlock","source":"threads","confidence":"certain",)"
+            R"("hang":true,"summary":"s","subjects":[],"partners":[],"victims":[],)"
+            R"("lines":["l"],"evidence":[],"doubts":[]}]})"
+            "\n");
+}
+
+TEST_F(WhySnapshot, SaysThatANewerHangscopeWroteIt) {
+  Manifest manifest;
+  std::string json = ManifestJson(manifest);
+  const std::string version = "\"version\": 2";
+  ASSERT_NE(json.find(version), std::string::npos);
+  Write("manifest.json", json.replace(json.find(version), version.size(), "\"version\": 3"));
+  Write("report.txt", ReportText(manifest));
+  EXPECT_THAT(Ask()->text, HasSubstr("is of version 3, and this hangscope knows version 2"));
+  options.json = true;
+  const std::string lines = Ask()->text;
+  EXPECT_THAT(lines, StartsWith("{\"type\":\"verdict\""));
+  EXPECT_THAT(lines, HasSubstr("is of version 3"));
 }
 
 TEST_F(WhySnapshot, LooksAtItsCpuRingsFromTheTriggerOn) {

@@ -1,0 +1,42 @@
+#include "observe/scope_sightings.h"
+
+#include <utility>
+
+namespace hangscope {
+
+void ScopeSightings::Update(LiveScope& view, bool is_news, TimeNs now) {
+  TellFindings(view, is_news, now);
+  sightings_.as_of = now;
+  sightings_.moving = view.Moving(now, stall_);
+  sightings_.moving_threads = view.MovingThreads(now, stall_);
+  TellWaits(view, now);
+}
+
+void ScopeSightings::Forget() {
+  told_ = 0;
+  told_waits_.clear();
+  sightings_ = {};
+}
+
+// Texts of findings that stand are made once: they say how it was when they were found.
+void ScopeSightings::TellFindings(LiveScope& view, bool is_news, TimeNs now) {
+  const std::vector<ScopeFinding>& standing = view.watcher().standing();
+  if (!is_news && standing.size() == told_) return;
+  told_ = standing.size();
+  if (sightings_.findings.empty()) sightings_.found_at = now;
+  sightings_.findings.clear();
+  (void)view.RefreshNames().ok();
+  for (const ScopeFinding& finding : standing)
+    sightings_.findings.push_back(view.Tell(finding, now));
+}
+
+// Likewise: when they are others than before.
+void ScopeSightings::TellWaits(LiveScope& view, TimeNs now) {
+  std::vector<LastingWait> waits = view.watcher().LastingWaits();
+  if (waits == told_waits_) return;
+  told_waits_ = std::move(waits);
+  if (!told_waits_.empty()) (void)view.RefreshNames().ok();
+  sightings_.waits = view.Waits(now);
+}
+
+}  // namespace hangscope

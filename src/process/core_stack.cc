@@ -1,0 +1,187 @@
+#include "process/core_stack.h"
+
+#include <cxxabi.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string_view>
+
+#include "base/file_system.h"
+#include "base/side_process.h"
+
+namespace hangscope {
+namespace {
+
+constexpr size_t kMostCrashFrames = 24;
+
+// Where the kernel writes it; nothing: to a program, or a name that is made of more than the
+// process's number.
+std::optional<std::string> CorePath(std::string_view pattern, int pid) {
+  if (pattern.empty() || pattern.starts_with('|')) return std::nullopt;
+  std::string path;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] != '%') {
+      path += pattern[i];
+    } else if (++i < pattern.size() && (pattern[i] == 'p' || pattern[i] == '%')) {
+      path += pattern[i] == 'p' ? std::to_string(pid) : "%";
+    } else {
+      return std::nullopt;
+    }
+  }
+  return path;
+}
+
+bool IsSince(int fd, TimeNs start) {
+  struct stat about;
+  if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) return false;
+  // The kernel stamps files with the latest tick, which is a little earlier.
+  constexpr TimeNs kTick = 20 * kMillisecond;
+  return about.st_mtim.tv_sec * kSecond + about.st_mtim.tv_nsec >= start - kTick;
+}
+
+std::string FunctionName(const char* name) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(name, nullptr, nullptr, &status), std::free);
+  return status == 0 && text != nullptr ? text.get() : name;
+}
+
+// "function  file.c:12"; of a library of the system, which takes long to read, without a line.
+std::string CrashFrameText(Dwfl* dwfl, Dwarf_Addr pc) {
+  Dwfl_Module* const module = dwfl_addrmodule(dwfl, pc);
+  if (module == nullptr) return fmt::format("{:#x}", pc);
+  const char* const function = dwfl_module_addrname(module, pc);
+  std::string text = function != nullptr ? FunctionName(function) : fmt::format("{:#x}", pc);
+  const char* const name =
+      dwfl_module_info(module, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
+  const std::string path = name != nullptr ? name : "";
+  const bool of_system = path.starts_with("/lib") || path.starts_with("/usr/lib");
+  int line = 0;
+  Dwfl_Line* const at = of_system ? nullptr : dwfl_module_getsrc(module, pc);
+  const char* const file =
+      at != nullptr ? dwfl_lineinfo(at, nullptr, &line, nullptr, nullptr, nullptr) : nullptr;
+  if (file != nullptr && line > 0) return fmt::format("{}  {}:{}", text, NameOf(file), line);
+  return path.empty() ? text : text + "  " + NameOf(path);
+}
+
+struct CrashWalk {
+  Dwfl* dwfl = nullptr;
+  int thread = 0;
+  std::vector<std::string> frames;
+};
+
+int NoteFrame(Dwfl_Frame* frame, void* of) {
+  CrashWalk& walk = *static_cast<CrashWalk*>(of);
+  Dwarf_Addr pc = 0;
+  bool is_activation = false;
+  if (!dwfl_frame_pc(frame, &pc, &is_activation)) return DWARF_CB_ABORT;
+  walk.frames.push_back(CrashFrameText(walk.dwfl, is_activation || pc == 0 ? pc : pc - 1));
+  return walk.frames.size() < kMostCrashFrames ? DWARF_CB_OK : DWARF_CB_ABORT;
+}
+
+// The kernel writes the one that got the signal first.
+int NoteFirstThread(Dwfl_Thread* thread, void* of) {
+  CrashWalk& walk = *static_cast<CrashWalk*>(of);
+  walk.thread = dwfl_thread_tid(thread);
+  (void)dwfl_thread_getframes(thread, NoteFrame, of);
+  return DWARF_CB_ABORT;
+}
+
+// In a process of its own: the thread's number, then a line a frame; empty: it is none of `pid`.
+std::string WalkCore(int fd, int pid) {
+  unsetenv("DEBUGINFOD_URLS");  // nothing is fetched
+  char* no_path = nullptr;
+  const Dwfl_Callbacks callbacks = {.find_elf = dwfl_build_id_find_elf,
+                                    .find_debuginfo = dwfl_standard_find_debuginfo,
+                                    .section_address = nullptr,
+                                    .debuginfo_path = &no_path};
+  elf_version(EV_CURRENT);
+  Elf* const core = elf_begin(fd, ELF_C_READ_MMAP, nullptr);
+  CrashWalk walk;
+  walk.dwfl = dwfl_begin(&callbacks);
+  if (core == nullptr || walk.dwfl == nullptr) return {};
+  dwfl_report_begin(walk.dwfl);
+  const int modules = dwfl_core_file_report(walk.dwfl, core, nullptr);
+  if (modules <= 0 || dwfl_report_end(walk.dwfl, nullptr, nullptr) != 0) return {};
+  if (dwfl_core_file_attach(walk.dwfl, core) != pid) return {};
+  (void)dwfl_getthreads(walk.dwfl, NoteFirstThread, &walk);
+  std::string answer = std::to_string(walk.thread);
+  for (std::string& frame : walk.frames) {
+    for (char& c : frame) c = c == '\n' ? ' ' : c;
+    answer += "\n" + frame;
+  }
+  return answer;
+}
+
+Status NoCore(const std::string& pattern) {
+  if (pattern.starts_with('|'))
+    return Status::NotFound("no stack of the crash: the kernel hands core dumps to a program");
+  rlimit limit{};
+  if (getrlimit(RLIMIT_CORE, &limit) == 0 && limit.rlim_cur == 0)
+    return Status::NotFound("no stack of the crash: core dumps are off here (ulimit -c unlimited)");
+  return Status::NotFound("no stack of the crash: no core dump of it was found here");
+}
+
+}  // namespace
+
+bool WritesCore(int signal) {
+  switch (signal) {
+    case SIGQUIT:
+    case SIGILL:
+    case SIGTRAP:
+    case SIGABRT:
+    case SIGBUS:
+    case SIGFPE:
+    case SIGSEGV:
+    case SIGXCPU:
+    case SIGXFSZ:
+    case SIGSYS:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string CorePattern() {
+  std::ifstream file("/proc/sys/kernel/core_pattern");
+  std::string pattern;
+  std::getline(file, pattern);
+  return pattern;
+}
+
+Result<CrashStack> ReadCrashStack(const std::string& pattern, int pid, TimeNs start) {
+  const auto base = CorePath(pattern, pid);
+  if (!base) return NoCore(pattern);
+  // With core_uses_pid the kernel appends the number.
+  for (const std::string& path : {*base, fmt::format("{}.{}", *base, pid)}) {
+    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    if (fd < 0) continue;
+    Result<std::string> answer = std::string();
+    if (IsSince(fd, start))
+      answer = AskSideProcess("core-reader", {fd}, [fd, pid] { return WalkCore(fd, pid); });
+    close(fd);
+    if (!answer.ok()) return answer.status();
+    if (answer->empty()) continue;
+    CrashStack stack{path, 0, {}};
+    std::istringstream lines(*answer);
+    lines >> stack.thread;
+    std::string line;
+    std::getline(lines, line);
+    while (std::getline(lines, line)) stack.frames.push_back(line);
+    return stack;
+  }
+  return NoCore(pattern);
+}
+
+}  // namespace hangscope

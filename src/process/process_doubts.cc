@@ -1,0 +1,197 @@
+#include "process/process_doubts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "process/process_words.h"
+
+namespace hangscope {
+namespace {
+
+constexpr TimeNs kClocksAgree = kSecond;  // of hosts, to so much
+
+std::string Movers(int pid, const JudgedProcesses& judged) {
+  constexpr size_t kMost = 3;
+  std::string text;
+  size_t all = 0;
+  for (uint32_t i = 0; i < judged.graph.nodes().size(); ++i) {
+    const ProcessNode& node = judged.node(i);
+    const bool moves = node.kind == ProcessNode::Kind::kThread && node.pid == pid &&
+                       !judged.stuck[i] && node.stand != ThreadStand::kWaits &&
+                       node.stand != ThreadStand::kEnded;
+    if (moves && all++ < kMost) text += (text.empty() ? "" : ", ") + ThreadLabel(*node.facts);
+  }
+  return all > kMost ? text + fmt::format(" and {} more", all - kMost) : text;
+}
+
+// It waits for its children, and the others wait for its end: a handler that runs meanwhile, as
+// shells have one for SIGINT, moves none of them.
+bool OnlyItsEndMatters(int pid, const FindingDraft& draft, const JudgedProcesses& judged) {
+  return std::all_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) {
+    const ThreadFacts& thread = *judged.node(i).facts;
+    return thread.wait.kind == WaitKind::kChild ||
+           (thread.pid != pid && WaitsForProcesses(thread, judged.look).count(pid) == 0);
+  });
+}
+
+// A handler may do what nothing else in the process can; or the read returns with EINTR.
+void DoubtSignals(const FindingDraft& draft, const JudgedProcesses& judged, Confidence most,
+                  ProcessFinding* finding) {
+  for (const int pid : judged.PidsOf(draft.members)) {
+    const ProcessFacts* const process = FindProcess(judged.look, pid);
+    if (process == nullptr || SignalsFromOutside(*process) == 0 ||
+        OnlyItsEndMatters(pid, draft, judged))
+      continue;
+    finding->Lower(most, fmt::format("{} handles signals: a handler could end this wait",
+                                     ProcessLabel(judged.look, pid)));
+  }
+}
+
+// Whoever holds the other end of a pipe, or a lock of a file, may use it from any of its threads.
+void DoubtFiles(const FindingDraft& draft, const JudgedProcesses& judged, ProcessFinding* finding) {
+  bool locks = false;
+  bool files = false;
+  size_t events = 0;
+  size_t named_pipes = 0;
+  for (const uint32_t i : draft.members) {
+    const ThreadWait& wait = judged.node(i).facts->wait;
+    locks = locks || wait.kind == WaitKind::kFileLock;
+    files = files || IsFileWait(wait.kind);
+    for (const WaitFile& file : wait.files) {
+      if (file.kind == FileKind::kEvent && events++ == 0)
+        finding->Lower(Confidence::kLikely,
+                       "the kernel signals an eventfd, too, for asynchronous I/O and devices");
+      if (IsNamedPipe(file) && named_pipes++ == 0)
+        finding->Lower(Confidence::kLikely, "whoever opens the named pipe may use its other end");
+    }
+  }
+  if (!files && !locks) return;
+  if (draft.kind != FindingKind::kNoWriter)
+    DoubtSignals(draft, judged, Confidence::kLikely, finding);
+  std::set<int> pids = judged.PidsOf(draft.members);
+  if (judged.LiveThreads(pids) <= draft.members.size()) return;
+  const char* const may =
+      files ? "use its end of a pipe or socket" : "give back its lock of a file";
+  finding->Lower(
+      Confidence::kLikely,
+      fmt::format("any thread of a process may {}; those that are left here are stuck, too, as "
+                  "far as can be told",
+                  may));
+}
+
+void DoubtWords(const FindingDraft& draft, const JudgedProcesses& judged, ProcessFinding* finding) {
+  for (const uint32_t i : draft.members) {
+    const ThreadFacts::Spin& spin = *judged.node(i).facts->spin;
+    if (!spin.polls.empty() && spin.polled_variable.empty()) {
+      return finding->Lower(
+          Confidence::kLikely,
+          "what it polls has no name: another process, or a device, may be able to change it");
+    }
+  }
+}
+
+// Whom a finding is about, by threads: those who wait, and the process that does not deliver.
+std::vector<const ThreadFacts*> Involved(const FindingDraft& draft, const JudgedProcesses& judged) {
+  std::vector<const ThreadFacts*> threads;
+  for (const uint32_t i : draft.members) {
+    if (judged.node(i).facts != nullptr) threads.push_back(judged.node(i).facts);
+  }
+  if (const ProcessFacts* const process = FindProcess(judged.look, draft.about)) {
+    for (const ThreadFacts& thread : process->threads) threads.push_back(&thread);
+  }
+  return threads;
+}
+
+// What was seen on two hosts was not seen at one time; what lasted is taken to have been so at one.
+void DoubtClocks(const FindingDraft& draft, const JudgedProcesses& judged,
+                 ProcessFinding* finding) {
+  if (!IsOfTwoLooks(draft, judged)) return;
+  std::optional<TimeNs> begin = 0;
+  TimeNs end = judged.look.end;
+  for (const ThreadFacts* thread : Involved(draft, judged)) {
+    begin = begin && thread->since ? std::optional(std::max(*begin, *thread->since)) : std::nullopt;
+    if (thread->seen_until != 0) end = std::min(end, thread->seen_until);
+  }
+  if (begin && *begin + kClocksAgree <= end)
+    return finding->Lower(Confidence::kLikely,
+                          "they were not looked at in one instant, and the clocks of their hosts "
+                          "are taken to agree within 1 s");
+  finding->Lower(Confidence::kPossible,
+                 "it is not known that they waited at one time: look at all of their hosts again");
+}
+
+}  // namespace
+
+bool IsOfTwoLooks(const FindingDraft& draft, const JudgedProcesses& judged) {
+  const auto threads = Involved(draft, judged);
+  return std::any_of(threads.begin(), threads.end(), [&](const ThreadFacts* thread) {
+    return thread->seen_until != threads[0]->seen_until;
+  });
+}
+
+void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
+                     ProcessFinding* finding) {
+  finding->confidence = Confidence::kCertain;
+  if (judged.looks.size() < 2) finding->Lower(Confidence::kLikely, "it was looked at once only");
+  const auto weak = [&](uint32_t i) { return judged.node(i).weak; };
+  switch (draft.kind) {
+    case FindingKind::kDeadlock:
+      if (draft.unowned) {
+        finding->Lower(Confidence::kPossible,
+                       fmt::format("who moves may hold it: {}",
+                                   Movers(judged.node(draft.members[0]).pid, judged)));
+        break;
+      }
+      if (std::any_of(draft.members.begin(), draft.members.end(), weak)) {
+        finding->Lower(
+            Confidence::kLikely,
+            "who holds a lock for reading is not recorded: it is one of these threads, as there "
+            "are no others that run");
+      }
+      DoubtFiles(draft, judged, finding);
+      break;
+    case FindingKind::kHeld:
+      DoubtFiles(draft, judged, finding);
+      break;
+    case FindingKind::kNoWriter:
+      if (judged.node(draft.members[0]).facts->wait.kind == WaitKind::kOpen) {
+        finding->Lower(Confidence::kPossible, "whoever knows its name may open it at any time");
+        break;
+      }
+      DoubtFiles(draft, judged, finding);
+      DoubtSignals(draft, judged, Confidence::kPossible, finding);
+      break;
+    case FindingKind::kSpin:
+      DoubtWords(draft, judged, finding);
+      DoubtSignals(draft, judged, Confidence::kLikely, finding);
+      break;
+    case FindingKind::kStoppedChild:
+      if (judged.node(draft.members[0]).stand == ThreadStand::kOutside)
+        finding->Lower(Confidence::kLikely, "other signals may end this wait, too");
+      break;
+    case FindingKind::kLostWakeup: {
+      const auto may_end = [&](uint32_t i) {
+        const ThreadFacts* const thread = judged.node(i).facts;
+        return judged.node(i).weak && !IsFileWait(thread->wait.kind) && HandlerMayEnd(*thread) &&
+               !IdlesInRuntime(*thread);
+      };
+      const bool may = draft.beside_loops ||
+                       std::any_of(draft.members.begin(), draft.members.end(), may_end) ||
+                       std::any_of(draft.victims.begin(), draft.victims.end(), may_end);
+      finding->Lower(
+          Confidence::kLikely,
+          "all that could signal it stand still themselves; what else might is not known");
+      DoubtSignals(draft, judged, may ? Confidence::kPossible : Confidence::kLikely, finding);
+      break;
+    }
+    default:
+      break;
+  }
+  DoubtClocks(draft, judged, finding);
+}
+
+}  // namespace hangscope

@@ -1,0 +1,360 @@
+#include "process/process_draft.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace hangscope {
+namespace {
+
+using NodeKind = ProcessNode::Kind;
+
+// A lock of which nobody records who holds it; its waiters are in the function that takes it.
+bool IsUnownedLock(const ThreadFacts& thread) {
+  const ThreadWait& wait = thread.wait;
+  if (wait.owner) return false;
+  if (wait.kind == WaitKind::kRwLock || wait.kind == WaitKind::kMutex) return true;
+  if (wait.kind != WaitKind::kFutex) return false;
+  constexpr size_t kLockFrames = 8;
+  const size_t frames = std::min(thread.stack.size(), kLockFrames);
+  return std::any_of(
+      thread.stack.begin(), thread.stack.begin() + static_cast<long>(frames),
+      [](const StackFrame& frame) {
+        for (const char* name : {"lock_contended", "read_contended", "write_contended", "lock_slow",
+                                 "lock_shared_slow", "lock_exclusive_slow", "lll_lock"}) {
+          if (frame.function.find(name) != std::string::npos) return true;
+        }
+        return false;
+      });
+}
+
+// "disk" of "disk", "slots" of "slots+32": one of many in one place is one of a pool. Empty: it has
+// no name of its own.
+std::string PoolName(const std::string& variable) {
+  return variable.find(' ') != std::string::npos ? "" : variable.substr(0, variable.find('+'));
+}
+
+class DraftFinder {
+ public:
+  explicit DraftFinder(const JudgedProcesses& judged) : judged_(judged) {}
+
+  std::vector<FindingDraft> Find();
+
+ private:
+  const ProcessNode& node(uint32_t index) const { return judged_.node(index); }
+  void JudgeCause(const WaitCause& cause);
+  void AddWeakCause(uint32_t who, const std::vector<uint32_t>& waiters);
+  std::vector<uint32_t> WhoWaitsFor(uint32_t halted) const;
+  void AddWeak();
+  void AddWhoWaitsAlike(int pid, std::vector<uint32_t>* roots) const;
+  void AddWeakOf(int pid, std::vector<uint32_t> roots, const std::vector<uint32_t>& victims);
+  void KeepLoopsApart(int pid, std::map<FindingKind, FindingDraft>* drafts) const;
+  void JoinVictims(int pid, const std::vector<uint32_t>& more);
+  void AddDraft(FindingDraft draft);
+  bool IsExplained(int pid) const { return explained_.count(pid) != 0; }
+  void AddUnownedLocks(int pid);
+  void AddStoppedChildren();
+  void AddOpeners();
+  bool IsHalted(int pid) const;
+
+  const JudgedProcesses& judged_;
+  std::vector<FindingDraft> drafts_;
+  std::map<int, size_t> explained_;                  // processes with threads in a draft
+  std::map<int, std::vector<uint32_t>> weak_roots_;  // by process: those that somebody waits for
+  std::map<int, std::vector<uint32_t>> weak_victims_;
+};
+
+std::vector<uint32_t> DraftFinder::WhoWaitsFor(uint32_t halted) const {
+  std::vector<uint32_t> who;
+  for (uint32_t i = 0; i < judged_.graph.nodes().size(); ++i) {
+    if (!judged_.stuck[i] || node(i).kind != NodeKind::kThread) continue;
+    const auto& suppliers = judged_.graph.waits()[i].suppliers;
+    const auto is_it = [&](const WaitEdge& edge) {
+      const ProcessNode& to = node(edge.to);
+      return edge.to == halted || (to.kind == NodeKind::kProcess && to.pid == node(halted).pid &&
+                                   node(halted).kind == NodeKind::kThread);
+    };
+    if (std::any_of(suppliers.begin(), suppliers.end(), is_it)) who.push_back(i);
+  }
+  return who;
+}
+
+void DraftFinder::AddDraft(FindingDraft draft) {
+  std::vector<uint32_t> victims;
+  for (const uint32_t i : draft.victims) {
+    const bool is_member = std::count(draft.members.begin(), draft.members.end(), i) != 0;
+    if (node(i).kind == NodeKind::kThread && !is_member) victims.push_back(i);
+  }
+  draft.victims = std::move(victims);
+  for (const auto* list : {&draft.members, &draft.victims}) {
+    for (const uint32_t i : *list) explained_.emplace(node(i).pid, drafts_.size());
+  }
+  drafts_.push_back(std::move(draft));
+}
+
+void DraftFinder::JudgeCause(const WaitCause& cause) {
+  FindingDraft draft;
+  draft.victims = cause.victims;
+  if (cause.kind == WaitCause::Kind::kCycle) {
+    draft.kind = FindingKind::kDeadlock;
+    std::copy_if(cause.members.begin(), cause.members.end(), std::back_inserter(draft.members),
+                 [&](uint32_t i) { return node(i).kind == NodeKind::kThread; });
+    if (!draft.members.empty()) AddDraft(std::move(draft));
+    return;
+  }
+  if (cause.kind != WaitCause::Kind::kNode) return;
+  const uint32_t who = cause.members[0];
+  if (node(who).weak) return AddWeakCause(who, cause.victims);
+  draft.members = WhoWaitsFor(who);
+  if (draft.members.empty()) return;
+  if (node(who).kind == NodeKind::kDeadOwner) {
+    draft.kind = FindingKind::kOwnerDied;
+    if (node(who).tid != 0) draft.partners = {node(who).tid};
+  } else {
+    const auto waits_for_child = [&](uint32_t i) {
+      return node(i).facts->wait.kind == WaitKind::kChild;
+    };
+    draft.kind = std::all_of(draft.members.begin(), draft.members.end(), waits_for_child)
+                     ? FindingKind::kStoppedChild
+                     : FindingKind::kHeld;
+    draft.about = node(who).pid;
+    draft.partners = {draft.about};
+  }
+  AddDraft(std::move(draft));
+}
+
+// Whoever waits for the process as a whole waits for all of its idle threads alike.
+void DraftFinder::AddWeakCause(uint32_t who, const std::vector<uint32_t>& waiters) {
+  const int pid = node(who).pid;
+  weak_roots_[pid].push_back(who);
+  auto& victims = weak_victims_[pid];
+  victims.insert(victims.end(), waiters.begin(), waiters.end());
+  const bool as_whole = std::any_of(waiters.begin(), waiters.end(), [&](uint32_t i) {
+    return node(i).kind == NodeKind::kProcess && node(i).pid == pid;
+  });
+  for (uint32_t i = 0; as_whole && i < judged_.graph.nodes().size(); ++i) {
+    if (i != who && judged_.stuck[i] && node(i).weak && node(i).pid == pid)
+      weak_roots_[pid].push_back(i);
+  }
+}
+
+void DraftFinder::JoinVictims(int pid, const std::vector<uint32_t>& more) {
+  auto& victims = drafts_[explained_[pid]].victims;
+  for (const uint32_t i : more) {
+    if (node(i).kind == NodeKind::kThread) victims.push_back(i);
+  }
+}
+
+// Those whom something else of the process waits for first: they tell why it stands still. Where
+// the process is part of another finding, that one is why.
+void DraftFinder::AddWeak() {
+  for (const auto& [pid, roots] : weak_roots_) {
+    if (!IsExplained(pid))
+      AddWeakOf(pid, roots, weak_victims_[pid]);
+    else
+      JoinVictims(pid, roots), JoinVictims(pid, weak_victims_[pid]);
+  }
+  std::map<int, std::vector<uint32_t>> rest;
+  std::set<uint32_t> told;
+  for (const FindingDraft& draft : drafts_) {
+    for (const auto* list : {&draft.members, &draft.victims})
+      told.insert(list->begin(), list->end());
+  }
+  for (uint32_t i = 0; i < judged_.graph.nodes().size(); ++i) {
+    if (judged_.stuck[i] && node(i).weak && told.count(i) == 0) rest[node(i).pid].push_back(i);
+  }
+  for (const auto& [pid, threads] : rest) {
+    if (IsExplained(pid))
+      JoinVictims(pid, threads);
+    else
+      AddWeakOf(pid, threads, {});
+  }
+}
+
+// Of a pool of threads that wait for one signal, a join leads to the last alone: the others are no
+// less the reason.
+void DraftFinder::AddWhoWaitsAlike(int pid, std::vector<uint32_t>* roots) const {
+  std::set<decltype(ObjectOf({}))> waited;
+  for (const uint32_t i : *roots) {
+    if (node(i).facts->wait.kind == WaitKind::kCondition)
+      waited.insert(ObjectOf(node(i).facts->wait));
+  }
+  if (waited.empty()) return;
+  for (uint32_t i = 0; i < judged_.graph.nodes().size(); ++i) {
+    const bool is_idle = node(i).pid == pid && judged_.stuck[i] && node(i).weak &&
+                         node(i).facts->wait.kind == WaitKind::kCondition;
+    if (is_idle && waited.contains(ObjectOf(node(i).facts->wait))) roots->push_back(i);
+  }
+}
+
+// Where all who read are event loops that idle, what others of the program wait for comes before
+// these, and apart from pools.
+void DraftFinder::KeepLoopsApart(int pid, std::map<FindingKind, FindingDraft>* drafts) const {
+  const auto loops = drafts->find(FindingKind::kNoWriter);
+  const auto idles = [&](uint32_t i) { return IdlesInRuntime(*node(i).facts); };
+  if (loops == drafts->end() || drafts->count(FindingKind::kSpin) != 0 ||
+      !std::all_of(loops->second.members.begin(), loops->second.members.end(), idles))
+    return;
+  FindingDraft apart;
+  apart.kind = FindingKind::kLostWakeup;
+  apart.beside_loops =
+      std::any_of(loops->second.members.begin(), loops->second.members.end(), [&](uint32_t i) {
+        const auto& stack = node(i).facts->stack;
+        return std::none_of(stack.begin(), stack.end(), [](const StackFrame& frame) {
+          return frame.function.find("DelayedTaskScheduler") != std::string::npos;  // time alone
+        });
+      });
+  for (uint32_t i = 0; i < judged_.graph.nodes().size(); ++i) {
+    if (node(i).pid != pid || node(i).kind != NodeKind::kThread || !judged_.stuck[i] ||
+        !node(i).weak)
+      continue;
+    (idles(i) || IsFileWait(node(i).facts->wait.kind) ? apart.victims : apart.members).push_back(i);
+  }
+  if (apart.members.empty()) return;
+  drafts->clear();
+  drafts->emplace(FindingKind::kLostWakeup, std::move(apart));
+}
+
+// Who spins, or reads what nobody writes, is no part of how threads usually idle: these come before
+// those who wait for a signal.
+void DraftFinder::AddWeakOf(int pid, std::vector<uint32_t> roots,
+                            const std::vector<uint32_t>& victims) {
+  std::map<FindingKind, FindingDraft> drafts;
+  const auto kind_of = [&](uint32_t i) {
+    if (node(i).stand == ThreadStand::kSpins) return FindingKind::kSpin;
+    return IsFileWait(node(i).facts->wait.kind) ? FindingKind::kNoWriter : FindingKind::kLostWakeup;
+  };
+  for (uint32_t i = 0; i < judged_.graph.nodes().size(); ++i) {
+    const bool is_special = node(i).pid == pid && judged_.stuck[i] && node(i).weak &&
+                            kind_of(i) != FindingKind::kLostWakeup;
+    if (is_special) roots.push_back(i);
+  }
+  AddWhoWaitsAlike(pid, &roots);
+  std::sort(roots.begin(), roots.end());
+  roots.erase(std::unique(roots.begin(), roots.end()), roots.end());
+  for (const uint32_t i : roots) {
+    const FindingKind kind = kind_of(i);
+    drafts[kind].kind = kind;
+    drafts[kind].members.push_back(i);
+  }
+  KeepLoopsApart(pid, &drafts);
+  // Where nobody can be told to hold a lock for reading, all of its threads wait: for each other.
+  const bool idle_only = drafts.size() == 1 && drafts.count(FindingKind::kLostWakeup) != 0;
+  const auto is_lock = [&](uint32_t i) {
+    return node(i).facts->wait.kind == WaitKind::kRwLock ||
+           node(i).facts->wait.kind == WaitKind::kMutex;
+  };
+  if (idle_only && std::any_of(roots.begin(), roots.end(), is_lock)) {
+    FindingDraft& draft = drafts[FindingKind::kLostWakeup];
+    draft.kind = FindingKind::kDeadlock;
+    const auto idle = std::stable_partition(draft.members.begin(), draft.members.end(), is_lock);
+    draft.victims.assign(idle, draft.members.end());
+    draft.members.erase(idle, draft.members.end());
+  }
+  if (!idle_only) {
+    if (const auto idle = drafts.find(FindingKind::kLostWakeup); idle != drafts.end()) {
+      const auto spin = drafts.find(FindingKind::kSpin);
+      FindingDraft& first =
+          (spin != drafts.end() ? spin : drafts.find(FindingKind::kNoWriter))->second;
+      first.victims = idle->second.members;
+      drafts.erase(idle);
+    }
+  }
+  if (drafts.empty()) return;
+  auto& all = drafts.begin()->second.victims;
+  all.insert(all.end(), victims.begin(), victims.end());
+  for (auto& [kind, draft] : drafts) AddDraft(std::move(draft));
+}
+
+// Beside threads that move, nobody can tell from outside whether these hold them; that somebody has
+// waited so long for a lock is worth saying all the same. Semaphores are used as locks, too: where
+// threads wait for different ones that have names.
+void DraftFinder::AddUnownedLocks(int pid) {
+  constexpr TimeNs kLong = kSecond;
+  FindingDraft draft;
+  draft.unowned = true;
+  draft.kind = FindingKind::kDeadlock;
+  std::vector<uint32_t> semaphores;
+  std::set<std::string> names;
+  for (uint32_t i = 0; i < judged_.graph.nodes().size(); ++i) {
+    if (node(i).pid != pid || !node(i).weak || judged_.stuck[i] ||
+        node(i).stand != ThreadStand::kWaits)
+      continue;
+    const ThreadFacts& thread = *node(i).facts;
+    if (!thread.since || judged_.look.end - *thread.since < kLong) continue;
+    if (IsUnownedLock(thread)) draft.members.push_back(i);
+    const std::string name = PoolName(thread.wait.variable);
+    if (thread.wait.kind != WaitKind::kSemaphore || name.empty()) continue;
+    names.insert(name);
+    semaphores.push_back(i);
+  }
+  if (names.size() > 1)
+    draft.members.insert(draft.members.end(), semaphores.begin(), semaphores.end());
+  if (!draft.members.empty()) AddDraft(std::move(draft));
+}
+
+bool DraftFinder::IsHalted(int pid) const {
+  bool any = false;
+  for (const ProcessNode& node : judged_.graph.nodes()) {
+    if (node.kind != NodeKind::kThread || node.pid != pid || node.stand == ThreadStand::kEnded)
+      continue;
+    if (node.stand != ThreadStand::kHalted) return false;
+    any = true;
+  }
+  return any;
+}
+
+// Who waits for signals, and for the end of its child by one of them: as timeout does, whose
+// command its terminal has stopped.
+void DraftFinder::AddStoppedChildren() {
+  for (uint32_t i = 0; i < judged_.graph.nodes().size(); ++i) {
+    if (node(i).kind != NodeKind::kThread || node(i).stand != ThreadStand::kOutside ||
+        judged_.asked.count(node(i).pid) == 0 || IsExplained(node(i).pid))
+      continue;
+    const ThreadWait& wait = node(i).facts->wait;
+    const bool all_halted = std::all_of(wait.children.begin(), wait.children.end(),
+                                        [&](int child) { return IsHalted(child); });
+    if (wait.kind != WaitKind::kSignal || wait.children.empty() || !all_halted) continue;
+    FindingDraft draft;
+    draft.kind = FindingKind::kStoppedChild;
+    draft.members = {i};
+    draft.about = wait.children[0];
+    draft.partners = wait.children;
+    AddDraft(std::move(draft));
+  }
+}
+
+// Who opens a named pipe that nobody has open at the other end: others may come, or never.
+void DraftFinder::AddOpeners() {
+  for (uint32_t i = 0; i < judged_.graph.nodes().size(); ++i) {
+    if (node(i).kind != NodeKind::kThread || node(i).stand != ThreadStand::kUnknown ||
+        judged_.asked.count(node(i).pid) == 0 || IsExplained(node(i).pid) ||
+        node(i).facts->wait.kind != WaitKind::kOpen || node(i).facts->wait.files.empty())
+      continue;
+    FindingDraft draft;
+    draft.kind = FindingKind::kNoWriter;
+    draft.members = {i};
+    AddDraft(std::move(draft));
+  }
+}
+
+std::vector<FindingDraft> DraftFinder::Find() {
+  for (const WaitCause& cause : FindCauses(judged_.graph.Reduced(judged_.stuck))) JudgeCause(cause);
+  AddWeak();
+  for (const int pid : judged_.asked) {
+    if (!IsExplained(pid)) AddUnownedLocks(pid);
+  }
+  AddStoppedChildren();
+  AddOpeners();
+  return std::move(drafts_);
+}
+
+}  // namespace
+
+std::vector<FindingDraft> DraftFindings(const JudgedProcesses& judged) {
+  return DraftFinder(judged).Find();
+}
+
+}  // namespace hangscope

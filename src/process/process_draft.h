@@ -1,0 +1,30 @@
+// Which threads hang together, and by what kind of cause: findings without words. Pure;
+// docs/verdicts.md has the rules.
+#ifndef HANGSCOPE_PROCESS_PROCESS_DRAFT_H
+#define HANGSCOPE_PROCESS_PROCESS_DRAFT_H
+
+#include <vector>
+
+#include "model/finding.h"
+#include "process/judged_processes.h"
+
+namespace hangscope {
+
+// A finding in the making; of nodes rather than threads.
+struct FindingDraft {
+  FindingKind kind = FindingKind::kHeld;
+  std::vector<uint32_t> members;
+  std::vector<uint32_t> victims;
+  std::vector<int> partners;
+  int about = 0;         // kHeld, kStoppedChild: the process that stands still
+  bool unowned = false;  // kDeadlock: of locks whose holders nobody records, beside who moves
+  // kLostWakeup: a loop of the process idles, too, that runs what the program does on signals
+  bool beside_loops = false;
+};
+
+// What is wrong among the processes of `judged`.
+std::vector<FindingDraft> DraftFindings(const JudgedProcesses& judged);
+
+}  // namespace hangscope
+
+#endif

@@ -1,0 +1,202 @@
+#include "process/process_standing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "process/process_words.h"
+
+namespace hangscope {
+namespace {
+
+// Who uses more of a CPU than this between two naps works.
+constexpr TimeNs kMostOfNap = 20;  // one part in so many
+
+std::string WaitsFor(const ThreadFacts& thread, const SystemSample& look) {
+  const std::string what = WaitedFor(thread, look);
+  return ThreadLabel(thread) + (what.empty() ? " sleeps" : " waits for " + what);
+}
+
+// Why nothing can be said of who could end its wait.
+std::string WhyUnknown(const ThreadFacts& thread, const SystemSample& look) {
+  const ThreadWait& wait = thread.wait;
+  if (thread.state == ThreadState::kDiskSleep)
+    return "it is in the kernel, where no signal wakes it";
+  if (thread.state != ThreadState::kSleeping) return "what it does is not known";
+  if (wait.kind == WaitKind::kOther) return "what ends this system call is not known";
+  if (wait.kind == WaitKind::kNone) {
+    const ProcessFacts* const process = FindProcess(look, thread.pid);
+    return process != nullptr && process->is_hidden ? "what for may not be looked at"
+                                                    : "what for is not known";
+  }
+  if (wait.kind == WaitKind::kOpen) return "who will is not known";
+  for (const WaitFile& file : wait.files) {
+    if (file.others_hidden)
+      return "processes that may not be looked into might have the other end open, too";
+    if (file.others_unknown) return "who has the other end is not known";
+  }
+  if (wait.shared) return "who else has this word in its memory is not known";
+  if (wait.kind == WaitKind::kChild) return "it has no such child";
+  return "who could end that is not known";
+}
+
+// What a process started is part of it, so far as its waits led there.
+std::set<int> WithChildren(std::set<int> asked, const SystemSample& look) {
+  for (size_t before = 0; before != asked.size();) {
+    before = asked.size();
+    for (const ProcessFacts& process : look.processes) {
+      if (asked.count(process.parent) != 0) asked.insert(process.pid);
+    }
+  }
+  return asked;
+}
+
+class Standing {
+ public:
+  Standing(const std::vector<SystemSample>& looks, const ProcessGraph& graph,
+           const std::vector<bool>& stuck, const std::vector<ProcessFinding>& findings)
+      : looks_(looks),
+        look_(looks.back()),
+        graph_(graph),
+        stuck_(stuck),
+        asked_(WithChildren(AskedProcesses(look_), look_)) {
+    for (const ProcessFinding& finding : findings) {
+      std::set<int> threads(finding.threads.begin(), finding.threads.end());
+      threads.insert(finding.victims.begin(), finding.victims.end());
+      const bool for_signal =
+          std::any_of(threads.begin(), threads.end(), [&](int tid) { return WaitsForSignal(tid); });
+      if (finding.IsBad())
+        told_.merge(threads);
+      else if (for_signal)
+        for_signal_.merge(threads);
+    }
+    for (const ThreadFacts* thread : Threads(looks.front())) before_[thread->tid] = thread;
+  }
+
+  ProcessStanding Take() {
+    for (uint32_t i = 0; i < graph_.nodes().size(); ++i) {
+      const ProcessNode& node = graph_.nodes()[i];
+      if (node.kind == ProcessNode::Kind::kThread && asked_.count(node.pid) != 0) Add(i);
+    }
+    standing_.complete = look_.asked_are_all;
+    for (const int pid : asked_) {
+      const ProcessFacts* const process = FindProcess(look_, pid);
+      if (process != nullptr && !process->is_hidden) continue;
+      standing_.complete = false;
+      if (standing_.hidden.empty() && process != nullptr && !process->warnings.empty())
+        standing_.hidden = process->warnings.front();
+    }
+    return std::move(standing_);
+  }
+
+ private:
+  static std::vector<const ThreadFacts*> Threads(const SystemSample& look) {
+    std::vector<const ThreadFacts*> threads;
+    for (const ProcessFacts& process : look.processes) {
+      for (const ThreadFacts& thread : process.threads) threads.push_back(&thread);
+    }
+    return threads;
+  }
+
+  // Asleep for a set time, whether or not it woke meanwhile: on a busy machine it may have woken
+  // before one of the looks, and not run yet.
+  bool IsTicker(const ThreadFacts& now) const {
+    const auto naps = [](const ThreadFacts& thread) {
+      return thread.state == ThreadState::kSleeping && thread.wait.has_timeout;
+    };
+    const auto wakes = [](const ThreadFacts& thread) {
+      return thread.state == ThreadState::kRunning;
+    };
+    const auto at = before_.find(now.tid);
+    if (at == before_.end()) return false;
+    const ThreadFacts& before = *at->second;
+    if (!(naps(before) && (naps(now) || wakes(now))) && !(wakes(before) && naps(now))) return false;
+    return (now.cpu_time - before.cpu_time) * kMostOfNap <= look_.begin - looks_.front().begin;
+  }
+
+  void Add(uint32_t i) {
+    const ThreadFacts& thread = *graph_.nodes()[i].facts;
+    switch (graph_.nodes()[i].stand) {
+      case ThreadStand::kMoves:
+        if (!IsTicker(thread)) return standing_.moving.push_back(thread.tid);
+        return AddTicker(thread);
+      case ThreadStand::kTimed:
+        return AddTicker(thread);
+      case ThreadStand::kOutside:
+        if (told_.count(thread.tid) != 0) return;
+        return standing_.outside.push_back(WaitsFor(thread, look_));
+      case ThreadStand::kUnknown:
+        return standing_.unknown.push_back(
+            fmt::format("{}: {}", WaitsFor(thread, look_), WhyUnknown(thread, look_)));
+      case ThreadStand::kHalted:
+      case ThreadStand::kFrozen:
+        return standing_.halted.push_back(
+            fmt::format("{} {}", ThreadLabel(thread), DoesWhat(thread, look_)));
+      case ThreadStand::kWaits:
+        return AddWaiter(i, thread);
+      case ThreadStand::kSpins:
+      case ThreadStand::kEnded:
+        return;
+    }
+  }
+
+  // An event loop waits for connections, too, while it waits for its next timer.
+  void AddTicker(const ThreadFacts& thread) {
+    standing_.tickers.push_back(thread.tid);
+    const auto is_outside = [](const WaitFile& file) { return file.outside || file.listening; };
+    if (std::any_of(thread.wait.files.begin(), thread.wait.files.end(), is_outside))
+      standing_.outside.push_back(WaitsFor(thread, look_));
+  }
+
+  bool WaitsForSignal(int tid) const {
+    const ThreadFacts* const thread = FindThread(look_, tid);
+    const ProcessFacts* const process =
+        thread == nullptr ? nullptr : FindProcess(look_, thread->pid);
+    return process != nullptr && SignalsFromOutside(*process) != 0 && HandlerMayEnd(*thread);
+  }
+
+  // Those who wait for others of the asked are as these are; and what is found is told there.
+  void AddWaiter(uint32_t i, const ThreadFacts& thread) {
+    if (told_.count(thread.tid) != 0) return;
+    if (for_signal_.count(thread.tid) != 0) {
+      if (WaitsForSignal(thread.tid))
+        standing_.outside.push_back(WaitsFor(thread, look_) + ", or for a signal that it handles");
+      return;
+    }
+    if (stuck_[i]) {
+      standing_.unknown.push_back(
+          fmt::format("{}: perhaps nobody could end that", WaitsFor(thread, look_)));
+      return;
+    }
+    for (const WaitEdge& edge : graph_.waits()[i].suppliers) {
+      if (asked_.count(graph_.nodes()[edge.to].pid) == 0 && !stuck_[edge.to])
+        return standing_.outside.push_back(WaitsFor(thread, look_));
+    }
+  }
+
+  const std::vector<SystemSample>& looks_;
+  const SystemSample& look_;
+  const ProcessGraph& graph_;
+  const std::vector<bool>& stuck_;
+  const std::set<int> asked_;
+  std::set<int> told_;        // threads of findings that count
+  std::set<int> for_signal_;  // of those that a handler could end
+  std::map<int, const ThreadFacts*> before_;
+  ProcessStanding standing_;
+};
+
+}  // namespace
+
+std::set<int> AskedProcesses(const SystemSample& look) {
+  std::set<int> asked(look.asked.begin(), look.asked.end());
+  if (asked.empty() && !look.processes.empty()) asked.insert(look.processes[0].pid);
+  return asked;
+}
+
+ProcessStanding StandingOf(const std::vector<SystemSample>& looks, const ProcessGraph& graph,
+                           const std::vector<bool>& stuck,
+                           const std::vector<ProcessFinding>& findings) {
+  return Standing(looks, graph, stuck, findings).Take();
+}
+
+}  // namespace hangscope

@@ -1,0 +1,108 @@
+#include "process/process_summary.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "process/process_words.h"
+
+namespace hangscope {
+namespace {
+
+// The same words as of the thread, without who holds it.
+std::string LockName(const ThreadFacts& thread, const SystemSample& look) {
+  const std::string text = WaitedFor(thread, look);
+  return text.substr(0, text.find(", "));
+}
+
+// "2 of 3 threads", "its only thread", "2 threads of 2 processes".
+std::string CountText(const FindingDraft& draft, const JudgedProcesses& judged) {
+  const std::set<int> pids = judged.PidsOf(draft.members);
+  if (pids.size() > 1)
+    return fmt::format("{} threads of {} processes", draft.members.size(), pids.size());
+  const size_t all = judged.LiveThreads(pids);
+  if (pids.count(judged.look.processes[0].pid) != 0)
+    return all == 1 ? "its only thread"
+                    : fmt::format("{} of {} threads", draft.members.size(), all);
+  const std::string process = ProcessLabel(judged.look, *pids.begin());
+  return all == 1 ? "the only thread of " + process
+                  : fmt::format("{} of {} threads of {}", draft.members.size(), all, process);
+}
+
+size_t DifferentWaits(const FindingDraft& draft, const JudgedProcesses& judged) {
+  std::set<decltype(ObjectOf({}))> waits;
+  for (const uint32_t i : draft.members) waits.insert(ObjectOf(judged.node(i).facts->wait));
+  return waits.size();
+}
+
+// Of different ones, two.
+std::string LockNames(const FindingDraft& draft, const JudgedProcesses& judged) {
+  constexpr size_t kMost = 2;
+  std::set<std::string> names;
+  for (const uint32_t i : draft.members) names.insert(LockName(*judged.node(i).facts, judged.look));
+  std::string text;
+  size_t shown = 0;
+  for (const std::string& name : names) {
+    if (shown++ == kMost) return text + fmt::format(" and {} more", names.size() - kMost);
+    text += (text.empty() ? "" : ", ") + name;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string SummaryOf(const FindingDraft& draft, const JudgedProcesses& judged) {
+  const ThreadFacts& first = *judged.node(draft.members[0]).facts;
+  const bool one = draft.members.size() == 1;
+  const std::string count = CountText(draft, judged);
+  switch (draft.kind) {
+    case FindingKind::kDeadlock: {
+      if (draft.unowned)
+        return fmt::format("deadlock, {} wait{} for {}, and who holds {} is not recorded", count,
+                           one ? "s" : "", LockNames(draft, judged), one ? "that" : "these");
+      const bool elsewhere =
+          judged.PidsOf(draft.members) != std::set<int>{judged.look.processes[0].pid} &&
+          judged.PidsOf(draft.members).size() == 1;
+      if (!elsewhere)
+        return one ? "deadlock, a thread waits for itself"
+                   : fmt::format("deadlock, {} wait for each other", count);
+      return fmt::format("deadlock, {} wait{} for {} ({})", count, one ? "s" : "",
+                         one ? "itself" : "each other", LockNames(draft, judged));
+    }
+    case FindingKind::kOwnerDied:
+      return fmt::format("owner died, {} wait{} for {}", count, one ? "s" : "",
+                         WaitedFor(first, judged.look));
+    case FindingKind::kLostWakeup:
+      if (DifferentWaits(draft, judged) > 1)
+        return fmt::format(
+            "lost wakeup, {} wait for {} different signals, and nobody is left to give one", count,
+            DifferentWaits(draft, judged));
+      return fmt::format("lost wakeup, {} wait{} for {}, and nobody is left to signal it", count,
+                         one ? "s" : "", WaitedFor(first, judged.look));
+    case FindingKind::kNoWriter: {
+      const bool reads = first.wait.kind == WaitKind::kOpen ? first.wait.files[0].wants_read
+                                                            : first.wait.kind != WaitKind::kWrite;
+      if (first.wait.kind == WaitKind::kOpen)
+        return fmt::format("no {}, {} wait{} for {}", reads ? "writer" : "reader", count,
+                           one ? "s" : "", WaitedFor(first, judged.look));
+      return fmt::format(
+          "no {}, {} {}{} a pipe or socket whose other end only this process has, and nobody there "
+          "can {}",
+          reads ? "writer" : "reader", count, reads ? "read" : "write", one ? "s" : "",
+          reads ? "write" : "read");
+    }
+    case FindingKind::kStoppedChild:
+      return fmt::format("stopped child, {} wait{} for {}, which is stopped", count, one ? "s" : "",
+                         ProcessLabel(judged.look, draft.about));
+    case FindingKind::kHeld:
+      return fmt::format("held, {} wait{} for {}, which is stopped", count, one ? "s" : "",
+                         ProcessLabel(judged.look, draft.about));
+    case FindingKind::kSpin:
+      return fmt::format("spin, {} {}, and nobody is left to end that", count,
+                         DoesWhat(first, judged.look));
+    default:
+      return count;
+  }
+}
+
+}  // namespace hangscope

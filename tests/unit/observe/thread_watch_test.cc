@@ -1,0 +1,101 @@
+// With a fake inspector; the threads that it tells of are none of this machine's, so they stand
+// still for as long as they are looked at.
+#include "observe/thread_watch.h"
+
+#include <gtest/gtest.h>
+
+#include "fakes/fake_clock.h"
+#include "fakes/fake_process_inspector.h"
+
+namespace hangscope {
+namespace {
+
+constexpr TimeNs kThreadStall = 10 * kSecond;
+constexpr int kPid = 1 << 30;  // no process has such a number
+
+class ThreadWatchTest : public ::testing::Test {
+ protected:
+  ThreadWatchTest() {
+    clock_.Advance(100 * kSecond);
+    look_.processes.emplace_back();
+    look_.processes[0].pid = kPid;
+    look_.asked = {kPid};
+  }
+
+  ThreadFacts& Add(int thread, WaitKind kind) {
+    ThreadFacts& facts = look_.processes[0].threads.emplace_back();
+    facts.pid = kPid;
+    facts.tid = thread;
+    facts.name = "worker";
+    facts.state = ThreadState::kSleeping;
+    facts.system_call = 202;
+    facts.wait.kind = kind;
+    return facts;
+  }
+  void Spins(int thread) {
+    ThreadFacts& facts = Add(thread, WaitKind::kNone);
+    facts.state = ThreadState::kRunning;
+    facts.system_call = -1;
+    facts.spin.emplace();
+    facts.spin->steps = 100;
+    facts.spin->period = 3;
+    facts.spin->polls = {0x1000};
+    facts.spin->polled_variable = "flag";
+  }
+  // A second later, with a suspicion since `ago`; 0: none.
+  void Follow(TimeNs ago = 0) {
+    clock_.Advance(kSecond);
+    watch_.Follow(kPid, {kPid}, ago == 0 ? 0 : clock_.Monotonic() - ago, true);
+  }
+  size_t looks() const { return inspector_.asked.size() / 2; }
+
+  FakeClock clock_;
+  FakeProcessInspector inspector_;
+  ThreadWatch watch_{clock_, inspector_, false, kThreadStall};
+  SystemSample look_;
+};
+
+TEST_F(ThreadWatchTest, LooksOnASuspicionAtOnceAndOtherwiseOnlyWhereSomebodyNewStandsStill) {
+  Add(kPid, WaitKind::kAccept);
+  inspector_.Add(look_);
+  for (int i = 0; i < 30; ++i) Follow();
+  EXPECT_EQ(looks(), 0u) << "nobody of this machine stands still";
+  Follow(kSecond / 2);
+  EXPECT_EQ(looks(), 1u);
+  EXPECT_EQ(watch_.sightings().outside.size(), 1u);
+  EXPECT_TRUE(watch_.sightings().findings.empty());
+  EXPECT_FALSE(watch_.details().empty());
+}
+
+TEST_F(ThreadWatchTest, StopsNobodyWhereNothingRuns) {
+  Add(kPid, WaitKind::kMutex).wait.owner = kPid;
+  inspector_.Add(look_);
+  Follow(kSecond / 2);
+  ASSERT_FALSE(inspector_.asked.empty());
+  for (const auto& [pid, how] : inspector_.asked) {
+    EXPECT_EQ(pid, kPid);
+    EXPECT_TRUE(how.descendants);
+    EXPECT_FALSE(how.stop || how.step_running);
+  }
+  ASSERT_EQ(watch_.sightings().findings.size(), 1u);
+  EXPECT_EQ(watch_.sightings().findings[0].kind, FindingKind::kDeadlock);
+}
+
+TEST_F(ThreadWatchTest, ASpinIsOneWhenItIsSeenAgain) {
+  Spins(kPid);
+  inspector_.Add(look_);
+  Follow(kSecond / 2);
+  EXPECT_TRUE(watch_.sightings().findings.empty()) << "it may be a wait for a moment";
+  Follow(2 * kSecond);
+  ASSERT_EQ(watch_.sightings().findings.size(), 1u);
+  EXPECT_EQ(watch_.sightings().findings[0].kind, FindingKind::kSpin);
+}
+
+TEST_F(ThreadWatchTest, ThatNobodyCanBeLookedAtIsSaidOnce) {
+  Follow(kSecond / 2);  // the inspector finds no such process
+  EXPECT_TRUE(watch_.sightings().findings.empty());
+  EXPECT_FALSE(watch_.sightings().incomplete.empty());
+}
+
+}  // namespace
+}  // namespace hangscope

@@ -1,0 +1,201 @@
+// Who waits for locks, and who holds them: deadlocks, and holders that ended.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/process/process_story.h"
+
+namespace hangscope {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Kind = FindingKind;
+
+TEST(ProcessLocks, TwoThreadsThatHoldWhatTheOtherWantsAreADeadlockForCertain) {
+  const ProcessFinding finding = Only(Abba().Judge());
+  EXPECT_EQ(finding.kind, Kind::kDeadlock);
+  EXPECT_EQ(finding.confidence, Confidence::kCertain);
+  EXPECT_THAT(finding.threads, ElementsAre(11, 12));
+  EXPECT_THAT(finding.victims, ElementsAre(10));
+  EXPECT_EQ(finding.summary, "deadlock, 2 of 3 threads wait for each other");
+  EXPECT_THAT(LinesOf(Abba()),
+              ElementsAre(HasSubstr("11  waits 41.0 s for mutex lock_b, held by 12"),
+                          HasSubstr("12  waits 41.0 s for mutex lock_a, held by 11")));
+  EXPECT_TRUE(finding.doubts.empty());
+  EXPECT_THAT(finding.evidence, ElementsAre("each of these waits is the same in 2 looks, 50 ms "
+                                            "apart, and nobody in it ran meanwhile"));
+}
+
+TEST(ProcessLocks, ALockThatIsTriedForATimeOnlyEndsByItself) {
+  World world;
+  world.Locks(10, 10, "lock_b", 11);
+  world.Locks(10, 11, "lock_a", 10).wait.has_timeout = true;
+  EXPECT_TRUE(IsSilent(world.Judge()));
+}
+
+TEST(ProcessLocks, AThreadMayWaitForItself) {
+  World world;
+  world.Locks(10, 10, "lock", 10);
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.kind, Kind::kDeadlock);
+  EXPECT_EQ(finding.summary, "deadlock, a thread waits for itself");
+  EXPECT_THAT(LinesOf(world), ElementsAre(HasSubstr("mutex lock, which it holds itself")));
+}
+
+TEST(ProcessLocks, AHolderThatWorksWillLetGo) {
+  World world;
+  world.Locks(10, 10, "lock", 11);
+  world.Thread(10, 11, WaitKind::kNone).state = ThreadState::kRunning;
+  EXPECT_TRUE(IsSilent(world.Judge()));
+}
+
+TEST(ProcessLocks, OfAHolderInTheKernelOrOutOfSightNothingIsConcluded) {
+  World world;
+  world.Locks(10, 10, "lock", 11);
+  world.Locks(10, 11, "other", 10).state = ThreadState::kDiskSleep;
+  EXPECT_TRUE(IsSilent(world.Judge()));
+  World elsewhere;
+  elsewhere.Locks(10, 10, "lock", 4711);
+  EXPECT_TRUE(IsSilent(elsewhere.Judge()));
+}
+
+TEST(ProcessLocks, AnIdlePoolBesideADeadlockIsNoFindingOfItsOwn) {
+  World world = Abba();
+  world.Signals(10, 13, "work");
+  world.Signals(10, 14, "work");
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.kind, Kind::kDeadlock);
+  EXPECT_EQ(finding.confidence, Confidence::kCertain);
+  EXPECT_THAT(finding.victims, ElementsAre(10, 13, 14));
+}
+
+TEST(ProcessLocks, WhoJoinsAnIdleThreadBesideADeadlockIsAVictim) {
+  World world = Abba();
+  world.Signals(10, 13, "work");
+  world.Joins(10, 14, 13);
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.kind, Kind::kDeadlock);
+  EXPECT_THAT(finding.victims, ElementsAre(10, 13, 14));
+}
+
+TEST(ProcessLocks, ALockWhoseHolderEndedIsNeverReleased) {
+  World world;
+  for (const int tid : {10, 12}) {
+    ThreadFacts& thread = world.Locks(10, tid, "table", 11);
+    thread.wait.owner_died = true;
+  }
+  world.Joins(10, 13, 12);
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.kind, Kind::kOwnerDied);
+  EXPECT_EQ(finding.confidence, Confidence::kCertain);
+  EXPECT_THAT(finding.threads, ElementsAre(10, 12));
+  EXPECT_THAT(finding.partners, ElementsAre(11));
+  EXPECT_THAT(finding.victims, ElementsAre(13));
+  EXPECT_THAT(finding.summary, HasSubstr("mutex table, held by 11, which ended"));
+}
+
+TEST(ProcessLocks, ALockOfAFileMayBeGivenBackByAnyThreadOfItsProcess) {
+  World world;
+  const auto wants = [&](int pid, int owner) {
+    ThreadFacts& thread = world.Thread(pid, pid, WaitKind::kFileLock);
+    thread.wait.owner = owner;
+    WaitFile file;
+    file.fd = 3, file.kind = FileKind::kFile, file.name = "/var/lib/db";
+    thread.wait.files.push_back(file);
+  };
+  wants(10, 20);
+  wants(20, 10);
+  EXPECT_EQ(Only(world.Judge()).kind, Kind::kDeadlock);
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kCertain);
+  EXPECT_THAT(LinesOf(world),
+              testing::Contains(HasSubstr("the lock of /var/lib/db (fd 3), held by 20")));
+  world.Signals(20, 21, "work");
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kLikely);
+  world.Thread(20, 22, WaitKind::kNone).state = ThreadState::kRunning;
+  EXPECT_TRUE(IsSilent(world.Judge()));
+}
+
+TEST(ProcessLocks, NothingThatMovesBesideThemHidesThreadsThatWaitForEachOther) {
+  const std::pair<const char*, std::function<void(World*)>> others[] = {
+      {"a ticker", [](World* w) { w->Thread(10, 13, WaitKind::kTime).wait.has_timeout = true; }},
+      {"a server", [](World* w) { w->Thread(10, 13, WaitKind::kAccept); }},
+      {"one who works",
+       [](World* w) { w->Thread(10, 13, WaitKind::kNone).state = ThreadState::kRunning; }},
+      {"a child that sleeps",
+       [](World* w) {
+         w->Thread(10, 13, WaitKind::kChild).wait.children = {20};
+         w->Thread(20, 20, WaitKind::kTime).wait.has_timeout = true;
+       }},
+      {"a pool", [](World* w) { w->Signals(10, 13, "work"); }},
+  };
+  for (const auto& [what, add] : others) {
+    SCOPED_TRACE(what);
+    World owned = Abba();
+    add(&owned);
+    EXPECT_EQ(Only(owned.Judge()).confidence, Confidence::kCertain);
+    World pipes;
+    pipes.Reads(10, 10, {30});
+    pipes.Reads(30, 30, {10});
+    pipes.Thread(40, 40, WaitKind::kTime).wait.has_timeout = true;
+    EXPECT_EQ(Only(pipes.Judge()).confidence, Confidence::kCertain);
+    World unowned;
+    unowned.Thread(10, 11, WaitKind::kRwLock).wait.variable = "table";
+    unowned.Thread(10, 12, WaitKind::kRwLock).wait.variable = "index";
+    add(&unowned);
+    const ProcessFinding finding = Only(unowned.Judge());
+    EXPECT_EQ(finding.kind, Kind::kDeadlock);
+    EXPECT_THAT(finding.threads, ElementsAre(11, 12));
+  }
+}
+
+TEST(ProcessLocks, ALockWithoutAHolderIsNeverSilence) {
+  World world;
+  world.Thread(10, 10, WaitKind::kAccept, "server");
+  world.Thread(10, 11, WaitKind::kRwLock).wait.variable = "table";
+  world.Thread(10, 12, WaitKind::kRwLock).wait.variable = "index";
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.confidence, Confidence::kPossible);
+  EXPECT_EQ(finding.summary,
+            "deadlock, 2 of 3 threads wait for rwlock index, rwlock table, and who holds these is "
+            "not recorded");
+  EXPECT_THAT(finding.doubts, ElementsAre("who moves may hold it: 10 server"));
+  World rust;
+  rust.Thread(10, 10, WaitKind::kAccept);
+  rust.Thread(10, 11, WaitKind::kFutex).stack = {
+      {1, "std::sys::sync::mutex::futex::Mutex::lock_contended", "", "server"}};
+  EXPECT_EQ(Only(rust.Judge()).kind, Kind::kDeadlock);
+}
+
+TEST(ProcessLocks, SemaphoresAreLocksWhereThreadsWaitForDifferentOnesWithNames) {
+  const auto beside_server = [](const char* first, const char* second) {
+    World world;
+    world.Thread(10, 10, WaitKind::kAccept);
+    world.Thread(10, 11, WaitKind::kSemaphore).wait.variable = first;
+    world.Thread(10, 12, WaitKind::kSemaphore).wait.variable = second;
+    return world.Judge();
+  };
+  EXPECT_EQ(Only(beside_server("disk", "net")).confidence, Confidence::kPossible);
+  EXPECT_TRUE(IsSilent(beside_server("work", "work")));
+  EXPECT_TRUE(IsSilent(beside_server("slots", "slots+32")));
+  EXPECT_TRUE(IsSilent(beside_server("", "on the stack of thread 10")));
+}
+
+TEST(ProcessLocks, AShortWaitForALockWithoutAHolderIsNone) {
+  World world;
+  world.Thread(10, 10, WaitKind::kAccept);
+  world.Thread(10, 11, WaitKind::kRwLock).since = world.look().end - 500 * kMillisecond;
+  EXPECT_TRUE(IsSilent(world.Judge()));
+}
+
+TEST(ProcessLocks, ALockHeldForReadingByOneOfThoseThatWait) {
+  World world;
+  world.Thread(10, 10, WaitKind::kRwLock).wait.variable = "table";
+  world.Thread(10, 11, WaitKind::kRwLock).wait.variable = "index";
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.kind, Kind::kDeadlock);
+  EXPECT_EQ(finding.confidence, Confidence::kLikely);
+  EXPECT_THAT(finding.threads, ElementsAre(10, 11));
+}
+
+}  // namespace
+}  // namespace hangscope

@@ -1,0 +1,86 @@
+// Loops that only others can end.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/process/process_story.h"
+
+namespace hangscope {
+namespace {
+
+using ::testing::ElementsAre;
+using Kind = FindingKind;
+
+TEST(ProcessSpins, WhoSpinsComesBeforeEventLoopsThatIdle) {
+  World world;
+  world.Reads(10, 10, {10});
+  world.Spins(10, 11).spin->polled_variable.clear();
+  const auto findings = world.Judge().findings;
+  ASSERT_EQ(findings.size(), 2u);
+  EXPECT_EQ(findings[0].kind, Kind::kSpin);
+  EXPECT_EQ(findings[0].confidence, findings[1].confidence);
+}
+
+TEST(ProcessSpins, ASpinThatNobodyIsLeftToEndIsForEver) {
+  World world;
+  world.Spins(10, 10);
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.kind, Kind::kSpin);
+  EXPECT_EQ(finding.confidence, Confidence::kCertain);
+  EXPECT_EQ(finding.summary,
+            "spin, its only thread spins for ready, and nobody is left to end that");
+  world.Signals(10, 11, "work");
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kCertain);
+  EXPECT_THAT(Only(world.Judge()).victims, ElementsAre(11));
+}
+
+TEST(ProcessSpins, ASpinThatOthersMayEndIsLikelyOnly) {
+  World world;
+  world.Spins(10, 10);
+  world.Thread(10, 11, WaitKind::kTime);
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.kind, Kind::kSpin);
+  EXPECT_EQ(finding.confidence, Confidence::kLikely);
+  EXPECT_THAT(finding.doubts, ElementsAre("other threads move, and one of them may end it"));
+}
+
+TEST(ProcessSpins, ASpinIsLessSureWhereTheWordOrTheHandlersAreUnknown) {
+  World unnamed;
+  unnamed.Spins(10, 10).spin->polled_variable.clear();
+  EXPECT_EQ(Only(unnamed.Judge()).confidence, Confidence::kLikely);
+  World handler;
+  handler.Process(10).caught_signals = kTerm;
+  handler.Spins(10, 10);
+  EXPECT_EQ(Only(handler.Judge()).confidence, Confidence::kLikely);
+}
+
+TEST(ProcessSpins, WhatComputesOrReadsTheClockOrAsksTheKernelDoesNotSpin) {
+  const std::function<void(ThreadFacts::Spin*)> cases[] = {
+      [](auto* spin) { spin->period = 0; },
+      [](auto* spin) { spin->writes_memory = true; },
+      [](auto* spin) { spin->reads_clock = true; },
+      [](auto* spin) { spin->calls_kernel = true; },
+  };
+  for (const auto& change : cases) {
+    World world;
+    change(&*world.Spins(10, 10).spin);
+    EXPECT_TRUE(IsSilent(world.Judge()));
+  }
+  World yields;
+  ThreadFacts& thread = yields.Spins(10, 10);
+  thread.spin->calls_kernel = true, thread.system_call_name = "sched_yield";
+  EXPECT_EQ(Only(yields.Judge()).kind, Kind::kSpin);
+}
+
+TEST(ProcessSpins, WhoSpinsForAThreadThatWaitsForItIsWhy) {
+  World world;
+  world.Spins(10, 10);
+  world.Signals(10, 11, "work");
+  world.Joins(10, 12, 11);
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.kind, Kind::kSpin);
+  EXPECT_THAT(finding.threads, ElementsAre(10));
+  EXPECT_THAT(finding.victims, ElementsAre(11, 12));
+}
+
+}  // namespace
+}  // namespace hangscope

@@ -1,0 +1,114 @@
+// Processes that are stopped, or have ended, and who waits for them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/process/process_story.h"
+
+namespace hangscope {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Kind = FindingKind;
+
+TEST(ProcessStops, AStoppedChildIsWaitedForInVain) {
+  World world;
+  world.Process(10, "make");
+  world.Process(20, "job");
+  world.Thread(10, 10, WaitKind::kChild).wait.children = {20};
+  world.Stopped(20, 20);
+  world.Stopped(20, 21);
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.kind, Kind::kStoppedChild);
+  EXPECT_EQ(finding.confidence, Confidence::kCertain);
+  EXPECT_THAT(finding.threads, ElementsAre(10));
+  EXPECT_THAT(finding.partners, ElementsAre(20));
+  EXPECT_EQ(finding.summary,
+            "stopped child, its only thread waits for process 20 (job), which is stopped");
+}
+
+// As timeout does, whose command its terminal has stopped.
+TEST(ProcessStops, WhoWaitsForSignalsWaitsForAStoppedChildInVain) {
+  World world;
+  world.Process(10, "timeout");
+  world.Process(20, "cat");
+  ThreadFacts& thread = world.Thread(10, 10, WaitKind::kSignal);
+  thread.wait.signals = kChild | kTerm, thread.wait.children = {20};
+  EXPECT_TRUE(IsSilent(world.Judge()));
+  world.Stopped(20, 20);
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.kind, Kind::kStoppedChild);
+  EXPECT_EQ(finding.confidence, Confidence::kLikely);
+  EXPECT_EQ(finding.summary,
+            "stopped child, its only thread waits for process 20 (cat), which is stopped");
+  EXPECT_TRUE(world.Judge().standing.outside.empty());
+  world.Of(10).threads[0].wait.children.push_back(30);
+  world.Thread(30, 30, WaitKind::kTime).wait.has_timeout = true;
+  EXPECT_TRUE(IsSilent(world.Judge()));
+}
+
+TEST(ProcessStops, OfTwoChildrenOneThatRunsIsEnough) {
+  World world;
+  world.Thread(10, 10, WaitKind::kChild).wait.children = {20, 30};
+  world.Stopped(20, 20);
+  world.Thread(30, 30, WaitKind::kTime);
+  EXPECT_TRUE(IsSilent(world.Judge()));
+}
+
+TEST(ProcessStops, AWriterThatIsStoppedHoldsItsReader) {
+  World world;
+  world.Reads(10, 10, {20});
+  world.Stopped(20, 20, ThreadState::kTraced);
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.kind, Kind::kHeld);
+  EXPECT_THAT(finding.threads, ElementsAre(10));
+  EXPECT_THAT(finding.partners, ElementsAre(20));
+}
+
+TEST(ProcessStops, WhoIsFrozenExcusesWhoWaitsForIt) {
+  World world;
+  world.Process(10, "make");
+  world.Process(20, "job");
+  world.Ask({10, 20});
+  world.Thread(10, 10, WaitKind::kChild).wait.children = {20};
+  world.Stopped(20, 20, ThreadState::kFrozen);
+  world.Stopped(20, 21, ThreadState::kFrozen);
+  const ProcessJudgement judgement = world.Judge();
+  EXPECT_TRUE(IsSilent(judgement));
+  EXPECT_THAT(judgement.standing.halted, ElementsAre("20 is frozen by its control group",
+                                                     "21 is frozen by its control group"));
+  World itself;
+  itself.Stopped(10, 10, ThreadState::kFrozen);
+  const ProcessFinding finding = Only(itself.Judge());
+  EXPECT_EQ(finding.kind, Kind::kStopped);
+  EXPECT_THAT(finding.summary, HasSubstr("frozen by its control group"));
+}
+
+TEST(ProcessStops, AProcessThatIsStoppedItself) {
+  World world;
+  world.Stopped(10, 10);
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.kind, Kind::kStopped);
+  EXPECT_EQ(finding.summary, "stopped, process 10 (program) is stopped by a signal");
+  EXPECT_THAT(finding.evidence, ElementsAre("kill -CONT 10 lets it go on"));
+}
+
+TEST(ProcessStops, AThreadThatADebuggerHoldsIsNotTheWholeProcess) {
+  World world;
+  world.Stopped(10, 10, ThreadState::kTraced);
+  world.Thread(10, 11, WaitKind::kNone).state = ThreadState::kRunning;
+  EXPECT_TRUE(IsSilent(world.Judge()));
+}
+
+TEST(ProcessStops, AZombieIsItsParentsAffair) {
+  World world;
+  world.Process(10).state = ThreadState::kZombie;
+  world.Thread(10, 10, WaitKind::kNone).state = ThreadState::kZombie;
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.kind, Kind::kZombie);
+  EXPECT_EQ(finding.confidence, Confidence::kCertain);
+  EXPECT_THAT(finding.partners, ElementsAre(1));
+}
+
+}  // namespace
+}  // namespace hangscope

@@ -1,0 +1,249 @@
+// Signals that nobody is left to give, and handlers that may give them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/process/process_story.h"
+
+namespace hangscope {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Kind = FindingKind;
+
+TEST(ProcessWakeups, APoolThatWaitsForOneSignalIsTheReasonAsAWhole) {
+  World world;
+  world.Joins(10, 10, 13);
+  for (const int tid : {11, 12, 13}) world.Signals(10, tid, "work_came");
+  world.Signals(10, 14, "another");
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_THAT(finding.threads, ElementsAre(11, 12, 13));
+  EXPECT_THAT(finding.victims, ElementsAre(10, 14));
+  EXPECT_THAT(finding.summary, HasSubstr("3 of 5 threads wait for condition work_came"));
+}
+
+TEST(ProcessWakeups, ASignalThatNobodyIsLeftToGiveIsLost) {
+  World world;
+  world.Joins(10, 10, 11);
+  world.Signals(10, 11, "work_came");
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.kind, Kind::kLostWakeup);
+  EXPECT_EQ(finding.confidence, Confidence::kLikely);
+  EXPECT_THAT(finding.threads, ElementsAre(11));
+  EXPECT_THAT(finding.victims, ElementsAre(10));
+  EXPECT_EQ(
+      finding.summary,
+      "lost wakeup, 1 of 2 threads waits for condition work_came, and nobody is left to signal it");
+}
+
+TEST(ProcessWakeups, AnIdlePoolOfWhichOneWaitsForTheOutsideIsAtWork) {
+  const struct {
+    const char* what;
+    std::function<void(World*)> other;
+  } cases[] = {
+      {"accepts", [](World* w) { w->Thread(10, 10, WaitKind::kAccept); }},
+      {"waits for a signal", [](World* w) { w->Thread(10, 10, WaitKind::kSignal); }},
+      {"sleeps", [](World* w) { w->Thread(10, 10, WaitKind::kTime).wait.has_timeout = true; }},
+      {"runs", [](World* w) { w->Thread(10, 10, WaitKind::kNone).state = ThreadState::kRunning; }},
+      {"is in a system call that nobody knows",
+       [](World* w) { w->Thread(10, 10, WaitKind::kOther); }},
+      {"cannot be looked into", [](World* w) { w->Thread(10, 10, WaitKind::kNone); }},
+      {"waits for the disk",
+       [](World* w) { w->Thread(10, 10, WaitKind::kNone).state = ThreadState::kDiskSleep; }},
+      {"polls a listening socket",
+       [](World* w) {
+         WaitFile file;
+         file.kind = FileKind::kSocket, file.listening = true, file.others = {{10, 4}};
+         w->Thread(10, 10, WaitKind::kPoll).wait.files = {file};
+       }},
+      {"reads a socket of the network",
+       [](World* w) {
+         WaitFile file;
+         file.kind = FileKind::kSocket, file.outside = true, file.others = {{10, 4}};
+         w->Thread(10, 10, WaitKind::kRead).wait.files = {file};
+       }},
+      {"reads what nobody knows", [](World* w) { w->Thread(10, 10, WaitKind::kRead); }},
+      {"reads a terminal",
+       [](World* w) {
+         WaitFile file;
+         file.kind = FileKind::kTerminal, file.outside = true;
+         w->Thread(10, 10, WaitKind::kRead).wait.files = {file};
+       }},
+      {"waits with a timeout",
+       [](World* w) { w->Signals(10, 10, "tick").wait.has_timeout = true; }},
+      {"reads a pipe whose writers are not known",
+       [](World* w) { w->Reads(10, 10, {10}).wait.files[0].others_unknown = true; }},
+      {"waits for a child that runs",
+       [](World* w) {
+         w->Thread(10, 10, WaitKind::kChild).wait.children = {20};
+         w->Thread(20, 20, WaitKind::kNone).state = ThreadState::kRunning;
+       }},
+      {"waits for a child that was not looked at",
+       [](World* w) { w->Thread(10, 10, WaitKind::kChild).wait.children = {20}; }},
+      {"waits for a word that others have, too",
+       [](World* w) { w->Thread(10, 10, WaitKind::kSemaphore).wait.shared = true; }},
+  };
+  for (const auto& c : cases) {
+    World world;
+    world.Process(10);
+    c.other(&world);
+    world.Signals(10, 11, "work");
+    world.Signals(10, 12, "work");
+    EXPECT_TRUE(IsSilent(world.Judge())) << "the other one " << c.what;
+  }
+}
+
+TEST(ProcessWakeups, AHandlerMayPostASemaphoreButNoCondition) {
+  World world;
+  world.Process(10).caught_signals = kTerm;
+  world.Thread(10, 10, WaitKind::kSemaphore);
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kPossible);
+  World other;
+  other.Process(10).caught_signals = kTerm;
+  other.Signals(10, 10, "work");
+  const ProcessFinding finding = Only(other.Judge());
+  EXPECT_EQ(finding.confidence, Confidence::kLikely);
+  EXPECT_THAT(finding.doubts, ::testing::Contains(HasSubstr("handles signals")));
+}
+
+TEST(ProcessWakeups, WhereOneOfThemMayBeWokenByAHandlerNoneIsStuckForSure) {
+  World world;
+  world.Process(10).caught_signals = kTerm;
+  world.Thread(10, 10, WaitKind::kSemaphore);
+  world.Signals(10, 11, "work");
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.confidence, Confidence::kPossible);
+  EXPECT_EQ(
+      finding.summary,
+      "lost wakeup, 2 of 2 threads wait for 2 different signals, and nobody is left to give one");
+}
+
+TEST(ProcessWakeups, WhoeverAHandlerMayWakeMaySignalTheOthers) {
+  World world;
+  world.Process(10).caught_signals = kTerm;
+  world.Thread(10, 10, WaitKind::kSemaphore);
+  world.Signals(10, 11, "work");
+  world.Joins(10, 12, 11);
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_THAT(finding.threads, ElementsAre(11));
+  EXPECT_EQ(finding.confidence, Confidence::kPossible);
+}
+
+TEST(ProcessWakeups, PythonRunsHandlersInTheLocksOfItsMainThreadOnly) {
+  const std::vector<StackFrame> stack = {{1, "sem_wait", "", "libc.so.6"},
+                                         {2, "PyThread_acquire_lock_timed", "", "python3"}};
+  World waits_for_stop;
+  waits_for_stop.Process(10).caught_signals = kTerm;
+  waits_for_stop.Thread(10, 10, WaitKind::kSemaphore).stack = stack;
+  EXPECT_EQ(Only(waits_for_stop.Judge()).confidence, Confidence::kPossible);
+  World main_elsewhere;
+  main_elsewhere.Process(10).caught_signals = kTerm;
+  main_elsewhere.Thread(10, 11, WaitKind::kSemaphore).stack = stack;
+  EXPECT_EQ(Only(main_elsewhere.Judge()).confidence, Confidence::kLikely);
+}
+
+TEST(ProcessWakeups, PythonsOwnHandlerForInterruptsEndsNoWait) {
+  World world;
+  world.Process(10).caught_signals = SignalBit(SIGINT);
+  world.Thread(10, 10, WaitKind::kSemaphore).stack = {
+      {1, "sem_wait", "", "libc.so.6"}, {2, "PyThread_acquire_lock_timed", "", "python3.11"}};
+  EXPECT_TRUE(Only(world.Judge()).IsBad());
+  world.Of(10).threads[0].stack[1].module = "server";
+  EXPECT_FALSE(Only(world.Judge()).IsBad());
+}
+
+TEST(ProcessWakeups, WhatAThreadRaisesItselfEndsNoWait) {
+  for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPIPE}) {
+    World world;
+    world.Process(10).caught_signals = SignalBit(number);
+    world.Thread(10, 10, WaitKind::kFutex);
+    EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kLikely) << number;
+    World pipe;
+    pipe.Process(10).caught_signals = SignalBit(number);
+    pipe.Reads(10, 10, {10});
+    EXPECT_EQ(Only(pipe.Judge()).confidence, Confidence::kCertain) << number;
+  }
+}
+
+// As make does: it reads its own pipe, and a child that ends writes it, by way of the handler.
+TEST(ProcessWakeups, ChildrenEndTheWaitsOfThoseWhoHandleTheirSignal) {
+  World world;
+  world.Process(10, "make").caught_signals = kChild | kTerm;
+  world.Reads(10, 10, {10}).wait.children = {20, 30};
+  world.Process(20, "job");
+  world.Thread(20, 20, WaitKind::kTime).wait.has_timeout = true;
+  world.Locks(30, 30, "lock", 30);
+  EXPECT_EQ(Only(world.Judge()).threads, std::vector<int>{30});
+  World hung;
+  hung.Process(10, "make").caught_signals = kChild | kTerm;
+  hung.Reads(10, 10, {10}).wait.children = {30};
+  hung.Locks(30, 30, "lock", 30);
+  const ProcessFinding finding = hung.Judge().findings[0];
+  EXPECT_EQ(finding.kind, Kind::kDeadlock);
+  EXPECT_THAT(finding.victims, ElementsAre(10));
+  EXPECT_EQ(finding.confidence, Confidence::kCertain);
+}
+
+TEST(ProcessWakeups, WhoWaitsForTheSignalOfItsChildrenWaitsForThem) {
+  const auto waits = [](uint64_t signals) {
+    World world;
+    ThreadFacts& thread = world.Thread(10, 10, WaitKind::kSignal);
+    thread.wait.signals = signals, thread.wait.children = {20};
+    world.Locks(20, 20, "lock", 20);
+    return world.Judge().findings[0].victims;
+  };
+  EXPECT_THAT(waits(kChild), ElementsAre(10));
+  EXPECT_THAT(waits(kChild | SignalBit(SIGSEGV)), ElementsAre(10));
+  EXPECT_THAT(waits(kChild | kTerm), ElementsAre());
+  const auto polls = [](uint64_t signals) {
+    World world;
+    ThreadFacts& thread = world.Thread(10, 10, WaitKind::kPoll);
+    WaitFile file;
+    file.kind = FileKind::kSignals, file.signals = signals;
+    thread.wait.files = {file}, thread.wait.children = {20};
+    world.Locks(20, 20, "lock", 20);
+    return world.Judge().findings[0].victims;
+  };
+  EXPECT_THAT(polls(kChild), ElementsAre(10));
+  EXPECT_THAT(polls(kChild | kTerm), ElementsAre());
+}
+
+TEST(ProcessWakeups, WhatTheProgramWaitsForComesBeforeEventLoopsThatIdle) {
+  World world;
+  world.Process(10, "node").caught_signals = kTerm;
+  ThreadFacts& loop = world.Reads(10, 10, {10});
+  loop.wait.kind = WaitKind::kPoll, loop.stack = {{0, "uv__io_poll", "", "node"}};
+  world.Signals(10, 11, "pool").stack = {{0, "worker", "", "node"}};
+  for (const int tid : {12, 13})
+    world.Signals(10, tid, tid == 12 ? "x" : "y").stack = {{0, "FutexEmulation", "", "node"},
+                                                           {0, "uv__io_poll", "", "node"}};
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.kind, Kind::kLostWakeup);
+  EXPECT_THAT(finding.threads, ElementsAre(12, 13));
+  EXPECT_THAT(finding.victims, ElementsAre(10, 11));
+  EXPECT_EQ(finding.confidence,
+            Confidence::kPossible);  // the loop may run a handler, and wake them
+  World idle;
+  idle.Process(10, "node");
+  ThreadFacts& only = idle.Reads(10, 10, {10});
+  only.wait.kind = WaitKind::kPoll, only.stack = {{0, "uv__io_poll", "", "node"}};
+  idle.Signals(10, 11, "pool").stack = {{0, "worker", "", "node"}};
+  EXPECT_EQ(Only(idle.Judge()).kind, Kind::kNoWriter);
+}
+
+TEST(ProcessWakeups, TimersAndTheDebuggerOfNodeRunNoHandlerOfTheProgram) {
+  World world;
+  world.Process(10, "node").caught_signals = kTerm;
+  world.Signals(10, 10, "x").stack = {{0, "FutexEmulation", "", "node"}};
+  ThreadFacts& loop = world.Reads(10, 11, {10});
+  loop.wait.kind = WaitKind::kPoll;
+  loop.stack = {{0, "uv__io_poll", "", "node"}, {0, "DelayedTaskScheduler::Start()", "", "node"}};
+  ThreadFacts& debugger = world.Thread(10, 12, WaitKind::kSemaphore);
+  debugger.stack = {{0, "uv_sem_wait", "", "node"}, {0, "StartIoThreadMain", "", "node"}};
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_THAT(finding.threads, ElementsAre(10));
+  EXPECT_EQ(finding.confidence, Confidence::kLikely);
+}
+
+}  // namespace
+}  // namespace hangscope
