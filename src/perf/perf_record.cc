@@ -12,6 +12,9 @@ namespace {
 
 constexpr size_t kWord = 8;
 // What a trailer may hold, in its order (sample_id_all).
+// 146 years: no clock counts further, and differences of what it allows fit in a TimeNs.
+constexpr uint64_t kLatestTime = uint64_t{1} << 62;
+
 constexpr uint64_t kTrailer = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
                               PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
 
@@ -114,6 +117,13 @@ bool RestFits(Cursor cursor, const perf_event_attr& attr) {
   return cursor.ok();
 }
 
+// False: the record is damaged.
+bool TakeTime(uint64_t word, PerfRecord* record) {
+  if (word > kLatestTime) return false;
+  record->time = static_cast<TimeNs>(word);
+  return true;
+}
+
 bool ParseSample(const perf_event_attr& attr, PerfRecord* record) {
   const uint64_t has = attr.sample_type;
   Cursor cursor(record->body);
@@ -124,7 +134,7 @@ bool ParseSample(const perf_event_attr& attr, PerfRecord* record) {
     record->pid = LowHalf(word);
     record->tid = HighHalf(word);
   }
-  if ((has & PERF_SAMPLE_TIME) != 0) record->time = static_cast<TimeNs>(cursor.Word());
+  if ((has & PERF_SAMPLE_TIME) != 0 && !TakeTime(cursor.Word(), record)) return false;
   if ((has & PERF_SAMPLE_ADDR) != 0) record->address = cursor.Word();
   if ((has & PERF_SAMPLE_ID) != 0) (void)cursor.Word();
   if ((has & PERF_SAMPLE_STREAM_ID) != 0) (void)cursor.Word();
@@ -151,7 +161,7 @@ bool ParseTrailer(const perf_event_attr& attr, PerfRecord* record) {
     record->pid = LowHalf(ids);
     record->tid = HighHalf(ids);
   }
-  if ((has & PERF_SAMPLE_TIME) != 0) record->time = static_cast<TimeNs>(time);
+  if ((has & PERF_SAMPLE_TIME) != 0 && !TakeTime(time, record)) return false;
   (void)cursor.Words(Words(has & (PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID)));
   if ((has & PERF_SAMPLE_CPU) != 0) record->cpu = LowHalf(cursor.Word());
   return cursor.ok();
@@ -219,7 +229,7 @@ bool PerfRecordParser::ParseSampleAt(const Places& places, PerfRecord* record) {
     record->pid = LowHalf(word);
     record->tid = HighHalf(word);
   }
-  if (places.time != Places::kNone) record->time = static_cast<TimeNs>(WordAt(body, places.time));
+  if (places.time != Places::kNone && !TakeTime(WordAt(body, places.time), record)) return false;
   if (places.address != Places::kNone) record->address = WordAt(body, places.address);
   if (places.cpu != Places::kNone) record->cpu = LowHalf(WordAt(body, places.cpu));
   if (places.period != Places::kNone) record->period = WordAt(body, places.period);

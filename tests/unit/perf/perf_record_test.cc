@@ -99,6 +99,18 @@ TEST(PerfRecord, TakesNoSampleThatIsShorterThanWhatItHolds) {
   }
 }
 
+TEST(PerfRecord, TakesNoTimeThatNoClockReaches) {
+  for (const uint64_t chain : {uint64_t{0}, uint64_t{PERF_SAMPLE_CALLCHAIN}}) {
+    const std::vector<PerfEvent> events = {Event(PERF_SAMPLE_TIME | chain)};
+    const PerfRecordParser parser(events);
+    const std::string rest = chain != 0 ? PerfWord(0) : "";
+    for (const uint64_t time : {uint64_t{1} << 62, (uint64_t{1} << 62) + 1, uint64_t{1} << 63}) {
+      const std::string bytes = PerfRecordOf(PERF_RECORD_SAMPLE, PerfWord(time) + rest);
+      EXPECT_EQ(parser.Parse(bytes).has_value(), time == uint64_t{1} << 62) << time;
+    }
+  }
+}
+
 // With a call chain, whose length it tells itself, and without one, where all has its place
 // beforehand.
 TEST(PerfRecord, FindsEachFieldWhicheverOthersASampleHas) {
