@@ -20,6 +20,7 @@ class CheckLayers(Case):
         self.write("right/window.cc", '#include "ground/stone.h"\n')
         self.write("roof/tile.cc", '#include "left/door.h"\n#include "roof/slate.h"\n')
         self.write("roof/slate.h", "")
+        self.write("CMakeLists.txt", "add_library(house\n  right/window.cc\n  roof/tile.cc\n)\n")
 
     def write(self, name, text, house="src"):
         path = self.root / house / name
@@ -54,6 +55,12 @@ class CheckLayers(Case):
         self.write("roof/tile.cc", '#include "hangscope/target/record.h"\n')
         self.assertEqual(len(self.offences()), 1)
 
+    def test_source_that_nobody_builds(self):
+        self.write("roof/chimney.cc", "")
+        self.write("unit/roof/chimney_test.cc", "", "tests")
+        self.assertEqual(self.offences(), ["src/roof/chimney.cc: not in src/CMakeLists.txt, so nobody builds it",
+                                           "tests/unit/roof/chimney_test.cc: not in tests/CMakeLists.txt, so nobody builds it"])
+
     def test_folder_that_is_not_listed(self):
         self.write("cellar/wine.h", "")
         self.assertEqual(self.offences(), ["src/cellar: not in src/layers.txt"])
@@ -74,11 +81,11 @@ class CheckLayers(Case):
     def test_folder_with_too_many_files(self):
         for number in range(40):
             self.write(f"roof/page/{number}.js", "")
-            self.write(f"roof/tile{number}.cc", "")
+            self.write(f"roof/tile{number}.h", "")
         self.assertEqual(self.offences(), ["src/roof: 42 files, 40 at most"])
 
     def test_name_that_stands_twice(self):
-        self.write("roof/stone.cc", "")
+        self.write("roof/stone.h", "")
         self.assertEqual(self.offences(), ["stone: in src/ground and in src/roof"])
 
     def test_constant_that_hides_one_of_a_header(self):
