@@ -182,8 +182,10 @@ void OpenFiles::DescribeSocket(int pid, const std::string& target, WaitFile* fil
   }
 }
 
-std::vector<RemoteEnd> OpenFiles::RemoteEndsOf(const std::vector<int>& pids) {
+std::vector<RemoteEnd> OpenFiles::RemoteEndsOf(const std::vector<int>& pids, size_t most,
+                                               size_t* left_out) {
   std::vector<RemoteEnd> ends;
+  *left_out = 0;
   std::set<std::string> known;
   for (const int pid : pids) {
     int error = 0;
@@ -192,6 +194,10 @@ std::vector<RemoteEnd> OpenFiles::RemoteEndsOf(const std::vector<int>& pids) {
       const SocketFacts* const facts = SocketsOf(pid).Find(InodeIn(link.target));
       if (facts == nullptr || facts->listening || !facts->outside || facts->remote.empty())
         continue;
+      if (ends.size() == most) {
+        ++*left_out;
+        continue;
+      }
       const Holders& holders = HoldersOf(link.target);
       ends.push_back(
           {facts->local, facts->remote, holders, hidden_ > 0 || CameFromOutside(holders)});

@@ -34,8 +34,9 @@ class OpenFiles {
   int LockHolder(int pid, int fd);
   // The processes that have some of this file in their memory; only those that may be looked into.
   std::vector<int> ProcessesThatMap(const std::string& device, uint64_t inode) const;
-  // The connections of these processes that lead to other machines.
-  std::vector<RemoteEnd> RemoteEndsOf(const std::vector<int>& pids);
+  // The connections of these processes that lead to other machines, at most `most`; *left_out: how
+  // many more there are.
+  std::vector<RemoteEnd> RemoteEndsOf(const std::vector<int>& pids, size_t most, size_t* left_out);
   // Processes whose descriptors this one may not see.
   size_t hidden() const { return hidden_; }
 

@@ -14,6 +14,7 @@ namespace {
 
 constexpr size_t kMostProcesses = 64;  // of one question about one process
 constexpr size_t kMostAsked = 256;
+constexpr size_t kMostRemoteEnds = 4096;  // connections to other machines that are told of
 
 class LinuxInspector final : public ProcessInspector {
  public:
@@ -117,7 +118,14 @@ Result<SystemSample> LinuxInspector::Inspect(int pid, const InspectOptions& opti
   if (options.remote_ends) {
     std::vector<int> pids;
     for (const ProcessFacts& process : look.processes) pids.push_back(process.pid);
-    look.remote_ends = context.files.RemoteEndsOf(pids);
+    size_t untold = 0;
+    look.remote_ends = context.files.RemoteEndsOf(pids, kMostRemoteEnds, &untold);
+    if (untold > 0) {
+      look.processes[0].warnings.push_back(fmt::format(
+          "{} more TCP connections to other machines {} not told of, as {} are the most; "
+          "whoever waits at the other end of them cannot be joined",
+          untold, untold == 1 ? "is" : "are", kMostRemoteEnds));
+    }
   }
   look.asked_are_all = asked_are_all;
   if (left_out > 0) {
