@@ -189,7 +189,8 @@ namespace {
 using PlainJson = nlohmann::json;
 
 PlainJson PackedWho(const FindingSubject& who) {
-  return {who.name, who.process, who.thread, who.does, who.where, who.waits_for, who.callers};
+  return {who.name,  who.process,   who.thread,  who.does,
+          who.where, who.waits_for, who.callers, who.host};
 }
 
 FindingSubject UnpackedWho(const PlainJson& json) {
@@ -201,6 +202,7 @@ FindingSubject UnpackedWho(const PlainJson& json) {
   json[4].get_to(who.where);
   json[5].get_to(who.waits_for);
   json[6].get_to(who.callers);
+  json[7].get_to(who.host);
   return who;
 }
 
