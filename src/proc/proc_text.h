@@ -80,6 +80,8 @@ struct MemoryMapping {
   std::string device;  // "fe:00"
   uint64_t inode = 0;  // 0: of no file
   std::string path;    // or "[stack]", "[vdso]"; empty: none
+
+  uint64_t size_bytes() const { return end - begin; }
 };
 // as the kernel lists them, ascending
 std::vector<MemoryMapping> ParseMemoryMappings(std::string_view text);

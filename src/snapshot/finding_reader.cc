@@ -38,10 +38,7 @@ std::vector<FindingSubject> Subjects(const Json& finding, const char* name) {
     subject.does = TextField(json, "does");
     subject.at = TextField(json, "at");
     subject.where = TextField(json, "where");
-    for (const Json& caller : ListField(json, "callers")) {
-      if (caller.is_string() && subject.callers.size() < kMostCallers)
-        subject.callers.push_back(caller.get<std::string>());
-    }
+    subject.callers = TextsField(json, "callers", kMostCallers);
     subject.waits_for = TextField(json, "waits_for");
     subject.lasts = SecondsField(json, "for_s");
     subjects.push_back(std::move(subject));

@@ -45,7 +45,7 @@ static_assert(HANGSCOPE_MAGIC0 == 0x676e6168u && HANGSCOPE_MAGIC1 == 0x706f6373u
 bool IsMagic(std::string_view bytes) { return bytes == kMagics[0] || bytes == kMagics[1]; }
 
 // RAM is written to; a device's registers, or memory of a graphics card, are not read.
-bool MayBeRam(const ProcessMapping& mapping) {
+bool MayBeRam(const MemoryMapping& mapping) {
   const std::string_view path = mapping.path;
   const bool device = path.starts_with("/dev/") && !path.starts_with("/dev/shm/") &&
                       !path.starts_with("/dev/zero") && !path.starts_with("/dev/hugepages/");
@@ -54,10 +54,10 @@ bool MayBeRam(const ProcessMapping& mapping) {
 }
 
 // The largest first.
-std::vector<ProcessMapping> Rams(std::vector<ProcessMapping> mappings) {
-  std::erase_if(mappings, [](const ProcessMapping& mapping) { return !MayBeRam(mapping); });
+std::vector<MemoryMapping> Rams(std::vector<MemoryMapping> mappings) {
+  std::erase_if(mappings, [](const MemoryMapping& mapping) { return !MayBeRam(mapping); });
   std::stable_sort(mappings.begin(), mappings.end(),
-                   [](const ProcessMapping& a, const ProcessMapping& b) {
+                   [](const MemoryMapping& a, const MemoryMapping& b) {
                      return a.size_bytes() > b.size_bytes();
                    });
   mappings.resize(std::min(mappings.size(), kMostRams));
@@ -69,7 +69,7 @@ class RamSearch {
   RamSearch(int pid, File& pagemap, const GuestSearch& search, const IsScopeAt& is_scope)
       : pid_(pid), memory_(pid), pagemap_(pagemap), search_(search), is_scope_(is_scope) {}
 
-  std::optional<uint64_t> Run(const std::vector<ProcessMapping>& rams) {
+  std::optional<uint64_t> Run(const std::vector<MemoryMapping>& rams) {
     if (const auto found = AtLikelyPlaces(rams)) return found;
     if (const auto found = ByPages(rams)) return found;
     return search_.everywhere ? Everywhere(rams) : std::nullopt;
@@ -109,8 +109,8 @@ class RamSearch {
 
   // A RAM's first byte is the mapping's, or the first of a block in it; in the guest RAM begins at
   // a round address before what the ELF loads.
-  std::optional<uint64_t> AtLikelyPlaces(const std::vector<ProcessMapping>& rams) {
-    for (const ProcessMapping& ram : rams) {
+  std::optional<uint64_t> AtLikelyPlaces(const std::vector<MemoryMapping>& rams) {
+    for (const MemoryMapping& ram : rams) {
       uint64_t last = UINT64_MAX;
       for (int bits = 12; bits <= 40; ++bits) {
         const uint64_t base = search_.first_address >> bits << bits;
@@ -127,10 +127,10 @@ class RamSearch {
 
   // The first address found by `look`, given stretches of pages that are there.
   template <typename Look>
-  std::optional<uint64_t> InEach(const std::vector<ProcessMapping>& rams, TimeNs longest,
+  std::optional<uint64_t> InEach(const std::vector<MemoryMapping>& rams, TimeNs longest,
                                  Look look) {
     const TimeNs begin = ThreadTime();
-    for (const ProcessMapping& ram : rams) {
+    for (const MemoryMapping& ram : rams) {
       for (uint64_t at = ram.begin; at < ram.end; at += kPagesAtOnce * kPageBytes) {
         for (const Pages& pages : PagesThere(at, std::min(ram.end, at + kPagesAtOnce * kPageBytes)))
           if (const auto found = look(pages)) return found;
@@ -141,7 +141,7 @@ class RamSearch {
   }
 
   // 8 bytes of each page, or of two places in it.
-  std::optional<uint64_t> ByPages(const std::vector<ProcessMapping>& rams) {
+  std::optional<uint64_t> ByPages(const std::vector<MemoryMapping>& rams) {
     std::vector<uint64_t> in_page;
     for (const uint64_t at : {search_.symbol, search_.symbol + kBlockHeader}) {
       if (at % kPageBytes + kMagicBytes <= kPageBytes) in_page.push_back(at % kPageBytes);
@@ -177,7 +177,7 @@ class RamSearch {
     return std::nullopt;
   }
 
-  std::optional<uint64_t> Everywhere(const std::vector<ProcessMapping>& rams) {
+  std::optional<uint64_t> Everywhere(const std::vector<MemoryMapping>& rams) {
     return InEach(rams, kLongestEverywhere, [&](const Pages& pages) -> std::optional<uint64_t> {
       constexpr uint64_t kAtOnce = 1u << 20;
       for (uint64_t at = pages.begin; at < pages.end; at += kAtOnce) {
@@ -218,7 +218,7 @@ Result<std::optional<uint64_t>> FindInGuestRam(FileSystem& files, int pid,
                                                const IsScopeAt& is_scope) {
   auto mappings = ReadMappings(files, pid);
   if (!mappings.ok()) return mappings.status();
-  const std::vector<ProcessMapping> rams = Rams(std::move(*mappings));
+  const std::vector<MemoryMapping> rams = Rams(std::move(*mappings));
   if (rams.empty()) return std::optional<uint64_t>();
   auto pagemap = files.Open(fmt::format("/proc/{}/pagemap", pid), FileSystem::Mode::kRead);
   if (!pagemap.ok()) return pagemap.status();

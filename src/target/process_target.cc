@@ -25,9 +25,9 @@ bool IsScopeFile(std::string_view path) {
 
 // Through the mapping, which is right whatever has become of the name; that takes rights the path
 // may do without.
-Result<std::unique_ptr<File>> OpenMapped(FileSystem& files, int pid,
-                                         const ProcessMapping& mapping) {
-  const std::string link = fmt::format("/proc/{}/map_files/{}", pid, mapping.range);
+Result<std::unique_ptr<File>> OpenMapped(FileSystem& files, int pid, const MemoryMapping& mapping) {
+  const std::string link =
+      fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, mapping.begin, mapping.end);
   for (const FileSystem::Mode mode : {FileSystem::Mode::kReadWrite, FileSystem::Mode::kRead}) {
     if (auto file = files.Open(link, mode); file.ok()) return file;
   }
@@ -48,9 +48,9 @@ Status NotThere(int pid, const Status& why) {
 }
 
 // Neighbours are one range: a scope may lie across them.
-std::vector<MemoryRange> ReadableRanges(const std::vector<ProcessMapping>& mappings) {
+std::vector<MemoryRange> ReadableRanges(const std::vector<MemoryMapping>& mappings) {
   std::vector<MemoryRange> ranges;
-  for (const ProcessMapping& mapping : mappings) {
+  for (const MemoryMapping& mapping : mappings) {
     if (!mapping.readable) continue;
     const bool goes_on =
         !ranges.empty() && ranges.back().begin + ranges.back().size_bytes == mapping.begin;
@@ -69,7 +69,7 @@ Result<std::unique_ptr<Target>> ProcessTarget::Open(FileSystem& files, int pid,
   std::unique_ptr<ProcessTarget> target(new ProcessTarget(pid, fmt::format("process {}", pid)));
   auto mappings = ReadMappings(files, pid);
   if (!mappings.ok()) return NotThere(pid, mappings.status());
-  for (const ProcessMapping& mapping : *mappings) {
+  for (const MemoryMapping& mapping : *mappings) {
     if (!IsScopeFile(mapping.path)) continue;
     auto file = OpenMapped(files, pid, mapping);
     if (!file.ok()) return file.status();
@@ -88,11 +88,11 @@ Result<std::unique_ptr<Target>> ProcessTarget::Open(FileSystem& files, int pid,
   }
   const std::string program = RealPath(options.elf_path);
   const auto first = std::find_if(mappings->begin(), mappings->end(),
-                                  [&](const ProcessMapping& m) { return m.path == program; });
+                                  [&](const MemoryMapping& m) { return m.path == program; });
   // A simulator may have its file mapped, too, to load it.
   const bool runs_it = std::any_of(
       mappings->begin(), mappings->end(),
-      [&](const ProcessMapping& mapping) { return mapping.path == program && mapping.executable; });
+      [&](const MemoryMapping& mapping) { return mapping.path == program && mapping.executable; });
   target->may_simulate_ = !runs_it && !options.elf_moves;
   if (options.elf_moves) {
     if (first == mappings->end())
