@@ -255,23 +255,43 @@ std::vector<int> OpenFiles::ProcessesThatMap(const std::string& device, uint64_t
   return processes;
 }
 
-int OpenFiles::LockHolder(int pid, int fd) {
-  const auto identity = proc_.Identify(DescriptorPath(pid, fd));
+int OpenFiles::DescribeLock(int pid, WaitFile* file) {
+  const auto identity = proc_.Identify(DescriptorPath(pid, file->fd));
   if (!identity) return 0;
   if (!locks_) locks_ = ParseFileLocks(proc_.Read("locks").value_or(""));
+  const auto is_of_file = [&](const FileLockLine& lock) {
+    return lock.inode == identity->inode && lock.device == identity->device;
+  };
   // A file may have many locks, of parts of it and of both kinds: which of them it is stands with
   // who waits.
   std::set<uint64_t> wanted;
   for (const FileLockLine& lock : *locks_) {
-    if (lock.waits && lock.pid == pid && lock.inode == identity->inode &&
-        lock.device == identity->device)
-      wanted.insert(lock.number);
+    // Of an open file description the kernel may name nobody.
+    const bool is_theirs = lock.pid == pid || (lock.of_description && lock.pid <= 0);
+    if (lock.waits && is_theirs && is_of_file(lock)) wanted.insert(lock.number);
   }
-  std::set<int> holders;
+  std::set<int> owners;
+  const FileLockLine* shared = nullptr;
   for (const FileLockLine& lock : *locks_) {
-    if (!lock.waits && wanted.count(lock.number) != 0) holders.insert(lock.pid);
+    if (lock.waits || wanted.count(lock.number) == 0) continue;
+    if (lock.of_description)
+      shared = &lock;
+    else
+      owners.insert(lock.pid);
   }
-  return holders.size() == 1 ? std::max(*holders.begin(), 0) : 0;
+  if (shared == nullptr) return owners.size() == 1 ? std::max(*owners.begin(), 0) : 0;
+  const Holders& open = HoldersOf(file->name);
+  for (const auto& [holder, descriptor] : open) {
+    if (holder == pid && descriptor == file->fd) continue;
+    const DescriptorInfo info = Info(holder, descriptor);
+    if (std::any_of(info.locks.begin(), info.locks.end(), [&](const FileLockLine& lock) {
+          return lock.of_description && lock.flock == shared->flock && is_of_file(lock);
+        }))
+      file->others.emplace_back(holder, descriptor);
+  }
+  file->others_unknown = file->others_hidden =
+      !owners.empty() || hidden_ > 0 || CameFromOutside(open);
+  return 0;
 }
 
 }  // namespace hangscope

@@ -29,9 +29,9 @@ class OpenFiles {
   static std::optional<TimeNs> SocketTimeout(int pid, int fd, bool reads);
   // The process behind a pidfd; 0: none, or not known.
   int ProcessBehind(int pid, int fd) const;
-  // The process that holds the lock which `pid` waits for, on the file behind `fd`; 0: nobody that
-  // the kernel names, or one of several.
-  int LockHolder(int pid, int fd);
+  // The process that holds the lock which `pid` waits for, on this file of its; 0: none that is
+  // known. Where those with an open file description hold it, they become the file's others.
+  int DescribeLock(int pid, WaitFile* file);
   // The processes that have some of this file in their memory; only those that may be looked into.
   std::vector<int> ProcessesThatMap(const std::string& device, uint64_t inode) const;
   // The connections of these processes that lead to other machines, at most `most`; *left_out: how

@@ -257,6 +257,11 @@ DescriptorInfo ParseDescriptorInfo(std::string_view text) {
   info.event = ParseNumber<uint64_t>(ValueOf(text, "eventfd-id"));
   info.signals = NumberOf<uint64_t>(text, "sigmask", 16, 0);
   for (const std::string_view line : Split(text, '\n')) {
+    constexpr std::string_view kLock = "lock:";
+    if (line.starts_with(kLock)) {
+      auto locks = ParseFileLocks(line.substr(kLock.size()));
+      info.locks.insert(info.locks.end(), locks.begin(), locks.end());
+    }
     if (!line.starts_with("tfd:")) continue;
     const auto words = Words(line.substr(4));
     if (words.empty()) continue;
@@ -284,6 +289,7 @@ std::vector<FileLockLine> ParseFileLocks(std::string_view text) {
     const auto inode = ParseNumber<uint64_t>(words[4].substr(colon + 1));
     if (!inode) continue;
     lock.flock = words[0] == "FLOCK";
+    lock.of_description = lock.flock || words[0] == "OFDLCK";
     lock.write = words[2] == "WRITE";
     lock.pid = *pid;
     lock.device = words[4].substr(0, colon);

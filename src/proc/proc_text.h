@@ -88,27 +88,31 @@ std::vector<MemoryMapping> ParseMemoryMappings(std::string_view text);
 // The mapping that `address` is in; null: none. `mappings` ascend.
 const MemoryMapping* FindMapping(const std::vector<MemoryMapping>& mappings, uint64_t address);
 
-// /proc/PID/fdinfo/N.
-struct DescriptorInfo {
-  uint64_t flags = 0;             // as open(2) takes them
-  std::vector<int> epoll_files;   // what an epoll descriptor waits for
-  std::optional<int> process;     // of a pidfd: which; -1: it has ended
-  std::optional<uint64_t> event;  // of an eventfd: its number, which all descriptors of it have
-  uint64_t signals = 0;           // of a signalfd: which ones it tells of; bit N-1: signal N
-};
-DescriptorInfo ParseDescriptorInfo(std::string_view text);
-
 // A line of /proc/locks.
 struct FileLockLine {
   uint64_t number = 0;  // of the lock; who waits for it has the same one
   bool waits = false;   // wants it, rather than holds it
   bool flock = false;   // else fcntl's
+  // Else a process has it. An open file description is had by all who inherited it, also when the
+  // process that took the lock, which `pid` names, has ended.
+  bool of_description = false;
   bool write = false;
-  int pid = 0;         // -1: of an open file description
+  int pid = 0;         // -1: not told
   std::string device;  // "fe:00"
   uint64_t inode = 0;
 };
 std::vector<FileLockLine> ParseFileLocks(std::string_view text);
+
+// /proc/PID/fdinfo/N.
+struct DescriptorInfo {
+  uint64_t flags = 0;               // as open(2) takes them
+  std::vector<int> epoll_files;     // what an epoll descriptor waits for
+  std::optional<int> process;       // of a pidfd: which; -1: it has ended
+  std::optional<uint64_t> event;    // of an eventfd: its number, which all descriptors of it have
+  uint64_t signals = 0;             // of a signalfd: which ones it tells of; bit N-1: signal N
+  std::vector<FileLockLine> locks;  // that are held by its open file description, or its process
+};
+DescriptorInfo ParseDescriptorInfo(std::string_view text);
 
 // A line of /proc/net/tcp or tcp6.
 struct TcpLine {

@@ -102,6 +102,8 @@ FileSource SourceOf(const WaitFile& file, const ThreadWait& wait) {
     return FileSource::kProcesses;
   if (file.outside || file.listening) return FileSource::kOutside;
   if (file.others_unknown) return FileSource::kUnknown;
+  if (wait.kind == WaitKind::kFileLock)
+    return file.others.empty() ? FileSource::kUnknown : FileSource::kProcesses;
   switch (file.kind) {
     case FileKind::kFile:
     case FileKind::kTerminal:

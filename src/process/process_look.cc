@@ -472,7 +472,7 @@ void ProcessLook::ExplainFiles(const CallMeaning& meaning, ThreadWait* wait) {
         "a thread of process {} waits on so many files that only {} of them are looked at", pid_,
         meaning.files.size()));
   if (meaning.kind == WaitKind::kFileLock && !meaning.files.empty()) {
-    const int holder = context_.files.LockHolder(living_, meaning.files.front().fd);
+    const int holder = context_.files.DescribeLock(living_, &wait->files.front());
     if (holder > 0) {
       wait->owner = holder;
       leads_to_.insert(holder);

@@ -82,7 +82,8 @@ const char* FileKindText(FileKind kind) {
 }
 
 // "a pipe (fd 3) that only 4713 server writes".
-std::string FileText(const WaitFile& file, int own, const SystemSample& look) {
+std::string FileText(const WaitFile& file, int own, const SystemSample& look,
+                     const char* by = nullptr) {
   const bool named = !file.name.empty() && file.kind != FileKind::kEvent &&
                      (file.kind != FileKind::kPipe || IsNamedPipe(file));
   std::string text = named ? Short(file.name) : FileKindText(file.kind);
@@ -92,7 +93,8 @@ std::string FileText(const WaitFile& file, int own, const SystemSample& look) {
   if (pids.empty()) return text;
   const std::string who =
       Processes(pids, own, look) + (file.others_unknown ? " and perhaps others" : "");
-  return text + fmt::format(" {} {}", file.wants_read ? "written by" : "read by", who);
+  if (by == nullptr) by = file.wants_read ? " written by" : " read by";
+  return text + fmt::format("{} {}", by, who);
 }
 
 std::string ChildText(const ThreadWait& wait, const SystemSample& look) {
@@ -278,7 +280,8 @@ std::string WaitedFor(const ThreadFacts& thread, const SystemSample& look) {
     case WaitKind::kFileLock:
       return wait.files.empty()
                  ? "a file lock" + HeldBy(thread)
-                 : "the lock of " + FileText(wait.files[0], thread.pid, look) + HeldBy(thread);
+                 : "the lock of " + FileText(wait.files[0], thread.pid, look, ", held by") +
+                       HeldBy(thread);
     case WaitKind::kOpen:
       return fmt::format("somebody to open {} for {}",
                          wait.files.empty() ? "a named pipe" : Short(wait.files[0].name),

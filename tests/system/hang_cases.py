@@ -183,6 +183,8 @@ HANGS = [
     # Debian's own, hung.
     ("flock against flock", "sh -c 'flock a.lock sh -c \"sleep 0.3; flock b.lock true\" & flock b.lock sh -c \"sleep 0.3; flock a.lock true\"; wait'",
      "deadlock", "", "a.lock b.lock", "certain", {"began": 0.1}),
+    ("flock of a script's descriptors", "bash -c '(flock 8; sleep 0.3; flock 9) 8>a.lock 9>b.lock & (flock 9; sleep 0.3; flock 8) 8>a.lock 9>b.lock & wait'",
+     "deadlock", "", "a.lock b.lock", "certain", {"began": 0.1}),
     ("perl reads its own pipe", "perl -e 'pipe(R, W); <R>'", "no-writer", "perl", "pipe", "certain"),
     ("perl waits for a stopped child", "perl -e 'if ($p = fork) { waitpid($p, 0) } else { kill STOP, $$ }'", "stopped-child", "perl", "child", "certain"),
     ("perl, open2 with cat", "perl -e 'use IPC::Open2; open2(R, W, \"cat\"); print W \"x\" x 1000000; print <R>'", "deadlock", "perl cat", "pipe", "certain"),
@@ -330,6 +332,7 @@ CONTROLS = [
     ("xargs -P2, a sleep", "sh -c 'echo 100 101 | xargs -P2 -n1 sleep'", None, {"long": True}),
     ("flock, the other sleeps", "sh -c 'flock x.lock sleep 4 & sleep 0.2; flock x.lock true; exit 7'", 7),
     ("flock, held outside", "flock x.lock true", None, {"locks": "x.lock"}),
+    ("flock of a descriptor, the other sleeps", "bash -c '(flock 9; sleep 4) 9>x.lock & sleep 0.2; exec 9>x.lock; flock 9; exit 7'", 7),
     ("orphan that sleeps has its output", "sh -c 'x=$(sleep 4 & echo begun); exit 7'", 7),
     ("full pipe, read slowly", "sh -c 'cat /dev/zero | (sleep 100; cat)'", None),
     ("java, accept", "java Server.java", None, {"needs": "java javac", "long": True}),

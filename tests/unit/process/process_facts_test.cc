@@ -134,6 +134,11 @@ TEST(ProcText, ReadsDescriptors) {
   EXPECT_EQ(ParseDescriptorInfo("eventfd-count: 0\neventfd-id: 9\n").event, 9u);
   EXPECT_EQ(ParseDescriptorInfo("flags:\t02\nsigmask:\t0000000000010000\n").signals, 0x10000u);
   EXPECT_FALSE(ParseDescriptorInfo("").process.has_value());
+  const DescriptorInfo locked = ParseDescriptorInfo(
+      "flags:\t02\nlock:\t1: FLOCK  ADVISORY  WRITE 4711 fe:00:42 0 EOF\nlock:\t2: broken\n");
+  ASSERT_EQ(locked.locks.size(), 1u);
+  EXPECT_TRUE(locked.locks[0].of_description);
+  EXPECT_EQ(locked.locks[0].inode, 42u);
 }
 
 TEST(ProcText, ReadsFileLocks) {
@@ -153,6 +158,8 @@ TEST(ProcText, ReadsFileLocks) {
   EXPECT_EQ(locks[1].number, 1u);
   EXPECT_EQ(locks[2].number, 2u);
   EXPECT_TRUE(locks[2].flock);
+  EXPECT_TRUE(locks[2].of_description);
+  EXPECT_FALSE(locks[0].of_description);
   EXPECT_FALSE(locks[2].write);
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
@@ -681,6 +682,46 @@ TEST(Looks, TellWhoHasThePartOfAFileThatAProcessWaitsFor) {
   EXPECT_EQ(waiter.WhenItWaits(WaitKind::kFileLock).wait.owner.value_or(0), holder.pid());
   for (const int open : {fd, is_locked[0], is_locked[1]}) close(open);
   unlink(path);
+}
+
+// As `flock 9` in a script takes one, and ends: the shell has it then.
+TEST(Looks, TellWhoHasALockThatAnotherProcessTook) {
+  for (const bool is_flock : {true, false}) {
+    char path[] = "/tmp/hangscope-lock-XXXXXX";
+    const int fd = mkstemp(path);
+    ASSERT_GE(fd, 0);
+    const auto lock = [&](int file) {
+      struct flock whole = {};
+      whole.l_type = F_WRLCK;
+      if (is_flock)
+        flock(file, LOCK_EX);
+      else
+        fcntl(file, F_OFD_SETLKW, &whole);
+    };
+    int is_locked[2];
+    ASSERT_EQ(pipe(is_locked), 0);
+    const Child holder([&] {
+      const pid_t taker = fork();
+      if (taker == 0) {
+        lock(fd);
+        _exit(0);
+      }
+      waitpid(taker, nullptr, 0);
+      (void)!write(is_locked[1], "x", 1);
+      pause();
+    });
+    close(fd);
+    char c = 0;
+    ASSERT_EQ(read(is_locked[0], &c, 1), 1);
+    const Child waiter([&] { lock(open(path, O_RDWR)); });
+    const ThreadWait wait = waiter.WhenItWaits(WaitKind::kFileLock).wait;
+    EXPECT_FALSE(wait.owner.has_value()) << *wait.owner;
+    ASSERT_EQ(wait.files.size(), 1u);
+    EXPECT_EQ(wait.files[0].others, (std::vector<std::pair<int, int>>{{holder.pid(), fd}}))
+        << is_flock;
+    for (const int open : is_locked) close(open);
+    unlink(path);
+  }
 }
 
 TEST(Looks, TakeANamedPipeThatIsKeptOpenForOthersAsTheOutside) {

@@ -115,6 +115,26 @@ TEST(ProcessLocks, ALockOfAFileMayBeGivenBackByAnyThreadOfItsProcess) {
   EXPECT_TRUE(IsSilent(world.Judge()));
 }
 
+TEST(ProcessLocks, ALockOfAFileMayBeGivenBackByAnyoneWhoInheritedIt) {
+  World world;
+  const auto wants = [&](int pid, int holder, int heir) {
+    WaitFile file;
+    file.fd = 9, file.kind = FileKind::kFile, file.name = "/run/backup.lock";
+    file.others = {{holder, 9}, {heir, 9}};
+    world.Thread(pid, pid, WaitKind::kFileLock).wait.files.push_back(file);
+  };
+  // Two shells, each of which waits for the one that it told to take the other's lock.
+  for (const int shell : {10, 20})
+    world.Thread(shell, shell, WaitKind::kChild).wait.children = {shell + 1};
+  wants(11, 20, 21);
+  wants(21, 10, 11);
+  EXPECT_EQ(Only(world.Judge()).kind, Kind::kDeadlock);
+  EXPECT_THAT(LinesOf(world),
+              testing::Contains(HasSubstr("the lock of /run/backup.lock (fd 9), held by 20")));
+  world.Thread(20, 22, WaitKind::kNone).state = ThreadState::kRunning;
+  EXPECT_TRUE(IsSilent(world.Judge()));
+}
+
 TEST(ProcessLocks, NothingThatMovesBesideThemHidesThreadsThatWaitForEachOther) {
   const std::pair<const char*, std::function<void(World*)>> others[] = {
       {"a ticker", [](World* w) { w->Thread(10, 13, WaitKind::kTime).wait.has_timeout = true; }},
