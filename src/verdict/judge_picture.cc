@@ -129,6 +129,10 @@ std::string Clause(const std::vector<std::string>& who) {
   return text;
 }
 
+const char* RanText(const std::vector<std::string>& who) {
+  return who.size() == 1 ? " runs, or ran in the meantime" : " run, or ran in the meantime";
+}
+
 bool HasTrace(const Verdict& streams) {
   return std::any_of(streams.streams.begin(), streams.streams.end(),
                      [](const StreamVerdict& stream) { return !stream.format.empty(); });
@@ -154,7 +158,7 @@ Verdict StreamsOf(const Picture& picture) {
     // Whether that is progress, two looks do not tell.
     verdict.confidence = Confidence::kPossible;
     verdict.goes_on = Clause(moving);
-    verdict.summary = verdict.goes_on + " runs, or ran in the meantime";
+    verdict.summary = verdict.goes_on + RanText(moving);
     return verdict;
   }
   verdict.state = State::kSilent;
@@ -179,7 +183,7 @@ bool HasSleeper(const Sightings& threads) {
 
 // What the processes of a silent program do, as far as nothing is found wrong with them.
 void SayWhatTheyDo(const Sightings& threads, bool closed, Verdict* verdict) {
-  const auto doubt = [&](const std::vector<std::string>& who, const char* why) {
+  const auto doubt = [&](const std::vector<std::string>& who, const std::string& why) {
     if (!who.empty()) verdict->Lower(Confidence::kPossible, Clause(who) + why);
     return !who.empty();
   };
@@ -187,12 +191,14 @@ void SayWhatTheyDo(const Sightings& threads, bool closed, Verdict* verdict) {
     return verdict->Lower(Confidence::kPossible, "its processes have not been looked at yet");
   if (!threads.incomplete.empty()) verdict->Lower(Confidence::kPossible, threads.incomplete);
   bool may_go_on = doubt(threads.halted, "");
-  may_go_on =
-      doubt(threads.moving, " runs, or ran in the meantime: it may be computing") || may_go_on;
+  const bool one_moves = threads.moving.size() == 1;
+  const std::string computing = one_moves ? ": it may be computing" : ": they may be computing";
+  may_go_on = doubt(threads.moving, RanText(threads.moving) + computing) || may_go_on;
   may_go_on = doubt(threads.unknown, "") || may_go_on;
   const bool waits_outside = !threads.outside.empty() && !closed;
   if (!waits_outside || may_go_on || !threads.incomplete.empty()) {
-    doubt(threads.timed, " sleeps for a set time and will wake");
+    doubt(threads.timed, threads.timed.size() == 1 ? " sleeps for a set time and will wake"
+                                                   : " sleep for a set time and will wake");
     const bool nobody_will =
         closed && !may_go_on && threads.incomplete.empty() && !HasSleeper(threads);
     if (nobody_will && !threads.outside.empty()) {

@@ -264,6 +264,16 @@ TEST(JudgePicture, SilenceIsNoHangByItself) {
   }
 }
 
+TEST(JudgePicture, WhoMovesIsOneOrSeveral) {
+  const auto said = [](const std::vector<std::string>& who) {
+    Picture picture = Silent();
+    picture.threads.moving = who;
+    return JudgePicture(picture, kRules).doubts.at(0);
+  };
+  EXPECT_EQ(said({"7 a"}), "7 a runs, or ran in the meantime: it may be computing");
+  EXPECT_EQ(said({"7 a", "8 b"}), "7 a, 8 b run, or ran in the meantime: they may be computing");
+}
+
 TEST(JudgePicture, NobodyIsIdleBesideSomebodyUnknown) {
   Picture picture = Silent();
   picture.threads.outside = {"7 x waits for a connection"};
