@@ -137,17 +137,19 @@ bool OpenFiles::CameFromOutside(const Holders& holders) const {
 
 void OpenFiles::DescribePipe(int pid, const std::string& target, WaitFile* file) {
   file->kind = FileKind::kPipe;
+  bool only_kept = true;  // whoever could end this has opened both ends in one, as keepers do
   for (const auto& [holder, descriptor] : HoldersOf(target)) {
     const DescriptorInfo info = Info(holder, descriptor);
-    if (file->wants_read ? MayWrite(info.flags) : MayRead(info.flags))
-      file->others.emplace_back(holder, descriptor);
+    if (!(file->wants_read ? MayWrite(info.flags) : MayRead(info.flags))) continue;
+    file->others.emplace_back(holder, descriptor);
+    only_kept = only_kept && (info.flags & O_ACCMODE) == O_RDWR;
   }
   file->others_unknown = file->others_hidden = hidden_ > 0 || CameFromOutside(HoldersOf(target));
-  // One that keeps a named pipe open for itself waits for those who will come to open it, as a
-  // daemon does.
+  // One that keeps a named pipe open for itself, or lets a child read what it keeps open, waits for
+  // those who will come to open it, as a daemon does.
   const bool is_alone = std::all_of(file->others.begin(), file->others.end(),
                                     [&](const auto& other) { return other.first == pid; });
-  if (IsNamedPipe(*file) && is_alone) file->outside = true;
+  if (IsNamedPipe(*file) && (is_alone || only_kept)) file->outside = true;
 }
 
 SocketTable& OpenFiles::SocketsOf(int pid) {

@@ -311,6 +311,7 @@ CONTROLS = [
     ("node, a child", "node -e 'require(\"child_process\").spawn(\"sleep\", [\"4\"]).on(\"exit\", () => process.exit(7))'", 7, {"needs": "node"}),
     ("redis-server", "redis-server --port 0 --unixsocket {folder}/redis.socket --save \"\"", None, {"needs": "redis-server"}),
     ("cat of a FIFO", "sh -c 'mkfifo fifo; cat fifo'", None),
+    ("cat of a FIFO that its shell keeps open", "bash -c 'mkfifo fifo; exec 3<>fifo; cat <&3 | while read x; do echo $x; done'", None),
     ("tail -f | grep", "sh -c 'echo line >file; tail -f file | grep --line-buffered line'", None),
     # Naps and jobs.
     ("sleep 100", "sleep 100", None, {"long": True}),

@@ -740,6 +740,26 @@ TEST(Looks, TakeANamedPipeThatIsKeptOpenForOthersAsTheOutside) {
   EXPECT_FALSE(later.wait.files.at(0).outside) << "nobody can open it any more";
 }
 
+// `exec 3<>pipe; cat <&3`: the shell, which has both ends, writes nothing.
+TEST(Looks, TakeANamedPipeThatAParentKeepsOpenForOthersAsTheOutside) {
+  for (const bool keeps : {true, false}) {
+    const std::string path = "/tmp/hangscope-pipe-" + std::to_string(getpid());
+    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+    const int both = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    const int writing = keeps ? -1 : open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    const Child reader([&] {
+      char c = 0;
+      close(writing);
+      (void)!read(both, &c, 1);
+    });
+    const ThreadFacts thread = reader.WhenItWaits(WaitKind::kRead);
+    EXPECT_EQ(thread.wait.files.at(0).outside, keeps) << "a writer is somebody to wait for";
+    close(both);
+    close(writing);
+    unlink(path.c_str());
+  }
+}
+
 TEST(Looks, NameThePipeWhoseOtherEndNobodyOpens) {
   const std::string path = "/tmp/hangscope-unopened-" + std::to_string(getpid());
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
