@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/utf8.h"
 #include "proc/proc_folder.h"
 #include "target/file_users.h"
@@ -93,6 +95,55 @@ Status TargetProcess::End(TimeNs now) {
 void TargetProcess::Tick(TimeNs now) {
   if (killed_ || !IsEnding() || now - told_ < kGrace) return;
   killed_ = process_->Signal(SIGKILL).ok();
+}
+
+Result<std::unique_ptr<TargetProcesses>> TargetProcesses::Find(
+    FileSystem& files, const std::vector<std::string>& targets) {
+  std::unique_ptr<TargetProcesses> all(new TargetProcesses);
+  Status first = Status::Usage("--on-hang kill: there is no target");
+  for (const std::string& target : targets) {
+    auto process = TargetProcess::Find(files, target);
+    if (!process.ok()) {
+      if (all->left_alone_.empty()) first = process.status();
+      all->left_alone_.push_back(process.status().message());
+      continue;
+    }
+    const auto is_same = [&](const auto& known) { return known->pid() == (*process)->pid(); };
+    if (std::none_of(all->processes_.begin(), all->processes_.end(), is_same))
+      all->processes_.push_back(std::move(*process));
+  }
+  if (all->processes_.empty()) return first;
+  return all;
+}
+
+std::vector<std::string> TargetProcesses::End(TimeNs now) {
+  std::vector<std::string> failures;
+  for (const auto& process : processes_) {
+    if (Status status = process->End(now); !status.ok()) failures.push_back(status.message());
+  }
+  return failures;
+}
+
+void TargetProcesses::Tick(TimeNs now) {
+  for (const auto& process : processes_) process->Tick(now);
+}
+
+bool TargetProcesses::was_told() const {
+  return std::any_of(processes_.begin(), processes_.end(),
+                     [](const auto& process) { return process->was_told(); });
+}
+
+bool TargetProcesses::IsEnding() {
+  return std::any_of(processes_.begin(), processes_.end(),
+                     [](const auto& process) { return process->IsEnding(); });
+}
+
+std::string TargetProcesses::names() const {
+  std::string names;
+  for (const auto& process : processes_) {
+    if (process->was_told()) names += (names.empty() ? "" : ", ") + process->name();
+  }
+  return names;
 }
 
 }  // namespace hangscope

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/file_system.h"
@@ -54,6 +55,30 @@ class TargetProcess {
   const std::string name_;
   TimeNs told_ = 0;  // monotonic: SIGTERM; 0: not yet
   bool killed_ = false;
+};
+
+// Those of a target of several memories, each once. One thread.
+class TargetProcesses {
+ public:
+  // Of the targets of all its memories. Fails as TargetProcess::Find where there is nothing to end
+  // for any of them.
+  static Result<std::unique_ptr<TargetProcesses>> Find(FileSystem& files,
+                                                       const std::vector<std::string>& targets);
+
+  // Why there is nothing to end for some of them, a sentence each.
+  const std::vector<std::string>& left_alone() const { return left_alone_; }
+  // Tells all of them to end; a sentence for each that cannot be.
+  std::vector<std::string> End(TimeNs now);
+  // To be called a few times a second.
+  void Tick(TimeNs now);
+  bool was_told() const;
+  bool IsEnding();
+  // Those who were told, "process 4711 (qemu-system-ris), process 4712 (host)".
+  std::string names() const;
+
+ private:
+  std::vector<std::unique_ptr<TargetProcess>> processes_;  // never empty
+  std::vector<std::string> left_alone_;
 };
 
 }  // namespace hangscope

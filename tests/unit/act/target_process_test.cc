@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 
@@ -129,6 +130,31 @@ TEST_F(TargetProcessTest, NeitherHangscopeNorTheFirstProcessNorADeviceIsEnded) {
   EXPECT_NE(WhyNot("pid:1").find("is not ended"), std::string::npos);
   EXPECT_NE(WhyNot("gdb:localhost:1234").find("no process of this machine"), std::string::npos);
   EXPECT_NE(WhyNot("core:dump").find("a core dump"), std::string::npos);
+}
+
+TEST_F(TargetProcessTest, OfSeveralMemoriesEachProcessIsToldOnce) {
+  const Child simulator(path_, PROT_READ | PROT_WRITE, MAP_SHARED);
+  const Child host("", PROT_READ, MAP_SHARED);
+  const std::string file = fmt::format("file:{}", path_);
+  auto all = TargetProcesses::Find(
+      PosixFileSystem(), {file, file + "@0x10", fmt::format("pid:{}", host.pid()), "core:dump"});
+  ASSERT_TRUE(all.ok()) << all.status().message();
+  EXPECT_EQ((*all)->left_alone(),
+            std::vector<std::string>{
+                "--on-hang kill: 'dump' is a core dump, so there is nothing to end"});
+  EXPECT_FALSE((*all)->was_told());
+  EXPECT_EQ((*all)->End(kSecond), std::vector<std::string>());
+  EXPECT_EQ(simulator.Wait(), SIGTERM);
+  EXPECT_EQ(host.Wait(), SIGTERM);
+  const std::string names = (*all)->names();
+  EXPECT_EQ(std::count(names.begin(), names.end(), ','), 1) << names;
+}
+
+TEST_F(TargetProcessTest, OfMemoriesWithoutAProcessItSaysWhy) {
+  auto none = TargetProcesses::Find(PosixFileSystem(), {"core:dump", "gdb:localhost:1"});
+  EXPECT_EQ(none.status().code(), Status::Code::kUsage);
+  EXPECT_EQ(none.status().message(),
+            "--on-hang kill: 'dump' is a core dump, so there is nothing to end");
 }
 
 }  // namespace
