@@ -150,19 +150,32 @@ Status ResolveActs(const WatchWords& words, WatchOptions* options) {
   return ParseActOn(words.act_on, &options->acts.act_on);
 }
 
-// Of snapshots that nobody gave a name: after the first target.
-std::string NameOfTarget(const std::string& target) {
-  const TargetSpec spec = ParseTargetSpec(PosixFileSystem(), target);
-  std::string name = spec.kind == TargetSpec::Kind::kProcess  ? fmt::format("pid-{}", spec.pid)
-                     : spec.kind == TargetSpec::Kind::kHelper ? "helper"
-                     : spec.kind == TargetSpec::Kind::kServer ? "gdb"
-                                                              : NameOf(spec.where);
+// Of a file or a folder, but for what a shell or a terminal reads otherwise.
+std::string PlainName(std::string name) {
   for (char& c : name) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                        c == '.' || c == '_' || c == '-';
     if (!plain) c = '_';
   }
   return name.empty() || name.front() == '.' ? "target" + name : name;
+}
+
+// Of snapshots that nobody gave a name: after the first target.
+std::string NameOfTarget(const std::string& target) {
+  const TargetSpec spec = ParseTargetSpec(PosixFileSystem(), target);
+  return PlainName(spec.kind == TargetSpec::Kind::kProcess  ? fmt::format("pid-{}", spec.pid)
+                   : spec.kind == TargetSpec::Kind::kHelper ? "helper"
+                   : spec.kind == TargetSpec::Kind::kServer ? "gdb"
+                                                            : NameOf(spec.where));
+}
+
+// After the file that lists the memories: "grid" of grid.json.
+std::string NameOfDevice(const std::string& path) {
+  std::string name = NameOf(path);
+  constexpr std::string_view kEnding = ".json";
+  if (name.size() > kEnding.size() && name.ends_with(kEnding))
+    name.resize(name.size() - kEnding.size());
+  return PlainName(std::move(name));
 }
 
 // Whoever reads a terminal from the background is stopped for it.
@@ -230,19 +243,6 @@ ProcessWatchOutcome RunProcessWatch(const WatchWords& watch, const CpuWords& cpu
   return outcome;
 }
 
-Status CheckWithDevice(const OptionParser& parser) {
-  if (!parser.IsGiven("--device")) return {};
-  for (const char* option : {"--on-hang", "--act-on", "--prefix", "--max-snapshots", "--junit"}) {
-    if (parser.IsGiven(option)) {
-      return Status::Usage(fmt::format(
-          "{} has no effect on a --device, of which only what is found is told; watch its memories "
-          "as TARGETs for that",
-          option));
-    }
-  }
-  return {};
-}
-
 // The only target, where it is a process that is there and has no scope; else 0.
 pid_t ProcessWithoutScope(const WatchWords& watch) {
   auto pid = ProcessOf(watch);
@@ -303,7 +303,6 @@ int WatchCommand(const std::vector<std::string>& words, const StartSignals& sign
   for (const auto resolve : {ResolveSources, ResolveTimes, ResolveSizes, ResolveActs}) {
     if (const Status status = resolve(watch, &options); !status.ok()) return Fail(status);
   }
-  if (const Status status = CheckWithDevice(parser); !status.ok()) return Fail(status);
   if (cpu_words.cpu) {
     auto pid = ProcessOf(watch);
     if (!pid.ok()) return Fail(pid.status());
@@ -335,8 +334,9 @@ int WatchCommand(const std::vector<std::string>& words, const StartSignals& sign
   std::optional<RecordingPlace> place;
   environment.make_prefix = [&]() -> Result<std::string> {
     if (!watch.prefix.empty()) return watch.prefix;
-    auto made = MakePlace(PosixFileSystem(),
-                          watch.targets.empty() ? "watch" : NameOfTarget(watch.targets[0]));
+    auto made =
+        MakePlace(PosixFileSystem(), watch.targets.empty() ? NameOfDevice(watch.devices[0])
+                                                           : NameOfTarget(watch.targets[0]));
     if (!made.ok()) return made.status();
     place = std::move(*made);
     return place->prefix;

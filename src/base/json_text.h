@@ -37,6 +37,13 @@ std::string JsonLine(const Json& json) {
   return JsonText(json) + "\n";
 }
 
+// "0a1f"
+inline std::string HexText(std::string_view bytes) {
+  std::string text;
+  for (const char byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return text;
+}
+
 // Deeper, copying and destroying it would take more stack than there is.
 constexpr size_t kDeepestJson = 64;
 

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 
+#include "base/json_fields.h"
 #include "base/json_text.h"
 #include "base/near_name.h"
 #include "base/numbers.h"
@@ -21,6 +22,7 @@ using Json = nlohmann::json;
 constexpr uint64_t kMostDeviceFileBytes = 4u << 20;
 constexpr size_t kMostMemories = 1024;
 constexpr size_t kMostElfs = 256;  // of a memory
+constexpr size_t kMostPrograms = kMostMemories * kMostElfs;
 constexpr size_t kLongestText = 4096;
 constexpr size_t kNear = 2;
 
@@ -60,10 +62,12 @@ class DeviceParser {
   std::string PathOf(const std::string& path) const;
   std::string TargetOf(const std::string& target) const;
   void ChooseScopeElf(DeviceMemory* memory) const;
+  Status ParsePrograms(const Json& json);
 
   FileSystem& files_;
   const std::string name_;
   const std::string folder_;
+  std::map<std::string, DeviceProgram> programs_;
 };
 
 std::string DeviceParser::PathOf(const std::string& path) const {
@@ -163,14 +167,22 @@ Status DeviceParser::ParseAllElfs(const Json& json, const std::string& place,
                    });
 }
 
-// The first that says where the scope is; all of one node may.
+// The first that says where the scope is; all of one node may. An image in a snapshot has its scope
+// at its beginning and its catalog beside it: there an ELF only names functions, if it still is the
+// same.
 void DeviceParser::ChooseScopeElf(DeviceMemory* memory) const {
   std::vector<std::string> elfs;
   for (const auto& [core, path] : memory->elf_of_core) elfs.push_back(path);
   for (const auto& [role, path] : memory->elf_of_role) elfs.push_back(path);
   memory->source.elf_is_one_of_several = !elfs.empty();
-  if (!memory->source.elf.empty() || elfs.empty()) return;
-  memory->elf_is_of_others = false;
+  memory->elf_is_of_others = !memory->source.elf.empty() || elfs.empty();
+  if (!memory->source.catalog.empty()) {
+    const auto kept = programs_.find(memory->source.elf);
+    if (kept != programs_.end() && !IsSameProgram(files_, kept->first, kept->second))
+      memory->source.elf.clear();
+    return;
+  }
+  if (memory->elf_is_of_others) return;
   const auto has_scope = [](const std::string& path) {
     const auto elf = ScopeElf::Read(path);
     return elf.ok() && elf->symbol;
@@ -179,15 +191,42 @@ void DeviceParser::ChooseScopeElf(DeviceMemory* memory) const {
   memory->source.elf = found == elfs.end() ? elfs[0] : *found;
 }
 
+Status DeviceParser::ParsePrograms(const Json& json) {
+  const auto list = json.find("programs");
+  if (list == json.end()) return {};
+  if (!list->is_array() || list->size() > kMostPrograms)
+    return Wrong("programs", fmt::format("a list of at most {} ELFs is wanted", kMostPrograms));
+  for (size_t i = 0; i < list->size(); ++i) {
+    const Json& program = (*list)[i];
+    const std::string place = fmt::format("programs[{}]", i);
+    if (Status status = CheckKeys(program, place, {"elf", "catalog", "build_id"}); !status.ok())
+      return status;
+    auto elf = Text(program, place, "elf");
+    auto catalog = Text(program, place, "catalog");
+    auto build_id = Text(program, place, "build_id");
+    for (const auto* text : {&elf, &catalog, &build_id}) {
+      if (!text->ok()) return text->status();
+    }
+    if (elf->empty() || catalog->empty())
+      return Wrong(place, "the path of an ELF and the file of its catalog are wanted");
+    programs_[PathOf(*elf)] = {PathOf(*catalog), *build_id};
+  }
+  return {};
+}
+
 Result<DeviceMemory> DeviceParser::Memory(const Json& json, const std::string& place) const {
-  if (Status status = CheckKeys(json, place, {"name", "node", "memory", "elf", "elfs", "kernels"});
+  if (Status status = CheckKeys(
+          json, place,
+          {"name", "node", "memory", "elf", "elfs", "kernels", "catalog", "unread", "ended"});
       !status.ok())
     return status;
   DeviceMemory memory;
   auto name = Text(json, place, "name");
   auto target = Text(json, place, "memory");
   auto elf = Text(json, place, "elf");
-  for (const auto* text : {&name, &target, &elf}) {
+  auto catalog = Text(json, place, "catalog");
+  auto unread = Text(json, place, "unread");
+  for (const auto* text : {&name, &target, &elf, &catalog, &unread}) {
     if (!text->ok()) return text->status();
   }
   if (target->empty())
@@ -195,7 +234,10 @@ Result<DeviceMemory> DeviceParser::Memory(const Json& json, const std::string& p
   if (Status status = ParseNode(json, place, &memory); !status.ok()) return status;
   if (Status status = ParseAllElfs(json, place, &memory); !status.ok()) return status;
   memory.source.target = TargetOf(*target);
+  memory.unread = *unread;
+  memory.has_ended = TrueField(json, "ended");
   if (!elf->empty()) memory.source.elf = PathOf(*elf);
+  if (!catalog->empty()) memory.source.catalog = PathOf(*catalog);
   ChooseScopeElf(&memory);
   const TargetSpec spec = ParseTargetSpec(files_, memory.source.target);
   if (!spec.status.ok()) return Wrong(place + ".memory", spec.status.message());
@@ -209,8 +251,9 @@ Result<DeviceSpec> DeviceParser::Parse(std::string_view text) {
   const Json json = ParseForeignJson(text);
   if (json.is_discarded())
     return Wrong(PlaceOfError(text), "it is no JSON; docs/format.md has an example");
-  if (Status status = CheckKeys(json, "", {"name", "clock", "memories"}); !status.ok())
+  if (Status status = CheckKeys(json, "", {"name", "clock", "memories", "programs"}); !status.ok())
     return status;
+  if (Status status = ParsePrograms(json); !status.ok()) return status;
   auto name = Text(json, "", "name");
   if (!name.ok()) return name.status();
   auto clock = Text(json, "", "clock");
@@ -222,7 +265,7 @@ Result<DeviceSpec> DeviceParser::Parse(std::string_view text) {
   if (memories == json.end() || !memories->is_array() || memories->empty() ||
       memories->size() > kMostMemories)
     return Wrong("memories", fmt::format("a list of 1 to {} memories is wanted", kMostMemories));
-  DeviceSpec device{name->empty() ? name_ : *name, *clock == "shared", {}};
+  DeviceSpec device{name->empty() ? name_ : *name, *clock == "shared", {}, programs_};
   for (size_t i = 0; i < memories->size(); ++i) {
     const std::string place = fmt::format("memories[{}]", i);
     auto memory = Memory((*memories)[i], place);
@@ -243,6 +286,13 @@ Result<DeviceSpec> DeviceParser::Parse(std::string_view text) {
 
 }  // namespace
 
+bool IsSameProgram(FileSystem& files, const std::string& elf, const DeviceProgram& kept) {
+  const auto now = ScopeElf::Read(elf);
+  const auto catalog = ReadWholeFile(files, kept.catalog, kMostCatalogBytes);
+  return now.ok() && catalog.ok() && HexText(now->build_id) == kept.build_id &&
+         now->catalog == catalog.value();
+}
+
 Result<DeviceSpec> ParseDevice(FileSystem& files, std::string_view text, const std::string& name,
                                const std::string& folder) {
   return DeviceParser(files, name, folder).Parse(text);
@@ -252,6 +302,35 @@ Result<DeviceSpec> ReadDeviceFile(FileSystem& files, const std::string& path) {
   auto text = ReadWholeFile(files, path, kMostDeviceFileBytes);
   if (!text.ok()) return text.status();
   return ParseDevice(files, *text, path, FolderOf(path));
+}
+
+std::string DeviceFileText(const DeviceSpec& device) {
+  using OrderedJson = nlohmann::ordered_json;
+  OrderedJson json{{"name", device.name}, {"clock", device.one_clock ? "shared" : "own"}};
+  const auto add = [](OrderedJson* object, const char* key, const std::string& text) {
+    if (!text.empty()) (*object)[key] = text;
+  };
+  json["memories"] = OrderedJson::array();
+  for (const DeviceMemory& memory : device.memories) {
+    OrderedJson mine{{"name", memory.name}};
+    if (memory.node) mine["node"] = {memory.node->first, memory.node->second};
+    mine["memory"] = memory.source.target;
+    if (memory.elf_is_of_others) add(&mine, "elf", memory.source.elf);
+    for (const auto& [core, path] : memory.elf_of_core) mine["elfs"][std::to_string(core)] = path;
+    for (const auto& [role, path] : memory.elf_of_role) mine["elfs"][role] = path;
+    for (const auto& [kernel, path] : memory.elf_of_kernel)
+      mine["kernels"][std::to_string(kernel)] = path;
+    add(&mine, "catalog", memory.source.catalog);
+    add(&mine, "unread", memory.unread);
+    if (memory.has_ended) mine["ended"] = true;
+    json["memories"].push_back(std::move(mine));
+  }
+  for (const auto& [elf, program] : device.programs) {
+    OrderedJson mine{{"elf", elf}, {"catalog", program.catalog}};
+    add(&mine, "build_id", program.build_id);
+    json["programs"].push_back(std::move(mine));
+  }
+  return JsonText(json, 1) + "\n";
 }
 
 }  // namespace hangscope

@@ -26,13 +26,27 @@ struct DeviceMemory {
   std::map<uint32_t, std::string> elf_of_kernel = {};  // what is loaded at run time, by id
   // `source.elf` is what all other cores run; false: of these nothing is known.
   bool elf_is_of_others = true;
+  // Of a memory in a snapshot.
+  std::string unread = {};  // why it could not be read, and is not there; empty: it is
+  bool has_ended = false;   // its process had, while other memories lived
+};
+
+// What of an ELF goes into a snapshot.
+struct DeviceProgram {
+  std::string catalog;   // the file of its copy
+  std::string build_id;  // hexadecimal; empty: it has none
 };
 
 struct DeviceSpec {
   std::string name;
   bool one_clock = false;  // times of all memories can be compared
   std::vector<DeviceMemory> memories;
+  // Of a snapshot, by the path of the ELF: as they were when it was taken.
+  std::map<std::string, DeviceProgram> programs = {};
 };
+
+// The name of a snapshot's part that lists the memories in it.
+constexpr char kDeviceFileName[] = "device.json";
 
 // Relative paths in it are from the folder of `path`. Fails with kUsage, naming the place and what
 // would be right, and where the file cannot be read.
@@ -40,6 +54,10 @@ Result<DeviceSpec> ReadDeviceFile(FileSystem& files, const std::string& path);
 // The same of a text; `name` stands before what is wrong, `folder` is where relative paths begin.
 Result<DeviceSpec> ParseDevice(FileSystem& files, std::string_view text, const std::string& name,
                                const std::string& folder);
+// Whether `elf` still is what it was when `kept` was made of it.
+bool IsSameProgram(FileSystem& files, const std::string& elf, const DeviceProgram& kept);
+// The file that says the same as `device`.
+std::string DeviceFileText(const DeviceSpec& device);
 
 }  // namespace hangscope
 

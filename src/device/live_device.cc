@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 
 #include "base/utf8.h"
 #include "code/elf_reader.h"
@@ -63,6 +64,15 @@ Result<std::unique_ptr<LiveDevice>> LiveDevice::Open(FileSystem& files, DeviceSp
   return device;
 }
 
+// As a snapshot has it.
+Result<ScopeElf> LiveDevice::KeptElf(const DeviceProgram& kept) const {
+  auto catalog = ReadWholeFile(files_, kept.catalog, kMostCatalogBytes);
+  if (!catalog.ok()) return catalog.status();
+  ScopeElf elf;
+  elf.catalog = std::move(*catalog);
+  return elf;
+}
+
 // What its cores run, each file once.
 Status LiveDevice::ReadPrograms(const DeviceMemory& memory) {
   std::set<std::string> paths;
@@ -71,17 +81,28 @@ Status LiveDevice::ReadPrograms(const DeviceMemory& memory) {
   for (const auto& [kernel, path] : memory.elf_of_kernel) paths.insert(path);
   for (const std::string& path : paths) {
     if (programs_.contains(path)) continue;
-    auto elf = ScopeElf::Read(path);
+    const auto kept = spec_.programs.find(path);
+    const bool is_kept = kept != spec_.programs.end();
+    auto elf = is_kept ? KeptElf(kept->second) : ScopeElf::Read(path);
     if (!elf.ok()) return elf.status();
     Program& program = programs_[path];
     if (Status status = program.catalog.Add(elf->catalog); !status.ok())
       warnings_.push_back(fmt::format("'{}': {}", path, status.message()));
+    program.catalog_bytes = std::move(elf->catalog);
+    program.build_id = std::move(elf->build_id);
+    // Another one by now names other functions.
+    if (is_kept && !IsSameProgram(files_, path, kept->second)) continue;
     if (auto code = ElfReader::Open(path); code.ok()) program.code = std::move(*code);
   }
   return {};
 }
 
 Status LiveDevice::OpenMember(Member& member, TimeNs now) {
+  if (!member.spec.unread.empty()) {
+    SetUnread(member, member.spec.unread);
+    member.next_try = std::numeric_limits<TimeNs>::max();
+    return Status::Io(member.why_unread);
+  }
   WatcherOptions options = options_;
   options.only_follows = true;
   auto target = WatchedTarget::Open(files_, member.spec.source, options, now);
@@ -281,9 +302,12 @@ void LiveDevice::PollMember(Member& member, TimeNs now) {
 
 // What is said of a memory's process, and not of its cores: by the device's numbers.
 void LiveDevice::TakeNews(Member& member) {
-  for (Note& note : member.target->DrainNotes())
+  const bool is_image = !member.spec.source.catalog.empty();  // of which all know that it ended
+  for (Note& note : member.target->DrainNotes()) {
+    if (is_image) continue;
     notes_.push_back(
         {note.event, fmt::format("memory '{}': {}", Printable(member.spec.name), note.text)});
+  }
   for (ScopeFinding& finding : member.target->DrainFindings()) {
     for (SubjectId& subject : finding.subjects)
       subject.index +=
@@ -343,8 +367,8 @@ void LiveDevice::Combine() {
     else if (is_over)
       member.why_unread.clear();
     const bool has_ended = is_over && !member.target->is_dump();
-    CombineCores(member, has_ended && !is_dead_);
-    CombineTasks(member, has_ended && !is_dead_);
+    CombineCores(member, HasEndedAlone(member));
+    CombineTasks(member, HasEndedAlone(member));
     if (is_dead_) sample_.ended_by_itself = sample_.ended_by_itself || view.EndedByItself();
     if (!member.is_read() || has_ended) continue;
     for (Corruption corruption : view.sample().corruptions) {
@@ -358,6 +382,13 @@ void LiveDevice::Combine() {
     const auto time = one_clock_ ? TimeOf(member) : std::nullopt;
     if (time) sample_.target_time = std::max(sample_.target_time.value_or(0), *time);
   }
+}
+
+// Its process has, or had when a snapshot was taken of it, while others live.
+bool LiveDevice::HasEndedAlone(const Member& member) const {
+  if (member.spec.has_ended) return true;
+  return member.target != nullptr && member.target->is_over() && !member.target->is_dump() &&
+         !is_dead_;
 }
 
 void LiveDevice::CombineCores(const Member& member, bool has_ended) {
@@ -553,18 +584,61 @@ FindingHistory LiveDevice::History(const ScopeFinding& finding) {
   if (scope == nullptr) return {};
   SubjectId ignored;
   const Member& member = *MemberOf(subject, &ignored);
-  UpdateHomes();
-  if (local.kind == SubjectId::Kind::kCore && subject.index < homes_.size()) {
-    // Its events are called as its own ELF calls them.
-    for (const auto& [path, program] : programs_) {
-      const auto names = member.names.find(path);
-      if (names == member.names.end() || names->second.get() != homes_[subject.index].names)
-        continue;
-      return {RecentEvents(scope->view(), program.catalog, scope->watcher()).LastTexts(local),
-              scope->DebugRing(local)};
-    }
+  if (const Program* const program = ProgramOf(member, subject)) {
+    return {RecentEvents(scope->view(), program->catalog, scope->watcher()).LastTexts(local),
+            scope->DebugRing(local)};
   }
   return scope->History(local);
+}
+
+// Null: it is the one that the scope's ELF is, or nobody knows which.
+const LiveDevice::Program* LiveDevice::ProgramOf(const Member& member, const SubjectId& core) {
+  if (core.kind != SubjectId::Kind::kCore) return nullptr;
+  UpdateHomes();
+  for (const auto& [path, program] : programs_) {
+    const auto names = member.names.find(path);
+    if (names != member.names.end() && core.index < homes_.size() &&
+        names->second.get() == homes_[core.index].names)
+      return &program;
+  }
+  return nullptr;
+}
+
+const ScopeCatalog& LiveDevice::CatalogOf(const SubjectId& core) {
+  static const ScopeCatalog kNone;
+  SubjectId local = core;
+  const Member* const member = MemberOf(core, &local);
+  if (member == nullptr) return kNone;
+  const Program* const program = ProgramOf(*member, core);
+  return program != nullptr ? program->catalog : member->target->view().view().catalog();
+}
+
+std::vector<LiveDevice::Memory> LiveDevice::Memories() {
+  std::vector<Memory> memories;
+  for (Member& member : members_) {
+    memories.push_back({member.spec, member.target == nullptr ? nullptr : &member.target->view(),
+                        member.why_unread, HasEndedAlone(member), member.place, member.first_core});
+  }
+  return memories;
+}
+
+int LiveDevice::owner() const {
+  int owner = 0;
+  for (const Member& member : members_) {
+    const int mine = member.target == nullptr ? 0 : member.target->owner();
+    if (mine != 0 && owner != 0 && mine != owner) return 0;
+    if (mine != 0) owner = mine;
+  }
+  return owner;
+}
+
+std::vector<int> LiveDevice::MovingThreads(TimeNs now, TimeNs time) const {
+  std::vector<int> threads;
+  for (const Member& member : members_) {
+    if (!member.is_read()) continue;
+    std::ranges::move(member.target->MovingThreads(now, time), std::back_inserter(threads));
+  }
+  return threads;
 }
 
 Finding LiveDevice::Tell(const ScopeFinding& finding, TimeNs now) {

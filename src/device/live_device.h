@@ -19,6 +19,7 @@
 #include "base/file_system.h"
 #include "device/device_file.h"
 #include "device/device_nodes.h"
+#include "scope/scope_elf.h"
 #include "scope/watched_target.h"
 
 namespace hangscope {
@@ -38,6 +39,9 @@ class LiveDevice final : public Watchable, private WatchSource {
   const std::string& name() const override { return spec_.name; }
   uint64_t bytes_read() const override;
   int life() const override { return life_; }
+  int owner() const override;
+  std::vector<int> MovingThreads(TimeNs now, TimeNs time) const override;
+  const ScopeSample& sample() const override { return sample_; }
   std::vector<std::string> warnings() const override { return warnings_; }
   const Watcher& watcher() const override { return *watcher_; }
   WatchSource& source() override { return *this; }
@@ -53,13 +57,29 @@ class LiveDevice final : public Watchable, private WatchSource {
   size_t memories() const { return members_.size(); }
   // Those that cannot be read now, a clause each: "(1,1): cannot open 'x': No such file".
   std::vector<std::string> Unread() const;
-
- private:
+  const DeviceSpec& spec() const { return spec_; }
+  // One of its memories as it is now.
+  struct Memory {
+    const DeviceMemory& spec;
+    LiveScope* scope;        // null: it could not be opened yet
+    std::string why_unread;  // empty: it can be read
+    bool has_ended;          // its process has, and not the whole device
+    std::string place;       // "(1,0)", "(host)"
+    uint32_t first_core;     // of its cores among the device's
+  };
+  std::vector<Memory> Memories();
   // An ELF as names need it; of however many memories.
   struct Program {
+    std::string catalog_bytes;
+    std::string build_id;
     ScopeCatalog catalog;
     std::unique_ptr<CodeSource> code;
   };
+  const std::map<std::string, Program>& programs() const { return programs_; }  // by path
+  // What the events of a core are called by: its own ELF's.
+  const ScopeCatalog& CatalogOf(const SubjectId& core);
+
+ private:
   // One memory.
   struct Member {
     DeviceMemory spec;
@@ -97,6 +117,9 @@ class LiveDevice final : public Watchable, private WatchSource {
   void MakeNames(Member& member);
   void StartOver();
   void Combine();
+  Result<ScopeElf> KeptElf(const DeviceProgram& kept) const;
+  bool HasEndedAlone(const Member& member) const;
+  const Program* ProgramOf(const Member& member, const SubjectId& core);
   void CombineCores(const Member& member, bool has_ended);
   void CombineTasks(const Member& member, bool has_ended);
   std::optional<uint64_t> TimeOf(const Member& member) const;

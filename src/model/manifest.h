@@ -39,6 +39,24 @@ struct ScopeManifest {
   std::string not_in_window;
 };
 
+// A memory of a device in a snapshot.
+struct MemoryManifest {
+  std::string name;   // as the device's file has it
+  std::string place;  // "(1,0)", "(host)"
+  std::string image;  // name of the file; empty: it could not be read
+  uint64_t image_bytes = 0;
+  std::string catalog;           // likewise
+  std::vector<ScopeCore> cores;  // their numbers are its own
+  std::string unread;            // why it could not be read; empty: it could
+};
+
+// The memories of a device in a snapshot.
+struct DeviceManifest {
+  std::string file;  // name of the one that lists them; empty: it is no device
+  std::string name;
+  std::vector<MemoryManifest> memories;
+};
+
 // The CPUs' rings in a snapshot.
 struct CpuManifest {
   std::string file;  // its name; empty: there are none
@@ -67,6 +85,7 @@ struct Manifest {
   TimeNs wall = 0;   // the same instant
   std::vector<StreamWindow> streams;
   ScopeManifest scope;
+  DeviceManifest device;
   CpuManifest cpu;
   // over the rings of CPUs, streams and scope; where CPUs or a scope are recorded
   std::optional<Window> window;

@@ -4,10 +4,11 @@
 
 namespace hangscope {
 
-void ScopeSightings::Update(LiveScope& view, bool is_news, TimeNs now) {
+template <typename View>
+void ScopeSightings::Update(View& view, bool is_news, TimeNs now) {
   TellFindings(view, is_news, now);
   sightings_.as_of = now;
-  sightings_.moving = view.Moving(now, stall_);
+  sightings_.moving = MovingIn(view.Scene(now), stall_);
   sightings_.moving_threads = view.MovingThreads(now, stall_);
   TellWaits(view, now);
 }
@@ -19,7 +20,8 @@ void ScopeSightings::Forget() {
 }
 
 // Texts of findings that stand are made once: they say how it was when they were found.
-void ScopeSightings::TellFindings(LiveScope& view, bool is_news, TimeNs now) {
+template <typename View>
+void ScopeSightings::TellFindings(View& view, bool is_news, TimeNs now) {
   const std::vector<ScopeFinding>& standing = view.watcher().standing();
   if (!is_news && standing.size() == told_) return;
   told_ = standing.size();
@@ -31,12 +33,16 @@ void ScopeSightings::TellFindings(LiveScope& view, bool is_news, TimeNs now) {
 }
 
 // Likewise: when they are others than before.
-void ScopeSightings::TellWaits(LiveScope& view, TimeNs now) {
+template <typename View>
+void ScopeSightings::TellWaits(View& view, TimeNs now) {
   std::vector<LastingWait> waits = view.watcher().LastingWaits();
   if (waits == told_waits_) return;
   told_waits_ = std::move(waits);
   if (!told_waits_.empty()) (void)view.RefreshNames().ok();
   sightings_.waits = view.Waits(now);
 }
+
+template void ScopeSightings::Update(LiveScope& view, bool is_news, TimeNs now);
+template void ScopeSightings::Update(Watchable& view, bool is_news, TimeNs now);
 
 }  // namespace hangscope

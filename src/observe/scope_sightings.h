@@ -6,6 +6,7 @@
 
 #include "model/picture.h"
 #include "scope/live_scope.h"
+#include "scope/watched_target.h"
 
 namespace hangscope {
 
@@ -15,9 +16,10 @@ class ScopeSightings {
   // `stall`: who moved within it makes progress.
   explicit ScopeSightings(TimeNs stall) : stall_(stall) {}
 
-  // After a look at `view`, at `now`, monotonic. `is_news`: the watcher found something since the
-  // last call.
-  void Update(LiveScope& view, bool is_news, TimeNs now);
+  // After a look at `view`, a LiveScope or a Watchable, at `now`, monotonic. `is_news`: the watcher
+  // found something since the last call.
+  template <typename View>
+  void Update(View& view, bool is_news, TimeNs now);
   // Another start of the target: nothing of the earlier one holds.
   void Forget();
 
@@ -25,8 +27,10 @@ class ScopeSightings {
   const Sightings& sightings() const { return sightings_; }
 
  private:
-  void TellFindings(LiveScope& view, bool is_news, TimeNs now);
-  void TellWaits(LiveScope& view, TimeNs now);
+  template <typename View>
+  void TellFindings(View& view, bool is_news, TimeNs now);
+  template <typename View>
+  void TellWaits(View& view, TimeNs now);
 
   const TimeNs stall_;
   size_t told_ = 0;                      // findings that stood when their texts were made

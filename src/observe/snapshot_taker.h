@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/file_system.h"
+#include "device/live_device.h"
 #include "observe/observer_options.h"
 #include "observe/recording.h"
 #include "observe/report_writer.h"
@@ -37,6 +38,8 @@ class SnapshotTaker {
   void Tick(int pid);
   // From now on the scope there goes into every snapshot; of a place that is empty none does.
   void RecordScope(const ScopeSource& place);
+  // From now on the memories of `device`, which outlives this, go into every snapshot.
+  void RecordDevice(LiveDevice& device) { device_ = &device; }
   // Another start of the target, or another target in its place: its scope is looked for anew.
   void ForgetScope();
   bool found_scope() const { return scope_ != nullptr && scope_->found(); }
@@ -91,6 +94,7 @@ class SnapshotTaker {
   ScopeClock scope_clock_;
   TimeNs scope_read_at_ = 0;             // monotonic; the latest snapshot's
   std::unique_ptr<ScopeCapture> scope_;  // null: none was asked for, or found
+  LiveDevice* device_ = nullptr;         // null: it is none
   uint64_t count_ = 0;
   std::string last_;
   std::string contents_;

@@ -79,8 +79,13 @@ Result<std::unique_ptr<ScopeView>> ScopeView::Open(FileSystem& files, const Scop
   }
   std::string spec = source.target;
   std::string catalog = elf ? elf->catalog : "";
-  view->is_over_ = !source.open && files.IsFolder(spec);
-  if (view->is_over_) {
+  const bool is_folder = !source.open && files.IsFolder(spec);
+  view->is_over_ = view->is_image_ = is_folder || !source.catalog.empty();
+  if (!source.catalog.empty()) {
+    if (auto kept = ReadWholeFile(files, source.catalog, kMostCatalogBytes); kept.ok())
+      catalog = *kept;
+  }
+  if (is_folder) {
     const std::string folder = spec.substr(0, spec.find_last_not_of('/') + 1);
     const std::string image = fmt::format("{}/{}", folder, kScopeImageName);
     spec = FileSpec(image);

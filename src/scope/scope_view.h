@@ -35,6 +35,9 @@ struct ScopeSource {
   // of pid:N that does not run `elf` itself
   GuestScopes guests = GuestScopes::kEverywhere;
   bool elf_is_one_of_several = false;  // another one may have made the scope
+  // a file, of an image of a scope, which nobody writes to: the catalog that belongs to it; empty:
+  // it is no such image, or the folder of a snapshot
+  std::string catalog = {};
 
   // What is read of the ELF.
   const std::string& elf_to_read() const { return elf_copy.empty() ? elf : elf_copy; }
@@ -57,6 +60,8 @@ class ScopeView {
 
   // Whether it is a guest's, in the memory of its simulator.
   bool is_guest() const { return target_->is_guest(); }
+  // Whether it is a snapshot's: nobody writes to it, whoever made it may live or not.
+  bool is_image() const { return is_image_; }
   // The process whose scope it is: the target, or who has the file mapped that the target is; else
   // the one that the header names, if that is no more. 0: none (a guest's), or not known.
   int pid() const { return pid_; }
@@ -94,7 +99,8 @@ class ScopeView {
   std::vector<std::string> warnings_;
   int pid_ = 0;
   std::unique_ptr<ProcessEnd> process_;  // null: there is none, or it cannot be watched
-  bool is_over_ = false;                 // nobody writes to it any more: since it was opened
+  bool is_image_ = false;
+  bool is_over_ = false;  // nobody writes to it any more: since it was opened
 };
 
 }  // namespace hangscope

@@ -37,7 +37,7 @@ Result<std::unique_ptr<WatchedTarget>> WatchedTarget::Open(FileSystem& files,
   std::unique_ptr<WatchedTarget> target(new WatchedTarget(files, source, options));
   if (Status status = target->OpenView(); !status.ok()) return status;
   const int pid = target->view_->pid();
-  const bool no_more = pid > 0 && target->process_ == nullptr;
+  const bool no_more = pid > 0 && target->process_ == nullptr && !target->view_->view().is_image();
   // Of a process that ended a moment ago the next look says how.
   if (target->process_ != nullptr || (!no_more && !target->view_->IsDead())) return target;
   (void)target->view_->PollDead(now).ok();
@@ -60,7 +60,7 @@ Status WatchedTarget::OpenView() {
   if (!view.ok()) return view.status();
   if (view_ != nullptr) bytes_before_ += view_->reader().bytes_read();
   view_ = std::move(*view);
-  const int owner = view_->owner();
+  const int owner = view_->view().is_image() ? 0 : view_->owner();
   if (process == nullptr || process->pid() != owner)
     process = owner > 0 ? ProcessEnd::Watch(owner) : nullptr;
   process_ = std::move(process);

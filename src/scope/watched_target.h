@@ -42,6 +42,14 @@ class Watchable {
   virtual int life() const = 0;
   // What people should know, a sentence each.
   virtual std::vector<std::string> warnings() const = 0;
+  // The process without which nothing in it changes any more; 0: not known, or more than one.
+  virtual int owner() const = 0;
+  // As the latest look saw it.
+  virtual const ScopeSample& sample() const = 0;
+  // Linux threads that made progress in the `time` before `now`, as far as they are known.
+  virtual std::vector<int> MovingThreads(TimeNs now, TimeNs time) const = 0;
+  // What a judge of threads, too, can join with theirs.
+  virtual std::vector<Wait> Waits(TimeNs) const { return {}; }
 
   virtual const Watcher& watcher() const = 0;
   // Who holds and provides what, by the watcher's subjects.
@@ -81,6 +89,12 @@ class WatchedTarget final : public Watchable {
   uint64_t bytes_read() const override { return bytes_before_ + view_->reader().bytes_read(); }
   int life() const override { return life_; }
   std::vector<std::string> warnings() const override { return view_->warnings(); }
+  int owner() const override { return view_->owner(); }
+  const ScopeSample& sample() const override { return view_->sample(); }
+  std::vector<int> MovingThreads(TimeNs now, TimeNs time) const override {
+    return view_->MovingThreads(now, time);
+  }
+  std::vector<Wait> Waits(TimeNs now) const override { return view_->Waits(now); }
   const Watcher& watcher() const override { return view_->watcher(); }
   WatchSource& source() override { return *view_; }
   WatchScene Scene(TimeNs now) override { return view_->Scene(now); }

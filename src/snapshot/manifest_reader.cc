@@ -275,6 +275,10 @@ void ReadMembers(const Json& json, SavedManifest* manifest) {
   for (const Json& stream : ListField(json, "streams"))
     manifest->streams.push_back(StreamOf(stream));
   manifest->scope = ScopeOf(json);
+  const Json& device = ObjectField(json, "device");
+  manifest->is_device = !device.empty();
+  for (const Json* memory : Objects(device, "memories"))
+    manifest->memories.push_back({TextField(*memory, "name"), TextField(*memory, "unread")});
   manifest->cpu = CpuOf(json);
   if (const Json& window = ObjectField(json, "window"); !window.empty())
     manifest->window = WindowReader(window).Read();

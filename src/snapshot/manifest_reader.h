@@ -53,6 +53,12 @@ struct SavedWindow {
   bool has_times() const { return from && to && *from <= *to; }
 };
 
+// A memory of a device.
+struct SavedMemory {
+  std::string name;
+  std::string unread;  // why it is not there; empty: it is
+};
+
 struct SavedManifest {
   std::string path;        // of the file, for messages
   bool is_object = false;  // false: it is no object of JSON, and nothing but its trouble is known
@@ -69,8 +75,10 @@ struct SavedManifest {
   std::string trigger_time;             // UTC
   std::optional<TimeNs> trigger_after;  // from the start on
   std::vector<SavedStream> streams;
-  ScopeManifest scope;  // its cores and clocks, and why cores are not in the window
-  CpuManifest cpu;      // what was lost
+  ScopeManifest scope;     // its cores and clocks, and why cores are not in the window
+  bool is_device = false;  // of several memories
+  std::vector<SavedMemory> memories;
+  CpuManifest cpu;  // what was lost
   std::optional<SavedWindow> window;
   std::optional<SavedVerdict> verdict;
 };

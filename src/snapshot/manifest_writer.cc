@@ -15,23 +15,46 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
+OrderedJson CoresList(const std::vector<ScopeCore>& cores) {
+  OrderedJson json = OrderedJson::array();
+  for (const ScopeCore& core : cores) {
+    if (!core.in_use) continue;
+    const EventCounts& counts = core.counts;
+    json.push_back({{"core", core.index},
+                    {"name", core.name},
+                    {"owner", core.owner},
+                    {"emitted", counts.emitted},
+                    {"returned", counts.returned},
+                    {"overwritten", counts.overwritten},
+                    {"torn", counts.torn},
+                    {"refused", counts.refused},
+                    {"pending", counts.pending}});
+  }
+  return json;
+}
+
+OrderedJson DeviceObject(const DeviceManifest& device) {
+  OrderedJson json{{"file", device.file}, {"name", device.name}};
+  json["memories"] = OrderedJson::array();
+  for (const MemoryManifest& memory : device.memories) {
+    OrderedJson mine{{"name", memory.name}};
+    if (!memory.unread.empty()) {
+      mine["unread"] = memory.unread;
+    } else {
+      mine["image"] = memory.image;
+      mine["image_bytes"] = memory.image_bytes;
+      mine["catalog"] = memory.catalog;
+      mine["cores"] = CoresList(memory.cores);
+    }
+    json["memories"].push_back(std::move(mine));
+  }
+  return json;
+}
+
 OrderedJson ScopeObject(const ScopeManifest& scope) {
   OrderedJson json{{"image", scope.image}};
   if (!scope.catalog.empty()) json["catalog"] = scope.catalog;
-  json["cores"] = OrderedJson::array();
-  for (const ScopeCore& core : scope.cores) {
-    if (!core.in_use) continue;
-    const EventCounts& counts = core.counts;
-    json["cores"].push_back({{"core", core.index},
-                             {"name", core.name},
-                             {"owner", core.owner},
-                             {"emitted", counts.emitted},
-                             {"returned", counts.returned},
-                             {"overwritten", counts.overwritten},
-                             {"torn", counts.torn},
-                             {"refused", counts.refused},
-                             {"pending", counts.pending}});
-  }
+  json["cores"] = CoresList(scope.cores);
   for (OrderedJson& core : json["cores"]) {
     for (const ScopeClockFit& fit : scope.clocks) {
       if (core["core"] != fit.core) continue;
@@ -108,6 +131,7 @@ std::string ManifestJson(const Manifest& manifest) {
     json["streams"].push_back(mine);
   }
   if (!manifest.scope.image.empty()) json["scope"] = ScopeObject(manifest.scope);
+  if (!manifest.device.file.empty()) json["device"] = DeviceObject(manifest.device);
   if (!manifest.cpu.file.empty()) json["cpu"] = CpuObject(manifest.cpu);
   if (manifest.window) json["window"] = WindowObject(*manifest.window);
   json["verdict"] = VerdictObject(manifest.verdict, manifest.start);

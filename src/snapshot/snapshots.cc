@@ -12,6 +12,7 @@
 #include "ring/block_reader.h"
 #include "scope/scope_view.h"
 #include "snapshot/cpu_recording.h"
+#include "snapshot/device_capture.h"
 #include "snapshot/manifest_reader.h"
 #include "snapshot/manifest_writer.h"
 #include "verdict/text.h"
@@ -53,6 +54,7 @@ bool IsPart(const std::string& name, const SavedManifest& manifest) {
                                     kThreadsName,  kScopeImageName, kScopeCatalogName,
                                     kCpuFileName};
   return std::find(std::begin(kParts), std::end(kParts), name) != std::end(kParts) ||
+         (manifest.is_device && IsPartOfDevice(name)) ||
          std::any_of(
              manifest.streams.begin(), manifest.streams.end(),
              [&](const SavedStream& stream) { return name.starts_with(stream.name + "."); });

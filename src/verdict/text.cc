@@ -366,8 +366,29 @@ std::string ContentsText(const Manifest& manifest) {
         fmt::format("{}{} of {} CPU{}", text.empty() ? "" : ", ", FormatSize(manifest.cpu.bytes),
                     manifest.cpu.rings, manifest.cpu.rings == 1 ? "" : "s");
   }
+  if (const auto& memories = manifest.device.memories; !memories.empty()) {
+    const auto there = std::count_if(memories.begin(), memories.end(),
+                                     [](const auto& memory) { return memory.unread.empty(); });
+    text += fmt::format("{}{} of {} memories", text.empty() ? "" : ", ", there, memories.size());
+  }
   return "(" + text + (text.empty() ? "" : ", ") + "report.html)";
 }
+
+namespace {
+
+std::string MemoriesText(const DeviceManifest& device) {
+  std::string text;
+  for (const MemoryManifest& memory : device.memories) {
+    const std::string name = Printable(memory.name);
+    text += memory.unread.empty()
+                ? fmt::format("memory {}: {} in {}\n", name, FormatSize(memory.image_bytes),
+                              memory.image)
+                : fmt::format("memory {}: could not be read: {}\n", name, Printable(memory.unread));
+  }
+  return text;
+}
+
+}  // namespace
 
 std::string ReportText(const Manifest& manifest) {
   std::string text = VerdictText(manifest.verdict, manifest.start, "");
@@ -400,6 +421,7 @@ std::string ReportText(const Manifest& manifest) {
                           LossReasonName(loss.reason));
     }
   }
+  text += MemoriesText(manifest.device);
   if (manifest.window) {
     WindowTextOptions options;
     options.wall_minus_monotonic = manifest.wall - manifest.time;

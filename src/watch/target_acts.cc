@@ -45,13 +45,22 @@ class WatchedMemory final : public Target {
 
 }  // namespace
 
-TargetActs::TargetActs(const WatchWorld& world, const WatchActOptions& options,
-                       WatchedTarget& target, const ScopeSource& source, size_t index, TimeNs stall)
+std::vector<std::string> TargetsOf(const DeviceSpec& device) {
+  std::vector<std::string> targets;
+  for (const DeviceMemory& memory : device.memories) targets.push_back(memory.source.target);
+  return targets;
+}
+
+TargetActs::TargetActs(const WatchWorld& world, const WatchActOptions& options, Watchable& target,
+                       LiveDevice* device, std::vector<std::string> names, bool is_intrusive,
+                       size_t index, TimeNs stall)
     : world_(world),
       options_(options),
       target_(target),
+      device_(device),
+      names_(std::move(names)),
       index_(index),
-      is_intrusive_(source.intrusive),
+      is_intrusive_(is_intrusive),
       stall_(stall),
       start_(world.clock.Monotonic()),
       start_wall_(world.clock.Wall()),
@@ -60,6 +69,11 @@ TargetActs::TargetActs(const WatchWorld& world, const WatchActOptions& options,
       life_(target.life()),
       command_(options.on_hang.command, options.signals) {
   observed_.max_snapshots = options.max_snapshots;
+}
+
+TargetActs::TargetActs(const WatchWorld& world, const WatchActOptions& options,
+                       WatchedTarget& target, const ScopeSource& source, size_t index, TimeNs stall)
+    : TargetActs(world, options, target, nullptr, {source.target}, source.intrusive, index, stall) {
   observed_.elf_path = source.elf;
   observed_.elf_copy = source.elf_copy;
   observed_.scope.target = source.target;
@@ -68,14 +82,24 @@ TargetActs::TargetActs(const WatchWorld& world, const WatchActOptions& options,
   };
 }
 
-Status TargetActs::Start(std::unique_ptr<TargetProcess> process) {
-  process_ = std::move(process);
+TargetActs::TargetActs(const WatchWorld& world, const WatchActOptions& options, LiveDevice& device,
+                       size_t index, TimeNs stall)
+    : TargetActs(world, options, device, &device, TargetsOf(device.spec()),
+                 std::any_of(device.spec().memories.begin(), device.spec().memories.end(),
+                             [](const DeviceMemory& memory) { return memory.source.intrusive; }),
+                 index, stall) {}
+
+Status TargetActs::Start(std::unique_ptr<TargetProcesses> processes) {
+  processes_ = std::move(processes);
+  if (processes_ != nullptr) {
+    for (const std::string& why : processes_->left_alone()) Note("warning", "warning: " + why);
+  }
   return options_.on_hang.TakesSnapshot() ? OpenSnapshots() : Status();
 }
 
 bool TargetActs::IsActing() {
   const bool is_due = options_.on_hang.Acts() && hang_.IsActionPending() && target_.is_watched();
-  return is_due || (process_ != nullptr && process_->IsEnding());
+  return is_due || (processes_ != nullptr && processes_->IsEnding());
 }
 
 Status TargetActs::OpenSnapshots() {
@@ -86,6 +110,7 @@ Status TargetActs::OpenSnapshots() {
   snapshots_ =
       std::make_unique<SnapshotTaker>(world_.files, world_.clock, observed_, world_.recording,
                                       world_.narrator, start_, start_wall_);
+  if (device_ != nullptr) snapshots_->RecordDevice(*device_);
   return {};
 }
 
@@ -101,7 +126,7 @@ Result<std::string> TargetActs::Take(TriggerKind kind, const std::string& name,
   due.trigger.name = name;
   due.trigger.detail = detail;
   due.since_last = since_last;
-  snapshots_->Tick(target_.view().owner());
+  snapshots_->Tick(target_.owner());
   auto folder = snapshots_->Take(due, verdict, "", true);
   if (!folder.ok()) return folder;
   return snapshots_->AbsolutePath(*folder);
@@ -117,19 +142,23 @@ Verdict TargetActs::VerdictNow() { return Judge(false, true); }
 // `names_idle`: also who waits for the outside, of all cores, which takes a while.
 Verdict TargetActs::Judge(bool is_news, bool names_idle) {
   const TimeNs now = world_.clock.Monotonic();
-  LiveScope& view = target_.view();
-  sightings_.Update(view, is_news, now);
+  sightings_.Update(target_, is_news, now);
   Picture picture;
   picture.now = now;
   picture.start = start_;
   picture.scope = sightings_.sightings();
   picture.scope.attached = true;
-  picture.scope.findings.insert(picture.scope.findings.end(), ended_.begin(), ended_.end());
+  // That one of several memories died is no verdict on the others.
+  const bool is_part = device_ != nullptr && !device_->is_over();
+  if (!is_part)
+    picture.scope.findings.insert(picture.scope.findings.end(), ended_.begin(), ended_.end());
   if (!target_.is_watched())
     picture.scope.moving.clear();
   else if (names_idle)
-    picture.scope.outside = view.Idle(now);
-  return JudgePicture(picture, {stall_});
+    picture.scope.outside = IdleIn(target_.Scene(now));
+  Verdict verdict = JudgePicture(picture, {stall_});
+  if (is_part) verdict.findings.insert(verdict.findings.end(), ended_.begin(), ended_.end());
+  return verdict;
 }
 
 void TargetActs::Follow(const std::vector<ScopeFinding>& fresh) {
@@ -143,7 +172,7 @@ void TargetActs::Follow(const std::vector<ScopeFinding>& fresh) {
     snapshots_->ReportUnwrittenReports();
   }
   command_.Collect();
-  if (process_ != nullptr) process_->Tick(world_.clock.Monotonic());
+  if (processes_ != nullptr) processes_->Tick(world_.clock.Monotonic());
   const bool was_on = hang_.is_on();
   // To ask the judge of a thousand cores takes a while.
   if (fresh.empty() && !was_on) return;
@@ -158,7 +187,7 @@ void TargetActs::Follow(const std::vector<ScopeFinding>& fresh) {
         snapshots_->AmendLast(*hang_.last(), "");
       break;
     case HangTracker::News::kOver:
-      if (options_.on_hang.TakesSnapshot() && !is_another)
+      if (options_.on_hang.TakesSnapshot() && !is_another && target_.is_watched())
         Note("over", "it goes on again: " + verdict.summary);
       break;
     case HangTracker::News::kNone:
@@ -171,31 +200,29 @@ void TargetActs::Follow(const std::vector<ScopeFinding>& fresh) {
 void TargetActs::Act() {
   if (options_.on_hang.what == OnHang::kKill) EndProcess();
   if (options_.on_hang.what != OnHang::kExec) return;
-  const Status status = command_.Start(
-      {snapshots_->last(), target_.view().owner(), hang_.last()->summary, target_.name()});
+  const Status status =
+      command_.Start({snapshots_->last(), target_.owner(), hang_.last()->summary, target_.name()});
   if (!status.ok()) Note("warning", status.message());
 }
 
 // A target that started again may have another process.
 void TargetActs::EndProcess() {
-  Status status;
-  if (life_ > 1 && !process_->was_told()) {
-    auto process = TargetProcess::Find(world_.files, observed_.scope.target);
-    status = process.status();
-    if (process.ok()) process_ = std::move(*process);
+  if (life_ > 1 && !processes_->was_told()) {
+    auto found = TargetProcesses::Find(world_.files, names_);
+    if (!found.ok()) return Note("warning", found.status().message());
+    processes_ = std::move(*found);
   }
-  if (status.ok()) status = process_->End(world_.clock.Monotonic());
-  if (status.ok()) {
-    done_ = fmt::format("  ended by hangscope (--on-hang kill): {}\n", process_->name());
-    return Note("ends", fmt::format("--on-hang kill: ends {}", process_->name()));
-  }
-  Note("warning", status.message());
+  for (const std::string& failure : processes_->End(world_.clock.Monotonic()))
+    Note("warning", failure);
+  if (!processes_->was_told()) return;
+  done_ = fmt::format("  ended by hangscope (--on-hang kill): {}\n", processes_->names());
+  Note("ends", fmt::format("--on-hang kill: ends {}", processes_->names()));
 }
 
 // How the target's clock goes beside ours, for the window of a snapshot. It reads all rings.
 void TargetActs::SampleClock(TimeNs now) {
   if (now < next_clock_ || is_intrusive_ || !target_.is_watched()) return;
-  snapshots_->Tick(target_.view().owner());
+  snapshots_->Tick(target_.owner());
   const TimeNs took = world_.clock.Monotonic() - now;
   next_clock_ = now + std::max(kBetweenClocks, kClockShare * took);
 }
@@ -210,13 +237,15 @@ void TargetActs::ReportHang(const Verdict& verdict) {
 
 // A target that died is no hang; what it left is kept all the same, as hangscope run does.
 void TargetActs::ReportEnd(const std::vector<ScopeFinding>& fresh) {
+  const ScopeFinding* bad_end = nullptr;
   for (const ScopeFinding& finding : fresh) {
-    if (finding.IsBad()) bad_ = target_.view().Tell(finding, world_.clock.Monotonic());
+    if (finding.IsBad()) bad_ = target_.Tell(finding, world_.clock.Monotonic());
     if (finding.kind != FindingKind::kDead) continue;
-    ended_.push_back(target_.view().Tell(finding, world_.clock.Monotonic()));
-    if (options_.on_hang.TakesSnapshot() && finding.IsBad() && !hang_.is_on())
-      (void)Take(TriggerKind::kExit, "exit", finding.summary, false, Judge(true, false)).ok();
+    ended_.push_back(target_.Tell(finding, world_.clock.Monotonic()));
+    if (bad_end == nullptr && finding.IsBad()) bad_end = &finding;
   }
+  if (bad_end != nullptr && options_.on_hang.TakesSnapshot() && !hang_.is_on())
+    (void)Take(TriggerKind::kExit, "exit", bad_end->summary, false, Judge(true, false)).ok();
 }
 
 JunitCase TargetActs::Junit() const {

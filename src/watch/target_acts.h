@@ -1,5 +1,6 @@
-// What `hangscope watch` does about one target beyond saying what it finds: it knows which hang is
-// on, takes snapshots of the target, and does what --on-hang says.
+// What `hangscope watch` does about one target, or one device of several memories, beyond saying
+// what it finds: it knows which hang is on, takes snapshots of the target, and does what --on-hang
+// says.
 //
 // It is given what was found and how the target's memory is read, not how that was opened. One
 // thread.
@@ -18,6 +19,7 @@
 #include "act/target_process.h"
 #include "base/clock.h"
 #include "base/file_system.h"
+#include "device/live_device.h"
 #include "observe/observer_options.h"
 #include "observe/recording.h"
 #include "observe/scope_sightings.h"
@@ -47,15 +49,20 @@ struct WatchWorld {
   std::function<Result<std::string>(size_t target)> prefix_of;
 };
 
+// Of all its memories, as ParseTargetSpec takes them.
+std::vector<std::string> TargetsOf(const DeviceSpec& device);
+
 class TargetActs {
  public:
   // `target` outlives this, and was opened from `source`; `index`: its place among all.
   TargetActs(const WatchWorld& world, const WatchActOptions& options, WatchedTarget& target,
              const ScopeSource& source, size_t index, TimeNs stall);
+  TargetActs(const WatchWorld& world, const WatchActOptions& options, LiveDevice& device,
+             size_t index, TimeNs stall);
 
-  // Fails where hangs take snapshots and there is no place for them. `process`: whom --on-hang kill
-  // ends; else null.
-  Status Start(std::unique_ptr<TargetProcess> process);
+  // Fails where hangs take snapshots and there is no place for them. `processes`: whom --on-hang
+  // kill ends; else null.
+  Status Start(std::unique_ptr<TargetProcesses> processes);
   // After a look at the target, which found `fresh`, told already.
   void Follow(const std::vector<ScopeFinding>& fresh);
   // Somebody asked for it. The absolute path of the folder, or why there is none, which is
@@ -66,7 +73,7 @@ class TargetActs {
   // Something is to be done about the hang that is on once it was seen again, or is being done.
   bool IsActing();
   // That the target died is its doing.
-  bool EndedTarget() const { return process_ != nullptr && process_->was_told(); }
+  bool EndedTarget() const { return processes_ != nullptr && processes_->was_told(); }
   // How the watching went, for --junit.
   JunitCase Junit() const;
   // Waits for what is still written.
@@ -77,6 +84,9 @@ class TargetActs {
   const SnapshotTaker* snapshots() const { return snapshots_.get(); }
 
  private:
+  TargetActs(const WatchWorld& world, const WatchActOptions& options, Watchable& target,
+             LiveDevice* device, std::vector<std::string> names, bool is_intrusive, size_t index,
+             TimeNs stall);
   Verdict Judge(bool is_news, bool names_idle);
   void SampleClock(TimeNs now);
   Status OpenSnapshots();
@@ -92,7 +102,9 @@ class TargetActs {
 
   const WatchWorld& world_;
   const WatchActOptions& options_;
-  WatchedTarget& target_;
+  Watchable& target_;
+  LiveDevice* const device_;              // `target_`, where it is one; else null
+  const std::vector<std::string> names_;  // of its memories, as ParseTargetSpec takes them
   const size_t index_;
   const bool is_intrusive_;  // each read may stop the target
   const TimeNs stall_;
@@ -109,7 +121,7 @@ class TargetActs {
   std::string done_;            // about the hang, a line; empty: nothing
   std::optional<Finding> bad_;  // the newest one that is no hang: a death, a corruption
   HangCommand command_;
-  std::unique_ptr<TargetProcess> process_;  // null: nobody is to be ended
+  std::unique_ptr<TargetProcesses> processes_;  // null: nobody is to be ended
 };
 
 }  // namespace hangscope

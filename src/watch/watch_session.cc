@@ -55,7 +55,7 @@ Said SaidBy(const SubjectState& subject) {
 // One target and what was said of it.
 struct Watched {
   std::unique_ptr<Watchable> target;
-  std::unique_ptr<TargetActs> acts;  // null: a device, about which nothing is done
+  std::unique_ptr<TargetActs> acts;
   std::vector<Said> said;
   std::optional<WatchTable> table;
   int life = 0;
@@ -134,7 +134,7 @@ class WatchSession {
   std::optional<Newest> newest_;
   std::optional<LiveDisplay> display_;
   // What acts on the targets.
-  std::vector<std::unique_ptr<TargetProcess>>
+  std::vector<std::unique_ptr<TargetProcesses>>
       processes_;  // to be ended; until the targets are open
   RemoteControl remote_;
   std::optional<std::string> prefix_;                 // of snapshots; nothing: nobody has asked yet
@@ -176,12 +176,15 @@ Status WatchSession::WithAdvice(const Status& status, const ScopeSource& source)
 
 // Before all else, so that nobody else has got its number by then.
 Status WatchSession::FindProcesses() {
-  processes_.resize(options_.sources.size());
+  std::vector<std::vector<std::string>> targets;
+  for (const ScopeSource& source : options_.sources) targets.push_back({source.target});
+  for (const DeviceSpec& device : options_.devices) targets.push_back(TargetsOf(device));
+  processes_.resize(targets.size());
   if (options_.acts.on_hang.what != OnHang::kKill) return {};
   for (size_t i = 0; i < processes_.size(); ++i) {
-    auto process = TargetProcess::Find(*environment_.files, options_.sources[i].target);
-    if (!process.ok()) return process.status();
-    processes_[i] = std::move(*process);
+    auto processes = TargetProcesses::Find(*environment_.files, targets[i]);
+    if (!processes.ok()) return processes.status();
+    processes_[i] = std::move(*processes);
   }
   return {};
 }
@@ -222,10 +225,16 @@ Status WatchSession::Open() {
 }
 
 Status WatchSession::OpenActs() {
-  for (size_t i = 0; i < options_.sources.size(); ++i) {  // devices come behind
-    auto& target = static_cast<WatchedTarget&>(*targets_[i].target);
-    targets_[i].acts = std::make_unique<TargetActs>(world_, options_.acts, target,
-                                                    options_.sources[i], i, options_.stall);
+  const size_t sources = options_.sources.size();  // devices come behind
+  for (size_t i = 0; i < targets_.size(); ++i) {
+    Watchable& target = *targets_[i].target;
+    if (i < sources)
+      targets_[i].acts =
+          std::make_unique<TargetActs>(world_, options_.acts, static_cast<WatchedTarget&>(target),
+                                       options_.sources[i], i, options_.stall);
+    else
+      targets_[i].acts = std::make_unique<TargetActs>(
+          world_, options_.acts, static_cast<LiveDevice&>(target), i, options_.stall);
     if (Status status = targets_[i].acts->Start(std::move(processes_[i])); !status.ok())
       return status;
   }
@@ -259,11 +268,7 @@ Result<std::string> WatchSession::SnapshotAll(TriggerKind kind, const std::strin
   Result<std::string> last = Status::NotFound("nothing is watched");
   Status failed;
   for (Watched& watched : targets_) {
-    last = watched.acts != nullptr
-               ? watched.acts->Snapshot(kind, name, since_last)
-               : Status::Usage(fmt::format("{}: a --device has no snapshots; watch one of its "
-                                           "memories by itself for them",
-                                           watched.target->name()));
+    last = watched.acts->Snapshot(kind, name, since_last);
     if (!last.ok()) failed = last.status();
   }
   return failed.ok() ? last : Result<std::string>(failed);
@@ -279,9 +284,7 @@ void WatchSession::AnswerControl() {
 void WatchSession::WriteJunit() {
   if (options_.junit_path.empty()) return;
   std::vector<JunitCase> cases;
-  for (const Watched& watched : targets_) {
-    if (watched.acts != nullptr) cases.push_back(watched.acts->Junit());
-  }
+  for (const Watched& watched : targets_) cases.push_back(watched.acts->Junit());
   const Status status = WriteWholeFile(*environment_.files, options_.junit_path, JunitXml(cases));
   if (!status.ok()) Note("", "warning", "--junit: " + status.message());
 }
@@ -292,23 +295,20 @@ RecorderStatus WatchSession::StatusNow() {
   status.pid = getpid();
   status.age = clock_.Monotonic() - start_;
   status.name = targets_.front().target->name();
-  status.state = StateName(State::kProgressing);
   Watched* watched = nullptr;
   for (Watched& each : targets_) {
-    if (each.acts == nullptr) continue;  // of a device its findings are told, and no verdict
     if (watched == nullptr || (each.acts->hang().is_on() && !watched->acts->hang().is_on()))
       watched = &each;
   }
-  if (watched == nullptr) return status;
   const Verdict verdict = watched->acts->VerdictNow();
-  status.child_pid = static_cast<WatchedTarget&>(*watched->target).view().owner();
+  status.child_pid = watched->target->owner();
   status.name = prefix_ ? NameOf(*prefix_) : watched->target->name();
   status.state = StateName(verdict.state);
   status.confidence = ConfidenceName(verdict.confidence);
   status.hang = verdict.IsHang();
   status.summary = verdict.summary;
   for (const Watched& each : targets_) {
-    const SnapshotTaker* const snapshots = each.acts == nullptr ? nullptr : each.acts->snapshots();
+    const SnapshotTaker* const snapshots = each.acts->snapshots();
     if (snapshots == nullptr) continue;
     status.snapshots += snapshots->count();
     status.prefix = snapshots->AbsolutePath(*prefix_);
@@ -420,7 +420,7 @@ void WatchSession::AnnounceFinding(Watched& watched, const ScopeFinding& finding
 void WatchSession::Announce(Watched& watched) {
   Watchable& target = *watched.target;
   std::vector<ScopeFinding> findings = target.DrainFindings();
-  if (watched.acts != nullptr && watched.acts->EndedTarget()) {
+  if (watched.acts->EndedTarget()) {
     for (const ScopeFinding& finding : findings) {
       if (finding.kind == FindingKind::kDead)
         Note(target.name(), "ended", "ended by hangscope (--on-hang kill): " + finding.summary);
@@ -433,7 +433,7 @@ void WatchSession::Announce(Watched& watched) {
   for (const ScopeFinding& finding : findings) AnnounceFinding(watched, finding);
   for (const Watchable::Note& note : target.DrainNotes())
     Note(target.name(), note.event, note.text);
-  if (watched.acts != nullptr) watched.acts->Follow(findings);
+  watched.acts->Follow(findings);
 }
 
 // What changed between two looks.
@@ -497,9 +497,8 @@ void WatchSession::PollAll() {
 
 bool WatchSession::IsOver() const {
   if (interrupted_ || quits_) return true;
-  const bool acts = std::any_of(targets_.begin(), targets_.end(), [](const Watched& w) {
-    return w.acts != nullptr && w.acts->IsActing();
-  });
+  const bool acts = std::any_of(targets_.begin(), targets_.end(),
+                                [](const Watched& w) { return w.acts->IsActing(); });
   if (options_.exit_on_hang && bad_ > 0 && !acts) return true;
   if (options_.length > 0 && clock_.Monotonic() - start_ >= options_.length) return true;
   return std::all_of(targets_.begin(), targets_.end(),
@@ -662,9 +661,7 @@ WatchOutcome WatchSession::Run() {
     const TimeNs end = options_.length > 0 ? start_ + options_.length : next;
     WaitUntil(std::min(next, end));
   }
-  for (Watched& watched : targets_) {
-    if (watched.acts != nullptr) watched.acts->Finish();
-  }
+  for (Watched& watched : targets_) watched.acts->Finish();
   WriteJunit();
   if (display_) display_->Close();
   remote_.Close();

@@ -41,7 +41,6 @@ class Why {
   Status SampleLive();
   Status SampleDead();
   void CollectFindings();
-  void BelieveRecorded(const WatchScene& scene);
   Sightings Told(TimeNs now);
   WhyPart Part();
 
@@ -129,10 +128,11 @@ void Why::CollectFindings() {
 }
 
 // Who was there while it was alive looked more than once, and knows for how long it had waited.
-void Why::BelieveRecorded(const WatchScene& scene) {
-  for (ScopeFinding& finding : findings_) {
+void BelieveRecorded(const std::vector<ReportFinding>& all, const WatchScene& scene,
+                     std::vector<ScopeFinding>* findings) {
+  for (ScopeFinding& finding : *findings) {
     const std::string summary = FindingSummary(finding, scene);
-    for (const ReportFinding& recorded : options_.recorded) {
+    for (const ReportFinding& recorded : all) {
       if (recorded.summary != summary || recorded.confidence <= finding.confidence) continue;
       finding.confidence = recorded.confidence;
       finding.doubts.clear();
@@ -219,7 +219,7 @@ WhyPart Why::Part() {
   (void)view_->RefreshNames().ok();
   const TimeNs now = clock_.Monotonic();
   const WatchScene scene = view_->Scene(now);
-  BelieveRecorded(scene);
+  BelieveRecorded(options_.recorded, scene, &findings_);
   WhyPart part{view_->name(), begin_, Told(now), "", ""};
   AddEvidence(
       scene, findings_, how_looked_, options_.json, clock_,
@@ -301,8 +301,8 @@ Result<WhyReport> AskWhy(FileSystem& files, Clock& clock, const WhyOptions& opti
   return ReportOf(*part, options.json, clock);
 }
 
-Result<WhyReport> AskWhyDevice(FileSystem& files, Clock& clock, const DeviceSpec& spec,
-                               const WhyOptions& options) {
+Result<WhyPart> LookAtDevice(FileSystem& files, Clock& clock, const DeviceSpec& spec,
+                             const WhyOptions& options) {
   const TimeNs begin = clock.Monotonic();
   auto opened = LiveDevice::Open(files, spec, WatcherOptions{options.stall}, begin);
   if (!opened.ok()) return opened.status();
@@ -317,6 +317,7 @@ Result<WhyReport> AskWhyDevice(FileSystem& files, Clock& clock, const DeviceSpec
   }
   SortWorstFirst(&findings);
   const WatchScene scene = device.Scene(now);
+  BelieveRecorded(options.recorded, scene, &findings);
   WhyPart part{device.name(), begin, {}, "", ""};
   part.sightings.attached = true;
   part.sightings.as_of = now;
@@ -329,7 +330,14 @@ Result<WhyReport> AskWhyDevice(FileSystem& files, Clock& clock, const DeviceSpec
   AddEvidence(
       scene, findings, HowLookedAt(&device, options), options.json, clock,
       [&](const ScopeFinding& finding) { return device.History(finding); }, &part);
-  return ReportOf(part, options.json, clock);
+  return part;
+}
+
+Result<WhyReport> AskWhyDevice(FileSystem& files, Clock& clock, const DeviceSpec& device,
+                               const WhyOptions& options) {
+  auto part = LookAtDevice(files, clock, device, options);
+  if (!part.ok()) return part.status();
+  return ReportOf(*part, options.json, clock);
 }
 
 }  // namespace hangscope

@@ -50,8 +50,10 @@ std::string WhyVerdictLine(Clock& clock, const Verdict& verdict, const WhyPart& 
 // Takes `stall` and a little more where the target may be alive; no time where it is not. Fails
 // where it cannot be read.
 Result<WhyPart> LookAtScope(FileSystem& files, Clock& clock, const WhyOptions& options);
-Result<WhyReport> AskWhy(FileSystem& files, Clock& clock, const WhyOptions& options);
 // The same of several memories as one target; options.source is not used.
+Result<WhyPart> LookAtDevice(FileSystem& files, Clock& clock, const DeviceSpec& device,
+                             const WhyOptions& options);
+Result<WhyReport> AskWhy(FileSystem& files, Clock& clock, const WhyOptions& options);
 Result<WhyReport> AskWhyDevice(FileSystem& files, Clock& clock, const DeviceSpec& device,
                                const WhyOptions& options);
 

@@ -9,6 +9,7 @@
 #include "scope/scope_view.h"
 #include "scope/watch_json.h"
 #include "snapshot/cpu_recording.h"
+#include "snapshot/device_capture.h"
 #include "snapshot/manifest_reader.h"
 #include "snapshot/snapshots.h"
 #include "verdict/json.h"
@@ -36,6 +37,7 @@ class WhySnapshot {
       of_image.recorded = recorded_;
       Add(LookAtScope(files_, clock_, of_image));
     }
+    if (HasDevice(files_, folder())) AddDevice();
     perf.path = Part(folder(), kCpuFileName);
     perf.trigger = TriggerOf(files_, perf.path);
     if (files_.Exists(perf.path)) Add(LookAtPerf(files_, clock_, perf));
@@ -61,6 +63,14 @@ class WhySnapshot {
     auto report = ReadWholeFile(files_, Part(folder(), kReportName), kLongestReport);
     if (!report.ok()) return Warn(report.status());
     AddText(PrintableLines(VerdictInReport(*report)), manifest->verdict->hang);
+  }
+
+  void AddDevice() {
+    WhyOptions options = options_;
+    options.recorded = recorded_;
+    auto device = ReadCapturedDevice(files_, folder());
+    if (!device.ok()) return Warn(device.status());
+    Add(LookAtDevice(files_, clock_, *device, options));
   }
 
   std::string VerdictLine(const SavedManifest& manifest) {

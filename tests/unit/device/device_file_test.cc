@@ -89,6 +89,45 @@ TEST(DeviceFileTest, RefusesWhatIsListedTwice) {
             "'grid.json': memories[1].memory: memories[0] has the same memory");
 }
 
+// What a snapshot says of its memories is read back as it was written.
+TEST(DeviceFileTest, TellsWhatASnapshotHas) {
+  DeviceSpec spec{"grid", true, {}, {}};
+  DeviceMemory read;
+  read.name = "(1,0)";
+  read.node = {1, 0};
+  read.source.target = "file:memory-0.bin";
+  read.source.catalog = "memory-0.catalog";
+  read.elf_of_core[2] = "/elf/math";
+  read.elf_of_role["reader"] = "/elf/reader";
+  read.elf_of_kernel[7] = "/elf/matmul";
+  read.elf_is_of_others = false;
+  read.has_ended = true;
+  DeviceMemory lost;
+  lost.name = "host";
+  lost.source.target = "pid:4711";
+  lost.unread = "no such process";
+  spec.memories = {read, lost};
+  spec.programs["/elf/math"] = {"program-0.catalog", "0a1f"};
+  auto parsed = Parse(DeviceFileText(spec));
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  EXPECT_TRUE(parsed->one_clock);
+  ASSERT_EQ(parsed->memories.size(), 2u);
+  const DeviceMemory& first = parsed->memories[0];
+  EXPECT_EQ(first.source.target, "file:/boards/memory-0.bin");
+  EXPECT_EQ(first.source.catalog, "/boards/memory-0.catalog");
+  EXPECT_EQ(first.source.elf, "");  // its scope is where the image begins, whatever an ELF says
+  EXPECT_EQ(first.elf_of_core.at(2), "/elf/math");
+  EXPECT_EQ(first.elf_of_role.at("reader"), "/elf/reader");
+  EXPECT_EQ(first.elf_of_kernel.at(7), "/elf/matmul");
+  EXPECT_FALSE(first.elf_is_of_others);
+  EXPECT_TRUE(first.has_ended);
+  EXPECT_EQ(parsed->memories[1].unread, "no such process");
+  EXPECT_EQ(parsed->memories[1].source.catalog, "");
+  const DeviceProgram& program = parsed->programs.at("/elf/math");
+  EXPECT_EQ(program.catalog, "/boards/program-0.catalog");
+  EXPECT_EQ(program.build_id, "0a1f");
+}
+
 // Cut at every byte, and with every byte another one: refused or taken, and never more than that.
 TEST(DeviceFileTest, SurvivesAnyBytes) {
   const std::string sound =
