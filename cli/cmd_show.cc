@@ -6,15 +6,18 @@
 #include <algorithm>
 #include <cerrno>
 #include <deque>
+#include <functional>
 
 #include "base/clock.h"
 #include "base/numbers.h"
 #include "base/utf8.h"
 #include "commands.h"
+#include "device/live_device.h"
 #include "hangscope/abi/record.h"
 #include "options.h"
 #include "scope/scope_text.h"
 #include "scope/scope_view.h"
+#include "snapshot/device_capture.h"
 #include "trace/trace_filter.h"
 
 namespace hangscope::cli {
@@ -59,17 +62,27 @@ struct ShowWords {
   bool json = false;
 };
 
+// What the events of a core are called by.
+using CatalogOf = std::function<const ScopeCatalog&(uint32_t core)>;
+
 // What of a scope is shown.
 struct Filter {
   CoreChoice cores;
-  std::optional<uint32_t> task, event, last;
+  std::string event;  // a name; empty: all, or a number is given
+  std::optional<uint32_t> task, event_number, last;
 
   bool IncludesCore(const ScopeCore& core) const { return cores.Includes(core.index, core.name); }
+  bool OfAllEvents() const { return event.empty() && !event_number; }
+  bool IncludesEvent(uint32_t id, const ScopeCatalog& catalog) const {
+    uint32_t named = 0;
+    if (!event.empty() && catalog.FindName(event, &named) != nullptr) return id == named;
+    return OfAllEvents() || (event_number && id == *event_number);
+  }
 };
 
-Result<Filter> ParseFilter(const ShowWords& words, const ScopeView& view,
+Result<Filter> ParseFilter(const ShowWords& words, const CatalogOf& catalog_of,
                            const std::vector<ScopeCore>& cores) {
-  Filter filter{CoreChoice(words.core), {}, {}, {}};
+  Filter filter{CoreChoice(words.core), "", {}, {}, {}};
   const auto takes = [&](const ScopeCore& core) { return filter.IncludesCore(core); };
   if (!words.core.empty() && std::none_of(cores.begin(), cores.end(), takes)) {
     std::string names;
@@ -86,12 +99,13 @@ Result<Filter> ParseFilter(const ShowWords& words, const ScopeView& view,
           fmt::format("--task '{}': a task's number; for example --task 3", words.task));
   }
   if (!words.event.empty()) {
-    uint32_t id = 0;
-    if (view.catalog().FindName(words.event, &id) != nullptr)
-      filter.event = id;
-    else
-      filter.event = ParseWhole<uint32_t>(words.event);
-    if (!filter.event)
+    filter.event = words.event;
+    filter.event_number = ParseWhole<uint32_t>(words.event);
+    const auto knows = [&](const ScopeCore& core) {
+      uint32_t id = 0;
+      return catalog_of(core.index).FindName(words.event, &id) != nullptr;
+    };
+    if (!filter.event_number && std::none_of(cores.begin(), cores.end(), knows))
       return Status::Usage(fmt::format(
           "--event '{}': the catalog has no event of this name{}; its number does, too",
           words.event, words.source.elf.empty() ? " (it is in the program: --elf)" : ""));
@@ -107,8 +121,8 @@ Result<Filter> ParseFilter(const ShowWords& words, const ScopeView& view,
 
 class Shower {
  public:
-  Shower(ScopeView& view, const Filter& filter, bool json)
-      : view_(view), filter_(filter), json_(json) {}
+  Shower(ScopeView& view, CatalogOf catalog_of, const Filter& filter, bool json)
+      : view_(view), catalog_of_(std::move(catalog_of)), filter_(filter), json_(json) {}
 
   bool ShowHead(const std::vector<ScopeCore>& cores) {
     std::string text;
@@ -162,20 +176,23 @@ class Shower {
   // Empty: it is not wanted.
   std::string Line(const EventOrLoss& item, const std::vector<ScopeCore>& cores) const {
     if (const auto* loss = std::get_if<EventLoss>(&item)) {
-      if (!filter_.IncludesCore(cores[loss->core]) || filter_.task || filter_.event) return {};
+      if (!filter_.IncludesCore(cores[loss->core]) || filter_.task || !filter_.OfAllEvents())
+        return {};
       return json_ ? EventLossJson(*loss) : EventLossText(*loss);
     }
     const ScopeEvent& event = std::get<ScopeEvent>(item);
     if (!filter_.IncludesCore(cores[event.core])) return {};
-    if (filter_.event && event.id != *filter_.event) return {};
+    const ScopeCatalog& catalog = catalog_of_(event.core);
+    if (!filter_.IncludesEvent(event.id, catalog)) return {};
     // Its times are those of the others already.
-    if (event.id == HANGSCOPE_ID_ANCHOR && !filter_.event && !json_) return {};
+    if (event.id == HANGSCOPE_ID_ANCHOR && filter_.OfAllEvents() && !json_) return {};
     if (filter_.task && event.task != filter_.task) return {};
-    return json_ ? ScopeEventJson(event, view_.layout(), view_.catalog())
-                 : ScopeEventText(event, view_.layout(), view_.catalog());
+    return json_ ? ScopeEventJson(event, view_.layout(), catalog)
+                 : ScopeEventText(event, view_.layout(), catalog);
   }
 
   ScopeView& view_;
+  const CatalogOf catalog_of_;
   const Filter& filter_;
   const bool json_;
 };
@@ -195,8 +212,58 @@ int Follow(ScopeView& view, Shower& shower, Clock& clock) {
   return kExitClean;
 }
 
+// Before what a memory of a device has recorded, or why that is not known.
+bool ShowMemory(const LiveDevice::Memory& memory, bool json) {
+  const std::string& name = memory.spec.name;
+  if (json) return WriteOut(MemoryJson(name, memory.why_unread));
+  return WriteOut(memory.why_unread.empty()
+                      ? fmt::format("memory {}\n", Printable(name))
+                      : fmt::format("memory {} could not be read: {}\n", Printable(name),
+                                    Printable(memory.why_unread)));
+}
+
+// The memories of a device in a snapshot, one after the other. What is asked for may be in some of
+// them only.
+int ShowDevice(const ShowWords& words, const std::string& folder) {
+  SystemClock clock;
+  auto spec = ReadCapturedDevice(PosixFileSystem(), folder);
+  if (!spec.ok()) return Fail(spec.status());
+  auto opened = LiveDevice::Open(PosixFileSystem(), *spec, WatcherOptions(), clock.Monotonic());
+  if (!opened.ok()) return Fail(opened.status());
+  LiveDevice& device = **opened;
+  Status refused;
+  bool any = false;
+  for (const LiveDevice::Memory& memory : device.Memories()) {
+    if (memory.scope == nullptr || !memory.why_unread.empty()) {
+      if (!ShowMemory(memory, words.json)) return kExitClean;
+      continue;
+    }
+    const CatalogOf catalog_of = [&](uint32_t core) -> const ScopeCatalog& {
+      return device.CatalogOf({SubjectId::Kind::kCore, memory.first_core + core});
+    };
+    ScopeView& view = memory.scope->view();
+    view.StartOver();
+    if (Status status = view.SampleOnce(clock); !status.ok()) return Fail(status);
+    const std::vector<ScopeCore> cores = view.Cores();
+    auto filter = ParseFilter(words, catalog_of, cores);
+    if (!filter.ok()) {
+      refused = filter.status();
+      continue;
+    }
+    any = true;
+    Shower shower(view, catalog_of, *filter, words.json);
+    if (!ShowMemory(memory, words.json) || !shower.ShowHead(cores)) return kExitClean;
+    if (Status status = shower.ShowTasks(); !status.ok()) return Fail(status);
+    if (!shower.ShowEvents(cores, true)) return kExitClean;
+  }
+  return any || refused.ok() ? kExitClean : Fail(refused);
+}
+
 int Show(const ShowWords& words) {
   SystemClock clock;
+  const std::string folder =
+      words.source.target.substr(0, words.source.target.find_last_not_of('/') + 1);
+  if (HasDevice(PosixFileSystem(), folder)) return ShowDevice(words, folder);
   if (words.follow) {
     struct sigaction action {};
     action.sa_handler = [](int) { show_interrupted = 1; };
@@ -210,9 +277,10 @@ int Show(const ShowWords& words) {
   const Status looked = words.follow ? view.Poll(false) : view.SampleOnce(clock);
   if (!looked.ok()) return Fail(looked);
   const std::vector<ScopeCore> cores = view.Cores();
-  auto filter = ParseFilter(words, view, cores);
+  const CatalogOf catalog_of = [&](uint32_t) -> const ScopeCatalog& { return view.catalog(); };
+  auto filter = ParseFilter(words, catalog_of, cores);
   if (!filter.ok()) return Fail(filter.status());
-  Shower shower(view, *filter, words.json);
+  Shower shower(view, catalog_of, *filter, words.json);
   if (!shower.ShowHead(cores)) return kExitClean;
   if (Status status = shower.ShowTasks(); !status.ok()) return Fail(status);
   if (!shower.ShowEvents(cores, true)) return kExitClean;

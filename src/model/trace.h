@@ -37,6 +37,8 @@ struct TraceField {
   int bits = 32;  // 1 to 64; of a text 0
   // of values, ascending: an enumeration; empty: none
   std::vector<std::pair<uint64_t, std::string>> names = {};
+
+  bool operator==(const TraceField&) const = default;
 };
 
 // What an event means for the picture of who ran and who waited.
@@ -61,6 +63,8 @@ struct TraceEventKind {
   std::vector<TraceField> fields;
   TraceMeaning meaning = TraceMeaning::kPlain;
   std::string counter;  // kCounter: what is counted
+
+  bool operator==(const TraceEventKind&) const = default;
 };
 
 struct TraceValue {

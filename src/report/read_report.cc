@@ -16,6 +16,7 @@
 #include "report/report_threads.h"
 #include "report/report_tracks.h"
 #include "snapshot/cpu_recording.h"
+#include "snapshot/device_capture.h"
 #include "snapshot/recording_kind.h"
 #include "snapshot/snapshots.h"
 
@@ -34,12 +35,13 @@ class ReportReader {
       ReadManifest();
       ReadStreams();
       if (files_.Exists(Part(kScopeImageName))) ReadScope();
+      if (HasDevice(files_, folder())) ReadDevice();
       if (files_.Exists(Part(kThreadsName))) Take(AddThreads(files_, Part(kThreadsName), &report_));
     } else if (kind != RecordingKind::kPerfData) {
       ReadScope();
     }
-    if (!is_folder_ || files_.Exists(Part(kScopeImageName)) || files_.Exists(Part(kCpuFileName)) ||
-        HasTraces())
+    if (!is_folder_ || files_.Exists(Part(kScopeImageName)) || HasDevice(files_, folder()) ||
+        files_.Exists(Part(kCpuFileName)) || HasTraces())
       ReadTracks();
     if (parts_ == 0)
       return warning_.ok() ? Status::NotFound(fmt::format(
@@ -107,6 +109,11 @@ class ReportReader {
                             ScopeView::Open(files_, Source()).ok();
     if (has_events) return;
     Take(status);
+  }
+
+  void ReadDevice() {
+    auto device = ReadCapturedDevice(files_, folder());
+    Take(device.ok() ? AddDeviceWatch(files_, clock_, *device, &report_) : device.status());
   }
 
   void ReadTracks() {

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <set>
 
+#include "device/live_device.h"
 #include "report/source_excerpt.h"
 #include "scope/scope_text.h"
 #include "verdict/wait_graph.h"
@@ -21,10 +23,27 @@ constexpr size_t kMostDebugValues = 256;  // of a ring
 constexpr double kLongestTime = 2e18;     // ns
 constexpr TimeNs kSaidAtLeast = 100 * kMillisecond;
 
+// What is drawn: one scope, or those of a device as one.
+struct Drawn {
+  WatchScene scene;
+  const Watcher& watcher;
+  const ScopeSample& sample;
+  WatchSource& source;
+  std::function<FindingHistory(const ScopeFinding&)> history;
+  // The scope of a subject, and who it is there; null: it cannot be read.
+  std::function<std::pair<LiveScope*, SubjectId>(const SubjectId&)> home;
+  struct Part {
+    LiveScope* scope;
+    uint32_t first_core;  // of its cores among all
+    std::string place;    // of a device, "(1,0)"; else empty
+  };
+  std::vector<Part> parts;
+};
+
 class ScopeReport {
  public:
-  ScopeReport(LiveScope& view, TimeNs now, const ReportScopeTimes& times, Report* report)
-      : view_(view), scene_(view.Scene(now)), times_(times), report_(*report) {}
+  ScopeReport(const Drawn& drawn, const ReportScopeTimes& times, Report* report)
+      : drawn_(drawn), scene_(drawn.scene), times_(times), report_(*report) {}
 
   void Add() {
     AddFindings();
@@ -33,7 +52,7 @@ class ScopeReport {
       if (subject.subject.kind == SubjectId::Kind::kCore && subject.sample.in_use) AddCore(subject);
     }
     AddDebugRings();
-    for (const Corruption& corruption : view_.sample().corruptions) {
+    for (const Corruption& corruption : drawn_.sample.corruptions) {
       if (report_.warnings.size() < kMostRows)
         report_.warnings.push_back(
             fmt::format("scope: {}: {}", CorruptPart(corruption), CorruptField(corruption)));
@@ -42,8 +61,8 @@ class ScopeReport {
 
  private:
   // From the report's end; nothing: the target's clock tells nothing.
-  ReportTime TimeOfCount(uint64_t count) const {
-    if (!view_.layout().shared_clock() && !times_.clock) return std::nullopt;
+  ReportTime TimeOfCount(LiveScope& scope, uint64_t count) const {
+    if (!scope.layout().shared_clock() && !times_.clock) return std::nullopt;
     if (times_.clock && times_.end) {
       const auto& fit = *times_.clock;
       const double ns =
@@ -51,17 +70,20 @@ class ScopeReport {
       if (!std::isfinite(ns) || std::abs(ns) > kLongestTime) return std::nullopt;
       return fit.at - *times_.end + static_cast<TimeNs>(ns);
     }
-    const uint64_t hz = view_.clock_hz();
-    const auto last = view_.sample().target_time;
+    const uint64_t hz = scope.clock_hz();
+    const auto last = scope.sample().target_time;
     if (hz == 0 || !last || count > *last) return std::nullopt;
     const double ns = static_cast<double>(*last - count) * 1e9 / static_cast<double>(hz);
     return ns > kLongestTime ? ReportTime() : -static_cast<TimeNs>(ns);
   }
 
-  // How long before the report's end the target's latest time is; 0 where that is not known.
+  // How long before the report's end the target's latest time is; 0 where that is not known, and of
+  // several memories.
   TimeNs Lag() const {
-    const auto last = view_.sample().target_time;
-    const ReportTime at = last ? TimeOfCount(*last) : std::nullopt;
+    if (drawn_.parts.size() != 1) return 0;
+    LiveScope& scope = *drawn_.parts.front().scope;
+    const auto last = scope.sample().target_time;
+    const ReportTime at = last ? TimeOfCount(scope, *last) : std::nullopt;
     return at && *at < 0 ? -*at : 0;
   }
 
@@ -76,8 +98,8 @@ class ScopeReport {
   }
 
   void AddFindings() {
-    for (const ScopeFinding& finding : view_.watcher().standing()) {
-      ReportFinding mine{ToldFinding(finding, scene_, view_.History(finding)),
+    for (const ScopeFinding& finding : drawn_.watcher.standing()) {
+      ReportFinding mine{ToldFinding(finding, scene_, drawn_.history(finding)),
                          std::string(FindingKindName(finding.kind))};
       if (mine.evidence.empty() && scene_.is_dead)
         mine.evidence = {"so it stands in what is left of it"};
@@ -107,7 +129,7 @@ class ScopeReport {
       const SubjectState* const found = scene_.Find(who);
       if (found != nullptr) take(static_cast<size_t>(found - subjects.data()));
     };
-    for (const ScopeFinding& finding : view_.watcher().standing()) {
+    for (const ScopeFinding& finding : drawn_.watcher.standing()) {
       for (const auto* list : {&finding.subjects, &finding.partners, &finding.victims})
         std::for_each(list->begin(), list->end(), take_subject);
     }
@@ -125,7 +147,7 @@ class ScopeReport {
 
   std::vector<WaitNode> Waits() {
     const auto& subjects = *scene_.subjects;
-    const size_t cores = view_.sample().cores.size();
+    const size_t cores = drawn_.sample.cores.size();
     std::map<uint32_t, uint32_t> records;  // by the task's id
     for (uint32_t i = static_cast<uint32_t>(cores); i < subjects.size(); ++i) {
       if (subjects[i].activity != Activity::kUnused) records[subjects[i].task] = i;
@@ -138,12 +160,12 @@ class ScopeReport {
       nodes[i].role = WaitRole::kWaits;
       nodes[i].resource = subjects[i].wait->resource;
       nodes[i].kind = subjects[i].wait->kind;
-      if (i < cores || i - cores >= view_.sample().tasks.size()) continue;
-      const auto& holder = view_.sample().tasks[i - cores].record.holder;
+      if (i < cores || i - cores >= drawn_.sample.tasks.size()) continue;
+      const auto& holder = drawn_.sample.tasks[i - cores].record.holder;
       if (const auto at = holder ? records.find(*holder) : records.end(); at != records.end())
         nodes[i].holder = at->second;
     }
-    auto claims = view_.Claims();
+    auto claims = drawn_.source.Claims();
     if (!claims.ok())
       report_.warnings.push_back("scope: who holds what cannot be read: " +
                                  claims.status().message());
@@ -172,7 +194,7 @@ class ScopeReport {
   }
 
   std::string WaitsFor(const SubjectState& subject) const {
-    return subject.wait ? scene_.names->WaitedFor(subject.wait->kind, subject.wait->resource) : "";
+    return subject.wait ? scene_.WaitedForBy(subject) : "";
   }
 
   ReportNode NodeOf(const SubjectState& subject, size_t id) const {
@@ -185,14 +207,15 @@ class ScopeReport {
     node.since = Since(subject);
     const bool is_task = subject.subject.kind == SubjectId::Kind::kTask;
     node.who = TraceWho{is_task, is_task ? subject.task : subject.subject.index};
-    node.thread = view_.ThreadOf(subject.subject);
+    if (const auto [scope, local] = drawn_.home(subject.subject); scope != nullptr)
+      node.thread = scope->ThreadOf(local);
     return node;
   }
 
   // Of the surest deadlock; and who stopped first, whatever it is.
   void MarkCycle(const std::map<SubjectId, size_t>& ids) {
     const ScopeFinding* best = nullptr;
-    for (const ScopeFinding& finding : view_.watcher().standing()) {
+    for (const ScopeFinding& finding : drawn_.watcher.standing()) {
       if (finding.first) {
         if (const auto at = ids.find(*finding.first); at != ids.end())
           report_.graph.nodes[at->second].first = true;
@@ -213,9 +236,9 @@ class ScopeReport {
     const CoreSample& sample = subject.sample;
     const std::string who = SubjectName(subject.subject, scene_);
     if (sample.kernel != 0 && report_.kernels.size() < kMostRows)
-      report_.kernels.push_back(
-          {who, scene_.names->Kernel(sample.kernel), std::string(LaunchName(sample.launch))});
-    auto detail = view_.Detail(subject.subject.index);
+      report_.kernels.push_back({who, scene_.NamesOf(subject.subject).Kernel(sample.kernel),
+                                 std::string(LaunchName(sample.launch))});
+    auto detail = drawn_.source.Detail(subject.subject.index);
     if (!detail.ok()) {
       if (sample.fault != FaultType::kNone)
         report_.warnings.push_back(fmt::format("scope: the fault of {} cannot be read: {}", who,
@@ -223,54 +246,66 @@ class ScopeReport {
       return;
     }
     const CoreFault& fault = detail->fault;
-    if (fault.type != FaultType::kNone && report_.faults.size() < kMostRows) AddFault(who, fault);
+    if (fault.type != FaultType::kNone && report_.faults.size() < kMostRows)
+      AddFault(subject.subject, fault);
     if (detail->stack_bytes > 0 && report_.stacks.size() < kMostRows)
       report_.stacks.push_back({who, detail->stack_bytes, detail->stack_lowest, sample.stack_free});
   }
 
-  void AddFault(const std::string& who, const CoreFault& fault) {
+  void AddFault(const SubjectId& core, const CoreFault& fault) {
+    const WatchNames& names = scene_.NamesOf(core, fault);
+    const std::string who = SubjectName(core, scene_);
     ReportFault mine;
     mine.who = who;
-    mine.text = scene_.names->Fault(fault);
-    mine.place = scene_.names->FaultPlace(fault);
-    mine.time = TimeOfCount(fault.time);
-    if (const auto where = scene_.names->FaultSource(fault))
-      mine.source = ReadSourceExcerpt(*where);
+    mine.text = names.Fault(fault);
+    mine.place = names.FaultPlace(fault);
+    if (LiveScope* const scope = drawn_.home(core).first; scope != nullptr)
+      mine.time = TimeOfCount(*scope, fault.time);
+    if (const auto where = names.FaultSource(fault)) mine.source = ReadSourceExcerpt(*where);
     if (fault.type == FaultType::kBus) report_.bus.push_back({who, mine.text, mine.time});
     report_.faults.push_back(std::move(mine));
   }
 
   void AddDebugRings() {
-    const uint32_t nodes = view_.reader().layout().node_count;
-    if (view_.reader().layout().debug_slots == 0) return;
+    for (const Drawn::Part& part : drawn_.parts) AddDebugRings(part);
+  }
+
+  void AddDebugRings(const Drawn::Part& part) {
+    WatchReader& reader = part.scope->reader();
+    const uint32_t nodes = reader.layout().node_count;
+    if (reader.layout().debug_slots == 0) return;
     for (uint32_t node = 0; node < nodes && report_.debug.size() < kMostRows; ++node) {
-      auto values = view_.reader().ReadDebugRing(node, view_.sample());
+      auto values = reader.ReadDebugRing(node, part.scope->sample());
       if (!values.ok()) {
         report_.warnings.push_back(
             fmt::format("scope: the debug ring of node {} cannot be read: {}", node,
                         values.status().message()));
         continue;
       }
-      if (!values->empty()) report_.debug.push_back(DebugRing(node, *values));
+      if (!values->empty()) report_.debug.push_back(DebugRing(part, node, *values));
     }
   }
 
-  ReportDebugRing DebugRing(uint32_t node, const std::vector<DebugValue>& values) const {
+  ReportDebugRing DebugRing(const Drawn::Part& part, uint32_t node,
+                            const std::vector<DebugValue>& values) const {
     ReportDebugRing ring;
-    const auto& nodes = *scene_.nodes;
+    const auto& nodes = part.scope->nodes();
     ring.who = node < nodes.size() && nodes.size() > 1
                    ? fmt::format("node ({},{})", nodes[node].x, nodes[node].y)
-                   : fmt::format("node {}", node);
+               : !part.place.empty() ? "node " + part.place
+                                     : fmt::format("node {}", node);
     for (size_t i = 0; i < std::min(values.size(), kMostDebugValues); ++i) {
       ring.values.push_back({values[i].order,
-                             SubjectName({SubjectId::Kind::kCore, values[i].core}, scene_),
+                             SubjectName({SubjectId::Kind::kCore,
+                                          part.first_core + static_cast<uint32_t>(values[i].core)},
+                                         scene_),
                              fmt::format("{:#010x}", values[i].value)});
     }
     return ring;
   }
 
-  LiveScope& view_;
-  const WatchScene scene_;
+  const Drawn& drawn_;
+  const WatchScene& scene_;
   const ReportScopeTimes& times_;
   Report& report_;
 };
@@ -285,7 +320,38 @@ Status AddScopeWatch(FileSystem& files, Clock& clock, const ScopeSource& source,
   if (Status status = (*view)->PollDead(now); !status.ok()) return status;
   for (const std::string& warning : (*view)->warnings())
     report->warnings.push_back("scope: " + warning);
-  ScopeReport(**view, now, times, report).Add();
+  LiveScope& scope = **view;
+  const Drawn drawn{scope.Scene(now),
+                    scope.watcher(),
+                    scope.sample(),
+                    scope,
+                    [&](const ScopeFinding& finding) { return scope.History(finding); },
+                    [&](const SubjectId& who) { return std::pair(&scope, who); },
+                    {{&scope, 0, ""}}};
+  ScopeReport(drawn, times, report).Add();
+  return {};
+}
+
+Status AddDeviceWatch(FileSystem& files, Clock& clock, const DeviceSpec& spec, Report* report) {
+  const TimeNs now = clock.Monotonic();
+  auto opened = LiveDevice::Open(files, spec, WatcherOptions{}, now);
+  if (!opened.ok()) return opened.status();
+  LiveDevice& device = **opened;
+  device.Poll(now);
+  for (const std::string& warning : device.warnings()) report->warnings.push_back(warning);
+  Drawn drawn{device.Scene(now),
+              device.watcher(),
+              device.sample(),
+              device.source(),
+              [&](const ScopeFinding& finding) { return device.History(finding); },
+              [&](const SubjectId& who) { return device.HomeOf(who); },
+              {}};
+  for (const LiveDevice::Memory& memory : device.Memories()) {
+    if (memory.scope != nullptr && memory.why_unread.empty())
+      drawn.parts.push_back({memory.scope, memory.first_core, memory.place});
+  }
+  const ReportScopeTimes times;
+  ScopeReport(drawn, times, report).Add();
   return {};
 }
 

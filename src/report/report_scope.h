@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/file_system.h"
+#include "device/device_file.h"
 #include "model/manifest.h"
 #include "model/report.h"
 #include "scope/live_scope.h"
@@ -26,6 +27,9 @@ struct ReportScopeTimes {
 // is known here besides.
 Status AddScopeWatch(FileSystem& files, Clock& clock, const ScopeSource& source,
                      const ReportScopeTimes& times, Report* report);
+
+// The same of the memories of a device; what one core waits for may be in another memory.
+Status AddDeviceWatch(FileSystem& files, Clock& clock, const DeviceSpec& spec, Report* report);
 
 }  // namespace hangscope
 

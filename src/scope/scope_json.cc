@@ -62,6 +62,13 @@ std::string ScopeJson(const ScopeLayout& layout) {
   return JsonLine(json);
 }
 
+std::string MemoryJson(const std::string& name, const std::string& unread) {
+  Json json = Typed("memory");
+  json["name"] = name;
+  if (!unread.empty()) json["unread"] = unread;
+  return JsonLine(json);
+}
+
 std::string ScopeCoreJson(const ScopeCore& core) {
   const EventCounts& counts = core.counts;
   Json json = Typed("core");

@@ -27,6 +27,8 @@ std::string CorruptField(const Corruption& corruption);
 // The same as JSON Lines (docs/json.md).
 std::string ScopeJson(const ScopeLayout& layout);
 std::string ScopeCoreJson(const ScopeCore& core);
+// That what follows is of the memory of a device that has this name; or, `unread`, why nothing is.
+std::string MemoryJson(const std::string& name, const std::string& unread);
 std::string TaskWaitJson(const TaskWait& task, const ScopeLayout& layout);
 std::string ScopeEventJson(const ScopeEvent& event, const ScopeLayout& layout,
                            const ScopeCatalog& catalog);

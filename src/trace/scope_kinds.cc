@@ -140,10 +140,17 @@ const ScopeKinds::Known* ScopeKinds::Know(uint32_t id, std::vector<TraceEventKin
   known.role = RoleOf(id);
   known.says = SaysOf(id);
   TraceEventKind kind = Describe(id);
+  kind.meaning = known.role.meaning;
+  // The catalog of another core's program has the same.
+  const auto twin = std::find(kinds->begin(), kinds->end(), kind);
+  if (twin != kinds->end() && own_.insert(twin - kinds->begin()).second) {
+    known.number = static_cast<size_t>(twin - kinds->begin());
+    return &known;
+  }
+  own_.insert(static_cast<ptrdiff_t>(kinds->size()));
   // A catalog may give one name to two ids.
   const auto same = [&](const TraceEventKind& other) { return other.name == kind.name; };
   if (std::any_of(kinds->begin(), kinds->end(), same)) kind.name += fmt::format(" ({})", id);
-  kind.meaning = known.role.meaning;
   kinds->push_back(std::move(kind));
   return &known;
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -68,6 +69,7 @@ class ScopeKinds {
   const uint32_t word_bytes_;
   const uint32_t parameters_;
   std::unordered_map<uint32_t, Known> known_;             // by id
+  std::set<ptrdiff_t> own_;                               // the kinds that they are
   std::vector<LastWait> last_waits_;                      // by core
   std::unordered_map<uint64_t, std::string> wait_texts_;  // by id and resource: the first of them
 };

@@ -49,6 +49,7 @@ class Merge final : public TraceSource {
   struct Part {
     std::unique_ptr<TraceSource> source;
     int64_t task_shift = 0;
+    bool is_of_device = false;
     size_t first_track = 0;
     std::vector<size_t> kinds;  // of the merged head, by the part's own number
     TraceItem item;
@@ -61,6 +62,7 @@ class Merge final : public TraceSource {
     const TraceHead& its = part.source->head();
     Part added;
     added.task_shift = part.task_shift;
+    added.is_of_device = part.is_of_device;
     added.first_track = head_.tracks.size();
     head_.tracks.insert(head_.tracks.end(), its.tracks.begin(), its.tracks.end());
     head_.warnings.insert(head_.warnings.end(), its.warnings.begin(), its.warnings.end());
@@ -101,6 +103,11 @@ class Merge final : public TraceSource {
     const std::vector<TraceEventKind>& its = part->source->head().kinds;
     while (part->kinds.size() < its.size()) {
       TraceEventKind kind = its[part->kinds.size()];
+      const auto twin = std::find(head_.kinds.begin(), head_.kinds.end(), kind);
+      if (part->is_of_device && twin != head_.kinds.end()) {
+        part->kinds.push_back(static_cast<size_t>(twin - head_.kinds.begin()));
+        continue;
+      }
       for (int number = 2; known_.count(kind.name) != 0; ++number)
         kind.name = fmt::format("{} ({})", its[part->kinds.size()].name, number);
       known_.insert(kind.name);

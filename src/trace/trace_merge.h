@@ -13,6 +13,8 @@ struct TracePart {
   std::unique_ptr<TraceSource> source;
   // added to the numbers of its tasks, where another part's are others of the same numbers
   int64_t task_shift = 0;
+  // a memory of a device: kinds that say the same as another memory's are the same
+  bool is_of_device = false;
 };
 
 // The tracks of the parts one behind the other. `head`: what is not the parts' to say; theirs is

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
+#include "base/json_text.h"
 #include "base/merge_heap.h"
+#include "device/live_device.h"
 #include "hangscope/abi/scope.h"
 #include "hangscope/version.h"
 #include "scope/live_scope.h"
@@ -17,11 +20,7 @@
 namespace hangscope {
 namespace {
 
-std::string Hexadecimal(const std::string& bytes) {
-  std::string text;
-  for (const char byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
-  return text;
-}
+constexpr int64_t kTasksOfMemory = int64_t{1} << 33;  // a number of a task is below
 
 // One core's, in the order of its ring.
 struct Lane {
@@ -29,6 +28,14 @@ struct Lane {
   size_t next = 0;
 
   TimeNs TimeOf(size_t place) const { return static_cast<TimeNs>(items.time(place)); }
+};
+
+// A memory of a device, which all of them keep open.
+struct OfDevice {
+  std::shared_ptr<LiveDevice> device;
+  LiveScope* scope = nullptr;
+  uint32_t first_core = 0;  // of the device's
+  bool is_first = false;    // has what is known of all memories together
 };
 
 // A lane's next item.
@@ -46,6 +53,7 @@ class ScopeTrace final : public TraceSource {
   ScopeTrace(Clock& clock, const ScopeTraceOptions& options) : clock_(clock), options_(options) {}
 
   Status Open(FileSystem& files, const ScopeSource& source);
+  Status Open(OfDevice memory);
   bool of_threads() { return (layout().features & HANGSCOPE_FEATURE_THREADS) != 0; }
   const TraceHead& head() const override { return head_; }
   const TraceEnd& end() const override { return end_; }
@@ -57,6 +65,7 @@ class ScopeTrace final : public TraceSource {
  private:
   ScopeView& view() { return watch_ != nullptr ? watch_->view() : *view_; }
   const ScopeLayout& layout() { return view().layout(); }
+  Status ReadAll(const ScopeSource& source);
   Status SampleMailboxes();
   void DescribeTarget(const ScopeSource& source);
   void SortItems();
@@ -68,16 +77,20 @@ class ScopeTrace final : public TraceSource {
   void LastUntilWaits();
   bool IsUsed(const ScopeCore& core) const;
   std::string NameOf(const ScopeCore& core) const;
+  ScopeKinds* KindsOf(const ScopeCore& core);
   void EmitEvent(size_t track, TraceItem* item);
   TraceLoss LossOf(size_t track) const;
 
   Clock& clock_;
   const ScopeTraceOptions options_;
-  std::unique_ptr<ScopeView> view_;   // where there are no mailboxes
-  std::unique_ptr<LiveScope> watch_;  // else
+  std::unique_ptr<ScopeView> view_;  // where there are no mailboxes
+  std::unique_ptr<LiveScope> own_;   // else; null: the device's
+  LiveScope* watch_ = nullptr;       // it; null: there are no mailboxes
+  OfDevice memory_;                  // of none: a target of its own
   std::optional<ScopeTimes> times_;
   std::optional<WatchNames> own_names_;
-  std::optional<ScopeKinds> kinds_;
+  std::map<const ScopeCatalog*, ScopeKinds> kinds_;
+  std::vector<ScopeKinds*> kinds_of_;  // by track
   TraceHead head_;
   TraceEnd end_;
   std::vector<uint32_t> owners_;  // by track
@@ -90,19 +103,30 @@ class ScopeTrace final : public TraceSource {
 
 Status ScopeTrace::Open(FileSystem& files, const ScopeSource& source) {
   if (auto watch = LiveScope::Open(files, source, WatcherOptions()); watch.ok()) {
-    watch_ = std::move(*watch);
+    own_ = std::move(*watch);
+    watch_ = own_.get();
   } else {
     auto view = ScopeView::Open(files, source);
     if (!view.ok()) return view.status();
     view_ = std::move(*view);
   }
+  return ReadAll(source);
+}
+
+Status ScopeTrace::Open(OfDevice memory) {
+  memory_ = std::move(memory);
+  watch_ = memory_.scope;
+  ScopeSource source;
+  source.target = memory_.device->name();
+  return ReadAll(source);
+}
+
+Status ScopeTrace::ReadAll(const ScopeSource& source) {
   view().StartOver();
   if (Status status = view().SampleOnce(clock_); !status.ok()) return status;
   if (Status status = SampleMailboxes(); !status.ok()) head_.warnings.push_back(status.message());
   times_.emplace(layout(), options_.clocks);
   own_names_.emplace(view().catalog(), nullptr, 0);
-  kinds_.emplace(view().catalog(), watch_ != nullptr ? &watch_->names() : &*own_names_,
-                 layout().word_bytes, layout().parameters());
   DescribeTarget(source);
   SortItems();
   AddTroubles();
@@ -112,13 +136,14 @@ Status ScopeTrace::Open(FileSystem& files, const ScopeSource& source) {
 
 // One look, after that at the events: how it stands at their end.
 Status ScopeTrace::SampleMailboxes() {
-  return watch_ == nullptr ? Status() : watch_->PollLiveOrDead(clock_.Monotonic());
+  if (watch_ == nullptr || memory_.device != nullptr) return {};  // the device was sampled
+  return watch_->PollLiveOrDead(clock_.Monotonic());
 }
 
 void ScopeTrace::DescribeTarget(const ScopeSource& source) {
   head_.name = source.target;
   head_.program = source.elf;
-  head_.build_id = Hexadecimal(layout().build_id);
+  head_.build_id = HexText(layout().build_id);
   head_.recorded_by = "hangscope " HANGSCOPE_VERSION;
   head_.counts_clock = times_->counts();
   for (const std::string& warning : watch_ != nullptr ? watch_->warnings() : view_->warnings())
@@ -155,6 +180,9 @@ bool ScopeTrace::IsUsed(const ScopeCore& core) const {
 }
 
 std::string ScopeTrace::NameOf(const ScopeCore& core) const {
+  if (memory_.device != nullptr)
+    return SubjectName({SubjectId::Kind::kCore, memory_.first_core + core.index},
+                       memory_.device->Scene(0));
   const bool sampled = watch_ != nullptr && core.index < watch_->sample().cores.size();
   if (sampled && core.name.empty())
     return watch_->names().Core(core.index, watch_->sample().cores[core.index]);
@@ -170,11 +198,23 @@ void ScopeTrace::AddTrack(const ScopeCore& core, Lane lane) {
     head_.warnings.push_back(fmt::format(
         "how core {}'s clock goes beside the others' is not known: its times are its own",
         core.index));
-  head_.tracks.push_back({{RingKind::kCore, core.index, "scope"}, NameOf(core), core.name});
+  head_.tracks.push_back(
+      {{RingKind::kCore, memory_.first_core + core.index, "scope"}, NameOf(core), core.name});
+  kinds_of_.push_back(KindsOf(core));
   const bool is_thread = options_.threads_are_tasks && of_threads() && core.owner != 0;
   owners_.push_back(is_thread ? core.owner : 0);
   if (is_thread && !core.name.empty()) head_.tasks[core.owner] = core.name;
   lanes_.push_back(std::move(lane));
+}
+
+// Those of what the core runs: each ELF of a device has a catalog of its own.
+ScopeKinds* ScopeTrace::KindsOf(const ScopeCore& core) {
+  const SubjectId subject{SubjectId::Kind::kCore, memory_.first_core + core.index};
+  const ScopeCatalog& catalog =
+      memory_.device != nullptr ? memory_.device->CatalogOf(subject) : view().catalog();
+  const WatchNames* const names = watch_ != nullptr ? &watch_->names() : &*own_names_;
+  return &kinds_.try_emplace(&catalog, catalog, names, layout().word_bytes, layout().parameters())
+              .first->second;
 }
 
 // Handlers that interrupt one another record out of order, by little. A loss stands where the event
@@ -220,8 +260,10 @@ void ScopeTrace::AddTroubles() {
 }
 
 void ScopeTrace::MakeEnd() {
+  if (memory_.device != nullptr && memory_.is_first)
+    end_.standings = StandingsOf(*memory_.device, kTasksOfMemory);
   if (watch_ != nullptr) {
-    end_.standings = StandingsOf(*watch_, *times_);
+    if (memory_.device == nullptr) end_.standings = StandingsOf(*watch_, *times_);
     const auto now = watch_->sample().target_time;
     if (now && times_->knows(0)) LastUntil(times_->Of(0, *now));
   } else if (auto tasks = view().Tasks(); tasks.ok()) {
@@ -269,7 +311,7 @@ void ScopeTrace::EmitEvent(size_t track, TraceItem* item) {
   filled.ambiguous = event.ambiguous;
   filled.sequence = event.sequence;
   if (owners_[track] != 0) filled.task = owners_[track];
-  kinds_->Fill(event, &head_.kinds, &filled);
+  kinds_of_[track]->Fill(event, &head_.kinds, &filled);
 }
 
 // Between what is left on either side.
@@ -311,6 +353,26 @@ Result<ScopeTracePart> OpenScopeTrace(FileSystem& files, Clock& clock, const Sco
   part.of_threads = trace->of_threads();
   part.source = std::move(trace);
   return part;
+}
+
+Result<std::vector<ScopeTracePart>> OpenDeviceTrace(FileSystem& files, Clock& clock,
+                                                    const DeviceSpec& spec) {
+  const TimeNs now = clock.Monotonic();
+  auto opened = LiveDevice::Open(files, spec, WatcherOptions(), now);
+  if (!opened.ok()) return opened.status();
+  const std::shared_ptr<LiveDevice> device = std::move(*opened);
+  device->Poll(now);
+  std::vector<ScopeTracePart> parts;
+  const std::vector<LiveDevice::Memory> memories = device->Memories();
+  for (size_t i = 0; i < memories.size(); ++i) {
+    if (!memories[i].why_unread.empty() || memories[i].scope == nullptr) continue;
+    auto trace = std::make_unique<ScopeTrace>(clock, ScopeTraceOptions());
+    const Status status =
+        trace->Open({device, memories[i].scope, memories[i].first_core, parts.empty()});
+    if (!status.ok()) return status;
+    parts.push_back({std::move(trace), kTasksOfMemory * static_cast<int64_t>(i), false});
+  }
+  return parts;
 }
 
 }  // namespace hangscope

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "device/device_file.h"
 #include "model/manifest.h"
 #include "trace/trace_source.h"
 
@@ -21,6 +22,7 @@ struct ScopeTraceOptions {
 
 struct ScopeTracePart {
   std::unique_ptr<TraceSource> source;
+  int64_t task_shift = 0;  // numbers of tasks are its own, and count from here beside others'
   // its cores are threads of a Linux program: numbers of tasks are the kernel's
   bool of_threads = false;
 };
@@ -28,6 +30,11 @@ struct ScopeTracePart {
 // Reads the target at once. Fails where it has no scope that can be read.
 Result<ScopeTracePart> OpenScopeTrace(FileSystem& files, Clock& clock, const ScopeSource& source,
                                       const ScopeTraceOptions& options);
+// A part for each memory of a device that can be read; how all of their cores and tasks stood is in
+// the first. `device`: of what does not change any more. A memory that cannot be read is a warning;
+// fails where none can.
+Result<std::vector<ScopeTracePart>> OpenDeviceTrace(FileSystem& files, Clock& clock,
+                                                    const DeviceSpec& device);
 
 }  // namespace hangscope
 

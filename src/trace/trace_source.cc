@@ -7,6 +7,7 @@
 #include "hangscope/version.h"
 #include "ring/history.h"
 #include "snapshot/cpu_recording.h"
+#include "snapshot/device_capture.h"
 #include "snapshot/manifest_reader.h"
 #include "snapshot/recording_kind.h"
 #include "snapshot/snapshots.h"
@@ -84,7 +85,27 @@ class Opener {
     if (files_.Exists(cpu)) Take(OpenCpuTrace(files_, cpu, request_.go_on));
     const bool has_threads = parts_.size() > before;
     if (files_.Exists(folder + "/" + kScopeImageName)) OpenScope(folder, manifest, has_threads);
+    if (HasDevice(files_, folder)) OpenDevice(folder);
     OpenStreams(folder, manifest.elf);
+  }
+
+  void OpenDevice(const std::string& folder) {
+    auto device = ReadCapturedDevice(files_, folder);
+    if (!device.ok()) return NoteFailure(device.status());
+    for (const DeviceMemory& memory : device->memories) {
+      if (memory.unread.empty()) continue;
+      head_.warnings.push_back(
+          fmt::format("memory '{}' cannot be read: {}", Printable(memory.name), memory.unread));
+    }
+    if (!device->one_clock && device->memories.size() > 1) {
+      head_.warnings.push_back(
+          "each memory has a clock of its own, and how they went together is not known: times of "
+          "different memories cannot be compared");
+    }
+    auto parts = OpenDeviceTrace(files_, clock_, *device);
+    if (!parts.ok()) return NoteFailure(parts.status());
+    for (ScopeTracePart& part : *parts)
+      parts_.push_back({std::move(part.source), part.task_shift, true});
   }
 
   void OpenScope(const std::string& folder, const SavedManifest& manifest, bool has_threads) {

@@ -8,8 +8,9 @@ import pathlib
 import random
 import shutil
 import subprocess
+from xml.etree import ElementTree
 
-from support import BUILD, LONG, SEED, Case, main
+from support import BUILD, HANGSCOPE, LONG, SEED, Case, main
 from watched_targets import ROLES, new_folder, start_tiles, tile_elf
 
 STALL = "400ms"
@@ -17,7 +18,7 @@ NODES = [(0, 0), (1, 0), (0, 1), (1, 1)]
 READER, WRITER = 0, 4
 
 
-class Tiles(Case):
+class Grid(Case):
     def each_seed(self):
         for seed in range(SEED, SEED + (3 if LONG else 1)):
             with self.subTest(seed=seed):
@@ -54,6 +55,8 @@ class Tiles(Case):
             self.assertIn(f"core {subject['core']} ", subject["name"])
         return bad[0]
 
+
+class Tiles(Grid):
     def live_dead_and_lost(self, tiles, cores):
         status, _, found = self.json("watch", tiles.file, "--interval", "20ms", "--exit-on-hang")
         self.assertEqual(status, 1)
@@ -124,6 +127,123 @@ class Tiles(Case):
         victims = {tuple(victim["node"]) for victim in found[0]["victims"]}
         self.assertEqual(victims, set(NODES))
         self.assertRegex(found[0]["facts"]["text"], r"'the block is in order' tripped at faults\.c:\d+ in \w+")
+
+class Acts(Grid):
+    """What is done about a hang of a device: as for one target, over all memories."""
+
+    def across(self):
+        """Nodes 1 and 2 in a deadlock: what runs, and the cores."""
+        return self.start(fault="DEADLOCK_NODES", core=5 + WRITER, block=20), {(1, WRITER), (2, READER)}
+
+    def watch(self, file, *words, status=1):
+        done = self.hangscope("watch", "--json", "--stall", STALL, "--interval", "20ms", *words, "--device", file)
+        self.assertEqual((done.err, done.status), (b"", status))
+        return [json.loads(line) for line in done.out.splitlines()]
+
+    def snapshot(self, number=1):
+        return pathlib.Path(f"{self.prefix}.snapshot-{number:04}")
+
+    def why(self, snapshot):
+        """Status, the verdict that it was taken with, the findings of what its memories say, and the text of `looked`."""
+        done = self.hangscope("why", "--json", snapshot)
+        lines = [json.loads(line) for line in done.out.splitlines()]
+        verdict, = [line for line in lines if line["type"] == "verdict"]
+        looked = [line["text"] for line in lines if line.get("event") == "looked"]
+        return done.status, verdict, [line for line in lines if line["type"] == "finding"], looked
+
+    def test_a_snapshot_says_of_all_memories_what_was_seen_live(self):
+        tiles, cores = self.across()
+        report = self.folder / "j.xml"
+        self.watch(tiles.write_file("lost.json", lost=[3]), "--prefix", self.prefix, "--exit-on-hang", "--junit", report)
+        tiles.kill()
+        tiles.ram.unlink()
+        snapshot = self.snapshot()
+        status, verdict, found, looked = self.why(snapshot)
+        self.assertEqual((status, verdict["state"], verdict["confidence"]), (1, "deadlock", "certain"))
+        live = self.deadlock(verdict["findings"], cores)
+        again = self.deadlock(found, cores)
+        self.assertEqual((again["summary"], again["confidence"]), (live["summary"], "certain"))
+        self.assertIn("4 memories, none of which changes any more; cannot be read: (1,1): cannot open", looked[0])
+        manifest = json.loads((snapshot / "manifest.json").read_text())
+        memories = manifest["device"]["memories"]
+        self.assertEqual([memory["name"] for memory in memories], ["(0,0)", "(1,0)", "(0,1)", "(1,1)"])
+        self.assertEqual(["unread" in memory for memory in memories], [False, False, False, True])
+        self.assertNotIn("scope", manifest)
+        text = (snapshot / "report.txt").read_text()
+        self.assertIn("core 4 writer (1,0)", text)
+        self.assertRegex(text, r"memory \(1,1\): could not be read: cannot open .*nothing")
+        case, = ElementTree.parse(report).getroot().iter("testcase")
+        self.assertEqual(case.get("name"), "grid")
+        self.assertIn("deadlock, 2 of 15 cores", case.find("failure").get("message"))
+        self.others_read(snapshot, cores)
+        self.runs_no_command(snapshot)
+
+    def others_read(self, snapshot, cores):
+        """What show, export and report make of it."""
+        done = self.hangscope("show", "--json", snapshot)
+        lines = [json.loads(line) for line in done.out.splitlines()]
+        memories = [(line["name"], "unread" in line) for line in lines if line["type"] == "memory"]
+        self.assertEqual(memories, [("(0,0)", False), ("(1,0)", False), ("(0,1)", False), ("(1,1)", True)])
+        done = self.hangscope("export", "--to", "jsonl", "-o", "-", snapshot)
+        lines = [json.loads(line) for line in done.out.splitlines()]
+        trace = next(line for line in lines if line["type"] == "trace")
+        names = {track["name"] for track in trace["tracks"]}
+        self.assertEqual(len(trace["tracks"]), 15)
+        self.assertLessEqual({f"core {role} {ROLES[role]} ({NODES[node][0]},{NODES[node][1]})" for node, role in cores}, names)
+        standings = [each for each in lines[-1]["standings"] if each["activity"] == "waiting" and each["by"]]
+        self.assertLessEqual({5 * node + role for node, role in cores}, {each["core"] for each in standings})
+        done = self.hangscope("report", "-o", "-", snapshot)
+        self.assertEqual((done.status, done.err), (0, b""))
+        self.assertIn(b"core 4 writer (1,0)", done.out)
+
+    def runs_no_command(self, snapshot):
+        """Somebody else's snapshot may name what it likes."""
+        ran = self.folder / "ran"
+        device = json.loads((snapshot / "device.json").read_text())
+        device["memories"][0]["memory"] = f"exec:touch {ran}"
+        (snapshot / "device.json").write_text(json.dumps(device))
+        for command in (["why"], ["show"], ["report", "-o", "-"], ["export", "--to", "jsonl", "-o", "-"]):
+            done = self.hangscope(*command, snapshot)
+            self.assertIn("which is no part of the snapshot", (done.out + done.err).decode(), command)
+        self.assertFalse(ran.exists())
+
+    def test_a_lost_memory_of_the_circle_makes_the_snapshot_possible_at_most(self):
+        tiles, _ = self.across()
+        told = self.folder / "told"
+        self.watch(tiles.write_file("lost.json", lost=[2]), "--prefix", self.prefix, "--for", "1.5", "--act-on", "possible",
+                   "--on-hang", f'exec:echo "$HANGSCOPE_PID|$HANGSCOPE_SNAPSHOT|$HANGSCOPE_TARGET" >> {told}', status=0)
+        self.assertEqual(told.read_text(), f"{tiles.process.pid}|{self.snapshot()}|grid\n")
+        status, verdict, found, looked = self.why(self.snapshot())
+        self.assertEqual((status, verdict["hang"], verdict["confidence"]), (0, False, "possible"))
+        self.assertIn("cannot be read: (0,1): cannot open", looked[0])
+        self.assertEqual({finding["confidence"] for finding in found}, {"possible"})
+        self.assertTrue(any("(0,1)" in doubt and "cannot be read" in doubt for f in found for doubt in f["doubts"]), found)
+
+    def test_kill_ends_the_simulator_that_has_all_memories(self):
+        tiles, cores = self.across()
+        done = self.hangscope("watch", "--on-hang", "kill", "--device", tiles.dump())
+        self.assertEqual((done.status, done.out), (2, b""))
+        self.assertIn("no process that may be looked into writes to", done.err.decode())
+        lines = self.watch(tiles.file, "--on-hang", "kill", "--prefix", self.prefix, "--exit-on-hang")
+        tiles.process.wait(10)  # which QEMU does with status 0
+        self.assertEqual([line["text"] for line in lines if line.get("event") == "ends"],
+                         [f"--on-hang kill: ends process {tiles.process.pid} (qemu-system-ris)"])
+        self.assertEqual([line["kind"] for line in lines if line["type"] == "finding"], ["deadlock"])
+        self.deadlock(self.why(self.snapshot())[1]["findings"], cores)
+
+    def test_hangscope_snap_takes_one_of_a_device_that_works(self):
+        tiles = self.start(pace_us=2000)
+        tiles.until_recording()
+        watcher = subprocess.Popen([HANGSCOPE, "watch", "--json", "--stall", STALL, "--interval", "20ms", "--prefix", self.prefix, "--device", tiles.file],
+                                   stdout=subprocess.PIPE)
+        self.addCleanup(self.end, watcher)
+        self.assertIn(b'"watching"', watcher.stdout.readline())
+        done = self.hangscope("snap", watcher.pid)
+        self.assertEqual(done.status, 0, done.err)
+        status, verdict, found, _ = self.why(self.snapshot())
+        self.assertEqual((status, verdict["hang"], [f for f in found if f["hang"]]), (0, False, []))
+        self.assertIn(f"{watcher.pid} ", self.hangscope("ls").out.decode())
+
 
 
 class Files(Case):

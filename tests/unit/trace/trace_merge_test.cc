@@ -94,6 +94,17 @@ TEST(TraceMerge, KindsOfOneNameAreToldApart) {
   EXPECT_THAT(LinesOf(*merged)[1], "10 core 0 reader plain (2)");
 }
 
+TEST(TraceMerge, MemoriesOfADeviceHaveTheirKindsInCommon) {
+  std::vector<TracePart> parts;
+  for (const char* const name : {"core 0 (0,0)", "core 0 (1,0)"}) {
+    auto part = std::make_unique<FakeTrace>();
+    part->Event(part->Track(RingKind::kCore, 0, name), part->Kind("plain"), 1);
+    parts.push_back({std::move(part), 0, true});
+  }
+  const auto merged = MergeTraces(TraceHead(), std::move(parts));
+  EXPECT_THAT(LinesOf(*merged), ElementsAre("1 core 0 (0,0) plain", "1 core 0 (1,0) plain"));
+}
+
 // Who asks for the next one gives the one before to be overwritten.
 TEST(TraceMerge, AnEventHasNothingOfTheOneThatItsMemoryHeld) {
   TraceItem item;
