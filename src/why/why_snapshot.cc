@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
@@ -59,10 +60,13 @@ class WhySnapshot {
                       manifest->path)));
     }
     recorded_ = manifest->verdict->findings;
-    if (options_.json) return AddText(VerdictLine(*manifest), manifest->verdict->hang);
+    const bool is_bad = manifest->verdict->hang ||
+                        std::any_of(recorded_.begin(), recorded_.end(),
+                                    [](const ReportFinding& finding) { return finding.IsBad(); });
+    if (options_.json) return AddText(VerdictLine(*manifest), is_bad);
     auto report = ReadWholeFile(files_, Part(folder(), kReportName), kLongestReport);
     if (!report.ok()) return Warn(report.status());
-    AddText(PrintableLines(VerdictInReport(*report)), manifest->verdict->hang);
+    AddText(PrintableLines(VerdictInReport(*report)), is_bad);
   }
 
   void AddDevice() {
