@@ -14,17 +14,21 @@ void ScopeSightings::Update(View& view, bool is_news, TimeNs now) {
 }
 
 void ScopeSightings::Forget() {
-  told_ = 0;
+  told_ = told_victims_ = 0;
   told_waits_.clear();
   sightings_ = {};
 }
 
-// Texts of findings that stand are made once: they say how it was when they were found.
+// Texts of findings that stand are made once: they say how it was when they were found. Who waits
+// for a core that was found faulty at first sight is known later.
 template <typename View>
 void ScopeSightings::TellFindings(View& view, bool is_news, TimeNs now) {
   const std::vector<ScopeFinding>& standing = view.watcher().standing();
-  if (!is_news && standing.size() == told_) return;
+  size_t victims = 0;
+  for (const ScopeFinding& finding : standing) victims += finding.victims.size();
+  if (!is_news && standing.size() == told_ && victims == told_victims_) return;
   told_ = standing.size();
+  told_victims_ = victims;
   if (sightings_.findings.empty()) sightings_.found_at = now;
   sightings_.findings.clear();
   (void)view.RefreshNames().ok();

@@ -34,6 +34,7 @@ class ScopeSightings {
 
   const TimeNs stall_;
   size_t told_ = 0;                      // findings that stood when their texts were made
+  size_t told_victims_ = 0;              // of all of them
   std::vector<LastingWait> told_waits_;  // as of when theirs were made
   Sightings sightings_;
 };

@@ -191,10 +191,32 @@ void TargetActs::Follow(const std::vector<ScopeFinding>& fresh) {
         Note("over", "it goes on again: " + verdict.summary);
       break;
     case HangTracker::News::kNone:
+      AddVictims(verdict);
       break;
   }
   // Not before it was seen once more, where it can be.
   if ((was_on || !target_.is_watched()) && hang_.IsToBeActedOn()) Act();
+}
+
+// Who waits for a core that was found faulty at first sight comes after the report of the hang.
+void TargetActs::AddVictims(const Verdict& verdict) {
+  if (!hang_.is_on()) return;
+  std::optional<Verdict> told;
+  const std::vector<Finding>& known = hang_.last()->findings;
+  for (size_t i = 0; i < known.size(); ++i) {
+    const auto now =
+        std::find_if(verdict.findings.begin(), verdict.findings.end(), [&](const Finding& finding) {
+          return finding.kind == known[i].kind && finding.summary == known[i].summary &&
+                 finding.victims.size() > known[i].victims.size();
+        });
+    if (now == verdict.findings.end()) continue;
+    if (!told) told = *hang_.last();
+    told->findings[i] = *now;
+  }
+  if (!told) return;
+  hang_.Complete(*told);
+  if (!hang_snapshot_.empty() && hang_snapshot_ == snapshots_->last())
+    snapshots_->AmendLast(*told, "");
 }
 
 void TargetActs::Act() {

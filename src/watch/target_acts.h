@@ -93,6 +93,7 @@ class TargetActs {
   Result<std::string> Take(TriggerKind kind, const std::string& name, const std::string& detail,
                            bool since_last, const Verdict& verdict);
   void ReportHang(const Verdict& verdict);
+  void AddVictims(const Verdict& verdict);
   void Act();
   void EndProcess();
   void ReportEnd(const std::vector<ScopeFinding>& fresh);

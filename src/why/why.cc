@@ -122,8 +122,16 @@ void SortWorstFirst(std::vector<ScopeFinding>* findings) {
       [](const ScopeFinding& a, const ScopeFinding& b) { return a.IsBad() > b.IsBad(); });
 }
 
+// As they are now, where they still stand: who waits for a core that was found faulty at first
+// sight comes later.
 void Why::CollectFindings() {
-  std::ranges::move(view_->watcher().DrainFindings(), std::back_inserter(findings_));
+  const std::vector<ScopeFinding>& standing = view_->watcher().standing();
+  for (ScopeFinding& finding : view_->watcher().DrainFindings()) {
+    const auto now = std::find_if(standing.begin(), standing.end(), [&](const ScopeFinding& each) {
+      return each.kind == finding.kind && each.subjects == finding.subjects;
+    });
+    findings_.push_back(now == standing.end() ? std::move(finding) : *now);
+  }
   SortWorstFirst(&findings_);
 }
 

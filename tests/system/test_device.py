@@ -11,7 +11,7 @@ import subprocess
 from xml.etree import ElementTree
 
 from support import BUILD, HANGSCOPE, LONG, SEED, Case, main
-from watched_targets import ROLES, new_folder, start_tiles, tile_elf
+from watched_targets import ROLES, new_folder, start_device, start_tiles, tile_elf
 
 STALL = "400ms"
 NODES = [(0, 0), (1, 0), (0, 1), (1, 1)]
@@ -244,6 +244,23 @@ class Acts(Grid):
         self.assertEqual((status, verdict["hang"], [f for f in found if f["hang"]]), (0, False, []))
         self.assertIn(f"{watcher.pid} ", self.hangscope("ls").out.decode())
 
+
+
+class OneMemory(Grid):
+    def test_whoever_waits_behind_a_fault_is_named(self):
+        folder = new_folder(self.folder)
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        device = start_device(folder, fault="ASSERT", core=2, block=20)
+        self.addCleanup(device.kill)
+        self.assertTrue(device.until_planted(), device.said())
+        words = ["--json", "--stall", STALL, "--elf", device.elf, device.target]
+        found = json.loads(self.hangscope("why", *words).out.splitlines()[0])["findings"]
+        done = self.hangscope("watch", "--interval", "20ms", "--for", "2", "--prefix", self.prefix, *words)
+        self.assertEqual(done.status, 1, done.err)
+        kept = json.loads(pathlib.Path(f"{self.prefix}.snapshot-0001/manifest.json").read_text())["verdict"]["findings"]
+        for findings in (found, kept):
+            self.assertEqual([(f["kind"], f["subjects"][0]["name"]) for f in findings], [("fault", "core 2 math (0,0)")])
+            self.assertEqual({victim["core"] for victim in findings[0]["victims"]}, {0, 1, 3, 4})
 
 
 class Files(Case):
