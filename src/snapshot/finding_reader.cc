@@ -25,6 +25,16 @@ int Id(const Json& json, const char* name) {
   return number && *number <= std::numeric_limits<int>::max() ? static_cast<int>(*number) : 0;
 }
 
+// x, y; nothing: there is none, or it is damaged.
+std::optional<std::pair<uint32_t, uint32_t>> Node(const Json& json) {
+  const Json& list = ListField(json, "node");
+  const auto is_coordinate = [](const Json& value) {
+    return value.is_number_unsigned() && value.get<uint64_t>() <= UINT16_MAX;
+  };
+  if (list.size() != 2 || !is_coordinate(list[0]) || !is_coordinate(list[1])) return std::nullopt;
+  return std::pair(list[0].get<uint32_t>(), list[1].get<uint32_t>());
+}
+
 std::vector<FindingSubject> Subjects(const Json& finding, const char* name) {
   std::vector<FindingSubject> subjects;
   for (const Json& json : ListField(finding, name)) {
@@ -35,6 +45,8 @@ std::vector<FindingSubject> Subjects(const Json& finding, const char* name) {
     subject.process = Id(json, "process");
     subject.thread = Id(json, "thread");
     subject.host = TextField(json, "host");
+    subject.memory = TextField(json, "memory");
+    subject.node = Node(json);
     subject.does = TextField(json, "does");
     subject.at = TextField(json, "at");
     subject.where = TextField(json, "where");

@@ -243,6 +243,10 @@ class Acts(Grid):
         status, verdict, found, _ = self.why(self.snapshot())
         self.assertEqual((status, verdict["hang"], [f for f in found if f["hang"]]), (0, False, []))
         self.assertIn(f"{watcher.pid} ", self.hangscope("ls").out.decode())
+        for _ in range(2):
+            self.assertEqual(self.hangscope("snap", watcher.pid).status, 0)
+        kept = sorted(path.name[-4:] for path in pathlib.Path(self.prefix).parent.glob("*.snapshot-*"))
+        self.assertEqual(kept, ["0001", "0003"])
 
 
 

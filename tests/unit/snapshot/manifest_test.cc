@@ -40,6 +40,10 @@ Verdict FullVerdict() {
   finding.confidence = Confidence::kLikely;
   finding.summary = "cores 1 and 2 wait";
   finding.lines = {"core 1 waits", "core 2 waits"};
+  FindingSubject subject{"core 1 writer (2,0)"};
+  subject.memory = "tile 2";
+  subject.node = {2, 0};
+  finding.subjects = {subject};
   verdict.findings = {finding};
   return verdict;
 }
@@ -184,6 +188,20 @@ TEST(SavedManifest, HasTheRunThatWasWritten) {
   EXPECT_EQ(saved->streams[0].losses[0].reason, "not written");
 }
 
+TEST(SavedManifest, HasTheMemoriesOfADevice) {
+  Manifest manifest = FullManifest();
+  EXPECT_FALSE(Saved(ManifestJson(manifest))->is_device);
+  manifest.device.file = "device.json";
+  manifest.device.memories = {{"(0,0)", "(0,0)", "memory-0.bin", 64, "memory-0.catalog", {}, ""},
+                              {"(1,0)", "(1,0)", "", 0, "", {}, "it is off"}};
+  const auto saved = Saved(ManifestJson(manifest));
+  ASSERT_TRUE(saved.ok() && saved->is_device);
+  ASSERT_THAT(saved->memories, SizeIs(2));
+  EXPECT_EQ(saved->memories[0].name, "(0,0)");
+  EXPECT_EQ(saved->memories[0].unread, "");
+  EXPECT_EQ(saved->memories[1].unread, "it is off");
+}
+
 TEST(SavedManifest, HasTheVerdictThatWasWritten) {
   const auto saved = Saved(ManifestJson(FullManifest()));
   ASSERT_TRUE(saved.ok() && saved->verdict);
@@ -200,6 +218,9 @@ TEST(SavedManifest, HasTheVerdictThatWasWritten) {
   EXPECT_EQ(verdict.findings[0].confidence, Confidence::kLikely);
   EXPECT_EQ(verdict.findings[0].summary, "cores 1 and 2 wait");
   EXPECT_THAT(verdict.findings[0].lines, ElementsAre("core 1 waits", "core 2 waits"));
+  ASSERT_THAT(verdict.findings[0].subjects, SizeIs(1));
+  EXPECT_EQ(verdict.findings[0].subjects[0].memory, "tile 2");
+  EXPECT_EQ(verdict.findings[0].subjects[0].node, (std::pair<uint32_t, uint32_t>{2, 0}));
   ASSERT_THAT(verdict.loops, SizeIs(1));
   EXPECT_EQ(verdict.loops[0].name, "hart 0");
   EXPECT_EQ(verdict.loops[0].rounds, 12u);
