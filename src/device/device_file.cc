@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 
+#include "base/hash.h"
 #include "base/json_fields.h"
 #include "base/json_text.h"
 #include "base/near_name.h"
@@ -178,7 +179,7 @@ void DeviceParser::ChooseScopeElf(DeviceMemory* memory) const {
   memory->elf_is_of_others = !memory->source.elf.empty() || elfs.empty();
   if (!memory->source.catalog.empty()) {
     const auto kept = programs_.find(memory->source.elf);
-    if (kept != programs_.end() && !IsSameProgram(files_, kept->first, kept->second))
+    if (kept == programs_.end() || !IsSameProgram(files_, kept->first, kept->second))
       memory->source.elf.clear();
     return;
   }
@@ -199,17 +200,17 @@ Status DeviceParser::ParsePrograms(const Json& json) {
   for (size_t i = 0; i < list->size(); ++i) {
     const Json& program = (*list)[i];
     const std::string place = fmt::format("programs[{}]", i);
-    if (Status status = CheckKeys(program, place, {"elf", "catalog", "build_id"}); !status.ok())
+    if (Status status = CheckKeys(program, place, {"elf", "catalog", "id"}); !status.ok())
       return status;
     auto elf = Text(program, place, "elf");
     auto catalog = Text(program, place, "catalog");
-    auto build_id = Text(program, place, "build_id");
-    for (const auto* text : {&elf, &catalog, &build_id}) {
+    auto id = Text(program, place, "id");
+    for (const auto* text : {&elf, &catalog, &id}) {
       if (!text->ok()) return text->status();
     }
     if (elf->empty() || catalog->empty())
       return Wrong(place, "the path of an ELF and the file of its catalog are wanted");
-    programs_[PathOf(*elf)] = {PathOf(*catalog), *build_id};
+    programs_[PathOf(*elf)] = {PathOf(*catalog), *id};
   }
   return {};
 }
@@ -286,11 +287,19 @@ Result<DeviceSpec> DeviceParser::Parse(std::string_view text) {
 
 }  // namespace
 
+std::string ProgramId(FileSystem& files, const std::string& elf) {
+  const auto read = ScopeElf::Read(elf);
+  if (!read.ok()) return {};
+  if (!read->build_id.empty()) return HexText(read->build_id);
+  const auto bytes = ReadWholeFile(files, elf);
+  return bytes.ok() ? fmt::format("fnv1a:{:016x}", HashBytes(bytes.value())) : std::string();
+}
+
 bool IsSameProgram(FileSystem& files, const std::string& elf, const DeviceProgram& kept) {
   const auto now = ScopeElf::Read(elf);
   const auto catalog = ReadWholeFile(files, kept.catalog, kMostCatalogBytes);
-  return now.ok() && catalog.ok() && HexText(now->build_id) == kept.build_id &&
-         now->catalog == catalog.value();
+  return now.ok() && catalog.ok() && now->catalog == catalog.value() && !kept.id.empty() &&
+         ProgramId(files, elf) == kept.id;
 }
 
 Result<DeviceSpec> ParseDevice(FileSystem& files, std::string_view text, const std::string& name,
@@ -327,7 +336,7 @@ std::string DeviceFileText(const DeviceSpec& device) {
   }
   for (const auto& [elf, program] : device.programs) {
     OrderedJson mine{{"elf", elf}, {"catalog", program.catalog}};
-    add(&mine, "build_id", program.build_id);
+    add(&mine, "id", program.id);
     json["programs"].push_back(std::move(mine));
   }
   return JsonText(json, 1) + "\n";

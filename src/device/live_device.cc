@@ -89,7 +89,6 @@ Status LiveDevice::ReadPrograms(const DeviceMemory& memory) {
     if (Status status = program.catalog.Add(elf->catalog); !status.ok())
       warnings_.push_back(fmt::format("'{}': {}", path, status.message()));
     program.catalog_bytes = std::move(elf->catalog);
-    program.build_id = std::move(elf->build_id);
     // Another one by now names other functions.
     if (is_kept && !IsSameProgram(files_, path, kept->second)) continue;
     if (auto code = ElfReader::Open(path); code.ok()) program.code = std::move(*code);

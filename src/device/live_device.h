@@ -71,7 +71,6 @@ class LiveDevice final : public Watchable, private WatchSource {
   // An ELF as names need it; of however many memories.
   struct Program {
     std::string catalog_bytes;
-    std::string build_id;
     ScopeCatalog catalog;
     std::unique_ptr<CodeSource> code;
   };

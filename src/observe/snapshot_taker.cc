@@ -109,7 +109,7 @@ Manifest SnapshotTaker::NewManifest(const DueSnapshot& due, const Verdict& verdi
 // The files of the scope. That there are none is reported; the snapshot is taken all the same.
 SnapshotTaker::Parts SnapshotTaker::CaptureScope(Manifest* manifest) {
   Parts parts;
-  if (device_ != nullptr) return CaptureDevice(*device_, &manifest->device);
+  if (device_ != nullptr) return CaptureDevice(files_, *device_, &manifest->device);
   if (scope_ == nullptr) return parts;
   scope_clock_.ReadMachine();
   scope_read_at_ = clock_.Monotonic();

@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <map>
 
-#include "base/json_text.h"
 #include "base/numbers.h"
 #include "base/utf8.h"
+#include "scope/scope_elf.h"
 #include "target/target_spec.h"
 
 namespace hangscope {
@@ -53,7 +54,7 @@ Status ReadMemory(LiveScope& scope, std::string* image, MemoryManifest* manifest
 
 }  // namespace
 
-Parts CaptureDevice(LiveDevice& device, DeviceManifest* manifest) {
+Parts CaptureDevice(FileSystem& files, LiveDevice& device, DeviceManifest* manifest) {
   Parts parts;
   DeviceSpec spec{device.spec().name, device.spec().one_clock, {}, {}};
   manifest->file = kDeviceFileName;
@@ -85,10 +86,21 @@ Parts CaptureDevice(LiveDevice& device, DeviceManifest* manifest) {
     spec.memories.push_back(std::move(kept));
     manifest->memories.push_back(std::move(said));
   }
-  for (const auto& [path, program] : device.programs()) {
+  // What its cores run; an ELF that was built anew since it was opened is none of these.
+  std::map<std::string, std::string> catalogs;
+  for (LiveDevice::Memory& memory : device.Memories()) {
+    const ScopeSource& source = memory.spec.source;
+    if (memory.scope != nullptr && memory.spec.elf_is_of_others && !source.elf.empty())
+      catalogs.emplace(source.elf, memory.scope->view().catalog_bytes());
+  }
+  for (const auto& [path, program] : device.programs())
+    catalogs.emplace(path, program.catalog_bytes);
+  for (auto& [path, catalog] : catalogs) {
+    const auto now = ScopeElf::Read(path);
+    const bool is_same = now.ok() && now->catalog == catalog;
     const std::string file = fmt::format("{}{}{}", kProgram, spec.programs.size(), kCatalog);
-    spec.programs[AbsolutePathOf(path)] = {file, HexText(program.build_id)};
-    parts.emplace_back(file, program.catalog_bytes);
+    spec.programs[AbsolutePathOf(path)] = {file, is_same ? ProgramId(files, path) : ""};
+    parts.emplace_back(file, std::move(catalog));
   }
   parts.emplace_back(kDeviceFileName, DeviceFileText(spec));
   return parts;

@@ -16,7 +16,8 @@ namespace hangscope {
 // read, the catalogs of what its cores run, and the device's file (device/device_file.h), which
 // names all of them, and says of each other memory why it is not there. Says the same in
 // `manifest`. Memories are read one after the other.
-std::vector<std::pair<std::string, std::string>> CaptureDevice(LiveDevice& device,
+std::vector<std::pair<std::string, std::string>> CaptureDevice(FileSystem& files,
+                                                               LiveDevice& device,
                                                                DeviceManifest* manifest);
 // The memories in a snapshot. Fails where their file names anything that is not in the folder: a
 // snapshot may be somebody else's, and a device's file can name commands.

@@ -176,6 +176,7 @@ class Acts(Grid):
         self.assertEqual(case.get("name"), "grid")
         self.assertIn("deadlock, 2 of 15 cores", case.find("failure").get("message"))
         self.others_read(snapshot, cores)
+        self.names_no_functions_of_other_elfs(snapshot)
         self.runs_no_command(snapshot)
 
     def others_read(self, snapshot, cores):
@@ -195,6 +196,19 @@ class Acts(Grid):
         done = self.hangscope("report", "-o", "-", snapshot)
         self.assertEqual((done.status, done.err), (0, b""))
         self.assertIn(b"core 4 writer (1,0)", done.out)
+
+    def names_no_functions_of_other_elfs(self, snapshot):
+        """Nor of those that are gone: the catalogs in the snapshot name the rest."""
+        listed = (snapshot / "device.json").read_text()
+        other = self.folder / "other"
+        other.mkdir()
+        for role in ROLES:  # a byte more, in no section of it
+            (other / tile_elf(role).name).write_bytes(tile_elf(role).read_bytes() + b"0")
+        for folder in (other, self.folder / "nowhere"):
+            (snapshot / "device.json").write_text(listed.replace(str(tile_elf("math").parent), str(folder)))
+            _, _, found, _ = self.why(snapshot)
+            self.assertRegex(found[0]["subjects"][0]["where"], r"^lock, acquire, sync\.c:\d+$")
+        (snapshot / "device.json").write_text(listed)
 
     def runs_no_command(self, snapshot):
         """Somebody else's snapshot may name what it likes."""

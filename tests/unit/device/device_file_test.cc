@@ -125,13 +125,15 @@ TEST(DeviceFileTest, TellsWhatASnapshotHas) {
   EXPECT_EQ(parsed->memories[1].source.catalog, "");
   const DeviceProgram& program = parsed->programs.at("/elf/math");
   EXPECT_EQ(program.catalog, "/boards/program-0.catalog");
-  EXPECT_EQ(program.build_id, "0a1f");
+  EXPECT_EQ(program.id, "0a1f");
 }
 
 // Cut at every byte, and with every byte another one: refused or taken, and never more than that.
 TEST(DeviceFileTest, SurvivesAnyBytes) {
   const std::string sound =
-      R"({"name":"g","memories":[{"node":[1,0],"memory":"file:a@0x10","elfs":{"r":"r.elf"}}]})";
+      R"({"name":"g","memories":[{"node":[1,0],"memory":"file:a@0x10","elfs":{"r":"r.elf"}},)"
+      R"({"memory":"file:b","catalog":"c","ended":true},{"memory":"d","unread":"it is off"}],)"
+      R"("programs":[{"elf":"r.elf","catalog":"p","id":"0a1f"}]})";
   ASSERT_TRUE(Parse(sound).ok());
   for (size_t at = 0; at < sound.size(); ++at) {
     EXPECT_FALSE(Parse(sound.substr(0, at)).ok());

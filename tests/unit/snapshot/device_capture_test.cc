@@ -52,7 +52,7 @@ class DeviceCaptureTest : public ::testing::Test {
     EXPECT_TRUE(device.ok());
     (*device)->Poll(kCapturedAt);
     DeviceManifest manifest;
-    for (const auto& [name, bytes] : CaptureDevice(**device, &manifest)) {
+    for (const auto& [name, bytes] : CaptureDevice(none, **device, &manifest)) {
       EXPECT_TRUE(IsPartOfDevice(name)) << name;
       EXPECT_TRUE(WriteWholeFile(PosixFileSystem(), folder_ + "/" + name, bytes).ok());
     }
