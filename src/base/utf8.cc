@@ -37,6 +37,22 @@ bool IsStrict(std::string_view sequence) {
 
 }  // namespace
 
+void AppendUtf8(char32_t c, std::string* text) {
+  const auto byte = [&](char32_t value) { text->push_back(static_cast<char>(value)); };
+  if (c < 0x80) return byte(c);
+  if (c < 0x800) {
+    byte(0xc0 | c >> 6);
+  } else if (c < 0x10000) {
+    byte(0xe0 | c >> 12);
+    byte(0x80 | (c >> 6 & 0x3f));
+  } else {
+    byte(0xf0 | c >> 18);
+    byte(0x80 | (c >> 12 & 0x3f));
+    byte(0x80 | (c >> 6 & 0x3f));
+  }
+  byte(0x80 | (c & 0x3f));
+}
+
 size_t Utf8Length(std::string_view text, size_t at) {
   const auto byte = [&](size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;

@@ -12,6 +12,9 @@ namespace hangscope {
 // the finer points of overlong forms beyond two bytes).
 size_t Utf8Length(std::string_view text, size_t at);
 
+// `c` is at most U+10FFFF.
+void AppendUtf8(char32_t c, std::string* text);
+
 // `text` with \n, \t, \x1b ... for control characters (those of Latin-1, too) and
 // for bytes that are no UTF-8. With `most`, what follows that many bytes is
 // replaced by "...".

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/utf8.h"
+
 namespace hangscope {
 namespace {
 
@@ -13,22 +15,6 @@ using KeyKind = LiveKey::Kind;
 constexpr TimeNs kNumberAge = 1500 * kMillisecond;  // a digit that comes later begins a new number
 constexpr size_t kLongestNumber = 9;
 constexpr size_t kLongestFilter = 200;  // bytes
-
-void AppendUtf8(char32_t c, std::string* text) {
-  const auto byte = [&](char32_t value) { text->push_back(static_cast<char>(value)); };
-  if (c < 0x80) return byte(c);
-  if (c < 0x800) {
-    byte(0xc0 | c >> 6);
-  } else if (c < 0x10000) {
-    byte(0xe0 | c >> 12);
-    byte(0x80 | (c >> 6 & 0x3f));
-  } else {
-    byte(0xf0 | c >> 18);
-    byte(0x80 | (c >> 12 & 0x3f));
-    byte(0x80 | (c >> 6 & 0x3f));
-  }
-  byte(0x80 | (c & 0x3f));
-}
 
 void RemoveLast(std::string* text) {
   while (!text->empty() && (static_cast<unsigned char>(text->back()) & 0xc0) == 0x80)
