@@ -52,11 +52,20 @@ constexpr std::string_view ThreadStateName(ThreadState state) {
   return "unknown";
 }
 
+// What a frame's code is written in: machine code of any language, or code that a runtime
+// evaluates.
+enum class FrameLanguage { kNative, kPython };
+
+constexpr std::string_view FrameLanguageName(FrameLanguage language) {
+  return language == FrameLanguage::kPython ? "python" : "native";
+}
+
 struct StackFrame {
-  uint64_t pc = 0;
+  uint64_t pc = 0;       // of native code
   std::string function;  // demangled; empty: unknown
   std::string source;    // "server.c:88"; empty: unknown
-  std::string module;    // "libc.so.6"; empty: none
+  std::string module;    // "libc.so.6"; of Python code the whole path of its file; empty: none
+  FrameLanguage language = FrameLanguage::kNative;
 };
 
 // What a thread sleeps on, as far as its system call's arguments, its memory and its stack tell.

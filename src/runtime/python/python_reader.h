@@ -1,0 +1,97 @@
+// The Python frames of a process's threads, read from outside: nothing runs in the process, and
+// nobody is stopped for it. Of CPython 3.11.
+//
+// The layouts are those of CPython's headers (Include/internal/pycore_runtime.h, pycore_interp.h,
+// pycore_frame.h, Include/cpython/pystate.h, code.h, unicodeobject.h), of 64-bit machines. All that
+// is read may be anything: each object's type is checked, every list is bounded, and what cannot be
+// made sense of ends the stack with a sentence.
+#ifndef HANGSCOPE_RUNTIME_PYTHON_PYTHON_READER_H
+#define HANGSCOPE_RUNTIME_PYTHON_PYTHON_READER_H
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "model/process.h"
+#include "proc/process_memory.h"
+
+namespace hangscope {
+
+// The address of a symbol of the file that the interpreter is in.
+using FindSymbol = std::function<std::optional<uint64_t>(std::string_view name)>;
+
+// A frame as its thread has it; what it is called is found out later.
+struct PythonFrame {
+  uint64_t code = 0;
+  uint64_t instruction = 0;
+  // The C function that evaluates it began with it, so that the next is of another call of that.
+  bool is_entry = false;
+};
+
+struct PythonFrames {
+  std::vector<PythonFrame> frames;  // innermost first
+  std::string warning;              // why there are none, or no more; a sentence
+};
+
+// Of one look at one process.
+class PythonReader {
+ public:
+  // Fails where the version is another. `file` is that of the interpreter: "libpython3.11.so.1.0".
+  static Result<PythonReader> Open(const std::string& file, const FindSymbol& find,
+                                   ReadMemory read);
+
+  // Of the thread that the process calls `tid`, whose stack lies in [stack_begin, stack_end). No
+  // frames: Python does not know it, or it is in none of them.
+  PythonFrames FramesOf(int tid, uint64_t stack_begin, uint64_t stack_end, size_t most);
+  // Stops at the first whose names cannot be read, and then sets `warning`.
+  std::vector<StackFrame> Name(const std::vector<PythonFrame>& frames, std::string* warning);
+
+ private:
+  struct Thread {
+    uint64_t state;
+    uint64_t tid;
+    uint64_t c_frame;  // while Python runs in it, on its stack
+  };
+  struct Code {
+    std::string function, path, lines;
+    int first_line = 0;
+  };
+
+  PythonReader(uint64_t runtime, uint64_t code_type, uint64_t text_type, uint64_t bytes_type,
+               ReadMemory read)
+      : runtime_(runtime),
+        code_type_(code_type),
+        text_type_(text_type),
+        bytes_type_(bytes_type),
+        read_(std::move(read)) {}
+  Status ReadThreads();
+  Status ReadThreadsOf(uint64_t interpreter);
+  const Thread* FindThread(int tid, uint64_t stack_begin, uint64_t stack_end) const;
+  Result<Code> ReadCode(uint64_t address) const;
+  Result<std::string> ReadText(uint64_t address) const;
+  Result<std::string> ReadBytes(uint64_t address) const;
+
+  uint64_t runtime_, code_type_, text_type_, bytes_type_;
+  ReadMemory read_;
+  std::optional<Status> threads_read_;
+  std::vector<Thread> threads_;
+  std::map<uint64_t, Code> codes_;
+};
+
+// One stack of both: those of Python in the place of the C function that evaluates them, and
+// without what else of the interpreter lies between; `module` is its file. The function that it
+// calls the C library from stays: it tells for what it waits.
+std::vector<StackFrame> MergeStacks(const std::vector<StackFrame>& native,
+                                    const std::vector<PythonFrame>& python,
+                                    const std::vector<StackFrame>& named,
+                                    const std::string& module);
+
+}  // namespace hangscope
+
+#endif
