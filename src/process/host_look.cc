@@ -123,7 +123,9 @@ ThreadFacts ReadThread(const SavedJson& json, int pid, int tid) {
   for (const SavedJson& frame : ListField(json, "stack")) {
     if (thread.stack.size() == kMostFramesOfLook) break;
     thread.stack.push_back({ReadAddress(frame, "pc"), TextField(frame, "function"),
-                            TextField(frame, "source"), TextField(frame, "module")});
+                            TextField(frame, "source"), TextField(frame, "module"),
+                            ByName(TextField(frame, "language"), FrameLanguage::kPython,
+                                   FrameLanguageName, FrameLanguage::kNative)});
   }
   thread.stack_warning = TextField(json, "stack_trouble");
   return thread;

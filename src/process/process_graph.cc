@@ -127,7 +127,9 @@ FileSource SourceOf(const WaitFile& file, const ThreadWait& wait) {
 bool IsOfPython(const ProcessFacts& process) {
   for (const ThreadFacts& thread : process.threads) {
     for (const StackFrame& frame : thread.stack) {
-      if (frame.module.starts_with("python") || frame.module.starts_with("libpython")) return true;
+      if (frame.language == FrameLanguage::kPython || frame.module.starts_with("python") ||
+          frame.module.starts_with("libpython"))
+        return true;
     }
   }
   return false;

@@ -25,7 +25,11 @@ Json Typed(const char* type, const ProcessScene& scene, TimeNs wall) {
 std::string Address(uint64_t address) { return fmt::format("{:#x}", address); }
 
 Json FrameObject(const StackFrame& frame) {
-  Json json{{"pc", Address(frame.pc)}};
+  Json json = Json::object();
+  if (frame.language != FrameLanguage::kNative)
+    json["language"] = FrameLanguageName(frame.language);
+  else
+    json["pc"] = Address(frame.pc);
   if (!frame.function.empty()) json["function"] = frame.function;
   if (!frame.source.empty()) json["source"] = frame.source;
   if (!frame.module.empty()) json["module"] = frame.module;

@@ -63,6 +63,8 @@ std::vector<MemoryMapping> CodeMappings(const std::vector<MemoryMapping>& all) {
   return code;
 }
 
+std::string BaseNameOf(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
 bool IsThisProgram(const ProcFolder& proc, int pid) {
   const auto own = proc.Link("self/exe");
   return pid != 0 && own && proc.Link(fmt::format("{}/exe", pid)) == own;
@@ -222,7 +224,31 @@ void ProcessLook::SayWhatCannotBeSeen() {
       walker_ = *walker;
     else
       walker_trouble_ = walker.status().message();
+    if (walker_ != nullptr) FindPython();
   }
+}
+
+// In the program's file or in a library of its own.
+void ProcessLook::FindPython() {
+  const auto is_interpreter = [](const MemoryMapping& mapping) {
+    const std::string name = BaseNameOf(mapping.path);
+    return name.starts_with("python3") || name.starts_with("libpython3");
+  };
+  std::string why_not;
+  for (const MemoryMapping& mapping : mappings_) {
+    if (!mapping.executable || !is_interpreter(mapping)) continue;
+    python_module_ = BaseNameOf(mapping.path);
+    auto python = PythonReader::Open(
+        python_module_,
+        [&](std::string_view name) { return walker_->AddressOf(mapping.begin, name); },
+        read_memory_);
+    if (python.ok()) {
+      python_ = std::move(*python);
+      return;
+    }
+    why_not = python.status().message();
+  }
+  if (!why_not.empty()) Warn("python frames: " + why_not);
 }
 
 void ProcessLook::Explain() {
@@ -246,6 +272,7 @@ void ProcessLook::ExplainThread(size_t i) {
   else if (context_.options.stacks)
     thread.stack_warning = walker_ == nullptr ? walker_trouble_ : "the time for looking was up";
   ExplainWait(work, &thread);
+  if (!context_.IsLate()) AddPython(PythonFramesOf(work.raw, call.stack_pointer), &thread);
 }
 
 ThreadImage ProcessLook::ImageOf(const RawThread& raw) const {
@@ -269,6 +296,26 @@ void ProcessLook::StoreWalk(StackWalk walk, ThreadFacts* thread) {
   thread->stack = std::move(walk.frames);
   thread->stack_incomplete = !walk.complete;
   thread->stack_warning = std::move(walk.warning);
+}
+
+PythonFrames ProcessLook::PythonFramesOf(const RawThread& raw, uint64_t stack_pointer) {
+  const MemoryMapping* const stack = FindMapping(mappings_, stack_pointer);
+  if (!python_ || stack == nullptr) return {};
+  return python_->FramesOf(raw.status.inner_id > 0 ? raw.status.inner_id : raw.tid, stack_pointer,
+                           stack->end, context_.options.most_frames);
+}
+
+// What the names of C functions tell is known by then.
+void ProcessLook::AddPython(PythonFrames python, ThreadFacts* thread) {
+  if (!python_) return;
+  const std::vector<StackFrame> named = python_->Name(python.frames, &python.warning);
+  thread->stack = MergeStacks(thread->stack, python.frames, named, python_module_);
+  if (thread->stack.size() > context_.options.most_frames)
+    thread->stack.resize(context_.options.most_frames);
+  if (!python.warning.empty()) {
+    thread->stack_incomplete = true;
+    thread->stack_warning = "python frames: " + python.warning;
+  }
 }
 
 void ProcessLook::ExplainWait(const Work& work, ThreadFacts* thread) {
@@ -512,6 +559,7 @@ void ProcessLook::StopThread(Work* work, ThreadFacts* thread) {
   ThreadImage image;
   image.tid = work->raw.tid;
   int interrupted = -1;
+  PythonFrames python;
   const TimeNs begin = context_.clock.Monotonic();
   {
     auto stop = ThreadStop::Stop(context_.clock, work->raw.tid, kLongestWaitForStop);
@@ -524,12 +572,14 @@ void ProcessLook::StopThread(Work* work, ThreadFacts* thread) {
     interrupted = (*stop)->interrupted_call();
     image.stack_begin = image.registers.stack_pointer() - kBelowStack;
     image.stack = StackBytes(image.stack_begin);
+    python = PythonFramesOf(work->raw, image.registers.stack_pointer());
   }
   context_.longest_stop = std::max(context_.longest_stop, context_.clock.Monotonic() - begin);
   StoreWalk(walker_->Walk(image, context_.options.most_frames), thread);
   const bool was_blocked = work->raw.IsBlocked();
   if (!was_blocked) {
     if (interrupted < 0) StepThread(work->raw.status, thread);
+    AddPython(std::move(python), thread);
     return;
   }
   work->was_stopped = true;
@@ -540,6 +590,7 @@ void ProcessLook::StopThread(Work* work, ThreadFacts* thread) {
     ExplainWait(*work, thread);
   else
     thread->wait = {};
+  AddPython(std::move(python), thread);
 }
 
 // What runs may go in circles. It does where it is in the same state again, memory included: then

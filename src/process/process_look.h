@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "process/spin_loop.h"
 #include "process/stack_walker.h"
 #include "process/system_call.h"
+#include "runtime/python/python_reader.h"
 
 namespace hangscope {
 
@@ -105,11 +107,14 @@ class ProcessLook {
 
   void StoreThread(RawThread raw);
   void FindLivingThread();
+  void FindPython();
   void SayWhatCannotBeSeen();
   void ExplainThread(size_t i);
   ThreadImage ImageOf(const RawThread& raw) const;
   std::string StackBytes(uint64_t from) const;
   void StoreWalk(StackWalk walk, ThreadFacts* thread);
+  PythonFrames PythonFramesOf(const RawThread& raw, uint64_t stack_pointer);
+  void AddPython(PythonFrames python, ThreadFacts* thread);
   void ExplainWait(const Work& work, ThreadFacts* thread);
   void ExplainOpen(const TaskSystemCall& call, ThreadWait* wait) const;
   void ExplainFutexWait(const Work& work, ThreadFacts* thread);
@@ -141,6 +146,8 @@ class ProcessLook {
   std::vector<MemoryMapping> mappings_;
   StackWalker* walker_ = nullptr;
   std::string walker_trouble_;
+  std::optional<PythonReader> python_;
+  std::string python_module_;  // the file that the interpreter is in
   std::set<int> leads_to_;
 };
 

@@ -155,7 +155,21 @@ bool IsFromLibraryHeader(const StackFrame& frame) {
          std::find(std::begin(kHeaders), std::end(kHeaders), file) != std::end(kHeaders);
 }
 
+// The standard library and what is installed beside it, in lib/python3.11 or lib/python3.
+bool IsOfPythonLibrary(const StackFrame& frame) {
+  constexpr std::string_view kFolder = "/lib/python3";
+  const std::string_view path = frame.module;
+  if (path.starts_with("<frozen ")) return true;
+  const size_t at = path.find(kFolder);
+  if (at == std::string_view::npos) return false;
+  const std::string_view rest = path.substr(at + kFolder.size());
+  const size_t end = rest.find_first_not_of(".0123456789");
+  return end != std::string_view::npos &&
+         (rest[end] == '/' || rest.substr(end).starts_with("zip/"));
+}
+
 bool IsOfLibraries(const StackFrame& frame) {
+  if (frame.language == FrameLanguage::kPython) return IsOfPythonLibrary(frame);
   if (IsFromLibraryHeader(frame)) return true;
   for (const char* module : {"libc.so", "libc-", "libpthread", "ld-linux", "libstdc++", "libgcc",
                              "libc++", "[vdso]", "linux-vdso"}) {
@@ -388,6 +402,14 @@ std::string DoesWhat(const ThreadFacts& thread, const SystemSample& look) {
 }
 
 const StackFrame* OwnFrame(const ThreadFacts& thread) {
+  const auto is_python = [](const StackFrame& frame) {
+    return frame.language == FrameLanguage::kPython;
+  };
+  const auto python = std::find_if(thread.stack.begin(), thread.stack.end(), is_python);
+  const auto own = std::find_if(python, thread.stack.end(), [&](const StackFrame& frame) {
+    return is_python(frame) && !IsOfLibraries(frame);
+  });
+  if (python != thread.stack.end()) return own != thread.stack.end() ? &*own : &*python;
   for (const StackFrame& frame : thread.stack) {
     if (!IsOfLibraries(frame) && !(frame.function.empty() && frame.source.empty())) return &frame;
   }

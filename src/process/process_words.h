@@ -37,7 +37,7 @@ std::optional<TimeNs> HasLasted(const ThreadFacts& thread, const SystemSample& l
 std::string ForHowLong(const ThreadFacts& thread, const SystemSample& look);
 
 // The innermost frame of the program itself: what the libraries do below it is how one waits, not
-// where. Null: the stack has no frame.
+// where. Where Python runs in the thread, that of Python. Null: the stack has no frame.
 const StackFrame* OwnFrame(const ThreadFacts& thread);
 // "transfer  abba.c:31" of a frame; empty where it is null.
 std::string FrameText(const StackFrame* frame);

@@ -463,4 +463,13 @@ std::string StackWalker::Variable(uint64_t address) {
   return symbol->address == address ? name : fmt::format("{}+{}", name, address - symbol->address);
 }
 
+std::optional<uint64_t> StackWalker::AddressOf(uint64_t in_module, std::string_view name) {
+  Dwfl_Module* const module = dwfl_addrmodule(dwfl_, in_module);
+  if (module == nullptr) return std::nullopt;
+  const auto& variables = SymbolsOf(module).variables;
+  const auto found = std::find_if(variables.begin(), variables.end(),
+                                  [&](const auto& symbol) { return name == symbol.name; });
+  return found == variables.end() ? std::nullopt : std::optional(found->address);
+}
+
 }  // namespace hangscope

@@ -7,7 +7,9 @@
 #define HANGSCOPE_PROCESS_STACK_WALKER_H
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -44,6 +46,8 @@ class StackWalker {
   StackWalk Walk(const ThreadImage& image, size_t most_frames);
   // The variable that `address` is in: "lock_a", "queue+16"; empty: nobody says.
   std::string Variable(uint64_t address);
+  // Where the variable `name` of the file mapped at `in_module` lies.
+  std::optional<uint64_t> AddressOf(uint64_t in_module, std::string_view name);
 
   // For libdw's callbacks.
   bool ReadWord(uint64_t address, uint64_t* word) const;

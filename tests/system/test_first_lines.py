@@ -63,6 +63,21 @@ class FirstLines(Reports):
         message = re.search('<failure message="([^"]*)"', junit.read_text())[1]
         self.assertRegex(message, r"a-to-b  waits .* for mutex lock_b, .*  abba_locks\.cc:\d+  &lt;- operator\(\)  \(process \d+ test_017: .*/test_017 --fast\)$")
 
+    def test_python_suite(self):
+        """The 17th of its tests hangs: its name, the line."""
+        tests = "".join(f"    def test_{n:03}(self):\n        pass\n\n" for n in range(1, 17))
+        (self.folder / "test_cache.py").write_text(
+            f"import threading, unittest\n\nclass CacheTest(unittest.TestCase):\n{tests}    def test_017(self):\n        self.put()\n\n"
+            "    def put(self):\n        lock = threading.Lock()\n        with lock:\n            with lock:\n                pass\n")
+        junit = self.folder / "hang.xml"
+        report = self.report(["/usr/bin/python3", "-m", "unittest", "discover", "-v", "-s", self.folder], "--junit", junit)
+        self.assert_answers(report, "HANG after .*: lost wakeup, its only thread waits for semaphore ",
+                            rf"^  \d+ python3  waits {SECONDS} for semaphore at \w+   CacheTest\.put  test_cache\.py:58  <- CacheTest\.test_017",
+                            r'^  last output: "test_017 ', r"^stack of \d+ python3, of process \d+ python3: .* -m unittest ",
+                            r"^  CacheTest\.put  test_cache\.py:58$", r"^  CacheTest\.test_017  test_cache\.py:53$")
+        message = re.search('<failure message="([^"]*)"', junit.read_text())[1]
+        self.assertRegex(message, r"CacheTest\.put  test_cache\.py:58  &lt;- CacheTest\.test_017")
+
     def test_crash(self):
         report = self.report(["sh", "-c", "echo block 4711 sent; kill -SEGV $$"], expect=139)
         self.assert_answers(report, rf"^hangscope: DEAD after {SECONDS}: killed by signal 11 \(Segmentation fault\)$",

@@ -160,6 +160,21 @@ TEST(HostLook, OfTheSameKernelItHasTheSameNumbers) {
             1u);
 }
 
+TEST(HostLook, FramesOfPythonStayFramesOfPython) {
+  World world;
+  world.Process(10, "server");
+  const StackFrame frame = {0, "take", "bank.py:31", "/srv/bank.py", FrameLanguage::kPython};
+  world.Thread(10, 10, WaitKind::kSemaphore).stack = {{0x1000, "read", "", "libc.so.6"}, frame};
+  const std::string text = Written(world.look(), "far");
+  EXPECT_THAT(text, HasSubstr(R"({"language":"python","function":"take","source":"bank.py:31",)"
+                              R"("module":"/srv/bank.py"})"));
+  const auto& stack = Read(text).look.processes.at(0).threads.at(0).stack;
+  ASSERT_EQ(stack.size(), 2u);
+  EXPECT_EQ(stack[0].language, FrameLanguage::kNative);
+  EXPECT_EQ(stack[1].language, FrameLanguage::kPython);
+  EXPECT_EQ(stack[1].module, "/srv/bank.py");
+}
+
 TEST(HostLook, WhatIsNoLookIsRefusedWithItsLine) {
   const auto why = [](const std::string& text) {
     return ReadHostLook(text, "b.jsonl").status().message();

@@ -28,5 +28,31 @@ TEST(ProcessWords, WhereAThreadIsIsInItsProgramAndNotInTheLibraryBelow) {
   EXPECT_EQ(FrameText(OwnFrame(thread)), "");
 }
 
+StackFrame OfPython(const char* function, const char* source, const char* path) {
+  return {0, function, source, path, FrameLanguage::kPython};
+}
+
+TEST(ProcessWords, WhereAThreadOfPythonIsIsInItsProgramAndNotInWhatIsInstalled) {
+  ThreadFacts thread;
+  thread.stack = {
+      {1, "__new_sem_wait", "", "libc.so.6"},
+      {2, "PyThread_acquire_lock_timed", "", "python3.11"},
+      {3, "callback", "fast.c:3", "fast.so"},
+      OfPython("wait", "threading.py:320", "/usr/lib/python3.11/threading.py"),
+      OfPython("run", "case.py:5", "/home/x/venv/lib/python3.11/site-packages/case.py"),
+      OfPython("load", "cbor.py:5", "/usr/lib/python3/dist-packages/cbor.py"),
+      OfPython("load", "zip.py:5", "/usr/lib/python311.zip/zip.py"),
+      OfPython("_run_code", "<frozen runpy>:88", "<frozen runpy>"),
+  };
+  const auto where = [&] { return FrameText(OwnFrame(thread)); };
+  EXPECT_EQ(where(), "wait  threading.py:320");
+  const size_t libraries = thread.stack.size();
+  for (const char* path : {"/srv/bank.py", "bank.py", "<stdin>", "/lib/python3-tools/bank.py"}) {
+    thread.stack.resize(libraries);
+    thread.stack.push_back(OfPython("transfer", "bank.py:31", path));
+    EXPECT_EQ(where(), "transfer  bank.py:31") << path;
+  }
+}
+
 }  // namespace
 }  // namespace hangscope
