@@ -431,7 +431,18 @@ void ProcessLook::ExplainFutexWait(const Work& work, ThreadFacts* thread) {
     leads_to_.insert(facts_.parent);
   if (!meaning.owner && InterruptedItself(thread->stack)) wait.owner = thread->tid;
   if (meaning.joined) wait.thread = OuterThread(*meaning.joined, false);
+  if (wait.kind == WaitKind::kSemaphore && python_ && !wait.shared)
+    ExplainPythonLock(work.raw.call->stack_pointer, &wait);
   if (wait.shared) ExplainSharedWord({meaning.object, word.expected, false}, &wait);
+}
+
+// Python's RLock is a semaphore, and its object says who has it.
+void ProcessLook::ExplainPythonLock(uint64_t stack_pointer, ThreadWait* wait) {
+  const auto owner = python_->RLockOwner(wait->address, StackBytes(stack_pointer));
+  const auto thread = owner ? OuterThread(*owner, false) : std::nullopt;
+  if (!thread) return;
+  wait->kind = WaitKind::kMutex;
+  wait->owner = thread;
 }
 
 // A futex in a mapping that other processes have, too, is the same for whoever maps the same place

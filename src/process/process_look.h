@@ -118,6 +118,7 @@ class ProcessLook {
   void ExplainWait(const Work& work, ThreadFacts* thread);
   void ExplainOpen(const TaskSystemCall& call, ThreadWait* wait) const;
   void ExplainFutexWait(const Work& work, ThreadFacts* thread);
+  void ExplainPythonLock(uint64_t stack_pointer, ThreadWait* wait);
   void ExplainSharedWord(const FutexWord& word, ThreadWait* wait);
   void ExplainChildWait(const CallMeaning& meaning, ThreadWait* wait);
   void AddChildrenThatEnd(ThreadWait* wait);

@@ -192,7 +192,7 @@ HANGS = [
     ("python, wait with PIPE", "{python} -c 'import subprocess; subprocess.Popen([\"head\", \"-c\", \"1000000\", \"/dev/zero\"], stdout=subprocess.PIPE).wait()'",
      "deadlock", "python head", "pipe child", "certain"),
     ("python, Lock twice", "{python} -m unittest test_lock.py", "lost-wakeup", "python", "semaphore", "likely"),
-    ("python, two RLocks", "{python} rlocks.py", "lost-wakeup", "python", "semaphore", "likely", {"long": True}),
+    ("python, two RLocks", "{python} rlocks.py", "deadlock", "python python", "mutex mutex", "certain"),
     ("python, empty queue", "{python} empty_queue.py", "lost-wakeup", "python", "semaphore", "likely", {"long": True}),
     ("python, socket pair", "{python} -c 'import socket; a, b = socket.socketpair(); a.recv(1)'", "no-writer", "python", "unix", "certain", {"long": True}),
     ("bash waits for a stopped job", "bash -c 'sh -c \"kill -STOP \\$\\$\" & wait'", "stopped-child", "bash", "child", "certain"),

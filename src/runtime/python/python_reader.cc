@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <climits>
 #include <cstring>
 #include <set>
 
@@ -26,6 +27,7 @@ constexpr uint64_t kInterpreterThreads = 16;
 constexpr size_t kThreadNext = 8;
 constexpr size_t kThreadInterpreter = 16;
 constexpr size_t kThreadCFrame = 56;
+constexpr size_t kThreadIdent = 152;
 constexpr size_t kThreadNativeId = 160;
 constexpr size_t kThreadBytes = 168;
 constexpr uint64_t kCFrameCurrent = 8;
@@ -48,6 +50,11 @@ constexpr uint64_t kAsciiText = 48;
 constexpr uint64_t kOtherText = 72;
 constexpr size_t kBytesLength = 16;
 constexpr uint64_t kBytesText = 32;
+constexpr uint64_t kTypeName = 24;
+constexpr size_t kRLockSemaphore = 16;
+constexpr size_t kRLockOwner = 24;
+constexpr size_t kRLockCount = 32;
+constexpr size_t kRLockBytes = 40;
 
 constexpr uint64_t kVersionRead = 0x030b;
 
@@ -147,7 +154,8 @@ Status PythonReader::ReadThreadsOf(uint64_t interpreter) {
       return Status::Corrupt("its list of threads has no end");
     if (!thread.Read(read_, at) || thread.Pointer(kThreadInterpreter) != interpreter)
       return Status::Corrupt("its list of threads changed or is damaged");
-    threads_.push_back({at, thread.Pointer(kThreadNativeId), thread.Pointer(kThreadCFrame)});
+    threads_.push_back({at, thread.Pointer(kThreadIdent), thread.Pointer(kThreadNativeId),
+                        thread.Pointer(kThreadCFrame)});
     at = thread.Pointer(kThreadNext);
   }
   return {};
@@ -196,6 +204,36 @@ PythonFrames PythonReader::FramesOf(int tid, uint64_t stack_begin, uint64_t stac
     at = frame.Pointer(kFramePrevious);
   }
   return python;
+}
+
+// Nothing: this is no such lock.
+std::optional<uint64_t> PythonReader::IdentOfOwner(uint64_t object, uint64_t semaphore) const {
+  constexpr std::string_view kName("_thread.RLock", 14);  // with the zero at its end
+  Structure<kRLockBytes> lock;
+  if (!lock.Read(read_, object) || lock.Pointer(kRLockSemaphore) != semaphore) return std::nullopt;
+  const auto name = ReadPointer(read_, lock.Pointer(kObjectType) + kTypeName);
+  std::string text(kName.size(), ' ');
+  if (!name || !read_(*name, text.data(), text.size()) || text != kName) return std::nullopt;
+  return lock.Pointer(kRLockCount) != 0 ? std::optional(lock.Pointer(kRLockOwner)) : std::nullopt;
+}
+
+std::optional<int> PythonReader::RLockOwner(uint64_t semaphore, std::string_view stack) {
+  constexpr size_t kWord = sizeof(uint64_t);
+  constexpr size_t kMostWords = 256;
+  std::optional<uint64_t> ident;
+  const size_t words = std::min(kMostWords, stack.size() / kWord);
+  for (size_t i = 0; i < words && !ident; ++i) {
+    uint64_t object = 0;
+    std::memcpy(&object, stack.data() + i * kWord, kWord);
+    if (object != 0 && object % kWord == 0) ident = IdentOfOwner(object, semaphore);
+  }
+  if (!ident) return std::nullopt;
+  if (!threads_read_) threads_read_ = ReadThreads();
+  const auto owner = std::find_if(threads_.begin(), threads_.end(),
+                                  [&](const Thread& thread) { return thread.ident == *ident; });
+  return owner != threads_.end() && owner->tid <= INT_MAX
+             ? std::optional(static_cast<int>(owner->tid))
+             : std::nullopt;
 }
 
 Result<std::string> PythonReader::ReadText(uint64_t address) const {

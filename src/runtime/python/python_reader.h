@@ -51,10 +51,15 @@ class PythonReader {
   PythonFrames FramesOf(int tid, uint64_t stack_begin, uint64_t stack_end, size_t most);
   // Stops at the first whose names cannot be read, and then sets `warning`.
   std::vector<StackFrame> Name(const std::vector<PythonFrame>& frames, std::string* warning);
+  // The thread that holds the RLock with the semaphore at `semaphore`, as the process calls it.
+  // `stack` is that of a thread that waits for it, from its innermost word on: the C function that
+  // waits has the lock's object there. Nothing: it is no RLock, or nobody has it.
+  std::optional<int> RLockOwner(uint64_t semaphore, std::string_view stack);
 
  private:
   struct Thread {
     uint64_t state;
+    uint64_t ident;  // as Python's locks know it
     uint64_t tid;
     uint64_t c_frame;  // while Python runs in it, on its stack
   };
@@ -73,6 +78,7 @@ class PythonReader {
   Status ReadThreads();
   Status ReadThreadsOf(uint64_t interpreter);
   const Thread* FindThread(int tid, uint64_t stack_begin, uint64_t stack_end) const;
+  std::optional<uint64_t> IdentOfOwner(uint64_t object, uint64_t semaphore) const;
   Result<Code> ReadCode(uint64_t address) const;
   Result<std::string> ReadText(uint64_t address) const;
   Result<std::string> ReadBytes(uint64_t address) const;

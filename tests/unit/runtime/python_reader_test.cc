@@ -97,6 +97,21 @@ class FakePython {
     Put(at + 136, Bytes(lines));
     return at;
   }
+  uint64_t Type(const string& name) {
+    const uint64_t text = Block(name.size() + 1);
+    PutText(text, name);
+    const uint64_t at = Block(32);
+    Put(at + 24, text);
+    return at;
+  }
+  uint64_t Lock(uint64_t type, uint64_t semaphore, uint64_t owner, uint64_t count) {
+    const uint64_t at = Block(48);
+    Put(at + 8, type);
+    Put(at + 16, semaphore);
+    Put(at + 24, owner);
+    Put(at + 32, count);
+    return at;
+  }
   // At its `unit`-th code unit.
   uint64_t Frame(uint64_t code, int64_t unit, uint64_t caller, bool is_entry = false) {
     const uint64_t at = Block(80);
@@ -271,6 +286,26 @@ TEST(PythonReader, ListsWithoutAnEndAreLeft) {
   python.Put(interpreter, interpreter);
   python.Told();
   EXPECT_EQ(python.warning, "its list of interpreters has no end");
+}
+
+TEST(PythonReader, AnRLockKnowsWhoHasItAndOtherLocksDoNot) {
+  constexpr uint64_t kSemaphore = 0x5000;
+  constexpr uint64_t kIdent = 0x7fff1234;
+  FakePython python;
+  const uint64_t interpreter = python.Interpreter();
+  python.Put(python.Thread(interpreter, 4712, 0) + 152, kIdent);
+  const uint64_t type = python.Type("_thread.RLock");
+  const auto owner = [&](uint64_t object, uint64_t semaphore = 0x5000) {
+    string stack(64, '\x10');
+    std::memcpy(stack.data() + 24, &object, sizeof object);
+    return python.Open()->RLockOwner(semaphore, stack);
+  };
+  EXPECT_EQ(owner(python.Lock(type, kSemaphore, kIdent, 1)), 4712);
+  EXPECT_EQ(owner(python.Lock(type, kSemaphore, kIdent, 1), kSemaphore + 8), std::nullopt);
+  EXPECT_EQ(owner(python.Lock(type, kSemaphore, kIdent, 0)), std::nullopt);
+  EXPECT_EQ(owner(python.Lock(type, kSemaphore, kIdent + 8, 1)), std::nullopt);
+  EXPECT_EQ(owner(python.Lock(python.Type("_thread.lock"), kSemaphore, kIdent, 1)), std::nullopt);
+  EXPECT_EQ(owner(0x10), std::nullopt);
 }
 
 // Whatever a byte is, nothing is read for long, and frames that are missing have a reason.
