@@ -11,6 +11,7 @@ void FuzzExec(std::string_view input);
 void FuzzGdb(std::string_view input);
 void FuzzLog(std::string_view input);
 void FuzzPerf(std::string_view input);
+void FuzzPython(std::string_view input);
 void FuzzRing(std::string_view input);
 void FuzzScope(std::string_view input);
 void FuzzTrace(std::string_view input);
@@ -19,10 +20,10 @@ void FuzzWatch(std::string_view input);
 
 std::span<const Fuzzer> Fuzzers() {
   static constexpr Fuzzer kFuzzers[] = {
-      {"catalog", FuzzCatalog}, {"code", FuzzCode},   {"core", FuzzCore},   {"elf", FuzzElf},
-      {"etm", FuzzEtm},         {"exec", FuzzExec},   {"gdb", FuzzGdb},     {"log", FuzzLog},
-      {"perf", FuzzPerf},       {"ring", FuzzRing},   {"scope", FuzzScope}, {"trace", FuzzTrace},
-      {"units", FuzzUnits},     {"watch", FuzzWatch},
+      {"catalog", FuzzCatalog}, {"code", FuzzCode},     {"core", FuzzCore},   {"elf", FuzzElf},
+      {"etm", FuzzEtm},         {"exec", FuzzExec},     {"gdb", FuzzGdb},     {"log", FuzzLog},
+      {"perf", FuzzPerf},       {"python", FuzzPython}, {"ring", FuzzRing},   {"scope", FuzzScope},
+      {"trace", FuzzTrace},     {"units", FuzzUnits},   {"watch", FuzzWatch},
   };
   return kFuzzers;
 }

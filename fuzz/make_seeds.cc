@@ -13,6 +13,7 @@
 #include "fakes/etm_bytes.h"
 #include "fakes/fake_clock.h"
 #include "fakes/fake_file_system.h"
+#include "fakes/fake_python.h"
 #include "fakes/perf_story.h"
 #include "fakes/watch_image.h"
 #include "ring/ring_store.h"
@@ -306,6 +307,22 @@ void WriteWatches() {
   }
 }
 
+// Two threads, one with frames of functions whose names are of any alphabet, and a lock.
+void WritePython() {
+  FakePython python;
+  const uint64_t outer = python.Frame(python.Function("main"), 3, 0, true);
+  const uint64_t path = python.Wide(U"/\u94f6\u884c.py", 2);
+  const uint64_t middle = python.Frame(python.Code(python.Wide(U"gr\u00f6\u00dfe", 1), path, 5,
+                                                   LineEntry(1, 100) + LineEntry(8, -3)),
+                                       2, outer);
+  const uint64_t inner = python.Frame(python.Function("Pool.take"), 0, middle);
+  const uint64_t interpreter = python.Interpreter();
+  python.Thread(interpreter, FakePython::kPyThread, inner);
+  python.Put(python.Thread(interpreter, 12, outer) + 152, uint64_t{0x7fff1234});
+  python.Lock(python.Type("_thread.RLock"), 0x5000, 0x7fff1234, 1);
+  Write("python", "threads", python.image());
+}
+
 // Two threads, one asleep in a call, with a trace that is truncated, twice there and partly
 // missing.
 void WritePerfFiles() {
@@ -345,6 +362,7 @@ int main(int argc, char** argv) {
   WriteCores();
   WriteWatches();
   WritePerfFiles();
+  WritePython();
   WriteHardwareTraces(argv[1]);
   Write("elf", "program", ReadAll(argv[2]));
 }

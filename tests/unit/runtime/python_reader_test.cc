@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "fakes/fake_python.h"
 #include "runtime/python/python_lines.h"
 
 namespace hangscope {
@@ -15,183 +16,13 @@ namespace {
 
 using ::std::string;
 
-constexpr uint64_t kImageBegin = 0x10000;
-constexpr uint64_t kPyStackBegin = 0x7f0000;
-constexpr uint64_t kPyStackEnd = 0x7f8000;
-constexpr int kPyThread = 4711;
-
-// One entry of a table of lines: `units` code units on the line `change` further.
-string LineEntry(int units, int change) {
-  string entry(1, static_cast<char>(0x80 | 13 << 3 | (units - 1)));
-  auto value = static_cast<uint32_t>(change < 0 ? -change * 2 + 1 : change * 2);
-  for (; value > 0x3f; value >>= 6) entry += static_cast<char>(0x40 | (value & 0x3f));
-  return entry + static_cast<char>(value);
-}
-
-class FakePython {
- public:
-  FakePython() {
-    version_ = Block(8);
-    Put<uint64_t>(version_, 0x030b02f0);
-    runtime_ = Block(64);
-    code_type_ = Block(8);
-    text_type_ = Block(8);
-    bytes_type_ = Block(8);
-  }
-
-  uint64_t Block(size_t bytes) {
-    const uint64_t at = kImageBegin + image_.size();
-    image_.resize(image_.size() + (bytes + 15) / 16 * 16);
-    return at;
-  }
-  template <typename Number>
-  void Put(uint64_t at, Number number) {
-    std::memcpy(image_.data() + (at - kImageBegin), &number, sizeof number);
-  }
-  void PutText(uint64_t at, const string& text) {
-    image_.replace(at - kImageBegin, text.size(), text);
-  }
-
-  uint64_t Interpreter() {
-    const uint64_t at = Block(32);
-    Put(at, last_interpreter_);
-    Put(runtime_ + 40, at);
-    return last_interpreter_ = at;
-  }
-  // A thread of it whose innermost frame is `frame`.
-  uint64_t Thread(uint64_t interpreter, uint64_t tid, uint64_t frame) {
-    const uint64_t at = Block(168);
-    const uint64_t c_frame = Block(24);
-    uint64_t first = 0;
-    std::memcpy(&first, image_.data() + (interpreter + 16 - kImageBegin), 8);
-    Put(at + 8, first);
-    Put(interpreter + 16, at);
-    Put(at + 16, interpreter);
-    Put(at + 56, c_frame);
-    Put(at + 160, tid);
-    Put(c_frame + 8, frame);
-    return at;
-  }
-  uint64_t Bytes(const string& bytes) {
-    const uint64_t at = Block(32 + bytes.size());
-    Put(at + 8, bytes_type_);
-    Put<uint64_t>(at + 16, bytes.size());
-    PutText(at + 32, bytes);
-    return at;
-  }
-  uint64_t Ascii(const string& text) { return Text(text, text.size(), 1, true); }
-  uint64_t Wide(const std::u32string& text, uint32_t width) {
-    string raw;
-    for (const char32_t c : text) {
-      const auto number = static_cast<uint32_t>(c);
-      raw.append(reinterpret_cast<const char*>(&number), width);
-    }
-    return Text(raw, text.size(), width, false);
-  }
-  uint64_t Code(uint64_t function, uint64_t path, int first_line, const string& lines) {
-    const uint64_t at = Block(184 + 64);
-    Put(at + 8, code_type_);
-    Put<int32_t>(at + 72, first_line);
-    Put(at + 112, path);
-    Put(at + 128, function);
-    Put(at + 136, Bytes(lines));
-    return at;
-  }
-  uint64_t Type(const string& name) {
-    const uint64_t text = Block(name.size() + 1);
-    PutText(text, name);
-    const uint64_t at = Block(32);
-    Put(at + 24, text);
-    return at;
-  }
-  uint64_t Lock(uint64_t type, uint64_t semaphore, uint64_t owner, uint64_t count) {
-    const uint64_t at = Block(48);
-    Put(at + 8, type);
-    Put(at + 16, semaphore);
-    Put(at + 24, owner);
-    Put(at + 32, count);
-    return at;
-  }
-  // At its `unit`-th code unit.
-  uint64_t Frame(uint64_t code, int64_t unit, uint64_t caller, bool is_entry = false) {
-    const uint64_t at = Block(80);
-    Put(at + 32, code);
-    Put(at + 48, caller);
-    Put<uint64_t>(at + 56, code + 184 + static_cast<uint64_t>(unit * 2));
-    Put<uint8_t>(at + 68, is_entry ? 1 : 0);
-    return at;
-  }
-  // In "/srv/bank.py", from line 10 on, two code units a line.
-  uint64_t Function(const string& name) {
-    return Code(Ascii(name), Ascii("/srv/bank.py"), 10, LineEntry(2, 0) + LineEntry(2, 1));
-  }
-
-  Result<PythonReader> Open(const string& file = "python3.11") {
-    const auto find = [this](std::string_view name) -> std::optional<uint64_t> {
-      if (name == hidden_) return std::nullopt;
-      if (name == "Py_Version") return version_;
-      if (name == "_PyRuntime") return runtime_;
-      if (name == "PyCode_Type") return code_type_;
-      if (name == "PyUnicode_Type") return text_type_;
-      if (name == "PyBytes_Type") return bytes_type_;
-      return std::nullopt;
-    };
-    return PythonReader::Open(file, find, [this](uint64_t address, void* into, size_t bytes) {
-      ++reads;
-      const uint64_t at = address - kImageBegin;
-      if (at > image_.size() || bytes > image_.size() - at) return false;
-      std::memcpy(into, image_.data() + at, bytes);
-      return true;
-    });
-  }
-  // "take bank.py:11", of thread 4711.
-  std::vector<string> Told(size_t most = 64, int tid = kPyThread) {
-    warning.clear();
-    auto reader = Open();
-    if (!reader.ok()) {
-      warning = reader.status().message();
-      return {};
-    }
-    const PythonFrames python = reader->FramesOf(tid, kPyStackBegin, kPyStackEnd, most);
-    warning = python.warning;
-    named = reader->Name(python.frames, &warning);
-    std::vector<string> told;
-    for (const StackFrame& frame : named) told.push_back(frame.function + " " + frame.source);
-    return told;
-  }
-
-  string& image() { return image_; }
-  void Hide(const char* symbol) { hidden_ = symbol; }
-  void SetVersion(uint64_t version) { Put(version_, version); }
-
-  size_t reads = 0;
-  string warning;
-  std::vector<StackFrame> named;
-
- private:
-  uint64_t Text(const string& raw, size_t length, uint32_t width, bool is_ascii) {
-    const uint64_t data = is_ascii ? 48 : 72;
-    const uint64_t at = Block(data + raw.size() + 4);
-    Put(at + 8, text_type_);
-    Put<uint64_t>(at + 16, length);
-    Put<uint32_t>(at + 32, width << 2 | 1u << 5 | (is_ascii ? 1u << 6 : 0));
-    PutText(at + data, raw);
-    return at;
-  }
-
-  string image_;
-  string hidden_;
-  uint64_t version_, runtime_, code_type_, text_type_, bytes_type_;
-  uint64_t last_interpreter_ = 0;
-};
-
 using Strings = std::vector<string>;
 
 TEST(PythonReader, FramesHaveFunctionFileAndLineInnermostFirst) {
   FakePython python;
   const uint64_t outer = python.Frame(python.Function("main"), 3, 0, true);
   const uint64_t inner = python.Frame(python.Function("Pool.take"), 0, outer);
-  python.Thread(python.Interpreter(), kPyThread, inner);
+  python.Thread(python.Interpreter(), FakePython::kPyThread, inner);
   EXPECT_EQ(python.Told(), (Strings{"Pool.take bank.py:10", "main bank.py:11"}));
   EXPECT_EQ(python.warning, "");
   ASSERT_EQ(python.named.size(), 2u);
@@ -204,7 +35,7 @@ TEST(PythonReader, ThreadsOfEveryInterpreterAreFoundAndOthersHaveNoFrames) {
   const uint64_t frame = python.Frame(python.Function("main"), 0, 0, true);
   const uint64_t first = python.Interpreter();
   python.Thread(first, 12, 0);
-  python.Thread(first, kPyThread, frame);
+  python.Thread(first, FakePython::kPyThread, frame);
   python.Thread(first, 13, 0);
   python.Thread(python.Interpreter(), 14, frame);
   EXPECT_EQ(python.Told().size(), 1u);
@@ -219,10 +50,10 @@ TEST(PythonReader, AThreadIsKnownByItsStackWhereItsNumberIsOld) {
   FakePython python;
   const uint64_t interpreter = python.Interpreter();
   const uint64_t thread = python.Thread(interpreter, 12, 0);
-  python.Put<uint64_t>(thread + 56, kPyStackBegin + 64);
+  python.Put<uint64_t>(thread + 56, FakePython::kPyStackBegin + 64);
   python.Told();
   EXPECT_EQ(python.warning, "the innermost frame cannot be found");  // it looked there
-  python.Put<uint64_t>(thread + 56, kPyStackEnd);
+  python.Put<uint64_t>(thread + 56, FakePython::kPyStackEnd);
   EXPECT_EQ(python.Told(), Strings());
   EXPECT_EQ(python.warning, "");
 }
@@ -242,7 +73,7 @@ TEST(PythonReader, NamesMayBeInAnyAlphabet) {
   odd[1] = 0xd800;
   at = frame(python.Ascii("f"), python.Wide(odd, 2), at);
   at = frame(python.Ascii(string(5000, 'n')), python.Ascii("a.py"), at);
-  python.Thread(python.Interpreter(), kPyThread, at);
+  python.Thread(python.Interpreter(), FakePython::kPyThread, at);
   EXPECT_EQ(python.Told(),
             (Strings{string(4096, 'n') + "... a.py:1", "f a\xef\xbf\xbd.py:1", "f a\xff.py:1",
                      "f \U0001f40d.py:1", "банк 銀行.py:1", "größe ä.py:1"}));
@@ -267,7 +98,7 @@ TEST(PythonReader, ListsWithoutAnEndAreLeft) {
   const uint64_t outer = python.Frame(code, 0, 0);
   const uint64_t inner = python.Frame(code, 0, outer);
   const uint64_t interpreter = python.Interpreter();
-  const uint64_t thread = python.Thread(interpreter, kPyThread, inner);
+  const uint64_t thread = python.Thread(interpreter, FakePython::kPyThread, inner);
   EXPECT_EQ(python.Told(1).size(), 1u);
   EXPECT_EQ(python.warning, "there are more than 1");
   python.Put(outer + 48, inner);
@@ -318,7 +149,7 @@ TEST(PythonReader, NoByteThatChangesLeadsAstray) {
                    2, outer);
   const uint64_t inner = python.Frame(python.Function("Pool.take"), 0, middle);
   const uint64_t interpreter = python.Interpreter();
-  python.Thread(interpreter, kPyThread, inner);
+  python.Thread(interpreter, FakePython::kPyThread, inner);
   python.Thread(interpreter, 12, outer);
   const Strings whole = python.Told();
   ASSERT_EQ(whole, (Strings{"Pool.take bank.py:10", "ба <string>:102", "main bank.py:11"}));

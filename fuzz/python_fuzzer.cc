@@ -1,0 +1,33 @@
+// The memory of a process that runs Python, damaged in any way: bounded reads and lists, and a
+// sentence where frames are missing.
+#include <string>
+
+#include "fakes/fake_python.h"
+#include "fuzz.h"
+
+namespace hangscope::fuzz {
+namespace {
+
+constexpr size_t kMostPythonFrames = 64;
+
+}  // namespace
+
+void FuzzPython(std::string_view input) {
+  FakePython python;
+  python.image() = std::string(input);
+  auto reader = python.Open();
+  FUZZ_REQUIRE(reader.ok() || !reader.status().message().empty());
+  if (!reader.ok()) return;
+  const size_t most_reads = 1000 + input.size();  // each record of a list is another
+  PythonFrames frames = reader->FramesOf(FakePython::kPyThread, FakePython::kPyStackBegin,
+                                         FakePython::kPyStackEnd, kMostPythonFrames);
+  FUZZ_REQUIRE(frames.frames.size() <= kMostPythonFrames);
+  const auto named = reader->Name(frames.frames, &frames.warning);
+  FUZZ_REQUIRE(named.size() == frames.frames.size() ||
+               (named.size() < frames.frames.size() && !frames.warning.empty()));
+  FUZZ_REQUIRE(MergeStacks({}, frames.frames, named, "python3.11").size() == named.size());
+  reader->RLockOwner(0x5000, input.substr(0, 4096));
+  FUZZ_REQUIRE(python.reads < most_reads);
+}
+
+}  // namespace hangscope::fuzz

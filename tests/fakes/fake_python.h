@@ -1,0 +1,189 @@
+// The memory of a process that runs CPython 3.11, as little of it as its frames need, written down
+// as CPython lays it out. Any byte of it may be changed then.
+#ifndef HANGSCOPE_TESTS_FAKES_FAKE_PYTHON_H
+#define HANGSCOPE_TESTS_FAKES_FAKE_PYTHON_H
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/python/python_reader.h"
+
+namespace hangscope {
+
+// One entry of a table of lines: `units` code units on the line `change` further.
+inline std::string LineEntry(int units, int change) {
+  std::string entry(1, static_cast<char>(0x80 | 13 << 3 | (units - 1)));
+  auto value = static_cast<uint32_t>(change < 0 ? -change * 2 + 1 : change * 2);
+  for (; value > 0x3f; value >>= 6) entry += static_cast<char>(0x40 | (value & 0x3f));
+  return entry + static_cast<char>(value);
+}
+
+class FakePython {
+ public:
+  static constexpr uint64_t kImageBegin = 0x10000;
+  static constexpr uint64_t kPyStackBegin = 0x7f0000;
+  static constexpr uint64_t kPyStackEnd = 0x7f8000;
+  static constexpr int kPyThread = 4711;
+
+  FakePython() {
+    version_ = Block(8);
+    Put<uint64_t>(version_, 0x030b02f0);
+    runtime_ = Block(64);
+    code_type_ = Block(8);
+    text_type_ = Block(8);
+    bytes_type_ = Block(8);
+  }
+
+  uint64_t Block(size_t bytes) {
+    const uint64_t at = kImageBegin + image_.size();
+    image_.resize(image_.size() + (bytes + 15) / 16 * 16);
+    return at;
+  }
+  template <typename Number>
+  void Put(uint64_t at, Number number) {
+    std::memcpy(image_.data() + (at - kImageBegin), &number, sizeof number);
+  }
+  void PutText(uint64_t at, const std::string& text) {
+    image_.replace(at - kImageBegin, text.size(), text);
+  }
+
+  uint64_t Interpreter() {
+    const uint64_t at = Block(32);
+    Put(at, last_interpreter_);
+    Put(runtime_ + 40, at);
+    return last_interpreter_ = at;
+  }
+  // A thread of it whose innermost frame is `frame`.
+  uint64_t Thread(uint64_t interpreter, uint64_t tid, uint64_t frame) {
+    const uint64_t at = Block(168);
+    const uint64_t c_frame = Block(24);
+    uint64_t first = 0;
+    std::memcpy(&first, image_.data() + (interpreter + 16 - kImageBegin), 8);
+    Put(at + 8, first);
+    Put(interpreter + 16, at);
+    Put(at + 16, interpreter);
+    Put(at + 56, c_frame);
+    Put(at + 160, tid);
+    Put(c_frame + 8, frame);
+    return at;
+  }
+  uint64_t Bytes(const std::string& bytes) {
+    const uint64_t at = Block(32 + bytes.size());
+    Put(at + 8, bytes_type_);
+    Put<uint64_t>(at + 16, bytes.size());
+    PutText(at + 32, bytes);
+    return at;
+  }
+  uint64_t Ascii(const std::string& text) { return Text(text, text.size(), 1, true); }
+  uint64_t Wide(const std::u32string& text, uint32_t width) {
+    std::string raw;
+    for (const char32_t c : text) {
+      const auto number = static_cast<uint32_t>(c);
+      raw.append(reinterpret_cast<const char*>(&number), width);
+    }
+    return Text(raw, text.size(), width, false);
+  }
+  uint64_t Code(uint64_t function, uint64_t path, int first_line, const std::string& lines) {
+    const uint64_t at = Block(184 + 64);
+    Put(at + 8, code_type_);
+    Put<int32_t>(at + 72, first_line);
+    Put(at + 112, path);
+    Put(at + 128, function);
+    Put(at + 136, Bytes(lines));
+    return at;
+  }
+  uint64_t Type(const std::string& name) {
+    const uint64_t text = Block(name.size() + 1);
+    PutText(text, name);
+    const uint64_t at = Block(32);
+    Put(at + 24, text);
+    return at;
+  }
+  uint64_t Lock(uint64_t type, uint64_t semaphore, uint64_t owner, uint64_t count) {
+    const uint64_t at = Block(48);
+    Put(at + 8, type);
+    Put(at + 16, semaphore);
+    Put(at + 24, owner);
+    Put(at + 32, count);
+    return at;
+  }
+  // At its `unit`-th code unit.
+  uint64_t Frame(uint64_t code, int64_t unit, uint64_t caller, bool is_entry = false) {
+    const uint64_t at = Block(80);
+    Put(at + 32, code);
+    Put(at + 48, caller);
+    Put<uint64_t>(at + 56, code + 184 + static_cast<uint64_t>(unit * 2));
+    Put<uint8_t>(at + 68, is_entry ? 1 : 0);
+    return at;
+  }
+  // In "/srv/bank.py", from line 10 on, two code units a line.
+  uint64_t Function(const std::string& name) {
+    return Code(Ascii(name), Ascii("/srv/bank.py"), 10, LineEntry(2, 0) + LineEntry(2, 1));
+  }
+
+  Result<PythonReader> Open(const std::string& file = "python3.11") {
+    const auto find = [this](std::string_view name) -> std::optional<uint64_t> {
+      if (name == hidden_) return std::nullopt;
+      if (name == "Py_Version") return version_;
+      if (name == "_PyRuntime") return runtime_;
+      if (name == "PyCode_Type") return code_type_;
+      if (name == "PyUnicode_Type") return text_type_;
+      if (name == "PyBytes_Type") return bytes_type_;
+      return std::nullopt;
+    };
+    return PythonReader::Open(file, find, [this](uint64_t address, void* into, size_t bytes) {
+      ++reads;
+      const uint64_t at = address - kImageBegin;
+      if (at > image_.size() || bytes > image_.size() - at) return false;
+      std::memcpy(into, image_.data() + at, bytes);
+      return true;
+    });
+  }
+  // "take bank.py:11", of thread 4711.
+  std::vector<std::string> Told(size_t most = 64, int tid = kPyThread) {
+    warning.clear();
+    auto reader = Open();
+    if (!reader.ok()) {
+      warning = reader.status().message();
+      return {};
+    }
+    const PythonFrames python = reader->FramesOf(tid, kPyStackBegin, kPyStackEnd, most);
+    warning = python.warning;
+    named = reader->Name(python.frames, &warning);
+    std::vector<std::string> told;
+    for (const StackFrame& frame : named) told.push_back(frame.function + " " + frame.source);
+    return told;
+  }
+
+  std::string& image() { return image_; }
+  void Hide(const char* symbol) { hidden_ = symbol; }
+  void SetVersion(uint64_t version) { Put(version_, version); }
+
+  size_t reads = 0;
+  std::string warning;
+  std::vector<StackFrame> named;
+
+ private:
+  uint64_t Text(const std::string& raw, size_t length, uint32_t width, bool is_ascii) {
+    const uint64_t data = is_ascii ? 48 : 72;
+    const uint64_t at = Block(data + raw.size() + 4);
+    Put(at + 8, text_type_);
+    Put<uint64_t>(at + 16, length);
+    Put<uint32_t>(at + 32, width << 2 | 1u << 5 | (is_ascii ? 1u << 6 : 0));
+    PutText(at + data, raw);
+    return at;
+  }
+
+  std::string image_;
+  std::string hidden_;
+  uint64_t version_, runtime_, code_type_, text_type_, bytes_type_;
+  uint64_t last_interpreter_ = 0;
+};
+
+}  // namespace hangscope
+
+#endif
