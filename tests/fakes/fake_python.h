@@ -145,6 +145,7 @@ class FakePython {
   }
   // "take bank.py:11", of thread 4711.
   std::vector<std::string> Told(size_t most = 64, int tid = kPyThread) {
+    frames = 0;
     warning.clear();
     auto reader = Open();
     if (!reader.ok()) {
@@ -152,6 +153,7 @@ class FakePython {
       return {};
     }
     const PythonFrames python = reader->FramesOf(tid, kPyStackBegin, kPyStackEnd, most);
+    frames = python.frames.size();
     warning = python.warning;
     named = reader->Name(python.frames, &warning);
     std::vector<std::string> told;
@@ -164,6 +166,7 @@ class FakePython {
   void SetVersion(uint64_t version) { Put(version_, version); }
 
   size_t reads = 0;
+  size_t frames = 0;  // whether they have names or not
   std::string warning;
   std::vector<StackFrame> named;
 
