@@ -3,6 +3,7 @@ JUnit."""
 import os
 import pathlib
 import re
+import signal
 
 from support import main
 from test_why_process import WhyCase
@@ -115,10 +116,9 @@ class Frames(WhyCase):
         process = self.run_python("forks.py", "import os, queue, threading\n\ndef work():\n    if os.fork() == 0:\n        queue.Queue().get()\n    else:\n"
                                             "        os.wait()\n\nthreading.Thread(target=work).start()\nprint('started', flush=True)\n")
         child, = [int(child) for task in pathlib.Path(f"/proc/{process.pid}/task").iterdir() for child in (task / "children").read_text().split()]
+        self.addCleanup(os.kill, child, signal.SIGKILL)
         (told, where, _), = self.threads(child)[0]
-        self.assertEqual(where["source"], "forks.py:5", told)
-        process.kill()
-        os.kill(child, 9)
+        self.assertEqual(where.get("source"), "forks.py:5", told)
 
     def test_other_versions_are_named(self):
         """Those that are there beside Debian's."""
