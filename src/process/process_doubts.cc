@@ -152,6 +152,12 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
             "who holds a lock for reading is not recorded: it is one of these threads, as there "
             "are no others that run");
       }
+      // One that raises an exception takes Python's main thread out of its wait for a lock.
+      if (std::any_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) {
+            const ThreadFacts* const thread = judged.node(i).facts;
+            return thread->wait.kind == WaitKind::kMutex && HandlerMayEnd(*thread);
+          }))
+        DoubtSignals(draft, judged, Confidence::kLikely, finding);
       DoubtFiles(draft, judged, finding);
       break;
     case FindingKind::kHeld:

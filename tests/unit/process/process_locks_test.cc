@@ -42,6 +42,20 @@ TEST(ProcessLocks, AThreadMayWaitForItself) {
   EXPECT_THAT(LinesOf(world), ElementsAre(HasSubstr("mutex lock, which it holds itself")));
 }
 
+TEST(ProcessLocks, AHandlerMayEndTheWaitOfPythonsMainThread) {
+  const auto confidence = [](int first, uint64_t handled) {
+    World world;
+    world.Process(10, "python3").caught_signals = handled;
+    for (const auto& [thread, owner] : {std::pair(first, 12), std::pair(12, first)})
+      world.Locks(10, thread, "", owner).stack = {
+          {1, "PyThread_acquire_lock_timed", "", "python3.11"}};
+    return Only(world.Judge()).confidence;
+  };
+  EXPECT_EQ(confidence(10, kTerm), Confidence::kLikely);
+  EXPECT_EQ(confidence(10, 0), Confidence::kCertain);
+  EXPECT_EQ(confidence(11, kTerm), Confidence::kCertain);
+}
+
 TEST(ProcessLocks, AHolderThatWorksWillLetGo) {
   World world;
   world.Locks(10, 10, "lock", 11);
