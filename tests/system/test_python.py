@@ -113,8 +113,13 @@ class Frames(WhyCase):
         self.assertIn("spin", [where["function"] for told, where, _ in found if told], found)
 
     def test_a_child_of_fork(self):
-        process = self.run_python("forks.py", "import os, queue, threading\n\ndef work():\n    if os.fork() == 0:\n        queue.Queue().get()\n    else:\n"
-                                            "        os.wait()\n\nthreading.Thread(target=work).start()\nprint('started', flush=True)\n")
+        for fork in "os.fork()", "ctypes.PyDLL(None).fork()":  # the second Python does not know of
+            with self.subTest(fork):
+                self.assert_child_of(fork)
+
+    def assert_child_of(self, fork):
+        process = self.run_python("forks.py", f"import ctypes, os, queue, threading\n\ndef work():\n    if {fork} == 0:\n        queue.Queue().get()\n    else:\n"
+                                              "        os.wait()\n\nthreading.Thread(target=work).start()\nprint('started', flush=True)\n")
         child, = [int(child) for task in pathlib.Path(f"/proc/{process.pid}/task").iterdir() for child in (task / "children").read_text().split()]
         self.addCleanup(os.kill, child, signal.SIGKILL)
         (told, where, _), = self.threads(child)[0]

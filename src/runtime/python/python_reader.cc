@@ -161,7 +161,7 @@ Status PythonReader::ReadThreadsOf(uint64_t interpreter) {
   return {};
 }
 
-// By its number; a child of fork may still have that of its parent, but has its frames on its own
+// By its number; a child that C code forked still has that of its parent, but its frames on its own
 // stack.
 const PythonReader::Thread* PythonReader::FindThread(int tid, uint64_t stack_begin,
                                                      uint64_t stack_end) const {

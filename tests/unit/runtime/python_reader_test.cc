@@ -46,7 +46,7 @@ TEST(PythonReader, ThreadsOfEveryInterpreterAreFoundAndOthersHaveNoFrames) {
   EXPECT_EQ(python.warning, "");
 }
 
-// After fork its record may have its parent's number.
+// After a fork by C code its record has its parent's number.
 TEST(PythonReader, AThreadIsKnownByItsStackWhereItsNumberIsOld) {
   FakePython python;
   const uint64_t interpreter = python.Interpreter();
