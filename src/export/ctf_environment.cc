@@ -98,6 +98,8 @@ CtfEnvironment EnvironmentOf(const TraceHead& head, const TraceEnd& end, const C
   environment.Add("command", fmt::format("{}", fmt::join(head.command, " ")));
   environment.Add("times", TimesText(head));
   environment.Add("verdict", head.verdict);
+  for (size_t i = 0; i < head.since_cycles.size(); ++i)
+    environment.Add(fmt::format("since_cycle_{}", i), SinceText(head.since_cycles[i]));
   AddWindow(head, &environment);
   for (size_t i = 0; i < head.tracks.size(); ++i)
     environment.Add(fmt::format("track_{}", i), head.tracks[i].name);

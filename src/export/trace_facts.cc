@@ -19,6 +19,10 @@ std::string TimesRemark(const TraceHead& head) {
                            : " (times are counts of the clock)";
 }
 
+std::string SinceText(const TraceSinceCycle& since) {
+  return fmt::format("{}: {} since cycle {}", since.core, since.state, since.cycle);
+}
+
 std::string WaitWord(const TraceStanding& standing) {
   return standing.activity == Activity::kWaiting || standing.activity == Activity::kIdle
              ? " for "
@@ -45,6 +49,7 @@ TraceFacts FactsOf(const TraceHead& head) {
   };
   add("recording", head.name);
   add("verdict", head.verdict);
+  for (const TraceSinceCycle& since : head.since_cycles) add("since cycle", SinceText(since));
   add("program", head.program);
   add("build id", head.build_id);
   add("command", fmt::format("{}", fmt::join(head.command, " ")));

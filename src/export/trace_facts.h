@@ -19,6 +19,9 @@ std::string TimesText(const TraceHead& head);
 // are times.
 std::string TimesRemark(const TraceHead& head);
 
+// "/soc/host: looping since cycle 284564".
+std::string SinceText(const TraceSinceCycle& since);
+
 // Between what somebody does and what it waits for: who is halted was so while it waited.
 std::string WaitWord(const TraceStanding& standing);
 

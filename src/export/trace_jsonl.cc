@@ -146,6 +146,9 @@ Status TraceJsonWriter::Begin(const TraceHead& head) {
                    {"to_ns", head.time.to}});
   json["trigger_ns"] = head.trigger ? Json(*head.trigger) : Json();
   json["verdict"] = head.verdict;
+  for (const TraceSinceCycle& since : head.since_cycles)
+    json["since_cycles"].push_back(
+        {{"core", since.core}, {"state", since.state}, {"cycle", since.cycle}});
   json["tracks"] = Json::array();
   for (const TraceTrack& track : head.tracks) {
     Json mine = RingNameObject(track.ring);

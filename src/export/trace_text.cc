@@ -111,6 +111,7 @@ Status TraceTextWriter::Begin(const TraceHead& head) {
   if (!command.empty()) text += fmt::format("command: {}\n", command);
   if (!machine.empty()) text += fmt::format("host: {}\n", machine);
   if (!head.verdict.empty()) text += fmt::format("verdict: {}\n", Printable(head.verdict));
+  for (const TraceSinceCycle& since : head.since_cycles) text += Printable(SinceText(since)) + "\n";
   if (head.window) {
     text += fmt::format("window: {}\n", SpanText(head.window->time));
     MakeNotes(*head.window);

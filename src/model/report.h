@@ -95,7 +95,8 @@ struct ReportLoop {
   std::string basis;
   uint64_t interrupts = 0;
   std::optional<double> for_s;
-  std::vector<ReportWayStep> way;  // how the core got there, the oldest first
+  std::optional<uint64_t> since_cycle;  // of simulated time
+  std::vector<ReportWayStep> way;       // how the core got there, the oldest first
   std::vector<ReportPlace> places;
 };
 

@@ -122,6 +122,13 @@ struct TraceStanding {
   std::string fault;         // kHalted: one sentence
 };
 
+// Since which cycle of simulated time a core of a trace has been in the verdict's state.
+struct TraceSinceCycle {
+  std::string core;   // "/soc/host"
+  std::string state;  // "looping", "silent"
+  uint64_t cycle = 0;
+};
+
 // Known before the first event.
 struct TraceHead {
   std::string name;                         // of the recording, for people
@@ -137,7 +144,8 @@ struct TraceHead {
   bool counts_bytes = false;
   TimeSpan time;  // of what is held
   std::optional<TimeNs> trigger;
-  std::string verdict;  // one line; empty: none was reached
+  std::string verdict;                        // one line; empty: none was reached
+  std::vector<TraceSinceCycle> since_cycles;  // of the verdict's cores whose trace counts cycles
   std::optional<Window> window;
   std::vector<TraceTrack> tracks;
   std::vector<TraceEventKind> kinds;

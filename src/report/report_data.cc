@@ -127,6 +127,7 @@ Json LoopObject(const ReportLoop& loop) {
                {"basis", loop.basis},
                {"interrupts", loop.interrupts}});
   Put(&json, "for_s", loop.for_s);
+  Put(&json, "since_cycle", loop.since_cycle);
   PutList(&json, "places", loop.places, PlaceObject);
   PutList(&json, "way", loop.way, [](const ReportWayStep& step) {
     Json object = PlaceObject(step);

@@ -50,6 +50,7 @@ void ReadLoop(const Json& core, std::vector<ReportLoop>* loops) {
   loop.basis = TextField(json, "basis");
   loop.interrupts = Count(json, "interrupts");
   loop.for_s = NumberField(core, "for_s");
+  loop.since_cycle = CountField(core, "since_cycle");
   for (const Json& place : ListField(json, "places")) {
     if (loop.places.size() == kMostLoopPlaces) break;
     loop.places.push_back(PlaceOf(place));
@@ -87,7 +88,12 @@ std::optional<SavedVerdict> VerdictOf(const Json& manifest) {
       verdict.findings.push_back(std::move(finding));
   }
   verdict.last_output = LastOutputOf(json);
-  for (const Json& core : ListField(json, "cores")) ReadLoop(core, &verdict.loops);
+  for (const Json& core : ListField(json, "cores")) {
+    ReadLoop(core, &verdict.loops);
+    const auto cycle = CountField(core, "since_cycle");
+    if (cycle && verdict.since_cycles.size() < kMostTexts)
+      verdict.since_cycles.push_back({TextField(core, "name"), TextField(core, "state"), *cycle});
+  }
   for (const Json& stream : ListField(json, "streams")) {
     if (!TextField(stream, "trace").empty())
       verdict.trace_streams.push_back(TextField(stream, "name"));

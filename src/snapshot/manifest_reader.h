@@ -15,6 +15,7 @@
 #include "base/file_system.h"
 #include "model/manifest.h"
 #include "model/report.h"
+#include "model/trace.h"
 
 namespace hangscope {
 
@@ -26,8 +27,9 @@ struct SavedVerdict {
   std::vector<std::string> evidence, doubts;
   std::vector<ReportFinding> findings;
   std::vector<ReportLastOutput> last_output;
-  std::vector<ReportLoop> loops;           // of the cores that have one
-  std::vector<std::string> trace_streams;  // the streams that carry an instruction trace
+  std::vector<ReportLoop> loops;              // of the cores that have one
+  std::vector<TraceSinceCycle> since_cycles;  // of the cores whose trace counts cycles
+  std::vector<std::string> trace_streams;     // the streams that carry an instruction trace
 };
 
 struct SavedLoss {

@@ -119,7 +119,8 @@ void StepReader::Begin(const TraceLine& line, uint64_t offset) {
   const uint32_t core = cores_->Number(line);
   HandOut(core);
   Pending& pending = PendingOf(core);
-  pending.step = {line.pc, offset, line.values, line.has_values, line.starts_block};
+  pending.step = {line.pc,           offset, line.values, line.has_values,
+                  line.starts_block, false,  line.cycle};
   pending.waiting = true;
   pending.committed = pending.from_dump = false;
   state_core_ = core;

@@ -25,7 +25,8 @@ struct Step {
   uint64_t values = 0;  // identifies registers and addresses at this step
   bool has_values = false;
   bool starts_block = false;
-  bool is_text = false;  // the place is a text: PlaceTexts knows it by `pc`
+  bool is_text = false;                // the place is a text: PlaceTexts knows it by `pc`
+  std::optional<uint64_t> cycle = {};  // of simulated time, where the trace has it
 };
 
 // What a trace itself says about the code at a place.

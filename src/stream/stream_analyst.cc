@@ -256,7 +256,7 @@ std::vector<CoreWay> StreamAnalyst::FindWays(const std::vector<CoreProof>& proof
     if (!proof.looping && (!is_trace_ || !proof.last)) continue;
     const uint64_t at = proof.looping ? proof.entered_offset : proof.last->offset;
     if (is_trace_) {
-      ways[core] = {at, WayTo(core, at), CycleAt(at)};
+      ways[core] = WayTo(core, at);
     } else {
       ways[core].at = at;
       for (std::string& line : ReadLinesBefore(reader_, at))
@@ -266,24 +266,18 @@ std::vector<CoreWay> StreamAnalyst::FindWays(const std::vector<CoreProof>& proof
   return ways;
 }
 
-// Of the line of a trace that begins there.
-std::optional<uint64_t> StreamAnalyst::CycleAt(uint64_t offset) {
-  reader_.Seek(offset);
-  if (reader_.Next(kLongestStepBytes) != BlockReader::Event::kBlock ||
-      reader_.block_offset() != offset)
-    return std::nullopt;
-  const std::string_view bytes = reader_.block();
-  return ParseTraceLine(bytes.substr(0, bytes.find('\n'))).cycle;
-}
-
-std::vector<WayStep> StreamAnalyst::WayTo(size_t core, uint64_t at) {
+CoreWay StreamAnalyst::WayTo(size_t core, uint64_t at) {
+  CoreWay way;
+  way.at = at;
   const uint64_t from = std::max(reader_.begin_offset(), at - std::min(at, kWayBytes));
   const StepsByCore all = ReadTrace(from, std::min(reader_.end_offset(), at + kLongestStepBytes));
-  if (core >= all.size()) return {};
+  if (core >= all.size()) return way;
   std::span<const Step> steps = all[core];
   const auto end = std::partition_point(steps.begin(), steps.end(),
                                         [at](const Step& step) { return step.offset <= at; });
-  return FindWay({steps.begin(), end}, code_, kMostWaySteps);
+  way.steps = FindWay({steps.begin(), end}, code_, kMostWaySteps);
+  if (end != steps.begin() && std::prev(end)->offset == at) way.cycle = std::prev(end)->cycle;
+  return way;
 }
 
 std::optional<TimeNs> StreamAnalyst::TimeOf(uint64_t offset) {

@@ -104,8 +104,7 @@ class StreamAnalyst {
   CoreTrack* TrackOf(Cores* cores, uint32_t core, const std::vector<Step>& steps, uint64_t new_from,
                      TimeNs now);
   void UpdateLog(CoreTrack* track, CoreFinding sample, TimeNs now);
-  std::vector<WayStep> WayTo(size_t core, uint64_t at);
-  std::optional<uint64_t> CycleAt(uint64_t offset);
+  CoreWay WayTo(size_t core, uint64_t at);
   std::unique_ptr<StepSource> MakeProofSource(StepSource::Sink sink);
 
   BlockReader reader_;

@@ -216,6 +216,7 @@ class FunctionTrace final : public TraceSource {
   void Entered(size_t core, const TrackedFunction& function, uint64_t pc);
   void Left(size_t core);
   TraceEvent& Add(size_t core, size_t kind);
+  TraceValue CycleValue() const { return {cycle_.value_or(0), {}, cycle_.has_value()}; }
   TimeNs TimeOf(const StreamBytes::Piece& piece, uint64_t offset);
   void Finish();
 
@@ -233,6 +234,8 @@ class FunctionTrace final : public TraceSource {
   std::vector<Core> tracked_;
   std::deque<TraceItem> items_;
   TimeNs now_ = 0;
+  bool has_cycles_ = false;        // its steps say when they were, in simulated time
+  std::optional<uint64_t> cycle_;  // of the latest step
   uint64_t read_to_ = 0;
   uint64_t steps_of_others_ = 0;  // cores that came while it was read
   bool done_ = false;
@@ -275,6 +278,8 @@ Status FunctionTrace::Recognise() {
   }
   code_.Learn(reader_.code());
   if (reader_.wide()) code_.SetWide();
+  has_cycles_ = std::any_of(steps_.begin(), steps_.end(),
+                            [](const auto& step) { return step.second.cycle.has_value(); });
   steps_.clear();
   if (reader_.IsTrace() && !reader_.only_translations()) {
     if (Status status = FindCores(); !status.ok()) return status;
@@ -297,6 +302,12 @@ void FunctionTrace::AddTracks() {
                          TraceMeaning::kFunctionEnter,
                          {}});
   head_.kinds.push_back({"function_leave", "function", "", {}, TraceMeaning::kFunctionLeave, {}});
+  if (has_cycles_) {
+    for (TraceEventKind& kind : head_.kinds) {
+      kind.format += kind.format.empty() ? "cycle %u" : ", cycle %u";
+      kind.fields.push_back({"cycle", TraceFieldType::kUnsigned, 64, {}});
+    }
+  }
   std::vector<uint32_t> order(cores_.size());
   std::iota(order.begin(), order.end(), 0u);
   std::sort(order.begin(), order.end(),
@@ -381,9 +392,13 @@ void FunctionTrace::Entered(size_t core, const TrackedFunction& function, uint64
   event.what = function.name;
   event.where = location.source();
   event.values = {{0, function.name, true}, {0, event.where, true}, {pc, {}, true}};
+  if (has_cycles_) event.values.push_back(CycleValue());
 }
 
-void FunctionTrace::Left(size_t core) { Add(core, kLeave); }
+void FunctionTrace::Left(size_t core) {
+  TraceEvent& event = Add(core, kLeave);
+  if (has_cycles_) event.values = {CycleValue()};
+}
 
 void FunctionTrace::FollowSteps(const StreamBytes::Piece& piece) {
   code_.Learn(reader_.code());
@@ -393,6 +408,7 @@ void FunctionTrace::FollowSteps(const StreamBytes::Piece& piece) {
       continue;
     }
     now_ = std::max(now_, TimeOf(piece, step.offset));
+    cycle_ = step.cycle;
     tracked_[core].tracker->Take(step);
   }
   steps_.clear();

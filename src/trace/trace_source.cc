@@ -163,8 +163,10 @@ class Opener {
     head_.host = manifest.host;
     head_.command = manifest.command;
     head_.program = by_command ? manifest.command.front() : manifest.elf;
-    if (const auto& verdict = manifest.verdict)
+    if (const auto& verdict = manifest.verdict) {
       head_.verdict = verdict->summary.empty() ? verdict->state : verdict->summary;
+      head_.since_cycles = verdict->since_cycles;
+    }
     if (!manifest.window) return;
     head_.window = manifest.window->window;
     head_.trigger = head_.window->time.to;

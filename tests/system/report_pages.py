@@ -223,6 +223,7 @@ def stream_loop():
                 "basis": "body",
                 "interrupts": i,
                 "for_s": 6.8 - i / 10,
+                **({"since_cycle": 284564} if i == 0 else {}),
                 "places": [
                     {"function": f, "source": place, "pc": f"0x8000{808 + 16 * k:04x}"}
                     for k, f in enumerate([name, "load_word", "compare", "branch_back"][: i + 1])

@@ -169,6 +169,17 @@ class Streams(ExportCase):
         self.assertTrue(b'times = "bytes of the stream' in seen["ctf"], "ctf")
 
 
+    def test_whose_trace_counts_cycles_have_them(self):
+        subprocess.run(["zstd", "-qdf", DATA / "gvsoc-hang.log.zst", "-o", self.trace], check=True)
+        enter = [e["fields"] for e in self.export(self.trace)["trace_event"] if e["name"] == "function_enter"][-1]
+        line = next(l for l in self.trace.read_text().splitlines() if f": {enter['cycle']}: " in l)
+        self.assertIn(enter["function"], line)
+        self.assertIn(f" {int(enter['pc'], 16):016x} ", line)
+        slices = json.loads(self.hangscope("export", "--to", "chrome", self.trace).out)["traceEvents"]
+        self.assertEqual([s["args"]["cycle"] for s in slices if s.get("name") == enter["function"] and s["ph"] == "B"][-1], str(enter["cycle"]))
+        self.assertTrue(f"cycle {enter['cycle']}\n" in self.hangscope("export", "--to", "text", self.trace).out.decode(), "text")
+
+
 class Files(ExportCase):
     IMAGE = IMAGES / "quiet-little64.bin"
 

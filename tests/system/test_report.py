@@ -229,6 +229,8 @@ class Report(Case):
         loop = data["loops"][0]
         self.assertEqual(loop["name"], "/soc/host")
         self.assertEqual(loop["places"][0]["function"], "cb_wait_front")
+        exported = self.hangscope("export", "--to", "text", self.snapshots()[0]).out.decode()
+        self.assertIn(f"\n/soc/host: looping since cycle {loop['since_cycle']}\n", exported)
         last = data["streams"][0]["lines"]
         self.assertIn("cb_wait_front", last[-1]["text"])
         self.assertNotIn("\x1b", "".join(line["text"] for line in last))

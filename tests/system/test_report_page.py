@@ -167,6 +167,7 @@ class ReportPage(ReportCase):
             ["1\u00a0087\u00a0862", "≥ 1\u00a0086\u00a0862", "1\u00a0085\u00a0862"],
         )
         self.assertIn("cb_reserve_back cb.c:8 0x80000328", page.text("#loops figcaption").replace("  ", " "))
+        self.assertIn("; since cycle 284\u00a0564; ", page.text("#loops figcaption"))
 
     def test_what_little_there_is_comes_first(self):
         page = self.page(report_oddities.findings_only)

@@ -79,6 +79,7 @@ function loopFigure(report, loop) {
     rounds,
     duration !== undefined &&
       `for ${report.times.counts ? `${duration} s` : report.times.length(duration * 1e9)}`,
+    sinceCycle(loop),
     kBasisTexts[loop.text("basis")] ?? visible(loop.text("basis")),
     loop.number("interrupts") > 0 &&
       plural(loop.number("interrupts"), "interrupt") + " inside, taken out",
@@ -124,6 +125,12 @@ function roundsText(loop) {
   const rounds = loop.number("rounds");
   if (!rounds) return "rounds not counted yet";
   return (loop.flag("at_least") ? "at least " : "") + plural(rounds, "round");
+}
+
+// In simulated time.
+function sinceCycle(loop) {
+  const cycle = loop.number("since_cycle");
+  return cycle === undefined ? undefined : `since cycle ${grouped(cycle)}`;
 }
 
 function loopDrawing(name, places, loop) {

@@ -212,6 +212,7 @@ function subjects(report) {
       name: loopName(report, loop),
       state: "looping",
       since: duration === undefined || report.times.counts ? undefined : -duration * 1e9,
+      since_cycle: sinceCycle(loop),
       waits_for: roundsText(loop),
       place,
     });
@@ -249,9 +250,12 @@ function subjectTable(report, waitsShown) {
     ),
     targetText(node.waits_for, {most: 72}),
     code(node.place, {most: 72}),
-    node.since === undefined
-      ? element("span", {class: "quiet"}, "not known")
-      : report.times.length(node.since),
+    [
+      node.since === undefined
+        ? element("span", {class: "quiet"}, "not known")
+        : report.times.length(node.since),
+      node.since_cycle ? element("span", {class: "quiet"}, ", ", node.since_cycle) : "",
+    ],
   ];
   const box = element(
     "div",

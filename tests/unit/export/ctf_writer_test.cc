@@ -121,6 +121,7 @@ TEST_F(CtfWriterTest, CountsNothingWhereAllFits) {
 
 TEST_F(CtfWriterTest, KeepsTroublesAndTheVerdict) {
   head_.verdict = "deadlock";
+  head_.since_cycles = {{"/soc/host", "looping", 284'564}};
   head_.warnings = {"ring 3 could not be read"};
   TraceEnd end;
   end.warnings = {"ring 3 could not be read", "the end is torn"};
@@ -128,6 +129,8 @@ TEST_F(CtfWriterTest, KeepsTroublesAndTheVerdict) {
   ASSERT_TRUE(writer.Begin(head_).ok());
   ASSERT_TRUE(writer.End(end).ok());
   EXPECT_THAT(Metadata(), HasSubstr("\tverdict = \"deadlock\";\n"));
+  EXPECT_THAT(Metadata(),
+              HasSubstr("\tsince_cycle_0 = \"/soc/host: looping since cycle 284564\";\n"));
   EXPECT_THAT(
       Metadata(),
       HasSubstr(

@@ -54,6 +54,7 @@ FakeTrace Sample() {
   left.what = "futex";
   head.name = "the trace";
   head.verdict = "deadlock\x1b[2J";
+  head.since_cycles = {{"/soc/host", "looping", 284'564}};
   head.warnings = {"something is damaged"};
   head.window.emplace();
   head.window->time = {2'000'000'000, 3'000'000'000};
@@ -101,6 +102,7 @@ TEST(TraceText, LosesNothingAndTellsWhatIsMissingWhereItIs) {
       Exported("text"),
       "the trace: 2 tracks, 2.000000 to 3.000000\n"
       "verdict: deadlock\\x1b[2J\n"
+      "/soc/host: looping since cycle 284564\n"
       "window: 2.000000 to 3.000000\n"
       "note: something is damaged\n"
       "                  core 3 writer  stale: 1.000000 to 1.500000, older than the window by 0.5 "

@@ -31,6 +31,7 @@ Verdict FullVerdict() {
   core.name = "hart 0";
   core.state = State::kLooping;
   core.since = 39 * kSecond;
+  core.since_cycle = 284'564;
   core.loop = Loop{{{0x80, "poll", "cb.c:9"}}, LoopBasis::kBody, 12, true, 3, false, {}, false};
   verdict.cores = {core};
   verdict.streams = {{"stdout", State::kSilent, "qemu", 0, 90}, {"stderr", State::kSilent, {}}};
@@ -228,6 +229,11 @@ TEST(SavedManifest, HasTheVerdictThatWasWritten) {
   EXPECT_EQ(verdict.loops[0].basis, "body");
   EXPECT_EQ(verdict.loops[0].interrupts, 3u);
   EXPECT_EQ(verdict.loops[0].for_s, 2.0);
+  EXPECT_EQ(verdict.loops[0].since_cycle, 284'564u);
+  ASSERT_THAT(verdict.since_cycles, SizeIs(1));
+  EXPECT_EQ(verdict.since_cycles[0].core, "hart 0");
+  EXPECT_EQ(verdict.since_cycles[0].state, "looping");
+  EXPECT_EQ(verdict.since_cycles[0].cycle, 284'564u);
   ASSERT_THAT(verdict.loops[0].places, SizeIs(1));
   EXPECT_EQ(verdict.loops[0].places[0].pc, "0x80");
   EXPECT_EQ(verdict.loops[0].places[0].function, "poll");
