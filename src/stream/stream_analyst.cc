@@ -108,6 +108,13 @@ StreamAnalyst::StepsByCore StreamAnalyst::ReadLog(uint64_t begin, uint64_t end) 
 }
 
 void StreamAnalyst::Sample(TimeNs now) {
+  const bool in_time = now - sampled_at_ < stall_ / 2;
+  sampled_at_ = now;
+  // A core that prints nothing is in no loop; samples may have missed where it went from there.
+  for (CoreTrack& core : trace_.cores) {
+    if (in_time && core.finding.IsLoop() && now - core.last_seen >= stall_)
+      core.finding.motion = CoreFinding::Motion::kMoving;
+  }
   if (!reader_.Refresh().ok()) return;
   const uint64_t end = reader_.end_offset();
   if (end == sampled_to_) return;
@@ -190,9 +197,10 @@ void StreamAnalyst::SampleDeeply(TimeNs now) {
     if (steps[core].empty()) continue;
     CoreTrack& track = cores[core];
     const TimeNs since = track.places_since;
+    const bool was_seen = track.finding.IsLoop();  // by samples, which then know since when
     track.Update(AnalyzeCore(steps[core], code_), now);
     // The places have not grown for longer than this sample is old.
-    if (track.finding.IsLoop())
+    if (track.finding.IsLoop() && !was_seen)
       track.loop_since = track.found_at = std::min(track.loop_since, since);
   }
 }

@@ -117,6 +117,7 @@ class StreamAnalyst {
   PlaceTexts texts_;
   ArrivalLog arrivals_;
   uint64_t sampled_to_ = 0;
+  TimeNs sampled_at_ = 0;
   bool is_trace_ = false;
   bool only_translations_ = false;
   bool chained_ = false;
