@@ -5,8 +5,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/status.h"
+#include "code/core_registers.h"
 
 namespace hangscope {
 
@@ -35,6 +38,13 @@ class CodeSource {
   // "queue_lock", "locks+8": the variable at `address`; empty: none is known there.
   virtual std::string Variable(uint64_t address) {
     (void)address;
+    return {};
+  }
+  // Of a core with these registers: its pc, then where each of its callers made the call, the
+  // innermost first, as far as the call frame information and the stack tell. `stack`: the bytes
+  // from the stack pointer on. Empty: not known.
+  virtual std::vector<uint64_t> Unwind(const CoreRegisters& registers, std::string_view stack) {
+    (void)registers, (void)stack;
     return {};
   }
   // Whether the program's file is another by now than the one that is read here.

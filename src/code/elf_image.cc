@@ -208,4 +208,10 @@ Location ElfImage::Locate(uint64_t pc) {
   return found;
 }
 
+std::vector<uint64_t> ElfImage::Unwind(const CoreRegisters& registers, std::string_view stack) {
+  if (!riscv_ || big_endian_) return {};
+  if (unwinder_ == nullptr) unwinder_ = std::make_unique<StackUnwinder>(dwfl_, bias_, xlen_);
+  return unwinder_->Unwind(registers, stack);
+}
+
 }  // namespace hangscope

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "code/code_source.h"
 #include "code/program_file.h"
+#include "code/stack_unwind.h"
 
 struct Dwfl;
 struct Dwfl_Module;
@@ -38,6 +39,7 @@ class ElfImage final : public CodeSource {
   Location Locate(uint64_t pc) override;
   bool InMemory(uint64_t address) override;
   std::string Variable(uint64_t address) override;
+  std::vector<uint64_t> Unwind(const CoreRegisters& registers, std::string_view stack) override;
   int xlen() const override { return xlen_; }
   bool HasChangedOnDisk() const override { return file_.HasChanged(); }
 
@@ -73,6 +75,7 @@ class ElfImage final : public CodeSource {
   // libdw gives a file that can lie anywhere (PIE) a place, and counts addresses from there
   uint64_t bias_ = 0;
   Generations<uint64_t, Location, 16384> known_;
+  std::unique_ptr<StackUnwinder> unwinder_;  // once it is asked for
   // by address; read when they are first asked for
   std::optional<std::vector<ElfSymbol>> variables_;
 };

@@ -18,6 +18,7 @@ constexpr char kInsn = 'i';
 constexpr char kPlace = 'p';
 constexpr char kMemory = 'm';
 constexpr char kVariable = 'v';
+constexpr char kUnwind = 'u';  // its address is the pc; behind it come x0 to x31 and the stack
 
 // function_begin, line, and three texts, each with its end.
 std::string Packed(const Location& place) {
@@ -63,12 +64,27 @@ class ElfAnswers {
         return Packed(image_->Locate(question->address));
       case kMemory:
         return BytesOf(image_->InMemory(question->address));
+      case kUnwind:
+        return Unwound(question->address, request.substr(sizeof *question));
       default:
         return image_->Variable(question->address);
     }
   }
 
  private:
+  std::string Unwound(uint64_t pc, std::string_view bytes) {
+    CoreRegisters registers{pc, {}};
+    for (size_t i = 0; i < CoreRegisters::kCount; ++i) {
+      const auto value = ValueOf<uint64_t>(bytes);
+      if (!value) return {};
+      registers.x.push_back(*value);
+      bytes.remove_prefix(sizeof *value);
+    }
+    std::string answer;
+    for (const uint64_t place : image_->Unwind(registers, bytes)) answer += BytesOf(place);
+    return answer;
+  }
+
   std::string Open() {
     auto image = ElfImage::OpenCopy(file_.Share(), path_);
     if (!image.ok()) return image.status().message();
@@ -123,6 +139,18 @@ bool ElfReader::InMemory(uint64_t address) {
 }
 
 std::string ElfReader::Variable(uint64_t address) { return Ask(kVariable, address); }
+
+std::vector<uint64_t> ElfReader::Unwind(const CoreRegisters& registers, std::string_view stack) {
+  std::string request = BytesOf(Question{kUnwind, registers.pc});
+  for (const uint64_t value : registers.x) request += BytesOf(value);
+  request += stack;
+  const std::string answer = side_->Ask(request).value_or({});
+  std::vector<uint64_t> places;
+  for (std::string_view rest = answer; rest.size() >= sizeof(uint64_t);
+       rest.remove_prefix(sizeof(uint64_t)))
+    places.push_back(*ValueOf<uint64_t>(rest));
+  return places;
+}
 
 std::string ElfReader::copy_path() const { return fmt::format("/proc/self/fd/{}", file_.fd()); }
 

@@ -21,6 +21,7 @@ class ElfReader final : public CodeSource {
   Location Locate(uint64_t pc) override;
   bool InMemory(uint64_t address) override;
   std::string Variable(uint64_t address) override;
+  std::vector<uint64_t> Unwind(const CoreRegisters& registers, std::string_view stack) override;
   int xlen() const override { return xlen_; }
   bool HasChangedOnDisk() const override { return file_.HasChanged(); }
   Status status() const override { return side_->status(); }

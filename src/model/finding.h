@@ -132,6 +132,11 @@ struct FindingSubject {
   std::string does = {};              // "waits 41.0 s for mutex lock_b, held by 4713"
   std::string at = {};                // its waypoint
   std::string where = {};             // "transfer  abba.c:31"
+  // Where in a function that `where` called: of a core of a scope its waypoint's place, where the
+  // caller is known; else empty
+  std::string inside = {};
+  // Those that have its waypoint, by the program; for judges alone
+  std::vector<std::string> functions = {};
   std::string waits_for = {};         // "mutex lock_b, held by 4713"; empty: nothing, or unknown
   std::optional<TimeNs> lasts = {};   // since it began to do so
   std::optional<uint32_t> hart = {};  // of a core of a scope: which no other core of it is
@@ -157,9 +162,10 @@ struct Finding : SourceFinding {
   std::vector<FindingSubject> victims;  // who else waits for these, directly or not
   std::string resource;                 // what is waited for, where it is one thing; else empty
   std::string first;                    // who stopped first; empty: not known
-  std::vector<std::string> lines;       // who waits for whom, where, since when
-  std::vector<std::string> history;     // the last events of the first to stop, the oldest first
-  bool of_two_sources = false;          // neither of which tells it alone
+  // Who waits for whom, where, since when; of a scope the subjects' come first, in their order.
+  std::vector<std::string> lines;
+  std::vector<std::string> history;  // the last events of the first to stop, the oldest first
+  bool of_two_sources = false;       // neither of which tells it alone
   // What only its source knows, by name: of a fault its type, reason and place.
   std::vector<std::pair<std::string, std::string>> facts;
 };

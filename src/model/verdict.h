@@ -114,7 +114,7 @@ struct CoreVerdict {
   bool since_at_least = false;
   std::optional<uint64_t> since_cycle = {};  // the same in simulated time, where the trace has it
   Place place;                               // the head of the loop, or the latest place
-  std::vector<std::string> callers;          // of the place, as FindingSubject's
+  std::vector<Place> callers;                // where each made the call, the nearest first
   std::optional<Loop> loop;                  // if looping
   bool asleep = false;                       // silent in a wfi
   std::optional<uint32_t> hart = {};         // by whose number the trace knows it

@@ -22,6 +22,9 @@ namespace {
 constexpr TimeNs kShortestInterval = kMillisecond;
 constexpr TimeNs kLongestInterval = 100 * kMillisecond;
 constexpr int kLooksAfterwards = 3;
+constexpr size_t kMostStacks = 32;  // of cores, in one look
+constexpr size_t kMostStackBytes = 16u << 10;
+constexpr size_t kStackPiece = 1u << 10;
 
 // The simulator of a guest; who has the file mapped, if it is one; 0: nobody that is known.
 int OwnerOf(FileSystem& files, const TargetSpec& spec) {
@@ -57,6 +60,17 @@ bool IsSameHeader(const std::string& a, const std::string& b) {
   constexpr size_t kCheck = offsetof(hangscope_header, check);
   return a.compare(0, HANGSCOPE_CHECKED_BYTES, b, 0, HANGSCOPE_CHECKED_BYTES) == 0 &&
          a.compare(kCheck, 4, b, kCheck, 4) == 0;
+}
+
+// As much of a stack from `address` on as can be read.
+std::string ReadUpTo(Target& target, uint64_t address) {
+  std::string bytes;
+  while (bytes.size() < kMostStackBytes) {
+    std::string piece(kStackPiece - (address + bytes.size()) % kStackPiece, '\0');
+    if (!target.Read(address + bytes.size(), piece).ok()) break;
+    bytes += piece;
+  }
+  return bytes;
 }
 
 bool IsRegularFile(const std::string& path) {
@@ -281,6 +295,7 @@ bool LiveScope::MayBeDump() const {
 
 Status LiveScope::Poll(TimeNs now) {
   events_->Forget();
+  stacks_.clear();
   std::swap(before_, sample_);
   if (Status status = reader_->Poll(&sample_); !status.ok()) return status;
   if (WentBack(layout(), before_, sample_)) {
@@ -301,6 +316,7 @@ Status LiveScope::Poll(TimeNs now) {
 Status LiveScope::PollDead(TimeNs now) {
   is_dead_ = true;
   events_->Forget();
+  stacks_.clear();
   if (Status status = reader_->Poll(&sample_); !status.ok()) return status;
   sample_.target_time = LastTime(layout(), newest_time_, sample_);
   sample_.ended_by_itself = EndedByItself();
@@ -323,7 +339,22 @@ Status LiveScope::PollFor(Clock& clock, TimeNs stall, ScopeSample* first) {
 }
 
 WatchScene LiveScope::Scene(TimeNs now) const {
-  return {name_, false, &watcher_->subjects(), &*names_, &nodes_, now, is_dead_};
+  WatchScene scene{name_, false, &watcher_->subjects(), &*names_, &nodes_, now, is_dead_};
+  scene.stacks = &stacks_;
+  return scene;
+}
+
+// Of a target that stands still and gives its registers.
+void LiveScope::ReadStack(const SubjectId& core) {
+  const auto hart = HartOf(core);
+  // The program's addresses must be those of the stack's words.
+  if (!hart || code_ == nullptr || reader_->layout().program_at != 0 || stacks_.contains(core))
+    return;
+  Target& target = view_->scope().target();
+  const auto registers = target.RegistersOf(*hart, code_->xlen());
+  if (!registers) return;
+  const std::string stack = ReadUpTo(target, registers->x[CoreRegisters::kStackPointer]);
+  stacks_[core] = names_->Places(code_->Unwind(*registers, stack));
 }
 
 Result<CoreDetail> LiveScope::Detail(uint32_t core) {
@@ -398,6 +429,12 @@ std::vector<Wait> LiveScope::Waits(TimeNs now) const {
 }
 
 Finding LiveScope::Tell(const ScopeFinding& finding, TimeNs now) {
+  for (const auto* list : {&finding.subjects, &finding.partners}) {
+    for (const SubjectId& subject : *list) {
+      if (subject.kind == SubjectId::Kind::kCore && stacks_.size() < kMostStacks)
+        ReadStack(subject);
+    }
+  }
   Finding told = ToldFinding(finding, Scene(now), History(finding));
   for (auto* list : {&told.subjects, &told.partners, &told.victims}) {
     for (FindingSubject& subject : *list) {

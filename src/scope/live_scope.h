@@ -3,6 +3,7 @@
 #ifndef HANGSCOPE_SCOPE_LIVE_SCOPE_H
 #define HANGSCOPE_SCOPE_LIVE_SCOPE_H
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -113,6 +114,7 @@ class LiveScope final : public WatchSource {
  private:
   LiveScope() = default;
   void FindCode(const ScopeSource& source);
+  void ReadStack(const SubjectId& core);
   const ScopeCatalog& Catalog() const;
 
   std::string name_;
@@ -131,10 +133,11 @@ class LiveScope final : public WatchSource {
   std::optional<RecentEvents> events_;
   std::optional<TaskRings> task_rings_;  // once they are asked for
   std::vector<NodeSample> nodes_;
-  std::string header_;                      // as it was when it was opened
-  std::optional<Corruption> wrong_header_;  // as it is
-  TimeNs wrong_header_since_ = 0;           // 0: since the next look
-  bool is_device_ = false;                  // a file that is no regular one
+  std::map<SubjectId, std::vector<Place>> stacks_;  // of the latest look
+  std::string header_;                              // as it was when it was opened
+  std::optional<Corruption> wrong_header_;          // as it is
+  TimeNs wrong_header_since_ = 0;                   // 0: since the next look
+  bool is_device_ = false;                          // a file that is no regular one
   bool looked_ = false;
   bool moved_ = false;  // any look found something changed
   TimeNs stall_ = 0;

@@ -225,6 +225,25 @@ std::pair<std::string, std::string> WatchNames::FindWaypoint(uint32_t waypoint) 
   return {long_name, source};
 }
 
+std::vector<std::string> WatchNames::WaypointFunctions(uint32_t waypoint) const {
+  std::vector<std::string> functions;
+  for (const CatalogEntry* entry : catalog_.Entries(HANGSCOPE_CATALOG_WAYPOINT)) {
+    if (code_ == nullptr || entry->name != Waypoint(waypoint)) continue;
+    functions.push_back(FunctionName(code_->Locate(entry->id).function));
+  }
+  return functions;
+}
+
+std::vector<hangscope::Place> WatchNames::Places(const std::vector<uint64_t>& pcs) const {
+  std::vector<hangscope::Place> places;
+  for (const uint64_t pc : pcs) {
+    const Location location = code_ == nullptr ? Location() : code_->Locate(pc);
+    if (location.function.empty()) break;
+    places.push_back({pc, FunctionName(location.function), Clean(location.source())});
+  }
+  return places;
+}
+
 std::string WatchNames::Place(uint64_t pc) const {
   if (code_ == nullptr || pc == 0) return {};
   const Location location = code_->Locate(pc - program_at_);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "code/code_source.h"
+#include "model/verdict.h"
 #include "model/watch.h"
 #include "scope/scope_catalog.h"
 
@@ -50,6 +51,11 @@ class WatchNames {
   std::string WaypointPlace(uint32_t waypoint) const;
   // Of that, where it is known, only "dataflow.c:88 in cb_reserve_back".
   std::string ShortWaypointPlace(uint32_t waypoint) const;
+  // The functions that have it, by the program; empty: not known.
+  std::vector<std::string> WaypointFunctions(uint32_t waypoint) const;
+  // Of where a core stands and its callers, as CodeSource::Unwind has them: with their names, as
+  // far as there are any.
+  std::vector<hangscope::Place> Places(const std::vector<uint64_t>& pcs) const;
   // One sentence: "assert 'count below capacity' tripped at cb.c:41 in cb_push", "write of 64 bytes
   // to (3,1) 0x1000 from 0x200: zero length".
   std::string Fault(const CoreFault& fault) const;

@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "hangscope/abi/watch.h"
 #include "scope/scope_text.h"
+#include "verdict/text.h"
 
 namespace hangscope {
 namespace {
@@ -102,6 +103,18 @@ std::string From(const SubjectState& subject, const std::vector<SubjectId>& othe
   return fmt::format(" ({} {})", how, ShortNames(others, scene));
 }
 
+// Where a core is, by its waypoint and, as far as it is known, its stack.
+void AddWhere(const SubjectState& subject, const WatchScene& scene, FindingSubject* told) {
+  told->at = WaypointOf(subject);
+  told->where = SubjectPlace(subject.subject, scene);
+  if (subject.subject.kind != Kind::kCore) return;
+  const uint32_t waypoint = subject.sample.waypoint;
+  told->functions = scene.NamesOf(subject.subject, waypoint).WaypointFunctions(waypoint);
+  if (scene.stacks == nullptr) return;
+  const auto stack = scene.stacks->find(subject.subject);
+  if (stack != scene.stacks->end()) NameCaller(stack->second, told);
+}
+
 std::string SubjectLine(const SubjectId& who, const std::vector<SubjectId>& others,
                         const WatchScene& scene, size_t name_width) {
   const SubjectState* const subject = scene.Find(who);
@@ -112,7 +125,13 @@ std::string SubjectLine(const SubjectId& who, const std::vector<SubjectId>& othe
                                 ? ""
                                 : scene.NamesOf(who, subject->sample.waypoint)
                                       .ShortWaypointPlace(subject->sample.waypoint);
-  return text + (place.empty() ? "" : "   " + place);
+  if (!place.empty()) text += "   " + place;
+  FindingSubject told;
+  AddWhere(*subject, scene, &told);
+  if (told.inside.empty() && !told.at.empty()) return text;
+  if (told.where.empty()) return text;
+  return text + (place.empty() ? "   " : " <- ") + Printable(told.where) +
+         CallersText(told.callers);
 }
 
 size_t NameWidth(const std::vector<SubjectId>& subjects, const WatchScene& scene) {
@@ -464,8 +483,7 @@ FindingSubject ToldSubject(const SubjectId& subject, const WatchScene& scene) {
   AddPlace(subject, scene, &told);
   if (found == nullptr) return told;
   told.does = SubjectDoing(*found, scene);
-  told.at = WaypointOf(*found);
-  told.where = SubjectPlace(subject, scene);
+  AddWhere(*found, scene, &told);
   if (!found->wait) return told;
   told.waits_for = scene.ResourceOf(subject, found->wait->resource);
   told.lasts = std::max<TimeNs>(0, scene.now - found->since);

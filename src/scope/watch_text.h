@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "model/verdict.h"
 #include "model/watch.h"
 #include "scope/watch_names.h"
 
@@ -40,6 +41,8 @@ struct WatchScene {
   const std::vector<SubjectHome>* homes = nullptr;
   const std::map<uint32_t, ResourceHome>* resources = nullptr;
   bool is_partly_unread = false;  // a memory of it cannot be read
+  // Where cores stand and who called that, the innermost first; null: of none it is known.
+  const std::map<SubjectId, std::vector<Place>>* stacks = nullptr;
 
   // Null: there is no such subject.
   const SubjectState* Find(const SubjectId& subject) const;

@@ -50,6 +50,7 @@ std::vector<FindingSubject> Subjects(const Json& finding, const char* name) {
     subject.does = TextField(json, "does");
     subject.at = TextField(json, "at");
     subject.where = TextField(json, "where");
+    subject.inside = TextField(json, "inside");
     subject.callers = TextsField(json, "callers", kMostCallers);
     subject.waits_for = TextField(json, "waits_for");
     subject.lasts = SecondsField(json, "for_s");

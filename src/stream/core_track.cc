@@ -110,8 +110,7 @@ void CoreTrack::FindCallers(const CoreProof& proof, ProgramCode& code) {
   }
   for (const uint64_t site : tracker.CallSites()) {
     if (callers.size() == kMostCallers) break;
-    const Place place = code.PlaceOf(site);
-    callers.push_back(place.source.empty() ? place.function : place.function + "  " + place.source);
+    callers.push_back(code.PlaceOf(site));
   }
 }
 

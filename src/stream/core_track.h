@@ -42,7 +42,7 @@ struct CoreTrack {
   TimeNs longest_loop = 0;              // of a log: the longest loop that it got out of by itself
   TimeNs places_since = 0;              // since when no new place was seen
   std::unordered_set<uint64_t> places;  // seen so far, bounded
-  std::vector<std::string> callers;     // of where it is, as CoreVerdict's
+  std::vector<Place> callers;           // of where it is, as CoreVerdict's
   // Of a loop that looks like a spin and, with what led into it, reads a clock.
   std::unordered_set<uint64_t> computing_loop;
 

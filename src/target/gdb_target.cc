@@ -21,6 +21,7 @@ constexpr size_t kLeastAtOnce = 8;
 constexpr size_t kMostOfAnswer = 16;
 constexpr int kMostStops = 16;  // that are told before an answer
 constexpr size_t kFrame = 8;    // what frames a packet, generously
+constexpr size_t kMostThreadsOfServer = 4096;
 
 // Bounds connecting and sending.
 void SetPatience(int fd) {
@@ -77,6 +78,17 @@ int ConnectHost(const std::string& host, const std::string& port) {
 bool IsStop(const std::string& answer) {
   return answer.size() >= 3 && (answer[0] == 'T' || answer[0] == 'S') &&
          GdbHexByte(answer.substr(1, 2));
+}
+
+// The bytes that a text of hexadecimal digits stands for; nothing where it is none.
+std::optional<std::string> BytesOfHex(std::string_view text) {
+  std::string bytes;
+  for (; text.size() >= 2; text.remove_prefix(2)) {
+    const auto byte = GdbHexByte(text.substr(0, 2));
+    if (!byte) return std::nullopt;
+    bytes += static_cast<char>(*byte);
+  }
+  return text.empty() ? std::optional(bytes) : std::nullopt;
 }
 
 }  // namespace
@@ -191,6 +203,58 @@ Status GdbTarget::Write(uint64_t address, std::string_view bytes) {
     address += count;
   }
   return {};
+}
+
+const std::vector<std::string>& GdbTarget::Threads() {
+  if (threads_) return *threads_;
+  threads_.emplace();
+  auto answer = Ask("qfThreadInfo");
+  // "m1,2", "m3", "l"
+  while (answer.ok() && answer->starts_with('m') && threads_->size() < kMostThreadsOfServer) {
+    for (size_t at = 1; at < answer->size();) {
+      const size_t end = std::min(answer->find(',', at), answer->size());
+      threads_->push_back(answer->substr(at, end - at));
+      at = end + 1;
+    }
+    answer = Ask("qsThreadInfo");
+  }
+  return *threads_;
+}
+
+std::optional<std::string> GdbTarget::ThreadOfHart(uint32_t hart) {
+  for (const std::string& thread : Threads()) {
+    auto answer = Ask("qThreadExtraInfo," + thread);
+    const auto words = answer.ok() ? BytesOfHex(*answer) : std::nullopt;
+    // "CPU#3 [running]"
+    if (words && words->starts_with(fmt::format("CPU#{} ", hart))) return thread;
+  }
+  return std::nullopt;
+}
+
+std::optional<CoreRegisters> GdbTarget::RegistersOf(uint32_t hart, int xlen) {
+  const auto thread = ThreadOfHart(hart);
+  if (!thread) return std::nullopt;
+  auto chosen = Ask("Hg" + *thread);
+  if (!chosen.ok() || *chosen != "OK") return std::nullopt;
+  auto answer = Ask("g");
+  // Memory is read as the first of them sees it, as before.
+  (void)Ask("Hg" + threads_->front()).ok();
+  const size_t word = static_cast<size_t>(xlen) / 8;
+  const size_t digits = 2 * word * (CoreRegisters::kCount + 1);
+  const auto bytes = answer.ok() && answer->size() >= digits
+                         ? BytesOfHex(std::string_view(*answer).substr(0, digits))
+                         : std::nullopt;
+  if (!bytes) return std::nullopt;
+  CoreRegisters registers;
+  for (size_t i = 0; i <= CoreRegisters::kCount; ++i) {
+    uint64_t value = 0;
+    std::memcpy(&value, bytes->data() + i * word, word);  // RISC-V's are little-endian
+    if (i < CoreRegisters::kCount)
+      registers.x.push_back(value);
+    else
+      registers.pc = value;
+  }
+  return registers;
 }
 
 }  // namespace hangscope

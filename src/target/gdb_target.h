@@ -26,19 +26,24 @@ class GdbTarget final : public Target {
   Life life() override { return Life::kDead; }  // it stands still as long as this is here
   const std::vector<MemoryRange>& ranges() const override { return ranges_; }
   std::optional<uint64_t> AddressOf(uint64_t elf_address) const override { return elf_address; }
+  // Of a server that says which of its threads is which hart as QEMU does.
+  std::optional<CoreRegisters> RegistersOf(uint32_t hart, int xlen) override;
 
  private:
   GdbTarget(std::string name, std::unique_ptr<ByteChannel> channel, TimeNs patience);
   Result<std::string> Ask(const std::string& packet);
   Status Greet();
   Status GiveUp(Status why);
+  const std::vector<std::string>& Threads();
+  std::optional<std::string> ThreadOfHart(uint32_t hart);
 
   const std::string name_;
   std::unique_ptr<ByteChannel> channel_;
   GdbPacketReader packets_;
   const TimeNs patience_;
-  size_t most_at_once_ = 256;  // bytes of memory in one answer
-  Status warning_;             // not ok: it is out of step
+  size_t most_at_once_ = 256;                        // bytes of memory in one answer
+  Status warning_;                                   // not ok: it is out of step
+  std::optional<std::vector<std::string>> threads_;  // as it calls them, once they are asked for
   std::vector<MemoryRange> ranges_;
 };
 

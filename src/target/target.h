@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "code/core_registers.h"
 
 namespace hangscope {
 
@@ -59,6 +60,12 @@ class Target {
     (void)address;
     (void)size_bytes;
     return true;
+  }
+  // Of hart `hart` of a target that stands still; `xlen`: 32 or 64. Nothing: they are not to be
+  // had, or it is not known whose are whose.
+  virtual std::optional<CoreRegisters> RegistersOf(uint32_t hart, int xlen) {
+    (void)hart, (void)xlen;
+    return std::nullopt;
   }
   // One sentence on what is wrong with the whole, for people; empty: nothing.
   virtual std::string warning() const { return {}; }

@@ -7,6 +7,7 @@
 
 #include "base/json_text.h"
 #include "base/units.h"
+#include "verdict/text.h"
 
 namespace hangscope {
 namespace {
@@ -50,7 +51,7 @@ Json CoreObject(const CoreVerdict& core, TimeNs now, bool with_loop) {
             {"for_s", RoundedSeconds(now - core.since)}};
   if (core.since_cycle) json["since_cycle"] = *core.since_cycle;
   json.update(PlaceObject(core.place));
-  if (!core.callers.empty()) json["callers"] = core.callers;
+  for (const Place& caller : core.callers) json["callers"].push_back(PlaceText(caller));
   if (core.asleep) json["asleep"] = true;
   if (core.loop && with_loop) json["loop"] = LoopObject(*core.loop);
   if (!with_loop) return json;
@@ -94,6 +95,7 @@ nlohmann::ordered_json SubjectObject(const FindingSubject& subject) {
   if (subject.lasts) json["for_s"] = RoundedSeconds(*subject.lasts);
   if (!subject.at.empty()) json["at"] = subject.at;
   if (!subject.where.empty()) json["where"] = subject.where;
+  if (!subject.inside.empty()) json["inside"] = subject.inside;
   if (!subject.callers.empty()) json["callers"] = subject.callers;
   if (!subject.waits_for.empty()) json["waits_for"] = subject.waits_for;
   return json;

@@ -253,7 +253,8 @@ bool StreamsKnowBetter(const Verdict& streams, const Finding& finding) {
 void AddTraceOfCores(Verdict* verdict) {
   Finding* const finding = &verdict->findings.front();
   if (finding->source != Source::kScope) return;
-  for (const FindingSubject& subject : finding->subjects) {
+  for (size_t i = 0; i < finding->subjects.size(); ++i) {
+    FindingSubject& subject = finding->subjects[i];
     const auto is_it = [&](const CoreVerdict& core) {
       return subject.hart && core.hart == subject.hart;
     };
@@ -261,6 +262,13 @@ void AddTraceOfCores(Verdict* verdict) {
     if (std::count_if(cores.begin(), cores.end(), is_it) != 1) continue;
     CoreVerdict& core = *std::find_if(cores.begin(), cores.end(), is_it);
     core.is_evidence = true;
+    if (subject.inside.empty() && core.state != State::kProgressing) {
+      std::vector<Place> stack = {core.place};
+      stack.insert(stack.end(), core.callers.begin(), core.callers.end());
+      NameCaller(stack, &subject);
+      if (!subject.inside.empty() && i < finding->lines.size())
+        finding->lines[i] += " <- " + subject.where + CallersText(subject.callers);
+    }
     finding->evidence.push_back("the trace: " + CoreText(core, verdict->time));
   }
 }

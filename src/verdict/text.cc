@@ -28,12 +28,10 @@ std::string Quoted(const std::string& text, size_t most) {
   return "\"" + Printable(text, most) + "\"";
 }
 
-std::string Where(const Place& place) {
-  if (!place.text.empty()) return Quoted(place.text, kLongestText);
-  std::string text =
-      place.function.empty() ? fmt::format("{:#x}", place.pc) : Printable(place.function);
-  if (!place.source.empty()) text += "  " + Printable(place.source);
-  return text;
+std::vector<std::string> Texts(const std::vector<Place>& places) {
+  std::vector<std::string> texts;
+  for (const Place& place : places) texts.push_back(PlaceText(place));
+  return texts;
 }
 
 bool OfLogLines(const Loop& loop) { return !loop.places.front().text.empty(); }
@@ -42,7 +40,7 @@ bool OfLogLines(const Loop& loop) { return !loop.places.front().text.empty(); }
 std::string Lines(const Loop& loop) {
   std::vector<std::string> texts;
   for (const Place& place : loop.places) {
-    const std::string text = Where(place);
+    const std::string text = PlaceText(place);
     if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(text);
   }
   const size_t all = texts.size();
@@ -96,14 +94,14 @@ std::string LoopText(const CoreVerdict& core, const std::string& age) {
   text +=
       fmt::format(" round {} {}{}", loop.places.size(), noun, loop.places.size() == 1 ? "" : "s");
   if (lines) return text + "  " + Lines(loop);
-  return text + " (" + AddressRange(loop) + ")  " + Where(core.place) + CallersText(core.callers) +
-         OtherFunctions(loop);
+  return text + " (" + AddressRange(loop) + ")  " + PlaceText(core.place) +
+         CallersText(Texts(core.callers)) + OtherFunctions(loop);
 }
 
 std::string WayText(const CoreVerdict& core) {
   std::string text = fmt::format("  how {} got there, the oldest first:\n", Printable(core.name));
   for (const WayStep& step : core.way) {
-    text += "    " + Where(step.place) + CallersText(step.callers) + "\n";
+    text += "    " + PlaceText(step.place) + CallersText(step.callers) + "\n";
   }
   return text;
 }
@@ -270,6 +268,30 @@ std::string StacksText(const Verdict& verdict) {
   return text;
 }
 
+std::string PlaceText(const Place& place) {
+  if (!place.text.empty()) return Quoted(place.text, kLongestText);
+  std::string text =
+      place.function.empty() ? fmt::format("{:#x}", place.pc) : Printable(place.function);
+  if (!place.source.empty()) text += "  " + Printable(place.source);
+  return text;
+}
+
+void NameCaller(const std::vector<Place>& stack, FindingSubject* core) {
+  const auto has_waypoint = [&](const Place& place) {
+    return std::find(core->functions.begin(), core->functions.end(), place.function) !=
+           core->functions.end();
+  };
+  auto caller = stack.begin();
+  if (!core->at.empty()) {
+    const auto waits = std::find_if(stack.begin(), stack.end(), has_waypoint);
+    caller = waits == stack.end() ? waits : std::next(waits);
+  }
+  if (caller == stack.end()) return;
+  core->inside = std::exchange(core->where, PlaceText(*caller));
+  core->callers = Texts({std::next(caller), stack.end()});
+  core->callers.resize(std::min(core->callers.size(), kMostCallers));
+}
+
 std::string CallersText(const std::vector<std::string>& callers) {
   std::string text;
   for (size_t i = 0; i < std::min(callers.size(), kMostCallersInLine); ++i)
@@ -286,9 +308,9 @@ std::string CoreText(const CoreVerdict& core, TimeNs now) {
     return fmt::format(
         "{}  {} since {}{}  {}{}", name, core.asleep ? "sleeps (wfi)" : "silent", age,
         core.since_cycle ? fmt::format(", cycle {},", FormatCount(*core.since_cycle)) : "",
-        Where(core.place), CallersText(core.callers));
+        PlaceText(core.place), CallersText(Texts(core.callers)));
   }
-  return fmt::format("{}  {}, last at  {}", name, StateName(core.state), Where(core.place));
+  return fmt::format("{}  {}, last at  {}", name, StateName(core.state), PlaceText(core.place));
 }
 
 std::string HeartbeatText(const Heartbeat& beat) {
@@ -439,8 +461,9 @@ std::string ReportText(const Manifest& manifest) {
     text += fmt::format("\nthe loop of {}, in order:\n", Printable(core.name));
     const auto& places = core.loop->places;
     for (size_t i = 0; i < std::min(places.size(), kMostPlacesListed * 8); ++i) {
-      text += places[i].text.empty() ? fmt::format("  {:#x}  {}\n", places[i].pc, Where(places[i]))
-                                     : fmt::format("  {}\n", Printable(places[i].text));
+      text += places[i].text.empty()
+                  ? fmt::format("  {:#x}  {}\n", places[i].pc, PlaceText(places[i]))
+                  : fmt::format("  {}\n", Printable(places[i].text));
     }
     if (places.size() > kMostPlacesListed * 8)
       text += fmt::format("  ... {} more\n", places.size() - kMostPlacesListed * 8);

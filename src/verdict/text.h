@@ -23,6 +23,14 @@ std::string VerdictText(const Verdict& verdict, TimeNs start, const std::string&
 // The stacks of those whom the verdict is about, each after a blank line; empty: none is known.
 std::string StacksText(const Verdict& verdict);
 
+// "main  abba.c:40", "0x80000040"; of a log line its text.
+std::string PlaceText(const Place& place);
+
+// Where a core of a scope waits, as its stack (where it stands and its callers, the innermost
+// first) tells: in `where` who called the function that has its waypoint. One without a waypoint is
+// where it stands. Nothing where the stack has no such function.
+void NameCaller(const std::vector<Place>& stack, FindingSubject* core);
+
 // "  <- compute <- main", for the end of a line: functions alone, the nearest first; empty: none.
 std::string CallersText(const std::vector<std::string>& callers);
 

@@ -181,7 +181,8 @@ TEST_F(FunctionTrackerTest, TellsTheCallersOfALoop) {
     proof.lead_in.push_back({pc, 0, 0, false, false});
   proof.entered_at = 0x3000;
   core.FindCallers(proof, code);
-  EXPECT_EQ(core.callers, (std::vector<std::string>{"middle  middle.c:5", "main  main.c:5"}));
+  EXPECT_EQ(core.callers,
+            (std::vector<Place>{{0x2004, "middle", "middle.c:5"}, {0x1004, "main", "main.c:5"}}));
   CoreFinding moving;
   moving.motion = CoreFinding::Motion::kMoving;
   moving.seen_places = {0x1000};

@@ -1,6 +1,7 @@
 // gdb: debug servers that do what they should, and hostile ones.
 #include "target/gdb_target.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -223,6 +224,27 @@ TEST(GdbTarget, HostileServersAreLeftWithinThePatience) {
       ReadingFrom([](int fd) { Say(fd, "+$Pack"); }).message(),
       testing::AnyOf(HasSubstr("has closed the connection"), HasSubstr("takes no requests")));
   EXPECT_LT(PeakBytes() - before, 64u << 20);
+}
+
+TEST(GdbTarget, GivesTheRegistersOfAHartThatTheServerNames) {
+  std::string values;  // x0 to x31 and pc, little-endian
+  for (int i = 0; i < 33; ++i) values += fmt::format("{:02x}000080", i);
+  const auto registers = [&](const std::string& second) {
+    auto target = Over(std::make_unique<FakeChannel>(
+        std::vector<std::string>{"", kHello, Packet("m1,2"), Packet("l"),
+                                 Packet("4350552330205b72756e6e696e675d"),  // CPU#0 [running]
+                                 Packet(second), Packet("OK"), Packet(values), Packet("OK")},
+        4096));
+    EXPECT_TRUE(target.ok());
+    return (*target)->RegistersOf(1, 32);
+  };
+  const auto found = registers("4350552331205b72756e6e696e675d");  // CPU#1 [running]
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->pc, 0x80000020u);
+  EXPECT_EQ(found->x[CoreRegisters::kStackPointer], 0x80000002u);
+  EXPECT_FALSE(registers("776f726b6572")) << "which hart a thread is called worker is nobody knows";
+  values = "xxxxxxxx" + values.substr(8);  // one of them is not to be had
+  EXPECT_FALSE(registers("4350552331205b72756e6e696e675d"));
 }
 
 }  // namespace

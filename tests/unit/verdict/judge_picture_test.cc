@@ -113,7 +113,22 @@ TEST(JudgePicture, AHartThatTheScopeAndATraceTellOfIsOne) {
     core.core = hart - 5;
     core.hart = hart;
   }
+  picture.streams.cores[0].callers = {{0x20, "push", "ring.c:9"}, {0x10, "main", "main.c:4"}};
+  for (FindingSubject& core : picture.scope.findings[0].subjects) {
+    core.at = "LCKW";
+    core.where = "lock.c:7 in lock_acquire";
+    core.functions = {core.core == 0 ? "lock_acquire" : "cb_push"};
+  }
+  picture.scope.findings[0].lines = {"core 0  waits   lock.c:7 in lock_acquire", "core 1  waits"};
   const Verdict verdict = JudgePicture(picture, kRules);
+  const std::vector<FindingSubject>& told = verdict.findings[0].subjects;
+  EXPECT_EQ(told[0].where, "push  ring.c:9");
+  EXPECT_EQ(told[0].inside, "lock.c:7 in lock_acquire");
+  EXPECT_EQ(told[0].callers, std::vector<std::string>{"main  main.c:4"});
+  EXPECT_EQ(verdict.findings[0].lines[0],
+            "core 0  waits   lock.c:7 in lock_acquire <- push  ring.c:9  <- main");
+  EXPECT_EQ(told[1].where, "lock.c:7 in lock_acquire") << "the trace shows it elsewhere";
+  EXPECT_TRUE(told[1].callers.empty());
   const std::string words = "the trace: hart 6  silent since 20.0 s";
   EXPECT_TRUE(Has(verdict.findings[0].evidence, words));
   const std::string text = VerdictText(verdict, 0, "");
