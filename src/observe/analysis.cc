@@ -139,6 +139,22 @@ void Analysis::SampleStream(Stream* stream, TimeNs now, bool final_look) {
   if (!stream->proven && now >= stream->next_proof && WorthProving(*stream, now)) {
     MakeProof(stream, now, trace ? kLongestProof : kLongestLogProof);
   }
+  if (trace) ProvePart(stream, now);
+}
+
+// The others go on, and print all the time: reading back what lasted long is read seldom.
+void Analysis::ProvePart(Stream* stream, TimeNs now) {
+  const auto& cores = stream->analyst->cores();
+  const auto is_another = [&](size_t i) {
+    return i < cores.size() &&
+           std::max(cores[i].loop_since, cores[i].found_at) > stream->part_proof.time;
+  };
+  for (size_t i = 0; i < stream->part_proof.cores.size(); ++i) {
+    if (is_another(i)) stream->part_proof.cores[i].looping = false;
+  }
+  if (now < stream->next_part_proof || !judge_.SuspectsPart(ViewOf(*stream), now)) return;
+  stream->part_proof = ProofOf(stream, now, kLongestProof);
+  stream->next_part_proof = clock_.Monotonic() + kLongestDeepPause * stall_;
 }
 
 // Lines whose values change trigger nothing, however long they have come.
@@ -189,15 +205,13 @@ std::function<bool()> Analysis::StopAfter(TimeNs longest) {
 }
 
 // `longest`: the time it may take; what is not read back by then is "at least".
-void Analysis::MakeProof(Stream* stream, TimeNs now, TimeNs longest) {
+Proof Analysis::ProofOf(Stream* stream, TimeNs now, TimeNs longest) {
   StreamAnalyst& analyst = *stream->analyst;
   const uint64_t back_to = analyst.OffsetAt(now - stall_);
   Proof proof;
   proof.time = now;
   proof.cores = analyst.Prove(back_to, StopAfter(longest));
   proof.lost_bytes = analyst.LostSince(back_to);
-  TimeNs newest_entry = 0;
-  bool all_old_enough = true;
   for (size_t i = 0; i < proof.cores.size(); ++i) {
     CoreProof& core = proof.cores[i];
     const CoreTrack& track = analyst.cores()[i];
@@ -213,13 +227,22 @@ void Analysis::MakeProof(Stream* stream, TimeNs now, TimeNs longest) {
     }
     core.nothing_else = core.entered_offset == 0 ||
                         (core.at_least && track.places.size() <= track.finding.loop_places.size());
+  }
+  return proof;
+}
+
+void Analysis::MakeProof(Stream* stream, TimeNs now, TimeNs longest) {
+  StreamAnalyst& analyst = *stream->analyst;
+  stream->proof = ProofOf(stream, now, longest);
+  TimeNs newest_entry = 0;
+  bool all_old_enough = true;
+  for (const CoreProof& core : stream->proof.cores) {
     if (core.looping) {
       newest_entry = std::max(newest_entry, core.since);
     } else if (core.last && core.since > now - stall_) {
       all_old_enough = false;  // another core did something meanwhile
     }
   }
-  stream->proof = std::move(proof);
   stream->proven = all_old_enough && newest_entry != 0 && now - newest_entry >= stall_;
   if (stream->proven) stream->ways = analyst.FindWays(stream->proof.cores, StopAfter(kFinalProof));
   // Disproved: the youngest loop must last for the whole stall time first.
@@ -260,6 +283,7 @@ StreamView Analysis::ViewOf(const Stream& stream) const {
   view.cores = analyst.cores();
   view.ways = stream.ways;
   if (stream.proven) view.proof = &stream.proof;
+  if (!stream.part_proof.cores.empty()) view.part_proof = &stream.part_proof;
   return view;
 }
 

@@ -48,6 +48,8 @@ class Analysis {
     std::vector<CoreWay> ways;  // by core; of `proof`, or of the last steps
     bool proven = false;
     TimeNs next_proof = 0;
+    Proof part_proof;  // of cores that loop while others go on
+    TimeNs next_part_proof = 0;
     TimeNs next_deep_sample = 0;
     TimeNs deep_pause = 0;
     TimeNs next_listing_read = 0;
@@ -58,7 +60,9 @@ class Analysis {
   void Run();
   void Sample(TimeNs now, bool final_look);
   void SampleStream(Stream* stream, TimeNs now, bool final_look);
+  Proof ProofOf(Stream* stream, TimeNs now, TimeNs longest);
   void MakeProof(Stream* stream, TimeNs now, TimeNs longest);
+  void ProvePart(Stream* stream, TimeNs now);
   void ReadLastSteps(Stream* stream, TimeNs now);
   void ReadListings(Stream* stream, TimeNs now);
   // Says stop once `longest` has passed, or when the thread that asks is to end.

@@ -10,6 +10,11 @@ namespace hangscope {
 namespace {
 
 constexpr size_t kMostPlaces = 50'000;
+constexpr size_t kMostLeftLoops = 1000;
+
+uint64_t LowestPlace(const CoreFinding& loop) {
+  return *std::min_element(loop.loop.begin(), loop.loop.end());
+}
 
 bool SameLoop(const CoreFinding& a, const CoreFinding& b) {
   return a.IsLoop() && b.IsLoop() && a.loop_places == b.loop_places;
@@ -40,6 +45,11 @@ bool SameLogLoop(const CoreFinding& a, const CoreFinding& b) {
 
 }  // namespace
 
+const CoreTrack::LeftLoop* CoreTrack::LeftBefore() const {
+  const auto at = finding.IsLoop() ? left_loops.find(LowestPlace(finding)) : left_loops.end();
+  return at == left_loops.end() ? nullptr : &at->second;
+}
+
 void CoreTrack::NotePlaces(const CoreFinding& sample, TimeNs now) {
   const size_t before = places.size();
   places.insert(sample.seen_places.begin(), sample.seen_places.end());
@@ -65,6 +75,11 @@ void CoreTrack::Update(CoreFinding sample, TimeNs now) {
     }
     sample.handler_writes_polls = finding.handler_writes_polls;
   } else {
+    if (finding.motion == CoreFinding::Motion::kSpinning && left_loops.size() < kMostLeftLoops) {
+      LeftLoop& left = left_loops[LowestPlace(finding)];
+      ++left.times;
+      left.longest = std::max(left.longest, now - loop_since);
+    }
     loop_since = found_at = now;
     callers.clear();
   }

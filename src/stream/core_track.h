@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -45,6 +46,16 @@ struct CoreTrack {
   std::vector<Place> callers;           // of where it is, as CoreVerdict's
   // Of a loop that looks like a spin and, with what led into it, reads a clock.
   std::unordered_set<uint64_t> computing_loop;
+
+  // Of a trace: the spins that it got out of by itself, by their lowest places, as samples saw
+  // them.
+  struct LeftLoop {
+    uint32_t times = 0;
+    TimeNs longest = 0;
+  };
+  std::unordered_map<uint64_t, LeftLoop> left_loops;
+  // Of the loop that it is in; null: it has not been seen to leave it.
+  const LeftLoop* LeftBefore() const;
 
   // A sample of a trace shows `sample`.
   void Update(CoreFinding sample, TimeNs now);

@@ -15,6 +15,7 @@ constexpr double kSlowFraction = 0.1;  // of the run's own earlier rate
 constexpr size_t kRateMemory = 64;
 constexpr size_t kRatesNeeded = 3;
 constexpr TimeNs kLongestPatience = 10;  // stall times that earlier gaps can buy
+constexpr uint32_t kWaitsThatEnded = 3;  // in a loop, so that it is known for a wait
 constexpr double kAsleep = 0.05;         // of a CPU: less is no work
 
 // "hart 2" before "hart 10".
@@ -213,6 +214,33 @@ bool StreamJudge::SuspectsLongLoop(const StreamView& stream, TimeNs now) const {
   return any;
 }
 
+bool StreamJudge::GoesOn(const CoreTrack& core, TimeNs now) const {
+  return Active(core, now) && !core.finding.IsLoop();
+}
+
+// A core that has left this very loop several times waits there for what the others do. One that
+// has not may have nothing more to do.
+std::optional<TimeNs> StreamJudge::PatienceBesideOthers(const CoreTrack& core) const {
+  const CoreTrack::LeftLoop* const left = core.LeftBefore();
+  if (left == nullptr || left->times < kWaitsThatEnded) return std::nullopt;
+  return 3 * std::max(stall_, left->longest);
+}
+
+bool StreamJudge::MayBeLeftBehind(const CoreTrack& core, TimeNs now) const {
+  const CoreFinding& finding = core.finding;
+  const auto patience = PatienceBesideOthers(core);
+  return Active(core, now) && finding.motion == CoreFinding::Motion::kSpinning &&
+         finding.traps == 0 && patience && now - core.loop_since >= *patience;
+}
+
+bool StreamJudge::SuspectsPart(const StreamView& stream, TimeNs now) const {
+  const auto& cores = stream.cores;
+  return std::any_of(cores.begin(), cores.end(),
+                     [&](const CoreTrack& core) { return GoesOn(core, now); }) &&
+         std::any_of(cores.begin(), cores.end(),
+                     [&](const CoreTrack& core) { return MayBeLeftBehind(core, now); });
+}
+
 void StreamJudge::NoteActivity(TimeNs now, const std::vector<StreamView>& streams,
                                const ChildView& child) {
   uint64_t total = 0;
@@ -282,6 +310,11 @@ Verdict StreamJudge::Assess(TimeNs now, const std::vector<StreamView>& streams,
     return verdict;
   }
   if (JudgeLogs(streams, &verdict)) {
+    DoubtIfInterrupted(&verdict);
+    return verdict;
+  }
+  for (const StreamView& stream : streams) {
+    if (!stream.is_trace || !JudgePart(stream, code, &verdict)) continue;
     DoubtIfInterrupted(&verdict);
     return verdict;
   }
@@ -405,6 +438,47 @@ bool StreamJudge::JudgeLoops(const StreamView& stream, ProgramCode* code, Verdic
     if (core.stream == stream.name && core.state == State::kLooping)
       core.confidence = verdict->confidence;
   }
+  return true;
+}
+
+// Whether a core is proven to wait in a loop for much longer than it ever did, while others go on:
+// these may end the wait, so it is never certain.
+bool StreamJudge::JudgePart(const StreamView& stream, ProgramCode* code, Verdict* verdict) const {
+  const TimeNs now = verdict->time;
+  if (stream.part_proof == nullptr || !SuspectsPart(stream, now)) return false;
+  std::vector<std::string> stuck, others;
+  TimeNs since = 0;
+  for (size_t i = 0; i < stream.cores.size(); ++i) {
+    const CoreTrack& core = stream.cores[i];
+    if (GoesOn(core, now)) others.push_back(core.name);
+    if (!MayBeLeftBehind(core, now) || i >= stream.part_proof->cores.size()) continue;
+    const CoreProof& proof = stream.part_proof->cores[i];
+    const CoreFinding& finding = core.finding;
+    // What polls nothing ended so by design.
+    const bool waits =
+        proof.looping && proof.traps == 0 && !finding.polls.empty() &&
+        !finding.handler_writes_polls && now - proof.since >= *PatienceBesideOthers(core) &&
+        !SleepsInLoop(finding, code) && DescribeLoop(stream, finding, code).polls_memory_only;
+    if (!waits) continue;
+    stuck.push_back(core.name);
+    since = std::max(since, proof.since);
+  }
+  if (stuck.empty()) return false;
+  std::sort(stuck.begin(), stuck.end(), NameBefore);
+  std::sort(others.begin(), others.end(), NameBefore);
+  verdict->state = State::kPartial;
+  verdict->confidence = Confidence::kLikely;
+  verdict->since = since;
+  verdict->goes_on = fmt::format("{}", fmt::join(others, ", "));
+  verdict->summary = fmt::format("{} spin{}, much longer than in earlier waits there",
+                                 fmt::join(stuck, ", "), stuck.size() == 1 ? "s" : "");
+  verdict->evidence.push_back(fmt::format("read back: {} {} been nowhere but in this loop since",
+                                          fmt::join(stuck, ", "),
+                                          stuck.size() == 1 ? "has" : "have"));
+  Doubts doubts(verdict);
+  doubts.AtMost(Confidence::kLikely, verdict->goes_on + " may still end the wait");
+  if (stream.chained) doubts.Lowered("QEMU printed only some of the steps: add nochain to -d exec");
+  DoubtProof(*stream.part_proof, &doubts);
   return true;
 }
 

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -43,6 +44,8 @@ struct StreamView {
   std::span<const CoreWay> ways = {};  // likewise: to where they were when the ring was read back
   bool blocked = false;          // the reader of its passthrough does not read: nothing can come
   const Proof* proof = nullptr;  // the latest, while its loops still run
+  // likewise, of a trace some of whose cores go on; null: none was made, or it no longer holds
+  const Proof* part_proof = nullptr;
 };
 
 struct ChildView {
@@ -70,6 +73,9 @@ class StreamJudge {
   // Whether every core that still prints has been in one loop for the whole
   // stall time: worth reading the ring back.
   bool SuspectsLoop(const StreamView& stream, TimeNs now) const;
+  // Whether, by the samples, a core that still prints has waited in a loop for much longer than it
+  // ever did, while another goes on: worth reading the ring back.
+  bool SuspectsPart(const StreamView& stream, TimeNs now) const;
   // Whether no core that still prints has seen a new place for the whole stall
   // time although its samples show no spin: worth a longer sample.
   bool SuspectsLongLoop(const StreamView& stream, TimeNs now) const;
@@ -91,6 +97,10 @@ class StreamJudge {
   bool JudgeLoops(const StreamView& stream, ProgramCode* code, Verdict* verdict) const;
   bool JudgeLogs(const std::vector<StreamView>& streams, Verdict* verdict) const;
   bool LogLoops(const StreamView& stream, TimeNs now) const;
+  bool GoesOn(const CoreTrack& core, TimeNs now) const;
+  bool MayBeLeftBehind(const CoreTrack& core, TimeNs now) const;
+  std::optional<TimeNs> PatienceBesideOthers(const CoreTrack& core) const;
+  bool JudgePart(const StreamView& stream, ProgramCode* code, Verdict* verdict) const;
   TimeNs Patience(TimeNs longest_earlier) const;
   bool JudgeSilence(const std::vector<StreamView>& streams, const ChildView& child,
                     Verdict* verdict) const;

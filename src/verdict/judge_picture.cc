@@ -227,7 +227,8 @@ void JudgeSilence(const Sightings& threads, bool closed, Verdict* verdict) {
 // Others that go on although somebody hangs for good: they still print, or a source saw them move.
 std::string WhoGoesOn(const Picture& picture, const Finding& finding, TimeNs stall) {
   const Verdict& streams = picture.streams;
-  const bool stream_goes_on = streams.state != State::kSilent && !streams.IsHang();
+  const bool stream_goes_on =
+      streams.state == State::kPartial || (streams.state != State::kSilent && !streams.IsHang());
   if (finding.source == Source::kThreads || finding.of_two_sources) {
     if (!picture.threads.moving.empty()) return Clause(picture.threads.moving);
   } else if (stream_goes_on && !picture.scope.moving.empty()) {

@@ -155,6 +155,15 @@ class Controls(Qemu):
         self.assertEqual((cores["hart 1"]["state"], cores["hart 1"]["function"]), ("looping", "wait_for_result"))
         self.assertEqual(cores["hart 0"]["state"], "progressing")
 
+    def test_a_wait_that_used_to_end_while_another_hart_works_is_partial(self):
+        outcome = self.watch("loops-forgotten", seconds=40, options=("--act-on", "likely,partial"), harts=2)
+        self.assertEqual(outcome.status, 124, outcome.messages[-1:])
+        (verdict,) = outcome.hangs
+        self.assertEqual((verdict["state"], verdict["confidence"], verdict["goes_on"]), ("partial", "likely", "hart 0"))
+        self.assertIn("hart 1 spins", verdict["summary"])
+        cores = {core["name"]: core for core in verdict["cores"]}
+        self.assertEqual((cores["hart 1"]["state"], cores["hart 1"]["function"]), ("looping", "wait_for_job"))
+
     def test_without_an_elf_a_spin_is_only_possible(self):
         elf = FIRMWARE / "rv32-loops-loop7.elf"
         outcome = self.run_program(["timeout", str(CONTROL_S), *qemu(32, elf)], "--stall", STALL, "--heartbeat", 0.25,

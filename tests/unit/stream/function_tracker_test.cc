@@ -190,5 +190,27 @@ TEST_F(FunctionTrackerTest, TellsTheCallersOfALoop) {
   EXPECT_TRUE(core.callers.empty());
 }
 
+TEST(CoreTrack, CountsTheWaitsThatItLeft) {
+  CoreFinding spin;
+  spin.motion = CoreFinding::Motion::kSpinning;
+  spin.loop = {0x1004, 0x1000};
+  spin.loop_places = spin.seen_places = {0x1000, 0x1004};
+  CoreFinding work;
+  work.motion = CoreFinding::Motion::kMoving;
+  work.seen_places = {0x2000};
+  CoreTrack core;
+  EXPECT_EQ(core.LeftBefore(), nullptr);
+  for (const TimeNs at : {10, 20, 40}) {
+    core.Update(spin, at * kSecond);
+    core.Update(spin, (at + 2) * kSecond);
+    core.Update(work, (at + at / 10) * kSecond + 2 * kSecond);
+  }
+  EXPECT_EQ(core.LeftBefore(), nullptr) << "it is in none";
+  core.Update(spin, 60 * kSecond);
+  ASSERT_NE(core.LeftBefore(), nullptr);
+  EXPECT_EQ(core.LeftBefore()->times, 3u);
+  EXPECT_EQ(core.LeftBefore()->longest, 6 * kSecond);
+}
+
 }  // namespace
 }  // namespace hangscope

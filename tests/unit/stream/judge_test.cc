@@ -235,6 +235,39 @@ TEST_F(JudgeTest, OneCoreThatComputesIsProgress) {
   EXPECT_EQ(verdict_.cores[1].state, State::kProgressing);
 }
 
+TEST_F(JudgeTest, CoreThatStaysInAWaitThatItUsedToLeaveIsPartial) {
+  BeTrace();
+  AddCore("hart 0", Motion::kSpinning);
+  AddCore("hart 1", Motion::kComputing);
+  tracks_[0].left_loops[0x1000] = {3, 2 * kSecond};
+  streams_[0].part_proof = &proof_;
+  Pass(29, 1000);
+  EXPECT_EQ(verdict_.state, State::kProgressing);
+  Pass(2, 1000);
+  EXPECT_EQ(verdict_.state, State::kPartial);
+  EXPECT_EQ(verdict_.confidence, Confidence::kLikely);
+  EXPECT_EQ(verdict_.goes_on, "hart 1");
+  EXPECT_NE(verdict_.summary.find("hart 0 spins"), std::string::npos) << verdict_.summary;
+  EXPECT_FALSE(ActOn().Covers(verdict_));
+}
+
+TEST_F(JudgeTest, CoreThatMayHaveNothingToDoBesideOthersIsProgress) {
+  BeTrace();
+  AddCore("hart 0", Motion::kSpinning);
+  AddCore("hart 1", Motion::kComputing);
+  streams_[0].part_proof = &proof_;
+  Pass(300, 1000);  // it was never seen to leave the loop
+  tracks_[0].left_loops[0x1000] = {2, 2 * kSecond};
+  Pass(300, 1000);
+  tracks_[0].left_loops[0x1000] = {9, 300 * kSecond};  // it has waited for as long before
+  Pass(200, 1000);
+  tracks_[0].left_loops[0x1000] = {9, 2 * kSecond};
+  tracks_[0].finding.polls.clear();  // nobody could end it: it ended so by design
+  Pass(200, 1000);
+  EXPECT_EQ(hangs_, 0);
+  EXPECT_EQ(verdict_.state, State::kProgressing);
+}
+
 TEST_F(JudgeTest, LoopYoungerThanTheStallTimeIsNoHang) {
   BeTrace();
   AddCore("hart 0", Motion::kSpinning);
