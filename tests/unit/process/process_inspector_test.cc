@@ -136,7 +136,7 @@ const Expected kZoo[] = {
     {"pause", WaitKind::kSignal, "", "", "WaitPause()"},
     {"signal", WaitKind::kSignal, "", "", "WaitSignal()"},
     {"child", WaitKind::kChild, "", "", "WaitChild()"},
-    {"flock", WaitKind::kFileLock, "", "stopped-child", "WaitFlock()"},
+    {"flock", WaitKind::kFileLock, "", "", "WaitFlock()"},  // whoever has it open
     {"record-lock", WaitKind::kFileLock, "", "stopped-child", "WaitRecordLock()"},
 };
 
@@ -208,6 +208,7 @@ TEST_P(WaitZoo, FindsTheOtherEnds) {
                 Not(Contains(testing::Pair(program.pid(), OnlyFile(look, name).fd))))
         << name;
   }
+  EXPECT_EQ(ends_here("flock"), std::set<int>{program.Tid("stopped-child")}) << "who has it open";
   EXPECT_EQ(OnlyFile(look, "full-pipe").wants_read, false);
   EXPECT_EQ(OnlyFile(look, "pipe").kind, FileKind::kPipe);
   EXPECT_EQ(OnlyFile(look, "tcp").kind, FileKind::kSocket);
