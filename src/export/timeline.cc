@@ -111,6 +111,7 @@ class TimelineBuilder::Impl {
 
 Status TimelineBuilder::Impl::Begin(const TraceHead& head) {
   head_ = &head;
+  threads_ = head.tasks_are_threads;
   for (size_t i = 0; i < head.tracks.size(); ++i) {
     const TraceTrack& track = head.tracks[i];
     threads_ |= track.ring.kind == RingKind::kCpu || track.ring.kind == RingKind::kThread;

@@ -147,6 +147,8 @@ struct ReportFault {
 
 struct ReportThread {
   std::string id, name, state, wait;
+  std::string process;      // "4711 make: make -j2"; may be empty
+  bool in_finding = false;  // a finding is about it, or it would have to act
   ReportTime since;
   std::vector<ReportPlace> frames;
 };

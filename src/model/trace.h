@@ -116,10 +116,11 @@ struct TraceStanding {
   TraceWho who;
   Activity activity = Activity::kRunning;
   std::optional<TimeNs> since;
-  std::string waits_for;     // "cb3 of (1,2)"; empty: it does not wait, or does not say
-  std::vector<TraceWho> by;  // kWaiting: who holds it, or would provide it
-  std::string place;         // "CRBW, reserve back, dataflow.c:88"; may be empty
-  std::string fault;         // kHalted: one sentence
+  std::string waits_for;            // "cb3 of (1,2)"; empty: it does not wait, or does not say
+  std::vector<TraceWho> by;         // kWaiting: who holds it, or would provide it
+  std::string place;                // "CRBW, reserve back, dataflow.c:88"; may be empty
+  std::string fault;                // kHalted: one sentence
+  std::optional<TimeNs> seen = {};  // when it was known to stand so; nothing: at the end
 };
 
 // Since which cycle of simulated time a core of a trace has been in the verdict's state.
@@ -150,6 +151,7 @@ struct TraceHead {
   std::vector<TraceTrack> tracks;
   std::vector<TraceEventKind> kinds;
   std::map<int64_t, std::string> tasks;  // their names, as far as known beforehand
+  bool tasks_are_threads = false;        // of Linux
   std::vector<std::string> warnings;     // what could not be read, one sentence each
 };
 

@@ -144,12 +144,13 @@ std::string ProcessLine(const ProcessFacts& process, const ProcessScene& scene, 
 
 }  // namespace
 
-std::string ProcessJson(const ProcessScene& scene, TimeNs wall) {
+std::string ProcessJson(const ProcessScene& scene, TimeNs wall, TimeNs monotonic) {
   Json note = Typed("note", scene, wall);
   note["event"] = "looked";
   note["text"] = ProcessHead(scene);
   note["longest_stop_s"] = Rounded(scene.look->longest_stop);
   note["wall_ns"] = wall;  // as `time`, to the nanosecond
+  note["monotonic_ns"] = monotonic;
   note["host"] = scene.look->host;
   note["boot_id"] = scene.look->boot;
   note["asked"] = OnTheirHost(scene.look->asked);

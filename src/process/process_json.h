@@ -9,9 +9,9 @@
 
 namespace hangscope {
 
-// How it was looked at, then each process and each thread; one line each, with its newline. `wall`:
-// of the look.
-std::string ProcessJson(const ProcessScene& scene, TimeNs wall);
+// How it was looked at, then each process and each thread; one line each, with its newline. `wall`
+// and `monotonic`: the same instant, that of the look.
+std::string ProcessJson(const ProcessScene& scene, TimeNs wall, TimeNs monotonic);
 
 }  // namespace hangscope
 

@@ -177,6 +177,8 @@ Json ThreadObject(const ReportThread& thread) {
   Put(&json, "state", thread.state);
   Put(&json, "wait", thread.wait);
   Put(&json, "since", thread.since);
+  Put(&json, "process", thread.process);
+  if (thread.in_finding) json["in_finding"] = true;
   PutList(&json, "frames", thread.frames, PlaceObject);
   return json;
 }

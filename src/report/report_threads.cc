@@ -5,22 +5,14 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <sstream>
 
-#include "base/json_fields.h"
-#include "base/json_text.h"
-#include "base/units.h"
-#include "snapshot/finding_reader.h"
+#include "snapshot/saved_threads.h"
 #include "verdict/judge_picture.h"
 
 namespace hangscope {
 namespace {
 
-using ReadJson = nlohmann::json;
-
-constexpr uint64_t kLargestFile = 64u << 20;
 constexpr size_t kMostThreads = 4096;
-constexpr size_t kMostFrames = 128;
 constexpr size_t kMostThreadNodes = 512;
 constexpr size_t kMostThreadEdges = 4096;
 
@@ -34,50 +26,53 @@ std::string StateOf(const std::string& stand, const std::string& state) {
                                                         : "";
 }
 
-ReportPlace FrameOf(const ReadJson& json) {
-  return {TextField(json, "function"), TextField(json, "source"), TextField(json, "module"),
-          TextField(json, "pc"), ""};
-}
-
-ReportTime SinceOf(const ReadJson& json) {
-  const auto age = SecondsField(json, "for_s");
-  return age ? ReportTime(-*age) : std::nullopt;
+ReportTime SinceOf(const SavedThread& thread) {
+  return thread.lasts ? ReportTime(-*thread.lasts) : std::nullopt;
 }
 
 class ThreadsReader {
  public:
-  explicit ThreadsReader(Report* report) : report_(*report) {}
-
-  void Take(const ReadJson& line) {
-    const std::string type = TextField(line, "type");
-    if (type == "thread") threads_.push_back(line);
-    if (type != "verdict") return;
-    for (const ReadJson& finding : ListField(line, "findings"))
-      findings_.push_back(ReadFinding(finding));
+  ThreadsReader(SavedThreads saved, Report* report)
+      : report_(*report), threads_(std::move(saved.threads)), findings_(std::move(saved.findings)) {
+    for (const ReportFinding& finding : findings_) {
+      int rank = 0;
+      for (const auto* list : {&finding.subjects, &finding.partners, &finding.victims}) {
+        for (const FindingSubject& subject : *list)
+          rank_.emplace(subject.thread != 0 ? subject.thread : subject.process, rank);
+        ++rank;
+      }
+    }
+    // First those that a finding is about, then who would have to act, then their waiters.
+    std::stable_sort(threads_.begin(), threads_.end(),
+                     [this](const SavedThread& a, const SavedThread& b) {
+                       return RankOf(a.tid) < RankOf(b.tid);
+                     });
   }
 
-  void Finish() {
-    for (const ReadJson& thread : threads_) AddThread(thread);
+  void Read() {
+    for (const SavedThread& thread : threads_) AddThread(thread);
     for (const ReportFinding& finding : findings_) AddFinding(finding);
     AddGraph();
   }
 
  private:
-  void AddThread(const ReadJson& json) {
-    const auto tid = CountField(json, "tid");
-    if (!tid || report_.threads.size() == kMostThreads) return;
+  static constexpr int kRankOfOthers = 3;
+
+  int RankOf(uint64_t tid) const {
+    const auto at = rank_.find(static_cast<int>(tid));
+    return at == rank_.end() ? kRankOfOthers : at->second;
+  }
+
+  void AddThread(const SavedThread& saved) {
     ReportThread thread;
-    thread.id = std::to_string(*tid);
-    thread.name = TextField(json, "name");
-    thread.state = TextField(json, "state");
-    thread.wait = TextField(json, "does");
-    thread.since = SinceOf(json);
-    for (const ReadJson& frame : ListField(json, "stack")) {
-      if (thread.frames.size() == kMostFrames) break;
-      thread.frames.push_back(FrameOf(frame));
-    }
-    if (const std::string why = TextField(json, "stack_trouble"); !why.empty())
-      thread.frames.push_back({"", "", "", "", why});
+    thread.id = std::to_string(saved.tid);
+    thread.name = saved.name;
+    thread.process = saved.process;
+    thread.state = saved.state;
+    thread.wait = saved.does;
+    thread.since = SinceOf(saved);
+    thread.in_finding = RankOf(saved.tid) < 2;
+    thread.frames = saved.stack;
     report_.threads.push_back(std::move(thread));
   }
 
@@ -148,75 +143,56 @@ class ThreadsReader {
     for (const ReportNode& node : report_.graph.nodes) {
       if (node.thread > 0) ids_.emplace(static_cast<uint64_t>(node.thread), node.id);
     }
-    std::set<uint64_t> of_findings;
-    for (const ReportFinding& finding : findings_) {
-      for (const auto* list : {&finding.subjects, &finding.partners, &finding.victims}) {
-        for (const FindingSubject& subject : *list)
-          of_findings.insert(static_cast<uint64_t>(subject.thread));
-      }
-    }
     for (const bool wanted : {true, false}) {
-      for (const ReadJson& thread : threads_) {
-        const auto tid = CountField(thread, "tid").value_or(0);
-        if (const auto known = ids_.find(tid); known != ids_.end())
+      for (const SavedThread& thread : threads_) {
+        if (const auto known = ids_.find(thread.tid); known != ids_.end())
           NameAlso(thread, &report_.graph.nodes[known->second]);
-        else if ((of_findings.count(tid) != 0) == wanted && (wanted || !of_scope))
+        else if ((RankOf(thread.tid) != kRankOfOthers) == wanted && (wanted || !of_scope))
           AddNode(thread);
       }
     }
-    for (const ReadJson& thread : threads_) AddEdges(thread);
+    for (const SavedThread& thread : threads_) AddEdges(thread);
     for (const ReportFinding& finding : findings_) MarkCycle(finding);
   }
 
-  static std::string NameOf(const ReadJson& thread) {
-    return fmt::format("{} {}", CountField(thread, "tid").value_or(0), TextField(thread, "name"));
+  static std::string NameOf(const SavedThread& thread) {
+    return fmt::format("{} {}", thread.tid, thread.name);
   }
 
   // Of a core of the scope, what it is to the system, and what that knows of its wait.
-  static void NameAlso(const ReadJson& thread, ReportNode* node) {
+  static void NameAlso(const SavedThread& thread, ReportNode* node) {
     if (node->thread == 0 || !node->also.empty()) return;
     node->also = "thread " + NameOf(thread);
-    const std::string wait = TextField(ObjectField(thread, "waits_for"), "text");
+    const std::string& wait = thread.waits_for;
     if (!wait.empty() && wait != node->waits_for)
       node->waits_for += (node->waits_for.empty() ? "" : "; ") + wait;
   }
 
-  void AddNode(const ReadJson& thread) {
-    const auto tid = CountField(thread, "tid");
-    if (!tid || report_.graph.nodes.size() == kMostThreadNodes || ids_.count(*tid) != 0) return;
+  void AddNode(const SavedThread& thread) {
+    if (report_.graph.nodes.size() == kMostThreadNodes || ids_.count(thread.tid) != 0) return;
     ReportNode node;
     node.id = report_.graph.nodes.size();
     node.name = NameOf(thread);
-    node.state = StateOf(TextField(thread, "stand"), TextField(thread, "state"));
-    const ReportPlace place = FrameOf(ObjectField(thread, "where"));
+    node.state = StateOf(thread.stand, thread.state);
+    const ReportPlace& place = thread.where;
     node.place = place.source.empty() ? place.function
                                       : fmt::format("{} in {}", place.source, place.function);
-    node.waits_for = TextField(ObjectField(thread, "waits_for"), "text");
+    node.waits_for = thread.waits_for;
     node.since = SinceOf(thread);
-    node.who = TraceWho{true, static_cast<int64_t>(*tid)};
-    ids_.emplace(*tid, node.id);
+    node.who = TraceWho{true, static_cast<int64_t>(thread.tid)};
+    ids_.emplace(thread.tid, node.id);
     report_.graph.nodes.push_back(std::move(node));
   }
 
-  void AddEdges(const ReadJson& thread) {
-    const ReadJson& wait = ObjectField(thread, "waits_for");
-    const auto from = ids_.find(CountField(thread, "tid").value_or(0));
+  void AddEdges(const SavedThread& thread) {
+    const auto from = ids_.find(thread.tid);
     if (from == ids_.end()) return;
-    const std::string label = TextField(wait, "text");
-    std::set<uint64_t> whom;
-    for (const char* field : {"owner", "thread"}) whom.insert(CountField(wait, field).value_or(0));
-    for (const ReadJson& child : ListField(wait, "children"))
-      whom.insert(child.is_number_unsigned() ? child.get<uint64_t>() : 0);
-    for (const ReadJson& file : ListField(wait, "files")) {
-      for (const ReadJson& other : ListField(file, "others"))
-        whom.insert(CountField(other, "pid").value_or(0));
-    }
-    for (const uint64_t tid : whom) {
+    for (const uint64_t tid : thread.by) {
       const auto to = ids_.find(tid);
       if (to == ids_.end() || report_.graph.edges.size() >= kMostThreadEdges ||
           IsEdge(from->second, to->second))
         continue;
-      report_.graph.edges.push_back({from->second, to->second, label, false});
+      report_.graph.edges.push_back({from->second, to->second, thread.waits_for, false});
     }
   }
 
@@ -238,29 +214,21 @@ class ThreadsReader {
   }
 
   Report& report_;
-  std::vector<ReadJson> threads_;
+  std::vector<SavedThread> threads_;
   std::vector<ReportFinding> findings_;
+  std::map<int, int> rank_;         // of threads of findings
   std::map<uint64_t, size_t> ids_;  // of nodes, by thread
 };
 
 }  // namespace
 
 Status AddThreads(FileSystem& files, const std::string& path, Report* report) {
-  auto text = ReadWholeFile(files, path, kLargestFile);
-  if (!text.ok()) return text.status();
-  ThreadsReader reader(report);
-  std::istringstream in(*text);
-  size_t damaged = 0;
-  for (std::string line; std::getline(in, line);) {
-    const ReadJson json = ParseForeignJson(line);
-    if (json.is_object())
-      reader.Take(json);
-    else
-      ++damaged;
-  }
-  if (damaged > 0)
-    report->warnings.push_back(fmt::format("'{}': {} lines in it are damaged", path, damaged));
-  reader.Finish();
+  auto saved = ReadSavedThreads(files, path);
+  if (!saved.ok()) return saved.status();
+  if (saved->damaged_lines > 0)
+    report->warnings.push_back(
+        fmt::format("'{}': {} lines in it are damaged", path, saved->damaged_lines));
+  ThreadsReader(std::move(*saved), report).Read();
   return {};
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/units.h"
 #include "report/report_timeline.h"
+#include "snapshot/cpu_recording.h"
 #include "trace/trace_source.h"
 
 namespace hangscope {
@@ -77,6 +78,8 @@ Status AddTracks(FileSystem& files, Clock& clock, const ScopeSource& source,
                  const TrackLimits& limits, ReportTime* end, Report* report) {
   TraceRequest request;
   request.source = source;
+  // Else the page's own graph and list have them.
+  request.threads = files.Exists(source.target + "/" + kCpuFileName);
   if (limits.time != 0) request.stream_bytes = kNewestOfStream;
   for (;;) {
     auto trace = OpenTraceSource(files, clock, request);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace hangscope {
@@ -69,8 +70,10 @@ class Merge final : public TraceSource {
     for (const auto& [task, name] : its.tasks) head_.tasks.emplace(task + part.task_shift, name);
     head_.counts_bytes = its.counts_bytes && (parts_.empty() || head_.counts_bytes);
     head_.counts_clock = head_.counts_clock || its.counts_clock;
+    head_.tasks_are_threads = head_.tasks_are_threads || its.tasks_are_threads;
     if (head_.program.empty()) head_.program = its.program;
     if (head_.build_id.empty()) head_.build_id = its.build_id;
+    if (head_.wall_minus_monotonic == 0) head_.wall_minus_monotonic = its.wall_minus_monotonic;
     if (head_.host.empty()) head_.host = its.host;
     if (head_.release.empty()) head_.release = its.release;
     if (head_.architecture.empty()) head_.architecture = its.architecture;
@@ -176,15 +179,32 @@ class Merge final : public TraceSource {
       for (TraceStanding standing : its.standings) {
         if (standing.who.is_task) standing.who.number += part.task_shift;
         for (TraceWho& who : standing.by) who.number += who.is_task ? part.task_shift : 0;
-        end_.standings.push_back(std::move(standing));
+        AddStanding(std::move(standing));
       }
     }
+  }
+
+  // Of a thread, the CPUs' rings say since when it waits, and a look at it for whom, unless it ran
+  // since that look.
+  void AddStanding(TraceStanding standing) {
+    const auto [known, is_new] = standing_of_.try_emplace(standing.who, end_.standings.size());
+    if (is_new) return end_.standings.push_back(std::move(standing));
+    TraceStanding& first = end_.standings[known->second];
+    const bool waits = first.activity == Activity::kWaiting || first.activity == Activity::kIdle;
+    const bool ran_since = standing.seen && first.since && *first.since > *standing.seen;
+    if (!waits || ran_since || standing.waits_for.empty()) return;
+    first.activity = standing.activity;
+    first.waits_for = std::move(standing.waits_for);
+    first.by = std::move(standing.by);
+    first.place = std::move(standing.place);
+    if (!first.since) first.since = standing.since;
   }
 
   TraceHead head_;
   TraceEnd end_;
   std::vector<Part> parts_;
-  std::set<std::string> known_;  // names of kinds
+  std::set<std::string> known_;             // names of kinds
+  std::map<TraceWho, size_t> standing_of_;  // of end_.standings
   bool finished_ = false;
 };
 

@@ -16,6 +16,7 @@
 #include "trace/trace_of_cpus.h"
 #include "trace/trace_of_scope.h"
 #include "trace/trace_of_stream.h"
+#include "trace/trace_of_threads.h"
 
 namespace hangscope {
 namespace {
@@ -87,6 +88,16 @@ class Opener {
     if (files_.Exists(folder + "/" + kScopeImageName)) OpenScope(folder, manifest, has_threads);
     if (HasDevice(files_, folder)) OpenDevice(folder);
     OpenStreams(folder, manifest.elf);
+    if (request_.threads && files_.Exists(folder + "/" + kThreadsName))
+      OpenThreads(folder, manifest, has_threads);
+  }
+
+  // Beside a firmware's tasks, which have its numbers, only where CPUs tell of threads, too.
+  void OpenThreads(const std::string& folder, const SavedManifest& manifest, bool has_cpus) {
+    if (tells_of_tasks_ && !has_cpus) return;
+    const bool other_clock = !manifest.scope.image.empty() && manifest.scope.clocks.empty();
+    Take(OpenThreadsTrace(files_, folder + "/" + kThreadsName, ParseWallTime(manifest.taken),
+                          other_clock));
   }
 
   void OpenDevice(const std::string& folder) {
@@ -126,10 +137,9 @@ class Opener {
       source.elf = request_.source.elf;
       opened = OpenScopeTrace(files_, clock_, source, {scope.clocks, has_threads});
     }
-    if (opened.ok())
-      AcceptPart(std::move(opened->source), has_threads && !opened->of_threads ? kTaskShift : 0);
-    else
-      NoteFailure(opened.status());
+    if (!opened.ok()) return NoteFailure(opened.status());
+    tells_of_tasks_ = !opened->of_threads;
+    AcceptPart(std::move(opened->source), has_threads && tells_of_tasks_ ? kTaskShift : 0);
   }
 
   void OpenStreams(const std::string& target, const std::string& recorded_elf) {
@@ -195,9 +205,9 @@ class Opener {
   Result<std::unique_ptr<TraceSource>> Finish() {
     if (parts_.empty()) {
       if (!failure_.ok()) return failure_;
-      return Status::NotFound(
-          fmt::format("'{}' has nothing in it to export: no scope, no events of CPUs, no trace",
-                      Printable(head_.name)));
+      return Status::NotFound(fmt::format(
+          "'{}' has nothing in it to export: no scope, no events of CPUs, no trace, no threads",
+          Printable(head_.name)));
     }
     if (head_.recorded_by.empty() && head_.window)
       head_.recorded_by = "hangscope " HANGSCOPE_VERSION;
@@ -209,6 +219,7 @@ class Opener {
   const TraceRequest& request_;
   TraceHead head_;
   std::vector<TracePart> parts_;
+  bool tells_of_tasks_ = false;  // of a firmware
   Status failure_;
 };
 

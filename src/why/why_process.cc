@@ -158,7 +158,7 @@ Verdict JudgeThreads(Clock& clock, const TwoLooks& two) {
 std::string JsonOf(Clock& clock, const TwoLooks& two, const WhyProcessOptions& options) {
   const WhyPart part{TargetName(two.looks.back()), two.looks.front().begin, {}, "", ""};
   return WhyVerdictLine(clock, JudgeThreads(clock, two), part) +
-         ProcessJson(SceneOf(two, options), clock.Wall());
+         ProcessJson(SceneOf(two, options), clock.Wall(), clock.Monotonic());
 }
 
 }  // namespace

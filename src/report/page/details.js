@@ -125,10 +125,13 @@ function threadsPart(report) {
           thread.text("wait") ? [": ", targetText(thread.text("wait"), {most: 160})] : "",
           thread.number("since") !== undefined
             ? `, for ${report.times.length(thread.number("since"))}`
+            : "",
+          thread.text("process")
+            ? ["; process ", targetText(thread.text("process"), {most: 160})]
             : ""
         ),
       ],
-      threads.length <= 4,
+      threads.length <= 4 || thread.flag("in_finding"),
       thread.list("frames").length === 0
         ? element("p", {class: "quiet"}, "No stack is known.")
         : element(

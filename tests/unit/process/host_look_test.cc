@@ -47,7 +47,7 @@ std::string Written(const SystemSample& look, const char* host, TimeNs wall = kW
   SystemSample sample = look;
   sample.host = host, sample.boot = std::string("boot of ") + host;
   const ProcessJudgement judgement = JudgeProcess(looks.empty() ? TwoLooks(sample) : looks);
-  return ProcessJson({&sample, &judgement, true, true, 120, 100}, wall);
+  return ProcessJson({&sample, &judgement, true, true, 120, 100}, wall, 0);
 }
 
 HostLook Read(const std::string& text) {

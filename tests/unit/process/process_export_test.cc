@@ -137,7 +137,7 @@ TEST_F(ProcessExportTest, WhatNamesHoldCannotReachTheTerminal) {
   look_.processes[0].warnings.push_back("no \x1b");
   ProcessScene scene = Scene();
   scene.all_stacks = true;
-  const std::string text = ProcessText(scene) + ProcessJson(scene, 0);
+  const std::string text = ProcessText(scene) + ProcessJson(scene, 0, 0);
   for (const char c : text)
     EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20) << static_cast<int>(c);
 }
@@ -158,7 +158,7 @@ TEST_F(ProcessExportTest, CutsByCharactersNotBytes) {
 }
 
 TEST_F(ProcessExportTest, JsonHasTheProcessesAndTheThreads) {
-  const auto lines = Lines(ProcessJson(Scene(), 0));
+  const auto lines = Lines(ProcessJson(Scene(), 0, 0));
   ASSERT_EQ(lines.size(), 1u + 1 + 3);
   const auto note = nlohmann::json::parse(lines[0]);
   EXPECT_EQ(note["event"], "looked");
@@ -197,7 +197,7 @@ TEST_F(ProcessExportTest, AFindingTravelsWithItsThreads) {
 
 TEST_F(ProcessExportTest, JsonTakesNamesThatAreNoText) {
   look_.processes[0].threads[1].name = "\xff\xfe";
-  for (const std::string& line : Lines(ProcessJson(Scene(), 0)))
+  for (const std::string& line : Lines(ProcessJson(Scene(), 0, 0)))
     EXPECT_TRUE(nlohmann::json::accept(line)) << line;
 }
 

@@ -53,6 +53,34 @@ std::unique_ptr<TraceSource> Merged(std::unique_ptr<FakeTrace> a, std::unique_pt
   return MergeTraces(TraceHead(), std::move(parts));
 }
 
+// The rings of CPUs know since when a thread waits, a look at the thread knows for whom.
+TEST(TraceMerge, AThreadOfTwoPartsStandsOnce) {
+  const TraceStanding of_cpus{{true, 7}, Activity::kWaiting, 40, "futex", {}, "", ""};
+  TraceStanding look{{true, 7}, Activity::kWaiting, 38, "mutex m, held by 8", {{true, 8}}, "Lock",
+                     ""};
+  look.seen = 50;
+  const auto merged = [&](const TraceStanding& first, const TraceStanding& second) {
+    auto a = std::make_unique<FakeTrace>();
+    auto b = std::make_unique<FakeTrace>();
+    a->its_end.standings = {first};
+    b->its_end.standings = {second};
+    const auto both = Merged(std::move(a), std::move(b), 0);
+    LinesOf(*both);
+    EXPECT_EQ(both->end().standings.size(), 1u);
+    return both->end().standings.at(0);
+  };
+  const TraceStanding one = merged(of_cpus, look);
+  EXPECT_EQ(one.waits_for, "mutex m, held by 8");
+  EXPECT_EQ(one.by, (std::vector<TraceWho>{{true, 8}}));
+  EXPECT_EQ(one.place, "Lock");
+  EXPECT_EQ(one.since, 40);
+
+  look.seen = 39;  // it ran after that
+  EXPECT_EQ(merged(of_cpus, look).waits_for, "futex");
+  const TraceStanding runs{{true, 7}, Activity::kRunning, {}, "", {}, "", ""};
+  EXPECT_EQ(merged(runs, look).activity, Activity::kRunning);
+}
+
 TEST(TraceMerge, AHangLastsUntilTheWindowEndsWhereTheClockIsTheWindows) {
   for (const auto& [window, end] : {std::pair(TimeSpan{5, 1000}, TimeNs{1000}),
                                     {TimeSpan{70, 1000}, 60},
