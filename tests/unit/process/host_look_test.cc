@@ -168,7 +168,8 @@ TEST(HostLook, FramesOfPythonStayFramesOfPython) {
   const std::string text = Written(world.look(), "far");
   EXPECT_THAT(text, HasSubstr(R"({"language":"python","function":"take","source":"bank.py:31",)"
                               R"("module":"/srv/bank.py"})"));
-  const auto& stack = Read(text).look.processes.at(0).threads.at(0).stack;
+  const HostLook read = Read(text);
+  const auto& stack = read.look.processes.at(0).threads.at(0).stack;
   ASSERT_EQ(stack.size(), 2u);
   EXPECT_EQ(stack[0].language, FrameLanguage::kNative);
   EXPECT_EQ(stack[1].language, FrameLanguage::kPython);
