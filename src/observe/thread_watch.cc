@@ -68,7 +68,8 @@ bool ThreadWatch::HasBeenAway(TimeNs now) {
 void ThreadWatch::Confirm() {
   const TimeNs now = clock_.Monotonic();
   motion_.Sample(now, processes_);
-  std::erase_if(found_, [this](const Finding& finding) { return HasMoved(finding); });
+  std::erase_if(found_,
+                [this](const Finding& finding) { return HasEnded(finding) || HasMoved(finding); });
   Sum(now);
 }
 
@@ -145,7 +146,7 @@ void ThreadWatch::CollectFindings(const std::vector<Finding>& found, TimeNs now)
     if (each.kind == FindingKind::kSpin) {
       for (const FindingSubject& subject : each.subjects) spinning.emplace(subject.thread, now);
     }
-    found_.push_back(each);
+    if (!HasEnded(each)) found_.push_back(each);
   }
   spinning_since_ = std::move(spinning);
 }
@@ -157,6 +158,19 @@ bool ThreadWatch::HasMoved(const Finding& finding) const {
                        const auto at = motion_.still_since().find(who.thread);
                        return at != motion_.still_since().end() && at->second > looked_;
                      });
+}
+
+// A wait is over when whoever waited has ended, as when the program ends between a look and the
+// next. Threads of other programs, to which waits may lead, are not followed.
+bool ThreadWatch::HasEnded(const Finding& finding) {
+  bool ended = false;
+  for (const FindingSubject& who : finding.subjects) {
+    if (motion_.still_since().contains(who.thread))
+      followed_.insert(who.thread);
+    else
+      ended = ended || followed_.contains(who.thread);
+  }
+  return ended;
 }
 
 bool ThreadWatch::HasLasted(TimeNs spinning_since, TimeNs now) const {

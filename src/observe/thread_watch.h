@@ -49,6 +49,7 @@ class ThreadWatch {
   void Look(int pid, bool step);
   void CollectFindings(const std::vector<Finding>& found, TimeNs now);
   bool HasMoved(const Finding& finding) const;
+  bool HasEnded(const Finding& finding);
   std::vector<int> StillOf(const std::vector<int>& threads, TimeNs now) const;
   bool HasLasted(TimeNs spinning_since, TimeNs now) const;
   std::vector<int> MovedLately(TimeNs now) const;
@@ -69,6 +70,7 @@ class ThreadWatch {
   TimeNs spent_ = 0;           // of a processor, on all looks
   std::set<int> stood_still_;  // at the latest look
   std::vector<Finding> found_;
+  std::set<int> followed_;  // of those whom findings are about: who was seen alive
   std::map<int, TimeNs> spinning_since_;
   bool looks_again_ = false;  // who moved at the latest look may be one who only wakes from a timer
   std::set<int> tickers_;     // of all looks

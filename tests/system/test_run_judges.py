@@ -189,8 +189,7 @@ class BetterVerdict(JudgesCase):
 class SlowOutput(JudgesCase):
     def test_goes_on_beside_a_hang(self):
         code = TICKS_BESIDE.replace("sleep(0.05)", "sleep(0.6)").removesuffix("take()") + "os._exit(7)"
-        # Its end falls between two looks: one that it ends in is another matter.
-        stall, lasts = (3, 7.5) if SANITIZED else (1, 4.5)
+        stall, lasts = (3, 9) if SANITIZED else (1, 5)
         outcome = self.run_watched(python(code, lasts), "--on-hang", "kill", stall=stall)
         self.assertEqual((outcome.status, [verdict["state"] for verdict in outcome.hangs]), (7, ["partial"]))
 

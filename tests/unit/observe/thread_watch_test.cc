@@ -3,9 +3,13 @@
 #include "observe/thread_watch.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "fakes/fake_clock.h"
 #include "fakes/fake_process_inspector.h"
+#include "proc/proc_folder.h"
 
 namespace hangscope {
 namespace {
@@ -89,6 +93,41 @@ TEST_F(ThreadWatchTest, ASpinIsOneWhenItIsSeenAgain) {
   Follow(2 * kSecond);
   ASSERT_EQ(watch_.sightings().findings.size(), 1u);
   EXPECT_EQ(watch_.sightings().findings[0].kind, FindingKind::kSpin);
+}
+
+// The program may end between two looks, and whoever asks before its end is known hears of a hang.
+TEST_F(ThreadWatchTest, TakesBackWhatItSaidOfThreadsThatHaveEnded) {
+  for (const int follows : {3, 15}) {  // before it has lasted, and after
+    const pid_t child = fork();
+    if (child == 0) {
+      pause();
+      _exit(0);
+    }
+    while (ProcFolder("/proc").Stat(child)->state != ThreadState::kSleeping) usleep(1000);
+    SystemSample look;
+    look.processes.emplace_back();
+    look.processes[0].pid = child;
+    look.asked = {child};
+    look.processes[0].threads.push_back(Add(child, WaitKind::kMutex));
+    ThreadFacts& waiting = look.processes[0].threads[0];
+    waiting.pid = child;
+    waiting.wait.owner = child;
+    FakeProcessInspector inspector;
+    inspector.Add(look);
+    ThreadWatch watch(clock_, inspector, false, kThreadStall);
+    const auto follow = [&] {
+      clock_.Advance(kSecond);
+      watch.Follow(child, {child}, clock_.Monotonic() - kSecond / 2, false);
+      return watch.sightings().findings.size();
+    };
+    for (int i = 1; i < follows; ++i) follow();
+    EXPECT_EQ(follow(), follows * kSecond > kThreadStall ? 1u : 0u);
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    watch.Confirm();
+    EXPECT_TRUE(watch.sightings().findings.empty());
+    EXPECT_EQ(follow(), 0u) << "the inspector still tells of it";
+  }
 }
 
 TEST_F(ThreadWatchTest, ThatNobodyCanBeLookedAtIsSaidOnce) {
