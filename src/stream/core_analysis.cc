@@ -11,6 +11,7 @@ namespace {
 
 constexpr size_t kFewestSteps = 6;
 constexpr size_t kShortTrap = 64;  // steps
+constexpr size_t kLongestPath = 4096;
 
 // Takes interrupts and exceptions out of a core's steps: an excursion begins
 // where control got to without any code leading there, and ends with the return
@@ -180,6 +181,8 @@ CoreFinding AnalyzeCore(std::span<const Step> all, ProgramCode& code) {
   } else {
     JudgeByBody(round, code, &finding);
   }
+  if (finding.motion == CoreFinding::Motion::kComputing && steps.size() <= kLongestPath)
+    finding.path = Tokens(steps, false);
   return finding;
 }
 

@@ -27,6 +27,7 @@ struct CoreFinding {
   bool sleeps = false;  // `last` is a wfi
   LoopBasis basis = LoopBasis::kPlaces;
   std::vector<uint64_t> loop;  // its places in order, the head first; if not kMoving/kTooShort
+  std::vector<uint64_t> path;  // of a short stretch that computes: its places in order
   uint64_t traps = 0;
   bool polls_known = false;
   std::vector<uint64_t> polls;

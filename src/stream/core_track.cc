@@ -1,6 +1,7 @@
 #include "stream/core_track.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "stream/function_tracker.h"
@@ -27,10 +28,28 @@ bool IsWithin(const std::unordered_set<uint64_t>& inner, const std::unordered_se
   });
 }
 
+// Whether `path` is a stretch of the endless repetition of `loop`, begun anywhere.
+bool GoesRound(const std::vector<uint64_t>& path, const std::vector<uint64_t>& loop) {
+  std::vector<uint64_t> rounds;
+  while (rounds.size() < path.size() + loop.size())
+    rounds.insert(rounds.end(), loop.begin(), loop.end());
+  const std::boyer_moore_searcher stretch(path.begin(), path.end());
+  return std::search(rounds.begin(), rounds.end(), stretch) != rounds.end();
+}
+
+// Whether a sample that shows a loop that computes shows only a part of one round of the known
+// one, as of a delay between two looks at a word: it was too short for three rounds.
+bool IsPartOfRound(const CoreFinding& known, const CoreFinding& sample) {
+  const size_t steps = sample.path.size();
+  return steps != 0 && steps < 3 * known.loop.size() && GoesRound(sample.path, known.loop);
+}
+
 // Whether a sample in which no loop was found shows nothing but the known one:
 // it was too short for a round, or a line of it was out of place.
 bool StaysInside(const CoreFinding& known, const CoreFinding& sample) {
-  if (!known.IsLoop() || sample.motion == CoreFinding::Motion::kComputing) return false;
+  if (!known.IsLoop()) return false;
+  if (sample.motion == CoreFinding::Motion::kComputing && !IsPartOfRound(known, sample))
+    return false;
   if (sample.IsLoop() && sample.loop.size() >= known.loop.size()) return false;
   if (!IsWithin(sample.seen_places, known.loop_places, known.trap_places)) return false;
   const bool in_handler = !IsWithin(sample.seen_places, known.loop_places);
@@ -75,7 +94,8 @@ void CoreTrack::Update(CoreFinding sample, TimeNs now) {
     }
     sample.handler_writes_polls = finding.handler_writes_polls;
   } else {
-    if (finding.motion == CoreFinding::Motion::kSpinning && left_loops.size() < kMostLeftLoops) {
+    if (finding.motion == CoreFinding::Motion::kSpinning && left_loops.size() < kMostLeftLoops &&
+        !IsWithin(sample.seen_places, finding.loop_places, finding.trap_places)) {
       LeftLoop& left = left_loops[LowestPlace(finding)];
       ++left.times;
       left.longest = std::max(left.longest, now - loop_since);

@@ -77,7 +77,7 @@ class Hangs(Qemu):
         self.assert_spins(self.watch("loops-loop64"), {h: "poll_sixty_four_words" for h in range(3)}, places=64)
 
     def test_nested_loop(self):
-        self.assert_spins(self.watch("loops-nested"), {h: "poll_with_delay" for h in range(3)}, places=21)
+        self.assert_spins(self.watch("loops-nested", seconds=20), {h: "poll_with_delay" for h in range(3)}, places=21)
 
     def test_loop_with_calls(self):
         _, cores = self.assert_spins(self.watch("loops-calls", bits=64), {h: "wait_for_device" for h in range(3)}, places=5)

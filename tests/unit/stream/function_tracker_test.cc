@@ -190,6 +190,44 @@ TEST_F(FunctionTrackerTest, TellsTheCallersOfALoop) {
   EXPECT_TRUE(core.callers.empty());
 }
 
+// A hart that prints little between two others shows a few steps, all of the inner loop.
+TEST(CoreTrack, StaysInALoopOfWhichAShortSampleShowsAPart) {
+  CoreFinding nested;
+  nested.motion = CoreFinding::Motion::kSpinning;
+  nested.loop = {0x1000, 0x1004, 0x1004, 0x1004, 0x1004, 0x1004, 0x1004, 0x1004, 0x1004};
+  nested.loop_places = nested.seen_places = {0x1000, 0x1004};
+  const auto inner = [](std::vector<uint64_t> path) {
+    CoreFinding sample;
+    sample.motion = CoreFinding::Motion::kComputing;
+    sample.loop = {0x1004};
+    sample.loop_places = sample.seen_places = {0x1004};
+    sample.seen_places.insert(path.begin(), path.end());
+    sample.path = std::move(path);
+    return sample;
+  };
+  const std::vector<uint64_t> seven(7, 0x1004);
+  std::vector<uint64_t> into_the_next = seven;
+  into_the_next.insert(into_the_next.end(), {0x1004, 0x1000, 0x1004, 0x1004});
+  for (const auto& path : {seven, into_the_next}) {
+    CoreTrack core;
+    core.Update(nested, kSecond);
+    core.Update(inner(path), 3 * kSecond);
+    core.Update(nested, 5 * kSecond);
+    EXPECT_EQ(core.loop_since, kSecond);
+    EXPECT_EQ(core.LeftBefore(), nullptr);
+  }
+  std::vector<uint64_t> longer = seven;
+  longer.insert(longer.end(), 2, 0x1004);
+  for (const auto& path : {longer, std::vector<uint64_t>(), std::vector<uint64_t>(27, 0x1004)}) {
+    CoreTrack core;
+    core.Update(nested, kSecond);
+    core.Update(inner(path), 3 * kSecond);
+    EXPECT_EQ(core.loop_since, 3 * kSecond) << path.size();
+    core.Update(nested, 5 * kSecond);
+    EXPECT_EQ(core.LeftBefore(), nullptr) << "it was nowhere else";
+  }
+}
+
 TEST(CoreTrack, CountsTheWaitsThatItLeft) {
   CoreFinding spin;
   spin.motion = CoreFinding::Motion::kSpinning;
