@@ -95,7 +95,8 @@ SnapshotDraft::~SnapshotDraft() {
 std::string SnapshotDraft::Partial() const { return PartialOf(folder_); }
 
 Status SnapshotDraft::Begin() {
-  Status status = files_.MakeFolder(Partial(), FileSystem::Mode::kRecordedNew);
+  Status status = files_.MakeFolders(FolderOf(folder_));
+  if (status.ok()) status = files_.MakeFolder(Partial(), FileSystem::Mode::kRecordedNew);
   open_ = status.ok();
   return status;
 }

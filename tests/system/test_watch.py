@@ -383,6 +383,7 @@ class Acts(Targets):
 
     def test_kill_ends_who_hangs_and_only_that(self):
         works, hangs = self.start(), self.start("deadlock")
+        self.prefix = str(self.folder / "a new" / "folder" / "P")
         watcher = self.watch("--stall", "200ms", "--interval", "20ms", "--on-hang", "kill", "--exit-on-hang", "--prefix", self.prefix,
                              f"pid:{works.pid}", f"pid:{hangs.pid}")
         messages = self.found(watcher)
@@ -482,6 +483,7 @@ class WithoutScope(Targets):
 
     def test_a_hang_is_found_and_its_process_ended(self):
         target = self.start_python(LOCKS)
+        self.prefix = str(self.folder / "a new" / "folder" / "P")
         watcher = self.watch("--stall", "500ms", "--on-hang", "kill", "--prefix", self.prefix, f"pid:{target.pid}", "--junit", self.folder / "j.xml")
         messages = self.found(watcher)
         self.assertEqual(watcher.returncode, 1)
