@@ -263,7 +263,8 @@ int RunCommand(const std::vector<std::string>& words, const StartSignals& signal
     return FailRun(Status::Usage(
         fmt::format("--history '{}': auto or none; for example --history none", history)));
   // Where the CPUs' rings have it all, it is not recorded twice.
-  options.observer.history = history == "auto" && !cpus->on;
+  if (history == "auto")
+    options.observer.history = cpus->on ? HistoryOf::kCpus : HistoryOf::kThreads;
   if (Status status = ParseOnExit(on_exit, &options.observer); !status.ok()) return FailRun(status);
   if (Status status = ParseActOn(act_on, &options.observer.act_on); !status.ok())
     return FailRun(status);

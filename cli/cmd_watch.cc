@@ -218,6 +218,7 @@ ProcessWatchOutcome RunProcessWatch(const WatchWords& watch, const CpuWords& cpu
   session.pid = pid;
   session.record_cpus = cpus->on;
   session.recorder = cpus->recorder;
+  if (cpus->on) session.observer.history = HistoryOf::kCpus;
   session.observer = recorder.observer;
   session.observer.window = cpus->window;
   session.on_hang = options.acts.on_hang;

@@ -39,7 +39,9 @@ Observer::Observer(const Environment& environment, const ObserverOptions& option
       snapshots_(files_, clock_, options_, recording, narrator_, start, start_wall),
       warnings_(clock_, recording, narrator_),
       requests_(files_, clock_, recording, options.triggers, options.patterns, start),
-      history_(options.history ? environment.keep_history(clock_, kWakesAfter) : nullptr),
+      history_(options.history == HistoryOf::kThreads
+                   ? environment.keep_history(clock_, kWakesAfter)
+                   : nullptr),
       ticked_(start),
       beat_interval_(environment.narrator.live ? std::min(kLiveInterval, options.heartbeat)
                                                : options.heartbeat),
@@ -171,12 +173,15 @@ Verdict Observer::Judge(const Verdict& streams) const {
 }
 
 // What is told of it says what the threads did before they stopped, too.
-Verdict Observer::Explained(const Verdict& judged) const {
+Verdict Observer::Explained(const Verdict& judged) {
   Verdict told = judged;
   if (told.stacks.empty()) told.stacks = StacksOf(judged, ThreadsSeen());
-  if (history_ == nullptr || told.findings.empty()) return told;
-  const ThreadHistory history(history_->Take());
-  for (Finding& finding : told.findings) history.AddTo(&finding);
+  if (told.findings.empty()) return told;
+  std::optional<ThreadHistory> history;
+  if (history_ != nullptr) history.emplace(history_->Take());
+  if (options_.history == HistoryOf::kCpus) history = snapshots_.ReadHistory();
+  if (!history) return told;
+  for (Finding& finding : told.findings) history->AddTo(&finding);
   return told;
 }
 

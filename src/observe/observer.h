@@ -74,7 +74,7 @@ class Observer {
   void SampleThreads(const ChildView& child, const Verdict& streams);
   Verdict Judge(const Verdict& streams) const;
   Verdict VerdictNow() const { return Judge(analysis_.verdict()); }
-  Verdict Explained(const Verdict& judged) const;
+  Verdict Explained(const Verdict& judged);
   bool IsBeatDue() const { return clock_.Monotonic() >= next_beat_; }
   void ReportCode();
   void Beat(const ChildView& child, const Verdict& verdict);

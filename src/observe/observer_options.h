@@ -25,6 +25,13 @@
 
 namespace hangscope {
 
+// From which rings a report says what threads did before they stopped.
+enum class HistoryOf {
+  kNobody,
+  kThreads,  // each has one of its own, where the kernel permits it
+  kCpus,     // those that go into snapshots
+};
+
 struct ObserverOptions {
   std::string prefix;  // of the snapshots
   TimeNs stall = 10 * kSecond;
@@ -48,8 +55,8 @@ struct ObserverOptions {
   ScopeSource ScopeOf(int pid) const {
     return {scope.TargetOf(pid), elf_path, false, open_scope, elf_copy};
   }
-  ScopePlace scope;      // the program's
-  bool history = false;  // of the program's threads, where the kernel permits it
+  ScopePlace scope;  // the program's
+  HistoryOf history = HistoryOf::kNobody;
   // How it is read, where not by that name; may be empty.
   std::function<Result<std::unique_ptr<Target>>()> open_scope;
   WindowChoice window;  // that snapshots declare, where CPUs are recorded

@@ -66,6 +66,12 @@ void SnapshotTaker::RecordCpus(std::unique_ptr<CpuRecorder> recorder) {
     narrator_.Note("warning: --cpu: " + warning, clock_.Wall());
 }
 
+std::optional<ThreadHistory> SnapshotTaker::ReadHistory() {
+  if (cpus_ == nullptr) return std::nullopt;
+  auto history = cpus_->ReadHistory();
+  return history.ok() ? std::optional(std::move(*history)) : std::nullopt;
+}
+
 void SnapshotTaker::RecordScope(const ScopeSource& place) {
   scope_.reset();
   scope_clock_.ForgetTarget();

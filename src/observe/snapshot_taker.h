@@ -6,6 +6,7 @@
 #define HANGSCOPE_OBSERVE_SNAPSHOT_TAKER_H
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +34,8 @@ class SnapshotTaker {
 
   // From now on the rings of `recorder` go into every snapshot. Reports what it could not record.
   void RecordCpus(std::unique_ptr<CpuRecorder> recorder);
+  // What these say of each thread's last steps; nothing: they are not recorded, or cannot be read.
+  std::optional<ThreadHistory> ReadHistory();
   // To be called a few times a second: follows the CPUs and the scope of the process `pid`, 0 while
   // there is none.
   void Tick(int pid);

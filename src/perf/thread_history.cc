@@ -17,6 +17,8 @@ namespace {
 constexpr size_t kMostTold = 6;           // threads of a finding
 constexpr size_t kMostStepsOfThread = 4;  // of each of these
 constexpr size_t kMostSteps = 16;
+constexpr size_t kMostBytesOfCpus = 64u << 20;  // of records of all CPUs that are read
+constexpr std::string_view kWaking = "sched:sched_waking";
 
 // Seconds, to where an order can be seen.
 std::string Exactly(TimeNs time) {
@@ -35,6 +37,30 @@ std::optional<int64_t> WokenBy(const TracepointFormat& format, const PerfRecord&
   return format.Number(record.raw, "pid");
 }
 
+// The last whole records that are no more than `most` bytes.
+std::string_view NewestOf(std::string_view records, size_t most) {
+  while (records.size() > most) {
+    const size_t bytes = PerfRecordBytes(records);
+    if (bytes == 0 || bytes > records.size()) return {};
+    records.remove_prefix(bytes);
+  }
+  return records;
+}
+
+// `use` gets each record of the ring that can be read.
+template <typename Use>
+void ForEachRecord(const PerfRecordParser& parser, std::string_view records, Use use) {
+  while (!records.empty()) {
+    const size_t bytes = PerfRecordBytes(records);
+    const auto record = bytes == 0 || bytes > records.size()
+                            ? std::nullopt
+                            : parser.Parse(records.substr(0, bytes));
+    if (!record) break;
+    records.remove_prefix(bytes);
+    use(*record);
+  }
+}
+
 }  // namespace
 
 ThreadHistory::ThreadHistory(const HistoryCapture& capture) : now_(capture.time) {
@@ -49,27 +75,91 @@ ThreadHistory::ThreadHistory(const HistoryCapture& capture) : now_(capture.time)
                                     : fmt::format("{} {}", ring.thread, Printable(ring.name));
     thread.recorded_since = ring.ring.recording_since;
     thread.paused_since = ring.paused_since;
-    TimeNs came = 0;
-    for (std::string_view rest = ring.ring.records; !rest.empty();) {
-      const size_t bytes = PerfRecordBytes(rest);
-      const auto record =
-          bytes == 0 || bytes > rest.size() ? std::nullopt : parser.Parse(rest.substr(0, bytes));
-      if (!record) break;
-      rest.remove_prefix(bytes);
-      if (record->time < 0 || record->time > now_) continue;
-      if (const auto change = ParsePerfSwitch(*record)) {
-        thread.running = !change->out;
-        if (change->out) thread.steps.push_back({record->time, came, change->preempted});
-        came = change->out ? 0 : record->time;
-      } else if (record->type == PERF_RECORD_SAMPLE && record->event < formats.size() &&
-                 formats[record->event]) {
-        const auto whom = WokenBy(*formats[record->event], *record);
-        if (!whom) continue;
-        thread.steps.push_back({record->time, 0, false, static_cast<int>(*whom)});
-        wakes_[static_cast<int>(*whom)].push_back({record->time, ring.thread});
-      }
-    }
+    ForEachRecord(parser, ring.ring.records, [&](const PerfRecord& record) {
+      if (record.time < 0 || record.time > now_) return;
+      if (const auto change = ParsePerfSwitch(record))
+        thread.Switch({record.time, change->out, change->preempted});
+      else if (record.type == PERF_RECORD_SAMPLE && record.event < formats.size() &&
+               formats[record.event])
+        Wakes(&thread, ring.thread, record.time, WokenBy(*formats[record.event], record));
+    });
   }
+  SortWakes();
+}
+
+// A CPU's ring has the records of all threads that ran there.
+ThreadHistory::ThreadHistory(const CpuCapture& capture) : now_(capture.time) {
+  const PerfRecordParser parser(capture.events);
+  std::vector<std::optional<TracepointFormat>> wakings(capture.events.size());
+  for (size_t i = 0; i < capture.events.size(); ++i) {
+    if (capture.events[i].name == kWaking)
+      wakings[i] = TracepointFormat::Parse(capture.events[i].format);
+  }
+  struct Record {
+    TimeNs time = 0;
+    int tid = 0;
+    std::optional<PerfSwitch> change;
+    std::optional<int64_t> woken;
+  };
+  std::vector<Record> records;
+  TimeNs recorded_since = 0;  // by all of them
+  for (const PerfRing& ring : capture.rings) {
+    const std::string_view newest = NewestOf(ring.records, kMostBytesOfCpus / capture.rings.size());
+    const bool is_whole = !ring.lost_before && newest.size() == ring.records.size();
+    TimeNs since = is_whole ? ring.recording_since : now_;
+    ForEachRecord(parser, newest, [&](const PerfRecord& record) {
+      if (record.time < 0 || record.time > now_ || record.tid <= 0) return;
+      since = std::min(since, record.time);
+      Record kept{record.time, record.tid, ParsePerfSwitch(record), {}};
+      if (record.type == PERF_RECORD_SAMPLE && record.event < wakings.size() &&
+          wakings[record.event])
+        kept.woken = WokenBy(*wakings[record.event], record);
+      if (kept.change || kept.woken) records.push_back(kept);
+    });
+    recorded_since = std::max(recorded_since, since);
+  }
+  std::stable_sort(records.begin(), records.end(),
+                   [](const Record& a, const Record& b) { return a.time < b.time; });
+  for (const Record& record : records) {
+    Thread& thread = threads_[record.tid];
+    if (record.change) thread.Switch({record.time, record.change->out, record.change->preempted});
+    if (record.woken) Wakes(&thread, record.tid, record.time, record.woken);
+  }
+  NameThreads(parser, capture.side_band);
+  for (auto& [tid, thread] : threads_) thread.recorded_since = recorded_since;
+  SortWakes();
+}
+
+void ThreadHistory::NameThreads(const PerfRecordParser& parser, std::string_view side_band) {
+  std::map<int, std::pair<TimeNs, std::string>> names;  // the newest
+  ForEachRecord(parser, side_band, [&](const PerfRecord& record) {
+    const auto comm = ParsePerfComm(record);
+    if (!comm) return;
+    auto& [time, name] = names[comm->tid];
+    if (!name.empty() && record.time < time) return;
+    time = record.time;
+    name = comm->name;
+  });
+  for (auto& [tid, thread] : threads_) {
+    const auto known = names.find(tid);
+    thread.name = known == names.end() ? fmt::format("{}", tid)
+                                       : fmt::format("{} {}", tid, Printable(known->second.second));
+  }
+}
+
+void ThreadHistory::Thread::Switch(const Change& change) {
+  running = !change.out;
+  if (change.out) steps.push_back({change.time, came, change.preempted});
+  came = change.out ? 0 : change.time;
+}
+
+void ThreadHistory::Wakes(Thread* thread, int tid, TimeNs time, std::optional<int64_t> whom) {
+  if (!whom) return;
+  thread->steps.push_back({time, 0, false, static_cast<int>(*whom)});
+  wakes_[static_cast<int>(*whom)].push_back({time, tid});
+}
+
+void ThreadHistory::SortWakes() {
   for (auto& [whom, wakes] : wakes_) {
     std::sort(wakes.begin(), wakes.end(),
               [](const Wake& a, const Wake& b) { return a.time < b.time; });

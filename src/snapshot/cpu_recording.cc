@@ -50,6 +50,12 @@ Status CpuRecording::Capture() {
   return {};
 }
 
+Result<ThreadHistory> CpuRecording::ReadHistory() {
+  auto captured = recorder_->Take();
+  if (!captured.ok()) return captured.status();
+  return ThreadHistory(*captured);
+}
+
 // Where less was asked for than the rings hold, what is older stays out of the file, too.
 void CpuRecording::Trim(const std::vector<RingMark>& last_marks, Window* window) {
   const WindowPolicy policy = window->policy;

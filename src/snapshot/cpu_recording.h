@@ -12,6 +12,7 @@
 #include "cpu/cpu_recorder.h"
 #include "model/manifest.h"
 #include "perf/perf_file_writer.h"
+#include "perf/thread_history.h"
 #include "snapshot/window_finder.h"
 
 namespace hangscope {
@@ -37,6 +38,8 @@ class CpuRecording {
 
   // Reads all rings: this instant is the end of the window. What it read is kept until Write.
   Status Capture();
+  // What the rings say of each thread's last steps, now. What Capture read is kept.
+  Result<ThreadHistory> ReadHistory();
   // Has `finder` find the window over what Capture read, the streams that lie in `folder` already
   // and `others`, writes kCpuFileName there, and sets manifest->window and manifest->cpu.
   // `since_last`: whatever was chosen, only what came after the snapshot before. `clock_error`: of

@@ -66,10 +66,10 @@ class History(Case):
         manifest = json.loads(pathlib.Path(self.prefix + ".snapshot-0001/manifest.json").read_text())
         return manifest["verdict"]["findings"][0]
 
-    def test_says_who_woke_whom_last_and_when_each_thread_ran_last(self):
+    def assert_says_who_woke_whom_last(self, *options):
         if why := permitted():
             self.skipTest(why)
-        said = self.hang()
+        said = self.hang(*options)
         finding = self.finding()
         self.assertEqual(finding["kind"], "deadlock", finding)
         threads = {who["name"].split()[1]: who["name"] for who in finding["subjects"]}
@@ -91,9 +91,17 @@ class History(Case):
             left = [i for i, step in enumerate(steps) if f"{name} leaves the CPU" in step]
             self.assertTrue(left and left[-1] > woken, steps)
 
+    def test_says_who_woke_whom_last_and_when_each_thread_ran_last(self):
+        self.assert_says_who_woke_whom_last()
+
+    def test_the_rings_of_the_cpus_tell_it_too(self):
+        self.assert_says_who_woke_whom_last("--cpu")
+
     def test_is_left_out_on_demand(self):
-        self.assertNotIn("ran last", self.hang("--history", "none", program=(ZOO, "abba")))
-        self.assertNotIn("last_events", self.finding())
+        for options in ((), ("--cpu",)):
+            self.prefix = str(self.folder / f"P{len(options)}")
+            self.assertNotIn("ran last", self.hang("--history", "none", *options, program=(ZOO, "abba")))
+            self.assertNotIn("last_events", self.finding())
 
     def test_is_left_out_without_a_word_where_it_is_not_permitted(self):
         if os.geteuid() != 0:

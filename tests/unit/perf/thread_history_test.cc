@@ -92,6 +92,21 @@ class ThreadHistoryTest : public ::testing::Test {
     ThreadHistory(capture_).AddTo(&finding);
     return finding;
   }
+  // The same records in rings of CPUs: all of a thread on one of them.
+  CpuCapture OfCpus() const {
+    CpuCapture capture;
+    capture.time = kNow;
+    capture.events = capture_.events;
+    capture.events[1].name = "sched:sched_waking";
+    for (const ThreadRing& ring : capture_.threads) {
+      capture.rings.push_back(ring.ring);
+      capture.rings.back().cpu = static_cast<int>(capture.rings.size());
+      capture.side_band +=
+          MakePerfRecord(PERF_RECORD_COMM, 0, PerfIds(kMain, ring.thread) + PerfText(ring.name),
+                         {kMain, ring.thread, kSecond, 0, kSwitches});
+    }
+    return capture;
+  }
   // The line that is told of one thread; empty: none.
   std::string LineOf(int thread) const {
     const std::vector<std::string> lines = FoundOf({thread}).lines;
@@ -114,6 +129,34 @@ TEST_F(ThreadHistoryTest, ThreadRanLastThenAndThatOneWokeIt) {
   EXPECT_EQ(finding.history, (std::vector<std::string>{
                                  "13.000000 s ago  4711 main wakes 4713 worker-b",
                                  "12.999500 s ago  4713 worker-b leaves the CPU after 0.400 ms"}));
+}
+
+TEST_F(ThreadHistoryTest, RingsOfCpusTellTheSame) {
+  Comes(kMain, 80 * kSecond);
+  Wakes(kMain, 87 * kSecond, kWorker);
+  Leaves(kMain, 88 * kSecond);
+  Runs(kWorker, 87 * kSecond + kMillisecond / 10, 87 * kSecond + kMillisecond / 2);
+  const Finding of_threads = FoundOf({kMain, kWorker});
+  Finding finding = FoundOf({});
+  finding.subjects = of_threads.subjects;
+  ThreadHistory(OfCpus()).AddTo(&finding);
+  EXPECT_EQ(finding.lines, of_threads.lines);
+  EXPECT_EQ(finding.history, of_threads.history);
+  EXPECT_EQ(finding.first, "4713 worker-b");
+}
+
+// What woke it may be among what was overwritten.
+TEST_F(ThreadHistoryTest, RingOfACpuThatWasOverwrittenSaysNothingOfBefore) {
+  Comes(kMain, 80 * kSecond);
+  Wakes(kMain, 87 * kSecond, kWorker);
+  Runs(kWorker, 90 * kSecond, 91 * kSecond);
+  CpuCapture capture = OfCpus();
+  capture.rings[1].lost_before = true;  // its first record is of 90 s
+  Finding finding = FoundOf({});
+  finding.subjects = FoundOf({kWorker}).subjects;
+  ThreadHistory(capture).AddTo(&finding);
+  EXPECT_EQ(finding.lines.at(1),
+            "4713 worker-b  ran last 9.000 s ago for 1.000 s; 4711 main woke it 13.000 s ago");
 }
 
 // The sleep that ended then had another end, which no record tells.
