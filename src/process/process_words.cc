@@ -129,7 +129,8 @@ std::string FilesText(const ThreadFacts& thread, const SystemSample& look) {
 std::string SpinText(const ThreadFacts::Spin& spin) {
   if (!spin.polled_variable.empty()) return "spins for " + Short(spin.polled_variable);
   if (spin.polls.size() == 1) return fmt::format("spins for the word at {:#x}", spin.polls[0]);
-  return spin.polls.empty() ? "spins" : fmt::format("spins for {} words", spin.polls.size());
+  return spin.polls.empty() ? "spins"
+                            : fmt::format("spins while {} words stay the same", spin.polls.size());
 }
 
 // What the compiler put into the program from a header of the C or C++ library. Those of C++ that a

@@ -90,8 +90,10 @@ Result<std::unique_ptr<ScopeView>> ScopeView::Open(FileSystem& files, const Scop
     const std::string image = fmt::format("{}/{}", folder, kScopeImageName);
     spec = FileSpec(image);
     if (!files.Exists(image)) {
-      return Status::NotFound(
-          fmt::format("'{}' has no scope: there is no '{}' in it", folder, kScopeImageName));
+      return Status::NotFound(fmt::format(
+          "'{}' has no scope: there is no '{}' in it; if it is a snapshot, hangscope why "
+          "and hangscope cat read what it has",
+          folder, kScopeImageName));
     }
     if (auto kept = ReadWholeFile(files, folder + "/" + kScopeCatalogName, kMostCatalogBytes);
         kept.ok() && catalog.empty())

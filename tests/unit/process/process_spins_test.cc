@@ -8,6 +8,7 @@ namespace hangscope {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using Kind = FindingKind;
 
 TEST(ProcessSpins, WhoSpinsComesBeforeEventLoopsThatIdle) {
@@ -47,6 +48,9 @@ TEST(ProcessSpins, ASpinIsLessSureWhereTheWordOrTheHandlersAreUnknown) {
   World unnamed;
   unnamed.Spins(10, 10).spin->polled_variable.clear();
   EXPECT_EQ(Only(unnamed.Judge()).confidence, Confidence::kLikely);
+  unnamed.Process(10).threads[0].spin->polls = {0x1000, 0x1008, 0x1010};
+  EXPECT_THAT(Only(unnamed.Judge()).summary,
+              HasSubstr("its only thread spins while 3 words stay the same"));
   World handler;
   handler.Process(10).caught_signals = kTerm;
   handler.Spins(10, 10);
