@@ -19,6 +19,7 @@ struct InspectOptions {
   // only where their stack cannot be followed without, and never in a system call that a stop would
   // end with EINTR.
   bool stop = true;
+  bool stop_asleep = true;  // else who sleeps is left to sleep: a stop ends that sleep
   bool stacks = true;
   size_t most_frames = 64;  // of a stack; 1 or more
   bool follow = true;       // look at the processes, too, that waits lead to

@@ -555,8 +555,8 @@ bool ProcessLook::WantsStop(const Work& work, const ThreadFacts& thread) const {
       work.raw.status.tracer != 0 || !work.raw.call)
     return false;
   if (work.raw.stat.state == ThreadState::kRunning || work.raw.call->running) return true;
-  return work.raw.stat.state == ThreadState::kSleeping && thread.stack_incomplete &&
-         thread.stack.size() < context_.options.most_frames &&
+  return context_.options.stop_asleep && work.raw.stat.state == ThreadState::kSleeping &&
+         thread.stack_incomplete && thread.stack.size() < context_.options.most_frames &&
          StopIsHarmlessIn(work.raw.call->number);
 }
 

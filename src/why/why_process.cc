@@ -171,7 +171,8 @@ ProcessHangs FindProcessHangs(Clock& clock, ProcessInspector& inspector,
   InspectOptions inspect;
   inspect.descendants = question.descendants;
   inspect.also = question.also;
-  inspect.remote_ends = true;  // for a snapshot, which another host may be asked about
+  inspect.stop_asleep = false;  // it is followed, and would be seen to move
+  inspect.remote_ends = true;   // for a snapshot, which another host may be asked about
   auto two = SampleTwice(clock, inspector, options, inspect);
   if (!two.ok()) return {};
   // Who started the program, and asks here, collects it in a moment.

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import platform
 import signal
 import subprocess
 import time
@@ -19,6 +20,15 @@ TICKS_BESIDE = BEGIN + ("threading.Thread(target=lambda: take() or take(), daemo
                         "while time.time()<end: print('tick', next(number)); time.sleep(0.05)\ntake()")
 # The same beside one that computes, without a word.
 COMPUTES_BESIDE = BEGIN + "threading.Thread(target=lambda: take() or take(), daemon=True).start()\nprint('working', flush=True)\nwhile True: next(number)"
+# On a stack of its own, as green threads have: where it began cannot be seen.
+ON_ANOTHER_STACK = BEGIN + """import mmap
+code, stack = (mmap.mmap(-1, 1 << 16, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC) for _ in range(2))
+at = lambda memory: ctypes.addressof(ctypes.c_char.from_buffer(memory))
+# push %rbx; push %rbp; mov %rsp, %rbx; mov %rdx, %rsp; xor %ebp, %ebp; call *%rsi; mov %rbx, %rsp; pop %rbp; pop %rbx; ret
+code.write(bytes.fromhex("53 55 4889e3 4889d4 31ed ffd6 4889dc 5d 5b c3"))
+call = ctypes.CFUNCTYPE(ctypes.c_int, *3 * [ctypes.c_void_p])(at(code))
+take = lambda: call(ctypes.addressof(lock), ctypes.cast(libc.pthread_mutex_lock, ctypes.c_void_p), at(stack) + len(stack))
+"""
 SERVER = "import socket\nserver=socket.create_server(('127.0.0.1',0))\nprint('listening')\nserver.accept()"
 SIGNAL_NEVER_COMES = "import threading\nprint('working')\nlock=threading.Lock()\nlock.acquire()\nlock.acquire()"  # likely
 
@@ -92,6 +102,13 @@ class ActOn(JudgesCase):
         self.assertEqual([verdict["state"] for verdict in outcome.hangs], ["partial"], outcome.messages)
         self.assertEqual([m for m in outcome.of_type("note") if "it goes on again" in m["text"]], [])
         self.assertEqual((outcome.status, said.read_text()), (124, "acts\n"))
+
+    @unittest.skipIf(platform.machine() != "x86_64", "its machine code is x86-64's")
+    @unittest.skipIf(pathlib.Path(BUILD).name == "tsan", "ThreadSanitizer ends a side process that starts a thread")
+    def test_a_look_does_not_wake_who_waits(self):
+        code = COMPUTES_BESIDE.replace(BEGIN, ON_ANOTHER_STACK)
+        outcome = self.run_watched(python(code), "--act-on", "likely,partial", "--on-hang", "kill", "--timeout", 8 if SANITIZED else 4)
+        self.assertEqual([verdict["state"] for verdict in outcome.hangs], ["partial"], outcome.messages)
 
     def test_other_words_are_refused_in_one_sentence(self):
         for option, word, reason in (("--act-on", "maybe", "possible, likely or certain, and partial"), ("--act-on", "", "possible, likely"),
