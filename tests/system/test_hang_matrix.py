@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import fcntl
 import fnmatch
+import itertools
 import json
 import os
 import pathlib
@@ -76,7 +77,17 @@ def missing(case):
     user = case.options.get("user")
     if user and subprocess.run(["test", "-x", HANGSCOPE], user=user).returncode != 0:
         return f"{HANGSCOPE} may not be run by {user}"
+    if needs[0] == "unshare":
+        words = shlex.split(case.command)
+        alone = ["unshare", *itertools.takewhile(lambda word: word.startswith("-"), words[1:]), "true"]
+        if subprocess.run(alone, capture_output=True).returncode != 0:
+            return f"{' '.join(alone)} fails"
     return ""
+
+
+class NotHere(Exception):
+    """What a case needs and this machine does not let it have."""
+
 
 
 # --- A run.
@@ -149,7 +160,7 @@ class Performance:
         self.random = random.Random(f"{case.name}/{seed}")
         self.seen = {}  # every process of it that was seen, and when it started
         self.cleanup = contextlib.ExitStack()
-        self.pid = self.cpu_group = None
+        self.recorder = self.pid = self.cpu_group = None
 
     def perform(self):
         self.run.skipped = missing(self.case)
@@ -162,6 +173,8 @@ class Performance:
                 self.cleanup.callback(self.end)
                 self.start()
                 (self.hang if self.case.acts else self.stay)()
+        except NotHere as reason:
+            self.run.skipped = str(reason)
         except Exception as error:  # a table with a hole is better than none
             self.run.wrong.append(f"{type(error).__name__}: {error}")
         if self.run.why_wrong and not self.run.run_wrong and (self.why_came_late or self.case.options.get("cpu")) and self.patience < 4:
@@ -254,7 +267,7 @@ class Performance:
                 else:
                     (group / "cpu.max").write_text(f"{percent * 1000} 100000")
                 return str(group)
-        raise OSError("no cgroup of CPU time can be made here")
+        raise NotHere("no control group of CPU time can be made")
 
     def program(self):
         """What hangscope run has started, as soon as it is no part of hangscope any more."""
@@ -392,7 +405,8 @@ class Performance:
 
     def end(self):
         self.look()
-        Case.end(self.recorder)
+        if self.recorder:
+            Case.end(self.recorder)
         for pid, since in self.seen.items():
             if is_same(pid, since):
                 with contextlib.suppress(OSError):
