@@ -16,6 +16,8 @@ TimeNs Now(clockid_t id) {
 TimeNs SystemClock::Monotonic() { return Now(CLOCK_MONOTONIC); }
 TimeNs SystemClock::Wall() { return Now(CLOCK_REALTIME); }
 
+TimeNs ThreadCpuTime() { return Now(CLOCK_THREAD_CPUTIME_ID); }
+
 void SystemClock::Sleep(TimeNs time) {
   const timespec length = {time / kSecond, time % kSecond};
   nanosleep(&length, nullptr);

@@ -31,6 +31,9 @@ class SystemClock final : public Clock {
   void Sleep(TimeNs time) override;
 };
 
+// Of a processor, that the calling thread has had.
+TimeNs ThreadCpuTime();
+
 }  // namespace hangscope
 
 #endif

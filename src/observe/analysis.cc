@@ -82,6 +82,7 @@ Verdict Analysis::Conclude(const ChildView& child) {
 }
 
 void Analysis::Sample(TimeNs now, bool final_look) {
+  const TimeNs cpu_before = ThreadCpuTime();
   std::vector<StreamView> views;
   ProgramCode* code = &no_code_;
   for (Stream& stream : streams_) {
@@ -95,7 +96,11 @@ void Analysis::Sample(TimeNs now, bool final_look) {
     child = child_;
   }
   // A proof takes a while; what is true is true as of its end.
-  Verdict verdict = judge_.Assess(clock_.Monotonic(), views, child, code);
+  const TimeNs judged = clock_.Monotonic();
+  // Whoever was stopped meanwhile knows of nothing that has come since.
+  const TimeNs away = judged - now - (ThreadCpuTime() - cpu_before);
+  if (away > kLongPause && !final_look) judge_.Interrupted(judged);
+  Verdict verdict = judge_.Assess(judged, views, child, code);
   const std::lock_guard lock(mutex_);
   verdict_ = std::move(verdict);
 }

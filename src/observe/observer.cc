@@ -61,10 +61,16 @@ Observer::Observer(const Environment& environment, const ObserverOptions& option
 }
 
 bool Observer::Tick(const ChildView& child, int pid) {
-  const TimeNs now = clock_.Monotonic();
-  if (child.stopped || now - ticked_ > kLongestTickPause) counts_from_ = now;
-  ticked_ = now;
+  if (child.stopped) counts_from_ = clock_.Monotonic();
+  NoteAbsence();
+  ticked_ = clock_.Monotonic();
   return TickNow(child, pid);
+}
+
+// Between two ticks, or in this one.
+void Observer::NoteAbsence() {
+  const TimeNs now = clock_.Monotonic();
+  if (now - ticked_ > kLongestTickPause) counts_from_ = now;
 }
 
 bool Observer::TickNow(const ChildView& child, int pid) {
@@ -76,6 +82,7 @@ bool Observer::TickNow(const ChildView& child, int pid) {
   const Verdict streams = analysis_.verdict();
   FindScope(child, streams);
   SampleThreads(child, streams);
+  NoteAbsence();
   Verdict verdict = Judge(streams);
   warnings_.Report(IsBeatDue());
   warnings_.ReportUnsearched(requests_.unseen_bytes(), false);

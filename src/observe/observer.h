@@ -70,6 +70,7 @@ class Observer {
  private:
   bool TickNow(const ChildView& child, int pid);
   void FindScope(const ChildView& child, const Verdict& streams);
+  void NoteAbsence();
   void SampleScope();
   void SampleThreads(const ChildView& child, const Verdict& streams);
   Verdict Judge(const Verdict& streams) const;

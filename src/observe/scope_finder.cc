@@ -1,7 +1,6 @@
 #include "observe/scope_finder.h"
 
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,12 +20,6 @@ constexpr size_t kMostProcesses = 64;               // in one try
 // What tries may take of a processor: 1 %, and a second once.
 constexpr TimeNs kSearchShare = 100;
 constexpr TimeNs kSearchBurst = kSecond;
-
-TimeNs ThreadTimeNow() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return time.tv_sec * kSecond + time.tv_nsec;
-}
 
 }  // namespace
 
@@ -54,7 +47,7 @@ void ScopeFinder::Search(TimeNs now, const std::vector<int>& processes, TimeNs s
 }
 
 void ScopeFinder::SearchAll(const std::vector<int>& processes) {
-  const TimeNs begin = ThreadTimeNow();
+  const TimeNs begin = ThreadCpuTime();
   bool elf_has_scope = false;
   if (!elf_.elf.empty()) {
     const auto elf = ScopeElf::Read(elf_.elf_to_read());
@@ -67,7 +60,7 @@ void ScopeFinder::SearchAll(const std::vector<int>& processes) {
   }
   const std::lock_guard lock(mutex_);
   elf_has_scope_ = elf_has_scope;
-  spent_ += ThreadTimeNow() - begin;
+  spent_ += ThreadCpuTime() - begin;
   busy_ = false;
 }
 

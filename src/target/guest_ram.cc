@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <sys/uio.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -31,12 +30,6 @@ constexpr uint64_t kBlockHeader = 16;  // of malloc's
 // CPU time.
 constexpr TimeNs kLongestByPages = 100 * kMillisecond;
 constexpr TimeNs kLongestEverywhere = 400 * kMillisecond;
-
-TimeNs ThreadTime() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return time.tv_sec * kSecond + time.tv_nsec;
-}
 
 // As the magic stands in the memory of a machine of either byte order.
 constexpr std::string_view kMagics[] = {"hangscop", "gnahpocs"};
@@ -129,12 +122,12 @@ class RamSearch {
   template <typename Look>
   std::optional<uint64_t> InEach(const std::vector<MemoryMapping>& rams, TimeNs longest,
                                  Look look) {
-    const TimeNs begin = ThreadTime();
+    const TimeNs begin = ThreadCpuTime();
     for (const MemoryMapping& ram : rams) {
       for (uint64_t at = ram.begin; at < ram.end; at += kPagesAtOnce * kPageBytes) {
         for (const Pages& pages : PagesThere(at, std::min(ram.end, at + kPagesAtOnce * kPageBytes)))
           if (const auto found = look(pages)) return found;
-        if (ThreadTime() - begin > longest) return std::nullopt;
+        if (ThreadCpuTime() - begin > longest) return std::nullopt;
       }
     }
     return std::nullopt;

@@ -339,7 +339,9 @@ Verdict JudgePicture(const Picture& picture, const JudgeRules& rules) {
                                                      Clause(picture.scope.moving)));
   const TimeNs last_byte = LastByte(picture.streams);
   const TimeNs since = std::max(last_byte != 0 ? last_byte : picture.start, picture.counts_from);
-  const TimeNs silence = picture.now - since;
+  // What came since the streams were judged, nobody has seen.
+  const TimeNs seen = picture.streams.time;
+  const TimeNs silence = std::min(picture.now, seen != 0 ? seen : picture.now) - since;
   if (rules.expect_output != 0 && silence >= rules.expect_output) {
     verdict.evidence.insert(verdict.evidence.begin(), verdict.summary);
     verdict.state = State::kSilent;

@@ -325,6 +325,18 @@ TEST(JudgePicture, WhereOutputIsExpectedSilenceIsAHang) {
   EXPECT_EQ(JudgePicture(picture, rules).state, State::kIdle);
 }
 
+// hangscope itself may have been stopped: what came meanwhile nobody has seen.
+TEST(JudgePicture, SilenceEndsWhereTheStreamsWereLookedAtLast) {
+  Picture picture = Silent();
+  picture.threads.outside = {"7 x waits for a connection"};
+  JudgeRules rules = kRules;
+  rules.expect_output = 20 * kSecond;
+  picture.streams.time = picture.now - kSecond;
+  EXPECT_EQ(JudgePicture(picture, rules).state, State::kIdle);
+  picture.streams.time = picture.now;
+  EXPECT_EQ(JudgePicture(picture, rules).state, State::kSilent);
+}
+
 TEST(JudgePicture, ASimulatorsThreadsSayNothingOfItsCoresUnlessTheyAreStuckForCertain) {
   Picture picture = Trace(State::kSilent, Confidence::kLikely);
   picture.threads.attached = true;
