@@ -6,7 +6,6 @@
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 
-#include "base/hash.h"
 #include "base/json_fields.h"
 #include "base/json_text.h"
 #include "base/near_name.h"
@@ -286,14 +285,6 @@ Result<DeviceSpec> DeviceParser::Parse(std::string_view text) {
 }
 
 }  // namespace
-
-std::string ProgramId(FileSystem& files, const std::string& elf) {
-  const auto read = ScopeElf::Read(elf);
-  if (!read.ok()) return {};
-  if (!read->build_id.empty()) return HexText(read->build_id);
-  const auto bytes = ReadWholeFile(files, elf);
-  return bytes.ok() ? fmt::format("fnv1a:{:016x}", HashBytes(bytes.value())) : std::string();
-}
 
 bool IsSameProgram(FileSystem& files, const std::string& elf, const DeviceProgram& kept) {
   const auto now = ScopeElf::Read(elf);

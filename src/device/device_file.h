@@ -54,9 +54,6 @@ Result<DeviceSpec> ReadDeviceFile(FileSystem& files, const std::string& path);
 // The same of a text; `name` stands before what is wrong, `folder` is where relative paths begin.
 Result<DeviceSpec> ParseDevice(FileSystem& files, std::string_view text, const std::string& name,
                                const std::string& folder);
-// By which an ELF is known again: its build id; where it has none, a checksum of the file. Empty:
-// it cannot be read.
-std::string ProgramId(FileSystem& files, const std::string& elf);
 // Whether `elf` still is what it was when `kept` was made of it.
 bool IsSameProgram(FileSystem& files, const std::string& elf, const DeviceProgram& kept);
 // The file that says the same as `device`.

@@ -78,6 +78,7 @@ struct Manifest {
   std::vector<std::string> command;  // empty for tee
   int pid = 0;                       // of the child; 0: none
   std::string elf;                   // path given; empty: none
+  std::string elf_id;                // as ProgramId has it; empty: not known
   std::string host;
   TimeNs start_wall = 0;
   TimeNs start = 0;  // monotonic, as all other times

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "scope/scope_elf.h"
 #include "scope/scope_view.h"
 #include "snapshot/device_capture.h"
 #include "verdict/text.h"
@@ -88,7 +89,14 @@ void SnapshotTaker::Tick(int pid) {
   if (scope_->found()) scope_->SampleClock(clock_, &scope_clock_);
 }
 
-Manifest SnapshotTaker::NewManifest(const DueSnapshot& due, const Verdict& verdict) const {
+// Of the program as it was at the start, which is what places were named by.
+const std::string& SnapshotTaker::ElfId() {
+  const std::string& path = options_.elf_copy.empty() ? options_.elf_path : options_.elf_copy;
+  if (!elf_id_) elf_id_ = path.empty() ? std::string() : ProgramId(files_, path);
+  return *elf_id_;
+}
+
+Manifest SnapshotTaker::NewManifest(const DueSnapshot& due, const Verdict& verdict) {
   Manifest manifest;
   manifest.run_id = recording_.run_id();
   manifest.trigger = due.trigger;
@@ -97,6 +105,7 @@ Manifest SnapshotTaker::NewManifest(const DueSnapshot& due, const Verdict& verdi
   manifest.command = options_.command;
   manifest.pid = pid_;
   manifest.elf = options_.elf_path;
+  manifest.elf_id = ElfId();
   manifest.host = HostName();
   manifest.start_wall = start_wall_;
   manifest.start = start_;

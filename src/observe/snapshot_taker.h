@@ -72,7 +72,8 @@ class SnapshotTaker {
  private:
   using Parts = std::vector<std::pair<std::string, std::string>>;  // names and bytes
 
-  Manifest NewManifest(const DueSnapshot& due, const Verdict& verdict) const;
+  Manifest NewManifest(const DueSnapshot& due, const Verdict& verdict);
+  const std::string& ElfId();
   Parts CaptureScope(Manifest* manifest);
   bool CaptureCpus();
   std::vector<RingStore*> CatchUpStreams();
@@ -98,6 +99,7 @@ class SnapshotTaker {
   TimeNs scope_read_at_ = 0;             // monotonic; the latest snapshot's
   std::unique_ptr<ScopeCapture> scope_;  // null: none was asked for, or found
   LiveDevice* device_ = nullptr;         // null: it is none
+  std::optional<std::string> elf_id_;
   uint64_t count_ = 0;
   std::string last_;
   std::string contents_;

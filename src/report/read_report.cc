@@ -17,6 +17,7 @@
 #include "report/report_tracks.h"
 #include "snapshot/cpu_recording.h"
 #include "snapshot/device_capture.h"
+#include "snapshot/recorded_elf.h"
 #include "snapshot/recording_kind.h"
 #include "snapshot/snapshots.h"
 
@@ -76,6 +77,8 @@ class ReportReader {
     const Status status = AddManifest(files_, folder(), &report_, &manifest_);
     Take(status);
     if (!status.ok()) FindStreams();
+    if (options_.source.elf.empty()) recorded_elf_ = ElfOfSnapshot(files_, manifest_);
+    if (!recorded_elf_.warning.empty()) report_.warnings.push_back(recorded_elf_.warning);
     for (const SavedStream& stream : manifest_.streams) streams_.push_back(stream.name);
     if (manifest_.window && manifest_.window->has_times()) end_ = manifest_.window->to;
     const auto taken = ParseWallTime(manifest_.taken);
@@ -127,7 +130,7 @@ class ReportReader {
 
   ScopeSource Source() const {
     ScopeSource source = options_.source;
-    if (source.elf.empty()) source.elf = manifest_.elf;
+    if (source.elf.empty()) source.elf = recorded_elf_.path;
     return source;
   }
 
@@ -166,6 +169,7 @@ class ReportReader {
   Report report_;
   bool is_folder_ = false;
   SavedManifest manifest_;            // empty where there is none
+  RecordedElf recorded_elf_;          // of that
   std::vector<std::string> streams_;  // their names
   ReportTime end_;                    // monotonic; nothing: not known
   int parts_ = 0;

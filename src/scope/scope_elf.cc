@@ -14,6 +14,8 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/hash.h"
+#include "base/json_text.h"
 #include "base/side_process.h"
 #include "code/open_elf.h"
 #include "code/program_file.h"
@@ -181,6 +183,14 @@ Result<ScopeElf> ScopeElf::Read(const std::string& path) {
   auto elf = ReadUnlessKnown(*fd, path);
   close(*fd);
   return elf;
+}
+
+std::string ProgramId(FileSystem& files, const std::string& elf) {
+  const auto read = ScopeElf::Read(elf);
+  if (!read.ok()) return {};
+  if (!read->build_id.empty()) return HexText(read->build_id);
+  const auto bytes = ReadWholeFile(files, elf);
+  return bytes.ok() ? fmt::format("fnv1a:{:016x}", HashBytes(bytes.value())) : std::string();
 }
 
 }  // namespace hangscope

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "base/file_system.h"
 #include "base/status.h"
 
 namespace hangscope {
@@ -22,6 +23,10 @@ struct ScopeElf {
   // In a process of its own, but what was read before and has not changed since. Any thread.
   static Result<ScopeElf> Read(const std::string& path);
 };
+
+// By which an ELF is known again: its build id, hexadecimal; where it has none, "fnv1a:" and a
+// checksum of the file. Empty: it cannot be read. Any thread.
+std::string ProgramId(FileSystem& files, const std::string& elf);
 
 }  // namespace hangscope
 

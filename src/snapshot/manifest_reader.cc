@@ -265,6 +265,7 @@ void ReadMembers(const Json& json, SavedManifest* manifest) {
   manifest->run_id = TextField(json, "run_id");
   manifest->host = TextField(json, "host");
   manifest->elf = TextField(json, "elf");
+  manifest->elf_id = TextField(json, "elf_id");
   for (const Json& word : ListField(json, "command")) {
     if (word.is_string()) manifest->command.push_back(word.get<std::string>());
   }

@@ -68,7 +68,7 @@ struct SavedManifest {
   std::string warning;
   std::string format;  // kManifestFormat, unless something else wrote it
   std::optional<double> version;
-  std::string run_id, host, elf;
+  std::string run_id, host, elf, elf_id;
   std::vector<std::string> command;  // of any length
   uint64_t pid = 0;
   std::string start, taken;       // UTC, as the file has them

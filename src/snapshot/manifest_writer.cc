@@ -114,6 +114,7 @@ std::string ManifestJson(const Manifest& manifest) {
                           {"command", manifest.command},
                           {"pid", manifest.pid},
                           {"elf", manifest.elf}});
+  if (!manifest.elf_id.empty()) json["elf_id"] = manifest.elf_id;
   json["streams"] = OrderedJson::array();
   for (const StreamWindow& stream : manifest.streams) {
     OrderedJson mine{

@@ -9,6 +9,7 @@
 #include "snapshot/cpu_recording.h"
 #include "snapshot/device_capture.h"
 #include "snapshot/manifest_reader.h"
+#include "snapshot/recorded_elf.h"
 #include "snapshot/recording_kind.h"
 #include "snapshot/snapshots.h"
 #include "trace/trace_filter.h"
@@ -41,7 +42,7 @@ class Opener {
         Take(OpenCpuTrace(files_, target, request_.go_on));
         break;
       case RecordingKind::kRing:
-        OpenStreams(target, {});
+        OpenStreams(target);
         break;
       case RecordingKind::kText:
         OpenText(target);
@@ -81,13 +82,15 @@ class Opener {
   void OpenSnapshot(const std::string& folder) {
     const SavedManifest manifest = ManifestOf(folder);
     DescribeRun(manifest);
+    if (request_.source.elf.empty()) recorded_elf_ = ElfOfSnapshot(files_, manifest);
+    if (!recorded_elf_.warning.empty()) head_.warnings.push_back(recorded_elf_.warning);
     const std::string cpu = folder + "/" + kCpuFileName;
     const size_t before = parts_.size();
     if (files_.Exists(cpu)) Take(OpenCpuTrace(files_, cpu, request_.go_on));
     const bool has_threads = parts_.size() > before;
     if (files_.Exists(folder + "/" + kScopeImageName)) OpenScope(folder, manifest, has_threads);
     if (HasDevice(files_, folder)) OpenDevice(folder);
-    OpenStreams(folder, manifest.elf);
+    OpenStreams(folder);
     if (request_.threads && files_.Exists(folder + "/" + kThreadsName))
       OpenThreads(folder, manifest, has_threads);
   }
@@ -123,9 +126,7 @@ class Opener {
     const ScopeManifest& scope = manifest.scope;
     ScopeSource source = request_.source;
     source.target = folder;
-    // As the recorder was given it, if it is still there.
-    if (source.elf.empty() && !manifest.elf.empty() && files_.Exists(manifest.elf))
-      source.elf = manifest.elf;
+    if (source.elf.empty()) source.elf = recorded_elf_.path;
     if (has_threads && scope.clocks.empty()) {
       head_.warnings.push_back(fmt::format(
           "the scope's times cannot be told beside the CPUs': {}",
@@ -142,13 +143,12 @@ class Opener {
     AcceptPart(std::move(opened->source), has_threads && tells_of_tasks_ ? kTaskShift : 0);
   }
 
-  void OpenStreams(const std::string& target, const std::string& recorded_elf) {
+  void OpenStreams(const std::string& target) {
     const std::vector<HistorySource> streams = FindHistory(files_, target);
     if (!request_.streams) return;
     const std::unique_ptr<StreamTracer> tracer = MakeStreamTracer();
     TraceRequest request = request_;
-    if (request.source.elf.empty() && files_.Exists(recorded_elf))
-      request.source.elf = recorded_elf;
+    if (request.source.elf.empty()) request.source.elf = recorded_elf_.path;
     for (const HistorySource& stream : streams) {
       auto opened = tracer->Open(files_, {stream.stream, stream.prefix, {}}, request);
       if (!opened.ok() || *opened != nullptr)
@@ -218,6 +218,7 @@ class Opener {
   Clock& clock_;
   const TraceRequest& request_;
   TraceHead head_;
+  RecordedElf recorded_elf_;  // of a snapshot, where none was asked for
   std::vector<TracePart> parts_;
   bool tells_of_tasks_ = false;  // of a firmware
   Status failure_;

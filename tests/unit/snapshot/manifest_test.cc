@@ -60,6 +60,7 @@ Manifest FullManifest() {
   manifest.host = "machine";
   manifest.command = {"fw", "-x"};
   manifest.elf = "fw.elf";
+  manifest.elf_id = "0a1f";
   manifest.pid = 77;
   manifest.streams = {{"stdout", 10, 90, 2 * kSecond, 0, {{20, 30, LossReason::kNotWritten}}}};
   manifest.verdict = FullVerdict();
@@ -170,6 +171,7 @@ TEST(SavedManifest, HasTheRunThatWasWritten) {
   EXPECT_EQ(saved->host, "machine");
   EXPECT_THAT(saved->command, ElementsAre("fw", "-x"));
   EXPECT_EQ(saved->elf, "fw.elf");
+  EXPECT_EQ(saved->elf_id, "0a1f");
   EXPECT_EQ(saved->pid, 77u);
   EXPECT_EQ(saved->start, "2023-11-14T22:13:21.000Z");
   EXPECT_EQ(saved->taken, "2023-11-14T22:14:01.000Z");
