@@ -177,8 +177,10 @@ class Performance:
             self.run.skipped = str(reason)
         except Exception as error:  # a table with a hole is better than none
             self.run.wrong.append(f"{type(error).__name__}: {error}")
-        if self.run.why_wrong and not self.run.run_wrong and (self.why_came_late or self.case.options.get("cpu")) and self.patience < 4:
-            # A busy machine: hangscope run ended it before hangscope why had seen enough.
+        why_is_late = not self.run.run_wrong and (self.why_came_late or self.case.options.get("cpu"))
+        run_is_late = self.run.run_wrong and all(wrong.startswith("verdict ") for wrong in self.run.run_wrong)
+        if (self.run.why_wrong and why_is_late or run_is_late) and self.patience < 4:
+            # A busy machine: hangscope run ended it before hangscope why had seen enough, or had no time itself.
             return Performance(self.case, self.run.seed, self.folder.parent, 2 * self.patience).perform()
         return self.run
 

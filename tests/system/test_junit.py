@@ -51,7 +51,7 @@ class Junit(Case):
             print("block 4711 sent")
             step = "core   0: 0x8000000%x (0x00000013) nop\\n"
             while True:
-                print("".join(step % (4 * (n % 3)) for n in range(3000)), end="", flush=True)
+                print("".join(step % (4 * (n % 3)) for n in range(300)), end="", flush=True)
                 time.sleep(0.05)""", "--on-hang", "kill", "--timeout", 3, expect=124)
         self.assertEqual(self.text(case, "system-out"), "block 4711 sent\n")
         self.assertIn('last output: "block 4711 sent"  (stdout, ', case.find("failure").text)

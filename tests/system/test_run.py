@@ -375,7 +375,7 @@ class Hangs(Case):
     def test_exec_starts_no_second_command_beside_the_first(self):
         said, gate, done = (self.folder / name for name in ("said", "gate", "done"))
         os.mkfifo(gate)
-        process = self.recorder("run", "--stall", 0.5, "--expect-output", 0.5, "--on-hang", f"exec:echo begins >> {said}; while ! test -e {done}; do sleep 0.02; done",
+        process = self.recorder("run", "--stall", 0.5, "--expect-output", 2 if SANITIZED else 0.5, "--on-hang", f"exec:echo begins >> {said}; while ! test -e {done}; do sleep 0.02; done",
                                 "--", *python("import os,sys\ngate=os.open(sys.argv[1], os.O_RDWR)\nwhile True: print('working'); os.read(gate, 1)", gate))
 
         def hang(number):

@@ -360,8 +360,9 @@ class Ls(Triggered):
         self.assertEqual(one["total_bytes"], 8)
         self.assertEqual(one["snapshots"], 0)
         self.assertIsNone(one["last_snapshot"])
-        self.assertEqual((two["state"], two["hang"], two["snapshots"]), ("starved", True, 1))
-        self.assertEqual(two["last_snapshot"], str((self.folder / "zwei.snapshot-0001").resolve()))
+        # A busy machine may know a worse reason first.
+        self.assertEqual((two["state"], two["hang"], two["snapshots"] in (1, 2)), ("starved", True, True))
+        self.assertEqual(two["last_snapshot"], str((self.folder / f"zwei.snapshot-000{two['snapshots']}").resolve()))
 
     def test_table_fits_the_terminal(self):
         self.sleeper("--stall", 1)

@@ -48,8 +48,11 @@ TEST(ProcessSpins, ASpinIsLessSureWhereTheWordOrTheHandlersAreUnknown) {
   World unnamed;
   unnamed.Spins(10, 10).spin->polled_variable.clear();
   EXPECT_EQ(Only(unnamed.Judge()).confidence, Confidence::kLikely);
-  unnamed.Process(10).threads[0].spin->polls = {0x1000, 0x1008, 0x1010};
-  EXPECT_THAT(Only(unnamed.Judge()).summary,
+  World several;
+  ThreadFacts& spinning = several.Spins(10, 10);
+  spinning.spin->polls = {0x1000, 0x1008, 0x1010};
+  spinning.spin->polled_variable.clear();
+  EXPECT_THAT(Only(several.Judge()).summary,
               HasSubstr("its only thread spins while 3 words stay the same"));
   World handler;
   handler.Process(10).caught_signals = kTerm;
