@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace hangscope {
@@ -37,7 +38,7 @@ void ThreadMotion::Sample(TimeNs now, const std::vector<int>& processes) {
 }
 
 void ThreadMotion::Interrupted(TimeNs now) {
-  for (auto& [thread, since] : still_since_) since = now;
+  for (auto& [thread, since] : still_since_) since = std::min(now, since + (now - sampled_));
 }
 
 std::set<int> ThreadMotion::StillFor(TimeNs time) const {

@@ -70,6 +70,19 @@ TEST_F(ThreadMotionTest, TimeInWhichNobodyLookedCountsForNobody) {
   EXPECT_EQ(motion_.StillSince(7), 60 * kSecond);
 }
 
+TEST_F(ThreadMotionTest, WhoStoodStillBeforeAndDidNotRunMeanwhileHasNotMoved) {
+  Put(7, "100 5 3");
+  Put(8, "100 5 3");
+  Sample(10);
+  Sample(14);
+  Put(8, "100 5 4");
+  motion_.Interrupted(60 * kSecond);
+  Sample(61);
+  EXPECT_EQ(motion_.StillFor(5 * kSecond), std::set<int>{7});
+  EXPECT_EQ(motion_.StillSince(7), 56 * kSecond);
+  EXPECT_EQ(motion_.StillSince(8), 61 * kSecond);
+}
+
 TEST_F(ThreadMotionTest, AThreadThatEndedIsForgottenAndItsNumberIsAnothers) {
   Put(7, "100 5 3");
   Sample(10);
