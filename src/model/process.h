@@ -251,7 +251,8 @@ struct ThreadFacts {
     bool reads_clock = false;
     std::vector<uint64_t> polls;  // addresses that it reads, and no others, where they are known
     std::string polled_variable;
-    uint64_t begin = 0;  // lowest and highest address of the loop
+    bool polls_shared = false;  // memory that other processes may have, too
+    uint64_t begin = 0;         // lowest and highest address of the loop
     uint64_t end = 0;
   };
   std::optional<Spin> spin;

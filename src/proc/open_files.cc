@@ -234,7 +234,17 @@ void OpenFiles::DescribeEvent(int pid, int fd, const std::string& target, WaitFi
   file->others_unknown = file->others_hidden = hidden_ > 0;
 }
 
-std::vector<int> OpenFiles::EpollFiles(int pid, int fd) const { return Info(pid, fd).epoll_files; }
+// Whose number was closed, while a copy of it keeps the file open, is still waited for; the number
+// may be another file's.
+std::vector<int> OpenFiles::EpollFiles(int pid, int fd) const {
+  std::vector<int> files;
+  for (const EpollFile& file : Info(pid, fd).epoll_files) {
+    const auto now = proc_.Identify(DescriptorPath(pid, file.fd));
+    const bool is_same = file.inode == 0 || (now && now->inode == file.inode);
+    files.push_back(is_same ? file.fd : -1);
+  }
+  return files;
+}
 
 int OpenFiles::ProcessBehind(int pid, int fd) const {
   return std::max(Info(pid, fd).process.value_or(0), 0);

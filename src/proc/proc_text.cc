@@ -188,6 +188,8 @@ std::optional<TimeNs> ParseLastRan(std::string_view text) {
   const auto rest = ParseNumber<TimeNs>(value.substr(point + 1));
   constexpr TimeNs kMost = INT64_MAX / kMillisecond - 1;
   if (!whole || !rest || *whole < 0 || *whole > kMost) return std::nullopt;
+  // Linux 6.12 and later has 0 for some that went to another processor while they slept.
+  if (*whole == 0 && *rest == 0) return std::nullopt;
   return *whole * kMillisecond + *rest;
 }
 
@@ -265,7 +267,15 @@ DescriptorInfo ParseDescriptorInfo(std::string_view text) {
     if (!line.starts_with("tfd:")) continue;
     const auto words = Words(line.substr(4));
     if (words.empty()) continue;
-    if (const auto fd = ParseNumber<int>(words[0])) info.epoll_files.push_back(*fd);
+    const auto fd = ParseNumber<int>(words[0]);
+    if (!fd) continue;
+    info.epoll_files.push_back({*fd, 0});
+    constexpr std::string_view kInode = "ino:";
+    for (const std::string_view word : words) {
+      if (word.starts_with(kInode))
+        info.epoll_files.back().inode =
+            ParseNumber<uint64_t>(word.substr(kInode.size()), 16).value_or(0);
+    }
   }
   return info;
 }

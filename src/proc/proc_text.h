@@ -103,10 +103,16 @@ struct FileLockLine {
 };
 std::vector<FileLockLine> ParseFileLocks(std::string_view text);
 
+// What an epoll descriptor waits for: the file that had the number `fd` then.
+struct EpollFile {
+  int fd = -1;
+  uint64_t inode = 0;  // 0: not known
+};
+
 // /proc/PID/fdinfo/N.
 struct DescriptorInfo {
-  uint64_t flags = 0;               // as open(2) takes them
-  std::vector<int> epoll_files;     // what an epoll descriptor waits for
+  uint64_t flags = 0;  // as open(2) takes them
+  std::vector<EpollFile> epoll_files;
   std::optional<int> process;       // of a pidfd: which; -1: it has ended
   std::optional<uint64_t> event;    // of an eventfd: its number, which all descriptors of it have
   uint64_t signals = 0;             // of a signalfd: which ones it tells of; bit N-1: signal N

@@ -1,6 +1,7 @@
 #include "process/process_doubts.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "process/process_words.h"
+#include "process/signal_sets.h"
 
 namespace hangscope {
 namespace {
@@ -38,6 +40,15 @@ bool OnlyItsEndMatters(int pid, const FindingDraft& draft, const JudgedProcesses
   });
 }
 
+// Nobody sees the timer of alarm(2) from outside; who has a handler for its signal has set one, as
+// a rule. But for Ruby, which has handlers for all that a user may send.
+bool MayHaveSetATimer(const ProcessFacts& process) {
+  constexpr uint64_t kOfTimers = SignalBit(SIGALRM) | SignalBit(SIGVTALRM);
+  constexpr uint64_t kOfUsers = SignalBit(SIGHUP) | SignalBit(SIGUSR1) | SignalBit(SIGUSR2);
+  return (process.caught_signals & kOfTimers) != 0 &&
+         (process.caught_signals & kOfUsers) != kOfUsers;
+}
+
 // A handler may do what nothing else in the process can; or the read returns with EINTR.
 void DoubtSignals(const FindingDraft& draft, const JudgedProcesses& judged, Confidence most,
                   ProcessFinding* finding) {
@@ -46,8 +57,11 @@ void DoubtSignals(const FindingDraft& draft, const JudgedProcesses& judged, Conf
     if (process == nullptr || SignalsFromOutside(*process) == 0 ||
         OnlyItsEndMatters(pid, draft, judged))
       continue;
-    finding->Lower(most, fmt::format("{} handles signals: a handler could end this wait",
-                                     ProcessLabel(judged.look, pid)));
+    const bool timed = MayHaveSetATimer(*process);
+    finding->Lower(
+        timed ? Confidence::kPossible : most,
+        fmt::format("{} handles {}: a handler could end this wait", ProcessLabel(judged.look, pid),
+                    timed ? "the signal of a timer" : "signals"));
   }
 }
 
@@ -86,6 +100,10 @@ void DoubtFiles(const FindingDraft& draft, const JudgedProcesses& judged, Proces
 void DoubtWords(const FindingDraft& draft, const JudgedProcesses& judged, ProcessFinding* finding) {
   for (const uint32_t i : draft.members) {
     const ThreadFacts::Spin& spin = *judged.node(i).facts->spin;
+    if (spin.polls_shared) {
+      return finding->Lower(Confidence::kPossible,
+                            "what it polls is shared memory: another process may change it");
+    }
     if (!spin.polls.empty() && spin.polled_variable.empty()) {
       return finding->Lower(
           Confidence::kLikely,

@@ -418,13 +418,20 @@ void ProcessLook::ExplainFutexWait(const Work& work, ThreadFacts* thread) {
   const FutexWord& word = work.meaning.futexes.front();
   const MemoryMapping* const mapping = FindMapping(mappings_, word.address);
   wait.shared = !word.is_private && mapping != nullptr && mapping->shared;
-  const auto is_thread = [&](int inner) { return OuterThread(inner, wait.shared).has_value(); };
+  // In a namespace of processes the word has a number of there, which may be anybody's of it.
+  const bool may_be_anybody = wait.shared && has_own_ids_;
+  const auto is_thread = [&](int inner) {
+    return may_be_anybody || OuterThread(inner, wait.shared).has_value();
+  };
   const FutexMeaning meaning =
       ExplainFutexWord(word, work.meaning.futex_use, thread->stack, read_memory_, is_thread);
   wait.kind = meaning.kind;
   wait.address = meaning.object;
   wait.variable = VariableName(meaning.object);
-  if (meaning.owner) wait.owner = OuterThread(*meaning.owner, wait.shared).value_or(*meaning.owner);
+  if (meaning.owner) {
+    wait.owner = OuterThread(*meaning.owner, wait.shared);
+    if (!wait.owner && !may_be_anybody) wait.owner = *meaning.owner;
+  }
   wait.owner_died = meaning.owner_died;
   if (!wait.shared && wait.owner && is_thread(*meaning.owner) &&
       outer_ids_.count(*meaning.owner) == 0)
@@ -644,6 +651,7 @@ void ProcessLook::CollectPolls(const LoopAccess& access, uint64_t stack_pointer,
     const bool is_constant = mapping != nullptr && !mapping->writable && !mapping->shared;
     if (is_constant || (stack != nullptr && mapping == stack)) continue;
     spin->polls.push_back(range.address);
+    spin->polls_shared = spin->polls_shared || (mapping != nullptr && mapping->shared);
     if (spin->polled_variable.empty()) spin->polled_variable = VariableName(range.address);
   }
 }

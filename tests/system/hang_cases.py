@@ -37,6 +37,14 @@ FILES = {
     "rlocks.py": "import threading\na, b, both = threading.RLock(), threading.RLock(), threading.Barrier(2)\ndef take(first, second):\n"
                  "    with first:\n        both.wait()\n        with second:\n            pass\n"
                  "threading.Thread(target=take, args=(a, b)).start()\ntake(b, a)\n",
+    "alarm.pl": "use IPC::Open2;\nopen2(my $out, my $in, 'cat');\neval { local $SIG{ALRM} = sub { die }; alarm 3; my $line = <$out>; };\nexit 7\n",
+    "epoll_number.py": "import os, select, socket\nlistens = socket.create_server(('127.0.0.1', 0))\npoll = select.epoll()\n"
+                       "poll.register(listens.fileno(), select.EPOLLIN)\nkept = os.dup(listens.fileno())\nlistens.close()\nos.pipe()\nprint('listens')\npoll.poll()\n",
+    "shared_mutex.py": "import ctypes, mmap, os, time\nlibc = ctypes.CDLL(None)\nmemory = mmap.mmap(-1, 4096)\n"
+                       "mutex = ctypes.byref(ctypes.c_char.from_buffer(memory))\nattributes = ctypes.create_string_buffer(64)\n"
+                       "libc.pthread_mutexattr_init(attributes)\nlibc.pthread_mutexattr_setpshared(attributes, 1)\nlibc.pthread_mutex_init(mutex, attributes)\n"
+                       "if os.fork() == 0:\n    libc.pthread_mutex_lock(mutex)\n    time.sleep(4)\n    libc.pthread_mutex_unlock(mutex)\n    os._exit(0)\n"
+                       "time.sleep(0.5)\nlibc.pthread_mutex_lock(mutex)\nos._exit(7)\n",
     "empty_queue.py": "import queue\nqueue.Queue().get()\n",
     "asyncio_server.py": "import asyncio, sys\nasync def main():\n    server = await asyncio.start_server(lambda r, w: w.close(), '127.0.0.1', *sys.argv[1:] or [0])\n"
                          "    print('ready', flush=True)\n    await server.serve_forever()\nasyncio.run(main())\n",
@@ -440,5 +448,9 @@ CONTROLS = [
     ("redis-cli, BLPOP", "sh -c 'redis-server --port 0 --unixsocket it.socket >log & sleep 0.5; redis-cli -s it.socket blpop k 3; kill $!; wait; "
      "exit 7'", 7, {"needs": "redis-server redis-cli"}),
     ("tmux, a session's client", "tmux -S {folder}/tmux -f /dev/null new 'sleep 3'", 0, {"stdin": "tty", "needs": "tmux", "env": {"TERM": "xterm"}}),
+    ("python, shared mutex in a PID namespace", "unshare -p -f --mount-proc {python} {folder}/shared_mutex.py", 7, {"root": True}),
+    ("python, epoll of a number that is another's by now", "{python} {folder}/epoll_number.py", None),
+    ("perl, alarm around a read from a helper", "perl {folder}/alarm.pl", 7),
+    ("flock -w", "bash -c 'exec 9>lock; flock 9; flock -w 3 lock true || exit 7'", 7),
     ("sleep in a PID namespace", "unshare -p -f --mount-proc sleep 100", None, {"root": True}),
 ]

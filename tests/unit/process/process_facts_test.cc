@@ -125,11 +125,15 @@ TEST(ProcText, ReadsMappings) {
 
 TEST(ProcText, ReadsDescriptors) {
   EXPECT_EQ(ParseDescriptorInfo("pos:\t0\nflags:\t0100001\nmnt_id:\t24\n").flags, 0100001u);
-  EXPECT_THAT(
-      ParseDescriptorInfo(
-          "flags:\t02\ntfd:       12 events:       19 data: 0 pos:0 ino:1\ntfd: 5 events: 1\n")
-          .epoll_files,
-      ElementsAre(12, 5));
+  const auto waited_for = ParseDescriptorInfo(
+                              "flags:\t02\ntfd:       12 events:       19 data: 0 pos:0 ino:1f "
+                              "sdev:c\ntfd: 5 events: 1\n")
+                              .epoll_files;
+  ASSERT_EQ(waited_for.size(), 2u);
+  EXPECT_EQ(waited_for[0].fd, 12);
+  EXPECT_EQ(waited_for[0].inode, 0x1fu);
+  EXPECT_EQ(waited_for[1].fd, 5);
+  EXPECT_EQ(waited_for[1].inode, 0u);
   EXPECT_EQ(ParseDescriptorInfo("flags:\t02\nPid:\t4711\nNSpid:\t4711\n").process, 4711);
   EXPECT_EQ(ParseDescriptorInfo("eventfd-count: 0\neventfd-id: 9\n").event, 9u);
   EXPECT_EQ(ParseDescriptorInfo("flags:\t02\nsigmask:\t0000000000010000\n").signals, 0x10000u);

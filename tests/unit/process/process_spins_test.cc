@@ -1,6 +1,7 @@
 // Loops that only others can end.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include "unit/process/process_story.h"
 
@@ -48,6 +49,13 @@ TEST(ProcessSpins, ASpinIsLessSureWhereTheWordOrTheHandlersAreUnknown) {
   World unnamed;
   unnamed.Spins(10, 10).spin->polled_variable.clear();
   EXPECT_EQ(Only(unnamed.Judge()).confidence, Confidence::kLikely);
+  World timer;
+  timer.Process(10).caught_signals = uint64_t{1} << (SIGALRM - 1);
+  timer.Spins(10, 10);
+  EXPECT_EQ(Only(timer.Judge()).confidence, Confidence::kPossible);
+  World shared;
+  shared.Spins(10, 10).spin->polls_shared = true;
+  EXPECT_EQ(Only(shared.Judge()).confidence, Confidence::kPossible);
   World several;
   ThreadFacts& spinning = several.Spins(10, 10);
   spinning.spin->polls = {0x1000, 0x1008, 0x1010};
