@@ -41,7 +41,7 @@ void SignAll(std::string* image) {
   const bool big = (*image)[0] == 'g';
   Store(image, offsetof(hangscope_header, check), Fnv(*image, 0, HANGSCOPE_CHECKED_BYTES), big);
   const uint64_t watch_at = Load(*image, offsetof(hangscope_header, watch_at), big);
-  if (watch_at < sizeof(hangscope_header) || watch_at + sizeof(hangscope_watch) > image->size())
+  if (watch_at < sizeof(hangscope_header) || watch_at + HANGSCOPE_WATCH_LEAST_BYTES > image->size())
     return;
   Store(image, watch_at, Fnv(*image, watch_at + 4, watch_at + HANGSCOPE_WATCH_CHECKED_BYTES), big);
 }
@@ -153,6 +153,7 @@ void FuzzWatch(std::string_view input) {
                reader->ReadNodes(&corruptions).ok());
   for (uint32_t core = 0; core < scope->layout().core_count; ++core)
     FUZZ_REQUIRE(reader->ReadDetail(core, &corruptions).ok() == (reader->layout().details_at != 0));
+  FUZZ_REQUIRE(reader->ReadFrame(0).ok() == (reader->layout().frames_at != 0));
   for (uint32_t node = 0; node < std::min(kMostNodes, reader->layout().node_count); ++node) {
     FUZZ_REQUIRE(reader->ReadDebugRing(node, sample).ok());
   }

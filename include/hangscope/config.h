@@ -76,6 +76,9 @@
 #ifndef HANGSCOPE_WAITS
 #define HANGSCOPE_WAITS HANGSCOPE_WATCH
 #endif
+#ifndef HANGSCOPE_WAIT_FRAMES /* a wait stores registers, where the port can (abi/watch.h) */
+#define HANGSCOPE_WAIT_FRAMES HANGSCOPE_WAITS
+#endif
 #ifndef HANGSCOPE_ASSERTS
 #define HANGSCOPE_ASSERTS HANGSCOPE_WATCH
 #endif

@@ -1,5 +1,7 @@
 #include "code/elf_image.h"
 
+#include <dwarf.h>
+#include <elfutils/libdw.h>
 #include <fmt/format.h>
 #include <gelf.h>
 #include <sys/types.h>
@@ -7,7 +9,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
+#include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "code/debug_info.h"
 
@@ -25,6 +30,51 @@ const Dwfl_Callbacks kCallbacks = {
     .section_address = dwfl_offline_section_address,
     .debuginfo_path = &debug_info_path,
 };
+
+// hangscope's functions for targets are compiled into their callers.
+bool IsHangscopeHeader(std::string_view path) {
+  return path.find("hangscope/target/") != std::string_view::npos ||
+         path.find("hangscope/port/") != std::string_view::npos;
+}
+
+struct CodeLine {
+  std::string path;
+  uint32_t line = 0;
+};
+
+CodeLine LineOfCall(Dwarf_Die* unit, Dwarf_Die* inlined) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word file = 0;
+  Dwarf_Word line = 0;
+  Dwarf_Files* files = nullptr;
+  size_t count = 0;
+  if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attribute), &file) != 0 ||
+      dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attribute), &line) != 0 ||
+      dwarf_getsrcfiles(unit, &files, &count) != 0 || file >= count || line > INT_MAX)
+    return {};
+  const char* const path = dwarf_filesrc(files, file, nullptr, nullptr);
+  return path == nullptr ? CodeLine() : CodeLine{path, static_cast<uint32_t>(line)};
+}
+
+// Where the program calls the function of hangscope's that `pc` is in; an empty path: not known.
+CodeLine LineOfProgram(Dwfl_Module* module, uint64_t pc) {
+  CodeLine line;
+  Dwarf_Addr bias = 0;
+  Dwarf_Die* const unit = dwfl_module_addrdie(module, pc, &bias);
+  Dwarf_Die* scopes = nullptr;
+  if (unit == nullptr || dwarf_getscopes(unit, pc - bias, &scopes) <= 0) return line;
+  // dwarf_getscopes leaves out whom an inlined function was put into.
+  Dwarf_Die* inner = nullptr;
+  const int count = dwarf_getscopes_die(&scopes[0], &inner);
+  for (int i = 0; i < count && dwarf_tag(&inner[i]) != DW_TAG_subprogram; ++i) {
+    if (dwarf_tag(&inner[i]) != DW_TAG_inlined_subroutine) continue;
+    line = LineOfCall(unit, &inner[i]);
+    if (!IsHangscopeHeader(line.path)) break;
+  }
+  free(inner);
+  free(scopes);
+  return IsHangscopeHeader(line.path) ? CodeLine() : line;
+}
 
 }  // namespace
 
@@ -197,11 +247,15 @@ Location ElfImage::Locate(uint64_t pc) {
     int number = 0;
     const char* file = dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr);
     if (file != nullptr && number > 0) {
-      const char* slash = strrchr(file, '/');
-      found.file = slash != nullptr ? slash + 1 : file;
-      found.line = static_cast<uint32_t>(number);
-      const char* const folder = file[0] == '/' ? nullptr : dwfl_line_comp_dir(line);
-      found.path = folder == nullptr ? file : std::string(folder) + "/" + file;
+      CodeLine place = {file, static_cast<uint32_t>(number)};
+      if (IsHangscopeHeader(place.path)) {
+        CodeLine of_program = LineOfProgram(module_, pc + bias_);
+        if (!of_program.path.empty()) place = std::move(of_program);
+      }
+      found.file = place.path.substr(place.path.rfind('/') + 1);
+      found.line = place.line;
+      const char* const folder = place.path[0] == '/' ? nullptr : dwfl_line_comp_dir(line);
+      found.path = folder == nullptr ? place.path : folder + ("/" + place.path);
     }
   }
   known_.Put(pc, found);

@@ -18,7 +18,8 @@ constexpr char kInsn = 'i';
 constexpr char kPlace = 'p';
 constexpr char kMemory = 'm';
 constexpr char kVariable = 'v';
-constexpr char kUnwind = 'u';  // its address is the pc; behind it come x0 to x31 and the stack
+// Its address is the pc; behind it come x0 to x31, which of them are known, and the stack.
+constexpr char kUnwind = 'u';
 
 // function_begin, line, and three texts, each with its end.
 std::string Packed(const Location& place) {
@@ -73,13 +74,18 @@ class ElfAnswers {
 
  private:
   std::string Unwound(uint64_t pc, std::string_view bytes) {
-    CoreRegisters registers{pc, {}};
+    CoreRegisters registers;
+    registers.pc = pc;
     for (size_t i = 0; i < CoreRegisters::kCount; ++i) {
       const auto value = ValueOf<uint64_t>(bytes);
       if (!value) return {};
       registers.x.push_back(*value);
       bytes.remove_prefix(sizeof *value);
     }
+    const auto known = ValueOf<uint32_t>(bytes);
+    if (!known) return {};
+    registers.known = *known;
+    bytes.remove_prefix(sizeof *known);
     std::string answer;
     for (const uint64_t place : image_->Unwind(registers, bytes)) answer += BytesOf(place);
     return answer;
@@ -143,6 +149,7 @@ std::string ElfReader::Variable(uint64_t address) { return Ask(kVariable, addres
 std::vector<uint64_t> ElfReader::Unwind(const CoreRegisters& registers, std::string_view stack) {
   std::string request = BytesOf(Question{kUnwind, registers.pc});
   for (const uint64_t value : registers.x) request += BytesOf(value);
+  request += BytesOf(registers.known);
   request += stack;
   const std::string answer = side_->Ask(request).value_or({});
   std::vector<uint64_t> places;

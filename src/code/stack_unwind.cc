@@ -32,7 +32,12 @@ bool StackUnwinder::ReadMemory(Dwfl*, Dwarf_Addr address, Dwarf_Word* word, void
 bool StackUnwinder::SetRegisters(Dwfl_Thread* thread, void* of) {
   const auto& self = *static_cast<StackUnwinder*>(of);
   dwfl_thread_state_register_pc(thread, self.registers_.pc + self.bias_);
-  return dwfl_thread_state_registers(thread, 0, CoreRegisters::kCount, self.registers_.x.data());
+  for (size_t i = 0; i < CoreRegisters::kCount; ++i) {
+    if ((self.registers_.known >> i & 1) != 0 &&
+        !dwfl_thread_state_registers(thread, static_cast<int>(i), 1, &self.registers_.x[i]))
+      return false;
+  }
+  return true;
 }
 
 int StackUnwinder::NoteFrame(Dwfl_Frame* frame, void* of) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/jitter.h"
+#include "code/call_check.h"
 #include "code/elf_reader.h"
 #include "hangscope/abi/record.h"
 #include "hangscope/abi/scope.h"
@@ -22,7 +23,7 @@ namespace {
 constexpr TimeNs kShortestInterval = kMillisecond;
 constexpr TimeNs kLongestInterval = 100 * kMillisecond;
 constexpr int kLooksAfterwards = 3;
-constexpr size_t kMostStacks = 32;  // of cores, in one look
+constexpr size_t kMostStacks = 32;  // in one look
 constexpr size_t kMostStackBytes = 16u << 10;
 constexpr size_t kStackPiece = 1u << 10;
 
@@ -344,17 +345,60 @@ WatchScene LiveScope::Scene(TimeNs now) const {
   return scene;
 }
 
-// Of a target that stands still and gives its registers.
-void LiveScope::ReadStack(const SubjectId& core) {
-  const auto hart = HartOf(core);
+// Of a core whose target stands still and gives its registers; else of one that waits, or of a
+// task, by the registers that it left.
+void LiveScope::ReadStack(const SubjectId& subject) {
   // The program's addresses must be those of the stack's words.
-  if (!hart || code_ == nullptr || reader_->layout().program_at != 0 || stacks_.contains(core))
-    return;
+  if (code_ == nullptr || reader_->layout().program_at != 0 || stacks_.contains(subject)) return;
   Target& target = view_->scope().target();
-  const auto registers = target.RegistersOf(*hart, code_->xlen());
-  if (!registers) return;
-  const std::string stack = ReadUpTo(target, registers->x[CoreRegisters::kStackPointer]);
-  stacks_[core] = names_->Places(code_->Unwind(*registers, stack));
+  const auto hart = HartOf(subject);
+  const auto registers = hart ? target.RegistersOf(*hart, code_->xlen()) : std::nullopt;
+  if (registers) {
+    const std::string stack = ReadUpTo(target, registers->x[CoreRegisters::kStackPointer]);
+    stacks_[subject] = names_->Places(code_->Unwind(*registers, stack));
+  } else {
+    stacks_[subject] = names_->Places(UnwindWait(subject));
+  }
+}
+
+// The wait that the latest look saw has lasted until now, and what was read since is of it. A look
+// that failed saw less than all.
+bool LiveScope::IsStillInWait(const SubjectId& subject) {
+  const bool is_core = subject.kind == SubjectId::Kind::kCore;
+  if (subject.index >= (is_core ? sample_.cores.size() : sample_.tasks.size())) return false;
+  if (is_core) {
+    const auto& wait = sample_.cores[subject.index].wait;
+    return wait && reader_->IsSameWait(subject.index, wait->sequence);
+  }
+  const TaskWait& wait = sample_.tasks[subject.index].record;
+  const auto now = view_->scope().ReadTask(subject.index);
+  return wait.state == TaskState::kWaiting && now.ok() && now->wait &&
+         now->wait->state == TaskState::kWaiting && now->wait->sequence == wait.sequence;
+}
+
+std::vector<uint64_t> LiveScope::UnwindWait(const SubjectId& subject) {
+  const bool is_core = subject.kind == SubjectId::Kind::kCore;
+  const auto frame =
+      reader_->ReadFrame(is_core ? subject.index : layout().core_count + subject.index);
+  if (!frame.ok() || frame->pc == 0) return {};
+  std::string stack;
+  if (const auto at = view_->AddressOf(frame->sp)) stack = ReadUpTo(view_->scope().target(), *at);
+  if (!IsStillInWait(subject)) return {};
+  CoreRegisters registers;
+  registers.pc = frame->pc;
+  registers.x.assign(CoreRegisters::kCount, 0);
+  registers.known = 0;
+  const auto set = [&](size_t number, uint64_t value) {
+    registers.x[number] = value;
+    registers.known |= 1u << number;
+  };
+  set(CoreRegisters::kReturnAddress, frame->ra);
+  set(CoreRegisters::kStackPointer, frame->sp);
+  set(CoreRegisters::kFramePointer, frame->fp);
+  std::vector<uint64_t> places = code_->Unwind(registers, stack);
+  // The function at pc may have returned: then its stack is another's.
+  places.resize(CountCalled(*code_, places));
+  return places;
 }
 
 Result<CoreDetail> LiveScope::Detail(uint32_t core) {
@@ -431,8 +475,7 @@ std::vector<Wait> LiveScope::Waits(TimeNs now) const {
 Finding LiveScope::Tell(const ScopeFinding& finding, TimeNs now) {
   for (const auto* list : {&finding.subjects, &finding.partners}) {
     for (const SubjectId& subject : *list) {
-      if (subject.kind == SubjectId::Kind::kCore && stacks_.size() < kMostStacks)
-        ReadStack(subject);
+      if (stacks_.size() < kMostStacks) ReadStack(subject);
     }
   }
   Finding told = ToldFinding(finding, Scene(now), History(finding));

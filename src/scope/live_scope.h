@@ -114,7 +114,9 @@ class LiveScope final : public WatchSource {
  private:
   LiveScope() = default;
   void FindCode(const ScopeSource& source);
-  void ReadStack(const SubjectId& core);
+  void ReadStack(const SubjectId& subject);
+  std::vector<uint64_t> UnwindWait(const SubjectId& subject);
+  bool IsStillInWait(const SubjectId& subject);
   const ScopeCatalog& Catalog() const;
 
   std::string name_;
@@ -133,7 +135,7 @@ class LiveScope final : public WatchSource {
   std::optional<RecentEvents> events_;
   std::optional<TaskRings> task_rings_;  // once they are asked for
   std::vector<NodeSample> nodes_;
-  std::map<SubjectId, std::vector<Place>> stacks_;  // of the latest look
+  std::map<SubjectId, std::vector<Place>> stacks_;  // of the latest look; empty: not known
   std::string header_;                              // as it was when it was opened
   std::optional<Corruption> wrong_header_;          // as it is
   TimeNs wrong_header_since_ = 0;                   // 0: since the next look

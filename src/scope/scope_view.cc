@@ -108,6 +108,7 @@ Result<std::unique_ptr<ScopeView>> ScopeView::Open(FileSystem& files, const Scop
     if (auto own = ScopeElf::Read(view->target_->elf_path()); own.ok()) catalog = own->catalog;
   }
   std::optional<uint64_t> address;
+  if (elf) view->symbol_ = elf->symbol;
   if (elf && elf->symbol) address = view->target_->AddressOf(*elf->symbol);
   auto scope = ScopeReader::Open(*view->target_, address);
   if (!scope.ok() && view->target_->may_simulate() && source.guests != GuestScopes::kNot) {
@@ -152,6 +153,17 @@ void ScopeView::FindProcess(const TargetSpec& spec, bool is_file) {
       pid_ = 0;
   }
   if (!is_over_) process_ = ProcessEnd::Watch(pid_);
+}
+
+std::optional<uint64_t> ScopeView::AddressOf(uint64_t address) const {
+  if (const auto known = target_->AddressOf(address)) return known;
+  if (!symbol_) return std::nullopt;
+  const uint64_t at = layout().address + (address - *symbol_);
+  const auto& ranges = target_->ranges();
+  const bool is_beside = std::any_of(ranges.begin(), ranges.end(), [&](const MemoryRange& range) {
+    return range.Contains(layout().address, layout().scope_bytes) && range.Contains(at, 1);
+  });
+  return is_beside ? std::optional(at) : std::nullopt;
 }
 
 Life ScopeView::life() const {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,9 @@ class ScopeView {
   // What people should know of the source, a sentence each.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
+  // Where the target has what lies at an address of the program's; nothing: not known. Of a guest's
+  // RAM the scope tells it, for the rest of the memory that it is in.
+  std::optional<uint64_t> AddressOf(uint64_t address) const;
   // Whether it is a guest's, in the memory of its simulator.
   bool is_guest() const { return target_->is_guest(); }
   // Whether it is a snapshot's: nobody writes to it, whoever made it may live or not.
@@ -91,6 +95,7 @@ class ScopeView {
   void FindProcess(const TargetSpec& spec, bool is_file);
 
   std::unique_ptr<Target> target_;
+  std::optional<uint64_t> symbol_;  // the scope's address by the ELF
   std::optional<ScopeReader> scope_;
   ScopeCatalog catalog_;
   std::string catalog_bytes_;

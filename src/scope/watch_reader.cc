@@ -17,6 +17,7 @@ namespace {
 #define HEADER_FIELD(field) offsetof(hangscope_header, field)
 #define WATCH_FIELD(field) offsetof(hangscope_watch, field)
 #define DETAIL_FIELD(field) offsetof(hangscope_detail, field)
+#define FRAME_FIELD(field) offsetof(hangscope_frame, field)
 #define FAULT_FIELD(field) offsetof(hangscope_fault, field)
 
 constexpr size_t kMailboxWords = sizeof(hangscope_mailbox) / 4;
@@ -222,20 +223,23 @@ Status WatchReader::ReadLayout() {
            stride <= kMostStride &&
            at + (count == 0 ? 0 : (count - 1) * stride + bytes) <= scope.scope_bytes;
   };
-  if (!fits(watch_at, 1, sizeof(hangscope_watch), sizeof(hangscope_watch))) {
+  constexpr uint32_t kLeast = HANGSCOPE_WATCH_LEAST_BYTES;
+  if (!fits(watch_at, 1, kLeast, kLeast)) {
     return refuse(fmt::format("watch_at {} in a scope of {} bytes", watch_at, scope.scope_bytes));
   }
-  char watch[sizeof(hangscope_watch)];
-  if (Status status = ReadInto(scope.address + watch_at, watch); !status.ok()) return status;
+  char watch[sizeof(hangscope_watch)] = {};
+  const auto known = std::min<uint64_t>(sizeof watch, scope.scope_bytes - watch_at);
+  if (Status status = ReadInto(scope.address + watch_at, {watch, known}); !status.ok())
+    return status;
   const auto u32 = [&](size_t at) { return Load32(watch + at, scope.order); };
   const uint32_t check = u32(WATCH_FIELD(check));
   if (check != CheckOf(watch))
     return refuse(
         fmt::format("its check is {:#010x} and should be {:#010x}", check, CheckOf(watch)));
-  if (u32(WATCH_FIELD(watch_bytes)) < sizeof(hangscope_watch)) {
-    return refuse(fmt::format("a watch of {} bytes; it has {} at least",
-                              u32(WATCH_FIELD(watch_bytes)), sizeof(hangscope_watch)));
-  }
+  const uint32_t watch_bytes = u32(WATCH_FIELD(watch_bytes));
+  if (watch_bytes < kLeast)
+    return refuse(fmt::format("a watch of {} bytes; it has {} at least", watch_bytes, kLeast));
+  const bool may_have_frames = std::min<uint64_t>(watch_bytes, known) == sizeof watch;
   WatchLayout& l = layout_;
   l.watch_at = scope.address + watch_at;
   l.features = u32(WATCH_FIELD(features));
@@ -251,6 +255,8 @@ Status WatchReader::ReadLayout() {
   const uint32_t nodes_at = u32(WATCH_FIELD(nodes_at));
   const uint32_t details_at = u32(WATCH_FIELD(details_at));
   const uint32_t claims_at = u32(WATCH_FIELD(claims_at));
+  const uint32_t frames_at = may_have_frames ? u32(WATCH_FIELD(frames_at)) : 0;
+  l.frame_stride = may_have_frames ? u32(WATCH_FIELD(frame_stride)) : 0;
   const uint64_t rows = uint64_t{scope.core_count} + scope.task_count;
   const auto block = [&](const char* what, uint64_t count, uint64_t stride, uint64_t at) {
     return refuse(fmt::format("{} {} of {} bytes from offset {} on in a scope of {} bytes", count,
@@ -272,10 +278,14 @@ Status WatchReader::ReadLayout() {
   if (claims_at != 0 && !fits(claims_at, rows, l.claim_stride, ClaimBytes(l))) {
     return block("rows of claims", rows, l.claim_stride, claims_at);
   }
+  if (frames_at != 0 && !fits(frames_at, rows, l.frame_stride, sizeof(hangscope_frame))) {
+    return block("frames", rows, l.frame_stride, frames_at);
+  }
   l.mailboxes_at = scope.address + mailboxes_at;
   l.nodes_at = scope.address + nodes_at;
   l.details_at = details_at == 0 ? 0 : scope.address + details_at;
   l.claims_at = claims_at == 0 ? 0 : scope.address + claims_at;
+  l.frames_at = frames_at == 0 ? 0 : scope.address + frames_at;
   return {};
 }
 
@@ -540,6 +550,31 @@ Result<std::vector<ClaimRow>> WatchReader::ReadClaims() {
     claims[i].lost = Load32(slot, scope.order);
   }
   return claims;
+}
+
+Result<WaitFrame> WatchReader::ReadFrame(uint32_t row) {
+  const ScopeLayout& scope = scope_->layout();
+  if (layout_.frames_at == 0)
+    return Status::NotFound("the program was built without the frames of its waits");
+  if (row >= uint64_t{scope.core_count} + scope.task_count)
+    return Status::NotFound(fmt::format("there is no core or task record {}", row));
+  char bytes[sizeof(hangscope_frame)];
+  if (Status status = ReadInto(layout_.frames_at + uint64_t{row} * layout_.frame_stride, bytes);
+      !status.ok())
+    return status;
+  const auto u64 = [&](size_t at) { return Load64(bytes + at, scope.order); };
+  return WaitFrame{u64(FRAME_FIELD(pc)), u64(FRAME_FIELD(ra)), u64(FRAME_FIELD(sp)),
+                   u64(FRAME_FIELD(fp))};
+}
+
+// Pairs with the stores of wait_sequence: the one that began the wait stands behind the frame's,
+// and the one that ends it in front of what the next wait stores.
+bool WatchReader::IsSameWait(uint32_t core, uint32_t wait_sequence) {
+  char bytes[4];
+  const uint64_t at = layout_.mailboxes_at + uint64_t{core} * layout_.mailbox_stride +
+                      offsetof(hangscope_mailbox, wait_sequence);
+  return ReadInto(at, bytes).ok() && (wait_sequence & 1) != 0 &&
+         Load32(bytes, scope_->layout().order) == wait_sequence;
 }
 
 // Each core's part is read twice: a value counts whose order is the same in both, for it is 0 while

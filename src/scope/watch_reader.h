@@ -30,8 +30,18 @@ struct WatchLayout {
   uint32_t hold_slots = 0;
   uint32_t provide_slots = 0;
   uint32_t debug_slots = 0;
+  uint64_t frames_at = 0;  // 0: none
+  uint32_t frame_stride = 0;
   uint64_t program_at = 0;  // where the ELF's address 0 lies; 0: where it says
   uint64_t watch_at = 0;    // address of struct hangscope_watch
+};
+
+// The registers that a core or task left where its wait began.
+struct WaitFrame {
+  uint64_t pc = 0;
+  uint64_t ra = 0;
+  uint64_t sp = 0;
+  uint64_t fp = 0;
 };
 
 // One thread.
@@ -58,6 +68,11 @@ class WatchReader {
   Result<CoreDetail> ReadDetail(uint32_t core, std::vector<Corruption>* corruptions);
   Result<std::vector<NodeSample>> ReadNodes(std::vector<Corruption>* corruptions);
   Result<std::vector<ClaimRow>> ReadClaims();
+  // Of core or, behind them, task record `row`. It is that of a wait which is the same before and
+  // after (IsSameWait). kNotFound: the program leaves none.
+  Result<WaitFrame> ReadFrame(uint32_t row);
+  // Whether the core still is in the wait of this sequence.
+  bool IsSameWait(uint32_t core, uint32_t wait_sequence);
   // Of a node, the newest first; only what was written.
   Result<std::vector<DebugValue>> ReadDebugRing(uint32_t node, const ScopeSample& sample);
   Result<uint32_t> ReadSwitches();

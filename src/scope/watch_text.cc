@@ -107,9 +107,10 @@ std::string From(const SubjectState& subject, const std::vector<SubjectId>& othe
 void AddWhere(const SubjectState& subject, const WatchScene& scene, FindingSubject* told) {
   told->at = WaypointOf(subject);
   told->where = SubjectPlace(subject.subject, scene);
-  if (subject.subject.kind != Kind::kCore) return;
-  const uint32_t waypoint = subject.sample.waypoint;
-  told->functions = scene.NamesOf(subject.subject, waypoint).WaypointFunctions(waypoint);
+  if (subject.subject.kind == Kind::kCore) {
+    const uint32_t waypoint = subject.sample.waypoint;
+    told->functions = scene.NamesOf(subject.subject, waypoint).WaypointFunctions(waypoint);
+  }
   if (scene.stacks == nullptr) return;
   const auto stack = scene.stacks->find(subject.subject);
   if (stack != scene.stacks->end()) NameCaller(stack->second, told);

@@ -22,6 +22,8 @@ struct WatchImageOptions {
   uint32_t debug_slots = 8;
   uint32_t word_bytes = 8;
   uint32_t mailbox_stride = sizeof(hangscope_mailbox);
+  uint32_t watch_bytes = sizeof(hangscope_watch);
+  bool frames = false;
   ByteOrder order = ByteOrder::kLittle;
 };
 
@@ -38,10 +40,12 @@ class WatchImage {
     rings_at_ = tasks_at_ + static_cast<uint32_t>(o_.tasks * sizeof(hangscope_task));
     mailboxes_at_ = rings_at_ + o_.cores * ring_bytes;
     watch_at_ = mailboxes_at_ + o_.cores * o_.mailbox_stride;
-    nodes_at_ = watch_at_ + sizeof(hangscope_watch);
+    nodes_at_ = watch_at_ + o_.watch_bytes;
     claims_at_ = nodes_at_ + static_cast<uint32_t>(o_.nodes * sizeof(hangscope_node));
     details_at_ = claims_at_ + rows * claim_stride_;
-    scope_bytes_ = details_at_ + o_.cores * detail_stride_;
+    frames_at_ = details_at_ + o_.cores * detail_stride_;
+    scope_bytes_ =
+        frames_at_ + (o_.frames ? rows * static_cast<uint32_t>(sizeof(hangscope_frame)) : 0);
     target.Set(std::string(scope_bytes_, '\0'));
     PutHeader(ring_bytes);
     PutWatch();
@@ -77,6 +81,13 @@ class WatchImage {
   // A row of claims: cores, then task records. Slot: holds, then provides, then how many were lost.
   void PutClaim(uint32_t row, uint32_t slot, uint32_t value) {
     Put32(claims_at_ + row * claim_stride_ + slot * 4, value);
+  }
+  // `at`: offsetof(hangscope_frame, ...), of a 64-bit word.
+  void PutFrame(uint32_t row, size_t at, uint64_t value) {
+    const size_t to = frames_at_ + row * sizeof(hangscope_frame) + at;
+    const bool little = o_.order == ByteOrder::kLittle;
+    Put32(to + (little ? 0 : 4), static_cast<uint32_t>(value));
+    Put32(to + (little ? 4 : 0), static_cast<uint32_t>(value >> 32));
   }
   void PutDebug(uint32_t core, uint32_t slot, uint32_t order, uint32_t value) {
     const size_t at = details_at_ + core * detail_stride_ + sizeof(hangscope_detail) +
@@ -180,7 +191,11 @@ class WatchImage {
   }
 #undef HANGSCOPE_HEADER
   void PutWatch() {
-    PutWatchWord(offsetof(hangscope_watch, watch_bytes), sizeof(hangscope_watch));
+    PutWatchWord(offsetof(hangscope_watch, watch_bytes), o_.watch_bytes);
+    if (o_.frames) {
+      PutWatchWord(offsetof(hangscope_watch, frames_at), frames_at_);
+      PutWatchWord(offsetof(hangscope_watch, frame_stride), sizeof(hangscope_frame));
+    }
     PutWatchWord(offsetof(hangscope_watch, features), HANGSCOPE_WATCH_FEATURES);
     PutWatchWord(offsetof(hangscope_watch, node_count), o_.nodes);
     PutWatchWord(offsetof(hangscope_watch, nodes_at), nodes_at_);
@@ -207,6 +222,7 @@ class WatchImage {
   uint32_t nodes_at_ = 0;
   uint32_t claims_at_ = 0;
   uint32_t details_at_ = 0;
+  uint32_t frames_at_ = 0;
   uint32_t scope_bytes_ = 0;
 };
 

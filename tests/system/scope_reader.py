@@ -274,7 +274,12 @@ class Watch:
         self.holds, self.provides, self.debug = scope.u16(at + 40), scope.u16(at + 42), u32(at + 44)
         if u32(at) != fnv(scope.data[scope.at + at + 4:scope.at + at + 56]):
             raise SystemExit("the watch is damaged")
+        self.frames_at, self.frame_stride = (u32(at + 64), u32(at + 68)) if u32(at + 4) >= 72 else (0, 0)
         self.corrupt = []
+
+    def frame(self, row):
+        """pc, ra, sp and fp of core or, behind them, task record `row`; only where there are frames."""
+        return tuple(self.scope.u64(self.frames_at + row * self.frame_stride + 8 * i) for i in range(4))
 
     def words(self, at, count):
         return [self.scope.u32(at + 4 * i) for i in range(count)]

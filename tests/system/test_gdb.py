@@ -416,7 +416,7 @@ class Multiarch(Gdb):
                  r"  core 3 pack +waits at LCKW for unpack_lock of \(0,0\) \(held by core 1\)"),
                 ("DEADLOCK5", dict(core=4), r"^HANG: deadlock, 5 of 5 cores wait for each other \(likely\)\n  core 0 reader +waits at NSW for credit of"),
                 ("ASSERT", dict(core=2), r"^FAULT: core 2 math: assert '[^']+' tripped at [^ ]*:\d+"),
-                ("BUS", dict(core=0, value=1), r"^FAULT: core 0 reader: write of 0 bytes to .*: zero length at .*\.h:\d+ in spoil_bus"),
+                ("BUS", dict(core=0, value=1), r"^FAULT: core 0 reader: write of 0 bytes to .*: zero length at bus_faults\.c:\d+ in spoil_bus"),
                 ("CORRUPT", dict(core=1, other=12, value=99), "^CORRUPT: core 1: fault 0x00000063")):
             with self.subTest(fault):
                 folder = self.folder / fault

@@ -107,7 +107,8 @@ def differences(finding, wanted):
     for subject, (waypoint, function) in wanted.at.items():
         found = by_name.get(subject, {})
         check("waypoint", found.get("at") == waypoint, found.get("at"))
-        check("place", function in found.get("where", ""), found.get("where"))
+        place = found.get("inside", found.get("where", ""))  # where its caller is known, that is `where`
+        check("place", function in place, found)
     for subject, name in wanted.waits_for.items():
         found = by_name.get(subject, {}).get("waits_for", "")
         check("resource", found.startswith(name), found)

@@ -116,9 +116,9 @@ def start_guest(folder, name, isa, harts, plan, options=()):
 
 
 def device_command(folder, fault="NONE", core=0, other=0, value=0, block=0, blocks=0, pace_us=1000, power_off=False,
-                   nodes=1, isa="rv32", options=(), ram_in_file=True):
+                   nodes=1, isa="rv32", options=(), ram_in_file=True, firmware="device"):
     plan = [DEVICE_FAULTS[fault], core, other, value, block, blocks, pace_us, int(power_off)]
-    return guest_command(folder, "device", isa, 5 * nodes, plan, options, ram_in_file)
+    return guest_command(folder, firmware, isa, 5 * nodes, plan, options, ram_in_file)
 
 
 def start_device(folder, fault="NONE", core=0, other=0, value=0, block=0, blocks=0, pace_us=1000, power_off=False,

@@ -66,6 +66,7 @@ class Headers(Case):
                    ("-DHANGSCOPE_PARAMETERS=6", "-DHANGSCOPE_RING_CAPACITY=8"),
                    ("-DHANGSCOPE_PARAMETERS=14", "-DHANGSCOPE_RING_CAPACITY=65536"),
                    ("-DHANGSCOPE_NAMES=1", "-DHANGSCOPE_ENABLE=0"), ("-DHANGSCOPE_WATCH=0",), ("-DHANGSCOPE_OUT_OF_LINE=1",),
+                   ("-DHANGSCOPE_WAIT_FRAMES=0", "-DHANGSCOPE_TASKS=3"), ("-DHANGSCOPE_CORES=5", "-DHANGSCOPE_TASKS=3"),
                    ("-DHANGSCOPE_HALT=0", "-DHANGSCOPE_CORES=4", "-DHANGSCOPE_NODES=4", "-DHANGSCOPE_DEBUG_RING=1", "-DHANGSCOPE_GUARDS=1"))
         for toolchain, language, how in ((RV32, "c", ()), (RV32_WITHOUT_A, "c++", ()), (RV64, "c", (ONLY_READ,)), (LINUX, "c++", (ONLY_READ,))):
             for flags in choices:

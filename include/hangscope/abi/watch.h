@@ -2,12 +2,13 @@
  *
  * Of the scope (abi/scope.h), where header.mailboxes_at is not 0:
  *
- *   watch_at       watch           64 bytes         what there is, and where
+ *   watch_at       watch           72 bytes         what there is, and where
  *   nodes_at       node records    32 bytes each    places whose cores share memory
  *   mailboxes_at   mailboxes       64 bytes each    one per core, contiguous: what a poll reads
  *   claims_at      claims          one row per core, then one per task record: what it holds and
  *                                  provides
  *   details_at     details         one per core: its fault, delays, stack, part of the debug ring
+ *   frames_at      frames          one per core, then one per task record: where its wait began
  *
  * Each has one writer, its core, but for words marked (h), which a host or another core writes, and
  * (n), which the cores of a node write with atomic instructions. */
@@ -56,7 +57,11 @@ struct hangscope_watch {
   uint32_t program_at[2];
   uint32_t switches;       /* (h) features that are on */
   uint32_t switch_changes; /* (h) how often a host changed something: settings, switches */
+  /* Where watch_bytes is 72 or more; not covered by `check`. */
+  uint32_t frames_at; /* 0: none */
+  uint32_t frame_stride;
 };
+#define HANGSCOPE_WATCH_LEAST_BYTES 64u /* before there were frames */
 #define HANGSCOPE_WATCH_CHECKED_BYTES 56u
 
 /* What a core does now. A word that can only have some values is reported as corrupt when it has
@@ -203,7 +208,29 @@ struct hangscope_node {
   uint32_t reserved[5];
 };
 
-HANGSCOPE_STATIC_ASSERT(sizeof(struct hangscope_watch) == 64, "the watch is 64 bytes");
+/* The registers of a core or task at the place where its wait began, from which a host unwinds its
+ * stack. A 32-bit target writes the low halves; the high ones are 0 from the start.
+ *
+ *  0      4      8      12     16     20     24     28
+ * +------+------+------+------+------+------+------+------+
+ * | pc          | ra          | sp          | fp          |
+ * +------+------+------+------+------+------+------+------+
+ *
+ * It has no sequence of its own. A core writes it while its wait_sequence is even, behind the store
+ * that made it so, and before the store that makes it odd: a host that reads the same odd
+ * wait_sequence before and after has the frame of that wait. A task's is written while the
+ * sequence of its record is odd: it is that of the wait where the host reads the same even sequence
+ * before and after, and the state is WAITING. What lies on the stack from sp on is that wait's in
+ * the same way, as long as the function at pc has not returned. */
+struct hangscope_frame {
+  uint64_t pc; /* 0: not known: the task did not run where the kernel said that it waits */
+  uint64_t ra; /* the link register, which need not hold a return address any more */
+  uint64_t sp;
+  uint64_t fp; /* s0: the frame pointer, where the program has one */
+};
+
+HANGSCOPE_STATIC_ASSERT(sizeof(struct hangscope_watch) == 72, "the watch is 72 bytes");
+HANGSCOPE_STATIC_ASSERT(sizeof(struct hangscope_frame) == 32, "a frame is 32 bytes");
 HANGSCOPE_STATIC_ASSERT(sizeof(struct hangscope_mailbox) == 64, "a mailbox is 64 bytes");
 HANGSCOPE_STATIC_ASSERT(sizeof(struct hangscope_fault) == 64, "a fault is 64 bytes");
 HANGSCOPE_STATIC_ASSERT(sizeof(struct hangscope_detail) == 128,

@@ -122,6 +122,19 @@ __attribute__((noreturn)) HANGSCOPE_INLINE void hangscope_port_halt(void) {
 
 #include "hangscope/port/generic.h"
 
+/* The registers at this very place. The compiler may have put anything else into ra and s0; the
+ * call frame information of the place says where their values are then. */
+#define HANGSCOPE_PORT_NOTES_FRAMES
+#if __riscv_xlen == 64
+#define HANGSCOPE_PORT_SAVE "sd %0, 0(%1)\n\tsd ra, 8(%1)\n\tsd sp, 16(%1)\n\tsd s0, 24(%1)"
+#else
+#define HANGSCOPE_PORT_SAVE "sw %0, 0(%1)\n\tsw ra, 8(%1)\n\tsw sp, 16(%1)\n\tsw s0, 24(%1)"
+#endif
+HANGSCOPE_INLINE void hangscope_port_note_frame(struct hangscope_frame* frame) {
+  uintptr_t pc;
+  __asm__ volatile("auipc %0, 0\n\t" HANGSCOPE_PORT_SAVE : "=&r"(pc) : "r"(frame) : "memory");
+}
+
 #ifndef HANGSCOPE_PORT_CLOCK_CSR
 #define HANGSCOPE_PORT_CLOCK_CSR "mcycle"
 #endif

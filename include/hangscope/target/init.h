@@ -129,6 +129,11 @@ HANGSCOPE_INLINE void hangscope_watch_anew(struct hangscope_scope* scope, uint64
                  HANGSCOPE_TASKS * sizeof(struct hangscope_claims));
 #endif
 #endif
+#if HANGSCOPE_HAS_FRAMES
+  watch->frames_at = __builtin_offsetof(struct hangscope_scope, frames);
+  watch->frame_stride = sizeof(struct hangscope_frame);
+  hangscope_zero(scope->frames, sizeof scope->frames);
+#endif
   watch->program_at[0] = (uint32_t)program_at;
   watch->program_at[1] = (uint32_t)(program_at >> 32);
   watch->switches = HANGSCOPE_WATCH_BUILT_IN;

@@ -26,6 +26,15 @@ struct hangscope_claims {
   uint32_t provides[HANGSCOPE_CLAIM_WORDS - HANGSCOPE_HOLD_SLOTS];
 };
 
+/* Out of line the function that notes them has returned, and its frame is gone, when a host reads
+ * the stack. */
+#if defined(HANGSCOPE_PORT_NOTES_FRAMES) && HANGSCOPE_WAIT_FRAMES && HANGSCOPE_WAITS && \
+    !HANGSCOPE_OUT_OF_LINE && !defined(HANGSCOPE_PORT_THREADS)
+#define HANGSCOPE_HAS_FRAMES 1
+#else
+#define HANGSCOPE_HAS_FRAMES 0
+#endif
+
 struct hangscope_core_detail {
   struct hangscope_detail detail;
 #if HANGSCOPE_DEBUG_RING
@@ -57,6 +66,9 @@ struct hangscope_scope {
 #endif
 #if HANGSCOPE_HAS_DETAILS
   struct hangscope_core_detail details[HANGSCOPE_CORES];
+#endif
+#if HANGSCOPE_HAS_FRAMES
+  struct hangscope_frame frames[HANGSCOPE_CORES + HANGSCOPE_TASKS];
 #endif
 };
 

@@ -50,6 +50,9 @@ HANGSCOPE_CALLED void hangscope_wait_ends(void);
 HANGSCOPE_CALLED void hangscope_wait_begins(uint32_t resource, enum hangscope_resource_kind kind) {
   if (HANGSCOPE_UNLIKELY(!hangscope_is_on(HANGSCOPE_WATCH_WAITS))) return;
   struct hangscope_mailbox* const mailbox = hangscope_this_mailbox();
+#if HANGSCOPE_HAS_FRAMES
+  struct hangscope_frame* const frame = &hangscope_scope.frames[HANGSCOPE_PORT_CORE()];
+#endif
   const uint64_t now = hangscope_port_clock64();
   /* behind the store that ended the wait before: a reader looks at that last */
   hangscope_port_stores_in_order();
@@ -57,6 +60,9 @@ HANGSCOPE_CALLED void hangscope_wait_begins(uint32_t resource, enum hangscope_re
   hangscope_port_store(&mailbox->wait_kind, kind);
   hangscope_port_store(&mailbox->wait_since, (uint32_t)now);
   hangscope_port_store(&mailbox->wait_epoch, (uint32_t)(now >> 30));
+#if HANGSCOPE_HAS_FRAMES
+  hangscope_port_note_frame(frame);
+#endif
   /* Publishes the wait. Pairs with the reader's look at the sequence before it reads the rest, and
    * after. */
   hangscope_port_publish(&mailbox->wait_sequence,
@@ -163,6 +169,18 @@ HANGSCOPE_INLINE void hangscope_task_changed(struct hangscope_task* record) {
   hangscope_port_publish(&record->sequence, hangscope_port_load(&record->sequence) + 1);
 }
 
+#if HANGSCOPE_HAS_FRAMES
+/* Of the task that runs here, as the kernel has said on its switch; another's stack is not this
+ * one: it is then not known. */
+HANGSCOPE_INLINE void hangscope_task_frame_is_here(uint32_t index, uint32_t task) {
+  struct hangscope_frame* const frame = &hangscope_scope.frames[HANGSCOPE_CORES + index];
+  if (hangscope_port_load(&hangscope_this_core()->ring.last_task) == task)
+    hangscope_port_note_frame(frame);
+  else
+    frame->pc = 0;
+}
+#endif
+
 /* The task is about to block. `holder`: the task that has the resource, HANGSCOPE_NO_TASK if the
  * kernel does not know or nobody has it. */
 HANGSCOPE_INLINE void hangscope_task_waits(uint32_t index, uint32_t task,
@@ -177,6 +195,9 @@ HANGSCOPE_INLINE void hangscope_task_waits(uint32_t index, uint32_t task,
   hangscope_port_store(&record->resource, resource);
   hangscope_port_store(&record->kind, kind);
   hangscope_port_store(&record->holder, holder);
+#if HANGSCOPE_HAS_FRAMES
+  hangscope_task_frame_is_here(index, task);
+#endif
   hangscope_port_store(&record->since, (uint32_t)now);
   hangscope_port_store(&record->since_epoch, (uint32_t)(now >> 30));
   hangscope_task_changed(record);

@@ -278,6 +278,53 @@ TEST_F(WatchReaderTest, ADebugValueThatIsBeingWrittenIsLeftOut) {
   EXPECT_EQ(reader_->ReadDebugRing(0, sample_)->size(), 2u);
 }
 
+TEST_F(WatchReaderTest, ReadsTheFrameOfAWaitInEitherByteOrder) {
+  for (const ByteOrder order : {ByteOrder::kLittle, ByteOrder::kBig}) {
+    WatchImageOptions options;
+    options.order = order;
+    options.tasks = 2;
+    options.frames = true;
+    Make(options);
+    image_->PutFrame(5, offsetof(hangscope_frame, pc), 0x1'8000'0010);
+    image_->PutFrame(5, offsetof(hangscope_frame, ra), 0x8000'0020);
+    image_->PutFrame(5, offsetof(hangscope_frame, sp), 0x8000'0030);
+    image_->PutFrame(5, offsetof(hangscope_frame, fp), 0x8000'0040);
+    Open();
+    const auto frame = reader_->ReadFrame(5);  // of the second task
+    ASSERT_TRUE(frame.ok()) << frame.status().message();
+    EXPECT_EQ(frame->pc, 0x1'8000'0010u);
+    EXPECT_EQ(frame->ra, 0x8000'0020u);
+    EXPECT_EQ(frame->sp, 0x8000'0030u);
+    EXPECT_EQ(frame->fp, 0x8000'0040u);
+    EXPECT_EQ(reader_->ReadFrame(6).status().code(), Status::Code::kNotFound);
+  }
+}
+
+TEST_F(WatchReaderTest, AFrameIsOfAWaitOnlyWhileItsSequenceStays) {
+  Make();
+  image_->Wait(1, 5, HANGSCOPE_RESOURCE_CHANNEL, 100);
+  Open();
+  const uint32_t sequence = Poll().cores[1].wait->sequence;
+  EXPECT_TRUE(reader_->IsSameWait(1, sequence));
+  image_->WaitDone(1);
+  EXPECT_FALSE(reader_->IsSameWait(1, sequence));
+  EXPECT_FALSE(reader_->IsSameWait(1, sequence + 1)) << "it does not wait";
+  image_->Wait(1, 5, HANGSCOPE_RESOURCE_CHANNEL, 200);
+  EXPECT_FALSE(reader_->IsSameWait(1, sequence)) << "another wait for the same";
+}
+
+TEST_F(WatchReaderTest, AWatchOfBeforeThereWereFramesHasNone) {
+  WatchImageOptions options;
+  options.watch_bytes = HANGSCOPE_WATCH_LEAST_BYTES;
+  Make(options);
+  // What stands behind it is a node's and no frames_at.
+  image_->PutNode(0, 0, 0x40);
+  image_->PutNode(0, 4, 2);
+  Open();
+  EXPECT_EQ(reader_->layout().frames_at, 0u);
+  EXPECT_EQ(reader_->ReadFrame(0).status().code(), Status::Code::kNotFound);
+}
+
 TEST_F(WatchReaderTest, RefusesABlockThatContradictsItselfInOneSentence) {
   const struct {
     size_t at;
@@ -294,14 +341,20 @@ TEST_F(WatchReaderTest, RefusesABlockThatContradictsItselfInOneSentence) {
       {offsetof(hangscope_watch, claims_at), 0xfffffffc, "rows of claims"},
       {offsetof(hangscope_watch, claim_stride), 32, "rows of claims"},
       {offsetof(hangscope_watch, hold_slots), 0xffffffff, "rows of claims"},
+      {offsetof(hangscope_watch, frames_at), 0x7ffffffc, "4 frames of 32 bytes"},
+      {offsetof(hangscope_watch, frames_at), 4, "frames"},  // in the header
+      {offsetof(hangscope_watch, frame_stride), 24, "frames of 24 bytes"},
+      {offsetof(hangscope_watch, frame_stride), 0xfffffff0, "frames"},
       {offsetof(hangscope_watch, details_at), 2, "details"},
       {offsetof(hangscope_watch, details_at), 0, "debug rings"},
       {offsetof(hangscope_watch, detail_stride), 0xfffffff0, "details"},
       {offsetof(hangscope_watch, debug_slots), 7, "debug rings of 7"},
       {offsetof(hangscope_watch, debug_slots), 0x80000000, "debug rings"},
   };
+  WatchImageOptions options;
+  options.frames = true;
   for (const auto& c : cases) {
-    Make();
+    Make(options);
     image_->PutWatchWord(c.at, c.value);
     image_->SignWatch();
     const Status status = WhyNot();
