@@ -145,11 +145,21 @@ void OpenFiles::DescribePipe(int pid, const std::string& target, WaitFile* file)
     only_kept = only_kept && (info.flags & O_ACCMODE) == O_RDWR;
   }
   file->others_unknown = file->others_hidden = hidden_ > 0 || CameFromOutside(HoldersOf(target));
+  file->others_unknown = file->others_unknown || MayBeInARing(HoldersOf(target));
   // One that keeps a named pipe open for itself, or lets a child read what it keeps open, waits for
   // those who will come to open it, as a daemon does.
   const bool is_alone = std::all_of(file->others.begin(), file->others.end(),
                                     [&](const auto& other) { return other.first == pid; });
   if (IsNamedPipe(*file) && (is_alone || only_kept)) file->outside = true;
+}
+
+// The kernel reads and writes for an io_uring what nobody sees it wait for.
+bool OpenFiles::MayBeInARing(const Holders& holders) {
+  const Holders& rings = HoldersOf("anon_inode:[io_uring]");
+  return std::any_of(holders.begin(), holders.end(), [&](const auto& holder) {
+    return std::any_of(rings.begin(), rings.end(),
+                       [&](const auto& ring) { return ring.first == holder.first; });
+  });
 }
 
 SocketTable& OpenFiles::SocketsOf(int pid) {
@@ -232,6 +242,7 @@ void OpenFiles::DescribeEvent(int pid, int fd, const std::string& target, WaitFi
     if (Info(holder, descriptor).event == info.event) file->others.emplace_back(holder, descriptor);
   }
   file->others_unknown = file->others_hidden = hidden_ > 0;
+  file->others_unknown = file->others_unknown || MayBeInARing(file->others);
 }
 
 // Whose number was closed, while a copy of it keeps the file open, is still waited for; the number

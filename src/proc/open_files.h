@@ -47,6 +47,7 @@ class OpenFiles {
   const Holders& HoldersOf(const std::string& target);
   DescriptorInfo Info(int pid, int fd) const;
   bool CameFromOutside(const Holders& holders) const;
+  bool MayBeInARing(const Holders& holders);
   void DescribePipe(int pid, const std::string& target, WaitFile* file);
   void DescribeSocket(int pid, const std::string& target, WaitFile* file);
   void DescribeEvent(int pid, int fd, const std::string& target, WaitFile* file);

@@ -40,13 +40,18 @@ bool OnlyItsEndMatters(int pid, const FindingDraft& draft, const JudgedProcesses
   });
 }
 
-// Nobody sees the timer of alarm(2) from outside; who has a handler for its signal has set one, as
-// a rule. But for Ruby, which has handlers for all that a user may send.
-bool MayHaveSetATimer(const ProcessFacts& process) {
-  constexpr uint64_t kOfTimers = SignalBit(SIGALRM) | SignalBit(SIGVTALRM);
-  constexpr uint64_t kOfUsers = SignalBit(SIGHUP) | SignalBit(SIGUSR1) | SignalBit(SIGUSR2);
-  return (process.caught_signals & kOfTimers) != 0 &&
-         (process.caught_signals & kOfUsers) != kOfUsers;
+constexpr uint64_t kOfTimers = SignalBit(SIGALRM) | SignalBit(SIGVTALRM);
+constexpr uint64_t kOfUsers = SignalBit(SIGUSR1) | SignalBit(SIGUSR2);
+constexpr uint64_t kOfWork = kOfUsers | SignalBit(SIGIO) | ~(SignalBit(34) - 1);  // real-time
+
+// Those for which somebody wrote a handler to be called again and again: who handles only such that
+// end it would not wait for one. The runtimes of Ruby and Go handle all signals, that of node
+// SIGUSR1, whether their programs do or not.
+uint64_t SignalsOfWork(const ProcessFacts& process) {
+  constexpr uint64_t kOfAll = kOfUsers | SignalBit(SIGHUP) | SignalBit(SIGALRM);
+  const uint64_t caught = process.caught_signals & (kOfTimers | kOfWork);
+  if ((process.caught_signals & kOfAll) == kOfAll) return 0;
+  return process.name.starts_with("node") ? caught & ~SignalBit(SIGUSR1) : caught;
 }
 
 // A handler may do what nothing else in the process can; or the read returns with EINTR.
@@ -57,11 +62,14 @@ void DoubtSignals(const FindingDraft& draft, const JudgedProcesses& judged, Conf
     if (process == nullptr || SignalsFromOutside(*process) == 0 ||
         OnlyItsEndMatters(pid, draft, judged))
       continue;
-    const bool timed = MayHaveSetATimer(*process);
-    finding->Lower(
-        timed ? Confidence::kPossible : most,
-        fmt::format("{} handles {}: a handler could end this wait", ProcessLabel(judged.look, pid),
-                    timed ? "the signal of a timer" : "signals"));
+    const uint64_t works = SignalsOfWork(*process);
+    // Nobody sees the timer of alarm(2) from outside.
+    const char* const which = (works & kOfTimers) != 0 ? "the signal of a timer"
+                              : works != 0             ? "signals that may bring it work"
+                                                       : "signals";
+    finding->Lower(works != 0 ? Confidence::kPossible : most,
+                   fmt::format("{} handles {}: a handler could end this wait",
+                               ProcessLabel(judged.look, pid), which));
   }
 }
 

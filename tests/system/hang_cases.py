@@ -45,6 +45,8 @@ FILES = {
                        "libc.pthread_mutexattr_init(attributes)\nlibc.pthread_mutexattr_setpshared(attributes, 1)\nlibc.pthread_mutex_init(mutex, attributes)\n"
                        "if os.fork() == 0:\n    libc.pthread_mutex_lock(mutex)\n    time.sleep(4)\n    libc.pthread_mutex_unlock(mutex)\n    os._exit(0)\n"
                        "time.sleep(0.5)\nlibc.pthread_mutex_lock(mutex)\nos._exit(7)\n",
+    "helper.py": "import signal, subprocess\nhelper = subprocess.Popen(['cat'], stdin=-1, stdout=-1, bufsize=0)\n"
+                 "signal.signal(signal.SIGUSR1, lambda *_: helper.stdin.write(b'job\\n'))\nprint('ready')\nhelper.stdout.read(1)\n",
     "empty_queue.py": "import queue\nqueue.Queue().get()\n",
     "asyncio_server.py": "import asyncio, sys\nasync def main():\n    server = await asyncio.start_server(lambda r, w: w.close(), '127.0.0.1', *sys.argv[1:] or [0])\n"
                          "    print('ready', flush=True)\n    await server.serve_forever()\nasyncio.run(main())\n",
@@ -451,6 +453,7 @@ CONTROLS = [
     ("python, shared mutex in a PID namespace", "unshare -p -f --mount-proc {python} {folder}/shared_mutex.py", 7, {"root": True}),
     ("python, epoll of a number that is another's by now", "{python} {folder}/epoll_number.py", None),
     ("perl, alarm around a read from a helper", "perl {folder}/alarm.pl", 7),
+    ("python, SIGUSR1 brings a helper its work", "{python} {folder}/helper.py", None),
     ("flock -w", "bash -c 'exec 9>lock; flock 9; flock -w 3 lock true || exit 7'", 7),
     ("sleep in a PID namespace", "unshare -p -f --mount-proc sleep 100", None, {"root": True}),
 ]

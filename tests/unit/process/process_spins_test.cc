@@ -49,10 +49,21 @@ TEST(ProcessSpins, ASpinIsLessSureWhereTheWordOrTheHandlersAreUnknown) {
   World unnamed;
   unnamed.Spins(10, 10).spin->polled_variable.clear();
   EXPECT_EQ(Only(unnamed.Judge()).confidence, Confidence::kLikely);
-  World timer;
-  timer.Process(10).caught_signals = uint64_t{1} << (SIGALRM - 1);
-  timer.Spins(10, 10);
-  EXPECT_EQ(Only(timer.Judge()).confidence, Confidence::kPossible);
+  const auto bit = [](int number) { return uint64_t{1} << (number - 1); };
+  for (const int number : {SIGALRM, SIGUSR1, SIGRTMIN + 1}) {
+    World works;
+    works.Process(10).caught_signals = bit(number);
+    works.Spins(10, 10);
+    EXPECT_EQ(Only(works.Judge()).confidence, Confidence::kPossible) << number;
+  }
+  World ruby;
+  ruby.Process(10).caught_signals = bit(SIGALRM) | bit(SIGHUP) | bit(SIGUSR1) | bit(SIGUSR2);
+  ruby.Spins(10, 10);
+  EXPECT_EQ(Only(ruby.Judge()).confidence, Confidence::kLikely);
+  World node;
+  node.Process(10, "node").caught_signals = bit(SIGUSR1);
+  node.Spins(10, 10);
+  EXPECT_EQ(Only(node.Judge()).confidence, Confidence::kLikely);
   World shared;
   shared.Spins(10, 10).spin->polls_shared = true;
   EXPECT_EQ(Only(shared.Judge()).confidence, Confidence::kPossible);
