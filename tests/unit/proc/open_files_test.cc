@@ -52,5 +52,45 @@ TEST_F(ManyConnections, AreToldOfUpToALimitAndTheRestIsCounted) {
   }
 }
 
+// A /proc in which process 42 has both ends of a pipe.
+class OpenFilesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directories(root_ / "42/fd");
+    std::filesystem::create_directories(root_ / "42/fdinfo");
+    Open(3, "pipe:[9]", "flags:\t00\n");
+    Open(4, "pipe:[9]", "flags:\t01\n");
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+
+  void Open(int fd, const std::string& what, const std::string& info) {
+    std::filesystem::create_symlink(what, root_ / fmt::format("42/fd/{}", fd));
+    std::ofstream(root_ / fmt::format("42/fdinfo/{}", fd)) << info;
+  }
+
+  const std::filesystem::path root_ =
+      std::filesystem::temp_directory_path() / fmt::format("hangscope-open-file-{}", getpid());
+  const ProcFolder proc_{root_.string()};
+};
+
+TEST_F(OpenFilesTest, WhatAnIoUringMayWriteIsNotKnown) {
+  const WaitFile alone = OpenFiles(proc_).Describe(42, 3, true);
+  EXPECT_EQ(alone.others, (std::vector<std::pair<int, int>>{{42, 4}}));
+  EXPECT_FALSE(alone.others_unknown);
+  Open(5, "anon_inode:[io_uring]", "flags:\t02\n");
+  EXPECT_TRUE(OpenFiles(proc_).Describe(42, 3, true).others_unknown);
+}
+
+TEST_F(OpenFilesTest, ANumberThatIsAnothersByNowIsNotWhatAnEpollWaitsFor) {
+  std::ofstream(root_ / "file") << "x";
+  const auto inode = proc_.Identify("file")->inode;
+  Open(6, "../../file", "");
+  Open(7, "anon_inode:[eventpoll]",
+       fmt::format("flags:\t02\ntfd: 6 events: 19 data: 6 pos:0 ino:{:x} sdev:1\n"
+                   "tfd: 6 events: 19 data: 6 pos:0 ino:{:x} sdev:1\ntfd: 3 events: 19\n",
+                   inode, inode + 1));
+  EXPECT_EQ(OpenFiles(proc_).EpollFiles(42, 7), (std::vector<int>{6, -1, 3}));
+}
+
 }  // namespace
 }  // namespace hangscope
