@@ -260,7 +260,9 @@ bool Analysis::StillProven(const Stream& stream) const {
   for (size_t i = 0; i < cores.size(); ++i) {
     if (i >= stream.proof.cores.size()) return false;
     const bool another = std::max(cores[i].loop_since, cores[i].found_at) > stream.proof.time;
-    if (stream.proof.cores[i].looping && another) return false;
+    // Of one that fell silent since, the ring may know what samples missed.
+    const bool silent = !cores[i].finding.IsLoop();
+    if (stream.proof.cores[i].looping && (another || silent)) return false;
     if (!stream.proof.cores[i].looping && cores[i].last_seen > stream.proof.time) return false;
   }
   return true;

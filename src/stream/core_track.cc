@@ -76,10 +76,23 @@ void CoreTrack::NotePlaces(const CoreFinding& sample, TimeNs now) {
   if (places.size() != before) places_since = now;
 }
 
+void CoreTrack::FallSilent() {
+  if (!finding.IsLoop()) return;
+  silenced_ = {finding, loop_since, found_at};
+  finding.motion = CoreFinding::Motion::kMoving;
+}
+
 void CoreTrack::Update(CoreFinding sample, TimeNs now) {
   NotePlaces(sample, now);
   if (sample.IsLoop() && sample.loop_places == computing_loop)
     sample.motion = CoreFinding::Motion::kComputing;
+  if (silenced_ &&
+      (StaysInside(silenced_->finding, sample) || SameLoop(silenced_->finding, sample))) {
+    finding = std::move(silenced_->finding);
+    loop_since = silenced_->loop_since;
+    found_at = silenced_->found_at;
+  }
+  silenced_.reset();
   if (StaysInside(finding, sample)) {
     finding.last = sample.last;
     return;

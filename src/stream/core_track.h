@@ -57,7 +57,10 @@ struct CoreTrack {
   // Of the loop that it is in; null: it has not been seen to leave it.
   const LeftLoop* LeftBefore() const;
 
-  // A sample of a trace shows `sample`.
+  // No sample has shown a step of it for long: it is in no loop, as far as anybody knows.
+  void FallSilent();
+  // A sample of a trace shows `sample`. Who comes back into the loop in which it fell silent has
+  // been there all the while: it was given no processor.
   void Update(CoreFinding sample, TimeNs now);
   // A sample of a log does; if that is a loop, its lines have come since `began` at least.
   void UpdateLog(CoreFinding sample, TimeNs began, TimeNs now);
@@ -67,7 +70,16 @@ struct CoreTrack {
   void FindPolls(const std::vector<Step>& lead_in, ProgramCode& code);
 
  private:
+  // The loop in which it fell silent, and the times of it.
+  struct Silenced {
+    CoreFinding finding;
+    TimeNs loop_since = 0;
+    TimeNs found_at = 0;
+  };
+
   void NotePlaces(const CoreFinding& sample, TimeNs now);
+
+  std::optional<Silenced> silenced_;
 };
 
 // How a core got to the step at stream offset `at`.

@@ -16,7 +16,11 @@ constexpr size_t kRateMemory = 64;
 constexpr size_t kRatesNeeded = 3;
 constexpr TimeNs kLongestPatience = 10;  // stall times that earlier gaps can buy
 constexpr uint32_t kWaitsThatEnded = 3;  // in a loop, so that it is known for a wait
-constexpr double kAsleep = 0.05;         // of a CPU: less is no work
+// Stall times until a core that fell silent awake counts as one that will say nothing more. Before
+// that it may only have been given no processor: QEMU's harts share a lock to print, which is not
+// fair, and some get it for seconds only now and then.
+constexpr TimeNs kPatienceWithSilent = 3;
+constexpr double kAsleep = 0.05;  // of a CPU: less is no work
 
 // "hart 2" before "hart 10".
 bool NameBefore(const std::string& a, const std::string& b) {
@@ -86,6 +90,11 @@ const CoreProof* LoopProofOf(const StreamView& stream, size_t core) {
   if (stream.proof == nullptr || core >= stream.proof->cores.size()) return nullptr;
   const CoreProof& proof = stream.proof->cores[core];
   return proof.looping ? &proof : nullptr;
+}
+
+std::string SaysNothing(const CoreTrack& core, TimeNs now) {
+  if (core.last_seen == 0) return "has printed nothing for long";
+  return fmt::format("has printed nothing for {}", FormatElapsed(now - core.last_seen));
 }
 
 // Where the core has been elsewhere since, the way is another loop's.
@@ -173,7 +182,7 @@ void DoubtLog(const StreamView& stream, TimeNs stall, Doubts* doubts, LogTally* 
     const CoreTrack& core = stream.cores[i];
     ++tally->cores;
     if (core.last_seen == 0 || verdict->time - core.last_seen >= stall) {
-      doubts->AtMost(Confidence::kLikely, core.name, "prints nothing any more");
+      doubts->AtMost(Confidence::kLikely, core.name, SaysNothing(core, verdict->time));
       continue;
     }
     const CoreProof* proof = LoopProofOf(stream, i);
@@ -252,6 +261,7 @@ void StreamJudge::NoteActivity(TimeNs now, const std::vector<StreamView>& stream
   if (last_byte != last_byte_) {
     longest_gap_ = std::max(longest_gap_, pending_gap_);
     last_byte_ = last_byte;
+    cpu_at_last_byte_ = child.cpu_time;
   }
   pending_gap_ = now - (last_byte == 0 ? start_ : last_byte);
 
@@ -382,9 +392,10 @@ bool StreamJudge::JudgeLoops(const StreamView& stream, ProgramCode* code, Verdic
     const CoreTrack& core = stream.cores[i];
     const CoreFinding& finding = core.finding;
     if (!Active(core, now)) {
+      if (!finding.sleeps && now - core.last_seen < kPatienceWithSilent * stall_) return false;
       doubts.AtMost(Confidence::kLikely, core.name,
                     finding.sleeps ? "asleep in a wfi, and an interrupt may wake it"
-                                   : "prints nothing any more");
+                                   : SaysNothing(core, now));
       continue;
     }
     const CoreProof* proof = LoopProofOf(stream, i);
@@ -549,6 +560,7 @@ bool StreamJudge::JudgeSilence(const std::vector<StreamView>& streams, const Chi
                                  : 0;
   // A busy machine may leave a program that computes only a part of a CPU, or none for a while.
   const bool burning = child.known && (load >= kAsleep || child.runnable);
+  const TimeNs given = child.cpu_time - cpu_at_last_byte_;
   verdict->state = State::kSilent;
   verdict->since = last_byte_ == 0 ? start_ : last_byte_;
   verdict->confidence = Confidence::kLikely;
@@ -572,6 +584,10 @@ bool StreamJudge::JudgeSilence(const std::vector<StreamView>& streams, const Chi
   } else if (!is_trace && burning && !only_child_tells) {
     verdict->Lower(Confidence::kPossible,
                    "it may be computing: its output is no instruction trace");
+  } else if (is_trace && child.runnable && given < stall_ / 2) {
+    verdict->Lower(Confidence::kPossible,
+                   fmt::format("it would run, and was given a processor for only {} since",
+                               FormatElapsed(given)));
   } else if (is_trace && !child.known && child.is_looked_into) {
     verdict->Lower(Confidence::kPossible,
                    "whether its processes run, sleep or are stopped is not seen");

@@ -122,6 +122,7 @@ class StreamJudge {
   TimeNs rate_window_start_ = 0;
   uint64_t rate_window_total_ = 0;
   TimeNs last_byte_ = 0;
+  TimeNs cpu_at_last_byte_ = 0;
   TimeNs pending_gap_ = 0;
   TimeNs longest_gap_ = 0;
   TimeNs trusted_from_ = 0;

@@ -112,8 +112,7 @@ void StreamAnalyst::Sample(TimeNs now) {
   sampled_at_ = now;
   // A core that prints nothing is in no loop; samples may have missed where it went from there.
   for (CoreTrack& core : trace_.cores) {
-    if (in_time && core.finding.IsLoop() && now - core.last_seen >= stall_)
-      core.finding.motion = CoreFinding::Motion::kMoving;
+    if (in_time && now - core.last_seen >= stall_) core.FallSilent();
   }
   if (!reader_.Refresh().ok()) return;
   const uint64_t end = reader_.end_offset();
@@ -246,6 +245,7 @@ std::vector<CoreProof> StreamAnalyst::Prove(uint64_t back_to, const std::functio
     if (!finding.IsLoop() && newer) {
       finding.last = *last;
       finding.sleeps = code_.EndOf(finding.last).sleeps;
+      HearAgain(proofs[core], &cores[core]);
     }
     if (is_trace_) cores[core].FindCallers(proofs[core], code_);
     if (is_trace_) cores[core].FindPolls(proofs[core].lead_in, code_);
@@ -253,6 +253,15 @@ std::vector<CoreProof> StreamAnalyst::Prove(uint64_t back_to, const std::functio
     proofs[core].lead_in = {};  // it has said what it can, and a proof may be kept for long
   }
   return proofs;
+}
+
+// Samples are pieces: they may all have missed a core that is given a processor only now and then.
+void StreamAnalyst::HearAgain(const CoreProof& proof, CoreTrack* core) {
+  const std::optional<TimeNs> heard = TimeOf(proof.last->offset);
+  const bool was_silent = sampled_at_ - core->last_seen >= stall_;
+  if (!is_trace_ || !was_silent || !heard || sampled_at_ - *heard >= stall_) return;
+  core->last_seen = *heard;
+  core->Update(AnalyzeCore(proof.lead_in, code_), *heard);
 }
 
 std::vector<CoreWay> StreamAnalyst::FindWays(const std::vector<CoreProof>& proofs,

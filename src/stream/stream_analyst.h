@@ -104,6 +104,7 @@ class StreamAnalyst {
   CoreTrack* TrackOf(Cores* cores, uint32_t core, const std::vector<Step>& steps, uint64_t new_from,
                      TimeNs now);
   void UpdateLog(CoreTrack* track, CoreFinding sample, TimeNs now);
+  void HearAgain(const CoreProof& proof, CoreTrack* core);
   CoreWay WayTo(size_t core, uint64_t at);
   std::unique_ptr<StepSource> MakeProofSource(StepSource::Sink sink);
 

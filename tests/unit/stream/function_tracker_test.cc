@@ -228,6 +228,29 @@ TEST(CoreTrack, StaysInALoopOfWhichAShortSampleShowsAPart) {
   }
 }
 
+// It was given no processor: QEMU's harts share one lock to print.
+TEST(CoreTrack, ComesBackIntoTheLoopInWhichItFellSilent) {
+  CoreFinding spin;
+  spin.motion = CoreFinding::Motion::kSpinning;
+  spin.loop = {0x1004, 0x1000};
+  spin.loop_places = spin.seen_places = {0x1000, 0x1004};
+  CoreFinding work;
+  work.motion = CoreFinding::Motion::kMoving;
+  work.seen_places = {0x2000};
+  CoreTrack core;
+  core.Update(spin, 10 * kSecond);
+  core.FallSilent();
+  EXPECT_FALSE(core.finding.IsLoop());
+  core.Update(spin, 20 * kSecond);
+  EXPECT_TRUE(core.finding.IsLoop());
+  EXPECT_EQ(core.loop_since, 10 * kSecond);
+  EXPECT_EQ(core.LeftBefore(), nullptr);
+  core.FallSilent();
+  core.Update(work, 30 * kSecond);
+  core.Update(spin, 40 * kSecond);
+  EXPECT_EQ(core.loop_since, 40 * kSecond) << "it was elsewhere";
+}
+
 TEST(CoreTrack, CountsTheWaitsThatItLeft) {
   CoreFinding spin;
   spin.motion = CoreFinding::Motion::kSpinning;

@@ -137,6 +137,18 @@ TEST_F(JudgeTest, TraceThatFallsSilentWhileTheSimulatorBurnsCpuIsAHang) {
   EXPECT_NE(verdict_.summary.find("uses 100 % of a CPU"), std::string::npos);
 }
 
+TEST_F(JudgeTest, TraceOfASimulatorThatIsGivenNoProcessorIsOnlyPossible) {
+  BeTrace();
+  Pass(20, 1000);
+  child_.runnable = true;
+  Pass(49, 0, 0.1);
+  EXPECT_EQ(verdict_.state, State::kSilent);
+  EXPECT_EQ(verdict_.doubts[0], "it would run, and was given a processor for only 4.9 s since");
+  EXPECT_EQ(hangs_, 0);
+  Pass(2, 0, 0.1);
+  EXPECT_TRUE(verdict_.IsHang()) << "it ran for half of the stall time";
+}
+
 TEST_F(JudgeTest, ChainedOrTranslatedTracesProveNothingBySilence) {
   BeTrace();
   streams_[0].chained = true;
@@ -221,6 +233,30 @@ TEST_F(JudgeTest, SilentCoresAreSilentWhereverTheyWere) {
   Pass(12, 0, 1.0);
   EXPECT_EQ(verdict_.state, State::kSilent);
   EXPECT_EQ(verdict_.cores[0].state, State::kSilent);
+}
+
+TEST_F(JudgeTest, CoreThatFellSilentAwakeMayOnlyHaveBeenGivenNoProcessor) {
+  BeTrace();
+  AddCore("hart 0", Motion::kSpinning);
+  AddCore("hart 1", Motion::kMoving);
+  proof_.cores[1].looping = false;
+  Prove();
+  const TimeNs last_word = now_;
+  const auto pass = [&] {
+    now_ += kSecond;
+    streams_[0].total_bytes += 1000;
+    streams_[0].last_byte = tracks_[0].last_seen = now_;
+    verdict_ = judge_.Assess(now_, streams_, child_, &program_);
+  };
+  while (now_ < last_word + 29 * kSecond) {
+    pass();
+    EXPECT_FALSE(verdict_.IsHang());
+  }
+  pass();
+  EXPECT_EQ(verdict_.state, State::kLooping);
+  EXPECT_EQ(verdict_.confidence, Confidence::kLikely);
+  ASSERT_EQ(verdict_.doubts.size(), 1u);
+  EXPECT_EQ(verdict_.doubts[0], "hart 1: has printed nothing for 30.0 s");
 }
 
 TEST_F(JudgeTest, OneCoreThatComputesIsProgress) {
