@@ -87,7 +87,9 @@ enum class WaitKind {
   kSignal,    // sigwait, pause
   kFileLock,  // flock, fcntl
   kOpen,      // somebody to open the other end of a named pipe
-  kOther,     // another system call
+  // what a filter of seccomp asks for each such call, to allow or to answer it
+  kSupervisor,
+  kOther,  // another system call
 };
 
 constexpr std::string_view WaitKindName(WaitKind kind) {
@@ -126,6 +128,8 @@ constexpr std::string_view WaitKindName(WaitKind kind) {
       return "file lock";
     case WaitKind::kOpen:
       return "open";
+    case WaitKind::kSupervisor:
+      return "supervisor";
     case WaitKind::kOther:
       return "other";
   }
@@ -251,8 +255,9 @@ struct ThreadFacts {
     bool reads_clock = false;
     std::vector<uint64_t> polls;  // addresses that it reads, and no others, where they are known
     std::string polled_variable;
-    bool polls_shared = false;  // memory that other processes may have, too
-    uint64_t begin = 0;         // lowest and highest address of the loop
+    // memory that other processes may have, too, or of a file that they may write
+    bool polls_shared = false;
+    uint64_t begin = 0;  // lowest and highest address of the loop
     uint64_t end = 0;
   };
   std::optional<Spin> spin;
@@ -266,9 +271,10 @@ struct ProcessFacts {
   std::string command;                        // of cmdline; may be empty
   ThreadState state = ThreadState::kUnknown;  // of its main thread
   std::vector<ThreadFacts> threads;
-  uint64_t caught_signals = 0;  // bit N-1: it has a handler for signal N
-  bool is_32_bit = false;       // its system calls have other numbers, which nobody here reads
-  bool is_hidden = false;       // what its threads wait for may not be seen
+  std::vector<int> shares_memory_with;  // processes that are no threads of its (clone, vfork)
+  uint64_t caught_signals = 0;          // bit N-1: it has a handler for signal N
+  bool is_32_bit = false;  // its system calls have other numbers, which nobody here reads
+  bool is_hidden = false;  // what its threads wait for may not be seen
   // what could not be looked at, and how to grant it; a sentence each
   std::vector<std::string> warnings;
 };

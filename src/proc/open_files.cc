@@ -145,7 +145,7 @@ void OpenFiles::DescribePipe(int pid, const std::string& target, WaitFile* file)
     only_kept = only_kept && (info.flags & O_ACCMODE) == O_RDWR;
   }
   file->others_unknown = file->others_hidden = hidden_ > 0 || CameFromOutside(HoldersOf(target));
-  file->others_unknown = file->others_unknown || MayBeInARing(HoldersOf(target));
+  file->others_unknown = file->others_unknown || MayBeInARing(HoldersOf(target)) || MayBeOnItsWay();
   // One that keeps a named pipe open for itself, or lets a child read what it keeps open, waits for
   // those who will come to open it, as a daemon does.
   const bool is_alone = std::all_of(file->others.begin(), file->others.end(),
@@ -160,6 +160,19 @@ bool OpenFiles::MayBeInARing(const Holders& holders) {
     return std::any_of(rings.begin(), rings.end(),
                        [&](const auto& ring) { return ring.first == holder.first; });
   });
+}
+
+// A descriptor that was sent through a unix socket, and not received yet, is a file of nobody who
+// could be asked; whose sender may have closed it, and it may be of any file.
+bool OpenFiles::MayBeOnItsWay() {
+  if (some_on_their_way_) return *some_on_their_way_;
+  Scan();
+  return some_on_their_way_.emplace(
+      std::any_of(holders_.begin(), holders_.end(), [&](const auto& open) {
+        if (!open.first.starts_with("socket:[")) return false;
+        const auto& [pid, fd] = open.second.front();
+        return Info(pid, fd).descriptors_to_take > 0;
+      }));
 }
 
 SocketTable& OpenFiles::SocketsOf(int pid) {
@@ -186,7 +199,8 @@ void OpenFiles::DescribeSocket(int pid, const std::string& target, WaitFile* fil
   if (facts->outside) file->outside = true;
   if (facts->peer) {
     file->others = HoldersOf(fmt::format("socket:[{}]", *facts->peer));
-    file->others_unknown = hidden_ > 0 && file->others.empty();
+    file->others_unknown =
+        (hidden_ > 0 && file->others.empty()) || MayBeInARing(file->others) || MayBeOnItsWay();
   } else if (!facts->outside) {
     // Without a peer, anybody may send; and one that is connected has a peer that the kernel does
     // not name.
@@ -242,7 +256,7 @@ void OpenFiles::DescribeEvent(int pid, int fd, const std::string& target, WaitFi
     if (Info(holder, descriptor).event == info.event) file->others.emplace_back(holder, descriptor);
   }
   file->others_unknown = file->others_hidden = hidden_ > 0;
-  file->others_unknown = file->others_unknown || MayBeInARing(file->others);
+  file->others_unknown = file->others_unknown || MayBeInARing(file->others) || MayBeOnItsWay();
 }
 
 // Whose number was closed, while a copy of it keeps the file open, is still waited for; the number

@@ -48,6 +48,7 @@ class OpenFiles {
   DescriptorInfo Info(int pid, int fd) const;
   bool CameFromOutside(const Holders& holders) const;
   bool MayBeInARing(const Holders& holders);
+  bool MayBeOnItsWay();
   void DescribePipe(int pid, const std::string& target, WaitFile* file);
   void DescribeSocket(int pid, const std::string& target, WaitFile* file);
   void DescribeEvent(int pid, int fd, const std::string& target, WaitFile* file);
@@ -59,6 +60,7 @@ class OpenFiles {
   std::unordered_map<std::string, Holders> holders_;  // by what the descriptor's link says
   std::map<std::string, SocketTable> sockets_;        // by network namespace
   std::optional<std::vector<FileLockLine>> locks_;
+  std::optional<bool> some_on_their_way_;
 };
 
 }  // namespace hangscope

@@ -109,6 +109,7 @@ std::optional<TaskStat> ParseTaskStat(std::string_view text) {
   const auto before = Words(text.substr(0, open));
   const auto after = Words(text.substr(close + 1));
   constexpr size_t kTicks = 11;  // utime, stime, cutime, cstime
+  constexpr size_t kStackBegin = 25;
   constexpr size_t kCpu = 36;
   constexpr size_t kWaitStatus = 49;
   if (before.size() != 1 || after.size() < 7 || after[0].size() != 1) return std::nullopt;
@@ -125,6 +126,8 @@ std::optional<TaskStat> ParseTaskStat(std::string_view text) {
   stat.kernel_thread = (ParseNumber<uint64_t>(after[6]).value_or(0) & kKernelThreadFlag) != 0;
   for (size_t i = kTicks; i < kTicks + 4 && i < after.size(); ++i)
     stat.cpu_ticks += ParseNumber<uint64_t>(after[i]).value_or(0);
+  if (after.size() > kStackBegin)
+    stat.stack_begin = ParseNumber<uint64_t>(after[kStackBegin]).value_or(0);
   if (after.size() > kCpu) stat.cpu = ParseNumber<int>(after[kCpu]).value_or(-1);
   if (after.size() > kWaitStatus)
     stat.wait_status = ParseNumber<int>(after[kWaitStatus]).value_or(0);
@@ -139,6 +142,8 @@ std::optional<TaskStatus> ParseTaskStatus(std::string_view text) {
   status.involuntary_switches = NumberOf<uint64_t>(text, "nonvoluntary_ctxt_switches", 10, 0);
   status.process = NumberOf<int>(text, "Tgid", 10, 0);
   status.tracer = NumberOf<int>(text, "TracerPid", 10, 0);
+  constexpr int kFilter = 2;  // SECCOMP_MODE_FILTER
+  status.has_call_filter = NumberOf<int>(text, "Seccomp", 10, 0) == kFilter;
   status.blocked_signals = NumberOf<uint64_t>(text, "SigBlk", 16, 0);
   status.ignored_signals = NumberOf<uint64_t>(text, "SigIgn", 16, 0);
   status.caught_signals = NumberOf<uint64_t>(text, "SigCgt", 16, 0);
@@ -258,6 +263,7 @@ DescriptorInfo ParseDescriptorInfo(std::string_view text) {
   info.process = ParseNumber<int>(ValueOf(text, "Pid"));
   info.event = ParseNumber<uint64_t>(ValueOf(text, "eventfd-id"));
   info.signals = NumberOf<uint64_t>(text, "sigmask", 16, 0);
+  info.descriptors_to_take = NumberOf<uint64_t>(text, "scm_fds", 10, 0);
   for (const std::string_view line : Split(text, '\n')) {
     constexpr std::string_view kLock = "lock:";
     if (line.starts_with(kLock)) {

@@ -28,6 +28,9 @@ struct TaskStat {
   uint64_t cpu_ticks = 0;
   // of a zombie, as wait(2) tells it; 0 also where this user may not see it
   int wait_status = 0;
+  // Where its stack was put when its program began: the same for all who share one memory, and for
+  // copies that fork made. 0: none, or this user may not see it.
+  uint64_t stack_begin = 0;
 };
 std::optional<TaskStat> ParseTaskStat(std::string_view text);
 
@@ -44,6 +47,7 @@ struct TaskStatus {
   int user = -1;  // effective
   // of the thread, as it is called inside its own pid namespace; 0: not known
   int inner_id = 0;
+  bool has_call_filter = false;  // seccomp's
 };
 std::optional<TaskStatus> ParseTaskStatus(std::string_view text);
 
@@ -113,10 +117,11 @@ struct EpollFile {
 struct DescriptorInfo {
   uint64_t flags = 0;  // as open(2) takes them
   std::vector<EpollFile> epoll_files;
-  std::optional<int> process;       // of a pidfd: which; -1: it has ended
-  std::optional<uint64_t> event;    // of an eventfd: its number, which all descriptors of it have
-  uint64_t signals = 0;             // of a signalfd: which ones it tells of; bit N-1: signal N
-  std::vector<FileLockLine> locks;  // that are held by its open file description, or its process
+  std::optional<int> process;        // of a pidfd: which; -1: it has ended
+  std::optional<uint64_t> event;     // of an eventfd: its number, which all descriptors of it have
+  uint64_t signals = 0;              // of a signalfd: which ones it tells of; bit N-1: signal N
+  uint64_t descriptors_to_take = 0;  // of a unix socket: sent to it, and not received yet
+  std::vector<FileLockLine> locks;   // that are held by its open file description, or its process
 };
 DescriptorInfo ParseDescriptorInfo(std::string_view text);
 

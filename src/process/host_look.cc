@@ -191,6 +191,7 @@ class LookReader {
     process.state = ByName(TextField(json, "state"), ThreadState::kUnknown, ThreadStateName,
                            ThreadState::kUnknown);
     process.caught_signals = CountField(json, "caught_signals").value_or(0);
+    process.shares_memory_with = Ids(json, "shares_memory_with");
     process.is_hidden = TrueField(json, "hidden");
     found_.look.processes.push_back(std::move(process));
     return {};
@@ -226,6 +227,7 @@ void Renumber(SystemSample* look, int by) {
   for (ProcessFacts& process : look->processes) {
     shift(&process.pid);
     if (process.parent != 0) shift(&process.parent);
+    for (int& sharer : process.shares_memory_with) shift(&sharer);
     for (ThreadFacts& thread : process.threads) {
       shift(&thread.pid);
       shift(&thread.tid);

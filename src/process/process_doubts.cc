@@ -110,7 +110,8 @@ void DoubtWords(const FindingDraft& draft, const JudgedProcesses& judged, Proces
     const ThreadFacts::Spin& spin = *judged.node(i).facts->spin;
     if (spin.polls_shared) {
       return finding->Lower(Confidence::kPossible,
-                            "what it polls is shared memory: another process may change it");
+                            "what it polls is shared memory, or of a file: another process may "
+                            "change it");
     }
     if (!spin.polls.empty() && spin.polled_variable.empty()) {
       return finding->Lower(

@@ -54,7 +54,7 @@ ThreadStand StandOfSleeper(const ThreadFacts& thread) {
   if (thread.wait.has_timeout || thread.wait.kind == WaitKind::kTime) return ThreadStand::kTimed;
   if (WaitsForOutside(thread.wait)) return ThreadStand::kOutside;
   if (thread.wait.kind == WaitKind::kNone || thread.wait.kind == WaitKind::kOther ||
-      thread.wait.kind == WaitKind::kOpen)
+      thread.wait.kind == WaitKind::kOpen || thread.wait.kind == WaitKind::kSupervisor)
     return ThreadStand::kUnknown;
   return ThreadStand::kWaits;
 }
@@ -210,6 +210,7 @@ void ProcessGraph::AddNodes(const std::vector<SystemSample>& looks) {
                               : process.threads.empty() ? ThreadStand::kUnknown
                                                         : ThreadStand::kMoves;
     const uint32_t node = add({ProcessNode::Kind::kProcess, process.pid, 0, nullptr, stand, false});
+    facts_[process.pid] = &process;
     waits_[node].suppliers = std::move(alive);
     processes_[process.pid] = node;
   }
@@ -239,7 +240,10 @@ void ProcessGraph::WaitForProcess(uint32_t node, int pid) {
 
 void ProcessGraph::WaitForOwnProcess(uint32_t node) {
   nodes_[node].weak = true;
-  waits_[node].suppliers.push_back({ProcessNodeOf(nodes_[node].pid), false});
+  const ProcessFacts& process = *facts_.at(nodes_[node].pid);
+  waits_[node].suppliers.push_back({ProcessNodeOf(process.pid), false});
+  for (const int sharer : process.shares_memory_with)
+    waits_[node].suppliers.push_back({ProcessNodeOf(sharer), false});
 }
 
 // One for each lock.

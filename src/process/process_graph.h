@@ -95,6 +95,7 @@ class ProcessGraph {
   std::vector<WaitNode> waits_;
   std::map<int, uint32_t> threads_;
   std::map<int, uint32_t> processes_;
+  std::map<int, const ProcessFacts*> facts_;
   std::map<std::pair<int, uint64_t>, uint32_t> dead_owners_;  // by process and lock
   uint32_t nobody_knows_ = 0;
 };

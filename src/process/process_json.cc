@@ -137,6 +137,8 @@ std::string ProcessLine(const ProcessFacts& process, const ProcessScene& scene, 
   json["threads"] = process.threads.size();
   json["handles_signals"] = SignalsFromOutside(process) != 0;
   json["caught_signals"] = process.caught_signals;
+  if (!process.shares_memory_with.empty())
+    json["shares_memory_with"] = OnTheirHost(process.shares_memory_with);
   if (process.is_hidden) json["hidden"] = true;
   json["troubles"] = process.warnings;
   return JsonLine(json);

@@ -45,10 +45,8 @@ int WhoElseMayLook(const ProcFolder& proc, int user) {
   return user == static_cast<int>(geteuid()) && !yama_refuses ? -1 : user;
 }
 
-// Whether the child came of vfork, and has become no other program yet.
-bool HasMemoryOf(int parent, int child) {
-  return syscall(SYS_kcmp, parent, child, KCMP_VM, 0, 0) == 0;
-}
+// As a child of vfork that has become no other program yet.
+bool HaveOneMemory(int one, int other) { return syscall(SYS_kcmp, one, other, KCMP_VM, 0, 0) == 0; }
 
 // Those that functions are in, and the rest of their files. Stacks and heaps come and go.
 std::vector<MemoryMapping> CodeMappings(const std::vector<MemoryMapping>& all) {
@@ -83,14 +81,30 @@ std::string WhatGrantsLooking(const Capabilities& own, bool is_root, int user) {
          (user > 0 ? fmt::format(", or as user {} with kernel.yama.ptrace_scope=0", user) : "");
 }
 
-const std::vector<TaskStat>& ProcessTree::Children(int pid) {
-  if (!read_) {
-    read_ = true;
-    for (const int process : proc_.Processes()) {
-      if (auto stat = proc_.Stat(process)) children_[stat->parent].push_back(std::move(*stat));
-    }
+void ProcessTree::Read() {
+  if (read_) return;
+  read_ = true;
+  for (const int process : proc_.Processes()) {
+    auto stat = proc_.Stat(process);
+    if (!stat) continue;
+    if (stat->stack_begin != 0) by_stack_[stat->stack_begin].push_back(process);
+    children_[stat->parent].push_back(std::move(*stat));
   }
+}
+
+const std::vector<TaskStat>& ProcessTree::Children(int pid) {
+  Read();
   return children_[pid];
+}
+
+std::vector<int> ProcessTree::WhoSharesMemory(int pid, uint64_t stack_begin) {
+  Read();
+  std::vector<int> sharers;
+  const auto alike = by_stack_.find(stack_begin);
+  if (alike == by_stack_.end()) return sharers;
+  std::copy_if(alike->second.begin(), alike->second.end(), std::back_inserter(sharers),
+               [&](int other) { return other != pid && HaveOneMemory(pid, other); });
+  return sharers;
 }
 
 Result<StackWalker*> WalkerCache::Get(const std::string& proc_root, int pid,
@@ -132,6 +146,8 @@ bool ProcessLook::Read() {
   facts_.parent = stat->parent;
   facts_.state = stat->state;
   facts_.command = CommandLine(context_.proc, pid_);
+  facts_.shares_memory_with = context_.tree.WhoSharesMemory(pid_, stat->stack_begin);
+  leads_to_.insert(facts_.shares_memory_with.begin(), facts_.shares_memory_with.end());
   if (stat->kernel_thread)
     Warn(fmt::format("process {} ({}) is a thread of the kernel, which has no program to look at",
                      pid_, facts_.name));
@@ -267,12 +283,25 @@ void ProcessLook::ExplainThread(size_t i) {
   if (call.number >= 0 && !facts_.is_32_bit) thread.system_call_name = SystemCallName(call.number);
   if (work.raw.IsBlocked() && !facts_.is_32_bit)
     work.meaning = ExplainSystemCall(call, read_memory_);
+  if (IsAnsweredByASupervisor(work.raw)) {
+    work.meaning = {};
+    work.meaning.kind = WaitKind::kSupervisor;
+  }
   if (walker_ != nullptr && !context_.IsLate())
     StoreWalk(walker_->Walk(ImageOf(work.raw), context_.options.most_frames), &thread);
   else if (context_.options.stacks)
     thread.stack_warning = walker_ == nullptr ? walker_trouble_ : "the time for looking was up";
   ExplainWait(work, &thread);
   if (!context_.IsLate()) AddPython(PythonFramesOf(work.raw, call.stack_pointer), &thread);
+}
+
+// Its call waits for the process that a filter of seccomp asks: a sandbox, a container engine.
+// Which one that is nobody can see, and the call itself has not begun.
+bool ProcessLook::IsAnsweredByASupervisor(const RawThread& raw) const {
+  if (!raw.status.has_call_filter || !raw.IsBlocked()) return false;
+  const auto where = context_.proc.Read(fmt::format("{}/task/{}/wchan", pid_, raw.tid));
+  return where && (where->starts_with("seccomp_do_user_notification") ||
+                   where->starts_with("__seccomp_filter"));
 }
 
 ThreadImage ProcessLook::ImageOf(const RawThread& raw) const {
@@ -433,9 +462,6 @@ void ProcessLook::ExplainFutexWait(const Work& work, ThreadFacts* thread) {
     if (!wait.owner && !may_be_anybody) wait.owner = *meaning.owner;
   }
   wait.owner_died = meaning.owner_died;
-  if (!wait.shared && wait.owner && is_thread(*meaning.owner) &&
-      outer_ids_.count(*meaning.owner) == 0)
-    leads_to_.insert(facts_.parent);
   if (!meaning.owner && InterruptedItself(thread->stack)) wait.owner = thread->tid;
   if (meaning.joined) wait.thread = OuterThread(*meaning.joined, false);
   if (wait.kind == WaitKind::kSemaphore && python_ && !wait.shared)
@@ -472,8 +498,8 @@ void ProcessLook::ExplainSharedWord(const FutexWord& word, ThreadWait* wait) {
 }
 
 // The thread that the process calls `inner`; nothing where there is none. What a word that is
-// shared with other processes names may be a thread of any of them; and one of a child of vfork, a
-// thread of its parent.
+// shared with other processes names may be a thread of any of them; any other word, a thread of
+// those that have the same memory.
 std::optional<int> ProcessLook::OuterThread(int inner, bool shared) const {
   const auto own = outer_ids_.find(inner);
   if (own != outer_ids_.end()) {
@@ -487,10 +513,11 @@ std::optional<int> ProcessLook::OuterThread(int inner, bool shared) const {
   }
   if (has_own_ids_) return std::nullopt;
   if (!shared) {
-    const std::vector<int> its = context_.proc.Threads(facts_.parent);
-    const bool is_parents = std::count(its.begin(), its.end(), inner) != 0;
-    return is_parents && HasMemoryOf(facts_.parent, pid_) ? std::optional<int>(inner)
-                                                          : std::nullopt;
+    for (const int sharer : facts_.shares_memory_with) {
+      const std::vector<int> its = context_.proc.Threads(sharer);
+      if (std::count(its.begin(), its.end(), inner) != 0) return inner;
+    }
+    return std::nullopt;
   }
   const auto stat = context_.proc.Stat(inner);
   return stat && stat->state != ThreadState::kZombie && stat->state != ThreadState::kDead
@@ -509,7 +536,7 @@ void ProcessLook::ExplainChildWait(const CallMeaning& meaning, ThreadWait* wait)
   for (const TaskStat& child : context_.tree.Children(pid_)) {
     const bool fits = meaning.children == ChildChoice::kAny       ? true
                       : meaning.children == ChildChoice::kGroup   ? child.group == wanted
-                      : meaning.children == ChildChoice::kOfVfork ? HasMemoryOf(pid_, child.id)
+                      : meaning.children == ChildChoice::kOfVfork ? HaveOneMemory(pid_, child.id)
                                                                   : child.id == wanted;
     if (!fits) continue;
     wait->children.push_back(child.id);
@@ -642,6 +669,15 @@ void ProcessLook::StepThread(const TaskStatus& status, ThreadFacts* thread) {
   thread->spin = std::move(spin);
 }
 
+// Of a private mapping, what the process has not written is what others write to its file. Nobody
+// writes to that of a program that runs.
+bool ProcessLook::IsOfDataFile(const MemoryMapping& mapping) const {
+  return mapping.path.starts_with('/') &&
+         std::none_of(mappings_.begin(), mappings_.end(), [&](const MemoryMapping& other) {
+           return other.executable && other.path == mapping.path;
+         });
+}
+
 // What it reads outside of its own stack: others may change that.
 void ProcessLook::CollectPolls(const LoopAccess& access, uint64_t stack_pointer,
                                ThreadFacts::Spin* spin) {
@@ -651,7 +687,8 @@ void ProcessLook::CollectPolls(const LoopAccess& access, uint64_t stack_pointer,
     const bool is_constant = mapping != nullptr && !mapping->writable && !mapping->shared;
     if (is_constant || (stack != nullptr && mapping == stack)) continue;
     spin->polls.push_back(range.address);
-    spin->polls_shared = spin->polls_shared || (mapping != nullptr && mapping->shared);
+    spin->polls_shared =
+        spin->polls_shared || (mapping != nullptr && (mapping->shared || IsOfDataFile(*mapping)));
     if (spin->polled_variable.empty()) spin->polled_variable = VariableName(range.address);
   }
 }

@@ -35,11 +35,17 @@ class ProcessTree {
  public:
   explicit ProcessTree(const ProcFolder& proc) : proc_(proc) {}
   const std::vector<TaskStat>& Children(int pid);
+  // The others that have the very memory of `pid` without being threads of it, as clone(2) makes
+  // them; none where this user may not compare them.
+  std::vector<int> WhoSharesMemory(int pid, uint64_t stack_begin);
 
  private:
+  void Read();
+
   const ProcFolder& proc_;
   bool read_ = false;
   std::map<int, std::vector<TaskStat>> children_;
+  std::map<uint64_t, std::vector<int>> by_stack_;
 };
 
 // What all processes of a look share.
@@ -127,9 +133,11 @@ class ProcessLook {
   bool WantsStop(const Work& work, const ThreadFacts& thread) const;
   void StopThread(Work* work, ThreadFacts* thread);
   void StepThread(const TaskStatus& status, ThreadFacts* thread);
+  bool IsOfDataFile(const MemoryMapping& mapping) const;
   void CollectPolls(const LoopAccess& access, uint64_t stack_pointer, ThreadFacts::Spin* spin);
   bool NapsAgain(const Work& work, ThreadFacts* thread) const;
   std::string VariableName(uint64_t address);
+  bool IsAnsweredByASupervisor(const RawThread& raw) const;
   void Warn(std::string sentence);
 
   InspectionContext& context_;

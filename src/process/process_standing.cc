@@ -23,6 +23,7 @@ std::string WhyUnknown(const ThreadFacts& thread, const SystemSample& look) {
   if (thread.state == ThreadState::kDiskSleep)
     return "it is in the kernel, where no signal wakes it";
   if (thread.state != ThreadState::kSleeping) return "what it does is not known";
+  if (wait.kind == WaitKind::kSupervisor) return "who that is is not known";
   if (wait.kind == WaitKind::kOther) return "what ends this system call is not known";
   if (wait.kind == WaitKind::kNone) {
     const ProcessFacts* const process = FindProcess(look, thread.pid);

@@ -222,21 +222,21 @@ void ProcessJudge::AddStates() {
   }
 }
 
-// Those that others could still release: burning a CPU in one state is worth saying all the same.
+// Those that others could still release, as who waits for the work of another thread without giving
+// up its CPU: burning that in one state is worth saying all the same.
 void ProcessJudge::AddSpinners() {
   for (uint32_t i = 0; i < judged_.graph.nodes().size(); ++i) {
     if (node(i).stand != ThreadStand::kSpins || judged_.stuck[i]) continue;
+    const FindingDraft draft{FindingKind::kSpin, {i}, {}, {}, 0};
     ProcessFinding finding;
-    finding.kind = FindingKind::kSpin;
-    finding.confidence = Confidence::kLikely;
+    finding.kind = draft.kind;
     finding.threads = {node(i).tid};
     finding.summary =
         fmt::format("spin, thread {} {} and does nothing else", ThreadLabel(*node(i).facts),
                     DoesWhat(*node(i).facts, judged_.look));
-    AddEvidence({FindingKind::kSpin, {i}, {}, {}, 0}, &finding);
-    finding.doubts.push_back("other threads move, and one of them may end it");
-    if (judged_.looks.size() < 2)
-      finding.Lower(Confidence::kPossible, "it was looked at once only");
+    JudgeConfidence(draft, judged_, &finding);
+    finding.Lower(Confidence::kPossible, "other threads move, and one of them may end it");
+    AddEvidence(draft, &finding);
     Finish(std::move(finding));
   }
 }

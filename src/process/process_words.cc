@@ -301,6 +301,8 @@ std::string WaitedFor(const ThreadFacts& thread, const SystemSample& look) {
       return fmt::format("somebody to open {} for {}",
                          wait.files.empty() ? "a named pipe" : Short(wait.files[0].name),
                          wait.files.empty() || wait.files[0].wants_read ? "writing" : "reading");
+    case WaitKind::kSupervisor:
+      return "the seccomp supervisor that answers for the kernel";
     case WaitKind::kOther:
       break;
   }

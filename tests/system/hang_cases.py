@@ -47,6 +47,8 @@ FILES = {
                        "time.sleep(0.5)\nlibc.pthread_mutex_lock(mutex)\nos._exit(7)\n",
     "helper.py": "import signal, subprocess\nhelper = subprocess.Popen(['cat'], stdin=-1, stdout=-1, bufsize=0)\n"
                  "signal.signal(signal.SIGUSR1, lambda *_: helper.stdin.write(b'job\\n'))\nprint('ready')\nhelper.stdout.read(1)\n",
+    "sent_pipe.py": "import os, socket, time\nread, write = os.pipe()\na, b = socket.socketpair()\nif os.fork() == 0:\n    os.close(write)\n    time.sleep(4)\n"
+                    "    os.write(socket.recv_fds(b, 1, 1)[1][0], b'x')\n    os._exit(0)\nsocket.send_fds(a, [b'x'], [write])\nos.read(read, 1)\nos._exit(7)\n",
     "empty_queue.py": "import queue\nqueue.Queue().get()\n",
     "asyncio_server.py": "import asyncio, sys\nasync def main():\n    server = await asyncio.start_server(lambda r, w: w.close(), '127.0.0.1', *sys.argv[1:] or [0])\n"
                          "    print('ready', flush=True)\n    await server.serve_forever()\nasyncio.run(main())\n",
@@ -454,6 +456,10 @@ CONTROLS = [
     ("python, epoll of a number that is another's by now", "{python} {folder}/epoll_number.py", None),
     ("perl, alarm around a read from a helper", "perl {folder}/alarm.pl", 7),
     ("python, SIGUSR1 brings a helper its work", "{python} {folder}/helper.py", None),
+    ("python, the pipe's end is on its way through a socket", "{python} {folder}/sent_pipe.py", 7),
+    ("a child with the parent's memory", "{zoo} sharer line", 7),
+    ("a seccomp supervisor that takes its time", "{zoo} supervisor line", 7),
+    ("a spin until another thread is done", "{zoo} spin-for-worker line", 7, {"cpu": True}),
     ("flock -w", "bash -c 'exec 9>lock; flock 9; flock -w 3 lock true || exit 7'", 7),
     ("sleep in a PID namespace", "unshare -p -f --mount-proc sleep 100", None, {"root": True}),
 ]

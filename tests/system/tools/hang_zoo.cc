@@ -6,6 +6,8 @@
 // folder.
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -14,6 +16,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -26,6 +29,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -302,6 +306,73 @@ void VforkAndRead() {
 
 void VforkAndNap() {
   InVforked([] { Nap(4); });
+  _exit(7);
+}
+
+// The child has its parent's memory and is no thread of it: nothing says so but a comparison.
+void WaitForSharer() {
+  constexpr size_t kStack = 64 << 10;
+  static char stack[kStack];
+  const auto work = [](void*) {
+    Nap(4);
+    sem_post(&items);
+    ready_flag = 1;
+    syscall(SYS_exit_group, 0);
+    return 0;
+  };
+  Must(clone(work, stack + kStack, CLONE_VM | SIGCHLD, nullptr) > 0, "clone");
+  while (sem_wait(&items) != 0) {
+  }
+  while (ready_flag == 0) {
+  }
+  _exit(7);
+}
+
+// Its read ends when its supervisor says so, whatever comes through the pipe.
+void WaitForSupervisor() {
+  constexpr int kListener = 100;
+  Must(pipe(wake_pipe) == 0, "pipe");
+  const pid_t reader = getpid();
+  if (Fork() == 0) {
+    close(wake_pipe[0]);
+    close(wake_pipe[1]);
+    Nap(0.5);
+    const auto process = static_cast<int>(syscall(SYS_pidfd_open, reader, 0));
+    const auto listener = static_cast<int>(syscall(SYS_pidfd_getfd, process, kListener, 0));
+    alignas(seccomp_notif) char asked[1024] = {};
+    alignas(seccomp_notif_resp) char answer[1024] = {};
+    Must(ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, asked) == 0, "seccomp");
+    Nap(3.5);
+    reinterpret_cast<seccomp_notif_resp*>(answer)->id = reinterpret_cast<seccomp_notif*>(asked)->id;
+    Must(ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, answer) == 0, "seccomp");
+    _exit(0);
+  }
+  sock_filter asks[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_read, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog filter = {4, asks};
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  const long listener =
+      syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &filter);
+  Must(dup2(static_cast<int>(listener), kListener) == kListener, "seccomp");
+  ReadByte(wake_pipe[0]);
+  _exit(7);
+}
+
+// It burns a CPU until another thread is done.
+void SpinForWorker() {
+  Start(
+      [](void*) -> void* {
+        Nap(4);
+        ready_flag = 1;
+        return nullptr;
+      },
+      "worker");
+  while (ready_flag == 0) {
+  }
   _exit(7);
 }
 
@@ -799,6 +870,9 @@ const Mode kModes[] = {
     {"vfork-lock", VforkAndLock},
     {"vfork-pipe", VforkAndRead},
     {"vfork", VforkAndNap},
+    {"sharer", WaitForSharer},
+    {"supervisor", WaitForSupervisor},
+    {"spin-for-worker", SpinForWorker},
     {"child-abba", AbbaInChild},
     {"one-of-two", AbbaInOneOfTwo},
     {"beside-work", AbbaBesideWork},

@@ -81,6 +81,14 @@ TEST_F(OpenFilesTest, WhatAnIoUringMayWriteIsNotKnown) {
   EXPECT_TRUE(OpenFiles(proc_).Describe(42, 3, true).others_unknown);
 }
 
+// As SCM_RIGHTS sends it: its sender may have closed it, and no process has it until it is taken.
+TEST_F(OpenFilesTest, WhatIsOnItsWayThroughASocketMayBeTheOtherEnd) {
+  Open(5, "socket:[8]", "flags:\t02\nscm_fds: 0\n");
+  EXPECT_FALSE(OpenFiles(proc_).Describe(42, 3, true).others_unknown);
+  Open(6, "socket:[10]", "flags:\t02\nscm_fds: 1\n");
+  EXPECT_TRUE(OpenFiles(proc_).Describe(42, 3, true).others_unknown);
+}
+
 TEST_F(OpenFilesTest, ANumberThatIsAnothersByNowIsNotWhatAnEpollWaitsFor) {
   std::ofstream(root_ / "file") << "x";
   const auto inode = proc_.Identify("file")->inode;

@@ -35,14 +35,27 @@ TEST(ProcessSpins, ASpinThatNobodyIsLeftToEndIsForEver) {
   EXPECT_THAT(Only(world.Judge()).victims, ElementsAre(11));
 }
 
-TEST(ProcessSpins, ASpinThatOthersMayEndIsLikelyOnly) {
+TEST(ProcessSpins, ASpinThatOthersMayEndIsPossibleOnly) {
   World world;
   world.Spins(10, 10);
   world.Thread(10, 11, WaitKind::kTime);
   const ProcessFinding finding = Only(world.Judge());
   EXPECT_EQ(finding.kind, Kind::kSpin);
-  EXPECT_EQ(finding.confidence, Confidence::kLikely);
+  EXPECT_EQ(finding.confidence, Confidence::kPossible);
   EXPECT_THAT(finding.doubts, ElementsAre("other threads move, and one of them may end it"));
+}
+
+// As clone(2) makes them; of one that was not looked at nobody knows what it does.
+TEST(ProcessSpins, WhoHasTheSameMemoryMayEndIt) {
+  World world;
+  world.Spins(10, 10);
+  world.Of(10).shares_memory_with = {20};
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kPossible);
+  world.Thread(20, 20, WaitKind::kTime);
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kPossible);
+  world.Of(20).threads[0].wait.kind = WaitKind::kChild;
+  world.Of(20).threads[0].wait.children = {10};
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kCertain) << "it waits for this one";
 }
 
 TEST(ProcessSpins, ASpinIsLessSureWhereTheWordOrTheHandlersAreUnknown) {
