@@ -42,7 +42,7 @@ class CodeSource {
   }
   // Of a core with these registers: its pc, then where each of its callers made the call, the
   // innermost first, as far as the call frame information and the stack tell. `stack`: the bytes
-  // from the stack pointer on. Empty: not known.
+  // from the stack pointer on. As the ELF counts addresses. Empty: not known.
   virtual std::vector<uint64_t> Unwind(const CoreRegisters& registers, std::string_view stack) {
     (void)registers, (void)stack;
     return {};

@@ -18,6 +18,8 @@ struct CoreRegisters {
   uint64_t pc = 0;
   std::vector<uint64_t> x;  // kCount of them
   uint32_t known = kAll;    // bit n: x[n] is
+  // Where address 0 of its program's ELF lies, by which the pc, these and the stack's words count.
+  uint64_t program_at = 0;
 };
 
 }  // namespace hangscope

@@ -76,6 +76,32 @@ CodeLine LineOfProgram(Dwfl_Module* module, uint64_t pc) {
   return IsHangscopeHeader(line.path) ? CodeLine() : line;
 }
 
+// Assemblers mark with '$' where code of a kind begins ("$xrv32i2p1_m2p0"): the marks are no names,
+// and have no size, so the closest label of the same section is it.
+const char* NameBefore(Dwfl_Module* module, GElf_Addr address, GElf_Off* offset) {
+  GElf_Addr in_section = address;
+  Dwarf_Addr ignored = 0;
+  const Elf_Scn* const section = dwfl_module_address_section(module, &in_section, &ignored);
+  const char* best = nullptr;
+  GElf_Addr best_at = 0;
+  const int count = dwfl_module_getsymtab(module);
+  for (int i = 1; section != nullptr && i < count; ++i) {
+    GElf_Sym symbol;
+    GElf_Addr at = 0;
+    GElf_Word of = 0;
+    const char* const name =
+        dwfl_module_getsym_info(module, i, &symbol, &at, &of, nullptr, nullptr);
+    const int type = GELF_ST_TYPE(symbol.st_info);
+    if (name == nullptr || name[0] == '$' || name[0] == '\0' || at > address || at < best_at ||
+        of != elf_ndxscn(const_cast<Elf_Scn*>(section)) || (type != STT_FUNC && type != STT_NOTYPE))
+      continue;
+    best = name;
+    best_at = at;
+  }
+  *offset = address - best_at;
+  return best;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ElfImage>> ElfImage::Open(const std::string& path) {
@@ -239,6 +265,7 @@ Location ElfImage::Locate(uint64_t pc) {
   GElf_Sym symbol;
   const char* name =
       dwfl_module_addrinfo(module_, pc + bias_, &offset, &symbol, nullptr, nullptr, nullptr);
+  if (name != nullptr && name[0] == '$') name = NameBefore(module_, pc + bias_, &offset);
   if (name != nullptr && InMemory(pc)) {
     found.function = name;
     found.function_begin = pc - offset;

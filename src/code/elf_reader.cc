@@ -18,7 +18,8 @@ constexpr char kInsn = 'i';
 constexpr char kPlace = 'p';
 constexpr char kMemory = 'm';
 constexpr char kVariable = 'v';
-// Its address is the pc; behind it come x0 to x31, which of them are known, and the stack.
+// Its address is the pc; behind it come x0 to x31, which of them are known, where the program
+// lies, and the stack.
 constexpr char kUnwind = 'u';
 
 // function_begin, line, and three texts, each with its end.
@@ -86,6 +87,10 @@ class ElfAnswers {
     if (!known) return {};
     registers.known = *known;
     bytes.remove_prefix(sizeof *known);
+    const auto program_at = ValueOf<uint64_t>(bytes);
+    if (!program_at) return {};
+    registers.program_at = *program_at;
+    bytes.remove_prefix(sizeof *program_at);
     std::string answer;
     for (const uint64_t place : image_->Unwind(registers, bytes)) answer += BytesOf(place);
     return answer;
@@ -150,6 +155,7 @@ std::vector<uint64_t> ElfReader::Unwind(const CoreRegisters& registers, std::str
   std::string request = BytesOf(Question{kUnwind, registers.pc});
   for (const uint64_t value : registers.x) request += BytesOf(value);
   request += BytesOf(registers.known);
+  request += BytesOf(registers.program_at);
   request += stack;
   const std::string answer = side_->Ask(request).value_or({});
   std::vector<uint64_t> places;

@@ -2,6 +2,7 @@
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
+#include <gelf.h>
 
 #include <cstring>
 
@@ -12,6 +13,23 @@ constexpr size_t kMostFramesUnwound = 32;
 constexpr pid_t kTheThread = 1;  // libdwfl wants one; there is no process
 
 }  // namespace
+
+// A return address, where a program that lies elsewhere than its ELF says keeps it: as the ELF has
+// it. Whatever leads to no instruction of it is no such address.
+uint64_t StackUnwinder::AsInProgram(uint64_t word) const {
+  if (registers_.program_at == 0) return word;
+  const uint64_t mask = xlen_ == 32 ? UINT32_MAX : UINT64_MAX;
+  const uint64_t address = (word - registers_.program_at) & mask;
+  Dwarf_Addr at = address + bias_;
+  Dwfl_Module* const module = dwfl_addrmodule(dwfl_, at);
+  Dwarf_Addr ignored = 0;
+  Elf_Scn* const section =
+      module == nullptr ? nullptr : dwfl_module_address_section(module, &at, &ignored);
+  GElf_Shdr header;
+  const bool is_code = section != nullptr && gelf_getshdr(section, &header) != nullptr &&
+                       (header.sh_flags & SHF_EXECINSTR) != 0;
+  return is_code ? address + bias_ : word;
+}
 
 pid_t StackUnwinder::NextThread(Dwfl*, void* of, void** thread) {
   if (*thread != nullptr) return 0;
@@ -26,16 +44,18 @@ bool StackUnwinder::ReadMemory(Dwfl*, Dwarf_Addr address, Dwarf_Word* word, void
   if (at > self.stack_.size() || self.stack_.size() - at < bytes) return false;
   *word = 0;
   std::memcpy(word, self.stack_.data() + at, bytes);  // RISC-V's data are little-endian
+  *word = self.AsInProgram(*word);
   return true;
 }
 
 bool StackUnwinder::SetRegisters(Dwfl_Thread* thread, void* of) {
   const auto& self = *static_cast<StackUnwinder*>(of);
-  dwfl_thread_state_register_pc(thread, self.registers_.pc + self.bias_);
+  const CoreRegisters& registers = self.registers_;
+  dwfl_thread_state_register_pc(thread, registers.pc - registers.program_at + self.bias_);
   for (size_t i = 0; i < CoreRegisters::kCount; ++i) {
-    if ((self.registers_.known >> i & 1) != 0 &&
-        !dwfl_thread_state_registers(thread, static_cast<int>(i), 1, &self.registers_.x[i]))
-      return false;
+    if ((registers.known >> i & 1) == 0) continue;
+    const Dwarf_Word word = self.AsInProgram(registers.x[i]);
+    if (!dwfl_thread_state_registers(thread, static_cast<int>(i), 1, &word)) return false;
   }
   return true;
 }

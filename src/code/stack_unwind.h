@@ -22,6 +22,7 @@ class StackUnwinder {
   std::vector<uint64_t> Unwind(const CoreRegisters& registers, std::string_view stack);
 
  private:
+  uint64_t AsInProgram(uint64_t word) const;
   static pid_t NextThread(Dwfl* dwfl, void* of, void** thread);
   static bool ReadMemory(Dwfl* dwfl, Dwarf_Addr address, Dwarf_Word* word, void* of);
   static bool SetRegisters(Dwfl_Thread* thread, void* of);

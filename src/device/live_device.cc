@@ -92,6 +92,8 @@ Status LiveDevice::ReadPrograms(const DeviceMemory& memory) {
     // Another one by now names other functions.
     if (is_kept && !IsSameProgram(files_, path, kept->second)) continue;
     if (auto code = ElfReader::Open(path); code.ok()) program.code = std::move(*code);
+    if (is_kept) elf = ScopeElf::Read(path);
+    if (elf.ok()) program.symbol = elf->symbol;
   }
   return {};
 }
@@ -244,6 +246,7 @@ bool LiveDevice::OneRate() const {
 
 void LiveDevice::Poll(TimeNs now) {
   if (is_over_) return;
+  stacks_.clear();
   bool start_over = false;
   for (Member& member : members_) {
     PollMember(member, now);
@@ -531,6 +534,7 @@ WatchScene LiveDevice::Scene(TimeNs now) {
   scene.is_dead = is_dead_;
   scene.homes = &homes_;
   scene.resources = &resources_;
+  scene.stacks = &stacks_;
   scene.is_partly_unread = std::any_of(members_.begin(), members_.end(), [](const Member& member) {
     return !member.why_unread.empty();
   });
@@ -594,11 +598,14 @@ FindingHistory LiveDevice::History(const ScopeFinding& finding) {
 const LiveDevice::Program* LiveDevice::ProgramOf(const Member& member, const SubjectId& core) {
   if (core.kind != SubjectId::Kind::kCore) return nullptr;
   UpdateHomes();
+  return core.index < homes_.size() ? ProgramWith(member, homes_[core.index].names) : nullptr;
+}
+
+const LiveDevice::Program* LiveDevice::ProgramWith(const Member& member,
+                                                   const WatchNames* its) const {
   for (const auto& [path, program] : programs_) {
     const auto names = member.names.find(path);
-    if (names != member.names.end() && core.index < homes_.size() &&
-        names->second.get() == homes_[core.index].names)
-      return &program;
+    if (names != member.names.end() && names->second.get() == its) return &program;
   }
   return nullptr;
 }
@@ -640,7 +647,32 @@ std::vector<int> LiveDevice::MovingThreads(TimeNs now, TimeNs time) const {
   return threads;
 }
 
+// By the kernel that was loaded there, where it waits in that; else by the core's own program.
+std::vector<Place> LiveDevice::StackOf(const SubjectId& subject) {
+  SubjectId local = subject;
+  const Member* const member = MemberOf(subject, &local);
+  UpdateHomes();
+  if (member == nullptr || !member->is_read() || subject.index >= homes_.size()) return {};
+  LiveScope& scope = member->target->view();
+  if (subject.kind != SubjectId::Kind::kCore) return scope.StackOf(local);
+  const SubjectHome& home = homes_[subject.index];
+  for (const WatchNames* names : {home.kernel, home.names}) {
+    const Program* const program = ProgramWith(*member, names);
+    if (program == nullptr || program->code == nullptr) continue;
+    std::vector<Place> stack = scope.StackOf(local, {*program->code, *names, program->symbol});
+    if (!stack.empty()) return stack;
+  }
+  return home.names == member->names.at(kOfScope).get() ? scope.StackOf(local)
+                                                        : std::vector<Place>();
+}
+
 Finding LiveDevice::Tell(const ScopeFinding& finding, TimeNs now) {
+  for (const auto* list : {&finding.subjects, &finding.partners}) {
+    for (const SubjectId& subject : *list) {
+      if (stacks_.size() < LiveScope::kMostStacks && !stacks_.contains(subject))
+        stacks_[subject] = StackOf(subject);
+    }
+  }
   Finding told = ToldFinding(finding, Scene(now), History(finding));
   const auto complete = [this](const std::vector<SubjectId>& subjects,
                                std::vector<FindingSubject>* list) {

@@ -73,6 +73,7 @@ class LiveDevice final : public Watchable, private WatchSource {
     std::string catalog_bytes;
     ScopeCatalog catalog;
     std::unique_ptr<CodeSource> code;
+    std::optional<uint64_t> symbol;  // where it says that the scope is
   };
   const std::map<std::string, Program>& programs() const { return programs_; }  // by path
   // What the events of a core are called by: its own ELF's.
@@ -119,8 +120,10 @@ class LiveDevice final : public Watchable, private WatchSource {
   Result<ScopeElf> KeptElf(const DeviceProgram& kept) const;
   bool HasEndedAlone(const Member& member) const;
   const Program* ProgramOf(const Member& member, const SubjectId& core);
+  const Program* ProgramWith(const Member& member, const WatchNames* its) const;
   void CombineCores(const Member& member, bool has_ended);
   void CombineTasks(const Member& member, bool has_ended);
+  std::vector<Place> StackOf(const SubjectId& subject);
   std::optional<uint64_t> TimeOf(const Member& member) const;
   uint64_t SinceOf(const Member& member, uint64_t since) const;
   bool OneRate() const;
@@ -160,6 +163,7 @@ class LiveDevice final : public Watchable, private WatchSource {
   std::map<uint32_t, ResourceHome> resources_;
   std::unordered_map<uint64_t, uint32_t> task_ids_;
   std::vector<SubjectHome> homes_;
+  std::map<SubjectId, std::vector<Place>> stacks_;  // of the latest look; empty: not known
   bool homes_are_new_ = false;
 };
 

@@ -23,7 +23,6 @@ namespace {
 constexpr TimeNs kShortestInterval = kMillisecond;
 constexpr TimeNs kLongestInterval = 100 * kMillisecond;
 constexpr int kLooksAfterwards = 3;
-constexpr size_t kMostStacks = 32;  // in one look
 constexpr size_t kMostStackBytes = 16u << 10;
 constexpr size_t kStackPiece = 1u << 10;
 
@@ -347,18 +346,19 @@ WatchScene LiveScope::Scene(TimeNs now) const {
 
 // Of a core whose target stands still and gives its registers; else of one that waits, or of a
 // task, by the registers that it left.
-void LiveScope::ReadStack(const SubjectId& subject) {
-  // The program's addresses must be those of the stack's words.
-  if (code_ == nullptr || reader_->layout().program_at != 0 || stacks_.contains(subject)) return;
+std::vector<Place> LiveScope::StackOf(const SubjectId& subject, const Program& program) {
   Target& target = view_->scope().target();
   const auto hart = HartOf(subject);
-  const auto registers = hart ? target.RegistersOf(*hart, code_->xlen()) : std::nullopt;
-  if (registers) {
-    const std::string stack = ReadUpTo(target, registers->x[CoreRegisters::kStackPointer]);
-    stacks_[subject] = names_->Places(code_->Unwind(*registers, stack));
-  } else {
-    stacks_[subject] = names_->Places(UnwindWait(subject));
-  }
+  auto registers = hart ? target.RegistersOf(*hart, program.code.xlen()) : std::nullopt;
+  if (!registers) return program.names.Places(UnwindWait(subject, program));
+  registers->program_at = reader_->layout().program_at;
+  const std::string stack = ReadUpTo(target, registers->x[CoreRegisters::kStackPointer]);
+  return program.names.Places(program.code.Unwind(*registers, stack));
+}
+
+std::vector<Place> LiveScope::StackOf(const SubjectId& subject) {
+  return code_ == nullptr ? std::vector<Place>()
+                          : StackOf(subject, Program{*code_, *names_, std::nullopt});
 }
 
 // The wait that the latest look saw has lasted until now, and what was read since is of it. A look
@@ -376,16 +376,19 @@ bool LiveScope::IsStillInWait(const SubjectId& subject) {
          now->wait->state == TaskState::kWaiting && now->wait->sequence == wait.sequence;
 }
 
-std::vector<uint64_t> LiveScope::UnwindWait(const SubjectId& subject) {
+std::vector<uint64_t> LiveScope::UnwindWait(const SubjectId& subject, const Program& program) {
   const bool is_core = subject.kind == SubjectId::Kind::kCore;
   const auto frame =
       reader_->ReadFrame(is_core ? subject.index : layout().core_count + subject.index);
   if (!frame.ok() || frame->pc == 0) return {};
   std::string stack;
-  if (const auto at = view_->AddressOf(frame->sp)) stack = ReadUpTo(view_->scope().target(), *at);
+  const uint64_t program_at = reader_->layout().program_at;
+  if (const auto at = view_->AddressOf(frame->sp - program_at, program.symbol))
+    stack = ReadUpTo(view_->scope().target(), *at);
   if (!IsStillInWait(subject)) return {};
   CoreRegisters registers;
   registers.pc = frame->pc;
+  registers.program_at = program_at;
   registers.x.assign(CoreRegisters::kCount, 0);
   registers.known = 0;
   const auto set = [&](size_t number, uint64_t value) {
@@ -395,9 +398,9 @@ std::vector<uint64_t> LiveScope::UnwindWait(const SubjectId& subject) {
   set(CoreRegisters::kReturnAddress, frame->ra);
   set(CoreRegisters::kStackPointer, frame->sp);
   set(CoreRegisters::kFramePointer, frame->fp);
-  std::vector<uint64_t> places = code_->Unwind(registers, stack);
+  std::vector<uint64_t> places = program.code.Unwind(registers, stack);
   // The function at pc may have returned: then its stack is another's.
-  places.resize(CountCalled(*code_, places));
+  places.resize(CountCalled(program.code, places));
   return places;
 }
 
@@ -475,7 +478,8 @@ std::vector<Wait> LiveScope::Waits(TimeNs now) const {
 Finding LiveScope::Tell(const ScopeFinding& finding, TimeNs now) {
   for (const auto* list : {&finding.subjects, &finding.partners}) {
     for (const SubjectId& subject : *list) {
-      if (stacks_.size() < kMostStacks) ReadStack(subject);
+      if (stacks_.size() < kMostStacks && !stacks_.contains(subject))
+        stacks_[subject] = StackOf(subject);
     }
   }
   Finding told = ToldFinding(finding, Scene(now), History(finding));

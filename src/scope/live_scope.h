@@ -37,6 +37,18 @@ class LiveScope final : public WatchSource {
   WatchReader& reader() { return *reader_; }
   const WatchNames& names() const { return *names_; }
   Watcher& watcher() { return *watcher_; }
+  static constexpr size_t kMostStacks = 32;  // that are read in one look
+  // What one of its cores runs, where that is another program than the scope's own.
+  struct Program {
+    CodeSource& code;
+    const WatchNames& names;
+    std::optional<uint64_t> symbol;  // where it says that the scope is
+  };
+  // Where a core or task of the latest look stands, and who called, the innermost first; by the
+  // program that it runs. Empty: not known.
+  std::vector<Place> StackOf(const SubjectId& subject, const Program& program);
+  // Likewise, by the scope's own program.
+  std::vector<Place> StackOf(const SubjectId& subject);
   // The newest events, read from the rings when they are asked for.
   RecentEvents& events() { return *events_; }
   const ScopeSample& sample() const { return sample_; }
@@ -114,8 +126,7 @@ class LiveScope final : public WatchSource {
  private:
   LiveScope() = default;
   void FindCode(const ScopeSource& source);
-  void ReadStack(const SubjectId& subject);
-  std::vector<uint64_t> UnwindWait(const SubjectId& subject);
+  std::vector<uint64_t> UnwindWait(const SubjectId& subject, const Program& program);
   bool IsStillInWait(const SubjectId& subject);
   const ScopeCatalog& Catalog() const;
 

@@ -155,10 +155,12 @@ void ScopeView::FindProcess(const TargetSpec& spec, bool is_file) {
   if (!is_over_) process_ = ProcessEnd::Watch(pid_);
 }
 
-std::optional<uint64_t> ScopeView::AddressOf(uint64_t address) const {
+std::optional<uint64_t> ScopeView::AddressOf(uint64_t address,
+                                             std::optional<uint64_t> symbol) const {
   if (const auto known = target_->AddressOf(address)) return known;
-  if (!symbol_) return std::nullopt;
-  const uint64_t at = layout().address + (address - *symbol_);
+  if (!symbol) symbol = symbol_;
+  if (!symbol) return std::nullopt;
+  const uint64_t at = layout().address + (address - *symbol);
   const auto& ranges = target_->ranges();
   const bool is_beside = std::any_of(ranges.begin(), ranges.end(), [&](const MemoryRange& range) {
     return range.Contains(layout().address, layout().scope_bytes) && range.Contains(at, 1);

@@ -60,8 +60,10 @@ class ScopeView {
   const std::vector<std::string>& warnings() const { return warnings_; }
 
   // Where the target has what lies at an address of the program's; nothing: not known. Of a guest's
-  // RAM the scope tells it, for the rest of the memory that it is in.
-  std::optional<uint64_t> AddressOf(uint64_t address) const;
+  // RAM the scope tells it, for the rest of the memory that it is in. `symbol`: where the program
+  // says that the scope is; nothing: the scope's own ELF does.
+  std::optional<uint64_t> AddressOf(uint64_t address,
+                                    std::optional<uint64_t> symbol = std::nullopt) const;
   // Whether it is a guest's, in the memory of its simulator.
   bool is_guest() const { return target_->is_guest(); }
   // Whether it is a snapshot's: nobody writes to it, whoever made it may live or not.
