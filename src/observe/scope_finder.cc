@@ -76,8 +76,7 @@ void ScopeFinder::SearchOne(int pid, bool elf_has_scope) {
   if (!may.ok()) warning_ = may.message();
   if (!view.ok()) return;
   source = elf_;
-  source.target =
-      (*view)->is_guest() ? GuestSpec(pid, (*view)->layout().address) : ProcessSpec(pid);
+  source.target = (*view)->is_guest() ? (*view)->guest_spec() : ProcessSpec(pid);
   source.guests = GuestScopes::kNot;
   found_ = Found{std::move(source), pid, (*view)->layout().core_count};
 }

@@ -46,14 +46,22 @@ bool IsSound(const ScopeReader& scope) {
 Result<std::unique_ptr<Target>> OpenGuest(FileSystem& files, int pid, const ScopeElf& elf,
                                           GuestScopes how) {
   const GuestSearch search = {*elf.symbol, elf.first_address, how == GuestScopes::kEverywhere};
-  const auto is_scope = [&](uint64_t address) {
-    auto target = OpenTarget(GuestSpec(pid, address), {});
-    if (!target.ok()) return false;
-    auto scope = ScopeReader::Open(**target, std::nullopt);
+  const auto has_scope = [&](Target& target) {
+    auto scope = ScopeReader::Open(target, std::nullopt);
     return scope.ok() && BuildsFit(elf, scope->layout()) && IsSound(*scope);
   };
-  auto found = FindInGuestRam(files, pid, search, is_scope);
+  auto found = FindInGuestRam(files, pid, search, [&](uint64_t address) {
+    auto target = OpenTarget(GuestSpec(pid, address), {});
+    return target.ok() && has_scope(**target);
+  });
   if (!found.ok()) return found.status();
+  auto pages = *found ? Result<std::optional<PagedRam>>(std::nullopt)
+                      : FindPagedGuestRam(files, pid, search, [&](const PagedRam& ram) {
+                          PagedGuest guest(pid, ram, search.symbol);
+                          return has_scope(guest);
+                        });
+  if (pages.ok() && *pages)
+    return std::unique_ptr<Target>(std::make_unique<PagedGuest>(pid, **pages, search.symbol));
   if (!*found)
     return Status::NotFound(fmt::format(
         "process {} does not run that program, and no guest in its memory has the scope of one yet",

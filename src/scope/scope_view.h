@@ -66,6 +66,7 @@ class ScopeView {
                                     std::optional<uint64_t> symbol = std::nullopt) const;
   // Whether it is a guest's, in the memory of its simulator.
   bool is_guest() const { return target_->is_guest(); }
+  std::string guest_spec() const { return target_->guest_spec(); }
   // Whether it is a snapshot's: nobody writes to it, whoever made it may live or not.
   bool is_image() const { return is_image_; }
   // The process whose scope it is: the target, or who has the file mapped that the target is; else

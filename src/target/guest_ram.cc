@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +29,8 @@ constexpr size_t kPagesAtOnce = 4096;
 constexpr uint64_t kPresent = uint64_t{1} << 63;  // of an entry of /proc/PID/pagemap
 constexpr size_t kMagicBytes = 8;
 constexpr uint64_t kBlockHeader = 16;  // of malloc's
+constexpr uint64_t kAtOnce = 1u << 20;
+constexpr uint64_t kKeyInNode = 32;  // target/paged_guest.h
 // CPU time.
 constexpr TimeNs kLongestByPages = 100 * kMillisecond;
 constexpr TimeNs kLongestEverywhere = 400 * kMillisecond;
@@ -59,13 +63,41 @@ std::vector<MemoryMapping> Rams(std::vector<MemoryMapping> mappings) {
 
 class RamSearch {
  public:
-  RamSearch(int pid, File& pagemap, const GuestSearch& search, const IsScopeAt& is_scope)
-      : pid_(pid), memory_(pid), pagemap_(pagemap), search_(search), is_scope_(is_scope) {}
+  RamSearch(int pid, File& pagemap, const GuestSearch& search)
+      : pid_(pid), memory_(pid), pagemap_(pagemap), search_(search) {}
 
-  std::optional<uint64_t> Run(const std::vector<MemoryMapping>& rams) {
+  std::optional<uint64_t> Run(const std::vector<MemoryMapping>& rams, const IsScopeAt& is_scope) {
+    is_scope_ = is_scope;
     if (const auto found = AtLikelyPlaces(rams)) return found;
     if (const auto found = ByPages(rams)) return found;
     return search_.everywhere ? Everywhere(rams) : std::nullopt;
+  }
+
+  // A node of the map has the number of the scope's page beside the address of its bytes.
+  std::optional<PagedRam> InMapOfPages(const std::vector<MemoryMapping>& rams,
+                                       const std::function<bool(const PagedRam&)>& is_ram) {
+    std::map<uint64_t, uint64_t> bases;  // by number of the page
+    ForEachBase([&](uint64_t base) { bases.emplace((search_.symbol - base) / kPageBytes, base); });
+    std::optional<PagedRam> found;
+    InEach(rams, kLongestByPages, [&](const Pages& pages) -> std::optional<uint64_t> {
+      for (uint64_t at = pages.begin; at < pages.end && !found; at += kAtOnce) {
+        const size_t bytes = std::min(pages.end - at, kAtOnce + sizeof(uint64_t));
+        const std::string text = memory_.ReadUpTo(at, bytes);
+        for (size_t i = 0; i + 2 * sizeof(uint64_t) <= text.size(); i += sizeof(uint64_t)) {
+          uint64_t pair[2];
+          std::memcpy(pair, text.data() + i, sizeof pair);
+          const auto base = bases.find(pair[0]);
+          if (base == bases.end() || pair[1] % kBlockHeader != 0 || pair[1] == 0) continue;
+          if (!IsMagic(memory_.ReadUpTo(pair[1] + search_.symbol % kPageBytes, kMagicBytes)))
+            continue;
+          const auto header = HeaderOfMap(memory_, at + i - kKeyInNode);
+          if (header && is_ram({base->second, *header})) found = {base->second, *header};
+          if (found) return *header;
+        }
+      }
+      return std::nullopt;
+    });
+    return found;
   }
 
  private:
@@ -100,22 +132,30 @@ class RamSearch {
     return IsMagic(bytes) && is_scope_(address);
   }
 
-  // A RAM's first byte is the mapping's, or the first of a block in it; in the guest RAM begins at
-  // a round address before what the ELF loads.
+  // In the guest RAM begins at a round address before what the ELF loads.
+  template <typename Do>
+  void ForEachBase(Do do_it) const {
+    uint64_t last = UINT64_MAX;
+    for (int bits = 12; bits <= 40; ++bits) {
+      const uint64_t base = search_.first_address >> bits << bits;
+      if (base != std::exchange(last, base)) do_it(base);
+    }
+  }
+
+  // A RAM's first byte is the mapping's, or the first of a block in it.
   std::optional<uint64_t> AtLikelyPlaces(const std::vector<MemoryMapping>& rams) {
+    std::optional<uint64_t> found;
     for (const MemoryMapping& ram : rams) {
-      uint64_t last = UINT64_MAX;
-      for (int bits = 12; bits <= 40; ++bits) {
-        const uint64_t base = search_.first_address >> bits << bits;
-        if (base == std::exchange(last, base) || search_.symbol - base >= ram.size_bytes())
-          continue;
+      ForEachBase([&](uint64_t base) {
+        if (found || search_.symbol - base >= ram.size_bytes()) return;
         for (const uint64_t at : {ram.begin + search_.symbol - base,
                                   ram.begin + kBlockHeader + search_.symbol - base}) {
-          if (at < ram.end && IsScope(at)) return at;
+          if (!found && at < ram.end && IsScope(at)) found = at;
         }
-      }
+      });
+      if (found) break;
     }
-    return std::nullopt;
+    return found;
   }
 
   // The first address found by `look`, given stretches of pages that are there.
@@ -172,7 +212,6 @@ class RamSearch {
 
   std::optional<uint64_t> Everywhere(const std::vector<MemoryMapping>& rams) {
     return InEach(rams, kLongestEverywhere, [&](const Pages& pages) -> std::optional<uint64_t> {
-      constexpr uint64_t kAtOnce = 1u << 20;
       for (uint64_t at = pages.begin; at < pages.end; at += kAtOnce) {
         // The magic may lie across the end of what is read at once.
         const size_t bytes = std::min(pages.end - at, kAtOnce + kMagicBytes);
@@ -191,10 +230,25 @@ class RamSearch {
   const ProcessMemory memory_;
   File& pagemap_;
   const GuestSearch& search_;
-  const IsScopeAt& is_scope_;
+  IsScopeAt is_scope_;
   std::vector<uint64_t> entries_;
   std::string buffer_;
 };
+
+template <typename Found, typename How>
+Result<std::optional<Found>> SearchIn(FileSystem& files, int pid, const GuestSearch& search,
+                                      How how) {
+  auto mappings = ReadMappings(files, pid);
+  if (!mappings.ok()) return mappings.status();
+  const std::vector<MemoryMapping> rams = Rams(std::move(*mappings));
+  if (rams.empty()) return std::optional<Found>();
+  auto pagemap = files.Open(fmt::format("/proc/{}/pagemap", pid), FileSystem::Mode::kRead);
+  if (!pagemap.ok()) return pagemap.status();
+  // Whoever may read this may not always read the memory.
+  if (Status status = CheckMayRead(pid); !status.ok()) return status;
+  RamSearch in(pid, **pagemap, search);
+  return how(in, rams);
+}
 
 }  // namespace
 
@@ -209,15 +263,16 @@ Status CheckMayRead(int pid) {
 Result<std::optional<uint64_t>> FindInGuestRam(FileSystem& files, int pid,
                                                const GuestSearch& search,
                                                const IsScopeAt& is_scope) {
-  auto mappings = ReadMappings(files, pid);
-  if (!mappings.ok()) return mappings.status();
-  const std::vector<MemoryMapping> rams = Rams(std::move(*mappings));
-  if (rams.empty()) return std::optional<uint64_t>();
-  auto pagemap = files.Open(fmt::format("/proc/{}/pagemap", pid), FileSystem::Mode::kRead);
-  if (!pagemap.ok()) return pagemap.status();
-  // Whoever may read this may not always read the memory.
-  if (Status status = CheckMayRead(pid); !status.ok()) return status;
-  return RamSearch(pid, **pagemap, search, is_scope).Run(rams);
+  return SearchIn<uint64_t>(
+      files, pid, search, [&](RamSearch& in, const auto& rams) { return in.Run(rams, is_scope); });
+}
+
+Result<std::optional<PagedRam>> FindPagedGuestRam(
+    FileSystem& files, int pid, const GuestSearch& search,
+    const std::function<bool(const PagedRam& ram)>& is_ram) {
+  return SearchIn<PagedRam>(files, pid, search, [&](RamSearch& in, const auto& rams) {
+    return in.InMapOfPages(rams, is_ram);
+  });
 }
 
 }  // namespace hangscope

@@ -11,6 +11,7 @@
 
 #include "base/file_system.h"
 #include "base/status.h"
+#include "target/paged_guest.h"
 
 namespace hangscope {
 
@@ -29,11 +30,17 @@ using IsScopeAt = std::function<bool(uint64_t address)>;
 Status CheckMayRead(int pid);
 
 // The first address that `is_scope` accepts. Nothing: there is none in what could be searched,
-// which costs half a second of a processor at most, whatever the size of the process. Fails where
-// it may not be looked into.
+// which costs half a second of a processor at most, and a tenth for FindPagedGuestRam, whatever the
+// size of the process. Fails where it may not be looked into.
 Result<std::optional<uint64_t>> FindInGuestRam(FileSystem& files, int pid,
                                                const GuestSearch& search,
                                                const IsScopeAt& is_scope);
+
+// Likewise of a simulator that has the guest's RAM in single pages: the first map of pages that
+// `is_ram` accepts, of those in which the page of the scope begins with the magic.
+Result<std::optional<PagedRam>> FindPagedGuestRam(
+    FileSystem& files, int pid, const GuestSearch& search,
+    const std::function<bool(const PagedRam& ram)>& is_ram);
 
 }  // namespace hangscope
 

@@ -6,6 +6,7 @@
 #include "target/exec_target.h"
 #include "target/file_target.h"
 #include "target/gdb_target.h"
+#include "target/paged_guest.h"
 #include "target/process_target.h"
 #include "target/target.h"
 #include "target/target_spec.h"
@@ -58,6 +59,7 @@ Result<std::unique_ptr<Target>> OpenTarget(const std::string& text, const Target
     case TargetSpec::Kind::kFile:
       return FileTarget::Open(files, spec.where, spec.offset);
     case TargetSpec::Kind::kProcess:
+      if (spec.offset && spec.pages) return PagedGuest::Open(spec.pid, *spec.pages, *spec.offset);
       return spec.offset ? ProcessTarget::OpenAt(files, spec.pid, *spec.offset)
                          : ProcessTarget::Open(files, spec.pid, options);
     case TargetSpec::Kind::kCore:

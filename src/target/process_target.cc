@@ -11,6 +11,7 @@
 
 #include "proc/process_end.h"
 #include "target/process_maps.h"
+#include "target/target_spec.h"
 
 namespace hangscope {
 namespace {
@@ -112,6 +113,10 @@ Result<std::unique_ptr<Target>> ProcessTarget::OpenAt(FileSystem& files, int pid
   target->guest_scope_ = address;
   target->ranges_ = ReadableRanges(*mappings);
   return std::unique_ptr<Target>(std::move(target));
+}
+
+std::string ProcessTarget::guest_spec() const {
+  return guest_scope_ ? GuestSpec(pid_, *guest_scope_) : std::string();
 }
 
 std::optional<uint64_t> ProcessTarget::scope_address() const {

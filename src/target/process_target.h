@@ -27,7 +27,7 @@ class ProcessTarget final : public Target {
   std::optional<uint64_t> AddressOf(uint64_t elf_address) const override;
   std::string elf_path() const override;
   bool may_simulate() const override { return may_simulate_; }
-  bool is_guest() const override { return guest_scope_.has_value(); }
+  std::string guest_spec() const override;
 
  private:
   ProcessTarget(int pid, std::string name) : pid_(pid), name_(std::move(name)) {}

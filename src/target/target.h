@@ -75,7 +75,9 @@ class Target {
   // A process that does not run the ELF itself: it may simulate what does.
   virtual bool may_simulate() const { return false; }
   // Its scope is a guest's, in the memory of the simulator.
-  virtual bool is_guest() const { return false; }
+  bool is_guest() const { return !guest_spec().empty(); }
+  // The text that means it again (target/target_spec.h); empty: its scope is none of a guest.
+  virtual std::string guest_spec() const { return {}; }
 
   // Whether there are such bytes; fails with the sentence that all targets share.
   Status CheckRange(uint64_t address, uint64_t size_bytes) const;

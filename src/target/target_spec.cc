@@ -47,7 +47,16 @@ void ParseFile(FileSystem& files, TargetSpec* spec) {
 void ParseProcess(const std::string& text, TargetSpec* spec) {
   const size_t at = spec->where.find('@');
   if (at != std::string::npos) {
-    spec->offset = ParseNumber(std::string_view(spec->where).substr(at + 1));
+    std::string_view place = std::string_view(spec->where).substr(at + 1);
+    const size_t base = place.find('/');
+    const size_t header = base == std::string_view::npos ? base : place.find('/', base + 1);
+    if (header != std::string_view::npos) {
+      const auto first = ParseNumber(place.substr(base + 1, header - base - 1));
+      const auto second = ParseNumber(place.substr(header + 1));
+      if (first && second) spec->pages = PagedRam{*first, *second};
+      if (spec->pages) place = place.substr(0, base);
+    }
+    spec->offset = ParseNumber(place);
     if (spec->offset) spec->where.resize(at);
   }
   spec->name = "process " + spec->where;
@@ -83,6 +92,10 @@ std::string ProcessSpec(int pid) { return fmt::format("{}{}", kProcessPrefix, pi
 
 std::string GuestSpec(int pid, uint64_t address) {
   return fmt::format("{}{}@{:#x}", kProcessPrefix, pid, address);
+}
+
+std::string GuestSpec(int pid, uint64_t address, const PagedRam& pages) {
+  return fmt::format("{}/{:#x}/{:#x}", GuestSpec(pid, address), pages.base, pages.header);
 }
 
 std::string FileSpec(const std::string& path) { return fmt::format("{}{}", kFilePrefix, path); }

@@ -335,7 +335,7 @@ Verdict JudgePicture(const Picture& picture, const JudgeRules& rules) {
     return verdict;
   }
   if (verdict.StandsStill() && !picture.scope.moving.empty())
-    verdict.Lower(Confidence::kPossible, fmt::format("the scope says that {} makes progress",
+    verdict.Lower(Confidence::kPossible, fmt::format("the scope says who makes progress: {}",
                                                      Clause(picture.scope.moving)));
   const TimeNs last_byte = LastByte(picture.streams);
   const TimeNs since = std::max(last_byte != 0 ? last_byte : picture.start, picture.counts_from);

@@ -1,6 +1,7 @@
 // A simulator is this very process, and a guest's RAM one of its mappings.
 #include "target/guest_ram.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -9,7 +10,10 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <vector>
+
+#include "target/target.h"
 
 namespace hangscope {
 namespace {
@@ -131,6 +135,78 @@ TEST_F(GuestRamTest, NoProcess) {
   const auto none =
       FindInGuestRam(PosixFileSystem(), 99999999, kSearch, [](uint64_t) { return true; });
   EXPECT_FALSE(none.ok());
+}
+
+// As Spike has it: this process's map is laid out as the simulator's.
+class PagedGuestTest : public GuestRamTest {
+ protected:
+  PagedGuestTest() {
+    // RAM that the guest has touched in no order; the scope lies across two of its pages.
+    for (const uint64_t page : {7, 3, 0, 0x13, 1, 0x12, 40, 5}) Touch(page);
+    Put(Touch(0x12) + kSearch.symbol % kPage);
+    Touch(0x13)[5] = 'x';
+  }
+  ~PagedGuestTest() override {
+    for (const auto& [number, bytes] : pages_) free(bytes);
+  }
+  char* Touch(uint64_t number) {
+    char*& bytes = pages_[number];
+    if (bytes == nullptr) bytes = static_cast<char*>(calloc(kPage, 1));
+    return bytes;
+  }
+  std::optional<PagedRam> FindMap(const GuestSearch& search = kSearch) {
+    auto found = FindPagedGuestRam(PosixFileSystem(), getpid(), search,
+                                   [](const PagedRam&) { return true; });
+    EXPECT_TRUE(found.ok()) << found.status().message();
+    return found.ok() ? *found : std::nullopt;
+  }
+
+  static constexpr uint64_t kPage = PagedGuest::kPageBytes;
+  std::map<uint64_t, char*> pages_;
+};
+
+TEST_F(PagedGuestTest, IsFoundByThePageOfItsScope) {
+  const auto ram = FindMap();
+  ASSERT_TRUE(ram);
+  EXPECT_EQ(ram->base, 0x80000000u);
+  EXPECT_FALSE(FindMap({0x80013340, 0x80000000, false})) << "the magic is not there";
+}
+
+TEST_F(PagedGuestTest, IsReadPageByPageAsItGrows) {
+  const auto ram = FindMap();
+  ASSERT_TRUE(ram);
+  auto guest = OpenTarget(GuestSpec(getpid(), kSearch.symbol, *ram), {});
+  ASSERT_TRUE(guest.ok()) << guest.status().message();
+  EXPECT_TRUE((*guest)->is_guest());
+  EXPECT_EQ((*guest)->scope_address(), kSearch.symbol);
+  char across[8];
+  ASSERT_TRUE((*guest)->Read(0x80013000 - 2, across).ok());
+  EXPECT_EQ(across[7], 'x');
+  ASSERT_TRUE((*guest)->Write(0x80013000 - 1, "ab").ok());
+  EXPECT_EQ(pages_[0x12][kPage - 1], 'a');
+  EXPECT_EQ(pages_[0x13][0], 'b');
+  EXPECT_THAT((*guest)->Read(0x80013000 + kPage - 4, across).message(),
+              ::testing::HasSubstr("no memory at 0x80014000 of its guest yet"));
+  for (uint64_t page = 0x14; page < 0x200; ++page) Touch(page)[0] = static_cast<char>(page);
+  ASSERT_TRUE((*guest)->Read(0x80000000 + 0x1a3 * kPage, across).ok());
+  EXPECT_EQ(across[0], static_cast<char>(0xa3));
+  EXPECT_FALSE((*guest)->Read(0x7ffffff8, across).ok());
+}
+
+TEST_F(PagedGuestTest, WhatIsNoMapOfPagesIsNone) {
+  const ProcessMemory memory(getpid());
+  uint64_t node[6] = {1, 0, 0, 0, 0x12, reinterpret_cast<uint64_t>(Touch(0x12))};
+  EXPECT_FALSE(HeaderOfMap(memory, reinterpret_cast<uint64_t>(node)));
+  uint64_t other[6] = {};
+  node[1] = reinterpret_cast<uint64_t>(other);
+  EXPECT_FALSE(HeaderOfMap(memory, reinterpret_cast<uint64_t>(node))) << "it is no child of that";
+  other[1] = reinterpret_cast<uint64_t>(node);
+  EXPECT_EQ(HeaderOfMap(memory, reinterpret_cast<uint64_t>(node)), node[1]);
+  other[1] = reinterpret_cast<uint64_t>(other);
+  other[2] = reinterpret_cast<uint64_t>(node);
+  EXPECT_EQ(HeaderOfMap(memory, reinterpret_cast<uint64_t>(node)), node[1]);
+  node[1] = 8;
+  EXPECT_FALSE(HeaderOfMap(memory, reinterpret_cast<uint64_t>(node)));
 }
 
 }  // namespace

@@ -57,7 +57,16 @@ TEST_F(TargetSpecTest, ScopeOfAGuestInASimulator) {
   EXPECT_EQ(spec.pid, 4711);
   EXPECT_EQ(spec.offset, 0x7f0000012340u);
   EXPECT_EQ(spec.name, "process 4711");
+  EXPECT_FALSE(spec.pages);
   EXPECT_EQ(Parse("pid:4711@x").status.code(), Status::Code::kUsage);
+  const TargetSpec paged = Parse(GuestSpec(4711, 0x8000cbc0, {0x80000000, 0x55d000001038}));
+  EXPECT_EQ(paged.pid, 4711);
+  EXPECT_EQ(paged.offset, 0x8000cbc0u);
+  ASSERT_TRUE(paged.pages);
+  EXPECT_EQ(paged.pages->base, 0x80000000u);
+  EXPECT_EQ(paged.pages->header, 0x55d000001038u);
+  EXPECT_EQ(Parse("pid:4711@0x1000/2").status.code(), Status::Code::kUsage);
+  EXPECT_EQ(Parse("pid:4711@0x1000/2/x").status.code(), Status::Code::kUsage);
 }
 
 TEST_F(TargetSpecTest, OffsetStandsBehindTheLastAt) {

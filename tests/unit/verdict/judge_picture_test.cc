@@ -175,7 +175,7 @@ TEST(JudgePicture, CoresThatGoOnTakeAHangBack) {
     EXPECT_EQ(verdict.state, state);
     EXPECT_FALSE(verdict.IsHang());
     EXPECT_EQ(verdict.doubts,
-              std::vector<std::string>{"the scope says that core 2 makes progress"});
+              std::vector<std::string>{"the scope says who makes progress: core 2"});
   }
 }
 
