@@ -61,7 +61,10 @@ Observer::Observer(const Environment& environment, const ObserverOptions& option
 }
 
 bool Observer::Tick(const ChildView& child, int pid) {
-  if (child.stopped) counts_from_ = clock_.Monotonic();
+  if (child.stopped && hang_.is_on())
+    stopped_at_ = clock_.Monotonic();
+  else if (child.stopped)
+    counts_from_ = clock_.Monotonic();
   NoteAbsence();
   ticked_ = clock_.Monotonic();
   return TickNow(child, pid);
@@ -99,7 +102,10 @@ bool Observer::TickNow(const ChildView& child, int pid) {
     thread_watch_->Confirm();
     verdict = Judge(streams);
   }
-  switch (hang_.Follow(verdict)) {
+  if (WasStoppedInHang() && verdict.StandsStill()) return hang_.IsToBeActedOn();
+  const HangTracker::News news = hang_.Follow(verdict);
+  if (thread_watch_ != nullptr) thread_watch_->SetHang(hang_.is_on());
+  switch (news) {
     case HangTracker::News::kHang:
       ReportHang();
       break;
@@ -113,6 +119,12 @@ bool Observer::TickNow(const ChildView& child, int pid) {
       break;
   }
   return hang_.IsToBeActedOn();
+}
+
+// A debugger or a signal stopped a program that hangs. Until it has had the stall time to show what
+// it does, its stillness is neither the end of the hang nor a better cause.
+bool Observer::WasStoppedInHang() const {
+  return hang_.is_on() && stopped_at_ != 0 && clock_.Monotonic() - stopped_at_ < options_.stall;
 }
 
 // That of the program itself tells after its end how it ended; a descendant's is over with it.

@@ -47,6 +47,10 @@ class Observer {
   bool Tick(const ChildView& child, int pid);
   // The program is being ended: what it does from now on is no news.
   void StopJudging() { judges_ = false; }
+  // The command of --on-hang runs, and may attach to the program's threads.
+  void NoteAttach() {
+    if (thread_watch_ != nullptr) thread_watch_->NoteAttach();
+  }
   // True when that signal asks for a snapshot.
   bool OnSignal(int number);
   // The program ended; its streams perhaps not yet.
@@ -71,6 +75,7 @@ class Observer {
   bool TickNow(const ChildView& child, int pid);
   void FindScope(const ChildView& child, const Verdict& streams);
   void NoteAbsence();
+  bool WasStoppedInHang() const;
   void SampleScope();
   void SampleThreads(const ChildView& child, const Verdict& streams);
   Verdict Judge(const Verdict& streams) const;
@@ -112,6 +117,7 @@ class Observer {
   const std::unique_ptr<HistoryRecorder> history_;
   TimeNs ticked_;               // monotonic; when the latest Tick began; at first, the start
   TimeNs counts_from_ = 0;      // likewise: before that, nobody could run, or nobody looked
+  TimeNs stopped_at_ = 0;       // monotonic: the program was last seen stopped while a hang was on
   TimeNs suspected_since_ = 0;  // monotonic: the streams look like a hang; 0: they do not
   int pid_ = 0;
   const TimeNs beat_interval_;

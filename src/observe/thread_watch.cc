@@ -57,6 +57,12 @@ void ThreadWatch::Follow(int pid, const std::vector<int>& processes, TimeNs susp
   const TimeNs cost = CpuTimeSoFar() - used_before;
   next_motion_ = now + std::max({kShortestMotion, stall_ / kMotionsPerStall, kCostShare * cost});
   if (IsDue(now, suspected_since)) Look(pid, silent && SomebodyRuns());
+  may_attach_ = false;
+}
+
+void ThreadWatch::SampleMotion(TimeNs now) {
+  if (may_attach_) motion_.NoteAttach();
+  motion_.Sample(now, processes_);
 }
 
 // Nobody looked for a while: this process was stopped, or the machine was, or it is overloaded.
@@ -67,7 +73,7 @@ bool ThreadWatch::HasBeenAway(TimeNs now) {
 
 void ThreadWatch::Confirm() {
   const TimeNs now = clock_.Monotonic();
-  motion_.Sample(now, processes_);
+  SampleMotion(now);
   std::erase_if(found_,
                 [this](const Finding& finding) { return HasEnded(finding) || HasMoved(finding); });
   Sum(now);
@@ -87,6 +93,7 @@ bool ThreadWatch::SomebodyRuns() const {
 // A suspicion is looked into at once; and again what may be a spin, when it would be one. Later
 // looks tell something new only where others stand still by now, or somebody runs.
 bool ThreadWatch::IsDue(TimeNs now, TimeNs suspected_since) const {
+  if (motion_.IsDisturbed()) return false;  // it would see the debugger's stops
   if (looks_again_ || looked_ < suspected_since) return true;
   const bool may_spin = std::any_of(spinning_since_.begin(), spinning_since_.end(),
                                     [&](const auto& spin) { return !HasLasted(spin.second, now); });
@@ -101,6 +108,7 @@ bool ThreadWatch::IsDue(TimeNs now, TimeNs suspected_since) const {
 void ThreadWatch::Look(int pid, bool step) {
   const TimeNs begin = clock_.Monotonic();
   const TimeNs used_before = CpuTimeSoFar();
+  const uint64_t disturbances = motion_.disturbances();
   HangQuestion question(pid);
   question.descendants = true;
   question.also = processes_;
@@ -112,6 +120,10 @@ void ThreadWatch::Look(int pid, bool step) {
   looked_until_ = now;
   spent_ += CpuTimeSoFar() - used_before;
   stood_still_ = motion_.StillFor(stall_);
+  if (motion_.keeps_waits()) {
+    SampleMotion(now);
+    if (motion_.disturbances() != disturbances) return;  // it saw the debugger's stops
+  }
   if (!found.ok()) {
     warning_ = found.status().message();
     return;

@@ -31,6 +31,11 @@ class ThreadWatch {
   // `suspected_since`: the streams look like a hang since then, 0: they do not. `silent`: they say
   // nothing at all, and what runs may be stopped for an instant, to be seen going in circles.
   void Follow(int pid, const std::vector<int>& processes, TimeNs suspected_since, bool silent);
+  // A hang is reported. While it is on, a program that attaches to the threads ends none of their
+  // waits that they enter again at once.
+  void SetHang(bool is_on) { motion_.KeepWaits(is_on); }
+  // Another program, such as the command of --on-hang, may attach to the threads now.
+  void NoteAttach() { may_attach_ = true; }
   // Before somebody acts: takes back what is said of threads that have moved by now.
   void Confirm();
 
@@ -42,6 +47,7 @@ class ThreadWatch {
   std::optional<std::string> DrainWarning();
 
  private:
+  void SampleMotion(TimeNs now);
   bool Runs(int thread) const;
   bool SomebodyRuns() const;
   bool IsDue(TimeNs now, TimeNs suspected_since) const;
@@ -64,7 +70,8 @@ class ThreadWatch {
   ThreadMotion motion_{proc_};
   std::vector<int> processes_;
   TimeNs next_motion_ = 0;
-  TimeNs looked_ = 0;  // when the latest look began
+  bool may_attach_ = false;  // since the latest sample of the motion that was due
+  TimeNs looked_ = 0;        // when the latest look began
   TimeNs looked_until_ = 0;
   TimeNs began_ = 0;           // the first call
   TimeNs spent_ = 0;           // of a processor, on all looks

@@ -3,7 +3,9 @@
 #ifndef HANGSCOPE_PROC_THREAD_MOTION_H
 #define HANGSCOPE_PROC_THREAD_MOTION_H
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -22,6 +24,18 @@ class ThreadMotion {
   // would have if it had had a processor, since the sample before: /proc/PID/task/TID/schedstat and
   // stat.
   void Sample(TimeNs now, const std::vector<int>& processes);
+  // From now on the system call of each sleeping thread is kept in mind: a thread that leaves it
+  // only because another program attaches to it (a debugger, a tracer) or stops it, and is in the
+  // same call again, at the same place and with the same arguments, has not moved. False: forgets
+  // them.
+  void KeepWaits(bool keep);
+  bool keeps_waits() const { return keeps_waits_; }
+  // Between the latest sample and the next one another program may attach to any of the threads.
+  void NoteAttach() { may_attach_ = true; }
+  // At the latest sample a thread was stopped, or had just been let go, and its wait is kept.
+  bool IsDisturbed() const;
+  // How often that was so, or a thread was found in its wait again.
+  uint64_t disturbances() const { return disturbances_; }
   // Time passed in which nobody could run, or nobody looked: it counts for nobody's stillness.
   void Interrupted(TimeNs now);
 
@@ -35,10 +49,26 @@ class ThreadMotion {
   const std::map<int, TimeNs>& still_since() const { return still_since_; }
 
  private:
+  enum class Hand { kNone, kHolds, kLetGo };  // of another program, on a thread
+  struct Seen {
+    int process = 0;
+    std::string run_time;                // as the kernel says it
+    std::optional<TaskSystemCall> wait;  // that is kept in mind
+    Hand hand = Hand::kNone;
+  };
+
+  std::string Folder(int process, int thread) const;
+  ThreadState StateOf(int process, int thread) const;
+  std::optional<TaskSystemCall> ReadWait(int process, int thread) const;
+  bool StandsStill(int thread, const Seen& before, Seen* now);
+
   const ProcFolder& proc_;
   TimeNs sampled_ = 0;
-  std::map<int, std::string> run_time_;  // by thread, as the kernel says it
+  std::map<int, Seen> seen_;  // by thread
   std::map<int, TimeNs> still_since_;
+  bool keeps_waits_ = false;
+  bool may_attach_ = false;
+  uint64_t disturbances_ = 0;
 };
 
 }  // namespace hangscope

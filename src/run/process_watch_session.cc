@@ -120,6 +120,7 @@ class ProcessWatch {
       ReadSignals();
       has_ended_ = end_->HasEnded() || LifeOfProcess(options_.pid) == Life::kDead;
       FindProcesses();
+      if (command_.pid() != 0) observer_->NoteAttach();
       command_.Collect();
       if (process_ != nullptr) process_->Tick(clock_.Monotonic());
       if (observer_->Tick(view_, options_.pid)) Act();

@@ -149,6 +149,7 @@ class Runner {
       } else if ((exit_ = child_->Poll()) && !ended_by_hang_ && !timed_out_) {
         observer_->OnExit(*exit_);
       }
+      if (hang_command_.pid() != 0) observer_->NoteAttach();
       const TimeNs now = clock_.Monotonic();
       if (now >= next_activity) {
         if (standby_ != nullptr) standby_->Check();

@@ -203,6 +203,64 @@ class BetterVerdict(JudgesCase):
         self.assert_superseded(outcome)
 
 
+# Stops each thread of a process as a debugger does, twice, and lets it go again.
+ATTACHES = """import ctypes, os, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+for pause in (0, 0.7):
+    threads = [int(thread) for thread in os.listdir(f"/proc/{os.environ['HANGSCOPE_PID']}/task")]
+    for thread in threads:
+        libc.ptrace(16, thread, None, None) and sys.exit(f"attach: {os.strerror(ctypes.get_errno())}")
+        os.waitpid(thread, 0x40000000)
+    time.sleep(pause)
+    for thread in threads:
+        libc.ptrace(17, thread, None, None)
+    time.sleep(0.4)
+print("attached", len(threads), flush=True)
+"""
+
+
+class Attach(JudgesCase):
+    """A debugger that --on-hang starts wakes the threads, and they wait on."""
+
+    def run_with(self, code, hook, *options):
+        said = self.folder / "said"
+        outcome = self.run_watched(python(code), *options, "--on-hang", f"exec:({hook}) >> {said} 2>&1", "--timeout", 9 if SANITIZED else 3)
+        return outcome, said.read_text() if said.exists() else ""
+
+    def assert_told_once(self, code, *options, state):
+        script = self.folder / "attach.py"
+        script.write_text(ATTACHES)
+        outcome, said = self.run_with(code, f"exec python3 {script}", *options)
+        if "not permitted" in said:
+            self.skipTest("only a parent may attach here: " + said)
+        self.assertRegex(said, r"\Aattached \d+\n\Z")
+        self.assertEqual([verdict["state"] for verdict in outcome.hangs], [state], outcome.messages)
+        self.assertEqual([m["text"] for m in outcome.of_type("note") if "it goes on again" in m["text"]], [])
+
+    def test_a_deadlock_is_told_once(self):
+        self.assert_told_once(BEGIN + "threading.Thread(target=lambda: take() or take()).start()\ntime.sleep(0.1)\ntake()", state="deadlock")
+
+    def test_a_part_stays_a_part_while_the_rest_is_stopped(self):
+        self.assert_told_once(TICKS_BESIDE.replace("sys.argv[1]", "60"), "--act-on", "likely,partial", state="partial")
+
+    def test_missing_output_is_told_once(self):
+        self.assert_told_once("import time\ntime.sleep(60)", "--expect-output", 1, state="silent")
+
+    def test_a_stop_and_a_signal_to_go_on_end_no_hang(self):
+        outcome, _ = self.run_with(SIGNAL_NEVER_COMES, "kill -STOP $HANGSCOPE_PID; sleep 0.7; kill -CONT $HANGSCOPE_PID")
+        self.assertEqual([verdict["state"] for verdict in outcome.hangs], ["starved"], outcome.messages)
+
+    def test_what_goes_on_meanwhile_is_told(self):
+        at = repr(str(self.folder / "socket"))
+        script = self.folder / "connect.py"
+        script.write_text(f"import socket, time\nclient = socket.socket(socket.AF_UNIX)\nclient.connect({at})\ntime.sleep(1.5)")
+        code = f"import socket, time\nserver = socket.socket(socket.AF_UNIX)\nserver.bind({at})\nserver.listen()\nserver.accept()\nwhile True: time.sleep(0.01)"
+        outcome, _ = self.run_with(code, f"exec python3 {script}", "--closed")
+        self.assertEqual([verdict["state"] for verdict in outcome.hangs], ["silent"], outcome.messages)
+        self.assertTrue([m for m in outcome.of_type("note") if "it goes on again" in m["text"]], outcome.messages)
+
+
 class SlowOutput(JudgesCase):
     def test_goes_on_beside_a_hang(self):
         code = TICKS_BESIDE.replace("sleep(0.05)", "sleep(0.6)").removesuffix("take()") + "os._exit(7)"
