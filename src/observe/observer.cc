@@ -60,14 +60,14 @@ Observer::Observer(const Environment& environment, const ObserverOptions& option
                    clock_.Wall());
 }
 
-bool Observer::Tick(const ChildView& child, int pid) {
+bool Observer::Tick(const ChildView& child, int pid, const std::function<bool()>& has_ended) {
   if (child.stopped && hang_.is_on())
     stopped_at_ = clock_.Monotonic();
   else if (child.stopped)
     counts_from_ = clock_.Monotonic();
   NoteAbsence();
   ticked_ = clock_.Monotonic();
-  return TickNow(child, pid);
+  return TickNow(child, pid, has_ended);
 }
 
 // Between two ticks, or in this one.
@@ -76,7 +76,7 @@ void Observer::NoteAbsence() {
   if (now - ticked_ > kLongestTickPause) counts_from_ = now;
 }
 
-bool Observer::TickNow(const ChildView& child, int pid) {
+bool Observer::TickNow(const ChildView& child, int pid, const std::function<bool()>& has_ended) {
   pid_ = pid;
   snapshots_.Tick(pid);
   if (history_ != nullptr) history_->Follow(child.processes);
@@ -97,28 +97,35 @@ bool Observer::TickNow(const ChildView& child, int pid) {
     ReportCode();
     Beat(child, verdict);
   }
-  if (!judges_) return false;
-  if (hang_.IsReported(verdict) && !hang_.is_on() && thread_watch_ != nullptr) {
-    thread_watch_->Confirm();
-    verdict = Judge(streams);
+  return judges_ && FollowHang(std::move(verdict), streams, has_ended);
+}
+
+// Reports what is news of `verdict`. True: it is to be acted on.
+bool Observer::FollowHang(Verdict verdict, const Verdict& streams,
+                          const std::function<bool()>& has_ended) {
+  if (hang_.IsReported(verdict) && !hang_.is_on()) {
+    if (has_ended()) return false;
+    if (thread_watch_ != nullptr) {
+      thread_watch_->Confirm();
+      verdict = Judge(streams);
+    }
   }
-  if (WasStoppedInHang() && verdict.StandsStill()) return hang_.IsToBeActedOn();
-  const HangTracker::News news = hang_.Follow(verdict);
+  if (!WasStoppedInHang() || !verdict.StandsStill()) Report(hang_.Follow(verdict), verdict);
   if (thread_watch_ != nullptr) thread_watch_->SetHang(hang_.is_on());
+  return hang_.IsActionPending() && !has_ended() && hang_.IsToBeActedOn();
+}
+
+void Observer::Report(HangTracker::News news, const Verdict& verdict) {
   switch (news) {
     case HangTracker::News::kHang:
-      ReportHang();
-      break;
+      return ReportHang();
     case HangTracker::News::kBetter:
-      ReportBetter();
-      break;
+      return ReportBetter();
     case HangTracker::News::kOver:
-      ReportEndOfHang(verdict);
-      break;
+      return ReportEndOfHang(verdict);
     case HangTracker::News::kNone:
-      break;
+      return;
   }
-  return hang_.IsToBeActedOn();
 }
 
 // A debugger or a signal stopped a program that hangs. Until it has had the stall time to show what

@@ -3,6 +3,7 @@
 #ifndef HANGSCOPE_OBSERVE_OBSERVER_H
 #define HANGSCOPE_OBSERVE_OBSERVER_H
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -43,8 +44,9 @@ class Observer {
   // To be called a few times a second: beats, reports losses, notices hangs, takes
   // the snapshots that are due.
   // `child` may say that nothing is known. Returns true once for each hang, after it was reported:
-  // when --act-on covers what is known of it.
-  bool Tick(const ChildView& child, int pid);
+  // when --act-on covers what is known of it. `has_ended`: asked just before a hang is reported or
+  // acted on, whether the program has ended just now; then neither is done.
+  bool Tick(const ChildView& child, int pid, const std::function<bool()>& has_ended);
   // The program is being ended: what it does from now on is no news.
   void StopJudging() { judges_ = false; }
   // The command of --on-hang runs, and may attach to the program's threads.
@@ -72,7 +74,9 @@ class Observer {
   const std::string& exit_contents() const { return exit_contents_; }
 
  private:
-  bool TickNow(const ChildView& child, int pid);
+  bool TickNow(const ChildView& child, int pid, const std::function<bool()>& has_ended);
+  bool FollowHang(Verdict verdict, const Verdict& streams, const std::function<bool()>& has_ended);
+  void Report(HangTracker::News news, const Verdict& verdict);
   void FindScope(const ChildView& child, const Verdict& streams);
   void NoteAbsence();
   bool WasStoppedInHang() const;

@@ -118,13 +118,20 @@ class ProcessWatch {
       pollfd events[] = {{environment_.signal_fd, POLLIN, 0}, {observer_->control_fd(), POLLIN, 0}};
       poll(events, std::size(events), static_cast<int>(kTickInterval / kMillisecond));
       ReadSignals();
-      has_ended_ = end_->HasEnded() || LifeOfProcess(options_.pid) == Life::kDead;
+      (void)HasJustEnded();
       FindProcesses();
       if (command_.pid() != 0) observer_->NoteAttach();
       command_.Collect();
       if (process_ != nullptr) process_->Tick(clock_.Monotonic());
-      if (observer_->Tick(view_, options_.pid)) Act();
+      if (observer_->Tick(view_, options_.pid, [this] { return HasJustEnded(); })) Act();
     }
+  }
+
+  // Since it was last asked.
+  bool HasJustEnded() {
+    if (has_ended_) return false;
+    has_ended_ = end_->HasEnded() || LifeOfProcess(options_.pid) == Life::kDead;
+    return has_ended_;
   }
 
   bool IsOver() {

@@ -144,11 +144,10 @@ class Runner {
     while (!(exit_ && recording_.ended())) {
       WaitForEvents(exit_ ? kMillisecond * 20 : kPollInterval);
       ReadSignals();
-      if (exit_) {
+      if (exit_)
         (void)child_->Poll();
-      } else if ((exit_ = child_->Poll()) && !ended_by_hang_ && !timed_out_) {
-        observer_->OnExit(*exit_);
-      }
+      else
+        (void)HasJustEnded();
       if (hang_command_.pid() != 0) observer_->NoteAttach();
       const TimeNs now = clock_.Monotonic();
       if (now >= next_activity) {
@@ -158,7 +157,7 @@ class Runner {
         next_activity = now + kActivityInterval;
       }
       if (exit_ && recording_.ended()) break;
-      if (observer_->Tick(view_, child_->pid())) ActOnHang();
+      if (observer_->Tick(view_, child_->pid(), [this] { return HasEndedLately(); })) ActOnHang();
       if (options_.timeout != 0 && now - observer_->start() >= options_.timeout) TimeOut();
       if (kill_at_ != 0 && now >= kill_at_) {
         child_->Signal(SIGKILL);
@@ -166,6 +165,22 @@ class Runner {
         kill_at_ = 0;
       }
     }
+  }
+
+  // Since it was last asked.
+  bool HasJustEnded() {
+    if (exit_) return false;
+    exit_ = child_->Poll();
+    if (!exit_) return false;
+    ended_at_ = clock_.Monotonic();
+    if (!ended_by_hang_ && !timed_out_) observer_->OnExit(*exit_);
+    return true;
+  }
+
+  // What is still to be read of it is no hang, and those who hold its output may go on now.
+  bool HasEndedLately() {
+    (void)HasJustEnded();
+    return exit_ && clock_.Monotonic() - ended_at_ < options_.observer.stall;
   }
 
   void WaitForEvents(TimeNs longest) {
@@ -242,7 +257,7 @@ class Runner {
 
   // With the same evidence as a hang: why it has not ended by now is what its user wants to know.
   void TimeOut() {
-    if (std::exchange(is_time_over_, true) || ended_by_hang_) return;
+    if (HasJustEnded() || std::exchange(is_time_over_, true) || ended_by_hang_) return;
     timed_out_ = !exit_;  // else only those are left who hold its output
     if (timed_out_) observer_->ReportTimeout(options_.timeout);
     EndProgram();
@@ -331,6 +346,7 @@ class Runner {
   std::unique_ptr<ChildProcess> child_;
   Observer* observer_ = nullptr;
   std::optional<ChildExit> exit_;
+  TimeNs ended_at_ = 0;  // monotonic: when exit_ was noticed
   ChildView view_;
   std::set<int> terminal_signals_;
   TimeNs kill_at_ = 0;

@@ -67,7 +67,7 @@ TeeOutcome RunTee(const Environment& environment, const TeeOptions& options) {
       interrupted = true;
       recording.Stop();
     }
-    observer.Tick(nobody, 0);
+    observer.Tick(nobody, 0, [] { return false; });
     if (standby != nullptr) standby->Check();
   }
   interrupted |= ReadSignals(environment.signal_fd, &observer);

@@ -34,6 +34,7 @@ class FakeChild final : public ChildProcess {
   }
   void Signal(int signal_number, SignalSource) override {
     signals.push_back(signal_number);
+    if (on_signal) on_signal();
     if (signal_number == dies_of) End({0, signal_number});
   }
   void SignalDescendants(int) override {}
@@ -51,6 +52,7 @@ class FakeChild final : public ChildProcess {
   int dies_of = 0;
   int terminal_sizes_seen = 0;
   std::function<void()> on_poll;  // each time hangscope looks
+  std::function<void()> on_signal;
   std::function<void()> on_question_for_input;
 
  private:

@@ -37,6 +37,23 @@ class RunSessionTest : public ::testing::Test {
 
   RunOutcome Run() { return RunProgram(environment_, options_); }
 
+  void WaitsForItself(FakeProcessInspector* inspector) {
+    SystemSample look;
+    ProcessFacts process;
+    process.pid = child_->pid();
+    ThreadFacts thread;
+    thread.pid = thread.tid = process.pid;
+    thread.state = ThreadState::kSleeping;
+    thread.system_call = 202;
+    thread.wait.kind = WaitKind::kMutex;
+    thread.wait.owner = thread.tid;
+    thread.wait.variable = "lock";
+    process.threads.push_back(thread);
+    look.processes.push_back(process);
+    inspector->Add(look);
+    environment_.inspector = inspector;
+  }
+
   FakeFileSystem disk_;
   SystemClock clock_;
   FakeChild* child_;  // owned by the run
@@ -119,6 +136,38 @@ TEST_F(RunSessionTest, HangKillsAChildThatDoesNot) {
   EXPECT_EQ(Run().exit_status, kRunHang);
 }
 
+TEST_F(RunSessionTest, WhatEndsWhileItIsJudgedHadNoHang) {
+  FakeProcessInspector inspector;
+  WaitsForItself(&inspector);
+  options_.on_hang.what = OnHang::kKill;
+  child_->Print("working\n");
+  child_->on_poll = [&] {
+    if (!inspector.asked.empty()) child_->End({7, 0});
+  };
+  EXPECT_EQ(Run().exit_status, 7) << said_;
+  EXPECT_EQ(said_.find("HANG"), std::string::npos) << said_;
+}
+
+TEST_F(RunSessionTest, WhatEndsWhileItsHangIsReportedKeepsItsStatus) {
+  options_.on_hang.what = OnHang::kKill;
+  child_->on_signal = [] { ADD_FAILURE() << "it was ended"; };
+  child_->Print("working\n");
+  child_->on_poll = [this] {
+    if (disk_.Exists("dir/fw.snapshot-0001/manifest.json")) child_->End({7, 0});
+  };
+  EXPECT_EQ(Run().exit_status, 7) << said_;
+  EXPECT_NE(said_.find("HANG"), std::string::npos) << said_;
+}
+
+TEST_F(RunSessionTest, WhatEndsAsItsTimeIsOverKeepsItsStatus) {
+  options_.timeout = 1;
+  int polls = 0;
+  child_->on_poll = [&] {
+    if (++polls == 2) child_->End({7, 0});
+  };
+  EXPECT_EQ(Run().exit_status, 7) << said_;
+}
+
 TEST_F(RunSessionTest, HangIsOnlyToldWhereThatIsWanted) {
   options_.on_hang.what = OnHang::kNone;
   options_.observer.snapshot_on_hang = false;
@@ -131,21 +180,8 @@ TEST_F(RunSessionTest, HangIsOnlyToldWhereThatIsWanted) {
 }
 
 TEST_F(RunSessionTest, ThreadsOfASilentProgramSayWhyWithoutBeingStopped) {
-  SystemSample look;
-  ProcessFacts process;
-  process.pid = child_->pid();
-  ThreadFacts thread;
-  thread.pid = thread.tid = process.pid;
-  thread.state = ThreadState::kSleeping;
-  thread.system_call = 202;
-  thread.wait.kind = WaitKind::kMutex;
-  thread.wait.owner = thread.tid;
-  thread.wait.variable = "lock";
-  process.threads.push_back(thread);
-  look.processes.push_back(process);
   FakeProcessInspector inspector;
-  inspector.Add(look);
-  environment_.inspector = &inspector;
+  WaitsForItself(&inspector);
   options_.on_hang.what = OnHang::kKill;
   child_->Print("working\n");
   child_->dies_of = SIGTERM;
