@@ -202,6 +202,7 @@ Verdict Observer::Judge(const Verdict& streams) const {
 Verdict Observer::Explained(const Verdict& judged) {
   Verdict told = judged;
   if (told.stacks.empty()) told.stacks = StacksOf(judged, ThreadsSeen());
+  crashes_.AddTo(&told);
   if (told.findings.empty()) return told;
   std::optional<ThreadHistory> history;
   if (history_ != nullptr) history.emplace(history_->Take());
@@ -303,30 +304,9 @@ void Observer::ReportEndOfHang(const Verdict& verdict) {
                  clock_.Wall());
 }
 
-// Where the program crashed, if the kernel wrote a core dump of it.
-void Observer::AddCrash(Verdict* verdict) const {
-  constexpr size_t kMostFramesTold = 6;
-  const TimeNs started = clock_.Wall() - (clock_.Monotonic() - start_);
-  auto crash = ReadCrashStack(CorePattern(), pid_, started);
-  if (!crash.ok() || crash->frames.empty()) {
-    verdict->evidence.push_back(crash.ok() ? "no stack of the crash: its core dump has none"
-                                           : crash.status().message());
-    return;
-  }
-  const std::string program = options_.command.empty() ? "" : NameOf(options_.command[0]);
-  std::string where =
-      fmt::format("thread {} crashed in {}", crash->thread, Printable(crash->frames[0]));
-  for (size_t i = 1; i < std::min(crash->frames.size(), kMostFramesTold); ++i)
-    where += (i == 1 ? "  <- " : " <- ") + Printable(crash->frames[i]);
-  verdict->evidence.push_back(where);
-  verdict->evidence.push_back("core dump: " + crash->core);
-  SubjectStack stack;
-  stack.thread = crash->thread;
-  stack.name = std::to_string(crash->thread);
-  stack.process = fmt::format("{} {}", pid_, program);
-  stack.command = fmt::format("{}", fmt::join(options_.command, " "));
-  stack.frames = std::move(crash->frames);
-  verdict->stacks.push_back(std::move(stack));
+void Observer::OnCrash(const ProcessCrash& crash) {
+  const std::string text = crashes_.Add(crash, StartWall(), clock_.Monotonic() - start_);
+  if (!text.empty()) narrator_.Note(text, clock_.Wall());
 }
 
 bool Observer::OnSignal(int number) {
@@ -395,7 +375,8 @@ Verdict Observer::Conclude(const ChildView& child, int pid) {
   warnings_.Report(true);
   Verdict verdict = analysis_.Conclude(child);
   verdict = Judge(verdict);
-  if (WritesCore(child.exit_signal)) AddCrash(&verdict);
+  if (WritesCore(child.exit_signal)) AddProgramCrash(pid_, options_.command, StartWall(), &verdict);
+  crashes_.AddTo(&verdict);
   if (child.exit_signal != 0 || child.exit_status != 0)
     verdict.last_output = recording_.ReadLastOutput();
   std::vector<DueSnapshot> due = requests_.Finish([this] { return StatusNow(); });

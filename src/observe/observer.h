@@ -12,6 +12,7 @@
 #include "act/hang_tracker.h"
 #include "cpu/history_recorder.h"
 #include "observe/analysis.h"
+#include "observe/crash_notes.h"
 #include "observe/narrator.h"
 #include "observe/observer_options.h"
 #include "observe/recording.h"
@@ -55,6 +56,8 @@ class Observer {
   }
   // True when that signal asks for a snapshot.
   bool OnSignal(int number);
+  // Of a process that the program started.
+  void OnCrash(const ProcessCrash& crash);
   // The program ended; its streams perhaps not yet.
   void OnExit(const ChildExit& exit);
   // After the streams ended. `pid`: as for Tick, which a short program never saw.
@@ -89,7 +92,7 @@ class Observer {
   void ReportCode();
   void Beat(const ChildView& child, const Verdict& verdict);
   void ReportHang();
-  void AddCrash(Verdict* verdict) const;
+  TimeNs StartWall() const { return clock_.Wall() - (clock_.Monotonic() - start_); }
   std::vector<LastOutput> LastOutputBy(const std::string& snapshot) const;
   void ReportBetter();
   void ReportEndOfHang(const Verdict& verdict);
@@ -130,6 +133,7 @@ class Observer {
   TimeNs last_cpu_ = 0;
   std::vector<uint64_t> last_totals_;
   HangTracker hang_;
+  CrashNotes crashes_;
   bool elf_changed_ = false;  // and that was said
   bool elf_failed_ = false;   // likewise
   bool judges_ = true;

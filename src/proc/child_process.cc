@@ -266,14 +266,16 @@ class PosixChild final : public ChildProcess {
   // `pty`: the child's own terminal, -1 if it has none; owned.
   // `mask_before`: of the signals that this thread had blocked before it started the child.
   PosixChild(pid_t pid, std::vector<int> streams, std::function<bool(pid_t)> is_ours,
-             TerminalUse terminal_use, int pty, const sigset_t& mask_before)
+             TerminalUse terminal_use, int pty, const sigset_t& mask_before,
+             std::unique_ptr<CrashListener> crashes)
       : pid_(pid),
         streams_(std::move(streams)),
         outputs_(LinksOf(streams_)),
         is_ours_(std::move(is_ours)),
         terminal_use_(terminal_use),
         pty_(pty),
-        mask_before_(mask_before) {
+        mask_before_(mask_before),
+        crashes_(std::move(crashes)) {
     if (terminal_use == TerminalUse::kRelayed) {
       keys_.emplace(STDIN_FILENO, fcntl(pty, F_DUPFD_CLOEXEC, 0),
                     [pid, pty] { Suspend(pid, pty); });
@@ -311,6 +313,17 @@ class PosixChild final : public ChildProcess {
       if (WIFSTOPPED(status)) FollowStop(WSTOPSIG(status));
     }
     return exit_;
+  }
+
+  int crash_fd() const override { return crashes_ == nullptr ? -1 : crashes_->fd(); }
+  std::vector<ProcessCrash> DrainCrashes() override {
+    if (crashes_ == nullptr || !sees_processes_) return {};
+    std::vector<ProcessCrash> crashes =
+        crashes_->Drain([this](int pid) { return DescendsFromUs(pid); });
+    std::erase_if(crashes, [this](const ProcessCrash& crash) {
+      return crash.pid == pid_ || (is_ours_ && is_ours_(crash.pid));
+    });
+    return crashes;
   }
 
   void Signal(int signal_number, SignalSource source) override {
@@ -395,6 +408,17 @@ class PosixChild final : public ChildProcess {
     return sees_processes_ ? Descendants(getpid(), is_ours_) : std::vector<TaskStat>();
   }
 
+  // And not from what hangscope started for itself.
+  bool DescendsFromUs(pid_t pid) const {
+    const ProcFolder proc("/proc");
+    while (pid > 1 && pid != getpid()) {
+      if (is_ours_ && is_ours_(pid)) return false;
+      const auto stat = proc.Stat(pid);
+      pid = stat ? stat->parent : 0;
+    }
+    return pid == getpid();
+  }
+
   bool HoldsOutput(pid_t pid) const {
     int error = 0;
     const std::vector<DescriptorLink> links = ProcFolder("/proc").Descriptors(pid, &error);
@@ -462,6 +486,7 @@ class PosixChild final : public ChildProcess {
   TerminalUse terminal_use_;
   const int pty_;
   const sigset_t mask_before_;
+  const std::unique_ptr<CrashListener> crashes_;
   std::optional<KeyRelay> keys_;
   std::optional<ChildExit> exit_;
   const bool sees_processes_ = ProcFolder("/proc").WhyBlind().empty();
@@ -591,6 +616,7 @@ Result<std::unique_ptr<ChildProcess>> StartChild(const ChildOptions& options) {
   for (const Pipe& pipe : pipes.streams) streams.push_back(pipe.read_end);
   if (options.before_start) options.before_start(streams);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
+  std::unique_ptr<CrashListener> crashes = CrashListener::Open();
   std::vector<char*> arguments;
   for (const std::string& word : options.command)
     arguments.push_back(const_cast<char*>(word.c_str()));
@@ -626,8 +652,9 @@ Result<std::unique_ptr<ChildProcess>> StartChild(const ChildOptions& options) {
       pty == options.streams.end()
           ? -1
           : fcntl(streams[static_cast<size_t>(pty - options.streams.begin())], F_DUPFD_CLOEXEC, 0);
-  return std::unique_ptr<ChildProcess>(std::make_unique<PosixChild>(
-      pid, std::move(streams), options.is_ours, terminal_use, terminal, mask_before));
+  return std::unique_ptr<ChildProcess>(
+      std::make_unique<PosixChild>(pid, std::move(streams), options.is_ours, terminal_use, terminal,
+                                   mask_before, std::move(crashes)));
 }
 
 }  // namespace hangscope

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "proc/crash_listener.h"
 #include "proc/inherited_signals.h"
 #include "proc/proc_text.h"
 
@@ -63,6 +64,10 @@ class ChildProcess {
   // Where the streams of the ChildOptions are read, in their order. The caller of
   // Start owns and closes them. A stream on a terminal may end with EIO.
   virtual const std::vector<int>& stream_fds() const = 0;
+  // Crashes of processes that descend from this one, but for the child itself, as far as the kernel
+  // tells of them; `crash_fd` can be read when there is one, -1: it never tells.
+  virtual int crash_fd() const { return -1; }
+  virtual std::vector<ProcessCrash> DrainCrashes() { return {}; }
   // Our terminal has another size: so has the child's, if it has one of its own.
   virtual void FollowTerminalSize() = 0;
 };

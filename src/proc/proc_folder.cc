@@ -98,4 +98,13 @@ std::optional<TaskStat> ProcFolder::Stat(int pid) const {
   return text ? ParseTaskStat(*text) : std::nullopt;
 }
 
+std::string ProcFolder::CommandLine(int pid) const {
+  constexpr size_t kMostCommand = 4096;
+  std::string text = Read(fmt::format("{}/cmdline", pid)).value_or("");
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  if (text.size() > kMostCommand) text.resize(kMostCommand);
+  std::replace(text.begin(), text.end(), '\0', ' ');
+  return text;
+}
+
 }  // namespace hangscope

@@ -43,6 +43,8 @@ class ProcFolder {
   std::vector<DescriptorLink> Descriptors(int pid, int* error) const;
 
   std::optional<TaskStat> Stat(int pid) const;
+  // The words of its command line with spaces between, or their begin; may be empty.
+  std::string CommandLine(int pid) const;
   // Why what the folder shows says nothing of this process and its children; empty: it does.
   std::string WhyBlind() const;
   std::string Path(const std::string& path) const { return root_ + "/" + path; }

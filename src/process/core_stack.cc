@@ -160,9 +160,11 @@ std::string CorePattern() {
   return pattern;
 }
 
-Result<CrashStack> ReadCrashStack(const std::string& pattern, int pid, TimeNs start) {
-  const auto base = CorePath(pattern, pid);
+Result<CrashStack> ReadCrashStack(const std::string& pattern, int pid, TimeNs start,
+                                  const std::string& folder) {
+  auto base = CorePath(pattern, pid);
   if (!base) return NoCore(pattern);
+  if (!folder.empty() && !base->starts_with('/')) *base = folder + "/" + *base;
   // With core_uses_pid the kernel appends the number.
   for (const std::string& path : {*base, fmt::format("{}.{}", *base, pid)}) {
     const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);

@@ -22,11 +22,12 @@ bool WritesCore(int signal);
 // Where the kernel writes them: /proc/sys/kernel/core_pattern.
 std::string CorePattern();
 
-// Of process `pid`, which such a signal has ended, and which was started in this process's folder,
-// at `start` (wall) or later. `pattern`: as CorePattern. Only a dump that names this process, and
-// was written since `start`, is read, in a process of its own; it stays. Fails where there is none,
-// with a sentence on how to get one where that is known.
-Result<CrashStack> ReadCrashStack(const std::string& pattern, int pid, TimeNs start);
+// Of process `pid`, which such a signal has ended in `folder` (empty: this process's), and which
+// was started at `start` (wall) or later. `pattern`: as CorePattern. Only a dump that names this
+// process, and was written since `start`, is read, in a process of its own; it stays. Fails where
+// there is none, with a sentence on how to get one where that is known.
+Result<CrashStack> ReadCrashStack(const std::string& pattern, int pid, TimeNs start,
+                                  const std::string& folder = {});
 
 }  // namespace hangscope
 

@@ -20,21 +20,12 @@ namespace {
 constexpr size_t kMostThreads = 16384;
 constexpr size_t kStackBytes = 64 << 10;  // copied of each
 constexpr uint64_t kBelowStack = 256;     // leaf functions use so much below the stack pointer
-constexpr size_t kMostCommand = 4096;
 
 // A handler that runs, or a signalfd that becomes ready, ends these.
 bool SignalsEnd(WaitKind kind) {
   return kind == WaitKind::kRead || kind == WaitKind::kWrite || kind == WaitKind::kPoll ||
          kind == WaitKind::kAccept || kind == WaitKind::kSignal || kind == WaitKind::kSemaphore ||
          kind == WaitKind::kFutex || kind == WaitKind::kFileLock;
-}
-
-std::string CommandLine(const ProcFolder& proc, int pid) {
-  std::string text = proc.Read(fmt::format("{}/cmdline", pid)).value_or("");
-  while (!text.empty() && text.back() == '\0') text.pop_back();
-  if (text.size() > kMostCommand) text.resize(kMostCommand);
-  std::replace(text.begin(), text.end(), '\0', ' ');
-  return text;
 }
 
 // The user who, beside root, may look at a process of `user`; -1: nobody. Where that is the one who
@@ -145,7 +136,7 @@ bool ProcessLook::Read() {
   facts_.name = stat->name;
   facts_.parent = stat->parent;
   facts_.state = stat->state;
-  facts_.command = CommandLine(context_.proc, pid_);
+  facts_.command = context_.proc.CommandLine(pid_);
   facts_.shares_memory_with = context_.tree.WhoSharesMemory(pid_, stat->stack_begin);
   leads_to_.insert(facts_.shares_memory_with.begin(), facts_.shares_memory_with.end());
   if (stat->kernel_thread)

@@ -149,6 +149,7 @@ class Runner {
       else
         (void)HasJustEnded();
       if (hang_command_.pid() != 0) observer_->NoteAttach();
+      ReportCrashes();
       const TimeNs now = clock_.Monotonic();
       if (now >= next_activity) {
         if (standby_ != nullptr) standby_->Check();
@@ -183,10 +184,15 @@ class Runner {
     return exit_ && clock_.Monotonic() - ended_at_ < options_.observer.stall;
   }
 
+  void ReportCrashes() {
+    for (const ProcessCrash& crash : child_->DrainCrashes()) observer_->OnCrash(crash);
+  }
+
   void WaitForEvents(TimeNs longest) {
     pollfd events[] = {{environment_.signal_fd, POLLIN, 0},
                        {recording_.done_event(), POLLIN, 0},
-                       {observer_->control_fd(), POLLIN, 0}};
+                       {observer_->control_fd(), POLLIN, 0},
+                       {child_->crash_fd(), POLLIN, 0}};
     poll(events, std::size(events), static_cast<int>(longest / kMillisecond));
     if (events[1].revents != 0) {
       uint64_t count = 0;
@@ -298,6 +304,7 @@ class Runner {
 
   int Conclude() {
     ReadSignals();
+    ReportCrashes();
     standby_.reset();
     SampleChild();
     view_.ended = true;

@@ -433,6 +433,37 @@ class Hangs(Case):
         self.assertEqual(seen.count(b"\n"), seen[seen.rindex(b"\x1b[K"):].count(b"\n"))
 
 
+@unittest.skipIf(os.getuid() != 0 or os.readlink("/proc/self/ns/pid") != "pid:[4026531836]", "the kernel tells crashes to root outside of containers")
+class CrashBelow(Case):
+    DIES = 'sh -c "kill -%s \\$\\$; :";'
+
+    def crashes(self, signals, status=0):
+        outcome = self.run_program(["sh", "-c", "".join(self.DIES % each for each in signals) + f"exit {status}"], "--heartbeat", 0)
+        self.assertEqual((outcome.status, outcome.hangs), (status, []), outcome.messages)
+        told = [m["text"] for m in outcome.of_type("note") if "killed by" in m["text"]]
+        self.assertEqual([line for line in outcome.last["evidence"] if "killed by" in line], told)
+        return told, outcome
+
+    def test_is_told_with_its_signal_and_why_there_is_no_stack(self):
+        soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_CORE, (soft, hard))
+        told, _ = self.crashes(["SEGV"], status=3)
+        line, = told
+        self.assertRegex(line, r"^\d+( sh)? was killed by signal 11 \(Segmentation fault\) after \d.* s; no stack of the crash: ")
+
+    def test_three_are_told_and_the_others_counted(self):
+        told, outcome = self.crashes(5 * ["ABRT"])
+        self.assertEqual(len(told), 3, told)
+        self.assertIn("2 more processes crashed", outcome.last["evidence"])
+
+    def test_neither_an_end_by_another_signal_nor_a_crash_elsewhere_is_one(self):
+        elsewhere = subprocess.Popen(["sh", "-c", "sleep 0.3; kill -SEGV $$; :"])
+        self.addCleanup(elsewhere.wait)
+        told, _ = self.crashes(["KILL", "TERM", "0; sleep 0.6; kill -0 "])
+        self.assertEqual((told, elsewhere.wait()), ([], -signal.SIGSEGV))
+
+
 class Short(Case):
     LOOP = ("import sys,time\nline='core   0: 3 0x%08x (0x%08x)%s'\n"
             "r='\\n'.join([line%(0x80000108,0x72783,' x15 0x00000000 mem 0x8000b210'),line%(0x8000010c,0xfe078ee3,'')])+'\\n'\n"
