@@ -29,6 +29,7 @@ enum class FindingKind {
   kDead,      // the target is gone
   // Of a process's threads.
   kOwnerDied,   // a lock whose holder is no more
+  kCopiedLock,  // a lock that was held when fork() copied it
   kLostWakeup,  // waits for a signal that nobody is left to give
   kNoWriter,    // reads from what nobody writes
   kStoppedChild,
@@ -56,6 +57,8 @@ constexpr std::string_view FindingKindName(FindingKind kind) {
       return "dead";
     case FindingKind::kOwnerDied:
       return "owner-died";
+    case FindingKind::kCopiedLock:
+      return "copied-lock";
     case FindingKind::kLostWakeup:
       return "lost-wakeup";
     case FindingKind::kNoWriter:

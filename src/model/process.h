@@ -214,7 +214,9 @@ struct ThreadWait {
   std::string shared_name;
   // of mutexes and the like: the thread that holds it, as the memory says
   std::optional<int> owner;
-  bool owner_died = false;    // there is no such thread any more
+  bool owner_died = false;  // there is no such thread any more
+  // fork() copied the lock while `owner`, a thread of another process, held it there
+  bool owner_copied = false;
   std::optional<int> thread;  // of kJoin: which
   // Of kChild: the processes it would take. Of other waits: those whose end interrupts it with
   // SIGCHLD, which is handled, or makes one of its files ready.

@@ -110,6 +110,7 @@ std::optional<TaskStat> ParseTaskStat(std::string_view text) {
   const auto after = Words(text.substr(close + 1));
   constexpr size_t kTicks = 11;  // utime, stime, cutime, cstime
   constexpr size_t kStackBegin = 25;
+  constexpr size_t kStart = 19;
   constexpr size_t kCpu = 36;
   constexpr size_t kWaitStatus = 49;
   if (before.size() != 1 || after.size() < 7 || after[0].size() != 1) return std::nullopt;
@@ -128,6 +129,7 @@ std::optional<TaskStat> ParseTaskStat(std::string_view text) {
     stat.cpu_ticks += ParseNumber<uint64_t>(after[i]).value_or(0);
   if (after.size() > kStackBegin)
     stat.stack_begin = ParseNumber<uint64_t>(after[kStackBegin]).value_or(0);
+  if (after.size() > kStart) stat.start_ticks = ParseNumber<uint64_t>(after[kStart]).value_or(0);
   if (after.size() > kCpu) stat.cpu = ParseNumber<int>(after[kCpu]).value_or(-1);
   if (after.size() > kWaitStatus)
     stat.wait_status = ParseNumber<int>(after[kWaitStatus]).value_or(0);

@@ -26,6 +26,7 @@ struct TaskStat {
   int cpu = -1;  // that it ran on last
   // in clock ticks (sysconf): its own, and of children it waited for, in user and in system mode
   uint64_t cpu_ticks = 0;
+  uint64_t start_ticks = 0;  // in clock ticks since the machine's start: when it was created
   // of a zombie, as wait(2) tells it; 0 also where this user may not see it
   int wait_status = 0;
   // Where its stack was put when its program began: the same for all who share one memory, and for

@@ -77,6 +77,7 @@ ThreadWait ReadWait(const SavedJson& json) {
   wait.shared_name = TextField(json, "shared_name");
   wait.owner = Id(json, "owner");
   wait.owner_died = TrueField(json, "owner_died");
+  wait.owner_copied = TrueField(json, "owner_copied");
   wait.thread = Id(json, "thread");
   wait.children = Ids(json, "children");
   wait.signals = CountField(json, "signals").value_or(0);

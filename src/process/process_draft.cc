@@ -110,8 +110,9 @@ void DraftFinder::JudgeCause(const WaitCause& cause) {
   draft.members = WhoWaitsFor(who);
   if (draft.members.empty()) return;
   if (node(who).kind == NodeKind::kDeadOwner) {
-    draft.kind = FindingKind::kOwnerDied;
-    if (node(who).tid != 0) draft.partners = {node(who).tid};
+    const bool is_copy = node(draft.members[0]).facts->wait.owner_copied;
+    draft.kind = is_copy ? FindingKind::kCopiedLock : FindingKind::kOwnerDied;
+    if (node(who).tid != 0 && !is_copy) draft.partners = {node(who).tid};
   } else {
     const auto waits_for_child = [&](uint32_t i) {
       return node(i).facts->wait.kind == WaitKind::kChild;

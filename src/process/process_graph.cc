@@ -258,6 +258,16 @@ void ProcessGraph::WaitForDead(uint32_t node) {
   waits_.emplace_back();
 }
 
+// The main thread of a child is the copy of the one that called fork(), and may unlock what that
+// had locked.
+void ProcessGraph::WaitForCopied(uint32_t node) {
+  WaitForDead(node);
+  const auto main = threads_.find(nodes_[node].pid);
+  if (main != threads_.end() && main->second != node &&
+      nodes_[main->second].stand != ThreadStand::kEnded)
+    waits_[node].suppliers.push_back({main->second, false});
+}
+
 void ProcessGraph::AddFileEdges(uint32_t node) {
   const std::vector<WaitFile>& files = nodes_[node].facts->wait.files;
   bool only_own = true;
@@ -283,6 +293,7 @@ void ProcessGraph::AddEdges(uint32_t node) {
   if (stand == ThreadStand::kSpins) return WaitForOwnProcess(node);
   if (stand != ThreadStand::kWaits) return;
   const ThreadWait& wait = nodes_[node].facts->wait;
+  if (wait.owner_copied) return WaitForCopied(node);
   if (wait.owner_died) return WaitForDead(node);
   // A lock of a file belongs to a process, and any of its threads may give it back.
   if (wait.owner && wait.kind == WaitKind::kFileLock) return WaitForProcess(node, *wait.owner);

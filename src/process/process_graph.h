@@ -53,7 +53,7 @@ constexpr std::string_view ThreadStandName(ThreadStand stand) {
 }
 
 // A thread; or all threads of a process together, for those who wait for any of them; or the thread
-// that died with a lock.
+// that died with a lock, or has another copy of it.
 struct ProcessNode {
   enum class Kind { kThread, kProcess, kDeadOwner, kNobodyKnows };
   Kind kind = Kind::kThread;
@@ -87,6 +87,7 @@ class ProcessGraph {
   void WaitForProcess(uint32_t node, int pid);
   void WaitForOwnProcess(uint32_t node);
   void WaitForDead(uint32_t node);
+  void WaitForCopied(uint32_t node);
   void DropUnwaited(std::vector<WaitNode>* waits) const;
   void Unknown(uint32_t node) { Stand(node, ThreadStand::kUnknown); }
   void Stand(uint32_t node, ThreadStand stand);

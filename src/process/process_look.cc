@@ -437,11 +437,12 @@ void ProcessLook::ExplainFutexWait(const Work& work, ThreadFacts* thread) {
   ThreadWait& wait = thread->wait;
   const FutexWord& word = work.meaning.futexes.front();
   const MemoryMapping* const mapping = FindMapping(mappings_, word.address);
-  wait.shared = !word.is_private && mapping != nullptr && mapping->shared;
+  const bool in_shared_memory = mapping != nullptr && mapping->shared;
+  wait.shared = !word.is_private && in_shared_memory;
   // In a namespace of processes the word has a number of there, which may be anybody's of it.
-  const bool may_be_anybody = wait.shared && has_own_ids_;
+  const bool may_be_anybody = in_shared_memory && has_own_ids_;
   const auto is_thread = [&](int inner) {
-    return may_be_anybody || OuterThread(inner, wait.shared).has_value();
+    return may_be_anybody || OuterThread(inner, in_shared_memory).has_value();
   };
   const FutexMeaning meaning =
       ExplainFutexWord(word, work.meaning.futex_use, thread->stack, read_memory_, is_thread);
@@ -449,10 +450,15 @@ void ProcessLook::ExplainFutexWait(const Work& work, ThreadFacts* thread) {
   wait.address = meaning.object;
   wait.variable = VariableName(meaning.object);
   if (meaning.owner) {
-    wait.owner = OuterThread(*meaning.owner, wait.shared);
+    wait.owner = OuterThread(*meaning.owner, in_shared_memory);
     if (!wait.owner && !may_be_anybody) wait.owner = *meaning.owner;
   }
   wait.owner_died = meaning.owner_died;
+  if (meaning.owner && wait.owner_died && mapping != nullptr && !in_shared_memory)
+    FindOwnerElsewhere(*meaning.owner, &wait);
+  if (!wait.shared && wait.owner && !wait.owner_died && !wait.owner_copied &&
+      outer_ids_.count(*meaning.owner) == 0)
+    LeadToProcessOf(*wait.owner);
   if (!meaning.owner && InterruptedItself(thread->stack)) wait.owner = thread->tid;
   if (meaning.joined) wait.thread = OuterThread(*meaning.joined, false);
   if (wait.kind == WaitKind::kSemaphore && python_ && !wait.shared)
@@ -478,14 +484,61 @@ void ProcessLook::ExplainSharedWord(const FutexWord& word, ThreadWait* wait) {
       "{}+{:#x}", mapping->path.empty() ? fmt::format("inode {}", mapping->inode) : mapping->path,
       word.address - mapping->begin + mapping->file_offset);
   if (wait->owner && !wait->owner_died) {
-    const auto status = context_.proc.Read(fmt::format("{}/status", *wait->owner));
-    const auto parsed = status ? ParseTaskStatus(*status) : std::nullopt;
-    if (parsed && parsed->process > 0) leads_to_.insert(parsed->process);
-    return;
+    return LeadToProcessOf(*wait->owner);
   }
   // Nobody holds a condition or a semaphore: whoever shares it may be the one to wake.
   for (const int other : context_.files.ProcessesThatMap(mapping->device, mapping->inode))
     leads_to_.insert(other);
+}
+
+void ProcessLook::LeadToProcessOf(int thread) {
+  const auto status = context_.proc.Read(fmt::format("{}/status", thread));
+  const auto parsed = status ? ParseTaskStatus(*status) : std::nullopt;
+  if (parsed && parsed->process > 0) leads_to_.insert(parsed->process);
+}
+
+// The living thread of another process that this one's namespace calls `inner`; nothing: none.
+std::optional<int> ProcessLook::ThreadOfOthers(int inner) const {
+  if (!has_own_ids_) {
+    const auto stat = context_.proc.Stat(inner);
+    const bool lives =
+        stat && stat->state != ThreadState::kZombie && stat->state != ThreadState::kDead;
+    return lives ? std::optional<int>(inner) : std::nullopt;
+  }
+  const auto space = context_.proc.Link(fmt::format("{}/ns/pid", pid_));
+  for (const int pid : context_.proc.Processes()) {
+    const bool is_near = pid == facts_.parent ||
+                         (space && context_.proc.Link(fmt::format("{}/ns/pid", pid)) == space);
+    if (pid == pid_ || !is_near) continue;
+    for (const int tid : context_.proc.Threads(pid)) {
+      const auto status = context_.proc.Read(fmt::format("{}/task/{}/status", pid, tid));
+      const auto parsed = status ? ParseTaskStatus(*status) : std::nullopt;
+      if (parsed && (parsed->inner_id > 0 ? parsed->inner_id : tid) == inner) return tid;
+    }
+  }
+  return std::nullopt;
+}
+
+// A word of private memory names an owner that is no thread of this process. Where no thread has
+// the number, it ended. One that has it may share the memory, as after clone(CLONE_VM); or fork()
+// copied the lock: a thread older than this process was never one of its own, as no two threads
+// that live at one time have the same number. A younger one was given the number of one that ended.
+void ProcessLook::FindOwnerElsewhere(int inner, ThreadWait* wait) {
+  const auto other = ThreadOfOthers(inner);
+  if (!other) return;
+  const long differs = syscall(SYS_kcmp, *other, pid_, KCMP_VM, 0, 0);
+  if (differs <= 0) {  // the same memory, or that may not be asked
+    wait->owner = differs == 0 ? other : std::nullopt;
+    wait->owner_died = false;
+    wait->shared = differs < 0;
+    return;
+  }
+  const auto its = context_.proc.Stat(*other);
+  const auto own = context_.proc.Stat(pid_);
+  if (!its || !own || its->start_ticks > own->start_ticks) return;
+  wait->owner = other;
+  wait->owner_died = false;
+  wait->owner_copied = true;
 }
 
 // The thread that the process calls `inner`; nothing where there is none. What a word that is

@@ -130,6 +130,9 @@ class ProcessLook {
   void AddChildrenThatEnd(ThreadWait* wait);
   void ExplainFiles(const CallMeaning& meaning, ThreadWait* wait);
   std::optional<int> OuterThread(int inner, bool shared) const;
+  std::optional<int> ThreadOfOthers(int inner) const;
+  void LeadToProcessOf(int thread);
+  void FindOwnerElsewhere(int inner, ThreadWait* wait);
   bool WantsStop(const Work& work, const ThreadFacts& thread) const;
   void StopThread(Work* work, ThreadFacts* thread);
   void StepThread(const TaskStatus& status, ThreadFacts* thread);

@@ -72,6 +72,9 @@ std::string SummaryOf(const FindingDraft& draft, const JudgedProcesses& judged) 
     case FindingKind::kOwnerDied:
       return fmt::format("owner died, {} wait{} for {}", count, one ? "s" : "",
                          WaitedFor(first, judged.look));
+    case FindingKind::kCopiedLock:
+      return fmt::format("copied lock, {} wait{} for {}", count, one ? "s" : "",
+                         WaitedFor(first, judged.look));
     case FindingKind::kLostWakeup:
       if (DifferentWaits(draft, judged) > 1)
         return fmt::format(

@@ -101,6 +101,12 @@ void ProcessJudge::AddEvidence(const FindingDraft& draft, ProcessFinding* findin
         draft.members.size() == 1 ? "this wait is" : "each of these waits is", judged_.looks.size(),
         IsOfTwoLooks(draft, judged_) ? " on its host" : fmt::format(", {} apart", apart)));
   }
+  if (draft.kind == FindingKind::kCopiedLock) {
+    const ThreadFacts& thread = *node(draft.members[0]).facts;
+    finding->evidence.push_back(fmt::format(
+        "{} is no thread of {}, whose copy of the lock is its own",
+        IdOnHost(thread.wait.owner.value_or(0)), ProcessLabel(judged_.look, thread.pid)));
+  }
   for (const uint32_t i : draft.members) {
     if (!spins || !node(i).facts->spin) continue;
     const ThreadFacts::Spin& spin = *node(i).facts->spin;

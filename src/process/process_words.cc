@@ -33,6 +33,8 @@ std::string HeldBy(const ThreadFacts& thread) {
     return wait.owner ? fmt::format(", held by {}, which ended", IdOnHost(*wait.owner))
                       : ", whose holder ended";
   if (!wait.owner) return "";
+  if (wait.owner_copied)
+    return fmt::format(", held by {} when fork() copied it", IdOnHost(*wait.owner));
   return *wait.owner == thread.tid ? ", which it holds itself"
                                    : fmt::format(", held by {}", IdOnHost(*wait.owner));
 }

@@ -25,11 +25,12 @@ struct Meaning {
   int weight;
 };
 constexpr Meaning kMeanings[] = {
-    {FindingKind::kFault, State::kFault, 6},          {FindingKind::kDeadlock, State::kDeadlock, 5},
-    {FindingKind::kOwnerDied, State::kStarved, 4},    {FindingKind::kStarved, State::kStarved, 3},
-    {FindingKind::kStoppedChild, State::kStarved, 3}, {FindingKind::kHeld, State::kStarved, 3},
-    {FindingKind::kLostWakeup, State::kStarved, 3},   {FindingKind::kNoWriter, State::kStarved, 3},
-    {FindingKind::kSpin, State::kLooping, 2},         {FindingKind::kSilent, State::kSilent, 1},
+    {FindingKind::kFault, State::kFault, 6},       {FindingKind::kDeadlock, State::kDeadlock, 5},
+    {FindingKind::kOwnerDied, State::kStarved, 4}, {FindingKind::kCopiedLock, State::kStarved, 4},
+    {FindingKind::kStarved, State::kStarved, 3},   {FindingKind::kStoppedChild, State::kStarved, 3},
+    {FindingKind::kHeld, State::kStarved, 3},      {FindingKind::kLostWakeup, State::kStarved, 3},
+    {FindingKind::kNoWriter, State::kStarved, 3},  {FindingKind::kSpin, State::kLooping, 2},
+    {FindingKind::kSilent, State::kSilent, 1},
 };
 
 Meaning MeaningOf(FindingKind kind) {

@@ -123,7 +123,7 @@ HANGS = [
     ("spin lock", "{zoo} spin-lock", "spin", "SpinLock", "spin_lock", "certain", {"cpu": True, "long": True}),
     ("join of a spinner", "{zoo} join-spinner line", "spin", "poller", "ready_flag", "certain", {"cpu": True}),
     # Several.
-    ("fork with a lock held", "{zoo} fork-lock", "owner-died", "ForkWithLock", "lock_a", "certain"),
+    ("fork with a lock held", "{zoo} fork-lock", "copied-lock", "ForkWithLock", "lock_a", "certain"),
     ("child is stopped", "{zoo} stopped-child line", "stopped-child", "StoppedChild", "child", "certain"),
     ("vfork, the parent's lock", "{zoo} vfork-lock", "deadlock", "job hang_zoo", "lock_a", "certain"),
     ("vfork, the parent's pipe", "{zoo} vfork-pipe line", "deadlock", "job hang_zoo", "pipe", "certain"),

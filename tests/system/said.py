@@ -8,7 +8,7 @@ import json
 import typing
 
 # Each kind that has a state of another name.
-STATE_OF = {"spin": "looping", "lost-wakeup": "starved", "owner-died": "starved", "no-writer": "starved", "stopped-child": "starved"}
+STATE_OF = {"spin": "looping", "lost-wakeup": "starved", "owner-died": "starved", "copied-lock": "starved", "no-writer": "starved", "stopped-child": "starved"}
 
 
 def read_messages(path):

@@ -23,7 +23,9 @@
 #include <cstring>
 #include <ctime>
 #include <functional>
+#include <future>
 #include <map>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -653,6 +655,33 @@ TEST(Stops, AreNotSeenByCallsThatSignalsWouldEnd) {
   siginfo_t end = {};
   ASSERT_EQ(waitid(P_PID, static_cast<id_t>(sleeper.pid()), &end, WEXITED | WNOWAIT), 0);
   EXPECT_EQ(end.si_status, 42);
+}
+
+// Of a child's copy of a lock nobody but the child's threads can be the owner.
+TEST(Looks, TellALockThatForkCopiedFromOneWhoseHolderEnded) {
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_lock(&mutex);
+  const Child child([&] { pthread_mutex_lock(&mutex); });
+  pthread_mutex_unlock(&mutex);
+  const ThreadWait copied = child.WhenItWaits(WaitKind::kMutex).wait;
+  EXPECT_TRUE(copied.owner_copied);
+  EXPECT_FALSE(copied.owner_died);
+  EXPECT_EQ(copied.owner.value_or(0), gettid());
+
+  std::promise<void> is_locked;
+  std::promise<void> is_copied;
+  std::thread holder([&] {
+    pthread_mutex_lock(&mutex);
+    is_locked.set_value();
+    is_copied.get_future().wait();
+  });
+  is_locked.get_future().wait();
+  const Child of_ended([&] { pthread_mutex_lock(&mutex); });
+  is_copied.set_value();
+  holder.join();
+  const ThreadWait ended = of_ended.WhenItWaits(WaitKind::kMutex).wait;
+  EXPECT_FALSE(ended.owner_copied);
+  EXPECT_TRUE(ended.owner_died);
 }
 
 void LockPart(int fd, off_t from) {

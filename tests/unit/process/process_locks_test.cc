@@ -108,6 +108,38 @@ TEST(ProcessLocks, ALockWhoseHolderEndedIsNeverReleased) {
   EXPECT_THAT(finding.summary, HasSubstr("mutex table, held by 11, which ended"));
 }
 
+TEST(ProcessLocks, ALockThatForkCopiedHasNoOwnerAmongTheThreadsOfTheChild) {
+  World world;
+  world.Process(10, "parent");
+  world.Thread(10, 10, WaitKind::kChild).wait.children = {20};
+  world.Process(20, "child");
+  world.Locks(20, 20, "table", 10).wait.owner_copied = true;
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.kind, Kind::kCopiedLock);
+  EXPECT_EQ(finding.confidence, Confidence::kCertain);
+  EXPECT_THAT(finding.threads, ElementsAre(20));
+  EXPECT_THAT(finding.victims, ElementsAre(10));
+  EXPECT_THAT(finding.partners, ElementsAre());
+  EXPECT_EQ(finding.summary,
+            "copied lock, the only thread of process 20 (child) waits for mutex table, held by 10 "
+            "when fork() copied it");
+  EXPECT_THAT(finding.evidence,
+              testing::Contains(
+                  "10 is no thread of process 20 (child), whose copy of the lock is its own"));
+}
+
+// It may be the copy of the thread that had the lock.
+TEST(ProcessLocks, TheMainThreadOfAChildMayUnlockWhatForkCopied) {
+  const auto judge = [](WaitKind main_waits_for) {
+    World world;
+    world.Thread(20, 20, main_waits_for).wait.thread = 21;
+    world.Locks(20, 21, "table", 10).wait.owner_copied = true;
+    return world.Judge();
+  };
+  EXPECT_TRUE(IsSilent(judge(WaitKind::kTime)));
+  EXPECT_EQ(Only(judge(WaitKind::kJoin)).confidence, Confidence::kCertain);
+}
+
 TEST(ProcessLocks, ALockOfAFileMayBeGivenBackByAnyThreadOfItsProcess) {
   World world;
   const auto wants = [&](int pid, int owner) {
