@@ -16,20 +16,6 @@ namespace {
 
 constexpr TimeNs kClocksAgree = kSecond;  // of hosts, to so much
 
-std::string Movers(int pid, const JudgedProcesses& judged) {
-  constexpr size_t kMost = 3;
-  std::string text;
-  size_t all = 0;
-  for (uint32_t i = 0; i < judged.graph.nodes().size(); ++i) {
-    const ProcessNode& node = judged.node(i);
-    const bool moves = node.kind == ProcessNode::Kind::kThread && node.pid == pid &&
-                       !judged.stuck[i] && node.stand != ThreadStand::kWaits &&
-                       node.stand != ThreadStand::kEnded;
-    if (moves && all++ < kMost) text += (text.empty() ? "" : ", ") + ThreadLabel(*node.facts);
-  }
-  return all > kMost ? text + fmt::format(" and {} more", all - kMost) : text;
-}
-
 // It waits for its children, and the others wait for its end: a handler that runs meanwhile, as
 // shells have one for SIGINT, moves none of them.
 bool OnlyItsEndMatters(int pid, const FindingDraft& draft, const JudgedProcesses& judged) {
@@ -153,6 +139,22 @@ void DoubtClocks(const FindingDraft& draft, const JudgedProcesses& judged,
 
 }  // namespace
 
+std::string WhoMayAct(int pid, const JudgedProcesses& judged) {
+  constexpr size_t kMost = 3;
+  std::string text;
+  size_t all = 0;
+  for (uint32_t i = 0; i < judged.graph.nodes().size(); ++i) {
+    const ProcessNode& node = judged.node(i);
+    const bool may = node.kind == ProcessNode::Kind::kThread && node.pid == pid &&
+                     !judged.stuck[i] && node.stand != ThreadStand::kWaits &&
+                     node.stand != ThreadStand::kSpins && node.stand != ThreadStand::kEnded;
+    if (may && all++ < kMost)
+      text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", ThreadLabel(*node.facts),
+                          DoesWhat(*node.facts, judged.look));
+  }
+  return all > kMost ? text + fmt::format(" and {} more", all - kMost) : text;
+}
+
 bool IsOfTwoLooks(const FindingDraft& draft, const JudgedProcesses& judged) {
   const auto threads = Involved(draft, judged);
   return std::any_of(threads.begin(), threads.end(), [&](const ThreadFacts* thread) {
@@ -169,8 +171,8 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
     case FindingKind::kDeadlock:
       if (draft.unowned) {
         finding->Lower(Confidence::kPossible,
-                       fmt::format("who moves may hold it: {}",
-                                   Movers(judged.node(draft.members[0]).pid, judged)));
+                       fmt::format("it may be held by {}",
+                                   WhoMayAct(judged.node(draft.members[0]).pid, judged)));
         break;
       }
       if (std::any_of(draft.members.begin(), draft.members.end(), weak)) {

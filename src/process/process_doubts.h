@@ -2,6 +2,8 @@
 #ifndef HANGSCOPE_PROCESS_PROCESS_DOUBTS_H
 #define HANGSCOPE_PROCESS_PROCESS_DOUBTS_H
 
+#include <string>
+
 #include "model/process.h"
 #include "process/process_draft.h"
 
@@ -13,6 +15,10 @@ bool IsOfTwoLooks(const FindingDraft& draft, const JudgedProcesses& judged);
 // Sets the confidence of `finding`, which `draft` becomes, and adds its doubts.
 void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
                      ProcessFinding* finding);
+
+// The threads of the process that wait for none of its others, and what they do: "4712 worker
+// (waits 2.1 s for a signal to the process)". Each might do what others wait for.
+std::string WhoMayAct(int pid, const JudgedProcesses& judged);
 
 }  // namespace hangscope
 

@@ -241,7 +241,9 @@ void ProcessJudge::AddSpinners() {
         fmt::format("spin, thread {} {} and does nothing else", ThreadLabel(*node(i).facts),
                     DoesWhat(*node(i).facts, judged_.look));
     JudgeConfidence(draft, judged_, &finding);
-    finding.Lower(Confidence::kPossible, "other threads move, and one of them may end it");
+    const std::string who = WhoMayAct(node(i).pid, judged_);
+    finding.Lower(Confidence::kPossible, who.empty() ? "another process may end it"
+                                                     : fmt::format("it may be ended by {}", who));
     AddEvidence(draft, &finding);
     Finish(std::move(finding));
   }

@@ -224,7 +224,8 @@ TEST(ProcessLocks, ALockWithoutAHolderIsNeverSilence) {
   EXPECT_EQ(finding.summary,
             "deadlock, 2 of 3 threads wait for rwlock index, rwlock table, and who holds these is "
             "not recorded");
-  EXPECT_THAT(finding.doubts, ElementsAre("who moves may hold it: 10 server"));
+  EXPECT_THAT(finding.doubts,
+              ElementsAre("it may be held by 10 server (waits 41.0 s for a connection)"));
   World rust;
   rust.Thread(10, 10, WaitKind::kAccept);
   rust.Thread(10, 11, WaitKind::kFutex).stack = {

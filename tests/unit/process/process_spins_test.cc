@@ -42,7 +42,7 @@ TEST(ProcessSpins, ASpinThatOthersMayEndIsPossibleOnly) {
   const ProcessFinding finding = Only(world.Judge());
   EXPECT_EQ(finding.kind, Kind::kSpin);
   EXPECT_EQ(finding.confidence, Confidence::kPossible);
-  EXPECT_THAT(finding.doubts, ElementsAre("other threads move, and one of them may end it"));
+  EXPECT_THAT(finding.doubts, ElementsAre("it may be ended by 11 (waits 41.0 s for time to pass)"));
 }
 
 // As clone(2) makes them; of one that was not looked at nobody knows what it does.
