@@ -84,6 +84,12 @@ bool Recording::ended() const {
                      [](const RecordedStream& s) { return s.drain->ended(); });
 }
 
+bool Recording::blocked() const {
+  return std::all_of(streams_.begin(), streams_.end(), [](const RecordedStream& s) {
+    return s.drain->ended() || s.drain->blocked();
+  });
+}
+
 void Recording::Stop() {
   for (const RecordedStream& stream : streams_) {
     if (stream.drain != nullptr) stream.drain->Stop();

@@ -46,7 +46,10 @@ class Recording {
   // Starts draining `fd` into the ring added i-th.
   void Drain(size_t index, int fd, bool owns_fd, const PassthroughOptions& passthrough);
 
-  bool ended() const;                             // every stream came to its end
+  bool ended() const;  // every stream came to its end
+  // Each stream that did not waits for its reader, or for the disk, and for no program.
+  bool blocked() const;
+  bool lossless() const { return stages_.lossless; }
   int done_event() const { return done_event_; }  // an eventfd: counts streams that ended
   void Stop();                                    // take what is there, then end
 

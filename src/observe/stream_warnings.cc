@@ -47,9 +47,10 @@ void StreamWarnings::ReportNotPassedOn(const RecordedStream& stream, bool with_g
   const uint64_t bytes = stream.drain->not_passed_on();
   if (bytes == reported->not_passed_on || (reported->not_passed_on != 0 && !with_growth)) return;
   const int error = stream.drain->passthrough_error();
-  const std::string why = error == 0 || error == EPIPE
-                              ? "whoever reads it is too slow or gone (--lossless waits)"
-                              : "it cannot be written: " + ErrorText(error);
+  const std::string why = error != 0 && error != EPIPE ? "it cannot be written: " + ErrorText(error)
+                          : recording_.lossless()
+                              ? "its reader is gone, or had not taken it when hangscope ended"
+                              : "whoever reads it is too slow or gone (--lossless waits)";
   narrator_.Note(fmt::format("{}: {} recorded but not passed on, {}", stream.ring->stream_name(),
                              FormatSize(bytes - reported->not_passed_on), why),
                  clock_.Wall());

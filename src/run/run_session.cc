@@ -229,6 +229,9 @@ class Runner {
     const std::string ended = exit_->signal != 0
                                   ? "was killed by " + SignalText(exit_->signal)
                                   : fmt::format("ended with status {}", exit_->status);
+    if (holders.empty() && recording_.blocked())
+      return fmt::format(
+          "the program {}; the rest of its output waits to be recorded and passed on", ended);
     constexpr size_t kMostNamed = 3;
     const size_t named = std::min(kMostNamed, holders.size());
     const std::string others =

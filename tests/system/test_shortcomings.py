@@ -282,6 +282,14 @@ class Odd(Case):
         self.assertEqual(len(out), lines * len(line(0)))
         self.assertEqual(len(self.cat(self.prefix)), lines * len(line(0)))
 
+    def test_lossless_waits_for_its_reader_and_for_no_other_process(self):
+        process = self.recorder("run", "--memory", "1M", "--lossless", "--timeout", 1, "--heartbeat", 0.2, "--capture", "stdout", "--", "yes")
+        waits = self.until(lambda: [m["waits_for_output"] for m in self.messages() if m.get("waits_for_output")], what="a heartbeat after the end")
+        process.communicate(timeout=60)
+        self.assertEqual(set(waits), {"the program was killed by signal 15 (Terminated); the rest of its output waits to be recorded and passed on"})
+        notes = " ".join(m["text"] for m in self.messages() if m["type"] == "note")
+        self.assertNotIn("--lossless", notes)
+
 
 if __name__ == "__main__":
     main()
