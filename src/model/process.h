@@ -83,6 +83,7 @@ enum class WaitKind {
   kWrite,     // to a file
   kPoll,      // poll, select, epoll: any of several files
   kAccept,    // a connection
+  kConnect,   // connect(): a place in a listener's backlog, or the other end's answer
   kTime,      // for time to pass, only
   kSignal,    // sigwait, pause
   kFileLock,  // flock, fcntl
@@ -120,6 +121,8 @@ constexpr std::string_view WaitKindName(WaitKind kind) {
       return "poll";
     case WaitKind::kAccept:
       return "accept";
+    case WaitKind::kConnect:
+      return "connect";
     case WaitKind::kTime:
       return "time";
     case WaitKind::kSignal:
@@ -185,9 +188,15 @@ struct WaitFile {
   // "pipe:[4711]", "/dev/pts/3", "unix '/run/x.sock'", "tcp 127.0.0.1:80"
   std::string name;
   bool listening = false;  // a socket that takes connections
-  bool outside = false;    // what it waits for comes from another machine, a device, a person
+  // of kConnect: `name` is that of the socket which listens, and those who hold it are `others`. Of
+  // a unix socket its backlog is full then; of tcp so many connections wait there to be accepted
+  bool backlog = false;
+  uint32_t queued = 0;
+  bool outside = false;  // what it waits for comes from another machine, a device, a person
   bool wants_read = true;
   uint64_t signals = 0;  // of kSignals: which ones it tells of
+  // of kTimer: nobody has armed it; of kEpoll: it watches no file. `others` could change that.
+  bool is_idle = false;
   // Who has the other end: process ids with the descriptors by which they could end this wait
   // (writers of a pipe that is read, the peer of a socket). Those whose descriptors could not be
   // looked at make `others_unknown`.

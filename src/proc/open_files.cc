@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/kcmp.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <set>
 
 namespace hangscope {
@@ -208,6 +210,34 @@ void OpenFiles::DescribeSocket(int pid, const std::string& target, WaitFile* fil
   }
 }
 
+void OpenFiles::DescribeBacklog(int pid, std::string_view address, WaitFile* file) {
+  const auto target = proc_.Link(DescriptorPath(pid, file->fd));
+  sa_family_t family = AF_UNSPEC;
+  if (!target || address.size() < sizeof family) return;
+  std::memcpy(&family, address.data(), sizeof family);
+  SocketTable& sockets = SocketsOf(pid);
+  std::optional<uint64_t> listener;
+  if (family == AF_UNIX) {
+    const std::string_view path = address.substr(sizeof family);
+    const bool is_abstract = path.starts_with('\0');
+    const std::string name(path.substr(0, is_abstract ? path.size() : path.find('\0')));
+    listener = is_abstract ? sockets.ListenerAt(name)
+                           : sockets.ListenerAt(proc_.Identify(fmt::format(
+                                 "{}/{}/{}", pid, name.starts_with('/') ? "root" : "cwd", name)));
+  } else {
+    listener = sockets.BusyListenerFor(InodeIn(*target));
+  }
+  if (!listener) return;
+  const Holders& holders = HoldersOf(fmt::format("socket:[{}]", *listener));
+  file->name = sockets.Find(*listener)->name;
+  file->backlog = true;
+  file->queued = sockets.Find(*listener)->queued;
+  file->outside = false;
+  file->others = holders;
+  file->others_hidden = hidden_ > 0 || CameFromOutside(holders);
+  file->others_unknown = file->others_hidden || MayBeInARing(holders) || MayBeOnItsWay();
+}
+
 std::vector<RemoteEnd> OpenFiles::RemoteEndsOf(const std::vector<int>& pids, size_t most,
                                                size_t* left_out) {
   std::vector<RemoteEnd> ends;
@@ -243,6 +273,9 @@ void OpenFiles::DescribeEvent(int pid, int fd, const std::string& target, WaitFi
     return;
   }
   file->signals = info.signals;
+  file->is_idle = (file->kind == FileKind::kTimer && info.is_unarmed) ||
+                  (file->kind == FileKind::kEpoll && info.flags != 0 && info.epoll_files.empty());
+  if (file->is_idle) return DescribeSharers(pid, target, file);
   if (file->kind != FileKind::kEvent) {
     file->others_unknown = file->kind == FileKind::kUnknown;
     file->outside = file->kind == FileKind::kDevice;  // whoever changes a file, a counter
@@ -256,6 +289,19 @@ void OpenFiles::DescribeEvent(int pid, int fd, const std::string& target, WaitFi
     if (Info(holder, descriptor).event == info.event) file->others.emplace_back(holder, descriptor);
   }
   file->others_unknown = file->others_hidden = hidden_ > 0;
+  file->others_unknown = file->others_unknown || MayBeInARing(file->others) || MayBeOnItsWay();
+}
+
+// All timers have the same link, and so have all epolls.
+void OpenFiles::DescribeSharers(int pid, const std::string& target, WaitFile* file) {
+  file->others_unknown = file->others_hidden = hidden_ > 0;
+  for (const auto& [holder, descriptor] : HoldersOf(target)) {
+    const long differs =
+        syscall(SYS_kcmp, pid, holder, KCMP_FILE, static_cast<unsigned long>(file->fd),
+                static_cast<unsigned long>(descriptor));
+    if (differs == 0) file->others.emplace_back(holder, descriptor);
+    file->others_unknown = file->others_unknown || differs < 0;
+  }
   file->others_unknown = file->others_unknown || MayBeInARing(file->others) || MayBeOnItsWay();
 }
 

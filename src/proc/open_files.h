@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -32,6 +33,9 @@ class OpenFiles {
   // The process that holds the lock which `pid` waits for, on this file of its; 0: none that is
   // known. Where those with an open file description hold it, they become the file's others.
   int DescribeLock(int pid, WaitFile* file);
+  // Of a connect() of `pid` to `address`, a sockaddr, which has not returned: `file` becomes the
+  // socket of this machine that listens there, and has connections to accept first.
+  void DescribeBacklog(int pid, std::string_view address, WaitFile* file);
   // The processes that have some of this file in their memory; only those that may be looked into.
   std::vector<int> ProcessesThatMap(const std::string& device, uint64_t inode) const;
   // The connections of these processes that lead to other machines, at most `most`; *left_out: how
@@ -52,6 +56,7 @@ class OpenFiles {
   void DescribePipe(int pid, const std::string& target, WaitFile* file);
   void DescribeSocket(int pid, const std::string& target, WaitFile* file);
   void DescribeEvent(int pid, int fd, const std::string& target, WaitFile* file);
+  void DescribeSharers(int pid, const std::string& target, WaitFile* file);
   SocketTable& SocketsOf(int pid);
 
   const ProcFolder& proc_;

@@ -264,6 +264,7 @@ DescriptorInfo ParseDescriptorInfo(std::string_view text) {
   info.flags = NumberOf<uint64_t>(text, "flags", 8, 0);
   info.process = ParseNumber<int>(ValueOf(text, "Pid"));
   info.event = ParseNumber<uint64_t>(ValueOf(text, "eventfd-id"));
+  info.is_unarmed = LineOf(text, "it_value") == " (0, 0)" && ValueOf(text, "ticks") == "0";
   info.signals = NumberOf<uint64_t>(text, "sigmask", 16, 0);
   info.descriptors_to_take = NumberOf<uint64_t>(text, "scm_fds", 10, 0);
   for (const std::string_view line : Split(text, '\n')) {
@@ -327,7 +328,10 @@ std::vector<TcpLine> ParseTcpTable(std::string_view text) {
     if (words.size() < 10 || words[0] == "sl") continue;
     const auto inode = ParseNumber<uint64_t>(words[9]);
     if (!inode) continue;
-    lines.push_back({std::string(words[1]), std::string(words[2]), words[3] == kListen, *inode});
+    const size_t colon = std::min(words[4].find(':'), words[4].size() - 1);
+    const auto received = ParseNumber<uint32_t>(words[4].substr(colon + 1), 16);
+    lines.push_back({std::string(words[1]), std::string(words[2]), words[3] == kListen, *inode,
+                     received.value_or(0)});
   }
   return lines;
 }

@@ -120,6 +120,7 @@ struct DescriptorInfo {
   std::vector<EpollFile> epoll_files;
   std::optional<int> process;        // of a pidfd: which; -1: it has ended
   std::optional<uint64_t> event;     // of an eventfd: its number, which all descriptors of it have
+  bool is_unarmed = false;           // of a timerfd: it will not expire
   uint64_t signals = 0;              // of a signalfd: which ones it tells of; bit N-1: signal N
   uint64_t descriptors_to_take = 0;  // of a unix socket: sent to it, and not received yet
   std::vector<FileLockLine> locks;   // that are held by its open file description, or its process
@@ -132,6 +133,7 @@ struct TcpLine {
   std::string remote;
   bool listening = false;
   uint64_t inode = 0;
+  uint32_t received = 0;  // bytes that nobody has read; listening: connections not accepted yet
 };
 std::vector<TcpLine> ParseTcpTable(std::string_view text);
 // "127.0.0.1:8080", "[::1]:8080"; the text itself where it is no such address.

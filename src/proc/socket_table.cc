@@ -9,6 +9,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -17,6 +18,13 @@ namespace {
 
 constexpr uint8_t kListenState = 10;  // TCP_LISTEN, which unix sockets use, too
 constexpr size_t kMostSockets = 1 << 20;
+constexpr unsigned kMinorBits = 20;  // of a device's number, as the kernel has it inside
+
+// "127.0.0.1:80", "[::1]:80": without the port, and that alone.
+std::string_view HostOf(std::string_view address) { return address.substr(0, address.rfind(':')); }
+std::string_view PortOf(std::string_view address) {
+  return address.substr(std::min(address.rfind(':'), address.size()));
+}
 
 std::string_view Payload(const rtattr* attribute) {
   return {static_cast<const char*>(RTA_DATA(attribute)),
@@ -39,7 +47,7 @@ bool AskForUnixSockets(int fd) {
   message.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
   message.request.sdiag_family = AF_UNIX;
   message.request.udiag_states = ~0u;
-  message.request.udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_PEER;
+  message.request.udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_VFS | UDIAG_SHOW_PEER;
   return send(fd, &message, sizeof message, 0) == static_cast<ssize_t>(sizeof message);
 }
 
@@ -53,6 +61,13 @@ SocketFacts FactsOfUnix(const nlmsghdr* header) {
        attribute = RTA_NEXT(attribute, rest)) {
     const std::string_view bytes = Payload(attribute);
     if (attribute->rta_type == UNIX_DIAG_NAME) facts.name = UnixName(bytes);
+    unix_diag_vfs file = {};
+    if (attribute->rta_type == UNIX_DIAG_VFS && bytes.size() >= sizeof file) {
+      std::memcpy(&file, bytes.data(), sizeof file);
+      facts.file_device = fmt::format("{:02x}:{:02x}", file.udiag_vfs_dev >> kMinorBits,
+                                      file.udiag_vfs_dev & ((1u << kMinorBits) - 1));
+      facts.file_inode = file.udiag_vfs_ino;
+    }
     uint32_t peer = 0;
     if (attribute->rta_type == UNIX_DIAG_PEER && bytes.size() >= sizeof peer) {
       std::memcpy(&peer, bytes.data(), sizeof peer);
@@ -118,6 +133,7 @@ void SocketTable::AddTcp(std::string_view text, std::string_view family) {
     facts.local = local;
     facts.remote = remote;
     facts.listening = line.listening;
+    facts.queued = line.listening ? line.received : 0;
     facts.name = line.listening ? fmt::format("{} {}", family, local)
                                 : fmt::format("{} {} - {}", family, local, remote);
     facts.outside = !line.listening;
@@ -137,6 +153,42 @@ void SocketTable::LinkTcp() {
     sockets_[inode].peer = other->second;
     sockets_[inode].outside = false;
   }
+}
+
+std::optional<uint64_t> SocketTable::Listener(
+    const std::function<bool(const SocketFacts&)>& is_wanted) const {
+  for (const auto& [inode, facts] : sockets_) {
+    if (facts.listening && is_wanted(facts)) return inode;
+  }
+  return std::nullopt;
+}
+
+std::optional<uint64_t> SocketTable::ListenerAt(std::string_view name) const {
+  const std::string wanted = UnixName(name);
+  return Listener(
+      [&](const SocketFacts& facts) { return facts.file_inode == 0 && facts.name == wanted; });
+}
+
+std::optional<uint64_t> SocketTable::ListenerAt(
+    const std::optional<ProcFolder::FileIdentity>& file) const {
+  if (!file || file->inode == 0) return std::nullopt;
+  return Listener([&](const SocketFacts& facts) {
+    return facts.file_inode == static_cast<uint32_t>(file->inode) &&
+           facts.file_device == file->device;
+  });
+}
+
+std::optional<uint64_t> SocketTable::BusyListenerFor(uint64_t inode) const {
+  const SocketFacts* const connecting = Find(inode);
+  if (connecting == nullptr || connecting->remote.empty()) return std::nullopt;
+  const std::string_view host = HostOf(connecting->remote);
+  const bool is_here = host == HostOf(connecting->local) || host.starts_with("127.");
+  if (!is_here) return std::nullopt;
+  return Listener([&](const SocketFacts& facts) {
+    const std::string_view at = HostOf(facts.local);
+    return facts.queued > 0 && PortOf(facts.local) == PortOf(connecting->remote) &&
+           (at == host || at == "0.0.0.0" || at == "[::]");
+  });
 }
 
 const SocketFacts* SocketTable::Find(uint64_t inode) const {

@@ -59,7 +59,10 @@ WaitFile ReadFile(const SavedJson& json) {
   file.kind = ByName(TextField(json, "kind"), FileKind::kDevice, FileKindName, FileKind::kUnknown);
   file.name = TextField(json, "name");
   file.listening = TrueField(json, "listens");
+  file.backlog = TrueField(json, "backlog");
+  file.queued = static_cast<uint32_t>(CountField(json, "queued").value_or(0));
   file.outside = TrueField(json, "outside");
+  file.is_idle = TrueField(json, "idle");
   file.wants_read = TrueField(json, "reads");
   file.signals = CountField(json, "signals").value_or(0);
   file.others = ReadHolders(json, "others");

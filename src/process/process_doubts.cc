@@ -63,12 +63,14 @@ void DoubtSignals(const FindingDraft& draft, const JudgedProcesses& judged, Conf
 void DoubtFiles(const FindingDraft& draft, const JudgedProcesses& judged, ProcessFinding* finding) {
   bool locks = false;
   bool files = false;
+  bool connects = false;
   size_t events = 0;
   size_t named_pipes = 0;
   for (const uint32_t i : draft.members) {
     const ThreadWait& wait = judged.node(i).facts->wait;
     locks = locks || wait.kind == WaitKind::kFileLock;
     files = files || IsFileWait(wait.kind);
+    connects = connects || wait.kind == WaitKind::kConnect;
     for (const WaitFile& file : wait.files) {
       if (file.kind == FileKind::kEvent && events++ == 0)
         finding->Lower(Confidence::kLikely,
@@ -77,13 +79,14 @@ void DoubtFiles(const FindingDraft& draft, const JudgedProcesses& judged, Proces
         finding->Lower(Confidence::kLikely, "whoever opens the named pipe may use its other end");
     }
   }
-  if (!files && !locks) return;
+  if (!files && !locks && !connects) return;
   if (draft.kind != FindingKind::kNoWriter)
     DoubtSignals(draft, judged, Confidence::kLikely, finding);
   std::set<int> pids = judged.PidsOf(draft.members);
   if (judged.LiveThreads(pids) <= draft.members.size()) return;
-  const char* const may =
-      files ? "use its end of a pipe or socket" : "give back its lock of a file";
+  const char* const may = files   ? "use its end of a pipe or socket"
+                          : locks ? "give back its lock of a file"
+                                  : "accept a connection";
   finding->Lower(
       Confidence::kLikely,
       fmt::format("any thread of a process may {}; those that are left here are stuck, too, as "
@@ -166,7 +169,9 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
                      ProcessFinding* finding) {
   finding->confidence = Confidence::kCertain;
   if (judged.looks.size() < 2) finding->Lower(Confidence::kLikely, "it was looked at once only");
-  const auto weak = [&](uint32_t i) { return judged.node(i).weak; };
+  const auto weak = [&](uint32_t i) {
+    return judged.node(i).weak && !WaitsForItself(judged.node(i));
+  };
   switch (draft.kind) {
     case FindingKind::kDeadlock:
       if (draft.unowned) {
@@ -178,8 +183,8 @@ void JudgeConfidence(const FindingDraft& draft, const JudgedProcesses& judged,
       if (std::any_of(draft.members.begin(), draft.members.end(), weak)) {
         finding->Lower(
             Confidence::kLikely,
-            "who holds a lock for reading is not recorded: it is one of these threads, as there "
-            "are no others that run");
+            "who holds the lock is not recorded: it is one of these threads, as there are no "
+            "others that run");
       }
       // One that raises an exception takes Python's main thread out of its wait for a lock.
       if (std::any_of(draft.members.begin(), draft.members.end(), [&](uint32_t i) {

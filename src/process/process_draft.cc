@@ -196,6 +196,7 @@ void DraftFinder::KeepLoopsApart(int pid, std::map<FindingKind, FindingDraft>* d
   const auto loops = drafts->find(FindingKind::kNoWriter);
   const auto idles = [&](uint32_t i) { return IdlesInRuntime(*node(i).facts); };
   if (loops == drafts->end() || drafts->count(FindingKind::kSpin) != 0 ||
+      drafts->count(FindingKind::kDeadlock) != 0 ||
       !std::all_of(loops->second.members.begin(), loops->second.members.end(), idles))
     return;
   FindingDraft apart;
@@ -225,6 +226,7 @@ void DraftFinder::AddWeakOf(int pid, std::vector<uint32_t> roots,
   std::map<FindingKind, FindingDraft> drafts;
   const auto kind_of = [&](uint32_t i) {
     if (node(i).stand == ThreadStand::kSpins) return FindingKind::kSpin;
+    if (WaitsForItself(node(i))) return FindingKind::kDeadlock;
     return IsFileWait(node(i).facts->wait.kind) ? FindingKind::kNoWriter : FindingKind::kLostWakeup;
   };
   for (uint32_t i = 0; i < judged_.graph.nodes().size(); ++i) {
@@ -256,11 +258,15 @@ void DraftFinder::AddWeakOf(int pid, std::vector<uint32_t> roots,
   }
   if (!idle_only) {
     if (const auto idle = drafts.find(FindingKind::kLostWakeup); idle != drafts.end()) {
-      const auto spin = drafts.find(FindingKind::kSpin);
-      FindingDraft& first =
-          (spin != drafts.end() ? spin : drafts.find(FindingKind::kNoWriter))->second;
-      first.victims = idle->second.members;
+      std::vector<uint32_t> idlers = std::move(idle->second.members);
       drafts.erase(idle);
+      for (const FindingKind kind :
+           {FindingKind::kDeadlock, FindingKind::kSpin, FindingKind::kNoWriter}) {
+        const auto first = drafts.find(kind);
+        if (first == drafts.end()) continue;
+        first->second.victims = std::move(idlers);
+        break;
+      }
     }
   }
   if (drafts.empty()) return;

@@ -100,6 +100,9 @@ enum class FileSource { kProcesses, kOwnProcess, kOutside, kUnknown };
 FileSource SourceOf(const WaitFile& file, const ThreadWait& wait) {
   if (file.kind == FileKind::kSignals && HearsOfChildrenOnly(file.signals, wait))
     return FileSource::kProcesses;
+  // An event loop arms its timers between its waits.
+  if (file.kind == FileKind::kTimer && (!file.is_idle || wait.files.size() > 1))
+    return FileSource::kOutside;
   if (file.outside || file.listening) return FileSource::kOutside;
   if (file.others_unknown) return FileSource::kUnknown;
   if (wait.kind == WaitKind::kFileLock)
@@ -108,14 +111,15 @@ FileSource SourceOf(const WaitFile& file, const ThreadWait& wait) {
     case FileKind::kFile:
     case FileKind::kTerminal:
     case FileKind::kDevice:
-    case FileKind::kTimer:
     case FileKind::kSignals:
       return FileSource::kOutside;
     case FileKind::kUnknown:
-    case FileKind::kEpoll:
       return FileSource::kUnknown;
+    case FileKind::kEpoll:  // of another epoll: what it watches is not known here
+      return file.is_idle && !file.others.empty() ? FileSource::kProcesses : FileSource::kUnknown;
     case FileKind::kEvent:
       return file.others.empty() ? FileSource::kOwnProcess : FileSource::kProcesses;
+    case FileKind::kTimer:
     case FileKind::kPipe:  // without another end, reading it would end at once
     case FileKind::kSocket:
     case FileKind::kProcess:
@@ -148,6 +152,14 @@ bool IsFileWait(WaitKind kind) {
   return kind == WaitKind::kRead || kind == WaitKind::kWrite || kind == WaitKind::kPoll;
 }
 
+bool WaitsForItself(const ProcessNode& node) {
+  if (!node.weak || node.facts == nullptr) return false;
+  const ThreadWait& wait = node.facts->wait;
+  const auto is_end = [](const WaitFile& file) { return file.kind == FileKind::kProcess; };
+  return wait.kind == WaitKind::kFileLock || wait.kind == WaitKind::kConnect ||
+         (!wait.files.empty() && std::all_of(wait.files.begin(), wait.files.end(), is_end));
+}
+
 bool HandlerMayEnd(const ThreadFacts& thread) {
   const auto is_python = [](const StackFrame& frame) {
     return frame.function.starts_with("PyThread_acquire_lock");
@@ -155,7 +167,7 @@ bool HandlerMayEnd(const ThreadFacts& thread) {
   if (std::any_of(thread.stack.begin(), thread.stack.end(), is_python))
     return thread.tid == thread.pid;
   return thread.wait.kind == WaitKind::kSemaphore || thread.wait.kind == WaitKind::kFutex ||
-         IsFileWait(thread.wait.kind);
+         thread.wait.kind == WaitKind::kConnect || IsFileWait(thread.wait.kind);
 }
 
 bool IsSameWait(const ThreadFacts& before, const ThreadFacts& now) {
@@ -310,6 +322,7 @@ void ProcessGraph::AddEdges(uint32_t node) {
     case WaitKind::kRead:
     case WaitKind::kWrite:
     case WaitKind::kPoll:
+    case WaitKind::kConnect:
     case WaitKind::kFileLock:
       return AddFileEdges(node);
     default:

@@ -103,6 +103,10 @@ class ProcessGraph {
 
 bool IsFileWait(WaitKind kind);
 
+// It waits for something that only its own process could give, and that this process has: a lock of
+// a file through another descriptor, the backlog of a socket, its own end.
+bool WaitsForItself(const ProcessNode& node);
+
 // Signals that come from outside, for which the process has handlers: not those that a thread
 // raises itself.
 uint64_t SignalsFromOutside(const ProcessFacts& process);

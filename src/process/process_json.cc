@@ -51,7 +51,10 @@ Json FileObject(const WaitFile& file) {
             {"others_unknown", file.others_unknown}};
   if (file.others_hidden) json["others_hidden"] = true;
   if (file.listening) json["listens"] = true;
+  if (file.backlog) json["backlog"] = true;
+  if (file.queued != 0) json["queued"] = file.queued;
   if (file.outside) json["outside"] = true;
+  if (file.is_idle) json["idle"] = true;
   if (file.signals != 0) json["signals"] = file.signals;
   return json;
 }

@@ -24,8 +24,8 @@ constexpr uint64_t kBelowStack = 256;     // leaf functions use so much below th
 // A handler that runs, or a signalfd that becomes ready, ends these.
 bool SignalsEnd(WaitKind kind) {
   return kind == WaitKind::kRead || kind == WaitKind::kWrite || kind == WaitKind::kPoll ||
-         kind == WaitKind::kAccept || kind == WaitKind::kSignal || kind == WaitKind::kSemaphore ||
-         kind == WaitKind::kFutex || kind == WaitKind::kFileLock;
+         kind == WaitKind::kAccept || kind == WaitKind::kConnect || kind == WaitKind::kSignal ||
+         kind == WaitKind::kSemaphore || kind == WaitKind::kFutex || kind == WaitKind::kFileLock;
 }
 
 // The user who, beside root, may look at a process of `user`; -1: nobody. Where that is the one who
@@ -358,6 +358,7 @@ void ProcessLook::ExplainWait(const Work& work, ThreadFacts* thread) {
     case WaitKind::kWrite:
     case WaitKind::kPoll:
     case WaitKind::kAccept:
+    case WaitKind::kConnect:
     case WaitKind::kFileLock:
       ExplainFiles(work.meaning, &thread->wait);
       break;
@@ -594,9 +595,14 @@ void ProcessLook::ExplainFiles(const CallMeaning& meaning, ThreadWait* wait) {
   if (meaning.epoll >= 0) {
     for (const int fd : context_.files.EpollFiles(living_, meaning.epoll))
       wait->files.push_back(context_.files.Describe(living_, fd, true));
+    if (wait->files.empty())
+      wait->files.push_back(context_.files.Describe(living_, meaning.epoll, true));
   }
+  if (meaning.kind == WaitKind::kConnect)
+    context_.files.DescribeBacklog(living_, meaning.address, &wait->files.front());
   // One that waits for the outside is no part of a hang anyway.
-  const bool one_socket = (meaning.kind == WaitKind::kRead || meaning.kind == WaitKind::kWrite) &&
+  const bool one_socket = (meaning.kind == WaitKind::kRead || meaning.kind == WaitKind::kWrite ||
+                           meaning.kind == WaitKind::kConnect) &&
                           wait->files.size() == 1 && wait->files[0].kind == FileKind::kSocket &&
                           !wait->files[0].outside;
   if (one_socket && !wait->has_timeout) {

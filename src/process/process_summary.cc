@@ -9,6 +9,35 @@
 namespace hangscope {
 namespace {
 
+// "reads a pipe or socket whose other end only this process has, and nobody there can write".
+std::string OwnFilesText(const FindingDraft& draft, const JudgedProcesses& judged, bool reads) {
+  std::set<FileKind> kinds;
+  for (const uint32_t i : draft.members) {
+    for (const WaitFile& file : judged.node(i).facts->wait.files) kinds.insert(file.kind);
+  }
+  const char* const verb = reads ? "read" : "write";
+  const char* const other = reads ? "write" : "read";
+  const char* const s = draft.members.size() == 1 ? "s" : "";
+  if (kinds == std::set{FileKind::kTimer})
+    return fmt::format(
+        "wait{} for a timer that is not armed and that only this process has, and nobody there can "
+        "arm it",
+        s);
+  if (kinds == std::set{FileKind::kEpoll})
+    return fmt::format(
+        "wait{} for an epoll that watches no file and that only this process has, and nobody there "
+        "can add one",
+        s);
+  if (kinds == std::set{FileKind::kEvent})
+    return fmt::format("{}{} an eventfd that only this process has, and nobody there can {}", verb,
+                       s, other);
+  return fmt::format(
+      "{}{} a pipe{} socket{} whose other end only this process has, and nobody "
+      "there can {}",
+      verb, s, kinds.count(FileKind::kEvent) != 0 ? "," : " or",
+      kinds.count(FileKind::kEvent) != 0 ? " or eventfd" : "", other);
+}
+
 // The same words as of the thread, without who holds it.
 std::string LockName(const ThreadFacts& thread, const SystemSample& look) {
   const std::string text = WaitedFor(thread, look);
@@ -60,6 +89,10 @@ std::string SummaryOf(const FindingDraft& draft, const JudgedProcesses& judged) 
       if (draft.unowned)
         return fmt::format("deadlock, {} wait{} for {}, and who holds {} is not recorded", count,
                            one ? "s" : "", LockNames(draft, judged), one ? "that" : "these");
+      if (WaitsForItself(judged.node(draft.members[0])))
+        return fmt::format("deadlock, {} wait{} for {}", count, one ? "s" : "",
+                           DifferentWaits(draft, judged) > 1 ? LockNames(draft, judged)
+                                                             : WaitedFor(first, judged.look));
       const bool elsewhere =
           judged.PidsOf(draft.members) != std::set<int>{judged.look.processes[0].pid} &&
           judged.PidsOf(draft.members).size() == 1;
@@ -88,11 +121,8 @@ std::string SummaryOf(const FindingDraft& draft, const JudgedProcesses& judged) 
       if (first.wait.kind == WaitKind::kOpen)
         return fmt::format("no {}, {} wait{} for {}", reads ? "writer" : "reader", count,
                            one ? "s" : "", WaitedFor(first, judged.look));
-      return fmt::format(
-          "no {}, {} {}{} a pipe or socket whose other end only this process has, and nobody there "
-          "can {}",
-          reads ? "writer" : "reader", count, reads ? "read" : "write", one ? "s" : "",
-          reads ? "write" : "read");
+      return fmt::format("no {}, {} {}", reads ? "writer" : "reader", count,
+                         OwnFilesText(draft, judged, reads));
     }
     case FindingKind::kStoppedChild:
       return fmt::format("stopped child, {} wait{} for {}, which is stopped", count, one ? "s" : "",

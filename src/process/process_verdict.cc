@@ -61,6 +61,7 @@ bool IsStill(const ProcessNode& node) {
 std::string DoubtOf(const ThreadWait& wait) {
   if (wait.kind == WaitKind::kFileLock)
     return "any thread of a process may give back its lock of a file";
+  if (wait.kind == WaitKind::kConnect) return "any thread of a process may accept a connection";
   if (IsFileWait(wait.kind)) return "any thread of a process may use its end of a pipe or socket";
   return wait.kind == WaitKind::kSignal ? "other signals may end this wait, too" : "";
 }

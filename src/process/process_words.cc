@@ -83,20 +83,77 @@ const char* FileKindText(FileKind kind) {
   }
 }
 
-// "a pipe (fd 3) that only 4713 server writes".
-std::string FileText(const WaitFile& file, int own, const SystemSample& look,
-                     const char* by = nullptr) {
-  const bool named = !file.name.empty() && file.kind != FileKind::kEvent &&
-                     (file.kind != FileKind::kPipe || IsNamedPipe(file));
-  std::string text = named ? Short(file.name) : FileKindText(file.kind);
-  if (file.fd >= 0) text += fmt::format(" (fd {})", file.fd);
+// Whose name says more than what kind it is.
+bool HasName(const WaitFile& file) {
+  switch (file.kind) {
+    case FileKind::kPipe:
+      return IsNamedPipe(file);
+    case FileKind::kEvent:
+    case FileKind::kTimer:
+    case FileKind::kSignals:
+    case FileKind::kEpoll:
+    case FileKind::kProcess:
+      return false;
+    default:
+      return !file.name.empty();
+  }
+}
+
+std::set<int> HoldersOf(const WaitFile& file) {
   std::set<int> pids;
   for (const auto& [pid, fd] : file.others) pids.insert(pid);
+  return pids;
+}
+
+// ", held by 4713 server"; ", which it holds itself through fd 9".
+std::string HeldBy(const WaitFile& file, int own, const SystemSample& look) {
+  const std::set<int> pids = HoldersOf(file);
+  if (pids.empty()) return "";
+  if (pids == std::set<int>{own} && !file.others_unknown)
+    return ", which it holds itself" +
+           (file.others[0].second < 0 ? "" : fmt::format(" through fd {}", file.others[0].second));
+  return ", held by " + Processes(pids, own, look) +
+         (file.others_unknown ? " and perhaps others" : "");
+}
+
+// "the end of process 4713 server (fd 3)"
+std::string EndText(const WaitFile& file, int own, const SystemSample& look) {
+  const std::set<int> pids = HoldersOf(file);
+  return fmt::format("{} (fd {})",
+                     pids.empty() ? "the end of a process"
+                     : pids == std::set<int>{own}
+                         ? "the end of its own process"
+                         : "the end of process " + Processes(pids, 0, look),
+                     file.fd);
+}
+
+// "a pipe (fd 3) that only 4713 server writes".
+std::string FileText(const WaitFile& file, int own, const SystemSample& look) {
+  if (file.kind == FileKind::kProcess) return EndText(file, own, look);
+  std::string text = HasName(file) ? Short(file.name) : FileKindText(file.kind);
+  if (file.is_idle)
+    text += file.kind == FileKind::kTimer ? " that is not armed" : " that watches no file";
+  if (file.fd >= 0) text += fmt::format(" (fd {})", file.fd);
+  const std::set<int> pids = file.is_idle ? std::set<int>() : HoldersOf(file);
   if (pids.empty()) return text;
-  const std::string who =
-      Processes(pids, own, look) + (file.others_unknown ? " and perhaps others" : "");
-  if (by == nullptr) by = file.wants_read ? " written by" : " read by";
-  return text + fmt::format("{} {}", by, who);
+  return fmt::format("{} {} by {}{}", text, file.wants_read ? "written" : "read",
+                     Processes(pids, own, look), file.others_unknown ? " and perhaps others" : "");
+}
+
+// Of one that connects.
+std::string ConnectText(const WaitFile& file, int own, const SystemSample& look) {
+  const std::string name = HasName(file) ? Short(file.name) : FileKindText(file.kind);
+  if (!file.backlog) return fmt::format("an answer to connect() on {} (fd {})", name, file.fd);
+  const std::string who = name + HeldBy(file, own, look);
+  return file.queued == 0 ? "a free place in the backlog of " + who
+                          : fmt::format("an answer from {}, where {} connection{} not accepted yet",
+                                        who, file.queued, file.queued == 1 ? " is" : "s are");
+}
+
+std::string LockText(const WaitFile& file, int own, const SystemSample& look) {
+  return fmt::format("the lock of {} (fd {}){}",
+                     HasName(file) ? Short(file.name) : FileKindText(file.kind), file.fd,
+                     HeldBy(file, own, look));
 }
 
 std::string ChildText(const ThreadWait& wait, const SystemSample& look) {
@@ -124,8 +181,17 @@ std::string FilesText(const ThreadFacts& thread, const SystemSample& look) {
     case WaitKind::kPoll:
       return (wait.files[0].listening ? "a connection to " : "") + first;
     default:
-      return "data from " + first;
+      return (shown.kind == FileKind::kEvent || shown.kind == FileKind::kTimer ? ""
+                                                                               : "data from ") +
+             first;
   }
+}
+
+// Ruby waits for children over a file: its handler of SIGCHLD writes it.
+bool IsRubysWaitForChild(const ThreadFacts& thread) {
+  return !thread.wait.children.empty() &&
+         std::any_of(thread.stack.begin(), thread.stack.end(),
+                     [](const StackFrame& frame) { return frame.function == "rb_waitpid"; });
 }
 
 std::string SpinText(const ThreadFacts::Spin& spin) {
@@ -289,16 +355,19 @@ std::string WaitedFor(const ThreadFacts& thread, const SystemSample& look) {
     case WaitKind::kWrite:
     case WaitKind::kPoll:
     case WaitKind::kAccept:
-      return FilesText(thread, look);
+      return IsRubysWaitForChild(thread)
+                 ? fmt::format("{}, over {}", ChildText(wait, look), FilesText(thread, look))
+                 : FilesText(thread, look);
+    case WaitKind::kConnect:
+      return wait.files.empty() ? "an answer to connect()"
+                                : ConnectText(wait.files[0], thread.pid, look);
     case WaitKind::kTime:
       return "time to pass";
     case WaitKind::kSignal:
       return "a signal to the process";
     case WaitKind::kFileLock:
-      return wait.files.empty()
-                 ? "a file lock" + HeldBy(thread)
-                 : "the lock of " + FileText(wait.files[0], thread.pid, look, ", held by") +
-                       HeldBy(thread);
+      return wait.files.empty() ? "a file lock" + HeldBy(thread)
+                                : LockText(wait.files[0], thread.pid, look) + HeldBy(thread);
     case WaitKind::kOpen:
       return fmt::format("somebody to open {} for {}",
                          wait.files.empty() ? "a named pipe" : Short(wait.files[0].name),
@@ -306,6 +375,7 @@ std::string WaitedFor(const ThreadFacts& thread, const SystemSample& look) {
     case WaitKind::kSupervisor:
       return "the seccomp supervisor that answers for the kernel";
     case WaitKind::kOther:
+      if (thread.system_call_name.starts_with("sem")) return "a semaphore of System V";
       break;
   }
   return thread.system_call_name.empty() ? fmt::format("system call {}", thread.system_call)

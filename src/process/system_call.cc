@@ -4,6 +4,7 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -428,7 +429,21 @@ void AddFile(CallMeaning* meaning, int fd, bool wants_read) {
 CallMeaning OneFile(WaitKind kind, uint64_t fd) {
   CallMeaning meaning;
   meaning.kind = kind;
-  AddFile(&meaning, static_cast<int>(fd), kind != WaitKind::kWrite);
+  AddFile(&meaning, static_cast<int>(fd), kind != WaitKind::kWrite && kind != WaitKind::kConnect);
+  return meaning;
+}
+
+CallMeaning ExplainConnect(const TaskSystemCall& call, const ReadMemory& read) {
+  CallMeaning meaning = OneFile(WaitKind::kConnect, call.arguments[0]);
+  std::string address(std::min<uint64_t>(call.arguments[2], sizeof(sockaddr_storage)), '\0');
+  if (address.size() < sizeof(sa_family_t) ||
+      !read(call.arguments[1], address.data(), address.size()))
+    return meaning;
+  sa_family_t family = 0;
+  std::memcpy(&family, address.data(), sizeof family);
+  // The kernel gives up an address of the Internet that does not answer.
+  meaning.has_timeout = family == AF_INET || family == AF_INET6;
+  meaning.address = std::move(address);
   return meaning;
 }
 
@@ -659,8 +674,9 @@ CallMeaning ExplainSystemCall(const TaskSystemCall& call, const ReadMemory& read
     case SYS_sendmsg:
     case SYS_sendmmsg:
     case SYS_mq_timedsend:
-    case SYS_connect:
       return OneFile(WaitKind::kWrite, a[0]);
+    case SYS_connect:
+      return ExplainConnect(call, read);
     case SYS_accept:
     case SYS_accept4:
       return OneFile(WaitKind::kAccept, a[0]);

@@ -40,7 +40,8 @@ struct CallMeaning {
     int fd = -1;
     bool wants_read = true;
   };
-  std::vector<File> files;  // of kRead, kWrite, kPoll, kAccept, kFileLock
+  std::vector<File> files;  // of kRead, kWrite, kPoll, kAccept, kConnect, kFileLock
+  std::string address;      // of kConnect: the sockaddr; empty: it could not be read
   bool files_cut = false;   // there are more than are listed
   int epoll = -1;           // of kPoll: its interest list is in this descriptor's fdinfo
   ChildChoice children = ChildChoice::kAny;

@@ -201,6 +201,11 @@ HANGS = [
     ("perl waits for a stopped child", "perl -e 'if ($p = fork) { waitpid($p, 0) } else { kill STOP, $$ }'", "stopped-child", "perl", "child", "certain"),
     ("perl, open2 with cat", "perl -e 'use IPC::Open2; open2(R, W, \"cat\"); print W \"x\" x 1000000; print <R>'", "deadlock", "perl cat", "pipe", "certain"),
     ("python reads its own pipe", "{python} -c 'import os; os.read(os.pipe()[0], 1)'", "no-writer", "python", "pipe", "certain"),
+    ("python, connects to its own full backlog", "{python} -c 'import socket; l = socket.socket(socket.AF_UNIX); l.bind(\"in.socket\"); l.listen(0); "
+     "k = [socket.socket(socket.AF_UNIX) for _ in range(9)]; [s.connect(\"in.socket\") for s in k]'", "deadlock", "python", "backlog in.socket itself", "certain"),
+    ("python polls its own end", "{python} -c 'import os, select; q = select.poll(); q.register(os.pidfd_open(os.getpid()), 1); q.poll()'",
+     "deadlock", "python", "end own process", "certain"),
+    ("flock of a file that it has locked", "bash -c 'exec 9>x.lock; flock 9; exec flock x.lock true'", "deadlock", "flock", "x.lock itself", "certain"),
     ("python, wait with PIPE", "{python} -c 'import subprocess; subprocess.Popen([\"head\", \"-c\", \"1000000\", \"/dev/zero\"], stdout=subprocess.PIPE).wait()'",
      "deadlock", "python head", "pipe child", "certain"),
     ("python, Lock twice", "{python} -m unittest test_lock.py", "lost-wakeup", "python", "semaphore", "likely"),
@@ -409,6 +414,9 @@ CONTROLS = [
      "m.Process(target=lambda: (time.sleep(3), q.put(7))).start(); raise SystemExit(q.get())'", 7, {"long": True}),
     ("python, multiprocessing.Lock", "{python} -c 'import multiprocessing as m, time; k = m.Lock(); k.acquire(); "
      "m.Process(target=lambda: (time.sleep(3), k.release())).start(); k.acquire(); raise SystemExit(7)'", 7),
+    ("python, a full backlog that a child empties late", "{python} -c 'import os, socket, time; l = socket.socket(socket.AF_UNIX); l.bind(\"in.socket\"); "
+     "l.listen(0); os.fork() or (time.sleep(3), [l.accept() for _ in range(9)], os._exit(0)); k = [socket.socket(socket.AF_UNIX) for _ in range(9)]; "
+     "[s.connect(\"in.socket\") for s in k]; raise SystemExit(7)'", 7),
     ("python, multiprocessing.Pipe", "{python} -c 'import multiprocessing as m, time; a, b = m.Pipe(); "
      "m.Process(target=lambda: (time.sleep(3), b.send(7))).start(); raise SystemExit(a.recv())'", 7),
     ("python, communicate", "{python} -c 'import subprocess as s; "

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -72,6 +73,39 @@ class OpenFilesTest : public testing::Test {
       std::filesystem::temp_directory_path() / fmt::format("hangscope-open-file-{}", getpid());
   const ProcFolder proc_{root_.string()};
 };
+
+// 42 listens with descriptor 5 at a port of all addresses, and connects to it with 6.
+TEST_F(OpenFilesTest, WhoConnectsToAPortHereWaitsForThoseWhoListenThere) {
+  Open(5, "socket:[50]", "");
+  Open(6, "socket:[60]", "");
+  std::filesystem::create_directories(root_ / "42/ns");
+  std::filesystem::create_directories(root_ / "42/net");
+  std::filesystem::create_symlink("net:[1]", root_ / "42/ns/net");
+  const auto connects = [&](const char* remote, int not_accepted) {
+    std::ofstream(root_ / "42/net/tcp")
+        << "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n"
+        << fmt::format("0: 00000000:0050 00000000:0000 0A 00000000:{:08X} 00:0 0 0 0 50 1 0\n",
+                       not_accepted)
+        << fmt::format("1: 0100007F:94FA {}:0050 02 00000001:00000000 01:0 0 0 0 60 1 0\n", remote);
+    OpenFiles files(proc_);
+    WaitFile file = files.Describe(42, 6, false);
+    const sockaddr_in address = {AF_INET, 0, {}, {}};
+    files.DescribeBacklog(42, {reinterpret_cast<const char*>(&address), sizeof address}, &file);
+    return file;
+  };
+  const WaitFile full = connects("0100007F", 2);
+  EXPECT_TRUE(full.backlog);
+  EXPECT_EQ(full.name, "tcp 0.0.0.0:80");
+  EXPECT_EQ(full.queued, 2u);
+  EXPECT_FALSE(full.outside);
+  EXPECT_EQ(full.others, (std::vector<std::pair<int, int>>{{42, 5}}));
+  EXPECT_FALSE(connects("0100007F", 0).backlog) << "that it is full is not known";
+  EXPECT_FALSE(connects("0200000A", 2).backlog) << "another machine";
+  EXPECT_TRUE(connects("0200000A", 2).outside);
+  EXPECT_FALSE(full.others_unknown);
+  Open(7, "anon_inode:[io_uring]", "flags:\t02\n");
+  EXPECT_TRUE(connects("0100007F", 2).others_unknown) << "the kernel accepts for a ring";
+}
 
 TEST_F(OpenFilesTest, WhatAnIoUringMayWriteIsNotKnown) {
   const WaitFile alone = OpenFiles(proc_).Describe(42, 3, true);

@@ -1,9 +1,12 @@
 // The texts of /proc, and what system calls and the words of futexes mean, without any process.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <linux/futex.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 
 #include <cstring>
 #include <map>
@@ -138,6 +141,17 @@ TEST(ProcText, ReadsDescriptors) {
   EXPECT_EQ(ParseDescriptorInfo("eventfd-count: 0\neventfd-id: 9\n").event, 9u);
   EXPECT_EQ(ParseDescriptorInfo("flags:\t02\nsigmask:\t0000000000010000\n").signals, 0x10000u);
   EXPECT_FALSE(ParseDescriptorInfo("").process.has_value());
+  const auto is_unarmed = [](const char* ticks, const char* value) {
+    return ParseDescriptorInfo(
+               fmt::format("flags:\t02\nclockid: 1\nticks: {}\nsettime flags: 00\nit_value: {}\n"
+                           "it_interval: (0, 0)\n",
+                           ticks, value))
+        .is_unarmed;
+  };
+  EXPECT_TRUE(is_unarmed("0", "(0, 0)"));
+  EXPECT_FALSE(is_unarmed("1", "(0, 0)")) << "it has expired";
+  EXPECT_FALSE(is_unarmed("0", "(29, 999942)"));
+  EXPECT_FALSE(ParseDescriptorInfo("flags:\t02\n").is_unarmed);
   const DescriptorInfo locked = ParseDescriptorInfo(
       "flags:\t02\nlock:\t1: FLOCK  ADVISORY  WRITE 4711 fe:00:42 0 EOF\nlock:\t2: broken\n");
   ASSERT_EQ(locked.locks.size(), 1u);
@@ -255,6 +269,19 @@ TEST(SystemCalls, MeanWaitsForFilesTimeAndChildren) {
   EXPECT_EQ(group.child, 42);
   EXPECT_EQ(ExplainSystemCall(Call(SYS_wait4, static_cast<uint64_t>(INT32_MIN)), read).children,
             ChildChoice::kGroup);
+
+  const sockaddr_un local = {AF_UNIX, "/run/x"};
+  const sockaddr_in network = {AF_INET, 80, {}, {}};
+  memory.Put(0x4000, local);
+  memory.Put(0x5000, network);
+  const CallMeaning connect = ExplainSystemCall(Call(SYS_connect, 3, 0x4000, 8), read);
+  EXPECT_EQ(connect.kind, WaitKind::kConnect);
+  ASSERT_EQ(connect.files.size(), 1u);
+  EXPECT_EQ(connect.files[0].fd, 3);
+  EXPECT_EQ(connect.address.substr(2), "/run/x");
+  EXPECT_FALSE(connect.has_timeout);
+  const CallMeaning far = ExplainSystemCall(Call(SYS_connect, 3, 0x5000, sizeof network), read);
+  EXPECT_TRUE(far.has_timeout) << "the kernel gives up";
 
   EXPECT_EQ(ExplainSystemCall(Call(SYS_fcntl, 3, 7), read).kind, WaitKind::kFileLock);
   EXPECT_EQ(ExplainSystemCall(Call(SYS_fcntl, 3, 1), read).kind, WaitKind::kOther);

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -752,6 +754,69 @@ TEST(Looks, TellWhoHasALockThatAnotherProcessTook) {
     for (const int open : is_locked) close(open);
     unlink(path);
   }
+}
+
+TEST(Looks, TellWhoHoldsTheFullBacklogThatAConnectWaitsFor) {
+  for (const bool is_file : {true, false}) {
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    const std::string path =
+        fmt::format("{}hangscope-backlog-{}", is_file ? "/tmp/" : "", getpid());
+    const size_t at = is_file ? 0 : 1;
+    path.copy(address.sun_path + at, path.size());
+    const auto bytes = static_cast<socklen_t>(sizeof address.sun_family + at + path.size());
+    const auto* const name = reinterpret_cast<const sockaddr*>(&address);
+    const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ASSERT_EQ(bind(listener, name, bytes), 0);
+    ASSERT_EQ(listen(listener, 0), 0);
+    const Child child([&] {
+      while (connect(socket(AF_UNIX, SOCK_STREAM, 0), name, bytes) == 0) {
+      }
+    });
+    const ThreadWait wait = child.WhenItWaits(WaitKind::kConnect).wait;
+    ASSERT_EQ(wait.files.size(), 1u);
+    const WaitFile& file = wait.files[0];
+    EXPECT_TRUE(file.backlog);
+    EXPECT_EQ(file.name, is_file ? "unix '" + path + "'" : "unix '@" + path + "'");
+    EXPECT_THAT(file.others, testing::UnorderedElementsAre(testing::Pair(getpid(), listener),
+                                                           testing::Pair(child.pid(), listener)));
+    EXPECT_FALSE(wait.has_timeout);
+    close(listener);
+    unlink(path.c_str());
+  }
+}
+
+// Whoever has a timer may arm it.
+TEST(Looks, TellATimerThatIsNotArmedFromOneThatIs) {
+  for (const bool is_armed : {true, false}) {
+    const int timer = timerfd_create(CLOCK_MONOTONIC, 0);
+    const itimerspec in_an_hour = {{0, 0}, {3600, 0}};
+    if (is_armed) timerfd_settime(timer, 0, &in_an_hour, nullptr);
+    const int other = timerfd_create(CLOCK_MONOTONIC, 0);
+    const Child child([&] {
+      uint64_t ticks = 0;
+      (void)!read(timer, &ticks, sizeof ticks);
+    });
+    close(timer);
+    const WaitFile file = child.WhenItWaits(WaitKind::kRead).wait.files.at(0);
+    EXPECT_EQ(file.is_idle, !is_armed);
+    EXPECT_THAT(file.others, testing::ElementsAreArray(is_armed ? std::vector<std::pair<int, int>>{}
+                                                                : std::vector<std::pair<int, int>>{
+                                                                      {child.pid(), timer}}));
+    close(other);
+  }
+}
+
+TEST(Looks, SayThatAnEpollWatchesNothing) {
+  const Child child([] {
+    epoll_event event;
+    epoll_wait(epoll_create1(0), &event, 1, -1);
+  });
+  const ThreadFacts thread = child.WhenItWaits(WaitKind::kPoll);
+  ASSERT_EQ(thread.wait.files.size(), 1u);
+  EXPECT_TRUE(thread.wait.files[0].is_idle);
+  EXPECT_EQ(thread.wait.files[0].others.size(), 1u);
+  EXPECT_THAT(WaitedFor(thread, {}), HasSubstr("an epoll that watches no file (fd "));
 }
 
 TEST(Looks, TakeANamedPipeThatIsKeptOpenForOthersAsTheOutside) {

@@ -160,6 +160,103 @@ TEST(ProcessPipes, WhoOpensANamedPipeWaitsForWhoeverOpensItsOtherEnd) {
             "no writer, its only thread waits for somebody to open orders for writing");
 }
 
+// A file that only its own process has the other side of.
+ThreadFacts& WaitsForOwn(World* world, WaitKind wait, FileKind kind, const char* name) {
+  ThreadFacts& thread = world->Thread(10, 10, wait);
+  WaitFile file;
+  file.fd = 3, file.kind = kind, file.name = name, file.others = {{10, 9}};
+  thread.wait.files = {file};
+  return thread;
+}
+
+TEST(ProcessPipes, WhoWaitsForALockOfAFileThatItHasItselfIsADeadlock) {
+  World world;
+  WaitsForOwn(&world, WaitKind::kFileLock, FileKind::kFile, "/run/db.lock");
+  const ProcessFinding finding = Only(world.Judge());
+  EXPECT_EQ(finding.kind, Kind::kDeadlock);
+  EXPECT_EQ(finding.confidence, Confidence::kCertain);
+  EXPECT_EQ(finding.summary,
+            "deadlock, its only thread waits for the lock of /run/db.lock (fd 3), which it holds "
+            "itself through fd 9");
+  world.Signals(10, 11, "work");
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kLikely);
+  EXPECT_THAT(Only(world.Judge()).victims, ElementsAre(11));
+  EXPECT_THAT(Only(world.Judge()).doubts,
+              ElementsAre(HasSubstr("any thread of a process may give back its lock of a file")));
+  world.Thread(10, 12, WaitKind::kTime);
+  EXPECT_TRUE(IsSilent(world.Judge())) << "that thread may give it back";
+}
+
+// What flock -w does.
+TEST(ProcessPipes, AnAlarmMayEndTheWaitForALockOfItsOwn) {
+  World world;
+  world.Process(10).caught_signals = SignalBit(SIGALRM);
+  WaitsForOwn(&world, WaitKind::kFileLock, FileKind::kFile, "/run/db.lock");
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kPossible);
+}
+
+TEST(ProcessPipes, WhoConnectsToItsOwnFullBacklogIsADeadlock) {
+  World world;
+  WaitFile& file =
+      WaitsForOwn(&world, WaitKind::kConnect, FileKind::kSocket, "unix '@x'").wait.files[0];
+  file.backlog = true;
+  EXPECT_EQ(Only(world.Judge()).kind, Kind::kDeadlock);
+  EXPECT_EQ(Only(world.Judge()).confidence, Confidence::kCertain);
+  EXPECT_EQ(
+      Only(world.Judge()).summary,
+      "deadlock, its only thread waits for a free place in the backlog of unix '@x', which it "
+      "holds itself through fd 9");
+  file.others.emplace_back(20, 4);
+  EXPECT_TRUE(IsSilent(world.Judge())) << "nothing is known of 20";
+  world.Thread(20, 20, WaitKind::kTime).wait.has_timeout = true;
+  EXPECT_TRUE(IsSilent(world.Judge()));
+  EXPECT_THAT(WaitedFor(world.Of(10).threads[0], world.look()),
+              testing::EndsWith("in the backlog of unix '@x', held by itself, 20 program"));
+  file.queued = 2;
+  EXPECT_EQ(WaitedFor(world.Of(10).threads[0], world.look()).find("an answer from unix '@x'"), 0u);
+}
+
+TEST(ProcessPipes, WhoWaitsForItsOwnEndIsADeadlock) {
+  World world;
+  ThreadFacts& thread =
+      WaitsForOwn(&world, WaitKind::kPoll, FileKind::kProcess, "anon_inode:[pidfd]");
+  EXPECT_EQ(Only(world.Judge()).summary,
+            "deadlock, its only thread waits for the end of its own process (fd 3)");
+  thread.wait.files[0].others = {{20, -1}};
+  world.Process(20, "worker");
+  EXPECT_EQ(WaitedFor(world.Of(10).threads[0], world.look()),
+            "the end of process 20 worker (fd 3)");
+}
+
+TEST(ProcessPipes, WhatIsNoPipeIsCalledWhatItIs) {
+  const auto summary = [](FileKind kind, const char* name) {
+    World world;
+    ThreadFacts& thread = WaitsForOwn(&world, WaitKind::kRead, kind, name);
+    thread.wait.files[0].is_idle = kind != FileKind::kEvent;
+    return Only(world.Judge()).summary;
+  };
+  EXPECT_EQ(summary(FileKind::kEvent, "anon_inode:[eventfd]"),
+            "no writer, its only thread reads an eventfd that only this process has, and nobody "
+            "there can write");
+  EXPECT_EQ(summary(FileKind::kTimer, "anon_inode:[timerfd]"),
+            "no writer, its only thread waits for a timer that is not armed and that only this "
+            "process has, and nobody there can arm it");
+  EXPECT_EQ(summary(FileKind::kEpoll, "anon_inode:[eventpoll]"),
+            "no writer, its only thread waits for an epoll that watches no file and that only this "
+            "process has, and nobody there can add one");
+}
+
+TEST(ProcessPipes, ATimerThatIsArmedOrOneOfSeveralFilesIsTheOutside) {
+  World world;
+  ThreadFacts& thread =
+      WaitsForOwn(&world, WaitKind::kPoll, FileKind::kTimer, "anon_inode:[timerfd]");
+  EXPECT_TRUE(IsSilent(world.Judge()));
+  thread.wait.files[0].is_idle = true;
+  EXPECT_FALSE(IsSilent(world.Judge()));
+  thread.wait.files.push_back(thread.wait.files[0]);
+  EXPECT_TRUE(IsSilent(world.Judge()));
+}
+
 TEST(ProcessPipes, OneLivePeerOfManyIsEnough) {
   const auto polls = [](bool second_hangs) {
     World world;

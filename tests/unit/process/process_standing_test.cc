@@ -109,9 +109,10 @@ TEST(ProcessStanding, WhatIsNotKnownOrHaltedIsSaid) {
   world.Thread(10, 11, WaitKind::kOther).system_call_name = "semop";
   const ProcessStanding standing = world.Judge().standing;
   EXPECT_THAT(standing.halted, ElementsAre("10 is stopped"));
-  EXPECT_THAT(standing.unknown,
-              ElementsAre("11 waits for semop: what ends this system call is not known",
-                          "20 sleeps: what for may not be looked at"));
+  EXPECT_THAT(
+      standing.unknown,
+      ElementsAre("11 waits for a semaphore of System V: what ends this system call is not known",
+                  "20 sleeps: what for may not be looked at"));
   EXPECT_FALSE(standing.complete);
   EXPECT_EQ(standing.hidden, "process 20 may not be looked into");
 }

@@ -28,6 +28,25 @@ TEST(ProcessWords, WhereAThreadIsIsInItsProgramAndNotInTheLibraryBelow) {
   EXPECT_EQ(FrameText(OwnFrame(thread)), "");
 }
 
+TEST(ProcessWords, ASemaphoreOfSystemVIsNoNameOfASystemCall) {
+  World world;
+  ThreadFacts& thread = world.Thread(10, 10, WaitKind::kOther);
+  thread.system_call_name = "semtimedop";
+  EXPECT_EQ(WaitedFor(thread, world.look()), "a semaphore of System V");
+  thread.system_call_name = "msgrcv";
+  EXPECT_EQ(WaitedFor(thread, world.look()), "msgrcv");
+}
+
+TEST(ProcessWords, RubyWaitsForItsChildOverAFile) {
+  World world;
+  ThreadFacts& thread = world.Reads(10, 10, {10});
+  thread.wait.children = {20};
+  EXPECT_EQ(WaitedFor(thread, world.look()), "data from a pipe (fd 3) written by itself");
+  thread.stack = {{1, "ppoll", "", "libc.so.6"}, {2, "rb_waitpid", "", "libruby-3.1.so.3.1.7"}};
+  EXPECT_EQ(WaitedFor(thread, world.look()),
+            "the end of child 20, over data from a pipe (fd 3) written by itself");
+}
+
 StackFrame OfPython(const char* function, const char* source, const char* path) {
   return {0, function, source, path, FrameLanguage::kPython};
 }
