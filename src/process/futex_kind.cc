@@ -23,6 +23,18 @@ constexpr int32_t kMutexRobust = 16;
 constexpr int32_t kMutexKnownBits = 0x7ff;
 constexpr uint32_t kMostUsers = 1 << 20;
 constexpr uint32_t kLockedWithWaiters = 2;
+constexpr int32_t kShared = 128;  // with other processes: of semaphores, and of musl's mutexes
+
+// musl's on 64-bit Linux (src/internal/pthread_impl.h): its waiters sleep on the second word.
+struct MuslMutex {
+  int32_t type;
+  uint32_t lock;
+  uint32_t waiters;
+};
+constexpr uint64_t kMuslLockAt = 4;
+constexpr uint32_t kMuslWaiters = 0x80000000;
+constexpr uint32_t kMuslLocked = 16;      // EBUSY: a plain one, whose owner nobody records
+constexpr int32_t kMuslKnownBits = 0x8f;  // type, robust, priority, shared
 
 struct RwLock {
   uint32_t readers;
@@ -77,6 +89,10 @@ bool IsInLibrary(const std::vector<StackFrame>& stack) {
   return !stack.empty() && stack[0].module.starts_with("libc.so") && stack[0].function != "syscall";
 }
 
+bool IsInMusl(const std::vector<StackFrame>& stack) {
+  return !stack.empty() && (stack[0].module == "libc.so" || stack[0].module.starts_with("ld-musl"));
+}
+
 class FutexReader {
  public:
   FutexReader(const FutexWord& word, const ReadMemory& read,
@@ -113,6 +129,23 @@ class FutexReader {
       meaning.owner = mutex.owner;
       meaning.owner_died = !is_thread_(mutex.owner);
     }
+    return meaning;
+  }
+
+  // musl's functions have no unwind tables, and what it calls inside has no name.
+  std::optional<FutexMeaning> AsMuslMutex(bool is_named) const {
+    MuslMutex mutex = {};
+    if ((word_.expected & kMuslWaiters) == 0 || word_.address < kMuslLockAt ||
+        !read_(word_.address - kMuslLockAt, &mutex, sizeof mutex) ||
+        (mutex.type & ~kMuslKnownBits) != 0 || mutex.lock != word_.expected || mutex.waiters == 0 ||
+        mutex.waiters > kMostUsers)
+      return std::nullopt;
+    const bool is_plain = (mutex.type & ~kShared) == 0;
+    if (is_plain != (mutex.lock == (kMuslWaiters | kMuslLocked))) return std::nullopt;
+    FutexMeaning meaning = is_plain ? FutexMeaning() : OwnerInWord(mutex.lock);
+    if (!is_named && meaning.owner_died) return std::nullopt;
+    meaning.kind = WaitKind::kMutex;
+    meaning.object = word_.address - kMuslLockAt;
     return meaning;
   }
 
@@ -160,7 +193,6 @@ class FutexReader {
   }
 
   std::optional<FutexMeaning> AsSemaphore() const {
-    constexpr int32_t kShared = 128;
     Semaphore semaphore = {};
     if (word_.expected != 0 || !read_(word_.address, &semaphore, sizeof semaphore))
       return std::nullopt;
@@ -246,6 +278,7 @@ FutexMeaning ExplainFutexWord(const FutexWord& word, FutexUse use,
   switch (named) {
     case WaitKind::kMutex:
       if (auto mutex = futex.AsMutex(true)) return *mutex;
+      if (auto mutex = futex.AsMuslMutex(true)) return *mutex;
       if (auto mutex = futex.AsRefusedMutex()) return *mutex;
       break;
     case WaitKind::kCondition:
@@ -265,6 +298,9 @@ FutexMeaning ExplainFutexWord(const FutexWord& word, FutexUse use,
   if (auto join = futex.AsJoin(IsInJoin(stack))) return *join;
   if (named == WaitKind::kFutex) return futex.AsNothingKnown();
   if (auto mutex = futex.AsMutex(false)) return *mutex;
+  if (IsInMusl(stack)) {
+    if (auto mutex = futex.AsMuslMutex(false)) return *mutex;
+  }
   if (IsInLibrary(stack)) {
     if (auto semaphore = futex.AsSemaphore()) return *semaphore;
   }

@@ -96,6 +96,10 @@ std::string SummaryOf(const FindingDraft& draft, const JudgedProcesses& judged) 
       const bool elsewhere =
           judged.PidsOf(draft.members) != std::set<int>{judged.look.processes[0].pid} &&
           judged.PidsOf(draft.members).size() == 1;
+      if (one && judged.node(draft.members[0]).weak &&
+          judged.LiveThreads(judged.PidsOf(draft.members)) > 1)
+        return fmt::format("deadlock, {} waits for {}, and every thread that could hold it waits",
+                           count, LockNames(draft, judged));
       if (!elsewhere)
         return one ? "deadlock, a thread waits for itself"
                    : fmt::format("deadlock, {} wait for each other", count);

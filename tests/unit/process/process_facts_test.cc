@@ -379,6 +379,42 @@ TEST(Futexes, HaveNoOwnerWhereNothingSaysSo) {
   EXPECT_FALSE(Explain(WrittenMemory(), 2, true, "pthread_mutex_lock").owner.has_value());
 }
 
+TEST(Futexes, OfMuslHoldTheirOwnerUnlessTheyArePlain) {
+  struct {
+    int32_t type;
+    uint32_t lock;
+    int32_t waiters;
+  } written = {0, 0x80000010, 1};
+  const auto explain = [&] {
+    WrittenMemory memory;
+    memory.Put(kWord - 4, written);
+    return Explain(memory, written.lock, true, "pthread_mutex_timedlock");
+  };
+  const FutexMeaning plain = explain();
+  EXPECT_EQ(plain.kind, WaitKind::kMutex);
+  EXPECT_EQ(plain.object, kWord - 4);
+  EXPECT_FALSE(plain.owner.has_value());
+  written = {1, 0x80000000 | 42, 1};  // recursive
+  EXPECT_EQ(explain().owner, 42);
+  EXPECT_FALSE(explain().owner_died);
+  written.lock = 0x80000000 | 43;
+  EXPECT_TRUE(explain().owner_died);
+  written.type = 0x7fff0000;
+  EXPECT_EQ(explain().kind, WaitKind::kFutex);
+  // Its functions have no names inside.
+  written = {0, 0x80000010, 1};
+  WrittenMemory memory;
+  memory.Put(kWord - 4, written);
+  const auto in = [&](const char* module) {
+    return ExplainFutexWord({kWord, written.lock, true}, FutexUse::kWait, {{1, "", "", module}},
+                            memory.reader(), kOnlyThread42)
+        .kind;
+  };
+  EXPECT_EQ(in("libc.so"), WaitKind::kMutex);
+  EXPECT_EQ(in("ld-musl-x86_64.so.1"), WaitKind::kMutex);
+  EXPECT_EQ(in("libc.so.6"), WaitKind::kFutex);
+}
+
 TEST(Futexes, OfPriorityAndRobustMutexesHoldTheirOwner) {
   WrittenMemory memory;
   memory.Put(kWord, WrittenMutex{FUTEX_WAITERS | 42, 0, 42, 1, 16});

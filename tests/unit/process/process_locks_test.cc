@@ -108,6 +108,15 @@ TEST(ProcessLocks, ALockWhoseHolderEndedIsNeverReleased) {
   EXPECT_THAT(finding.summary, HasSubstr("mutex table, held by 11, which ended"));
 }
 
+TEST(ProcessLocks, OfALockWithoutARecordedHolderTheWaiterIsNotSaidToHoldIt) {
+  World world;
+  world.Thread(10, 11, WaitKind::kRwLock).wait.variable = "table";
+  world.Joins(10, 10, 11);
+  EXPECT_EQ(Only(world.Judge()).summary,
+            "deadlock, 1 of 2 threads waits for rwlock table, and every thread that could hold it "
+            "waits");
+}
+
 TEST(ProcessLocks, ALockThatForkCopiedHasNoOwnerAmongTheThreadsOfTheChild) {
   World world;
   world.Process(10, "parent");
