@@ -409,12 +409,17 @@ std::vector<StackFrame> StackWalker::FindNames(uint64_t pc) {
   StackFrame outer;
   outer.pc = pc;
   Dwfl_Module* const module = dwfl_addrmodule(dwfl_, pc);
-  if (module == nullptr) return {outer};
+  // libdw takes the mappings of a file for one module, with all that is of no file between them.
+  const MemoryMapping* const mapping = FindMapping(mappings_, pc);
+  if (module == nullptr || mapping == nullptr || mapping->path.empty()) return {outer};
   if (const char* name =
           dwfl_module_info(module, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr))
     outer.module = BaseName(name);
   const ModuleSymbols::Symbol* const symbol = ModuleSymbols::Find(SymbolsOf(module).functions, pc);
-  if (symbol != nullptr) outer.function = Demangle(symbol->name);
+  // Without a size it would reach to the next, or to the module's end.
+  const bool is_near = symbol != nullptr &&
+                       (symbol->bytes != 0 || FindMapping(mappings_, symbol->address) == mapping);
+  if (is_near) outer.function = Demangle(symbol->name);
   if (!HasLines(module)) return {outer};
 
   std::string source;

@@ -141,6 +141,20 @@ class HungPrograms(WhyCase):
         self.assertIn("condition work_came", found["subjects"][0]["does"])
         self.assertIn(found["subjects"][0]["where"].split()[-1], self.source_line("lost_signal.cc", "pthread_cond_wait(&work"))
 
+    def test_code_of_no_file_has_no_name(self):
+        if not shutil.which("node"):
+            self.skipTest("no node here")
+        process = self.start("node", "-e", "console.log('up'); let f = false; setTimeout(() => { f = true }, 100); while (!f);")
+
+        def frames_of_no_file():
+            maps = [line.split() for line in pathlib.Path(f"/proc/{process.pid}/maps").read_text().splitlines()]
+            anonymous = [[int(end, 16) for end in line[0].split("-")] for line in maps if len(line) == 5]
+            lines = self.why(process.pid)[3]
+            frames = [frame for line in lines if line.get("tid") == process.pid for frame in line.get("stack", [])]
+            return [frame for frame in frames if any(begin <= int(frame["pc"], 16) < end for begin, end in anonymous)]
+        frames = self.until(frames_of_no_file, what="code that node has compiled")
+        self.assertEqual([], [frame for frame in frames if frame.get("function") or frame.get("module")])
+
     def test_a_reader_of_a_pipe_that_it_could_only_write_itself(self):
         process = self.hung("silent_pipe")
         found = self.only_finding(process.pid, "no-writer", "certain")
