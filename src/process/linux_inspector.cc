@@ -129,12 +129,12 @@ Result<SystemSample> LinuxInspector::Inspect(int pid, const InspectOptions& opti
   }
   look.asked_are_all = asked_are_all;
   if (left_out > 0) {
-    look.processes[0].warnings.push_back(
-        fmt::format("{} more of its descendants, or of those whom the waits lead to, {} not looked "
-                    "at, as {} and "
-                    "{} are the most at a time, in {:.0f} s; ask for one of them by its own number",
-                    left_out, left_out == 1 ? "is" : "are", kMostAsked, kMostProcesses,
-                    Seconds(options.budget)));
+    look.processes[0].warnings.push_back(fmt::format(
+        "{} more process{} not looked at: a look takes at most {} processes that it is asked "
+        "about, {} more that their waits lead to, and {:.0f} s; ask for one of them by "
+        "its own number",
+        left_out, left_out == 1 ? " was" : "es were", kMostAsked, kMostProcesses - 1,
+        Seconds(options.budget)));
   }
   look.longest_stop = context.longest_stop;
   look.end = clock_.Monotonic();

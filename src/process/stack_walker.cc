@@ -255,16 +255,17 @@ StackWalk StackWalker::WalkOnce(const ThreadImage& image, size_t most_frames) {
     walk.frames.resize(most_frames);
     walk.complete = false;
   }
+  const char* const plural = places.pcs.size() == 1 ? "" : "s";
   if (ended < 0)
-    walk.warning = fmt::format("the stack cannot be followed behind {} frames: {}",
-                               places.pcs.size(), dwfl_errmsg(-1));
+    walk.warning = fmt::format("the stack cannot be followed behind {} frame{}: {}",
+                               places.pcs.size(), plural, dwfl_errmsg(-1));
   if (walk.complete || !walk.warning.empty()) return walk;
   if (places.pcs.size() >= most_frames || walk.frames.size() >= most_frames)
     walk.warning = fmt::format("the stack has more than {} frames", most_frames);
   else
     walk.warning =
-        fmt::format("the stack cannot be followed behind {} frames without the thread's registers",
-                    places.pcs.size());
+        fmt::format("the stack cannot be followed behind {} frame{} without the thread's registers",
+                    places.pcs.size(), plural);
   return walk;
 }
 
