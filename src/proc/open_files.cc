@@ -147,7 +147,8 @@ void OpenFiles::DescribePipe(int pid, const std::string& target, WaitFile* file)
     only_kept = only_kept && (info.flags & O_ACCMODE) == O_RDWR;
   }
   file->others_unknown = file->others_hidden = hidden_ > 0 || CameFromOutside(HoldersOf(target));
-  file->others_unknown = file->others_unknown || MayBeInARing(HoldersOf(target)) || MayBeOnItsWay();
+  file->others_unknown =
+      file->others_unknown || MayBeInARing(HoldersOf(target)) || MayBeOnItsWay(HoldersOf(target));
   // One that keeps a named pipe open for itself, or lets a child read what it keeps open, waits for
   // those who will come to open it, as a daemon does.
   const bool is_alone = std::all_of(file->others.begin(), file->others.end(),
@@ -165,16 +166,49 @@ bool OpenFiles::MayBeInARing(const Holders& holders) {
 }
 
 // A descriptor that was sent through a unix socket, and not received yet, is a file of nobody who
-// could be asked; whose sender may have closed it, and it may be of any file.
-bool OpenFiles::MayBeOnItsWay() {
-  if (some_on_their_way_) return *some_on_their_way_;
+// could be asked; whose sender may have closed it, and it may be of any file that the sender had.
+// That is one of those who have the file, or of their family: programs that have nothing to do with
+// one another send each other descriptors all the time.
+bool OpenFiles::MayBeOnItsWay(const Holders& holders) {
+  FindWhoPasses();
+  return std::any_of(holders.begin(), holders.end(), [&](const auto& holder) {
+    return std::any_of(passing_->begin(), passing_->end(), [&](int passing) {
+      const std::vector<int>& own = AncestorsOf(holder.first);
+      const std::vector<int>& theirs = AncestorsOf(passing);
+      const auto has = [](const std::vector<int>& all, int pid) {
+        return std::find(all.begin(), all.end(), pid) != all.end();
+      };
+      return has(own, passing) || has(theirs, holder.first) ||
+             (own.size() > 1 && theirs.size() > 1 && own[1] == theirs[1]);
+    });
+  });
+}
+
+void OpenFiles::FindWhoPasses() {
+  if (passing_) return;
   Scan();
-  return some_on_their_way_.emplace(
-      std::any_of(holders_.begin(), holders_.end(), [&](const auto& open) {
-        if (!open.first.starts_with("socket:[")) return false;
-        const auto& [pid, fd] = open.second.front();
-        return Info(pid, fd).descriptors_to_take > 0;
-      }));
+  passing_.emplace();
+  const auto add = [&](const Holders& holders) {
+    for (const auto& [pid, fd] : holders) passing_->insert(pid);
+  };
+  for (const auto& [target, holders] : holders_) {
+    if (!target.starts_with("socket:[")) continue;
+    const auto& [pid, fd] = holders.front();
+    if (Info(pid, fd).descriptors_to_take == 0) continue;
+    add(holders);
+    const SocketFacts* const facts = SocketsOf(pid).Find(InodeIn(target));
+    if (facts != nullptr && facts->peer) add(HoldersOf(fmt::format("socket:[{}]", *facts->peer)));
+  }
+}
+
+const std::vector<int>& OpenFiles::AncestorsOf(int pid) {
+  const auto [known, is_new] = ancestors_.try_emplace(pid);
+  for (int at = pid; is_new && at > 1;) {
+    known->second.push_back(at);
+    const auto stat = proc_.Stat(at);
+    at = stat ? stat->parent : 0;
+  }
+  return known->second;
 }
 
 SocketTable& OpenFiles::SocketsOf(int pid) {
@@ -201,8 +235,8 @@ void OpenFiles::DescribeSocket(int pid, const std::string& target, WaitFile* fil
   if (facts->outside) file->outside = true;
   if (facts->peer) {
     file->others = HoldersOf(fmt::format("socket:[{}]", *facts->peer));
-    file->others_unknown =
-        (hidden_ > 0 && file->others.empty()) || MayBeInARing(file->others) || MayBeOnItsWay();
+    file->others_unknown = (hidden_ > 0 && file->others.empty()) || MayBeInARing(file->others) ||
+                           MayBeOnItsWay(file->others);
   } else if (!facts->outside) {
     // Without a peer, anybody may send; and one that is connected has a peer that the kernel does
     // not name.
@@ -235,7 +269,7 @@ void OpenFiles::DescribeBacklog(int pid, std::string_view address, WaitFile* fil
   file->outside = false;
   file->others = holders;
   file->others_hidden = hidden_ > 0 || CameFromOutside(holders);
-  file->others_unknown = file->others_hidden || MayBeInARing(holders) || MayBeOnItsWay();
+  file->others_unknown = file->others_hidden || MayBeInARing(holders) || MayBeOnItsWay(holders);
 }
 
 std::vector<RemoteEnd> OpenFiles::RemoteEndsOf(const std::vector<int>& pids, size_t most,
@@ -289,7 +323,8 @@ void OpenFiles::DescribeEvent(int pid, int fd, const std::string& target, WaitFi
     if (Info(holder, descriptor).event == info.event) file->others.emplace_back(holder, descriptor);
   }
   file->others_unknown = file->others_hidden = hidden_ > 0;
-  file->others_unknown = file->others_unknown || MayBeInARing(file->others) || MayBeOnItsWay();
+  file->others_unknown =
+      file->others_unknown || MayBeInARing(file->others) || MayBeOnItsWay(file->others);
 }
 
 // All timers have the same link, and so have all epolls.
@@ -302,7 +337,8 @@ void OpenFiles::DescribeSharers(int pid, const std::string& target, WaitFile* fi
     if (differs == 0) file->others.emplace_back(holder, descriptor);
     file->others_unknown = file->others_unknown || differs < 0;
   }
-  file->others_unknown = file->others_unknown || MayBeInARing(file->others) || MayBeOnItsWay();
+  file->others_unknown =
+      file->others_unknown || MayBeInARing(file->others) || MayBeOnItsWay(file->others);
 }
 
 // Whose number was closed, while a copy of it keeps the file open, is still waited for; the number

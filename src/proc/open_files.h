@@ -4,6 +4,7 @@
 #define HANGSCOPE_PROC_OPEN_FILES_H
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -52,7 +53,9 @@ class OpenFiles {
   DescriptorInfo Info(int pid, int fd) const;
   bool CameFromOutside(const Holders& holders) const;
   bool MayBeInARing(const Holders& holders);
-  bool MayBeOnItsWay();
+  bool MayBeOnItsWay(const Holders& holders);
+  void FindWhoPasses();
+  const std::vector<int>& AncestorsOf(int pid);
   void DescribePipe(int pid, const std::string& target, WaitFile* file);
   void DescribeSocket(int pid, const std::string& target, WaitFile* file);
   void DescribeEvent(int pid, int fd, const std::string& target, WaitFile* file);
@@ -65,7 +68,9 @@ class OpenFiles {
   std::unordered_map<std::string, Holders> holders_;  // by what the descriptor's link says
   std::map<std::string, SocketTable> sockets_;        // by network namespace
   std::optional<std::vector<FileLockLine>> locks_;
-  std::optional<bool> some_on_their_way_;
+  // Processes at either end of a socket through which descriptors are on their way.
+  std::optional<std::set<int>> passing_;
+  std::map<int, std::vector<int>> ancestors_;  // itself first; without the first process
 };
 
 }  // namespace hangscope
