@@ -147,8 +147,8 @@ void OpenFiles::DescribePipe(int pid, const std::string& target, WaitFile* file)
     only_kept = only_kept && (info.flags & O_ACCMODE) == O_RDWR;
   }
   file->others_unknown = file->others_hidden = hidden_ > 0 || CameFromOutside(HoldersOf(target));
-  file->others_unknown =
-      file->others_unknown || MayBeInARing(HoldersOf(target)) || MayBeOnItsWay(HoldersOf(target));
+  file->others_unknown = file->others_unknown || MayBeInARing(HoldersOf(target)) ||
+                         MayBeOnItsWay(pid, HoldersOf(target));
   // One that keeps a named pipe open for itself, or lets a child read what it keeps open, waits for
   // those who will come to open it, as a daemon does.
   const bool is_alone = std::all_of(file->others.begin(), file->others.end(),
@@ -166,21 +166,15 @@ bool OpenFiles::MayBeInARing(const Holders& holders) {
 }
 
 // A descriptor that was sent through a unix socket, and not received yet, is a file of nobody who
-// could be asked; whose sender may have closed it, and it may be of any file that the sender had.
-// That is one of those who have the file, or of their family: programs that have nothing to do with
-// one another send each other descriptors all the time.
-bool OpenFiles::MayBeOnItsWay(const Holders& holders) {
+// could be asked; its sender may have closed it, and it may be of any file that the sender had. So
+// it counts where who waits, one whom that started, or one who has the file has such a socket:
+// programs that have nothing to do with one another send each other descriptors all the time.
+bool OpenFiles::MayBeOnItsWay(int pid, const Holders& holders) {
   FindWhoPasses();
-  return std::any_of(holders.begin(), holders.end(), [&](const auto& holder) {
-    return std::any_of(passing_->begin(), passing_->end(), [&](int passing) {
-      const std::vector<int>& own = AncestorsOf(holder.first);
-      const std::vector<int>& theirs = AncestorsOf(passing);
-      const auto has = [](const std::vector<int>& all, int pid) {
-        return std::find(all.begin(), all.end(), pid) != all.end();
-      };
-      return has(own, passing) || has(theirs, holder.first) ||
-             (own.size() > 1 && theirs.size() > 1 && own[1] == theirs[1]);
-    });
+  return std::any_of(passing_->begin(), passing_->end(), [&](int passing) {
+    return Descends(passing, pid) ||
+           std::any_of(holders.begin(), holders.end(),
+                       [&](const auto& holder) { return holder.first == passing; });
   });
 }
 
@@ -201,14 +195,12 @@ void OpenFiles::FindWhoPasses() {
   }
 }
 
-const std::vector<int>& OpenFiles::AncestorsOf(int pid) {
-  const auto [known, is_new] = ancestors_.try_emplace(pid);
-  for (int at = pid; is_new && at > 1;) {
-    known->second.push_back(at);
-    const auto stat = proc_.Stat(at);
-    at = stat ? stat->parent : 0;
+bool OpenFiles::Descends(int pid, int from) const {
+  while (pid > 1 && pid != from) {
+    const auto stat = proc_.Stat(pid);
+    pid = stat ? stat->parent : 0;
   }
-  return known->second;
+  return pid == from;
 }
 
 SocketTable& OpenFiles::SocketsOf(int pid) {
@@ -236,7 +228,7 @@ void OpenFiles::DescribeSocket(int pid, const std::string& target, WaitFile* fil
   if (facts->peer) {
     file->others = HoldersOf(fmt::format("socket:[{}]", *facts->peer));
     file->others_unknown = (hidden_ > 0 && file->others.empty()) || MayBeInARing(file->others) ||
-                           MayBeOnItsWay(file->others);
+                           MayBeOnItsWay(pid, file->others);
   } else if (!facts->outside) {
     // Without a peer, anybody may send; and one that is connected has a peer that the kernel does
     // not name.
@@ -269,7 +261,8 @@ void OpenFiles::DescribeBacklog(int pid, std::string_view address, WaitFile* fil
   file->outside = false;
   file->others = holders;
   file->others_hidden = hidden_ > 0 || CameFromOutside(holders);
-  file->others_unknown = file->others_hidden || MayBeInARing(holders) || MayBeOnItsWay(holders);
+  file->others_unknown =
+      file->others_hidden || MayBeInARing(holders) || MayBeOnItsWay(pid, holders);
 }
 
 std::vector<RemoteEnd> OpenFiles::RemoteEndsOf(const std::vector<int>& pids, size_t most,
@@ -324,7 +317,7 @@ void OpenFiles::DescribeEvent(int pid, int fd, const std::string& target, WaitFi
   }
   file->others_unknown = file->others_hidden = hidden_ > 0;
   file->others_unknown =
-      file->others_unknown || MayBeInARing(file->others) || MayBeOnItsWay(file->others);
+      file->others_unknown || MayBeInARing(file->others) || MayBeOnItsWay(pid, file->others);
 }
 
 // All timers have the same link, and so have all epolls.
@@ -338,7 +331,7 @@ void OpenFiles::DescribeSharers(int pid, const std::string& target, WaitFile* fi
     file->others_unknown = file->others_unknown || differs < 0;
   }
   file->others_unknown =
-      file->others_unknown || MayBeInARing(file->others) || MayBeOnItsWay(file->others);
+      file->others_unknown || MayBeInARing(file->others) || MayBeOnItsWay(pid, file->others);
 }
 
 // Whose number was closed, while a copy of it keeps the file open, is still waited for; the number

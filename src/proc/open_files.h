@@ -53,9 +53,9 @@ class OpenFiles {
   DescriptorInfo Info(int pid, int fd) const;
   bool CameFromOutside(const Holders& holders) const;
   bool MayBeInARing(const Holders& holders);
-  bool MayBeOnItsWay(const Holders& holders);
+  bool MayBeOnItsWay(int pid, const Holders& holders);
   void FindWhoPasses();
-  const std::vector<int>& AncestorsOf(int pid);
+  bool Descends(int pid, int from) const;
   void DescribePipe(int pid, const std::string& target, WaitFile* file);
   void DescribeSocket(int pid, const std::string& target, WaitFile* file);
   void DescribeEvent(int pid, int fd, const std::string& target, WaitFile* file);
@@ -70,7 +70,6 @@ class OpenFiles {
   std::optional<std::vector<FileLockLine>> locks_;
   // Processes at either end of a socket through which descriptors are on their way.
   std::optional<std::set<int>> passing_;
-  std::map<int, std::vector<int>> ancestors_;  // itself first; without the first process
 };
 
 }  // namespace hangscope

@@ -118,6 +118,7 @@ TEST_F(OpenFilesTest, WhatAnIoUringMayWriteIsNotKnown) {
 // As SCM_RIGHTS sends it: its sender may have closed it, and no process has it until it is taken.
 TEST_F(OpenFilesTest, WhatIsOnItsWayThroughASocketMayBeTheOtherEnd) {
   const auto parent_of = [&](int pid, int parent) {
+    std::filesystem::create_directories(root_ / fmt::format("{}", pid));
     std::ofstream(root_ / fmt::format("{}/stat", pid))
         << fmt::format("{} (x) S {} 1 1 0 0 0 0 0 0 0\n", pid, parent);
   };
@@ -126,15 +127,15 @@ TEST_F(OpenFilesTest, WhatIsOnItsWayThroughASocketMayBeTheOtherEnd) {
   std::filesystem::create_directories(root_ / "50/fdinfo");
   std::filesystem::create_symlink("socket:[10]", root_ / "50/fd/3");
   std::ofstream(root_ / "50/fdinfo/3") << "flags:\t02\nscm_fds: 1\n";
-  parent_of(42, 40), parent_of(40, 1), parent_of(50, 41), parent_of(41, 1);
-  EXPECT_FALSE(is_unknown()) << "another program's";
-  parent_of(50, 1);
-  EXPECT_FALSE(is_unknown()) << "both are children of the first process";
-  parent_of(50, 40);
-  EXPECT_TRUE(is_unknown()) << "a child of one parent";
-  parent_of(50, 42);
-  EXPECT_TRUE(is_unknown()) << "its own child";
-  parent_of(50, 41);
+  parent_of(42, 40), parent_of(40, 1), parent_of(50, 41), parent_of(41, 40);
+  EXPECT_FALSE(is_unknown()) << "another program's, that the same one started";
+  parent_of(41, 42);
+  EXPECT_TRUE(is_unknown()) << "of one that it started";
+  parent_of(41, 40);
+  std::filesystem::create_symlink("pipe:[9]", root_ / "50/fd/4");
+  std::ofstream(root_ / "50/fdinfo/4") << "flags:\t01\n";
+  EXPECT_TRUE(is_unknown()) << "of one who has the pipe";
+  std::filesystem::remove(root_ / "50/fd/4");
   Open(5, "socket:[8]", "flags:\t02\nscm_fds: 0\n");
   EXPECT_FALSE(is_unknown());
   Open(6, "socket:[9]", "flags:\t02\nscm_fds: 1\n");

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -141,6 +142,8 @@ TEST_F(GuestRamTest, NoProcess) {
 class PagedGuestTest : public GuestRamTest {
  protected:
   PagedGuestTest() {
+    // What is smaller than a MiB is no RAM: a heap of this test alone would be.
+    for (void*& more : heap_) more = calloc(kPage, 1);
     // RAM that the guest has touched in no order; the scope lies across two of its pages.
     for (const uint64_t page : {7, 3, 0, 0x13, 1, 0x12, 40, 5}) Touch(page);
     Put(Touch(0x12) + kSearch.symbol % kPage);
@@ -148,6 +151,7 @@ class PagedGuestTest : public GuestRamTest {
   }
   ~PagedGuestTest() override {
     for (const auto& [number, bytes] : pages_) free(bytes);
+    for (void* const more : heap_) free(more);
   }
   char* Touch(uint64_t number) {
     char*& bytes = pages_[number];
@@ -162,6 +166,7 @@ class PagedGuestTest : public GuestRamTest {
   }
 
   static constexpr uint64_t kPage = PagedGuest::kPageBytes;
+  std::array<void*, 512> heap_;
   std::map<uint64_t, char*> pages_;
 };
 
