@@ -86,8 +86,12 @@ class Callers(Case):
         # A program that leaves no frames of its waits.
         command, elf, _ = device_command(self.ram, firmware="device-without-frames", options=["-d", "exec,nochain"], ram_in_file=False,
                                          **DEADLOCK)
-        outcome = self.run_program(command, "--elf", elf, "--stall", "1.5", "--on-hang", "kill", "--no-passthrough")
-        verdict = outcome.hangs[-1]
+        # On a busy machine the mailboxes may tell before a hart has printed its loop for the stall time.
+        for _ in range(3):
+            outcome = self.run_program(command, "--elf", elf, "--stall", "1.5", "--on-hang", "kill", "--no-passthrough")
+            verdict = outcome.hangs[-1]
+            if "inside" in str(verdict["findings"]):
+                break
         traced = re.findall(r"the trace: hart (\d)  .*lock_acquire .*<- hart_main", "\n".join(verdict["evidence"]))
         self.assertIn("inside", str(verdict["findings"]))
         finding = verdict["findings"][0]
