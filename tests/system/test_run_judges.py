@@ -225,7 +225,7 @@ class Attach(JudgesCase):
 
     def run_with(self, code, hook, *options):
         said = self.folder / "said"
-        outcome = self.run_watched(python(code), *options, "--on-hang", f"exec:({hook}) >> {said} 2>&1", "--timeout", 9 if SANITIZED else 3)
+        outcome = self.run_watched(python(code), *options, "--on-hang", f"exec:({hook}) >> {said} 2>&1", "--timeout", 15 if SANITIZED else 3)
         return outcome, said.read_text() if said.exists() else ""
 
     def assert_told_once(self, code, *options, state):
@@ -339,7 +339,7 @@ class LeftAlone(JudgesCase):
         time.sleep(1.5)
         os.kill(process.pid, signal.SIGCONT)
         self.gate.touch()
-        self.assertEqual((self.wait(process, timeout=12).status), 124)
+        self.assertEqual((self.wait(process, timeout=40).status), 124)
 
 
 class Heartbeat(Case):

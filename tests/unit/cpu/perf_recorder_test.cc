@@ -296,6 +296,9 @@ TEST_F(PerfRecorderTest, ReadsRingsThatAreWritten) {
   });
   CpuRecorderOptions options;
   options.ring_bytes = 1 << 20;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  options.ring_bytes = 4 << 20;  // a look takes longer than to fill the smaller one
+#endif
   Start(options);
   Go();
   std::vector<PerfRing> before;
