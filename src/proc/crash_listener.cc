@@ -57,17 +57,12 @@ bool Filter(int fd) {
   return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter) == 0;
 }
 
-// The kernel numbers processes as the machine's first namespace does, and does not tell others;
-// their messages may come all the same, when somebody else of the machine listens.
-bool IsInFirstPidNamespace() {
-  constexpr char kFirst[] = "pid:[4026531836]";  // PROC_PID_INIT_INO
-  return ProcFolder("/proc").Link("self/ns/pid") == kFirst;
-}
-
 }  // namespace
 
 std::unique_ptr<CrashListener> CrashListener::Open() {
-  if (!IsInFirstPidNamespace()) return nullptr;
+  // The kernel numbers processes as the machine's first namespace does, and does not tell others;
+  // their messages may come all the same, when somebody else of the machine listens.
+  if (!ProcFolder("/proc").IsInFirstPidNamespace().value_or(false)) return nullptr;
   const int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_CONNECTOR);
   if (fd < 0) return nullptr;
   sockaddr_nl address{};

@@ -129,8 +129,7 @@ std::optional<TimeNs> OpenFiles::SocketTimeout(int pid, int fd, bool reads) {
 // In a container, what the process that was started from outside has open may be open there, too,
 // where nobody can be seen.
 bool OpenFiles::CameFromOutside(const Holders& holders) const {
-  constexpr std::string_view kOutermost = "pid:[4026531836]";  // of every kernel
-  if (proc_.Link("self/ns/pid").value_or(std::string(kOutermost)) == kOutermost) return false;
+  if (proc_.IsInFirstPidNamespace().value_or(true)) return false;
   return std::any_of(holders.begin(), holders.end(), [&](const auto& holder) {
     const auto stat = proc_.Stat(holder.first);
     return stat && stat->parent == 0;
@@ -147,13 +146,17 @@ void OpenFiles::DescribePipe(int pid, const std::string& target, WaitFile* file)
     only_kept = only_kept && (info.flags & O_ACCMODE) == O_RDWR;
   }
   file->others_unknown = file->others_hidden = hidden_ > 0 || CameFromOutside(HoldersOf(target));
-  file->others_unknown = file->others_unknown || MayBeInARing(HoldersOf(target)) ||
-                         MayBeOnItsWay(pid, HoldersOf(target));
+  file->others_unknown = file->others_unknown || MayBeElsewhere(pid, HoldersOf(target));
   // One that keeps a named pipe open for itself, or lets a child read what it keeps open, waits for
   // those who will come to open it, as a daemon does.
   const bool is_alone = std::all_of(file->others.begin(), file->others.end(),
                                     [&](const auto& other) { return other.first == pid; });
   if (IsNamedPipe(*file) && (is_alone || only_kept)) file->outside = true;
+}
+
+// Whether somebody may use the file of these, for which `pid` waits, whom no table names.
+bool OpenFiles::MayBeElsewhere(int pid, const Holders& holders) {
+  return MayBeInARing(holders) || MayBeOnItsWay(pid, holders);
 }
 
 // The kernel reads and writes for an io_uring what nobody sees it wait for.
@@ -188,9 +191,10 @@ void OpenFiles::FindWhoPasses() {
   for (const auto& [target, holders] : holders_) {
     if (!target.starts_with("socket:[")) continue;
     const auto& [pid, fd] = holders.front();
-    if (Info(pid, fd).descriptors_to_take == 0) continue;
-    add(holders);
     const SocketFacts* const facts = SocketsOf(pid).Find(InodeIn(target));
+    const bool is_tcp = facts != nullptr && !facts->local.empty();  // a server may have thousands
+    if (is_tcp || Info(pid, fd).descriptors_to_take == 0) continue;
+    add(holders);
     if (facts != nullptr && facts->peer) add(HoldersOf(fmt::format("socket:[{}]", *facts->peer)));
   }
 }
@@ -227,8 +231,8 @@ void OpenFiles::DescribeSocket(int pid, const std::string& target, WaitFile* fil
   if (facts->outside) file->outside = true;
   if (facts->peer) {
     file->others = HoldersOf(fmt::format("socket:[{}]", *facts->peer));
-    file->others_unknown = (hidden_ > 0 && file->others.empty()) || MayBeInARing(file->others) ||
-                           MayBeOnItsWay(pid, file->others);
+    file->others_unknown =
+        (hidden_ > 0 && file->others.empty()) || MayBeElsewhere(pid, file->others);
   } else if (!facts->outside) {
     // Without a peer, anybody may send; and one that is connected has a peer that the kernel does
     // not name.
@@ -261,8 +265,7 @@ void OpenFiles::DescribeBacklog(int pid, std::string_view address, WaitFile* fil
   file->outside = false;
   file->others = holders;
   file->others_hidden = hidden_ > 0 || CameFromOutside(holders);
-  file->others_unknown =
-      file->others_hidden || MayBeInARing(holders) || MayBeOnItsWay(pid, holders);
+  file->others_unknown = file->others_hidden || MayBeElsewhere(pid, holders);
 }
 
 std::vector<RemoteEnd> OpenFiles::RemoteEndsOf(const std::vector<int>& pids, size_t most,
@@ -316,8 +319,7 @@ void OpenFiles::DescribeEvent(int pid, int fd, const std::string& target, WaitFi
     if (Info(holder, descriptor).event == info.event) file->others.emplace_back(holder, descriptor);
   }
   file->others_unknown = file->others_hidden = hidden_ > 0;
-  file->others_unknown =
-      file->others_unknown || MayBeInARing(file->others) || MayBeOnItsWay(pid, file->others);
+  file->others_unknown = file->others_unknown || MayBeElsewhere(pid, file->others);
 }
 
 // All timers have the same link, and so have all epolls.
@@ -330,8 +332,7 @@ void OpenFiles::DescribeSharers(int pid, const std::string& target, WaitFile* fi
     if (differs == 0) file->others.emplace_back(holder, descriptor);
     file->others_unknown = file->others_unknown || differs < 0;
   }
-  file->others_unknown =
-      file->others_unknown || MayBeInARing(file->others) || MayBeOnItsWay(pid, file->others);
+  file->others_unknown = file->others_unknown || MayBeElsewhere(pid, file->others);
 }
 
 // Whose number was closed, while a copy of it keeps the file open, is still waited for; the number

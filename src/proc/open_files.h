@@ -52,6 +52,7 @@ class OpenFiles {
   const Holders& HoldersOf(const std::string& target);
   DescriptorInfo Info(int pid, int fd) const;
   bool CameFromOutside(const Holders& holders) const;
+  bool MayBeElsewhere(int pid, const Holders& holders);
   bool MayBeInARing(const Holders& holders);
   bool MayBeOnItsWay(int pid, const Holders& holders);
   void FindWhoPasses();

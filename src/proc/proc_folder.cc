@@ -98,6 +98,12 @@ std::optional<TaskStat> ProcFolder::Stat(int pid) const {
   return text ? ParseTaskStat(*text) : std::nullopt;
 }
 
+std::optional<bool> ProcFolder::IsInFirstPidNamespace() const {
+  constexpr std::string_view kFirst = "pid:[4026531836]";  // PROC_PID_INIT_INO, of every kernel
+  const auto own = Link("self/ns/pid");
+  return own ? std::optional<bool>(*own == kFirst) : std::nullopt;
+}
+
 std::string ProcFolder::CommandLine(int pid) const {
   constexpr size_t kMostCommand = 4096;
   std::string text = Read(fmt::format("{}/cmdline", pid)).value_or("");

@@ -45,6 +45,8 @@ class ProcFolder {
   std::optional<TaskStat> Stat(int pid) const;
   // The words of its command line with spaces between, or their begin; may be empty.
   std::string CommandLine(int pid) const;
+  // Whether this process has the numbers of the machine's first namespace; nothing: not known.
+  std::optional<bool> IsInFirstPidNamespace() const;
   // Why what the folder shows says nothing of this process and its children; empty: it does.
   std::string WhyBlind() const;
   std::string Path(const std::string& path) const { return root_ + "/" + path; }
