@@ -30,7 +30,6 @@ constexpr uint64_t kPresent = uint64_t{1} << 63;  // of an entry of /proc/PID/pa
 constexpr size_t kMagicBytes = 8;
 constexpr uint64_t kBlockHeader = 16;  // of malloc's
 constexpr uint64_t kAtOnce = 1u << 20;
-constexpr uint64_t kKeyInNode = 32;  // target/paged_guest.h
 // CPU time.
 constexpr TimeNs kLongestByPages = 100 * kMillisecond;
 constexpr TimeNs kLongestEverywhere = 400 * kMillisecond;
@@ -90,7 +89,7 @@ class RamSearch {
           if (base == bases.end() || pair[1] % kBlockHeader != 0 || pair[1] == 0) continue;
           if (!IsMagic(memory_.ReadUpTo(pair[1] + search_.symbol % kPageBytes, kMagicBytes)))
             continue;
-          const auto header = HeaderOfMap(memory_, at + i - kKeyInNode);
+          const auto header = HeaderOfMap(memory_, at + i);
           if (header && is_ram({base->second, *header})) found = {base->second, *header};
           if (found) return *header;
         }

@@ -28,7 +28,8 @@ struct PageNode {
 
 }  // namespace
 
-std::optional<uint64_t> HeaderOfMap(const ProcessMemory& memory, uint64_t node) {
+std::optional<uint64_t> HeaderOfMap(const ProcessMemory& memory, uint64_t entry) {
+  uint64_t node = entry - offsetof(PageNode, key);
   for (int i = 0; i < kDeepestTree; ++i) {
     const auto parent = memory.Read<uint64_t>(node + offsetof(PageNode, parent));
     const auto above = parent && *parent != 0
@@ -86,38 +87,41 @@ std::optional<uint64_t> PagedGuest::PageOf(uint64_t number) {
   return std::nullopt;
 }
 
-Status PagedGuest::Read(uint64_t address, std::span<char> bytes) {
-  if (Status status = CheckRange(address, bytes.size()); !status.ok()) return status;
-  while (!bytes.empty()) {
-    const uint64_t offset = address - ram_.base;
+// `piece` gets where the simulator has it, and which of the bytes it is: of one page each.
+Status PagedGuest::ForEachPiece(
+    uint64_t address, uint64_t bytes,
+    const std::function<Status(uint64_t at, size_t from, size_t count)>& piece) {
+  if (Status status = CheckRange(address, bytes); !status.ok()) return status;
+  for (uint64_t done = 0; done < bytes;) {
+    const uint64_t offset = address + done - ram_.base;
     const auto page = PageOf(offset / kPageBytes);
     if (!page)
-      return Status::Io(fmt::format("{} has no memory at {:#x} of its guest yet", name_, address));
-    const size_t now = std::min<size_t>(bytes.size(), kPageBytes - offset % kPageBytes);
-    if (!memory_.ReadInto(*page + offset % kPageBytes, bytes.data(), now))
-      return Status::FromErrno(errno == 0 ? EFAULT : errno, "read the memory of", name_);
-    bytes = bytes.subspan(now);
-    address += now;
+      return Status::Io(
+          fmt::format("{} has no memory at {:#x} of its guest yet", name_, address + done));
+    const uint64_t count = std::min(bytes - done, kPageBytes - offset % kPageBytes);
+    if (Status status = piece(*page + offset % kPageBytes, done, count); !status.ok())
+      return status;
+    done += count;
   }
   return {};
 }
 
+Status PagedGuest::Read(uint64_t address, std::span<char> bytes) {
+  return ForEachPiece(address, bytes.size(), [&](uint64_t at, size_t from, size_t count) {
+    return memory_.ReadInto(at, bytes.data() + from, count)
+               ? Status()
+               : Status::FromErrno(errno == 0 ? EFAULT : errno, "read the memory of", name_);
+  });
+}
+
 Status PagedGuest::Write(uint64_t address, std::string_view bytes) {
-  if (Status status = CheckRange(address, bytes.size()); !status.ok()) return status;
-  while (!bytes.empty()) {
-    const uint64_t offset = address - ram_.base;
-    const auto page = PageOf(offset / kPageBytes);
-    if (!page)
-      return Status::Io(fmt::format("{} has no memory at {:#x} of its guest yet", name_, address));
-    const size_t now = std::min<size_t>(bytes.size(), kPageBytes - offset % kPageBytes);
-    const iovec local = {const_cast<char*>(bytes.data()), now};
-    const iovec remote = {reinterpret_cast<void*>(*page + offset % kPageBytes), now};
-    if (process_vm_writev(pid_, &local, 1, &remote, 1, 0) != static_cast<ssize_t>(now))
-      return Status::FromErrno(errno, "write the memory of", name_);
-    bytes.remove_prefix(now);
-    address += now;
-  }
-  return {};
+  return ForEachPiece(address, bytes.size(), [&](uint64_t at, size_t from, size_t count) {
+    const iovec local = {const_cast<char*>(bytes.data() + from), count};
+    const iovec remote = {reinterpret_cast<void*>(at), count};
+    return process_vm_writev(pid_, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(count)
+               ? Status()
+               : Status::FromErrno(errno, "write the memory of", name_);
+  });
 }
 
 }  // namespace hangscope

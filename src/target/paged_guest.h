@@ -11,6 +11,7 @@
 #define HANGSCOPE_TARGET_PAGED_GUEST_H
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -22,8 +23,9 @@
 
 namespace hangscope {
 
-// The map to which the node at `node` belongs; nothing: it is no such node.
-std::optional<uint64_t> HeaderOfMap(const ProcessMemory& memory, uint64_t node);
+// The map that has the entry at `entry`, a page's number and where its bytes are; nothing: it is no
+// such entry.
+std::optional<uint64_t> HeaderOfMap(const ProcessMemory& memory, uint64_t entry);
 
 // Its addresses are the guest's. One thread.
 class PagedGuest final : public Target {
@@ -45,6 +47,8 @@ class PagedGuest final : public Target {
   std::string guest_spec() const override { return GuestSpec(pid_, scope_, ram_); }
 
  private:
+  Status ForEachPiece(uint64_t address, uint64_t bytes,
+                      const std::function<Status(uint64_t at, size_t from, size_t count)>& piece);
   std::optional<uint64_t> PageOf(uint64_t number);
   std::optional<uint64_t> LookUp(uint64_t number) const;
 

@@ -199,19 +199,21 @@ TEST_F(PagedGuestTest, IsReadPageByPageAsItGrows) {
 }
 
 TEST_F(PagedGuestTest, WhatIsNoMapOfPagesIsNone) {
-  const ProcessMemory memory(getpid());
   uint64_t node[6] = {1, 0, 0, 0, 0x12, reinterpret_cast<uint64_t>(Touch(0x12))};
-  EXPECT_FALSE(HeaderOfMap(memory, reinterpret_cast<uint64_t>(node)));
+  const auto header = [&] {
+    return HeaderOfMap(ProcessMemory(getpid()), reinterpret_cast<uint64_t>(&node[4]));
+  };
+  EXPECT_FALSE(header());
   uint64_t other[6] = {};
   node[1] = reinterpret_cast<uint64_t>(other);
-  EXPECT_FALSE(HeaderOfMap(memory, reinterpret_cast<uint64_t>(node))) << "it is no child of that";
+  EXPECT_FALSE(header()) << "it is no child of that";
   other[1] = reinterpret_cast<uint64_t>(node);
-  EXPECT_EQ(HeaderOfMap(memory, reinterpret_cast<uint64_t>(node)), node[1]);
+  EXPECT_EQ(header(), node[1]);
   other[1] = reinterpret_cast<uint64_t>(other);
   other[2] = reinterpret_cast<uint64_t>(node);
-  EXPECT_EQ(HeaderOfMap(memory, reinterpret_cast<uint64_t>(node)), node[1]);
+  EXPECT_EQ(header(), node[1]);
   node[1] = 8;
-  EXPECT_FALSE(HeaderOfMap(memory, reinterpret_cast<uint64_t>(node)));
+  EXPECT_FALSE(header());
 }
 
 }  // namespace
