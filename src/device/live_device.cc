@@ -667,12 +667,8 @@ std::vector<Place> LiveDevice::StackOf(const SubjectId& subject) {
 }
 
 Finding LiveDevice::Tell(const ScopeFinding& finding, TimeNs now) {
-  for (const auto* list : {&finding.subjects, &finding.partners}) {
-    for (const SubjectId& subject : *list) {
-      if (stacks_.size() < LiveScope::kMostStacks && !stacks_.contains(subject))
-        stacks_[subject] = StackOf(subject);
-    }
-  }
+  AddStacks(
+      finding, [this](const SubjectId& subject) { return StackOf(subject); }, &stacks_);
   Finding told = ToldFinding(finding, Scene(now), History(finding));
   const auto complete = [this](const std::vector<SubjectId>& subjects,
                                std::vector<FindingSubject>* list) {

@@ -163,7 +163,7 @@ class LiveDevice final : public Watchable, private WatchSource {
   std::map<uint32_t, ResourceHome> resources_;
   std::unordered_map<uint64_t, uint32_t> task_ids_;
   std::vector<SubjectHome> homes_;
-  std::map<SubjectId, std::vector<Place>> stacks_;  // of the latest look; empty: not known
+  StacksOfSubjects stacks_;  // of the latest look
   bool homes_are_new_ = false;
 };
 

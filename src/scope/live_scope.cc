@@ -175,6 +175,18 @@ std::vector<std::string> IdleIn(const WatchScene& scene) {
   return clauses;
 }
 
+void AddStacks(const ScopeFinding& finding,
+               const std::function<std::vector<Place>(const SubjectId&)>& stack_of,
+               StacksOfSubjects* stacks) {
+  constexpr size_t kMostStacks = 32;
+  for (const auto* list : {&finding.subjects, &finding.partners}) {
+    for (const SubjectId& subject : *list) {
+      if (stacks->size() < kMostStacks && !stacks->contains(subject))
+        (*stacks)[subject] = stack_of(subject);
+    }
+  }
+}
+
 Result<std::unique_ptr<LiveScope>> LiveScope::Open(FileSystem& files, const ScopeSource& source,
                                                    const WatcherOptions& options) {
   std::unique_ptr<LiveScope> watch(new LiveScope);
@@ -476,12 +488,8 @@ std::vector<Wait> LiveScope::Waits(TimeNs now) const {
 }
 
 Finding LiveScope::Tell(const ScopeFinding& finding, TimeNs now) {
-  for (const auto* list : {&finding.subjects, &finding.partners}) {
-    for (const SubjectId& subject : *list) {
-      if (stacks_.size() < kMostStacks && !stacks_.contains(subject))
-        stacks_[subject] = StackOf(subject);
-    }
-  }
+  AddStacks(
+      finding, [this](const SubjectId& subject) { return StackOf(subject); }, &stacks_);
   Finding told = ToldFinding(finding, Scene(now), History(finding));
   for (auto* list : {&told.subjects, &told.partners, &told.victims}) {
     for (FindingSubject& subject : *list) {

@@ -3,6 +3,7 @@
 #ifndef HANGSCOPE_SCOPE_LIVE_SCOPE_H
 #define HANGSCOPE_SCOPE_LIVE_SCOPE_H
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -27,6 +28,13 @@ std::vector<std::string> MovingIn(const WatchScene& scene, TimeNs time);
 // Who waits for what comes from outside, or for time to pass, by its design; in words.
 std::vector<std::string> IdleIn(const WatchScene& scene);
 
+using StacksOfSubjects = std::map<SubjectId, std::vector<Place>>;  // empty: not known
+// Adds those of whom the finding is about and of its partners that are not there yet, as `stack_of`
+// tells them; few in one look, as each takes a while.
+void AddStacks(const ScopeFinding& finding,
+               const std::function<std::vector<Place>(const SubjectId&)>& stack_of,
+               StacksOfSubjects* stacks);
+
 class LiveScope final : public WatchSource {
  public:
   // Fails where the target has no scope, or the scope no mailboxes.
@@ -37,7 +45,6 @@ class LiveScope final : public WatchSource {
   WatchReader& reader() { return *reader_; }
   const WatchNames& names() const { return *names_; }
   Watcher& watcher() { return *watcher_; }
-  static constexpr size_t kMostStacks = 32;  // that are read in one look
   // What one of its cores runs, where that is another program than the scope's own.
   struct Program {
     CodeSource& code;
@@ -146,11 +153,11 @@ class LiveScope final : public WatchSource {
   std::optional<RecentEvents> events_;
   std::optional<TaskRings> task_rings_;  // once they are asked for
   std::vector<NodeSample> nodes_;
-  std::map<SubjectId, std::vector<Place>> stacks_;  // of the latest look; empty: not known
-  std::string header_;                              // as it was when it was opened
-  std::optional<Corruption> wrong_header_;          // as it is
-  TimeNs wrong_header_since_ = 0;                   // 0: since the next look
-  bool is_device_ = false;                          // a file that is no regular one
+  StacksOfSubjects stacks_;                 // of the latest look
+  std::string header_;                      // as it was when it was opened
+  std::optional<Corruption> wrong_header_;  // as it is
+  TimeNs wrong_header_since_ = 0;           // 0: since the next look
+  bool is_device_ = false;                  // a file that is no regular one
   bool looked_ = false;
   bool moved_ = false;  // any look found something changed
   TimeNs stall_ = 0;
