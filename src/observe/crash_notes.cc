@@ -25,6 +25,10 @@ std::string WhereText(const std::vector<std::string>& frames) {
   return where;
 }
 
+std::string WhyNoStack(const Result<CrashStack>& crash) {
+  return crash.ok() ? "no stack of the crash: its core dump has none" : crash.status().message();
+}
+
 SubjectStack CrashSubject(CrashStack crash, int pid, const std::string& name,
                           const std::string& command) {
   SubjectStack stack;
@@ -42,8 +46,7 @@ void AddProgramCrash(int pid, const std::vector<std::string>& command, TimeNs st
                      Verdict* verdict) {
   auto crash = ReadCrashStack(CorePattern(), pid, started);
   if (!crash.ok() || crash->frames.empty()) {
-    verdict->evidence.push_back(crash.ok() ? "no stack of the crash: its core dump has none"
-                                           : crash.status().message());
+    verdict->evidence.push_back(WhyNoStack(crash));
     return;
   }
   verdict->evidence.push_back(
@@ -70,8 +73,7 @@ std::string CrashNotes::Add(const ProcessCrash& crash, TimeNs started, TimeNs af
     text += fmt::format(", in {}; core dump: {}", WhereText(stack->frames), Printable(stack->core));
     stacks_.push_back(CrashSubject(std::move(*stack), crash.pid, crash.name, crash.command));
   } else {
-    text += "; " + (stack.ok() ? "no stack of the crash: its core dump has none"
-                               : stack.status().message());
+    text += "; " + WhyNoStack(stack);
   }
   sentences_.push_back(text);
   return text;

@@ -228,15 +228,25 @@ TEST(CoreTrack, StaysInALoopOfWhichAShortSampleShowsAPart) {
   }
 }
 
-// It was given no processor: QEMU's harts share one lock to print.
-TEST(CoreTrack, ComesBackIntoTheLoopInWhichItFellSilent) {
+CoreFinding Spinning() {
   CoreFinding spin;
   spin.motion = CoreFinding::Motion::kSpinning;
   spin.loop = {0x1004, 0x1000};
   spin.loop_places = spin.seen_places = {0x1000, 0x1004};
+  return spin;
+}
+
+CoreFinding Working() {
   CoreFinding work;
   work.motion = CoreFinding::Motion::kMoving;
   work.seen_places = {0x2000};
+  return work;
+}
+
+// It was given no processor: QEMU's harts share one lock to print.
+TEST(CoreTrack, ComesBackIntoTheLoopInWhichItFellSilent) {
+  const CoreFinding spin = Spinning();
+  const CoreFinding work = Working();
   CoreTrack core;
   core.Update(spin, 10 * kSecond);
   core.FallSilent();
@@ -252,13 +262,8 @@ TEST(CoreTrack, ComesBackIntoTheLoopInWhichItFellSilent) {
 }
 
 TEST(CoreTrack, CountsTheWaitsThatItLeft) {
-  CoreFinding spin;
-  spin.motion = CoreFinding::Motion::kSpinning;
-  spin.loop = {0x1004, 0x1000};
-  spin.loop_places = spin.seen_places = {0x1000, 0x1004};
-  CoreFinding work;
-  work.motion = CoreFinding::Motion::kMoving;
-  work.seen_places = {0x2000};
+  const CoreFinding spin = Spinning();
+  const CoreFinding work = Working();
   CoreTrack core;
   EXPECT_EQ(core.LeftBefore(), nullptr);
   for (const TimeNs at : {10, 20, 40}) {
