@@ -116,9 +116,9 @@ class Elf:
         headers = [self.unpack("IIQQQQ" if wide else "IIIIII", at + i * size) for i in range(count)]
         for name, _, _, _, offset, length in headers:
             self.file.seek(headers[names][4] + name)
-            if self.file.read(19) == b".hangscope.catalog\0":
+            if self.file.read(19).split(b"\0")[0] in (b".hangscope.catalog", b".hangscope.places"):
                 self.file.seek(offset)
-                self.catalog = self.file.read(length)
+                self.catalog += self.file.read(length)
 
 
 class Catalog:

@@ -60,6 +60,16 @@
 #define HANGSCOPE_NOINIT 0
 #endif
 
+/* 1: what the catalog says of places in the code, and marks, are kept by --gc-sections wherever the
+ * code is. Wants an assembler that knows section flag "o" (GNU binutils 2.35, of 2020). */
+#ifndef HANGSCOPE_LINK_ORDER
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11
+#define HANGSCOPE_LINK_ORDER 1
+#else
+#define HANGSCOPE_LINK_ORDER 0
+#endif
+#endif
+
 /* Where the ELF's address 0 lies, of a program that does not run where it was linked to. */
 #ifndef HANGSCOPE_PROGRAM_AT
 #define HANGSCOPE_PROGRAM_AT 0
@@ -186,6 +196,9 @@ HANGSCOPE_STATIC_ASSERT((HANGSCOPE_DEBUG_RING & (HANGSCOPE_DEBUG_RING - 1)) == 0
 #define HANGSCOPE_OFF_BEGIN \
   _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wattributes\"")
 #define HANGSCOPE_OFF_END _Pragma("GCC diagnostic pop")
+/* What a call becomes where it is switched off: it is compiled, so that its arguments are checked
+ * and count as used, and nothing of it is done, not even what the arguments would do. */
+#define HANGSCOPE_NOT_DONE(call) (0 ? call : (void)0)
 #define HANGSCOPE_COLD __attribute__((cold, noinline))
 /* Of what its callers may know nothing but its name: not even that it never returns. */
 #ifdef __clang__

@@ -88,7 +88,8 @@ Result<ScopeElf> ReadHere(const OpenElf& file, const std::string& path) {
     } else if (info.sh_type == SHT_NOTE && found.build_id.empty()) {
       found.build_id = BuildId(section);
     } else if (info.sh_type == SHT_PROGBITS && name != nullptr &&
-               std::string_view(name) == HANGSCOPE_CATALOG_SECTION) {
+               (std::string_view(name) == HANGSCOPE_CATALOG_SECTION ||
+                std::string_view(name) == HANGSCOPE_PLACES_SECTION)) {
       const Elf_Data* data =
           info.sh_size <= kMostCatalogBytes ? elf_rawdata(section, nullptr) : nullptr;
       if (data != nullptr && data->d_buf != nullptr)

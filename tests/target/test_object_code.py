@@ -316,7 +316,7 @@ int check(uint32_t a, uint32_t b, uint32_t c) {
         subprocess.run([toolchain.compiler("c"), "-std=c11", *toolchain.flags, optimise, f"-DHANGSCOPE_HALT={halt}", "-I", str(include),
                         "-nostdlib", "-nostartfiles", "-Wl,-e,check,--no-warn-rwx-segments", str(source), "-o", str(output)], check=True)
         elf = ObjectFile(output.read_bytes())
-        catalog = elf._bytes(elf.headers[elf.names.index(".hangscope.catalog")])
+        catalog = elf._bytes(elf.headers[elf.names.index(".hangscope.places")])
         entries = []
         for found in re.finditer(rb"catl\x01\0\0\0(....)\x03\0\0\0(....)(....)\0([^\0]*)\0[^\0]*:(\d+)\0", catalog, re.S):
             entries.append((struct.unpack("<I", found[2])[0], found[4].decode(), int(found[5])))

@@ -92,14 +92,27 @@ class Off(Case):
     def test_each_feature_by_itself_linux(self):
         self.check_features(LINUX, "c++")
 
-    def test_one_call_left_is_seen(self):
-        """What an argument does besides is done, recorded or not: the least of that is a look at volatile memory."""
+    LOOK = "*(volatile uint32_t*)&queues[0].seed"
+
+    def check_arguments(self, call, same):
         text = SOURCE.read_text()
-        left = text.replace("CALL(hangscope_tick();)", "CALL(hangscope_isr_enter(*(volatile uint32_t*)&queues[0].seed);)")
+        left = text.replace("CALL(hangscope_tick();)", f"CALL({call};)")
         self.assertNotEqual(left, text)
-        without = self.compile(RV32, "c", SOURCE, "-O2", "-DCALLS=0")
-        off = self.compile(RV32, "c", left, "-O2", "-DCALLS=1", "-DHANGSCOPE_ENABLE=0")
-        self.assertFalse(off.allocated() == without.allocated(), "the look is gone")
+        without = self.compile(RV32, "c", SOURCE, "-O2", *WARNINGS, "-DCALLS=0")
+        off = self.compile(RV32, "c", left, "-O2", *WARNINGS, "-DCALLS=1", "-DHANGSCOPE_ENABLE=0")
+        self.assertEqual(off.allocated() == without.allocated(), same, call)
+
+    def test_arguments_are_not_evaluated(self):
+        """Not even a look at volatile memory, the least that an argument can do besides."""
+        for call in (f"hangscope_isr_enter({self.LOOK})", f"hangscope_task_waits(0, 1, HANGSCOPE_RESOURCE_TIME, {self.LOOK}, 0)",
+                     f"HANGSCOPE_EMIT(net_sent(1, {self.LOOK}, 0, 0))", f"hangscope_holder_is({self.LOOK}, 1)", "HANGSCOPE_EMIT(net_down())",
+                     f"hangscope_hardware_fault({self.LOOK}, 0, 0)", f"hangscope_delay_set({self.LOOK}, HANGSCOPE_DELAY_READ, 1, 1)"):
+            with self.subTest(call=call):
+                self.check_arguments(call, True)
+
+    def test_one_call_left_is_seen(self):
+        """A plain function is called with its arguments."""
+        self.check_arguments(f"hangscope_net_sent(1, {self.LOOK}, 0, 0)", False)
 
 
 if __name__ == "__main__":

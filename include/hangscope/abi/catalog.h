@@ -2,7 +2,11 @@
  * section
  * ".hangscope.catalog", which is not loaded, so it costs the target nothing. C11 and C++20.
  *
- * The section is a row of lists, each 4-byte aligned, in the byte order of the ELF. Two object
+ * What it says of places in the code may lie in ".hangscope.places" in its stead: an object file
+ * ties each piece of that section to the code that it is about (SHF_LINK_ORDER), so that a linker
+ * which collects unused sections keeps the one with the other.
+ *
+ * Both sections are a row of lists, each 4-byte aligned, in the byte order of the ELF. Two object
  * files may bring the same list; a reader takes it once.
  *
  *   list:    magic (4)  version (4)  bytes (4), of the whole list
@@ -17,6 +21,7 @@
 #define HANGSCOPE_ABI_CATALOG_H
 
 #define HANGSCOPE_CATALOG_SECTION ".hangscope.catalog"
+#define HANGSCOPE_PLACES_SECTION ".hangscope.places"
 #define HANGSCOPE_CATALOG_MAGIC 0x6c746163 /* as bytes, little-endian: "catl" */
 #define HANGSCOPE_CATALOG_VERSION 1
 

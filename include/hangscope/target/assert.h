@@ -126,10 +126,14 @@ HANGSCOPE_OFF void hangscope_hardware_fault(uintptr_t cause, uintptr_t pc, uintp
   (void)cause, (void)pc, (void)value;
 }
 HANGSCOPE_OFF_END
+#define hangscope_hardware_fault(...) HANGSCOPE_NOT_DONE((hangscope_hardware_fault)(__VA_ARGS__))
 HANGSCOPE_INLINE void hangscope_kernel_ends(uint32_t pending) {
   (void)pending;
   hangscope_launch_is(HANGSCOPE_LAUNCH_DONE);
 }
+#if !HANGSCOPE_ENABLE || !HANGSCOPE_WAYPOINTS
+#define hangscope_kernel_ends(...) HANGSCOPE_NOT_DONE((hangscope_kernel_ends)(__VA_ARGS__))
+#endif
 
 #endif
 

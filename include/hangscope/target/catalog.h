@@ -14,11 +14,29 @@
 #define HANGSCOPE_TEXT(tokens) HANGSCOPE_TEXT_(tokens)
 #define HANGSCOPE_TEXT_(tokens) #tokens
 
+/* Goes to a piece of the places section that belongs to the code at label 1b, so that
+ * --gc-sections drops both or neither. A section's link needs a symbol of its own for each copy
+ * that a compiler makes of the code: \@ is a number that the GNU assembler counts up. Clang's
+ * assembler counts anew for each statement, so there the piece belongs to nothing, which is as good
+ * for LLVM's linker. */
+#if HANGSCOPE_LINK_ORDER
+#define HANGSCOPE_PUSH_PLACE_SECTION        \
+  ".macro hangscope_place\n"                \
+  ".Lhangscope_place\\@:\n"                 \
+  ".pushsection " HANGSCOPE_PLACES_SECTION  \
+  ",\"o\",%progbits,.Lhangscope_place\\@\n" \
+  ".endm\n"                                 \
+  "hangscope_place\n"                       \
+  ".purgem hangscope_place\n"
+#else
+#define HANGSCOPE_PUSH_PLACE_SECTION ".pushsection " HANGSCOPE_PLACES_SECTION ",\"\",%progbits\n"
+#endif
+
 /* An entry of the catalog for the place in the code where this stands: a list of one entry. `id`
  * and `classes` are what the assembler makes of them; 1b is the address of the code. */
 #define HANGSCOPE_CATALOG_HERE(kind, id, classes, name, text) \
   __asm__("1:\n"                                                                                   \
-          ".pushsection " HANGSCOPE_CATALOG_SECTION ",\"\",%progbits\n"                            \
+          HANGSCOPE_PUSH_PLACE_SECTION                                                             \
           ".balign 4\n"                                                                            \
           "2: .4byte " HANGSCOPE_TEXT(HANGSCOPE_CATALOG_MAGIC) ", " HANGSCOPE_TEXT(HANGSCOPE_CATALOG_VERSION) ", 3f - 2b\n" \
           ".4byte " HANGSCOPE_TEXT(kind) ", " id ", " classes "\n"                                 \

@@ -194,6 +194,7 @@ HANGSCOPE_INLINE enum hangscope_result hangscope_get(uint32_t core, uint32_t ind
   return event == 0 ? HANGSCOPE_NULL : HANGSCOPE_OUT_OF_RANGE;
 }
 HANGSCOPE_OFF_END
+#define hangscope_freeze_after(...) HANGSCOPE_NOT_DONE((hangscope_freeze_after)(__VA_ARGS__))
 #ifndef __clang__
 /* Nobody is warned for letting their results be. */
 #define hangscope_init()                               \

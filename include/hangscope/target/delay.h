@@ -115,6 +115,8 @@ HANGSCOPE_OFF void hangscope_delay_set(uint32_t core, enum hangscope_delay_kind 
   (void)core, (void)kind, (void)rounds, (void)seed;
 }
 HANGSCOPE_OFF_END
+#define hangscope_delay(...) HANGSCOPE_NOT_DONE((hangscope_delay)(__VA_ARGS__))
+#define hangscope_delay_set(...) HANGSCOPE_NOT_DONE((hangscope_delay_set)(__VA_ARGS__))
 
 #endif
 

@@ -8,6 +8,7 @@
  *   HANGSCOPE_EVENTS(net, HANGSCOPE_FIRST_USER_ID, NET_EVENTS);
  *
  *   hangscope_net_sent(80, 1500);
+ *   HANGSCOPE_EMIT(net_sent(80, length_of(packet)));   nothing is evaluated where it is off
  *
  * A line: name, class, format, then type and name of each field, up to eight (abi/catalog.h has the
  * types). A program's lists need ids that do not overlap: the second argument is the first one's.
@@ -67,6 +68,14 @@ typedef _Bool hangscope_bool;
 #define HANGSCOPE_PLACE_u64(value) (uint64_t)(value)
 #define HANGSCOPE_PLACE_i64(value) (uint64_t)(value)
 #define HANGSCOPE_PLACE_ptr(value) (uint64_t)(uintptr_t)(value)
+
+/* An event whose arguments are not evaluated in a build that records nothing: the plain call of
+ * hangscope_net_sent() looks at what is volatile, and calls what may do something, in any build. */
+#if HANGSCOPE_ENABLE
+#define HANGSCOPE_EMIT(event) hangscope_##event
+#else
+#define HANGSCOPE_EMIT(event) HANGSCOPE_NOT_DONE(hangscope_##event)
+#endif
 
 /* The writer. All that is computed here is a constant once it is inlined. */
 #if HANGSCOPE_ENABLE

@@ -114,6 +114,7 @@ HANGSCOPE_OFF void hangscope_guard(uint32_t number, const void* address, uint32_
 HANGSCOPE_OFF void hangscope_guard_null(void) {}
 HANGSCOPE_OFF void hangscope_guards_look(void) {}
 HANGSCOPE_OFF_END
+#define hangscope_guard(...) HANGSCOPE_NOT_DONE((hangscope_guard)(__VA_ARGS__))
 
 #endif
 

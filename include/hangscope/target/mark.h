@@ -11,6 +11,8 @@
 #ifndef HANGSCOPE_TARGET_MARK_H
 #define HANGSCOPE_TARGET_MARK_H
 
+#include "hangscope/config.h"
+
 /* An entry: kind (4 bytes), address (a word), name with a NUL, up to a multiple of 4. */
 #define HANGSCOPE_MARK_BEGIN(name) HANGSCOPE_MARK_(1, name)
 #define HANGSCOPE_MARK_END(name) HANGSCOPE_MARK_(2, name)
@@ -21,15 +23,23 @@
 #define HANGSCOPE_MARK_WORD_ ".4byte"
 #endif
 
-#define HANGSCOPE_MARK_(kind, name)                     \
-  __asm__ volatile(                                     \
-      "777:\n"                                          \
-      ".pushsection .hangscope_marks,\"\",%%progbits\n" \
-      ".4byte " #kind "\n" HANGSCOPE_MARK_WORD_         \
-      " 777b\n"                                         \
-      ".asciz \"" #name                                 \
-      "\"\n"                                            \
-      ".balign 4\n"                                     \
+/* A linker that drops the code drops its marks, and no others (target/catalog.h). */
+#if HANGSCOPE_LINK_ORDER
+#define HANGSCOPE_MARK_SECTION_ "\"o\",%%progbits,.Lhangscope_mark%="
+#else
+#define HANGSCOPE_MARK_SECTION_ "\"\",%%progbits"
+#endif
+
+#define HANGSCOPE_MARK_(kind, name)                            \
+  __asm__ volatile(                                            \
+      ".Lhangscope_mark%=: 777:\n"                             \
+      ".pushsection .hangscope_marks," HANGSCOPE_MARK_SECTION_ \
+      "\n"                                                     \
+      ".4byte " #kind "\n" HANGSCOPE_MARK_WORD_                \
+      " 777b\n"                                                \
+      ".asciz \"" #name                                        \
+      "\"\n"                                                   \
+      ".balign 4\n"                                            \
       ".popsection" ::)
 
 #endif

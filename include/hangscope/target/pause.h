@@ -78,6 +78,7 @@ HANGSCOPE_COLD void hangscope_pause_here(enum hangscope_paused how) {
 HANGSCOPE_OFF_BEGIN
 HANGSCOPE_OFF void hangscope_resume(uint32_t core) { (void)core; }
 HANGSCOPE_OFF_END
+#define hangscope_resume(...) HANGSCOPE_NOT_DONE((hangscope_resume)(__VA_ARGS__))
 
 #endif
 

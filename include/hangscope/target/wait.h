@@ -271,6 +271,11 @@ HANGSCOPE_OFF void hangscope_holder_is(uint32_t resource, uint32_t holder) {
   (void)resource, (void)holder;
 }
 HANGSCOPE_OFF_END
+#define hangscope_task_runs(...) HANGSCOPE_NOT_DONE((hangscope_task_runs)(__VA_ARGS__))
+#define hangscope_task_waits(...) HANGSCOPE_NOT_DONE((hangscope_task_waits)(__VA_ARGS__))
+#define hangscope_task_ready(...) HANGSCOPE_NOT_DONE((hangscope_task_ready)(__VA_ARGS__))
+#define hangscope_task_gone(...) HANGSCOPE_NOT_DONE((hangscope_task_gone)(__VA_ARGS__))
+#define hangscope_holder_is(...) HANGSCOPE_NOT_DONE((hangscope_holder_is)(__VA_ARGS__))
 
 #endif
 
@@ -280,6 +285,7 @@ HANGSCOPE_OFF void hangscope_task_provides(uint32_t index, uint32_t resource) {
   (void)index, (void)resource;
 }
 HANGSCOPE_OFF_END
+#define hangscope_task_provides(...) HANGSCOPE_NOT_DONE((hangscope_task_provides)(__VA_ARGS__))
 #endif
 
 #ifdef __cplusplus

@@ -64,6 +64,8 @@ HANGSCOPE_OFF void hangscope_heartbeat(void) {}
 HANGSCOPE_OFF void hangscope_kernel_is(uint32_t kernel) { (void)kernel; }
 HANGSCOPE_OFF void hangscope_launch_is(enum hangscope_launch state) { (void)state; }
 HANGSCOPE_OFF_END
+#define hangscope_kernel_is(...) HANGSCOPE_NOT_DONE((hangscope_kernel_is)(__VA_ARGS__))
+#define hangscope_launch_is(...) HANGSCOPE_NOT_DONE((hangscope_launch_is)(__VA_ARGS__))
 
 #endif
 
@@ -94,6 +96,8 @@ HANGSCOPE_OFF void hangscope_node_is(uint32_t node, uint32_t x, uint32_t y) {
   (void)node, (void)x, (void)y;
 }
 HANGSCOPE_OFF_END
+#define hangscope_core_is(...) HANGSCOPE_NOT_DONE((hangscope_core_is)(__VA_ARGS__))
+#define hangscope_node_is(...) HANGSCOPE_NOT_DONE((hangscope_node_is)(__VA_ARGS__))
 
 #endif
 
