@@ -57,6 +57,7 @@ VARIANTS = {
 WAYS = {
     "recorded": "recorded",
     "inlined": "recorded, inlined in a loop",
+    "raw": "recorded where interrupts are off",
     "masked_out": "its class switched off",
     "frozen": "frozen",
     "floor": "floor: `rdtsc`, four stores, a published head",
@@ -102,7 +103,7 @@ def count_variant(build, name):
     if not elf.exists():
         raise Wrong(f"'{elf}' was not built: cmake --build it with {GCC}")
     functions = functions_of(elf)
-    ways = [way for way in ("recorded", "masked_out", "frozen") if f"emit_{way}" in functions]
+    ways = [way for way in ("recorded", "raw", "masked_out", "frozen") if f"emit_{way}" in functions]
     # What an event jumps to that is not recorded, or begins a turn of the ring.
     callees = ["hangscope_masked"] if "masked_out" in ways else []
     if name.endswith("turns"):
@@ -130,10 +131,10 @@ def cost_of(variant, way, ways, counted, functions):
     total["instructions"] -= own["entered"]  # the ret, its own or that of what it jumped to
     if own["instructions"] > own["entered"] * functions[f"emit_{way}"]:
         raise Wrong(f"{variant}, {way}: more is counted than the listing has")
-    if way != "recorded":
+    if way not in ("recorded", "raw"):
         # Shared by the ways that are not recorded.
         masked = counted["hangscope_masked"]["all"]
-        others = sum(counted[f"emit_{other}"]["all"]["entered"] for other in ways if other != "recorded")
+        others = sum(counted[f"emit_{other}"]["all"]["entered"] for other in ways if other not in ("recorded", "raw"))
         if masked["entered"] != others:
             raise Wrong(f"{variant}: hangscope_masked was entered {masked['entered']} times, not {others}")
         for what in WHATS:

@@ -148,9 +148,9 @@ class Shower {
     for (const TaskWait& task : *tasks) {
       if (filter_.task && *filter_.task != task.task) continue;
       if (json_)
-        text += TaskWaitJson(task, view_.layout());
+        text += TaskWaitJson(task, view_.layout(), view_.catalog());
       else if (task.state == TaskState::kWaiting)
-        text += TaskWaitText(task, view_.layout());
+        text += TaskWaitText(task, view_.layout(), view_.catalog());
     }
     for (const Corruption& corruption : view_.Corruptions())
       text += json_ ? CorruptionJson(corruption) : CorruptionText(corruption);

@@ -65,7 +65,9 @@ void ReadAll(Target& target, bool follow) {
   std::vector<Corruption> corruptions;
   const auto tasks = scope->ReadTasks(&corruptions);
   FUZZ_REQUIRE(tasks.ok());
-  for (const TaskWait& task : tasks.value()) (void)TaskWaitText(task, scope->layout());
+  ScopeCatalog catalog;
+  if (const auto given = scope->ReadNames(); given.ok()) catalog.SetGiven(given.value().names);
+  for (const TaskWait& task : tasks.value()) (void)TaskWaitText(task, scope->layout(), catalog);
 }
 
 // As hangscope export reads it.

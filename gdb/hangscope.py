@@ -8,6 +8,7 @@
     hangscope verdict         what kind of stop this is, as `hangscope why` says it
     hangscope events [N]      the last N events of all cores (20)
     hangscope ring [NODE]     the values of the nodes' debug rings, the newest first
+    hangscope dump [all]      words that the program wants shown; all: also those that it wants dumped
 
 Reads memory and nothing else: of a live process, a core dump, a debug server's target (QEMU, OpenOCD), whether
 a watcher runs or not. The scope is where the symbols hangscope_mapped_scope or hangscope_scope say, or
@@ -28,6 +29,7 @@ import gdb
 FNV_SEED, FNV_PRIME = 0x811C9DC5, 0x01000193
 CATALOG_MAGIC = 0x6C746163
 EVENT, WAYPOINT, _, RESOURCE, NODE_RESOURCE, ROLE, KERNEL = range(1, 8)
+TASK, ENUMERATION, WORD = 9, 13, 14
 TIME, SUSPENDED = 3, 4
 KINDS = ["", "exclusive", "channel", "time", "suspended", "outside"]
 LAUNCHES = ["", "idle", "running", "done", "ended"]
@@ -126,6 +128,8 @@ class Catalog:
 
     def __init__(self):
         self.entries = {}  # (kind, id) -> name, format, fields
+        self.words = []  # name, address of the first, type, per, when, bytes to the next
+        self.values = {}  # (enumeration, value) -> name
         self.waypoints = {}  # characters -> [(long name, place)]
         for objfile in gdb.objfiles():
             try:
@@ -160,6 +164,12 @@ class Catalog:
                 texts.append(data[at:end].decode("utf-8", "replace"))
                 at = end + 1
             at = (at + 3) // 4 * 4
+            if kind == WORD and len(texts[2].split()) == 3:
+                self.words.append((printable(texts[0]), identity, *texts[2].split(), classes))
+                continue
+            if kind == ENUMERATION:
+                self.values[texts[1], identity] = printable(texts[0])
+                continue
             self.entries[kind, identity] = (*texts, classes)
             if kind == WAYPOINT:
                 self.waypoints.setdefault(texts[0], []).append((texts[1], texts[2]))
@@ -402,6 +412,7 @@ class Scope:
         self.expect("task records", self.tasks_at, self.task_count, self.task_stride, 32)
         self.nodes, self.cores, self.claims = [], [], []
         self.debug_slots = self.details_at = 0
+        self.read_names(header)
         self.rings = self.read_rings()
         if self.watch_at and self.mailboxes_at:
             self.read_watch()
@@ -410,6 +421,23 @@ class Scope:
     def expect(self, what, at, count, stride, size):
         if count and (at < 64 or stride < size or at + (count - 1) * stride + size > self.size or self.size > 2**31):
             raise Trouble(f"the scope at {self.memory.at:#x} contradicts itself: {count} {what} of {stride} bytes at {at} in {self.size} bytes")
+
+    def read_names(self, header):
+        """What the program gave a name while it ran comes before what the catalog says."""
+        at, count, changes = self.memory.unpack("III", header, 160)
+        if not at or changes % 2:
+            return
+        self.expect("names", at, count, 32, 32)
+        data = self.memory.read(at, 32 * count)
+        for i in range(count):
+            kind, identity = self.memory.unpack("II", data, 32 * i)
+            text = data[32 * i + 8:32 * i + 32].split(b"\0")[0].decode("utf-8", "replace")
+            if kind and text:
+                self.catalog.entries[kind & 0x7FFFFFFF, identity] = (text, "", "", 0)
+
+    def task(self, identity):
+        """task 3 motor"""
+        return f"task {identity} {self.catalog.name(TASK, identity)}".rstrip()
 
     def read_rings(self):
         rings = []
@@ -565,7 +593,7 @@ class Task:
                 scope.corrupt.append(f"task record {index}: {wrong} cannot be right")
 
     def name(self):
-        return f"task {self.id}"
+        return self.scope.task(self.id)
 
     def place(self):
         return ""
@@ -697,7 +725,7 @@ def wait_sentence(scope, subject):
 
 def claims_sentence(scope, subject):
     """, which core 2 provides: what they say themselves"""
-    said = [f"task {subject.holder} holds"] if subject.holder is not None else []
+    said = [f"{scope.task(subject.holder)} holds"] if subject.holder is not None else []
     for other in scope.cores + scope.tasks:
         row = other.index + (scope.core_count if other.kind == "task" else 0)
         if row < len(scope.claims) and not other.corrupt:
@@ -742,7 +770,7 @@ def subject_name(scope, subject):
     """Of what a finding names."""
     if "core" in subject:
         return scope.cores[subject["core"]].name()
-    return f"task {subject['task']}"
+    return scope.task(subject["task"])
 
 
 def verdict(_, __):
@@ -794,7 +822,40 @@ def ring(scope, words):
             yield "  " + " ".join(f"{core}:{value:08x}" for _, core, value in values[at:at + 8])
 
 
-SUBCOMMANDS = {"status": status, "events": events, "ring": ring, "waits": waits, "verdict": verdict}
+def word_text(scope, kind, address):
+    size = {"8": 1, "16": 2}.get(kind[1:], 4) if kind[0] in "uix" else 4
+    try:
+        data = bytes(gdb.selected_inferior().read_memory(address, size))
+    except gdb.error:
+        return f"(cannot be read at {address:#x})"
+    value = int.from_bytes(data, "big" if scope.memory.order == ">" else "little", signed=kind[0] == "i" and kind[1:].isdigit())
+    if kind == "char4":
+        return printable(data.rstrip(b"\0").decode("latin-1"))
+    if kind == "bool":
+        return "true" if value else "false"
+    return f"{value:#x}" if kind[0] == "x" and kind[1:].isdigit() else scope.catalog.values.get((kind, value), str(value))
+
+
+def dump(scope, words):
+    """A line for all, one for each node and each core."""
+    if words not in ([], ["all"]):
+        raise Trouble(f"'{words[0]}': hangscope dump, or hangscope dump all")
+    lines = {}
+    for name, first, kind, per, when, stride in scope.catalog.words:
+        if when != "shown" and not words:
+            continue
+        owners = {"all": ["all"], "node": [f"node {i} ({x},{y})" for i, (x, y, _, _) in enumerate(scope.nodes)],
+                  "core": [core.name() for core in scope.cores]}.get(per, [])
+        for i, owner in enumerate(owners):
+            address = (scope.memory.at & ~0xFFFFFFFF) + first + i * stride
+            lines.setdefault((("all", "node", "core").index(per), i, owner), []).append(f"{name} {word_text(scope, kind, address)}")
+    for (_, _, owner), said in sorted(lines.items(), key=lambda line: line[0][:2]):
+        yield f"{owner}  {', '.join(said)}"
+    if not lines:
+        yield "the program registers no words to be shown" + ("" if words else "; hangscope dump all: those to be dumped")
+
+
+SUBCOMMANDS = {"status": status, "events": events, "ring": ring, "waits": waits, "verdict": verdict, "dump": dump}
 
 
 class Hangscope(gdb.Command):

@@ -19,6 +19,9 @@ HANGSCOPE_EVENTS(cost, HANGSCOPE_FIRST_USER_ID, COST_EVENTS);
 #define COUNTED __attribute__((noinline, noclone, noipa))
 
 COUNTED void emit_recorded(uint32_t index, uint32_t hart) { hangscope_cost(index, hart); }
+#ifdef HANGSCOPE_PORT_MASKS_INTERRUPTS
+COUNTED void emit_raw(uint32_t index, uint32_t hart) { hangscope_cost_raw(index, hart); }
+#endif
 #if HANGSCOPE_MASK
 COUNTED void emit_masked_out(uint32_t index, uint32_t hart) { hangscope_cost(index, hart); }
 COUNTED void emit_frozen(uint32_t index, uint32_t hart) { hangscope_cost(index, hart); }
@@ -62,6 +65,9 @@ void hart_main(uint32_t hart) {
   hangscope_cost(0, hart); /* in the first slot */
 #endif
   for (uint32_t i = 0; i < EVENTS; i++) emit_recorded(i, hart);
+#ifdef HANGSCOPE_PORT_MASKS_INTERRUPTS
+  for (uint32_t i = 0; i < EVENTS; i++) emit_raw(i, hart); /* interrupts are off here */
+#endif
   for (uint32_t i = 0; i < EVENTS; i++) {
     HANGSCOPE_MARK_BEGIN(inlined);
     hangscope_cost(i, hart);

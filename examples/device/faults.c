@@ -156,7 +156,7 @@ static void fail_now(struct place place, uint32_t number) {
       write_to_null();
       break;
     case FAULT_PENDING:
-      hangscope_kernel_ends(plan->value);
+      hangscope_kernel_ends_with(0, 0, 0, plan->value);
       break;
     case FAULT_ENDLESS:
       loop_for_ever();

@@ -110,6 +110,7 @@ int task_destroy(task_id id) {
   struct task* const task = find(id);
   if (task != 0) {
     hangscope_task_destroy(id, state_of(task));
+    hangscope_task_is_named(id, 0);
     hangscope_task_gone(index_of(task), id);
     task->state = TASK_FREE;
     if (task == current) kernel_reschedule();

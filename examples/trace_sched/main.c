@@ -77,10 +77,18 @@ static void lock_second(void* argument) {
   lock_in_turn(&second, &first);
 }
 
+/* A task with a name. */
+static task_id named(task_id task, const char* name) {
+  hangscope_task_is_named(task, name);
+  return task;
+}
+
 /* Everything once. */
 static void run_scenario(void) {
   static uint32_t pipe_was_right;
-  worker = task_create(work, &worked, PRIORITY);
+  hangscope_resource_is_named(&first, "first");
+  hangscope_resource_is_named(&second, "second");
+  worker = named(task_create(work, &worked, PRIORITY), "worker");
   semaphore_wait(&worked);
   (void)task_suspend(worker);
   (void)task_resume(worker);
@@ -98,8 +106,8 @@ static void run_scenario(void) {
   faulty = task_create(do_what_it_must_not, 0, PRIORITY + 1);
   check("a task that faults is destroyed", task_suspend(faulty) == -1);
 
-  one = task_create(lock_first, 0, PRIORITY + 1);
-  other = task_create(lock_second, 0, PRIORITY + 1);
+  one = named(task_create(lock_first, 0, PRIORITY + 1), "locks first");
+  other = named(task_create(lock_second, 0, PRIORITY + 1), "locks second");
   task_delay(5); /* until they wait for each other */
 #ifdef YIELD_HOOK
   check("the program's own yield is called", yield_hook_calls >= FLOOD + 2);

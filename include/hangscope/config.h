@@ -54,6 +54,11 @@
 #define HANGSCOPE_TASKS 0
 #endif
 
+/* Names that the target gives while it runs (target/names.h): of tasks, queues, locks. */
+#ifndef HANGSCOPE_NAME_SLOTS
+#define HANGSCOPE_NAME_SLOTS (2 * (HANGSCOPE_TASKS))
+#endif
+
 /* 1: the scope lies in the section .noinit, which the startup code leaves alone, and survives a
  * reset. */
 #ifndef HANGSCOPE_NOINIT
@@ -104,11 +109,19 @@
 #ifndef HANGSCOPE_BUS
 #define HANGSCOPE_BUS HANGSCOPE_WATCH
 #endif
+#ifndef HANGSCOPE_START_SETTINGS /* what is on, and delayed, from the start (abi/watch.h) */
+#define HANGSCOPE_START_SETTINGS 0
+#endif
 #ifndef HANGSCOPE_STACKS
 #define HANGSCOPE_STACKS HANGSCOPE_WATCH
 #endif
 #ifndef HANGSCOPE_GUARDS /* words that are guarded, at most; 0: none */
 #define HANGSCOPE_GUARDS (HANGSCOPE_WATCH * 4)
+#endif
+
+/* Of what is built in (abi/watch.h), what is switched on from the start. */
+#ifndef HANGSCOPE_FIRST_FEATURES
+#define HANGSCOPE_FIRST_FEATURES HANGSCOPE_WATCH_FEATURES
 #endif
 
 /* Nodes: places with coordinates, whose cores share memory. */

@@ -56,6 +56,9 @@ std::string Plain(const TraceField& field, const TraceValue& value, char type) {
   // What the sign of a small number was extended to is none of its bits.
   const bool small = negative && static_cast<int64_t>(value.bits) >= INT32_MIN;
   const uint64_t own_bits = small ? value.bits & UINT32_MAX : value.bits;
+  if (field.type != TraceFieldType::kText && type != 'c') {
+    if (const std::string* name = NameOfValue(field, value.bits)) return Printable(*name);
+  }
   switch (type) {
     case 'x':
       return fmt::format("{:x}", own_bits);
@@ -72,7 +75,6 @@ std::string Plain(const TraceField& field, const TraceValue& value, char type) {
       break;
   }
   if (field.type == TraceFieldType::kText) return Printable(value.text);
-  if (const std::string* name = NameOfValue(field, value.bits)) return Printable(*name);
   if (field.type == TraceFieldType::kPointer) return fmt::format("{:#x}", value.bits);
   return negative ? fmt::format("{}", static_cast<int64_t>(value.bits))
                   : fmt::format("{}", value.bits);

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "base/jitter.h"
@@ -14,6 +15,7 @@
 #include "hangscope/abi/record.h"
 #include "hangscope/abi/scope.h"
 #include "scope/scope_elf.h"
+#include "scope/target_words.h"
 #include "target/file_users.h"
 #include "target/target_spec.h"
 
@@ -254,6 +256,7 @@ Status LiveScope::RefreshNames() {
         newest_time_ = std::max(newest_time_, items.time(i));
     }
   }
+  own_catalog_.SetGiven(view_->given_names().names);
   names_->SetCores(view_->Cores(), nodes_);
   return {};
 }
@@ -445,8 +448,44 @@ FindingHistory LiveScope::History(const SubjectId& subject) {
 }
 
 FindingHistory LiveScope::History(const ScopeFinding& finding) {
-  if (finding.first) return History(*finding.first);
-  return finding.subjects.size() == 1 ? History(finding.subjects[0]) : FindingHistory();
+  FindingHistory history;
+  if (finding.first)
+    history = History(*finding.first);
+  else if (finding.subjects.size() == 1)
+    history = History(finding.subjects[0]);
+  history.words = ShownWords(finding);
+  return history;
+}
+
+// Those of all, and of the cores that it is about and their nodes.
+std::vector<std::string> LiveScope::ShownWords(const ScopeFinding& finding) const {
+  std::vector<TargetWord> words = TargetWords(Catalog());
+  std::erase_if(words, [](const TargetWord& word) { return !word.is_shown; });
+  if (words.empty()) return {};
+  std::set<uint32_t> cores;
+  std::set<uint32_t> nodes;
+  for (const auto* list : {&finding.subjects, &finding.partners}) {
+    for (const SubjectId& subject : *list) {
+      if (subject.kind != SubjectId::Kind::kCore || subject.index >= sample_.cores.size()) continue;
+      cores.insert(subject.index);
+      nodes.insert(sample_.cores[subject.index].node);
+    }
+  }
+  std::vector<WordValue> values =
+      ReadWords(*view_, Catalog(), words, layout().core_count, reader_->layout().node_count);
+  std::erase_if(values, [&](const WordValue& value) {
+    const TargetWord::Per per = words[value.word].per;
+    return (per == TargetWord::Per::kCore && cores.count(value.index) == 0) ||
+           (per == TargetWord::Per::kNode && nodes.count(value.index) == 0);
+  });
+  return WordLines(words, values, Scene(0));
+}
+
+std::vector<std::string> LiveScope::DumpWords() const {
+  const std::vector<TargetWord> words = TargetWords(Catalog());
+  return WordLines(
+      words, ReadWords(*view_, Catalog(), words, layout().core_count, reader_->layout().node_count),
+      Scene(0));
 }
 
 std::vector<int> LiveScope::MovingThreads(TimeNs now, TimeNs time) const {

@@ -122,6 +122,9 @@ class LiveScope final : public WatchSource {
   // Of whom the finding is about, where that is one; else of who stopped first, where that is
   // known.
   FindingHistory History(const ScopeFinding& finding);
+  // All that the program has registered to be shown or dumped, as it is now; a line for each core
+  // and node that has any. Reads the target.
+  std::vector<std::string> DumpWords() const;
   // What travels of it, with its history and the Linux threads of its subjects.
   Finding Tell(const ScopeFinding& finding, TimeNs now);
 
@@ -136,6 +139,7 @@ class LiveScope final : public WatchSource {
   std::vector<uint64_t> UnwindWait(const SubjectId& subject, const Program& program);
   bool IsStillInWait(const SubjectId& subject);
   const ScopeCatalog& Catalog() const;
+  std::vector<std::string> ShownWords(const ScopeFinding& finding) const;
 
   std::string name_;
   int owner_ = 0;

@@ -33,15 +33,25 @@ constexpr TypeName kTypes[] = {
     {"ptr", EventField::Type::kPointer, 0},
 };
 
+bool IsIdentifier(std::string_view text) {
+  const auto fits = [](char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  };
+  return !text.empty() && std::all_of(text.begin(), text.end(), fits);
+}
+
+// "u33" is a number's type that there is not, and no enumeration.
+bool IsEnumeration(std::string_view type) {
+  return IsIdentifier(type) && type.find_first_not_of("0123456789", 1) != std::string_view::npos;
+}
+
 // "type name"; nothing: no such type.
 std::optional<EventField> ParseField(std::string_view text) {
   const size_t space = text.find(' ');
   if (space == std::string_view::npos || space + 1 >= text.size()) return std::nullopt;
-  for (const TypeName& type : kTypes) {
-    if (text.substr(0, space) == type.name)
-      return EventField{std::string(text.substr(space + 1)), type.type, type.bits};
-  }
-  return std::nullopt;
+  auto field = ScopeCatalog::ParseType(text.substr(0, space));
+  if (field) field->name = text.substr(space + 1);
+  return field;
 }
 
 // "type name,type name,"
@@ -66,6 +76,26 @@ struct BuiltIn {
 #define HANGSCOPE_BUILT_IN(event_name, class_name, ...) {#event_name, #__VA_ARGS__},
 constexpr BuiltIn kOwnEvents[] = {HANGSCOPE_OWN_EVENTS(HANGSCOPE_BUILT_IN)};
 constexpr BuiltIn kKernelEvents[] = {HANGSCOPE_KERNEL_EVENTS(HANGSCOPE_BUILT_IN)};
+
+// What the fields of the kernel's events are numbers of.
+uint32_t NamesOfKernelField(std::string_view field) {
+  constexpr std::pair<std::string_view, uint32_t> kFields[] = {
+      {"task", HANGSCOPE_CATALOG_TASK},
+      {"previous", HANGSCOPE_CATALOG_TASK},
+      {"next", HANGSCOPE_CATALOG_TASK},
+      {"holder", HANGSCOPE_CATALOG_TASK},
+      {"semaphore", HANGSCOPE_CATALOG_RESOURCE},
+      {"mutex", HANGSCOPE_CATALOG_RESOURCE},
+      {"pipe", HANGSCOPE_CATALOG_RESOURCE},
+      {"queue", HANGSCOPE_CATALOG_RESOURCE},
+      {"interrupt", HANGSCOPE_CATALOG_INTERRUPT},
+      {"cause", HANGSCOPE_CATALOG_EXCEPTION},
+      {"previous_state", HANGSCOPE_CATALOG_TASK_STATE}};
+  for (const auto& [name, kind] : kFields) {
+    if (name == field) return kind;
+  }
+  return 0;
+}
 
 EventKind FromBuiltIn(const BuiltIn& event) {
   const size_t end = event.rest.rfind('"');
@@ -96,7 +126,9 @@ TraceField TraceFieldOf(const FieldValue& value) {
   constexpr TraceFieldType kSameOrder[] = {TraceFieldType::kUnsigned, TraceFieldType::kSigned,
                                            TraceFieldType::kBool, TraceFieldType::kText,
                                            TraceFieldType::kPointer};
-  return {value.name, kSameOrder[static_cast<size_t>(value.type)], 64};
+  TraceField field{value.name, kSameOrder[static_cast<size_t>(value.type)], 64};
+  if (!value.label.empty()) field.names = {{value.bits, value.label}};
+  return field;
 }
 
 TraceValue TraceValueOf(const FieldValue& value) {
@@ -106,11 +138,24 @@ TraceValue TraceValueOf(const FieldValue& value) {
 
 }  // namespace
 
+// A type that is none of ours is an enumeration's name.
+std::optional<EventField> ScopeCatalog::ParseType(std::string_view text) {
+  for (const TypeName& type : kTypes) {
+    if (text == type.name) return EventField{"", type.type, type.bits};
+  }
+  if (!IsEnumeration(text)) return std::nullopt;
+  return EventField{"", EventField::Type::kUnsigned, 32, HANGSCOPE_CATALOG_ENUMERATION,
+                    std::string(text)};
+}
+
 ScopeCatalog::ScopeCatalog() {
   uint32_t id = HANGSCOPE_FIRST_OWN_ID;
   for (const BuiltIn& event : kOwnEvents) kinds_[id++] = FromBuiltIn(event);
   id = HANGSCOPE_FIRST_KERNEL_ID;
-  for (const BuiltIn& event : kKernelEvents) kinds_[id++] = FromBuiltIn(event);
+  for (const BuiltIn& event : kKernelEvents) {
+    EventKind& kind = kinds_[id++] = FromBuiltIn(event);
+    for (EventField& field : kind.fields) field.names = NamesOfKernelField(field.name);
+  }
 }
 
 Status ScopeCatalog::Add(std::string_view section) {
@@ -179,6 +224,10 @@ Status ScopeCatalog::AddList(std::string_view list, bool big) {
       return Status::Corrupt(fmt::format("the catalog's fields of event {} are not readable: '{}'",
                                          id, Printable(fields, 100)));
     event.fields = std::move(*parsed);
+    if (const EventKind* const fixed = id < HANGSCOPE_FIRST_USER_ID ? Find(id) : nullptr;
+        fixed != nullptr && fixed->name == event.name) {
+      for (EventField& field : event.fields) field.names = NamesOfKernelField(field.name);
+    }
     kinds_[id] = std::move(event);
   }
   return {};
@@ -186,6 +235,10 @@ Status ScopeCatalog::AddList(std::string_view list, bool big) {
 
 // The same list may come twice.
 void ScopeCatalog::AddEntry(CatalogEntry entry) {
+  if (entry.kind == HANGSCOPE_CATALOG_ENUMERATION) {
+    enumerations_[entry.text].emplace(entry.id, std::move(entry.name));
+    return;
+  }
   const auto [begin, end] = entries_.equal_range({entry.kind, entry.id});
   const auto same = [&](const auto& known) {
     return known.second.name == entry.name && known.second.where == entry.where;
@@ -194,7 +247,16 @@ void ScopeCatalog::AddEntry(CatalogEntry entry) {
   entries_.emplace(std::pair{entry.kind, entry.id}, std::move(entry));
 }
 
+void ScopeCatalog::SetGiven(const std::vector<GivenName>& names) {
+  given_.clear();
+  for (const GivenName& name : names) {
+    if (!name.text.empty())
+      given_[{name.kind, name.id}] = {name.kind, name.id, 0, name.text, "", ""};
+  }
+}
+
 const CatalogEntry* ScopeCatalog::FindEntry(uint32_t kind, uint32_t id) const {
+  if (const auto given = given_.find({kind, id}); given != given_.end()) return &given->second;
   const auto at = entries_.lower_bound({kind, id});
   return at == entries_.end() || at->first != std::pair{kind, id} ? nullptr : &at->second;
 }
@@ -205,6 +267,44 @@ std::vector<const CatalogEntry*> ScopeCatalog::Entries(uint32_t kind) const {
        ++at)
     found.push_back(&at->second);
   return found;
+}
+
+// Two tasks may have one name, so theirs is told with the number.
+std::string ScopeCatalog::LabelOf(const EventField& field, uint64_t bits) const {
+  if (field.names == 0 || bits > UINT32_MAX) return {};
+  const auto id = static_cast<uint32_t>(bits);
+  if (field.names == HANGSCOPE_CATALOG_ENUMERATION) {
+    const auto known = enumerations_.find(field.enumeration);
+    if (known == enumerations_.end()) return {};
+    const auto value = known->second.find(id);
+    return value == known->second.end() ? std::string() : value->second;
+  }
+  const CatalogEntry* const entry = FindEntry(field.names, id);
+  if (entry == nullptr || entry->name.empty()) return {};
+  const bool by_name =
+      field.names == HANGSCOPE_CATALOG_RESOURCE || field.names == HANGSCOPE_CATALOG_TASK_STATE;
+  return by_name ? entry->name : fmt::format("{} {}", id, entry->name);
+}
+
+std::map<uint32_t, std::string> ScopeCatalog::NamesOfKind(uint32_t kind) const {
+  std::map<uint32_t, std::string> names;
+  for (auto at = given_.lower_bound({kind, 0}); at != given_.end() && at->first.first == kind; ++at)
+    names.emplace(at->first.second, at->second.name);
+  for (const CatalogEntry* const entry : Entries(kind)) names.emplace(entry->id, entry->name);
+  return names;
+}
+
+std::vector<std::pair<uint64_t, std::string>> ScopeCatalog::NamesOf(const EventField& field) const {
+  std::vector<std::pair<uint64_t, std::string>> names;
+  if (field.names == HANGSCOPE_CATALOG_ENUMERATION) {
+    const auto known = enumerations_.find(field.enumeration);
+    if (known != enumerations_.end()) names.assign(known->second.begin(), known->second.end());
+    return names;
+  }
+  if (field.names == 0) return names;
+  for (const auto& [id, name] : NamesOfKind(field.names))
+    names.emplace_back(id, LabelOf(field, id));
+  return names;
 }
 
 const EventKind* ScopeCatalog::Find(uint32_t id) const {
@@ -233,7 +333,8 @@ std::vector<FieldValue> ScopeCatalog::Fields(const ScopeEvent& event, uint32_t w
   uint32_t at = 0;
   for (const EventField& field : kind->fields) {
     const FieldBits value = ExtractField(field, event, word_bytes, &at);
-    values.push_back({field.name, field.type, value.bits, value.known});
+    values.push_back({field.name, field.type, value.bits, value.known,
+                      value.known ? LabelOf(field, value.bits) : std::string()});
   }
   return values;
 }

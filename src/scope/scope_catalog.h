@@ -6,12 +6,14 @@
 #define HANGSCOPE_SCOPE_SCOPE_CATALOG_H
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/status.h"
 #include "model/scope.h"
+#include "scope/scope_reader.h"
 
 namespace hangscope {
 
@@ -20,7 +22,9 @@ struct EventField {
 
   std::string name;
   Type type = Type::kUnsigned;
-  int bits = 32;  // of a pointer: as many as the target's have
+  int bits = 32;                 // of a pointer: as many as the target's have
+  uint32_t names = 0;            // the kind of the catalog's entries that name its values; 0: none
+  std::string enumeration = {};  // of those of that kind, which
 };
 
 struct EventKind {
@@ -45,6 +49,7 @@ struct FieldValue {
   EventField::Type type = EventField::Type::kUnsigned;
   uint64_t bits = 0;  // the value; sign-extended where it has one
   bool known = false;
+  std::string label = {};  // what the value is called: "3 motor"; empty: it has no name
 };
 
 struct FieldBits {
@@ -77,14 +82,26 @@ class ScopeCatalog {
   // Adds what the section's bytes list. Takes all that is sound up to the first that is not.
   Status Add(std::string_view section);
 
+  // A field of the type, without a name; nothing: there is no such type.
+  static std::optional<EventField> ParseType(std::string_view text);
+
+  // Replaces what the target gave a name while it ran.
+  void SetGiven(const std::vector<GivenName>& names);
+
   // Null: not known.
   const EventKind* Find(uint32_t id) const;
   const EventKind* FindName(std::string_view name, uint32_t* id) const;
   size_t size() const { return kinds_.size(); }
-  // Of a kind that is not an event; null: not known. Of several with one id, the first.
+  // Of a kind that is not an event; null: not known. Of several with one id, the one that the
+  // target gave while it ran, else the first.
   const CatalogEntry* FindEntry(uint32_t kind, uint32_t id) const;
   // All of a kind, by id.
   std::vector<const CatalogEntry*> Entries(uint32_t kind) const;
+
+  // Of a kind that is not an event, by id.
+  std::map<uint32_t, std::string> NamesOfKind(uint32_t kind) const;
+  // What the values of a field are called, as far as they have names, ascending.
+  std::vector<std::pair<uint64_t, std::string>> NamesOf(const EventField& field) const;
 
   // "event 77" where it is not known.
   std::string Name(uint32_t id) const;
@@ -95,9 +112,12 @@ class ScopeCatalog {
  private:
   Status AddList(std::string_view list, bool big);
   void AddEntry(CatalogEntry entry);
+  std::string LabelOf(const EventField& field, uint64_t bits) const;
 
   std::map<uint32_t, EventKind> kinds_;
   std::multimap<std::pair<uint32_t, uint32_t>, CatalogEntry> entries_;  // by kind and id
+  std::map<std::pair<uint32_t, uint32_t>, CatalogEntry> given_;         // likewise
+  std::map<std::string, std::map<uint32_t, std::string>, std::less<>> enumerations_;
 };
 
 }  // namespace hangscope

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
+#include "hangscope/abi/catalog.h"
 #include "scope/scope_text.h"
 #include "verdict/json.h"
 
@@ -88,12 +89,15 @@ std::string ScopeCoreJson(const ScopeCore& core) {
   return JsonLine(json);
 }
 
-std::string TaskWaitJson(const TaskWait& task, const ScopeLayout& layout) {
+std::string TaskWaitJson(const TaskWait& task, const ScopeLayout& layout,
+                         const ScopeCatalog& catalog) {
   Json json = Typed("task");
   json.update(Json{{"record", task.index},
                    {"sequence", task.sequence},
                    {"task", task.task},
                    {"state", task.state == TaskState::kWaiting ? "waiting" : "ready"}});
+  if (const auto* const named = catalog.FindEntry(HANGSCOPE_CATALOG_TASK, task.task))
+    json["name"] = named->name;
   if (task.state == TaskState::kWaiting) {
     json["kind"] = ResourceKindName(task.kind);
     json["resource"] = Hex(task.resource);

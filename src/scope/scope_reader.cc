@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <cstring>
 #include <limits>
 
 #include "hangscope/abi/record.h"
@@ -276,6 +277,9 @@ Status ScopeReader::ReadHeader(uint64_t address) {
   ReadLastClocks();
   layout_.lost_threads = u32(HEADER_FIELD(lost_threads));
   layout_.unknown_settings = u32(HEADER_FIELD(unknown_settings));
+  layout_.lost_tasks = u32(HEADER_FIELD(lost_tasks));
+  layout_.names_at = u32(HEADER_FIELD(names_at));
+  layout_.name_count = u32(HEADER_FIELD(name_count));
   if (Status status = CheckSizes(); !status.ok()) return status;
   CheckRest();
   return {};
@@ -400,6 +404,16 @@ void ScopeReader::CheckRest() {
     corruptions_.push_back({Corruption::Part::kHeader, 0, "1 to 3 are kinds", "clock_kind",
                             std::to_string(layout_.clock_kind)});
   }
+  const uint64_t names_end =
+      layout_.names_at + uint64_t{layout_.name_count} * sizeof(hangscope_name);
+  if (layout_.names_at != 0 && (layout_.names_at < kHeaderBytes || layout_.names_at % 4 != 0 ||
+                                names_end > layout_.scope_bytes)) {
+    corruptions_.push_back({Corruption::Part::kHeader, 0,
+                            fmt::format("{} names of {} bytes in a scope of {}", layout_.name_count,
+                                        sizeof(hangscope_name), layout_.scope_bytes),
+                            "names_at", std::to_string(layout_.names_at)});
+    layout_.names_at = 0;
+  }
 }
 
 bool ScopeReader::ReadExiting() const {
@@ -483,6 +497,39 @@ Result<std::vector<TaskWait>> ScopeReader::ReadTasks(std::vector<Corruption>* co
       tasks.push_back(*record->wait);
   }
   return tasks;
+}
+
+// Pairs with the stores of name_changes around each change.
+Result<GivenNames> ScopeReader::ReadNames() const {
+  constexpr int kLooks = 4;
+  GivenNames given;
+  if (layout_.names_at == 0) return given;
+  const uint64_t changes_at = layout_.address + HEADER_FIELD(name_changes);
+  std::string bytes(uint64_t{layout_.name_count} * sizeof(hangscope_name), '\0');
+  char before[8];  // and behind it, how many were lost
+  char after[4];
+  for (int look = 0; look < kLooks; ++look) {
+    for (const auto& [at, part] : {std::pair{changes_at, std::span<char>(before)},
+                                   std::pair{layout_.address + layout_.names_at, std::span(bytes)},
+                                   std::pair{changes_at, std::span<char>(after)}}) {
+      if (Status status = target_->Read(at, part); !status.ok()) return status;
+    }
+    given.changes = Load32(before, layout_.order);
+    if ((given.changes & 1) != 0 || given.changes != Load32(after, layout_.order)) continue;
+    given.lost = Load32(before + 4, layout_.order);
+    for (size_t at = 0; at < bytes.size(); at += sizeof(hangscope_name)) {
+      const char* const name = bytes.data() + at;
+      const uint32_t kind = Load32(name + offsetof(hangscope_name, kind), layout_.order);
+      const char* const text = name + offsetof(hangscope_name, text);
+      if (kind == 0) continue;
+      given.names.push_back({kind & ~HANGSCOPE_NAME_RETIRED,
+                             Load32(name + offsetof(hangscope_name, id), layout_.order),
+                             std::string(text, strnlen(text, sizeof(hangscope_name::text))),
+                             (kind & HANGSCOPE_NAME_RETIRED) != 0});
+    }
+    return given;
+  }
+  return Status::Corrupt("somebody was in the middle of giving a name all the time");
 }
 
 }  // namespace hangscope

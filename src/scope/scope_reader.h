@@ -43,6 +43,9 @@ struct ScopeLayout {
   uint64_t last_time = 0;
   uint64_t last_ns = 0;
   uint32_t lost_threads = 0;
+  uint32_t lost_tasks = 0;  // that found no task record
+  uint32_t names_at = 0;    // 0: none
+  uint32_t name_count = 0;
   uint32_t unknown_settings = 0;  // words of $HANGSCOPE_FEATURES that mean nothing
 
   uint32_t parameters() const { return record_bytes / 4 - 2; }
@@ -62,6 +65,20 @@ struct TaskRecord {
   bool is_changing = false;              // all the time; then that is what is wrong
 };
 
+// What the target gave a name while it ran: a task, a queue.
+struct GivenName {
+  uint32_t kind = 0;  // as in the catalog (abi/catalog.h)
+  uint32_t id = 0;
+  std::string text;      // as it came
+  bool is_gone = false;  // what it names
+};
+
+struct GivenNames {
+  std::vector<GivenName> names = {};
+  uint32_t changes = 0;  // the same in another reading: so are the names
+  uint32_t lost = 0;     // that found no place
+};
+
 class ScopeReader {
  public:
   // `symbol`: the scope's address in the target, from its ELF. Without it the target may know, or
@@ -76,6 +93,8 @@ class ScopeReader {
   Result<std::string> ReadImage() const;
   // Whether the process says that it ends by itself, now. What is not 0 or 1 is no.
   bool ReadExiting() const;
+  // kCorrupt where they never come to rest.
+  Result<GivenNames> ReadNames() const;
   // Tasks that have a record in use. What is wrong with others is added to `corruptions`.
   Result<std::vector<TaskWait>> ReadTasks(std::vector<Corruption>* corruptions) const;
   // Task record `index`, below task_count.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/utf8.h"
+#include "scope/watch_names.h"
 
 namespace hangscope {
 namespace {
@@ -32,10 +33,12 @@ std::string ScopeCoreText(const ScopeCore& core) {
   return text + "\n";
 }
 
-std::string TaskWaitText(const TaskWait& task, const ScopeLayout& layout) {
-  if (task.state != TaskState::kWaiting) return fmt::format("task {}  ready\n", task.task);
-  std::string text =
-      fmt::format("task {}  waits since {}", task.task, TimeText(task.since, false, layout));
+std::string TaskWaitText(const TaskWait& task, const ScopeLayout& layout,
+                         const ScopeCatalog& catalog) {
+  const WatchNames names(catalog, nullptr, 0);
+  const std::string who = names.Task(task.task);
+  if (task.state != TaskState::kWaiting) return who + "  ready\n";
+  std::string text = fmt::format("{}  waits since {}", who, TimeText(task.since, false, layout));
   switch (task.kind) {
     case ResourceKind::kTime:
       text += " for time to pass";
@@ -44,10 +47,11 @@ std::string TaskWaitText(const TaskWait& task, const ScopeLayout& layout) {
       text += " to be resumed";
       break;
     default:
-      text += fmt::format(" for {:#x} ({})", task.resource, ResourceKindName(task.kind));
+      text += fmt::format(" for {} ({})", names.LocalResource(task.resource),
+                          ResourceKindName(task.kind));
       break;
   }
-  if (task.holder) text += fmt::format(", held by task {}", *task.holder);
+  if (task.holder) text += ", held by " + names.Task(*task.holder);
   return text + "\n";
 }
 

@@ -13,7 +13,8 @@ namespace hangscope {
 
 // One line each, with its newline.
 std::string ScopeCoreText(const ScopeCore& core);
-std::string TaskWaitText(const TaskWait& task, const ScopeLayout& layout);
+std::string TaskWaitText(const TaskWait& task, const ScopeLayout& layout,
+                         const ScopeCatalog& catalog);
 std::string ScopeEventText(const ScopeEvent& event, const ScopeLayout& layout,
                            const ScopeCatalog& catalog);
 std::string EventLossText(const EventLoss& loss);
@@ -29,7 +30,8 @@ std::string ScopeJson(const ScopeLayout& layout);
 std::string ScopeCoreJson(const ScopeCore& core);
 // That what follows is of the memory of a device that has this name; or, `unread`, why nothing is.
 std::string MemoryJson(const std::string& name, const std::string& unread);
-std::string TaskWaitJson(const TaskWait& task, const ScopeLayout& layout);
+std::string TaskWaitJson(const TaskWait& task, const ScopeLayout& layout,
+                         const ScopeCatalog& catalog);
 std::string ScopeEventJson(const ScopeEvent& event, const ScopeLayout& layout,
                            const ScopeCatalog& catalog);
 std::string EventLossJson(const EventLoss& loss);

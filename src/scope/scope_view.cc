@@ -131,6 +131,8 @@ Result<std::unique_ptr<ScopeView>> ScopeView::Open(FileSystem& files, const Scop
   view->catalog_bytes_ = catalog;
   if (Status status = view->catalog_.Add(catalog); !status.ok())
     view->warnings_.push_back(status.message());
+  view->RefreshNames();
+  for (const std::string& lost : view->Losses()) view->warnings_.push_back(lost);
   if (elf && !source.elf_is_one_of_several && !BuildsFit(*elf, view->layout())) {
     view->warnings_.push_back(fmt::format(
         "'{}' is not what runs there: the build ids differ, so names may be wrong", source.elf));
@@ -183,7 +185,32 @@ Life ScopeView::life() const {
   return process_->HasEnded() ? Life::kDead : Life::kLive;
 }
 
+void ScopeView::RefreshNames() {
+  auto given = scope_->ReadNames();
+  if (!given.ok()) return;
+  given_ = std::move(*given);
+  catalog_.SetGiven(given_.names);
+}
+
+// Of what the target had no room for.
+std::vector<std::string> ScopeView::Losses() const {
+  std::vector<std::string> losses;
+  if (const uint32_t lost = layout().lost_tasks; lost != 0) {
+    losses.push_back(fmt::format(
+        "{} task{} found no record of what {} for, of {}: a hang among them is not seen; build "
+        "the program with a larger HANGSCOPE_TASKS",
+        lost, lost == 1 ? "" : "s", lost == 1 ? "it waits" : "they wait", layout().task_count));
+  }
+  if (const uint32_t lost = given_.lost; lost != 0) {
+    losses.push_back(fmt::format(
+        "{} name{} found no place, of {}; build the program with a larger HANGSCOPE_NAME_SLOTS",
+        lost, lost == 1 ? "" : "s", layout().name_count));
+  }
+  return losses;
+}
+
 Status ScopeView::Poll(bool last) {
+  RefreshNames();
   for (EventReader& reader : readers_) {
     if (Status status = reader.Poll(last); !status.ok()) return status;
   }

@@ -64,6 +64,8 @@ class ScopeView {
   // says that the scope is; nothing: the scope's own ELF does.
   std::optional<uint64_t> AddressOf(uint64_t address,
                                     std::optional<uint64_t> symbol = std::nullopt) const;
+  // Where the program says that the scope is; nothing: there is no program.
+  std::optional<uint64_t> symbol() const { return symbol_; }
   // Whether it is a guest's, in the memory of its simulator.
   bool is_guest() const { return target_->is_guest(); }
   std::string guest_spec() const { return target_->guest_spec(); }
@@ -75,6 +77,10 @@ class ScopeView {
   // Whether the target may go on writing; of a file, whether its process may, where it is one's.
   Life life() const;
   bool IsLive() const { return life() != Life::kDead; }
+  // Reads the names again that the target gave while it ran; of what cannot be read the former
+  // stay.
+  void RefreshNames();
+  const GivenNames& given_names() const { return given_; }
   // Forgets what was read: the next look begins with the oldest record again.
   void StartOver();
   // One look at every core. `last`: what is not finished counts as torn.
@@ -95,12 +101,14 @@ class ScopeView {
 
  private:
   ScopeView() = default;
+  std::vector<std::string> Losses() const;
   void FindProcess(const TargetSpec& spec, bool is_file);
 
   std::unique_ptr<Target> target_;
   std::optional<uint64_t> symbol_;  // the scope's address by the ELF
   std::optional<ScopeReader> scope_;
   ScopeCatalog catalog_;
+  GivenNames given_;
   std::string catalog_bytes_;
   std::vector<EventReader> readers_;
   std::vector<Corruption> task_corruptions_;

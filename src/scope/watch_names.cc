@@ -85,6 +85,26 @@ std::string_view BusReason(uint32_t reason) {
   return reason < kReasons.size() ? kReasons[reason] : "for a reason that is not known";
 }
 
+// "the kernel ended with 3 pending transactions: 2 reads, 1 posted write".
+std::string PendingFault(const CoreFault& fault) {
+  const auto counted = [](uint64_t count, std::string_view what) {
+    return fmt::format("{}{} {}{}", count, count == 0xffff ? " or more" : "", what,
+                       count == 1 ? "" : "s");
+  };
+  std::string text =
+      "the kernel ended with " +
+      fmt::format("{} pending transaction{}", fault.length, fault.length == 1 ? "" : "s");
+  if (fault.kind != 1) return text;
+  constexpr std::string_view kKinds[] = {"read", "write", "atomic", "posted write"};
+  std::vector<std::string> kinds;
+  for (size_t i = 0; i < std::size(kKinds); ++i) {
+    const uint64_t count = fault.value >> 16 * i & 0xffff;
+    if (count != 0) kinds.push_back(counted(count, kKinds[i]));
+  }
+  if (!kinds.empty()) text += fmt::format(": {}", fmt::join(kinds, ", "));
+  return text;
+}
+
 }  // namespace
 
 WatchNames::WatchNames(const ScopeCatalog& catalog, CodeSource* code, uint64_t program_at)
@@ -117,7 +137,10 @@ std::string WatchNames::Thread(uint32_t core) const {
   return named == cores_.end() ? std::string() : Clean(named->name);
 }
 
-std::string WatchNames::Task(uint32_t id) const { return fmt::format("task {}", id); }
+std::string WatchNames::Task(uint32_t id) const {
+  const CatalogEntry* entry = catalog_.FindEntry(HANGSCOPE_CATALOG_TASK, id);
+  return fmt::format("task {}{}", id, entry == nullptr ? "" : " " + Clean(entry->name));
+}
 
 std::string WatchNames::Role(uint16_t role) const {
   const CatalogEntry* entry = catalog_.FindEntry(HANGSCOPE_CATALOG_ROLE, role);
@@ -306,6 +329,12 @@ std::optional<SourceLine> WatchNames::FaultSource(const CoreFault& fault) const 
   return SourceLine{location.path, location.line};
 }
 
+// "0x2 illegal instruction", "0x2".
+std::string WatchNames::Cause(uint32_t cause) const {
+  const CatalogEntry* entry = catalog_.FindEntry(HANGSCOPE_CATALOG_EXCEPTION, cause);
+  return fmt::format("{:#x}{}", cause, entry == nullptr ? "" : " " + Clean(entry->name));
+}
+
 std::string WatchNames::BusFault(const CoreFault& fault) const {
   const uint32_t x = fault.where & 0xff;
   const uint32_t y = fault.where >> 8 & 0xff;
@@ -334,10 +363,10 @@ std::string WatchNames::Fault(const CoreFault& fault) const {
       break;
     }
     case FaultType::kHardware:
-      text = fmt::format("hardware fault, cause {:#x}, value {:#x}", fault.reason, fault.value);
+      text = fmt::format("hardware fault, cause {}, value {:#x}", Cause(fault.reason), fault.value);
       break;
     case FaultType::kPending:
-      text = fmt::format("the kernel ended with {} pending transactions", fault.length);
+      text = PendingFault(fault);
       break;
     case FaultType::kBus:
       text = BusFault(fault);

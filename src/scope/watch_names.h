@@ -33,9 +33,9 @@ class WatchNames {
 
   // "core 3", "core 3 writer (1,2)", "thread decoder".
   std::string Core(uint32_t core, const CoreSample& sample) const;
-  std::string Node(uint32_t node) const;    // "(1,2)"; empty: there is one only
-  std::string Thread(uint32_t core) const;  // "decoder"; empty: it has no name
-  std::string Task(uint32_t id) const;
+  std::string Node(uint32_t node) const;           // "(1,2)"; empty: there is one only
+  std::string Thread(uint32_t core) const;         // "decoder"; empty: it has no name
+  std::string Task(uint32_t id) const;             // "task 3 motor", "task 3"
   std::string Role(uint16_t role) const;           // empty: it has no name
   std::string Kernel(uint32_t kernel) const;       // "7 matmul (kernels/matmul.cc)", "7"
   std::string ShortKernel(uint32_t kernel) const;  // "7 matmul", "7"
@@ -72,6 +72,7 @@ class WatchNames {
   std::pair<std::string, std::string> FindWaypoint(uint32_t waypoint) const;
   std::string WholePath(std::string path, uint64_t pc) const;
   std::string BusFault(const CoreFault& fault) const;
+  std::string Cause(uint32_t cause) const;
 
   const ScopeCatalog& catalog_;
   CodeSource* const code_;

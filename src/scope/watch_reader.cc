@@ -527,7 +527,33 @@ Result<std::vector<NodeSample>> WatchReader::ReadNodes(std::vector<Corruption>* 
       nodes[i].first_fault = first - 1;
     }
   }
+  if ((scope.features & HANGSCOPE_FEATURE_NO_ATOMICS) != 0) FindFirstFaults(&nodes);
   return nodes;
+}
+
+// Two cores may each have found the node's word free: the earlier one was first, and where their
+// clocks cannot be compared, nobody knows.
+void WatchReader::FindFirstFaults(std::vector<NodeSample>* nodes) {
+  const ScopeLayout& scope = scope_->layout();
+  std::vector<uint64_t> times(nodes->size(), UINT64_MAX);
+  std::vector<uint32_t> faulty(nodes->size(), 0);
+  for (NodeSample& node : *nodes) node.first_fault.reset();
+  if (mailboxes_.empty()) return;
+  for (uint32_t core = 0; core < scope.core_count; ++core) {
+    const MailboxWords mailbox =
+        LoadMailbox(mailboxes_.data() + uint64_t{core} * layout_.mailbox_stride, scope.order);
+    if (suspect_[core] || mailbox.word[kFault] == 0 || mailbox.node >= nodes->size()) continue;
+    std::vector<Corruption> ignored;
+    const auto detail = ReadDetail(core, &ignored);
+    if (!detail.ok() || !ignored.empty()) continue;
+    ++faulty[mailbox.node];
+    if (detail->fault.time >= times[mailbox.node]) continue;
+    times[mailbox.node] = detail->fault.time;
+    (*nodes)[mailbox.node].first_fault = core;
+  }
+  for (size_t i = 0; i < nodes->size(); ++i) {
+    if (faulty[i] > 1 && !scope.shared_clock()) (*nodes)[i].first_fault.reset();
+  }
 }
 
 Result<std::vector<ClaimRow>> WatchReader::ReadClaims() {
@@ -599,13 +625,14 @@ Result<std::vector<DebugValue>> WatchReader::ReadDebugRing(uint32_t node,
       values.push_back({order, core, Load32(looks[0].data() + slot + 4, scope.order)});
     }
   }
-  std::vector<Corruption> ignored;
-  auto nodes = ReadNodes(&ignored);
-  if (!nodes.ok()) return nodes.status();
+  if (values.empty()) return values;
   // Orders wrap: what counts is how long ago.
-  const uint32_t newest = node < nodes->size() ? (*nodes)[node].debug_values : 0;
+  uint32_t newest = values[0].order;
+  for (const DebugValue& value : values) {
+    if (static_cast<int32_t>(value.order - newest) > 0) newest = value.order;
+  }
   std::sort(values.begin(), values.end(), [&](const DebugValue& a, const DebugValue& b) {
-    return newest - a.order < newest - b.order;
+    return std::pair(newest - a.order, a.core) < std::pair(newest - b.order, b.core);
   });
   return values;
 }

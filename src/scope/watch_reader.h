@@ -86,6 +86,7 @@ class WatchReader {
   void SampleAgain(uint32_t core, const char* first, ScopeSample* sample);
   void ReadTask(uint32_t index, ScopeSample* sample);
   uint32_t StackBytes(uint32_t core);
+  void FindFirstFaults(std::vector<NodeSample>* nodes);
 
   const ScopeReader* scope_;
   WatchLayout layout_;

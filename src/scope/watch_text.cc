@@ -214,6 +214,8 @@ std::vector<std::string> FindingLines(const ScopeFinding& finding, const WatchSc
                                 finding.subjects.size() == 1 ? "it" : "these",
                                 Names(finding.victims, scene)));
   AddHistory(finding, scene, history, &lines);
+  if (!history.words.empty()) lines.push_back("words that it shows:");
+  for (const std::string& line : history.words) lines.push_back("  " + line);
   return lines;
 }
 

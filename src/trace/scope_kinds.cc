@@ -89,7 +89,8 @@ TraceEventKind ScopeKinds::Describe(uint32_t id) const {
     const bool is_text = field.type == EventField::Type::kText;
     const int bits =
         field.type == EventField::Type::kPointer ? static_cast<int>(word_bytes_) * 8 : field.bits;
-    kind.fields.push_back({field.name, TypeOf(field.type), is_text ? 0 : bits});
+    kind.fields.push_back(
+        {field.name, TypeOf(field.type), is_text ? 0 : bits, catalog_.NamesOf(field)});
   }
   return kind;
 }

@@ -8,6 +8,7 @@
 #include "base/json_text.h"
 #include "base/merge_heap.h"
 #include "device/live_device.h"
+#include "hangscope/abi/catalog.h"
 #include "hangscope/abi/scope.h"
 #include "hangscope/version.h"
 #include "scope/live_scope.h"
@@ -148,6 +149,9 @@ void ScopeTrace::DescribeTarget(const ScopeSource& source) {
   head_.counts_clock = times_->counts();
   for (const std::string& warning : watch_ != nullptr ? watch_->warnings() : view_->warnings())
     head_.warnings.push_back(warning);
+  if (of_threads()) return;
+  for (const auto& [task, name] : view().catalog().NamesOfKind(HANGSCOPE_CATALOG_TASK))
+    head_.tasks[task] = name;
 }
 
 void ScopeTrace::SortItems() {

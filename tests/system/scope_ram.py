@@ -18,6 +18,7 @@ class Elf:
     """Symbols and sections of a little-endian ELF."""
 
     def __init__(self, path):
+        self.path = path
         self.data = data = path.read_bytes()
         wide = data[4] == 2
         at, = struct.unpack_from("<Q", data, 0x28) if wide else struct.unpack_from("<I", data, 0x20)

@@ -293,7 +293,7 @@ def device_cases():
         "guard word": device("GUARD", with_value(any_role, lambda rng: rng.getrandbits(31)), expect_guard),
         "argument": device("ARGUMENT", with_value(any_role, lambda rng: rng.randint(4, 99)),
                            expect_fault("argument", text="there is such a buffer", where="faults.c")),
-        "pending": device("PENDING", with_value(any_role, lambda rng: rng.randint(1, 9)), expect_fault("pending")),
+        "pending": device("PENDING", with_value(any_role, lambda rng: rng.randint(1, 9)), expect_fault("pending", text="posted write")),
         "endless loop": device("ENDLESS", any_role, expect_silent),
     }
     for role, name in enumerate(ROLES):

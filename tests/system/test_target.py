@@ -216,6 +216,19 @@ class Scheduler(Target):
         self.check_dump(core, out)
         self.check_hexdump(scope, out)
         self.check_waits(scope, core)
+        self.check_names(scope)
+
+    def check_names(self, scope):
+        """Tasks read by the names that the program gave them, those that are gone, too."""
+        tasks = {task.task: "" for task in scope.tasks() if task.state == self.WAITING}
+        shown = self.hangscope("show", f"file:{self.ram_file}", "--elf", self.elf.path)
+        self.assertEqual(shown.status, 0, shown.err)
+        out = shown.out.decode()
+        for first, second, mutex in ((min(tasks), max(tasks), "second"), (max(tasks), min(tasks), "first")):
+            names = {min(tasks): "locks first", max(tasks): "locks second"}
+            self.assertRegex(out, rf"task {first} {names[first]}  waits since .* for {mutex} \(exclusive\), held by task {second} {names[second]}\n")
+            self.assertIn(f"mutex_lock  mutex {mutex}, holder {second} {names[second]}\n", out)
+        self.assertRegex(out, r"task_destroy  task \d+ worker, was in state ")
 
     def check_dump(self, core, out):
         """What the image printed with names is what its memory holds, by the names in the ELF."""

@@ -10,9 +10,12 @@
 #define HANGSCOPE_CLASS_NET HANGSCOPE_CLASS(5)
 #include "hangscope/hangscope.h"
 
+#define NET_STATES(VALUE) VALUE(0, down) VALUE(1, training) VALUE(2, up)
+HANGSCOPE_ENUMERATION(net_state, NET_STATES);
 #define NET_EVENTS(EVENT)                                                                    \
   EVENT(net_sent, NET, "port %u, %u bytes of %p, %d", u16, port, u32, bytes, ptr, from, i64, \
         balance)                                                                             \
+  EVENT(net_is, NET, "port %u is %s", u16, port, net_state, state)                           \
   EVENT(net_tag, USER, "%s %d", char4, tag, bool, good)                                      \
   EVENT(net_down, NET, "")
 HANGSCOPE_EVENTS(net, HANGSCOPE_FIRST_USER_ID, NET_EVENTS);
@@ -43,6 +46,10 @@ int put(struct queue* queue, uint32_t word) {
   CALL(hangscope_queue_send((uint32_t)(uintptr_t)queue, queue->count);)
   if (queue->count == 8) {
     CALL(hangscope_net_down();)
+    CALL(hangscope_net_is(1, square(queue->count) & 1);)
+    CALL(hangscope_task_is_named(queue->count, where);)
+    CALL(hangscope_task_waits(hangscope_task_slot(queue->count), queue->count,
+                              HANGSCOPE_RESOURCE_TIME, 0, HANGSCOPE_NO_TASK);)
     CALL(hangscope_freeze_after(square(queue->count) + 1);)
     return 0;
   }

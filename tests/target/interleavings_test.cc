@@ -128,7 +128,7 @@ class Explorer {
       current_->emission = emission;
       const hangscope_parameters parameters = {{emission, Hash(emission, 1)}};
       const uint32_t mark = hangscope_write(&hangscope_scope.cores[0],
-                                            HANGSCOPE_FIRST_USER_ID + emission, &parameters);
+                                            HANGSCOPE_FIRST_USER_ID + emission, &parameters, 0);
       ledger_[emission].refused = mark == 0;
       ledger_[emission].finished = true;
     }

@@ -74,6 +74,30 @@ class Headers(Case):
                     continue  # a process has a file
                 self.compile_includes(toolchain, language, ["hangscope/hangscope.h"], *how, *flags)
 
+    def test_types_that_a_kernel_has_of_its_own(self):
+        """Other ones than the compiler's <stdint.h> has, which may then not be included."""
+        types = self.folder / "own_types.h"
+        types.write_text("".join(f"typedef unsigned {c} uint{bits}_t;\ntypedef signed {c} int{bits}_t;\n"
+                                 for c, bits in (("char", 8), ("short", 16), ("int", 32), ("long long", 64))) +
+                         "typedef unsigned int uintptr_t;\ntypedef int intptr_t;\n")
+        text = f"""#include "{types}"
+#define HANGSCOPE_DEFINE
+#include "hangscope/hangscope.h"
+#ifdef _STDINT_H
+#error "the compiler's types are there, too"
+#endif
+void all(uint32_t number);
+void all(uint32_t number) {{
+  hangscope_init();
+  hangscope_task_create(number, 1);
+  HANGSCOPE_ASSERT(number < 3, "small");
+}}
+"""
+        for toolchain in (RV32, RV32_WITHOUT_A):
+            for enable in (0, 1):
+                self.compile(toolchain, "c", text, *STRICT, "-O0", f'-DHANGSCOPE_STDINT="{types}"', f"-DHANGSCOPE_ENABLE={enable}",
+                             "-DHANGSCOPE_TASKS=3")
+
     def test_former_names_are_accepted(self):
         text = """#include "hangscope/target/config.h"
 #if HANGSCOPE_HOLD_SLOTS != 3 || HANGSCOPE_PROVIDE_SLOTS != 7

@@ -16,7 +16,8 @@
  * `format` is text with one printf conversion for each field: %u %d %x %p %c %s (a field of type
  * char4), %% for a percent sign. `fields` is "type name,type name,". The types and how many
  * parameters each takes: u8 i8 u16 i16 u32 i32 bool char4 1, u64 i64 2, ptr word_bytes / 4; wider
- * ones low half first. */
+ * ones low half first. Any other type is an enumeration's, which takes 1: the entries of that kind
+ * with its name say what the values are called. */
 #ifndef HANGSCOPE_ABI_CATALOG_H
 #define HANGSCOPE_ABI_CATALOG_H
 
@@ -38,6 +39,12 @@
  *   role       number                  0           name                -               -
  *   kernel     number                  0           name             path                -
  *   guard      number                  0           name                -               -
+ *   task       id                      0           name                -               -
+ *   interrupt  number                  0           name                -               -
+ *   exception  cause                   0           name                -               -
+ *   task state number                  0           name                -               -
+ *   enumeration  value                 0           the value's name    its type        -
+ *   word       address of the first    bytes from one to the next  name  -  "type per when"
  *
  * An address is the ELF's, its low 32 bits. A resource whose high 16 bits are a node's number + 1
  * is that node's: its low 16 bits find the name. */
@@ -48,5 +55,11 @@
 #define HANGSCOPE_CATALOG_ROLE 6
 #define HANGSCOPE_CATALOG_KERNEL 7
 #define HANGSCOPE_CATALOG_GUARD 8
+#define HANGSCOPE_CATALOG_TASK 9
+#define HANGSCOPE_CATALOG_INTERRUPT 10
+#define HANGSCOPE_CATALOG_EXCEPTION 11
+#define HANGSCOPE_CATALOG_TASK_STATE 12
+#define HANGSCOPE_CATALOG_ENUMERATION 13
+#define HANGSCOPE_CATALOG_WORD 14
 
 #endif

@@ -36,7 +36,14 @@
 #ifndef HANGSCOPE_ABI_RECORD_H
 #define HANGSCOPE_ABI_RECORD_H
 
+/* A kernel with types of these names of its own says where they are:
+ * -DHANGSCOPE_STDINT='"kernel/types.h"'. uint8_t to uint64_t, int8_t to int64_t, uintptr_t and
+ * intptr_t are wanted. */
+#ifdef HANGSCOPE_STDINT
+#include HANGSCOPE_STDINT
+#else
 #include <stdint.h>
+#endif
 
 #define HANGSCOPE_TICKET_SHIFT 12
 #define HANGSCOPE_TICKET_STEP 4096u /* 1 << HANGSCOPE_TICKET_SHIFT */

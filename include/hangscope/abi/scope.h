@@ -16,7 +16,7 @@
 #ifndef HANGSCOPE_ABI_SCOPE_H
 #define HANGSCOPE_ABI_SCOPE_H
 
-#include <stdint.h>
+#include "hangscope/abi/record.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,6 +36,8 @@ enum hangscope_features {
   HANGSCOPE_FEATURE_MASK = 1u << 1,    /* the class mask is obeyed */
   HANGSCOPE_FEATURE_NOINIT = 1u << 2,  /* the scope survives a reset */
   HANGSCOPE_FEATURE_THREADS = 1u << 3, /* cores are threads of a process */
+  /* no atomic instruction orders cores: a node's first fault is that of the earliest time */
+  HANGSCOPE_FEATURE_NO_ATOMICS = 1u << 4,
 };
 
 enum hangscope_clock {
@@ -90,7 +92,15 @@ struct hangscope_header {
   uint32_t unknown_settings;
   /* 1: the process ends by itself: exit, or a return from main; not covered by `check` */
   uint32_t exiting;
-  uint32_t reserved[8];
+  /* tasks that found no record; changes; not covered by `check` */
+  uint32_t lost_tasks;
+  /* Names that the target gave while it ran, struct hangscope_name each; 0: none. Not covered by
+   * `check`, this and the three below. */
+  uint32_t names_at;
+  uint32_t name_count;
+  uint32_t name_changes; /* odd while a name changes; changes */
+  uint32_t lost_names;   /* that found no place; changes */
+  uint32_t reserved[3];
   uint32_t check; /* HANGSCOPE_CHECK of the first HANGSCOPE_CHECKED_BYTES; written last, 0 before */
 };
 
@@ -161,6 +171,26 @@ enum hangscope_resource_kind {
   HANGSCOPE_RESOURCE_OUTSIDE = 5,   /* a device, a host, a user: it may take for ever, by design */
 };
 
+/* A name that is not known when the program is built: of a task, of a queue. A reader takes all of
+ * them when name_changes is even and the same before and after.
+ *
+ *        31 30        16 15          0
+ *       +--+------------+-------------+
+ *   +0  |r |     0      |    kind     |  0: nobody uses this one; r: what it names is gone
+ *       +--+------------+-------------+
+ *   +4  |             id              |
+ *       +-----------------------------+
+ *   +8  | text, 24 bytes, NUL-padded  |
+ *       +-----------------------------+
+ */
+struct hangscope_name {
+  uint32_t kind; /* as in the catalog (abi/catalog.h) */
+  uint32_t id;
+  char text[24];
+};
+#define HANGSCOPE_NAME_RETIRED 0x80000000u
+
+HANGSCOPE_STATIC_ASSERT(sizeof(struct hangscope_name) == 32, "a name is 32 bytes");
 HANGSCOPE_STATIC_ASSERT(sizeof(struct hangscope_header) == 192, "the header is 192 bytes");
 HANGSCOPE_STATIC_ASSERT(sizeof(struct hangscope_ring) == 128, "a ring's control is 128 bytes");
 HANGSCOPE_STATIC_ASSERT(sizeof(struct hangscope_task) == 32, "a task record is 32 bytes");

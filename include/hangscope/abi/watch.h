@@ -115,7 +115,7 @@ enum hangscope_fault_type {
   HANGSCOPE_FAULT_ASSERT = 1,   /* tripped */
   HANGSCOPE_FAULT_ARGUMENT = 2, /* argument out of bounds */
   HANGSCOPE_FAULT_HARDWARE = 3, /* cause, pc, value */
-  /* the kernel ended with pending transactions: length says how many */
+  /* the kernel ended with pending transactions: length says how many, value of which kind */
   HANGSCOPE_FAULT_PENDING = 4,
   HANGSCOPE_FAULT_BUS = 5,   /* a bus access that was not issued */
   HANGSCOPE_FAULT_STACK = 6, /* no byte of the stack is left */
@@ -158,8 +158,10 @@ struct hangscope_fault {
   uint32_t type; /* as in the mailbox */
   /* bus: enum hangscope_bus_reason; hardware: the cause, interrupt bit and all */
   uint32_t reason;
-  uint32_t line;  /* assert: in the source; with pc it finds the text in the catalog */
-  uint32_t kind;  /* bus: enum hangscope_bus_kind; guard: which, or HANGSCOPE_GUARD_NULL */
+  uint32_t line; /* assert: in the source; with pc it finds the text in the catalog */
+  /* bus: enum hangscope_bus_kind; guard: which, or HANGSCOPE_GUARD_NULL; pending: 1 where value
+   * says which */
+  uint32_t kind;
   uint32_t pc[2]; /* low half, high half */
   /* bus: at the destination (read: source) node; guard: of the word; stack: its lowest */
   uint32_t address[2];
@@ -167,8 +169,10 @@ struct hangscope_fault {
   uint32_t length;   /* bus: bytes; pending: transactions */
   /* bus: x | y << 8 of the node, the far corner of a multicast << 16 and << 24 */
   uint32_t where;
-  uint32_t value[2]; /* hardware: trap value; guard: what was found; argument: what it was */
-  uint32_t time;     /* low half */
+  /* hardware: trap value; guard: what was found; argument: what it was; pending, where kind is 1:
+   * reads | writes << 16, atomics | posted writes << 16, 65535 of one at most */
+  uint32_t value[2];
+  uint32_t time; /* low half */
   uint32_t epoch;
 };
 
@@ -228,6 +232,19 @@ struct hangscope_frame {
   uint64_t sp;
   uint64_t fp; /* s0: the frame pointer, where the program has one */
 };
+
+/* What a program begins with, where it was built with HANGSCOPE_START_SETTINGS: initialised data,
+ * found by the ELF symbol `hangscope_start`. Whoever loads the program, or has it stopped before
+ * its first instruction, may write other values; hangscope_init takes them. */
+struct hangscope_start {
+  uint32_t magic;    /* HANGSCOPE_START_MAGIC */
+  uint32_t switches; /* of enum hangscope_watch_feature: which are on */
+  uint32_t core_count;
+  uint32_t reserved;
+  /* followed by core_count times: delays before reads, writes, atomics, and their seed, as in
+   * struct hangscope_detail */
+};
+#define HANGSCOPE_START_MAGIC 0x74737368u /* as bytes, little-endian: "hsst" */
 
 HANGSCOPE_STATIC_ASSERT(sizeof(struct hangscope_watch) == 72, "the watch is 72 bytes");
 HANGSCOPE_STATIC_ASSERT(sizeof(struct hangscope_frame) == 32, "a frame is 32 bytes");

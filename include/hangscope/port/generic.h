@@ -10,8 +10,6 @@
 #ifndef HANGSCOPE_PORT_GENERIC_H
 #define HANGSCOPE_PORT_GENERIC_H
 
-#include <stdint.h>
-
 #include "hangscope/config.h"
 
 /* Words that another core may write or read at the same time: one access each. Volatile is what a

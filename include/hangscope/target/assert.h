@@ -55,12 +55,24 @@ void hangscope_assert_fails(enum hangscope_fault_type type, uint32_t line, uint6
 void hangscope_hardware_fault(uintptr_t cause, uintptr_t pc, uintptr_t value);
 
 void hangscope_fault_is_pending(uint32_t transactions);
+void hangscope_fault_is_pending_of(uint32_t reads, uint32_t writes, uint32_t atomics,
+                                   uint32_t posted);
 
 /* The core's kernel ended. `pending`: transactions that it began and did not wait for; if there are
  * any, that is a fault, and the core halts as for an assert. */
 HANGSCOPE_INLINE void hangscope_kernel_ends(uint32_t pending) {
   if (HANGSCOPE_UNLIKELY(pending != 0)) {
     hangscope_fault_is_pending(pending);
+  } else {
+    hangscope_launch_is(HANGSCOPE_LAUNCH_DONE);
+  }
+}
+/* The same where the kernel counts by kind: reads, writes that are acknowledged, atomics, and
+ * posted writes, which nobody acknowledges, that have not left. */
+HANGSCOPE_INLINE void hangscope_kernel_ends_with(uint32_t reads, uint32_t writes, uint32_t atomics,
+                                                 uint32_t posted) {
+  if (HANGSCOPE_UNLIKELY((reads | writes | atomics | posted) != 0)) {
+    hangscope_fault_is_pending_of(reads, writes, atomics, posted);
   } else {
     hangscope_launch_is(HANGSCOPE_LAUNCH_DONE);
   }
@@ -113,6 +125,23 @@ HANGSCOPE_COLD void hangscope_fault_is_pending(uint32_t transactions) {
   hangscope_launch_is(HANGSCOPE_LAUNCH_DONE); /* all the same */
 }
 
+HANGSCOPE_INLINE uint32_t hangscope_pending_pair(uint32_t low, uint32_t high) {
+  return (low < 0xffffu ? low : 0xffffu) | (high < 0xffffu ? high : 0xffffu) << 16;
+}
+HANGSCOPE_COLD void hangscope_fault_is_pending_of(uint32_t reads, uint32_t writes, uint32_t atomics,
+                                                  uint32_t posted) {
+  struct hangscope_fault found;
+  if (hangscope_is_on(HANGSCOPE_WATCH_ASSERTS)) {
+    hangscope_no_fault(&found);
+    found.length = reads + writes + atomics + posted;
+    found.kind = 1;
+    found.value[0] = hangscope_pending_pair(reads, writes);
+    found.value[1] = hangscope_pending_pair(atomics, posted);
+    hangscope_fault_stops(HANGSCOPE_FAULT_PENDING, &found);
+  }
+  hangscope_launch_is(HANGSCOPE_LAUNCH_DONE);
+}
+
 #endif
 
 #else
@@ -131,8 +160,15 @@ HANGSCOPE_INLINE void hangscope_kernel_ends(uint32_t pending) {
   (void)pending;
   hangscope_launch_is(HANGSCOPE_LAUNCH_DONE);
 }
+HANGSCOPE_INLINE void hangscope_kernel_ends_with(uint32_t reads, uint32_t writes, uint32_t atomics,
+                                                 uint32_t posted) {
+  (void)reads, (void)writes, (void)atomics, (void)posted;
+  hangscope_launch_is(HANGSCOPE_LAUNCH_DONE);
+}
 #if !HANGSCOPE_ENABLE || !HANGSCOPE_WAYPOINTS
 #define hangscope_kernel_ends(...) HANGSCOPE_NOT_DONE((hangscope_kernel_ends)(__VA_ARGS__))
+#define hangscope_kernel_ends_with(...) \
+  HANGSCOPE_NOT_DONE((hangscope_kernel_ends_with)(__VA_ARGS__))
 #endif
 
 #endif

@@ -77,24 +77,43 @@ typedef _Bool hangscope_bool;
 #define HANGSCOPE_EMIT(event) HANGSCOPE_NOT_DONE(hangscope_##event)
 #endif
 
-/* The writer. All that is computed here is a constant once it is inlined. */
+/* An enumeration, which fields of events may have as their type. The values are literals.
+ *
+ *   #define LINK_STATES(VALUE) VALUE(0, down) VALUE(1, training) VALUE(2, up)
+ *   HANGSCOPE_ENUMERATION(link_state, LINK_STATES);
+ *   ... EVENT(net_link, NET, "port %u is %s", u16, port, link_state, state)
+ */
+#define HANGSCOPE_ENUMERATION(type, LIST)                                            \
+  typedef uint32_t hangscope_##type;                                                 \
+  enum { HANGSCOPE_WORDS_##type = 1 };                                               \
+  HANGSCOPE_INLINE uint64_t HANGSCOPE_PLACE_##type(uint32_t value) { return value; } \
+  HANGSCOPE_ENUMERATION_LIST(type, LIST)                                             \
+  HANGSCOPE_STATIC_ASSERT(1, "takes the semicolon")
+
+/* The writers: hangscope_NAME, and hangscope_NAME_raw for code that nothing which records can
+ * interrupt, a scheduler with its interrupts off: where a port masks interrupts round a record, it
+ * leaves that out. All that is computed here is a constant once it is inlined. */
+#define HANGSCOPE_EVENT_WRITER(name, class_name, ...)             \
+  HANGSCOPE_EVENT_WRITER_(name, name, 0, class_name, __VA_ARGS__) \
+  HANGSCOPE_EVENT_WRITER_(name, name##_raw, 1, class_name, __VA_ARGS__)
 #if HANGSCOPE_ENABLE
-#define HANGSCOPE_EVENT_WRITER(name, class_name, ...)                                             \
-  HANGSCOPE_INLINE void hangscope_##name(HANGSCOPE_FIELDS(HANGSCOPE_AS_PARAMETER, __VA_ARGS__)) { \
-    struct hangscope_parameters hangscope_all;                                                    \
-    hangscope_no_parameters(&hangscope_all);                                                      \
-    HANGSCOPE_STATIC_ASSERT(                                                                      \
-        (0 HANGSCOPE_FIELDS(HANGSCOPE_AS_WORDS, __VA_ARGS__)) <= HANGSCOPE_PARAMETERS,            \
-        "the fields of " #name " need more HANGSCOPE_PARAMETERS");                                \
-    unsigned hangscope_at = 0;                                                                    \
-    HANGSCOPE_FIELDS(HANGSCOPE_AS_STORE, __VA_ARGS__)                                             \
-    (void)hangscope_at;                                                                           \
-    hangscope_record(HANGSCOPE_ID_##name, HANGSCOPE_CLASS_##class_name, &hangscope_all);          \
+#define HANGSCOPE_EVENT_WRITER_(name, writer, raw, class_name, ...)                           \
+  HANGSCOPE_INLINE void hangscope_##writer(                                                   \
+      HANGSCOPE_FIELDS(HANGSCOPE_AS_PARAMETER, __VA_ARGS__)) {                                \
+    struct hangscope_parameters hangscope_all;                                                \
+    hangscope_no_parameters(&hangscope_all);                                                  \
+    HANGSCOPE_STATIC_ASSERT(                                                                  \
+        (0 HANGSCOPE_FIELDS(HANGSCOPE_AS_WORDS, __VA_ARGS__)) <= HANGSCOPE_PARAMETERS,        \
+        "the fields of " #name " need more HANGSCOPE_PARAMETERS");                            \
+    unsigned hangscope_at = 0;                                                                \
+    HANGSCOPE_FIELDS(HANGSCOPE_AS_STORE, __VA_ARGS__)                                         \
+    (void)hangscope_at;                                                                       \
+    hangscope_record(HANGSCOPE_ID_##name, HANGSCOPE_CLASS_##class_name, &hangscope_all, raw); \
   }
 #else
-#define HANGSCOPE_EVENT_WRITER(name, class_name, ...)                                         \
-  HANGSCOPE_OFF_BEGIN                                                                         \
-  HANGSCOPE_OFF void hangscope_##name(HANGSCOPE_FIELDS(HANGSCOPE_AS_PARAMETER, __VA_ARGS__)){ \
+#define HANGSCOPE_EVENT_WRITER_(name, writer, raw, class_name, ...)                             \
+  HANGSCOPE_OFF_BEGIN                                                                           \
+  HANGSCOPE_OFF void hangscope_##writer(HANGSCOPE_FIELDS(HANGSCOPE_AS_PARAMETER, __VA_ARGS__)){ \
       HANGSCOPE_FIELDS(HANGSCOPE_AS_UNUSED, __VA_ARGS__)} HANGSCOPE_OFF_END
 #endif
 
@@ -139,6 +158,31 @@ typedef _Bool hangscope_bool;
 #else
 #define HANGSCOPE_CATALOG_LIST(list_name, first_id, LIST)
 #endif
+#if HANGSCOPE_ENABLE
+#define HANGSCOPE_ENUMERATION_LIST(type, LIST) \
+  __asm__(                                                                                         \
+      ".pushsection " HANGSCOPE_CATALOG_SECTION ",\"G\",%progbits,hangscope_catalog_of_" #type     \
+      ",comdat\n"                                                                                  \
+      ".balign 4\n"                                                                                \
+      ".Lhangscope_" #type                                                                         \
+      "_values:\n"                                                                                 \
+      ".4byte " HANGSCOPE_TEXT(HANGSCOPE_CATALOG_MAGIC) ", " HANGSCOPE_TEXT(                       \
+          HANGSCOPE_CATALOG_VERSION) ", .Lhangscope_" #type "_end_of_values - .Lhangscope_" #type  \
+                                     "_values\n"                                                   \
+                                     ".macro hangscope_value number, name\n"                       \
+                                     ".4byte " HANGSCOPE_TEXT(HANGSCOPE_CATALOG_ENUMERATION) ", \\number, 0\n" \
+                                     ".asciz \"\\name\"\n"                                         \
+                                     ".asciz \"" #type "\", \"\"\n"                               \
+                                     ".balign 4\n"                                                 \
+                                     ".endm\n" LIST(HANGSCOPE_ENUMERATION_VALUE)                   \
+                                     ".purgem hangscope_value\n"                                   \
+                                     ".Lhangscope_" #type "_end_of_values:\n"                      \
+                                     ".popsection\n");
+#else
+#define HANGSCOPE_ENUMERATION_LIST(type, LIST)
+#endif
+#define HANGSCOPE_ENUMERATION_VALUE(number, name) "hangscope_value " #number ", " #name "\n"
+
 #define HANGSCOPE_EVENT_ENTRY(name, class_name, ...) \
   ".4byte " HANGSCOPE_TEXT(HANGSCOPE_CATALOG_EVENT) ", .Lhangscope_id, " HANGSCOPE_TEXT(HANGSCOPE_CLASS_##class_name) "\n" \
   ".asciz \"" #name "\"\n"                                                                         \

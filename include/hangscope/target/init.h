@@ -22,6 +22,8 @@ extern "C" {
    HANGSCOPE_NOINIT * (uint32_t)HANGSCOPE_FEATURE_NOINIT | (uint32_t)HANGSCOPE_FEATURES_OF_PORT)
 #ifdef HANGSCOPE_PORT_THREADS
 #define HANGSCOPE_FEATURES_OF_PORT HANGSCOPE_FEATURE_THREADS
+#elif defined(HANGSCOPE_PORT_MASKS_INTERRUPTS)
+#define HANGSCOPE_FEATURES_OF_PORT HANGSCOPE_FEATURE_NO_ATOMICS
 #else
 #define HANGSCOPE_FEATURES_OF_PORT 0u
 #endif
@@ -65,11 +67,30 @@ HANGSCOPE_INLINE void hangscope_describe(struct hangscope_header* header) {
   header->tasks_at = __builtin_offsetof(struct hangscope_scope, tasks);
   header->task_stride = sizeof(struct hangscope_task);
 #endif
+#if HANGSCOPE_NAME_SLOTS > 0
+  header->names_at = __builtin_offsetof(struct hangscope_scope, names);
+  header->name_count = HANGSCOPE_NAME_SLOTS;
+#endif
   header->clock_kind = HANGSCOPE_CLOCK_KIND;
   header->clock_hz = HANGSCOPE_CLOCK_HZ;
 }
 
 #if HANGSCOPE_HAS_MAILBOXES
+
+#if HANGSCOPE_START_SETTINGS
+/* Written by a loader, and so never a constant. */
+struct hangscope_start_settings {
+  struct hangscope_start start;
+  uint32_t delays[HANGSCOPE_CORES][4];
+};
+volatile struct hangscope_start_settings hangscope_start
+    __attribute__((used, section(".data.hangscope_start"))) = {
+        {HANGSCOPE_START_MAGIC, HANGSCOPE_FIRST_FEATURES, HANGSCOPE_CORES, 0}, {{0}}};
+#define HANGSCOPE_SWITCHES_AT_START (HANGSCOPE_WATCH_BUILT_IN & hangscope_start.start.switches)
+#else
+#define HANGSCOPE_SWITCHES_AT_START \
+  (HANGSCOPE_WATCH_BUILT_IN & (uint32_t)(HANGSCOPE_FIRST_FEATURES))
+#endif
 
 /* A core's mailbox as it is before the core says anything; what it claims and its details, too. Of
  * node 0, role 0. A host may look meanwhile, where a thread gets what was another's: the mailbox
@@ -97,6 +118,11 @@ HANGSCOPE_INLINE void hangscope_watch_core_anew(struct hangscope_scope* scope, u
 #if HANGSCOPE_HAS_DETAILS
   hangscope_zero(&scope->details[core], sizeof scope->details[core]);
   hangscope_port_store(&scope->details[core].detail.stack_lowest, HANGSCOPE_NOT_KNOWN);
+#if HANGSCOPE_START_SETTINGS
+  for (uint32_t i = 0; i < 3; i++)
+    hangscope_port_store(&scope->details[core].detail.delays[i], hangscope_start.delays[core][i]);
+  hangscope_port_store(&scope->details[core].detail.delay_seed, hangscope_start.delays[core][3]);
+#endif
 #endif
   /* pairs with a host's look at it */
   hangscope_port_publish(&mailbox->guard, HANGSCOPE_MAILBOX_GUARD ^ core);
@@ -136,7 +162,7 @@ HANGSCOPE_INLINE void hangscope_watch_anew(struct hangscope_scope* scope, uint64
 #endif
   watch->program_at[0] = (uint32_t)program_at;
   watch->program_at[1] = (uint32_t)(program_at >> 32);
-  watch->switches = HANGSCOPE_WATCH_BUILT_IN;
+  watch->switches = HANGSCOPE_SWITCHES_AT_START;
   watch->check = hangscope_check_of(watch, 4, HANGSCOPE_WATCH_CHECKED_BYTES);
   for (uint32_t i = 0; i < HANGSCOPE_CORES; i++) hangscope_watch_core_anew(scope, i);
   scope->header.watch_at = __builtin_offsetof(struct hangscope_scope, watch);
@@ -203,6 +229,10 @@ uint32_t hangscope_init(void) {
   header->check = 0;
   hangscope_describe(header);
   header->boots = boots;
+#if HANGSCOPE_NAME_SLOTS > 0
+  hangscope_zero(hangscope_scope.names, sizeof hangscope_scope.names);
+#endif
+  header->lost_tasks = header->lost_names = header->name_changes = 0;
   hangscope_watch_anew(&hangscope_scope, HANGSCOPE_PROGRAM_AT);
   uint32_t kept = 0;
   for (uint32_t i = 0; i < HANGSCOPE_CORES; i++) {
@@ -215,7 +245,8 @@ uint32_t hangscope_init(void) {
     said.words[0] = boots;
     said.words[1] = records;
     if (again)
-      (void)hangscope_write_at(core, HANGSCOPE_ID_BOOT, &said, (uint32_t)hangscope_port_clock64());
+      (void)hangscope_write_at(core, HANGSCOPE_ID_BOOT, &said, (uint32_t)hangscope_port_clock64(),
+                               0);
     const uint32_t epoch = (uint32_t)(hangscope_port_clock64() >> 30);
     if (again || epoch != 0) hangscope_new_epoch(core, epoch);
     hangscope_port_store(&core->ring.mask, HANGSCOPE_FIRST_MASK);

@@ -66,12 +66,14 @@ HANGSCOPE_INLINE void hangscope_fill(uint32_t* record, uint32_t time,
 }
 
 /* Records with this time, whatever the mask says. Returns the record's mark; 0 if it was refused.
- */
+ * `raw`, a constant: nothing can interrupt this, and so nothing is masked. */
 HANGSCOPE_INLINE uint32_t hangscope_write_at(struct hangscope_core* core, uint32_t id,
                                              const struct hangscope_parameters* parameters,
-                                             uint32_t time) {
+                                             uint32_t time, int raw) {
 #ifdef HANGSCOPE_PORT_MASKS_INTERRUPTS
-  const uintptr_t before = hangscope_port_enter();
+  const uintptr_t before = raw ? 0 : hangscope_port_enter();
+#else
+  (void)raw;
 #endif
   const uint32_t ticket = hangscope_port_reserve(core->ring.head);
   uint32_t* const record = hangscope_slot(core, ticket);
@@ -88,7 +90,7 @@ HANGSCOPE_INLINE uint32_t hangscope_write_at(struct hangscope_core* core, uint32
   hangscope_fill(record, time, parameters);
   hangscope_port_publish(&record[0], ticket + id);
 #ifdef HANGSCOPE_PORT_MASKS_INTERRUPTS
-  hangscope_port_leave(before);
+  if (!raw) hangscope_port_leave(before);
 #endif
 #if __SIZEOF_POINTER__ != 8
   if (HANGSCOPE_UNLIKELY(hangscope_place(ticket) == 0)) {
@@ -103,22 +105,22 @@ HANGSCOPE_INLINE uint32_t hangscope_write_at(struct hangscope_core* core, uint32
 }
 
 HANGSCOPE_INLINE uint32_t hangscope_write(struct hangscope_core* core, uint32_t id,
-                                          const struct hangscope_parameters* parameters) {
+                                          const struct hangscope_parameters* parameters, int raw) {
 #if HANGSCOPE_PORT_WIDE_CLOCK
   uint32_t epoch;
   const uint32_t time = hangscope_port_now(&epoch);
   if (HANGSCOPE_UNLIKELY(epoch != hangscope_port_load(&core->ring.epoch))) {
     return hangscope_write_anew(core, id, HANGSCOPE_COLD_ARGUMENTS(parameters));
   }
-  return hangscope_write_at(core, id, parameters, time);
+  return hangscope_write_at(core, id, parameters, time, raw);
 #else
-  return hangscope_write_at(core, id, parameters, 0);
+  return hangscope_write_at(core, id, parameters, 0, raw);
 #endif
 }
 
 /* Records if one of `classes` is switched on. `id`: 1 to 2047. */
 HANGSCOPE_INLINE void hangscope_record(uint32_t id, uint32_t classes,
-                                       const struct hangscope_parameters* parameters) {
+                                       const struct hangscope_parameters* parameters, int raw) {
   struct hangscope_core* const core = hangscope_this_core();
 #if HANGSCOPE_MASK || \
     defined(HANGSCOPE_PORT_THREADS) /* a thread's first event finds the mask of no ring */
@@ -128,7 +130,7 @@ HANGSCOPE_INLINE void hangscope_record(uint32_t id, uint32_t classes,
   }
 #endif
   (void)classes;
-  (void)hangscope_write(core, id, parameters);
+  (void)hangscope_write(core, id, parameters, raw);
 }
 
 #ifdef HANGSCOPE_DEFINE
@@ -166,7 +168,7 @@ HANGSCOPE_COLD void hangscope_new_epoch(struct hangscope_core* core, uint32_t ep
   parameters.words[1] = previous;
   hangscope_port_store(&core->ring.anchor,
                        hangscope_write_at(core, HANGSCOPE_ID_ANCHOR, &parameters,
-                                          (uint32_t)hangscope_port_clock64()));
+                                          (uint32_t)hangscope_port_clock64(), 0));
   hangscope_port_store(&core->ring.epoch, epoch);
 }
 
@@ -178,7 +180,7 @@ HANGSCOPE_COLD uint32_t hangscope_write_anew(struct hangscope_core* core, uint32
   uint32_t epoch;
   const uint32_t time = hangscope_port_now(&epoch);
   hangscope_new_epoch(core, epoch);
-  return hangscope_write_at(core, id, parameters, time);
+  return hangscope_write_at(core, id, parameters, time, 0);
 }
 #endif
 
@@ -202,7 +204,7 @@ HANGSCOPE_COLD void hangscope_masked(struct hangscope_core* core, uint32_t id, u
     core = hangscope_enter_thread();
     if (core == &hangscope_no_core) return;
     if ((hangscope_port_load(&core->ring.mask) & classes) != 0) {
-      (void)hangscope_write(core, id, parameters);
+      (void)hangscope_write(core, id, parameters, 0);
       return;
     }
   }
@@ -212,7 +214,7 @@ HANGSCOPE_COLD void hangscope_masked(struct hangscope_core* core, uint32_t id, u
     hangscope_port_store(&core->ring.armed, 0);
     return;
   }
-  (void)hangscope_write(core, id, parameters);
+  (void)hangscope_write(core, id, parameters, 0);
 }
 
 #endif /* HANGSCOPE_DEFINE */

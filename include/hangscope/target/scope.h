@@ -39,6 +39,9 @@ struct hangscope_core_detail {
   struct hangscope_detail detail;
 #if HANGSCOPE_DEBUG_RING
   struct hangscope_debug_value debug[HANGSCOPE_DEBUG_RING];
+#ifdef HANGSCOPE_PORT_MASKS_INTERRUPTS
+  uint32_t debug_order[2]; /* the order of this core's newest value; padding */
+#endif
 #endif
 };
 
@@ -69,6 +72,9 @@ struct hangscope_scope {
 #endif
 #if HANGSCOPE_HAS_FRAMES
   struct hangscope_frame frames[HANGSCOPE_CORES + HANGSCOPE_TASKS];
+#endif
+#if HANGSCOPE_NAME_SLOTS > 0
+  struct hangscope_name names[HANGSCOPE_NAME_SLOTS];
 #endif
 };
 

@@ -18,8 +18,9 @@
  * is free costs nothing.
  *
  * `index` is the task's record, 0 to HANGSCOPE_TASKS - 1, any other is ignored; only one context
- * writes a record at a time, which is so where a kernel blocks a task. A resource is any number
- * that is the same for all who use it: its address, for example. */
+ * writes a record at a time, which is so where a kernel blocks a task. A kernel that keeps its
+ * tasks in a table of fixed places gives the place; any other has hangscope_task_slot choose. A
+ * resource is any number that is the same for all who use it: its address, for example. */
 #ifndef HANGSCOPE_TARGET_WAIT_H
 #define HANGSCOPE_TARGET_WAIT_H
 
@@ -160,6 +161,41 @@ HANGSCOPE_INLINE struct hangscope_task* hangscope_task_record(uint32_t index) {
   return scope == 0 || index >= HANGSCOPE_TASKS ? 0 : &scope->tasks[index];
 }
 
+/* Which record the task has; HANGSCOPE_TASKS if it has none. It is the first one looked at, as long
+ * as ids count up and no more tasks live than there are records. `task`: not 0. */
+HANGSCOPE_INLINE uint32_t hangscope_task_slot_of(uint32_t task) {
+  struct hangscope_scope* const scope = hangscope_the_scope();
+  if (scope == 0) return HANGSCOPE_TASKS;
+  uint32_t slot = task % HANGSCOPE_TASKS;
+  for (uint32_t i = 0; i < HANGSCOPE_TASKS; i++) {
+    if (hangscope_port_load(&scope->tasks[slot].task) == task &&
+        hangscope_port_load(&scope->tasks[slot].state) != HANGSCOPE_TASK_NONE)
+      return slot;
+    slot = slot + 1 < HANGSCOPE_TASKS ? slot + 1 : 0;
+  }
+  return HANGSCOPE_TASKS;
+}
+
+/* A record for a new task: one that nobody uses, or whose task is gone. HANGSCOPE_TASKS, and
+ * counted, if there is none. hangscope_task_ready or _waits takes it; one context at a time. */
+uint32_t hangscope_task_slot(uint32_t task);
+
+#ifdef HANGSCOPE_DEFINE
+HANGSCOPE_COLD uint32_t hangscope_task_slot(uint32_t task) {
+  struct hangscope_scope* const scope = hangscope_the_scope();
+  uint32_t slot = hangscope_task_slot_of(task);
+  if (scope == 0 || slot < HANGSCOPE_TASKS) return slot;
+  slot = task % HANGSCOPE_TASKS;
+  for (uint32_t i = 0; i < HANGSCOPE_TASKS; i++) {
+    if (hangscope_port_load(&scope->tasks[slot].state) == HANGSCOPE_TASK_NONE) return slot;
+    slot = slot + 1 < HANGSCOPE_TASKS ? slot + 1 : 0;
+  }
+  hangscope_port_store(&scope->header.lost_tasks,
+                       hangscope_port_load(&scope->header.lost_tasks) + 1);
+  return HANGSCOPE_TASKS;
+}
+#endif
+
 /* Odd while it changes. Pairs with the reader's look at the sequence before and after. */
 HANGSCOPE_INLINE void hangscope_task_changes(struct hangscope_task* record) {
   hangscope_port_store(&record->sequence, hangscope_port_load(&record->sequence) + 1);
@@ -259,6 +295,8 @@ HANGSCOPE_INLINE void hangscope_task_provides(uint32_t index, uint32_t resource)
 #else
 
 HANGSCOPE_OFF_BEGIN
+HANGSCOPE_OFF uint32_t hangscope_task_slot_of(uint32_t task) { return (void)task, 0; }
+HANGSCOPE_OFF uint32_t hangscope_task_slot(uint32_t task) { return (void)task, 0; }
 HANGSCOPE_OFF void hangscope_task_runs(uint32_t task) { (void)task; }
 HANGSCOPE_OFF void hangscope_task_waits(uint32_t index, uint32_t task,
                                         enum hangscope_resource_kind kind, uint32_t resource,

@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "fakes/scope_writer.h"
+#include "hangscope/abi/catalog.h"
 #include "hangscope/abi/kernel_events.h"
 #include "scope/event_reader.h"
 #include "scope/scope_catalog.h"
@@ -109,6 +110,53 @@ TEST_F(ScopeTest, EachHeaderThatCannotBeRightIsRefusedInOneSentence) {
     EXPECT_NE(scope.status().message().find(one.said), std::string::npos)
         << scope.status().message();
     EXPECT_EQ(scope.status().message().find('\n'), std::string::npos);
+  }
+}
+
+TEST_F(ScopeTest, NamesThatTheTargetGaveAreReadWhole) {
+  Make(1, 8);
+  hangscope_header& header = writer_->header();
+  header.names_at = header.scope_bytes;
+  header.name_count = 3;
+  header.scope_bytes += 3 * sizeof(hangscope_name);
+  std::string memory = target_.memory;
+  memory.resize(header.scope_bytes);
+  target_.Set(std::move(memory));
+  const auto name = [&](uint32_t slot, uint32_t kind, uint32_t id, const std::string& text) {
+    hangscope_name given = {kind, id, {}};
+    std::memcpy(given.text, text.data(), std::min(text.size(), sizeof given.text));
+    std::memcpy(target_.memory.data() + header.names_at + slot * sizeof given, &given,
+                sizeof given);
+  };
+  name(0, HANGSCOPE_CATALOG_TASK, 3, "motor");
+  name(2, HANGSCOPE_CATALOG_RESOURCE | HANGSCOPE_NAME_RETIRED, 0x8000, std::string(30, 'x'));
+  header.name_changes = 4;
+  header.lost_names = 2;
+  writer_->PutHeader();
+  Open();
+  const auto given = scope_->ReadNames();
+  ASSERT_TRUE(given.ok()) << given.status().message();
+  ASSERT_EQ(given->names.size(), 2u);
+  EXPECT_EQ(given->names[0].text, "motor");
+  EXPECT_FALSE(given->names[0].is_gone);
+  EXPECT_EQ(given->names[1].kind, uint32_t{HANGSCOPE_CATALOG_RESOURCE});
+  EXPECT_EQ(given->names[1].text, std::string(24, 'x'));
+  EXPECT_TRUE(given->names[1].is_gone);
+  EXPECT_EQ(given->lost, 2u);
+
+  header.name_changes = 5;
+  writer_->PutHeader();
+  EXPECT_FALSE(scope_->ReadNames().ok()) << "one of them is half another";
+
+  for (const uint32_t at : {header.scope_bytes, header.names_at + 4, 8u, header.names_at + 2}) {
+    const uint32_t right = header.names_at;
+    header.names_at = at;
+    writer_->PutHeader();
+    Open();
+    ASSERT_EQ(scope_->corruptions().size(), 1u) << at;
+    EXPECT_EQ(scope_->corruptions()[0].field, "names_at");
+    EXPECT_TRUE(scope_->ReadNames()->names.empty());
+    header.names_at = right;
   }
 }
 
@@ -460,6 +508,35 @@ TEST(ScopeCatalog, FormatsByItself) {
   EXPECT_EQ(catalog.Format(EventOf(65, {9, 1}), 4), "no conversions x=9 y=1");
   EXPECT_EQ(catalog.Format(EventOf(66, {9, 1}), 4), "?%n??");
   EXPECT_EQ(catalog.Find(67), nullptr);
+}
+
+TEST(ScopeCatalog, ValuesReadByTheirNames) {
+  ScopeCatalog catalog;
+  ASSERT_TRUE(catalog
+                  .Add(List(Entry(1, "training", "link", "", HANGSCOPE_CATALOG_ENUMERATION) +
+                            Entry(1, "red", "colour", "", HANGSCOPE_CATALOG_ENUMERATION) +
+                            Entry(70, "net_link", "port %u is %s", "u16 port,link state,") +
+                            Entry(7, "timer", "", "", HANGSCOPE_CATALOG_INTERRUPT)))
+                  .ok());
+  catalog.SetGiven({{HANGSCOPE_CATALOG_TASK, 3, "motor", false},
+                    {HANGSCOPE_CATALOG_RESOURCE, 0x80001000, "rx", false}});
+  const auto text = [&](uint32_t id, uint32_t first, uint32_t second = 0) {
+    return catalog.Format(EventOf(id, {first, second}), 4);
+  };
+  EXPECT_EQ(text(70, 5, 1), "port 5 is training");
+  EXPECT_EQ(text(70, 5, 9), "port 5 is 9");
+  EXPECT_EQ(text(HANGSCOPE_ID_TASK_SWITCH, 2, 3), "from task 2 to task 3 motor");
+  uint32_t id = 0;
+  catalog.FindName("queue_send", &id);
+  EXPECT_EQ(text(id, 0x80001000, 4), "queue rx, 4 waiting");
+  EXPECT_EQ(text(id, 0x80002000, 3), "queue 80002000, 3 waiting") << "a length is no task";
+  catalog.FindName("isr_enter", &id);
+  EXPECT_EQ(text(id, 7), "interrupt 7 timer");
+  const auto names = catalog.NamesOf(catalog.Find(70)->fields[1]);
+  ASSERT_EQ(names.size(), 1u);
+  EXPECT_EQ(names[0], (std::pair<uint64_t, std::string>(1, "training")));
+  catalog.SetGiven({});
+  EXPECT_EQ(text(HANGSCOPE_ID_TASK_SWITCH, 2, 3), "from task 2 to task 3");
 }
 
 TEST(ScopeCatalog, EachThatIsDamagedIsRefusedInOneSentence) {

@@ -51,6 +51,36 @@ class WatchNamesTest : public ::testing::Test {
   TinyCode code_;
 };
 
+TEST_F(WatchNamesTest, PendingTransactionsAreToldByKindWhereTheKindIsKnown) {
+  CoreFault fault;
+  fault.type = FaultType::kPending;
+  fault.length = 1;
+  EXPECT_EQ(Names().Fault(fault), "the kernel ended with 1 pending transaction");
+  fault.kind = 1;
+  fault.length = 3;
+  fault.value = uint64_t{2} << 16 | uint64_t{1} << 48;
+  EXPECT_EQ(Names().Fault(fault),
+            "the kernel ended with 3 pending transactions: 2 writes, 1 posted write");
+  fault.length = 70'001;
+  fault.value = 0xffff | uint64_t{1} << 32;
+  EXPECT_EQ(Names().Fault(fault),
+            "the kernel ended with 70001 pending transactions: 65535 or more reads, 1 atomic");
+}
+
+TEST_F(WatchNamesTest, TasksAndCausesHaveTheirNames) {
+  Entry(HANGSCOPE_CATALOG_TASK, 2, "radio");
+  Entry(HANGSCOPE_CATALOG_EXCEPTION, 2, "illegal instruction");
+  EXPECT_EQ(Names().Task(2), "task 2 radio");
+  EXPECT_EQ(Names().Task(3), "task 3");
+  catalog_.SetGiven({{HANGSCOPE_CATALOG_TASK, 3, "mo\ntor", false}});
+  EXPECT_EQ(Names().Task(3).find('\n'), std::string::npos);
+  EXPECT_TRUE(Names().Task(3).starts_with("task 3 mo"));
+  CoreFault fault;
+  fault.type = FaultType::kHardware;
+  fault.reason = 2;
+  EXPECT_EQ(Names().Fault(fault), "hardware fault, cause 0x2 illegal instruction, value 0x0");
+}
+
 TEST_F(WatchNamesTest, FunctionsReadAsTheyWereWritten) {
   WatchNames names = Names();
   EXPECT_EQ(names.Place(kProgramAt + 0x4000), "sync.cc:52 in Lock::Acquire()");

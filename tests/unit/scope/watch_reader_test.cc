@@ -278,6 +278,54 @@ TEST_F(WatchReaderTest, ADebugValueThatIsBeingWrittenIsLeftOut) {
   EXPECT_EQ(reader_->ReadDebugRing(0, sample_)->size(), 2u);
 }
 
+TEST_F(WatchReaderTest, DebugValuesAreInOrderAcrossItsWrapAndOfOneOrderByCore) {
+  Make();
+  image_->PutDebug(0, 0, UINT32_MAX, 10);
+  image_->PutDebug(3, 0, 1, 31);
+  image_->PutDebug(1, 0, 1, 30);
+  image_->PutDebug(2, 0, 2, 40);
+  Open();
+  Poll();
+  const auto values = reader_->ReadDebugRing(0, sample_);
+  ASSERT_TRUE(values.ok());
+  std::vector<uint32_t> told;
+  for (const DebugValue& value : values.value()) told.push_back(value.value);
+  EXPECT_EQ(told, (std::vector<uint32_t>{40, 30, 31, 10}));
+}
+
+TEST_F(WatchReaderTest, FirstFaultOfANodeWithoutAtomicInstructionsIsTheEarliest) {
+  WatchImageOptions options;
+  options.nodes = 2;
+  Make(options);
+  const auto fault = [&](uint32_t core, uint32_t time) {
+    const size_t at = offsetof(hangscope_detail, fault);
+    image_->Put(core, MAILBOX(fault), HANGSCOPE_FAULT_ASSERT);
+    image_->PutDetail(core, at + offsetof(hangscope_fault, type), HANGSCOPE_FAULT_ASSERT);
+    image_->PutDetail(core, at + offsetof(hangscope_fault, time), time);
+  };
+  fault(1, 500);
+  fault(2, 300);
+  fault(3, 400);
+  image_->PutNode(0, offsetof(hangscope_node, first_fault), 2);  // core 1 wrote it last
+  const auto first = [&] {
+    std::vector<Corruption> corruptions;
+    return reader_->ReadNodes(&corruptions)->at(0).first_fault;
+  };
+  Open();
+  Poll();
+  EXPECT_EQ(first(), 1u);
+  image_->PutHeaderWord(offsetof(hangscope_header, features), HANGSCOPE_FEATURE_NO_ATOMICS);
+  image_->SignHeader();
+  Open();
+  Poll();
+  EXPECT_EQ(first(), 2u);
+  image_->PutHeaderWord(offsetof(hangscope_header, clock_kind), HANGSCOPE_CLOCK_CYCLES);
+  image_->SignHeader();
+  Open();
+  Poll();
+  EXPECT_EQ(first(), std::nullopt) << "their clocks are their own";
+}
+
 TEST_F(WatchReaderTest, ReadsTheFrameOfAWaitInEitherByteOrder) {
   for (const ByteOrder order : {ByteOrder::kLittle, ByteOrder::kBig}) {
     WatchImageOptions options;
