@@ -91,8 +91,9 @@ void Gdb(benchmark::State& state) {
   const std::string memory = ImageBytes(static_cast<uint32_t>(state.range(0)));
   std::thread server(Serve, ends[1], memory);
   {
-    auto target = GdbTarget::Open("the bench",
-                                  std::make_unique<DescriptorChannel>(ends[0], ends[0]), kPatience);
+    SystemClock clock;
+    auto target = GdbTarget::Open(
+        "the bench", std::make_unique<DescriptorChannel>(ends[0], ends[0]), kPatience, clock);
     if (target.ok())
       Poll(state, **target);
     else

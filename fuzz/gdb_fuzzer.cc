@@ -3,6 +3,7 @@
 #include <string>
 
 #include "fakes/fake_channel.h"
+#include "fakes/fake_clock.h"
 #include "fuzz.h"
 #include "target/gdb_target.h"
 
@@ -39,9 +40,11 @@ void FuzzGdb(std::string_view input) {
   if ((how & 1) != 0) script = WithChecksums(script);
   if (const auto data = ExpandGdbPacket(script))
     FUZZ_REQUIRE(data->size() <= GdbPacketReader::kLongest);
+  FakeClock clock;
   auto target = GdbTarget::Open(
       "the server",
-      std::make_unique<FakeChannel>(std::vector<std::string>{"", script}, 1 + (how >> 1)), kSecond);
+      std::make_unique<FakeChannel>(std::vector<std::string>{"", script}, 1 + (how >> 1)), kSecond,
+      clock);
   CheckGdbStatus(target.status());
   if (!target.ok()) return;
   std::string bytes(300, '\0');

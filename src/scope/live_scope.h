@@ -81,6 +81,7 @@ class LiveScope final : public WatchSource {
   Status PollDead(TimeNs now);
   // Nobody writes to it any more.
   bool IsDead() const { return view_->life() == Life::kDead; }
+  bool is_held() const { return view_->is_held(); }
   // One look, of the kind that fits.
   Status PollLiveOrDead(TimeNs now);
   // Looks for `stall` and a little longer, since a finding takes a second look; less long where it

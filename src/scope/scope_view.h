@@ -76,6 +76,8 @@ class ScopeView {
   int pid() const { return pid_; }
   // Whether the target may go on writing; of a file, whether its process may, where it is one's.
   Life life() const;
+  // It stands still while it is looked at, and only then.
+  bool is_held() const { return target_->is_held(); }
   bool IsLive() const { return life() != Life::kDead; }
   // Reads the names again that the target gave while it ran; of what cannot be read the former
   // stay.

@@ -43,9 +43,13 @@ Result<std::unique_ptr<WatchedTarget>> WatchedTarget::Open(FileSystem& files,
   (void)target->view_->PollDead(now).ok();
   target->was_found_dead_ = true;
   target->is_dump_ = !no_more;
-  target->notes_.push_back(
-      {"ended", no_more ? fmt::format("process {} is no more; this is how it ended", pid)
-                        : "nobody writes to it any more; this is how it ended"});
+  if (target->view_->is_held()) {
+    target->notes_.push_back({"held", "stopped for one look by its debug server; not watched on"});
+  } else {
+    target->notes_.push_back(
+        {"ended", no_more ? fmt::format("process {} is no more; this is how it ended", pid)
+                          : "nobody writes to it any more; this is how it ended"});
+  }
   target->state_ = State::kOver;
   return target;
 }

@@ -27,6 +27,36 @@ std::optional<uint8_t> GdbHexByte(std::string_view two) {
   return two.size() == 2 ? ParseHex<uint8_t>(two) : std::nullopt;
 }
 
+std::optional<std::string> BytesOfGdbHex(std::string_view text) {
+  std::string bytes;
+  for (; text.size() >= 2; text.remove_prefix(2)) {
+    const auto byte = GdbHexByte(text.substr(0, 2));
+    if (!byte) return std::nullopt;
+    bytes += static_cast<char>(*byte);
+  }
+  return text.empty() ? std::optional(bytes) : std::nullopt;
+}
+
+GdbPacketKind KindOfGdbPacket(std::string_view packet) {
+  if (packet.size() < 3) return GdbPacketKind::kAnswer;
+  const bool has_number = GdbHexByte(packet.substr(1, 2)).has_value();
+  switch (packet[0]) {
+    case 'T':
+    case 'S':
+      return has_number ? GdbPacketKind::kStop : GdbPacketKind::kAnswer;
+    case 'W':
+    case 'X':
+      return has_number ? GdbPacketKind::kEnd : GdbPacketKind::kAnswer;
+    case 'O':
+      return BytesOfGdbHex(packet.substr(1)) ? GdbPacketKind::kConsole : GdbPacketKind::kAnswer;
+    case 'F':
+      return packet.find(',') != std::string_view::npos ? GdbPacketKind::kRequest
+                                                        : GdbPacketKind::kAnswer;
+    default:
+      return GdbPacketKind::kAnswer;
+  }
+}
+
 std::optional<std::string> ExpandGdbPacket(std::string_view raw) {
   std::string data;
   for (size_t i = 0; i < raw.size(); ++i) {

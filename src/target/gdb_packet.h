@@ -18,6 +18,20 @@ namespace hangscope {
 std::string FrameGdbPacket(std::string_view data);
 // "7f" -> 127; nothing where these are not two hexadecimal digits.
 std::optional<uint8_t> GdbHexByte(std::string_view two);
+// What a packet is to somebody who has asked for something: servers send news unasked, before,
+// between and in place of answers.
+enum class GdbPacketKind {
+  kAnswer,
+  kStop,     // "T05thread:01;", "S02": the target has stopped
+  kEnd,      // "W00", "X0b": the target has ended
+  kConsole,  // "O48690a": it, or the server, prints something
+  kRequest,  // "Fwrite,1,2000,5": the target asks the host for a system call
+};
+// Memory never looks like the others: no hexadecimal number begins with one of TSWXO, nor has a
+// comma in it.
+GdbPacketKind KindOfGdbPacket(std::string_view packet);
+// The bytes that a text of hexadecimal digits stands for; nothing where it is none.
+std::optional<std::string> BytesOfGdbHex(std::string_view text);
 // Undoes escapes and repetitions; nothing where that would be longer than any packet.
 std::optional<std::string> ExpandGdbPacket(std::string_view raw);
 

@@ -43,6 +43,8 @@ class Target {
   virtual Status Read(uint64_t address, std::span<char> bytes) = 0;
   virtual Status Write(uint64_t address, std::string_view bytes) = 0;
   virtual Life life() = 0;
+  // It stands still only as long as this is here: what it was before it may be again.
+  virtual bool is_held() const { return false; }
   // What can be read, in ascending order.
   virtual const std::vector<MemoryRange>& ranges() const = 0;
   // The first address from `address` on that may hold anything but zeros: holes of a file cost its

@@ -264,7 +264,7 @@ Result<WhyPart> Why::Look() {
   auto view = LiveScope::Open(files_, options_.source, WatcherOptions{options_.stall});
   if (!view.ok()) return view.status();
   view_ = std::move(*view);
-  how_looked_ = "it does not change any more";
+  how_looked_ = view_->is_held() ? "stopped for one look" : "it does not change any more";
   if (Status status = view_->IsDead() ? SampleDead() : SampleLive(); !status.ok()) return status;
   return Part();
 }

@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 import shutil
+import socket
 import struct
 import subprocess
 import unittest.mock
@@ -435,6 +436,79 @@ class Multiarch(Gdb):
                 except AssertionError:
                     self.assertRegex(self.verdict, said)
                 guest.kill()
+
+
+class Monitor:
+    """QEMU's own, to see and stop a guest without its debug server."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(20)
+        self.socket.connect(str(path))
+        self.lines = self.socket.makefile("rw")
+        self.lines.readline()
+        self.ask("qmp_capabilities")
+
+    def ask(self, command):
+        self.lines.write(json.dumps({"execute": command}) + "\n")
+        self.lines.flush()
+        while True:
+            answer = json.loads(self.lines.readline())
+            if "return" in answer:
+                return answer["return"]
+
+    def runs(self):
+        return self.ask("query-status")["running"]
+
+
+class DebugServer(Case):
+    """hangscope at QEMU's debug server, of a guest that runs or that somebody has stopped."""
+
+    def guest(self, server, *options):
+        self.need_firmware()
+        guest = start_device(self.folder, fault="DEADLOCK2", core=3, other=1, block=5, pace_us=100,
+                             options=["-gdb", server, "-qmp", f"unix:{self.folder}/qmp,server=on,wait=off", *options])
+        self.addCleanup(guest.kill)
+        self.until((self.folder / "qmp").exists)
+        monitor = Monitor(self.folder / "qmp")
+        self.addCleanup(monitor.socket.close)
+        self.addCleanup(monitor.lines.close)
+        return guest, monitor
+
+    def test_a_guest_that_runs_goes_on_after_each_look(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        for where, server in ((f"{self.folder}/gdb", f"unix:{self.folder}/gdb,server=on,wait=off"), (f"127.0.0.1:{port}", f"tcp:127.0.0.1:{port}")):
+            with self.subTest(where):
+                guest, monitor = self.guest(server)
+                self.assertIsNotNone(guest.until_planted())
+                for look in range(5):
+                    shown = self.hangscope("show", "--intrusive", "--elf", guest.elf, f"gdb:{where}")
+                    self.assertEqual((look, shown.status, shown.err), (look, 0, b""))
+                    self.assertIn(b"core 4", shown.out)
+                    self.assertTrue(monitor.runs(), f"stopped by look {look}")
+                why = self.hangscope("why", "--intrusive", "--elf", guest.elf, f"gdb:{where}")
+                self.assertEqual(why.status, 1, why.err)
+                self.assertIn(b"HANG: deadlock, 2 of 5 cores wait for each other (certain)", why.out)
+                self.assertIn(f"gdb:{where}: stopped for one look: 5 waiting".encode(), why.out)
+                self.assertTrue(monitor.runs())
+                guest.kill()
+                (self.folder / "qmp").unlink()
+
+    def test_a_guest_that_stands_still_stays_so(self):
+        guest, monitor = self.guest(f"unix:{self.folder}/gdb,server=on,wait=off", "-S")
+        look = lambda: self.hangscope("show", "--intrusive", "--elf", guest.elf, f"gdb:{self.folder}/gdb")
+        for _ in range(2):
+            self.assertIn(b"there is no magic", look().err)
+            self.assertEqual(monitor.ask("query-status")["status"], "prelaunch")
+        monitor.ask("cont")
+        self.assertIsNotNone(guest.until_planted())
+        monitor.ask("stop")
+        for _ in range(2):
+            shown = look()
+            self.assertEqual((shown.status, shown.err), (0, b""))
+            self.assertFalse(monitor.runs(), "started by a look")
 
 
 if __name__ == "__main__":

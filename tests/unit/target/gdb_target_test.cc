@@ -26,7 +26,8 @@ constexpr TimeNs kGenerous = 20 * kSecond;
 const std::string kHello = "+" + FrameGdbPacket("PacketSize=48");  // 32 bytes of memory at once
 
 Result<std::unique_ptr<Target>> Over(std::unique_ptr<ByteChannel> channel) {
-  return GdbTarget::Open("debug server 'x'", std::move(channel), kPatience);
+  static SystemClock clock;
+  return GdbTarget::Open("debug server 'x'", std::move(channel), kPatience, clock);
 }
 
 // What comes of reading so many bytes from a server that answers qSupported with turns[1], and so
@@ -131,11 +132,11 @@ TEST(GdbTarget, OutOfStepIsAskedNothingMore) {
 TEST(GdbTarget, WhateverPacketSizeIsClaimedAsksForAReasonableNumberOfBytes) {
   const std::pair<const char*, const char*> cases[] = {
       {"PacketSize=48", "$m0,20#"},
-      {"PacketSize=ffffffffffffffff", "$m0,64#"},
+      {"PacketSize=ffffffffffffffff", "$m0,40#"},
       {"PacketSize=0", "$m0,8#"},
-      {"PacketSize=", "$m0,64#"},
-      {"PacketSize=99999999999999999999", "$m0,64#"},
-      {"nothing", "$m0,64#"}};
+      {"PacketSize=", "$m0,40#"},
+      {"PacketSize=99999999999999999999", "$m0,40#"},
+      {"nothing", "$m0,40#"}};
   for (const auto& [claim, request] : cases) {
     auto channel =
         std::make_unique<FakeChannel>(std::vector<std::string>{"", Packet(claim), "", ""});
