@@ -22,6 +22,7 @@
 namespace hangscope {
 namespace {
 
+constexpr uint32_t kHeadsPerLook = 8;
 constexpr TimeNs kShortestInterval = kMillisecond;
 constexpr TimeNs kLongestInterval = 100 * kMillisecond;
 constexpr int kLooksAfterwards = 3;
@@ -287,13 +288,16 @@ std::optional<uint32_t> LiveScope::HartOf(const SubjectId& core) const {
 Result<bool> LiveScope::IsSame() {
   auto now = ReadHeaderOf(*view_);
   if (!now.ok()) return now.status();
+  why_another_ = "its counters began anew";
   if (went_back_) return false;
   if (IsSameHeader(*now, header_)) {
     wrong_header_.reset();
     return true;
   }
   const ByteOrder order = layout().order;
-  if (HeaderChecks(now->data(), order)) return false;  // it is sound: another one's
+  why_another_ = "another header is in its place";
+  if (HeaderChecks(now->data(), order)) return false;  // it is sound
+  why_another_ = "neither its header nor its mailboxes are there";
   auto there = reader_->IsThere();
   if (!there.ok()) return there.status();
   if (!*there) return false;
@@ -313,7 +317,7 @@ Status LiveScope::Poll(TimeNs now) {
   stacks_.clear();
   std::swap(before_, sample_);
   if (Status status = reader_->Poll(&sample_); !status.ok()) return status;
-  if (WentBack(layout(), before_, sample_)) {
+  if (WentBack(layout(), before_, sample_) || RingsWentBack()) {
     went_back_ = true;
     return {};
   }
@@ -326,6 +330,26 @@ Status LiveScope::Poll(TimeNs now) {
   sample_.target_time = TargetTime(layout(), pid(), now);
   watcher_->See(sample_, now, *this);
   return {};
+}
+
+// A few rings in each look, in turn: what neither beats nor waits shows a start there alone. With
+// tasks WentBack knows all of them.
+bool LiveScope::RingsWentBack() {
+  const ScopeLayout& scope = layout();
+  if ((scope.features & HANGSCOPE_FEATURE_THREADS) != 0 || scope.task_count != 0) return false;
+  heads_.resize(scope.core_count);
+  for (uint32_t i = 0; i < std::min(scope.core_count, kHeadsPerLook); ++i) {
+    const uint32_t core = next_head_;
+    next_head_ = (next_head_ + 1) % scope.core_count;
+    auto begun = Emitted(core);
+    if (!begun.ok()) return false;
+    // Once more: the two words of a head were perhaps read while it changed.
+    if (*begun < heads_[core]) begun = Emitted(core);
+    if (!begun.ok()) return false;
+    if (*begun < heads_[core]) return true;
+    heads_[core] = *begun;
+  }
+  return false;
 }
 
 Status LiveScope::PollDead(TimeNs now) {
@@ -426,12 +450,7 @@ Result<CoreDetail> LiveScope::Detail(uint32_t core) {
 
 Result<uint64_t> LiveScope::Emitted(uint32_t core) {
   if (core >= layout().core_count) return Status::Usage(fmt::format("there is no core {}", core));
-  char head[8];
-  if (Status status = view_->scope().target().Read(
-          layout().RingAddress(core) + offsetof(hangscope_ring, head), head);
-      !status.ok())
-    return status;
-  return RecordsBegun(head, layout());
+  return reader_->ReadBegun(core);
 }
 
 Result<TaskNews> LiveScope::News() {

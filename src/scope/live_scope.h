@@ -94,6 +94,8 @@ class LiveScope final : public WatchSource {
   // were is: polls go on by the header as it was, and once it has stayed so for the stall time,
   // find it corrupt. Fails where it cannot be read.
   Result<bool> IsSame();
+  // Of one that is not: why.
+  const std::string& why_another() const { return why_another_; }
   // It may be a file that nobody writes to any more: nobody who may be looked into has it mapped,
   // and no look so far found anything changed.
   bool MayBeDump() const;
@@ -139,6 +141,7 @@ class LiveScope final : public WatchSource {
   void FindCode(const ScopeSource& source);
   std::vector<uint64_t> UnwindWait(const SubjectId& subject, const Program& program);
   bool IsStillInWait(const SubjectId& subject);
+  bool RingsWentBack();
   const ScopeCatalog& Catalog() const;
   std::vector<std::string> ShownWords(const ScopeFinding& finding) const;
 
@@ -153,6 +156,9 @@ class LiveScope final : public WatchSource {
   ScopeSample sample_;
   ScopeSample before_;
   bool went_back_ = false;
+  std::string why_another_;
+  std::vector<uint64_t> heads_;  // by core: records begun, as of the latest look at its ring
+  uint32_t next_head_ = 0;
   bool is_dead_ = false;
   uint64_t newest_time_ = 0;  // of an event
   std::optional<RecentEvents> events_;

@@ -381,6 +381,13 @@ uint32_t WatchReader::StackBytes(uint32_t core) {
   return stack_bytes_[core];
 }
 
+Result<uint64_t> WatchReader::ReadBegun(uint32_t core) {
+  char head[8];
+  const uint64_t at = scope_->layout().RingAddress(core) + offsetof(hangscope_ring, head);
+  if (Status status = ReadInto(at, head); !status.ok()) return status;
+  return RecordsBegun(head, scope_->layout());
+}
+
 Status WatchReader::PollTasks(ScopeSample* sample) {
   const ScopeLayout& scope = scope_->layout();
   sample->tasks.resize(scope.task_count);

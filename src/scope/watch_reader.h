@@ -76,6 +76,8 @@ class WatchReader {
   // Of a node, the newest first; only what was written.
   Result<std::vector<DebugValue>> ReadDebugRing(uint32_t node, const ScopeSample& sample);
   Result<uint32_t> ReadSwitches();
+  // Records begun in the core's ring.
+  Result<uint64_t> ReadBegun(uint32_t core);
 
  private:
   explicit WatchReader(const ScopeReader& scope) : scope_(&scope) {}

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <utility>
 
@@ -84,7 +85,7 @@ void WatchedTarget::SampleLive(TimeNs now) {
   const bool ended = process_ != nullptr && process_->HasEnded();
   auto same = view_->IsSame();
   if (!same.ok()) return ended ? End(now) : GoAway(same.status().message(), now);
-  if (!*same) return GoAway("something else is in its place", now);
+  if (!*same) return GoAway(view_->why_another(), now);
   if (Status status = view_->Poll(now); !status.ok())
     return ended ? End(now) : GoAway(status.message(), now);
   if (!first_look_) first_look_ = now;
@@ -150,11 +151,15 @@ void WatchedTarget::NoteRestart(TimeNs now) {
   }
   last_restart_ = now;
   ++restarts_;
-  if (restarts_ < kRestartLoop) notes_.push_back({"restarted", "it started again: " + away_why_});
-  if (restarts_ != kRestartLoop) return;
-  FindDead(fmt::format("it starts again and again, {} times in {}", restarts_,
-                       FormatElapsed(now - first_restart_)),
-           Confidence::kLikely, "somebody may start it again by hand", first_restart_);
+  const std::string often =
+      fmt::format("at least {} times in {}", restarts_, FormatElapsed(now - first_restart_));
+  if (restarts_ < kRestartLoop)
+    notes_.push_back({"restarted", "it started again: " + away_why_});
+  else if (restarts_ == kRestartLoop)
+    FindDead("it starts again and again, " + often, Confidence::kLikely,
+             "somebody may start it again by hand", first_restart_);
+  else if (std::has_single_bit(static_cast<unsigned>(restarts_)))
+    notes_.push_back({"restarted", "it goes on starting again, " + often});
 }
 
 void WatchedTarget::End(TimeNs now) {

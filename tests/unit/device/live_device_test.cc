@@ -305,7 +305,7 @@ TEST_F(LiveDeviceTest, WhoStoppedFirstIsKnownWhereOneClockIsAllMemories) {
 
 // Mailboxes and nothing else, while nobody waits for long: 128 nodes at ten looks a second are half
 // a megabyte.
-TEST_F(LiveDeviceTest, ALookAtManyNodesReadsTheirMailboxesOnly) {
+TEST_F(LiveDeviceTest, ALookAtManyNodesReadsTheirMailboxesAndHeadsOnly) {
   constexpr uint16_t kNodes = 128;
   for (uint16_t node = 0; node < kNodes; ++node)
     Add(0, {{static_cast<uint16_t>(node + 1), 0}, {static_cast<uint16_t>(node + 2), 0}});
@@ -313,7 +313,8 @@ TEST_F(LiveDeviceTest, ALookAtManyNodesReadsTheirMailboxesOnly) {
   Run(2 * kStallTime);
   const uint64_t before = device_->bytes_read();
   Run(kStallTime);
-  EXPECT_EQ(device_->bytes_read() - before, 10 * kNodes * 2 * sizeof(hangscope_mailbox));
+  EXPECT_EQ(device_->bytes_read() - before,
+            10 * kNodes * 2 * (sizeof(hangscope_mailbox) + sizeof(hangscope_ring::head)));
 }
 
 TEST_F(LiveDeviceTest, AFileThatContradictsAScopeIsRefused) {
