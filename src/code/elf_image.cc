@@ -133,6 +133,7 @@ Status ElfImage::ReadSegments() {
   }
   xlen_ = gelf_getclass(elf) == ELFCLASS32 ? 32 : 64;
   riscv_ = header.e_machine == EM_RISCV;
+  arm_ = header.e_machine == EM_ARM;
   big_endian_ = header.e_ident[EI_DATA] == ELFDATA2MSB;
   size_t count = 0;
   elf_getphdrnum(elf, &count);
@@ -208,11 +209,17 @@ std::vector<ElfSymbol> ElfImage::Symbols() const {
   const int count = dwfl_module_getsymtab(module_);
   for (int i = 1; i < count; ++i) {
     GElf_Sym symbol;
-    const char* name = dwfl_module_getsym(module_, i, &symbol, nullptr);
+    GElf_Addr address = 0;
+    const char* name =
+        dwfl_module_getsym_info(module_, i, &symbol, &address, nullptr, nullptr, nullptr);
     if (name == nullptr || *name == '\0' || symbol.st_shndx == SHN_UNDEF) continue;
     const int type = GELF_ST_TYPE(symbol.st_info);
     if (type == STT_SECTION || type == STT_FILE || type == STT_TLS) continue;
-    symbols.push_back({name, symbol.st_value - bias_, symbol.st_size, type == STT_OBJECT});
+    const bool is_data = type == STT_OBJECT;
+    const uint64_t thumb = arm_ && type == STT_FUNC ? 1 : 0;
+    // libdw takes bit 0 away from the address of data there.
+    const uint64_t at = arm_ && is_data ? symbol.st_value : (address - bias_) & ~thumb;
+    symbols.push_back({name, at, symbol.st_size, is_data});
   }
   return symbols;
 }
@@ -263,12 +270,15 @@ Location ElfImage::Locate(uint64_t pc) {
   Location found;
   GElf_Off offset = 0;
   GElf_Sym symbol;
+  // Of Thumb code the symbol's value has bit 0 set, and libdw takes it as it is.
+  const uint64_t thumb = arm_ ? 1 : 0;
+  const uint64_t marked = pc | thumb;
   const char* name =
-      dwfl_module_addrinfo(module_, pc + bias_, &offset, &symbol, nullptr, nullptr, nullptr);
-  if (name != nullptr && name[0] == '$') name = NameBefore(module_, pc + bias_, &offset);
+      dwfl_module_addrinfo(module_, marked + bias_, &offset, &symbol, nullptr, nullptr, nullptr);
+  if (name != nullptr && name[0] == '$') name = NameBefore(module_, marked + bias_, &offset);
   if (name != nullptr && InMemory(pc)) {
     found.function = name;
-    found.function_begin = pc - offset;
+    found.function_begin = (marked - offset) & ~thumb;
   }
   if (Dwfl_Line* line = dwfl_module_getsrc(module_, pc + bias_); line != nullptr) {
     int number = 0;

@@ -68,6 +68,7 @@ class ElfImage final : public CodeSource {
   ProgramFile file_;
   int xlen_ = 64;
   bool riscv_ = false;
+  bool arm_ = false;
   bool big_endian_ = false;
   std::vector<Segment> segments_;
   Dwfl* dwfl_ = nullptr;
