@@ -140,6 +140,7 @@ int Set(const SetWords& words) {
   SystemClock clock;
   auto view = LiveScope::Open(PosixFileSystem(), words.source, {});
   if (!view.ok()) return Fail(view.status());
+  if (Status status = (*view)->CheckChangeable(); !status.ok()) return Fail(status);
   for (const std::string& warning : (*view)->warnings()) PrintNote("warning: " + warning);
   if (Status status = (*view)->Poll(clock.Monotonic()); !status.ok()) return Fail(status);
   if (words.action == "features") return SetFeatures(**view, words);

@@ -352,6 +352,11 @@ bool LiveScope::RingsWentBack() {
   return false;
 }
 
+Status LiveScope::CheckChangeable() const {
+  if (!view_->is_image()) return {};
+  return Status::Usage(fmt::format("{} is a snapshot, which stays as it was taken", name_));
+}
+
 Status LiveScope::PollDead(TimeNs now) {
   is_dead_ = true;
   events_->Forget();

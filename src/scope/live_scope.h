@@ -81,6 +81,8 @@ class LiveScope final : public WatchSource {
   Status PollDead(TimeNs now);
   // Nobody writes to it any more.
   bool IsDead() const { return view_->life() == Life::kDead; }
+  // Whether something in it may be changed: a snapshot stays as it was taken.
+  Status CheckChangeable() const;
   bool is_held() const { return view_->is_held(); }
   // One look, of the kind that fits.
   Status PollLiveOrDead(TimeNs now);
