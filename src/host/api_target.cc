@@ -2,9 +2,9 @@
 
 #include "base/file_system.h"
 #include "hangscope/host/hangscope.hpp"
+#include "host/live_acts.h"
 #include "host/translation.h"
 #include "scope/live_scope.h"
-#include "scope/target_control.h"
 
 namespace hangscope::host {
 
@@ -35,11 +35,6 @@ Result<std::unique_ptr<LiveScope>> OpenView(const std::string& specification,
                               *watcher);
   if (!view.ok()) return ToHost(view.status());
   return std::move(*view);
-}
-
-Status CheckCore(LiveScope& view, uint32_t core) {
-  if (core < view.layout().core_count) return {};
-  return {Code::kUsage, "there are cores 0 to " + std::to_string(view.layout().core_count - 1)};
 }
 
 }  // namespace
@@ -84,14 +79,22 @@ Result<std::vector<Finding>> Target::Why() {
   return findings;
 }
 
-Status Target::Pause(uint32_t core) {
-  if (Status status = CheckCore(*inner_->view, core); !status.ok()) return status;
-  return ToHost(TargetControl(inner_->view->reader()).Pause(core));
+Status Target::Pause(uint32_t core) { return LiveActs(*inner_->view).Pause(core); }
+Status Target::Resume(uint32_t core) { return LiveActs(*inner_->view).Resume(core); }
+Result<Events> Target::ReadEvents() { return LiveActs(*inner_->view).ReadEvents(inner_->clock); }
+Status Target::SetDelays(uint32_t core, const Delays& delays) {
+  return LiveActs(*inner_->view).SetDelays(core, delays);
 }
-
-Status Target::Resume(uint32_t core) {
-  if (Status status = CheckCore(*inner_->view, core); !status.ok()) return status;
-  return ToHost(TargetControl(inner_->view->reader()).Resume(core));
+Status Target::SetMask(uint32_t core, uint32_t classes) {
+  return LiveActs(*inner_->view).SetMask(core, classes);
+}
+Status Target::FreezeAfter(uint32_t core, uint32_t records) {
+  return LiveActs(*inner_->view).FreezeAfter(core, records);
+}
+Result<Features> Target::ReadFeatures() { return LiveActs(*inner_->view).ReadFeatures(); }
+Status Target::SetFeatures(uint32_t on) { return LiveActs(*inner_->view).SetFeatures(on); }
+Status Target::TakeSnapshot(const std::string& folder) {
+  return LiveActs(*inner_->view).TakeSnapshot(PosixFileSystem(), folder);
 }
 
 }  // namespace hangscope::host

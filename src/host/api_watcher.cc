@@ -10,8 +10,8 @@
 #include "base/file_system.h"
 #include "base/thread_name.h"
 #include "hangscope/host/hangscope.hpp"
+#include "host/live_acts.h"
 #include "host/translation.h"
-#include "scope/target_control.h"
 #include "scope/watched_target.h"
 
 namespace hangscope::host {
@@ -153,15 +153,6 @@ struct Watcher::Inner {
     }
     return Watcher(std::move(inner));
   }
-
-  template <typename Act>
-  Status Control(uint32_t core, Act act) {
-    const std::lock_guard lock(looking);
-    const uint32_t cores = target->view().layout().core_count;
-    if (core >= cores) return {Code::kUsage, "there are cores 0 to " + std::to_string(cores - 1)};
-    TargetControl control(target->view().reader());
-    return ToHost(act(control));
-  }
 };
 
 Watcher::Watcher(std::unique_ptr<Inner> inner) : inner_(std::move(inner)) {}
@@ -199,11 +190,48 @@ uint64_t Watcher::looks() const noexcept {
 }
 
 Status Watcher::Pause(uint32_t core) {
-  return inner_->Control(core, [core](TargetControl& control) { return control.Pause(core); });
+  const std::lock_guard lock(inner_->looking);
+  return LiveActs(inner_->target->view()).Pause(core);
 }
 
 Status Watcher::Resume(uint32_t core) {
-  return inner_->Control(core, [core](TargetControl& control) { return control.Resume(core); });
+  const std::lock_guard lock(inner_->looking);
+  return LiveActs(inner_->target->view()).Resume(core);
+}
+
+Result<Events> Watcher::ReadEvents() {
+  const std::lock_guard lock(inner_->looking);
+  return LiveActs(inner_->target->view()).ReadEvents(inner_->clock);
+}
+
+Status Watcher::SetDelays(uint32_t core, const Delays& delays) {
+  const std::lock_guard lock(inner_->looking);
+  return LiveActs(inner_->target->view()).SetDelays(core, delays);
+}
+
+Status Watcher::SetMask(uint32_t core, uint32_t classes) {
+  const std::lock_guard lock(inner_->looking);
+  return LiveActs(inner_->target->view()).SetMask(core, classes);
+}
+
+Status Watcher::FreezeAfter(uint32_t core, uint32_t records) {
+  const std::lock_guard lock(inner_->looking);
+  return LiveActs(inner_->target->view()).FreezeAfter(core, records);
+}
+
+Result<Features> Watcher::ReadFeatures() {
+  const std::lock_guard lock(inner_->looking);
+  return LiveActs(inner_->target->view()).ReadFeatures();
+}
+
+Status Watcher::SetFeatures(uint32_t on) {
+  const std::lock_guard lock(inner_->looking);
+  return LiveActs(inner_->target->view()).SetFeatures(on);
+}
+
+Status Watcher::TakeSnapshot(const std::string& folder) {
+  const std::lock_guard lock(inner_->looking);
+  return LiveActs(inner_->target->view()).TakeSnapshot(PosixFileSystem(), folder);
 }
 
 }  // namespace hangscope::host

@@ -59,6 +59,7 @@ class LiveScope final : public WatchSource {
   // The newest events, read from the rings when they are asked for.
   RecentEvents& events() { return *events_; }
   const ScopeSample& sample() const { return sample_; }
+  const ScopeCatalog& catalog() const { return Catalog(); }
   const ScopeLayout& layout() const { return view_->layout(); }
   // Of the target's clock; 0: not known.
   uint64_t clock_hz() const;

@@ -67,6 +67,15 @@ class WatchImage {
   void PutDetail(uint32_t core, size_t at, uint32_t value) {
     Put32(details_at_ + core * detail_stride_ + at, value);
   }
+  uint32_t GetDetail(uint32_t core, size_t at) const {
+    return Load32(target.memory.data() + details_at_ + core * detail_stride_ + at, o_.order);
+  }
+  uint32_t GetRing(uint32_t core, size_t at) const {
+    return Load32(target.memory.data() + rings_at_ + core * ring_bytes_ + at, o_.order);
+  }
+  uint32_t GetWatchWord(size_t at) const {
+    return Load32(target.memory.data() + watch_at_ + at, o_.order);
+  }
   void PutWatchWord(size_t at, uint32_t value) { Put32(watch_at_ + at, value); }
   void PutHeaderWord(size_t at, uint32_t value) { Put32(at, value); }
   void PutNode(uint32_t node, size_t at, uint32_t value) {

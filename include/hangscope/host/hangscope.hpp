@@ -162,6 +162,62 @@ struct Finding {
   std::vector<std::string> victims;   // who else waits for these
 };
 
+// A record of a core's ring.
+struct Event {
+  uint32_t core = 0;
+  uint64_t sequence = 0;         // of the core's records, from 0
+  uint32_t earlier_start = 0;    // 0: of the newest start of the target, 1: of the one before ...
+  std::optional<uint32_t> task;  // that ran, as far as the switches tell
+  uint64_t ticks = 0;            // of the target's clock
+  bool is_ambiguous = false;     // the time may be wrong by whole turns of a 32-bit clock
+  // Where the frequency of the clock is known.
+  std::optional<std::chrono::nanoseconds> time;
+  std::string name;  // "task_switch"
+  std::string text;  // its parameters, by its format: "task 3 runs"
+};
+
+struct Events {
+  std::vector<Event> events;  // the oldest first, where the cores have one clock; else by core
+  uint64_t lost = 0;          // records of the same cores that are not to be had any more
+};
+
+// Before an access of the bus: rounds of a loop, below 2^31; `random`: from 0 to so many.
+struct Delay {
+  uint32_t rounds = 0;  // 0: none
+  bool random = false;
+};
+// What is not given stays as it is.
+struct Delays {
+  std::optional<Delay> read;
+  std::optional<Delay> write;
+  std::optional<Delay> atomic;
+  std::optional<uint32_t> seed;  // of random ones
+};
+
+// Classes of events, the bits of a mask; 4 to 30 are the program's own.
+constexpr uint32_t kClassTask = 1u << 0;
+constexpr uint32_t kClassSync = 1u << 1;
+constexpr uint32_t kClassIsr = 1u << 2;
+constexpr uint32_t kClassMeta = 1u << 3;
+constexpr uint32_t kClassUser = 1u << 4;
+constexpr uint32_t kAllClasses = 0x7fffffffu;
+
+constexpr uint32_t kFeatureWaypoints = 1u << 0;  // and heartbeats, kernels, launch states
+constexpr uint32_t kFeatureWaits = 1u << 1;
+constexpr uint32_t kFeatureAsserts = 1u << 2;
+constexpr uint32_t kFeaturePauses = 1u << 3;
+constexpr uint32_t kFeatureDebug = 1u << 4;
+constexpr uint32_t kFeatureDelays = 1u << 5;
+constexpr uint32_t kFeatureBus = 1u << 6;
+constexpr uint32_t kFeatureStacks = 1u << 7;
+constexpr uint32_t kFeatureGuards = 1u << 8;
+
+// Bits of kFeature...
+struct Features {
+  uint32_t built = 0;  // that the program has
+  uint32_t on = 0;     // of these
+};
+
 // A target that its owner looks at. Not thread-safe; may be moved, and used by another thread then.
 class Target {
  public:
@@ -185,6 +241,21 @@ class Target {
   // At its next pause point; on. A core of it by its number.
   Status Pause(uint32_t core);
   Status Resume(uint32_t core);
+  // What the rings hold now. Takes a few milliseconds more where records are in the making.
+  Result<Events> ReadEvents();
+  // All of these write a few words into the target, which is not stopped for it, and fail where it
+  // was built without the feature.
+  Status SetDelays(uint32_t core, const Delays& delays);
+  // Which events it records; 0: none.
+  Status SetMask(uint32_t core, uint32_t classes);
+  // It records so many more of those, below 2^31, and stops.
+  Status FreezeAfter(uint32_t core, uint32_t records);
+  Result<Features> ReadFeatures();
+  // Of those that are built in; the rest of `on` must be 0.
+  Status SetFeatures(uint32_t on);
+  // Into a folder that this makes: the scope as it is now, and its catalog. hangscope why, show,
+  // export and report take the folder. Fails where anything has the name.
+  Status TakeSnapshot(const std::string& folder);
 
  private:
   struct Inner;
@@ -224,9 +295,16 @@ class Watcher {
   std::vector<Subject> Subjects() const;
   // How many looks there were.
   uint64_t looks() const noexcept;
-  // Takes effect between two looks; waits for the one that runs.
+  // These are as Target's. Each takes effect between two looks, and waits for the one that runs.
   Status Pause(uint32_t core);
   Status Resume(uint32_t core);
+  Result<Events> ReadEvents();
+  Status SetDelays(uint32_t core, const Delays& delays);
+  Status SetMask(uint32_t core, uint32_t classes);
+  Status FreezeAfter(uint32_t core, uint32_t records);
+  Result<Features> ReadFeatures();
+  Status SetFeatures(uint32_t on);
+  Status TakeSnapshot(const std::string& folder);
 
  private:
   struct Inner;

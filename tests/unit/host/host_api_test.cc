@@ -2,9 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstring>
+#include <filesystem>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -264,6 +267,135 @@ TEST(HostApi, PausesAndResumesACore) {
   const host::Status status = watcher->Pause(4);
   EXPECT_EQ(status.code(), host::Code::kUsage);
   EXPECT_EQ(status.message(), "there are cores 0 to 3");
+}
+
+// `count` records of event 77 of core 1, a microsecond apart from 1 ms on: its ring holds 8.
+void Record(Device& device, uint32_t count) {
+  const std::lock_guard lock(device.mutex);
+  for (uint32_t n = 0; n < count; ++n) {
+    const size_t at = sizeof(hangscope_ring) + 16 * (n % 8);
+    device.image.PutRing(1, at, n << HANGSCOPE_TICKET_SHIFT | 77);
+    device.image.PutRing(1, at + 4, 1'000'000 + 1000 * n);
+    device.image.PutRing(1, at + 8, n);
+    device.image.PutRing(1, at + 12, 5);
+  }
+  device.image.PutEmitted(1, count);
+}
+
+TEST(HostApi, ReadsEventsAndCountsWhatIsLost) {
+  Device device;
+  Record(device, 11);
+  auto target = host::Target::Open(std::make_unique<DeviceProbe>(device), Quick());
+  ASSERT_TRUE(target.ok());
+  for (int again = 0; again < 2; ++again) {
+    auto events = target->ReadEvents();
+    ASSERT_TRUE(events.ok()) << events.status().message();
+    EXPECT_EQ(events->lost, 3u);
+    ASSERT_EQ(events->events.size(), 8u);
+    const host::Event& first = events->events[0];
+    EXPECT_EQ(first.core, 1u);
+    EXPECT_EQ(first.sequence, 3u);
+    EXPECT_EQ(first.time, std::chrono::nanoseconds(1'003'000));
+    EXPECT_EQ(first.name, "event 77");
+    EXPECT_EQ(first.text, "(3, 5)");
+    EXPECT_EQ(events->events[7].sequence, 10u);
+  }
+}
+
+TEST(HostApi, WatcherReadsEventsWhileItWatches) {
+  Device device;
+  auto watcher = host::Watcher::Start(std::make_unique<DeviceProbe>(device), Quick(), {});
+  ASSERT_TRUE(watcher.ok());
+  Record(device, 5);
+  auto events = watcher->ReadEvents();
+  ASSERT_TRUE(events.ok()) << events.status().message();
+  EXPECT_EQ(events->events.size(), 5u);
+  EXPECT_EQ(events->lost, 0u);
+}
+
+TEST(HostApi, SetsDelaysOfACore) {
+  Device device;
+  auto target = host::Target::Open(std::make_unique<DeviceProbe>(device), Quick());
+  ASSERT_TRUE(target.ok());
+  host::Delays delays;
+  delays.read = host::Delay{100};
+  delays.atomic = host::Delay{500, true};
+  delays.seed = 7;
+  device.image.PutDetail(2, offsetof(hangscope_detail, delays) + 4, 9);
+  ASSERT_TRUE(target->SetDelays(2, delays).ok());
+  const auto word = [&](size_t at) { return device.image.GetDetail(2, at); };
+  EXPECT_EQ(word(offsetof(hangscope_detail, delays)), 100u);
+  EXPECT_EQ(word(offsetof(hangscope_detail, delays) + 4), 9u) << "was not given";
+  EXPECT_EQ(word(offsetof(hangscope_detail, delays) + 8), 500u | HANGSCOPE_DELAY_RANDOM);
+  EXPECT_EQ(word(offsetof(hangscope_detail, delay_seed)), 7u);
+  delays.write = host::Delay{1u << 31};
+  EXPECT_EQ(target->SetDelays(2, delays).message(),
+            "a delay of 2147483648 rounds; up to 2147483647 are possible");
+  EXPECT_EQ(target->SetDelays(4, {}).message(), "there are cores 0 to 3");
+}
+
+TEST(HostApi, SetsWhichEventsACoreRecords) {
+  Device device;
+  const auto mask = [&] { return device.image.GetRing(1, offsetof(hangscope_ring, mask)); };
+  {
+    auto target = host::Target::Open(std::make_unique<DeviceProbe>(device), Quick());
+    EXPECT_THAT(target->SetMask(1, 0).message(), HasSubstr("was built with HANGSCOPE_MASK=0"));
+  }
+  device.image.PutHeaderWord(offsetof(hangscope_header, features), HANGSCOPE_FEATURE_MASK);
+  device.image.SignHeader();
+  auto target = host::Target::Open(std::make_unique<DeviceProbe>(device), Quick());
+  ASSERT_TRUE(target.ok());
+  ASSERT_TRUE(target->SetMask(1, host::kClassTask | host::kClassUser).ok());
+  EXPECT_EQ(mask(), 0x11u);
+  ASSERT_TRUE(target->FreezeAfter(1, 20).ok());
+  EXPECT_EQ(mask(), 0u);
+  EXPECT_EQ(device.image.GetRing(1, offsetof(hangscope_ring, armed)), 0x11u);
+  EXPECT_EQ(device.image.GetRing(1, offsetof(hangscope_ring, remaining)), 20u);
+  EXPECT_EQ(target->SetMask(1, 1u << 31).code(), host::Code::kUsage);
+  EXPECT_EQ(target->FreezeAfter(1, 1u << 31).code(), host::Code::kUsage);
+}
+
+TEST(HostApi, SwitchesFeatures) {
+  Device device;
+  auto watcher = host::Watcher::Start(std::make_unique<DeviceProbe>(device), Quick(), {});
+  ASSERT_TRUE(watcher.ok());
+  auto features = watcher->ReadFeatures();
+  ASSERT_TRUE(features.ok());
+  EXPECT_EQ(features->on, features->built);
+  ASSERT_TRUE(watcher->SetFeatures(features->built & ~host::kFeatureWaits).ok());
+  EXPECT_EQ(watcher->ReadFeatures()->on, HANGSCOPE_WATCH_FEATURES & ~HANGSCOPE_WATCH_WAITS);
+  {
+    const std::lock_guard lock(device.mutex);
+    EXPECT_EQ(device.image.GetWatchWord(offsetof(hangscope_watch, switch_changes)), 1u);
+  }
+  EXPECT_EQ(watcher->SetFeatures(1u << 20).message(),
+            "features 0x100000 are not built into the board");
+}
+
+TEST(HostApi, TakesASnapshotThatSaysTheSame) {
+  Device device;
+  Deadlock(device);
+  Record(device, 11);
+  const std::string folder =
+      testing::TempDir() + "host_api_test." + std::to_string(getpid()) + ".snapshot";
+  {
+    auto target = host::Target::Open(std::make_unique<DeviceProbe>(device), Quick());
+    ASSERT_TRUE(target.ok());
+    const host::Status status = target->TakeSnapshot(folder);
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_FALSE(target->TakeSnapshot(folder).ok()) << "it is there already";
+  }
+  auto snapshot = host::Target::Open(folder, Quick());
+  ASSERT_TRUE(snapshot.ok()) << snapshot.status().message();
+  auto findings = snapshot->Why();
+  ASSERT_TRUE(findings.ok());
+  ASSERT_EQ(findings->size(), 1u);
+  EXPECT_THAT((*findings)[0].summary, HasSubstr("deadlock, 2 of"));
+  EXPECT_EQ(snapshot->ReadEvents()->events.size(), 8u);
+  EXPECT_THAT(snapshot->Pause(0).message(),
+              HasSubstr("is a snapshot, which stays as it was taken"));
+  EXPECT_EQ(snapshot->SetFeatures(0).code(), host::Code::kUsage);
+  std::filesystem::remove_all(folder);
 }
 
 class EmptyProbe final : public host::Probe {
