@@ -71,6 +71,9 @@ struct EventCounts {
   uint64_t unread = 0;
 };
 
+// Classes of the kernel's events (abi/kernel_events.h), as bits of a ring's mask.
+constexpr uint32_t kTaskClass = 1, kSyncClass = 2, kIsrClass = 4;
+
 // A core's ring, as its control says.
 struct ScopeCore {
   uint32_t index = 0;
@@ -79,6 +82,8 @@ struct ScopeCore {
   uint32_t generation = 0;
   bool in_use = false;
   bool frozen = false;
+  // That are recorded now; nothing: none is, and which were before that is not known.
+  std::optional<uint32_t> classes = {};
   std::optional<uint32_t> records_until_frozen;  // where it is armed
   EventCounts counts;
 };

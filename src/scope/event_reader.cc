@@ -53,8 +53,15 @@ struct EventReader::Control {
   uint32_t state = 0;
   uint32_t owner = 0;
   uint32_t generation = 0;
+  uint32_t last_task = 0;
   std::string name;
 
+  // Nothing: none is, and which were before that is not known.
+  std::optional<uint32_t> RecordedClasses(uint32_t features) const {
+    if ((features & HANGSCOPE_FEATURE_MASK) == 0) return ~0u;
+    if (mask != 0) return mask;
+    return armed != 0 ? std::optional(armed) : std::nullopt;
+  }
   bool Refused(uint64_t sequence) const {
     const uint32_t ticket = static_cast<uint32_t>(sequence << HANGSCOPE_TICKET_SHIFT) | 1u;
     return std::find(std::begin(refused_tickets), std::end(refused_tickets), ticket) !=
@@ -118,6 +125,7 @@ Result<EventReader::Control> EventReader::ReadControl() const {
   control.state = u32(RING_FIELD(state));
   control.owner = u32(RING_FIELD(owner));
   control.generation = u32(RING_FIELD(generation));
+  control.last_task = u32(RING_FIELD(last_task));
   control.name.assign(bytes + RING_FIELD(name), strnlen(bytes + RING_FIELD(name), 16));
   return control;
 }
@@ -227,6 +235,7 @@ Status EventReader::Poll(bool last) {
   core_.in_use = first->state != HANGSCOPE_RING_FREE || begun_ != 0;
   core_.frozen =
       first->mask == 0 && first->armed == 0 && (layout_.features & HANGSCOPE_FEATURE_MASK) != 0;
+  core_.classes = first->RecordedClasses(layout_.features);
   core_.records_until_frozen.reset();
   if (first->mask == 0 && first->armed != 0 && (layout_.features & HANGSCOPE_FEATURE_MASK) != 0)
     core_.records_until_frozen =
@@ -257,7 +266,7 @@ Status EventReader::Poll(bool last) {
   for (; next_ < begun_; ++next_) found.push_back(ReadRecord(next_, copies, now, last));
   CountStarts(*first, &found);
   Date(*first, now, &found);
-  InferTasks(&found);
+  InferTasks(*first, now, &found);
   Queue(found, copies);
   return {};
 }
@@ -456,21 +465,59 @@ void EventReader::DateRecord(const Epoch& before, const Epoch& after,
   found->ambiguous = !certain || early;
 }
 
-// In the order of records: a switch that is missing leaves the task unknown.
-void EventReader::InferTasks(Records* found) {
+// In the order of records. A switch tells the task of the records before it, as far as none is
+// missing, and of those behind it. Two that contradict each other have another between them, which
+// was not recorded.
+void EventReader::InferTasks(const Control& first, const Control& now, Records* found) {
+  const auto name_task = [&](size_t begin, size_t end, std::optional<uint32_t> task) {
+    for (size_t i = begin; i < end; ++i) (*found)[i].task = task;
+  };
   uint32_t start = 0;
-  for (Record& one : *found) {
-    if (one.kind != Record::Kind::kWhole || one.start != start || one.id == HANGSCOPE_ID_BOOT)
+  size_t begin = 0;  // of the records since the latest switch, or since something is missing
+  for (size_t i = 0; i < found->size(); ++i) {
+    Record& one = (*found)[i];
+    if (one.kind != Record::Kind::kWhole || one.start != start || one.id == HANGSCOPE_ID_BOOT) {
       task_.reset();
+      begin = one.kind == Record::Kind::kWhole && one.id != HANGSCOPE_ID_BOOT ? i : i + 1;
+    }
     start = one.start;
     if (one.kind != Record::Kind::kWhole) continue;
-    if (one.id == HANGSCOPE_ID_TASK_SWITCH) {
-      one.task = one.parameters[0];
-      task_ = one.parameters[1];
-    } else {
-      one.task = task_;
-    }
+    one.task = task_;
+    if (one.id != HANGSCOPE_ID_TASK_SWITCH) continue;
+    const uint32_t previous = one.parameters[0];
+    one.task = previous;
+    if (task_ && *task_ != previous)
+      name_task(begin, i, std::nullopt);
+    else if (previous != 0 && previous != HANGSCOPE_NO_TASK)
+      name_task(begin, i, previous);
+    task_ = one.parameters[1];
+    begin = i + 1;
   }
+  if (task_ && core_.classes && (*core_.classes & kTaskClass) == 0) {
+    // Switches go unrecorded now, and since when is not known.
+    task_.reset();
+    name_task(begin, found->size(), std::nullopt);
+  } else if (const auto task = TaskOfAll(first, now, *found)) {
+    task_ = task;
+    name_task(0, found->size(), task);
+  }
+}
+
+// Where no record is a switch: who has run since the one that was overwritten or cleared. A ring
+// that begins with the first record holds all switches that there were: whoever says there which
+// task runs does not record them.
+std::optional<uint32_t> EventReader::TaskOfAll(const Control& first, const Control& now,
+                                               const Records& found) const {
+  const bool steady = first.begun == now.begun && first.last_task == now.last_task;
+  if (!steady || found.empty() || found.front().sequence == 0 || layout_.boots > 1 || task_ ||
+      !pending_.empty() || first.last_task == 0 || first.last_task == HANGSCOPE_NO_TASK ||
+      !core_.classes || (*core_.classes & kTaskClass) == 0)
+    return std::nullopt;
+  const bool all = std::all_of(found.begin(), found.end(), [](const Record& one) {
+    return one.kind == Record::Kind::kWhole && one.start == 0 &&
+           one.id != HANGSCOPE_ID_TASK_SWITCH && one.id != HANGSCOPE_ID_BOOT;
+  });
+  return all ? std::optional(first.last_task) : std::nullopt;
 }
 
 // In order of time, ties by record. A loss stands behind the record before it.

@@ -88,7 +88,9 @@ class EventReader {
   static void DateBoot(const Record& anchor, Record* found);
   void DateRecord(const Epoch& before, const Epoch& after, std::optional<uint32_t> next_anchor,
                   bool looks_seldom, Record* found);
-  void InferTasks(Records* found);
+  void InferTasks(const Control& first, const Control& now, Records* found);
+  std::optional<uint32_t> TaskOfAll(const Control& first, const Control& now,
+                                    const Records& found) const;
   void Queue(const Records& found, const Copies& copies);
   void Count(EventLossReason why, uint64_t records);
   void Lose(uint64_t begin, uint64_t end, EventLossReason why);

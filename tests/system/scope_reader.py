@@ -8,6 +8,7 @@ import sys
 
 PERIOD = 1 << 20  # of the sequence numbers in marks and 32-bit heads
 ANCHOR, BOOT, SWITCH = 1, 2, 18
+NOBODY = (0, 2**32 - 1)  # tasks
 DISORDER = 2**28
 
 
@@ -56,6 +57,7 @@ class Scope:
         self.word, self.record = data[self.at + 14], data[self.at + 15]
         self.cores, self.capacity, self.rings, self.stride = (u32(at) for at in (24, 28, 32, 36))
         self.tasks, self.tasks_at, self.task_stride, self.clock = (u32(at) for at in (48, 52, 56, 60))
+        self.features = u32(20)
         self.hz, self.boots, self.pid = u64(64), u32(72), u32(76)
         self.sync = [u64(at) for at in (104, 112, 120, 128)]
         self.corrupt = []
@@ -131,6 +133,7 @@ class Ring:
             self.begun = self.begun32(u32(at) >> 12, u32(at + 4))
         self.refused, self.tickets = u32(at + 20), [u32(at + 24 + 4 * i) for i in range(8)]
         self.epoch, self.ticks = u32(at + 56), u32(at + 60)
+        self.mask, self.armed, self.last_task = u32(at + 8), u32(at + 12), u32(at + 96)
         self.base, self.boot = (u32(at + k) | u32(at + k + 4) << 32 for k in (72, 80))
         for name in ("base", "boot"):
             if getattr(self, name) > self.begun:
@@ -171,7 +174,9 @@ class Ring:
             starts[-1].append(record)
         for i, start in enumerate(starts):
             self.date(start, newest=i == len(starts) - 1)
-            self.name_tasks(start)
+            self.name_tasks(start, newest=i == len(starts) - 1)
+        if starts == [found]:
+            self.name_all(found)
         items = []
         before = next((r["time"] for r in found if r["whole"]), 0)
         if first > self.base:
@@ -252,14 +257,37 @@ class Ring:
                 near, early = following(near, record["low"]), True
             record["time"], record["ambiguous"] = near, early
 
-    def name_tasks(self, start):
-        task = None
+    def records_switches(self):
+        """Now, or nothing where no class is recorded."""
+        mask = self.mask or self.armed if self.scope.features & 2 else 1
+        return None if mask == 0 else mask & 1 != 0
+
+    def name_tasks(self, start, newest):
+        task, since = None, []
         for record in start:
             if not record["whole"] or record["id"] == BOOT:
-                task = None
+                task, since = None, []
             record["task"] = task
             if record["id"] == SWITCH:
-                record["task"], task = record["parameters"][:2]
+                record["task"], following = record["parameters"][:2]
+                for other in since:
+                    if task is not None and task != record["task"]:
+                        other["task"] = None
+                    elif record["task"] not in NOBODY:
+                        other["task"] = record["task"]
+                task, since = following, []
+            elif record["whole"] and record["id"] != BOOT:
+                since.append(record)
+        if newest and task is not None and self.records_switches() is False:
+            for record in since:
+                record["task"] = None
+
+    def name_all(self, found):
+        """Of a ring whose switches were all overwritten."""
+        known = self.last_task not in NOBODY and self.scope.boots <= 1 and self.records_switches()
+        if known and found and found[0]["n"] > 0 and all(r["whole"] and r["id"] not in (SWITCH, BOOT) for r in found):
+            for record in found:
+                record["task"] = self.last_task
 
 
 class Watch:

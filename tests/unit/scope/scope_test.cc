@@ -43,6 +43,12 @@ class ScopeTest : public ::testing::Test {
     Open();
     return Poll(true);
   }
+  using Tasks = std::vector<std::optional<uint32_t>>;
+  static Tasks TasksOf(const std::vector<ScopeEvent>& events) {
+    Tasks tasks;
+    for (const ScopeEvent& event : events) tasks.push_back(event.task);
+    return tasks;
+  }
   void CheckLedger() {
     const EventCounts counts = reader_->core().counts;
     EXPECT_EQ(counts.emitted,
@@ -419,19 +425,57 @@ TEST_F(ScopeTest, RecordsComeInOrderOfTime) {
   EXPECT_EQ(order, (std::vector<uint32_t>{1, 2, 3, 0}));
 }
 
-TEST_F(ScopeTest, TaskIsThatOfTheLastSwitchUntilARecordIsMissing) {
-  Make(1, 8);
+TEST_F(ScopeTest, TaskIsThatOfTheSwitchesAroundUntilARecordIsMissing) {
+  Make(1, 16);
   writer_->Write(0, kStep, 1);
   writer_->Write(0, HANGSCOPE_ID_TASK_SWITCH, 2, 4, 5);
   writer_->Write(0, kStep, 3);
   (void)writer_->Reserve(0);
   writer_->Write(0, kStep, 4);
-  const auto events = OpenAndLook();
-  ASSERT_EQ(events.size(), 4u);
-  EXPECT_EQ(events[0].task, std::nullopt);
-  EXPECT_EQ(events[1].task, 4u);
-  EXPECT_EQ(events[2].task, 5u);
-  EXPECT_EQ(events[3].task, std::nullopt);
+  (void)writer_->Reserve(0);
+  writer_->Write(0, kStep, 5);
+  writer_->Write(0, HANGSCOPE_ID_TASK_SWITCH, 6, 7, 8);
+  EXPECT_EQ(TasksOf(OpenAndLook()), (Tasks{4, 4, 5, {}, 7, 7}));
+}
+
+TEST_F(ScopeTest, SwitchesThatContradictEachOtherLeaveTheTaskBetweenUnknown) {
+  Make(1, 16);
+  writer_->Write(0, HANGSCOPE_ID_TASK_SWITCH, 2, 4, 5);
+  writer_->Write(0, kStep, 3);
+  writer_->Write(0, HANGSCOPE_ID_TASK_SWITCH, 4, 6, 7);
+  writer_->Write(0, kStep, 5);
+  EXPECT_EQ(TasksOf(OpenAndLook()), (Tasks{4, {}, 6, 7}));
+}
+
+TEST_F(ScopeTest, NobodyRanBeforeTheSwitchFromNoTask) {
+  Make(1, 16);
+  writer_->Write(0, kStep, 1);
+  writer_->Write(0, HANGSCOPE_ID_TASK_SWITCH, 2, 0, 5);
+  EXPECT_EQ(TasksOf(OpenAndLook()), (Tasks{{}, 0}));
+}
+
+TEST_F(ScopeTest, TaskOfARingWithoutSwitchesIsTheOneThatRunsIfSwitchesWereOverwritten) {
+  Make(1, 8);
+  writer_->Put(0, offsetof(hangscope_ring, last_task), 5);
+  for (uint32_t i = 0; i < 8; ++i) writer_->Write(0, kStep, i);
+  // All that ever happened is there, and no switch: who says which task runs does not record it.
+  EXPECT_EQ(TasksOf(OpenAndLook()), Tasks(8));
+  writer_->Write(0, kStep, 8);
+  EXPECT_EQ(TasksOf(OpenAndLook()), Tasks(8, 5));
+  writer_->Put(0, offsetof(hangscope_ring, mask), ~kTaskClass);
+  EXPECT_EQ(TasksOf(OpenAndLook()), Tasks(8));
+  writer_->Put(0, offsetof(hangscope_ring, mask), 0x7fffffffu);
+  (void)writer_->Reserve(0);
+  EXPECT_EQ(TasksOf(OpenAndLook()), Tasks(7));
+}
+
+TEST_F(ScopeTest, TaskBehindTheLastSwitchIsUnknownOnceSwitchesAreNotRecorded) {
+  Make(1, 8);
+  writer_->Write(0, kStep, 1);
+  writer_->Write(0, HANGSCOPE_ID_TASK_SWITCH, 2, 4, 5);
+  writer_->Write(0, kStep, 3);
+  writer_->Put(0, offsetof(hangscope_ring, mask), ~kTaskClass);
+  EXPECT_EQ(TasksOf(OpenAndLook()), (Tasks{4, 4, {}}));
 }
 
 TEST_F(ScopeTest, RingThatIsClearedCountsFromThere) {
