@@ -14,7 +14,9 @@
 static uint32_t id_of(const struct k_thread *thread) { return (uint32_t)(uintptr_t)thread; }
 
 void sys_trace_thread_create_user(struct k_thread *thread) {
-  hangscope_task_create(id_of(thread), (uint32_t)k_thread_priority_get(thread));
+  /* Zephyr's idle thread has CONFIG_NUM_PREEMPT_PRIORITIES, and who is more urgent a smaller number;
+   * in a record it is the other way. */
+  hangscope_task_create(id_of(thread), (uint32_t)(CONFIG_NUM_PREEMPT_PRIORITIES - k_thread_priority_get(thread)));
 }
 void sys_trace_thread_abort_user(struct k_thread *thread) { hangscope_task_destroy(id_of(thread), 0); }
 void sys_trace_thread_suspend_user(struct k_thread *thread) { hangscope_task_suspend(id_of(thread)); }

@@ -399,7 +399,7 @@ class Porting(Target):
         records = self.recorded("porting-zephyr")
         one, two = records[0][1], records[1][1]
         self.assertEqual(records, [
-            ("task_create", one, 5), ("task_create", two, 6), ("task_switch", 0, one), ("isr_enter", 0, 0), ("isr_exit", 0, 0),
+            ("task_create", one, 10), ("task_create", two, 9), ("task_switch", 0, one), ("isr_enter", 0, 0), ("isr_exit", 0, 0),
             ("task_switch", one, two), ("task_suspend", one, 0), ("task_resume", one, 0), ("task_destroy", one, 0)])
 
     def test_without_tracing_nothing_of_it_is_left(self):

@@ -9,6 +9,8 @@ struct k_thread {
 };
 typedef struct k_thread* k_tid_t;
 
+#define CONFIG_NUM_PREEMPT_PRIORITIES 15
+
 int k_thread_priority_get(k_tid_t thread);
 k_tid_t k_sched_current_thread_query(void);
 
