@@ -18,6 +18,7 @@
 #include "scope/scope_text.h"
 #include "scope/scope_view.h"
 #include "snapshot/device_capture.h"
+#include "stats/event_tables.h"
 #include "trace/trace_filter.h"
 
 namespace hangscope::cli {
@@ -43,6 +44,7 @@ what its tasks wait for. TARGET may be live, hung, or long dead:
   --task N              only while this task ran, and what it waits for
   --event NAME          only events of this name
   --last N              only the newest N
+  --stats               numbers, no events: run times, load, wake-ups, interrupts, mutexes
   --follow, -f          go on as they come, until the target ends
   --json                JSON Lines (docs/json.md)
   --intrusive           the target may be stopped for a moment
@@ -60,6 +62,12 @@ struct ShowWords {
   std::string last;
   bool follow = false;
   bool json = false;
+  bool stats = false;
+
+  // Numbers are of all events that there are.
+  bool IsPartOnly() const {
+    return follow || !core.empty() || !task.empty() || !event.empty() || !last.empty();
+  }
 };
 
 // What the events of a core are called by.
@@ -197,6 +205,14 @@ class Shower {
   const bool json_;
 };
 
+bool ShowStats(ScopeView& view, bool json) {
+  const EventStats stats = TakeEventStats(view);
+  if (json) return WriteOut(EventStatsJson(stats, view.layout()));
+  if (stats.empty()) return WriteOut("no events\n");
+  const WatchNames names(view.catalog(), nullptr, 0);
+  return WriteOut(TablesText(EventTables(stats, view.layout(), names)));
+}
+
 volatile sig_atomic_t show_interrupted = 0;
 
 // Until the target ends, nobody listens, or somebody interrupts.
@@ -253,6 +269,10 @@ int ShowDevice(const ShowWords& words, const std::string& folder) {
     any = true;
     Shower shower(view, catalog_of, *filter, words.json);
     if (!ShowMemory(memory, words.json) || !shower.ShowHead(cores)) return kExitClean;
+    if (words.stats) {
+      if (!ShowStats(view, words.json)) return kExitClean;
+      continue;
+    }
     if (Status status = shower.ShowTasks(); !status.ok()) return Fail(status);
     if (!shower.ShowEvents(cores, true)) return kExitClean;
   }
@@ -282,6 +302,10 @@ int Show(const ShowWords& words) {
   if (!filter.ok()) return Fail(filter.status());
   Shower shower(view, catalog_of, *filter, words.json);
   if (!shower.ShowHead(cores)) return kExitClean;
+  if (words.stats) {
+    ShowStats(view, words.json);
+    return kExitClean;
+  }
   if (Status status = shower.ShowTasks(); !status.ok()) return Fail(status);
   if (!shower.ShowEvents(cores, true)) return kExitClean;
   return words.follow ? Follow(view, shower, clock) : kExitClean;
@@ -300,10 +324,14 @@ int ShowCommand(const std::vector<std::string>& words) {
   parser.Option("--last", &show.last);
   parser.Flag("--follow,-f", &show.follow);
   parser.Flag("--json", &show.json);
+  parser.Flag("--stats", &show.stats);
   parser.Flag("--intrusive", &show.source.intrusive);
   if (const auto exit = parser.Parse(words)) return *exit;
   if (show.source.target.empty())
     return Fail(Status::Usage("no target given; for example hangscope show pid:4711"));
+  if (show.stats && show.IsPartOnly())
+    return Fail(Status::Usage(
+        "--stats counts all events: not with --core, --task, --event, --last or --follow"));
   return Show(show);
 }
 

@@ -10,6 +10,7 @@
 #include "scope/event_reader.h"
 #include "scope/scope_catalog.h"
 #include "scope/scope_text.h"
+#include "stats/event_tables.h"
 #include "target/hex_dump.h"
 #include "trace/trace_of_scope.h"
 #include "trace_check.h"
@@ -70,6 +71,27 @@ void ReadAll(Target& target, bool follow) {
   for (const TaskWait& task : tasks.value()) (void)TaskWaitText(task, scope->layout(), catalog);
 }
 
+// As hangscope show --stats counts it: each core's time is somebody's, nobody's, or not known.
+void CountNumbers(const ScopeSource& source) {
+  FakeFileSystem files;
+  FakeClock clock;
+  auto view = ScopeView::Open(files, source);
+  if (!view.ok() || !(*view)->SampleOnce(clock).ok()) return;
+  const EventStats stats = TakeEventStats(**view);
+  uint64_t span = 0, sum = 0;
+  for (const CoreNumbers& core : stats.cores) {
+    span += core.span();
+    sum += core.unknown + core.nobody;
+  }
+  for (const TaskNumbers& task : stats.tasks) sum += task.ran;
+  FUZZ_REQUIRE(span == sum);
+  const WatchNames names((*view)->catalog(), nullptr, 0);
+  for (const NumberTable& table : EventTables(stats, (*view)->layout(), names)) {
+    for (const auto& row : table.rows) FUZZ_REQUIRE(row.size() == table.columns.size());
+  }
+  FUZZ_REQUIRE(EventStatsJson(stats, (*view)->layout()).ends_with("}\n"));
+}
+
 // As hangscope export reads it.
 void Export(const std::string& bytes) {
   FakeFileSystem files;
@@ -81,6 +103,7 @@ void Export(const std::string& bytes) {
     target->state = Life::kDead;
     return std::unique_ptr<Target>(std::move(target));
   };
+  CountNumbers(source);
   CheckTrace([&]() -> std::unique_ptr<TraceSource> {
     auto trace = OpenScopeTrace(files, clock, source, {});
     return trace.ok() ? std::move(trace->source) : nullptr;

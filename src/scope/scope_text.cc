@@ -6,17 +6,13 @@
 #include "scope/watch_names.h"
 
 namespace hangscope {
-namespace {
 
-// "12.000345", or "4711 ticks" where no frequency is known; "~" before what may be wrong.
-std::string TimeText(uint64_t time, bool ambiguous, const ScopeLayout& layout) {
+std::string ScopeTimeText(uint64_t time, bool ambiguous, const ScopeLayout& layout) {
   const auto ns = layout.Nanoseconds(time);
   const std::string text =
       ns ? fmt::format("{:.6f}", static_cast<double>(*ns) / 1e9) : fmt::format("{} ticks", time);
   return (ambiguous ? "~" : "") + text;
 }
-
-}  // namespace
 
 std::string ScopeCoreText(const ScopeCore& core) {
   const EventCounts& counts = core.counts;
@@ -38,7 +34,7 @@ std::string TaskWaitText(const TaskWait& task, const ScopeLayout& layout,
   const WatchNames names(catalog, nullptr, 0);
   const std::string who = names.Task(task.task);
   if (task.state != TaskState::kWaiting) return who + "  ready\n";
-  std::string text = fmt::format("{}  waits since {}", who, TimeText(task.since, false, layout));
+  std::string text = fmt::format("{}  waits since {}", who, ScopeTimeText(task.since, false, layout));
   switch (task.kind) {
     case ResourceKind::kTime:
       text += " for time to pass";
@@ -57,8 +53,8 @@ std::string TaskWaitText(const TaskWait& task, const ScopeLayout& layout,
 
 std::string ScopeEventText(const ScopeEvent& event, const ScopeLayout& layout,
                            const ScopeCatalog& catalog) {
-  std::string text =
-      fmt::format("{:>16}  core {}  ", TimeText(event.time, event.ambiguous, layout), event.core);
+  std::string text = fmt::format("{:>16}  core {}  ",
+                                 ScopeTimeText(event.time, event.ambiguous, layout), event.core);
   if (event.task) text += fmt::format("task {:<4} ", *event.task);
   if (event.age > 0) text += fmt::format("(start -{}) ", event.age);
   text += Printable(catalog.Name(event.id));

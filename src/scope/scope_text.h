@@ -11,6 +11,9 @@
 
 namespace hangscope {
 
+// "12.000345", or "4711 ticks" where no frequency is known; "~" before what may be wrong.
+std::string ScopeTimeText(uint64_t time, bool ambiguous, const ScopeLayout& layout);
+
 // One line each, with its newline.
 std::string ScopeCoreText(const ScopeCore& core);
 std::string TaskWaitText(const TaskWait& task, const ScopeLayout& layout,
