@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "model/finding.h"
+#include "model/number_table.h"
 #include "model/trace.h"
 #include "model/window.h"
 
@@ -179,6 +180,10 @@ struct ReportDebugRing {
   std::vector<ReportDebugValue> values;  // the newest first
 };
 
+struct ReportNumbers : NumberTable {
+  std::string memory;  // of a device; empty: there is one only
+};
+
 struct ReportLine {
   uint64_t offset = 0;
   ReportTime time;
@@ -243,6 +248,7 @@ struct Report {
   std::vector<ReportBus> bus;
   std::vector<ReportKernel> kernels;
   std::vector<ReportDebugRing> debug;
+  std::vector<ReportNumbers> numbers;
   std::vector<ReportStream> streams;
   std::optional<ReportDivergence> divergence;
 };

@@ -110,8 +110,8 @@ class ReportReader {
     // A scope without mailboxes has events all the same.
     const bool has_events = status.code() == Status::Code::kNotFound && is_folder_ &&
                             ScopeView::Open(files_, Source()).ok();
-    if (has_events) return;
-    Take(status);
+    if (!has_events) Take(status);
+    if (status.ok() || has_events) Take(AddEventNumbers(files_, clock_, Source(), &report_));
   }
 
   void ReadDevice() {

@@ -211,6 +211,15 @@ Json DebugObject(const ReportDebugRing& ring) {
   return json;
 }
 
+Json NumbersObject(const ReportNumbers& numbers) {
+  Json json{{"title", numbers.title}};
+  Put(&json, "memory", numbers.memory);
+  Put(&json, "note", numbers.note);
+  json["columns"] = numbers.columns;
+  json["rows"] = numbers.rows;
+  return json;
+}
+
 Json StreamObject(const ReportStream& stream, const std::map<std::string, size_t>& tracks) {
   Json json{{"name", stream.name}, {"bytes", stream.bytes}};
   PutList(&json, "lines", stream.lines, [&](const ReportLine& line) {
@@ -347,6 +356,7 @@ std::string ReportDataJson(const Report& report) {
   PutList(&json, "bus", report.bus, BusObject);
   PutList(&json, "kernels", report.kernels, KernelObject);
   PutList(&json, "debug", report.debug, DebugObject);
+  PutList(&json, "numbers", report.numbers, NumbersObject);
   PutList(&json, "streams", report.streams,
           [&](const ReportStream& stream) { return StreamObject(stream, tracks); });
   if (report.divergence) json["divergence"] = DivergenceObject(*report.divergence);

@@ -11,6 +11,7 @@
 #include "device/live_device.h"
 #include "report/source_excerpt.h"
 #include "scope/scope_text.h"
+#include "stats/event_tables.h"
 #include "verdict/wait_graph.h"
 
 namespace hangscope {
@@ -310,7 +311,25 @@ class ScopeReport {
   Report& report_;
 };
 
+Status AddNumbersOf(ScopeView& view, const WatchNames& names, const std::string& memory,
+                    Clock& clock, Report* report) {
+  view.StartOver();
+  if (Status status = view.SampleOnce(clock); !status.ok()) return status;
+  for (NumberTable& table : EventTables(TakeEventStats(view), view.layout(), names)) {
+    if (table.rows.size() > kMostRows) table.rows.resize(kMostRows);
+    report->numbers.push_back({std::move(table), memory});
+  }
+  return {};
+}
+
 }  // namespace
+
+Status AddEventNumbers(FileSystem& files, Clock& clock, const ScopeSource& source, Report* report) {
+  auto view = ScopeView::Open(files, source);
+  if (!view.ok()) return view.status();
+  const WatchNames names((*view)->catalog(), nullptr, 0);
+  return AddNumbersOf(**view, names, "", clock, report);
+}
 
 Status AddScopeWatch(FileSystem& files, Clock& clock, const ScopeSource& source,
                      const ReportScopeTimes& times, Report* report) {
@@ -352,6 +371,14 @@ Status AddDeviceWatch(FileSystem& files, Clock& clock, const DeviceSpec& spec, R
   }
   const ReportScopeTimes times;
   ScopeReport(drawn, times, report).Add();
+  for (const LiveDevice::Memory& memory : device.Memories()) {
+    if (memory.scope == nullptr || !memory.why_unread.empty()) continue;
+    const Status status =
+        AddNumbersOf(memory.scope->view(), memory.scope->names(), memory.spec.name, clock, report);
+    if (!status.ok())
+      report->warnings.push_back(
+          fmt::format("scope: the events of {}: {}", memory.spec.name, status.message()));
+  }
   return {};
 }
 

@@ -28,7 +28,11 @@ struct ReportScopeTimes {
 Status AddScopeWatch(FileSystem& files, Clock& clock, const ScopeSource& source,
                      const ReportScopeTimes& times, Report* report);
 
-// The same of the memories of a device; what one core waits for may be in another memory.
+// The numbers of a scope's events, whether it has mailboxes or not.
+Status AddEventNumbers(FileSystem& files, Clock& clock, const ScopeSource& source, Report* report);
+
+// What AddScopeWatch adds, and numbers, of the memories of a device; what one core waits for may be
+// in another memory.
 Status AddDeviceWatch(FileSystem& files, Clock& clock, const DeviceSpec& spec, Report* report);
 
 }  // namespace hangscope

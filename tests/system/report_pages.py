@@ -179,6 +179,11 @@ def device_deadlock():
             }
         ],
         kernels=[{"who": "core 0 reader", "name": "reader_bmm_tile.cpp", "launch": "12"}],
+        numbers=[
+            {"title": "Run time of tasks", "note": "Interrupts that came meanwhile are included.",
+             "columns": ["Task", "Ran"], "rows": [["task 4", "30 ns"], ["task 5", "1.500 ms"]]},
+            {"title": "Interrupts", "memory": "tile 1", "columns": ["Interrupt", "Longest"], "rows": []},
+        ],
         stacks=[
             {"who": "core 0 reader", "bytes": 4096, "lowest": 200, "free": 2048},
             {"who": "core 1 compute", "bytes": 4096, "lowest": 3000, "free": 3100},

@@ -121,6 +121,12 @@ class Kernel(Firmware):
         self.assertEqual(stats["idle"]["tasks"], [70006], stats["idle"])
         self.assertGreater(mine.ran[70006], 0)
         text = self.hangscope("show", "--stats", "--elf", FIRMWARE / "rv32-trace_sched-faults.elf", self.ram_file).out.decode()
+        data = json.loads(self.hangscope("report", "--data", "--elf", FIRMWARE / "rv32-trace_sched-faults.elf", self.ram_file).out)
+        tables = {table["title"]: table for table in data["numbers"]}
+        self.assertEqual(list(tables), ["Cores", "Run time of tasks", "From wake-up to switch", "Interrupts", "Mutexes held"])
+        for table in tables.values():
+            for row in [table["columns"], *table["rows"]]:
+                self.assertIn("  ".join(row).replace(" ", ""), text.replace(" ", ""), "report and show say the same")
         self.assertIn("Taken for idle: task 70006, it alone has the lowest priority, 0", text)
         self.assertRegex(text, r"core 0 +0\.0\d+ +0\.0\d+ +\d+\.\d %")
 

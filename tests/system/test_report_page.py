@@ -221,6 +221,8 @@ class ReportPage(ReportCase):
             ("stacks", "95 %"),
             ("bus", "no such node"),
             ("debug", "0x00000044"),
+            ("numbers", "1.500 ms"),
+            ("numbers", "tile 1: Interrupts"),
             ("run", "qemu-system-riscv32"),
             ("findings", "core 0 waits 0.7 s at CRBW"),
         ):

@@ -279,6 +279,30 @@ function debugPart(report) {
   return part("debug", "Debug rings", rings.slice(0, 200).map(one));
 }
 
+function numbersPart(report) {
+  const tables = report.data.objects("numbers");
+  if (tables.length === 0) return undefined;
+  const one = numbers => {
+    const title = [numbers.text("memory"), numbers.text("title")].filter(Boolean).join(": ");
+    const rows = numbers.list("rows").filter(Array.isArray);
+    const most = 500;
+    return [
+      element("h3", {}, targetText(title, {most: 160})),
+      numbers.text("note") &&
+        element("p", {class: "quiet"}, targetText(numbers.text("note"), {most: 2000})),
+      rows.length === 0
+        ? element("p", {}, "None.")
+        : table(
+            shortText(title, 160),
+            numbers.texts("columns").map(column => targetText(column)),
+            rows.slice(0, most).map(row => row.map(cell => targetText(String(cell), {most: 160})))
+          ),
+      omittedNote(rows, most, "more", "more"),
+    ];
+  };
+  return part("numbers", "Numbers from the events", tables.slice(0, 100).map(one));
+}
+
 function divergencePart(report) {
   const divergence = report.data.object("divergence");
   if (!divergence) return undefined;

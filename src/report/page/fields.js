@@ -128,6 +128,7 @@ const kKnownFields = [
   "bus",
   "kernels",
   "debug",
+  "numbers",
   "streams",
   "divergence",
 ];
