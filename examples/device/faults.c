@@ -116,7 +116,7 @@ static void trip_assert(void) {
   }
 }
 
-/* QEMU's virt machine has nothing there. */
+/* QEMU's virt machine has nothing there; of tiles it is memory. */
 __attribute__((noinline)) static void write_to_null(void) {
   __asm__ volatile("sw zero, 0(zero)" ::: "memory");
 }

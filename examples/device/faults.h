@@ -15,7 +15,7 @@ enum fault {
   FAULT_HANDOVER = 6,      /* control: `role` and `other` hand a ball to and fro, `value` times, in both orders */
   FAULT_BUS = 7,           /* `value` is the enum hangscope_bus_reason */
   FAULT_STACK = 8,         /* all of the stack but `value` bytes is used */
-  FAULT_NULL_WRITE = 9,    /* a store to address 0 */
+  FAULT_NULL_WRITE = 9,    /* a store to address 0: a trap; on tiles, unnoticed until the guard there is looked at */
   FAULT_GUARD = 10,        /* the guard word is written to */
   FAULT_ASSERT = 11,
   FAULT_ARGUMENT = 12,     /* `value` where less than CB_BLOCKS is possible */

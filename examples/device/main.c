@@ -54,11 +54,26 @@ static void prepare_scope(uint32_t first_node) {
   for (uint32_t node = 0; node < NODES; node++) {
     const struct noc_node at = node_of(node);
     hangscope_node_is(node, at.x, at.y);
-    if (node - first_node < SCOPE_NODES) {
-      hangscope_guard(node, &node_memories[node].own.guarded, GUARD_WORD);
-    }
   }
+#ifdef DEVICE_TILES
+  make_tile_tables(first_node);
+#endif
   STORE_RELEASE(&the_machine.scope_is_ready[first_node], 1u); /* pairs with the load in hart_main */
+}
+
+/* One core of those that share an image looks whether words of its nodes are as they were. */
+static int looks_at_guards(struct place place) { return place.core == core_at(place.node - place.node % SCOPE_NODES, WRITER); }
+
+static void guard_words(struct place place) {
+  if (!looks_at_guards(place)) {
+    return;
+  }
+  for (uint32_t node = place.node; node < NODES && node - place.node < SCOPE_NODES; node++) {
+    hangscope_guard(node, &node_memories[node].own.guarded, GUARD_WORD);
+  }
+#ifdef DEVICE_TILES /* elsewhere nothing is at address 0 */
+  hangscope_guard_null();
+#endif
 }
 
 /* What the core fills and empties, for whoever asks why another waits. */
@@ -84,14 +99,13 @@ static void count_block(struct place place) {
   lock_release(place, place.role);
 }
 
-/* Rarely, since it takes longer than a block: what the stack has left; and one core for all, whether the
- * guard words are as they were. */
+/* Rarely, since it takes longer than a block: what the stack has left, and the guarded words. */
 static void look_after(struct place place, uint32_t number) {
   if (number % ROUNDS_PER_LOOK != 0) {
     return;
   }
   hangscope_stack_look();
-  if (place.core == core_at(0, WRITER)) {
+  if (looks_at_guards(place)) {
     hangscope_guards_look();
   }
 }
@@ -171,6 +185,10 @@ void hart_main(unsigned hart) {
   while (LOAD_ACQUIRE(&the_machine.scope_is_ready[first_node]) == 0) {
   }
   __asm__ volatile("csrw mtvec, %0" ::"r"((uintptr_t)device_trap));
+#ifdef DEVICE_TILES
+  use_tile_tables(place.node);
+#endif
+  guard_words(place);
   sync_init();
   (void)hangscope_stack_paint(&hart_stacks[STACK_OF(hart) << STACK_SHIFT], 1u << STACK_SHIFT);
   say_what_it_provides(place);

@@ -2,6 +2,7 @@
  * these has more than its own core's code, and all of a node find its one scope at the same distance.
  *
  *   0x80000000 + TILE_BYTES n       node n: five images of TILE_IMAGE_BYTES, by role
+ *              + TILE_TABLES_AT     tables of pages, by which address 0 of its cores is its first word
  *              + TILE_SCOPE_AT      its scope
  *   TILES_SHARED_AT                 what nodes reach of each other over the bus
  *   TILES_MACHINE_AT                struct machine
@@ -13,6 +14,7 @@
 
 #define TILE_BYTES 0x100000
 #define TILE_IMAGE_BYTES 0x20000
+#define TILE_TABLES_AT 0xa0000
 #define TILE_SCOPE_AT 0xc0000
 #define TILES_SHARED_AT 0x83000000
 #define TILES_MACHINE_AT 0x83100000
@@ -38,6 +40,11 @@ static inline uint32_t this_hart(void) {
 }
 /* How far from where it was linked an image runs. */
 static inline uint32_t tile_moved_by(void) { return this_hart() / 5 * TILE_BYTES; }
+
+/* The memory of a tile begins at address 0 for its cores, as that of real ones does, and a store through a
+ * null pointer is no trap: tile_memory.c. One core of the node makes the tables, then each uses them. */
+void make_tile_tables(uint32_t node);
+void use_tile_tables(uint32_t node);
 #endif
 
 #endif

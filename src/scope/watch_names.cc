@@ -376,6 +376,13 @@ std::string WatchNames::Fault(const CoreFault& fault) const {
       break;
     case FaultType::kGuard: {
       const CatalogEntry* entry = catalog_.FindEntry(HANGSCOPE_CATALOG_GUARD, fault.kind);
+      if (fault.kind == HANGSCOPE_GUARD_NULL) {
+        text = fmt::format(
+            "the word at address 0, where a null pointer leads, changed: {:#x} was "
+            "found",
+            fault.value);
+        break;
+      }
       const std::string name = entry == nullptr
                                    ? fmt::format("guard word {}", fault.kind)
                                    : fmt::format("guard word '{}'", Clean(entry->name));

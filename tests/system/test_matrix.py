@@ -24,7 +24,7 @@ import typing
 
 from support import BUILD, HANGSCOPE, LONG, SEED, Case, main
 from watched_targets import (BUS_REASONS, MAILBOX_WORDS, MATH, PACK, READER, ROLES, UNPACK, WRITER, new_folder,
-                             start_device, start_pipeline, start_sched)
+                             start_device, start_pipeline, start_sched, start_tiles)
 
 SEEDS = 3 if LONG else 1
 WHY_EVERY = 3  # of these seeds hangscope why is asked, of the others hangscope watch
@@ -468,7 +468,27 @@ def sched_cases():
     }
 
 
-TARGETS = {"device": device_cases, "pipeline": pipeline_cases, "scheduler": sched_cases}
+# The tiles, whose cores have memory at address 0.
+
+
+def expect_null_guard(place):
+    """By the node's core that looks: number and role in its own memory."""
+    return Expected("fault", [WRITER], fault={"fault": "guard", "text": "the word at address 0, where a null pointer leads, changed: 0x0"})
+
+
+def tiles(fault, draw, expect):
+    def scenario(rng):
+        place = dict(block=rng.randint(20, 120))
+        draw(rng, place, rng.randrange(len(NODES)))
+        return Scenario(lambda folder, late: start_tiles(folder, fault=fault, **place), lambda planted: [expect(place)])
+    return scenario
+
+
+def tiles_cases():
+    return {"store through null": tiles("NULL_WRITE", any_role, expect_null_guard)}
+
+
+TARGETS = {"device": device_cases, "tiles": tiles_cases, "pipeline": pipeline_cases, "scheduler": sched_cases}
 
 
 @dataclasses.dataclass
@@ -527,7 +547,7 @@ def watch(run, scenario, started, folder):
     """Watches until it has found something and a little longer; controls for their time."""
     log = folder / "watch"
     with open(log, "wb") as out:
-        watcher = subprocess.Popen([HANGSCOPE, "watch", "--json", "--stall", str(STALL_S), "--elf", started.elf, started.target],
+        watcher = subprocess.Popen([HANGSCOPE, "watch", "--json", "--stall", str(STALL_S), *started.words()],
                                    stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
     try:
         follow(run, scenario, started, watcher, log)
@@ -599,7 +619,7 @@ def ask_why(run, scenario, started, folder):
 
 # What is left behind does not tell these: a loop is known by watching it. And where all goes on but for one core,
 # the others are in the middle of hand-overs when the target is killed, which a wait for a channel does not show.
-NOT_BY_WHY = ("endless loop", "priority starvation", "crash", "abort", "SIGKILL", "corrupt*", "stack*", "guard word")
+NOT_BY_WHY = ("endless loop", "priority starvation", "crash", "abort", "SIGKILL", "corrupt*", "stack*", "guard word", "store through null")
 
 
 def perform(target, case, make, seed, place, late=0):

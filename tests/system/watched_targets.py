@@ -45,6 +45,10 @@ class Started:
             self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=console,
                                             stderr=subprocess.STDOUT, env=environment)
 
+    def words(self):
+        """What hangscope watch is to be told."""
+        return ["--elf", self.elf, self.target]
+
     def said(self):
         return self.console.read_text(errors="replace")
 
@@ -141,6 +145,9 @@ class StartedTiles(Started):
     def __init__(self, command, folder, ram, file):
         super().__init__(command, folder, str(file), "", ram, TILES["TILE_SCOPE_AT"])
         self.folder, self.ram, self.file = folder, ram, file
+
+    def words(self):
+        return ["--device", str(self.file)]
 
     def write_file(self, name="grid.json", lost=(), ram=lambda node: "file:ram", elfs=None):
         """A file for --device; the memories of the nodes `lost` are not to be read."""
