@@ -38,12 +38,14 @@ Changes what a target that runs does, by writing into its scope; it is not stopp
   (x,y)  (x1,y1)-(x2,y2) those of a node, of all nodes in a rectangle; x,y where there
                          are several nodes
   NAME                   those of a role, or a thread
+  NAME@(x,y)             of these only those of the node, or of (x1,y1)-(x2,y2); a list
+                         is all that any part of it names
 
   --elf FILE             the program: names of roles, and where the scope is
   --intrusive            the target may be stopped for a moment (gdb:)
 
   hangscope set pause pid:4711 1-3
-  hangscope set delay /dev/shm/ram 'writer (0,0)-(1,1)' write=random:500 seed=7
+  hangscope set delay /dev/shm/ram 'writer@(0,0)-(1,1)' write=random:500 seed=7
 
 Status: 0; 2 usage; 3 the target cannot be read or written.
 )";

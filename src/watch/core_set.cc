@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -54,6 +55,9 @@ class CoreSet {
   Status AddWord(std::string_view word) {
     const auto pair = Pair(word);
     if (pair && nodes_.size() > 1) return AddNodes(word, *pair, *pair);
+    const size_t at = word.find('@');
+    if (at != std::string_view::npos && Pair(word.substr(at + 1)))
+      return AddOfNodes(word, word.substr(0, at), fmt::format("({})", word.substr(at + 1)));
     for (const std::string_view part : Parts(word)) {
       if (Status status = AddPart(part); !status.ok()) return status;
     }
@@ -63,9 +67,27 @@ class CoreSet {
 
  private:
   Status AddPart(std::string_view part) {
+    const size_t at = part.find('@');
+    if (at != std::string_view::npos && !IsName(part))
+      return AddOfNodes(part, part.substr(0, at), part.substr(at + 1));
     if (part.front() == '(') return AddRectangle(part);
     if (part.front() >= '0' && part.front() <= '9') return AddRange(part);
     return AddNamed(part);
+  }
+
+  // Those of `who` that are among the cores of `where` as well.
+  Status AddOfNodes(std::string_view part, std::string_view who, std::string_view where) {
+    if (who.empty() || !where.starts_with('('))
+      return Wrong(part, "cores of a node are NAME@(x,y); for example writer@(0,0)");
+    CoreSet named(cores_, nodes_);
+    CoreSet there(cores_, nodes_);
+    if (Status status = named.AddPart(who); !status.ok()) return status;
+    if (Status status = there.AddPart(where); !status.ok()) return status;
+    std::vector<uint32_t> both;
+    std::ranges::set_intersection(named.found_, there.found_, std::back_inserter(both));
+    if (both.empty()) return Wrong(part, fmt::format("{} has no core {}", where, Printable(who)));
+    found_.insert(both.begin(), both.end());
+    return {};
   }
 
   Status AddRange(std::string_view part) {
@@ -104,6 +126,11 @@ class CoreSet {
                                 : Wrong(part, "no core is there; the target has " + NodesText());
   }
 
+  bool IsName(std::string_view part) const {
+    return std::ranges::any_of(
+        cores_, [&](const CoreIdentity& core) { return core.role == part || core.name == part; });
+  }
+
   Status AddNamed(std::string_view part) {
     const auto matches = [&](const CoreIdentity& core) {
       return part == "all" || core.role == part || core.name == part;
@@ -118,10 +145,10 @@ class CoreSet {
     if (!near.empty())
       return Wrong(
           part, fmt::format("no core has this role or name; did you mean {}?", Printable(near[0])));
-    return Wrong(
-        part,
-        "no core has this role or name; cores are 0, 1-3, (x,y), all, or the name of a role: " +
-            KnownText(names));
+    return Wrong(part,
+                 "no core has this role or name; cores are 0, 1-3, (x,y), NAME@(x,y), all, or the "
+                 "name of a role: " +
+                     KnownText(names));
   }
 
   bool AddMatching(const std::function<bool(const CoreIdentity&)>& matches) {
@@ -182,6 +209,17 @@ Result<std::vector<uint32_t>> ParseCoreSet(const std::vector<std::string>& words
     return Status::Usage(
         "no cores are named; for example 0, 1-3, (0,0)-(1,1), all, or the name of a role");
   return found;
+}
+
+std::string CoreNumbersText(const std::vector<uint32_t>& cores) {
+  std::string text;
+  for (size_t begin = 0, end = 0; begin < cores.size(); begin = end) {
+    for (end = begin + 1; end < cores.size() && cores[end] == cores[end - 1] + 1;) ++end;
+    text += text.empty() ? "" : " ";
+    text += end - begin == 1 ? fmt::format("{}", cores[begin])
+                             : fmt::format("{}-{}", cores[begin], cores[end - 1]);
+  }
+  return text;
 }
 
 }  // namespace hangscope

@@ -7,8 +7,10 @@
 //                  cores: 1,2
 //   (x1,y1)-(x2,y2) all cores of the nodes in the rectangle
 //   writer         a role, or a thread, by its name
+//   writer@(0,0)   those of them that are of these nodes; any of the above before the @, a node or
+//                  a rectangle of them behind it; without brackets where that is the whole word
 //
-// and lists of these, with commas or spaces.
+// and lists of these, with commas or spaces: all that any part of the list names.
 #ifndef HANGSCOPE_WATCH_CORE_SET_H
 #define HANGSCOPE_WATCH_CORE_SET_H
 
@@ -38,6 +40,9 @@ struct NodePlace {
 Result<std::vector<uint32_t>> ParseCoreSet(const std::vector<std::string>& words,
                                            const std::vector<CoreIdentity>& cores,
                                            const std::vector<NodePlace>& nodes);
+
+// The shortest list of these numbers, which ascend, with spaces, since 2,5 may be a node: "0-2 5".
+std::string CoreNumbersText(const std::vector<uint32_t>& cores);
 
 }  // namespace hangscope
 

@@ -49,6 +49,28 @@ TEST_F(CoreSetTest, NodesAreNamedByCoordinatesAndRectangles) {
   EXPECT_EQ(Of({"(1,1)-(0,1)"}), Cores({4, 5, 6, 7}));  // from either end
 }
 
+TEST_F(CoreSetTest, ARoleOfANodeIsThatRoleThereAndAListIsAllThatItNames) {
+  EXPECT_EQ(Of({"writer@(0,0)"}), Cores({1}));
+  EXPECT_EQ(Of({"writer@(0,0)-(1,0)"}), Cores({1, 3}));
+  EXPECT_EQ(Of({"all@(1,1)", "reader@(0,0)"}), Cores({0, 6, 7}));
+  EXPECT_EQ(Of({"0-3@(1,0)"}), Cores({2, 3}));
+  EXPECT_EQ(Of({"writer@1,0"}), Cores({3}));  // the whole word, without brackets
+  EXPECT_EQ(Of({"writer (0,0)"}), Cores({0, 1, 3, 5, 7}));
+  EXPECT_EQ(WhyNot("writer@(7,7)"),
+            "cores '(7,7)': no core is there; the target has nodes from (0,0) to (1,1)");
+  EXPECT_EQ(WhyNot("1@(1,1)"), "cores '1@(1,1)': (1,1) has no core 1");
+  EXPECT_EQ(WhyNot("writer@0"),
+            "cores 'writer@0': cores of a node are NAME@(x,y); for example writer@(0,0)");
+  EXPECT_EQ(WhyNot("rider@(0,0)"),
+            "cores 'rider': no core has this role or name; did you mean reader?");
+}
+
+TEST_F(CoreSetTest, NumbersAreWrittenAsTheyAreRead) {
+  EXPECT_EQ(CoreNumbersText({0, 1, 2, 5, 7, 8}), "0-2 5 7-8");
+  EXPECT_EQ(CoreNumbersText({4}), "4");
+  EXPECT_EQ(Of({"1", "3"}), Cores({1, 3}));  // as a shell splits "1 3"
+}
+
 TEST_F(CoreSetTest, TwoNumbersAreANodeOnAGridAndCoresOnASingleNode) {
   EXPECT_EQ(Of({"1,0"}), Cores({2, 3}));
   EXPECT_EQ(Of({"1,0,2"}), Cores({0, 1, 2}));
