@@ -3,11 +3,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/near_name.h"
+#include "base/units.h"
 #include "base/utf8.h"
 #include "commands.h"
+#include "hangscope/abi/watch.h"
 #include "options.h"
+#include "scope/delay_text.h"
 #include "scope/live_scope.h"
 #include "scope/target_control.h"
 #include "scope/watch_text.h"
@@ -25,7 +29,7 @@ Changes what a target that runs does, by writing into its scope; it is not stopp
   pause                  the cores stop at their next HANGSCOPE_PAUSE()
   resume                 paused ones go on, also those that the code itself paused
   delay                  before accesses of the bus: read= write= atomic=N rounds, or
-                         random:N for 0 to N of them; seed=N
+                         random:N for 0 to N of them; seed=N. Prints which ran at once
   mask                   which events are recorded: classes=all, classes=task,sync
   freeze                 recording stops; after=N: after so many more events
   features               for the whole target, without CORES: waypoints, waits, asserts,
@@ -52,6 +56,8 @@ Status: 0; 2 usage; 3 the target cannot be read or written.
 
 const std::vector<std::string> kActions = {"pause", "resume", "delay",
                                            "mask",  "freeze", "features"};
+
+constexpr size_t kMostNamed = 6;  // cores in one line
 
 struct SetWords {
   std::string action;
@@ -109,13 +115,85 @@ Status Apply(TargetControl& control, const SetWords& words, const Change& change
 }
 
 std::string NamesOf(const LiveScope& view, const std::vector<uint32_t>& cores) {
-  constexpr size_t kMost = 6;
   std::string text;
-  for (size_t i = 0; i < std::min(cores.size(), kMost); ++i) {
+  for (size_t i = 0; i < std::min(cores.size(), kMostNamed); ++i) {
     text += (i == 0 ? "" : ", ") + view.names().Core(cores[i], view.sample().cores[cores[i]]);
   }
-  if (cores.size() > kMost) text += fmt::format(" and {} more", cores.size() - kMost);
+  if (cores.size() > kMostNamed) text += fmt::format(" and {} more", cores.size() - kMostNamed);
   return text;
+}
+
+// How many delays of each kind each core had so far; and whether any is set.
+struct DelaysSoFar {
+  std::vector<std::array<uint32_t, 3>> done;
+  bool any_is_set = false;
+};
+
+Result<DelaysSoFar> ReadDelays(LiveScope& view, const std::vector<uint32_t>& cores) {
+  DelaysSoFar all;
+  for (const uint32_t core : cores) {
+    auto detail = view.Detail(core);
+    if (!detail.ok()) return detail.status();
+    all.done.push_back(detail->delays_done);
+    all.any_is_set = all.any_is_set || detail->delays != std::array<uint32_t, 3>{};
+  }
+  return all;
+}
+
+// Of each core, which delays ran between the two: "12 writes"; empty: none.
+std::vector<std::string> DelaysBetween(const DelaysSoFar& before, const DelaysSoFar& after) {
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < after.done.size(); ++i) {
+    std::array<uint32_t, 3> done = after.done[i];
+    for (size_t kind = 0; kind < done.size(); ++kind) done[kind] -= before.done[i][kind];
+    texts.push_back(DelaysDoneText(done));
+  }
+  return texts;
+}
+
+// Of the cores for which `texts` have something, or, without texts, nothing.
+std::string ListOf(const LiveScope& view, const std::vector<uint32_t>& cores,
+                   const std::vector<std::string>& texts, bool with_text) {
+  std::vector<std::string> list;
+  for (size_t i = 0; i < cores.size(); ++i) {
+    if (texts[i].empty() == with_text) continue;
+    list.push_back(view.names().Core(cores[i], view.sample().cores[cores[i]]) +
+                   (with_text ? " " + texts[i] : ""));
+  }
+  const size_t all = list.size();
+  list.resize(std::min(all, kMostNamed));
+  return fmt::format("{}{}", fmt::join(list, ", "),
+                     all > kMostNamed ? fmt::format(" and {} more", all - kMostNamed) : "");
+}
+
+// Waits a moment until each of the cores had one, and says which ran: the proof.
+Status ShowDelays(LiveScope& view, const std::vector<uint32_t>& cores, Clock& clock) {
+  constexpr TimeNs kMost = kSecond;
+  constexpr TimeNs kStep = 20 * kMillisecond;
+  const TimeNs begin = clock.Monotonic();
+  auto before = ReadDelays(view, cores);
+  if (!before.ok()) return before.status();
+  if (!before->any_is_set) return {};
+  std::vector<std::string> texts;
+  auto missing = static_cast<ptrdiff_t>(cores.size());
+  while (missing > 0 && clock.Monotonic() - begin < kMost) {
+    clock.Sleep(kStep);
+    auto after = ReadDelays(view, cores);
+    if (!after.ok()) return after.status();
+    texts = DelaysBetween(*before, *after);
+    missing = std::ranges::count(texts, std::string());
+  }
+  const std::string took = FormatElapsed(clock.Monotonic() - begin);
+  if (missing < static_cast<ptrdiff_t>(cores.size()))
+    WriteOut(fmt::format("{}: delayed in {}: {}\n", view.name(), took,
+                         ListOf(view, cores, texts, true)));
+  if (missing == 0) return {};
+  auto switches = view.reader().ReadSwitches();
+  const bool off = switches.ok() && (*switches & HANGSCOPE_WATCH_DELAYS) == 0;
+  WriteOut(fmt::format("{}: nothing delayed in {}: {}{}\n", view.name(), took,
+                       ListOf(view, cores, texts, false),
+                       off ? "; delays are switched off for the whole target" : ""));
+  return {};
 }
 
 int SetFeatures(LiveScope& view, const SetWords& words) {
@@ -154,6 +232,10 @@ int Set(const SetWords& words) {
   }
   WriteOut(fmt::format("{}: {} set for {} core{}: {}\n", (*view)->name(), words.action,
                        cores->size(), cores->size() == 1 ? "" : "s", NamesOf(**view, *cores)));
+  if (words.action == "delay") {
+    if (Status status = ShowDelays(**view, *cores, clock); !status.ok())
+      PrintNote("which delays ran cannot be read: " + status.message());
+  }
   return kExitClean;
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "scope/delay_text.h"
+
 namespace hangscope {
 namespace {
 
@@ -124,11 +126,8 @@ void AddCore(const SubjectState& subject, const WatchScene& scene, const LiveDet
   AddStack(subject, details, lines);
   lines->push_back({fmt::format("heartbeat  {}, waits so far {}", sample.heartbeat,
                                 (sample.wait_sequence + 1) / 2)});
-  if (details.core && details.core->delays != std::array<uint32_t, 3>{}) {
-    const auto& d = details.core->delays;
-    lines->push_back({fmt::format("delays     reads {}, writes {}, atomics {}, seed {}", d[0], d[1],
-                                  d[2], details.core->delay_seed)});
-  }
+  const std::string delays = details.core ? DelaysText(*details.core) : "";
+  if (!delays.empty()) lines->push_back({"delays     " + delays});
 }
 
 void AddRing(const ScopeCore& ring, std::vector<LiveLine>* lines) {
