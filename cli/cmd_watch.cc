@@ -58,8 +58,8 @@ gdb:HOST:PORT, which wants --intrusive.
                         goes into snapshots; -e, -a, -g, --cpu-size, --window as for hangscope run
 
 On a terminal it shows the cores live; ? there says what keys do, q ends it, and what was
-found is printed then. Elsewhere findings are printed as they come, ENTER resumes paused
-cores (in the view r does), SIGUSR1 prints the table of cores, SIGUSR2 and hangscope snap
+found is printed then. Elsewhere findings are printed as they come, and which cores pause;
+ENTER resumes paused ones (in the view r does), SIGUSR1 prints the table of cores, SIGUSR2 and hangscope snap
 take a snapshot, SIGINT ends it. Status: 0 clean; 1 a hang or a fault; 2 usage; 3 a target
 cannot be read, or has no scope; 130 interrupted, nothing found.
 )";

@@ -619,6 +619,13 @@ const ScopeCatalog& LiveDevice::CatalogOf(const SubjectId& core) {
   return program != nullptr ? program->catalog : member->target->view().view().catalog();
 }
 
+const ScopeSource* LiveDevice::SourceOf(const LiveScope& scope) const {
+  for (const Member& member : members_) {
+    if (member.target != nullptr && &member.target->view() == &scope) return &member.spec.source;
+  }
+  return nullptr;
+}
+
 std::vector<LiveDevice::Memory> LiveDevice::Memories() {
   std::vector<Memory> memories;
   for (Member& member : members_) {

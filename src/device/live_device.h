@@ -68,6 +68,8 @@ class LiveDevice final : public Watchable, private WatchSource {
     uint32_t first_core;     // of its cores among the device's
   };
   std::vector<Memory> Memories();
+  // By what a memory's scope was opened; null: it is none of them.
+  const ScopeSource* SourceOf(const LiveScope& scope) const;
   // An ELF as names need it; of however many memories.
   struct Program {
     std::string catalog_bytes;

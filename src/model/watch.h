@@ -107,6 +107,7 @@ struct CoreSample {
   uint32_t kernel = 0;
   LaunchState launch = LaunchState::kNone;
   bool pause_asked = false;
+  uint32_t resumes = 0;  // how often somebody let it go on
   PausedState paused = PausedState::kNot;
   FaultType fault = FaultType::kNone;
   std::optional<uint32_t> stack_free;

@@ -14,11 +14,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-}  // namespace
+Json NoteObject(const std::string& target, const std::string& event, const std::string& text,
+                TimeNs wall) {
+  Json json = TypedObject("note", target, wall);
+  json["event"] = event;
+  json["text"] = text;
+  return json;
+}
 
-std::string SubjectJson(const SubjectState& subject, const WatchScene& scene, TimeNs wall) {
-  Json json = TypedObject("change", scene.target, wall);
-  json.update(SubjectObject(ToldSubject(subject.subject, scene)));
+Json StateObject(const SubjectState& subject, const WatchScene& scene) {
+  Json json = SubjectObject(ToldSubject(subject.subject, scene));
   json["activity"] = ActivityName(subject.activity);
   if (subject.subject.kind == SubjectId::Kind::kCore) {
     json["heartbeat"] = subject.sample.heartbeat;
@@ -26,14 +31,36 @@ std::string SubjectJson(const SubjectState& subject, const WatchScene& scene, Ti
       json["kernel"] = scene.NamesOf(subject.subject).Kernel(subject.sample.kernel);
     if (subject.sample.stack_free) json["stack_free_bytes"] = *subject.sample.stack_free;
   }
+  return json;
+}
+
+}  // namespace
+
+std::string SubjectJson(const SubjectState& subject, const WatchScene& scene, TimeNs wall) {
+  Json json = TypedObject("change", scene.target, wall);
+  json.update(StateObject(subject, scene));
   return JsonLine(json);
 }
 
 std::string WatchNoteJson(const std::string& target, const std::string& event,
                           const std::string& text, TimeNs wall) {
-  Json json = TypedObject("note", target, wall);
-  json["event"] = event;
-  json["text"] = text;
+  return JsonLine(NoteObject(target, event, text, wall));
+}
+
+std::string CoresNoteJson(const std::string& event, const std::string& text,
+                          const std::vector<SubjectId>& cores, const std::string& resume,
+                          const WatchScene& scene, TimeNs wall) {
+  Json json = NoteObject(scene.target, event, text, wall);
+  json["cores"] = Json::array();
+  for (const SubjectId& core : cores) {
+    const SubjectState* const subject = scene.Find(core);
+    if (subject == nullptr) continue;
+    Json told = StateObject(*subject, scene);
+    if (subject->sample.paused != PausedState::kNot)
+      told["paused_by"] = subject->sample.paused == PausedState::kByHost ? "host" : "code";
+    json["cores"].push_back(std::move(told));
+  }
+  if (!resume.empty()) json["resume"] = resume;
   return JsonLine(json);
 }
 

@@ -3,6 +3,7 @@
 #define HANGSCOPE_SCOPE_WATCH_JSON_H
 
 #include <string>
+#include <vector>
 
 #include "scope/watch_text.h"
 
@@ -13,6 +14,10 @@ std::string SubjectJson(const SubjectState& subject, const WatchScene& scene, Ti
 // `event`: a word for programs, "restarted", "ended"; `text`: one sentence for people.
 std::string WatchNoteJson(const std::string& target, const std::string& event,
                           const std::string& text, TimeNs wall);
+// A note about these cores; `resume`: the command by which paused ones go on, or empty.
+std::string CoresNoteJson(const std::string& event, const std::string& text,
+                          const std::vector<SubjectId>& cores, const std::string& resume,
+                          const WatchScene& scene, TimeNs wall);
 
 struct WatchCost {
   uint64_t polls = 0;

@@ -38,6 +38,7 @@ enum Word : size_t {
   kKernelId = offsetof(hangscope_mailbox, kernel) / 4,
   kLaunch = offsetof(hangscope_mailbox, launch) / 4,
   kPause = offsetof(hangscope_mailbox, pause) / 4,
+  kResumes = offsetof(hangscope_mailbox, resumes) / 4,
   kPaused = offsetof(hangscope_mailbox, paused) / 4,
   kFault = offsetof(hangscope_mailbox, fault) / 4,
   kStackFree = offsetof(hangscope_mailbox, stack_free) / 4,
@@ -154,6 +155,7 @@ void Decode(const MailboxWords& mailbox, CoreSample* sample) {
   sample->kernel = word[kKernelId];
   sample->launch = static_cast<LaunchState>(word[kLaunch]);
   sample->pause_asked = word[kPause] != 0;
+  sample->resumes = word[kResumes];
   sample->paused = static_cast<PausedState>(word[kPaused]);
   sample->fault = static_cast<FaultType>(word[kFault]);
   sample->stack_free = stack_known ? std::optional<uint32_t>(word[kStackFree]) : std::nullopt;

@@ -15,7 +15,6 @@
 #include "base/units.h"
 #include "control/remote_control.h"
 #include "device/live_device.h"
-#include "scope/target_control.h"
 #include "scope/watch_json.h"
 #include "scope/watch_text.h"
 #include "scope/watched_target.h"
@@ -24,6 +23,7 @@
 #include "watch/live_display.h"
 #include "watch/metrics.h"
 #include "watch/metrics_server.h"
+#include "watch/paused_cores.h"
 
 namespace hangscope {
 namespace {
@@ -55,11 +55,13 @@ Said SaidBy(const SubjectState& subject) {
 // One target and what was said of it.
 struct Watched {
   std::unique_ptr<Watchable> target;
+  SourceOf source_of;
   std::unique_ptr<TargetActs> acts;
   std::vector<Said> said;
   std::optional<WatchTable> table;
   int life = 0;
   std::map<FindingKind, size_t> findings;
+  PausedCores paused;
 };
 
 class WatchSession {
@@ -86,7 +88,9 @@ class WatchSession {
   void PollAll();
   void Announce(Watched& watched);
   void AnnounceFinding(Watched& watched, const ScopeFinding& finding);
+  void AnnouncePauses(Watched& watched);
   void Note(const std::string& target, const std::string& event, const std::string& text);
+  void NoteAs(const std::string& target, const std::string& text, const std::string& json);
   void Log(Watched& watched);
   void WriteLog(const std::string& lines);
   std::string LogHead();
@@ -98,6 +102,7 @@ class WatchSession {
   void ReadTerminal();
   void ReadKeys(bool terminal_is_gone);
   void ResumeAll();
+  bool ReadsTerminal() const;
   void AnnounceEnd();
   NarratorOptions Narrating();
   Result<std::string> PrefixOf(size_t target);
@@ -195,13 +200,22 @@ Status WatchSession::Open() {
   for (const ScopeSource& source : options_.sources) {
     auto target = WatchedTarget::Open(*environment_.files, source, watcher, clock_.Monotonic());
     if (!target.ok()) return WithAdvice(target.status(), source);
-    targets_.push_back({std::move(*target), {}, {}, {}, 0, {}});
+    targets_.push_back({std::move(*target),
+                        [&source](const LiveScope&) { return &source; },
+                        {},
+                        {},
+                        {},
+                        0,
+                        {},
+                        {}});
     targets_.back().target->Poll(clock_.Monotonic());  // the log begins with how they are
   }
   for (const DeviceSpec& spec : options_.devices) {
     auto device = LiveDevice::Open(*environment_.files, spec, watcher, clock_.Monotonic());
     if (!device.ok()) return device.status();
-    targets_.push_back({std::move(*device), {}, {}, {}, 0, {}});
+    LiveDevice& live = **device;
+    const auto source_of = [&live](const LiveScope& scope) { return live.SourceOf(scope); };
+    targets_.push_back({std::move(*device), source_of, {}, {}, {}, 0, {}, {}});
     targets_.back().target->Poll(clock_.Monotonic());
   }
   if (!options_.metrics.empty()) {
@@ -381,8 +395,13 @@ void WatchSession::Start() {
 
 void WatchSession::Note(const std::string& target, const std::string& event,
                         const std::string& text) {
-  const bool several = targets_.size() > 1 && event != "watching";
-  const std::string json = WatchNoteJson(target, event, text, clock_.Wall());
+  NoteAs(event == "watching" ? "" : target, text,
+         WatchNoteJson(target, event, text, clock_.Wall()));
+}
+
+void WatchSession::NoteAs(const std::string& target, const std::string& text,
+                          const std::string& json) {
+  const bool several = targets_.size() > 1;
   const std::string line = several && !target.empty() ? fmt::format("{}: {}", target, text) : text;
   Say(options_.json ? json : fmt::format("hangscope: {}\n", line));
   WriteLog(options_.json ? json : fmt::format("{}  {}\n", Stamp(), line));
@@ -436,6 +455,26 @@ void WatchSession::Announce(Watched& watched) {
   watched.acts->Follow(findings);
 }
 
+void WatchSession::AnnouncePauses(Watched& watched) {
+  Watchable& target = *watched.target;
+  if (!target.is_watched()) return;
+  const PausedCores::News news =
+      watched.paused.See(target.watcher().subjects(), target.life(), clock_.Monotonic());
+  const auto note = [&](const char* event, const std::vector<SubjectId>& cores,
+                        const std::string& text, const std::string& command) {
+    NoteAs(target.name(), text,
+           CoresNoteJson(event, text, cores, command, Scene(watched), clock_.Wall()));
+  };
+  if (!news.continued.empty())
+    note("continued", news.continued, ContinuedText(news, Scene(watched)), "");
+  if (news.paused.empty()) return;
+  const std::string command = ResumeCommand(target, news.paused, watched.source_of);
+  const std::string how = ReadsTerminal()   ? "; ENTER resumes paused cores"
+                          : command.empty() ? ""
+                                            : "; to resume: " + command;
+  note("paused", news.paused, PausedText(news.paused, Scene(watched)) + how, command);
+}
+
 // What changed between two looks.
 void WatchSession::Log(Watched& watched) {
   if (!log_ || !watched.target->is_watched()) return;
@@ -487,6 +526,7 @@ void WatchSession::PollAll() {
   cost_.bytes += bytes;
   for (Watched& watched : targets_) {
     Log(watched);
+    AnnouncePauses(watched);
     Announce(watched);
   }
   KeepBudget(bytes);
@@ -523,23 +563,18 @@ void WatchSession::ReadSignals() {
 void WatchSession::ResumeAll() {
   for (Watched& watched : targets_) {
     if (!watched.target->is_watched()) continue;
-    std::string resumed;
-    Status status;
-    for (const SubjectState& subject : watched.target->watcher().subjects()) {
-      if (subject.subject.kind != SubjectId::Kind::kCore) continue;
-      if (subject.sample.paused == PausedState::kNot && !subject.sample.pause_asked) continue;
-      const auto [scope, core] = watched.target->HomeOf(subject.subject);
-      if (scope == nullptr) continue;
-      status = TargetControl(scope->reader()).Resume(core.index);
-      if (!status.ok()) break;
-      resumed += (resumed.empty() ? "" : ", ") + SubjectName(subject.subject, Scene(watched));
-    }
-    if (!status.ok())
-      Note(watched.target->name(), "error", "cannot resume: " + status.message());
+    const auto resumed = ResumeAllOf(*watched.target, Scene(watched));
+    if (!resumed.ok())
+      Note(watched.target->name(), "error", "cannot resume: " + resumed.status().message());
     else
       Note(watched.target->name(), "resumed",
-           resumed.empty() ? "no core is paused" : "resumed " + resumed);
+           resumed.value().empty() ? "no core is paused" : "resumed " + resumed.value());
   }
+}
+
+bool WatchSession::ReadsTerminal() const {
+  return environment_.terminal_fd >= 0 && !display_ &&
+         (!environment_.terminal_may_be_read || environment_.terminal_may_be_read());
 }
 
 // In a terminal's own mode a line at a time arrives: ENTER.
@@ -556,8 +591,7 @@ void WatchSession::WaitUntil(TimeNs time) {
     const TimeNs now = clock_.Monotonic();
     if (now >= time) return;
     const TimeNs left = (display_ ? std::clamp(display_->next_draw(), now, time) : time) - now;
-    const bool reads = environment_.terminal_fd >= 0 && !display_ &&
-                       (!environment_.terminal_may_be_read || environment_.terminal_may_be_read());
+    const bool reads = ReadsTerminal();
     const bool shows = display_ && display_->MayBeRead();
     pollfd fds[] = {{environment_.signal_fd, POLLIN, 0},
                     {reads   ? environment_.terminal_fd
