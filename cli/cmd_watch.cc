@@ -49,6 +49,8 @@ gdb:HOST:PORT, which wants --intrusive.
   --json                JSON Lines on standard output, and in the log (docs/json.md)
   --log FILE            what changes, line by line; FILE.1 ... are older
   --log-size S --log-keep N   the log takes S times N bytes at most [10M, 3]
+  --dump-every T        all there is goes into the log each T; else only at the beginning,
+                        after findings and at the end
   --append              to the log that is there
   --junit FILE          the outcome as JUnit XML, a case for each target
   --metrics ADDR        GET /metrics for Prometheus at HOST:PORT, or on the socket PATH
@@ -76,6 +78,7 @@ struct WatchWords {
   std::string on_hang;  // empty: not given
   std::string act_on = "likely";
   std::string max_snapshots = "2";
+  std::string dump_every;
   std::string log_size = "10M";
   std::string log_keep = "3";
   bool intrusive = false;
@@ -92,6 +95,12 @@ Status ResolveTimes(const WatchWords& words, WatchOptions* options) {
   options->interval = *interval;
   options->stall = *stall;
   options->length = words.length.empty() ? 0 : *length;
+  if (words.dump_every.empty()) return {};
+  if (options->log.path.empty())
+    return Status::Usage("--dump-every has no effect without --log: dumps go into the log");
+  auto dump_every = ParseDuration("--dump-every", words.dump_every);
+  if (!dump_every.ok()) return dump_every.status();
+  options->dump_every = *dump_every;
   return {};
 }
 
@@ -257,7 +266,7 @@ pid_t ProcessWithoutScope(const WatchWords& watch) {
 // a program that works.
 Status CheckWithoutPolls(const OptionParser& parser, const std::string& why) {
   for (const char* option : {"--interval", "--budget", "--log", "--log-size", "--log-keep",
-                             "--append", "--metrics", "--intrusive", "--device"}) {
+                             "--append", "--dump-every", "--metrics", "--intrusive", "--device"}) {
     if (parser.IsGiven(option))
       return Status::Usage(
           fmt::format("{} has no effect {}; it is about mailboxes alone", option, why));
@@ -293,6 +302,7 @@ int WatchCommand(const std::vector<std::string>& words, const StartSignals& sign
   parser.Option("--log", &options.log.path);
   parser.Option("--log-size", &watch.log_size);
   parser.Option("--log-keep", &watch.log_keep);
+  parser.Option("--dump-every", &watch.dump_every);
   parser.Option("--metrics", &options.metrics);
   parser.Option("--junit", &options.junit_path);
   parser.Flag("--append", &options.log.append);

@@ -173,6 +173,7 @@ struct CoreDetail {
   uint32_t stack_bytes = 0;  // 0: not painted
   std::optional<uint32_t> stack_lowest;
   uint32_t stack_kernel = 0;
+  uint32_t debug_written = 0;  // values of the debug ring, those that are dropped by now, too
 };
 
 enum class Activity {

@@ -7,6 +7,8 @@
 
 #include "base/json_text.h"
 #include "base/units.h"
+#include "hangscope/abi/watch.h"
+#include "scope/delay_text.h"
 #include "verdict/json.h"
 
 namespace hangscope {
@@ -31,6 +33,20 @@ Json StateObject(const SubjectState& subject, const WatchScene& scene) {
       json["kernel"] = scene.NamesOf(subject.subject).Kernel(subject.sample.kernel);
     if (subject.sample.stack_free) json["stack_free_bytes"] = *subject.sample.stack_free;
   }
+  return json;
+}
+
+// By kind: how many rounds, and how many accesses were delayed.
+Json DelaysObject(const CoreDetail& detail) {
+  Json json;
+  for (size_t i = 0; i < kDelayKinds.size(); ++i) {
+    const uint32_t set = detail.delays[i];
+    if (set == 0 && detail.delays_done[i] == 0) continue;
+    json[kDelayKinds[i]] = {{"rounds", set & ~HANGSCOPE_DELAY_RANDOM},
+                            {"random", (set & HANGSCOPE_DELAY_RANDOM) != 0},
+                            {"done", detail.delays_done[i]}};
+  }
+  if (!json.empty()) json["seed"] = detail.delay_seed;
   return json;
 }
 
@@ -61,6 +77,35 @@ std::string CoresNoteJson(const std::string& event, const std::string& text,
     json["cores"].push_back(std::move(told));
   }
   if (!resume.empty()) json["resume"] = resume;
+  return JsonLine(json);
+}
+
+std::string DumpJsonLine(const SubjectState& subject, const WatchScene& scene, const DumpOf& dump,
+                         const std::optional<CoreDetail>& detail,
+                         const std::vector<DebugValue>& debug, TimeNs wall) {
+  Json json = TypedObject("dump", scene.target, wall);
+  json["dump"] = dump.number;
+  json["why"] = dump.why;
+  json.update(StateObject(subject, scene));
+  json["debug"] = Json::array();
+  for (const DebugValue& value : debug) json["debug"].push_back(value.value);
+  if (!detail) return JsonLine(json);
+  json["debug_written"] = detail->debug_written;
+  if (const Json delays = DelaysObject(*detail); !delays.empty()) json["delays"] = delays;
+  return JsonLine(json);
+}
+
+std::string DelaysNoteJson(const std::string& text,
+                           const std::vector<std::pair<SubjectId, CoreDetail>>& cores,
+                           const WatchScene& scene, TimeNs wall) {
+  Json json = NoteObject(scene.target, "delays", text, wall);
+  json["cores"] = Json::array();
+  for (const auto& [core, detail] : cores) {
+    const SubjectState* const subject = scene.Find(core);
+    if (subject == nullptr) continue;
+    json["cores"].push_back(StateObject(*subject, scene));
+    json["cores"].back()["delays"] = DelaysObject(detail);
+  }
   return JsonLine(json);
 }
 

@@ -2,7 +2,9 @@
 #ifndef HANGSCOPE_SCOPE_WATCH_JSON_H
 #define HANGSCOPE_SCOPE_WATCH_JSON_H
 
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "scope/watch_text.h"
@@ -18,6 +20,20 @@ std::string WatchNoteJson(const std::string& target, const std::string& event,
 std::string CoresNoteJson(const std::string& event, const std::string& text,
                           const std::vector<SubjectId>& cores, const std::string& resume,
                           const WatchScene& scene, TimeNs wall);
+
+// A core as a dump of a log has it: as in a change, with its part of the debug ring, the newest
+// first, and its delays.
+struct DumpOf {
+  int number = 0;
+  std::string why;
+};
+std::string DumpJsonLine(const SubjectState& subject, const WatchScene& scene, const DumpOf& dump,
+                         const std::optional<CoreDetail>& detail,
+                         const std::vector<DebugValue>& debug, TimeNs wall);
+// The delays of cores, and which of them ran, as a note.
+std::string DelaysNoteJson(const std::string& text,
+                           const std::vector<std::pair<SubjectId, CoreDetail>>& cores,
+                           const WatchScene& scene, TimeNs wall);
 
 struct WatchCost {
   uint64_t polls = 0;

@@ -506,6 +506,7 @@ Result<CoreDetail> WatchReader::ReadDetail(uint32_t core, std::vector<Corruption
   detail.delay_seed = u32(DETAIL_FIELD(delay_seed));
   detail.stack_bytes = u32(DETAIL_FIELD(stack_bytes));
   detail.stack_kernel = u32(DETAIL_FIELD(stack_kernel));
+  detail.debug_written = u32(DETAIL_FIELD(debug_next)) - u32(DETAIL_FIELD(debug_refused));
   const uint32_t lowest = u32(DETAIL_FIELD(stack_lowest));
   if (lowest != HANGSCOPE_NOT_KNOWN && detail.stack_bytes != 0) {
     if (lowest > detail.stack_bytes)

@@ -20,10 +20,12 @@
 #include "scope/watched_target.h"
 #include "target/target_spec.h"
 #include "verdict/json.h"
+#include "watch/dump_schedule.h"
 #include "watch/live_display.h"
 #include "watch/metrics.h"
 #include "watch/metrics_server.h"
 #include "watch/paused_cores.h"
+#include "watch/target_log.h"
 
 namespace hangscope {
 namespace {
@@ -36,30 +38,12 @@ TimeNs OwnCpuTime() {
   return time.tv_sec * kSecond + time.tv_nsec;
 }
 
-// What a line of the log says; a heartbeat alone is none.
-struct Said {
-  Activity activity = Activity::kUnused;
-  uint32_t waypoint = 0;
-  uint32_t waits_for = 0;
-  bool waits = false;
-  uint32_t kernel = 0;
-
-  bool operator==(const Said&) const = default;
-};
-
-Said SaidBy(const SubjectState& subject) {
-  return {subject.activity, subject.sample.waypoint, subject.wait ? subject.wait->resource : 0,
-          subject.wait.has_value(), subject.sample.kernel};
-}
-
 // One target and what was said of it.
 struct Watched {
   std::unique_ptr<Watchable> target;
   SourceOf source_of;
   std::unique_ptr<TargetActs> acts;
-  std::vector<Said> said;
-  std::optional<WatchTable> table;
-  int life = 0;
+  std::unique_ptr<TargetLog> log;
   std::map<FindingKind, size_t> findings;
   PausedCores paused;
 };
@@ -92,6 +76,8 @@ class WatchSession {
   void Note(const std::string& target, const std::string& event, const std::string& text);
   void NoteAs(const std::string& target, const std::string& text, const std::string& json);
   void Log(Watched& watched);
+  void Dump(const std::string& why);
+  void AnnounceDelays(Watched& watched);
   void WriteLog(const std::string& lines);
   std::string LogHead();
   std::string Table();
@@ -120,6 +106,7 @@ class WatchSession {
   std::vector<Watched> targets_;
   std::optional<RotatedLog> log_;
   bool log_fails_ = false;
+  DumpSchedule dumps_{options_.dump_every};
   std::unique_ptr<MetricsServer> metrics_;
   TimeNs start_ = 0;
   TimeNs interval_;  // as the budget makes it; the mean
@@ -200,14 +187,8 @@ Status WatchSession::Open() {
   for (const ScopeSource& source : options_.sources) {
     auto target = WatchedTarget::Open(*environment_.files, source, watcher, clock_.Monotonic());
     if (!target.ok()) return WithAdvice(target.status(), source);
-    targets_.push_back({std::move(*target),
-                        [&source](const LiveScope&) { return &source; },
-                        {},
-                        {},
-                        {},
-                        0,
-                        {},
-                        {}});
+    targets_.push_back(
+        {std::move(*target), [&source](const LiveScope&) { return &source; }, {}, {}, {}, {}});
     targets_.back().target->Poll(clock_.Monotonic());  // the log begins with how they are
   }
   for (const DeviceSpec& spec : options_.devices) {
@@ -215,7 +196,7 @@ Status WatchSession::Open() {
     if (!device.ok()) return device.status();
     LiveDevice& live = **device;
     const auto source_of = [&live](const LiveScope& scope) { return live.SourceOf(scope); };
-    targets_.push_back({std::move(*device), source_of, {}, {}, {}, 0, {}, {}});
+    targets_.push_back({std::move(*device), source_of, {}, {}, {}, {}});
     targets_.back().target->Poll(clock_.Monotonic());
   }
   if (!options_.metrics.empty()) {
@@ -225,6 +206,8 @@ Status WatchSession::Open() {
   }
   if (Status status = OpenActs(); !status.ok()) return status;
   if (options_.log.path.empty()) return {};
+  for (Watched& watched : targets_)
+    watched.log = std::make_unique<TargetLog>(*watched.target, options_.json);
   RotatedLogOptions log = options_.log;
   log.begins = {kLogBegins, "{\"type\":\""};  // as text, as JSON
   log_.emplace(
@@ -336,19 +319,8 @@ RecorderStatus WatchSession::StatusNow() {
 std::string WatchSession::LogHead() {
   if (options_.json) return "";
   std::string text = fmt::format("{}{}\n", kLogBegins, Stamp()) + WatchLegend();
-  for (Watched& watched : targets_) {
-    const WatchScene scene = Scene(watched);
-    text += fmt::format("\n{}\n", watched.target->name());
-    watched.table.emplace(scene, true);
-    text += fmt::format("{:<24}  {}", "time", watched.table->Head());
-    watched.said.clear();
-    for (const SubjectState& subject : *scene.subjects) {
-      watched.said.push_back(SaidBy(subject));
-      if (subject.activity != Activity::kUnused)
-        text += fmt::format("{}  {}", Stamp(), watched.table->Line(subject, scene));
-    }
-    watched.life = watched.target->life();
-  }
+  const size_t room = options_.log.size_bytes / 2 / targets_.size();
+  for (Watched& watched : targets_) text += watched.log->Head(Scene(watched), clock_.Wall(), room);
   return text + "\n";
 }
 
@@ -423,6 +395,7 @@ void WatchSession::AnnounceFinding(Watched& watched, const ScopeFinding& finding
   ++findings_;
   ++watched.findings[finding.kind];
   if (finding.IsBad()) ++bad_;
+  dumps_.NoteFinding();
   const WatchScene scene = Scene(watched);
   if (!newest_ || finding.IsBad() || !newest_->finding.IsBad()) {
     newest_ = {static_cast<size_t>(&watched - targets_.data()), finding,
@@ -475,25 +448,21 @@ void WatchSession::AnnouncePauses(Watched& watched) {
   note("paused", news.paused, PausedText(news.paused, Scene(watched)) + how, command);
 }
 
-// What changed between two looks.
 void WatchSession::Log(Watched& watched) {
   if (!log_ || !watched.target->is_watched()) return;
-  const WatchScene scene = Scene(watched);
-  const auto& subjects = *scene.subjects;
-  if (watched.life != watched.target->life()) watched.said.clear();
-  watched.life = watched.target->life();
-  watched.said.resize(subjects.size());
-  std::string lines;
-  for (size_t i = 0; i < subjects.size(); ++i) {
-    const Said says = SaidBy(subjects[i]);
-    if (says == watched.said[i]) continue;
-    watched.said[i] = says;
-    if (!watched.table) watched.table.emplace(scene, true);
-    lines += options_.json
-                 ? SubjectJson(subjects[i], scene, clock_.Wall())
-                 : fmt::format("{}  {}", Stamp(), watched.table->Line(subjects[i], scene));
+  WriteLog(watched.log->Changes(Scene(watched), clock_.Wall()));
+}
+
+void WatchSession::Dump(const std::string& why) {
+  if (!log_ || why.empty()) return;
+  const TimeNs begin = clock_.Monotonic();
+  for (Watched& watched : targets_) {
+    const uint64_t before = watched.target->bytes_read();
+    for (const std::string& text : watched.log->Dump(Scene(watched), why, clock_.Wall()))
+      WriteLog(text);
+    cost_.bytes += watched.target->bytes_read() - before;
   }
-  WriteLog(lines);
+  dumps_.Wrote(begin, clock_.Monotonic(), cost_.polls);
 }
 
 // Slower, never faster than asked for.
@@ -529,6 +498,7 @@ void WatchSession::PollAll() {
     AnnouncePauses(watched);
     Announce(watched);
   }
+  Dump(dumps_.WhyNow(clock_.Monotonic(), cost_.polls));
   KeepBudget(bytes);
   // hangs up on the slow, whether anybody else asks or not
   if (metrics_ != nullptr) metrics_->Poll(clock_.Monotonic());
@@ -629,7 +599,18 @@ std::string WatchSession::Metrics() {
   return WatchMetrics(targets, cost_);
 }
 
+// The proof that they ran, or that they did not.
+void WatchSession::AnnounceDelays(Watched& watched) {
+  const auto cores = DelayedCores(*watched.target);
+  if (cores.empty()) return;
+  const WatchScene scene = Scene(watched);
+  const std::string text = DelayedCoresText(cores, scene);
+  NoteAs(watched.target->name(), text, DelaysNoteJson(text, cores, scene, clock_.Wall()));
+}
+
 void WatchSession::AnnounceEnd() {
+  Dump(dumps_.HasWrittenAfter(cost_.polls) ? "" : "at the end");
+  for (Watched& watched : targets_) AnnounceDelays(watched);
   cost_.elapsed = clock_.Monotonic() - start_;
   cost_.cpu = OwnCpuTime() - cpu_at_start_;
   const std::string json = WatchEndJson(cost_, findings_, bad_, clock_.Wall());

@@ -6,7 +6,10 @@ HANGSCOPE_LONG=1 takes three seeds instead of one; HANGSCOPE_SEED=N others.
 import json
 import pathlib
 import random
+import re
+import shlex
 import shutil
+import signal
 import subprocess
 from xml.etree import ElementTree
 
@@ -284,6 +287,42 @@ class OneMemory(Grid):
         for findings in (found, kept):
             self.assertEqual([(f["kind"], f["subjects"][0]["name"]) for f in findings], [("fault", "core 2 math (0,0)")])
             self.assertEqual({victim["core"] for victim in findings[0]["victims"]}, {0, 1, 3, 4})
+
+
+class Plain(Grid):
+    """What the users of a watcher without a screen see of a device whose cores pause and are delayed."""
+
+    def test_pauses_dumps_and_delays(self):
+        folder = new_folder(self.folder)
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        device = start_device(folder)
+        self.addCleanup(device.kill)
+        device.until_recording()
+        log, out = folder / "watch.log", folder / "out"
+        with open(out, "wb") as said:
+            watcher = subprocess.Popen([HANGSCOPE, "watch", "--interval", "20ms", "--log", log, "--elf", device.elf, device.target],
+                                       stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT)
+        self.addCleanup(self.end, watcher)
+        self.until(lambda: "watching" in out.read_text())
+        done = self.hangscope("set", "delay", "--elf", device.elf, device.target, "writer@(0,0)", "write=random:50", "seed=7")
+        self.assertRegex(done.out.decode(), r"delay set for 1 core: core 4 writer \(0,0\)\n.*: delayed in \S+ s: core 4 writer \(0,0\) \d+ writes\n$")
+        done = self.hangscope("set", "delay", "--elf", device.elf, device.target, "math", "read=5")
+        self.assertRegex(done.out.decode(), r"nothing delayed in 1\.\d s: core 2 math \(0,0\)\n$")  # it has no bus
+        self.assertEqual(self.hangscope("set", "pause", "--elf", device.elf, device.target, "math").status, 0)
+        self.until(lambda: "; to resume: " in out.read_text())
+        announced = next(line for line in out.read_text().splitlines() if "; to resume: " in line)
+        self.assertRegex(announced, r"core 2 math \(0,0\) is paused from outside, kernel 2 compute, last waypoint \w+")
+        command = announced.partition("; to resume: hangscope ")[2]
+        self.assertEqual(self.hangscope(*shlex.split(command)).status, 0)
+        self.until(lambda: re.search(r"core 2 math \(0,0\) goes on, paused for \d", out.read_text()))
+        watcher.send_signal(signal.SIGINT)
+        self.assertEqual(watcher.wait(20), 130)
+        self.assertRegex(out.read_text(), r"core 4 writer \(0,0\): \d+ writes delayed \(writes up to 50, seed 7\)")
+        text = log.read_text()
+        self.assertRegex(text, r"dump 1 of .*, at the beginning\n  in each node: reader,unpack,math,pack,writer\n  node +cores")
+        self.assertRegex(text, r"dump 2 of .*, at the end\n.*\n.*\n  \(0,0\)  0-4 +(\w+,){4}\w+ +([A-Z],){4}[A-Z]  1,2,2,2,1 ")
+        self.assertRegex(text, r"core 2 math \(0,0\): debug ring, the newest first, \d+ older ones dropped\n(   ( [0-9a-f]{8}){8}\n){4}")
+        self.assertIn("  kernel 2 compute (examples/device/compute.c)\n", text)
 
 
 class Files(Case):
