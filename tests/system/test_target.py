@@ -8,6 +8,7 @@ import time
 import unittest
 import zlib
 
+import scope_reader
 from scope_ram import Elf, Ram, Record, Scope
 from support import FIRMWARE, Case, main
 
@@ -374,9 +375,11 @@ class NoInit(Target):
 
 class Porting(Target):
     """The hooks of docs/porting.md, compiled with warnings as errors and called by stand-ins for the kernels."""
+    WAITING = 2
+    EXCLUSIVE, CHANNEL, SUSPENDED, OUTSIDE = 1, 2, 4, 5
 
-    def recorded(self, name):
-        out = self.finish(self.start(name))
+    def recorded(self, name, parameter=0):
+        out = self.finish(self.start(name, parameter=parameter))
         return [(words[3], *map(int, words[4:])) for words in (line.split() for line in out.splitlines())]
 
     def test_freertos(self):
@@ -393,7 +396,33 @@ class Porting(Target):
         one, two, *rest = self.scope().tasks()
         self.assertEqual((one.task, one.state), (1, 0))
         self.assertEqual((two.task, two.state, two.kind, two.resource, two.holder), (2, 2, 1, mutex, 3))
-        self.assertEqual([task.sequence for task in rest], [0, 0])
+        self.assertEqual([task.sequence for task in rest[1:]], [0] * 5)
+
+    def test_what_freertos_tasks_wait_for(self):
+        records = self.recorded("porting-freertos", 2)
+        one, two, *rest = self.scope().tasks()
+        mutex = next(record[1] for record in records if record[0] == "mutex_lock")
+        buffer = next(record[1] for record in records if record[0] == "pipe_write")
+        group, bits = next(record[1:] for record in records if record[0] == "event_bits_set")
+        self.assertEqual((one.state, one.kind, one.resource), (self.WAITING, self.EXCLUSIVE, mutex))
+        self.assertEqual(one.holder, 2)
+        self.assertEqual((two.state, two.kind, two.resource), (self.WAITING, self.CHANNEL, buffer))
+        self.assertEqual([task.kind for task in rest[:5]],
+                         [self.SUSPENDED, self.CHANNEL, self.CHANNEL, self.OUTSIDE, self.OUTSIDE])
+        self.assertEqual([task.state for task in rest[:5]], [self.WAITING] * 5)
+        self.assertEqual((rest[1].resource, bits), (group, 5))
+        self.assertEqual([record[1:] for record in records if record[0] == "task_priority"], [(1, 4), (1, 2)])
+        self.assertEqual([record[1:] for record in records if record[0] == "task_notify"], [(1, 1)] * 3)
+
+    def test_what_freertos_reports_as_faults(self):
+        records = self.recorded("porting-freertos", 3)
+        self.assertEqual([record[0] for record in records], ["exception"])
+        with open(self.ram_file, "rb") as ram:
+            ram.seek(self.elf.symbols["hangscope_scope"] - 0x80000000)
+            lines = scope_reader.read_watch(ram.read(64 << 10))
+        fault = next(line for line in lines if line.startswith("detail 0")).split("fault=")[1].split()[0].split(":")
+        self.assertEqual(fault[0], "1", "the first is an assert")
+        self.assertEqual(fault[-1], "4", "all are counted")
 
     def test_zephyr(self):
         records = self.recorded("porting-zephyr")

@@ -4,11 +4,13 @@
 
 typedef uint32_t UBaseType_t;
 typedef uint32_t TickType_t;
+#define portMAX_DELAY ((TickType_t)0xffffffffUL)
 
 typedef struct tskTaskControlBlock {
   UBaseType_t uxPriority;
   UBaseType_t uxTCBNumber;
   UBaseType_t uxTaskNumber;
+  uint32_t ulNotifiedValue[2];
 } TCB_t;
 typedef TCB_t* TaskHandle_t;
 
@@ -30,6 +32,7 @@ static inline UBaseType_t uxTaskGetTaskNumber(TaskHandle_t task) {
 }
 
 #define HANGSCOPE_DEFINE
+#define HANGSCOPE_FREERTOS_HOOKS
 #include "freertos_trace.h"
 
 #if HANGSCOPE_ENABLE
@@ -39,6 +42,79 @@ static void switch_to(TCB_t* task) {
 }
 
 static void vTaskDelay(const TickType_t xTicksToDelay) { traceTASK_DELAY(); }
+
+static void xTaskNotify(TCB_t* pxTCB, UBaseType_t uxIndexToNotify) {
+  traceTASK_NOTIFY(uxIndexToNotify);
+  traceTASK_NOTIFY_FROM_ISR(uxIndexToNotify);
+  traceTASK_NOTIFY_GIVE_FROM_ISR(uxIndexToNotify);
+}
+
+/* In the end one waits for a mutex that two has, and two, through a stream buffer, for nobody.
+ * Three is suspended, four waits for an event group, five for a notification, six is the idle task,
+ * seven that of the timers. */
+static void leave_waits(void) {
+  static TCB_t tasks[7];
+  static Queue_t mutex = {.ucQueueType = 4}, queue;
+  static char group, buffer;
+  for (UBaseType_t i = 0; i < 7; i++) {
+    tasks[i].uxTCBNumber = i + 1;
+    traceTASK_CREATE(&tasks[i]);
+    traceMOVED_TASK_TO_READY_STATE(&tasks[i]);
+  }
+  TCB_t* const idle[] = {&tasks[5]};
+  switch_to(&tasks[0]);
+  traceSTARTING_SCHEDULER(idle);
+  traceQUEUE_RECEIVE(&mutex);
+  mutex.u.xSemaphore.xMutexHolder = &tasks[0];
+  switch_to(&tasks[1]);
+  traceBLOCKING_ON_QUEUE_RECEIVE(&mutex);
+  traceTASK_PRIORITY_INHERIT(&tasks[0], 4);
+  /* One gives the mutex: until two runs, nobody has it. */
+  switch_to(&tasks[0]);
+  traceQUEUE_SEND(&mutex);
+  traceTASK_PRIORITY_DISINHERIT(&tasks[0], 2);
+  mutex.u.xSemaphore.xMutexHolder = 0;
+  traceMOVED_TASK_TO_READY_STATE(&tasks[1]);
+  traceBLOCKING_ON_QUEUE_RECEIVE(&mutex);
+  switch_to(&tasks[1]);
+  traceQUEUE_RECEIVE(&mutex);
+  /* The buffer is what two waits for, and its notification how. */
+  traceSTREAM_BUFFER_SEND(&buffer, 12);
+  traceSTREAM_BUFFER_RECEIVE(&buffer, 12);
+  traceBLOCKING_ON_STREAM_BUFFER_RECEIVE(&buffer);
+  traceTASK_NOTIFY_WAIT(0); /* one was there already */
+  traceBLOCKING_ON_STREAM_BUFFER_RECEIVE(&buffer);
+  traceTASK_NOTIFY_WAIT_BLOCK(0);
+  switch_to(&tasks[2]);
+  traceTASK_SUSPEND(&tasks[2]);
+  switch_to(&tasks[3]);
+  traceEVENT_GROUP_SET_BITS(&group, 5);
+  traceEVENT_GROUP_WAIT_BITS_BLOCK(&group, 8);
+  switch_to(&tasks[4]);
+  traceBLOCKING_ON_QUEUE_PEEK(&queue);
+  traceMOVED_TASK_TO_READY_STATE(&tasks[4]);
+  xTaskNotify(&tasks[0], 1);
+  traceTASK_NOTIFY_TAKE(1);
+  traceTASK_NOTIFY_TAKE_BLOCK(1);
+  switch_to(&tasks[6]);
+  traceTASK_DELAY_UNTIL(xTickCount + portMAX_DELAY);
+}
+
+static void trip_all(TCB_t* task, char* name) {
+  configASSERT(task == 0);
+  vApplicationStackOverflowHook(task, name);
+  vApplicationMallocFailedHook();
+  freertos_risc_v_application_exception_handler();
+}
+
+static const char* name_of(uint32_t id) {
+  return id == HANGSCOPE_ID_task_priority    ? "task_priority"
+         : id == HANGSCOPE_ID_task_notify    ? "task_notify"
+         : id == HANGSCOPE_ID_event_bits_set ? "event_bits_set"
+                                             : 0;
+}
+
+enum { kEvents = 1, kWaits, kFaults };
 #endif
 
 void hart_main(unsigned hart) {
@@ -46,9 +122,17 @@ void hart_main(unsigned hart) {
   (void)hangscope_init();
   (void)xTickCount, (void)pxCurrentTCB, (void)uxTaskGetTaskNumber(0);
 #if HANGSCOPE_ENABLE
-  static TCB_t one = {5, 1, 0}, two = {6, 2, 0}, three = {7, 3, 0};
+  static TCB_t one = {.uxPriority = 5, .uxTCBNumber = 1}, two = {.uxPriority = 6, .uxTCBNumber = 2},
+               three = {.uxPriority = 7, .uxTCBNumber = 3};
   static Queue_t mutex = {.uxMessagesWaiting = 1, .ucQueueType = 1}, semaphore = {.ucQueueType = 3},
                  queue;
+  const uint32_t mode = platform_time_parameter_ms(kEvents);
+  if (mode == kWaits) leave_waits();
+  if (mode == kFaults) trip_all(&one, "one");
+  if (mode != kEvents) {
+    hangscope_dump(platform_put, name_of);
+    platform_power_off();
+  }
   traceTASK_CREATE(&one);
   traceTASK_CREATE(&two);
   switch_to(&one);
