@@ -229,6 +229,7 @@ struct SubjectState {
   CoreSample sample;
   // Of tasks.
   uint32_t task = 0;  // its id
+  bool has_core = false;
 };
 
 // What the watcher of a scope finds; each is found once. Of most the summary is empty until

@@ -28,8 +28,9 @@ std::string Text(TimeNs time, bool at_least) {
 
 std::string Watcher::Name(const SubjectId& subject) const {
   if (options_.call) return options_.call(subject);
-  return fmt::format("{} {}", subject.kind == SubjectId::Kind::kCore ? "core" : "task record",
-                     subject.index);
+  return subject.kind == SubjectId::Kind::kCore
+             ? fmt::format("core {}", subject.index)
+             : fmt::format("task {}", subjects_[cores_ + subject.index].task);
 }
 
 void Watcher::BuildGraph(Judgement& look) {
@@ -139,10 +140,20 @@ void Watcher::SetRole(const Judgement& look, uint32_t index, WaitNode* node) con
   }
 }
 
+// Where every core that runs tasks is halted, silent or paused, that is why a ready task does not
+// run.
 bool Watcher::NeverRuns(const Judgement& look, uint32_t index) const {
   const History& history = histories_[index];
-  return index >= cores_ && !options_.is_device && history.ready_looks >= kLeastLooks &&
-         !history.ran_instead.empty() && look.now - history.not_run_since >= options_.stall;
+  const auto& running = look.sample.running_tasks;
+  bool any_goes_on = false;
+  for (uint32_t core = 0; core < std::min<size_t>(cores_, running.size()); ++core) {
+    const Activity activity = subjects_[core].activity;
+    any_goes_on = any_goes_on || (running[core] != 0 && activity != Activity::kHalted &&
+                                  activity != Activity::kSilent && activity != Activity::kPaused);
+  }
+  return any_goes_on && index >= cores_ && !options_.is_device &&
+         history.ready_looks >= kLeastLooks && !history.ran_instead.empty() &&
+         look.now - history.not_run_since >= options_.stall;
 }
 
 // Who moves may deliver at any time. But one who went round and round meanwhile, for much longer
@@ -424,6 +435,9 @@ void Watcher::FindFault(Judgement& look, uint32_t core) {
   if (history.fault && finding.fault.type != type)
     finding.doubts.push_back("the details are of another fault than the mailbox says");
   finding.fault.type = type;
+  const auto& running = look.sample.running_tasks;
+  if (core < running.size() && running[core] != 0 && !history.moved_after_fault)
+    finding.evidence.push_back(fmt::format("task {} had the core", running[core]));
   if (history.moved_after_fault) finding.evidence.push_back("the core went on after it");
   look.Add(std::move(finding), {static_cast<uint32_t>(type)});
 }

@@ -213,6 +213,9 @@ Result<std::unique_ptr<LiveScope>> LiveScope::Open(FileSystem& files, const Scop
   WatcherOptions watcher = options;
   watcher.shared_clock = watch->layout().shared_clock();
   watcher.clock_hz = ClockRate(watch->layout());
+  watcher.call = [live = watch.get()](const SubjectId& subject) {
+    return SubjectName(subject, live->Scene(0));
+  };
   watch->watcher_.emplace(watcher);
   watch->events_.emplace(*watch->view_, watch->Catalog(), *watch->watcher_);
   if (Status status = watch->RefreshNames(); !status.ok()) return status;

@@ -14,8 +14,6 @@ namespace {
 
 constexpr int kLongerThanUsual = 3;  // by this factor
 
-std::string Record(const SubjectId& task) { return fmt::format("task record {}", task.index); }
-
 }  // namespace
 
 void Watcher::FollowStillCores(Judgement& look) {
@@ -34,7 +32,7 @@ void Watcher::FollowStillCores(Judgement& look) {
     AddOverdue(look, i, works.has_value(), &still);
   if (works) {
     still.evidence.push_back(
-        fmt::format("{} has the core, and is ready", Record(subjects_[*works].subject)));
+        fmt::format("{} has the core, and is ready", Name(subjects_[*works].subject)));
   }
   if (still.overdue.empty()) {
     // A kernel may well need no tick while one task computes and none sleeps.
@@ -136,11 +134,10 @@ void Watcher::AddOverdue(const Judgement& look, uint32_t index, bool works,
   still->overdue.push_back(index);
   if (is_told || works) still->confidence = Confidence::kLikely;
   still->evidence.push_back(
-      is_told
-          ? fmt::format("{} sleeps for {:.1f} s, and was to sleep for {:.1f} s",
-                        Record(subject.subject), Seconds(slept), Seconds(due))
-          : fmt::format("{} sleeps for {:.1f} s, and never slept for longer than {:.1f} s",
-                        Record(subject.subject), Seconds(slept), Seconds(history.longest_sleep)));
+      is_told ? fmt::format("{} sleeps for {:.1f} s, and was to sleep for {:.1f} s",
+                            Name(subject.subject), Seconds(slept), Seconds(due))
+              : fmt::format("{} sleeps for {:.1f} s, and never slept for longer than {:.1f} s",
+                            Name(subject.subject), Seconds(slept), Seconds(history.longest_sleep)));
 }
 
 bool Watcher::IsStillCore(uint32_t subject) const {

@@ -92,11 +92,14 @@ std::string ShortNames(const std::vector<SubjectId>& subjects, const WatchScene&
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// "held by core 2", "provided by core 2".
+// "held by core 2", "provided by core 2", "core 2 ran instead".
 std::string From(const SubjectState& subject, const std::vector<SubjectId>& others,
                  const WatchScene& scene) {
   if (others.empty()) return "";
   const ResourceKind kind = subject.wait ? subject.wait->kind : ResourceKind::kNone;
+  const bool is_ready =
+      subject.subject.kind == Kind::kTask && subject.activity == Activity::kRunning;
+  if (is_ready) return fmt::format(" ({} ran instead)", ShortNames(others, scene));
   const char* how = kind == ResourceKind::kExclusive   ? "held by"
                     : kind == ResourceKind::kSuspended ? "by"
                                                        : "provided by";
@@ -335,7 +338,7 @@ std::string SubjectDoing(const SubjectState& subject, const WatchScene& scene) {
   }
   switch (subject.activity) {
     case Activity::kRunning:
-      return "runs" + at;
+      return subject.subject.kind == Kind::kTask && !subject.has_core ? "is ready" : "runs" + at;
     case Activity::kIdle:
       return fmt::format("is idle for {}{}", Duration(subject, scene), at);
     case Activity::kPaused:

@@ -219,6 +219,8 @@ void Watcher::FollowTask(Judgement& look, uint32_t index) {
   }
   if (subject.task != sample.record.task || !history.seen) history = History{};
   subject.task = sample.record.task;
+  const auto& running = look.sample.running_tasks;
+  subject.has_core = std::find(running.begin(), running.end(), subject.task) != running.end();
   const bool changed = !history.seen || sample.record.sequence != history.sequence;
   if (changed) {
     if (history.seen && !history.changed_at_least && IsWork(subject.activity)) {

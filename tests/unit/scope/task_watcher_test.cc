@@ -166,6 +166,40 @@ TEST_F(TaskWatcherTest, RingsAreReadOnlyWhileAReadyTaskIsNotSeenToRun) {
   EXPECT_LT(news_asked_, 70);
 }
 
+// The last one that ran halted its core: the others are ready, and nobody keeps them from it.
+TEST_F(TaskWatcherTest, OnAHaltedCoreNoTaskIsStarved) {
+  Tasks(3);
+  TaskIsReady(0);
+  sample_.cores[0].in_use = true;
+  Run(kStall / 2, [&] { Runs(1); });
+  sample_.cores[0].fault = FaultType::kHardware;
+  Run(20 * kStall, [&] { Runs(1); });
+  ASSERT_EQ(found_.size(), 1u);
+  EXPECT_EQ(found_[0].kind, FindingKind::kFault);
+  EXPECT_THAT(found_[0].evidence, testing::Contains("task 2 had the core"));
+}
+
+TEST_F(TaskWatcherTest, OnAPausedCoreNoTaskIsStarved) {
+  Tasks(3);
+  TaskIsReady(0);
+  sample_.cores[0].in_use = true;
+  sample_.cores[0].paused = PausedState::kByHost;
+  Run(20 * kStall, [&] { Runs(1); });
+  EXPECT_TRUE(found_.empty());
+}
+
+TEST_F(TaskWatcherTest, EvidenceCallsATaskByItsId) {
+  Tasks(3);
+  task(0).task = 71;
+  TaskIsReady(0);
+  TaskWaits(1, 7, ResourceKind::kOutside);
+  Run(3 * kStall, [&] { Runs(2); });
+  ASSERT_EQ(found_.size(), 1u);
+  EXPECT_THAT(found_[0].evidence[0], testing::StartsWith("task 71 is ready"));
+  EXPECT_FALSE(watcher_.subjects()[1].has_core);
+  EXPECT_TRUE(watcher_.subjects()[3].has_core);
+}
+
 TEST_F(TaskWatcherTest, TheIdleTaskIsReadyAndNobodyMissesIt) {
   Tasks(2);
   task(0).sequence = 2;  // made, and never waited

@@ -147,6 +147,23 @@ TEST_F(WatchExportTest, WhatIsOnlyPossibleIsNotCalledAHang) {
   EXPECT_FALSE(Json(finding)["hang"].get<bool>());
 }
 
+TEST_F(WatchExportTest, AReadyTaskThatNeverRunsIsToldWithThoseThatRan) {
+  for (const uint32_t task : {8u, 9u}) {
+    SubjectState& state = subjects_.emplace_back();
+    state.subject = {Kind::kTask, task};
+    state.activity = Activity::kRunning;
+    state.task = task + 1;
+    state.has_core = task == 9;
+  }
+  ScopeFinding finding = Found(FindingKind::kStarved, {});
+  finding.subjects = {{Kind::kTask, 8}};
+  finding.partners = {{Kind::kTask, 9}};
+  EXPECT_EQ(Text(finding),
+            "HANG: starved, task 9 is ready and never runs (certain)\n"
+            "  task 9   is ready (task 10 ran instead)\n"
+            "  task 10  runs\n");
+}
+
 TEST_F(WatchExportTest, CorruptionIsSaidOnceAndMadePrintable) {
   ScopeFinding finding = Found(FindingKind::kCorrupt, {0});
   finding.corruption = {Corruption::Part::kCore, 0, "launch \x1b[31m77"};
