@@ -3,8 +3,9 @@
  * calls hangscope_init() before it creates the first task. Two cores need HANGSCOPE_CORES=2.
  *
  * The macros run inside tasks.c and queue.c, in the kernel's own critical sections. A task's id is
- * its uxTCBNumber, which is never used twice; a copy lies where queue.c can ask for it. The first
- * HANGSCOPE_TASKS tasks have a record of what they wait for; it is 0 by default, and then no host finds a deadlock.
+ * its uxTCBNumber, which is never used twice; a copy lies where queue.c can ask for it. HANGSCOPE_TASKS
+ * tasks at a time have a record of what they wait for; it is 0 by default, and then no host finds a deadlock. Tasks have the
+ * names that xTaskCreate was given, and queues and locks those of the queue registry.
  *
  * configASSERT becomes an assert of hangscope where FreeRTOSConfig.h has none of its own. With HANGSCOPE_FREERTOS_HOOKS
  * beside HANGSCOPE_DEFINE this also defines what reports a stack overflow, a failed pvPortMalloc and, in the kernel's RISC-V
@@ -40,7 +41,7 @@ HANGSCOPE_INLINE void hangscope_freertos_switched_in(uint32_t next) {
 }
 HANGSCOPE_INLINE void hangscope_freertos_waits(enum hangscope_resource_kind kind, uint32_t resource, uint32_t holder) {
   const uint32_t self = HANGSCOPE_FREERTOS_SELF();
-  hangscope_task_waits(self - 1, self, kind, resource, holder);
+  hangscope_task_waits(hangscope_task_slot_of(self), self, kind, resource, holder);
 }
 
 /* What the kernel set does not have. */
@@ -56,7 +57,7 @@ HANGSCOPE_EVENTS(freertos, HANGSCOPE_FREERTOS_FIRST_ID, HANGSCOPE_FREERTOS_EVENT
 /* The task that runs says that it is about to block, or that it did not have to after all. */
 HANGSCOPE_INLINE int hangscope_freertos_is_waiting(void) {
 #if HANGSCOPE_TASKS > 0
-  const struct hangscope_task* const record = hangscope_task_record(HANGSCOPE_FREERTOS_SELF() - 1);
+  const struct hangscope_task* const record = hangscope_task_record(hangscope_task_slot_of(HANGSCOPE_FREERTOS_SELF()));
   return record != 0 && hangscope_port_load(&record->state) == HANGSCOPE_TASK_WAITING;
 #else
   return 0;
@@ -67,7 +68,7 @@ HANGSCOPE_INLINE void hangscope_freertos_waits_for_channel(uint32_t resource) {
 }
 HANGSCOPE_INLINE void hangscope_freertos_goes_on(void) {
   const uint32_t self = HANGSCOPE_FREERTOS_SELF();
-  if (hangscope_freertos_is_waiting()) hangscope_task_ready(self - 1, self);
+  if (hangscope_freertos_is_waiting()) hangscope_task_ready(hangscope_task_slot_of(self), self);
 }
 
 /* A queue is a mutex, a semaphore or a queue: queue.h's numbers for ucQueueType. */
@@ -96,30 +97,35 @@ HANGSCOPE_INLINE void hangscope_freertos_received(uint32_t type, uint32_t queue,
   }
 }
 
+#define traceQUEUE_REGISTRY_ADD(queue, name) hangscope_resource_is_named(HANGSCOPE_FREERTOS_ADDRESS(queue), name)
+
 /* tasks.c */
 #define traceTASK_CREATE(tcb)                                                                  \
   do {                                                                                         \
     (tcb)->uxTaskNumber = (tcb)->uxTCBNumber;                                                  \
     hangscope_task_create((uint32_t)(tcb)->uxTCBNumber, (uint32_t)(tcb)->uxPriority);          \
+    hangscope_task_ready(hangscope_task_slot((uint32_t)(tcb)->uxTCBNumber), (uint32_t)(tcb)->uxTCBNumber); \
+    hangscope_task_is_named((tcb)->uxTCBNumber, (tcb)->pcTaskName);                            \
   } while (0)
 #define traceTASK_DELETE(tcb)                                                                  \
   do { /* the state is not known here */                                                       \
     hangscope_task_destroy((uint32_t)(tcb)->uxTCBNumber, 0);                                   \
-    hangscope_task_gone((uint32_t)(tcb)->uxTCBNumber - 1, (uint32_t)(tcb)->uxTCBNumber);       \
+    hangscope_task_is_named((tcb)->uxTCBNumber, 0);                                            \
+    hangscope_task_gone(hangscope_task_slot_of((uint32_t)(tcb)->uxTCBNumber), (uint32_t)(tcb)->uxTCBNumber); \
   } while (0)
 #define traceTASK_SWITCHED_IN() hangscope_freertos_switched_in((uint32_t)pxCurrentTCB->uxTCBNumber)
 /* The idle task of each core, which nobody misses. */
 #define traceSTARTING_SCHEDULER(idle_tasks)                                                    \
   do {                                                                                         \
     for (uint32_t i = 0; i < HANGSCOPE_CORES; i++) {                                           \
-      hangscope_task_waits((uint32_t)(idle_tasks)[i]->uxTCBNumber - 1, (uint32_t)(idle_tasks)[i]->uxTCBNumber, \
+      hangscope_task_waits(hangscope_task_slot_of((uint32_t)(idle_tasks)[i]->uxTCBNumber), (uint32_t)(idle_tasks)[i]->uxTCBNumber, \
                            HANGSCOPE_RESOURCE_OUTSIDE, 0, HANGSCOPE_NO_TASK);                  \
     }                                                                                          \
   } while (0)
 #define traceTASK_SUSPEND(tcb)                                                                 \
   do {                                                                                         \
     hangscope_task_suspend((uint32_t)(tcb)->uxTCBNumber);                                      \
-    hangscope_task_waits((uint32_t)(tcb)->uxTCBNumber - 1, (uint32_t)(tcb)->uxTCBNumber,       \
+    hangscope_task_waits(hangscope_task_slot_of((uint32_t)(tcb)->uxTCBNumber), (uint32_t)(tcb)->uxTCBNumber,       \
                          HANGSCOPE_RESOURCE_SUSPENDED, 0, HANGSCOPE_NO_TASK);                  \
   } while (0)
 #define traceTASK_RESUME(tcb) hangscope_task_resume((uint32_t)(tcb)->uxTCBNumber)
@@ -141,7 +147,7 @@ HANGSCOPE_INLINE void hangscope_freertos_received(uint32_t type, uint32_t queue,
     }                                                                                          \
   } while (0)
 #define traceMOVED_TASK_TO_READY_STATE(tcb)                                                    \
-  hangscope_task_ready((uint32_t)(tcb)->uxTCBNumber - 1, (uint32_t)(tcb)->uxTCBNumber)
+  hangscope_task_ready(hangscope_task_slot_of((uint32_t)(tcb)->uxTCBNumber), (uint32_t)(tcb)->uxTCBNumber)
 #define traceTASK_INCREMENT_TICK(count) hangscope_tick()
 #define traceTASK_PRIORITY_SET(tcb, priority)                                                  \
   hangscope_task_priority((uint32_t)(tcb)->uxTCBNumber, (uint32_t)(priority))

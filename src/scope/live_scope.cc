@@ -15,7 +15,7 @@
 #include "hangscope/abi/record.h"
 #include "hangscope/abi/scope.h"
 #include "scope/scope_elf.h"
-#include "scope/target_words.h"
+#include "scope/words/target_words.h"
 #include "target/file_users.h"
 #include "target/target_spec.h"
 

@@ -392,11 +392,13 @@ class Porting(Target):
             ("mutex_lock", mutex, 2), ("mutex_unlock", mutex, 0), ("semaphore_post", semaphore, 1),
             ("semaphore_wait", semaphore, 0), ("queue_send", queue, 1), ("queue_receive", queue, 0), ("task_destroy", 1, 0),
             ("task_create", 1, 5), ("task_create", 3, 7), ("task_switch", 2, 3), ("mutex_lock", mutex, 3)])
-        # Wait records: one was destroyed, two waits for the mutex that one had and three has.
+        # Wait records: one was destroyed and made again, two waits for the mutex that one had and three has.
         one, two, *rest = self.scope().tasks()
-        self.assertEqual((one.task, one.state), (1, 0))
+        self.assertEqual((one.task, one.state), (1, 1))
         self.assertEqual((two.task, two.state, two.kind, two.resource, two.holder), (2, 2, 1, mutex, 3))
         self.assertEqual([task.sequence for task in rest[1:]], [0] * 5)
+        shown = self.hangscope("show", f"file:{self.ram_file}", "--elf", self.elf.path)
+        self.assertRegex(shown.out.decode(), r"task 2 radio  waits since .* for antenna \(exclusive\), held by task 3\n")
 
     def test_what_freertos_tasks_wait_for(self):
         records = self.recorded("porting-freertos", 2)

@@ -166,7 +166,7 @@ HANGSCOPE_INLINE struct hangscope_task* hangscope_task_record(uint32_t index) {
 HANGSCOPE_INLINE uint32_t hangscope_task_slot_of(uint32_t task) {
   struct hangscope_scope* const scope = hangscope_the_scope();
   if (scope == 0) return HANGSCOPE_TASKS;
-  uint32_t slot = task % HANGSCOPE_TASKS;
+  uint32_t slot = (task - 1) % HANGSCOPE_TASKS;
   for (uint32_t i = 0; i < HANGSCOPE_TASKS; i++) {
     if (hangscope_port_load(&scope->tasks[slot].task) == task &&
         hangscope_port_load(&scope->tasks[slot].state) != HANGSCOPE_TASK_NONE)
@@ -185,7 +185,7 @@ HANGSCOPE_COLD uint32_t hangscope_task_slot(uint32_t task) {
   struct hangscope_scope* const scope = hangscope_the_scope();
   uint32_t slot = hangscope_task_slot_of(task);
   if (scope == 0 || slot < HANGSCOPE_TASKS) return slot;
-  slot = task % HANGSCOPE_TASKS;
+  slot = (task - 1) % HANGSCOPE_TASKS;
   for (uint32_t i = 0; i < HANGSCOPE_TASKS; i++) {
     if (hangscope_port_load(&scope->tasks[slot].state) == HANGSCOPE_TASK_NONE) return slot;
     slot = slot + 1 < HANGSCOPE_TASKS ? slot + 1 : 0;

@@ -11,6 +11,7 @@ typedef struct tskTaskControlBlock {
   UBaseType_t uxTCBNumber;
   UBaseType_t uxTaskNumber;
   uint32_t ulNotifiedValue[2];
+  char pcTaskName[8];
 } TCB_t;
 typedef TCB_t* TaskHandle_t;
 
@@ -122,7 +123,7 @@ void hart_main(unsigned hart) {
   (void)hangscope_init();
   (void)xTickCount, (void)pxCurrentTCB, (void)uxTaskGetTaskNumber(0);
 #if HANGSCOPE_ENABLE
-  static TCB_t one = {.uxPriority = 5, .uxTCBNumber = 1}, two = {.uxPriority = 6, .uxTCBNumber = 2},
+  static TCB_t one = {.uxPriority = 5, .uxTCBNumber = 1}, two = {.uxPriority = 6, .uxTCBNumber = 2, .pcTaskName = "radio"},
                three = {.uxPriority = 7, .uxTCBNumber = 3};
   static Queue_t mutex = {.uxMessagesWaiting = 1, .ucQueueType = 1}, semaphore = {.ucQueueType = 3},
                  queue;
@@ -135,6 +136,7 @@ void hart_main(unsigned hart) {
   }
   traceTASK_CREATE(&one);
   traceTASK_CREATE(&two);
+  traceQUEUE_REGISTRY_ADD(&mutex, "antenna");
   switch_to(&one);
   vTaskDelay(7);
   switch_to(&two);

@@ -1,7 +1,7 @@
 // Words of the program's own that it wants shown beside what its cores say, or dumped
 // (target/show.h): which there are, and what stands in them.
-#ifndef HANGSCOPE_SCOPE_TARGET_WORDS_H
-#define HANGSCOPE_SCOPE_TARGET_WORDS_H
+#ifndef HANGSCOPE_SCOPE_WORDS_TARGET_WORDS_H
+#define HANGSCOPE_SCOPE_WORDS_TARGET_WORDS_H
 
 #include <cstdint>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "scope/target_words.h"
+#include "scope/words/target_words.h"
 
 #include <fmt/format.h>
 
