@@ -50,7 +50,7 @@ gdb:HOST:PORT, which wants --intrusive.
   --log FILE            what changes, line by line; FILE.1 ... are older
   --log-size S --log-keep N   the log takes S times N bytes at most [10M, 3]
   --dump-every T        all there is goes into the log each T; else only at the beginning,
-                        after findings and at the end
+                        after findings and at the end; --dump-all: with all words of its own
   --append              to the log that is there
   --junit FILE          the outcome as JUnit XML, a case for each target
   --metrics ADDR        GET /metrics for Prometheus at HOST:PORT, or on the socket PATH
@@ -95,6 +95,8 @@ Status ResolveTimes(const WatchWords& words, WatchOptions* options) {
   options->interval = *interval;
   options->stall = *stall;
   options->length = words.length.empty() ? 0 : *length;
+  if (options->dump_all && options->log.path.empty())
+    return Status::Usage("--dump-all has no effect without --log: dumps go into the log");
   if (words.dump_every.empty()) return {};
   if (options->log.path.empty())
     return Status::Usage("--dump-every has no effect without --log: dumps go into the log");
@@ -265,8 +267,9 @@ pid_t ProcessWithoutScope(const WatchWords& watch) {
 // They are about how mailboxes are polled and shown: whoever asks how often would take silence for
 // a program that works.
 Status CheckWithoutPolls(const OptionParser& parser, const std::string& why) {
-  for (const char* option : {"--interval", "--budget", "--log", "--log-size", "--log-keep",
-                             "--append", "--dump-every", "--metrics", "--intrusive", "--device"}) {
+  for (const char* option :
+       {"--interval", "--budget", "--log", "--log-size", "--log-keep", "--append", "--dump-every",
+        "--dump-all", "--metrics", "--intrusive", "--device"}) {
     if (parser.IsGiven(option))
       return Status::Usage(
           fmt::format("{} has no effect {}; it is about mailboxes alone", option, why));
@@ -303,6 +306,7 @@ int WatchCommand(const std::vector<std::string>& words, const StartSignals& sign
   parser.Option("--log-size", &watch.log_size);
   parser.Option("--log-keep", &watch.log_keep);
   parser.Option("--dump-every", &watch.dump_every);
+  parser.Flag("--dump-all", &options.dump_all);
   parser.Option("--metrics", &options.metrics);
   parser.Option("--junit", &options.junit_path);
   parser.Flag("--append", &options.log.append);

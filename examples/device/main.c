@@ -45,9 +45,18 @@ static void prepare_machine(void) {
   STORE_RELEASE(&the_machine.is_ready, 1u); /* pairs with the load in hart_main */
 }
 
+/* What a watcher shows beside what the cores say: of each node, how far its first buffer is. */
+static void register_words(void) {
+  HANGSCOPE_SHOW(node, node_memories[0].own.cbs[0].pushed, sizeof(struct node_memory), u32, "cb0 pushed");
+  HANGSCOPE_SHOW(node, node_memories[0].own.cbs[0].popped, sizeof(struct node_memory), u32, "cb0 popped");
+  HANGSCOPE_DUMP(node, node_memories[0].own.credits, sizeof(struct node_memory), u32, "credits");
+  HANGSCOPE_DUMP(all, the_machine.cores_done, 0, u32, "cores done");
+}
+
 /* It knows the places of all nodes: its cores wait for what others have. */
 static void prepare_scope(uint32_t first_node) {
   (void)hangscope_init();
+  register_words();
   for (uint32_t core = 0; core < SCOPE_NODES * ROLES && first_node + core / ROLES < device_nodes(); core++) {
     hangscope_core_is(core, first_node + core / ROLES, core % ROLES);
   }

@@ -508,8 +508,9 @@ std::vector<std::string> LiveScope::ShownWords(const ScopeFinding& finding) cons
   return WordLines(words, values, Scene(0));
 }
 
-std::vector<std::string> LiveScope::DumpWords() const {
-  const std::vector<TargetWord> words = TargetWords(Catalog());
+std::vector<std::string> LiveScope::DumpWords(bool all) const {
+  std::vector<TargetWord> words = TargetWords(Catalog());
+  std::erase_if(words, [&](const TargetWord& word) { return !all && !word.is_shown; });
   return WordLines(
       words, ReadWords(*view_, Catalog(), words, layout().core_count, reader_->layout().node_count),
       Scene(0));

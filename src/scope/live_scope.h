@@ -128,9 +128,9 @@ class LiveScope final : public WatchSource {
   // Of whom the finding is about, where that is one; else of who stopped first, where that is
   // known.
   FindingHistory History(const ScopeFinding& finding);
-  // All that the program has registered to be shown or dumped, as it is now; a line for each core
-  // and node that has any. Reads the target.
-  std::vector<std::string> DumpWords() const;
+  // What the program has registered to be shown, and `all`: to be dumped, too, as it is now; a line
+  // for each core and node that has any. Reads the target.
+  std::vector<std::string> DumpWords(bool all) const;
   // What travels of it, with its history and the Linux threads of its subjects.
   Finding Tell(const ScopeFinding& finding, TimeNs now);
 

@@ -34,7 +34,8 @@ std::string TaskWaitText(const TaskWait& task, const ScopeLayout& layout,
   const WatchNames names(catalog, nullptr, 0);
   const std::string who = names.Task(task.task);
   if (task.state != TaskState::kWaiting) return who + "  ready\n";
-  std::string text = fmt::format("{}  waits since {}", who, ScopeTimeText(task.since, false, layout));
+  std::string text =
+      fmt::format("{}  waits since {}", who, ScopeTimeText(task.since, false, layout));
   switch (task.kind) {
     case ResourceKind::kTime:
       text += " for time to pass";

@@ -225,6 +225,14 @@ std::vector<std::string> TargetLog::Dump(const WatchScene& scene, const std::str
     if (!delays.empty()) text += fmt::format("  {}: {}\n", name, delays);
     if (!text.empty()) texts.push_back(std::move(text));
   }
+  const std::vector<LiveScope*> scopes = target_.Scopes();
+  for (LiveScope* const scope : scopes) {
+    std::string text;
+    for (const std::string& line : scope->DumpWords(all_words_)) text += "    " + line + "\n";
+    if (text.empty()) continue;
+    const std::string of = scopes.size() > 1 ? " of " + Printable(scope->name()) : "";
+    texts.push_back(fmt::format("  words{}:\n{}", of, text));
+  }
   texts.push_back(KernelsText(scene));
   return texts;
 }

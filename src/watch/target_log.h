@@ -13,8 +13,10 @@ namespace hangscope {
 
 class TargetLog {
  public:
-  // `json`: nothing but JSON lines.
-  TargetLog(Watchable& target, bool json) : target_(target), json_(json) {}
+  // `json`: nothing but JSON lines. `all_words`: dumps have the words that the program wants
+  // dumped, too, and not only those that it wants shown.
+  TargetLog(Watchable& target, bool json, bool all_words)
+      : target_(target), json_(json), all_words_(all_words) {}
 
   // How all cores and tasks are, and what kernels are called, in lines: at most about `most_bytes`.
   std::string Head(const WatchScene& scene, TimeNs wall, size_t most_bytes);
@@ -43,6 +45,7 @@ class TargetLog {
 
   Watchable& target_;
   const bool json_;
+  const bool all_words_;
   std::vector<Said> said_;
   std::optional<WatchTable> table_;
   int life_ = 0;

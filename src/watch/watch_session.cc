@@ -207,7 +207,7 @@ Status WatchSession::Open() {
   if (Status status = OpenActs(); !status.ok()) return status;
   if (options_.log.path.empty()) return {};
   for (Watched& watched : targets_)
-    watched.log = std::make_unique<TargetLog>(*watched.target, options_.json);
+    watched.log = std::make_unique<TargetLog>(*watched.target, options_.json, options_.dump_all);
   RotatedLogOptions log = options_.log;
   log.begins = {kLogBegins, "{\"type\":\""};  // as text, as JSON
   log_.emplace(

@@ -27,6 +27,7 @@ struct WatchOptions {
   bool exit_on_hang = false;
   bool json = false;
   RotatedLogOptions log;  // without a path: none
+  bool dump_all = false;  // words that a program wants dumped are in the dumps of the log
   TimeNs dump_every = 0;  // into the log, of all there is; 0: at the beginning, findings, the end
   std::string metrics;    // HOST:PORT or a path; empty: none
   WatchActOptions acts;

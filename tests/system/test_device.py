@@ -300,7 +300,7 @@ class Plain(Grid):
         device.until_recording()
         log, out = folder / "watch.log", folder / "out"
         with open(out, "wb") as said:
-            watcher = subprocess.Popen([HANGSCOPE, "watch", "--interval", "20ms", "--log", log, "--elf", device.elf, device.target],
+            watcher = subprocess.Popen([HANGSCOPE, "watch", "--interval", "20ms", "--log", log, "--dump-all", "--elf", device.elf, device.target],
                                        stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT)
         self.addCleanup(self.end, watcher)
         self.until(lambda: "watching" in out.read_text())
@@ -323,6 +323,9 @@ class Plain(Grid):
         self.assertRegex(text, r"dump 2 of .*, at the end\n.*\n.*\n  \(0,0\)  0-4 +(\w+,){4}\w+ +([A-Z],){4}[A-Z]  1,2,2,2,1 ")
         self.assertRegex(text, r"core 2 math \(0,0\): debug ring, the newest first, \d+ older ones dropped\n(   ( [0-9a-f]{8}){8}\n){4}")
         self.assertIn("  kernel 2 compute (examples/device/compute.c)\n", text)
+        pushed = [int(n) for n in re.findall(r"words:\n    all +cores done 0\n    node \(0,0\)  cb0 pushed (\d+), cb0 popped \d+, credits \d+\n", text)]
+        self.assertEqual(len(pushed), 2, "a line of each dump")
+        self.assertLess(pushed[0], pushed[1])
 
 
 class Files(Case):

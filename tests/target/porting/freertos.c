@@ -123,7 +123,8 @@ void hart_main(unsigned hart) {
   (void)hangscope_init();
   (void)xTickCount, (void)pxCurrentTCB, (void)uxTaskGetTaskNumber(0);
 #if HANGSCOPE_ENABLE
-  static TCB_t one = {.uxPriority = 5, .uxTCBNumber = 1}, two = {.uxPriority = 6, .uxTCBNumber = 2, .pcTaskName = "radio"},
+  static TCB_t one = {.uxPriority = 5, .uxTCBNumber = 1},
+               two = {.uxPriority = 6, .uxTCBNumber = 2, .pcTaskName = "radio"},
                three = {.uxPriority = 7, .uxTCBNumber = 3};
   static Queue_t mutex = {.uxMessagesWaiting = 1, .ucQueueType = 1}, semaphore = {.ucQueueType = 3},
                  queue;
