@@ -49,6 +49,11 @@ BUILT_IN.update(enumerate([
     ("exception", "cause %u at %x")], 16))
 
 
+# Fields of these whose values have names, by what they are numbers of.
+NUMBERED = {"task": TASK, "previous": TASK, "next": TASK, "holder": TASK, "semaphore": RESOURCE, "mutex": RESOURCE, "pipe": RESOURCE,
+            "queue": RESOURCE, "interrupt": 10, "cause": 11, "previous_state": 12}
+
+
 class Trouble(Exception):
     """One sentence on why something cannot be told."""
 
@@ -191,9 +196,12 @@ class Catalog:
         if (EVENT, identity) in self.entries:
             name, form, fields, _ = self.entries[EVENT, identity]
             fields = [field.split(" ", 1) for field in fields.split(",") if field]
+            if identity in BUILT_IN and BUILT_IN[identity][0] == name:
+                fields = [[NUMBERED.get(field, kind), field] for kind, field in fields]
         elif identity in BUILT_IN:
             name, form = BUILT_IN[identity]
-            fields = [["i32" if part[0] == "d" else "u32", ""] for part in form.split("%")[1:] if part]
+            words = form.replace("from task", "task").replace("to task", "task").replace("was in state", "previous_state").split("%")
+            fields = [[NUMBERED.get(before.split()[-1], "i32" if part[0] == "d" else "u32"), ""] for before, part in zip(words, words[1:]) if part]
         else:
             return f"event {identity}", " (" + ", ".join(map(str, parameters)) + ")"
         values, left = [], list(parameters)
@@ -213,7 +221,7 @@ class Catalog:
             value |= left.pop(0) << 32
         bits = {"u8": 8, "i8": 8, "u16": 16, "i16": 16, "bool": 1}.get(kind, 64 if wide else 32)
         value &= 2**bits - 1
-        return value - 2**bits if kind[0] == "i" and value >> (bits - 1) else value
+        return value - 2**bits if kind in ("i8", "i16", "i32", "i64") and value >> (bits - 1) else value
 
     def fill(self, form, values):
         text, at, values = "", 0, list(values)
@@ -245,10 +253,16 @@ class Catalog:
             return text.ljust(width)
         return text.zfill(width) if "0" in flags[:len(flags) - len(flags.lstrip("-+#0 "))] else text.rjust(width)
 
-    @staticmethod
-    def plain(letter, kind, _, value):
+    def label(self, kind, value):
+        """What a value is called, as hangscope show has it; empty: it has no name."""
+        name = self.values.get((kind, value), "") if isinstance(kind, str) else self.name(kind, value)
+        return f"{value} {name}" if name and kind in (TASK, 10, 11) else name
+
+    def plain(self, letter, kind, _, value):
         if value is None:
             return "?"
+        if letter != "c" and kind != "char4" and self.label(kind, value):
+            return self.label(kind, value)
         bits = value % 2**32 if -2**31 <= value < 0 else value % 2**64
         if letter in "xX":
             return format(bits, letter)
@@ -400,7 +414,7 @@ class Scope:
         self.word, self.record = header[14], header[15]
         self.size, self.features, self.core_count, self.capacity, self.rings_at, self.ring_stride = memory.unpack("6I", header, 16)
         self.mailboxes_at, self.mailbox_stride, self.task_count, self.tasks_at, self.task_stride, self.clock = memory.unpack("6I", header, 40)
-        self.hz, = memory.unpack("Q", header, 64)
+        self.hz, self.boots = memory.unpack("QI", header, 64)
         self.sync = memory.unpack("4Q", header, 104)
         self.sync_is_steady = memory.unpack("I", header, 140)[0] % 2 == 0
         self.watch_at, = memory.unpack("I", header, 144)
@@ -610,7 +624,9 @@ class Ring:
         u = scope.memory.unpack
         low, turns = u("II", data)
         self.begun = u("Q", data)[0] >> 12 if scope.word == 8 else self.begun_of(low >> 12, turns)
+        self.mask, self.armed = u("II", data, 8)
         self.epoch, self.ticks = u("II", data, 56)
+        self.last_task, = u("I", data, 96)
         base_low, base_high, boot_low, boot_high = u("4I", data, 72)
         self.base, self.boot = base_low | base_high << 32, boot_low | boot_high << 32
         self.name = printable(data[112:128].split(b"\0")[0].decode("utf-8", "replace"))
@@ -642,9 +658,11 @@ class Ring:
             starts[-1].append(record)
         for i, start in enumerate(starts):
             self.date(start, newest=i == len(starts) - 1)
-            self.name_tasks(start)
+            self.name_tasks(start, newest=i == len(starts) - 1)
             for record in start:
                 record["age"] = len(starts) - 1 - i
+        if len(starts) == 1:
+            self.name_all(found)
         return [((-r["age"], r["time"], r["n"]), r) for r in found if r["id"]]
 
     def rings_offset(self):
@@ -696,15 +714,37 @@ class Ring:
             near = (after or 0) << 30
         return first_after(near, low), True
 
-    @staticmethod
-    def name_tasks(start):
-        task = None
+    def records_switches(self):
+        """Now, or nothing where no class is recorded."""
+        mask = self.mask or self.armed if self.scope.features & 2 else 1
+        return None if mask == 0 else mask & 1 != 0
+
+    def name_tasks(self, start, newest):
+        """A switch tells the task of the records before it, as far as none is missing, and of those behind it."""
+        task, since = None, []
         for record in start:
             if not record["id"] or record["id"] == BOOT:
-                task = None
+                task, since = None, []
             record["task"] = task
             if record["id"] == SWITCH:
-                record["task"], task = record["parameters"][:2]
+                record["task"], following = record["parameters"][:2]
+                contradicts = task is not None and task != record["task"]
+                for other in since:
+                    if contradicts or record["task"] not in (0, NO_TASK):
+                        other["task"] = None if contradicts else record["task"]
+                task, since = following, []
+            elif record["id"] and record["id"] != BOOT:
+                since.append(record)
+        if newest and task is not None and self.records_switches() is False:
+            for record in since:
+                record["task"] = None
+
+    def name_all(self, found):
+        """Of a ring whose switches were all overwritten."""
+        known = self.last_task not in (0, NO_TASK) and self.scope.boots <= 1 and self.records_switches()
+        if known and found[0]["n"] > 0 and all(r["id"] not in (0, SWITCH, BOOT) for r in found):
+            for record in found:
+                record["task"] = self.last_task
 
 
 def resource(scope, subject):

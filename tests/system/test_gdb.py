@@ -209,7 +209,7 @@ class Process(Gdb):
         self.wanted = self.events(f"pid:{self.process.pid}")
         core = self.core(0x3F)
         self.check(f"file {self.program}", f"core-file {core}")
-        self.assertEqual(self.events(f"core:{core}"), [line for line in self.wanted])
+        self.assertEqual(self.events("--elf", self.program, f"core:{core}"), self.wanted)
 
     def test_core_dump_without_the_scope(self):
         core = self.core(0x33)
@@ -406,7 +406,7 @@ class Multiarch(Gdb):
                 wanted = self.events("--elf", firmware, ram)
                 self.assertGreater(len(wanted), 50)
                 self.assertEqual([line for line in events if "  core " in line], wanted)
-                self.assertRegex("\n".join(verdict), r"HANG: deadlock, 2 of \d+ tasks wait for each other \(certain\)\n  task \d+ .* for (first|second) \(held by task \d+\)")
+                self.assertRegex("\n".join(verdict), r"HANG: deadlock, 2 of \d+ tasks wait for each other \(certain\)\n  task \d+ .* for (first|second) \(held by task \d+ locks \w+\)")
 
     def test_faults_of_a_device(self):
         """Five harts of a node, stopped through QEMU's server: cores, places, resources, faults by their names."""
