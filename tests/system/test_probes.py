@@ -198,7 +198,7 @@ class Probes(Case):
         """Nothing that comes from one is more than a sentence."""
         program = self.write("fw.elf", elf(">", False, 2, [(ADDRESS, b"x")], ADDRESS))
         for said, message in ((b"", b"closed the connection"), (b"HTTP/1.1 400 Bad Request\r\n\r\n", b"closed the connection"),
-                              (b"+$E01#a6" + b"+$E01#a6", b"(it says 'E01')"), (b"+$x#00" * 3, b"checksums are wrong"),
+                              (b"+$E01#a6" * 8, b"(it says 'E01')"), (b"+$x#00" * 3, b"checksums are wrong"),
                               (b"+" * (3 << 20), b"is it a debug server?"), (b"$" + b"0" * (3 << 20), b"without an end"),
                               (b"+$OK#9a+$zz#f4", b"something else than bytes: 'zz'")):
             with self.subTest(said[:20]):
