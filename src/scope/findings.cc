@@ -17,6 +17,7 @@ constexpr int kPatienceUnknown = 10;      // stalls, where nothing is known of w
 constexpr uint64_t kManyRounds = 8;
 constexpr uint32_t kFewChanges = 2;  // are no rhythm yet
 constexpr uint32_t kLeastLooks = 3;  // at a task that never runs
+constexpr TimeNs kWorthTelling = 100 * kMillisecond;
 constexpr size_t kMostLasting = 256;
 constexpr size_t kMostWhom = 64;  // of one of these
 
@@ -153,7 +154,7 @@ bool Watcher::NeverRuns(const Judgement& look, uint32_t index) const {
   }
   return any_goes_on && index >= cores_ && !options_.is_device &&
          history.ready_looks >= kLeastLooks && !history.ran_instead.empty() &&
-         look.now - history.not_run_since >= options_.stall;
+         GivenSince(look, history.not_run_since) >= options_.stall;
 }
 
 // Who moves may deliver at any time. But one who went round and round meanwhile, for much longer
@@ -189,7 +190,7 @@ std::optional<Confidence> Watcher::NeverDelivers(const Judgement& look, uint32_t
   const History& its = histories_[supplier];
   const SubjectState& who = subjects_[supplier];
   const WaitRole role = look.nodes[supplier].role;
-  const TimeNs waited = look.now - subjects_[waiter].since;
+  const TimeNs waited = GivenSince(look, subjects_[waiter].since);
   const bool exclusive = node.kind == ResourceKind::kExclusive || node.holder;
   // Who waits for a device with a lock in its hands keeps others out, perhaps for ever.
   if (exclusive && role == WaitRole::kExcused && who.wait &&
@@ -209,7 +210,7 @@ std::optional<Confidence> Watcher::NeverDelivers(const Judgement& look, uint32_t
   const bool goes_round = its.rounds - baseline.rounds >= kManyRounds;
   const bool computes =
       who.subject.kind == SubjectId::Kind::kTask && who.activity == Activity::kRunning &&
-      look.now - its.changed >= kPatience * std::max(options_.stall, its.longest_gap);
+      GivenSince(look, its.changed) >= kPatience * std::max(options_.stall, its.longest_gap);
   if (waited < patience || (!goes_round && !computes)) return std::nullopt;
   return Confidence::kLikely;
 }
@@ -446,16 +447,17 @@ void Watcher::FindFault(Judgement& look, uint32_t core) {
 void Watcher::FindSilence(Judgement& look, uint32_t core) const {
   const History& history = histories_[core];
   const CoreSample& sample = subjects_[core].sample;
-  const TimeNs silence = look.now - history.changed;
+  const TimeNs silence = GivenSince(look, history.changed);
   const bool rhythm = history.changes >= kFewChanges && history.longest_gap > 0;
   const TimeNs patience = rhythm ? std::max(options_.stall, kPatience * history.longest_gap)
                                  : kPatience * options_.stall;
   ScopeFinding finding = FindingAbout(look, core);
   finding.kind = FindingKind::kSilent;
   finding.confidence = Confidence::kLikely;
-  finding.evidence.push_back(
-      fmt::format("{} does not wait, and nothing in its mailbox has changed for {}",
-                  Name(subjects_[core].subject), Text(silence, history.changed_at_least)));
+  finding.evidence.push_back(fmt::format(
+      "{} does not wait, and nothing in its mailbox has changed for {}",
+      Name(subjects_[core].subject), Text(look.now - history.changed, history.changed_at_least)));
+  AddHeldUp(look, history.changed, &finding);
   if (history.emitted) finding.evidence.push_back("it recorded no event meanwhile");
   if (rhythm)
     finding.evidence.push_back(fmt::format("until then, something changed every {} at least",
@@ -469,9 +471,19 @@ void Watcher::FindSilence(Judgement& look, uint32_t core) const {
   look.Add(std::move(finding), {sample.heartbeat, sample.wait_sequence});
 }
 
+// What it was not let go on for is not in the time that counts.
+void Watcher::AddHeldUp(const Judgement& look, TimeNs since, ScopeFinding* finding) const {
+  const auto given = look.source.Given(since);
+  if (look.dead || !given || given->held_up < kWorthTelling) return;
+  finding->evidence.push_back(
+      fmt::format("not counted: {} of these, in which the process that runs the target had no "
+                  "processor or was stopped",
+                  Text(given->held_up, false)));
+}
+
 void Watcher::FindStarvedTask(Judgement& look, uint32_t index) const {
   const History& history = histories_[index];
-  const TimeNs starved = look.now - history.not_run_since;
+  const TimeNs starved = GivenSince(look, history.not_run_since);
   ScopeFinding finding = FindingAbout(look, index);
   finding.kind = FindingKind::kStarved;
   finding.confidence = Confidence::kLikely;
@@ -484,7 +496,8 @@ void Watcher::FindStarvedTask(Judgement& look, uint32_t index) const {
   }
   finding.evidence.push_back(fmt::format("{} is ready and did not run in any of {} looks, over {}",
                                          Name(subjects_[index].subject), history.ready_looks,
-                                         Text(starved, false)));
+                                         Text(look.now - history.not_run_since, false)));
+  AddHeldUp(look, history.not_run_since, &finding);
   if (!history.waited_once)
     finding.Lower(Confidence::kPossible, "it never waited: it may be the idle task");
   if (!news_.tells_switches) {
@@ -493,9 +506,15 @@ void Watcher::FindStarvedTask(Judgement& look, uint32_t index) const {
   } else {
     finding.evidence.push_back("no ring has a switch to it meanwhile");
   }
-  if (news_.lost && history.ran_instead.size() > 1 && starved < kPatience * options_.stall) {
+  if (history.news_lost && history.ran_instead.size() > 1 && starved < kPatience * options_.stall) {
     finding.Lower(Confidence::kPossible,
                   "several tasks ran meanwhile: looks may have missed this one");
+  }
+  if (2 * history.no_tick > starved && !look.source.Given(history.not_run_since)) {
+    finding.Lower(Confidence::kPossible,
+                  fmt::format("no tick was counted for {} of these: what runs the target may have "
+                              "had no processor",
+                              Text(history.no_tick, false)));
   }
   look.Add(std::move(finding), {history.sequence});
 }

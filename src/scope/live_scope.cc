@@ -26,6 +26,8 @@ constexpr uint32_t kHeadsPerLook = 8;
 constexpr TimeNs kShortestInterval = kMillisecond;
 constexpr TimeNs kLongestInterval = 100 * kMillisecond;
 constexpr int kLooksAfterwards = 3;
+constexpr int kHeldUpPerStall = 16;  // samples of it
+constexpr int kMostHeldUp = 4;       // times as long it goes on where it is held up
 constexpr size_t kMostStackBytes = 16u << 10;
 constexpr size_t kStackPiece = 1u << 10;
 
@@ -209,6 +211,7 @@ Result<std::unique_ptr<LiveScope>> LiveScope::Open(FileSystem& files, const Scop
   watch->is_device_ = !source.open && spec.kind == TargetSpec::Kind::kFile &&
                       !files.IsFolder(spec.where) && !IsRegularFile(spec.where);
   watch->stall_ = options.stall;
+  if (watch->owner_ > 0) watch->held_up_.emplace(ProcFolder("/proc"), watch->owner_);
   watch->FindCode(source);
   WatcherOptions watcher = options;
   watcher.shared_clock = watch->layout().shared_clock();
@@ -331,6 +334,9 @@ Status LiveScope::Poll(TimeNs now) {
   if (wrong_header_ && now - wrong_header_since_ >= stall_)
     sample_.corruptions.push_back(*wrong_header_);
   sample_.target_time = TargetTime(layout(), pid(), now);
+  if (held_up_ &&
+      (held_up_->sampled() == 0 || now - held_up_->sampled() >= stall_ / kHeldUpPerStall))
+    held_up_->Sample(now);
   watcher_->See(sample_, now, *this);
   return {};
 }
@@ -375,12 +381,17 @@ Status LiveScope::PollLiveOrDead(TimeNs now) { return IsDead() ? PollDead(now) :
 
 Status LiveScope::PollFor(Clock& clock, TimeNs stall, ScopeSample* first) {
   const TimeNs interval = std::clamp(stall / 10, kShortestInterval, kLongestInterval);
-  const TimeNs end = clock.Monotonic() + stall + kLooksAfterwards * interval;
+  const TimeNs begin = clock.Monotonic();
+  const TimeNs time = stall + kLooksAfterwards * interval;
   Jitter jitter;
   for (;;) {
     if (Status status = PollLiveOrDead(clock.Monotonic()); !status.ok()) return status;
     if (first != nullptr) *std::exchange(first, nullptr) = sample_;
-    if (IsDead() || clock.Monotonic() >= end) return {};
+    const TimeNs now = clock.Monotonic();
+    const auto given = Given(begin);
+    const bool is_held_up =
+        given && given->time < stall + interval && now - begin < kMostHeldUp * time;
+    if (IsDead() || (now - begin >= time && !is_held_up)) return {};
     clock.Sleep(jitter.Next(interval));
   }
 }

@@ -88,7 +88,7 @@ class LiveScope final : public WatchSource {
   // One look, of the kind that fits.
   Status PollLiveOrDead(TimeNs now);
   // Looks for `stall` and a little longer, since a finding takes a second look; less long where it
-  // dies. `first`: what the first look saw; may be null.
+  // dies, longer where it is held up meanwhile. `first`: what the first look saw; may be null.
   Status PollFor(Clock& clock, TimeNs stall, ScopeSample* first);
   // Of a process that is no more: by exit, or a return from main, as it said itself.
   bool EndedByItself() const { return view_->scope().ReadExiting(); }
@@ -138,6 +138,9 @@ class LiveScope final : public WatchSource {
   Result<CoreDetail> Detail(uint32_t core) override;
   Result<uint64_t> Emitted(uint32_t core) override;
   Result<TaskNews> News() override;
+  std::optional<HeldUpTime::Given> Given(TimeNs since) override {
+    return held_up_ ? held_up_->Since(since) : std::nullopt;
+  }
 
  private:
   LiveScope() = default;
@@ -175,6 +178,7 @@ class LiveScope final : public WatchSource {
   bool looked_ = false;
   bool moved_ = false;  // any look found something changed
   TimeNs stall_ = 0;
+  std::optional<HeldUpTime> held_up_;  // the owner
   std::vector<std::string> warnings_;
 };
 

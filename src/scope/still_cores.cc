@@ -61,8 +61,8 @@ bool Watcher::ShowsStillness(const Judgement& look) const {
 
 bool Watcher::IsStill(const Judgement& look, uint32_t core) const {
   const History& history = histories_[core];
-  return history.ring_looks >= 2 && look.now - history.ring_since >= options_.stall &&
-         (!subjects_[core].sample.in_use || look.now - history.changed >= options_.stall);
+  return history.ring_looks >= 2 && GivenSince(look, history.ring_since) >= options_.stall &&
+         (!subjects_[core].sample.in_use || GivenSince(look, history.changed) >= options_.stall);
 }
 
 // Those that run tasks and of which nothing has moved for the stall time. Where some of these count
@@ -85,7 +85,7 @@ Watcher::StillCores Watcher::CoresOf(const Judgement& look) const {
     still.cores.push_back(core);
   }
   for (uint32_t i = cores_; i < subjects_.size() && !still.goes_on; ++i) {
-    if (look.now - histories_[i].changed < options_.stall) return {};
+    if (GivenSince(look, histories_[i].changed) < options_.stall) return {};
   }
   return still;
 }
@@ -101,7 +101,7 @@ std::optional<uint32_t> Watcher::WorkingTask(const Judgement& look, const StillC
   for (uint32_t i = cores_; i < subjects_.size(); ++i) {
     const bool has_core = subjects_[i].task != 0 && std::find(running.begin(), running.end(),
                                                               subjects_[i].task) != running.end();
-    const bool stands = look.now - histories_[i].changed >= options_.stall;
+    const bool stands = GivenSince(look, histories_[i].changed) >= options_.stall;
     if (has_core && stands && subjects_[i].activity == Activity::kRunning &&
         histories_[i].waited_once)
       return i;
@@ -124,7 +124,7 @@ void Watcher::AddOverdue(const Judgement& look, uint32_t index, bool works,
   const SubjectState& subject = subjects_[index];
   const History& history = histories_[index];
   if (!subject.wait || subject.wait->kind != ResourceKind::kTime) return;
-  const TimeNs slept = look.now - subject.since;
+  const TimeNs slept = GivenSince(look, subject.since);
   const auto told = news_.sleeps.find(subject.task);
   const bool is_told = told != news_.sleeps.end();
   if (!is_told && history.longest_sleep == 0) return;
@@ -162,6 +162,7 @@ void Watcher::FindStillCores(Judgement& look) const {
                           ticks ? ", no tick counted," : "", still_s));
     finding.evidence.insert(finding.evidence.end(), still_->evidence.begin(),
                             still_->evidence.end());
+    AddHeldUp(look, histories_[core].ring_since, &finding);
     if (!still_->doubt.empty()) finding.Lower(Confidence::kPossible, still_->doubt);
     look.Add(std::move(finding), {static_cast<uint32_t>(look.sample.rings[core].emitted)});
   }

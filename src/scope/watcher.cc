@@ -72,6 +72,7 @@ void Watcher::Judge(const ScopeSample& sample, TimeNs now, WatchSource& source, 
   for (uint32_t task = 0; task < sample.tasks.size(); ++task) FollowTask(look, task);
   FollowStillCores(look);
   ++looks_;
+  looked_ = now;
   if (options_.only_follows) return;
   const bool news = standing_.empty() || sample.corruptions.size() != corruptions_;
   corruptions_ = sample.corruptions.size();
@@ -199,8 +200,8 @@ Activity Watcher::CoreActivity(const Judgement& look, uint32_t core) const {
   // Where an OS runs tasks, they are who stands still; the core does what they let it.
   const bool runs_tasks =
       core < look.sample.running_tasks.size() && look.sample.running_tasks[core] != 0;
-  if (runs_tasks || look.now - history.changed < options_.stall) return Activity::kRunning;
-  if (history.emitted && look.now - history.emitted_since < options_.stall)
+  if (runs_tasks || GivenSince(look, history.changed) < options_.stall) return Activity::kRunning;
+  if (history.emitted && GivenSince(look, history.emitted_since) < options_.stall)
     return Activity::kRunning;
   return Activity::kSilent;
 }
@@ -266,6 +267,24 @@ void Watcher::AskForNews(Judgement& look, bool sleeps) {
   news_ = news.ok() ? std::move(*news) : TaskNews{};
 }
 
+// Of the time since then, what the target could use: it is no hang of its own that it had no
+// processor.
+TimeNs Watcher::GivenSince(const Judgement& look, TimeNs since) const {
+  const auto given = look.dead ? std::nullopt : look.source.Given(since);
+  return given ? given->time : look.now - since;
+}
+
+// Since the look before, on none of the cores that count them.
+bool Watcher::CountedNoTick(const Judgement& look) const {
+  bool any = false;
+  for (uint32_t core = 0; core < std::min<size_t>(cores_, look.sample.rings.size()); ++core) {
+    if (look.sample.rings[core].ticks == 0) continue;
+    if (histories_[core].ring_since == look.now) return false;
+    any = true;
+  }
+  return any;
+}
+
 // How long a task has been ready without running at any look, and who ran instead.
 void Watcher::FollowReady(const Judgement& look, uint32_t index, bool changed) {
   History& history = histories_[cores_ + index];
@@ -277,11 +296,15 @@ void Watcher::FollowReady(const Judgement& look, uint32_t index, bool changed) {
       news_.switched_in.contains(sample.record.task);
   if (!ready || runs || changed) {
     history.ready_looks = 0;
+    history.no_tick = 0;
+    history.news_lost = false;
     history.ran_instead.clear();
     history.not_run_since = look.now;
   }
   if (!ready || runs) return;
   ++history.ready_looks;
+  if (history.ready_looks > 1 && CountedNoTick(look)) history.no_tick += look.now - looked_;
+  history.news_lost = history.news_lost || news_.lost;
   for (const uint32_t task : running) {
     if (task != 0) history.ran_instead.insert(task);
   }

@@ -14,6 +14,7 @@
 
 #include "base/status.h"
 #include "model/watch.h"
+#include "proc/held_up_time.h"
 #include "verdict/wait_graph.h"
 
 namespace hangscope {
@@ -45,6 +46,12 @@ class WatchSource {
   virtual Result<uint64_t> Emitted(uint32_t core) = 0;
   // The first time, since the oldest record there is.
   virtual Result<TaskNews> News() = 0;
+  // How much of the time since `since` the target had a processor, as far as is known by now.
+  // Nothing: not known.
+  virtual std::optional<HeldUpTime::Given> Given(TimeNs since) {
+    (void)since;
+    return std::nullopt;
+  }
   // What lowers a conclusion that rests on knowing all who could deliver `resource`; of a lock
   // whose holder is known nobody else can.
   virtual std::vector<SupplierDoubt> Doubts(uint32_t resource, bool holder_known) {
@@ -126,6 +133,8 @@ class Watcher {
     bool waited_once = false;
     TimeNs not_run_since = 0;        // ready, unchanged, and not seen to run
     uint32_t ready_looks = 0;        // so many
+    TimeNs no_tick = 0;              // meanwhile, between looks
+    bool news_lost = false;          // meanwhile: a switch to it may be among that
     std::set<uint32_t> ran_instead;  // tasks, by id
   };
   // How far a supplier had gone when a wait for it was first looked into.
@@ -163,6 +172,8 @@ class Watcher {
   void FollowEvents(Judgement& look, uint32_t core);
   void FollowReady(const Judgement& look, uint32_t index, bool changed);
   void AskForNews(Judgement& look, bool sleeps);
+  bool CountedNoTick(const Judgement& look) const;
+  TimeNs GivenSince(const Judgement& look, TimeNs since) const;
   // scope/still_cores.cc: an OS whose cores are dead.
   void FollowStillCores(Judgement& look);
   bool ShowsStillness(const Judgement& look) const;
@@ -187,6 +198,7 @@ class Watcher {
   void FindSilence(Judgement& look, uint32_t core) const;
   bool IsStillCore(uint32_t subject) const;
   void FindStillCores(Judgement& look) const;
+  void AddHeldUp(const Judgement& look, TimeNs since, ScopeFinding* finding) const;
   void FindStarvedTask(Judgement& look, uint32_t subject) const;
   void FindLowStack(Judgement& look, uint32_t core) const;
   void FindCorruptions(Judgement& look) const;
@@ -207,6 +219,7 @@ class Watcher {
   std::vector<History> histories_;
   uint32_t cores_ = 0;
   uint64_t looks_ = 0;
+  TimeNs looked_ = 0;  // the look before this one
   TimeNs judged_ = 0;
   TimeNs news_asked_ = 0;
   TaskNews news_;                    // of the latest time

@@ -155,6 +155,61 @@ TEST_F(TaskWatcherTest, WhereNoRingTellsWhoRunsStarvationIsOnlyPossible) {
   EXPECT_EQ(found_[0].confidence, Confidence::kPossible);
 }
 
+// What runs the target gets a tenth of a processor.
+TEST_F(TaskWatcherTest, TimeWithoutAProcessorStarvesNoTask) {
+  Tasks(3);
+  TaskIsReady(0);
+  TaskWaits(1, 7, ResourceKind::kOutside);
+  int look = 0;
+  held_up_.push_back(0);
+  Run(9 * kStall, [&] {
+    Runs(2);
+    if (++look % 10 != 0) held_up_.push_back(now_);
+  });
+  EXPECT_TRUE(found_.empty());
+  Run(3 * kStall, [&] { Runs(2); });
+  ASSERT_EQ(Bad().size(), 1u);
+  EXPECT_EQ(Bad()[0].subjects, (std::vector<SubjectId>{Task(0)}));
+  EXPECT_THAT(Bad()[0].evidence,
+              testing::Contains(testing::HasSubstr("not counted: 8.1 s of these")));
+}
+
+// Nobody knows who runs it.
+TEST_F(TaskWatcherTest, TimeWithoutATickStarvesATaskPerhaps) {
+  Tasks(3);
+  sample_.rings = {{100, 50}};
+  TaskIsReady(0);
+  TaskWaits(1, 7, ResourceKind::kOutside);
+  int look = 0;
+  Run(3 * kStall, [&] {
+    Runs(2);
+    sample_.rings[0].ticks += ++look % 5 == 0;
+  });
+  ASSERT_EQ(found_.size(), 1u);
+  EXPECT_EQ(found_[0].kind, FindingKind::kStarved);
+  EXPECT_EQ(found_[0].confidence, Confidence::kPossible);
+  EXPECT_THAT(found_[0].doubts, testing::Contains(testing::HasSubstr("no tick was counted for")));
+  found_.clear();
+  Run(5 * kStall, [&] { ++sample_.rings[0].ticks; });
+  EXPECT_EQ(Bad().size(), 1u);
+}
+
+// A switch to it may be among what one of the looks could not read.
+TEST_F(TaskWatcherTest, EventsThatWereLostAtAnyLookAreADoubt) {
+  Tasks(3);
+  TaskIsReady(0);
+  TaskWaits(1, 7, ResourceKind::kOutside);
+  news_.switched_in = {3, 4};
+  news_.lost = true;
+  Run(kStall / 2, [&] { Runs(2); });
+  news_.lost = false;
+  Run(kStall, [&] { Runs(2); });
+  ASSERT_EQ(found_.size(), 1u);
+  EXPECT_EQ(found_[0].confidence, Confidence::kPossible);
+  Run(3 * kStall, [&] { Runs(2); });
+  EXPECT_EQ(Bad().size(), 1u);
+}
+
 TEST_F(TaskWatcherTest, RingsAreReadOnlyWhileAReadyTaskIsNotSeenToRun) {
   Tasks(2);
   TaskWaits(0, 10, ResourceKind::kOutside);
@@ -286,11 +341,23 @@ TEST_F(StillCoreTest, ACoreWhoseSleepersDoNotWakeIsSilent) {
   EXPECT_NE(watcher_.subjects()[0].activity, Activity::kSilent);
 }
 
+TEST_F(StillCoreTest, TimeWithoutAProcessorIsNoSilence) {
+  Live(4 * kStall);
+  held_up_.push_back(0);
+  EXPECT_TRUE(Bad().empty());
+  Run(4 * kStall, [&] { held_up_.push_back(now_); });
+  EXPECT_TRUE(Bad().empty());
+  EXPECT_TRUE(Silent().empty());
+  Run(4 * kStall);
+  ASSERT_EQ(Bad().size(), 1u);
+  EXPECT_EQ(Bad()[0].kind, FindingKind::kSilent);
+}
+
 // Whoever comes late: the ring says how long the sleep was to be.
 TEST_F(StillCoreTest, ARingTellsHowLongASleepWasToBe) {
   news_.sleeps[1] = kStall / 5;
   Idle();
-  Run(kStall + 4 * kPoll);
+  Run(kStall + 4 * kInterval);
   ASSERT_EQ(Bad().size(), 1u);
   EXPECT_EQ(Bad()[0].kind, FindingKind::kSilent);
   EXPECT_EQ(Bad()[0].subjects, (std::vector<SubjectId>{Core(0)}));

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 #include <vector>
@@ -13,9 +14,9 @@
 namespace hangscope {
 
 constexpr TimeNs kStall = kSecond;
-constexpr TimeNs kPoll = 100 * kMillisecond;
+constexpr TimeNs kInterval = 100 * kMillisecond;
 
-// Cores and tasks that a test moves by hand; looked at each kPoll.
+// Cores and tasks that a test moves by hand; looked at each kInterval.
 class WatcherTest : public ::testing::Test, public WatchSource {
  protected:
   Result<std::vector<ClaimRow>> Claims() override {
@@ -31,6 +32,13 @@ class WatcherTest : public ::testing::Test, public WatchSource {
   Result<TaskNews> News() override {
     ++news_asked_;
     return news_;
+  }
+
+  std::optional<HeldUpTime::Given> Given(TimeNs since) override {
+    if (held_up_.empty()) return std::nullopt;
+    TimeNs time = 0;
+    for (const TimeNs at : held_up_) time += at >= since ? kInterval : 0;
+    return HeldUpTime::Given{std::max<TimeNs>(now_ - since - time, 0), time};
   }
 
   void Cores(uint32_t count) {
@@ -55,7 +63,7 @@ class WatcherTest : public ::testing::Test, public WatchSource {
   void Sample() {
     watcher_.See(sample_, now_, *this);
     for (ScopeFinding& finding : watcher_.DrainFindings()) found_.push_back(std::move(finding));
-    now_ += kPoll;
+    now_ += kInterval;
   }
   // `each` before each look.
   template <typename Each>
@@ -86,6 +94,7 @@ class WatcherTest : public ::testing::Test, public WatchSource {
   std::map<uint32_t, uint64_t> emitted_;
   TaskNews news_{.tells_switches = true};
   int news_asked_ = 0;
+  std::vector<TimeNs> held_up_;  // looks before which it was; none: not known
   std::vector<ScopeFinding> found_;
   TimeNs now_ = 100 * kSecond;
 };

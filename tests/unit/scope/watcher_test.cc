@@ -47,7 +47,7 @@ TEST_F(WatcherTest, AWaitIsLookedIntoOnceItHasLastedForTheStallTime) {
   Wait(1, 10);
   Run(kStall);
   EXPECT_TRUE(found_.empty());
-  Run(3 * kPoll);
+  Run(3 * kInterval);
   EXPECT_EQ(Bad().size(), 1u);
 }
 
@@ -57,11 +57,11 @@ TEST_F(WatcherTest, AWaitLastsWhereTwoJudgementsSawItAlike) {
   Wait(0, 30, ResourceKind::kChannel);
   Run(kStall, [&] { Beat(1); });
   EXPECT_TRUE(watcher_.LastingWaits().empty());
-  Run(3 * kPoll, [&] { Beat(1); });
+  Run(3 * kInterval, [&] { Beat(1); });
   const uint32_t sequence = core(0).wait_sequence;
   EXPECT_EQ(watcher_.LastingWaits(), (std::vector<LastingWait>{{0, sequence, {1}, false}}));
   claims_[0].lost = 1;
-  Run(2 * kPoll);
+  Run(2 * kInterval);
   EXPECT_EQ(watcher_.LastingWaits(), (std::vector<LastingWait>{{0, sequence, {1}, true}}));
   WaitDone(0);
   Wait(0, 30, ResourceKind::kChannel);
