@@ -8,10 +8,8 @@ namespace {
 
 constexpr uint64_t kChunk = 8u << 20;
 constexpr uint64_t kLongestRecord = 64 * 1024;  // a trace line with its register dump
-// how far to look for the last word of a silent core
-constexpr uint64_t kSearchForSilent = 128u << 20;
-constexpr size_t kLeadIn = 4096;             // steps
-constexpr uint64_t kLongestOpenTrap = 4096;  // steps; a handler that takes longer hangs itself
+constexpr size_t kLeadIn = 4096;                // steps
+constexpr uint64_t kLongestOpenTrap = 4096;     // steps; a handler that takes longer hangs itself
 
 // One core's way through one chunk, oldest step first.
 class ChunkWalk {
@@ -123,12 +121,54 @@ uint64_t HeadsPerRound(const CoreFinding& finding) {
       std::count(finding.loop.begin(), finding.loop.end(), finding.loop.front()));
 }
 
+// A part of the ring that was not read.
+struct Unread {
+  BlockReader& reader;
+  const StepSourceMaker& make_source;
+  ProgramCode& code;
+  uint64_t begin;
+  uint64_t end;
+  uint64_t most_bytes;
+};
+
+// A sample saw a core there, and no later one did: it fell silent soon after that.
+void SearchForSilent(const Unread& part, const std::vector<const CoreFinding*>& findings,
+                     const std::function<bool()>& stop, std::vector<CoreProof>* proofs) {
+  std::vector<uint64_t> seen;
+  std::vector<bool> sought(findings.size());
+  for (size_t i = 0; i < findings.size(); ++i) {
+    const CoreFinding& finding = *findings[i];
+    sought[i] = !finding.IsLoop() && !(*proofs)[i].last && finding.steps != 0 &&
+                finding.last.offset >= part.begin && finding.last.offset < part.end;
+    if (sought[i]) seen.push_back(finding.last.offset);
+  }
+  std::sort(seen.begin(), seen.end());
+  uint64_t read_to = part.begin;
+  for (const uint64_t offset : seen) {
+    const uint64_t limit = offset + std::min(part.most_bytes, part.end - offset);
+    for (uint64_t from = std::max(offset, read_to); from < limit && !stop(); from = read_to) {
+      read_to = from + std::min(kChunk, limit - from);
+      ReadChunk(part.reader, part.make_source, part.code, from, read_to, part.end,
+                [&](uint32_t core, const Step& step) {
+                  if (core >= proofs->size()) proofs->resize(core + 1);
+                  CoreProof& proof = (*proofs)[core];
+                  const bool is_sought = core >= sought.size() || sought[core];
+                  if (!is_sought || (proof.last && proof.last->offset > step.offset)) return;
+                  proof.last = step;
+                  proof.lead_in.push_back(step);
+                  if (proof.lead_in.size() < 2 * kLeadIn) return;
+                  proof.lead_in.erase(proof.lead_in.begin(), proof.lead_in.end() - kLeadIn);
+                });
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<CoreProof> ProveLoops(BlockReader& reader, const StepSourceMaker& make_source,
                                   const std::vector<const CoreFinding*>& findings,
                                   ProgramCode& code, uint64_t back_to,
-                                  const std::function<bool()>& stop) {
+                                  const std::function<bool()>& stop, uint64_t search_bytes) {
   const size_t count = findings.size();
   const uint64_t end = reader.end_offset();
   const uint64_t begin = reader.begin_offset();
@@ -139,6 +179,7 @@ std::vector<CoreProof> ProveLoops(BlockReader& reader, const StepSourceMaker& ma
     proofs[i].entered_offset = begin;
     proofs[i].at_least = open[i] && begin > 0;
   }
+  uint64_t read_from = end;
   for (uint64_t to = end; to > begin;) {
     if (stop()) {
       for (size_t i = 0; i < count; ++i) {
@@ -189,9 +230,12 @@ std::vector<CoreProof> ProveLoops(BlockReader& reader, const StepSourceMaker& ma
     }
     const bool all_heard = std::all_of(proofs.begin(), proofs.end(),
                                        [](const CoreProof& p) { return p.last.has_value(); });
-    if (all_found && from <= back_to && (all_heard || end - from >= kSearchForSilent)) break;
+    read_from = from;
+    if (all_found && from <= back_to && (all_heard || end - from >= search_bytes)) break;
     to = from;
   }
+  SearchForSilent({reader, make_source, code, begin, read_from, search_bytes}, findings, stop,
+                  &proofs);
   for (size_t i = 0; i < count; ++i) {
     if (findings[i]->IsLoop()) proofs[i].rounds /= HeadsPerRound(*findings[i]);
   }
