@@ -131,7 +131,8 @@ struct Unread {
   uint64_t most_bytes;
 };
 
-// A sample saw a core there, and no later one did: it fell silent soon after that.
+// A sample saw a core there, and no later one did: it fell silent soon after that. And a core may
+// say something at the start, between samples, and never again.
 void SearchForSilent(const Unread& part, const std::vector<const CoreFinding*>& findings,
                      const std::function<bool()>& stop, std::vector<CoreProof>* proofs) {
   std::vector<uint64_t> seen;
@@ -143,9 +144,11 @@ void SearchForSilent(const Unread& part, const std::vector<const CoreFinding*>& 
     if (sought[i]) seen.push_back(finding.last.offset);
   }
   std::sort(seen.begin(), seen.end());
+  seen.insert(seen.begin(), part.begin);
   uint64_t read_to = part.begin;
   for (const uint64_t offset : seen) {
-    const uint64_t limit = offset + std::min(part.most_bytes, part.end - offset);
+    const uint64_t most = &offset == seen.data() ? kChunk : part.most_bytes;
+    const uint64_t limit = offset + std::min(most, part.end - offset);
     for (uint64_t from = std::max(offset, read_to); from < limit && !stop(); from = read_to) {
       read_to = from + std::min(kChunk, limit - from);
       ReadChunk(part.reader, part.make_source, part.code, from, read_to, part.end,

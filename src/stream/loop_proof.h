@@ -21,9 +21,9 @@ using StepSourceMaker = std::function<std::unique_ptr<StepSource>(StepSource::Si
 // back to stream offset `back_to` at least, and on until the entry into the loop
 // of every looping core is found or the ring ends; interrupts that return do not
 // end a loop. What a core that is in no loop did last is looked for in `search_bytes` before the
-// end, else in as many from the step on that a sample saw. The result has an entry for each core of
-// `findings`, then for those that only this reading brought to light. Code that QEMU lists on the
-// way is learned. Gives up early when `stop` says so.
+// end, else in as many from the step on that a sample saw, and at the begin of the ring. The result
+// has an entry for each core of `findings`, then for those that only this reading brought to light.
+// Code that QEMU lists on the way is learned. Gives up early when `stop` says so.
 std::vector<CoreProof> ProveLoops(BlockReader& reader, const StepSourceMaker& make_source,
                                   const std::vector<const CoreFinding*>& findings,
                                   ProgramCode& code, uint64_t back_to,
