@@ -45,6 +45,8 @@ USES = {
     "debug": ("nothing", "debug value"),
     "delay_off": ("nothing", "delay, none set"),
     "delay_100": ("delay_off", "delay of 100 rounds, less one of none"),
+    "waypoints": ("nothing", "two waypoints, each a change"),
+    "count": ("nothing", "amount of a buffer"),
     "bus_write": ("issue", "bus write, checked against three ranges, less the write"),
     "bus_off": ("issue", "bus write, the check switched off, less the write"),
     "stack_look": ("nothing", "look at a stack of which 4 bytes are free"),
@@ -56,6 +58,7 @@ VARIANTS = {
     "rv32": "RV32IMA",
     "rv32-out-of-line": "out of line",
     "rv32-4harts": "four harts",
+    "rv32-history": "with history",
     "rv64": "RV64IMA",
     "x86-64": "x86-64, a thread",
 }
@@ -64,6 +67,7 @@ LIMITS = {
     "rv32": {"waypoint": {"instructions": 4, "loads": 0, "stores": 1}, "delay_off": {"instructions": 3, "loads": 1, "stores": 0},
              "pause_point": {"instructions": 3, "loads": 1, "stores": 0}, "assert_holds": {"instructions": 4}},
     "rv32-4harts": {"waypoint": {"loads": 0, "stores": 1}},
+    "rv32-history": {"waypoint": {"stores": 0}},  # one that changes nothing
     "rv64": {"waypoint": {"instructions": 4, "loads": 0, "stores": 1}},
 }
 

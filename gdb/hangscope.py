@@ -38,7 +38,9 @@ ANCHOR, BOOT, SWITCH = 1, 2, 18
 DISORDER = 2**28
 MOST_BYTES = 256 << 20  # of one ring, or one block
 # id -> name, format; the fields are all 32 bits, signed where the format says %d
-BUILT_IN = {1: ("anchor", "epoch %u, before %u"), 2: ("boot", "start %u, %u records of earlier ones")}
+BUILT_IN = {1: ("anchor", "epoch %u, before %u"), 2: ("boot", "start %u, %u records of earlier ones"), 3: ("waypoint", "at %s"),
+            4: ("wait_begin", "resource %x, kind %u"), 5: ("wait_end", "resource %x, began at %u"), 6: ("counter", "resource %x holds %u"), 12: ("bus_end", "address %x, %u bytes")}
+BUILT_IN.update((7 + i, (f"bus_{kind}_begin", "address %x, %u bytes")) for i, kind in enumerate(("read", "write", "atomic", "multicast", "inline_write")))
 BUILT_IN.update(enumerate([
     ("task_create", "task %u, priority %u"), ("task_destroy", "task %u, was in state %u"),
     ("task_switch", "from task %u to task %u"), ("task_suspend", "task %u"), ("task_resume", "task %u"),
@@ -51,7 +53,8 @@ BUILT_IN.update(enumerate([
 
 # Fields of these whose values have names, by what they are numbers of.
 NUMBERED = {"task": TASK, "previous": TASK, "next": TASK, "holder": TASK, "semaphore": RESOURCE, "mutex": RESOURCE, "pipe": RESOURCE,
-            "queue": RESOURCE, "interrupt": 10, "cause": 11, "previous_state": 12}
+            "queue": RESOURCE, "interrupt": 10, "cause": 11, "previous_state": 12, "resource": RESOURCE, "kind": "resource_kind"}
+RESOURCE_KINDS = ("none", "exclusive", "channel", "time", "suspended", "outside")
 
 
 class Trouble(Exception):
@@ -134,7 +137,7 @@ class Catalog:
     def __init__(self):
         self.entries = {}  # (kind, id) -> name, format, fields
         self.words = []  # name, address of the first, type, per, when, bytes to the next
-        self.values = {}  # (enumeration, value) -> name
+        self.values = {("resource_kind", kind): name for kind, name in enumerate(RESOURCE_KINDS)}  # (enumeration, value) -> name
         self.waypoints = {}  # characters -> [(long name, place)]
         for objfile in gdb.objfiles():
             try:
@@ -201,7 +204,7 @@ class Catalog:
         elif identity in BUILT_IN:
             name, form = BUILT_IN[identity]
             words = form.replace("from task", "task").replace("to task", "task").replace("was in state", "previous_state").split("%")
-            fields = [[NUMBERED.get(before.split()[-1], "i32" if part[0] == "d" else "u32"), ""] for before, part in zip(words, words[1:]) if part]
+            fields = [[NUMBERED.get(before.split()[-1], {"d": "i32", "s": "char4"}.get(part[0], "u32")), ""] for before, part in zip(words, words[1:]) if part]
         else:
             return f"event {identity}", " (" + ", ".join(map(str, parameters)) + ")"
         values, left = [], list(parameters)
@@ -256,6 +259,8 @@ class Catalog:
     def label(self, kind, value):
         """What a value is called, as hangscope show has it; empty: it has no name."""
         name = self.values.get((kind, value), "") if isinstance(kind, str) else self.name(kind, value)
+        if not name and kind == RESOURCE and value >> 16 and self.name(NODE_RESOURCE, value & 0xFFFF):
+            return f"{self.name(NODE_RESOURCE, value & 0xFFFF)} of node {(value >> 16) - 1}"
         return f"{value} {name}" if name and kind in (TASK, 10, 11) else name
 
     def plain(self, letter, kind, _, value):

@@ -17,7 +17,8 @@
 #define USES(USE)                                                                                  \
   USE(nothing) USE(condition) USE(issue) USE(waypoint) USE(heartbeat) USE(kernel) USE(wait)        \
   USE(hold) USE(assert_holds) USE(pause_point) USE(debug) USE(delay_off) USE(delay_100)            \
-  USE(bus_write) USE(stack_look) USE(stack_look_1024) USE(guards_look) USE(bus_off)
+  USE(waypoints) USE(count) USE(bus_write) USE(stack_look) USE(stack_look_1024) USE(guards_look)   \
+  USE(bus_off)
 /* clang-format on */
 
 static uint32_t cost_number;
@@ -80,6 +81,11 @@ COUNTED static void use_issue(void) {
   hangscope_bus_issue(&write);
 }
 COUNTED static void use_waypoint(void) { HANGSCOPE_WAYPOINT("CRBW"); }
+COUNTED static void use_waypoints(void) {
+  HANGSCOPE_WAYPOINT("CRBW");
+  HANGSCOPE_WAYPOINT("CRBD");
+}
+COUNTED static void use_count(void) { HANGSCOPE_COUNT(cost_memory, 3); }
 COUNTED static void use_heartbeat(void) { hangscope_heartbeat(); }
 COUNTED static void use_kernel(void) { hangscope_kernel_is(3); }
 COUNTED static void use_wait(void) {
@@ -122,6 +128,8 @@ static void prepare_uses(void) {
 #define prepare_condition()
 #define prepare_issue()
 #define prepare_waypoint()
+#define prepare_waypoints()
+#define prepare_count()
 #define prepare_heartbeat()
 #define prepare_kernel()
 #define prepare_wait()

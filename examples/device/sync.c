@@ -84,6 +84,7 @@ SYNC struct block* cb_reserve_back(struct place place, uint32_t number) {
 SYNC void cb_push_back(struct place place, uint32_t number) {
   struct cb* const cb = &memory_of(place)->own.cbs[number];
   STORE_RELEASE(&cb->pushed, cb->pushed + 1); /* pairs with the load in cb_wait_front */
+  HANGSCOPE_COUNT(resource_of(place, RESOURCE_CB + number), cb->pushed - LOAD_ACQUIRE(&cb->popped));
   if (is_planned_from(FAULT_LOST_WAKEUP, place, cb->pushed)) {
     return;
   }
@@ -107,6 +108,7 @@ SYNC const struct block* cb_wait_front(struct place place, uint32_t number) {
 SYNC void cb_pop_front(struct place place, uint32_t number) {
   struct cb* const cb = &memory_of(place)->own.cbs[number];
   STORE_RELEASE(&cb->popped, cb->popped + 1); /* pairs with the load in cb_reserve_back */
+  HANGSCOPE_COUNT(resource_of(place, RESOURCE_CB + number), LOAD_ACQUIRE(&cb->pushed) - cb->popped);
   wake(core_at(place.node, number));
 }
 

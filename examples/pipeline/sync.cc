@@ -12,6 +12,7 @@ void Channel::Push(const Block& block, bool notify) {
   }
   HANGSCOPE_WAYPOINT("CRBD");
   blocks_.push_back(block);
+  HANGSCOPE_COUNT(data_, static_cast<uint32_t>(blocks_.size()));
   if (notify) changed_.notify_all();
 }
 
@@ -26,6 +27,7 @@ Block Channel::Pop(bool notify) {
   HANGSCOPE_WAYPOINT("CWFD");
   const Block block = blocks_.front();
   blocks_.pop_front();
+  HANGSCOPE_COUNT(data_, static_cast<uint32_t>(blocks_.size()));
   if (notify) changed_.notify_all();
   return block;
 }

@@ -44,9 +44,19 @@
 #define HANGSCOPE_MASK 1
 #endif
 
+/* 1: each change of a waypoint, each begin and end of a wait and of a bus transaction is a record,
+ * too, and HANGSCOPE_COUNT (target/history.h) does something. */
+#ifndef HANGSCOPE_HISTORY
+#define HANGSCOPE_HISTORY 0
+#endif
+
 /* The classes that are recorded from the start. */
 #ifndef HANGSCOPE_FIRST_MASK
+#if HANGSCOPE_HISTORY
+#define HANGSCOPE_FIRST_MASK 0xffffffffu
+#else
 #define HANGSCOPE_FIRST_MASK 0x7fffffffu
+#endif
 #endif
 
 /* Tasks of an OS that get a record of what they wait for. */
@@ -194,6 +204,7 @@ HANGSCOPE_STATIC_ASSERT((HANGSCOPE_DEBUG_RING & (HANGSCOPE_DEBUG_RING - 1)) == 0
 #define HANGSCOPE_CLASS_ISR 4
 #define HANGSCOPE_CLASS_META 8
 #define HANGSCOPE_CLASS_USER 16
+#define HANGSCOPE_CLASS_HISTORY 0x80000000
 #define HANGSCOPE_CLASS(n) (1 << (n))
 
 #define HANGSCOPE_INLINE static inline __attribute__((always_inline, unused))

@@ -12,6 +12,7 @@
 #include "hangscope/target/events.h"
 #include "hangscope/target/fault.h"
 #include "hangscope/target/guard.h"
+#include "hangscope/target/history.h"
 #include "hangscope/target/init.h"
 #include "hangscope/target/kernel_events.h"
 #include "hangscope/target/names.h"

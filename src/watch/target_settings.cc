@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint32_t kMostRounds = 0x7fffffffu;
 constexpr size_t kNearSetting = 2;
-constexpr uint32_t kAllClasses = 0x7fffffffu;
+constexpr uint32_t kAllClasses = 0xffffffffu;
 constexpr int kLastClass = 30;
 
 struct Setting {
@@ -39,7 +39,10 @@ constexpr Feature kFeatures[] = {{"waypoints", HANGSCOPE_WATCH_WAYPOINTS},
                                  {"bus", HANGSCOPE_WATCH_BUS},
                                  {"stacks", HANGSCOPE_WATCH_STACKS},
                                  {"guards", HANGSCOPE_WATCH_GUARDS}};
-constexpr const char* kClasses[] = {"task", "sync", "isr", "meta", "user"};
+// As hangscope/config.h has them.
+constexpr std::pair<const char*, uint32_t> kClasses[] = {{"task", 1u << 0}, {"sync", 1u << 1},
+                                                         {"isr", 1u << 2},  {"meta", 1u << 3},
+                                                         {"user", 1u << 4}, {"history", 1u << 31}};
 
 // "a=1,b=2": two; "a=1,2": one whose value is a list.
 std::vector<Setting> Split(const std::vector<std::string>& words) {
@@ -87,17 +90,19 @@ Result<uint32_t> ParseDelay(const Setting& setting) {
 }
 
 Result<uint32_t> ParseClass(const Setting& setting, const std::string& name) {
-  for (size_t i = 0; i < std::size(kClasses); ++i) {
-    if (name == kClasses[i]) return 1u << i;
+  std::vector<std::string> known;
+  for (const auto& [one, bit] : kClasses) {
+    if (name == one) return bit;
+    known.emplace_back(one);
   }
   const auto number = ParseDecimalOrHex<uint32_t>(name);
   if (number && *number <= kLastClass) return 1u << *number;
-  const std::vector<std::string> near =
-      NearNames(name, {std::begin(kClasses), std::end(kClasses)}, kNearSetting, 1);
+  const std::vector<std::string> near = NearNames(name, known, kNearSetting, 1);
   if (!near.empty())
     return Wrong(setting, fmt::format("there is no class '{}', did you mean '{}'?", Printable(name),
                                       near[0]));
-  return Wrong(setting, "classes are task, sync, isr, meta, user, and 4 to 30 by their numbers");
+  return Wrong(setting,
+               "classes are task, sync, isr, meta, user, history, and 4 to 30 by their numbers");
 }
 
 std::optional<bool> OnOrOff(const std::string& value) {
@@ -146,7 +151,7 @@ Result<uint32_t> ParseMaskSetting(const std::vector<std::string>& words) {
   if (setting.value.starts_with("0x")) {
     const auto mask = ParseDecimalOrHex<uint32_t>(setting.value);
     return mask && *mask <= kAllClasses ? Result<uint32_t>(*mask)
-                                        : Wrong(setting, "a mask of classes, 0 to 0x7fffffff");
+                                        : Wrong(setting, "a mask of classes, 0 to 0xffffffff");
   }
   uint32_t mask = 0;
   for (const std::string& word : SplitAtCommas(setting.value)) {

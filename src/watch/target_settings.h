@@ -16,7 +16,8 @@ namespace hangscope {
 
 // read= write= atomic=N or random:N, rounds of a loop below 2^31; seed=N. At least one.
 Result<DelaySettings> ParseDelaySettings(const std::vector<std::string>& words);
-// classes=all, 0, a number, or names and numbers with commas: task, sync, isr, meta, user, 4 to 30.
+// classes=all, 0, a number, or names and numbers with commas: task, sync, isr, meta, user,
+// history, 4 to 30.
 Result<uint32_t> ParseMaskSetting(const std::vector<std::string>& words);
 // after=N records, below 2^31; 0 where nothing is given.
 Result<uint32_t> ParseFreezeSetting(const std::vector<std::string>& words);

@@ -16,6 +16,8 @@ FEATURES = (
     (1 << 4, "DEBUG_RING", ("hangscope_debug",)),
     (1 << 7, "STACKS", ("hangscope_stack_paint", "hangscope_stack_is", "hangscope_stack_look", "hangscope_stacks", "hangscope_own_stack",
                         "hangscope_stack_paint_thread")),
+    # Beside its own calls it records those of waypoints and waits.
+    (1 << 9, "HISTORY", ("hangscope_counts", "hangscope_bus_begins", "hangscope_bus_ends", "hangscope_waypoint_is")),
     (1 << 8, "GUARDS", ("hangscope_guard", "hangscope_guard_null", "hangscope_guards_look", "hangscope_guard_table")),
 )
 ALL = sum(bit for bit, _, _ in FEATURES)
@@ -68,7 +70,6 @@ class Off(Case):
         return {re.sub(r"^_ZL\d+", "", name) for name, *_ in made.symbols()}
 
     def check_features(self, toolchain, language):
-        everything = self.watched(toolchain, language, ALL)
         nothing = "-DHANGSCOPE_WATCH=0"
         self.check_same(self.watched(toolchain, language, ALL, nothing), self.watched(toolchain, language, 0, nothing), "all off")
         for bit, name, gone in FEATURES:
@@ -80,11 +81,30 @@ class Off(Case):
                 alone = self.watched(toolchain, language, bit, nothing, on)
                 self.check_same(self.watched(toolchain, language, ALL, nothing, on), alone, "on alone")
                 # Where it is on, its calls are seen.
-                self.assertFalse(self.watched(toolchain, language, ALL - bit).allocated() == everything.allocated(), "its calls do nothing")
+                everything = self.watched(toolchain, language, ALL, on)
+                self.assertFalse(self.watched(toolchain, language, ALL - bit, on).allocated() == everything.allocated(), "its calls do nothing")
                 self.assertEqual(self.defined(toolchain, language, off) & set(gone), set())
         wanted = {symbol for *_, gone in FEATURES for symbol in gone}
         missing = {"hangscope_own_stack", "hangscope_stack_paint_thread"} if toolchain is not LINUX else {"hangscope_stacks"}
-        self.assertEqual(wanted - self.defined(toolchain, language), missing, "names that would be gone in any case")
+        self.assertEqual(wanted - self.defined(toolchain, language, "-DHANGSCOPE_HISTORY=1"), missing, "names that would be gone in any case")
+
+    def check_history(self, toolchain, language):
+        """Waypoints and waits are records, too, and nothing but stores into a mailbox where the history is off."""
+        for bit, name in ((1 << 0, "WAYPOINTS"), (1 << 1, "WAITS")):
+            with self.subTest(feature=name):
+                off = self.watched(toolchain, language, bit, "-DHANGSCOPE_HISTORY=0")
+                self.check_same(self.watched(toolchain, language, bit), off, "without the option")
+                on = self.watched(toolchain, language, bit, "-DHANGSCOPE_HISTORY=1")
+                self.assertFalse(on.allocated() == off.allocated(), "nothing is recorded")
+                # What is not built in has no history.
+                without = (f"-DHANGSCOPE_{name}=0", "-DHANGSCOPE_HISTORY=1")
+                self.check_same(self.watched(toolchain, language, bit, *without), self.watched(toolchain, language, 0, *without), "not built in")
+
+    def test_the_history_rv32(self):
+        self.check_history(RV32, "c")
+
+    def test_the_history_linux(self):
+        self.check_history(LINUX, "c++")
 
     def test_each_feature_by_itself_rv32(self):
         self.check_features(RV32, "c")

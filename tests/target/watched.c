@@ -41,6 +41,12 @@
 #define GUARDS(...)
 #endif
 
+#if CALLS & 512
+#define COUNTS(...) __VA_ARGS__
+#else
+#define COUNTS(...)
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -74,6 +80,7 @@ uint32_t take(uint32_t number) {
     WAITS(HANGSCOPE_WAIT_DONE();)
     WAYPOINTS(HANGSCOPE_WAYPOINT("TKD");)
   }
+  COUNTS(HANGSCOPE_COUNT(channel, channel->pushed - channel->taken);)
   const uint32_t word = channel->words[channel->taken++ % 16];
   DEBUG(HANGSCOPE_DEBUG(word ^ number);)
   WAITS(HANGSCOPE_RELEASE(channel);)

@@ -21,6 +21,7 @@
 
 #include "hangscope/target/delay.h"
 #include "hangscope/target/fault.h"
+#include "hangscope/target/history.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -224,7 +225,13 @@ HANGSCOPE_INLINE enum hangscope_bus_reason hangscope_bus_go(
   hangscope_delay(transaction->kind == HANGSCOPE_BUS_READ     ? HANGSCOPE_DELAY_READ
                   : transaction->kind == HANGSCOPE_BUS_ATOMIC ? HANGSCOPE_DELAY_ATOMIC
                                                               : HANGSCOPE_DELAY_WRITE);
+#if HANGSCOPE_ENABLE && HANGSCOPE_HISTORY
+  hangscope_bus_begins(transaction->kind, transaction->address, transaction->bytes);
+#endif
   hangscope_bus_issue(transaction);
+#if HANGSCOPE_ENABLE && HANGSCOPE_HISTORY
+  hangscope_bus_ends(transaction->address, transaction->bytes);
+#endif
   return HANGSCOPE_BUS_FINE;
 }
 

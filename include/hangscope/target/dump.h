@@ -106,6 +106,9 @@ void hangscope_hexdump(hangscope_put put) {
   if (id == HANGSCOPE_ID_##name) return #name;
 HANGSCOPE_INLINE const char* hangscope_known_name(uint32_t id) {
   HANGSCOPE_OWN_EVENTS(HANGSCOPE_EVENT_NAME)
+#if HANGSCOPE_HISTORY
+  HANGSCOPE_HISTORY_EVENTS(HANGSCOPE_EVENT_NAME)
+#endif
   HANGSCOPE_KERNEL_EVENTS(HANGSCOPE_EVENT_NAME)
   return 0;
 }

@@ -24,6 +24,7 @@
 #ifndef HANGSCOPE_TARGET_WAIT_H
 #define HANGSCOPE_TARGET_WAIT_H
 
+#include "hangscope/target/history.h"
 #include "hangscope/target/record.h"
 
 #ifdef __cplusplus
@@ -68,10 +69,19 @@ HANGSCOPE_CALLED void hangscope_wait_begins(uint32_t resource, enum hangscope_re
    * after. */
   hangscope_port_publish(&mailbox->wait_sequence,
                          (hangscope_port_load(&mailbox->wait_sequence) + 1) | 1u);
+#if HANGSCOPE_HISTORY
+  hangscope_wait_begin(resource, kind);
+#endif
 }
 /* Switched off or not: what began before ends. */
 HANGSCOPE_CALLED void hangscope_wait_ends(void) {
   struct hangscope_mailbox* const mailbox = hangscope_this_mailbox();
+#if HANGSCOPE_HISTORY
+  if ((hangscope_port_load(&mailbox->wait_sequence) & 1) != 0) {
+    hangscope_wait_end(hangscope_port_load(&mailbox->wait_resource),
+                       hangscope_port_load(&mailbox->wait_since));
+  }
+#endif
   hangscope_port_store(&mailbox->wait_sequence,
                        (hangscope_port_load(&mailbox->wait_sequence) + 1) & ~1u);
 }

@@ -12,6 +12,7 @@
 #define HANGSCOPE_TARGET_WAYPOINT_H
 
 #include "hangscope/target/catalog.h"
+#include "hangscope/target/history.h"
 #include "hangscope/target/pause.h"
 #include "hangscope/target/scope.h"
 
@@ -30,13 +31,18 @@ extern "C" {
 
 #if HANGSCOPE_ENABLE && HANGSCOPE_WAYPOINTS
 
-#define HANGSCOPE_WAYPOINT_NAMED(text, long_name)                                             \
-  do {                                                                                        \
-    HANGSCOPE_STATIC_ASSERT(sizeof(text) >= 2 && sizeof(text) <= 5,                           \
-                            "a waypoint has one to four characters");                         \
-    HANGSCOPE_CATALOG_HERE(HANGSCOPE_CATALOG_WAYPOINT, "1b", "0", text, long_name);           \
-    hangscope_port_store(&hangscope_this_mailbox()->waypoint, HANGSCOPE_WAYPOINT_WORD(text)); \
+#define HANGSCOPE_WAYPOINT_NAMED(text, long_name)                                   \
+  do {                                                                              \
+    HANGSCOPE_STATIC_ASSERT(sizeof(text) >= 2 && sizeof(text) <= 5,                 \
+                            "a waypoint has one to four characters");               \
+    HANGSCOPE_CATALOG_HERE(HANGSCOPE_CATALOG_WAYPOINT, "1b", "0", text, long_name); \
+    HANGSCOPE_WAYPOINT_IS(HANGSCOPE_WAYPOINT_WORD(text));                           \
   } while (0)
+#if HANGSCOPE_HISTORY
+#define HANGSCOPE_WAYPOINT_IS(word) hangscope_waypoint_is(word)
+#else
+#define HANGSCOPE_WAYPOINT_IS(word) hangscope_port_store(&hangscope_this_mailbox()->waypoint, word)
+#endif
 
 /* Once in each round of a core's main loop: a core whose heartbeat stands still while it does not
  * wait is stuck. A pause point, too, where pauses are built in. */

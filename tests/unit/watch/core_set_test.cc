@@ -143,13 +143,14 @@ TEST(MaskSettingTest, ClassesAreNamesNumbersAndMasks) {
   EXPECT_EQ(ParseMaskSetting({"classes=task,isr"}).value_or(0), 5u);
   EXPECT_EQ(ParseMaskSetting({"classes=user,7"}).value_or(0), 16u | 128u);
   EXPECT_EQ(ParseMaskSetting({"classes=0x15"}).value_or(0), 0x15u);
-  EXPECT_EQ(ParseMaskSetting({"classes=all"}).value_or(0), 0x7fffffffu);
+  EXPECT_EQ(ParseMaskSetting({"classes=all"}).value_or(0), 0xffffffffu);
+  EXPECT_EQ(ParseMaskSetting({"classes=task,history"}).value_or(0), 0x80000001u);
   EXPECT_EQ(ParseMaskSetting({"classes=0"}).value_or(1), 0u);
   EXPECT_EQ(ParseMaskSetting({"clases=all"}).status().message(),
             "unknown setting 'clases', did you mean 'classes'?");
   EXPECT_NE(ParseMaskSetting({"classes=tsk"}).status().message().find("did you mean 'task'?"),
             std::string::npos);
-  for (const char* word : {"classes=31", "classes=0x80000000", "classes=", "classes=task,,isr"})
+  for (const char* word : {"classes=31", "classes=0x100000000", "classes=", "classes=task,,isr"})
     EXPECT_FALSE(ParseMaskSetting({word}).ok()) << word;
   EXPECT_FALSE(ParseMaskSetting({}).ok());
 }
