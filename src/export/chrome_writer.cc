@@ -160,11 +160,13 @@ Status ChromeSink::Define(const TimelineTrack& track) {
   // Counters are told apart by their names alone.
   if (track.row == TimelineRow::kCounter)
     row.counter = track.parent == 0 ? track.name : rows_[track.parent - 1].name + ": " + track.name;
+  if (track.row == TimelineRow::kState) row.name = rows_[track.parent - 1].name + ": " + track.name;
   rows_.push_back(row);
   if (track.row == TimelineRow::kCounter) return {};
   JsonObject name, order;
-  name.Text("name", track.name);
-  order.Number("sort_index", static_cast<int64_t>(track.id));
+  name.Text("name", row.name);
+  const bool below = track.row == TimelineRow::kState;
+  order.Number("sort_index", static_cast<int64_t>(below ? track.parent : track.id));
   const Status told = Metadata("thread_name", row.process, track.id, name);
   return told.ok() ? Metadata("thread_sort_index", row.process, track.id, order) : told;
 }

@@ -68,23 +68,27 @@ class TimelineBuilder::Impl {
     SliceState state;
     bool function;
     bool of_task;  // else of the core
+    std::optional<uint64_t> key;
   };
 
   void Switch(const TraceEvent& event, const TraceEventKind& kind);
   void StopRunning(TaskRow& task, const TraceEvent& event);
   void Wake(const TraceEvent& event, const TraceEventKind& kind);
-  Sort SortOf(const TraceEvent& event);
+  Sort SortOf(const TraceEvent& event, const TraceEventKind& kind);
   bool Enter(const TraceEvent& event, const TraceEventKind& kind);
-  bool Leave(const TraceEvent& event);
+  bool Leave(const TraceEvent& event, const TraceEventKind& kind);
   void Count(const TraceEvent& event, const TraceEventKind& kind);
+  void BeAt(const TraceEvent& event);
   // Makes sure that the picture shows it on the core.
   void SeeRunning(size_t core, TimeNs time, int64_t task);
   void StopElsewhere(TaskRow& task, size_t core, TimeNs time);
   // Whoever does what happens on the core: somewhere with a slice at `time`.
   TimelineLane& Doer(const TraceEvent& event, const TraceEventKind& kind, TimeNs time);
 
+  bool IsDrawn(const TraceStanding& standing);
   void Stand(const TraceStanding& standing, TimeNs end);
   void DrawClaims(const TraceStanding& standing, TimeNs end);
+  CoreRow* CoreOf(const TraceWho& who);  // null: it is none, or has none
   TimelineLane& LaneOf(const TraceWho& who);
 
   TaskRow* TaskOf(int64_t number);  // null: too many
@@ -97,7 +101,9 @@ class TimelineBuilder::Impl {
   std::deque<CoreRow> cores_;  // as TraceHead::tracks
   std::unordered_map<int64_t, TaskRow> tasks_;
   std::map<TraceWho, TimelineLane> others_;  // who stands somehow at the end and was never seen
-  std::map<std::pair<size_t, size_t>, TimelineLane> counters_;  // by core and kind
+  // by core and kind; of those that many cores count, by what the kinds and the events say
+  std::map<std::tuple<size_t, size_t, std::string, std::string>, TimelineLane> counters_;
+  std::map<size_t, TimelineLane> states_;  // by core
   std::vector<std::optional<SliceState>> kind_states_;
 
   std::vector<Missing> missing_;
@@ -200,6 +206,8 @@ void TimelineBuilder::Impl::Forget(size_t index, TimeNs time) {
   CoreRow& core = cores_[index];
   if (core.running != nullptr) core.running->Forget(core.running->lane.Drawn(time));
   core.Forget(core.lane.Drawn(time));
+  if (const auto state = states_.find(index); state != states_.end())
+    state->second.EndTo(0, state->second.Drawn(time));
 }
 
 // Losses of a core come in the order of time: what lies before one is not looked at again.
@@ -249,7 +257,11 @@ Status TimelineBuilder::Impl::Write(const TraceEvent& event) {
       Wake(event, kind);
       break;
     case TraceMeaning::kCounter:
+      if (kind.also_event) core.lane.Instant(event.time, event, kind);
       Count(event, kind);
+      break;
+    case TraceMeaning::kState:
+      BeAt(event);
       break;
     case TraceMeaning::kPlain:
       core.lane.Instant(event.time, event, kind);
@@ -260,7 +272,7 @@ Status TimelineBuilder::Impl::Write(const TraceEvent& event) {
       break;
     case TraceMeaning::kLeave:
     case TraceMeaning::kFunctionLeave:
-      if (!Leave(event)) core.lane.Instant(event.time, event, kind);
+      if (!Leave(event, kind)) core.lane.Instant(event.time, event, kind);
       break;
   }
   return pen_.status();
@@ -340,20 +352,31 @@ void TimelineBuilder::Impl::Wake(const TraceEvent& event, const TraceEventKind& 
   doer.Flow(task->lane, time, "wakes " + task->name, true);
 }
 
-TimelineBuilder::Impl::Sort TimelineBuilder::Impl::SortOf(const TraceEvent& event) {
+TimelineBuilder::Impl::Sort TimelineBuilder::Impl::SortOf(const TraceEvent& event,
+                                                          const TraceEventKind& kind) {
   const TaskRow* const running = cores_[event.track].running;
   const SliceState state = StateOfKind(event.kind);
-  const bool of_task =
-      running != nullptr && event.task == running->number && state != SliceState::kInterrupt;
-  return {state, state == SliceState::kFunction, of_task};
+  const bool of_task = running != nullptr && event.task == running->number &&
+                       state != SliceState::kInterrupt && !kind.of_track;
+  std::optional<uint64_t> key;
+  if (kind.of_track) key = event.values.empty() ? 0 : event.values[0].bits;
+  return {state, state == SliceState::kFunction, of_task, key};
 }
 
 bool TimelineBuilder::Impl::Enter(const TraceEvent& event, const TraceEventKind& kind) {
   CoreRow& core = cores_[event.track];
-  const auto [state, function, of_task] = SortOf(event);
+  const auto [state, function, of_task, key] = SortOf(event, kind);
+  // A core waits for one thing at a time: the end of the wait before is not in the trace.
+  const NestedSlice* const before =
+      key && state == SliceState::kWaiting ? core.nested.FindOpen(state) : nullptr;
+  if (before != nullptr) {
+    ++no_end_;
+    (void)core.nested.LeaveKey(core.lane, event.time, state, *before->key, &no_end_);
+  }
   NestedSlice nested{{state, event.what.empty() ? kind.name : event.what, ArgumentsOf(event, kind)},
                      function,
-                     of_task};
+                     of_task,
+                     key};
   const bool drawn =
       of_task && !function
           ? core.running->calls.Enter(core.running->lane, event.time, std::move(nested))
@@ -362,11 +385,12 @@ bool TimelineBuilder::Impl::Enter(const TraceEvent& event, const TraceEventKind&
   return drawn;
 }
 
-bool TimelineBuilder::Impl::Leave(const TraceEvent& event) {
+bool TimelineBuilder::Impl::Leave(const TraceEvent& event, const TraceEventKind& kind) {
   CoreRow& core = cores_[event.track];
-  const auto [state, function, of_task] = SortOf(event);
+  const auto [state, function, of_task, key] = SortOf(event, kind);
   const NestedSlices::Left left =
-      of_task && !function
+      key ? core.nested.LeaveKey(core.lane, event.time, state, *key, &no_end_)
+      : of_task && !function
           ? core.running->calls.Leave(core.running->lane, event.time, function, of_task, &no_end_)
           : core.nested.Leave(core.lane, event.time, function, of_task, &no_end_);
   if (left == NestedSlices::Left::kNone) ++no_begin_;
@@ -374,17 +398,39 @@ bool TimelineBuilder::Impl::Leave(const TraceEvent& event) {
 }
 
 void TimelineBuilder::Impl::Count(const TraceEvent& event, const TraceEventKind& kind) {
-  const auto key = std::pair(event.track, event.kind);
+  const bool of_many = !event.what.empty();
+  const auto key =
+      std::tuple(of_many ? 0 : event.track, of_many ? 0 : event.kind, kind.counter, event.what);
   auto at = counters_.find(key);
   if (at == counters_.end()) {
     const TimelineTrackId id = pen_.Define({.parent = cores_[event.track].lane.id(),
                                             .row = TimelineRow::kCounter,
-                                            .name = kind.counter.empty() ? kind.name : kind.counter,
+                                            .name = of_many                ? event.what
+                                                    : kind.counter.empty() ? kind.name
+                                                                           : kind.counter,
                                             .trace_track = event.track,
                                             .task = {}});
     at = counters_.emplace(key, TimelineLane(pen_, id)).first;
   }
   at->second.Count(event.time, event.count);
+}
+
+void TimelineBuilder::Impl::BeAt(const TraceEvent& event) {
+  auto at = states_.find(event.track);
+  if (at == states_.end()) {
+    const TimelineTrackId id = pen_.Define({.parent = cores_[event.track].lane.id(),
+                                            .row = TimelineRow::kState,
+                                            .name = "waypoints",
+                                            .trace_track = event.track,
+                                            .task = {}});
+    at = states_.emplace(event.track, TimelineLane(pen_, id)).first;
+  }
+  TimelineLane& lane = at->second;
+  lane.EndTo(0, lane.Drawn(event.time));
+  if (event.what.empty()) return;
+  TimelineSlice slice{SliceState::kOther, event.what};
+  if (!event.where.empty()) slice.arguments.emplace_back("where", event.where);
+  lane.Begin(event.time, slice);
 }
 
 TaskRow* TimelineBuilder::Impl::TaskOf(int64_t number) {
@@ -413,16 +459,22 @@ SliceState TimelineBuilder::Impl::StateOfKind(size_t kind) {
   return *kind_states_[kind];
 }
 
+CoreRow* TimelineBuilder::Impl::CoreOf(const TraceWho& who) {
+  if (who.is_task) return nullptr;
+  for (const RingKind kind : {RingKind::kCore, RingKind::kStream, RingKind::kCpu}) {
+    for (size_t i = 0; i < cores_.size(); ++i) {
+      const RingName& ring = head_->tracks[i].ring;
+      if (ring.kind == kind && ring.number == who.number) return &cores_[i];
+    }
+  }
+  return nullptr;
+}
+
 TimelineLane& TimelineBuilder::Impl::LaneOf(const TraceWho& who) {
   if (who.is_task) {
     if (TaskRow* const task = TaskOf(who.number)) return task->lane;
-  } else {
-    for (const RingKind kind : {RingKind::kCore, RingKind::kStream, RingKind::kCpu}) {
-      for (size_t i = 0; i < cores_.size(); ++i) {
-        const RingName& ring = head_->tracks[i].ring;
-        if (ring.kind == kind && ring.number == who.number) return cores_[i].lane;
-      }
-    }
+  } else if (CoreRow* const core = CoreOf(who)) {
+    return core->lane;
   }
   const auto at = others_.find(who);
   if (at != others_.end()) return at->second;
@@ -435,9 +487,17 @@ TimelineLane& TimelineBuilder::Impl::LaneOf(const TraceWho& who) {
   return others_.emplace(who, TimelineLane(pen_, id)).first->second;
 }
 
+// The record of the wait's begin opened its slice.
+bool TimelineBuilder::Impl::IsDrawn(const TraceStanding& standing) {
+  CoreRow* const core = standing.waits_for.empty() ? nullptr : CoreOf(standing.who);
+  const NestedSlice* const wait =
+      core == nullptr ? nullptr : core->nested.FindOpen(SliceState::kWaiting);
+  return wait != nullptr && wait->slice.name == WaitingFor(standing.waits_for);
+}
+
 void TimelineBuilder::Impl::Stand(const TraceStanding& standing, TimeNs end) {
   std::optional<TimelineSlice> slice = StandingSlice(standing);
-  if (!slice) return;
+  if (!slice || IsDrawn(standing)) return;
   TimelineLane& lane = LaneOf(standing.who);
   if (slice->state == SliceState::kRunning && (lane.open() > 0 || !standing.since)) return;
   // Where only the look at the end found it so, it is drawn as far back as nothing else is known: a
@@ -467,6 +527,7 @@ Status TimelineBuilder::Impl::End(const TraceEnd& end) {
   for (const TraceStanding& standing : end.standings) Stand(standing, end.time);
   for (const TraceStanding& standing : end.standings) DrawClaims(standing, end.time);
   for (CoreRow& core : cores_) core.lane.EndTo(0, core.lane.Drawn(end.time));
+  for (auto& [core, lane] : states_) lane.EndTo(0, lane.Drawn(end.time));
   for (auto& [number, task] : tasks_) task.lane.EndTo(0, task.lane.Drawn(end.time));
   for (auto& [who, lane] : others_) lane.EndTo(0, lane.Drawn(end.time));
   return pen_.status();

@@ -20,6 +20,7 @@ enum class TimelineRow {
   kCore,     // a core's or CPU's: which task runs on it, interrupts, functions, its events
   kTask,     // a task's or thread's: runs, waits, system calls
   kCounter,  // a number over time
+  kState,    // below a core's: at which waypoint it is
 };
 
 // From 1, in the order in which they are defined; never used for another.

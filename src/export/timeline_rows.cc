@@ -78,10 +78,35 @@ NestedSlices::Left NestedSlices::Leave(TimelineLane& lane, TimeNs time, bool fun
     --too_deep_;
     return Left::kTooDeep;
   }
+  const auto is_it = [&](const NestedSlice& nested) {
+    return nested.function == function && nested.of_task == of_task && !nested.key;
+  };
   size_t at = nested_.size();
-  while (at > 0 && (nested_[at - 1].function != function || nested_[at - 1].of_task != of_task))
-    --at;
-  if (at == 0) return Left::kNone;
+  while (at > 0 && !is_it(nested_[at - 1])) --at;
+  return at == 0 ? Left::kNone : LeaveAt(at, lane, time, of_task, unended);
+}
+
+// One that is drawn goes before one that is too deep to be.
+NestedSlices::Left NestedSlices::LeaveKey(TimelineLane& lane, TimeNs time, SliceState state,
+                                          uint64_t key, uint64_t* unended) {
+  size_t at = nested_.size();
+  while (at > 0 && (nested_[at - 1].key != key || nested_[at - 1].slice.state != state)) --at;
+  if (at > 0) return LeaveAt(at, lane, time, false, unended);
+  if (too_deep_ == 0) return Left::kNone;
+  --too_deep_;
+  return Left::kTooDeep;
+}
+
+const NestedSlice* NestedSlices::FindOpen(SliceState state) const {
+  const auto at = std::find_if(nested_.rbegin(), nested_.rend(), [&](const NestedSlice& nested) {
+    return nested.key && nested.slice.state == state;
+  });
+  return at == nested_.rend() ? nullptr : &*at;
+}
+
+// `at`: behind it.
+NestedSlices::Left NestedSlices::LeaveAt(size_t at, TimelineLane& lane, TimeNs time, bool of_task,
+                                         uint64_t* unended) {
   const size_t below = lane.open() - nested_.size();
   lane.EndTo(below + at - 1, time);
   std::vector<NestedSlice> inside(

@@ -81,6 +81,8 @@ struct NestedSlice {
   TimelineSlice slice;
   bool function = false;
   bool of_task = false;
+  // of those whose ends say what they end: nothing else ends with them
+  std::optional<uint64_t> key = {};
 };
 
 class NestedSlices {
@@ -93,6 +95,8 @@ class NestedSlices {
   // are ended and added to *unended; those of another go on.
   enum class Left { kIt, kTooDeep, kNone };  // kNone: there is none
   Left Leave(TimelineLane& lane, TimeNs time, bool function, bool of_task, uint64_t* unended);
+  // Likewise of the row's innermost that has this state and key.
+  Left LeaveKey(TimelineLane& lane, TimeNs time, SliceState state, uint64_t key, uint64_t* unended);
   // On the lane; all stay begun.
   void Close(TimelineLane& lane, TimeNs time) const;
   void Reopen(TimelineLane& lane, TimeNs time);
@@ -104,8 +108,12 @@ class NestedSlices {
   const TimelineSlice* innermost() const {
     return nested_.empty() ? nullptr : &nested_.back().slice;
   }
+  // The innermost with a key that has this state; null: there is none.
+  const NestedSlice* FindOpen(SliceState state) const;
 
  private:
+  Left LeaveAt(size_t at, TimelineLane& lane, TimeNs time, bool of_task, uint64_t* unended);
+
   std::vector<NestedSlice> nested_;
   uint64_t too_deep_ = 0;
 };

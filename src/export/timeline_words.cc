@@ -52,7 +52,10 @@ const char* SliceStateName(SliceState state) {
   return "other";
 }
 
+std::string WaitingFor(const std::string& what) { return "waiting for " + what; }
+
 SliceState SliceStateOf(const TraceEventKind& kind) {
+  if (kind.of_track && HasWord(kind.name, {"wait"})) return SliceState::kWaiting;
   if (kind.meaning == TraceMeaning::kFunctionEnter || kind.meaning == TraceMeaning::kFunctionLeave)
     return SliceState::kFunction;
   for (const std::string* text : {&kind.category, &kind.name}) {
@@ -94,7 +97,7 @@ std::optional<TimelineSlice> StandingSlice(const TraceStanding& standing) {
       break;
     case Activity::kWaiting:
       slice.state = SliceState::kWaiting;
-      if (!standing.waits_for.empty()) slice.name += " for " + standing.waits_for;
+      if (!standing.waits_for.empty()) slice.name = WaitingFor(standing.waits_for);
       break;
     default:
       break;

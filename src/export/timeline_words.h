@@ -19,6 +19,9 @@ TimelineGap GapOf(GapReason reason, uint64_t amount, AmountUnit unit);
 // The event's fields and place.
 TimelineArguments ArgumentsOf(const TraceEvent& event, const TraceEventKind& kind);
 
+// Of somebody who waits for that.
+std::string WaitingFor(const std::string& what);
+
 // How somebody is drawn who stands so at the end; nothing: as before.
 std::optional<TimelineSlice> StandingSlice(const TraceStanding& standing);
 

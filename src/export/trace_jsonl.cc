@@ -98,6 +98,8 @@ const char* MeaningName(TraceMeaning meaning) {
       return "function leave";
     case TraceMeaning::kCounter:
       return "counter";
+    case TraceMeaning::kState:
+      return "state";
   }
   return "";
 }

@@ -53,6 +53,7 @@ enum class TraceMeaning {
   kFunctionEnter,  // likewise of functions, told by an instruction trace
   kFunctionLeave,
   kCounter,  // `count` has this value from now on
+  kState,    // its track is in `what` from now on: a waypoint
 };
 
 // A kind of event: those of one catalog entry, one tracepoint.
@@ -62,7 +63,11 @@ struct TraceEventKind {
   std::string format;    // printf, one conversion a field (abi/catalog.h); empty: none
   std::vector<TraceField> fields;
   TraceMeaning meaning = TraceMeaning::kPlain;
-  std::string counter;  // kCounter: what is counted
+  // kCounter: what is counted; where events have a `what`, that is of these
+  std::string counter = {};
+  bool also_event = false;  // kCounter: it happened, too: a message was sent
+  // kEnter, kLeave: of the track, whoever runs on it; an end ends what has its first value
+  bool of_track = false;
 
   bool operator==(const TraceEventKind&) const = default;
 };
@@ -86,9 +91,10 @@ struct TraceEvent {
   std::optional<int64_t> from;  // kSwitch; nothing: nobody, or not known
   std::optional<int64_t> to;    // kSwitch, kWake
   bool from_waits = false;      // kSwitch: it gave the CPU up, and was not preempted
-  // kEnter, kFunctionEnter: the name of what begins; kSwitch: what `from` waits in, if known
+  // kEnter, kFunctionEnter: the name of what begins; kSwitch: what `from` waits in, if known;
+  // kCounter: what is counted, if the kind does not say; kState
   std::string what = {};
-  std::string where = {};  // kFunctionEnter: "dataflow.c:88"; may be empty
+  std::string where = {};  // kFunctionEnter, kState: "dataflow.c:88"; may be empty
   uint64_t count = 0;      // kCounter
 };
 

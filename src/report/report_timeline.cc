@@ -94,6 +94,7 @@ ReportTimeline::Track* ReportTimeline::Find(TimelineTrackId id) {
 
 std::string ReportTimeline::KindOf(const TimelineTrack& track) const {
   if (track.row == TimelineRow::kTask) return cpus_ ? "thread" : "task";
+  if (track.row == TimelineRow::kState) return "waypoints";
   if (!track.trace_track || *track.trace_track >= head_.tracks.size()) return "core";
   switch (head_.tracks[*track.trace_track].ring.kind) {
     case RingKind::kCpu:

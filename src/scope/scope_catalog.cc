@@ -10,6 +10,7 @@
 #include "hangscope/abi/catalog.h"
 #include "hangscope/abi/kernel_events.h"
 #include "hangscope/abi/record.h"
+#include "hangscope/abi/scope.h"
 #include "model/event_format.h"
 
 namespace hangscope {
@@ -74,27 +75,35 @@ struct BuiltIn {
   std::string_view rest;
 };
 #define HANGSCOPE_BUILT_IN(event_name, class_name, ...) {#event_name, #__VA_ARGS__},
-constexpr BuiltIn kOwnEvents[] = {HANGSCOPE_OWN_EVENTS(HANGSCOPE_BUILT_IN)};
+constexpr BuiltIn kOwnEvents[] = {HANGSCOPE_OWN_EVENTS(HANGSCOPE_BUILT_IN)
+                                      HANGSCOPE_HISTORY_EVENTS(HANGSCOPE_BUILT_IN)};
 constexpr BuiltIn kKernelEvents[] = {HANGSCOPE_KERNEL_EVENTS(HANGSCOPE_BUILT_IN)};
 
-// What the fields of the kernel's events are numbers of.
+// The enumeration of what a wait's kind is.
+constexpr const char* kResourceKind = "resource_kind";
+
+// What the fields of the kernel's events, and of hangscope's own, are numbers of.
 uint32_t NamesOfKernelField(std::string_view field) {
   constexpr std::pair<std::string_view, uint32_t> kFields[] = {
-      {"task", HANGSCOPE_CATALOG_TASK},
-      {"previous", HANGSCOPE_CATALOG_TASK},
-      {"next", HANGSCOPE_CATALOG_TASK},
-      {"holder", HANGSCOPE_CATALOG_TASK},
-      {"semaphore", HANGSCOPE_CATALOG_RESOURCE},
-      {"mutex", HANGSCOPE_CATALOG_RESOURCE},
-      {"pipe", HANGSCOPE_CATALOG_RESOURCE},
-      {"queue", HANGSCOPE_CATALOG_RESOURCE},
-      {"interrupt", HANGSCOPE_CATALOG_INTERRUPT},
-      {"cause", HANGSCOPE_CATALOG_EXCEPTION},
-      {"previous_state", HANGSCOPE_CATALOG_TASK_STATE}};
+      {"task", HANGSCOPE_CATALOG_TASK},          {"previous", HANGSCOPE_CATALOG_TASK},
+      {"next", HANGSCOPE_CATALOG_TASK},          {"holder", HANGSCOPE_CATALOG_TASK},
+      {"semaphore", HANGSCOPE_CATALOG_RESOURCE}, {"mutex", HANGSCOPE_CATALOG_RESOURCE},
+      {"pipe", HANGSCOPE_CATALOG_RESOURCE},      {"queue", HANGSCOPE_CATALOG_RESOURCE},
+      {"resource", HANGSCOPE_CATALOG_RESOURCE},  {"interrupt", HANGSCOPE_CATALOG_INTERRUPT},
+      {"cause", HANGSCOPE_CATALOG_EXCEPTION},    {"previous_state", HANGSCOPE_CATALOG_TASK_STATE}};
   for (const auto& [name, kind] : kFields) {
     if (name == field) return kind;
   }
   return 0;
+}
+
+void NameKernelFields(EventKind* kind) {
+  for (EventField& field : kind->fields) {
+    field.names = NamesOfKernelField(field.name);
+    if (field.name != "kind") continue;
+    field.names = HANGSCOPE_CATALOG_ENUMERATION;
+    field.enumeration = kResourceKind;
+  }
 }
 
 EventKind FromBuiltIn(const BuiltIn& event) {
@@ -109,6 +118,7 @@ EventKind FromBuiltIn(const BuiltIn& event) {
   }
   if (!fields.empty()) fields += ',';
   if (auto parsed = ParseFields(fields)) kind.fields = std::move(*parsed);
+  NameKernelFields(&kind);
   return kind;
 }
 
@@ -152,10 +162,9 @@ ScopeCatalog::ScopeCatalog() {
   uint32_t id = HANGSCOPE_FIRST_OWN_ID;
   for (const BuiltIn& event : kOwnEvents) kinds_[id++] = FromBuiltIn(event);
   id = HANGSCOPE_FIRST_KERNEL_ID;
-  for (const BuiltIn& event : kKernelEvents) {
-    EventKind& kind = kinds_[id++] = FromBuiltIn(event);
-    for (EventField& field : kind.fields) field.names = NamesOfKernelField(field.name);
-  }
+  for (const BuiltIn& event : kKernelEvents) kinds_[id++] = FromBuiltIn(event);
+  for (uint32_t kind = 0; kind <= HANGSCOPE_RESOURCE_OUTSIDE; ++kind)
+    enumerations_[kResourceKind][kind] = ResourceKindName(static_cast<ResourceKind>(kind));
 }
 
 Status ScopeCatalog::Add(std::string_view section) {
@@ -226,7 +235,7 @@ Status ScopeCatalog::AddList(std::string_view list, bool big) {
     event.fields = std::move(*parsed);
     if (const EventKind* const fixed = id < HANGSCOPE_FIRST_USER_ID ? Find(id) : nullptr;
         fixed != nullptr && fixed->name == event.name) {
-      for (EventField& field : event.fields) field.names = NamesOfKernelField(field.name);
+      NameKernelFields(&event);
     }
     kinds_[id] = std::move(event);
   }
@@ -280,6 +289,10 @@ std::string ScopeCatalog::LabelOf(const EventField& field, uint64_t bits) const 
     return value == known->second.end() ? std::string() : value->second;
   }
   const CatalogEntry* const entry = FindEntry(field.names, id);
+  if (entry == nullptr && field.names == HANGSCOPE_CATALOG_RESOURCE && id >> 16 != 0) {
+    const CatalogEntry* const of_node = FindEntry(HANGSCOPE_CATALOG_NODE_RESOURCE, id & 0xffffu);
+    if (of_node != nullptr) return fmt::format("{} of node {}", of_node->name, (id >> 16) - 1);
+  }
   if (entry == nullptr || entry->name.empty()) return {};
   const bool by_name =
       field.names == HANGSCOPE_CATALOG_RESOURCE || field.names == HANGSCOPE_CATALOG_TASK_STATE;

@@ -156,6 +156,8 @@ class StatsMaker {
       ++stats_.earlier;
       return;
     }
+    // Where a core was and what it waited for says nothing of tasks.
+    if (event.id >= HANGSCOPE_FIRST_HISTORY_ID && event.id < HANGSCOPE_FIRST_KERNEL_ID) return;
     if (event.ambiguous) ++stats_.doubtful;
     Core& core = cores_[event.core];
     PassTime(&core, event);

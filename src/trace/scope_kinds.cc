@@ -21,7 +21,8 @@ struct FixedEvent {
   std::string_view category;
 };
 #define HANGSCOPE_FIXED(name, class_name, ...) {#name, #class_name},
-constexpr FixedEvent kOwnEvents[] = {HANGSCOPE_OWN_EVENTS(HANGSCOPE_FIXED)};
+constexpr FixedEvent kOwnEvents[] = {HANGSCOPE_OWN_EVENTS(HANGSCOPE_FIXED)
+                                         HANGSCOPE_HISTORY_EVENTS(HANGSCOPE_FIXED)};
 constexpr FixedEvent kKernelEvents[] = {HANGSCOPE_KERNEL_EVENTS(HANGSCOPE_FIXED)};
 #undef HANGSCOPE_FIXED
 
@@ -34,6 +35,12 @@ const FixedEvent* FindFixed(uint32_t id) {
     return &kKernelEvents[kernel];
   return nullptr;
 }
+
+bool IsHistoryBegin(uint32_t id) {
+  return id == HANGSCOPE_ID_WAIT_BEGIN ||
+         (id > HANGSCOPE_ID_BEFORE_BUS && id < HANGSCOPE_ID_BUS_END);
+}
+bool IsHistoryEnd(uint32_t id) { return id == HANGSCOPE_ID_WAIT_END || id == HANGSCOPE_ID_BUS_END; }
 
 std::string LowerCase(std::string_view text) {
   std::string lower(text);
@@ -91,6 +98,9 @@ TraceEventKind ScopeKinds::Describe(uint32_t id) const {
         field.type == EventField::Type::kPointer ? static_cast<int>(word_bytes_) * 8 : field.bits;
     kind.fields.push_back(
         {field.name, TypeOf(field.type), is_text ? 0 : bits, catalog_.NamesOf(field)});
+    const bool is_address = field.name == "address" || field.name == "resource";
+    if (kind.category == "history" && is_address && kind.fields.back().names.empty())
+      kind.fields.back().type = TraceFieldType::kPointer;
   }
   return kind;
 }
@@ -103,6 +113,13 @@ ScopeKinds::Role ScopeKinds::RoleOf(uint32_t id) const {
     if (name == "task_resume") role.meaning = TraceMeaning::kWake;
     if (name == "isr_enter") role.meaning = TraceMeaning::kEnter;
     if (name == "isr_exit") role.meaning = TraceMeaning::kLeave;
+    if (name == "queue_send" || name == "queue_receive" || id == HANGSCOPE_ID_COUNTER) {
+      role.meaning = TraceMeaning::kCounter;
+      role.counter = "fill";
+    }
+    if (id == HANGSCOPE_ID_WAYPOINT) role.meaning = TraceMeaning::kState;
+    if (IsHistoryBegin(id)) role.meaning = TraceMeaning::kEnter;
+    if (IsHistoryEnd(id)) role.meaning = TraceMeaning::kLeave;
     return role;
   }
   // One without its partner begins what never ends.
@@ -124,7 +141,8 @@ ScopeKinds::Says ScopeKinds::SaysOf(uint32_t id) {
   const FixedEvent* const fixed = FindFixed(id);
   if (fixed == nullptr) return Says::kOther;
   // Interrupts come between a task's word and its switch.
-  if (fixed->category == "ISR" || fixed->category == "META") return Says::kNothing;
+  if (fixed->category == "ISR" || fixed->category == "META" || fixed->category == "HISTORY")
+    return Says::kNothing;
   if (fixed->name == "task_delay") return Says::kDelays;
   if (fixed->name == "task_suspend") return Says::kSuspends;
   if (fixed->name == "semaphore_wait") return Says::kWaitsForSemaphore;
@@ -142,6 +160,9 @@ const ScopeKinds::Known* ScopeKinds::Know(uint32_t id, std::vector<TraceEventKin
   known.says = SaysOf(id);
   TraceEventKind kind = Describe(id);
   kind.meaning = known.role.meaning;
+  kind.counter = known.role.counter;
+  kind.also_event = !kind.counter.empty() && id != HANGSCOPE_ID_COUNTER;
+  kind.of_track = IsHistoryBegin(id) || IsHistoryEnd(id);
   // The catalog of another core's program has the same.
   const auto twin = std::find(kinds->begin(), kinds->end(), kind);
   if (twin != kinds->end() && own_.insert(twin - kinds->begin()).second) {
@@ -156,27 +177,35 @@ const ScopeKinds::Known* ScopeKinds::Know(uint32_t id, std::vector<TraceEventKin
   return &known;
 }
 
-// "mutex queue_lock", "being resumed".
-std::string ScopeKinds::WaitText(uint32_t id, uint32_t resource) const {
+std::string ScopeKinds::ResourceText(uint32_t resource) const {
+  return names_ == nullptr ? fmt::format("{:#x}", resource) : names_->Resource(resource);
+}
+
+// "mutex queue_lock", "being resumed", "waiting for cb3 of (1,2)", "queue jobs".
+std::string ScopeKinds::WaitText(uint32_t id, uint32_t resource, uint32_t wait_kind) const {
+  if (id == HANGSCOPE_ID_COUNTER) return ResourceText(resource);
+  if (id == HANGSCOPE_ID_WAIT_BEGIN) {
+    const auto kind = static_cast<ResourceKind>(wait_kind);
+    return "waiting for " +
+           (names_ == nullptr ? ResourceText(resource) : names_->WaitedFor(kind, resource));
+  }
   const std::string name = catalog_.Name(id);
   if (name == "task_suspend") return "being resumed";
   if (name == "task_delay") return "time to pass";
   const EventKind* const kind = catalog_.Find(id);
   if (kind == nullptr || kind->fields.empty()) return name;
-  return fmt::format(
-      "{} {}", kind->fields[0].name,
-      names_ == nullptr ? fmt::format("{:#x}", resource) : names_->Resource(resource));
+  return fmt::format("{} {}", kind->fields[0].name, ResourceText(resource));
 }
 
 // Tasks wait for few things, over and over.
 void ScopeKinds::AddWaitText(const LastWait& wait, std::string* text) {
-  const uint64_t key = uint64_t{wait.id} << 32 | wait.resource;
+  const uint64_t key = (uint64_t{wait.id} | uint64_t{wait.kind} << 16) << 32 | wait.resource;
   const auto known = wait_texts_.find(key);
   if (known != wait_texts_.end()) {
     *text += known->second;
     return;
   }
-  const std::string fresh = WaitText(wait.id, wait.resource);
+  const std::string fresh = WaitText(wait.id, wait.resource, wait.kind);
   *text += fresh;
   if (wait_texts_.size() < kMostWaitTexts) wait_texts_.emplace(key, fresh);
 }
@@ -244,6 +273,20 @@ void ScopeKinds::FillValues(const ScopeEvent& event, const Known& known, TraceEv
   }
 }
 
+void ScopeKinds::FillBegin(const ScopeEvent& event, const Known& known, const TraceEventKind& kind,
+                           TraceEvent* filled) {
+  constexpr std::string_view kBegin = "_begin";
+  if (event.id == HANGSCOPE_ID_WAIT_BEGIN) {
+    AddWaitText({{}, event.id, event.parameters[0], event.parameters[1] & 0xffffu}, &filled->what);
+  } else if (kind.of_track) {
+    filled->what = kind.name.substr(0, kind.name.rfind(kBegin));
+  } else if (known.role.what.empty()) {
+    filled->what = FormatFields(kind.format, kind.fields, filled->values);
+  } else {
+    filled->what = known.role.what;
+  }
+}
+
 void ScopeKinds::Fill(const ScopeEvent& event, std::vector<TraceEventKind>* kinds,
                       TraceEvent* filled) {
   const Known& known = *Know(event.id, kinds);
@@ -256,13 +299,17 @@ void ScopeKinds::Fill(const ScopeEvent& event, std::vector<TraceEventKind>* kind
     case TraceMeaning::kWake:
       filled->to = TaskOf(event, 0);
       break;
-    case TraceMeaning::kEnter: {
-      const TraceEventKind& kind = (*kinds)[known.number];
-      filled->what = known.role.what.empty()
-                         ? FormatFields(kind.format, kind.fields, filled->values)
-                         : known.role.what;
+    case TraceMeaning::kCounter:
+      filled->count = event.parameters[1];
+      AddWaitText({{}, event.id, event.parameters[0]}, &filled->what);
       break;
-    }
+    case TraceMeaning::kState:
+      filled->what = WatchNames::Waypoint(event.parameters[0]);
+      if (names_ != nullptr) filled->where = names_->WaypointPlace(event.parameters[0]);
+      break;
+    case TraceMeaning::kEnter:
+      FillBegin(event, known, (*kinds)[known.number], filled);
+      break;
     default:
       break;
   }

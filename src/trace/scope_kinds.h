@@ -34,7 +34,8 @@ class ScopeKinds {
  private:
   struct Role {
     TraceMeaning meaning = TraceMeaning::kPlain;
-    std::string what;  // begins or ends: "dma_read"
+    std::string what = {};     // begins or ends: "dma_read"
+    std::string counter = {};  // kCounter
   };
   // What events say of the task that records them.
   enum class Says { kNothing, kOther, kDelays, kSuspends, kWaitsForSemaphore, kLocksMutex };
@@ -50,15 +51,19 @@ class ScopeKinds {
     std::optional<uint32_t> task;
     uint32_t id = 0;
     uint32_t resource = 0;
+    uint32_t kind = 0;  // of a core's wait
   };
 
   TraceEventKind Describe(uint32_t id) const;
   Role RoleOf(uint32_t id) const;
   const Known* Know(uint32_t id, std::vector<TraceEventKind>* kinds);
   void FillValues(const ScopeEvent& event, const Known& known, TraceEvent* filled) const;
-  std::string WaitText(uint32_t id, uint32_t resource) const;
+  std::string ResourceText(uint32_t resource) const;
+  std::string WaitText(uint32_t id, uint32_t resource, uint32_t wait_kind) const;
   void AddWaitText(const LastWait& wait, std::string* text);
   void FillSwitch(const ScopeEvent& event, TraceEvent* filled);
+  void FillBegin(const ScopeEvent& event, const Known& known, const TraceEventKind& kind,
+                 TraceEvent* filled);
   void NoteWait(const ScopeEvent& event, Says says);
   LastWait& LastWaitOf(uint32_t core);
   static Says SaysOf(uint32_t id);

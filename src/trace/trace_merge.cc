@@ -111,8 +111,10 @@ class Merge final : public TraceSource {
         part->kinds.push_back(static_cast<size_t>(twin - head_.kinds.begin()));
         continue;
       }
-      for (int number = 2; known_.count(kind.name) != 0; ++number)
+      for (int number = 2; known_.count(kind.name) != 0; ++number) {
         kind.name = fmt::format("{} ({})", its[part->kinds.size()].name, number);
+        kind.counter = fmt::format("{} ({})", its[part->kinds.size()].counter, number);
+      }
       known_.insert(kind.name);
       part->kinds.push_back(head_.kinds.size());
       head_.kinds.push_back(std::move(kind));

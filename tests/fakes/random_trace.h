@@ -57,8 +57,16 @@ class RandomTrace {
       }
     }
   }
+  void AddHistory(TimeNs time, size_t core) {
+    const auto kind = static_cast<TraceStory::Kind>(TraceStory::kWaitBegin + Pick(5));
+    if (kind == TraceStory::kWaypoint)
+      story.AtWaypoint(time, core, Chance(5) ? "" : "CRBW");
+    else
+      story.OfCore(time, kind, core, Pick(3), Task());
+  }
   void AddItem(TimeNs time) {
     const size_t core = Pick(3);
+    if (Chance(4)) return AddHistory(time, core);
     switch (Pick(10)) {
       case 0:
         ++plain;

@@ -23,7 +23,14 @@ class TraceStory {
     kIrqLeave,
     kFunctionEnter,
     kFunctionLeave,
-    kFill
+    kFill,
+    kWaitBegin,
+    kWaitEnd,
+    kBusBegin,
+    kBusEnd,
+    kWaypoint,
+    kQueueSend,
+    kQueueReceive
   };
 
   // `cpus`: of Linux, else of a scope.
@@ -56,6 +63,18 @@ class TraceStory {
     add("return", "", TraceMeaning::kFunctionLeave);
     add("cb_push", "fill", TraceMeaning::kCounter);
     head.kinds.back().counter = "fill of cb3";
+    const std::vector<TraceField> resource = {{.name = "resource"}};
+    add("wait_begin", "history", TraceMeaning::kEnter, resource);
+    add("wait_end", "history", TraceMeaning::kLeave, resource);
+    add("bus_read_begin", "history", TraceMeaning::kEnter, resource);
+    add("bus_end", "history", TraceMeaning::kLeave, resource);
+    for (size_t i = kWaitBegin; i <= kBusEnd; ++i) head.kinds[i].of_track = true;
+    add("waypoint", "history", TraceMeaning::kState);
+    for (const char* name : {"queue_send", "queue_receive"}) {
+      add(name, "sync", TraceMeaning::kCounter);
+      head.kinds.back().counter = "fill";
+      head.kinds.back().also_event = true;
+    }
   }
 
   TraceEvent At(TimeNs time, Kind kind, size_t core = 0, std::optional<int64_t> task = {}) {
@@ -101,6 +120,28 @@ class TraceStory {
   }
   TraceStory& Fill(TimeNs time, size_t core, uint64_t count) {
     TraceEvent event = At(time, kFill, core);
+    event.count = count;
+    return Add(event);
+  }
+  // A core's, of a number: it waits for it, or it is the address of a transaction.
+  TraceStory& OfCore(TimeNs time, Kind kind, size_t core, uint64_t number,
+                     std::optional<int64_t> task = {}) {
+    TraceEvent event = At(time, kind, core, task);
+    event.values[0].bits = number;
+    if (kind == kWaitBegin) event.what = "waiting for " + std::to_string(number);
+    if (kind == kBusBegin) event.what = "bus_read";
+    return Add(event);
+  }
+  TraceStory& AtWaypoint(TimeNs time, size_t core, const std::string& what,
+                         const std::string& where = "") {
+    TraceEvent event = At(time, kWaypoint, core);
+    event.what = what;
+    event.where = where;
+    return Add(event);
+  }
+  TraceStory& Queue(TimeNs time, Kind kind, size_t core, const std::string& what, uint64_t count) {
+    TraceEvent event = At(time, kind, core);
+    event.what = what;
     event.count = count;
     return Add(event);
   }

@@ -126,9 +126,9 @@ def device_command(folder, fault="NONE", core=0, other=0, value=0, block=0, bloc
 
 
 def start_device(folder, fault="NONE", core=0, other=0, value=0, block=0, blocks=0, pace_us=1000, power_off=False,
-                 nodes=1, isa="rv32", options=()):
+                 nodes=1, isa="rv32", options=(), firmware="device"):
     plan = [DEVICE_FAULTS[fault], core, other, value, block, blocks, pace_us, int(power_off)]
-    return start_guest(folder, "device", isa, 5 * nodes, plan, options)
+    return start_guest(folder, firmware, isa, 5 * nodes, plan, options)
 
 
 def hex_numbers_of(path):

@@ -212,6 +212,85 @@ TEST_F(TimelineTest, CountsOnARowBelowTheCore) {
   EXPECT_EQ(sink.instants, 0u);
 }
 
+TEST_F(TimelineTest, CountsWhatManyCoresCountOnOneRow) {
+  Story story(2);
+  story.Queue(10, Story::kQueueSend, 0, "queue jobs", 1)
+      .Queue(20, Story::kQueueReceive, 1, "queue jobs", 0)
+      .Queue(30, Story::kQueueSend, 0, "queue results", 4);
+  Draw(story);
+  EXPECT_THAT(sink.RowOf("queue jobs").counts, ElementsAre(Pair(10, 1), Pair(20, 0)));
+  EXPECT_THAT(sink.RowOf("queue results").counts, ElementsAre(Pair(30, 4)));
+  EXPECT_EQ(sink.RowOf("queue jobs").track.parent, sink.RowOf("core 0").track.id);
+  // They are events all the same.
+  EXPECT_THAT(sink.RowOf("core 1").instants, ElementsAre(Pair(20, "queue_receive")));
+}
+
+TEST_F(TimelineTest, DrawsWaitsAndTransactionsOfTheCoreWhoeverRunsOnIt) {
+  Story story(1);
+  story.OfCore(10, Story::kWaitBegin, 0, 7, 5)
+      .OfCore(20, Story::kBusBegin, 0, 0x1000, 5)
+      .OfCore(30, Story::kBusEnd, 0, 0x1000, 5)
+      .Switch(40, 0, 5, 6)
+      .OfCore(50, Story::kWaitEnd, 0, 7, 6);
+  Draw(story);
+  EXPECT_EQ(sink.Picture("core 0"),
+            "10..40 task 5 reader; >10..40 waiting for 7; >>20..30 bus_read; 40..1000 task 6 "
+            "writer; >40..50 waiting for 7");
+  EXPECT_EQ(sink.RowOf("core 0").slices[1].state, SliceState::kWaiting);
+  EXPECT_THAT(builder.warnings(), IsEmpty());
+}
+
+TEST_F(TimelineTest, EndsOnlyTheWaitThatEnds) {
+  Story story(1);
+  story
+      .OfCore(10, Story::kWaitEnd, 0, 9)  // began before the ring
+      .OfCore(20, Story::kWaitBegin, 0, 7)
+      .OfCore(30, Story::kWaitEnd, 0, 8)  // its begin was not recorded
+      .Enter(40, Story::kIrqEnter, 0, {}, "irq 3")
+      .Leave(50, Story::kIrqLeave, 0, {})
+      .Leave(55, Story::kIrqLeave, 0, {})   // no wait ends with it
+      .OfCore(60, Story::kWaitBegin, 0, 6)  // one thing at a time
+      .OfCore(70, Story::kWaitEnd, 0, 6);
+  Draw(story);
+  EXPECT_EQ(sink.Picture("core 0"), "20..60 waiting for 7; >40..50 irq 3; 60..70 waiting for 6");
+  EXPECT_THAT(sink.RowOf("core 0").instants, ElementsAre(Pair(10, "wait_end"), Pair(30, "wait_end"),
+                                                         Pair(55, "irq:irq_handler_exit")));
+  EXPECT_THAT(builder.warnings(),
+              ElementsAre("3 ends of something whose begin is not in the trace are drawn as events",
+                          "1 slice without an end is drawn to the end of the one around it"));
+}
+
+TEST_F(TimelineTest, ShowsWaypointsBelowTheCoreUpToWhatIsLost) {
+  Story story(1);
+  story.AtWaypoint(10, 0, "CRBW", "cb.c:41")
+      .OfCore(15, Story::kWaitBegin, 0, 7)
+      .AtWaypoint(20, 0, "NRBW")  // in the middle of the wait
+      .Lose(30, 60, 0, 4)
+      .AtWaypoint(70, 0, "CRBD")
+      .AtWaypoint(80, 0, "");
+  Draw(story);
+  EXPECT_EQ(sink.Picture("waypoints"), "10..20 CRBW; 20..30 NRBW; 70..80 CRBD");
+  EXPECT_THAT(sink.RowOf("waypoints").slices[0].arguments, ElementsAre(Pair("where", "cb.c:41")));
+  EXPECT_EQ(sink.RowOf("waypoints").track.parent, sink.RowOf("core 0").track.id);
+  EXPECT_EQ(sink.Picture("core 0"), "15..30 waiting for 7; 30..60 gap");
+}
+
+TEST_F(TimelineTest, DrawsAWaitOnceWhereItsBeginWasRecorded) {
+  Story story(2);
+  story.OfCore(20, Story::kWaitBegin, 0, 7);
+  for (const int64_t core : {0, 1}) {
+    TraceStanding standing;
+    standing.who = {false, core};
+    standing.activity = Activity::kWaiting;
+    standing.since = 30;
+    standing.waits_for = core == 0 ? "7" : "8";
+    story.end.standings.push_back(standing);
+  }
+  Draw(story);
+  EXPECT_EQ(sink.Picture("core 0"), "20..1000 waiting for 7");
+  EXPECT_EQ(sink.Picture("core 1"), "30..1000 waiting for 8");
+}
+
 TEST_F(TimelineTest, EndsWithHowEverybodyStandsAndForWhom) {
   Story story(2);
   story.Plain(10, 0).Plain(20, 1);

@@ -87,6 +87,16 @@ TEST_F(EventStatsTest, RunTimeIsThatBetweenSwitchesAndBeforeTheFirstIsItsPreviou
   EXPECT_EQ(stats.cores.at(0).span(), 50u);
 }
 
+TEST_F(EventStatsTest, WhereACoreWasSaysNothingOfTasks) {
+  writer_->Write(0, HANGSCOPE_ID_WAYPOINT, 100, 0x57425243, 0);
+  EXPECT_TRUE(Stats().cores.empty());
+  At(110, "task_switch", 4, 5);
+  writer_->Write(0, HANGSCOPE_ID_WAIT_BEGIN, 120, 7, 2);
+  User(140);
+  EXPECT_EQ(Of(Stats(), 5).ran, 30u);
+  EXPECT_EQ(Stats().cores.at(0).span(), 30u);
+}
+
 TEST_F(EventStatsTest, TimeAroundAMissingRecordIsNobodys) {
   At(100, "task_switch", 4, 5);
   User(110);

@@ -8,6 +8,8 @@
 #include "fakes/scope_writer.h"
 #include "fakes/watch_image.h"
 #include "hangscope/abi/catalog.h"
+#include "hangscope/abi/kernel_events.h"
+#include "hangscope/abi/watch.h"
 #include "trace/scope_kinds.h"
 #include "trace/trace_of_scope.h"
 
@@ -26,6 +28,7 @@ enum KernelId : uint32_t {
   kTaskDelay = 21,
   kSemaphoreWait = 23,
   kMutexLock = 25,
+  kQueueSend = 29,
   kIsrEnter = 31,
   kIsrExit = 32
 };
@@ -132,6 +135,49 @@ TEST(ScopeKinds, ATaskThatGotWhatItWantedDoesNotWait) {
   EXPECT_TRUE(waits_after(EventOf(kTaskSuspend, {4}, 4)));
   EXPECT_FALSE(waits_after(EventOf(kTaskSuspend, {7}, 4)));  // another
   EXPECT_FALSE(waits_after(EventOf(kTaskDelay, {10}, 5)));   // another's word
+}
+
+TEST(ScopeKinds, TheHistoryOfACoreIsItsOwn) {
+  Kinds kinds;
+  const TraceEvent begin = kinds.Fill(EventOf(HANGSCOPE_ID_WAIT_BEGIN, {0x77, 2}));
+  EXPECT_EQ(begin.what, "waiting for 0x77");
+  EXPECT_EQ(kinds.Of(HANGSCOPE_ID_WAIT_BEGIN).meaning, TraceMeaning::kEnter);
+  EXPECT_EQ(kinds.Of(HANGSCOPE_ID_WAIT_END).meaning, TraceMeaning::kLeave);
+  EXPECT_TRUE(kinds.Of(HANGSCOPE_ID_WAIT_END).of_track);
+  EXPECT_EQ(kinds.Fill(EventOf(HANGSCOPE_ID_WAIT_END, {0x77, 1})).values[0].bits, 0x77u);
+  const uint32_t write = HANGSCOPE_ID_BEFORE_BUS + HANGSCOPE_BUS_INLINE_WRITE;
+  EXPECT_EQ(kinds.Fill(EventOf(write, {0x1000, 4})).what, "bus_inline_write");
+  EXPECT_EQ(kinds.Of(write).meaning, TraceMeaning::kEnter);
+  EXPECT_EQ(kinds.Of(HANGSCOPE_ID_BUS_END).name, "bus_end");
+  EXPECT_EQ(kinds.Of(HANGSCOPE_ID_BUS_END).meaning, TraceMeaning::kLeave);
+  EXPECT_EQ(kinds.Of(HANGSCOPE_ID_BUS_END).category, "history");
+  // "CRBW", the first character in the low byte
+  EXPECT_EQ(kinds.Fill(EventOf(HANGSCOPE_ID_WAYPOINT, {0x57425243, 0})).what, "CRBW");
+  EXPECT_EQ(kinds.Of(HANGSCOPE_ID_WAYPOINT).meaning, TraceMeaning::kState);
+  EXPECT_FALSE(kinds.Of(kIsrEnter).of_track);
+}
+
+TEST(ScopeKinds, QueuesAndWhatIsCountedHaveAFill) {
+  Kinds kinds;
+  const TraceEvent counted = kinds.Fill(EventOf(HANGSCOPE_ID_COUNTER, {0x77, 3}));
+  EXPECT_EQ(counted.what, "0x77");
+  EXPECT_EQ(counted.count, 3u);
+  EXPECT_FALSE(kinds.Of(HANGSCOPE_ID_COUNTER).also_event);
+  const TraceEvent sent = kinds.Fill(EventOf(kQueueSend, {0x2000, 5}, 4));
+  EXPECT_EQ(sent.what, "queue 0x2000");
+  EXPECT_EQ(sent.count, 5u);
+  EXPECT_TRUE(kinds.Of(kQueueSend).also_event);
+  EXPECT_EQ(kinds.Of(kQueueSend).meaning, TraceMeaning::kCounter);
+  const std::string counter = kinds.Of(kQueueSend).counter;
+  EXPECT_EQ(kinds.Of(kQueueSend + 1).counter, counter);
+}
+
+// A core may say where it is between its task's word and the switch.
+TEST(ScopeKinds, TheHistoryOfACoreIsNoTasksWord) {
+  Kinds kinds;
+  (void)kinds.Fill(EventOf(kSemaphoreWait, {0x2000, ~0u}, 4));
+  (void)kinds.Fill(EventOf(HANGSCOPE_ID_WAYPOINT, {0x57425243, 0}, 4));
+  EXPECT_TRUE(kinds.Fill(EventOf(kTaskSwitch, {4, 9}, 4)).from_waits);
 }
 
 TEST(ScopeKinds, NobodyIsNoTask) {
