@@ -1,6 +1,7 @@
 #include "snapshot/plain_snapshot.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "base/thread_name.h"
@@ -63,6 +64,8 @@ Status PlainSnapshot::WriteOne(const std::string& ring_prefix) {
   if (!file.ok()) return file.status();
   const uint64_t end = reader->end_offset();
   reader->Seek(std::max(reader->begin_offset(), end - std::min(end, limit_)));
+  // Half a line at the begin is left out; what has no lines is kept.
+  bool cut = reader->position() > 0 && reader->position() != reader->header().first_offset;
   uint64_t at = 0;
   bool incomplete = false;
   for (auto event = reader->Next(); event != BlockReader::Event::kEnd; event = reader->Next()) {
@@ -70,8 +73,10 @@ Status PlainSnapshot::WriteOne(const std::string& ring_prefix) {
       incomplete = true;
       continue;
     }
+    std::string_view bytes = reader->block();
+    if (std::exchange(cut, false)) bytes.remove_prefix(bytes.find('\n') + 1);
     size_t written = 0;
-    Status status = (*file)->WriteAt(at, reader->block(), &written);
+    Status status = (*file)->WriteAt(at, bytes, &written);
     if (!status.ok()) {
       (void)files_.Remove(draft).ok();
       return status;

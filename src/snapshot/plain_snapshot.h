@@ -20,7 +20,7 @@ namespace hangscope {
 // Any thread may call.
 class PlainSnapshot {
  public:
-  // Writes at most the newest `limit_bytes` into `path`.
+  // Writes at most the newest `limit_bytes` into `path`, in whole lines where there are lines.
   PlainSnapshot(FileSystem& files, std::string path, uint64_t limit_bytes);
   ~PlainSnapshot();  // finishes what was asked for
   PlainSnapshot(const PlainSnapshot&) = delete;

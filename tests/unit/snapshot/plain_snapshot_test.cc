@@ -45,6 +45,24 @@ TEST_F(PlainSnapshotTest, HasTheWholeHistory) {
   EXPECT_EQ(disk_.BytesOf(kPlain), history_);
 }
 
+TEST_F(PlainSnapshotTest, BeginsWithAWholeLineWhereThereAreLines) {
+  auto plan = PlanRing("1M", "1", 1, Compress::kNone);
+  auto ring = std::move(*RingStore::Create(disk_, clock_, "dir/lines", "stdin", *plan, 7));
+  for (int i = 0; i < 10'000; ++i) ring->Append("a line\n", clock_.Monotonic());
+  ASSERT_TRUE(ring->Freeze("dir/lines.snapshot-0001").ok());
+  PlainSnapshot plain(disk_, kPlain, 7 * 100 + 3);
+  plain.Write("dir/lines.snapshot-0001/stdin");
+  plain.Finish();
+  const std::string bytes = disk_.BytesOf(kPlain);
+  EXPECT_EQ(bytes.size(), 700u);
+  EXPECT_EQ(bytes.substr(0, 8), "a line\na");
+
+  PlainSnapshot cut(disk_, kPlain, 333);
+  cut.Write(std::string(kFolder) + "/stdin");
+  cut.Finish();
+  EXPECT_EQ(disk_.BytesOf(kPlain).size(), 333u);
+}
+
 TEST_F(PlainSnapshotTest, OfASnapshotThatIsPushedOutMeanwhileThereIsNone) {
   // After the first block it moves out of the way, as a newer one makes it.
   disk_.after_write = [this] {
