@@ -510,11 +510,11 @@ void Watcher::FindStarvedTask(Judgement& look, uint32_t index) const {
     finding.Lower(Confidence::kPossible,
                   "several tasks ran meanwhile: looks may have missed this one");
   }
-  if (2 * history.no_tick > starved && !look.source.Given(history.not_run_since)) {
-    finding.Lower(Confidence::kPossible,
-                  fmt::format("no tick was counted for {} of these: what runs the target may have "
-                              "had no processor",
-                              Text(history.no_tick, false)));
+  if (2 * history.no_tick > look.now - history.not_run_since) {
+    finding.evidence.push_back(
+        fmt::format("no tick was counted for {} of these", Text(history.no_tick, false)));
+    if (!look.source.Given(history.not_run_since))
+      finding.Lower(Confidence::kPossible, "what runs the target may have had no processor");
   }
   look.Add(std::move(finding), {history.sequence});
 }
