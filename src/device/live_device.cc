@@ -10,6 +10,7 @@
 #include "code/elf_reader.h"
 #include "hangscope/abi/catalog.h"
 #include "scope/scope_elf.h"
+#include "scope/words/target_words.h"
 
 namespace hangscope {
 namespace {
@@ -578,6 +579,54 @@ std::pair<LiveScope*, SubjectId> LiveDevice::HomeOf(const SubjectId& subject) {
   Member* const member = MemberOf(subject, &local);
   if (member == nullptr || !member->is_read()) return {nullptr, subject};
   return {&member->target->view(), local};
+}
+
+std::vector<ShownWord> LiveDevice::Words(bool dumped) {
+  std::vector<ShownWord> words;
+  for (const Member& member : members_) {
+    if (!member.is_read()) continue;
+    std::set<uint32_t> cores;
+    for (uint32_t core = 0; core < member.cores; ++core) cores.insert(core);
+    AddWords(member, cores, dumped, &words);
+  }
+  return words;
+}
+
+// Those for all of a memory, and those of `cores`, its own numbers, and of their nodes: by the
+// program that each core runs.
+void LiveDevice::AddWords(const Member& member, const std::set<uint32_t>& cores, bool dumped,
+                          std::vector<ShownWord>* words) {
+  LiveScope& scope = member.target->view();
+  std::map<const Program*, std::set<uint32_t>> of_program = {{nullptr, {}}};
+  for (const uint32_t core : cores)
+    of_program[ProgramOf(member, {SubjectId::Kind::kCore, member.first_core + core})].insert(core);
+  const WatchScene scene = Scene(0);
+  std::set<std::pair<std::string, std::string>> known;  // two ELFs may have the same
+  for (const auto& of : of_program) {
+    const Program* const program = of.first;
+    const std::set<uint32_t>& mine = of.second;
+    std::set<uint32_t> nodes;
+    for (const uint32_t core : mine) {
+      if (core < scope.sample().cores.size()) nodes.insert(scope.sample().cores[core].node);
+    }
+    const auto owner = [&](TargetWord::Per per, uint32_t index) -> std::string {
+      if (per == TargetWord::Per::kAll) return "all " + member.place;
+      if ((per == TargetWord::Per::kCore ? mine : nodes).count(index) == 0) return "";
+      if (per == TargetWord::Per::kCore)
+        return SubjectName({SubjectId::Kind::kCore, member.first_core + index}, scene);
+      const std::string place =
+          index < member.nodes.size() ? scene.names->Node(member.nodes[index]) : "";
+      return "node " + (place.empty() ? std::to_string(index) + " " + member.place : place);
+    };
+    const ScopeCatalog& catalog = program == nullptr ? scope.catalog() : program->catalog;
+    const auto symbol = program == nullptr ? std::nullopt : program->symbol;
+    const uint32_t said_nodes = static_cast<uint32_t>(member.nodes.size());
+    for (ShownWord& word :
+         ReadWords(scope.view(), catalog, symbol, {dumped, member.cores, said_nodes, owner})) {
+      word.memory = member.spec.name;
+      if (known.emplace(word.of, word.name).second) words->push_back(std::move(word));
+    }
+  }
 }
 
 FindingHistory LiveDevice::History(const ScopeFinding& finding) {

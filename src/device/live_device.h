@@ -49,6 +49,7 @@ class LiveDevice final : public Watchable, private WatchSource {
   Status RefreshNames() override;
   FindingHistory History(const ScopeFinding& finding) override;
   Finding Tell(const ScopeFinding& finding, TimeNs now) override;
+  std::vector<ShownWord> Words(bool dumped) override;
   std::vector<LiveScope*> Scopes() override;
   std::pair<LiveScope*, SubjectId> HomeOf(const SubjectId& subject) override;
 
@@ -125,6 +126,8 @@ class LiveDevice final : public Watchable, private WatchSource {
   const Program* ProgramWith(const Member& member, const WatchNames* its) const;
   void CombineCores(const Member& member, bool has_ended);
   void CombineTasks(const Member& member, bool has_ended);
+  void AddWords(const Member& member, const std::set<uint32_t>& cores, bool dumped,
+                std::vector<ShownWord>* words);
   std::vector<Place> StackOf(const SubjectId& subject);
   std::optional<uint64_t> TimeOf(const Member& member) const;
   uint64_t SinceOf(const Member& member, uint64_t since) const;

@@ -150,6 +150,15 @@ struct FindingSubject {
   std::vector<std::string> callers = {};
 };
 
+// A word of the program's own that it registered to be shown (target/show.h), as it was read.
+struct ShownWord {
+  std::string of;                // "all", "node (1,0)", "core 3 writer (0,0)"
+  std::string memory;            // of a device: the name of its memory
+  std::string name;              // "cb0 received"
+  std::optional<int64_t> value;  // nothing: it cannot be read
+  std::string text;              // the value by its type; or why it cannot be read
+};
+
 inline constexpr size_t kMostCallers = 8;  // that are told of one
 
 // As it travels, in words: each source tells its own findings so (ToldFinding).
@@ -168,6 +177,7 @@ struct Finding : SourceFinding {
   // Who waits for whom, where, since when; of a scope the subjects' come first, in their order.
   std::vector<std::string> lines;
   std::vector<std::string> history;  // the last events of the first to stop, the oldest first
+  std::vector<ShownWord> words;      // of a scope: of those that it is about, when it was told
   bool of_two_sources = false;       // neither of which tells it alone
   // What only its source knows, by name: of a fault its type, reason and place.
   std::vector<std::pair<std::string, std::string>> facts;

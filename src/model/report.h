@@ -248,6 +248,8 @@ struct Report {
   std::vector<ReportBus> bus;
   std::vector<ReportKernel> kernels;
   std::vector<ReportDebugRing> debug;
+  std::vector<ShownWord> words;
+  bool words_are_of_findings = false;  // as they were when these were told; else as the rest is
   std::vector<ReportNumbers> numbers;
   std::vector<ReportStream> streams;
   std::optional<ReportDivergence> divergence;

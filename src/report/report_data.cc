@@ -356,6 +356,8 @@ std::string ReportDataJson(const Report& report) {
   PutList(&json, "bus", report.bus, BusObject);
   PutList(&json, "kernels", report.kernels, KernelObject);
   PutList(&json, "debug", report.debug, DebugObject);
+  PutList(&json, "words", report.words, WordObject);
+  if (report.words_are_of_findings && !report.words.empty()) json["words_of"] = "findings";
   PutList(&json, "numbers", report.numbers, NumbersObject);
   PutList(&json, "streams", report.streams,
           [&](const ReportStream& stream) { return StreamObject(stream, tracks); });

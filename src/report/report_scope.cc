@@ -31,6 +31,7 @@ struct Drawn {
   const ScopeSample& sample;
   WatchSource& source;
   std::function<FindingHistory(const ScopeFinding&)> history;
+  std::function<std::vector<ShownWord>()> words;  // all that there are
   // The scope of a subject, and who it is there; null: it cannot be read.
   std::function<std::pair<LiveScope*, SubjectId>(const SubjectId&)> home;
   struct Part {
@@ -53,6 +54,7 @@ class ScopeReport {
       if (subject.subject.kind == SubjectId::Kind::kCore && subject.sample.in_use) AddCore(subject);
     }
     AddDebugRings();
+    AddWords();
     for (const Corruption& corruption : drawn_.sample.corruptions) {
       if (report_.warnings.size() < kMostRows)
         report_.warnings.push_back(
@@ -267,6 +269,22 @@ class ScopeReport {
     report_.faults.push_back(std::move(mine));
   }
 
+  // A snapshot has only the scope of the memory, and of words what its findings say.
+  void AddWords() {
+    report_.words = drawn_.words();
+    std::erase_if(report_.words, [](const ShownWord& word) { return !word.value; });
+    report_.words_are_of_findings = report_.words.empty();
+    std::set<std::pair<std::string, std::string>> known;
+    if (report_.words_are_of_findings) {
+      for (const ReportFinding& finding : report_.findings) {
+        for (const ShownWord& word : finding.words) {
+          if (word.value && known.emplace(word.of, word.name).second) report_.words.push_back(word);
+        }
+      }
+    }
+    if (report_.words.size() > kMostRows) report_.words.resize(kMostRows);
+  }
+
   void AddDebugRings() {
     for (const Drawn::Part& part : drawn_.parts) AddDebugRings(part);
   }
@@ -345,6 +363,7 @@ Status AddScopeWatch(FileSystem& files, Clock& clock, const ScopeSource& source,
                     scope.sample(),
                     scope,
                     [&](const ScopeFinding& finding) { return scope.History(finding); },
+                    [&] { return scope.Words(true); },
                     [&](const SubjectId& who) { return std::pair(&scope, who); },
                     {{&scope, 0, ""}}};
   ScopeReport(drawn, times, report).Add();
@@ -363,6 +382,7 @@ Status AddDeviceWatch(FileSystem& files, Clock& clock, const DeviceSpec& spec, R
               device.sample(),
               device.source(),
               [&](const ScopeFinding& finding) { return device.History(finding); },
+              [&] { return device.Words(true); },
               [&](const SubjectId& who) { return device.HomeOf(who); },
               {}};
   for (const LiveDevice::Memory& memory : device.Memories()) {

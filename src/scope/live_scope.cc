@@ -15,7 +15,6 @@
 #include "hangscope/abi/record.h"
 #include "hangscope/abi/scope.h"
 #include "scope/scope_elf.h"
-#include "scope/words/target_words.h"
 #include "target/file_users.h"
 #include "target/target_spec.h"
 
@@ -496,10 +495,7 @@ FindingHistory LiveScope::History(const ScopeFinding& finding) {
 }
 
 // Those of all, and of the cores that it is about and their nodes.
-std::vector<std::string> LiveScope::ShownWords(const ScopeFinding& finding) const {
-  std::vector<TargetWord> words = TargetWords(Catalog());
-  std::erase_if(words, [](const TargetWord& word) { return !word.is_shown; });
-  if (words.empty()) return {};
+std::vector<ShownWord> LiveScope::ShownWords(const ScopeFinding& finding) const {
   std::set<uint32_t> cores;
   std::set<uint32_t> nodes;
   for (const auto* list : {&finding.subjects, &finding.partners}) {
@@ -509,22 +505,28 @@ std::vector<std::string> LiveScope::ShownWords(const ScopeFinding& finding) cons
       nodes.insert(sample_.cores[subject.index].node);
     }
   }
-  std::vector<WordValue> values =
-      ReadWords(*view_, Catalog(), words, layout().core_count, reader_->layout().node_count);
-  std::erase_if(values, [&](const WordValue& value) {
-    const TargetWord::Per per = words[value.word].per;
-    return (per == TargetWord::Per::kCore && cores.count(value.index) == 0) ||
-           (per == TargetWord::Per::kNode && nodes.count(value.index) == 0);
+  return ReadOwnWords(false, [&](TargetWord::Per per, uint32_t index) {
+    return per == TargetWord::Per::kAll ||
+           (per == TargetWord::Per::kCore ? cores : nodes).count(index) != 0;
   });
-  return WordLines(words, values, Scene(0));
 }
 
-std::vector<std::string> LiveScope::DumpWords(bool all) const {
-  std::vector<TargetWord> words = TargetWords(Catalog());
-  std::erase_if(words, [&](const TargetWord& word) { return !all && !word.is_shown; });
-  return WordLines(
-      words, ReadWords(*view_, Catalog(), words, layout().core_count, reader_->layout().node_count),
-      Scene(0));
+std::vector<ShownWord> LiveScope::Words(bool dumped) const {
+  return ReadOwnWords(dumped, [](TargetWord::Per, uint32_t) { return true; });
+}
+
+std::vector<ShownWord> LiveScope::ReadOwnWords(
+    bool dumped, const std::function<bool(TargetWord::Per, uint32_t)>& is_wanted) const {
+  const auto owner = [&](TargetWord::Per per, uint32_t index) -> std::string {
+    if (!is_wanted(per, index)) return "";
+    if (per == TargetWord::Per::kAll) return "all";
+    if (per == TargetWord::Per::kCore)
+      return SubjectName({SubjectId::Kind::kCore, index}, Scene(0));
+    const std::string place = names_->Node(index);
+    return place.empty() ? fmt::format("node {}", index) : "node " + place;
+  };
+  return ReadWords(*view_, Catalog(), std::nullopt,
+                   {dumped, layout().core_count, reader_->layout().node_count, owner});
 }
 
 std::vector<int> LiveScope::MovingThreads(TimeNs now, TimeNs time) const {

@@ -20,6 +20,7 @@
 #include "scope/watch_reader.h"
 #include "scope/watch_text.h"
 #include "scope/watcher.h"
+#include "scope/words/target_words.h"
 
 namespace hangscope {
 
@@ -128,9 +129,9 @@ class LiveScope final : public WatchSource {
   // Of whom the finding is about, where that is one; else of who stopped first, where that is
   // known.
   FindingHistory History(const ScopeFinding& finding);
-  // What the program has registered to be shown, and `all`: to be dumped, too, as it is now; a line
-  // for each core and node that has any. Reads the target.
-  std::vector<std::string> DumpWords(bool all) const;
+  // What the program has registered to be shown, and `dumped`: to be dumped, too, as it is now.
+  // Reads the target.
+  std::vector<ShownWord> Words(bool dumped) const;
   // What travels of it, with its history and the Linux threads of its subjects.
   Finding Tell(const ScopeFinding& finding, TimeNs now);
 
@@ -149,7 +150,9 @@ class LiveScope final : public WatchSource {
   bool IsStillInWait(const SubjectId& subject);
   bool RingsWentBack();
   const ScopeCatalog& Catalog() const;
-  std::vector<std::string> ShownWords(const ScopeFinding& finding) const;
+  std::vector<ShownWord> ShownWords(const ScopeFinding& finding) const;
+  std::vector<ShownWord> ReadOwnWords(
+      bool dumped, const std::function<bool(TargetWord::Per, uint32_t)>& is_wanted) const;
 
   std::string name_;
   int owner_ = 0;

@@ -95,6 +95,15 @@ std::string DumpJsonLine(const SubjectState& subject, const WatchScene& scene, c
   return JsonLine(json);
 }
 
+std::string DumpWordsJson(const std::string& target, const DumpOf& dump,
+                          const std::vector<ShownWord>& words, TimeNs wall) {
+  Json json = TypedObject("words", target, wall);
+  json["dump"] = dump.number;
+  json["why"] = dump.why;
+  for (const ShownWord& word : words) json["words"].push_back(WordObject(word));
+  return JsonLine(json);
+}
+
 std::string DelaysNoteJson(const std::string& text,
                            const std::vector<std::pair<SubjectId, CoreDetail>>& cores,
                            const WatchScene& scene, TimeNs wall) {

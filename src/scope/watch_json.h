@@ -30,6 +30,9 @@ struct DumpOf {
 std::string DumpJsonLine(const SubjectState& subject, const WatchScene& scene, const DumpOf& dump,
                          const std::optional<CoreDetail>& detail,
                          const std::vector<DebugValue>& debug, TimeNs wall);
+// The words of a dump.
+std::string DumpWordsJson(const std::string& target, const DumpOf& dump,
+                          const std::vector<ShownWord>& words, TimeNs wall);
 // The delays of cores, and which of them ran, as a note.
 std::string DelaysNoteJson(const std::string& text,
                            const std::vector<std::pair<SubjectId, CoreDetail>>& cores,

@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "hangscope/abi/watch.h"
 #include "scope/scope_text.h"
+#include "scope/words/target_words.h"
 #include "verdict/text.h"
 
 namespace hangscope {
@@ -218,7 +219,7 @@ std::vector<std::string> FindingLines(const ScopeFinding& finding, const WatchSc
                                 Names(finding.victims, scene)));
   AddHistory(finding, scene, history, &lines);
   if (!history.words.empty()) lines.push_back("words that it shows:");
-  for (const std::string& line : history.words) lines.push_back("  " + line);
+  for (const std::string& line : WordLines(history.words)) lines.push_back("  " + line);
   return lines;
 }
 
@@ -513,6 +514,7 @@ Finding ToldFinding(const ScopeFinding& finding, const WatchScene& scene,
     told.resource = scene.ResourceOf(finding.subjects[0], finding.resource);
   if (finding.first) told.first = SubjectName(*finding.first, scene);
   told.history = history.events;
+  told.words = history.words;
   if (finding.kind == FindingKind::kFault)
     told.facts = FactsOf(finding.fault, scene.NamesOf(finding.subjects[0], finding.fault));
   if (finding.kind == FindingKind::kCorrupt) {

@@ -63,8 +63,7 @@ struct WatchScene {
 struct FindingHistory {
   std::vector<std::string> events;  // of one core or task, the oldest first; each one a line's text
   std::vector<DebugValue> debug;    // of its node, the newest first
-  // What the program wants shown (target/show.h) of those whom the finding is about; a line each.
-  std::vector<std::string> words = {};
+  std::vector<ShownWord> words = {};  // of those whom the finding is about
 };
 
 // A core or task and what it does, without its Linux thread.

@@ -60,6 +60,8 @@ class Watchable {
   virtual Status RefreshNames() = 0;
   virtual FindingHistory History(const ScopeFinding& finding) = 0;
   virtual Finding Tell(const ScopeFinding& finding, TimeNs now) = 0;
+  // What its programs have registered to be shown, and `dumped`: to be dumped, too. Reads it.
+  virtual std::vector<ShownWord> Words(bool dumped) = 0;
   // The scopes that can be read now.
   virtual std::vector<LiveScope*> Scopes() = 0;
   // The scope of one of its subjects, and who it is there; null: it cannot be read.
@@ -102,6 +104,9 @@ class WatchedTarget final : public Watchable {
   FindingHistory History(const ScopeFinding& finding) override { return view_->History(finding); }
   Finding Tell(const ScopeFinding& finding, TimeNs now) override {
     return view_->Tell(finding, now);
+  }
+  std::vector<ShownWord> Words(bool dumped) override {
+    return is_watched() ? view_->Words(dumped) : std::vector<ShownWord>();
   }
   std::vector<LiveScope*> Scopes() override {
     return is_watched() ? std::vector<LiveScope*>{view_.get()} : std::vector<LiveScope*>();

@@ -12,6 +12,7 @@ using Json = nlohmann::json;
 
 constexpr size_t kMostFindingTexts = 1000;
 constexpr size_t kMostSubjects = 4096;
+constexpr size_t kMostWordsRead = 4096;
 
 std::optional<uint32_t> Small(const Json& json, const char* name) {
   const auto number = CountField(json, name);
@@ -79,6 +80,12 @@ ReportFinding ReadFinding(const Json& json) {
   finding.evidence = TextsField(json, "evidence", kMostFindingTexts);
   finding.doubts = TextsField(json, "doubts", kMostFindingTexts);
   finding.history = TextsField(json, "last_events", kMostFindingTexts);
+  for (const Json& word : ListField(json, "words")) {
+    if (finding.words.size() == kMostWordsRead) break;
+    finding.words.push_back({TextField(word, "of"), TextField(word, "memory"),
+                             TextField(word, "name"), IntegerField(word, "value"),
+                             TextField(word, "text")});
+  }
   return finding;
 }
 

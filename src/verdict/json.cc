@@ -101,6 +101,15 @@ nlohmann::ordered_json SubjectObject(const FindingSubject& subject) {
   return json;
 }
 
+nlohmann::ordered_json WordObject(const ShownWord& word) {
+  Json json{{"of", word.of}};
+  if (!word.memory.empty()) json["memory"] = word.memory;
+  json["name"] = word.name;
+  if (word.value) json["value"] = *word.value;
+  json["text"] = word.text;
+  return json;
+}
+
 nlohmann::ordered_json FindingObject(const Finding& finding) {
   Json json{{"kind", FindingKindName(finding.kind)},
             {"source", SourceName(finding.source)},
@@ -116,6 +125,7 @@ nlohmann::ordered_json FindingObject(const Finding& finding) {
   json["evidence"] = finding.evidence;
   json["doubts"] = finding.doubts;
   if (!finding.history.empty()) json["last_events"] = finding.history;
+  for (const ShownWord& word : finding.words) json["words"].push_back(WordObject(word));
   for (const auto& [name, value] : finding.facts) json["facts"][name] = value;
   return json;
 }

@@ -30,6 +30,7 @@ std::string FindingJson(const Finding& finding, const std::string& target, TimeN
 nlohmann::ordered_json TypedObject(const char* type, const std::string& target, TimeNs wall);
 nlohmann::ordered_json SubjectObject(const FindingSubject& subject);
 nlohmann::ordered_json FindingObject(const Finding& finding);
+nlohmann::ordered_json WordObject(const ShownWord& word);
 double RoundedSeconds(TimeNs ns);  // to a millisecond
 nlohmann::ordered_json VerdictObject(const Verdict& verdict, TimeNs start);
 

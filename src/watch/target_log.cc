@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "scope/delay_text.h"
 #include "scope/watch_json.h"
+#include "scope/words/target_words.h"
 #include "watch/core_set.h"
 #include "watch/live_items.h"
 
@@ -225,14 +226,10 @@ std::vector<std::string> TargetLog::Dump(const WatchScene& scene, const std::str
     if (!delays.empty()) text += fmt::format("  {}: {}\n", name, delays);
     if (!text.empty()) texts.push_back(std::move(text));
   }
-  const std::vector<LiveScope*> scopes = target_.Scopes();
-  for (LiveScope* const scope : scopes) {
-    std::string text;
-    for (const std::string& line : scope->DumpWords(all_words_)) text += "    " + line + "\n";
-    if (text.empty()) continue;
-    const std::string of = scopes.size() > 1 ? " of " + Printable(scope->name()) : "";
-    texts.push_back(fmt::format("  words{}:\n{}", of, text));
-  }
+  std::string words;
+  for (const std::string& line : WordLines(target_.Words(all_words_)))
+    words += "    " + line + "\n";
+  if (!words.empty()) texts.push_back("  words:\n" + words);
   texts.push_back(KernelsText(scene));
   return texts;
 }
@@ -247,6 +244,8 @@ std::vector<std::string> TargetLog::DumpJson(const WatchScene& scene, const std:
     texts.push_back(
         DumpJsonLine(subject, scene, {dumps_, why}, records.detail, records.debug, wall));
   }
+  if (const auto words = target_.Words(all_words_); !words.empty())
+    texts.push_back(DumpWordsJson(scene.target, {dumps_, why}, words, wall));
   return texts;
 }
 

@@ -49,6 +49,7 @@ def corrupted_scope():
         "loops": [{"places": "x"}],
         "graph": {"nodes": [{"id": 1}, 3], "edges": [{"from": 1, "to": 77}], "cycle": [1, 99]},
         "kernels": {},
+        "words": [7, {"of": ["x"], "name": 3, "text": {}}],
         "numbers": [5, {"title": "Damaged", "columns": 3, "rows": "x"}, {"title": "Torn", "columns": ["a"], "rows": [["b", None], 7]}],
         "faults": [{"who": "core 1", "source": []}],
         "streams": [{"name": "stdout", "lines": [{"text": "whole"}, 5, {"text": None}], "lost": [{"before": "x"}]}],

@@ -179,6 +179,11 @@ def device_deadlock():
             }
         ],
         kernels=[{"who": "core 0 reader", "name": "reader_bmm_tile.cpp", "launch": "12"}],
+        words=[
+            {"of": "all", "name": "lost packets", "value": 0, "text": "0"},
+            {"of": "node (0,0)", "memory": "tile 1", "name": "cb0 pushed", "value": 4711, "text": "0x1267"},
+        ],
+        words_of="findings",
         numbers=[
             {"title": "Run time of tasks", "note": "Interrupts that came meanwhile are included.",
              "columns": ["Task", "Ran"], "rows": [["task 4", "30 ns"], ["task 5", "1.500 ms"]]},

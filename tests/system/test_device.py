@@ -287,6 +287,12 @@ class OneMemory(Grid):
         for findings in (found, kept):
             self.assertEqual([(f["kind"], f["subjects"][0]["name"]) for f in findings], [("fault", "core 2 math (0,0)")])
             self.assertEqual({victim["core"] for victim in findings[0]["victims"]}, {0, 1, 3, 4})
+            self.assertEqual([(w["of"], w["name"]) for w in findings[0]["words"]], [("node (0,0)", "cb0 pushed"), ("node (0,0)", "cb0 popped")])
+        snapshot = json.loads(self.hangscope("report", "--data", f"{self.prefix}.snapshot-0001", "--elf", device.elf).out)
+        self.assertEqual((snapshot["words"], snapshot["words_of"]), (kept[0]["words"], "findings"))
+        memory = json.loads(self.hangscope("report", "--data", device.target, "--elf", device.elf).out)
+        self.assertEqual({w["name"] for w in memory["words"]}, {"cores done", "cb0 pushed", "cb0 popped", "credits"})
+        self.assertNotIn("words_of", memory)
 
 
 class Plain(Grid):

@@ -435,6 +435,12 @@ class Multiarch(Gdb):
                     self.until(stuck)
                 except AssertionError:
                     self.assertRegex(self.verdict, said)
+                if fault == "ASSERT":
+                    shown, dumped = self.gdb(f"file {guest.elf}", f"target remote {folder}/gdb", "hangscope dump", "hangscope dump all")[-2:]
+                    self.assertEqual(len(shown), 4, shown)
+                    self.assertRegex(shown[0], r"^node 0 \(0,0\)  cb0 pushed \d+, cb0 popped \d+$")
+                    self.assertEqual(dumped[0], "all  cores done 0")
+                    self.assertRegex(dumped[1], "^" + re.escape(shown[0]) + r", credits \d+$")
                 guest.kill()
 
 

@@ -279,6 +279,26 @@ function debugPart(report) {
   return part("debug", "Debug rings", rings.slice(0, 200).map(one));
 }
 
+function wordsPart(report) {
+  const words = report.data.objects("words");
+  if (words.length === 0) return undefined;
+  const of = word => [word.text("memory"), word.text("of")].filter(Boolean).join(": ");
+  const row = (word, i) => [
+    i > 0 && of(words[i - 1]) === of(word) ? "" : targetText(of(word)),
+    targetText(word.text("name")),
+    code(word.text("text")),
+  ];
+  const most = 1000;
+  return part(
+    "words",
+    "Words of the program",
+    report.data.text("words_of") === "findings" &&
+      element("p", {class: "quiet"}, "As they were when the findings were reported."),
+    table("Words of the program", ["Of", "Word", "Value"], words.slice(0, most).map(row)),
+    omittedNote(words, most, "more", "more")
+  );
+}
+
 function numbersPart(report) {
   const tables = report.data.objects("numbers");
   if (tables.length === 0) return undefined;

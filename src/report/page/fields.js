@@ -128,6 +128,8 @@ const kKnownFields = [
   "bus",
   "kernels",
   "debug",
+  "words",
+  "words_of",
   "numbers",
   "streams",
   "divergence",

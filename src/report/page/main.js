@@ -116,6 +116,7 @@ class Page {
     this.addPart("Stacks", () => stacksPart(report));
     this.addPart("Bus", () => busPart(report));
     this.addPart("Debug rings", () => debugPart(report));
+    this.addPart("Words", () => wordsPart(report));
     this.addPart("Numbers", () => numbersPart(report));
     this.addPart("Run", () => runPart(report));
     this.addFooter();

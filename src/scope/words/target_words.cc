@@ -38,13 +38,6 @@ std::optional<TargetWord::Per> PerOf(std::string_view text) {
   return std::nullopt;
 }
 
-// Where the target has what the program calls `low`, whose high half is that of the scope's
-// address.
-std::optional<uint64_t> AddressOfWord(const ScopeView& view, uint32_t low) {
-  const uint64_t high = view.symbol().value_or(0) & ~uint64_t{UINT32_MAX};
-  return view.AddressOf(high | low);
-}
-
 std::string ValueText(const TargetWord& word, const ScopeCatalog& catalog, uint64_t bits) {
   TraceField field{word.field.name, TraceFieldType::kUnsigned, 32, catalog.NamesOf(word.field)};
   TraceValue value{bits, "", true};
@@ -56,17 +49,19 @@ std::string ValueText(const TargetWord& word, const ScopeCatalog& catalog, uint6
   return word.is_hex ? fmt::format("{:#x}", bits) : FieldText(field, value);
 }
 
-void ReadWord(const ScopeView& view, const ScopeCatalog& catalog, const TargetWord& word,
-              WordValue* value) {
-  const auto at = AddressOfWord(view, word.address + word.stride * value->index);
+void ReadWord(const ScopeView& view, const ScopeCatalog& catalog, std::optional<uint64_t> symbol,
+              const TargetWord& word, uint32_t index, ShownWord* shown) {
+  // The program says the low half of the address; the high one is that of the scope's.
+  const uint64_t high = symbol.value_or(view.symbol().value_or(0)) & ~uint64_t{UINT32_MAX};
+  const auto at = view.AddressOf(high | (word.address + word.stride * index), symbol);
   std::array<char, 4> bytes = {};
   const auto size = static_cast<size_t>(std::max(8, std::min(word.field.bits, 32)) / 8);
   if (!at) {
-    value->text = "not in the memory that can be read";
+    shown->text = "not in the memory that can be read";
     return;
   }
   if (Status status = view.scope().target().Read(*at, {bytes.data(), size}); !status.ok()) {
-    value->text = "cannot be read";
+    shown->text = "cannot be read";
     return;
   }
   const ByteOrder order = view.layout().order;
@@ -77,22 +72,8 @@ void ReadWord(const ScopeView& view, const ScopeCatalog& catalog, const TargetWo
     const int unused = 64 - static_cast<int>(size) * 8;
     bits = static_cast<uint64_t>(static_cast<int64_t>(bits << unused) >> unused);
   }
-  value->value = bits;
-  value->text = ValueText(word, catalog, bits);
-}
-
-std::string OwnerOf(const TargetWord& word, uint32_t index, const WatchScene& scene) {
-  switch (word.per) {
-    case TargetWord::Per::kAll:
-      return "all";
-    case TargetWord::Per::kNode: {
-      const std::string place = scene.names == nullptr ? "" : scene.names->Node(index);
-      return place.empty() ? fmt::format("node {}", index) : "node " + place;
-    }
-    case TargetWord::Per::kCore:
-      return SubjectName({SubjectId::Kind::kCore, index}, scene);
-  }
-  return {};
+  shown->value = static_cast<int64_t>(bits);
+  shown->text = ValueText(word, catalog, bits);
 }
 
 }  // namespace
@@ -114,57 +95,47 @@ std::vector<TargetWord> TargetWords(const ScopeCatalog& catalog) {
   return words;
 }
 
-std::vector<WordValue> ReadWords(const ScopeView& view, const ScopeCatalog& catalog,
-                                 const std::vector<TargetWord>& words, uint32_t cores,
-                                 uint32_t nodes) {
-  std::vector<WordValue> values;
-  for (size_t i = 0; i < words.size(); ++i) {
-    const TargetWord::Per per = words[i].per;
-    const uint32_t count = per == TargetWord::Per::kAll    ? 1
-                           : per == TargetWord::Per::kCore ? cores
-                                                           : nodes;
-    for (uint32_t index = 0; index < count; ++index) {
-      values.push_back({i, index, std::nullopt, ""});
-      ReadWord(view, catalog, words[i], &values.back());
+std::vector<ShownWord> ReadWords(const ScopeView& view, const ScopeCatalog& catalog,
+                                 std::optional<uint64_t> symbol, const WordChoice& choice) {
+  const std::vector<TargetWord> words = TargetWords(catalog);
+  std::vector<ShownWord> shown;
+  constexpr std::pair<TargetWord::Per, uint32_t WordChoice::*> kOwners[] = {
+      {TargetWord::Per::kAll, nullptr},
+      {TargetWord::Per::kNode, &WordChoice::nodes},
+      {TargetWord::Per::kCore, &WordChoice::cores}};
+  for (const auto& owners : kOwners) {
+    const TargetWord::Per per = owners.first;
+    const auto count = owners.second;
+    const auto is_wanted = [&](const TargetWord& word) {
+      return word.per == per && (word.is_shown || choice.dumped);
+    };
+    if (std::none_of(words.begin(), words.end(), is_wanted)) continue;
+    for (uint32_t index = 0; index < (count == nullptr ? 1 : choice.*count); ++index) {
+      const std::string owner = choice.owner(per, index);
+      if (owner.empty()) continue;
+      for (const TargetWord& word : words) {
+        if (!is_wanted(word)) continue;
+        ReadWord(view, catalog, symbol, word, index,
+                 &shown.emplace_back(ShownWord{owner, "", Printable(word.name), {}, ""}));
+      }
     }
   }
-  return values;
+  return shown;
 }
 
-std::vector<std::string> WordLines(const std::vector<TargetWord>& words,
-                                   const std::vector<WordValue>& values, const WatchScene& scene) {
-  struct Line {
-    TargetWord::Per per;
-    uint32_t index;
-    std::string who;
-    std::string text;
-  };
-  std::vector<Line> lines;
-  for (const WordValue& value : values) {
-    const TargetWord& word = words[value.word];
-    auto line = std::find_if(lines.begin(), lines.end(), [&](const Line& known) {
-      return known.per == word.per && known.index == value.index;
-    });
-    if (line == lines.end())
-      line = lines.insert(line, {word.per, value.index, OwnerOf(word, value.index, scene), ""});
-    line->text += fmt::format("{}{} {}", line->text.empty() ? "" : ", ", Printable(word.name),
-                              value.value ? value.text : "(" + value.text + ")");
-  }
-  std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) {
-    const auto place = [](const Line& line) {
-      return std::pair(line.per == TargetWord::Per::kAll    ? 0
-                       : line.per == TargetWord::Per::kNode ? 1
-                                                            : 2,
-                       line.index);
-    };
-    return place(a) < place(b);
-  });
+std::vector<std::string> WordLines(const std::vector<ShownWord>& words) {
   size_t width = 0;
-  for (const Line& line : lines) width = std::max(width, line.who.size());
-  std::vector<std::string> text;
-  for (const Line& line : lines)
-    text.push_back(fmt::format("{:<{}}  {}", line.who, width, line.text));
-  return text;
+  for (const ShownWord& word : words) width = std::max(width, word.of.size());
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const ShownWord& word = words[i];
+    const std::string text = word.name + " " + (word.value ? word.text : "(" + word.text + ")");
+    if (i > 0 && words[i - 1].of == word.of && words[i - 1].memory == word.memory)
+      lines.back() += ", " + text;
+    else
+      lines.push_back(fmt::format("{:<{}}  {}", word.of, width, text));
+  }
+  return lines;
 }
 
 }  // namespace hangscope

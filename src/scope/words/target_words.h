@@ -4,13 +4,14 @@
 #define HANGSCOPE_SCOPE_WORDS_TARGET_WORDS_H
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "model/finding.h"
 #include "scope/scope_catalog.h"
 #include "scope/scope_view.h"
-#include "scope/watch_text.h"
 
 namespace hangscope {
 
@@ -26,26 +27,27 @@ struct TargetWord {
   uint32_t stride = 0;    // bytes from one to the next
 };
 
-struct WordValue {
-  size_t word = 0;                // of the words, which
-  uint32_t index = 0;             // of a core or node
-  std::optional<uint64_t> value;  // nothing: it cannot be read
-  std::string text;               // by the format; or why it cannot be read
-};
-
 // Those of a catalog, in its order; what is no word that can be understood is left out.
 std::vector<TargetWord> TargetWords(const ScopeCatalog& catalog);
 
-// Each of the words for all, of the first `cores` cores and of the first `nodes` nodes. Reads the
-// target.
-std::vector<WordValue> ReadWords(const ScopeView& view, const ScopeCatalog& catalog,
-                                 const std::vector<TargetWord>& words, uint32_t cores,
-                                 uint32_t nodes);
+// Which are wanted, and what their owners are called.
+struct WordChoice {
+  bool dumped = false;  // those that are for dumps only, too
+  uint32_t cores = 0;   // there are, numbered from 0
+  uint32_t nodes = 0;
+  // Empty: nothing of this owner is wanted. The index of kAll is 0.
+  std::function<std::string(TargetWord::Per, uint32_t index)> owner;
+};
 
-// A line for all, and one for each node and each core of `values` that has any, in this order:
-// "core 3 writer (0,0)  cb0 received 12, cb0 acked 11".
-std::vector<std::string> WordLines(const std::vector<TargetWord>& words,
-                                   const std::vector<WordValue>& values, const WatchScene& scene);
+// The words of `catalog` that are wanted: those of all first, then by node, then by core. Reads the
+// target. `symbol`: where the program of the catalog says that the scope is; nothing: the scope's
+// own program does.
+std::vector<ShownWord> ReadWords(const ScopeView& view, const ScopeCatalog& catalog,
+                                 std::optional<uint64_t> symbol, const WordChoice& choice);
+
+// A line for each owner, in the order of `words`: "core 3 writer (0,0)  cb0 received 12, cb0 acked
+// 11".
+std::vector<std::string> WordLines(const std::vector<ShownWord>& words);
 
 }  // namespace hangscope
 
