@@ -45,8 +45,15 @@ static void prepare_machine(void) {
   STORE_RELEASE(&the_machine.is_ready, 1u); /* pairs with the load in hart_main */
 }
 
+#ifdef DEVICE_TILES
+uint32_t tile; /* the node that this program runs in */
+#endif
+
 /* What a watcher shows beside what the cores say: of each node, how far its first buffer is. */
 static void register_words(void) {
+#ifdef DEVICE_TILES
+  HANGSCOPE_SHOW(all, tile, 0, u32, "tile");
+#endif
   HANGSCOPE_SHOW(node, node_memories[0].own.cbs[0].pushed, sizeof(struct node_memory), u32, "cb0 pushed");
   HANGSCOPE_SHOW(node, node_memories[0].own.cbs[0].popped, sizeof(struct node_memory), u32, "cb0 popped");
   HANGSCOPE_DUMP(node, node_memories[0].own.credits, sizeof(struct node_memory), u32, "credits");
@@ -196,6 +203,9 @@ void hart_main(unsigned hart) {
   __asm__ volatile("csrw mtvec, %0" ::"r"((uintptr_t)device_trap));
 #ifdef DEVICE_TILES
   use_tile_tables(place.node);
+#endif
+#ifdef DEVICE_TILES
+  tile = place.node;
 #endif
   guard_words(place);
   sync_init();

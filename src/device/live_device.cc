@@ -601,7 +601,8 @@ void LiveDevice::AddWords(const Member& member, const std::set<uint32_t>& cores,
   for (const uint32_t core : cores)
     of_program[ProgramOf(member, {SubjectId::Kind::kCore, member.first_core + core})].insert(core);
   const WatchScene scene = Scene(0);
-  std::set<std::pair<std::string, std::string>> known;  // two ELFs may have the same
+  // Two ELFs may have the same, and one of them may know where it is: where in `words`.
+  std::map<std::pair<std::string, std::string>, size_t> known;
   for (const auto& of : of_program) {
     const Program* const program = of.first;
     const std::set<uint32_t>& mine = of.second;
@@ -620,16 +621,39 @@ void LiveDevice::AddWords(const Member& member, const std::set<uint32_t>& cores,
     };
     const ScopeCatalog& catalog = program == nullptr ? scope.catalog() : program->catalog;
     const auto symbol = program == nullptr ? std::nullopt : program->symbol;
+    CodeSource* const code = program == nullptr ? scope.code() : program->code.get();
     const uint32_t said_nodes = static_cast<uint32_t>(member.nodes.size());
-    for (ShownWord& word :
-         ReadWords(scope.view(), catalog, symbol, {dumped, member.cores, said_nodes, owner})) {
+    for (ShownWord& word : ReadWords(scope.view(), catalog, symbol,
+                                     {dumped, member.cores, said_nodes, owner, code})) {
       word.memory = member.spec.name;
-      if (known.emplace(word.of, word.name).second) words->push_back(std::move(word));
+      const auto [at, is_new] = known.emplace(std::pair(word.of, word.name), words->size());
+      if (is_new)
+        words->push_back(std::move(word));
+      else if (!(*words)[at->second].value)
+        (*words)[at->second] = std::move(word);
     }
   }
 }
 
 FindingHistory LiveDevice::History(const ScopeFinding& finding) {
+  FindingHistory history = EventsOf(finding);
+  history.words.clear();
+  for (const Member& member : members_) {
+    std::set<uint32_t> cores;
+    for (const auto* list : {&finding.subjects, &finding.partners}) {
+      for (const SubjectId& subject : *list) {
+        const bool is_its = subject.kind == SubjectId::Kind::kCore &&
+                            subject.index >= member.first_core &&
+                            subject.index - member.first_core < member.cores;
+        if (is_its) cores.insert(subject.index - member.first_core);
+      }
+    }
+    if (member.is_read() && !cores.empty()) AddWords(member, cores, false, &history.words);
+  }
+  return history;
+}
+
+FindingHistory LiveDevice::EventsOf(const ScopeFinding& finding) {
   if (!finding.first && finding.subjects.size() != 1) return {};
   const SubjectId subject = finding.first.value_or(finding.subjects.front());
   const auto [scope, local] = HomeOf(subject);

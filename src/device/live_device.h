@@ -126,6 +126,7 @@ class LiveDevice final : public Watchable, private WatchSource {
   const Program* ProgramWith(const Member& member, const WatchNames* its) const;
   void CombineCores(const Member& member, bool has_ended);
   void CombineTasks(const Member& member, bool has_ended);
+  FindingHistory EventsOf(const ScopeFinding& finding);
   void AddWords(const Member& member, const std::set<uint32_t>& cores, bool dumped,
                 std::vector<ShownWord>* words);
   std::vector<Place> StackOf(const SubjectId& subject);

@@ -526,7 +526,7 @@ std::vector<ShownWord> LiveScope::ReadOwnWords(
     return place.empty() ? fmt::format("node {}", index) : "node " + place;
   };
   return ReadWords(*view_, Catalog(), std::nullopt,
-                   {dumped, layout().core_count, reader_->layout().node_count, owner});
+                   {dumped, layout().core_count, reader_->layout().node_count, owner, code_.get()});
 }
 
 std::vector<int> LiveScope::MovingThreads(TimeNs now, TimeNs time) const {

@@ -57,6 +57,8 @@ class LiveScope final : public WatchSource {
   std::vector<Place> StackOf(const SubjectId& subject, const Program& program);
   // Likewise, by the scope's own program.
   std::vector<Place> StackOf(const SubjectId& subject);
+  // Its program; null: not known.
+  CodeSource* code() { return code_.get(); }
   // The newest events, read from the rings when they are asked for.
   RecentEvents& events() { return *events_; }
   const ScopeSample& sample() const { return sample_; }

@@ -132,6 +132,10 @@ class Tiles(Grid):
                          [("fault", ["core 2 math (1,0)"])])
         _, _, found = self.json("why", tiles.file)
         self.assertEqual(found[0]["facts"]["text"], self.by_kernel(tiles)["facts"]["text"])
+        # A word lies where the tile's program does; what it shares with others is in none of these memories.
+        words = [(word["of"], word["memory"], word["name"], word["text"]) for word in found[0]["words"]]
+        self.assertEqual(words, [("all (1,0)", "(1,0)", "tile", "1"),
+                                 *(("node (1,0)", "(1,0)", name, "not in the memory that can be read") for name in ("cb0 pushed", "cb0 popped"))])
         victims = {tuple(victim["node"]) for victim in found[0]["victims"]}
         self.assertEqual(victims, set(NODES))
         self.assertRegex(found[0]["facts"]["text"], r"'the block is in order' tripped at faults\.c:\d+ in \w+")

@@ -50,10 +50,13 @@ std::string ValueText(const TargetWord& word, const ScopeCatalog& catalog, uint6
 }
 
 void ReadWord(const ScopeView& view, const ScopeCatalog& catalog, std::optional<uint64_t> symbol,
-              const TargetWord& word, uint32_t index, ShownWord* shown) {
+              CodeSource* program, const TargetWord& word, uint32_t index, ShownWord* shown) {
   // The program says the low half of the address; the high one is that of the scope's.
   const uint64_t high = symbol.value_or(view.symbol().value_or(0)) & ~uint64_t{UINT32_MAX};
-  const auto at = view.AddressOf(high | (word.address + word.stride * index), symbol);
+  const uint64_t said = high | (word.address + word.stride * index);
+  const auto at = program == nullptr || program->InMemory(said)
+                      ? view.AddressOf(said, symbol)
+                      : view.scope().target().AddressOf(said);
   std::array<char, 4> bytes = {};
   const auto size = static_cast<size_t>(std::max(8, std::min(word.field.bits, 32)) / 8);
   if (!at) {
@@ -115,7 +118,7 @@ std::vector<ShownWord> ReadWords(const ScopeView& view, const ScopeCatalog& cata
       if (owner.empty()) continue;
       for (const TargetWord& word : words) {
         if (!is_wanted(word)) continue;
-        ReadWord(view, catalog, symbol, word, index,
+        ReadWord(view, catalog, symbol, choice.program, word, index,
                  &shown.emplace_back(ShownWord{owner, "", Printable(word.name), {}, ""}));
       }
     }

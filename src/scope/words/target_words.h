@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "code/code_source.h"
 #include "model/finding.h"
 #include "scope/scope_catalog.h"
 #include "scope/scope_view.h"
@@ -37,6 +38,9 @@ struct WordChoice {
   uint32_t nodes = 0;
   // Empty: nothing of this owner is wanted. The index of kAll is 0.
   std::function<std::string(TargetWord::Per, uint32_t index)> owner;
+  // Its memory is where the scope is, which may be elsewhere than it says; what lies outside of it
+  // is where the word says. Null: nobody knows.
+  CodeSource* program = nullptr;
 };
 
 // The words of `catalog` that are wanted: those of all first, then by node, then by core. Reads the
