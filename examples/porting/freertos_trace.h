@@ -8,11 +8,12 @@
  * names that xTaskCreate was given, and queues and locks those of the queue registry.
  *
  * configASSERT becomes an assert of hangscope where FreeRTOSConfig.h has none of its own. With HANGSCOPE_FREERTOS_HOOKS
- * beside HANGSCOPE_DEFINE this also defines what reports a stack overflow, a failed pvPortMalloc and, in the kernel's RISC-V
- * port, an exception: for programs without such hooks. Hooks of a program's own begin with
+ * beside HANGSCOPE_DEFINE this also defines what reports a stack overflow, a failed pvPortMalloc and an exception (in the
+ * kernel's RISC-V port; HardFault_Handler on Cortex-M): for programs without such hooks. Hooks of a program's own begin with
  *
  *   HANGSCOPE_ASSERT(0, "malloc failed");
  *   HANGSCOPE_FREERTOS_EXCEPTION();         in freertos_risc_v_application_exception_handler
+ *   hangscope_freertos_exception(frame);    in a fault handler of Cortex-M, with the frame that the core pushed
  *
  * HANGSCOPE_FREERTOS_FIRST_ID is the id of the first event that only FreeRTOS has. */
 #ifndef FREERTOS_TRACE_H
@@ -213,6 +214,20 @@ HANGSCOPE_INLINE void hangscope_freertos_received(uint32_t type, uint32_t queue,
     hangscope_exception((uint32_t)hangscope_cause, (uint32_t)hangscope_pc);                    \
     hangscope_hardware_fault(hangscope_cause, hangscope_pc, hangscope_value);                  \
   } while (0)
+#elif defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
+/* `frame`: the eight words that the core pushed. The cause is CFSR, which ARMv6-M lacks: there it is the exception's number. */
+HANGSCOPE_INLINE void hangscope_freertos_exception(const uint32_t* frame) {
+  uint32_t cause, value = 0;
+#if __ARM_ARCH >= 7
+  cause = *(volatile uint32_t*)0xe000ed28u;
+  if (cause & 1u << 7) value = *(volatile uint32_t*)0xe000ed34u;  /* MMFAR is valid */
+  if (cause & 1u << 15) value = *(volatile uint32_t*)0xe000ed38u; /* BFAR is */
+#else
+  __asm__ volatile("mrs %0, ipsr" : "=r"(cause));
+#endif
+  hangscope_exception(cause, frame[6]);
+  hangscope_hardware_fault(cause, frame[6], value);
+}
 #endif
 #if defined(HANGSCOPE_DEFINE) && defined(HANGSCOPE_FREERTOS_HOOKS)
 struct tskTaskControlBlock;
@@ -226,6 +241,23 @@ void vApplicationMallocFailedHook(void) { HANGSCOPE_ASSERT(0, "malloc failed"); 
 #ifdef __riscv
 void freertos_risc_v_application_exception_handler(void);
 void freertos_risc_v_application_exception_handler(void) { HANGSCOPE_FREERTOS_EXCEPTION(); }
+#elif defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
+void hangscope_freertos_fault(const uint32_t* frame);
+__attribute__((used)) void hangscope_freertos_fault(const uint32_t* frame) { hangscope_freertos_exception(frame); }
+void HardFault_Handler(void);
+__attribute__((naked)) void HardFault_Handler(void) { /* bit 2 of lr: which stack has the frame */
+  __asm__ volatile(
+      ".syntax unified\n\t"
+      "mov r0, lr\n\t"
+      "lsls r0, r0, #29\n\t"
+      "bmi 1f\n\t"
+      "mrs r0, msp\n\t"
+      "b 2f\n"
+      "1: mrs r0, psp\n"
+      "2: ldr r1, =hangscope_freertos_fault\n\t"
+      "bx r1\n\t"
+      ".ltorg");
+}
 #endif
 #endif
 

@@ -7,8 +7,8 @@ from toolchains import *
 STRICT = ("-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-pedantic", "-Werror", "-O2")
 # Without object code: it takes the compiler most of its time, and most warnings come before.
 ONLY_READ = "-fsyntax-only"
-# The port's own name for a clock that the test does not have.
-OWN = re.compile(r"hangscope_|example_timer_wraps$|_GLOBAL_OFFSET_TABLE_$|DW\.ref\.|__gxx_personality_v0$")
+# The port's own name for a clock that the test does not have; and the compiler's own arithmetic.
+OWN = re.compile(r"hangscope_|example_timer_wraps$|__aeabi_(?!mem)|_GLOBAL_OFFSET_TABLE_$|DW\.ref\.|__gxx_personality_v0$")
 
 
 def headers():
@@ -27,13 +27,13 @@ class Headers(Case):
             if made is not None and "-ffreestanding" in toolchain.flags:
                 self.assertEqual([name for name in made.undefined() if not OWN.match(name)], [])
 
-    def check_all(self, toolchain, *others, flags=()):
+    def check_all(self, toolchain, *others, flags=(), languages=STANDARDS):
         """All but the ports, of which a target has one: each alone, as each of the program's files includes it (with flags,
         the other has it all), and as the one does that defines what there is once. What is then made of the definitions,
         of all of them in one file: most headers have most of them."""
         included = [name for name in headers() if "/port/" not in name and (toolchain is LINUX or not name.endswith("target/linux.h"))]
         included += others
-        for language in STANDARDS:
+        for language in languages:
             for header in included:
                 if not flags:
                     self.compile_includes(toolchain, language, [header], define="")
@@ -54,6 +54,15 @@ class Headers(Case):
 
     def test_linux(self):
         self.check_all(LINUX, "hangscope/port/linux.h", "hangscope/port/choose.h")
+
+    def test_cortex_m(self):
+        for toolchain in (CORTEX_M0, CORTEX_M3, CORTEX_M33):
+            if shutil.which(toolchain.compiler("c")) is None:
+                self.skipTest(f"there is no {toolchain.compiler('c')}")
+            self.check_all(toolchain, "hangscope/port/cortex_m.h", "hangscope/port/choose.h", languages=["c"])
+            with self.subTest(target=toolchain.name, header="freertos_trace.h"):
+                self.compile(toolchain, "c", HERE / "porting/freertos.c", "-Wall", "-Wextra", "-Werror", "-O2", "-DHANGSCOPE_TASKS=3",
+                             *(f"-I{HERE.parent.parent / 'examples' / folder}" for folder in ("common", "porting")))
 
     def test_example_port(self):
         self.check_all(EXAMPLE, "hangscope/port/example.h", "hangscope/port/generic.h", "hangscope/port/choose.h")

@@ -36,6 +36,10 @@ LINUX = Toolchain("Linux", "", "-D_GNU_SOURCE")
 AARCH64 = Toolchain("AArch64", "aarch64-linux-gnu-", "-D_GNU_SOURCE", "-march=armv8-a", "-mno-outline-atomics")
 AARCH64_LSE = Toolchain("AArch64 with LSE", "aarch64-linux-gnu-", "-D_GNU_SOURCE", "-march=armv8.1-a")
 ARMV7 = Toolchain("ARMv7-A", "arm-linux-gnueabihf-", "-D_GNU_SOURCE", "-march=armv7-a", "-mfpu=neon")
+# Debian's compiler for Linux makes code for every Cortex-M, too.
+CORTEX_M0, CORTEX_M3, CORTEX_M33 = (
+    Toolchain(f"Cortex-M{which}", "arm-linux-gnueabihf-", "-U__linux__", "-ffreestanding", f"-mcpu=cortex-m{which}", "-mthumb", "-mfloat-abi=soft")
+    for which in (0, 3, 33))
 EXAMPLE = Toolchain("the example port", "", "-ffreestanding", '-DHANGSCOPE_PORT="hangscope/port/example.h"')
 
 STANDARDS = {"c": "-std=c11", "c++": "-std=c++20"}

@@ -9,6 +9,8 @@
 #include "hangscope/port/linux.h"
 #elif defined(__riscv)
 #include "hangscope/port/riscv.h"
+#elif defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
+#include "hangscope/port/cortex_m.h"
 #else
 #error \
     "hangscope has no port for this target: write one after hangscope/port/example.h, and name it in HANGSCOPE_PORT"

@@ -105,7 +105,11 @@ static void trip_all(TCB_t* task, char* name) {
   configASSERT(task == 0);
   vApplicationStackOverflowHook(task, name);
   vApplicationMallocFailedHook();
+#ifdef __riscv
   freertos_risc_v_application_exception_handler();
+#else /* compiled only */
+  HardFault_Handler();
+#endif
 }
 
 static const char* name_of(uint32_t id) {
