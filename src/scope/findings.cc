@@ -437,8 +437,14 @@ void Watcher::FindFault(Judgement& look, uint32_t core) {
     finding.doubts.push_back("the details are of another fault than the mailbox says");
   finding.fault.type = type;
   const auto& running = look.sample.running_tasks;
-  if (core < running.size() && running[core] != 0 && !history.moved_after_fault)
-    finding.evidence.push_back(fmt::format("task {} had the core", running[core]));
+  if (core < running.size() && running[core] != 0 && !history.moved_after_fault) {
+    const auto task =
+        std::find_if(subjects_.begin() + cores_, subjects_.end(),
+                     [&](const SubjectState& subject) { return subject.task == running[core]; });
+    finding.evidence.push_back(fmt::format(
+        "{} had the core",
+        task != subjects_.end() ? Name(task->subject) : fmt::format("task {}", running[core])));
+  }
   if (history.moved_after_fault) finding.evidence.push_back("the core went on after it");
   look.Add(std::move(finding), {static_cast<uint32_t>(type)});
 }

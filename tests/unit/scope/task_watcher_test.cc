@@ -236,6 +236,22 @@ TEST_F(TaskWatcherTest, OnAHaltedCoreNoTaskIsStarved) {
   EXPECT_THAT(found_[0].evidence, testing::Contains("task 2 had the core"));
 }
 
+TEST_F(TaskWatcherTest, WhoHadAHaltedCoreIsCalledByItsName) {
+  options_.call = [](const SubjectId& subject) {
+    return subject.kind == SubjectId::Kind::kTask
+               ? "task of record " + std::to_string(subject.index)
+               : "core";
+  };
+  watcher_ = Watcher(options_);
+  Tasks(3);
+  sample_.cores[0].in_use = true;
+  Run(kStall / 2, [&] { Runs(1); });
+  sample_.cores[0].fault = FaultType::kAssert;
+  Run(kStall, [&] { Runs(1); });
+  ASSERT_EQ(found_.size(), 1u);
+  EXPECT_THAT(found_[0].evidence, testing::Contains("task of record 1 had the core"));
+}
+
 TEST_F(TaskWatcherTest, OnAPausedCoreNoTaskIsStarved) {
   Tasks(3);
   TaskIsReady(0);
