@@ -443,6 +443,18 @@ class Multiarch(Gdb):
                     self.assertRegex(dumped[1], "^" + re.escape(shown[0]) + r", credits \d+$")
                 guest.kill()
 
+    def test_history_of_a_device(self):
+        """Waits, waypoints, transactions and amounts, with the names that hangscope show has for them."""
+        self.need_firmware()
+        guest = start_device(self.folder, fault="DEADLOCK2", core=3, other=1, block=5, pace_us=100, firmware="device-history",
+                             options=["-gdb", f"unix:{self.folder}/gdb,server=on,wait=off"])
+        self.addCleanup(guest.kill)
+        self.assertIsNotNone(guest.until_planted())
+        # The reader, the last one that goes on, has filled its buffer.
+        self.until(lambda: any("core 0  wait_begin  resource room in cb0" in line for line in self.events("--elf", guest.elf, guest.target)))
+        events = self.gdb(f"file {guest.elf}", f"target remote {self.folder}/gdb", "hangscope events 100000")[-1]
+        self.assertEqual([line for line in events if "  core " in line], self.events("--elf", guest.elf, guest.target))
+
 
 class Monitor:
     """QEMU's own, to see and stop a guest without its debug server."""

@@ -12,9 +12,11 @@
 #define HANGSCOPE_TARGET_WAYPOINT_H
 
 #include "hangscope/target/catalog.h"
-#include "hangscope/target/history.h"
 #include "hangscope/target/pause.h"
 #include "hangscope/target/scope.h"
+#if HANGSCOPE_HISTORY /* else nothing moves: functions lie in the order of the headers */
+#include "hangscope/target/history.h"
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,12 +38,13 @@ extern "C" {
     HANGSCOPE_STATIC_ASSERT(sizeof(text) >= 2 && sizeof(text) <= 5,                 \
                             "a waypoint has one to four characters");               \
     HANGSCOPE_CATALOG_HERE(HANGSCOPE_CATALOG_WAYPOINT, "1b", "0", text, long_name); \
-    HANGSCOPE_WAYPOINT_IS(HANGSCOPE_WAYPOINT_WORD(text));                           \
+    HANGSCOPE_STORE_WAYPOINT_WORD(HANGSCOPE_WAYPOINT_WORD(text));                   \
   } while (0)
 #if HANGSCOPE_HISTORY
-#define HANGSCOPE_WAYPOINT_IS(word) hangscope_waypoint_is(word)
+#define HANGSCOPE_STORE_WAYPOINT_WORD(word) hangscope_waypoint_is(word)
 #else
-#define HANGSCOPE_WAYPOINT_IS(word) hangscope_port_store(&hangscope_this_mailbox()->waypoint, word)
+#define HANGSCOPE_STORE_WAYPOINT_WORD(word) \
+  hangscope_port_store(&hangscope_this_mailbox()->waypoint, word)
 #endif
 
 /* Once in each round of a core's main loop: a core whose heartbeat stands still while it does not
