@@ -234,7 +234,7 @@ struct tskTaskControlBlock;
 void vApplicationStackOverflowHook(struct tskTaskControlBlock* task, char* name);
 void vApplicationStackOverflowHook(struct tskTaskControlBlock* task, char* name) {
   (void)task, (void)name;
-  HANGSCOPE_ASSERT_ARGUMENT(0, "stack overflow of this task", HANGSCOPE_FREERTOS_SELF());
+  HANGSCOPE_ASSERT(0, "stack overflow"); /* of the task that still has the core */
 }
 void vApplicationMallocFailedHook(void);
 void vApplicationMallocFailedHook(void) { HANGSCOPE_ASSERT(0, "malloc failed"); }
