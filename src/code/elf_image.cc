@@ -160,6 +160,19 @@ Status ElfImage::ReadSegments() {
     }
     segments_.push_back(std::move(segment));
   }
+  const bool any = !segments_.empty();
+  // A linker script may leave sections that nothing is loaded into without a segment.
+  for (Elf_Scn* section = nullptr; any && (section = elf_nextscn(elf, section)) != nullptr;) {
+    GElf_Shdr said;
+    if (gelf_getshdr(section, &said) == nullptr || said.sh_type != SHT_NOBITS ||
+        (said.sh_flags & SHF_ALLOC) == 0 || (said.sh_flags & SHF_TLS) != 0 ||
+        InMemory(said.sh_addr))
+      continue;
+    Segment segment;
+    segment.address = said.sh_addr;
+    segment.memory_bytes = said.sh_size;
+    segments_.push_back(std::move(segment));
+  }
   elf_end(elf);
   if (segments_.empty()) {
     return Status::Corrupt(fmt::format(
