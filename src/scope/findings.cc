@@ -157,6 +157,19 @@ bool Watcher::NeverRuns(const Judgement& look, uint32_t index) const {
          GivenSince(look, history.not_run_since) >= options_.stall;
 }
 
+// Each core that runs tasks is halted by a fault, or dead: that is why no task gets on.
+bool Watcher::HasStopped(const Judgement& look) const {
+  if (still_ && !still_->goes_on && still_->doubt.empty()) return true;
+  const auto& running = look.sample.running_tasks;
+  bool any = false;
+  for (uint32_t core = 0; core < std::min<size_t>(cores_, running.size()); ++core) {
+    if (running[core] == 0) continue;
+    if (subjects_[core].activity != Activity::kHalted) return false;
+    any = true;
+  }
+  return any;
+}
+
 // Who moves may deliver at any time. But one who went round and round meanwhile, for much longer
 // than this wait used to take, does not.
 void Watcher::MarkEdges(Judgement& look) {
@@ -216,20 +229,20 @@ std::optional<Confidence> Watcher::NeverDelivers(const Judgement& look, uint32_t
 }
 
 void Watcher::FindAll(Judgement& look) {
+  const bool has_stopped = HasStopped(look);
   const bool any = std::any_of(look.nodes.begin(), look.nodes.end(),
                                [](const WaitNode& node) { return node.role == WaitRole::kWaits; });
   for (const WaitCause& cause : any ? FindCauses(look.nodes) : std::vector<WaitCause>()) {
+    const bool is_of_tasks = cause.members[0] >= cores_ && cause.kind != WaitCause::Kind::kCycle;
     if (cause.kind == WaitCause::Kind::kNode)
       look.victims[cause.members[0]] = cause.victims;
-    else
+    else if (!is_of_tasks || !has_stopped)
       FindStuck(look, cause);
   }
   FindStillCores(look);
-  const bool all_still = still_ && !still_->goes_on &&
-                         still_->doubt.empty();  // no task runs: none is starved by others
   for (uint32_t i = 0; i < subjects_.size(); ++i) {
     const Activity activity = subjects_[i].activity;
-    if (look.nodes[i].role == WaitRole::kNeverRuns && !all_still) FindStarvedTask(look, i);
+    if (look.nodes[i].role == WaitRole::kNeverRuns && !has_stopped) FindStarvedTask(look, i);
     if (i >= cores_ || activity == Activity::kUnused || activity == Activity::kCorrupt ||
         activity == Activity::kUnread)
       continue;
@@ -363,8 +376,9 @@ void Watcher::AddDoubts(const Judgement& look, const WaitCause& cause,
                    [](const WaitNode& node) { return node.role == WaitRole::kMoves; });
   finding->Lower(
       nobody_ran ? Confidence::kLikely : Confidence::kPossible,
-      "the target is dead, and for how long it had waited is not known: it may have been in the "
-      "middle of a hand-over");
+      fmt::format("{}, and for how long it had waited is not known: it may have been in the middle "
+                  "of a hand-over",
+                  options_.is_held ? "it was looked at only once" : "the target is dead"));
 }
 
 // Each once, of however many waits.

@@ -215,6 +215,7 @@ Result<std::unique_ptr<LiveScope>> LiveScope::Open(FileSystem& files, const Scop
   WatcherOptions watcher = options;
   watcher.shared_clock = watch->layout().shared_clock();
   watcher.clock_hz = ClockRate(watch->layout());
+  watcher.is_held = watch->is_held();
   watcher.call = [live = watch.get()](const SubjectId& subject) {
     return SubjectName(subject, live->Scene(0));
   };

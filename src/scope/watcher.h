@@ -69,6 +69,8 @@ struct WatcherOptions {
   // Of a device of several memories. Of its OS's tasks only waits are judged: who runs and who does
   // not is a matter of each memory.
   bool is_device = false;
+  // Stopped for one look by its debug server: it counts as dead, and goes on after that.
+  bool is_held = false;
   bool one_clock = true;  // false: how old waits are is known, and not which came first
   // What evidence calls a subject; empty: by its number.
   std::function<std::string(const SubjectId&)> call = {};
@@ -188,6 +190,7 @@ class Watcher {
   void BuildGraph(Judgement& look);
   void SetRole(const Judgement& look, uint32_t subject, WaitNode* node) const;
   bool NeverRuns(const Judgement& look, uint32_t subject) const;
+  bool HasStopped(const Judgement& look) const;
   void MarkEdges(Judgement& look);
   void KeepWaits(const Judgement& look);
   std::optional<Confidence> NeverDelivers(const Judgement& look, uint32_t waiter, uint32_t supplier,

@@ -252,6 +252,23 @@ TEST_F(TaskWatcherTest, WhoHadAHaltedCoreIsCalledByItsName) {
   EXPECT_THAT(found_[0].evidence, testing::Contains("task of record 1 had the core"));
 }
 
+// What they wait for comes from nobody who is known; a circle is one all the same.
+TEST_F(TaskWatcherTest, OnAHaltedCoreOnlyACircleOfTasksIsAFindingOfItsOwn) {
+  Tasks(4);
+  sample_.cores[0].in_use = true;
+  TaskWaits(0, 10, ResourceKind::kChannel);
+  Run(kStall / 2, [&] { Runs(1); });
+  sample_.cores[0].fault = FaultType::kHardware;
+  Run(20 * kStall, [&] { Runs(1); });
+  ASSERT_EQ(found_.size(), 1u);
+  EXPECT_EQ(found_[0].kind, FindingKind::kFault);
+  TaskWaits(2, 20, ResourceKind::kExclusive, 4);
+  TaskWaits(3, 30, ResourceKind::kExclusive, 3);
+  Run(20 * kStall, [&] { Runs(1); });
+  ASSERT_EQ(found_.size(), 2u);
+  EXPECT_EQ(found_[1].kind, FindingKind::kDeadlock);
+}
+
 TEST_F(TaskWatcherTest, OnAPausedCoreNoTaskIsStarved) {
   Tasks(3);
   TaskIsReady(0);
