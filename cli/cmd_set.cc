@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <system_error>
+#include <utility>
 
 #include "base/near_name.h"
 #include "base/units.h"
@@ -13,6 +16,7 @@
 #include "options.h"
 #include "scope/delay_text.h"
 #include "scope/live_scope.h"
+#include "scope/settings/start_settings.h"
 #include "scope/target_control.h"
 #include "scope/watch_text.h"
 #include "watch/core_set.h"
@@ -29,7 +33,8 @@ Changes what a target that runs does, by writing into its scope; it is not stopp
   pause                  the cores stop at their next HANGSCOPE_PAUSE()
   resume                 paused ones go on, also those that the code itself paused
   delay                  before accesses of the bus: read= write= atomic=N rounds, or
-                         random:N for 0 to N of them; seed=N. Prints which ran at once
+                         random:N for 0 to N of them; seed=N. Prints which ran at once;
+                         without any, prints what is set and ran so far
   mask                   which events are recorded: classes=all, classes=task,sync
   freeze                 recording stops; after=N: after so many more events
   features               for the whole target, without CORES: waypoints, waits, asserts,
@@ -47,9 +52,13 @@ Changes what a target that runs does, by writing into its scope; it is not stopp
 
   --elf FILE             the program: names of roles, and where the scope is
   --intrusive            the target may be stopped for a moment (gdb:)
+  --start FILE           TARGET is a program's ELF: FILE becomes a copy of it that begins
+                         with these delays or features. Built with HANGSCOPE_START_SETTINGS
+  --cores-of TARGET      with --start: roles and nodes are as in this run or snapshot
 
   hangscope set pause pid:4711 1-3
   hangscope set delay /dev/shm/ram 'writer@(0,0)-(1,1)' write=random:500 seed=7
+  hangscope set delay --start slow.elf fw.elf 4 write=random:500 seed=7
 
 Status: 0; 2 usage; 3 the target cannot be read or written.
 )";
@@ -62,11 +71,14 @@ constexpr size_t kMostNamed = 6;  // cores in one line
 struct SetWords {
   std::string action;
   ScopeSource source;
+  std::string start;     // the file to be written; empty: the target runs
+  std::string cores_of;  // empty: cores have numbers alone
   std::vector<std::string> cores;
   std::vector<std::string> settings;
 };
 
-Result<std::vector<uint32_t>> ResolveCores(LiveScope& view, const SetWords& words) {
+Result<std::vector<uint32_t>> ResolveCores(LiveScope& view, const SetWords& words,
+                                           std::optional<uint32_t> count = std::nullopt) {
   std::vector<Corruption> corruptions;
   auto nodes = view.reader().ReadNodes(&corruptions);
   if (!nodes.ok()) return nodes.status();
@@ -74,6 +86,9 @@ Result<std::vector<uint32_t>> ResolveCores(LiveScope& view, const SetWords& word
   for (const NodeSample& node : *nodes) places.push_back({node.x, node.y});
   const std::vector<ScopeCore> rings = view.view().Cores();
   std::vector<CoreIdentity> cores;
+  if (count && *count != view.sample().cores.size())
+    return Status::Usage(fmt::format("{} has {} cores, and the program {}: it is another program's",
+                                     view.name(), view.sample().cores.size(), *count));
   for (size_t i = 0; i < view.sample().cores.size(); ++i) {
     const CoreSample& sample = view.sample().cores[i];
     const bool in_use = sample.in_use && sample.launch != LaunchState::kEnded;
@@ -90,7 +105,7 @@ struct Change {
 };
 
 Result<Change> ParseChange(const SetWords& words) {
-  if (words.action == "delay") {
+  if (words.action == "delay" && !words.settings.empty()) {
     auto delays = ParseDelaySettings(words.settings);
     return delays.ok() ? Result<Change>(Change{*delays, 0}) : delays.status();
   }
@@ -196,6 +211,23 @@ Status ShowDelays(LiveScope& view, const std::vector<uint32_t>& cores, Clock& cl
   return {};
 }
 
+// What is set of each, and ran since the target began.
+int PrintDelays(LiveScope& view, const std::vector<uint32_t>& cores) {
+  std::string text;
+  for (const uint32_t core : cores) {
+    auto detail = view.Detail(core);
+    if (!detail.ok()) return Fail(detail.status());
+    const std::string delays = DelaysText(*detail);
+    if (!delays.empty())
+      text += fmt::format("{}: {}: {}\n", view.name(),
+                          view.names().Core(core, view.sample().cores[core]), delays);
+  }
+  if (text.empty())
+    text =
+        fmt::format("{}: no delay is set, and none ran: {}\n", view.name(), NamesOf(view, cores));
+  return Succeed(text);
+}
+
 int SetFeatures(LiveScope& view, const SetWords& words) {
   if (!words.cores.empty())
     return Fail(Status::Usage(fmt::format(
@@ -214,18 +246,89 @@ int SetFeatures(LiveScope& view, const SetWords& words) {
   return kExitClean;
 }
 
+// By number; or as the cores of a run are called.
+Result<std::vector<uint32_t>> ResolveStartCores(const SetWords& words, uint32_t count,
+                                                std::vector<std::string>* names) {
+  if (words.cores_of.empty()) {
+    for (uint32_t core = 0; core < count; ++core) names->push_back(fmt::format("core {}", core));
+    auto cores = ParseCoreSet(words.cores, std::vector<CoreIdentity>(count), {});
+    if (cores.ok()) return cores;
+    return Status::Usage(cores.status().message() +
+                         "; before the program runs cores have numbers alone, roles and nodes are "
+                         "those of a run or snapshot that --cores-of names");
+  }
+  SystemClock clock;
+  ScopeSource source = words.source;
+  source.elf = std::exchange(source.target, words.cores_of);
+  auto view = LiveScope::Open(PosixFileSystem(), source, {});
+  if (!view.ok()) return view.status();
+  if (Status status = (*view)->PollLiveOrDead(clock.Monotonic()); !status.ok()) return status;
+  for (uint32_t core = 0; core < (*view)->sample().cores.size(); ++core)
+    names->push_back((*view)->names().Core(core, (*view)->sample().cores[core]));
+  return ResolveCores(**view, words, count);
+}
+
+Status WriteStart(const SetWords& words, const StartSettings& settings) {
+  const std::string& elf = words.source.target;
+  std::error_code error;
+  if (std::filesystem::equivalent(elf, words.start, error))
+    return Status::Usage(fmt::format("--start '{}' is the program itself; give another file",
+                                     Printable(words.start)));
+  if (Status status = WriteWholeFile(PosixFileSystem(), words.start, settings.program());
+      !status.ok())
+    return status;
+  std::filesystem::permissions(words.start, std::filesystem::status(elf, error).permissions(),
+                               error);
+  return {};
+}
+
+// Changes what a program begins with.
+int SetStart(const SetWords& words) {
+  if (words.action != "delay" && words.action != "features")
+    return Fail(Status::Usage(fmt::format(
+        "--start writes delays and features; '{}' is for a target that runs", words.action)));
+  auto settings = StartSettings::Read(PosixFileSystem(), words.source.target);
+  if (!settings.ok()) return Fail(settings.status());
+  std::string said;
+  if (words.action == "features") {
+    auto wanted =
+        ParseFeatureSettings(words.settings, HANGSCOPE_WATCH_FEATURES, settings->switches());
+    if (!wanted.ok()) return Fail(wanted.status());
+    settings->SetSwitches(*wanted);
+    said = fmt::format("{}: begins with {}\n", words.start,
+                       FeaturesText(HANGSCOPE_WATCH_FEATURES, *wanted));
+  } else {
+    auto delays = ParseDelaySettings(words.settings);
+    if (!delays.ok()) return Fail(delays.status());
+    std::vector<std::string> names;
+    auto cores = ResolveStartCores(words, settings->core_count(), &names);
+    if (!cores.ok()) return Fail(cores.status());
+    for (const uint32_t core : *cores) settings->SetDelays(core, *delays);
+    for (uint32_t core = 0; core < settings->core_count(); ++core) {
+      if (const std::string text = settings->DelaysText(core); !text.empty())
+        said += fmt::format("{}: {} begins with delays of {}\n", words.start, names[core], text);
+    }
+    if (said.empty()) said = fmt::format("{}: begins without delays\n", words.start);
+  }
+  if (Status status = WriteStart(words, *settings); !status.ok()) return Fail(status);
+  return Succeed(said);
+}
+
 int Set(const SetWords& words) {
+  if (!words.start.empty()) return SetStart(words);
   auto change = ParseChange(words);
   if (!change.ok()) return Fail(change.status());
   SystemClock clock;
   auto view = LiveScope::Open(PosixFileSystem(), words.source, {});
   if (!view.ok()) return Fail(view.status());
-  if (Status status = (*view)->CheckChangeable(); !status.ok()) return Fail(status);
+  const bool only_prints = words.action == "delay" && words.settings.empty();
+  if (Status status = (*view)->CheckChangeable(); !only_prints && !status.ok()) return Fail(status);
   for (const std::string& warning : (*view)->warnings()) PrintNote("warning: " + warning);
-  if (Status status = (*view)->Poll(clock.Monotonic()); !status.ok()) return Fail(status);
+  if (Status status = (*view)->PollLiveOrDead(clock.Monotonic()); !status.ok()) return Fail(status);
   if (words.action == "features") return SetFeatures(**view, words);
   auto cores = ResolveCores(**view, words);
   if (!cores.ok()) return Fail(cores.status());
+  if (only_prints) return PrintDelays(**view, *cores);
   TargetControl control((*view)->reader());
   for (const uint32_t core : *cores) {
     if (Status status = Apply(control, words, *change, core); !status.ok()) return Fail(status);
@@ -247,6 +350,8 @@ int SetCommand(const std::vector<std::string>& words) {
   std::vector<std::string> rest;
   parser.Option("--elf", &set.source.elf);
   parser.Flag("--intrusive", &set.source.intrusive);
+  parser.Option("--start", &set.start);
+  parser.Option("--cores-of", &set.cores_of);
   parser.Positionals("words", &rest);
   if (const auto exit = parser.Parse(words)) return *exit;
   if (rest.empty())
@@ -262,6 +367,8 @@ int SetCommand(const std::vector<std::string>& words) {
   if (rest.size() < 2)
     return Fail(Status::Usage(
         fmt::format("no target given; for example hangscope set {} pid:4711 all", set.action)));
+  if (set.start.empty() && !set.cores_of.empty())
+    return Fail(Status::Usage("--cores-of is for --start, which writes a program's copy"));
   set.source.target = rest[1];
   for (size_t i = 2; i < rest.size(); ++i)
     (rest[i].find('=') != std::string::npos ? set.settings : set.cores).push_back(rest[i]);

@@ -37,6 +37,11 @@ inline uint64_t Load64(const char* bytes, ByteOrder order) {
   return LoadNumber<uint64_t>(bytes, order);
 }
 
+inline void Store32(char* bytes, uint32_t number, ByteOrder order) {
+  number = LoadNumber<uint32_t>(reinterpret_cast<const char*>(&number), order);
+  std::memcpy(bytes, &number, sizeof number);
+}
+
 template <typename T>
 std::string BytesOf(const T& value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};

@@ -42,6 +42,12 @@ bool IsNamed(const char* symbol, const std::string& function) {
   return !demangled.empty() && (function == demangled || function == WithoutParameters(demangled));
 }
 
+// Bit 0 of a function's address on 32-bit ARM says that it is of Thumb instructions.
+uint64_t ThumbBit(Elf* elf) {
+  GElf_Ehdr header;
+  return gelf_getehdr(elf, &header) != nullptr && header.e_machine == EM_ARM ? 1 : 0;
+}
+
 // Of an address that a segment of the file holds.
 bool FileOffset(Elf* elf, uint64_t address, uint64_t* offset) {
   size_t count = 0;
@@ -58,7 +64,8 @@ bool FileOffset(Elf* elf, uint64_t address, uint64_t* offset) {
 }
 
 struct Search {
-  const std::string& function;
+  const std::string& wanted;
+  int type;  // STT_FUNC or STT_OBJECT
   std::set<uint64_t> offsets;
   std::vector<std::string> names;  // of all functions, to suggest one
 };
@@ -70,32 +77,38 @@ void SearchTable(Elf* elf, Elf_Scn* section, const GElf_Shdr& header, Search* se
   for (size_t i = 0; i < count; ++i) {
     GElf_Sym symbol;
     if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) return;
-    if (GELF_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx == SHN_UNDEF) continue;
+    if (GELF_ST_TYPE(symbol.st_info) != search->type || symbol.st_shndx == SHN_UNDEF) continue;
     const char* name = elf_strptr(elf, header.sh_link, symbol.st_name);
     if (name == nullptr) continue;
     search->names.emplace_back(name);
     uint64_t offset = 0;
-    if (IsNamed(name, search->function) && FileOffset(elf, symbol.st_value, &offset))
+    const uint64_t address = symbol.st_value & ~(search->type == STT_FUNC ? ThumbBit(elf) : 0);
+    if (IsNamed(name, search->wanted) && FileOffset(elf, address, &offset))
       search->offsets.insert(offset);
   }
+}
+
+Status SearchFile(const std::string& path, Search* search) {
+  const OpenElf file(path);
+  if (!file.status().ok()) return file.status();
+  if (file.get() == nullptr)
+    return Status::Corrupt("'" + path + "' is no ELF file: it has no functions");
+  for (Elf_Scn* section = elf_nextscn(file.get(), nullptr); section != nullptr;
+       section = elf_nextscn(file.get(), section)) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr) continue;
+    if (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM)
+      SearchTable(file.get(), section, header, search);
+  }
+  return {};
 }
 
 }  // namespace
 
 Result<std::vector<uint64_t>> FunctionOffsets(const std::string& path,
                                               const std::string& function) {
-  const OpenElf file(path);
-  if (!file.status().ok()) return file.status();
-  if (file.get() == nullptr)
-    return Status::Corrupt("'" + path + "' is no ELF file: it has no functions");
-  Search search{function, {}, {}};
-  for (Elf_Scn* section = elf_nextscn(file.get(), nullptr); section != nullptr;
-       section = elf_nextscn(file.get(), section)) {
-    GElf_Shdr header;
-    if (gelf_getshdr(section, &header) == nullptr) continue;
-    if (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM)
-      SearchTable(file.get(), section, header, &search);
-  }
+  Search search{function, STT_FUNC, {}, {}};
+  if (Status status = SearchFile(path, &search); !status.ok()) return status;
   if (!search.offsets.empty())
     return std::vector<uint64_t>(search.offsets.begin(), search.offsets.end());
   if (search.names.empty())
@@ -104,6 +117,12 @@ Result<std::vector<uint64_t>> FunctionOffsets(const std::string& path,
   return Status::NotFound(
       "'" + path + "' has no function '" + function + "'" +
       (near.empty() ? "; 'nm -C' lists those that it has" : ", did you mean '" + near[0] + "'?"));
+}
+
+Result<std::optional<uint64_t>> VariableOffset(const std::string& path, const std::string& name) {
+  Search search{name, STT_OBJECT, {}, {}};
+  if (Status status = SearchFile(path, &search); !status.ok()) return status;
+  return search.offsets.empty() ? std::optional<uint64_t>() : *search.offsets.begin();
 }
 
 }  // namespace hangscope

@@ -1,8 +1,10 @@
-// Where in a program's file a function begins, as its symbol tables say: what a uprobe is set on.
+// Where in a program's file a function begins, as its symbol tables say, which is what a uprobe is
+// set on; and a variable.
 #ifndef HANGSCOPE_CODE_ELF_FUNCTIONS_H
 #define HANGSCOPE_CODE_ELF_FUNCTIONS_H
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,9 @@ namespace hangscope {
 // ("net::Send(int)"), or without its parameters ("net::Send"). Ascending, at least one. Fails where
 // there is none, or the file is no ELF or contradicts itself.
 Result<std::vector<uint64_t>> FunctionOffsets(const std::string& path, const std::string& function);
+// Likewise, of the variable that is called exactly so and has its value in the file; nothing: there
+// is none.
+Result<std::optional<uint64_t>> VariableOffset(const std::string& path, const std::string& name);
 
 }  // namespace hangscope
 
